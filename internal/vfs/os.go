@@ -1,0 +1,221 @@
+package vfs
+
+import (
+	"context"
+	"errors"
+	"io"
+	"io/fs"
+	"iter"
+	"math/rand/v2"
+	"os"
+	"path"
+	"path/filepath"
+	"time"
+
+	"github.com/gofrs/flock"
+)
+
+const (
+	filePerm = 0o600
+	dirPerm  = 0o700
+)
+
+// OS opens a folder of the real file system. A symbolic link below it is followed only where the caller
+// of OpenFile did not create the file, and never out of the folder (see [os.Root]).
+func OS(dir string) (FS, error) {
+	abs, err := filepath.Abs(dir)
+	if err != nil {
+		return nil, err
+	}
+	r, err := os.OpenRoot(abs)
+	if err != nil {
+		return nil, err
+	}
+	return &osFS{root: r, dir: abs}, nil
+}
+
+type osFS struct {
+	root *os.Root
+	dir  string // the path at the time of opening; used for locks alone
+}
+
+func (o *osFS) OpenFile(name string, flag int) (File, error) {
+	f, err := o.root.OpenFile(name, flag|openFlags, filePerm)
+	if err != nil {
+		return nil, err
+	}
+	if flag&os.O_CREATE != 0 {
+		if err := restrict(f, filePerm); err != nil {
+			f.Close()
+			return nil, err
+		}
+	}
+	return osFile{f}, nil
+}
+
+func (o *osFS) Lstat(name string) (fs.FileInfo, error) { return o.root.Lstat(name) }
+func (o *osFS) Rename(from, to string) error           { return o.root.Rename(from, to) }
+func (o *osFS) Remove(name string) error               { return o.root.Remove(name) }
+func (o *osFS) Close() error                           { return o.root.Close() }
+
+func (o *osFS) Mkdir(name string) error {
+	// The umask can only take bits away from 0700, and one that does makes the folder useless to its
+	// owner: such a folder is repaired by chmod.
+	if err := o.root.Mkdir(name, dirPerm); err != nil {
+		return err
+	}
+	if info, err := o.root.Lstat(name); err == nil && info.Mode().Perm() != dirPerm {
+		return o.root.Chmod(name, dirPerm)
+	}
+	return nil
+}
+
+func (o *osFS) ReadDir(name string) iter.Seq2[fs.DirEntry, error] {
+	return func(yield func(fs.DirEntry, error) bool) {
+		f, err := o.root.Open(name)
+		if err != nil {
+			yield(nil, err)
+			return
+		}
+		defer f.Close()
+		for {
+			list, err := f.ReadDir(512)
+			for _, e := range list {
+				if !yield(e, nil) {
+					return
+				}
+			}
+			if errors.Is(err, io.EOF) {
+				return
+			}
+			if err != nil {
+				yield(nil, err)
+				return
+			}
+		}
+	}
+}
+
+func (o *osFS) Replace(name string, data []byte) error {
+	dir, base := path.Split(name)
+	if dir == "" {
+		return replaceIn(o.root, base, data)
+	}
+	sub, err := o.root.OpenRoot(path.Clean(dir))
+	if err != nil {
+		return err
+	}
+	defer sub.Close()
+	return replaceIn(sub, base, data)
+}
+
+func (o *osFS) SyncDir(name string) error {
+	f, err := o.root.Open(name)
+	if err != nil {
+		return err
+	}
+	defer f.Close()
+	return syncDir(f)
+}
+
+func (o *osFS) SyncAll() error {
+	f, err := o.root.Open(".")
+	if err != nil {
+		return err
+	}
+	defer f.Close()
+	return syncAll(f)
+}
+
+func (o *osFS) Sub(name string) (FS, error) {
+	r, err := o.root.OpenRoot(name)
+	if err != nil {
+		return nil, err
+	}
+	return &osFS{root: r, dir: filepath.Join(o.dir, filepath.FromSlash(name))}, nil
+}
+
+func (o *osFS) Lock(name string) Lock {
+	p := filepath.Join(o.dir, filepath.FromSlash(name))
+	return &osLock{
+		inner: make(chan struct{}, 1),
+		f:     flock.New(p, flock.SetFlag(os.O_CREATE|os.O_RDWR|openFlags), flock.SetPermissions(filePerm)),
+	}
+}
+
+// osLock is a flock with a mutex in front: one handle does not exclude the goroutines that share it.
+type osLock struct {
+	inner chan struct{}
+	f     *flock.Flock
+}
+
+func (l *osLock) Acquire(ctx context.Context) error {
+	return l.wait(ctx, l.f.TryLock)
+}
+
+func (l *osLock) AcquireShared(ctx context.Context) error {
+	return l.wait(ctx, l.f.TryRLock)
+}
+
+// wait polls: a blocking flock could not be cancelled. The holder needs some ten microseconds, so it
+// begins with short pauses; they grow to a millisecond, with jitter so that waiters do not march in step.
+func (l *osLock) wait(ctx context.Context, try func() (bool, error)) error {
+	select {
+	case l.inner <- struct{}{}:
+	default:
+		select {
+		case l.inner <- struct{}{}:
+		case <-ctx.Done():
+			return ctx.Err()
+		}
+	}
+	for pause := 20 * time.Microsecond; ; pause = min(pause*3/2, time.Millisecond) {
+		ok, err := try()
+		if ok {
+			return nil
+		}
+		if err == nil {
+			err = ctx.Err()
+		}
+		if err != nil {
+			<-l.inner
+			return err
+		}
+		t := time.NewTimer(pause/2 + rand.N(pause))
+		select {
+		case <-t.C:
+		case <-ctx.Done():
+			t.Stop()
+		}
+	}
+}
+
+func (l *osLock) TryAcquire() (bool, error) {
+	select {
+	case l.inner <- struct{}{}:
+	default:
+		return false, nil
+	}
+	ok, err := l.f.TryLock()
+	if !ok {
+		<-l.inner
+	}
+	return ok, err
+}
+
+func (l *osLock) Release() error {
+	err := l.f.Unlock()
+	<-l.inner
+	return err
+}
+
+func (l *osLock) Close() error {
+	return l.f.Close()
+}
+
+type osFile struct{ *os.File }
+
+// MkdirAll makes a folder and its missing parents in the real file system, each 0700 whatever the umask.
+func MkdirAll(dir string) error {
+	return os.MkdirAll(dir, dirPerm)
+}

@@ -1,0 +1,48 @@
+package vfs
+
+import (
+	"errors"
+	"fmt"
+	"io/fs"
+	"math/rand/v2"
+	"os"
+	"time"
+)
+
+const openFlags = 0
+
+// restrict does nothing: access is by the folder's list here.
+func restrict(*os.File, fs.FileMode) error { return nil }
+
+// replaceIn stands in for renameio, which does not build here.
+func replaceIn(dir *os.Root, name string, data []byte) error {
+	tmp := fmt.Sprintf(".%s%d", name, rand.Uint64())
+	f, err := dir.OpenFile(tmp, os.O_WRONLY|os.O_CREATE|os.O_EXCL, filePerm)
+	if err != nil {
+		return err
+	}
+	_, err = f.Write(data)
+	if err == nil {
+		err = f.Sync()
+	}
+	if cerr := f.Close(); err == nil {
+		err = cerr
+	}
+	if err == nil {
+		err = dir.Rename(tmp, name)
+	}
+	if err != nil {
+		_ = dir.Remove(tmp)
+	}
+	return err
+}
+
+// syncDir does nothing: a folder has no flush of its own here, so names are as durable as the file
+// system makes them. The promise against power cuts is not given on Windows.
+func syncDir(*os.File) error { return nil }
+
+func (f osFile) SetModTime(t time.Time) error { return os.Chtimes(f.Name(), t, t) }
+
+func (f osFile) Datasync() error { return f.Sync() }
+
+func syncAll(*os.File) error { return errors.ErrUnsupported }

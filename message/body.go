@@ -1,0 +1,120 @@
+package message
+
+import (
+	"encoding/json"
+	"errors"
+	"math"
+	"strconv"
+	"time"
+	"unicode/utf8"
+
+	"github.com/go-json-experiment/json/jsontext"
+)
+
+// verbatim keeps what a framework wrote: duplicate keys, raw strings and number literals, and escaped
+// halves of surrogate pairs ("\ud83d" at the end of a string that JavaScript cut). That the bytes
+// themselves are UTF-8 is checked apart from this.
+var verbatim = []jsontext.Options{
+	jsontext.AllowDuplicateNames(true),
+	jsontext.AllowInvalidUTF8(true),
+	jsontext.PreserveRawStrings(true),
+	jsontext.CanonicalizeRawInts(false),
+	jsontext.CanonicalizeRawFloats(false),
+}
+
+func valid(b []byte) bool { return utf8.Valid(b) && jsontext.Value(b).IsValid(verbatim...) }
+
+// Compact returns a framework's object without insignificant white space and otherwise unchanged. It
+// fails with [ErrMalformed] when b is not one JSON object in valid UTF-8. It does not
+// change b.
+func Compact(b []byte) (json.RawMessage, error) {
+	if len(b) == 0 {
+		return nil, malformed("empty")
+	}
+	if !utf8.Valid(b) {
+		return nil, malformed("invalid UTF-8")
+	}
+	out, err := jsontext.AppendFormat(nil, b, verbatim...)
+	if err != nil {
+		var syntactic *jsontext.SyntacticError
+		if errors.As(err, &syntactic) {
+			return nil, malformed("at byte %d: %v", syntactic.ByteOffset, syntactic.Err)
+		}
+		return nil, malformed("%v", err)
+	}
+	if len(out) == 0 {
+		return nil, malformed("empty")
+	}
+	if out[0] != '{' {
+		return nil, malformed("a JSON %s, wanted an object", kindName(jsontext.Value(out).Kind()))
+	}
+	return out, nil
+}
+
+// Describe reads what can be told of a framework's object without knowing the framework: the role (of
+// itself, its "message" or its "author"), the type, and the time. What is not there is empty.
+func Describe(body []byte) (role, typ string, created time.Time) {
+	var inner string
+	_ = Members(body, func(key string, v jsontext.Value) error {
+		switch key {
+		case "role":
+			role = str(v)
+		case "type":
+			typ = str(v)
+		case "message", "author", "info":
+			if v.Kind() == '{' && inner == "" {
+				inner = roleOf(v)
+			}
+		case "timestamp", "created_at", "create_time", "createdAt", "created":
+			if t := Time(v); !t.IsZero() && created.IsZero() {
+				created = t
+			}
+		}
+		return nil
+	})
+	if role == "" {
+		role = inner
+	}
+	return role, typ, created
+}
+
+func roleOf(object []byte) (role string) {
+	_ = Members(object, func(key string, v jsontext.Value) error {
+		if key == "role" {
+			role = str(v)
+		}
+		return nil
+	})
+	return role
+}
+
+func str(v jsontext.Value) string {
+	var s string
+	if v.Kind() != '"' || json.Unmarshal(v, &s) != nil || len(s) > 64 {
+		return ""
+	}
+	return s
+}
+
+// Time reads a JSON value as a time: an RFC 3339 string, or a number of seconds or, from 10^11 on, of
+// milliseconds since 1970. Anything else is the zero time.
+func Time(v jsontext.Value) time.Time {
+	switch v.Kind() {
+	case '"':
+		t, err := time.Parse(time.RFC3339Nano, str(v))
+		if err == nil && t.Year() > 0 && t.Year() < 10000 {
+			return t.UTC()
+		}
+	case '0':
+		f, err := strconv.ParseFloat(string(v), 64)
+		if err != nil || f <= 0 || f > 1e14 {
+			return time.Time{}
+		}
+		if f >= 1e11 {
+			f /= 1000
+		}
+		sec, frac := math.Modf(f)
+		return time.Unix(int64(sec), int64(math.Round(frac*1e6))*1000).UTC()
+	}
+	return time.Time{}
+}

@@ -1,0 +1,141 @@
+// Package message is the codec of message files.
+//
+// A message file is an envelope: what the store needs to know (id, line, position, the id before it, …)
+// beside "message", the framework's own object, kept byte for byte but for insignificant white space:
+// key order, duplicate keys, escapes and number literals stay as they came.
+//
+// The package never interprets the framework's object beyond reading a role, a type and a time out of it
+// ([Describe]), and never changes a byte of it.
+package message
+
+import (
+	"encoding/json"
+	"errors"
+	"fmt"
+	"strconv"
+	"time"
+
+	"github.com/cespare/xxhash/v2"
+	"github.com/google/uuid"
+)
+
+// Version is the format mark that every envelope begins with.
+const Version = "message/1"
+
+// ErrMalformed is wrapped by errors about bytes that are no envelope, or no message.
+var ErrMalformed = errors.New("malformed message")
+
+// ErrVersion is wrapped by errors about an envelope of another format version.
+var ErrVersion = errors.New("unsupported message format")
+
+// Envelope is one stored message.
+type Envelope struct {
+	ID       uuid.UUID // unique within its line
+	Line     uuid.UUID // the line that owns it
+	Position int64     // 0-based, counted from the beginning of the line's whole history
+	Prev     uuid.UUID // the message before it, uuid.Nil for the first
+	StoredAt time.Time // when this version was committed; also the file's modification time
+	File     uuid.UUID // file name where it is not ID: another line's message of that id lies in the folder
+	Branch   string    // the branch's name at the time, for people and for disaster recovery
+
+	Role      string
+	Type      string
+	CreatedAt time.Time       // the message's own time; zero when it has none
+	OriginID  string          // the id it bore elsewhere
+	Source    json.RawMessage // how it came in; an object or nil
+
+	Body json.RawMessage // the framework's object
+}
+
+// FileID is the file's name without its ending.
+func (e *Envelope) FileID() uuid.UUID {
+	if e.File != uuid.Nil {
+		return e.File
+	}
+	return e.ID
+}
+
+// Sum is the checksum of an envelope's bytes: XXH64, without the newline that ends a file.
+func Sum(b []byte) uint64 { return xxhash.Sum64(b) }
+
+// AppendTo appends the envelope's canonical form, one line of JSON without the newline.
+func (e *Envelope) AppendTo(b []byte) []byte {
+	b = append(b, `{"ctxdir":"`+Version+`","id":"`...)
+	b = appendUUID(b, e.ID)
+	b = append(b, `","line":"`...)
+	b = appendUUID(b, e.Line)
+	b = append(b, `","position":`...)
+	b = strconv.AppendInt(b, e.Position, 10)
+	b = append(b, `,"prev":`...)
+	if e.Prev == uuid.Nil {
+		b = append(b, `null`...)
+	} else {
+		b = append(b, '"')
+		b = appendUUID(b, e.Prev)
+		b = append(b, '"')
+	}
+	b = append(b, `,"stored_at":"`...)
+	b = e.StoredAt.UTC().AppendFormat(b, time.RFC3339Nano)
+	b = append(b, '"')
+	if e.File != uuid.Nil && e.File != e.ID {
+		b = append(b, `,"file":"`...)
+		b = appendUUID(b, e.File)
+		b = append(b, '"')
+	}
+	b = appendMember(b, "branch", e.Branch)
+	b = appendMember(b, "role", e.Role)
+	b = appendMember(b, "type", e.Type)
+	if !e.CreatedAt.IsZero() {
+		b = append(b, `,"created_at":"`...)
+		b = e.CreatedAt.UTC().AppendFormat(b, time.RFC3339Nano)
+		b = append(b, '"')
+	}
+	b = appendMember(b, "origin_id", e.OriginID)
+	if len(e.Source) > 0 {
+		b = append(b, `,"source":`...)
+		b = append(b, e.Source...)
+	}
+	b = append(b, `,"message":`...)
+	b = append(b, e.Body...)
+	return append(b, '}')
+}
+
+func appendUUID(b []byte, id uuid.UUID) []byte {
+	var text [36]byte
+	t, _ := id.MarshalText()
+	copy(text[:], t)
+	return append(b, text[:]...)
+}
+
+func appendMember(b []byte, key, value string) []byte {
+	if value == "" {
+		return b
+	}
+	b = append(b, ',', '"')
+	b = append(b, key...)
+	b = append(b, '"', ':')
+	return appendString(b, value)
+}
+
+func appendString(b []byte, s string) []byte {
+	for i := 0; i < len(s); i++ {
+		if c := s[i]; c < 0x20 || c == '"' || c == '\\' || c >= 0x7f {
+			q, err := json.Marshal(s)
+			if err != nil {
+				return append(b, `""`...)
+			}
+			return append(b, q...)
+		}
+	}
+	b = append(b, '"')
+	b = append(b, s...)
+	return append(b, '"')
+}
+
+// DerivedID is the stable id of something that is to have one of its own beside another of the same
+// name: UUIDv5 of name in the space of id.
+func DerivedID(id uuid.UUID, name string) uuid.UUID { return uuid.NewSHA1(id, []byte(name)) }
+
+func malformed(format string, args ...any) error {
+	return fmt.Errorf("%w: "+format, append([]any{ErrMalformed}, args...)...)
+}

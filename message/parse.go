@@ -1,0 +1,263 @@
+package message
+
+import (
+	"bytes"
+	"encoding/json"
+	"fmt"
+	"strconv"
+	"time"
+
+	"github.com/go-json-experiment/json/jsontext"
+	"github.com/google/uuid"
+)
+
+// Parse reads an envelope in any spelling, hand-edited ones included. The body comes back without
+// insignificant white space; members it does not know are ignored. It refers to b.
+func Parse(b []byte) (Envelope, error) {
+	b = bytes.TrimRight(b, "\n")
+	if e, ok := scan(b); ok && valid(b) {
+		return e, nil
+	}
+	return parseAny(b)
+}
+
+// ParseTrusted reads an envelope whose checksum is known to be right, without looking at the body.
+func ParseTrusted(b []byte) (Envelope, error) {
+	if e, ok := scan(b); ok {
+		return e, nil
+	}
+	return parseAny(b)
+}
+
+// scanner reads the canonical form from left to right; the first thing it does not expect stops it.
+type scanner struct {
+	b  []byte
+	ok bool
+}
+
+func (s *scanner) skip(text string) bool {
+	if !s.ok || len(s.b) < len(text) || string(s.b[:len(text)]) != text {
+		return false
+	}
+	s.b = s.b[len(text):]
+	return true
+}
+
+func (s *scanner) expect(text string) { s.ok = s.skip(text) }
+
+// text reads up to the closing quote; escapes are left to the general parser.
+func (s *scanner) text() string {
+	if !s.ok {
+		return ""
+	}
+	for i, c := range s.b {
+		if c == '\\' {
+			break
+		}
+		if c == '"' {
+			v := string(s.b[:i])
+			s.b = s.b[i+1:]
+			return v
+		}
+	}
+	s.ok = false
+	return ""
+}
+
+func (s *scanner) uuid() (id uuid.UUID) {
+	if !s.ok || len(s.b) < 37 || s.b[36] != '"' {
+		s.ok = false
+		return
+	}
+	id, err := uuid.ParseBytes(s.b[:36])
+	s.ok = err == nil
+	s.b = s.b[37:]
+	return id
+}
+
+func (s *scanner) time() (t time.Time) {
+	v := s.text()
+	if !s.ok {
+		return
+	}
+	t, err := time.Parse(time.RFC3339Nano, v)
+	s.ok = err == nil
+	return t
+}
+
+func (s *scanner) int() int64 {
+	n := 0
+	for n < len(s.b) && n < 19 && s.b[n] >= '0' && s.b[n] <= '9' {
+		n++
+	}
+	v, err := strconv.ParseInt(string(s.b[:n]), 10, 64)
+	if err != nil {
+		s.ok = false
+		return 0
+	}
+	s.b = s.b[n:]
+	return v
+}
+
+func scan(b []byte) (e Envelope, ok bool) {
+	s := scanner{b, true}
+	s.expect(`{"ctxdir":"` + Version + `","id":"`)
+	e.ID = s.uuid()
+	s.expect(`,"line":"`)
+	e.Line = s.uuid()
+	s.expect(`,"position":`)
+	e.Position = s.int()
+	s.expect(`,"prev":`)
+	if !s.skip(`null`) {
+		s.expect(`"`)
+		e.Prev = s.uuid()
+	}
+	s.expect(`,"stored_at":"`)
+	e.StoredAt = s.time()
+	if s.skip(`,"file":"`) {
+		e.File = s.uuid()
+	}
+	if s.skip(`,"branch":"`) {
+		e.Branch = s.text()
+	}
+	if s.skip(`,"role":"`) {
+		e.Role = s.text()
+	}
+	if s.skip(`,"type":"`) {
+		e.Type = s.text()
+	}
+	if s.skip(`,"created_at":"`) {
+		e.CreatedAt = s.time()
+	}
+	if s.skip(`,"origin_id":"`) {
+		e.OriginID = s.text()
+	}
+	if s.skip(`,"source":`) {
+		// Its end is not known without parsing it.
+		return e, false
+	}
+	s.expect(`,"message":{`)
+	if !s.ok || len(s.b) < 2 || s.b[len(s.b)-1] != '}' || s.b[len(s.b)-2] != '}' {
+		return e, false
+	}
+	rest := len(s.b) + 1 // with the body's opening brace
+	e.Body = json.RawMessage(b[len(b)-rest : len(b)-1])
+	return e, true
+}
+
+func parseAny(b []byte) (Envelope, error) {
+	var e Envelope
+	var version string
+	seen := map[string]bool{}
+	err := Members(b, func(key string, v jsontext.Value) error {
+		seen[key] = true
+		switch key {
+		case "ctxdir":
+			return unmarshal(v, &version)
+		case "id":
+			return unmarshal(v, &e.ID)
+		case "line":
+			return unmarshal(v, &e.Line)
+		case "position":
+			return unmarshal(v, &e.Position)
+		case "prev":
+			if v.Kind() == 'n' {
+				return nil
+			}
+			return unmarshal(v, &e.Prev)
+		case "stored_at":
+			return unmarshal(v, &e.StoredAt)
+		case "file":
+			return unmarshal(v, &e.File)
+		case "branch":
+			return unmarshal(v, &e.Branch)
+		case "role":
+			return unmarshal(v, &e.Role)
+		case "type":
+			return unmarshal(v, &e.Type)
+		case "created_at":
+			return unmarshal(v, &e.CreatedAt)
+		case "origin_id":
+			return unmarshal(v, &e.OriginID)
+		case "source":
+			source, err := Compact(v)
+			e.Source = source
+			return err
+		case "message":
+			body, err := Compact(v)
+			e.Body = body
+			return err
+		}
+		return nil
+	})
+	if err != nil {
+		return Envelope{}, err
+	}
+	if version != Version {
+		return Envelope{}, fmt.Errorf("%w: %q, wanted %q", ErrVersion, version, Version)
+	}
+	for _, k := range []string{"id", "line", "position", "message"} {
+		if !seen[k] {
+			return Envelope{}, malformed("no %q", k)
+		}
+	}
+	if e.Position < 0 {
+		return Envelope{}, malformed("position %d", e.Position)
+	}
+	return e, nil
+}
+
+func unmarshal(v jsontext.Value, into any) error {
+	if err := json.Unmarshal(v, into); err != nil {
+		return malformed("%v", err)
+	}
+	return nil
+}
+
+// Members calls f for each member of a JSON object, in order, duplicates included. It fails with
+// [ErrMalformed] when b is anything else.
+func Members(b []byte, f func(key string, v jsontext.Value) error) error {
+	d := jsontext.NewDecoder(bytes.NewReader(b), verbatim...)
+	t, err := d.ReadToken()
+	if err != nil {
+		return malformed("%v", err)
+	}
+	if t.Kind() != '{' {
+		return malformed("a JSON %s, wanted an object", kindName(t.Kind()))
+	}
+	for d.PeekKind() == '"' {
+		t, err := d.ReadToken()
+		if err != nil {
+			return malformed("%v", err)
+		}
+		key := t.String()
+		v, err := d.ReadValue()
+		if err != nil {
+			return malformed("%v", err)
+		}
+		if err := f(key, v); err != nil {
+			return err
+		}
+	}
+	if _, err := d.ReadToken(); err != nil {
+		return malformed("%v", err)
+	}
+	if rest := bytes.TrimLeft(b[d.InputOffset():], " \t\r\n"); len(rest) > 0 {
+		return malformed("data after the object")
+	}
+	return nil
+}
+
+func kindName(k jsontext.Kind) string {
+	switch k {
+	case '"':
+		return "string"
+	case '0':
+		return "number"
+	case '[':
+		return "array"
+	case 'n':
+		return "null"
+	}
+	return "boolean"
+}
