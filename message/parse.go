@@ -99,8 +99,30 @@ func (s *scanner) int() int64 {
 	return v
 }
 
-func scan(b []byte) (e Envelope, ok bool) {
-	s := scanner{b, true}
+// ParseHead reads what stands before the message, in an envelope of canonical form of which b may be only
+// the beginning. Body and Source are not set.
+func ParseHead(b []byte) (Envelope, bool) {
+	e, s := scanHead(b)
+	return e, s.ok && (s.skip(`,"message":`) || s.skip(`,"source":`))
+}
+
+func scan(b []byte) (Envelope, bool) {
+	e, s := scanHead(b)
+	if s.skip(`,"source":`) {
+		// Its end is not known without parsing it.
+		return e, false
+	}
+	s.expect(`,"message":{`)
+	if !s.ok || len(s.b) < 2 || s.b[len(s.b)-1] != '}' || s.b[len(s.b)-2] != '}' {
+		return e, false
+	}
+	rest := len(s.b) + 1 // with the body's opening brace
+	e.Body = json.RawMessage(b[len(b)-rest : len(b)-1])
+	return e, true
+}
+
+func scanHead(b []byte) (e Envelope, s scanner) {
+	s = scanner{b, true}
 	s.expect(`{"ctxdir":"` + Version + `","id":"`)
 	e.ID = s.uuid()
 	s.expect(`,"line":"`)
@@ -132,17 +154,7 @@ func scan(b []byte) (e Envelope, ok bool) {
 	if s.skip(`,"origin_id":"`) {
 		e.OriginID = s.text()
 	}
-	if s.skip(`,"source":`) {
-		// Its end is not known without parsing it.
-		return e, false
-	}
-	s.expect(`,"message":{`)
-	if !s.ok || len(s.b) < 2 || s.b[len(s.b)-1] != '}' || s.b[len(s.b)-2] != '}' {
-		return e, false
-	}
-	rest := len(s.b) + 1 // with the body's opening brace
-	e.Body = json.RawMessage(b[len(b)-rest : len(b)-1])
-	return e, true
+	return e, s
 }
 
 func parseAny(b []byte) (Envelope, error) {

@@ -58,6 +58,17 @@ func (o *osFS) Rename(from, to string) error           { return o.root.Rename(fr
 func (o *osFS) Remove(name string) error               { return o.root.Remove(name) }
 func (o *osFS) Close() error                           { return o.root.Close() }
 
+func (o *osFS) RenameNew(from, to string) error {
+	if err := renameNew(o.root, from, to); !errors.Is(err, errors.ErrUnsupported) {
+		return err
+	}
+	// Where the system has no such call, somebody may come in between the look and the rename.
+	if _, err := o.root.Lstat(to); err == nil {
+		return &fs.PathError{Op: "rename", Path: to, Err: fs.ErrExist}
+	}
+	return o.root.Rename(from, to)
+}
+
 func (o *osFS) Mkdir(name string) error {
 	// The umask can only take bits away from 0700, and one that does makes the folder useless to its
 	// owner: such a folder is repaired by chmod.

@@ -1,7 +1,9 @@
 package vfs
 
 import (
+	"errors"
 	"os"
+	"strings"
 	"time"
 
 	"golang.org/x/sys/unix"
@@ -16,6 +18,25 @@ func (f osFile) SetModTime(t time.Time) error {
 	return f.control("utimensat", func(fd int) error {
 		return unix.UtimesNanoAt(fd, "", ts, unix.AT_EMPTY_PATH)
 	})
+}
+
+// renameNew works in one folder: from and to are plain names.
+func renameNew(dir *os.Root, from, to string) error {
+	if strings.ContainsRune(from+to, '/') {
+		return errors.ErrUnsupported
+	}
+	d, err := dir.Open(".")
+	if err != nil {
+		return err
+	}
+	defer d.Close()
+	err = osFile{d}.control("renameat2", func(fd int) error {
+		return unix.Renameat2(fd, from, fd, to, unix.RENAME_NOREPLACE)
+	})
+	if errors.Is(err, unix.EINVAL) || errors.Is(err, unix.ENOSYS) {
+		return errors.ErrUnsupported
+	}
+	return err
 }
 
 func syncAll(f *os.File) error {

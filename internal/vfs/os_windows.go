@@ -46,3 +46,5 @@ func (f osFile) SetModTime(t time.Time) error { return os.Chtimes(f.Name(), t, t
 func (f osFile) Datasync() error { return f.Sync() }
 
 func syncAll(*os.File) error { return errors.ErrUnsupported }
+
+func renameNew(*os.Root, string, string) error { return errors.ErrUnsupported }

@@ -4,6 +4,7 @@ import (
 	"errors"
 	"io"
 	"io/fs"
+	"os"
 )
 
 // ErrTooLarge is wrapped by errors about a file larger than its kind may be.
@@ -26,4 +27,91 @@ func ReadOpened(f File, info fs.FileInfo, name string, limit int64) ([]byte, err
 		return nil, err
 	}
 	return b[:n], nil
+}
+
+// WriteNew makes a new file with this content. Nothing is synced.
+func WriteNew(fsys FS, name string, data []byte) error {
+	return writeNew(fsys, name, data, false)
+}
+
+// WriteSynced makes a new file with this content and syncs it. Its name is durable after SyncDir.
+func WriteSynced(fsys FS, name string, data []byte) error {
+	return writeNew(fsys, name, data, true)
+}
+
+func writeNew(fsys FS, name string, data []byte, sync bool) error {
+	f, err := fsys.OpenFile(name, os.O_WRONLY|os.O_CREATE|os.O_EXCL)
+	if err != nil {
+		return err
+	}
+	_, err = f.Write(data)
+	if err == nil && sync {
+		err = f.Sync()
+	}
+	if cerr := f.Close(); err == nil {
+		err = cerr
+	}
+	return err
+}
+
+// RemoveAll removes a file, or a folder with what is in it. It follows no link. What is not there is no
+// error.
+func RemoveAll(fsys FS, name string) error {
+	info, err := fsys.Lstat(name)
+	if errors.Is(err, fs.ErrNotExist) {
+		return nil
+	}
+	if err != nil {
+		return err
+	}
+	if info.IsDir() {
+		var inside []string
+		for e, err := range fsys.ReadDir(name) {
+			if err != nil {
+				return err
+			}
+			inside = append(inside, name+"/"+e.Name())
+		}
+		for _, n := range inside {
+			if err := RemoveAll(fsys, n); err != nil {
+				return err
+			}
+		}
+	}
+	if err := fsys.Remove(name); err != nil && !errors.Is(err, fs.ErrNotExist) {
+		return err
+	}
+	return nil
+}
+
+// SyncFile syncs a file by name. What is not there is no error.
+func SyncFile(fsys FS, name string) error {
+	f, err := fsys.OpenFile(name, os.O_RDWR)
+	if errors.Is(err, fs.ErrNotExist) {
+		return nil
+	}
+	if err != nil {
+		return err
+	}
+	err = f.Sync()
+	if cerr := f.Close(); err == nil {
+		err = cerr
+	}
+	return err
+}
+
+// TreeSize adds up the sizes of the files below a folder. What cannot be read counts nothing.
+func TreeSize(fsys FS, name string) (size int64) {
+	for e, err := range fsys.ReadDir(name) {
+		if err != nil {
+			return size
+		}
+		path := name + "/" + e.Name()
+		if e.IsDir() {
+			size += TreeSize(fsys, path)
+		} else if info, err := fsys.Lstat(path); err == nil {
+			size += info.Size()
+		}
+	}
+	return size
 }

@@ -26,6 +26,8 @@ type FS interface {
 	ReadDir(name string) iter.Seq2[fs.DirEntry, error]
 	Mkdir(name string) error
 	Rename(from, to string) error
+	// RenameNew is Rename that fails with fs.ErrExist when to is there already.
+	RenameNew(from, to string) error
 	Remove(name string) error
 	// Replace makes name hold data: temporary file, fsync, rename. A crash leaves the old file or the
 	// new one whole. The new name is durable only after SyncDir.

@@ -1,0 +1,466 @@
+package ctxdir
+
+import (
+	"bytes"
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"io/fs"
+	"time"
+
+	"github.com/ctxdir/ctxdir/branch"
+	ctxfolder "github.com/ctxdir/ctxdir/context"
+	"github.com/ctxdir/ctxdir/index"
+	"github.com/ctxdir/ctxdir/message"
+	"github.com/google/uuid"
+	"golang.org/x/sync/errgroup"
+)
+
+// Draft is a message to be stored. Only Body is needed.
+type Draft struct {
+	ID        uuid.UUID // a new UUIDv7 when it is uuid.Nil
+	Role      string    // read from the body when it is empty, as far as that can be told
+	Type      string    // likewise
+	CreatedAt time.Time // likewise
+	OriginID  string    // the id it bore elsewhere
+	Source    json.RawMessage
+	Body      json.RawMessage // the framework's object; kept verbatim but for insignificant white space
+}
+
+// Appended tells where a message is.
+type Appended struct {
+	ID       uuid.UUID
+	Position int64
+	Existed  bool // it was there already, with equal content
+}
+
+// Result is what became of one message of a batch: it is durable, or Err says why it is not.
+type Result struct {
+	Appended
+	Err error
+}
+
+// AppendOption changes one append.
+type AppendOption func(*appendOptions)
+
+type appendOptions struct {
+	expect int64 // -1 for any
+}
+
+// AtPosition lets an append happen only if its first message gets this position; otherwise it fails with
+// [ErrPosition].
+func AtPosition(position int64) AppendOption {
+	return func(o *appendOptions) { o.expect = position }
+}
+
+// Append adds one message at the end of the branch (requirement "append one") and returns where. With full
+// durability it is on disk when Append returns, by exactly one fdatasync, which concurrent appends share.
+//
+// A retry is safe: an ID that is there with an equal body succeeds and returns the position it has; with another
+// body it fails with [ErrConflict]. An error that wraps [ErrDurability] leaves open whether the message is
+// there. ctx cancels waiting for the lock, never a commit half-way.
+func (b *Branch) Append(ctx context.Context, d Draft, opts ...AppendOption) (Appended, error) {
+	results, err := b.AppendBatch(ctx, []Draft{d}, opts...)
+	if err != nil {
+		return Appended{}, err
+	}
+	return results[0].Appended, results[0].Err
+}
+
+// AppendBatch adds messages in order (requirement "append a batch"): one commit and one fdatasync for all, and
+// the files written side by side. The results say of each message whether it is durable. The error
+// says why nothing was tried, or why not everything was done.
+func (b *Branch) AppendBatch(ctx context.Context, drafts []Draft, opts ...AppendOption) ([]Result, error) {
+	a := &appending{b: b, opts: appendOptions{expect: -1}, results: make([]Result, len(drafts))}
+	for _, f := range opts {
+		f(&a.opts)
+	}
+	for i, d := range drafts {
+		a.drafts = append(a.drafts, d)
+		if err := b.c.complete(&a.drafts[i]); err != nil {
+			return nil, public(Error{Op: "append", Context: b.c.dir.ID, Branch: b.name, ID: d.ID}, err)
+		}
+	}
+	err := b.fail("append", a.run(ctx))
+	if err != nil {
+		for i := range a.results {
+			if !a.done[i] && a.results[i].Err == nil {
+				a.results[i].Err = err
+			}
+		}
+		if len(drafts) == 1 {
+			return nil, err
+		}
+	}
+	return a.results, err
+}
+
+// complete checks a draft's body and reads from it what the draft does not say.
+func (c *Context) complete(d *Draft) error {
+	if int64(len(d.Body)) > c.store.opts.maxMessage {
+		return fmt.Errorf("%w: %d bytes, more than %d", ErrTooLarge, len(d.Body), c.store.opts.maxMessage)
+	}
+	body, err := message.Compact(d.Body)
+	if err != nil {
+		return err
+	}
+	d.Body = body
+	if d.Source != nil {
+		if d.Source, err = message.Compact(d.Source); err != nil {
+			return fmt.Errorf("source: %w", err)
+		}
+	}
+	role, typ, created := message.Describe(body)
+	if d.Role == "" {
+		d.Role = role
+	}
+	if d.Type == "" {
+		d.Type = typ
+	}
+	if d.CreatedAt.IsZero() {
+		d.CreatedAt = created
+	}
+	return nil
+}
+
+// appending is one append on its way.
+type appending struct {
+	b       *Branch
+	opts    appendOptions
+	drafts  []Draft
+	results []Result
+	done    map[int]bool // results that stand
+
+	line    ctxfolder.Line
+	items   []index.Item
+	of      []int // the draft of each item
+	existed []int // drafts that are there already
+	commits []*index.Commit
+}
+
+func (a *appending) run(ctx context.Context) error {
+	a.done = make(map[int]bool, len(a.drafts))
+	c := a.b.c
+	err := c.write(ctx, func(m *Metadata) error { return a.commit(m) })
+	if err != nil && len(a.commits) == 0 {
+		return err
+	}
+	for _, commit := range a.commits {
+		if werr := commit.Wait(); werr != nil {
+			if werr = c.recommit(commit, werr); werr != nil {
+				return werr
+			}
+		}
+	}
+	written := 0
+	for _, commit := range a.commits {
+		written += commit.Written
+	}
+	for _, i := range append(a.of[:written:written], a.existed...) {
+		a.done[i] = true
+	}
+	a.writeFiles(written)
+	c.foldIfDue()
+	return err
+}
+
+// commitBytes bounds what is written to the journal in one piece.
+const commitBytes = 16 << 20
+
+// commit writes the journal records. The lock is held.
+func (a *appending) commit(m *Metadata) error {
+	c := a.b.c
+	info, err := branch.Get(m, a.b.name)
+	if err != nil {
+		return err
+	}
+	line, ok := m.Line(info.Line)
+	if !ok {
+		return fmt.Errorf("%w: line %s is missing", ErrMetadata, info.Line)
+	}
+	a.line = *line
+	next, err := c.end(m, line.ID)
+	if err != nil {
+		return err
+	}
+	if a.opts.expect >= 0 && a.opts.expect != next && !a.retried(m) {
+		return fmt.Errorf("%w %d was expected, the next one is %d", ErrPosition, a.opts.expect, next)
+	}
+	prev, err := c.idBefore(m, line.ID, next)
+	if err != nil {
+		return err
+	}
+	now := time.Now().UTC()
+	fresh := map[uuid.UUID]int{} // ids of this batch
+	size := 0
+	for i := range a.drafts {
+		d := &a.drafts[i]
+		there, err := a.existing(m, d, fresh)
+		if err != nil {
+			a.results[i].Err = err
+			a.done[i] = true
+			if len(a.drafts) == 1 {
+				return err
+			}
+			continue
+		}
+		if there != nil {
+			// Who retries may be faster than the sync of the first attempt: this one waits for its own.
+			a.results[i].Appended, a.existed = *there, append(a.existed, i)
+			continue
+		}
+		env := &message.Envelope{
+			ID: d.ID, Line: line.ID, Position: next, Prev: prev, StoredAt: now, Branch: a.b.name,
+			Role: d.Role, Type: d.Type, CreatedAt: d.CreatedAt, OriginID: d.OriginID, Source: d.Source, Body: d.Body,
+		}
+		if env.ID == uuid.Nil {
+			if env.ID, err = uuid.NewV7(); err != nil {
+				return err
+			}
+		} else if env.File, err = c.fileFor(m, line, env.ID); err != nil {
+			return err
+		}
+		raw := env.AppendTo(make([]byte, 0, len(d.Body)+512))
+		env.Body, env.Source = nil, nil
+		a.items = append(a.items, index.Item{Kind: index.KindAppend, Envelope: env, Body: raw})
+		a.of = append(a.of, i)
+		a.results[i].Appended = Appended{ID: env.ID, Position: next}
+		fresh[env.ID] = i
+		prev = env.ID
+		next++
+		if size += len(raw); size >= commitBytes {
+			if err := a.flush(); err != nil {
+				return err
+			}
+			size = 0
+		}
+	}
+	if err := a.flush(); err != nil {
+		return err
+	}
+	if len(a.existed) > 0 && len(a.commits) == 0 {
+		a.commits = append(a.commits, c.log.Barrier())
+	}
+	return nil
+}
+
+// retried reports whether the first message is there already: then the expectation was met before.
+func (a *appending) retried(m *Metadata) bool {
+	if len(a.drafts) == 0 || a.drafts[0].ID == uuid.Nil {
+		return false
+	}
+	p, err := a.b.c.find(m, a.line.ID, a.drafts[0].ID)
+	return err == nil && p.entry.Position == a.opts.expect
+}
+
+// flush writes the items that are not written yet.
+func (a *appending) flush() error {
+	from := 0
+	for _, c := range a.commits {
+		from += c.Written
+	}
+	if from == len(a.items) {
+		return nil
+	}
+	commit := a.b.c.log.Append(a.items[from:])
+	a.commits = append(a.commits, commit)
+	return commit.Err
+}
+
+// existing looks for a message of the draft's id. It returns where it is when its body is equal, and fails
+// with ErrConflict when it is not.
+func (a *appending) existing(m *Metadata, d *Draft, fresh map[uuid.UUID]int) (*Appended, error) {
+	if d.ID == uuid.Nil {
+		return nil, nil
+	}
+	if i, ok := fresh[d.ID]; ok {
+		if !bytes.Equal(a.drafts[i].Body, d.Body) {
+			return nil, public(Error{Op: "append", Context: a.b.c.dir.ID, Branch: a.b.name, ID: d.ID}, ErrConflict)
+		}
+		there := a.results[i].Appended
+		there.Existed = true
+		return &there, nil
+	}
+	p, err := a.b.c.find(m, a.line.ID, d.ID)
+	if errors.Is(err, ErrNotExist) {
+		return nil, nil
+	}
+	if err != nil {
+		return nil, err
+	}
+	old, err := a.b.c.load.Load(context.Background(), p.span, &p.entry)
+	if err != nil {
+		return nil, err
+	}
+	if old.Unavailable == nil && !bytes.Equal(old.Body, d.Body) {
+		return nil, public(Error{Op: "append", Context: a.b.c.dir.ID, Branch: a.b.name, ID: d.ID}, ErrConflict)
+	}
+	return &Appended{ID: d.ID, Position: p.entry.Position, Existed: true}, nil
+}
+
+// fileFor returns the file name for a message of line when another line that shares its folder has the id
+// already, uuid.Nil otherwise.
+func (c *Context) fileFor(m *Metadata, line *ctxfolder.Line, id uuid.UUID) (uuid.UUID, error) {
+	_, err := c.dir.StatMessage(line.Folder, id)
+	taken := err == nil
+	if err != nil && !errors.Is(err, fs.ErrNotExist) {
+		return uuid.Nil, err
+	}
+	for i := range m.Lines {
+		if other := &m.Lines[i]; !taken && other.Folder == line.Folder && other.ID != line.ID {
+			if _, taken, err = c.log.FindRecent(other.ID, id, 1<<62); err != nil {
+				return uuid.Nil, err
+			}
+		}
+	}
+	if taken {
+		return message.DerivedID(line.ID, id.String()), nil
+	}
+	return uuid.Nil, nil
+}
+
+// idBefore is the id of the message before a position of a line's history.
+func (c *Context) idBefore(m *Metadata, line uuid.UUID, position int64) (uuid.UUID, error) {
+	if position == 0 {
+		return uuid.Nil, nil
+	}
+	if counts, ok, err := c.log.Counts(line); err != nil || ok && counts.Count > 0 && counts.End() == position {
+		return counts.Last, err
+	}
+	segments, err := branch.Segments(m, line, position-1, position)
+	if err != nil {
+		return uuid.Nil, err
+	}
+	entries, err := c.log.Entries(segments[0].Line, position-1, position)
+	if err != nil || len(entries) == 0 {
+		return uuid.Nil, err
+	}
+	return entries[0].ID, nil
+}
+
+// writers bounds the message files of a batch that are made at once.
+const writers = 8
+
+// writeFiles makes the files of the messages that are committed. One that cannot be made, on a full disk say,
+// is no error: the journal holds the message, and the next fold makes the file.
+func (a *appending) writeFiles(written int) {
+	write := func(it index.Item) {
+		_ = a.b.c.dir.CreateMessage(a.line.Folder, it.Envelope.FileID(), it.Body, it.Envelope.StoredAt)
+	}
+	if written == 1 {
+		write(a.items[0])
+		return
+	}
+	var group errgroup.Group
+	group.SetLimit(writers)
+	for _, it := range a.items[:written] {
+		group.Go(func() error {
+			write(it)
+			return nil
+		})
+	}
+	_ = group.Wait()
+}
+
+// recommit brings a commit whose sync failed into a new journal. It returns nil when that made it durable.
+func (c *Context) recommit(commit *index.Commit, cause error) error {
+	ctx, cancel := context.WithTimeout(context.Background(), c.store.opts.lockTimeout)
+	defer cancel()
+	if err := c.dir.Lock.Acquire(ctx); err != nil {
+		return cause
+	}
+	defer c.dir.Lock.Release()
+	if err := c.dir.Check(); err != nil {
+		return errors.Join(cause, err)
+	}
+	ok, err := c.log.Recommit(commit)
+	if ok {
+		return nil
+	}
+	return errors.Join(cause, err)
+}
+
+// ReplaceOption changes one replace.
+type ReplaceOption func(*replaceOptions)
+
+type replaceOptions struct{ shared bool }
+
+// Shared lets Replace change a message that other branches show too.
+func Shared() ReplaceOption { return func(o *replaceOptions) { o.shared = true } }
+
+// Replace gives the message of an id another body (requirement "replace a message": streaming updates). Its
+// position stays; the old version goes to the context's trash. It is refused with [ErrShared] when another
+// branch shows the message too, unless [Shared] is given.
+func (b *Branch) Replace(ctx context.Context, id uuid.UUID, d Draft, opts ...ReplaceOption) error {
+	var o replaceOptions
+	for _, f := range opts {
+		f(&o)
+	}
+	err := b.replace(ctx, id, d, o)
+	return public(Error{Op: "replace", Context: b.c.dir.ID, Branch: b.name, ID: id}, err)
+}
+
+func (b *Branch) replace(ctx context.Context, id uuid.UUID, d Draft, o replaceOptions) error {
+	c := b.c
+	if err := c.complete(&d); err != nil {
+		return err
+	}
+	// The lock is held until the file is there: a slower replacement must not put its older version over a
+	// newer one.
+	err := c.write(ctx, func(m *Metadata) error {
+		info, err := branch.Get(m, b.name)
+		if err != nil {
+			return err
+		}
+		at, err := c.find(m, info.Line, id)
+		if err != nil {
+			return err
+		}
+		if !o.shared && shared(m, info.Line, at) {
+			return ErrShared
+		}
+		old, env, err := c.load.Envelope(at.span, &at.entry)
+		if err != nil {
+			return err
+		}
+		env.StoredAt = time.Now().UTC()
+		if !env.StoredAt.After(at.entry.StoredAt()) {
+			env.StoredAt = at.entry.StoredAt().Add(1) // the file's time is to tell the versions apart
+		}
+		env.Role, env.Type, env.Body = d.Role, d.Type, d.Body
+		if !d.CreatedAt.IsZero() {
+			env.CreatedAt = d.CreatedAt
+		}
+		raw := env.AppendTo(nil)
+		commit := c.log.Append([]index.Item{{Kind: index.KindReplace, Envelope: env, Body: raw}})
+		if commit.Err != nil {
+			return commit.Err
+		}
+		if err := commit.Wait(); err != nil {
+			if ok, rerr := c.log.Recommit(commit); !ok {
+				return errors.Join(err, rerr)
+			}
+		}
+		if old != nil {
+			_ = c.dir.TrashVersion(at.span.Line, at.entry.Position, old)
+		}
+		_ = c.dir.ReplaceMessage(at.span.Folder, env.FileID(), raw, env.StoredAt)
+		return nil
+	})
+	c.foldIfDue()
+	return err
+}
+
+// shared reports whether a branch other than the one of this line shows a message.
+func shared(m *Metadata, line uuid.UUID, at place) bool {
+	if at.span.Line != line {
+		return true
+	}
+	for _, l := range m.Lines {
+		if l.Parent == line && l.Base > at.entry.Position {
+			return true
+		}
+	}
+	return false
+}

@@ -1,0 +1,270 @@
+// Package branch is the model of lines and branches, without a disk: what forking, rewinding, renaming and
+// removing do to a context's metadata, and which line owns a position.
+//
+// A line is an append-only sequence of messages that begins empty or at a position of another line. A
+// branch is a name that points at a line. No operation changes what another branch shows, and none
+// drops a line: one that loses its name is kept in the list of removed ones.
+package branch
+
+import (
+	"errors"
+	"fmt"
+	"slices"
+	"time"
+
+	ctxfolder "github.com/ctxdir/ctxdir/context"
+	"github.com/google/uuid"
+)
+
+// Errors that callers tell apart.
+var (
+	ErrName      = errors.New("invalid branch name")
+	ErrExist     = errors.New("branch exists already")
+	ErrNotExist  = errors.New("no such branch")
+	ErrActive    = errors.New("branch is the active one")
+	ErrPosition  = errors.New("position is out of range")
+	errDescent   = errors.New("line is missing from the table of lines")
+	errNoSegment = errors.New("no line owns the position")
+)
+
+// Why a line lost its name.
+const (
+	WhyRemoved = "removed"
+	WhyRewound = "rewound"
+)
+
+// Segment is a run of positions that one line owns.
+type Segment struct {
+	Line     uuid.UUID
+	From, To int64 // [From, To)
+}
+
+// Segments splits the positions [from, to) of a line's history by the lines that own them, in order.
+func Segments(m *ctxfolder.Metadata, line uuid.UUID, from, to int64) ([]Segment, error) {
+	var out []Segment
+	for from < to {
+		l, ok := m.Line(line)
+		if !ok {
+			return nil, fmt.Errorf("%w: %s", errDescent, line)
+		}
+		if to > l.Base {
+			out = append(out, Segment{line, max(from, l.Base), to})
+			to = l.Base
+		}
+		if from < to && l.Parent == uuid.Nil {
+			return nil, fmt.Errorf("%w: %d of line %s", errNoSegment, from, line)
+		}
+		line = l.Parent
+	}
+	slices.Reverse(out)
+	return out, nil
+}
+
+// Lines returns a line and its ancestors, the line itself first, each with the end of what the line shows
+// of it.
+func Lines(m *ctxfolder.Metadata, line uuid.UUID, end int64) ([]Segment, error) {
+	var out []Segment
+	for line != uuid.Nil {
+		l, ok := m.Line(line)
+		if !ok {
+			return nil, fmt.Errorf("%w: %s", errDescent, line)
+		}
+		out = append(out, Segment{line, l.Base, end})
+		line, end = l.Parent, l.Base
+	}
+	return out, nil
+}
+
+// Get returns a branch by name. It fails with ErrNotExist.
+func Get(m *ctxfolder.Metadata, name string) (*ctxfolder.Branch, error) {
+	b, ok := m.Branch(name)
+	if !ok {
+		return nil, fmt.Errorf("%w: %q", ErrNotExist, name)
+	}
+	return b, nil
+}
+
+// New adds a branch with an empty line. It fails with ErrName or ErrExist.
+func New(m *ctxfolder.Metadata, name string, id uuid.UUID) (*ctxfolder.Branch, error) {
+	return add(m, name, ctxfolder.Line{ID: id})
+}
+
+// Fork adds a branch whose line begins with the first at messages of another branch, which has length of
+// them. It fails with ErrName, ErrExist, ErrNotExist or ErrPosition.
+func Fork(m *ctxfolder.Metadata, name, from string, at, length int64, id uuid.UUID) (*ctxfolder.Branch, error) {
+	b, err := Get(m, from)
+	if err != nil {
+		return nil, err
+	}
+	line, err := begin(m, b.Line, at, length, id)
+	if err != nil {
+		return nil, fmt.Errorf("branch %q: %w", from, err)
+	}
+	return add(m, name, line)
+}
+
+// begin makes a line that begins with the first at messages of another. The line that owns the last of them
+// becomes the parent, so that chains stay as flat as they can be.
+func begin(m *ctxfolder.Metadata, of uuid.UUID, at, length int64, id uuid.UUID) (ctxfolder.Line, error) {
+	if at < 0 || at > length {
+		return ctxfolder.Line{}, fmt.Errorf("%w: %d of %d messages", ErrPosition, at, length)
+	}
+	line := ctxfolder.Line{ID: id, Base: at}
+	if at > 0 {
+		owner, err := Segments(m, of, at-1, at)
+		if err != nil {
+			return line, err
+		}
+		line.Parent = owner[0].Line
+	}
+	return line, nil
+}
+
+func add(m *ctxfolder.Metadata, name string, line ctxfolder.Line) (*ctxfolder.Branch, error) {
+	folder, err := freeName(m, name, "")
+	if err != nil {
+		return nil, err
+	}
+	line.Folder = folder
+	// A removed branch's folder of that name goes on being used: file names in it cannot clash, since a
+	// message whose id is taken gets a file name of its own.
+	for _, l := range m.Lines {
+		if alike(l.Folder, folder) {
+			line.Folder = l.Folder
+		}
+	}
+	m.Lines = append(m.Lines, line)
+	m.Branches = append(m.Branches, ctxfolder.Branch{Name: name, Line: line.ID})
+	return &m.Branches[len(m.Branches)-1], nil
+}
+
+// freeName checks that a branch can have a name, beside one that is to lose its own, and returns its folder.
+func freeName(m *ctxfolder.Metadata, name, besides string) (folder string, err error) {
+	if folder, err = Folder(name); err != nil {
+		return "", err
+	}
+	for _, b := range m.Branches {
+		if b.Name != besides && alike(b.Name, name) {
+			if b.Name == name {
+				return "", fmt.Errorf("%w: %q", ErrExist, name)
+			}
+			return "", fmt.Errorf("%w: %q, which some file systems cannot tell from %q", ErrExist, b.Name, name)
+		}
+	}
+	return folder, nil
+}
+
+// Rewind makes a branch show only its first to messages: it gets a new line, and the old one is kept
+// without a name. It reports whether anything changed.
+func Rewind(m *ctxfolder.Metadata, name string, to, length int64, id uuid.UUID, now time.Time) (bool, error) {
+	b, err := Get(m, name)
+	if err != nil {
+		return false, err
+	}
+	line, err := begin(m, b.Line, to, length, id)
+	if err != nil || to == length {
+		return false, err
+	}
+	old, ok := m.Line(b.Line)
+	if !ok {
+		return false, fmt.Errorf("%w: %s", errDescent, b.Line)
+	}
+	line.Folder = old.Folder
+	m.Removed = append(m.Removed, ctxfolder.Removed{Line: old.ID, Name: name, At: now.UTC(), Why: WhyRewound})
+	m.Lines = append(m.Lines, line)
+	b.Line = line.ID
+	return true, nil
+}
+
+// Remove takes a branch's name away. The active branch cannot be removed: ErrActive.
+func Remove(m *ctxfolder.Metadata, name string, now time.Time) error {
+	b, err := Get(m, name)
+	if err != nil {
+		return err
+	}
+	if name == m.ActiveBranch {
+		return fmt.Errorf("%w: %q; switch to another one first", ErrActive, name)
+	}
+	m.Removed = append(m.Removed, ctxfolder.Removed{Line: b.Line, Name: name, At: now.UTC(), Why: WhyRemoved})
+	m.Branches = slices.DeleteFunc(m.Branches, func(b ctxfolder.Branch) bool { return b.Name == name })
+	return nil
+}
+
+// Switch makes a branch the active one.
+func Switch(m *ctxfolder.Metadata, name string) error {
+	if _, err := Get(m, name); err != nil {
+		return err
+	}
+	m.ActiveBranch = name
+	return nil
+}
+
+// Rename gives a branch another name and its folder too: m.Renaming says which folder is to be renamed, if
+// any. When the folder's new name is taken by lines that have no name, nothing changes and clear is
+// the rename that has to be done first, by [MoveFolder].
+func Rename(m *ctxfolder.Metadata, name, to string) (clear *ctxfolder.Renaming, err error) {
+	b, err := Get(m, name)
+	if err != nil {
+		return nil, err
+	}
+	if name == to {
+		return nil, nil
+	}
+	folder, err := freeName(m, to, name)
+	if err != nil {
+		return nil, err
+	}
+	line, ok := m.Line(b.Line)
+	if !ok {
+		return nil, fmt.Errorf("%w: %s", errDescent, b.Line)
+	}
+	from := line.Folder
+	if !alike(folder, from) {
+		if taken, ok := folderLike(m, folder); ok {
+			return &ctxfolder.Renaming{From: taken, To: spareFolder(m, taken)}, nil
+		}
+	}
+	b.Name = to
+	if m.ActiveBranch == name {
+		m.ActiveBranch = to
+	}
+	MoveFolder(m, ctxfolder.Renaming{From: from, To: folder})
+	return nil, nil
+}
+
+// MoveFolder gives the lines of a folder another one.
+func MoveFolder(m *ctxfolder.Metadata, r ctxfolder.Renaming) {
+	if r.From == r.To {
+		return
+	}
+	for i := range m.Lines {
+		if m.Lines[i].Folder == r.From {
+			m.Lines[i].Folder = r.To
+		}
+	}
+	m.Renaming = &r
+}
+
+func folderLike(m *ctxfolder.Metadata, folder string) (string, bool) {
+	for _, l := range m.Lines {
+		if alike(l.Folder, folder) {
+			return l.Folder, true
+		}
+	}
+	return "", false
+}
+
+// spareFolder finds a name for the folder of lines that no branch has: with a %, followed by no two digits, it is
+// no branch's.
+func spareFolder(m *ctxfolder.Metadata, folder string) string {
+	stem := folder
+	if len(stem) > maxFolder-12 {
+		stem = ctxfolder.FolderPrefix + "long"
+	}
+	for n := 1; ; n++ {
+		spare := fmt.Sprintf("%s%%old%d", stem, n)
+		if _, taken := folderLike(m, spare); !taken {
+			return spare
+		}
+	}
+}

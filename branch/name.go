@@ -1,0 +1,50 @@
+package branch
+
+import (
+	"fmt"
+	"strings"
+	"unicode/utf8"
+
+	ctxfolder "github.com/ctxdir/ctxdir/context"
+	"golang.org/x/text/cases"
+	"golang.org/x/text/unicode/norm"
+)
+
+// maxFolder is the longest name of a folder that every file system takes, in bytes.
+const maxFolder = 255
+
+// Folder returns the name of the folder that bears a branch's name. Free text is allowed, emoji too: what a file
+// system somewhere cannot hold is written as %XX. It fails with ErrName when the name is empty, is not
+// UTF-8, or gets too long.
+func Folder(name string) (string, error) {
+	switch {
+	case name == "":
+		return "", fmt.Errorf("%w: it is empty", ErrName)
+	case !utf8.ValidString(name):
+		return "", fmt.Errorf("%w: %q is not valid UTF-8", ErrName, name)
+	case strings.ContainsRune(name, 0):
+		return "", fmt.Errorf("%w: %q contains a NUL", ErrName, name)
+	}
+	var b strings.Builder
+	b.WriteString(ctxfolder.FolderPrefix)
+	for i, r := range name {
+		last := i+utf8.RuneLen(r) == len(name)
+		if r < 0x20 || r == 0x7f || strings.ContainsRune(`%/\:*?"<>|`, r) || (r == ' ' || r == '.') && last || r == ' ' && i == 0 {
+			fmt.Fprintf(&b, "%%%02X", r)
+			continue
+		}
+		b.WriteRune(r)
+	}
+	if b.Len() > maxFolder {
+		return "", fmt.Errorf("%w: %q needs a folder name of %d bytes, more than %d", ErrName, name, b.Len(), maxFolder)
+	}
+	return b.String(), nil
+}
+
+// alike reports whether some file system takes two names for one: they are equal under NFC and case
+// folding.
+func alike(a, b string) bool { return a == b || fold(a) == fold(b) }
+
+func fold(s string) string {
+	return norm.NFC.String(cases.Fold().String(norm.NFC.String(s)))
+}

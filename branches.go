@@ -1,0 +1,248 @@
+package ctxdir
+
+import (
+	"context"
+	"fmt"
+	"time"
+
+	"github.com/ctxdir/ctxdir/branch"
+	ctxfolder "github.com/ctxdir/ctxdir/context"
+	"github.com/ctxdir/ctxdir/loader"
+	"github.com/google/uuid"
+)
+
+// Branch is a branch of an open context, by its name. It goes on meaning that name when the branch is
+// rewound, and nothing once it is renamed or removed: operations then fail with [ErrNotExist].
+type Branch struct {
+	c    *Context
+	name string
+}
+
+// BranchInfo describes a branch. The sizes come from the index alone (requirement "size per branch").
+type BranchInfo struct {
+	Name     string
+	Line     uuid.UUID
+	Parent   string // the branch whose line it was forked from, or that line's id; empty for none
+	Base     int64  // messages it inherits
+	Messages int64  // messages it shows
+	Bytes    int64  // of its own line's messages
+	Active   bool
+	Metadata Object // further members, as metadata.json has them
+}
+
+// Active returns the active branch.
+func (c *Context) Active() *Branch { return &Branch{c, c.current().ActiveBranch} }
+
+// Branch returns a branch by name. It fails with [ErrNotExist].
+func (c *Context) Branch(name string) (*Branch, error) {
+	if _, err := branch.Get(c.current(), name); err != nil {
+		return nil, public(Error{Op: "open", Context: c.dir.ID}, err)
+	}
+	return &Branch{c, name}, nil
+}
+
+// Name is the branch's name.
+func (b *Branch) Name() string { return b.name }
+
+// Branches describes the branches in order of creation.
+func (c *Context) Branches(ctx context.Context) ([]BranchInfo, error) {
+	fail := func(err error) ([]BranchInfo, error) {
+		return nil, public(Error{Op: "list branches", Context: c.dir.ID}, err)
+	}
+	if err := ctx.Err(); err != nil {
+		return fail(err)
+	}
+	m := c.current()
+	all, _, err := c.log.AllCounts()
+	if err != nil {
+		return fail(err)
+	}
+	names := make(map[uuid.UUID]string, len(m.Branches))
+	for _, b := range m.Branches {
+		names[b.Line] = b.Name
+	}
+	infos := make([]BranchInfo, 0, len(m.Branches))
+	for _, b := range m.Branches {
+		l, ok := m.Line(b.Line)
+		if !ok {
+			return fail(fmt.Errorf("%w: branch %q has no line", ErrMetadata, b.Name))
+		}
+		info := BranchInfo{
+			Name: b.Name, Line: l.ID, Base: l.Base, Messages: max(all[l.ID].End(), l.Base),
+			Bytes: all[l.ID].Bytes, Active: b.Name == m.ActiveBranch, Metadata: b.Extra,
+		}
+		if l.Parent != uuid.Nil {
+			if info.Parent = names[l.Parent]; info.Parent == "" {
+				info.Parent = l.Parent.String()
+			}
+		}
+		infos = append(infos, info)
+	}
+	return infos, nil
+}
+
+// Info describes the branch.
+func (b *Branch) Info(ctx context.Context) (BranchInfo, error) {
+	infos, err := b.c.Branches(ctx)
+	if err != nil {
+		return BranchInfo{}, err
+	}
+	for _, i := range infos {
+		if i.Name == b.name {
+			return i, nil
+		}
+	}
+	return BranchInfo{}, public(Error{Op: "describe", Context: b.c.dir.ID}, fmt.Errorf("%w: branch %q", ErrNotExist, b.name))
+}
+
+// NewBranch adds an empty branch. It fails with [ErrInvalid] or [ErrExist].
+func (c *Context) NewBranch(ctx context.Context, name string, attrs ...ctxfolder.Member) (*Branch, error) {
+	return c.addBranch(ctx, "new branch", name, attrs, func(m *Metadata, line uuid.UUID) (*ctxfolder.Branch, error) {
+		return branch.New(m, name, line)
+	})
+}
+
+// Fork adds a branch that begins with the first at messages of this one. Nothing is copied and no message is read.
+// It does not switch. It fails with [ErrInvalid], [ErrExist] or [ErrPosition].
+func (b *Branch) Fork(ctx context.Context, name string, at int64, attrs ...ctxfolder.Member) (*Branch, error) {
+	return b.c.addBranch(ctx, "fork", name, attrs, func(m *Metadata, line uuid.UUID) (*ctxfolder.Branch, error) {
+		length, err := b.c.length(m, b.name)
+		if err != nil {
+			return nil, err
+		}
+		return branch.Fork(m, name, b.name, at, length, line)
+	})
+}
+
+// ForkAt is Fork with the messages up to and with the one of this id.
+func (b *Branch) ForkAt(ctx context.Context, name string, id uuid.UUID, attrs ...ctxfolder.Member) (*Branch, error) {
+	at, err := b.find(id)
+	if err != nil {
+		return nil, public(Error{Op: "fork", Context: b.c.dir.ID, Branch: b.name, ID: id}, err)
+	}
+	return b.Fork(ctx, name, at.entry.Position+1, attrs...)
+}
+
+func (c *Context) addBranch(ctx context.Context, op, name string, attrs []ctxfolder.Member, add func(*Metadata, uuid.UUID) (*ctxfolder.Branch, error)) (*Branch, error) {
+	err := c.change(ctx, true, func(m *Metadata) error {
+		line, err := uuid.NewV7()
+		if err != nil {
+			return err
+		}
+		added, err := add(m, line)
+		if err != nil {
+			return err
+		}
+		for _, a := range attrs {
+			added.Extra.Set(a.Key, a.Value)
+		}
+		return nil
+	})
+	if err != nil {
+		return nil, public(Error{Op: op, Context: c.dir.ID, Branch: name}, err)
+	}
+	return &Branch{c, name}, nil
+}
+
+// Rewind makes the branch show only its first to messages. The others stay on the line that loses the name,
+// and other branches go on showing them.
+func (b *Branch) Rewind(ctx context.Context, to int64) error {
+	err := b.c.change(ctx, true, func(m *Metadata) error {
+		length, err := b.c.length(m, b.name)
+		if err != nil {
+			return err
+		}
+		line, err := uuid.NewV7()
+		if err != nil {
+			return err
+		}
+		_, err = branch.Rewind(m, b.name, to, length, line, time.Now())
+		return err
+	})
+	return public(Error{Op: "rewind", Context: b.c.dir.ID, Branch: b.name}, err)
+}
+
+// Switch makes a branch the active one.
+func (c *Context) Switch(ctx context.Context, name string) error {
+	err := c.change(ctx, false, func(m *Metadata) error { return branch.Switch(m, name) })
+	return public(Error{Op: "switch", Context: c.dir.ID, Branch: name}, err)
+}
+
+// Remove takes a branch's name away. Its messages stay, for the branches that show them and until they are
+// collected. It fails with [ErrActive] for the active one.
+func (c *Context) Remove(ctx context.Context, name string) error {
+	err := c.change(ctx, false, func(m *Metadata) error { return branch.Remove(m, name, time.Now()) })
+	return public(Error{Op: "remove", Context: c.dir.ID, Branch: name}, err)
+}
+
+// Rename gives a branch another name, and its folder too.
+func (c *Context) Rename(ctx context.Context, name, to string) error {
+	err := c.rename(ctx, name, to)
+	return public(Error{Op: "rename", Context: c.dir.ID, Branch: name}, err)
+}
+
+func (c *Context) rename(ctx context.Context, name, to string) error {
+	for {
+		var clear *ctxfolder.Renaming
+		err := c.change(ctx, false, func(m *Metadata) (err error) {
+			if clear, err = branch.Rename(m, name, to); clear != nil {
+				branch.MoveFolder(m, *clear)
+			}
+			return err
+		})
+		if err != nil {
+			return err
+		}
+		// What is left is to rename the folder; whoever writes next does it, if this does not come to it.
+		if err := c.write(ctx, func(*Metadata) error { return nil }); err != nil {
+			return err
+		}
+		if clear == nil {
+			return nil
+		}
+	}
+}
+
+// length is the number of messages a branch shows.
+func (c *Context) length(m *Metadata, name string) (int64, error) {
+	b, err := branch.Get(m, name)
+	if err != nil {
+		return 0, err
+	}
+	return c.end(m, b.Line)
+}
+
+func (c *Context) end(m *Metadata, line uuid.UUID) (int64, error) {
+	l, ok := m.Line(line)
+	if !ok {
+		return 0, fmt.Errorf("%w: line %s is missing", ErrMetadata, line)
+	}
+	counts, _, err := c.log.Counts(line)
+	return max(counts.End(), l.Base), err
+}
+
+// spans resolves positions of a branch to the lines that own them. Negative from counts from the end.
+func (b *Branch) spans(from, to int64) ([]loader.Span, error) {
+	m := b.c.current()
+	info, err := branch.Get(m, b.name)
+	if err != nil {
+		return nil, err
+	}
+	end, err := b.c.end(m, info.Line)
+	if err != nil {
+		return nil, err
+	}
+	if from < 0 {
+		from = max(end+from, 0)
+	}
+	segments, err := branch.Segments(m, info.Line, from, min(to, end))
+	if err != nil {
+		return nil, err
+	}
+	spans := make([]loader.Span, len(segments))
+	for i, s := range segments {
+		l, _ := m.Line(s.Line)
+		spans[i] = loader.Span{Line: s.Line, Folder: l.Folder, From: s.From, To: s.To}
+	}
+	return spans, nil
+}

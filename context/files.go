@@ -1,0 +1,172 @@
+package context
+
+import (
+	"bytes"
+	"errors"
+	"fmt"
+	"io/fs"
+	"math/rand/v2"
+	"os"
+	"time"
+
+	"github.com/ctxdir/ctxdir/internal/vfs"
+	"github.com/google/uuid"
+)
+
+// MaxMessage bounds what is read of a message file, in bytes, whatever a store's own limit is.
+const MaxMessage = 4 << 30
+
+// folder returns the open folder messages/name, making it when asked to.
+func (d *Dir) folder(name string, create bool) (vfs.FS, error) {
+	d.mu.Lock()
+	defer d.mu.Unlock()
+	if sub, ok := d.subs[name]; ok {
+		return sub, nil
+	}
+	if !ValidFolder(name) {
+		return nil, fmt.Errorf("%q is no branch folder", name)
+	}
+	path := Messages + "/" + name
+	sub, err := d.FS.Sub(path)
+	if errors.Is(err, fs.ErrNotExist) && d.renaming != nil && d.renaming.To == name {
+		path = Messages + "/" + d.renaming.From
+		sub, err = d.FS.Sub(path)
+	}
+	if errors.Is(err, fs.ErrNotExist) && create {
+		// Not synced: the journal holds what is put into it until the fold, which syncs both.
+		if err := d.FS.Mkdir(path); err != nil && !errors.Is(err, fs.ErrExist) {
+			return nil, err
+		}
+		sub, err = d.FS.Sub(path)
+	}
+	if err != nil {
+		return nil, err
+	}
+	d.subs[name] = sub
+	return sub, nil
+}
+
+// SetRenaming says which rename of a branch folder may not have reached the disk, nil for none, and
+// drops the open branch folders: their names may mean others now.
+func (d *Dir) SetRenaming(r *Renaming) {
+	d.mu.Lock()
+	defer d.mu.Unlock()
+	d.renaming = r
+	// They are not closed, for a read may be going on in one; the runtime closes them when it is done.
+	clear(d.subs)
+}
+
+// CreateMessage makes the message file id in folder, unless it is there: data and a newline, with at as its
+// modification time. Nothing is synced. It appears whole or not at all to who reads meanwhile. One that is
+// there stays: it may be a newer version.
+//
+// Crash order: the record that holds the same bytes is durable already. Lost or torn, the file is written
+// again from it by the next fold.
+func (d *Dir) CreateMessage(folder string, id uuid.UUID, data []byte, at time.Time) error {
+	err := d.writeMessage(folder, id, data, at, vfs.FS.RenameNew)
+	if errors.Is(err, fs.ErrExist) {
+		return nil
+	}
+	return err
+}
+
+// ReplaceMessage is CreateMessage that takes the place of the file that is there.
+func (d *Dir) ReplaceMessage(folder string, id uuid.UUID, data []byte, at time.Time) error {
+	return d.writeMessage(folder, id, data, at, vfs.FS.Rename)
+}
+
+func (d *Dir) writeMessage(folder string, id uuid.UUID, data []byte, at time.Time, rename func(fsys vfs.FS, from, to string) error) error {
+	sub, err := d.folder(folder, true)
+	if err != nil {
+		return err
+	}
+	name := MessageFile(id)
+	// Another process may be making the same file: each has a temporary name of its own.
+	tmp := fmt.Sprintf(".%s.%x.tmp", name, rand.Uint64())
+	f, err := sub.OpenFile(tmp, os.O_WRONLY|os.O_CREATE|os.O_EXCL)
+	if err != nil {
+		return err
+	}
+	line := make([]byte, 0, len(data)+1)
+	_, err = f.Write(append(append(line, data...), '\n'))
+	if err == nil {
+		err = f.SetModTime(at)
+	}
+	if cerr := f.Close(); err == nil {
+		err = cerr
+	}
+	if err == nil {
+		err = rename(sub, tmp, name)
+	}
+	if err != nil {
+		_ = sub.Remove(tmp)
+	}
+	return err
+}
+
+// ReadMessage returns a message file's bytes without the final newlines, and what Stat said of it.
+func (d *Dir) ReadMessage(folder string, id uuid.UUID) ([]byte, fs.FileInfo, error) {
+	sub, err := d.folder(folder, false)
+	if err != nil {
+		return nil, nil, err
+	}
+	name := MessageFile(id)
+	f, err := sub.OpenFile(name, os.O_RDONLY)
+	if err != nil {
+		return nil, nil, err
+	}
+	defer f.Close()
+	info, err := f.Stat()
+	if err != nil {
+		return nil, nil, err
+	}
+	b, err := vfs.ReadOpened(f, info, name, MaxMessage)
+	return bytes.TrimRight(b, "\n"), info, err
+}
+
+// StatMessage is Lstat of a message file.
+func (d *Dir) StatMessage(folder string, id uuid.UUID) (fs.FileInfo, error) {
+	sub, err := d.folder(folder, false)
+	if err != nil {
+		return nil, err
+	}
+	return sub.Lstat(MessageFile(id))
+}
+
+// Untouched reports whether a file's size and time are those it was given when the envelope of this size
+// was committed at this time. Then it need not be read to be trusted; otherwise its checksum decides.
+func Untouched(info fs.FileInfo, size int64, at time.Time) bool {
+	return info.Mode().IsRegular() && info.Size() == size+1 && info.ModTime().Equal(at)
+}
+
+// Folders returns the branch folders there are in messages/.
+func (d *Dir) Folders() ([]string, error) {
+	var names []string
+	for e, err := range d.FS.ReadDir(Messages) {
+		if errors.Is(err, fs.ErrNotExist) {
+			return nil, nil
+		}
+		if err != nil {
+			return nil, err
+		}
+		if e.IsDir() && ValidFolder(e.Name()) {
+			names = append(names, e.Name())
+		}
+	}
+	return names, nil
+}
+
+// MessageIDs calls f with the file id of every message file in a branch folder.
+func (d *Dir) MessageIDs(folder string, f func(uuid.UUID) error) error {
+	for e, err := range d.FS.ReadDir(Messages + "/" + folder) {
+		if err != nil {
+			return err
+		}
+		if id, ok := ParseMessageFile(e.Name()); ok {
+			if err := f(id); err != nil {
+				return err
+			}
+		}
+	}
+	return nil
+}

@@ -1,0 +1,283 @@
+package context
+
+import (
+	"bytes"
+	"encoding/json"
+	"fmt"
+	"slices"
+	"time"
+
+	"github.com/google/uuid"
+)
+
+const (
+	metadataVersion = "context/1"
+	// MaxMetadata bounds metadata.json, in bytes.
+	MaxMetadata = 64 << 20
+)
+
+// Metadata is the content of metadata.json: everything about a context but its messages.
+type Metadata struct {
+	ID           uuid.UUID
+	ParentID     uuid.UUID // the context this one came from, or uuid.Nil
+	Title        string
+	Config       Object // model_id, mode, agent_role, parameters and whatever else
+	ActiveBranch string
+	Branches     []Branch // in order of creation
+	Lines        []Line
+	Removed      []Removed
+	Renaming     *Renaming
+	State        json.RawMessage // any JSON; nil when there is none
+	Revision     int64
+	CreatedAt    time.Time
+	UpdatedAt    time.Time
+	Extra        Object // members this program does not know
+}
+
+// Branch is a name that points at a line.
+type Branch struct {
+	Name         string
+	Line         uuid.UUID
+	SystemPrompt json.RawMessage // a string or a reference; nil when there is none
+	Extra        Object
+}
+
+// Line is an append-only sequence of messages: Base messages of Parent, then its own.
+type Line struct {
+	ID     uuid.UUID `json:"id"`
+	Parent uuid.UUID `json:"parent,omitzero"`
+	Base   int64     `json:"base"`
+	Folder string    `json:"folder"` // in messages/
+}
+
+// Removed is a line that lost its name.
+type Removed struct {
+	Line uuid.UUID `json:"line"`
+	Name string    `json:"name"`
+	At   time.Time `json:"at"`
+	Why  string    `json:"why"` // "removed" or "rewound"
+}
+
+// Renaming is a branch folder's rename that may not have reached the disk.
+type Renaming struct {
+	From string `json:"from"`
+	To   string `json:"to"`
+}
+
+// Clone returns a copy that shares nothing that can be changed.
+func (m *Metadata) Clone() *Metadata {
+	c := *m
+	c.Branches = slices.Clone(m.Branches)
+	c.Lines = slices.Clone(m.Lines)
+	c.Removed = slices.Clone(m.Removed)
+	c.State = slices.Clone(m.State)
+	if m.Renaming != nil {
+		r := *m.Renaming
+		c.Renaming = &r
+	}
+	return &c
+}
+
+// Branch returns the branch of that name.
+func (m *Metadata) Branch(name string) (*Branch, bool) {
+	for i := range m.Branches {
+		if m.Branches[i].Name == name {
+			return &m.Branches[i], true
+		}
+	}
+	return nil, false
+}
+
+// Line returns the line of that id.
+func (m *Metadata) Line(id uuid.UUID) (*Line, bool) {
+	for i := range m.Lines {
+		if m.Lines[i].ID == id {
+			return &m.Lines[i], true
+		}
+	}
+	return nil, false
+}
+
+// MarshalJSON writes the canonical form: our members in a fixed order, then the others.
+func (m *Metadata) MarshalJSON() ([]byte, error) {
+	var o Object
+	o.SetText("ctxdir", metadataVersion)
+	o.Set("id", mustMarshal(m.ID))
+	o.Set("parent_id", json.RawMessage("null"))
+	if m.ParentID != uuid.Nil {
+		o.Set("parent_id", mustMarshal(m.ParentID))
+	}
+	o.Set("title", mustMarshal(m.Title))
+	o.Set("config", mustMarshal(m.Config))
+	o.SetText("active_branch", m.ActiveBranch)
+	branches := make([]Object, len(m.Branches))
+	for i, b := range m.Branches {
+		branches[i].SetText("name", b.Name)
+		branches[i].Set("line", mustMarshal(b.Line))
+		branches[i].Set("system_prompt", b.SystemPrompt)
+		for _, x := range b.Extra.members {
+			branches[i].Set(x.Key, x.Value)
+		}
+	}
+	o.Set("branches", mustMarshal(branches))
+	lines := m.Lines
+	if lines == nil {
+		lines = []Line{}
+	}
+	o.Set("lines", mustMarshal(lines))
+	if len(m.Removed) > 0 {
+		o.Set("removed", mustMarshal(m.Removed))
+	}
+	if m.Renaming != nil {
+		o.Set("renaming", mustMarshal(m.Renaming))
+	}
+	o.Set("state", m.State)
+	o.Set("revision", mustMarshal(m.Revision))
+	o.Set("created_at", mustMarshal(m.CreatedAt.UTC()))
+	o.Set("updated_at", mustMarshal(m.UpdatedAt.UTC()))
+	for _, x := range m.Extra.members {
+		o.Set(x.Key, x.Value)
+	}
+	return o.MarshalJSON()
+}
+
+// ParseMetadata reads metadata.json. It checks what the rest of the program relies on: the version, that
+// every branch has a line, that bases and parents make sense, and that no folder leads elsewhere. Its
+// errors wrap ErrMetadata or ErrVersion.
+func ParseMetadata(b []byte) (*Metadata, error) {
+	var o Object
+	if err := o.UnmarshalJSON(b); err != nil {
+		return nil, fmt.Errorf("%w: %w", ErrMetadata, err)
+	}
+	var version string
+	if err := o.take("ctxdir", &version); err != nil || version != metadataVersion {
+		if version == "" {
+			return nil, fmt.Errorf("%w: no format version", ErrMetadata)
+		}
+		return nil, fmt.Errorf("%w: metadata.json is %q, wanted %q", ErrVersion, version, metadataVersion)
+	}
+	m := &Metadata{}
+	var branches []Object
+	for _, f := range []struct {
+		key  string
+		into any
+	}{
+		{"id", &m.ID}, {"parent_id", &m.ParentID}, {"title", &m.Title}, {"config", &m.Config},
+		{"active_branch", &m.ActiveBranch}, {"branches", &branches}, {"lines", &m.Lines},
+		{"removed", &m.Removed}, {"renaming", &m.Renaming}, {"state", &m.State}, {"revision", &m.Revision},
+		{"created_at", &m.CreatedAt}, {"updated_at", &m.UpdatedAt},
+	} {
+		if err := o.take(f.key, f.into); err != nil {
+			return nil, fmt.Errorf("%w: %q: %w", ErrMetadata, f.key, err)
+		}
+	}
+	m.Extra = o
+	for i, b := range branches {
+		var x Branch
+		for _, f := range []struct {
+			key  string
+			into any
+		}{{"name", &x.Name}, {"line", &x.Line}, {"system_prompt", &x.SystemPrompt}} {
+			if err := b.take(f.key, f.into); err != nil {
+				return nil, fmt.Errorf("%w: branch %d: %q: %w", ErrMetadata, i, f.key, err)
+			}
+		}
+		x.Extra = b
+		m.Branches = append(m.Branches, x)
+	}
+	if err := m.validate(); err != nil {
+		return nil, fmt.Errorf("%w: %w", ErrMetadata, err)
+	}
+	return m, nil
+}
+
+func (m *Metadata) validate() error {
+	if m.ID == uuid.Nil {
+		return fmt.Errorf("no id")
+	}
+	lines := make(map[uuid.UUID]*Line, len(m.Lines))
+	for i := range m.Lines {
+		l := &m.Lines[i]
+		if _, twice := lines[l.ID]; twice || l.ID == uuid.Nil {
+			return fmt.Errorf("line %s stands there twice or has no id", l.ID)
+		}
+		if !ValidFolder(l.Folder) {
+			return fmt.Errorf("line %s: %q is no branch folder", l.ID, l.Folder)
+		}
+		lines[l.ID] = l
+	}
+	for i := range m.Lines {
+		l := &m.Lines[i]
+		if l.Parent == uuid.Nil {
+			if l.Base != 0 {
+				return fmt.Errorf("line %s has base %d and no parent", l.ID, l.Base)
+			}
+			continue
+		}
+		p, ok := lines[l.Parent]
+		if !ok {
+			return fmt.Errorf("line %s: its parent %s is not there", l.ID, l.Parent)
+		}
+		if l.Base < p.Base || l.Base < 0 {
+			return fmt.Errorf("line %s: base %d below its parent's %d", l.ID, l.Base, p.Base)
+		}
+	}
+	if l, ok := cycle(lines); ok {
+		return fmt.Errorf("line %s descends from itself", l)
+	}
+	names := make(map[string]bool, len(m.Branches))
+	for i, b := range m.Branches {
+		if b.Name == "" || names[b.Name] {
+			return fmt.Errorf("branch %d has no name, or that of another", i)
+		}
+		names[b.Name] = true
+		if lines[b.Line] == nil {
+			return fmt.Errorf("branch %q: its line %s is not there", b.Name, b.Line)
+		}
+	}
+	if len(m.Branches) > 0 && !names[m.ActiveBranch] {
+		return fmt.Errorf("the active branch %q is not there", m.ActiveBranch)
+	}
+	if r := m.Renaming; r != nil && (!ValidFolder(r.From) || !ValidFolder(r.To)) {
+		return fmt.Errorf("renaming %q to %q", r.From, r.To)
+	}
+	return nil
+}
+
+// cycle finds a line that is its own ancestor. Every line is walked through once.
+func cycle(lines map[uuid.UUID]*Line) (uuid.UUID, bool) {
+	const walking, done = 1, 2
+	state := make(map[uuid.UUID]int, len(lines))
+	for id := range lines {
+		var path []uuid.UUID
+		for id != uuid.Nil && state[id] == 0 {
+			state[id] = walking
+			path = append(path, id)
+			id = lines[id].Parent
+		}
+		if id != uuid.Nil && state[id] == walking {
+			return id, true
+		}
+		for _, p := range path {
+			state[p] = done
+		}
+	}
+	return uuid.Nil, false
+}
+
+// Encode returns the bytes of metadata.json, indented for people.
+func (m *Metadata) Encode() ([]byte, error) {
+	raw, err := m.MarshalJSON()
+	if err != nil {
+		return nil, err
+	}
+	var b bytes.Buffer
+	if err := json.Indent(&b, raw, "", "  "); err != nil {
+		return nil, fmt.Errorf("%w: %w", ErrMetadata, err)
+	}
+	b.WriteByte('\n')
+	if b.Len() > MaxMetadata {
+		return nil, fmt.Errorf("%w: %d bytes, more than %d", ErrMetadata, b.Len(), MaxMetadata)
+	}
+	return b.Bytes(), nil
+}

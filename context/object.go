@@ -1,0 +1,122 @@
+package context
+
+import (
+	"bytes"
+	"encoding/json"
+	"slices"
+
+	"github.com/ctxdir/ctxdir/message"
+	"github.com/go-json-experiment/json/jsontext"
+)
+
+// Object is a JSON object whose members keep their order and spelling. It is how members this program
+// does not know survive being read and written.
+type Object struct {
+	members []Member
+}
+
+// Member is one key and its value.
+type Member struct {
+	Key   string
+	Value json.RawMessage
+}
+
+// Members returns the members in order.
+func (o Object) Members() []Member { return slices.Clone(o.members) }
+
+// Get returns the value of key, nil when there is none.
+func (o Object) Get(key string) json.RawMessage {
+	for _, m := range o.members {
+		if m.Key == key {
+			return m.Value
+		}
+	}
+	return nil
+}
+
+// Text returns the value of key when it is a string.
+func (o Object) Text(key string) string {
+	var s string
+	if v := o.Get(key); v != nil && json.Unmarshal(v, &s) != nil {
+		return ""
+	}
+	return s
+}
+
+// Set gives key a value; nil removes it.
+func (o *Object) Set(key string, value json.RawMessage) {
+	members := slices.Clone(o.members) // copies of an Object share members until one is changed
+	i := slices.IndexFunc(members, func(m Member) bool { return m.Key == key })
+	switch {
+	case value == nil && i >= 0:
+		members = slices.Delete(members, i, i+1)
+	case value == nil:
+	case i >= 0:
+		members[i].Value = value
+	default:
+		members = append(members, Member{key, value})
+	}
+	o.members = members
+}
+
+// SetText gives key a string; an empty one removes it.
+func (o *Object) SetText(key, value string) {
+	if value == "" {
+		o.Set(key, nil)
+		return
+	}
+	o.Set(key, mustMarshal(value))
+}
+
+// UnmarshalJSON reads any object; of a repeated key the last one counts.
+func (o *Object) UnmarshalJSON(b []byte) error {
+	o.members = nil
+	if string(bytes.TrimSpace(b)) == "null" {
+		return nil
+	}
+	at := map[string]int{}
+	return message.Members(b, func(key string, v jsontext.Value) error {
+		m := Member{key, json.RawMessage(bytes.Clone(v))}
+		if i, twice := at[key]; twice {
+			o.members[i] = m
+			return nil
+		}
+		at[key] = len(o.members)
+		o.members = append(o.members, m)
+		return nil
+	})
+}
+
+// MarshalJSON writes the members in order.
+func (o Object) MarshalJSON() ([]byte, error) {
+	b := []byte{'{'}
+	for i, m := range o.members {
+		if i > 0 {
+			b = append(b, ',')
+		}
+		b = append(append(b, mustMarshal(m.Key)...), ':')
+		b = append(b, m.Value...)
+	}
+	return append(b, '}'), nil
+}
+
+// take removes key and decodes its value.
+func (o *Object) take(key string, into any) error {
+	v := o.Get(key)
+	if v == nil {
+		return nil
+	}
+	o.Set(key, nil)
+	return json.Unmarshal(v, into)
+}
+
+// mustMarshal encodes a value that cannot fail to encode, without escaping for HTML.
+func mustMarshal(v any) json.RawMessage {
+	var b bytes.Buffer
+	e := json.NewEncoder(&b)
+	e.SetEscapeHTML(false)
+	if err := e.Encode(v); err != nil {
+		panic("ctxdir: " + err.Error())
+	}
+	return bytes.TrimRight(b.Bytes(), "\n")
+}

@@ -1,0 +1,437 @@
+package ctxdir
+
+import (
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"io/fs"
+	"iter"
+	"slices"
+	"sync"
+	"time"
+
+	"github.com/ctxdir/ctxdir/branch"
+	ctxfolder "github.com/ctxdir/ctxdir/context"
+	"github.com/ctxdir/ctxdir/index"
+	"github.com/ctxdir/ctxdir/loader"
+	"github.com/google/uuid"
+)
+
+// Types of the metadata, as metadata.json has them.
+type (
+	// Metadata is everything about a context but its messages.
+	Metadata = ctxfolder.Metadata
+	// Object is a JSON object that keeps the order and spelling of its members.
+	Object = ctxfolder.Object
+)
+
+// MainBranch is the branch a new context has.
+const MainBranch = "main"
+
+// Context is an open context. It can be used by several goroutines. What it shows is as of the last
+// operation that wrote through it, or the last [Context.Refresh].
+type Context struct {
+	store *Store
+	dir   *ctxfolder.Dir
+	log   *index.Log
+	load  *loader.Loader
+
+	mu       sync.Mutex // guards metadata and folding
+	metadata *Metadata
+	stamp    ctxfolder.Stamp
+	broken   error         // why metadata.json could not be used; metadata is then the journals' copy
+	folding  chan struct{} // closed when the fold that is going on ends
+	foldErr  error
+}
+
+// Create makes a context. Of m, the zero value of every field is fine: a new id (UUIDv7), a branch "main".
+// It fails with [ErrExist] when the id is taken. A creation that fails leaves nothing behind but what the next
+// Open sweeps, and can be tried again.
+func (s *Store) Create(ctx context.Context, m Metadata) (*Context, error) {
+	created := m.Clone()
+	if created.ID == uuid.Nil {
+		id, err := uuid.NewV7()
+		if err != nil {
+			return nil, public(Error{Op: "create"}, err)
+		}
+		created.ID = id
+	}
+	if err := s.create(ctx, created); err != nil {
+		return nil, public(Error{Op: "create", Context: created.ID}, err)
+	}
+	return s.Context(ctx, created.ID)
+}
+
+func (s *Store) create(ctx context.Context, m *Metadata) error {
+	if s.readOnly {
+		return ErrReadOnly
+	}
+	now := time.Now().UTC()
+	m.Lines, m.Branches, m.Removed, m.Renaming = nil, nil, nil, nil
+	m.CreatedAt, m.UpdatedAt, m.Revision = now, now, 1
+	m.ActiveBranch = MainBranch
+	line, err := uuid.NewV7()
+	if err != nil {
+		return err
+	}
+	if _, err := branch.New(m, MainBranch, line); err != nil {
+		return err
+	}
+	files, err := index.BeginFiles(m, s.id, now)
+	if err != nil {
+		return err
+	}
+	limited, cancel := context.WithTimeout(ctx, s.opts.lockTimeout)
+	defer cancel()
+	return ctxfolder.Create(limited, s.fs, m, ctxfolder.Begin{Files: files})
+}
+
+// Context opens a context: it reads metadata.json and nothing else (requirement "load without messages").
+// It fails with [ErrNotExist]. Where metadata.json is damaged, the journals' copy serves, and
+// [Context.Problem] says so.
+func (s *Store) Context(ctx context.Context, id uuid.UUID) (*Context, error) {
+	c, err := s.open(ctx, id)
+	return c, public(Error{Op: "open", Context: id}, err)
+}
+
+func (s *Store) open(ctx context.Context, id uuid.UUID) (*Context, error) {
+	if err := ctx.Err(); err != nil {
+		return nil, err
+	}
+	dir, err := ctxfolder.Open(s.fs, s.id, id)
+	if err != nil {
+		return nil, err
+	}
+	c := &Context{store: s, dir: dir, log: index.Open(dir, index.Options{FoldBytes: s.opts.foldBytes, Relaxed: s.opts.relaxed})}
+	c.load = loader.New(dir, c.log, s.pool)
+	if err := c.readMetadata(); err != nil {
+		_ = c.Close()
+		return nil, err
+	}
+	return c, nil
+}
+
+// Close waits for the fold that may be going on, and lets go of the context.
+func (c *Context) Close() error {
+	c.mu.Lock()
+	folding := c.folding
+	c.mu.Unlock()
+	if folding != nil {
+		<-folding
+	}
+	c.load.Close()
+	return errors.Join(c.log.Close(), c.dir.Close())
+}
+
+// readMetadata reads metadata.json if it is not the version known. Unusable, it is replaced by the journals'
+// copy, in memory: repairing it is not a reader's business.
+func (c *Context) readMetadata() error {
+	stamp := c.dir.MetadataStamp()
+	c.mu.Lock()
+	same := c.metadata != nil && c.broken == nil && stamp.Same(c.stamp)
+	c.mu.Unlock()
+	if same {
+		return nil
+	}
+	m, stamp, err := c.dir.ReadMetadata()
+	if errors.Is(err, fs.ErrNotExist) || errors.Is(err, ErrMetadata) {
+		broken := err
+		raw, cerr := c.log.MetadataCopy()
+		if cerr != nil || raw == nil {
+			return err
+		}
+		if m, cerr = ctxfolder.ParseMetadata(raw); cerr != nil {
+			return err
+		}
+		err = broken
+	} else if err != nil {
+		return err
+	}
+	c.dir.SetRenaming(m.Renaming)
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	c.metadata, c.stamp, c.broken = m, stamp, err
+	return nil
+}
+
+func (c *Context) current() *Metadata {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	return c.metadata
+}
+
+// ID is the context's id.
+func (c *Context) ID() uuid.UUID { return c.dir.ID }
+
+// Metadata returns a copy of the metadata.
+func (c *Context) Metadata() *Metadata { return c.current().Clone() }
+
+// Problem is why the context is not in order though it could be opened, nil when nothing is known.
+func (c *Context) Problem() error {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	return c.broken
+}
+
+// Refresh looks for what other processes committed, and makes later reads look whether message files were
+// edited by hand. Until then a second access to a loaded message does no I/O.
+func (c *Context) Refresh(ctx context.Context) error {
+	err := ctx.Err()
+	if err == nil {
+		err = c.dir.Check()
+	}
+	if err == nil {
+		err = c.readMetadata()
+	}
+	if err == nil {
+		err = c.log.Refresh()
+	}
+	c.load.Refresh()
+	return public(Error{Op: "refresh", Context: c.dir.ID}, err)
+}
+
+// write runs f with the lock held, the metadata current, and the log ready for an append.
+func (c *Context) write(ctx context.Context, f func(m *Metadata) error) error {
+	if c.store.readOnly {
+		return ErrReadOnly
+	}
+	deadline := time.Now().Add(c.store.opts.lockTimeout)
+	for {
+		err := c.writeOnce(ctx, f)
+		if !errors.Is(err, index.ErrBusy) || time.Now().After(deadline) {
+			return err
+		}
+		select {
+		case <-time.After(5 * time.Millisecond):
+		case <-ctx.Done():
+			return ctx.Err()
+		}
+	}
+}
+
+func (c *Context) writeOnce(ctx context.Context, f func(m *Metadata) error) error {
+	if err := c.store.acquire(ctx, c.dir.Lock); err != nil {
+		return err
+	}
+	defer c.dir.Lock.Release()
+	if err := c.dir.Check(); err != nil {
+		return err
+	}
+	if err := c.readMetadata(); err != nil {
+		return err
+	}
+	if err := c.Problem(); err != nil {
+		return fmt.Errorf("%w; repair mends it", err)
+	}
+	if err := c.log.Prepare(); err != nil {
+		return err
+	}
+	if err := c.finishRenaming(); err != nil {
+		return err
+	}
+	return f(c.current())
+}
+
+// finishRenaming does what is left of a branch folder's rename. The caller holds the lock.
+//
+// Crash order: metadata.json names both folders until the rename is durable; whoever comes in between finds
+// the files under either name.
+func (c *Context) finishRenaming() error {
+	m := c.current()
+	if m.Renaming == nil {
+		return nil
+	}
+	from, to := ctxfolder.Messages+"/"+m.Renaming.From, ctxfolder.Messages+"/"+m.Renaming.To
+	if _, err := c.dir.FS.Lstat(from); err == nil {
+		if err := c.dir.FS.Rename(from, to); err != nil {
+			return err
+		}
+		if err := c.dir.FS.SyncDir(ctxfolder.Messages); err != nil {
+			return err
+		}
+	} else if !errors.Is(err, fs.ErrNotExist) {
+		return err
+	}
+	done := m.Clone()
+	done.Renaming = nil
+	return c.writeMetadata(done)
+}
+
+// writeMetadata commits a change of the metadata. The caller holds the lock.
+func (c *Context) writeMetadata(m *Metadata) error {
+	m.Revision++
+	if err := c.dir.WriteMetadata(m); err != nil {
+		return err
+	}
+	return c.readMetadata()
+}
+
+// change changes the metadata. With positions, the change relies on messages being there: they are made
+// durable first, since other processes' may not be yet.
+//
+// Crash order: the journal's copy comes first and counts only once metadata.json bears its revision, which the
+// replacement of that file decides.
+func (c *Context) change(ctx context.Context, positions bool, f func(m *Metadata) error) error {
+	return c.write(ctx, func(current *Metadata) error {
+		m := current.Clone()
+		if err := f(m); err != nil {
+			return err
+		}
+		m.UpdatedAt = time.Now().UTC()
+		next := m.Clone()
+		next.Revision++
+		commit := c.log.Append([]index.Item{{Kind: index.KindMetadata, Body: ctxfolder.RawMetadata(next)}})
+		if commit.Err != nil {
+			return commit.Err
+		}
+		if positions {
+			if err := commit.Sync(); err != nil {
+				return err
+			}
+		}
+		return c.writeMetadata(m)
+	})
+}
+
+// Update changes title, config, state, parent, unknown members, and the system prompts and further members of
+// branches (requirement "save metadata alone"). What f does to ids, lines, branch names, revision and times is undone: there are
+// methods for that.
+func (c *Context) Update(ctx context.Context, f func(m *Metadata) error) error {
+	err := c.change(ctx, false, func(m *Metadata) error {
+		fixed := m.Clone()
+		if err := f(m); err != nil {
+			return err
+		}
+		edited := m.Branches
+		m.ID, m.Lines, m.Removed, m.Renaming = fixed.ID, fixed.Lines, fixed.Removed, fixed.Renaming
+		m.ActiveBranch, m.Revision, m.CreatedAt, m.Branches = fixed.ActiveBranch, fixed.Revision, fixed.CreatedAt, fixed.Branches
+		for i := range m.Branches {
+			if j := slices.IndexFunc(edited, func(b ctxfolder.Branch) bool { return b.Name == m.Branches[i].Name }); j >= 0 {
+				m.Branches[i].SystemPrompt, m.Branches[i].Extra = edited[j].SystemPrompt, edited[j].Extra
+			}
+		}
+		if m.State != nil && !json.Valid(m.State) {
+			return fmt.Errorf("%w: state is no JSON", ErrInvalid)
+		}
+		return nil
+	})
+	return public(Error{Op: "update", Context: c.dir.ID}, err)
+}
+
+// Fold brings what the journal holds into message files and index now. It happens by itself when the
+// journal has grown enough.
+func (c *Context) Fold(ctx context.Context) error {
+	if c.store.readOnly {
+		return public(Error{Op: "fold", Context: c.dir.ID}, ErrReadOnly)
+	}
+	return public(Error{Op: "fold", Context: c.dir.ID}, c.log.Fold(ctx))
+}
+
+// foldIfDue starts a fold in the background, unless one is going on. One that failed, on a full disk say,
+// costs nothing but a longer journal: it is tried again at the next append.
+func (c *Context) foldIfDue() {
+	if c.store.opts.noFold || !c.log.FoldDue() {
+		return
+	}
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	if c.folding != nil {
+		select {
+		case <-c.folding:
+		default:
+			return
+		}
+	}
+	done := make(chan struct{})
+	c.folding = done
+	go func() {
+		defer close(done)
+		limited, cancel := context.WithTimeout(context.Background(), c.store.opts.lockTimeout)
+		defer cancel()
+		err := c.log.Fold(limited)
+		c.mu.Lock()
+		c.foldErr = err
+		c.mu.Unlock()
+	}()
+}
+
+// Summary is one context in a list.
+type Summary struct {
+	ID           uuid.UUID
+	Title        string
+	Branches     int
+	ActiveBranch string
+	Messages     int64 // that some branch shows, each counted once
+	Bytes        int64 // of all its messages and metadata.json
+	CreatedAt    time.Time
+	UpdatedAt    time.Time
+	Problem      error // why the context, or a part of it, cannot be used; the other fields are what is known
+}
+
+// List yields every context in the store, in no particular order. A damaged context is a row with its
+// problem, never the end of the list: the error is that of reading the store's own folder.
+func (s *Store) List(ctx context.Context) iter.Seq2[Summary, error] {
+	return func(yield func(Summary, error) bool) {
+		for id, err := range s.IDs() {
+			if err == nil {
+				err = ctx.Err()
+			}
+			if err != nil {
+				yield(Summary{}, err)
+				return
+			}
+			if !yield(s.summary(ctx, id), nil) {
+				return
+			}
+		}
+	}
+}
+
+func (s *Store) summary(ctx context.Context, id uuid.UUID) Summary {
+	c, err := s.Context(ctx, id)
+	if err != nil {
+		return Summary{ID: id, Problem: err}
+	}
+	defer c.Close()
+	return c.Summary()
+}
+
+// Summary returns what a list shows of the context.
+func (c *Context) Summary() Summary {
+	m := c.current()
+	sum := Summary{
+		ID: m.ID, Title: m.Title, Branches: len(m.Branches), ActiveBranch: m.ActiveBranch,
+		CreatedAt: m.CreatedAt, UpdatedAt: m.UpdatedAt, Problem: c.Problem(),
+	}
+	all, newest, err := c.log.AllCounts()
+	if err != nil {
+		sum.Problem = err
+		return sum
+	}
+	shown := map[uuid.UUID]int64{} // how far each line is shown by some branch
+	for _, b := range m.Branches {
+		l, ok := m.Line(b.Line)
+		if !ok {
+			continue
+		}
+		lines, err := branch.Lines(m, l.ID, max(all[l.ID].End(), l.Base))
+		if err != nil {
+			sum.Problem = err
+		}
+		for _, seg := range lines {
+			shown[seg.Line] = max(shown[seg.Line], seg.To)
+		}
+	}
+	for _, l := range m.Lines {
+		sum.Messages += max(shown[l.ID]-l.Base, 0)
+		sum.Bytes += all[l.ID].Bytes
+	}
+	if b, err := m.Encode(); err == nil {
+		sum.Bytes += int64(len(b))
+	}
+	if at := time.Unix(0, newest).UTC(); newest > 0 && at.After(sum.UpdatedAt) {
+		sum.UpdatedAt = at
+	}
+	return sum
+}

@@ -1,0 +1,335 @@
+package index
+
+import (
+	"errors"
+	"fmt"
+	"io/fs"
+	"os"
+	"time"
+
+	ctxfolder "github.com/ctxdir/ctxdir/context"
+	"github.com/ctxdir/ctxdir/internal/vfs"
+	"github.com/ctxdir/ctxdir/message"
+	"github.com/google/uuid"
+)
+
+// Item is one thing to commit.
+type Item struct {
+	Kind     Kind
+	Envelope *message.Envelope // of an append or replace
+	Body     []byte            // the envelope's bytes, or the object of metadata.json
+}
+
+// Commit is what Append wrote and nobody may be told of yet.
+type Commit struct {
+	log     *Log
+	journal *journal
+	// Written is how many of the items are in the journal whole, from the first on; the others were not
+	// written, for the reason Err.
+	Written int
+	Err     error
+	Entries []Entry // of the items written; zero for metadata
+
+	lines      []uuid.UUID // of the entries
+	seq, chain uint64      // of the last record
+}
+
+// Prepare brings the log up to date before an append and mends what the last writer left torn. The
+// caller holds the folder's lock.
+func (l *Log) Prepare() error {
+	l.advance.Lock()
+	defer l.advance.Unlock()
+	return l.prepare()
+}
+
+func (l *Log) prepare() error {
+	if err := l.catchUp(); err != nil {
+		return err
+	}
+	if l.state.unsaved {
+		if err := l.save(); err != nil {
+			return fmt.Errorf("writing the rebuilt index of %s: %w", l.dir.ID, err)
+		}
+	}
+	j := l.state.newest()
+	if err := j.sync.err(); err != nil {
+		if err := l.recommit(); err != nil {
+			return err
+		}
+		j = l.state.newest()
+	}
+	if j.checked {
+		// Nobody but the holder of the lock writes, and each leaves blank space behind: one byte tells.
+		var b [1]byte
+		if n, err := j.f.ReadAt(b[:], j.end); n == 0 || b[0] == '\n' {
+			if err == nil || n == 0 {
+				return nil
+			}
+		}
+	}
+	blank, err := j.blankBehind(j.end)
+	if err == nil && !blank {
+		err = l.cutTail(j)
+	}
+	j.checked = err == nil
+	return err
+}
+
+// cutTail removes what lies torn behind the last whole record. It was never acknowledged, unless the file of
+// its message exists: then the record was damaged, and is written again.
+//
+// Crash order: a copy goes to trash first, durably. Before the cut is durable the same tail is found
+// again, after it there is none.
+func (l *Log) cutTail(j *journal) error {
+	size, err := j.size()
+	if err != nil {
+		return err
+	}
+	b := make([]byte, min(size-j.end, 64<<20))
+	n, err := j.f.ReadAt(b, j.end)
+	if n == 0 {
+		return err
+	}
+	if err := ctxfolder.TrashBytes(l.dir, "tail", ctxfolder.JournalFile(j.gen), b[:n]); err != nil {
+		return err
+	}
+	if err := j.f.Truncate(j.end); err != nil {
+		return err
+	}
+	if err := j.f.Sync(); err != nil {
+		j.sync.fail(err)
+		return fmt.Errorf("%w: %w", ErrDurability, err)
+	}
+	j.laid = j.end
+	if env, e, ok := l.state.salvage(b[:min(n, headSize+bodyHead)]); ok {
+		body, _, err := l.dir.ReadMessage(l.state.folders()[env.Line], e.FileID())
+		if err != nil {
+			return err
+		}
+		c := l.write([]Item{{Kind: KindAppend, Envelope: env, Body: body}})
+		if c.Err != nil {
+			return c.Err
+		}
+	}
+	return nil
+}
+
+// Append writes records for the items behind the last one, in one write. The caller holds the folder's lock
+// and has called Prepare under it. Others can see the records from now on; they are committed when
+// Commit.Wait, which needs no lock, returned nil.
+func (l *Log) Append(items []Item) *Commit {
+	l.advance.Lock()
+	defer l.advance.Unlock()
+	return l.write(items)
+}
+
+func (l *Log) write(items []Item) *Commit {
+	s := l.state
+	j := s.newest()
+	c := &Commit{log: l, journal: j, seq: s.seq, chain: s.chain}
+	var size int
+	for _, it := range items {
+		size += headSize + len(it.Body) + tailSize
+	}
+	after := j.end + int64(size)
+	blank := 0
+	if after > j.laid {
+		blank = space(after)
+	}
+	buf := make([]byte, 0, size+blank)
+	records := make([]change, 0, len(items))
+	for _, it := range items {
+		at := j.end + int64(len(buf))
+		h := head{seq: c.seq + 1, prev: c.chain, kind: it.Kind, len: int64(len(it.Body)), sum: bodySum(it.Body)}
+		buf, h.chain = appendRecord(buf, h.prev, h.seq, h.kind, it.Body, h.sum)
+		r := change{rec: record{head: h, off: at}}
+		if it.Envelope != nil {
+			r.env = *it.Envelope
+		} else {
+			r.metadata = it.Body
+		}
+		records = append(records, r)
+		c.seq, c.chain = h.seq, h.chain
+	}
+	size = len(buf)
+	for range blank {
+		buf = append(buf, '\n')
+	}
+	n, err := j.f.WriteAt(buf, j.end)
+	if n >= size {
+		// What is missing is space laid out for later.
+		j.laid = max(j.laid, j.end+int64(n))
+		err = nil
+	} else if err == nil {
+		err = errors.New("short write")
+	}
+	c.Written = len(records)
+	if err != nil {
+		c.Err = fmt.Errorf("writing %s: %w", ctxfolder.JournalFile(j.gen), err)
+		c.Written = 0
+		whole := j.end
+		for _, r := range records {
+			if end := r.rec.off + r.rec.size(); end <= j.end+int64(n) {
+				c.Written++
+				whole = end
+			}
+		}
+		records = records[:c.Written]
+		// The torn rest goes at once, so that the next record stands behind a whole one. Nothing that was
+		// synced is touched. If even that fails, this journal is given up.
+		if terr := j.f.Truncate(whole); terr != nil {
+			j.sync.fail(terr)
+		}
+		j.laid = whole
+	}
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	if err := s.take(j, news{changes: records}); err != nil {
+		c.Written, c.Err = 0, err
+		return c
+	}
+	for i := range records {
+		var e Entry
+		if env := records[i].env; env.Line != uuid.Nil {
+			e = entryOf(&env, records[i].rec.head)
+			e.seq, e.gen, e.off = records[i].rec.seq, j.gen, records[i].rec.off
+		}
+		c.Entries, c.lines = append(c.Entries, e), append(c.lines, records[i].env.Line)
+	}
+	c.seq, c.chain = s.seq, s.chain
+	return c
+}
+
+// Barrier is a commit of nothing: its Sync covers every record known so far.
+func (l *Log) Barrier() *Commit {
+	l.advance.Lock()
+	defer l.advance.Unlock()
+	return &Commit{log: l, journal: l.state.newest(), seq: l.state.seq, chain: l.state.chain}
+}
+
+// Wait returns nil when the records are durable: a sync that began after they were written succeeded. The
+// error wraps ErrDurability; the records may be there after a crash or not. It needs no lock and cannot be
+// cancelled.
+func (c *Commit) Wait() error {
+	if c.log.opts.Relaxed {
+		return nil
+	}
+	return c.Sync()
+}
+
+// Sync is Wait even where the log is relaxed.
+func (c *Commit) Sync() error {
+	if err := c.journal.sync.wait(c.journal.f.Datasync); err != nil {
+		return fmt.Errorf("%w: %w", ErrDurability, err)
+	}
+	return nil
+}
+
+// Recommit begins a new journal after a failed sync: it repeats every whole record since the last fold,
+// so that nothing depends on what the failed one did or did not bring to disk. It reports whether the
+// records of c are among them, and so durable now. The caller holds the folder's lock.
+func (l *Log) Recommit(c *Commit) (bool, error) {
+	l.advance.Lock()
+	defer l.advance.Unlock()
+	if err := l.catchUp(); err != nil {
+		return false, err
+	}
+	if l.state.newest().gen == c.journal.gen {
+		if err := l.recommit(); err != nil {
+			return false, err
+		}
+	}
+	for i, e := range c.Entries {
+		if e.ID == uuid.Nil {
+			continue
+		}
+		if now, err := l.state.entryAt(c.lines[i], e.Position); err != nil || now.ID != e.ID || now.Sum != e.Sum {
+			return false, nil
+		}
+	}
+	return true, nil
+}
+
+// recommit writes the new journal.
+//
+// Crash order: until the folder's sync the new journal may be missing, and the old ones count as far as
+// they are whole. From then on the new one counts: its beginning lies before the old one's end.
+func (l *Log) recommit() error {
+	x, err := readFolded(l.dir)
+	if err != nil {
+		return err
+	}
+	counts := make([]Counts, 0, len(x.Lines))
+	for _, ln := range x.Lines {
+		counts = append(counts, ln.Counts)
+	}
+	gen := l.state.newest().gen + 1
+	b, err := encodeBegin(begin{
+		Context: l.dir.ID, Store: l.dir.Store, Generation: gen, Seq: x.Seq, chain: x.chain,
+		Lines: counts, Metadata: l.state.metadata, CreatedAt: time.Now().UTC(),
+	})
+	if err != nil {
+		return err
+	}
+	err = l.createJournal(gen, func(f vfs.File) error {
+		if _, err := f.Write(b); err != nil {
+			return err
+		}
+		seq := x.Seq
+		for _, j := range l.state.journals {
+			_, _, err := j.scan(j.first, j.begin.Seq, j.begin.chain, func(rec record) error {
+				if rec.seq <= seq {
+					return nil
+				}
+				seq = rec.seq
+				whole := make([]byte, rec.size())
+				if _, err := j.f.ReadAt(whole, rec.off); err != nil {
+					return err
+				}
+				_, err := f.Write(whole)
+				return err
+			}, nil)
+			if err != nil {
+				return err
+			}
+		}
+		return nil
+	})
+	if err != nil {
+		return fmt.Errorf("%w: no new journal after a failed sync: %w", ErrDurability, err)
+	}
+	return l.reload()
+}
+
+// createJournal makes the file of a generation, whole and durable, or leaves none.
+func (l *Log) createJournal(gen uint64, fill func(vfs.File) error) error {
+	name := ctxfolder.JournalFile(gen)
+	tmp := "." + name + ".tmp"
+	if err := l.dir.FS.Remove(tmp); err != nil && !errors.Is(err, fs.ErrNotExist) {
+		return err
+	}
+	f, err := l.dir.FS.OpenFile(tmp, os.O_RDWR|os.O_CREATE|os.O_EXCL)
+	if err != nil {
+		return err
+	}
+	err = fill(f)
+	if err == nil {
+		err = f.Sync()
+	}
+	if cerr := f.Close(); err == nil {
+		err = cerr
+	}
+	if err == nil {
+		err = l.dir.FS.Rename(tmp, name)
+	}
+	if err != nil {
+		_ = l.dir.FS.Remove(tmp)
+		return err
+	}
+	if err := l.dir.FS.SyncDir("."); err != nil {
+		// A name that may not last must not be appended to.
+		_ = l.dir.FS.Remove(name)
+		return err
+	}
+	return nil
+}

@@ -1,0 +1,73 @@
+// Package index keeps the order of a context's messages: the journal that commits them, the rows and
+// counts that are folded from it, and how both are rebuilt.
+//
+// An entry is one message's row. A line's entries have contiguous positions. What is committed since the
+// last fold stands in journals; index.json and the row files are a cache of the rest: they can be deleted,
+// and nothing here ever believes them against the journals and the message files.
+//
+// The package must never acknowledge what a sync has not covered, retry a failed sync on the same file,
+// or cut a record that is whole.
+package index
+
+import (
+	"errors"
+	"time"
+
+	"github.com/ctxdir/ctxdir/message"
+	"github.com/google/uuid"
+)
+
+// Errors that callers tell apart.
+var (
+	// ErrDurability is wrapped when a sync failed: whether the records are on disk is unknown, and they
+	// are not acknowledged.
+	ErrDurability = errors.New("not made durable")
+	// ErrDamaged is wrapped when a stored message cannot be had in the form in which it was committed.
+	ErrDamaged = errors.New("damaged")
+	// ErrTooLarge is wrapped when a message is above the limit.
+	ErrTooLarge = errors.New("message is too large")
+)
+
+// Entry is what the index knows of one message.
+type Entry struct {
+	Position int64
+	ID       uuid.UUID // uuid.Nil for a lost message whose id nobody remembers
+	File     uuid.UUID // the file's name, where it is not ID
+	Size     int64     // of the envelope, in bytes
+	Sum      uint64    // of the envelope
+	At       int64     // stored_at, nanoseconds since 1970
+	Lost     string    // why no copy of the message is known; empty for a good one
+
+	seq uint64 // of the record that committed it; 0 when it was folded long ago
+	gen uint64 // the journal that holds it, 0 for none
+	off int64  // of the record in that journal
+}
+
+// FileID is the name of the message's file, without the ending.
+func (e *Entry) FileID() uuid.UUID {
+	if e.File != uuid.Nil {
+		return e.File
+	}
+	return e.ID
+}
+
+// StoredAt is the time of the commit, and the time its file bears.
+func (e *Entry) StoredAt() time.Time { return time.Unix(0, e.At) }
+
+func entryOf(env *message.Envelope, h head) Entry {
+	return Entry{
+		Position: env.Position, ID: env.ID, File: env.File, Size: h.len, Sum: h.sum, At: env.StoredAt.UnixNano(),
+	}
+}
+
+// Counts says how much of a line there is.
+type Counts struct {
+	Line  uuid.UUID `json:"line"`
+	Base  int64     `json:"base"`  // messages it inherits
+	Count int64     `json:"count"` // its own messages
+	Bytes int64     `json:"bytes"` // of their envelopes
+	Last  uuid.UUID `json:"last"`  // the id of the newest
+}
+
+// End is the position behind the newest message.
+func (c Counts) End() int64 { return c.Base + c.Count }

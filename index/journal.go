@@ -1,0 +1,272 @@
+package index
+
+import (
+	"bytes"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"io"
+	"io/fs"
+	"os"
+	"sync"
+	"syscall"
+	"time"
+
+	ctxfolder "github.com/ctxdir/ctxdir/context"
+	"github.com/ctxdir/ctxdir/internal/vfs"
+	"github.com/google/uuid"
+)
+
+const journalVersion = "journal/1"
+
+// begin is the body of a journal's first record: the state that its records go on from.
+type begin struct {
+	Version    string          `json:"ctxdir"`
+	Context    uuid.UUID       `json:"context"`
+	Store      uuid.UUID       `json:"store"`
+	Generation uint64          `json:"generation"`
+	Seq        uint64          `json:"seq"`
+	Chain      string          `json:"chain"`
+	Lines      []Counts        `json:"lines"`
+	Metadata   json.RawMessage `json:"metadata,omitempty"`
+	CreatedAt  time.Time       `json:"created_at"`
+
+	chain uint64
+}
+
+// encodeBegin returns a journal that holds nothing but its beginning.
+func encodeBegin(b begin) ([]byte, error) {
+	b.Version, b.Chain = journalVersion, Hex(b.chain)
+	body, err := json.Marshal(b)
+	if err != nil {
+		return nil, err
+	}
+	out, _ := appendRecord(nil, b.chain, b.Seq, KindBegin, body, bodySum(body))
+	return out, nil
+}
+
+func parseBegin(body []byte, dir *ctxfolder.Dir, generation uint64) (begin, error) {
+	var b begin
+	if err := json.Unmarshal(body, &b); err != nil {
+		return b, fmt.Errorf("%w: beginning of the journal: %w", ErrDamaged, err)
+	}
+	if b.Version != journalVersion {
+		return b, fmt.Errorf("%w: journal is %q, wanted %q", ctxfolder.ErrVersion, b.Version, journalVersion)
+	}
+	if b.Context != dir.ID || b.Store != dir.Store || b.Generation != generation {
+		return b, fmt.Errorf("%w: journal %d is of context %s in store %s, generation %d", ErrDamaged, generation, b.Context, b.Store, b.Generation)
+	}
+	for _, c := range b.Lines {
+		if c.Base < 0 || c.Count < 0 || c.Bytes < 0 {
+			return b, fmt.Errorf("%w: counts of line %s", ErrDamaged, c.Line)
+		}
+	}
+	var err error
+	b.chain, err = parseHexString(b.Chain)
+	return b, err
+}
+
+// journal is an open journal file.
+type journal struct {
+	gen   uint64
+	f     vfs.File
+	info  fs.FileInfo
+	begin begin
+	first int64 // where the first record behind the beginning stands
+	end   int64 // behind the last whole record that was read or written
+	laid  int64 // up to here the file is known to be laid out
+	seq   uint64
+	chain uint64 // of the last record before end
+
+	checked bool // what lies behind end was looked at by a writer
+	sync    *syncer
+}
+
+// record is a whole record of a journal.
+type record struct {
+	head
+	off  int64
+	body []byte // all of it, or its first bytes when it is large
+}
+
+const (
+	// window is how much of a journal is read at once.
+	window = 256 << 10
+	// bodyHead is how much of a large body is kept to read its envelope's head.
+	bodyHead = 4 << 10
+)
+
+// openJournal opens a journal and reads its beginning. Where the beginning itself is harmed, the error
+// wraps ErrDamaged. Where one of held has the file open already, that goes on being used: commits may be
+// waiting for its sync.
+func openJournal(dir *ctxfolder.Dir, generation uint64, held []*journal) (*journal, error) {
+	name := ctxfolder.JournalFile(generation)
+	for _, h := range held {
+		if h.gen != generation {
+			continue
+		}
+		if now, err := dir.FS.Lstat(name); err != nil || !vfs.SameFile(now, h.info) {
+			break
+		}
+		j := &journal{gen: generation, f: h.f, sync: h.sync}
+		if err := j.readBegin(dir); err != nil {
+			return nil, fmt.Errorf("%s: %w", name, err)
+		}
+		return j, nil
+	}
+	f, err := dir.FS.OpenFile(name, os.O_RDWR)
+	if errors.Is(err, fs.ErrPermission) || errors.Is(err, syscall.EROFS) {
+		f, err = dir.FS.OpenFile(name, os.O_RDONLY)
+	}
+	if err != nil {
+		return nil, err
+	}
+	j := &journal{gen: generation, f: f, sync: &syncer{}}
+	if err := j.readBegin(dir); err != nil {
+		_ = f.Close()
+		return nil, fmt.Errorf("%s: %w", name, err)
+	}
+	return j, nil
+}
+
+func (j *journal) readBegin(dir *ctxfolder.Dir) error {
+	info, err := j.f.Stat()
+	if err != nil {
+		return err
+	}
+	if !info.Mode().IsRegular() {
+		return fmt.Errorf("%w: %w", ErrDamaged, vfs.ErrNotRegular)
+	}
+	j.info = info
+	h, body, err := j.readWhole(0, info.Size())
+	if err != nil {
+		return err
+	}
+	if h.kind != KindBegin {
+		return fmt.Errorf("%w: it does not begin with its beginning", ErrDamaged)
+	}
+	if j.begin, err = parseBegin(body, dir, j.gen); err != nil {
+		return err
+	}
+	j.first, j.end, j.laid = h.size(), h.size(), info.Size()
+	j.seq, j.chain = j.begin.Seq, j.begin.chain
+	return nil
+}
+
+// readWhole reads the record at off with its whole body. The error wraps ErrDamaged when it is not whole.
+func (j *journal) readWhole(off, size int64) (head, []byte, error) {
+	bad := fmt.Errorf("%w: journal %d, record at byte %d", ErrDamaged, j.gen, off)
+	var first [headSize]byte
+	if n, err := j.f.ReadAt(first[:], off); n < headSize {
+		if err != nil && !errors.Is(err, io.EOF) {
+			return head{}, nil, err
+		}
+		return head{}, nil, bad
+	}
+	h, ok := parseHead(first[:])
+	if !ok || off+h.size() > size {
+		return h, nil, bad
+	}
+	b := make([]byte, h.len+tailSize)
+	if n, err := j.f.ReadAt(b, off+int64(headSize)); n < len(b) {
+		if err != nil && !errors.Is(err, io.EOF) {
+			return h, nil, err
+		}
+		return h, nil, bad
+	}
+	if !ended(b[h.len:]) || bodySum(b[:h.len]) != h.sum {
+		return h, nil, bad
+	}
+	return h, b[:h.len:h.len], nil
+}
+
+// size asks the file how long it is.
+func (j *journal) size() (int64, error) {
+	info, err := j.f.Stat()
+	if err != nil {
+		return 0, err
+	}
+	return info.Size(), nil
+}
+
+// blankBehind reports whether there is nothing but newlines from off to the end of the file.
+func (j *journal) blankBehind(off int64) (bool, error) {
+	b := make([]byte, 64<<10)
+	for {
+		n, err := j.f.ReadAt(b, off)
+		if len(bytes.TrimLeft(b[:n], "\n")) > 0 {
+			return false, nil
+		}
+		off += int64(n)
+		if errors.Is(err, io.EOF) {
+			return true, nil
+		}
+		if err != nil {
+			return false, err
+		}
+	}
+}
+
+// space returns how many newlines to lay out behind a journal that will end at end: as much again, within
+// bounds, so that a small context's journal stays small and a large one seldom changes its size.
+func space(end int64) int { return int(min(max(end, 4<<10), 128<<10)) }
+
+// syncer lets concurrent committers share syncs: each waits for one that began after it asked.
+type syncer struct {
+	mu       sync.Mutex
+	done     *sync.Cond
+	running  bool
+	started  uint64
+	finished uint64
+	failed   error // the first failure: it stays, a failed sync is never retried
+	settled  bool  // a rotation synced the file after its last record
+}
+
+// wait returns when a sync that began after the call succeeded.
+func (s *syncer) wait(datasync func() error) error {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	if s.done == nil {
+		s.done = sync.NewCond(&s.mu)
+	}
+	for need := s.started + 1; s.finished < need && s.failed == nil && !s.settled; {
+		if s.running {
+			s.done.Wait()
+			continue
+		}
+		s.running = true
+		s.started++
+		s.mu.Unlock()
+		err := datasync()
+		s.mu.Lock()
+		s.running = false
+		s.finished = s.started
+		if err != nil && s.failed == nil {
+			s.failed = err
+		}
+		s.done.Broadcast()
+	}
+	return s.failed
+}
+
+// settle says that the file was synced behind its last record.
+func (s *syncer) settle() {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	s.settled = true
+}
+
+// fail makes every later wait fail.
+func (s *syncer) fail(err error) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	if s.failed == nil {
+		s.failed = err
+	}
+}
+
+func (s *syncer) err() error {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	return s.failed
+}

@@ -1,0 +1,394 @@
+package index
+
+import (
+	"encoding/json"
+	"errors"
+	"fmt"
+	"io/fs"
+	"slices"
+
+	ctxfolder "github.com/ctxdir/ctxdir/context"
+	"github.com/ctxdir/ctxdir/message"
+	"github.com/google/uuid"
+)
+
+// state is what a log knows: the lines, as of the last record read.
+type state struct {
+	dir      *ctxfolder.Dir
+	lines    map[uuid.UUID]*line
+	journals []*journal // that exist, oldest first; the last one is written to
+	seq      uint64     // of the last record read or written
+	chain    uint64     // of that record
+	newestAt int64      // its time, nanoseconds since 1970; 0 when no message is in the journals
+	width    int        // of the rows on disk
+	foldSeq  uint64     // up to here everything is folded, by index.json
+	unsaved  bool       // rebuilt in memory: on disk the index is still broken
+	missing  int64      // records lost to damage so far
+	metadata json.RawMessage
+	problems []Problem
+}
+
+// line is the state of one line.
+type line struct {
+	Counts
+	start   int64               // position of recent[0]; what is below is in the row file
+	recent  []Entry             // what the live journals added
+	byID    map[uuid.UUID]int64 // positions of recent
+	changed map[int64]*Entry    // rows below start that a live journal replaced
+}
+
+func newLine(c Counts) *line {
+	return &line{Counts: c, start: c.End(), byID: map[uuid.UUID]int64{}}
+}
+
+func (ln *line) push(e Entry) {
+	ln.recent = append(ln.recent, e)
+	ln.byID[e.ID] = e.Position
+	ln.Count++
+	ln.Bytes += e.Size
+	ln.Last = e.ID
+}
+
+func (s *state) newest() *journal { return s.journals[len(s.journals)-1] }
+
+func (s *state) note(kind, format string, args ...any) {
+	s.problems = append(s.problems, Problem{kind, fmt.Sprintf(format, args...)})
+}
+
+func (s *state) close() error {
+	var errs []error
+	for _, j := range s.journals {
+		errs = append(errs, j.f.Close())
+	}
+	return errors.Join(errs...)
+}
+
+// closeBut closes the journals whose files are not held by others.
+func (s *state) closeBut(held []*journal) {
+	for _, j := range s.journals {
+		if !slices.ContainsFunc(held, func(h *journal) bool { return h.f == j.f }) {
+			_ = j.f.Close()
+		}
+	}
+}
+
+// openNewer opens the journals behind the newest one known.
+func (s *state) openNewer(held []*journal) error {
+	for {
+		j, err := openJournal(s.dir, s.newest().gen+1, held)
+		if errors.Is(err, fs.ErrNotExist) {
+			return nil
+		}
+		if err != nil {
+			return err
+		}
+		s.journals = append(s.journals, j)
+	}
+}
+
+// dropRepeated drops journals all of whose records a later one repeats: after a failed sync a new journal
+// begins at the last fold and holds again what was whole in the ones before.
+func (s *state) dropRepeated() {
+	keep := s.journals[len(s.journals)-1:]
+	for i := len(s.journals) - 2; i >= 0; i-- {
+		if j := s.journals[i]; j.begin.Seq < keep[0].begin.Seq {
+			keep = append([]*journal{j}, keep...)
+		} else if j.gen+1 == keep[0].gen && j.begin.Seq == keep[0].begin.Seq && j.begin.chain == keep[0].begin.chain {
+			keep = append([]*journal{j}, keep...)
+		}
+	}
+	s.journals = keep
+}
+
+// replay sets the state to that at the beginning of the oldest journal and takes in every record since.
+func (s *state) replay() error {
+	first := s.journals[0].begin
+	s.lines = make(map[uuid.UUID]*line, len(first.Lines))
+	for _, c := range first.Lines {
+		s.lines[c.Line] = newLine(c)
+	}
+	s.seq, s.chain = first.Seq, first.chain
+	for i, j := range s.journals {
+		if j.begin.Seq != s.seq || j.begin.chain != s.chain {
+			return fmt.Errorf("%w: journal %d goes on from record %d, the one before ends at %d", ErrDamaged, j.gen, j.begin.Seq, s.seq)
+		}
+		if j.begin.Metadata != nil {
+			s.metadata = j.begin.Metadata
+		}
+		limit := uint64(maxSeq)
+		if i+1 < len(s.journals) {
+			limit = s.journals[i+1].begin.Seq
+		}
+		news, err := j.read(limit)
+		if err != nil {
+			return err
+		}
+		if err := s.take(j, news); err != nil {
+			return err
+		}
+		if limit < maxSeq && s.seq != limit {
+			return fmt.Errorf("%w: journal %d ends at record %d, the next goes on from %d", ErrDamaged, j.gen, s.seq, limit)
+		}
+	}
+	return nil
+}
+
+// news is what was read of a journal, for the state to take.
+type news struct {
+	changes []change
+	torn    []byte // the beginning of what lies behind the last whole record, if that is not blank
+	tornAt  int64
+}
+
+type change struct {
+	rec      record // without its body
+	env      message.Envelope
+	metadata json.RawMessage
+	lost     int64 // records before it that are damaged
+}
+
+// read parses the records behind the last one known, up to number limit.
+func (j *journal) read(limit uint64) (n news, err error) {
+	var lost int64
+	end, behind, err := j.scan(j.end, j.seq, j.chain, func(rec record) error {
+		if rec.seq > limit {
+			return nil
+		}
+		c := change{lost: lost}
+		lost = 0
+		if err := c.parse(j, rec); err != nil {
+			return err
+		}
+		n.changes = append(n.changes, c)
+		return nil
+	}, func(_ int64, records uint64) { lost += int64(min(records, maxSeq)) })
+	if err == nil && behind == tailTorn {
+		n.torn, n.tornAt = make([]byte, headSize+bodyHead), end
+		m, _ := j.f.ReadAt(n.torn, end)
+		n.torn = n.torn[:m]
+	}
+	return n, err
+}
+
+func (c *change) parse(j *journal, rec record) error {
+	body := rec.body
+	c.rec = rec
+	c.rec.body = nil
+	whole := func() (err error) {
+		if int64(len(body)) < rec.len {
+			_, body, err = j.readWhole(rec.off, rec.off+rec.size())
+		}
+		return err
+	}
+	switch rec.kind {
+	case KindMetadata:
+		if err := whole(); err != nil {
+			return err
+		}
+		c.metadata = slices.Clone(body)
+	case KindAppend, KindReplace:
+		var ok bool
+		if c.env, ok = message.ParseHead(body); ok {
+			return nil
+		}
+		if err := whole(); err != nil {
+			return err
+		}
+		env, err := message.ParseTrusted(body)
+		if err != nil {
+			return fmt.Errorf("%w: journal %d, record %d: %w", ErrDamaged, j.gen, rec.seq, err)
+		}
+		env.Body, env.Source = nil, nil
+		c.env = env
+	case KindBegin:
+		return fmt.Errorf("%w: journal %d begins a second time", ErrDamaged, j.gen)
+	}
+	// A kind this program does not know says nothing about messages: an incompatible one would have been
+	// announced in the store's features.
+	return nil
+}
+
+// take applies what was read of a journal.
+func (s *state) take(j *journal, n news) error {
+	for _, c := range n.changes {
+		if c.lost > 0 {
+			s.missing += c.lost
+			s.note("journal", "%d damaged records before byte %d of %s", c.lost, c.rec.off, ctxfolder.JournalFile(j.gen))
+		}
+		if c.metadata != nil {
+			s.metadata = c.metadata
+		}
+		if c.rec.kind == KindAppend || c.rec.kind == KindReplace {
+			e := entryOf(&c.env, c.rec.head)
+			e.seq, e.gen, e.off = c.rec.seq, j.gen, c.rec.off
+			if err := s.put(&c.env, e); err != nil {
+				return err
+			}
+		}
+		s.seq, s.chain = c.rec.seq, c.rec.chain
+		j.seq, j.chain, j.end = c.rec.seq, c.rec.chain, c.rec.off+c.rec.size()
+	}
+	if n.torn != nil {
+		if env, e, ok := s.salvage(n.torn); ok {
+			s.note("journal", "the last record of %s is damaged; message %s was found in its file", ctxfolder.JournalFile(j.gen), e.ID)
+			return s.put(env, e)
+		}
+	}
+	return nil
+}
+
+// put takes an entry into its line: at the end, or in the place of the one it replaces. Positions that
+// damaged records held become lost entries; the id of the last of them is known from the one behind it.
+func (s *state) put(env *message.Envelope, e Entry) error {
+	ln := s.lines[env.Line]
+	if ln == nil {
+		ln = newLine(Counts{Line: env.Line, Base: e.Position})
+		s.lines[env.Line] = ln
+	}
+	s.newestAt = max(s.newestAt, e.At)
+	if e.Position < ln.End() {
+		s.change(ln, e)
+		return nil
+	}
+	if gap := e.Position - ln.End(); gap > s.missing {
+		// A number from a damaged file must not make this fill the memory.
+		return fmt.Errorf("%w: line %s goes on at position %d behind %d", ErrDamaged, env.Line, e.Position, ln.End())
+	}
+	for ln.End() < e.Position {
+		lost := Entry{Position: ln.End(), Lost: "its journal record is damaged", seq: e.seq}
+		if lost.Position == e.Position-1 {
+			lost.ID = env.Prev
+		}
+		ln.push(lost)
+	}
+	ln.push(e)
+	return nil
+}
+
+// entryAt returns the entry of one of a line's own positions.
+func (s *state) entryAt(id uuid.UUID, position int64) (Entry, error) {
+	ln := s.lines[id]
+	if ln == nil || position < ln.Base || position >= ln.End() {
+		return Entry{}, fmt.Errorf("line %s has no position %d", id, position)
+	}
+	if position >= ln.start {
+		return ln.recent[position-ln.start], nil
+	}
+	if e := ln.changed[position]; e != nil {
+		return *e, nil
+	}
+	rows, err := readRows(s.dir, id, ln.Base, position, position+1, s.width)
+	if err != nil {
+		return Entry{}, err
+	}
+	return rows[0], nil
+}
+
+// change gives a position another entry. The difference in size is known when the old entry is in memory;
+// else its row tells it.
+func (s *state) change(ln *line, e Entry) {
+	if e.Position < ln.Base {
+		return
+	}
+	if i := e.Position - ln.start; i >= 0 {
+		ln.Bytes += e.Size - ln.recent[i].Size
+		ln.recent[i] = e
+		ln.byID[e.ID] = e.Position
+	} else {
+		old := ln.changed[e.Position]
+		if old == nil {
+			if rows, err := readRows(s.dir, ln.Line, ln.Base, e.Position, e.Position+1, s.width); err == nil {
+				old = &rows[0]
+			}
+		}
+		if old != nil {
+			ln.Bytes += e.Size - old.Size
+		}
+		if ln.changed == nil {
+			ln.changed = map[int64]*Entry{}
+		}
+		ln.changed[e.Position] = &e
+	}
+	if e.Position == ln.End()-1 {
+		ln.Last = e.ID
+	}
+}
+
+// salvage looks whether what lies torn behind a journal is a record whose message file exists. A file is
+// made only once its record is durable, so then this is damage and no torn write, and the message counts.
+func (s *state) salvage(torn []byte) (*message.Envelope, Entry, bool) {
+	if len(torn) <= headSize {
+		return nil, Entry{}, false
+	}
+	told, ok := message.ParseHead(torn[headSize:])
+	if !ok {
+		return nil, Entry{}, false
+	}
+	ln := s.lines[told.Line]
+	if ln != nil && told.Position != ln.End() {
+		return nil, Entry{}, false
+	}
+	env, e, err := readCommitted(s.dir, s.folders(), &told)
+	return env, e, err == nil
+}
+
+// folders returns where lines keep their messages, by metadata.json or by its copy in the journals.
+func (s *state) folders() map[uuid.UUID]string {
+	m, _, err := s.dir.ReadMetadata()
+	if err != nil && s.metadata != nil {
+		m, err = ctxfolder.ParseMetadata(s.metadata)
+	}
+	if err != nil {
+		return nil
+	}
+	folders := make(map[uuid.UUID]string, len(m.Lines))
+	for _, l := range m.Lines {
+		folders[l.ID] = l.Folder
+	}
+	return folders
+}
+
+// readCommitted reads the file of a message that is known by id, line and position alone.
+func readCommitted(dir *ctxfolder.Dir, folders map[uuid.UUID]string, want *message.Envelope) (*message.Envelope, Entry, error) {
+	b, _, err := dir.ReadMessage(folders[want.Line], want.FileID())
+	if err != nil {
+		return nil, Entry{}, err
+	}
+	env, err := message.Parse(b)
+	if err != nil {
+		return nil, Entry{}, err
+	}
+	if env.ID != want.ID || env.Line != want.Line || env.Position != want.Position {
+		return nil, Entry{}, fmt.Errorf("%w: the file holds another message", ErrDamaged)
+	}
+	e := entryOf(&env, head{len: int64(len(b)), sum: bodySum(b)})
+	return &env, e, nil
+}
+
+// retire drops journals that index.json names no more, and the entries that were in memory because of
+// them.
+func (s *state) retire(x *folded) {
+	s.foldSeq, s.width = x.Seq, x.RowWidth
+	for len(s.journals) > 1 && s.journals[0].gen < x.Journals[0] {
+		_ = s.journals[0].f.Close()
+		s.journals = s.journals[1:]
+	}
+	from := s.journals[0].begin.Seq
+	if from > x.Seq {
+		return
+	}
+	for _, ln := range s.lines {
+		n := 0
+		for n < len(ln.recent) && ln.recent[n].seq <= from {
+			delete(ln.byID, ln.recent[n].ID)
+			n++
+		}
+		ln.recent = slices.Clone(ln.recent[n:])
+		ln.start += int64(n)
+		for p, e := range ln.changed {
+			if e.seq <= from {
+				delete(ln.changed, p)
+			}
+		}
+	}
+}

@@ -1,0 +1,379 @@
+package index
+
+import (
+	"encoding/json"
+	"errors"
+	"fmt"
+	"io/fs"
+	"slices"
+	"sync"
+
+	ctxfolder "github.com/ctxdir/ctxdir/context"
+	"github.com/ctxdir/ctxdir/internal/vfs"
+	"github.com/google/uuid"
+)
+
+// Options of a Log.
+type Options struct {
+	// FoldBytes is the size of a journal at which it is folded.
+	FoldBytes int64
+	// Relaxed leaves out the sync of a commit: a crash may lose the newest messages, never harm others.
+	Relaxed bool
+}
+
+// Log is the open index of one context. Its methods can be called by several goroutines. Those that write
+// are for the holder of the folder's lock.
+type Log struct {
+	dir  *ctxfolder.Dir
+	opts Options
+
+	// advance is held by who reads on in the journals or writes to them: only the holder changes state, and
+	// he reads it without mu.
+	advance sync.Mutex
+
+	// mu guards state against readers. It is never held for I/O on message files or journals' ends.
+	mu    sync.RWMutex
+	state *state
+}
+
+// Open returns the log of a context's folder. It reads nothing.
+func Open(dir *ctxfolder.Dir, opts Options) *Log {
+	if opts.FoldBytes <= 0 {
+		opts.FoldBytes = DefaultFoldBytes
+	}
+	return &Log{dir: dir, opts: opts}
+}
+
+// DefaultFoldBytes is the size of a journal at which it is folded unless the options say otherwise.
+const DefaultFoldBytes = 1 << 20
+
+// Close lets go of the journals.
+func (l *Log) Close() error {
+	l.advance.Lock()
+	defer l.advance.Unlock()
+	return l.become(nil)
+}
+
+// become makes s the state, and closes what the one before held open and s does not.
+func (l *Log) become(s *state) error {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	old := l.state
+	l.state = s
+	if old == nil {
+		return nil
+	}
+	if s != nil {
+		old.journals = slices.DeleteFunc(old.journals, func(o *journal) bool {
+			return slices.ContainsFunc(s.journals, func(n *journal) bool { return n.f == o.f })
+		})
+	}
+	return old.close()
+}
+
+// load reads the index and the journals, if that was not done yet.
+func (l *Log) load() error {
+	l.mu.RLock()
+	done := l.state != nil
+	l.mu.RUnlock()
+	if done {
+		return nil
+	}
+	l.advance.Lock()
+	defer l.advance.Unlock()
+	if l.state != nil {
+		return nil
+	}
+	return l.reload()
+}
+
+// reload reads index.json, the journals it names, and newer ones. A fold that goes on meanwhile can remove
+// a journal between the two: then it reads again. What still does not fit together is damage, and the
+// state is rebuilt from rows and message files.
+func (l *Log) reload() error {
+	var broken error
+	var intact *folded
+	for range 4 {
+		x, err := readFolded(l.dir)
+		if err != nil {
+			if !errors.Is(err, ErrDamaged) {
+				return err
+			}
+			broken = err
+			break
+		}
+		intact = x
+		s, err := readState(l.dir, x, l.held())
+		if err == nil {
+			return l.become(s)
+		}
+		if !errors.Is(err, ErrDamaged) && !errors.Is(err, fs.ErrNotExist) {
+			return err
+		}
+		broken = err
+	}
+	return l.rebuild(broken, intact)
+}
+
+func (l *Log) rebuild(why error, x *folded) error {
+	s, err := rebuild(l.dir, l.held(), x)
+	if err != nil {
+		return fmt.Errorf("rebuilding the index of %s: %w", l.dir.ID, err)
+	}
+	s.note("index", "%v: rebuilt", why)
+	return l.become(s)
+}
+
+// Rebuild makes the state anew from message files and journals, in memory; the next writer saves it.
+func (l *Log) Rebuild(why error) error {
+	l.advance.Lock()
+	defer l.advance.Unlock()
+	return l.rebuild(why, &folded{})
+}
+
+// held returns the journals that are open.
+func (l *Log) held() []*journal {
+	if l.state == nil {
+		return nil
+	}
+	return l.state.journals
+}
+
+// readState reads the journals that index.json names, and newer ones.
+func readState(dir *ctxfolder.Dir, x *folded, held []*journal) (*state, error) {
+	s := &state{dir: dir}
+	for _, gen := range x.Journals {
+		j, err := openJournal(dir, gen, held)
+		if err != nil {
+			s.closeBut(held)
+			return nil, err
+		}
+		s.journals = append(s.journals, j)
+	}
+	err := s.openNewer(held)
+	if err == nil && x.RowWidth != rowWidth {
+		err = fmt.Errorf("%w: rows of %d bytes, wanted %d", ErrDamaged, x.RowWidth, rowWidth)
+	}
+	if err == nil {
+		s.width, s.foldSeq = x.RowWidth, x.Seq
+		s.dropRepeated()
+		err = s.replay()
+	}
+	if err == nil && s.journals[0].begin.Seq > x.Seq {
+		err = fmt.Errorf("%w: the journals begin behind the index", ErrDamaged)
+	}
+	if err != nil {
+		s.closeBut(held)
+		return nil, err
+	}
+	return s, nil
+}
+
+// Refresh reads what was committed since, by whomever.
+func (l *Log) Refresh() error {
+	l.advance.Lock()
+	defer l.advance.Unlock()
+	return l.catchUp()
+}
+
+// catchUp reads on in the newest journal and in newer ones. The caller holds advance.
+func (l *Log) catchUp() error {
+	if l.state == nil {
+		return l.reload()
+	}
+	if l.state.unsaved {
+		if _, err := readFolded(l.dir); err != nil {
+			return nil // nobody saved a better one yet
+		}
+		return l.reload()
+	}
+	newest := l.state.newest()
+	now, err := l.dir.FS.Lstat(ctxfolder.JournalFile(newest.gen))
+	if err != nil || !vfs.SameFile(now, newest.info) {
+		return l.reload()
+	}
+	for {
+		if err := l.readOn(newest); err != nil {
+			return l.reload()
+		}
+		next, err := openJournal(l.dir, newest.gen+1, nil)
+		if errors.Is(err, fs.ErrNotExist) {
+			return nil
+		}
+		if err != nil {
+			return l.reload()
+		}
+		// The rotation was under the lock: what the old journal holds is final now.
+		if err := l.readOn(newest); err != nil || next.begin.Seq != l.state.seq || next.begin.chain != l.state.chain {
+			_ = next.f.Close()
+			return l.reload()
+		}
+		newest.sync.settle()
+		l.mu.Lock()
+		l.state.journals = append(l.state.journals, next)
+		l.state.metadata = next.begin.Metadata
+		l.mu.Unlock()
+		newest = next
+		l.forgetRetired()
+	}
+}
+
+// readOn takes the records of the newest journal that are behind the last one known into the state.
+func (l *Log) readOn(j *journal) error {
+	news, err := j.read(maxSeq)
+	if err != nil {
+		return err
+	}
+	if len(news.changes) == 0 && news.torn == nil {
+		return nil
+	}
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	return l.state.take(j, news)
+}
+
+// forgetRetired drops the journals that a fold removed, and the entries that were in memory because of
+// them: they have rows.
+func (l *Log) forgetRetired() {
+	if x, err := readFolded(l.dir); err == nil {
+		l.mu.Lock()
+		defer l.mu.Unlock()
+		l.state.retire(x)
+	}
+}
+
+// Problem is something that was found wrong and did not stop the work.
+type Problem struct {
+	Kind   string // "index", "journal"
+	Detail string
+}
+
+// Problems returns what was found wrong while reading the index.
+func (l *Log) Problems() ([]Problem, error) {
+	var p []Problem
+	err := l.view(func(s *state) { p = slices.Clone(s.problems) })
+	return p, err
+}
+
+// view calls f with the state, which it must not keep.
+func (l *Log) view(f func(*state)) error {
+	if err := l.load(); err != nil {
+		return err
+	}
+	l.mu.RLock()
+	defer l.mu.RUnlock()
+	f(l.state)
+	return nil
+}
+
+// Seq is the number of the last record known.
+func (l *Log) Seq() (seq uint64, err error) {
+	err = l.view(func(s *state) { seq = s.seq })
+	return seq, err
+}
+
+// MetadataCopy is the newest copy of metadata.json in the journals, nil without one.
+func (l *Log) MetadataCopy() (raw json.RawMessage, err error) {
+	err = l.view(func(s *state) { raw = s.metadata })
+	return raw, err
+}
+
+// Counts returns how much of a line there is; ok is false when no message of its own was ever committed.
+func (l *Log) Counts(id uuid.UUID) (c Counts, ok bool, err error) {
+	err = l.view(func(s *state) {
+		if ln := s.lines[id]; ln != nil {
+			c, ok = ln.Counts, true
+		}
+	})
+	return c, ok, err
+}
+
+// AllCounts returns the counts of every line there is.
+func (l *Log) AllCounts() (all map[uuid.UUID]Counts, newest int64, err error) {
+	err = l.view(func(s *state) {
+		all = make(map[uuid.UUID]Counts, len(s.lines))
+		for id, ln := range s.lines {
+			all[id] = ln.Counts
+		}
+		newest = s.newestAt
+	})
+	return all, newest, err
+}
+
+// Entries returns the entries of a line's own positions [from, to). Positions that are not there give
+// fewer entries.
+func (l *Log) Entries(id uuid.UUID, from, to int64) ([]Entry, error) {
+	entries, err := l.entries(id, from, to)
+	if errors.Is(err, ErrDamaged) {
+		// The rows are a cache: what they lost is made again.
+		if err := l.Rebuild(err); err != nil {
+			return nil, err
+		}
+		return l.entries(id, from, to)
+	}
+	return entries, err
+}
+
+func (l *Log) entries(id uuid.UUID, from, to int64) ([]Entry, error) {
+	var base, start int64
+	var width int
+	var recent, changed []Entry
+	err := l.view(func(s *state) {
+		ln := s.lines[id]
+		if ln == nil {
+			to = from
+			return
+		}
+		from, to = max(from, ln.Base), min(to, ln.End())
+		base, start, width = ln.Base, ln.start, s.width
+		if from < to && to > start {
+			recent = slices.Clone(ln.recent[max(from, start)-start : to-start])
+		}
+		for p, e := range ln.changed {
+			if p >= from && p < to {
+				changed = append(changed, *e)
+			}
+		}
+	})
+	if err != nil || from >= to {
+		return nil, err
+	}
+	rows, err := readRows(l.dir, id, base, from, min(to, start), width)
+	if err != nil {
+		return nil, err
+	}
+	for _, e := range changed {
+		rows[e.Position-from] = e
+	}
+	return append(rows, recent...), nil
+}
+
+// FindRecent looks an id up among the messages that live journals hold, in one line below position end.
+func (l *Log) FindRecent(line, id uuid.UUID, end int64) (e Entry, ok bool, err error) {
+	err = l.view(func(s *state) {
+		if ln := s.lines[line]; ln != nil {
+			if p, found := ln.byID[id]; found && p < end {
+				e, ok = ln.recent[p-ln.start], true
+			}
+		}
+	})
+	return e, ok, err
+}
+
+// ReadRecord returns the envelope of an entry from the journal that committed it. ok is false when no
+// journal holds it any more, or not unharmed.
+func (l *Log) ReadRecord(e *Entry) (envelope []byte, ok bool) {
+	if e.gen == 0 {
+		return nil, false
+	}
+	_ = l.view(func(s *state) { // the view keeps the file open
+		for _, j := range s.journals {
+			if j.gen == e.gen {
+				b := make([]byte, e.Size)
+				n, _ := j.f.ReadAt(b, e.off+int64(headSize))
+				envelope, ok = b, int64(n) == e.Size && bodySum(b) == e.Sum
+			}
+		}
+	})
+	return envelope, ok
+}

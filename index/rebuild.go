@@ -1,0 +1,341 @@
+package index
+
+import (
+	"cmp"
+	"errors"
+	"fmt"
+	"io/fs"
+	"os"
+	"slices"
+	"time"
+
+	ctxfolder "github.com/ctxdir/ctxdir/context"
+	"github.com/ctxdir/ctxdir/internal/vfs"
+	"github.com/ctxdir/ctxdir/message"
+	"github.com/google/uuid"
+)
+
+// ErrBusy is wrapped when a rebuilt index cannot be written because somebody else is at it: release the
+// folder's lock, wait a little, and try again.
+var ErrBusy = errors.New("the index is being rebuilt by another writer")
+
+// rebuild makes the state from what there is: journals and rows where they agree, else the rows that are
+// whole, and message files for the gaps, with the journals on top. It writes nothing.
+func rebuild(dir *ctxfolder.Dir, held []*journal, x *folded) (*state, error) {
+	s := &state{dir: dir, width: rowWidth, unsaved: true, lines: map[uuid.UUID]*line{}}
+	if err := s.openAll(held); err != nil {
+		s.closeBut(held)
+		return nil, err
+	}
+	if x == nil && s.replayFromRows() {
+		return s, nil
+	}
+	b := &rebuilder{s: s, found: map[uuid.UUID]map[int64]Entry{}, prev: map[uuid.UUID]uuid.UUID{}, files: map[uuid.UUID]string{}}
+	if err := b.run(); err != nil {
+		s.closeBut(held)
+		return nil, err
+	}
+	if x != nil {
+		s.seq = max(s.seq, x.Seq)
+	}
+	return s, nil
+}
+
+// openAll opens every journal there is whose beginning can be read.
+func (s *state) openAll(held []*journal) error {
+	var gens []uint64
+	for e, err := range s.dir.FS.ReadDir(".") {
+		if err != nil {
+			return err
+		}
+		if gen, ok := ctxfolder.ParseJournalFile(e.Name()); ok {
+			gens = append(gens, gen)
+		}
+	}
+	slices.Sort(gens)
+	for _, gen := range gens {
+		j, err := openJournal(s.dir, gen, held)
+		switch {
+		case err == nil:
+			s.journals = append(s.journals, j)
+			if j.begin.Metadata != nil {
+				s.metadata = j.begin.Metadata
+			}
+		case errors.Is(err, ErrDamaged):
+			s.note("journal", "%v", err)
+		default:
+			return err
+		}
+	}
+	return nil
+}
+
+// replayFromRows tries the short way: the oldest journal tells the counts at its beginning, and the rows up
+// to there are whole.
+func (s *state) replayFromRows() bool {
+	if len(s.journals) == 0 || len(s.problems) > 0 {
+		return false
+	}
+	for i, j := range s.journals[1:] {
+		if j.gen != s.journals[i].gen+1 {
+			return false
+		}
+	}
+	for _, c := range s.journals[0].begin.Lines {
+		if c.Count == 0 {
+			continue
+		}
+		rows, err := readRows(s.dir, c.Line, c.Base, c.End()-1, c.End(), rowWidth)
+		if err != nil || rows[0].ID != c.Last {
+			return false
+		}
+	}
+	if err := s.replay(); err != nil {
+		for _, j := range s.journals {
+			j.end, j.seq, j.chain = j.first, j.begin.Seq, j.begin.chain
+		}
+		s.lines, s.problems = map[uuid.UUID]*line{}, nil
+		return false
+	}
+	s.foldSeq = s.journals[0].begin.Seq
+	return true
+}
+
+// rebuilder collects entries from all sources.
+type rebuilder struct {
+	s        *state
+	metadata *ctxfolder.Metadata
+	found    map[uuid.UUID]map[int64]Entry
+	prev     map[uuid.UUID]uuid.UUID // of a message, the id before it
+	files    map[uuid.UUID]string    // message files that rows tell of, and their folders
+}
+
+func (b *rebuilder) run() error {
+	m, _, err := b.s.dir.ReadMetadata()
+	if err != nil && b.s.metadata != nil {
+		m, err = ctxfolder.ParseMetadata(b.s.metadata)
+	}
+	if err != nil {
+		return err
+	}
+	b.metadata = m
+	for i := range m.Lines {
+		b.readRowFile(&m.Lines[i])
+	}
+	folders := map[string]bool{}
+	for _, ln := range m.Lines {
+		folders[ln.Folder] = true
+	}
+	for folder := range folders {
+		if err := b.readFolder(folder); err != nil {
+			return err
+		}
+	}
+	if err := b.readJournals(); err != nil {
+		return err
+	}
+	for i := range m.Lines {
+		b.build(&m.Lines[i])
+	}
+	var total uint64
+	for _, ln := range b.s.lines {
+		total += uint64(ln.Count)
+	}
+	b.s.seq = max(b.s.seq, total+uint64(max(m.Revision, 0)))
+	b.s.chain = 0
+	return nil
+}
+
+// readRowFile takes the rows that are whole.
+func (b *rebuilder) readRowFile(ln *ctxfolder.Line) {
+	f, err := b.s.dir.FS.OpenFile(ctxfolder.RowsFile(ln.ID), os.O_RDONLY)
+	if err != nil {
+		return
+	}
+	defer f.Close()
+	row := make([]byte, rowWidth)
+	r := &reader{f: f}
+	if info, err := f.Stat(); err == nil && info.Mode().IsRegular() {
+		r.size = info.Size()
+	}
+	for p := ln.Base; ; p++ {
+		c, err := r.bytes((p-ln.Base)*rowWidth, rowWidth)
+		if err != nil || len(c) < rowWidth {
+			return
+		}
+		copy(row, c)
+		if e, err := parseRow(row, p); err == nil && e.Lost == "" {
+			b.offer(ln.ID, e)
+			b.files[e.FileID()] = ln.Folder
+		}
+	}
+}
+
+// readFolder reads the message files that no row tells of.
+func (b *rebuilder) readFolder(folder string) error {
+	err := b.s.dir.MessageIDs(folder, func(id uuid.UUID) error {
+		if b.files[id] == folder {
+			return nil
+		}
+		raw, _, err := b.s.dir.ReadMessage(folder, id)
+		if err != nil {
+			b.s.note("message", "%s/%s: %v", folder, id, err)
+			return nil
+		}
+		env, err := message.Parse(raw)
+		if err == nil && env.FileID() != id {
+			err = fmt.Errorf("it holds message %s", env.ID)
+		}
+		if err == nil {
+			if ln, ok := b.metadata.Line(env.Line); !ok || ln.Folder != folder || env.Position < ln.Base {
+				err = fmt.Errorf("it is of line %s, position %d, which has no place here", env.Line, env.Position)
+			}
+		}
+		if err != nil {
+			b.s.note("message", "%s/%s: %v", folder, id, err)
+			return nil
+		}
+		b.prev[env.ID] = env.Prev
+		b.offer(env.Line, entryOf(&env, head{len: int64(len(raw)), sum: bodySum(raw)}))
+		return nil
+	})
+	if errors.Is(err, fs.ErrNotExist) {
+		return nil
+	}
+	return err
+}
+
+// readJournals takes every whole record, newer versions over older ones.
+func (b *rebuilder) readJournals() error {
+	for _, j := range b.s.journals {
+		n, err := j.read(maxSeq)
+		if err != nil {
+			b.s.note("journal", "%s: %v", ctxfolder.JournalFile(j.gen), err)
+			continue
+		}
+		for _, c := range n.changes {
+			b.s.seq = max(b.s.seq, c.rec.seq)
+			if c.metadata != nil {
+				b.s.metadata = c.metadata
+			}
+			if c.rec.kind != KindAppend && c.rec.kind != KindReplace {
+				continue
+			}
+			e := entryOf(&c.env, c.rec.head)
+			e.seq, e.gen, e.off = c.rec.seq, j.gen, c.rec.off
+			b.prev[e.ID] = c.env.Prev
+			b.offer(c.env.Line, e)
+		}
+	}
+	return nil
+}
+
+// offer takes an entry for its position. The journals come last: for the same message the newer version
+// counts; of two messages that claim one position, the one that was committed first.
+func (b *rebuilder) offer(id uuid.UUID, e Entry) {
+	at := b.found[id]
+	if at == nil {
+		at = map[int64]Entry{}
+		b.found[id] = at
+	}
+	old, taken := at[e.Position]
+	switch {
+	case !taken:
+	case old.ID == e.ID && (e.At >= old.At):
+	case old.ID == e.ID:
+		return
+	default:
+		b.s.note("message", "line %s, position %d is claimed by %s and %s", id, e.Position, old.ID, e.ID)
+		if cmp.Compare(e.At, old.At) >= 0 {
+			return
+		}
+	}
+	at[e.Position] = e
+	b.s.newestAt = max(b.s.newestAt, e.At)
+}
+
+// build puts a line together. Positions that nothing claims are lost; the message behind tells the id. A
+// number far beyond what the files found can explain comes from a damaged file.
+func (b *rebuilder) build(of *ctxfolder.Line) {
+	at := b.found[of.ID]
+	ln := &line{Counts: Counts{Line: of.ID, Base: of.Base}, start: of.Base, byID: map[uuid.UUID]int64{}}
+	positions := make([]int64, 0, len(at))
+	limit := of.Base + 2*int64(len(at)) + 4096
+	for p := range at {
+		if p < limit {
+			positions = append(positions, p)
+		} else {
+			b.s.note("message", "line %s: position %d makes no sense", of.ID, p)
+		}
+	}
+	slices.Sort(positions)
+	for _, p := range positions {
+		for ln.End() < p {
+			lost := Entry{Position: ln.End(), Lost: "no copy of it was found"}
+			if lost.Position == p-1 {
+				lost.ID = b.prev[at[p].ID]
+			}
+			ln.push(lost)
+		}
+		ln.push(at[p])
+	}
+	b.s.lines[of.ID] = ln
+}
+
+// save writes a rebuilt index: what message files lack, every row, a journal to go on in, index.json. The
+// caller holds the folder's lock.
+//
+// Crash order: index.json comes last; until then the next open rebuilds again. The new journal is made
+// when the rows are durable, since a rebuild trusts the counts at the beginning of the oldest one.
+func (l *Log) save() error {
+	ok, err := l.dir.FoldLock.TryAcquire()
+	if err != nil {
+		return err
+	}
+	if !ok {
+		return ErrBusy
+	}
+	defer l.dir.FoldLock.Release()
+	s := l.state
+	w := &foldWork{seq: s.seq, chain: s.chain, width: rowWidth, folders: s.folders()}
+	gen := uint64(0)
+	for _, j := range s.journals {
+		w.journals = append(w.journals, j.gen)
+		gen = max(gen, j.gen)
+	}
+	if x, err := readFolded(l.dir); err == nil {
+		gen = max(gen, slices.Max(x.Journals))
+	}
+	var counts []Counts
+	for id, ln := range s.lines {
+		f := foldLine{foldedLine: foldedLine{Counts: ln.Counts, Folder: w.folders[id]}, entries: slices.Clone(ln.recent)}
+		for _, e := range ln.changed {
+			f.entries = append(f.entries, *e)
+		}
+		slices.SortFunc(f.entries, func(a, b Entry) int { return cmp.Compare(a.Position, b.Position) })
+		w.lines = append(w.lines, f)
+		counts = append(counts, ln.Counts)
+	}
+	if err := l.writeFolded(w); err != nil {
+		return err
+	}
+	b, err := encodeBegin(begin{
+		Context: l.dir.ID, Store: l.dir.Store, Generation: gen + 1, Seq: s.seq, chain: s.chain,
+		Lines: counts, Metadata: s.metadata, CreatedAt: time.Now().UTC(),
+	})
+	if err != nil {
+		return err
+	}
+	if err := l.createJournal(gen+1, func(f vfs.File) error {
+		_, err := f.Write(b)
+		return err
+	}); err != nil {
+		return err
+	}
+	// The old journals' numbers do not lead up to this state: none of them is named.
+	w.journals = append(w.journals, gen+1)
+	if _, err := l.finishFold(w, 1); err != nil {
+		return err
+	}
+	return l.reload()
+}

@@ -1,0 +1,175 @@
+package index
+
+import (
+	"bytes"
+	"fmt"
+	"strconv"
+
+	"github.com/cespare/xxhash/v2"
+)
+
+// Kind is what a journal record says.
+type Kind string
+
+// The kinds of records.
+const (
+	KindBegin    Kind = "begin"    // the state a journal goes on from: the first record of each
+	KindAppend   Kind = "append"   // an envelope: the next message of its line
+	KindReplace  Kind = "replace"  // an envelope: a new version of a message
+	KindMetadata Kind = "metadata" // the object of metadata.json
+)
+
+// The head of a record, of one width, so that a reader finds the body without parsing:
+//
+//	{"chain":"0123456789abcdef","prev":"0123456789abcdef","seq":              1,"kind":"append"  ,"len":       123,"sum":"0123456789abcdef","body":
+const (
+	headChain = `{"chain":"`
+	headPrev  = `","prev":"`
+	headSeq   = `","seq":`
+	headKind  = `,"kind":"`
+	headLen   = `,"len":`
+	headSum   = `,"sum":"`
+	headBody  = `","body":`
+
+	sumWidth  = 16
+	seqWidth  = 15
+	kindWidth = 9 // with the closing quotation mark
+	lenWidth  = 10
+
+	atPrev = len(headChain) + sumWidth
+	atSeq  = atPrev + len(headPrev) + sumWidth
+	atKind = atSeq + len(headSeq) + seqWidth
+	atLen  = atKind + len(headKind) + kindWidth
+	atSum  = atLen + len(headLen) + lenWidth
+	atBody = atSum + len(headSum) + sumWidth
+
+	// headSize is the width of a record's head.
+	headSize = atBody + len(headBody)
+	// tailSize is that of the closing brace and the newline.
+	tailSize = 2
+
+	maxLen = 9_999_999_999
+	maxSeq = 999_999_999_999_999
+)
+
+// head is a record without its body.
+type head struct {
+	chain, prev uint64
+	seq         uint64
+	kind        Kind
+	len         int64
+	sum         uint64 // of the body
+}
+
+// size is that of the whole record on disk.
+func (h head) size() int64 { return int64(headSize) + h.len + tailSize }
+
+// appendRecord appends a whole record. prev is the chain of the record before it.
+func appendRecord(b []byte, prev, seq uint64, kind Kind, body []byte, sum uint64) (out []byte, chain uint64) {
+	start := len(b)
+	b = append(b, headChain...)
+	b = appendHex(b, 0)
+	b = append(b, headPrev...)
+	b = appendHex(b, prev)
+	b = append(b, headSeq...)
+	b = appendPadded(b, int64(seq), seqWidth)
+	b = append(b, headKind...)
+	b = append(b, kind...)
+	b = append(b, '"')
+	for range kindWidth - len(kind) - 1 {
+		b = append(b, ' ')
+	}
+	b = append(b, headLen...)
+	b = appendPadded(b, int64(len(body)), lenWidth)
+	b = append(b, headSum...)
+	b = appendHex(b, sum)
+	b = append(b, headBody...)
+	chain = xxhash.Sum64(b[start+atPrev:])
+	appendHex(b[start+len(headChain):start+len(headChain)], chain)
+	b = append(b, body...)
+	return append(b, '}', '\n'), chain
+}
+
+// parseHead reads the head of a record. ok says that it is one, unharmed; the body may still not be.
+func parseHead(b []byte) (h head, ok bool) {
+	if len(b) < headSize {
+		return h, false
+	}
+	b = b[:headSize]
+	for _, part := range []struct {
+		at   int
+		text string
+	}{{0, headChain}, {atPrev, headPrev}, {atSeq, headSeq}, {atKind, headKind}, {atLen, headLen}, {atSum, headSum}, {atBody, headBody}} {
+		if string(b[part.at:part.at+len(part.text)]) != part.text {
+			return h, false
+		}
+	}
+	var good [5]bool
+	h.chain, good[0] = parseHex(b[len(headChain):atPrev])
+	h.prev, good[1] = parseHex(b[atPrev+len(headPrev) : atSeq])
+	h.sum, good[2] = parseHex(b[atSum+len(headSum) : atBody])
+	var seq int64
+	seq, good[3] = parsePadded(b[atSeq+len(headSeq) : atKind])
+	h.len, good[4] = parsePadded(b[atLen+len(headLen) : atSum])
+	if good != [5]bool{true, true, true, true, true} || xxhash.Sum64(b[atPrev:]) != h.chain {
+		return h, false
+	}
+	h.seq = uint64(seq)
+	word, _, found := bytes.Cut(b[atKind+len(headKind):atLen], []byte{'"'})
+	h.kind = Kind(word)
+	return h, found
+}
+
+// ended reports whether b, what lies behind a record's body, ends it.
+func ended(b []byte) bool { return len(b) >= tailSize && b[0] == '}' && b[1] == '\n' }
+
+const hexDigits = "0123456789abcdef"
+
+func appendHex(b []byte, v uint64) []byte {
+	for shift := 60; shift >= 0; shift -= 4 {
+		b = append(b, hexDigits[v>>shift&15])
+	}
+	return b
+}
+
+func parseHex(b []byte) (v uint64, ok bool) {
+	if len(b) != sumWidth {
+		return 0, false
+	}
+	for _, c := range b {
+		switch {
+		case c >= '0' && c <= '9':
+			v = v<<4 | uint64(c-'0')
+		case c >= 'a' && c <= 'f':
+			v = v<<4 | uint64(c-'a'+10)
+		default:
+			return 0, false
+		}
+	}
+	return v, true
+}
+
+func appendPadded(b []byte, v int64, width int) []byte {
+	var digits [20]byte
+	d := strconv.AppendInt(digits[:0], v, 10)
+	for range width - len(d) {
+		b = append(b, ' ')
+	}
+	return append(b, d...)
+}
+
+func parsePadded(b []byte) (int64, bool) {
+	v, err := strconv.ParseInt(string(bytes.TrimLeft(b, " ")), 10, 64)
+	return v, err == nil && v >= 0
+}
+
+// Hex writes a checksum the way the files do.
+func Hex(sum uint64) string { return string(appendHex(nil, sum)) }
+
+func parseHexString(s string) (uint64, error) {
+	v, ok := parseHex([]byte(s))
+	if !ok {
+		return 0, fmt.Errorf("%q is no checksum", s)
+	}
+	return v, nil
+}

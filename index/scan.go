@@ -1,0 +1,162 @@
+package index
+
+import (
+	"bytes"
+	"errors"
+	"io"
+
+	"github.com/cespare/xxhash/v2"
+	"github.com/ctxdir/ctxdir/internal/vfs"
+	"github.com/ctxdir/ctxdir/message"
+)
+
+func bodySum(b []byte) uint64 { return message.Sum(b) }
+
+// tail says what a scan met behind the last whole record.
+type tail int
+
+const (
+	tailBlank tail = iota // newlines, or the end of the file
+	tailTorn              // something that is no whole record, and none behind it
+)
+
+// reader reads a file through one buffer.
+type reader struct {
+	f    vfs.File
+	size int64
+	buf  []byte
+	at   int64 // of buf[0] in the file
+}
+
+// bytes returns up to n bytes from off, fewer at the end of the file. They are good until the next call.
+func (r *reader) bytes(off int64, n int) ([]byte, error) {
+	if off < r.at || off+int64(n) > r.at+int64(len(r.buf)) {
+		want := int(min(int64(max(n, window)), max(r.size-off, 0)))
+		if cap(r.buf) < want {
+			r.buf = make([]byte, want)
+		}
+		r.buf = r.buf[:want]
+		m, err := r.f.ReadAt(r.buf, off)
+		if err != nil && !errors.Is(err, io.EOF) {
+			r.buf = r.buf[:0]
+			return nil, err
+		}
+		r.buf, r.at = r.buf[:m], off
+	}
+	b := r.buf[off-r.at:]
+	return b[:min(n, len(b))], nil
+}
+
+func (r *reader) forget() { r.buf = r.buf[:0] }
+
+// whole reads the record at off. ok says that it is whole; its body is good until the next call.
+func (r *reader) whole(off int64) (rec record, ok bool, err error) {
+	b, err := r.bytes(off, headSize)
+	if err != nil {
+		return rec, false, err
+	}
+	h, ok := parseHead(b)
+	if !ok || h.len > maxLen || off+h.size() > r.size {
+		return rec, false, nil
+	}
+	rec = record{head: h, off: off}
+	if h.size() <= window {
+		b, err := r.bytes(off, int(h.size()))
+		if err != nil || int64(len(b)) < h.size() {
+			return rec, false, err
+		}
+		rec.body = b[int64(headSize) : int64(headSize)+h.len]
+		return rec, ended(b[int64(headSize)+h.len:]) && bodySum(rec.body) == h.sum, nil
+	}
+	// A large body is summed piece by piece; its beginning is kept.
+	rec.body = make([]byte, 0, bodyHead)
+	d := xxhash.New()
+	for done := int64(0); done < h.len; {
+		b, err := r.bytes(off+int64(headSize)+done, int(min(window, h.len-done)))
+		if err != nil || len(b) == 0 {
+			return rec, false, err
+		}
+		rec.body = append(rec.body, b[:min(len(b), bodyHead-len(rec.body))]...)
+		_, _ = d.Write(b)
+		done += int64(len(b))
+	}
+	b, err = r.bytes(off+int64(headSize)+h.len, tailSize)
+	return rec, err == nil && ended(b) && d.Sum64() == h.sum, err
+}
+
+// resync finds the next whole record behind off whose number is above seq.
+func (r *reader) resync(off int64, seq uint64) (record, bool, error) {
+	mark := []byte("\n" + headChain)
+	for off < r.size {
+		b, err := r.bytes(off, window)
+		if err != nil || len(b) == 0 {
+			return record{}, false, err
+		}
+		i := bytes.Index(b, mark)
+		if i < 0 {
+			off += int64(max(len(b)-len(mark)+1, 1))
+			continue
+		}
+		off += int64(i) + 1
+		rec, ok, err := r.whole(off)
+		if err != nil {
+			return rec, false, err
+		}
+		if ok && rec.seq > seq {
+			return rec, true, nil
+		}
+	}
+	return record{}, false, nil
+}
+
+// scan calls f for each whole record of the journal from off on and returns where the last one ends and what
+// lies there. Where a record is broken and a whole one stands behind it, gap is called with the number of
+// records lost and the scan goes on: that is damage, for a torn write has nothing behind it.
+func (j *journal) scan(off int64, seq, chain uint64, f func(record) error, gap func(off int64, lost uint64)) (int64, tail, error) {
+	size, err := j.size()
+	if err != nil {
+		return off, tailBlank, err
+	}
+	r := &reader{f: j.f, size: size}
+	for {
+		b, err := r.bytes(off, 1)
+		if err != nil {
+			return off, tailBlank, err
+		}
+		if len(b) == 0 || b[0] == '\n' {
+			return off, tailBlank, nil
+		}
+		rec, ok, err := r.whole(off)
+		if err != nil {
+			return off, tailBlank, err
+		}
+		if !ok || rec.seq != seq+1 || rec.prev != chain {
+			next, found, err := r.resync(off, seq)
+			if err != nil {
+				return off, tailBlank, err
+			}
+			if !found {
+				return off, tailTorn, nil
+			}
+			// A writer may have been at work while this was read. Its record is whole by now, since the one
+			// behind it is there.
+			r.forget()
+			if rec, ok, err = r.whole(off); err != nil {
+				return off, tailBlank, err
+			}
+			if !ok || rec.seq != seq+1 {
+				if rec, ok, err = r.whole(next.off); err != nil || !ok {
+					return off, tailTorn, err
+				}
+				if gap != nil {
+					gap(off, rec.seq-seq-1)
+				}
+			}
+		}
+		if err := f(rec); err != nil {
+			return off, tailBlank, err
+		}
+		seq, chain = rec.seq, rec.chain
+		off = rec.off + rec.size()
+	}
+}

@@ -1,0 +1,142 @@
+package index
+
+import (
+	"bytes"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"io/fs"
+	"time"
+
+	"github.com/cespare/xxhash/v2"
+	ctxfolder "github.com/ctxdir/ctxdir/context"
+	"github.com/ctxdir/ctxdir/internal/vfs"
+	"github.com/google/uuid"
+)
+
+const (
+	indexVersion = "index/1"
+	maxIndex     = 256 << 20
+)
+
+// folded is the content of index.json: the state at the last fold.
+type folded struct {
+	Version   string       `json:"ctxdir"`
+	Context   uuid.UUID    `json:"context"`
+	Store     uuid.UUID    `json:"store"`
+	Seq       uint64       `json:"seq"`
+	Chain     string       `json:"chain"`
+	Journals  []uint64     `json:"journals"`
+	RowWidth  int          `json:"row_width"`
+	UpdatedAt time.Time    `json:"updated_at"`
+	Lines     []foldedLine `json:"lines"`
+
+	chain uint64
+}
+
+type foldedLine struct {
+	Counts
+	Folder string `json:"folder,omitempty"` // for people
+}
+
+// encode returns index.json: one member and one line a row, and the check at the end.
+func (x folded) encode() ([]byte, error) {
+	x.Version, x.Chain = indexVersion, Hex(x.chain)
+	lines := x.Lines
+	x.Lines = nil
+	head, err := json.MarshalIndent(x, "", "  ")
+	if err != nil {
+		return nil, err
+	}
+	var b bytes.Buffer
+	b.Write(bytes.TrimSuffix(head, []byte("null\n}")))
+	b.WriteByte('[')
+	for i, l := range lines {
+		row, err := json.Marshal(l)
+		if err != nil {
+			return nil, err
+		}
+		if i > 0 {
+			b.WriteByte(',')
+		}
+		b.WriteString("\n    ")
+		b.Write(row)
+	}
+	b.WriteString("\n  ],\n  ")
+	sum := xxhash.Sum64(b.Bytes())
+	fmt.Fprintf(&b, "\"check\": \"%s\"\n}\n", Hex(sum))
+	return b.Bytes(), nil
+}
+
+// readFolded reads index.json. Any error but that the file cannot be read for reasons of the system means
+// that the index is to be rebuilt.
+func readFolded(dir *ctxfolder.Dir) (*folded, error) {
+	b, err := vfs.ReadFile(dir.FS, ctxfolder.IndexFile, maxIndex)
+	if err != nil {
+		if errors.Is(err, fs.ErrNotExist) || errors.Is(err, vfs.ErrNotRegular) || errors.Is(err, vfs.ErrTooLarge) {
+			return nil, fmt.Errorf("%w: %w", ErrDamaged, err)
+		}
+		return nil, err
+	}
+	x, err := parseFolded(b)
+	if err != nil {
+		return nil, fmt.Errorf("%s: %w", ctxfolder.IndexFile, err)
+	}
+	if x.Context != dir.ID || x.Store != dir.Store {
+		return nil, fmt.Errorf("%w: %s is of context %s in store %s", ErrDamaged, ctxfolder.IndexFile, x.Context, x.Store)
+	}
+	return x, nil
+}
+
+func parseFolded(b []byte) (*folded, error) {
+	i := bytes.LastIndex(b, []byte(`"check"`))
+	if i < 0 {
+		return nil, fmt.Errorf("%w: no check at the end", ErrDamaged)
+	}
+	var x struct {
+		folded
+		Check string `json:"check"`
+	}
+	if err := json.Unmarshal(b, &x); err != nil {
+		return nil, fmt.Errorf("%w: %w", ErrDamaged, err)
+	}
+	if x.Version != indexVersion {
+		return nil, fmt.Errorf("%w: index is %q, wanted %q", ErrDamaged, x.Version, indexVersion)
+	}
+	if x.Check != Hex(xxhash.Sum64(b[:i])) {
+		return nil, fmt.Errorf("%w: the check at the end is wrong", ErrDamaged)
+	}
+	var err error
+	if x.chain, err = parseHexString(x.Chain); err != nil {
+		return nil, fmt.Errorf("%w: %w", ErrDamaged, err)
+	}
+	if x.RowWidth < 64 || x.RowWidth > 4096 || len(x.Journals) == 0 || len(x.Journals) > 1024 {
+		return nil, fmt.Errorf("%w: it makes no sense", ErrDamaged)
+	}
+	for _, l := range x.Lines {
+		if l.Base < 0 || l.Count < 0 || l.Bytes < 0 {
+			return nil, fmt.Errorf("%w: counts of line %s", ErrDamaged, l.Line)
+		}
+	}
+	return &x.folded, nil
+}
+
+// BeginFiles returns the files of a new context that are this package's: the first journal and an index that
+// says nothing is folded.
+func BeginFiles(m *ctxfolder.Metadata, store uuid.UUID, now time.Time) (map[string][]byte, error) {
+	const first = 1
+	j, err := encodeBegin(begin{
+		Context: m.ID, Store: store, Generation: first, Lines: []Counts{},
+		Metadata: ctxfolder.RawMetadata(m), CreatedAt: now.UTC(),
+	})
+	if err != nil {
+		return nil, err
+	}
+	x, err := folded{
+		Context: m.ID, Store: store, Journals: []uint64{first}, RowWidth: rowWidth, UpdatedAt: now.UTC(),
+	}.encode()
+	if err != nil {
+		return nil, err
+	}
+	return map[string][]byte{ctxfolder.JournalFile(first): j, ctxfolder.IndexFile: x}, nil
+}

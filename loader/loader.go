@@ -1,0 +1,298 @@
+// Package loader reads messages: one, a range, or one after the other, through a bounded pool.
+//
+// A message that cannot be read does not stop a load: it comes as an entry marked unavailable, with the
+// reason. Before that it is looked for in the journal that committed it.
+package loader
+
+import (
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"io/fs"
+	"runtime"
+	"sync/atomic"
+	"time"
+
+	ctxfolder "github.com/ctxdir/ctxdir/context"
+	"github.com/ctxdir/ctxdir/index"
+	"github.com/ctxdir/ctxdir/message"
+	"github.com/google/uuid"
+	"golang.org/x/sync/errgroup"
+)
+
+// Message is one message as it is stored. It must not be changed: others share it.
+type Message struct {
+	ID        uuid.UUID
+	Position  int64 // in every branch that shows it
+	Line      uuid.UUID
+	Role      string
+	Type      string
+	CreatedAt time.Time // the message's own time, zero when it has none
+	StoredAt  time.Time // when this version was committed
+	OriginID  string    // the id it bore elsewhere, where that is not ID
+	Source    json.RawMessage
+	Body      json.RawMessage // the framework's object, verbatim
+
+	// Edited says that the file was changed by hand since it was committed.
+	Edited bool
+	// Unavailable is why the message cannot be had; ID, Line and Position are set all the same, as far as
+	// they are known. It wraps index.ErrDamaged or an error of the file system.
+	Unavailable error
+
+	size int64
+}
+
+func (m *Message) cost() int64 { return m.size + 512 }
+
+// Span is a run of positions of one line, and the folder where the line keeps its messages.
+type Span struct {
+	Line     uuid.UUID
+	Folder   string
+	From, To int64
+}
+
+// Loader reads the messages of one context.
+type Loader struct {
+	dir   *ctxfolder.Dir
+	log   *index.Log
+	pool  *Pool
+	epoch atomic.Uint64
+	reads atomic.Int64
+}
+
+// New returns a loader that keeps what it loads in pool.
+func New(dir *ctxfolder.Dir, log *index.Log, pool *Pool) *Loader {
+	return &Loader{dir: dir, log: log, pool: pool}
+}
+
+// Refresh makes the next access to each kept message look whether its file was touched.
+func (l *Loader) Refresh() { l.epoch.Add(1) }
+
+// Close drops what the loader put into the pool.
+func (l *Loader) Close() { l.pool.forget(l) }
+
+// Reads counts the messages that were read from disk.
+func (l *Loader) Reads() int64 { return l.reads.Load() }
+
+// Load returns the message of an entry.
+func (l *Loader) Load(ctx context.Context, span Span, e *index.Entry) (*Message, error) {
+	if err := ctx.Err(); err != nil {
+		return nil, err
+	}
+	k := poolKey{l, span.Line, e.Position}
+	return l.pool.get(ctx, k, e.Sum, e.At, l.epoch.Load(),
+		func(m *Message) bool {
+			info, err := l.dir.StatMessage(span.Folder, e.FileID())
+			return err == nil && !m.Edited && ctxfolder.Untouched(info, e.Size, e.StoredAt())
+		},
+		func() (*Message, error) { return l.read(span, e), nil })
+}
+
+// read finds the message: in the journal when the file is as it was made or is not there yet, in the file
+// otherwise, and in the journal again when the file is damaged.
+func (l *Loader) read(span Span, e *index.Entry) *Message {
+	l.reads.Add(1)
+	if info, err := l.dir.StatMessage(span.Folder, e.FileID()); errors.Is(err, fs.ErrNotExist) || err == nil && ctxfolder.Untouched(info, e.Size, e.StoredAt()) {
+		if m := l.fromJournal(span, e); m != nil {
+			return m
+		}
+	}
+	m, err := l.fromFile(span, e)
+	if err == nil {
+		return m
+	}
+	if m := l.fromJournal(span, e); m != nil {
+		return m
+	}
+	if e.Lost != "" {
+		err = fmt.Errorf("%w: %s", index.ErrDamaged, e.Lost)
+	}
+	return &Message{ID: e.ID, Line: span.Line, Position: e.Position, StoredAt: e.StoredAt(), Unavailable: err}
+}
+
+func (l *Loader) fromJournal(span Span, e *index.Entry) *Message {
+	b, ok := l.log.ReadRecord(e)
+	if !ok {
+		return nil
+	}
+	env, err := message.ParseTrusted(b)
+	if err != nil {
+		return nil
+	}
+	return messageOf(span, &env, int64(len(b)))
+}
+
+func (l *Loader) fromFile(span Span, e *index.Entry) (*Message, error) {
+	b, info, err := l.dir.ReadMessage(span.Folder, e.FileID())
+	if err != nil {
+		return nil, err
+	}
+	if e.Lost == "" && message.Sum(b) == e.Sum && int64(len(b)) == e.Size {
+		env, err := message.ParseTrusted(b)
+		if err != nil {
+			return nil, fmt.Errorf("%w: %w", index.ErrDamaged, err)
+		}
+		return messageOf(span, &env, int64(len(b))), nil
+	}
+	env, err := message.Parse(b)
+	if err != nil {
+		return nil, fmt.Errorf("%w: file %s: %w", index.ErrDamaged, ctxfolder.MessageFile(e.FileID()), err)
+	}
+	if env.ID != e.ID {
+		return nil, fmt.Errorf("%w: file %s holds message %s", index.ErrDamaged, ctxfolder.MessageFile(e.FileID()), env.ID)
+	}
+	if e.Lost == "" && ctxfolder.Untouched(info, e.Size, e.StoredAt()) {
+		return nil, fmt.Errorf("%w: file %s has changed, its time has not", index.ErrDamaged, ctxfolder.MessageFile(e.FileID()))
+	}
+	if e.Lost == "" && env.StoredAt.UnixNano() < e.At {
+		// A writer was stopped between the commit of a new version and its file.
+		return nil, fmt.Errorf("%w: file %s holds an older version", index.ErrDamaged, ctxfolder.MessageFile(e.FileID()))
+	}
+	env.Position = e.Position
+	m := messageOf(span, &env, int64(len(b)))
+	m.Edited = e.Lost == ""
+	return m, nil
+}
+
+func messageOf(span Span, env *message.Envelope, size int64) *Message {
+	return &Message{
+		ID: env.ID, Position: env.Position, Line: span.Line, Role: env.Role, Type: env.Type,
+		CreatedAt: env.CreatedAt, StoredAt: env.StoredAt, OriginID: env.OriginID, Source: env.Source, Body: env.Body,
+		size: size,
+	}
+}
+
+// batch is a piece of a range that is read at once: bounded in messages and bytes.
+const (
+	batchMessages = 64
+	batchBytes    = 4 << 20
+	rowsAtOnce    = 512
+)
+
+// readers bounds the files that are open at once for one range.
+var readers = max(4, 2*runtime.GOMAXPROCS(0))
+
+// Each calls yield for every message of the spans in order, reading the next ones meanwhile. It stops when
+// yield returns false, with nil, or when ctx ends, with its error.
+func (l *Loader) Each(ctx context.Context, spans []Span, yield func(*Message) bool) error {
+	ctx, stop := context.WithCancel(ctx)
+	batches := make(chan batch)
+	var group errgroup.Group
+	group.Go(func() error {
+		defer close(batches)
+		return l.batches(ctx, spans, func(b batch) bool {
+			select {
+			case batches <- b:
+				return true
+			case <-ctx.Done():
+				return false
+			}
+		})
+	})
+	more := true
+	for b := range batches {
+		for _, m := range b.messages {
+			if more = more && yield(m); !more {
+				break
+			}
+		}
+		if !more {
+			break
+		}
+	}
+	stop()
+	for range batches { // lets the reader end
+	}
+	err := group.Wait()
+	if !more {
+		return nil
+	}
+	return err
+}
+
+// Range returns the messages of the spans in order.
+func (l *Loader) Range(ctx context.Context, spans []Span) ([]*Message, error) {
+	var out []*Message
+	err := l.batches(ctx, spans, func(b batch) bool {
+		out = append(out, b.messages...)
+		return true
+	})
+	return out, err
+}
+
+type batch struct{ messages []*Message }
+
+// batches reads the spans piece by piece, each piece's messages side by side.
+func (l *Loader) batches(ctx context.Context, spans []Span, yield func(batch) bool) error {
+	for _, span := range spans {
+		for from := span.From; from < span.To; {
+			entries, err := l.log.Entries(span.Line, from, min(from+rowsAtOnce, span.To))
+			if err != nil {
+				return err
+			}
+			if len(entries) == 0 {
+				break
+			}
+			from += int64(len(entries))
+			for len(entries) > 0 {
+				n, bytes := 0, int64(0)
+				for n < len(entries) && n < batchMessages && (n == 0 || bytes+entries[n].Size <= batchBytes) {
+					bytes += entries[n].Size
+					n++
+				}
+				b, err := l.batch(ctx, span, entries[:n])
+				if err != nil {
+					return err
+				}
+				if !yield(b) {
+					return ctx.Err()
+				}
+				entries = entries[n:]
+			}
+		}
+	}
+	return ctx.Err()
+}
+
+func (l *Loader) batch(ctx context.Context, span Span, entries []index.Entry) (batch, error) {
+	b := batch{make([]*Message, len(entries))}
+	var next atomic.Int64
+	group, ctx := errgroup.WithContext(ctx)
+	for range min(readers, len(entries)) {
+		group.Go(func() error {
+			for {
+				i := int(next.Add(1)) - 1
+				if i >= len(entries) {
+					return nil
+				}
+				m, err := l.Load(ctx, span, &entries[i])
+				if err != nil {
+					return err
+				}
+				b.messages[i] = m
+			}
+		})
+	}
+	return b, group.Wait()
+}
+
+// Envelope returns the bytes of a message as they are stored, and what they say: for a new version. A message
+// that cannot be had has no bytes, and an envelope that says what the index knows.
+func (l *Loader) Envelope(span Span, e *index.Entry) ([]byte, *message.Envelope, error) {
+	raw, _, err := l.dir.ReadMessage(span.Folder, e.FileID())
+	if err == nil {
+		if env, perr := message.Parse(raw); perr == nil && env.ID == e.ID && env.StoredAt.UnixNano() >= e.At {
+			env.Line, env.Position, env.File = span.Line, e.Position, e.File
+			return raw, &env, nil
+		}
+	}
+	if raw, ok := l.log.ReadRecord(e); ok {
+		env, err := message.ParseTrusted(raw)
+		return raw, &env, err
+	}
+	if err != nil && !errors.Is(err, fs.ErrNotExist) {
+		return nil, nil, err
+	}
+	return nil, &message.Envelope{ID: e.ID, Line: span.Line, Position: e.Position, File: e.File}, nil
+}

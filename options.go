@@ -1,0 +1,64 @@
+package ctxdir
+
+import (
+	"time"
+
+	"github.com/ctxdir/ctxdir/internal/vfs"
+)
+
+// Option changes how a store is opened.
+type Option func(*options)
+
+type options struct {
+	fs          vfs.FS
+	pool        int64
+	relaxed     bool
+	readOnly    bool
+	lockTimeout time.Duration
+	foldBytes   int64
+	maxMessage  int64
+	noFold      bool
+}
+
+func newOptions(opts []Option) options {
+	o := options{pool: 64 << 20, lockTimeout: 10 * time.Second, maxMessage: 256 << 20}
+	for _, f := range opts {
+		f(&o)
+	}
+	return o
+}
+
+// Durability says what an append that returned has survived.
+type Durability int
+
+const (
+	// Full: a power cut. One fdatasync of the journal has covered the message.
+	Full Durability = iota
+	// Relaxed: the end of the process. A power cut may lose the newest messages; it harms no others.
+	Relaxed
+)
+
+// WithDurability sets the durability of appends; Full is the default.
+func WithDurability(d Durability) Option { return func(o *options) { o.relaxed = d == Relaxed } }
+
+// WithPool bounds the loaded messages that are kept in memory, in bytes; 64 MiB is the default, 0 keeps
+// none.
+func WithPool(bytes int64) Option { return func(o *options) { o.pool = max(bytes, 0) } }
+
+// WithLockTimeout is how long to wait for another process; 10 s is the default.
+func WithLockTimeout(d time.Duration) Option { return func(o *options) { o.lockTimeout = d } }
+
+// WithMaxMessage bounds one message, in bytes; 256 MiB is the default.
+func WithMaxMessage(bytes int64) Option { return func(o *options) { o.maxMessage = bytes } }
+
+// WithFoldBytes sets the size of a journal at which it is folded into files and index in the background;
+// 1 MiB is the default. A negative size leaves folding to [Context.Fold].
+func WithFoldBytes(bytes int64) Option {
+	return func(o *options) { o.foldBytes, o.noFold = max(bytes, 0), bytes < 0 }
+}
+
+// ReadOnly opens the store for reading: nothing in it is changed.
+func ReadOnly() Option { return func(o *options) { o.readOnly = true } }
+
+// withFS puts another file system under the store: tests inject faults with it.
+func withFS(fsys vfs.FS) Option { return func(o *options) { o.fs = fsys } }

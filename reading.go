@@ -1,0 +1,165 @@
+package ctxdir
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"io/fs"
+	"iter"
+	"math"
+
+	"github.com/ctxdir/ctxdir/branch"
+	"github.com/ctxdir/ctxdir/index"
+	"github.com/ctxdir/ctxdir/loader"
+	"github.com/ctxdir/ctxdir/message"
+	"github.com/google/uuid"
+)
+
+// Message is one stored message. It must not be changed: others share it.
+type Message = loader.Message
+
+// Len is the number of messages the branch shows.
+func (b *Branch) Len(ctx context.Context) (int64, error) {
+	err := ctx.Err()
+	var n int64
+	if err == nil {
+		n, err = b.c.length(b.c.current(), b.name)
+	}
+	return n, b.fail("count", err)
+}
+
+// Messages yields every message in order, reading ahead while the caller works (requirement "iterate
+// lazily"). A message that cannot be had comes with Unavailable set; an error ends the sequence.
+func (b *Branch) Messages(ctx context.Context) iter.Seq2[*Message, error] {
+	return b.From(ctx, 0)
+}
+
+// From is Messages from a position on.
+func (b *Branch) From(ctx context.Context, position int64) iter.Seq2[*Message, error] {
+	return func(yield func(*Message, error) bool) {
+		spans, err := b.spans(max(position, 0), math.MaxInt64)
+		if err == nil {
+			err = b.c.load.Each(ctx, spans, func(m *Message) bool { return yield(m, nil) })
+		}
+		if err != nil {
+			yield(nil, b.fail("read", err))
+		}
+	}
+}
+
+// Load returns every message of the branch (requirement "load one branch").
+func (b *Branch) Load(ctx context.Context) ([]*Message, error) {
+	return b.Range(ctx, 0, math.MaxInt64)
+}
+
+// Range returns the messages at the positions [from, to) (requirement "range [A,B)"). What is beyond the
+// end is not there; a negative position fails with [ErrPosition].
+func (b *Branch) Range(ctx context.Context, from, to int64) ([]*Message, error) {
+	if from < 0 || to < from {
+		return nil, b.fail("read", fmt.Errorf("%w: range %d:%d", ErrPosition, from, to))
+	}
+	return b.read(ctx, from, to)
+}
+
+// Last returns the newest n messages in order (requirement "last N").
+func (b *Branch) Last(ctx context.Context, n int) ([]*Message, error) {
+	if n <= 0 {
+		return nil, ctx.Err()
+	}
+	return b.read(ctx, -int64(n), math.MaxInt64)
+}
+
+func (b *Branch) read(ctx context.Context, from, to int64) ([]*Message, error) {
+	spans, err := b.spans(from, to)
+	if err != nil {
+		return nil, b.fail("read", err)
+	}
+	messages, err := b.c.load.Range(ctx, spans)
+	return messages, b.fail("read", err)
+}
+
+// Message returns the message of an id (requirement "by id"), without scanning. It fails with
+// [ErrNotExist] when the branch does not show one.
+func (b *Branch) Message(ctx context.Context, id uuid.UUID) (*Message, error) {
+	at, err := b.find(id)
+	var m *Message
+	if err == nil {
+		m, err = b.c.load.Load(ctx, at.span, &at.entry)
+	}
+	return m, public(Error{Op: "read", Context: b.c.dir.ID, Branch: b.name, ID: id}, err)
+}
+
+func (b *Branch) fail(op string, err error) error {
+	return public(Error{Op: op, Context: b.c.dir.ID, Branch: b.name}, err)
+}
+
+// place is where a message was found.
+type place struct {
+	span  loader.Span
+	entry index.Entry
+}
+
+// find looks an id up in what the branch shows: among the journals' messages, then by probing the folders of its
+// lines for the file.
+func (b *Branch) find(id uuid.UUID) (place, error) {
+	m := b.c.current()
+	info, err := branch.Get(m, b.name)
+	if err != nil {
+		return place{}, err
+	}
+	return b.c.find(m, info.Line, id)
+}
+
+func (c *Context) find(m *Metadata, line, id uuid.UUID) (place, error) {
+	end, err := c.end(m, line)
+	if err != nil {
+		return place{}, err
+	}
+	lines, err := branch.Lines(m, line, end)
+	if err != nil {
+		return place{}, err
+	}
+	for _, seg := range lines {
+		l, _ := m.Line(seg.Line)
+		span := loader.Span{Line: seg.Line, Folder: l.Folder, From: seg.From, To: seg.To}
+		e, ok, err := c.log.FindRecent(seg.Line, id, seg.To)
+		if err != nil {
+			return place{}, err
+		}
+		if !ok {
+			e, ok, err = c.probe(span, id)
+		}
+		if err != nil {
+			return place{}, err
+		}
+		if ok {
+			return place{span, e}, nil
+		}
+	}
+	return place{}, fmt.Errorf("%w: message %s", ErrNotExist, id)
+}
+
+// probe looks for a message's file, under its id and under the name it has when the id was taken.
+func (c *Context) probe(span loader.Span, id uuid.UUID) (index.Entry, bool, error) {
+	for _, file := range []uuid.UUID{id, message.DerivedID(span.Line, id.String())} {
+		raw, _, err := c.dir.ReadMessage(span.Folder, file)
+		if errors.Is(err, fs.ErrNotExist) {
+			continue
+		}
+		if err != nil {
+			return index.Entry{}, false, err
+		}
+		env, err := message.Parse(raw)
+		if err != nil || env.ID != id || env.Line != span.Line || env.Position < span.From || env.Position >= span.To {
+			continue
+		}
+		entries, err := c.log.Entries(span.Line, env.Position, env.Position+1)
+		if err != nil {
+			return index.Entry{}, false, err
+		}
+		if len(entries) == 1 && entries[0].ID == id {
+			return entries[0], true, nil
+		}
+	}
+	return index.Entry{}, false, nil
+}

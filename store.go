@@ -1,0 +1,318 @@
+// Package ctxdir keeps the conversations of language-model agents as plain files: Maildir for agent contexts.
+//
+// A store is a folder. Each context, one conversation with its branches, is a folder in it; each message
+// is a file. [Open] opens a store, [Store.Create] and [Store.Context] give a [Context], and its [Branch]es
+// append, range and fork:
+//
+//	s, err := ctxdir.Open(dir)
+//	c, err := s.Context(ctx, id)
+//	b := c.Active()
+//	at, err := b.Append(ctx, ctxdir.Draft{Body: body})
+//	for m, err := range b.Messages(ctx) { … }
+//
+// A line is an append-only sequence of messages; a branch is a name that points at a line. Forking begins a new
+// line at a position of another one and copies nothing. No operation on one branch changes what another one
+// shows, and none destroys a message.
+//
+// When an append returns, the message is durable: one fdatasync of the context's journal has covered it.
+// Other processes may append to the same context at the same time. Readers take no lock; they may see a
+// message shortly before it is durable.
+//
+// The format on disk is described in docs/FORMAT.md, what is promised and how in docs/DESIGN.md.
+package ctxdir
+
+import (
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"io/fs"
+	"iter"
+	"os"
+	"path/filepath"
+	"slices"
+	"strings"
+	"time"
+
+	ctxfolder "github.com/ctxdir/ctxdir/context"
+	"github.com/ctxdir/ctxdir/internal/vfs"
+	"github.com/ctxdir/ctxdir/loader"
+	"github.com/google/uuid"
+)
+
+const (
+	storeFile    = "ctxdir.json"
+	storeVersion = "store/1"
+	maxStoreFile = 1 << 20
+)
+
+// Store is an open store. It can be used by several goroutines, and the folder by several processes.
+type Store struct {
+	fs       vfs.FS
+	path     string
+	id       uuid.UUID
+	opts     options
+	pool     *loader.Pool
+	readOnly bool
+}
+
+// storeInfo is the content of ctxdir.json.
+type storeInfo struct {
+	Version   string          `json:"ctxdir"`
+	ID        uuid.UUID       `json:"id"`
+	CreatedAt time.Time       `json:"created_at"`
+	Features  features        `json:"features"`
+	Settings  json.RawMessage `json:"settings"`
+}
+
+// features names what a store uses beyond version 1. This program knows none yet.
+type features struct {
+	Compatible         []string `json:"compatible"`
+	ReadOnlyCompatible []string `json:"read_only_compatible"`
+	Incompatible       []string `json:"incompatible"`
+}
+
+// Init makes dir a store, unless it is one already, and opens it. Missing parent folders are made.
+func Init(dir string, opts ...Option) (*Store, error) {
+	fail := func(err error) (*Store, error) { return nil, public(Error{Op: "init", Path: dir}, err) }
+	if err := vfs.MkdirAll(dir); err != nil {
+		return fail(err)
+	}
+	fsys, err := openFS(dir, opts)
+	if err != nil {
+		return fail(err)
+	}
+	err = initStore(fsys)
+	if cerr := fsys.Close(); err == nil {
+		err = cerr
+	}
+	if err != nil {
+		return fail(err)
+	}
+	return Open(dir, opts...)
+}
+
+// initStore writes what a store consists of. ctxdir.json comes last: without it the folder is no store, and
+// Init does the same again.
+func initStore(fsys vfs.FS) error {
+	if _, err := fsys.Lstat(storeFile); err == nil {
+		return nil
+	} else if !errors.Is(err, fs.ErrNotExist) {
+		return err
+	}
+	for _, dir := range []string{ctxfolder.Locks, ctxfolder.Staging, ctxfolder.Trash} {
+		if err := fsys.Mkdir(dir); err != nil && !errors.Is(err, fs.ErrExist) {
+			return err
+		}
+	}
+	lock := fsys.Lock(ctxfolder.Locks + "/store")
+	defer lock.Close()
+	if err := lock.Acquire(context.Background()); err != nil {
+		return err
+	}
+	defer lock.Release()
+	if _, err := fsys.Lstat(storeFile); err == nil {
+		return nil // another process was faster
+	}
+	b, err := json.MarshalIndent(storeInfo{
+		Version: storeVersion, ID: uuid.New(), CreatedAt: time.Now().UTC(),
+		Features: features{[]string{}, []string{}, []string{}}, Settings: json.RawMessage("{}"),
+	}, "", "  ")
+	if err != nil {
+		return err
+	}
+	if err := fsys.Replace(storeFile, append(b, '\n')); err != nil {
+		return err
+	}
+	return fsys.SyncDir(".")
+}
+
+func openFS(dir string, opts []Option) (vfs.FS, error) {
+	o := newOptions(opts)
+	if o.fs != nil {
+		return o.fs.Sub(".")
+	}
+	return vfs.OS(dir)
+}
+
+// Open opens the store in dir. It fails with [ErrNoStore] when there is none, and with [ErrFormat] when it is
+// of another version. A store with features that this program can only read is opened for reading.
+func Open(dir string, opts ...Option) (*Store, error) {
+	fail := func(err error) (*Store, error) { return nil, public(Error{Op: "open", Path: dir}, err) }
+	fsys, err := openFS(dir, opts)
+	if errors.Is(err, fs.ErrNotExist) {
+		return fail(ErrNoStore)
+	}
+	if err != nil {
+		return fail(err)
+	}
+	s := &Store{fs: fsys, path: dir, opts: newOptions(opts)}
+	if err := s.readInfo(); err != nil {
+		_ = fsys.Close()
+		return fail(err)
+	}
+	s.pool = loader.NewPool(s.opts.pool)
+	if !s.readOnly {
+		// What a creation left behind that did not finish. A file system that cannot be written to has no
+		// need of it.
+		_ = ctxfolder.SweepStaging(s.fs)
+	}
+	return s, nil
+}
+
+func (s *Store) readInfo() error {
+	b, err := vfs.ReadFile(s.fs, storeFile, maxStoreFile)
+	if errors.Is(err, fs.ErrNotExist) {
+		return ErrNoStore
+	}
+	if err != nil {
+		return err
+	}
+	var info storeInfo
+	if err := json.Unmarshal(b, &info); err != nil {
+		return fmt.Errorf("%s: %w", storeFile, err)
+	}
+	if info.Version != storeVersion {
+		return fmt.Errorf("%w: %s is %q, wanted %q", ErrFormat, storeFile, info.Version, storeVersion)
+	}
+	if len(info.Features.Incompatible) > 0 {
+		return fmt.Errorf("%w: the store needs %s", ErrFormat, strings.Join(info.Features.Incompatible, ", "))
+	}
+	s.readOnly = s.opts.readOnly || len(info.Features.ReadOnlyCompatible) > 0
+	s.id = info.ID
+	return nil
+}
+
+// Close lets go of the store. Contexts that are open stay so until they are closed themselves.
+func (s *Store) Close() error { return s.fs.Close() }
+
+// Path is the folder the store was opened with.
+func (s *Store) Path() string { return s.path }
+
+// ID is the store's own id.
+func (s *Store) ID() uuid.UUID { return s.id }
+
+// Delete moves a whole context to the store's trash. It waits for writers, and fails with [ErrNotExist].
+//
+// Crash order: the item's note is durable before the context's folder is renamed into it. Before the rename
+// the context is there, after it in trash; the syncs of both folders make it certain.
+func (s *Store) Delete(ctx context.Context, id uuid.UUID) (Trashed, error) {
+	t, err := s.delete(ctx, id)
+	return t, public(Error{Op: "delete", Context: id}, err)
+}
+
+// Trashed tells where a removed thing went.
+type Trashed struct {
+	Context uuid.UUID
+	Path    string // relative to the store
+	Bytes   int64  // of the files
+	Reason  string
+}
+
+func (s *Store) delete(ctx context.Context, id uuid.UUID) (Trashed, error) {
+	if s.readOnly {
+		return Trashed{}, ErrReadOnly
+	}
+	dir, err := ctxfolder.Open(s.fs, s.id, id)
+	if err != nil {
+		return Trashed{}, err
+	}
+	defer dir.Close()
+	if err := s.acquire(ctx, dir.Lock); err != nil {
+		return Trashed{}, err
+	}
+	defer dir.Lock.Release()
+	if err := dir.Check(); err != nil {
+		return Trashed{}, err
+	}
+	size := vfs.TreeSize(dir.FS, ".")
+	item, err := ctxfolder.NewTrash(s.fs, ctxfolder.TrashItem{Kind: "context", Name: id.String(), Context: id})
+	if err != nil {
+		return Trashed{}, err
+	}
+	path := item + "/" + id.String()
+	if err := s.fs.Rename(id.String(), path); err != nil {
+		return Trashed{}, err
+	}
+	if err := s.fs.SyncDir(item); err != nil {
+		return Trashed{}, err
+	}
+	return Trashed{Context: id, Path: path, Bytes: size, Reason: "removed"}, s.fs.SyncDir(".")
+}
+
+// acquire takes a context's lock within the time the options give.
+func (s *Store) acquire(ctx context.Context, lock vfs.Lock) error {
+	limited, cancel := context.WithTimeout(ctx, s.opts.lockTimeout)
+	defer cancel()
+	err := lock.Acquire(limited)
+	if err != nil && limited.Err() != nil && ctx.Err() == nil {
+		return fmt.Errorf("%w: waited %v", ErrLocked, s.opts.lockTimeout)
+	}
+	return err
+}
+
+// IDs yields the ids of the contexts in the store, in no particular order.
+func (s *Store) IDs() iter.Seq2[uuid.UUID, error] {
+	return func(yield func(uuid.UUID, error) bool) {
+		for e, err := range s.fs.ReadDir(".") {
+			if err != nil {
+				yield(uuid.Nil, public(Error{Op: "list", Path: s.path}, err))
+				return
+			}
+			if id, ok := ctxfolder.ParseID(e.Name()); ok && e.IsDir() {
+				if !yield(id, nil) {
+					return
+				}
+			}
+		}
+	}
+}
+
+// Resolve returns the context that a full id, or a unique beginning or end of one, names. It fails with
+// [ErrNotExist], or with an [*AmbiguousError] that lists what it could be.
+func (s *Store) Resolve(ref string) (uuid.UUID, error) {
+	fail := func(err error) (uuid.UUID, error) { return uuid.Nil, public(Error{Op: "find", Path: s.path}, err) }
+	if id, err := uuid.Parse(ref); err == nil && len(ref) == 36 {
+		if info, err := s.fs.Lstat(id.String()); err == nil && info.IsDir() {
+			return id, nil
+		}
+		return fail(fmt.Errorf("%w: context %s", ErrNotExist, ref))
+	}
+	part := strings.ToLower(ref)
+	if part == "" || strings.Trim(part, "0123456789abcdef-") != "" {
+		return fail(fmt.Errorf("%w: %q is no context id", ErrInvalid, ref))
+	}
+	var found []uuid.UUID
+	for id, err := range s.IDs() {
+		if err != nil {
+			return fail(err)
+		}
+		if t := id.String(); strings.HasPrefix(t, part) || strings.HasSuffix(t, part) {
+			found = append(found, id)
+		}
+	}
+	switch len(found) {
+	case 0:
+		return fail(fmt.Errorf("%w: no context begins or ends with %q", ErrNotExist, ref))
+	case 1:
+		return found[0], nil
+	}
+	slices.SortFunc(found, func(a, b uuid.UUID) int { return slices.Compare(a[:], b[:]) })
+	return fail(&AmbiguousError{ref, found})
+}
+
+// AmbiguousError is returned when a part of an id names several contexts.
+type AmbiguousError struct {
+	Ref     string
+	Matches []uuid.UUID
+}
+
+func (e *AmbiguousError) Error() string {
+	return fmt.Sprintf("%q could be any of %d contexts", e.Ref, len(e.Matches))
+}
+
+// Exists reports whether dir is a store, as far as its ctxdir.json tells.
+func Exists(dir string) bool {
+	info, err := os.Lstat(filepath.Join(dir, storeFile))
+	return err == nil && info.Mode().IsRegular()
+}
