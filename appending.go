@@ -147,6 +147,9 @@ func (a *appending) run(ctx context.Context) error {
 		return err
 	}
 	for _, commit := range a.commits {
+		if commit.Written == 0 && commit.Err != nil {
+			continue
+		}
 		if werr := commit.Wait(); werr != nil {
 			if werr = c.recommit(commit, werr); werr != nil {
 				return werr
@@ -171,6 +174,7 @@ const commitBytes = 16 << 20
 // commit writes the journal records. The lock is held.
 func (a *appending) commit(m *Metadata) error {
 	c := a.b.c
+	a.items, a.of, a.existed = nil, nil, nil // from an attempt that met a broken index
 	info, err := branch.Get(m, a.b.name)
 	if err != nil {
 		return err
@@ -193,7 +197,6 @@ func (a *appending) commit(m *Metadata) error {
 	}
 	now := time.Now().UTC()
 	fresh := map[uuid.UUID]int{} // ids of this batch
-	size := 0
 	for i := range a.drafts {
 		d := &a.drafts[i]
 		there, err := a.existing(m, d, fresh)
@@ -229,12 +232,6 @@ func (a *appending) commit(m *Metadata) error {
 		fresh[env.ID] = i
 		prev = env.ID
 		next++
-		if size += len(raw); size >= commitBytes {
-			if err := a.flush(); err != nil {
-				return err
-			}
-			size = 0
-		}
 	}
 	if err := a.flush(); err != nil {
 		return err
@@ -254,18 +251,28 @@ func (a *appending) retried(m *Metadata) bool {
 	return err == nil && p.entry.Position == a.opts.expect
 }
 
-// flush writes the items that are not written yet.
+// flush writes the items, in pieces. Only an error of the first piece says that nothing was written.
 func (a *appending) flush() error {
-	from := 0
-	for _, c := range a.commits {
-		from += c.Written
+	for from := 0; from < len(a.items); {
+		n, size := 0, 0
+		for from+n < len(a.items) && (n == 0 || size+len(a.items[from+n].Body) <= commitBytes) {
+			size += len(a.items[from+n].Body)
+			n++
+		}
+		commit := a.b.c.log.Append(a.items[from : from+n])
+		if commit.Err != nil && from == 0 && commit.Written == 0 {
+			return commit.Err
+		}
+		a.commits = append(a.commits, commit)
+		if errors.Is(commit.Err, index.ErrBusy) {
+			return errors.New(commit.Err.Error()) // not to be begun again from the first item
+		}
+		if commit.Err != nil {
+			return commit.Err
+		}
+		from += n
 	}
-	if from == len(a.items) {
-		return nil
-	}
-	commit := a.b.c.log.Append(a.items[from:])
-	a.commits = append(a.commits, commit)
-	return commit.Err
+	return nil
 }
 
 // existing looks for a message of the draft's id. It returns where it is when its body is equal, and fails

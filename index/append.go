@@ -39,15 +39,16 @@ type Commit struct {
 func (l *Log) Prepare() error {
 	l.advance.Lock()
 	defer l.advance.Unlock()
-	return l.prepare()
+	return l.prepare(false)
 }
 
-func (l *Log) prepare() error {
+// prepare is Prepare for the holder of advance, who may hold the fold lock too.
+func (l *Log) prepare(foldLocked bool) error {
 	if err := l.catchUp(); err != nil {
 		return err
 	}
 	if l.state.unsaved {
-		if err := l.save(); err != nil {
+		if err := l.save(foldLocked); err != nil {
 			return fmt.Errorf("writing the rebuilt index of %s: %w", l.dir.ID, err)
 		}
 	}
@@ -125,6 +126,10 @@ func (l *Log) Append(items []Item) *Commit {
 
 func (l *Log) write(items []Item) *Commit {
 	s := l.state
+	if s.unsaved {
+		// A read found harmed rows since Prepare. The rebuilt state's numbers are not the journal's.
+		return &Commit{log: l, Err: ErrBusy}
+	}
 	j := s.newest()
 	c := &Commit{log: l, journal: j, seq: s.seq, chain: s.chain}
 	var size int

@@ -88,7 +88,7 @@ func (l *Log) rotate(ctx stdcontext.Context) (*foldWork, error) {
 	if err := l.dir.Check(); err != nil {
 		return nil, err
 	}
-	if err := l.prepare(); err != nil {
+	if err := l.prepare(true); err != nil {
 		return nil, err
 	}
 	x, err := readFolded(l.dir)
@@ -96,7 +96,7 @@ func (l *Log) rotate(ctx stdcontext.Context) (*foldWork, error) {
 		if err := l.reload(); err != nil {
 			return nil, err
 		}
-		return nil, l.prepare()
+		return nil, l.prepare(true)
 	}
 	if err != nil {
 		return nil, err

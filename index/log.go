@@ -31,6 +31,10 @@ type Log struct {
 	// he reads it without mu.
 	advance sync.Mutex
 
+	// distrust is set when rows turned out to be harmed though index.json is intact: until that file is
+	// replaced, the state is rebuilt instead of read.
+	distrust fs.FileInfo
+
 	// mu guards state against readers. It is never held for I/O on message files or journals' ends.
 	mu    sync.RWMutex
 	state *state
@@ -94,6 +98,9 @@ func (l *Log) reload() error {
 	var broken error
 	var intact *folded
 	for range 4 {
+		if l.distrusted() {
+			return l.rebuild(fmt.Errorf("%w: rows", ErrDamaged), &folded{})
+		}
 		x, err := readFolded(l.dir)
 		if err != nil {
 			if !errors.Is(err, ErrDamaged) {
@@ -124,10 +131,26 @@ func (l *Log) rebuild(why error, x *folded) error {
 	return l.become(s)
 }
 
-// Rebuild makes the state anew from message files and journals, in memory; the next writer saves it.
-func (l *Log) Rebuild(why error) error {
+// distrusted reports whether index.json is still the one whose rows are harmed.
+func (l *Log) distrusted() bool {
+	if l.distrust == nil {
+		return false
+	}
+	if now, err := l.dir.FS.Lstat(ctxfolder.IndexFile); err == nil && !vfs.SameFile(now, l.distrust) {
+		l.distrust = nil
+	}
+	return l.distrust != nil
+}
+
+// rebuildRows makes the state anew from message files and journals, in memory, because rows turned out to be
+// harmed; the next writer saves it.
+func (l *Log) rebuildRows(why error) error {
 	l.advance.Lock()
 	defer l.advance.Unlock()
+	now, err := l.dir.FS.Lstat(ctxfolder.IndexFile)
+	if err == nil {
+		l.distrust = now
+	}
 	return l.rebuild(why, &folded{})
 }
 
@@ -182,9 +205,7 @@ func (l *Log) catchUp() error {
 		return l.reload()
 	}
 	if l.state.unsaved {
-		if _, err := readFolded(l.dir); err != nil {
-			return nil // nobody saved a better one yet
-		}
+		// Without a saved index there is nothing to read on from.
 		return l.reload()
 	}
 	newest := l.state.newest()
@@ -306,7 +327,7 @@ func (l *Log) Entries(id uuid.UUID, from, to int64) ([]Entry, error) {
 	entries, err := l.entries(id, from, to)
 	if errors.Is(err, ErrDamaged) {
 		// The rows are a cache: what they lost is made again.
-		if err := l.Rebuild(err); err != nil {
+		if err := l.rebuildRows(err); err != nil {
 			return nil, err
 		}
 		return l.entries(id, from, to)

@@ -15,9 +15,9 @@ import (
 	"github.com/google/uuid"
 )
 
-// ErrBusy is wrapped when a rebuilt index cannot be written because somebody else is at it: release the
-// folder's lock, wait a little, and try again.
-var ErrBusy = errors.New("the index is being rebuilt by another writer")
+// ErrBusy is wrapped when nothing can be written before a rebuilt index is saved, or somebody else is saving one:
+// release the folder's lock, and begin again.
+var ErrBusy = errors.New("the index is being rebuilt")
 
 // rebuild makes the state from what there is: journals and rows where they agree, else the rows that are
 // whole, and message files for the gaps, with the journals on top. It writes nothing.
@@ -30,7 +30,7 @@ func rebuild(dir *ctxfolder.Dir, held []*journal, x *folded) (*state, error) {
 	if x == nil && s.replayFromRows() {
 		return s, nil
 	}
-	b := &rebuilder{s: s, found: map[uuid.UUID]map[int64]Entry{}, prev: map[uuid.UUID]uuid.UUID{}, files: map[uuid.UUID]string{}}
+	b := &rebuilder{s: s, found: map[uuid.UUID]map[int64]Entry{}, prev: map[uuid.UUID]uuid.UUID{}, rows: map[fileKey]Entry{}}
 	if err := b.run(); err != nil {
 		s.closeBut(held)
 		return nil, err
@@ -107,7 +107,12 @@ type rebuilder struct {
 	metadata *ctxfolder.Metadata
 	found    map[uuid.UUID]map[int64]Entry
 	prev     map[uuid.UUID]uuid.UUID // of a message, the id before it
-	files    map[uuid.UUID]string    // message files that rows tell of, and their folders
+	rows     map[fileKey]Entry       // message files that rows tell of
+}
+
+type fileKey struct {
+	folder string
+	file   uuid.UUID
 }
 
 func (b *rebuilder) run() error {
@@ -166,16 +171,20 @@ func (b *rebuilder) readRowFile(ln *ctxfolder.Line) {
 		copy(row, c)
 		if e, err := parseRow(row, p); err == nil && e.Lost == "" {
 			b.offer(ln.ID, e)
-			b.files[e.FileID()] = ln.Folder
+			b.rows[fileKey{ln.Folder, e.FileID()}] = e
 		}
 	}
 }
 
-// readFolder reads the message files that no row tells of.
+// readFolder reads the message files that no row tells of, and those that were touched since: one may hold a
+// newer version than its row, which is told from an edit by hand by its stored_at.
 func (b *rebuilder) readFolder(folder string) error {
 	err := b.s.dir.MessageIDs(folder, func(id uuid.UUID) error {
-		if b.files[id] == folder {
-			return nil
+		row, told := b.rows[fileKey{folder, id}]
+		if told {
+			if info, err := b.s.dir.StatMessage(folder, id); err != nil || ctxfolder.Untouched(info, row.Size, row.StoredAt()) {
+				return nil
+			}
 		}
 		raw, _, err := b.s.dir.ReadMessage(folder, id)
 		if err != nil {
@@ -193,6 +202,9 @@ func (b *rebuilder) readFolder(folder string) error {
 		}
 		if err != nil {
 			b.s.note("message", "%s/%s: %v", folder, id, err)
+			return nil
+		}
+		if told && env.StoredAt.UnixNano() <= row.At {
 			return nil
 		}
 		b.prev[env.ID] = env.Prev
@@ -287,15 +299,15 @@ func (b *rebuilder) build(of *ctxfolder.Line) {
 //
 // Crash order: index.json comes last; until then the next open rebuilds again. The new journal is made
 // when the rows are durable, since a rebuild trusts the counts at the beginning of the oldest one.
-func (l *Log) save() error {
-	ok, err := l.dir.FoldLock.TryAcquire()
-	if err != nil {
-		return err
+func (l *Log) save(foldLocked bool) error {
+	if !foldLocked {
+		if ok, err := l.dir.FoldLock.TryAcquire(); err != nil {
+			return err
+		} else if !ok {
+			return ErrBusy
+		}
+		defer l.dir.FoldLock.Release()
 	}
-	if !ok {
-		return ErrBusy
-	}
-	defer l.dir.FoldLock.Release()
 	s := l.state
 	w := &foldWork{seq: s.seq, chain: s.chain, width: rowWidth, folders: s.folders()}
 	gen := uint64(0)
@@ -337,5 +349,6 @@ func (l *Log) save() error {
 	if _, err := l.finishFold(w, 1); err != nil {
 		return err
 	}
+	l.distrust = nil
 	return l.reload()
 }
