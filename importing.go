@@ -1,0 +1,181 @@
+package ctxdir
+
+import (
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"maps"
+	"slices"
+	"time"
+
+	"github.com/ctxdir/ctxdir/branch"
+	ctxfolder "github.com/ctxdir/ctxdir/context"
+	"github.com/ctxdir/ctxdir/importer"
+)
+
+// Importer is the store as package importer needs it: importer.Import(ctx, s.Importer(), path, …) stores what
+// another tool kept.
+func (s *Store) Importer() importer.Store { return importStore{s} }
+
+type importStore struct{ s *Store }
+
+// importedFrom is the member "import" of metadata.json: what a history says about itself.
+type importedFrom struct {
+	Format    importer.Format `json:"format"`
+	Session   string          `json:"session,omitempty"`
+	CreatedAt time.Time       `json:"created_at,omitzero"`
+	Extra     json.RawMessage `json:"extra,omitempty"`
+}
+
+// Open implements [importer.Store].
+func (i importStore) Open(ctx context.Context, info importer.Info) (importer.Conversation, error) {
+	c, err := i.s.Context(ctx, info.ID)
+	if errors.Is(err, ErrNotExist) {
+		var m Metadata
+		if m, err = importedMetadata(info); err != nil {
+			return nil, err
+		}
+		c, err = i.s.Create(ctx, m)
+		if errors.Is(err, ErrExist) { // by another import of the same history
+			c, err = i.s.Context(ctx, info.ID)
+		}
+	}
+	if err != nil {
+		return nil, err
+	}
+	m := c.Metadata()
+	if m.Title == "" && info.Title != "" || m.Config.Get("model_id") == nil && info.Model != "" {
+		err = c.Update(ctx, func(m *Metadata) error {
+			if m.Title == "" {
+				m.Title = info.Title
+			}
+			if m.Config.Get("model_id") == nil {
+				m.Config.SetText("model_id", info.Model)
+			}
+			return nil
+		})
+		if err != nil {
+			_ = c.Close()
+			return nil, err
+		}
+	}
+	return &conversation{c}, nil
+}
+
+func importedMetadata(info importer.Info) (Metadata, error) {
+	m := Metadata{ID: info.ID, Title: info.Title}
+	m.Config.SetText("model_id", info.Model)
+	from, err := json.Marshal(importedFrom{info.Format, info.Session, info.CreatedAt, nil})
+	if err != nil {
+		return m, err
+	}
+	if info.Extra != nil {
+		// By hand, so that it stays as it was spelled.
+		from = fmt.Appendf(from[:len(from)-1], `,"extra":%s}`, info.Extra)
+	}
+	m.Extra.Set("import", from)
+	return m, nil
+}
+
+// conversation is a context as package importer needs it.
+type conversation struct{ c *Context }
+
+func (v *conversation) Close() error { return v.c.Close() }
+
+func (v *conversation) Branches(ctx context.Context) ([]importer.Branch, error) {
+	if err := v.c.Refresh(ctx); err != nil {
+		return nil, err
+	}
+	m := v.c.current()
+	var out []importer.Branch
+	for _, b := range m.Branches {
+		end, err := v.c.end(m, b.Line)
+		if err != nil {
+			return nil, err
+		}
+		lines, err := branch.Lines(m, b.Line, end)
+		if err != nil {
+			return nil, err
+		}
+		slices.Reverse(lines)
+		spans := make([]importer.Span, len(lines))
+		for i, l := range lines {
+			spans[i] = importer.Span{Line: l.Line, To: l.To}
+		}
+		out = append(out, importer.Branch{Name: b.Name, Spans: spans})
+	}
+	return out, nil
+}
+
+// comparedBytes bounds the stored messages that are held at once to be compared.
+const comparedBytes = 8 << 20
+
+func (v *conversation) Messages(ctx context.Context, name string, from, to int64) ([]importer.Record, error) {
+	b, err := v.c.Branch(name)
+	if err != nil {
+		return nil, err
+	}
+	var out []importer.Record
+	size := 0
+	for m, err := range b.From(ctx, from) {
+		if err != nil {
+			return nil, err
+		}
+		r := importer.Record{ID: m.ID}
+		if m.Unavailable == nil {
+			r.Body = m.Body
+		}
+		out = append(out, r)
+		if size += len(m.Body); size >= comparedBytes || int64(len(out)) >= to-from {
+			break
+		}
+	}
+	return out, nil
+}
+
+func (v *conversation) Fork(ctx context.Context, name, from string, at int64, attrs map[string]json.RawMessage) error {
+	var members []ctxfolder.Member
+	for _, k := range slices.Sorted(maps.Keys(attrs)) {
+		members = append(members, ctxfolder.Member{Key: k, Value: attrs[k]})
+	}
+	if from == "" {
+		_, err := v.c.NewBranch(ctx, name, members...)
+		return err
+	}
+	b, err := v.c.Branch(from)
+	if err == nil {
+		_, err = b.Fork(ctx, name, at, members...)
+	}
+	return err
+}
+
+func (v *conversation) Append(ctx context.Context, name string, at int64, records []importer.Record) error {
+	b, err := v.c.Branch(name)
+	if err != nil {
+		return err
+	}
+	drafts := make([]Draft, len(records))
+	for i, r := range records {
+		drafts[i] = Draft{ID: r.ID, OriginID: r.OriginID, Role: r.Role, Type: r.Type, CreatedAt: r.CreatedAt, Body: r.Body}
+	}
+	results, err := b.AppendBatch(ctx, drafts, AtPosition(at))
+	for _, r := range results {
+		if err == nil {
+			err = r.Err
+		}
+		if err == nil && r.Existed {
+			err = fmt.Errorf("%w: message %s is at position %d already", ErrConflict, r.ID, r.Position)
+		}
+	}
+	return err
+}
+
+func (v *conversation) SetActive(ctx context.Context, name string) error {
+	return v.c.Switch(ctx, name)
+}
+
+var (
+	_ importer.Store        = importStore{}
+	_ importer.Conversation = (*conversation)(nil)
+)

@@ -1,0 +1,163 @@
+package crashfs
+
+import (
+	"cmp"
+	"fmt"
+	"maps"
+	"math/rand/v2"
+	"slices"
+	"time"
+)
+
+// Choice says which of the unsynced changes survive a power cut.
+type Choice struct {
+	mode mode
+	seed uint64
+}
+
+type mode uint8
+
+const (
+	modeLose mode = iota
+	modeKeep
+	modeZero
+	modeRandom
+)
+
+var (
+	// Lose keeps what is durable and nothing else. It is the zero Choice.
+	Lose = Choice{mode: modeLose}
+	// Keep keeps everything, the operation cut and data whose sync failed included.
+	Keep = Choice{mode: modeKeep}
+	// ZeroFill keeps every name and size, and zero bytes where there was no durable data.
+	ZeroFill = Choice{mode: modeZero}
+)
+
+// Random keeps any set of changes the rules of the package comment allow, the same for the same seed
+// and operations.
+func Random(seed uint64) Choice { return Choice{modeRandom, seed} }
+
+func (c Choice) String() string {
+	switch c.mode {
+	case modeLose:
+		return "lose"
+	case modeKeep:
+		return "keep"
+	case modeZero:
+		return "zerofill"
+	}
+	return fmt.Sprintf("random(%d)", c.seed)
+}
+
+// rand returns the source for one thing to choose, so that the choice for one file does not hang on
+// how many others there are.
+func (c Choice) rand(what uint64) *rand.Rand { return rand.New(rand.NewPCG(c.seed, what)) }
+
+// Crash returns a new instance with the disk as the power cut leaves it: its operations count from 1, no
+// hook is set and all locks are free. The instance it is called on does not change; its power need not
+// have been cut.
+func (f *FS) Crash(c Choice) *FS {
+	d := f.clone()
+	d.keep(d.survivors(c))
+	d.names, d.last, d.log = nil, map[slot]*nameOp{}, nil
+	all := tree(d.root, func(n *inode) map[string]*inode { return n.kept })
+	for _, n := range sorted(all) {
+		n.mtime = n.timeAfter(c)
+		n.settleTime()
+		n.now = n.contentAfter(c)
+		n.base, n.log = n.now.clone(), nil
+		n.links, n.up, n.named = 0, nil, true
+	}
+	d.root.links = 1
+	for _, n := range sorted(all) {
+		n.entries = maps.Clone(n.kept)
+		for _, name := range slices.Sorted(maps.Keys(n.entries)) {
+			e := n.entries[name]
+			e.links++
+			e.up, e.name = n, name
+		}
+	}
+	return &FS{d: d, root: d.root}
+}
+
+func sorted(set map[*inode]bool) []*inode {
+	return slices.SortedFunc(maps.Keys(set), func(a, b *inode) int { return cmp.Compare(a.ino, b.ino) })
+}
+
+// survivors chooses among the unsynced changes of names.
+func (d *disk) survivors(c Choice) map[*nameOp]bool {
+	take := map[*nameOp]bool{}
+	switch c.mode {
+	case modeLose:
+		return take
+	case modeKeep, modeZero:
+		for _, n := range d.names {
+			take[n] = true
+		}
+		return take
+	}
+	r := c.rand(0)
+	p := bias(r)
+	switch r.IntN(3) {
+	case 0: // one journal, in order
+		for _, n := range d.names[:r.IntN(len(d.names)+1)] {
+			take[n] = true
+		}
+	case 1: // each by itself, with what it needs
+		for _, n := range d.names {
+			if r.Float64() < p {
+				include(take, n)
+			}
+		}
+	default: // each by itself, where what it needs is there
+		for _, n := range d.names {
+			ok := r.Float64() < p
+			for _, need := range n.needs() {
+				ok = ok && take[need]
+			}
+			if ok {
+				take[n] = true
+			}
+		}
+	}
+	return take
+}
+
+// bias is how likely a change survives: mostly lost and mostly kept find other bugs than a fair coin.
+func bias(r *rand.Rand) float64 { return []float64{0.1, 0.5, 0.5, 0.9}[r.IntN(4)] }
+
+func (n *inode) timeAfter(c Choice) time.Time {
+	switch c.mode {
+	case modeLose:
+		return n.mtimes[0]
+	case modeRandom:
+		return n.mtimes[c.rand(n.ino<<1).IntN(len(n.mtimes))]
+	}
+	return n.mtime
+}
+
+func (n *inode) contentAfter(c Choice) content {
+	img := n.base.clone()
+	switch c.mode {
+	case modeKeep:
+		return n.now.clone()
+	case modeLose:
+		for i := range n.log {
+			if n.log[i].state == synced {
+				n.log[i].apply(&img)
+			}
+		}
+		return img
+	case modeZero:
+		for i := range n.log {
+			ch := &n.log[i]
+			if end := ch.off + int64(len(ch.data)); ch.state == synced || ch.data == nil {
+				ch.apply(&img)
+			} else if end > img.size {
+				img.truncate(end)
+			}
+		}
+		return img
+	}
+	return randomContent(n, c.rand(n.ino<<1|1))
+}

@@ -1,0 +1,89 @@
+package crashfs
+
+import (
+	"slices"
+	"time"
+)
+
+// inode is a file or folder: what the program sees, what is durable, and the changes between.
+type inode struct {
+	ino   uint64
+	dir   bool
+	links int
+	up    *inode // where it was linked last, for paths in messages
+	name  string
+	named bool // it has had a durable name
+
+	mtime  time.Time
+	mtimes []time.Time // the durable one, then those since
+
+	// Files.
+	now  content
+	base content
+	log  []change
+	lock lockState
+
+	// Folders.
+	entries map[string]*inode
+	kept    map[string]*inode // durable entries
+}
+
+type changeState uint8
+
+const (
+	pending changeState = iota
+	synced              // durable; still listed because a lost one is before it
+	lost                // marked clean by a failed sync
+)
+
+// change is a write (data not nil) or a truncation to size.
+type change struct {
+	op    int
+	state changeState
+	off   int64
+	data  []byte
+	size  int64
+}
+
+func (c *change) apply(to *content) {
+	if c.data != nil {
+		to.writeAt(c.data, c.off)
+	} else {
+		to.truncate(c.size)
+	}
+}
+
+func (n *inode) touch(t time.Time) {
+	n.mtime = t
+	n.mtimes = append(n.mtimes, t)
+}
+
+func (n *inode) change(c change, t time.Time) {
+	c.apply(&n.now)
+	n.log = append(n.log, c)
+	n.touch(t)
+}
+
+// settle makes durable what operation op covers: what was written before it began.
+func (n *inode) settle(op int) {
+	n.mark(op, synced)
+	done := 0
+	for done < len(n.log) && n.log[done].state == synced {
+		n.log[done].apply(&n.base)
+		done++
+	}
+	n.log = slices.Delete(n.log, 0, done)
+}
+
+func (n *inode) mark(op int, to changeState) {
+	for i := range n.log {
+		if c := &n.log[i]; c.state == pending && c.op < op {
+			c.state = to
+		}
+	}
+}
+
+func (n *inode) settleTime() { n.mtimes = []time.Time{n.mtime} }
+
+// dirty reports whether a crash may change the content.
+func (n *inode) dirty() bool { return len(n.log) > 0 }
