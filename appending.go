@@ -352,22 +352,25 @@ const writers = 8
 // writeFiles makes the files of the messages that are committed. One that cannot be made, on a full disk say,
 // is no error: the journal holds the message, and the next fold makes the file.
 func (a *appending) writeFiles(written int) {
-	write := func(it index.Item) {
-		_ = a.b.c.dir.CreateMessage(a.line.Folder, it.Envelope.FileID(), it.Body, it.Envelope.StoredAt)
-	}
-	if written == 1 {
-		write(a.items[0])
-		return
+	write := func(it index.Item) error {
+		return a.b.c.dir.CreateMessage(a.line.Folder, it.Envelope.FileID(), it.Body, it.Envelope.StoredAt)
 	}
 	var group errgroup.Group
 	group.SetLimit(writers)
-	for _, it := range a.items[:written] {
-		group.Go(func() error {
-			write(it)
-			return nil
-		})
+	if written == 1 {
+		if write(a.items[0]) != nil {
+			return
+		}
+	} else {
+		for _, it := range a.items[:written] {
+			group.Go(func() error { return write(it) })
+		}
 	}
-	_ = group.Wait()
+	if group.Wait() == nil {
+		for _, c := range a.commits {
+			c.Made(c.Written)
+		}
+	}
 }
 
 // recommit brings a commit whose sync failed into a new journal. It returns nil when that made it durable.
@@ -452,7 +455,9 @@ func (b *Branch) replace(ctx context.Context, id uuid.UUID, d Draft, o replaceOp
 		if old != nil {
 			_ = c.dir.TrashVersion(at.span.Line, at.entry.Position, old)
 		}
-		_ = c.dir.ReplaceMessage(at.span.Folder, env.FileID(), raw, env.StoredAt)
+		if c.dir.ReplaceMessage(at.span.Folder, env.FileID(), raw, env.StoredAt) == nil {
+			commit.Made(1)
+		}
 		return nil
 	})
 	c.foldIfDue()

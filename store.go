@@ -75,8 +75,10 @@ type features struct {
 // Init makes dir a store, unless it is one already, and opens it. Missing parent folders are made.
 func Init(dir string, opts ...Option) (*Store, error) {
 	fail := func(err error) (*Store, error) { return nil, public(Error{Op: "init", Path: dir}, err) }
-	if err := vfs.MkdirAll(dir); err != nil {
-		return fail(err)
+	if newOptions(opts).fs == nil {
+		if err := vfs.MkdirAll(dir); err != nil {
+			return fail(err)
+		}
 	}
 	fsys, err := openFS(dir, opts)
 	if err != nil {

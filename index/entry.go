@@ -41,6 +41,8 @@ type Entry struct {
 	seq uint64 // of the record that committed it; 0 when it was folded long ago
 	gen uint64 // the journal that holds it, 0 for none
 	off int64  // of the record in that journal
+
+	made bool // this process made the file, so no crash has come between
 }
 
 // FileID is the name of the message's file, without the ending.

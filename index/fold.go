@@ -232,8 +232,8 @@ func (l *Log) finishFold(w *foldWork, journals int) (*folded, error) {
 	return x, nil
 }
 
-// foldMessages makes sure that the message files are there. One that is touched but right, or edited by
-// hand, is left alone; any other that is not what was committed is written again from the journal.
+// foldMessages makes sure that the message files are there. One that is right, or edited by hand, is left
+// alone; any other that is not what was committed is written again from the journal.
 func (l *Log) foldMessages(ln *foldLine, wrote map[string][]uuid.UUID) error {
 	folder := ln.Folder
 	if folder == "" {
@@ -248,7 +248,7 @@ func (l *Log) foldMessages(ln *foldLine, wrote map[string][]uuid.UUID) error {
 		}
 		info, err := l.dir.StatMessage(folder, e.FileID())
 		switch {
-		case err == nil && ctxfolder.Untouched(info, e.Size, e.StoredAt()):
+		case err == nil && e.made && ctxfolder.Untouched(info, e.Size, e.StoredAt()):
 		case err == nil && l.keep(folder, e):
 		default:
 			b, ok := l.ReadRecord(e)

@@ -119,7 +119,7 @@ func (s *state) replay() error {
 		if i+1 < len(s.journals) {
 			limit = s.journals[i+1].begin.Seq
 		}
-		news, err := j.read(limit)
+		news, err := j.read(limit, s.acked)
 		if err != nil {
 			return err
 		}
@@ -148,9 +148,9 @@ type change struct {
 }
 
 // read parses the records behind the last one known, up to number limit.
-func (j *journal) read(limit uint64) (n news, err error) {
+func (j *journal) read(limit uint64, acked witness) (n news, err error) {
 	var lost int64
-	end, behind, err := j.scan(j.end, j.seq, j.chain, func(rec record) error {
+	end, behind, err := j.scan(j.end, j.seq, j.chain, acked, func(rec record) error {
 		if rec.seq > limit {
 			return nil
 		}
@@ -161,7 +161,7 @@ func (j *journal) read(limit uint64) (n news, err error) {
 		}
 		n.changes = append(n.changes, c)
 		return nil
-	}, func(_ int64, records uint64) { lost += int64(min(records, maxSeq)) })
+	}, func(records uint64) { lost += int64(min(records, maxSeq)) })
 	if err == nil && behind == tailTorn {
 		n.torn, n.tornAt = make([]byte, headSize+bodyHead), end
 		m, _ := j.f.ReadAt(n.torn, end)
@@ -330,6 +330,19 @@ func (s *state) salvage(torn []byte) (*message.Envelope, Entry, bool) {
 	}
 	env, e, err := readCommitted(s.dir, s.folders(), &told)
 	return env, e, err == nil
+}
+
+// acked is a witness: the file of a message is made only once its record is durable.
+func (s *state) acked(rec record) bool {
+	if rec.kind != KindAppend && rec.kind != KindReplace {
+		return false
+	}
+	env, ok := message.ParseHead(rec.body)
+	if !ok {
+		return false
+	}
+	info, err := s.dir.StatMessage(s.folders()[env.Line], env.FileID())
+	return err == nil && ctxfolder.Untouched(info, rec.len, env.StoredAt)
 }
 
 // folders returns where lines keep their messages, by metadata.json or by its copy in the journals.

@@ -241,7 +241,7 @@ func (l *Log) catchUp() error {
 
 // readOn takes the records of the newest journal that are behind the last one known into the state.
 func (l *Log) readOn(j *journal) error {
-	news, err := j.read(maxSeq)
+	news, err := j.read(maxSeq, l.state.acked)
 	if err != nil {
 		return err
 	}

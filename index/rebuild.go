@@ -220,7 +220,7 @@ func (b *rebuilder) readFolder(folder string) error {
 // readJournals takes every whole record, newer versions over older ones.
 func (b *rebuilder) readJournals() error {
 	for _, j := range b.s.journals {
-		n, err := j.read(maxSeq)
+		n, err := j.read(maxSeq, b.s.acked)
 		if err != nil {
 			b.s.note("journal", "%s: %v", ctxfolder.JournalFile(j.gen), err)
 			continue

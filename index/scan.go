@@ -109,10 +109,46 @@ func (r *reader) resync(off int64, seq uint64) (record, bool, error) {
 	return record{}, false, nil
 }
 
+// witness tells whether a record was acknowledged, as far as can be seen.
+type witness func(record) bool
+
+// torn reports whether the bytes [from, to) of a journal, which are no whole records, were left by a write that
+// a crash interrupted, and so nothing behind them was acknowledged either. Such a write leaves sectors as
+// they were laid out, or zero, inside a record, where neither byte can stand; damage seldom does. A witness
+// of a later record proves the contrary.
+func (r *reader) torn(from, to int64, seq uint64, acked witness) (bool, error) {
+	blank := false
+	for at := from; at < to && !blank; {
+		b, err := r.bytes(at, int(min(window, to-at)))
+		if err != nil || len(b) == 0 {
+			return false, err
+		}
+		at += int64(len(b))
+		if at == to {
+			b = b[:len(b)-1] // the newline that ends the last record
+		}
+		blank = bytes.ContainsAny(b, "\n\x00")
+	}
+	if !blank || acked == nil {
+		return blank, nil
+	}
+	for {
+		rec, found, err := r.resync(to-1, seq)
+		if err != nil || !found {
+			return true, err
+		}
+		if acked(rec) {
+			return false, nil
+		}
+		to, seq = rec.off+rec.size(), rec.seq
+	}
+}
+
 // scan calls f for each whole record of the journal from off on and returns where the last one ends and what
-// lies there. Where a record is broken and a whole one stands behind it, gap is called with the number of
-// records lost and the scan goes on: that is damage, for a torn write has nothing behind it.
-func (j *journal) scan(off int64, seq, chain uint64, f func(record) error, gap func(off int64, lost uint64)) (int64, tail, error) {
+// lies there. Where a record is broken and whole ones stand behind it, either a crash tore the write of several
+// records, of which none was acknowledged, and the scan ends there; or it is damage: gap is called with
+// the number of records lost and the scan goes on.
+func (j *journal) scan(off int64, seq, chain uint64, acked witness, f func(record) error, gap func(lost uint64)) (int64, tail, error) {
 	size, err := j.size()
 	if err != nil {
 		return off, tailBlank, err
@@ -131,26 +167,11 @@ func (j *journal) scan(off int64, seq, chain uint64, f func(record) error, gap f
 			return off, tailBlank, err
 		}
 		if !ok || rec.seq != seq+1 || rec.prev != chain {
-			next, found, err := r.resync(off, seq)
-			if err != nil {
-				return off, tailBlank, err
+			if rec, ok, err = r.behind(off, seq, acked); err != nil || !ok {
+				return off, tailTorn, err
 			}
-			if !found {
-				return off, tailTorn, nil
-			}
-			// A writer may have been at work while this was read. Its record is whole by now, since the one
-			// behind it is there.
-			r.forget()
-			if rec, ok, err = r.whole(off); err != nil {
-				return off, tailBlank, err
-			}
-			if !ok || rec.seq != seq+1 {
-				if rec, ok, err = r.whole(next.off); err != nil || !ok {
-					return off, tailTorn, err
-				}
-				if gap != nil {
-					gap(off, rec.seq-seq-1)
-				}
+			if lost := rec.seq - seq - 1; lost > 0 && gap != nil {
+				gap(lost)
 			}
 		}
 		if err := f(rec); err != nil {
@@ -159,4 +180,23 @@ func (j *journal) scan(off int64, seq, chain uint64, f func(record) error, gap f
 		seq, chain = rec.seq, rec.chain
 		off = rec.off + rec.size()
 	}
+}
+
+// behind finds the record to go on with when the one at off is not the next whole one. ok is false when there
+// is none that counts.
+func (r *reader) behind(off int64, seq uint64, acked witness) (rec record, ok bool, err error) {
+	next, found, err := r.resync(off, seq)
+	if err != nil || !found {
+		return rec, false, err
+	}
+	// A writer may have been at work while this was read. Its record is whole by now, since the one behind
+	// it is there.
+	r.forget()
+	if rec, ok, err = r.whole(off); err != nil || ok && rec.seq == seq+1 {
+		return rec, ok, err
+	}
+	if torn, err := r.torn(off, next.off, seq, acked); err != nil || torn {
+		return rec, false, err
+	}
+	return r.whole(next.off)
 }

@@ -1,0 +1,315 @@
+package ctxdir
+
+import (
+	"context"
+	"errors"
+	"flag"
+	"fmt"
+	"maps"
+	"slices"
+	"strings"
+	"testing"
+
+	"github.com/ctxdir/ctxdir/internal/vfs/crashfs"
+	"github.com/google/uuid"
+)
+
+var powercutSeeds = flag.Int("powercut.seeds", 2, "random disk states for each operation of the workload")
+
+// said is what a workload was told: for each branch, the messages it must show.
+type said map[string][]saidMessage
+
+type saidMessage struct {
+	id   uuid.UUID
+	body string
+}
+
+func (s said) clone() said {
+	c := said{}
+	for n, ms := range s {
+		c[n] = slices.Clone(ms)
+	}
+	return c
+}
+
+// step is one operation of the workload: what it does to the disk, and what holds when it succeeded.
+type step struct {
+	name string
+	do   func(w *world) error
+	then func(s said)
+	// partly says that a prefix of the messages may be there when the power goes meanwhile.
+	partly string
+}
+
+type world struct {
+	ctx   context.Context
+	store *Store
+	c     *Context
+	id    uuid.UUID
+}
+
+func (w *world) branch(name string) *Branch {
+	b, err := w.c.Branch(name)
+	if err != nil {
+		panic(err)
+	}
+	return b
+}
+
+func testID(n int) uuid.UUID {
+	id := uuid.UUID{6: 0x40, 8: 0x80}
+	id[14], id[15] = byte(n>>8), byte(n)
+	return id
+}
+
+// workload is what a program does with a context: everything that changes the disk.
+func workload() []step {
+	n := 0
+	message := func(size int) saidMessage {
+		n++
+		return saidMessage{testID(n), fmt.Sprintf(`{"n":%d,"text":%q}`, n, strings.Repeat("y", size))}
+	}
+	add := func(branch string, sizes ...int) step {
+		var ms []saidMessage
+		for _, size := range sizes {
+			ms = append(ms, message(size))
+		}
+		return step{
+			name: fmt.Sprintf("append %d to %s", len(ms), branch),
+			do: func(w *world) error {
+				var drafts []Draft
+				for _, m := range ms {
+					drafts = append(drafts, Draft{ID: m.id, Body: []byte(m.body)})
+				}
+				results, err := w.branch(branch).AppendBatch(w.ctx, drafts)
+				for _, r := range results {
+					if err == nil {
+						err = r.Err
+					}
+				}
+				return err
+			},
+			then:   func(s said) { s[branch] = append(s[branch], ms...) },
+			partly: branch,
+		}
+	}
+	replace := func(branch string, at int) step {
+		next := message(900)
+		return step{
+			name: fmt.Sprintf("replace %d of %s", at, branch),
+			do: func(w *world) error {
+				ms, err := w.branch(branch).Range(w.ctx, int64(at), int64(at)+1)
+				if err != nil {
+					return err
+				}
+				return w.branch(branch).Replace(w.ctx, ms[0].ID, Draft{Body: []byte(next.body)}, Shared())
+			},
+			then: func(s said) {
+				id := s[branch][at].id
+				for _, ms := range s {
+					for i := range ms {
+						if ms[i].id == id {
+							ms[i].body = next.body
+						}
+					}
+				}
+			},
+		}
+	}
+	fork := func(from, name string, at int) step {
+		return step{
+			name: "fork " + name,
+			do: func(w *world) error {
+				_, err := w.branch(from).Fork(w.ctx, name, int64(at))
+				return err
+			},
+			then: func(s said) { s[name] = slices.Clone(s[from][:at]) },
+		}
+	}
+	fold := step{name: "fold", do: func(w *world) error { return w.c.Fold(w.ctx) }, then: func(said) {}}
+	return []step{
+		{name: "create", then: func(s said) { s["main"] = nil }, do: func(w *world) (err error) {
+			w.c, err = w.store.Create(w.ctx, Metadata{ID: w.id})
+			return err
+		}},
+		add("main", 10), add("main", 5000), add("main", 10, 20, 3000, 10),
+		fork("main", "alt", 3), add("alt", 10), replace("main", 5), add("main", 10),
+		fold, add("main", 10), replace("main", 1), add("alt", 10, 10), fold,
+		{name: "rename", then: func(s said) { s["neu"] = s["alt"]; delete(s, "alt") }, do: func(w *world) error { return w.c.Rename(w.ctx, "alt", "neu") }},
+		add("neu", 10, 700), {name: "rewind", then: func(s said) { s["main"] = s["main"][:4:4] }, do: func(w *world) error { return w.branch("main").Rewind(w.ctx, 4) }},
+		add("main", 10, 10), fork("neu", "third", 5), add("third", 10),
+		{name: "remove", then: func(s said) { delete(s, "neu") }, do: func(w *world) error { return w.c.Remove(w.ctx, "neu") }},
+		fold, add("third", 10, 10), replace("third", 1), add("main", 10), fold,
+		{name: "title", then: func(said) {}, do: func(w *world) error {
+			return w.c.Update(w.ctx, func(m *Metadata) error { m.Title = "t"; return nil })
+		}},
+		add("main", 10),
+	}
+}
+
+func openCrash(disk *crashfs.FS) (*Store, error) {
+	return Open("disk", withFS(disk), WithFoldBytes(-1))
+}
+
+// run does the workload until the power goes. It returns what was acknowledged before the step that was cut
+// and, with that step's effect, what may be there too.
+func run(t *testing.T, disk *crashfs.FS, k int) (before, after said, cut *step) {
+	t.Helper()
+	s, err := Init("disk", withFS(disk), WithFoldBytes(-1))
+	if err != nil {
+		t.Fatal(err)
+	}
+	if k > 0 {
+		disk.CutAt(len(disk.Ops()) + k)
+	}
+	w := &world{ctx: context.Background(), store: s, id: testID(60000)}
+	before = said{}
+	for _, st := range workload() {
+		after = before.clone()
+		st.then(after)
+		if err := st.do(w); err != nil {
+			if !errors.Is(err, crashfs.ErrPowerCut) && !disk.PowerCut() {
+				t.Fatalf("%s: %v", st.name, err)
+			}
+			return before, after, &st
+		}
+		before = after
+	}
+	return before, before, nil
+}
+
+// TestPowerCutAtEveryOperation cuts the power at each operation of the workload, takes disks as the cut may have left
+// them, and opens them.
+func TestPowerCutAtEveryOperation(t *testing.T) {
+	states := 0
+	for k := 1; ; k++ {
+		disk := crashfs.New()
+		before, after, cut := run(t, disk, k)
+		choices := []crashfs.Choice{crashfs.Lose, crashfs.Keep, crashfs.ZeroFill}
+		for seed := range *powercutSeeds {
+			choices = append(choices, crashfs.Random(uint64(k*1000+seed)))
+		}
+		for _, choice := range choices {
+			states++
+			if err := verify(disk.Crash(choice), before, after, cut); err != nil {
+				name := "the end"
+				if cut != nil {
+					name = cut.name
+				}
+				t.Fatalf("power cut at operation %d (%s, in %q), disk %s: %v\n%s", k, lastOp(disk), name, choice, err, disk.Crash(choice).Dump())
+			}
+		}
+		if cut == nil {
+			break
+		}
+	}
+	t.Logf("%d disk states", states)
+}
+
+func lastOp(disk *crashfs.FS) string {
+	ops := disk.Ops()
+	return ops[len(ops)-1].String()
+}
+
+// verify opens a disk and compares it with what was said, goes on working with it, and opens it once more.
+func verify(disk *crashfs.FS, before, after said, cut *step) error {
+	id := testID(60000)
+	got, err := read(disk, id)
+	if err != nil {
+		if len(before) == 0 && errors.Is(err, ErrNotExist) {
+			return nil // the context was being made
+		}
+		return err
+	}
+	if err := allowed(got, before, after, cut); err != nil {
+		return err
+	}
+	s, err := openCrash(disk)
+	if err != nil {
+		return err
+	}
+	defer s.Close()
+	ctx := context.Background()
+	c, err := s.Context(ctx, id)
+	if err != nil {
+		return err
+	}
+	defer c.Close()
+	more := testID(50000)
+	if at, err := c.Active().Append(ctx, Draft{ID: more, Body: []byte(`{"more":1}`)}); err != nil || at.Position != int64(len(got["main"])) {
+		return fmt.Errorf("going on: %+v, %w", at, err)
+	}
+	got["main"] = append(got["main"], saidMessage{more, `{"more":1}`})
+	for range 2 {
+		if again, err := read(disk, id); err != nil || !equal(again, got) {
+			return fmt.Errorf("after going on: %d messages on main, wanted %d: %w", len(again["main"]), len(got["main"]), err)
+		}
+		if err := c.Fold(ctx); err != nil {
+			return fmt.Errorf("fold: %w", err)
+		}
+	}
+	// What is durable now must not hang on anything that the first cut left unsynced.
+	if again, err := read(disk.Crash(crashfs.Lose), id); err != nil || !equal(again, got) {
+		return fmt.Errorf("after a second cut: %d messages on main, wanted %d: %w", len(again["main"]), len(got["main"]), err)
+	}
+	return nil
+}
+
+// read opens the context and reads every branch.
+func read(disk *crashfs.FS, id uuid.UUID) (said, error) {
+	s, err := openCrash(disk)
+	if err != nil {
+		return nil, err
+	}
+	defer s.Close()
+	ctx := context.Background()
+	c, err := s.Context(ctx, id)
+	if err != nil {
+		return nil, err
+	}
+	defer c.Close()
+	got := said{}
+	for _, b := range c.Metadata().Branches {
+		open, err := c.Branch(b.Name)
+		if err != nil {
+			return nil, err
+		}
+		got[b.Name] = nil
+		for m, err := range open.Messages(ctx) {
+			if err != nil {
+				return nil, err
+			}
+			if m.Unavailable != nil || m.Edited || m.Position != int64(len(got[b.Name])) {
+				return nil, fmt.Errorf("branch %q, position %d: %s at %d, unavailable %v, edited %v", b.Name, len(got[b.Name]), m.ID, m.Position, m.Unavailable, m.Edited)
+			}
+			got[b.Name] = append(got[b.Name], saidMessage{m.ID, string(m.Body)})
+		}
+	}
+	return got, nil
+}
+
+func equal(a, b said) bool {
+	return maps.EqualFunc(a, b, func(x, y []saidMessage) bool { return slices.Equal(x, y) })
+}
+
+// allowed reports an error unless the state is what was acknowledged, with all, none or, of a batch, a prefix of what
+// was going on.
+func allowed(got, before, after said, cut *step) error {
+	if equal(got, before) || equal(got, after) {
+		return nil
+	}
+	if cut != nil && cut.partly != "" {
+		for n := len(before[cut.partly]); n < len(after[cut.partly]); n++ {
+			part := before.clone()
+			part[cut.partly] = after[cut.partly][:n]
+			if equal(got, part) {
+				return nil
+			}
+		}
+	}
+	var b strings.Builder
+	for _, name := range slices.Sorted(maps.Keys(got)) {
+		fmt.Fprintf(&b, " %s: %d (acknowledged %d, with the step %d)", name, len(got[name]), len(before[name]), len(after[name]))
+	}
+	return fmt.Errorf("neither what was acknowledged nor the next step:%s", b.String())
+}
