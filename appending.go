@@ -195,7 +195,7 @@ func (a *appending) commit(m *Metadata) error {
 	if err != nil {
 		return err
 	}
-	now := time.Now().UTC()
+	now := storedAt()
 	fresh := map[uuid.UUID]int{} // ids of this batch
 	for i := range a.drafts {
 		d := &a.drafts[i]
@@ -241,6 +241,9 @@ func (a *appending) commit(m *Metadata) error {
 	}
 	return nil
 }
+
+// storedAt is the time of a commit, in microseconds: what every system can give a file.
+func storedAt() time.Time { return time.Now().UTC().Truncate(time.Microsecond) }
 
 // retried reports whether the first message is there already: then the expectation was met before.
 func (a *appending) retried(m *Metadata) bool {
@@ -434,9 +437,9 @@ func (b *Branch) replace(ctx context.Context, id uuid.UUID, d Draft, o replaceOp
 		if err != nil {
 			return err
 		}
-		env.StoredAt = time.Now().UTC()
+		env.StoredAt = storedAt()
 		if !env.StoredAt.After(at.entry.StoredAt()) {
-			env.StoredAt = at.entry.StoredAt().Add(1) // the file's time is to tell the versions apart
+			env.StoredAt = at.entry.StoredAt().Add(time.Microsecond) // the file's time is to tell the versions apart
 		}
 		env.Role, env.Type, env.Body = d.Role, d.Type, d.Body
 		if !d.CreatedAt.IsZero() {

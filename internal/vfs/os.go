@@ -10,6 +10,7 @@ import (
 	"os"
 	"path"
 	"path/filepath"
+	"sync"
 	"time"
 
 	"github.com/gofrs/flock"
@@ -20,8 +21,8 @@ const (
 	dirPerm  = 0o700
 )
 
-// OS opens a folder of the real file system. A symbolic link below it is followed only where the caller
-// of OpenFile did not create the file, and never out of the folder (see [os.Root]).
+// OS opens a folder of the real file system. Symbolic links below it never lead out of it (see [os.Root]), and
+// none is written through.
 func OS(dir string) (FS, error) {
 	abs, err := filepath.Abs(dir)
 	if err != nil {
@@ -37,26 +38,60 @@ func OS(dir string) (FS, error) {
 type osFS struct {
 	root *os.Root
 	dir  string // the path at the time of opening; used for locks alone
+
+	mu   sync.Mutex
+	sync *os.File // the folder, for SyncAll: what fails to be written after it was opened is told there
 }
 
 func (o *osFS) OpenFile(name string, flag int) (File, error) {
+	if flag&os.O_CREATE != 0 {
+		o.syncHandle()
+		f, err := o.root.OpenFile(name, flag|os.O_EXCL|openFlags, filePerm)
+		if err == nil {
+			if err := restrict(f, filePerm); err != nil {
+				_ = f.Close()
+				return nil, err
+			}
+			return osFile{f}, nil
+		}
+		if flag&os.O_EXCL != 0 || !errors.Is(err, fs.ErrExist) {
+			return nil, err
+		}
+		flag &^= os.O_CREATE
+	}
+	if flag&(os.O_WRONLY|os.O_RDWR) != 0 {
+		if info, err := o.root.Lstat(name); err == nil && info.Mode()&fs.ModeSymlink != 0 {
+			return nil, &fs.PathError{Op: "open", Path: name, Err: ErrNotRegular}
+		}
+	}
 	f, err := o.root.OpenFile(name, flag|openFlags, filePerm)
 	if err != nil {
 		return nil, err
 	}
-	if flag&os.O_CREATE != 0 {
-		if err := restrict(f, filePerm); err != nil {
-			f.Close()
-			return nil, err
-		}
-	}
 	return osFile{f}, nil
+}
+
+func (o *osFS) syncHandle() *os.File {
+	o.mu.Lock()
+	defer o.mu.Unlock()
+	if o.sync == nil {
+		o.sync, _ = o.root.Open(".")
+	}
+	return o.sync
 }
 
 func (o *osFS) Lstat(name string) (fs.FileInfo, error) { return o.root.Lstat(name) }
 func (o *osFS) Rename(from, to string) error           { return o.root.Rename(from, to) }
 func (o *osFS) Remove(name string) error               { return o.root.Remove(name) }
-func (o *osFS) Close() error                           { return o.root.Close() }
+
+func (o *osFS) Close() error {
+	o.mu.Lock()
+	defer o.mu.Unlock()
+	if o.sync != nil {
+		_ = o.sync.Close()
+	}
+	return o.root.Close()
+}
 
 func (o *osFS) RenameNew(from, to string) error {
 	if err := renameNew(o.root, from, to); !errors.Is(err, errors.ErrUnsupported) {
@@ -65,6 +100,8 @@ func (o *osFS) RenameNew(from, to string) error {
 	// Where the system has no such call, somebody may come in between the look and the rename.
 	if _, err := o.root.Lstat(to); err == nil {
 		return &fs.PathError{Op: "rename", Path: to, Err: fs.ErrExist}
+	} else if !errors.Is(err, fs.ErrNotExist) {
+		return err
 	}
 	return o.root.Rename(from, to)
 }
@@ -130,15 +167,18 @@ func (o *osFS) SyncDir(name string) error {
 }
 
 func (o *osFS) SyncAll() error {
-	f, err := o.root.Open(".")
-	if err != nil {
-		return err
+	f := o.syncHandle()
+	if f == nil {
+		return &fs.PathError{Op: "syncfs", Path: ".", Err: fs.ErrClosed}
 	}
-	defer f.Close()
 	return syncAll(f)
 }
 
 func (o *osFS) Sub(name string) (FS, error) {
+	// A FIFO would block.
+	if info, err := o.root.Lstat(name); err == nil && !info.IsDir() {
+		return nil, &fs.PathError{Op: "open", Path: name, Err: ErrNotFolder}
+	}
 	r, err := o.root.OpenRoot(name)
 	if err != nil {
 		return nil, err
@@ -149,6 +189,7 @@ func (o *osFS) Sub(name string) (FS, error) {
 func (o *osFS) Lock(name string) Lock {
 	p := filepath.Join(o.dir, filepath.FromSlash(name))
 	return &osLock{
+		root: o.root, name: name,
 		inner: make(chan struct{}, 1),
 		f:     flock.New(p, flock.SetFlag(os.O_CREATE|os.O_RDWR|openFlags), flock.SetPermissions(filePerm)),
 	}
@@ -156,8 +197,23 @@ func (o *osFS) Lock(name string) Lock {
 
 // osLock is a flock with a mutex in front: one handle does not exclude the goroutines that share it.
 type osLock struct {
+	root  *os.Root
+	name  string
 	inner chan struct{}
 	f     *flock.Flock
+}
+
+// same makes sure that the file locked by path is the one in the folder: the path may lead elsewhere by now.
+func (l *osLock) same() error {
+	held, err := l.f.Stat()
+	if err != nil {
+		return err
+	}
+	there, err := l.root.Lstat(l.name)
+	if err == nil && !os.SameFile(held, there) {
+		err = &fs.PathError{Op: "lock", Path: l.name, Err: fs.ErrNotExist}
+	}
+	return err
 }
 
 func (l *osLock) Acquire(ctx context.Context) error {
@@ -183,7 +239,10 @@ func (l *osLock) wait(ctx context.Context, try func() (bool, error)) error {
 	for pause := 20 * time.Microsecond; ; pause = min(pause*3/2, time.Millisecond) {
 		ok, err := try()
 		if ok {
-			return nil
+			if err = l.same(); err == nil {
+				return nil
+			}
+			_ = l.f.Unlock()
 		}
 		if err == nil {
 			err = ctx.Err()
@@ -208,6 +267,12 @@ func (l *osLock) TryAcquire() (bool, error) {
 		return false, nil
 	}
 	ok, err := l.f.TryLock()
+	if ok {
+		if err = l.same(); err != nil {
+			ok = false
+			_ = l.f.Unlock()
+		}
+	}
 	if !ok {
 		<-l.inner
 	}
@@ -216,17 +281,20 @@ func (l *osLock) TryAcquire() (bool, error) {
 
 func (l *osLock) Release() error {
 	err := l.f.Unlock()
-	<-l.inner
+	select {
+	case <-l.inner:
+	default: // it was not held
+	}
 	return err
 }
 
 func (l *osLock) Close() error {
-	return l.f.Close()
+	return l.Release()
 }
 
 type osFile struct{ *os.File }
 
-// MkdirAll makes a folder and its missing parents in the real file system, each 0700 whatever the umask.
+// MkdirAll makes a folder and its missing parents in the real file system, each 0700 less the umask.
 func MkdirAll(dir string) error {
 	return os.MkdirAll(dir, dirPerm)
 }

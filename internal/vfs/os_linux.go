@@ -2,6 +2,7 @@ package vfs
 
 import (
 	"errors"
+	"io/fs"
 	"os"
 	"strings"
 	"time"
@@ -14,7 +15,7 @@ func (f osFile) Datasync() error {
 }
 
 func (f osFile) SetModTime(t time.Time) error {
-	ts := []unix.Timespec{{Nsec: unix.UTIME_OMIT}, unix.NsecToTimespec(t.UnixNano())}
+	ts := []unix.Timespec{{Nsec: unix.UTIME_OMIT}, {Sec: t.Unix(), Nsec: int64(t.Nanosecond())}}
 	return f.control("utimensat", func(fd int) error {
 		return unix.UtimesNanoAt(fd, "", ts, unix.AT_EMPTY_PATH)
 	})
@@ -56,7 +57,7 @@ func (f osFile) control(op string, call func(fd int) error) error {
 		}
 	})
 	if cerr != nil {
-		return cerr
+		return &fs.PathError{Op: op, Path: f.Name(), Err: fs.ErrClosed}
 	}
 	if err != nil {
 		return os.NewSyscallError(op, err)

@@ -10,7 +10,7 @@ import (
 	"github.com/google/renameio/v2"
 )
 
-// A link where a file of ours should be is damage or an attack: it is not followed. A FIFO must not block.
+// A FIFO where a file of ours should be must not block.
 const openFlags = syscall.O_NOFOLLOW | syscall.O_NONBLOCK
 
 // restrict makes the permissions of a new file those asked for, where the umask took some away.

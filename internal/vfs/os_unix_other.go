@@ -6,12 +6,17 @@ import (
 	"errors"
 	"os"
 	"time"
+
+	"golang.org/x/sys/unix"
 )
 
 // Datasync is Sync, which on darwin is F_FULLFSYNC.
 func (f osFile) Datasync() error { return f.Sync() }
 
-func (f osFile) SetModTime(t time.Time) error { return os.Chtimes(f.Name(), t, t) }
+func (f osFile) SetModTime(t time.Time) error {
+	tv := unix.NsecToTimeval(t.UnixNano())
+	return unix.Futimes(int(f.Fd()), []unix.Timeval{tv, tv})
+}
 
 func syncAll(*os.File) error { return errors.ErrUnsupported }
 

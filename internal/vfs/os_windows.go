@@ -6,6 +6,7 @@ import (
 	"io/fs"
 	"math/rand/v2"
 	"os"
+	"syscall"
 	"time"
 )
 
@@ -41,7 +42,10 @@ func replaceIn(dir *os.Root, name string, data []byte) error {
 // system makes them. The promise against power cuts is not given on Windows.
 func syncDir(*os.File) error { return nil }
 
-func (f osFile) SetModTime(t time.Time) error { return os.Chtimes(f.Name(), t, t) }
+func (f osFile) SetModTime(t time.Time) error {
+	ft := syscall.NsecToFiletime(t.UnixNano())
+	return syscall.SetFileTime(syscall.Handle(f.Fd()), nil, nil, &ft)
+}
 
 func (f osFile) Datasync() error { return f.Sync() }
 

@@ -13,6 +13,9 @@ var ErrTooLarge = errors.New("file is too large")
 // ErrNotRegular is wrapped by errors about a folder, link or device where a file should be.
 var ErrNotRegular = errors.New("not a regular file")
 
+// ErrNotFolder is wrapped by errors about a file, link or device where a folder should be.
+var ErrNotFolder = errors.New("not a folder")
+
 // ReadOpened returns the content of an open file whose Stat is info.
 func ReadOpened(f File, info fs.FileInfo, name string, limit int64) ([]byte, error) {
 	if !info.Mode().IsRegular() {
