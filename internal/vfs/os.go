@@ -11,6 +11,7 @@ import (
 	"path"
 	"path/filepath"
 	"sync"
+	"syscall"
 	"time"
 
 	"github.com/gofrs/flock"
@@ -44,6 +45,7 @@ type osFS struct {
 }
 
 func (o *osFS) OpenFile(name string, flag int) (File, error) {
+	writes := flag&(os.O_WRONLY|os.O_RDWR|os.O_CREATE) != 0
 	if flag&os.O_CREATE != 0 {
 		o.syncHandle()
 		f, err := o.root.OpenFile(name, flag|os.O_EXCL|openFlags, filePerm)
@@ -59,8 +61,14 @@ func (o *osFS) OpenFile(name string, flag int) (File, error) {
 		}
 		flag &^= os.O_CREATE
 	}
-	if flag&(os.O_WRONLY|os.O_RDWR) != 0 {
-		if info, err := o.root.Lstat(name); err == nil && info.Mode()&fs.ModeSymlink != 0 {
+	if writes {
+		info, err := o.root.Lstat(name)
+		switch {
+		case err != nil:
+			return nil, err
+		case info.IsDir():
+			return nil, &fs.PathError{Op: "open", Path: name, Err: syscall.EISDIR}
+		case info.Mode()&fs.ModeSymlink != 0:
 			return nil, &fs.PathError{Op: "open", Path: name, Err: ErrNotRegular}
 		}
 	}
