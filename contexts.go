@@ -211,6 +211,9 @@ func (c *Context) write(ctx context.Context, f func(m *Metadata) error) error {
 }
 
 func (c *Context) writeOnce(ctx context.Context, f func(m *Metadata) error) error {
+	if err := ctx.Err(); err != nil {
+		return err
+	}
 	if err := c.store.acquire(ctx, c.dir.Lock); err != nil {
 		return err
 	}

@@ -151,7 +151,8 @@ func (l *Loader) fromFile(span Span, e *index.Entry) (*Message, error) {
 	}
 	env.Position = e.Position
 	m := messageOf(span, &env, int64(len(b)))
-	m.Edited = e.Lost == ""
+	// A later stored_at is a version that was committed since the entry was read.
+	m.Edited = e.Lost == "" && env.StoredAt.UnixNano() == e.At
 	return m, nil
 }
 

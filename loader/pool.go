@@ -126,3 +126,10 @@ func (p *Pool) forget(owner *Loader) {
 		}
 	}
 }
+
+// Size is what the pool holds, in bytes.
+func (p *Pool) Size() int64 {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	return p.size
+}
