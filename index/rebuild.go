@@ -182,7 +182,8 @@ func (b *rebuilder) readFolder(folder string) error {
 	err := b.s.dir.MessageIDs(folder, func(id uuid.UUID) error {
 		row, told := b.rows[fileKey{folder, id}]
 		if told {
-			if info, err := b.s.dir.StatMessage(folder, id); err != nil || ctxfolder.Untouched(info, row.Size, row.StoredAt()) {
+			info, err := b.s.dir.StatMessage(folder, id)
+			if errors.Is(err, fs.ErrNotExist) || err == nil && ctxfolder.Untouched(info, row.Size, row.StoredAt()) {
 				return nil
 			}
 		}

@@ -51,7 +51,7 @@ func (f osFile) control(op string, call func(fd int) error) error {
 	}
 	cerr := c.Control(func(fd uintptr) {
 		for {
-			if err = call(int(fd)); err != unix.EINTR {
+			if err = call(int(fd)); !errors.Is(err, unix.EINTR) {
 				return
 			}
 		}

@@ -1,6 +1,7 @@
 package crashfs
 
 import (
+	"errors"
 	"math"
 	"os"
 	"syscall"
@@ -13,7 +14,7 @@ func (f *FS) Mkdir(name string) error {
 		}
 		p, err := f.find(name, true)
 		switch {
-		case p.node != nil && (err == nil || err == syscall.ENOTDIR):
+		case p.node != nil && (err == nil || errors.Is(err, syscall.ENOTDIR)):
 			return syscall.EEXIST
 		case err != nil:
 			return err

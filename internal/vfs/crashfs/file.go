@@ -32,7 +32,7 @@ func (h *file) run(what string, op Op, effect func(op Op, fault error) error) er
 		}
 		return effect(op, fault)
 	})
-	if err == io.EOF {
+	if errors.Is(err, io.EOF) {
 		return err
 	}
 	return pathError(what, h.name, err)

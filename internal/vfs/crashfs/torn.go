@@ -24,10 +24,10 @@ func randomContent(n *inode, r *rand.Rand) content {
 	// How many of the pending changes of size survive.
 	sizes := []int{0, open, open, r.IntN(open + 1)}[r.IntN(4)]
 	for i := range n.log {
-		switch c := &n.log[i]; {
-		case c.state == synced:
+		switch c := &n.log[i]; c.state {
+		case synced:
 			c.apply(&t.img)
-		case c.state == lost:
+		case lost:
 			t.lost(c)
 		default:
 			t.pending(c, sizes)
