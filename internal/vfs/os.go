@@ -41,13 +41,13 @@ type osFS struct {
 	dir  string // the path at the time of opening; used for locks alone
 
 	mu   sync.Mutex
-	sync *os.File // the folder, for SyncAll: what fails to be written after it was opened is told there
+	self *os.File // the folder; SyncAll tells what failed to be written since it was opened
 }
 
 func (o *osFS) OpenFile(name string, flag int) (File, error) {
 	writes := flag&(os.O_WRONLY|os.O_RDWR|os.O_CREATE) != 0
 	if flag&os.O_CREATE != 0 {
-		o.syncHandle()
+		o.handle()
 		f, err := o.root.OpenFile(name, flag|os.O_EXCL|openFlags, filePerm)
 		if err == nil {
 			if err := restrict(f, filePerm); err != nil {
@@ -79,13 +79,13 @@ func (o *osFS) OpenFile(name string, flag int) (File, error) {
 	return osFile{f}, nil
 }
 
-func (o *osFS) syncHandle() *os.File {
+func (o *osFS) handle() *os.File {
 	o.mu.Lock()
 	defer o.mu.Unlock()
-	if o.sync == nil {
-		o.sync, _ = o.root.Open(".")
+	if o.self == nil {
+		o.self, _ = o.root.Open(".")
 	}
-	return o.sync
+	return o.self
 }
 
 func (o *osFS) Lstat(name string) (fs.FileInfo, error) { return o.root.Lstat(name) }
@@ -95,14 +95,14 @@ func (o *osFS) Remove(name string) error               { return o.root.Remove(na
 func (o *osFS) Close() error {
 	o.mu.Lock()
 	defer o.mu.Unlock()
-	if o.sync != nil {
-		_ = o.sync.Close()
+	if o.self != nil {
+		_ = o.self.Close()
 	}
 	return o.root.Close()
 }
 
 func (o *osFS) RenameNew(from, to string) error {
-	if err := renameNew(o.root, from, to); !errors.Is(err, errors.ErrUnsupported) {
+	if err := renameNew(o.handle(), from, to); !errors.Is(err, errors.ErrUnsupported) {
 		return err
 	}
 	// Where the system has no such call, somebody may come in between the look and the rename.
@@ -175,7 +175,7 @@ func (o *osFS) SyncDir(name string) error {
 }
 
 func (o *osFS) SyncAll() error {
-	f := o.syncHandle()
+	f := o.handle()
 	if f == nil {
 		return &fs.PathError{Op: "syncfs", Path: ".", Err: fs.ErrClosed}
 	}

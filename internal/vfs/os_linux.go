@@ -21,17 +21,12 @@ func (f osFile) SetModTime(t time.Time) error {
 	})
 }
 
-// renameNew works in one folder: from and to are plain names.
-func renameNew(dir *os.Root, from, to string) error {
-	if strings.ContainsRune(from+to, '/') {
+// renameNew works in the folder d itself: from and to are plain names.
+func renameNew(d *os.File, from, to string) error {
+	if d == nil || strings.ContainsRune(from+to, '/') {
 		return errors.ErrUnsupported
 	}
-	d, err := dir.Open(".")
-	if err != nil {
-		return err
-	}
-	defer d.Close()
-	err = osFile{d}.control("renameat2", func(fd int) error {
+	err := osFile{d}.control("renameat2", func(fd int) error {
 		return unix.Renameat2(fd, from, fd, to, unix.RENAME_NOREPLACE)
 	})
 	if errors.Is(err, unix.EINVAL) || errors.Is(err, unix.ENOSYS) {

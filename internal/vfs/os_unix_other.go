@@ -20,4 +20,4 @@ func (f osFile) SetModTime(t time.Time) error {
 
 func syncAll(*os.File) error { return errors.ErrUnsupported }
 
-func renameNew(*os.Root, string, string) error { return errors.ErrUnsupported }
+func renameNew(*os.File, string, string) error { return errors.ErrUnsupported }
