@@ -1,0 +1,188 @@
+package main
+
+import (
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+
+	"github.com/ctxdir/ctxdir"
+	"github.com/ctxdir/ctxdir/message"
+	"github.com/go-json-experiment/json/jsontext"
+	"github.com/google/uuid"
+)
+
+// A batch is one commit. Of what has arrived it takes no more than this.
+const (
+	batchLines = 1000
+	batchBytes = 8 << 20
+)
+
+// lineAppender stores the lines of stdin: while one batch is made durable, the next one arrives. So who
+// writes a line and waits gets its id at once, and a long input goes in large batches.
+type lineAppender struct {
+	a        *app
+	c        *ctxdir.Context
+	b        *ctxdir.Branch
+	envelope bool
+	expect   int64 // the next position, or -1 for any
+	stored   int64
+	bad      int64
+}
+
+func (a *app) appendLines(ctx context.Context, c *ctxdir.Context, b *ctxdir.Branch, f *appendFlags) error {
+	l := &lineAppender{a: a, c: c, b: b, envelope: f.envelope, expect: f.expect}
+	most := f.maxMessage
+	if f.envelope {
+		most += maxEnvelopeHead
+	}
+	q := newLineQueue(a.stdin, most)
+	stop := context.AfterFunc(ctx, q.cancel)
+	defer stop()
+	defer q.cancel() // the reader may be left behind in a read: the process is about to end
+	for {
+		lines, err := q.take()
+		if len(lines) > 0 {
+			if err := l.store(ctx, lines); err != nil {
+				return err
+			}
+		}
+		if ctx.Err() != nil {
+			return ctx.Err()
+		}
+		if err == errEnd {
+			break
+		}
+		if err != nil {
+			return fmt.Errorf("reading stdin: %w", err)
+		}
+	}
+	a.detail("%d stored", l.stored)
+	if l.bad > 0 {
+		return &problemsError{text: fmt.Sprintf("%d of %d lines were not stored", l.bad, l.bad+l.stored)}
+	}
+	return nil
+}
+
+// store commits lines and prints the ids of those that are durable.
+func (l *lineAppender) store(ctx context.Context, lines []inputLine) error {
+	drafts := make([]ctxdir.Draft, 0, len(lines))
+	numbers := make([]int64, 0, len(lines))
+	for _, line := range lines {
+		d, err := l.draft(line)
+		if err != nil {
+			l.reject(line.number, err)
+			continue
+		}
+		drafts, numbers = append(drafts, d), append(numbers, line.number)
+	}
+	if len(drafts) == 0 {
+		return nil
+	}
+	results, err := l.b.AppendBatch(ctx, drafts, expecting(l.expect)...)
+	if results == nil && len(drafts) == 1 && ownFault(err) {
+		l.reject(numbers[0], err)
+		return nil
+	}
+	for i, r := range results {
+		switch {
+		case r.Err == nil:
+			l.stored++
+			if l.expect >= 0 {
+				l.expect = max(l.expect, r.Position+1)
+			}
+			if perr := l.a.printAppended(l.c.ID(), l.b, r.Appended); perr != nil {
+				return unheard(perr)
+			}
+		case ownFault(r.Err):
+			l.reject(numbers[i], r.Err)
+		}
+	}
+	if ferr := l.a.out.Flush(); ferr != nil {
+		return unheard(ferr)
+	}
+	return err
+}
+
+// ownFault reports whether an error is about one message, so that the next ones can be stored.
+func ownFault(err error) bool {
+	return errors.Is(err, ctxdir.ErrConflict) || errors.Is(err, ctxdir.ErrTooLarge) || errors.Is(err, ctxdir.ErrInvalid)
+}
+
+// unheard makes of a closed stdout a failure: other verbs end quietly, but here input is lost.
+func unheard(err error) error {
+	if readerLeft(err) {
+		return errUnheard
+	}
+	return err
+}
+
+func (l *lineAppender) reject(number int64, err error) {
+	l.bad++
+	l.a.warn(errorRecord{Path: "stdin", Line: number, Error: cause(err).Error(), Hint: hint(err)})
+}
+
+// draft makes a message of a line. What the engine would refuse is refused here, so that it does not
+// refuse the whole batch.
+func (l *lineAppender) draft(line inputLine) (d ctxdir.Draft, err error) {
+	if line.err != nil {
+		return d, line.err
+	}
+	d.Body = line.text
+	if l.envelope {
+		if d, err = parseEnvelope(line.text); err != nil {
+			return d, err
+		}
+	}
+	d.Body, err = message.Compact(d.Body)
+	return d, err
+}
+
+// maxEnvelopeHead is what may stand around a message of the largest size.
+const maxEnvelopeHead = 64 << 10
+
+// parseEnvelope reads a line of --envelope.
+func parseEnvelope(line []byte) (d ctxdir.Draft, err error) {
+	err = message.Members(line, func(key string, v jsontext.Value) error {
+		switch key {
+		case "id":
+			if v.Kind() == 'n' {
+				return nil
+			}
+			var text string
+			if err := json.Unmarshal(v, &text); err != nil {
+				return fmt.Errorf("id: %w: not a text", ctxdir.ErrInvalid)
+			}
+			id, err := uuid.Parse(text)
+			if err != nil || len(text) != 36 || id == uuid.Nil {
+				return fmt.Errorf("id: %w: %q is no UUID", ctxdir.ErrInvalid, text)
+			}
+			d.ID = id
+		case "created_at":
+			if d.CreatedAt = message.Time(v); d.CreatedAt.IsZero() && v.Kind() != 'n' {
+				return fmt.Errorf("created_at: %w: %s is no time", ctxdir.ErrInvalid, v)
+			}
+		case "role":
+			return text(key, v, &d.Role)
+		case "type":
+			return text(key, v, &d.Type)
+		case "message":
+			d.Body = append([]byte(nil), v...)
+		}
+		return nil
+	})
+	if err == nil && d.Body == nil {
+		err = fmt.Errorf(`%w: no "message"`, ctxdir.ErrInvalid)
+	}
+	return d, err
+}
+
+func text(key string, v jsontext.Value, into *string) error {
+	if v.Kind() == 'n' {
+		return nil
+	}
+	if err := json.Unmarshal(v, into); err != nil {
+		return fmt.Errorf("%s: %w: not a text", key, ctxdir.ErrInvalid)
+	}
+	return nil
+}

@@ -1,0 +1,288 @@
+package main
+
+import (
+	"context"
+	"fmt"
+	"strconv"
+
+	"github.com/ctxdir/ctxdir"
+	"github.com/google/uuid"
+	"github.com/spf13/cobra"
+)
+
+type branchRecord struct {
+	Record   string `json:"record"`
+	Name     string `json:"name"`
+	Parent   string `json:"parent,omitempty"`
+	Base     *int64 `json:"base,omitempty"`
+	Messages int64  `json:"messages"`
+	Bytes    int64  `json:"bytes"`
+	Active   bool   `json:"active"`
+	DryRun   bool   `json:"dry_run,omitempty"`
+}
+
+func branchRow(b ctxdir.BranchInfo) branchRecord {
+	r := branchRecord{Record: "branch", Name: b.Name, Parent: b.Parent, Messages: b.Messages, Bytes: b.Bytes, Active: b.Active}
+	if b.Parent != "" {
+		r.Base = &b.Base
+	}
+	return r
+}
+
+func (a *app) branchCmd() *cobra.Command {
+	cmd := &cobra.Command{
+		Use:                        "branch",
+		Short:                      "List and change the branches of a context",
+		Long:                       "List and change the branches of a context. No operation on one branch changes what another one shows.",
+		SuggestionsMinimumDistance: 2,
+		Args:                       cobra.ArbitraryArgs,
+		RunE:                       needVerb,
+	}
+	cmd.AddCommand(
+		a.branchLsCmd(), a.branchNewCmd(), a.branchForkCmd(), a.branchSwitchCmd(), a.branchRenameCmd(), a.branchRmCmd(),
+		a.branchRewindCmd(),
+	)
+	return cmd
+}
+
+// branchVerb is a verb whose first argument is a context.
+func (a *app) branchVerb(use, short string, args int, do func(ctx context.Context, c *ctxdir.Context, args []string) error, opts ...ctxdir.Option) *cobra.Command {
+	return &cobra.Command{
+		Use: use, Short: short, Args: between(args, args), ValidArgsFunction: a.completeContexts(1),
+		RunE: func(cmd *cobra.Command, args []string) error {
+			return a.withContext(cmd.Context(), args[0], func(c *ctxdir.Context) error {
+				return do(cmd.Context(), c, args[1:])
+			}, opts...)
+		},
+	}
+}
+
+// printBranch prints a branch as it now is.
+func (a *app) printBranch(ctx context.Context, b *ctxdir.Branch) error {
+	info, err := b.Info(ctx)
+	if err != nil {
+		return err
+	}
+	if a.json {
+		return a.record(branchRow(info))
+	}
+	return a.branchTable([]ctxdir.BranchInfo{info})
+}
+
+func (a *app) branchTable(branches []ctxdir.BranchInfo) error {
+	t := table{head: []string{"", "BRANCH", "MESSAGES", "SIZE", "FROM"}, right: []bool{false, false, true, true, false}, give: 1}
+	for _, b := range branches {
+		mark, from := "", ""
+		if b.Active {
+			mark = "*"
+		}
+		if b.Parent != "" {
+			parent := b.Parent
+			if id, err := uuid.Parse(parent); err == nil {
+				parent = "line …" + id.String()[24:]
+			}
+			from = fmt.Sprintf("%s at %s", parent, humanCount(b.Base))
+		}
+		t.add(mark, b.Name, humanCount(b.Messages), humanSize(b.Bytes), from)
+	}
+	return t.print(a.out, a.width())
+}
+
+func (a *app) branchLsCmd() *cobra.Command {
+	return a.branchVerb("ls CONTEXT", "List the branches in order of creation", 1, func(ctx context.Context, c *ctxdir.Context, _ []string) error {
+		branches, err := c.Branches(ctx)
+		if err != nil {
+			return err
+		}
+		if !a.json {
+			if err := a.branchTable(branches); err != nil {
+				return err
+			}
+			return problemOf(c)
+		}
+		for _, b := range branches {
+			if err := a.record(branchRow(b)); err != nil {
+				return err
+			}
+		}
+		return problemOf(c)
+	}, ctxdir.ReadOnly())
+}
+
+func (a *app) branchNewCmd() *cobra.Command {
+	return a.branchVerb("new CONTEXT NAME", "Add an empty branch", 2, func(ctx context.Context, c *ctxdir.Context, args []string) error {
+		b, err := c.NewBranch(ctx, args[0])
+		if err != nil {
+			return nameError(args[0], err)
+		}
+		return a.printBranch(ctx, b)
+	})
+}
+
+func (a *app) branchForkCmd() *cobra.Command {
+	var from, at string
+	cmd := a.branchVerb("fork CONTEXT NAME", "Add a branch that begins like another one", 2, func(ctx context.Context, c *ctxdir.Context, args []string) error {
+		point, err := parsePoint(at)
+		if err != nil {
+			return err
+		}
+		b, err := branchOf(c, from)
+		if err != nil {
+			return err
+		}
+		if at == "" {
+			if point.position, err = b.Len(ctx); err != nil {
+				return err
+			}
+		}
+		var forked *ctxdir.Branch
+		if point.id != uuid.Nil {
+			forked, err = b.ForkAt(ctx, args[0], point.id)
+		} else {
+			forked, err = b.Fork(ctx, args[0], point.position)
+		}
+		if err != nil {
+			return nameError(args[0], err)
+		}
+		return a.printBranch(ctx, forked)
+	})
+	cmd.Long = `Add a branch NAME that begins like another one: with its messages before a position, or up to and with the message
+of an id, or with all. Nothing is copied, and the active branch stays the same.`
+	cmd.Flags().StringVar(&from, "from", "", "the `BRANCH` to fork; the active one if not given")
+	cmd.Flags().StringVar(&at, "at", "", "a `POSITION` or a message's whole id; the end if not given")
+	return cmd
+}
+
+// point is where to fork: a position, or a message.
+type point struct {
+	position int64
+	id       uuid.UUID
+}
+
+func parsePoint(text string) (point, error) {
+	if text == "" {
+		return point{}, nil
+	}
+	if id, err := uuid.Parse(text); err == nil && len(text) == 36 {
+		return point{id: id}, nil
+	}
+	n, err := strconv.ParseUint(text, 10, 63)
+	if err != nil {
+		return point{}, &usageError{fmt.Sprintf("--at: %q is neither a position nor a message's whole id", text), `"ctxtool show" tells both`}
+	}
+	return point{position: int64(n)}, nil
+}
+
+// nameError makes an error about a branch's name one about the arguments.
+func nameError(name string, err error) error {
+	if isInvalid(err) {
+		return &usageError{fmt.Sprintf("branch name %q: %v", shorten(name, 60), cause(err)), ""}
+	}
+	return err
+}
+
+func (a *app) branchSwitchCmd() *cobra.Command {
+	return a.branchVerb("switch CONTEXT NAME", "Make a branch the active one", 2, func(ctx context.Context, c *ctxdir.Context, args []string) error {
+		if err := c.Switch(ctx, args[0]); err != nil {
+			return err
+		}
+		return a.printBranch(ctx, c.Active())
+	})
+}
+
+func (a *app) branchRenameCmd() *cobra.Command {
+	return a.branchVerb("rename CONTEXT NAME NEW-NAME", "Give a branch another name", 3, func(ctx context.Context, c *ctxdir.Context, args []string) error {
+		if err := c.Rename(ctx, args[0], args[1]); err != nil {
+			return nameError(args[1], err)
+		}
+		b, err := c.Branch(args[1])
+		if err != nil {
+			return err
+		}
+		return a.printBranch(ctx, b)
+	})
+}
+
+func (a *app) branchRmCmd() *cobra.Command {
+	var dryRun bool
+	cmd := a.branchVerb("rm CONTEXT NAME", "Take a branch's name away; its messages stay until they are collected", 2, func(ctx context.Context, c *ctxdir.Context, args []string) error {
+		b, err := c.Branch(args[0])
+		if err != nil {
+			return err
+		}
+		info, err := b.Info(ctx)
+		if err != nil {
+			return err
+		}
+		if dryRun && info.Active {
+			err = fmt.Errorf("branch %q: %w", info.Name, ctxdir.ErrActive)
+		} else if !dryRun {
+			err = c.Remove(ctx, args[0])
+		}
+		if err != nil {
+			return err
+		}
+		if !a.json {
+			return a.branchTable([]ctxdir.BranchInfo{info})
+		}
+		r := branchRow(info)
+		r.DryRun = dryRun
+		return a.record(r)
+	})
+	cmd.Flags().BoolVar(&dryRun, "dry-run", false, "only tell what would be done")
+	return cmd
+}
+
+func (a *app) branchRewindCmd() *cobra.Command {
+	var (
+		name   string
+		to     int64
+		dryRun bool
+	)
+	cmd := a.branchVerb("rewind CONTEXT --to POSITION", "Let a branch show only the messages before a position", 1, nil)
+	cmd.Long = `Let a branch show only its messages before a position. Those behind it stay where they are, other branches go on
+showing them, and gc collects what no branch shows.`
+	cmd.Flags().StringVar(&name, "branch", "", "the `BRANCH`; the active one if not given")
+	cmd.Flags().Int64Var(&to, "to", 0, "the `POSITION` of the first message that goes")
+	cmd.Flags().BoolVar(&dryRun, "dry-run", false, "only tell what would be done")
+	cmd.RunE = func(cmd *cobra.Command, args []string) error {
+		switch {
+		case !cmd.Flags().Changed("to"):
+			return usage(cmd, "--to is missing")
+		case to < 0:
+			return usage(cmd, "--to: a position is not below 0")
+		}
+		return a.withContext(cmd.Context(), args[0], func(c *ctxdir.Context) error {
+			b, err := branchOf(c, name)
+			if err != nil {
+				return err
+			}
+			if !dryRun {
+				if err := b.Rewind(cmd.Context(), to); err != nil {
+					return err
+				}
+				return a.printBranch(cmd.Context(), b)
+			}
+			return a.planRewind(cmd.Context(), b, to)
+		})
+	}
+	return cmd
+}
+
+// planRewind prints the branch as it would be. The size of what stays is not known without reading.
+func (a *app) planRewind(ctx context.Context, b *ctxdir.Branch, to int64) error {
+	info, err := b.Info(ctx)
+	if err != nil {
+		return err
+	}
+	if to > info.Messages {
+		return fmt.Errorf("rewind to %d: %w out of range: branch %q shows %d messages", to, ctxdir.ErrPosition, info.Name, info.Messages)
+	}
+	if !a.json {
+		a.note("branch %q would go from %s to %s messages", info.Name, humanCount(info.Messages), humanCount(to))
+		return nil
+	}
+	r := branchRow(info)
+	r.Messages, r.DryRun = to, true
+	return a.record(r)
+}

@@ -1,0 +1,143 @@
+package main
+
+import (
+	"bufio"
+	"context"
+	"fmt"
+	"io"
+	"math"
+	"os"
+	"path/filepath"
+
+	"github.com/ctxdir/ctxdir"
+	"github.com/spf13/cobra"
+)
+
+// exporter writes a branch in one format. A message it cannot write gives an error that wraps errLeftOut.
+type exporter interface {
+	begin(c *ctxdir.Metadata, branch string) error
+	message(m *ctxdir.Message) error
+	end() error
+	// leftOut is how many messages the format has no place for.
+	leftOut() int
+}
+
+var exporters = map[string]func(w io.Writer) exporter{
+	"jsonl":    func(w io.Writer) exporter { return &jsonlExport{w: w} },
+	"openai":   func(w io.Writer) exporter { return &openaiExport{w: w} },
+	"markdown": func(w io.Writer) exporter { return &markdownExport{w: w} },
+	"html":     func(w io.Writer) exporter { return &htmlExport{w: w} },
+}
+
+func (a *app) exportCmd() *cobra.Command {
+	var branch, format, path string
+	cmd := &cobra.Command{
+		Use:   "export CONTEXT",
+		Short: "Write the messages of a branch in another format",
+		Long: `Write the messages of a branch: jsonl has each as the framework had it, one a line; openai is a JSON array of chat
+messages; markdown and html are for reading.`,
+		Args:              between(1, 1),
+		ValidArgsFunction: a.completeContexts(1),
+		RunE: func(cmd *cobra.Command, args []string) error {
+			make, ok := exporters[format]
+			if !ok {
+				return usage(cmd, "--format: %q is none of jsonl, openai, markdown, html", format)
+			}
+			return a.withContext(cmd.Context(), args[0], func(c *ctxdir.Context) error {
+				b, err := branchOf(c, branch)
+				if err != nil {
+					return err
+				}
+				if path == "" || path == "-" {
+					return a.export(cmd.Context(), c, b, make(a.out))
+				}
+				return writeFile(path, func(w io.Writer) error {
+					return a.export(cmd.Context(), c, b, make(w))
+				})
+			}, ctxdir.ReadOnly())
+		},
+	}
+	cmd.Flags().StringVar(&branch, "branch", "", "the `BRANCH`; the active one if not given")
+	cmd.Flags().StringVar(&format, "format", "jsonl", "jsonl, openai, markdown or html")
+	cmd.Flags().StringVarP(&path, "output", "o", "", "write to `FILE`, which appears when it is complete")
+	_ = cmd.RegisterFlagCompletionFunc("format", cobra.FixedCompletions([]string{"jsonl", "openai", "markdown", "html"}, cobra.ShellCompDirectiveNoFileComp))
+	return cmd
+}
+
+func (a *app) export(ctx context.Context, c *ctxdir.Context, b *ctxdir.Branch, e exporter) error {
+	if err := e.begin(c.Metadata(), b.Name()); err != nil {
+		return err
+	}
+	unavailable := 0
+	err := each(ctx, b, 0, math.MaxInt64, func(m *ctxdir.Message) error {
+		if m.Unavailable != nil {
+			unavailable++
+			a.warn(errorRecord{Error: fmt.Sprintf("message %d (%s) is left out: %v", m.Position, m.ID, m.Unavailable)})
+		}
+		return e.message(m)
+	})
+	if err != nil {
+		return err
+	}
+	if err := e.end(); err != nil {
+		return err
+	}
+	if n := e.leftOut(); n > 0 {
+		a.note("%s left out that are no chat messages", plural(n, "record", "records"))
+	}
+	if unavailable > 0 {
+		return &problemsError{
+			plural(unavailable, "message is missing", "messages are missing"),
+			fmt.Sprintf(`"ctxtool repair %s" brings back what it can`, c.ID()),
+		}
+	}
+	return problemOf(c)
+}
+
+// writeFile lets write fill a file that takes the place of path when it is complete. What write says of
+// problems does not keep the file from appearing. Something that is no file, such as /dev/stderr, is written to
+// as it is.
+func writeFile(path string, write func(w io.Writer) error) (err error) {
+	if info, serr := os.Stat(path); serr == nil && !info.Mode().IsRegular() {
+		f, err := os.OpenFile(path, os.O_WRONLY, 0)
+		if err != nil {
+			return err
+		}
+		return closing(f.Close, buffered(f, write))
+	}
+	// A symbolic link goes on pointing at the file.
+	if target, lerr := filepath.EvalSymlinks(path); lerr == nil {
+		path = target
+	}
+	f, err := os.CreateTemp(filepath.Dir(path), ".ctxtool-*")
+	if err != nil {
+		return err
+	}
+	problems := buffered(f, write)
+	if problems != nil && exitCode(context.Background(), problems) != exitProblems {
+		f.Close()
+		os.Remove(f.Name())
+		return problems
+	}
+	err = f.Sync()
+	if cerr := f.Close(); err == nil {
+		err = cerr
+	}
+	if err == nil {
+		err = os.Rename(f.Name(), path)
+	}
+	if err != nil {
+		os.Remove(f.Name())
+		return err
+	}
+	return problems
+}
+
+func buffered(f *os.File, write func(w io.Writer) error) error {
+	w := bufio.NewWriterSize(f, 64<<10)
+	err := write(w)
+	if ferr := w.Flush(); ferr != nil {
+		return ferr
+	}
+	return err
+}

@@ -1,0 +1,73 @@
+package main
+
+import (
+	"encoding/json"
+	"os"
+	"path/filepath"
+
+	"github.com/ctxdir/ctxdir"
+	"github.com/spf13/cobra"
+)
+
+type storeRecord struct {
+	Record string `json:"record"`
+	Path   string `json:"path"`
+	Format string `json:"format"`
+	ID     string `json:"id"`
+}
+
+func (a *app) initCmd() *cobra.Command {
+	return &cobra.Command{
+		Use:   "init [DIR]",
+		Short: "Make a store: of DIR, or in ./.ctxdir",
+		Long: `Make a store of DIR; without DIR, of the folder that --store or $CTXDIR_STORE names, else of ./.ctxdir, which
+then is the store of this folder and those below it. What is a store already stays as it is.`,
+		Args: between(0, 1),
+		RunE: func(cmd *cobra.Command, args []string) error {
+			dir := workspace
+			switch {
+			case len(args) == 1:
+				dir = args[0]
+			case a.storeDir != "" || a.env("CTXDIR_STORE") != "":
+				var err error
+				if dir, err = a.storePath(); err != nil {
+					return err
+				}
+			}
+			if dir == "" {
+				return usage(cmd, "the folder's name is empty")
+			}
+			return a.initStore(dir)
+		},
+	}
+}
+
+func (a *app) initStore(dir string) error {
+	there := ctxdir.Exists(dir)
+	s, err := ctxdir.Init(dir, a.options()...)
+	if err != nil {
+		return err
+	}
+	defer s.Close()
+	path, err := filepath.Abs(dir)
+	if err != nil {
+		return err
+	}
+	if there {
+		a.note("%s is a store already", path)
+	}
+	if !a.json {
+		return a.printf("%s\n", path)
+	}
+	var info struct {
+		Format string `json:"ctxdir"`
+	}
+	b, err := os.ReadFile(filepath.Join(dir, "ctxdir.json"))
+	if err != nil {
+		return err
+	}
+	if err := json.Unmarshal(b, &info); err != nil {
+		return err
+	}
+	return a.record(storeRecord{"store", path, info.Format, s.ID().String()})
+}

@@ -1,0 +1,145 @@
+package main
+
+import (
+	"bytes"
+	"encoding/json"
+	"fmt"
+	"unicode/utf8"
+
+	"github.com/ctxdir/ctxdir"
+	"github.com/spf13/cobra"
+)
+
+// structural are the members of metadata.json that verbs of their own change, or nothing does.
+var structural = map[string]string{
+	"ctxdir": "", "record": "", "id": "", "lines": "", "removed": "", "renaming": "", "revision": "", "created_at": "", "updated_at": "",
+	"parent_id":     `"ctxtool new --parent" sets it`,
+	"active_branch": `"ctxtool branch switch" changes it`,
+	"branches":      `"ctxtool branch" changes them`,
+}
+
+func (a *app) metaCmd() *cobra.Command {
+	var (
+		set   []string
+		title string
+	)
+	cmd := &cobra.Command{
+		Use:   "meta CONTEXT",
+		Short: "Show or change a context's metadata",
+		Long: `Show a context's metadata, after changing what --set and --title say. K is title, state, config.NAME (or
+config.NAME.NAME), or any other word for a member of your own; V is a JSON value, or else a text.`,
+		Example:           `  ctxtool meta CONTEXT --title "Parser rewrite" --set config.parameters.temperature=0.2`,
+		Args:              between(1, 1),
+		ValidArgsFunction: a.completeContexts(1),
+		RunE: func(cmd *cobra.Command, args []string) error {
+			if cmd.Flags().Changed("title") {
+				set = append(set, "title="+title)
+			}
+			changes, err := parseChanges(cmd, set)
+			if err != nil {
+				return err
+			}
+			var opts []ctxdir.Option
+			if len(changes) == 0 {
+				opts = append(opts, ctxdir.ReadOnly())
+			}
+			return a.withContext(cmd.Context(), args[0], func(c *ctxdir.Context) error {
+				if len(changes) > 0 {
+					err := c.Update(cmd.Context(), func(m *ctxdir.Metadata) error { return apply(m, changes) })
+					if err != nil {
+						return err
+					}
+				}
+				if err := a.printMetadata(c.Metadata()); err != nil {
+					return err
+				}
+				return problemOf(c)
+			}, opts...)
+		},
+	}
+	cmd.Flags().StringArrayVar(&set, "set", nil, "set a member: `K=V`; can be repeated")
+	cmd.Flags().StringVar(&title, "title", "", "set the title")
+	return cmd
+}
+
+func parseChanges(cmd *cobra.Command, texts []string) ([]setting, error) {
+	var changes []setting
+	for _, text := range texts {
+		s, err := parseSetting(cmd, "--set", text)
+		if err != nil {
+			return nil, err
+		}
+		how, fixed := structural[s.path[0]]
+		switch {
+		case fixed:
+			err := usage(cmd, "--set: %q is part of the structure and cannot be set", s.path[0])
+			if how != "" {
+				err.hint = how
+			}
+			return nil, err
+		case len(s.path) > 1 && s.path[0] != "config":
+			return nil, usage(cmd, "--set: %q: only config has members to set", s.key)
+		}
+		changes = append(changes, s)
+	}
+	return changes, nil
+}
+
+func apply(m *ctxdir.Metadata, changes []setting) error {
+	for _, s := range changes {
+		switch {
+		case s.key == "title":
+			m.Title = s.text
+		case s.key == "state":
+			m.State = s.value
+		case s.key == "config":
+			var o ctxdir.Object
+			if err := o.UnmarshalJSON(s.value); err != nil {
+				return &usageError{text: "--set: config is an object"}
+			}
+			m.Config = o
+		case s.path[0] == "config":
+			if err := s.into(&m.Config, s.path[1:]); err != nil {
+				return &usageError{text: fmt.Sprintf("--set %s: %v", s.key, err)}
+			}
+		default:
+			m.Extra.Set(s.key, s.value)
+		}
+	}
+	return nil
+}
+
+// printMetadata prints the object of metadata.json; with --json as a record.
+func (a *app) printMetadata(m *ctxdir.Metadata) error {
+	if !a.json {
+		b, err := m.Encode()
+		if err != nil {
+			return err
+		}
+		if a.onTerminal() && utf8.Valid(b) {
+			b = []byte(harmless(string(b)))
+		}
+		_, err = a.out.Write(b)
+		return err
+	}
+	raw, err := m.MarshalJSON()
+	if err != nil {
+		return err
+	}
+	// Members that are kept as they were spelled may hold line breaks.
+	var b bytes.Buffer
+	if err := json.Compact(&b, raw); err != nil {
+		return err
+	}
+	_, err = fmt.Fprintf(a.out, "{\"record\":\"metadata\",%s\n", b.Bytes()[1:])
+	return err
+}
+
+// problemOf tells what is wrong with a context that could be opened all the same.
+func problemOf(c *ctxdir.Context) error {
+	p := c.Problem()
+	if p == nil {
+		return nil
+	}
+	return &problemsError{p.Error(), fmt.Sprintf(`"ctxtool repair %s" mends what can be mended`, c.ID())}
+}

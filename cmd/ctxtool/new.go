@@ -1,0 +1,123 @@
+package main
+
+import (
+	"context"
+	"fmt"
+	"io"
+	"os"
+	"unicode/utf8"
+
+	"github.com/ctxdir/ctxdir"
+	"github.com/spf13/cobra"
+)
+
+type newRecord struct {
+	Record string `json:"record"`
+	ID     string `json:"id"`
+}
+
+type newFlags struct {
+	id, parent, title, model, mode, prompt string
+	config                                 []string
+}
+
+func (a *app) newCmd() *cobra.Command {
+	var f newFlags
+	cmd := &cobra.Command{
+		Use:   "new",
+		Short: "Make a context with branch main, and print its id",
+		Args:  between(0, 0),
+		RunE: func(cmd *cobra.Command, _ []string) error {
+			return a.newContext(cmd, &f)
+		},
+	}
+	flags := cmd.Flags()
+	flags.StringVar(&f.id, "id", "", "the `UUID` it shall have")
+	flags.StringVar(&f.parent, "parent", "", "the `CONTEXT` it comes from")
+	flags.StringVar(&f.title, "title", "", "its title")
+	flags.StringVar(&f.model, "model", "", "the model: sets config.model_id")
+	flags.StringVar(&f.mode, "mode", "", "the mode: sets config.mode")
+	flags.StringVar(&f.prompt, "system-prompt", "", "a `FILE` with the system prompt of main; - is stdin")
+	flags.StringArrayVar(&f.config, "config", nil, "set config.K to a JSON value or a text: `K=V`; can be repeated")
+	return cmd
+}
+
+func (a *app) newContext(cmd *cobra.Command, f *newFlags) error {
+	m := ctxdir.Metadata{Title: f.title}
+	if !utf8.ValidString(f.title) {
+		return usage(cmd, "--title is not valid UTF-8")
+	}
+	var err error
+	if cmd.Flags().Changed("id") {
+		if m.ID, err = parseID(cmd, "--id", f.id); err != nil {
+			return err
+		}
+	}
+	for _, s := range []struct{ key, value string }{{"model_id", f.model}, {"mode", f.mode}} {
+		if s.value != "" {
+			m.Config.Set(s.key, textOf(s.value))
+		}
+	}
+	for _, text := range f.config {
+		s, err := parseSetting(cmd, "--config", text)
+		if err != nil {
+			return err
+		}
+		if err := s.into(&m.Config, s.path); err != nil {
+			return usage(cmd, "--config %s: %v", text, err)
+		}
+	}
+	var prompt []byte
+	if f.prompt != "" {
+		if prompt, err = a.readPrompt(f.prompt); err != nil {
+			return err
+		}
+	}
+	s, err := a.openOrInit()
+	if err != nil {
+		return err
+	}
+	return closing(s.Close, a.create(cmd.Context(), s, m, f.parent, prompt))
+}
+
+// readPrompt reads a system prompt: the file's text as it is.
+func (a *app) readPrompt(path string) (text []byte, err error) {
+	if path == "-" {
+		text, err = io.ReadAll(a.stdin)
+	} else {
+		text, err = os.ReadFile(path)
+	}
+	if err != nil {
+		return nil, err
+	}
+	if !utf8.Valid(text) {
+		return nil, fmt.Errorf("system prompt %s: not valid UTF-8", path)
+	}
+	return text, nil
+}
+
+func (a *app) create(ctx context.Context, s *ctxdir.Store, m ctxdir.Metadata, parent string, prompt []byte) error {
+	if parent != "" {
+		id, err := resolve(s, parent)
+		if err != nil {
+			return err
+		}
+		m.ParentID = id
+	}
+	c, err := s.Create(ctx, m)
+	if err != nil {
+		return err
+	}
+	if len(prompt) > 0 {
+		err = c.Update(ctx, func(m *ctxdir.Metadata) error {
+			m.Branches[0].SystemPrompt = textOf(string(prompt))
+			return nil
+		})
+	}
+	if err == nil && a.json {
+		err = a.record(newRecord{"context", c.ID().String()})
+	} else if err == nil {
+		err = a.printf("%s\n", c.ID())
+	}
+	return closing(c.Close, err)
+}

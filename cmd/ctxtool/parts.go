@@ -1,0 +1,222 @@
+package main
+
+import (
+	"bytes"
+	"encoding/json"
+	"fmt"
+	"strings"
+
+	"github.com/dustin/go-humanize"
+)
+
+// A part is a piece of a message that people look at as one.
+type part struct {
+	kind partKind
+	name string // of the tool
+	text string
+}
+
+type partKind int
+
+const (
+	textPart     partKind = iota
+	thoughtPart           // what a model thought aloud
+	callPart              // a tool is called: its arguments
+	resultPart            // what a tool returned
+	attachedPart          // an image or a file: what is known of it
+	otherPart             // JSON that is none of these
+)
+
+type members map[string]json.RawMessage
+
+// objectOf returns the members of a JSON object, nil when it is something else.
+func objectOf(v json.RawMessage) members {
+	var o members
+	if kindOf(v) != '{' || json.Unmarshal(v, &o) != nil {
+		return nil
+	}
+	return o
+}
+
+// kindOf is the first byte of a JSON value, 0 where there is none.
+func kindOf(v json.RawMessage) byte {
+	if v = bytes.TrimLeft(v, " \t\r\n"); len(v) > 0 {
+		return v[0]
+	}
+	return 0
+}
+
+func (o members) text(keys ...string) string {
+	for _, k := range keys {
+		var s string
+		if kindOf(o[k]) == '"' && json.Unmarshal(o[k], &s) == nil && s != "" {
+			return s
+		}
+	}
+	return ""
+}
+
+func list(v json.RawMessage) []json.RawMessage {
+	var l []json.RawMessage
+	if kindOf(v) != '[' || json.Unmarshal(v, &l) != nil {
+		return nil
+	}
+	return l
+}
+
+// spoken is the object of a record that holds what was said: of a chat message the message itself, of a session's
+// record the message in it.
+func spoken(body json.RawMessage) members {
+	o := objectOf(body)
+	for _, k := range []string{"message", "payload"} {
+		if inner := objectOf(o[k]); inner != nil && o["content"] == nil {
+			return inner
+		}
+	}
+	return o
+}
+
+// partsOf takes a message apart, whatever framework it comes from. What it knows nothing about is one part as it is.
+func partsOf(body json.RawMessage) []part {
+	o := spoken(body)
+	var parts []part
+	if t := o.text("reasoning_content"); t != "" {
+		parts = append(parts, part{kind: thoughtPart, text: t})
+	}
+	parts = append(parts, contentParts(o["content"])...)
+	if o.text("role") == "tool" || o.text("type") == "function_call_output" {
+		result := part{kind: resultPart, text: joinText(parts)}
+		if t := o.text("output"); t != "" {
+			result.text = t
+		}
+		parts = []part{result}
+	}
+	for _, c := range list(o["tool_calls"]) {
+		call := objectOf(c)
+		f := objectOf(call["function"])
+		if f == nil {
+			f = call
+		}
+		parts = append(parts, part{callPart, f.text("name"), argumentText(f["arguments"])})
+	}
+	if o.text("type") == "function_call" {
+		parts = append(parts, part{callPart, o.text("name"), argumentText(o["arguments"])})
+	}
+	if len(parts) == 0 {
+		parts = contentParts(o["parts"])
+	}
+	if t := o.text("text", "summary"); t != "" && len(parts) == 0 {
+		parts = []part{{text: t}}
+	}
+	if len(parts) == 0 && o["content"] == nil {
+		parts = []part{{kind: otherPart, text: string(body)}}
+	}
+	return parts
+}
+
+// contentParts reads a message's content: a text, or a list of blocks, or an object with parts.
+func contentParts(v json.RawMessage) []part {
+	switch kindOf(v) {
+	case '"':
+		var s string
+		if json.Unmarshal(v, &s) == nil && s != "" {
+			return []part{{text: s}}
+		}
+	case '[':
+		var parts []part
+		for _, b := range list(v) {
+			parts = append(parts, blockParts(b)...)
+		}
+		return parts
+	case '{':
+		o := objectOf(v)
+		if o["parts"] != nil {
+			return contentParts(o["parts"])
+		}
+		return blockParts(v)
+	}
+	return nil
+}
+
+func blockParts(v json.RawMessage) []part {
+	if kindOf(v) != '{' {
+		return contentParts(v)
+	}
+	o := objectOf(v)
+	switch t := o.text("type", "content_type"); t {
+	case "thinking", "reasoning", "thoughts":
+		if s := o.text("thinking", "text"); s != "" {
+			return []part{{kind: thoughtPart, text: s}}
+		}
+		return nil
+	case "tool_use", "tool-call", "server_tool_use":
+		return []part{{callPart, o.text("name", "toolName"), argumentText(first(o, "input", "args"))}}
+	case "tool_result", "tool-result":
+		content := contentParts(o["content"])
+		if content == nil {
+			content = contentParts(o["output"])
+		}
+		return []part{{kind: resultPart, text: joinText(content)}}
+	case "image", "image_url", "input_image", "image_asset_pointer", "document", "file", "audio", "input_audio":
+		return []part{{kind: attachedPart, text: attachment(t, o, len(v))}}
+	}
+	if call := objectOf(o["functionCall"]); call != nil {
+		return []part{{callPart, call.text("name"), argumentText(call["args"])}}
+	}
+	if r := objectOf(o["functionResponse"]); r != nil {
+		return []part{{resultPart, r.text("name"), string(r["response"])}}
+	}
+	if s := o.text("text"); s != "" {
+		return []part{{text: s}}
+	}
+	if o["text"] != nil {
+		return nil
+	}
+	return []part{{kind: otherPart, text: string(v)}}
+}
+
+func first(o members, keys ...string) json.RawMessage {
+	for _, k := range keys {
+		if o[k] != nil {
+			return o[k]
+		}
+	}
+	return nil
+}
+
+// argumentText is a call's arguments: JSON, or a text that holds JSON.
+func argumentText(v json.RawMessage) string {
+	var s string
+	if kindOf(v) == '"' && json.Unmarshal(v, &s) == nil {
+		return s
+	}
+	return string(v)
+}
+
+func attachment(kind string, o members, size int) string {
+	media := o.text("media_type", "mimeType", "mime")
+	if source := objectOf(o["source"]); media == "" && source != nil {
+		media = source.text("media_type")
+	}
+	name := o.text("filename", "name", "title")
+	words := []string{strings.TrimPrefix(strings.TrimSuffix(kind, "_url"), "input_")}
+	for _, w := range []string{media, name} {
+		if w != "" {
+			words = append(words, w)
+		}
+	}
+	return fmt.Sprintf("%s, %s", strings.Join(words, " "), humanize.IBytes(uint64(size)))
+}
+
+func joinText(parts []part) string {
+	var texts []string
+	for _, p := range parts {
+		switch p.kind {
+		case attachedPart:
+			texts = append(texts, "["+p.text+"]")
+		default:
+			texts = append(texts, p.text)
+		}
+	}
+	return strings.Join(texts, "\n")
+}

@@ -1,0 +1,55 @@
+package main
+
+import (
+	"io"
+	"time"
+
+	"github.com/schollz/progressbar/v3"
+)
+
+// progress is a bar on stderr for work that takes longer than about a second, on a terminal. It is nil
+// where none is to be shown.
+type progress struct {
+	w     io.Writer
+	what  string
+	begun time.Time
+	path  string
+	bar   *progressbar.ProgressBar
+}
+
+const patience = time.Second
+
+func (a *app) newProgress(what string) *progress {
+	f, ok := terminal(a.stderr)
+	if !ok || a.quiet || a.noProgress {
+		return nil
+	}
+	return &progress{w: f, what: what, begun: time.Now()}
+}
+
+func (p *progress) file(path string) {
+	if p != nil {
+		p.clear()
+		p.bar, p.path = nil, path
+	}
+}
+
+func (p *progress) bytes(read, size int64) {
+	if p == nil || time.Since(p.begun) < patience {
+		return
+	}
+	if p.bar == nil {
+		p.bar = progressbar.NewOptions64(size,
+			progressbar.OptionSetWriter(p.w), progressbar.OptionSetDescription(p.what+" "+shorten(oneLine(p.path), 40)),
+			progressbar.OptionShowBytes(true), progressbar.OptionThrottle(100*time.Millisecond), progressbar.OptionClearOnFinish(),
+		)
+	}
+	_ = p.bar.Set64(min(read, size))
+}
+
+// clear takes the bar away, so that something can be printed.
+func (p *progress) clear() {
+	if p != nil && p.bar != nil {
+		_ = p.bar.Clear()
+	}
+}

@@ -1,0 +1,204 @@
+package main
+
+import (
+	"bufio"
+	"encoding/json"
+	"errors"
+	"io"
+	"reflect"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/ctxdir/ctxdir"
+	"github.com/google/uuid"
+)
+
+func TestParts(t *testing.T) {
+	tests := []struct {
+		name, body string
+		want       []part
+	}{
+		{"text", `{"role":"user","content":"hi"}`, []part{{text: "hi"}}},
+		{"blocks", `{"content":[{"type":"text","text":"a"},{"type":"input_text","text":"b"},"c"]}`, []part{{text: "a"}, {text: "b"}, {text: "c"}}},
+		{"session record", `{"type":"user","message":{"role":"user","content":"hi"}}`, []part{{text: "hi"}}},
+		{"payload", `{"type":"response_item","payload":{"role":"assistant","content":[{"type":"output_text","text":"hi"}]}}`, []part{{text: "hi"}}},
+		{"node", `{"id":"x","message":{"author":{"role":"user"},"content":{"content_type":"text","parts":["hi",""]}}}`, []part{{text: "hi"}}},
+		{"parts", `{"role":"model","parts":[{"text":"hi"},{"functionCall":{"name":"f","args":{"a":1.0}}}]}`, []part{{text: "hi"}, {callPart, "f", `{"a":1.0}`}}},
+		{"thinking", `{"content":[{"type":"thinking","thinking":"hm"}]}`, []part{{kind: thoughtPart, text: "hm"}}},
+		{"tool use", `{"content":[{"type":"tool_use","name":"Bash","input":{"command":"ls"}}]}`, []part{{callPart, "Bash", `{"command":"ls"}`}}},
+		{"tool result", `{"content":[{"type":"tool_result","content":[{"type":"text","text":"a"},{"type":"text","text":"b"}]}]}`, []part{{kind: resultPart, text: "a\nb"}}},
+		{"tool message", `{"role":"tool","tool_call_id":"1","content":"done"}`, []part{{kind: resultPart, text: "done"}}},
+		{"tool calls", `{"role":"assistant","content":null,"tool_calls":[{"function":{"name":"f","arguments":"{\"a\":1}"}}]}`, []part{{callPart, "f", `{"a":1}`}}},
+		{"image", `{"content":[{"type":"image","source":{"type":"base64","media_type":"image/png","data":"AAAA"}}]}`, []part{{kind: attachedPart, text: "image image/png, 82 B"}}},
+		{"summary", `{"type":"summary","summary":"all of it"}`, []part{{text: "all of it"}}},
+		{"unknown", `{"n":1.0}`, []part{{kind: otherPart, text: `{"n":1.0}`}}},
+		{"unknown block", `{"content":[{"type":"new","n":1}]}`, []part{{kind: otherPart, text: `{"type":"new","n":1}`}}},
+		{"nothing said", `{"role":"user","content":[]}`, nil},
+		{"odd types", `{"role":1,"content":2,"tool_calls":{},"message":[],"parts":"x"}`, []part{{text: "x"}}},
+	}
+	for _, test := range tests {
+		if got := partsOf(json.RawMessage(test.body)); !reflect.DeepEqual(got, test.want) {
+			t.Errorf("%s: %+v, wanted %+v", test.name, got, test.want)
+		}
+	}
+}
+
+func TestRenderMessage(t *testing.T) {
+	id := uuid.MustParse("0195f0a0-0000-7000-8000-000000000001")
+	body := json.RawMessage(`{"role":"user","content":[{"type":"text","text":"bell\u0007 red\u001b[31m\nnext"},{"type":"tool_use","name":"Bash","input":{"command":"echo one; echo two"}}]}`)
+	m := &ctxdir.Message{ID: id, Position: 7, Role: "user", CreatedAt: time.Date(2025, 3, 4, 5, 6, 7, 0, time.Local), Body: body}
+	edited, lost, typed := *m, *m, *m
+	edited.Edited = true
+	lost.Unavailable = errors.New("file is\nempty")
+	typed.Role, typed.Type = "", "progress"
+	typed.Body = json.RawMessage(`{"uuid":"x","n":1}`)
+	head := "7  user  2025-03-04 05:06:07  " + id.String()
+	tests := []struct {
+		name string
+		r    renderer
+		m    *ctxdir.Message
+		want string
+	}{
+		{"plain", renderer{fold: 30}, m, head + "\nbell\a red\x1b[31m\nnext\n> Bash {\"command\":\"echo one; …\n\n"},
+		{"terminal", renderer{fold: 80, terminal: true}, m, head + "\nbell red[31m\nnext\n> Bash {\"command\":\"echo one; echo two\"}\n\n"},
+		{"heads", renderer{fold: 80, headsOnly: true}, m, head + "  158 B\n"},
+		{"edited", renderer{fold: 80, headsOnly: true}, &edited, head + "  158 B  edited by hand\n"},
+		{"lost", renderer{fold: 80}, &lost, head + "\nunavailable: file is empty\n\n"},
+		{"type", renderer{fold: 80}, &typed, strings.Replace(head, "user", "[progress]", 1) + "\n  n: 1\n\n"},
+		{"colour", renderer{fold: 80, colour: true}, &lost, "\x1b[1m7\x1b[0m  \x1b[1;34muser\x1b[0m  \x1b[2m2025-03-04 05:06:07\x1b[0m  \x1b[2m" + id.String() + "\x1b[0m\n\x1b[31munavailable: file is empty\x1b[0m\n\n"},
+	}
+	for _, test := range tests {
+		var b strings.Builder
+		test.r.w = &b
+		if err := test.r.message(test.m); err != nil || b.String() != test.want {
+			t.Errorf("%s: %v\n%q\nwanted\n%q", test.name, err, b.String(), test.want)
+		}
+	}
+}
+
+func TestTable(t *testing.T) {
+	tests := []struct {
+		name  string
+		width int
+		want  string
+	}{
+		{"as wide as it is", 0, `
+ID  TITLE                  N
+1   a title of some text   5
+22  日本語の題            10
+3
+`},
+		{"narrow", 24, `
+ID  TITLE              N
+1   a title of some…   5
+22  日本語の題        10
+3
+`},
+		{"never too narrow", 5, `
+ID  TITLE          N
+1   a title of …   5
+22  日本語の題    10
+3
+`},
+	}
+	for _, test := range tests {
+		tab := table{head: []string{"ID", "TITLE", "N"}, right: []bool{false, false, true}, give: 1}
+		tab.add("1", "a title\nof some text", "5")
+		tab.add("22", "日本語の題", "10")
+		tab.add("3", "", "")
+		var b strings.Builder
+		if err := tab.print(&b, test.width); err != nil {
+			t.Fatal(err)
+		}
+		if got := "\n" + b.String(); got != test.want {
+			t.Errorf("%s:%s\nwanted%s", test.name, got, test.want)
+		}
+	}
+}
+
+func TestShorten(t *testing.T) {
+	tests := []struct {
+		text string
+		n    int
+		want string
+	}{
+		{"abc", 3, "abc"}, {"abcd", 3, "ab…"}, {"", 0, ""}, {"日本語", 6, "日本語"}, {"日本語", 5, "日本…"}, {"日本語", 4, "日…"},
+		{"👩‍👩‍👧x", 3, "👩‍👩‍👧x"}, {"👩‍👩‍👧xy", 3, "👩‍👩‍👧…"},
+	}
+	for _, test := range tests {
+		if got := shorten(test.text, test.n); got != test.want {
+			t.Errorf("%q to %d: %q, wanted %q", test.text, test.n, got, test.want)
+		}
+	}
+}
+
+func TestReadLine(t *testing.T) {
+	type line struct {
+		text string
+		long bool
+	}
+	tests := []struct {
+		in   string
+		most int64
+		want []line
+	}{
+		{"", 10, nil},
+		{"a", 10, []line{{text: "a"}}},
+		{"a\nb\n", 10, []line{{text: "a"}, {text: "b"}}},
+		{"\n\nb", 10, []line{{}, {}, {text: "b"}}},
+		{"0123456789\n", 10, []line{{text: "0123456789"}}},
+		{"0123456789a\nb", 10, []line{{long: true}, {text: "b"}}},
+		{"0123456789a", 10, []line{{long: true}}},
+		{strings.Repeat("x", 100) + "\ny\n", 100, []line{{text: strings.Repeat("x", 100)}, {text: "y"}}},
+		{strings.Repeat("x", 200) + "\ny\n", 100, []line{{long: true}, {text: "y"}}},
+	}
+	for _, test := range tests {
+		r := bufio.NewReaderSize(strings.NewReader(test.in), 16)
+		var got []line
+		for {
+			text, err := readLine(r, test.most)
+			if err == io.EOF {
+				break
+			}
+			got = append(got, line{string(text), errors.Is(err, ctxdir.ErrTooLarge)})
+		}
+		if !reflect.DeepEqual(got, test.want) {
+			t.Errorf("%.20q: %v, wanted %v", test.in, got, test.want)
+		}
+	}
+}
+
+func TestFence(t *testing.T) {
+	for text, want := range map[string]string{
+		"a":             "```\na\n```",
+		"```go\nx\n```": "````\n```go\nx\n```\n````",
+		"`````":         "``````\n`````\n``````",
+	} {
+		if got := fenced(text); got != want {
+			t.Errorf("%q: %q, wanted %q", text, got, want)
+		}
+	}
+}
+
+func TestChatMessages(t *testing.T) {
+	tests := []struct{ name, body, want string }{
+		{"as it is", `{"role":"user","content":"a","x":1.0}`, `[{"role":"user","content":"a","x":1.0}]`},
+		{"session record", `{"type":"user","message":{"role":"user","content":"a"}}`, `[{"role":"user","content":"a"}]`},
+		{"tools", `{"message":{"role":"assistant","content":[{"type":"thinking","thinking":"h"},{"type":"text","text":"a<b"},{"type":"tool_use","id":"t1","name":"f","input":{"n":1.0}}]}}`,
+			`[{"role":"assistant","content":[{"type":"text","text":"a<b"}],"tool_calls":[{"id":"t1","type":"function","function":{"name":"f","arguments":"{\"n\":1.0}"}}]}]`},
+		{"results", `{"message":{"role":"user","content":[{"type":"tool_result","tool_use_id":"t1","content":"ok"}]}}`, `[{"role":"tool","content":"ok","tool_call_id":"t1"}]`},
+		{"image", `{"role":"user","content":[{"type":"image","source":{"type":"base64","media_type":"image/png","data":"AA=="}}]}`,
+			`[{"role":"user","content":[{"type":"image_url","image_url":{"url":"data:image/png;base64,AA=="}}]}]`},
+		{"node", `{"message":{"author":{"role":"user"},"content":{"parts":["a"]}}}`, `[{"role":"user","content":[{"type":"text","text":"a"}]}]`},
+		{"no message", `{"type":"progress","data":{}}`, `[]`},
+	}
+	for _, test := range tests {
+		var b strings.Builder
+		e := &openaiExport{w: &b}
+		err := errors.Join(e.begin(&ctxdir.Metadata{}, "main"), e.message(&ctxdir.Message{Body: json.RawMessage(test.body)}), e.end())
+		if got := strings.NewReplacer("\n  ", "", "\n", "").Replace(b.String()); err != nil || got != test.want {
+			t.Errorf("%s: %v\n%s\nwanted\n%s", test.name, err, got, test.want)
+		}
+	}
+}

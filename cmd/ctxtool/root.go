@@ -1,0 +1,181 @@
+package main
+
+import (
+	"bufio"
+	"context"
+	"fmt"
+	"io"
+	"slices"
+	"strings"
+	"time"
+
+	"github.com/spf13/cobra"
+)
+
+// app is one run of the command: where it reads and writes, and the global flags.
+type app struct {
+	stdin  io.Reader
+	out    *output
+	stderr io.Writer
+	env    func(string) string
+
+	storeDir    string
+	json        bool
+	quiet       bool
+	verbose     bool
+	noProgress  bool
+	lockTimeout time.Duration
+}
+
+// run is the command without the process around it. It returns the exit status.
+func run(ctx context.Context, args []string, stdin io.Reader, stdout, stderr io.Writer, env func(string) string) int {
+	a, root := newRoot(stdin, stdout, stderr, env)
+	root.SetArgs(args)
+	err := root.ExecuteContext(ctx)
+	if ferr := a.out.Flush(); err == nil {
+		err = ferr
+	}
+	// Where parsing the flags failed, --json may not have been met yet.
+	if end := slices.Index(args, "--"); end >= 0 {
+		args = args[:end]
+	}
+	a.json = a.json || slices.Contains(args, "--json")
+	return a.finish(ctx, err)
+}
+
+func newRoot(stdin io.Reader, stdout, stderr io.Writer, env func(string) string) (*app, *cobra.Command) {
+	a := &app{stdin: stdin, stderr: stderr, env: env, out: newOutput(stdout)}
+	root := &cobra.Command{
+		Use:   "ctxtool",
+		Short: "Keep the conversations of language-model agents as plain files",
+		Long: `ctxtool keeps the conversations of language-model agents as plain files: a store is a folder, each context
+(one conversation with its branches) a folder in it, each message a file.
+
+The store is the folder that --store names, else $CTXDIR_STORE, else the nearest .ctxdir from here upwards,
+else $XDG_DATA_HOME/ctxdir. CONTEXT is an id or any unique beginning or end of one.
+
+Exit status: 0 ok, 1 failed, 2 wrong usage, 3 done but problems were found or some items failed,
+10 no store there, 11 locked, 130 interrupted.`,
+		Example: `  id=$(ctxtool new --title "First steps")
+  ctxtool append $id "How do I begin?"
+  ctxtool show $id
+  ctxtool import ~/.claude/projects
+  ctxtool ls`,
+		SilenceErrors:              true,
+		SilenceUsage:               true,
+		SuggestionsMinimumDistance: 2,
+		Args:                       cobra.ArbitraryArgs,
+		RunE:                       needVerb,
+	}
+	root.PersistentPreRunE = func(cmd *cobra.Command, _ []string) error {
+		switch {
+		case a.quiet && a.verbose:
+			return usage(cmd, "--quiet and --verbose exclude each other")
+		case a.lockTimeout < 0:
+			return usage(cmd, "--lock-timeout: wanted a time from 0 on")
+		}
+		return nil
+	}
+	root.SetIn(stdin)
+	root.SetOut(a.out)
+	root.SetErr(stderr)
+	root.SetFlagErrorFunc(func(cmd *cobra.Command, err error) error {
+		return usage(cmd, "%v", err)
+	})
+	flags := root.PersistentFlags()
+	flags.StringVar(&a.storeDir, "store", "", "the store's `DIR`")
+	flags.BoolVar(&a.json, "json", false, "print JSON Lines")
+	flags.BoolVarP(&a.quiet, "quiet", "q", false, "print no notes and no progress")
+	flags.BoolVarP(&a.verbose, "verbose", "v", false, "say more on stderr")
+	flags.BoolVar(&a.noProgress, "no-progress", false, "show no progress bar")
+	flags.DurationVar(&a.lockTimeout, "lock-timeout", 10*time.Second, "how long to wait for another process")
+
+	root.AddCommand(
+		a.initCmd(), a.newCmd(), a.appendCmd(), a.lsCmd(), a.showCmd(), a.branchCmd(), a.metaCmd(), a.duCmd(),
+		a.rmCmd(), a.repairCmd(), a.importCmd(), a.exportCmd(), a.versionCmd(),
+	)
+	root.InitDefaultCompletionCmd("completion")
+	strictArgs(root)
+	return a, root
+}
+
+// strictArgs makes wrong arguments of the commands that cobra brings along usage errors too.
+func strictArgs(root *cobra.Command) {
+	for _, cmd := range root.Commands() {
+		if cmd.Name() != "completion" {
+			continue
+		}
+		cmd.Args, cmd.RunE = cobra.ArbitraryArgs, needVerb
+		for _, shell := range cmd.Commands() {
+			shell.Args = between(0, 0)
+		}
+	}
+}
+
+// needVerb is what a command does that only holds others.
+func needVerb(cmd *cobra.Command, args []string) error {
+	if len(args) == 0 {
+		cmd.SetOut(cmd.ErrOrStderr())
+		_ = cmd.Help()
+		return errHelp
+	}
+	err := usage(cmd, "unknown verb %q", strings.TrimPrefix(cmd.CommandPath()+" ", "ctxtool ")+args[0])
+	err.hint = fmt.Sprintf("%q lists the verbs", cmd.CommandPath()+" --help")
+	if like := cmd.SuggestionsFor(args[0]); len(like) > 0 {
+		err.hint = "did you mean " + strings.Join(like, " or ") + "?"
+	}
+	return err
+}
+
+// between is the check of a verb's arguments, from least to most of them; most < 0 is any number.
+func between(least, most int) cobra.PositionalArgs {
+	return func(cmd *cobra.Command, args []string) error {
+		switch {
+		case len(args) < least && least == 1:
+			return usage(cmd, "an argument is missing")
+		case len(args) < least:
+			return usage(cmd, "%d arguments are needed, %d given", least, len(args))
+		case most >= 0 && len(args) > most:
+			return usage(cmd, "unexpected argument %q", args[most])
+		}
+		return nil
+	}
+}
+
+// note says something on stderr that is no error.
+func (a *app) note(format string, args ...any) {
+	if !a.quiet {
+		fmt.Fprintf(a.stderr, "ctxtool: "+format+"\n", args...)
+	}
+}
+
+// detail is a note for who wants to know more.
+func (a *app) detail(format string, args ...any) {
+	if a.verbose {
+		a.note(format, args...)
+	}
+}
+
+// output is stdout. Its errors are told apart from others: see errOutput.
+type output struct {
+	w   io.Writer // as given, to find out whether it is a terminal
+	buf *bufio.Writer
+}
+
+func newOutput(w io.Writer) *output { return &output{w, bufio.NewWriterSize(w, 64<<10)} }
+
+func (o *output) Write(p []byte) (int, error) {
+	n, err := o.buf.Write(p)
+	if err != nil {
+		err = errOutput{err}
+	}
+	return n, err
+}
+
+// Flush hands on what was written.
+func (o *output) Flush() error {
+	if err := o.buf.Flush(); err != nil {
+		return errOutput{err}
+	}
+	return nil
+}

@@ -1,0 +1,142 @@
+package main
+
+import (
+	"context"
+	"encoding/json"
+	"errors"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"strconv"
+	"strings"
+	"testing"
+
+	"github.com/gofrs/flock"
+	"github.com/rogpeppe/go-internal/testscript"
+)
+
+func TestMain(m *testing.M) {
+	testscript.Main(m, map[string]func(){"ctxtool": main})
+}
+
+// TestScripts runs the command as its users do. A script's commands beside those of testscript:
+//
+//	exits STATUS ctxtool …    runs it and checks the exit status
+//	var NAME [MEMBER]         sets $NAME to the last line of the last command's output, or a member of that object
+//	end NAME VAR              sets $NAME to the end of $VAR: what people type of an id
+//	damage KIND FILE          empties, tears, or removes the one file that a pattern matches
+//	repeat N TEXT FILE        writes a text so many times
+//	lock FILE                 holds a lock until the script ends
+func TestScripts(t *testing.T) {
+	testscript.Run(t, testscript.Params{
+		Dir: "testdata/script",
+		Setup: func(e *testscript.Env) error {
+			home := filepath.Join(e.WorkDir, "home")
+			e.Setenv("HOME", home)
+			e.Setenv("TZ", "UTC")
+			e.Setenv("USERPROFILE", home)
+			e.Setenv("CTXDIR_STORE", filepath.Join(e.WorkDir, "store"))
+			return os.Mkdir(home, 0o700)
+		},
+		Cmds: map[string]func(ts *testscript.TestScript, neg bool, args []string){
+			"exits": scriptExits, "var": scriptVar, "end": scriptEnd, "damage": scriptDamage, "repeat": scriptRepeat, "lock": scriptLock,
+		},
+	})
+}
+
+func scriptExits(ts *testscript.TestScript, _ bool, args []string) {
+	want, err := strconv.Atoi(args[0])
+	ts.Check(err)
+	got := 0
+	var exit *exec.ExitError
+	if err := ts.Exec(args[1], args[2:]...); errors.As(err, &exit) {
+		got = exit.ExitCode()
+	} else {
+		ts.Check(err)
+	}
+	if got != want {
+		ts.Fatalf("exit status %d, wanted %d; stderr: %s", got, want, ts.ReadFile("stderr"))
+	}
+}
+
+func scriptVar(ts *testscript.TestScript, _ bool, args []string) {
+	lines := strings.Split(strings.TrimSpace(ts.ReadFile("stdout")), "\n")
+	last := lines[len(lines)-1]
+	if len(args) > 1 {
+		var record map[string]any
+		ts.Check(json.Unmarshal([]byte(last), &record))
+		last = record[args[1]].(string)
+	}
+	ts.Setenv(args[0], last)
+}
+
+func scriptEnd(ts *testscript.TestScript, _ bool, args []string) {
+	v := ts.Getenv(args[1])
+	ts.Setenv(args[0], v[len(v)-8:])
+}
+
+func scriptDamage(ts *testscript.TestScript, _ bool, args []string) {
+	found, err := filepath.Glob(ts.MkAbs(args[1]))
+	ts.Check(err)
+	if len(found) == 0 {
+		ts.Fatalf("nothing matches %s", args[1])
+	}
+	switch args[0] {
+	case "empty":
+		ts.Check(os.Truncate(found[0], 0))
+	case "tear":
+		ts.Check(os.Truncate(found[0], 20))
+	case "remove":
+		for _, f := range found {
+			ts.Check(os.RemoveAll(f))
+		}
+	default:
+		ts.Fatalf("unknown damage %s", args[0])
+	}
+}
+
+func scriptRepeat(ts *testscript.TestScript, _ bool, args []string) {
+	n, err := strconv.Atoi(args[0])
+	ts.Check(err)
+	text := strings.ReplaceAll(args[1], `\n`, "\n")
+	ts.Check(os.WriteFile(ts.MkAbs(args[2]), []byte(strings.Repeat(text, n)), 0o600))
+}
+
+func scriptLock(ts *testscript.TestScript, _ bool, args []string) {
+	l := flock.New(ts.MkAbs(args[0]))
+	ts.Check(l.Lock())
+	ts.Defer(func() { l.Close() })
+}
+
+// inProcess runs the command with a store of its own.
+type inProcess struct {
+	store          string
+	stdout, stderr strings.Builder
+}
+
+func newInProcess(t *testing.T) *inProcess {
+	return &inProcess{store: filepath.Join(t.TempDir(), "store")}
+}
+
+func (p *inProcess) env(key string) string {
+	if key == "CTXDIR_STORE" {
+		return p.store
+	}
+	return ""
+}
+
+// run returns the exit status; the output is in p.
+func (p *inProcess) run(ctx context.Context, stdin string, args ...string) int {
+	p.stdout.Reset()
+	p.stderr.Reset()
+	return run(ctx, args, strings.NewReader(stdin), &p.stdout, &p.stderr, p.env)
+}
+
+// new makes a context and returns its id.
+func (p *inProcess) new(t *testing.T) string {
+	t.Helper()
+	if code := p.run(t.Context(), "", "new", "-q"); code != 0 {
+		t.Fatal(code, p.stderr.String())
+	}
+	return strings.TrimSpace(p.stdout.String())
+}

@@ -1,0 +1,65 @@
+package main
+
+import (
+	"bytes"
+	"encoding/json"
+	"fmt"
+	"slices"
+	"strings"
+	"unicode/utf8"
+
+	"github.com/ctxdir/ctxdir"
+	"github.com/spf13/cobra"
+)
+
+// setting is a K=V of the command line. V is JSON if it can be read as such, else a text.
+type setting struct {
+	key   string
+	path  []string // key at its dots
+	text  string
+	value json.RawMessage
+}
+
+func parseSetting(cmd *cobra.Command, flag, text string) (setting, error) {
+	key, value, ok := strings.Cut(text, "=")
+	switch {
+	case !ok || key == "":
+		return setting{}, usage(cmd, "%s: %q is not of the form K=V", flag, text)
+	case !utf8.ValidString(text):
+		return setting{}, usage(cmd, "%s: %q is not valid UTF-8", flag, text)
+	}
+	s := setting{key: key, path: strings.Split(key, "."), text: value, value: textOf(value)}
+	if slices.Contains(s.path, "") {
+		return setting{}, usage(cmd, "%s: %q is no path", flag, key)
+	}
+	var b bytes.Buffer
+	if json.Compact(&b, []byte(value)) == nil && b.Len() > 0 {
+		s.value = b.Bytes()
+	}
+	return s, nil
+}
+
+// into sets the value at a path of an object; objects on the way are made.
+func (s *setting) into(o *ctxdir.Object, path []string) error {
+	if len(path) == 1 {
+		o.Set(path[0], s.value)
+		return nil
+	}
+	var inner ctxdir.Object
+	if have := o.Get(path[0]); have != nil {
+		if err := inner.UnmarshalJSON(have); err != nil {
+			return fmt.Errorf("%q is there and is no object", path[0])
+		}
+	}
+	if err := s.into(&inner, path[1:]); err != nil {
+		return err
+	}
+	b, err := inner.MarshalJSON()
+	if err == nil {
+		o.Set(path[0], b)
+	}
+	return err
+}
+
+// textOf is a text as JSON.
+func textOf(s string) json.RawMessage { return encode(s) }

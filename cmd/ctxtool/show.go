@@ -1,0 +1,200 @@
+package main
+
+import (
+	"context"
+	"encoding/json"
+	"fmt"
+	"math"
+	"strconv"
+	"strings"
+	"time"
+
+	"github.com/ctxdir/ctxdir"
+	"github.com/spf13/cobra"
+)
+
+type messageRecord struct {
+	Record      string    `json:"record"`
+	Branch      string    `json:"branch"`
+	Position    int64     `json:"position"`
+	ID          string    `json:"id"`
+	Role        string    `json:"role"`
+	Type        string    `json:"type"`
+	CreatedAt   time.Time `json:"created_at,omitzero"`
+	Edited      bool      `json:"edited,omitempty"`
+	Unavailable string    `json:"unavailable,omitempty"`
+	Bytes       *int      `json:"bytes,omitempty"` // in place of the message
+}
+
+type showFlags struct {
+	branch, span string
+	last         int64
+	noContent    bool
+}
+
+func (a *app) showCmd() *cobra.Command {
+	var f showFlags
+	cmd := &cobra.Command{
+		Use:   "show CONTEXT",
+		Short: "Show the messages of a branch in order",
+		Long: `Show the messages of a branch in order: all, the last N, or those at positions A to B-1 (positions begin at 0; A:
+goes to the end, :B begins at the beginning). For people tool calls and results are folded to a line; --json
+has every message verbatim.`,
+		Example: `  ctxtool show 7c2f --last 20
+  ctxtool --json show 7c2f --range 100:150`,
+		Args:              between(1, 1),
+		ValidArgsFunction: a.completeContexts(1),
+		RunE: func(cmd *cobra.Command, args []string) error {
+			from, to := int64(0), int64(math.MaxInt64)
+			switch {
+			case cmd.Flags().Changed("last") && cmd.Flags().Changed("range"):
+				return usage(cmd, "--last and --range exclude each other")
+			case cmd.Flags().Changed("last") && f.last < 0:
+				return usage(cmd, "--last: wanted a number from 0 on")
+			case cmd.Flags().Changed("last"):
+				from = -f.last
+				if f.last == 0 {
+					to = 0
+				}
+			case cmd.Flags().Changed("range"):
+				var err error
+				if from, to, err = parseRange(f.span); err != nil {
+					return usage(cmd, "--range: %v", err)
+				}
+			}
+			return a.withContext(cmd.Context(), args[0], func(c *ctxdir.Context) error {
+				return a.show(cmd.Context(), c, &f, from, to)
+			}, ctxdir.ReadOnly())
+		},
+	}
+	flags := cmd.Flags()
+	flags.StringVar(&f.branch, "branch", "", "the `BRANCH`; the active one if not given")
+	flags.Int64Var(&f.last, "last", 0, "show the last `N` messages")
+	flags.StringVar(&f.span, "range", "", "show the messages at positions `A:B`, B not included")
+	flags.BoolVar(&f.noContent, "no-content", false, "show what is known of the messages, without the messages")
+	return cmd
+}
+
+// parseRange reads A:B; either may be missing.
+func parseRange(text string) (from, to int64, err error) {
+	a, b, ok := strings.Cut(text, ":")
+	to = math.MaxInt64
+	if ok && a != "" {
+		from, err = parsePosition(a)
+	}
+	if ok && b != "" && err == nil {
+		to, err = parsePosition(b)
+	}
+	switch {
+	case !ok:
+		return 0, 0, fmt.Errorf("%q is not of the form A:B", text)
+	case err != nil:
+		return 0, 0, err
+	case to < from:
+		return 0, 0, fmt.Errorf("%q ends before it begins", text)
+	}
+	return from, to, nil
+}
+
+func parsePosition(text string) (int64, error) {
+	n, err := strconv.ParseUint(text, 10, 63)
+	if err != nil {
+		return 0, fmt.Errorf("%q is no position", text)
+	}
+	return int64(n), nil
+}
+
+// fewMessages are read in one go; more are streamed.
+const fewMessages = 64
+
+// each calls f for the messages at the positions [from, to) of a branch, a negative from counting from
+// the end. Memory stays bounded however many they are.
+func each(ctx context.Context, b *ctxdir.Branch, from, to int64, f func(m *ctxdir.Message) error) error {
+	n, err := b.Len(ctx)
+	if err != nil {
+		return err
+	}
+	if from < 0 {
+		from = max(n+from, 0)
+	}
+	to = min(to, n)
+	if from >= to {
+		return nil
+	}
+	if to < n && to-from <= fewMessages { // streaming reads ahead beyond what is wanted
+		messages, err := b.Range(ctx, from, to)
+		if err != nil {
+			return err
+		}
+		for _, m := range messages {
+			if err := f(m); err != nil {
+				return err
+			}
+		}
+		return nil
+	}
+	for m, err := range b.From(ctx, from) {
+		if err != nil {
+			return err
+		}
+		if m.Position >= to {
+			break
+		}
+		if err := f(m); err != nil {
+			return err
+		}
+	}
+	return ctx.Err()
+}
+
+func (a *app) show(ctx context.Context, c *ctxdir.Context, f *showFlags, from, to int64) error {
+	b, err := branchOf(c, f.branch)
+	if err != nil {
+		return err
+	}
+	print := a.messagePrinter(b.Name(), f.noContent)
+	shown, unavailable := 0, 0
+	err = each(ctx, b, from, to, func(m *ctxdir.Message) error {
+		shown++
+		if m.Unavailable != nil {
+			unavailable++
+		}
+		return print(m)
+	})
+	switch {
+	case err != nil:
+		return err
+	case unavailable > 0:
+		return &problemsError{
+			plural(unavailable, "message is unavailable", "messages are unavailable"),
+			fmt.Sprintf(`"ctxtool repair %s" brings back what it can`, c.ID()),
+		}
+	case shown == 0 && !a.json:
+		a.note("no messages there")
+	}
+	return problemOf(c)
+}
+
+// messagePrinter returns what prints a message: a record, or text for people.
+func (a *app) messagePrinter(branch string, noContent bool) func(m *ctxdir.Message) error {
+	if !a.json {
+		r := a.newRenderer()
+		r.headsOnly = noContent
+		return r.message
+	}
+	return func(m *ctxdir.Message) error {
+		r := messageRecord{
+			Record: "message", Branch: branch, Position: m.Position, ID: m.ID.String(), Role: m.Role, Type: m.Type,
+			CreatedAt: m.CreatedAt, Edited: m.Edited, Unavailable: problemText(m.Unavailable),
+		}
+		switch {
+		case m.Unavailable != nil:
+			return a.recordWith(r, "message", json.RawMessage("null"))
+		case noContent:
+			size := len(m.Body)
+			r.Bytes = &size
+			return a.record(r)
+		}
+		return a.recordWith(r, "message", m.Body)
+	}
+}

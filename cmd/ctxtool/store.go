@@ -1,0 +1,170 @@
+package main
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"os"
+	"path/filepath"
+	"strings"
+
+	"github.com/ctxdir/ctxdir"
+	"github.com/google/uuid"
+	"github.com/spf13/cobra"
+)
+
+// workspace is the store of a folder and those below it.
+const workspace = ".ctxdir"
+
+// storePath is the folder of the store in use: the one that --store names, $CTXDIR_STORE, the nearest
+// .ctxdir from here upwards, or the user's own.
+func (a *app) storePath() (string, error) {
+	if a.storeDir != "" {
+		return a.storeDir, nil
+	}
+	if dir := a.env("CTXDIR_STORE"); dir != "" {
+		return dir, nil
+	}
+	here, err := os.Getwd()
+	if err != nil {
+		return "", err
+	}
+	for dir := here; ; dir = filepath.Dir(dir) {
+		path := filepath.Join(dir, workspace)
+		if isFolder(path) {
+			return path, nil
+		}
+		if dir == filepath.Dir(dir) {
+			break
+		}
+	}
+	if dir := a.env("XDG_DATA_HOME"); filepath.IsAbs(dir) { // others are to be ignored, says its specification
+		return filepath.Join(dir, "ctxdir"), nil
+	}
+	home := a.env("HOME")
+	if home == "" {
+		if home, err = os.UserHomeDir(); err != nil {
+			return "", fmt.Errorf("no home folder to keep a store in: %w", err)
+		}
+	}
+	return filepath.Join(home, ".local", "share", "ctxdir"), nil
+}
+
+func (a *app) options(more ...ctxdir.Option) []ctxdir.Option {
+	return append([]ctxdir.Option{ctxdir.WithLockTimeout(a.lockTimeout)}, more...)
+}
+
+// open opens the store in use.
+func (a *app) open(opts ...ctxdir.Option) (*ctxdir.Store, error) {
+	path, err := a.storePath()
+	if err != nil {
+		return nil, err
+	}
+	a.detail("store %s", path)
+	s, err := ctxdir.Open(path, a.options(opts...)...)
+	if err != nil && !errors.Is(err, ctxdir.ErrNoStore) && !isFolder(path) {
+		err = fmt.Errorf("%w: %w", ctxdir.ErrNoStore, err)
+	}
+	return s, err
+}
+
+func isFolder(path string) bool {
+	info, err := os.Stat(path)
+	return err == nil && info.IsDir()
+}
+
+// openOrInit opens the store in use, and makes it when there is none.
+func (a *app) openOrInit(opts ...ctxdir.Option) (*ctxdir.Store, error) {
+	s, err := a.open(opts...)
+	if !errors.Is(err, ctxdir.ErrNoStore) {
+		return s, err
+	}
+	path, err := a.storePath()
+	if err != nil {
+		return nil, err
+	}
+	a.note("new store %s", path)
+	return ctxdir.Init(path, a.options(opts...)...)
+}
+
+// resolve finds the context that an argument names.
+func resolve(s *ctxdir.Store, ref string) (uuid.UUID, error) {
+	id, err := s.Resolve(ref)
+	if errors.Is(err, ctxdir.ErrInvalid) {
+		return id, &usageError{fmt.Sprintf("%q is no context's id, nor a part of one", ref), `"ctxtool ls" lists the contexts`}
+	}
+	return id, err
+}
+
+// withStore runs f with the store in use.
+func (a *app) withStore(f func(s *ctxdir.Store) error, opts ...ctxdir.Option) error {
+	s, err := a.open(opts...)
+	if err != nil {
+		return err
+	}
+	return closing(s.Close, f(s))
+}
+
+// withContext runs f with the context that ref names. Closing it waits for a fold that goes on.
+func (a *app) withContext(ctx context.Context, ref string, f func(c *ctxdir.Context) error, opts ...ctxdir.Option) error {
+	return a.withStore(func(s *ctxdir.Store) error {
+		id, err := resolve(s, ref)
+		if err != nil {
+			return err
+		}
+		c, err := s.Context(ctx, id)
+		if err != nil {
+			return err
+		}
+		return closing(c.Close, f(c))
+	}, opts...)
+}
+
+// closing closes what was open, and returns its error unless there is another one.
+func closing(closeIt func() error, err error) error {
+	if cerr := closeIt(); err == nil {
+		return cerr
+	}
+	return err
+}
+
+// branchOf is the branch of that name, or the active one.
+func branchOf(c *ctxdir.Context, name string) (*ctxdir.Branch, error) {
+	if name == "" {
+		return c.Active(), nil
+	}
+	return c.Branch(name)
+}
+
+// parseID reads a whole UUID.
+func parseID(cmd *cobra.Command, what, text string) (uuid.UUID, error) {
+	id, err := uuid.Parse(text)
+	if err != nil || len(text) != 36 || id == uuid.Nil {
+		return uuid.Nil, usage(cmd, "%s: %q is no UUID", what, text)
+	}
+	return id, nil
+}
+
+// completeContexts offers the ids that an argument may begin with.
+func (a *app) completeContexts(most int) cobra.CompletionFunc {
+	return func(cmd *cobra.Command, args []string, part string) ([]string, cobra.ShellCompDirective) {
+		if most >= 0 && len(args) >= most {
+			return nil, cobra.ShellCompDirectiveNoFileComp
+		}
+		s, err := a.open(ctxdir.ReadOnly())
+		if err != nil {
+			return nil, cobra.ShellCompDirectiveNoFileComp
+		}
+		defer s.Close()
+		var found []string
+		for sum, err := range s.List(cmd.Context()) {
+			if err != nil {
+				break
+			}
+			if id := sum.ID.String(); strings.HasPrefix(id, part) {
+				found = append(found, id+"\t"+oneLine(sum.Title))
+			}
+		}
+		return found, cobra.ShellCompDirectiveNoFileComp
+	}
+}

@@ -1,0 +1,52 @@
+package main
+
+import (
+	"runtime"
+	"runtime/debug"
+
+	"github.com/spf13/cobra"
+)
+
+type versionRecord struct {
+	Record   string `json:"record"`
+	Version  string `json:"version"`
+	Revision string `json:"revision,omitempty"`
+	Go       string `json:"go"`
+}
+
+func (a *app) versionCmd() *cobra.Command {
+	return &cobra.Command{
+		Use:   "version",
+		Short: "Print the version",
+		Args:  between(0, 0),
+		RunE: func(*cobra.Command, []string) error {
+			v := version()
+			if a.json {
+				return a.record(v)
+			}
+			text := "ctxtool " + v.Version
+			if v.Revision != "" {
+				text += " (" + v.Revision + ")"
+			}
+			return a.printf("%s %s %s/%s\n", text, v.Go, runtime.GOOS, runtime.GOARCH)
+		},
+	}
+}
+
+// version is what the Go tool wrote into the binary.
+func version() versionRecord {
+	v := versionRecord{Record: "version", Version: "(devel)", Go: runtime.Version()}
+	info, ok := debug.ReadBuildInfo()
+	if !ok {
+		return v
+	}
+	if info.Main.Version != "" {
+		v.Version = info.Main.Version
+	}
+	for _, s := range info.Settings {
+		if s.Key == "vcs.revision" && len(s.Value) >= 12 {
+			v.Revision = s.Value[:12]
+		}
+	}
+	return v
+}

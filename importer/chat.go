@@ -1,0 +1,228 @@
+package importer
+
+import (
+	"encoding/json"
+	"errors"
+
+	"github.com/ctxdir/ctxdir/message"
+	"github.com/go-json-experiment/json/jsontext"
+	"github.com/google/uuid"
+)
+
+// chat imports chat messages, or objects of any kind: a file is one conversation, or each of its objects
+// holds one under "messages".
+func (j *job) chat() error {
+	open := func(report func(int64, string), progress func(read, size int64)) records {
+		if j.layout == byLine {
+			return newLines(j.reader(progress), j.o.MaxRecord, report)
+		}
+		return newValues(j, report, progress)
+	}
+	// Read up to where it is known what the file is.
+	var opening []json.RawMessage
+	many := false
+	err := j.each(open(nil, nil), func(body json.RawMessage, _ int64) error {
+		_, many = conversationOf(body)
+		many = many && j.format == OpenAI
+		opening = append(opening, body)
+		if !many && instruction(body) && len(opening) < openingRecords {
+			return nil
+		}
+		return errKnown
+	})
+	if err != nil && err != errKnown {
+		return err
+	}
+	r := open(j.report, j.o.Progress)
+	if !many {
+		info := Info{Format: j.format}
+		info.begin(opening)
+		return j.messages(info, nil, r)
+	}
+	return j.each(r, func(body json.RawMessage, line int64) error {
+		messages, ok := conversationOf(body)
+		if !ok {
+			j.report(line, `no conversation: it has no "messages"`)
+			return nil
+		}
+		info := Info{Format: j.format}
+		extra, err := info.members(body)
+		if err != nil {
+			return err
+		}
+		opening := openingOf(messages)
+		if len(opening) == 0 {
+			j.report(line, "a conversation without messages")
+			return nil
+		}
+		info.begin(opening)
+		if err := j.messages(info, extra, newInMemory(messages, line, j.report)); err != nil {
+			if j.ctx.Err() != nil {
+				return err
+			}
+			if !j.emit(j.result(), err) {
+				return errStop
+			}
+		}
+		if j.stopped {
+			return errStop
+		}
+		return nil
+	})
+}
+
+// messages imports one conversation.
+func (j *job) messages(info Info, extra json.RawMessage, r records) error {
+	if info.ID == uuid.Nil {
+		// Nothing begins it; what is wrong with the file is told in reading it.
+		return j.each(r, func(json.RawMessage, int64) error { return nil })
+	}
+	s, err := j.begin(info)
+	if err != nil {
+		return err
+	}
+	err = s.extra(extra)
+	if err == nil {
+		main := &target{name: Main}
+		err = j.each(r, func(body json.RawMessage, _ int64) error { return s.put(main, ownID(body), body) })
+	}
+	j.emit(s.end(err))
+	return nil
+}
+
+// begin says what the first messages tell of a conversation.
+func (info *Info) begin(opening []json.RawMessage) {
+	for i, body := range opening {
+		_ = message.Members(body, func(name string, v jsontext.Value) error {
+			switch name {
+			case "sessionId", "session_id", "conversation_id", "thread_id":
+				// Only of the first: a longer state of the file has the same.
+				if i == 0 && info.Session == "" {
+					info.Session = text(v, maxName)
+				}
+			case "model":
+				if info.Model == "" {
+					info.Model = text(v, maxName)
+				}
+			}
+			return nil
+		})
+		role, _, at := message.Describe(body)
+		info.CreatedAt = earliest(info.CreatedAt, at)
+		if info.Title == "" && role == "user" {
+			info.Title = title(content(body))
+		}
+	}
+	switch {
+	case info.Session != "":
+		info.ID = contextID(info.Format, info.Session)
+	case len(opening) > 0:
+		info.ID = openingID(info.Format, opening)
+	}
+}
+
+// members reads what an object has beside "messages".
+func (info *Info) members(body json.RawMessage) (extra json.RawMessage, err error) {
+	b := []byte{'{'}
+	seen := false
+	err = message.Members(body, func(name string, v jsontext.Value) error {
+		switch name {
+		case "messages":
+			if !seen {
+				seen = true
+				return nil
+			}
+		case "id", "sessionId", "session_id", "conversation_id", "thread_id":
+			if info.Session == "" {
+				info.Session = text(v, maxName)
+			}
+		case "title":
+			info.Title = title(text(v, 64<<10))
+		case "model":
+			info.Model = text(v, maxName)
+		case "created", "created_at", "create_time":
+			info.CreatedAt = earliest(info.CreatedAt, message.Time(v))
+		}
+		b = appendMember(b, name, v)
+		return nil
+	})
+	if len(b) == 1 {
+		return nil, err
+	}
+	b = append(b, '}')
+	if len(b) <= MaxExtra {
+		info.Extra = b
+	}
+	return b, err
+}
+
+// conversationOf gives the array under "messages".
+func conversationOf(body json.RawMessage) (messages jsontext.Value, ok bool) {
+	_ = message.Members(body, func(name string, v jsontext.Value) error {
+		if name == "messages" && v.Kind() == '[' && !ok {
+			messages, ok = v.Clone(), true
+		}
+		return nil
+	})
+	return messages, ok
+}
+
+// errKnown ends a reading that has found what it was for.
+var errKnown = errors.New("known")
+
+func openingOf(messages jsontext.Value) (opening []json.RawMessage) {
+	_ = elements(messages, func(v jsontext.Value) error {
+		body, err := message.Compact(v)
+		if err != nil {
+			return nil
+		}
+		opening = append(opening, body)
+		if instruction(body) && len(opening) < openingRecords {
+			return nil
+		}
+		return errKnown
+	})
+	return opening
+}
+
+// instruction says whether a message is one that many conversations have in common: what an id is derived
+// from does not end there.
+func instruction(body json.RawMessage) bool {
+	role, _, _ := message.Describe(body)
+	return role == "system" || role == "developer"
+}
+
+// ownID is the id that a message bears.
+func ownID(body json.RawMessage) (own string) {
+	_ = message.Members(body, func(name string, v jsontext.Value) error {
+		if name == "uuid" || name == "id" && own == "" {
+			if s := text(v, maxName); s != "" {
+				own = s
+			}
+		}
+		return nil
+	})
+	return own
+}
+
+// content is the text of a message, as far as a title needs it.
+func content(body json.RawMessage) (s string) {
+	_ = message.Members(body, func(name string, v jsontext.Value) error {
+		if name != "content" {
+			return nil
+		}
+		s = text(v, len(v))
+		return elements(v, func(part jsontext.Value) error {
+			if part.Kind() == '{' && s == "" {
+				return message.Members(part, func(name string, v jsontext.Value) error {
+					if name == "text" {
+						s = text(v, len(v))
+					}
+					return nil
+				})
+			}
+			return nil
+		})
+	})
+	return s
+}

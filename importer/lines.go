@@ -1,0 +1,190 @@
+package importer
+
+import (
+	"bufio"
+	"bytes"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"io"
+	"strings"
+
+	"github.com/ctxdir/ctxdir/message"
+	"github.com/go-json-experiment/json/jsontext"
+)
+
+// records gives the JSON objects of a file one after the other: compact, verbatim, with the line they stand
+// on. At the end it returns io.EOF. What is no object has been reported when it is passed over.
+type records interface {
+	next() (body json.RawMessage, line int64, err error)
+}
+
+// lines reads JSON Lines as they are found after crashes and without locks: lines fused because a newline
+// was lost, tails cut off, blocks of NUL where a write never reached the disk.
+type lines struct {
+	r      *bufio.Reader
+	limit  int64
+	report func(line int64, reason string) // may be nil
+
+	number  int64  // of the line at hand, 1-based
+	nul     int64  // NUL bytes in it
+	reason  string // what else is wrong with it
+	objects []json.RawMessage
+	line    int64 // that objects stand on
+	buf     []byte
+}
+
+// bom may stand at the beginning of a file that went through a Windows editor.
+const bom = "\ufeff"
+
+func newLines(r io.Reader, limit int64, report func(int64, string)) *lines {
+	l := &lines{r: bufio.NewReaderSize(r, 256<<10), limit: limit, report: report, number: 1}
+	if b, _ := l.r.Peek(len(bom)); string(b) == bom {
+		_, _ = l.r.Discard(len(bom))
+	}
+	return l
+}
+
+func (l *lines) next() (json.RawMessage, int64, error) {
+	for len(l.objects) == 0 {
+		part, ended, err := l.part()
+		if err != nil {
+			return nil, l.number, err
+		}
+		if bytes.ContainsFunc(part, notSpace) {
+			l.objects = l.split(part)
+		}
+		l.line = l.number
+		if ended {
+			l.endLine()
+		}
+	}
+	o := l.objects[0]
+	l.objects[0] = nil
+	l.objects = l.objects[1:]
+	return o, l.line, nil
+}
+
+func notSpace(r rune) bool { return r != ' ' && r != '\t' && r != '\r' && r != '\n' }
+
+// part reads up to the end of the line or to the next NUL: a raw NUL is never part of JSON, so a block of
+// them separates what was written before a crash from what was written after it. What it returns is valid
+// until the next call.
+func (l *lines) part() (part []byte, ended bool, err error) {
+	if cap(l.buf) > 4<<20 {
+		l.buf = nil
+	}
+	part = l.buf[:0]
+	size := int64(0)
+	defer func() { l.buf = part[:0] }()
+	for {
+		if _, err := l.r.Peek(1); err != nil {
+			if err == io.EOF && size == 0 {
+				l.endLine()
+				return part, true, io.EOF
+			}
+			if err != io.EOF {
+				return part, true, err
+			}
+			ended = true
+			break
+		}
+		b, _ := l.r.Peek(l.r.Buffered())
+		if b[0] == 0 {
+			if size > 0 {
+				break
+			}
+			run := len(b) - len(bytes.TrimLeft(b, "\x00"))
+			l.nul += int64(run)
+			_, _ = l.r.Discard(run)
+			continue
+		}
+		n := bytes.IndexAny(b, "\n\x00")
+		if n < 0 {
+			n = len(b)
+		}
+		ended = n < len(b) && b[n] == '\n'
+		// Above the limit nothing more is kept, only counted.
+		if size += int64(n); size <= l.limit {
+			part = append(part, b[:n]...)
+		}
+		if ended {
+			n++
+		}
+		_, _ = l.r.Discard(n)
+		if ended {
+			break
+		}
+	}
+	if size > l.limit {
+		l.blame(fmt.Sprintf("%v: %d bytes, the limit is %d", ErrTooLarge, size, l.limit))
+		part = part[:0]
+	}
+	return part, ended, nil
+}
+
+// split takes the objects out of a part of a line. Where something is wrong, what stands before it counts.
+func (l *lines) split(part []byte) []json.RawMessage {
+	o, err := message.Compact(part)
+	if err == nil {
+		return []json.RawMessage{o}
+	}
+	var objects []json.RawMessage
+	d := jsontext.NewDecoder(bytes.NewReader(part), lenient...)
+	for {
+		v, err := d.ReadValue()
+		if err == io.EOF {
+			return objects
+		}
+		if err != nil {
+			l.blame(reasonOf(err))
+			return objects
+		}
+		o, err := message.Compact(v)
+		if err != nil {
+			l.blame(reasonOf(err))
+			continue
+		}
+		objects = append(objects, o)
+	}
+}
+
+// blame remembers the first thing that is wrong with the line.
+func (l *lines) blame(reason string) {
+	if l.reason == "" {
+		l.reason = reason
+	}
+}
+
+// endLine tells what was wrong with the line, once: a line of another kind of file may be wrong at every
+// byte.
+func (l *lines) endLine() {
+	var reasons []string
+	if l.nul > 0 {
+		reasons = append(reasons, fmt.Sprintf("%d NUL bytes", l.nul))
+	}
+	if l.reason != "" {
+		reasons = append(reasons, l.reason)
+	}
+	if len(reasons) > 0 && l.report != nil {
+		l.report(l.number, strings.Join(reasons, "; "))
+	}
+	l.number++
+	l.nul, l.reason = 0, ""
+}
+
+// lenient is how values are found; whether one is a message that can be kept is decided by
+// [message.Compact].
+var lenient = []jsontext.Options{jsontext.AllowDuplicateNames(true), jsontext.AllowInvalidUTF8(true)}
+
+// reasonOf words an error about JSON for people who look at the line.
+func reasonOf(err error) string {
+	var syntactic *jsontext.SyntacticError
+	switch {
+	case errors.Is(err, io.ErrUnexpectedEOF):
+		return "cut off in the middle of a JSON value"
+	case errors.As(err, &syntactic):
+		return fmt.Sprintf("no JSON at byte %d of it: %v", syntactic.ByteOffset, syntactic.Err)
+	}
+	return strings.TrimPrefix(err.Error(), message.ErrMalformed.Error()+": ")
+}

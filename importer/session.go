@@ -1,0 +1,120 @@
+package importer
+
+import (
+	"encoding/json"
+	"errors"
+	"fmt"
+	"io"
+	"time"
+
+	"github.com/ctxdir/ctxdir/message"
+)
+
+// session is one conversation of a file while it is imported.
+type session struct {
+	j    *job
+	conv Conversation
+	walk *walk
+	ids  *ids
+	info Info
+}
+
+func (j *job) begin(info Info) (*session, error) {
+	s := &session{j: j, info: info}
+	conv, err := j.store.Open(j.ctx, info)
+	if err != nil {
+		return nil, fmt.Errorf("%s: context %s: %w", j.path, info.ID, err)
+	}
+	s.conv, s.ids = conv, newIDs(info.ID)
+	if s.walk, err = newWalk(j.ctx, conv); err != nil {
+		return nil, fmt.Errorf("%s: context %s: %w", j.path, info.ID, errors.Join(err, conv.Close()))
+	}
+	return s, nil
+}
+
+// put stores a record that names itself own ("" if it does not).
+func (s *session) put(t *target, own string, body json.RawMessage) error {
+	r := Record{Body: body}
+	r.ID, r.OriginID = s.ids.next(own, body)
+	r.Role, r.Type, r.CreatedAt = message.Describe(body)
+	return s.walk.put(t, r)
+}
+
+// end finishes what went well, and closes. What an error, if there is one, is about is added to it.
+func (s *session) end(err error) (Result, error) {
+	if err == nil {
+		err = s.walk.finish()
+	}
+	if closing := s.conv.Close(); err == nil {
+		err = closing
+	}
+	if err != nil {
+		err = fmt.Errorf("%s: context %s: %w", s.j.path, s.info.ID, err)
+	}
+	return Result{
+		Path: s.j.path, Format: s.info.Format, Context: s.info.ID, Title: s.info.Title,
+		Branches: len(s.walk.branches), Messages: s.walk.messages, Added: s.walk.added, Skipped: s.walk.skipped,
+	}, err
+}
+
+// each calls f for every record.
+func (j *job) each(r records, f func(body json.RawMessage, line int64) error) error {
+	for {
+		if err := j.ctx.Err(); err != nil {
+			return fmt.Errorf("%s: %w", j.path, err)
+		}
+		body, line, err := r.next()
+		if err == io.EOF {
+			return nil
+		}
+		if err != nil {
+			return fmt.Errorf("%s:%d: %w", j.path, line, err)
+		}
+		if err := f(body, line); err != nil {
+			return err
+		}
+	}
+}
+
+// extra keeps the members that an export has beside its messages. Where they are too large for what is to
+// be read whenever the context is opened, they become a message, on a branch of their own: at the head of
+// the conversation, it would be changed by every later export.
+func (s *session) extra(members json.RawMessage) error {
+	if len(members) <= MaxExtra {
+		return nil
+	}
+	t := &target{name: "export", side: true, byID: true}
+	r := Record{Type: "export", Body: members}
+	r.ID, _ = s.ids.next("\x00export", members)
+	return s.walk.put(t, r)
+}
+
+// title makes one of a text: its beginning, on one line.
+func title(s string) string {
+	const most = 80
+	var b []rune
+	space := false
+	for _, r := range s {
+		if r <= ' ' || r == '\u00a0' || r == 0x7f {
+			space = len(b) > 0
+			continue
+		}
+		if space {
+			b = append(b, ' ')
+			space = false
+		}
+		if len(b) >= most {
+			return string(b[:most-1]) + "…"
+		}
+		b = append(b, r)
+	}
+	return string(b)
+}
+
+// earliest keeps the first time that is one.
+func earliest(have, t time.Time) time.Time {
+	if have.IsZero() {
+		return t
+	}
+	return have
+}

@@ -1,0 +1,191 @@
+package importer
+
+import (
+	"bytes"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"io"
+
+	"github.com/ctxdir/ctxdir/message"
+	"github.com/go-json-experiment/json/jsontext"
+)
+
+// values reads a file that is JSON as a whole: the elements of an array, or objects one behind the other.
+// Only the value at hand is in memory. Where the JSON breaks, the rest cannot be told apart any more and is
+// reported as one problem.
+type values struct {
+	d      *jsontext.Decoder
+	src    *bounded
+	file   io.ReaderAt
+	report func(line int64, reason string) // may be nil
+
+	start  int64 // offset of the decoder's first byte
+	begin  int64 // the end of the value before the one at hand
+	offset int64 // line is the line of this offset
+	line   int64
+	end    bool
+}
+
+func newValues(j *job, report func(int64, string), progress func(read, size int64)) *values {
+	v := &values{file: j.file, report: report, line: 1}
+	r := j.reader(progress)
+	var head [len(bom)]byte
+	if n, _ := j.file.ReadAt(head[:], 0); string(head[:n]) == bom {
+		v.start = int64(n)
+		_, _ = io.ReadFull(r, head[:])
+	}
+	v.src = &bounded{r: r, limit: j.o.MaxRecord}
+	v.d = jsontext.NewDecoder(v.src, lenient...)
+	return v
+}
+
+func (v *values) next() (json.RawMessage, int64, error) {
+	for !v.end {
+		v.begin = v.d.InputOffset()
+		v.src.floor = v.begin
+		if k := v.d.PeekKind(); k == ']' || k == '[' && v.d.StackDepth() == 0 {
+			if _, err := v.d.ReadToken(); err != nil {
+				return v.broken(err)
+			}
+			continue
+		}
+		value, err := v.d.ReadValue()
+		if err != nil {
+			return v.broken(err)
+		}
+		body, err := message.Compact(value)
+		line := v.lineAt(v.d.InputOffset() - int64(len(value)))
+		if err == nil {
+			return body, line, nil
+		}
+		v.tell(line, reasonOf(err))
+	}
+	return nil, v.line, io.EOF
+}
+
+// broken ends the reading.
+func (v *values) broken(err error) (json.RawMessage, int64, error) {
+	v.end = true
+	var syntactic *jsontext.SyntacticError
+	switch {
+	case err == io.EOF:
+	case errors.Is(err, ErrTooLarge):
+		v.tell(v.lineAt(v.value()), fmt.Sprintf("%v: the limit is %d bytes; what follows was not read", ErrTooLarge, v.src.limit))
+	case errors.Is(err, io.ErrUnexpectedEOF):
+		v.tell(v.lineAt(v.value()), "the file ends in the middle of a value")
+	case errors.As(err, &syntactic):
+		v.tell(v.lineAt(syntactic.ByteOffset), fmt.Sprintf("no JSON: %v; what follows was not read", syntactic.Err))
+	default:
+		return nil, v.line, err
+	}
+	return nil, v.line, io.EOF
+}
+
+// value is where the value at hand begins: begin is the end of the one before it.
+func (v *values) value() int64 {
+	var buf [4 << 10]byte
+	n, _ := v.file.ReadAt(buf[:], v.start+v.begin)
+	return v.begin + int64(n-len(bytes.TrimLeft(buf[:n], " \t\r\n,")))
+}
+
+func (v *values) tell(line int64, reason string) {
+	if v.report != nil {
+		v.report(line, reason)
+	}
+}
+
+// lineAt counts on from the offset it was asked for last: offsets only grow.
+func (v *values) lineAt(offset int64) int64 {
+	offset += v.start
+	var buf [32 << 10]byte
+	for v.offset < offset {
+		n, err := v.file.ReadAt(buf[:min(int64(len(buf)), offset-v.offset)], v.offset)
+		v.line += int64(bytes.Count(buf[:n], []byte{'\n'}))
+		v.offset += int64(n)
+		if err != nil {
+			break
+		}
+	}
+	return v.line
+}
+
+// bounded fails when more than limit bytes behind floor are wanted: it is what keeps a value that never ends
+// out of memory.
+type bounded struct {
+	r           io.Reader
+	read, floor int64
+	limit       int64
+}
+
+func (b *bounded) Read(p []byte) (int, error) {
+	if b.read-b.floor > b.limit {
+		return 0, ErrTooLarge
+	}
+	n, err := b.r.Read(p)
+	b.read += int64(n)
+	return n, err
+}
+
+// inMemory gives the elements of an array that is in memory.
+type inMemory struct {
+	d      *jsontext.Decoder
+	line   int64
+	report func(line int64, reason string) // may be nil
+}
+
+func newInMemory(array jsontext.Value, line int64, report func(int64, string)) *inMemory {
+	d := jsontext.NewDecoder(bytes.NewReader(array), lenient...)
+	_, _ = d.ReadToken()
+	return &inMemory{d, line, report}
+}
+
+func (m *inMemory) next() (json.RawMessage, int64, error) {
+	for m.d.PeekKind() != ']' {
+		v, err := m.d.ReadValue()
+		if err != nil {
+			return nil, m.line, io.EOF
+		}
+		body, err := message.Compact(v)
+		if err == nil {
+			return body, m.line, nil
+		}
+		if m.report != nil {
+			m.report(m.line, reasonOf(err))
+		}
+	}
+	return nil, m.line, io.EOF
+}
+
+// elements calls f for each element of a JSON array; of anything else there are none.
+func elements(array jsontext.Value, f func(jsontext.Value) error) error {
+	if array.Kind() != '[' {
+		return nil
+	}
+	d := jsontext.NewDecoder(bytes.NewReader(array), lenient...)
+	if _, err := d.ReadToken(); err != nil {
+		return err
+	}
+	for d.PeekKind() != ']' {
+		v, err := d.ReadValue()
+		if err != nil {
+			return err
+		}
+		if err := f(v); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// text is a JSON string's content, "" of anything else and of one longer than limit bytes.
+func text(v jsontext.Value, limit int) string {
+	var s string
+	if v.Kind() != '"' || len(v) > limit+2 || json.Unmarshal(v, &s) != nil {
+		return ""
+	}
+	return s
+}
+
+// maxName bounds what is taken for a name or an id.
+const maxName = 512
