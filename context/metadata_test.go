@@ -1,0 +1,142 @@
+package context
+
+import (
+	"bytes"
+	"encoding/json"
+	"errors"
+	"testing"
+
+	"github.com/google/uuid"
+)
+
+const sample = `{
+  "ctxdir": "context/1",
+  "id": "0a000000-0000-4000-8000-000000000001",
+  "parent_id": null,
+  "title": "Ein Weg < & >",
+  "config": {
+    "model_id": "m",
+    "parameters": {
+      "temperature": 0.70,
+      "seed": 12345678901234567890
+    },
+    "later": [
+      1,
+      {
+        "a": null
+      }
+    ]
+  },
+  "active_branch": "main",
+  "branches": [
+    {
+      "name": "main",
+      "line": "0a000000-0000-4000-8000-000000000002",
+      "system_prompt": "Be kind.",
+      "colour": "red"
+    }
+  ],
+  "lines": [
+    {
+      "id": "0a000000-0000-4000-8000-000000000002",
+      "base": 0,
+      "folder": "branch-main"
+    }
+  ],
+  "state": {
+    "failed": {
+      "f": 0.000003
+    }
+  },
+  "revision": 7,
+  "created_at": "2026-01-02T03:04:05.123456789Z",
+  "updated_at": "2026-01-02T03:04:06Z",
+  "unknown": 1.0,
+  "another": "é"
+}
+`
+
+func TestMetadataKeepsEverything(t *testing.T) {
+	m, err := ParseMetadata([]byte(sample))
+	if err != nil {
+		t.Fatal(err)
+	}
+	got, err := m.Encode()
+	if err != nil || string(got) != sample {
+		t.Errorf("came back as %s, %v", got, err)
+	}
+	c := m.Clone()
+	c.Branches[0].Name, c.Lines[0].Base = "other", 3
+	c.Config.Set("model_id", json.RawMessage(`"n"`))
+	c.Extra.Set("unknown", nil)
+	if again, err := m.Encode(); err != nil || !bytes.Equal(again, got) {
+		t.Error("a change of the clone changed the original")
+	}
+}
+
+func TestObject(t *testing.T) {
+	var o Object
+	if err := json.Unmarshal([]byte(`{"b":1.50,"a":{"x":1},"b":2}`), &o); err != nil {
+		t.Fatal(err)
+	}
+	o.SetText("c", "<")
+	o.Set("a", nil)
+	if got, err := o.MarshalJSON(); err != nil || string(got) != `{"b":2,"c":"<"}` {
+		t.Errorf("%s, %v", got, err)
+	}
+	if o.Text("c") != "<" || o.Text("b") != "" || o.Get("nope") != nil {
+		t.Error("Get or Text")
+	}
+}
+
+func FuzzMetadata(f *testing.F) {
+	f.Add([]byte(sample))
+	f.Add([]byte(`{"ctxdir":"context/1","id":"0a000000-0000-4000-8000-000000000001","branches":[{}]}`))
+	f.Fuzz(func(t *testing.T, raw []byte) {
+		m, err := ParseMetadata(raw)
+		if err != nil {
+			if !errors.Is(err, ErrMetadata) && !errors.Is(err, ErrVersion) {
+				t.Fatal(err)
+			}
+			return
+		}
+		first, err := m.Encode()
+		if err != nil {
+			return
+		}
+		again, err := ParseMetadata(first)
+		if err != nil {
+			t.Fatalf("%s cannot be read again: %v", first, err)
+		}
+		if second, err := again.Encode(); err != nil || !bytes.Equal(first, second) {
+			t.Fatalf("%s became %s, %v", first, second, err)
+		}
+	})
+}
+
+func TestNames(t *testing.T) {
+	id := uuid.New()
+	if got, ok := ParseMessageFile(MessageFile(id)); !ok || got != id {
+		t.Error("message file")
+	}
+	for _, bad := range []string{"x.json", "0A000000-0000-4000-8000-000000000001.json", "../" + MessageFile(id), id.String(), "." + MessageFile(id)} {
+		if _, ok := ParseMessageFile(bad); ok {
+			t.Errorf("%q passes for a message file", bad)
+		}
+	}
+	for _, gen := range []uint64{1, 10, 123456789012345678} {
+		if got, ok := ParseJournalFile(JournalFile(gen)); !ok || got != gen {
+			t.Errorf("journal %d: %d, %v", gen, got, ok)
+		}
+	}
+	for _, bad := range []string{"journal-.jsonl", "journal-0.jsonl", "journal-01.jsonl", "journal-1234567890123456789.jsonl", "journal-1.json", ".journal-1.jsonl.tmp"} {
+		if _, ok := ParseJournalFile(bad); ok {
+			t.Errorf("%q passes for a journal", bad)
+		}
+	}
+	for name, want := range map[string]bool{"branch-a": true, "branch-": false, "a": false, "branch-a/b": false, "branch-..": false, `branch-a\b`: false, "branch-%2E%2E": true} {
+		if ValidFolder(name) != want {
+			t.Errorf("ValidFolder(%q) is %v", name, !want)
+		}
+	}
+}
