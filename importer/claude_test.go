@@ -190,17 +190,16 @@ func TestIDs(t *testing.T) {
 
 func TestIDForms(t *testing.T) {
 	const id = "6ba7b810-9dad-41d1-80b4-00c04fd430c8"
-	space := newIDs(uuid.MustParse(id))
 	for own, kept := range map[string]bool{
 		id: true, strings.ToUpper("a" + id[1:]): true, "urn:uuid:" + id: false, "{" + id + "}": false,
 		strings.ReplaceAll(id, "-", ""): false, uuid.Nil.String(): false, "msg_1": false,
 	} {
-		got, origin := space.next(own, nil)
+		got, origin := newIDs(uuid.MustParse(id)).next(own, nil)
 		if kept != strings.EqualFold(got.String(), own) || (origin == own) != (got.String() != own) {
 			t.Errorf("%s became %s, origin %q", own, got, origin)
 		}
 	}
-	if _, origin := space.next(strings.Repeat("x", maxName+1), nil); origin != "" {
+	if _, origin := newIDs(uuid.MustParse(id)).next(strings.Repeat("x", maxName+1), nil); origin != "" {
 		t.Errorf("a very long id is kept: %.20s", origin)
 	}
 }

@@ -98,6 +98,17 @@ func TestDiverging(t *testing.T) {
 		map[string]string{"main": "1 2 3 4 5 6", "import": "1 2 x3 x4 x5", "import'": "1 2 3b 4", "import''": "0 1", "import'''": "1 2 x3 y4"}, "import")
 }
 
+// The same message at the same place is no reason to go on there, if what is before it is another history.
+func TestSameMessageBehindAnother(t *testing.T) {
+	s := newFakeStore()
+	for _, path := range []string{history(t, "1", "2", "3"), history(t, "0", "2", "9"), history(t, "1", "2", "9")} {
+		importFile(t, s, path, Options{})
+	}
+	if d := cmp.Diff(map[string]string{"main": "1 2 3", "import": "0 2 9", "import'": "1 2 9"}, shows(s.only(t))); d != "" {
+		t.Error(d)
+	}
+}
+
 func TestPeopleWentOn(t *testing.T) {
 	s := newFakeStore()
 	importFile(t, s, history(t, "1", "2"), Options{})

@@ -102,12 +102,16 @@ func (l *Log) cutTail(j *journal) error {
 		return fmt.Errorf("%w: %w", ErrDurability, err)
 	}
 	j.laid = j.end
-	if env, e, ok := l.state.salvage(b[:min(n, headSize+bodyHead)]); ok {
-		body, _, err := l.dir.ReadMessage(l.state.folders()[env.Line], e.FileID())
+	if a, e, ok := l.state.salvage(b[:min(n, headSize+bodyHead)]); ok {
+		body, _, err := l.dir.ReadMessage(l.state.folders()[a.Line], e.FileID())
 		if err != nil {
 			return err
 		}
-		c := l.write([]Item{{Kind: KindAppend, Envelope: env, Body: body}})
+		env, err := message.Parse(body)
+		if err != nil {
+			return err
+		}
+		c := l.write([]Item{{Kind: KindAppend, Envelope: &env, Body: body}})
 		if c.Err != nil {
 			return c.Err
 		}
@@ -147,9 +151,9 @@ func (l *Log) write(items []Item) *Commit {
 		at := j.end + int64(len(buf))
 		h := head{seq: c.seq + 1, prev: c.chain, kind: it.Kind, len: int64(len(it.Body)), sum: bodySum(it.Body)}
 		buf, h.chain = appendRecord(buf, h.prev, h.seq, h.kind, it.Body, h.sum)
-		r := change{rec: record{head: h, off: at}}
+		r := change{head: h, off: at}
 		if it.Envelope != nil {
-			r.env = *it.Envelope
+			r.address = it.Envelope.Address()
 		} else {
 			r.metadata = it.Body
 		}
@@ -174,7 +178,7 @@ func (l *Log) write(items []Item) *Commit {
 		c.Written = 0
 		whole := j.end
 		for _, r := range records {
-			if end := r.rec.off + r.rec.size(); end <= j.end+int64(n) {
+			if end := r.off + r.size(); end <= j.end+int64(n) {
 				c.Written++
 				whole = end
 			}
@@ -195,11 +199,12 @@ func (l *Log) write(items []Item) *Commit {
 	}
 	for i := range records {
 		var e Entry
-		if env := records[i].env; env.Line != uuid.Nil {
-			e = entryOf(&env, records[i].rec.head)
-			e.seq, e.gen, e.off = records[i].rec.seq, j.gen, records[i].rec.off
+		r := &records[i]
+		if r.address.Line != uuid.Nil {
+			e = entryOf(&r.address, r.head)
+			e.seq, e.gen, e.off = r.seq, j.gen, r.off
 		}
-		c.Entries, c.lines = append(c.Entries, e), append(c.lines, records[i].env.Line)
+		c.Entries, c.lines = append(c.Entries, e), append(c.lines, r.address.Line)
 	}
 	c.seq, c.chain = s.seq, s.chain
 	return c

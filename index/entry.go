@@ -53,13 +53,14 @@ func (e *Entry) FileID() uuid.UUID {
 	return e.ID
 }
 
+// InJournal reports whether a live journal holds the message.
+func (e *Entry) InJournal() bool { return e.gen != 0 }
+
 // StoredAt is the time of the commit, and the time its file bears.
 func (e *Entry) StoredAt() time.Time { return time.Unix(0, e.At) }
 
-func entryOf(env *message.Envelope, h head) Entry {
-	return Entry{
-		Position: env.Position, ID: env.ID, File: env.File, Size: h.len, Sum: h.sum, At: env.StoredAt.UnixNano(),
-	}
+func entryOf(a *message.Address, h head) Entry {
+	return Entry{Position: a.Position, ID: a.ID, File: a.File, Size: h.len, Sum: h.sum, At: a.StoredAt.UnixNano()}
 }
 
 // Counts says how much of a line there is.

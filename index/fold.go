@@ -117,6 +117,7 @@ func (l *Log) rotate(ctx stdcontext.Context) (*foldWork, error) {
 		old.sync.settle()
 	}
 	w := &foldWork{seq: s.newest().begin.Seq, chain: s.newest().begin.chain, width: rowWidth, at: s.newestAt, folders: s.folders()}
+	w.journals = x.retained()
 	for _, j := range s.journals {
 		w.journals = append(w.journals, j.gen)
 	}
@@ -208,7 +209,7 @@ func (l *Log) writeFolded(w *foldWork) error {
 func (l *Log) finishFold(w *foldWork, journals int) (*folded, error) {
 	keep := w.journals[max(len(w.journals)-journals, 0):]
 	x := &folded{
-		Context: l.dir.ID, Store: l.dir.Store, Seq: w.seq, chain: w.chain, Journals: keep,
+		Context: l.dir.ID, Store: l.dir.Store, Seq: w.seq, chain: w.chain, Journals: keep, Live: keep[len(keep)-1],
 		RowWidth: w.width, UpdatedAt: time.Now().UTC(),
 	}
 	for i := range w.lines {

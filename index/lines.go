@@ -5,6 +5,7 @@ import (
 	"errors"
 	"fmt"
 	"io/fs"
+	"iter"
 	"slices"
 
 	ctxfolder "github.com/ctxdir/ctxdir/context"
@@ -16,7 +17,8 @@ import (
 type state struct {
 	dir      *ctxfolder.Dir
 	lines    map[uuid.UUID]*line
-	journals []*journal // that exist, oldest first; the last one is written to
+	journals []*journal // that are not folded, oldest first; the last one is written to
+	retained []uint64   // the folded ones that still exist
 	seq      uint64     // of the last record read or written
 	chain    uint64     // of that record
 	newestAt int64      // its time, nanoseconds since 1970; 0 when no message is in the journals
@@ -32,9 +34,9 @@ type state struct {
 type line struct {
 	Counts
 	start   int64               // position of recent[0]; what is below is in the row file
-	recent  []Entry             // what the live journals added
+	recent  []Entry             // what the journals added
 	byID    map[uuid.UUID]int64 // positions of recent
-	changed map[int64]*Entry    // rows below start that a live journal replaced
+	changed map[int64]*Entry    // rows below start that a journal replaced
 }
 
 func newLine(c Counts) *line {
@@ -72,8 +74,18 @@ func (s *state) closeBut(held []*journal) {
 	}
 }
 
-// openNewer opens the journals behind the newest one known.
-func (s *state) openNewer(held []*journal) error {
+// openLive opens the journals that are not folded: those that index.json names, and newer ones.
+func (s *state) openLive(x *folded, held []*journal) error {
+	for _, gen := range x.Journals {
+		if gen < x.Live {
+			continue
+		}
+		j, err := openJournal(s.dir, gen, held)
+		if err != nil {
+			return err
+		}
+		s.journals = append(s.journals, j)
+	}
 	for {
 		j, err := openJournal(s.dir, s.newest().gen+1, held)
 		if errors.Is(err, fs.ErrNotExist) {
@@ -100,14 +112,17 @@ func (s *state) dropRepeated() {
 	s.journals = keep
 }
 
-// replay sets the state to that at the beginning of the oldest journal and takes in every record since.
-func (s *state) replay() error {
-	first := s.journals[0].begin
-	s.lines = make(map[uuid.UUID]*line, len(first.Lines))
-	for _, c := range first.Lines {
+// beginAt sets the state to the one that counts describe.
+func (s *state) beginAt(counts iter.Seq[Counts], seq, chain uint64) {
+	s.lines = map[uuid.UUID]*line{}
+	for c := range counts {
 		s.lines[c.Line] = newLine(c)
 	}
-	s.seq, s.chain = first.Seq, first.chain
+	s.seq, s.chain, s.foldSeq = seq, chain, seq
+}
+
+// replay takes in every record of the journals.
+func (s *state) replay() error {
 	for i, j := range s.journals {
 		if j.begin.Seq != s.seq || j.begin.chain != s.chain {
 			return fmt.Errorf("%w: journal %d goes on from record %d, the one before ends at %d", ErrDamaged, j.gen, j.begin.Seq, s.seq)
@@ -141,8 +156,9 @@ type news struct {
 }
 
 type change struct {
-	rec      record // without its body
-	env      message.Envelope
+	head
+	off      int64
+	address  message.Address // of an append or replace
 	metadata json.RawMessage
 	lost     int64 // records before it that are damaged
 }
@@ -171,9 +187,8 @@ func (j *journal) read(limit uint64, acked witness) (n news, err error) {
 }
 
 func (c *change) parse(j *journal, rec record) error {
+	c.head, c.off = rec.head, rec.off
 	body := rec.body
-	c.rec = rec
-	c.rec.body = nil
 	whole := func() (err error) {
 		if int64(len(body)) < rec.len {
 			_, body, err = j.readWhole(rec.off, rec.off+rec.size())
@@ -188,7 +203,7 @@ func (c *change) parse(j *journal, rec record) error {
 		c.metadata = slices.Clone(body)
 	case KindAppend, KindReplace:
 		var ok bool
-		if c.env, ok = message.ParseHead(body); ok {
+		if c.address, ok = message.ParseAddress(body); ok {
 			return nil
 		}
 		if err := whole(); err != nil {
@@ -198,8 +213,7 @@ func (c *change) parse(j *journal, rec record) error {
 		if err != nil {
 			return fmt.Errorf("%w: journal %d, record %d: %w", ErrDamaged, j.gen, rec.seq, err)
 		}
-		env.Body, env.Source = nil, nil
-		c.env = env
+		c.address = env.Address()
 	case KindBegin:
 		return fmt.Errorf("%w: journal %d begins a second time", ErrDamaged, j.gen)
 	}
@@ -210,28 +224,29 @@ func (c *change) parse(j *journal, rec record) error {
 
 // take applies what was read of a journal.
 func (s *state) take(j *journal, n news) error {
-	for _, c := range n.changes {
+	for i := range n.changes {
+		c := &n.changes[i]
 		if c.lost > 0 {
 			s.missing += c.lost
-			s.note("journal", "%d damaged records before byte %d of %s", c.lost, c.rec.off, ctxfolder.JournalFile(j.gen))
+			s.note("journal", "%d damaged records before byte %d of %s", c.lost, c.off, ctxfolder.JournalFile(j.gen))
 		}
 		if c.metadata != nil {
 			s.metadata = c.metadata
 		}
-		if c.rec.kind == KindAppend || c.rec.kind == KindReplace {
-			e := entryOf(&c.env, c.rec.head)
-			e.seq, e.gen, e.off = c.rec.seq, j.gen, c.rec.off
-			if err := s.put(&c.env, e); err != nil {
+		if c.kind == KindAppend || c.kind == KindReplace {
+			e := entryOf(&c.address, c.head)
+			e.seq, e.gen, e.off = c.seq, j.gen, c.off
+			if err := s.put(&c.address, e); err != nil {
 				return err
 			}
 		}
-		s.seq, s.chain = c.rec.seq, c.rec.chain
-		j.seq, j.chain, j.end = c.rec.seq, c.rec.chain, c.rec.off+c.rec.size()
+		s.seq, s.chain = c.seq, c.chain
+		j.seq, j.chain, j.end = c.seq, c.chain, c.off+c.size()
 	}
 	if n.torn != nil {
-		if env, e, ok := s.salvage(n.torn); ok {
+		if a, e, ok := s.salvage(n.torn); ok {
 			s.note("journal", "the last record of %s is damaged; message %s was found in its file", ctxfolder.JournalFile(j.gen), e.ID)
-			return s.put(env, e)
+			return s.put(a, e)
 		}
 	}
 	return nil
@@ -239,11 +254,11 @@ func (s *state) take(j *journal, n news) error {
 
 // put takes an entry into its line: at the end, or in the place of the one it replaces. Positions that
 // damaged records held become lost entries; the id of the last of them is known from the one behind it.
-func (s *state) put(env *message.Envelope, e Entry) error {
-	ln := s.lines[env.Line]
+func (s *state) put(a *message.Address, e Entry) error {
+	ln := s.lines[a.Line]
 	if ln == nil {
-		ln = newLine(Counts{Line: env.Line, Base: e.Position})
-		s.lines[env.Line] = ln
+		ln = newLine(Counts{Line: a.Line, Base: e.Position})
+		s.lines[a.Line] = ln
 	}
 	s.newestAt = max(s.newestAt, e.At)
 	if e.Position < ln.End() {
@@ -252,12 +267,12 @@ func (s *state) put(env *message.Envelope, e Entry) error {
 	}
 	if gap := e.Position - ln.End(); gap > s.missing {
 		// A number from a damaged file must not make this fill the memory.
-		return fmt.Errorf("%w: line %s goes on at position %d behind %d", ErrDamaged, env.Line, e.Position, ln.End())
+		return fmt.Errorf("%w: line %s goes on at position %d behind %d", ErrDamaged, a.Line, e.Position, ln.End())
 	}
 	for ln.End() < e.Position {
 		lost := Entry{Position: ln.End(), Lost: "its journal record is damaged", seq: e.seq}
 		if lost.Position == e.Position-1 {
-			lost.ID = env.Prev
+			lost.ID = a.Prev
 		}
 		ln.push(lost)
 	}
@@ -316,11 +331,11 @@ func (s *state) change(ln *line, e Entry) {
 
 // salvage looks whether what lies torn behind a journal is a record whose message file exists. A file is
 // made only once its record is durable, so then this is damage and no torn write, and the message counts.
-func (s *state) salvage(torn []byte) (*message.Envelope, Entry, bool) {
+func (s *state) salvage(torn []byte) (*message.Address, Entry, bool) {
 	if len(torn) <= headSize {
 		return nil, Entry{}, false
 	}
-	told, ok := message.ParseHead(torn[headSize:])
+	told, ok := message.ParseAddress(torn[headSize:])
 	if !ok {
 		return nil, Entry{}, false
 	}
@@ -328,8 +343,8 @@ func (s *state) salvage(torn []byte) (*message.Envelope, Entry, bool) {
 	if ln != nil && told.Position != ln.End() {
 		return nil, Entry{}, false
 	}
-	env, e, err := readCommitted(s.dir, s.folders(), &told)
-	return env, e, err == nil
+	e, err := readCommitted(s.dir, s.folders(), &told)
+	return &told, e, err == nil
 }
 
 // acked is a witness: the file of a message is made only once its record is durable.
@@ -337,12 +352,12 @@ func (s *state) acked(rec record) bool {
 	if rec.kind != KindAppend && rec.kind != KindReplace {
 		return false
 	}
-	env, ok := message.ParseHead(rec.body)
+	a, ok := message.ParseAddress(rec.body)
 	if !ok {
 		return false
 	}
-	info, err := s.dir.StatMessage(s.folders()[env.Line], env.FileID())
-	return err == nil && ctxfolder.Untouched(info, rec.len, env.StoredAt)
+	info, err := s.dir.StatMessage(s.folders()[a.Line], a.FileID())
+	return err == nil && ctxfolder.Untouched(info, rec.len, a.StoredAt)
 }
 
 // folders returns where lines keep their messages, by metadata.json or by its copy in the journals.
@@ -362,44 +377,42 @@ func (s *state) folders() map[uuid.UUID]string {
 }
 
 // readCommitted reads the file of a message that is known by id, line and position alone.
-func readCommitted(dir *ctxfolder.Dir, folders map[uuid.UUID]string, want *message.Envelope) (*message.Envelope, Entry, error) {
+func readCommitted(dir *ctxfolder.Dir, folders map[uuid.UUID]string, want *message.Address) (Entry, error) {
 	b, _, err := dir.ReadMessage(folders[want.Line], want.FileID())
 	if err != nil {
-		return nil, Entry{}, err
+		return Entry{}, err
 	}
 	env, err := message.Parse(b)
 	if err != nil {
-		return nil, Entry{}, err
+		return Entry{}, err
 	}
 	if env.ID != want.ID || env.Line != want.Line || env.Position != want.Position {
-		return nil, Entry{}, fmt.Errorf("%w: the file holds another message", ErrDamaged)
+		return Entry{}, fmt.Errorf("%w: the file holds another message", ErrDamaged)
 	}
-	e := entryOf(&env, head{len: int64(len(b)), sum: bodySum(b)})
-	return &env, e, nil
+	a := env.Address()
+	return entryOf(&a, head{len: int64(len(b)), sum: bodySum(b)}), nil
 }
 
-// retire drops journals that index.json names no more, and the entries that were in memory because of
-// them.
+// retire forgets what a fold brought into index.json: journals, and the entries that have rows now.
 func (s *state) retire(x *folded) {
-	s.foldSeq, s.width = x.Seq, x.RowWidth
-	for len(s.journals) > 1 && s.journals[0].gen < x.Journals[0] {
+	for len(s.journals) > 1 && s.journals[0].gen < x.Live {
 		_ = s.journals[0].f.Close()
 		s.journals = s.journals[1:]
 	}
-	from := s.journals[0].begin.Seq
-	if from > x.Seq {
+	if s.journals[0].gen < x.Live {
 		return
 	}
+	s.foldSeq, s.width, s.retained = x.Seq, x.RowWidth, x.retained()
 	for _, ln := range s.lines {
 		n := 0
-		for n < len(ln.recent) && ln.recent[n].seq <= from {
+		for n < len(ln.recent) && ln.recent[n].seq <= x.Seq {
 			delete(ln.byID, ln.recent[n].ID)
 			n++
 		}
 		ln.recent = slices.Clone(ln.recent[n:])
 		ln.start += int64(n)
 		for p, e := range ln.changed {
-			if e.seq <= from {
+			if e.seq <= x.Seq {
 				delete(ln.changed, p)
 			}
 		}

@@ -49,7 +49,7 @@ func Open(dir *ctxfolder.Dir, opts Options) *Log {
 }
 
 // DefaultFoldBytes is the size of a journal at which it is folded unless the options say otherwise.
-const DefaultFoldBytes = 1 << 20
+const DefaultFoldBytes = 256 << 10
 
 // Close lets go of the journals.
 func (l *Log) Close() error {
@@ -162,28 +162,23 @@ func (l *Log) held() []*journal {
 	return l.state.journals
 }
 
-// readState reads the journals that index.json names, and newer ones.
+// readState begins at index.json and reads the journals that are not folded.
 func readState(dir *ctxfolder.Dir, x *folded, held []*journal) (*state, error) {
-	s := &state{dir: dir}
-	for _, gen := range x.Journals {
-		j, err := openJournal(dir, gen, held)
-		if err != nil {
-			s.closeBut(held)
-			return nil, err
+	s := &state{dir: dir, width: x.RowWidth, retained: x.retained()}
+	s.beginAt(func(yield func(Counts) bool) {
+		for i := range x.Lines {
+			if !yield(x.Lines[i].Counts) {
+				return
+			}
 		}
-		s.journals = append(s.journals, j)
-	}
-	err := s.openNewer(held)
+	}, x.Seq, x.chain)
+	err := s.openLive(x, held)
 	if err == nil && x.RowWidth != rowWidth {
 		err = fmt.Errorf("%w: rows of %d bytes, wanted %d", ErrDamaged, x.RowWidth, rowWidth)
 	}
 	if err == nil {
-		s.width, s.foldSeq = x.RowWidth, x.Seq
 		s.dropRepeated()
 		err = s.replay()
-	}
-	if err == nil && s.journals[0].begin.Seq > x.Seq {
-		err = fmt.Errorf("%w: the journals begin behind the index", ErrDamaged)
 	}
 	if err != nil {
 		s.closeBut(held)
@@ -381,8 +376,8 @@ func (l *Log) FindRecent(line, id uuid.UUID, end int64) (e Entry, ok bool, err e
 	return e, ok, err
 }
 
-// ReadRecord returns the envelope of an entry from the journal that committed it. ok is false when no
-// journal holds it any more, or not unharmed.
+// ReadRecord returns the envelope of an entry from the journal that committed it. ok is false when no live
+// journal holds it, or not unharmed.
 func (l *Log) ReadRecord(e *Entry) (envelope []byte, ok bool) {
 	if e.gen == 0 {
 		return nil, false
@@ -397,4 +392,31 @@ func (l *Log) ReadRecord(e *Entry) (envelope []byte, ok bool) {
 		}
 	})
 	return envelope, ok
+}
+
+// Recover looks for the envelope of an entry in the journals that are folded and kept. It reads them whole: it
+// is for messages whose file is damaged.
+func (l *Log) Recover(line uuid.UUID, e *Entry) (envelope []byte, ok bool) {
+	var retained []uint64
+	if err := l.view(func(s *state) { retained = s.retained }); err != nil {
+		return nil, false
+	}
+	for _, gen := range retained {
+		j, err := openJournal(l.dir, gen, nil)
+		if err != nil {
+			continue
+		}
+		n, err := j.read(maxSeq, nil)
+		for _, c := range n.changes {
+			if err == nil && c.address.Line == line && c.address.ID == e.ID && c.address.Position == e.Position && c.sum == e.Sum {
+				_, envelope, err = j.readWhole(c.off, c.off+c.size())
+				ok = err == nil
+			}
+		}
+		_ = j.f.Close()
+		if ok {
+			return envelope, true
+		}
+	}
+	return nil, false
 }

@@ -90,6 +90,8 @@ func (s *state) replayFromRows() bool {
 			return false
 		}
 	}
+	first := s.journals[0].begin
+	s.beginAt(slices.Values(first.Lines), first.Seq, first.chain)
 	if err := s.replay(); err != nil {
 		for _, j := range s.journals {
 			j.end, j.seq, j.chain = j.first, j.begin.Seq, j.begin.chain
@@ -97,7 +99,6 @@ func (s *state) replayFromRows() bool {
 		s.lines, s.problems = map[uuid.UUID]*line{}, nil
 		return false
 	}
-	s.foldSeq = s.journals[0].begin.Seq
 	return true
 }
 
@@ -208,8 +209,9 @@ func (b *rebuilder) readFolder(folder string) error {
 		if told && env.StoredAt.UnixNano() <= row.At {
 			return nil
 		}
-		b.prev[env.ID] = env.Prev
-		b.offer(env.Line, entryOf(&env, head{len: int64(len(raw)), sum: bodySum(raw)}))
+		a := env.Address()
+		b.prev[a.ID] = a.Prev
+		b.offer(a.Line, entryOf(&a, head{len: int64(len(raw)), sum: bodySum(raw)}))
 		return nil
 	})
 	if errors.Is(err, fs.ErrNotExist) {
@@ -227,17 +229,17 @@ func (b *rebuilder) readJournals() error {
 			continue
 		}
 		for _, c := range n.changes {
-			b.s.seq = max(b.s.seq, c.rec.seq)
+			b.s.seq = max(b.s.seq, c.seq)
 			if c.metadata != nil {
 				b.s.metadata = c.metadata
 			}
-			if c.rec.kind != KindAppend && c.rec.kind != KindReplace {
+			if c.kind != KindAppend && c.kind != KindReplace {
 				continue
 			}
-			e := entryOf(&c.env, c.rec.head)
-			e.seq, e.gen, e.off = c.rec.seq, j.gen, c.rec.off
-			b.prev[e.ID] = c.env.Prev
-			b.offer(c.env.Line, e)
+			e := entryOf(&c.address, c.head)
+			e.seq, e.gen, e.off = c.seq, j.gen, c.off
+			b.prev[e.ID] = c.address.Prev
+			b.offer(c.address.Line, e)
 		}
 	}
 	return nil

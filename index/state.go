@@ -6,6 +6,7 @@ import (
 	"errors"
 	"fmt"
 	"io/fs"
+	"slices"
 	"time"
 
 	"github.com/cespare/xxhash/v2"
@@ -27,6 +28,7 @@ type folded struct {
 	Seq       uint64       `json:"seq"`
 	Chain     string       `json:"chain"`
 	Journals  []uint64     `json:"journals"`
+	Live      uint64       `json:"live"`
 	RowWidth  int          `json:"row_width"`
 	UpdatedAt time.Time    `json:"updated_at"`
 	Lines     []foldedLine `json:"lines"`
@@ -37,6 +39,16 @@ type folded struct {
 type foldedLine struct {
 	Counts
 	Folder string `json:"folder,omitempty"` // for people
+}
+
+// retained returns the journals that are folded and kept.
+func (x *folded) retained() (gens []uint64) {
+	for _, gen := range x.Journals {
+		if gen < x.Live {
+			gens = append(gens, gen)
+		}
+	}
+	return gens
 }
 
 // encode returns index.json: one member and one line a row, and the check at the end.
@@ -110,7 +122,7 @@ func parseFolded(b []byte) (*folded, error) {
 	if x.chain, err = parseHexString(x.Chain); err != nil {
 		return nil, fmt.Errorf("%w: %w", ErrDamaged, err)
 	}
-	if x.RowWidth < 64 || x.RowWidth > 4096 || len(x.Journals) == 0 || len(x.Journals) > 1024 {
+	if x.RowWidth < 64 || x.RowWidth > 4096 || len(x.Journals) == 0 || len(x.Journals) > 1024 || !slices.Contains(x.Journals, x.Live) {
 		return nil, fmt.Errorf("%w: it makes no sense", ErrDamaged)
 	}
 	for _, l := range x.Lines {
@@ -133,7 +145,7 @@ func BeginFiles(m *ctxfolder.Metadata, store uuid.UUID, now time.Time) (map[stri
 		return nil, err
 	}
 	x, err := folded{
-		Context: m.ID, Store: store, Journals: []uint64{first}, RowWidth: rowWidth, UpdatedAt: now.UTC(),
+		Context: m.ID, Store: store, Journals: []uint64{first}, Live: first, RowWidth: rowWidth, UpdatedAt: now.UTC(),
 	}.encode()
 	if err != nil {
 		return nil, err

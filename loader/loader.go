@@ -93,9 +93,12 @@ func (l *Loader) Load(ctx context.Context, span Span, e *index.Entry) (*Message,
 // otherwise, and in the journal again when the file is damaged.
 func (l *Loader) read(span Span, e *index.Entry) *Message {
 	l.reads.Add(1)
-	if info, err := l.dir.StatMessage(span.Folder, e.FileID()); errors.Is(err, fs.ErrNotExist) || err == nil && ctxfolder.Untouched(info, e.Size, e.StoredAt()) {
-		if m := l.fromJournal(span, e); m != nil {
-			return m
+	if e.InJournal() {
+		info, err := l.dir.StatMessage(span.Folder, e.FileID())
+		if errors.Is(err, fs.ErrNotExist) || err == nil && ctxfolder.Untouched(info, e.Size, e.StoredAt()) {
+			if m := l.fromJournal(span, e); m != nil {
+				return m
+			}
 		}
 	}
 	m, err := l.fromFile(span, e)
@@ -104,6 +107,11 @@ func (l *Loader) read(span Span, e *index.Entry) *Message {
 	}
 	if m := l.fromJournal(span, e); m != nil {
 		return m
+	}
+	if raw, ok := l.log.Recover(span.Line, e); ok {
+		if env, perr := message.ParseTrusted(raw); perr == nil {
+			return messageOf(span, &env, int64(len(raw)))
+		}
 	}
 	if e.Lost != "" {
 		err = fmt.Errorf("%w: %s", index.ErrDamaged, e.Lost)

@@ -4,7 +4,6 @@ import (
 	"bytes"
 	"encoding/json"
 	"fmt"
-	"strconv"
 	"time"
 
 	"github.com/go-json-experiment/json/jsontext"
@@ -76,12 +75,13 @@ func (s *scanner) uuid() (id uuid.UUID) {
 }
 
 func (s *scanner) time() (t time.Time) {
-	v := s.text()
-	if !s.ok {
+	i := bytes.IndexByte(s.b, '"')
+	if !s.ok || i < 0 {
+		s.ok = false
 		return
 	}
-	t, err := time.Parse(time.RFC3339Nano, v)
-	s.ok = err == nil
+	s.ok = t.UnmarshalText(s.b[:i]) == nil
+	s.b = s.b[i+1:]
 	return t
 }
 
@@ -90,20 +90,68 @@ func (s *scanner) int() int64 {
 	for n < len(s.b) && n < 19 && s.b[n] >= '0' && s.b[n] <= '9' {
 		n++
 	}
-	v, err := strconv.ParseInt(string(s.b[:n]), 10, 64)
-	if err != nil {
-		s.ok = false
-		return 0
+	var v int64
+	for _, c := range s.b[:n] {
+		if v > (1<<63-10)/10 {
+			s.ok = false
+			return 0
+		}
+		v = v*10 + int64(c-'0')
 	}
+	s.ok = s.ok && n > 0
 	s.b = s.b[n:]
 	return v
 }
 
-// ParseHead reads what stands before the message, in an envelope of canonical form of which b may be only
-// the beginning. Body and Source are not set.
-func ParseHead(b []byte) (Envelope, bool) {
-	e, s := scanHead(b)
-	return e, s.ok && (s.skip(`,"message":`) || s.skip(`,"source":`))
+// Address is where a message belongs: the part of an envelope that an index needs.
+type Address struct {
+	ID       uuid.UUID
+	Line     uuid.UUID
+	Position int64
+	Prev     uuid.UUID
+	StoredAt time.Time
+	File     uuid.UUID
+}
+
+// FileID is the file's name without its ending.
+func (a *Address) FileID() uuid.UUID {
+	if a.File != uuid.Nil {
+		return a.File
+	}
+	return a.ID
+}
+
+// Address returns the envelope's address.
+func (e *Envelope) Address() Address {
+	return Address{e.ID, e.Line, e.Position, e.Prev, e.StoredAt, e.File}
+}
+
+// ParseAddress reads the address of an envelope in canonical form, of which b may be only the beginning. It
+// allocates nothing.
+func ParseAddress(b []byte) (Address, bool) {
+	s := scanner{b, true}
+	a := s.address()
+	return a, s.ok
+}
+
+func (s *scanner) address() (a Address) {
+	s.expect(`{"ctxdir":"` + Version + `","id":"`)
+	a.ID = s.uuid()
+	s.expect(`,"line":"`)
+	a.Line = s.uuid()
+	s.expect(`,"position":`)
+	a.Position = s.int()
+	s.expect(`,"prev":`)
+	if !s.skip(`null`) {
+		s.expect(`"`)
+		a.Prev = s.uuid()
+	}
+	s.expect(`,"stored_at":"`)
+	a.StoredAt = s.time()
+	if s.skip(`,"file":"`) {
+		a.File = s.uuid()
+	}
+	return a
 }
 
 func scan(b []byte) (Envelope, bool) {
@@ -123,22 +171,8 @@ func scan(b []byte) (Envelope, bool) {
 
 func scanHead(b []byte) (e Envelope, s scanner) {
 	s = scanner{b, true}
-	s.expect(`{"ctxdir":"` + Version + `","id":"`)
-	e.ID = s.uuid()
-	s.expect(`,"line":"`)
-	e.Line = s.uuid()
-	s.expect(`,"position":`)
-	e.Position = s.int()
-	s.expect(`,"prev":`)
-	if !s.skip(`null`) {
-		s.expect(`"`)
-		e.Prev = s.uuid()
-	}
-	s.expect(`,"stored_at":"`)
-	e.StoredAt = s.time()
-	if s.skip(`,"file":"`) {
-		e.File = s.uuid()
-	}
+	a := s.address()
+	e.ID, e.Line, e.Position, e.Prev, e.StoredAt, e.File = a.ID, a.Line, a.Position, a.Prev, a.StoredAt, a.File
 	if s.skip(`,"branch":"`) {
 		e.Branch = s.text()
 	}
