@@ -20,22 +20,12 @@ func (s *Store) Importer() importer.Store { return importStore{s} }
 
 type importStore struct{ s *Store }
 
-// importedFrom is the member "import" of metadata.json: what a history says about itself.
-type importedFrom struct {
-	Format    importer.Format `json:"format"`
-	Session   string          `json:"session,omitempty"`
-	CreatedAt time.Time       `json:"created_at,omitzero"`
-	Extra     json.RawMessage `json:"extra,omitempty"`
-}
-
 // Open implements [importer.Store].
 func (i importStore) Open(ctx context.Context, info importer.Info) (importer.Conversation, error) {
 	c, err := i.s.Context(ctx, info.ID)
 	if errors.Is(err, ErrNotExist) {
-		var m Metadata
-		if m, err = importedMetadata(info); err != nil {
-			return nil, err
-		}
+		m := Metadata{ID: info.ID}
+		fillIn(&m, info)
 		c, err = i.s.Create(ctx, m)
 		if errors.Is(err, ErrExist) { // by another import of the same history
 			c, err = i.s.Context(ctx, info.ID)
@@ -44,15 +34,9 @@ func (i importStore) Open(ctx context.Context, info importer.Info) (importer.Con
 	if err != nil {
 		return nil, err
 	}
-	m := c.Metadata()
-	if m.Title == "" && info.Title != "" || m.Config.Get("model_id") == nil && info.Model != "" {
+	if m := c.Metadata(); fillIn(m, info) {
 		err = c.Update(ctx, func(m *Metadata) error {
-			if m.Title == "" {
-				m.Title = info.Title
-			}
-			if m.Config.Get("model_id") == nil {
-				m.Config.SetText("model_id", info.Model)
-			}
+			fillIn(m, info)
 			return nil
 		})
 		if err != nil {
@@ -63,19 +47,56 @@ func (i importStore) Open(ctx context.Context, info importer.Info) (importer.Con
 	return &conversation{c}, nil
 }
 
-func importedMetadata(info importer.Info) (Metadata, error) {
-	m := Metadata{ID: info.ID, Title: info.Title}
-	m.Config.SetText("model_id", info.Model)
-	from, err := json.Marshal(importedFrom{info.Format, info.Session, info.CreatedAt, nil})
-	if err != nil {
-		return m, err
+// fillIn gives a context what a history says about itself, where the context does not say it yet. It reports
+// whether that changed anything.
+func fillIn(m *Metadata, info importer.Info) (changed bool) {
+	if m.Title == "" && info.Title != "" {
+		m.Title, changed = info.Title, true
+	}
+	fill := func(o *Object, key string, value json.RawMessage) {
+		if o.Get(key) == nil {
+			o.Set(key, value)
+			changed = true
+		}
+	}
+	text := func(s string) json.RawMessage {
+		b, _ := json.Marshal(s)
+		return b
+	}
+	if info.Model != "" {
+		fill(&m.Config, "model_id", text(info.Model))
+	}
+	var from, extra Object // the member "import": where the context came from
+	_ = from.UnmarshalJSON(orEmpty(m.Extra.Get("import")))
+	fill(&from, "format", text(string(info.Format)))
+	if info.Session != "" {
+		fill(&from, "session", text(info.Session))
+	}
+	if !info.CreatedAt.IsZero() {
+		fill(&from, "created_at", text(info.CreatedAt.UTC().Format(time.RFC3339Nano)))
 	}
 	if info.Extra != nil {
-		// By hand, so that it stays as it was spelled.
-		from = fmt.Appendf(from[:len(from)-1], `,"extra":%s}`, info.Extra)
+		var told Object
+		_ = told.UnmarshalJSON(info.Extra)
+		_ = extra.UnmarshalJSON(orEmpty(from.Get("extra")))
+		for _, member := range told.Members() {
+			fill(&extra, member.Key, member.Value)
+		}
+		if raw, err := extra.MarshalJSON(); err == nil {
+			from.Set("extra", raw)
+		}
 	}
-	m.Extra.Set("import", from)
-	return m, nil
+	if raw, err := from.MarshalJSON(); err == nil && changed {
+		m.Extra.Set("import", raw)
+	}
+	return changed
+}
+
+func orEmpty(object json.RawMessage) []byte {
+	if object == nil {
+		return []byte("{}")
+	}
+	return object
 }
 
 // conversation is a context as package importer needs it.

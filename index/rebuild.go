@@ -63,6 +63,8 @@ func (s *state) openAll(held []*journal) error {
 			}
 		case errors.Is(err, ErrDamaged):
 			s.note("journal", "%v", err)
+		case errors.Is(err, fs.ErrNotExist):
+			// A fold retired it meanwhile: rows and files have what it held, and they are read next.
 		default:
 			return err
 		}
