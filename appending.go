@@ -446,7 +446,7 @@ func (b *Branch) replace(ctx context.Context, id uuid.UUID, d Draft, o replaceOp
 			env.CreatedAt = d.CreatedAt
 		}
 		raw := env.AppendTo(nil)
-		commit := c.log.Append([]index.Item{{Kind: index.KindReplace, Envelope: env, Body: raw}})
+		commit := c.log.Append([]index.Item{{Kind: index.KindReplace, Envelope: env, Body: raw, Was: at.entry.Size}})
 		if commit.Err != nil {
 			return commit.Err
 		}

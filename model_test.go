@@ -337,6 +337,15 @@ func (d *driver) compare() {
 		if info.Messages != int64(len(view)) || info.Base != int64(l.base) {
 			d.t.Fatalf("branch %q: %+v, wanted %d messages, base %d", info.Name, info, len(view), l.base)
 		}
+		entries, err := c.log.Entries(info.Line, info.Base, info.Messages)
+		d.check(err)
+		var size int64
+		for _, e := range entries {
+			size += e.Size
+		}
+		if info.Bytes != size {
+			d.t.Fatalf("branch %q: %d bytes, its entries have %d", info.Name, info.Bytes, size)
+		}
 		b, err := c.Branch(info.Name)
 		d.check(err)
 		at := 0

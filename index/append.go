@@ -18,6 +18,7 @@ type Item struct {
 	Kind     Kind
 	Envelope *message.Envelope // of an append or replace
 	Body     []byte            // the envelope's bytes, or the object of metadata.json
+	Was      int64             // of a replace: the size of the entry before
 }
 
 // Commit is what Append wrote and nobody may be told of yet.
@@ -149,8 +150,8 @@ func (l *Log) write(items []Item) *Commit {
 	records := make([]change, 0, len(items))
 	for _, it := range items {
 		at := j.end + int64(len(buf))
-		h := head{seq: c.seq + 1, prev: c.chain, kind: it.Kind, len: int64(len(it.Body)), sum: bodySum(it.Body)}
-		buf, h.chain = appendRecord(buf, h.prev, h.seq, h.kind, it.Body, h.sum)
+		h := head{seq: c.seq + 1, prev: c.chain, kind: it.Kind, len: int64(len(it.Body)), was: it.Was, sum: bodySum(it.Body)}
+		buf, h.chain = appendRecord(buf, h, it.Body)
 		r := change{head: h, off: at}
 		if it.Envelope != nil {
 			r.address = it.Envelope.Address()

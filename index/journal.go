@@ -41,7 +41,7 @@ func encodeBegin(b begin) ([]byte, error) {
 	if err != nil {
 		return nil, err
 	}
-	out, _ := appendRecord(nil, b.chain, b.Seq, KindBegin, body, bodySum(body))
+	out, _ := appendRecord(nil, head{prev: b.chain, seq: b.Seq, kind: KindBegin, len: int64(len(body)), sum: bodySum(body)}, body)
 	return out, nil
 }
 
@@ -58,7 +58,7 @@ func parseBegin(body []byte, dir *ctxfolder.Dir, generation uint64) (begin, erro
 	}
 	for _, c := range b.Lines {
 		if c.Base < 0 || c.Count < 0 || c.Bytes < 0 {
-			return b, fmt.Errorf("%w: counts of line %s", ErrDamaged, c.Line)
+			return b, fmt.Errorf("%w: counts of line %s: %+v", ErrDamaged, c.Line, c)
 		}
 	}
 	var err error

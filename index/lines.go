@@ -236,7 +236,11 @@ func (s *state) take(j *journal, n news) error {
 		if c.kind == KindAppend || c.kind == KindReplace {
 			e := entryOf(&c.address, c.head)
 			e.seq, e.gen, e.off = c.seq, j.gen, c.off
-			if err := s.put(&c.address, e); err != nil {
+			was := int64(-1)
+			if c.kind == KindReplace {
+				was = c.was
+			}
+			if err := s.put(&c.address, e, was); err != nil {
 				return err
 			}
 		}
@@ -246,7 +250,7 @@ func (s *state) take(j *journal, n news) error {
 	if n.torn != nil {
 		if a, e, ok := s.salvage(n.torn); ok {
 			s.note("journal", "the last record of %s is damaged; message %s was found in its file", ctxfolder.JournalFile(j.gen), e.ID)
-			return s.put(a, e)
+			return s.put(a, e, -1)
 		}
 	}
 	return nil
@@ -254,7 +258,7 @@ func (s *state) take(j *journal, n news) error {
 
 // put takes an entry into its line: at the end, or in the place of the one it replaces. Positions that
 // damaged records held become lost entries; the id of the last of them is known from the one behind it.
-func (s *state) put(a *message.Address, e Entry) error {
+func (s *state) put(a *message.Address, e Entry, was int64) error {
 	ln := s.lines[a.Line]
 	if ln == nil {
 		ln = newLine(Counts{Line: a.Line, Base: e.Position})
@@ -262,7 +266,7 @@ func (s *state) put(a *message.Address, e Entry) error {
 	}
 	s.newestAt = max(s.newestAt, e.At)
 	if e.Position < ln.End() {
-		s.change(ln, e)
+		ln.change(e, was)
 		return nil
 	}
 	if gap := e.Position - ln.End(); gap > s.missing {
@@ -299,31 +303,28 @@ func (s *state) entryAt(id uuid.UUID, position int64) (Entry, error) {
 	return rows[0], nil
 }
 
-// change gives a position another entry. The difference in size is known when the old entry is in memory;
-// else its row tells it.
-func (s *state) change(ln *line, e Entry) {
+// change gives a position another entry. was is the size of the one before; below 0 says that the record does
+// not tell: it repeats one that is known.
+func (ln *line) change(e Entry, was int64) {
 	if e.Position < ln.Base {
 		return
 	}
 	if i := e.Position - ln.start; i >= 0 {
-		ln.Bytes += e.Size - ln.recent[i].Size
+		if was < 0 {
+			was = ln.recent[i].Size
+		}
 		ln.recent[i] = e
 		ln.byID[e.ID] = e.Position
 	} else {
-		old := ln.changed[e.Position]
-		if old == nil {
-			if rows, err := readRows(s.dir, ln.Line, ln.Base, e.Position, e.Position+1, s.width); err == nil {
-				old = &rows[0]
-			}
-		}
-		if old != nil {
-			ln.Bytes += e.Size - old.Size
+		if was < 0 {
+			return
 		}
 		if ln.changed == nil {
 			ln.changed = map[int64]*Entry{}
 		}
 		ln.changed[e.Position] = &e
 	}
+	ln.Bytes = max(ln.Bytes+e.Size-was, 0)
 	if e.Position == ln.End()-1 {
 		ln.Last = e.ID
 	}
@@ -395,6 +396,9 @@ func readCommitted(dir *ctxfolder.Dir, folders map[uuid.UUID]string, want *messa
 
 // retire forgets what a fold brought into index.json: journals, and the entries that have rows now.
 func (s *state) retire(x *folded) {
+	if s.unsaved {
+		return // it was rebuilt because there are no rows to rely on
+	}
 	for len(s.journals) > 1 && s.journals[0].gen < x.Live {
 		_ = s.journals[0].f.Close()
 		s.journals = s.journals[1:]

@@ -320,12 +320,15 @@ func (l *Log) AllCounts() (all map[uuid.UUID]Counts, newest int64, err error) {
 // fewer entries.
 func (l *Log) Entries(id uuid.UUID, from, to int64) ([]Entry, error) {
 	entries, err := l.entries(id, from, to)
-	if errors.Is(err, ErrDamaged) {
+	for range 3 { // a writer may read the index anew in between
+		if !errors.Is(err, ErrDamaged) {
+			break
+		}
 		// The rows are a cache: what they lost is made again.
 		if err := l.rebuildRows(err); err != nil {
 			return nil, err
 		}
-		return l.entries(id, from, to)
+		entries, err = l.entries(id, from, to)
 	}
 	return entries, err
 }

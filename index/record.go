@@ -21,13 +21,14 @@ const (
 
 // The head of a record, of one width, so that a reader finds the body without parsing:
 //
-//	{"chain":"0123456789abcdef","prev":"0123456789abcdef","seq":              1,"kind":"append"  ,"len":       123,"sum":"0123456789abcdef","body":
+//	{"chain":"0123456789abcdef","prev":"0123456789abcdef","seq":              1,"kind":"append"  ,"len":       123,"was":         0,"sum":"0123456789abcdef","body":
 const (
 	headChain = `{"chain":"`
 	headPrev  = `","prev":"`
 	headSeq   = `","seq":`
 	headKind  = `,"kind":"`
 	headLen   = `,"len":`
+	headWas   = `,"was":`
 	headSum   = `,"sum":"`
 	headBody  = `","body":`
 
@@ -40,7 +41,8 @@ const (
 	atSeq  = atPrev + len(headPrev) + sumWidth
 	atKind = atSeq + len(headSeq) + seqWidth
 	atLen  = atKind + len(headKind) + kindWidth
-	atSum  = atLen + len(headLen) + lenWidth
+	atWas  = atLen + len(headLen) + lenWidth
+	atSum  = atWas + len(headWas) + lenWidth
 	atBody = atSum + len(headSum) + sumWidth
 
 	// headSize is the width of a record's head.
@@ -58,31 +60,34 @@ type head struct {
 	seq         uint64
 	kind        Kind
 	len         int64
+	was         int64  // of a replace: the length of the version before, so that sizes need no look at it
 	sum         uint64 // of the body
 }
 
 // size is that of the whole record on disk.
 func (h head) size() int64 { return int64(headSize) + h.len + tailSize }
 
-// appendRecord appends a whole record. prev is the chain of the record before it.
-func appendRecord(b []byte, prev, seq uint64, kind Kind, body []byte, sum uint64) (out []byte, chain uint64) {
+// appendRecord appends a whole record. Of h, chain is computed.
+func appendRecord(b []byte, h head, body []byte) (out []byte, chain uint64) {
 	start := len(b)
 	b = append(b, headChain...)
 	b = appendHex(b, 0)
 	b = append(b, headPrev...)
-	b = appendHex(b, prev)
+	b = appendHex(b, h.prev)
 	b = append(b, headSeq...)
-	b = appendPadded(b, int64(seq), seqWidth)
+	b = appendPadded(b, int64(h.seq), seqWidth)
 	b = append(b, headKind...)
-	b = append(b, kind...)
+	b = append(b, h.kind...)
 	b = append(b, '"')
-	for range kindWidth - len(kind) - 1 {
+	for range kindWidth - len(h.kind) - 1 {
 		b = append(b, ' ')
 	}
 	b = append(b, headLen...)
-	b = appendPadded(b, int64(len(body)), lenWidth)
+	b = appendPadded(b, h.len, lenWidth)
+	b = append(b, headWas...)
+	b = appendPadded(b, h.was, lenWidth)
 	b = append(b, headSum...)
-	b = appendHex(b, sum)
+	b = appendHex(b, h.sum)
 	b = append(b, headBody...)
 	chain = xxhash.Sum64(b[start+atPrev:])
 	appendHex(b[start+len(headChain):start+len(headChain)], chain)
@@ -99,19 +104,20 @@ func parseHead(b []byte) (h head, ok bool) {
 	for _, part := range []struct {
 		at   int
 		text string
-	}{{0, headChain}, {atPrev, headPrev}, {atSeq, headSeq}, {atKind, headKind}, {atLen, headLen}, {atSum, headSum}, {atBody, headBody}} {
+	}{{0, headChain}, {atPrev, headPrev}, {atSeq, headSeq}, {atKind, headKind}, {atLen, headLen}, {atWas, headWas}, {atSum, headSum}, {atBody, headBody}} {
 		if string(b[part.at:part.at+len(part.text)]) != part.text {
 			return h, false
 		}
 	}
-	var good [5]bool
+	var good [6]bool
 	h.chain, good[0] = parseHex(b[len(headChain):atPrev])
 	h.prev, good[1] = parseHex(b[atPrev+len(headPrev) : atSeq])
 	h.sum, good[2] = parseHex(b[atSum+len(headSum) : atBody])
 	var seq int64
 	seq, good[3] = parsePadded(b[atSeq+len(headSeq) : atKind])
-	h.len, good[4] = parsePadded(b[atLen+len(headLen) : atSum])
-	if good != [5]bool{true, true, true, true, true} || xxhash.Sum64(b[atPrev:]) != h.chain {
+	h.len, good[4] = parsePadded(b[atLen+len(headLen) : atWas])
+	h.was, good[5] = parsePadded(b[atWas+len(headWas) : atSum])
+	if good != [6]bool{true, true, true, true, true, true} || xxhash.Sum64(b[atPrev:]) != h.chain {
 		return h, false
 	}
 	h.seq = uint64(seq)

@@ -34,6 +34,7 @@ func TestScripts(t *testing.T) {
 			home := filepath.Join(e.WorkDir, "home")
 			e.Setenv("HOME", home)
 			e.Setenv("TZ", "UTC")
+			e.Setenv("GORACE", "atexit_sleep_ms=0") // programs under the race detector idle a second otherwise
 			e.Setenv("USERPROFILE", home)
 			e.Setenv("CTXDIR_STORE", filepath.Join(e.WorkDir, "store"))
 			return os.Mkdir(home, 0o700)
