@@ -7,6 +7,7 @@ import (
 	"errors"
 	"fmt"
 	"io/fs"
+	"slices"
 	"time"
 
 	"github.com/ctxdir/ctxdir/branch"
@@ -69,17 +70,24 @@ func (b *Branch) Append(ctx context.Context, d Draft, opts ...AppendOption) (App
 }
 
 // AppendBatch adds messages in order (requirement "append a batch"): one commit and one fdatasync for all, and
-// the files written side by side. The results say of each message whether it is durable. The error
-// says why nothing was tried, or why not everything was done.
+// the files written side by side. The results say of each message whether it is durable; one that cannot be
+// stored does not keep the others from it. The error says why nothing was tried, or why not everything was done.
 func (b *Branch) AppendBatch(ctx context.Context, drafts []Draft, opts ...AppendOption) ([]Result, error) {
-	a := &appending{b: b, opts: appendOptions{expect: -1}, results: make([]Result, len(drafts))}
+	a := &appending{
+		b: b, opts: appendOptions{expect: -1}, drafts: slices.Clone(drafts),
+		results: make([]Result, len(drafts)), done: make(map[int]bool, len(drafts)),
+	}
 	for _, f := range opts {
 		f(&a.opts)
 	}
-	for i, d := range drafts {
-		a.drafts = append(a.drafts, d)
-		if err := b.c.complete(&a.drafts[i]); err != nil {
-			return nil, public(Error{Op: "append", Context: b.c.dir.ID, Branch: b.name, ID: d.ID}, err)
+	for i := range a.drafts {
+		d := &a.drafts[i]
+		if err := b.c.complete(d); err != nil {
+			a.results[i].Err = public(Error{Op: "append", Context: b.c.dir.ID, Branch: b.name, ID: d.ID}, err)
+			a.refused = append(a.refused, i)
+			if len(drafts) == 1 {
+				return nil, a.results[i].Err
+			}
 		}
 	}
 	err := b.fail("append", a.run(ctx))
@@ -136,11 +144,11 @@ type appending struct {
 	items   []index.Item
 	of      []int // the draft of each item
 	existed []int // drafts that are there already
+	refused []int // drafts that cannot be stored
 	commits []*index.Commit
 }
 
 func (a *appending) run(ctx context.Context) error {
-	a.done = make(map[int]bool, len(a.drafts))
 	c := a.b.c
 	err := c.write(ctx, func(m *Metadata) error { return a.commit(m) })
 	if err != nil && len(a.commits) == 0 {
@@ -197,7 +205,12 @@ func (a *appending) commit(m *Metadata) error {
 	}
 	now := storedAt()
 	fresh := map[uuid.UUID]int{} // ids of this batch
+	clear(a.done)
 	for i := range a.drafts {
+		if slices.Contains(a.refused, i) {
+			a.done[i] = true
+			continue
+		}
 		d := &a.drafts[i]
 		there, err := a.existing(m, d, fresh)
 		if err != nil {

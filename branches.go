@@ -36,7 +36,7 @@ func (c *Context) Active() *Branch { return &Branch{c, c.current().ActiveBranch}
 // Branch returns a branch by name. It fails with [ErrNotExist].
 func (c *Context) Branch(name string) (*Branch, error) {
 	if _, err := branch.Get(c.current(), name); err != nil {
-		return nil, public(Error{Op: "open", Context: c.dir.ID}, err)
+		return nil, public(Error{Op: "open", Context: c.dir.ID, Branch: name}, err)
 	}
 	return &Branch{c, name}, nil
 }

@@ -45,7 +45,8 @@ type Context struct {
 	foldErr  error
 }
 
-// Create makes a context. Of m, the zero value of every field is fine: a new id (UUIDv7), a branch "main".
+// Create makes a context. Of m, the zero value of every field is fine: a new id (UUIDv7), a branch "main", which gets
+// the system prompt and further members of m.Branches[0], if there is one.
 // It fails with [ErrExist] when the id is taken. A creation that fails leaves nothing behind but what the next
 // Open sweeps, and can be tried again.
 func (s *Store) Create(ctx context.Context, m Metadata) (*Context, error) {
@@ -68,6 +69,10 @@ func (s *Store) create(ctx context.Context, m *Metadata) error {
 		return ErrReadOnly
 	}
 	now := time.Now().UTC()
+	var first ctxfolder.Branch
+	if len(m.Branches) > 0 {
+		first = m.Branches[0]
+	}
 	m.Lines, m.Branches, m.Removed, m.Renaming = nil, nil, nil, nil
 	m.CreatedAt, m.UpdatedAt, m.Revision = now, now, 1
 	m.ActiveBranch = MainBranch
@@ -75,9 +80,11 @@ func (s *Store) create(ctx context.Context, m *Metadata) error {
 	if err != nil {
 		return err
 	}
-	if _, err := branch.New(m, MainBranch, line); err != nil {
+	main, err := branch.New(m, MainBranch, line)
+	if err != nil {
 		return err
 	}
+	main.SystemPrompt, main.Extra = first.SystemPrompt, first.Extra
 	files, err := index.BeginFiles(m, s.id, now)
 	if err != nil {
 		return err
@@ -211,9 +218,6 @@ func (c *Context) write(ctx context.Context, f func(m *Metadata) error) error {
 }
 
 func (c *Context) writeOnce(ctx context.Context, f func(m *Metadata) error) error {
-	if err := ctx.Err(); err != nil {
-		return err
-	}
 	if err := c.store.acquire(ctx, c.dir.Lock); err != nil {
 		return err
 	}

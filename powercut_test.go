@@ -313,3 +313,31 @@ func allowed(got, before, after said, cut *step) error {
 	}
 	return fmt.Errorf("neither what was acknowledged nor the next step:%s", b.String())
 }
+
+// TestForkOfOthersRecords: a fork at a message that another process wrote and did not sync yet makes it durable:
+// metadata.json must not name a position that a power cut takes away.
+func TestForkOfOthersRecords(t *testing.T) {
+	ctx := context.Background()
+	for name, change := range map[string]func(b *Branch) error{
+		"fork":   func(b *Branch) error { _, err := b.Fork(ctx, "alt", 3); return err },
+		"rewind": func(b *Branch) error { return b.Rewind(ctx, 2) },
+	} {
+		disk := crashfs.New()
+		s := must[*Store](t)(Init("disk", withFS(disk), WithFoldBytes(-1)))
+		c := must[*Context](t)(s.Create(ctx, Metadata{ID: testID(60000)}))
+		relaxed := must[*Store](t)(Open("disk", withFS(disk), WithFoldBytes(-1), WithDurability(Relaxed)))
+		other := must[*Context](t)(relaxed.Context(ctx, c.ID()))
+		fill(t, other.Active(), 3) // in the journal, not synced
+		if err := c.Refresh(ctx); err != nil {
+			t.Fatal(err)
+		}
+		if err := change(c.Active()); err != nil {
+			t.Fatal(err)
+		}
+		want := map[string]int{"fork": 3, "rewind": 2}[name]
+		got, err := read(disk.Crash(crashfs.Lose), c.ID())
+		if err != nil || len(got["main"]) != want || name == "fork" && len(got["alt"]) != 3 {
+			t.Errorf("%s: %d and %d messages, %v", name, len(got["main"]), len(got["alt"]), err)
+		}
+	}
+}

@@ -36,8 +36,13 @@ func (b *Branch) Messages(ctx context.Context) iter.Seq2[*Message, error] {
 
 // From is Messages from a position on.
 func (b *Branch) From(ctx context.Context, position int64) iter.Seq2[*Message, error] {
+	return b.Between(ctx, position, math.MaxInt64)
+}
+
+// Between is Messages of the positions [from, to).
+func (b *Branch) Between(ctx context.Context, from, to int64) iter.Seq2[*Message, error] {
 	return func(yield func(*Message, error) bool) {
-		spans, err := b.spans(max(position, 0), math.MaxInt64)
+		spans, err := b.spans(max(from, 0), to)
 		if err == nil {
 			err = b.c.load.Each(ctx, spans, func(m *Message) bool { return yield(m, nil) })
 		}

@@ -244,6 +244,9 @@ func (s *Store) delete(ctx context.Context, id uuid.UUID) (Trashed, error) {
 
 // acquire takes a context's lock within the time the options give.
 func (s *Store) acquire(ctx context.Context, lock vfs.Lock) error {
+	if err := ctx.Err(); err != nil {
+		return err
+	}
 	limited, cancel := context.WithTimeout(ctx, s.opts.lockTimeout)
 	defer cancel()
 	err := lock.Acquire(limited)

@@ -90,7 +90,7 @@ func New(m *ctxfolder.Metadata, name string, id uuid.UUID) (*ctxfolder.Branch, e
 }
 
 // Fork adds a branch whose line begins with the first at messages of another branch, which has length of
-// them. It fails with ErrName, ErrExist, ErrNotExist or ErrPosition.
+// them, and with that branch's system prompt. It fails with ErrName, ErrExist, ErrNotExist or ErrPosition.
 func Fork(m *ctxfolder.Metadata, name, from string, at, length int64, id uuid.UUID) (*ctxfolder.Branch, error) {
 	b, err := Get(m, from)
 	if err != nil {
@@ -100,7 +100,12 @@ func Fork(m *ctxfolder.Metadata, name, from string, at, length int64, id uuid.UU
 	if err != nil {
 		return nil, fmt.Errorf("branch %q: %w", from, err)
 	}
-	return add(m, name, line)
+	prompt := b.SystemPrompt
+	added, err := add(m, name, line)
+	if err == nil {
+		added.SystemPrompt = prompt
+	}
+	return added, err
 }
 
 // begin makes a line that begins with the first at messages of another. The line that owns the last of them

@@ -34,8 +34,10 @@ func (d *Dir) folder(name string, create bool) (vfs.FS, error) {
 	}
 	if errors.Is(err, fs.ErrNotExist) && create {
 		// Not synced: the journal holds what is put into it until the fold, which syncs both.
-		if err := d.FS.Mkdir(path); err != nil && !errors.Is(err, fs.ErrExist) {
-			return nil, err
+		for _, dir := range []string{Messages, path} {
+			if err := d.FS.Mkdir(dir); err != nil && !errors.Is(err, fs.ErrExist) {
+				return nil, err
+			}
 		}
 		sub, err = d.FS.Sub(path)
 	}

@@ -1,0 +1,79 @@
+package index
+
+import (
+	stdcontext "context"
+	"testing"
+	"time"
+
+	"github.com/ctxdir/ctxdir/branch"
+	ctxfolder "github.com/ctxdir/ctxdir/context"
+	"github.com/ctxdir/ctxdir/internal/vfs/crashfs"
+	"github.com/ctxdir/ctxdir/message"
+	"github.com/google/uuid"
+)
+
+// newCrashBench is newBench on a disk that can lose power.
+func newCrashBench(t *testing.T) (*bench, *crashfs.FS) {
+	disk := crashfs.New()
+	b := &bench{t: t, fs: disk, line: uuid.New()}
+	for _, d := range []string{ctxfolder.Locks, ctxfolder.Staging} {
+		b.must(disk.Mkdir(d))
+	}
+	m := &ctxfolder.Metadata{ID: uuid.New(), ActiveBranch: "main", CreatedAt: time.Now(), Revision: 1}
+	_, err := branch.New(m, "main", b.line)
+	b.must(err)
+	files, err := BeginFiles(m, testStore, time.Now())
+	b.must(err)
+	b.must(ctxfolder.Create(stdcontext.Background(), disk, m, ctxfolder.Begin{Files: files}))
+	b.open(m.ID)
+	return b, disk
+}
+
+// cut opens what is left of the disk in the worst case.
+func (b *bench) cut(disk *crashfs.FS) {
+	left := *b
+	left.fs = disk.Crash(crashfs.Lose)
+	left.open(b.dir.ID)
+	defer left.close()
+	left.shows(len(b.ids))
+}
+
+// TestAppendsDuringAFold: between the rotation and the end of a fold, what is appended to the new journal is as
+// durable as ever.
+func TestAppendsDuringAFold(t *testing.T) {
+	b, disk := newCrashBench(t)
+	b.must(b.add(3, true))
+	work, err := b.log.rotate(stdcontext.Background())
+	b.must(err)
+	b.cut(disk)
+	b.must(b.add(1, true))
+	b.cut(disk)
+	b.must(b.log.writeFolded(work))
+	b.must(b.add(1, true))
+	b.cut(disk)
+	_, err = b.log.finishFold(work, 2)
+	b.must(err)
+	b.cut(disk)
+}
+
+// TestRotationCoversOthersRecords: a record that another process wrote and did not sync yet is durable before
+// one behind it, in the next journal, is acknowledged.
+func TestRotationCoversOthersRecords(t *testing.T) {
+	b, disk := newCrashBench(t)
+	b.must(b.add(2, true))
+	other := *b
+	other.open(b.dir.ID)
+	ctx := stdcontext.Background()
+	b.must(other.dir.Lock.Acquire(ctx))
+	b.must(other.log.Prepare())
+	env := &message.Envelope{ID: uuid.New(), Line: b.line, Position: 2, Prev: b.ids[1], StoredAt: time.Now().UTC(), Body: []byte(`{}`)}
+	unsynced := other.log.Append([]Item{{Kind: KindAppend, Envelope: env, Body: env.AppendTo(nil)}})
+	b.must(unsynced.Err)
+	b.must(other.dir.Lock.Release())
+	b.ids = append(b.ids, env.ID)
+	_, err := b.log.rotate(ctx)
+	b.must(err)
+	b.must(b.add(1, true))
+	b.cut(disk)
+	b.must(unsynced.Wait())
+}
