@@ -119,6 +119,9 @@ func (c *Context) complete(d *Draft) error {
 			return fmt.Errorf("source: %w", err)
 		}
 	}
+	if !d.CreatedAt.IsZero() && !message.ValidTime(d.CreatedAt) {
+		return fmt.Errorf("%w: created_at is in the year %d", ErrInvalid, d.CreatedAt.UTC().Year())
+	}
 	role, typ, created := message.Describe(body)
 	if d.Role == "" {
 		d.Role = role

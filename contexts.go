@@ -251,7 +251,11 @@ func (c *Context) finishRenaming() error {
 	}
 	from, to := ctxfolder.Messages+"/"+m.Renaming.From, ctxfolder.Messages+"/"+m.Renaming.To
 	if _, err := c.dir.FS.Lstat(from); err == nil {
-		if err := c.dir.FS.Rename(from, to); err != nil {
+		err := c.dir.FS.Rename(from, to)
+		if errors.Is(err, fs.ErrExist) {
+			err = c.dir.MergeFolder(m.Renaming.From, m.Renaming.To)
+		}
+		if err != nil {
 			return err
 		}
 		if err := c.dir.FS.SyncDir(ctxfolder.Messages); err != nil {
@@ -268,10 +272,15 @@ func (c *Context) finishRenaming() error {
 // writeMetadata commits a change of the metadata. The caller holds the lock.
 func (c *Context) writeMetadata(m *Metadata) error {
 	m.Revision++
-	if err := c.dir.WriteMetadata(m); err != nil {
+	stamp, err := c.dir.WriteMetadata(m)
+	if err != nil {
 		return err
 	}
-	return c.readMetadata()
+	c.dir.SetRenaming(m.Renaming)
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	c.metadata, c.stamp = m, stamp
+	return nil
 }
 
 // change changes the metadata. With positions, the change relies on messages being there: they are made

@@ -129,18 +129,21 @@ func (d *Dir) ReadMetadata() (*Metadata, Stamp, error) {
 //
 // Crash order: before the rename the old file counts, after it the new one; either is whole. Whether the
 // rename outlived a power cut is certain only after the folder's fsync, which is the commit.
-func (d *Dir) WriteMetadata(m *Metadata) error {
+func (d *Dir) WriteMetadata(m *Metadata) (Stamp, error) {
+	if err := m.validate(); err != nil {
+		return Stamp{}, fmt.Errorf("%w: refusing to write it: %w", ErrMetadata, err)
+	}
 	b, err := m.Encode()
 	if err != nil {
-		return err
-	}
-	if _, err := ParseMetadata(b); err != nil {
-		return fmt.Errorf("refusing to write it: %w", err)
+		return Stamp{}, err
 	}
 	if err := d.FS.Replace(MetadataFile, b); err != nil {
-		return err
+		return Stamp{}, err
 	}
-	return d.FS.SyncDir(".")
+	if err := d.FS.SyncDir("."); err != nil {
+		return Stamp{}, err
+	}
+	return d.MetadataStamp(), nil
 }
 
 // Begin is what Create needs to know beside the metadata: the first journal and index, made by package

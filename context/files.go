@@ -7,6 +7,7 @@ import (
 	"io/fs"
 	"math/rand/v2"
 	"os"
+	"strings"
 	"time"
 
 	"github.com/ctxdir/ctxdir/internal/vfs"
@@ -28,10 +29,6 @@ func (d *Dir) folder(name string, create bool) (vfs.FS, error) {
 	}
 	path := Messages + "/" + name
 	sub, err := d.FS.Sub(path)
-	if errors.Is(err, fs.ErrNotExist) && d.renaming != nil && d.renaming.To == name {
-		path = Messages + "/" + d.renaming.From
-		sub, err = d.FS.Sub(path)
-	}
 	if errors.Is(err, fs.ErrNotExist) && create {
 		// Not synced: the journal holds what is put into it until the fold, which syncs both.
 		for _, dir := range []string{Messages, path} {
@@ -108,6 +105,24 @@ func (d *Dir) writeMessage(folder string, id uuid.UUID, data []byte, at time.Tim
 
 // ReadMessage returns a message file's bytes without the final newlines, and what Stat said of it.
 func (d *Dir) ReadMessage(folder string, id uuid.UUID) ([]byte, fs.FileInfo, error) {
+	b, info, err := d.readMessage(folder, id)
+	if from, ok := d.renamedFrom(folder); ok && errors.Is(err, fs.ErrNotExist) {
+		return d.readMessage(from, id)
+	}
+	return b, info, err
+}
+
+// renamedFrom returns where a folder's files may still be while its rename is not finished.
+func (d *Dir) renamedFrom(folder string) (string, bool) {
+	d.mu.Lock()
+	defer d.mu.Unlock()
+	if d.renaming != nil && d.renaming.To == folder {
+		return d.renaming.From, true
+	}
+	return "", false
+}
+
+func (d *Dir) readMessage(folder string, id uuid.UUID) ([]byte, fs.FileInfo, error) {
 	sub, err := d.folder(folder, false)
 	if err != nil {
 		return nil, nil, err
@@ -128,11 +143,77 @@ func (d *Dir) ReadMessage(folder string, id uuid.UUID) ([]byte, fs.FileInfo, err
 
 // StatMessage is Lstat of a message file.
 func (d *Dir) StatMessage(folder string, id uuid.UUID) (fs.FileInfo, error) {
+	info, err := d.statMessage(folder, id)
+	if from, ok := d.renamedFrom(folder); ok && errors.Is(err, fs.ErrNotExist) {
+		return d.statMessage(from, id)
+	}
+	return info, err
+}
+
+func (d *Dir) statMessage(folder string, id uuid.UUID) (fs.FileInfo, error) {
 	sub, err := d.folder(folder, false)
 	if err != nil {
 		return nil, err
 	}
 	return sub.Lstat(MessageFile(id))
+}
+
+// MergeFolder moves what is in one branch folder into another one that exists already, and removes the first:
+// a rename whose target is there, left by a slow writer or made by hand. What cannot be moved because its name is
+// taken goes to trash. Repeated, it goes on where it was stopped.
+func (d *Dir) MergeFolder(from, to string) error {
+	if !ValidFolder(from) || !ValidFolder(to) {
+		return fmt.Errorf("merging %q into %q", from, to)
+	}
+	from, to = Messages+"/"+from, Messages+"/"+to
+	if info, err := d.FS.Lstat(to); err == nil && !info.IsDir() {
+		if err := d.SetAside(to); err != nil {
+			return err
+		}
+		return d.FS.Rename(from, to)
+	}
+	var names []string
+	for e, err := range d.FS.ReadDir(from) {
+		if err != nil {
+			return err
+		}
+		names = append(names, e.Name())
+	}
+	for _, name := range names {
+		_, err := d.FS.Lstat(to + "/" + name)
+		switch {
+		case errors.Is(err, fs.ErrNotExist):
+			err = d.FS.Rename(from+"/"+name, to+"/"+name)
+		case err == nil:
+			err = d.SetAside(from + "/" + name)
+		}
+		if err != nil {
+			return err
+		}
+	}
+	if err := d.FS.SyncDir(to); err != nil {
+		return err
+	}
+	return d.FS.Remove(from)
+}
+
+// SetAside moves what lies where a file of ours belongs to trash.
+func (d *Dir) SetAside(path string) error {
+	name := path[strings.LastIndexByte(path, '/')+1:]
+	item, err := NewTrash(d.FS, TrashItem{Kind: "damaged", Name: name, Context: d.ID})
+	if err != nil {
+		return err
+	}
+	return d.FS.Rename(path, item+"/"+name)
+}
+
+// MakeWay sets aside what is no regular file in the place of one.
+func (d *Dir) MakeWay(path string) error {
+	info, err := d.FS.Lstat(path)
+	if err != nil || info.Mode().IsRegular() {
+		return nil
+	}
+	return d.SetAside(path)
 }
 
 // Untouched reports whether a file's size and time are those it was given when the envelope of this size

@@ -1,6 +1,7 @@
 package index
 
 import (
+	"bytes"
 	"errors"
 	"fmt"
 	"io/fs"
@@ -77,11 +78,11 @@ func (l *Log) prepare(foldLocked bool) error {
 	return err
 }
 
-// cutTail removes what lies torn behind the last whole record. It was never acknowledged, unless the file of
-// its message exists: then the record was damaged, and is written again.
+// cutTail removes what lies torn behind the last whole record. It was never acknowledged: where the file of its
+// message exists, reading the journal has failed before.
 //
 // Crash order: a copy goes to trash first, durably. Before the cut is durable the same tail is found
-// again, after it there is none.
+// again, after it there is blank space.
 func (l *Log) cutTail(j *journal) error {
 	size, err := j.size()
 	if err != nil {
@@ -98,25 +99,15 @@ func (l *Log) cutTail(j *journal) error {
 	if err := j.f.Truncate(j.end); err != nil {
 		return err
 	}
+	blank := bytes.Repeat([]byte{'\n'}, space(j.end))
+	if _, err := j.f.WriteAt(blank, j.end); err != nil {
+		return err
+	}
 	if err := j.f.Sync(); err != nil {
 		j.sync.fail(err)
 		return fmt.Errorf("%w: %w", ErrDurability, err)
 	}
-	j.laid = j.end
-	if a, e, ok := l.state.salvage(b[:min(n, headSize+bodyHead)]); ok {
-		body, _, err := l.dir.ReadMessage(l.state.folders()[a.Line], e.FileID())
-		if err != nil {
-			return err
-		}
-		env, err := message.Parse(body)
-		if err != nil {
-			return err
-		}
-		c := l.write([]Item{{Kind: KindAppend, Envelope: &env, Body: body}})
-		if c.Err != nil {
-			return c.Err
-		}
-	}
+	j.laid = j.end + int64(len(blank))
 	return nil
 }
 
@@ -143,8 +134,8 @@ func (l *Log) write(items []Item) *Commit {
 	}
 	after := j.end + int64(size)
 	blank := 0
-	if after > j.laid {
-		blank = space(after)
+	if after >= j.laid {
+		blank = space(after) // never none: a journal without blank space behind was cut
 	}
 	buf := make([]byte, 0, size+blank)
 	records := make([]change, 0, len(items))
@@ -191,6 +182,9 @@ func (l *Log) write(items []Item) *Commit {
 			j.sync.fail(terr)
 		}
 		j.laid = whole
+		if _, terr := j.f.WriteAt([]byte{'\n'}, whole); terr == nil {
+			j.laid++
+		}
 	}
 	l.mu.Lock()
 	defer l.mu.Unlock()
@@ -304,7 +298,8 @@ func (l *Log) recommit() error {
 		return err
 	}
 	err = l.createJournal(gen, func(f vfs.File) error {
-		if _, err := f.Write(b); err != nil {
+		beginning := append(bytes.TrimRight(b, "\n"), '\n')
+		if _, err := f.Write(beginning); err != nil {
 			return err
 		}
 		seq := x.Seq
@@ -325,7 +320,8 @@ func (l *Log) recommit() error {
 				return err
 			}
 		}
-		return nil
+		_, err := f.Write(b[len(beginning):])
+		return err
 	})
 	if err != nil {
 		return fmt.Errorf("%w: no new journal after a failed sync: %w", ErrDurability, err)

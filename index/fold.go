@@ -219,6 +219,9 @@ func (l *Log) finishFold(w *foldWork, journals int) (*folded, error) {
 	if err != nil {
 		return nil, err
 	}
+	if err := l.dir.MakeWay(ctxfolder.IndexFile); err != nil {
+		return nil, err
+	}
 	if err := l.dir.FS.Replace(ctxfolder.IndexFile, b); err != nil {
 		return nil, err
 	}
@@ -226,6 +229,9 @@ func (l *Log) finishFold(w *foldWork, journals int) (*folded, error) {
 		return nil, err
 	}
 	for _, gen := range w.journals[:len(w.journals)-len(keep)] {
+		if err := l.dir.MakeWay(ctxfolder.JournalFile(gen)); err != nil {
+			return nil, err
+		}
 		if err := l.dir.FS.Remove(ctxfolder.JournalFile(gen)); err != nil && !errors.Is(err, fs.ErrNotExist) {
 			return nil, err
 		}
@@ -257,7 +263,7 @@ func (l *Log) foldMessages(ln *foldLine, wrote map[string][]uuid.UUID) error {
 				continue // damaged on both sides: the row stays, reading tells
 			}
 			if err == nil && !info.Mode().IsRegular() {
-				if err := l.setAside(folder, e); err != nil {
+				if err := l.dir.SetAside(ctxfolder.Messages + "/" + folder + "/" + ctxfolder.MessageFile(e.FileID())); err != nil {
 					return err
 				}
 			}
@@ -286,16 +292,6 @@ func (l *Log) keep(folder string, e *Entry) bool {
 	}
 	env, err := message.Parse(b)
 	return err == nil && env.ID == e.ID && env.FileID() == e.FileID() && env.Position == e.Position && env.StoredAt.UnixNano() >= e.At
-}
-
-// setAside moves what is no file out of a message file's place, to trash.
-func (l *Log) setAside(folder string, e *Entry) error {
-	name := ctxfolder.MessageFile(e.FileID())
-	item, err := ctxfolder.NewTrash(l.dir.FS, ctxfolder.TrashItem{Kind: "damaged", Name: name, Context: l.dir.ID})
-	if err != nil {
-		return err
-	}
-	return l.dir.FS.Rename(ctxfolder.Messages+"/"+folder+"/"+name, item+"/"+name)
 }
 
 // syncFolded makes files, folders and rows durable: with one call where the system has it, which also flushes

@@ -34,7 +34,7 @@ type begin struct {
 	chain uint64
 }
 
-// encodeBegin returns a journal that holds nothing but its beginning.
+// encodeBegin returns a journal that holds nothing but its beginning, and blank space.
 func encodeBegin(b begin) ([]byte, error) {
 	b.Version, b.Chain = journalVersion, Hex(b.chain)
 	body, err := json.Marshal(b)
@@ -42,7 +42,7 @@ func encodeBegin(b begin) ([]byte, error) {
 		return nil, err
 	}
 	out, _ := appendRecord(nil, head{prev: b.chain, seq: b.Seq, kind: KindBegin, len: int64(len(body)), sum: bodySum(body)}, body)
-	return out, nil
+	return append(out, bytes.Repeat([]byte{'\n'}, space(0))...), nil
 }
 
 func parseBegin(body []byte, dir *ctxfolder.Dir, generation uint64) (begin, error) {
@@ -117,6 +117,9 @@ func openJournal(dir *ctxfolder.Dir, generation uint64, held []*journal) (*journ
 	f, err := dir.FS.OpenFile(name, os.O_RDWR)
 	if errors.Is(err, fs.ErrPermission) || errors.Is(err, syscall.EROFS) {
 		f, err = dir.FS.OpenFile(name, os.O_RDONLY)
+	}
+	if err != nil && !errors.Is(err, fs.ErrNotExist) && !regular(dir, name) {
+		return nil, fmt.Errorf("%s: %w: %w", name, ErrDamaged, err)
 	}
 	if err != nil {
 		return nil, err

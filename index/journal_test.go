@@ -163,6 +163,10 @@ func TestTornTailIsCut(t *testing.T) {
 	whole := len(b.used(1))
 	b.must(b.add(1, false)) // its file is never made: the commit did not end
 	raw := b.used(1)
+	ids := b.ids[:3]
+	intact := t.TempDir()
+	b.must(os.CopyFS(intact, os.DirFS(b.root)))
+	inTrash := 0
 	for cut := whole + 1; cut < len(raw); cut++ {
 		for name, tail := range map[string][]byte{
 			"end":  raw[:cut],
@@ -172,23 +176,26 @@ func TestTornTailIsCut(t *testing.T) {
 			if name == "page" && len(bytes.Trim(raw[cut:], "\n")) == 0 {
 				continue
 			}
+			b.close()
+			b.must(os.RemoveAll(b.root))
+			b.must(os.CopyFS(b.root, os.DirFS(intact)))
 			b.must(os.WriteFile(b.journal(1), tail, 0o600))
 			b.reopen()
+			b.ids = ids[:3:3]
 			b.shows(3)
-			ids := b.ids
-			b.ids = b.ids[:3]
 			b.must(b.add(1, false))
 			b.reopen()
 			b.shows(4)
-			b.ids = ids
+			items, err := filepath.Glob(filepath.Join(b.root, "trash", "*", "journal-1.jsonl"))
+			b.must(err)
+			inTrash += len(items)
 		}
 		if cut > whole+200 && cut < len(raw)-40 {
 			cut += 37
 		}
 	}
-	items, err := filepath.Glob(filepath.Join(b.root, "trash", "*", "journal-1.jsonl"))
-	if err != nil || len(items) == 0 {
-		t.Fatalf("the cut tails are not in trash: %v", err)
+	if inTrash == 0 {
+		t.Fatal("the cut tails are not in trash")
 	}
 }
 
@@ -216,7 +223,7 @@ func TestDamagedRecordInTheMiddle(t *testing.T) {
 			b.reopen()
 			entries, err := b.log.Entries(b.line, 0, 10)
 			b.must(err)
-			if len(entries) != 5 || entries[2].Lost == "" || entries[2].ID != b.ids[2] || entries[3].ID != b.ids[3] || entries[3].Lost != "" {
+			if len(entries) != 5 || (entries[2].Lost == "") != files || entries[2].ID != b.ids[2] || entries[3].ID != b.ids[3] || entries[3].Lost != "" {
 				t.Fatalf("entries %+v", entries)
 			}
 			if p, err := b.log.Problems(); err != nil || len(p) == 0 {
@@ -229,6 +236,41 @@ func TestDamagedRecordInTheMiddle(t *testing.T) {
 			if len(entries) != 6 || entries[5].ID != b.ids[5] {
 				t.Fatalf("entries after an append %+v", entries)
 			}
+		})
+	}
+}
+
+// TestDamageAtTheEndOfALine: records that are damaged, or cut away, are found again in the message files, also when
+// nothing of their line stands behind them.
+func TestDamageAtTheEndOfALine(t *testing.T) {
+	for name, damage := range map[string]func(raw []byte, ids []uuid.UUID) []byte{
+		"bit in the last one": func(raw []byte, ids []uuid.UUID) []byte {
+			raw[bytes.LastIndex(raw, []byte(ids[4].String()))] ^= 1
+			return raw
+		},
+		"cut between records": func(raw []byte, ids []uuid.UUID) []byte {
+			return raw[:bytes.LastIndex(raw[:bytes.Index(raw, []byte(ids[3].String()))], []byte(headChain))]
+		},
+		"cut in a record": func(raw []byte, ids []uuid.UUID) []byte {
+			return raw[:bytes.Index(raw, []byte(ids[2].String()))+60]
+		},
+		"last records blank": func(raw []byte, ids []uuid.UUID) []byte {
+			return bytes.TrimRight(raw, "\n")
+		},
+	} {
+		t.Run(name, func(t *testing.T) {
+			b := newBench(t)
+			b.must(b.add(5, true))
+			raw, err := os.ReadFile(b.journal(1))
+			b.must(err)
+			b.must(os.WriteFile(b.journal(1), damage(raw, b.ids), 0o600))
+			b.reopen()
+			b.shows(5)
+			b.must(b.add(1, true))
+			b.shows(6)
+			b.must(b.log.Fold(stdcontext.Background()))
+			b.reopen()
+			b.shows(6)
 		})
 	}
 }

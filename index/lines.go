@@ -25,7 +25,6 @@ type state struct {
 	width    int        // of the rows on disk
 	foldSeq  uint64     // up to here everything is folded, by index.json
 	unsaved  bool       // rebuilt in memory: on disk the index is still broken
-	missing  int64      // records lost to damage so far
 	metadata json.RawMessage
 	problems []Problem
 }
@@ -178,6 +177,15 @@ func (j *journal) read(limit uint64, acked witness) (n news, err error) {
 		n.changes = append(n.changes, c)
 		return nil
 	}, func(records uint64) { lost += int64(min(records, maxSeq)) })
+	if err == nil && limit == maxSeq && behind == tailBlank {
+		// Every write leaves blank space behind its record. A journal that ends without has lost some.
+		if size, serr := j.size(); serr == nil && size == end {
+			err = fmt.Errorf("%w: %s was cut short", ErrDamaged, ctxfolder.JournalFile(j.gen))
+		}
+	}
+	if err == nil && limit == maxSeq && behind == tailTorn && j.harmed(end) {
+		err = fmt.Errorf("%w: the end of %s", ErrDamaged, ctxfolder.JournalFile(j.gen))
+	}
 	if err == nil && behind == tailTorn {
 		n.torn, n.tornAt = make([]byte, headSize+bodyHead), end
 		m, _ := j.f.ReadAt(n.torn, end)
@@ -222,13 +230,13 @@ func (c *change) parse(j *journal, rec record) error {
 	return nil
 }
 
-// take applies what was read of a journal.
+// take applies what was read of a journal. Records that are missing, or torn though their message file exists,
+// are damage: what they held has to be looked for in the message files, which is what a rebuild does.
 func (s *state) take(j *journal, n news) error {
 	for i := range n.changes {
 		c := &n.changes[i]
 		if c.lost > 0 {
-			s.missing += c.lost
-			s.note("journal", "%d damaged records before byte %d of %s", c.lost, c.off, ctxfolder.JournalFile(j.gen))
+			return fmt.Errorf("%w: %d records before byte %d of %s", ErrDamaged, c.lost, c.off, ctxfolder.JournalFile(j.gen))
 		}
 		if c.metadata != nil {
 			s.metadata = c.metadata
@@ -247,17 +255,13 @@ func (s *state) take(j *journal, n news) error {
 		s.seq, s.chain = c.seq, c.chain
 		j.seq, j.chain, j.end = c.seq, c.chain, c.off+c.size()
 	}
-	if n.torn != nil {
-		if a, e, ok := s.salvage(n.torn); ok {
-			s.note("journal", "the last record of %s is damaged; message %s was found in its file", ctxfolder.JournalFile(j.gen), e.ID)
-			return s.put(a, e, -1)
-		}
+	if n.torn != nil && s.committed(n.torn) {
+		return fmt.Errorf("%w: the last record of %s is torn, and its message was committed", ErrDamaged, ctxfolder.JournalFile(j.gen))
 	}
 	return nil
 }
 
-// put takes an entry into its line: at the end, or in the place of the one it replaces. Positions that
-// damaged records held become lost entries; the id of the last of them is known from the one behind it.
+// put takes an entry into its line: at the end, or in the place of the one it replaces.
 func (s *state) put(a *message.Address, e Entry, was int64) error {
 	ln := s.lines[a.Line]
 	if ln == nil {
@@ -265,22 +269,14 @@ func (s *state) put(a *message.Address, e Entry, was int64) error {
 		s.lines[a.Line] = ln
 	}
 	s.newestAt = max(s.newestAt, e.At)
-	if e.Position < ln.End() {
+	switch {
+	case e.Position < ln.End():
 		ln.change(e, was)
-		return nil
-	}
-	if gap := e.Position - ln.End(); gap > s.missing {
-		// A number from a damaged file must not make this fill the memory.
+	case e.Position == ln.End():
+		ln.push(e)
+	default:
 		return fmt.Errorf("%w: line %s goes on at position %d behind %d", ErrDamaged, a.Line, e.Position, ln.End())
 	}
-	for ln.End() < e.Position {
-		lost := Entry{Position: ln.End(), Lost: "its journal record is damaged", seq: e.seq}
-		if lost.Position == e.Position-1 {
-			lost.ID = a.Prev
-		}
-		ln.push(lost)
-	}
-	ln.push(e)
 	return nil
 }
 
@@ -330,22 +326,22 @@ func (ln *line) change(e Entry, was int64) {
 	}
 }
 
-// salvage looks whether what lies torn behind a journal is a record whose message file exists. A file is
-// made only once its record is durable, so then this is damage and no torn write, and the message counts.
-func (s *state) salvage(torn []byte) (*message.Address, Entry, bool) {
+// committed reports whether what lies torn behind a journal is a record whose message file exists. A file is
+// made only once its record is durable, so then this is damage and no torn write.
+func (s *state) committed(torn []byte) bool {
 	if len(torn) <= headSize {
-		return nil, Entry{}, false
+		return false
 	}
 	told, ok := message.ParseAddress(torn[headSize:])
 	if !ok {
-		return nil, Entry{}, false
+		return false
 	}
-	ln := s.lines[told.Line]
-	if ln != nil && told.Position != ln.End() {
-		return nil, Entry{}, false
+	b, _, err := s.dir.ReadMessage(s.folders()[told.Line], told.FileID())
+	if err != nil {
+		return false
 	}
-	e, err := readCommitted(s.dir, s.folders(), &told)
-	return &told, e, err == nil
+	env, err := message.Parse(b)
+	return err == nil && env.ID == told.ID && env.Line == told.Line && env.Position == told.Position
 }
 
 // acked is a witness: the file of a message is made only once its record is durable.
@@ -375,23 +371,6 @@ func (s *state) folders() map[uuid.UUID]string {
 		folders[l.ID] = l.Folder
 	}
 	return folders
-}
-
-// readCommitted reads the file of a message that is known by id, line and position alone.
-func readCommitted(dir *ctxfolder.Dir, folders map[uuid.UUID]string, want *message.Address) (Entry, error) {
-	b, _, err := dir.ReadMessage(folders[want.Line], want.FileID())
-	if err != nil {
-		return Entry{}, err
-	}
-	env, err := message.Parse(b)
-	if err != nil {
-		return Entry{}, err
-	}
-	if env.ID != want.ID || env.Line != want.Line || env.Position != want.Position {
-		return Entry{}, fmt.Errorf("%w: the file holds another message", ErrDamaged)
-	}
-	a := env.Address()
-	return entryOf(&a, head{len: int64(len(b)), sum: bodySum(b)}), nil
 }
 
 // retire forgets what a fold brought into index.json: journals, and the entries that have rows now.

@@ -7,6 +7,7 @@ import (
 	"io/fs"
 	"slices"
 	"sync"
+	"time"
 
 	ctxfolder "github.com/ctxdir/ctxdir/context"
 	"github.com/ctxdir/ctxdir/internal/vfs"
@@ -97,7 +98,10 @@ func (l *Log) load() error {
 func (l *Log) reload() error {
 	var broken error
 	var intact *folded
-	for range 4 {
+	for try := range 4 {
+		if try > 0 {
+			time.Sleep(time.Millisecond << try) // a writer may be at work
+		}
 		if l.distrusted() {
 			return l.rebuild(fmt.Errorf("%w: rows", ErrDamaged), &folded{})
 		}
@@ -409,9 +413,9 @@ func (l *Log) Recover(line uuid.UUID, e *Entry) (envelope []byte, ok bool) {
 		if err != nil {
 			continue
 		}
-		n, err := j.read(maxSeq, nil)
+		n, _ := j.read(maxSeq, nil) // what was read before an error counts
 		for _, c := range n.changes {
-			if err == nil && c.address.Line == line && c.address.ID == e.ID && c.address.Position == e.Position && c.sum == e.Sum {
+			if c.address.Line == line && c.address.ID == e.ID && c.address.Position == e.Position && c.sum == e.Sum {
 				_, envelope, err = j.readWhole(c.off, c.off+c.size())
 				ok = err == nil
 			}

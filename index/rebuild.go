@@ -226,9 +226,8 @@ func (b *rebuilder) readFolder(folder string) error {
 func (b *rebuilder) readJournals() error {
 	for _, j := range b.s.journals {
 		n, err := j.read(maxSeq, b.s.acked)
-		if err != nil {
+		if err != nil { // what was read until then counts
 			b.s.note("journal", "%s: %v", ctxfolder.JournalFile(j.gen), err)
-			continue
 		}
 		for _, c := range n.changes {
 			b.s.seq = max(b.s.seq, c.seq)
@@ -349,10 +348,17 @@ func (l *Log) save(foldLocked bool) error {
 	}); err != nil {
 		return err
 	}
-	// The old journals' numbers do not lead up to this state: none of them is named.
-	w.journals = append(w.journals, gen+1)
+	// The old journals' numbers do not lead up to this state: none of them is named. They may hold what nobody could
+	// read, so they are kept in trash.
+	old := w.journals
+	w.journals = []uint64{gen + 1}
 	if _, err := l.finishFold(w, 1); err != nil {
 		return err
+	}
+	for _, gen := range old {
+		if err := l.dir.SetAside(ctxfolder.JournalFile(gen)); err != nil && !errors.Is(err, fs.ErrNotExist) {
+			return err
+		}
 	}
 	l.distrust = nil
 	return l.reload()

@@ -109,7 +109,7 @@ func readRows(dir *ctxfolder.Dir, line uuid.UUID, base, from, to int64, width in
 		return nil, nil
 	}
 	f, err := dir.FS.OpenFile(ctxfolder.RowsFile(line), os.O_RDONLY)
-	if errors.Is(err, fs.ErrNotExist) {
+	if errors.Is(err, fs.ErrNotExist) || err != nil && !regular(dir, ctxfolder.RowsFile(line)) {
 		return nil, fmt.Errorf("%w: row file of line %s is missing", ErrDamaged, line)
 	}
 	if err != nil {
@@ -140,6 +140,13 @@ func readRows(dir *ctxfolder.Dir, line uuid.UUID, base, from, to int64, width in
 	return entries, nil
 }
 
+// regular reports whether a regular file lies at a path of the context's folder. Where it does not, an error of
+// opening it is damage, and no reason to give up.
+func regular(dir *ctxfolder.Dir, path string) bool {
+	info, err := dir.FS.Lstat(path)
+	return err == nil && info.Mode().IsRegular()
+}
+
 // rowsWriter puts rows in their places, in one write for each run of positions.
 type rowsWriter struct {
 	f    vfs.File
@@ -150,7 +157,15 @@ type rowsWriter struct {
 }
 
 func openRows(dir *ctxfolder.Dir, line uuid.UUID, base int64) (*rowsWriter, error) {
+	if info, err := dir.FS.Lstat(ctxfolder.RowsFolder); err == nil && !info.IsDir() {
+		if err := dir.SetAside(ctxfolder.RowsFolder); err != nil {
+			return nil, err
+		}
+	}
 	if err := dir.FS.Mkdir(ctxfolder.RowsFolder); err != nil && !errors.Is(err, fs.ErrExist) {
+		return nil, err
+	}
+	if err := dir.MakeWay(ctxfolder.RowsFile(line)); err != nil {
 		return nil, err
 	}
 	f, err := dir.FS.OpenFile(ctxfolder.RowsFile(line), os.O_RDWR|os.O_CREATE)

@@ -127,7 +127,7 @@ func (r *reader) torn(from, to int64, seq uint64, acked witness) (bool, error) {
 		if at == to {
 			b = b[:len(b)-1] // the newline that ends the last record
 		}
-		blank = bytes.ContainsAny(b, "\n\x00")
+		blank = bytes.ContainsAny(bytes.ReplaceAll(b, []byte("}\n"+headChain), nil), "\n\x00")
 	}
 	if !blank || acked == nil {
 		return blank, nil
@@ -143,6 +143,30 @@ func (r *reader) torn(from, to int64, seq uint64, acked witness) (bool, error) {
 		to, seq = rec.off+rec.size(), rec.seq
 	}
 }
+
+// harmed reports whether what lies behind the last whole record looks like a record that was whole once: it has
+// no sector left blank and ends like one, or the file ends in the middle of it, where no crash leaves its end. If
+// that is an error, nothing is lost by it but the time to look for the message in its file.
+func (j *journal) harmed(end int64) bool {
+	size, err := j.size()
+	if err != nil {
+		return false
+	}
+	b := make([]byte, min(size-end, 16<<20))
+	n, _ := j.f.ReadAt(b, end)
+	b = b[:n]
+	rest := bytes.TrimRight(b, "\n")
+	cut := len(rest) == len(b)
+	border := []byte("}\n" + headChain) // between two records
+	rest = bytes.ReplaceAll(rest, border, []byte(headChain))
+	if len(rest) == 0 || bytes.ContainsAny(rest, "\n\x00") {
+		return false
+	}
+	return cut && size%sector != 0 || !cut && rest[len(rest)-1] == '}'
+}
+
+// sector is what a disk writes whole or not at all, in bytes.
+const sector = 512
 
 // scan calls f for each whole record of the journal from off on and returns where the last one ends and what
 // lies there. Where a record is broken and whole ones stand behind it, either a crash tore the write of several

@@ -85,7 +85,7 @@ func (x folded) encode() ([]byte, error) {
 func readFolded(dir *ctxfolder.Dir) (*folded, error) {
 	b, err := vfs.ReadFile(dir.FS, ctxfolder.IndexFile, maxIndex)
 	if err != nil {
-		if errors.Is(err, fs.ErrNotExist) || errors.Is(err, vfs.ErrNotRegular) || errors.Is(err, vfs.ErrTooLarge) {
+		if errors.Is(err, fs.ErrNotExist) || errors.Is(err, vfs.ErrTooLarge) || !regular(dir, ctxfolder.IndexFile) {
 			return nil, fmt.Errorf("%w: %w", ErrDamaged, err)
 		}
 		return nil, err

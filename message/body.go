@@ -48,6 +48,9 @@ func Compact(b []byte) (json.RawMessage, error) {
 	if out[0] != '{' {
 		return nil, malformed("a JSON %s, wanted an object", kindName(jsontext.Value(out).Kind()))
 	}
+	if d := depth(out); d > maxDepth {
+		return nil, malformed("nested %d deep, more than %d", d, maxDepth)
+	}
 	return out, nil
 }
 
@@ -101,8 +104,7 @@ func str(v jsontext.Value) string {
 func Time(v jsontext.Value) time.Time {
 	switch v.Kind() {
 	case '"':
-		t, err := time.Parse(time.RFC3339Nano, str(v))
-		if err == nil && t.Year() > 0 && t.Year() < 10000 {
+		if t, err := time.Parse(time.RFC3339Nano, str(v)); err == nil && ValidTime(t) {
 			return t.UTC()
 		}
 	case '0':
@@ -114,7 +116,38 @@ func Time(v jsontext.Value) time.Time {
 			f /= 1000
 		}
 		sec, frac := math.Modf(f)
-		return time.Unix(int64(sec), int64(math.Round(frac*1e6))*1000).UTC()
+		if t := time.Unix(int64(sec), int64(math.Round(frac*1e6))*1000).UTC(); ValidTime(t) {
+			return t
+		}
 	}
 	return time.Time{}
+}
+
+// ValidTime reports whether a time can be written in RFC 3339, in UTC: its year has four digits.
+func ValidTime(t time.Time) bool {
+	year := t.UTC().Year()
+	return year > 0 && year < 10000
+}
+
+// maxDepth is how deep a body may be nested. An envelope adds one level, and readers commonly stop at 10,000.
+const maxDepth = 9_000
+
+// depth returns how deep valid JSON is nested.
+func depth(b []byte) (deepest int) {
+	now, inString := 0, false
+	for i := 0; i < len(b); i++ {
+		switch c := b[i]; {
+		case inString && c == '\\':
+			i++
+		case c == '"':
+			inString = !inString
+		case inString:
+		case c == '{' || c == '[':
+			now++
+			deepest = max(deepest, now)
+		case c == '}' || c == ']':
+			now--
+		}
+	}
+	return deepest
 }
