@@ -30,7 +30,7 @@ func (j *job) chat() error {
 		}
 		return errKnown
 	})
-	if err != nil && err != errKnown {
+	if err != nil && !errors.Is(err, errKnown) {
 		return err
 	}
 	r := open(j.report, j.o.Progress)

@@ -104,7 +104,8 @@ func parseConversation(body json.RawMessage) (*conversation, error) {
 	if mapping.Kind() != '{' {
 		return nil, errors.New(`no conversation: it has no "mapping"`)
 	}
-	c.extra = append(extra, '}')
+	extra = append(extra, '}')
+	c.extra = extra
 	if err := c.parseNodes(mapping); err != nil {
 		return nil, err
 	}

@@ -2,6 +2,7 @@ package importer
 
 import (
 	"encoding/json"
+	"errors"
 	"fmt"
 	"io"
 	"path/filepath"
@@ -68,7 +69,7 @@ func (j *job) claudeInfo() (Info, error) {
 		}
 		return nil
 	})
-	if err != nil && err != errKnown {
+	if err != nil && !errors.Is(err, errKnown) {
 		return info, err
 	}
 	stem := strings.TrimSuffix(filepath.Base(j.path), filepath.Ext(j.path))

@@ -79,7 +79,7 @@ func (l *lines) part() (part []byte, ended bool, err error) {
 	defer func() { l.buf = part[:0] }()
 	for {
 		if _, err := l.r.Peek(1); err != nil {
-			if err == io.EOF && size == 0 {
+			if errors.Is(err, io.EOF) && size == 0 {
 				l.endLine()
 				return part, true, io.EOF
 			}
@@ -133,7 +133,7 @@ func (l *lines) split(part []byte) []json.RawMessage {
 	d := jsontext.NewDecoder(bytes.NewReader(part), lenient...)
 	for {
 		v, err := d.ReadValue()
-		if err == io.EOF {
+		if errors.Is(err, io.EOF) {
 			return objects
 		}
 		if err != nil {

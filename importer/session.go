@@ -64,7 +64,7 @@ func (j *job) each(r records, f func(body json.RawMessage, line int64) error) er
 			return fmt.Errorf("%s: %w", j.path, err)
 		}
 		body, line, err := r.next()
-		if err == io.EOF {
+		if errors.Is(err, io.EOF) {
 			return nil
 		}
 		if err != nil {

@@ -69,7 +69,7 @@ func (v *values) broken(err error) (json.RawMessage, int64, error) {
 	v.end = true
 	var syntactic *jsontext.SyntacticError
 	switch {
-	case err == io.EOF:
+	case errors.Is(err, io.EOF):
 	case errors.Is(err, ErrTooLarge):
 		v.tell(v.lineAt(v.value()), fmt.Sprintf("%v: the limit is %d bytes; what follows was not read", ErrTooLarge, v.src.limit))
 	case errors.Is(err, io.ErrUnexpectedEOF):

@@ -69,7 +69,7 @@ func TestDiverging(t *testing.T) {
 		if d := cmp.Diff(want, shows(c)); d != "" {
 			t.Errorf("%s: %s", what, d)
 		}
-		if got := c.active; got != active && !(active == "import" && strings.HasPrefix(got, "import-")) {
+		if got := c.active; got != active && (active != "import" || !strings.HasPrefix(got, "import-")) {
 			t.Errorf("%s: active %s", what, got)
 		}
 	}

@@ -254,7 +254,7 @@ func TestDamageAtTheEndOfALine(t *testing.T) {
 		"cut in a record": func(raw []byte, ids []uuid.UUID) []byte {
 			return raw[:bytes.Index(raw, []byte(ids[2].String()))+60]
 		},
-		"last records blank": func(raw []byte, ids []uuid.UUID) []byte {
+		"last records blank": func(raw []byte, _ []uuid.UUID) []byte {
 			return bytes.TrimRight(raw, "\n")
 		},
 	} {

@@ -50,7 +50,7 @@ func (a *app) appendLines(ctx context.Context, c *ctxdir.Context, b *ctxdir.Bran
 		if ctx.Err() != nil {
 			return ctx.Err()
 		}
-		if err == errEnd {
+		if errors.Is(err, errEnd) {
 			break
 		}
 		if err != nil {

@@ -116,7 +116,7 @@ func writeFile(path string, write func(w io.Writer) error) (err error) {
 	problems := buffered(f, write)
 	if problems != nil && exitCode(context.Background(), problems) != exitProblems {
 		f.Close()
-		os.Remove(f.Name())
+		_ = os.Remove(f.Name())
 		return problems
 	}
 	err = f.Sync()
@@ -127,7 +127,7 @@ func writeFile(path string, write func(w io.Writer) error) (err error) {
 		err = os.Rename(f.Name(), path)
 	}
 	if err != nil {
-		os.Remove(f.Name())
+		_ = os.Remove(f.Name())
 		return err
 	}
 	return problems

@@ -86,7 +86,7 @@ func (q *lineQueue) read(r *bufio.Reader, most int64) {
 	for number := int64(1); ; number++ {
 		text, err := readLine(r, most)
 		if err != nil && !errors.Is(err, ctxdir.ErrTooLarge) {
-			if err == io.EOF {
+			if errors.Is(err, io.EOF) {
 				err = errEnd
 			}
 			q.finish(err)
@@ -114,9 +114,9 @@ func readLine(r *bufio.Reader, most int64) ([]byte, error) {
 			line = nil
 		}
 		switch {
-		case err == bufio.ErrBufferFull:
+		case errors.Is(err, bufio.ErrBufferFull):
 			continue
-		case err == io.EOF && size > 0, err == nil:
+		case errors.Is(err, io.EOF) && size > 0, err == nil:
 			line = bytes.TrimSuffix(line, []byte("\n"))
 			if size > most+1 || int64(len(line)) > most {
 				return nil, fmt.Errorf("%w: %d bytes, more than %d", ctxdir.ErrTooLarge, size, most)
