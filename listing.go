@@ -1,0 +1,90 @@
+package ctxdir
+
+import (
+	"context"
+	"iter"
+	"time"
+
+	"github.com/ctxdir/ctxdir/branch"
+	"github.com/google/uuid"
+)
+
+// Summary is one context in a list.
+type Summary struct {
+	ID           uuid.UUID
+	Title        string
+	Branches     int
+	ActiveBranch string
+	Messages     int64 // that some branch shows, each counted once
+	Bytes        int64 // of all its messages and metadata.json
+	CreatedAt    time.Time
+	UpdatedAt    time.Time
+	Problem      error // why the context, or a part of it, cannot be used; the other fields are what is known
+}
+
+// List yields every context in the store, in no particular order. A damaged context is a row with its
+// problem, never the end of the list: the error is that of reading the store's own folder.
+func (s *Store) List(ctx context.Context) iter.Seq2[Summary, error] {
+	return func(yield func(Summary, error) bool) {
+		for id, err := range s.IDs() {
+			if err == nil {
+				err = ctx.Err()
+			}
+			if err != nil {
+				yield(Summary{}, err)
+				return
+			}
+			if !yield(s.summary(ctx, id), nil) {
+				return
+			}
+		}
+	}
+}
+
+func (s *Store) summary(ctx context.Context, id uuid.UUID) Summary {
+	c, err := s.Context(ctx, id)
+	if err != nil {
+		return Summary{ID: id, Problem: err}
+	}
+	defer c.Close()
+	return c.Summary()
+}
+
+// Summary returns what a list shows of the context.
+func (c *Context) Summary() Summary {
+	m := c.current()
+	sum := Summary{
+		ID: m.ID, Title: m.Title, Branches: len(m.Branches), ActiveBranch: m.ActiveBranch,
+		CreatedAt: m.CreatedAt, UpdatedAt: m.UpdatedAt, Problem: c.Problem(),
+	}
+	all, newest, err := c.log.AllCounts()
+	if err != nil {
+		sum.Problem = err
+		return sum
+	}
+	shown := map[uuid.UUID]int64{} // how far each line is shown by some branch
+	for _, b := range m.Branches {
+		l, ok := m.Line(b.Line)
+		if !ok {
+			continue
+		}
+		lines, err := branch.Lines(m, l.ID, max(all[l.ID].End(), l.Base))
+		if err != nil {
+			sum.Problem = err
+		}
+		for _, seg := range lines {
+			shown[seg.Line] = max(shown[seg.Line], seg.To)
+		}
+	}
+	for _, l := range m.Lines {
+		sum.Messages += max(shown[l.ID]-l.Base, 0)
+		sum.Bytes += all[l.ID].Bytes
+	}
+	if b, err := m.Encode(); err == nil {
+		sum.Bytes += int64(len(b))
+	}
+	if at := time.Unix(0, newest).UTC(); newest > 0 && at.After(sum.UpdatedAt) {
+		sum.UpdatedAt = at
+	}
+	return sum
+}

@@ -1,0 +1,97 @@
+package ctxdir
+
+import (
+	"context"
+	"errors"
+	"time"
+
+	"github.com/ctxdir/ctxdir/branch"
+	"github.com/ctxdir/ctxdir/index"
+	"github.com/google/uuid"
+)
+
+// ReplaceOption changes one replace.
+type ReplaceOption func(*replaceOptions)
+
+type replaceOptions struct{ shared bool }
+
+// Shared lets Replace change a message that other branches show too.
+func Shared() ReplaceOption { return func(o *replaceOptions) { o.shared = true } }
+
+// Replace gives the message of an id another body (requirement "replace a message": streaming updates). Its
+// position stays; the old version goes to the context's trash. It is refused with [ErrShared] when another
+// branch shows the message too, unless [Shared] is given.
+func (b *Branch) Replace(ctx context.Context, id uuid.UUID, d Draft, opts ...ReplaceOption) error {
+	var o replaceOptions
+	for _, f := range opts {
+		f(&o)
+	}
+	err := b.replace(ctx, id, d, o)
+	return public(Error{Op: "replace", Context: b.c.dir.ID, Branch: b.name, ID: id}, err)
+}
+
+func (b *Branch) replace(ctx context.Context, id uuid.UUID, d Draft, o replaceOptions) error {
+	c := b.c
+	if err := c.complete(&d); err != nil {
+		return err
+	}
+	// The lock is held until the file is there: a slower replacement must not put its older version over a
+	// newer one.
+	err := c.write(ctx, func(m *Metadata) error {
+		info, err := branch.Get(m, b.name)
+		if err != nil {
+			return err
+		}
+		at, err := c.find(m, info.Line, id)
+		if err != nil {
+			return err
+		}
+		if !o.shared && shared(m, info.Line, at) {
+			return ErrShared
+		}
+		old, env, err := c.load.Envelope(at.span, &at.entry)
+		if err != nil {
+			return err
+		}
+		env.StoredAt = storedAt()
+		if !env.StoredAt.After(at.entry.StoredAt()) {
+			env.StoredAt = at.entry.StoredAt().Add(time.Microsecond) // the file's time is to tell the versions apart
+		}
+		env.Role, env.Type, env.Body = d.Role, d.Type, d.Body
+		if !d.CreatedAt.IsZero() {
+			env.CreatedAt = d.CreatedAt
+		}
+		raw := env.AppendTo(nil)
+		commit := c.log.Append([]index.Item{{Kind: index.KindReplace, Envelope: env, Body: raw, Was: at.entry.Size}})
+		if commit.Err != nil {
+			return commit.Err
+		}
+		if err := commit.Wait(); err != nil {
+			if ok, rerr := c.log.Recommit(commit); !ok {
+				return errors.Join(err, rerr)
+			}
+		}
+		if old != nil {
+			_ = c.dir.TrashVersion(at.span.Line, at.entry.Position, old)
+		}
+		if c.dir.ReplaceMessage(at.span.Folder, env.FileID(), raw, env.StoredAt) == nil {
+			commit.Made(1)
+		}
+		return nil
+	})
+	c.foldIfDue()
+	return err
+}
+
+// shared reports whether a branch other than the one of this line shows a message.
+func shared(m *Metadata, line uuid.UUID, at place) bool {
+	if at.span.Line != line {
+		return true
+	}
+	for _, l := range m.Lines {
+		if l.Parent == line && l.Base > at.entry.Position {
+			return true
+		}
+	}
+	return false
+}
