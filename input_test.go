@@ -307,6 +307,27 @@ func TestRetries(t *testing.T) {
 	}
 }
 
+// TestReplacedVersionIsKept: the version that a replacement takes the place of lies in the context's trash, whole.
+func TestReplacedVersionIsKept(t *testing.T) {
+	ctx := context.Background()
+	c, dir := newContext(t)
+	at := must[Appended](t)(c.Active().Append(ctx, Draft{Body: []byte(`{"draft":1.0}`)}))
+	if err := c.Active().Replace(ctx, at.ID, Draft{Body: []byte(`{"final":true}`)}); err != nil {
+		t.Fatal(err)
+	}
+	items, err := filepath.Glob(filepath.Join(dir, "trash", "*.json"))
+	if err != nil || len(items) != 1 {
+		t.Fatalf("trash holds %v, %v", items, err)
+	}
+	raw, err := os.ReadFile(items[0])
+	if err != nil || !bytes.Contains(raw, []byte(`"message":{"draft":1.0}`)) || !bytes.Contains(raw, []byte(at.ID.String())) {
+		t.Errorf("the item is %s, %v", raw, err)
+	}
+	if m := must[*Message](t)(c.Active().Message(ctx, at.ID)); string(m.Body) != `{"final":true}` || m.Edited {
+		t.Errorf("the message is %s", m.Body)
+	}
+}
+
 // TestGoroutines: appends, forks, renames, replaces, folds and reads of many goroutines and two handles.
 func TestGoroutines(t *testing.T) {
 	ctx := context.Background()
