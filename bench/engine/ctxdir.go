@@ -1,0 +1,182 @@
+package engine
+
+import (
+	"context"
+	"fmt"
+	"os"
+	"path/filepath"
+	"time"
+
+	"github.com/ctxdir/ctxdir"
+	"github.com/google/uuid"
+)
+
+var ctxdirEngine = &Engine{
+	Name:  Ours,
+	About: "this library with its defaults: a message file is there when Append returns, a journal is folded in the background once it holds 1 MiB",
+	Open:  openCtxdir,
+}
+
+func openCtxdir(dir string, d Durability) (Store, error) {
+	durability := ctxdir.Full
+	if d == Relaxed {
+		durability = ctxdir.Relaxed
+	}
+	open := ctxdir.Open
+	if !ctxdir.Exists(dir) {
+		open = ctxdir.Init
+	}
+	s, err := open(dir, ctxdir.WithDurability(durability))
+	if err != nil {
+		return nil, err
+	}
+	return ctxdirStore{s}, nil
+}
+
+type ctxdirStore struct{ s *ctxdir.Store }
+
+func (s ctxdirStore) Create(title string) (string, error) {
+	c, err := s.s.Create(context.Background(), ctxdir.Metadata{Title: title})
+	if err != nil {
+		return "", err
+	}
+	return c.ID().String(), c.Close()
+}
+
+func (s ctxdirStore) Context(id, branch string) (Context, error) {
+	u, err := uuid.Parse(id)
+	if err != nil {
+		return nil, err
+	}
+	c, err := s.s.Context(context.Background(), u)
+	if err != nil {
+		return nil, err
+	}
+	b, err := c.Branch(branch)
+	if err != nil {
+		return nil, err
+	}
+	return &ctxdirContext{c: c, b: b, foldLock: filepath.Join(s.s.Path(), "locks", id+".fold")}, nil
+}
+
+func (s ctxdirStore) List() ([]Summary, error) {
+	var out []Summary
+	for sum, err := range s.s.List(context.Background()) {
+		if err == nil {
+			err = sum.Problem
+		}
+		if err != nil {
+			return nil, err
+		}
+		out = append(out, Summary{ID: sum.ID.String(), Title: sum.Title, Messages: sum.Messages, Bytes: sum.Bytes})
+	}
+	return out, nil
+}
+
+func (s ctxdirStore) Close() error { return s.s.Close() }
+
+type ctxdirContext struct {
+	c        *ctxdir.Context
+	b        *ctxdir.Branch
+	foldLock string
+}
+
+func (c *ctxdirContext) Branches() ([]BranchInfo, error) {
+	all, err := c.c.Branches(context.Background())
+	out := make([]BranchInfo, 0, len(all))
+	for _, b := range all {
+		out = append(out, BranchInfo{b.Name, b.Messages, b.Bytes})
+	}
+	return out, err
+}
+
+func draft(m Message) ctxdir.Draft {
+	return ctxdir.Draft{ID: m.ID, Role: m.Role, Type: m.Type, Body: m.Body}
+}
+
+func (c *ctxdirContext) Append(m Message) error {
+	_, err := c.b.Append(context.Background(), draft(m))
+	return err
+}
+
+func (c *ctxdirContext) AppendBatch(ms []Message) error {
+	drafts := make([]ctxdir.Draft, len(ms))
+	for i, m := range ms {
+		drafts[i] = draft(m)
+	}
+	results, err := c.b.AppendBatch(context.Background(), drafts)
+	for i := 0; err == nil && i < len(results); i++ {
+		err = results[i].Err
+	}
+	return err
+}
+
+func storedMessage(m *ctxdir.Message) (Stored, error) {
+	return Stored{m.ID, m.Position, m.Body}, m.Unavailable
+}
+
+func storedMessages(ms []*ctxdir.Message, err error) ([]Stored, error) {
+	out := make([]Stored, len(ms))
+	for i, m := range ms {
+		if err == nil {
+			out[i], err = storedMessage(m)
+		}
+	}
+	return out, err
+}
+
+func (c *ctxdirContext) Last(n int) ([]Stored, error) {
+	return storedMessages(c.b.Last(context.Background(), n))
+}
+
+func (c *ctxdirContext) Range(from, to int64) ([]Stored, error) {
+	return storedMessages(c.b.Range(context.Background(), from, to))
+}
+
+func (c *ctxdirContext) All(f func(Stored) error) error {
+	for m, err := range c.b.Messages(context.Background()) {
+		if err != nil {
+			return err
+		}
+		s, err := storedMessage(m)
+		if err == nil {
+			err = f(s)
+		}
+		if err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+func (c *ctxdirContext) ByID(id uuid.UUID) (Stored, error) {
+	m, err := c.b.Message(context.Background(), id)
+	if err != nil {
+		return Stored{}, err
+	}
+	return storedMessage(m)
+}
+
+func (c *ctxdirContext) Fork(name string, at int64) error {
+	_, err := c.b.Fork(context.Background(), name, at)
+	return err
+}
+
+// Fold folds the journal now.
+func (c *ctxdirContext) Fold() error { return c.c.Fold(context.Background()) }
+
+// Settle waits for the fold that may be going on, by its lock: the next engine's turn must not pay for it.
+func (c *ctxdirContext) Settle() error {
+	time.Sleep(time.Millisecond) // a fold that was just begun takes its lock in this time
+	f, err := os.OpenFile(c.foldLock, os.O_RDWR|os.O_CREATE, 0o600)
+	if err != nil {
+		return err
+	}
+	defer f.Close()
+	if err := lockFile(f); err != nil {
+		return fmt.Errorf("waiting for the fold: %w", err)
+	}
+	return nil
+}
+
+func (c *ctxdirContext) Close() error { return c.c.Close() }

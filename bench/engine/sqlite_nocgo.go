@@ -1,0 +1,6 @@
+//go:build !cgo
+
+package engine
+
+// mattnEngine needs a C compiler.
+var mattnEngine *Engine

@@ -1,0 +1,34 @@
+module github.com/ctxdir/ctxdir/bench
+
+go 1.26.0
+
+replace github.com/ctxdir/ctxdir => ../
+
+// Only tests of modernc.org/sqlite ask for it, and the module proxy does not have it; an earlier one does.
+exclude github.com/google/pprof v0.0.0-20261016150608-1facf8f91b50
+
+require (
+	github.com/ctxdir/ctxdir v0.0.0
+	github.com/go-json-experiment/json v0.0.0-20260820222146-c27c302e5fc3
+	github.com/google/uuid v1.6.0
+	github.com/mattn/go-sqlite3 v1.14.52
+	go.etcd.io/bbolt v1.5.0
+	golang.org/x/sys v0.49.0
+	modernc.org/sqlite v1.61.1
+)
+
+require (
+	github.com/cespare/xxhash/v2 v2.3.0 // indirect
+	github.com/dustin/go-humanize v1.1.0 // indirect
+	github.com/gofrs/flock v0.13.1 // indirect
+	github.com/google/pprof v0.0.0-20260906184651-6331bc6350fe // indirect
+	github.com/google/renameio/v2 v2.0.2 // indirect
+	github.com/mattn/go-isatty v0.0.24 // indirect
+	github.com/ncruces/go-strftime v1.1.0 // indirect
+	github.com/remyoudompheng/bigfft v0.0.0-20230129092748-24d4a6f8daec // indirect
+	golang.org/x/sync v0.24.0 // indirect
+	golang.org/x/text v0.43.0 // indirect
+	modernc.org/libc v1.79.0 // indirect
+	modernc.org/mathutil v1.7.1 // indirect
+	modernc.org/memory v1.12.1 // indirect
+)

@@ -1,0 +1,165 @@
+package rows
+
+import (
+	"context"
+	"os"
+	"path/filepath"
+	"runtime"
+	"strings"
+
+	"github.com/ctxdir/ctxdir/bench/engine"
+	"github.com/ctxdir/ctxdir/bench/floor"
+	"github.com/ctxdir/ctxdir/bench/measure"
+)
+
+// openRow opens a context in an open store and lists its branches with their sizes.
+func openRow(ctx context.Context, e *Env) ([]*Result, error) {
+	var results []*Result
+	var lanes []measure.Lane
+	var at []int
+	for i, n := range e.sizes(1_000, 1_000_000) {
+		r := &Result{Row: "open a context, list its branches and sizes", At: Count(n), Unit: Nanoseconds,
+			Goal: "≤ 3 × reading its files bare, flat; allocates < 1 MB"}
+		results = append(results, r)
+		for _, eng := range e.able(n) {
+			f, err := e.Shared(eng, n)
+			if err != nil {
+				return nil, err
+			}
+			defer f.Close()
+			lanes, at = append(lanes, e.openLane(f)), append(at, i)
+			if eng.Name == engine.Ours {
+				lanes, at = append(lanes, e.bareOpenLane(f)), append(at, i)
+			}
+		}
+	}
+	samples, err := measure.Run(ctx, e.plan(), lanes)
+	if err != nil {
+		return nil, err
+	}
+	for k, s := range samples {
+		results[at[k]].Cells = append(results[at[k]].Cells, cellOf(lanes[k].Name, s))
+	}
+	for i, r := range results {
+		r.atMost(3, value, "p50 / ", engine.Ours, floorRead)
+		f, err := e.Shared(e.Engines[0], e.sizes(1_000, 1_000_000)[i])
+		if err != nil {
+			return nil, err
+		}
+		bytes, objects, err := e.openAllocations(f)
+		if err != nil {
+			return nil, err
+		}
+		r.Checks = append(r.Checks, Check{What: "allocates", Value: float64(bytes), Limit: 1e6, Unit: "bytes"})
+		r.Notes = append(r.Notes, "Ours allocates "+Count(bytes)+" bytes in "+Count(objects)+" objects.")
+	}
+	flat(results, 1.1, engine.Ours)
+	results[0].Notes = append(results[0].Notes, "\""+floorRead+"\" opens, reads to the end and closes what opening has to look at: metadata.json, index.json and every journal.")
+	for i, r := range results {
+		for k, lane := range lanes {
+			if at[k] == i && lane.Name == engine.Ours {
+				if err := e.explain(r, lane); err != nil {
+					return nil, err
+				}
+			}
+		}
+	}
+	return results, nil
+}
+
+func (e *Env) openLane(f *Fixture) measure.Lane {
+	return measure.Lane{
+		Name:   f.Engine.Name,
+		Before: func() error { return prepareOpen(f) },
+		Turn: func(t *measure.Turn) error {
+			for range e.ops(300) {
+				if t.Over() {
+					break
+				}
+				if err := t.Time(func() error { return openOnce(f) }); err != nil {
+					return err
+				}
+				if err := f.CloseContext(); err != nil {
+					return err
+				}
+			}
+			return nil
+		},
+		After: f.Close,
+	}
+}
+
+// prepareOpen leaves the store open and the context closed, everything read once.
+func prepareOpen(f *Fixture) error {
+	if err := f.Open(engine.Full); err != nil {
+		return err
+	}
+	if _, err := f.c.Branches(); err != nil {
+		return err
+	}
+	return f.CloseContext()
+}
+
+func openOnce(f *Fixture) error {
+	if err := f.Open(engine.Full); err != nil {
+		return err
+	}
+	_, err := f.c.Branches()
+	return err
+}
+
+func (e *Env) bareOpenLane(f *Fixture) measure.Lane {
+	var paths []string
+	var buf []byte
+	return measure.Lane{
+		Name: floorRead,
+		Before: func() error {
+			dir := filepath.Join(f.Dir, f.ID)
+			paths = []string{filepath.Join(dir, "metadata.json"), filepath.Join(dir, "index.json")}
+			entries, err := os.ReadDir(dir)
+			for _, entry := range entries {
+				if strings.HasPrefix(entry.Name(), "journal-") {
+					paths = append(paths, filepath.Join(dir, entry.Name()))
+				}
+			}
+			return err
+		},
+		Turn: func(t *measure.Turn) error {
+			for range e.ops(300) {
+				err := t.Time(func() error {
+					for _, path := range paths {
+						var err error
+						if buf, err = floor.Read(path, buf); err != nil {
+							return err
+						}
+					}
+					return nil
+				})
+				if err != nil {
+					return err
+				}
+			}
+			return nil
+		},
+	}
+}
+
+// openAllocations is what one opening allocates.
+func (e *Env) openAllocations(f *Fixture) (bytes, objects int64, err error) {
+	if err := prepareOpen(f); err != nil {
+		return 0, 0, err
+	}
+	const times = 50
+	var before, after runtime.MemStats
+	runtime.ReadMemStats(&before)
+	for range times {
+		if err := openOnce(f); err != nil {
+			return 0, 0, err
+		}
+		if err := f.CloseContext(); err != nil {
+			return 0, 0, err
+		}
+	}
+	runtime.ReadMemStats(&after)
+	return int64(after.TotalAlloc-before.TotalAlloc) / times, int64(after.Mallocs-before.Mallocs) / times, f.Close()
+}
