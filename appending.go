@@ -8,6 +8,7 @@ import (
 	"fmt"
 	"io/fs"
 	"slices"
+	"sync/atomic"
 	"time"
 
 	"github.com/ctxdir/ctxdir/branch"
@@ -157,24 +158,31 @@ func (a *appending) run(ctx context.Context) error {
 	if err != nil && len(a.commits) == 0 {
 		return err
 	}
+	written := 0
+	for _, commit := range a.commits {
+		written += commit.Written
+	}
+	// The files are written while the records are synced, and get their names after.
+	files := a.stage(written)
 	for _, commit := range a.commits {
 		if commit.Written == 0 && commit.Err != nil {
 			continue
 		}
 		if werr := commit.Wait(); werr != nil {
 			if werr = c.recommit(commit, werr); werr != nil {
+				files.discard()
 				return werr
 			}
 		}
 	}
-	written := 0
-	for _, commit := range a.commits {
-		written += commit.Written
-	}
 	for _, i := range append(a.of[:written:written], a.existed...) {
 		a.done[i] = true
 	}
-	a.writeFiles(written)
+	if files.create() {
+		for _, c := range a.commits {
+			c.Made(c.Written)
+		}
+	}
 	c.foldIfDue()
 	return err
 }
@@ -365,29 +373,50 @@ func (c *Context) idBefore(m *Metadata, line uuid.UUID, position int64) (uuid.UU
 	return entries[0].ID, nil
 }
 
-// writers bounds the message files of a batch that are made at once.
+// files are the message files of an append, on their way. One that cannot be made, on a full disk say, is no error: the
+// journal holds the message, and the next fold makes the file.
+type files struct {
+	staged []*ctxfolder.Staged // nil where one could not be written
+	done   errgroup.Group
+}
+
+// writers bounds the message files of an append that are written at once.
 const writers = 8
 
-// writeFiles makes the files of the messages that are committed. One that cannot be made, on a full disk say,
-// is no error: the journal holds the message, and the next fold makes the file.
-func (a *appending) writeFiles(written int) {
-	write := func(it index.Item) error {
-		return a.b.c.dir.CreateMessage(a.line.Folder, it.Envelope.FileID(), it.Body, it.Envelope.StoredAt)
+// stage begins to write the files of the first so many messages.
+func (a *appending) stage(written int) *files {
+	f := &files{staged: make([]*ctxfolder.Staged, written)}
+	var next atomic.Int64
+	for range min(writers, written) {
+		f.done.Go(func() error {
+			for {
+				i := int(next.Add(1)) - 1
+				if i >= written {
+					return nil
+				}
+				it := &a.items[i]
+				f.staged[i], _ = a.b.c.dir.StageMessage(a.line.Folder, it.Envelope.FileID(), it.Body, it.Envelope.StoredAt)
+			}
+		})
 	}
-	var group errgroup.Group
-	group.SetLimit(writers)
-	if written == 1 {
-		if write(a.items[0]) != nil {
-			return
-		}
-	} else {
-		for _, it := range a.items[:written] {
-			group.Go(func() error { return write(it) })
-		}
+	return f
+}
+
+// create gives the files their names, and reports whether all of them are there.
+func (f *files) create() bool {
+	_ = f.done.Wait()
+	all := true
+	for _, s := range f.staged {
+		all = s != nil && s.Create() == nil && all
 	}
-	if group.Wait() == nil {
-		for _, c := range a.commits {
-			c.Made(c.Written)
+	return all
+}
+
+func (f *files) discard() {
+	_ = f.done.Wait()
+	for _, s := range f.staged {
+		if s != nil {
+			s.Discard()
 		}
 	}
 }

@@ -7,6 +7,7 @@ import (
 	"io/fs"
 	"math/rand/v2"
 	"os"
+	"strconv"
 	"strings"
 	"time"
 
@@ -62,46 +63,64 @@ func (d *Dir) SetRenaming(r *Renaming) {
 // Crash order: the record that holds the same bytes is durable already. Lost or torn, the file is written
 // again from it by the next fold.
 func (d *Dir) CreateMessage(folder string, id uuid.UUID, data []byte, at time.Time) error {
-	err := d.writeMessage(folder, id, data, at, vfs.FS.RenameNew)
-	if errors.Is(err, fs.ErrExist) {
-		return nil
+	s, err := d.StageMessage(folder, id, data, at)
+	if err != nil {
+		return err
 	}
-	return err
+	return s.Create()
 }
 
 // ReplaceMessage is CreateMessage that takes the place of the file that is there.
 func (d *Dir) ReplaceMessage(folder string, id uuid.UUID, data []byte, at time.Time) error {
-	return d.writeMessage(folder, id, data, at, vfs.FS.Rename)
+	s, err := d.StageMessage(folder, id, data, at)
+	if err != nil {
+		return err
+	}
+	return s.place(vfs.FS.Rename)
 }
 
-func (d *Dir) writeMessage(folder string, id uuid.UUID, data []byte, at time.Time, rename func(fsys vfs.FS, from, to string) error) error {
+// Staged is a message file that has its content and not its name yet.
+type Staged struct {
+	folder    vfs.FS
+	tmp, name string
+}
+
+// StageMessage writes a message file under a temporary name. That may go on while its record is being synced; its name it
+// must not get before.
+func (d *Dir) StageMessage(folder string, id uuid.UUID, data []byte, at time.Time) (*Staged, error) {
 	sub, err := d.folder(folder, true)
 	if err != nil {
-		return err
+		return nil, err
 	}
-	name := MessageFile(id)
 	// Another process may be making the same file: each has a temporary name of its own.
-	tmp := fmt.Sprintf(".%s.%x.tmp", name, rand.Uint64())
-	f, err := sub.OpenFile(tmp, os.O_WRONLY|os.O_CREATE|os.O_EXCL)
-	if err != nil {
+	s := &Staged{folder: sub, name: MessageFile(id)}
+	s.tmp = "." + s.name + "." + strconv.FormatUint(rand.Uint64(), 16) + ".tmp"
+	line := make([]byte, 0, len(data)+1)
+	if err := vfs.CreateFile(sub, s.tmp, append(append(line, data...), '\n'), at); err != nil {
+		s.Discard()
+		return nil, err
+	}
+	return s, nil
+}
+
+// Create gives the file its name, unless there is one of that name.
+func (s *Staged) Create() error {
+	if err := s.place(vfs.FS.RenameNew); !errors.Is(err, fs.ErrExist) {
 		return err
 	}
-	line := make([]byte, 0, len(data)+1)
-	_, err = f.Write(append(append(line, data...), '\n'))
-	if err == nil {
-		err = f.SetModTime(at)
-	}
-	if cerr := f.Close(); err == nil {
-		err = cerr
-	}
-	if err == nil {
-		err = rename(sub, tmp, name)
-	}
+	return nil
+}
+
+func (s *Staged) place(rename func(fsys vfs.FS, from, to string) error) error {
+	err := rename(s.folder, s.tmp, s.name)
 	if err != nil {
-		_ = sub.Remove(tmp)
+		s.Discard()
 	}
 	return err
 }
+
+// Discard removes the file.
+func (s *Staged) Discard() { _ = s.folder.Remove(s.tmp) }
 
 // ReadMessage returns a message file's bytes without the final newlines, and what Stat said of it.
 func (d *Dir) ReadMessage(folder string, id uuid.UUID) ([]byte, fs.FileInfo, error) {

@@ -61,14 +61,8 @@ func (l *Log) prepare(foldLocked bool) error {
 		}
 		j = l.state.newest()
 	}
-	if j.checked {
-		// Nobody but the holder of the lock writes, and each leaves blank space behind: one byte tells.
-		var b [1]byte
-		if n, err := j.f.ReadAt(b[:], j.end); n == 0 || b[0] == '\n' {
-			if err == nil || n == 0 {
-				return nil
-			}
-		}
+	if j.quiet() {
+		return nil
 	}
 	blank, err := j.blankBehind(j.end)
 	if err == nil && !blank {

@@ -78,7 +78,7 @@ type journal struct {
 	seq   uint64
 	chain uint64 // of the last record before end
 
-	checked bool // what lies behind end was looked at by a writer
+	checked bool // what lies behind end is blank, or was when it was looked at
 	sync    *syncer
 }
 
@@ -105,7 +105,7 @@ func openJournal(dir *ctxfolder.Dir, generation uint64, held []*journal) (*journ
 		if h.gen != generation {
 			continue
 		}
-		if now, err := dir.FS.Lstat(name); err != nil || !vfs.SameFile(now, h.info) {
+		if now, err := vfs.LstatNumber(dir.FS, name); err != nil || !vfs.SameFile(now, h.info) {
 			break
 		}
 		j := &journal{gen: generation, f: h.f, sync: h.sync}
@@ -184,12 +184,14 @@ func (j *journal) readWhole(off, size int64) (head, []byte, error) {
 }
 
 // size asks the file how long it is.
-func (j *journal) size() (int64, error) {
-	info, err := j.f.Stat()
-	if err != nil {
-		return 0, err
-	}
-	return info.Size(), nil
+func (j *journal) size() (int64, error) { return vfs.Size(j.f) }
+
+// quiet reports whether nothing was written since the journal was last read or written: each writer begins at the end
+// of the record before, and leaves blank space behind, so one byte tells.
+func (j *journal) quiet() bool {
+	var b [1]byte
+	n, _ := j.f.ReadAt(b[:], j.end)
+	return j.checked && n == 1 && b[0] == '\n'
 }
 
 // blankBehind reports whether there is nothing but newlines from off to the end of the file.

@@ -208,7 +208,7 @@ func (l *Log) catchUp() error {
 		return l.reload()
 	}
 	newest := l.state.newest()
-	now, err := l.dir.FS.Lstat(ctxfolder.JournalFile(newest.gen))
+	now, err := vfs.LstatNumber(l.dir.FS, ctxfolder.JournalFile(newest.gen))
 	if err != nil || !vfs.SameFile(now, newest.info) {
 		return l.reload()
 	}
@@ -240,6 +240,9 @@ func (l *Log) catchUp() error {
 
 // readOn takes the records of the newest journal that are behind the last one known into the state.
 func (l *Log) readOn(j *journal) error {
+	if j.quiet() {
+		return nil
+	}
 	news, err := j.read(maxSeq, l.state.acked)
 	if err != nil {
 		return err

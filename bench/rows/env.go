@@ -133,8 +133,8 @@ func (e *Env) plan() measure.Plan {
 // shortly before, and making files would be slow for whoever comes next.
 func (e *Env) folder(name string) (string, error) {
 	e.made++
-	dir := filepath.Join(e.Dir, fmt.Sprintf("%03d-%s", e.made, name))
-	return dir, os.Mkdir(dir, 0o700)
+	// The name is random: ext4 chooses a folder's part of the disk by it, and the last run's was deleted there.
+	return os.MkdirTemp(e.Dir, fmt.Sprintf("%03d-%s-", e.made, name))
 }
 
 // Canary is how long it takes to make a file bare, in the median. Far above 50 µs something slows everybody down

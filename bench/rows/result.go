@@ -15,10 +15,9 @@ type Unit string
 
 // Units.
 const (
-	Nanoseconds Unit = "ns"     // less is better
-	PerSecond   Unit = "per s"  // more is better
-	Bytes       Unit = "bytes"  // less is better
-	Factor      Unit = "factor" // of scaling; more is better
+	Nanoseconds Unit = "ns"    // less is better
+	PerSecond   Unit = "per s" // more is better
+	Bytes       Unit = "bytes" // less is better
 )
 
 // Result is a row at one size.

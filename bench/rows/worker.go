@@ -182,6 +182,7 @@ func (w *worker) wait() (*outcome, error) {
 func here(jobs []job) measure.Lane {
 	var dos []func(*outcome) error
 	return measure.Lane{
+		Name: "here",
 		Before: func() error {
 			dos = nil
 			for i := range jobs {

@@ -1,20 +1,15 @@
 package vfs
 
 import (
-	"context"
 	"errors"
 	"io"
 	"io/fs"
 	"iter"
-	"math/rand/v2"
 	"os"
 	"path"
 	"path/filepath"
 	"sync"
 	"syscall"
-	"time"
-
-	"github.com/gofrs/flock"
 )
 
 const (
@@ -88,9 +83,8 @@ func (o *osFS) handle() *os.File {
 	return o.self
 }
 
-func (o *osFS) Lstat(name string) (fs.FileInfo, error) { return o.root.Lstat(name) }
-func (o *osFS) Rename(from, to string) error           { return o.root.Rename(from, to) }
-func (o *osFS) Remove(name string) error               { return o.root.Remove(name) }
+func (o *osFS) Rename(from, to string) error { return o.root.Rename(from, to) }
+func (o *osFS) Remove(name string) error     { return o.root.Remove(name) }
 
 func (o *osFS) Close() error {
 	o.mu.Lock()
@@ -192,112 +186,6 @@ func (o *osFS) Sub(name string) (FS, error) {
 		return nil, err
 	}
 	return &osFS{root: r, dir: filepath.Join(o.dir, filepath.FromSlash(name))}, nil
-}
-
-func (o *osFS) Lock(name string) Lock {
-	p := filepath.Join(o.dir, filepath.FromSlash(name))
-	return &osLock{
-		root: o.root, name: name,
-		inner: make(chan struct{}, 1),
-		f:     flock.New(p, flock.SetFlag(os.O_CREATE|os.O_RDWR|openFlags), flock.SetPermissions(filePerm)),
-	}
-}
-
-// osLock is a flock with a mutex in front: one handle does not exclude the goroutines that share it.
-type osLock struct {
-	root  *os.Root
-	name  string
-	inner chan struct{}
-	f     *flock.Flock
-}
-
-// same makes sure that the file locked by path is the one in the folder: the path may lead elsewhere by now.
-func (l *osLock) same() error {
-	held, err := l.f.Stat()
-	if err != nil {
-		return err
-	}
-	there, err := l.root.Lstat(l.name)
-	if err == nil && !os.SameFile(held, there) {
-		err = &fs.PathError{Op: "lock", Path: l.name, Err: fs.ErrNotExist}
-	}
-	return err
-}
-
-func (l *osLock) Acquire(ctx context.Context) error {
-	return l.wait(ctx, l.f.TryLock)
-}
-
-func (l *osLock) AcquireShared(ctx context.Context) error {
-	return l.wait(ctx, l.f.TryRLock)
-}
-
-// wait polls: a blocking flock could not be cancelled. The holder needs some ten microseconds, so it
-// begins with short pauses; they grow to a millisecond, with jitter so that waiters do not march in step.
-func (l *osLock) wait(ctx context.Context, try func() (bool, error)) error {
-	select {
-	case l.inner <- struct{}{}:
-	default:
-		select {
-		case l.inner <- struct{}{}:
-		case <-ctx.Done():
-			return ctx.Err()
-		}
-	}
-	for pause := 20 * time.Microsecond; ; pause = min(pause*3/2, time.Millisecond) {
-		ok, err := try()
-		if ok {
-			if err = l.same(); err == nil {
-				return nil
-			}
-			_ = l.f.Unlock()
-		}
-		if err == nil {
-			err = ctx.Err()
-		}
-		if err != nil {
-			<-l.inner
-			return err
-		}
-		t := time.NewTimer(pause/2 + rand.N(pause))
-		select {
-		case <-t.C:
-		case <-ctx.Done():
-			t.Stop()
-		}
-	}
-}
-
-func (l *osLock) TryAcquire() (bool, error) {
-	select {
-	case l.inner <- struct{}{}:
-	default:
-		return false, nil
-	}
-	ok, err := l.f.TryLock()
-	if ok {
-		if err = l.same(); err != nil {
-			ok = false
-			_ = l.f.Unlock()
-		}
-	}
-	if !ok {
-		<-l.inner
-	}
-	return ok, err
-}
-
-func (l *osLock) Release() error {
-	err := l.f.Unlock()
-	select {
-	case <-l.inner:
-	default: // it was not held
-	}
-	return err
-}
-
-func (l *osLock) Close() error {
-	return l.Release()
 }
 
 type osFile struct{ *os.File }

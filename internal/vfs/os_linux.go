@@ -5,6 +5,7 @@ import (
 	"io/fs"
 	"os"
 	"strings"
+	"syscall"
 	"time"
 
 	"golang.org/x/sys/unix"
@@ -58,4 +59,214 @@ func (f osFile) control(op string, call func(fd int) error) error {
 		return os.NewSyscallError(op, err)
 	}
 	return nil
+}
+
+// plain says that a name is of a file in the folder itself. Such a one cannot lead out of it: the calls below
+// follow no link.
+func plain(name string) bool {
+	return name != "" && name != "." && name != ".." && !strings.ContainsRune(name, '/')
+}
+
+// at calls f with the folder's descriptor.
+func (o *osFS) at(op, name string, f func(dir int) error) error {
+	d := o.handle()
+	if d == nil {
+		return &fs.PathError{Op: op, Path: name, Err: fs.ErrClosed}
+	}
+	c, err := d.SyscallConn()
+	if err != nil {
+		return err
+	}
+	cerr := c.Control(func(fd uintptr) { err = f(int(fd)) })
+	if cerr != nil {
+		err = fs.ErrClosed
+	}
+	if err != nil {
+		return &fs.PathError{Op: op, Path: name, Err: err}
+	}
+	return nil
+}
+
+// again repeats a call that a signal interrupted.
+func again(call func() error) error {
+	for {
+		if err := call(); err != unix.EINTR { //nolint:errorlint // a bare number, on every path
+			return err
+		}
+	}
+}
+
+func (o *osFS) createFile(name string, data []byte, at time.Time) error {
+	if !plain(name) {
+		return createFile(o, name, data, at)
+	}
+	return o.at("openat", name, func(dir int) error { return createAt(dir, name, data, at) })
+}
+
+func createAt(dir int, name string, data []byte, at time.Time) (err error) {
+	var fd int
+	err = again(func() (err error) {
+		fd, err = unix.Openat(dir, name, unix.O_WRONLY|unix.O_CREAT|unix.O_EXCL|unix.O_NOFOLLOW|unix.O_CLOEXEC, filePerm)
+		return err
+	})
+	if err != nil {
+		return err
+	}
+	defer func() {
+		if cerr := unix.Close(fd); err == nil && !errors.Is(cerr, unix.EINTR) { // the descriptor is gone either way
+			err = cerr
+		}
+	}()
+	var st unix.Statx_t
+	err = unix.Statx(fd, "", unix.AT_EMPTY_PATH, unix.STATX_MODE, &st)
+	if err != nil || st.Mode&0o777 != filePerm { // the umask took some away
+		if err := unix.Fchmod(fd, filePerm); err != nil {
+			return err
+		}
+	}
+	for len(data) > 0 {
+		var n int
+		err := again(func() (err error) {
+			n, err = unix.Write(fd, data)
+			return err
+		})
+		if err != nil {
+			return err
+		}
+		data = data[n:]
+	}
+	ts := []unix.Timespec{{Nsec: unix.UTIME_OMIT}, {Sec: at.Unix(), Nsec: int64(at.Nanosecond())}}
+	return unix.UtimesNanoAt(fd, "", ts, unix.AT_EMPTY_PATH)
+}
+
+func (o *osFS) loadFile(name string, size int64) ([]byte, error) {
+	if !plain(name) || size < 0 || size > trusted {
+		return loadFile(o, name, size)
+	}
+	b := make([]byte, size+1)
+	err := o.at("openat", name, func(dir int) error {
+		var fd int
+		err := again(func() (err error) {
+			fd, err = unix.Openat(dir, name, unix.O_RDONLY|openFlags|unix.O_CLOEXEC, 0)
+			return err
+		})
+		if err != nil {
+			return err
+		}
+		defer unix.Close(fd) //nolint:errcheck // nothing was written
+		n := 0
+		for n < len(b) {
+			var m int
+			err := again(func() (err error) {
+				m, err = unix.Pread(fd, b[n:], int64(n))
+				return err
+			})
+			if err != nil {
+				return err
+			}
+			if n += m; m == 0 || int64(n) == size {
+				break // the one byte more is only there to tell a longer file
+			}
+		}
+		b = b[:n]
+		return nil
+	})
+	if err != nil {
+		return nil, err
+	}
+	return b, nil
+}
+
+func (o *osFS) Lstat(name string) (fs.FileInfo, error) {
+	if !plain(name) {
+		return o.root.Lstat(name)
+	}
+	info := &statInfo{name: name}
+	err := o.at("statat", name, func(dir int) error {
+		return again(func() error { return unix.Fstatat(dir, name, &info.st, unix.AT_SYMLINK_NOFOLLOW) })
+	})
+	if err != nil {
+		return nil, err
+	}
+	return info, nil
+}
+
+// lstatNumber asks statx for nothing but the number: see LstatNumber.
+func (o *osFS) lstatNumber(name string) (fs.FileInfo, error) {
+	if !plain(name) {
+		return o.root.Lstat(name)
+	}
+	var st unix.Statx_t
+	err := o.at("statx", name, func(dir int) error {
+		return again(func() error {
+			return unix.Statx(dir, name, unix.AT_SYMLINK_NOFOLLOW, unix.STATX_TYPE|unix.STATX_INO, &st)
+		})
+	})
+	if errors.Is(err, unix.ENOSYS) {
+		return o.Lstat(name)
+	}
+	if err != nil {
+		return nil, err
+	}
+	info := &statInfo{name: name}
+	info.st.Dev, info.st.Ino, info.st.Mode = unix.Mkdev(st.Dev_major, st.Dev_minor), st.Ino, uint32(st.Mode)
+	return info, nil
+}
+
+func (f osFile) size() (int64, error) {
+	var st unix.Statx_t
+	err := f.control("statx", func(fd int) error {
+		return unix.Statx(fd, "", unix.AT_EMPTY_PATH, unix.STATX_SIZE, &st)
+	})
+	if errors.Is(err, unix.ENOSYS) {
+		info, err := f.Stat()
+		if err != nil {
+			return 0, err
+		}
+		return info.Size(), nil
+	}
+	return int64(st.Size), err
+}
+
+// statInfo is the answer of fstatat.
+type statInfo struct {
+	name string
+	st   unix.Stat_t
+}
+
+func (i *statInfo) Name() string       { return i.name }
+func (i *statInfo) Size() int64        { return i.st.Size }
+func (i *statInfo) ModTime() time.Time { return time.Unix(i.st.Mtim.Unix()) }
+func (i *statInfo) IsDir() bool        { return i.Mode().IsDir() }
+func (i *statInfo) Sys() any           { return &i.st }
+func (i *statInfo) Mode() fs.FileMode {
+	m := fs.FileMode(i.st.Mode & 0o777)
+	switch i.st.Mode & unix.S_IFMT {
+	case unix.S_IFREG:
+	case unix.S_IFDIR:
+		m |= fs.ModeDir
+	case unix.S_IFLNK:
+		m |= fs.ModeSymlink
+	case unix.S_IFIFO:
+		m |= fs.ModeNamedPipe
+	case unix.S_IFSOCK:
+		m |= fs.ModeSocket
+	case unix.S_IFBLK:
+		m |= fs.ModeDevice
+	case unix.S_IFCHR:
+		m |= fs.ModeDevice | fs.ModeCharDevice
+	default:
+		m |= fs.ModeIrregular
+	}
+	return m
+}
+
+func number(info fs.FileInfo) (fileNumber, bool) {
+	switch st := info.Sys().(type) {
+	case *unix.Stat_t:
+		return fileNumber{uint64(st.Dev), st.Ino}, true //nolint:unconvert // 32 bits on some systems
+	case *syscall.Stat_t:
+		return fileNumber{uint64(st.Dev), st.Ino}, true //nolint:unconvert // 32 bits on some systems
+	}
+	return fileNumber{}, false
 }

@@ -82,6 +82,9 @@ func SameFile(a, b fs.FileInfo) bool {
 	if x, ok := a.Sys().(interface{ SameFile(any) bool }); ok {
 		return x.SameFile(b.Sys())
 	}
+	if same, ok := sameNumber(a, b); ok {
+		return same
+	}
 	return os.SameFile(a, b)
 }
 

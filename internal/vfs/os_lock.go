@@ -1,0 +1,207 @@
+package vfs
+
+import (
+	"context"
+	"io/fs"
+	"math/rand/v2"
+	"os"
+	"path"
+	"path/filepath"
+	"time"
+
+	"github.com/gofrs/flock"
+)
+
+func (o *osFS) Lock(name string) Lock {
+	p := filepath.Join(o.dir, filepath.FromSlash(name))
+	return &osLock{
+		fs: o, name: name,
+		inner: make(chan struct{}, 1),
+		f:     flock.New(p, flock.SetFlag(os.O_CREATE|os.O_RDWR|openFlags), flock.SetPermissions(filePerm)),
+	}
+}
+
+// osLock is a flock with a mutex in front: one handle does not exclude the goroutines that share it.
+type osLock struct {
+	fs    *osFS
+	name  string
+	inner chan struct{} // full while the lock is held or asked for
+	f     *flock.Flock
+
+	// What follows is for who filled inner.
+	folder FS     // where the lock file lies
+	asked  *asked // the system was asked and has not answered yet
+}
+
+// asked is a call that waits for the lock in the system. It cannot be cancelled: who gives up leaves it to the next one
+// who wants the lock, so there is never more than one.
+type asked struct {
+	shared bool
+	answer chan error
+}
+
+// same makes sure that the file locked by path is the one in the folder: the path may lead elsewhere by now.
+func (l *osLock) same() error {
+	held, err := l.f.Stat()
+	if err != nil {
+		return err
+	}
+	for range 2 {
+		if l.folder == nil {
+			if l.folder, err = l.fs.Sub(path.Dir(l.name)); err != nil {
+				return err
+			}
+		}
+		var there fs.FileInfo
+		if there, err = l.folder.Lstat(path.Base(l.name)); err == nil && SameFile(held, there) {
+			return nil
+		}
+		// The folder of locks may be another one now.
+		_ = l.folder.Close()
+		l.folder = nil
+	}
+	if err == nil {
+		err = &fs.PathError{Op: "lock", Path: l.name, Err: fs.ErrNotExist}
+	}
+	return err
+}
+
+func (l *osLock) Acquire(ctx context.Context) error       { return l.wait(ctx, false) }
+func (l *osLock) AcquireShared(ctx context.Context) error { return l.wait(ctx, true) }
+
+func (l *osLock) wait(ctx context.Context, shared bool) error {
+	select {
+	case l.inner <- struct{}{}:
+	default:
+		select {
+		case l.inner <- struct{}{}:
+		case <-ctx.Done():
+			return ctx.Err()
+		}
+	}
+	err := l.get(ctx, shared)
+	if err == nil {
+		if err = l.same(); err != nil {
+			_ = l.f.Unlock()
+		}
+	}
+	if err != nil {
+		<-l.inner
+	}
+	return err
+}
+
+// tries is how often a lock is tried before it is waited for in the system: its holder needs some ten microseconds,
+// and to be woken takes longer.
+const tries = 3
+
+func (l *osLock) get(ctx context.Context, shared bool) error {
+	if l.asked != nil && l.asked.shared != shared {
+		if err := l.answer(ctx); err != nil {
+			return err
+		}
+		_ = l.f.Unlock()
+	}
+	if l.asked == nil {
+		for i := range tries {
+			if ok, err := l.try(shared); ok || err != nil {
+				return err
+			}
+			pause := 10 * time.Microsecond << i
+			time.Sleep(pause/2 + rand.N(pause))
+		}
+		l.asked = &asked{shared, make(chan error, 1)}
+		go func(a *asked) {
+			if a.shared {
+				a.answer <- l.f.RLock()
+			} else {
+				a.answer <- l.f.Lock()
+			}
+		}(l.asked)
+	}
+	return l.answer(ctx)
+}
+
+func (l *osLock) try(shared bool) (bool, error) {
+	if shared {
+		return l.f.TryRLock()
+	}
+	return l.f.TryLock()
+}
+
+// answer waits for the call that is under way.
+func (l *osLock) answer(ctx context.Context) error {
+	select {
+	case err := <-l.asked.answer:
+		l.asked = nil
+		return err
+	case <-ctx.Done():
+		return ctx.Err()
+	}
+}
+
+func (l *osLock) TryAcquire() (ok bool, err error) {
+	select {
+	case l.inner <- struct{}{}:
+	default:
+		return false, nil
+	}
+	defer func() {
+		if !ok {
+			<-l.inner
+		}
+	}()
+	if l.asked != nil {
+		select {
+		case err = <-l.asked.answer:
+			ok = err == nil && !l.asked.shared
+			if err == nil && !ok {
+				_ = l.f.Unlock()
+			}
+			l.asked = nil
+		default:
+			return false, nil
+		}
+	}
+	if !ok && err == nil {
+		ok, err = l.f.TryLock()
+	}
+	if ok {
+		if err = l.same(); err != nil {
+			ok = false
+			_ = l.f.Unlock()
+		}
+	}
+	return ok, err
+}
+
+func (l *osLock) Release() error {
+	err := l.f.Unlock()
+	select {
+	case <-l.inner:
+	default: // it was not held
+	}
+	return err
+}
+
+func (l *osLock) Close() (err error) {
+	select {
+	case l.inner <- struct{}{}:
+	default:
+		err = l.f.Unlock() // it is held, by who closes it
+	}
+	if l.asked != nil {
+		go func(a *asked) {
+			if <-a.answer == nil {
+				_ = l.f.Unlock()
+			}
+		}(l.asked)
+		l.asked = nil
+	}
+	if l.folder != nil {
+		_ = l.folder.Close()
+		l.folder = nil
+	}
+	<-l.inner
+	return err
+}

@@ -1,0 +1,102 @@
+package vfs
+
+import (
+	"io/fs"
+	"os"
+	"time"
+)
+
+// whole is what a file system may do in few system calls and without an open file. A message file is made and
+// read by the thousand; what an [os.File] does besides costs more there than the file itself.
+type whole interface {
+	createFile(name string, data []byte, at time.Time) error
+	loadFile(name string, size int64) ([]byte, error)
+}
+
+// CreateFile makes a new file with this content and modification time. Nothing is synced. It fails with
+// fs.ErrExist when the name is taken. Failing otherwise, it may leave a part of the file.
+func CreateFile(fsys FS, name string, data []byte, at time.Time) error {
+	if w, ok := fsys.(whole); ok {
+		return w.createFile(name, data, at)
+	}
+	return createFile(fsys, name, data, at)
+}
+
+func createFile(fsys FS, name string, data []byte, at time.Time) error {
+	f, err := fsys.OpenFile(name, os.O_WRONLY|os.O_CREATE|os.O_EXCL)
+	if err != nil {
+		return err
+	}
+	_, err = f.Write(data)
+	if err == nil {
+		err = f.SetModTime(at)
+	}
+	if cerr := f.Close(); err == nil {
+		err = cerr
+	}
+	return err
+}
+
+// LoadFile returns the content of a file that should have size bytes: all of it if that is true, else an error or
+// up to size+1 bytes of whatever is there. It is for content that a checksum will prove.
+func LoadFile(fsys FS, name string, size int64) ([]byte, error) {
+	if w, ok := fsys.(whole); ok {
+		return w.loadFile(name, size)
+	}
+	return loadFile(fsys, name, size)
+}
+
+// trusted is how much is allocated for a file on the word of somebody else about its size.
+const trusted = 1 << 20
+
+func loadFile(fsys FS, name string, size int64) ([]byte, error) {
+	if size < 0 || size > trusted {
+		return ReadFile(fsys, name, max(size, 0))
+	}
+	f, err := fsys.OpenFile(name, os.O_RDONLY)
+	if err != nil {
+		return nil, err
+	}
+	defer f.Close()
+	b := make([]byte, size+1)
+	n, err := f.ReadAt(b, 0)
+	if n == 0 && err != nil && size > 0 {
+		return nil, err
+	}
+	return b[:n], nil
+}
+
+// LstatNumber is Lstat of which only the kind and what SameFile compares is good. A file whose times somebody asked for
+// gets a new time of its own at the next write (multigrain timestamps, Linux 6.13), which ext4 brings into its
+// journal: the fdatasync behind that write takes half as long again. So who only wants to know whether a file
+// that is appended to is still the same asks for no times.
+func LstatNumber(fsys FS, name string) (fs.FileInfo, error) {
+	if n, ok := fsys.(interface {
+		lstatNumber(name string) (fs.FileInfo, error)
+	}); ok {
+		return n.lstatNumber(name)
+	}
+	return fsys.Lstat(name)
+}
+
+// Size is the length of an open file, asked for without its times: see LstatNumber.
+func Size(f File) (int64, error) {
+	if s, ok := f.(interface{ size() (int64, error) }); ok {
+		return s.size()
+	}
+	info, err := f.Stat()
+	if err != nil {
+		return 0, err
+	}
+	return info.Size(), nil
+}
+
+// sameNumber compares two files by their numbers, where the system gives them any.
+func sameNumber(a, b fs.FileInfo) (same, ok bool) {
+	x, xok := number(a)
+	y, yok := number(b)
+	return x == y, xok && yok
+}
+
+// fileNumber is what a file is known by on one machine.
+type fileNumber struct{ dev, ino uint64 }
