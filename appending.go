@@ -178,11 +178,7 @@ func (a *appending) run(ctx context.Context) error {
 	for _, i := range append(a.of[:written:written], a.existed...) {
 		a.done[i] = true
 	}
-	if files.create() {
-		for _, c := range a.commits {
-			c.Made(c.Written)
-		}
-	}
+	files.create()
 	c.foldIfDue()
 	return err
 }
@@ -343,7 +339,10 @@ func (c *Context) fileFor(m *Metadata, line *ctxfolder.Line, id uuid.UUID) (uuid
 	}
 	for i := range m.Lines {
 		if other := &m.Lines[i]; !taken && other.Folder == line.Folder && other.ID != line.ID {
-			if _, taken, err = c.log.FindRecent(other.ID, id, 1<<62); err != nil {
+			if _, taken, err = c.log.FindRecent(other.ID, id, 1<<62); err == nil && !taken {
+				_, taken, err = c.log.FindFolded(other.ID, id, 1<<62)
+			}
+			if err != nil {
 				return uuid.Nil, err
 			}
 		}
@@ -402,14 +401,14 @@ func (a *appending) stage(written int) *files {
 	return f
 }
 
-// create gives the files their names, and reports whether all of them are there.
-func (f *files) create() bool {
+// create gives the files their names.
+func (f *files) create() {
 	_ = f.done.Wait()
-	all := true
 	for _, s := range f.staged {
-		all = s != nil && s.Create() == nil && all
+		if s != nil {
+			_ = s.Create()
+		}
 	}
-	return all
 }
 
 func (f *files) discard() {

@@ -109,7 +109,7 @@ func (s *Store) open(ctx context.Context, id uuid.UUID) (*Context, error) {
 	if err != nil {
 		return nil, err
 	}
-	c := &Context{store: s, dir: dir, log: index.Open(dir, index.Options{FoldBytes: s.opts.foldBytes, Relaxed: s.opts.relaxed})}
+	c := &Context{store: s, dir: dir, log: index.Open(dir, index.Options{FoldBytes: s.opts.foldBytes, Relaxed: s.opts.relaxed, Retain: s.opts.retain})}
 	c.load = loader.New(dir, c.log, s.pool)
 	if err := c.readMetadata(); err != nil {
 		_ = c.Close()
@@ -334,13 +334,13 @@ func (c *Context) Update(ctx context.Context, f func(m *Metadata) error) error {
 	return public(Error{Op: "update", Context: c.dir.ID}, err)
 }
 
-// Fold brings what the journal holds into message files and index now. It happens by itself when the
-// journal has grown enough.
+// Fold brings what the journals hold into message files and index now, durably, so that they are no longer needed.
+// It happens by itself when they have grown enough.
 func (c *Context) Fold(ctx context.Context) error {
 	if c.store.readOnly {
 		return public(Error{Op: "fold", Context: c.dir.ID}, ErrReadOnly)
 	}
-	return public(Error{Op: "fold", Context: c.dir.ID}, c.log.Fold(ctx))
+	return public(Error{Op: "fold", Context: c.dir.ID}, c.log.Fold(ctx, true))
 }
 
 // foldIfDue starts a fold in the background, unless one is going on. One that failed, on a full disk say,
@@ -364,7 +364,7 @@ func (c *Context) foldIfDue() {
 		defer close(done)
 		limited, cancel := context.WithTimeout(context.Background(), c.store.opts.lockTimeout)
 		defer cancel()
-		err := c.log.Fold(limited)
+		err := c.log.Fold(limited, false)
 		c.mu.Lock()
 		c.foldErr = err
 		c.mu.Unlock()

@@ -16,6 +16,7 @@ type options struct {
 	readOnly    bool
 	lockTimeout time.Duration
 	foldBytes   int64
+	retain      int
 	maxMessage  int64
 	noFold      bool
 }
@@ -62,3 +63,6 @@ func ReadOnly() Option { return func(o *options) { o.readOnly = true } }
 
 // withFS puts another file system under the store: tests inject faults with it.
 func withFS(fsys vfs.FS) Option { return func(o *options) { o.fs = fsys } }
+
+// withRetain sets how many folded journals there may be before they are settled: tests have it come soon.
+func withRetain(journals int) Option { return func(o *options) { o.retain = journals } }

@@ -127,17 +127,18 @@ func workload() []step {
 		}
 	}
 	fold := step{name: "fold", do: func(w *world) error { return w.c.Fold(w.ctx) }, then: func(said) {}}
+	lazily := step{name: "fold lazily", do: func(w *world) error { return w.c.log.Fold(w.ctx, false) }, then: func(said) {}}
 	return []step{
 		{name: "create", then: func(s said) { s["main"] = nil }, do: func(w *world) (err error) {
 			w.c, err = w.store.Create(w.ctx, Metadata{ID: w.id})
 			return err
 		}},
 		add("main", 10), add("main", 5000), add("main", 10, 20, 3000, 10),
-		fork("main", "alt", 3), add("alt", 10), replace("main", 5), add("main", 10),
-		fold, add("main", 10), replace("main", 1), add("alt", 10, 10), fold,
+		fork("main", "alt", 3), add("alt", 10), lazily, replace("main", 5), lazily, add("main", 10), lazily,
+		replace("main", 1), add("main", 10), lazily, fold, add("main", 10), replace("main", 1), add("alt", 10, 10), fold,
 		{name: "rename", then: func(s said) { s["neu"] = s["alt"]; delete(s, "alt") }, do: func(w *world) error { return w.c.Rename(w.ctx, "alt", "neu") }},
 		add("neu", 10, 700), {name: "rewind", then: func(s said) { s["main"] = s["main"][:4:4] }, do: func(w *world) error { return w.branch("main").Rewind(w.ctx, 4) }},
-		add("main", 10, 10), fork("neu", "third", 5), add("third", 10),
+		lazily, add("main", 10, 10), lazily, fork("neu", "third", 5), add("third", 10),
 		{name: "remove", then: func(s said) { delete(s, "neu") }, do: func(w *world) error { return w.c.Remove(w.ctx, "neu") }},
 		fold, add("third", 10, 10), replace("third", 1), add("main", 10), fold,
 		{name: "title", then: func(said) {}, do: func(w *world) error {
@@ -148,14 +149,14 @@ func workload() []step {
 }
 
 func openCrash(disk *crashfs.FS) (*Store, error) {
-	return Open("disk", withFS(disk), WithFoldBytes(-1))
+	return Open("disk", withFS(disk), WithFoldBytes(-1), withRetain(2))
 }
 
 // run does the workload until the power goes. It returns what was acknowledged before the step that was cut
 // and, with that step's effect, what may be there too.
 func run(t *testing.T, disk *crashfs.FS, k int) (before, after said, cut *step) {
 	t.Helper()
-	s, err := Init("disk", withFS(disk), WithFoldBytes(-1))
+	s, err := Init("disk", withFS(disk), WithFoldBytes(-1), withRetain(2))
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -134,6 +134,9 @@ func (c *Context) find(m *Metadata, line, id uuid.UUID) (place, error) {
 		if !ok {
 			e, ok, err = c.probe(span, id)
 		}
+		if !ok && err == nil {
+			e, ok, err = c.log.FindFolded(seg.Line, id, seg.To)
+		}
 		if err != nil {
 			return place{}, err
 		}

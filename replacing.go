@@ -74,9 +74,8 @@ func (b *Branch) replace(ctx context.Context, id uuid.UUID, d Draft, o replaceOp
 		if old != nil {
 			_ = c.dir.TrashVersion(at.span.Line, at.entry.Position, old)
 		}
-		if c.dir.ReplaceMessage(at.span.Folder, env.FileID(), raw, env.StoredAt) == nil {
-			commit.Made(1)
-		}
+		// A file that cannot be made is no error: the journal holds the version, and the next fold makes the file.
+		_ = c.dir.ReplaceMessage(at.span.Folder, env.FileID(), raw, env.StoredAt)
 		return nil
 	})
 	c.foldIfDue()

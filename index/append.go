@@ -199,27 +199,6 @@ func (l *Log) write(items []Item) *Commit {
 	return c
 }
 
-// Made tells the log that the files of the first n entries were made. A fold takes its own process's files for
-// good when they are untouched; others it reads, since a crash may have left right names, sizes and times
-// with nothing in them.
-func (c *Commit) Made(n int) {
-	l := c.log
-	l.advance.Lock()
-	defer l.advance.Unlock()
-	l.mu.Lock()
-	defer l.mu.Unlock()
-	if l.state == nil {
-		return
-	}
-	for i := range min(n, len(c.Entries)) {
-		if ln := l.state.lines[c.lines[i]]; ln != nil {
-			if at := c.Entries[i].Position - ln.start; at >= 0 && at < int64(len(ln.recent)) && ln.recent[at].seq == c.Entries[i].seq {
-				ln.recent[at].made = true
-			}
-		}
-	}
-}
-
 // Barrier is a commit of nothing: its Sync covers every record known so far.
 func (l *Log) Barrier() *Commit {
 	l.advance.Lock()

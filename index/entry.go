@@ -41,8 +41,6 @@ type Entry struct {
 	seq uint64 // of the record that committed it; 0 when it was folded long ago
 	gen uint64 // the journal that holds it, 0 for none
 	off int64  // of the record in that journal
-
-	made bool // this process made the file, so no crash has come between
 }
 
 // FileID is the name of the message's file, without the ending.
@@ -53,8 +51,8 @@ func (e *Entry) FileID() uuid.UUID {
 	return e.ID
 }
 
-// InJournal reports whether a live journal holds the message.
-func (e *Entry) InJournal() bool { return e.gen != 0 }
+// end is where the record ends in its journal.
+func (e *Entry) end() int64 { return e.off + head{len: e.Size}.size() }
 
 // StoredAt is the time of the commit, and the time its file bears.
 func (e *Entry) StoredAt() time.Time { return time.Unix(0, e.At) }

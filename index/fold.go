@@ -10,7 +10,6 @@ import (
 
 	ctxfolder "github.com/ctxdir/ctxdir/context"
 	"github.com/ctxdir/ctxdir/internal/vfs"
-	"github.com/ctxdir/ctxdir/message"
 	"github.com/google/uuid"
 )
 
@@ -26,30 +25,42 @@ func (l *Log) FoldDue() bool {
 	return j.end-j.first >= l.opts.FoldBytes
 }
 
-// Fold brings what the journals hold into message files, rows and index.json, durably, and retires
-// journals. When somebody else is folding this context, it does nothing. It takes the folder's lock only to
-// begin a new journal; appends go on meanwhile. Folding again does no harm.
+// Fold brings what the journals hold into rows and index.json, durably, so that no reader has to read those journals
+// again. The journals stay as the durable copy of their messages until there are more than Options.Retain of
+// them, or, with settle, at once: then their message files are made durable too, and all but the newest one go.
 //
-// Crash order: each step may be lost or torn until SyncAll, and is done again from the journals, which
-// index.json names until it is replaced. A journal goes only when index.json, durable, says that what
-// it holds is folded, and one generation late.
-func (l *Log) Fold(ctx stdcontext.Context) error {
+// When somebody else is folding this context, it does nothing. It takes the folder's lock only to begin a new
+// journal; appends go on meanwhile. Folding again does no harm.
+//
+// Crash order: rows beyond what index.json counts mean nothing, so they are durable before it is replaced. Until
+// then it names the journals that the rows came from as live ones. A journal goes only when index.json, durable,
+// does not name it any more, and that only when the message files of what it holds are.
+func (l *Log) Fold(ctx stdcontext.Context, settle bool) error {
 	ok, err := l.dir.FoldLock.TryAcquire()
 	if !ok || err != nil {
 		return err
 	}
 	defer l.dir.FoldLock.Release()
-	todo, err := l.rotate(ctx)
+	todo, err := l.rotate(ctx, settle)
 	if err != nil || todo == nil {
 		return err
 	}
-	if err := l.writeFolded(todo); err != nil {
+	if err := l.writeRows(todo); err != nil {
 		return err
 	}
-	// The newest folded journal stays as a second copy, beside the one that is being written.
-	x, err := l.finishFold(todo, 2)
+	keep := todo.journals
+	var unsettled error
+	if folded := len(keep) - 1; settle || folded > l.opts.Retain {
+		if unsettled = l.settle(todo, keep[:folded]); unsettled == nil {
+			keep = keep[max(folded-1, 0):] // the newest folded one stays, as a second copy
+		}
+		if errors.Is(unsettled, ErrDamaged) {
+			return l.foldAnew(ctx, unsettled)
+		}
+	}
+	x, err := l.finishFold(todo, keep)
 	if err != nil {
-		return err
+		return errors.Join(unsettled, err)
 	}
 	l.advance.Lock()
 	defer l.advance.Unlock()
@@ -58,7 +69,24 @@ func (l *Log) Fold(ctx stdcontext.Context) error {
 	if l.state != nil {
 		l.state.retire(x)
 	}
-	return nil
+	return unsettled
+}
+
+// foldAnew folds after rows turned out to be harmed: it makes the whole index again, and settles everything.
+func (l *Log) foldAnew(ctx stdcontext.Context, why error) error {
+	if err := l.rebuildRows(why); err != nil {
+		return err
+	}
+	if err := l.dir.Lock.Acquire(ctx); err != nil {
+		return err
+	}
+	defer l.dir.Lock.Release()
+	l.advance.Lock()
+	defer l.advance.Unlock()
+	if err := l.dir.Check(); err != nil {
+		return err
+	}
+	return l.prepare(true)
 }
 
 // foldWork is what one fold has to do.
@@ -77,8 +105,8 @@ type foldLine struct {
 }
 
 // rotate begins a new journal under the lock and collects what the older ones hold unfolded. It returns nil
-// when there is nothing.
-func (l *Log) rotate(ctx stdcontext.Context) (*foldWork, error) {
+// when there is nothing, and nothing to settle.
+func (l *Log) rotate(ctx stdcontext.Context, settle bool) (*foldWork, error) {
 	if err := l.dir.Lock.Acquire(ctx); err != nil {
 		return nil, err
 	}
@@ -102,7 +130,7 @@ func (l *Log) rotate(ctx stdcontext.Context) (*foldWork, error) {
 		return nil, err
 	}
 	s := l.state
-	if s.seq == x.Seq {
+	if s.seq == x.Seq && !(settle && len(x.retained()) > 1) {
 		return nil, nil
 	}
 	old := s.newest()
@@ -172,42 +200,44 @@ func (l *Log) beginJournal() error {
 	return nil
 }
 
-// writeFolded writes message files and rows, and makes them durable.
-func (l *Log) writeFolded(w *foldWork) error {
-	wrote := map[string][]uuid.UUID{} // folder, files: for systems that must be told each
+// writeRows writes the rows of what is folded and makes them durable.
+func (l *Log) writeRows(w *foldWork) error {
+	made := false
 	for i := range w.lines {
 		ln := &w.lines[i]
 		if len(ln.entries) == 0 {
 			continue
 		}
-		if err := l.foldMessages(ln, wrote); err != nil {
-			return err
-		}
 		rows, err := openRows(l.dir, ln.Line, ln.Base)
 		if err != nil {
 			return err
 		}
+		made = made || rows.made
 		for i := range ln.entries {
 			if err == nil {
 				err = rows.put(&ln.entries[i])
 			}
 		}
-		if cerr := rows.close(false); err == nil {
+		if cerr := rows.close(); err == nil {
 			err = cerr
 		}
 		if err != nil {
 			return err
 		}
 	}
-	if err := l.syncFolded(w, wrote); err != nil {
-		return fmt.Errorf("%w: %w", ErrDurability, err)
+	if !made {
+		return nil
+	}
+	for _, dir := range []string{ctxfolder.RowsFolder, "."} {
+		if err := l.dir.FS.SyncDir(dir); err != nil {
+			return fmt.Errorf("%w: %w", ErrDurability, err)
+		}
 	}
 	return nil
 }
 
-// finishFold replaces index.json, naming the newest so many journals, and removes the others.
-func (l *Log) finishFold(w *foldWork, journals int) (*folded, error) {
-	keep := w.journals[max(len(w.journals)-journals, 0):]
+// finishFold replaces index.json, naming the journals to keep, the newest ones, and removes the others.
+func (l *Log) finishFold(w *foldWork, keep []uint64) (*folded, error) {
 	x := &folded{
 		Context: l.dir.ID, Store: l.dir.Store, Seq: w.seq, chain: w.chain, Journals: keep, Live: keep[len(keep)-1],
 		RowWidth: w.width, UpdatedAt: time.Now().UTC(),
@@ -237,92 +267,4 @@ func (l *Log) finishFold(w *foldWork, journals int) (*folded, error) {
 		}
 	}
 	return x, nil
-}
-
-// foldMessages makes sure that the message files are there. One that is right, or edited by hand, is left
-// alone; any other that is not what was committed is written again from the journal.
-func (l *Log) foldMessages(ln *foldLine, wrote map[string][]uuid.UUID) error {
-	folder := ln.Folder
-	if folder == "" {
-		// A line that metadata.json does not know has no place for files. Its journal records are kept in
-		// the rows' stead by repair, which knows where to put them.
-		return nil
-	}
-	for i := range ln.entries {
-		e := &ln.entries[i]
-		if e.gen == 0 {
-			continue
-		}
-		info, err := l.dir.StatMessage(folder, e.FileID())
-		switch {
-		case err == nil && e.made && ctxfolder.Untouched(info, e.Size, e.StoredAt()):
-		case err == nil && l.keep(folder, e):
-		default:
-			b, ok := l.ReadRecord(e)
-			if !ok {
-				continue // damaged on both sides: the row stays, reading tells
-			}
-			if err == nil && !info.Mode().IsRegular() {
-				if err := l.dir.SetAside(ctxfolder.Messages + "/" + folder + "/" + ctxfolder.MessageFile(e.FileID())); err != nil {
-					return err
-				}
-			}
-			write := l.dir.CreateMessage
-			if err == nil {
-				write = l.dir.ReplaceMessage
-			}
-			if err := write(folder, e.FileID(), b, e.StoredAt()); err != nil {
-				return err
-			}
-		}
-		wrote[folder] = append(wrote[folder], e.FileID())
-	}
-	return nil
-}
-
-// keep reports whether a file that looks touched is to stay: it holds what was committed, or a valid
-// envelope with its own id, which is an edit by hand.
-func (l *Log) keep(folder string, e *Entry) bool {
-	b, _, err := l.dir.ReadMessage(folder, e.FileID())
-	if err != nil {
-		return false
-	}
-	if bodySum(b) == e.Sum {
-		return true
-	}
-	env, err := message.Parse(b)
-	return err == nil && env.ID == e.ID && env.FileID() == e.FileID() && env.Position == e.Position && env.StoredAt.UnixNano() >= e.At
-}
-
-// syncFolded makes files, folders and rows durable: with one call where the system has it, which also flushes
-// what other programs wrote to the same file system, else one by one.
-func (l *Log) syncFolded(w *foldWork, wrote map[string][]uuid.UUID) error {
-	err := l.dir.FS.SyncAll()
-	if !errors.Is(err, errors.ErrUnsupported) {
-		return err
-	}
-	for folder, ids := range wrote {
-		path := ctxfolder.Messages + "/" + folder
-		for _, id := range ids {
-			if err := vfs.SyncFile(l.dir.FS, path+"/"+ctxfolder.MessageFile(id)); err != nil {
-				return err
-			}
-		}
-		if err := l.dir.FS.SyncDir(path); err != nil {
-			return err
-		}
-	}
-	for i := range w.lines {
-		if len(w.lines[i].entries) > 0 {
-			if err := vfs.SyncFile(l.dir.FS, ctxfolder.RowsFile(w.lines[i].Line)); err != nil {
-				return err
-			}
-		}
-	}
-	for _, dir := range []string{ctxfolder.Messages, ctxfolder.RowsFolder, "."} {
-		if err := l.dir.FS.SyncDir(dir); err != nil && !errors.Is(err, fs.ErrNotExist) {
-			return err
-		}
-	}
-	return nil
 }

@@ -18,7 +18,7 @@ type state struct {
 	dir      *ctxfolder.Dir
 	lines    map[uuid.UUID]*line
 	journals []*journal // that are not folded, oldest first; the last one is written to
-	retained []uint64   // the folded ones that still exist
+	kept     kept       // the folded ones that still exist
 	seq      uint64     // of the last record read or written
 	chain    uint64     // of that record
 	newestAt int64      // its time, nanoseconds since 1970; 0 when no message is in the journals
@@ -58,6 +58,7 @@ func (s *state) note(kind, format string, args ...any) {
 
 func (s *state) close() error {
 	var errs []error
+	s.kept.only(nil)
 	for _, j := range s.journals {
 		errs = append(errs, j.f.Close())
 	}
@@ -385,7 +386,8 @@ func (s *state) retire(x *folded) {
 	if s.journals[0].gen < x.Live {
 		return
 	}
-	s.foldSeq, s.width, s.retained = x.Seq, x.RowWidth, x.retained()
+	s.foldSeq, s.width = x.Seq, x.RowWidth
+	s.kept.only(x.retained())
 	for _, ln := range s.lines {
 		n := 0
 		for n < len(ln.recent) && ln.recent[n].seq <= x.Seq {

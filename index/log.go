@@ -20,6 +20,9 @@ type Options struct {
 	FoldBytes int64
 	// Relaxed leaves out the sync of a commit: a crash may lose the newest messages, never harm others.
 	Relaxed bool
+	// Retain is how many folded journals there may be before the message files of the older ones are made durable and
+	// they go.
+	Retain int
 }
 
 // Log is the open index of one context. Its methods can be called by several goroutines. Those that write
@@ -46,11 +49,17 @@ func Open(dir *ctxfolder.Dir, opts Options) *Log {
 	if opts.FoldBytes <= 0 {
 		opts.FoldBytes = DefaultFoldBytes
 	}
+	if opts.Retain <= 0 {
+		opts.Retain = defaultRetain
+	}
 	return &Log{dir: dir, opts: opts}
 }
 
 // DefaultFoldBytes is the size of a journal at which it is folded unless the options say otherwise.
 const DefaultFoldBytes = 256 << 10
+
+// defaultRetain times DefaultFoldBytes is what a context has in its journals beside its message files at the most.
+const defaultRetain = 16
 
 // Close lets go of the journals.
 func (l *Log) Close() error {
@@ -168,7 +177,7 @@ func (l *Log) held() []*journal {
 
 // readState begins at index.json and reads the journals that are not folded.
 func readState(dir *ctxfolder.Dir, x *folded, held []*journal) (*state, error) {
-	s := &state{dir: dir, width: x.RowWidth, retained: x.retained()}
+	s := &state{dir: dir, width: x.RowWidth, kept: kept{gens: x.retained()}}
 	s.beginAt(func(yield func(Counts) bool) {
 		for i := range x.Lines {
 			if !yield(x.Lines[i].Counts) {
@@ -386,47 +395,18 @@ func (l *Log) FindRecent(line, id uuid.UUID, end int64) (e Entry, ok bool, err e
 	return e, ok, err
 }
 
-// ReadRecord returns the envelope of an entry from the journal that committed it. ok is false when no live
-// journal holds it, or not unharmed.
-func (l *Log) ReadRecord(e *Entry) (envelope []byte, ok bool) {
-	if e.gen == 0 {
-		return nil, false
+// FindFolded looks an id up in the journals that are folded and kept, in one line below position end. Their
+// messages may have no files: a power cut can take those until they are settled.
+func (l *Log) FindFolded(line, id uuid.UUID, end int64) (Entry, bool, error) {
+	var position int64
+	var ok bool
+	err := l.view(func(s *state) { position, ok = s.kept.find(s.dir, line, id) })
+	if err != nil || !ok || position >= end {
+		return Entry{}, false, err
 	}
-	_ = l.view(func(s *state) { // the view keeps the file open
-		for _, j := range s.journals {
-			if j.gen == e.gen {
-				b := make([]byte, e.Size)
-				n, _ := j.f.ReadAt(b, e.off+int64(headSize))
-				envelope, ok = b, int64(n) == e.Size && bodySum(b) == e.Sum
-			}
-		}
-	})
-	return envelope, ok
-}
-
-// Recover looks for the envelope of an entry in the journals that are folded and kept. It reads them whole: it
-// is for messages whose file is damaged.
-func (l *Log) Recover(line uuid.UUID, e *Entry) (envelope []byte, ok bool) {
-	var retained []uint64
-	if err := l.view(func(s *state) { retained = s.retained }); err != nil {
-		return nil, false
+	entries, err := l.Entries(line, position, position+1)
+	if err != nil || len(entries) == 0 || entries[0].ID != id {
+		return Entry{}, false, err
 	}
-	for _, gen := range retained {
-		j, err := openJournal(l.dir, gen, nil)
-		if err != nil {
-			continue
-		}
-		n, _ := j.read(maxSeq, nil) // what was read before an error counts
-		for _, c := range n.changes {
-			if c.address.Line == line && c.address.ID == e.ID && c.address.Position == e.Position && c.sum == e.Sum {
-				_, envelope, err = j.readWhole(c.off, c.off+c.size())
-				ok = err == nil
-			}
-		}
-		_ = j.f.Close()
-		if ok {
-			return envelope, true
-		}
-	}
-	return nil, false
+	return entries[0], true, nil
 }

@@ -332,7 +332,10 @@ func (l *Log) save(foldLocked bool) error {
 		w.lines = append(w.lines, f)
 		counts = append(counts, ln.Counts)
 	}
-	if err := l.writeFolded(w); err != nil {
+	if err := l.writeRows(w); err != nil {
+		return err
+	}
+	if err := l.settleRebuilt(w); err != nil {
 		return err
 	}
 	b, err := encodeBegin(begin{
@@ -352,7 +355,7 @@ func (l *Log) save(foldLocked bool) error {
 	// read, so they are kept in trash.
 	old := w.journals
 	w.journals = []uint64{gen + 1}
-	if _, err := l.finishFold(w, 1); err != nil {
+	if _, err := l.finishFold(w, w.journals); err != nil {
 		return err
 	}
 	for _, gen := range old {
@@ -362,4 +365,23 @@ func (l *Log) save(foldLocked bool) error {
 	}
 	l.distrust = nil
 	return l.reload()
+}
+
+// settleRebuilt makes the message files durable that only journals hold: those go to trash.
+func (l *Log) settleRebuilt(w *foldWork) error {
+	s := settling{log: l, wrote: map[string][]uuid.UUID{}}
+	for i := range w.lines {
+		ln := &w.lines[i]
+		for k := range ln.entries {
+			if e := &ln.entries[k]; e.gen != 0 && ln.Folder != "" {
+				if err := s.message(ln.Folder, e); err != nil {
+					return err
+				}
+			}
+		}
+	}
+	if err := s.sync(); err != nil {
+		return fmt.Errorf("%w: %w", ErrDurability, err)
+	}
+	return nil
 }

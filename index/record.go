@@ -3,6 +3,7 @@ package index
 import (
 	"bytes"
 	"fmt"
+	"math"
 	"strconv"
 
 	"github.com/cespare/xxhash/v2"
@@ -142,6 +143,11 @@ func parseHex(b []byte) (v uint64, ok bool) {
 	if len(b) != sumWidth {
 		return 0, false
 	}
+	return parseHexDigits(b)
+}
+
+// parseHexDigits reads up to 16 digits.
+func parseHexDigits(b []byte) (v uint64, ok bool) {
 	for _, c := range b {
 		switch {
 		case c >= '0' && c <= '9':
@@ -164,9 +170,17 @@ func appendPadded(b []byte, v int64, width int) []byte {
 	return append(b, d...)
 }
 
-func parsePadded(b []byte) (int64, bool) {
-	v, err := strconv.ParseInt(string(bytes.TrimLeft(b, " ")), 10, 64)
-	return v, err == nil && v >= 0
+// parsePadded reads a number of up to 19 digits behind spaces.
+func parsePadded(b []byte) (v int64, ok bool) {
+	b = bytes.TrimLeft(b, " ")
+	for _, c := range b {
+		d := int64(c - '0')
+		if c < '0' || c > '9' || v > (math.MaxInt64-d)/10 {
+			return 0, false
+		}
+		v = v*10 + d
+	}
+	return v, len(b) > 0
 }
 
 // Hex writes a checksum the way the files do.

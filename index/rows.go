@@ -7,7 +7,6 @@ import (
 	"io"
 	"io/fs"
 	"os"
-	"strconv"
 
 	"github.com/cespare/xxhash/v2"
 	ctxfolder "github.com/ctxdir/ctxdir/context"
@@ -15,91 +14,126 @@ import (
 	"github.com/google/uuid"
 )
 
-// rowWidth is the width of a row this program writes. index.json tells that of the rows there are.
-const rowWidth = 224
+// The fields of a row stand at fixed places, so that reading one needs no parser:
+//
+//	{"check":"01234567","pos":              7,"id":"UUID","size":       812,"at":1795240427441899000,"sum":"0123456789abcdef","gen":         3,"off":     70687,"file":"UUID"}
+//
+// "file" is there where it is not "id"; in its place "lost" says why there is no message. Spaces fill the row up.
+const (
+	rowCheck = `{"check":"`
+	rowPos   = `","pos":`
+	rowID    = `,"id":"`
+	rowSize  = `","size":`
+	rowAt    = `,"at":`
+	rowSum   = `,"sum":"`
+	rowGen   = `","gen":`
+	rowOff   = `,"off":`
+	rowFile  = `,"file":"`
+	rowLost  = `,"lost":"`
 
-const rowCheck = `,"check":"`
+	checkWidth = 8
+	uuidWidth  = 36
+	timeWidth  = 19
+
+	atRowPos  = len(rowCheck) + checkWidth
+	atRowID   = atRowPos + len(rowPos) + seqWidth
+	atRowSize = atRowID + len(rowID) + uuidWidth
+	atRowAt   = atRowSize + len(rowSize) + lenWidth
+	atRowSum  = atRowAt + len(rowAt) + timeWidth
+	atRowGen  = atRowSum + len(rowSum) + sumWidth
+	atRowOff  = atRowGen + len(rowGen) + lenWidth
+	atRowFile = atRowOff + len(rowOff) + lenWidth
+
+	// rowWidth is the width of a row this program writes. index.json tells that of the rows there are.
+	rowWidth = 256
+)
 
 // appendRow appends the row of an entry, rowWidth bytes.
 func appendRow(b []byte, e *Entry) []byte {
 	start := len(b)
-	b = fmt.Appendf(b, `{"pos":%d,"id":"%s","size":%d,"at":%d,"sum":"%s"`, e.Position, e.ID, e.Size, e.At, Hex(e.Sum))
-	if e.File != uuid.Nil && e.File != e.ID {
-		b = fmt.Appendf(b, `,"file":"%s"`, e.File)
+	b = append(append(b, rowCheck...), "00000000"...)
+	b = appendPadded(append(b, rowPos...), e.Position, seqWidth)
+	b = appendID(append(b, rowID...), e.ID)
+	b = appendPadded(append(b, rowSize...), e.Size, lenWidth)
+	b = appendPadded(append(b, rowAt...), e.At, timeWidth)
+	b = appendHex(append(b, rowSum...), e.Sum)
+	gen, off := int64(e.gen), e.off
+	if gen > maxLen || off > maxLen {
+		gen, off = 0, 0 // the journal is only the faster of two copies
 	}
-	if e.Lost != "" {
+	b = appendPadded(append(b, rowGen...), gen, lenWidth)
+	b = appendPadded(append(b, rowOff...), off, lenWidth)
+	switch {
+	case e.Lost != "":
 		// The reason is for people: what does not fit is cut.
-		const rest = len(`,"lost":""`) + len(rowCheck) + len(`01234567"}`) + 1
-		reason := []byte(e.Lost)
-		for i, c := range reason {
+		b = append(b, rowLost...)
+		for _, c := range []byte(e.Lost[:min(len(e.Lost), rowWidth-atRowFile-len(rowLost)-3)]) {
 			if c < 0x20 || c >= 0x7f || c == '"' || c == '\\' {
-				reason[i] = '?'
+				c = '?'
 			}
+			b = append(b, c)
 		}
-		if room := rowWidth - (len(b) - start) - rest; len(reason) > room {
-			reason = reason[:max(room, 0)]
-		}
-		b = append(append(append(b, `,"lost":"`...), reason...), '"')
+		b = append(b, '"')
+	case e.File != uuid.Nil && e.File != e.ID:
+		b = append(appendID(append(b, rowFile...), e.File), '"')
 	}
-	check := uint32(xxhash.Sum64(b[start:]))
-	b = fmt.Appendf(b, rowCheck+`%08x"}`, check)
+	b = append(b, '}')
 	for len(b)-start < rowWidth-1 {
 		b = append(b, ' ')
 	}
-	return append(b, '\n')
+	b = append(b, '\n')
+	check := appendHex(nil, rowSumOf(b[start:]))
+	copy(b[start+len(rowCheck):], check[sumWidth-checkWidth:])
+	return b
+}
+
+// rowSumOf is the sum of what stands behind the check.
+func rowSumOf(row []byte) uint64 { return xxhash.Sum64(row[atRowPos:]) & 0xffffffff }
+
+func appendID(b []byte, id uuid.UUID) []byte {
+	var text [uuidWidth]byte
+	t, _ := id.MarshalText()
+	copy(text[:], t)
+	return append(b, text[:]...)
 }
 
 // parseRow reads a row and makes sure that it is the one of this position.
 func parseRow(b []byte, position int64) (Entry, error) {
-	bad := func() (Entry, error) {
-		return Entry{}, fmt.Errorf("%w: index row of position %d", ErrDamaged, position)
+	bad := fmt.Errorf("%w: index row of position %d", ErrDamaged, position)
+	if len(b) != rowWidth || string(b[:len(rowCheck)]) != rowCheck {
+		return Entry{}, bad
 	}
-	b = bytes.TrimRight(b, " \n")
-	i := bytes.LastIndex(b, []byte(rowCheck))
-	if i < 0 || string(b[i:]) != fmt.Sprintf(rowCheck+`%08x"}`, uint32(xxhash.Sum64(b[:i]))) {
-		return bad()
+	check, ok := parseHexDigits(b[len(rowCheck):atRowPos])
+	if !ok || check != rowSumOf(b) {
+		return Entry{}, bad
 	}
-	// The check says that these are bytes of appendRow: they need no general parser.
-	e := Entry{Position: position, Lost: string(rowText(b, `,"lost":"`))}
-	good := rowInt(b, `{"pos":`, &e.Position) && e.Position == position &&
-		rowInt(b, `,"size":`, &e.Size) && rowInt(b, `,"at":`, &e.At)
-	id, err := uuid.ParseBytes(rowText(b, `,"id":"`))
-	sum, ok := parseHex(rowText(b, `,"sum":"`))
-	if !good || !ok || err != nil {
-		return bad()
+	// The check says that these are bytes of appendRow: what stands between the fields needs no look.
+	var e Entry
+	var gen int64
+	var good [6]bool
+	e.Position, good[0] = parsePadded(b[atRowPos+len(rowPos) : atRowID])
+	e.Size, good[1] = parsePadded(b[atRowSize+len(rowSize) : atRowAt])
+	e.At, good[2] = parsePadded(b[atRowAt+len(rowAt) : atRowSum])
+	e.Sum, good[3] = parseHex(b[atRowSum+len(rowSum) : atRowGen])
+	gen, good[4] = parsePadded(b[atRowGen+len(rowGen) : atRowOff])
+	e.off, good[5] = parsePadded(b[atRowOff+len(rowOff) : atRowFile])
+	id, err := uuid.ParseBytes(b[atRowID+len(rowID) : atRowSize])
+	if err != nil || good != [6]bool{true, true, true, true, true, true} || e.Position != position {
+		return Entry{}, bad
 	}
-	e.ID, e.Sum = id, sum
-	if file := rowText(b, `,"file":"`); file != nil {
-		if e.File, err = uuid.ParseBytes(file); err != nil {
-			return bad()
+	e.ID, e.gen = id, uint64(gen)
+	rest := b[atRowFile:]
+	switch {
+	case bytes.HasPrefix(rest, []byte(rowFile)):
+		e.File, err = uuid.ParseBytes(rest[len(rowFile) : len(rowFile)+uuidWidth])
+		if err != nil {
+			return Entry{}, bad
 		}
+	case bytes.HasPrefix(rest, []byte(rowLost)):
+		rest = rest[len(rowLost):]
+		e.Lost = string(rest[:max(bytes.IndexByte(rest, '"'), 0)])
 	}
 	return e, nil
-}
-
-// rowText returns what stands between key and the next quotation mark, nil without the key.
-func rowText(b []byte, key string) []byte {
-	i := bytes.Index(b, []byte(key))
-	if i < 0 {
-		return nil
-	}
-	b = b[i+len(key):]
-	return b[:max(bytes.IndexByte(b, '"'), 0)]
-}
-
-func rowInt(b []byte, key string, into *int64) bool {
-	i := bytes.Index(b, []byte(key))
-	if i < 0 {
-		return false
-	}
-	b = b[i+len(key):]
-	n := 0
-	for n < len(b) && b[n] >= '0' && b[n] <= '9' {
-		n++
-	}
-	v, err := strconv.ParseInt(string(b[:n]), 10, 64)
-	*into = v
-	return err == nil
 }
 
 // readRows returns the entries of the positions [from, to) of a line whose rows are width bytes wide.
@@ -150,6 +184,7 @@ func regular(dir *ctxfolder.Dir, path string) bool {
 // rowsWriter puts rows in their places, in one write for each run of positions.
 type rowsWriter struct {
 	f    vfs.File
+	made bool // the file is new
 	base int64
 	run  []byte
 	at   int64 // position of the first row in run
@@ -168,11 +203,15 @@ func openRows(dir *ctxfolder.Dir, line uuid.UUID, base int64) (*rowsWriter, erro
 	if err := dir.MakeWay(ctxfolder.RowsFile(line)); err != nil {
 		return nil, err
 	}
-	f, err := dir.FS.OpenFile(ctxfolder.RowsFile(line), os.O_RDWR|os.O_CREATE)
+	f, err := dir.FS.OpenFile(ctxfolder.RowsFile(line), os.O_RDWR)
+	made := errors.Is(err, fs.ErrNotExist)
+	if made {
+		f, err = dir.FS.OpenFile(ctxfolder.RowsFile(line), os.O_RDWR|os.O_CREATE)
+	}
 	if err != nil {
 		return nil, err
 	}
-	return &rowsWriter{f: f, base: base}, nil
+	return &rowsWriter{f: f, base: base, made: made}, nil
 }
 
 func (w *rowsWriter) put(e *Entry) error {
@@ -198,10 +237,10 @@ func (w *rowsWriter) flush() error {
 	return err
 }
 
-// close flushes, syncs when asked to, and closes.
-func (w *rowsWriter) close(sync bool) error {
+// close flushes, makes the rows durable, and closes.
+func (w *rowsWriter) close() error {
 	err := w.flush()
-	if err == nil && sync {
+	if err == nil {
 		err = w.f.Datasync()
 	}
 	if cerr := w.f.Close(); err == nil {

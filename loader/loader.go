@@ -77,26 +77,35 @@ func (l *Loader) Reads() int64 { return l.reads.Load() }
 
 // Load returns the message of an entry.
 func (l *Loader) Load(ctx context.Context, span Span, e *index.Entry) (*Message, error) {
+	return l.load(ctx, span, e, func() []byte {
+		record, _ := l.log.ReadRecord(e)
+		return record
+	})
+}
+
+// load returns the message of an entry; record returns its envelope from a journal, nil where none has it.
+func (l *Loader) load(ctx context.Context, span Span, e *index.Entry, record func() []byte) (*Message, error) {
 	if err := ctx.Err(); err != nil {
 		return nil, err
 	}
-	k := poolKey{l, span.Line, e.Position}
-	return l.pool.get(ctx, k, e.Sum, e.At, l.epoch.Load(),
+	return l.pool.get(ctx, l.key(span, e), e.Sum, e.At, l.epoch.Load(),
 		func(m *Message) bool {
 			info, err := l.dir.StatMessage(span.Folder, e.FileID())
 			return err == nil && !m.Edited && ctxfolder.Untouched(info, e.Size, e.StoredAt())
 		},
-		func() (*Message, error) { return l.read(span, e), nil })
+		func() (*Message, error) { return l.read(span, e, record()), nil })
 }
 
-// read finds the message: in the journal when the file is as it was made or is not there yet, in the file
+func (l *Loader) key(span Span, e *index.Entry) poolKey { return poolKey{l, span.Line, e.Position} }
+
+// read finds the message: in the journal when one has it and the file is as it was made or is not there, in the file
 // otherwise, and in the journal again when the file is damaged.
-func (l *Loader) read(span Span, e *index.Entry) *Message {
+func (l *Loader) read(span Span, e *index.Entry, record []byte) *Message {
 	l.reads.Add(1)
-	if e.InJournal() {
+	if record != nil {
 		info, err := l.dir.StatMessage(span.Folder, e.FileID())
 		if errors.Is(err, fs.ErrNotExist) || err == nil && ctxfolder.Untouched(info, e.Size, e.StoredAt()) {
-			if m := l.fromJournal(span, e); m != nil {
+			if m := fromRecord(span, record); m != nil {
 				return m
 			}
 		}
@@ -105,13 +114,8 @@ func (l *Loader) read(span Span, e *index.Entry) *Message {
 	if err == nil {
 		return m
 	}
-	if m := l.fromJournal(span, e); m != nil {
+	if m := fromRecord(span, record); m != nil {
 		return m
-	}
-	if raw, ok := l.log.Recover(span.Line, e); ok {
-		if env, perr := message.ParseTrusted(raw); perr == nil {
-			return messageOf(span, &env, int64(len(raw)))
-		}
 	}
 	if e.Lost != "" {
 		err = fmt.Errorf("%w: %s", index.ErrDamaged, e.Lost)
@@ -119,29 +123,39 @@ func (l *Loader) read(span Span, e *index.Entry) *Message {
 	return &Message{ID: e.ID, Line: span.Line, Position: e.Position, StoredAt: e.StoredAt(), Unavailable: err}
 }
 
-func (l *Loader) fromJournal(span Span, e *index.Entry) *Message {
-	b, ok := l.log.ReadRecord(e)
-	if !ok {
+func fromRecord(span Span, record []byte) *Message {
+	if record == nil {
 		return nil
 	}
-	env, err := message.ParseTrusted(b)
+	env, err := message.ParseTrusted(record)
 	if err != nil {
 		return nil
 	}
-	return messageOf(span, &env, int64(len(b)))
+	return messageOf(span, &env, int64(len(record)))
 }
 
 func (l *Loader) fromFile(span Span, e *index.Entry) (*Message, error) {
+	if e.Lost == "" {
+		b, err := l.dir.LoadMessage(span.Folder, e.FileID(), e.Size)
+		if err != nil {
+			return nil, err
+		}
+		if int64(len(b)) == e.Size && message.Sum(b) == e.Sum {
+			env, err := message.ParseTrusted(b)
+			if err != nil {
+				return nil, fmt.Errorf("%w: %w", index.ErrDamaged, err)
+			}
+			return messageOf(span, &env, int64(len(b))), nil
+		}
+	}
+	return l.fromChanged(span, e)
+}
+
+// fromChanged reads a file that does not hold what was committed: somebody edited it, or it is damaged.
+func (l *Loader) fromChanged(span Span, e *index.Entry) (*Message, error) {
 	b, info, err := l.dir.ReadMessage(span.Folder, e.FileID())
 	if err != nil {
 		return nil, err
-	}
-	if e.Lost == "" && message.Sum(b) == e.Sum && int64(len(b)) == e.Size {
-		env, err := message.ParseTrusted(b)
-		if err != nil {
-			return nil, fmt.Errorf("%w: %w", index.ErrDamaged, err)
-		}
-		return messageOf(span, &env, int64(len(b))), nil
 	}
 	env, err := message.Parse(b)
 	if err != nil {
@@ -150,7 +164,8 @@ func (l *Loader) fromFile(span Span, e *index.Entry) (*Message, error) {
 	if env.ID != e.ID {
 		return nil, fmt.Errorf("%w: file %s holds message %s", index.ErrDamaged, ctxfolder.MessageFile(e.FileID()), env.ID)
 	}
-	if e.Lost == "" && ctxfolder.Untouched(info, e.Size, e.StoredAt()) {
+	sum := message.Sum(b)
+	if e.Lost == "" && sum != e.Sum && ctxfolder.Untouched(info, e.Size, e.StoredAt()) {
 		return nil, fmt.Errorf("%w: file %s has changed, its time has not", index.ErrDamaged, ctxfolder.MessageFile(e.FileID()))
 	}
 	if e.Lost == "" && env.StoredAt.UnixNano() < e.At {
@@ -160,7 +175,7 @@ func (l *Loader) fromFile(span Span, e *index.Entry) (*Message, error) {
 	env.Position = e.Position
 	m := messageOf(span, &env, int64(len(b)))
 	// A later stored_at is a version that was committed since the entry was read.
-	m.Edited = e.Lost == "" && env.StoredAt.UnixNano() == e.At
+	m.Edited = e.Lost == "" && sum != e.Sum && env.StoredAt.UnixNano() == e.At
 	return m, nil
 }
 
@@ -181,6 +196,9 @@ const (
 
 // readers bounds the files that are open at once for one range.
 var readers = max(4, 2*runtime.GOMAXPROCS(0))
+
+// few files are read sooner than several readers are started.
+const few = 4
 
 // Each calls yield for every message of the spans in order, reading the next ones meanwhile. It stops when
 // yield returns false, with nil, or when ctx ends, with its error.
@@ -264,24 +282,43 @@ func (l *Loader) batches(ctx context.Context, spans []Span, yield func(batch) bo
 	return ctx.Err()
 }
 
+// batch reads messages side by side: the journals' with one read for neighbours, the others' files by several readers.
 func (l *Loader) batch(ctx context.Context, span Span, entries []index.Entry) (batch, error) {
 	b := batch{make([]*Message, len(entries))}
+	missing := make([]index.Entry, 0, len(entries))
+	at := make([]int, 0, len(entries))
+	for i := range entries {
+		if b.messages[i] = l.pool.peek(l.key(span, &entries[i]), entries[i].Sum, entries[i].At, l.epoch.Load()); b.messages[i] == nil {
+			missing, at = append(missing, entries[i]), append(at, i)
+		}
+	}
+	records := l.log.ReadRecords(missing)
+	inFiles := 0
+	for _, r := range records {
+		if r == nil {
+			inFiles++
+		}
+	}
 	var next atomic.Int64
-	group, ctx := errgroup.WithContext(ctx)
-	for range min(readers, len(entries)) {
-		group.Go(func() error {
-			for {
-				i := int(next.Add(1)) - 1
-				if i >= len(entries) {
-					return nil
-				}
-				m, err := l.Load(ctx, span, &entries[i])
-				if err != nil {
-					return err
-				}
-				b.messages[i] = m
+	work := func() error {
+		for {
+			i := int(next.Add(1)) - 1
+			if i >= len(missing) {
+				return nil
 			}
-		})
+			m, err := l.load(ctx, span, &missing[i], func() []byte { return records[i] })
+			if err != nil {
+				return err
+			}
+			b.messages[at[i]] = m
+		}
+	}
+	if inFiles < few {
+		return b, work()
+	}
+	var group errgroup.Group
+	for range min(readers, inFiles) {
+		group.Go(work)
 	}
 	return b, group.Wait()
 }

@@ -97,6 +97,22 @@ func (p *Pool) get(ctx context.Context, k poolKey, sum uint64, at int64, epoch u
 	return f.message, f.err
 }
 
+// peek returns the message of this version if the pool has it and need not look whether it is still good.
+func (p *Pool) peek(k poolKey, sum uint64, at int64, epoch uint64) *Message {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	el, ok := p.items[k]
+	if !ok {
+		return nil
+	}
+	it := el.Value.(*pooled)
+	if it.sum != sum || it.at != at || it.epoch != epoch {
+		return nil
+	}
+	p.order.MoveToFront(el)
+	return it.message
+}
+
 func (p *Pool) put(it *pooled) {
 	if el, ok := p.items[it.key]; ok {
 		p.drop(el)

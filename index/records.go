@@ -1,0 +1,170 @@
+package index
+
+import (
+	"os"
+	"slices"
+	"sync"
+
+	ctxfolder "github.com/ctxdir/ctxdir/context"
+	"github.com/ctxdir/ctxdir/internal/vfs"
+	"github.com/google/uuid"
+)
+
+// kept are the folded journals that still exist: the only durable copy of their messages until their files are
+// settled, and the fast one. Each is opened when it is first read.
+type kept struct {
+	gens []uint64
+
+	mu    sync.Mutex
+	files map[uint64]vfs.File // nil for one that cannot be opened
+	ids   map[lineID]int64    // positions of the messages in those that were searched
+	known map[uint64]bool     // those that were
+}
+
+type lineID struct{ line, id uuid.UUID }
+
+func (k *kept) file(dir *ctxfolder.Dir, gen uint64) vfs.File {
+	if !slices.Contains(k.gens, gen) {
+		return nil
+	}
+	k.mu.Lock()
+	defer k.mu.Unlock()
+	return k.open(dir, gen)
+}
+
+func (k *kept) open(dir *ctxfolder.Dir, gen uint64) vfs.File {
+	f, known := k.files[gen]
+	if !known {
+		f, _ = dir.FS.OpenFile(ctxfolder.JournalFile(gen), os.O_RDONLY)
+		if k.files == nil {
+			k.files = map[uint64]vfs.File{}
+		}
+		k.files[gen] = f
+	}
+	return f
+}
+
+// find returns where a message is, by what the journals say. It reads each of them once.
+func (k *kept) find(dir *ctxfolder.Dir, line, id uuid.UUID) (position int64, ok bool) {
+	k.mu.Lock()
+	defer k.mu.Unlock()
+	for _, gen := range k.gens {
+		if k.known[gen] {
+			continue
+		}
+		if k.known == nil {
+			k.known, k.ids = map[uint64]bool{}, map[lineID]int64{}
+		}
+		k.known[gen] = true
+		j, err := openJournal(dir, gen, nil)
+		if err != nil {
+			continue // its messages are looked for in the files
+		}
+		n, _ := j.read(maxSeq, nil) // what was read before an error counts
+		_ = j.f.Close()
+		for _, c := range n.changes {
+			if c.kind == KindAppend || c.kind == KindReplace {
+				k.ids[lineID{c.address.Line, c.address.ID}] = c.address.Position
+			}
+		}
+	}
+	position, ok = k.ids[lineID{line, id}]
+	return position, ok
+}
+
+// only closes the files of all but these journals.
+func (k *kept) only(gens []uint64) {
+	k.mu.Lock()
+	defer k.mu.Unlock()
+	k.gens = gens
+	for gen, f := range k.files {
+		if !slices.Contains(gens, gen) {
+			if f != nil {
+				_ = f.Close()
+			}
+			delete(k.files, gen)
+		}
+	}
+}
+
+// record returns the file of a journal that still exists, nil for any other.
+func (s *state) record(gen uint64) vfs.File {
+	for _, j := range s.journals {
+		if j.gen == gen {
+			return j.f
+		}
+	}
+	return s.kept.file(s.dir, gen)
+}
+
+const (
+	// between is how far two records may be apart to be read at once, in bytes: less than what a second
+	// call costs.
+	between = 16 << 10
+	// together is how much is read at once.
+	together = 1 << 20
+)
+
+// ReadRecords returns the envelopes of entries from the journals that committed them; nil stands for one that no
+// journal holds, or not unharmed. Neighbours are read at once.
+func (l *Log) ReadRecords(entries []Entry) [][]byte {
+	out := make([][]byte, len(entries))
+	if !slices.ContainsFunc(entries, func(e Entry) bool { return e.gen != 0 }) {
+		return out
+	}
+	_ = l.view(func(s *state) { // the view keeps the files open
+		var buf []byte
+		for i := 0; i < len(entries); {
+			n := neighbours(entries[i:])
+			if f := s.record(entries[i].gen); f != nil {
+				buf = readRun(f, entries[i:i+n], out[i:i+n], buf)
+			}
+			i += n
+		}
+	})
+	return out
+}
+
+// ReadRecord is ReadRecords for one entry. ok is false where that gives nil.
+func (l *Log) ReadRecord(e *Entry) (envelope []byte, ok bool) {
+	envelope = l.ReadRecords([]Entry{*e})[0]
+	return envelope, envelope != nil
+}
+
+// neighbours returns how many of the entries, from the first on, stand close behind each other in one journal.
+func neighbours(entries []Entry) int {
+	first := &entries[0]
+	n := 1
+	for n < len(entries) {
+		e, before := &entries[n], &entries[n-1]
+		if e.gen != first.gen || e.off < before.end() || e.off-before.end() > between || e.end()-first.off > together {
+			break
+		}
+		n++
+	}
+	return n
+}
+
+// readRun reads a run of neighbours. It returns the buffer for the next one.
+func readRun(f vfs.File, run []Entry, out [][]byte, buf []byte) []byte {
+	from, size := run[0].off+int64(headSize), run[len(run)-1].end()-run[0].off-int64(headSize)-tailSize
+	if end, err := vfs.Size(f); err != nil || size < 0 || from > end-size {
+		return buf // what an entry says must not decide how much is allocated
+	}
+	if int64(cap(buf)) < size {
+		buf = make([]byte, size)
+	}
+	buf = buf[:size]
+	if n, _ := f.ReadAt(buf, from); int64(n) < size {
+		return buf
+	}
+	for i := range run {
+		e := &run[i]
+		at := e.off + int64(headSize) - from
+		if b := buf[at : at+e.Size]; bodySum(b) == e.Sum {
+			// Each gets memory of its own: one that is kept must not keep its neighbours.
+			out[i] = slices.Clone(b)
+		}
+	}
+	return buf
+}

@@ -1,0 +1,177 @@
+package index
+
+import (
+	"errors"
+	"fmt"
+	"io/fs"
+	"slices"
+
+	ctxfolder "github.com/ctxdir/ctxdir/context"
+	"github.com/ctxdir/ctxdir/internal/vfs"
+	"github.com/ctxdir/ctxdir/message"
+	"github.com/google/uuid"
+)
+
+// settle makes the message files of what journals hold durable, so that the journals can go.
+//
+// Crash order: until SyncAll returns a file may be missing, empty or torn after a power cut; the journals are there, and
+// readers take the message from them. Settling again makes the files again.
+func (l *Log) settle(w *foldWork, journals []uint64) error {
+	lines, err := l.committed(journals)
+	if err != nil {
+		return err
+	}
+	s := settling{log: l, wrote: map[string][]uuid.UUID{}}
+	for line, positions := range lines {
+		if folder := w.folders[line]; folder != "" {
+			if err := s.line(line, folder, positions); err != nil {
+				return err
+			}
+		}
+		// A line that metadata.json does not know has no place for files: rows and journals have its messages.
+	}
+	if err := s.sync(); err != nil {
+		return fmt.Errorf("%w: %w", ErrDurability, err)
+	}
+	return nil
+}
+
+// committed returns the positions that records in journals commit, in order, without repetition. What cannot be read of
+// a journal cannot be settled from it.
+func (l *Log) committed(journals []uint64) (map[uuid.UUID][]int64, error) {
+	lines := map[uuid.UUID][]int64{}
+	for _, gen := range journals {
+		j, err := openJournal(l.dir, gen, nil)
+		if errors.Is(err, fs.ErrNotExist) || errors.Is(err, ErrDamaged) {
+			continue
+		}
+		if err != nil {
+			return nil, err
+		}
+		n, err := j.read(maxSeq, nil)
+		if cerr := j.f.Close(); err == nil {
+			err = cerr
+		}
+		if err != nil && !errors.Is(err, ErrDamaged) {
+			return nil, err
+		}
+		for _, c := range n.changes {
+			if c.kind == KindAppend || c.kind == KindReplace {
+				lines[c.address.Line] = append(lines[c.address.Line], c.address.Position)
+			}
+		}
+	}
+	for line, p := range lines {
+		slices.Sort(p)
+		lines[line] = slices.Compact(p)
+	}
+	return lines, nil
+}
+
+// settling is the work of one settle.
+type settling struct {
+	log   *Log
+	wrote map[string][]uuid.UUID // folder, files: for systems that must be told each
+}
+
+// atOnce is how many rows are read at once.
+const atOnce = 1024
+
+// line sees to the files of some of a line's messages, in the versions that count now.
+func (s *settling) line(line uuid.UUID, folder string, positions []int64) error {
+	for len(positions) > 0 {
+		from := positions[0]
+		n := 0
+		for n < len(positions) && positions[n] < from+atOnce {
+			n++
+		}
+		entries, err := s.log.entries(line, from, positions[n-1]+1)
+		if err != nil {
+			return err
+		}
+		for _, p := range positions[:n] {
+			i := slices.IndexFunc(entries, func(e Entry) bool { return e.Position == p })
+			if i < 0 {
+				continue
+			}
+			entries = entries[i:]
+			if err := s.message(folder, &entries[0]); err != nil {
+				return err
+			}
+		}
+		positions = positions[n:]
+	}
+	return nil
+}
+
+// message makes sure that a message's file is there. One that is right, or edited by hand, is left alone; any other that is
+// not what was committed is written again from the journal.
+func (s *settling) message(folder string, e *Entry) error {
+	dir := s.log.dir
+	right, there, err := s.right(folder, e)
+	if err != nil {
+		return err
+	}
+	if !right {
+		b, ok := s.log.ReadRecord(e)
+		if !ok {
+			return nil // damaged on both sides: the row stays, reading tells
+		}
+		if err := dir.MakeWay(ctxfolder.Messages + "/" + folder + "/" + ctxfolder.MessageFile(e.FileID())); err != nil {
+			return err
+		}
+		write := dir.CreateMessage
+		if there {
+			write = dir.ReplaceMessage
+		}
+		if err := write(folder, e.FileID(), b, e.StoredAt()); err != nil {
+			return err
+		}
+	}
+	s.wrote[folder] = append(s.wrote[folder], e.FileID())
+	return nil
+}
+
+// right reports whether a file is to stay: it holds what was committed, or a valid envelope with its own id, which is
+// an edit by hand.
+func (s *settling) right(folder string, e *Entry) (right, there bool, err error) {
+	b, err := s.log.dir.LoadMessage(folder, e.FileID(), e.Size)
+	if err == nil && int64(len(b)) == e.Size && bodySum(b) == e.Sum {
+		return true, true, nil
+	}
+	if errors.Is(err, fs.ErrNotExist) {
+		return false, false, nil
+	}
+	b, _, err = s.log.dir.ReadMessage(folder, e.FileID())
+	if err != nil {
+		return false, !errors.Is(err, fs.ErrNotExist), nil //nolint:nilerr // whatever it is, it is not the message
+	}
+	env, err := message.Parse(b)
+	return err == nil && env.ID == e.ID && env.FileID() == e.FileID() && env.Position == e.Position && env.StoredAt.UnixNano() >= e.At, true, nil
+}
+
+// sync makes files and folders durable: with one call where the system has it, which also flushes what other
+// programs wrote to the same file system, else one by one.
+func (s *settling) sync() error {
+	fsys := s.log.dir.FS
+	if err := fsys.SyncAll(); !errors.Is(err, errors.ErrUnsupported) {
+		return err
+	}
+	for folder, ids := range s.wrote {
+		path := ctxfolder.Messages + "/" + folder
+		for _, id := range ids {
+			if err := vfs.SyncFile(fsys, path+"/"+ctxfolder.MessageFile(id)); err != nil {
+				return err
+			}
+		}
+		if err := fsys.SyncDir(path); err != nil {
+			return err
+		}
+	}
+	for _, dir := range []string{ctxfolder.Messages, "."} {
+		if err := fsys.SyncDir(dir); err != nil && !errors.Is(err, fs.ErrNotExist) {
+			return err
+		}
+	}
+	return nil
+}
