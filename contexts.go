@@ -365,6 +365,9 @@ func (c *Context) foldIfDue() {
 		limited, cancel := context.WithTimeout(context.Background(), c.store.opts.lockTimeout)
 		defer cancel()
 		err := c.log.Fold(limited, false)
+		if err == nil && c.log.FoldDue() { // a burst went on meanwhile
+			err = c.log.Fold(limited, false)
+		}
 		c.mu.Lock()
 		c.foldErr = err
 		c.mu.Unlock()

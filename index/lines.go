@@ -19,6 +19,7 @@ type state struct {
 	lines    map[uuid.UUID]*line
 	journals []*journal // that are not folded, oldest first; the last one is written to
 	kept     kept       // the folded ones that still exist
+	rows     openFiles  // row files that were read
 	seq      uint64     // of the last record read or written
 	chain    uint64     // of that record
 	newestAt int64      // its time, nanoseconds since 1970; 0 when no message is in the journals
@@ -34,20 +35,34 @@ type line struct {
 	Counts
 	start   int64               // position of recent[0]; what is below is in the row file
 	recent  []Entry             // what the journals added
-	byID    map[uuid.UUID]int64 // positions of recent
+	byID    map[uuid.UUID]int64 // positions of recent; nil until somebody asks
 	changed map[int64]*Entry    // rows below start that a journal replaced
 }
 
 func newLine(c Counts) *line {
-	return &line{Counts: c, start: c.End(), byID: map[uuid.UUID]int64{}}
+	return &line{Counts: c, start: c.End()}
 }
 
 func (ln *line) push(e Entry) {
 	ln.recent = append(ln.recent, e)
-	ln.byID[e.ID] = e.Position
+	if ln.byID != nil {
+		ln.byID[e.ID] = e.Position
+	}
 	ln.Count++
 	ln.Bytes += e.Size
 	ln.Last = e.ID
+}
+
+// find returns the position of a recent message.
+func (ln *line) find(id uuid.UUID) (position int64, ok bool) {
+	if ln.byID == nil {
+		ln.byID = make(map[uuid.UUID]int64, len(ln.recent))
+		for i := range ln.recent {
+			ln.byID[ln.recent[i].ID] = ln.recent[i].Position
+		}
+	}
+	position, ok = ln.byID[id]
+	return position, ok
 }
 
 func (s *state) newest() *journal { return s.journals[len(s.journals)-1] }
@@ -59,6 +74,7 @@ func (s *state) note(kind, format string, args ...any) {
 func (s *state) close() error {
 	var errs []error
 	s.kept.only(nil)
+	s.rows.close()
 	for _, j := range s.journals {
 		errs = append(errs, j.f.Close())
 	}
@@ -163,9 +179,15 @@ type change struct {
 	lost     int64 // records before it that are damaged
 }
 
+// usual is about how long a record is, in bytes.
+const usual = 1 << 10
+
 // read parses the records behind the last one known, up to number limit.
 func (j *journal) read(limit uint64, acked witness) (n news, err error) {
 	var lost int64
+	if size, serr := j.size(); serr == nil {
+		n.changes = make([]change, 0, min(max(size-j.end, 0)/usual, 4096))
+	}
 	end, behind, err := j.scan(j.end, j.seq, j.chain, acked, func(rec record) error {
 		if rec.seq > limit {
 			return nil
@@ -293,7 +315,7 @@ func (s *state) entryAt(id uuid.UUID, position int64) (Entry, error) {
 	if e := ln.changed[position]; e != nil {
 		return *e, nil
 	}
-	rows, err := readRows(s.dir, id, ln.Base, position, position+1, s.width)
+	rows, err := s.readRows(id, ln.Base, position, position+1)
 	if err != nil {
 		return Entry{}, err
 	}
@@ -310,8 +332,10 @@ func (ln *line) change(e Entry, was int64) {
 		if was < 0 {
 			was = ln.recent[i].Size
 		}
+		if ln.recent[i].ID != e.ID {
+			ln.byID = nil
+		}
 		ln.recent[i] = e
-		ln.byID[e.ID] = e.Position
 	} else {
 		if was < 0 {
 			return
@@ -388,12 +412,13 @@ func (s *state) retire(x *folded) {
 	}
 	s.foldSeq, s.width = x.Seq, x.RowWidth
 	s.kept.only(x.retained())
+	s.rows.close() // a rebuild may have made new ones
 	for _, ln := range s.lines {
 		n := 0
 		for n < len(ln.recent) && ln.recent[n].seq <= x.Seq {
-			delete(ln.byID, ln.recent[n].ID)
 			n++
 		}
+		ln.byID = nil
 		ln.recent = slices.Clone(ln.recent[n:])
 		ln.start += int64(n)
 		for p, e := range ln.changed {

@@ -350,9 +350,8 @@ func (l *Log) Entries(id uuid.UUID, from, to int64) ([]Entry, error) {
 }
 
 func (l *Log) entries(id uuid.UUID, from, to int64) ([]Entry, error) {
-	var base, start int64
-	var width int
-	var recent, changed []Entry
+	var rows, recent, changed []Entry
+	var rowsErr error
 	err := l.view(func(s *state) {
 		ln := s.lines[id]
 		if ln == nil {
@@ -360,21 +359,17 @@ func (l *Log) entries(id uuid.UUID, from, to int64) ([]Entry, error) {
 			return
 		}
 		from, to = max(from, ln.Base), min(to, ln.End())
-		base, start, width = ln.Base, ln.start, s.width
-		if from < to && to > start {
-			recent = slices.Clone(ln.recent[max(from, start)-start : to-start])
+		if from < to && to > ln.start {
+			recent = slices.Clone(ln.recent[max(from, ln.start)-ln.start : to-ln.start])
 		}
 		for p, e := range ln.changed {
 			if p >= from && p < to {
 				changed = append(changed, *e)
 			}
 		}
+		rows, rowsErr = s.readRows(id, ln.Base, from, min(to, ln.start)) // the view keeps the file open
 	})
-	if err != nil || from >= to {
-		return nil, err
-	}
-	rows, err := readRows(l.dir, id, base, from, min(to, start), width)
-	if err != nil {
+	if err = errors.Join(err, rowsErr); err != nil || from >= to {
 		return nil, err
 	}
 	for _, e := range changed {
@@ -385,14 +380,17 @@ func (l *Log) entries(id uuid.UUID, from, to int64) ([]Entry, error) {
 
 // FindRecent looks an id up among the messages that live journals hold, in one line below position end.
 func (l *Log) FindRecent(line, id uuid.UUID, end int64) (e Entry, ok bool, err error) {
-	err = l.view(func(s *state) {
-		if ln := s.lines[line]; ln != nil {
-			if p, found := ln.byID[id]; found && p < end {
-				e, ok = ln.recent[p-ln.start], true
-			}
+	if err := l.load(); err != nil {
+		return e, false, err
+	}
+	l.mu.Lock() // a line makes its table of ids when it is first asked
+	defer l.mu.Unlock()
+	if ln := l.state.lines[line]; ln != nil {
+		if p, found := ln.find(id); found && p < end {
+			e, ok = ln.recent[p-ln.start], true
 		}
-	})
-	return e, ok, err
+	}
+	return e, ok, nil
 }
 
 // FindFolded looks an id up in the journals that are folded and kept, in one line below position end. Their

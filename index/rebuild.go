@@ -87,7 +87,7 @@ func (s *state) replayFromRows() bool {
 		if c.Count == 0 {
 			continue
 		}
-		rows, err := readRows(s.dir, c.Line, c.Base, c.End()-1, c.End(), rowWidth)
+		rows, err := s.readRows(c.Line, c.Base, c.End()-1, c.End())
 		if err != nil || rows[0].ID != c.Last {
 			return false
 		}
@@ -274,7 +274,7 @@ func (b *rebuilder) offer(id uuid.UUID, e Entry) {
 // number far beyond what the files found can explain comes from a damaged file.
 func (b *rebuilder) build(of *ctxfolder.Line) {
 	at := b.found[of.ID]
-	ln := &line{Counts: Counts{Line: of.ID, Base: of.Base}, start: of.Base, byID: map[uuid.UUID]int64{}}
+	ln := &line{Counts: Counts{Line: of.ID, Base: of.Base}, start: of.Base}
 	positions := make([]int64, 0, len(at))
 	limit := of.Base + 2*int64(len(at)) + 4096
 	for p := range at {

@@ -146,19 +146,26 @@ func parseHex(b []byte) (v uint64, ok bool) {
 	return parseHexDigits(b)
 }
 
+// hexValues maps the digits to their values, anything else to 255.
+var hexValues = func() (values [256]byte) {
+	for i := range values {
+		values[i] = 255
+	}
+	for i, c := range hexDigits {
+		values[c] = byte(i)
+	}
+	return values
+}()
+
 // parseHexDigits reads up to 16 digits.
 func parseHexDigits(b []byte) (v uint64, ok bool) {
+	bad := byte(0)
 	for _, c := range b {
-		switch {
-		case c >= '0' && c <= '9':
-			v = v<<4 | uint64(c-'0')
-		case c >= 'a' && c <= 'f':
-			v = v<<4 | uint64(c-'a'+10)
-		default:
-			return 0, false
-		}
+		d := hexValues[c]
+		bad |= d
+		v = v<<4 | uint64(d&15)
 	}
-	return v, true
+	return v, bad < 16
 }
 
 func appendPadded(b []byte, v int64, width int) []byte {

@@ -13,34 +13,22 @@ import (
 // kept are the folded journals that still exist: the only durable copy of their messages until their files are
 // settled, and the fast one. Each is opened when it is first read.
 type kept struct {
-	gens []uint64
+	gens  []uint64
+	files openFiles
 
 	mu    sync.Mutex
-	files map[uint64]vfs.File // nil for one that cannot be opened
 	ids   map[lineID]int64    // positions of the messages in those that were searched
 	known map[uint64]bool     // those that were
 }
 
 type lineID struct{ line, id uuid.UUID }
 
+// file returns the file of one of these journals, nil for any other.
 func (k *kept) file(dir *ctxfolder.Dir, gen uint64) vfs.File {
 	if !slices.Contains(k.gens, gen) {
 		return nil
 	}
-	k.mu.Lock()
-	defer k.mu.Unlock()
-	return k.open(dir, gen)
-}
-
-func (k *kept) open(dir *ctxfolder.Dir, gen uint64) vfs.File {
-	f, known := k.files[gen]
-	if !known {
-		f, _ = dir.FS.OpenFile(ctxfolder.JournalFile(gen), os.O_RDONLY)
-		if k.files == nil {
-			k.files = map[uint64]vfs.File{}
-		}
-		k.files[gen] = f
-	}
+	f, _ := k.files.open(dir.FS, ctxfolder.JournalFile(gen))
 	return f
 }
 
@@ -72,19 +60,44 @@ func (k *kept) find(dir *ctxfolder.Dir, line, id uuid.UUID) (position int64, ok 
 	return position, ok
 }
 
-// only closes the files of all but these journals.
+// only forgets all but these journals.
 func (k *kept) only(gens []uint64) {
-	k.mu.Lock()
-	defer k.mu.Unlock()
 	k.gens = gens
-	for gen, f := range k.files {
-		if !slices.Contains(gens, gen) {
-			if f != nil {
-				_ = f.Close()
-			}
-			delete(k.files, gen)
-		}
+	k.files.close()
+}
+
+// openFiles are files that are read again and again, by name.
+type openFiles struct {
+	mu    sync.Mutex
+	files map[string]vfs.File
+}
+
+// open opens a file for reading, or returns it when it is open.
+func (o *openFiles) open(fsys vfs.FS, name string) (vfs.File, error) {
+	o.mu.Lock()
+	defer o.mu.Unlock()
+	if f, ok := o.files[name]; ok {
+		return f, nil
 	}
+	f, err := fsys.OpenFile(name, os.O_RDONLY)
+	if err != nil {
+		return nil, err
+	}
+	if o.files == nil {
+		o.files = map[string]vfs.File{}
+	}
+	o.files[name] = f
+	return f, nil
+}
+
+// close closes them. Nobody reads in one.
+func (o *openFiles) close() {
+	o.mu.Lock()
+	defer o.mu.Unlock()
+	for _, f := range o.files {
+		_ = f.Close()
+	}
+	o.files = nil
 }
 
 // record returns the file of a journal that still exists, nil for any other.

@@ -138,28 +138,28 @@ func parseRow(b []byte, position int64) (Entry, error) {
 
 // readRows returns the entries of the positions [from, to) of a line whose rows are width bytes wide.
 // A row that is harmed or missing gives an error that wraps ErrDamaged.
-func readRows(dir *ctxfolder.Dir, line uuid.UUID, base, from, to int64, width int) ([]Entry, error) {
+func (s *state) readRows(line uuid.UUID, base, from, to int64) ([]Entry, error) {
 	if from >= to {
 		return nil, nil
 	}
-	f, err := dir.FS.OpenFile(ctxfolder.RowsFile(line), os.O_RDONLY)
-	if errors.Is(err, fs.ErrNotExist) || err != nil && !regular(dir, ctxfolder.RowsFile(line)) {
+	f, err := s.rows.open(s.dir.FS, ctxfolder.RowsFile(line))
+	if errors.Is(err, fs.ErrNotExist) || err != nil && !regular(s.dir, ctxfolder.RowsFile(line)) {
 		return nil, fmt.Errorf("%w: row file of line %s is missing", ErrDamaged, line)
 	}
 	if err != nil {
 		return nil, err
 	}
-	defer f.Close()
-	info, err := f.Stat()
+	size, err := vfs.Size(f)
 	if err != nil {
 		return nil, err
 	}
+	width := int64(s.width)
 	// Allocate for the rows there are, not for what was asked.
-	if have := base + info.Size()/int64(width); have < to || !info.Mode().IsRegular() {
+	if have := base + size/width; have < to {
 		return nil, fmt.Errorf("%w: row file of line %s ends at position %d", ErrDamaged, line, have)
 	}
-	b := make([]byte, (to-from)*int64(width))
-	if _, err := f.ReadAt(b, (from-base)*int64(width)); err != nil && !errors.Is(err, io.EOF) {
+	b := make([]byte, (to-from)*width)
+	if _, err := f.ReadAt(b, (from-base)*width); err != nil && !errors.Is(err, io.EOF) {
 		return nil, err
 	}
 	entries := make([]Entry, 0, to-from)

@@ -4,6 +4,7 @@ import (
 	"bytes"
 	"errors"
 	"io"
+	"sync"
 
 	"github.com/cespare/xxhash/v2"
 	"github.com/ctxdir/ctxdir/internal/vfs"
@@ -45,6 +46,21 @@ func (r *reader) bytes(off int64, n int) ([]byte, error) {
 	}
 	b := r.buf[off-r.at:]
 	return b[:min(n, len(b))], nil
+}
+
+// buffers are for readers: most journals are read in one piece.
+var buffers = sync.Pool{New: func() any { return new([]byte) }}
+
+// borrow gives the reader a buffer that was used before; giveBack is for when what was read is no longer needed.
+func (r *reader) borrow() *[]byte {
+	b := buffers.Get().(*[]byte)
+	r.buf = (*b)[:0]
+	return b
+}
+
+func (r *reader) giveBack(b *[]byte) {
+	*b = r.buf
+	buffers.Put(b)
 }
 
 func (r *reader) forget() { r.buf = r.buf[:0] }
@@ -178,6 +194,7 @@ func (j *journal) scan(off int64, seq, chain uint64, acked witness, f func(recor
 		return off, tailBlank, err
 	}
 	r := &reader{f: j.f, size: size}
+	defer r.giveBack(r.borrow())
 	for {
 		b, err := r.bytes(off, 1)
 		if err != nil {
