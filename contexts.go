@@ -40,6 +40,7 @@ type Context struct {
 	metadata *Metadata
 	stamp    ctxfolder.Stamp
 	broken   error         // why metadata.json could not be used; metadata is then the journals' copy
+	wrote    bool          // something was appended through this handle
 	folding  chan struct{} // closed when the fold that is going on ends
 	foldErr  error
 }
@@ -118,13 +119,17 @@ func (s *Store) open(ctx context.Context, id uuid.UUID) (*Context, error) {
 	return c, nil
 }
 
-// Close waits for the fold that may be going on, and lets go of the context.
+// Close folds what was appended, if that is worth it to who opens the context next, and lets go of the context.
 func (c *Context) Close() error {
 	c.mu.Lock()
-	folding := c.folding
+	folding, wrote := c.folding, c.wrote
 	c.mu.Unlock()
 	if folding != nil {
 		<-folding
+	}
+	if wrote && !c.store.opts.noFold && c.log.FoldDue(foldAtClose) {
+		// One that fails costs nothing but a longer journal.
+		_ = c.fold()
 	}
 	c.load.Close()
 	return errors.Join(c.log.Close(), c.dir.Close())
@@ -343,14 +348,18 @@ func (c *Context) Fold(ctx context.Context) error {
 	return public(Error{Op: "fold", Context: c.dir.ID}, c.log.Fold(ctx, true))
 }
 
+// foldAtClose is the part of the size at which a journal is folded at which Close folds it.
+const foldAtClose = 8
+
 // foldIfDue starts a fold in the background, unless one is going on. One that failed, on a full disk say,
 // costs nothing but a longer journal: it is tried again at the next append.
 func (c *Context) foldIfDue() {
-	if c.store.opts.noFold || !c.log.FoldDue() {
-		return
-	}
 	c.mu.Lock()
 	defer c.mu.Unlock()
+	c.wrote = true
+	if c.store.opts.noFold || !c.log.FoldDue(1) {
+		return
+	}
 	if c.folding != nil {
 		select {
 		case <-c.folding:
@@ -362,14 +371,18 @@ func (c *Context) foldIfDue() {
 	c.folding = done
 	go func() {
 		defer close(done)
-		limited, cancel := context.WithTimeout(context.Background(), c.store.opts.lockTimeout)
-		defer cancel()
-		err := c.log.Fold(limited, false)
-		if err == nil && c.log.FoldDue() { // a burst went on meanwhile
-			err = c.log.Fold(limited, false)
+		err := c.fold()
+		if err == nil && c.log.FoldDue(1) { // a burst went on meanwhile
+			err = c.fold()
 		}
 		c.mu.Lock()
 		c.foldErr = err
 		c.mu.Unlock()
 	}()
+}
+
+func (c *Context) fold() error {
+	limited, cancel := context.WithTimeout(context.Background(), c.store.opts.lockTimeout)
+	defer cancel()
+	return c.log.Fold(limited, false)
 }

@@ -88,7 +88,11 @@ func (b *Branch) read(ctx context.Context, from, to int64) ([]*Message, error) {
 func (b *Branch) Message(ctx context.Context, id uuid.UUID) (*Message, error) {
 	at, err := b.find(id)
 	var m *Message
-	if err == nil {
+	switch {
+	case err != nil:
+	case at.raw != nil:
+		m, err = b.c.load.Loaded(at.span, &at.entry, at.raw)
+	default:
 		m, err = b.c.load.Load(ctx, at.span, &at.entry)
 	}
 	return m, public(Error{Op: "read", Context: b.c.dir.ID, Branch: b.name, ID: id}, err)
@@ -102,6 +106,7 @@ func (b *Branch) fail(op string, err error) error {
 type place struct {
 	span  loader.Span
 	entry index.Entry
+	raw   []byte // the file's content, where it was read and is what was committed
 }
 
 // find looks an id up in what the branch shows: among the journals' messages, then by probing the folders of its
@@ -127,12 +132,13 @@ func (c *Context) find(m *Metadata, line, id uuid.UUID) (place, error) {
 	for _, seg := range lines {
 		l, _ := m.Line(seg.Line)
 		span := loader.Span{Line: seg.Line, Folder: l.Folder, From: seg.From, To: seg.To}
+		var raw []byte
 		e, ok, err := c.log.FindRecent(seg.Line, id, seg.To)
 		if err != nil {
 			return place{}, err
 		}
 		if !ok {
-			e, ok, err = c.probe(span, id)
+			e, raw, ok, err = c.probe(span, id)
 		}
 		if !ok && err == nil {
 			e, ok, err = c.log.FindFolded(seg.Line, id, seg.To)
@@ -141,21 +147,22 @@ func (c *Context) find(m *Metadata, line, id uuid.UUID) (place, error) {
 			return place{}, err
 		}
 		if ok {
-			return place{span, e}, nil
+			return place{span, e, raw}, nil
 		}
 	}
 	return place{}, fmt.Errorf("%w: message %s", ErrNotExist, id)
 }
 
-// probe looks for a message's file, under its id and under the name it has when the id was taken.
-func (c *Context) probe(span loader.Span, id uuid.UUID) (index.Entry, bool, error) {
+// probe looks for a message's file, under its id and under the name it has when the id was taken. It returns what the
+// file holds if that is what was committed.
+func (c *Context) probe(span loader.Span, id uuid.UUID) (e index.Entry, raw []byte, ok bool, err error) {
 	for _, file := range []uuid.UUID{id, message.DerivedID(span.Line, id.String())} {
 		raw, _, err := c.dir.ReadMessage(span.Folder, file)
 		if errors.Is(err, fs.ErrNotExist) {
 			continue
 		}
 		if err != nil {
-			return index.Entry{}, false, err
+			return e, nil, false, err
 		}
 		env, err := message.Parse(raw)
 		if err != nil || env.ID != id || env.Line != span.Line || env.Position < span.From || env.Position >= span.To {
@@ -163,11 +170,14 @@ func (c *Context) probe(span loader.Span, id uuid.UUID) (index.Entry, bool, erro
 		}
 		entries, err := c.log.Entries(span.Line, env.Position, env.Position+1)
 		if err != nil {
-			return index.Entry{}, false, err
+			return e, nil, false, err
 		}
 		if len(entries) == 1 && entries[0].ID == id {
-			return entries[0], true, nil
+			if e = entries[0]; int64(len(raw)) != e.Size || message.Sum(raw) != e.Sum {
+				raw = nil
+			}
+			return e, raw, true, nil
 		}
 	}
-	return index.Entry{}, false, nil
+	return e, nil, false, nil
 }

@@ -6,7 +6,6 @@ import (
 	"fmt"
 	"io/fs"
 	"math/rand/v2"
-	"os"
 	"strconv"
 	"strings"
 	"time"
@@ -165,17 +164,7 @@ func (d *Dir) readMessage(folder string, id uuid.UUID) ([]byte, fs.FileInfo, err
 	if err != nil {
 		return nil, nil, err
 	}
-	name := MessageFile(id)
-	f, err := sub.OpenFile(name, os.O_RDONLY)
-	if err != nil {
-		return nil, nil, err
-	}
-	defer f.Close()
-	info, err := f.Stat()
-	if err != nil {
-		return nil, nil, err
-	}
-	b, err := vfs.ReadOpened(f, info, name, MaxMessage)
+	b, info, err := vfs.ReadStat(sub, MessageFile(id), MaxMessage)
 	return bytes.TrimRight(b, "\n"), info, err
 }
 

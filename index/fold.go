@@ -13,8 +13,8 @@ import (
 	"github.com/google/uuid"
 )
 
-// FoldDue reports whether the journal has grown enough to be folded.
-func (l *Log) FoldDue() bool {
+// FoldDue reports whether the journal has grown to a part of the size at which it is folded.
+func (l *Log) FoldDue(part int64) bool {
 	l.mu.RLock()
 	defer l.mu.RUnlock()
 	if l.state == nil {
@@ -22,7 +22,7 @@ func (l *Log) FoldDue() bool {
 	}
 	j := l.state.newest()
 	// The beginning does not count: it is what a fold leaves.
-	return j.end-j.first >= l.opts.FoldBytes
+	return j.end-j.first >= l.opts.FoldBytes/part
 }
 
 // Fold brings what the journals hold into rows and index.json, durably, so that no reader has to read those journals
@@ -51,10 +51,10 @@ func (l *Log) Fold(ctx stdcontext.Context, settle bool) error {
 	keep := todo.journals
 	var unsettled error
 	if folded := len(keep) - 1; settle || folded > l.opts.Retain {
-		if unsettled = l.settle(todo, keep[:folded]); unsettled == nil {
+		if unsettled = l.settle(ctx, todo, keep[:folded]); unsettled == nil {
 			keep = keep[max(folded-1, 0):] // the newest folded one stays, as a second copy
 		}
-		if errors.Is(unsettled, ErrDamaged) {
+		if errors.Is(unsettled, ErrDamaged) || errors.Is(unsettled, ErrBusy) {
 			return l.foldAnew(ctx, unsettled)
 		}
 	}

@@ -1,6 +1,8 @@
 package index
 
 import (
+	"errors"
+	"io/fs"
 	"os"
 	"slices"
 	"sync"
@@ -17,8 +19,8 @@ type kept struct {
 	files openFiles
 
 	mu    sync.Mutex
-	ids   map[lineID]int64    // positions of the messages in those that were searched
-	known map[uint64]bool     // those that were
+	ids   map[lineID]int64 // positions of the messages in those that were searched
+	known map[uint64]bool  // those that were
 }
 
 type lineID struct{ line, id uuid.UUID }
@@ -82,6 +84,10 @@ func (o *openFiles) open(fsys vfs.FS, name string) (vfs.File, error) {
 	f, err := fsys.OpenFile(name, os.O_RDONLY)
 	if err != nil {
 		return nil, err
+	}
+	if info, err := f.Stat(); err != nil || !info.Mode().IsRegular() {
+		_ = f.Close()
+		return nil, errors.Join(err, &fs.PathError{Op: "open", Path: name, Err: vfs.ErrNotRegular})
 	}
 	if o.files == nil {
 		o.files = map[string]vfs.File{}

@@ -99,13 +99,15 @@ func appendID(b []byte, id uuid.UUID) []byte {
 
 // parseRow reads a row and makes sure that it is the one of this position.
 func parseRow(b []byte, position int64) (Entry, error) {
-	bad := fmt.Errorf("%w: index row of position %d", ErrDamaged, position)
+	bad := func() (Entry, error) {
+		return Entry{}, fmt.Errorf("%w: index row of position %d", ErrDamaged, position)
+	}
 	if len(b) != rowWidth || string(b[:len(rowCheck)]) != rowCheck {
-		return Entry{}, bad
+		return bad()
 	}
 	check, ok := parseHexDigits(b[len(rowCheck):atRowPos])
 	if !ok || check != rowSumOf(b) {
-		return Entry{}, bad
+		return bad()
 	}
 	// The check says that these are bytes of appendRow: what stands between the fields needs no look.
 	var e Entry
@@ -119,7 +121,7 @@ func parseRow(b []byte, position int64) (Entry, error) {
 	e.off, good[5] = parsePadded(b[atRowOff+len(rowOff) : atRowFile])
 	id, err := uuid.ParseBytes(b[atRowID+len(rowID) : atRowSize])
 	if err != nil || good != [6]bool{true, true, true, true, true, true} || e.Position != position {
-		return Entry{}, bad
+		return bad()
 	}
 	e.ID, e.gen = id, uint64(gen)
 	rest := b[atRowFile:]
@@ -127,7 +129,7 @@ func parseRow(b []byte, position int64) (Entry, error) {
 	case bytes.HasPrefix(rest, []byte(rowFile)):
 		e.File, err = uuid.ParseBytes(rest[len(rowFile) : len(rowFile)+uuidWidth])
 		if err != nil {
-			return Entry{}, bad
+			return bad()
 		}
 	case bytes.HasPrefix(rest, []byte(rowLost)):
 		rest = rest[len(rowLost):]

@@ -1,6 +1,7 @@
 package index
 
 import (
+	stdcontext "context"
 	"errors"
 	"fmt"
 	"io/fs"
@@ -16,19 +17,21 @@ import (
 //
 // Crash order: until SyncAll returns a file may be missing, empty or torn after a power cut; the journals are there, and
 // readers take the message from them. Settling again makes the files again.
-func (l *Log) settle(w *foldWork, journals []uint64) error {
+func (l *Log) settle(ctx stdcontext.Context, w *foldWork, journals []uint64) error {
 	lines, err := l.committed(journals)
 	if err != nil {
 		return err
 	}
-	s := settling{log: l, wrote: map[string][]uuid.UUID{}}
+	s := settling{log: l, folders: w.folders, wrote: map[string][]uuid.UUID{}}
 	for line, positions := range lines {
-		if folder := w.folders[line]; folder != "" {
-			if err := s.line(line, folder, positions); err != nil {
-				return err
-			}
+		if err := s.line(line, positions); err != nil {
+			return err
 		}
-		// A line that metadata.json does not know has no place for files: rows and journals have its messages.
+	}
+	if len(s.wrong) > 0 {
+		if err := s.mend(ctx); err != nil {
+			return err
+		}
 	}
 	if err := s.sync(); err != nil {
 		return fmt.Errorf("%w: %w", ErrDurability, err)
@@ -70,15 +73,17 @@ func (l *Log) committed(journals []uint64) (map[uuid.UUID][]int64, error) {
 
 // settling is the work of one settle.
 type settling struct {
-	log   *Log
-	wrote map[string][]uuid.UUID // folder, files: for systems that must be told each
+	log     *Log
+	folders map[uuid.UUID]string   // of the lines
+	wrong   map[uuid.UUID][]Entry  // messages whose files are not right, by line
+	wrote   map[string][]uuid.UUID // folder, files: for systems that must be told each
 }
 
 // atOnce is how many rows are read at once.
 const atOnce = 1024
 
-// line sees to the files of some of a line's messages, in the versions that count now.
-func (s *settling) line(line uuid.UUID, folder string, positions []int64) error {
+// line looks at the files of some of a line's messages, in the versions that count now.
+func (s *settling) line(line uuid.UUID, positions []int64) error {
 	for len(positions) > 0 {
 		from := positions[0]
 		n := 0
@@ -89,14 +94,9 @@ func (s *settling) line(line uuid.UUID, folder string, positions []int64) error 
 		if err != nil {
 			return err
 		}
-		for _, p := range positions[:n] {
-			i := slices.IndexFunc(entries, func(e Entry) bool { return e.Position == p })
-			if i < 0 {
-				continue
-			}
-			entries = entries[i:]
-			if err := s.message(folder, &entries[0]); err != nil {
-				return err
+		for i := range entries {
+			if _, found := slices.BinarySearch(positions[:n], entries[i].Position); found {
+				s.look(line, &entries[i])
 			}
 		}
 		positions = positions[n:]
@@ -104,14 +104,64 @@ func (s *settling) line(line uuid.UUID, folder string, positions []int64) error 
 	return nil
 }
 
-// message makes sure that a message's file is there. One that is right, or edited by hand, is left alone; any other that is
-// not what was committed is written again from the journal.
-func (s *settling) message(folder string, e *Entry) error {
-	dir := s.log.dir
-	right, there, err := s.right(folder, e)
-	if err != nil {
+// look notes whether a message's file is right.
+func (s *settling) look(line uuid.UUID, e *Entry) {
+	folder := s.folders[line]
+	if folder == "" {
+		return // a line that metadata.json does not know has no place for files
+	}
+	if right, _ := s.right(folder, e); right {
+		s.wrote[folder] = append(s.wrote[folder], e.FileID())
+		return
+	}
+	if s.wrong == nil {
+		s.wrong = map[uuid.UUID][]Entry{}
+	}
+	s.wrong[line] = append(s.wrong[line], *e)
+}
+
+// mend makes the files that are not right, with the folder's lock held: a branch may have been renamed since its folder
+// was looked up, and a message may have been replaced.
+func (s *settling) mend(ctx stdcontext.Context) error {
+	l := s.log
+	if err := l.dir.Lock.Acquire(ctx); err != nil {
 		return err
 	}
+	defer l.dir.Lock.Release()
+	if err := l.dir.Check(); err != nil {
+		return err
+	}
+	l.advance.Lock()
+	defer l.advance.Unlock()
+	if err := l.catchUp(); err != nil {
+		return err
+	}
+	if l.state.unsaved {
+		return fmt.Errorf("%w: the index was found broken meanwhile", ErrBusy)
+	}
+	s.folders = l.state.folders()
+	for line, entries := range s.wrong {
+		for i := range entries {
+			e, err := l.state.entryAt(line, entries[i].Position)
+			if err != nil {
+				return err
+			}
+			if err := s.message(s.folders[line], &e); err != nil {
+				return err
+			}
+		}
+	}
+	return nil
+}
+
+// message makes sure that a message's file is there. One that is right, or edited by hand, is left alone; any other that is
+// not what was committed is written again from the journal. The folder's lock is held.
+func (s *settling) message(folder string, e *Entry) error {
+	dir := s.log.dir
+	if folder == "" {
+		return nil
+	}
+	right, there := s.right(folder, e)
 	if !right {
 		b, ok := s.log.ReadRecord(e)
 		if !ok {
@@ -133,21 +183,21 @@ func (s *settling) message(folder string, e *Entry) error {
 }
 
 // right reports whether a file is to stay: it holds what was committed, or a valid envelope with its own id, which is
-// an edit by hand.
-func (s *settling) right(folder string, e *Entry) (right, there bool, err error) {
+// an edit by hand; and whether there is anything in its place.
+func (s *settling) right(folder string, e *Entry) (right, there bool) {
 	b, err := s.log.dir.LoadMessage(folder, e.FileID(), e.Size)
 	if err == nil && int64(len(b)) == e.Size && bodySum(b) == e.Sum {
-		return true, true, nil
+		return true, true
 	}
 	if errors.Is(err, fs.ErrNotExist) {
-		return false, false, nil
+		return false, false
 	}
 	b, _, err = s.log.dir.ReadMessage(folder, e.FileID())
 	if err != nil {
-		return false, !errors.Is(err, fs.ErrNotExist), nil //nolint:nilerr // whatever it is, it is not the message
+		return false, !errors.Is(err, fs.ErrNotExist)
 	}
 	env, err := message.Parse(b)
-	return err == nil && env.ID == e.ID && env.FileID() == e.FileID() && env.Position == e.Position && env.StoredAt.UnixNano() >= e.At, true, nil
+	return err == nil && env.ID == e.ID && env.FileID() == e.FileID() && env.Position == e.Position && env.StoredAt.UnixNano() >= e.At, true
 }
 
 // sync makes files and folders durable: with one call where the system has it, which also flushes what other

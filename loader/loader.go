@@ -189,7 +189,7 @@ func messageOf(span Span, env *message.Envelope, size int64) *Message {
 
 // batch is a piece of a range that is read at once: bounded in messages and bytes.
 const (
-	batchMessages = 64
+	batchMessages = 512
 	batchBytes    = 4 << 20
 	rowsAtOnce    = 512
 )
@@ -197,8 +197,8 @@ const (
 // readers bounds the files that are open at once for one range.
 var readers = max(4, 2*runtime.GOMAXPROCS(0))
 
-// few files are read sooner than several readers are started.
-const few = 4
+// slow is how long one reader may take for a batch before others help it.
+const slow = 300 * time.Microsecond
 
 // Each calls yield for every message of the spans in order, reading the next ones meanwhile. It stops when
 // yield returns false, with nil, or when ctx ends, with its error.
@@ -293,34 +293,46 @@ func (l *Loader) batch(ctx context.Context, span Span, entries []index.Entry) (b
 		}
 	}
 	records := l.log.ReadRecords(missing)
-	inFiles := 0
-	for _, r := range records {
-		if r == nil {
-			inFiles++
-		}
-	}
 	var next atomic.Int64
-	work := func() error {
-		for {
-			i := int(next.Add(1)) - 1
-			if i >= len(missing) {
-				return nil
-			}
-			m, err := l.load(ctx, span, &missing[i], func() []byte { return records[i] })
-			if err != nil {
-				return err
-			}
-			b.messages[at[i]] = m
+	one := func() (bool, error) {
+		i := int(next.Add(1)) - 1
+		if i >= len(missing) {
+			return false, nil
 		}
+		m, err := l.load(ctx, span, &missing[i], func() []byte { return records[i] })
+		b.messages[at[i]] = m
+		return err == nil, err
 	}
-	if inFiles < few {
-		return b, work()
+	// Files that the system has in memory are read as fast by one reader as by several: those are started when
+	// reading turns out to be slow.
+	start := time.Now()
+	for time.Since(start) < slow {
+		if more, err := one(); !more {
+			return b, err
+		}
 	}
 	var group errgroup.Group
-	for range min(readers, inFiles) {
-		group.Go(work)
+	for range readers {
+		group.Go(func() error {
+			for {
+				if more, err := one(); !more {
+					return err
+				}
+			}
+		})
 	}
 	return b, group.Wait()
+}
+
+// Loaded is Load of a message whose file was read and holds the bytes of the entry.
+func (l *Loader) Loaded(span Span, e *index.Entry, raw []byte) (*Message, error) {
+	env, err := message.ParseTrusted(raw)
+	if err != nil {
+		return nil, fmt.Errorf("%w: %w", index.ErrDamaged, err)
+	}
+	m := messageOf(span, &env, int64(len(raw)))
+	l.pool.add(l.key(span, e), m, e.Sum, e.At, l.epoch.Load())
+	return m, nil
 }
 
 // Envelope returns the bytes of a message as they are stored, and what they say: for a new version. A message

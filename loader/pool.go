@@ -113,6 +113,13 @@ func (p *Pool) peek(k poolKey, sum uint64, at int64, epoch uint64) *Message {
 	return it.message
 }
 
+// add keeps a message that was loaded.
+func (p *Pool) add(k poolKey, m *Message, sum uint64, at int64, epoch uint64) {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	p.put(&pooled{k, m, sum, at, epoch})
+}
+
 func (p *Pool) put(it *pooled) {
 	if el, ok := p.items[it.key]; ok {
 		p.drop(el)

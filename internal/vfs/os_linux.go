@@ -143,38 +143,77 @@ func (o *osFS) loadFile(name string, size int64) ([]byte, error) {
 	if !plain(name) || size < 0 || size > trusted {
 		return loadFile(o, name, size)
 	}
-	b := make([]byte, size+1)
+	b := make([]byte, size+1) // the byte more is only there to tell a longer file
 	err := o.at("openat", name, func(dir int) error {
-		var fd int
-		err := again(func() (err error) {
-			fd, err = unix.Openat(dir, name, unix.O_RDONLY|openFlags|unix.O_CLOEXEC, 0)
-			return err
-		})
+		fd, err := openAt(dir, name)
 		if err != nil {
 			return err
 		}
 		defer unix.Close(fd) //nolint:errcheck // nothing was written
-		n := 0
-		for n < len(b) {
-			var m int
-			err := again(func() (err error) {
-				m, err = unix.Pread(fd, b[n:], int64(n))
-				return err
-			})
-			if err != nil {
-				return err
-			}
-			if n += m; m == 0 || int64(n) == size {
-				break // the one byte more is only there to tell a longer file
-			}
-		}
-		b = b[:n]
-		return nil
+		b, err = preadAll(fd, b, size)
+		return err
 	})
 	if err != nil {
 		return nil, err
 	}
 	return b, nil
+}
+
+func (o *osFS) readFile(name string, limit int64) ([]byte, fs.FileInfo, error) {
+	if !plain(name) {
+		return readFile(o, name, limit)
+	}
+	var b []byte
+	info := &statInfo{name: name}
+	err := o.at("read", name, func(dir int) error {
+		fd, err := openAt(dir, name)
+		if err != nil {
+			return err
+		}
+		defer unix.Close(fd) //nolint:errcheck // nothing was written
+		if err := unix.Fstat(fd, &info.st); err != nil {
+			return err
+		}
+		switch {
+		case !info.Mode().IsRegular():
+			return ErrNotRegular
+		case info.Size() > limit:
+			return ErrTooLarge
+		}
+		b, err = preadAll(fd, make([]byte, info.Size()), info.Size())
+		return err
+	})
+	if err != nil {
+		return nil, nil, err
+	}
+	return b, info, nil
+}
+
+func openAt(dir int, name string) (fd int, err error) {
+	err = again(func() error {
+		fd, err = unix.Openat(dir, name, unix.O_RDONLY|openFlags|unix.O_CLOEXEC, 0)
+		return err
+	})
+	return fd, err
+}
+
+// preadAll reads from the beginning of a file until b is full, size is reached or the file ends.
+func preadAll(fd int, b []byte, size int64) ([]byte, error) {
+	n := 0
+	for n < len(b) && int64(n) != size {
+		var m int
+		err := again(func() (err error) {
+			m, err = unix.Pread(fd, b[n:], int64(n))
+			return err
+		})
+		if err != nil {
+			return nil, err
+		}
+		if n += m; m == 0 {
+			break
+		}
+	}
+	return b[:n], nil
 }
 
 func (o *osFS) Lstat(name string) (fs.FileInfo, error) {

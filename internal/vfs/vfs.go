@@ -87,18 +87,3 @@ func SameFile(a, b fs.FileInfo) bool {
 	}
 	return os.SameFile(a, b)
 }
-
-// ReadFile returns the content of a file of at most limit bytes; a larger one gives an error that
-// wraps [ErrTooLarge]. What it allocates is bounded by the size the file really has.
-func ReadFile(fsys FS, name string, limit int64) ([]byte, error) {
-	f, err := fsys.OpenFile(name, os.O_RDONLY)
-	if err != nil {
-		return nil, err
-	}
-	defer f.Close()
-	info, err := f.Stat()
-	if err != nil {
-		return nil, err
-	}
-	return ReadOpened(f, info, name, limit)
-}

@@ -11,6 +11,7 @@ import (
 type whole interface {
 	createFile(name string, data []byte, at time.Time) error
 	loadFile(name string, size int64) ([]byte, error)
+	readFile(name string, limit int64) ([]byte, fs.FileInfo, error)
 }
 
 // CreateFile makes a new file with this content and modification time. Nothing is synced. It fails with
@@ -64,6 +65,35 @@ func loadFile(fsys FS, name string, size int64) ([]byte, error) {
 		return nil, err
 	}
 	return b[:n], nil
+}
+
+// ReadFile returns the content of a file of at most limit bytes; a larger one gives an error that
+// wraps [ErrTooLarge]. What it allocates is bounded by the size the file really has.
+func ReadFile(fsys FS, name string, limit int64) ([]byte, error) {
+	b, _, err := ReadStat(fsys, name, limit)
+	return b, err
+}
+
+// ReadStat is ReadFile that returns what Stat says of the file too.
+func ReadStat(fsys FS, name string, limit int64) ([]byte, fs.FileInfo, error) {
+	if w, ok := fsys.(whole); ok {
+		return w.readFile(name, limit)
+	}
+	return readFile(fsys, name, limit)
+}
+
+func readFile(fsys FS, name string, limit int64) ([]byte, fs.FileInfo, error) {
+	f, err := fsys.OpenFile(name, os.O_RDONLY)
+	if err != nil {
+		return nil, nil, err
+	}
+	defer f.Close()
+	info, err := f.Stat()
+	if err != nil {
+		return nil, nil, err
+	}
+	b, err := ReadOpened(f, info, name, limit)
+	return b, info, err
 }
 
 // LstatNumber is Lstat of which only the kind and what SameFile compares is good. A file whose times somebody asked for
