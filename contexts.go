@@ -35,6 +35,7 @@ type Context struct {
 	dir   *ctxfolder.Dir
 	log   *index.Log
 	load  *loader.Loader
+	ready bool // what was read last is good while the lock is passed on; for who holds the lock
 
 	mu       sync.Mutex // guards metadata and folding
 	metadata *Metadata
@@ -226,6 +227,19 @@ func (c *Context) writeOnce(ctx context.Context, f func(m *Metadata) error) erro
 		return err
 	}
 	defer c.dir.Lock.Release()
+	// Where another goroutine passed the lock on, no other process can have written since it looked.
+	c.ready = c.ready && c.dir.Lock.Handed() && c.log.Ready()
+	if !c.ready {
+		if err := c.prepare(); err != nil {
+			return err
+		}
+		c.ready = true
+	}
+	return f(c.current())
+}
+
+// prepare brings the handle up to date for a write. The caller holds the lock.
+func (c *Context) prepare() error {
 	if err := c.dir.Check(); err != nil {
 		return err
 	}
@@ -238,10 +252,7 @@ func (c *Context) writeOnce(ctx context.Context, f func(m *Metadata) error) erro
 	if err := c.log.Prepare(); err != nil {
 		return err
 	}
-	if err := c.finishRenaming(); err != nil {
-		return err
-	}
-	return f(c.current())
+	return c.finishRenaming()
 }
 
 // finishRenaming does what is left of a branch folder's rename. The caller holds the lock.
@@ -301,6 +312,7 @@ func (c *Context) change(ctx context.Context, positions bool, f func(m *Metadata
 		m.UpdatedAt = time.Now().UTC()
 		next := m.Clone()
 		next.Revision++
+		positions = positions && !c.log.Durable()
 		commit := c.log.Append([]index.Item{{Kind: index.KindMetadata, Body: ctxfolder.RawMetadata(next)}})
 		if commit.Err != nil {
 			return commit.Err

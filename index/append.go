@@ -34,6 +34,7 @@ type Commit struct {
 
 	lines      []uuid.UUID // of the entries
 	seq, chain uint64      // of the last record
+	end        int64       // of it, in the journal
 }
 
 // Prepare brings the log up to date before an append and mends what the last writer left torn. The
@@ -42,6 +43,13 @@ func (l *Log) Prepare() error {
 	l.advance.Lock()
 	defer l.advance.Unlock()
 	return l.prepare(false)
+}
+
+// Ready reports whether an append needs no Prepare, if nobody else had the folder's lock since the last one.
+func (l *Log) Ready() bool {
+	l.advance.Lock()
+	defer l.advance.Unlock()
+	return l.state != nil && !l.state.unsaved && l.state.newest().checked && l.state.newest().sync.err() == nil
 }
 
 // prepare is Prepare for the holder of advance, who may hold the fold lock too.
@@ -195,7 +203,7 @@ func (l *Log) write(items []Item) *Commit {
 		}
 		c.Entries, c.lines = append(c.Entries, e), append(c.lines, r.address.Line)
 	}
-	c.seq, c.chain = s.seq, s.chain
+	c.seq, c.chain, c.end = s.seq, s.chain, j.end
 	return c
 }
 
@@ -203,7 +211,16 @@ func (l *Log) write(items []Item) *Commit {
 func (l *Log) Barrier() *Commit {
 	l.advance.Lock()
 	defer l.advance.Unlock()
-	return &Commit{log: l, journal: l.state.newest(), seq: l.state.seq, chain: l.state.chain}
+	j := l.state.newest()
+	return &Commit{log: l, journal: j, seq: l.state.seq, chain: l.state.chain, end: j.end}
+}
+
+// Durable reports whether every message that is known has been synced, as far as this handle can tell.
+func (l *Log) Durable() bool {
+	l.advance.Lock()
+	defer l.advance.Unlock()
+	j := l.state.newest()
+	return j.messages <= j.first || j.sync.covers(j.messages)
 }
 
 // Wait returns nil when the records are durable: a sync that began after they were written succeeded. The
@@ -218,7 +235,7 @@ func (c *Commit) Wait() error {
 
 // Sync is Wait even where the log is relaxed.
 func (c *Commit) Sync() error {
-	if err := c.journal.sync.wait(c.journal.f.Datasync); err != nil {
+	if err := c.journal.sync.wait(c.journal.f.Datasync, c.end); err != nil {
 		return fmt.Errorf("%w: %w", ErrDurability, err)
 	}
 	return nil

@@ -136,7 +136,7 @@ func (l *Log) rotate(ctx stdcontext.Context, settle bool) (*foldWork, error) {
 	old := s.newest()
 	if old.seq > old.begin.Seq || old.end > old.first {
 		// Records of the old journal may not be durable yet; those of the new one must not be before them.
-		if err := old.sync.wait(old.f.Datasync); err != nil {
+		if err := old.sync.wait(old.f.Datasync, old.end); err != nil {
 			return nil, fmt.Errorf("%w: %w", ErrDurability, err)
 		}
 		if err := l.beginJournal(); err != nil {

@@ -68,15 +68,16 @@ func parseBegin(body []byte, dir *ctxfolder.Dir, generation uint64) (begin, erro
 
 // journal is an open journal file.
 type journal struct {
-	gen   uint64
-	f     vfs.File
-	info  fs.FileInfo
-	begin begin
-	first int64 // where the first record behind the beginning stands
-	end   int64 // behind the last whole record that was read or written
-	laid  int64 // up to here the file is known to be laid out
-	seq   uint64
-	chain uint64 // of the last record before end
+	gen      uint64
+	f        vfs.File
+	info     fs.FileInfo
+	begin    begin
+	first    int64 // where the first record behind the beginning stands
+	end      int64 // behind the last whole record that was read or written
+	laid     int64 // up to here the file is known to be laid out
+	messages int64 // behind the last record of a message
+	seq      uint64
+	chain    uint64 // of the last record before end
 
 	checked bool // what lies behind end is blank, or was when it was looked at
 	sync    *syncer
@@ -223,12 +224,13 @@ type syncer struct {
 	running  bool
 	started  uint64
 	finished uint64
+	covered  int64 // what was there up to here when a sync began that succeeded
 	failed   error // the first failure: it stays, a failed sync is never retried
 	settled  bool  // a rotation synced the file after its last record
 }
 
-// wait returns when a sync that began after the call succeeded.
-func (s *syncer) wait(datasync func() error) error {
+// wait returns when a sync that began after the call succeeded. The caller wrote or read the file up to end.
+func (s *syncer) wait(datasync func() error, end int64) error {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	if s.done == nil {
@@ -251,7 +253,17 @@ func (s *syncer) wait(datasync func() error) error {
 		}
 		s.done.Broadcast()
 	}
+	if s.failed == nil {
+		s.covered = max(s.covered, end)
+	}
 	return s.failed
+}
+
+// covers reports whether what the file held up to end is durable.
+func (s *syncer) covers(end int64) bool {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	return s.failed == nil && (s.settled || end <= s.covered)
 }
 
 // settle says that the file was synced behind its last record.

@@ -274,6 +274,7 @@ func (s *state) take(j *journal, n news) error {
 			if err := s.put(&c.address, e, was); err != nil {
 				return err
 			}
+			j.messages = c.off + c.size()
 		}
 		s.seq, s.chain = c.seq, c.chain
 		j.seq, j.chain, j.end = c.seq, c.chain, c.off+c.size()

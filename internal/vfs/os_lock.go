@@ -7,6 +7,7 @@ import (
 	"os"
 	"path"
 	"path/filepath"
+	"sync"
 	"time"
 
 	"github.com/gofrs/flock"
@@ -31,6 +32,12 @@ type osLock struct {
 	// What follows is for who filled inner.
 	folder FS     // where the lock file lies
 	asked  *asked // the system was asked and has not answered yet
+	passed int    // how often the lock was passed on since it was taken from the system
+	handed bool   // it was passed on to who holds it now
+
+	mu      sync.Mutex
+	waiters int  // who wait for inner
+	kept    bool // the system's lock was not given back: the next one who fills inner has it
 }
 
 // asked is a call that waits for the lock in the system. It cannot be cancelled: who gives up leaves it to the next one
@@ -70,14 +77,11 @@ func (l *osLock) Acquire(ctx context.Context) error       { return l.wait(ctx, f
 func (l *osLock) AcquireShared(ctx context.Context) error { return l.wait(ctx, true) }
 
 func (l *osLock) wait(ctx context.Context, shared bool) error {
-	select {
-	case l.inner <- struct{}{}:
-	default:
-		select {
-		case l.inner <- struct{}{}:
-		case <-ctx.Done():
-			return ctx.Err()
-		}
+	if err := l.enter(ctx); err != nil {
+		return err
+	}
+	if l.take(shared) {
+		return nil
 	}
 	err := l.get(ctx, shared)
 	if err == nil {
@@ -90,6 +94,61 @@ func (l *osLock) wait(ctx context.Context, shared bool) error {
 	}
 	return err
 }
+
+// enter fills inner.
+func (l *osLock) enter(ctx context.Context) error {
+	select {
+	case l.inner <- struct{}{}:
+		return nil
+	default:
+	}
+	l.mu.Lock()
+	l.waiters++
+	l.mu.Unlock()
+	var err error
+	select {
+	case l.inner <- struct{}{}:
+	case <-ctx.Done():
+		err = ctx.Err()
+	}
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	l.waiters--
+	if err != nil && l.waiters == 0 && l.kept {
+		// It may have been kept for this one.
+		select {
+		case l.inner <- struct{}{}:
+			l.kept = false
+			_ = l.f.Unlock()
+			<-l.inner
+		default: // somebody else has it
+		}
+	}
+	return err
+}
+
+// most is how often the lock is passed on in this process while others may be waiting.
+const most = 32
+
+// take takes what the last holder kept.
+func (l *osLock) take(shared bool) bool {
+	l.mu.Lock()
+	kept := l.kept
+	l.kept = false
+	l.mu.Unlock()
+	if kept && (shared || l.passed >= most) {
+		_ = l.f.Unlock()
+		kept = false
+	}
+	if l.handed = kept; kept {
+		l.passed++
+	} else {
+		l.passed = 0
+	}
+	return kept
+}
+
+func (l *osLock) Handed() bool { return l.handed }
 
 // tries is how often a lock is tried before it is waited for in the system: its holder needs some ten microseconds,
 // and to be woken takes longer.
@@ -151,6 +210,9 @@ func (l *osLock) TryAcquire() (ok bool, err error) {
 			<-l.inner
 		}
 	}()
+	if l.take(false) {
+		return true, nil
+	}
 	if l.asked != nil {
 		select {
 		case err = <-l.asked.answer:
@@ -175,8 +237,15 @@ func (l *osLock) TryAcquire() (ok bool, err error) {
 	return ok, err
 }
 
-func (l *osLock) Release() error {
-	err := l.f.Unlock()
+// Release passes the lock on to a goroutine that waits for it, without giving it back to the system meanwhile.
+func (l *osLock) Release() (err error) {
+	l.mu.Lock()
+	if l.waiters > 0 && l.f.Locked() {
+		l.kept = true
+	} else {
+		err = l.f.Unlock()
+	}
+	l.mu.Unlock()
 	select {
 	case <-l.inner:
 	default: // it was not held

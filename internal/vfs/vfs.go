@@ -73,6 +73,9 @@ type Lock interface {
 	// AcquireShared waits for the lock in shared mode.
 	AcquireShared(ctx context.Context) error
 	Release() error
+	// Handed reports whether the lock came to who holds it from another goroutine that held this Lock, without being
+	// free in between.
+	Handed() bool
 	// Close releases the lock and what it holds open.
 	Close() error
 }

@@ -87,6 +87,9 @@ func (l *lock) try(shared bool) (freed chan struct{}, err error) {
 	return freed, pathError("lock", l.name, err)
 }
 
+// Handed is false: a lock is always given back.
+func (l *lock) Handed() bool { return false }
+
 // Release releases the lock. A lock that is not held is an error.
 func (l *lock) Release() error {
 	l.f.d.mu.Lock()
