@@ -361,7 +361,7 @@ func (c *Context) Fold(ctx context.Context) error {
 }
 
 // foldAtClose is the part of the size at which a journal is folded at which Close folds it.
-const foldAtClose = 8
+const foldAtClose = 16
 
 // foldIfDue starts a fold in the background, unless one is going on. One that failed, on a full disk say,
 // costs nothing but a longer journal: it is tried again at the next append.

@@ -53,7 +53,7 @@ func WithLockTimeout(d time.Duration) Option { return func(o *options) { o.lockT
 func WithMaxMessage(bytes int64) Option { return func(o *options) { o.maxMessage = bytes } }
 
 // WithFoldBytes sets the size of a journal at which it is folded into files and index in the background;
-// 256 KiB is the default. A negative size leaves folding to [Context.Fold].
+// 512 KiB is the default. A negative size leaves folding to [Context.Fold].
 func WithFoldBytes(bytes int64) Option {
 	return func(o *options) { o.foldBytes, o.noFold = max(bytes, 0), bytes < 0 }
 }

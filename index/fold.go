@@ -1,10 +1,12 @@
 package index
 
 import (
+	"bytes"
 	stdcontext "context"
 	"errors"
 	"fmt"
 	"io/fs"
+	"os"
 	"slices"
 	"time"
 
@@ -41,6 +43,9 @@ func (l *Log) Fold(ctx stdcontext.Context, settle bool) error {
 		return err
 	}
 	defer l.dir.FoldLock.Release()
+	if err := l.layOut(); err != nil {
+		return err
+	}
 	todo, err := l.rotate(ctx, settle)
 	if err != nil || todo == nil {
 		return err
@@ -183,10 +188,7 @@ func (l *Log) beginJournal() error {
 	if err != nil {
 		return err
 	}
-	if err := l.createJournal(gen, func(f vfs.File) error {
-		_, err := f.Write(b)
-		return err
-	}); err != nil {
+	if err := l.start(gen, b); err != nil {
 		return err
 	}
 	j, err := openJournal(l.dir, gen, nil)
@@ -198,6 +200,60 @@ func (l *Log) beginJournal() error {
 	s.journals = append(s.journals, j)
 	s.metadata = metadata
 	return nil
+}
+
+// layOut makes the next journal as blank space, durably: what takes long about a rotation is done before the lock is
+// taken. To everybody else a journal that has not begun is not there.
+func (l *Log) layOut() error {
+	var gen uint64
+	var end int64
+	var empty bool
+	err := l.view(func(s *state) {
+		if empty = s.unsaved; !empty {
+			j := s.newest()
+			gen, end, empty = j.gen+1, j.first, j.end == j.first
+		}
+	})
+	if err != nil || empty {
+		return err
+	}
+	if _, err := l.dir.FS.Lstat(ctxfolder.JournalFile(gen)); err == nil {
+		return nil // another process has rotated, or laid one out before
+	}
+	return l.createJournal(gen, func(f vfs.File) error {
+		_, err := f.Write(bytes.Repeat([]byte{'\n'}, int(end)+space(end)))
+		return err
+	})
+}
+
+// start writes a journal's beginning: into the space that was laid out, or into a new file.
+//
+// Crash order: until the sync the journal may be blank or torn, and counts as not there; nothing in it is
+// acknowledged. What was in the journal before is durable already.
+func (l *Log) start(gen uint64, beginning []byte) error {
+	f, err := l.dir.FS.OpenFile(ctxfolder.JournalFile(gen), os.O_RDWR)
+	if err == nil {
+		var blank bool
+		blank, err = (&journal{f: f}).blankBehind(0)
+		if err == nil && blank {
+			_, err = f.WriteAt(beginning, 0)
+			if err == nil {
+				err = f.Datasync()
+			}
+			if cerr := f.Close(); err == nil {
+				err = cerr
+			}
+			if err != nil {
+				_ = l.dir.FS.Remove(ctxfolder.JournalFile(gen))
+			}
+			return err
+		}
+		_ = f.Close()
+	}
+	return l.createJournal(gen, func(f vfs.File) error {
+		_, err := f.Write(beginning)
+		return err
+	})
 }
 
 // writeRows writes the rows of what is folded and makes them durable.

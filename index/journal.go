@@ -127,10 +127,24 @@ func openJournal(dir *ctxfolder.Dir, generation uint64, held []*journal) (*journ
 	}
 	j := &journal{gen: generation, f: f, sync: &syncer{}}
 	if err := j.readBegin(dir); err != nil {
-		_ = f.Close()
+		defer f.Close()
+		if errors.Is(err, ErrDamaged) && j.unbegun() {
+			return nil, &fs.PathError{Op: "open", Path: name, Err: fs.ErrNotExist}
+		}
 		return nil, fmt.Errorf("%s: %w", name, err)
 	}
 	return j, nil
+}
+
+// unbegun reports whether a journal is laid out, and its beginning not written or torn by a crash: then there is no record
+// in it, and it counts as not there.
+func (j *journal) unbegun() bool {
+	size, err := j.size()
+	if err != nil || size == 0 {
+		return false
+	}
+	_, found, err := (&reader{f: j.f, size: size}).resync(0, 0)
+	return err == nil && !found && !j.harmed(0)
 }
 
 func (j *journal) readBegin(dir *ctxfolder.Dir) error {

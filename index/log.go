@@ -56,10 +56,10 @@ func Open(dir *ctxfolder.Dir, opts Options) *Log {
 }
 
 // DefaultFoldBytes is the size of a journal at which it is folded unless the options say otherwise.
-const DefaultFoldBytes = 256 << 10
+const DefaultFoldBytes = 512 << 10
 
 // defaultRetain times DefaultFoldBytes is what a context has in its journals beside its message files at the most.
-const defaultRetain = 16
+const defaultRetain = 8
 
 // Close lets go of the journals.
 func (l *Log) Close() error {
