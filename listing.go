@@ -23,9 +23,11 @@ type Summary struct {
 }
 
 // List yields every context in the store, in no particular order. A damaged context is a row with its
-// problem, never the end of the list: the error is that of reading the store's own folder.
+// problem, never the end of the list: the error is that of reading the store's own folder. What earlier lists learned
+// is kept in the store's summaries.jsonl, a cache.
 func (s *Store) List(ctx context.Context) iter.Seq2[Summary, error] {
 	return func(yield func(Summary, error) bool) {
+		known := s.readSummaries()
 		for id, err := range s.IDs() {
 			if err == nil {
 				err = ctx.Err()
@@ -34,20 +36,37 @@ func (s *Store) List(ctx context.Context) iter.Seq2[Summary, error] {
 				yield(Summary{}, err)
 				return
 			}
-			if !yield(s.summary(ctx, id), nil) {
+			if !yield(s.summary(ctx, known, id), nil) {
 				return
 			}
 		}
+		s.writeSummaries(known)
 	}
 }
 
-func (s *Store) summary(ctx context.Context, id uuid.UUID) Summary {
+func (s *Store) summary(ctx context.Context, known *summaries, id uuid.UUID) Summary {
+	if sum, ok := s.remembered(known, id); ok {
+		return sum
+	}
 	c, err := s.Context(ctx, id)
 	if err != nil {
 		return Summary{ID: id, Problem: err}
 	}
 	defer c.Close()
-	return c.Summary()
+	journal, err := c.log.Newest()
+	if err != nil || journal == 0 {
+		return c.Summary()
+	}
+	before, ok := s.looks(id, journal)
+	// What is read from here on is no older than the files looked at.
+	if err := c.Refresh(ctx); err != nil {
+		return Summary{ID: id, Problem: err}
+	}
+	sum := c.Summary()
+	if ok {
+		s.remember(known, before, journal, sum)
+	}
+	return sum
 }
 
 // Summary returns what a list shows of the context.

@@ -298,6 +298,16 @@ func (l *Log) view(f func(*state)) error {
 	return nil
 }
 
+// Newest is the generation of the journal that is written to.
+func (l *Log) Newest() (gen uint64, err error) {
+	err = l.view(func(s *state) {
+		if len(s.journals) > 0 && !s.unsaved {
+			gen = s.newest().gen
+		}
+	})
+	return gen, err
+}
+
 // Seq is the number of the last record known.
 func (l *Log) Seq() (seq uint64, err error) {
 	err = l.view(func(s *state) { seq = s.seq })

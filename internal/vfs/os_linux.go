@@ -230,6 +230,35 @@ func (o *osFS) Lstat(name string) (fs.FileInfo, error) {
 	return info, nil
 }
 
+func (o *osFS) lstatIn(folder string, names []string) ([]fs.FileInfo, error) {
+	if !plain(folder) {
+		return lstatIn(o, folder, names)
+	}
+	infos := make([]fs.FileInfo, len(names))
+	err := o.at("openat", folder, func(dir int) error {
+		var fd int
+		err := again(func() (err error) {
+			fd, err = unix.Openat(dir, folder, unix.O_PATH|unix.O_DIRECTORY|unix.O_NOFOLLOW|unix.O_CLOEXEC, 0)
+			return err
+		})
+		if err != nil {
+			return err
+		}
+		defer unix.Close(fd) //nolint:errcheck // nothing was written
+		for i, name := range names {
+			info := &statInfo{name: name}
+			switch err := again(func() error { return unix.Fstatat(fd, name, &info.st, unix.AT_SYMLINK_NOFOLLOW) }); {
+			case err == nil:
+				infos[i] = info
+			case !errors.Is(err, fs.ErrNotExist):
+				return err
+			}
+		}
+		return nil
+	})
+	return infos, err
+}
+
 // lstatNumber asks statx for nothing but the number: see LstatNumber.
 func (o *osFS) lstatNumber(name string) (fs.FileInfo, error) {
 	if !plain(name) {

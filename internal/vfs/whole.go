@@ -1,6 +1,7 @@
 package vfs
 
 import (
+	"errors"
 	"io/fs"
 	"os"
 	"time"
@@ -107,6 +108,35 @@ func LstatNumber(fsys FS, name string) (fs.FileInfo, error) {
 		return n.lstatNumber(name)
 	}
 	return fsys.Lstat(name)
+}
+
+// LstatIn is Lstat of some files in a folder; nil stands for one that is not there.
+func LstatIn(fsys FS, folder string, names ...string) ([]fs.FileInfo, error) {
+	if l, ok := fsys.(interface {
+		lstatIn(folder string, names []string) ([]fs.FileInfo, error)
+	}); ok {
+		return l.lstatIn(folder, names)
+	}
+	return lstatIn(fsys, folder, names)
+}
+
+func lstatIn(fsys FS, folder string, names []string) ([]fs.FileInfo, error) {
+	infos := make([]fs.FileInfo, len(names))
+	for i, name := range names {
+		info, err := fsys.Lstat(folder + "/" + name)
+		if err == nil {
+			infos[i] = info
+		} else if !errors.Is(err, fs.ErrNotExist) {
+			return nil, err
+		}
+	}
+	return infos, nil
+}
+
+// Number is what a file is known by on its file system, 0 where the system does not say.
+func Number(info fs.FileInfo) uint64 {
+	n, _ := number(info)
+	return n.ino
 }
 
 // Size is the length of an open file, asked for without its times: see LstatNumber.

@@ -1,0 +1,168 @@
+package ctxdir
+
+import (
+	"bytes"
+
+	"maps"
+	"slices"
+	"time"
+
+	"github.com/cespare/xxhash/v2"
+	ctxfolder "github.com/ctxdir/ctxdir/context"
+	"github.com/ctxdir/ctxdir/index"
+	"github.com/ctxdir/ctxdir/internal/vfs"
+	"github.com/go-json-experiment/json"
+	"github.com/google/uuid"
+)
+
+const (
+	summariesFile    = "summaries.jsonl"
+	summariesVersion = "summaries/1"
+	maxSummaries     = 256 << 20
+)
+
+// summaries is the cache that makes a list cheap: of each context, what the list shows, and how the files looked that
+// it was read from. It can be deleted at any time.
+type summaries struct {
+	known map[uuid.UUID]*remembered
+	fresh int // of them, how many were not in the file
+}
+
+// remembered is a summary and the files it was made from: metadata.json, index.json, the newest journal. Behind that
+// one there was no other.
+type remembered struct {
+	Context  uuid.UUID `json:"context"`
+	Journal  uint64    `json:"journal"`
+	Files    [3]look   `json:"files"`
+	Title    string    `json:"title"`
+	Branches int       `json:"branches"`
+	Active   string    `json:"active_branch"`
+	Messages int64     `json:"messages"`
+	Bytes    int64     `json:"bytes"`
+	Created  time.Time `json:"created_at"`
+	Updated  time.Time `json:"updated_at"`
+
+	used bool
+}
+
+// look is how a file looked.
+type look struct {
+	Number uint64 `json:"n"`
+	Size   int64  `json:"size"`
+	At     int64  `json:"at"` // modification time, nanoseconds since 1970
+}
+
+// racy is how old a change must be for its time to tell it from a later one, on the coarsest clock of a file system.
+const racy = 2 * time.Second
+
+// looks returns how the files of a context look now. ok is false when one is missing, or a newer journal is there.
+func (s *Store) looks(id uuid.UUID, journal uint64) (files [3]look, ok bool) {
+	infos, err := vfs.LstatIn(s.fs, id.String(), ctxfolder.MetadataFile, ctxfolder.IndexFile,
+		ctxfolder.JournalFile(journal), ctxfolder.JournalFile(journal+1))
+	if err != nil || infos[3] != nil {
+		return files, false
+	}
+	for i := range files {
+		if infos[i] == nil || !infos[i].Mode().IsRegular() {
+			return files, false
+		}
+		files[i] = look{vfs.Number(infos[i]), infos[i].Size(), infos[i].ModTime().UnixNano()}
+	}
+	return files, true
+}
+
+// remembered returns what is known of a context if it still is what its files say.
+func (s *Store) remembered(known *summaries, id uuid.UUID) (Summary, bool) {
+	r := known.known[id]
+	if r == nil {
+		return Summary{}, false
+	}
+	r.used = true
+	if now, ok := s.looks(id, r.Journal); !ok || now != r.Files {
+		return Summary{}, false
+	}
+	return Summary{
+		ID: id, Title: r.Title, Branches: r.Branches, ActiveBranch: r.Active, Messages: r.Messages, Bytes: r.Bytes,
+		CreatedAt: r.Created, UpdatedAt: r.Updated,
+	}, true
+}
+
+// remember keeps a summary that was just made, unless its files changed meanwhile or so lately that another change
+// could not be told from it.
+func (s *Store) remember(known *summaries, before [3]look, journal uint64, sum Summary) {
+	delete(known.known, sum.ID)
+	now, ok := s.looks(sum.ID, journal)
+	if !ok || now != before || sum.Problem != nil {
+		return
+	}
+	for _, f := range now {
+		if time.Since(time.Unix(0, f.At)) < racy {
+			return
+		}
+	}
+	known.fresh++
+	known.known[sum.ID] = &remembered{
+		Context: sum.ID, Journal: journal, Files: now, Title: sum.Title, Branches: sum.Branches, Active: sum.ActiveBranch,
+		Messages: sum.Messages, Bytes: sum.Bytes, Created: sum.CreatedAt, Updated: sum.UpdatedAt, used: true,
+	}
+}
+
+// readSummaries reads the cache. Whatever is wrong with it, it is only a cache.
+func (s *Store) readSummaries() *summaries {
+	known := &summaries{known: map[uuid.UUID]*remembered{}}
+	b, err := vfs.ReadFile(s.fs, summariesFile, maxSummaries)
+	if err != nil {
+		return known
+	}
+	head, rest, _ := bytes.Cut(b, []byte{'\n'})
+	if !bytes.Equal(head, s.summariesHead(rest)) {
+		return known
+	}
+	for line := range bytes.Lines(rest) {
+		var r remembered
+		if err := json.Unmarshal(line, &r); err != nil {
+			return known
+		}
+		known.known[r.Context] = &r
+	}
+	return known
+}
+
+// summariesHead is the first line of the file: the sum of the rest proves it.
+func (s *Store) summariesHead(rest []byte) []byte {
+	b, err := json.Marshal(struct {
+		Version string    `json:"ctxdir"`
+		Store   uuid.UUID `json:"store"`
+		Check   string    `json:"check"`
+	}{summariesVersion, s.id, index.Hex(xxhash.Sum64(rest))})
+	if err != nil {
+		return nil
+	}
+	return b
+}
+
+// writeSummaries replaces the cache when a list had to look at many contexts itself. Nothing is synced: a file that a
+// power cut tore has the wrong sum. Two lists at once each write their own.
+func (s *Store) writeSummaries(known *summaries) {
+	maps.DeleteFunc(known.known, func(_ uuid.UUID, r *remembered) bool { return !r.used })
+	if s.readOnly || known.fresh <= len(known.known)/16 {
+		return
+	}
+	all := slices.SortedFunc(maps.Values(known.known), func(a, b *remembered) int { return bytes.Compare(a.Context[:], b.Context[:]) })
+	var rest []byte
+	for _, r := range all {
+		line, err := json.Marshal(r)
+		if err != nil {
+			return
+		}
+		rest = append(append(rest, line...), '\n')
+	}
+	if info, err := s.fs.Lstat(summariesFile); err == nil && !info.Mode().IsRegular() {
+		return
+	}
+	tmp := "." + summariesFile + "." + uuid.NewString() + ".tmp"
+	if err := vfs.CreateFile(s.fs, tmp, append(append(s.summariesHead(rest), '\n'), rest...), time.Now()); err != nil ||
+		s.fs.Rename(tmp, summariesFile) != nil {
+		_ = s.fs.Remove(tmp)
+	}
+}
