@@ -14,6 +14,7 @@ import (
 	"github.com/ctxdir/ctxdir/branch"
 	ctxfolder "github.com/ctxdir/ctxdir/context"
 	"github.com/ctxdir/ctxdir/index"
+	"github.com/ctxdir/ctxdir/internal/vfs"
 	"github.com/ctxdir/ctxdir/message"
 	"github.com/google/uuid"
 	"golang.org/x/sync/errgroup"
@@ -375,7 +376,7 @@ func (c *Context) idBefore(m *Metadata, line uuid.UUID, position int64) (uuid.UU
 // files are the message files of an append, on their way. One that cannot be made, on a full disk say, is no error: the
 // journal holds the message, and the next fold makes the file.
 type files struct {
-	staged []*ctxfolder.Staged // nil where one could not be written
+	staged []vfs.Staged // nil where one could not be written
 	done   errgroup.Group
 }
 
@@ -384,7 +385,7 @@ const writers = 8
 
 // stage begins to write the files of the first so many messages.
 func (a *appending) stage(written int) *files {
-	f := &files{staged: make([]*ctxfolder.Staged, written)}
+	f := &files{staged: make([]vfs.Staged, written)}
 	var next atomic.Int64
 	for range min(writers, written) {
 		f.done.Go(func() error {

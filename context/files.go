@@ -5,8 +5,6 @@ import (
 	"errors"
 	"fmt"
 	"io/fs"
-	"math/rand/v2"
-	"strconv"
 	"strings"
 	"time"
 
@@ -63,63 +61,46 @@ func (d *Dir) SetRenaming(r *Renaming) {
 // again from it by the next fold.
 func (d *Dir) CreateMessage(folder string, id uuid.UUID, data []byte, at time.Time) error {
 	s, err := d.StageMessage(folder, id, data, at)
-	if err != nil {
-		return err
+	if err == nil {
+		err = s.Create()
 	}
-	return s.Create()
-}
-
-// ReplaceMessage is CreateMessage that takes the place of the file that is there.
-func (d *Dir) ReplaceMessage(folder string, id uuid.UUID, data []byte, at time.Time) error {
-	s, err := d.StageMessage(folder, id, data, at)
-	if err != nil {
-		return err
-	}
-	return s.place(vfs.FS.Rename)
-}
-
-// Staged is a message file that has its content and not its name yet.
-type Staged struct {
-	folder    vfs.FS
-	tmp, name string
-}
-
-// StageMessage writes a message file under a temporary name. That may go on while its record is being synced; its name it
-// must not get before.
-func (d *Dir) StageMessage(folder string, id uuid.UUID, data []byte, at time.Time) (*Staged, error) {
-	sub, err := d.folder(folder, true)
-	if err != nil {
-		return nil, err
-	}
-	// Another process may be making the same file: each has a temporary name of its own.
-	s := &Staged{folder: sub, name: MessageFile(id)}
-	s.tmp = "." + s.name + "." + strconv.FormatUint(rand.Uint64(), 16) + ".tmp"
-	line := make([]byte, 0, len(data)+1)
-	if err := vfs.CreateFile(sub, s.tmp, append(append(line, data...), '\n'), at); err != nil {
-		s.Discard()
-		return nil, err
-	}
-	return s, nil
-}
-
-// Create gives the file its name, unless there is one of that name.
-func (s *Staged) Create() error {
-	if err := s.place(vfs.FS.RenameNew); !errors.Is(err, fs.ErrExist) {
-		return err
-	}
-	return nil
-}
-
-func (s *Staged) place(rename func(fsys vfs.FS, from, to string) error) error {
-	err := rename(s.folder, s.tmp, s.name)
-	if err != nil {
-		s.Discard()
+	if errors.Is(err, fs.ErrExist) {
+		return nil
 	}
 	return err
 }
 
-// Discard removes the file.
-func (s *Staged) Discard() { _ = s.folder.Remove(s.tmp) }
+// ReplaceMessage is CreateMessage that takes the place of the file that is there.
+func (d *Dir) ReplaceMessage(folder string, id uuid.UUID, data []byte, at time.Time) error {
+	sub, err := d.folder(folder, true)
+	if err != nil {
+		return err
+	}
+	name := MessageFile(id)
+	tmp := vfs.TemporaryName(name)
+	err = vfs.CreateFile(sub, tmp, line(data), at)
+	if err == nil {
+		err = sub.Rename(tmp, name)
+	}
+	if err != nil {
+		_ = sub.Remove(tmp)
+	}
+	return err
+}
+
+// StageMessage is the part of CreateMessage that may go on while the message's record is being synced. The rest, Create,
+// comes after.
+func (d *Dir) StageMessage(folder string, id uuid.UUID, data []byte, at time.Time) (vfs.Staged, error) {
+	sub, err := d.folder(folder, true)
+	if err != nil {
+		return nil, err
+	}
+	return vfs.StageFile(sub, MessageFile(id), line(data), at)
+}
+
+func line(data []byte) []byte {
+	return append(append(make([]byte, 0, len(data)+1), data...), '\n')
+}
 
 // ReadMessage returns a message file's bytes without the final newlines, and what Stat said of it.
 func (d *Dir) ReadMessage(folder string, id uuid.UUID) ([]byte, fs.FileInfo, error) {

@@ -117,9 +117,14 @@ func createAt(dir int, name string, data []byte, at time.Time) (err error) {
 			err = cerr
 		}
 	}()
+	return fill(fd, data, at)
+}
+
+// fill gives a new file its permissions, whatever the umask, its content and its time.
+func fill(fd int, data []byte, at time.Time) error {
 	var st unix.Statx_t
-	err = unix.Statx(fd, "", unix.AT_EMPTY_PATH, unix.STATX_MODE, &st)
-	if err != nil || st.Mode&0o777 != filePerm { // the umask took some away
+	err := unix.Statx(fd, "", unix.AT_EMPTY_PATH, unix.STATX_MODE, &st)
+	if err != nil || st.Mode&0o777 != filePerm {
 		if err := unix.Fchmod(fd, filePerm); err != nil {
 			return err
 		}

@@ -1,0 +1,85 @@
+package vfs
+
+import (
+	"errors"
+	"io/fs"
+	"strconv"
+	"sync/atomic"
+	"time"
+
+	"golang.org/x/sys/unix"
+)
+
+// unnamed is a staged file that has no name at all (O_TMPFILE).
+type unnamed struct {
+	fs   *osFS
+	fd   int
+	name string
+	data []byte // for a system that cannot give it a name
+	at   time.Time
+}
+
+// mostUnnamed bounds the descriptors that unnamed files of this process hold.
+const mostUnnamed = 64
+
+var (
+	openUnnamed atomic.Int64
+	unnameable  atomic.Bool // the system gives them no name: an old kernel without /proc
+)
+
+func (o *osFS) stageFile(name string, data []byte, at time.Time) (Staged, error) {
+	if !plain(name) || unnameable.Load() {
+		return stageFile(o, name, data, at)
+	}
+	if openUnnamed.Add(1) > mostUnnamed {
+		openUnnamed.Add(-1)
+		return stageFile(o, name, data, at)
+	}
+	u := &unnamed{fs: o, name: name, data: data, at: at}
+	err := o.at("openat", name, func(dir int) (err error) {
+		err = again(func() error {
+			u.fd, err = unix.Openat(dir, ".", unix.O_WRONLY|unix.O_TMPFILE|unix.O_CLOEXEC, filePerm)
+			return err
+		})
+		if err != nil {
+			return err
+		}
+		if err = fill(u.fd, data, at); err != nil {
+			_ = unix.Close(u.fd)
+		}
+		return err
+	})
+	if err == nil {
+		return u, nil
+	}
+	openUnnamed.Add(-1)
+	if errors.Is(err, unix.EOPNOTSUPP) || errors.Is(err, unix.EISDIR) || errors.Is(err, unix.EINVAL) {
+		return stageFile(o, name, data, at) // this file system has no such files
+	}
+	return nil, err
+}
+
+func (u *unnamed) Create() error {
+	defer u.Discard()
+	err := u.fs.at("linkat", u.name, func(dir int) error {
+		err := unix.Linkat(u.fd, "", dir, u.name, unix.AT_EMPTY_PATH)
+		if err == nil || errors.Is(err, fs.ErrExist) {
+			return err
+		}
+		return unix.Linkat(unix.AT_FDCWD, "/proc/self/fd/"+strconv.Itoa(u.fd), dir, u.name, unix.AT_SYMLINK_FOLLOW)
+	})
+	if err == nil || errors.Is(err, fs.ErrExist) {
+		return err
+	}
+	unnameable.Store(true)
+	s, err := stageFile(u.fs, u.name, u.data, u.at)
+	if err != nil {
+		return err
+	}
+	return s.Create()
+}
+
+func (u *unnamed) Discard() {
+	_ = unix.Close(u.fd)
+	openUnnamed.Add(-1)
+}
