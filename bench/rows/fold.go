@@ -7,7 +7,6 @@ import (
 	"path/filepath"
 
 	"github.com/ctxdir/ctxdir"
-	"github.com/ctxdir/ctxdir/bench/engine"
 	"github.com/ctxdir/ctxdir/bench/floor"
 	"github.com/ctxdir/ctxdir/bench/machine"
 	"github.com/ctxdir/ctxdir/bench/measure"
@@ -20,7 +19,8 @@ func foldRow(ctx context.Context, e *Env) ([]*Result, error) {
 		size = 50
 	}
 	r := &Result{Row: fmt.Sprintf("fold of %s messages", Count(int64(size))), At: Count(e.size(10_000)), Unit: Nanoseconds,
-		Notes: []string{"Durable appends one by one, folding held back, then Context.Fold. It contains a syncfs, which also writes back what other programs left on the same file system. " +
+		Notes: []string{"Durable appends one by one, folding held back. \"Close\" then folds what the journal holds into rows and index.json, which is what the background does once a journal has grown to its size. " +
+			"Context.Fold makes the message files durable too, which the background does once in eight folds: it contains a syncfs, which also writes back what other programs left on the same file system. " +
 			"\"syncfs alone\" is what a syncfs takes after as many files were made bare."}}
 	f, err := e.Fresh(e.Engines[0], e.size(10_000))
 	if err != nil {
@@ -45,8 +45,13 @@ func foldRow(ctx context.Context, e *Env) ([]*Result, error) {
 		}
 		defer c.Close()
 	}
+	closing, err := ctxdir.Open(f.Dir, ctxdir.WithFoldBytes(8<<20)) // nothing is folded before Close
+	if err != nil {
+		return nil, err
+	}
+	defer closing.Close()
 	lanes := []measure.Lane{{
-		Name: engine.Ours,
+		Name: "ctxdir: Context.Fold",
 		Turn: func(t *measure.Turn) error {
 			for range size {
 				m := f.Message(f.N)
@@ -56,6 +61,22 @@ func foldRow(ctx context.Context, e *Env) ([]*Result, error) {
 				}
 			}
 			return t.Time(func() error { return c.Fold(ctx) })
+		},
+	}, {
+		Name: "ctxdir: Close",
+		Turn: func(t *measure.Turn) error {
+			c, err := closing.Context(ctx, c.ID())
+			if err != nil {
+				return err
+			}
+			for range size {
+				m := f.Message(f.N)
+				f.N++
+				if _, err := c.Active().Append(ctx, ctxdir.Draft{ID: m.ID, Role: m.Role, Type: m.Type, Body: m.Body}); err != nil {
+					return err
+				}
+			}
+			return t.Time(c.Close)
 		},
 	}}
 	a, err := floor.NewAppender(filepath.Join(dir, "context"), true)
