@@ -118,16 +118,14 @@ func writeRaw(w io.Writer, head []byte, rest io.Reader) error {
 	if rest != nil {
 		block := make([]byte, blockSize)
 		for {
-			n, err := io.ReadFull(rest, block)
-			if n > 0 {
-				if err := writeRawBlock(w, block[:n], false); err != nil {
-					return err
-				}
+			n, err := fill(rest, block)
+			if err != nil {
+				return err
 			}
-			if err == io.EOF || err == io.ErrUnexpectedEOF {
+			if n == 0 {
 				break
 			}
-			if err != nil {
+			if err := writeRawBlock(w, block[:n], false); err != nil {
 				return err
 			}
 		}

@@ -16,8 +16,8 @@ const (
 	headerSize    = 8 + headerContent
 )
 
-func appendHeader(b []byte, size int64) []byte {
-	b = binary.LittleEndian.AppendUint32(b, headerMagic)
+func header(size int64) []byte {
+	b := binary.LittleEndian.AppendUint32(nil, headerMagic)
 	b = binary.LittleEndian.AppendUint32(b, uint32(headerContent))
 	b = append(b, headerKind...)
 	return binary.LittleEndian.AppendUint64(b, uint64(size))

@@ -129,7 +129,7 @@ func (s *Store) writeUnsynced(sum Sum, payload []byte) error {
 // writeFile makes a blob's file under a name; what it leaves after an error is nothing.
 func (s *Store) writeFile(name string, payload []byte, sync bool) error {
 	return s.create(name, sync, func(f vfs.File) error {
-		head := appendHeader(nil, int64(len(payload)))
+		head := header(int64(len(payload)))
 		if len(payload) <= blockSize {
 			_, err := f.Write(appendFrames(head, payload))
 			return err
@@ -168,13 +168,13 @@ func temporary(dir string) string {
 // size. An error of r comes back wrapped, and nothing is stored then.
 func (s *Store) PutReader(r io.Reader) (sum Sum, size int64, created bool, err error) {
 	head := make([]byte, blockSize)
-	n, err := io.ReadFull(r, head)
-	switch {
-	case err == io.EOF || err == io.ErrUnexpectedEOF:
+	n, err := fill(r, head)
+	if err != nil {
+		return Sum{}, 0, false, fmt.Errorf("payload: %w", err)
+	}
+	if n < len(head) {
 		sum, created, err = s.Put(head[:n])
 		return sum, int64(n), created, err
-	case err != nil:
-		return Sum{}, 0, false, fmt.Errorf("payload: %w", err)
 	}
 	return s.putStream(head, r)
 }

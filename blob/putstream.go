@@ -21,14 +21,14 @@ func (s *Store) putStream(head []byte, rest io.Reader) (sum Sum, size int64, cre
 	in.sum.Write(head)
 	tmp := temporary(Folder)
 	err = s.create(tmp, true, func(f vfs.File) error {
-		if _, err := f.Write(appendHeader(nil, 0)); err != nil {
+		if _, err := f.Write(header(0)); err != nil {
 			return err
 		}
 		if err := writeFrames(f, head, in); err != nil {
 			return err
 		}
 		// The size is known now. Until the rename nobody reads it.
-		_, err := f.WriteAt(appendHeader(nil, in.size), 0)
+		_, err := f.WriteAt(header(in.size), 0)
 		return err
 	})
 	if err != nil {
@@ -58,8 +58,29 @@ func (h *hashed) Read(p []byte) (int, error) {
 	n, err := h.r.Read(p)
 	h.sum.Write(p[:n])
 	h.size += int64(n)
-	if err != nil && err != io.EOF {
+	if err != nil && !isEnd(err) {
 		err = fmt.Errorf("payload: %w", err)
 	}
 	return n, err
+}
+
+// fill reads until block is full or the payload ends. (io.ReadFull cannot tell the end from a reader that fails with
+// io.ErrUnexpectedEOF, as a cut connection does.)
+func fill(r io.Reader, block []byte) (n int, err error) {
+	for n < len(block) {
+		m, err := r.Read(block[n:])
+		n += m
+		switch {
+		case isEnd(err):
+			return n, nil
+		case err != nil:
+			return n, err
+		}
+	}
+	return n, nil
+}
+
+// isEnd reports whether a reader's error is its end: io.EOF itself, since what merely wraps it is a failure.
+func isEnd(err error) bool {
+	return err == io.EOF //nolint:errorlint // see above
 }

@@ -4,6 +4,7 @@ import (
 	"bufio"
 	"bytes"
 	"crypto/sha256"
+	"errors"
 	"fmt"
 	"hash"
 	"io"
@@ -141,7 +142,7 @@ func newReader(f vfs.File, sum Sum) (*reader, error) {
 }
 
 func headerError(sum Sum, err error) error {
-	if err == io.EOF || err == io.ErrUnexpectedEOF {
+	if isEnd(err) || errors.Is(err, io.ErrUnexpectedEOF) {
 		return damaged(sum, "the file ends within its header")
 	}
 	return damaged(sum, "%v", err)
@@ -162,9 +163,9 @@ func (r *reader) Read(p []byte) (int, error) {
 	r.hash.Write(p[:n])
 	r.left -= int64(n)
 	switch {
-	case err == io.EOF && r.left > 0:
+	case isEnd(err) && r.left > 0:
 		r.err = damaged(r.sum, "%d bytes are missing", r.left)
-	case err != nil && err != io.EOF:
+	case err != nil && !isEnd(err):
 		r.err = r.failed(err)
 	}
 	return n, r.err

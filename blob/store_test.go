@@ -5,6 +5,7 @@ import (
 	"crypto/sha256"
 	"encoding/hex"
 	"errors"
+	"fmt"
 	"io"
 	"io/fs"
 	"math/rand/v2"
@@ -342,11 +343,14 @@ func TestLinksAreNotFollowed(t *testing.T) {
 
 func TestReaderFails(t *testing.T) {
 	s := Open(crashfs.New())
-	broken := errors.New("broken pipe")
-	for _, n := range []int{0, 10, blockSize, 5 * blockSize} {
-		_, _, _, err := s.PutReader(io.MultiReader(bytes.NewReader(noise(n)), &failing{broken}))
-		if !errors.Is(err, broken) {
-			t.Errorf("after %d bytes: %v", n, err)
+	for _, broken := range []error{errors.New("broken pipe"), io.ErrUnexpectedEOF, fmt.Errorf("connection: %w", io.EOF)} {
+		for _, n := range []int{0, 10, blockSize, 5*blockSize + 10} {
+			for _, magic := range []string{"", "OggS"} {
+				_, _, _, err := s.PutReader(io.MultiReader(strings.NewReader(magic), bytes.NewReader(noise(n)), &failing{broken}))
+				if !errors.Is(err, broken) {
+					t.Errorf("after %d bytes: %v", n, err)
+				}
+			}
 		}
 	}
 	for sum := range s.Walk(func(p string) { t.Error("left over:", p) }) {
