@@ -57,9 +57,11 @@ func TestHostileFiles(t *testing.T) {
 	}{
 		"size beyond all":     {1<<63 - 1, frame([]byte("x"))},
 		"more than it says":   {10, bomb},
+		"more behind it":      {1, frame([]byte("xy"))},
+		"a frame behind it":   {1, append(frame([]byte("x")), frame([]byte("y"))...)},
 		"bomb":                {64 << 20, bomb},
 		"window of terabytes": {1, raw(0, 0xff, 1, 0, 0)},
-		"window of 16 MiB":    {1, raw(0, 14<<3, 9, 0, 0, 'y')},
+		"window of 16 MiB":    {1, raw(0, 14<<3, 9, 0, 0, 'x')}, // else in order,
 		"content size":        {1, append(raw(0xe0, huge...), 9, 0, 0, 'y')},
 		"skippable frame":     {1, []byte{0x51, 0x2a, 0x4d, 0x18, 0xff, 0xff, 0xff, 0xff}},
 		"dictionary":          {1, raw(0x03, 0x38, 1, 2, 3, 4, 9, 0, 0, 'y')},

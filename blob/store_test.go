@@ -163,6 +163,28 @@ func TestZstdcat(t *testing.T) {
 	}
 }
 
+// TestMediaIsStoredAsItIs, but for what only begins like media.
+func TestMediaIsStoredAsItIs(t *testing.T) {
+	s, fsys, _ := newStore(t)
+	for name, b := range payloads {
+		sum, _, err := s.Put(b)
+		if err != nil {
+			t.Fatal(err)
+		}
+		file, err := vfs.ReadFile(fsys, Path(sum), 1<<20)
+		if err != nil {
+			t.Fatal(err)
+		}
+		rawFrame := bytes.Equal(file[headerSize:][:6], appendRawHeader(nil))
+		if want := strings.Contains(name, "png") && !strings.Contains(name, "shrinks") || name == "mp4"; rawFrame != want {
+			t.Errorf("%s: raw frame %v, wanted %v", name, rawFrame, want)
+		}
+		if strings.Contains(name, "shrinks") && len(file) > len(b)/10 {
+			t.Errorf("%s: %d bytes stored for %d", name, len(file), len(b))
+		}
+	}
+}
+
 func TestMissing(t *testing.T) {
 	s, _, _ := newStore(t)
 	sum := SumOf([]byte("no such"))

@@ -195,19 +195,21 @@ func TestSchemas(t *testing.T) {
 func TestNotBinary(t *testing.T) {
 	std := base64.StdEncoding.EncodeToString(noise(1000))
 	for name, body := range map[string]string{
-		"no sibling":       `{"data":"` + std + `"}`,
-		"signature":        `{"type":"thinking","mime_type":"x","signature":"` + std + `"}`,
-		"content":          `{"format":"text","content":"` + std + `"}`,
-		"small":            `{"format":"wav","data":"` + std[:252] + `"}`,
-		"small URI":        `{"url":"data:image/png;base64,` + std[:200] + `"}`,
-		"line ends":        `{"format":"wav","data":"` + std[:400] + `\n` + std[400:] + `"}`,
-		"bits left over":   `{"format":"wav","data":"` + std[:len(std)-3] + `B=="}`,
-		"two alphabets":    `{"format":"wav","data":"` + std[:400] + `-_+/` + std[400:] + `"}`,
-		"bad length":       `{"format":"wav","data":"` + strings.Repeat("A", 301) + `"}`,
-		"padding within":   `{"format":"wav","data":"` + std + std + `"}`,
-		"percent":          `{"url":"data:image/svg+xml,` + strings.Repeat("%20", 200) + `"}`,
-		"spelled too well": `{"format":"wav","data":"\u0041` + std[1:] + `"}`,
-		"far away":         `{"format":"png","a":{"b":{"bytes":"` + std + `"}}}`,
+		"no sibling":         `{"data":"` + std + `"}`,
+		"signature":          `{"type":"thinking","mime_type":"x","signature":"` + std + `"}`,
+		"content":            `{"format":"text","content":"` + std + `"}`,
+		"small":              `{"format":"wav","data":"` + std[:252] + `"}`,
+		"small URI":          `{"url":"data:image/png;base64,` + std[:200] + `"}`,
+		"line ends":          `{"format":"wav","data":"` + std[:400] + `\n` + std[400:] + `"}`,
+		"line ends that fit": `{"format":"wav","data":"` + std[:400] + `\n\n\n\n` + std[400:] + `"}`,
+		"small when read":    `{"format":"wav","data":"` + strings.Repeat(`a\/bc`, 60) + `"}`,
+		"bits left over":     `{"format":"wav","data":"` + std[:len(std)-3] + `B=="}`,
+		"two alphabets":      `{"format":"wav","data":"` + std[:400] + `-_+/` + std[400:] + `"}`,
+		"bad length":         `{"format":"wav","data":"` + strings.Repeat("A", 301) + `"}`,
+		"padding within":     `{"format":"wav","data":"` + std + std + `"}`,
+		"percent":            `{"url":"data:image/svg+xml,` + strings.Repeat("%20", 200) + `"}`,
+		"spelled too well":   `{"format":"wav","data":"\u0041` + std[1:] + `"}`,
+		"far away":           `{"format":"png","a":{"b":{"bytes":"` + std + `"}}}`,
 	} {
 		if _, refs, _ := roundTrip(t, body, -1); len(refs) > 0 {
 			t.Errorf("%s: moved as %+v", name, refs[0])
@@ -331,8 +333,22 @@ func TestMalformedReferences(t *testing.T) {
 	}
 }
 
+// TestNotReferences: what Externalise never writes is left as somebody wrote it.
+func TestNotReferences(t *testing.T) {
+	for _, stored := range []string{
+		`{"\u0024$blob":1}`, `{"a":1,"$blob":"` + SumOf(nil).String() + `","size":0}`, `["$blob"]`, `{"x":"$$blob"}`, `{"$$blobs":1}`,
+	} {
+		if got, err := Resolve([]byte(stored), payloadsOf{SumOf(nil): nil}.get); string(got) != stored || err != nil {
+			t.Errorf("%s became %s, %v", stored, got, err)
+		}
+		if refs, err := Refs([]byte(stored)); len(refs) > 0 || err != nil {
+			t.Errorf("%s: %v, %v", stored, refs, err)
+		}
+	}
+}
+
 func TestMalformedMessages(t *testing.T) {
-	for _, b := range []string{`{"a`, `{"$blob":`, `{"$blob"`, `{"$blob":"x"`, `{"$blob":{`, `[}`, `}`, `{]`, `{"$blob":1]`, `{"a":"x" "$blob"`, `{"$blob":"x""y"}`, `[[[`} {
+	for _, b := range []string{`{"a`, `{"$blob":`, `{"$blob"`, `{"$blob":"x"`, `{"$blob":{`, `[}`, `}`, `{]`, `{"$blob":1]`, `{"a":"x" "$blob"`, `{"$blob":"x""y"}`, `[[[`, `{["x"]}`, `{{"$blob":"x","size":1}}`, `{"a":1,["$blob"]}`} {
 		_, _, xerr := Externalise([]byte(b), Policy{0}, payloadsOf{}.put)
 		_, rerr := Resolve([]byte(b), payloadsOf{}.get)
 		_, lerr := Refs([]byte(b))
