@@ -9,6 +9,8 @@
 // lists them without opening any blob. These three are pure functions over the message's JSON; they know
 // no framework's schema beyond where binary data commonly sits.
 //
+// The bytes of both are in docs/FORMAT.md, "Blobs and references".
+//
 // The package never changes or removes a whole blob, and never moves a string that it could not spell
 // the same again.
 package blob
