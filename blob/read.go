@@ -40,17 +40,23 @@ func (s *Store) Open(sum Sum) (payload io.ReadCloser, size int64, err error) {
 // Get returns a payload of at most limit bytes, verified; a larger one gives an error that wraps
 // vfs.ErrTooLarge.
 func (s *Store) Get(sum Sum, limit int64) ([]byte, error) {
-	r, size, err := s.Open(sum)
+	f, info, err := s.open(sum, os.O_RDONLY)
 	if err != nil {
 		return nil, err
 	}
-	defer func() { _ = r.Close() }()
-	if size > limit {
-		return nil, fmt.Errorf("blob %s: %w: %d bytes, limit %d", sum, vfs.ErrTooLarge, size, limit)
+	defer f.Close()
+	r, err := newReader(f, sum)
+	if err != nil {
+		return nil, err
 	}
-	// The size is what the file claims; beyond the first 64 KiB, memory is taken as bytes come.
+	defer r.release()
+	if r.left > limit {
+		return nil, fmt.Errorf("blob %s: %w: %d bytes, limit %d", sum, vfs.ErrTooLarge, r.left, limit)
+	}
+	// The size is what the file claims. Beyond what a file of its length commonly holds, memory is taken as
+	// bytes come.
 	var b bytes.Buffer
-	b.Grow(int(min(size, 64<<10)) + bytes.MinRead)
+	b.Grow(int(min(r.left, 16*info.Size())) + bytes.MinRead)
 	if _, err := b.ReadFrom(r); err != nil {
 		return nil, err
 	}
