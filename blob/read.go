@@ -2,7 +2,6 @@ package blob
 
 import (
 	"bufio"
-	"bytes"
 	"crypto/sha256"
 	"errors"
 	"fmt"
@@ -55,12 +54,23 @@ func (s *Store) Get(sum Sum, limit int64) ([]byte, error) {
 	}
 	// The size is what the file claims. Beyond what a file of its length commonly holds, memory is taken as
 	// bytes come.
-	var b bytes.Buffer
-	b.Grow(int(min(r.left, 16*info.Size())) + bytes.MinRead)
-	if _, err := b.ReadFrom(r); err != nil {
+	size := r.left
+	b := make([]byte, 0, min(size, 16*info.Size()))
+	for int64(len(b)) < size {
+		if len(b) == cap(b) {
+			b = append(make([]byte, 0, min(size, 2*int64(cap(b)))), b...)
+		}
+		n, err := r.Read(b[len(b):cap(b)])
+		b = b[:len(b)+n]
+		if err != nil {
+			return nil, err
+		}
+	}
+	// Only the read behind the last byte verifies them.
+	if _, err := r.Read(make([]byte, 1)); !isEnd(err) {
 		return nil, err
 	}
-	return b.Bytes(), nil
+	return b, nil
 }
 
 // Verify reads a blob and reports what is wrong with it: an error that wraps [ErrDamaged] or
