@@ -55,7 +55,7 @@ func (s *Store) Get(sum Sum, limit int64) ([]byte, error) {
 	// The size is what the file claims. Beyond what a file of its length commonly holds, memory is taken as
 	// bytes come.
 	size := r.left
-	b := make([]byte, 0, min(size, 16*info.Size()))
+	b := make([]byte, 0, min(size, 16*min(info.Size(), 1<<32)))
 	for int64(len(b)) < size {
 		if len(b) == cap(b) {
 			b = append(make([]byte, 0, min(size, 2*int64(cap(b)))), b...)
