@@ -1,0 +1,116 @@
+package blob
+
+// item is a place in a message where something may change.
+type item struct {
+	start, end int // of the string, with quotation marks
+	kind       itemKind
+	place      place
+	raised     bool // handed to the object around its own
+	before     int  // the candidate before it of the same object, counted from 1
+	mediaStart int
+	mediaEnd   int
+}
+
+type itemKind uint8
+
+const (
+	itemPassed itemKind = iota
+	itemName            // a name like $blob, to be escaped
+	itemText            // a text that may be long enough
+	itemBinary          // what should be base64; if it is not, a text
+)
+
+// holder is an object or array that the search is in.
+type holder struct {
+	candidates int // the last string in it that may be binary, counted from 1
+	evidence   evidence
+}
+
+// find lists, in order, what may have to change in a message. It is one pass: whether a string is binary depends on
+// members that may come after it, so it is decided where its object ends.
+func find(body []byte, policy Policy) (items []item, err error) {
+	s := newScanner(body)
+	defer s.release()
+	var firstHolders [32]holder
+	holders := firstHolders[:0]
+	for {
+		switch s.next() {
+		case tokenEnd:
+			return items, s.err()
+		case tokenObject, tokenArray:
+			holders = append(holders, holder{})
+		case tokenClose:
+			last := len(holders) - 1
+			if last > 0 {
+				settle(items, &holders[last], &holders[last-1])
+			} else {
+				settle(items, &holders[last], nil)
+			}
+			holders = holders[:last]
+		case tokenName:
+			if markers(s.inside()) > 0 {
+				items = append(items, item{start: s.start, end: s.end, kind: itemName})
+			}
+		case tokenString:
+			it := item{start: s.start, end: s.end}
+			inside := s.inside()
+			// Text is never longer than its spelling.
+			if policy.Text >= 0 && int64(len(inside)) >= policy.Text {
+				it.kind = itemText
+			}
+			name, direct := s.member()
+			if len(inside) >= binaryFloor {
+				it.place = placeOf(name)
+				if looksLikeURI(inside) {
+					it.kind, it.place = itemBinary, placeOther
+				}
+			}
+			if direct {
+				holders[len(holders)-1].evidence.note(name, body, s.start+1, s.end-1)
+			}
+			if it.place != placeOther {
+				h := &holders[len(holders)-1]
+				it.before = h.candidates
+				h.candidates = len(items) + 1
+			}
+			if it.kind != itemPassed || it.place != placeOther {
+				items = append(items, it)
+			}
+		}
+	}
+}
+
+// settle decides about the candidates of an object that ends. What it says nothing about is left to the
+// object around it, once: Bedrock has {"format": …, "source": {"bytes": …}}.
+func settle(items []item, h, around *holder) {
+	for n := h.candidates; n > 0; {
+		it := &items[n-1]
+		at := n
+		n = it.before
+		if h.evidence.proves(it.place) {
+			it.kind = itemBinary
+			it.mediaStart, it.mediaEnd = h.evidence.start, h.evidence.end
+		} else if !it.raised && around != nil {
+			it.raised = true
+			it.before = around.candidates
+			around.candidates = at
+		}
+	}
+}
+
+// member returns the name of the member that the scanner's value is of, as it is spelled, and whether it is the
+// value itself and not an element of it.
+func (s *scanner) member() (name []byte, direct bool) {
+	n := len(s.stack)
+	if n == 0 {
+		return nil, false
+	}
+	l := &s.stack[n-1]
+	if !l.object {
+		if n == 1 || !s.stack[n-2].object {
+			return nil, false
+		}
+		l = &s.stack[n-2]
+	}
+	return s.b[l.nameStart+1 : l.nameEnd-1], s.stack[n-1].object
+}

@@ -1,0 +1,180 @@
+package blob
+
+import (
+	"errors"
+	"fmt"
+	"io"
+	"io/fs"
+	"math/rand/v2"
+	"os"
+	"time"
+
+	"github.com/ctxdir/ctxdir/internal/vfs"
+)
+
+// Put stores a payload and returns its name, and whether it was new. The blob is durable on return.
+//
+// One that is there already is read and compared, touched, and synced too: whoever wrote it may
+// not have synced it yet. A damaged one is replaced.
+func (s *Store) Put(payload []byte) (sum Sum, created bool, err error) {
+	sum = SumOf(payload)
+	if there, err := s.reuse(sum, true); there || err != nil {
+		return sum, false, err
+	}
+	return sum, true, s.write(sum, payload)
+}
+
+// Rewrite is Put that trusts no file: it writes a new one over what is there. It is for use after a failed
+// sync, which the kernel may have followed by forgetting what it could not write while reading still shows it.
+func (s *Store) Rewrite(payload []byte) (Sum, error) {
+	sum := SumOf(payload)
+	return sum, s.write(sum, payload)
+}
+
+// PutUnsynced is Put without any sync, for callers who have the payload in a journal and sync the whole
+// store later. A crash may leave the blob damaged or missing; it must then be put again. It never takes the place
+// of a whole blob, which may be one that somebody relies on already.
+func (s *Store) PutUnsynced(payload []byte) (sum Sum, created bool, err error) {
+	sum = SumOf(payload)
+	for range 3 {
+		if there, err := s.reuse(sum, false); there || err != nil {
+			return sum, false, err
+		}
+		if _, err = s.fs.Lstat(Path(sum)); err == nil {
+			// A damaged one. It can be replaced only by rename, and by then another writer may have put a durable
+			// one there, so what replaces it must be durable as well.
+			return sum, true, s.write(sum, payload)
+		}
+		if err = s.writeUnsynced(sum, payload); !errors.Is(err, fs.ErrExist) {
+			return sum, err == nil, err
+		}
+		// Another writer was faster.
+	}
+	return sum, false, err
+}
+
+// reuse reports whether the blob is there and whole, and touches it. Any doubt is a no: the caller then
+// writes a new file. With durable it is synced, and so are the names that lead to it.
+func (s *Store) reuse(sum Sum, durable bool) (bool, error) {
+	f, _, err := s.open(sum, os.O_RDWR)
+	if err != nil {
+		return false, nil
+	}
+	defer f.Close()
+	// First of all, so that a sweep that looks at times sees as early as can be that the blob is wanted.
+	if err := f.SetModTime(time.Now()); err != nil {
+		return false, nil
+	}
+	// A crash can leave a file of the right size with a hole in it, so size alone proves nothing.
+	if err := verify(f, sum); err != nil {
+		return false, nil
+	}
+	if !durable {
+		return true, nil
+	}
+	// A sync that fails is not tried again on this file: a new one is written.
+	if err := f.Sync(); err != nil {
+		return false, nil
+	}
+	if err := s.makeDurableFolders(sum); err != nil {
+		return false, err
+	}
+	return true, s.fs.SyncDir(leaf(sum))
+}
+
+// write puts a durable file in the place of a blob, whatever is there.
+func (s *Store) write(sum Sum, payload []byte) error {
+	if err := s.makeDurableFolders(sum); err != nil {
+		return err
+	}
+	tmp := temporary(leaf(sum))
+	if err := s.writeFile(tmp, payload, true); err != nil {
+		return err
+	}
+	return s.settle(tmp, sum)
+}
+
+// settle gives a synced temporary file its name, durably.
+func (s *Store) settle(tmp string, sum Sum) error {
+	// Crash order: the content is durable before it gets its name, so a name that survives never stands for
+	// less than the payload. Where two writers meet, either file may stay: both are durable.
+	if err := s.fs.Rename(tmp, Path(sum)); err != nil {
+		_ = s.fs.Remove(tmp)
+		return err
+	}
+	return s.fs.SyncDir(leaf(sum))
+}
+
+func (s *Store) writeUnsynced(sum Sum, payload []byte) error {
+	if err := s.makeFolders(sum); err != nil {
+		return err
+	}
+	tmp := temporary(leaf(sum))
+	if err := s.writeFile(tmp, payload, false); err != nil {
+		return err
+	}
+	// The rename must not replace a file (RenameNew), which needs plain names within one folder.
+	dir, err := s.fs.Sub(leaf(sum))
+	if err == nil {
+		defer dir.Close()
+		at := len(leaf(sum)) + 1
+		err = dir.RenameNew(tmp[at:], Path(sum)[at:])
+	}
+	if err != nil {
+		_ = s.fs.Remove(tmp)
+	}
+	return err
+}
+
+// writeFile makes a blob's file under a name; what it leaves after an error is nothing.
+func (s *Store) writeFile(name string, payload []byte, sync bool) error {
+	return s.create(name, sync, func(f vfs.File) error {
+		head := header(int64(len(payload)))
+		if len(payload) <= blockSize {
+			_, err := f.Write(appendFrames(head, payload))
+			return err
+		}
+		if _, err := f.Write(head); err != nil {
+			return err
+		}
+		return writeFrames(f, payload, nil)
+	})
+}
+
+func (s *Store) create(name string, sync bool, fill func(vfs.File) error) error {
+	f, err := s.fs.OpenFile(name, os.O_WRONLY|os.O_CREATE|os.O_EXCL)
+	if err != nil {
+		return err
+	}
+	err = fill(f)
+	if err == nil && sync {
+		err = f.Sync()
+	}
+	if cerr := f.Close(); err == nil {
+		err = cerr
+	}
+	if err != nil {
+		_ = s.fs.Remove(name)
+	}
+	return err
+}
+
+// temporary returns a name that no one else uses. A left-over begins with a dot; Walk reports it.
+func temporary(dir string) string {
+	return fmt.Sprintf("%s/.%016x", dir, rand.Uint64())
+}
+
+// PutReader is [Store.Put] for a payload of any length, in about two MiB of memory. It also returns the payload's
+// size. An error of r comes back wrapped, and nothing is stored then.
+func (s *Store) PutReader(r io.Reader) (sum Sum, size int64, created bool, err error) {
+	head := make([]byte, blockSize)
+	n, err := fill(r, head)
+	if err != nil {
+		return Sum{}, 0, false, fmt.Errorf("payload: %w", err)
+	}
+	if n < len(head) {
+		sum, created, err = s.Put(head[:n])
+		return sum, int64(n), created, err
+	}
+	return s.putStream(head, r)
+}

@@ -1,0 +1,86 @@
+package blob
+
+import (
+	"crypto/sha256"
+	"errors"
+	"fmt"
+	"hash"
+	"io"
+	"io/fs"
+
+	"github.com/ctxdir/ctxdir/internal/vfs"
+)
+
+// putStream stores a payload of more than a block. Its name is known only at the end, so the temporary file lies
+// in the folder of blobs and moves into its fan-out folder by the rename.
+func (s *Store) putStream(head []byte, rest io.Reader) (sum Sum, size int64, created bool, err error) {
+	if err := s.fs.Mkdir(Folder); err != nil && !errors.Is(err, fs.ErrExist) {
+		return sum, 0, false, err
+	}
+	in := &hashed{r: rest, sum: sha256.New(), size: int64(len(head))}
+	in.sum.Write(head)
+	tmp := temporary(Folder)
+	err = s.create(tmp, true, func(f vfs.File) error {
+		if _, err := f.Write(header(0)); err != nil {
+			return err
+		}
+		if err := writeFrames(f, head, in); err != nil {
+			return err
+		}
+		// The size is known now. Until the rename nobody reads it.
+		_, err := f.WriteAt(header(in.size), 0)
+		return err
+	})
+	if err != nil {
+		return sum, 0, false, err
+	}
+	in.sum.Sum(sum[:0])
+	there, err := s.reuse(sum, true)
+	if there || err != nil {
+		_ = s.fs.Remove(tmp)
+		return sum, in.size, false, err
+	}
+	if err := s.makeDurableFolders(sum); err != nil {
+		_ = s.fs.Remove(tmp)
+		return sum, in.size, false, err
+	}
+	return sum, in.size, true, s.settle(tmp, sum)
+}
+
+// hashed counts and sums what is read through it.
+type hashed struct {
+	r    io.Reader
+	sum  hash.Hash
+	size int64
+}
+
+func (h *hashed) Read(p []byte) (int, error) {
+	n, err := h.r.Read(p)
+	h.sum.Write(p[:n])
+	h.size += int64(n)
+	if err != nil && !isEnd(err) {
+		err = fmt.Errorf("payload: %w", err)
+	}
+	return n, err
+}
+
+// fill reads until block is full or the payload ends. (io.ReadFull cannot tell the end from a reader that fails with
+// io.ErrUnexpectedEOF, as a cut connection does.)
+func fill(r io.Reader, block []byte) (n int, err error) {
+	for n < len(block) {
+		m, err := r.Read(block[n:])
+		n += m
+		switch {
+		case isEnd(err):
+			return n, nil
+		case err != nil:
+			return n, err
+		}
+	}
+	return n, nil
+}
+
+// isEnd reports whether a reader's error is its end: io.EOF itself, since what merely wraps it is a failure.
+func isEnd(err error) bool {
+	return err == io.EOF //nolint:errorlint // see above
+}

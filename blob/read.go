@@ -1,0 +1,227 @@
+package blob
+
+import (
+	"bufio"
+	"crypto/sha256"
+	"errors"
+	"fmt"
+	"hash"
+	"io"
+	"math"
+	"os"
+	"sync"
+
+	"github.com/ctxdir/ctxdir/internal/vfs"
+	"github.com/klauspost/compress/zstd"
+)
+
+// maxWindow is the largest window a frame may ask for, in bytes: what RFC 8878 recommends every decoder to
+// support. It bounds the memory that a hostile file can claim.
+const maxWindow = 8 << 20
+
+// Open returns a blob's payload as a stream, and its size in bytes. What is read is verified at the end only: where
+// the payload is not that of the name, the Read that would have returned io.EOF, or an earlier one,
+// returns an error that wraps [ErrDamaged]. It never returns more than size bytes. Memory is bounded
+// whatever the file claims. The error wraps fs.ErrNotExist where there is no such blob.
+func (s *Store) Open(sum Sum) (payload io.ReadCloser, size int64, err error) {
+	f, _, err := s.open(sum, os.O_RDONLY)
+	if err != nil {
+		return nil, 0, err
+	}
+	r, err := newReader(f, sum)
+	if err != nil {
+		_ = f.Close()
+		return nil, 0, err
+	}
+	return r, r.left, nil
+}
+
+// Get returns a payload of at most limit bytes, verified; a larger one gives an error that wraps
+// vfs.ErrTooLarge.
+func (s *Store) Get(sum Sum, limit int64) ([]byte, error) {
+	f, info, err := s.open(sum, os.O_RDONLY)
+	if err != nil {
+		return nil, err
+	}
+	defer f.Close()
+	r, err := newReader(f, sum)
+	if err != nil {
+		return nil, err
+	}
+	defer r.release()
+	if r.left > limit {
+		return nil, fmt.Errorf("blob %s: %w: %d bytes, limit %d", sum, vfs.ErrTooLarge, r.left, limit)
+	}
+	// The size is what the file claims. Beyond what a file of its length commonly holds, memory is taken as
+	// bytes come.
+	size := r.left
+	b := make([]byte, 0, min(size, 16*min(info.Size(), 1<<32)))
+	for int64(len(b)) < size {
+		if len(b) == cap(b) {
+			b = append(make([]byte, 0, min(size, 2*int64(cap(b)))), b...)
+		}
+		n, err := r.Read(b[len(b):cap(b)])
+		b = b[:len(b)+n]
+		if err != nil {
+			return nil, err
+		}
+	}
+	// Only the read behind the last byte verifies them.
+	if _, err := r.Read(make([]byte, 1)); !isEnd(err) {
+		return nil, err
+	}
+	return b, nil
+}
+
+// Verify reads a blob and reports what is wrong with it: an error that wraps [ErrDamaged] or
+// fs.ErrNotExist.
+func (s *Store) Verify(sum Sum) error {
+	f, _, err := s.open(sum, os.O_RDONLY)
+	if err != nil {
+		return err
+	}
+	defer f.Close()
+	return verify(f, sum)
+}
+
+// verify reads an open blob. It does not close the file.
+func verify(f vfs.File, sum Sum) error {
+	r, err := newReader(f, sum)
+	if err != nil {
+		return err
+	}
+	defer r.release()
+	_, err = io.Copy(io.Discard, r)
+	return err
+}
+
+// decoder is what is expensive to make: it is used again.
+type decoder struct {
+	zstd *zstd.Decoder
+	in   *bufio.Reader // frames have small parts; the decoder reads each by itself
+}
+
+var decoders = sync.Pool{New: func() any {
+	z, err := zstd.NewReader(nil,
+		zstd.WithDecoderConcurrency(1), // no goroutines: a decoder the pool drops needs no Close
+		zstd.WithDecoderLowmem(true),
+		zstd.WithDecoderMaxWindow(maxWindow),
+		zstd.WithDecoderMaxMemory(math.MaxInt64), // of a stream, this limits its length, not memory
+	)
+	if err != nil {
+		panic(err) // the options are constants
+	}
+	return &decoder{z, bufio.NewReaderSize(nil, 16<<10)}
+}}
+
+// reader verifies a payload as it is read.
+type reader struct {
+	file vfs.File
+	sum  Sum
+	src  source
+	dec  *decoder
+	hash hash.Hash
+	left int64 // bytes still to come
+	err  error // what every further Read returns
+}
+
+// source keeps the error of reading the file apart from what the decoder makes of it.
+type source struct {
+	f   io.Reader
+	err error
+}
+
+func (s *source) Read(p []byte) (int, error) {
+	n, err := s.f.Read(p)
+	if err != nil && err != io.EOF {
+		s.err = err
+	}
+	return n, err
+}
+
+func newReader(f vfs.File, sum Sum) (*reader, error) {
+	r := &reader{file: f, sum: sum, src: source{f: f}, dec: decoders.Get().(*decoder), hash: sha256.New()}
+	r.dec.in.Reset(&r.src)
+	size, err := readHeader(r.dec.in)
+	if err == nil {
+		r.left = size
+		err = r.dec.zstd.Reset(r.dec.in)
+	}
+	if err != nil {
+		r.release()
+		if r.src.err != nil {
+			return nil, fmt.Errorf("blob %s: %w", sum, r.src.err)
+		}
+		return nil, headerError(sum, err)
+	}
+	return r, nil
+}
+
+func headerError(sum Sum, err error) error {
+	if isEnd(err) || errors.Is(err, io.ErrUnexpectedEOF) {
+		return damaged(sum, "the file ends within its header")
+	}
+	return damaged(sum, "%v", err)
+}
+
+func (r *reader) Read(p []byte) (int, error) {
+	if r.err != nil {
+		return 0, r.err
+	}
+	if len(p) == 0 {
+		return 0, nil
+	}
+	if r.left == 0 {
+		r.err = r.end()
+		return 0, r.err
+	}
+	n, err := r.dec.zstd.Read(p[:min(int64(len(p)), r.left)])
+	r.hash.Write(p[:n])
+	r.left -= int64(n)
+	switch {
+	case isEnd(err) && r.left > 0:
+		r.err = damaged(r.sum, "%d bytes are missing", r.left)
+	case err != nil && !isEnd(err):
+		r.err = r.failed(err)
+	}
+	return n, r.err
+}
+
+// end is reached when as many bytes were read as the header promised. It returns io.EOF when they are the payload.
+func (r *reader) end() error {
+	var one [1]byte
+	switch _, err := io.ReadFull(r.dec.zstd, one[:]); {
+	case err == nil:
+		return damaged(r.sum, "more bytes than its header says")
+	case err != io.EOF:
+		return r.failed(err)
+	}
+	if got := Sum(r.hash.Sum(nil)); got != r.sum {
+		return damaged(r.sum, "its payload is %s", got)
+	}
+	return io.EOF
+}
+
+func (r *reader) failed(err error) error {
+	if r.src.err != nil {
+		return fmt.Errorf("blob %s: %w", r.sum, r.src.err)
+	}
+	return damaged(r.sum, "%v", err)
+}
+
+// Close closes the file. Reading afterwards fails.
+func (r *reader) Close() error {
+	if r.dec == nil {
+		return nil
+	}
+	r.release()
+	return r.file.Close()
+}
+
+func (r *reader) release() {
+	r.err = fmt.Errorf("blob %s: %w", r.sum, os.ErrClosed)
+	_ = r.dec.zstd.Reset(nil)
+	r.dec.in.Reset(nil)
+	decoders.Put(r.dec)
+	r.dec = nil
+}

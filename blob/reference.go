@@ -1,0 +1,203 @@
+package blob
+
+import (
+	"bytes"
+	"fmt"
+	"math"
+	"unicode/utf8"
+)
+
+// Ref is a reference in a stored message.
+type Ref struct {
+	Sum       Sum
+	Size      int64    // bytes of the payload
+	MediaType string   // of a binary payload, where it is known
+	Encoding  Encoding // how the payload became text
+	Prefix    string   // what stands before the payload in the text, as in data:image/png;base64,
+	Offset    int      // where the reference begins in the stored message, in bytes
+	Path      string   // RFC 6901 pointer to it; empty when longer than 1 KiB, and from Externalise
+	Problem   string   // why it cannot be resolved by anybody; empty for a reference in order
+
+	spelling spelling
+	end      int
+}
+
+// Encoding is how a payload becomes text.
+type Encoding string
+
+// The encodings. The empty one means that the payload is the text.
+const (
+	Base64            Encoding = "base64" // RFC 4648, padded
+	Base64Unpadded    Encoding = "base64-unpadded"
+	Base64URL         Encoding = "base64url"
+	Base64URLUnpadded Encoding = "base64url-unpadded"
+)
+
+// UnavailableError says that a payload could not be put back in its place.
+type UnavailableError struct {
+	Ref Ref
+	Err error
+}
+
+func (e *UnavailableError) Error() string {
+	return fmt.Sprintf("payload %s at %q: %v", e.Ref.Sum, e.Ref.Path, e.Err)
+}
+
+func (e *UnavailableError) Unwrap() error { return e.Err }
+
+const refName = "$blob"
+
+// appendTo appends the reference as it stands in a message. Members come in this order, the name that marks
+// a reference first.
+func (r *Ref) appendTo(b []byte) []byte {
+	b = append(b, `{"`+refName+`":"`...)
+	b = append(b, r.Sum.String()...)
+	b = append(b, `","size":`...)
+	b = appendInt(b, r.Size)
+	b = appendMember(b, "spelling", r.spelling.String())
+	b = appendMember(b, "encoding", string(r.Encoding))
+	b = appendMember(b, "prefix", r.Prefix)
+	b = appendMember(b, "media_type", r.MediaType)
+	return append(b, '}')
+}
+
+func appendMember(b []byte, name, value string) []byte {
+	if value == "" {
+		return b
+	}
+	b = append(b, `,"`...)
+	b = append(b, name...)
+	b = append(b, `":"`...)
+	return append(spelling(0).spell(b, []byte(value)), '"')
+}
+
+// markers returns how many $ a name has that is nothing but these and "blob", else 0. inside is the name
+// as it is spelled, without quotation marks.
+func markers(inside []byte) int {
+	if bytes.IndexByte(inside, '\\') >= 0 {
+		var ok bool
+		if inside, _, ok = decode(nil, inside); !ok {
+			return 0
+		}
+	}
+	dollars, ok := bytes.CutSuffix(inside, []byte(refName[1:]))
+	if !ok || len(bytes.Trim(dollars, "$")) > 0 {
+		return 0
+	}
+	return len(dollars)
+}
+
+// atReference reports whether the name that the scanner is at makes a reference of its object: it is the
+// first. before is the token before it.
+func (s *scanner) atReference(before token) bool {
+	return before == tokenObject && markers(s.inside()) == 1
+}
+
+// reference reads the reference whose first name the scanner is at, and goes behind it. Members it does not know
+// are ignored.
+func (s *scanner) reference(offset int) Ref {
+	r := Ref{Offset: offset, Size: -1}
+	problem := func(format string, args ...any) {
+		if r.Problem == "" {
+			r.Problem = fmt.Sprintf(format, args...)
+		}
+	}
+	depth := len(s.stack)
+	seen := map[string]bool{}
+	for t := tokenName; t == tokenName; t = s.next() {
+		var room [32]byte
+		name, _, _ := decode(room[:0], s.inside())
+		value, text := s.value()
+		if s.bad {
+			break
+		}
+		key := string(name[:min(len(name), 32)])
+		if seen[key] {
+			problem("member %q twice", key)
+		}
+		switch key {
+		default:
+			continue
+		case refName:
+			sum, err := ParseSum(text)
+			if err != nil {
+				problem("%v", err)
+			}
+			r.Sum = sum
+		case "size":
+			if r.Size = parseSize(value); r.Size < 0 {
+				problem("size is no count of bytes")
+			}
+		case "spelling":
+			var ok bool
+			if r.spelling, ok = parseSpelling(text); !ok || text == "" {
+				problem("unknown spelling")
+			}
+		case "encoding":
+			if r.Encoding = Encoding(text); r.Encoding.codec() == nil {
+				problem("unknown encoding")
+			}
+		case "prefix":
+			if r.Prefix = text; text == "" {
+				problem("prefix is no text")
+			}
+		case "media_type":
+			r.MediaType = text
+		}
+		seen[key] = true
+	}
+	if !seen["size"] {
+		problem("no size")
+	}
+	if len(s.stack) >= depth {
+		s.fail()
+	}
+	r.end = s.end
+	return r
+}
+
+// value returns the value of the member whose name the scanner is at, and its text if it is a string that has
+// any, and goes behind it.
+func (s *scanner) value() (raw []byte, text string) {
+	for s.pos < len(s.b) && (s.b[s.pos] == ':' || isSpace(s.b[s.pos])) {
+		s.pos++
+	}
+	start := s.pos
+	if start == len(s.b) {
+		s.fail()
+		return nil, ""
+	}
+	switch s.b[start] {
+	case '"':
+		if s.next() != tokenString {
+			return nil, ""
+		}
+		if b, _, ok := decode(nil, s.inside()); ok && utf8.Valid(b) {
+			text = string(b)
+		}
+	case '{', '[':
+		s.next()
+		s.skip()
+	default:
+		for s.pos < len(s.b) && s.b[s.pos] != ',' && s.b[s.pos] != '}' && !isSpace(s.b[s.pos]) {
+			s.pos++
+		}
+	}
+	return s.b[start:s.pos], text
+}
+
+func isSpace(c byte) bool { return c == ' ' || c == '\t' || c == '\n' || c == '\r' }
+
+// parseSize reads a count of bytes, or returns -1.
+func parseSize(b []byte) (n int64) {
+	if len(b) == 0 || len(b) > 1 && b[0] == '0' {
+		return -1
+	}
+	for _, c := range b {
+		if c < '0' || c > '9' || n > (math.MaxInt64-int64(c-'0'))/10 {
+			return -1
+		}
+		n = n*10 + int64(c-'0')
+	}
+	return n
+}

@@ -1,0 +1,233 @@
+package blob
+
+import (
+	"bytes"
+	"strconv"
+	"strings"
+	"unicode/utf16"
+	"unicode/utf8"
+)
+
+// spelling is how a JSON string was written beyond what JSON demands, so that it can be written again. The zero
+// spelling is that of JSON.stringify: `\"`, `\\`, `\b`, `\f`, `\n`, `\r`, `\t`, other control characters as \u00XX
+// in lower case, and all else as it is.
+type spelling uint8
+
+const (
+	spelledASCII spelling = 1 << iota // all but ' ' to '~' is \uXXXX (Python; with "slash", PHP)
+	spelledHTML                       // < > & are \uXXXX (with "lines", Go)
+	spelledLines                      // U+2028 and U+2029 are \uXXXX
+	spelledSlash                      // / is \/
+	spelledUpper                      // hexadecimal digits are in upper case (Java, .NET)
+)
+
+// spellingNames is in the order in which a reference names them.
+var spellingNames = []struct {
+	name string
+	is   spelling
+}{
+	{"ascii", spelledASCII}, {"html", spelledHTML}, {"lines", spelledLines}, {"slash", spelledSlash}, {"upper", spelledUpper},
+}
+
+func (s spelling) String() string {
+	var names []string
+	for _, n := range spellingNames {
+		if s&n.is != 0 {
+			names = append(names, n.name)
+		}
+	}
+	return strings.Join(names, "+")
+}
+
+func parseSpelling(text string) (s spelling, ok bool) {
+	for name := range strings.SplitSeq(text, "+") {
+		for _, n := range spellingNames {
+			if n.name == name {
+				s |= n.is
+			}
+		}
+	}
+	return s, s.String() == text
+}
+
+const (
+	lowerDigits = "0123456789abcdef"
+	upperDigits = "0123456789ABCDEF"
+)
+
+// spell appends text as the inside of a JSON string. The text must be valid UTF-8.
+func (s spelling) spell(b, text []byte) []byte {
+	for len(text) > 0 {
+		n := s.plain(text)
+		b = append(b, text[:n]...)
+		if text = text[n:]; len(text) == 0 {
+			break
+		}
+		r, size := utf8.DecodeRune(text)
+		text = text[size:]
+		switch r {
+		case '"', '\\', '/':
+			b = append(b, '\\', byte(r))
+		case '\b':
+			b = append(b, `\b`...)
+		case '\f':
+			b = append(b, `\f`...)
+		case '\n':
+			b = append(b, `\n`...)
+		case '\r':
+			b = append(b, `\r`...)
+		case '\t':
+			b = append(b, `\t`...)
+		default:
+			if r > 0xFFFF {
+				var high rune
+				high, r = utf16.EncodeRune(r)
+				b = s.hex(b, high)
+			}
+			b = s.hex(b, r)
+		}
+	}
+	return b
+}
+
+func (s spelling) hex(b []byte, r rune) []byte {
+	digits := lowerDigits
+	if s&spelledUpper != 0 {
+		digits = upperDigits
+	}
+	return append(b, '\\', 'u', digits[r>>12&15], digits[r>>8&15], digits[r>>4&15], digits[r&15])
+}
+
+// plain returns how much of text is written as it is.
+func (s spelling) plain(text []byte) int {
+	for i, c := range text {
+		switch {
+		case c < ' ', c == '"', c == '\\':
+			return i
+		case c == '/' && s&spelledSlash != 0:
+			return i
+		case (c == '<' || c == '>' || c == '&') && s&spelledHTML != 0:
+			return i
+		case c >= 0x7f && s&spelledASCII != 0:
+			return i
+		case c == 0xE2 && s&spelledLines != 0 && i+2 < len(text) && text[i+1] == 0x80 && text[i+2]|1 == 0xA9:
+			return i
+		}
+	}
+	return len(text)
+}
+
+// decode returns the text of the inside of a JSON string and how it seems to be spelled: only spelling the text
+// again tells whether it really is. It fails where the string holds half a surrogate pair, since there are
+// no bytes for it. The text is b where nothing is escaped, else it is appended to room.
+func decode(room, b []byte) (text []byte, s spelling, ok bool) {
+	i := bytes.IndexByte(b, '\\')
+	if i < 0 {
+		return b, 0, true
+	}
+	text = room
+	for {
+		text = append(text, b[:i]...)
+		if b = b[i:]; len(b) < 2 {
+			return text, s, len(b) == 0
+		}
+		size := 2
+		switch c := b[1]; c {
+		case '"', '\\':
+			text = append(text, c)
+		case '/':
+			text = append(text, c)
+			s |= spelledSlash
+		case 'b':
+			text = append(text, '\b')
+		case 'f':
+			text = append(text, '\f')
+		case 'n':
+			text = append(text, '\n')
+		case 'r':
+			text = append(text, '\r')
+		case 't':
+			text = append(text, '\t')
+		case 'u':
+			r, n := unescape(b)
+			if n == 0 {
+				return nil, 0, false
+			}
+			size = n
+			text = utf8.AppendRune(text, r)
+			s |= spelled(r, b[:n])
+		default:
+			return nil, 0, false
+		}
+		b = b[size:]
+		if i = bytes.IndexByte(b, '\\'); i < 0 {
+			i = len(b)
+		}
+	}
+}
+
+// spelled returns what a character written as \uXXXX says about its string.
+func spelled(r rune, escape []byte) (s spelling) {
+	switch {
+	case r == 0x2028 || r == 0x2029:
+		s = spelledLines
+	case r >= 0x7f:
+		s = spelledASCII
+	case r == '<' || r == '>' || r == '&':
+		s = spelledHTML
+	}
+	if bytes.ContainsAny(escape, "ABCDEF") {
+		s |= spelledUpper
+	}
+	return s
+}
+
+// unescape reads \uXXXX, or a pair of them, and returns its length; 0 where it is none or half a pair.
+func unescape(b []byte) (rune, int) {
+	r := hex4(b)
+	if !utf16.IsSurrogate(r) {
+		if r < 0 {
+			return 0, 0
+		}
+		return r, 6
+	}
+	if r = utf16.DecodeRune(r, hex4(b[6:])); r == utf8.RuneError {
+		return 0, 0
+	}
+	return r, 12
+}
+
+func hex4(b []byte) rune {
+	if len(b) < 6 || b[0] != '\\' || b[1] != 'u' {
+		return -1
+	}
+	var r rune
+	for _, c := range b[2:6] {
+		switch {
+		case c >= '0' && c <= '9':
+			c -= '0'
+		case c >= 'a' && c <= 'f':
+			c -= 'a' - 10
+		case c >= 'A' && c <= 'F':
+			c -= 'A' - 10
+		default:
+			return -1
+		}
+		r = r<<4 | rune(c)
+	}
+	return r
+}
+
+// respell returns the spelling with which text becomes the inside of a string again, byte for byte, if
+// there is one.
+func respell(seems spelling, text, inside []byte) (spelling, bool) {
+	if len(text) == len(inside) {
+		return 0, true // nothing was escaped: valid JSON holds nothing raw that must be
+	}
+	if seems&spelledASCII != 0 {
+		seems &^= spelledLines // is part of it
+	}
+	return seems, bytes.Equal(seems.spell(nil, text), inside)
+}
+
+func appendInt(b []byte, n int64) []byte { return strconv.AppendInt(b, n, 10) }

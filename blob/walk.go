@@ -1,0 +1,53 @@
+package blob
+
+import (
+	"errors"
+	"io/fs"
+	"iter"
+	"strings"
+)
+
+// Walk yields the names of all blobs, in no particular order and in bounded memory, without opening any. What
+// else lies among them - temporary files of writers, which begin with a dot, left-overs of crashes,
+// things of other people - is passed over; foreign, unless nil, is called with the path of each below the
+// store's folder. A folder that cannot be read gives an error, and the walk goes on.
+func (s *Store) Walk(foreign func(path string)) iter.Seq2[Sum, error] {
+	if foreign == nil {
+		foreign = func(string) {}
+	}
+	return func(yield func(Sum, error) bool) {
+		s.walk(Folder, "", foreign, yield)
+	}
+}
+
+// walk goes through a folder at a depth of 0, 1 or 2 hexadecimal pairs, which digits are.
+func (s *Store) walk(dir, digits string, foreign func(string), yield func(Sum, error) bool) bool {
+	for e, err := range s.fs.ReadDir(dir) {
+		if errors.Is(err, fs.ErrNotExist) {
+			return true // no blob yet, or a folder removed meanwhile
+		}
+		if err != nil {
+			if !yield(Sum{}, err) {
+				return false
+			}
+			continue
+		}
+		path := dir + "/" + e.Name()
+		if len(digits) < 4 {
+			if !e.IsDir() || len(e.Name()) != 2 || strings.Trim(e.Name(), "0123456789abcdef") != "" {
+				foreign(path)
+			} else if !s.walk(path, digits+e.Name(), foreign, yield) {
+				return false
+			}
+			continue
+		}
+		hex, ok := strings.CutSuffix(e.Name(), suffix)
+		sum, err := ParseSum(hex)
+		if !ok || err != nil || !e.Type().IsRegular() || !strings.HasPrefix(hex, digits) {
+			foreign(path)
+		} else if !yield(sum, nil) {
+			return false
+		}
+	}
+	return true
+}
