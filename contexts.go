@@ -111,8 +111,8 @@ func (s *Store) open(ctx context.Context, id uuid.UUID) (*Context, error) {
 	if err != nil {
 		return nil, err
 	}
-	c := &Context{store: s, dir: dir, log: index.Open(dir, index.Options{FoldBytes: s.opts.foldBytes, Relaxed: s.opts.relaxed, Retain: s.opts.retain})}
-	c.load = loader.New(dir, c.log, s.pool)
+	c := &Context{store: s, dir: dir, log: index.Open(dir, index.Options{FoldBytes: s.opts.foldBytes, Relaxed: s.opts.relaxed, Retain: s.opts.retain, Payloads: payloadStore{s}})}
+	c.load = loader.New(dir, c.log, s.pool, s.blobs)
 	if err := c.readMetadata(); err != nil {
 		_ = c.Close()
 		return nil, err
