@@ -178,6 +178,7 @@ func (a *appending) run(ctx context.Context) error {
 	}
 	// The files are written while the records are synced, and get their names after.
 	files := a.stage(written)
+	c.putLater(a.items[:written])
 	for _, commit := range a.commits {
 		if commit.Written == 0 && commit.Err != nil {
 			continue
@@ -415,8 +416,7 @@ type files struct {
 // writers bounds the message files of an append that are written at once.
 const writers = 8
 
-// stage begins to write the files of the first so many items: those of messages, which get their names later, and blobs,
-// which mean nothing before something refers to them.
+// stage begins to write the files of the messages among the first so many items.
 func (a *appending) stage(written int) *files {
 	f := &files{staged: make([]vfs.Staged, written)}
 	var next atomic.Int64
@@ -428,8 +428,7 @@ func (a *appending) stage(written int) *files {
 					return nil
 				}
 				it := &a.items[i]
-				if it.Kind == index.KindPayload {
-					_, _, _ = a.b.c.store.blobs.PutUnsynced(it.Payload)
+				if it.Kind != index.KindAppend {
 					continue
 				}
 				f.staged[i], _ = a.b.c.dir.StageMessage(a.line.Folder, it.Envelope.FileID(), it.Body, it.Envelope.StoredAt)

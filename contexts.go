@@ -43,6 +43,7 @@ type Context struct {
 	broken   error         // why metadata.json could not be used; metadata is then the journals' copy
 	wrote    bool          // something was appended through this handle
 	folding  chan struct{} // closed when the fold that is going on ends
+	putting  putting
 	foldErr  error
 }
 
@@ -128,6 +129,7 @@ func (c *Context) Close() error {
 	if folding != nil {
 		<-folding
 	}
+	c.putting.run(c.store.blobs)
 	if wrote && !c.store.opts.noFold && c.log.FoldDue(foldAtClose) {
 		// One that fails costs nothing but a longer journal.
 		_ = c.fold()

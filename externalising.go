@@ -183,11 +183,7 @@ func (e *externalising) replace(span loader.Span, changed []rewritten) error {
 	if commit.Err != nil {
 		return commit.Err
 	}
-	for _, it := range items {
-		if it.Kind == index.KindPayload {
-			_, _, _ = c.store.blobs.PutUnsynced(it.Payload)
-		}
-	}
+	c.putLater(items)
 	if err := commit.Wait(); err != nil {
 		if ok, rerr := c.log.Recommit(commit); !ok {
 			return errors.Join(err, rerr)

@@ -5,6 +5,8 @@ import (
 	"encoding/json"
 	"runtime"
 	"slices"
+	"sync"
+	"time"
 
 	"github.com/ctxdir/ctxdir/blob"
 	"github.com/ctxdir/ctxdir/index"
@@ -130,5 +132,59 @@ func (b *blobsInUse) release() {
 		_ = b.lock.Release()
 		_ = b.lock.Close()
 		b.lock = nil
+	}
+}
+
+// putting makes blobs of payloads that ride in the journal, when nothing was appended for a moment: making one takes as
+// long as an append. A blob can be seen shortly after, and is there when the context was closed. What does not fit is
+// left to the settle.
+type putting struct {
+	mu      sync.Mutex
+	waiting [][]byte
+	size    int
+	timer   *time.Timer
+
+	one sync.Mutex // held by who makes blobs
+}
+
+const (
+	// putAtMost bounds the payloads that wait, in bytes.
+	putAtMost = 4 << 20
+	// putAfter is how long nothing must have been appended.
+	putAfter = 100 * time.Millisecond
+)
+
+func (c *Context) putLater(items []index.Item) {
+	p := &c.putting
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	for _, it := range items {
+		if it.Kind == index.KindPayload && p.size+len(it.Payload) <= putAtMost {
+			p.waiting, p.size = append(p.waiting, it.Payload), p.size+len(it.Payload)
+		}
+	}
+	switch {
+	case len(p.waiting) == 0:
+	case p.timer == nil:
+		p.timer = time.AfterFunc(putAfter, func() { p.run(c.store.blobs) })
+	default:
+		p.timer.Reset(putAfter)
+	}
+}
+
+// run makes the blobs that wait. One that cannot be made is no error: the journal has the payload.
+func (p *putting) run(blobs *blob.Store) {
+	p.one.Lock()
+	defer p.one.Unlock()
+	p.mu.Lock()
+	if p.timer != nil {
+		p.timer.Stop()
+		p.timer = nil
+	}
+	waiting := p.waiting
+	p.waiting, p.size = nil, 0
+	p.mu.Unlock()
+	for _, payload := range waiting {
+		_, _, _ = blobs.PutUnsynced(payload)
 	}
 }

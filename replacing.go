@@ -71,9 +71,7 @@ func (b *Branch) replace(ctx context.Context, id uuid.UUID, told Draft, o replac
 		if commit.Err != nil {
 			return commit.Err
 		}
-		for _, p := range d.payloads {
-			_, _, _ = c.store.blobs.PutUnsynced(p.Payload)
-		}
+		c.putLater(items)
 		if err := commit.Wait(); err != nil {
 			if ok, rerr := c.log.Recommit(commit); !ok {
 				return errors.Join(err, rerr)

@@ -17,7 +17,7 @@ import (
 type Sum = [32]byte
 
 // A small payload of a message rides in the journal: its record stands before the message's, and one sync covers both. Its
-// blob is made without a sync of its own, as the message's file is, and durable from the settle on.
+// blob is made when there is time, without a sync, and durable from the settle on.
 
 const payloadBlob = `{"blob":"`
 
