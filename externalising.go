@@ -126,8 +126,8 @@ func (e *externalising) rewrite(ctx context.Context, m *Message, d *draft) error
 		if err != nil {
 			return nil, err
 		}
-		defer r.Close()
-		return io.ReadAll(r)
+		b, err := io.ReadAll(r)
+		return b, errors.Join(err, r.Close())
 	}
 	put := func(payload []byte) (blob.Sum, error) { return blob.SumOf(payload), nil }
 	if !e.dryRun {
