@@ -48,13 +48,19 @@ type Result struct {
 type AppendOption func(*appendOptions)
 
 type appendOptions struct {
-	expect int64 // -1 for any
+	expect    int64  // -1 for any
+	threshold *int64 // nil: the store's
 }
 
 // AtPosition lets an append happen only if its first message gets this position; otherwise it fails with
 // [ErrPosition].
 func AtPosition(position int64) AppendOption {
 	return func(o *appendOptions) { o.expect = position }
+}
+
+// TextThreshold is [WithTextThreshold] for one append.
+func TextThreshold(bytes int64) AppendOption {
+	return func(o *appendOptions) { o.threshold = &bytes }
 }
 
 // Append adds one message at the end of the branch (requirement "append one") and returns where. With full
@@ -76,15 +82,21 @@ func (b *Branch) Append(ctx context.Context, d Draft, opts ...AppendOption) (App
 // stored does not keep the others from it. The error says why nothing was tried, or why not everything was done.
 func (b *Branch) AppendBatch(ctx context.Context, drafts []Draft, opts ...AppendOption) ([]Result, error) {
 	a := &appending{
-		b: b, opts: appendOptions{expect: -1}, drafts: slices.Clone(drafts),
-		results: make([]Result, len(drafts)), done: make(map[int]bool, len(drafts)),
+		b: b, opts: appendOptions{expect: -1}, drafts: make([]draft, len(drafts)),
+		results: make([]Result, len(drafts)), done: make(map[int]bool, len(drafts)), blobs: blobsInUse{s: b.c.store},
 	}
+	defer a.blobs.release()
 	for _, f := range opts {
 		f(&a.opts)
 	}
+	threshold := b.c.store.TextThreshold()
+	if a.opts.threshold != nil {
+		threshold = *a.opts.threshold
+	}
 	for i := range a.drafts {
 		d := &a.drafts[i]
-		if err := b.c.complete(d); err != nil {
+		d.Draft = drafts[i]
+		if err := b.c.complete(d, threshold, func() error { return a.blobs.hold(ctx) }); err != nil {
 			a.results[i].Err = public(Error{Op: "append", Context: b.c.dir.ID, Branch: b.name, ID: d.ID}, err)
 			a.refused = append(a.refused, i)
 			if len(drafts) == 1 {
@@ -106,8 +118,8 @@ func (b *Branch) AppendBatch(ctx context.Context, drafts []Draft, opts ...Append
 	return a.results, err
 }
 
-// complete checks a draft's body and reads from it what the draft does not say.
-func (c *Context) complete(d *Draft) error {
+// complete checks a draft's body, reads from it what the draft does not say, and moves its payloads out.
+func (c *Context) complete(d *draft, threshold int64, hold func() error) error {
 	if int64(len(d.Body)) > c.store.opts.maxMessage {
 		return fmt.Errorf("%w: %d bytes, more than %d", ErrTooLarge, len(d.Body), c.store.opts.maxMessage)
 	}
@@ -134,20 +146,21 @@ func (c *Context) complete(d *Draft) error {
 	if d.CreatedAt.IsZero() {
 		d.CreatedAt = created
 	}
-	return nil
+	return c.store.externalise(d, threshold, hold)
 }
 
 // appending is one append on its way.
 type appending struct {
 	b       *Branch
 	opts    appendOptions
-	drafts  []Draft
+	drafts  []draft
+	blobs   blobsInUse
 	results []Result
 	done    map[int]bool // results that stand
 
 	line    ctxfolder.Line
 	items   []index.Item
-	of      []int // the draft of each item
+	of      []int // the draft of each item, -1 for a payload
 	existed []int // drafts that are there already
 	refused []int // drafts that cannot be stored
 	commits []*index.Commit
@@ -165,6 +178,7 @@ func (a *appending) run(ctx context.Context) error {
 	}
 	// The files are written while the records are synced, and get their names after.
 	files := a.stage(written)
+	c.putLater(a.items[:written])
 	for _, commit := range a.commits {
 		if commit.Written == 0 && commit.Err != nil {
 			continue
@@ -177,7 +191,9 @@ func (a *appending) run(ctx context.Context) error {
 		}
 	}
 	for _, i := range append(a.of[:written:written], a.existed...) {
-		a.done[i] = true
+		if i >= 0 {
+			a.done[i] = true
+		}
 	}
 	files.create()
 	c.foldIfDue()
@@ -212,7 +228,8 @@ func (a *appending) commit(m *Metadata) error {
 		return err
 	}
 	now := storedAt()
-	fresh := map[uuid.UUID]int{} // ids of this batch
+	fresh := map[uuid.UUID]int{}   // ids of this batch
+	riding := map[index.Sum]bool{} // payloads of this batch
 	clear(a.done)
 	for i := range a.drafts {
 		if slices.Contains(a.refused, i) {
@@ -220,7 +237,7 @@ func (a *appending) commit(m *Metadata) error {
 			continue
 		}
 		d := &a.drafts[i]
-		there, err := a.existing(m, d, fresh)
+		there, free, err := a.existing(m, d, fresh)
 		if err != nil {
 			a.results[i].Err = err
 			a.done[i] = true
@@ -236,17 +253,24 @@ func (a *appending) commit(m *Metadata) error {
 		}
 		env := &message.Envelope{
 			ID: d.ID, Line: line.ID, Position: next, Prev: prev, StoredAt: now, Branch: a.b.name,
-			Role: d.Role, Type: d.Type, CreatedAt: d.CreatedAt, OriginID: d.OriginID, Source: d.Source, Body: d.Body,
+			Role: d.Role, Type: d.Type, CreatedAt: d.CreatedAt, OriginID: d.OriginID, Source: d.Source, Body: d.stored,
+			Payloads: d.refs,
 		}
 		if env.ID == uuid.Nil {
 			if env.ID, err = uuid.NewV7(); err != nil {
 				return err
 			}
-		} else if env.File, err = c.fileFor(m, line, env.ID); err != nil {
+		} else if env.File, err = c.fileFor(m, line, env.ID, free); err != nil {
 			return err
 		}
-		raw := env.AppendTo(make([]byte, 0, len(d.Body)+512))
+		raw := env.AppendTo(make([]byte, 0, len(d.stored)+512))
 		env.Body, env.Source = nil, nil
+		for _, p := range d.payloads {
+			if !riding[p.Sum] && !c.log.HasPayload(p.Sum) {
+				riding[p.Sum] = true
+				a.items, a.of = append(a.items, p), append(a.of, -1)
+			}
+		}
 		a.items = append(a.items, index.Item{Kind: index.KindAppend, Envelope: env, Body: raw})
 		a.of = append(a.of, i)
 		a.results[i].Appended = Appended{ID: env.ID, Position: next}
@@ -301,42 +325,51 @@ func (a *appending) flush() error {
 
 // existing looks for a message of the draft's id. It returns where it is when its body is equal, and fails
 // with ErrConflict when it is not.
-func (a *appending) existing(m *Metadata, d *Draft, fresh map[uuid.UUID]int) (*Appended, error) {
+// free says that no file bears the id in the line's folder.
+func (a *appending) existing(m *Metadata, d *draft, fresh map[uuid.UUID]int) (there *Appended, free bool, err error) {
 	if d.ID == uuid.Nil {
-		return nil, nil
+		return nil, true, nil
 	}
 	if i, ok := fresh[d.ID]; ok {
 		if !bytes.Equal(a.drafts[i].Body, d.Body) {
-			return nil, public(Error{Op: "append", Context: a.b.c.dir.ID, Branch: a.b.name, ID: d.ID}, ErrConflict)
+			return nil, false, public(Error{Op: "append", Context: a.b.c.dir.ID, Branch: a.b.name, ID: d.ID}, ErrConflict)
 		}
 		there := a.results[i].Appended
 		there.Existed = true
-		return &there, nil
+		return &there, false, nil
 	}
 	p, err := a.b.c.find(m, a.line.ID, d.ID)
 	if errors.Is(err, ErrNotExist) {
-		return nil, nil
+		return nil, p.free, nil
 	}
 	if err != nil {
-		return nil, err
+		return nil, false, err
 	}
 	old, err := a.b.c.load.Load(context.Background(), p.span, &p.entry)
 	if err != nil {
-		return nil, err
+		return nil, false, err
 	}
-	if old.Unavailable == nil && !bytes.Equal(old.Body, d.Body) {
-		return nil, public(Error{Op: "append", Context: a.b.c.dir.ID, Branch: a.b.name, ID: d.ID}, ErrConflict)
+	there = &Appended{ID: d.ID, Position: p.entry.Position, Existed: true}
+	if old.Unavailable == nil && !bytes.Equal(old.Stored, d.stored) {
+		// The threshold may have been another one.
+		body, err := old.Body(context.Background())
+		if err != nil || !bytes.Equal(body, d.Body) {
+			return nil, false, public(Error{Op: "append", Context: a.b.c.dir.ID, Branch: a.b.name, ID: d.ID}, ErrConflict)
+		}
 	}
-	return &Appended{ID: d.ID, Position: p.entry.Position, Existed: true}, nil
+	return there, false, nil
 }
 
 // fileFor returns the file name for a message of line when another line that shares its folder has the id
-// already, uuid.Nil otherwise.
-func (c *Context) fileFor(m *Metadata, line *ctxfolder.Line, id uuid.UUID) (uuid.UUID, error) {
-	_, err := c.dir.StatMessage(line.Folder, id)
-	taken := err == nil
-	if err != nil && !errors.Is(err, fs.ErrNotExist) {
-		return uuid.Nil, err
+// already, uuid.Nil otherwise. free says that there is no file of that name.
+func (c *Context) fileFor(m *Metadata, line *ctxfolder.Line, id uuid.UUID, free bool) (uuid.UUID, error) {
+	var err error
+	taken := false
+	if !free {
+		_, err = c.dir.StatMessage(line.Folder, id)
+		if taken = err == nil; err != nil && !errors.Is(err, fs.ErrNotExist) {
+			return uuid.Nil, err
+		}
 	}
 	for i := range m.Lines {
 		if other := &m.Lines[i]; !taken && other.Folder == line.Folder && other.ID != line.ID {
@@ -383,7 +416,7 @@ type files struct {
 // writers bounds the message files of an append that are written at once.
 const writers = 8
 
-// stage begins to write the files of the first so many messages.
+// stage begins to write the files of the messages among the first so many items.
 func (a *appending) stage(written int) *files {
 	f := &files{staged: make([]vfs.Staged, written)}
 	var next atomic.Int64
@@ -395,6 +428,9 @@ func (a *appending) stage(written int) *files {
 					return nil
 				}
 				it := &a.items[i]
+				if it.Kind != index.KindAppend {
+					continue
+				}
 				f.staged[i], _ = a.b.c.dir.StageMessage(a.line.Folder, it.Envelope.FileID(), it.Body, it.Envelope.StoredAt)
 			}
 		})

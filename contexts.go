@@ -43,6 +43,7 @@ type Context struct {
 	broken   error         // why metadata.json could not be used; metadata is then the journals' copy
 	wrote    bool          // something was appended through this handle
 	folding  chan struct{} // closed when the fold that is going on ends
+	putting  putting
 	foldErr  error
 }
 
@@ -111,8 +112,8 @@ func (s *Store) open(ctx context.Context, id uuid.UUID) (*Context, error) {
 	if err != nil {
 		return nil, err
 	}
-	c := &Context{store: s, dir: dir, log: index.Open(dir, index.Options{FoldBytes: s.opts.foldBytes, Relaxed: s.opts.relaxed, Retain: s.opts.retain})}
-	c.load = loader.New(dir, c.log, s.pool)
+	c := &Context{store: s, dir: dir, log: index.Open(dir, index.Options{FoldBytes: s.opts.foldBytes, Relaxed: s.opts.relaxed, Retain: s.opts.retain, Payloads: payloadStore{s}})}
+	c.load = loader.New(dir, c.log, s.pool, s.blobs)
 	if err := c.readMetadata(); err != nil {
 		_ = c.Close()
 		return nil, err
@@ -128,6 +129,7 @@ func (c *Context) Close() error {
 	if folding != nil {
 		<-folding
 	}
+	c.putting.run(c.store.blobs)
 	if wrote && !c.store.opts.noFold && c.log.FoldDue(foldAtClose) {
 		// One that fails costs nothing but a longer journal.
 		_ = c.fold()

@@ -101,7 +101,7 @@ func TestWhatIsAcknowledgedCanBeRead(t *testing.T) {
 			t.Fatalf("%s: %d messages, wanted %d", stage, len(ms), len(stored))
 		}
 		for i, m := range ms {
-			if m.Unavailable != nil || string(m.Body) != stored[i] {
+			if m.Unavailable != nil || bodyOf(m) != stored[i] {
 				t.Errorf("%s: %.60s: %v", stage, stored[i], m.Unavailable)
 			}
 		}

@@ -27,8 +27,9 @@ func Example() {
 	at, _ := main.Append(ctx, ctxdir.Draft{Body: []byte(`{"role":"assistant","content":"Left."}`)})
 	alt, _ := main.Fork(ctx, "the other way", at.Position)
 	alt.Append(ctx, ctxdir.Draft{Body: []byte(`{"role":"assistant","content":"Right."}`)})
-	for m, err := range alt.Messages(ctx) {
-		fmt.Println(m.Position, string(m.Body), err)
+	for m := range alt.Messages(ctx) {
+		body, err := m.Body(ctx)
+		fmt.Println(m.Position, string(body), err)
 	}
 	// Output:
 	// 0 {"role":"user","content":"Which way?"} <nil>

@@ -145,10 +145,12 @@ func (v *conversation) Messages(ctx context.Context, name string, from, to int64
 		}
 		r := importer.Record{ID: m.ID}
 		if m.Unavailable == nil {
-			r.Body = m.Body
+			if r.Body, err = m.Body(ctx); err != nil {
+				return nil, err
+			}
 		}
 		out = append(out, r)
-		if size += len(m.Body); size >= comparedBytes || int64(len(out)) >= to-from {
+		if size += len(r.Body); size >= comparedBytes || int64(len(out)) >= to-from {
 			break
 		}
 	}

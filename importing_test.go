@@ -58,7 +58,7 @@ func imported(t *testing.T, s *Store, path string) (results []importer.Result, b
 				if err != nil || m.Unavailable != nil {
 					t.Fatal(err, m)
 				}
-				bodies[m.ID] = string(m.Body)
+				bodies[m.ID] = bodyOf(m)
 			}
 		}
 		if raw, err := json.Marshal(c.Metadata()); err != nil || len(raw) > 100_000 && r.Branches < 50 {
@@ -141,7 +141,7 @@ func TestImportEarlierThenLater(t *testing.T) {
 				}
 				b.WriteString("\n" + br.Name)
 				for _, m := range ms {
-					b.WriteString("\n" + m.ID.String() + string(m.Body))
+					b.WriteString("\n" + m.ID.String() + bodyOf(m))
 				}
 			}
 			_ = c.Close()

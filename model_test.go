@@ -378,7 +378,7 @@ func (d *driver) compare() {
 			}
 			m, err := b.Message(d.ctx(), want.id)
 			d.check(err)
-			if string(m.Body) != want.body {
+			if bodyOf(m) != want.body {
 				d.t.Fatalf("message %s by id has another body", want.id)
 			}
 		}
@@ -393,8 +393,8 @@ func (d *driver) compare() {
 
 func (d *driver) same(view []*modelMessage, at int, m *Message) {
 	d.t.Helper()
-	if m.Position != int64(at) || m.ID != view[at].id || m.Unavailable != nil || m.Edited || string(m.Body) != view[at].body {
-		d.t.Fatalf("position %d: %s at %d, unavailable %v, edited %v, body equal %v; wanted %s", at, m.ID, m.Position, m.Unavailable, m.Edited, string(m.Body) == view[at].body, view[at].id)
+	if m.Position != int64(at) || m.ID != view[at].id || m.Unavailable != nil || m.Edited || bodyOf(m) != view[at].body {
+		d.t.Fatalf("position %d: %s at %d, unavailable %v, edited %v, body %.300s; wanted %s, %.300s", at, m.ID, m.Position, m.Unavailable, m.Edited, bodyOf(m), view[at].id, view[at].body)
 	}
 }
 
@@ -437,4 +437,13 @@ func TestAgainstModel(t *testing.T) {
 		d.check(d.c.Close())
 		d.check(d.other.Close())
 	})
+}
+
+// bodyOf is a message's body, with what is missing in it.
+func bodyOf(m *Message) string {
+	body, err := m.Body(context.Background())
+	if err != nil {
+		return string(body) + " " + err.Error()
+	}
+	return string(body)
 }

@@ -18,6 +18,7 @@ type options struct {
 	foldBytes   int64
 	retain      int
 	maxMessage  int64
+	threshold   *int64 // nil: what the store says
 	noFold      bool
 }
 
@@ -57,6 +58,11 @@ func WithMaxMessage(bytes int64) Option { return func(o *options) { o.maxMessage
 func WithFoldBytes(bytes int64) Option {
 	return func(o *options) { o.foldBytes, o.noFold = max(bytes, 0), bytes < 0 }
 }
+
+// WithTextThreshold sets the least length of a text in a message, in bytes, that is moved to a blob: 0 moves every string,
+// a negative number none. Binary data (base64) is moved whatever it is. Given to [Init], it is the store's
+// setting from then on; given to [Open], it counts for this handle.
+func WithTextThreshold(bytes int64) Option { return func(o *options) { o.threshold = &bytes } }
 
 // ReadOnly opens the store for reading: nothing in it is changed.
 func ReadOnly() Option { return func(o *options) { o.readOnly = true } }

@@ -283,7 +283,7 @@ func read(disk *crashfs.FS, id uuid.UUID) (said, error) {
 			if m.Unavailable != nil || m.Edited || m.Position != int64(len(got[b.Name])) {
 				return nil, fmt.Errorf("branch %q, position %d: %s at %d, unavailable %v, edited %v", b.Name, len(got[b.Name]), m.ID, m.Position, m.Unavailable, m.Edited)
 			}
-			got[b.Name] = append(got[b.Name], saidMessage{m.ID, string(m.Body)})
+			got[b.Name] = append(got[b.Name], saidMessage{m.ID, bodyOf(m)})
 		}
 	}
 	return got, nil

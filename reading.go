@@ -106,6 +106,7 @@ func (b *Branch) fail(op string, err error) error {
 type place struct {
 	span  loader.Span
 	entry index.Entry
+	free  bool   // nothing was found, and no file bears the id in the folder of the line that was asked for
 	raw   []byte // the file's content, where it was read and is what was committed
 }
 
@@ -129,7 +130,8 @@ func (c *Context) find(m *Metadata, line, id uuid.UUID) (place, error) {
 	if err != nil {
 		return place{}, err
 	}
-	for _, seg := range lines {
+	free := false
+	for i, seg := range lines {
 		l, _ := m.Line(seg.Line)
 		span := loader.Span{Line: seg.Line, Folder: l.Folder, From: seg.From, To: seg.To}
 		var raw []byte
@@ -138,7 +140,9 @@ func (c *Context) find(m *Metadata, line, id uuid.UUID) (place, error) {
 			return place{}, err
 		}
 		if !ok {
-			e, raw, ok, err = c.probe(span, id)
+			var none bool
+			e, raw, ok, none, err = c.probe(span, id)
+			free = free || i == 0 && none && seg.Line == line
 		}
 		if !ok && err == nil {
 			e, ok, err = c.log.FindFolded(seg.Line, id, seg.To)
@@ -147,22 +151,29 @@ func (c *Context) find(m *Metadata, line, id uuid.UUID) (place, error) {
 			return place{}, err
 		}
 		if ok {
-			return place{span, e, raw}, nil
+			return place{span: span, entry: e, raw: raw}, nil
 		}
 	}
-	return place{}, fmt.Errorf("%w: message %s", ErrNotExist, id)
+	return place{free: free}, fmt.Errorf("%w: message %s", ErrNotExist, id)
 }
 
 // probe looks for a message's file, under its id and under the name it has when the id was taken. It returns what the
-// file holds if that is what was committed.
-func (c *Context) probe(span loader.Span, id uuid.UUID) (e index.Entry, raw []byte, ok bool, err error) {
-	for _, file := range []uuid.UUID{id, message.DerivedID(span.Line, id.String())} {
+// file holds if that is what was committed. none says that there is no file under the id.
+func (c *Context) probe(span loader.Span, id uuid.UUID) (e index.Entry, raw []byte, ok, none bool, err error) {
+	names := []uuid.UUID{id}
+	if counts, _, err := c.log.Counts(span.Line); err != nil {
+		return e, nil, false, false, err
+	} else if counts.Derived > 0 {
+		names = append(names, message.DerivedID(span.Line, id.String()))
+	}
+	for _, file := range names {
 		raw, _, err := c.dir.ReadMessage(span.Folder, file)
 		if errors.Is(err, fs.ErrNotExist) {
+			none = none || file == id
 			continue
 		}
 		if err != nil {
-			return e, nil, false, err
+			return e, nil, false, none, err
 		}
 		env, err := message.Parse(raw)
 		if err != nil || env.ID != id || env.Line != span.Line || env.Position < span.From || env.Position >= span.To {
@@ -170,14 +181,14 @@ func (c *Context) probe(span loader.Span, id uuid.UUID) (e index.Entry, raw []by
 		}
 		entries, err := c.log.Entries(span.Line, env.Position, env.Position+1)
 		if err != nil {
-			return e, nil, false, err
+			return e, nil, false, none, err
 		}
 		if len(entries) == 1 && entries[0].ID == id {
 			if e = entries[0]; int64(len(raw)) != e.Size || message.Sum(raw) != e.Sum {
 				raw = nil
 			}
-			return e, raw, true, nil
+			return e, raw, true, none, nil
 		}
 	}
-	return e, nil, false, nil
+	return e, nil, false, none, nil
 }

@@ -3,6 +3,7 @@ package ctxdir
 import (
 	"context"
 	"errors"
+	"slices"
 	"time"
 
 	"github.com/ctxdir/ctxdir/branch"
@@ -30,9 +31,12 @@ func (b *Branch) Replace(ctx context.Context, id uuid.UUID, d Draft, opts ...Rep
 	return public(Error{Op: "replace", Context: b.c.dir.ID, Branch: b.name, ID: id}, err)
 }
 
-func (b *Branch) replace(ctx context.Context, id uuid.UUID, d Draft, o replaceOptions) error {
+func (b *Branch) replace(ctx context.Context, id uuid.UUID, told Draft, o replaceOptions) error {
 	c := b.c
-	if err := c.complete(&d); err != nil {
+	d := draft{Draft: told}
+	blobs := blobsInUse{s: c.store}
+	defer blobs.release()
+	if err := c.complete(&d, c.store.TextThreshold(), func() error { return blobs.hold(ctx) }); err != nil {
 		return err
 	}
 	// The lock is held until the file is there: a slower replacement must not put its older version over a
@@ -57,15 +61,17 @@ func (b *Branch) replace(ctx context.Context, id uuid.UUID, d Draft, o replaceOp
 		if !env.StoredAt.After(at.entry.StoredAt()) {
 			env.StoredAt = at.entry.StoredAt().Add(time.Microsecond) // the file's time is to tell the versions apart
 		}
-		env.Role, env.Type, env.Body = d.Role, d.Type, d.Body
+		env.Role, env.Type, env.Body, env.Payloads = d.Role, d.Type, d.stored, d.refs
 		if !d.CreatedAt.IsZero() {
 			env.CreatedAt = d.CreatedAt
 		}
 		raw := env.AppendTo(nil)
-		commit := c.log.Append([]index.Item{{Kind: index.KindReplace, Envelope: env, Body: raw, Was: at.entry.Size}})
+		items := slices.DeleteFunc(slices.Clone(d.payloads), func(p index.Item) bool { return c.log.HasPayload(p.Sum) })
+		commit := c.log.Append(append(items, index.Item{Kind: index.KindReplace, Envelope: env, Body: raw, Was: at.entry.Size}))
 		if commit.Err != nil {
 			return commit.Err
 		}
+		c.putLater(items)
 		if err := commit.Wait(); err != nil {
 			if ok, rerr := c.log.Recommit(commit); !ok {
 				return errors.Join(err, rerr)

@@ -34,6 +34,7 @@ import (
 	"strings"
 	"time"
 
+	"github.com/ctxdir/ctxdir/blob"
 	ctxfolder "github.com/ctxdir/ctxdir/context"
 	"github.com/ctxdir/ctxdir/internal/vfs"
 	"github.com/ctxdir/ctxdir/loader"
@@ -53,16 +54,23 @@ type Store struct {
 	id       uuid.UUID
 	opts     options
 	pool     *loader.Pool
+	blobs    *blob.Store
+	settings settings
 	readOnly bool
 }
 
 // storeInfo is the content of ctxdir.json.
 type storeInfo struct {
-	Version   string          `json:"ctxdir"`
-	ID        uuid.UUID       `json:"id"`
-	CreatedAt time.Time       `json:"created_at"`
-	Features  features        `json:"features"`
-	Settings  json.RawMessage `json:"settings"`
+	Version   string    `json:"ctxdir"`
+	ID        uuid.UUID `json:"id"`
+	CreatedAt time.Time `json:"created_at"`
+	Features  features  `json:"features"`
+	Settings  settings  `json:"settings"`
+}
+
+// settings are what a store says about itself. Members that are not known are kept by who rewrites the file.
+type settings struct {
+	TextThreshold *int64 `json:"text_threshold,omitempty"`
 }
 
 // features names what a store uses beyond version 1. This program knows none yet.
@@ -84,7 +92,7 @@ func Init(dir string, opts ...Option) (*Store, error) {
 	if err != nil {
 		return fail(err)
 	}
-	err = initStore(fsys)
+	err = initStore(fsys, settings{newOptions(opts).threshold})
 	if cerr := fsys.Close(); err == nil {
 		err = cerr
 	}
@@ -96,7 +104,7 @@ func Init(dir string, opts ...Option) (*Store, error) {
 
 // initStore writes what a store consists of. ctxdir.json comes last: without it the folder is no store, and
 // Init does the same again.
-func initStore(fsys vfs.FS) error {
+func initStore(fsys vfs.FS, told settings) error {
 	if _, err := fsys.Lstat(storeFile); err == nil {
 		return nil
 	} else if !errors.Is(err, fs.ErrNotExist) {
@@ -118,7 +126,7 @@ func initStore(fsys vfs.FS) error {
 	}
 	b, err := json.MarshalIndent(storeInfo{
 		Version: storeVersion, ID: uuid.New(), CreatedAt: time.Now().UTC(),
-		Features: features{[]string{}, []string{}, []string{}}, Settings: json.RawMessage("{}"),
+		Features: features{[]string{}, []string{}, []string{}}, Settings: told,
 	}, "", "  ")
 	if err != nil {
 		return err
@@ -154,6 +162,7 @@ func Open(dir string, opts ...Option) (*Store, error) {
 		return fail(err)
 	}
 	s.pool = loader.NewPool(s.opts.pool)
+	s.blobs = blob.Open(s.fs)
 	if !s.readOnly {
 		// What a creation left behind that did not finish. A file system that cannot be written to has no
 		// need of it.
@@ -181,7 +190,7 @@ func (s *Store) readInfo() error {
 		return fmt.Errorf("%w: the store needs %s", ErrFormat, strings.Join(info.Features.Incompatible, ", "))
 	}
 	s.readOnly = s.opts.readOnly || len(info.Features.ReadOnlyCompatible) > 0
-	s.id = info.ID
+	s.id, s.settings = info.ID, info.Settings
 	return nil
 }
 

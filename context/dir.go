@@ -66,6 +66,9 @@ func (d *Dir) Close() error {
 	return errors.Join(d.Lock.Close(), d.FoldLock.Close(), d.FS.Close())
 }
 
+// SyncAll makes durable what was written to the context and to the store's blobs.
+func (d *Dir) SyncAll() error { return d.store.SyncAll() }
+
 // Check makes sure that the folder held is the one that bears the context's name now. Otherwise it
 // fails with ErrGone: what a moved handle wrote nobody would find.
 func (d *Dir) Check() error {

@@ -101,3 +101,13 @@ func ValidFolder(name string) bool {
 	rest, ok := strings.CutPrefix(name, FolderPrefix)
 	return ok && rest != "" && len(name) <= 255 && !strings.ContainsAny(rest, "/\\:\x00") && !strings.HasSuffix(rest, ".")
 }
+
+// Needed reports whether a file in a context's folder belongs to the context: it is no trash and nothing temporary.
+func Needed(path string) bool {
+	dir, name, inside := strings.Cut(path, "/")
+	if !inside {
+		_, journal := ParseJournalFile(path)
+		return journal || path == MetadataFile || path == IndexFile
+	}
+	return dir != Trash && !strings.HasPrefix(name[strings.LastIndexByte(name, '/')+1:], ".")
+}

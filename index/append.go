@@ -20,6 +20,8 @@ type Item struct {
 	Envelope *message.Envelope // of an append or replace
 	Body     []byte            // the envelope's bytes, or the object of metadata.json
 	Was      int64             // of a replace: the size of the entry before
+	Sum      Sum               // of a payload
+	Payload  []byte            // itself
 }
 
 // Commit is what Append wrote and nobody may be told of yet.
@@ -146,10 +148,13 @@ func (l *Log) write(items []Item) *Commit {
 		h := head{seq: c.seq + 1, prev: c.chain, kind: it.Kind, len: int64(len(it.Body)), was: it.Was, sum: bodySum(it.Body)}
 		buf, h.chain = appendRecord(buf, h, it.Body)
 		r := change{head: h, off: at}
-		if it.Envelope != nil {
-			r.address = it.Envelope.Address()
-		} else {
+		switch it.Kind {
+		case KindMetadata:
 			r.metadata = it.Body
+		case KindPayload:
+			r.payload = it.Sum
+		default:
+			r.address = it.Envelope.Address()
 		}
 		records = append(records, r)
 		c.seq, c.chain = h.seq, h.chain

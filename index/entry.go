@@ -37,6 +37,7 @@ type Entry struct {
 	Sum      uint64    // of the envelope
 	At       int64     // stored_at, nanoseconds since 1970
 	Lost     string    // why no copy of the message is known; empty for a good one
+	Payloads int       // references to blobs in the message, as far as it was not edited by hand
 
 	seq uint64 // of the record that committed it; 0 when it was folded long ago
 	gen uint64 // the journal that holds it, 0 for none
@@ -58,7 +59,7 @@ func (e *Entry) end() int64 { return e.off + head{len: e.Size}.size() }
 func (e *Entry) StoredAt() time.Time { return time.Unix(0, e.At) }
 
 func entryOf(a *message.Address, h head) Entry {
-	return Entry{Position: a.Position, ID: a.ID, File: a.File, Size: h.len, Sum: h.sum, At: a.StoredAt.UnixNano()}
+	return Entry{Position: a.Position, ID: a.ID, File: a.File, Size: h.len, Sum: h.sum, At: a.StoredAt.UnixNano(), Payloads: a.Payloads}
 }
 
 // Counts says how much of a line there is.
@@ -68,6 +69,8 @@ type Counts struct {
 	Count int64     `json:"count"` // its own messages
 	Bytes int64     `json:"bytes"` // of their envelopes
 	Last  uuid.UUID `json:"last"`  // the id of the newest
+	// Derived is how many of them have files of derived names: without any, nobody need look for those.
+	Derived int64 `json:"derived,omitempty"`
 }
 
 // End is the position behind the newest message.

@@ -135,7 +135,7 @@ func (l *Log) rotate(ctx stdcontext.Context, settle bool) (*foldWork, error) {
 		return nil, err
 	}
 	s := l.state
-	if s.seq == x.Seq && !(settle && len(x.retained()) > 1) {
+	if s.seq == x.Seq && (!settle || len(x.retained()) <= 1) {
 		return nil, nil
 	}
 	old := s.newest()

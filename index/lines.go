@@ -27,6 +27,7 @@ type state struct {
 	foldSeq  uint64     // up to here everything is folded, by index.json
 	unsaved  bool       // rebuilt in memory: on disk the index is still broken
 	metadata json.RawMessage
+	payloads map[Sum]payloadAt // in the journals that are not folded
 	problems []Problem
 }
 
@@ -51,6 +52,9 @@ func (ln *line) push(e Entry) {
 	ln.Count++
 	ln.Bytes += e.Size
 	ln.Last = e.ID
+	if e.File != uuid.Nil && e.File != e.ID {
+		ln.Derived++
+	}
 }
 
 // find returns the position of a recent message.
@@ -176,6 +180,7 @@ type change struct {
 	off      int64
 	address  message.Address // of an append or replace
 	metadata json.RawMessage
+	payload  Sum
 	lost     int64 // records before it that are damaged
 }
 
@@ -245,6 +250,11 @@ func (c *change) parse(j *journal, rec record) error {
 			return fmt.Errorf("%w: journal %d, record %d: %w", ErrDamaged, j.gen, rec.seq, err)
 		}
 		c.address = env.Address()
+	case KindPayload:
+		var ok bool
+		if c.payload, ok = payloadSum(body); !ok {
+			return fmt.Errorf("%w: journal %d, record %d: no payload's name", ErrDamaged, j.gen, rec.seq)
+		}
 	case KindBegin:
 		return fmt.Errorf("%w: journal %d begins a second time", ErrDamaged, j.gen)
 	}
@@ -263,6 +273,9 @@ func (s *state) take(j *journal, n news) error {
 		}
 		if c.metadata != nil {
 			s.metadata = c.metadata
+		}
+		if c.kind == KindPayload {
+			s.keep(c, j.gen)
 		}
 		if c.kind == KindAppend || c.kind == KindReplace {
 			e := entryOf(&c.address, c.head)
@@ -283,6 +296,14 @@ func (s *state) take(j *journal, n news) error {
 		return fmt.Errorf("%w: the last record of %s is torn, and its message was committed", ErrDamaged, ctxfolder.JournalFile(j.gen))
 	}
 	return nil
+}
+
+// keep notes where a payload is.
+func (s *state) keep(c *change, gen uint64) {
+	if s.payloads == nil {
+		s.payloads = map[Sum]payloadAt{}
+	}
+	s.payloads[c.payload] = payloadAt{gen, c.off, c.len, c.sum}
 }
 
 // put takes an entry into its line: at the end, or in the place of the one it replaces.
@@ -412,6 +433,11 @@ func (s *state) retire(x *folded) {
 		return
 	}
 	s.foldSeq, s.width = x.Seq, x.RowWidth
+	for sum, at := range s.payloads {
+		if at.gen < x.Live {
+			delete(s.payloads, sum)
+		}
+	}
 	s.kept.only(x.retained())
 	s.rows.close() // a rebuild may have made new ones
 	for _, ln := range s.lines {

@@ -20,6 +20,8 @@ type Options struct {
 	FoldBytes int64
 	// Relaxed leaves out the sync of a commit: a crash may lose the newest messages, never harm others.
 	Relaxed bool
+	// Payloads is where the payloads in a journal go before the journal does.
+	Payloads PayloadStore
 	// Retain is how many folded journals there may be before the message files of the older ones are made durable and
 	// they go.
 	Retain int
@@ -38,6 +40,10 @@ type Log struct {
 	// distrust is set when rows turned out to be harmed though index.json is intact: until that file is
 	// replaced, the state is rebuilt instead of read.
 	distrust fs.FileInfo
+
+	// resettle says that a settle's sync has failed: what was written before it must not be trusted. For the
+	// holder of the fold lock.
+	resettle bool
 
 	// mu guards state against readers. It is never held for I/O on message files or journals' ends.
 	mu    sync.RWMutex

@@ -234,6 +234,9 @@ func (b *rebuilder) readJournals() error {
 			if c.metadata != nil {
 				b.s.metadata = c.metadata
 			}
+			if c.kind == KindPayload {
+				b.s.keep(&c, j.gen)
+			}
 			if c.kind != KindAppend && c.kind != KindReplace {
 				continue
 			}
@@ -369,6 +372,9 @@ func (l *Log) save(foldLocked bool) error {
 
 // settleRebuilt makes the message files durable that only journals hold: those go to trash.
 func (l *Log) settleRebuilt(w *foldWork) error {
+	if err := l.keepAllPayloads(l.state.journals); err != nil {
+		return err
+	}
 	s := settling{log: l, wrote: map[string][]uuid.UUID{}}
 	for i := range w.lines {
 		ln := &w.lines[i]

@@ -18,6 +18,7 @@ const (
 	KindAppend   Kind = "append"   // an envelope: the next message of its line
 	KindReplace  Kind = "replace"  // an envelope: a new version of a message
 	KindMetadata Kind = "metadata" // the object of metadata.json
+	KindPayload  Kind = "payload"  // a payload that messages behind it refer to
 )
 
 // The head of a record, of one width, so that a reader finds the body without parsing:

@@ -18,9 +18,10 @@ type kept struct {
 	gens  []uint64
 	files openFiles
 
-	mu    sync.Mutex
-	ids   map[lineID]int64 // positions of the messages in those that were searched
-	known map[uint64]bool  // those that were
+	mu       sync.Mutex
+	ids      map[lineID]int64  // positions of the messages in those that were searched
+	payloads map[Sum]payloadAt // of those too
+	known    map[uint64]bool   // which those are
 }
 
 type lineID struct{ line, id uuid.UUID }
@@ -34,16 +35,32 @@ func (k *kept) file(dir *ctxfolder.Dir, gen uint64) vfs.File {
 	return f
 }
 
-// find returns where a message is, by what the journals say. It reads each of them once.
+// find returns where a message is, by what the journals say.
 func (k *kept) find(dir *ctxfolder.Dir, line, id uuid.UUID) (position int64, ok bool) {
 	k.mu.Lock()
 	defer k.mu.Unlock()
+	k.search(dir)
+	position, ok = k.ids[lineID{line, id}]
+	return position, ok
+}
+
+// payload returns where a payload is.
+func (k *kept) payload(dir *ctxfolder.Dir, sum Sum) (at payloadAt, ok bool) {
+	k.mu.Lock()
+	defer k.mu.Unlock()
+	k.search(dir)
+	at, ok = k.payloads[sum]
+	return at, ok
+}
+
+// search reads each journal once.
+func (k *kept) search(dir *ctxfolder.Dir) {
 	for _, gen := range k.gens {
 		if k.known[gen] {
 			continue
 		}
 		if k.known == nil {
-			k.known, k.ids = map[uint64]bool{}, map[lineID]int64{}
+			k.known, k.ids, k.payloads = map[uint64]bool{}, map[lineID]int64{}, map[Sum]payloadAt{}
 		}
 		k.known[gen] = true
 		j, err := openJournal(dir, gen, nil)
@@ -53,13 +70,14 @@ func (k *kept) find(dir *ctxfolder.Dir, line, id uuid.UUID) (position int64, ok 
 		n, _ := j.read(maxSeq, nil) // what was read before an error counts
 		_ = j.f.Close()
 		for _, c := range n.changes {
-			if c.kind == KindAppend || c.kind == KindReplace {
+			switch c.kind {
+			case KindAppend, KindReplace:
 				k.ids[lineID{c.address.Line, c.address.ID}] = c.address.Position
+			case KindPayload:
+				k.payloads[c.payload] = payloadAt{gen, c.off, c.len, c.sum}
 			}
 		}
 	}
-	position, ok = k.ids[lineID{line, id}]
-	return position, ok
 }
 
 // only forgets all but these journals.

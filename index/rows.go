@@ -16,7 +16,7 @@ import (
 
 // The fields of a row stand at fixed places, so that reading one needs no parser:
 //
-//	{"check":"01234567","pos":              7,"id":"UUID","size":       812,"at":1795240427441899000,"sum":"0123456789abcdef","gen":         3,"off":     70687,"file":"UUID"}
+//	{"check":"01234567","pos":              7,"id":"UUID","size":       812,"at":1795240427441899000,"sum":"0123456789abcdef","gen":         3,"off":     70687,"payloads":    2,"file":"UUID"}
 //
 // "file" is there where it is not "id"; in its place "lost" says why there is no message. Spaces fill the row up.
 const (
@@ -28,21 +28,24 @@ const (
 	rowSum   = `,"sum":"`
 	rowGen   = `","gen":`
 	rowOff   = `,"off":`
+	rowBlobs = `,"payloads":`
 	rowFile  = `,"file":"`
 	rowLost  = `,"lost":"`
 
 	checkWidth = 8
 	uuidWidth  = 36
 	timeWidth  = 19
+	manyWidth  = 5
 
-	atRowPos  = len(rowCheck) + checkWidth
-	atRowID   = atRowPos + len(rowPos) + seqWidth
-	atRowSize = atRowID + len(rowID) + uuidWidth
-	atRowAt   = atRowSize + len(rowSize) + lenWidth
-	atRowSum  = atRowAt + len(rowAt) + timeWidth
-	atRowGen  = atRowSum + len(rowSum) + sumWidth
-	atRowOff  = atRowGen + len(rowGen) + lenWidth
-	atRowFile = atRowOff + len(rowOff) + lenWidth
+	atRowPos   = len(rowCheck) + checkWidth
+	atRowID    = atRowPos + len(rowPos) + seqWidth
+	atRowSize  = atRowID + len(rowID) + uuidWidth
+	atRowAt    = atRowSize + len(rowSize) + lenWidth
+	atRowSum   = atRowAt + len(rowAt) + timeWidth
+	atRowGen   = atRowSum + len(rowSum) + sumWidth
+	atRowOff   = atRowGen + len(rowGen) + lenWidth
+	atRowBlobs = atRowOff + len(rowOff) + lenWidth
+	atRowFile  = atRowBlobs + len(rowBlobs) + manyWidth
 
 	// rowWidth is the width of a row this program writes. index.json tells that of the rows there are.
 	rowWidth = 256
@@ -63,6 +66,7 @@ func appendRow(b []byte, e *Entry) []byte {
 	}
 	b = appendPadded(append(b, rowGen...), gen, lenWidth)
 	b = appendPadded(append(b, rowOff...), off, lenWidth)
+	b = appendPadded(append(b, rowBlobs...), min(int64(e.Payloads), 99999), manyWidth)
 	switch {
 	case e.Lost != "":
 		// The reason is for people: what does not fit is cut.
@@ -111,19 +115,20 @@ func parseRow(b []byte, position int64) (Entry, error) {
 	}
 	// The check says that these are bytes of appendRow: what stands between the fields needs no look.
 	var e Entry
-	var gen int64
-	var good [6]bool
+	var gen, payloads int64
+	var good [7]bool
 	e.Position, good[0] = parsePadded(b[atRowPos+len(rowPos) : atRowID])
 	e.Size, good[1] = parsePadded(b[atRowSize+len(rowSize) : atRowAt])
 	e.At, good[2] = parsePadded(b[atRowAt+len(rowAt) : atRowSum])
 	e.Sum, good[3] = parseHex(b[atRowSum+len(rowSum) : atRowGen])
 	gen, good[4] = parsePadded(b[atRowGen+len(rowGen) : atRowOff])
-	e.off, good[5] = parsePadded(b[atRowOff+len(rowOff) : atRowFile])
+	e.off, good[5] = parsePadded(b[atRowOff+len(rowOff) : atRowBlobs])
+	payloads, good[6] = parsePadded(b[atRowBlobs+len(rowBlobs) : atRowFile])
 	id, err := uuid.ParseBytes(b[atRowID+len(rowID) : atRowSize])
-	if err != nil || good != [6]bool{true, true, true, true, true, true} || e.Position != position {
+	if err != nil || good != [7]bool{true, true, true, true, true, true, true} || e.Position != position {
 		return bad()
 	}
-	e.ID, e.gen = id, uint64(gen)
+	e.ID, e.gen, e.Payloads = id, uint64(gen), int(payloads)
 	rest := b[atRowFile:]
 	switch {
 	case bytes.HasPrefix(rest, []byte(rowFile)):

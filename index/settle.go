@@ -34,13 +34,15 @@ func (l *Log) settle(ctx stdcontext.Context, w *foldWork, journals []uint64) err
 		}
 	}
 	if err := s.sync(); err != nil {
+		l.resettle = true
 		return fmt.Errorf("%w: %w", ErrDurability, err)
 	}
+	l.resettle = false
 	return nil
 }
 
-// committed returns the positions that records in journals commit, in order, without repetition. What cannot be read of
-// a journal cannot be settled from it.
+// committed returns the positions that records in journals commit, in order, without repetition, and stores the payloads.
+// What cannot be read of a journal cannot be settled from it.
 func (l *Log) committed(journals []uint64) (map[uuid.UUID][]int64, error) {
 	lines := map[uuid.UUID][]int64{}
 	for _, gen := range journals {
@@ -52,6 +54,9 @@ func (l *Log) committed(journals []uint64) (map[uuid.UUID][]int64, error) {
 			return nil, err
 		}
 		n, err := j.read(maxSeq, nil)
+		if kerr := l.keepPayloads(j, n.changes); kerr != nil {
+			err = kerr
+		}
 		if cerr := j.f.Close(); err == nil {
 			err = cerr
 		}
@@ -110,7 +115,7 @@ func (s *settling) look(line uuid.UUID, e *Entry) {
 	if folder == "" {
 		return // a line that metadata.json does not know has no place for files
 	}
-	if right, _ := s.right(folder, e); right {
+	if is := s.file(folder, e); s.stays(is) {
 		s.wrote[folder] = append(s.wrote[folder], e.FileID())
 		return
 	}
@@ -161,8 +166,7 @@ func (s *settling) message(folder string, e *Entry) error {
 	if folder == "" {
 		return nil
 	}
-	right, there := s.right(folder, e)
-	if !right {
+	if is := s.file(folder, e); !s.stays(is) {
 		b, ok := s.log.ReadRecord(e)
 		if !ok {
 			return nil // damaged on both sides: the row stays, reading tells
@@ -170,9 +174,9 @@ func (s *settling) message(folder string, e *Entry) error {
 		if err := dir.MakeWay(ctxfolder.Messages + "/" + folder + "/" + ctxfolder.MessageFile(e.FileID())); err != nil {
 			return err
 		}
-		write := dir.CreateMessage
-		if there {
-			write = dir.ReplaceMessage
+		write := dir.ReplaceMessage
+		if is == missing {
+			write = dir.CreateMessage
 		}
 		if err := write(folder, e.FileID(), b, e.StoredAt()); err != nil {
 			return err
@@ -182,29 +186,46 @@ func (s *settling) message(folder string, e *Entry) error {
 	return nil
 }
 
-// right reports whether a file is to stay: it holds what was committed, or a valid envelope with its own id, which is
-// an edit by hand; and whether there is anything in its place.
-func (s *settling) right(folder string, e *Entry) (right, there bool) {
+// fileIs says what lies where a message's file belongs.
+type fileIs int
+
+const (
+	missing fileIs = iota
+	wrong
+	exact  // what was committed
+	edited // a valid envelope with its own id: by hand, or a newer version
+)
+
+// stays reports whether a file is left alone. After a failed sync the kernel may show what it has not written and will
+// not write: then everything is written again.
+func (s *settling) stays(is fileIs) bool { return is == edited || is == exact && !s.log.resettle }
+
+func (s *settling) file(folder string, e *Entry) fileIs {
 	b, err := s.log.dir.LoadMessage(folder, e.FileID(), e.Size)
 	if err == nil && int64(len(b)) == e.Size && bodySum(b) == e.Sum {
-		return true, true
+		return exact
+	}
+	if err == nil {
+		b, _, err = s.log.dir.ReadMessage(folder, e.FileID())
 	}
 	if errors.Is(err, fs.ErrNotExist) {
-		return false, false
+		return missing
 	}
-	b, _, err = s.log.dir.ReadMessage(folder, e.FileID())
 	if err != nil {
-		return false, !errors.Is(err, fs.ErrNotExist)
+		return wrong
 	}
 	env, err := message.Parse(b)
-	return err == nil && env.ID == e.ID && env.FileID() == e.FileID() && env.Position == e.Position && env.StoredAt.UnixNano() >= e.At, true
+	if err == nil && env.ID == e.ID && env.FileID() == e.FileID() && env.Position == e.Position && env.StoredAt.UnixNano() >= e.At {
+		return edited
+	}
+	return wrong
 }
 
 // sync makes files and folders durable: with one call where the system has it, which also flushes what other
 // programs wrote to the same file system, else one by one.
 func (s *settling) sync() error {
 	fsys := s.log.dir.FS
-	if err := fsys.SyncAll(); !errors.Is(err, errors.ErrUnsupported) {
+	if err := s.log.dir.SyncAll(); !errors.Is(err, errors.ErrUnsupported) {
 		return err
 	}
 	for folder, ids := range s.wrote {

@@ -32,7 +32,9 @@ type Message struct {
 	StoredAt  time.Time // when this version was committed
 	OriginID  string    // the id it bore elsewhere, where that is not ID
 	Source    json.RawMessage
-	Body      json.RawMessage // the framework's object, verbatim
+	// Stored is the framework's object, verbatim but for payloads that were moved to blobs: references stand for
+	// them. [Message.Body] puts them back.
+	Stored json.RawMessage
 
 	// Edited says that the file was changed by hand since it was committed.
 	Edited bool
@@ -41,6 +43,7 @@ type Message struct {
 	Unavailable error
 
 	size int64
+	from *Loader
 }
 
 func (m *Message) cost() int64 { return m.size + 512 }
@@ -57,13 +60,14 @@ type Loader struct {
 	dir   *ctxfolder.Dir
 	log   *index.Log
 	pool  *Pool
+	blobs Blobs
 	epoch atomic.Uint64
 	reads atomic.Int64
 }
 
-// New returns a loader that keeps what it loads in pool.
-func New(dir *ctxfolder.Dir, log *index.Log, pool *Pool) *Loader {
-	return &Loader{dir: dir, log: log, pool: pool}
+// New returns a loader that keeps what it loads in pool, and takes payloads from blobs.
+func New(dir *ctxfolder.Dir, log *index.Log, pool *Pool, blobs Blobs) *Loader {
+	return &Loader{dir: dir, log: log, pool: pool, blobs: blobs}
 }
 
 // Refresh makes the next access to each kept message look whether its file was touched.
@@ -105,7 +109,7 @@ func (l *Loader) read(span Span, e *index.Entry, record []byte) *Message {
 	if record != nil {
 		info, err := l.dir.StatMessage(span.Folder, e.FileID())
 		if errors.Is(err, fs.ErrNotExist) || err == nil && ctxfolder.Untouched(info, e.Size, e.StoredAt()) {
-			if m := fromRecord(span, record); m != nil {
+			if m := l.fromRecord(span, record); m != nil {
 				return m
 			}
 		}
@@ -114,7 +118,7 @@ func (l *Loader) read(span Span, e *index.Entry, record []byte) *Message {
 	if err == nil {
 		return m
 	}
-	if m := fromRecord(span, record); m != nil {
+	if m := l.fromRecord(span, record); m != nil {
 		return m
 	}
 	if e.Lost != "" {
@@ -123,7 +127,7 @@ func (l *Loader) read(span Span, e *index.Entry, record []byte) *Message {
 	return &Message{ID: e.ID, Line: span.Line, Position: e.Position, StoredAt: e.StoredAt(), Unavailable: err}
 }
 
-func fromRecord(span Span, record []byte) *Message {
+func (l *Loader) fromRecord(span Span, record []byte) *Message {
 	if record == nil {
 		return nil
 	}
@@ -131,7 +135,7 @@ func fromRecord(span Span, record []byte) *Message {
 	if err != nil {
 		return nil
 	}
-	return messageOf(span, &env, int64(len(record)))
+	return l.messageOf(span, &env, int64(len(record)))
 }
 
 func (l *Loader) fromFile(span Span, e *index.Entry) (*Message, error) {
@@ -145,7 +149,7 @@ func (l *Loader) fromFile(span Span, e *index.Entry) (*Message, error) {
 			if err != nil {
 				return nil, fmt.Errorf("%w: %w", index.ErrDamaged, err)
 			}
-			return messageOf(span, &env, int64(len(b))), nil
+			return l.messageOf(span, &env, int64(len(b))), nil
 		}
 	}
 	return l.fromChanged(span, e)
@@ -173,17 +177,17 @@ func (l *Loader) fromChanged(span Span, e *index.Entry) (*Message, error) {
 		return nil, fmt.Errorf("%w: file %s holds an older version", index.ErrDamaged, ctxfolder.MessageFile(e.FileID()))
 	}
 	env.Position = e.Position
-	m := messageOf(span, &env, int64(len(b)))
+	m := l.messageOf(span, &env, int64(len(b)))
 	// A later stored_at is a version that was committed since the entry was read.
 	m.Edited = e.Lost == "" && sum != e.Sum && env.StoredAt.UnixNano() == e.At
 	return m, nil
 }
 
-func messageOf(span Span, env *message.Envelope, size int64) *Message {
+func (l *Loader) messageOf(span Span, env *message.Envelope, size int64) *Message {
 	return &Message{
 		ID: env.ID, Position: env.Position, Line: span.Line, Role: env.Role, Type: env.Type,
-		CreatedAt: env.CreatedAt, StoredAt: env.StoredAt, OriginID: env.OriginID, Source: env.Source, Body: env.Body,
-		size: size,
+		CreatedAt: env.CreatedAt, StoredAt: env.StoredAt, OriginID: env.OriginID, Source: env.Source, Stored: env.Body,
+		size: size, from: l,
 	}
 }
 
@@ -330,7 +334,7 @@ func (l *Loader) Loaded(span Span, e *index.Entry, raw []byte) (*Message, error)
 	if err != nil {
 		return nil, fmt.Errorf("%w: %w", index.ErrDamaged, err)
 	}
-	m := messageOf(span, &env, int64(len(raw)))
+	m := l.messageOf(span, &env, int64(len(raw)))
 	l.pool.add(l.key(span, e), m, e.Sum, e.At, l.epoch.Load())
 	return m, nil
 }

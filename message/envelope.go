@@ -36,6 +36,7 @@ type Envelope struct {
 	Prev     uuid.UUID // the message before it, uuid.Nil for the first
 	StoredAt time.Time // when this version was committed; also the file's modification time
 	File     uuid.UUID // file name where it is not ID: another line's message of that id lies in the folder
+	Payloads int       // references to blobs in Body
 	Branch   string    // the branch's name at the time, for people and for disaster recovery
 
 	Role      string
@@ -81,6 +82,10 @@ func (e *Envelope) AppendTo(b []byte) []byte {
 		b = append(b, `,"file":"`...)
 		b = appendUUID(b, e.File)
 		b = append(b, '"')
+	}
+	if e.Payloads > 0 {
+		b = append(b, `,"payloads":`...)
+		b = strconv.AppendInt(b, int64(e.Payloads), 10)
 	}
 	b = appendMember(b, "branch", e.Branch)
 	b = appendMember(b, "role", e.Role)

@@ -4,6 +4,7 @@ import (
 	"bytes"
 	"encoding/json"
 	"fmt"
+	"math"
 	"time"
 
 	"github.com/go-json-experiment/json/jsontext"
@@ -111,6 +112,7 @@ type Address struct {
 	Prev     uuid.UUID
 	StoredAt time.Time
 	File     uuid.UUID
+	Payloads int
 }
 
 // FileID is the file's name without its ending.
@@ -123,7 +125,7 @@ func (a *Address) FileID() uuid.UUID {
 
 // Address returns the envelope's address.
 func (e *Envelope) Address() Address {
-	return Address{e.ID, e.Line, e.Position, e.Prev, e.StoredAt, e.File}
+	return Address{e.ID, e.Line, e.Position, e.Prev, e.StoredAt, e.File, e.Payloads}
 }
 
 // ParseAddress reads the address of an envelope in canonical form, of which b may be only the beginning. It
@@ -151,6 +153,9 @@ func (s *scanner) address() (a Address) {
 	if s.skip(`,"file":"`) {
 		a.File = s.uuid()
 	}
+	if s.skip(`,"payloads":`) {
+		a.Payloads = int(min(s.int(), math.MaxInt32))
+	}
 	return a
 }
 
@@ -172,7 +177,7 @@ func scan(b []byte) (Envelope, bool) {
 func scanHead(b []byte) (e Envelope, s scanner) {
 	s = scanner{b, true}
 	a := s.address()
-	e.ID, e.Line, e.Position, e.Prev, e.StoredAt, e.File = a.ID, a.Line, a.Position, a.Prev, a.StoredAt, a.File
+	e.ID, e.Line, e.Position, e.Prev, e.StoredAt, e.File, e.Payloads = a.ID, a.Line, a.Position, a.Prev, a.StoredAt, a.File, a.Payloads
 	if s.skip(`,"branch":"`) {
 		e.Branch = s.text()
 	}
@@ -215,6 +220,8 @@ func parseAny(b []byte) (Envelope, error) {
 			return unmarshal(v, &e.StoredAt)
 		case "file":
 			return unmarshal(v, &e.File)
+		case "payloads":
+			return unmarshal(v, &e.Payloads)
 		case "branch":
 			return unmarshal(v, &e.Branch)
 		case "role":
@@ -247,8 +254,8 @@ func parseAny(b []byte) (Envelope, error) {
 			return Envelope{}, malformed("no %q", k)
 		}
 	}
-	if e.Position < 0 {
-		return Envelope{}, malformed("position %d", e.Position)
+	if e.Position < 0 || e.Payloads < 0 {
+		return Envelope{}, malformed("position %d, %d payloads", e.Position, e.Payloads)
 	}
 	return e, nil
 }

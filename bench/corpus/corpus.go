@@ -126,8 +126,12 @@ func (c *Corpus) Below(size int) *Corpus {
 }
 
 // Fixed is a corpus of one body.
-func Fixed(about string, raw []byte) *Corpus {
-	return &Corpus{bodies: []body{bodyOf(raw)}, About: about}
+func Fixed(about string, raw ...[]byte) *Corpus {
+	c := &Corpus{About: about}
+	for _, b := range raw {
+		c.bodies = append(c.bodies, bodyOf(b))
+	}
+	return c
 }
 
 // WriteFile writes n of the bodies, one a line, for a worker that is to hold no more than it needs.

@@ -112,7 +112,11 @@ func (c *ctxdirContext) AppendBatch(ms []Message) error {
 }
 
 func storedMessage(m *ctxdir.Message) (Stored, error) {
-	return Stored{m.ID, m.Position, m.Body}, m.Unavailable
+	if m.Unavailable != nil {
+		return Stored{}, m.Unavailable
+	}
+	body, err := m.Body(context.Background())
+	return Stored{m.ID, m.Position, body}, err
 }
 
 func storedMessages(ms []*ctxdir.Message, err error) ([]Stored, error) {

@@ -135,27 +135,30 @@ func (e *Env) floorBatchLane(parallel bool, size int) (measure.Lane, error) {
 	}, nil
 }
 
-// fiveKRow compares a long tool result with a short text. Payloads are not externalised yet: it lies in the
-// message.
+// fiveKRow compares a long tool result with a short text. Ours moves its text to a blob.
 func fiveKRow(ctx context.Context, e *Env) ([]*Result, error) {
 	const short = ", short text"
 	n := e.size(10_000)
-	r := &Result{Row: "durable append with a 5 KB tool result, inline", At: Count(n), Unit: Nanoseconds,
+	r := &Result{Row: "durable append with a 5 KB tool result (externalised)", At: Count(n), Unit: Nanoseconds,
 		Goal: "≤ 1.3 × the same with a short text"}
 	text := []byte(`{"type":"user","message":{"role":"user","content":"Run the tests again, please, and tell me which of them fail."}}`)
-	result := fmt.Appendf(nil, `{"type":"user","message":{"role":"user","content":[{"type":"tool_result","tool_use_id":"toolu_01","content":"%s"}]}}`,
-		bytes.Repeat([]byte("ok  \\tpackage/of/the/project\\t0.123s\\n"), 5*1024/37))
+	// No two are equal: each makes a blob.
+	results := make([][]byte, 8192)
+	for i := range results {
+		results[i] = fmt.Appendf(nil, `{"type":"user","message":{"role":"user","content":[{"type":"tool_result","tool_use_id":"toolu_01","content":"%d\\n%s"}]}}`,
+			i, bytes.Repeat([]byte("ok  \\tpackage/of/the/project\\t0.123s\\n"), 5*1024/37))
+	}
 	var lanes []measure.Lane
 	for _, eng := range e.named(engine.Ours, engine.Modernc, engine.Mattn) {
-		for _, body := range [][]byte{text, result} {
+		for _, bodies := range [][][]byte{{text}, results} {
 			f, err := e.Fresh(eng, n)
 			if err != nil {
 				return nil, err
 			}
 			defer f.Close()
-			f.Stream = corpus.Fixed("", body).Stream(seed)
+			f.Stream = corpus.Fixed("", bodies...).Stream(seed)
 			lane := e.appendLane(f, 0, engine.Full)
-			if len(body) == len(text) {
+			if len(bodies) == 1 {
 				lane.Name += short
 			}
 			lanes = append(lanes, lane)

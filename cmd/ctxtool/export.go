@@ -16,7 +16,7 @@ import (
 // exporter writes a branch in one format. A message it cannot write gives an error that wraps errLeftOut.
 type exporter interface {
 	begin(c *ctxdir.Metadata, branch string) error
-	message(m *ctxdir.Message) error
+	message(m *said) error
 	end() error
 	// leftOut is how many messages the format has no place for.
 	leftOut() int
@@ -74,7 +74,15 @@ func (a *app) export(ctx context.Context, c *ctxdir.Context, b *ctxdir.Branch, e
 			unavailable++
 			a.warn(errorRecord{Error: fmt.Sprintf("message %d (%s) is left out: %v", m.Position, m.ID, m.Unavailable)})
 		}
-		return e.message(m)
+		s, err := say(ctx, m)
+		if err != nil {
+			return err
+		}
+		if s.missing != nil {
+			unavailable++
+			a.warn(errorRecord{Error: fmt.Sprintf("message %d (%s) is not complete: %v", m.Position, m.ID, s.missing)})
+		}
+		return e.message(s)
 	})
 	if err != nil {
 		return err
@@ -87,7 +95,7 @@ func (a *app) export(ctx context.Context, c *ctxdir.Context, b *ctxdir.Branch, e
 	}
 	if unavailable > 0 {
 		return &problemsError{
-			plural(unavailable, "message is missing", "messages are missing"),
+			plural(unavailable, "message is missing or not complete", "messages are missing or not complete"),
 			fmt.Sprintf(`"ctxtool repair %s" brings back what it can`, c.ID()),
 		}
 	}

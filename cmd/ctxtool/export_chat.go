@@ -15,7 +15,7 @@ func (e *jsonlExport) begin(*ctxdir.Metadata, string) error { return nil }
 func (e *jsonlExport) end() error                           { return nil }
 func (e *jsonlExport) leftOut() int                         { return 0 }
 
-func (e *jsonlExport) message(m *ctxdir.Message) error {
+func (e *jsonlExport) message(m *said) error {
 	if m.Unavailable != nil {
 		return nil
 	}
@@ -65,7 +65,7 @@ func (e *openaiExport) end() error {
 	return err
 }
 
-func (e *openaiExport) message(m *ctxdir.Message) error {
+func (e *openaiExport) message(m *said) error {
 	if m.Unavailable != nil {
 		return nil
 	}
@@ -113,7 +113,7 @@ func hasBlocks(content json.RawMessage) bool {
 
 // chatMessages puts a record into the form of chat messages: tool calls beside the content, each tool result as
 // a message of its own, before what else was said. There are none where nobody says anything.
-func chatMessages(m *ctxdir.Message) []chatMessage {
+func chatMessages(m *said) []chatMessage {
 	o := spoken(m.Body)
 	role := o.text("role")
 	if author := objectOf(o["author"]); role == "" && author != nil {

@@ -21,9 +21,9 @@ func (e *markdownExport) begin(c *ctxdir.Metadata, branch string) error {
 	return err
 }
 
-func (e *markdownExport) message(m *ctxdir.Message) error {
+func (e *markdownExport) message(m *said) error {
 	var b strings.Builder
-	fmt.Fprintf(&b, "\n## %d. %s\n", m.Position, oneLine(speaker(m)))
+	fmt.Fprintf(&b, "\n## %d. %s\n", m.Position, oneLine(speaker(m.Message)))
 	if !m.CreatedAt.IsZero() {
 		fmt.Fprintf(&b, "\n*%s*\n", m.CreatedAt.Format("2006-01-02 15:04:05 MST"))
 	}
@@ -120,13 +120,13 @@ func (e *htmlExport) end() error {
 	return err
 }
 
-func (e *htmlExport) message(m *ctxdir.Message) error {
+func (e *htmlExport) message(m *said) error {
 	var b strings.Builder
 	class := ""
 	if m.Role == "user" || m.Role == "assistant" {
 		class = ` class="` + m.Role + `"`
 	}
-	fmt.Fprintf(&b, "<article%s id=\"m%d\">\n<h2>%s <small>%d", class, m.Position, html.EscapeString(speaker(m)), m.Position)
+	fmt.Fprintf(&b, "<article%s id=\"m%d\">\n<h2>%s <small>%d", class, m.Position, html.EscapeString(speaker(m.Message)), m.Position)
 	if !m.CreatedAt.IsZero() {
 		b.WriteString(" · " + m.CreatedAt.Format("2006-01-02 15:04:05 MST"))
 	}

@@ -43,7 +43,7 @@ func (r *renderer) paint(style, text string) string {
 }
 
 // message writes one message and an empty line.
-func (r *renderer) message(m *ctxdir.Message) error {
+func (r *renderer) message(m *said) error {
 	var b strings.Builder
 	b.WriteString(r.head(m) + "\n")
 	switch {
@@ -53,6 +53,9 @@ func (r *renderer) message(m *ctxdir.Message) error {
 		for _, p := range partsOf(m.Body) {
 			b.WriteString(r.part(p) + "\n")
 		}
+		if m.missing != nil {
+			b.WriteString(r.paint(red, "not complete: "+oneLine(m.missing.Error())) + "\n")
+		}
 		b.WriteByte('\n')
 	}
 	_, err := io.WriteString(r.w, b.String())
@@ -60,8 +63,8 @@ func (r *renderer) message(m *ctxdir.Message) error {
 }
 
 // head is a line like "12  assistant  2025-03-04 15:06  0195…": whole ids, since forking takes them.
-func (r *renderer) head(m *ctxdir.Message) string {
-	who, style := speaker(m), yellow
+func (r *renderer) head(m *said) string {
+	who, style := speaker(m.Message), yellow
 	switch m.Role {
 	case "user":
 		style = bluish
@@ -74,7 +77,7 @@ func (r *renderer) head(m *ctxdir.Message) string {
 	}
 	words = append(words, r.paint(dim, m.ID.String()))
 	if r.headsOnly {
-		words = append(words, humanSize(int64(len(m.Body))))
+		words = append(words, humanSize(int64(whole(m.Message))))
 	}
 	if m.Edited {
 		words = append(words, r.paint(yellow, "edited by hand"))

@@ -47,12 +47,12 @@ func TestParts(t *testing.T) {
 func TestRenderMessage(t *testing.T) {
 	id := uuid.MustParse("0195f0a0-0000-7000-8000-000000000001")
 	body := json.RawMessage(`{"role":"user","content":[{"type":"text","text":"bell\u0007 red\u001b[31m\nnext"},{"type":"tool_use","name":"Bash","input":{"command":"echo one; echo two"}}]}`)
-	m := &ctxdir.Message{ID: id, Position: 7, Role: "user", CreatedAt: time.Date(2025, 3, 4, 5, 6, 7, 0, time.Local), Body: body}
+	m := &ctxdir.Message{ID: id, Position: 7, Role: "user", CreatedAt: time.Date(2025, 3, 4, 5, 6, 7, 0, time.Local), Stored: body}
 	edited, lost, typed := *m, *m, *m
 	edited.Edited = true
 	lost.Unavailable = errors.New("file is\nempty")
 	typed.Role, typed.Type = "", "progress"
-	typed.Body = json.RawMessage(`{"uuid":"x","n":1}`)
+	typed.Stored = json.RawMessage(`{"uuid":"x","n":1}`)
 	head := "7  user  2025-03-04 05:06:07  " + id.String()
 	tests := []struct {
 		name string
@@ -71,7 +71,7 @@ func TestRenderMessage(t *testing.T) {
 	for _, test := range tests {
 		var b strings.Builder
 		test.r.w = &b
-		if err := test.r.message(test.m); err != nil || b.String() != test.want {
+		if err := test.r.message(&said{Message: test.m, Body: test.m.Stored}); err != nil || b.String() != test.want {
 			t.Errorf("%s: %v\n%q\nwanted\n%q", test.name, err, b.String(), test.want)
 		}
 	}
@@ -196,7 +196,7 @@ func TestChatMessages(t *testing.T) {
 	for _, test := range tests {
 		var b strings.Builder
 		e := &openaiExport{w: &b}
-		err := errors.Join(e.begin(&ctxdir.Metadata{}, "main"), e.message(&ctxdir.Message{Body: json.RawMessage(test.body)}), e.end())
+		err := errors.Join(e.begin(&ctxdir.Metadata{}, "main"), e.message(&said{Message: &ctxdir.Message{}, Body: json.RawMessage(test.body)}), e.end())
 		if got := strings.NewReplacer("\n  ", "", "\n", "").Replace(b.String()); err != nil || got != test.want {
 			t.Errorf("%s: %v\n%s\nwanted\n%s", test.name, err, got, test.want)
 		}

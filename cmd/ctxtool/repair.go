@@ -27,21 +27,9 @@ up to date with the journal. Without CONTEXT, every context of the store.`,
 		ValidArgsFunction: a.completeContexts(-1),
 		RunE: func(cmd *cobra.Command, args []string) error {
 			return a.withStore(func(s *ctxdir.Store) error {
-				var ids []uuid.UUID
-				for _, ref := range args {
-					id, err := resolve(s, ref)
-					if err != nil {
-						return err
-					}
-					ids = append(ids, id)
-				}
-				if len(args) == 0 {
-					for id, err := range s.IDs() {
-						if err != nil {
-							return err
-						}
-						ids = append(ids, id)
-					}
+				ids, err := contextsOf(s, args)
+				if err != nil {
+					return err
 				}
 				return a.repair(cmd.Context(), s, ids)
 			})
@@ -74,13 +62,10 @@ func (a *app) repair(ctx context.Context, s *ctxdir.Store, ids []uuid.UUID) erro
 }
 
 func rebuild(ctx context.Context, s *ctxdir.Store, id uuid.UUID) error {
-	c, err := s.Context(ctx, id)
-	if err != nil {
-		return err
-	}
-	err = c.Fold(ctx)
-	if err == nil {
-		err = c.Refresh(ctx)
-	}
-	return closing(c.Close, err)
+	return withOpen(ctx, s, id, func(c *ctxdir.Context) error {
+		if err := c.Fold(ctx); err != nil {
+			return err
+		}
+		return c.Refresh(ctx)
+	})
 }

@@ -1,6 +1,7 @@
 package main
 
 import (
+	"cmp"
 	"context"
 	"encoding/json"
 	"fmt"
@@ -156,17 +157,24 @@ func (a *app) show(ctx context.Context, c *ctxdir.Context, f *showFlags, from, t
 	shown, unavailable := 0, 0
 	err = each(ctx, b, from, to, func(m *ctxdir.Message) error {
 		shown++
-		if m.Unavailable != nil {
+		s := &said{Message: m}
+		if !f.noContent {
+			var err error
+			if s, err = say(ctx, m); err != nil {
+				return err
+			}
+		}
+		if m.Unavailable != nil || s.missing != nil {
 			unavailable++
 		}
-		return print(m)
+		return print(s)
 	})
 	switch {
 	case err != nil:
 		return err
 	case unavailable > 0:
 		return &problemsError{
-			plural(unavailable, "message is unavailable", "messages are unavailable"),
+			plural(unavailable, "message is unavailable, or a part of it", "messages are unavailable, or parts of them"),
 			fmt.Sprintf(`"ctxtool repair %s" brings back what it can`, c.ID()),
 		}
 	case shown == 0 && !a.json:
@@ -176,22 +184,22 @@ func (a *app) show(ctx context.Context, c *ctxdir.Context, f *showFlags, from, t
 }
 
 // messagePrinter returns what prints a message: a record, or text for people.
-func (a *app) messagePrinter(branch string, noContent bool) func(m *ctxdir.Message) error {
+func (a *app) messagePrinter(branch string, noContent bool) func(m *said) error {
 	if !a.json {
 		r := a.newRenderer()
 		r.headsOnly = noContent
 		return r.message
 	}
-	return func(m *ctxdir.Message) error {
+	return func(m *said) error {
 		r := messageRecord{
 			Record: "message", Branch: branch, Position: m.Position, ID: m.ID.String(), Role: m.Role, Type: m.Type,
-			CreatedAt: m.CreatedAt, Edited: m.Edited, Unavailable: problemText(m.Unavailable),
+			CreatedAt: m.CreatedAt, Edited: m.Edited, Unavailable: problemText(cmp.Or(m.Unavailable, m.missing)),
 		}
 		switch {
 		case m.Unavailable != nil:
 			return a.recordWith(r, "message", json.RawMessage("null"))
 		case noContent:
-			size := len(m.Body)
+			size := whole(m.Message)
 			r.Bytes = &size
 			return a.record(r)
 		}

@@ -168,3 +168,33 @@ func (a *app) completeContexts(most int) cobra.CompletionFunc {
 		return found, cobra.ShellCompDirectiveNoFileComp
 	}
 }
+
+// contextsOf returns the contexts that arguments name: without any, all of the store.
+func contextsOf(s *ctxdir.Store, refs []string) (ids []uuid.UUID, err error) {
+	for _, ref := range refs {
+		id, err := resolve(s, ref)
+		if err != nil {
+			return nil, err
+		}
+		ids = append(ids, id)
+	}
+	if len(refs) > 0 {
+		return ids, nil
+	}
+	for id, err := range s.IDs() {
+		if err != nil {
+			return nil, err
+		}
+		ids = append(ids, id)
+	}
+	return ids, nil
+}
+
+// withOpen opens a context for f.
+func withOpen(ctx context.Context, s *ctxdir.Store, id uuid.UUID, f func(c *ctxdir.Context) error) error {
+	c, err := s.Context(ctx, id)
+	if err != nil {
+		return err
+	}
+	return closing(c.Close, f(c))
+}

@@ -1,0 +1,197 @@
+package ctxdir
+
+import (
+	"bytes"
+	"context"
+	"errors"
+	"io"
+	"time"
+
+	"github.com/ctxdir/ctxdir/blob"
+	ctxfolder "github.com/ctxdir/ctxdir/context"
+	"github.com/ctxdir/ctxdir/index"
+	"github.com/ctxdir/ctxdir/loader"
+	"github.com/ctxdir/ctxdir/message"
+)
+
+// Externalised says what a threshold did to the messages of a context, or would do.
+type Externalised struct {
+	Messages int64 // that were changed
+	Before   int64 // bytes of the message files of those
+	After    int64
+}
+
+// Externalise applies a text threshold, as of [WithTextThreshold], to the messages that are stored already, those of removed
+// branches included. A message that was edited by hand is taken as it is now. Messages that cannot be had, and
+// such with a payload that cannot, are left alone. Stopped at any moment, it leaves each message in the one form or
+// the other; done again, it goes on. With dryRun it only counts.
+func (c *Context) Externalise(ctx context.Context, threshold int64, dryRun bool) (Externalised, error) {
+	e := externalising{c: c, policy: blob.Policy{Text: threshold}, dryRun: dryRun, blobs: blobsInUse{s: c.store}}
+	err := c.Refresh(ctx)
+	if err == nil {
+		err = e.run(ctx)
+	}
+	if !dryRun {
+		c.foldIfDue()
+	}
+	return e.done, public(Error{Op: "externalise", Context: c.dir.ID}, err)
+}
+
+type externalising struct {
+	c      *Context
+	policy blob.Policy
+	dryRun bool
+	blobs  blobsInUse
+	done   Externalised
+}
+
+// rewritten is a message in its new form.
+type rewritten struct {
+	draft
+	entry index.Entry // of the version it was made from
+}
+
+// rewrittenAtOnce is how many messages are changed with the lock held once.
+const rewrittenAtOnce = 64
+
+func (e *externalising) run(ctx context.Context) error {
+	for _, line := range e.c.current().Lines {
+		counts, ok, err := e.c.log.Counts(line.ID)
+		if err != nil {
+			return err
+		}
+		if !ok {
+			continue
+		}
+		for from := counts.Base; from < counts.End(); from += rewrittenAtOnce {
+			if err := e.some(ctx, line, from); err != nil {
+				return err
+			}
+		}
+	}
+	return nil
+}
+
+// some sees to some messages of a line.
+func (e *externalising) some(ctx context.Context, line ctxfolder.Line, from int64) error {
+	defer e.blobs.release()
+	span := loader.Span{Line: line.ID, Folder: line.Folder, From: from, To: from + rewrittenAtOnce}
+	entries, err := e.c.log.Entries(line.ID, span.From, span.To)
+	if err != nil {
+		return err
+	}
+	var changed []rewritten
+	for _, entry := range entries {
+		m, err := e.c.load.Load(ctx, span, &entry)
+		if err != nil {
+			return err
+		}
+		r := rewritten{entry: entry}
+		var unavailable *UnavailableError
+		switch err := e.rewrite(ctx, m, &r.draft); {
+		case m.Unavailable != nil || errors.As(err, &unavailable):
+			continue
+		case err != nil:
+			return err
+		case !bytes.Equal(r.stored, m.Stored):
+			changed = append(changed, r)
+		}
+	}
+	if len(changed) == 0 {
+		return nil
+	}
+	if e.dryRun {
+		for _, r := range changed {
+			e.count(&r.entry, r.entry.Size-int64(len(r.Body)-len(r.stored)))
+		}
+		return nil
+	}
+	return e.c.write(ctx, func(*Metadata) error { return e.replace(span, changed) })
+}
+
+func (e *externalising) count(before *index.Entry, after int64) {
+	e.done.Messages++
+	e.done.Before += before.Size
+	e.done.After += after
+}
+
+// rewrite makes the new form of a message. Body is the form that is stored.
+func (e *externalising) rewrite(ctx context.Context, m *Message, d *draft) error {
+	if m.Unavailable != nil {
+		return nil
+	}
+	d.Body = m.Stored
+	get := func(ref Payload) ([]byte, error) {
+		r, _, err := m.Open(ref)
+		if err != nil {
+			return nil, err
+		}
+		b, err := io.ReadAll(r)
+		return b, errors.Join(err, r.Close())
+	}
+	put := func(payload []byte) (blob.Sum, error) { return blob.SumOf(payload), nil }
+	if !e.dryRun {
+		put = e.c.store.put(d, func() error { return e.blobs.hold(ctx) })
+	}
+	stored, refs, err := blob.Reexternalise(m.Stored, e.policy, get, put)
+	d.stored, d.refs = stored, len(refs)
+	return err
+}
+
+// replace commits the new forms of messages that are still what they were made from. The lock is held until their files are
+// there.
+//
+// Crash order: as with a replace. The version before has the same body, so it goes nowhere.
+func (e *externalising) replace(span loader.Span, changed []rewritten) error {
+	c := e.c
+	var items []index.Item
+	var envelopes []*message.Envelope
+	riding := map[index.Sum]bool{}
+	at := storedAt()
+	for i := range changed {
+		r := &changed[i]
+		now, err := c.log.Entries(span.Line, r.entry.Position, r.entry.Position+1)
+		if err != nil {
+			return err
+		}
+		if len(now) == 0 || now[0].Sum != r.entry.Sum || now[0].At != r.entry.At {
+			continue // replaced meanwhile
+		}
+		_, env, err := c.load.Envelope(span, &r.entry)
+		if err != nil {
+			return err
+		}
+		env.Body, env.Payloads, env.StoredAt = r.stored, r.refs, at
+		if !at.After(r.entry.StoredAt()) {
+			env.StoredAt = r.entry.StoredAt().Add(time.Microsecond)
+		}
+		for _, p := range r.payloads {
+			if !riding[p.Sum] && !c.log.HasPayload(p.Sum) {
+				riding[p.Sum] = true
+				items = append(items, p)
+			}
+		}
+		raw := env.AppendTo(nil)
+		items = append(items, index.Item{Kind: index.KindReplace, Envelope: env, Body: raw, Was: r.entry.Size})
+		envelopes = append(envelopes, env)
+		e.count(&r.entry, int64(len(raw)))
+	}
+	if len(items) == 0 {
+		return nil
+	}
+	commit := c.log.Append(items)
+	if commit.Err != nil {
+		return commit.Err
+	}
+	c.putLater(items)
+	if err := commit.Wait(); err != nil {
+		if ok, rerr := c.log.Recommit(commit); !ok {
+			return errors.Join(err, rerr)
+		}
+	}
+	for _, env := range envelopes {
+		// A file that cannot be made is no error: the journal holds the version, and the next settle makes the file.
+		_ = c.dir.ReplaceMessage(span.Folder, env.FileID(), env.AppendTo(nil), env.StoredAt)
+	}
+	return nil
+}

@@ -1,0 +1,151 @@
+package index
+
+import (
+	"bytes"
+	"encoding/base64"
+	"encoding/hex"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"io/fs"
+	"unicode/utf8"
+
+	"github.com/go-json-experiment/json/jsontext"
+)
+
+// Sum is the SHA-256 of a payload, its name.
+type Sum = [32]byte
+
+// A small payload of a message rides in the journal: its record stands before the message's, and one sync covers both. Its
+// blob is made when there is time, without a sync, and durable from the settle on.
+
+const payloadBlob = `{"blob":"`
+
+// PayloadItem returns the item that keeps a payload.
+func PayloadItem(sum Sum, payload []byte) Item {
+	b := make([]byte, 0, len(payloadBlob)+2*len(sum)+len(payload)*4/3+64)
+	b = hex.AppendEncode(append(b, payloadBlob...), sum[:])
+	if utf8.Valid(payload) {
+		b = append(b, `","text":`...)
+		b, _ = jsontext.AppendQuote(b, payload)
+	} else {
+		b = append(b, `","base64":"`...)
+		b = append(base64.StdEncoding.AppendEncode(b, payload), '"')
+	}
+	return Item{Kind: KindPayload, Body: append(b, '}'), Sum: sum, Payload: payload}
+}
+
+// payloadSum returns the name of the payload in a record, of whose body b is the beginning.
+func payloadSum(b []byte) (sum Sum, ok bool) {
+	if !bytes.HasPrefix(b, []byte(payloadBlob)) || len(b) < len(payloadBlob)+2*len(sum) {
+		return sum, false
+	}
+	_, err := hex.Decode(sum[:], b[len(payloadBlob):len(payloadBlob)+2*len(sum)])
+	return sum, err == nil
+}
+
+// parsePayload returns the payload in a record.
+func parsePayload(b []byte) ([]byte, error) {
+	var x struct {
+		Text   *string `json:"text"`
+		Base64 []byte  `json:"base64"`
+	}
+	if err := json.Unmarshal(b, &x); err != nil {
+		return nil, fmt.Errorf("%w: payload in a journal: %w", ErrDamaged, err)
+	}
+	if x.Text != nil {
+		return []byte(*x.Text), nil
+	}
+	return x.Base64, nil
+}
+
+// payloadAt is where a journal has a payload.
+type payloadAt struct {
+	gen uint64
+	off int64
+	len int64 // of the record's body
+	sum uint64
+}
+
+// HasPayload reports whether a journal that is not folded is known to have a payload: who refers to it needs no record
+// of his own.
+func (l *Log) HasPayload(sum Sum) bool {
+	var ok bool
+	_ = l.view(func(s *state) { _, ok = s.payloads[sum] })
+	return ok
+}
+
+// Payload returns a payload that a journal has, live or kept; nil when none has it. Whether it is the one of that
+// name is for the caller to see.
+func (l *Log) Payload(sum Sum) (payload []byte, err error) {
+	err = l.view(func(s *state) { // the view keeps the file open
+		at, ok := s.payloads[sum]
+		if !ok {
+			at, ok = s.kept.payload(s.dir, sum)
+		}
+		f := s.record(at.gen)
+		if !ok || f == nil {
+			return
+		}
+		entry := Entry{Size: at.len, Sum: at.sum, gen: at.gen, off: at.off}
+		var body [1][]byte
+		readRun(f, []Entry{entry}, body[:], nil)
+		if body[0] != nil {
+			payload, _ = parsePayload(body[0])
+		}
+	})
+	return payload, err
+}
+
+// PayloadStore is where payloads go when their journal does.
+type PayloadStore interface {
+	// Keep stores a payload, unsynced: the caller makes everything durable with vfs.FS.SyncAll, or, where the
+	// system has no such call, Keep is durable by itself. again says that such a sync has failed before.
+	Keep(sum Sum, payload []byte, again bool) error
+}
+
+// keepPayloads stores the payloads that a journal has.
+func (l *Log) keepPayloads(j *journal, changes []change) error {
+	for _, c := range changes {
+		if c.kind != KindPayload {
+			continue
+		}
+		_, body, err := j.readWhole(c.off, c.off+c.size())
+		if err != nil {
+			return err
+		}
+		payload, err := parsePayload(body)
+		if err != nil {
+			return err
+		}
+		if l.opts.Payloads == nil {
+			return errors.New("no place for payloads")
+		}
+		if err := l.opts.Payloads.Keep(c.payload, payload, l.resettle); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// keepAllPayloads is keepPayloads for journals that a rebuild is about to give up.
+func (l *Log) keepAllPayloads(journals []*journal) error {
+	for _, held := range journals {
+		j, err := openJournal(l.dir, held.gen, nil)
+		if errors.Is(err, fs.ErrNotExist) || errors.Is(err, ErrDamaged) {
+			continue
+		}
+		if err != nil {
+			return err
+		}
+		n, _ := j.read(maxSeq, nil) // what was read before an error counts
+		err = l.keepPayloads(j, n.changes)
+		if cerr := j.f.Close(); err == nil {
+			err = cerr
+		}
+		if err != nil {
+			return err
+		}
+	}
+	return nil
+}

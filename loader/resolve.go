@@ -1,0 +1,94 @@
+package loader
+
+import (
+	"bytes"
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"io"
+	"sync/atomic"
+
+	"github.com/ctxdir/ctxdir/blob"
+	"golang.org/x/sync/errgroup"
+)
+
+// Blobs is where payloads are that no journal has any more.
+type Blobs interface {
+	Get(sum blob.Sum, limit int64) ([]byte, error)
+	Open(sum blob.Sum) (payload io.ReadCloser, size int64, err error)
+}
+
+// MaxBody bounds the payloads that are put back into one message, in bytes: the same one may be referred to many times.
+const MaxBody = 1 << 30
+
+// HasPayloads reports whether Stored may differ from the body: a reference, and a name that was escaped because it looks
+// like one, has a dollar sign.
+func (m *Message) HasPayloads() bool {
+	return bytes.IndexByte(m.Stored, '$') >= 0 || bytes.Contains(m.Stored, []byte(`\u0024`))
+}
+
+// Payloads lists the payloads that were moved out of the message, in order, with size and media type. It opens no blob.
+func (m *Message) Payloads() ([]blob.Ref, error) {
+	if !m.HasPayloads() {
+		return nil, nil
+	}
+	return blob.Refs(m.Stored)
+}
+
+// Body returns the framework's object, verbatim: with every payload back in its place. Where one cannot be had, the error
+// joins a [*blob.UnavailableError] for each, and the body comes with references in their places all the same.
+func (m *Message) Body(ctx context.Context) (json.RawMessage, error) {
+	if !m.HasPayloads() {
+		return m.Stored, nil
+	}
+	left := int64(MaxBody)
+	return blob.Resolve(m.Stored, func(ref blob.Ref) ([]byte, error) {
+		if err := ctx.Err(); err != nil {
+			return nil, err
+		}
+		if left -= ref.Size; left < 0 {
+			return nil, fmt.Errorf("the message's payloads are larger than %d bytes", int64(MaxBody))
+		}
+		return m.from.payload(ref)
+	})
+}
+
+// Open returns one of the message's payloads as a stream, and its size in bytes. What is read is verified at its end.
+func (m *Message) Open(ref blob.Ref) (io.ReadCloser, int64, error) {
+	if b, err := m.from.log.Payload(ref.Sum); err == nil && b != nil && blob.SumOf(b) == ref.Sum {
+		return io.NopCloser(bytes.NewReader(b)), int64(len(b)), nil
+	}
+	return m.from.blobs.Open(ref.Sum)
+}
+
+// payload looks in the journals first: that is where the newest ones are.
+func (l *Loader) payload(ref blob.Ref) ([]byte, error) {
+	b, err := l.log.Payload(ref.Sum)
+	if err == nil && b != nil && blob.SumOf(b) == ref.Sum {
+		return b, nil
+	}
+	return l.blobs.Get(ref.Sum, ref.Size)
+}
+
+// Bodies returns the bodies of messages, read side by side. An entry is what [Message.Body] returns; the error joins
+// theirs.
+func Bodies(ctx context.Context, messages []*Message) ([]json.RawMessage, error) {
+	out := make([]json.RawMessage, len(messages))
+	errs := make([]error, len(messages))
+	var group errgroup.Group
+	var next atomic.Int64
+	for range min(readers, len(messages)) {
+		group.Go(func() error {
+			for {
+				i := int(next.Add(1)) - 1
+				if i >= len(messages) {
+					return nil
+				}
+				out[i], errs[i] = messages[i].Body(ctx)
+			}
+		})
+	}
+	_ = group.Wait()
+	return out, errors.Join(errs...)
+}

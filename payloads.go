@@ -1,0 +1,190 @@
+package ctxdir
+
+import (
+	"context"
+	"encoding/json"
+	"runtime"
+	"slices"
+	"sync"
+	"time"
+
+	"github.com/ctxdir/ctxdir/blob"
+	"github.com/ctxdir/ctxdir/index"
+	"github.com/ctxdir/ctxdir/internal/vfs"
+	"github.com/ctxdir/ctxdir/loader"
+)
+
+// Payload is a piece of a message that lies in a blob: a reference stands for it in [Message.Stored].
+type Payload = blob.Ref
+
+// UnavailableError says which payload of a message cannot be had, and why.
+type UnavailableError = blob.UnavailableError
+
+const (
+	// DefaultTextThreshold is the least length of a text that is moved to a blob unless the store or an option says
+	// otherwise, in bytes. docs/DESIGN.md has the figures behind it.
+	DefaultTextThreshold = 1 << 10
+
+	// rides is how large a payload may be to ride in the journal, in bytes. A larger one is made durable
+	// before the record that refers to it.
+	rides = 64 << 10
+
+	// blobsLock is held shared from the use of a blob to the commit that refers to it, and exclusively by who sweeps.
+	blobsLock = "locks/blobs"
+)
+
+// TextThreshold is the least length of a text in a message, in bytes, that is moved to a blob.
+func (s *Store) TextThreshold() int64 {
+	switch {
+	case s.opts.threshold != nil:
+		return *s.opts.threshold
+	case s.settings.TextThreshold != nil:
+		return *s.settings.TextThreshold
+	}
+	return DefaultTextThreshold
+}
+
+// ResolveAll returns the bodies of messages with their payloads back in place, read side by side: what [Message.Body] does
+// for one.
+func ResolveAll(ctx context.Context, messages []*Message) ([]json.RawMessage, error) {
+	return loader.Bodies(ctx, messages)
+}
+
+// payloadStore takes the payloads of a journal that is about to go.
+type payloadStore struct{ s *Store }
+
+var _ index.PayloadStore = payloadStore{}
+
+// Keep stores a payload without a sync where one syncfs covers it.
+func (p payloadStore) Keep(_ index.Sum, payload []byte, again bool) (err error) {
+	lock := p.s.fs.Lock(blobsLock)
+	defer lock.Close()
+	if err := lock.AcquireShared(context.Background()); err != nil {
+		return err
+	}
+	defer lock.Release()
+	switch {
+	case again:
+		_, err = p.s.blobs.Rewrite(payload)
+	case runtime.GOOS != "linux":
+		_, _, err = p.s.blobs.Put(payload)
+	default:
+		_, _, err = p.s.blobs.PutUnsynced(payload)
+	}
+	return err
+}
+
+// draft is a message on its way.
+type draft struct {
+	Draft
+	stored   []byte       // Body, with references
+	refs     int          // so many
+	payloads []index.Item // small ones, that ride
+}
+
+// externalise moves the payloads of a draft out of its body. The large ones are durable when it returns; hold, taken
+// before the first of them, keeps a sweep away until the record that refers to them is written.
+func (s *Store) externalise(d *draft, threshold int64, hold func() error) error {
+	stored, refs, err := blob.Externalise(d.Body, blob.Policy{Text: threshold}, s.put(d, hold))
+	d.stored, d.refs = stored, len(refs)
+	return err
+}
+
+// put returns what stores the payloads of a draft.
+func (s *Store) put(d *draft, hold func() error) func(payload []byte) (blob.Sum, error) {
+	return func(payload []byte) (blob.Sum, error) {
+		if len(payload) > rides {
+			if err := hold(); err != nil {
+				return blob.Sum{}, err
+			}
+			sum, _, err := s.blobs.Put(payload)
+			return sum, err
+		}
+		sum := blob.SumOf(payload)
+		if !slices.ContainsFunc(d.payloads, func(it index.Item) bool { return it.Sum == sum }) {
+			d.payloads = append(d.payloads, index.PayloadItem(sum, slices.Clone(payload)))
+		}
+		return sum, nil
+	}
+}
+
+// blobsInUse is a hold on the store's blobs.
+type blobsInUse struct {
+	s    *Store
+	lock vfs.Lock
+}
+
+func (b *blobsInUse) hold(ctx context.Context) error {
+	if b.lock != nil {
+		return nil
+	}
+	lock := b.s.fs.Lock(blobsLock)
+	if err := lock.AcquireShared(ctx); err != nil {
+		_ = lock.Close()
+		return err
+	}
+	b.lock = lock
+	return nil
+}
+
+func (b *blobsInUse) release() {
+	if b.lock != nil {
+		_ = b.lock.Release()
+		_ = b.lock.Close()
+		b.lock = nil
+	}
+}
+
+// putting makes blobs of payloads that ride in the journal, when nothing was appended for a moment: making one takes as
+// long as an append. A blob can be seen shortly after, and is there when the context was closed. What does not fit is
+// left to the settle.
+type putting struct {
+	mu      sync.Mutex
+	waiting [][]byte
+	size    int
+	timer   *time.Timer
+
+	one sync.Mutex // held by who makes blobs
+}
+
+const (
+	// putAtMost bounds the payloads that wait, in bytes.
+	putAtMost = 4 << 20
+	// putAfter is how long nothing must have been appended.
+	putAfter = 100 * time.Millisecond
+)
+
+func (c *Context) putLater(items []index.Item) {
+	p := &c.putting
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	for _, it := range items {
+		if it.Kind == index.KindPayload && p.size+len(it.Payload) <= putAtMost {
+			p.waiting, p.size = append(p.waiting, it.Payload), p.size+len(it.Payload)
+		}
+	}
+	switch {
+	case len(p.waiting) == 0:
+	case p.timer == nil:
+		p.timer = time.AfterFunc(putAfter, func() { p.run(c.store.blobs) })
+	default:
+		p.timer.Reset(putAfter)
+	}
+}
+
+// run makes the blobs that wait. One that cannot be made is no error: the journal has the payload.
+func (p *putting) run(blobs *blob.Store) {
+	p.one.Lock()
+	defer p.one.Unlock()
+	p.mu.Lock()
+	if p.timer != nil {
+		p.timer.Stop()
+		p.timer = nil
+	}
+	waiting := p.waiting
+	p.waiting, p.size = nil, 0
+	p.mu.Unlock()
+	for _, payload := range waiting {
+		_, _, _ = blobs.PutUnsynced(payload)
+	}
+}

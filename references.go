@@ -1,0 +1,188 @@
+package ctxdir
+
+import (
+	"bytes"
+	"context"
+	"encoding/json"
+	"errors"
+	"io/fs"
+	"iter"
+	"maps"
+	"slices"
+
+	"github.com/ctxdir/ctxdir/blob"
+	ctxfolder "github.com/ctxdir/ctxdir/context"
+	"github.com/ctxdir/ctxdir/internal/vfs"
+	"github.com/ctxdir/ctxdir/loader"
+)
+
+// references calls f for each blob that the context refers to: in messages of all lines, those of removed branches
+// included, in system prompts, and in what its trash keeps. Of the messages it reads those only that the index says have
+// payloads, and those that were edited by hand since.
+func (c *Context) references(ctx context.Context, f func(blob.Sum)) error {
+	m := c.current()
+	for _, b := range m.Branches {
+		if err := referencesIn(b.SystemPrompt, f); err != nil {
+			return err
+		}
+	}
+	for _, line := range m.Lines {
+		counts, ok, err := c.log.Counts(line.ID)
+		if err != nil {
+			return err
+		}
+		if ok {
+			span := loader.Span{Line: line.ID, Folder: line.Folder, From: counts.Base, To: counts.End()}
+			if err := c.referencesOf(ctx, span, f); err != nil {
+				return err
+			}
+		}
+	}
+	return referencesInTrash(c.dir.FS, f)
+}
+
+// rowsAtOnce is how many rows are read at once.
+const rowsAtOnce = 1024
+
+func (c *Context) referencesOf(ctx context.Context, span loader.Span, f func(blob.Sum)) error {
+	for from := span.From; from < span.To; from += rowsAtOnce {
+		if err := ctx.Err(); err != nil {
+			return err
+		}
+		entries, err := c.log.Entries(span.Line, from, min(from+rowsAtOnce, span.To))
+		if err != nil {
+			return err
+		}
+		for i := range entries {
+			e := &entries[i]
+			if e.Payloads == 0 {
+				info, err := c.dir.StatMessage(span.Folder, e.FileID())
+				if errors.Is(err, fs.ErrNotExist) || err == nil && ctxfolder.Untouched(info, e.Size, e.StoredAt()) {
+					continue
+				}
+			}
+			m, err := c.load.Load(ctx, span, e)
+			if err != nil {
+				return err
+			}
+			if m.Unavailable == nil {
+				err = referencesIn(m.Stored, f)
+			}
+			if err != nil {
+				return err
+			}
+		}
+	}
+	return nil
+}
+
+func referencesIn(stored json.RawMessage, f func(blob.Sum)) error {
+	if !bytes.Contains(stored, []byte("blob")) && !bytes.Contains(stored, []byte(`\u`)) {
+		return nil
+	}
+	refs, err := blob.Refs(stored)
+	for _, ref := range refs {
+		if ref.Problem == "" {
+			f(ref.Sum)
+		}
+	}
+	return err
+}
+
+// referencesInTrash takes whatever looks like a reference in the files of a trash: old versions, damaged files, cut journals.
+func referencesInTrash(fsys vfs.FS, f func(blob.Sum)) error {
+	return walkFiles(fsys, ctxfolder.Trash, func(path string) error {
+		b, err := vfs.ReadFile(fsys, path, ctxfolder.MaxMessage)
+		if errors.Is(err, fs.ErrNotExist) || errors.Is(err, vfs.ErrNotRegular) {
+			return nil
+		}
+		if err != nil {
+			return err
+		}
+		mark := []byte(`"$blob":"`)
+		for {
+			_, rest, found := bytes.Cut(b, mark)
+			if !found {
+				return nil
+			}
+			if len(rest) >= 64 {
+				if sum, err := blob.ParseSum(string(rest[:64])); err == nil {
+					f(sum)
+				}
+			}
+			b = rest
+		}
+	})
+}
+
+// walkFiles calls f for each regular file below a folder. It follows no link. A folder that is not there has no files.
+func walkFiles(fsys vfs.FS, folder string, f func(path string) error) error {
+	for e, err := range fsys.ReadDir(folder) {
+		if errors.Is(err, fs.ErrNotExist) {
+			return nil
+		}
+		if err != nil {
+			return err
+		}
+		path := folder + "/" + e.Name()
+		switch {
+		case e.IsDir():
+			err = walkFiles(fsys, path, f)
+		case e.Type().IsRegular():
+			err = f(path)
+		}
+		if err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// Files yields the paths, relative to the store's folder, of everything that is needed to read a context: a copy of these
+// files is a store with this context in it. What journals alone hold is brought into files first, unless the store was
+// opened for reading.
+func (c *Context) Files(ctx context.Context) iter.Seq2[string, error] {
+	return func(yield func(string, error) bool) {
+		paths, err := c.files(ctx)
+		for _, p := range paths {
+			if !yield(p, nil) {
+				return
+			}
+		}
+		if err != nil {
+			yield("", public(Error{Op: "list the files of", Context: c.dir.ID}, err))
+		}
+	}
+}
+
+func (c *Context) files(ctx context.Context) ([]string, error) {
+	if !c.store.readOnly {
+		if err := c.log.Fold(ctx, true); err != nil {
+			return nil, err
+		}
+	}
+	if err := c.Refresh(ctx); err != nil {
+		return nil, err
+	}
+	id := c.dir.ID.String()
+	paths := []string{storeFile}
+	err := walkFiles(c.store.fs, id, func(path string) error {
+		if name := path[len(id)+1:]; ctxfolder.Needed(name) {
+			paths = append(paths, path)
+		}
+		return nil
+	})
+	if err != nil {
+		return nil, err
+	}
+	blobs := map[string]bool{}
+	if err := c.references(ctx, func(sum blob.Sum) { blobs[blob.Path(sum)] = true }); err != nil {
+		return nil, err
+	}
+	for _, path := range slices.Sorted(maps.Keys(blobs)) {
+		if _, err := c.store.fs.Lstat(path); err == nil { // one that is gone is check's business
+			paths = append(paths, path)
+		}
+	}
+	return paths, nil
+}
