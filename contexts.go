@@ -86,6 +86,11 @@ func (s *Store) create(ctx context.Context, m *Metadata) error {
 	if err != nil {
 		return err
 	}
+	blobs := blobsInUse{s: s}
+	defer blobs.release()
+	if first.SystemPrompt, err = s.externalisePrompt(first.SystemPrompt, func() error { return blobs.hold(ctx) }); err != nil {
+		return err
+	}
 	main.SystemPrompt, main.Extra = first.SystemPrompt, first.Extra
 	files, err := index.BeginFiles(m, s.id, now)
 	if err != nil {
@@ -332,12 +337,21 @@ func (c *Context) change(ctx context.Context, positions bool, f func(m *Metadata
 // branches (requirement "save metadata alone"). What f does to ids, lines, branch names, revision and times is undone: there are
 // methods for that.
 func (c *Context) Update(ctx context.Context, f func(m *Metadata) error) error {
+	blobs := blobsInUse{s: c.store}
+	defer blobs.release()
 	err := c.change(ctx, false, func(m *Metadata) error {
 		fixed := m.Clone()
 		if err := f(m); err != nil {
 			return err
 		}
 		edited := m.Branches
+		for i := range edited {
+			prompt, err := c.store.externalisePrompt(edited[i].SystemPrompt, func() error { return blobs.hold(ctx) })
+			if err != nil {
+				return err
+			}
+			edited[i].SystemPrompt = prompt
+		}
 		m.ID, m.Lines, m.Removed, m.Renaming = fixed.ID, fixed.Lines, fixed.Removed, fixed.Renaming
 		m.ActiveBranch, m.Revision, m.CreatedAt, m.Branches = fixed.ActiveBranch, fixed.Revision, fixed.CreatedAt, fixed.Branches
 		for i := range m.Branches {

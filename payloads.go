@@ -1,14 +1,18 @@
 package ctxdir
 
 import (
+	"bytes"
 	"context"
 	"encoding/json"
+	"errors"
+	"fmt"
 	"runtime"
 	"slices"
 	"sync"
 	"time"
 
 	"github.com/ctxdir/ctxdir/blob"
+	"github.com/ctxdir/ctxdir/branch"
 	"github.com/ctxdir/ctxdir/index"
 	"github.com/ctxdir/ctxdir/internal/vfs"
 	"github.com/ctxdir/ctxdir/loader"
@@ -85,9 +89,37 @@ type draft struct {
 // externalise moves the payloads of a draft out of its body. The large ones are durable when it returns; hold, taken
 // before the first of them, keeps a sweep away until the record that refers to them is written.
 func (s *Store) externalise(d *draft, threshold int64, hold func() error) error {
+	if len(d.Attachments) > 0 && threshold == 0 {
+		threshold = 1 // the empty strings are theirs
+	}
 	stored, refs, err := blob.Externalise(d.Body, blob.Policy{Text: threshold}, s.put(d, hold))
 	d.stored, d.refs = stored, len(refs)
+	if err != nil || len(d.Attachments) == 0 {
+		return err
+	}
+	placed := map[string]blob.Ref{}
+	for _, a := range d.Attachments {
+		if err := hold(); err != nil {
+			return err
+		}
+		ref := blob.Ref{MediaType: a.MediaType, Encoding: blob.Base64, Prefix: a.Prefix}
+		if ref.Sum, ref.Size, err = s.attach(a); err != nil {
+			return fmt.Errorf("attachment at %q: %w", a.At, err)
+		}
+		placed[a.At] = ref
+	}
+	d.refs += len(placed)
+	d.stored, err = blob.Place(d.stored, placed)
 	return err
+}
+
+func (s *Store) attach(a Attachment) (sum blob.Sum, size int64, err error) {
+	r, err := a.Open()
+	if err != nil {
+		return sum, 0, err
+	}
+	sum, size, _, err = s.blobs.PutReader(r)
+	return sum, size, errors.Join(err, r.Close())
 }
 
 // put returns what stores the payloads of a draft.
@@ -106,6 +138,37 @@ func (s *Store) put(d *draft, hold func() error) func(payload []byte) (blob.Sum,
 		}
 		return sum, nil
 	}
+}
+
+// externalisePrompt moves a branch's system prompt to a blob, durably, unless it is one already: prompts are long, and the
+// same in many contexts. What is no text stays.
+func (s *Store) externalisePrompt(prompt json.RawMessage, hold func() error) (json.RawMessage, error) {
+	text := bytes.TrimSpace(prompt)
+	if len(text) <= len(`""`) || text[0] != '"' {
+		return prompt, nil
+	}
+	stored, _, err := blob.Externalise(text, blob.Policy{}, func(payload []byte) (blob.Sum, error) {
+		if err := hold(); err != nil {
+			return blob.Sum{}, err
+		}
+		sum, _, err := s.blobs.Put(payload)
+		return sum, err
+	})
+	return stored, err
+}
+
+// SystemPrompt returns a branch's system prompt as it was given, nil where it has none. Metadata has a reference in its
+// place.
+func (c *Context) SystemPrompt(ctx context.Context, name string) (json.RawMessage, error) {
+	info, err := branch.Get(c.current(), name)
+	if err == nil {
+		err = ctx.Err()
+	}
+	var prompt json.RawMessage
+	if err == nil && info.SystemPrompt != nil {
+		prompt, err = blob.Resolve(info.SystemPrompt, func(ref Payload) ([]byte, error) { return c.store.blobs.Get(ref.Sum, ref.Size) })
+	}
+	return prompt, public(Error{Op: "read the system prompt", Context: c.dir.ID, Branch: name}, err)
 }
 
 // blobsInUse is a hold on the store's blobs.

@@ -2,9 +2,11 @@ package ctxdir
 
 import (
 	"bytes"
+	"cmp"
 	"context"
 	"encoding/json"
 	"errors"
+	"fmt"
 	"io/fs"
 	"iter"
 	"maps"
@@ -18,40 +20,40 @@ import (
 
 // references calls f for each blob that the context refers to: in messages of all lines, those of removed branches
 // included, in system prompts, and in what its trash keeps. Of the messages it reads those only that the index says have
-// payloads, and those that were edited by hand since.
-func (c *Context) references(ctx context.Context, f func(blob.Sum)) error {
+// payloads, and those that were edited by hand since. One that cannot be read is no reason to stop: it is told at the end.
+func (c *Context) references(ctx context.Context, f func(blob.Sum)) (unread, err error) {
 	m := c.current()
 	for _, b := range m.Branches {
-		if err := referencesIn(b.SystemPrompt, f); err != nil {
-			return err
-		}
+		unread = cmp.Or(unread, referencesIn(b.SystemPrompt, f))
 	}
 	for _, line := range m.Lines {
 		counts, ok, err := c.log.Counts(line.ID)
 		if err != nil {
-			return err
+			return nil, err
 		}
 		if ok {
 			span := loader.Span{Line: line.ID, Folder: line.Folder, From: counts.Base, To: counts.End()}
-			if err := c.referencesOf(ctx, span, f); err != nil {
-				return err
+			lost, err := c.referencesOf(ctx, span, f)
+			if err != nil {
+				return nil, err
 			}
+			unread = cmp.Or(unread, lost)
 		}
 	}
-	return referencesInTrash(c.dir.FS, f)
+	return unread, referencesInTrash(c.dir.FS, f)
 }
 
 // rowsAtOnce is how many rows are read at once.
 const rowsAtOnce = 1024
 
-func (c *Context) referencesOf(ctx context.Context, span loader.Span, f func(blob.Sum)) error {
+func (c *Context) referencesOf(ctx context.Context, span loader.Span, f func(blob.Sum)) (unread, err error) {
 	for from := span.From; from < span.To; from += rowsAtOnce {
 		if err := ctx.Err(); err != nil {
-			return err
+			return nil, err
 		}
 		entries, err := c.log.Entries(span.Line, from, min(from+rowsAtOnce, span.To))
 		if err != nil {
-			return err
+			return nil, err
 		}
 		for i := range entries {
 			e := &entries[i]
@@ -63,17 +65,19 @@ func (c *Context) referencesOf(ctx context.Context, span loader.Span, f func(blo
 			}
 			m, err := c.load.Load(ctx, span, e)
 			if err != nil {
-				return err
+				return nil, err
 			}
 			if m.Unavailable == nil {
 				err = referencesIn(m.Stored, f)
+			} else if e.Payloads > 0 {
+				err = m.Unavailable
 			}
-			if err != nil {
-				return err
+			if err != nil && unread == nil {
+				unread = fmt.Errorf("message %s: %w", e.ID, err)
 			}
 		}
 	}
-	return nil
+	return unread, nil
 }
 
 func referencesIn(stored json.RawMessage, f func(blob.Sum)) error {
@@ -176,7 +180,8 @@ func (c *Context) files(ctx context.Context) ([]string, error) {
 		return nil, err
 	}
 	blobs := map[string]bool{}
-	if err := c.references(ctx, func(sum blob.Sum) { blobs[blob.Path(sum)] = true }); err != nil {
+	unread, err := c.references(ctx, func(sum blob.Sum) { blobs[blob.Path(sum)] = true })
+	if err != nil {
 		return nil, err
 	}
 	for _, path := range slices.Sorted(maps.Keys(blobs)) {
@@ -184,5 +189,22 @@ func (c *Context) files(ctx context.Context) ([]string, error) {
 			paths = append(paths, path)
 		}
 	}
-	return paths, nil
+	return paths, unread
+}
+
+// BlobBytes is what the blobs take on disk that the context refers to, in bytes, as far as its messages can be read; other
+// contexts may share them. It opens none of them.
+func (c *Context) BlobBytes(ctx context.Context) (int64, error) {
+	seen := map[blob.Sum]bool{}
+	var size int64
+	_, err := c.references(ctx, func(sum blob.Sum) {
+		if seen[sum] {
+			return
+		}
+		seen[sum] = true
+		if info, err := c.store.fs.Lstat(blob.Path(sum)); err == nil {
+			size += info.Size()
+		}
+	})
+	return size, public(Error{Op: "measure", Context: c.dir.ID}, err)
 }

@@ -16,7 +16,7 @@ const trashVersion = "trash/1"
 // TrashItem is the content of an item.json: what a removed thing was.
 type TrashItem struct {
 	Version   string    `json:"ctxdir"`
-	Kind      string    `json:"kind"` // "context", "tail" or "version"
+	Kind      string    `json:"kind"` // see docs/FORMAT.md
 	Name      string    `json:"name"` // of the thing, in its item's folder
 	Context   uuid.UUID `json:"context"`
 	RemovedAt time.Time `json:"removed_at"`

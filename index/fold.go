@@ -57,6 +57,7 @@ func (l *Log) Fold(ctx stdcontext.Context, settle bool) error {
 	var unsettled error
 	if folded := len(keep) - 1; settle || folded > l.opts.Retain {
 		if unsettled = l.settle(ctx, todo, keep[:folded]); unsettled == nil {
+			todo.settled = keep[folded] - 1
 			keep = keep[max(folded-1, 0):] // the newest folded one stays, as a second copy
 		}
 		if errors.Is(unsettled, ErrDamaged) || errors.Is(unsettled, ErrBusy) {
@@ -98,6 +99,7 @@ func (l *Log) foldAnew(ctx stdcontext.Context, why error) error {
 type foldWork struct {
 	seq, chain uint64
 	journals   []uint64 // that exist, oldest first; the last one is not folded
+	settled    uint64   // those up to here need nothing more
 	width      int
 	at         int64
 	lines      []foldLine
@@ -135,7 +137,7 @@ func (l *Log) rotate(ctx stdcontext.Context, settle bool) (*foldWork, error) {
 		return nil, err
 	}
 	s := l.state
-	if s.seq == x.Seq && (!settle || len(x.retained()) <= 1) {
+	if s.seq == x.Seq && (!settle || !x.unsettled()) {
 		return nil, nil
 	}
 	old := s.newest()
@@ -150,7 +152,7 @@ func (l *Log) rotate(ctx stdcontext.Context, settle bool) (*foldWork, error) {
 		old.sync.settle()
 	}
 	w := &foldWork{seq: s.newest().begin.Seq, chain: s.newest().begin.chain, width: rowWidth, at: s.newestAt, folders: s.folders()}
-	w.journals = x.retained()
+	w.journals, w.settled = x.retained(), x.Settled
 	for _, j := range s.journals {
 		w.journals = append(w.journals, j.gen)
 	}
@@ -295,7 +297,7 @@ func (l *Log) writeRows(w *foldWork) error {
 // finishFold replaces index.json, naming the journals to keep, the newest ones, and removes the others.
 func (l *Log) finishFold(w *foldWork, keep []uint64) (*folded, error) {
 	x := &folded{
-		Context: l.dir.ID, Store: l.dir.Store, Seq: w.seq, chain: w.chain, Journals: keep, Live: keep[len(keep)-1],
+		Context: l.dir.ID, Store: l.dir.Store, Seq: w.seq, chain: w.chain, Journals: keep, Live: keep[len(keep)-1], Settled: w.settled,
 		RowWidth: w.width, UpdatedAt: time.Now().UTC(),
 	}
 	for i := range w.lines {

@@ -357,7 +357,7 @@ func (l *Log) save(foldLocked bool) error {
 	// The old journals' numbers do not lead up to this state: none of them is named. They may hold what nobody could
 	// read, so they are kept in trash.
 	old := w.journals
-	w.journals = []uint64{gen + 1}
+	w.journals, w.settled = []uint64{gen + 1}, gen
 	if _, err := l.finishFold(w, w.journals); err != nil {
 		return err
 	}

@@ -18,7 +18,7 @@ import (
 // Crash order: until SyncAll returns a file may be missing, empty or torn after a power cut; the journals are there, and
 // readers take the message from them. Settling again makes the files again.
 func (l *Log) settle(ctx stdcontext.Context, w *foldWork, journals []uint64) error {
-	lines, err := l.committed(journals)
+	lines, err := l.committed(slices.DeleteFunc(slices.Clone(journals), func(gen uint64) bool { return gen <= w.settled }))
 	if err != nil {
 		return err
 	}

@@ -29,6 +29,7 @@ type folded struct {
 	Chain     string       `json:"chain"`
 	Journals  []uint64     `json:"journals"`
 	Live      uint64       `json:"live"`
+	Settled   uint64       `json:"settled"`
 	RowWidth  int          `json:"row_width"`
 	UpdatedAt time.Time    `json:"updated_at"`
 	Lines     []foldedLine `json:"lines"`
@@ -49,6 +50,12 @@ func (x *folded) retained() (gens []uint64) {
 		}
 	}
 	return gens
+}
+
+// unsettled reports whether the message files of some folded journal may not be durable.
+func (x *folded) unsettled() bool {
+	gens := x.retained()
+	return len(gens) > 0 && gens[len(gens)-1] > x.Settled
 }
 
 // encode returns index.json: one member and one line a row, and the check at the end.
@@ -122,7 +129,7 @@ func parseFolded(b []byte) (*folded, error) {
 	if x.chain, err = parseHexString(x.Chain); err != nil {
 		return nil, fmt.Errorf("%w: %w", ErrDamaged, err)
 	}
-	if x.RowWidth < 64 || x.RowWidth > 4096 || len(x.Journals) == 0 || len(x.Journals) > 1024 || !slices.Contains(x.Journals, x.Live) {
+	if x.RowWidth < 64 || x.RowWidth > 4096 || len(x.Journals) == 0 || len(x.Journals) > 1024 || !slices.Contains(x.Journals, x.Live) || x.Settled >= x.Live {
 		return nil, fmt.Errorf("%w: it makes no sense", ErrDamaged)
 	}
 	for _, l := range x.Lines {

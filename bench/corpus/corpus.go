@@ -95,6 +95,15 @@ func (c *Corpus) add(line []byte) {
 // Len is the number of distinct bodies.
 func (c *Corpus) Len() int { return len(c.bodies) }
 
+// Once is a stream of every body once, in order.
+func (c *Corpus) Once() *Once { return &Once{c} }
+
+// Once gives every body once.
+type Once struct{ c *Corpus }
+
+// Body is body i.
+func (o *Once) Body(i int64) []byte { return o.c.bodies[i].raw }
+
 // Quantile is the size in bytes below which the share q of the bodies lies.
 func (c *Corpus) Quantile(q float64) int {
 	sizes := make([]int, len(c.bodies))

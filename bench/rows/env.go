@@ -52,6 +52,7 @@ var All = []Row{
 	{"append", appendRow},
 	{"append-relaxed", relaxedRow},
 	{"append-5k", fiveKRow},
+	{"content", contentRow},
 	{"batch", batchRow},
 	{"goroutines", goroutinesRow},
 	{"processes", processesRow},

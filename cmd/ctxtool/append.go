@@ -28,6 +28,7 @@ type appendFlags struct {
 	expect           int64
 	jsonl, envelope  bool
 	maxMessage       int64
+	attach           []string
 }
 
 func (a *app) appendCmd() *cobra.Command {
@@ -43,7 +44,8 @@ printed as soon as their messages are durable. A line that cannot be stored is t
 
 A message whose --id is there already with equal content is not stored again.`,
 		Example: `  ctxtool append 7c2f "What does the parser do?"
-  agent --stream-json | ctxtool append 7c2f --jsonl`,
+  agent --stream-json | ctxtool append 7c2f --jsonl
+  ctxtool append 7c2f "What is wrong here?" --attach screenshot.png`,
 		Args:              between(1, 2),
 		ValidArgsFunction: a.completeContexts(1),
 		RunE: func(cmd *cobra.Command, args []string) error {
@@ -58,6 +60,7 @@ A message whose --id is there already with equal content is not stored again.`,
 	flags.BoolVar(&f.jsonl, "jsonl", false, "each line of stdin is a message")
 	flags.BoolVar(&f.envelope, "envelope", false, "with --jsonl: each line is an object that holds a message")
 	flags.Int64Var(&f.maxMessage, "max-message", 256<<20, "the largest message, in `BYTES`")
+	flags.StringArrayVar(&f.attach, "attach", nil, "attach a `FILE`; given again, one more")
 	return cmd
 }
 
@@ -66,6 +69,8 @@ func (a *app) appendTo(cmd *cobra.Command, args []string, f *appendFlags) error 
 	switch {
 	case f.envelope && !f.jsonl:
 		return usage(cmd, "--envelope goes with --jsonl")
+	case f.jsonl && len(f.attach) > 0:
+		return usage(cmd, "--attach is for one message, not for --jsonl")
 	case f.jsonl && len(args) > 1:
 		return usage(cmd, "with --jsonl messages come from stdin, not from an argument")
 	case f.jsonl && (flags.Changed("id") || flags.Changed("role")):
@@ -120,11 +125,21 @@ func (a *app) textDraft(cmd *cobra.Command, args []string, f *appendFlags) (d ct
 	var text string
 	if len(args) > 0 {
 		text = args[0]
-	} else if text, err = a.readText(cmd, f.maxMessage); err != nil {
+	} else if _, terminal := terminal(a.stdin); len(f.attach) > 0 && terminal {
+		// Files need no words.
+	} else if text, err = a.readText(cmd, f.maxMessage, len(f.attach) > 0); err != nil {
 		return d, err
 	}
 	if !utf8.ValidString(text) {
 		return d, fmt.Errorf("the text: %w: not UTF-8", ctxdir.ErrInvalid)
+	}
+	if len(f.attach) > 0 {
+		id := d.ID
+		if d, err = attachedDraft(f.role, text, f.attach); err != nil {
+			return d, err
+		}
+		d.ID, d.CreatedAt = id, time.Now().UTC()
+		return d, nil
 	}
 	d.CreatedAt = time.Now().UTC()
 	d.Body = encode(struct {
@@ -135,7 +150,7 @@ func (a *app) textDraft(cmd *cobra.Command, args []string, f *appendFlags) (d ct
 }
 
 // readText reads all of stdin. The line break at its end is none of the message's.
-func (a *app) readText(cmd *cobra.Command, most int64) (string, error) {
+func (a *app) readText(cmd *cobra.Command, most int64, mayLack bool) (string, error) {
 	if _, ok := terminal(a.stdin); ok {
 		a.note("reading the text from the terminal: end it with Ctrl-D")
 	}
@@ -152,7 +167,7 @@ func (a *app) readText(cmd *cobra.Command, most int64) (string, error) {
 	}
 	b = bytes.TrimSuffix(b, []byte("\n"))
 	b = bytes.TrimSuffix(b, []byte("\r"))
-	if len(b) == 0 {
+	if len(b) == 0 && !mayLack {
 		return "", usage(cmd, "there is no text: neither an argument nor anything on stdin")
 	}
 	return string(b), nil

@@ -16,6 +16,7 @@ type sizeRecord struct {
 	Messages      int64  `json:"messages"`
 	Bytes         int64  `json:"bytes"`
 	ArchivedBytes int64  `json:"archived_bytes"`
+	BlobBytes     *int64 `json:"blob_bytes,omitempty"` // of one whole context: on disk, shared with others or not
 	Problem       string `json:"problem,omitempty"`
 }
 
@@ -24,12 +25,13 @@ func (a *app) duCmd() *cobra.Command {
 		Use:   "du [CONTEXT]",
 		Short: "Show sizes: of each context, or of one and its branches",
 		Long: `Show sizes as the index has them: of each context, largest first, or of one context and each of its branches. A
-branch's bytes are those of its own messages, without those it inherits; a context's include its metadata.`,
+branch's bytes are those of its own messages, without those it inherits; a context's include its metadata. What one context has in
+blobs, compressed and perhaps shared with others, is a line of its own.`,
 		Args:              between(0, 1),
 		ValidArgsFunction: a.completeContexts(1),
 		RunE: func(cmd *cobra.Command, args []string) error {
 			if len(args) == 0 {
-				return a.withStore(func(s *ctxdir.Store) error { return a.sizes(cmd.Context(), s) }, ctxdir.ReadOnly())
+				return a.withStore(func(s *ctxdir.Store) error { return a.sizes(cmd.Context(), s) })
 			}
 			return a.withContext(cmd.Context(), args[0], func(c *ctxdir.Context) error {
 				return a.branchSizes(cmd.Context(), c)
@@ -80,6 +82,10 @@ func (a *app) branchSizes(ctx context.Context, c *ctxdir.Context) error {
 		return err
 	}
 	sum := c.Summary()
+	blobs, err := c.BlobBytes(ctx)
+	if err != nil {
+		return err
+	}
 	if a.json {
 		for _, b := range branches {
 			r := sizeRecord{Record: "size", Context: c.ID().String(), Branch: b.Name, Messages: b.Messages, Bytes: b.Bytes}
@@ -87,7 +93,11 @@ func (a *app) branchSizes(ctx context.Context, c *ctxdir.Context) error {
 				return err
 			}
 		}
-		if err := a.record(sizeOf(sum)); err != nil {
+		whole := sizeOf(sum)
+		if blobs > 0 {
+			whole.BlobBytes = &blobs
+		}
+		if err := a.record(whole); err != nil {
 			return err
 		}
 		return problemOf(c)
@@ -97,6 +107,9 @@ func (a *app) branchSizes(ctx context.Context, c *ctxdir.Context) error {
 		t.add(humanSize(b.Bytes), humanCount(b.Messages), b.Name)
 	}
 	t.add(humanSize(sum.Bytes), humanCount(sum.Messages), "whole context")
+	if blobs > 0 {
+		t.add(humanSize(blobs), "", "blobs")
+	}
 	if err := t.print(a.out, a.width()); err != nil {
 		return err
 	}

@@ -65,7 +65,17 @@ messages; markdown and html are for reading.`,
 }
 
 func (a *app) export(ctx context.Context, c *ctxdir.Context, b *ctxdir.Branch, e exporter) error {
-	if err := e.begin(c.Metadata(), b.Name()); err != nil {
+	m := c.Metadata()
+	for i := range m.Branches {
+		if m.Branches[i].Name == b.Name() {
+			prompt, err := c.SystemPrompt(ctx, b.Name())
+			if err != nil {
+				return err
+			}
+			m.Branches[i].SystemPrompt = prompt
+		}
+	}
+	if err := e.begin(m, b.Name()); err != nil {
 		return err
 	}
 	unavailable := 0

@@ -54,7 +54,7 @@ func (a *app) lsCmd() *cobra.Command {
 			}
 			return a.withStore(func(s *ctxdir.Store) error {
 				return a.list(cmd.Context(), s, order, limit)
-			}, ctxdir.ReadOnly())
+			})
 		},
 	}
 	cmd.Flags().IntVar(&limit, "limit", 0, "list at most `N`")

@@ -4,6 +4,7 @@ import (
 	"bytes"
 	"encoding/json"
 	"fmt"
+	"strconv"
 	"strings"
 
 	"github.com/dustin/go-humanize"
@@ -54,6 +55,27 @@ func (o members) text(keys ...string) string {
 		}
 	}
 	return ""
+}
+
+// valueAt returns the value at an RFC 6901 pointer, nil where there is none.
+func valueAt(v json.RawMessage, pointer string) json.RawMessage {
+	if pointer == "" {
+		return v
+	}
+	for token := range strings.SplitSeq(strings.TrimPrefix(pointer, "/"), "/") {
+		token = strings.ReplaceAll(strings.ReplaceAll(token, "~1", "/"), "~0", "~")
+		if kindOf(v) == '[' {
+			i, err := strconv.Atoi(token)
+			all := list(v)
+			if err != nil || i < 0 || i >= len(all) {
+				return nil
+			}
+			v = all[i]
+			continue
+		}
+		v = objectOf(v)[token]
+	}
+	return v
 }
 
 func list(v json.RawMessage) []json.RawMessage {

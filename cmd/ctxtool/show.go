@@ -31,6 +31,7 @@ type showFlags struct {
 	branch, span string
 	last         int64
 	noContent    bool
+	save         string
 }
 
 func (a *app) showCmd() *cobra.Command {
@@ -72,6 +73,7 @@ has every message verbatim.`,
 	flags.StringVar(&f.branch, "branch", "", "the `BRANCH`; the active one if not given")
 	flags.Int64Var(&f.last, "last", 0, "show the last `N` messages")
 	flags.StringVar(&f.span, "range", "", "show the messages at positions `A:B`, B not included")
+	flags.StringVar(&f.save, "save-attachments", "", "write the files in the messages to the folder `DIR`")
 	flags.BoolVar(&f.noContent, "no-content", false, "show what is known of the messages, without the messages")
 	return cmd
 }
@@ -155,6 +157,13 @@ func (a *app) show(ctx context.Context, c *ctxdir.Context, f *showFlags, from, t
 	}
 	print := a.messagePrinter(b.Name(), f.noContent)
 	shown, unavailable := 0, 0
+	var files *saver
+	if f.save != "" {
+		if files, err = newSaver(f.save); err != nil {
+			return err
+		}
+		defer files.Close() //nolint:errcheck // a folder
+	}
 	err = each(ctx, b, from, to, func(m *ctxdir.Message) error {
 		shown++
 		s := &said{Message: m}
@@ -167,6 +176,11 @@ func (a *app) show(ctx context.Context, c *ctxdir.Context, f *showFlags, from, t
 		if m.Unavailable != nil || s.missing != nil {
 			unavailable++
 		}
+		if files != nil {
+			if err := files.message(ctx, m); err != nil {
+				return err
+			}
+		}
 		return print(s)
 	})
 	switch {
@@ -177,6 +191,8 @@ func (a *app) show(ctx context.Context, c *ctxdir.Context, f *showFlags, from, t
 			plural(unavailable, "message is unavailable, or a part of it", "messages are unavailable, or parts of them"),
 			fmt.Sprintf(`"ctxtool repair %s" brings back what it can`, c.ID()),
 		}
+	case files != nil:
+		a.note("%s saved in %s", plural(files.saved, "file", "files"), f.save)
 	case shown == 0 && !a.json:
 		a.note("no messages there")
 	}

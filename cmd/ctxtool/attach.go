@@ -1,0 +1,196 @@
+package main
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"io"
+	"io/fs"
+	"mime"
+	"net/http"
+	"os"
+	"path"
+	"path/filepath"
+	"strings"
+
+	"github.com/ctxdir/ctxdir"
+)
+
+// A message with attachments has a content of parts: the text, and each file in order.
+type attachedContent struct {
+	Role    string `json:"role"`
+	Content []any  `json:"content"`
+}
+
+type attachedText struct {
+	Type string `json:"type"`
+	Text string `json:"text"`
+}
+
+type attachedFile struct {
+	Type     string         `json:"type"` // "image" or "file"
+	Filename string         `json:"filename"`
+	Source   attachedSource `json:"source"`
+}
+
+type attachedSource struct {
+	Type      string `json:"type"`
+	MediaType string `json:"media_type"`
+	Data      string `json:"data"` // a payload
+}
+
+// attachedDraft makes a message of a text, which may be empty, and files.
+func attachedDraft(role, text string, paths []string) (ctxdir.Draft, error) {
+	content := attachedContent{Role: role}
+	if text != "" {
+		content.Content = append(content.Content, attachedText{"text", text})
+	}
+	var attachments []ctxdir.Attachment
+	for _, p := range paths {
+		mediaType, err := mediaTypeOf(p)
+		if err != nil {
+			return ctxdir.Draft{}, err
+		}
+		kind := "file"
+		if strings.HasPrefix(mediaType, "image/") {
+			kind = "image"
+		}
+		attachments = append(attachments, ctxdir.Attachment{
+			At: fmt.Sprintf("/content/%d/source/data", len(content.Content)), MediaType: mediaType,
+			Open: func() (io.ReadCloser, error) { return os.Open(p) },
+		})
+		content.Content = append(content.Content, attachedFile{kind, filepath.ToSlash(filepath.Clean(p)), attachedSource{"base64", mediaType, ""}})
+	}
+	return ctxdir.Draft{Body: encode(content), Attachments: attachments}, nil
+}
+
+// mediaTypeOf tells by a file's beginning what it is, and by its name where that says no more than text.
+func mediaTypeOf(name string) (string, error) {
+	f, err := os.Open(name)
+	if err != nil {
+		return "", err
+	}
+	defer f.Close() //nolint:errcheck // nothing was written
+	info, err := f.Stat()
+	if err != nil {
+		return "", err
+	}
+	if !info.Mode().IsRegular() {
+		return "", fmt.Errorf("%s is no file", name)
+	}
+	head := make([]byte, 512)
+	n, err := io.ReadFull(f, head)
+	if err != nil && !errors.Is(err, io.EOF) && !errors.Is(err, io.ErrUnexpectedEOF) {
+		return "", err
+	}
+	mediaType := http.DetectContentType(head[:n])
+	if generic := strings.HasPrefix(mediaType, "text/plain") || mediaType == "application/octet-stream"; generic {
+		if told := mime.TypeByExtension(filepath.Ext(name)); told != "" {
+			mediaType = told
+		}
+	}
+	mediaType, _, _ = strings.Cut(mediaType, ";")
+	return mediaType, nil
+}
+
+// saver writes the payloads of messages that are files to a folder.
+type saver struct {
+	root  *os.Root
+	saved int
+}
+
+func newSaver(dir string) (*saver, error) {
+	if err := os.MkdirAll(dir, 0o755); err != nil {
+		return nil, err
+	}
+	root, err := os.OpenRoot(dir)
+	if err != nil {
+		return nil, err
+	}
+	return &saver{root: root}, nil
+}
+
+func (s *saver) Close() error { return s.root.Close() }
+
+// message writes the message's files, under the names they had if the message tells, else by position and number.
+func (s *saver) message(ctx context.Context, m *ctxdir.Message) error {
+	refs, err := m.Payloads()
+	if err != nil || m.Unavailable != nil {
+		return err
+	}
+	for i, ref := range refs {
+		if ref.Encoding == "" {
+			continue // a text
+		}
+		if err := ctx.Err(); err != nil {
+			return err
+		}
+		name := safeName(nameFor(m, ref.Path))
+		if name == "" {
+			name = fmt.Sprintf("%d-%d%s", m.Position, i, extension(ref.MediaType))
+		}
+		if err := s.save(m, ref, name); err != nil {
+			return fmt.Errorf("message %d: %w", m.Position, err)
+		}
+	}
+	return nil
+}
+
+// save never replaces a file: a second one of a name gets a number.
+func (s *saver) save(m *ctxdir.Message, ref ctxdir.Payload, name string) (err error) {
+	if dir := path.Dir(name); dir != "." {
+		if err := s.root.MkdirAll(dir, 0o755); err != nil {
+			return err
+		}
+	}
+	ext := path.Ext(name)
+	f, err := s.root.OpenFile(name, os.O_WRONLY|os.O_CREATE|os.O_EXCL, 0o644)
+	for n := 2; errors.Is(err, fs.ErrExist) && n < 10_000; n++ {
+		f, err = s.root.OpenFile(fmt.Sprintf("%s-%d%s", strings.TrimSuffix(name, ext), n, ext), os.O_WRONLY|os.O_CREATE|os.O_EXCL, 0o644)
+	}
+	if err != nil {
+		return err
+	}
+	r, _, err := m.Open(ref)
+	if err == nil {
+		_, err = io.Copy(f, r)
+		err = errors.Join(err, r.Close())
+	}
+	if err = errors.Join(err, f.Close()); err == nil {
+		s.saved++
+	}
+	return err
+}
+
+// nameFor returns the file name that a message tells of a payload: the member "filename", "name" or "path" of the nearest
+// object around it that has one.
+func nameFor(m *ctxdir.Message, pointer string) string {
+	for at := pointer; at != ""; {
+		at = at[:max(strings.LastIndexByte(at, '/'), 0)]
+		if name := objectOf(valueAt(m.Stored, at)).text("filename", "name", "path"); name != "" {
+			return name
+		}
+		if strings.Count(at, "/") < 2 {
+			break
+		}
+	}
+	return ""
+}
+
+// safeName makes a name of a path from a message that leads nowhere else, "" where nothing is left of it.
+func safeName(name string) string {
+	name = path.Clean("/" + strings.ReplaceAll(name, "\\", "/"))[1:]
+	for part := range strings.SplitSeq(name, "/") {
+		if len(part) > 200 || strings.ContainsFunc(part, func(r rune) bool { return r < 0x20 || r == 0x7f || r == ':' }) {
+			return ""
+		}
+	}
+	return name
+}
+
+func extension(mediaType string) string {
+	if all, err := mime.ExtensionsByType(mediaType); err == nil && len(all) > 0 {
+		return all[len(all)-1]
+	}
+	return ".bin"
+}

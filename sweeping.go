@@ -1,0 +1,199 @@
+package ctxdir
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"io/fs"
+	"iter"
+	"time"
+
+	"github.com/ctxdir/ctxdir/blob"
+	ctxfolder "github.com/ctxdir/ctxdir/context"
+	"github.com/google/uuid"
+)
+
+// Sweep moves blobs to the store's trash that no context refers to, archived and trashed ones included, and that nobody
+// wanted for as long as grace. It yields each; with dryRun it moves none. It reads the index of every context, and
+// the messages that have payloads. Where one of those cannot be read nothing is moved: it may refer to any blob.
+//
+// A writer that refers to a blob at this very moment is safe. He holds the lock on blobs, shared, from finding the blob to
+// his commit. The sweep takes it exclusively once before it looks at contexts, so that every writer who found a
+// blob earlier has committed and is seen; who finds one later gives it a new time, which the sweep looks
+// at again, with the lock, before it moves the blob.
+func (s *Store) Sweep(ctx context.Context, grace time.Duration, dryRun bool) iter.Seq2[Trashed, error] {
+	return func(yield func(Trashed, error) bool) {
+		err := s.sweep(ctx, grace, dryRun, func(t Trashed) bool { return yield(t, nil) })
+		if err != nil {
+			yield(Trashed{}, public(Error{Op: "sweep the blobs of", Path: s.path}, err))
+		}
+	}
+}
+
+// sweptAtOnce bounds the blobs that are moved with the lock held once.
+const sweptAtOnce = 64
+
+func (s *Store) sweep(ctx context.Context, grace time.Duration, dryRun bool, yield func(Trashed) bool) error {
+	if s.readOnly && !dryRun {
+		return ErrReadOnly
+	}
+	before, err := s.barrier(ctx)
+	if err != nil {
+		return err
+	}
+	if limit := before.Add(-grace); limit.Before(before) {
+		before = limit
+	}
+	marked, err := s.mark(ctx)
+	if err != nil {
+		return err
+	}
+	w := sweeping{s: s, before: before, dryRun: dryRun, yield: yield}
+	for sum, err := range s.blobs.Walk(nil) {
+		if err == nil {
+			err = ctx.Err()
+		}
+		if err != nil {
+			return err
+		}
+		if !marked[sum] {
+			w.found = append(w.found, sum)
+		}
+		if len(w.found) == sweptAtOnce {
+			if more, err := w.flush(ctx); !more {
+				return err
+			}
+		}
+	}
+	_, err = w.flush(ctx)
+	return err
+}
+
+// barrier waits until everybody who found a blob has committed, and returns the time.
+func (s *Store) barrier(ctx context.Context) (time.Time, error) {
+	lock := s.fs.Lock(blobsLock)
+	defer lock.Close()
+	if err := s.acquire(ctx, lock); err != nil {
+		return time.Time{}, err
+	}
+	defer lock.Release()
+	return time.Now(), nil
+}
+
+// mark returns the blobs that something refers to.
+func (s *Store) mark(ctx context.Context) (map[blob.Sum]bool, error) {
+	marked := map[blob.Sum]bool{}
+	all := func(in *Store) error {
+		for id, err := range in.IDs() {
+			if err != nil {
+				return err
+			}
+			if err := in.markContext(ctx, id, marked); err != nil {
+				return fmt.Errorf("context %s: %w", id, err)
+			}
+		}
+		return nil
+	}
+	if err := all(s); err != nil {
+		return nil, err
+	}
+	for e, err := range s.fs.ReadDir(ctxfolder.Trash) {
+		if errors.Is(err, fs.ErrNotExist) {
+			break
+		}
+		if err != nil {
+			return nil, err
+		}
+		if !e.IsDir() {
+			continue
+		}
+		item, err := s.fs.Sub(ctxfolder.Trash + "/" + e.Name())
+		if errors.Is(err, fs.ErrNotExist) {
+			continue // it was purged meanwhile
+		}
+		if err != nil {
+			return nil, err
+		}
+		in := *s
+		in.fs, in.readOnly = item, true
+		err = errors.Join(all(&in), item.Close())
+		if err != nil {
+			return nil, err
+		}
+	}
+	return marked, nil
+}
+
+func (s *Store) markContext(ctx context.Context, id uuid.UUID, marked map[blob.Sum]bool) error {
+	c, err := s.open(ctx, id)
+	if errors.Is(err, ErrNotExist) {
+		return nil // it was removed meanwhile: its blobs are marked where it is now, or swept the next time
+	}
+	if err != nil {
+		return err
+	}
+	unread, err := c.references(ctx, func(sum blob.Sum) { marked[sum] = true })
+	return errors.Join(unread, err, c.Close())
+}
+
+// sweeping moves blobs.
+type sweeping struct {
+	s      *Store
+	before time.Time // what was wanted later stays
+	dryRun bool
+	yield  func(Trashed) bool
+	item   string // in trash, made when it is needed
+	found  []blob.Sum
+}
+
+// flush moves what was found. more is false when nobody wants to hear of more.
+//
+// Crash order: the item's note is durable before a blob is renamed into it. A blob is in its place or in trash.
+func (w *sweeping) flush(ctx context.Context) (more bool, err error) {
+	found := w.found
+	w.found = w.found[:0]
+	if len(found) == 0 {
+		return true, nil
+	}
+	lock := w.s.fs.Lock(blobsLock)
+	defer lock.Close()
+	if err := w.s.acquire(ctx, lock); err != nil {
+		return false, err
+	}
+	defer lock.Release()
+	for _, sum := range found {
+		t, ok, err := w.move(sum)
+		if err != nil {
+			return false, err
+		}
+		if ok && !w.yield(t) {
+			return false, nil
+		}
+	}
+	if w.item == "" {
+		return true, nil
+	}
+	return true, w.s.fs.SyncDir(w.item)
+}
+
+func (w *sweeping) move(sum blob.Sum) (t Trashed, ok bool, err error) {
+	path := blob.Path(sum)
+	info, err := w.s.fs.Lstat(path)
+	if errors.Is(err, fs.ErrNotExist) {
+		return t, false, nil
+	}
+	if err != nil || !info.ModTime().Before(w.before) {
+		return t, false, err
+	}
+	t = Trashed{Path: path, Bytes: info.Size(), Reason: "no message refers to it"}
+	if w.dryRun {
+		return t, true, nil
+	}
+	if w.item == "" {
+		if w.item, err = ctxfolder.NewTrash(w.s.fs, ctxfolder.TrashItem{Kind: "blobs", Name: "blobs"}); err != nil {
+			return t, false, err
+		}
+	}
+	t.Path = w.item + "/" + sum.String() + ".zst"
+	return t, true, w.s.fs.Rename(path, t.Path)
+}
