@@ -114,7 +114,7 @@ func TestBodiesComeBack(t *testing.T) {
 // TestOnePayloadOneBlob: a picture in 200 messages, and an answer that six forks got, are stored once.
 func TestOnePayloadOneBlob(t *testing.T) {
 	ctx := context.Background()
-	c, folder := newContext(t)
+	c, folder := newContext(t, WithTextThreshold(1<<10))
 	dir := filepath.Dir(folder)
 	img := `{"role":"user","content":[{"type":"image","source":{"type":"base64","media_type":"image/png","data":"` + picture(3, 20_000) + `"}},{"type":"text","text":"%d"}]}`
 	for i := range 200 {
@@ -155,7 +155,7 @@ func TestMissingBlob(t *testing.T) {
 		"flipped": func(path string) error { return flip(path, 30) },
 	} {
 		t.Run(name, func(t *testing.T) {
-			c, folder := newContext(t)
+			c, folder := newContext(t, WithTextThreshold(1<<10))
 			dir := filepath.Dir(folder)
 			first := `{"role":"tool","content":"` + strings.Repeat("abcdefg ", 1000) + `","keep":"me"}`
 			second := `{"role":"tool","content":"` + strings.Repeat("hijklmn ", 1000) + `"}`

@@ -410,7 +410,7 @@ func TestAgainstModel(t *testing.T) {
 		defer os.RemoveAll(dir)
 		// The sync is left out for speed: nothing loses power here.
 		s, err := Init(dir, WithDurability(Relaxed), WithFoldBytes(rapid.SampledFrom([]int64{-1, 2000, 100000}).Draw(t, "fold at")),
-			withRetain(rapid.SampledFrom([]int{1, 3, 16}).Draw(t, "retain")),
+			withRetain(rapid.SampledFrom([]int{1, 3, 16}).Draw(t, "retain")), WithTextThreshold(rapid.SampledFrom([]int64{-1, 0, 1 << 10}).Draw(t, "threshold")),
 			WithPool(rapid.SampledFrom([]int64{0, 5000, 1 << 20}).Draw(t, "pool")))
 		if err != nil {
 			t.Fatal(err)

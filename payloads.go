@@ -27,7 +27,7 @@ type UnavailableError = blob.UnavailableError
 const (
 	// DefaultTextThreshold is the least length of a text that is moved to a blob unless the store or an option says
 	// otherwise, in bytes. docs/DESIGN.md has the figures behind it.
-	DefaultTextThreshold = 1 << 10
+	DefaultTextThreshold = 16 << 10
 
 	// rides is how large a payload may be to ride in the journal, in bytes. A larger one is made durable
 	// before the record that refers to it.

@@ -149,14 +149,14 @@ func workload() []step {
 }
 
 func openCrash(disk *crashfs.FS) (*Store, error) {
-	return Open("disk", withFS(disk), WithFoldBytes(-1), withRetain(2))
+	return Open("disk", withFS(disk), WithFoldBytes(-1), withRetain(2), WithTextThreshold(1<<10))
 }
 
 // run does the workload until the power goes. It returns what was acknowledged before the step that was cut
 // and, with that step's effect, what may be there too.
 func run(t *testing.T, disk *crashfs.FS, k int) (before, after said, cut *step) {
 	t.Helper()
-	s, err := Init("disk", withFS(disk), WithFoldBytes(-1), withRetain(2))
+	s, err := Init("disk", withFS(disk), WithFoldBytes(-1), withRetain(2), WithTextThreshold(1<<10))
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -40,7 +40,7 @@ func largeBody(letter string) string {
 // TestSweep: a sweep moves what nothing refers to and was not wanted lately, and nothing else.
 func TestSweep(t *testing.T) {
 	ctx := context.Background()
-	s, dir := newStore(t)
+	s, dir := newStore(t, WithTextThreshold(1<<10))
 	c := must[*Context](t)(s.Create(ctx, Metadata{}))
 	small := `{"role":"tool","content":"` + strings.Repeat("small ", 1000) + `"}`
 	for _, body := range []string{largeBody("a"), small} {

@@ -17,7 +17,8 @@ type storeRecord struct {
 }
 
 func (a *app) initCmd() *cobra.Command {
-	return &cobra.Command{
+	var threshold int64
+	cmd := &cobra.Command{
 		Use:   "init [DIR]",
 		Short: "Make a store: of DIR, or in ./.ctxdir",
 		Long: `Make a store of DIR; without DIR, of the folder that --store or $CTXDIR_STORE names, else of ./.ctxdir, which
@@ -37,14 +38,20 @@ then is the store of this folder and those below it. What is a store already sta
 			if dir == "" {
 				return usage(cmd, "the folder's name is empty")
 			}
-			return a.initStore(dir)
+			var opts []ctxdir.Option
+			if cmd.Flags().Changed("threshold") {
+				opts = append(opts, ctxdir.WithTextThreshold(threshold))
+			}
+			return a.initStore(dir, opts...)
 		},
 	}
+	cmd.Flags().Int64Var(&threshold, "threshold", ctxdir.DefaultTextThreshold, "a new store moves texts of `N` bytes or more to blobs; 0: all, -1: none")
+	return cmd
 }
 
-func (a *app) initStore(dir string) error {
+func (a *app) initStore(dir string, opts ...ctxdir.Option) error {
 	there := ctxdir.Exists(dir)
-	s, err := ctxdir.Init(dir, a.options()...)
+	s, err := ctxdir.Init(dir, a.options(opts...)...)
 	if err != nil {
 		return err
 	}
