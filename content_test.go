@@ -199,3 +199,73 @@ func flip(path string, at int) error {
 	b[at] ^= 0x40
 	return os.WriteFile(path, b, 0o600)
 }
+
+// TestEditedReference: a string put back by hand in the place of its reference is valid, and the next write of the message
+// moves it again.
+func TestEditedReference(t *testing.T) {
+	ctx := context.Background()
+	c, folder := newContext(t, WithTextThreshold(1<<10))
+	text := strings.Repeat("something long ", 200)
+	body := `{"role":"tool","content":"` + text + `","n":1}`
+	at := must[Appended](t)(c.Active().Append(ctx, Draft{Body: []byte(body)}))
+	if err := c.Fold(ctx); err != nil {
+		t.Fatal(err)
+	}
+	m := must[*Message](t)(c.Active().Message(ctx, at.ID))
+	edited := strings.Replace(body, `"n":1`, `"n":2`, 1)
+	path := filepath.Join(folder, "messages", "branch-main", at.ID.String()+".json")
+	raw, err := os.ReadFile(path)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if err := os.WriteFile(path, bytes.Replace(raw, m.Stored, []byte(edited), 1), 0o600); err != nil {
+		t.Fatal(err)
+	}
+	if err := c.Refresh(ctx); err != nil {
+		t.Fatal(err)
+	}
+	m = must[*Message](t)(c.Active().Message(ctx, at.ID))
+	if refs, err := m.Payloads(); !m.Edited || bodyOf(m) != edited || err != nil || len(refs) != 0 {
+		t.Fatalf("edited %v, %d payloads, %v, %.100s", m.Edited, len(refs), err, bodyOf(m))
+	}
+	if err := c.Active().Replace(ctx, at.ID, Draft{Body: []byte(bodyOf(m))}); err != nil {
+		t.Fatal(err)
+	}
+	m = must[*Message](t)(c.Active().Message(ctx, at.ID))
+	if refs, err := m.Payloads(); m.Edited || bodyOf(m) != edited || err != nil || len(refs) != 1 {
+		t.Errorf("after the next write: edited %v, %d payloads, %v, %.100s", m.Edited, len(refs), err, bodyOf(m))
+	}
+}
+
+// TestAttachments: a file becomes a payload in its place without passing through memory, retried or not.
+func TestAttachments(t *testing.T) {
+	ctx := context.Background()
+	for _, threshold := range []int64{0, -1} {
+		c, folder := newContext(t, WithTextThreshold(threshold))
+		content := bytes.Repeat([]byte("\x00\xff attached "), 100_000)
+		open := func() (io.ReadCloser, error) { return io.NopCloser(bytes.NewReader(content)), nil }
+		d := Draft{
+			ID: uuid.New(), Body: []byte(`{"role":"user","content":[{"text":""},{"data":""}]}`),
+			Attachments: []Attachment{{At: "/content/1/data", MediaType: "application/x", Open: open}},
+		}
+		want := `{"role":"user","content":[{"text":""},{"data":"` + base64.StdEncoding.EncodeToString(content) + `"}]}`
+		at := must[Appended](t)(c.Active().Append(ctx, d))
+		again := must[Appended](t)(c.Active().Append(ctx, d))
+		m := must[*Message](t)(c.Active().Message(ctx, at.ID))
+		refs, err := m.Payloads()
+		if err != nil || bodyOf(m) != want || !again.Existed || len(m.Stored) > 2000 || refs[len(refs)-1].MediaType != "application/x" {
+			t.Errorf("threshold %d: %v, existed %v, %d bytes stored, %.100s", threshold, err, again.Existed, len(m.Stored), bodyOf(m))
+		}
+		for name, bad := range map[string]Attachment{
+			"no such place": {At: "/content/7", Open: open},
+			"not empty":     {At: "/role", Open: open},
+			"cannot open":   {At: "/content/0/text", Open: func() (io.ReadCloser, error) { return nil, fs.ErrPermission }},
+		} {
+			before := tree(t, folder)
+			d := Draft{Body: d.Body, Attachments: []Attachment{bad}}
+			if _, err := c.Active().Append(ctx, d); err == nil || tree(t, folder) != before {
+				t.Errorf("%s: %v", name, err)
+			}
+		}
+	}
+}

@@ -1,6 +1,7 @@
 package ctxdir
 
 import (
+	"bytes"
 	"context"
 	"encoding/json"
 	"io/fs"
@@ -10,6 +11,7 @@ import (
 	"testing"
 
 	"github.com/ctxdir/ctxdir/importer"
+	"github.com/ctxdir/ctxdir/message"
 	"github.com/google/uuid"
 )
 
@@ -151,5 +153,61 @@ func TestImportEarlierThenLater(t *testing.T) {
 	}
 	if shows[0] != shows[1] {
 		t.Error("the two ways differ")
+	}
+}
+
+// TestRealTranscriptsAtEveryThreshold: whatever is moved to blobs, each record comes back byte for byte: the same for every
+// threshold, and, of transcripts, a line of one. (A session brings the files of its agents along.)
+func TestRealTranscriptsAtEveryThreshold(t *testing.T) {
+	lines := map[string]bool{}
+	for _, path := range realFiles(t, "claude-code", "multimodal") {
+		raw, err := os.ReadFile(path)
+		if err != nil {
+			t.Fatal(err)
+		}
+		for line := range bytes.Lines(raw) {
+			var record json.RawMessage // some lines hold two
+			for d := json.NewDecoder(bytes.NewReader(line)); d.Decode(&record) == nil; {
+				if b, err := message.Compact(record); err == nil {
+					lines[string(b)] = true
+				}
+			}
+		}
+	}
+	for _, path := range realFiles(t, "claude-code", "multimodal", "chatgpt") {
+		t.Run(filepath.Base(path), func(t *testing.T) {
+			var first map[uuid.UUID]string
+			damaged := false // of a damaged line the importer takes what is whole
+			for _, threshold := range []int64{0, 1 << 10, -1} {
+				s, err := Init(t.TempDir(), WithDurability(Relaxed), WithTextThreshold(threshold))
+				if err != nil {
+					t.Fatal(err)
+				}
+				_, bodies, problems := imported(t, s, path)
+				damaged = damaged || problems > 0
+				if err := s.Close(); err != nil {
+					t.Fatal(err)
+				}
+				if first == nil {
+					first = bodies
+				}
+				if len(bodies) != len(first) {
+					t.Errorf("threshold %d: %d messages, wanted %d", threshold, len(bodies), len(first))
+				}
+				for id, body := range bodies {
+					if body != first[id] {
+						t.Errorf("threshold %d: %s is %.100s, wanted %.100s", threshold, id, body, first[id])
+					}
+				}
+			}
+			if filepath.Ext(path) != ".jsonl" || damaged {
+				return
+			}
+			for id, body := range first {
+				if !lines[body] {
+					t.Errorf("%s is no line of a transcript: %.200s", id, body)
+				}
+			}
+		})
 	}
 }

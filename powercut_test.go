@@ -128,6 +128,12 @@ func workload() []step {
 	}
 	fold := step{name: "fold", do: func(w *world) error { return w.c.Fold(w.ctx) }, then: func(said) {}}
 	lazily := step{name: "fold lazily", do: func(w *world) error { return w.c.log.Fold(w.ctx, false) }, then: func(said) {}}
+	externalise := func(threshold int64) step {
+		return step{name: fmt.Sprint("externalise ", threshold), then: func(said) {}, do: func(w *world) error {
+			_, err := w.c.Externalise(w.ctx, threshold, false)
+			return err
+		}}
+	}
 	return []step{
 		{name: "create", then: func(s said) { s["main"] = nil }, do: func(w *world) (err error) {
 			w.c, err = w.store.Create(w.ctx, Metadata{ID: w.id})
@@ -138,7 +144,7 @@ func workload() []step {
 		replace("main", 1), add("main", 10), lazily, fold, add("main", 10), replace("main", 1), add("alt", 10, 10), fold,
 		{name: "rename", then: func(s said) { s["neu"] = s["alt"]; delete(s, "alt") }, do: func(w *world) error { return w.c.Rename(w.ctx, "alt", "neu") }},
 		add("neu", 10, 700), {name: "rewind", then: func(s said) { s["main"] = s["main"][:4:4] }, do: func(w *world) error { return w.branch("main").Rewind(w.ctx, 4) }},
-		lazily, add("main", 10, 10), lazily, fork("neu", "third", 5), add("third", 10),
+		lazily, externalise(0), add("main", 10, 10), lazily, externalise(1 << 10), fork("neu", "third", 5), add("third", 10),
 		{name: "remove", then: func(s said) { delete(s, "neu") }, do: func(w *world) error { return w.c.Remove(w.ctx, "neu") }},
 		fold, add("third", 10, 10), replace("third", 1), add("main", 10), fold,
 		{name: "title", then: func(said) {}, do: func(w *world) error {

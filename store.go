@@ -110,10 +110,8 @@ func initStore(fsys vfs.FS, told settings) error {
 	} else if !errors.Is(err, fs.ErrNotExist) {
 		return err
 	}
-	for _, dir := range []string{ctxfolder.Locks, ctxfolder.Staging, ctxfolder.Trash} {
-		if err := fsys.Mkdir(dir); err != nil && !errors.Is(err, fs.ErrExist) {
-			return err
-		}
+	if err := makeFolders(fsys); err != nil {
+		return err
 	}
 	lock := fsys.Lock(ctxfolder.Locks + "/store")
 	defer lock.Close()
@@ -135,6 +133,16 @@ func initStore(fsys vfs.FS, told settings) error {
 		return err
 	}
 	return fsys.SyncDir(".")
+}
+
+// makeFolders makes the folders that are empty as a rule, and missing in a copy by a program that knows files only.
+func makeFolders(fsys vfs.FS) error {
+	for _, dir := range []string{ctxfolder.Locks, ctxfolder.Staging, ctxfolder.Trash} {
+		if err := fsys.Mkdir(dir); err != nil && !errors.Is(err, fs.ErrExist) {
+			return err
+		}
+	}
+	return nil
 }
 
 func openFS(dir string, opts []Option) (vfs.FS, error) {
@@ -164,9 +172,11 @@ func Open(dir string, opts ...Option) (*Store, error) {
 	s.pool = loader.NewPool(s.opts.pool)
 	s.blobs = blob.Open(s.fs)
 	if !s.readOnly {
-		// What a creation left behind that did not finish. A file system that cannot be written to has no
-		// need of it.
-		_ = ctxfolder.SweepStaging(s.fs)
+		// A file system that cannot be written to has no need of the folders, nor of sweeping away what a
+		// creation left behind that did not finish.
+		if makeFolders(s.fs) == nil {
+			_ = ctxfolder.SweepStaging(s.fs)
+		}
 	}
 	return s, nil
 }

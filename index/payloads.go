@@ -75,12 +75,13 @@ func (l *Log) HasPayload(sum Sum) bool {
 	return ok
 }
 
-// Payload returns a payload that a journal has, live or kept; nil when none has it. Whether it is the one of that
-// name is for the caller to see.
-func (l *Log) Payload(sum Sum) (payload []byte, err error) {
+// Payload returns a payload that a journal has; nil when none has it. The journals that are folded are searched only
+// when folded is set: the first time that reads all of them. Whether it is the one of that name is for the
+// caller to see.
+func (l *Log) Payload(sum Sum, folded bool) (payload []byte, err error) {
 	err = l.view(func(s *state) { // the view keeps the file open
 		at, ok := s.payloads[sum]
-		if !ok {
+		if !ok && folded {
 			at, ok = s.kept.payload(s.dir, sum)
 		}
 		f := s.record(at.gen)

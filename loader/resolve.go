@@ -56,19 +56,39 @@ func (m *Message) Body(ctx context.Context) (json.RawMessage, error) {
 
 // Open returns one of the message's payloads as a stream, and its size in bytes. What is read is verified at its end.
 func (m *Message) Open(ref blob.Ref) (io.ReadCloser, int64, error) {
-	if b, err := m.from.log.Payload(ref.Sum); err == nil && b != nil && blob.SumOf(b) == ref.Sum {
+	if b := m.from.riding(ref, false); b != nil {
 		return io.NopCloser(bytes.NewReader(b)), int64(len(b)), nil
 	}
-	return m.from.blobs.Open(ref.Sum)
+	r, size, err := m.from.blobs.Open(ref.Sum)
+	if err != nil {
+		if b := m.from.riding(ref, true); b != nil {
+			return io.NopCloser(bytes.NewReader(b)), int64(len(b)), nil
+		}
+	}
+	return r, size, err
 }
 
-// payload looks in the journals first: that is where the newest ones are.
+// payload looks in the journals that are in memory, where the newest ones are; then for a blob; and where that is missing or
+// damaged in the folded journals, which have to be searched.
 func (l *Loader) payload(ref blob.Ref) ([]byte, error) {
-	b, err := l.log.Payload(ref.Sum)
-	if err == nil && b != nil && blob.SumOf(b) == ref.Sum {
+	if b := l.riding(ref, false); b != nil {
 		return b, nil
 	}
-	return l.blobs.Get(ref.Sum, ref.Size)
+	b, err := l.blobs.Get(ref.Sum, ref.Size)
+	if err != nil {
+		if b := l.riding(ref, true); b != nil {
+			return b, nil
+		}
+	}
+	return b, err
+}
+
+// riding returns a payload from a journal, nil where none has it unharmed.
+func (l *Loader) riding(ref blob.Ref, folded bool) []byte {
+	if b, err := l.log.Payload(ref.Sum, folded); err == nil && b != nil && blob.SumOf(b) == ref.Sum {
+		return b
+	}
+	return nil
 }
 
 // Bodies returns the bodies of messages, read side by side. An entry is what [Message.Body] returns; the error joins

@@ -110,7 +110,7 @@ func run(ctx context.Context, args []string) error {
 	if dir, err = filepath.Abs(dir); err != nil {
 		return err
 	}
-	if fs := machine.FileSystem(dir); fs == "tmpfs" {
+	if fs := machine.FileSystem(dir); fs == "tmpfs" && !o.quick {
 		return fmt.Errorf("the stores would be made on %s, where syncing costs nothing: name another folder with -dir", fs)
 	}
 	if err := machine.Spread(dir); err != nil {
