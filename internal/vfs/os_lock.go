@@ -240,12 +240,13 @@ func (l *osLock) TryAcquire() (ok bool, err error) {
 // Release passes the lock on to a goroutine that waits for it, without giving it back to the system meanwhile.
 func (l *osLock) Release() (err error) {
 	l.mu.Lock()
+	defer l.mu.Unlock()
 	if l.waiters > 0 && l.f.Locked() {
 		l.kept = true
 	} else {
 		err = l.f.Unlock()
 	}
-	l.mu.Unlock()
+	// With mu still held: a waiter that gives up in between must find inner free, or nobody gives the lock back.
 	select {
 	case <-l.inner:
 	default: // it was not held
@@ -256,10 +257,11 @@ func (l *osLock) Release() (err error) {
 func (l *osLock) Close() (err error) {
 	select {
 	case l.inner <- struct{}{}:
-	default:
-		err = l.f.Unlock() // it is held, by who closes it
+	default: // it is held, by who closes it
 	}
-	if l.asked != nil {
+	if l.asked == nil {
+		err = l.f.Unlock()
+	} else {
 		go func(a *asked) {
 			if <-a.answer == nil {
 				_ = l.f.Unlock()

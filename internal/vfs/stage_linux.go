@@ -52,11 +52,9 @@ func (o *osFS) stageFile(name string, data []byte, at time.Time) (Staged, error)
 	if err == nil {
 		return u, nil
 	}
+	// Most likely this file system has no such files. If it is something else, it will tell again.
 	openUnnamed.Add(-1)
-	if errors.Is(err, unix.EOPNOTSUPP) || errors.Is(err, unix.EISDIR) || errors.Is(err, unix.EINVAL) {
-		return stageFile(o, name, data, at) // this file system has no such files
-	}
-	return nil, err
+	return stageFile(o, name, data, at)
 }
 
 func (u *unnamed) Create() error {

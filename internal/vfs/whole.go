@@ -53,7 +53,11 @@ const trusted = 1 << 20
 
 func loadFile(fsys FS, name string, size int64) ([]byte, error) {
 	if size < 0 || size > trusted {
-		return ReadFile(fsys, name, max(size, 0))
+		b, err := ReadFile(fsys, name, max(size, 0))
+		if errors.Is(err, ErrTooLarge) {
+			return nil, nil // it is another content, and no error
+		}
+		return b, err
 	}
 	f, err := fsys.OpenFile(name, os.O_RDONLY)
 	if err != nil {

@@ -1,0 +1,130 @@
+package vfs
+
+import (
+	"context"
+	"runtime"
+	"sync"
+	"testing"
+)
+
+func lockOf(t *testing.T, dir string) Lock {
+	t.Helper()
+	fsys, err := OS(dir)
+	if err != nil {
+		t.Fatal(err)
+	}
+	l := fsys.Lock("lock")
+	t.Cleanup(func() {
+		_ = l.Close()
+		_ = fsys.Close()
+	})
+	return l
+}
+
+// TestPassingOn: a lock goes from one goroutine to the next without being free in between, and is free when the last one
+// has given it back.
+func TestPassingOn(t *testing.T) {
+	dir := t.TempDir()
+	l, other := lockOf(t, dir), lockOf(t, dir)
+	ctx := context.Background()
+	held, handed := 0, 0
+	var group sync.WaitGroup
+	for range 8 {
+		group.Go(func() {
+			for range 200 {
+				if err := l.Acquire(ctx); err != nil {
+					t.Error(err)
+					return
+				}
+				if held++; held != 1 {
+					t.Error("two hold it")
+				}
+				if l.Handed() {
+					handed++
+				}
+				held--
+				if err := l.Release(); err != nil {
+					t.Error(err)
+				}
+			}
+		})
+	}
+	group.Wait()
+	if handed == 0 {
+		t.Error("it was never passed on")
+	}
+	if ok, err := other.TryAcquire(); !ok || err != nil {
+		t.Errorf("the lock is not free at the end: %v", err)
+	}
+}
+
+// TestGivingUp: a lock that was to be passed on to a waiter who gives up at that moment is free afterwards.
+func TestGivingUp(t *testing.T) {
+	dir := t.TempDir()
+	l, other := lockOf(t, dir), lockOf(t, dir)
+	for range 2000 {
+		if err := l.Acquire(context.Background()); err != nil {
+			t.Fatal(err)
+		}
+		ctx, cancel := context.WithCancel(context.Background())
+		waiting := make(chan error)
+		go func() { waiting <- l.Acquire(ctx) }()
+		for waits := false; !waits; runtime.Gosched() {
+			own := l.(*osLock)
+			own.mu.Lock()
+			waits = own.waiters == 1
+			own.mu.Unlock()
+		}
+		released := make(chan struct{})
+		go func() {
+			defer close(released)
+			_ = l.Release()
+		}()
+		cancel()
+		if err := <-waiting; err == nil {
+			<-released
+			_ = l.Release()
+		}
+		<-released
+		if ok, err := other.TryAcquire(); !ok || err != nil {
+			t.Fatalf("nobody holds the lock, and it is not free: %v", err)
+		}
+		if err := other.Release(); err != nil {
+			t.Fatal(err)
+		}
+	}
+}
+
+// TestTwoHandles: a lock that another handle holds is waited for, in the system, and giving up leaves nothing behind
+// that keeps it from others.
+func TestTwoHandles(t *testing.T) {
+	dir := t.TempDir()
+	l, other := lockOf(t, dir), lockOf(t, dir)
+	ctx := context.Background()
+	if err := other.Acquire(ctx); err != nil {
+		t.Fatal(err)
+	}
+	gone, cancel := context.WithCancel(ctx)
+	waiting := make(chan error)
+	go func() { waiting <- l.Acquire(gone) }()
+	cancel()
+	if err := <-waiting; err == nil {
+		t.Fatal("two handles hold the lock")
+	}
+	if ok, _ := l.TryAcquire(); ok {
+		t.Fatal("two handles hold the lock")
+	}
+	go func() { waiting <- l.Acquire(ctx) }()
+	if err := other.Release(); err != nil {
+		t.Fatal(err)
+	}
+	if err := <-waiting; err != nil {
+		t.Fatal(err)
+	}
+	if ok, _ := other.TryAcquire(); ok {
+		t.Fatal("two handles hold the lock")
+	}
+	if err := l.Release(); err != nil {
+		t.Fatal(err)
+	}
+}
