@@ -98,6 +98,9 @@ func (b *Branch) AppendBatch(ctx context.Context, drafts []Draft, opts ...Append
 		results: make([]Result, len(drafts)), done: make(map[int]bool, len(drafts)), blobs: blobsInUse{s: b.c.store},
 	}
 	defer a.blobs.release()
+	if b.c.store.readOnly {
+		return nil, b.fail("append", ErrReadOnly) // before a blob is made
+	}
 	for _, f := range opts {
 		f(&a.opts)
 	}

@@ -269,3 +269,53 @@ func TestAttachments(t *testing.T) {
 		}
 	}
 }
+
+// TestReadOnlyMakesNoBlob: in a store that is open for reading nothing is changed, a blob included.
+func TestReadOnlyMakesNoBlob(t *testing.T) {
+	ctx := context.Background()
+	c, folder := newContext(t)
+	at := must[Appended](t)(c.Active().Append(ctx, Draft{Body: []byte(`{"n":1}`)}))
+	dir := filepath.Dir(folder)
+	before := tree(t, dir)
+	s := must[*Store](t)(Open(dir, ReadOnly()))
+	r := must[*Context](t)(s.Context(ctx, c.ID()))
+	defer r.Close()
+	large := Draft{Body: []byte(largeBody("r"))}
+	_, appending := r.Active().Append(ctx, large)
+	_, externalising := r.Externalise(ctx, 0, false)
+	for what, err := range map[string]error{"append": appending, "replace": r.Active().Replace(ctx, at.ID, large), "externalise": externalising} {
+		if !errors.Is(err, ErrReadOnly) {
+			t.Errorf("%s: %v", what, err)
+		}
+	}
+	if after := tree(t, dir); after != before {
+		t.Errorf("the store has changed:\n%s\nwas\n%s", after, before)
+	}
+}
+
+// TestLongEdit: a file of more than a MiB that was made longer by hand is an edit too: it is served and stays.
+func TestLongEdit(t *testing.T) {
+	ctx := context.Background()
+	c, folder := newContext(t, WithTextThreshold(-1))
+	at := must[Appended](t)(c.Active().Append(ctx, Draft{Body: []byte(`{"text":"` + strings.Repeat("long ", 400_000) + `"}`)}))
+	path := filepath.Join(folder, "messages", "branch-main", at.ID.String()+".json")
+	raw, err := os.ReadFile(path)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if err := os.WriteFile(path, bytes.Replace(raw, []byte("long long"), []byte("by hand, and longer"), 1), 0o600); err != nil {
+		t.Fatal(err)
+	}
+	for _, stage := range []string{"edited", "folded"} {
+		if err := c.Refresh(ctx); err != nil {
+			t.Fatal(err)
+		}
+		m := must[*Message](t)(c.Active().Message(ctx, at.ID))
+		if m.Unavailable != nil || !m.Edited || !strings.Contains(bodyOf(m), "by hand") {
+			t.Errorf("%s: unavailable %v, edited %v", stage, m.Unavailable, m.Edited)
+		}
+		if err := c.Fold(ctx); err != nil {
+			t.Fatal(err)
+		}
+	}
+}

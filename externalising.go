@@ -28,6 +28,9 @@ type Externalised struct {
 func (c *Context) Externalise(ctx context.Context, threshold int64, dryRun bool) (Externalised, error) {
 	e := externalising{c: c, policy: blob.Policy{Text: threshold}, dryRun: dryRun, blobs: blobsInUse{s: c.store}}
 	err := c.Refresh(ctx)
+	if err == nil && c.store.readOnly && !dryRun {
+		err = ErrReadOnly
+	}
 	if err == nil {
 		err = e.run(ctx)
 	}

@@ -63,7 +63,7 @@ var _ index.PayloadStore = payloadStore{}
 func (p payloadStore) Keep(_ index.Sum, payload []byte, again bool) (err error) {
 	lock := p.s.fs.Lock(blobsLock)
 	defer lock.Close()
-	if err := lock.AcquireShared(context.Background()); err != nil {
+	if err := p.s.acquireShared(context.Background(), lock); err != nil {
 		return err
 	}
 	defer lock.Release()
@@ -182,7 +182,7 @@ func (b *blobsInUse) hold(ctx context.Context) error {
 		return nil
 	}
 	lock := b.s.fs.Lock(blobsLock)
-	if err := lock.AcquireShared(ctx); err != nil {
+	if err := b.s.acquireShared(ctx, lock); err != nil {
 		_ = lock.Close()
 		return err
 	}

@@ -33,6 +33,9 @@ func (b *Branch) Replace(ctx context.Context, id uuid.UUID, d Draft, opts ...Rep
 
 func (b *Branch) replace(ctx context.Context, id uuid.UUID, told Draft, o replaceOptions) error {
 	c := b.c
+	if c.store.readOnly {
+		return ErrReadOnly // before a blob is made
+	}
 	d := draft{Draft: told}
 	blobs := blobsInUse{s: c.store}
 	defer blobs.release()

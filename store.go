@@ -261,14 +261,23 @@ func (s *Store) delete(ctx context.Context, id uuid.UUID) (Trashed, error) {
 	return Trashed{Context: id, Path: path, Bytes: size, Reason: "removed"}, s.fs.SyncDir(".")
 }
 
-// acquire takes a context's lock within the time the options give.
+// acquire takes a lock within the time the options give.
 func (s *Store) acquire(ctx context.Context, lock vfs.Lock) error {
+	return s.within(ctx, lock.Acquire)
+}
+
+// acquireShared is acquire for who can share the lock.
+func (s *Store) acquireShared(ctx context.Context, lock vfs.Lock) error {
+	return s.within(ctx, lock.AcquireShared)
+}
+
+func (s *Store) within(ctx context.Context, acquire func(context.Context) error) error {
 	if err := ctx.Err(); err != nil {
 		return err
 	}
 	limited, cancel := context.WithTimeout(ctx, s.opts.lockTimeout)
 	defer cancel()
-	err := lock.Acquire(limited)
+	err := acquire(limited)
 	if err != nil && limited.Err() != nil && ctx.Err() == nil {
 		return fmt.Errorf("%w: waited %v", ErrLocked, s.opts.lockTimeout)
 	}

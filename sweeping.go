@@ -155,25 +155,36 @@ func (w *sweeping) flush(ctx context.Context) (more bool, err error) {
 	if len(found) == 0 {
 		return true, nil
 	}
+	moved, err := w.moveAll(ctx, found)
+	for _, t := range moved { // the lock is free: who hears of it may want to write
+		if !w.yield(t) {
+			return false, err
+		}
+	}
+	return err == nil, err
+}
+
+// moveAll moves those that nobody wanted meanwhile, with the lock held.
+func (w *sweeping) moveAll(ctx context.Context, found []blob.Sum) (moved []Trashed, err error) {
 	lock := w.s.fs.Lock(blobsLock)
 	defer lock.Close()
 	if err := w.s.acquire(ctx, lock); err != nil {
-		return false, err
+		return nil, err
 	}
 	defer lock.Release()
 	for _, sum := range found {
 		t, ok, err := w.move(sum)
 		if err != nil {
-			return false, err
+			return moved, err
 		}
-		if ok && !w.yield(t) {
-			return false, nil
+		if ok {
+			moved = append(moved, t)
 		}
 	}
 	if w.item == "" {
-		return true, nil
+		return moved, nil
 	}
-	return true, w.s.fs.SyncDir(w.item)
+	return moved, w.s.fs.SyncDir(w.item)
 }
 
 func (w *sweeping) move(sum blob.Sum) (t Trashed, ok bool, err error) {
