@@ -280,11 +280,8 @@ func (a *appending) commit(m *Metadata) error {
 		}
 		raw := env.AppendTo(make([]byte, 0, len(d.stored)+512))
 		env.Body, env.Source = nil, nil
-		for _, p := range d.payloads {
-			if !riding[p.Sum] && !c.log.HasPayload(p.Sum) {
-				riding[p.Sum] = true
-				a.items, a.of = append(a.items, p), append(a.of, -1)
-			}
+		for a.items = c.ride(a.items, d.payloads, riding); len(a.of) < len(a.items); {
+			a.of = append(a.of, -1)
 		}
 		a.items = append(a.items, index.Item{Kind: index.KindAppend, Envelope: env, Body: raw})
 		a.of = append(a.of, i)

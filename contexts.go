@@ -368,7 +368,7 @@ func (c *Context) Update(ctx context.Context, f func(m *Metadata) error) error {
 }
 
 // Fold brings what the journals hold into message files and index now, durably, so that they are no longer needed.
-// It happens by itself when they have grown enough.
+// It happens by itself when they have grown enough. While another process folds the context, it does nothing.
 func (c *Context) Fold(ctx context.Context) error {
 	if c.store.readOnly {
 		return public(Error{Op: "fold", Context: c.dir.ID}, ErrReadOnly)

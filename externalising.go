@@ -5,7 +5,6 @@ import (
 	"context"
 	"errors"
 	"io"
-	"time"
 
 	"github.com/ctxdir/ctxdir/blob"
 	ctxfolder "github.com/ctxdir/ctxdir/context"
@@ -105,17 +104,17 @@ func (e *externalising) some(ctx context.Context, line ctxfolder.Line, from int6
 	}
 	if e.dryRun {
 		for _, r := range changed {
-			e.count(&r.entry, r.entry.Size-int64(len(r.Body)-len(r.stored)))
+			e.done.add(&r.entry, r.entry.Size-int64(len(r.Body)-len(r.stored)))
 		}
 		return nil
 	}
 	return e.c.write(ctx, func(*Metadata) error { return e.replace(span, changed) })
 }
 
-func (e *externalising) count(before *index.Entry, after int64) {
-	e.done.Messages++
-	e.done.Before += before.Size
-	e.done.After += after
+func (x *Externalised) add(before *index.Entry, after int64) {
+	x.Messages++
+	x.Before += before.Size
+	x.After += after
 }
 
 // rewrite makes the new form of a message. Body is the form that is stored.
@@ -150,7 +149,7 @@ func (e *externalising) replace(span loader.Span, changed []rewritten) error {
 	var items []index.Item
 	var envelopes []*message.Envelope
 	riding := map[index.Sum]bool{}
-	at := storedAt()
+	var counted Externalised
 	for i := range changed {
 		r := &changed[i]
 		now, err := c.log.Entries(span.Line, r.entry.Position, r.entry.Position+1)
@@ -164,34 +163,20 @@ func (e *externalising) replace(span loader.Span, changed []rewritten) error {
 		if err != nil {
 			return err
 		}
-		env.Body, env.Payloads, env.StoredAt = r.stored, r.refs, at
-		if !at.After(r.entry.StoredAt()) {
-			env.StoredAt = r.entry.StoredAt().Add(time.Microsecond)
-		}
-		for _, p := range r.payloads {
-			if !riding[p.Sum] && !c.log.HasPayload(p.Sum) {
-				riding[p.Sum] = true
-				items = append(items, p)
-			}
-		}
+		env.Body, env.Payloads, env.StoredAt = r.stored, r.refs, storedAfter(&r.entry)
+		items = c.ride(items, r.payloads, riding)
 		raw := env.AppendTo(nil)
 		items = append(items, index.Item{Kind: index.KindReplace, Envelope: env, Body: raw, Was: r.entry.Size})
 		envelopes = append(envelopes, env)
-		e.count(&r.entry, int64(len(raw)))
+		counted.add(&r.entry, int64(len(raw)))
 	}
 	if len(items) == 0 {
 		return nil
 	}
-	commit := c.log.Append(items)
-	if commit.Err != nil {
-		return commit.Err
+	if err := c.commit(items); err != nil {
+		return err
 	}
-	c.putLater(items)
-	if err := commit.Wait(); err != nil {
-		if ok, rerr := c.log.Recommit(commit); !ok {
-			return errors.Join(err, rerr)
-		}
-	}
+	e.done.Messages, e.done.Before, e.done.After = e.done.Messages+counted.Messages, e.done.Before+counted.Before, e.done.After+counted.After
 	for _, env := range envelopes {
 		// A file that cannot be made is no error: the journal holds the version, and the next settle makes the file.
 		_ = c.dir.ReplaceMessage(span.Folder, env.FileID(), env.AppendTo(nil), env.StoredAt)

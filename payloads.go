@@ -6,7 +6,7 @@ import (
 	"encoding/json"
 	"errors"
 	"fmt"
-	"runtime"
+	"iter"
 	"slices"
 	"sync"
 	"time"
@@ -59,23 +59,25 @@ type payloadStore struct{ s *Store }
 
 var _ index.PayloadStore = payloadStore{}
 
-// Keep stores a payload without a sync where one syncfs covers it.
-func (p payloadStore) Keep(_ index.Sum, payload []byte, again bool) (err error) {
-	lock := p.s.fs.Lock(blobsLock)
-	defer lock.Close()
-	if err := p.s.acquireShared(context.Background(), lock); err != nil {
+// Keep implements [index.PayloadStore].
+func (p payloadStore) Keep(payloads iter.Seq[[]byte], durable bool) error {
+	blobs := blobsInUse{s: p.s}
+	defer blobs.release()
+	if err := blobs.hold(context.Background()); err != nil {
 		return err
 	}
-	defer lock.Release()
-	switch {
-	case again:
-		_, err = p.s.blobs.Rewrite(payload)
-	case runtime.GOOS != "linux":
-		_, _, err = p.s.blobs.Put(payload)
-	default:
-		_, _, err = p.s.blobs.PutUnsynced(payload)
+	for payload := range payloads {
+		var err error
+		if durable {
+			_, err = p.s.blobs.Rewrite(payload)
+		} else {
+			_, _, err = p.s.blobs.PutUnsynced(payload)
+		}
+		if err != nil {
+			return err
+		}
 	}
-	return err
+	return nil
 }
 
 // draft is a message on its way.
@@ -120,6 +122,18 @@ func (s *Store) attach(a Attachment) (sum blob.Sum, size int64, err error) {
 	}
 	sum, size, _, err = s.blobs.PutReader(r)
 	return sum, size, errors.Join(err, r.Close())
+}
+
+// ride appends to items those payloads that no live journal has and riding, which notes what is among the items, does not
+// say. The context's lock is held.
+func (c *Context) ride(items, payloads []index.Item, riding map[index.Sum]bool) []index.Item {
+	for _, p := range payloads {
+		if !riding[p.Sum] && !c.log.HasPayload(p.Sum) {
+			riding[p.Sum] = true
+			items = append(items, p)
+		}
+	}
+	return items
 }
 
 // put returns what stores the payloads of a draft.

@@ -20,8 +20,9 @@ import (
 
 // references calls f for each blob that the context refers to: in messages of all lines, those of removed branches
 // included, in system prompts, and in what its trash keeps. Of the messages it reads those only that the index says have
-// payloads, and those that were edited by hand since. One that cannot be read is no reason to stop: it is told at the end.
-func (c *Context) references(ctx context.Context, f func(blob.Sum)) (unread, err error) {
+// payloads, and, with edited, those that were edited by hand since, which takes a look at each file. One that cannot be
+// read is no reason to stop: it is told at the end.
+func (c *Context) references(ctx context.Context, edited bool, f func(blob.Sum)) (unread, err error) {
 	m := c.current()
 	for _, b := range m.Branches {
 		unread = cmp.Or(unread, referencesIn(b.SystemPrompt, f))
@@ -31,9 +32,9 @@ func (c *Context) references(ctx context.Context, f func(blob.Sum)) (unread, err
 		if err != nil {
 			return nil, err
 		}
-		if ok {
+		if ok && (edited || counts.Referring > 0) {
 			span := loader.Span{Line: line.ID, Folder: line.Folder, From: counts.Base, To: counts.End()}
-			lost, err := c.referencesOf(ctx, span, f)
+			lost, err := c.referencesOf(ctx, span, edited, f)
 			if err != nil {
 				return nil, err
 			}
@@ -46,7 +47,7 @@ func (c *Context) references(ctx context.Context, f func(blob.Sum)) (unread, err
 // rowsAtOnce is how many rows are read at once.
 const rowsAtOnce = 1024
 
-func (c *Context) referencesOf(ctx context.Context, span loader.Span, f func(blob.Sum)) (unread, err error) {
+func (c *Context) referencesOf(ctx context.Context, span loader.Span, edited bool, f func(blob.Sum)) (unread, err error) {
 	for from := span.From; from < span.To; from += rowsAtOnce {
 		if err := ctx.Err(); err != nil {
 			return nil, err
@@ -57,6 +58,9 @@ func (c *Context) referencesOf(ctx context.Context, span loader.Span, f func(blo
 		}
 		for i := range entries {
 			e := &entries[i]
+			if e.Payloads == 0 && !edited {
+				continue
+			}
 			if e.Payloads == 0 {
 				info, err := c.dir.StatMessage(span.Folder, e.FileID())
 				if errors.Is(err, fs.ErrNotExist) || err == nil && ctxfolder.Untouched(info, e.Size, e.StoredAt()) {
@@ -180,7 +184,7 @@ func (c *Context) files(ctx context.Context) ([]string, error) {
 		return nil, err
 	}
 	blobs := map[string]bool{}
-	unread, err := c.references(ctx, func(sum blob.Sum) { blobs[blob.Path(sum)] = true })
+	unread, err := c.references(ctx, true, func(sum blob.Sum) { blobs[blob.Path(sum)] = true })
 	if err != nil {
 		return nil, err
 	}
@@ -193,11 +197,12 @@ func (c *Context) files(ctx context.Context) ([]string, error) {
 }
 
 // BlobBytes is what the blobs take on disk that the context refers to, in bytes, as far as its messages can be read; other
-// contexts may share them. It opens none of them.
+// contexts may share them. It opens none of them, and of the messages those that have payloads. References that were
+// put into a file by hand do not count.
 func (c *Context) BlobBytes(ctx context.Context) (int64, error) {
 	seen := map[blob.Sum]bool{}
 	var size int64
-	_, err := c.references(ctx, func(sum blob.Sum) {
+	_, err := c.references(ctx, false, func(sum blob.Sum) {
 		if seen[sum] {
 			return
 		}

@@ -3,7 +3,6 @@ package ctxdir
 import (
 	"context"
 	"errors"
-	"slices"
 	"time"
 
 	"github.com/ctxdir/ctxdir/branch"
@@ -60,25 +59,16 @@ func (b *Branch) replace(ctx context.Context, id uuid.UUID, told Draft, o replac
 		if err != nil {
 			return err
 		}
-		env.StoredAt = storedAt()
-		if !env.StoredAt.After(at.entry.StoredAt()) {
-			env.StoredAt = at.entry.StoredAt().Add(time.Microsecond) // the file's time is to tell the versions apart
-		}
+		env.StoredAt = storedAfter(&at.entry)
 		env.Role, env.Type, env.Body, env.Payloads = d.Role, d.Type, d.stored, d.refs
 		if !d.CreatedAt.IsZero() {
 			env.CreatedAt = d.CreatedAt
 		}
 		raw := env.AppendTo(nil)
-		items := slices.DeleteFunc(slices.Clone(d.payloads), func(p index.Item) bool { return c.log.HasPayload(p.Sum) })
-		commit := c.log.Append(append(items, index.Item{Kind: index.KindReplace, Envelope: env, Body: raw, Was: at.entry.Size}))
-		if commit.Err != nil {
-			return commit.Err
-		}
-		c.putLater(items)
-		if err := commit.Wait(); err != nil {
-			if ok, rerr := c.log.Recommit(commit); !ok {
-				return errors.Join(err, rerr)
-			}
+		items := c.ride(nil, d.payloads, map[index.Sum]bool{})
+		items = append(items, index.Item{Kind: index.KindReplace, Envelope: env, Body: raw, Was: at.entry.Size})
+		if err := c.commit(items); err != nil {
+			return err
 		}
 		if old != nil {
 			_ = c.dir.TrashVersion(at.span.Line, at.entry.Position, old)
@@ -89,6 +79,32 @@ func (b *Branch) replace(ctx context.Context, id uuid.UUID, told Draft, o replac
 	})
 	c.foldIfDue()
 	return err
+}
+
+// storedAfter is the time of a commit of a new version: the file's time is to tell the versions apart.
+func storedAfter(before *index.Entry) time.Time {
+	if now := storedAt(); now.After(before.StoredAt()) {
+		return now
+	}
+	return before.StoredAt().Add(time.Microsecond)
+}
+
+// commit writes items to the journal and waits until they are durable. The lock is held.
+func (c *Context) commit(items []index.Item) error {
+	commit := c.log.Append(items)
+	if commit.Err != nil {
+		return commit.Err
+	}
+	c.putLater(items)
+	err := commit.Wait()
+	if err == nil {
+		return nil
+	}
+	ok, rerr := c.log.Recommit(commit)
+	if ok {
+		return nil
+	}
+	return errors.Join(err, rerr)
 }
 
 // shared reports whether a branch other than the one of this line shows a message.

@@ -204,7 +204,7 @@ func (s *Store) readInfo() error {
 	return nil
 }
 
-// Close lets go of the store. Contexts that are open stay so until they are closed themselves.
+// Close lets go of the store. Contexts are to be closed before.
 func (s *Store) Close() error { return s.fs.Close() }
 
 // Path is the folder the store was opened with.

@@ -2,7 +2,6 @@ package ctxdir
 
 import (
 	"bytes"
-
 	"maps"
 	"slices"
 	"time"

@@ -80,29 +80,44 @@ func (s *Store) barrier(ctx context.Context) (time.Time, error) {
 	return time.Now(), nil
 }
 
-// mark returns the blobs that something refers to.
+// mark returns the blobs that something refers to. A context may be on its way to trash or back: those that are in the
+// store are looked for before and after the trash.
 func (s *Store) mark(ctx context.Context) (map[blob.Sum]bool, error) {
 	marked := map[blob.Sum]bool{}
+	seen := map[uuid.UUID]bool{}
 	all := func(in *Store) error {
 		for id, err := range in.IDs() {
 			if err != nil {
 				return err
 			}
-			if err := in.markContext(ctx, id, marked); err != nil {
+			if in == s && seen[id] {
+				continue
+			}
+			found, err := in.markContext(ctx, id, marked)
+			if err != nil {
 				return fmt.Errorf("context %s: %w", id, err)
 			}
+			seen[id] = seen[id] || found && in == s
 		}
 		return nil
 	}
 	if err := all(s); err != nil {
 		return nil, err
 	}
+	if err := s.eachTrashed(all); err != nil {
+		return nil, err
+	}
+	return marked, all(s)
+}
+
+// eachTrashed calls f for each item in the store's trash, as a store that is open for reading.
+func (s *Store) eachTrashed(f func(*Store) error) error {
 	for e, err := range s.fs.ReadDir(ctxfolder.Trash) {
 		if errors.Is(err, fs.ErrNotExist) {
 			break
 		}
 		if err != nil {
-			return nil, err
+			return err
 		}
 		if !e.IsDir() {
 			continue
@@ -112,28 +127,28 @@ func (s *Store) mark(ctx context.Context) (map[blob.Sum]bool, error) {
 			continue // it was purged meanwhile
 		}
 		if err != nil {
-			return nil, err
+			return err
 		}
 		in := *s
 		in.fs, in.readOnly = item, true
-		err = errors.Join(all(&in), item.Close())
+		err = errors.Join(f(&in), item.Close())
 		if err != nil {
-			return nil, err
+			return err
 		}
 	}
-	return marked, nil
+	return nil
 }
 
-func (s *Store) markContext(ctx context.Context, id uuid.UUID, marked map[blob.Sum]bool) error {
+func (s *Store) markContext(ctx context.Context, id uuid.UUID, marked map[blob.Sum]bool) (found bool, err error) {
 	c, err := s.open(ctx, id)
-	if errors.Is(err, ErrNotExist) {
-		return nil // it was removed meanwhile: its blobs are marked where it is now, or swept the next time
+	if errors.Is(err, ctxfolder.ErrNotExist) {
+		return false, nil // it was removed meanwhile: its blobs are marked where it is now, or swept the next time
 	}
 	if err != nil {
-		return err
+		return false, err
 	}
-	unread, err := c.references(ctx, func(sum blob.Sum) { marked[sum] = true })
-	return errors.Join(unread, err, c.Close())
+	unread, err := c.references(ctx, true, func(sum blob.Sum) { marked[sum] = true })
+	return true, errors.Join(unread, err, c.Close())
 }
 
 // sweeping moves blobs.

@@ -321,6 +321,7 @@ func (l *Log) recommit() error {
 	if err != nil {
 		return fmt.Errorf("%w: no new journal after a failed sync: %w", ErrDurability, err)
 	}
+	l.refused = 0
 	return l.reload()
 }
 

@@ -2,6 +2,8 @@ package index
 
 import (
 	stdcontext "context"
+	"strings"
+	"syscall"
 	"testing"
 	"time"
 
@@ -76,4 +78,38 @@ func TestRotationCoversOthersRecords(t *testing.T) {
 	b.must(b.add(1, true))
 	b.cut(disk)
 	b.must(unsynced.Wait())
+}
+
+// TestRotationFails: where the beginning of a new journal cannot be made durable, that journal never counts, whatever of it
+// a power cut leaves: records that are acknowledged afterwards, in the journal before it, by anybody, are there.
+func TestRotationFails(t *testing.T) {
+	for _, also := range []crashfs.Kind{"", crashfs.KindRemove, crashfs.KindSyncDir} {
+		b, disk := newCrashBench(t)
+		b.must(b.add(3, true))
+		broken, failed := true, false
+		disk.Fail(func(o crashfs.Op) error {
+			first := o.Kind == crashfs.KindDatasync && strings.HasSuffix(o.Path, "journal-2.jsonl")
+			if broken && (first || failed && o.Kind == also) {
+				failed = true
+				return syscall.EIO
+			}
+			return nil
+		})
+		if err := b.log.Fold(stdcontext.Background(), false); err == nil {
+			t.Fatal("the rotation did not fail")
+		}
+		broken = false
+		b.must(b.add(2, true))
+		ways := []crashfs.Choice{crashfs.Lose, crashfs.Keep, crashfs.ZeroFill}
+		for seed := range uint64(50) {
+			ways = append(ways, crashfs.Random(seed))
+		}
+		for _, how := range ways {
+			left := *b
+			left.fs = disk.Crash(how)
+			left.open(b.dir.ID)
+			left.shows(len(b.ids))
+			left.close()
+		}
+	}
 }

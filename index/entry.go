@@ -71,6 +71,9 @@ type Counts struct {
 	Last  uuid.UUID `json:"last"`  // the id of the newest
 	// Derived is how many of them have files of derived names: without any, nobody need look for those.
 	Derived int64 `json:"derived,omitempty"`
+	// Referring is how many messages and versions of them with references to blobs there ever were: without any,
+	// nobody need look for references.
+	Referring int64 `json:"referring,omitempty"`
 }
 
 // End is the position behind the newest message.

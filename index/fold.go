@@ -64,6 +64,9 @@ func (l *Log) Fold(ctx stdcontext.Context, settle bool) error {
 			return l.foldAnew(ctx, unsettled)
 		}
 	}
+	if len(keep) > maxJournals/2 {
+		return unsettled // index.json names no more of them; the journal goes on growing until a settle succeeds
+	}
 	x, err := l.finishFold(todo, keep)
 	if err != nil {
 		return errors.Join(unsettled, err)
@@ -100,6 +103,7 @@ type foldWork struct {
 	seq, chain uint64
 	journals   []uint64 // that exist, oldest first; the last one is not folded
 	settled    uint64   // those up to here need nothing more
+	harmed     []uint64 // those that could not be read whole: they go to trash
 	width      int
 	at         int64
 	lines      []foldLine
@@ -231,26 +235,38 @@ func (l *Log) layOut() error {
 // start writes a journal's beginning: into the space that was laid out, or into a new file.
 //
 // Crash order: until the sync the journal may be blank or torn, and counts as not there; nothing in it is
-// acknowledged. What was in the journal before is durable already.
+// acknowledged. What was in the journal before is durable already. Where it fails, the journal must be gone for good
+// before another record is acknowledged in the one before: it would count instead of that.
 func (l *Log) start(gen uint64, beginning []byte) error {
+	err := l.writeBeginning(gen, beginning)
+	if err == nil {
+		return nil
+	}
+	gone := l.dir.FS.Remove(ctxfolder.JournalFile(gen))
+	if gone == nil || errors.Is(gone, fs.ErrNotExist) {
+		gone = l.dir.FS.SyncDir(".")
+	}
+	if gone != nil {
+		// The next append puts a journal in its place that repeats everything.
+		l.refused = gen
+		l.state.newest().sync.fail(err)
+	}
+	return err
+}
+
+func (l *Log) writeBeginning(gen uint64, beginning []byte) error {
 	f, err := l.dir.FS.OpenFile(ctxfolder.JournalFile(gen), os.O_RDWR)
 	if err == nil {
-		var blank bool
-		blank, err = (&journal{f: f}).blankBehind(0)
-		if err == nil && blank {
-			_, err = f.WriteAt(beginning, 0)
-			if err == nil {
+		blank, berr := (&journal{f: f}).blankBehind(0)
+		if blank {
+			if _, err = f.WriteAt(beginning, 0); err == nil {
 				err = f.Datasync()
 			}
-			if cerr := f.Close(); err == nil {
-				err = cerr
-			}
-			if err != nil {
-				_ = l.dir.FS.Remove(ctxfolder.JournalFile(gen))
-			}
+		}
+		err = errors.Join(err, berr, f.Close())
+		if blank || err != nil {
 			return err
 		}
-		_ = f.Close()
 	}
 	return l.createJournal(gen, func(f vfs.File) error {
 		_, err := f.Write(beginning)
@@ -317,10 +333,14 @@ func (l *Log) finishFold(w *foldWork, keep []uint64) (*folded, error) {
 		return nil, err
 	}
 	for _, gen := range w.journals[:len(w.journals)-len(keep)] {
-		if err := l.dir.MakeWay(ctxfolder.JournalFile(gen)); err != nil {
-			return nil, err
+		name := ctxfolder.JournalFile(gen)
+		err := l.dir.MakeWay(name)
+		if err == nil && slices.Contains(w.harmed, gen) {
+			err = l.dir.SetAside(name)
+		} else if err == nil {
+			err = l.dir.FS.Remove(name)
 		}
-		if err := l.dir.FS.Remove(ctxfolder.JournalFile(gen)); err != nil && !errors.Is(err, fs.ErrNotExist) {
+		if err != nil && !errors.Is(err, fs.ErrNotExist) {
 			return nil, err
 		}
 	}

@@ -55,6 +55,9 @@ func (ln *line) push(e Entry) {
 	if e.File != uuid.Nil && e.File != e.ID {
 		ln.Derived++
 	}
+	if e.Payloads > 0 {
+		ln.Referring++
+	}
 }
 
 // find returns the position of a recent message.
@@ -368,6 +371,9 @@ func (ln *line) change(e Entry, was int64) {
 		ln.changed[e.Position] = &e
 	}
 	ln.Bytes = max(ln.Bytes+e.Size-was, 0)
+	if e.Payloads > 0 {
+		ln.Referring++
+	}
 	if e.Position == ln.End()-1 {
 		ln.Last = e.ID
 	}

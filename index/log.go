@@ -45,6 +45,9 @@ type Log struct {
 	// holder of the fold lock.
 	resettle bool
 
+	// refused is a journal whose beginning may not be durable and that could not be removed. It is guarded by advance.
+	refused uint64
+
 	// mu guards state against readers. It is never held for I/O on message files or journals' ends.
 	mu    sync.RWMutex
 	state *state
@@ -230,6 +233,9 @@ func (l *Log) catchUp() error {
 	for {
 		if err := l.readOn(newest); err != nil {
 			return l.reload()
+		}
+		if newest.gen+1 == l.refused {
+			return nil
 		}
 		next, err := openJournal(l.dir, newest.gen+1, nil)
 		if errors.Is(err, fs.ErrNotExist) {

@@ -2,12 +2,15 @@ package index
 
 import (
 	"bytes"
+	"cmp"
 	"encoding/base64"
 	"encoding/hex"
 	"encoding/json"
 	"errors"
 	"fmt"
 	"io/fs"
+	"iter"
+	"slices"
 	"unicode/utf8"
 
 	"github.com/go-json-experiment/json/jsontext"
@@ -100,37 +103,39 @@ func (l *Log) Payload(sum Sum, folded bool) (payload []byte, err error) {
 
 // PayloadStore is where payloads go when their journal does.
 type PayloadStore interface {
-	// Keep stores a payload, unsynced: the caller makes everything durable with vfs.FS.SyncAll, or, where the
-	// system has no such call, Keep is durable by itself. again says that such a sync has failed before.
-	Keep(sum Sum, payload []byte, again bool) error
+	// Keep stores payloads, unsynced: the caller makes everything durable with vfs.FS.SyncAll. With durable, each is
+	// written anew and synced by itself: for where the system has no such call, or it has failed.
+	Keep(payloads iter.Seq[[]byte], durable bool) error
 }
 
-// keepPayloads stores the payloads that a journal has.
-func (l *Log) keepPayloads(j *journal, changes []change) error {
-	for _, c := range changes {
-		if c.kind != KindPayload {
-			continue
-		}
-		_, body, err := j.readWhole(c.off, c.off+c.size())
-		if err != nil {
-			return err
-		}
-		payload, err := parsePayload(body)
-		if err != nil {
-			return err
-		}
-		if l.opts.Payloads == nil {
-			return errors.New("no place for payloads")
-		}
-		if err := l.opts.Payloads.Keep(c.payload, payload, l.resettle); err != nil {
-			return err
-		}
+// keepPayloads stores the payloads that a journal has. It goes on past a damaged one, and tells of the first of those.
+func (l *Log) keepPayloads(j *journal, changes []change, durable bool) (damaged, err error) {
+	payloads := slices.DeleteFunc(slices.Clone(changes), func(c change) bool { return c.kind != KindPayload })
+	if len(payloads) == 0 {
+		return nil, nil
 	}
-	return nil
+	if l.opts.Payloads == nil {
+		return nil, errors.New("no place for payloads")
+	}
+	err = l.opts.Payloads.Keep(func(yield func([]byte) bool) {
+		for _, c := range payloads {
+			_, body, err := j.readWhole(c.off, c.off+c.size())
+			var payload []byte
+			if err == nil {
+				payload, err = parsePayload(body)
+			}
+			if err != nil {
+				damaged = cmp.Or(damaged, err)
+			} else if !yield(payload) {
+				return
+			}
+		}
+	}, durable)
+	return damaged, err
 }
 
 // keepAllPayloads is keepPayloads for journals that a rebuild is about to give up.
-func (l *Log) keepAllPayloads(journals []*journal) error {
+func (l *Log) keepAllPayloads(journals []*journal, durable bool) error {
 	for _, held := range journals {
 		j, err := openJournal(l.dir, held.gen, nil)
 		if errors.Is(err, fs.ErrNotExist) || errors.Is(err, ErrDamaged) {
@@ -139,8 +144,8 @@ func (l *Log) keepAllPayloads(journals []*journal) error {
 		if err != nil {
 			return err
 		}
-		n, _ := j.read(maxSeq, nil) // what was read before an error counts
-		err = l.keepPayloads(j, n.changes)
+		n, _ := j.read(maxSeq, nil) // what was read before an error counts; the journal goes to trash
+		_, err = l.keepPayloads(j, n.changes, durable)
 		if cerr := j.f.Close(); err == nil {
 			err = cerr
 		}

@@ -111,6 +111,7 @@ type rebuilder struct {
 	found    map[uuid.UUID]map[int64]Entry
 	prev     map[uuid.UUID]uuid.UUID // of a message, the id before it
 	rows     map[fileKey]Entry       // message files that rows tell of
+	lost     map[uuid.UUID]map[int64]Entry
 }
 
 type fileKey struct {
@@ -172,7 +173,11 @@ func (b *rebuilder) readRowFile(ln *ctxfolder.Line) {
 			return
 		}
 		copy(row, c)
-		if e, err := parseRow(row, p); err == nil && e.Lost == "" {
+		switch e, err := parseRow(row, p); {
+		case err != nil:
+		case e.Lost != "":
+			b.lose(ln.ID, e)
+		default:
 			b.offer(ln.ID, e)
 			b.rows[fileKey{ln.Folder, e.FileID()}] = e
 		}
@@ -249,6 +254,17 @@ func (b *rebuilder) readJournals() error {
 	return nil
 }
 
+// lose notes what a row says of a message that cannot be had: it counts where nothing else is found.
+func (b *rebuilder) lose(id uuid.UUID, e Entry) {
+	if b.lost == nil {
+		b.lost = map[uuid.UUID]map[int64]Entry{}
+	}
+	if b.lost[id] == nil {
+		b.lost[id] = map[int64]Entry{}
+	}
+	b.lost[id][e.Position] = e
+}
+
 // offer takes an entry for its position. The journals come last: for the same message the newer version
 // counts; of two messages that claim one position, the one that was committed first.
 func (b *rebuilder) offer(id uuid.UUID, e Entry) {
@@ -277,6 +293,14 @@ func (b *rebuilder) offer(id uuid.UUID, e Entry) {
 // number far beyond what the files found can explain comes from a damaged file.
 func (b *rebuilder) build(of *ctxfolder.Line) {
 	at := b.found[of.ID]
+	if at == nil {
+		at = map[int64]Entry{}
+	}
+	for p, e := range b.lost[of.ID] {
+		if _, found := at[p]; !found {
+			at[p] = e
+		}
+	}
 	ln := &line{Counts: Counts{Line: of.ID, Base: of.Base}, start: of.Base}
 	positions := make([]int64, 0, len(at))
 	limit := of.Base + 2*int64(len(at)) + 4096
@@ -372,7 +396,7 @@ func (l *Log) save(foldLocked bool) error {
 
 // settleRebuilt makes the message files durable that only journals hold: those go to trash.
 func (l *Log) settleRebuilt(w *foldWork) error {
-	if err := l.keepAllPayloads(l.state.journals); err != nil {
+	if err := l.keepAllPayloads(l.state.journals, l.resettle); err != nil {
 		return err
 	}
 	s := settling{log: l, wrote: map[string][]uuid.UUID{}}
@@ -386,7 +410,7 @@ func (l *Log) settleRebuilt(w *foldWork) error {
 			}
 		}
 	}
-	if err := s.sync(); err != nil {
+	if err := s.sync(func() error { return l.keepAllPayloads(l.state.journals, true) }); err != nil {
 		return fmt.Errorf("%w: %w", ErrDurability, err)
 	}
 	return nil

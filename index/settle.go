@@ -1,6 +1,7 @@
 package index
 
 import (
+	"cmp"
 	stdcontext "context"
 	"errors"
 	"fmt"
@@ -9,7 +10,6 @@ import (
 
 	ctxfolder "github.com/ctxdir/ctxdir/context"
 	"github.com/ctxdir/ctxdir/internal/vfs"
-	"github.com/ctxdir/ctxdir/message"
 	"github.com/google/uuid"
 )
 
@@ -18,10 +18,12 @@ import (
 // Crash order: until SyncAll returns a file may be missing, empty or torn after a power cut; the journals are there, and
 // readers take the message from them. Settling again makes the files again.
 func (l *Log) settle(ctx stdcontext.Context, w *foldWork, journals []uint64) error {
-	lines, err := l.committed(slices.DeleteFunc(slices.Clone(journals), func(gen uint64) bool { return gen <= w.settled }))
+	journals = slices.DeleteFunc(slices.Clone(journals), func(gen uint64) bool { return gen <= w.settled })
+	lines, harmed, err := l.committed(journals)
 	if err != nil {
 		return err
 	}
+	w.harmed = append(w.harmed, harmed...)
 	s := settling{log: l, folders: w.folders, wrote: map[string][]uuid.UUID{}}
 	for line, positions := range lines {
 		if err := s.line(line, positions); err != nil {
@@ -33,7 +35,8 @@ func (l *Log) settle(ctx stdcontext.Context, w *foldWork, journals []uint64) err
 			return err
 		}
 	}
-	if err := s.sync(); err != nil {
+	err = s.sync(func() error { return l.keepAgain(journals) })
+	if err != nil {
 		l.resettle = true
 		return fmt.Errorf("%w: %w", ErrDurability, err)
 	}
@@ -42,26 +45,17 @@ func (l *Log) settle(ctx stdcontext.Context, w *foldWork, journals []uint64) err
 }
 
 // committed returns the positions that records in journals commit, in order, without repetition, and stores the payloads.
-// What cannot be read of a journal cannot be settled from it.
-func (l *Log) committed(journals []uint64) (map[uuid.UUID][]int64, error) {
-	lines := map[uuid.UUID][]int64{}
+// What cannot be read of a journal cannot be settled from it: such ones are harmed, and to be kept in trash.
+func (l *Log) committed(journals []uint64) (lines map[uuid.UUID][]int64, harmed []uint64, err error) {
+	lines = map[uuid.UUID][]int64{}
 	for _, gen := range journals {
-		j, err := openJournal(l.dir, gen, nil)
-		if errors.Is(err, fs.ErrNotExist) || errors.Is(err, ErrDamaged) {
-			continue
-		}
-		if err != nil {
-			return nil, err
-		}
-		n, err := j.read(maxSeq, nil)
-		if kerr := l.keepPayloads(j, n.changes); kerr != nil {
-			err = kerr
-		}
-		if cerr := j.f.Close(); err == nil {
-			err = cerr
-		}
-		if err != nil && !errors.Is(err, ErrDamaged) {
-			return nil, err
+		n, err := l.readPayloads(gen, l.resettle)
+		switch {
+		case errors.Is(err, fs.ErrNotExist):
+		case errors.Is(err, ErrDamaged):
+			harmed = append(harmed, gen)
+		case err != nil:
+			return nil, nil, err
 		}
 		for _, c := range n.changes {
 			if c.kind == KindAppend || c.kind == KindReplace {
@@ -73,7 +67,34 @@ func (l *Log) committed(journals []uint64) (map[uuid.UUID][]int64, error) {
 		slices.Sort(p)
 		lines[line] = slices.Compact(p)
 	}
-	return lines, nil
+	return lines, harmed, nil
+}
+
+// readPayloads reads a journal and stores the payloads in it. With an error that wraps ErrDamaged comes what is whole.
+func (l *Log) readPayloads(gen uint64, durable bool) (news, error) {
+	j, err := openJournal(l.dir, gen, nil)
+	if err != nil {
+		return news{}, err
+	}
+	n, err := j.read(maxSeq, nil)
+	damaged, kerr := l.keepPayloads(j, n.changes, durable)
+	if kerr != nil {
+		err = kerr
+	}
+	if cerr := j.f.Close(); err == nil {
+		err = cerr
+	}
+	return n, cmp.Or(err, damaged)
+}
+
+// keepAgain stores the payloads of journals one by one, durably.
+func (l *Log) keepAgain(journals []uint64) error {
+	for _, gen := range journals {
+		if _, err := l.readPayloads(gen, true); err != nil && !errors.Is(err, fs.ErrNotExist) && !errors.Is(err, ErrDamaged) {
+			return err
+		}
+	}
+	return nil
 }
 
 // settling is the work of one settle.
@@ -175,7 +196,7 @@ func (s *settling) message(folder string, e *Entry) error {
 			return err
 		}
 		write := dir.ReplaceMessage
-		if is == missing {
+		if is == FileMissing {
 			write = dir.CreateMessage
 		}
 		if err := write(folder, e.FileID(), b, e.StoredAt()); err != nil {
@@ -186,46 +207,25 @@ func (s *settling) message(folder string, e *Entry) error {
 	return nil
 }
 
-// fileIs says what lies where a message's file belongs.
-type fileIs int
-
-const (
-	missing fileIs = iota
-	wrong
-	exact  // what was committed
-	edited // a valid envelope with its own id: by hand, or a newer version
-)
-
 // stays reports whether a file is left alone. After a failed sync the kernel may show what it has not written and will
 // not write: then everything is written again.
-func (s *settling) stays(is fileIs) bool { return is == edited || is == exact && !s.log.resettle }
-
-func (s *settling) file(folder string, e *Entry) fileIs {
-	b, err := s.log.dir.LoadMessage(folder, e.FileID(), e.Size)
-	if err == nil && int64(len(b)) == e.Size && bodySum(b) == e.Sum {
-		return exact
-	}
-	if err == nil {
-		b, _, err = s.log.dir.ReadMessage(folder, e.FileID())
-	}
-	if errors.Is(err, fs.ErrNotExist) {
-		return missing
-	}
-	if err != nil {
-		return wrong
-	}
-	env, err := message.Parse(b)
-	if err == nil && env.ID == e.ID && env.FileID() == e.FileID() && env.Position == e.Position && env.StoredAt.UnixNano() >= e.At {
-		return edited
-	}
-	return wrong
+func (s *settling) stays(is FileState) bool {
+	return is == FileEdited || is == FileExact && !s.log.resettle
 }
 
-// sync makes files and folders durable: with one call where the system has it, which also flushes what other
-// programs wrote to the same file system, else one by one.
-func (s *settling) sync() error {
+func (s *settling) file(folder string, e *Entry) FileState {
+	_, is, _ := e.ReadFile(s.log.dir, folder)
+	return is
+}
+
+// sync makes files, folders and blobs durable: with one call where the system has it, which also flushes what other
+// programs wrote to the same file system, else one by one; blobs does that for those.
+func (s *settling) sync(blobs func() error) error {
 	fsys := s.log.dir.FS
 	if err := s.log.dir.SyncAll(); !errors.Is(err, errors.ErrUnsupported) {
+		return err
+	}
+	if err := blobs(); err != nil {
 		return err
 	}
 	for folder, ids := range s.wrote {

@@ -18,6 +18,8 @@ import (
 const (
 	indexVersion = "index/1"
 	maxIndex     = 256 << 20
+	// maxJournals bounds the journals that index.json names.
+	maxJournals = 1024
 )
 
 // folded is the content of index.json: the state at the last fold.
@@ -129,7 +131,7 @@ func parseFolded(b []byte) (*folded, error) {
 	if x.chain, err = parseHexString(x.Chain); err != nil {
 		return nil, fmt.Errorf("%w: %w", ErrDamaged, err)
 	}
-	if x.RowWidth < 64 || x.RowWidth > 4096 || len(x.Journals) == 0 || len(x.Journals) > 1024 || !slices.Contains(x.Journals, x.Live) || x.Settled >= x.Live {
+	if x.RowWidth < 64 || x.RowWidth > 4096 || len(x.Journals) == 0 || len(x.Journals) > maxJournals || !slices.Contains(x.Journals, x.Live) || x.Settled >= x.Live {
 		return nil, fmt.Errorf("%w: it makes no sense", ErrDamaged)
 	}
 	for _, l := range x.Lines {

@@ -139,47 +139,18 @@ func (l *Loader) fromRecord(span Span, record []byte) *Message {
 }
 
 func (l *Loader) fromFile(span Span, e *index.Entry) (*Message, error) {
-	if e.Lost == "" {
-		b, err := l.dir.LoadMessage(span.Folder, e.FileID(), e.Size)
-		if err != nil {
-			return nil, err
-		}
-		if int64(len(b)) == e.Size && message.Sum(b) == e.Sum {
-			env, err := message.ParseTrusted(b)
-			if err != nil {
-				return nil, fmt.Errorf("%w: %w", index.ErrDamaged, err)
-			}
-			return l.messageOf(span, &env, int64(len(b))), nil
-		}
-	}
-	return l.fromChanged(span, e)
-}
-
-// fromChanged reads a file that does not hold what was committed: somebody edited it, or it is damaged.
-func (l *Loader) fromChanged(span Span, e *index.Entry) (*Message, error) {
-	b, info, err := l.dir.ReadMessage(span.Folder, e.FileID())
+	raw, is, err := e.ReadFile(l.dir, span.Folder)
 	if err != nil {
 		return nil, err
 	}
-	env, err := message.Parse(b)
+	env, err := message.ParseTrusted(raw)
 	if err != nil {
-		return nil, fmt.Errorf("%w: file %s: %w", index.ErrDamaged, ctxfolder.MessageFile(e.FileID()), err)
-	}
-	if env.ID != e.ID {
-		return nil, fmt.Errorf("%w: file %s holds message %s", index.ErrDamaged, ctxfolder.MessageFile(e.FileID()), env.ID)
-	}
-	sum := message.Sum(b)
-	if e.Lost == "" && sum != e.Sum && ctxfolder.Untouched(info, e.Size, e.StoredAt()) {
-		return nil, fmt.Errorf("%w: file %s has changed, its time has not", index.ErrDamaged, ctxfolder.MessageFile(e.FileID()))
-	}
-	if e.Lost == "" && env.StoredAt.UnixNano() < e.At {
-		// A writer was stopped between the commit of a new version and its file.
-		return nil, fmt.Errorf("%w: file %s holds an older version", index.ErrDamaged, ctxfolder.MessageFile(e.FileID()))
+		return nil, fmt.Errorf("%w: %w", index.ErrDamaged, err)
 	}
 	env.Position = e.Position
-	m := l.messageOf(span, &env, int64(len(b)))
+	m := l.messageOf(span, &env, int64(len(raw)))
 	// A later stored_at is a version that was committed since the entry was read.
-	m.Edited = e.Lost == "" && sum != e.Sum && env.StoredAt.UnixNano() == e.At
+	m.Edited = is == index.FileEdited && e.Lost == "" && env.StoredAt.UnixNano() == e.At
 	return m, nil
 }
 

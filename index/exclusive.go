@@ -1,0 +1,132 @@
+package index
+
+import (
+	stdcontext "context"
+	"fmt"
+	"slices"
+
+	"github.com/google/uuid"
+)
+
+// Exclusively runs f while nobody else writes to the context or folds it. The log is up to date then, and a rebuilt index
+// saved. f may call what is for the holder of the folder's lock, and [Log.Mark].
+func (l *Log) Exclusively(ctx stdcontext.Context, f func() error) error {
+	if err := l.dir.FoldLock.Acquire(ctx); err != nil {
+		return err
+	}
+	defer l.dir.FoldLock.Release()
+	if err := l.dir.Lock.Acquire(ctx); err != nil {
+		return err
+	}
+	defer l.dir.Lock.Release()
+	if err := l.dir.Check(); err != nil {
+		return err
+	}
+	l.advance.Lock()
+	err := l.prepare(true)
+	l.advance.Unlock()
+	if err != nil {
+		return err
+	}
+	return f()
+}
+
+// Mark writes into the rows of messages why they cannot be had, by position; an empty reason takes the mark away. They stay
+// listed under their ids. It is for use in [Log.Exclusively], and fails with an error that wraps ErrBusy when one of
+// them is not folded yet.
+//
+// Crash order: each row is written in its place and synced. One that is torn makes the index be rebuilt, which finds the
+// message missing again.
+func (l *Log) Mark(line uuid.UUID, reasons map[int64]string) error {
+	l.advance.Lock()
+	defer l.advance.Unlock()
+	ln := l.state.lines[line]
+	var marked []Entry
+	for position, reason := range reasons {
+		e, err := l.state.entryAt(line, position)
+		if err != nil {
+			return err
+		}
+		if position >= ln.start || ln.changed[position] != nil {
+			return fmt.Errorf("%w: position %d is not folded", ErrBusy, position)
+		}
+		e.Lost = reason
+		marked = append(marked, e)
+	}
+	if len(marked) == 0 {
+		return nil
+	}
+	return l.writeRows(&foldWork{lines: []foldLine{{foldedLine: foldedLine{Counts: ln.Counts}, entries: marked}}})
+}
+
+// Erased is the reason in the row of a message that was erased on purpose.
+const Erased = "erased"
+
+// Retire removes the folded journals. It is for use in [Log.Exclusively], after a fold that settled; with an error that
+// wraps ErrBusy it fails when more was folded since.
+//
+// Crash order: what they hold is durable in message files. index.json stops naming them before they go.
+func (l *Log) Retire() error {
+	l.advance.Lock()
+	defer l.advance.Unlock()
+	x, err := readFolded(l.dir)
+	if err != nil {
+		return err
+	}
+	if x.unsettled() {
+		return fmt.Errorf("%w: folded journals are not settled", ErrBusy)
+	}
+	w := &foldWork{seq: x.Seq, chain: x.chain, width: x.RowWidth, settled: x.Settled, journals: append(x.retained(), x.Live)}
+	for _, ln := range x.Lines {
+		w.lines = append(w.lines, foldLine{foldedLine: ln})
+	}
+	if x, err = l.finishFold(w, []uint64{x.Live}); err != nil {
+		return err
+	}
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	l.state.retire(x)
+	return nil
+}
+
+// Live reports whether a message is in a journal that is not folded: its file may be on its way.
+func (l *Log) Live(e *Entry) (live bool) {
+	_ = l.view(func(s *state) {
+		live = slices.ContainsFunc(s.journals, func(j *journal) bool { return j.gen == e.gen })
+	})
+	return live
+}
+
+// HarmedJournals reads the folded journals that still exist, and returns those that are missing or not whole.
+func (l *Log) HarmedJournals() (map[uint64]error, error) {
+	var gens []uint64
+	err := l.view(func(s *state) { gens = slices.Clone(s.kept.gens) })
+	if err != nil {
+		return nil, err
+	}
+	harmed := map[uint64]error{}
+	for _, gen := range gens {
+		j, err := openJournal(l.dir, gen, nil)
+		if err == nil {
+			_, err = j.read(maxSeq, nil)
+			_ = j.f.Close()
+		}
+		if err != nil {
+			harmed[gen] = err
+		}
+	}
+	if len(harmed) == 0 {
+		return nil, nil
+	}
+	// A fold may have removed them meanwhile.
+	x, err := readFolded(l.dir)
+	if err != nil {
+		return nil, err
+	}
+	for gen := range harmed {
+		if !slices.Contains(x.Journals, gen) {
+			delete(harmed, gen)
+		}
+	}
+	return harmed, nil
+}

@@ -1,0 +1,70 @@
+package index
+
+import (
+	"errors"
+	"fmt"
+	"io/fs"
+
+	ctxfolder "github.com/ctxdir/ctxdir/context"
+	"github.com/ctxdir/ctxdir/message"
+)
+
+// FileState says what lies where the file of a message belongs.
+type FileState int
+
+// The states of a message's file.
+const (
+	FileExact   FileState = iota // what was committed
+	FileEdited                   // a valid envelope of the message: changed by hand, or a newer version
+	FileMissing                  // nothing
+	FileDamaged                  // something else
+)
+
+// ReadFile reads the message file of an entry, in one of the folders in messages/, and tells what it is. raw is its bytes
+// without the final newline, nil where there is none or it cannot be read. With FileMissing and FileDamaged comes an error
+// that says more; one that wraps ErrDamaged is about the file's content, any other one about reading it.
+//
+// Stat data decides only whether a file that does not hold what was committed was edited: damage leaves size and time as they were.
+func (e *Entry) ReadFile(dir *ctxfolder.Dir, folder string) (raw []byte, is FileState, err error) {
+	if e.Lost == "" {
+		raw, err = dir.LoadMessage(folder, e.FileID(), e.Size)
+		if err == nil && e.sameAs(raw) {
+			return raw, FileExact, nil
+		}
+	}
+	raw, info, err := dir.ReadMessage(folder, e.FileID())
+	if errors.Is(err, fs.ErrNotExist) {
+		return nil, FileMissing, err
+	}
+	if err != nil {
+		return nil, FileDamaged, err
+	}
+	if e.sameAs(raw) {
+		return raw, FileExact, nil
+	}
+	if err := e.edited(raw, info); err != nil {
+		return raw, FileDamaged, fmt.Errorf("%w: file %s %w", ErrDamaged, ctxfolder.MessageFile(e.FileID()), err)
+	}
+	return raw, FileEdited, nil
+}
+
+func (e *Entry) sameAs(raw []byte) bool { return int64(len(raw)) == e.Size && bodySum(raw) == e.Sum }
+
+// edited returns nil when a file that does not hold what was committed is a version of the message.
+func (e *Entry) edited(raw []byte, info fs.FileInfo) error {
+	env, err := message.Parse(raw)
+	switch {
+	case err != nil:
+		return fmt.Errorf("holds no message: %w", err)
+	case env.ID != e.ID || env.FileID() != e.FileID():
+		return fmt.Errorf("holds message %s", env.ID)
+	case e.Lost != "":
+		return nil
+	case ctxfolder.Untouched(info, e.Size, e.StoredAt()):
+		return errors.New("has changed, its time has not")
+	case env.StoredAt.UnixNano() < e.At:
+		// A writer was stopped between the commit of a new version and its file.
+		return errors.New("holds an older version")
+	}
+	return nil
+}
