@@ -235,7 +235,7 @@ func (c *Context) writeOnce(ctx context.Context, f func(m *Metadata) error) erro
 	}
 	defer c.dir.Lock.Release()
 	// Where another goroutine passed the lock on, no other process can have written since it looked.
-	c.ready = c.ready && c.dir.Lock.Handed() && c.log.Ready()
+	c.ready = c.ready && c.dir.Lock.Handed() && c.log.Ready() && c.current().Renaming == nil
 	if !c.ready {
 		if err := c.prepare(); err != nil {
 			return err

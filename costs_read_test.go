@@ -88,6 +88,32 @@ func TestReadCosts(t *testing.T) {
 	}
 }
 
+// TestBlobBytesCosts: what the blobs of a context take is told without a look at messages that have none.
+func TestBlobBytesCosts(t *testing.T) {
+	ctx := context.Background()
+	k := newCounted(t, WithFoldBytes(-1), WithTextThreshold(5000))
+	c := must[*Context](t)(k.store.Create(ctx, Metadata{}))
+	defer c.Close()
+	fill(t, c.Active(), 100)
+	fork := must[*Branch](t)(c.Active().Fork(ctx, "f", 50))
+	must[Appended](t)(fork.Append(ctx, Draft{Body: []byte(`{"text":"` + strings.Repeat("x", 5000) + `"}`)}))
+	fill(t, fork, 20)
+	if err := c.Fold(ctx); err != nil {
+		t.Fatal(err)
+	}
+	looked := 0
+	var size int64
+	calls := k.during(func() { size = must[int64](t)(c.BlobBytes(ctx)) })
+	for _, o := range calls {
+		if strings.Contains(o.Path, "messages/") {
+			looked++
+		}
+	}
+	if size == 0 || looked > 3 {
+		t.Errorf("%d bytes, %d calls about message files", size, looked)
+	}
+}
+
 // TestListCosts: a list that knows its contexts opens none of their files.
 func TestListCosts(t *testing.T) {
 	k := newCounted(t)

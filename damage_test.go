@@ -234,3 +234,53 @@ func TestWrongKindOfFile(t *testing.T) {
 		t.Error("the file outside was written")
 	}
 }
+
+// TestDamagedPayloadRecord: a payload whose record is damaged in the journal costs that payload, if nothing else has it, and
+// none of those behind it; the journal is kept in trash.
+func TestDamagedPayloadRecord(t *testing.T) {
+	ctx := context.Background()
+	c, dir := newContext(t, WithFoldBytes(-1), WithTextThreshold(1))
+	for _, text := range []string{"first", "second", "third"} {
+		must[Appended](t)(c.Active().Append(ctx, Draft{Body: []byte(`{"text":"the ` + text + ` payload"}`)}))
+	}
+	if err := c.log.Fold(ctx, false); err != nil { // folded, not settled
+		t.Fatal(err)
+	}
+	if err := c.Close(); err != nil {
+		t.Fatal(err)
+	}
+	if err := os.RemoveAll(filepath.Join(c.store.Path(), "blobs")); err != nil {
+		t.Fatal(err)
+	}
+	journal := filepath.Join(dir, "journal-1.jsonl")
+	raw := must[[]byte](t)(os.ReadFile(journal))
+	raw[bytes.Index(raw, []byte("the second payload"))] ^= 1
+	if err := os.WriteFile(journal, raw, 0o600); err != nil {
+		t.Fatal(err)
+	}
+	again := must[*Context](t)(c.store.Context(ctx, c.ID()))
+	if err := again.Fold(ctx); err != nil {
+		t.Fatal(err)
+	}
+	if _, err := os.Stat(journal); !errors.Is(err, os.ErrNotExist) {
+		t.Errorf("the harmed journal is still there: %v", err)
+	}
+	if kept, _ := filepath.Glob(filepath.Join(dir, "trash", "*", "journal-1.jsonl")); len(kept) != 1 {
+		t.Errorf("%d copies of the harmed journal in trash", len(kept))
+	}
+	had := 0
+	ms := must[[]*Message](t)(again.Active().Load(ctx))
+	if err := again.Close(); err != nil {
+		t.Fatal(err)
+	}
+	for i, m := range ms { // read after the context was closed
+		if _, err := m.Body(ctx); err == nil {
+			had++
+		} else if i != 1 {
+			t.Errorf("message %d: %v", i, err)
+		}
+	}
+	if len(ms) != 3 || had != 2 {
+		t.Errorf("%d of %d messages have their payload", had, len(ms))
+	}
+}

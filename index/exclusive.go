@@ -108,7 +108,7 @@ func (l *Log) HarmedJournals() (map[uint64]error, error) {
 	for _, gen := range gens {
 		j, err := openJournal(l.dir, gen, nil)
 		if err == nil {
-			_, err = j.read(maxSeq, nil)
+			_, err = j.whole()
 			_ = j.f.Close()
 		}
 		if err != nil {

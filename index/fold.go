@@ -59,6 +59,9 @@ func (l *Log) Fold(ctx stdcontext.Context, settle bool) error {
 		if unsettled = l.settle(ctx, todo, keep[:folded]); unsettled == nil {
 			todo.settled = keep[folded] - 1
 			keep = keep[max(folded-1, 0):] // the newest folded one stays, as a second copy
+			if slices.Contains(todo.harmed, keep[0]) {
+				keep = keep[1:]
+			}
 		}
 		if errors.Is(unsettled, ErrDamaged) || errors.Is(unsettled, ErrBusy) {
 			return l.foldAnew(ctx, unsettled)

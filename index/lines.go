@@ -187,6 +187,17 @@ type change struct {
 	lost     int64 // records before it that are damaged
 }
 
+// whole is read, and an error where records are missing in between.
+func (j *journal) whole() (news, error) {
+	n, err := j.read(maxSeq, nil)
+	for i := range n.changes {
+		if c := &n.changes[i]; c.lost > 0 && err == nil {
+			err = j.gap(c)
+		}
+	}
+	return n, err
+}
+
 // usual is about how long a record is, in bytes.
 const usual = 1 << 10
 
@@ -272,7 +283,7 @@ func (s *state) take(j *journal, n news) error {
 	for i := range n.changes {
 		c := &n.changes[i]
 		if c.lost > 0 {
-			return fmt.Errorf("%w: %d records before byte %d of %s", ErrDamaged, c.lost, c.off, ctxfolder.JournalFile(j.gen))
+			return j.gap(c)
 		}
 		if c.metadata != nil {
 			s.metadata = c.metadata
@@ -299,6 +310,11 @@ func (s *state) take(j *journal, n news) error {
 		return fmt.Errorf("%w: the last record of %s is torn, and its message was committed", ErrDamaged, ctxfolder.JournalFile(j.gen))
 	}
 	return nil
+}
+
+// gap is the error about records that are missing before one.
+func (j *journal) gap(before *change) error {
+	return fmt.Errorf("%w: %d records before byte %d of %s", ErrDamaged, before.lost, before.off, ctxfolder.JournalFile(j.gen))
 }
 
 // keep notes where a payload is.

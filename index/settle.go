@@ -76,7 +76,7 @@ func (l *Log) readPayloads(gen uint64, durable bool) (news, error) {
 	if err != nil {
 		return news{}, err
 	}
-	n, err := j.read(maxSeq, nil)
+	n, err := j.whole()
 	damaged, kerr := l.keepPayloads(j, n.changes, durable)
 	if kerr != nil {
 		err = kerr
