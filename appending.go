@@ -242,7 +242,7 @@ func (a *appending) commit(m *Metadata) error {
 	if err != nil {
 		return err
 	}
-	now := storedAt()
+	now := index.Now()
 	fresh := map[uuid.UUID]int{}   // ids of this batch
 	riding := map[index.Sum]bool{} // payloads of this batch
 	clear(a.done)
@@ -298,9 +298,6 @@ func (a *appending) commit(m *Metadata) error {
 	}
 	return nil
 }
-
-// storedAt is the time of a commit, in microseconds: what every system can give a file.
-func storedAt() time.Time { return time.Now().UTC().Truncate(time.Microsecond) }
 
 // retried reports whether the first message is there already: then the expectation was met before.
 func (a *appending) retried(m *Metadata) bool {

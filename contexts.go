@@ -117,13 +117,19 @@ func (s *Store) open(ctx context.Context, id uuid.UUID) (*Context, error) {
 	if err != nil {
 		return nil, err
 	}
-	c := &Context{store: s, dir: dir, log: index.Open(dir, index.Options{FoldBytes: s.opts.foldBytes, Relaxed: s.opts.relaxed, Retain: s.opts.retain, Payloads: payloadStore{s}})}
+	c := &Context{store: s, dir: dir, log: s.openLog(dir)}
 	c.load = loader.New(dir, c.log, s.pool, s.blobs)
 	if err := c.readMetadata(); err != nil {
 		_ = c.Close()
 		return nil, err
 	}
 	return c, nil
+}
+
+func (s *Store) openLog(dir *ctxfolder.Dir) *index.Log {
+	return index.Open(dir, index.Options{
+		FoldBytes: s.opts.foldBytes, Relaxed: s.opts.relaxed, Retain: s.opts.retain, Payloads: payloadStore{s},
+	})
 }
 
 // Close folds what was appended, if that is worth it to who opens the context next, and lets go of the context.

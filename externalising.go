@@ -163,7 +163,7 @@ func (e *externalising) replace(span loader.Span, changed []rewritten) error {
 		if err != nil {
 			return err
 		}
-		env.Body, env.Payloads, env.StoredAt = r.stored, r.refs, storedAfter(&r.entry)
+		env.Body, env.Payloads, env.StoredAt = r.stored, r.refs, r.entry.Next()
 		items = c.ride(items, r.payloads, riding)
 		raw := env.AppendTo(nil)
 		items = append(items, index.Item{Kind: index.KindReplace, Envelope: env, Body: raw, Was: r.entry.Size})

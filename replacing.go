@@ -3,7 +3,6 @@ package ctxdir
 import (
 	"context"
 	"errors"
-	"time"
 
 	"github.com/ctxdir/ctxdir/branch"
 	"github.com/ctxdir/ctxdir/index"
@@ -59,7 +58,7 @@ func (b *Branch) replace(ctx context.Context, id uuid.UUID, told Draft, o replac
 		if err != nil {
 			return err
 		}
-		env.StoredAt = storedAfter(&at.entry)
+		env.StoredAt = at.entry.Next()
 		env.Role, env.Type, env.Body, env.Payloads = d.Role, d.Type, d.stored, d.refs
 		if !d.CreatedAt.IsZero() {
 			env.CreatedAt = d.CreatedAt
@@ -79,14 +78,6 @@ func (b *Branch) replace(ctx context.Context, id uuid.UUID, told Draft, o replac
 	})
 	c.foldIfDue()
 	return err
-}
-
-// storedAfter is the time of a commit of a new version: the file's time is to tell the versions apart.
-func storedAfter(before *index.Entry) time.Time {
-	if now := storedAt(); now.After(before.StoredAt()) {
-		return now
-	}
-	return before.StoredAt().Add(time.Microsecond)
 }
 
 // commit writes items to the journal and waits until they are durable. The lock is held.

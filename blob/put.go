@@ -105,6 +105,34 @@ func (s *Store) settle(tmp string, sum Sum) error {
 	return s.fs.SyncDir(leaf(sum))
 }
 
+// Adopt moves the file of a blob from elsewhere in the store to its place, durably. What is not that blob, whole, stays where
+// it is, and the error wraps [ErrDamaged].
+//
+// Crash order: the content is durable before the rename.
+func (s *Store) Adopt(path string, sum Sum) error {
+	f, err := s.fs.OpenFile(path, os.O_RDWR)
+	if err != nil {
+		return err
+	}
+	err = verify(f, sum)
+	if err == nil {
+		err = f.Sync()
+	}
+	if cerr := f.Close(); err == nil {
+		err = cerr
+	}
+	if err == nil {
+		err = s.makeDurableFolders(sum)
+	}
+	if err == nil {
+		err = s.fs.Rename(path, Path(sum))
+	}
+	if err == nil {
+		err = s.fs.SyncDir(leaf(sum))
+	}
+	return err
+}
+
 func (s *Store) writeUnsynced(sum Sum, payload []byte) error {
 	if err := s.makeFolders(sum); err != nil {
 		return err

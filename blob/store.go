@@ -14,7 +14,7 @@ import (
 // Folder is the folder of blobs in a store.
 const Folder = "blobs"
 
-const suffix = ".zst"
+const Suffix = ".zst"
 
 // Store is the blobs of a store. All methods may be called at the same time, from several processes too.
 //
@@ -33,7 +33,7 @@ type Store struct {
 func Open(fsys vfs.FS) *Store { return &Store{fs: fsys} }
 
 // Path returns a blob's name below the store's folder.
-func Path(sum Sum) string { return leaf(sum) + "/" + sum.String() + suffix }
+func Path(sum Sum) string { return leaf(sum) + "/" + sum.String() + Suffix }
 
 // leaf returns the folder of a blob.
 func leaf(sum Sum) string { return fmt.Sprintf(Folder+"/%02x/%02x", sum[0], sum[1]) }

@@ -41,7 +41,7 @@ func (s *Store) walk(dir, digits string, foreign func(string), yield func(Sum, e
 			}
 			continue
 		}
-		hex, ok := strings.CutSuffix(e.Name(), suffix)
+		hex, ok := strings.CutSuffix(e.Name(), Suffix)
 		sum, err := ParseSum(hex)
 		if !ok || err != nil || !e.Type().IsRegular() || !strings.HasPrefix(hex, digits) {
 			foreign(path)

@@ -108,6 +108,20 @@ func Fork(m *ctxfolder.Metadata, name, from string, at, length int64, id uuid.UU
 	return added, err
 }
 
+// Begin adds a branch that begins with the first at messages of a line, or empty where inherits is not set. It fails with
+// ErrName, ErrExist or ErrPosition.
+func Begin(m *ctxfolder.Metadata, name string, of uuid.UUID, at int64, id uuid.UUID, inherits bool) error {
+	line := ctxfolder.Line{ID: id}
+	if inherits {
+		var err error
+		if line, err = begin(m, of, at, at, id); err != nil {
+			return err
+		}
+	}
+	_, err := add(m, name, line)
+	return err
+}
+
 // begin makes a line that begins with the first at messages of another. The line that owns the last of them
 // becomes the parent, so that chains stay as flat as they can be.
 func begin(m *ctxfolder.Metadata, of uuid.UUID, at, length int64, id uuid.UUID) (ctxfolder.Line, error) {
@@ -157,6 +171,11 @@ func freeName(m *ctxfolder.Metadata, name, besides string) (folder string, err e
 		}
 	}
 	return folder, nil
+}
+
+// Taken reports whether no branch can be added under a name because another one has it, or one like it.
+func Taken(m *ctxfolder.Metadata, name string) bool {
+	return slices.ContainsFunc(m.Branches, func(b ctxfolder.Branch) bool { return alike(b.Name, name) })
 }
 
 // Rewind makes a branch show only its first to messages: it gets a new line, and the old one is kept

@@ -68,6 +68,15 @@ func TrashBytes(d *Dir, kind, name string, b []byte) error {
 	return d.FS.SyncDir(folder)
 }
 
+// TrashCopy keeps a copy of a file that is about to be replaced, durably.
+func TrashCopy(d *Dir, kind, name string) error {
+	b, err := vfs.ReadFile(d.FS, name, MaxMetadata)
+	if err != nil {
+		return err
+	}
+	return TrashBytes(d, kind, name, b)
+}
+
 // TrashVersion keeps the envelope of a message that is about to be replaced. It is not synced: a crash
 // may lose the old version, never the new one.
 func (d *Dir) TrashVersion(line uuid.UUID, position int64, envelope []byte) error {

@@ -58,6 +58,17 @@ func (e *Entry) end() int64 { return e.off + head{len: e.Size}.size() }
 // StoredAt is the time of the commit, and the time its file bears.
 func (e *Entry) StoredAt() time.Time { return time.Unix(0, e.At) }
 
+// Now is the time of a commit, in whole microseconds: what every system can give a file.
+func Now() time.Time { return time.Now().UTC().Truncate(time.Microsecond) }
+
+// Next is the time of the commit of a new version: later than the one before, since the file's time tells them apart.
+func (e *Entry) Next() time.Time {
+	if now := Now(); now.After(e.StoredAt()) {
+		return now
+	}
+	return e.StoredAt().Add(time.Microsecond)
+}
+
 func entryOf(a *message.Address, h head) Entry {
 	return Entry{Position: a.Position, ID: a.ID, File: a.File, Size: h.len, Sum: h.sum, At: a.StoredAt.UnixNano(), Payloads: a.Payloads}
 }

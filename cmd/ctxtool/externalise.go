@@ -78,7 +78,7 @@ func (a *app) externalise(ctx context.Context, s *ctxdir.Store, ids []uuid.UUID,
 	var err error
 	switch {
 	case a.json:
-		err = a.record(summaryRecord{"summary", len(ids), 0, map[string]int{}})
+		err = a.record(summaryRecord{Record: "summary", Contexts: len(ids), ByKind: map[string]int{}})
 	case dryRun:
 		a.note("%s would change", plural(int(sum.Messages), "message", "messages"))
 	default:

@@ -59,7 +59,7 @@ func (a *app) gc(ctx context.Context, s *ctxdir.Store, after time.Duration, dryR
 	}
 	switch {
 	case a.json:
-		return a.record(summaryRecord{"summary", 0, n, map[string]int{"blob": n}})
+		return a.record(summaryRecord{Record: "summary", Contexts: 0, Findings: n, ByKind: map[string]int{"blob": n}})
 	case dryRun:
 		a.note("%s, %s, would go to the trash", plural(n, "blob", "blobs"), humanSize(size))
 	default:

@@ -47,6 +47,22 @@ func (p *progress) bytes(read, size int64) {
 	_ = p.bar.Set64(min(read, size))
 }
 
+// steps shows how many of a number of things are done.
+func (p *progress) steps(of string, done, all int64) {
+	if p == nil || time.Since(p.begun) < patience {
+		return
+	}
+	if p.bar == nil || p.path != of {
+		p.clear()
+		p.path = of
+		p.bar = progressbar.NewOptions64(all,
+			progressbar.OptionSetWriter(p.w), progressbar.OptionSetDescription(p.what+" "+of),
+			progressbar.OptionShowCount(), progressbar.OptionThrottle(100*time.Millisecond), progressbar.OptionClearOnFinish(),
+		)
+	}
+	_ = p.bar.Set64(min(done, all))
+}
+
 // clear takes the bar away, so that something can be printed.
 func (p *progress) clear() {
 	if p != nil && p.bar != nil {

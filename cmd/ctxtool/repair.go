@@ -9,63 +9,91 @@ import (
 	"github.com/spf13/cobra"
 )
 
-// summaryRecord ends what a verb says that looks at many things.
-type summaryRecord struct {
-	Record   string         `json:"record"`
-	Contexts int            `json:"contexts"`
-	Findings int            `json:"findings"`
-	ByKind   map[string]int `json:"by_kind"`
+type repairedRecord struct {
+	Record  string `json:"record"`
+	Context string `json:"context"`
+	Kind    string `json:"kind"`
+	Path    string `json:"path,omitempty"`
+	ID      string `json:"id,omitempty"`
+	Detail  string `json:"detail"`
+	DryRun  bool   `json:"dry_run,omitempty"`
 }
 
 func (a *app) repairCmd() *cobra.Command {
-	return &cobra.Command{
+	var o ctxdir.CheckOptions
+	cmd := &cobra.Command{
 		Use:   "repair [CONTEXT…]",
-		Short: "Mend contexts: what the index lost is read from the messages again",
-		Long: `Open each context for writing, which rebuilds an index that is missing or wrong, and bring index and message files
-up to date with the journal. Without CONTEXT, every context of the store.`,
+		Short: "Mend what check finds",
+		Long: `Read every message, mend what is wrong, and keep a copy in the trash of whatever is replaced. Messages are written again from the
+journal or another copy; one of which there is none is marked unavailable and stays listed. Valid message files that were
+put there by hand are left alone, unless --adopt is given. Without CONTEXT, every context of the store. Doing it again does nothing.`,
+		Example:           `  ctxtool repair --dry-run`,
 		Args:              between(0, -1),
 		ValidArgsFunction: a.completeContexts(-1),
 		RunE: func(cmd *cobra.Command, args []string) error {
 			return a.withStore(func(s *ctxdir.Store) error {
-				ids, err := contextsOf(s, args)
+				ids, err := named(s, args)
 				if err != nil {
 					return err
 				}
-				return a.repair(cmd.Context(), s, ids)
+				return a.repair(cmd.Context(), s, ids, o)
 			})
 		},
 	}
+	cmd.Flags().BoolVar(&o.DryRun, "dry-run", false, "say what would be done, and change nothing")
+	cmd.Flags().BoolVar(&o.Adopt, "adopt", false, "take in valid message files that were never committed")
+	return cmd
 }
 
-func (a *app) repair(ctx context.Context, s *ctxdir.Store, ids []uuid.UUID) error {
+func (a *app) repair(ctx context.Context, s *ctxdir.Store, ids []uuid.UUID, o ctxdir.CheckOptions) error {
+	bar := a.newProgress("Repairing")
+	var last ctxdir.CheckProgress
+	o.Progress = func(p ctxdir.CheckProgress) {
+		last = p
+		bar.steps(short(p.Context), p.Done, p.Of)
+	}
+	sum := summaryRecord{Record: "summary", ByKind: map[string]int{}}
 	failed := 0
-	for _, id := range ids {
-		err := rebuild(ctx, s, id)
-		if err != nil && (len(ids) == 1 || ctx.Err() != nil) {
+	for r, err := range s.Repair(ctx, ids, o) {
+		bar.clear()
+		if err != nil && (r.Context == uuid.Nil || len(ids) == 1) {
 			return err
 		}
 		if err != nil {
 			failed++
 			a.warn(errorRecord{Error: err.Error(), Hint: hint(err)})
+			continue
 		}
-	}
-	var err error
-	if a.json {
-		err = a.record(summaryRecord{"summary", len(ids), 0, map[string]int{}})
-	} else {
-		err = a.printf("%s looked through\n", plural(len(ids), "context", "contexts"))
-	}
-	if err == nil && failed > 0 {
-		err = &problemsError{text: fmt.Sprintf("%d of %d contexts could not be repaired", failed, len(ids))}
-	}
-	return err
-}
-
-func rebuild(ctx context.Context, s *ctxdir.Store, id uuid.UUID) error {
-	return withOpen(ctx, s, id, func(c *ctxdir.Context) error {
-		if err := c.Fold(ctx); err != nil {
+		sum.Findings++
+		sum.ByKind[string(r.Kind)]++
+		if a.json {
+			err = a.record(repairedRecord{"repaired", idText(r.Context), string(r.Kind), r.Path, idText(r.ID), r.Detail, o.DryRun})
+		} else {
+			path := r.Path
+			if path == "" {
+				path = r.Context.String()
+			}
+			err = a.printf("%s  %s: %s\n", r.Kind, path, oneLine(r.Detail))
+		}
+		if err != nil {
 			return err
 		}
-		return c.Refresh(ctx)
-	})
+	}
+	bar.clear()
+	sum.Contexts, sum.Messages = last.Contexts, last.Messages
+	if a.json {
+		if err := a.record(sum); err != nil {
+			return err
+		}
+	} else {
+		done := "mended"
+		if o.DryRun {
+			done = "to mend"
+		}
+		a.note("%s %s in %s", plural(sum.Findings, "thing", "things"), done, plural(sum.Contexts, "context", "contexts"))
+	}
+	if failed > 0 {
+		return &problemsError{text: fmt.Sprintf("%d of %d contexts could not be repaired", failed, sum.Contexts)}
+	}
+	return nil
 }

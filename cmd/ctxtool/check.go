@@ -1,0 +1,137 @@
+package main
+
+import (
+	"context"
+	"fmt"
+
+	"github.com/ctxdir/ctxdir"
+	"github.com/google/uuid"
+	"github.com/spf13/cobra"
+)
+
+type findingRecord struct {
+	Record     string `json:"record"`
+	Context    string `json:"context,omitempty"`
+	Kind       string `json:"kind"`
+	Severity   string `json:"severity"`
+	Path       string `json:"path,omitempty"`
+	ID         string `json:"id,omitempty"`
+	Detail     string `json:"detail"`
+	Repairable bool   `json:"repairable"`
+}
+
+// summaryRecord ends what a verb says that looks at many things.
+type summaryRecord struct {
+	Record   string         `json:"record"`
+	Contexts int            `json:"contexts"`
+	Messages int64          `json:"messages"`
+	Findings int            `json:"findings"`
+	ByKind   map[string]int `json:"by_kind"`
+}
+
+func (a *app) checkCmd() *cobra.Command {
+	var o ctxdir.CheckOptions
+	cmd := &cobra.Command{
+		Use:   "check [CONTEXT…]",
+		Short: "Look whether everything is there and whole",
+		Long: `Compare metadata, index, message files and blobs with each other. Nothing is changed, and others can go on writing. Without
+--read-data a file that looks untouched is taken for whole; with it every byte is read. Without CONTEXT, the whole store.
+The exit status is 3 when something is not as it should be.`,
+		Example:           `  ctxtool check --read-data`,
+		Args:              between(0, -1),
+		ValidArgsFunction: a.completeContexts(-1),
+		RunE: func(cmd *cobra.Command, args []string) error {
+			return a.withStore(func(s *ctxdir.Store) error {
+				ids, err := named(s, args)
+				if err != nil {
+					return err
+				}
+				return a.check(cmd.Context(), s, ids, o)
+			}, ctxdir.ReadOnly())
+		},
+	}
+	cmd.Flags().BoolVar(&o.ReadData, "read-data", false, "read every message and blob, whatever they look like")
+	return cmd
+}
+
+func (a *app) check(ctx context.Context, s *ctxdir.Store, ids []uuid.UUID, o ctxdir.CheckOptions) error {
+	bar := a.newProgress("Checking")
+	var last ctxdir.CheckProgress
+	o.Progress = func(p ctxdir.CheckProgress) {
+		last = p
+		bar.steps(short(p.Context), p.Done, p.Of)
+	}
+	sum := summaryRecord{Record: "summary", ByKind: map[string]int{}}
+	wrong := 0
+	for f, err := range s.Check(ctx, ids, o) {
+		bar.clear()
+		if err != nil {
+			return err
+		}
+		sum.Findings++
+		sum.ByKind[string(f.Kind)]++
+		if f.Severity != ctxdir.SeverityInfo {
+			wrong++
+		}
+		if a.json {
+			err = a.record(findingRecord{
+				"finding", idText(f.Context), string(f.Kind), string(f.Severity), f.Path, idText(f.ID), f.Detail, f.Repairable,
+			})
+		} else {
+			err = a.printf("%s\n", findingLine(f))
+		}
+		if err != nil {
+			return err
+		}
+	}
+	bar.clear()
+	sum.Contexts, sum.Messages = last.Contexts, last.Messages
+	if a.json {
+		if err := a.record(sum); err != nil {
+			return err
+		}
+	} else {
+		a.note("%s in %s looked at", plural(int(sum.Messages), "message", "messages"), plural(sum.Contexts, "context", "contexts"))
+	}
+	if wrong == 0 {
+		return nil
+	}
+	return &problemsError{text: plural(wrong, "problem", "problems"), hint: `"ctxtool repair --dry-run" says what can be mended`}
+}
+
+// findingLine is a finding for people.
+func findingLine(f ctxdir.Finding) string {
+	s := fmt.Sprintf("%-7s  %s", f.Severity, f.Kind)
+	if f.Path != "" {
+		s += "  " + f.Path
+	} else if f.Context != uuid.Nil {
+		s += "  " + f.Context.String()
+	}
+	s += ": " + oneLine(f.Detail)
+	if f.Repairable {
+		s += " (repairable)"
+	}
+	return s
+}
+
+// idText is an id, "" for none.
+func idText(id uuid.UUID) string {
+	if id == uuid.Nil {
+		return ""
+	}
+	return id.String()
+}
+
+// short is the end of an id, which tells more than its beginning.
+func short(id uuid.UUID) string {
+	s := id.String()
+	return "…" + s[len(s)-12:]
+}
+
+// named returns the contexts that arguments name, nil without any.
+func named(s *ctxdir.Store, refs []string) ([]uuid.UUID, error) {
+	if len(refs) == 0 {
+		return nil, nil
+	}
+	return contextsOf(s, refs)
+}

@@ -1,0 +1,456 @@
+package integrity
+
+import (
+	"bytes"
+	"context"
+	"errors"
+	"fmt"
+	"io/fs"
+	"slices"
+	"time"
+
+	"github.com/ctxdir/ctxdir/blob"
+	ctxfolder "github.com/ctxdir/ctxdir/context"
+	"github.com/ctxdir/ctxdir/index"
+	"github.com/google/uuid"
+)
+
+// Context is a context to look at.
+type Context struct {
+	Dir      *ctxfolder.Dir
+	Log      *index.Log
+	Payloads *Payloads
+	ReadData bool           // read every byte, and not only what looks wrong
+	Progress func(Progress) // called now and then; nil for not
+	Wait     time.Duration  // for locks
+}
+
+// Progress is how far a check has come.
+type Progress struct {
+	Messages int64 // looked at in the line that it is at
+	Of       int64 // so many
+	Total    int64 // looked at in the context
+}
+
+// problem is a finding, and what mending it takes to know.
+type problem struct {
+	Finding
+	line   uuid.UUID
+	folder string // in messages/
+	file   uuid.UUID
+	entry  index.Entry
+	sum    blob.Sum // of a payload
+}
+
+// examination is one look at a context.
+type examination struct {
+	*Context
+	metadata *ctxfolder.Metadata
+	yield    func(problem) bool
+	stopped  bool
+	done     Progress
+	seen     map[string]*listing // of each branch folder
+}
+
+// errStopped ends an examination whose results nobody wants any more.
+var errStopped = errors.New("stopped")
+
+// Check yields what is wrong with a context.
+func (c *Context) Check(ctx context.Context, yield func(Finding) bool) error {
+	return c.examine(ctx, func(p problem) bool { return yield(p.Finding) })
+}
+
+func (c *Context) examine(ctx context.Context, yield func(problem) bool) error {
+	x := &examination{Context: c, yield: yield, seen: map[string]*listing{}}
+	err := x.run(ctx)
+	if errors.Is(err, errStopped) {
+		return nil
+	}
+	return err
+}
+
+func (x *examination) run(ctx context.Context) error {
+	if err := x.openMetadata(); err != nil || x.metadata == nil {
+		return err
+	}
+	// The folders are listed before the index is read: what lies in them then was committed before, or never.
+	if err := x.list(ctx); err != nil {
+		return err
+	}
+	if err := x.openIndex(); err != nil {
+		return err
+	}
+	if err := x.structure(); err != nil {
+		return err
+	}
+	for _, line := range x.metadata.Lines {
+		if err := x.messages(ctx, line); err != nil {
+			return err
+		}
+	}
+	if err := x.leftovers(ctx); err != nil {
+		return err
+	}
+	return x.prompts()
+}
+
+// tell yields a problem.
+func (x *examination) tell(p problem) error {
+	p.Context = x.Dir.ID
+	if p.Path != "" && p.Kind != KindPayload && p.Kind != KindBlob {
+		p.Path = x.Dir.ID.String() + "/" + p.Path
+	}
+	if !x.yield(p) {
+		return errStopped
+	}
+	return nil
+}
+
+// openMetadata reads metadata.json, or what there is in its place. It leaves metadata nil where there is nothing.
+func (x *examination) openMetadata() error {
+	m, source, err := usableMetadata(x.Dir, x.Log)
+	if err == nil {
+		x.metadata = m
+		return nil
+	}
+	if !errors.Is(err, ctxfolder.ErrMetadata) {
+		return err
+	}
+	p := problem{Finding: Finding{
+		Kind: KindMetadata, Severity: SeverityError, Path: ctxfolder.MetadataFile, Detail: err.Error(), Repairable: m != nil,
+	}}
+	if m != nil {
+		p.Detail += "; it can be had from " + source
+	}
+	x.metadata = m
+	return x.tell(p)
+}
+
+// usableMetadata returns metadata.json, or with the error that says why that cannot be used, the next best.
+func usableMetadata(dir *ctxfolder.Dir, log *index.Log) (m *ctxfolder.Metadata, source string, err error) {
+	for try := range tries {
+		wait(try)
+		m, _, err = dir.ReadMetadata()
+		if err == nil {
+			dir.SetRenaming(m.Renaming)
+			return m, "", nil
+		}
+	}
+	if !errors.Is(err, ctxfolder.ErrMetadata) {
+		return nil, "", err
+	}
+	if raw, cerr := log.MetadataCopy(); cerr == nil && raw != nil {
+		if m, cerr := ctxfolder.ParseMetadata(raw); cerr == nil && m.ID == dir.ID {
+			return m, "the journal", err
+		}
+	}
+	if m := copied(dir); m != nil {
+		return m, "the context that it is a copy of", err
+	}
+	m, rerr := reconstruct(dir)
+	if rerr != nil {
+		return nil, "", errors.Join(err, rerr)
+	}
+	return m, "the messages", err
+}
+
+// tries is how often something is looked at before it counts as wrong: somebody may be in the middle of it.
+const tries = 4
+
+// wait waits a little longer each time.
+func wait(try int) {
+	if try > 0 {
+		time.Sleep(time.Duration(try*try*try) * 5 * time.Millisecond)
+	}
+}
+
+// openIndex reads the index and the journals.
+func (x *examination) openIndex() error {
+	var problems []index.Problem
+	for try := range tries {
+		wait(try)
+		var err error
+		if err = x.Log.Refresh(); err == nil {
+			problems, err = x.Log.Problems()
+		}
+		if err != nil {
+			return err
+		}
+		if !slices.ContainsFunc(problems, ofIndex) {
+			break
+		}
+		_ = x.Log.Close() // the next look begins anew
+	}
+	for _, p := range problems {
+		if ofIndex(p) {
+			f := problem{Finding: Finding{Kind: Kind(p.Kind), Severity: SeverityError, Detail: p.Detail, Repairable: true}}
+			if err := x.tell(f); err != nil {
+				return err
+			}
+		}
+	}
+	if !x.ReadData {
+		return nil
+	}
+	harmed, err := x.Log.HarmedJournals()
+	if err != nil {
+		return err
+	}
+	for gen, why := range harmed {
+		err := x.tell(problem{Finding: Finding{
+			Kind: KindJournal, Severity: SeverityWarning, Path: ctxfolder.JournalFile(gen), Detail: why.Error(), Repairable: true,
+		}})
+		if err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// ofIndex reports whether a problem of the log is one of the index: what it met in messages is found again one by one.
+func ofIndex(p index.Problem) bool {
+	return p.Kind == string(KindIndex) || p.Kind == string(KindJournal)
+}
+
+// structure compares metadata.json with the messages.
+func (x *examination) structure() error {
+	wrong, _, err := wrongBases(x.metadata, x.Log)
+	if err != nil {
+		return err
+	}
+	for _, detail := range wrong {
+		err := x.tell(problem{Finding: Finding{
+			Kind: KindStructure, Severity: SeverityError, Path: ctxfolder.MetadataFile, Detail: detail, Repairable: true,
+		}})
+		if err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// entriesAtOnce is how many rows are read at once.
+const entriesAtOnce = 1024
+
+// messages looks at the messages of a line.
+func (x *examination) messages(ctx context.Context, line ctxfolder.Line) error {
+	counts, ok, err := x.Log.Counts(line.ID)
+	if err != nil || !ok {
+		return err
+	}
+	x.done.Messages, x.done.Of = 0, counts.Count
+	for from := counts.Base; from < counts.End(); from += entriesAtOnce {
+		if err := ctx.Err(); err != nil {
+			return err
+		}
+		entries, err := x.Log.Entries(line.ID, from, from+entriesAtOnce)
+		if err != nil {
+			return err
+		}
+		for i := range entries {
+			if err := x.message(line, &entries[i]); err != nil {
+				return err
+			}
+		}
+		x.done.Messages += int64(len(entries))
+		x.done.Total += int64(len(entries))
+		if x.Progress != nil {
+			x.Progress(x.done)
+		}
+	}
+	return nil
+}
+
+// message looks at one message.
+func (x *examination) message(line ctxfolder.Line, e *index.Entry) error {
+	x.seen[line.Folder].take(e.FileID())
+	raw, fine := x.glance(line.Folder, e)
+	if fine && e.Payloads == 0 {
+		return nil
+	}
+	if !fine {
+		p, err := x.closely(line, e)
+		if err != nil {
+			return err
+		}
+		if p != nil {
+			if err := x.tell(*p); err != nil {
+				return err
+			}
+			if p.Severity == SeverityError {
+				return nil
+			}
+		}
+		raw, _, _ = p.entryOr(e).ReadFile(x.Dir, line.Folder)
+	}
+	return x.payloadsOf(line, e, raw)
+}
+
+func (p *problem) entryOr(e *index.Entry) *index.Entry {
+	if p != nil && p.entry.ID != uuid.Nil {
+		return &p.entry
+	}
+	return e
+}
+
+// glance reports whether a message's file is what was committed, by its looks, or by its bytes where those are wanted.
+func (x *examination) glance(folder string, e *index.Entry) (raw []byte, fine bool) {
+	if e.Lost != "" {
+		return nil, false
+	}
+	if !x.ReadData {
+		info, err := x.Dir.StatMessage(folder, e.FileID())
+		if err != nil || !ctxfolder.Untouched(info, e.Size, e.StoredAt()) {
+			return nil, false
+		}
+		if e.Payloads == 0 {
+			return nil, true
+		}
+	}
+	raw, is, _ := e.ReadFile(x.Dir, folder)
+	return raw, is == index.FileExact
+}
+
+// closely says what is wrong with a message that does not look right, nil when it is right after all: somebody may just have
+// written or moved it.
+func (x *examination) closely(line ctxfolder.Line, e *index.Entry) (p *problem, err error) {
+	for try := range tries {
+		wait(try)
+		if try > 0 {
+			if line, e, err = x.again(line, e.Position); err != nil || e == nil {
+				return nil, err
+			}
+		}
+		if p, err = x.judge(line, e); err != nil || p == nil || p.Kind == KindLost {
+			return p, err
+		}
+	}
+	return p, nil
+}
+
+// again returns a line and the entry of one of its positions as they are now; nil when there is none.
+func (x *examination) again(line ctxfolder.Line, position int64) (ctxfolder.Line, *index.Entry, error) {
+	if m, _, err := x.Dir.ReadMetadata(); err == nil {
+		x.Dir.SetRenaming(m.Renaming)
+		if l, ok := m.Line(line.ID); ok {
+			line = *l
+		}
+	}
+	if err := x.Log.Refresh(); err != nil {
+		return line, nil, err
+	}
+	entries, err := x.Log.Entries(line.ID, position, position+1)
+	if err != nil || len(entries) == 0 {
+		return line, nil, err
+	}
+	return line, &entries[0], nil
+}
+
+// judge says what is wrong with a message, nil for nothing.
+func (x *examination) judge(line ctxfolder.Line, e *index.Entry) (*problem, error) {
+	raw, is, why := e.ReadFile(x.Dir, line.Folder)
+	p := &problem{line: line.ID, folder: line.Folder, file: e.FileID(), entry: *e}
+	p.Path, p.ID = pathOf(line.Folder, e.FileID()), e.ID
+	switch {
+	case e.Lost == index.Erased && is == index.FileMissing:
+		return nil, nil
+	case e.Lost == index.Erased:
+		p.Kind, p.Severity, p.Repairable, p.Detail = KindErased, SeverityError, true, "the message was erased, its file is there"
+		return p, nil
+	case e.Lost != "" && (is == index.FileExact || is == index.FileEdited):
+		p.Kind, p.Severity, p.Repairable, p.Detail = KindFound, SeverityWarning, true, "the message was lost: "+e.Lost
+		return p, nil
+	case e.Lost != "":
+		p.Kind, p.Severity, p.Detail = KindLost, SeverityWarning, e.Lost
+		return p, nil
+	case is == index.FileExact:
+		return nil, nil
+	case is == index.FileEdited:
+		p.Kind, p.Severity, p.Repairable, p.Detail = KindEdited, SeverityWarning, true, "its file was changed by hand"
+		return p, nil
+	}
+	_, journal := x.Log.ReadRecord(e)
+	if is == index.FileMissing && journal && x.Log.Live(e) {
+		return nil, nil // its file is due at the next fold
+	}
+	p.Severity, p.Repairable = SeverityError, true
+	switch {
+	case is == index.FileMissing:
+		p.Kind, p.Detail = KindMissing, "there is no file"
+	case errors.Is(why, index.ErrDamaged):
+		p.Kind, p.Detail = KindDamaged, describe(raw, why)
+	case errors.Is(why, fs.ErrPermission):
+		p.Kind, p.Detail, p.Repairable = KindUnread, why.Error(), journal
+	default:
+		p.Kind, p.Detail = KindDamaged, why.Error()
+	}
+	if journal {
+		p.Severity = SeverityWarning
+		p.Detail += "; the journal has it"
+	}
+	return p, nil
+}
+
+// describe says in few words what a damaged file looks like.
+func describe(raw []byte, why error) string {
+	switch {
+	case len(raw) == 0:
+		return "the file is empty"
+	case len(bytes.Trim(raw, "\x00")) == 0:
+		return fmt.Sprintf("the file consists of %d zero bytes", len(raw))
+	}
+	return why.Error()
+}
+
+func pathOf(folder string, file uuid.UUID) string {
+	return ctxfolder.Messages + "/" + folder + "/" + ctxfolder.MessageFile(file)
+}
+
+// payloadsOf looks whether the payloads of a message can be had.
+func (x *examination) payloadsOf(line ctxfolder.Line, e *index.Entry, raw []byte) error {
+	if raw == nil || !bytes.Contains(raw, []byte("blob")) {
+		return nil
+	}
+	env, err := parse(raw)
+	if err != nil {
+		return nil // a damaged file was told
+	}
+	return x.references(env.Body, e.ID)
+}
+
+// prompts looks whether the system prompts can be had.
+func (x *examination) prompts() error {
+	for _, b := range x.metadata.Branches {
+		if err := x.references(b.SystemPrompt, uuid.Nil); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+func (x *examination) references(stored []byte, id uuid.UUID) error {
+	if len(stored) == 0 {
+		return nil
+	}
+	refs, err := blob.Refs(stored)
+	if err != nil {
+		return nil // strings that look like references and are none are the framework's business
+	}
+	for _, ref := range refs {
+		if ref.Problem != "" {
+			continue
+		}
+		kind, why := x.Payloads.look(x.Log, ref.Sum, x.ReadData)
+		if why == nil {
+			continue
+		}
+		err := x.tell(problem{sum: ref.Sum, Finding: Finding{
+			Kind: kind, Severity: SeverityError, Path: blob.Path(ref.Sum), ID: id, Repairable: x.Payloads.recoverable(x.Log, ref.Sum),
+			Detail: fmt.Sprintf("payload at %q: %v", ref.Path, why),
+		}})
+		if err != nil {
+			return err
+		}
+	}
+	return nil
+}

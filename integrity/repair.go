@@ -1,0 +1,515 @@
+package integrity
+
+import (
+	"cmp"
+	"context"
+	"errors"
+	"fmt"
+	"io/fs"
+	"slices"
+
+	ctxfolder "github.com/ctxdir/ctxdir/context"
+	"github.com/ctxdir/ctxdir/index"
+	"github.com/ctxdir/ctxdir/internal/vfs"
+	"github.com/ctxdir/ctxdir/message"
+	"github.com/google/uuid"
+)
+
+// RepairOptions say what a repair does.
+type RepairOptions struct {
+	DryRun bool // plan only
+	Adopt  bool // take in valid messages that were never committed here
+}
+
+// repair is one repair on its way.
+type repair struct {
+	*examination
+	opts   RepairOptions
+	yield  func(Repaired) bool
+	copies *copies
+	done   []Repaired
+	wrote  map[string]bool // files and folders to be synced where there is no call for all of them
+	lost   map[uuid.UUID]map[int64]string
+}
+
+// Repair mends what a check with ReadData would find, and yields what it did. What it replaces goes to trash. It is done in
+// this order: metadata, index, messages, payloads; each is durable before it is told. Doing it again does nothing.
+func (c *Context) Repair(ctx context.Context, o RepairOptions, yield func(Repaired) bool) error {
+	c.ReadData = true
+	r := &repair{opts: o, yield: yield, wrote: map[string]bool{}, lost: map[uuid.UUID]map[int64]string{}}
+	r.examination = &examination{Context: c}
+	err := r.run(ctx)
+	if errors.Is(err, errStopped) {
+		return nil
+	}
+	return err
+}
+
+func (r *repair) run(ctx context.Context) error {
+	if err := r.mendMetadata(ctx); err != nil {
+		return err
+	}
+	var problems []problem
+	err := r.examine(ctx, func(p problem) bool {
+		problems = append(problems, p)
+		return true
+	})
+	if err != nil {
+		return err
+	}
+	problems = slices.DeleteFunc(problems, func(p problem) bool {
+		return p.Kind == KindMetadata || !p.Repairable && !(r.opts.Adopt && p.Kind == KindForeign)
+	})
+	if err := r.findCopies(problems); err != nil {
+		return err
+	}
+	if r.opts.DryRun {
+		return r.plan(problems)
+	}
+	if len(problems) == 0 {
+		return nil
+	}
+	return r.mend(ctx, problems)
+}
+
+// findCopies looks for copies of the messages that are wrong.
+func (r *repair) findCopies(problems []problem) (err error) {
+	wanted := map[content]bool{}
+	for _, p := range problems {
+		if p.entry.ID != uuid.Nil && p.entry.Size > 0 {
+			wanted[content{p.entry.Size, p.entry.Sum}] = true
+		}
+	}
+	r.copies, err = find(r.Dir, wanted)
+	return err
+}
+
+// plan tells what would be done.
+func (r *repair) plan(problems []problem) error {
+	for _, p := range problems {
+		detail := p.Detail + "; would be mended"
+		switch p.Kind {
+		case KindMissing, KindDamaged:
+			if _, from := r.copies.copyOf(r.Log, &p.entry); from != "" {
+				detail = p.Detail + "; would be written again from " + from
+			} else {
+				detail = p.Detail + "; would be marked unavailable"
+			}
+		case KindIndex, KindJournal:
+			detail = p.Detail + "; would be made again"
+		case KindForeign:
+			detail = p.Detail + "; would be taken in"
+		}
+		if !r.yield(Repaired{Context: p.Context, Kind: p.Kind, Path: p.Path, ID: p.ID, Detail: detail}) {
+			return errStopped
+		}
+	}
+	return nil
+}
+
+// tell yields what was done. It is durable.
+func (r *repair) tellDone() error {
+	done := r.done
+	r.done = nil
+	for _, d := range done {
+		if !r.yield(d) {
+			return errStopped
+		}
+	}
+	return nil
+}
+
+func (r *repair) did(p problem, format string, args ...any) {
+	r.done = append(r.done, Repaired{Context: r.Dir.ID, Kind: p.Kind, Path: p.Path, ID: p.ID, Detail: fmt.Sprintf(format, args...)})
+}
+
+// mendMetadata writes metadata.json where it cannot be used, with the context locked.
+//
+// Crash order: what lies there goes to trash before the new one is written; in between there is none, and the same is
+// found again.
+func (r *repair) mendMetadata(ctx context.Context) error {
+	m, source, err := usableMetadata(r.Dir, r.Log)
+	if err == nil {
+		return nil
+	}
+	if m == nil {
+		return err
+	}
+	p := problem{Finding: Finding{Context: r.Dir.ID, Kind: KindMetadata, Path: r.Dir.ID.String() + "/" + ctxfolder.MetadataFile}}
+	if r.opts.DryRun {
+		r.did(p, "%v; would be written again from %s", err, source)
+		return r.tellDone()
+	}
+	err = r.locked(ctx, func() error {
+		if _, _, err := r.Dir.ReadMetadata(); err == nil {
+			return nil // somebody was faster
+		}
+		if err := r.setAside(ctxfolder.MetadataFile); err != nil {
+			return err
+		}
+		m.Revision++
+		if _, err := r.Dir.WriteMetadata(m); err != nil {
+			return err
+		}
+		r.did(p, "written again from %s", source)
+		return nil
+	})
+	if err != nil {
+		return err
+	}
+	return r.tellDone()
+}
+
+// exclusively runs f with the context locked and its index saved. Only the wait for the locks is bounded.
+func (r *repair) exclusively(ctx context.Context, f func() error) error {
+	limited, cancel := context.WithTimeout(ctx, r.Wait)
+	defer cancel()
+	return r.Log.Exclusively(limited, f)
+}
+
+// locked runs f with the context locked, for what comes before the index can be relied on.
+func (r *repair) locked(ctx context.Context, f func() error) error {
+	limited, cancel := context.WithTimeout(ctx, r.Wait)
+	defer cancel()
+	if err := r.Dir.FoldLock.Acquire(limited); err != nil {
+		return err
+	}
+	defer r.Dir.FoldLock.Release()
+	if err := r.Dir.Lock.Acquire(limited); err != nil {
+		return err
+	}
+	defer r.Dir.Lock.Release()
+	if err := r.Dir.Check(); err != nil {
+		return err
+	}
+	return f()
+}
+
+// setAside moves what lies at a path of the context's folder to trash, if anything does.
+func (r *repair) setAside(path string) error {
+	_, err := r.Dir.FS.Lstat(path)
+	if errors.Is(err, fs.ErrNotExist) {
+		return nil
+	}
+	if err != nil {
+		return err
+	}
+	return r.Dir.SetAside(path)
+}
+
+// mend mends the problems. The index comes first: saving a rebuilt one is what opening for writing does. Then a fold brings
+// everything into rows, and writes files from the journals.
+func (r *repair) mend(ctx context.Context, problems []problem) error {
+	if err := r.exclusively(ctx, func() error { return nil }); err != nil {
+		return err
+	}
+	if err := r.Log.Fold(ctx, true); err != nil {
+		return err
+	}
+	// What lies in a wrong place comes before what is missing in its own.
+	slices.SortStableFunc(problems, func(a, b problem) int { return boolOrder(a.Kind != KindMisplaced, b.Kind != KindMisplaced) })
+	err := r.exclusively(ctx, func() error {
+		m, _, err := r.Dir.ReadMetadata()
+		if err != nil {
+			return err
+		}
+		r.metadata = m
+		for _, p := range problems {
+			if err := ctx.Err(); err != nil {
+				return err
+			}
+			if err := r.mendOne(p); err != nil {
+				return fmt.Errorf("%s %s: %w", p.Kind, cmp.Or(p.Path, p.ID.String()), err)
+			}
+		}
+		if r.opts.Adopt {
+			if err := r.adopt(problems); err != nil {
+				return err
+			}
+		}
+		if err := r.sync(); err != nil {
+			return err
+		}
+		for line, reasons := range r.lost {
+			if err := r.Log.Mark(line, reasons); err != nil {
+				return err
+			}
+		}
+		return nil
+	})
+	if err != nil {
+		return err
+	}
+	return r.tellDone()
+}
+
+func boolOrder(a, b bool) int {
+	switch {
+	case a == b:
+		return 0
+	case b:
+		return -1
+	}
+	return 1
+}
+
+// mendOne mends one problem, after another look at it. The context is locked.
+//
+// Crash order: a copy of what is replaced is in trash before it is replaced; a message's file is written whole under another
+// name and renamed; the row that says that a message is lost comes last. Stopped in between, a repair finds what is left.
+func (r *repair) mendOne(p problem) error {
+	switch p.Kind {
+	case KindIndex:
+		r.did(p, "made again from journals and messages; was: %s", p.Detail)
+	case KindJournal:
+		return r.mendJournal(p)
+	case KindStructure:
+		return r.mendStructure(p)
+	case KindMissing, KindDamaged, KindUnread, KindFound, KindEdited, KindErased:
+		return r.mendMessage(p)
+	case KindMisplaced:
+		return r.putBack(p)
+	case KindDuplicate:
+		if again, err := r.leftover(p.folder, p.file); err != nil || again == nil || again.Kind != KindDuplicate {
+			return err
+		}
+		if err := r.setAside(pathOf(p.folder, p.file)); err != nil {
+			return err
+		}
+		r.did(p, "moved to the trash: the same message is in its place")
+	case KindTemporary:
+		path := p.Path[len(r.Dir.ID.String())+1:]
+		if err := r.Dir.FS.Remove(path); err != nil && !errors.Is(err, fs.ErrNotExist) {
+			return err
+		}
+		r.did(p, "removed")
+	case KindPayload, KindBlob:
+		from, err := r.Payloads.recover(r.Log, p.sum)
+		if err == nil && from != "" {
+			r.did(p, "put back from %s", from)
+		}
+		return err
+	}
+	return nil
+}
+
+// mendJournal moves a harmed journal to trash. What it holds was settled by the fold before.
+func (r *repair) mendJournal(p problem) error {
+	harmed, err := r.Log.HarmedJournals()
+	if err != nil {
+		return err
+	}
+	for gen := range harmed {
+		if err := r.setAside(ctxfolder.JournalFile(gen)); err != nil {
+			return err
+		}
+	}
+	if len(harmed) > 0 {
+		if err := r.Log.Retire(); err != nil {
+			return err
+		}
+	}
+	r.did(p, "retired: what it held is in message files; was: %s", p.Detail)
+	return nil
+}
+
+// mendStructure sets right what metadata.json says of lines.
+func (r *repair) mendStructure(p problem) error {
+	wrong, fixed, err := wrongBases(r.metadata, r.Log)
+	if err != nil {
+		return err
+	}
+	if len(wrong) > 0 {
+		if err := ctxfolder.TrashCopy(r.Dir, "damaged", ctxfolder.MetadataFile); err != nil {
+			return err
+		}
+		if err := r.writeMetadata(fixed); err != nil {
+			return err
+		}
+	}
+	r.did(p, "set right: %s", p.Detail)
+	return nil
+}
+
+// writeMetadata commits metadata.
+func (r *repair) writeMetadata(m *ctxfolder.Metadata) error {
+	m.Revision++
+	commit := r.Log.Append([]index.Item{{Kind: index.KindMetadata, Body: ctxfolder.RawMetadata(m)}})
+	if commit.Err != nil {
+		return commit.Err
+	}
+	if _, err := r.Dir.WriteMetadata(m); err != nil {
+		return err
+	}
+	r.metadata = m
+	return nil
+}
+
+// mendMessage mends what is wrong with a message in its place.
+func (r *repair) mendMessage(was problem) error {
+	line, ok := r.metadata.Line(was.line)
+	if !ok {
+		return nil
+	}
+	now, e, err := r.again(*line, was.entry.Position)
+	if err != nil || e == nil {
+		return err
+	}
+	p, err := r.judge(now, e)
+	if err != nil {
+		return err
+	}
+	if p == nil {
+		if !r.wrote[pathOf(now.Folder, e.FileID())] { // else it was put back, and told
+			r.did(was, "written again from the journal")
+		}
+		return nil
+	}
+	was.Kind = p.Kind
+	own := pathOf(now.Folder, e.FileID())
+	switch p.Kind {
+	case KindEdited:
+		if err := r.record(now, e); err != nil {
+			return err
+		}
+		r.did(was, "the edited message is recorded as it is")
+	case KindFound:
+		if err := r.Log.Mark(now.ID, map[int64]string{e.Position: ""}); err != nil {
+			return err
+		}
+		r.did(was, "the message is available again")
+		if _, again, err := r.again(now, e.Position); err == nil && again != nil {
+			if _, is, _ := again.ReadFile(r.Dir, now.Folder); is == index.FileEdited {
+				return r.record(now, again)
+			}
+		}
+	case KindErased:
+		if err := r.Dir.FS.Remove(own); err != nil && !errors.Is(err, fs.ErrNotExist) {
+			return err
+		}
+		r.wrote[ctxfolder.Messages+"/"+now.Folder] = true
+		r.did(was, "removed for good")
+	case KindMissing, KindDamaged, KindUnread:
+		return r.restore(was, p, now, e)
+	}
+	return nil
+}
+
+// restore writes a message's file again from a copy, or marks the message as lost.
+func (r *repair) restore(was problem, p *problem, line ctxfolder.Line, e *index.Entry) error {
+	raw, from := r.copies.copyOf(r.Log, e)
+	if raw == nil && p.Kind == KindUnread {
+		return nil // it may be whole
+	}
+	own := pathOf(line.Folder, e.FileID())
+	if err := r.setAside(own); err != nil {
+		return err
+	}
+	if raw != nil {
+		if err := r.write(line.Folder, e.FileID(), raw, e); err != nil {
+			return err
+		}
+		r.did(was, "written again from %s", from)
+		return nil
+	}
+	if r.lost[line.ID] == nil {
+		r.lost[line.ID] = map[int64]string{}
+	}
+	r.lost[line.ID][e.Position] = p.Detail + "; no copy was found"
+	r.did(was, "marked unavailable: %s; no copy was found", p.Detail)
+	return nil
+}
+
+// write makes a message's file, which is not there.
+func (r *repair) write(folder string, file uuid.UUID, raw []byte, e *index.Entry) error {
+	if err := r.Dir.CreateMessage(folder, file, raw, e.StoredAt()); err != nil {
+		return err
+	}
+	r.wrote[pathOf(folder, file)], r.wrote[ctxfolder.Messages+"/"+folder] = true, true
+	return nil
+}
+
+// record commits the version of a message that its file holds.
+//
+// Crash order: as with a replace; the file holds what is committed already, but for the time.
+func (r *repair) record(line ctxfolder.Line, e *index.Entry) error {
+	raw, _, err := e.ReadFile(r.Dir, line.Folder)
+	if err != nil {
+		return err
+	}
+	env, err := message.Parse(raw)
+	if err != nil {
+		return err
+	}
+	env.Line, env.Position, env.File = line.ID, e.Position, e.File
+	env.StoredAt = e.Next()
+	env.Payloads = references(env.Body)
+	raw = env.AppendTo(nil)
+	commit := r.Log.Append([]index.Item{{Kind: index.KindReplace, Envelope: &env, Body: raw, Was: e.Size}})
+	if commit.Err != nil {
+		return commit.Err
+	}
+	if err := commit.Sync(); err != nil {
+		return err
+	}
+	return r.Dir.ReplaceMessage(line.Folder, e.FileID(), raw, env.StoredAt)
+}
+
+// putBack moves a message's file from another folder to its place.
+func (r *repair) putBack(p problem) error {
+	again, err := r.leftover(p.folder, p.file)
+	if err != nil || again == nil || again.Kind != KindMisplaced {
+		return err
+	}
+	e := again.entry
+	line, ok := r.metadata.Line(again.line)
+	if !ok {
+		return nil
+	}
+	own := pathOf(line.Folder, e.FileID())
+	if err := r.setAside(own); err != nil {
+		return err
+	}
+	folder := ctxfolder.Messages + "/" + line.Folder
+	if err := r.Dir.FS.Mkdir(folder); err != nil && !errors.Is(err, fs.ErrExist) {
+		return err
+	}
+	if err := r.Dir.FS.Rename(pathOf(p.folder, p.file), own); err != nil {
+		return err
+	}
+	r.wrote[own], r.wrote[folder], r.wrote[ctxfolder.Messages+"/"+p.folder] = true, true, true
+	delete(r.lost[line.ID], e.Position)
+	r.did(p, "moved to %s", own)
+	if _, is, _ := e.ReadFile(r.Dir, line.Folder); is == index.FileEdited {
+		return r.record(*line, &e)
+	}
+	if e.Lost != "" {
+		return r.Log.Mark(line.ID, map[int64]string{e.Position: ""})
+	}
+	return nil
+}
+
+// sync makes durable what was written: with one call where the system has it.
+func (r *repair) sync() error {
+	if len(r.wrote) == 0 {
+		return nil
+	}
+	err := r.Dir.SyncAll()
+	if !errors.Is(err, errors.ErrUnsupported) {
+		return err
+	}
+	for path := range r.wrote {
+		info, err := r.Dir.FS.Lstat(path)
+		switch {
+		case errors.Is(err, fs.ErrNotExist):
+		case err == nil && info.IsDir():
+			err = r.Dir.FS.SyncDir(path)
+		case err == nil:
+			err = vfs.SyncFile(r.Dir.FS, path)
+		}
+		if err != nil && !errors.Is(err, fs.ErrNotExist) {
+			return err
+		}
+	}
+	return r.Dir.FS.SyncDir(ctxfolder.Messages)
+}

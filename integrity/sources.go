@@ -1,0 +1,136 @@
+package integrity
+
+import (
+	"bufio"
+	"bytes"
+	"errors"
+	"io"
+	"io/fs"
+	"os"
+	"strings"
+
+	ctxfolder "github.com/ctxdir/ctxdir/context"
+	"github.com/ctxdir/ctxdir/index"
+	"github.com/ctxdir/ctxdir/message"
+)
+
+// copies finds messages in a context's trash: versions, files that were set aside, journals, lines of envelopes. What it
+// finds is a copy of what was committed, byte for byte, or none.
+type copies struct {
+	dir   *ctxfolder.Dir
+	where map[content]piece
+}
+
+// content is what an envelope is known by.
+type content struct {
+	size int64
+	sum  uint64
+}
+
+// piece is a part of a file.
+type piece struct {
+	path string
+	off  int64
+	size int64
+}
+
+// find looks for wanted envelopes.
+func find(dir *ctxfolder.Dir, wanted map[content]bool) (*copies, error) {
+	c := &copies{dir, map[content]piece{}}
+	if len(wanted) == 0 {
+		return c, nil
+	}
+	return c, c.walk(ctxfolder.Trash, wanted)
+}
+
+func (c *copies) walk(folder string, wanted map[content]bool) error {
+	for e, err := range c.dir.FS.ReadDir(folder) {
+		if errors.Is(err, fs.ErrNotExist) {
+			return nil
+		}
+		if err != nil {
+			return err
+		}
+		path := folder + "/" + e.Name()
+		switch {
+		case e.IsDir():
+			err = c.walk(path, wanted)
+		case e.Type().IsRegular():
+			err = c.scan(path, wanted)
+		}
+		if err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// scan looks at each line of a file: it may be an envelope, a journal's record of one, or a note with one in it.
+func (c *copies) scan(path string, wanted map[content]bool) error {
+	f, err := c.dir.FS.OpenFile(path, os.O_RDONLY)
+	if err != nil {
+		return nil // a copy that cannot be read is none
+	}
+	defer f.Close()
+	r := bufio.NewReaderSize(f, 64<<10)
+	for off := int64(0); ; {
+		line, err := r.ReadBytes('\n')
+		for _, body := range bodies(line) {
+			size := int64(len(body.b))
+			key := content{size, message.Sum(body.b)}
+			if wanted[key] {
+				c.where[key] = piece{path, off + int64(body.at), size}
+			}
+		}
+		off += int64(len(line))
+		if errors.Is(err, io.EOF) {
+			return nil
+		}
+		if err != nil {
+			return nil
+		}
+	}
+}
+
+// body is a part of a line.
+type body struct {
+	at int
+	b  []byte
+}
+
+// bodies returns the parts of a line that may be an envelope.
+func bodies(line []byte) []body {
+	line = bytes.TrimRight(line, "\n")
+	if bytes.HasPrefix(line, []byte(`{"ctxdir":"`+message.Version)) {
+		return []body{{0, line}}
+	}
+	for _, name := range []string{`"body":`, `"envelope":`} {
+		if at := bytes.Index(line, []byte(name)); at >= 0 && bytes.HasSuffix(line, []byte("}")) {
+			at += len(name)
+			return []body{{at, line[at : len(line)-1]}}
+		}
+	}
+	return nil
+}
+
+// copyOf returns what was committed of a message, from a journal or from trash, and says where from; nil when there is no
+// copy.
+func (c *copies) copyOf(log *index.Log, e *index.Entry) (raw []byte, from string) {
+	if raw, ok := log.ReadRecord(e); ok {
+		return raw, "the journal"
+	}
+	p, ok := c.where[content{e.Size, e.Sum}]
+	if !ok {
+		return nil, ""
+	}
+	f, err := c.dir.FS.OpenFile(p.path, os.O_RDONLY)
+	if err != nil {
+		return nil, ""
+	}
+	defer f.Close()
+	raw, err = io.ReadAll(io.NewSectionReader(f, p.off, p.size))
+	if err != nil || message.Sum(raw) != e.Sum || int64(len(raw)) != e.Size {
+		return nil, ""
+	}
+	return raw, "the trash (" + strings.TrimPrefix(p.path, ctxfolder.Trash+"/") + ")"
+}
