@@ -31,6 +31,7 @@ type Dir struct {
 	subs map[string]vfs.FS // folders in messages/, opened once
 
 	renaming *Renaming
+	assumed  *Metadata
 }
 
 // Open opens the folder of a context in a store. It reads nothing in it.
@@ -126,6 +127,26 @@ func (d *Dir) ReadMetadata() (*Metadata, Stamp, error) {
 		return fail(fmt.Errorf("%w: it is the metadata of context %s", ErrMetadata, m.ID))
 	}
 	return m, Stamp{info}, nil
+}
+
+// Assume gives what serves in place of metadata.json while that and every copy of it cannot be used.
+func (d *Dir) Assume(m *Metadata) { d.assumed = m }
+
+// UsableMetadata returns metadata.json, or where that cannot be used, the copy, or what was assumed.
+func (d *Dir) UsableMetadata(copied json.RawMessage) (*Metadata, error) {
+	m, _, err := d.ReadMetadata()
+	if err == nil {
+		return m, nil
+	}
+	if copied != nil {
+		if m, cerr := ParseMetadata(copied); cerr == nil {
+			return m, nil
+		}
+	}
+	if d.assumed != nil {
+		return d.assumed, nil
+	}
+	return nil, err
 }
 
 // WriteMetadata replaces metadata.json, durably. The caller holds the lock.

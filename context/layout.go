@@ -28,7 +28,8 @@ const (
 
 	// FolderPrefix begins the name of every folder in messages/.
 	FolderPrefix = "branch-"
-	messageEnd   = ".json"
+	// MessageEnd ends the name of a message's file.
+	MessageEnd   = ".json"
 	journalStart = "journal-"
 	journalEnd   = ".jsonl"
 )
@@ -75,11 +76,11 @@ func ParseJournalFile(name string) (generation uint64, ok bool) {
 func RowsFile(line uuid.UUID) string { return RowsFolder + "/" + line.String() + ".rows" }
 
 // MessageFile is the name of a message's file in its folder.
-func MessageFile(id uuid.UUID) string { return id.String() + messageEnd }
+func MessageFile(id uuid.UUID) string { return id.String() + MessageEnd }
 
 // ParseMessageFile is the inverse of MessageFile; other spellings of an id are none of ours.
 func ParseMessageFile(name string) (uuid.UUID, bool) {
-	s, ok := strings.CutSuffix(name, messageEnd)
+	s, ok := strings.CutSuffix(name, MessageEnd)
 	if !ok {
 		return uuid.Nil, false
 	}

@@ -96,5 +96,5 @@ func (d *Dir) TrashVersion(line uuid.UUID, position int64, envelope []byte) erro
 	}
 	// The envelope goes in by hand: it is to stay byte for byte.
 	b = fmt.Appendf(b[:len(b)-1], `,"envelope":%s}`+"\n", envelope)
-	return vfs.WriteNew(d.FS, Trash+"/"+id.String()+messageEnd, b)
+	return vfs.WriteNew(d.FS, Trash+"/"+id.String()+MessageEnd, b)
 }

@@ -428,10 +428,7 @@ func (s *state) acked(rec record) bool {
 
 // folders returns where lines keep their messages, by metadata.json or by its copy in the journals.
 func (s *state) folders() map[uuid.UUID]string {
-	m, _, err := s.dir.ReadMetadata()
-	if err != nil && s.metadata != nil {
-		m, err = ctxfolder.ParseMetadata(s.metadata)
-	}
+	m, err := s.dir.UsableMetadata(s.metadata)
 	if err != nil {
 		return nil
 	}

@@ -120,10 +120,7 @@ type fileKey struct {
 }
 
 func (b *rebuilder) run() error {
-	m, _, err := b.s.dir.ReadMetadata()
-	if err != nil && b.s.metadata != nil {
-		m, err = ctxfolder.ParseMetadata(b.s.metadata)
-	}
+	m, err := b.s.dir.UsableMetadata(b.s.metadata)
 	if err != nil {
 		return err
 	}

@@ -3,6 +3,7 @@ package integrity
 import (
 	"cmp"
 	"fmt"
+	"path"
 	"slices"
 
 	"github.com/ctxdir/ctxdir/blob"
@@ -27,7 +28,7 @@ func (r *repair) adopt(problems []problem) error {
 		if p.Kind != KindForeign {
 			continue
 		}
-		raw, _, err := r.Dir.ReadMessage(p.folder, p.file)
+		raw, err := readFound(r.Dir, p.found)
 		if err != nil {
 			return err
 		}
@@ -70,7 +71,7 @@ func (r *repair) adoptRun(run []foreign) error {
 		env := &run[i].env
 		env.Line, env.Position, env.Prev = line.ID, position, prev
 		env.Payloads = references(env.Body)
-		if !goesOn || run[i].folder != line.Folder {
+		if !goesOn || path.Dir(run[i].found) != ctxfolder.Messages+"/"+line.Folder {
 			env.File = uuid.Nil
 			if _, err := r.Dir.StatMessage(line.Folder, env.ID); err == nil {
 				env.File = message.DerivedID(line.ID, env.ID.String())
@@ -88,9 +89,9 @@ func (r *repair) adoptRun(run []foreign) error {
 	}
 	for i := range run {
 		// The record is durable: the file that was found goes to trash, unless it is the message's own.
-		env, from, own := &run[i].env, pathOf(run[i].folder, run[i].file), pathOf(line.Folder, run[i].env.FileID())
-		if from != own {
-			if err := r.setAside(from); err != nil {
+		env, own := &run[i].env, pathOf(line.Folder, run[i].env.FileID())
+		if run[i].found != own {
+			if err := r.setAside(run[i].found); err != nil {
 				return err
 			}
 		}

@@ -2,16 +2,19 @@ package integrity
 
 import (
 	"bytes"
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
 	"io/fs"
 	"slices"
+	"strings"
 	"time"
 
 	"github.com/ctxdir/ctxdir/blob"
 	ctxfolder "github.com/ctxdir/ctxdir/context"
 	"github.com/ctxdir/ctxdir/index"
+	"github.com/ctxdir/ctxdir/message"
 	"github.com/google/uuid"
 )
 
@@ -35,11 +38,10 @@ type Progress struct {
 // problem is a finding, and what mending it takes to know.
 type problem struct {
 	Finding
-	line   uuid.UUID
-	folder string // in messages/
-	file   uuid.UUID
-	entry  index.Entry
-	sum    blob.Sum // of a payload
+	line  uuid.UUID
+	entry index.Entry
+	found string   // where a file lies that belongs elsewhere, in the context's folder
+	sum   blob.Sum // of a payload
 }
 
 // examination is one look at a context.
@@ -50,6 +52,10 @@ type examination struct {
 	stopped  bool
 	done     Progress
 	seen     map[string]*listing // of each branch folder
+	suspects []suspect
+	alone    bool // nobody else writes
+
+	indexTold bool // that the index is wrong
 }
 
 // errStopped ends an examination whose results nobody wants any more.
@@ -74,7 +80,7 @@ func (x *examination) run(ctx context.Context) error {
 		return err
 	}
 	// The folders are listed before the index is read: what lies in them then was committed before, or never.
-	if err := x.list(ctx); err != nil {
+	if err := x.list(ctx, ctxfolder.Messages); err != nil {
 		return err
 	}
 	if err := x.openIndex(); err != nil {
@@ -87,6 +93,12 @@ func (x *examination) run(ctx context.Context) error {
 		if err := x.messages(ctx, line); err != nil {
 			return err
 		}
+	}
+	if err := x.rows(ctx); err != nil {
+		return err
+	}
+	if err := x.interrogate(ctx); err != nil {
+		return err
 	}
 	if err := x.leftovers(ctx); err != nil {
 		return err
@@ -123,12 +135,13 @@ func (x *examination) openMetadata() error {
 		p.Detail += "; it can be had from " + source
 	}
 	x.metadata = m
+	x.Dir.Assume(m)
 	return x.tell(p)
 }
 
 // usableMetadata returns metadata.json, or with the error that says why that cannot be used, the next best.
 func usableMetadata(dir *ctxfolder.Dir, log *index.Log) (m *ctxfolder.Metadata, source string, err error) {
-	for try := range tries {
+	for try := range usualTries {
 		wait(try)
 		m, _, err = dir.ReadMetadata()
 		if err == nil {
@@ -154,8 +167,15 @@ func usableMetadata(dir *ctxfolder.Dir, log *index.Log) (m *ctxfolder.Metadata, 
 	return m, "the messages", err
 }
 
-// tries is how often something is looked at before it counts as wrong: somebody may be in the middle of it.
-const tries = 4
+// usualTries is how often something is looked at before it counts as wrong: somebody may be in the middle of it.
+const usualTries = 4
+
+func (x *examination) tries() int {
+	if x.alone {
+		return 1
+	}
+	return usualTries
+}
 
 // wait waits a little longer each time.
 func wait(try int) {
@@ -166,28 +186,8 @@ func wait(try int) {
 
 // openIndex reads the index and the journals.
 func (x *examination) openIndex() error {
-	var problems []index.Problem
-	for try := range tries {
-		wait(try)
-		var err error
-		if err = x.Log.Refresh(); err == nil {
-			problems, err = x.Log.Problems()
-		}
-		if err != nil {
-			return err
-		}
-		if !slices.ContainsFunc(problems, ofIndex) {
-			break
-		}
-		_ = x.Log.Close() // the next look begins anew
-	}
-	for _, p := range problems {
-		if ofIndex(p) {
-			f := problem{Finding: Finding{Kind: Kind(p.Kind), Severity: SeverityError, Detail: p.Detail, Repairable: true}}
-			if err := x.tell(f); err != nil {
-				return err
-			}
-		}
+	if err := x.indexProblems(func() error { return nil }); err != nil {
+		return err
 	}
 	if !x.ReadData {
 		return nil
@@ -202,6 +202,62 @@ func (x *examination) openIndex() error {
 		}})
 		if err != nil {
 			return err
+		}
+	}
+	return nil
+}
+
+// rows tells what was wrong with rows: reading them made the index anew.
+func (x *examination) rows(ctx context.Context) error {
+	if x.indexTold {
+		return nil
+	}
+	return x.indexProblems(func() error {
+		for _, line := range x.metadata.Lines {
+			counts, _, err := x.Log.Counts(line.ID)
+			for from := counts.Base; from < counts.End() && err == nil; from += entriesAtOnce {
+				if err = ctx.Err(); err == nil {
+					_, err = x.Log.Entries(line.ID, from, from+entriesAtOnce)
+				}
+			}
+			if err != nil {
+				return err
+			}
+		}
+		return nil
+	})
+}
+
+// indexProblems tells what the log met while it was read, if it meets that again: a writer may have been at work. read
+// reads what is to be read again.
+func (x *examination) indexProblems(read func() error) error {
+	var problems []index.Problem
+	for try := range x.tries() {
+		wait(try)
+		err := x.Log.Refresh()
+		if err == nil && try > 0 {
+			err = read()
+		}
+		if err == nil {
+			problems, err = x.Log.Problems()
+		}
+		if err != nil {
+			return err
+		}
+		if !slices.ContainsFunc(problems, ofIndex) {
+			return nil
+		}
+		if try < x.tries()-1 {
+			_ = x.Log.Close() // the next look begins anew
+		}
+	}
+	x.indexTold = true
+	for _, p := range problems {
+		if ofIndex(p) {
+			f := problem{Finding: Finding{Kind: Kind(p.Kind), Severity: SeverityError, Detail: p.Detail, Repairable: true}}
+			if err := x.tell(f); err != nil {
+				return err
+			}
 		}
 	}
 	return nil
@@ -261,36 +317,18 @@ func (x *examination) messages(ctx context.Context, line ctxfolder.Line) error {
 	return nil
 }
 
-// message looks at one message.
+// message looks at one message. What does not look right is a suspect.
 func (x *examination) message(line ctxfolder.Line, e *index.Entry) error {
-	x.seen[line.Folder].take(e.FileID())
+	x.seen[ctxfolder.Messages+"/"+line.Folder].take(e.FileID())
 	raw, fine := x.glance(line.Folder, e)
-	if fine && e.Payloads == 0 {
+	if !fine {
+		x.suspects = append(x.suspects, suspect{line, e.Position})
 		return nil
 	}
-	if !fine {
-		p, err := x.closely(line, e)
-		if err != nil {
-			return err
-		}
-		if p != nil {
-			if err := x.tell(*p); err != nil {
-				return err
-			}
-			if p.Severity == SeverityError {
-				return nil
-			}
-		}
-		raw, _, _ = p.entryOr(e).ReadFile(x.Dir, line.Folder)
+	if e.Payloads == 0 {
+		return nil
 	}
-	return x.payloadsOf(line, e, raw)
-}
-
-func (p *problem) entryOr(e *index.Entry) *index.Entry {
-	if p != nil && p.entry.ID != uuid.Nil {
-		return &p.entry
-	}
-	return e
+	return x.payloadsOf(e, raw)
 }
 
 // glance reports whether a message's file is what was committed, by its looks, or by its bytes where those are wanted.
@@ -311,33 +349,72 @@ func (x *examination) glance(folder string, e *index.Entry) (raw []byte, fine bo
 	return raw, is == index.FileExact
 }
 
-// closely says what is wrong with a message that does not look right, nil when it is right after all: somebody may just have
-// written or moved it.
-func (x *examination) closely(line ctxfolder.Line, e *index.Entry) (p *problem, err error) {
-	for try := range tries {
-		wait(try)
-		if try > 0 {
-			if line, e, err = x.again(line, e.Position); err != nil || e == nil {
-				return nil, err
-			}
-		}
-		if p, err = x.judge(line, e); err != nil || p == nil || p.Kind == KindLost {
-			return p, err
-		}
-	}
-	return p, nil
+// suspect is a message that did not look right.
+type suspect struct {
+	line     ctxfolder.Line
+	position int64
 }
 
-// again returns a line and the entry of one of its positions as they are now; nil when there is none.
-func (x *examination) again(line ctxfolder.Line, position int64) (ctxfolder.Line, *index.Entry, error) {
-	if m, _, err := x.Dir.ReadMetadata(); err == nil {
-		x.Dir.SetRenaming(m.Renaming)
-		if l, ok := m.Line(line.ID); ok {
-			line = *l
+// interrogate looks at the suspects more closely, and again after a while at those that are not cleared: somebody may just have
+// been writing or moving them.
+func (x *examination) interrogate(ctx context.Context) error {
+	var problems []problem
+	for try := range x.tries() {
+		if len(x.suspects) == 0 {
+			break
+		}
+		wait(try)
+		if try > 0 {
+			if err := x.refresh(); err != nil {
+				return err
+			}
+		}
+		problems = problems[:0]
+		var left []suspect
+		for _, s := range x.suspects {
+			if err := ctx.Err(); err != nil {
+				return err
+			}
+			line, e, err := x.now(s.line, s.position)
+			if err != nil {
+				return err
+			}
+			if e == nil {
+				continue
+			}
+			raw, p := x.judge(line, e)
+			if p != nil {
+				problems, left = append(problems, *p), append(left, s)
+			}
+			if p == nil || p.Severity == SeverityWarning && try == 0 {
+				if err := x.payloadsOf(e, raw); err != nil {
+					return err
+				}
+			}
+		}
+		x.suspects = left
+	}
+	for _, p := range problems {
+		if err := x.tell(p); err != nil {
+			return err
 		}
 	}
-	if err := x.Log.Refresh(); err != nil {
-		return line, nil, err
+	return nil
+}
+
+// refresh makes metadata and log current.
+func (x *examination) refresh() error {
+	if m, _, err := x.Dir.ReadMetadata(); err == nil {
+		x.Dir.SetRenaming(m.Renaming)
+		x.metadata = m
+	}
+	return x.Log.Refresh()
+}
+
+// now returns a line and the entry of one of its positions as they are now; nil when there is none.
+func (x *examination) now(line ctxfolder.Line, position int64) (ctxfolder.Line, *index.Entry, error) {
+	if l, ok := x.metadata.Line(line.ID); ok {
+		line = *l
 	}
 	entries, err := x.Log.Entries(line.ID, position, position+1)
 	if err != nil || len(entries) == 0 {
@@ -346,32 +423,32 @@ func (x *examination) again(line ctxfolder.Line, position int64) (ctxfolder.Line
 	return line, &entries[0], nil
 }
 
-// judge says what is wrong with a message, nil for nothing.
-func (x *examination) judge(line ctxfolder.Line, e *index.Entry) (*problem, error) {
+// judge says what is wrong with a message, nil for nothing, and returns what its file holds.
+func (x *examination) judge(line ctxfolder.Line, e *index.Entry) (raw []byte, p *problem) {
 	raw, is, why := e.ReadFile(x.Dir, line.Folder)
-	p := &problem{line: line.ID, folder: line.Folder, file: e.FileID(), entry: *e}
+	p = &problem{line: line.ID, entry: *e}
 	p.Path, p.ID = pathOf(line.Folder, e.FileID()), e.ID
 	switch {
 	case e.Lost == index.Erased && is == index.FileMissing:
-		return nil, nil
+		return raw, nil
 	case e.Lost == index.Erased:
 		p.Kind, p.Severity, p.Repairable, p.Detail = KindErased, SeverityError, true, "the message was erased, its file is there"
-		return p, nil
+		return raw, p
 	case e.Lost != "" && (is == index.FileExact || is == index.FileEdited):
 		p.Kind, p.Severity, p.Repairable, p.Detail = KindFound, SeverityWarning, true, "the message was lost: "+e.Lost
-		return p, nil
+		return raw, p
 	case e.Lost != "":
 		p.Kind, p.Severity, p.Detail = KindLost, SeverityWarning, e.Lost
-		return p, nil
+		return raw, p
 	case is == index.FileExact:
-		return nil, nil
+		return raw, nil
 	case is == index.FileEdited:
 		p.Kind, p.Severity, p.Repairable, p.Detail = KindEdited, SeverityWarning, true, "its file was changed by hand"
-		return p, nil
+		return raw, p
 	}
 	_, journal := x.Log.ReadRecord(e)
 	if is == index.FileMissing && journal && x.Log.Live(e) {
-		return nil, nil // its file is due at the next fold
+		return raw, nil // its file is due at the next fold
 	}
 	p.Severity, p.Repairable = SeverityError, true
 	switch {
@@ -388,7 +465,7 @@ func (x *examination) judge(line ctxfolder.Line, e *index.Entry) (*problem, erro
 		p.Severity = SeverityWarning
 		p.Detail += "; the journal has it"
 	}
-	return p, nil
+	return raw, p
 }
 
 // describe says in few words what a damaged file looks like.
@@ -399,7 +476,8 @@ func describe(raw []byte, why error) string {
 	case len(bytes.Trim(raw, "\x00")) == 0:
 		return fmt.Sprintf("the file consists of %d zero bytes", len(raw))
 	}
-	return why.Error()
+	_, text, _ := strings.Cut(why.Error(), ctxfolder.MessageEnd+" ")
+	return cmp.Or(text, why.Error())
 }
 
 func pathOf(folder string, file uuid.UUID) string {
@@ -407,11 +485,11 @@ func pathOf(folder string, file uuid.UUID) string {
 }
 
 // payloadsOf looks whether the payloads of a message can be had.
-func (x *examination) payloadsOf(line ctxfolder.Line, e *index.Entry, raw []byte) error {
+func (x *examination) payloadsOf(e *index.Entry, raw []byte) error {
 	if raw == nil || !bytes.Contains(raw, []byte("blob")) {
 		return nil
 	}
-	env, err := parse(raw)
+	env, err := message.Parse(raw)
 	if err != nil {
 		return nil // a damaged file was told
 	}

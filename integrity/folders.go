@@ -6,17 +6,19 @@ import (
 	"errors"
 	"fmt"
 	"io/fs"
+	"maps"
 	"slices"
 	"strings"
 	"time"
 
 	ctxfolder "github.com/ctxdir/ctxdir/context"
 	"github.com/ctxdir/ctxdir/index"
+	"github.com/ctxdir/ctxdir/internal/vfs"
 	"github.com/ctxdir/ctxdir/message"
 	"github.com/google/uuid"
 )
 
-// listing is what a branch folder held, and which of it messages account for.
+// listing is what a folder held, and which of it messages account for.
 type listing struct {
 	files []uuid.UUID // sorted
 	taken []bool
@@ -35,27 +37,11 @@ func (l *listing) take(file uuid.UUID) {
 
 func compareID(a, b uuid.UUID) int { return bytes.Compare(a[:], b[:]) }
 
-// list reads the names in all branch folders.
-func (x *examination) list(ctx context.Context) error {
-	for e, err := range x.Dir.FS.ReadDir(ctxfolder.Messages) {
-		if errors.Is(err, fs.ErrNotExist) {
-			return nil
-		}
-		if err != nil {
-			return err
-		}
-		if e.IsDir() && ctxfolder.ValidFolder(e.Name()) {
-			if x.seen[e.Name()], err = listFolder(ctx, x.Dir, e.Name()); err != nil {
-				return err
-			}
-		}
-	}
-	return nil
-}
-
-func listFolder(ctx context.Context, dir *ctxfolder.Dir, folder string) (*listing, error) {
+// list reads the names in messages/ and in the folders there.
+func (x *examination) list(ctx context.Context, folder string) error {
 	l := &listing{}
-	for e, err := range dir.FS.ReadDir(ctxfolder.Messages + "/" + folder) {
+	var below []string
+	for e, err := range x.Dir.FS.ReadDir(folder) {
 		if err == nil {
 			err = ctx.Err()
 		}
@@ -63,26 +49,34 @@ func listFolder(ctx context.Context, dir *ctxfolder.Dir, folder string) (*listin
 			break // it was renamed meanwhile
 		}
 		if err != nil {
-			return nil, err
+			return err
 		}
-		if id, ok := ctxfolder.ParseMessageFile(e.Name()); ok {
+		id, ok := ctxfolder.ParseMessageFile(e.Name())
+		switch {
+		case ok:
 			l.files = append(l.files, id)
-		} else {
+		case e.IsDir() && folder == ctxfolder.Messages:
+			below = append(below, folder+"/"+e.Name())
+		default:
 			l.other = append(l.other, e.Name())
 		}
 	}
 	slices.SortFunc(l.files, compareID)
 	l.taken = make([]bool, len(l.files))
-	return l, nil
+	x.seen[folder] = l
+	for _, folder := range below {
+		if err := x.list(ctx, folder); err != nil {
+			return err
+		}
+	}
+	return nil
 }
 
-// leftovers looks at the files that no message accounts for.
+// leftovers looks at the files that no message accounts for, and again after a while at those that are not explained: a
+// reader of names may be ahead of one of journals.
 func (x *examination) leftovers(ctx context.Context) error {
-	folders := make([]string, 0, len(x.seen))
-	for folder := range x.seen {
-		folders = append(folders, folder)
-	}
-	slices.Sort(folders)
+	folders := slices.Sorted(maps.Keys(x.seen))
+	var unexplained []string
 	for _, folder := range folders {
 		l := x.seen[folder]
 		for _, name := range l.other {
@@ -91,19 +85,39 @@ func (x *examination) leftovers(ctx context.Context) error {
 			}
 		}
 		for i, file := range l.files {
-			if l.taken[i] {
-				continue
+			if !l.taken[i] {
+				unexplained = append(unexplained, folder+"/"+ctxfolder.MessageFile(file))
 			}
-			if err := ctx.Err(); err != nil {
-				return err
-			}
-			p, err := x.leftover(folder, file)
-			if err == nil && p != nil {
-				err = x.tell(*p)
+		}
+	}
+	var problems []problem
+	for try := range x.tries() {
+		if len(unexplained) == 0 {
+			break
+		}
+		wait(try)
+		if err := x.refresh(); err != nil {
+			return err
+		}
+		problems = problems[:0]
+		var left []string
+		for _, path := range unexplained {
+			p, err := x.leftover(path)
+			if err == nil {
+				err = ctx.Err()
 			}
 			if err != nil {
 				return err
 			}
+			if p != nil {
+				problems, left = append(problems, *p), append(left, path)
+			}
+		}
+		unexplained = left
+	}
+	for _, p := range problems {
+		if err := x.tell(p); err != nil {
+			return err
 		}
 	}
 	return nil
@@ -114,7 +128,7 @@ const abandoned = time.Hour
 
 // other looks at a file whose name is no message's.
 func (x *examination) other(folder, name string) error {
-	path := ctxfolder.Messages + "/" + folder + "/" + name
+	path := folder + "/" + name
 	p := problem{Finding: Finding{Kind: KindStray, Severity: SeverityInfo, Path: path, Detail: "no message of ours"}}
 	if strings.HasPrefix(name, ".") {
 		info, err := x.Dir.FS.Lstat(path)
@@ -127,10 +141,9 @@ func (x *examination) other(folder, name string) error {
 }
 
 // leftover says what a file is that no message accounts for; nil when one does after all.
-func (x *examination) leftover(folder string, file uuid.UUID) (*problem, error) {
-	p := &problem{folder: folder, file: file}
-	p.Path = pathOf(folder, file)
-	raw, _, err := x.Dir.ReadMessage(folder, file)
+func (x *examination) leftover(path string) (*problem, error) {
+	p := &problem{found: path, Finding: Finding{Path: path}}
+	raw, err := readFound(x.Dir, p.found)
 	if errors.Is(err, fs.ErrNotExist) {
 		return nil, nil // it was moved meanwhile
 	}
@@ -138,7 +151,7 @@ func (x *examination) leftover(folder string, file uuid.UUID) (*problem, error) 
 		p.Kind, p.Severity, p.Detail = KindStray, SeverityWarning, err.Error()
 		return p, nil
 	}
-	env, err := parse(raw)
+	env, err := message.Parse(raw)
 	if err != nil {
 		p.Kind, p.Severity, p.Detail = KindStray, SeverityWarning, "it bears a message's name, and "+describe(raw, err)
 		return p, nil
@@ -153,12 +166,13 @@ func (x *examination) leftover(folder string, file uuid.UUID) (*problem, error) 
 		return p, nil
 	}
 	p.entry = *e
-	if line.Folder == folder && e.FileID() == file {
+	own := pathOf(line.Folder, e.FileID())
+	if own == p.found {
 		return nil, nil // it was committed meanwhile
 	}
 	_, is, _ := e.ReadFile(x.Dir, line.Folder)
 	whole := int64(len(raw)) == e.Size && message.Sum(raw) == e.Sum
-	switch own := pathOf(line.Folder, e.FileID()); {
+	switch {
 	case is == index.FileMissing || is == index.FileDamaged:
 		if e.Lost == index.Erased {
 			p.Kind, p.Severity, p.Repairable, p.Detail = KindErased, SeverityError, true, "the message was erased, a copy of it is there"
@@ -178,26 +192,19 @@ func (x *examination) leftover(folder string, file uuid.UUID) (*problem, error) 
 
 // ownerOf returns the committed message that an envelope claims to be, nil when there is none.
 func (x *examination) ownerOf(env *message.Envelope) (ctxfolder.Line, *index.Entry, error) {
-	for try := range tries - 2 { // a reader of names may be ahead of one of the journal
-		wait(try)
-		line, ok := x.metadata.Line(env.Line)
-		if !ok {
-			if m, _, err := x.Dir.ReadMetadata(); err == nil {
-				line, ok = m.Line(env.Line)
-			}
-		}
-		if !ok {
-			continue
-		}
-		now, e, err := x.again(*line, env.Position)
-		if err != nil {
-			return now, nil, err
-		}
-		if e != nil && e.ID == env.ID {
-			return now, e, nil
-		}
+	line, ok := x.metadata.Line(env.Line)
+	if !ok {
+		return ctxfolder.Line{}, nil, nil
 	}
-	return ctxfolder.Line{}, nil, nil
+	now, e, err := x.now(*line, env.Position)
+	if err != nil || e == nil || e.ID != env.ID {
+		return now, nil, err
+	}
+	return now, e, nil
 }
 
-func parse(raw []byte) (message.Envelope, error) { return message.Parse(raw) }
+// readFound reads a file that may be a message, without the final newlines.
+func readFound(dir *ctxfolder.Dir, path string) ([]byte, error) {
+	b, err := vfs.ReadFile(dir.FS, path, ctxfolder.MaxMessage)
+	return bytes.TrimRight(b, "\n"), err
+}

@@ -6,6 +6,7 @@ import (
 	"errors"
 	"fmt"
 	"io/fs"
+	"path"
 	"slices"
 
 	ctxfolder "github.com/ctxdir/ctxdir/context"
@@ -60,6 +61,7 @@ func (r *repair) run(ctx context.Context) error {
 	problems = slices.DeleteFunc(problems, func(p problem) bool {
 		return p.Kind == KindMetadata || !p.Repairable && !(r.opts.Adopt && p.Kind == KindForeign)
 	})
+	problems = dropExplained(problems)
 	if err := r.findCopies(problems); err != nil {
 		return err
 	}
@@ -206,14 +208,12 @@ func (r *repair) mend(ctx context.Context, problems []problem) error {
 	if err := r.Log.Fold(ctx, true); err != nil {
 		return err
 	}
-	// What lies in a wrong place comes before what is missing in its own.
-	slices.SortStableFunc(problems, func(a, b problem) int { return boolOrder(a.Kind != KindMisplaced, b.Kind != KindMisplaced) })
 	err := r.exclusively(ctx, func() error {
 		m, _, err := r.Dir.ReadMetadata()
 		if err != nil {
 			return err
 		}
-		r.metadata = m
+		r.metadata, r.alone = m, true
 		for _, p := range problems {
 			if err := ctx.Err(); err != nil {
 				return err
@@ -243,14 +243,21 @@ func (r *repair) mend(ctx context.Context, problems []problem) error {
 	return r.tellDone()
 }
 
-func boolOrder(a, b bool) int {
-	switch {
-	case a == b:
-		return 0
-	case b:
-		return -1
+// dropExplained leaves out messages that have no file in their place but one elsewhere.
+func dropExplained(problems []problem) []problem {
+	type place struct {
+		line     uuid.UUID
+		position int64
 	}
-	return 1
+	elsewhere := map[place]bool{}
+	for _, p := range problems {
+		if p.Kind == KindMisplaced {
+			elsewhere[place{p.line, p.entry.Position}] = true
+		}
+	}
+	return slices.DeleteFunc(problems, func(p problem) bool {
+		return (p.Kind == KindMissing || p.Kind == KindDamaged) && elsewhere[place{p.line, p.entry.Position}]
+	})
 }
 
 // mendOne mends one problem, after another look at it. The context is locked.
@@ -265,21 +272,22 @@ func (r *repair) mendOne(p problem) error {
 		return r.mendJournal(p)
 	case KindStructure:
 		return r.mendStructure(p)
-	case KindMissing, KindDamaged, KindUnread, KindFound, KindEdited, KindErased:
+	case KindErased:
+		return r.finishErasing(p)
+	case KindMissing, KindDamaged, KindUnread, KindFound, KindEdited:
 		return r.mendMessage(p)
 	case KindMisplaced:
 		return r.putBack(p)
 	case KindDuplicate:
-		if again, err := r.leftover(p.folder, p.file); err != nil || again == nil || again.Kind != KindDuplicate {
+		if again, err := r.leftover(p.found); err != nil || again == nil || again.Kind != KindDuplicate {
 			return err
 		}
-		if err := r.setAside(pathOf(p.folder, p.file)); err != nil {
+		if err := r.setAside(p.found); err != nil {
 			return err
 		}
 		r.did(p, "moved to the trash: the same message is in its place")
 	case KindTemporary:
-		path := p.Path[len(r.Dir.ID.String())+1:]
-		if err := r.Dir.FS.Remove(path); err != nil && !errors.Is(err, fs.ErrNotExist) {
+		if err := r.Dir.FS.Remove(p.Path[len(r.Dir.ID.String())+1:]); err != nil && !errors.Is(err, fs.ErrNotExist) {
 			return err
 		}
 		r.did(p, "removed")
@@ -351,22 +359,16 @@ func (r *repair) mendMessage(was problem) error {
 	if !ok {
 		return nil
 	}
-	now, e, err := r.again(*line, was.entry.Position)
+	now, e, err := r.now(*line, was.entry.Position)
 	if err != nil || e == nil {
 		return err
 	}
-	p, err := r.judge(now, e)
-	if err != nil {
-		return err
-	}
+	_, p := r.judge(now, e)
 	if p == nil {
-		if !r.wrote[pathOf(now.Folder, e.FileID())] { // else it was put back, and told
-			r.did(was, "written again from the journal")
-		}
+		r.did(was, "written again from the journal")
 		return nil
 	}
 	was.Kind = p.Kind
-	own := pathOf(now.Folder, e.FileID())
 	switch p.Kind {
 	case KindEdited:
 		if err := r.record(now, e); err != nil {
@@ -378,20 +380,25 @@ func (r *repair) mendMessage(was problem) error {
 			return err
 		}
 		r.did(was, "the message is available again")
-		if _, again, err := r.again(now, e.Position); err == nil && again != nil {
+		if _, again, err := r.now(now, e.Position); err == nil && again != nil {
 			if _, is, _ := again.ReadFile(r.Dir, now.Folder); is == index.FileEdited {
 				return r.record(now, again)
 			}
 		}
-	case KindErased:
-		if err := r.Dir.FS.Remove(own); err != nil && !errors.Is(err, fs.ErrNotExist) {
-			return err
-		}
-		r.wrote[ctxfolder.Messages+"/"+now.Folder] = true
-		r.did(was, "removed for good")
 	case KindMissing, KindDamaged, KindUnread:
 		return r.restore(was, p, now, e)
 	}
+	return nil
+}
+
+// finishErasing removes a file that an erasure left.
+func (r *repair) finishErasing(p problem) error {
+	file := cmp.Or(p.found, p.Path[len(r.Dir.ID.String())+1:])
+	if err := r.Dir.FS.Remove(file); err != nil && !errors.Is(err, fs.ErrNotExist) {
+		return err
+	}
+	r.wrote[path.Dir(file)] = true
+	r.did(p, "removed for good")
 	return nil
 }
 
@@ -401,8 +408,7 @@ func (r *repair) restore(was problem, p *problem, line ctxfolder.Line, e *index.
 	if raw == nil && p.Kind == KindUnread {
 		return nil // it may be whole
 	}
-	own := pathOf(line.Folder, e.FileID())
-	if err := r.setAside(own); err != nil {
+	if err := r.clear(line.Folder, e.FileID()); err != nil {
 		return err
 	}
 	if raw != nil {
@@ -418,6 +424,21 @@ func (r *repair) restore(was problem, p *problem, line ctxfolder.Line, e *index.
 	r.lost[line.ID][e.Position] = p.Detail + "; no copy was found"
 	r.did(was, "marked unavailable: %s; no copy was found", p.Detail)
 	return nil
+}
+
+// clear sets aside what lies where a message's file belongs, and what lies in its folder's place and is none.
+func (r *repair) clear(folder string, file uuid.UUID) error {
+	path := ctxfolder.Messages + "/" + folder
+	info, err := r.Dir.FS.Lstat(path)
+	switch {
+	case errors.Is(err, fs.ErrNotExist):
+		return nil
+	case err != nil:
+		return err
+	case !info.IsDir():
+		return r.Dir.SetAside(path)
+	}
+	return r.setAside(pathOf(folder, file))
 }
 
 // write makes a message's file, which is not there.
@@ -457,7 +478,7 @@ func (r *repair) record(line ctxfolder.Line, e *index.Entry) error {
 
 // putBack moves a message's file from another folder to its place.
 func (r *repair) putBack(p problem) error {
-	again, err := r.leftover(p.folder, p.file)
+	again, err := r.leftover(p.found)
 	if err != nil || again == nil || again.Kind != KindMisplaced {
 		return err
 	}
@@ -466,19 +487,17 @@ func (r *repair) putBack(p problem) error {
 	if !ok {
 		return nil
 	}
-	own := pathOf(line.Folder, e.FileID())
-	if err := r.setAside(own); err != nil {
+	if err := r.clear(line.Folder, e.FileID()); err != nil {
 		return err
 	}
-	folder := ctxfolder.Messages + "/" + line.Folder
+	own, folder := pathOf(line.Folder, e.FileID()), ctxfolder.Messages+"/"+line.Folder
 	if err := r.Dir.FS.Mkdir(folder); err != nil && !errors.Is(err, fs.ErrExist) {
 		return err
 	}
-	if err := r.Dir.FS.Rename(pathOf(p.folder, p.file), own); err != nil {
+	if err := r.Dir.FS.Rename(p.found, own); err != nil {
 		return err
 	}
-	r.wrote[own], r.wrote[folder], r.wrote[ctxfolder.Messages+"/"+p.folder] = true, true, true
-	delete(r.lost[line.ID], e.Position)
+	r.wrote[own], r.wrote[folder], r.wrote[path.Dir(p.found)] = true, true, true
 	r.did(p, "moved to %s", own)
 	if _, is, _ := e.ReadFile(r.Dir, line.Folder); is == index.FileEdited {
 		return r.record(*line, &e)
@@ -498,14 +517,14 @@ func (r *repair) sync() error {
 	if !errors.Is(err, errors.ErrUnsupported) {
 		return err
 	}
-	for path := range r.wrote {
-		info, err := r.Dir.FS.Lstat(path)
+	for name := range r.wrote {
+		info, err := r.Dir.FS.Lstat(name)
 		switch {
 		case errors.Is(err, fs.ErrNotExist):
 		case err == nil && info.IsDir():
-			err = r.Dir.FS.SyncDir(path)
+			err = r.Dir.FS.SyncDir(name)
 		case err == nil:
-			err = vfs.SyncFile(r.Dir.FS, path)
+			err = vfs.SyncFile(r.Dir.FS, name)
 		}
 		if err != nil && !errors.Is(err, fs.ErrNotExist) {
 			return err
