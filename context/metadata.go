@@ -5,6 +5,7 @@ import (
 	"encoding/json"
 	"fmt"
 	"slices"
+	"strings"
 	"time"
 
 	"github.com/google/uuid"
@@ -151,8 +152,8 @@ func ParseMetadata(b []byte) (*Metadata, error) {
 	}
 	var version string
 	if err := o.take("ctxdir", &version); err != nil || version != metadataVersion {
-		if version == "" {
-			return nil, fmt.Errorf("%w: no format version", ErrMetadata)
+		if kind, _, _ := strings.Cut(version, "/"); kind != "context" {
+			return nil, fmt.Errorf("%w: %q is no format version", ErrMetadata, version)
 		}
 		return nil, fmt.Errorf("%w: metadata.json is %q, wanted %q", ErrVersion, version, metadataVersion)
 	}

@@ -121,7 +121,7 @@ func (l *Log) reload() error {
 			time.Sleep(time.Millisecond << try) // a writer may be at work
 		}
 		if l.distrusted() {
-			return l.rebuild(fmt.Errorf("%w: rows", ErrDamaged), &folded{})
+			return l.rebuild(fmt.Errorf("%w: rows", ErrDamaged), l.anyFolded())
 		}
 		x, err := readFolded(l.dir)
 		if err != nil {
@@ -173,7 +173,15 @@ func (l *Log) rebuildRows(why error) error {
 	if err == nil {
 		l.distrust = now
 	}
-	return l.rebuild(why, &folded{})
+	return l.rebuild(why, l.anyFolded())
+}
+
+// anyFolded returns index.json, or one that says nothing.
+func (l *Log) anyFolded() *folded {
+	if x, err := readFolded(l.dir); err == nil {
+		return x
+	}
+	return &folded{}
 }
 
 // held returns the journals that are open.

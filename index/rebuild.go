@@ -31,6 +31,7 @@ func rebuild(dir *ctxfolder.Dir, held []*journal, x *folded) (*state, error) {
 		return s, nil
 	}
 	b := &rebuilder{s: s, found: map[uuid.UUID]map[int64]Entry{}, prev: map[uuid.UUID]uuid.UUID{}, rows: map[fileKey]Entry{}}
+	b.expect(x)
 	if err := b.run(); err != nil {
 		s.closeBut(held)
 		return nil, err
@@ -41,18 +42,32 @@ func rebuild(dir *ctxfolder.Dir, held []*journal, x *folded) (*state, error) {
 	return s, nil
 }
 
-// openAll opens every journal there is whose beginning can be read.
-func (s *state) openAll(held []*journal) error {
-	var gens []uint64
-	for e, err := range s.dir.FS.ReadDir(".") {
-		if err != nil {
-			return err
-		}
-		if gen, ok := ctxfolder.ParseJournalFile(e.Name()); ok {
-			gens = append(gens, gen)
+// expect takes the newest counts there are: positions that nothing else tells of are lost, and not unknown.
+func (b *rebuilder) expect(x *folded) {
+	var newest uint64
+	b.counts = map[uuid.UUID]Counts{}
+	if x != nil {
+		newest = x.Seq
+		for _, ln := range x.Lines {
+			b.counts[ln.Line] = ln.Counts
 		}
 	}
-	slices.Sort(gens)
+	for _, j := range b.s.journals {
+		if j.begin.Seq >= newest {
+			newest = j.begin.Seq
+			for _, c := range j.begin.Lines {
+				b.counts[c.Line] = c
+			}
+		}
+	}
+}
+
+// openAll opens every journal there is whose beginning can be read.
+func (s *state) openAll(held []*journal) error {
+	gens, err := generations(s.dir)
+	if err != nil {
+		return err
+	}
 	for _, gen := range gens {
 		j, err := openJournal(s.dir, gen, held)
 		switch {
@@ -70,6 +85,20 @@ func (s *state) openAll(held []*journal) error {
 		}
 	}
 	return nil
+}
+
+// generations returns those of which anything lies in the context's folder, the oldest first.
+func generations(dir *ctxfolder.Dir) (gens []uint64, err error) {
+	for e, err := range dir.FS.ReadDir(".") {
+		if err != nil {
+			return nil, err
+		}
+		if gen, ok := ctxfolder.ParseJournalFile(e.Name()); ok {
+			gens = append(gens, gen)
+		}
+	}
+	slices.Sort(gens)
+	return gens, nil
 }
 
 // replayFromRows tries the short way: the oldest journal tells the counts at its beginning, and the rows up
@@ -112,6 +141,7 @@ type rebuilder struct {
 	prev     map[uuid.UUID]uuid.UUID // of a message, the id before it
 	rows     map[fileKey]Entry       // message files that rows tell of
 	lost     map[uuid.UUID]map[int64]Entry
+	counts   map[uuid.UUID]Counts // that there were at least
 }
 
 type fileKey struct {
@@ -313,13 +343,34 @@ func (b *rebuilder) build(of *ctxfolder.Line) {
 		for ln.End() < p {
 			lost := Entry{Position: ln.End(), Lost: "no copy of it was found"}
 			if lost.Position == p-1 {
-				lost.ID = b.prev[at[p].ID]
+				lost.ID = b.before(of.Folder, at[p])
 			}
 			ln.push(lost)
 		}
 		ln.push(at[p])
 	}
+	if was := b.counts[of.ID]; was.Base == of.Base && was.End() < limit {
+		for ln.End() < was.End() {
+			lost := Entry{Position: ln.End(), Lost: "no copy of it was found"}
+			if lost.Position == was.End()-1 {
+				lost.ID = was.Last
+			}
+			ln.push(lost)
+		}
+	}
 	b.s.lines[of.ID] = ln
+}
+
+// before returns the id of the message before one, as far as that tells.
+func (b *rebuilder) before(folder string, e Entry) uuid.UUID {
+	id, known := b.prev[e.ID]
+	if !known {
+		raw, is, _ := e.ReadFile(b.s.dir, folder)
+		if env, err := message.Parse(raw); is == FileExact && err == nil {
+			id = env.Prev
+		}
+	}
+	return id
 }
 
 // save writes a rebuilt index: what message files lack, every row, a journal to go on in, index.json. The
@@ -338,10 +389,13 @@ func (l *Log) save(foldLocked bool) error {
 	}
 	s := l.state
 	w := &foldWork{seq: s.seq, chain: s.chain, width: rowWidth, folders: s.folders()}
+	old, err := generations(l.dir)
+	if err != nil {
+		return err
+	}
 	gen := uint64(0)
-	for _, j := range s.journals {
-		w.journals = append(w.journals, j.gen)
-		gen = max(gen, j.gen)
+	if len(old) > 0 {
+		gen = old[len(old)-1]
 	}
 	if x, err := readFolded(l.dir); err == nil {
 		gen = max(gen, slices.Max(x.Journals))
@@ -377,7 +431,6 @@ func (l *Log) save(foldLocked bool) error {
 	}
 	// The old journals' numbers do not lead up to this state: none of them is named. They may hold what nobody could
 	// read, so they are kept in trash.
-	old := w.journals
 	w.journals, w.settled = []uint64{gen + 1}, gen
 	if _, err := l.finishFold(w, w.journals); err != nil {
 		return err

@@ -71,7 +71,8 @@ type found struct {
 }
 
 // reconstruct makes metadata from message files, for when every copy of it is lost. Names are those the branches had when
-// their newest messages were stored. Title, configuration and branches without messages of their own are gone.
+// their newest messages were stored. Title, configuration and branches without messages of their own are gone. Without any message
+// it is that of an empty context.
 func reconstruct(dir *ctxfolder.Dir) (*ctxfolder.Metadata, error) {
 	lines := map[uuid.UUID]*found{}
 	positions := map[uuid.UUID]map[uuid.UUID]int64{} // of each line's messages
@@ -111,7 +112,7 @@ func reconstruct(dir *ctxfolder.Dir) (*ctxfolder.Metadata, error) {
 		}
 	}
 	if len(lines) == 0 {
-		return nil, errors.New("there is no message to tell the lines from")
+		lines[message.DerivedID(dir.ID, "main")] = &found{folder: ctxfolder.FolderPrefix + "main", stored: time.Now().UTC(), first: time.Now().UTC()}
 	}
 	return assemble(dir.ID, lines, positions)
 }

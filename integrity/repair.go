@@ -199,35 +199,33 @@ func (r *repair) setAside(path string) error {
 	return r.Dir.SetAside(path)
 }
 
-// mend mends the problems. The index comes first: saving a rebuilt one is what opening for writing does. Then a fold brings
-// everything into rows, and writes files from the journals.
+// mend mends the problems: first what copies are needed for, since a fold lets go of journals, then, when everything has its
+// row, what concerns rows and journals. A rebuilt index is saved at the beginning.
 func (r *repair) mend(ctx context.Context, problems []problem) error {
-	if err := r.exclusively(ctx, func() error { return nil }); err != nil {
-		return err
-	}
-	if err := r.Log.Fold(ctx, true); err != nil {
-		return err
-	}
 	err := r.exclusively(ctx, func() error {
 		m, _, err := r.Dir.ReadMetadata()
 		if err != nil {
 			return err
 		}
 		r.metadata, r.alone = m, true
-		for _, p := range problems {
-			if err := ctx.Err(); err != nil {
-				return err
-			}
-			if err := r.mendOne(p); err != nil {
-				return fmt.Errorf("%s %s: %w", p.Kind, cmp.Or(p.Path, p.ID.String()), err)
-			}
+		if err := r.mendAll(ctx, problems, r.mendOne); err != nil {
+			return err
 		}
 		if r.opts.Adopt {
 			if err := r.adopt(problems); err != nil {
 				return err
 			}
 		}
-		if err := r.sync(); err != nil {
+		return r.sync()
+	})
+	if err != nil {
+		return err
+	}
+	if err := r.Log.Fold(ctx, true); err != nil {
+		return err
+	}
+	err = r.exclusively(ctx, func() error {
+		if err := r.mendAll(ctx, problems, r.mendJournal); err != nil {
 			return err
 		}
 		for line, reasons := range r.lost {
@@ -241,6 +239,18 @@ func (r *repair) mend(ctx context.Context, problems []problem) error {
 		return err
 	}
 	return r.tellDone()
+}
+
+func (r *repair) mendAll(ctx context.Context, problems []problem, mend func(problem) error) error {
+	for _, p := range problems {
+		if err := ctx.Err(); err != nil {
+			return err
+		}
+		if err := mend(p); err != nil {
+			return fmt.Errorf("%s %s: %w", p.Kind, cmp.Or(p.Path, p.ID.String()), err)
+		}
+	}
+	return nil
 }
 
 // dropExplained leaves out messages that have no file in their place but one elsewhere.
@@ -268,8 +278,6 @@ func (r *repair) mendOne(p problem) error {
 	switch p.Kind {
 	case KindIndex:
 		r.did(p, "made again from journals and messages; was: %s", p.Detail)
-	case KindJournal:
-		return r.mendJournal(p)
 	case KindStructure:
 		return r.mendStructure(p)
 	case KindErased:
@@ -303,6 +311,9 @@ func (r *repair) mendOne(p problem) error {
 
 // mendJournal moves a harmed journal to trash. What it holds was settled by the fold before.
 func (r *repair) mendJournal(p problem) error {
+	if p.Kind != KindJournal {
+		return nil
+	}
 	harmed, err := r.Log.HarmedJournals()
 	if err != nil {
 		return err
