@@ -345,7 +345,7 @@ func (b *rebuilder) build(of *ctxfolder.Line) {
 			if lost.Position == p-1 {
 				lost.ID = b.before(of.Folder, at[p])
 			}
-			ln.push(lost)
+			ln.push(b.named(of.ID, lost))
 		}
 		ln.push(at[p])
 	}
@@ -355,10 +355,21 @@ func (b *rebuilder) build(of *ctxfolder.Line) {
 			if lost.Position == was.End()-1 {
 				lost.ID = was.Last
 			}
-			ln.push(lost)
+			ln.push(b.named(of.ID, lost))
 		}
 	}
 	b.s.lines[of.ID] = ln
+}
+
+// named gives a lost message the id that the first message of a line tells that begins behind it.
+func (b *rebuilder) named(line uuid.UUID, lost Entry) Entry {
+	for i := range b.metadata.Lines {
+		fork := &b.metadata.Lines[i]
+		if first, ok := b.found[fork.ID][fork.Base]; ok && lost.ID == uuid.Nil && fork.Parent == line && fork.Base == lost.Position+1 {
+			lost.ID = b.before(fork.Folder, first)
+		}
+	}
+	return lost
 }
 
 // before returns the id of the message before one, as far as that tells.
