@@ -24,6 +24,8 @@ var (
 	ErrDurability = errors.New("not made durable")
 	// ErrDamaged is wrapped when a stored message cannot be had in the form in which it was committed.
 	ErrDamaged = errors.New("damaged")
+	// ErrErased is wrapped when a message was erased on purpose.
+	ErrErased = errors.New(Erased)
 	// ErrTooLarge is wrapped when a message is above the limit.
 	ErrTooLarge = errors.New("message is too large")
 )
