@@ -10,6 +10,7 @@ import (
 	"maps"
 	"path"
 	"slices"
+	"strings"
 
 	"github.com/ctxdir/ctxdir/blob"
 	ctxfolder "github.com/ctxdir/ctxdir/context"
@@ -117,8 +118,37 @@ func (e *erasing) payloads(ctx context.Context) error {
 			return err
 		}
 		e.gone[sum] = true
+		if err := e.temporaries(path.Dir(blob.Path(sum))); err != nil {
+			return err
+		}
+	}
+	if err := e.temporaries(blob.Folder); err != nil {
+		return err
 	}
 	return e.trashedPayloads()
+}
+
+// temporaries removes what interrupted writers left in a folder of blobs: it may hold the payload. None is at work, since the
+// lock is held.
+func (e *erasing) temporaries(folder string) error {
+	var names []string
+	for entry, err := range e.s.fs.ReadDir(folder) {
+		if errors.Is(err, fs.ErrNotExist) {
+			return nil
+		}
+		if err != nil {
+			return err
+		}
+		if strings.HasPrefix(entry.Name(), ".") {
+			names = append(names, entry.Name())
+		}
+	}
+	for _, name := range names {
+		if err := e.payload(folder+"/"+name, "temporary file"); err != nil {
+			return err
+		}
+	}
+	return nil
 }
 
 // trashedPayloads removes the copies that a sweep moved to trash.

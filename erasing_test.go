@@ -141,6 +141,8 @@ func TestErase(t *testing.T) {
 					t.Fatal("the canary is not there")
 				}
 				want := must[[]*Message](t)(must[*Context](t)(c.store.Context(ctx, c.ID())).Active().Load(ctx))
+				file := filepath.Join(folder, "messages", "branch-main", at.ID.String()+".json")
+				raw := must[[]byte](t)(os.ReadFile(file))
 				before := tree(t, dir)
 				plan, err := erase(c.store, c.ID(), at.ID, EraseOptions{DryRun: true})
 				if err != nil || tree(t, dir) != before {
@@ -188,20 +190,27 @@ func TestErase(t *testing.T) {
 				if err != nil || len(done) != 1 && name != "a copy in the store's trash" || done[0].Reason != "erased already" {
 					t.Errorf("a second time: %+v, %v", done, err)
 				}
-				// Nothing brings it back.
+				// Nothing brings it back, not even its file.
+				if err := os.WriteFile(file, raw, 0o600); err != nil {
+					t.Fatal(err)
+				}
+				again = must[*Context](t)(c.store.Context(ctx, c.ID()))
+				check("the file is back", again, false)
 				if err := os.Remove(filepath.Join(folder, "index.json")); err != nil {
 					t.Fatal(err)
 				}
 				again = must[*Context](t)(c.store.Context(ctx, c.ID()))
 				check("rebuilt from rows", again, false)
-				if err := os.RemoveAll(filepath.Join(folder, "index")); err != nil {
-					t.Fatal(err)
-				}
 				journals, _ := filepath.Glob(filepath.Join(folder, "journal-*"))
 				for _, j := range journals {
 					if err := os.Remove(j); err != nil {
 						t.Fatal(err)
 					}
+				}
+				again = must[*Context](t)(c.store.Context(ctx, c.ID()))
+				check("rebuilt from rows and files", again, false)
+				if err := errors.Join(os.Remove(file), os.RemoveAll(filepath.Join(folder, "index"))); err != nil {
+					t.Fatal(err)
 				}
 				again = must[*Context](t)(c.store.Context(ctx, c.ID()))
 				check("rebuilt from message files", again, true)
@@ -333,6 +342,26 @@ func TestEraseBesideAWriter(t *testing.T) {
 	if len(got) != 201 {
 		t.Errorf("%d messages", len(got))
 	}
+	if found := holding(t, filepath.Dir(folder), canary); len(found) > 0 {
+		t.Errorf("the canary is in %v", found)
+	}
+}
+
+// TestEraseBeforeBlobs: a payload that a handle was about to make a blob of is not made one after an erase.
+func TestEraseBeforeBlobs(t *testing.T) {
+	ctx := context.Background()
+	c, folder := newContext(t, WithTextThreshold(1<<10))
+	at := must[Appended](t)(c.Active().Append(ctx, Draft{Body: secret(3000)}))
+	c.putting.mu.Lock()
+	waits := c.putting.timer.Stop() && len(c.putting.waiting) == 1
+	c.putting.mu.Unlock()
+	if !waits {
+		t.Skip("the machine is too slow: the blob is there already")
+	}
+	if _, err := erase(c.store, c.ID(), at.ID, EraseOptions{}); err != nil {
+		t.Fatal(err)
+	}
+	c.putting.run(c)
 	if found := holding(t, filepath.Dir(folder), canary); len(found) > 0 {
 		t.Errorf("the canary is in %v", found)
 	}
