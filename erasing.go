@@ -289,7 +289,7 @@ func (e *erasing) find(ids []uuid.UUID) error {
 	return nil
 }
 
-// shows reports whether a line's history has one of the places of a message.
+// shows reports whether a line's history has one of the places of a message, and it is not erased there.
 func (x *erasable) shows(m *Metadata, line, id uuid.UUID) (bool, error) {
 	end, err := x.c.end(m, line)
 	if err != nil {
@@ -301,7 +301,7 @@ func (x *erasable) shows(m *Metadata, line, id uuid.UUID) (bool, error) {
 	}
 	for _, seg := range lines {
 		for _, at := range x.places {
-			if p := at.entry.Position; at.entry.ID == id && at.span.Line == seg.Line && p >= seg.From && p < seg.To {
+			if p := at.entry.Position; at.entry.ID == id && at.entry.Lost != index.Erased && at.span.Line == seg.Line && p >= seg.From && p < seg.To {
 				return true, nil
 			}
 		}
