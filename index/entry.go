@@ -80,3 +80,16 @@ type Counts struct {
 
 // End is the position behind the newest message.
 func (c Counts) End() int64 { return c.Base + c.Count }
+
+// add counts the next message.
+func (c *Counts) add(e *Entry) {
+	c.Count++
+	c.Bytes += e.Size
+	c.Last = e.ID
+	if e.File != uuid.Nil && e.File != e.ID {
+		c.Derived++
+	}
+	if e.Payloads > 0 {
+		c.Referring++
+	}
+}
