@@ -219,6 +219,11 @@ func (b *backingUp) stage(ctx context.Context) error {
 	if err := b.to.fs.SyncAll(); !errors.Is(err, errors.ErrUnsupported) {
 		return err
 	}
+	for sum := range b.seen {
+		if _, err := b.to.blobs.Share(sum, true); err != nil {
+			return err
+		}
+	}
 	return syncTree(b.to.fs, staged)
 }
 
@@ -388,7 +393,7 @@ func (b *backingUp) payloads(stored []byte) error {
 }
 
 func (b *backingUp) payload(sum blob.Sum) error {
-	if there, err := b.to.blobs.Share(sum); there || err != nil {
+	if there, err := b.to.blobs.Share(sum, false); there || err != nil {
 		return err
 	}
 	riding := func(folded bool) (io.ReadCloser, error) {
@@ -412,7 +417,7 @@ func (b *backingUp) payload(sum blob.Sum) error {
 			continue
 		}
 		in := &reading{Reader: r}
-		_, _, _, err = b.to.blobs.PutReader(in)
+		err = b.put(in)
 		_ = r.Close()
 		if in.err == nil {
 			return err
@@ -422,6 +427,23 @@ func (b *backingUp) payload(sum blob.Sum) error {
 	b.missing(fmt.Errorf("payload %s: %w", sum, why))
 	return nil
 }
+
+// put stores a payload. A small one is not synced by itself: everything is, before the copy gets its place.
+func (b *backingUp) put(r io.Reader) error {
+	small, err := io.ReadAll(io.LimitReader(r, smallPayload))
+	if err != nil {
+		return err
+	}
+	if len(small) < smallPayload {
+		_, _, err = b.to.blobs.PutUnsynced(small)
+	} else {
+		_, _, _, err = b.to.blobs.PutReader(io.MultiReader(bytes.NewReader(small), r))
+	}
+	return err
+}
+
+// smallPayload bounds the payloads that are put without a sync of their own, in bytes.
+const smallPayload = 1 << 20
 
 // reading keeps the error of the payload that is read apart from those of writing it.
 type reading struct {

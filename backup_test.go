@@ -50,7 +50,9 @@ func TestBackup(t *testing.T) {
 			}
 		}
 	}
-	path := func(id uuid.UUID) string { return filepath.Join(dir, c.ID().String(), "messages", "branch-main", id.String()+".json") }
+	path := func(id uuid.UUID) string {
+		return filepath.Join(dir, c.ID().String(), "messages", "branch-main", id.String()+".json")
+	}
 	raw := string(must[[]byte](t)(os.ReadFile(path(edited))))
 	if err := errors.Join(os.WriteFile(path(edited), []byte(strings.Replace(raw, "short", "longer than before", 1)), 0o600), c.Refresh(ctx)); err != nil {
 		t.Fatal(err)
@@ -148,7 +150,6 @@ func TestBackupBesideWriters(t *testing.T) {
 	must[Appended](t)(c.Active().Append(ctx, Draft{Body: []byte(`{"first":1}`)}))
 	must[*Branch](t)(c.Active().Fork(ctx, "alt", 1))
 	var group sync.WaitGroup
-	stop := make(chan struct{})
 	for w := range 4 {
 		own := must[*Context](t)(c.store.Context(ctx, c.ID()))
 		b := must[*Branch](t)(own.Branch([]string{"main", "alt"}[w%2]))
@@ -156,12 +157,7 @@ func TestBackupBesideWriters(t *testing.T) {
 		go func() {
 			defer group.Done()
 			defer own.Close()
-			for i := 0; ; i++ {
-				select {
-				case <-stop:
-					return
-				default:
-				}
+			for i := range 150 {
 				body := fmt.Appendf(nil, `{"w":%d,"n":%d,"text":"%s"}`, w, i, strings.Repeat(fmt.Sprint("text ", w, i, " "), 20+i%3*100))
 				if _, err := b.Append(ctx, Draft{Body: body}); err != nil {
 					t.Error(err)
@@ -182,7 +178,6 @@ func TestBackupBesideWriters(t *testing.T) {
 		}
 		copies = append(copies, to)
 	}
-	close(stop)
 	group.Wait()
 	if err := c.Refresh(ctx); err != nil {
 		t.Fatal(err)
