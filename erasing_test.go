@@ -366,3 +366,38 @@ func TestEraseBeforeBlobs(t *testing.T) {
 		t.Errorf("the canary is in %v", found)
 	}
 }
+
+// TestEraseSparesOthers: what lies in the trash and only mentions the message stays as it is.
+func TestEraseSparesOthers(t *testing.T) {
+	ctx := context.Background()
+	c, folder := newContext(t)
+	at := must[Appended](t)(c.Active().Append(ctx, Draft{Body: secret(10)}))
+	item := filepath.Join(folder, "trash", uuid.NewString())
+	if err := os.MkdirAll(item, 0o700); err != nil {
+		t.Fatal(err)
+	}
+	kept := map[string]string{
+		"item.json":                `{"ctxdir":"trash/1","kind":"damaged","name":"` + at.ID.String() + `.json"}`,
+		uuid.NewString() + ".json": "{\n  \"prev\": \"" + at.ID.String() + "\",\n",
+		"journal-7.jsonl":          `{"torn":{"id":"x","prev":"` + at.ID.String() + `"` + "\n" + `{"parent":"` + at.ID.String() + `"}` + "\n",
+		"tail":                     "kept\n",
+	}
+	for name, text := range kept {
+		if err := os.WriteFile(filepath.Join(item, name), []byte(text), 0o600); err != nil {
+			t.Fatal(err)
+		}
+	}
+	mixed := `{"kept":1}` + "\n" + `{"body":{"ctxdir":"message/1","id":"` + at.ID.String() + `","message":"` + canary + `"}}` + "\n" + `{"id":"` + at.ID.String() + `",` + "\x00\n"
+	if err := os.WriteFile(filepath.Join(item, "journal-8.jsonl"), []byte(mixed), 0o600); err != nil {
+		t.Fatal(err)
+	}
+	if _, err := erase(c.store, c.ID(), at.ID, EraseOptions{}); err != nil {
+		t.Fatal(err)
+	}
+	kept["journal-8.jsonl"] = `{"kept":1}` + "\n"
+	for name, text := range kept {
+		if b, err := os.ReadFile(filepath.Join(item, name)); err != nil || string(b) != text {
+			t.Errorf("%s: %q, %v", name, b, err)
+		}
+	}
+}

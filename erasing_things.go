@@ -106,10 +106,12 @@ func (e *erasing) trashThings(fsys vfs.FS, folder string, names map[string]uuid.
 			return nil
 		}
 		t, ok, err := e.named(fsys, p, names, "copy in the trash")
-		if !ok && err == nil && !strings.Contains(inside, "/") {
+		_, other := ctxfolder.ParseMessageFile(path.Base(p))
+		switch {
+		case ok || err != nil:
+		case !strings.Contains(inside, "/"):
 			t, ok, err = e.version(fsys, p)
-		}
-		if !ok && err == nil {
+		case !other: // another message's file may mention the id, and be broken
 			t, ok, err = e.lines(fsys, p, "copy in the trash")
 		}
 		if ok && err == nil {
@@ -153,7 +155,8 @@ func (e *erasing) mentions(b []byte) (uuid.UUID, bool) {
 }
 
 // held tells which message a line of a journal, or of another file of JSON Lines, holds, if it is one of those to be erased;
-// uuid.Nil stands for a payload that is gone. A line that is broken and names a message may be its rest.
+// uuid.Nil stands for a payload that is gone. A line that is broken and names a message, but not as the one before, may be
+// its rest.
 func (e *erasing) held(line []byte) (id uuid.UUID, ok bool) {
 	for sum := range e.gone {
 		if bytes.Contains(line, []byte(`{"blob":"`+sum.String()+`",`)) {
@@ -169,7 +172,14 @@ func (e *erasing) held(line []byte) (id uuid.UUID, ok bool) {
 			return id, true
 		}
 		trimmed := bytes.TrimSpace(line)
-		if env, err := message.Parse(trimmed); err == nil && env.ID == id || !json.Valid(trimmed) {
+		if env, err := message.Parse(trimmed); err == nil {
+			if env.ID == id {
+				return id, true
+			}
+			continue
+		}
+		before := bytes.Count(line, append([]byte(`"prev":"`), text...))
+		if !json.Valid(trimmed) && bytes.Count(line, text) > before {
 			return id, true
 		}
 	}
