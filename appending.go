@@ -193,7 +193,9 @@ func (a *appending) run(ctx context.Context) error {
 	}
 	// The files are written while the records are synced, and get their names after.
 	files := a.stage(written)
-	c.putLater(a.items[:written])
+	if len(a.commits) > 0 {
+		c.putLater(a.items[:written], a.commits[0].Journal())
+	}
 	for _, commit := range a.commits {
 		if commit.Written == 0 && commit.Err != nil {
 			continue

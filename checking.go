@@ -44,27 +44,37 @@ type CheckProgress struct {
 	Contexts int   // that were looked at
 	Messages int64 // that were looked at in all of them
 	Done, Of int64 // messages of the line that is looked at
+	Left     int   // things that a repair could not mend
 }
+
+// errStopped ends a check whose results nobody wants any more.
+var errStopped = errors.New("stopped")
 
 // Check yields what is wrong with contexts: those of the ids, or without any all of the store, and then its blobs too. It
 // changes nothing, takes no lock, and can run while others write. A context that cannot be looked at at all is a finding.
 func (s *Store) Check(ctx context.Context, ids []uuid.UUID, o CheckOptions) iter.Seq2[Finding, error] {
 	return func(yield func(Finding, error) bool) {
-		more := true
+		c := s.newChecking(o)
+		stopped := false
 		tell := func(f Finding) bool {
-			more = more && yield(f, nil)
-			return more
+			stopped = stopped || !yield(f, nil)
+			return !stopped
 		}
-		err := s.eachChecked(ctx, ids, o, func(c *integrity.Context) error { return c.Check(ctx, tell) }, func(id uuid.UUID, err error) error {
-			tell(Finding{Context: id, Kind: integrity.KindContext, Severity: integrity.SeverityError, Detail: err.Error()})
-			return nil
-		}, func(p *integrity.Payloads) error {
-			if len(ids) > 0 {
-				return nil
+		err := c.each(ctx, ids, func(id uuid.UUID) error {
+			err := c.with(id, func(x *integrity.Context) error { return x.Check(ctx, tell) })
+			if err != nil && ctx.Err() == nil {
+				tell(Finding{Context: id, Kind: integrity.KindContext, Severity: SeverityError, Detail: err.Error()})
+				err = nil
 			}
-			return s.checkRest(ctx, p, o.ReadData, tell)
-		}, &more)
-		if err != nil && more {
+			if stopped {
+				return errStopped
+			}
+			return err
+		})
+		if err == nil && len(ids) == 0 {
+			err = c.rest(ctx, tell)
+		}
+		if err != nil && !stopped {
 			yield(Finding{}, public(Error{Op: "check", Path: s.path}, err))
 		}
 	}
@@ -72,96 +82,113 @@ func (s *Store) Check(ctx context.Context, ids []uuid.UUID, o CheckOptions) iter
 
 // Repair mends what a check with ReadData finds, and yields what it did, each thing when it is durable. Of everything it
 // replaces a copy goes to trash. What cannot be had any more is marked unavailable and stays listed. It looks without a lock,
-// and locks a context to mend it. Done again, it does nothing. A context that cannot be mended comes as an error, and the
-// others are gone on with.
+// and locks a context to mend it. Done again, it does nothing. A context that cannot be mended comes as an error, with its
+// id, and the others are gone on with.
 func (s *Store) Repair(ctx context.Context, ids []uuid.UUID, o CheckOptions) iter.Seq2[Repaired, error] {
 	return func(yield func(Repaired, error) bool) {
 		if s.readOnly && !o.DryRun {
 			yield(Repaired{}, public(Error{Op: "repair", Path: s.path}, ErrReadOnly))
 			return
 		}
-		more := true
-		err := s.eachChecked(ctx, ids, o, func(c *integrity.Context) error {
-			return c.Repair(ctx, integrity.RepairOptions{DryRun: o.DryRun, Adopt: o.Adopt}, func(r Repaired) bool {
-				more = more && yield(r, nil)
-				return more
+		c := s.newChecking(o)
+		stopped := false
+		err := c.each(ctx, ids, func(id uuid.UUID) error {
+			err := c.with(id, func(x *integrity.Context) error {
+				left, err := x.Repair(ctx, integrity.RepairOptions{DryRun: o.DryRun, Adopt: o.Adopt}, func(r Repaired) bool {
+					stopped = !yield(r, nil)
+					return !stopped
+				})
+				c.done.Left += left
+				return err
 			})
-		}, func(id uuid.UUID, err error) error {
-			more = more && yield(Repaired{Context: id}, public(Error{Op: "repair", Context: id}, err))
-			return nil
-		}, func(*integrity.Payloads) error { return nil }, &more)
-		if err != nil && more {
+			if err != nil && ctx.Err() == nil {
+				stopped = !yield(Repaired{Context: id}, public(Error{Op: "repair", Context: id}, err))
+				err = nil
+			}
+			if stopped {
+				return errStopped
+			}
+			return err
+		})
+		if err != nil && !stopped {
 			yield(Repaired{}, public(Error{Op: "repair", Path: s.path}, err))
 		}
 	}
 }
 
-// eachChecked calls f for each of the contexts, without any for all of the store, failed for one that f returns an error of, and
-// rest at the end.
-func (s *Store) eachChecked(ctx context.Context, ids []uuid.UUID, o CheckOptions, f func(*integrity.Context) error, failed func(uuid.UUID, error) error, rest func(*integrity.Payloads) error, more *bool) error {
-	payloads := &integrity.Payloads{Store: s.fs, Blobs: s.blobs}
-	done := CheckProgress{}
+// checking goes through contexts.
+type checking struct {
+	s        *Store
+	o        CheckOptions
+	payloads *integrity.Payloads
+	done     CheckProgress
+}
+
+func (s *Store) newChecking(o CheckOptions) *checking {
+	return &checking{s: s, o: o, payloads: &integrity.Payloads{Store: s.fs, Blobs: s.blobs}}
+}
+
+// each calls f for each of the contexts, without any for all of the store.
+func (c *checking) each(ctx context.Context, ids []uuid.UUID, f func(uuid.UUID) error) error {
 	one := func(id uuid.UUID) error {
-		before := done.Messages
-		done.Context, done.Done, done.Of = id, 0, 0
-		report := func() {
-			if o.Progress != nil {
-				o.Progress(done)
-			}
-		}
-		err := s.withIntegrity(id, func(c *integrity.Context) error {
-			c.Payloads, c.ReadData, c.Wait = payloads, o.ReadData, s.opts.lockTimeout
-			c.Progress = func(p integrity.Progress) {
-				done.Messages, done.Done, done.Of = before+p.Total, p.Messages, p.Of
-				report()
-			}
-			return f(c)
-		})
-		done.Contexts++
-		report()
+		c.done.Context, c.done.Done, c.done.Of = id, 0, 0
+		err := f(id)
+		c.done.Contexts++
+		c.report()
 		if ctx.Err() != nil {
 			return ctx.Err()
 		}
-		if errors.Is(err, context.DeadlineExceeded) {
-			err = fmt.Errorf("%w: waited %v", ErrLocked, s.opts.lockTimeout)
-		}
-		if err != nil {
-			return failed(id, err)
-		}
-		return nil
+		return err
 	}
-	if len(ids) > 0 {
-		for _, id := range ids {
-			if err := one(id); err != nil || !*more {
-				return err
-			}
-		}
-		return rest(payloads)
-	}
-	for id, err := range s.IDs() {
-		if err == nil {
-			err = one(id)
-		}
-		if err != nil || !*more {
+	for _, id := range ids {
+		if err := one(id); err != nil {
 			return err
 		}
 	}
-	return rest(payloads)
+	if len(ids) > 0 {
+		return nil
+	}
+	for id, err := range c.s.IDs() {
+		if err == nil {
+			err = one(id)
+		}
+		if err != nil {
+			return err
+		}
+	}
+	return nil
 }
 
-func (s *Store) withIntegrity(id uuid.UUID, f func(*integrity.Context) error) error {
+func (c *checking) report() {
+	if c.o.Progress != nil {
+		c.o.Progress(c.done)
+	}
+}
+
+// with opens a context for f.
+func (c *checking) with(id uuid.UUID, f func(*integrity.Context) error) error {
+	s, before := c.s, c.done.Messages
 	dir, err := ctxfolder.Open(s.fs, s.id, id)
 	if err != nil {
 		return err
 	}
 	log := s.openLog(dir)
-	err = f(&integrity.Context{Dir: dir, Log: log})
+	err = f(&integrity.Context{
+		Dir: dir, Log: log, Payloads: c.payloads, ReadData: c.o.ReadData, Wait: s.opts.lockTimeout,
+		Progress: func(p integrity.Progress) {
+			c.done.Messages, c.done.Done, c.done.Of = before+p.Total, p.Messages, p.Of
+			c.report()
+		},
+	})
+	if errors.Is(err, context.DeadlineExceeded) {
+		err = fmt.Errorf("%w: waited %v", ErrLocked, s.opts.lockTimeout)
+	}
 	return errors.Join(err, log.Close(), dir.Close())
 }
 
-// checkRest looks at what belongs to no single context.
-func (s *Store) checkRest(ctx context.Context, p *integrity.Payloads, readData bool, tell func(Finding) bool) error {
-	for e, err := range s.fs.ReadDir(ctxfolder.Staging) {
+// rest looks at what belongs to no single context.
+func (c *checking) rest(ctx context.Context, tell func(Finding) bool) error {
+	for e, err := range c.s.fs.ReadDir(ctxfolder.Staging) {
 		if errors.Is(err, fs.ErrNotExist) {
 			break
 		}
@@ -169,24 +196,24 @@ func (s *Store) checkRest(ctx context.Context, p *integrity.Payloads, readData b
 			return err
 		}
 		if _, ok := ctxfolder.ParseID(e.Name()); !ok && !tell(Finding{
-			Kind: integrity.KindStray, Severity: integrity.SeverityInfo, Path: ctxfolder.Staging + "/" + e.Name(), Detail: "nothing of ours",
+			Kind: integrity.KindStray, Severity: SeverityInfo, Path: ctxfolder.Staging + "/" + e.Name(), Detail: "nothing of ours",
 		}) {
 			return nil
 		}
 	}
-	if !readData {
+	if !c.o.ReadData {
 		return nil
 	}
-	for sum, err := range s.blobs.Walk(nil) {
+	for sum, err := range c.s.blobs.Walk(nil) {
 		if err == nil {
 			err = ctx.Err()
 		}
 		if err != nil {
 			return err
 		}
-		why := p.Verify(sum)
+		why := c.payloads.Verify(sum)
 		if why != nil && !errors.Is(why, fs.ErrNotExist) && !tell(Finding{
-			Kind: integrity.KindBlob, Severity: integrity.SeverityWarning, Path: blob.Path(sum), Detail: "no message refers to it: " + why.Error(),
+			Kind: integrity.KindBlob, Severity: SeverityWarning, Path: blob.Path(sum), Detail: "no message refers to it: " + why.Error(),
 		}) {
 			return nil
 		}

@@ -140,7 +140,7 @@ func (c *Context) Close() error {
 	if folding != nil {
 		<-folding
 	}
-	c.putting.run(c.store.blobs)
+	c.putting.run(c)
 	if wrote && !c.store.opts.noFold && c.log.FoldDue(foldAtClose) {
 		// One that fails costs nothing but a longer journal.
 		_ = c.fold()

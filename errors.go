@@ -42,6 +42,8 @@ var (
 	ErrMetadata = ctxfolder.ErrMetadata
 	// ErrDamaged: what is stored is not what was committed.
 	ErrDamaged = index.ErrDamaged
+	// ErrErased: the message was erased.
+	ErrErased = index.ErrErased
 	// ErrDurability: a sync failed. What was being written may be there after a crash or not.
 	ErrDurability = index.ErrDurability
 	// ErrTooLarge: the message is above the store's limit.

@@ -13,6 +13,7 @@ import (
 
 	"github.com/ctxdir/ctxdir/blob"
 	"github.com/ctxdir/ctxdir/branch"
+	ctxfolder "github.com/ctxdir/ctxdir/context"
 	"github.com/ctxdir/ctxdir/index"
 	"github.com/ctxdir/ctxdir/internal/vfs"
 	"github.com/ctxdir/ctxdir/loader"
@@ -217,11 +218,17 @@ func (b *blobsInUse) release() {
 // left to the settle.
 type putting struct {
 	mu      sync.Mutex
-	waiting [][]byte
+	waiting []waiting
 	size    int
 	timer   *time.Timer
 
 	one sync.Mutex // held by who makes blobs
+}
+
+// waiting is a payload that waits, and the journal it rides in.
+type waiting struct {
+	journal uint64
+	payload []byte
 }
 
 const (
@@ -231,26 +238,28 @@ const (
 	putAfter = 100 * time.Millisecond
 )
 
-func (c *Context) putLater(items []index.Item) {
+// putLater takes the payloads among items that were written to a journal.
+func (c *Context) putLater(items []index.Item, journal uint64) {
 	p := &c.putting
 	p.mu.Lock()
 	defer p.mu.Unlock()
 	for _, it := range items {
 		if it.Kind == index.KindPayload && p.size+len(it.Payload) <= putAtMost {
-			p.waiting, p.size = append(p.waiting, it.Payload), p.size+len(it.Payload)
+			p.waiting, p.size = append(p.waiting, waiting{journal, it.Payload}), p.size+len(it.Payload)
 		}
 	}
 	switch {
 	case len(p.waiting) == 0:
 	case p.timer == nil:
-		p.timer = time.AfterFunc(putAfter, func() { p.run(c.store.blobs) })
+		p.timer = time.AfterFunc(putAfter, func() { p.run(c) })
 	default:
 		p.timer.Reset(putAfter)
 	}
 }
 
-// run makes the blobs that wait. One that cannot be made is no error: the journal has the payload.
-func (p *putting) run(blobs *blob.Store) {
+// run makes the blobs that wait. One that cannot be made is no error: the journal has the payload. Where the journal is
+// gone the blob was made, and may have been erased since: who erases removes the journal before he takes the lock on blobs.
+func (p *putting) run(c *Context) {
 	p.one.Lock()
 	defer p.one.Unlock()
 	p.mu.Lock()
@@ -261,7 +270,17 @@ func (p *putting) run(blobs *blob.Store) {
 	waiting := p.waiting
 	p.waiting, p.size = nil, 0
 	p.mu.Unlock()
-	for _, payload := range waiting {
-		_, _, _ = blobs.PutUnsynced(payload)
+	if len(waiting) == 0 {
+		return
+	}
+	blobs := blobsInUse{s: c.store}
+	defer blobs.release()
+	if blobs.hold(context.Background()) != nil {
+		return
+	}
+	for _, w := range waiting {
+		if _, err := vfs.LstatNumber(c.dir.FS, ctxfolder.JournalFile(w.journal)); err == nil {
+			_, _, _ = c.store.blobs.PutUnsynced(w.payload)
+		}
 	}
 }

@@ -41,7 +41,7 @@ func (c *Context) references(ctx context.Context, edited bool, f func(blob.Sum))
 			unread = cmp.Or(unread, lost)
 		}
 	}
-	return unread, referencesInTrash(c.dir.FS, f)
+	return unread, c.referencesInTrash(f)
 }
 
 // rowsAtOnce is how many rows are read at once.
@@ -58,6 +58,9 @@ func (c *Context) referencesOf(ctx context.Context, span loader.Span, edited boo
 		}
 		for i := range entries {
 			e := &entries[i]
+			if c.store.besides.message(c.dir.ID, e.ID) {
+				continue
+			}
 			if e.Payloads == 0 && !edited {
 				continue
 			}
@@ -97,29 +100,22 @@ func referencesIn(stored json.RawMessage, f func(blob.Sum)) error {
 	return err
 }
 
-// referencesInTrash takes whatever looks like a reference in the files of a trash: old versions, damaged files, cut journals.
-func referencesInTrash(fsys vfs.FS, f func(blob.Sum)) error {
-	return walkFiles(fsys, ctxfolder.Trash, func(path string) error {
-		b, err := vfs.ReadFile(fsys, path, ctxfolder.MaxMessage)
+// referencesInTrash takes whatever looks like a reference in the files of the context's trash: old versions, damaged files, cut
+// journals.
+func (c *Context) referencesInTrash(f func(blob.Sum)) error {
+	return walkFiles(c.dir.FS, ctxfolder.Trash, func(path string) error {
+		if c.store.besides.file(c.dir.ID, path) {
+			return nil
+		}
+		b, err := vfs.ReadFile(c.dir.FS, path, ctxfolder.MaxMessage)
 		if errors.Is(err, fs.ErrNotExist) || errors.Is(err, vfs.ErrNotRegular) {
 			return nil
 		}
 		if err != nil {
 			return err
 		}
-		mark := []byte(`"$blob":"`)
-		for {
-			_, rest, found := bytes.Cut(b, mark)
-			if !found {
-				return nil
-			}
-			if len(rest) >= 64 {
-				if sum, err := blob.ParseSum(string(rest[:64])); err == nil {
-					f(sum)
-				}
-			}
-			b = rest
-		}
+		mentioned(b, f)
+		return nil
 	})
 }
 

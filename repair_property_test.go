@@ -127,6 +127,10 @@ func TestRandomDamage(t *testing.T) {
 			name, _ := filepath.Match("journal-*.jsonl", filepath.Base(path))
 			return name && damaged[path]
 		})
+		sumsLost := false
+		for path := range damaged {
+			sumsLost = sumsLost || filepath.Ext(path) == ".rows"
+		}
 		for name, w := range want {
 			g := got[name]
 			if len(g) != len(w) {
@@ -141,6 +145,9 @@ func TestRandomDamage(t *testing.T) {
 				}
 				if g[i].text == w[i].text {
 					continue
+				}
+				if g[i].text != "" && w[i].damaged(damaged) && !w[i].journal && sumsLost {
+					continue // nothing is left that tells a flipped bit from an edit
 				}
 				if g[i].text != "" {
 					rt.Fatalf("branch %s, position %d: %s, wanted %s", name, i, g[i].text, w[i].text)

@@ -86,7 +86,7 @@ func (c *Context) commit(items []index.Item) error {
 	if commit.Err != nil {
 		return commit.Err
 	}
-	c.putLater(items)
+	c.putLater(items, commit.Journal())
 	err := commit.Wait()
 	if err == nil {
 		return nil

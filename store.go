@@ -57,6 +57,7 @@ type Store struct {
 	blobs    *blob.Store
 	settings settings
 	readOnly bool
+	besides  *besides // in a dry run of an erase
 }
 
 // storeInfo is the content of ctxdir.json.

@@ -53,6 +53,9 @@ func (s *Store) PutUnsynced(payload []byte) (sum Sum, created bool, err error) {
 	return sum, false, err
 }
 
+// Share reports whether a blob is there whole, which it reads it for, and touches it; with durable it syncs it too.
+func (s *Store) Share(sum Sum, durable bool) (bool, error) { return s.reuse(sum, durable) }
+
 // reuse reports whether the blob is there and whole, and touches it. Any doubt is a no: the caller then
 // writes a new file. With durable it is synced, and so are the names that lead to it.
 func (s *Store) reuse(sum Sum, durable bool) (bool, error) {

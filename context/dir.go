@@ -232,31 +232,5 @@ func stage(store vfs.FS, staged string, m *Metadata, begin Begin) error {
 	return store.SyncDir(staged)
 }
 
-// SweepStaging removes what creations that did not finish left behind. One that is still going on holds
-// its context's lock and is passed over.
-func SweepStaging(store vfs.FS) error {
-	var names []string
-	for e, err := range store.ReadDir(Staging) {
-		if err != nil {
-			return err
-		}
-		if _, ok := ParseID(e.Name()); ok {
-			names = append(names, e.Name())
-		}
-	}
-	for _, name := range names {
-		lock := store.Lock(Locks + "/" + name)
-		if ok, _ := lock.TryAcquire(); ok {
-			if err := vfs.RemoveAll(store, Staging+"/"+name); err != nil {
-				_ = lock.Close()
-				return err
-			}
-			_ = lock.Release()
-		}
-		_ = lock.Close()
-	}
-	return nil
-}
-
 // RawMetadata is the object of metadata.json as it goes into a journal.
 func RawMetadata(m *Metadata) json.RawMessage { return mustMarshal(m) }

@@ -26,6 +26,9 @@ const (
 	Locks        = "locks"
 	Staging      = "staging"
 
+	// readyEnd ends the name of a folder in staging/ that is complete and durable, and is to take the place of another one.
+	readyEnd = ".ready"
+
 	// FolderPrefix begins the name of every folder in messages/.
 	FolderPrefix = "branch-"
 	// MessageEnd ends the name of a message's file.

@@ -11,7 +11,11 @@ import (
 	"github.com/google/uuid"
 )
 
-const trashVersion = "trash/1"
+const (
+	trashVersion = "trash/1"
+	// TrashNote is the file in an item's folder that says what the item is.
+	TrashNote = "item.json"
+)
 
 // TrashItem is the content of an item.json: what a removed thing was.
 type TrashItem struct {
@@ -47,7 +51,7 @@ func NewTrash(fsys vfs.FS, item TrashItem) (string, error) {
 		return "", err
 	}
 	item.Version, item.RemovedAt = trashVersion, time.Now().UTC()
-	if err := vfs.WriteSynced(fsys, folder+"/item.json", append(mustMarshal(item), '\n')); err != nil {
+	if err := vfs.WriteSynced(fsys, folder+"/"+TrashNote, append(mustMarshal(item), '\n')); err != nil {
 		return "", err
 	}
 	if err := fsys.SyncDir(folder); err != nil {

@@ -228,6 +228,9 @@ func (l *Log) Durable() bool {
 	return j.messages <= j.first || j.sync.covers(j.messages)
 }
 
+// Journal is the generation of the journal that holds the records.
+func (c *Commit) Journal() uint64 { return c.journal.gen }
+
 // Wait returns nil when the records are durable: a sync that began after they were written succeeded. The
 // error wraps ErrDurability; the records may be there after a crash or not. It needs no lock and cannot be
 // cancelled.

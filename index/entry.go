@@ -24,6 +24,8 @@ var (
 	ErrDurability = errors.New("not made durable")
 	// ErrDamaged is wrapped when a stored message cannot be had in the form in which it was committed.
 	ErrDamaged = errors.New("damaged")
+	// ErrErased is wrapped when a message was erased on purpose.
+	ErrErased = errors.New(Erased)
 	// ErrTooLarge is wrapped when a message is above the limit.
 	ErrTooLarge = errors.New("message is too large")
 )
@@ -89,3 +91,16 @@ type Counts struct {
 
 // End is the position behind the newest message.
 func (c Counts) End() int64 { return c.Base + c.Count }
+
+// add counts the next message.
+func (c *Counts) add(e *Entry) {
+	c.Count++
+	c.Bytes += e.Size
+	c.Last = e.ID
+	if e.File != uuid.Nil && e.File != e.ID {
+		c.Derived++
+	}
+	if e.Payloads > 0 {
+		c.Referring++
+	}
+}

@@ -1,10 +1,14 @@
 package index
 
 import (
+	"cmp"
 	stdcontext "context"
+	"errors"
 	"fmt"
+	"io/fs"
 	"slices"
 
+	ctxfolder "github.com/ctxdir/ctxdir/context"
 	"github.com/google/uuid"
 )
 
@@ -32,8 +36,8 @@ func (l *Log) Exclusively(ctx stdcontext.Context, f func() error) error {
 }
 
 // Mark writes into the rows of messages why they cannot be had, by position; an empty reason takes the mark away. They stay
-// listed under their ids. It is for use in [Log.Exclusively], and fails with an error that wraps ErrBusy when one of
-// them is not folded yet.
+// listed under their ids; with [Erased] nothing else is left of them. It is for use in [Log.Exclusively], and fails with an
+// error that wraps ErrBusy when one of them is not folded yet.
 //
 // Crash order: each row is written in its place and synced. One that is torn makes the index be rebuilt, which finds the
 // message missing again.
@@ -50,22 +54,29 @@ func (l *Log) Mark(line uuid.UUID, reasons map[int64]string) error {
 		if position >= ln.start || ln.changed[position] != nil {
 			return fmt.Errorf("%w: position %d is not folded", ErrBusy, position)
 		}
-		e.Lost = reason
+		if e.Lost = reason; reason == Erased {
+			// A checksum and a size would tell whoever guesses the message that the guess is right.
+			e = Entry{Position: e.Position, ID: e.ID, At: e.At, Lost: Erased}
+		}
 		marked = append(marked, e)
 	}
 	if len(marked) == 0 {
 		return nil
 	}
+	slices.SortFunc(marked, func(a, b Entry) int { return cmp.Compare(a.Position, b.Position) })
 	return l.writeRows(&foldWork{lines: []foldLine{{foldedLine: foldedLine{Counts: ln.Counts}, entries: marked}}})
 }
 
-// Erased is the reason in the row of a message that was erased on purpose.
+// Erased is the reason in the row of a message that was erased on purpose. A file of that name is not the message, and a
+// rebuild believes the row.
 const Erased = "erased"
 
-// Retire removes the folded journals. It is for use in [Log.Exclusively], after a fold that settled; with an error that
-// wraps ErrBusy it fails when more was folded since.
+// Retire removes the folded journals, those that nothing names any more included, and begins a new one: whoever took the
+// folded ones for the copy of a message or of a payload meets it and reads the index again. It is for use in
+// [Log.Exclusively], after a fold that settled; with an error that wraps ErrBusy it fails when more was folded since.
 //
-// Crash order: what they hold is durable in message files. index.json stops naming them before they go.
+// Crash order: what they hold is durable in message files. index.json stops naming them before they go. The new journal
+// begins where the live one, which is synced, ends.
 func (l *Log) Retire() error {
 	l.advance.Lock()
 	defer l.advance.Unlock()
@@ -84,8 +95,43 @@ func (l *Log) Retire() error {
 		return err
 	}
 	l.mu.Lock()
-	defer l.mu.Unlock()
 	l.state.retire(x)
+	l.mu.Unlock()
+	if err := l.removeStray(x.Live); err != nil {
+		return err
+	}
+	return l.renew()
+}
+
+// removeStray removes the journals below the live one that index.json does not name: a later one repeated what they hold.
+func (l *Log) removeStray(live uint64) error {
+	var stray []string
+	for e, err := range l.dir.FS.ReadDir(".") {
+		if err != nil {
+			return err
+		}
+		if gen, ok := ctxfolder.ParseJournalFile(e.Name()); ok && gen < live && e.Type().IsRegular() {
+			stray = append(stray, e.Name())
+		}
+	}
+	for _, name := range stray {
+		if err := l.dir.FS.Remove(name); err != nil && !errors.Is(err, fs.ErrNotExist) {
+			return err
+		}
+	}
+	return l.dir.FS.SyncDir(".")
+}
+
+// renew begins a new journal. Both locks and advance are held.
+func (l *Log) renew() error {
+	old := l.state.newest()
+	if err := old.sync.wait(old.f.Datasync, old.end); err != nil {
+		return fmt.Errorf("%w: %w", ErrDurability, err)
+	}
+	if err := l.beginJournal(); err != nil {
+		return err
+	}
+	old.sync.settle()
 	return nil
 }
 

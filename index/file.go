@@ -24,8 +24,13 @@ const (
 // without the final newline, nil where there is none or it cannot be read. With FileMissing and FileDamaged comes an error
 // that says more; one that wraps ErrDamaged is about the file's content, any other one about reading it.
 //
+// One that was erased has no file, whatever lies there: FileMissing.
+//
 // Stat data decides only whether a file that does not hold what was committed was edited: damage leaves size and time as they were.
 func (e *Entry) ReadFile(dir *ctxfolder.Dir, folder string) (raw []byte, is FileState, err error) {
+	if e.Lost == Erased {
+		return nil, FileMissing, ErrErased
+	}
 	if e.Lost == "" {
 		raw, err = dir.LoadMessage(folder, e.FileID(), e.Size)
 		if err == nil && e.sameAs(raw) {

@@ -49,15 +49,7 @@ func (ln *line) push(e Entry) {
 	if ln.byID != nil {
 		ln.byID[e.ID] = e.Position
 	}
-	ln.Count++
-	ln.Bytes += e.Size
-	ln.Last = e.ID
-	if e.File != uuid.Nil && e.File != e.ID {
-		ln.Derived++
-	}
-	if e.Payloads > 0 {
-		ln.Referring++
-	}
+	ln.add(&e)
 }
 
 // find returns the position of a recent message.

@@ -281,7 +281,8 @@ func (b *rebuilder) readJournals() error {
 	return nil
 }
 
-// lose notes what a row says of a message that cannot be had: it counts where nothing else is found.
+// lose notes what a row says of a message that cannot be had: it counts where nothing else is found, and for one that was
+// erased in any case.
 func (b *rebuilder) lose(id uuid.UUID, e Entry) {
 	if b.lost == nil {
 		b.lost = map[uuid.UUID]map[int64]Entry{}
@@ -324,7 +325,7 @@ func (b *rebuilder) build(of *ctxfolder.Line) {
 		at = map[int64]Entry{}
 	}
 	for p, e := range b.lost[of.ID] {
-		if _, found := at[p]; !found {
+		if _, found := at[p]; !found || e.Lost == Erased {
 			at[p] = e
 		}
 	}

@@ -29,21 +29,26 @@ type repair struct {
 	yield  func(Repaired) bool
 	copies *copies
 	done   []Repaired
-	wrote  map[string]bool // files and folders to be synced where there is no call for all of them
-	lost   map[uuid.UUID]map[int64]string
+	wrote  map[string]bool                // files and folders to be synced where there is no call for all of them
+	lost   map[uuid.UUID]map[int64]string // by line and position, why
+	left   int                            // things that nothing can be done about
 }
 
 // Repair mends what a check with ReadData would find, and yields what it did. What it replaces goes to trash. It is done in
-// this order: metadata, index, messages, payloads; each is durable before it is told. Doing it again does nothing.
-func (c *Context) Repair(ctx context.Context, o RepairOptions, yield func(Repaired) bool) error {
+// this order: metadata, index, messages, payloads; each is durable before it is told. Doing it again does nothing. left is how
+// many things stay wrong.
+func (c *Context) Repair(ctx context.Context, o RepairOptions, yield func(Repaired) bool) (left int, err error) {
 	c.ReadData = true
 	r := &repair{opts: o, yield: yield, wrote: map[string]bool{}, lost: map[uuid.UUID]map[int64]string{}}
 	r.examination = &examination{Context: c}
-	err := r.run(ctx)
-	if errors.Is(err, errStopped) {
-		return nil
+	err = r.run(ctx)
+	for _, reasons := range r.lost {
+		r.left += len(reasons)
 	}
-	return err
+	if errors.Is(err, errStopped) {
+		err = nil
+	}
+	return r.left, err
 }
 
 func (r *repair) run(ctx context.Context) error {
@@ -59,7 +64,13 @@ func (r *repair) run(ctx context.Context) error {
 		return err
 	}
 	problems = slices.DeleteFunc(problems, func(p problem) bool {
-		return p.Kind == KindMetadata || !p.Repairable && !(r.opts.Adopt && p.Kind == KindForeign)
+		if p.Kind == KindMetadata || p.Repairable || r.opts.Adopt && p.Kind == KindForeign {
+			return p.Kind == KindMetadata
+		}
+		if p.Severity != SeverityInfo {
+			r.left++
+		}
+		return true
 	})
 	problems = dropExplained(problems)
 	if err := r.findCopies(problems); err != nil {

@@ -39,7 +39,7 @@ type Message struct {
 	// Edited says that the file was changed by hand since it was committed.
 	Edited bool
 	// Unavailable is why the message cannot be had; ID, Line and Position are set all the same, as far as
-	// they are known. It wraps index.ErrDamaged or an error of the file system.
+	// they are known. It wraps index.ErrDamaged, index.ErrErased or an error of the file system.
 	Unavailable error
 
 	size int64
@@ -121,7 +121,7 @@ func (l *Loader) read(span Span, e *index.Entry, record []byte) *Message {
 	if m := l.fromRecord(span, record); m != nil {
 		return m
 	}
-	if e.Lost != "" {
+	if e.Lost != "" && e.Lost != index.Erased {
 		err = fmt.Errorf("%w: %s", index.ErrDamaged, e.Lost)
 	}
 	return &Message{ID: e.ID, Line: span.Line, Position: e.Position, StoredAt: e.StoredAt(), Unavailable: err}

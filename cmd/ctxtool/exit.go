@@ -187,6 +187,8 @@ func hint(err error) string {
 		return "a newer ctxtool may read it"
 	case errors.Is(err, ctxdir.ErrPosition):
 		return fmt.Sprintf(`"ctxtool branch ls %s" tells how many messages there are`, id)
+	case errors.Is(err, ctxdir.ErrShared):
+		return "--shared changes it in all of them"
 	case errors.Is(err, ctxdir.ErrMetadata), errors.Is(err, ctxdir.ErrDamaged):
 		return fmt.Sprintf(`"ctxtool repair %s" mends what can be mended`, id)
 	case errors.Is(err, ctxdir.ErrNotExist) && where != nil && where.Op == "find":

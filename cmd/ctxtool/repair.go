@@ -95,5 +95,11 @@ func (a *app) repair(ctx context.Context, s *ctxdir.Store, ids []uuid.UUID, o ct
 	if failed > 0 {
 		return &problemsError{text: fmt.Sprintf("%d of %d contexts could not be repaired", failed, sum.Contexts)}
 	}
+	if last.Left > 0 {
+		return &problemsError{
+			text: plural(last.Left, "thing stays wrong", "things stay wrong"),
+			hint: `"ctxtool check --read-data" lists them`,
+		}
+	}
 	return nil
 }

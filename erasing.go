@@ -1,0 +1,407 @@
+package ctxdir
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"io/fs"
+	"iter"
+	"slices"
+	"time"
+
+	"github.com/ctxdir/ctxdir/blob"
+	"github.com/ctxdir/ctxdir/branch"
+	ctxfolder "github.com/ctxdir/ctxdir/context"
+	"github.com/ctxdir/ctxdir/index"
+	"github.com/ctxdir/ctxdir/internal/vfs"
+	"github.com/google/uuid"
+)
+
+// Erased tells of one thing that an erase removed, or rewrote without the message.
+type Erased struct {
+	Context uuid.UUID
+	ID      uuid.UUID // of the message; uuid.Nil for a payload
+	Path    string    // relative to the store
+	Bytes   int64     // that went
+	Reason  string    // what it was
+}
+
+// EraseOptions changes an erase.
+type EraseOptions struct {
+	Shared bool // also what several branches show
+	DryRun bool // say what would be done, and change nothing
+}
+
+// Erase removes messages of a context for good, on whatever lines they are: their files, what journals and trash hold of
+// them in any version, copies of the context in the store's trash, and the payloads that nothing else refers to. It yields each
+// thing once all is done. The positions stay: a reader shows an erased message as unavailable, with [ErrErased].
+//
+// It fails with [ErrNotExist] when the context has no message of one of the ids, and with [ErrShared] when several branches show
+// one and that was not allowed: before anything is changed. To erase again finishes what an interrupted erase left. What it
+// cannot reach, docs/DESIGN.md says.
+//
+// Crash order: a note in the context's folder says what is being erased and which payloads that referred to; it is durable
+// before the first thing goes, and goes last. The rows that say "erased" are durable before the files go, so that no message is
+// missing without a reason; payloads go when nothing refers to them any more.
+func (s *Store) Erase(ctx context.Context, id uuid.UUID, ids []uuid.UUID, o EraseOptions) iter.Seq2[Erased, error] {
+	return func(yield func(Erased, error) bool) {
+		e := &erasing{
+			s: s, id: id, ids: map[uuid.UUID]bool{}, noted: map[uuid.UUID]bool{}, o: o, told: map[string]bool{},
+			blobs: map[blob.Sum]bool{}, gone: map[blob.Sum]bool{}, paths: map[string]bool{},
+		}
+		err := e.run(ctx, ids)
+		for _, x := range e.done {
+			if !yield(x, nil) {
+				return
+			}
+		}
+		if err != nil {
+			yield(Erased{}, public(Error{Op: "erase from", Context: id}, err))
+		}
+	}
+}
+
+// erasing is one erase.
+type erasing struct {
+	s     *Store
+	id    uuid.UUID
+	ids   map[uuid.UUID]bool // of the messages
+	noted map[uuid.UUID]bool // of those that an interrupted erase was about
+	o     EraseOptions
+	main  *erasable
+	all   []*erasable       // the copies in trash, and main last: it has the note
+	blobs map[blob.Sum]bool // that some version of the messages referred to
+	gone  map[blob.Sum]bool // those of them that were removed
+	paths map[string]bool   // in a dry run: files in trash that would go, relative to the context
+	early []thing           // journals that held a message before the erase began
+	done  []Erased
+	told  map[string]bool
+}
+
+// erasable is the context, or a copy of it in the store's trash.
+type erasable struct {
+	c      *Context
+	in     string // the folder it is in, relative to the store and ending in a slash; "" for the store itself
+	places []place
+}
+
+func (x *erasable) path(inside string) string { return x.in + x.c.dir.ID.String() + "/" + inside }
+
+func (e *erasing) run(ctx context.Context, ids []uuid.UUID) error {
+	if len(ids) == 0 {
+		return fmt.Errorf("%w: no message is named", ErrInvalid)
+	}
+	if e.s.readOnly && !e.o.DryRun {
+		return ErrReadOnly
+	}
+	for _, id := range ids {
+		e.ids[id] = true
+	}
+	c, err := e.s.open(ctx, e.id)
+	if err != nil {
+		return err
+	}
+	defer c.Close()
+	e.main = &erasable{c: c}
+	return e.withTrashed(ctx, func() error {
+		e.all = append(e.all, e.main)
+		if e.o.DryRun {
+			return e.plan(ctx, ids)
+		}
+		err := c.exclusively(ctx, func() error { return e.begin(ids) })
+		for _, x := range e.all {
+			if err == nil {
+				err = e.erase(ctx, x)
+			}
+		}
+		if err == nil {
+			for _, t := range e.early { // a fold may have removed one by itself
+				e.tell(t.id, t.path, t.bytes, t.what)
+			}
+			err = e.looseTrash()
+		}
+		if err == nil {
+			err = e.payloads(ctx)
+		}
+		for _, x := range e.all {
+			if err == nil && len(e.gone) > 0 {
+				err = x.c.exclusively(ctx, func() error { return e.trash(x) })
+			}
+		}
+		if err != nil {
+			return err
+		}
+		return c.exclusively(ctx, e.removeNote)
+	})
+}
+
+// withTrashed opens the copies of the context in the store's trash for f.
+func (e *erasing) withTrashed(ctx context.Context, f func() error) error {
+	var items []string
+	for entry, err := range e.s.fs.ReadDir(ctxfolder.Trash) {
+		if errors.Is(err, fs.ErrNotExist) {
+			break
+		}
+		if err != nil {
+			return err
+		}
+		item := ctxfolder.Trash + "/" + entry.Name()
+		if info, err := e.s.fs.Lstat(item + "/" + e.id.String()); err == nil && info.IsDir() {
+			items = append(items, item)
+		}
+	}
+	return e.openTrashed(ctx, items, f)
+}
+
+func (e *erasing) openTrashed(ctx context.Context, items []string, f func() error) error {
+	if len(items) == 0 {
+		return f()
+	}
+	item, err := e.s.fs.Sub(items[0])
+	if err != nil {
+		return err
+	}
+	defer item.Close()
+	if !e.o.DryRun {
+		if err := item.Mkdir(ctxfolder.Locks); err != nil && !errors.Is(err, fs.ErrExist) {
+			return err
+		}
+		defer vfs.RemoveAll(item, ctxfolder.Locks) //nolint:errcheck // empty files
+	}
+	in := *e.s
+	in.fs = item
+	c, err := in.open(ctx, e.id)
+	if err != nil {
+		return fmt.Errorf("%s: %w", items[0], err)
+	}
+	defer c.Close()
+	e.all = append(e.all, &erasable{c: c, in: items[0] + "/"})
+	return e.openTrashed(ctx, items[1:], f)
+}
+
+// exclusively runs f while nobody else writes to the context or folds it, with log and metadata up to date.
+func (c *Context) exclusively(ctx context.Context, f func() error) error {
+	var failed error
+	err := c.store.within(ctx, func(ctx context.Context) error {
+		return c.log.Exclusively(ctx, func() error {
+			if failed = c.readMetadata(); failed == nil {
+				failed = f()
+			}
+			return nil
+		})
+	})
+	return errors.Join(err, failed)
+}
+
+// begin makes sure that the messages may be erased, and notes what is to go. The locks of the context are held.
+func (e *erasing) begin(ids []uuid.UUID) error {
+	if err := e.readNote(); err != nil {
+		return err
+	}
+	if err := e.find(ids); err != nil {
+		return err
+	}
+	for _, x := range e.all {
+		things, err := e.things(x)
+		if err != nil {
+			return err
+		}
+		for _, t := range things {
+			if t.journal {
+				t.path = x.path(t.path)
+				e.early = append(e.early, t)
+			}
+		}
+	}
+	return e.writeNote()
+}
+
+// plan is what a dry run does.
+func (e *erasing) plan(ctx context.Context, ids []uuid.UUID) error {
+	for _, x := range e.all {
+		if err := x.c.Refresh(ctx); err != nil {
+			return err
+		}
+	}
+	if err := e.readNote(); err != nil {
+		return err
+	}
+	if err := e.find(ids); err != nil {
+		return err
+	}
+	for _, x := range e.all {
+		if err := x.find(e.ids); err != nil {
+			return err
+		}
+		e.tellRows(x)
+		things, err := e.things(x)
+		if err != nil {
+			return err
+		}
+		for _, t := range things {
+			e.tell(t.id, x.path(t.path), t.bytes, t.what)
+			e.paths[t.path] = e.paths[t.path] || t.whole
+		}
+	}
+	if err := e.looseTrash(); err != nil {
+		return err
+	}
+	return e.payloads(ctx)
+}
+
+// find looks the ids up in the context and fails where one must not be erased.
+func (e *erasing) find(ids []uuid.UUID) error {
+	x := e.main
+	if err := x.c.Problem(); err != nil {
+		return err
+	}
+	if err := x.find(e.ids); err != nil {
+		return err
+	}
+	// Of what the note names, that alone is erased unasked whose erasing began: a note is only a file.
+	for _, at := range x.places {
+		if id := at.entry.ID; e.noted[id] && at.entry.Lost != index.Erased && !slices.Contains(ids, id) {
+			delete(e.ids, id)
+		}
+	}
+	m := x.c.current()
+	for _, id := range ids {
+		there, shown := false, 0
+		for _, at := range x.places {
+			there = there || at.entry.ID == id
+		}
+		for _, b := range m.Branches {
+			shows, err := x.shows(m, b.Line, id)
+			if err != nil {
+				return err
+			}
+			if shows {
+				shown++
+			}
+		}
+		switch {
+		case !there && !e.noted[id]:
+			return public(Error{Op: "erase from", Context: e.id, ID: id}, fmt.Errorf("%w: message %s", ErrNotExist, id))
+		case shown > 1 && !e.o.Shared:
+			return public(Error{Op: "erase from", Context: e.id, ID: id}, ErrShared)
+		}
+	}
+	return nil
+}
+
+// shows reports whether a line's history has one of the places of a message, and it is not erased there.
+func (x *erasable) shows(m *Metadata, line, id uuid.UUID) (bool, error) {
+	end, err := x.c.end(m, line)
+	if err != nil {
+		return false, err
+	}
+	lines, err := branch.Lines(m, line, end)
+	if err != nil {
+		return false, err
+	}
+	for _, seg := range lines {
+		for _, at := range x.places {
+			if p := at.entry.Position; at.entry.ID == id && at.entry.Lost != index.Erased && at.span.Line == seg.Line && p >= seg.From && p < seg.To {
+				return true, nil
+			}
+		}
+	}
+	return false, nil
+}
+
+// find reads the rows of every line, also of those that have no name any more.
+func (x *erasable) find(ids map[uuid.UUID]bool) error {
+	x.places = nil
+	for _, line := range x.c.current().Lines {
+		counts, ok, err := x.c.log.Counts(line.ID)
+		if err != nil {
+			return err
+		}
+		for from := counts.Base; ok && from < counts.End(); from += rowsAtOnce {
+			entries, err := x.c.log.Entries(line.ID, from, min(from+rowsAtOnce, counts.End()))
+			if err != nil {
+				return err
+			}
+			for _, entry := range entries {
+				if ids[entry.ID] {
+					at := place{entry: entry}
+					at.span.Line, at.span.Folder = line.ID, line.Folder
+					x.places = append(x.places, at)
+				}
+			}
+		}
+	}
+	return nil
+}
+
+// erase removes the messages from the context or a copy of it. What comes in between, a message that is replaced or a fold, makes
+// it begin again.
+func (e *erasing) erase(ctx context.Context, x *erasable) error {
+	deadline := time.Now().Add(e.s.opts.lockTimeout)
+	for {
+		err := x.c.store.within(ctx, func(ctx context.Context) error { return x.c.log.Fold(ctx, true) })
+		if err == nil {
+			err = x.c.exclusively(ctx, func() error { return e.remove(x) })
+		}
+		if !errors.Is(err, index.ErrBusy) || time.Now().After(deadline) {
+			return err
+		}
+		select {
+		case <-time.After(5 * time.Millisecond):
+		case <-ctx.Done():
+			return ctx.Err()
+		}
+	}
+}
+
+// remove does what erase does with the locks held.
+func (e *erasing) remove(x *erasable) error {
+	if err := x.find(e.ids); err != nil {
+		return err
+	}
+	known := len(e.blobs)
+	things, err := e.things(x)
+	if err != nil {
+		return err
+	}
+	if len(e.blobs) > known { // a version that came since
+		if err := e.writeNote(); err != nil {
+			return err
+		}
+	}
+	rows := map[uuid.UUID]map[int64]string{}
+	for _, at := range x.places {
+		if rows[at.span.Line] == nil {
+			rows[at.span.Line] = map[int64]string{}
+		}
+		rows[at.span.Line][at.entry.Position] = index.Erased
+	}
+	for line, reasons := range rows {
+		if err := x.c.log.Mark(line, reasons); err != nil {
+			return err
+		}
+	}
+	e.tellRows(x)
+	if err := e.clear(x, things); err != nil {
+		return err
+	}
+	return x.c.log.Retire()
+}
+
+func (e *erasing) tellRows(x *erasable) {
+	for _, at := range x.places {
+		reason := "row of the index"
+		if at.entry.Lost == index.Erased {
+			reason = "erased already"
+		}
+		e.tell(at.entry.ID, x.path(ctxfolder.RowsFile(at.span.Line)), 0, reason)
+	}
+}
+
+// tell notes what was done to a thing, once.
+func (e *erasing) tell(id uuid.UUID, path string, bytes int64, reason string) {
+	if key := id.String() + path; !e.told[key] {
+		e.told[key] = true
+		e.done = append(e.done, Erased{Context: e.id, ID: id, Path: path, Bytes: bytes, Reason: reason})
+	}
+}

@@ -1,0 +1,333 @@
+package ctxdir
+
+import (
+	"bytes"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"io/fs"
+	"path"
+	"strings"
+
+	"github.com/ctxdir/ctxdir/blob"
+	ctxfolder "github.com/ctxdir/ctxdir/context"
+	"github.com/ctxdir/ctxdir/internal/vfs"
+	"github.com/ctxdir/ctxdir/message"
+	"github.com/google/uuid"
+)
+
+// thing is a file that holds a message that is to be erased.
+type thing struct {
+	path  string // relative to the context's folder, or to the store's for what lies loose in its trash
+	id    uuid.UUID
+	bytes int64
+	what  string
+	whole bool // it goes; otherwise it is rewritten without the message
+
+	journal bool // it goes with the other folded ones
+}
+
+// things finds every file in a context's folder that holds one of the messages, and notes the payloads they refer to.
+func (e *erasing) things(x *erasable) ([]thing, error) {
+	var found []thing
+	add := func(t thing, ok bool, err error) error {
+		if ok && err == nil {
+			found = append(found, t)
+		}
+		return err
+	}
+	fsys := x.c.dir.FS
+	err := walkFiles(fsys, ctxfolder.Messages, func(p string) error {
+		return add(e.named(fsys, p, e.names(x.c.current()), "message file"))
+	})
+	if err != nil {
+		return nil, err
+	}
+	for entry, err := range fsys.ReadDir(".") {
+		if err != nil {
+			return nil, err
+		}
+		name := entry.Name()
+		_, journal := ctxfolder.ParseJournalFile(name)
+		if !entry.Type().IsRegular() || !journal && !strings.HasPrefix(name, ".") {
+			continue
+		}
+		t, ok, err := e.lines(fsys, name, "journal")
+		t.journal = journal
+		if err := add(t, ok, err); err != nil {
+			return nil, err
+		}
+	}
+	more, err := e.trashThings(fsys, ctxfolder.Trash, e.names(x.c.current()))
+	return append(found, more...), err
+}
+
+// names returns the names that files of the messages can have, and whose they are.
+func (e *erasing) names(m *Metadata) map[string]uuid.UUID {
+	names := map[string]uuid.UUID{}
+	for id := range e.ids {
+		names[id.String()] = id
+		for _, line := range m.Lines {
+			names[message.DerivedID(line.ID, id.String()).String()] = id
+		}
+	}
+	return names
+}
+
+// named tells whether a file bears a message's name: also what editors and interrupted writers leave beside a file.
+func (e *erasing) named(fsys vfs.FS, p string, names map[string]uuid.UUID, what string) (t thing, ok bool, err error) {
+	base := path.Base(p)
+	for i := 0; i+36 <= len(base) && !ok; i++ {
+		t.id, ok = names[base[i:i+36]]
+	}
+	if !ok {
+		return t, false, nil
+	}
+	b, err := vfs.ReadFile(fsys, p, ctxfolder.MaxMessage)
+	if errors.Is(err, fs.ErrNotExist) {
+		return t, false, nil
+	}
+	if err != nil {
+		return t, false, err
+	}
+	e.refer(b)
+	t.path, t.bytes, t.what, t.whole = p, int64(len(b)), what, true
+	return t, true, nil
+}
+
+// refer notes the payloads that a version of a message refers to.
+func (e *erasing) refer(b []byte) { mentioned(b, func(sum blob.Sum) { e.blobs[sum] = true }) }
+
+// trashThings is things for the items of a trash.
+func (e *erasing) trashThings(fsys vfs.FS, folder string, names map[string]uuid.UUID) (found []thing, err error) {
+	err = walkFiles(fsys, folder, func(p string) error {
+		inside := strings.TrimPrefix(p, ctxfolder.Trash+"/")
+		if _, name, in := strings.Cut(inside, "/"); in && name == ctxfolder.TrashNote {
+			return nil
+		}
+		t, ok, err := e.named(fsys, p, names, "copy in the trash")
+		_, other := ctxfolder.ParseMessageFile(path.Base(p))
+		switch {
+		case ok || err != nil:
+		case !strings.Contains(inside, "/"):
+			t, ok, err = e.version(fsys, p)
+		case !other: // another message's file may mention the id, and be broken
+			t, ok, err = e.lines(fsys, p, "copy in the trash")
+		}
+		if ok && err == nil {
+			found = append(found, t)
+		}
+		return err
+	})
+	return found, err
+}
+
+// version tells whether a file in trash is the old version of a message. One that a crash tore is it when it names the message.
+func (e *erasing) version(fsys vfs.FS, p string) (t thing, ok bool, err error) {
+	b, err := vfs.ReadFile(fsys, p, ctxfolder.MaxMessage)
+	if errors.Is(err, fs.ErrNotExist) {
+		return t, false, nil
+	}
+	if err != nil {
+		return t, false, err
+	}
+	var item ctxfolder.TrashItem
+	if json.Unmarshal(b, &item) != nil {
+		t.id, ok = e.mentions(b)
+	} else if env, err := message.Parse(item.Envelope); err == nil {
+		t.id, ok = env.ID, e.ids[env.ID]
+	}
+	if ok {
+		e.refer(b)
+	}
+	t.path, t.bytes, t.what, t.whole = p, int64(len(b)), "old version in the trash", true
+	return t, ok, nil
+}
+
+// mentions reports whether bytes hold the text of one of the ids.
+func (e *erasing) mentions(b []byte) (uuid.UUID, bool) {
+	for id := range e.ids {
+		if bytes.Contains(b, []byte(id.String())) {
+			return id, true
+		}
+	}
+	return uuid.Nil, false
+}
+
+// held tells which message a line of a journal, or of another file of JSON Lines, holds, if it is one of those to be erased;
+// uuid.Nil stands for a payload that is gone. A line that is broken and names a message, but not as the one before, may be
+// its rest.
+func (e *erasing) held(line []byte) (id uuid.UUID, ok bool) {
+	for sum := range e.gone {
+		if bytes.Contains(line, []byte(`{"blob":"`+sum.String()+`",`)) {
+			return uuid.Nil, true
+		}
+	}
+	for id := range e.ids {
+		text := []byte(id.String())
+		if !bytes.Contains(line, text) {
+			continue
+		}
+		if bytes.Contains(line, append([]byte(`{"ctxdir":"`+message.Version+`","id":"`), text...)) {
+			return id, true
+		}
+		trimmed := bytes.TrimSpace(line)
+		if env, err := message.Parse(trimmed); err == nil {
+			if env.ID == id {
+				return id, true
+			}
+			continue
+		}
+		before := bytes.Count(line, append([]byte(`"prev":"`), text...))
+		if !json.Valid(trimmed) && bytes.Count(line, text) > before {
+			return id, true
+		}
+	}
+	return uuid.Nil, false
+}
+
+// lines tells whether some lines of a file hold the messages.
+func (e *erasing) lines(fsys vfs.FS, p, what string) (t thing, ok bool, err error) {
+	rest := false
+	err = eachLine(fsys, p, func(line []byte) error {
+		id, held := e.held(line)
+		switch {
+		case held:
+			t.id, ok = id, true
+			t.bytes += int64(len(line))
+			e.refer(line)
+		case len(bytes.TrimSpace(line)) > 0:
+			rest = true
+		}
+		return nil
+	})
+	t.path, t.what, t.whole = p, what, !rest
+	return t, ok, err
+}
+
+// clear removes or rewrites things, durably. Journals are left to [index.Log.Retire].
+//
+// Crash order: a file is there with the message, or gone, or rewritten whole.
+func (e *erasing) clear(x *erasable, things []thing) error {
+	for _, t := range things {
+		e.tell(t.id, x.path(t.path), t.bytes, t.what)
+		if t.journal {
+			continue
+		}
+		if err := e.clearThing(x.c.dir.FS, t); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+func (e *erasing) clearThing(fsys vfs.FS, t thing) error {
+	if !t.whole {
+		return e.rewrite(fsys, t.path)
+	}
+	return clearOne(fsys, t.path)
+}
+
+// clearOne removes a file, durably, and an item of the trash when that was all there was in it.
+func clearOne(fsys vfs.FS, p string) error {
+	dir := path.Dir(p)
+	if err := fsys.Remove(p); err != nil && !errors.Is(err, fs.ErrNotExist) {
+		return err
+	}
+	if err := fsys.SyncDir(dir); err != nil && !errors.Is(err, fs.ErrNotExist) {
+		return err
+	}
+	if path.Dir(dir) == ctxfolder.Trash {
+		return sweepItem(fsys, dir)
+	}
+	return nil
+}
+
+// sweepItem removes an item of the trash that holds nothing but its note any more.
+func sweepItem(fsys vfs.FS, item string) error {
+	for entry, err := range fsys.ReadDir(item) {
+		if err != nil || entry.Name() != ctxfolder.TrashNote {
+			return err
+		}
+	}
+	if err := vfs.RemoveAll(fsys, item); err != nil {
+		return err
+	}
+	return fsys.SyncDir(ctxfolder.Trash)
+}
+
+// rewrite replaces a file by one without the lines that hold the messages.
+func (e *erasing) rewrite(fsys vfs.FS, p string) error {
+	dir := path.Dir(p)
+	tmp := dir + "/" + vfs.TemporaryName(path.Base(p))
+	f, err := createFile(fsys, tmp)
+	if err != nil {
+		return err
+	}
+	err = eachLine(fsys, p, func(line []byte) error {
+		if _, held := e.held(line); held {
+			return nil
+		}
+		_, err := f.Write(line)
+		return err
+	})
+	if err == nil {
+		err = f.Sync()
+	}
+	err = errors.Join(err, f.Close())
+	if err == nil {
+		err = fsys.Rename(tmp, p)
+	}
+	if err != nil {
+		_ = fsys.Remove(tmp)
+		return fmt.Errorf("rewriting %s: %w", p, err)
+	}
+	return fsys.SyncDir(dir)
+}
+
+// trash erases what a context's trash holds. Its locks are held.
+func (e *erasing) trash(x *erasable) error {
+	things, err := e.trashThings(x.c.dir.FS, ctxfolder.Trash, e.names(x.c.current()))
+	if err != nil {
+		return err
+	}
+	return e.clear(x, things)
+}
+
+// looseTrash erases what lies in the store's trash and came from the context, and is no copy of the whole.
+func (e *erasing) looseTrash() error {
+	var items []string
+	for entry, err := range e.s.fs.ReadDir(ctxfolder.Trash) {
+		if errors.Is(err, fs.ErrNotExist) {
+			return nil
+		}
+		if err != nil {
+			return err
+		}
+		item := ctxfolder.Trash + "/" + entry.Name()
+		if _, err := e.s.fs.Lstat(item + "/" + e.id.String()); err == nil {
+			continue
+		}
+		b, err := vfs.ReadFile(e.s.fs, item+"/"+ctxfolder.TrashNote, maxStoreFile)
+		var note ctxfolder.TrashItem
+		if err == nil && json.Unmarshal(b, &note) == nil && note.Context == e.id {
+			items = append(items, item)
+		}
+	}
+	for _, item := range items {
+		things, err := e.trashThings(e.s.fs, item, e.names(e.main.c.current()))
+		if err != nil {
+			return err
+		}
+		for _, t := range things {
+			e.tell(t.id, t.path, t.bytes, t.what)
+			if e.o.DryRun {
+				continue
+			}
+			if err := e.clearThing(e.s.fs, t); err != nil {
+				return err
+			}
+		}
+	}
+	return nil
+}

@@ -1,0 +1,85 @@
+package index
+
+import (
+	"time"
+
+	ctxfolder "github.com/ctxdir/ctxdir/context"
+	"github.com/ctxdir/ctxdir/internal/vfs"
+	"github.com/google/uuid"
+)
+
+// Copy makes the index of a copy of a context: its lines one after the other, and their entries in order. Nobody else may be
+// at work in the folder.
+type Copy struct {
+	dir   *ctxfolder.Dir
+	lines []foldedLine
+	rows  *rowsWriter
+}
+
+// NewCopy begins the index of a context in its folder fsys, for the store of that id.
+func NewCopy(fsys vfs.FS, store, context uuid.UUID) *Copy {
+	return &Copy{dir: &ctxfolder.Dir{ID: context, Store: store, FS: fsys}}
+}
+
+// Line begins a line.
+func (c *Copy) Line(l *ctxfolder.Line) error {
+	if err := c.endLine(); err != nil {
+		return err
+	}
+	c.lines = append(c.lines, foldedLine{Counts{Line: l.ID, Base: l.Base}, l.Folder})
+	var err error
+	c.rows, err = openRows(c.dir, l.ID, l.Base)
+	return err
+}
+
+// Put adds the entry of the line's next position.
+func (c *Copy) Put(e Entry) error {
+	ln := &c.lines[len(c.lines)-1]
+	e.Position, e.gen, e.off, e.seq = ln.End(), 0, 0, 0
+	ln.add(&e)
+	return c.rows.put(&e)
+}
+
+func (c *Copy) endLine() error {
+	if c.rows == nil {
+		return nil
+	}
+	rows := c.rows
+	c.rows = nil
+	return rows.close()
+}
+
+// Finish writes the journal to go on in, and index.json. With an error, given or of its own, it only lets go of what is open.
+//
+// Crash order: the folder gets its name when everything in it is durable, which is for the caller to see to.
+func (c *Copy) Finish(m *ctxfolder.Metadata, failed error) error {
+	if err := c.endLine(); err != nil || failed != nil {
+		return err
+	}
+	const first = 1
+	now := time.Now().UTC()
+	seq := uint64(max(m.Revision, 0))
+	counts := make([]Counts, 0, len(c.lines))
+	for _, ln := range c.lines {
+		counts = append(counts, ln.Counts)
+		seq += uint64(ln.Count)
+	}
+	j, err := encodeBegin(begin{
+		Context: c.dir.ID, Store: c.dir.Store, Generation: first, Seq: seq, Lines: counts,
+		Metadata: ctxfolder.RawMetadata(m), CreatedAt: now,
+	})
+	if err != nil {
+		return err
+	}
+	if err := vfs.WriteSynced(c.dir.FS, ctxfolder.JournalFile(first), j); err != nil {
+		return err
+	}
+	x, err := folded{
+		Context: c.dir.ID, Store: c.dir.Store, Seq: seq, Journals: []uint64{first}, Live: first, RowWidth: rowWidth,
+		UpdatedAt: now, Lines: c.lines,
+	}.encode()
+	if err != nil {
+		return err
+	}
+	return vfs.WriteSynced(c.dir.FS, ctxfolder.IndexFile, x)
+}

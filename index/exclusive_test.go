@@ -1,0 +1,38 @@
+package index
+
+import (
+	stdcontext "context"
+	"testing"
+)
+
+// TestRetireTellsOthers: whoever looked between the rotation and the end of a fold learns from the next refresh that the folded
+// journals are gone: he must not take them for the copy of a payload.
+func TestRetireTellsOthers(t *testing.T) {
+	b, _ := newCrashBench(t)
+	b.must(b.add(3, true))
+	other := *b
+	other.open(b.dir.ID)
+	defer other.close()
+	ctx := stdcontext.Background()
+	work, err := b.log.rotate(ctx, true)
+	b.must(err)
+	b.must(other.log.Refresh())
+	b.must(b.log.writeRows(work))
+	b.must(b.log.settle(ctx, work, work.journals[:1]))
+	work.settled = work.journals[0]
+	_, err = b.log.finishFold(work, work.journals)
+	b.must(err)
+	b.must(b.log.Exclusively(ctx, b.log.Retire))
+	b.must(other.log.Refresh())
+	for _, j := range other.log.state.journals {
+		if j.gen <= work.settled {
+			t.Errorf("journal %d is still known", j.gen)
+		}
+	}
+	if len(other.log.state.kept.gens) > 0 {
+		t.Errorf("journals %v are still known", other.log.state.kept.gens)
+	}
+	other.shows(len(b.ids))
+	b.must(b.add(2, true))
+	b.shows(len(b.ids))
+}

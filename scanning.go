@@ -1,0 +1,70 @@
+package ctxdir
+
+import (
+	"bufio"
+	"bytes"
+	"errors"
+	"io"
+	"io/fs"
+	"os"
+
+	"github.com/ctxdir/ctxdir/blob"
+	"github.com/ctxdir/ctxdir/internal/vfs"
+)
+
+// mentioned calls f for whatever looks like a reference in bytes that need not be whole.
+func mentioned(b []byte, f func(blob.Sum)) {
+	mark := []byte(`"$blob":"`)
+	for {
+		_, rest, found := bytes.Cut(b, mark)
+		if !found {
+			return
+		}
+		if len(rest) >= 64 {
+			if sum, err := blob.ParseSum(string(rest[:64])); err == nil {
+				f(sum)
+			}
+		}
+		b = rest
+	}
+}
+
+// eachLine calls f for each line of a regular file, its newline included; the line is good until f returns. A file that is not
+// there has none.
+func eachLine(fsys vfs.FS, path string, f func(line []byte) error) error {
+	info, err := fsys.Lstat(path)
+	if errors.Is(err, fs.ErrNotExist) || err == nil && !info.Mode().IsRegular() {
+		return nil
+	}
+	if err != nil {
+		return err
+	}
+	file, err := fsys.OpenFile(path, os.O_RDONLY)
+	if errors.Is(err, fs.ErrNotExist) {
+		return nil
+	}
+	if err != nil {
+		return err
+	}
+	defer file.Close()
+	r := bufio.NewReaderSize(file, 64<<10)
+	for {
+		line, err := r.ReadBytes('\n')
+		if len(line) > 0 {
+			if err := f(line); err != nil {
+				return err
+			}
+		}
+		if errors.Is(err, io.EOF) {
+			return nil
+		}
+		if err != nil {
+			return err
+		}
+	}
+}
+
+// createFile makes a new file.
+func createFile(fsys vfs.FS, path string) (vfs.File, error) {
+	return fsys.OpenFile(path, os.O_WRONLY|os.O_CREATE|os.O_EXCL)
+}
