@@ -153,6 +153,12 @@ func (l *Log) write(items []Item) *Commit {
 			r.metadata = it.Body
 		case KindPayload:
 			r.payload = it.Sum
+		case KindTrim:
+			t, err := parseTrim(it.Body)
+			if err != nil {
+				return &Commit{log: l, Err: err}
+			}
+			r.trim = &t
 		default:
 			r.address = it.Envelope.Address()
 		}
