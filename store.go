@@ -222,12 +222,17 @@ func (s *Store) Delete(ctx context.Context, id uuid.UUID) (Trashed, error) {
 	return t, public(Error{Op: "delete", Context: id}, err)
 }
 
-// Trashed tells where a removed thing went.
+// Trashed is something in a trash: where it went, or where it is.
 type Trashed struct {
-	Context uuid.UUID
-	Path    string // relative to the store
-	Bytes   int64  // of the files
-	Reason  string
+	Context   uuid.UUID
+	Path      string // relative to the store
+	Bytes     int64  // of the files
+	Reason    string
+	Item      uuid.UUID // its id, for [Store.Restore] and [Store.Purge]
+	Kind      string    // "context", "line", "version", "blobs", "tail", "damaged"; empty when it does not say
+	Name      string    // of the thing: a branch's name, a file's
+	RemovedAt time.Time
+	Problem   error // why the item does not say what it is, or cannot be brought back
 }
 
 func (s *Store) delete(ctx context.Context, id uuid.UUID) (Trashed, error) {
@@ -247,7 +252,8 @@ func (s *Store) delete(ctx context.Context, id uuid.UUID) (Trashed, error) {
 		return Trashed{}, err
 	}
 	size := vfs.TreeSize(dir.FS, ".")
-	item, err := ctxfolder.NewTrash(s.fs, ctxfolder.TrashItem{Kind: "context", Name: id.String(), Context: id})
+	removed := ctxfolder.TrashItem{Kind: ctxfolder.TrashContext, Name: id.String(), Context: id, RemovedAt: s.latest(ctx, id)}
+	item, err := ctxfolder.NewTrash(s.fs, removed)
 	if err != nil {
 		return Trashed{}, err
 	}
@@ -258,7 +264,10 @@ func (s *Store) delete(ctx context.Context, id uuid.UUID) (Trashed, error) {
 	if err := s.fs.SyncDir(item); err != nil {
 		return Trashed{}, err
 	}
-	return Trashed{Context: id, Path: path, Bytes: size, Reason: "removed"}, s.fs.SyncDir(".")
+	return Trashed{
+		Context: id, Path: path, Bytes: size, Reason: "removed",
+		Item: itemID(item), Kind: removed.Kind, Name: removed.Name, RemovedAt: removed.RemovedAt,
+	}, s.fs.SyncDir(".")
 }
 
 // acquire takes a lock within the time the options give.

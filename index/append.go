@@ -97,7 +97,7 @@ func (l *Log) cutTail(j *journal) error {
 	if n == 0 {
 		return err
 	}
-	if err := ctxfolder.TrashBytes(l.dir, "tail", ctxfolder.JournalFile(j.gen), b[:n]); err != nil {
+	if err := ctxfolder.TrashBytes(l.dir, ctxfolder.TrashTail, ctxfolder.JournalFile(j.gen), b[:n]); err != nil {
 		return err
 	}
 	if err := j.f.Truncate(j.end); err != nil {
