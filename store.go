@@ -340,17 +340,19 @@ func (s *Store) Resolve(ref string) (uuid.UUID, error) {
 		return found[0], nil
 	}
 	slices.SortFunc(found, func(a, b uuid.UUID) int { return slices.Compare(a[:], b[:]) })
-	return fail(&AmbiguousError{ref, found})
+	return fail(&AmbiguousError{ref, found, "contexts"})
 }
 
-// AmbiguousError is returned when a part of an id names several contexts.
+// AmbiguousError is returned when a part of an id names several contexts, or items in trash.
 type AmbiguousError struct {
 	Ref     string
 	Matches []uuid.UUID
+
+	of string // what they are
 }
 
 func (e *AmbiguousError) Error() string {
-	return fmt.Sprintf("%q could be any of %d contexts", e.Ref, len(e.Matches))
+	return fmt.Sprintf("%q could be any of %d %s", e.Ref, len(e.Matches), e.of)
 }
 
 // Exists reports whether dir is a store, as far as its ctxdir.json tells.

@@ -206,7 +206,7 @@ func (s *Store) ResolveTrashed(ctx context.Context, ref string) (uuid.UUID, erro
 	case 1:
 		return found[0], nil
 	}
-	return fail(&AmbiguousError{ref, found})
+	return fail(&AmbiguousError{ref, found, "items"})
 }
 
 // lockCollecting takes the lock of who removes something from a trash, restores from it, or fills it by collecting.

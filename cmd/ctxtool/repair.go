@@ -26,7 +26,7 @@ up to date with the journal. Without CONTEXT, every context of the store.`,
 		Args:              between(0, -1),
 		ValidArgsFunction: a.completeContexts(-1),
 		RunE: func(cmd *cobra.Command, args []string) error {
-			return a.withStore(func(s *ctxdir.Store) error {
+			return a.withStore(cmd.Context(), func(s *ctxdir.Store) error {
 				ids, err := contextsOf(s, args)
 				if err != nil {
 					return err
