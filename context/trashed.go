@@ -171,8 +171,8 @@ func (t *Trashed) Since() time.Time {
 
 // Purge removes the item for good. Nobody else purges in this trash, or restores from it, meanwhile.
 //
-// Crash order: a folder gets a name that begins with a dot first, so that half an item is never taken for a whole one; what is
-// left under that name SweepTrash removes.
+// Crash order: a folder gets a name that begins with a dot first, durably, so that half an item is never taken for a whole one; what
+// is left under that name SweepTrash removes.
 func (t *Trashed) Purge() error {
 	if !t.folder {
 		return t.fs.Remove(t.Path)
@@ -182,6 +182,9 @@ func (t *Trashed) Purge() error {
 		return err
 	}
 	if err := t.fs.Rename(t.Path, going); err != nil {
+		return err
+	}
+	if err := t.fs.SyncDir(Trash); err != nil {
 		return err
 	}
 	return vfs.RemoveAll(t.fs, going)
