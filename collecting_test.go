@@ -106,11 +106,14 @@ func TestNothingIsPurgedEarly(t *testing.T) {
 	bare := filepath.Join(dir, "trash", uuid.Must(uuid.NewV7()).String())
 	harmed := filepath.Join(dir, c.ID().String(), "trash", uuid.Must(uuid.NewV7()).String())
 	old := filepath.Join(dir, "trash", uuid.Must(uuid.NewV7()).String())
+	was := uuid.Must(uuid.NewV7())
+	copy(was[:6], []byte{1, 0x60, 0, 0, 0, 0}) // years ago
+	check(t, os.Mkdir(filepath.Join(dir, "trash", was.String()), 0o700))
 	check(t, os.Mkdir(bare, 0o700), os.Mkdir(harmed, 0o700), os.Mkdir(old, 0o700), os.WriteFile(harmed+"/item.json", []byte(`{"ctxdir":"trash/1"`), 0o600),
 		os.Chtimes(old, time.Time{}, real.Add(-year)))
 	foreign := filepath.Join(dir, "trash", "notes.txt")
 	check(t, os.WriteFile(foreign, nil, 0o600), os.Chtimes(foreign, time.Time{}, real.Add(-year)))
-	const all = 6
+	const all = 7
 	for _, at := range []time.Time{real.Add(-year), real, real.Add(6 * 24 * time.Hour), real.Add(-10 * year)} {
 		clock.set(at)
 		if _, purged := collect(t, s, Collecting{Grace: DefaultGrace}); len(purged) != 0 {
