@@ -123,7 +123,9 @@ func (s *Store) collect(ctx context.Context, o Collecting, yield func(Collected,
 			return err
 		}
 	}
-	for t, err := range s.trash(ctx, o.Contexts) {
+	// An item is no older than its name, so most need not be read.
+	old := func(id uuid.UUID, _ bool) bool { return s.now().Sub(ctxfolder.TimeOf(id)) > o.Grace }
+	for t, err := range s.trash(ctx, o.Contexts, old) {
 		if err != nil {
 			return err
 		}
@@ -182,7 +184,7 @@ func (s *Store) collectContext(ctx context.Context, id uuid.UUID, dryRun bool, y
 	}
 	defer func() { err = errors.Join(err, c.Close()) }()
 	if !dryRun {
-		for t, err := range ctxfolder.EachTrash(c.dir.FS) {
+		for t, err := range ctxfolder.EachTrash(c.dir.FS, onlyFolders) {
 			if err == nil {
 				err = c.clearLeft(ctx, t)
 			}

@@ -82,7 +82,7 @@ func (d *driver) collect() {
 }
 
 func (d *driver) lineOf(item uuid.UUID) uuid.UUID {
-	for t, err := range d.store.trash(d.ctx(), nil) {
+	for t, err := range d.store.trash(d.ctx(), nil, nil) {
 		d.check(err)
 		if t.ID == item {
 			return t.Item.Line

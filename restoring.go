@@ -47,12 +47,9 @@ func (s *Store) restore(ctx context.Context, item uuid.UUID) (Restored, error) {
 		return Restored{}, err
 	}
 	defer release()
-	for t, err := range s.trash(ctx, nil) {
+	for t, err := range s.trash(ctx, nil, func(id uuid.UUID, _ bool) bool { return id == item }) {
 		if err != nil {
 			return Restored{}, err
-		}
-		if t.ID != item {
-			continue
 		}
 		// A sweep that looked for references before must not take what is referred to from now on.
 		blobs := blobsInUse{s: s}
@@ -223,7 +220,7 @@ func (c *Context) restoreVersion(ctx context.Context, t *trashed, r *Restored) e
 
 // firstRestore is the error that says which item has to come back first: the one with a position of a line.
 func (c *Context) firstRestore(line uuid.UUID, position int64) error {
-	for t, err := range ctxfolder.EachTrash(c.dir.FS) {
+	for t, err := range ctxfolder.EachTrash(c.dir.FS, onlyFolders) {
 		if err == nil && t.Problem == nil && t.Item.Kind == ctxfolder.TrashLine && t.Item.Line == line && t.Item.From <= position && position < t.Item.To {
 			return fmt.Errorf("%w: it needs message %d of line %s, which is in trash: restore %s first", ErrPosition, position, line, t.ID)
 		}

@@ -110,7 +110,7 @@ func lineReason(item *ctxfolder.TrashItem) string {
 // these.
 func (s *Store) Trash(ctx context.Context, contexts ...uuid.UUID) iter.Seq2[Trashed, error] {
 	return func(yield func(Trashed, error) bool) {
-		for t, err := range s.trash(ctx, contexts) {
+		for t, err := range s.trash(ctx, contexts, nil) {
 			if err != nil {
 				yield(Trashed{}, public(Error{Op: "list the trash of", Path: s.path}, err))
 				return
@@ -122,11 +122,14 @@ func (s *Store) Trash(ctx context.Context, contexts ...uuid.UUID) iter.Seq2[Tras
 	}
 }
 
-// trash yields the items. While one is looked at, its trash is open.
-func (s *Store) trash(ctx context.Context, contexts []uuid.UUID) iter.Seq2[*trashed, error] {
+// onlyFolders leaves out old versions of messages, which can be many.
+func onlyFolders(_ uuid.UUID, folder bool) bool { return folder }
+
+// trash yields the items that are wanted. While one is looked at, its trash is open.
+func (s *Store) trash(ctx context.Context, contexts []uuid.UUID, want func(id uuid.UUID, folder bool) bool) iter.Seq2[*trashed, error] {
 	return func(yield func(*trashed, error) bool) {
 		each := func(fsys vfs.FS, in uuid.UUID) bool {
-			for t, err := range ctxfolder.EachTrash(fsys) {
+			for t, err := range ctxfolder.EachTrash(fsys, want) {
 				if err == nil {
 					err = ctx.Err()
 				}
@@ -191,14 +194,15 @@ func (s *Store) ResolveTrashed(ctx context.Context, ref string) (uuid.UUID, erro
 	if part == "" || strings.Trim(part, "0123456789abcdef-") != "" {
 		return fail(fmt.Errorf("%w: %q is no item's id", ErrInvalid, ref))
 	}
+	named := func(id uuid.UUID, _ bool) bool {
+		return strings.HasPrefix(id.String(), part) || strings.HasSuffix(id.String(), part)
+	}
 	var found []uuid.UUID
-	for t, err := range s.trash(ctx, nil) {
+	for t, err := range s.trash(ctx, nil, named) {
 		if err != nil {
 			return fail(err)
 		}
-		if id := t.ID.String(); strings.HasPrefix(id, part) || strings.HasSuffix(id, part) {
-			found = append(found, t.ID)
-		}
+		found = append(found, t.ID)
 	}
 	switch len(found) {
 	case 0:
@@ -244,7 +248,7 @@ func (s *Store) Purge(ctx context.Context, items []uuid.UUID, older time.Duratio
 		}
 		log := s.beginLog(dryRun)
 		defer log.close()
-		for t, err := range s.trash(ctx, nil) {
+		for t, err := range s.trash(ctx, nil, nil) {
 			if err != nil {
 				fail(err)
 				return

@@ -35,8 +35,9 @@ type Trashed struct {
 }
 
 // EachTrash yields the items in the trash of a store's or a context's folder, by their ids: in order of removal. What is in
-// there and is no item is passed over. A version comes without its envelope, which may be large: see Envelope.
-func EachTrash(fsys vfs.FS) iter.Seq2[*Trashed, error] {
+// there and is no item is passed over. A version comes without its envelope, which may be large: see Envelope. Of want, which may be
+// nil, it asks which items to read; those of versions are no folders.
+func EachTrash(fsys vfs.FS, want func(id uuid.UUID, folder bool) bool) iter.Seq2[*Trashed, error] {
 	return func(yield func(*Trashed, error) bool) {
 		var found []*Trashed
 		for e, err := range fsys.ReadDir(Trash) {
@@ -48,7 +49,8 @@ func EachTrash(fsys vfs.FS) iter.Seq2[*Trashed, error] {
 				return
 			}
 			id, ok := ParseID(strings.TrimSuffix(e.Name(), messageEnd))
-			if folder := e.IsDir(); ok && folder == (len(e.Name()) == len(id.String())) && (folder || e.Type().IsRegular()) {
+			if folder := e.IsDir(); ok && folder == (len(e.Name()) == len(id.String())) && (folder || e.Type().IsRegular()) &&
+				(want == nil || want(id, folder)) {
 				found = append(found, &Trashed{ID: id, Path: Trash + "/" + e.Name(), fs: fsys, folder: folder})
 			}
 		}
@@ -159,14 +161,19 @@ func (t *Trashed) Since() time.Time {
 	if t.Problem == nil {
 		return t.Item.RemovedAt
 	}
-	var at time.Time
-	if t.ID.Version() == 7 {
-		at = time.Unix(t.ID.Time().UnixTime())
-	}
+	at := TimeOf(t.ID)
 	if info, err := t.fs.Lstat(t.Path); err == nil && info.ModTime().After(at) {
 		at = info.ModTime()
 	}
 	return at
+}
+
+// TimeOf is the time that an item's id tells, the zero time where it tells none. No item was removed before that.
+func TimeOf(id uuid.UUID) time.Time {
+	if id.Version() != 7 {
+		return time.Time{}
+	}
+	return time.Unix(id.Time().UnixTime())
 }
 
 // Purge removes the item for good. Nobody else purges in this trash, or restores from it, meanwhile.
