@@ -1,11 +1,12 @@
 package ctxdir
 
 import (
+	"bytes"
 	"errors"
+	"maps"
 	"os"
 	"path/filepath"
 	"slices"
-	"strings"
 
 	"github.com/google/uuid"
 	"pgregory.net/rapid"
@@ -30,11 +31,25 @@ func (d *driver) learn() {
 	}
 }
 
+// quiet waits for folds in the background: the one of a collection is left out beside them, and rows that are left over can
+// come back with an index that is lost.
+func (d *driver) quiet() {
+	for _, c := range []*Context{d.c, d.other} {
+		c.mu.Lock()
+		folding := c.folding
+		c.mu.Unlock()
+		if folding != nil {
+			<-folding
+		}
+	}
+}
+
 // collect moves to trash what no branch shows, and nothing else.
 func (d *driver) collect() {
 	if rapid.IntRange(0, 2).Draw(d.t, "collect") > 0 {
 		return // it syncs, which takes long
 	}
+	d.quiet()
 	var contexts []uuid.UUID
 	if rapid.Bool().Draw(d.t, "alone") {
 		contexts = []uuid.UUID{d.c.ID()}
@@ -81,6 +96,11 @@ func (d *driver) collect() {
 	d.filesAgree()
 }
 
+// items are those in trash, in the order in which they came there.
+func (d *driver) items() []uuid.UUID {
+	return slices.SortedFunc(maps.Keys(d.trash), func(a, b uuid.UUID) int { return bytes.Compare(a[:], b[:]) })
+}
+
 func (d *driver) lineOf(item uuid.UUID) uuid.UUID {
 	for t, err := range d.store.trash(d.ctx(), nil, nil) {
 		d.check(err)
@@ -110,14 +130,10 @@ func (d *driver) filesAgree() {
 
 // restore brings the end of a line back, or says what it needs.
 func (d *driver) restore() {
-	var items []uuid.UUID
-	for id := range d.trash {
-		items = append(items, id)
-	}
+	items := d.items()
 	if len(items) == 0 {
 		return
 	}
-	slices.SortFunc(items, func(a, b uuid.UUID) int { return strings.Compare(a.String(), b.String()) })
 	item := rapid.SampledFrom(items).Draw(d.t, "item")
 	t := d.trash[item]
 	l := t.line

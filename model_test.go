@@ -148,12 +148,11 @@ func (d *driver) everyID() (ids []uuid.UUID) {
 			ids = append(ids, m.id)
 		}
 	}
-	for _, t := range d.trash {
-		for _, m := range t.own {
+	for _, item := range d.items() {
+		for _, m := range d.trash[item].own {
 			ids = append(ids, m.id)
 		}
 	}
-	slices.SortFunc(ids, func(a, b uuid.UUID) int { return bytes.Compare(a[:], b[:]) })
 	return ids
 }
 

@@ -95,6 +95,9 @@ func (c *Context) collectOrphans(ctx context.Context, dryRun bool, yield func(Tr
 	if err != nil {
 		return true, err
 	}
+	// Rows of what was cut are gone then: an index that is rebuilt without its journals must not believe them. Where a fold cannot be
+	// made now, the next one does it.
+	_ = c.store.within(ctx, func(ctx context.Context) error { return c.log.Fold(ctx, false) })
 	for _, o := range orphans {
 		if o.item == "" {
 			continue

@@ -12,6 +12,7 @@ import (
 	"github.com/ctxdir/ctxdir/branch"
 	ctxfolder "github.com/ctxdir/ctxdir/context"
 	"github.com/ctxdir/ctxdir/index"
+	"github.com/ctxdir/ctxdir/loader"
 	"github.com/ctxdir/ctxdir/message"
 	"github.com/google/uuid"
 )
@@ -115,7 +116,7 @@ func (x *returning) add(ctx context.Context, k *keptMessage) error {
 func (x *returning) flush(ctx context.Context) error {
 	var items []index.Item
 	err := x.c.write(ctx, func(m *Metadata) (err error) {
-		if items, err = x.items(m); err != nil || len(items) == 0 {
+		if items, err = x.items(ctx, m); err != nil || len(items) == 0 {
 			return err
 		}
 		return x.c.commitDurably(items)
@@ -132,7 +133,7 @@ func (x *returning) flush(ctx context.Context) error {
 }
 
 // items returns the records of the messages that are not there yet. The lock is held.
-func (x *returning) items(m *Metadata) (items []index.Item, err error) {
+func (x *returning) items(ctx context.Context, m *Metadata) (items []index.Item, err error) {
 	c := x.c
 	line, ok := m.Line(x.info.Line)
 	if !ok {
@@ -152,15 +153,16 @@ func (x *returning) items(m *Metadata) (items []index.Item, err error) {
 		if k.gap != nil {
 			env, raw = x.placeholder(k.gap, prev), nil
 		}
+		item := index.Item{Kind: index.KindAppend, Envelope: env}
 		if k.Position < end {
-			now, err := c.log.Entries(line.ID, k.Position, k.Position+1)
+			there, now, err := x.there(ctx, line, k, env.ID)
 			if err != nil {
 				return nil, err
 			}
-			if len(now) == 0 || now[0].ID != env.ID {
-				return nil, fmt.Errorf("%w: position %d of line %s", ErrConflict, k.Position, line.ID)
+			if there {
+				continue
 			}
-			continue
+			item.Kind, item.Was = index.KindReplace, now.Size
 		}
 		file, err := c.freeFile(m, line, env)
 		if err != nil {
@@ -170,10 +172,35 @@ func (x *returning) items(m *Metadata) (items []index.Item, err error) {
 			env.File = file
 			raw = env.AppendTo(nil)
 		}
-		items = append(items, index.Item{Kind: index.KindAppend, Envelope: env, Body: raw})
-		prev, end = env.ID, end+1
+		item.Body = raw
+		items = append(items, item)
+		prev, end = env.ID, max(end, k.Position+1)
 	}
 	return items, nil
+}
+
+// there reports whether a position has its message already: it came back before, or it never went. An index that was rebuilt from rows that
+// were left over can count a message that is nowhere but in trash: that one has to come back in its entry's place.
+func (x *returning) there(ctx context.Context, line *ctxfolder.Line, k *keptMessage, id uuid.UUID) (bool, *index.Entry, error) {
+	span := loader.Span{Line: line.ID, Folder: line.Folder, From: k.Position, To: k.Position + 1}
+	for e, err := range x.c.entries(ctx, span) {
+		if err != nil {
+			return false, nil, err
+		}
+		if e.ID != id {
+			break
+		}
+		raw, err := x.c.stored(span, e)
+		if err == nil && k.gap != nil && !isPlaceholder(raw, k.gap.Reason) {
+			delete(x.gaps, k.Position) // another item had it
+		}
+		var lost *lostError
+		if errors.As(err, &lost) {
+			return k.gap != nil, e, nil
+		}
+		return err == nil, e, err
+	}
+	return false, nil, fmt.Errorf("%w: position %d of line %s", ErrConflict, k.Position, line.ID)
 }
 
 // freeFile returns the file name for a message that comes back: another line may have taken its id meanwhile, in the folder that
@@ -201,10 +228,19 @@ func (x *returning) placeholder(g *gap, prev uuid.UUID) *message.Envelope {
 	if id == uuid.Nil {
 		id = message.DerivedID(x.info.Line, strconv.FormatInt(g.Position, 10))
 	}
-	reason, _ := json.Marshal(g.Reason)
 	return &message.Envelope{
-		ID: id, Line: x.info.Line, Position: g.Position, Prev: prev, StoredAt: storedAt(), Body: fmt.Appendf(nil, `{"unavailable":%s}`, reason),
+		ID: id, Line: x.info.Line, Position: g.Position, Prev: prev, StoredAt: storedAt(), Body: placeholderBody(g.Reason),
 	}
+}
+
+func placeholderBody(reason string) json.RawMessage {
+	quoted, _ := json.Marshal(reason)
+	return fmt.Appendf(nil, `{"unavailable":%s}`, quoted)
+}
+
+func isPlaceholder(raw []byte, reason string) bool {
+	env, err := message.Parse(raw)
+	return err == nil && bytes.Equal(env.Body, placeholderBody(reason))
 }
 
 // name gives the line a branch.
@@ -221,7 +257,8 @@ func (x *returning) mark(ctx context.Context) error {
 		return nil
 	}
 	c := x.c
-	if err := c.log.Fold(ctx, true); err != nil {
+	err := c.store.within(ctx, func(ctx context.Context) error { return c.log.Fold(ctx, true) })
+	if err != nil {
 		return err
 	}
 	return c.store.within(ctx, func(ctx context.Context) error {
@@ -238,11 +275,7 @@ func (x *returning) mark(ctx context.Context) error {
 				if err != nil || len(entries) == 0 {
 					return err
 				}
-				quoted, _ := json.Marshal(reason)
-				err = c.dir.RemoveMessage(x.folder, entries[0].FileID(), func(raw []byte) bool {
-					env, err := message.Parse(raw)
-					return err == nil && env.Line == x.info.Line && bytes.Equal(env.Body, fmt.Appendf(nil, `{"unavailable":%s}`, quoted))
-				})
+				err = c.dir.RemoveMessage(x.folder, entries[0].FileID(), func(raw []byte) bool { return isPlaceholder(raw, reason) })
 				if err != nil {
 					return err
 				}

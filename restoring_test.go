@@ -97,6 +97,59 @@ func TestRestoreWhatIsMissing(t *testing.T) {
 	}
 }
 
+// TestRestoreWhatRowsRemember: a lost index is rebuilt from rows that were left over, and counts messages again that are nowhere but in
+// trash. They come back from there, and the item does not go before.
+func TestRestoreWhatRowsRemember(t *testing.T) {
+	ctx := context.Background()
+	s, dir := newStore(t)
+	c := must[*Context](t)(s.Create(ctx, Metadata{}))
+	fill(t, c.Active(), 6)
+	want := bodies(t, c.Active())
+	check(t, c.Active().Rewind(ctx, 2), c.Fold(ctx), c.Close())
+	rows := filepath.Join(dir, c.ID().String(), "index")
+	saved := t.TempDir()
+	check(t, os.CopyFS(saved, os.DirFS(rows)))
+	moved, _ := collect(t, s, Collecting{Grace: DefaultGrace})
+	journals, _ := filepath.Glob(filepath.Join(dir, c.ID().String(), "journal-*"))
+	for _, path := range append(journals, rows, filepath.Join(dir, c.ID().String(), "index.json")) {
+		check(t, os.RemoveAll(path))
+	}
+	check(t, os.CopyFS(rows, os.DirFS(saved)))
+	r := must[Restored](t)(s.Restore(ctx, moved[0].Item))
+	c = must[*Context](t)(s.Context(ctx, c.ID()))
+	for range 2 {
+		if got := bodies(t, must[*Branch](t)(c.Branch(r.Branch))); !slices.Equal(got, want) || r.Messages != 4 {
+			t.Errorf("%+v: %v", r, got)
+		}
+		check(t, c.Fold(ctx))
+	}
+	check(t, c.Close())
+}
+
+// TestRestoreAGapOverAMessage: an item that lacks a message takes nothing away that came back from another one.
+func TestRestoreAGapOverAMessage(t *testing.T) {
+	ctx := context.Background()
+	s, dir := newStore(t)
+	c, want := orphaned(t, s)
+	moved, _ := collect(t, s, Collecting{Grace: DefaultGrace})
+	other := uuid.Must(uuid.NewV7())
+	path := filepath.Join(dir, c.ID().String(), "trash", other.String())
+	check(t, os.CopyFS(path, os.DirFS(filepath.Join(dir, moved[0].Path))))
+	b, err := os.ReadFile(path + "/messages-1.jsonl")
+	check(t, err)
+	lines := strings.SplitAfter(string(b), "\n")
+	lines[1] = `{"ctxdir":"gap/1","position":2,"id":"` + want[2][:36] + `","reason":"x"}` + "\n"
+	check(t, os.WriteFile(path+"/messages-1.jsonl", []byte(strings.Join(lines, "")), 0o600))
+	for _, item := range []uuid.UUID{moved[0].Item, other} {
+		must[Restored](t)(s.Restore(ctx, item))
+		check(t, c.Refresh(ctx))
+		if got := bodies(t, must[*Branch](t)(c.Branch("gone"))); !slices.Equal(got, want) {
+			t.Errorf("%v", got)
+		}
+	}
+	check(t, c.Close())
+}
+
 // TestRestoreInOrder: what a line begins on has to be there first, and the error says what that is.
 func TestRestoreInOrder(t *testing.T) {
 	ctx := context.Background()
