@@ -74,6 +74,9 @@ type driver struct {
 	other *Context // a second handle, as another process would have
 	m     model
 	n     int
+
+	lines map[uuid.UUID]*modelLine
+	trash map[uuid.UUID]modelTrash // by item
 }
 
 func (d *driver) ctx() context.Context { return context.Background() }
@@ -142,6 +145,11 @@ func (d *driver) append() {
 func (d *driver) everyID() (ids []uuid.UUID) {
 	for _, l := range d.m.lines {
 		for _, m := range l.own {
+			ids = append(ids, m.id)
+		}
+	}
+	for _, item := range d.items() {
+		for _, m := range d.trash[item].own {
 			ids = append(ids, m.id)
 		}
 	}
@@ -416,7 +424,7 @@ func TestAgainstModel(t *testing.T) {
 			t.Fatal(err)
 		}
 		defer s.Close()
-		d := &driver{t: t, dir: dir, store: s}
+		d := &driver{t: t, dir: dir, store: s, lines: map[uuid.UUID]*modelLine{}, trash: map[uuid.UUID]modelTrash{}}
 		d.c, err = s.Create(d.ctx(), Metadata{})
 		d.check(err)
 		d.other, err = s.Context(d.ctx(), d.c.ID())
@@ -426,10 +434,12 @@ func TestAgainstModel(t *testing.T) {
 		ops := map[string]func(){
 			"append": d.append, "batch": d.batch, "replace": d.replace, "fork": d.fork, "rewind": d.rewind, "rename": d.rename,
 			"remove": d.remove, "switch": d.switchTo, "update": d.update, "fold": d.fold, "reopen": d.reopen, "lose": d.lose,
+			"collect": d.collect, "restore": d.restore,
 		}
-		often := strings.Fields("append append append append batch batch replace replace fork fork rewind rename remove switch update fold fold reopen lose")
+		often := strings.Fields("append append append append batch batch replace replace fork fork rewind rename remove switch update fold fold reopen lose collect restore")
 		for i := range operations {
 			ops[rapid.SampledFrom(often).Draw(t, "operation")]()
+			d.learn()
 			if i%10 == 9 {
 				d.compare()
 			}

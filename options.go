@@ -20,10 +20,12 @@ type options struct {
 	maxMessage  int64
 	threshold   *int64 // nil: what the store says
 	noFold      bool
+	collect     *time.Duration // the grace period of what is collected by itself; nil: nothing is
+	clock       func() time.Time
 }
 
 func newOptions(opts []Option) options {
-	o := options{pool: 64 << 20, lockTimeout: 10 * time.Second, maxMessage: 256 << 20}
+	o := options{pool: 64 << 20, lockTimeout: 10 * time.Second, maxMessage: 256 << 20, clock: time.Now}
 	for _, f := range opts {
 		f(&o)
 	}
@@ -64,11 +66,18 @@ func WithFoldBytes(bytes int64) Option {
 // setting from then on; given to [Open], it counts for this handle.
 func WithTextThreshold(bytes int64) Option { return func(o *options) { o.threshold = &bytes } }
 
+// WithCollection lets [Store.CollectIfDue] collect: what no branch shows goes to trash, and what has been there for as long as
+// grace is purged. Without it nothing is collected but by [Store.Collect].
+func WithCollection(grace time.Duration) Option { return func(o *options) { o.collect = &grace } }
+
 // ReadOnly opens the store for reading: nothing in it is changed.
 func ReadOnly() Option { return func(o *options) { o.readOnly = true } }
 
 // withFS puts another file system under the store: tests inject faults with it.
 func withFS(fsys vfs.FS) Option { return func(o *options) { o.fs = fsys } }
+
+// withClock sets what tells the time to collect and to purge: tests let it jump.
+func withClock(clock func() time.Time) Option { return func(o *options) { o.clock = clock } }
 
 // withRetain sets how many folded journals there may be before they are settled: tests have it come soon.
 func withRetain(journals int) Option { return func(o *options) { o.retain = journals } }

@@ -162,6 +162,11 @@ func openCrash(disk *crashfs.FS) (*Store, error) {
 // and, with that step's effect, what may be there too.
 func run(t *testing.T, disk *crashfs.FS, k int) (before, after said, cut *step) {
 	t.Helper()
+	return runSteps(t, disk, k, workload())
+}
+
+func runSteps(t *testing.T, disk *crashfs.FS, k int, steps []step) (before, after said, cut *step) {
+	t.Helper()
 	s, err := Init("disk", withFS(disk), WithFoldBytes(-1), withRetain(2), WithTextThreshold(1<<10))
 	if err != nil {
 		t.Fatal(err)
@@ -171,7 +176,7 @@ func run(t *testing.T, disk *crashfs.FS, k int) (before, after said, cut *step) 
 	}
 	w := &world{ctx: context.Background(), store: s, id: testID(60000)}
 	before = said{}
-	for _, st := range workload() {
+	for _, st := range steps {
 		after = before.clone()
 		st.then(after)
 		if err := st.do(w); err != nil {

@@ -7,9 +7,12 @@ import (
 	"encoding/json"
 	"errors"
 	"fmt"
+	"io"
 	"io/fs"
 	"iter"
 	"maps"
+	"os"
+	"regexp"
 	"slices"
 
 	"github.com/ctxdir/ctxdir/blob"
@@ -100,23 +103,52 @@ func referencesIn(stored json.RawMessage, f func(blob.Sum)) error {
 	return err
 }
 
-// referencesInTrash takes whatever looks like a reference in the files of the context's trash: old versions, damaged files, cut
-// journals.
+// referencesInTrash takes whatever looks like a reference in the files of the context's trash: messages of lines, old versions,
+// damaged files, cut journals.
 func (c *Context) referencesInTrash(f func(blob.Sum)) error {
 	return walkFiles(c.dir.FS, ctxfolder.Trash, func(path string) error {
 		if c.store.besides.file(c.dir.ID, path) {
 			return nil
 		}
-		b, err := vfs.ReadFile(c.dir.FS, path, ctxfolder.MaxMessage)
-		if errors.Is(err, fs.ErrNotExist) || errors.Is(err, vfs.ErrNotRegular) {
+		file, err := c.dir.FS.OpenFile(path, os.O_RDONLY)
+		if errors.Is(err, fs.ErrNotExist) {
+			return nil // it was purged meanwhile
+		}
+		if err != nil {
+			return err
+		}
+		return errors.Join(scanReferences(file, f), file.Close())
+	})
+}
+
+// looksLike is what a reference looks like, however it is spelled: the member $blob, and the name of a blob.
+var looksLike = regexp.MustCompile(`(?:\$|\\u0024)blob"\s{0,64}:\s{0,64}"([0-9a-f]{64})"`)
+
+const (
+	scanned = 256 << 10 // bytes that are looked at in one piece
+	overlap = 256       // more than what looks like a reference has at the most
+)
+
+// scanReferences takes whatever looks like a reference from a file of any size.
+func scanReferences(r io.Reader, f func(blob.Sum)) error {
+	b := make([]byte, 0, scanned+overlap)
+	for {
+		n, err := io.ReadFull(r, b[len(b):len(b)+scanned])
+		b = b[:len(b)+n]
+		for _, m := range looksLike.FindAllSubmatch(b, -1) {
+			if sum, err := blob.ParseSum(string(m[1])); err == nil {
+				f(sum)
+			}
+		}
+		if errors.Is(err, io.EOF) || errors.Is(err, io.ErrUnexpectedEOF) {
 			return nil
 		}
 		if err != nil {
 			return err
 		}
-		mentioned(b, f)
-		return nil
-	})
+		// What looks like a reference may begin in one piece and end in the next.
+		b = b[:copy(b, b[len(b)-min(overlap, len(b)):])]
+	}
 }
 
 // walkFiles calls f for each regular file below a folder. It follows no link. A folder that is not there has no files.

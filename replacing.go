@@ -6,6 +6,7 @@ import (
 
 	"github.com/ctxdir/ctxdir/branch"
 	"github.com/ctxdir/ctxdir/index"
+	"github.com/ctxdir/ctxdir/message"
 	"github.com/google/uuid"
 )
 
@@ -63,31 +64,45 @@ func (b *Branch) replace(ctx context.Context, id uuid.UUID, told Draft, o replac
 		if !d.CreatedAt.IsZero() {
 			env.CreatedAt = d.CreatedAt
 		}
-		raw := env.AppendTo(nil)
-		items := c.ride(nil, d.payloads, map[index.Sum]bool{})
-		items = append(items, index.Item{Kind: index.KindReplace, Envelope: env, Body: raw, Was: at.entry.Size})
-		if err := c.commit(items); err != nil {
-			return err
-		}
-		if old != nil {
-			_ = c.dir.TrashVersion(at.span.Line, at.entry.Position, old)
-		}
-		// A file that cannot be made is no error: the journal holds the version, and the next fold makes the file.
-		_ = c.dir.ReplaceMessage(at.span.Folder, env.FileID(), raw, env.StoredAt)
-		return nil
+		return c.supersede(at, old, env, c.ride(nil, d.payloads, map[index.Sum]bool{}))
 	})
 	c.foldIfDue()
 	return err
 }
 
+// supersede commits another version of a message, behind the payloads it needs, and makes its file. The old version goes to trash,
+// if there is one. The lock is held.
+func (c *Context) supersede(at place, old []byte, env *message.Envelope, payloads []index.Item) error {
+	raw := env.AppendTo(nil)
+	items := append(payloads, index.Item{Kind: index.KindReplace, Envelope: env, Body: raw, Was: at.entry.Size})
+	if err := c.commit(items); err != nil {
+		return err
+	}
+	if old != nil {
+		_ = c.dir.TrashVersion(at.span.Line, at.entry.Position, old, env.StoredAt)
+	}
+	// A file that cannot be made is no error: the journal holds the version, and the next fold makes the file.
+	_ = c.dir.ReplaceMessage(at.span.Folder, env.FileID(), raw, env.StoredAt)
+	return nil
+}
+
 // commit writes items to the journal and waits until they are durable. The lock is held.
 func (c *Context) commit(items []index.Item) error {
+	return c.commitWith(items, (*index.Commit).Wait)
+}
+
+// commitDurably is commit whatever durability the store was opened with.
+func (c *Context) commitDurably(items []index.Item) error {
+	return c.commitWith(items, (*index.Commit).Sync)
+}
+
+func (c *Context) commitWith(items []index.Item, wait func(*index.Commit) error) error {
 	commit := c.log.Append(items)
 	if commit.Err != nil {
 		return commit.Err
 	}
 	c.putLater(items, commit.Journal())
-	err := commit.Wait()
+	err := wait(commit)
 	if err == nil {
 		return nil
 	}

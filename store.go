@@ -223,12 +223,17 @@ func (s *Store) Delete(ctx context.Context, id uuid.UUID) (Trashed, error) {
 	return t, public(Error{Op: "delete", Context: id}, err)
 }
 
-// Trashed tells where a removed thing went.
+// Trashed is something in a trash: where it went, or where it is.
 type Trashed struct {
-	Context uuid.UUID
-	Path    string // relative to the store
-	Bytes   int64  // of the files
-	Reason  string
+	Context   uuid.UUID
+	Path      string // relative to the store
+	Bytes     int64  // of the files
+	Reason    string
+	Item      uuid.UUID // its id, for [Store.Restore] and [Store.Purge]
+	Kind      string    // "context", "line", "version", "blobs", "tail", "damaged"; empty when it does not say
+	Name      string    // of the thing: a branch's name, a file's
+	RemovedAt time.Time
+	Problem   error // why the item does not say what it is, or cannot be brought back
 }
 
 func (s *Store) delete(ctx context.Context, id uuid.UUID) (Trashed, error) {
@@ -248,7 +253,8 @@ func (s *Store) delete(ctx context.Context, id uuid.UUID) (Trashed, error) {
 		return Trashed{}, err
 	}
 	size := vfs.TreeSize(dir.FS, ".")
-	item, err := ctxfolder.NewTrash(s.fs, ctxfolder.TrashItem{Kind: "context", Name: id.String(), Context: id})
+	removed := ctxfolder.TrashItem{Kind: ctxfolder.TrashContext, Name: id.String(), Context: id, RemovedAt: s.latest(ctx, id)}
+	item, err := ctxfolder.NewTrash(s.fs, removed)
 	if err != nil {
 		return Trashed{}, err
 	}
@@ -259,7 +265,10 @@ func (s *Store) delete(ctx context.Context, id uuid.UUID) (Trashed, error) {
 	if err := s.fs.SyncDir(item); err != nil {
 		return Trashed{}, err
 	}
-	return Trashed{Context: id, Path: path, Bytes: size, Reason: "removed"}, s.fs.SyncDir(".")
+	return Trashed{
+		Context: id, Path: path, Bytes: size, Reason: "removed",
+		Item: itemID(item), Kind: removed.Kind, Name: removed.Name, RemovedAt: removed.RemovedAt,
+	}, s.fs.SyncDir(".")
 }
 
 // acquire takes a lock within the time the options give.
@@ -332,17 +341,19 @@ func (s *Store) Resolve(ref string) (uuid.UUID, error) {
 		return found[0], nil
 	}
 	slices.SortFunc(found, func(a, b uuid.UUID) int { return slices.Compare(a[:], b[:]) })
-	return fail(&AmbiguousError{ref, found})
+	return fail(&AmbiguousError{ref, found, "contexts"})
 }
 
-// AmbiguousError is returned when a part of an id names several contexts.
+// AmbiguousError is returned when a part of an id names several contexts, or items in trash.
 type AmbiguousError struct {
 	Ref     string
 	Matches []uuid.UUID
+
+	of string // what they are
 }
 
 func (e *AmbiguousError) Error() string {
-	return fmt.Sprintf("%q could be any of %d contexts", e.Ref, len(e.Matches))
+	return fmt.Sprintf("%q could be any of %d %s", e.Ref, len(e.Matches), e.of)
 }
 
 // Exists reports whether dir is a store, as far as its ctxdir.json tells.

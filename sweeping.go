@@ -77,7 +77,7 @@ func (s *Store) barrier(ctx context.Context) (time.Time, error) {
 		return time.Time{}, err
 	}
 	defer lock.Release()
-	return time.Now(), nil
+	return s.now(), nil
 }
 
 // mark returns the blobs that something refers to. A context may be on its way to trash or back: those that are in the
@@ -211,15 +211,15 @@ func (w *sweeping) move(sum blob.Sum) (t Trashed, ok bool, err error) {
 	if err != nil || !info.ModTime().Before(w.before) {
 		return t, false, err
 	}
-	t = Trashed{Path: path, Bytes: info.Size(), Reason: "no message refers to it"}
+	t = Trashed{Path: path, Bytes: info.Size(), Reason: "no message refers to it", Kind: ctxfolder.TrashBlobs, Name: sum.String()}
 	if w.dryRun {
 		return t, true, nil
 	}
 	if w.item == "" {
-		if w.item, err = ctxfolder.NewTrash(w.s.fs, ctxfolder.TrashItem{Kind: "blobs", Name: "blobs"}); err != nil {
+		if w.item, err = ctxfolder.NewTrash(w.s.fs, ctxfolder.TrashItem{Kind: ctxfolder.TrashBlobs, Name: blob.Folder, RemovedAt: w.s.now()}); err != nil {
 			return t, false, err
 		}
 	}
-	t.Path = w.item + "/" + sum.String() + ".zst"
+	t.Path, t.Item = w.item+"/"+sum.String()+".zst", itemID(w.item)
 	return t, true, w.s.fs.Rename(path, t.Path)
 }

@@ -208,7 +208,7 @@ func (d *Dir) MergeFolder(from, to string) error {
 // SetAside moves what lies where a file of ours belongs to trash.
 func (d *Dir) SetAside(path string) error {
 	name := path[strings.LastIndexByte(path, '/')+1:]
-	item, err := NewTrash(d.FS, TrashItem{Kind: "damaged", Name: name, Context: d.ID})
+	item, err := NewTrash(d.FS, TrashItem{Kind: TrashDamaged, Name: name, Context: d.ID, RemovedAt: d.Latest(time.Now())})
 	if err != nil {
 		return err
 	}
@@ -222,6 +222,31 @@ func (d *Dir) MakeWay(path string) error {
 		return nil
 	}
 	return d.SetAside(path)
+}
+
+// MessagePath is where a message's file lies in the context's folder.
+func (d *Dir) MessagePath(folder string, id uuid.UUID) string {
+	return Messages + "/" + folder + "/" + MessageFile(id)
+}
+
+// RemoveMessage removes a message file if its bytes are those of a message that is to go. One that is not there is no error, nor is one
+// that stays. Nothing is synced.
+func (d *Dir) RemoveMessage(folder string, id uuid.UUID, goes func(raw []byte) bool) error {
+	raw, _, err := d.readMessage(folder, id)
+	if errors.Is(err, fs.ErrNotExist) || errors.Is(err, vfs.ErrNotRegular) {
+		return nil
+	}
+	if err != nil || !goes(raw) {
+		return err
+	}
+	sub, err := d.folder(folder, false)
+	if err != nil {
+		return err
+	}
+	if err := sub.Remove(MessageFile(id)); err != nil && !errors.Is(err, fs.ErrNotExist) {
+		return err
+	}
+	return nil
 }
 
 // Untouched reports whether a file's size and time are those it was given when the envelope of this size

@@ -5,6 +5,7 @@ import (
 	"errors"
 	"fmt"
 	"io/fs"
+	"strings"
 	"time"
 
 	"github.com/ctxdir/ctxdir/internal/vfs"
@@ -25,44 +26,117 @@ type TrashItem struct {
 	Context   uuid.UUID `json:"context"`
 	RemovedAt time.Time `json:"removed_at"`
 
-	// Of a message's replaced version, which lies in the item itself:
+	// Of a message's replaced version, which lies in the item itself, and of the end of a line:
 	Line     uuid.UUID       `json:"line,omitzero"`
 	Position int64           `json:"position,omitempty"`
 	Envelope json.RawMessage `json:"envelope,omitempty"`
+
+	// Of the end of a line: what its row in the table of lines said, and which positions these are. Name is that of the branch
+	// that bore the line last.
+	Parent  uuid.UUID `json:"parent,omitzero"`
+	Base    int64     `json:"base,omitempty"`
+	Folder  string    `json:"folder,omitempty"`
+	From    int64     `json:"from,omitempty"`
+	To      int64     `json:"to,omitempty"`
+	Why     string    `json:"why,omitempty"`
+	Missing int64     `json:"missing,omitempty"` // messages that could not be had
 }
+
+// Kinds of trash.
+const (
+	TrashContext = "context" // a context's folder
+	TrashLine    = "line"    // the end of a line that no branch showed
+	TrashVersion = "version" // the envelope that a replaced message had
+	TrashTail    = "tail"    // a torn journal tail
+	TrashDamaged = "damaged" // what lay where a file of ours belongs
+	TrashBlobs   = "blobs"   // blobs that nothing referred to
+)
 
 // NewTrash makes the folder of a trash item below fsys and its item.json, durable: what is moved in next is
 // never without the note that says what it is. It returns the folder's path.
 func NewTrash(fsys vfs.FS, item TrashItem) (string, error) {
-	id, err := uuid.NewV7()
+	folder, err := makeTrash(fsys, "")
 	if err != nil {
 		return "", err
 	}
-	if err := fsys.Mkdir(Trash); err == nil {
-		err = fsys.SyncDir(".")
-		if err != nil {
-			return "", err
-		}
-	} else if !errors.Is(err, fs.ErrExist) {
-		return "", err
-	}
-	folder := Trash + "/" + id.String()
-	if err := fsys.Mkdir(folder); err != nil {
-		return "", err
-	}
-	item.Version, item.RemovedAt = trashVersion, time.Now().UTC()
-	if err := vfs.WriteSynced(fsys, folder+"/"+TrashNote, append(mustMarshal(item), '\n')); err != nil {
-		return "", err
-	}
-	if err := fsys.SyncDir(folder); err != nil {
+	if err := writeItem(fsys, folder, item); err != nil {
 		return "", err
 	}
 	return folder, fsys.SyncDir(Trash)
 }
 
+// makeTrash makes the folder of an item, its name with something in front.
+func makeTrash(fsys vfs.FS, before string) (string, error) {
+	id, err := uuid.NewV7()
+	if err != nil {
+		return "", err
+	}
+	if err := fsys.Mkdir(Trash); err == nil {
+		if err := fsys.SyncDir("."); err != nil {
+			return "", err
+		}
+	} else if !errors.Is(err, fs.ErrExist) {
+		return "", err
+	}
+	folder := Trash + "/" + before + id.String()
+	return folder, fsys.Mkdir(folder)
+}
+
+// writeItem writes item.json, durably. An item that does not say when it was removed was removed now.
+func writeItem(fsys vfs.FS, folder string, item TrashItem) error {
+	item.Version = trashVersion
+	if item.RemovedAt.IsZero() {
+		item.RemovedAt = time.Now()
+	}
+	item.RemovedAt = item.RemovedAt.UTC()
+	if err := vfs.WriteSynced(fsys, folder+"/"+TrashNote, append(mustMarshal(item), '\n')); err != nil {
+		return err
+	}
+	return fsys.SyncDir(folder)
+}
+
+// StagedTrash is an item that is being filled: nobody sees it before Commit.
+type StagedTrash struct {
+	fs     vfs.FS
+	folder string
+}
+
+// StageTrash begins an item that is written, not moved in.
+func StageTrash(fsys vfs.FS) (*StagedTrash, error) {
+	folder, err := makeTrash(fsys, ".")
+	return &StagedTrash{fsys, folder}, err
+}
+
+// Write makes a file in the item, durably.
+func (t *StagedTrash) Write(name string, data []byte) error {
+	return vfs.WriteSynced(t.fs, t.folder+"/"+name, data)
+}
+
+// Commit gives the item its name, and returns its path.
+//
+// Crash order: what is in it, and item.json, is durable before the rename; until then it is a folder that SweepTrash removes.
+func (t *StagedTrash) Commit(item TrashItem) (string, error) {
+	if err := writeItem(t.fs, t.folder, item); err != nil {
+		return "", err
+	}
+	folder := Trash + "/" + strings.TrimPrefix(t.folder, Trash+"/.")
+	if err := t.fs.Rename(t.folder, folder); err != nil {
+		return "", err
+	}
+	t.folder = ""
+	return folder, t.fs.SyncDir(Trash)
+}
+
+// Discard removes what was not committed.
+func (t *StagedTrash) Discard() {
+	if t.folder != "" {
+		_ = vfs.RemoveAll(t.fs, t.folder)
+	}
+}
+
 // TrashBytes keeps a copy of bytes that are about to be cut from a file, durably.
 func TrashBytes(d *Dir, kind, name string, b []byte) error {
-	folder, err := NewTrash(d.FS, TrashItem{Kind: kind, Name: name, Context: d.ID})
+	folder, err := NewTrash(d.FS, TrashItem{Kind: kind, Name: name, Context: d.ID, RemovedAt: d.Latest(time.Now())})
 	if err != nil {
 		return err
 	}
@@ -81,9 +155,18 @@ func TrashCopy(d *Dir, kind, name string) error {
 	return TrashBytes(d, kind, name, b)
 }
 
-// TrashVersion keeps the envelope of a message that is about to be replaced. It is not synced: a crash
+// Latest is the later one of a time and of the last change that metadata.json tells: a clock that was set back must not make
+// what is removed now look old.
+func (d *Dir) Latest(now time.Time) time.Time {
+	if m, _, err := d.ReadMetadata(); err == nil && m.UpdatedAt.After(now) {
+		return m.UpdatedAt
+	}
+	return now
+}
+
+// TrashVersion keeps the envelope of a message that is replaced, at a time. It is not synced: a crash
 // may lose the old version, never the new one.
-func (d *Dir) TrashVersion(line uuid.UUID, position int64, envelope []byte) error {
+func (d *Dir) TrashVersion(line uuid.UUID, position int64, envelope []byte, at time.Time) error {
 	id, err := uuid.NewV7()
 	if err != nil {
 		return err
@@ -92,7 +175,7 @@ func (d *Dir) TrashVersion(line uuid.UUID, position int64, envelope []byte) erro
 		return err
 	}
 	b, err := json.Marshal(TrashItem{
-		Version: trashVersion, Kind: "version", Context: d.ID, RemovedAt: time.Now().UTC(),
+		Version: trashVersion, Kind: TrashVersion, Context: d.ID, RemovedAt: at.UTC(),
 		Line: line, Position: position,
 	})
 	if err != nil {

@@ -97,7 +97,7 @@ func (l *Log) cutTail(j *journal) error {
 	if n == 0 {
 		return err
 	}
-	if err := ctxfolder.TrashBytes(l.dir, "tail", ctxfolder.JournalFile(j.gen), b[:n]); err != nil {
+	if err := ctxfolder.TrashBytes(l.dir, ctxfolder.TrashTail, ctxfolder.JournalFile(j.gen), b[:n]); err != nil {
 		return err
 	}
 	if err := j.f.Truncate(j.end); err != nil {
@@ -153,6 +153,12 @@ func (l *Log) write(items []Item) *Commit {
 			r.metadata = it.Body
 		case KindPayload:
 			r.payload = it.Sum
+		case KindTrim:
+			t, err := parseTrim(it.Body)
+			if err != nil {
+				return &Commit{log: l, Err: err}
+			}
+			r.trim = &t
 		default:
 			r.address = it.Envelope.Address()
 		}

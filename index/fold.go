@@ -110,12 +110,14 @@ type foldWork struct {
 	width      int
 	at         int64
 	lines      []foldLine
+	gone       []uuid.UUID // lines of which nothing is left
 	folders    map[uuid.UUID]string
 }
 
 type foldLine struct {
 	foldedLine
 	entries []Entry // in order of position
+	cut     bool    // there may be rows behind the last one that counts
 }
 
 // rotate begins a new journal under the lock and collects what the older ones hold unfolded. It returns nil
@@ -164,7 +166,11 @@ func (l *Log) rotate(ctx stdcontext.Context, settle bool) (*foldWork, error) {
 		w.journals = append(w.journals, j.gen)
 	}
 	for id, ln := range s.lines {
-		f := foldLine{foldedLine: foldedLine{Counts: ln.Counts, Folder: w.folders[id]}}
+		if ln.Count == 0 {
+			w.gone = append(w.gone, id)
+			continue
+		}
+		f := foldLine{foldedLine: foldedLine{Counts: ln.Counts, Folder: w.folders[id]}, cut: ln.cut > x.Seq}
 		for _, e := range ln.changed {
 			f.entries = append(f.entries, *e)
 		}
@@ -282,7 +288,7 @@ func (l *Log) writeRows(w *foldWork) error {
 	made := false
 	for i := range w.lines {
 		ln := &w.lines[i]
-		if len(ln.entries) == 0 {
+		if len(ln.entries) == 0 && !ln.cut {
 			continue
 		}
 		rows, err := openRows(l.dir, ln.Line, ln.Base)
@@ -294,6 +300,9 @@ func (l *Log) writeRows(w *foldWork) error {
 			if err == nil {
 				err = rows.put(&ln.entries[i])
 			}
+		}
+		if err == nil && ln.cut {
+			err = rows.end(ln.Count)
 		}
 		if cerr := rows.close(); err == nil {
 			err = cerr
@@ -344,6 +353,11 @@ func (l *Log) finishFold(w *foldWork, keep []uint64) (*folded, error) {
 			err = l.dir.FS.Remove(name)
 		}
 		if err != nil && !errors.Is(err, fs.ErrNotExist) {
+			return nil, err
+		}
+	}
+	for _, line := range w.gone {
+		if err := l.removeRows(line); err != nil && !errors.Is(err, fs.ErrNotExist) {
 			return nil, err
 		}
 	}

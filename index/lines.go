@@ -38,6 +38,7 @@ type line struct {
 	recent  []Entry             // what the journals added
 	byID    map[uuid.UUID]int64 // positions of recent; nil until somebody asks
 	changed map[int64]*Entry    // rows below start that a journal replaced
+	cut     uint64              // the record that cut the line last, 0 for none
 }
 
 func newLine(c Counts) *line {
@@ -176,6 +177,7 @@ type change struct {
 	address  message.Address // of an append or replace
 	metadata json.RawMessage
 	payload  Sum
+	trim     *trim
 	lost     int64 // records before it that are damaged
 }
 
@@ -261,6 +263,15 @@ func (c *change) parse(j *journal, rec record) error {
 		if c.payload, ok = payloadSum(body); !ok {
 			return fmt.Errorf("%w: journal %d, record %d: no payload's name", ErrDamaged, j.gen, rec.seq)
 		}
+	case KindTrim:
+		if err := whole(); err != nil {
+			return err
+		}
+		t, err := parseTrim(body)
+		if err != nil {
+			return fmt.Errorf("journal %d, record %d: %w", j.gen, rec.seq, err)
+		}
+		c.trim = &t
 	case KindBegin:
 		return fmt.Errorf("%w: journal %d begins a second time", ErrDamaged, j.gen)
 	}
@@ -282,6 +293,11 @@ func (s *state) take(j *journal, n news) error {
 		}
 		if c.kind == KindPayload {
 			s.keep(c, j.gen)
+		}
+		if c.trim != nil {
+			if err := s.trim(c.trim, c.seq); err != nil {
+				return err
+			}
 		}
 		if c.kind == KindAppend || c.kind == KindReplace {
 			e := entryOf(&c.address, c.head)
@@ -336,12 +352,18 @@ func (s *state) put(a *message.Address, e Entry, was int64) error {
 	return nil
 }
 
+// has reports whether a line has one of its own messages at a position.
+func (s *state) has(id uuid.UUID, position int64) bool {
+	ln := s.lines[id]
+	return ln != nil && position >= ln.Base && position < ln.End()
+}
+
 // entryAt returns the entry of one of a line's own positions.
 func (s *state) entryAt(id uuid.UUID, position int64) (Entry, error) {
-	ln := s.lines[id]
-	if ln == nil || position < ln.Base || position >= ln.End() {
+	if !s.has(id, position) {
 		return Entry{}, fmt.Errorf("line %s has no position %d", id, position)
 	}
+	ln := s.lines[id]
 	if position >= ln.start {
 		return ln.recent[position-ln.start], nil
 	}
@@ -451,7 +473,11 @@ func (s *state) retire(x *folded) {
 	}
 	s.kept.only(x.retained())
 	s.rows.close() // a rebuild may have made new ones
-	for _, ln := range s.lines {
+	for id, ln := range s.lines {
+		if ln.Count == 0 && ln.cut <= x.Seq {
+			delete(s.lines, id)
+			continue
+		}
 		n := 0
 		for n < len(ln.recent) && ln.recent[n].seq <= x.Seq {
 			n++

@@ -5,10 +5,12 @@ import (
 	"errors"
 	"fmt"
 	"io/fs"
+	"maps"
 	"os"
 	"slices"
 	"time"
 
+	"github.com/ctxdir/ctxdir/branch"
 	ctxfolder "github.com/ctxdir/ctxdir/context"
 	"github.com/ctxdir/ctxdir/internal/vfs"
 	"github.com/ctxdir/ctxdir/message"
@@ -137,6 +139,7 @@ func (s *state) replayFromRows() bool {
 type rebuilder struct {
 	s        *state
 	metadata *ctxfolder.Metadata
+	reach    map[uuid.UUID]int64 // how far lines are shown by branches
 	found    map[uuid.UUID]map[int64]Entry
 	prev     map[uuid.UUID]uuid.UUID // of a message, the id before it
 	rows     map[fileKey]Entry       // message files that rows tell of
@@ -154,7 +157,7 @@ func (b *rebuilder) run() error {
 	if err != nil {
 		return err
 	}
-	b.metadata = m
+	b.metadata, b.reach = m, branch.Reach(m)
 	for i := range m.Lines {
 		b.readRowFile(&m.Lines[i])
 	}
@@ -269,6 +272,9 @@ func (b *rebuilder) readJournals() error {
 			if c.kind == KindPayload {
 				b.s.keep(&c, j.gen)
 			}
+			if c.trim != nil {
+				b.cut(c.trim)
+			}
 			if c.kind != KindAppend && c.kind != KindReplace {
 				continue
 			}
@@ -279,6 +285,19 @@ func (b *rebuilder) readJournals() error {
 		}
 	}
 	return nil
+}
+
+// cut forgets what a line had behind a position: files and rows that are left over say nothing. What a branch shows stays: then
+// the line was put back since, by records that may have been lost.
+func (b *rebuilder) cut(t *trim) {
+	end := max(t.End, b.reach[t.Line])
+	gone := func(p int64, _ Entry) bool { return p >= end }
+	maps.DeleteFunc(b.found[t.Line], gone)
+	maps.DeleteFunc(b.lost[t.Line], gone)
+	if was := b.counts[t.Line]; was.End() > end {
+		was.Count, was.Last = max(end-was.Base, 0), uuid.Nil
+		b.counts[t.Line] = was
+	}
 }
 
 // lose notes what a row says of a message that cannot be had: it counts where nothing else is found, and for one that was
@@ -414,7 +433,11 @@ func (l *Log) save(foldLocked bool) error {
 	}
 	var counts []Counts
 	for id, ln := range s.lines {
-		f := foldLine{foldedLine: foldedLine{Counts: ln.Counts, Folder: w.folders[id]}, entries: slices.Clone(ln.recent)}
+		if ln.Count == 0 {
+			w.gone = append(w.gone, id)
+			continue
+		}
+		f := foldLine{foldedLine: foldedLine{Counts: ln.Counts, Folder: w.folders[id]}, entries: slices.Clone(ln.recent), cut: true}
 		for _, e := range ln.changed {
 			f.entries = append(f.entries, *e)
 		}

@@ -19,6 +19,7 @@ const (
 	KindReplace  Kind = "replace"  // an envelope: a new version of a message
 	KindMetadata Kind = "metadata" // the object of metadata.json
 	KindPayload  Kind = "payload"  // a payload that messages behind it refer to
+	KindTrim     Kind = "trim"     // a line ends earlier from now on: what was behind went to trash
 )
 
 // The head of a record, of one width, so that a reader finds the body without parsing:

@@ -244,6 +244,21 @@ func (w *rowsWriter) flush() error {
 	return err
 }
 
+// end cuts off what lies behind so many rows.
+//
+// Crash order: the record that cut the line is in a journal, so rows that are there or not mean nothing. They are gone, durably,
+// before that journal goes: a rebuild would believe them.
+func (w *rowsWriter) end(rows int64) error {
+	if err := w.flush(); err != nil {
+		return err
+	}
+	size, err := vfs.Size(w.f)
+	if err != nil || size <= rows*rowWidth {
+		return err
+	}
+	return w.f.Truncate(rows * rowWidth)
+}
+
 // close flushes, makes the rows durable, and closes.
 func (w *rowsWriter) close() error {
 	err := w.flush()

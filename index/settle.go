@@ -168,6 +168,9 @@ func (s *settling) mend(ctx stdcontext.Context) error {
 	s.folders = l.state.folders()
 	for line, entries := range s.wrong {
 		for i := range entries {
+			if !l.state.has(line, entries[i].Position) {
+				continue // the line was cut meanwhile
+			}
 			e, err := l.state.entryAt(line, entries[i].Position)
 			if err != nil {
 				return err

@@ -34,7 +34,7 @@ was at one moment; writers go on meanwhile. An older copy in DIR goes to the tra
 			if to == "" {
 				return usage(cmd, "--to is missing")
 			}
-			return a.withStore(func(s *ctxdir.Store) error {
+			return a.withStore(cmd.Context(), func(s *ctxdir.Store) error {
 				ids, err := contextsOf(s, args)
 				if err != nil {
 					return err

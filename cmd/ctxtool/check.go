@@ -24,6 +24,14 @@ type findingRecord struct {
 type summaryRecord struct {
 	Record   string         `json:"record"`
 	Contexts int            `json:"contexts"`
+	Findings int            `json:"findings"`
+	ByKind   map[string]int `json:"by_kind"`
+}
+
+// checkedRecord is the one of those that look at every message.
+type checkedRecord struct {
+	Record   string         `json:"record"`
+	Contexts int            `json:"contexts"`
 	Messages int64          `json:"messages"`
 	Findings int            `json:"findings"`
 	ByKind   map[string]int `json:"by_kind"`
@@ -41,7 +49,7 @@ The exit status is 3 when something is not as it should be.`,
 		Args:              between(0, -1),
 		ValidArgsFunction: a.completeContexts(-1),
 		RunE: func(cmd *cobra.Command, args []string) error {
-			return a.withStore(func(s *ctxdir.Store) error {
+			return a.withStore(cmd.Context(), func(s *ctxdir.Store) error {
 				ids, err := named(s, args)
 				if err != nil {
 					return err
@@ -61,7 +69,7 @@ func (a *app) check(ctx context.Context, s *ctxdir.Store, ids []uuid.UUID, o ctx
 		last = p
 		bar.steps(short(p.Context), p.Done, p.Of)
 	}
-	sum := summaryRecord{Record: "summary", ByKind: map[string]int{}}
+	sum := checkedRecord{Record: "summary", ByKind: map[string]int{}}
 	wrong := 0
 	for f, err := range s.Check(ctx, ids, o) {
 		bar.clear()

@@ -31,7 +31,7 @@ blobs, compressed and perhaps shared with others, is a line of its own.`,
 		ValidArgsFunction: a.completeContexts(1),
 		RunE: func(cmd *cobra.Command, args []string) error {
 			if len(args) == 0 {
-				return a.withStore(func(s *ctxdir.Store) error { return a.sizes(cmd.Context(), s) })
+				return a.withStore(cmd.Context(), func(s *ctxdir.Store) error { return a.sizes(cmd.Context(), s) })
 			}
 			return a.withContext(cmd.Context(), args[0], func(c *ctxdir.Context) error {
 				return a.branchSizes(cmd.Context(), c)

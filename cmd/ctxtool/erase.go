@@ -40,7 +40,7 @@ It does not reach what is outside the store, nor other contexts, titles and syst
 				}
 				ids = append(ids, id)
 			}
-			return a.withStore(func(s *ctxdir.Store) error {
+			return a.withStore(cmd.Context(), func(s *ctxdir.Store) error {
 				c, err := resolve(s, args[0])
 				if err != nil {
 					return err

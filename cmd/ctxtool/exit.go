@@ -185,6 +185,8 @@ func hint(err error) string {
 		return fmt.Sprintf(`"ctxtool branch switch %s NAME" makes another one active`, id)
 	case errors.Is(err, ctxdir.ErrFormat):
 		return "a newer ctxtool may read it"
+	case where != nil && (where.Op == "restore" || where.Op == "find in trash of"):
+		return `"ctxtool trash ls" lists the items`
 	case errors.Is(err, ctxdir.ErrPosition):
 		return fmt.Sprintf(`"ctxtool branch ls %s" tells how many messages there are`, id)
 	case errors.Is(err, ctxdir.ErrShared):

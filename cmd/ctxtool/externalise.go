@@ -31,7 +31,7 @@ store counts; without CONTEXT, every context of the store. It can be stopped at 
 		Args:              between(0, -1),
 		ValidArgsFunction: a.completeContexts(-1),
 		RunE: func(cmd *cobra.Command, args []string) error {
-			return a.withStore(func(s *ctxdir.Store) error {
+			return a.withStore(cmd.Context(), func(s *ctxdir.Store) error {
 				ids, err := contextsOf(s, args)
 				if err != nil {
 					return err

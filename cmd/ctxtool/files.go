@@ -25,7 +25,7 @@ contexts, the blobs they refer to, and the store's own. What journals alone hold
 		Args:              between(1, -1),
 		ValidArgsFunction: a.completeContexts(-1),
 		RunE: func(cmd *cobra.Command, args []string) error {
-			return a.withStore(func(s *ctxdir.Store) error { return a.files(cmd.Context(), s, args) })
+			return a.withStore(cmd.Context(), func(s *ctxdir.Store) error { return a.files(cmd.Context(), s, args) })
 		},
 	}
 }

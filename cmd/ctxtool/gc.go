@@ -2,68 +2,132 @@ package main
 
 import (
 	"context"
+	"fmt"
 	"time"
 
 	"github.com/ctxdir/ctxdir"
+	"github.com/google/uuid"
 	"github.com/spf13/cobra"
 )
 
-// grace is how long something must have been of no use before it is removed.
-const grace = 7 * 24 * time.Hour
+// collectedRecord is something that went to trash, or was purged from it.
+type collectedRecord struct {
+	Record  string `json:"record"`
+	Context string `json:"context,omitempty"`
+	Path    string `json:"path"` // in the store
+	Bytes   int64  `json:"bytes"`
+	Reason  string `json:"reason"`
+	Item    string `json:"item,omitempty"`
+	Kind    string `json:"kind,omitempty"`
+	DryRun  bool   `json:"dry_run,omitempty"`
+}
 
-type sweptRecord struct {
-	Record string `json:"record"`
-	Path   string `json:"path"`
-	Bytes  int64  `json:"bytes"`
-	Reason string `json:"reason"`
-	DryRun bool   `json:"dry_run,omitempty"`
+func collectedRecordOf(t ctxdir.Trashed, purged, dryRun bool) collectedRecord {
+	r := collectedRecord{
+		Record: "trashed", Context: idOrNone(t.Context), Path: t.Path, Bytes: t.Bytes, Reason: t.Reason, Item: idOrNone(t.Item),
+		Kind: t.Kind, DryRun: dryRun,
+	}
+	if purged {
+		r.Record = "purged"
+	}
+	return r
+}
+
+// idOrNone is an id as text, empty for none.
+func idOrNone(id uuid.UUID) string {
+	if id == uuid.Nil {
+		return ""
+	}
+	return id.String()
 }
 
 func (a *app) gcCmd() *cobra.Command {
-	var after time.Duration
+	var grace time.Duration
 	var dryRun bool
 	cmd := &cobra.Command{
-		Use:   "gc",
-		Short: "Move blobs that no message refers to to the trash",
-		Long: `Move blobs to the store's trash that no message of any context refers to, and that nobody wanted for the grace period. Where a
-message cannot be read nothing is moved, since it may refer to any of them.`,
-		Example: `  ctxtool gc --dry-run`,
-		Args:    between(0, 0),
-		RunE: func(cmd *cobra.Command, _ []string) error {
-			if after < 0 {
+		Use:   "gc [CONTEXT…]",
+		Short: "Move what nothing refers to to the trash, and purge what was there long enough",
+		Long: `Move messages that no branch shows to the trash of their context, purge what has been in a trash for longer than the grace
+period, and move blobs to the store's trash that no message refers to and that nobody wanted for as long. "ctxtool trash" lists what is
+there and brings it back. With CONTEXT, only these contexts and their trash.
+
+After verbs that write, this is done by itself once a day, for two seconds at most, with a grace period of a week; collected.jsonl in
+the store says what was removed. --no-gc, or $CTXDIR_NO_GC, leaves it out.`,
+		Example: `  ctxtool gc --dry-run
+  ctxtool gc --grace 720h`,
+		Args:              between(0, -1),
+		ValidArgsFunction: a.completeContexts(-1),
+		RunE: func(cmd *cobra.Command, args []string) error {
+			if grace < 0 {
 				return usage(cmd, "--grace: a time from 0 on")
 			}
-			return a.withStore(func(s *ctxdir.Store) error { return a.gc(cmd.Context(), s, after, dryRun) })
+			return a.withStore(cmd.Context(), func(s *ctxdir.Store) error {
+				o := ctxdir.Collecting{Grace: grace, DryRun: dryRun}
+				if len(args) > 0 {
+					var err error
+					if o.Contexts, err = contextsOf(s, args); err != nil {
+						return err
+					}
+				}
+				return a.gc(cmd.Context(), s, o)
+			})
 		},
 	}
-	cmd.Flags().DurationVar(&after, "grace", grace, "the grace period, as in 168h")
+	cmd.Flags().DurationVar(&grace, "grace", ctxdir.DefaultGrace, "the grace period, as in 168h")
 	cmd.Flags().BoolVar(&dryRun, "dry-run", false, "say what would be done, and change nothing")
 	return cmd
 }
 
-func (a *app) gc(ctx context.Context, s *ctxdir.Store, after time.Duration, dryRun bool) error {
-	n, size := 0, int64(0)
-	for t, err := range s.Sweep(ctx, after, dryRun) {
-		if err != nil {
+func (a *app) gc(ctx context.Context, s *ctxdir.Store, o ctxdir.Collecting) error {
+	kinds := map[string]int{}
+	contexts := map[uuid.UUID]bool{}
+	failed, purged, size := 0, 0, int64(0)
+	for x, err := range s.Collect(ctx, o) {
+		if err != nil && x.Context == uuid.Nil && x.Path == "" {
 			return err
 		}
-		n, size = n+1, size+t.Bytes
-		if a.json {
-			err = a.record(sweptRecord{"trashed", t.Path, t.Bytes, t.Reason, dryRun})
-		} else {
-			err = a.printf("%s  %s\n", t.Path, humanSize(t.Bytes))
-		}
 		if err != nil {
+			failed++
+			a.warn(errorRecord{Error: err.Error(), Hint: hint(err)})
+			continue
+		}
+		if x.Context != uuid.Nil {
+			contexts[x.Context] = true
+		}
+		kinds[x.Kind]++
+		if size += x.Bytes; x.Purged {
+			purged++
+		}
+		if err := a.collected(x.Trashed, x.Purged, o.DryRun); err != nil {
 			return err
 		}
 	}
-	switch {
-	case a.json:
-		return a.record(summaryRecord{Record: "summary", Contexts: 0, Findings: n, ByKind: map[string]int{"blob": n}})
-	case dryRun:
-		a.note("%s, %s, would go to the trash", plural(n, "blob", "blobs"), humanSize(size))
-	default:
-		a.note("%s, %s, in the trash", plural(n, "blob", "blobs"), humanSize(size))
+	n := 0
+	for _, of := range kinds {
+		n += of
+	}
+	would := ""
+	if o.DryRun {
+		would = "would be "
+	}
+	if a.json {
+		if err := a.record(summaryRecord{Record: "summary", Contexts: len(contexts), Findings: n, ByKind: kinds}); err != nil {
+			return err
+		}
+	} else {
+		a.note("%s%d moved to the trash and %d purged, %s", would, n-purged, purged, humanSize(size))
+	}
+	if failed > 0 {
+		return &problemsError{text: fmt.Sprintf("%s could not be collected", plural(failed, "thing", "things"))}
 	}
 	return nil
+}
+
+// collected tells of one thing.
+func (a *app) collected(t ctxdir.Trashed, purged, dryRun bool) error {
+	r := collectedRecordOf(t, purged, dryRun)
+	if a.json {
+		return a.record(r)
+	}
+	return a.printf("%-7s  %9s  %s  %s\n", r.Record, humanSize(r.Bytes), r.Path, oneLine(r.Reason))
 }

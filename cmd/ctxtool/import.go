@@ -67,7 +67,7 @@ a context, each record a message, verbatim. Importing again adds only what is ne
 			}
 			i := &importing{a: a, format: importer.Format(format), contexts: map[uuid.UUID]bool{}}
 			i.progress = a.newProgress("importing")
-			return closing(s.Close, i.run(cmd.Context(), s, paths))
+			return a.closeStore(cmd.Context(), s, i.run(cmd.Context(), s, paths))
 		},
 	}
 	cmd.Flags().StringVar(&format, "format", "auto", strings.Join(names, ", "))

@@ -52,7 +52,7 @@ func (a *app) lsCmd() *cobra.Command {
 			if limit < 0 || cmd.Flags().Changed("limit") && limit == 0 {
 				return usage(cmd, "--limit: wanted a number above 0")
 			}
-			return a.withStore(func(s *ctxdir.Store) error {
+			return a.withStore(cmd.Context(), func(s *ctxdir.Store) error {
 				return a.list(cmd.Context(), s, order, limit)
 			})
 		},

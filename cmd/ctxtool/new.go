@@ -77,7 +77,7 @@ func (a *app) newContext(cmd *cobra.Command, f *newFlags) error {
 	if err != nil {
 		return err
 	}
-	return closing(s.Close, a.create(cmd.Context(), s, m, f.parent, prompt))
+	return a.closeStore(cmd.Context(), s, a.create(cmd.Context(), s, m, f.parent, prompt))
 }
 
 // readPrompt reads a system prompt: the file's text as it is.

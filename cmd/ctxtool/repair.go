@@ -31,7 +31,7 @@ put there by hand are left alone, unless --adopt is given. Without CONTEXT, ever
 		Args:              between(0, -1),
 		ValidArgsFunction: a.completeContexts(-1),
 		RunE: func(cmd *cobra.Command, args []string) error {
-			return a.withStore(func(s *ctxdir.Store) error {
+			return a.withStore(cmd.Context(), func(s *ctxdir.Store) error {
 				ids, err := named(s, args)
 				if err != nil {
 					return err
@@ -52,7 +52,7 @@ func (a *app) repair(ctx context.Context, s *ctxdir.Store, ids []uuid.UUID, o ct
 		last = p
 		bar.steps(short(p.Context), p.Done, p.Of)
 	}
-	sum := summaryRecord{Record: "summary", ByKind: map[string]int{}}
+	sum := checkedRecord{Record: "summary", ByKind: map[string]int{}}
 	failed := 0
 	for r, err := range s.Repair(ctx, ids, o) {
 		bar.clear()

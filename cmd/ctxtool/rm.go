@@ -29,7 +29,7 @@ func (a *app) rmCmd() *cobra.Command {
 		Args:              between(1, -1),
 		ValidArgsFunction: a.completeContexts(-1),
 		RunE: func(cmd *cobra.Command, args []string) error {
-			return a.withStore(func(s *ctxdir.Store) error {
+			return a.withStore(cmd.Context(), func(s *ctxdir.Store) error {
 				return a.remove(cmd.Context(), s, args, dryRun)
 			})
 		},

@@ -24,6 +24,8 @@ type app struct {
 	quiet       bool
 	verbose     bool
 	noProgress  bool
+	noGC        bool
+	collects    bool // the verb is one that garbage is collected after
 	lockTimeout time.Duration
 }
 
@@ -74,6 +76,7 @@ Exit status: 0 ok, 1 failed, 2 wrong usage, 3 done but problems were found or so
 		case a.lockTimeout < 0:
 			return usage(cmd, "--lock-timeout: wanted a time from 0 on")
 		}
+		a.collects = !a.noGC && a.env("CTXDIR_NO_GC") == "" && collectsAfter(cmd)
 		return nil
 	}
 	root.SetIn(stdin)
@@ -88,15 +91,25 @@ Exit status: 0 ok, 1 failed, 2 wrong usage, 3 done but problems were found or so
 	flags.BoolVarP(&a.quiet, "quiet", "q", false, "print no notes and no progress")
 	flags.BoolVarP(&a.verbose, "verbose", "v", false, "say more on stderr")
 	flags.BoolVar(&a.noProgress, "no-progress", false, "show no progress bar")
+	flags.BoolVar(&a.noGC, "no-gc", false, "do not collect garbage after the verb; $CTXDIR_NO_GC does the same")
 	flags.DurationVar(&a.lockTimeout, "lock-timeout", 10*time.Second, "how long to wait for another process")
 
 	root.AddCommand(
 		a.initCmd(), a.newCmd(), a.appendCmd(), a.lsCmd(), a.showCmd(), a.branchCmd(), a.metaCmd(), a.duCmd(),
-		a.rmCmd(), a.checkCmd(), a.repairCmd(), a.importCmd(), a.exportCmd(), a.filesCmd(), a.externaliseCmd(), a.gcCmd(), a.eraseCmd(), a.backupCmd(), a.versionCmd(),
+		a.rmCmd(), a.checkCmd(), a.repairCmd(), a.importCmd(), a.exportCmd(), a.filesCmd(), a.externaliseCmd(), a.gcCmd(), a.trashCmd(), a.eraseCmd(), a.backupCmd(), a.versionCmd(),
 	)
 	root.InitDefaultCompletionCmd("completion")
 	strictArgs(root)
 	return a, root
+}
+
+// collectsAfter reports whether garbage is collected after a verb: those that write. Where they open the store for reading, nothing
+// is collected.
+func collectsAfter(cmd *cobra.Command) bool {
+	for cmd.HasParent() && cmd.Parent().HasParent() {
+		cmd = cmd.Parent()
+	}
+	return slices.Contains([]string{"append", "branch", "externalise", "import", "meta", "new", "repair", "rm"}, cmd.Name())
 }
 
 // strictArgs makes wrong arguments of the commands that cobra brings along usage errors too.

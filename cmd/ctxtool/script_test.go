@@ -36,6 +36,7 @@ func TestScripts(t *testing.T) {
 			e.Setenv("TZ", "UTC")
 			e.Setenv("GORACE", "atexit_sleep_ms=0") // programs under the race detector idle a second otherwise
 			e.Setenv("USERPROFILE", home)
+			e.Setenv("CTXDIR_NO_GC", "1") // but for the scripts that are about it
 			e.Setenv("CTXDIR_STORE", filepath.Join(e.WorkDir, "store"))
 			return os.Mkdir(home, 0o700)
 		},
@@ -120,8 +121,11 @@ func newInProcess(t *testing.T) *inProcess {
 }
 
 func (p *inProcess) env(key string) string {
-	if key == "CTXDIR_STORE" {
+	switch key {
+	case "CTXDIR_STORE":
 		return p.store
+	case "CTXDIR_NO_GC":
+		return "1"
 	}
 	return ""
 }

@@ -51,7 +51,11 @@ func (a *app) storePath() (string, error) {
 }
 
 func (a *app) options(more ...ctxdir.Option) []ctxdir.Option {
-	return append([]ctxdir.Option{ctxdir.WithLockTimeout(a.lockTimeout)}, more...)
+	opts := []ctxdir.Option{ctxdir.WithLockTimeout(a.lockTimeout)}
+	if a.collects {
+		opts = append(opts, ctxdir.WithCollection(ctxdir.DefaultGrace))
+	}
+	return append(opts, more...)
 }
 
 // open opens the store in use.
@@ -97,17 +101,30 @@ func resolve(s *ctxdir.Store, ref string) (uuid.UUID, error) {
 }
 
 // withStore runs f with the store in use.
-func (a *app) withStore(f func(s *ctxdir.Store) error, opts ...ctxdir.Option) error {
+func (a *app) withStore(ctx context.Context, f func(s *ctxdir.Store) error, opts ...ctxdir.Option) error {
 	s, err := a.open(opts...)
 	if err != nil {
 		return err
 	}
-	return closing(s.Close, f(s))
+	return a.closeStore(ctx, s, f(s))
+}
+
+// closeStore closes a store when a verb is done with it, and collects garbage in it if it is time for that. What the verb has to say is
+// said before.
+func (a *app) closeStore(ctx context.Context, s *ctxdir.Store, err error) error {
+	if err == nil && ctx.Err() == nil {
+		if err = a.out.Flush(); err == nil {
+			if cerr := s.CollectIfDue(ctx); cerr != nil {
+				a.detail("collecting garbage: %v", cerr)
+			}
+		}
+	}
+	return closing(s.Close, err)
 }
 
 // withContext runs f with the context that ref names. Closing it waits for a fold that goes on.
 func (a *app) withContext(ctx context.Context, ref string, f func(c *ctxdir.Context) error, opts ...ctxdir.Option) error {
-	return a.withStore(func(s *ctxdir.Store) error {
+	return a.withStore(ctx, func(s *ctxdir.Store) error {
 		id, err := resolve(s, ref)
 		if err != nil {
 			return err

@@ -1,0 +1,89 @@
+package index
+
+import (
+	"encoding/json"
+	"fmt"
+
+	ctxfolder "github.com/ctxdir/ctxdir/context"
+	"github.com/google/uuid"
+)
+
+// trim is the body of a record that cuts a line: what no branch shows any more went to trash.
+type trim struct {
+	Line  uuid.UUID `json:"line"`
+	End   int64     `json:"end"`   // the line ends at this position from now on
+	Bytes int64     `json:"bytes"` // of the envelopes that are left of its own
+	Last  uuid.UUID `json:"last"`  // the id of the newest of them
+}
+
+func parseTrim(b []byte) (t trim, err error) {
+	if err := json.Unmarshal(b, &t); err != nil {
+		return t, fmt.Errorf("%w: trim: %w", ErrDamaged, err)
+	}
+	if t.Line == uuid.Nil || t.End < 0 || t.Bytes < 0 {
+		return t, fmt.Errorf("%w: trim of line %s to %d", ErrDamaged, t.Line, t.End)
+	}
+	return t, nil
+}
+
+// TrimItem returns the item that makes a line end at a position. The caller holds the folder's lock and has called Prepare
+// under it.
+func (l *Log) TrimItem(line uuid.UUID, end int64) (Item, error) {
+	counts, ok, err := l.Counts(line)
+	if err != nil {
+		return Item{}, err
+	}
+	if !ok || end < counts.Base || end > counts.End() {
+		return Item{}, fmt.Errorf("line %s has no position %d to be cut at", line, end)
+	}
+	t := trim{Line: line, End: end}
+	if end > counts.Base {
+		t.Bytes = counts.Bytes
+		for from := end; from < counts.End(); from += atOnce {
+			entries, err := l.Entries(line, from, min(from+atOnce, counts.End()))
+			if err != nil {
+				return Item{}, err
+			}
+			for i := range entries {
+				t.Bytes -= entries[i].Size
+			}
+		}
+		t.Bytes = max(t.Bytes, 0)
+		last, err := l.Entries(line, end-1, end)
+		if err == nil && len(last) == 0 {
+			err = fmt.Errorf("%w: position %d of line %s is missing", ErrDamaged, end-1, line)
+		}
+		if err != nil {
+			return Item{}, err
+		}
+		t.Last = last[0].ID
+	}
+	body, err := json.Marshal(t)
+	return Item{Kind: KindTrim, Body: body}, err
+}
+
+// trim cuts a line, by record number seq.
+func (s *state) trim(t *trim, seq uint64) error {
+	ln := s.lines[t.Line]
+	if ln == nil || t.End < ln.Base || t.End > ln.End() {
+		return fmt.Errorf("%w: line %s is cut at %d, where it has nothing", ErrDamaged, t.Line, t.End)
+	}
+	ln.recent = ln.recent[:max(t.End-ln.start, 0)]
+	ln.start = min(ln.start, t.End)
+	for p := range ln.changed {
+		if p >= t.End {
+			delete(ln.changed, p)
+		}
+	}
+	ln.byID = nil
+	ln.Count, ln.Bytes, ln.Last, ln.cut = t.End-ln.Base, t.Bytes, t.Last, seq
+	if ln.Count == 0 {
+		ln.Derived, ln.Referring = 0, 0
+	}
+	return nil
+}
+
+// removeRows removes the row file of a line of which nothing is left.
+//
+// Crash order: index.json, durable, does not count the line. A file that comes back means nothing.
+func (l *Log) removeRows(line uuid.UUID) error { return l.dir.FS.Remove(ctxfolder.RowsFile(line)) }

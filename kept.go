@@ -1,0 +1,80 @@
+package ctxdir
+
+import (
+	"bytes"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"io/fs"
+	"iter"
+
+	ctxfolder "github.com/ctxdir/ctxdir/context"
+	"github.com/ctxdir/ctxdir/internal/vfs"
+	"github.com/ctxdir/ctxdir/message"
+	"github.com/google/uuid"
+)
+
+// gap stands in trash for a message that could not be had.
+type gap struct {
+	Version  string    `json:"ctxdir"`
+	Position int64     `json:"position"`
+	ID       uuid.UUID `json:"id"`
+	Reason   string    `json:"reason"`
+}
+
+const gapVersion = "gap/1"
+
+// pieceFile is the n-th file of messages in an item, from 1 on.
+func pieceFile(n int) string { return fmt.Sprintf("messages-%d.jsonl", n) }
+
+// keptMessage is a message in an item of trash, or what stands in its place.
+type keptMessage struct {
+	message.Envelope
+	raw []byte
+	gap *gap
+}
+
+// kept yields the messages in an item that keeps the end of a line, in order. An error, which wraps [ErrDamaged] where the item is not what
+// was written, ends them.
+func kept(fsys vfs.FS, item string, info *ctxfolder.TrashItem) iter.Seq2[*keptMessage, error] {
+	return func(yield func(*keptMessage, error) bool) {
+		next := info.From
+		for n := 1; next < info.To; n++ {
+			b, err := vfs.ReadFile(fsys, item+"/"+pieceFile(n), ctxfolder.MaxMessage)
+			if errors.Is(err, fs.ErrNotExist) {
+				err = fmt.Errorf("%w: %s ends at position %d, not at %d", ErrDamaged, item, next, info.To)
+			}
+			if err != nil {
+				yield(nil, err)
+				return
+			}
+			for line := range bytes.Lines(b) {
+				k, err := parseKept(bytes.TrimSuffix(line, []byte("\n")))
+				if err == nil && (k.Position != next || k.gap == nil && k.Line != info.Line || next >= info.To) {
+					err = fmt.Errorf("it is message %d of line %s", k.Position, k.Line)
+				}
+				if err != nil {
+					err = fmt.Errorf("%w: %s, position %d: %w", ErrDamaged, item, next, err)
+				}
+				if !yield(k, err) || err != nil {
+					return
+				}
+				next++
+			}
+		}
+	}
+}
+
+func parseKept(line []byte) (*keptMessage, error) {
+	k := &keptMessage{raw: line}
+	if bytes.HasPrefix(line, []byte(`{"ctxdir":"`+gapVersion+`"`)) {
+		if err := json.Unmarshal(line, &k.gap); err != nil {
+			return nil, err
+		}
+		k.ID, k.Position = k.gap.ID, k.gap.Position
+		return k, nil
+	}
+	env, err := message.Parse(line)
+	k.Envelope = env
+	return k, err
+}

@@ -1,0 +1,417 @@
+package ctxdir
+
+import (
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"io/fs"
+	"iter"
+	"slices"
+	"time"
+
+	"github.com/ctxdir/ctxdir/branch"
+	ctxfolder "github.com/ctxdir/ctxdir/context"
+	"github.com/ctxdir/ctxdir/index"
+	"github.com/ctxdir/ctxdir/internal/vfs"
+	"github.com/ctxdir/ctxdir/loader"
+	"github.com/ctxdir/ctxdir/message"
+	"github.com/google/uuid"
+)
+
+// orphan is the end of a line that no branch shows, on its way to trash.
+type orphan struct {
+	branch.Orphan
+	to    int64  // where the line ends
+	bytes int64  // of the messages from From to to
+	item  string // the folder in trash that keeps them; empty when there is nothing to keep
+	left  bool   // it changed meanwhile, and is left to the next collection
+}
+
+func (o *orphan) span() loader.Span {
+	return loader.Span{Line: o.Line.ID, Folder: o.Line.Folder, From: o.From, To: o.to}
+}
+
+// keeps reports whether something is lost with the line: messages, or what another line that is lost begins on.
+func (o *orphan) keeps(m *Metadata) bool {
+	return o.to > o.From || o.Gone && slices.ContainsFunc(m.Lines, func(l ctxfolder.Line) bool { return l.Parent == o.Line.ID })
+}
+
+// findOrphans returns the ends of lines that no branch shows. Lines that were cut before and are still needed are none.
+func (c *Context) findOrphans(m *Metadata) (orphans []*orphan, err error) {
+	for _, found := range branch.Orphans(m) {
+		o := &orphan{Orphan: found}
+		if o.to, err = c.end(m, o.Line.ID); err != nil {
+			return nil, err
+		}
+		if o.to > o.From || o.Gone {
+			orphans = append(orphans, o)
+		}
+	}
+	return orphans, nil
+}
+
+// collectOrphans moves what no branch shows to the context's trash: yield hears of each end of a line. more is false when nobody wants
+// to hear of more.
+//
+// Crash order: the messages are in trash, durably, before the journal's record cuts the line; that is durable before metadata.json
+// forgets lines; and only then message files are removed, unsynced. Whatever a crash leaves, branches show what they did: an item
+// whose messages are still counted is a copy, and files of messages that are not counted any more are explained by an item, and
+// removed by the next collection.
+func (c *Context) collectOrphans(ctx context.Context, dryRun bool, yield func(Trashed) bool) (more bool, err error) {
+	if err := c.Refresh(ctx); err != nil {
+		return true, err
+	}
+	if err := c.Problem(); err != nil {
+		return true, err
+	}
+	m := c.current()
+	orphans, err := c.findOrphans(m)
+	if err != nil || len(orphans) == 0 {
+		return true, err
+	}
+	removed := c.latest()
+	for _, o := range orphans {
+		if !o.keeps(m) {
+			continue
+		}
+		if dryRun {
+			err = c.measure(ctx, o)
+		} else {
+			err = c.copyToTrash(ctx, o, removed)
+		}
+		if err != nil {
+			c.discard(orphans)
+			return true, err
+		}
+	}
+	if dryRun {
+		return c.tell(orphans, m, yield), nil
+	}
+	tried, err := c.cut(ctx, orphans)
+	if !tried {
+		c.discard(orphans)
+	}
+	if err != nil {
+		return true, err
+	}
+	// Rows of what was cut are gone then: an index that is rebuilt without its journals must not believe them. Where a fold cannot be
+	// made now, the next one does it.
+	_ = c.store.within(ctx, func(ctx context.Context) error { return c.log.Fold(ctx, false) })
+	for _, o := range orphans {
+		if o.item == "" {
+			continue
+		}
+		if o.left {
+			err = vfs.RemoveAll(c.dir.FS, o.item)
+		} else {
+			err = c.clear(ctx, o.item)
+		}
+		if err != nil {
+			return true, err
+		}
+	}
+	return c.tell(orphans, m, yield), nil
+}
+
+// discard removes the copies of messages that were not cut off.
+func (c *Context) discard(orphans []*orphan) {
+	for _, o := range orphans {
+		if o.item != "" {
+			_ = vfs.RemoveAll(c.dir.FS, o.item)
+		}
+	}
+}
+
+func (c *Context) tell(orphans []*orphan, m *Metadata, yield func(Trashed) bool) (more bool) {
+	for _, o := range orphans {
+		if o.left || !o.keeps(m) {
+			continue
+		}
+		item := o.trashItem()
+		t := Trashed{
+			Context: c.dir.ID, Path: c.dir.ID.String() + "/" + ctxfolder.Trash + "/…", Bytes: o.bytes, Reason: lineReason(&item),
+			Kind: item.Kind, Name: item.Name, RemovedAt: item.RemovedAt,
+		}
+		if o.item != "" {
+			t.Item, t.Path = itemID(o.item), c.dir.ID.String()+"/"+o.item
+		}
+		if !yield(t) {
+			return false
+		}
+	}
+	return true
+}
+
+func (o *orphan) trashItem() ctxfolder.TrashItem {
+	return ctxfolder.TrashItem{
+		Kind: ctxfolder.TrashLine, Name: o.Name, Line: o.Line.ID, Parent: o.Line.Parent, Base: o.Line.Base, Folder: o.Line.Folder,
+		From: o.From, To: o.to, Why: o.Why,
+	}
+}
+
+// entries yields what the index has of a span.
+func (c *Context) entries(ctx context.Context, span loader.Span) iter.Seq2[*index.Entry, error] {
+	return func(yield func(*index.Entry, error) bool) {
+		for from := span.From; from < span.To; from += rowsAtOnce {
+			entries, err := c.log.Entries(span.Line, from, min(from+rowsAtOnce, span.To))
+			if err == nil {
+				err = ctx.Err()
+			}
+			if err != nil {
+				yield(nil, err)
+				return
+			}
+			for i := range entries {
+				if !yield(&entries[i], nil) {
+					return
+				}
+			}
+		}
+	}
+}
+
+func (c *Context) measure(ctx context.Context, o *orphan) error {
+	for e, err := range c.entries(ctx, o.span()) {
+		if err != nil {
+			return err
+		}
+		o.bytes += e.Size
+	}
+	return nil
+}
+
+// pieceBytes bounds a file of messages in trash, in bytes, unless one message is larger.
+const pieceBytes = 16 << 20
+
+// copyToTrash writes the messages of an orphan to an item in trash, durably.
+func (c *Context) copyToTrash(ctx context.Context, o *orphan, removed time.Time) error {
+	staged, err := ctxfolder.StageTrash(c.dir.FS)
+	if err != nil {
+		return err
+	}
+	defer staged.Discard()
+	var piece []byte
+	pieces := 0
+	flush := func() error {
+		if len(piece) == 0 {
+			return nil
+		}
+		pieces++
+		err := staged.Write(pieceFile(pieces), piece)
+		piece = piece[:0]
+		return err
+	}
+	item := o.trashItem()
+	item.Context, item.RemovedAt = c.dir.ID, removed
+	o.bytes = 0
+	for e, err := range c.entries(ctx, o.span()) {
+		if err != nil {
+			return err
+		}
+		raw, err := c.stored(o.span(), e)
+		var why *lostError
+		if errors.As(err, &why) {
+			item.Missing++
+			raw, err = json.Marshal(gap{gapVersion, e.Position, e.ID, why.Error()})
+		}
+		if err != nil {
+			return err
+		}
+		if len(piece)+len(raw) >= pieceBytes {
+			if err := flush(); err != nil {
+				return err
+			}
+		}
+		piece = append(append(piece, raw...), '\n')
+		o.bytes += e.Size
+		if at := e.StoredAt(); at.After(item.RemovedAt) {
+			item.RemovedAt = at
+		}
+	}
+	if err := flush(); err != nil {
+		return err
+	}
+	o.item, err = staged.Commit(item)
+	return err
+}
+
+// lostError says that no copy of a message is to be had, and none will be later.
+type lostError struct{ err error }
+
+func (e *lostError) Error() string { return e.err.Error() }
+func (e *lostError) Unwrap() error { return e.err }
+
+// stored returns the envelope of a message in one line: as it was committed, byte for byte, or as it was edited by hand. With a
+// *lostError there is none; any other error is about reading.
+func (c *Context) stored(span loader.Span, e *index.Entry) ([]byte, error) {
+	raw, is, err := e.ReadFile(c.dir, span.Folder)
+	switch {
+	case err == nil && is == index.FileExact:
+		return raw, nil
+	case err == nil:
+		env, err := message.Parse(raw)
+		if err != nil {
+			return nil, err
+		}
+		env.Line, env.Position, env.File = span.Line, e.Position, e.File
+		return env.AppendTo(nil), nil
+	}
+	if record, ok := c.log.ReadRecord(e); ok && e.Lost == "" {
+		return record, nil
+	}
+	if errors.Is(err, index.ErrDamaged) || errors.Is(err, fs.ErrNotExist) {
+		return nil, &lostError{err}
+	}
+	return nil, err
+}
+
+// cut makes lines end where their orphans begin, and forgets those that nobody needs. tried says that something may have been
+// committed, whatever the error.
+func (c *Context) cut(ctx context.Context, orphans []*orphan) (tried bool, err error) {
+	err = c.write(ctx, func(current *Metadata) error {
+		now, err := c.findOrphans(current)
+		if err != nil {
+			return err
+		}
+		still := make(map[uuid.UUID]*orphan, len(now))
+		for _, o := range now {
+			still[o.Line.ID] = o
+		}
+		var items []index.Item
+		gone := map[uuid.UUID]bool{}
+		for _, o := range orphans {
+			n := still[o.Line.ID]
+			// What a branch shows now is none; nor is a line that went on, since its new messages are not in trash.
+			if o.left = n == nil || n.From > o.From || n.to != o.to || n.Line != o.Line; o.left {
+				continue
+			}
+			gone[o.Line.ID] = o.Gone && n.Gone
+			if o.to > o.From {
+				item, err := c.log.TrimItem(o.Line.ID, o.From)
+				if err != nil {
+					return err
+				}
+				items = append(items, item)
+			}
+		}
+		m := current.Clone()
+		branch.Forget(m, gone)
+		forgets := len(m.Lines) < len(current.Lines)
+		if forgets {
+			next := m.Clone()
+			next.Revision++
+			items = append(items, index.Item{Kind: index.KindMetadata, Body: ctxfolder.RawMetadata(next)})
+		}
+		if len(items) == 0 {
+			return nil
+		}
+		tried = true
+		if err := c.commitDurably(items); err != nil {
+			return err
+		}
+		if !forgets {
+			return nil
+		}
+		return c.writeMetadata(m)
+	})
+	return tried || err == nil, err
+}
+
+// clearedFile says in an item that no message file of what it keeps is left.
+const clearedFile = "cleared"
+
+// clear removes the message files of what an item in the context's trash keeps, and the line does not count any more. It can be
+// stopped, and done again.
+//
+// Crash order: the removals are durable before the item says that there is nothing left to remove.
+func (c *Context) clear(ctx context.Context, item string) error {
+	t, err := ctxfolder.ReadTrashed(c.dir.FS, item)
+	if err != nil {
+		return err
+	}
+	info := &t.Item
+	folder := info.Folder
+	if l, ok := c.current().Line(info.Line); ok {
+		folder = l.Folder
+	}
+	if !ctxfolder.ValidFolder(folder) {
+		return fmt.Errorf("%s: %q is no branch folder", item, folder)
+	}
+	counts, ok, err := c.log.Counts(info.Line)
+	if err != nil {
+		return err
+	}
+	for env, err := range kept(c.dir.FS, item, info) {
+		if err == nil {
+			err = ctx.Err()
+		}
+		if err != nil {
+			return err
+		}
+		if env.gap != nil {
+			continue
+		}
+		if ok && env.Position < counts.End() {
+			// It was put back, or another one is there now.
+			now, err := c.log.Entries(info.Line, env.Position, env.Position+1)
+			if err != nil {
+				return err
+			}
+			if len(now) == 0 || now[0].ID == env.ID {
+				continue
+			}
+		}
+		if err := c.dir.RemoveMessage(folder, env.FileID(), func(raw []byte) bool {
+			there, err := message.Parse(raw)
+			return err == nil && there.ID == env.ID && there.Line == info.Line && there.Position == env.Position
+		}); err != nil {
+			return err
+		}
+	}
+	path := ctxfolder.Messages + "/" + folder
+	if err := c.dir.FS.SyncDir(path); err != nil && !errors.Is(err, fs.ErrNotExist) {
+		return err
+	}
+	if err := vfs.WriteNew(c.dir.FS, item+"/"+clearedFile, nil); err != nil && !errors.Is(err, fs.ErrExist) {
+		return err
+	}
+	return c.removeFolder(ctx, folder)
+}
+
+// removeFolder removes a branch folder that no line uses any more, if nothing is in it.
+func (c *Context) removeFolder(ctx context.Context, folder string) error {
+	used := func(m *Metadata) bool {
+		return slices.ContainsFunc(m.Lines, func(l ctxfolder.Line) bool { return l.Folder == folder })
+	}
+	if used(c.current()) {
+		return nil
+	}
+	// With the lock held: a branch that is made now may be given this folder.
+	return c.write(ctx, func(m *Metadata) error {
+		if !used(m) {
+			_ = c.dir.FS.Remove(ctxfolder.Messages + "/" + folder) // fails where somebody keeps something in it
+			c.dir.SetRenaming(m.Renaming)                          // forgets the open folder
+		}
+		return nil
+	})
+}
+
+// clearLeftOver removes message files that a crash left behind after their line was cut.
+func (s *Store) clearLeftOver(ctx context.Context, t *trashed) error {
+	if t.in == uuid.Nil || t.Problem != nil || t.Item.Kind != ctxfolder.TrashLine || t.Has(clearedFile) {
+		return nil
+	}
+	c, err := s.open(ctx, t.in)
+	if err != nil {
+		return err
+	}
+	return errors.Join(c.clear(ctx, t.Path), c.Close())
+}
+
+func (c *Context) clearLeft(ctx context.Context, t *ctxfolder.Trashed) error {
+	if t.Problem != nil || t.Item.Kind != ctxfolder.TrashLine || t.Has(clearedFile) {
+		return nil
+	}
+	return c.clear(ctx, t.Path)
+}

@@ -1,0 +1,229 @@
+package ctxdir
+
+import (
+	"bytes"
+	"context"
+	"errors"
+	"fmt"
+	"io/fs"
+
+	"github.com/ctxdir/ctxdir/blob"
+	ctxfolder "github.com/ctxdir/ctxdir/context"
+	"github.com/ctxdir/ctxdir/loader"
+	"github.com/ctxdir/ctxdir/message"
+	"github.com/google/uuid"
+)
+
+// Restored says what came back from trash.
+type Restored struct {
+	Item     uuid.UUID
+	Kind     string    // as [Trashed] has it
+	Context  uuid.UUID // uuid.Nil for blobs
+	Path     string    // of what is back, relative to the store
+	Branch   string    // of a line: the name it has now
+	Messages int64     // of a line: how many are back, or were already
+	Missing  int64     // of a line: positions of which trash had no message; they are marked unavailable
+	Bytes    int64
+}
+
+// Restore brings an item back from trash and takes it out of there. A context gets its folder back; it fails with [ErrExist] when there
+// is one. The end of a line comes back message by message, each to its own position, and the line gets the name of the branch it had, or
+// one like it. An old version of a message takes the place of the present one, which goes to trash. Blobs return to their places.
+//
+// It fails with [ErrNotExist] when there is no such item, with [ErrPosition] when something else has to be restored first, which the
+// error names, with [ErrConflict] when other messages have the positions, and with [ErrInvalid] for what can only be looked at.
+// Stopped at any moment it can be done again, until the item is gone.
+func (s *Store) Restore(ctx context.Context, item uuid.UUID) (Restored, error) {
+	r, err := s.restore(ctx, item)
+	return r, public(Error{Op: "restore", Path: item.String()}, err)
+}
+
+func (s *Store) restore(ctx context.Context, item uuid.UUID) (Restored, error) {
+	if s.readOnly {
+		return Restored{}, ErrReadOnly
+	}
+	release, err := s.lockCollecting(ctx)
+	if err != nil {
+		return Restored{}, err
+	}
+	defer release()
+	for t, err := range s.trash(ctx, nil, func(id uuid.UUID, _ bool) bool { return id == item }) {
+		if err != nil {
+			return Restored{}, err
+		}
+		// A sweep that looked for references before must not take what is referred to from now on.
+		blobs := blobsInUse{s: s}
+		defer blobs.release()
+		if err := blobs.hold(ctx); err != nil {
+			return Restored{}, err
+		}
+		return s.restoreItem(ctx, t)
+	}
+	return Restored{}, fmt.Errorf("%w: item %s", ErrNotExist, item)
+}
+
+func (s *Store) restoreItem(ctx context.Context, t *trashed) (r Restored, err error) {
+	if t.Problem != nil {
+		return r, fmt.Errorf("%w: %w", ErrInvalid, t.Problem)
+	}
+	r = Restored{Item: t.ID, Kind: t.Item.Kind, Context: t.in}
+	switch {
+	case t.Item.Kind == ctxfolder.TrashContext && t.in == uuid.Nil:
+		err = s.restoreContext(ctx, t, &r)
+	case t.Item.Kind == ctxfolder.TrashBlobs && t.in == uuid.Nil:
+		err = s.restoreBlobs(ctx, t, &r)
+	case t.Item.Kind == ctxfolder.TrashVersion && t.in != uuid.Nil:
+		err = s.inContext(ctx, t.in, func(c *Context) error { return c.restoreVersion(ctx, t, &r) })
+	case t.Item.Kind == ctxfolder.TrashLine && t.in != uuid.Nil:
+		err = s.inContext(ctx, t.in, func(c *Context) error { return c.restoreLine(ctx, t, &r) })
+	default:
+		err = fmt.Errorf("%w: what is %q has no place to return to; it can be looked at in %s", ErrInvalid, t.Item.Kind, t.public().Path)
+	}
+	if err != nil {
+		return r, err
+	}
+	return r, t.Purge()
+}
+
+func (s *Store) inContext(ctx context.Context, id uuid.UUID, f func(*Context) error) error {
+	c, err := s.open(ctx, id)
+	if err != nil {
+		return err
+	}
+	return errors.Join(f(c), c.Close())
+}
+
+// touch gives a blob that is about to be referred to a new time. One that is not there is told of by who reads it.
+func (s *Store) touch(sum blob.Sum) { _ = s.blobs.Touch(sum) }
+
+// restoreContext moves a context's folder back.
+//
+// Crash order: the rename is all; until the syncs of both folders it may be undone, and then the item has its context still.
+func (s *Store) restoreContext(ctx context.Context, t *trashed, r *Restored) error {
+	id := t.Item.Context
+	r.Context, r.Path = id, id.String()
+	from := t.Path + "/" + r.Path
+	if info, err := s.fs.Lstat(from); err != nil || !info.IsDir() {
+		return fmt.Errorf("%w: the item has no folder of context %s", ErrNotExist, id)
+	}
+	lock := s.fs.Lock(ctxfolder.Locks + "/" + r.Path)
+	defer lock.Close()
+	if err := s.acquire(ctx, lock); err != nil {
+		return err
+	}
+	defer lock.Release()
+	if _, err := s.fs.Lstat(r.Path); err == nil {
+		return fmt.Errorf("%w: context %s", ErrExist, id)
+	} else if !errors.Is(err, fs.ErrNotExist) {
+		return err
+	}
+	if err := s.touchReferences(ctx, t, id); err != nil {
+		return err
+	}
+	r.Bytes = t.Size()
+	if err := s.fs.RenameNew(from, r.Path); err != nil {
+		return err
+	}
+	if err := s.fs.SyncDir("."); err != nil {
+		return err
+	}
+	return s.fs.SyncDir(t.Path)
+}
+
+// touchReferences gives the blobs that a context in trash refers to a new time.
+func (s *Store) touchReferences(ctx context.Context, t *trashed, id uuid.UUID) error {
+	sub, err := s.fs.Sub(t.Path)
+	if err != nil {
+		return err
+	}
+	defer sub.Close()
+	in := *s
+	in.fs, in.readOnly = sub, true
+	c, err := in.open(ctx, id)
+	if err != nil {
+		return ctx.Err() // a damaged context comes back as it is
+	}
+	_, _ = c.references(ctx, true, s.touch)
+	return errors.Join(ctx.Err(), c.Close())
+}
+
+func (s *Store) restoreBlobs(ctx context.Context, t *trashed, r *Restored) error {
+	r.Path = blob.Folder
+	var sums []blob.Sum
+	for e, err := range s.fs.ReadDir(t.Path) {
+		if err != nil {
+			return err
+		}
+		if sum, ok := blob.ParseFile(e.Name()); ok {
+			sums = append(sums, sum)
+		}
+	}
+	for _, sum := range sums {
+		if err := ctx.Err(); err != nil {
+			return err
+		}
+		info, err := s.fs.Lstat(t.Path + "/" + sum.String() + ".zst")
+		if err != nil {
+			return err
+		}
+		moved, err := s.blobs.Return(t.Path+"/"+sum.String()+".zst", sum)
+		if err != nil {
+			return err
+		}
+		if moved {
+			r.Bytes += info.Size()
+		}
+	}
+	return nil
+}
+
+// restoreVersion makes an old version of a message the present one, by a replace.
+func (c *Context) restoreVersion(ctx context.Context, t *trashed, r *Restored) error {
+	raw, err := t.Envelope()
+	if err != nil {
+		return err
+	}
+	old, err := message.Parse(raw)
+	if err != nil {
+		return fmt.Errorf("%w: %s: %w", ErrDamaged, t.Path, err)
+	}
+	if err := referencesIn(old.Body, c.store.touch); err != nil {
+		return err
+	}
+	err = c.write(ctx, func(m *Metadata) error {
+		l, ok := m.Line(t.Item.Line)
+		if !ok {
+			return c.firstRestore(t.Item.Line, t.Item.Position)
+		}
+		entries, err := c.log.Entries(l.ID, t.Item.Position, t.Item.Position+1)
+		if err != nil {
+			return err
+		}
+		if len(entries) == 0 {
+			return c.firstRestore(l.ID, t.Item.Position)
+		}
+		at := place{span: loader.Span{Line: l.ID, Folder: l.Folder, From: t.Item.Position, To: t.Item.Position + 1}, entry: entries[0]}
+		if at.entry.ID != old.ID {
+			return fmt.Errorf("%w: position %d has message %s now", ErrConflict, t.Item.Position, at.entry.ID)
+		}
+		r.Path, r.Bytes = c.dir.ID.String()+"/"+c.dir.MessagePath(l.Folder, at.entry.FileID()), int64(len(raw))
+		present, env, err := c.load.Envelope(at.span, &at.entry)
+		if err != nil || present != nil && bytes.Equal(env.Body, old.Body) {
+			return err
+		}
+		old.Line, old.Position, old.File, old.StoredAt = l.ID, t.Item.Position, at.entry.File, at.entry.Next()
+		return c.supersede(at, present, &old, nil)
+	})
+	c.foldIfDue()
+	return err
+}
+
+// firstRestore is the error that says which item has to come back first: the one with a position of a line.
+func (c *Context) firstRestore(line uuid.UUID, position int64) error {
+	for t, err := range ctxfolder.EachTrash(c.dir.FS, onlyFolders) {
+		if err == nil && t.Problem == nil && t.Item.Kind == ctxfolder.TrashLine && t.Item.Line == line && t.Item.From <= position && position < t.Item.To {
+			return fmt.Errorf("%w: it needs message %d of line %s, which is in trash: restore %s first", ErrPosition, position, line, t.ID)
+		}
+	}
+	return fmt.Errorf("%w: it needs message %d of line %s, which is gone", ErrPosition, position, line)
+}

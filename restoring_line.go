@@ -1,0 +1,286 @@
+package ctxdir
+
+import (
+	"bytes"
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"io/fs"
+	"strconv"
+
+	"github.com/ctxdir/ctxdir/branch"
+	ctxfolder "github.com/ctxdir/ctxdir/context"
+	"github.com/ctxdir/ctxdir/index"
+	"github.com/ctxdir/ctxdir/loader"
+	"github.com/ctxdir/ctxdir/message"
+	"github.com/google/uuid"
+)
+
+// restoreLine puts the end of a line back, behind what the line has now, and gives it a branch.
+//
+// Crash order: the line is in metadata.json before the first record of it, so that a fold knows where its files belong. Until it has
+// a name no branch shows it: a collection would take it away again, and the item is still there. The name comes when all messages
+// are durable, and the item goes after that.
+func (c *Context) restoreLine(ctx context.Context, t *trashed, r *Restored) error {
+	x := &returning{c: c, info: &t.Item, gaps: map[int64]string{}}
+	if x.info.Line == uuid.Nil || x.info.From < x.info.Base || x.info.To < x.info.From || !ctxfolder.ValidFolder(x.info.Folder) {
+		return fmt.Errorf("%w: %s makes no sense", ErrDamaged, t.Path)
+	}
+	// What a crash left behind must not be taken for messages that come back now.
+	if err := c.clearLeft(ctx, t.Trashed); err != nil {
+		return err
+	}
+	if err := x.returnLine(ctx); err != nil {
+		return err
+	}
+	for k, err := range kept(c.dir.FS, t.Path, x.info) {
+		if err == nil {
+			err = ctx.Err()
+		}
+		if err == nil {
+			err = x.add(ctx, k)
+		}
+		if err != nil {
+			return err
+		}
+	}
+	if err := x.flush(ctx); err != nil {
+		return err
+	}
+	if err := x.name(ctx, r); err != nil {
+		return err
+	}
+	if err := x.mark(ctx); err != nil {
+		return err
+	}
+	c.foldIfDue()
+	r.Path, r.Messages, r.Missing, r.Bytes = c.dir.ID.String()+"/"+ctxfolder.Messages+"/"+x.folder, x.messages, int64(len(x.gaps)), x.bytes
+	return nil
+}
+
+// returning is the end of a line on its way back.
+type returning struct {
+	c        *Context
+	info     *ctxfolder.TrashItem
+	folder   string
+	batch    []*keptMessage
+	size     int // of the batch, in bytes
+	messages int64
+	bytes    int64
+	gaps     map[int64]string // positions without a message, and why
+}
+
+// returnLine puts the line back into the table of lines, if it left that.
+func (x *returning) returnLine(ctx context.Context) error {
+	c, info := x.c, x.info
+	line := ctxfolder.Line{ID: info.Line, Parent: info.Parent, Base: info.Base, Folder: info.Folder}
+	return c.change(ctx, true, func(m *Metadata) error {
+		err := branch.Return(m, line, info.Name, func(id uuid.UUID) (int64, error) { return c.end(m, id) })
+		if errors.Is(err, branch.ErrPosition) {
+			return c.firstRestore(info.Parent, info.Base-1)
+		}
+		if err != nil {
+			return err
+		}
+		l, _ := m.Line(info.Line)
+		if l.Parent != info.Parent || l.Base != info.Base {
+			return fmt.Errorf("%w: line %s begins elsewhere", ErrConflict, l.ID)
+		}
+		x.folder = l.Folder
+		end, err := c.end(m, l.ID)
+		if err == nil && end < info.From {
+			err = c.firstRestore(l.ID, info.From-1)
+		}
+		return err
+	})
+}
+
+func (x *returning) add(ctx context.Context, k *keptMessage) error {
+	if k.gap != nil {
+		x.gaps[k.Position] = k.gap.Reason
+	} else {
+		if err := referencesIn(k.Body, x.c.store.touch); err != nil {
+			return err
+		}
+		x.messages, x.bytes = x.messages+1, x.bytes+int64(len(k.raw))
+	}
+	x.batch, x.size = append(x.batch, k), x.size+len(k.raw)
+	if x.size >= commitBytes {
+		return x.flush(ctx)
+	}
+	return nil
+}
+
+// flush commits the batch. What is there already is passed over: it came back before.
+func (x *returning) flush(ctx context.Context) error {
+	var items []index.Item
+	err := x.c.write(ctx, func(m *Metadata) (err error) {
+		if items, err = x.items(ctx, m); err != nil || len(items) == 0 {
+			return err
+		}
+		return x.c.commitDurably(items)
+	})
+	if err != nil {
+		return err
+	}
+	for _, it := range items {
+		// A file that cannot be made is no error: the journal holds the message, and the next settle makes the file.
+		_ = x.c.dir.CreateMessage(x.folder, it.Envelope.FileID(), it.Body, it.Envelope.StoredAt)
+	}
+	x.batch, x.size = nil, 0
+	return nil
+}
+
+// items returns the records of the messages that are not there yet. The lock is held.
+func (x *returning) items(ctx context.Context, m *Metadata) (items []index.Item, err error) {
+	c := x.c
+	line, ok := m.Line(x.info.Line)
+	if !ok {
+		return nil, fmt.Errorf("%w: line %s went away meanwhile", ErrNotExist, x.info.Line)
+	}
+	x.folder = line.Folder
+	end, err := c.end(m, line.ID)
+	if err != nil {
+		return nil, err
+	}
+	prev, err := c.idBefore(m, line.ID, end)
+	if err != nil {
+		return nil, err
+	}
+	for _, k := range x.batch {
+		env, raw := &k.Envelope, k.raw
+		if k.gap != nil {
+			env, raw = x.placeholder(k.gap, prev), nil
+		}
+		item := index.Item{Kind: index.KindAppend, Envelope: env}
+		if k.Position < end {
+			there, now, err := x.there(ctx, line, k, env.ID)
+			if err != nil {
+				return nil, err
+			}
+			if there {
+				continue
+			}
+			item.Kind, item.Was = index.KindReplace, now.Size
+		}
+		file, err := c.freeFile(m, line, env)
+		if err != nil {
+			return nil, err
+		}
+		if raw == nil || file != env.File {
+			env.File = file
+			raw = env.AppendTo(nil)
+		}
+		item.Body = raw
+		items = append(items, item)
+		prev, end = env.ID, max(end, k.Position+1)
+	}
+	return items, nil
+}
+
+// there reports whether a position has its message already: it came back before, or it never went. An index that was rebuilt from rows that
+// were left over can count a message that is nowhere but in trash: that one has to come back in its entry's place.
+func (x *returning) there(ctx context.Context, line *ctxfolder.Line, k *keptMessage, id uuid.UUID) (bool, *index.Entry, error) {
+	span := loader.Span{Line: line.ID, Folder: line.Folder, From: k.Position, To: k.Position + 1}
+	for e, err := range x.c.entries(ctx, span) {
+		if err != nil {
+			return false, nil, err
+		}
+		if e.ID != id {
+			break
+		}
+		raw, err := x.c.stored(span, e)
+		if err == nil && k.gap != nil && !isPlaceholder(raw, k.gap.Reason) {
+			delete(x.gaps, k.Position) // another item had it
+		}
+		var lost *lostError
+		if errors.As(err, &lost) {
+			return k.gap != nil, e, nil
+		}
+		return err == nil, e, err
+	}
+	return false, nil, fmt.Errorf("%w: position %d of line %s", ErrConflict, k.Position, line.ID)
+}
+
+// freeFile returns the file name for a message that comes back: another line may have taken its id meanwhile, in the folder that
+// both share.
+func (c *Context) freeFile(m *Metadata, line *ctxfolder.Line, env *message.Envelope) (uuid.UUID, error) {
+	if env.File != uuid.Nil && env.File != env.ID {
+		return env.File, nil
+	}
+	raw, _, err := c.dir.ReadMessage(line.Folder, env.ID)
+	if err == nil {
+		if there, perr := message.Parse(raw); perr == nil && there.Line == line.ID && there.Position == env.Position {
+			return env.File, nil
+		}
+	}
+	file, err := c.fileFor(m, line, env.ID, errors.Is(err, fs.ErrNotExist))
+	if file == uuid.Nil {
+		file = env.File
+	}
+	return file, err
+}
+
+// placeholder keeps the position of a message that trash does not have, until it is marked.
+func (x *returning) placeholder(g *gap, prev uuid.UUID) *message.Envelope {
+	id := g.ID
+	if id == uuid.Nil {
+		id = message.DerivedID(x.info.Line, strconv.FormatInt(g.Position, 10))
+	}
+	return &message.Envelope{
+		ID: id, Line: x.info.Line, Position: g.Position, Prev: prev, StoredAt: index.Now(), Body: placeholderBody(g.Reason),
+	}
+}
+
+func placeholderBody(reason string) json.RawMessage {
+	quoted, _ := json.Marshal(reason)
+	return fmt.Appendf(nil, `{"unavailable":%s}`, quoted)
+}
+
+func isPlaceholder(raw []byte, reason string) bool {
+	env, err := message.Parse(raw)
+	return err == nil && bytes.Equal(env.Body, placeholderBody(reason))
+}
+
+// name gives the line a branch.
+func (x *returning) name(ctx context.Context, r *Restored) error {
+	return x.c.change(ctx, true, func(m *Metadata) (err error) {
+		r.Branch, err = branch.Name(m, x.info.Line, x.info.Name)
+		return err
+	})
+}
+
+// mark marks the positions without a message as what they are. Their places were taken by records that must go first.
+func (x *returning) mark(ctx context.Context) error {
+	if len(x.gaps) == 0 {
+		return nil
+	}
+	c := x.c
+	err := c.store.within(ctx, func(ctx context.Context) error { return c.log.Fold(ctx, true) })
+	if err != nil {
+		return err
+	}
+	return c.store.within(ctx, func(ctx context.Context) error {
+		return c.log.Exclusively(ctx, func() error {
+			c.ready = false // nobody has looked at the metadata
+			if err := c.log.Retire(); err != nil {
+				return err
+			}
+			if err := c.log.Mark(x.info.Line, x.gaps); err != nil {
+				return err
+			}
+			for position, reason := range x.gaps {
+				entries, err := c.log.Entries(x.info.Line, position, position+1)
+				if err != nil || len(entries) == 0 {
+					return err
+				}
+				err = c.dir.RemoveMessage(x.folder, entries[0].FileID(), func(raw []byte) bool { return isPlaceholder(raw, reason) })
+				if err != nil {
+					return err
+				}
+			}
+			return nil
+		})
+	})
+}

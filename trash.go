@@ -1,0 +1,288 @@
+package ctxdir
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"io/fs"
+	"iter"
+	"slices"
+	"strings"
+	"time"
+
+	ctxfolder "github.com/ctxdir/ctxdir/context"
+	"github.com/ctxdir/ctxdir/internal/vfs"
+	"github.com/google/uuid"
+)
+
+// DefaultGrace is how long what was removed can be brought back, unless something else is said.
+const DefaultGrace = 7 * 24 * time.Hour
+
+// now is the time by which things are removed and purged.
+func (s *Store) now() time.Time { return s.opts.clock() }
+
+// latest is the time now, or where the context tells of a later one, that: a clock that was set back must not make what is removed
+// now look old.
+func (s *Store) latest(ctx context.Context, id uuid.UUID) time.Time {
+	c, err := s.open(ctx, id)
+	if err != nil {
+		return s.now()
+	}
+	defer c.Close()
+	return c.latest()
+}
+
+func (c *Context) latest() time.Time {
+	at := c.dir.Latest(c.store.now())
+	for _, l := range c.current().Lines {
+		counts, ok, err := c.log.Counts(l.ID)
+		if err != nil || !ok || counts.Count == 0 {
+			continue
+		}
+		entries, err := c.log.Entries(l.ID, counts.End()-1, counts.End())
+		if err == nil && len(entries) == 1 && entries[0].StoredAt().After(at) {
+			at = entries[0].StoredAt()
+		}
+	}
+	return at
+}
+
+// itemID is the id of the item with this path.
+func itemID(path string) uuid.UUID {
+	id, _ := ctxfolder.ParseID(path[strings.LastIndexByte(path, '/')+1:])
+	return id
+}
+
+// trashed is an item, and the trash it is in.
+type trashed struct {
+	*ctxfolder.Trashed
+	in uuid.UUID // the context whose trash it is, uuid.Nil for the store's
+}
+
+func (t *trashed) public() Trashed {
+	x := Trashed{
+		Context: t.Item.Context, Path: t.Path, Bytes: t.Size(), Item: t.ID, Kind: t.Item.Kind, Name: t.Item.Name,
+		RemovedAt: t.Since(), Problem: t.Problem, Reason: reason(&t.Item),
+	}
+	if t.in != uuid.Nil {
+		x.Context, x.Path = t.in, t.in.String()+"/"+t.Path
+	}
+	if t.Problem != nil {
+		x.Reason = t.Problem.Error()
+	}
+	return x
+}
+
+// reason says why a thing is in trash.
+func reason(item *ctxfolder.TrashItem) string {
+	switch item.Kind {
+	case ctxfolder.TrashContext:
+		return "removed"
+	case ctxfolder.TrashLine:
+		return lineReason(item)
+	case ctxfolder.TrashVersion:
+		return fmt.Sprintf("message %d was replaced", item.Position)
+	case ctxfolder.TrashTail:
+		return "torn and never acknowledged"
+	case ctxfolder.TrashDamaged:
+		return "in the place of another file, or harmed"
+	case ctxfolder.TrashBlobs:
+		return "no message refers to it"
+	}
+	return ""
+}
+
+func lineReason(item *ctxfolder.TrashItem) string {
+	r := fmt.Sprintf("no branch shows messages %d to %d", item.From, item.To-1)
+	if item.From == item.To {
+		r = "no branch descends from it"
+	}
+	if item.Name != "" && item.Why != "" {
+		r += fmt.Sprintf(" of %q, which was %s", item.Name, item.Why)
+	}
+	if item.Missing > 0 {
+		r += fmt.Sprintf("; %d could not be had", item.Missing)
+	}
+	return r
+}
+
+// Trash yields what is in the store's trash and in those of its contexts, oldest first in each. With contexts it yields what is of
+// these.
+func (s *Store) Trash(ctx context.Context, contexts ...uuid.UUID) iter.Seq2[Trashed, error] {
+	return func(yield func(Trashed, error) bool) {
+		for t, err := range s.trash(ctx, contexts, nil) {
+			if err != nil {
+				yield(Trashed{}, public(Error{Op: "list the trash of", Path: s.path}, err))
+				return
+			}
+			if !yield(t.public(), nil) {
+				return
+			}
+		}
+	}
+}
+
+// onlyFolders leaves out old versions of messages, which can be many.
+func onlyFolders(_ uuid.UUID, folder bool) bool { return folder }
+
+// trash yields the items that are wanted. While one is looked at, its trash is open.
+func (s *Store) trash(ctx context.Context, contexts []uuid.UUID, want func(id uuid.UUID, folder bool) bool) iter.Seq2[*trashed, error] {
+	return func(yield func(*trashed, error) bool) {
+		each := func(fsys vfs.FS, in uuid.UUID) bool {
+			for t, err := range ctxfolder.EachTrash(fsys, want) {
+				if err == nil {
+					err = ctx.Err()
+				}
+				if err != nil {
+					yield(nil, err)
+					return false
+				}
+				if in == uuid.Nil && len(contexts) > 0 && !slices.Contains(contexts, t.Item.Context) {
+					continue
+				}
+				if !yield(&trashed{t, in}, nil) {
+					return false
+				}
+			}
+			return true
+		}
+		if !each(s.fs, uuid.Nil) {
+			return
+		}
+		ids := func(yield func(uuid.UUID, error) bool) {
+			for _, id := range contexts {
+				if !yield(id, nil) {
+					return
+				}
+			}
+		}
+		if len(contexts) == 0 {
+			ids = s.IDs()
+		}
+		for id, err := range ids {
+			if err == nil {
+				err = ctx.Err()
+			}
+			if err != nil {
+				yield(nil, err)
+				return
+			}
+			sub, err := s.fs.Sub(id.String())
+			if errors.Is(err, fs.ErrNotExist) {
+				continue
+			}
+			if err != nil {
+				yield(nil, err)
+				return
+			}
+			more := each(sub, id)
+			_ = sub.Close()
+			if !more {
+				return
+			}
+		}
+	}
+}
+
+// ResolveTrashed returns the item that a full id, or a unique beginning or end of one, names. It fails with [ErrNotExist], or with
+// an [*AmbiguousError] that lists what it could be.
+func (s *Store) ResolveTrashed(ctx context.Context, ref string) (uuid.UUID, error) {
+	fail := func(err error) (uuid.UUID, error) {
+		return uuid.Nil, public(Error{Op: "find in trash of", Path: s.path}, err)
+	}
+	part := strings.ToLower(ref)
+	if part == "" || strings.Trim(part, "0123456789abcdef-") != "" {
+		return fail(fmt.Errorf("%w: %q is no item's id", ErrInvalid, ref))
+	}
+	named := func(id uuid.UUID, _ bool) bool {
+		return strings.HasPrefix(id.String(), part) || strings.HasSuffix(id.String(), part)
+	}
+	var found []uuid.UUID
+	for t, err := range s.trash(ctx, nil, named) {
+		if err != nil {
+			return fail(err)
+		}
+		found = append(found, t.ID)
+	}
+	switch len(found) {
+	case 0:
+		return fail(fmt.Errorf("%w: no item begins or ends with %q", ErrNotExist, ref))
+	case 1:
+		return found[0], nil
+	}
+	return fail(&AmbiguousError{ref, found, "items"})
+}
+
+// lockCollecting takes the lock of who removes something from a trash, restores from it, or fills it by collecting.
+func (s *Store) lockCollecting(ctx context.Context) (release func(), err error) {
+	lock := s.fs.Lock(collectLock)
+	if err := s.acquire(ctx, lock); err != nil {
+		_ = lock.Close()
+		return nil, err
+	}
+	return func() {
+		_ = lock.Release()
+		_ = lock.Close()
+	}, nil
+}
+
+// collectLock is held by who collects, purges or restores.
+const collectLock = ctxfolder.Locks + "/gc"
+
+// Purge removes items from the trash for good, now: those with these ids, or without any all that were removed longer ago than
+// older. It yields each; with dryRun it removes none. One that cannot be removed comes with its error, and the others follow.
+func (s *Store) Purge(ctx context.Context, items []uuid.UUID, older time.Duration, dryRun bool) iter.Seq2[Trashed, error] {
+	return func(yield func(Trashed, error) bool) {
+		fail := func(err error) { yield(Trashed{}, public(Error{Op: "empty the trash of", Path: s.path}, err)) }
+		if !dryRun {
+			if s.readOnly {
+				fail(ErrReadOnly)
+				return
+			}
+			release, err := s.lockCollecting(ctx)
+			if err != nil {
+				fail(err)
+				return
+			}
+			defer release()
+		}
+		log := s.beginLog(dryRun)
+		defer log.close()
+		for t, err := range s.trash(ctx, nil, nil) {
+			if err != nil {
+				fail(err)
+				return
+			}
+			if len(items) > 0 && !slices.Contains(items, t.ID) || len(items) == 0 && older > 0 && !s.expired(t, older) {
+				continue
+			}
+			x, err := s.purge(ctx, t, dryRun)
+			if err == nil {
+				log.add(Collected{x, true})
+			}
+			if !yield(x, public(Error{Op: "purge", Path: x.Path}, err)) {
+				return
+			}
+		}
+	}
+}
+
+// expired reports whether an item was removed longer ago than grace. A clock that was set back makes it younger.
+func (s *Store) expired(t *trashed, grace time.Duration) bool { return s.now().Sub(t.Since()) > grace }
+
+// purge removes an item. The caller holds collectLock, or it is a dry run.
+func (s *Store) purge(ctx context.Context, t *trashed, dryRun bool) (Trashed, error) {
+	x := t.public()
+	if dryRun {
+		return x, nil
+	}
+	// While the item is there it explains message files that a crash left behind.
+	if err := s.clearLeftOver(ctx, t); err != nil && ctx.Err() != nil {
+		return x, err
+	}
+	err := t.Purge()
+	if errors.Is(err, fs.ErrNotExist) {
+		err = nil
+	}
+	return x, err
+}
