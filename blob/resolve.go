@@ -4,6 +4,8 @@ import (
 	"errors"
 	"fmt"
 	"unicode/utf8"
+
+	"github.com/ctxdir/ctxdir/internal/vfs"
 )
 
 // Resolve puts payloads back into a stored message: get returns each, and what it returns is not kept. Where
@@ -97,6 +99,9 @@ func fetch(ref Ref, get func(Ref) ([]byte, error)) ([]byte, error) {
 		return nil, fmt.Errorf("%w: %s", ErrReference, ref.Problem)
 	}
 	payload, err := get(ref)
+	if errors.Is(err, vfs.ErrTooLarge) {
+		return nil, fmt.Errorf("%w: more bytes than the %d that the reference says", ErrDamaged, ref.Size)
+	}
 	if err != nil {
 		return nil, err
 	}
