@@ -6,7 +6,6 @@ import (
 	"encoding/json"
 	"errors"
 	"fmt"
-	"io"
 	"io/fs"
 	"slices"
 	"sync/atomic"
@@ -31,16 +30,8 @@ type Draft struct {
 	Source    json.RawMessage
 	Body      json.RawMessage // the framework's object; kept verbatim but for insignificant white space
 
-	// Attachments are payloads that are read from elsewhere, of any size: base64 of each stands in the body.
+	// Attachments are payloads that are read from elsewhere: base64 of each stands in the body.
 	Attachments []Attachment
-}
-
-// Attachment is a payload to be put into a message. It becomes a blob without passing through memory whole.
-type Attachment struct {
-	At        string // RFC 6901 pointer to the empty string in Body where it belongs
-	MediaType string // what it is, "" when nobody knows
-	Prefix    string // what stands before the base64, such as "data:image/png;base64,"
-	Open      func() (io.ReadCloser, error)
 }
 
 // Appended tells where a message is.

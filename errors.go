@@ -5,6 +5,7 @@ import (
 	"fmt"
 	"strings"
 
+	"github.com/ctxdir/ctxdir/blob"
 	"github.com/ctxdir/ctxdir/branch"
 	ctxfolder "github.com/ctxdir/ctxdir/context"
 	"github.com/ctxdir/ctxdir/index"
@@ -46,7 +47,7 @@ var (
 	ErrErased = index.ErrErased
 	// ErrDurability: a sync failed. What was being written may be there after a crash or not.
 	ErrDurability = index.ErrDurability
-	// ErrTooLarge: the message is above the store's limit.
+	// ErrTooLarge: the message is above the store's limit, or its payloads are larger than [MaxAttached].
 	ErrTooLarge = index.ErrTooLarge
 )
 
@@ -90,6 +91,7 @@ var sentinels = []struct{ below, here error }{
 	{branch.ErrName, ErrInvalid},
 	{branch.ErrPosition, ErrPosition},
 	{message.ErrMalformed, ErrInvalid},
+	{blob.ErrPlace, ErrInvalid},
 }
 
 // public makes an error of a package below one of this package's.

@@ -4,7 +4,6 @@ import (
 	"bytes"
 	"context"
 	"errors"
-	"io"
 
 	"github.com/ctxdir/ctxdir/blob"
 	ctxfolder "github.com/ctxdir/ctxdir/context"
@@ -21,8 +20,9 @@ type Externalised struct {
 }
 
 // Externalise applies a text threshold, as of [WithTextThreshold], to the messages that are stored already, those of removed
-// branches included. A message that was edited by hand is taken as it is now. Messages that cannot be had, and
-// such with a payload that cannot, are left alone. Stopped at any moment, it leaves each message in the one form or
+// branches included. Binary payloads, and texts that stay long enough, are not read. A message that was edited by hand is
+// taken as it is now. Messages that cannot be had, such with a payload that cannot be had and is needed, and such whose
+// payloads would be too large together ([MaxAttached]) are left alone. Stopped at any moment, it leaves each message in the one form or
 // the other; done again, it goes on. With dryRun it only counts.
 func (c *Context) Externalise(ctx context.Context, threshold int64, dryRun bool) (Externalised, error) {
 	e := externalising{c: c, policy: blob.Policy{Text: threshold}, dryRun: dryRun, blobs: blobsInUse{s: c.store}}
@@ -91,7 +91,7 @@ func (e *externalising) some(ctx context.Context, line ctxfolder.Line, from int6
 		r := rewritten{entry: entry}
 		var unavailable *UnavailableError
 		switch err := e.rewrite(ctx, m, &r.draft); {
-		case m.Unavailable != nil || errors.As(err, &unavailable):
+		case m.Unavailable != nil || errors.As(err, &unavailable) || errors.Is(err, ErrTooLarge):
 			continue
 		case err != nil:
 			return err
@@ -123,13 +123,13 @@ func (e *externalising) rewrite(ctx context.Context, m *Message, d *draft) error
 		return nil
 	}
 	d.Body = m.Stored
+	left := int64(loader.MaxBody)
 	get := func(ref Payload) ([]byte, error) {
-		r, _, err := m.Open(ref)
-		if err != nil {
-			return nil, err
+		if ref.Size > left {
+			return nil, errMoved
 		}
-		b, err := io.ReadAll(r)
-		return b, errors.Join(err, r.Close())
+		left -= ref.Size
+		return m.Payload(ref)
 	}
 	put := func(payload []byte) (blob.Sum, error) { return blob.SumOf(payload), nil }
 	if !e.dryRun {
@@ -137,6 +137,10 @@ func (e *externalising) rewrite(ctx context.Context, m *Message, d *draft) error
 	}
 	stored, refs, err := blob.Reexternalise(m.Stored, e.policy, get, put)
 	d.stored, d.refs = stored, len(refs)
+	d.moved = 0
+	for _, ref := range refs { // those that stay count too
+		err = errors.Join(err, d.count(ref.Size))
+	}
 	return err
 }
 

@@ -4,7 +4,6 @@ import (
 	"bytes"
 	"context"
 	"encoding/json"
-	"errors"
 	"fmt"
 	"iter"
 	"slices"
@@ -86,43 +85,31 @@ type draft struct {
 	Draft
 	stored   []byte       // Body, with references
 	refs     int          // so many
+	moved    int64        // bytes of their payloads
 	payloads []index.Item // small ones, that ride
 }
 
-// externalise moves the payloads of a draft out of its body. The large ones are durable when it returns; hold, taken
-// before the first of them, keeps a sweep away until the record that refers to them is written.
-func (s *Store) externalise(d *draft, threshold int64, hold func() error) error {
-	if len(d.Attachments) > 0 && threshold == 0 {
-		threshold = 1 // the empty strings are theirs
+// count adds to the bytes that were moved out of the draft. More than fit into a body could never be read as one again.
+func (d *draft) count(size int64) error {
+	if size > loader.MaxBody-d.moved {
+		return errMoved
 	}
-	stored, refs, err := blob.Externalise(d.Body, blob.Policy{Text: threshold}, s.put(d, hold))
-	d.stored, d.refs = stored, len(refs)
-	if err != nil || len(d.Attachments) == 0 {
-		return err
-	}
-	placed := map[string]blob.Ref{}
-	for _, a := range d.Attachments {
-		if err := hold(); err != nil {
-			return err
-		}
-		ref := blob.Ref{MediaType: a.MediaType, Encoding: blob.Base64, Prefix: a.Prefix}
-		if ref.Sum, ref.Size, err = s.attach(a); err != nil {
-			return fmt.Errorf("attachment at %q: %w", a.At, err)
-		}
-		placed[a.At] = ref
-	}
-	d.refs += len(placed)
-	d.stored, err = blob.Place(d.stored, placed)
-	return err
+	d.moved += size
+	return nil
 }
 
-func (s *Store) attach(a Attachment) (sum blob.Sum, size int64, err error) {
-	r, err := a.Open()
+var errMoved = fmt.Errorf("%w: its payloads are larger than %d bytes", ErrTooLarge, int64(loader.MaxBody))
+
+// externalise moves the payloads of a draft out of its body, and reads its attachments. The large ones are durable when it
+// returns; hold, taken before the first of them, keeps a sweep away until the record that refers to them is written.
+func (s *Store) externalise(d *draft, threshold int64, hold func() error) error {
+	attached, err := s.attached(d, hold)
 	if err != nil {
-		return sum, 0, err
+		return err
 	}
-	sum, size, _, err = s.blobs.PutReader(r)
-	return sum, size, errors.Join(err, r.Close())
+	stored, refs, err := blob.Attach(d.Body, blob.Policy{Text: threshold}, s.put(d, hold), attached)
+	d.stored, d.refs = stored, len(refs)
+	return err
 }
 
 // ride appends to items those payloads that no live journal has and riding, which notes what is among the items, does not
@@ -140,6 +127,9 @@ func (c *Context) ride(items, payloads []index.Item, riding map[index.Sum]bool) 
 // put returns what stores the payloads of a draft.
 func (s *Store) put(d *draft, hold func() error) func(payload []byte) (blob.Sum, error) {
 	return func(payload []byte) (blob.Sum, error) {
+		if err := d.count(int64(len(payload))); err != nil {
+			return blob.Sum{}, err
+		}
 		if len(payload) > rides {
 			if err := hold(); err != nil {
 				return blob.Sum{}, err

@@ -45,6 +45,7 @@ const (
 	storeFile    = "ctxdir.json"
 	storeVersion = "store/1"
 	maxStoreFile = 1 << 20
+	storeLock    = ctxfolder.Locks + "/store" // held by who makes the store, and by who sets something aside in it
 )
 
 // Store is an open store. It can be used by several goroutines, and the folder by several processes.
@@ -114,7 +115,7 @@ func initStore(fsys vfs.FS, told settings) error {
 	if err := makeFolders(fsys); err != nil {
 		return err
 	}
-	lock := fsys.Lock(ctxfolder.Locks + "/store")
+	lock := fsys.Lock(storeLock)
 	defer lock.Close()
 	if err := lock.Acquire(context.Background()); err != nil {
 		return err
@@ -171,7 +172,7 @@ func Open(dir string, opts ...Option) (*Store, error) {
 		return fail(err)
 	}
 	s.pool = loader.NewPool(s.opts.pool)
-	s.blobs = blob.Open(s.fs)
+	s.blobs = blob.Open(s.fs, blob.SetAside(s.setAside))
 	if !s.readOnly {
 		// A file system that cannot be written to has no need of the folders, nor of sweeping away what a
 		// creation left behind that did not finish.

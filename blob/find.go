@@ -18,6 +18,8 @@ const (
 	itemName            // a name like $blob, to be escaped
 	itemText            // a text that may be long enough
 	itemBinary          // what should be base64; if it is not, a text
+	itemPlace           // an empty string, where an attachment goes
+	itemKept            // a reference that stays
 )
 
 // holder is an object or array that the search is in.
@@ -27,8 +29,9 @@ type holder struct {
 }
 
 // find lists, in order, what may have to change in a message. It is one pass: whether a string is binary depends on
-// members that may come after it, so it is decided where its object ends.
-func find(body []byte, policy Policy) (items []item, err error) {
+// members that may come after it, so it is decided where its object ends. The references in kept, which stand in the
+// message already, are told from what a framework wrote by where they begin.
+func find(body []byte, policy Policy, places *places, kept []Ref) (items []item, err error) {
 	s := newScanner(body)
 	defer s.release()
 	var firstHolders [32]holder
@@ -36,8 +39,18 @@ func find(body []byte, policy Policy) (items []item, err error) {
 	for {
 		switch s.next() {
 		case tokenEnd:
-			return items, s.err()
+			if s.bad {
+				return nil, s.err()
+			}
+			return items, places.err()
 		case tokenObject, tokenArray:
+			if len(kept) > 0 && s.start == kept[0].Offset {
+				kept = kept[1:]
+				start := s.start
+				s.skip()
+				items = append(items, item{start: start, end: s.end, kind: itemKept})
+				continue
+			}
 			holders = append(holders, holder{})
 		case tokenClose:
 			last := len(holders) - 1
@@ -54,6 +67,11 @@ func find(body []byte, policy Policy) (items []item, err error) {
 		case tokenString:
 			it := item{start: s.start, end: s.end}
 			inside := s.inside()
+			if places.at(s) {
+				it.kind = itemPlace
+				items = append(items, it)
+				continue
+			}
 			// Text is never longer than its spelling.
 			if policy.Text >= 0 && int64(len(inside)) >= policy.Text {
 				it.kind = itemText

@@ -111,6 +111,19 @@ func TestHostileFiles(t *testing.T) {
 }
 
 // TestSeveralFrames: others may write a blob in more frames than we do.
+// TestHeadOfAnotherSize: a blob whose head says another size than the reference is damaged, not too large.
+func TestHeadOfAnotherSize(t *testing.T) {
+	b := []byte("text")
+	sum := SumOf(b)
+	for _, size := range []int64{3, 5, math.MaxInt64} {
+		s := placeFile(t, sum, appendFrames(header(size), b))
+		_, err := Resolve([]byte(`{"$blob":"`+sum.String()+`","size":4}`), func(r Ref) ([]byte, error) { return s.Get(r.Sum, r.Size) })
+		if !errors.Is(err, ErrDamaged) || errors.Is(err, vfs.ErrTooLarge) {
+			t.Errorf("%d bytes: %v", size, err)
+		}
+	}
+}
+
 func TestSeveralFrames(t *testing.T) {
 	a, b := text(3000), noise(3000)
 	whole := append(bytes.Clone(a), b...)

@@ -1,33 +1,62 @@
 package blob
 
-import "fmt"
+import (
+	"errors"
+	"fmt"
+	"maps"
+	"slices"
+)
 
-// Place puts references in the place of empty strings in a stored message, by RFC 6901 pointers to them: for payloads
-// that are in a store already and too large to pass through a message. Each pointer must lead to an empty string;
-// the error else wraps [ErrReference]. Of a Ref it takes sum, size, media type, encoding and prefix.
-func Place(stored []byte, refs map[string]Ref) ([]byte, error) {
-	s := newScanner(stored)
-	defer s.release()
-	var out []byte
-	done, placed := 0, 0
-	for t := s.next(); t != tokenEnd; t = s.next() {
-		if t != tokenString || s.end-s.start != len(`""`) {
-			continue
+// ErrPlace is wrapped by errors about pointers that lead to no place for a payload.
+var ErrPlace = errors.New("no place for a payload")
+
+// places are the empty strings of a message that payloads are put into.
+type places struct {
+	refs  map[string]func() (Ref, error) // by RFC 6901 pointer
+	found []string                       // in the order of the message
+}
+
+// at reports whether a payload belongs where the scanner's string is.
+func (p *places) at(s *scanner) bool {
+	if len(p.refs) == 0 || len(s.inside()) > 0 {
+		return false
+	}
+	pointer := s.pointer()
+	if p.refs[pointer] == nil || pointer == "" {
+		return false
+	}
+	p.found = append(p.found, pointer)
+	return true
+}
+
+// err is nil when each pointer led to one empty string.
+func (p *places) err() error {
+	if len(p.refs) == 0 {
+		return nil
+	}
+	times := map[string]int{}
+	for _, pointer := range p.found {
+		times[pointer]++
+	}
+	for _, pointer := range slices.Sorted(maps.Keys(p.refs)) {
+		switch n := times[pointer]; {
+		case n == 0:
+			return fmt.Errorf("%w: the pointer %q leads to no empty string", ErrPlace, pointer)
+		case n > 1:
+			return fmt.Errorf("%w: the pointer %q leads to %d strings", ErrPlace, pointer, n)
 		}
-		ref, ok := refs[s.pointer()]
-		if !ok {
-			continue
-		}
-		ref.spelling = 0
-		out = ref.appendTo(append(out, stored[done:s.start]...))
-		done = s.end
-		placed++
 	}
-	if err := s.err(); err != nil {
-		return nil, err
+	return nil
+}
+
+// next returns the reference for the first place that has none yet.
+func (p *places) next() (Ref, error) {
+	pointer := p.found[0]
+	p.found = p.found[1:]
+	ref, err := p.refs[pointer]()
+	if err != nil {
+		return Ref{}, fmt.Errorf("attachment at %q: %w", pointer, err)
 	}
-	if placed != len(refs) {
-		return nil, fmt.Errorf("%w: %d of %d pointers lead to an empty string", ErrReference, placed, len(refs))
-	}
-	return append(out, stored[done:]...), nil
+	ref.spelling = 0
+	return ref, nil
 }

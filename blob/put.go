@@ -101,7 +101,11 @@ func (s *Store) write(sum Sum, payload []byte) error {
 func (s *Store) settle(tmp string, sum Sum) error {
 	// Crash order: the content is durable before it gets its name, so a name that survives never stands for
 	// less than the payload. Where two writers meet, either file may stay: both are durable.
-	if err := s.fs.Rename(tmp, Path(sum)); err != nil {
+	err := s.makeWay(Path(sum))
+	if err == nil {
+		err = s.fs.Rename(tmp, Path(sum))
+	}
+	if err != nil {
 		_ = s.fs.Remove(tmp)
 		return err
 	}
@@ -126,6 +130,9 @@ func (s *Store) Adopt(path string, sum Sum) error {
 	}
 	if err == nil {
 		err = s.makeDurableFolders(sum)
+	}
+	if err == nil {
+		err = s.makeWay(Path(sum))
 	}
 	if err == nil {
 		err = s.fs.Rename(path, Path(sum))

@@ -2,11 +2,9 @@ package blob
 
 import (
 	"crypto/sha256"
-	"errors"
 	"fmt"
 	"hash"
 	"io"
-	"io/fs"
 
 	"github.com/ctxdir/ctxdir/internal/vfs"
 )
@@ -14,7 +12,7 @@ import (
 // putStream stores a payload of more than a block. Its name is known only at the end, so the temporary file lies
 // in the folder of blobs and moves into its fan-out folder by the rename.
 func (s *Store) putStream(head []byte, rest io.Reader) (sum Sum, size int64, created bool, err error) {
-	if err := s.fs.Mkdir(Folder); err != nil && !errors.Is(err, fs.ErrExist) {
+	if err := s.mkdir(Folder); err != nil {
 		return sum, 0, false, err
 	}
 	in := &hashed{r: rest, sum: sha256.New(), size: int64(len(head))}

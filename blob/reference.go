@@ -40,6 +40,9 @@ type UnavailableError struct {
 }
 
 func (e *UnavailableError) Error() string {
+	if e.Ref.Sum == (Sum{}) { // it has no name
+		return fmt.Sprintf("payload at %q: %v", e.Ref.Path, e.Err)
+	}
 	return fmt.Sprintf("payload %s at %q: %v", e.Ref.Sum, e.Ref.Path, e.Err)
 }
 
@@ -142,7 +145,9 @@ func (s *scanner) reference(offset int) Ref {
 				problem("prefix is no text")
 			}
 		case "media_type":
-			r.MediaType = text
+			if r.MediaType = text; text == "" {
+				problem("media type is no text")
+			}
 		}
 		seen[key] = true
 	}

@@ -4,16 +4,27 @@ import (
 	"errors"
 	"fmt"
 	"unicode/utf8"
+
+	"github.com/ctxdir/ctxdir/internal/vfs"
 )
 
 // Resolve puts payloads back into a stored message: get returns each, and what it returns is not kept. Where
 // get fails, or returns something of another size, the reference stays; err then joins an
-// [UnavailableError] for each such place, and everything else is resolved. A body in which references
-// stayed must not be given to [Externalise].
+// [UnavailableError] for each such place, and everything else is resolved. With [ErrKeep] get says that the reference
+// shall stay, which is no failure. A body in which references stayed must not be given to [Externalise].
 //
 // Memory is bounded by what get returns, each payload as often as it is referred to: who reads messages of strangers
 // must let get count. Where there is nothing to do body is stored itself.
 func Resolve(stored []byte, get func(Ref) ([]byte, error)) (body []byte, err error) {
+	body, _, err = resolve(stored, get)
+	return body, err
+}
+
+// ErrKeep is what the get of [Resolve] returns for a reference that shall stay.
+var ErrKeep = errors.New("the reference stays")
+
+// resolve also returns the references that shall stay, with their places in the body.
+func resolve(stored []byte, get func(Ref) ([]byte, error)) (body []byte, kept []Ref, err error) {
 	s := newScanner(stored)
 	defer s.release()
 	var out []byte
@@ -27,9 +38,15 @@ func Resolve(stored []byte, get func(Ref) ([]byte, error)) (body []byte, err err
 		case s.atReference(before):
 			ref := s.reference(opened)
 			if s.bad {
-				return nil, s.err()
+				return nil, nil, s.err()
 			}
 			payload, err := fetch(ref, get)
+			if err == ErrKeep { //nolint:errorlint // what wraps it is a failure
+				ref.Offset += len(out) - done
+				kept = append(kept, ref)
+				t = tokenClose
+				continue
+			}
 			if err != nil {
 				ref.Path = s.pointer()
 				unavailable = append(unavailable, &UnavailableError{ref, err})
@@ -48,12 +65,12 @@ func Resolve(stored []byte, get func(Ref) ([]byte, error)) (body []byte, err err
 		}
 	}
 	if s.bad {
-		return nil, s.err()
+		return nil, nil, s.err()
 	}
 	if done > 0 {
 		stored = append(out, stored[done:]...)
 	}
-	return stored, errors.Join(unavailable...)
+	return stored, kept, errors.Join(unavailable...)
 }
 
 // Refs lists the references of a stored message in order, those with a Problem included.
@@ -82,6 +99,9 @@ func fetch(ref Ref, get func(Ref) ([]byte, error)) ([]byte, error) {
 		return nil, fmt.Errorf("%w: %s", ErrReference, ref.Problem)
 	}
 	payload, err := get(ref)
+	if errors.Is(err, vfs.ErrTooLarge) {
+		return nil, fmt.Errorf("%w: more bytes than the %d that the reference says", ErrDamaged, ref.Size)
+	}
 	if err != nil {
 		return nil, err
 	}

@@ -39,6 +39,7 @@ func (s spelling) String() string {
 	return strings.Join(names, "+")
 }
 
+// parseSpelling reads what [spelling.String] writes about a spelling that is used.
 func parseSpelling(text string) (s spelling, ok bool) {
 	for name := range strings.SplitSeq(text, "+") {
 		for _, n := range spellingNames {
@@ -47,7 +48,8 @@ func parseSpelling(text string) (s spelling, ok bool) {
 			}
 		}
 	}
-	return s, s.String() == text
+	redundant := s&spelledASCII != 0 && s&spelledLines != 0
+	return s, s.String() == text && !redundant
 }
 
 const (

@@ -5,6 +5,7 @@ import (
 	"fmt"
 	"io/fs"
 	"os"
+	"strings"
 	"sync"
 	"time"
 
@@ -22,7 +23,8 @@ const Suffix = ".zst"
 // of a blob that exists touches it, so that its modification time tells when it was last wanted.
 // The fan-out folders must not be removed while a Store is open.
 type Store struct {
-	fs vfs.FS
+	fs    vfs.FS
+	aside func(path string) error // see SetAside; nil leaves everything where it is
 
 	mu      sync.Mutex
 	durable [1 << 16 / 64]uint64 // fan-out folders whose names this Store has synced, a bit each
@@ -30,7 +32,64 @@ type Store struct {
 
 // Open returns the blobs of the store whose folder is fsys. It touches nothing: the folder of blobs is
 // made by the first put.
-func Open(fsys vfs.FS) *Store { return &Store{fs: fsys} }
+func Open(fsys vfs.FS, opts ...Option) *Store {
+	s := &Store{fs: fsys}
+	for _, f := range opts {
+		f(s)
+	}
+	return s
+}
+
+// Option changes how a Store is opened.
+type Option func(*Store)
+
+// SetAside gives the Store what takes a thing away that lies where a blob or a folder of blobs belongs and is neither:
+// a link, a folder in the place of a blob, a file in that of a folder. path is below the store's folder. Another writer may
+// have been faster, so aside must look again, while no other one is at it, and leave what is in order alone. Without it
+// what is in the way is an error that wraps vfs.ErrNotRegular or vfs.ErrNotFolder.
+func SetAside(aside func(path string) error) Option { return func(s *Store) { s.aside = aside } }
+
+// InOrder reports whether what lies at a path below the store's folder may stay there: a blob must be a regular file,
+// and what leads to it a folder.
+func InOrder(path string, info fs.FileInfo) bool {
+	if strings.HasSuffix(path, Suffix) {
+		return info.Mode().IsRegular()
+	}
+	return info.IsDir()
+}
+
+// makeWay sets aside what lies in the place of a blob, or of a folder of blobs, and is none.
+func (s *Store) makeWay(path string) error {
+	info, err := s.fs.Lstat(path)
+	if errors.Is(err, fs.ErrNotExist) {
+		return nil
+	}
+	if err != nil || InOrder(path, info) {
+		return err
+	}
+	if s.aside != nil {
+		return s.aside(path)
+	}
+	if strings.HasSuffix(path, Suffix) {
+		return &fs.PathError{Op: "replace", Path: path, Err: vfs.ErrNotRegular}
+	}
+	return &fs.PathError{Op: "mkdir", Path: path, Err: vfs.ErrNotFolder}
+}
+
+// mkdir makes a folder of blobs, unless it is there.
+func (s *Store) mkdir(path string) error {
+	err := s.fs.Mkdir(path)
+	if !errors.Is(err, fs.ErrExist) {
+		return err
+	}
+	if err := s.makeWay(path); err != nil {
+		return err
+	}
+	if err := s.fs.Mkdir(path); !errors.Is(err, fs.ErrExist) {
+		return err
+	}
+	return nil
+}
 
 // Path returns a blob's name below the store's folder.
 func Path(sum Sum) string { return leaf(sum) + "/" + sum.String() + Suffix }
@@ -95,7 +154,7 @@ func (s *Store) open(sum Sum, flag int) (vfs.File, fs.FileInfo, error) {
 // makeFolders makes the folder of a blob and those above it.
 func (s *Store) makeFolders(sum Sum) error {
 	for _, name := range folders(sum) {
-		if err := s.fs.Mkdir(name); err != nil && !errors.Is(err, fs.ErrExist) {
+		if err := s.mkdir(name); err != nil {
 			return err
 		}
 	}
@@ -111,15 +170,14 @@ func (s *Store) makeDurableFolders(sum Sum) error {
 	known := s.durable[word]&bit != 0
 	s.mu.Unlock()
 	if known {
-		_, err := s.fs.Lstat(leaf(sum))
-		if err == nil {
+		if info, err := s.fs.Lstat(leaf(sum)); err == nil && info.IsDir() {
 			return nil
 		}
 	}
 	// Crash order: from the top down, each name durable before anything below it counts.
 	parent := "."
 	for _, name := range folders(sum) {
-		if err := s.fs.Mkdir(name); err != nil && !errors.Is(err, fs.ErrExist) {
+		if err := s.mkdir(name); err != nil {
 			return err
 		}
 		if err := s.fs.SyncDir(parent); err != nil {

@@ -224,6 +224,16 @@ func TestMalformedReferences(t *testing.T) {
 		"unknown spelling": `{"$blob":"` + h + `","size":4,"spelling":"cobol"}`,
 		"spelling order":   `{"$blob":"` + h + `","size":4,"spelling":"slash+ascii"}`,
 		"empty spelling":   `{"$blob":"` + h + `","size":4,"spelling":""}`,
+		"redundant word":   `{"$blob":"` + h + `","size":4,"spelling":"ascii+lines"}`,
+		"word twice":       `{"$blob":"` + h + `","size":4,"spelling":"html+html"}`,
+		"media type null":  `{"$blob":"` + h + `","size":4,"media_type":null}`,
+		"media type 7":     `{"$blob":"` + h + `","size":4,"media_type":7}`,
+		"empty media type": `{"$blob":"` + h + `","size":4,"media_type":""}`,
+		"half a pair":      `{"$blob":"` + h + `","size":4,"media_type":"\ud83d"}`,
+		"prefix of a half": `{"$blob":"` + h + `","size":4,"prefix":"\ud83d"}`,
+		"empty prefix":     `{"$blob":"` + h + `","size":4,"prefix":""}`,
+		"encoding null":    `{"$blob":"` + h + `","size":4,"encoding":null}`,
+		"size exponent":    `{"$blob":"` + h + `","size":4e0}`,
 		"prefix a number":  `{"$blob":"` + h + `","size":4,"prefix":4}`,
 		"no text":          `{"$blob":"` + bin.String() + `","size":2}`,
 	} {
@@ -232,6 +242,9 @@ func TestMalformedReferences(t *testing.T) {
 		var u *UnavailableError
 		if want := `{"a":` + ref + `,"b":"text"}`; string(got) != want || !errors.As(err, &u) || u.Ref.Path != "/a" {
 			t.Errorf("%s: %s, %v", name, got, err)
+		}
+		if err != nil && strings.Contains(err.Error(), strings.Repeat("0", 64)) {
+			t.Errorf("%s: a name made of nothing: %v", name, err)
 		}
 		if refs, err := Refs([]byte(stored)); err != nil || len(refs) != 2 {
 			t.Errorf("%s: %v, %v", name, refs, err)

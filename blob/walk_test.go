@@ -1,11 +1,13 @@
 package blob
 
 import (
-	"github.com/ctxdir/ctxdir/internal/vfs"
+	"errors"
 	"os"
 	"path/filepath"
 	"strings"
 	"testing"
+
+	"github.com/ctxdir/ctxdir/internal/vfs"
 )
 
 func TestWalkPassesOverForeignFiles(t *testing.T) {
@@ -59,7 +61,7 @@ func TestWalkPassesOverForeignFiles(t *testing.T) {
 
 // TestLinksAreNotFollowed: neither for reading nor for writing, and a put mends the place.
 func TestLinksAreNotFollowed(t *testing.T) {
-	s, _, dir := newStore(t)
+	s, fsys, dir := newStore(t)
 	b := text(2000)
 	sum, _, err := s.Put(b)
 	if err != nil {
@@ -75,8 +77,15 @@ func TestLinksAreNotFollowed(t *testing.T) {
 	if _, err := s.Get(sum, 1<<20); err == nil {
 		t.Error("a link was read")
 	}
+	if _, _, err := s.Put(b); !errors.Is(err, vfs.ErrNotRegular) {
+		t.Errorf("a link was overwritten: %v", err)
+	}
+	s = Open(fsys, SetAside(func(path string) error { return fsys.Rename(path, "aside") }))
 	if _, created, err := s.Put(b); err != nil || !created {
 		t.Error(created, err)
+	}
+	if to, err := os.Readlink(filepath.Join(dir, "aside")); err != nil || to != filepath.Base(p)+"x" {
+		t.Error(to, err)
 	}
 	if info, err := os.Lstat(p); err != nil || !info.Mode().IsRegular() {
 		t.Error(info, err)

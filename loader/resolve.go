@@ -10,6 +10,7 @@ import (
 	"sync/atomic"
 
 	"github.com/ctxdir/ctxdir/blob"
+	"github.com/ctxdir/ctxdir/index"
 	"golang.org/x/sync/errgroup"
 )
 
@@ -37,22 +38,59 @@ func (m *Message) Payloads() ([]blob.Ref, error) {
 }
 
 // Body returns the framework's object, verbatim: with every payload back in its place. Where one cannot be had, the error
-// joins a [*blob.UnavailableError] for each, and the body comes with references in their places all the same.
+// joins a [*blob.UnavailableError] for each, and the body comes with references in their places all the same; that of
+// payloads above [MaxBody] wraps [index.ErrTooLarge].
 func (m *Message) Body(ctx context.Context) (json.RawMessage, error) {
+	return m.resolve(ctx, m.bounded())
+}
+
+// Texts is Body for who only shows a message: references to binary payloads stay, which tell size and media type. Of the
+// payloads nothing is read but that they are there. The result is not to be stored: a framework may have an object of its
+// own that looks like a reference.
+func (m *Message) Texts(ctx context.Context) (json.RawMessage, error) {
+	get := m.bounded()
+	return m.resolve(ctx, func(ref blob.Ref) ([]byte, error) {
+		if ref.Encoding == "" {
+			return get(ref)
+		}
+		r, size, err := m.Open(ref)
+		if err != nil {
+			return nil, err
+		}
+		_ = r.Close() // nothing was written
+		if size != ref.Size {
+			return nil, fmt.Errorf("%w: %d bytes, the reference says %d", blob.ErrDamaged, size, ref.Size)
+		}
+		return nil, blob.ErrKeep
+	})
+}
+
+func (m *Message) resolve(ctx context.Context, get func(blob.Ref) ([]byte, error)) (json.RawMessage, error) {
 	if !m.HasPayloads() {
 		return m.Stored, nil
 	}
-	left := int64(MaxBody)
 	return blob.Resolve(m.Stored, func(ref blob.Ref) ([]byte, error) {
 		if err := ctx.Err(); err != nil {
 			return nil, err
 		}
-		if left -= ref.Size; left < 0 {
-			return nil, fmt.Errorf("the message's payloads are larger than %d bytes", int64(MaxBody))
-		}
-		return m.from.payload(ref)
+		return get(ref)
 	})
 }
+
+// bounded returns what reads payloads up to MaxBody in all.
+func (m *Message) bounded() func(blob.Ref) ([]byte, error) {
+	left := int64(MaxBody)
+	return func(ref blob.Ref) ([]byte, error) {
+		if ref.Size > left {
+			return nil, fmt.Errorf("%w: its payloads are larger than %d bytes", index.ErrTooLarge, int64(MaxBody))
+		}
+		left -= ref.Size
+		return m.from.payload(ref)
+	}
+}
+
+// Payload returns one of the message's payloads, verified. It is no larger than the reference says.
+func (m *Message) Payload(ref blob.Ref) ([]byte, error) { return m.from.payload(ref) }
 
 // Open returns one of the message's payloads as a stream, and its size in bytes. What is read is verified at its end.
 func (m *Message) Open(ref blob.Ref) (io.ReadCloser, int64, error) {

@@ -2,6 +2,7 @@ package main
 
 import (
 	"context"
+	"encoding/json"
 	"errors"
 	"fmt"
 	"io"
@@ -12,6 +13,7 @@ import (
 	"path"
 	"path/filepath"
 	"strings"
+	"syscall"
 
 	"github.com/ctxdir/ctxdir"
 )
@@ -57,27 +59,40 @@ func attachedDraft(role, text string, paths []string) (ctxdir.Draft, error) {
 		}
 		attachments = append(attachments, ctxdir.Attachment{
 			At: fmt.Sprintf("/content/%d/source/data", len(content.Content)), MediaType: mediaType,
-			Open: func() (io.ReadCloser, error) { return os.Open(p) },
+			Open: func() (io.ReadCloser, error) { return openRegular(p) },
 		})
 		content.Content = append(content.Content, attachedFile{kind, filepath.ToSlash(filepath.Clean(p)), attachedSource{"base64", mediaType, ""}})
 	}
 	return ctxdir.Draft{Body: encode(content), Attachments: attachments}, nil
 }
 
+// openRegular opens a file and nothing else: a FIFO would wait for who writes to it, a device might never end.
+func openRegular(name string) (*os.File, error) {
+	f, err := os.OpenFile(name, os.O_RDONLY|syscall.O_NONBLOCK, 0)
+	if err != nil {
+		return nil, err
+	}
+	info, err := f.Stat()
+	if err == nil && !info.Mode().IsRegular() {
+		err = fmt.Errorf("%s is no regular file", name)
+	}
+	if err == nil && info.Size() > ctxdir.MaxAttached {
+		err = fmt.Errorf("%s: %w: the files in a message may have %d bytes", name, ctxdir.ErrTooLarge, int64(ctxdir.MaxAttached))
+	}
+	if err != nil {
+		_ = f.Close()
+		return nil, err
+	}
+	return f, nil
+}
+
 // mediaTypeOf tells by a file's beginning what it is, and by its name where that says no more than text.
 func mediaTypeOf(name string) (string, error) {
-	f, err := os.Open(name)
+	f, err := openRegular(name)
 	if err != nil {
 		return "", err
 	}
 	defer f.Close()
-	info, err := f.Stat()
-	if err != nil {
-		return "", err
-	}
-	if !info.Mode().IsRegular() {
-		return "", fmt.Errorf("%s is no file", name)
-	}
 	head := make([]byte, 512)
 	n, err := io.ReadFull(f, head)
 	if err != nil && !errors.Is(err, io.EOF) && !errors.Is(err, io.ErrUnexpectedEOF) {
@@ -118,6 +133,10 @@ func (s *saver) message(ctx context.Context, m *ctxdir.Message) error {
 	if err != nil || m.Unavailable != nil {
 		return err
 	}
+	texts, err := m.Texts(ctx) // a file's name may be a payload
+	if texts == nil {
+		return err
+	}
 	for i, ref := range refs {
 		if ref.Encoding == "" {
 			continue // a text
@@ -125,7 +144,7 @@ func (s *saver) message(ctx context.Context, m *ctxdir.Message) error {
 		if err := ctx.Err(); err != nil {
 			return err
 		}
-		name := safeName(nameFor(m, ref.Path))
+		name := safeName(nameFor(texts, ref.Path))
 		if name == "" {
 			name = fmt.Sprintf("%d-%d%s", m.Position, i, extension(ref.MediaType))
 		}
@@ -162,12 +181,12 @@ func (s *saver) save(m *ctxdir.Message, ref ctxdir.Payload, name string) (err er
 	return err
 }
 
-// nameFor returns the file name that a message tells of a payload: the member "filename", "name" or "path" of the nearest
+// nameFor returns the file name that a body tells of a payload: the member "filename", "name" or "path" of the nearest
 // object around it that has one.
-func nameFor(m *ctxdir.Message, pointer string) string {
+func nameFor(body json.RawMessage, pointer string) string {
 	for at := pointer; at != ""; {
 		at = at[:max(strings.LastIndexByte(at, '/'), 0)]
-		if name := objectOf(valueAt(m.Stored, at)).text("filename", "name", "path"); name != "" {
+		if name := objectOf(valueAt(body, at)).text("filename", "name", "path"); name != "" {
 			return name
 		}
 		if strings.Count(at, "/") < 2 {

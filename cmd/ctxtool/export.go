@@ -20,6 +20,8 @@ type exporter interface {
 	end() error
 	// leftOut is how many messages the format has no place for.
 	leftOut() int
+	// forPeople says that binary payloads have no place in the format.
+	forPeople() bool
 }
 
 var exporters = map[string]func(w io.Writer) exporter{
@@ -78,18 +80,17 @@ func (a *app) export(ctx context.Context, c *ctxdir.Context, b *ctxdir.Branch, e
 	if err := e.begin(m, b.Name()); err != nil {
 		return err
 	}
-	unavailable := 0
+	var lacks lacking
 	err := each(ctx, b, 0, math.MaxInt64, func(m *ctxdir.Message) error {
-		if m.Unavailable != nil {
-			unavailable++
-			a.warn(errorRecord{Error: fmt.Sprintf("message %d (%s) is left out: %v", m.Position, m.ID, m.Unavailable)})
-		}
-		s, err := say(ctx, m)
+		s, err := say(ctx, m, e.forPeople())
 		if err != nil {
 			return err
 		}
-		if s.missing != nil {
-			unavailable++
+		switch {
+		case !lacks.add(s):
+		case m.Unavailable != nil:
+			a.warn(errorRecord{Error: fmt.Sprintf("message %d (%s) is left out: %v", m.Position, m.ID, m.Unavailable)})
+		default:
 			a.warn(errorRecord{Error: fmt.Sprintf("message %d (%s) is not complete: %v", m.Position, m.ID, s.missing)})
 		}
 		return e.message(s)
@@ -103,11 +104,8 @@ func (a *app) export(ctx context.Context, c *ctxdir.Context, b *ctxdir.Branch, e
 	if n := e.leftOut(); n > 0 {
 		a.note("%s left out that are no chat messages", plural(n, "record", "records"))
 	}
-	if unavailable > 0 {
-		return &problemsError{
-			plural(unavailable, "message is missing or not complete", "messages are missing or not complete"),
-			fmt.Sprintf(`"ctxtool repair %s" brings back what it can`, c.ID()),
-		}
+	if err := lacks.err(c.ID(), "message is missing or not complete", "messages are missing or not complete"); err != nil {
+		return err
 	}
 	return problemOf(c)
 }

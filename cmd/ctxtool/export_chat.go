@@ -14,6 +14,7 @@ type jsonlExport struct{ w io.Writer }
 func (e *jsonlExport) begin(*ctxdir.Metadata, string) error { return nil }
 func (e *jsonlExport) end() error                           { return nil }
 func (e *jsonlExport) leftOut() int                         { return 0 }
+func (e *jsonlExport) forPeople() bool                      { return false }
 
 func (e *jsonlExport) message(m *said) error {
 	if m.Unavailable != nil {
@@ -34,7 +35,8 @@ type openaiExport struct {
 	left int
 }
 
-func (e *openaiExport) leftOut() int { return e.left }
+func (e *openaiExport) leftOut() int    { return e.left }
+func (e *openaiExport) forPeople() bool { return false }
 
 func (e *openaiExport) begin(c *ctxdir.Metadata, branch string) error {
 	if _, err := io.WriteString(e.w, "["); err != nil {

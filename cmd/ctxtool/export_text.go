@@ -13,8 +13,9 @@ import (
 // markdownExport writes text to read: a heading for each message, what tools are told and say in code blocks.
 type markdownExport struct{ w io.Writer }
 
-func (e *markdownExport) end() error   { return nil }
-func (e *markdownExport) leftOut() int { return 0 }
+func (e *markdownExport) end() error      { return nil }
+func (e *markdownExport) leftOut() int    { return 0 }
+func (e *markdownExport) forPeople() bool { return true }
 
 func (e *markdownExport) begin(c *ctxdir.Metadata, branch string) error {
 	_, err := fmt.Fprintf(e.w, "# %s\n\nContext `%s`, branch %s\n", oneLine(cmp.Or(c.Title, "Untitled")), c.ID, oneLine(branch))
@@ -84,7 +85,8 @@ func fenced(text string) string {
 // htmlExport writes one page that needs nothing else.
 type htmlExport struct{ w io.Writer }
 
-func (e *htmlExport) leftOut() int { return 0 }
+func (e *htmlExport) leftOut() int    { return 0 }
+func (e *htmlExport) forPeople() bool { return true }
 
 const pageHead = `<!DOCTYPE html>
 <html lang="en">

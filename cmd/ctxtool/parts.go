@@ -3,11 +3,8 @@ package main
 import (
 	"bytes"
 	"encoding/json"
-	"fmt"
 	"strconv"
 	"strings"
-
-	"github.com/dustin/go-humanize"
 )
 
 // A part is a piece of a message that people look at as one.
@@ -164,6 +161,9 @@ func blockParts(v json.RawMessage) []part {
 	if kindOf(v) != '{' {
 		return contentParts(v)
 	}
+	if p, ok := payloadOf(v); ok {
+		return []part{{kind: attachedPart, text: described("payload", p.MediaType, "", p.Size)}}
+	}
 	o := objectOf(v)
 	switch t := o.text("type", "content_type"); t {
 	case "thinking", "reasoning", "thoughts":
@@ -180,7 +180,7 @@ func blockParts(v json.RawMessage) []part {
 		}
 		return []part{{kind: resultPart, text: joinText(content)}}
 	case "image", "image_url", "input_image", "image_asset_pointer", "document", "file", "audio", "input_audio":
-		return []part{{kind: attachedPart, text: attachment(t, o, len(v))}}
+		return []part{{kind: attachedPart, text: attachment(t, o, v)}}
 	}
 	if call := objectOf(o["functionCall"]); call != nil {
 		return []part{{callPart, call.text("name"), argumentText(call["args"])}}
@@ -192,7 +192,7 @@ func blockParts(v json.RawMessage) []part {
 		return []part{{text: s}}
 	}
 	if o["text"] != nil {
-		return nil
+		return contentParts(o["text"])
 	}
 	return []part{{kind: otherPart, text: string(v)}}
 }
@@ -213,21 +213,6 @@ func argumentText(v json.RawMessage) string {
 		return s
 	}
 	return string(v)
-}
-
-func attachment(kind string, o members, size int) string {
-	media := o.text("media_type", "mimeType", "mime")
-	if source := objectOf(o["source"]); media == "" && source != nil {
-		media = source.text("media_type")
-	}
-	name := o.text("filename", "name", "title")
-	words := []string{strings.TrimPrefix(strings.TrimSuffix(kind, "_url"), "input_")}
-	for _, w := range []string{media, name} {
-		if w != "" {
-			words = append(words, w)
-		}
-	}
-	return fmt.Sprintf("%s, %s", strings.Join(words, " "), humanize.IBytes(uint64(size)))
 }
 
 func joinText(parts []part) string {

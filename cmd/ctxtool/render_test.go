@@ -14,6 +14,8 @@ import (
 	"github.com/google/uuid"
 )
 
+var someBlob = strings.Repeat("0", 64)
+
 func TestParts(t *testing.T) {
 	tests := []struct {
 		name, body string
@@ -30,7 +32,11 @@ func TestParts(t *testing.T) {
 		{"tool result", `{"content":[{"type":"tool_result","content":[{"type":"text","text":"a"},{"type":"text","text":"b"}]}]}`, []part{{kind: resultPart, text: "a\nb"}}},
 		{"tool message", `{"role":"tool","tool_call_id":"1","content":"done"}`, []part{{kind: resultPart, text: "done"}}},
 		{"tool calls", `{"role":"assistant","content":null,"tool_calls":[{"function":{"name":"f","arguments":"{\"a\":1}"}}]}`, []part{{callPart, "f", `{"a":1}`}}},
-		{"image", `{"content":[{"type":"image","source":{"type":"base64","media_type":"image/png","data":"AAAA"}}]}`, []part{{kind: attachedPart, text: "image image/png, 82 B"}}},
+		{"image", `{"content":[{"type":"image","source":{"type":"base64","media_type":"image/png","data":"AAAA"}}]}`, []part{{kind: attachedPart, text: "image image/png, 3 B"}}},
+		{"image elsewhere", `{"content":[{"type":"image","source":{"type":"url","url":"https://example.org/a.png"}}]}`, []part{{kind: attachedPart, text: "image"}}},
+		{"image in a blob", `{"content":[{"type":"image_url","image_url":{"url":{"$blob":"` + someBlob + `","size":2048,"encoding":"base64","media_type":"image/gif"}}}]}`, []part{{kind: attachedPart, text: "image image/gif, 2.0 KiB"}}},
+		{"text in a blob", `{"content":[{"type":"text","text":{"$blob":"` + someBlob + `","size":10,"encoding":"base64"}}]}`, []part{{kind: attachedPart, text: "payload, 10 B"}}},
+		{"content in a blob", `{"content":{"$blob":"` + someBlob + `","size":10,"encoding":"base64","media_type":"a/b"}}`, []part{{kind: attachedPart, text: "payload a/b, 10 B"}}},
 		{"summary", `{"type":"summary","summary":"all of it"}`, []part{{text: "all of it"}}},
 		{"unknown", `{"n":1.0}`, []part{{kind: otherPart, text: `{"n":1.0}`}}},
 		{"unknown block", `{"content":[{"type":"new","n":1}]}`, []part{{kind: otherPart, text: `{"type":"new","n":1}`}}},

@@ -26,6 +26,7 @@ func TestMain(m *testing.M) {
 //	end NAME VAR              sets $NAME to the end of $VAR: what people type of an id
 //	damage KIND FILE          empties, tears, or removes the one file that a pattern matches
 //	repeat N TEXT FILE        writes a text so many times
+//	sparse N FILE             makes a file of so many zero bytes that takes no room
 //	lock FILE                 holds a lock until the script ends
 func TestScripts(t *testing.T) {
 	testscript.Run(t, testscript.Params{
@@ -41,7 +42,7 @@ func TestScripts(t *testing.T) {
 			return os.Mkdir(home, 0o700)
 		},
 		Cmds: map[string]func(ts *testscript.TestScript, neg bool, args []string){
-			"exits": scriptExits, "var": scriptVar, "end": scriptEnd, "damage": scriptDamage, "repeat": scriptRepeat, "lock": scriptLock,
+			"exits": scriptExits, "var": scriptVar, "end": scriptEnd, "damage": scriptDamage, "repeat": scriptRepeat, "sparse": scriptSparse, "lock": scriptLock,
 		},
 	})
 }
@@ -102,6 +103,13 @@ func scriptRepeat(ts *testscript.TestScript, _ bool, args []string) {
 	ts.Check(err)
 	text := strings.ReplaceAll(args[1], `\n`, "\n")
 	ts.Check(os.WriteFile(ts.MkAbs(args[2]), []byte(strings.Repeat(text, n)), 0o600))
+}
+
+func scriptSparse(ts *testscript.TestScript, _ bool, args []string) {
+	n, err := strconv.ParseInt(args[0], 10, 64)
+	ts.Check(err)
+	ts.Check(os.WriteFile(ts.MkAbs(args[1]), nil, 0o600))
+	ts.Check(os.Truncate(ts.MkAbs(args[1]), n))
 }
 
 func scriptLock(ts *testscript.TestScript, _ bool, args []string) {

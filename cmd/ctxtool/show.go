@@ -156,7 +156,8 @@ func (a *app) show(ctx context.Context, c *ctxdir.Context, f *showFlags, from, t
 		return err
 	}
 	print := a.messagePrinter(b.Name(), f.noContent)
-	shown, unavailable := 0, 0
+	shown := 0
+	var lacks lacking
 	var files *saver
 	if f.save != "" {
 		if files, err = newSaver(f.save); err != nil {
@@ -169,13 +170,11 @@ func (a *app) show(ctx context.Context, c *ctxdir.Context, f *showFlags, from, t
 		s := &said{Message: m}
 		if !f.noContent {
 			var err error
-			if s, err = say(ctx, m); err != nil {
+			if s, err = say(ctx, m, !a.json); err != nil {
 				return err
 			}
 		}
-		if m.Unavailable != nil || s.missing != nil {
-			unavailable++
-		}
+		lacks.add(s)
 		if files != nil {
 			if err := files.message(ctx, m); err != nil {
 				return err
@@ -183,14 +182,12 @@ func (a *app) show(ctx context.Context, c *ctxdir.Context, f *showFlags, from, t
 		}
 		return print(s)
 	})
+	if err == nil {
+		err = lacks.err(c.ID(), "message is unavailable, or a part of it", "messages are unavailable, or parts of them")
+	}
 	switch {
 	case err != nil:
 		return err
-	case unavailable > 0:
-		return &problemsError{
-			plural(unavailable, "message is unavailable, or a part of it", "messages are unavailable, or parts of them"),
-			fmt.Sprintf(`"ctxtool repair %s" brings back what it can`, c.ID()),
-		}
 	case files != nil:
 		a.note("%s saved in %s", plural(files.saved, "file", "files"), f.save)
 	case shown == 0 && !a.json:

@@ -1,0 +1,38 @@
+package ctxdir
+
+import (
+	"context"
+	"errors"
+	"io/fs"
+	"path"
+
+	"github.com/ctxdir/ctxdir/blob"
+	ctxfolder "github.com/ctxdir/ctxdir/context"
+)
+
+// setAside moves what lies where a blob or a folder of blobs belongs, and is none, to the store's trash. One writer at a
+// time looks and moves: a slower one must not move the blob that a faster one has put there by then.
+func (s *Store) setAside(name string) error {
+	lock := s.fs.Lock(storeLock)
+	defer lock.Close()
+	if err := s.acquire(context.Background(), lock); err != nil {
+		return err
+	}
+	defer lock.Release()
+	info, err := s.fs.Lstat(name)
+	if errors.Is(err, fs.ErrNotExist) {
+		return nil
+	}
+	if err != nil || blob.InOrder(name, info) {
+		return err
+	}
+	base := path.Base(name)
+	item, err := ctxfolder.NewTrash(s.fs, ctxfolder.TrashItem{Kind: "damaged", Name: base})
+	if err != nil {
+		return err
+	}
+	if err := s.fs.Rename(name, item+"/"+base); err != nil {
+		return err
+	}
+	return s.fs.SyncDir(item)
+}

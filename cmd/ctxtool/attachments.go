@@ -1,0 +1,67 @@
+package main
+
+import (
+	"cmp"
+	"encoding/base64"
+	"encoding/json"
+	"strings"
+
+	"github.com/ctxdir/ctxdir"
+	"github.com/ctxdir/ctxdir/blob"
+)
+
+// attachment is what is known of a block that is an image or a file. Its payload stands for itself by a reference.
+func attachment(kind string, o members, block json.RawMessage) string {
+	media := cmp.Or(o.text("media_type", "mimeType", "mime"), objectOf(o["source"]).text("media_type"))
+	size := int64(-1)
+	if refs, err := blob.Refs(block); err == nil {
+		for _, ref := range refs {
+			if ref.Problem == "" && ref.Encoding != "" {
+				media, size = cmp.Or(media, ref.MediaType), ref.Size
+				break
+			}
+		}
+	}
+	if size < 0 {
+		size = inlineSize(o)
+	}
+	return described(strings.TrimPrefix(strings.TrimSuffix(kind, "_url"), "input_"), media, o.text("filename", "name", "title"), size)
+}
+
+// described is a line like "image image/png dot.png, 12 KiB". A size below 0 is not known.
+func described(kind, media, name string, size int64) string {
+	words := []string{kind}
+	for _, w := range []string{media, name} {
+		if w != "" {
+			words = append(words, w)
+		}
+	}
+	text := strings.Join(words, " ")
+	if size >= 0 {
+		text += ", " + humanSize(size)
+	}
+	return text
+}
+
+// inlineSize is the size in bytes of what stands in a block as base64, -1 where nothing does.
+func inlineSize(o members) int64 {
+	for _, in := range []members{o, objectOf(o["source"]), objectOf(o["image_url"]), objectOf(o["input_audio"]), objectOf(o["file"])} {
+		text := in.text("data", "url", "image_url", "file_data")
+		if _, rest, ok := strings.Cut(text, ";base64,"); ok {
+			text = rest
+		}
+		if b, err := base64.StdEncoding.DecodeString(text); err == nil && text != "" {
+			return int64(len(b))
+		}
+	}
+	return -1
+}
+
+// payloadOf returns the payload that a value is a reference to.
+func payloadOf(v json.RawMessage) (ctxdir.Payload, bool) {
+	refs, err := blob.Refs(v)
+	if err != nil || len(refs) != 1 || refs[0].Path != "" || refs[0].Problem != "" {
+		return ctxdir.Payload{}, false
+	}
+	return refs[0], true
+}
