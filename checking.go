@@ -174,7 +174,7 @@ func (c *checking) with(id uuid.UUID, f func(*integrity.Context) error) error {
 	}
 	log := s.openLog(dir)
 	err = f(&integrity.Context{
-		Dir: dir, Log: log, Payloads: c.payloads, ReadData: c.o.ReadData, Wait: s.opts.lockTimeout,
+		Dir: dir, Log: log, Payloads: c.payloads, ReadData: c.o.ReadData, Wait: s.opts.lockTimeout, Pause: s.opts.pause,
 		Progress: func(p integrity.Progress) {
 			c.done.Messages, c.done.Done, c.done.Of = before+p.Total, p.Messages, p.Of
 			c.report()

@@ -20,12 +20,13 @@ type options struct {
 	maxMessage  int64
 	threshold   *int64 // nil: what the store says
 	noFold      bool
+	pause       time.Duration
 	collect     *time.Duration // the grace period of what is collected by itself; nil: nothing is
 	clock       func() time.Time
 }
 
 func newOptions(opts []Option) options {
-	o := options{pool: 64 << 20, lockTimeout: 10 * time.Second, maxMessage: 256 << 20, clock: time.Now}
+	o := options{pool: 64 << 20, lockTimeout: 10 * time.Second, pause: 5 * time.Millisecond, maxMessage: 256 << 20, clock: time.Now}
 	for _, f := range opts {
 		f(&o)
 	}
@@ -78,6 +79,10 @@ func withFS(fsys vfs.FS) Option { return func(o *options) { o.fs = fsys } }
 
 // withClock sets what tells the time to collect and to purge: tests let it jump.
 func withClock(clock func() time.Time) Option { return func(o *options) { o.clock = clock } }
+
+// withPause sets how long a check waits before it looks again at what looks wrong: tests in which nobody else writes need not
+// wait.
+func withPause(d time.Duration) Option { return func(o *options) { o.pause = d } }
 
 // withRetain sets how many folded journals there may be before they are settled: tests have it come soon.
 func withRetain(journals int) Option { return func(o *options) { o.retain = journals } }

@@ -318,9 +318,6 @@ func (c *Context) cut(ctx context.Context, orphans []*orphan) (tried bool, err e
 	return tried || err == nil, err
 }
 
-// clearedFile says in an item that no message file of what it keeps is left.
-const clearedFile = "cleared"
-
 // clear removes the message files of what an item in the context's trash keeps, and the line does not count any more. It can be
 // stopped, and done again.
 //
@@ -373,7 +370,7 @@ func (c *Context) clear(ctx context.Context, item string) error {
 	if err := c.dir.FS.SyncDir(path); err != nil && !errors.Is(err, fs.ErrNotExist) {
 		return err
 	}
-	if err := vfs.WriteNew(c.dir.FS, item+"/"+clearedFile, nil); err != nil && !errors.Is(err, fs.ErrExist) {
+	if err := vfs.WriteNew(c.dir.FS, item+"/"+ctxfolder.ClearedFile, nil); err != nil && !errors.Is(err, fs.ErrExist) {
 		return err
 	}
 	return c.removeFolder(ctx, folder)
@@ -399,7 +396,7 @@ func (c *Context) removeFolder(ctx context.Context, folder string) error {
 
 // clearLeftOver removes message files that a crash left behind after their line was cut.
 func (s *Store) clearLeftOver(ctx context.Context, t *trashed) error {
-	if t.in == uuid.Nil || t.Problem != nil || t.Item.Kind != ctxfolder.TrashLine || t.Has(clearedFile) {
+	if t.in == uuid.Nil || t.Problem != nil || t.Item.Kind != ctxfolder.TrashLine || t.Has(ctxfolder.ClearedFile) {
 		return nil
 	}
 	c, err := s.open(ctx, t.in)
@@ -410,7 +407,7 @@ func (s *Store) clearLeftOver(ctx context.Context, t *trashed) error {
 }
 
 func (c *Context) clearLeft(ctx context.Context, t *ctxfolder.Trashed) error {
-	if t.Problem != nil || t.Item.Kind != ctxfolder.TrashLine || t.Has(clearedFile) {
+	if t.Problem != nil || t.Item.Kind != ctxfolder.TrashLine || t.Has(ctxfolder.ClearedFile) {
 		return nil
 	}
 	return c.clear(ctx, t.Path)

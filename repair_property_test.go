@@ -30,7 +30,7 @@ func TestRandomDamage(t *testing.T) {
 				rt.Fatal(err)
 			}
 		}
-		s, err := Init(filepath.Join(dir, "store"), WithFoldBytes(-1), WithTextThreshold(100), withRetain(3))
+		s, err := Init(filepath.Join(dir, "store"), WithFoldBytes(-1), WithTextThreshold(100), withRetain(3), withPause(0))
 		check(err)
 		defer s.Close()
 		c, err := s.Create(ctx, Metadata{})

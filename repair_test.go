@@ -40,7 +40,7 @@ func newPatient(t *testing.T, second bool) *patient {
 	root := t.TempDir()
 	p := &patient{t: t, outside: filepath.Join(root, "outside")}
 	write(t, p.outside, []byte("outside"))
-	p.store = must[*Store](t)(Init(filepath.Join(root, "store"), WithFoldBytes(-1), WithTextThreshold(200)))
+	p.store = must[*Store](t)(Init(filepath.Join(root, "store"), WithFoldBytes(-1), WithTextThreshold(200), withPause(0)))
 	c := must[*Context](t)(p.store.Create(ctx, Metadata{Title: "a title"}))
 	p.id, p.dir = c.ID(), filepath.Join(root, "store", c.ID().String())
 	say := func(b *Branch, from, n int) {

@@ -18,6 +18,8 @@ import (
 const (
 	// maxItem bounds an item.json, in bytes.
 	maxItem = 1 << 20
+	// ClearedFile says in an item of kind TrashLine that no message file of what it keeps is left.
+	ClearedFile = "cleared"
 	// versionHead is where the envelope of a version that we wrote has begun, in bytes.
 	versionHead = 4 << 10
 )

@@ -25,7 +25,8 @@ type Context struct {
 	Payloads *Payloads
 	ReadData bool           // read every byte, and not only what looks wrong
 	Progress func(Progress) // called now and then; nil for not
-	Wait     time.Duration  // for locks
+	Wait     time.Duration  // for locks, at the most
+	Pause    time.Duration  // before the second look at what looks wrong; later ones wait longer
 }
 
 // Progress is how far a check has come.
@@ -120,7 +121,7 @@ func (x *examination) tell(p problem) error {
 
 // openMetadata reads metadata.json, or what there is in its place. It leaves metadata nil where there is nothing.
 func (x *examination) openMetadata() error {
-	m, source, err := usableMetadata(x.Dir, x.Log)
+	m, source, err := x.usableMetadata()
 	if err == nil {
 		x.metadata = m
 		return nil
@@ -140,27 +141,27 @@ func (x *examination) openMetadata() error {
 }
 
 // usableMetadata returns metadata.json, or with the error that says why that cannot be used, the next best.
-func usableMetadata(dir *ctxfolder.Dir, log *index.Log) (m *ctxfolder.Metadata, source string, err error) {
+func (c *Context) usableMetadata() (m *ctxfolder.Metadata, source string, err error) {
 	for try := range usualTries {
-		wait(try)
-		m, _, err = dir.ReadMetadata()
+		c.wait(try)
+		m, _, err = c.Dir.ReadMetadata()
 		if err == nil {
-			dir.SetRenaming(m.Renaming)
+			c.Dir.SetRenaming(m.Renaming)
 			return m, "", nil
 		}
 	}
 	if !errors.Is(err, ctxfolder.ErrMetadata) {
 		return nil, "", err
 	}
-	if raw, cerr := log.MetadataCopy(); cerr == nil && raw != nil {
-		if m, cerr := ctxfolder.ParseMetadata(raw); cerr == nil && m.ID == dir.ID {
+	if raw, cerr := c.Log.MetadataCopy(); cerr == nil && raw != nil {
+		if m, cerr := ctxfolder.ParseMetadata(raw); cerr == nil && m.ID == c.Dir.ID {
 			return m, "the journal", err
 		}
 	}
-	if m := copied(dir); m != nil {
+	if m := copied(c.Dir); m != nil {
 		return m, "the context that it is a copy of", err
 	}
-	m, rerr := reconstruct(dir)
+	m, rerr := reconstruct(c.Dir)
 	if rerr != nil {
 		return nil, "", errors.Join(err, rerr)
 	}
@@ -178,9 +179,9 @@ func (x *examination) tries() int {
 }
 
 // wait waits a little longer each time.
-func wait(try int) {
+func (c *Context) wait(try int) {
 	if try > 0 {
-		time.Sleep(time.Duration(try*try*try) * 5 * time.Millisecond)
+		time.Sleep(time.Duration(try*try*try) * c.Pause)
 	}
 }
 
@@ -233,7 +234,7 @@ func (x *examination) rows(ctx context.Context) error {
 func (x *examination) indexProblems(read func() error) error {
 	var problems []index.Problem
 	for try := range x.tries() {
-		wait(try)
+		x.wait(try)
 		err := x.Log.Refresh()
 		if err == nil && try > 0 {
 			err = read()
@@ -363,7 +364,7 @@ func (x *examination) interrogate(ctx context.Context) error {
 		if len(x.suspects) == 0 {
 			break
 		}
-		wait(try)
+		x.wait(try)
 		if try > 0 {
 			if err := x.refresh(); err != nil {
 				return err

@@ -95,7 +95,7 @@ func (x *examination) leftovers(ctx context.Context) error {
 		if len(unexplained) == 0 {
 			break
 		}
-		wait(try)
+		x.wait(try)
 		if err := x.refresh(); err != nil {
 			return err
 		}
@@ -161,6 +161,9 @@ func (x *examination) leftover(path string) (*problem, error) {
 	if err != nil {
 		return nil, err
 	}
+	if e == nil && x.cutOff(&env) {
+		return nil, nil
+	}
 	if e == nil {
 		p.Kind, p.Severity, p.Detail = KindForeign, SeverityWarning, "a valid message that was never committed here"
 		return p, nil
@@ -188,6 +191,20 @@ func (x *examination) leftover(path string) (*problem, error) {
 		p.Kind, p.Severity, p.Detail = KindForeign, SeverityWarning, fmt.Sprintf("another version of message %s, which is at %s", env.ID, own)
 	}
 	return p, nil
+}
+
+// cutOff reports whether a message was collected and its file was left: the next collection removes that.
+func (x *examination) cutOff(env *message.Envelope) bool {
+	for t, err := range ctxfolder.EachTrash(x.Dir.FS, func(_ uuid.UUID, folder bool) bool { return folder }) {
+		if err != nil {
+			return false
+		}
+		i := &t.Item
+		if t.Problem == nil && i.Kind == ctxfolder.TrashLine && i.Line == env.Line && i.From <= env.Position && env.Position < i.To && !t.Has(ctxfolder.ClearedFile) {
+			return true
+		}
+	}
+	return false
 }
 
 // ownerOf returns the committed message that an envelope claims to be, nil when there is none.

@@ -141,7 +141,7 @@ func (r *repair) did(p problem, format string, args ...any) {
 // Crash order: what lies there goes to trash before the new one is written; in between there is none, and the same is
 // found again.
 func (r *repair) mendMetadata(ctx context.Context) error {
-	m, source, err := usableMetadata(r.Dir, r.Log)
+	m, source, err := r.usableMetadata()
 	if err == nil {
 		return nil
 	}
