@@ -35,7 +35,8 @@ type Context struct {
 	dir   *ctxfolder.Dir
 	log   *index.Log
 	load  *loader.Loader
-	ready bool // what was read last is good while the lock is passed on; for who holds the lock
+	// prepared is the tenure of the lock in which the handle was brought up to date; for who holds the lock
+	prepared uint64
 
 	mu       sync.Mutex // guards metadata and folding
 	metadata *Metadata
@@ -240,13 +241,14 @@ func (c *Context) writeOnce(ctx context.Context, f func(m *Metadata) error) erro
 		return err
 	}
 	defer c.dir.Lock.Release()
-	// Where another goroutine passed the lock on, no other process can have written since it looked.
-	c.ready = c.ready && c.dir.Lock.Handed() && c.log.Ready() && c.current().Renaming == nil
-	if !c.ready {
+	// While the lock was not free, no other process can have written since this handle looked.
+	tenure := c.dir.Lock.Tenure()
+	if c.prepared != tenure || !c.log.Ready() || c.current().Renaming != nil {
+		c.prepared = 0
 		if err := c.prepare(); err != nil {
 			return err
 		}
-		c.ready = true
+		c.prepared = tenure
 	}
 	return f(c.current())
 }

@@ -6,6 +6,8 @@ import (
 	"fmt"
 	"os"
 	"os/exec"
+	"path/filepath"
+	"runtime"
 	"strconv"
 	"strings"
 	"testing"
@@ -146,4 +148,43 @@ func readIDs(t *testing.T, c *Context, before []uuid.UUID) []uuid.UUID {
 		t.Fatalf("%d messages, an earlier read had %d", len(ids), len(before))
 	}
 	return ids
+}
+
+// TestPassedOnLockIsFresh: a goroutine that takes the lock for something else, as a fold does, and passes it on does not vouch for what the
+// handle knows: another process may have written before.
+func TestPassedOnLockIsFresh(t *testing.T) {
+	ctx := context.Background()
+	c, dir := newContext(t)
+	s := must[*Store](t)(Open(filepath.Dir(dir)))
+	defer s.Close()
+	other := must[*Context](t)(s.Context(ctx, c.ID()))
+	defer other.Close()
+	for i := range 200 {
+		mine, others := fmt.Sprint("mine ", i), fmt.Sprint("other's ", i)
+		must[*Branch](t)(other.NewBranch(ctx, others))
+		if err := c.dir.Lock.Acquire(ctx); err != nil {
+			t.Fatal(err)
+		}
+		begun, done := make(chan bool), make(chan error)
+		go func() {
+			close(begun)
+			_, err := c.NewBranch(ctx, mine)
+			done <- err
+		}()
+		<-begun
+		for range 100 {
+			runtime.Gosched() // it waits for the lock by now, as a rule
+		}
+		if err := c.dir.Lock.Release(); err != nil {
+			t.Fatal(err)
+		}
+		if err := <-done; err != nil {
+			t.Fatal(err)
+		}
+		for _, name := range []string{mine, others} {
+			if _, ok := must[*Context](t)(s.Context(ctx, c.ID())).Metadata().Branch(name); !ok {
+				t.Fatalf("branch %q is gone", name)
+			}
+		}
+	}
 }

@@ -85,9 +85,7 @@ func TestCheckBesideWriters(t *testing.T) {
 			if err != nil {
 				t.Fatal(err)
 			}
-			ms, _ := filepath.Glob(filepath.Join(dir, c.ID().String(), "messages", "*"))
-			raw, _ := os.ReadFile(filepath.Join(dir, c.ID().String(), "metadata.json"))
-			t.Fatalf("check %d: left %d %+v\n%s\n%s", checks, left.Load(), f, strings.Join(ms, "\n"), raw)
+			t.Errorf("check %d: %+v", checks, f)
 		}
 	}
 	running.Wait()

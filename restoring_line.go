@@ -263,7 +263,6 @@ func (x *returning) mark(ctx context.Context) error {
 	}
 	return c.store.within(ctx, func(ctx context.Context) error {
 		return c.log.Exclusively(ctx, func() error {
-			c.ready = false // nobody has looked at the metadata
 			if err := c.log.Retire(); err != nil {
 				return err
 			}

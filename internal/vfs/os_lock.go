@@ -33,7 +33,7 @@ type osLock struct {
 	folder FS     // where the lock file lies
 	asked  *asked // the system was asked and has not answered yet
 	passed int    // how often the lock was passed on since it was taken from the system
-	handed bool   // it was passed on to who holds it now
+	tenure uint64 // how often it was taken from the system
 
 	mu      sync.Mutex
 	waiters int  // who wait for inner
@@ -140,15 +140,16 @@ func (l *osLock) take(shared bool) bool {
 		_ = l.f.Unlock()
 		kept = false
 	}
-	if l.handed = kept; kept {
+	if kept {
 		l.passed++
 	} else {
 		l.passed = 0
+		l.tenure++
 	}
 	return kept
 }
 
-func (l *osLock) Handed() bool { return l.handed }
+func (l *osLock) Tenure() uint64 { return l.tenure }
 
 // tries is how often a lock is tried before it is waited for in the system: its holder needs some ten microseconds,
 // and to be woken takes longer.

@@ -27,7 +27,7 @@ func TestPassingOn(t *testing.T) {
 	dir := t.TempDir()
 	l, other := lockOf(t, dir), lockOf(t, dir)
 	ctx := context.Background()
-	held, handed := 0, 0
+	held, handed, last := 0, 0, uint64(0)
 	var group sync.WaitGroup
 	for range 8 {
 		group.Go(func() {
@@ -39,9 +39,14 @@ func TestPassingOn(t *testing.T) {
 				if held++; held != 1 {
 					t.Error("two hold it")
 				}
-				if l.Handed() {
+				tenure := l.Tenure()
+				if tenure == 0 || tenure < last {
+					t.Errorf("tenure %d behind %d", tenure, last)
+				}
+				if tenure == last {
 					handed++
 				}
+				last = tenure
 				held--
 				if err := l.Release(); err != nil {
 					t.Error(err)

@@ -73,9 +73,9 @@ type Lock interface {
 	// AcquireShared waits for the lock in shared mode.
 	AcquireShared(ctx context.Context) error
 	Release() error
-	// Handed reports whether the lock came to who holds it from another goroutine that held this Lock, without being
-	// free in between.
-	Handed() bool
+	// Tenure is for who holds the lock: a number that stays the same while the lock is passed on between goroutines that
+	// share this Lock, without being free in between, and is another one, never 0, afterwards.
+	Tenure() uint64
 	// Close releases the lock and what it holds open.
 	Close() error
 }

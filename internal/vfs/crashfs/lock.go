@@ -20,6 +20,8 @@ type lock struct {
 	f    *FS
 	name string
 	held *inode // guarded by f.d.mu
+
+	tenure uint64
 }
 
 // Lock returns a lock on name. The file is created, an operation, when a lock on it is taken first.
@@ -82,13 +84,14 @@ func (l *lock) try(shared bool) (freed chan struct{}, err error) {
 			s.excl = l
 		}
 		l.held = n
+		l.tenure++
 		return nil
 	})
 	return freed, pathError("lock", l.name, err)
 }
 
-// Handed is false: a lock is always given back.
-func (l *lock) Handed() bool { return false }
+// Tenure is another one each time: a lock is always given back.
+func (l *lock) Tenure() uint64 { return l.tenure }
 
 // Release releases the lock. A lock that is not held is an error.
 func (l *lock) Release() error {
