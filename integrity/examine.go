@@ -7,8 +7,11 @@ import (
 	"errors"
 	"fmt"
 	"io/fs"
+	"runtime"
 	"slices"
 	"strings"
+	"sync"
+	"sync/atomic"
 	"time"
 
 	"github.com/ctxdir/ctxdir/blob"
@@ -304,8 +307,8 @@ func (x *examination) messages(ctx context.Context, line ctxfolder.Line) error {
 		if err != nil {
 			return err
 		}
-		for i := range entries {
-			if err := x.message(line, &entries[i]); err != nil {
+		for i, g := range x.glances(line.Folder, entries) {
+			if err := x.message(line, &entries[i], g); err != nil {
 				return err
 			}
 		}
@@ -319,35 +322,57 @@ func (x *examination) messages(ctx context.Context, line ctxfolder.Line) error {
 }
 
 // message looks at one message. What does not look right is a suspect.
-func (x *examination) message(line ctxfolder.Line, e *index.Entry) error {
+func (x *examination) message(line ctxfolder.Line, e *index.Entry, g glance) error {
 	x.seen[ctxfolder.Messages+"/"+line.Folder].take(e.FileID())
-	raw, fine := x.glance(line.Folder, e)
-	if !fine {
+	if !g.fine {
 		x.suspects = append(x.suspects, suspect{line, e.Position})
 		return nil
 	}
 	if e.Payloads == 0 {
 		return nil
 	}
-	return x.payloadsOf(e, raw)
+	return x.payloadsOf(e, g.raw)
 }
 
-// glance reports whether a message's file is what was committed, by its looks, or by its bytes where those are wanted.
-func (x *examination) glance(folder string, e *index.Entry) (raw []byte, fine bool) {
+// glance is what a first look at a message's file gives.
+type glance struct {
+	fine bool   // it is what was committed
+	raw  []byte // its content, of a message with payloads
+}
+
+// glances looks at the files of messages, some at the same time.
+func (x *examination) glances(folder string, entries []index.Entry) []glance {
+	out := make([]glance, len(entries))
+	var next atomic.Int64
+	var looking sync.WaitGroup
+	for range min(runtime.GOMAXPROCS(0), 8) {
+		looking.Go(func() {
+			for i := next.Add(1) - 1; i < int64(len(entries)); i = next.Add(1) - 1 {
+				out[i] = x.glance(folder, &entries[i])
+			}
+		})
+	}
+	looking.Wait()
+	return out
+}
+
+// glance tells whether a message's file is what was committed, by its looks, or by its bytes where those are wanted.
+func (x *examination) glance(folder string, e *index.Entry) glance {
 	if e.Lost != "" {
-		return nil, false
+		return glance{}
 	}
 	if !x.ReadData {
 		info, err := x.Dir.StatMessage(folder, e.FileID())
-		if err != nil || !ctxfolder.Untouched(info, e.Size, e.StoredAt()) {
-			return nil, false
-		}
-		if e.Payloads == 0 {
-			return nil, true
+		fine := err == nil && ctxfolder.Untouched(info, e.Size, e.StoredAt())
+		if !fine || e.Payloads == 0 {
+			return glance{fine: fine}
 		}
 	}
 	raw, is, _ := e.ReadFile(x.Dir, folder)
-	return raw, is == index.FileExact
+	if e.Payloads == 0 {
+		raw = nil
+	}
+	return glance{is == index.FileExact, raw}
 }
 
 // suspect is a message that did not look right.

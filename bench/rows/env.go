@@ -63,6 +63,7 @@ var All = []Row{
 	{"by-id", byIDRow},
 	{"readers", readersRow},
 	{"list", listRow},
+	{"check", checkRow},
 	{"fork", forkRow},
 	{"fold", foldRow},
 	{"memory", memoryRow},
