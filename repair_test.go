@@ -171,8 +171,20 @@ func (p *patient) heal(o CheckOptions) (found []Finding, lost int) {
 	if after := tree(p.t, p.store.Path()); before != after {
 		p.t.Errorf("check or dry run changed something")
 	}
+	replaced := map[string][]byte{}
+	for _, f := range found {
+		path := filepath.Join(p.store.Path(), filepath.FromSlash(f.Path))
+		if info, err := os.Lstat(path); err == nil && info.Mode().IsRegular() && (f.Kind == integrity.KindDamaged || f.Kind == integrity.KindMetadata || f.Kind == integrity.KindStructure) {
+			replaced[path] = must[[]byte](p.t)(os.ReadFile(path))
+		}
+	}
 	o.DryRun = false
 	done := p.repair(o)
+	for path, raw := range replaced {
+		if !p.inTrash(raw) {
+			p.t.Errorf("no copy of %s in trash", path)
+		}
+	}
 	if len(planned) != len(done) {
 		p.t.Errorf("%d planned, %d done: %v, %v", len(planned), len(done), planned, done)
 	}
@@ -211,6 +223,23 @@ func (p *patient) heal(o CheckOptions) (found []Finding, lost int) {
 	}
 	must[Appended](p.t)(c.Active().Append(ctx, Draft{Body: json.RawMessage(`{"after":1}`)}))
 	return found, lost
+}
+
+// inTrash reports whether a file with this content is in the trash of the context.
+func (p *patient) inTrash(raw []byte) (found bool) {
+	p.t.Helper()
+	err := filepath.Walk(filepath.Join(p.dir, "trash"), func(path string, info os.FileInfo, err error) error {
+		if err != nil || !info.Mode().IsRegular() {
+			return err
+		}
+		b, err := os.ReadFile(path)
+		found = found || bytes.Equal(b, raw)
+		return err
+	})
+	if err != nil {
+		p.t.Fatal(err)
+	}
+	return found
 }
 
 // flipped returns bytes with one bit changed in the middle.
