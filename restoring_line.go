@@ -190,6 +190,10 @@ func (x *returning) there(ctx context.Context, line *ctxfolder.Line, k *keptMess
 		if e.ID != id {
 			break
 		}
+		if e.Lost == index.Erased {
+			x.gaps[k.Position] = index.Erased // it stays so, whatever trash has of it
+			return true, e, nil
+		}
 		raw, err := x.c.stored(span, e)
 		if err == nil && k.gap != nil && !isPlaceholder(raw, k.gap.Reason) {
 			delete(x.gaps, k.Position) // another item had it
@@ -275,9 +279,16 @@ func (x *returning) mark(ctx context.Context) error {
 				if err != nil || len(entries) == 0 {
 					return err
 				}
-				err = c.dir.RemoveMessage(x.folder, entries[0].FileID(), func(raw []byte) bool { return isPlaceholder(raw, reason) })
-				if err != nil {
-					return err
+				// The row of a message that was erased does not tell the file's name.
+				id := entries[0].ID
+				for _, file := range []uuid.UUID{id, message.DerivedID(x.info.Line, id.String())} {
+					err := c.dir.RemoveMessage(x.folder, file, func(raw []byte) bool {
+						env, err := message.Parse(raw)
+						return err == nil && env.Line == x.info.Line && isPlaceholder(raw, reason)
+					})
+					if err != nil {
+						return err
+					}
 				}
 			}
 			return nil
