@@ -36,9 +36,9 @@ type EraseOptions struct {
 // them in any version, copies of the context in the store's trash, and the payloads that nothing else refers to. It yields each
 // thing once all is done. The positions stay: a reader shows an erased message as unavailable, with [ErrErased].
 //
-// It fails with [ErrNotExist] when the context has no message of one of the ids, and with [ErrShared] when several branches show
-// one and that was not allowed: before anything is changed. To erase again finishes what an interrupted erase left. What it
-// cannot reach, docs/DESIGN.md says.
+// It fails with [ErrNotExist] when neither the context nor the end of a line in its trash has a message of one of the ids, and with
+// [ErrShared] when several branches show one and that was not allowed: before anything is changed. It fails with [ErrLocked] while
+// somebody collects or restores. To erase again finishes what an interrupted erase left. What it cannot reach, docs/DESIGN.md says.
 //
 // Crash order: a note in the context's folder says what is being erased and which payloads that referred to; it is durable
 // before the first thing goes, and goes last. The rows that say "erased" are durable before the files go, so that no message is
@@ -96,6 +96,14 @@ func (e *erasing) run(ctx context.Context, ids []uuid.UUID) error {
 	}
 	for _, id := range ids {
 		e.ids[id] = true
+	}
+	if !e.o.DryRun {
+		// Who collects or restores has read messages that it is about to write.
+		release, err := e.s.lockCollecting(ctx)
+		if err != nil {
+			return err
+		}
+		defer release()
 	}
 	c, err := e.s.open(ctx, e.id)
 	if err != nil {
@@ -265,8 +273,12 @@ func (e *erasing) find(ids []uuid.UUID) error {
 		}
 	}
 	m := x.c.current()
+	collected, err := e.inTrash(x)
+	if err != nil {
+		return err
+	}
 	for _, id := range ids {
-		there, shown := false, 0
+		there, shown := collected[id], 0
 		for _, at := range x.places {
 			there = there || at.entry.ID == id
 		}
@@ -357,6 +369,13 @@ func (e *erasing) erase(ctx context.Context, x *erasable) error {
 // remove does what erase does with the locks held.
 func (e *erasing) remove(x *erasable) error {
 	if err := x.find(e.ids); err != nil {
+		return err
+	}
+	// A collection that was interrupted may have left pieces of a message that do not say whose they are.
+	if err := ctxfolder.SweepTrash(x.c.dir.FS); err != nil {
+		return err
+	}
+	if err := x.c.dir.FS.SyncDir(ctxfolder.Trash); err != nil && !errors.Is(err, fs.ErrNotExist) {
 		return err
 	}
 	known := len(e.blobs)

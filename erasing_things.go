@@ -11,6 +11,7 @@ import (
 
 	"github.com/ctxdir/ctxdir/blob"
 	ctxfolder "github.com/ctxdir/ctxdir/context"
+	"github.com/ctxdir/ctxdir/index"
 	"github.com/ctxdir/ctxdir/internal/vfs"
 	"github.com/ctxdir/ctxdir/message"
 	"github.com/google/uuid"
@@ -23,6 +24,7 @@ type thing struct {
 	bytes int64
 	what  string
 	whole bool // it goes; otherwise it is rewritten without the message
+	piece bool // of the end of a line: when it is rewritten a gap takes the message's place
 
 	journal bool // it goes with the other folded ones
 }
@@ -37,8 +39,12 @@ func (e *erasing) things(x *erasable) ([]thing, error) {
 		return err
 	}
 	fsys := x.c.dir.FS
-	err := walkFiles(fsys, ctxfolder.Messages, func(p string) error {
-		return add(e.named(fsys, p, e.names(x.c.current()), "message file"))
+	names, err := e.names(x)
+	if err != nil {
+		return nil, err
+	}
+	err = walkFiles(fsys, ctxfolder.Messages, func(p string) error {
+		return add(e.named(fsys, p, names, "message file"))
 	})
 	if err != nil {
 		return nil, err
@@ -52,26 +58,38 @@ func (e *erasing) things(x *erasable) ([]thing, error) {
 		if !entry.Type().IsRegular() || !journal && !strings.HasPrefix(name, ".") {
 			continue
 		}
-		t, ok, err := e.lines(fsys, name, "journal")
+		t, ok, err := e.lines(fsys, name, "journal", e.held)
 		t.journal = journal
 		if err := add(t, ok, err); err != nil {
 			return nil, err
 		}
 	}
-	more, err := e.trashThings(fsys, ctxfolder.Trash, e.names(x.c.current()))
+	more, err := e.trashThings(fsys, ctxfolder.Trash, names)
 	return append(found, more...), err
 }
 
-// names returns the names that files of the messages can have, and whose they are.
-func (e *erasing) names(m *Metadata) map[string]uuid.UUID {
+// names returns the names that files of the messages can have, and whose they are. A crash can leave files of a line that is in trash.
+func (e *erasing) names(x *erasable) (map[string]uuid.UUID, error) {
+	var lines []uuid.UUID
+	for _, line := range x.c.current().Lines {
+		lines = append(lines, line.ID)
+	}
+	for t, err := range ctxfolder.EachTrash(x.c.dir.FS, onlyFolders) {
+		if err != nil {
+			return nil, err
+		}
+		if t.Problem == nil && t.Item.Kind == ctxfolder.TrashLine {
+			lines = append(lines, t.Item.Line)
+		}
+	}
 	names := map[string]uuid.UUID{}
 	for id := range e.ids {
 		names[id.String()] = id
-		for _, line := range m.Lines {
-			names[message.DerivedID(line.ID, id.String()).String()] = id
+		for _, line := range lines {
+			names[message.DerivedID(line, id.String()).String()] = id
 		}
 	}
-	return names
+	return names, nil
 }
 
 // named tells whether a file bears a message's name: also what editors and interrupted writers leave beside a file.
@@ -111,8 +129,15 @@ func (e *erasing) trashThings(fsys vfs.FS, folder string, names map[string]uuid.
 		case ok || err != nil:
 		case !strings.Contains(inside, "/"):
 			t, ok, err = e.version(fsys, p)
+		case isPiece(p):
+			gaps := e.gaps()
+			t, ok, err = e.lines(fsys, p, "copy in the trash", func(line []byte) (uuid.UUID, bool) {
+				g, held := gaps(line)
+				return g.ID, held
+			})
+			t.whole, t.piece = false, true
 		case !other: // another message's file may mention the id, and be broken
-			t, ok, err = e.lines(fsys, p, "copy in the trash")
+			t, ok, err = e.lines(fsys, p, "copy in the trash", e.held)
 		}
 		if ok && err == nil {
 			found = append(found, t)
@@ -163,6 +188,10 @@ func (e *erasing) held(line []byte) (id uuid.UUID, ok bool) {
 			return uuid.Nil, true
 		}
 	}
+	return e.heldMessage(line)
+}
+
+func (e *erasing) heldMessage(line []byte) (id uuid.UUID, ok bool) {
 	for id := range e.ids {
 		text := []byte(id.String())
 		if !bytes.Contains(line, text) {
@@ -186,11 +215,51 @@ func (e *erasing) held(line []byte) (id uuid.UUID, ok bool) {
 	return uuid.Nil, false
 }
 
+// gaps returns a function that is asked about the lines of a file of messages in an item, in order: whether one holds a message
+// that is to be erased, and what stands there then. A line that is broken and does not say its position follows the one before.
+func (e *erasing) gaps() func(line []byte) (g gap, held bool) {
+	next := int64(0)
+	return func(line []byte) (gap, bool) {
+		g, held := gap{gapVersion, next, uuid.Nil, index.Erased}, false
+		if k, err := parseKept(bytes.TrimSuffix(line, []byte("\n"))); err == nil {
+			g.Position, g.ID = k.Position, k.ID
+			held = e.ids[k.ID] && (k.gap == nil || k.gap.Reason != index.Erased)
+		} else {
+			if told, ok := message.ParseAddress(line); ok {
+				g.Position = told.Position
+			}
+			g.ID, held = e.heldMessage(line)
+		}
+		next = g.Position + 1
+		return g, held
+	}
+}
+
+// inTrash returns which of the messages are in the ends of lines in the context's trash, erased or not.
+func (e *erasing) inTrash(x *erasable) (map[uuid.UUID]bool, error) {
+	there := map[uuid.UUID]bool{}
+	fsys := x.c.dir.FS
+	err := walkFiles(fsys, ctxfolder.Trash, func(p string) error {
+		if !isPiece(p) {
+			return nil
+		}
+		return eachLine(fsys, p, func(line []byte) error {
+			if k, err := parseKept(bytes.TrimSuffix(line, []byte("\n"))); err == nil {
+				there[k.ID] = true
+			} else if id, held := e.heldMessage(line); held {
+				there[id] = true
+			}
+			return nil
+		})
+	})
+	return there, err
+}
+
 // lines tells whether some lines of a file hold the messages.
-func (e *erasing) lines(fsys vfs.FS, p, what string) (t thing, ok bool, err error) {
+func (e *erasing) lines(fsys vfs.FS, p, what string, holds func(line []byte) (uuid.UUID, bool)) (t thing, ok bool, err error) {
 	rest := false
 	err = eachLine(fsys, p, func(line []byte) error {
-		id, held := e.held(line)
+		id, held := holds(line)
 		switch {
 		case held:
 			t.id, ok = id, true
@@ -223,7 +292,7 @@ func (e *erasing) clear(x *erasable, things []thing) error {
 
 func (e *erasing) clearThing(fsys vfs.FS, t thing) error {
 	if !t.whole {
-		return e.rewrite(fsys, t.path)
+		return e.rewrite(fsys, t)
 	}
 	return clearOne(fsys, t.path)
 }
@@ -257,15 +326,23 @@ func sweepItem(fsys vfs.FS, item string) error {
 }
 
 // rewrite replaces a file by one without the lines that hold the messages.
-func (e *erasing) rewrite(fsys vfs.FS, p string) error {
-	dir := path.Dir(p)
+func (e *erasing) rewrite(fsys vfs.FS, t thing) error {
+	p, dir, gaps := t.path, path.Dir(t.path), e.gaps()
 	tmp := dir + "/" + vfs.TemporaryName(path.Base(p))
 	f, err := createFile(fsys, tmp)
 	if err != nil {
 		return err
 	}
 	err = eachLine(fsys, p, func(line []byte) error {
-		if _, held := e.held(line); held {
+		if t.piece {
+			if g, held := gaps(line); held {
+				b, err := json.Marshal(g)
+				if err != nil {
+					return err
+				}
+				line = append(b, '\n')
+			}
+		} else if _, held := e.held(line); held {
 			return nil
 		}
 		_, err := f.Write(line)
@@ -287,7 +364,11 @@ func (e *erasing) rewrite(fsys vfs.FS, p string) error {
 
 // trash erases what a context's trash holds. Its locks are held.
 func (e *erasing) trash(x *erasable) error {
-	things, err := e.trashThings(x.c.dir.FS, ctxfolder.Trash, e.names(x.c.current()))
+	names, err := e.names(x)
+	if err != nil {
+		return err
+	}
+	things, err := e.trashThings(x.c.dir.FS, ctxfolder.Trash, names)
 	if err != nil {
 		return err
 	}
@@ -314,8 +395,12 @@ func (e *erasing) looseTrash() error {
 			items = append(items, item)
 		}
 	}
+	names, err := e.names(e.main)
+	if err != nil {
+		return err
+	}
 	for _, item := range items {
-		things, err := e.trashThings(e.s.fs, item, e.names(e.main.c.current()))
+		things, err := e.trashThings(e.s.fs, item, names)
 		if err != nil {
 			return err
 		}

@@ -7,6 +7,7 @@ import (
 	"fmt"
 	"io/fs"
 	"iter"
+	"path"
 
 	ctxfolder "github.com/ctxdir/ctxdir/context"
 	"github.com/ctxdir/ctxdir/internal/vfs"
@@ -26,6 +27,14 @@ const gapVersion = "gap/1"
 
 // pieceFile is the n-th file of messages in an item, from 1 on.
 func pieceFile(n int) string { return fmt.Sprintf("messages-%d.jsonl", n) }
+
+// isPiece reports whether a path in a store's or a context's folder is that of a file of messages in an item.
+func isPiece(p string) bool {
+	item, name := path.Split(p)
+	var n int
+	_, err := fmt.Sscanf(name, "messages-%d.jsonl", &n)
+	return err == nil && name == pieceFile(n) && path.Dir(path.Clean(item)) == ctxfolder.Trash
+}
 
 // keptMessage is a message in an item of trash, or what stands in its place.
 type keptMessage struct {

@@ -260,7 +260,7 @@ func (c *Context) stored(span loader.Span, e *index.Entry) ([]byte, error) {
 	if record, ok := c.log.ReadRecord(e); ok && e.Lost == "" {
 		return record, nil
 	}
-	if errors.Is(err, index.ErrDamaged) || errors.Is(err, fs.ErrNotExist) {
+	if errors.Is(err, index.ErrErased) || errors.Is(err, index.ErrDamaged) || errors.Is(err, fs.ErrNotExist) {
 		return nil, &lostError{err}
 	}
 	return nil, err

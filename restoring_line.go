@@ -149,11 +149,11 @@ func (x *returning) items(ctx context.Context, m *Metadata) (items []index.Item,
 		return nil, err
 	}
 	for _, k := range x.batch {
-		env, raw := &k.Envelope, k.raw
+		env, raw := k.Envelope, k.raw // a copy: an attempt that meets a broken index is made again, from what trash has
 		if k.gap != nil {
 			env, raw = x.placeholder(k.gap, prev), nil
 		}
-		item := index.Item{Kind: index.KindAppend, Envelope: env}
+		item := index.Item{Kind: index.KindAppend, Envelope: &env}
 		if k.Position < end {
 			there, now, err := x.there(ctx, line, k, env.ID)
 			if err != nil {
@@ -164,7 +164,7 @@ func (x *returning) items(ctx context.Context, m *Metadata) (items []index.Item,
 			}
 			item.Kind, item.Was = index.KindReplace, now.Size
 		}
-		file, err := c.freeFile(m, line, env)
+		file, err := c.freeFile(m, line, &env)
 		if err != nil {
 			return nil, err
 		}
@@ -189,6 +189,10 @@ func (x *returning) there(ctx context.Context, line *ctxfolder.Line, k *keptMess
 		}
 		if e.ID != id {
 			break
+		}
+		if e.Lost == index.Erased {
+			x.gaps[k.Position] = index.Erased // it stays so, whatever trash has of it
+			return true, e, nil
 		}
 		raw, err := x.c.stored(span, e)
 		if err == nil && k.gap != nil && !isPlaceholder(raw, k.gap.Reason) {
@@ -223,12 +227,12 @@ func (c *Context) freeFile(m *Metadata, line *ctxfolder.Line, env *message.Envel
 }
 
 // placeholder keeps the position of a message that trash does not have, until it is marked.
-func (x *returning) placeholder(g *gap, prev uuid.UUID) *message.Envelope {
+func (x *returning) placeholder(g *gap, prev uuid.UUID) message.Envelope {
 	id := g.ID
 	if id == uuid.Nil {
 		id = message.DerivedID(x.info.Line, strconv.FormatInt(g.Position, 10))
 	}
-	return &message.Envelope{
+	return message.Envelope{
 		ID: id, Line: x.info.Line, Position: g.Position, Prev: prev, StoredAt: index.Now(), Body: placeholderBody(g.Reason),
 	}
 }
@@ -274,9 +278,16 @@ func (x *returning) mark(ctx context.Context) error {
 				if err != nil || len(entries) == 0 {
 					return err
 				}
-				err = c.dir.RemoveMessage(x.folder, entries[0].FileID(), func(raw []byte) bool { return isPlaceholder(raw, reason) })
-				if err != nil {
-					return err
+				// The row of a message that was erased does not tell the file's name.
+				id := entries[0].ID
+				for _, file := range []uuid.UUID{id, message.DerivedID(x.info.Line, id.String())} {
+					err := c.dir.RemoveMessage(x.folder, file, func(raw []byte) bool {
+						env, err := message.Parse(raw)
+						return err == nil && env.Line == x.info.Line && isPlaceholder(raw, reason)
+					})
+					if err != nil {
+						return err
+					}
 				}
 			}
 			return nil

@@ -150,6 +150,40 @@ func TestRestoreAGapOverAMessage(t *testing.T) {
 	check(t, c.Close())
 }
 
+// TestRestoreWithABrokenIndex: a message whose name another line took meanwhile has one file, of another name, and its envelope says
+// which, also when the index turns out to be broken while it comes back.
+func TestRestoreWithABrokenIndex(t *testing.T) {
+	ctx := context.Background()
+	s, dir := newStore(t)
+	c := must[*Context](t)(s.Create(ctx, Metadata{}))
+	fill(t, c.Active(), 1)
+	must[Appended](t)(c.Active().Append(ctx, Draft{ID: testID(7), Body: []byte(`{"old":1}`)}))
+	want := bodies(t, c.Active())
+	check(t, c.Active().Rewind(ctx, 1))
+	must[Appended](t)(c.Active().Append(ctx, Draft{ID: testID(7), Body: []byte(`{"new":1}`)}))
+	main := bodies(t, c.Active())
+	check(t, c.Close())
+	moved, _ := collect(t, s, Collecting{Grace: DefaultGrace})
+	folder := filepath.Join(dir, c.ID().String())
+	check(t, os.RemoveAll(filepath.Join(folder, "index")))
+	r := must[Restored](t)(s.Restore(ctx, moved[0].Item))
+	for _, lost := range []string{"nothing", "index.json", "index"} {
+		check(t, os.RemoveAll(filepath.Join(folder, lost)))
+		c = must[*Context](t)(s.Context(ctx, c.ID()))
+		check(t, c.Fold(ctx))
+		if got := bodies(t, must[*Branch](t)(c.Branch(r.Branch))); !slices.Equal(got, want) {
+			t.Errorf("without %s: %v, wanted %v", lost, got, want)
+		}
+		if got := bodies(t, c.Active()); !slices.Equal(got, main) {
+			t.Errorf("without %s: main changed", lost)
+		}
+		if files, _ := filepath.Glob(filepath.Join(folder, "messages", "*", "*.json")); len(files) != 3 {
+			t.Errorf("without %s: %d message files, wanted 3: %v", lost, len(files), files)
+		}
+		check(t, c.Close())
+	}
+}
+
 // TestRestoreInOrder: what a line begins on has to be there first, and the error says what that is.
 func TestRestoreInOrder(t *testing.T) {
 	ctx := context.Background()

@@ -213,7 +213,7 @@ func (s *Store) ResolveTrashed(ctx context.Context, ref string) (uuid.UUID, erro
 	return fail(&AmbiguousError{ref, found, "items"})
 }
 
-// lockCollecting takes the lock of who removes something from a trash, restores from it, or fills it by collecting.
+// lockCollecting takes the lock of who removes something from a trash, restores from it, fills it by collecting, or erases.
 func (s *Store) lockCollecting(ctx context.Context) (release func(), err error) {
 	lock := s.fs.Lock(collectLock)
 	if err := s.acquire(ctx, lock); err != nil {
@@ -226,7 +226,7 @@ func (s *Store) lockCollecting(ctx context.Context) (release func(), err error) 
 	}, nil
 }
 
-// collectLock is held by who collects, purges or restores.
+// collectLock is held by who collects, purges, restores or erases.
 const collectLock = ctxfolder.Locks + "/gc"
 
 // Purge removes items from the trash for good, now: those with these ids, or without any all that were removed longer ago than
