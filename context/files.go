@@ -274,6 +274,18 @@ func (d *Dir) Folders() ([]string, error) {
 
 // MessageIDs calls f with the file id of every message file in a branch folder.
 func (d *Dir) MessageIDs(folder string, f func(uuid.UUID) error) error {
+	err := d.messageIDs(folder, f)
+	from, ok := d.renamedFrom(folder)
+	if !ok || err != nil && !errors.Is(err, fs.ErrNotExist) {
+		return err
+	}
+	if ferr := d.messageIDs(from, f); !errors.Is(ferr, fs.ErrNotExist) {
+		return ferr
+	}
+	return err
+}
+
+func (d *Dir) messageIDs(folder string, f func(uuid.UUID) error) error {
 	for e, err := range d.FS.ReadDir(Messages + "/" + folder) {
 		if err != nil {
 			return err

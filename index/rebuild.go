@@ -23,7 +23,21 @@ var ErrBusy = errors.New("the index is being rebuilt")
 
 // rebuild makes the state from what there is: journals and rows where they agree, else the rows that are
 // whole, and message files for the gaps, with the journals on top. It writes nothing.
+//
+// Who writes may rename a folder meanwhile, and then what lies in it seems to be gone: when metadata.json was replaced since
+// it was read, all is read again.
 func rebuild(dir *ctxfolder.Dir, held []*journal, x *folded) (*state, error) {
+	for try := 0; ; try++ {
+		before := dir.MetadataStamp()
+		s, err := rebuildOnce(dir, held, x)
+		if now := dir.MetadataStamp(); err != nil || try == 3 || now.Same(before) || now == before {
+			return s, err
+		}
+		s.closeBut(held)
+	}
+}
+
+func rebuildOnce(dir *ctxfolder.Dir, held []*journal, x *folded) (*state, error) {
 	s := &state{dir: dir, width: rowWidth, unsaved: true, lines: map[uuid.UUID]*line{}}
 	if err := s.openAll(held); err != nil {
 		s.closeBut(held)
@@ -158,6 +172,9 @@ func (b *rebuilder) run() error {
 		return err
 	}
 	b.metadata, b.reach = m, branch.Reach(m)
+	if m.Renaming != nil {
+		b.s.dir.SetRenaming(m.Renaming)
+	}
 	for i := range m.Lines {
 		b.readRowFile(&m.Lines[i])
 	}
@@ -260,6 +277,9 @@ func (b *rebuilder) readFolder(folder string) error {
 // readJournals takes every whole record, newer versions over older ones.
 func (b *rebuilder) readJournals() error {
 	for _, j := range b.s.journals {
+		if j.begin.Metadata != nil {
+			b.s.metadata = j.begin.Metadata // newer than what the journals before it say
+		}
 		n, err := j.read(maxSeq, b.s.acked)
 		if err != nil { // what was read until then counts
 			b.s.note("journal", "%s: %v", ctxfolder.JournalFile(j.gen), err)
