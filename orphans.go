@@ -162,6 +162,9 @@ func (c *Context) entries(ctx context.Context, span loader.Span) iter.Seq2[*inde
 				yield(nil, err)
 				return
 			}
+			if len(entries) == 0 {
+				return // the count was wrong, and the index was made again
+			}
 			for i := range entries {
 				if !yield(&entries[i], nil) {
 					return

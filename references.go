@@ -59,8 +59,16 @@ func (c *Context) referencesOf(ctx context.Context, span loader.Span, edited boo
 		if err != nil {
 			return nil, err
 		}
+		if len(entries) == 0 {
+			break // the count was wrong, and the index was made again
+		}
 		for i := range entries {
 			e := &entries[i]
+			if e.Lost != "" {
+				if _, err := c.dir.StatMessage(span.Folder, e.FileID()); errors.Is(err, fs.ErrNotExist) {
+					continue // it is gone for good, and what it referred to
+				}
+			}
 			if c.store.besides.message(c.dir.ID, e.ID) {
 				continue
 			}

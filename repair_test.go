@@ -7,11 +7,13 @@ import (
 	"fmt"
 	"os"
 	"path/filepath"
+	"regexp"
 	"slices"
 	"strings"
 	"testing"
 	"time"
 
+	"github.com/cespare/xxhash/v2"
 	"github.com/ctxdir/ctxdir/integrity"
 	"github.com/google/uuid"
 )
@@ -252,7 +254,10 @@ func flipped(b []byte) []byte {
 // TestDamage damages a context in each way of the table in docs/RELIABILITY.md. lost is how many of the 70 messages that branches
 // show may be gone when message files are the only copy, and lost2 when journals still hold them.
 func TestDamage(t *testing.T) {
-	const shared = 2 // a message before the fork is shown by two branches
+	const (
+		shared = 2  // a message before the fork is shown by two branches
+		all    = 70 // that branches show
+	)
 	none := map[string]int{}
 	for _, d := range []struct {
 		name        string
@@ -294,6 +299,25 @@ func TestDamage(t *testing.T) {
 			p.link(filepath.Dir(p.outside), filepath.Join(p.dir, "messages", "branch-alt"))
 		}, "", 10, 0, none},
 
+		{"two files under each other's names", func(p *patient) {
+			a, b := must[[]byte](p.t)(os.ReadFile(p.main[30])), must[[]byte](p.t)(os.ReadFile(p.main[31]))
+			write(p.t, p.main[30], b)
+			write(p.t, p.main[31], a)
+		}, integrity.KindDamaged, 0, 0, none},
+		{"message file of a gigabyte", func(p *patient) {
+			if err := os.Truncate(p.main[30], 1<<30); err != nil {
+				p.t.Fatal(err)
+			}
+		}, integrity.KindDamaged, 1, 0, none},
+		{"messages is a file", func(p *patient) {
+			p.remove(filepath.Join(p.dir, "messages"))
+			write(p.t, filepath.Join(p.dir, "messages"), nil)
+		}, integrity.KindFolder, all, 0, none},
+		{"messages is a link that leads out", func(p *patient) {
+			p.remove(filepath.Join(p.dir, "messages"))
+			p.link(filepath.Dir(p.outside), filepath.Join(p.dir, "messages"))
+		}, integrity.KindFolder, all, 0, none},
+
 		{"index.json missing", func(p *patient) { p.remove(p.glob("index.json")...) }, integrity.KindIndex, 0, 0, none},
 		{"index.json empty", func(p *patient) { write(p.t, p.glob("index.json")[0], nil) }, integrity.KindIndex, 0, 0, none},
 		{"index.json truncated", func(p *patient) {
@@ -306,6 +330,15 @@ func TestDamage(t *testing.T) {
 			p.change(p.glob("index.json")[0], func(b []byte) []byte {
 				return bytes.ReplaceAll(b, []byte(p.id.String()), []byte(uuid.NewString()))
 			})
+		}, integrity.KindIndex, 0, 0, none},
+		{"index.json with a count that cannot be", func(p *patient) {
+			p.resum(regexp.MustCompile(`"count":\d+`), `"count":4611686018427387904`)
+		}, integrity.KindIndex, 0, 0, none},
+		{"index.json with a count of rows that are not there", func(p *patient) {
+			p.resum(regexp.MustCompile(`"count":\d+`), `"count":99999999999999`)
+		}, integrity.KindIndex, 0, 0, none},
+		{"index.json with a number that cannot be", func(p *patient) {
+			p.resum(regexp.MustCompile(`"seq": \d+`), `"seq": 9223372036854775807`)
 		}, integrity.KindIndex, 0, 0, none},
 		{"row file missing", func(p *patient) { p.remove(p.glob("index/*.rows")...) }, integrity.KindIndex, 0, 0, none},
 		{"row file torn", func(p *patient) {
@@ -349,6 +382,12 @@ func TestDamage(t *testing.T) {
 			p.change(p.glob("metadata.json")[0], func(b []byte) []byte {
 				return bytes.Replace(b, []byte(`"active_branch": "main"`), []byte(`"active_branch": "other"`), 1)
 			})
+		}, integrity.KindMetadata, 0, 0, none},
+		{"metadata.json without branches", func(p *patient) {
+			p.metadata(func(m map[string]any) { m["branches"] = []any{} })
+		}, integrity.KindMetadata, 0, 0, none},
+		{"metadata.json with a rename that contradicts it", func(p *patient) {
+			p.metadata(func(m map[string]any) { m["renaming"] = map[string]string{"from": "branch-alt", "to": "branch-alt"} })
 		}, integrity.KindMetadata, 0, 0, none},
 		{"metadata.json with a base beyond its parent", func(p *patient) {
 			p.change(p.glob("metadata.json")[0], func(b []byte) []byte { return bytes.Replace(b, []byte(`"base": 20`), []byte(`"base": 500`), 1) })
@@ -431,16 +470,38 @@ func (p *patient) foreign(folder string, position int) uuid.UUID {
 	return id
 }
 
-// cycle makes two lines of metadata.json each other's parents.
-func (p *patient) cycle() {
+// metadata changes metadata.json.
+func (p *patient) metadata(f func(m map[string]any)) {
 	p.t.Helper()
 	var m map[string]any
 	path := p.glob("metadata.json")[0]
 	if err := json.Unmarshal(must[[]byte](p.t)(os.ReadFile(path)), &m); err != nil {
 		p.t.Fatal(err)
 	}
-	lines := m["lines"].([]any)
-	a, b := lines[0].(map[string]any), lines[1].(map[string]any)
-	a["parent"], a["base"], b["parent"], b["base"] = b["id"], 20, a["id"], 20
+	f(m)
 	write(p.t, path, must[[]byte](p.t)(json.Marshal(m)))
+}
+
+// cycle makes two lines of metadata.json each other's parents.
+func (p *patient) cycle() {
+	p.t.Helper()
+	p.metadata(func(m map[string]any) {
+		lines := m["lines"].([]any)
+		a, b := lines[0].(map[string]any), lines[1].(map[string]any)
+		a["parent"], a["base"], b["parent"], b["base"] = b["id"], 20, a["id"], 20
+	})
+}
+
+// resum puts a text in the place of the first match in index.json, and makes the check at its end right.
+func (p *patient) resum(match *regexp.Regexp, text string) {
+	p.t.Helper()
+	p.change(p.glob("index.json")[0], func(b []byte) []byte {
+		at := match.FindIndex(b)
+		if at == nil {
+			p.t.Fatalf("no %v in %s", match, b)
+		}
+		b = slices.Concat(b[:at[0]], []byte(text), b[at[1]:])
+		end := bytes.LastIndex(b, []byte(`"check"`))
+		return fmt.Appendf(b[:end:end], "\"check\": \"%016x\"\n}\n", xxhash.Sum64(b[:end]))
+	})
 }

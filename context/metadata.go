@@ -236,11 +236,16 @@ func (m *Metadata) validate() error {
 			return fmt.Errorf("branch %q: its line %s is not there", b.Name, b.Line)
 		}
 	}
-	if len(m.Branches) > 0 && !names[m.ActiveBranch] {
+	if !names[m.ActiveBranch] {
 		return fmt.Errorf("the active branch %q is not there", m.ActiveBranch)
 	}
-	if r := m.Renaming; r != nil && (!ValidFolder(r.From) || !ValidFolder(r.To)) {
-		return fmt.Errorf("renaming %q to %q", r.From, r.To)
+	if r := m.Renaming; r != nil {
+		has := func(folder string) bool {
+			return slices.ContainsFunc(m.Lines, func(l Line) bool { return l.Folder == folder })
+		}
+		if !ValidFolder(r.From) || !ValidFolder(r.To) || has(r.From) || !has(r.To) {
+			return fmt.Errorf("renaming %q to %q", r.From, r.To)
+		}
 	}
 	return nil
 }

@@ -87,6 +87,9 @@ func SweepStaging(store vfs.FS) error {
 }
 
 func sweepStaged(store vfs.FS, id uuid.UUID, name string, ready bool) error {
+	if info, err := store.Lstat(Staging + "/" + name); err != nil || !info.IsDir() {
+		return err // nothing of ours
+	}
 	_, err := store.Lstat(id.String())
 	switch {
 	case ready && errors.Is(err, fs.ErrNotExist):

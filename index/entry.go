@@ -89,6 +89,11 @@ type Counts struct {
 	Referring int64 `json:"referring,omitempty"`
 }
 
+// sane reports whether counts that were read can be true.
+func (c Counts) sane() bool {
+	return c.Base >= 0 && c.Count >= 0 && c.Bytes >= 0 && c.Base <= maxSeq && c.Count <= maxSeq
+}
+
 // End is the position behind the newest message.
 func (c Counts) End() int64 { return c.Base + c.Count }
 

@@ -37,7 +37,11 @@ func (e *Entry) ReadFile(dir *ctxfolder.Dir, folder string) (raw []byte, is File
 			return raw, FileExact, nil
 		}
 	}
-	raw, info, err := dir.ReadMessage(folder, e.FileID())
+	info, err := dir.StatMessage(folder, e.FileID())
+	if err == nil && info.Size() > max(2*e.Size, muchEdited) {
+		return nil, FileDamaged, fmt.Errorf("%w: file %s has %d bytes", ErrDamaged, ctxfolder.MessageFile(e.FileID()), info.Size())
+	}
+	raw, info, err = dir.ReadMessage(folder, e.FileID())
 	if errors.Is(err, fs.ErrNotExist) {
 		return nil, FileMissing, err
 	}
@@ -52,6 +56,9 @@ func (e *Entry) ReadFile(dir *ctxfolder.Dir, folder string) (raw []byte, is File
 	}
 	return raw, FileEdited, nil
 }
+
+// muchEdited is how large a message may have become by an edit, in bytes, if it was not half as large before.
+const muchEdited = 64 << 20
 
 func (e *Entry) sameAs(raw []byte) bool { return int64(len(raw)) == e.Size && bodySum(raw) == e.Sum }
 

@@ -53,11 +53,14 @@ func parseBegin(body []byte, dir *ctxfolder.Dir, generation uint64) (begin, erro
 	if b.Version != journalVersion {
 		return b, fmt.Errorf("%w: journal is %q, wanted %q", ctxfolder.ErrVersion, b.Version, journalVersion)
 	}
+	if b.Seq > maxSeq {
+		return b, fmt.Errorf("%w: journal %d begins at record %d", ErrDamaged, generation, b.Seq)
+	}
 	if b.Context != dir.ID || b.Store != dir.Store || b.Generation != generation {
 		return b, fmt.Errorf("%w: journal %d is of context %s in store %s, generation %d", ErrDamaged, generation, b.Context, b.Store, b.Generation)
 	}
 	for _, c := range b.Lines {
-		if c.Base < 0 || c.Count < 0 || c.Bytes < 0 {
+		if !c.sane() {
 			return b, fmt.Errorf("%w: counts of line %s: %+v", ErrDamaged, c.Line, c)
 		}
 	}

@@ -131,11 +131,11 @@ func parseFolded(b []byte) (*folded, error) {
 	if x.chain, err = parseHexString(x.Chain); err != nil {
 		return nil, fmt.Errorf("%w: %w", ErrDamaged, err)
 	}
-	if x.RowWidth < 64 || x.RowWidth > 4096 || len(x.Journals) == 0 || len(x.Journals) > maxJournals || !slices.Contains(x.Journals, x.Live) || x.Settled >= x.Live {
+	if x.RowWidth < 64 || x.RowWidth > 4096 || len(x.Journals) == 0 || len(x.Journals) > maxJournals || !slices.Contains(x.Journals, x.Live) || x.Settled >= x.Live || x.Seq > maxSeq {
 		return nil, fmt.Errorf("%w: it makes no sense", ErrDamaged)
 	}
 	for _, l := range x.Lines {
-		if l.Base < 0 || l.Count < 0 || l.Bytes < 0 {
+		if !l.sane() {
 			return nil, fmt.Errorf("%w: counts of line %s", ErrDamaged, l.Line)
 		}
 	}

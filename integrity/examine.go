@@ -220,8 +220,12 @@ func (x *examination) rows(ctx context.Context) error {
 		for _, line := range x.metadata.Lines {
 			counts, _, err := x.Log.Counts(line.ID)
 			for from := counts.Base; from < counts.End() && err == nil; from += entriesAtOnce {
+				var entries []index.Entry
 				if err = ctx.Err(); err == nil {
-					_, err = x.Log.Entries(line.ID, from, from+entriesAtOnce)
+					entries, err = x.Log.Entries(line.ID, from, from+entriesAtOnce)
+				}
+				if len(entries) == 0 {
+					break
 				}
 			}
 			if err != nil {
@@ -306,6 +310,9 @@ func (x *examination) messages(ctx context.Context, line ctxfolder.Line) error {
 		entries, err := x.Log.Entries(line.ID, from, from+entriesAtOnce)
 		if err != nil {
 			return err
+		}
+		if len(entries) == 0 {
+			break // the count was wrong, and the index was made again
 		}
 		for i, g := range x.glances(line.Folder, entries) {
 			if err := x.message(line, &entries[i], g); err != nil {

@@ -41,6 +41,11 @@ func compareID(a, b uuid.UUID) int { return bytes.Compare(a[:], b[:]) }
 func (x *examination) list(ctx context.Context, folder string) error {
 	l := &listing{}
 	var below []string
+	if info, err := x.Dir.FS.Lstat(folder); err == nil && !info.IsDir() {
+		return x.tell(problem{found: folder, Finding: Finding{
+			Kind: KindFolder, Severity: SeverityError, Path: folder, Repairable: true, Detail: "it is no folder",
+		}})
+	}
 	for e, err := range x.Dir.FS.ReadDir(folder) {
 		if err == nil {
 			err = ctx.Err()
@@ -55,7 +60,7 @@ func (x *examination) list(ctx context.Context, folder string) error {
 		switch {
 		case ok:
 			l.files = append(l.files, id)
-		case e.IsDir() && folder == ctxfolder.Messages:
+		case folder == ctxfolder.Messages && (e.IsDir() || ctxfolder.ValidFolder(e.Name())):
 			below = append(below, folder+"/"+e.Name())
 		default:
 			l.other = append(l.other, e.Name())
@@ -220,8 +225,11 @@ func (x *examination) ownerOf(env *message.Envelope) (ctxfolder.Line, *index.Ent
 	return now, e, nil
 }
 
+// maxFound bounds what is read of a file that may be a message, in bytes.
+const maxFound = 512 << 20
+
 // readFound reads a file that may be a message, without the final newlines.
 func readFound(dir *ctxfolder.Dir, path string) ([]byte, error) {
-	b, err := vfs.ReadFile(dir.FS, path, ctxfolder.MaxMessage)
+	b, err := vfs.ReadFile(dir.FS, path, maxFound)
 	return bytes.TrimRight(b, "\n"), err
 }

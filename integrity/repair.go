@@ -32,6 +32,7 @@ type repair struct {
 	wrote  map[string]bool                // files and folders to be synced where there is no call for all of them
 	lost   map[uuid.UUID]map[int64]string // by line and position, why
 	left   int                            // things that nothing can be done about
+	failed []error                        // of things that could not be mended
 }
 
 // Repair mends what a check with ReadData would find, and yields what it did. What it replaces goes to trash. It is done in
@@ -93,8 +94,18 @@ func (r *repair) findCopies(problems []problem) (err error) {
 			wanted[content{p.entry.Size, p.entry.Sum}] = true
 		}
 	}
-	r.copies, err = find(r.Dir, wanted)
-	return err
+	if r.copies, err = find(r.Dir, wanted); err != nil {
+		return err
+	}
+	for _, p := range problems { // what lies in the place of one may be another one
+		if p.Kind == KindDamaged {
+			raw, err := readFound(r.Dir, p.Path[len(r.Dir.ID.String())+1:])
+			if key := (content{int64(len(raw)), message.Sum(raw)}); err == nil && wanted[key] {
+				r.copies.held[key] = raw
+			}
+		}
+	}
+	return nil
 }
 
 // plan tells what would be done.
@@ -249,7 +260,7 @@ func (r *repair) mend(ctx context.Context, problems []problem) error {
 	if err != nil {
 		return err
 	}
-	return r.tellDone()
+	return errors.Join(r.tellDone(), errors.Join(r.failed...))
 }
 
 func (r *repair) mendAll(ctx context.Context, problems []problem, mend func(problem) error) error {
@@ -257,8 +268,8 @@ func (r *repair) mendAll(ctx context.Context, problems []problem, mend func(prob
 		if err := ctx.Err(); err != nil {
 			return err
 		}
-		if err := mend(p); err != nil {
-			return fmt.Errorf("%s %s: %w", p.Kind, cmp.Or(p.Path, p.ID.String()), err)
+		if err := mend(p); err != nil { // the others can be mended all the same
+			r.failed = append(r.failed, fmt.Errorf("%s %s: %w", p.Kind, cmp.Or(p.Path, p.ID.String()), err))
 		}
 	}
 	return nil
@@ -291,6 +302,14 @@ func (r *repair) mendOne(p problem) error {
 		r.did(p, "made again from journals and messages; was: %s", p.Detail)
 	case KindStructure:
 		return r.mendStructure(p)
+	case KindFolder:
+		if info, err := r.Dir.FS.Lstat(p.found); err != nil || info.IsDir() {
+			return err
+		}
+		if err := r.Dir.SetAside(p.found); err != nil {
+			return err
+		}
+		r.did(p, "moved to the trash: it was no folder")
 	case KindErased:
 		return r.finishErasing(p)
 	case KindMissing, KindDamaged, KindUnread, KindFound, KindEdited:

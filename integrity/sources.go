@@ -19,6 +19,7 @@ import (
 type copies struct {
 	dir   *ctxfolder.Dir
 	where map[content]piece
+	held  map[content][]byte // what is about to be moved
 }
 
 // content is what an envelope is known by.
@@ -36,7 +37,7 @@ type piece struct {
 
 // find looks for wanted envelopes.
 func find(dir *ctxfolder.Dir, wanted map[content]bool) (*copies, error) {
-	c := &copies{dir, map[content]piece{}}
+	c := &copies{dir, map[content]piece{}, map[content][]byte{}}
 	if len(wanted) == 0 {
 		return c, nil
 	}
@@ -118,6 +119,9 @@ func bodies(line []byte) []body {
 func (c *copies) copyOf(log *index.Log, e *index.Entry) (raw []byte, from string) {
 	if raw, ok := log.ReadRecord(e); ok {
 		return raw, "the journal"
+	}
+	if raw := c.held[content{e.Size, e.Sum}]; raw != nil {
+		return raw, "the place of another message"
 	}
 	p, ok := c.where[content{e.Size, e.Sum}]
 	if !ok {

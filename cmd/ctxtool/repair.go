@@ -31,13 +31,17 @@ put there by hand are left alone, unless --adopt is given. Without CONTEXT, ever
 		Args:              between(0, -1),
 		ValidArgsFunction: a.completeContexts(-1),
 		RunE: func(cmd *cobra.Command, args []string) error {
+			var opts []ctxdir.Option
+			if o.DryRun {
+				opts = append(opts, ctxdir.ReadOnly())
+			}
 			return a.withStore(cmd.Context(), func(s *ctxdir.Store) error {
 				ids, err := named(s, args)
 				if err != nil {
 					return err
 				}
 				return a.repair(cmd.Context(), s, ids, o)
-			})
+			}, opts...)
 		},
 	}
 	cmd.Flags().BoolVar(&o.DryRun, "dry-run", false, "say what would be done, and change nothing")

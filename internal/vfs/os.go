@@ -122,7 +122,7 @@ func (o *osFS) Mkdir(name string) error {
 
 func (o *osFS) ReadDir(name string) iter.Seq2[fs.DirEntry, error] {
 	return func(yield func(fs.DirEntry, error) bool) {
-		f, err := o.root.Open(name)
+		f, err := o.root.OpenFile(name, os.O_RDONLY|folderFlags, 0)
 		if err != nil {
 			yield(nil, err)
 			return

@@ -13,6 +13,9 @@ import (
 // A FIFO where a file of ours should be must not block.
 const openFlags = syscall.O_NOFOLLOW | syscall.O_NONBLOCK
 
+// Nor must one where a folder should be.
+const folderFlags = syscall.O_DIRECTORY | syscall.O_NONBLOCK
+
 // restrict makes the permissions of a new file those asked for, where the umask took some away.
 func restrict(f *os.File, perm fs.FileMode) error {
 	info, err := f.Stat()

@@ -10,7 +10,10 @@ import (
 	"time"
 )
 
-const openFlags = 0
+const (
+	openFlags   = 0
+	folderFlags = 0
+)
 
 // restrict does nothing: access is by the folder's list here.
 func restrict(*os.File, fs.FileMode) error { return nil }
