@@ -107,7 +107,7 @@ func (s *Store) backup(ctx context.Context, id uuid.UUID, to *Store) (BackedUp, 
 		if err := s.acquire(ctx, c.dir.FoldLock); err != nil {
 			return BackedUp{}, err
 		}
-		defer c.dir.FoldLock.Release() //nolint:errcheck // Close lets go of it too
+		defer c.dir.FoldLock.Release()
 	}
 	if err := b.snapshot(ctx); err != nil {
 		return BackedUp{}, err
@@ -122,7 +122,7 @@ func (s *Store) backup(ctx context.Context, id uuid.UUID, to *Store) (BackedUp, 
 	if err := to.acquire(ctx, lock); err != nil {
 		return BackedUp{}, err
 	}
-	defer lock.Release() //nolint:errcheck // Close lets go of it too
+	defer lock.Release()
 	err = b.stage(ctx)
 	if err == nil {
 		err = ctxfolder.Publish(to.fs, id)
@@ -162,7 +162,7 @@ func (b *backingUp) snapshot(ctx context.Context) error {
 		if err := c.store.acquire(ctx, c.dir.Lock); err != nil {
 			return err
 		}
-		defer c.dir.Lock.Release() //nolint:errcheck // it is taken again by nobody
+		defer c.dir.Lock.Release()
 	}
 	if err := c.dir.Check(); err != nil {
 		return err

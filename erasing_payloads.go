@@ -104,7 +104,7 @@ func (e *erasing) payloads(ctx context.Context) error {
 		if err := s.acquire(ctx, lock); err != nil {
 			return err
 		}
-		defer lock.Release() //nolint:errcheck // Close lets go of it too
+		defer lock.Release()
 	}
 	marked, err := s.mark(ctx)
 	if err != nil {

@@ -7,6 +7,7 @@ import (
 	"fmt"
 	"io/fs"
 	"path"
+	"slices"
 	"strings"
 
 	"github.com/ctxdir/ctxdir/blob"
@@ -219,8 +220,8 @@ func (e *erasing) heldMessage(line []byte) (id uuid.UUID, ok bool) {
 // that is to be erased, and what stands there then. A line that is broken and does not say its position follows the one before.
 func (e *erasing) gaps() func(line []byte) (g gap, held bool) {
 	next := int64(0)
-	return func(line []byte) (gap, bool) {
-		g, held := gap{gapVersion, next, uuid.Nil, index.Erased}, false
+	return func(line []byte) (g gap, held bool) {
+		g = gap{gapVersion, next, uuid.Nil, index.Erased}
 		if k, err := parseKept(bytes.TrimSuffix(line, []byte("\n"))); err == nil {
 			g.Position, g.ID = k.Position, k.ID
 			held = e.ids[k.ID] && (k.gap == nil || k.gap.Reason != index.Erased)
@@ -340,7 +341,7 @@ func (e *erasing) rewrite(fsys vfs.FS, t thing) error {
 				if err != nil {
 					return err
 				}
-				line = append(b, '\n')
+				line = slices.Concat(b, []byte("\n"))
 			}
 		} else if _, held := e.held(line); held {
 			return nil

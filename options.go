@@ -80,9 +80,8 @@ func withFS(fsys vfs.FS) Option { return func(o *options) { o.fs = fsys } }
 // withClock sets what tells the time to collect and to purge: tests let it jump.
 func withClock(clock func() time.Time) Option { return func(o *options) { o.clock = clock } }
 
-// withPause sets how long a check waits before it looks again at what looks wrong: tests in which nobody else writes need not
-// wait.
-func withPause(d time.Duration) Option { return func(o *options) { o.pause = d } }
+// withoutPause has a check not wait before it looks again at what looks wrong: for tests in which nobody else writes.
+func withoutPause() Option { return func(o *options) { o.pause = 0 } }
 
 // withRetain sets how many folded journals there may be before they are settled: tests have it come soon.
 func withRetain(journals int) Option { return func(o *options) { o.retain = journals } }

@@ -158,7 +158,7 @@ func TestUnreadable(t *testing.T) {
 	ctx := context.Background()
 	for _, second := range []bool{true, false} {
 		disk := crashfs.New()
-		s := must[*Store](t)(Init("disk", withFS(disk), WithFoldBytes(-1), withPause(0)))
+		s := must[*Store](t)(Init("disk", withFS(disk), WithFoldBytes(-1), withoutPause()))
 		c := must[*Context](t)(s.Create(ctx, Metadata{}))
 		fill(t, c.Active(), 5)
 		if err := c.Fold(ctx); err != nil {
@@ -199,7 +199,7 @@ func TestUnreadable(t *testing.T) {
 func broken(t *testing.T, disk *crashfs.FS) (*Store, said) {
 	t.Helper()
 	ctx := context.Background()
-	s := must[*Store](t)(Init("disk", withFS(disk), WithFoldBytes(-1), WithTextThreshold(50), withPause(0)))
+	s := must[*Store](t)(Init("disk", withFS(disk), WithFoldBytes(-1), WithTextThreshold(50), withoutPause()))
 	c := must[*Context](t)(s.Create(ctx, Metadata{ID: testID(60000)}))
 	want := said{}
 	add := func(b *Branch, n int) {
@@ -285,7 +285,7 @@ func TestRepairCut(t *testing.T) {
 			states++
 			left := disk.Crash(choice)
 			if err := func() error {
-				s, err := Open("disk", withFS(left), WithFoldBytes(-1), withPause(0))
+				s, err := Open("disk", withFS(left), WithFoldBytes(-1), withoutPause())
 				if err != nil {
 					return err
 				}

@@ -42,7 +42,7 @@ func newPatient(t *testing.T, second bool) *patient {
 	root := t.TempDir()
 	p := &patient{t: t, outside: filepath.Join(root, "outside")}
 	write(t, p.outside, []byte("outside"))
-	p.store = must[*Store](t)(Init(filepath.Join(root, "store"), WithFoldBytes(-1), WithTextThreshold(200), withPause(0)))
+	p.store = must[*Store](t)(Init(filepath.Join(root, "store"), WithFoldBytes(-1), WithTextThreshold(200), withoutPause()))
 	c := must[*Context](t)(p.store.Create(ctx, Metadata{Title: "a title"}))
 	p.id, p.dir = c.ID(), filepath.Join(root, "store", c.ID().String())
 	say := func(b *Branch, from, n int) {
@@ -292,6 +292,12 @@ func TestDamage(t *testing.T) {
 			p.remove(p.main[30])
 			p.link(p.outside, p.main[30])
 		}, integrity.KindDamaged, 1, 0, none},
+		{"branch folder and index renamed away", func(p *patient) {
+			p.remove(append(p.glob("index/*.rows"), p.glob("index.json")...)...)
+			if err := os.Rename(filepath.Join(p.dir, "messages", "branch-alt"), filepath.Join(p.dir, "messages", "branch-q")); err != nil {
+				p.t.Fatal(err)
+			}
+		}, integrity.KindIndex, 0, 0, none},
 		{"extra unindexed file", func(p *patient) { p.foreign("branch-main", 40) }, integrity.KindForeign, 0, 0, none},
 		{"branch folder missing", func(p *patient) { p.remove(filepath.Join(p.dir, "messages", "branch-alt")) }, integrity.KindMissing, 10, 0, none},
 		{"branch folder is a link that leads out", func(p *patient) {

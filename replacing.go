@@ -3,6 +3,7 @@ package ctxdir
 import (
 	"context"
 	"errors"
+	"slices"
 
 	"github.com/ctxdir/ctxdir/branch"
 	"github.com/ctxdir/ctxdir/index"
@@ -74,7 +75,7 @@ func (b *Branch) replace(ctx context.Context, id uuid.UUID, told Draft, o replac
 // if there is one. The lock is held.
 func (c *Context) supersede(at place, old []byte, env *message.Envelope, payloads []index.Item) error {
 	raw := env.AppendTo(nil)
-	items := append(payloads, index.Item{Kind: index.KindReplace, Envelope: env, Body: raw, Was: at.entry.Size})
+	items := slices.Concat(payloads, []index.Item{{Kind: index.KindReplace, Envelope: env, Body: raw, Was: at.entry.Size}})
 	if err := c.commit(items); err != nil {
 		return err
 	}

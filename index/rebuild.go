@@ -187,6 +187,9 @@ func (b *rebuilder) run() error {
 			return err
 		}
 	}
+	if err := b.readStrays(folders); err != nil {
+		return err
+	}
 	if err := b.readJournals(); err != nil {
 		return err
 	}
@@ -272,6 +275,42 @@ func (b *rebuilder) readFolder(folder string) error {
 		return nil
 	}
 	return err
+}
+
+// readStrays takes what the folders of no line hold of messages that are not in their places: a folder may have got another
+// name, or metadata.json another name for it. Where they belong is for a repair to say.
+func (b *rebuilder) readStrays(known map[string]bool) error {
+	folders, err := b.s.dir.Folders()
+	if err != nil {
+		return err
+	}
+	for _, folder := range folders {
+		if known[folder] {
+			continue
+		}
+		err := b.s.dir.MessageIDs(folder, func(id uuid.UUID) error {
+			raw, _, err := b.s.dir.ReadMessage(folder, id)
+			if err != nil {
+				return nil // nothing was expected here
+			}
+			env, err := message.Parse(raw)
+			if err != nil || env.FileID() != id {
+				return nil
+			}
+			ln, ok := b.metadata.Line(env.Line)
+			if _, found := b.found[env.Line][env.Position]; !ok || found || env.Position < ln.Base {
+				return nil
+			}
+			a := env.Address()
+			b.prev[a.ID] = a.Prev
+			b.offer(a.Line, entryOf(&a, head{len: int64(len(raw)), sum: bodySum(raw)}))
+			return nil
+		})
+		if err != nil && !errors.Is(err, fs.ErrNotExist) {
+			return err
+		}
+	}
+	return nil
 }
 
 // readJournals takes every whole record, newer versions over older ones.

@@ -53,7 +53,6 @@ type examination struct {
 	*Context
 	metadata *ctxfolder.Metadata
 	yield    func(problem) bool
-	stopped  bool
 	done     Progress
 	seen     map[string]*listing // of each branch folder
 	suspects []suspect

@@ -314,16 +314,8 @@ func (r *repair) mendOne(p problem) error {
 		return r.finishErasing(p)
 	case KindMissing, KindDamaged, KindUnread, KindFound, KindEdited:
 		return r.mendMessage(p)
-	case KindMisplaced:
-		return r.putBack(p)
-	case KindDuplicate:
-		if again, err := r.leftover(p.found); err != nil || again == nil || again.Kind != KindDuplicate {
-			return err
-		}
-		if err := r.setAside(p.found); err != nil {
-			return err
-		}
-		r.did(p, "moved to the trash: the same message is in its place")
+	case KindMisplaced, KindDuplicate:
+		return r.mendElsewhere(p)
 	case KindTemporary:
 		if err := r.Dir.FS.Remove(p.Path[len(r.Dir.ID.String())+1:]); err != nil && !errors.Is(err, fs.ErrNotExist) {
 			return err
@@ -517,12 +509,25 @@ func (r *repair) record(line ctxfolder.Line, e *index.Entry) error {
 	return r.Dir.ReplaceMessage(line.Folder, e.FileID(), raw, env.StoredAt)
 }
 
-// putBack moves a message's file from another folder to its place.
-func (r *repair) putBack(p problem) error {
+// mendElsewhere sees to a file that lies where it does not belong.
+func (r *repair) mendElsewhere(p problem) error {
 	again, err := r.leftover(p.found)
-	if err != nil || again == nil || again.Kind != KindMisplaced {
+	switch {
+	case err != nil || again == nil:
 		return err
+	case again.Kind == KindMisplaced:
+		return r.putBack(p, again)
+	case again.Kind == KindDuplicate:
+		if err := r.setAside(p.found); err != nil {
+			return err
+		}
+		r.did(p, "moved to the trash: the same message is in its place")
 	}
+	return nil
+}
+
+// putBack moves a message's file from another folder to its place.
+func (r *repair) putBack(p problem, again *problem) error {
 	e := again.entry
 	line, ok := r.metadata.Line(again.line)
 	if !ok {
