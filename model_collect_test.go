@@ -170,5 +170,6 @@ func (d *driver) restore() {
 	if _, err := os.Stat(filepath.Join(d.dir, d.c.ID().String(), "trash", item.String())); !os.IsNotExist(err) {
 		d.t.Fatalf("the item is still there: %v", err)
 	}
+	d.quiet()
 	d.filesAgree()
 }

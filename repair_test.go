@@ -310,8 +310,8 @@ func TestDamage(t *testing.T) {
 			write(p.t, p.main[30], b)
 			write(p.t, p.main[31], a)
 		}, integrity.KindDamaged, 0, 0, none},
-		{"message file of a gigabyte", func(p *patient) {
-			if err := os.Truncate(p.main[30], 1<<30); err != nil {
+		{"message file of 65 MiB", func(p *patient) {
+			if err := os.Truncate(p.main[30], 65<<20); err != nil {
 				p.t.Fatal(err)
 			}
 		}, integrity.KindDamaged, 1, 0, none},

@@ -15,10 +15,18 @@ import (
 // insignificant white space; members it does not know are ignored. It refers to b.
 func Parse(b []byte) (Envelope, error) {
 	b = bytes.TrimRight(b, "\n")
-	if e, ok := scan(b); ok && valid(b) {
-		return e, nil
+	e, ok := scan(b)
+	if !ok || !valid(b) {
+		var err error
+		if e, err = parseAny(b); err != nil {
+			return e, err
+		}
 	}
-	return parseAny(b)
+	// An index keeps the time in nanoseconds since 1970.
+	if y := e.StoredAt.UTC().Year(); y < 1970 || y > 2261 {
+		return e, malformed("stored in the year %d", y)
+	}
+	return e, nil
 }
 
 // ParseTrusted reads an envelope whose checksum is known to be right, without looking at the body.
