@@ -139,7 +139,7 @@ func (s *state) replayFromRows() bool {
 	}
 	first := s.journals[0].begin
 	s.beginAt(slices.Values(first.Lines), first.Seq, first.chain)
-	if err := s.replay(); err != nil {
+	if err := s.replay(); err != nil || s.outnumbered() {
 		for _, j := range s.journals {
 			j.end, j.seq, j.chain = j.first, j.begin.Seq, j.begin.chain
 		}
@@ -147,6 +147,30 @@ func (s *state) replayFromRows() bool {
 		return false
 	}
 	return true
+}
+
+// outnumbered reports whether there are more message files than the lines have messages: then the newest journals are missing.
+func (s *state) outnumbered() bool {
+	room := map[string]int64{}
+	for line, folder := range s.folders() {
+		if ln := s.lines[line]; ln != nil {
+			room[folder] += ln.Count
+		} else {
+			room[folder] += 0
+		}
+	}
+	for folder, left := range room {
+		err := s.dir.MessageIDs(folder, func(uuid.UUID) error {
+			if left--; left < 0 {
+				return ErrDamaged
+			}
+			return nil
+		})
+		if errors.Is(err, ErrDamaged) {
+			return true
+		}
+	}
+	return false
 }
 
 // rebuilder collects entries from all sources.
