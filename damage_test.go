@@ -284,3 +284,36 @@ func TestDamagedPayloadRecord(t *testing.T) {
 		t.Errorf("%d of %d messages have their payload", had, len(ms))
 	}
 }
+
+// TestNewestJournalsMissing: an old journal that is left, with the index and the newer journals gone, does not hide what came
+// after it.
+func TestNewestJournalsMissing(t *testing.T) {
+	ctx := context.Background()
+	c, dir := newContext(t, WithFoldBytes(-1), withRetain(8))
+	for range 2 {
+		fill(t, c.Active(), 3)
+		if err := c.log.Fold(ctx, false); err != nil {
+			t.Fatal(err)
+		}
+	}
+	fill(t, c.Active(), 3)
+	if err := c.Close(); err != nil {
+		t.Fatal(err)
+	}
+	for _, gone := range []string{"index.json", "index", "journal-2.jsonl", "journal-3.jsonl"} {
+		if err := os.RemoveAll(filepath.Join(dir, gone)); err != nil {
+			t.Fatal(err)
+		}
+	}
+	again := must[*Context](t)(c.store.Context(ctx, c.ID()))
+	defer again.Close()
+	ms := must[[]*Message](t)(again.Active().Load(ctx))
+	for _, m := range ms {
+		if m.Unavailable != nil {
+			t.Errorf("position %d: %v", m.Position, m.Unavailable)
+		}
+	}
+	if len(ms) != 9 {
+		t.Errorf("%d messages, wanted 9", len(ms))
+	}
+}
