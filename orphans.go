@@ -338,6 +338,22 @@ func (c *Context) clear(ctx context.Context, item string) error {
 	if !ctxfolder.ValidFolder(folder) {
 		return fmt.Errorf("%s: %q is no branch folder", item, folder)
 	}
+	if err := c.clearFiles(ctx, item, info, folder); err != nil {
+		return err
+	}
+	if err := vfs.WriteNew(c.dir.FS, item+"/"+ctxfolder.ClearedFile, nil); err != nil && !errors.Is(err, fs.ErrExist) {
+		return err
+	}
+	return c.removeFolder(ctx, folder)
+}
+
+// clearFiles removes, durably, the message files of clear. Nobody folds meanwhile: who settled a journal from before the cut would
+// make them again.
+func (c *Context) clearFiles(ctx context.Context, item string, info *ctxfolder.TrashItem, folder string) error {
+	if err := c.store.acquire(ctx, c.dir.FoldLock); err != nil {
+		return err
+	}
+	defer c.dir.FoldLock.Release()
 	counts, ok, err := c.log.Counts(info.Line)
 	if err != nil {
 		return err
@@ -373,10 +389,7 @@ func (c *Context) clear(ctx context.Context, item string) error {
 	if err := c.dir.FS.SyncDir(path); err != nil && !errors.Is(err, fs.ErrNotExist) {
 		return err
 	}
-	if err := vfs.WriteNew(c.dir.FS, item+"/"+ctxfolder.ClearedFile, nil); err != nil && !errors.Is(err, fs.ErrExist) {
-		return err
-	}
-	return c.removeFolder(ctx, folder)
+	return nil
 }
 
 // removeFolder removes a branch folder that no line uses any more, if nothing is in it.

@@ -12,7 +12,7 @@ import (
 // at work in the folder.
 type Copy struct {
 	dir   *ctxfolder.Dir
-	lines []foldedLine
+	lines []FoldedLine
 	rows  *rowsWriter
 }
 
@@ -26,7 +26,7 @@ func (c *Copy) Line(l *ctxfolder.Line) error {
 	if err := c.endLine(); err != nil {
 		return err
 	}
-	c.lines = append(c.lines, foldedLine{Counts{Line: l.ID, Base: l.Base}, l.Folder})
+	c.lines = append(c.lines, FoldedLine{Counts{Line: l.ID, Base: l.Base}, l.Folder})
 	var err error
 	c.rows, err = openRows(c.dir, l.ID, l.Base)
 	return err

@@ -64,7 +64,7 @@ func (l *Log) Mark(line uuid.UUID, reasons map[int64]string) error {
 		return nil
 	}
 	slices.SortFunc(marked, func(a, b Entry) int { return cmp.Compare(a.Position, b.Position) })
-	return l.writeRows(&foldWork{lines: []foldLine{{foldedLine: foldedLine{Counts: ln.Counts}, entries: marked}}})
+	return l.writeRows(&foldWork{lines: []foldLine{{FoldedLine: FoldedLine{Counts: ln.Counts}, entries: marked}}})
 }
 
 // Erased is the reason in the row of a message that was erased on purpose. A file of that name is not the message, and a
@@ -89,7 +89,7 @@ func (l *Log) Retire() error {
 	}
 	w := &foldWork{seq: x.Seq, chain: x.chain, width: x.RowWidth, settled: x.Settled, journals: append(x.retained(), x.Live)}
 	for _, ln := range x.Lines {
-		w.lines = append(w.lines, foldLine{foldedLine: ln})
+		w.lines = append(w.lines, foldLine{FoldedLine: ln})
 	}
 	if x, err = l.finishFold(w, []uint64{x.Live}); err != nil {
 		return err

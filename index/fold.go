@@ -115,7 +115,7 @@ type foldWork struct {
 }
 
 type foldLine struct {
-	foldedLine
+	FoldedLine
 	entries []Entry // in order of position
 	cut     bool    // there may be rows behind the last one that counts
 }
@@ -170,7 +170,7 @@ func (l *Log) rotate(ctx stdcontext.Context, settle bool) (*foldWork, error) {
 			w.gone = append(w.gone, id)
 			continue
 		}
-		f := foldLine{foldedLine: foldedLine{Counts: ln.Counts, Folder: w.folders[id]}, cut: ln.cut > x.Seq}
+		f := foldLine{FoldedLine: FoldedLine{Counts: ln.Counts, Folder: w.folders[id]}, cut: ln.cut > x.Seq}
 		for _, e := range ln.changed {
 			f.entries = append(f.entries, *e)
 		}
@@ -329,7 +329,7 @@ func (l *Log) finishFold(w *foldWork, keep []uint64) (*folded, error) {
 		RowWidth: w.width, UpdatedAt: time.Now().UTC(),
 	}
 	for i := range w.lines {
-		x.Lines = append(x.Lines, w.lines[i].foldedLine)
+		x.Lines = append(x.Lines, w.lines[i].FoldedLine)
 	}
 	b, err := x.encode()
 	if err != nil {

@@ -34,14 +34,25 @@ type folded struct {
 	Settled   uint64       `json:"settled"`
 	RowWidth  int          `json:"row_width"`
 	UpdatedAt time.Time    `json:"updated_at"`
-	Lines     []foldedLine `json:"lines"`
+	Lines     []FoldedLine `json:"lines"`
 
 	chain uint64
 }
 
-type foldedLine struct {
+// FoldedLine is what index.json says of a line.
+type FoldedLine struct {
 	Counts
 	Folder string `json:"folder,omitempty"` // for people
+}
+
+// FoldedLines returns what an intact index.json says of lines, and of what time that is, for when metadata.json cannot tell
+// them. It returns none when index.json is not intact.
+func FoldedLines(dir *ctxfolder.Dir) (lines []FoldedLine, at time.Time) {
+	x, err := readFolded(dir)
+	if err != nil {
+		return nil, at
+	}
+	return x.Lines, x.UpdatedAt
 }
 
 // retained returns the journals that are folded and kept.

@@ -6,6 +6,7 @@ import (
 	"fmt"
 	"io/fs"
 	"slices"
+	"strings"
 	"time"
 
 	"github.com/ctxdir/ctxdir/branch"
@@ -111,10 +112,23 @@ func reconstruct(dir *ctxfolder.Dir) (*ctxfolder.Metadata, error) {
 			return nil, err
 		}
 	}
+	withoutFiles(dir, lines)
 	if len(lines) == 0 {
 		lines[message.DerivedID(dir.ID, "main")] = &found{folder: ctxfolder.FolderPrefix + "main", stored: time.Now().UTC(), first: time.Now().UTC()}
 	}
 	return assemble(dir.ID, lines, positions)
+}
+
+// withoutFiles adds the lines that index.json alone tells of: none of their messages has a file. Where such a line began on
+// another one nothing tells which that was.
+func withoutFiles(dir *ctxfolder.Dir, lines map[uuid.UUID]*found) {
+	known, at := index.FoldedLines(dir)
+	for _, l := range known {
+		if lines[l.Line] != nil || l.Base != 0 || !ctxfolder.ValidFolder(l.Folder) {
+			continue
+		}
+		lines[l.Line] = &found{folder: l.Folder, stored: at, first: at, name: strings.TrimPrefix(l.Folder, ctxfolder.FolderPrefix)}
+	}
 }
 
 // assemble puts metadata together from what lines are known by.

@@ -1,0 +1,111 @@
+package index
+
+import (
+	"cmp"
+	"errors"
+	"fmt"
+	"io/fs"
+	"slices"
+	"time"
+
+	ctxfolder "github.com/ctxdir/ctxdir/context"
+	"github.com/ctxdir/ctxdir/internal/vfs"
+	"github.com/google/uuid"
+)
+
+// save writes a rebuilt index: what message files lack, every row, a journal to go on in, index.json. The
+// caller holds the folder's lock.
+//
+// Crash order: index.json comes last; until then the next open rebuilds again. The new journal is made
+// when the rows are durable, since a rebuild trusts the counts at the beginning of the oldest one.
+func (l *Log) save(foldLocked bool) error {
+	if !foldLocked {
+		if ok, err := l.dir.FoldLock.TryAcquire(); err != nil {
+			return err
+		} else if !ok {
+			return ErrBusy
+		}
+		defer l.dir.FoldLock.Release()
+	}
+	s := l.state
+	w := &foldWork{seq: s.seq, chain: s.chain, width: rowWidth, folders: s.folders()}
+	old, err := generations(l.dir)
+	if err != nil {
+		return err
+	}
+	gen := uint64(0)
+	if len(old) > 0 {
+		gen = old[len(old)-1]
+	}
+	if x, err := readFolded(l.dir); err == nil {
+		gen = max(gen, slices.Max(x.Journals))
+	}
+	var counts []Counts
+	for id, ln := range s.lines {
+		if ln.Count == 0 {
+			w.gone = append(w.gone, id)
+			continue
+		}
+		f := foldLine{FoldedLine: FoldedLine{Counts: ln.Counts, Folder: w.folders[id]}, entries: slices.Clone(ln.recent), cut: true}
+		for _, e := range ln.changed {
+			f.entries = append(f.entries, *e)
+		}
+		slices.SortFunc(f.entries, func(a, b Entry) int { return cmp.Compare(a.Position, b.Position) })
+		w.lines = append(w.lines, f)
+		counts = append(counts, ln.Counts)
+	}
+	if err := l.writeRows(w); err != nil {
+		return err
+	}
+	if err := l.settleRebuilt(w); err != nil {
+		return err
+	}
+	b, err := encodeBegin(begin{
+		Context: l.dir.ID, Store: l.dir.Store, Generation: gen + 1, Seq: s.seq, chain: s.chain,
+		Lines: counts, Metadata: s.metadata, CreatedAt: time.Now().UTC(),
+	})
+	if err != nil {
+		return err
+	}
+	if err := l.createJournal(gen+1, func(f vfs.File) error {
+		_, err := f.Write(b)
+		return err
+	}); err != nil {
+		return err
+	}
+	// The old journals' numbers do not lead up to this state: none of them is named. They may hold what nobody could
+	// read, so they are kept in trash.
+	w.journals, w.settled = []uint64{gen + 1}, gen
+	if _, err := l.finishFold(w, w.journals); err != nil {
+		return err
+	}
+	for _, gen := range old {
+		if err := l.dir.SetAside(ctxfolder.JournalFile(gen)); err != nil && !errors.Is(err, fs.ErrNotExist) {
+			return err
+		}
+	}
+	l.distrust = nil
+	return l.reload()
+}
+
+// settleRebuilt makes the message files durable that only journals hold: those go to trash.
+func (l *Log) settleRebuilt(w *foldWork) error {
+	if err := l.keepAllPayloads(l.state.journals, l.resettle); err != nil {
+		return err
+	}
+	s := settling{log: l, wrote: map[string][]uuid.UUID{}}
+	for i := range w.lines {
+		ln := &w.lines[i]
+		for k := range ln.entries {
+			if e := &ln.entries[k]; e.gen != 0 && ln.Folder != "" {
+				if err := s.message(ln.Folder, e); err != nil {
+					return err
+				}
+			}
+		}
+	}
+	if err := s.sync(func() error { return l.keepAllPayloads(l.state.journals, true) }); err != nil {
+		return fmt.Errorf("%w: %w", ErrDurability, err)
+	}
+	return nil
+}

@@ -1,0 +1,275 @@
+package integrity
+
+import (
+	"cmp"
+	"errors"
+	"github.com/google/uuid"
+	"io/fs"
+	"path"
+
+	ctxfolder "github.com/ctxdir/ctxdir/context"
+	"github.com/ctxdir/ctxdir/index"
+	"github.com/ctxdir/ctxdir/message"
+)
+
+// mendOne mends one problem, after another look at it. The context is locked.
+//
+// Crash order: a copy of what is replaced is in trash before it is replaced; a message's file is written whole under another
+// name and renamed; the row that says that a message is lost comes last. Stopped in between, a repair finds what is left.
+func (r *repair) mendOne(p problem) error {
+	switch p.Kind {
+	case KindIndex:
+		r.did(p, "made again from journals and messages; was: %s", p.Detail)
+	case KindStructure:
+		return r.mendStructure(p)
+	case KindFolder:
+		if info, err := r.Dir.FS.Lstat(p.found); err != nil || info.IsDir() {
+			return err
+		}
+		if err := r.Dir.SetAside(p.found); err != nil {
+			return err
+		}
+		r.did(p, "moved to the trash: it was no folder")
+	case KindErased:
+		return r.finishErasing(p)
+	case KindMissing, KindDamaged, KindUnread, KindFound, KindEdited:
+		return r.mendMessage(p)
+	case KindMisplaced, KindDuplicate:
+		return r.mendElsewhere(p)
+	case KindTemporary:
+		if err := r.Dir.FS.Remove(p.Path[len(r.Dir.ID.String())+1:]); err != nil && !errors.Is(err, fs.ErrNotExist) {
+			return err
+		}
+		r.did(p, "removed")
+	case KindPayload, KindBlob:
+		from, err := r.Payloads.recover(r.Log, p.sum)
+		if err == nil && from != "" {
+			r.did(p, "put back from %s", from)
+		}
+		return err
+	}
+	return nil
+}
+
+// mendJournal moves a harmed journal to trash. What it holds was settled by the fold before.
+func (r *repair) mendJournal(p problem) error {
+	if p.Kind != KindJournal {
+		return nil
+	}
+	harmed, err := r.Log.HarmedJournals()
+	if err != nil {
+		return err
+	}
+	for gen := range harmed {
+		if err := r.setAside(ctxfolder.JournalFile(gen)); err != nil {
+			return err
+		}
+	}
+	if len(harmed) > 0 {
+		if err := r.Log.Retire(); err != nil {
+			return err
+		}
+	}
+	r.did(p, "retired: what it held is in message files; was: %s", p.Detail)
+	return nil
+}
+
+// mendStructure sets right what metadata.json says of lines.
+func (r *repair) mendStructure(p problem) error {
+	wrong, fixed, err := wrongBases(r.metadata, r.Log)
+	if err != nil {
+		return err
+	}
+	if len(wrong) > 0 {
+		if err := ctxfolder.TrashCopy(r.Dir, "damaged", ctxfolder.MetadataFile); err != nil {
+			return err
+		}
+		if err := r.writeMetadata(fixed); err != nil {
+			return err
+		}
+	}
+	r.did(p, "set right: %s", p.Detail)
+	return nil
+}
+
+// writeMetadata commits metadata.
+func (r *repair) writeMetadata(m *ctxfolder.Metadata) error {
+	m.Revision++
+	commit := r.Log.Append([]index.Item{{Kind: index.KindMetadata, Body: ctxfolder.RawMetadata(m)}})
+	if commit.Err != nil {
+		return commit.Err
+	}
+	if _, err := r.Dir.WriteMetadata(m); err != nil {
+		return err
+	}
+	r.metadata = m
+	return nil
+}
+
+// mendMessage mends what is wrong with a message in its place.
+func (r *repair) mendMessage(was problem) error {
+	line, ok := r.metadata.Line(was.line)
+	if !ok {
+		return nil
+	}
+	now, e, err := r.now(*line, was.entry.Position)
+	if err != nil || e == nil {
+		return err
+	}
+	_, p := r.judge(now, e)
+	if p == nil {
+		r.did(was, "written again from the journal")
+		return nil
+	}
+	was.Kind = p.Kind
+	switch p.Kind {
+	case KindEdited:
+		if err := r.record(now, e); err != nil {
+			return err
+		}
+		r.did(was, "the edited message is recorded as it is")
+	case KindFound:
+		if err := r.Log.Mark(now.ID, map[int64]string{e.Position: ""}); err != nil {
+			return err
+		}
+		r.did(was, "the message is available again")
+		if _, again, err := r.now(now, e.Position); err == nil && again != nil {
+			if _, is, _ := again.ReadFile(r.Dir, now.Folder); is == index.FileEdited {
+				return r.record(now, again)
+			}
+		}
+	case KindMissing, KindDamaged, KindUnread:
+		return r.restore(was, p, now, e)
+	}
+	return nil
+}
+
+// finishErasing removes a file that an erasure left.
+func (r *repair) finishErasing(p problem) error {
+	file := cmp.Or(p.found, p.Path[len(r.Dir.ID.String())+1:])
+	if err := r.Dir.FS.Remove(file); err != nil && !errors.Is(err, fs.ErrNotExist) {
+		return err
+	}
+	r.wrote[path.Dir(file)] = true
+	r.did(p, "removed for good")
+	return nil
+}
+
+// restore writes a message's file again from a copy, or marks the message as lost.
+func (r *repair) restore(was problem, p *problem, line ctxfolder.Line, e *index.Entry) error {
+	raw, from := r.copies.copyOf(r.Log, e)
+	if raw == nil && p.Kind == KindUnread {
+		return nil // it may be whole
+	}
+	if err := r.clear(line.Folder, e.FileID()); err != nil {
+		return err
+	}
+	if raw != nil {
+		if err := r.write(line.Folder, e.FileID(), raw, e); err != nil {
+			return err
+		}
+		r.did(was, "written again from %s", from)
+		return nil
+	}
+	if r.lost[line.ID] == nil {
+		r.lost[line.ID] = map[int64]string{}
+	}
+	r.lost[line.ID][e.Position] = p.Detail + "; no copy was found"
+	r.did(was, "marked unavailable: %s; no copy was found", p.Detail)
+	return nil
+}
+
+// clear sets aside what lies where a message's file belongs, and what lies in its folder's place and is none.
+func (r *repair) clear(folder string, file uuid.UUID) error {
+	path := ctxfolder.Messages + "/" + folder
+	info, err := r.Dir.FS.Lstat(path)
+	switch {
+	case errors.Is(err, fs.ErrNotExist):
+		return nil
+	case err != nil:
+		return err
+	case !info.IsDir():
+		return r.Dir.SetAside(path)
+	}
+	return r.setAside(pathOf(folder, file))
+}
+
+// write makes a message's file, which is not there.
+func (r *repair) write(folder string, file uuid.UUID, raw []byte, e *index.Entry) error {
+	if err := r.Dir.CreateMessage(folder, file, raw, e.StoredAt()); err != nil {
+		return err
+	}
+	r.wrote[pathOf(folder, file)], r.wrote[ctxfolder.Messages+"/"+folder] = true, true
+	return nil
+}
+
+// record commits the version of a message that its file holds.
+//
+// Crash order: as with a replace; the file holds what is committed already, but for the time.
+func (r *repair) record(line ctxfolder.Line, e *index.Entry) error {
+	raw, _, err := e.ReadFile(r.Dir, line.Folder)
+	if err != nil {
+		return err
+	}
+	env, err := message.Parse(raw)
+	if err != nil {
+		return err
+	}
+	env.Line, env.Position, env.File = line.ID, e.Position, e.File
+	env.StoredAt = e.Next()
+	env.Payloads = references(env.Body)
+	raw = env.AppendTo(nil)
+	commit := r.Log.Append([]index.Item{{Kind: index.KindReplace, Envelope: &env, Body: raw, Was: e.Size}})
+	if commit.Err != nil {
+		return commit.Err
+	}
+	if err := commit.Sync(); err != nil {
+		return err
+	}
+	return r.Dir.ReplaceMessage(line.Folder, e.FileID(), raw, env.StoredAt)
+}
+
+// mendElsewhere sees to a file that lies where it does not belong.
+func (r *repair) mendElsewhere(p problem) error {
+	again, err := r.leftover(p.found)
+	switch {
+	case err != nil || again == nil:
+		return err
+	case again.Kind == KindMisplaced:
+		return r.putBack(p, again)
+	case again.Kind == KindDuplicate:
+		if err := r.setAside(p.found); err != nil {
+			return err
+		}
+		r.did(p, "moved to the trash: the same message is in its place")
+	}
+	return nil
+}
+
+// putBack moves a message's file from another folder to its place.
+func (r *repair) putBack(p problem, again *problem) error {
+	e := again.entry
+	line, ok := r.metadata.Line(again.line)
+	if !ok {
+		return nil
+	}
+	if err := r.clear(line.Folder, e.FileID()); err != nil {
+		return err
+	}
+	own, folder := pathOf(line.Folder, e.FileID()), ctxfolder.Messages+"/"+line.Folder
+	if err := r.Dir.FS.Mkdir(folder); err != nil && !errors.Is(err, fs.ErrExist) {
+		return err
+	}
+	if err := r.Dir.FS.Rename(p.found, own); err != nil {
+		return err
+	}
+	r.wrote[own], r.wrote[folder], r.wrote[path.Dir(p.found)] = true, true, true
+	r.did(p, "moved to %s", own)
+	if _, is, _ := e.ReadFile(r.Dir, line.Folder); is == index.FileEdited {
+		return r.record(*line, &e)
+	}
+	if e.Lost != "" {
+		return r.Log.Mark(line.ID, map[int64]string{e.Position: ""})
+	}
+	return nil
+}

@@ -1,0 +1,194 @@
+package integrity
+
+import (
+	"bytes"
+	"cmp"
+	"context"
+	"errors"
+	"fmt"
+	"io/fs"
+	"runtime"
+	"strings"
+	"sync"
+	"sync/atomic"
+
+	ctxfolder "github.com/ctxdir/ctxdir/context"
+	"github.com/ctxdir/ctxdir/index"
+	"github.com/google/uuid"
+)
+
+// glance is what a first look at a message's file gives.
+type glance struct {
+	fine bool   // it is what was committed
+	raw  []byte // its content, of a message with payloads
+}
+
+// glances looks at the files of messages, some at the same time.
+func (x *examination) glances(folder string, entries []index.Entry) []glance {
+	out := make([]glance, len(entries))
+	var next atomic.Int64
+	var looking sync.WaitGroup
+	for range min(runtime.GOMAXPROCS(0), 8) {
+		looking.Go(func() {
+			for i := next.Add(1) - 1; i < int64(len(entries)); i = next.Add(1) - 1 {
+				out[i] = x.glance(folder, &entries[i])
+			}
+		})
+	}
+	looking.Wait()
+	return out
+}
+
+// glance tells whether a message's file is what was committed, by its looks, or by its bytes where those are wanted.
+func (x *examination) glance(folder string, e *index.Entry) glance {
+	if e.Lost != "" {
+		return glance{}
+	}
+	if !x.ReadData {
+		info, err := x.Dir.StatMessage(folder, e.FileID())
+		fine := err == nil && ctxfolder.Untouched(info, e.Size, e.StoredAt())
+		if !fine || e.Payloads == 0 {
+			return glance{fine: fine}
+		}
+	}
+	raw, is, _ := e.ReadFile(x.Dir, folder)
+	if e.Payloads == 0 {
+		raw = nil
+	}
+	return glance{is == index.FileExact, raw}
+}
+
+// suspect is a message that did not look right.
+type suspect struct {
+	line     ctxfolder.Line
+	position int64
+}
+
+// interrogate looks at the suspects more closely, and again after a while at those that are not cleared: somebody may just have
+// been writing or moving them.
+func (x *examination) interrogate(ctx context.Context) error {
+	var problems []problem
+	for try := range x.tries() {
+		if len(x.suspects) == 0 {
+			break
+		}
+		x.wait(try)
+		if try > 0 {
+			if err := x.refresh(); err != nil {
+				return err
+			}
+		}
+		problems = problems[:0]
+		var left []suspect
+		for _, s := range x.suspects {
+			if err := ctx.Err(); err != nil {
+				return err
+			}
+			line, e, err := x.now(s.line, s.position)
+			if err != nil {
+				return err
+			}
+			if e == nil {
+				continue
+			}
+			raw, p := x.judge(line, e)
+			if p != nil {
+				problems, left = append(problems, *p), append(left, s)
+			}
+			if p == nil || p.Severity == SeverityWarning && try == 0 {
+				if err := x.payloadsOf(e, raw); err != nil {
+					return err
+				}
+			}
+		}
+		x.suspects = left
+	}
+	for _, p := range problems {
+		if err := x.tell(p); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// refresh makes metadata and log current.
+func (x *examination) refresh() error {
+	if m, _, err := x.Dir.ReadMetadata(); err == nil {
+		x.Dir.SetRenaming(m.Renaming)
+		x.metadata = m
+	}
+	return x.Log.Refresh()
+}
+
+// now returns a line and the entry of one of its positions as they are now; nil when there is none.
+func (x *examination) now(line ctxfolder.Line, position int64) (ctxfolder.Line, *index.Entry, error) {
+	if l, ok := x.metadata.Line(line.ID); ok {
+		line = *l
+	}
+	entries, err := x.Log.Entries(line.ID, position, position+1)
+	if err != nil || len(entries) == 0 {
+		return line, nil, err
+	}
+	return line, &entries[0], nil
+}
+
+// judge says what is wrong with a message, nil for nothing, and returns what its file holds.
+func (x *examination) judge(line ctxfolder.Line, e *index.Entry) (raw []byte, p *problem) {
+	raw, is, why := e.ReadFile(x.Dir, line.Folder)
+	p = &problem{line: line.ID, entry: *e}
+	p.Path, p.ID = pathOf(line.Folder, e.FileID()), e.ID
+	switch {
+	case e.Lost == index.Erased && is == index.FileMissing:
+		return raw, nil
+	case e.Lost == index.Erased:
+		p.Kind, p.Severity, p.Repairable, p.Detail = KindErased, SeverityError, true, "the message was erased, its file is there"
+		return raw, p
+	case e.Lost != "" && (is == index.FileExact || is == index.FileEdited):
+		p.Kind, p.Severity, p.Repairable, p.Detail = KindFound, SeverityWarning, true, "the message was lost: "+e.Lost
+		return raw, p
+	case e.Lost != "":
+		p.Kind, p.Severity, p.Detail = KindLost, SeverityWarning, e.Lost
+		return raw, p
+	case is == index.FileExact:
+		return raw, nil
+	case is == index.FileEdited:
+		p.Kind, p.Severity, p.Repairable, p.Detail = KindEdited, SeverityWarning, true, "its file was changed by hand"
+		return raw, p
+	}
+	_, journal := x.Log.ReadRecord(e)
+	if is == index.FileMissing && journal && x.Log.Live(e) {
+		return raw, nil // its file is due at the next fold
+	}
+	p.Severity, p.Repairable = SeverityError, true
+	switch {
+	case is == index.FileMissing:
+		p.Kind, p.Detail = KindMissing, "there is no file"
+	case errors.Is(why, index.ErrDamaged):
+		p.Kind, p.Detail = KindDamaged, describe(raw, why)
+	case errors.Is(why, fs.ErrPermission):
+		p.Kind, p.Detail, p.Repairable = KindUnread, why.Error(), journal
+	default:
+		p.Kind, p.Detail = KindDamaged, why.Error()
+	}
+	if journal {
+		p.Severity = SeverityWarning
+		p.Detail += "; the journal has it"
+	}
+	return raw, p
+}
+
+// describe says in few words what a damaged file looks like.
+func describe(raw []byte, why error) string {
+	switch {
+	case len(raw) == 0:
+		return "the file is empty"
+	case len(bytes.Trim(raw, "\x00")) == 0:
+		return fmt.Sprintf("the file consists of %d zero bytes", len(raw))
+	}
+	_, text, _ := strings.Cut(why.Error(), ctxfolder.MessageEnd+" ")
+	return cmp.Or(text, why.Error())
+}
+
+func pathOf(folder string, file uuid.UUID) string {
+	return ctxfolder.Messages + "/" + folder + "/" + ctxfolder.MessageFile(file)
+}
