@@ -4,10 +4,8 @@ import (
 	"context"
 	"errors"
 	"fmt"
-	"io/fs"
 	"iter"
 
-	"github.com/ctxdir/ctxdir/blob"
 	ctxfolder "github.com/ctxdir/ctxdir/context"
 	"github.com/ctxdir/ctxdir/integrity"
 	"github.com/google/uuid"
@@ -72,7 +70,7 @@ func (s *Store) Check(ctx context.Context, ids []uuid.UUID, o CheckOptions) iter
 			return err
 		})
 		if err == nil && len(ids) == 0 {
-			err = c.rest(ctx, tell)
+			err = c.store().Check(ctx, tell)
 		}
 		if err != nil && !stopped {
 			yield(Finding{}, public(Error{Op: "check", Path: s.path}, err))
@@ -92,12 +90,24 @@ func (s *Store) Repair(ctx context.Context, ids []uuid.UUID, o CheckOptions) ite
 		}
 		c := s.newChecking(o)
 		stopped := false
+		tell := func(r Repaired) bool {
+			stopped = stopped || !yield(r, nil)
+			return !stopped
+		}
+		if len(ids) == 0 {
+			left, err := c.store().Repair(ctx, o.DryRun, tell)
+			c.done.Left += left
+			c.report()
+			if err != nil && !stopped {
+				stopped = !yield(Repaired{}, public(Error{Op: "repair", Path: s.path}, err))
+			}
+			if stopped {
+				return
+			}
+		}
 		err := c.each(ctx, ids, func(id uuid.UUID) error {
 			err := c.with(id, func(x *integrity.Context) error {
-				left, err := x.Repair(ctx, integrity.RepairOptions{DryRun: o.DryRun, Adopt: o.Adopt}, func(r Repaired) bool {
-					stopped = !yield(r, nil)
-					return !stopped
-				})
+				left, err := x.Repair(ctx, integrity.RepairOptions{DryRun: o.DryRun, Adopt: o.Adopt}, tell)
 				c.done.Left += left
 				return err
 			})
@@ -186,37 +196,7 @@ func (c *checking) with(id uuid.UUID, f func(*integrity.Context) error) error {
 	return errors.Join(err, log.Close(), dir.Close())
 }
 
-// rest looks at what belongs to no single context.
-func (c *checking) rest(ctx context.Context, tell func(Finding) bool) error {
-	for e, err := range c.s.fs.ReadDir(ctxfolder.Staging) {
-		if errors.Is(err, fs.ErrNotExist) {
-			break
-		}
-		if err != nil {
-			return err
-		}
-		if _, ok := ctxfolder.ParseID(e.Name()); !ok && !tell(Finding{
-			Kind: integrity.KindStray, Severity: SeverityInfo, Path: ctxfolder.Staging + "/" + e.Name(), Detail: "nothing of ours",
-		}) {
-			return nil
-		}
-	}
-	if !c.o.ReadData {
-		return nil
-	}
-	for sum, err := range c.s.blobs.Walk(nil) {
-		if err == nil {
-			err = ctx.Err()
-		}
-		if err != nil {
-			return err
-		}
-		why := c.payloads.Verify(sum)
-		if why != nil && !errors.Is(why, fs.ErrNotExist) && !tell(Finding{
-			Kind: integrity.KindBlob, Severity: SeverityWarning, Path: blob.Path(sum), Detail: "no message refers to it: " + why.Error(),
-		}) {
-			return nil
-		}
-	}
-	return nil
+// store is what belongs to no single context.
+func (c *checking) store() *integrity.Store {
+	return &integrity.Store{FS: c.s.fs, Payloads: c.payloads, ReadData: c.o.ReadData}
 }

@@ -3,7 +3,6 @@ package ctxdir
 import (
 	"bytes"
 	"context"
-	"encoding/json"
 	"errors"
 	"fmt"
 	"io/fs"
@@ -14,38 +13,19 @@ import (
 
 	"github.com/ctxdir/ctxdir/blob"
 	ctxfolder "github.com/ctxdir/ctxdir/context"
-	"github.com/ctxdir/ctxdir/internal/vfs"
 	"github.com/google/uuid"
 )
 
-const (
-	noteFile    = "erasing.json"
-	noteVersion = "erasing/1"
-	maxNote     = 64 << 20
-)
-
-// note is the content of erasing.json: what an erase is about that has not ended.
-type note struct {
-	Version  string      `json:"ctxdir"`
-	Messages []uuid.UUID `json:"messages"`
-	Blobs    []string    `json:"blobs"`
-}
-
 // readNote takes in what an erase that was interrupted left to do.
 func (e *erasing) readNote() error {
-	b, err := vfs.ReadFile(e.main.c.dir.FS, noteFile, maxNote)
-	if errors.Is(err, fs.ErrNotExist) {
+	n, err := ctxfolder.ReadErasing(e.main.c.dir.FS)
+	switch {
+	case errors.Is(err, fs.ErrNotExist):
 		return nil
-	}
-	if err != nil {
+	case errors.Is(err, ctxfolder.ErrVersion):
 		return err
-	}
-	var n note
-	if err := json.Unmarshal(b, &n); err != nil {
-		return fmt.Errorf("%s: %w: %w", noteFile, ErrDamaged, err)
-	}
-	if n.Version != noteVersion {
-		return fmt.Errorf("%w: %s is %q, wanted %q", ErrFormat, noteFile, n.Version, noteVersion)
+	case err != nil:
+		return fmt.Errorf("%w: %w", ErrDamaged, err)
 	}
 	for _, id := range n.Messages {
 		e.noted[id], e.ids[id] = true, true
@@ -53,7 +33,7 @@ func (e *erasing) readNote() error {
 	for _, text := range n.Blobs {
 		sum, err := blob.ParseSum(text)
 		if err != nil {
-			return fmt.Errorf("%s: %w: %w", noteFile, ErrDamaged, err)
+			return fmt.Errorf("%s: %w: %w", ctxfolder.ErasingFile, ErrDamaged, err)
 		}
 		e.blobs[sum] = true
 	}
@@ -61,24 +41,18 @@ func (e *erasing) readNote() error {
 }
 
 func (e *erasing) writeNote() error {
-	n := note{Version: noteVersion, Messages: slices.SortedFunc(maps.Keys(e.ids), func(a, b uuid.UUID) int { return bytes.Compare(a[:], b[:]) }), Blobs: []string{}}
+	n := ctxfolder.Erasing{
+		Messages: slices.SortedFunc(maps.Keys(e.ids), func(a, b uuid.UUID) int { return bytes.Compare(a[:], b[:]) }), Blobs: []string{},
+	}
 	for _, sum := range e.sums() {
 		n.Blobs = append(n.Blobs, sum.String())
 	}
-	b, err := json.Marshal(n)
-	if err != nil {
-		return err
-	}
-	fsys := e.main.c.dir.FS
-	if err := fsys.Replace(noteFile, append(b, '\n')); err != nil {
-		return err
-	}
-	return fsys.SyncDir(".")
+	return ctxfolder.WriteErasing(e.main.c.dir.FS, n)
 }
 
 func (e *erasing) removeNote() error {
 	fsys := e.main.c.dir.FS
-	if err := fsys.Remove(noteFile); err != nil && !errors.Is(err, fs.ErrNotExist) {
+	if err := fsys.Remove(ctxfolder.ErasingFile); err != nil && !errors.Is(err, fs.ErrNotExist) {
 		return err
 	}
 	return fsys.SyncDir(".")

@@ -398,6 +398,12 @@ func TestDamage(t *testing.T) {
 		{"metadata.json with a base beyond its parent", func(p *patient) {
 			p.change(p.glob("metadata.json")[0], func(b []byte) []byte { return bytes.Replace(b, []byte(`"base": 20`), []byte(`"base": 500`), 1) })
 		}, integrity.KindStructure, 0, 0, none},
+		{"metadata.json with a parent that a line does not go on from", func(p *patient) {
+			p.metadata(func(m map[string]any) {
+				lines := m["lines"].([]any)
+				lines[1].(map[string]any)["parent"] = lines[2].(map[string]any)["id"]
+			})
+		}, integrity.KindStructure, 0, 0, none},
 		{"metadata.json with a cycle of bases", func(p *patient) { p.cycle() }, integrity.KindMetadata, 0, 0, none},
 		{"metadata.json, journals and index missing", func(p *patient) {
 			p.remove(slices.Concat(p.glob("metadata.json"), p.glob("journal-*.jsonl"), p.glob("index.json"), p.glob("index/*.rows"))...)
@@ -408,6 +414,38 @@ func TestDamage(t *testing.T) {
 			p.change(p.blobs[0], func(b []byte) []byte { return slices.Concat(b[:len(b)*3/4], flipped(b[len(b)*3/4:])) })
 		}, integrity.KindBlob, 2, 0, none},
 		{"blob of the wrong size", func(p *patient) { p.change(p.blobs[0], func(b []byte) []byte { return b[:len(b)/2] }) }, integrity.KindBlob, 2, 0, none},
+		{"folder of blobs replaced by a link that leads out", func(p *patient) {
+			folder := filepath.Dir(filepath.Dir(p.blobs[0]))
+			if err := os.RemoveAll(folder); err != nil {
+				p.t.Fatal(err)
+			}
+			p.link(p.t.TempDir(), folder)
+		}, integrity.KindFolder, 2, 0, none},
+		{"blobs replaced by a file", func(p *patient) {
+			folder := filepath.Join(p.store.Path(), "blobs")
+			if err := os.RemoveAll(folder); err != nil {
+				p.t.Fatal(err)
+			}
+			write(p.t, folder, []byte("no folder"))
+		}, integrity.KindFolder, 4, 0, none},
+		{"lock replaced by a folder", func(p *patient) {
+			path := filepath.Join(p.store.Path(), "locks", p.id.String())
+			p.remove(path)
+			p.mkdir(path)
+			p.remove(p.main[5])
+		}, integrity.KindLock, shared, 0, none},
+		{"lock replaced by a link that leads out", func(p *patient) {
+			path := filepath.Join(p.store.Path(), "locks", p.id.String()+".fold")
+			p.remove(path)
+			p.link(p.outside, path)
+			p.remove(p.main[5])
+		}, integrity.KindLock, shared, 0, none},
+		{"erasing.json damaged", func(p *patient) {
+			write(p.t, filepath.Join(p.dir, "erasing.json"), []byte(`{"ctxdir":"erasing/1","messages":[],"blobs":["../../outside"]}`))
+		}, integrity.KindErasing, 0, 0, none},
+		{"erasing.json replaced by a link that leads out", func(p *patient) {
+			p.link(p.outside, filepath.Join(p.dir, "erasing.json"))
+		}, integrity.KindErasing, 0, 0, none},
 		{"left-over temporary file", func(p *patient) {
 			path := filepath.Join(p.dir, "messages", "branch-main", ".left")
 			write(p.t, path, []byte("x"))

@@ -44,7 +44,7 @@ func rebuildOnce(dir *ctxfolder.Dir, held []*journal, x *folded) (*state, error)
 	if x == nil && s.replayFromRows() {
 		return s, nil
 	}
-	b := &rebuilder{s: s, found: map[uuid.UUID]map[int64]Entry{}, prev: map[uuid.UUID]uuid.UUID{}, rows: map[fileKey]Entry{}}
+	b := &rebuilder{s: s, found: map[uuid.UUID]map[int64]Entry{}, prev: map[uuid.UUID]uuid.UUID{}, rows: map[fileKey]Entry{}, filed: map[lineKey]int64{}}
 	b.expect(x)
 	if err := b.run(); err != nil {
 		s.closeBut(held)
@@ -191,9 +191,12 @@ type rebuilder struct {
 	found    map[uuid.UUID]map[int64]Entry
 	prev     map[uuid.UUID]uuid.UUID // of a message, the id before it
 	rows     map[fileKey]Entry       // message files that rows tell of
+	filed    map[lineKey]int64       // where messages are whose files were read
 	lost     map[uuid.UUID]map[int64]Entry
 	counts   map[uuid.UUID]Counts // that there were at least
 }
+
+type lineKey struct{ line, id uuid.UUID }
 
 type fileKey struct {
 	folder string
@@ -285,13 +288,18 @@ func (b *rebuilder) readFolder(folder string) error {
 			return nil
 		}
 		env, err := message.Parse(raw)
+		if a, ok := message.ParseAddress(raw); err != nil && !told && ok && a.FileID() == id && b.belongs(folder, &a) == nil {
+			b.lose(a.Line, Entry{Position: a.Position, ID: a.ID, At: a.StoredAt.UnixNano(), File: a.File, Lost: "its file is damaged"})
+		}
 		if err == nil && env.FileID() != id {
 			err = fmt.Errorf("it holds message %s", env.ID)
 		}
+		a := env.Address()
 		if err == nil {
-			if ln, ok := b.metadata.Line(env.Line); !ok || ln.Folder != folder || env.Position < ln.Base {
-				err = fmt.Errorf("it is of line %s, position %d, which has no place here", env.Line, env.Position)
-			}
+			err = b.belongs(folder, &a)
+		}
+		if err == nil && told && a.Position != row.Position {
+			err = fmt.Errorf("it says position %d, its row %d", a.Position, row.Position)
 		}
 		if err != nil {
 			b.s.note("message", "%s/%s: %v", folder, id, err)
@@ -300,15 +308,28 @@ func (b *rebuilder) readFolder(folder string) error {
 		if told && env.StoredAt.UnixNano() <= row.At {
 			return nil
 		}
-		a := env.Address()
-		b.prev[a.ID] = a.Prev
-		b.offer(a.Line, entryOf(&a, head{len: int64(len(raw)), sum: bodySum(raw)}))
+		b.offerFile(&a, raw)
 		return nil
 	})
 	if errors.Is(err, fs.ErrNotExist) {
 		return nil
 	}
 	return err
+}
+
+// belongs says why a message has no place in a folder, nil when it has one.
+func (b *rebuilder) belongs(folder string, a *message.Address) error {
+	if ln, ok := b.metadata.Line(a.Line); !ok || ln.Folder != folder || a.Position < ln.Base {
+		return fmt.Errorf("it is of line %s, position %d, which has no place here", a.Line, a.Position)
+	}
+	return nil
+}
+
+// offerFile takes a message from its file, which no row tells of.
+func (b *rebuilder) offerFile(a *message.Address, raw []byte) {
+	b.prev[a.ID] = a.Prev
+	b.filed[lineKey{a.Line, a.ID}] = a.Position
+	b.offer(a.Line, entryOf(a, head{len: int64(len(raw)), sum: bodySum(raw)}))
 }
 
 // readStrays takes what the folders of no line hold of messages that are not in their places: a folder may have got another
@@ -336,8 +357,7 @@ func (b *rebuilder) readStrays(known map[string]bool) error {
 				return nil
 			}
 			a := env.Address()
-			b.prev[a.ID] = a.Prev
-			b.offer(a.Line, entryOf(&a, head{len: int64(len(raw)), sum: bodySum(raw)}))
+			b.offerFile(&a, raw)
 			return nil
 		})
 		if err != nil && !errors.Is(err, fs.ErrNotExist) {
@@ -374,6 +394,9 @@ func (b *rebuilder) readJournals() error {
 			e := entryOf(&c.address, c.head)
 			e.seq, e.gen, e.off = c.seq, j.gen, c.off
 			b.prev[e.ID] = c.address.Prev
+			if p, filed := b.filed[lineKey{c.address.Line, e.ID}]; filed && p != e.Position && b.found[c.address.Line][p].ID == e.ID {
+				delete(b.found[c.address.Line], p) // what a record says is checked by a sum
+			}
 			b.offer(c.address.Line, e)
 		}
 	}

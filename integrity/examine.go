@@ -5,6 +5,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"io/fs"
 	"slices"
 	"time"
 
@@ -100,7 +101,10 @@ func (x *examination) run(ctx context.Context) error {
 	if err := x.leftovers(ctx); err != nil {
 		return err
 	}
-	return x.prompts()
+	if err := x.prompts(); err != nil {
+		return err
+	}
+	return x.erasing()
 }
 
 // tell yields a problem.
@@ -151,7 +155,7 @@ func (c *Context) usableMetadata() (m *ctxfolder.Metadata, source string, err er
 	}
 	if raw, cerr := c.Log.MetadataCopy(); cerr == nil && raw != nil {
 		if m, cerr := ctxfolder.ParseMetadata(raw); cerr == nil && m.ID == c.Dir.ID {
-			return m, "the journal", err
+			return completed(m, c.Dir), "the journal", err
 		}
 	}
 	if m := copied(c.Dir); m != nil {
@@ -271,7 +275,7 @@ func ofIndex(p index.Problem) bool {
 
 // structure compares metadata.json with the messages.
 func (x *examination) structure() error {
-	wrong, _, err := wrongBases(x.metadata, x.Log)
+	wrong, _, err := wrongLines(x.metadata, x.Dir, x.Log)
 	if err != nil {
 		return err
 	}
@@ -332,6 +336,30 @@ func (x *examination) message(line ctxfolder.Line, e *index.Entry, g glance) err
 		return nil
 	}
 	return x.payloadsOf(e, g.raw)
+}
+
+// erasing looks at the note of an erase that has not ended.
+func (x *examination) erasing() error {
+	n, err := ctxfolder.ReadErasing(x.Dir.FS)
+	for i := 0; err == nil && i < len(n.Blobs); i++ {
+		_, err = blob.ParseSum(n.Blobs[i])
+	}
+	info, serr := x.Dir.FS.Lstat(ctxfolder.ErasingFile)
+	if errors.Is(err, fs.ErrNotExist) || errors.Is(serr, fs.ErrNotExist) {
+		return nil
+	}
+	p := problem{Finding: Finding{Kind: KindErasing, Severity: SeverityWarning, Path: ctxfolder.ErasingFile}}
+	switch {
+	case errors.Is(err, ctxfolder.ErrVersion):
+		p.Detail = err.Error()
+	case err != nil:
+		p.Detail, p.Repairable = fmt.Sprintf("the note of an erase that was interrupted cannot be used: %v", err), true
+	case serr == nil && time.Since(info.ModTime()) < abandoned:
+		p.Severity, p.Detail = SeverityInfo, "an erase is at work, or was interrupted a moment ago: to erase again ends it"
+	default:
+		p.Detail = "an erase was interrupted: to erase again ends it"
+	}
+	return x.tell(p)
 }
 
 // payloadsOf looks whether the payloads of a message can be had.

@@ -29,7 +29,9 @@ const (
 	KindDuplicate Kind = "message-duplicate"  // another file holds the same message
 	KindForeign   Kind = "message-foreign"    // a valid message that was never committed here
 	KindErased    Kind = "message-erased"     // the file of a message that was erased
-	KindFolder    Kind = "folder"             // something else lies where a folder of messages belongs
+	KindFolder    Kind = "folder"             // something else lies where a folder belongs
+	KindLock      Kind = "lock"               // something else lies where a lock belongs
+	KindErasing   Kind = "erasing"            // an erase was interrupted
 	KindStray     Kind = "stray"              // something else among message files
 	KindTemporary Kind = "temporary"          // left by a writer that was stopped
 	KindPayload   Kind = "blob-missing"       // a payload that a message refers to

@@ -3,9 +3,10 @@ package integrity
 import (
 	"cmp"
 	"errors"
-	"github.com/google/uuid"
 	"io/fs"
 	"path"
+
+	"github.com/google/uuid"
 
 	ctxfolder "github.com/ctxdir/ctxdir/context"
 	"github.com/ctxdir/ctxdir/index"
@@ -30,6 +31,11 @@ func (r *repair) mendOne(p problem) error {
 			return err
 		}
 		r.did(p, "moved to the trash: it was no folder")
+	case KindErasing:
+		if err := r.setAside(ctxfolder.ErasingFile); err != nil {
+			return err
+		}
+		r.did(p, "moved to the trash; what it was about can be erased again, by its id")
 	case KindErased:
 		return r.finishErasing(p)
 	case KindMissing, KindDamaged, KindUnread, KindFound, KindEdited:
@@ -76,7 +82,7 @@ func (r *repair) mendJournal(p problem) error {
 
 // mendStructure sets right what metadata.json says of lines.
 func (r *repair) mendStructure(p problem) error {
-	wrong, fixed, err := wrongBases(r.metadata, r.Log)
+	wrong, fixed, err := wrongLines(r.metadata, r.Dir, r.Log)
 	if err != nil {
 		return err
 	}

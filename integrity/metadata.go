@@ -17,9 +17,10 @@ import (
 	"github.com/google/uuid"
 )
 
-// wrongBases compares the table of lines with what is committed. A line's base is told by where its own messages begin; a
-// line without any cannot begin beyond its parent's end. fixed is the metadata set right.
-func wrongBases(m *ctxfolder.Metadata, log *index.Log) (wrong []string, fixed *ctxfolder.Metadata, err error) {
+// wrongLines compares the table of lines with what is committed. A line's base is told by where its own messages begin, and its
+// parent by what the first of them says was before it; a line without any cannot begin beyond its parent's end. fixed is the
+// metadata set right.
+func wrongLines(m *ctxfolder.Metadata, dir *ctxfolder.Dir, log *index.Log) (wrong []string, fixed *ctxfolder.Metadata, err error) {
 	all, _, err := log.AllCounts()
 	if err != nil {
 		return nil, nil, err
@@ -44,7 +45,71 @@ func wrongBases(m *ctxfolder.Metadata, log *index.Log) (wrong []string, fixed *c
 			l.Base = end
 		}
 	}
-	return wrong, fixed, nil
+	more, err := wrongParents(fixed, dir, log)
+	return append(wrong, more...), fixed, err
+}
+
+// wrongParents sets right the parents of lines: the message before a line's first own one is on the parent's line, or inherited
+// by it. Where no line has that message nothing can be said.
+func wrongParents(m *ctxfolder.Metadata, dir *ctxfolder.Dir, log *index.Log) (wrong []string, err error) {
+	before := func(line uuid.UUID, base int64) (id uuid.UUID, own bool, err error) {
+		segments, err := branch.Lines(m, line, base)
+		if err != nil {
+			return id, false, nil //nolint:nilerr // a line that is not there has no message
+		}
+		for _, seg := range segments {
+			if seg.From < base {
+				entries, err := log.Entries(seg.Line, base-1, base)
+				if err != nil || len(entries) == 0 {
+					return id, false, err
+				}
+				return entries[0].ID, seg.Line == line, nil
+			}
+		}
+		return id, false, nil
+	}
+	for i := range m.Lines {
+		l := &m.Lines[i]
+		if l.Base == 0 {
+			continue
+		}
+		first, err := log.Entries(l.ID, l.Base, l.Base+1)
+		if err != nil {
+			return wrong, err
+		}
+		if len(first) == 0 {
+			continue
+		}
+		raw, is, _ := first[0].ReadFile(dir, l.Folder)
+		env, perr := message.Parse(raw)
+		if is != index.FileExact || perr != nil || env.Prev == uuid.Nil {
+			continue
+		}
+		if id, _, err := before(l.Parent, l.Base); err != nil || id == env.Prev {
+			if err != nil {
+				return wrong, err
+			}
+			continue
+		}
+		for _, p := range m.Lines {
+			id, own, err := before(p.ID, l.Base)
+			if err != nil {
+				return wrong, err
+			}
+			if own && id == env.Prev && !descends(m, p.ID, l.ID) {
+				wrong = append(wrong, fmt.Sprintf("line %s goes on from line %s by its messages, and from %s by metadata.json", l.ID, p.ID, l.Parent))
+				l.Parent = p.ID
+				break
+			}
+		}
+	}
+	return wrong, nil
+}
+
+// descends reports whether a line is another one or comes from it.
+func descends(m *ctxfolder.Metadata, line, from uuid.UUID) bool {
+	lines, err := branch.Lines(m, line, 0)
+	return err != nil || slices.ContainsFunc(lines, func(s branch.Segment) bool { return s.Line == from })
 }
 
 // copied returns the metadata of another context whose folder was copied under this one's name, nil when that is not so.
@@ -59,6 +124,56 @@ func copied(dir *ctxfolder.Dir) *ctxfolder.Metadata {
 	}
 	m.ID = dir.ID
 	return m
+}
+
+// completed adds the lines to an older copy of metadata that messages and index.json tell of and it does not. Those that were
+// collected since are none of them.
+func completed(m *ctxfolder.Metadata, dir *ctxfolder.Dir) *ctxfolder.Metadata {
+	told, err := reconstruct(dir)
+	if err != nil {
+		return m
+	}
+	more := m.Clone()
+	for _, b := range told.Branches {
+		l, ok := told.Line(b.Line)
+		if _, known := m.Line(b.Line); known || !ok || b.Line == firstLine(dir) || collected(dir, b.Line) {
+			continue
+		}
+		b.Name = free(more, b.Name)
+		more.Lines, more.Branches = append(more.Lines, *l), append(more.Branches, b)
+	}
+	raw, err := more.Encode()
+	if err != nil {
+		return m
+	}
+	if more, err = ctxfolder.ParseMetadata(raw); err != nil {
+		return m // they contradict what the copy says
+	}
+	return more
+}
+
+// collected reports whether the end of a line is in the context's trash.
+func collected(dir *ctxfolder.Dir, line uuid.UUID) bool {
+	for t, err := range ctxfolder.EachTrash(dir.FS, func(_ uuid.UUID, folder bool) bool { return folder }) {
+		if err != nil {
+			return false
+		}
+		if t.Problem == nil && t.Item.Kind == ctxfolder.TrashLine && t.Item.Line == line {
+			return true
+		}
+	}
+	return false
+}
+
+// free returns a name that no branch has, made from one.
+func free(m *ctxfolder.Metadata, name string) string {
+	if _, err := branch.Folder(name); err != nil {
+		name = "recovered"
+	}
+	for n, stem := 2, name; branch.Taken(m, name); n++ {
+		name = fmt.Sprintf("%.200s (%d)", stem, n)
+	}
+	return name
 }
 
 // found is what the messages of a line tell of it.
@@ -114,7 +229,7 @@ func reconstruct(dir *ctxfolder.Dir) (*ctxfolder.Metadata, error) {
 	}
 	withoutFiles(dir, lines)
 	if len(lines) == 0 {
-		lines[message.DerivedID(dir.ID, "main")] = &found{folder: ctxfolder.FolderPrefix + "main", stored: time.Now().UTC(), first: time.Now().UTC()}
+		lines[firstLine(dir)] = &found{folder: ctxfolder.FolderPrefix + "main", stored: time.Now().UTC(), first: time.Now().UTC()}
 	}
 	return assemble(dir.ID, lines, positions)
 }
@@ -130,6 +245,9 @@ func withoutFiles(dir *ctxfolder.Dir, lines map[uuid.UUID]*found) {
 		lines[l.Line] = &found{folder: l.Folder, stored: at, first: at, name: strings.TrimPrefix(l.Folder, ctxfolder.FolderPrefix)}
 	}
 }
+
+// firstLine is the line of a context of which nothing is left.
+func firstLine(dir *ctxfolder.Dir) uuid.UUID { return message.DerivedID(dir.ID, "main") }
 
 // assemble puts metadata together from what lines are known by.
 func assemble(id uuid.UUID, lines map[uuid.UUID]*found, positions map[uuid.UUID]map[uuid.UUID]int64) (*ctxfolder.Metadata, error) {
@@ -160,14 +278,7 @@ func assemble(id uuid.UUID, lines map[uuid.UUID]*found, positions map[uuid.UUID]
 	// The newest line of a name gets it; the others are named after it, so that nothing is out of sight.
 	slices.SortStableFunc(ids, func(a, b uuid.UUID) int { return lines[b].stored.Compare(lines[a].stored) })
 	for _, line := range ids {
-		name := cmp.Or(lines[line].name, "main")
-		if _, err := branch.Folder(name); err != nil {
-			name = "recovered"
-		}
-		for n, stem := 2, name; branch.Taken(m, name); n++ {
-			name = fmt.Sprintf("%.200s (%d)", stem, n)
-		}
-		m.Branches = append(m.Branches, ctxfolder.Branch{Name: name, Line: line})
+		m.Branches = append(m.Branches, ctxfolder.Branch{Name: free(m, cmp.Or(lines[line].name, "main")), Line: line})
 	}
 	m.ActiveBranch = m.Branches[0].Name
 	if _, ok := m.Branch("main"); ok {

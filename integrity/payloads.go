@@ -4,6 +4,7 @@ import (
 	"errors"
 	"fmt"
 	"io/fs"
+	"path"
 
 	"github.com/ctxdir/ctxdir/blob"
 	ctxfolder "github.com/ctxdir/ctxdir/context"
@@ -25,7 +26,9 @@ func (p *Payloads) look(log *index.Log, sum blob.Sum, readData bool) (Kind, erro
 		if p.known == nil {
 			p.known = map[blob.Sum]error{}
 		}
-		why = p.verify(sum, readData)
+		if why = p.verify(sum, readData); why != nil && !p.folders(sum) {
+			why = fs.ErrNotExist
+		}
 		p.known[sum] = why
 	}
 	switch {
@@ -54,6 +57,16 @@ func (p *Payloads) verify(sum blob.Sum, readData bool) error {
 	}
 	_, err := p.Blobs.Stat(sum)
 	return err
+}
+
+// folders reports whether nothing else lies where the folders of a blob belong.
+func (p *Payloads) folders(sum blob.Sum) bool {
+	for folder := path.Dir(blob.Path(sum)); folder != "."; folder = path.Dir(folder) {
+		if info, err := p.Store.Lstat(folder); err == nil && !info.IsDir() {
+			return false
+		}
+	}
+	return true
 }
 
 // riding returns a payload that a journal has, nil when none has it.
@@ -95,9 +108,9 @@ func (p *Payloads) recover(log *index.Log, sum blob.Sum) (from string, err error
 		return "another repair", nil
 	}
 	payload := riding(log, sum)
-	path := ""
+	trashed := ""
 	if payload == nil {
-		if path = p.trashed(sum); path == "" {
+		if trashed = p.trashed(sum); trashed == "" {
 			return "", nil
 		}
 	}
@@ -108,7 +121,7 @@ func (p *Payloads) recover(log *index.Log, sum blob.Sum) (from string, err error
 		_, _, err := p.Blobs.Put(payload)
 		return "the journal", err
 	}
-	err = p.Blobs.Adopt(path, sum)
+	err = p.Blobs.Adopt(trashed, sum)
 	if errors.Is(err, blob.ErrDamaged) {
 		return "", nil
 	}

@@ -94,17 +94,22 @@ func (a *app) check(ctx context.Context, s *ctxdir.Store, ids []uuid.UUID, o ctx
 	}
 	bar.clear()
 	sum.Contexts, sum.Messages = last.Contexts, last.Messages
-	if a.json {
-		if err := a.record(sum); err != nil {
-			return err
-		}
-	} else {
-		a.note("%s in %s looked at", plural(int(sum.Messages), "message", "messages"), plural(sum.Contexts, "context", "contexts"))
+	if err := a.summary(sum, "%s in %s looked at", plural(int(sum.Messages), "message", "messages"), plural(sum.Contexts, "context", "contexts")); err != nil {
+		return err
 	}
 	if wrong == 0 {
 		return nil
 	}
 	return &problemsError{text: plural(wrong, "problem", "problems"), hint: `"ctxtool repair --dry-run" says what can be mended`}
+}
+
+// summary ends what a check or a repair prints: with a record, or a note for people.
+func (a *app) summary(sum checkedRecord, format string, args ...any) error {
+	if a.json {
+		return a.record(sum)
+	}
+	a.note(format, args...)
+	return nil
 }
 
 // findingLine is a finding for people.

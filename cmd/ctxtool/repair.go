@@ -85,16 +85,12 @@ func (a *app) repair(ctx context.Context, s *ctxdir.Store, ids []uuid.UUID, o ct
 	}
 	bar.clear()
 	sum.Contexts, sum.Messages = last.Contexts, last.Messages
-	if a.json {
-		if err := a.record(sum); err != nil {
-			return err
-		}
-	} else {
-		done := "mended"
-		if o.DryRun {
-			done = "to mend"
-		}
-		a.note("%s %s in %s", plural(sum.Findings, "thing", "things"), done, plural(sum.Contexts, "context", "contexts"))
+	done := "mended"
+	if o.DryRun {
+		done = "to mend"
+	}
+	if err := a.summary(sum, "%s %s in %s", plural(sum.Findings, "thing", "things"), done, plural(sum.Contexts, "context", "contexts")); err != nil {
+		return err
 	}
 	if failed > 0 {
 		return &problemsError{text: fmt.Sprintf("%d of %d contexts could not be repaired", failed, sum.Contexts)}
