@@ -112,7 +112,7 @@ func referencesIn(stored json.RawMessage, f func(blob.Sum)) error {
 }
 
 // referencesInTrash takes whatever looks like a reference in the files of the context's trash: messages of lines, old versions,
-// damaged files, cut journals.
+// damaged files, cut journals. A reference does not go across a part that was never written.
 func (c *Context) referencesInTrash(f func(blob.Sum)) error {
 	return walkFiles(c.dir.FS, ctxfolder.Trash, func(path string) error {
 		if c.store.besides.file(c.dir.ID, path) {
@@ -125,7 +125,16 @@ func (c *Context) referencesInTrash(f func(blob.Sum)) error {
 		if err != nil {
 			return err
 		}
-		return errors.Join(scanReferences(file, f), file.Close())
+		defer file.Close()
+		for part, err := range vfs.Data(file) {
+			if err == nil {
+				err = scanReferences(part, f)
+			}
+			if err != nil {
+				return err
+			}
+		}
+		return nil
 	})
 }
 

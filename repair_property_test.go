@@ -11,6 +11,7 @@ import (
 	"testing"
 
 	ctxfolder "github.com/ctxdir/ctxdir/context"
+	"github.com/ctxdir/ctxdir/integrity"
 	"github.com/google/uuid"
 	"pgregory.net/rapid"
 )
@@ -120,6 +121,9 @@ func TestRandomDamage(t *testing.T) {
 		repair()
 		for f, err := range s.Check(ctx, nil, CheckOptions{ReadData: true}) {
 			check(err)
+			if f.Kind == integrity.KindPayload && !f.Repairable && anyOf(damaged, "*.rows") && anyOf(damaged, "journal-*.jsonl") {
+				continue // a flipped bit in a reference, and nothing that tells it from an edit
+			}
 			if f.Repairable || f.Severity == SeverityError {
 				rt.Fatalf("after repair: %+v", f)
 			}
@@ -131,20 +135,14 @@ func TestRandomDamage(t *testing.T) {
 		check(err)
 		defer c.Close()
 		got := bodiesOf(rt, c)
-		journals := slices.ContainsFunc(files, func(path string) bool {
-			name, _ := filepath.Match("journal-*.jsonl", filepath.Base(path))
-			return name && damaged[path]
-		})
+		journals := anyOf(damaged, "journal-*.jsonl")
 		metadataLost := damaged[filepath.Join(dir, "store", c.ID().String(), "metadata.json")] && journals
 		indexLost := damaged[filepath.Join(dir, "store", c.ID().String(), "index.json")]
-		sumsLost := false
-		for path := range damaged {
-			sumsLost = sumsLost || filepath.Ext(path) == ".rows"
-		}
+		sumsLost := anyOf(damaged, "*.rows")
 		for name, w := range want {
 			g := got[name]
-			if len(g) == 0 && metadataLost && !slices.ContainsFunc(w, func(m stored) bool { return m.own && !m.damaged(damaged) }) {
-				continue // nothing is left that tells of the branch
+			if metadataLost && descentLost(w, damaged) {
+				continue // nothing is left that tells what it began on
 			}
 			if end := len(g); end < len(w) && journals && indexLost && !slices.ContainsFunc(w[end:], func(m stored) bool { return !m.damaged(damaged) }) {
 				w = w[:end] // nothing is left that tells of the last messages
@@ -177,6 +175,22 @@ func TestRandomDamage(t *testing.T) {
 			}
 		}
 	})
+}
+
+// anyOf reports whether a file with a name like this was damaged.
+func anyOf(damaged map[string]bool, pattern string) bool {
+	for path := range damaged {
+		if match, _ := filepath.Match(pattern, filepath.Base(path)); match {
+			return true
+		}
+	}
+	return false
+}
+
+// descentLost reports whether the message before a branch's first own one was damaged, or all of its own.
+func descentLost(w []stored, damaged map[string]bool) bool {
+	first := slices.IndexFunc(w, func(m stored) bool { return m.own && !m.damaged(damaged) })
+	return first < 0 || first > 0 && w[first-1].damaged(damaged)
 }
 
 // stored is a message as a branch shows it.

@@ -47,7 +47,19 @@ func eachLine(fsys vfs.FS, path string, f func(line []byte) error) error {
 		return err
 	}
 	defer file.Close()
-	r := bufio.NewReaderSize(file, 64<<10)
+	for part, err := range vfs.Data(file) {
+		if err == nil {
+			err = eachLineIn(part, f)
+		}
+		if err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+func eachLineIn(from io.Reader, f func(line []byte) error) error {
+	r := bufio.NewReaderSize(from, 64<<10)
 	for {
 		line, err := r.ReadBytes('\n')
 		if len(line) > 0 {

@@ -130,7 +130,7 @@ func (t *Trashed) head() ([]byte, error) {
 	if i := bytes.Index(b[:n], []byte(`,"envelope":`)); i > 0 {
 		return append(b[:i], '}'), nil
 	}
-	return vfs.ReadFile(t.fs, t.Path, MaxMessage)
+	return vfs.ReadFile(t.fs, t.Path, maxItem) // what we wrote has it in its beginning
 }
 
 // Envelope reads the envelope of a version, byte for byte.

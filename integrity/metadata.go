@@ -176,6 +176,24 @@ func free(m *ctxfolder.Metadata, name string) string {
 	return name
 }
 
+// lacking returns the one line of which the message at a position is missing; uuid.Nil when there are more of them, or none.
+func lacking(position int64, but uuid.UUID, lines map[uuid.UUID]*found, positions map[uuid.UUID]map[uuid.UUID]int64) (line uuid.UUID) {
+	for id, f := range lines {
+		end, there := f.base, false
+		for _, at := range positions[id] {
+			end, there = max(end, at+1), there || at == position
+		}
+		if id == but || there || position < f.base || position > end {
+			continue
+		}
+		if line != uuid.Nil {
+			return uuid.Nil
+		}
+		line = id
+	}
+	return line
+}
+
 // found is what the messages of a line tell of it.
 type found struct {
 	folder string
@@ -266,6 +284,9 @@ func assemble(id uuid.UUID, lines map[uuid.UUID]*found, positions map[uuid.UUID]
 			if at, ok := positions[parent][f.prev]; ok && parent != line && at == f.base-1 {
 				l.Parent = parent
 			}
+		}
+		if l.Parent == uuid.Nil && f.base > 0 {
+			l.Parent = lacking(f.base-1, line, lines, positions)
 		}
 		if l.Parent == uuid.Nil {
 			l.Base = 0 // what is missing before its first message is lost

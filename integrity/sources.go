@@ -11,6 +11,7 @@ import (
 
 	ctxfolder "github.com/ctxdir/ctxdir/context"
 	"github.com/ctxdir/ctxdir/index"
+	"github.com/ctxdir/ctxdir/internal/vfs"
 	"github.com/ctxdir/ctxdir/message"
 )
 
@@ -73,8 +74,20 @@ func (c *copies) scan(path string, wanted map[content]bool) error {
 		return nil // a copy that cannot be read is none
 	}
 	defer f.Close()
-	r := bufio.NewReaderSize(f, 64<<10)
-	for off := int64(0); ; {
+	for part, err := range vfs.Data(f) {
+		if err != nil {
+			return nil //nolint:nilerr // as above
+		}
+		_, start, _ := part.Outer()
+		c.scanLines(part, path, start, wanted)
+	}
+	return nil
+}
+
+// scanLines looks at the lines of a part of a file that begins at off.
+func (c *copies) scanLines(part io.Reader, path string, off int64, wanted map[content]bool) {
+	r := bufio.NewReaderSize(part, 64<<10)
+	for {
 		line, err := r.ReadBytes('\n')
 		for _, body := range bodies(line) {
 			size := int64(len(body.b))
@@ -84,11 +97,8 @@ func (c *copies) scan(path string, wanted map[content]bool) error {
 			}
 		}
 		off += int64(len(line))
-		if errors.Is(err, io.EOF) {
-			return nil
-		}
-		if err != nil {
-			return nil
+		if err != nil { // io.EOF, or what is behind it cannot be read
+			return
 		}
 	}
 }

@@ -204,7 +204,6 @@ func (a *app) branchRenameCmd() *cobra.Command {
 }
 
 func (a *app) branchRmCmd() *cobra.Command {
-	var dryRun bool
 	cmd := a.branchVerb("rm CONTEXT NAME", "Take a branch's name away; its messages stay until they are collected", 2, func(ctx context.Context, c *ctxdir.Context, args []string) error {
 		b, err := c.Branch(args[0])
 		if err != nil {
@@ -214,9 +213,9 @@ func (a *app) branchRmCmd() *cobra.Command {
 		if err != nil {
 			return err
 		}
-		if dryRun && info.Active {
+		if a.dryRun && info.Active {
 			err = fmt.Errorf("branch %q: %w", info.Name, ctxdir.ErrActive)
-		} else if !dryRun {
+		} else if !a.dryRun {
 			err = c.Remove(ctx, args[0])
 		}
 		if err != nil {
@@ -226,25 +225,24 @@ func (a *app) branchRmCmd() *cobra.Command {
 			return a.branchTable([]ctxdir.BranchInfo{info})
 		}
 		r := branchRow(info)
-		r.DryRun = dryRun
+		r.DryRun = a.dryRun
 		return a.record(r)
 	})
-	cmd.Flags().BoolVar(&dryRun, "dry-run", false, "only tell what would be done")
+	a.dryRunFlag(cmd)
 	return cmd
 }
 
 func (a *app) branchRewindCmd() *cobra.Command {
 	var (
-		name   string
-		to     int64
-		dryRun bool
+		name string
+		to   int64
 	)
 	cmd := a.branchVerb("rewind CONTEXT --to POSITION", "Let a branch show only the messages before a position", 1, nil)
 	cmd.Long = `Let a branch show only its messages before a position. Those behind it stay where they are, other branches go on
 showing them, and gc collects what no branch shows.`
 	cmd.Flags().StringVar(&name, "branch", "", "the `BRANCH`; the active one if not given")
 	cmd.Flags().Int64Var(&to, "to", 0, "the `POSITION` of the first message that goes")
-	cmd.Flags().BoolVar(&dryRun, "dry-run", false, "only tell what would be done")
+	a.dryRunFlag(cmd)
 	cmd.RunE = func(cmd *cobra.Command, args []string) error {
 		switch {
 		case !cmd.Flags().Changed("to"):
@@ -257,7 +255,7 @@ showing them, and gc collects what no branch shows.`
 			if err != nil {
 				return err
 			}
-			if !dryRun {
+			if !a.dryRun {
 				if err := b.Rewind(cmd.Context(), to); err != nil {
 					return err
 				}

@@ -45,12 +45,13 @@ It does not reach what is outside the store, nor other contexts, titles and syst
 				if err != nil {
 					return err
 				}
+				o.DryRun = a.dryRun
 				return a.erase(cmd.Context(), s, c, ids, o)
 			})
 		},
 	}
 	cmd.Flags().BoolVar(&o.Shared, "shared", false, "erase also what several branches show")
-	cmd.Flags().BoolVar(&o.DryRun, "dry-run", false, "say what would be done, and change nothing")
+	a.dryRunFlag(cmd)
 	return cmd
 }
 
@@ -68,7 +69,7 @@ func (a *app) erase(ctx context.Context, s *ctxdir.Store, c uuid.UUID, ids []uui
 			id = e.ID.String()
 		}
 		if a.json {
-			err = a.record(erasedRecord{"erased", c.String(), id, e.Path, e.Bytes, e.Reason, o.DryRun})
+			err = a.record(erasedRecord{"erased", c.String(), id, e.Path, e.Bytes, e.Reason, a.dryRun})
 		} else {
 			err = a.printf("%s  %s  %s\n", e.Path, humanSize(e.Bytes), e.Reason)
 		}

@@ -19,7 +19,6 @@ type externalisedRecord struct {
 
 func (a *app) externaliseCmd() *cobra.Command {
 	var threshold int64
-	var dryRun bool
 	cmd := &cobra.Command{
 		Use:   "externalise [CONTEXT…]",
 		Short: "Move large texts of stored messages to blobs, or back",
@@ -39,22 +38,22 @@ store counts; without CONTEXT, every context of the store. It can be stopped at 
 				if !cmd.Flags().Changed("threshold") {
 					threshold = s.TextThreshold()
 				}
-				return a.externalise(cmd.Context(), s, ids, threshold, dryRun)
+				return a.externalise(cmd.Context(), s, ids, threshold)
 			})
 		},
 	}
 	cmd.Flags().Int64Var(&threshold, "threshold", 0, "move texts of `N` bytes or more; the store's setting if not given")
-	cmd.Flags().BoolVar(&dryRun, "dry-run", false, "say what would be done, and change nothing")
+	a.dryRunFlag(cmd)
 	return cmd
 }
 
-func (a *app) externalise(ctx context.Context, s *ctxdir.Store, ids []uuid.UUID, threshold int64, dryRun bool) error {
+func (a *app) externalise(ctx context.Context, s *ctxdir.Store, ids []uuid.UUID, threshold int64) error {
 	failed := 0
 	var sum ctxdir.Externalised
 	for _, id := range ids {
 		var done ctxdir.Externalised
 		err := withOpen(ctx, s, id, func(c *ctxdir.Context) (err error) {
-			done, err = c.Externalise(ctx, threshold, dryRun)
+			done, err = c.Externalise(ctx, threshold, a.dryRun)
 			return err
 		})
 		if err != nil && (len(ids) == 1 || ctx.Err() != nil) {
@@ -79,7 +78,7 @@ func (a *app) externalise(ctx context.Context, s *ctxdir.Store, ids []uuid.UUID,
 	switch {
 	case a.json:
 		err = a.record(summaryRecord{Record: "summary", Contexts: len(ids), ByKind: map[string]int{}})
-	case dryRun:
+	case a.dryRun:
 		a.note("%s would change", plural(int(sum.Messages), "message", "messages"))
 	default:
 		a.note("%s changed in %s", plural(int(sum.Messages), "message", "messages"), plural(len(ids), "context", "contexts"))

@@ -43,7 +43,6 @@ func idOrNone(id uuid.UUID) string {
 
 func (a *app) gcCmd() *cobra.Command {
 	var grace time.Duration
-	var dryRun bool
 	cmd := &cobra.Command{
 		Use:   "gc [CONTEXT…]",
 		Short: "Move what nothing refers to to the trash, and purge what was there long enough",
@@ -62,7 +61,7 @@ the store says what was removed. --no-gc, or $CTXDIR_NO_GC, leaves it out.`,
 				return usage(cmd, "--grace: a time from 0 on")
 			}
 			return a.withStore(cmd.Context(), func(s *ctxdir.Store) error {
-				o := ctxdir.Collecting{Grace: grace, DryRun: dryRun}
+				o := ctxdir.Collecting{Grace: grace, DryRun: a.dryRun}
 				if len(args) > 0 {
 					var err error
 					if o.Contexts, err = contextsOf(s, args); err != nil {
@@ -74,7 +73,7 @@ the store says what was removed. --no-gc, or $CTXDIR_NO_GC, leaves it out.`,
 		},
 	}
 	cmd.Flags().DurationVar(&grace, "grace", ctxdir.DefaultGrace, "the grace period, as in 168h")
-	cmd.Flags().BoolVar(&dryRun, "dry-run", false, "say what would be done, and change nothing")
+	a.dryRunFlag(cmd)
 	return cmd
 }
 
@@ -98,7 +97,7 @@ func (a *app) gc(ctx context.Context, s *ctxdir.Store, o ctxdir.Collecting) erro
 		if size += x.Bytes; x.Purged {
 			purged++
 		}
-		if err := a.collected(x.Trashed, x.Purged, o.DryRun); err != nil {
+		if err := a.collected(x.Trashed, x.Purged); err != nil {
 			return err
 		}
 	}
@@ -107,7 +106,7 @@ func (a *app) gc(ctx context.Context, s *ctxdir.Store, o ctxdir.Collecting) erro
 		n += of
 	}
 	would := ""
-	if o.DryRun {
+	if a.dryRun {
 		would = "would be "
 	}
 	if a.json {
@@ -124,8 +123,8 @@ func (a *app) gc(ctx context.Context, s *ctxdir.Store, o ctxdir.Collecting) erro
 }
 
 // collected tells of one thing.
-func (a *app) collected(t ctxdir.Trashed, purged, dryRun bool) error {
-	r := collectedRecordOf(t, purged, dryRun)
+func (a *app) collected(t ctxdir.Trashed, purged bool) error {
+	r := collectedRecordOf(t, purged, a.dryRun)
 	if a.json {
 		return a.record(r)
 	}

@@ -31,20 +31,17 @@ put there by hand are left alone, unless --adopt is given. Without CONTEXT, ever
 		Args:              between(0, -1),
 		ValidArgsFunction: a.completeContexts(-1),
 		RunE: func(cmd *cobra.Command, args []string) error {
-			var opts []ctxdir.Option
-			if o.DryRun {
-				opts = append(opts, ctxdir.ReadOnly())
-			}
 			return a.withStore(cmd.Context(), func(s *ctxdir.Store) error {
 				ids, err := named(s, args)
 				if err != nil {
 					return err
 				}
+				o.DryRun = a.dryRun
 				return a.repair(cmd.Context(), s, ids, o)
-			}, opts...)
+			})
 		},
 	}
-	cmd.Flags().BoolVar(&o.DryRun, "dry-run", false, "say what would be done, and change nothing")
+	a.dryRunFlag(cmd)
 	cmd.Flags().BoolVar(&o.Adopt, "adopt", false, "take in valid message files that were never committed")
 	return cmd
 }
@@ -71,7 +68,7 @@ func (a *app) repair(ctx context.Context, s *ctxdir.Store, ids []uuid.UUID, o ct
 		sum.Findings++
 		sum.ByKind[string(r.Kind)]++
 		if a.json {
-			err = a.record(repairedRecord{"repaired", idText(r.Context), string(r.Kind), r.Path, idText(r.ID), r.Detail, o.DryRun})
+			err = a.record(repairedRecord{"repaired", idText(r.Context), string(r.Kind), r.Path, idText(r.ID), r.Detail, a.dryRun})
 		} else {
 			path := r.Path
 			if path == "" {
@@ -86,7 +83,7 @@ func (a *app) repair(ctx context.Context, s *ctxdir.Store, ids []uuid.UUID, o ct
 	bar.clear()
 	sum.Contexts, sum.Messages = last.Contexts, last.Messages
 	done := "mended"
-	if o.DryRun {
+	if a.dryRun {
 		done = "to mend"
 	}
 	if err := a.summary(sum, "%s %s in %s", plural(sum.Findings, "thing", "things"), done, plural(sum.Contexts, "context", "contexts")); err != nil {

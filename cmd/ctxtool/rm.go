@@ -22,7 +22,6 @@ type trashedRecord struct {
 }
 
 func (a *app) rmCmd() *cobra.Command {
-	var dryRun bool
 	cmd := &cobra.Command{
 		Use:               "rm CONTEXT…",
 		Short:             "Move whole contexts to the store's trash",
@@ -30,16 +29,16 @@ func (a *app) rmCmd() *cobra.Command {
 		ValidArgsFunction: a.completeContexts(-1),
 		RunE: func(cmd *cobra.Command, args []string) error {
 			return a.withStore(cmd.Context(), func(s *ctxdir.Store) error {
-				return a.remove(cmd.Context(), s, args, dryRun)
+				return a.remove(cmd.Context(), s, args)
 			})
 		},
 	}
-	cmd.Flags().BoolVar(&dryRun, "dry-run", false, "only tell what would be done")
+	a.dryRunFlag(cmd)
 	return cmd
 }
 
 // remove finds every context before it removes the first, so that a slip of the pen removes none.
-func (a *app) remove(ctx context.Context, s *ctxdir.Store, refs []string, dryRun bool) error {
+func (a *app) remove(ctx context.Context, s *ctxdir.Store, refs []string) error {
 	var ids []uuid.UUID
 	for _, ref := range refs {
 		id, err := resolve(s, ref)
@@ -55,7 +54,7 @@ func (a *app) remove(ctx context.Context, s *ctxdir.Store, refs []string, dryRun
 		if ctx.Err() != nil {
 			return ctx.Err()
 		}
-		t, err := trashed(ctx, s, id, dryRun)
+		t, err := trashed(ctx, s, id, a.dryRun)
 		switch {
 		case err != nil && (len(ids) == 1 || ctx.Err() != nil):
 			return err
@@ -63,7 +62,7 @@ func (a *app) remove(ctx context.Context, s *ctxdir.Store, refs []string, dryRun
 			failed++
 			a.warn(errorRecord{Error: err.Error(), Hint: hint(err)})
 		case a.json:
-			err = a.record(trashedRecord{"trashed", id.String(), t.Path, t.Bytes, t.Reason, dryRun})
+			err = a.record(trashedRecord{"trashed", id.String(), t.Path, t.Bytes, t.Reason, a.dryRun})
 		default:
 			err = a.printf("%s  %s  -> %s\n", id, humanSize(t.Bytes), t.Path)
 		}

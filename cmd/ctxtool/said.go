@@ -38,6 +38,7 @@ func say(ctx context.Context, m *ctxdir.Message, forPeople bool) (*said, error) 
 type lacking struct {
 	messages int
 	large    bool // some only because they are too large for one piece
+	mendable bool // some were not erased on purpose
 }
 
 func (l *lacking) add(m *said) bool {
@@ -45,6 +46,7 @@ func (l *lacking) add(m *said) bool {
 		return false
 	}
 	l.messages++
+	l.mendable = l.mendable || !errors.Is(m.Unavailable, ctxdir.ErrErased)
 	l.large = l.large || errors.Is(m.missing, ctxdir.ErrTooLarge)
 	return true
 }
@@ -54,9 +56,12 @@ func (l *lacking) err(context uuid.UUID, one, many string) error {
 	if l.messages == 0 {
 		return nil
 	}
-	hint := fmt.Sprintf(`"ctxtool repair %s" brings back what it can`, context)
-	if l.large {
+	hint := ""
+	switch {
+	case l.large:
 		hint = fmt.Sprintf(`"ctxtool show %s --save-attachments DIR" writes what is too large for a message to files`, context)
+	case l.mendable:
+		hint = fmt.Sprintf(`"ctxtool repair %s" brings back what it can`, context)
 	}
 	return &problemsError{plural(l.messages, one, many), hint}
 }

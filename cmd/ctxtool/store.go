@@ -55,7 +55,15 @@ func (a *app) options(more ...ctxdir.Option) []ctxdir.Option {
 	if a.collects {
 		opts = append(opts, ctxdir.WithCollection(ctxdir.DefaultGrace))
 	}
+	if a.dryRun {
+		opts = append(opts, ctxdir.ReadOnly())
+	}
 	return append(opts, more...)
+}
+
+// dryRunFlag gives a verb its --dry-run.
+func (a *app) dryRunFlag(cmd *cobra.Command) {
+	cmd.Flags().BoolVar(&a.dryRun, "dry-run", false, "say what would be done, and change nothing")
 }
 
 // open opens the store in use.

@@ -161,7 +161,6 @@ func (a *app) restore(ctx context.Context, s *ctxdir.Store, ids []uuid.UUID) err
 
 func (a *app) trashEmptyCmd() *cobra.Command {
 	var older time.Duration
-	var dryRun bool
 	cmd := &cobra.Command{
 		Use:   "empty [ITEM…]",
 		Short: "Purge what is in the trash, now",
@@ -176,18 +175,18 @@ func (a *app) trashEmptyCmd() *cobra.Command {
 				if err != nil {
 					return err
 				}
-				return a.empty(cmd.Context(), s, ids, older, dryRun)
+				return a.empty(cmd.Context(), s, ids, older)
 			})
 		},
 	}
 	cmd.Flags().DurationVar(&older, "older-than", 0, "only what was removed so long ago, as in 168h")
-	cmd.Flags().BoolVar(&dryRun, "dry-run", false, "say what would be done, and change nothing")
+	a.dryRunFlag(cmd)
 	return cmd
 }
 
-func (a *app) empty(ctx context.Context, s *ctxdir.Store, ids []uuid.UUID, older time.Duration, dryRun bool) error {
+func (a *app) empty(ctx context.Context, s *ctxdir.Store, ids []uuid.UUID, older time.Duration) error {
 	failed := 0
-	for t, err := range s.Purge(ctx, ids, older, dryRun) {
+	for t, err := range s.Purge(ctx, ids, older, a.dryRun) {
 		if err != nil && t.Path == "" {
 			return err
 		}
@@ -196,7 +195,7 @@ func (a *app) empty(ctx context.Context, s *ctxdir.Store, ids []uuid.UUID, older
 			a.warn(errorRecord{Error: err.Error(), Hint: hint(err)})
 			continue
 		}
-		if err := a.collected(t, true, dryRun); err != nil {
+		if err := a.collected(t, true); err != nil {
 			return err
 		}
 	}

@@ -184,6 +184,10 @@ func (o *osFS) readFile(name string, limit int64) ([]byte, fs.FileInfo, error) {
 			return ErrNotRegular
 		case info.Size() > limit:
 			return ErrTooLarge
+		case info.Size() > trusted:
+			if hole, err := unix.Seek(fd, 0, unix.SEEK_HOLE); err == nil && hole < info.Size() {
+				return ErrHole
+			}
 		}
 		b, err = preadAll(fd, make([]byte, info.Size()), info.Size())
 		return err

@@ -24,6 +24,9 @@ func ReadOpened(f File, info fs.FileInfo, name string, limit int64) ([]byte, err
 	if info.Size() > limit {
 		return nil, &fs.PathError{Op: "read", Path: name, Err: ErrTooLarge}
 	}
+	if err := unbroken(f, info); err != nil {
+		return nil, &fs.PathError{Op: "read", Path: name, Err: err}
+	}
 	b := make([]byte, info.Size())
 	n, err := f.ReadAt(b, 0)
 	if err != nil && !(errors.Is(err, io.EOF)) {
