@@ -27,12 +27,12 @@ var obstacles = map[string]func(t *testing.T, path string){
 	},
 	"link to nothing": func(t *testing.T, path string) {
 		if err := os.Symlink("nothing", path); err != nil {
-			t.Skip(err)
+			t.Skipf("it cannot be made here: %v", err)
 		}
 	},
 	"link out of the store": func(t *testing.T, path string) {
 		if err := os.Symlink(t.TempDir(), path); err != nil {
-			t.Skip(err)
+			t.Skipf("it cannot be made here: %v", err)
 		}
 	},
 }

@@ -185,7 +185,7 @@ func (s *sparse) Read(p []byte) (int, error) {
 // TestLongPayload: memory does not grow with the payload, however it is stored.
 func TestLongPayload(t *testing.T) {
 	if testing.Short() {
-		t.Skip("256 MiB")
+		t.Skip("-short: it writes 256 MiB")
 	}
 	const size = 256 << 20
 	for name, head := range map[string][]byte{"compressed": {}, "raw": append([]byte("OggS"), noise(blockSize)...)} {

@@ -111,7 +111,7 @@ func TestFiles(t *testing.T) {
 	write(filepath.Join(outside, "secret.json"))
 	for link, to := range map[string]string{"out": outside, "out.json": filepath.Join(outside, "secret.json"), "loop": dir} {
 		if err := os.Symlink(to, filepath.Join(dir, link)); err != nil {
-			t.Skip(err)
+			t.Skipf("it cannot be made here: %v", err)
 		}
 	}
 	var got []string

@@ -37,7 +37,7 @@ func (v *void) Append(context.Context, string, int64, []Record) error {
 // What is held does not grow with the content of a file.
 func TestMemory(t *testing.T) {
 	if testing.Short() {
-		t.Skip("writes a large file")
+		t.Skip("-short: it writes a large file")
 	}
 	const size = 96 << 20
 	for name, test := range map[string]struct{ open, between, close string }{
