@@ -133,7 +133,7 @@ func (s *state) replayFromRows() bool {
 	}
 	first := s.journals[0].begin
 	s.beginAt(slices.Values(first.Lines), first.Seq, first.chain)
-	if err := s.replay(); err != nil || s.outnumbered() {
+	if err := s.replay(); err != nil || s.outnumbered() || s.rowsBehind() {
 		for _, j := range s.journals {
 			j.end, j.seq, j.chain = j.first, j.begin.Seq, j.begin.chain
 		}
@@ -157,6 +157,20 @@ func (s *state) rowsWhole(c Counts) bool {
 		last = rows[len(rows)-1].ID
 	}
 	return c.Count == 0 || last == c.Last
+}
+
+// rowsBehind reports whether some line has more rows than messages: then the newest journals are missing, or it was cut.
+func (s *state) rowsBehind() bool {
+	for line := range s.folders() {
+		var counts Counts
+		if ln := s.lines[line]; ln != nil {
+			counts = ln.Counts
+		}
+		if info, err := s.dir.FS.Lstat(ctxfolder.RowsFile(line)); err == nil && info.Size() > counts.Count*rowWidth {
+			return true
+		}
+	}
+	return false
 }
 
 // outnumbered reports whether there are more message files than the lines have messages: then the newest journals are missing.
@@ -289,7 +303,7 @@ func (b *rebuilder) readFolder(folder string) error {
 		}
 		env, err := message.Parse(raw)
 		if a, ok := message.ParseAddress(raw); err != nil && !told && ok && a.FileID() == id && b.belongs(folder, &a) == nil {
-			b.lose(a.Line, Entry{Position: a.Position, ID: a.ID, At: a.StoredAt.UnixNano(), File: a.File, Lost: "its file is damaged"})
+			b.lose(a.Line, Entry{Position: a.Position, ID: a.ID, File: a.File, Lost: "its file is damaged"})
 		}
 		if err == nil && env.FileID() != id {
 			err = fmt.Errorf("it holds message %s", env.ID)
@@ -504,6 +518,10 @@ func (b *rebuilder) named(line uuid.UUID, lost Entry) Entry {
 		if first, ok := b.found[fork.ID][fork.Base]; ok && lost.ID == uuid.Nil && fork.Parent == line && fork.Base == lost.Position+1 {
 			lost.ID = b.before(fork.Folder, first)
 		}
+	}
+	// One that claims another position is there: no line has a message twice.
+	if p, filed := b.filed[lineKey{line, lost.ID}]; filed && b.found[line][p].ID == lost.ID {
+		lost.ID = uuid.Nil
 	}
 	return lost
 }

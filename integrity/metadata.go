@@ -139,6 +139,9 @@ func completed(m *ctxfolder.Metadata, dir *ctxfolder.Dir) *ctxfolder.Metadata {
 		if _, known := m.Line(b.Line); known || !ok || b.Line == firstLine(dir) || collected(dir, b.Line) {
 			continue
 		}
+		if slices.ContainsFunc(m.Lines, func(other ctxfolder.Line) bool { return other.Folder == l.Folder }) {
+			continue // more likely a message of that line, with a damaged id
+		}
 		b.Name = free(more, b.Name)
 		more.Lines, more.Branches = append(more.Lines, *l), append(more.Branches, b)
 	}
@@ -174,6 +177,13 @@ func free(m *ctxfolder.Metadata, name string) string {
 		name = fmt.Sprintf("%.200s (%d)", stem, n)
 	}
 	return name
+}
+
+// strayed reports whether the one message of a line is rather that of another line in the same folder, which lacks one at its
+// position: then a bit of the line's id was flipped.
+func strayed(id uuid.UUID, f *found, lines map[uuid.UUID]*found, positions map[uuid.UUID]map[uuid.UUID]int64) bool {
+	of := lacking(f.base, id, lines, positions)
+	return of != uuid.Nil && lines[of].folder == f.folder
 }
 
 // lacking returns the one line of which the message at a position is missing; uuid.Nil when there are more of them, or none.
@@ -243,6 +253,11 @@ func reconstruct(dir *ctxfolder.Dir) (*ctxfolder.Metadata, error) {
 		})
 		if err != nil {
 			return nil, err
+		}
+	}
+	for id, f := range lines {
+		if len(positions[id]) == 1 && strayed(id, f, lines, positions) {
+			delete(lines, id)
 		}
 	}
 	withoutFiles(dir, lines)
