@@ -154,7 +154,7 @@ func (e *erasing) withTrashed(ctx context.Context, f func() error) error {
 			return err
 		}
 		item := ctxfolder.Trash + "/" + entry.Name()
-		if info, err := e.s.fs.Lstat(item + "/" + e.id.String()); err == nil && info.IsDir() {
+		if info, err := e.s.fs.Lstat(item + "/" + e.id.String()); entry.IsDir() && err == nil && info.IsDir() { // a link may lead to the context itself
 			items = append(items, item)
 		}
 	}
@@ -171,7 +171,11 @@ func (e *erasing) openTrashed(ctx context.Context, items []string, f func() erro
 	}
 	defer item.Close()
 	if !e.o.DryRun {
-		if err := item.Mkdir(ctxfolder.Locks); err != nil && !errors.Is(err, fs.ErrExist) {
+		// What is there was left by an erase that was stopped, or leads elsewhere.
+		if err := vfs.RemoveAll(item, ctxfolder.Locks); err != nil {
+			return err
+		}
+		if err := item.Mkdir(ctxfolder.Locks); err != nil {
 			return err
 		}
 		defer vfs.RemoveAll(item, ctxfolder.Locks) //nolint:errcheck // empty files

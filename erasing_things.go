@@ -387,7 +387,7 @@ func (e *erasing) looseTrash() error {
 			return err
 		}
 		item := ctxfolder.Trash + "/" + entry.Name()
-		if _, err := e.s.fs.Lstat(item + "/" + e.id.String()); err == nil {
+		if _, err := e.s.fs.Lstat(item + "/" + e.id.String()); err == nil || !entry.IsDir() {
 			continue
 		}
 		b, err := vfs.ReadFile(e.s.fs, item+"/"+ctxfolder.TrashNote, maxStoreFile)
