@@ -104,7 +104,7 @@ func (t *Trashed) read() error {
 	switch {
 	case item.Version != trashVersion:
 		return fmt.Errorf("%w: %s is %q, wanted %q", ErrVersion, t.Path, item.Version, trashVersion)
-	case item.RemovedAt.IsZero() || item.Kind == "":
+	case item.RemovedAt.IsZero() || !writable(item.RemovedAt) || item.Kind == "":
 		return fmt.Errorf("%s does not say what it is", t.Path)
 	}
 	item.Envelope = nil

@@ -83,6 +83,9 @@ func (a *app) listTrash(ctx context.Context, s *ctxdir.Store, ids []uuid.UUID) e
 				r.Problem = x.Problem.Error()
 			}
 			if err := a.record(r); err != nil {
+		if expires.UTC().Year() > 9999 { // such a time cannot be written
+			expires = x.RemovedAt
+		}
 				return err
 			}
 			continue
