@@ -10,6 +10,7 @@ import (
 	"github.com/ctxdir/ctxdir/blob"
 	ctxfolder "github.com/ctxdir/ctxdir/context"
 	"github.com/ctxdir/ctxdir/loader"
+	"github.com/ctxdir/ctxdir/index"
 	"github.com/ctxdir/ctxdir/message"
 	"github.com/google/uuid"
 )
@@ -32,7 +33,7 @@ type Restored struct {
 //
 // It fails with [ErrNotExist] when there is no such item, with [ErrPosition] when something else has to be restored first, which the
 // error names, with [ErrConflict] when other messages have the positions, and with [ErrInvalid] for what can only be looked at.
-// Stopped at any moment it can be done again, until the item is gone.
+// Stopped at any moment it can be done again, until the item is gone. An item that holds something else besides stays in trash with that.
 func (s *Store) Restore(ctx context.Context, item uuid.UUID) (Restored, error) {
 	r, err := s.restore(ctx, item)
 	return r, public(Error{Op: "restore", Path: item.String()}, err)
@@ -92,6 +93,9 @@ func (s *Store) inContext(ctx context.Context, id uuid.UUID, f func(*Context) er
 	}
 	return errors.Join(f(c), c.Close())
 }
+	if more, err := t.HoldsMore(spent); more || err != nil {
+		return r, err
+	}
 
 // touch gives a blob that is about to be referred to a new time. One that is not there is told of by who reads it.
 func (s *Store) touch(sum blob.Sum) { _ = s.blobs.Touch(sum) }
@@ -186,6 +190,11 @@ func (c *Context) restoreVersion(ctx context.Context, t *trashed, r *Restored) e
 	old, err := message.Parse(raw)
 	if err != nil {
 		return fmt.Errorf("%w: %s: %w", ErrDamaged, t.Path, err)
+		if !moved {
+			if moved, err = s.adoptBlob(t.Path+"/"+sum.String()+".zst", sum); err != nil {
+				return err
+			}
+		}
 	}
 	if err := referencesIn(old.Body, c.store.touch); err != nil {
 		return err
@@ -193,6 +202,18 @@ func (c *Context) restoreVersion(ctx context.Context, t *trashed, r *Restored) e
 	err = c.write(ctx, func(m *Metadata) error {
 		l, ok := m.Line(t.Item.Line)
 		if !ok {
+// adoptBlob puts a blob in the place of one that is there and is damaged.
+func (s *Store) adoptBlob(path string, sum blob.Sum) (moved bool, err error) {
+	if whole, err := s.blobs.Share(sum, false); whole || err != nil {
+		return false, err
+	}
+	err = s.blobs.Adopt(path, sum)
+	if errors.Is(err, blob.ErrDamaged) {
+		return false, nil // neither is whole
+	}
+	return err == nil, err
+}
+
 			return c.firstRestore(t.Item.Line, t.Item.Position)
 		}
 		entries, err := c.log.Entries(l.ID, t.Item.Position, t.Item.Position+1)
@@ -219,6 +240,9 @@ func (c *Context) restoreVersion(ctx context.Context, t *trashed, r *Restored) e
 }
 
 // firstRestore is the error that says which item has to come back first: the one with a position of a line.
+		if at.entry.Lost == index.Erased {
+			return fmt.Errorf("%w: message %s", ErrErased, old.ID)
+		}
 func (c *Context) firstRestore(line uuid.UUID, position int64) error {
 	for t, err := range ctxfolder.EachTrash(c.dir.FS, onlyFolders) {
 		if err == nil && t.Problem == nil && t.Item.Kind == ctxfolder.TrashLine && t.Item.Line == line && t.Item.From <= position && position < t.Item.To {
@@ -227,3 +251,4 @@ func (c *Context) firstRestore(line uuid.UUID, position int64) error {
 	}
 	return fmt.Errorf("%w: it needs message %d of line %s, which is gone", ErrPosition, position, line)
 }
+		recount(&old)

@@ -87,6 +87,19 @@ func (t *Trashed) Has(name string) bool {
 	return err == nil
 }
 
+// HoldsMore reports whether something is in the item's folder that is not spent.
+func (t *Trashed) HoldsMore(spent func(name string) bool) (bool, error) {
+	if !t.folder {
+		return false, nil
+	}
+	for e, err := range t.fs.ReadDir(t.Path) {
+		if err != nil || !spent(e.Name()) || e.IsDir() {
+			return err == nil, err
+		}
+	}
+	return false, nil
+}
+
 func (t *Trashed) there() bool {
 	_, err := t.fs.Lstat(t.Path)
 	return err == nil
