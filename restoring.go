@@ -2,6 +2,7 @@ package ctxdir
 
 import (
 	"bytes"
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
@@ -9,8 +10,8 @@ import (
 
 	"github.com/ctxdir/ctxdir/blob"
 	ctxfolder "github.com/ctxdir/ctxdir/context"
-	"github.com/ctxdir/ctxdir/loader"
 	"github.com/ctxdir/ctxdir/index"
+	"github.com/ctxdir/ctxdir/loader"
 	"github.com/ctxdir/ctxdir/message"
 	"github.com/google/uuid"
 )
@@ -48,19 +49,28 @@ func (s *Store) restore(ctx context.Context, item uuid.UUID) (Restored, error) {
 		return Restored{}, err
 	}
 	defer release()
-	for t, err := range s.trash(ctx, nil, func(id uuid.UUID, _ bool) bool { return id == item }) {
-		if err != nil {
-			return Restored{}, err
-		}
-		// A sweep that looked for references before must not take what is referred to from now on.
-		blobs := blobsInUse{s: s}
-		defer blobs.release()
-		if err := blobs.hold(ctx); err != nil {
-			return Restored{}, err
-		}
-		return s.restoreItem(ctx, t)
+	// A sweep that looked for references before must not take what is referred to from now on.
+	blobs := blobsInUse{s: s}
+	defer blobs.release()
+	if err := blobs.hold(ctx); err != nil {
+		return Restored{}, err
 	}
-	return Restored{}, fmt.Errorf("%w: item %s", ErrNotExist, item)
+	var r Restored
+	var failed, unlisted error
+	for t, err := range s.trash(ctx, nil, func(id uuid.UUID, _ bool) bool { return id == item }) {
+		if t == nil {
+			return Restored{}, err
+		}
+		if err != nil {
+			unlisted = err
+			continue
+		}
+		if r, failed = s.restoreItem(ctx, t); failed == nil || ctx.Err() != nil {
+			return r, failed
+		}
+		// In another trash there may be one of the same id: a copied context has such.
+	}
+	return r, cmp.Or(failed, unlisted, fmt.Errorf("%w: item %s", ErrNotExist, item))
 }
 
 func (s *Store) restoreItem(ctx context.Context, t *trashed) (r Restored, err error) {
@@ -83,7 +93,16 @@ func (s *Store) restoreItem(ctx context.Context, t *trashed) (r Restored, err er
 	if err != nil {
 		return r, err
 	}
+	if more, err := t.HoldsMore(spent); more || err != nil {
+		return r, err
+	}
 	return r, t.Purge()
+}
+
+// spent reports whether a file in an item is of no use once what the item keeps is back.
+func spent(name string) bool {
+	_, payload := blob.ParseFile(name)
+	return payload || name == ctxfolder.TrashNote || name == ctxfolder.ClearedFile || isPiece(ctxfolder.Trash+"/item/"+name)
 }
 
 func (s *Store) inContext(ctx context.Context, id uuid.UUID, f func(*Context) error) error {
@@ -93,9 +112,6 @@ func (s *Store) inContext(ctx context.Context, id uuid.UUID, f func(*Context) er
 	}
 	return errors.Join(f(c), c.Close())
 }
-	if more, err := t.HoldsMore(spent); more || err != nil {
-		return r, err
-	}
 
 // touch gives a blob that is about to be referred to a new time. One that is not there is told of by who reads it.
 func (s *Store) touch(sum blob.Sum) { _ = s.blobs.Touch(sum) }
@@ -174,6 +190,11 @@ func (s *Store) restoreBlobs(ctx context.Context, t *trashed, r *Restored) error
 		if err != nil {
 			return err
 		}
+		if !moved {
+			if moved, err = s.adoptBlob(t.Path+"/"+sum.String()+".zst", sum); err != nil {
+				return err
+			}
+		}
 		if moved {
 			r.Bytes += info.Size()
 		}
@@ -181,27 +202,6 @@ func (s *Store) restoreBlobs(ctx context.Context, t *trashed, r *Restored) error
 	return nil
 }
 
-// restoreVersion makes an old version of a message the present one, by a replace.
-func (c *Context) restoreVersion(ctx context.Context, t *trashed, r *Restored) error {
-	raw, err := t.Envelope()
-	if err != nil {
-		return err
-	}
-	old, err := message.Parse(raw)
-	if err != nil {
-		return fmt.Errorf("%w: %s: %w", ErrDamaged, t.Path, err)
-		if !moved {
-			if moved, err = s.adoptBlob(t.Path+"/"+sum.String()+".zst", sum); err != nil {
-				return err
-			}
-		}
-	}
-	if err := referencesIn(old.Body, c.store.touch); err != nil {
-		return err
-	}
-	err = c.write(ctx, func(m *Metadata) error {
-		l, ok := m.Line(t.Item.Line)
-		if !ok {
 // adoptBlob puts a blob in the place of one that is there and is damaged.
 func (s *Store) adoptBlob(path string, sum blob.Sum) (moved bool, err error) {
 	if whole, err := s.blobs.Share(sum, false); whole || err != nil {
@@ -214,6 +214,22 @@ func (s *Store) adoptBlob(path string, sum blob.Sum) (moved bool, err error) {
 	return err == nil, err
 }
 
+// restoreVersion makes an old version of a message the present one, by a replace.
+func (c *Context) restoreVersion(ctx context.Context, t *trashed, r *Restored) error {
+	raw, err := t.Envelope()
+	if err != nil {
+		return err
+	}
+	old, err := message.Parse(raw)
+	if err != nil {
+		return fmt.Errorf("%w: %s: %w", ErrDamaged, t.Path, err)
+	}
+	if err := referencesIn(old.Body, c.store.touch); err != nil {
+		return err
+	}
+	err = c.write(ctx, func(m *Metadata) error {
+		l, ok := m.Line(t.Item.Line)
+		if !ok {
 			return c.firstRestore(t.Item.Line, t.Item.Position)
 		}
 		entries, err := c.log.Entries(l.ID, t.Item.Position, t.Item.Position+1)
@@ -224,6 +240,9 @@ func (s *Store) adoptBlob(path string, sum blob.Sum) (moved bool, err error) {
 			return c.firstRestore(l.ID, t.Item.Position)
 		}
 		at := place{span: loader.Span{Line: l.ID, Folder: l.Folder, From: t.Item.Position, To: t.Item.Position + 1}, entry: entries[0]}
+		if at.entry.Lost == index.Erased {
+			return fmt.Errorf("%w: message %s", ErrErased, old.ID)
+		}
 		if at.entry.ID != old.ID {
 			return fmt.Errorf("%w: position %d has message %s now", ErrConflict, t.Item.Position, at.entry.ID)
 		}
@@ -232,6 +251,7 @@ func (s *Store) adoptBlob(path string, sum blob.Sum) (moved bool, err error) {
 		if err != nil || present != nil && bytes.Equal(env.Body, old.Body) {
 			return err
 		}
+		recount(&old)
 		old.Line, old.Position, old.File, old.StoredAt = l.ID, t.Item.Position, at.entry.File, at.entry.Next()
 		return c.supersede(at, present, &old, nil)
 	})
@@ -240,9 +260,6 @@ func (s *Store) adoptBlob(path string, sum blob.Sum) (moved bool, err error) {
 }
 
 // firstRestore is the error that says which item has to come back first: the one with a position of a line.
-		if at.entry.Lost == index.Erased {
-			return fmt.Errorf("%w: message %s", ErrErased, old.ID)
-		}
 func (c *Context) firstRestore(line uuid.UUID, position int64) error {
 	for t, err := range ctxfolder.EachTrash(c.dir.FS, onlyFolders) {
 		if err == nil && t.Problem == nil && t.Item.Kind == ctxfolder.TrashLine && t.Item.Line == line && t.Item.From <= position && position < t.Item.To {
@@ -251,4 +268,3 @@ func (c *Context) firstRestore(line uuid.UUID, position int64) error {
 	}
 	return fmt.Errorf("%w: it needs message %d of line %s, which is gone", ErrPosition, position, line)
 }
-		recount(&old)

@@ -213,24 +213,20 @@ func (t *Trashed) Purge() error {
 }
 
 // SweepTrash removes what was left half-made or half-purged in a trash: names that begin with a dot. The caller excludes
-// others who make such.
+// others who make such. Who lists the trash meets what keeps it from being listed; what cannot be removed keeps nothing else here.
 func SweepTrash(fsys vfs.FS) error {
 	var names []string
 	for e, err := range fsys.ReadDir(Trash) {
-		if errors.Is(err, fs.ErrNotExist) {
-			return nil
-		}
 		if err != nil {
-			return err
+			return nil //nolint:nilerr // see above
 		}
 		if strings.HasPrefix(e.Name(), ".") {
 			names = append(names, Trash+"/"+e.Name())
 		}
 	}
+	var failed error
 	for _, name := range names {
-		if err := vfs.RemoveAll(fsys, name); err != nil {
-			return err
-		}
+		failed = errors.Join(failed, vfs.RemoveAll(fsys, name))
 	}
-	return nil
+	return failed
 }
