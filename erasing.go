@@ -153,8 +153,15 @@ func (e *erasing) withTrashed(ctx context.Context, f func() error) error {
 		if err != nil {
 			return err
 		}
+		if !entry.IsDir() {
+			continue // a link may lead to the context itself
+		}
 		item := ctxfolder.Trash + "/" + entry.Name()
-		if info, err := e.s.fs.Lstat(item + "/" + e.id.String()); entry.IsDir() && err == nil && info.IsDir() { // a link may lead to the context itself
+		info, err := e.s.fs.Lstat(item + "/" + e.id.String())
+		if err != nil && !errors.Is(err, fs.ErrNotExist) {
+			return err // it may be a copy
+		}
+		if err == nil && info.IsDir() {
 			items = append(items, item)
 		}
 	}

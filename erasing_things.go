@@ -391,6 +391,9 @@ func (e *erasing) looseTrash() error {
 			continue
 		}
 		b, err := vfs.ReadFile(e.s.fs, item+"/"+ctxfolder.TrashNote, maxStoreFile)
+		if errors.Is(err, fs.ErrPermission) {
+			return err // whose it is nobody can tell
+		}
 		var note ctxfolder.TrashItem
 		if err == nil && json.Unmarshal(b, &note) == nil && note.Context == e.id {
 			items = append(items, item)
