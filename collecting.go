@@ -5,8 +5,10 @@ import (
 	"errors"
 	"iter"
 	"math/rand/v2"
+	"slices"
 	"time"
 
+	"github.com/ctxdir/ctxdir/blob"
 	"github.com/ctxdir/ctxdir/branch"
 	ctxfolder "github.com/ctxdir/ctxdir/context"
 	"github.com/google/uuid"
@@ -26,8 +28,8 @@ type Collecting struct {
 }
 
 // Collect moves messages that no branch shows to the trash of their context, purges what was removed longer ago than the grace
-// period, and sweeps blobs: see [Store.Sweep]. It yields what it did. What cannot be collected of one context comes with an error and the
-// context's id, and the others follow.
+// period, and sweeps blobs: see [Store.Sweep]. It yields what it did. What cannot be collected of one context, or listed of a trash, comes
+// with an error and the context's id, and the others follow.
 //
 // Trash is purged first, so that a full disk is no obstacle. Whoever writes meanwhile is safe: what is cut off is looked at once
 // more with the context's lock. It fails with [ErrLocked] while somebody else collects.
@@ -119,15 +121,27 @@ func (s *Store) collect(ctx context.Context, o Collecting, yield func(Collected,
 		rand.Shuffle(len(contexts), func(i, j int) { contexts[i], contexts[j] = contexts[j], contexts[i] })
 	}
 	if !o.DryRun {
-		if err := s.sweepTrash(contexts, len(o.Contexts) == 0); err != nil {
-			return err
+		trashes := contexts
+		if len(o.Contexts) == 0 {
+			trashes = slices.Concat([]uuid.UUID{uuid.Nil}, contexts)
+		}
+		for _, in := range trashes {
+			if err := s.sweepTrash(in); err != nil && !tell(Collected{Trashed: (&trashed{in: in}).public()}, err) {
+				return nil
+			}
 		}
 	}
 	// An item is no older than its name, so most need not be read.
 	old := func(id uuid.UUID, _ bool) bool { return s.now().Sub(ctxfolder.TimeOf(id)) > o.Grace }
 	for t, err := range s.trash(ctx, o.Contexts, old) {
-		if err != nil {
+		if t == nil {
 			return err
+		}
+		if err != nil {
+			if !tell(Collected{Trashed: t.public()}, err) {
+				return nil
+			}
+			continue
 		}
 		if !s.expired(t, o.Grace) {
 			continue
@@ -152,26 +166,26 @@ func (s *Store) collect(ctx context.Context, o Collecting, yield func(Collected,
 	if len(o.Contexts) > 0 {
 		return nil
 	}
-	return s.sweep(ctx, o.Grace, o.DryRun, func(t Trashed) bool { return tell(Collected{t, false}, nil) })
+	err := s.sweep(ctx, o.Grace, o.DryRun, func(t Trashed) bool { return tell(Collected{t, false}, nil) })
+	if err != nil && ctx.Err() == nil && !errors.Is(err, ErrLocked) {
+		tell(Collected{Trashed: Trashed{Path: blob.Folder}}, public(Error{Op: "sweep", Path: blob.Folder}, err))
+		return nil
+	}
+	return err
 }
 
-// sweepTrash removes what was left half-made or half-purged in trash.
-func (s *Store) sweepTrash(contexts []uuid.UUID, own bool) error {
-	if own {
-		if err := ctxfolder.SweepTrash(s.fs); err != nil {
-			return err
-		}
-	}
-	for _, id := range contexts {
-		sub, err := s.fs.Sub(id.String())
+// sweepTrash removes what was left half-made or half-purged in the trash of a context, or of the store for uuid.Nil.
+func (s *Store) sweepTrash(in uuid.UUID) error {
+	fsys := s.fs
+	if in != uuid.Nil {
+		sub, err := s.fs.Sub(in.String())
 		if err != nil {
-			continue // it was removed meanwhile, or will be told of when it is opened
+			return nil //nolint:nilerr // it was removed meanwhile, or will be told of when it is opened
 		}
-		if err := errors.Join(ctxfolder.SweepTrash(sub), sub.Close()); err != nil {
-			return err
-		}
+		defer sub.Close()
+		fsys = sub
 	}
-	return nil
+	return public(Error{Op: "sweep", Path: trashPath(in)}, ctxfolder.SweepTrash(fsys))
 }
 
 func (s *Store) collectContext(ctx context.Context, id uuid.UUID, dryRun bool, yield func(Trashed) bool) (more bool, err error) {
@@ -183,18 +197,21 @@ func (s *Store) collectContext(ctx context.Context, id uuid.UUID, dryRun bool, y
 		return true, err
 	}
 	defer func() { err = errors.Join(err, c.Close()) }()
+	var damaged error // an item in trash that is damaged keeps nothing else from being collected
 	if !dryRun {
 		for t, err := range ctxfolder.EachTrash(c.dir.FS, onlyFolders) {
-			if err == nil {
-				err = c.clearLeft(ctx, t)
-			}
 			if err != nil {
-				return true, err
+				break // it was told of when trash was listed
+			}
+			damaged = errors.Join(damaged, c.clearLeft(ctx, t))
+			if ctx.Err() != nil {
+				return true, ctx.Err()
 			}
 		}
 	}
 	if len(branch.Orphans(c.current())) == 0 {
-		return true, nil
+		return true, damaged
 	}
-	return c.collectOrphans(ctx, dryRun, yield)
+	more, err = c.collectOrphans(ctx, dryRun, yield)
+	return more, errors.Join(damaged, err)
 }

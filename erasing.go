@@ -153,8 +153,15 @@ func (e *erasing) withTrashed(ctx context.Context, f func() error) error {
 		if err != nil {
 			return err
 		}
+		if !entry.IsDir() {
+			continue // a link may lead to the context itself
+		}
 		item := ctxfolder.Trash + "/" + entry.Name()
-		if info, err := e.s.fs.Lstat(item + "/" + e.id.String()); err == nil && info.IsDir() {
+		info, err := e.s.fs.Lstat(item + "/" + e.id.String())
+		if err != nil && !errors.Is(err, fs.ErrNotExist) {
+			return err // it may be a copy
+		}
+		if err == nil && info.IsDir() {
 			items = append(items, item)
 		}
 	}
@@ -171,7 +178,11 @@ func (e *erasing) openTrashed(ctx context.Context, items []string, f func() erro
 	}
 	defer item.Close()
 	if !e.o.DryRun {
-		if err := item.Mkdir(ctxfolder.Locks); err != nil && !errors.Is(err, fs.ErrExist) {
+		// What is there was left by an erase that was stopped, or leads elsewhere.
+		if err := vfs.RemoveAll(item, ctxfolder.Locks); err != nil {
+			return err
+		}
+		if err := item.Mkdir(ctxfolder.Locks); err != nil {
 			return err
 		}
 		defer vfs.RemoveAll(item, ctxfolder.Locks) //nolint:errcheck // empty files

@@ -387,10 +387,13 @@ func (e *erasing) looseTrash() error {
 			return err
 		}
 		item := ctxfolder.Trash + "/" + entry.Name()
-		if _, err := e.s.fs.Lstat(item + "/" + e.id.String()); err == nil {
+		if _, err := e.s.fs.Lstat(item + "/" + e.id.String()); err == nil || !entry.IsDir() {
 			continue
 		}
 		b, err := vfs.ReadFile(e.s.fs, item+"/"+ctxfolder.TrashNote, maxStoreFile)
+		if errors.Is(err, fs.ErrPermission) {
+			return err // whose it is nobody can tell
+		}
 		var note ctxfolder.TrashItem
 		if err == nil && json.Unmarshal(b, &note) == nil && note.Context == e.id {
 			items = append(items, item)

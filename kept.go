@@ -9,6 +9,7 @@ import (
 	"iter"
 	"path"
 
+	"github.com/ctxdir/ctxdir/blob"
 	ctxfolder "github.com/ctxdir/ctxdir/context"
 	"github.com/ctxdir/ctxdir/internal/vfs"
 	"github.com/ctxdir/ctxdir/message"
@@ -43,12 +44,24 @@ type keptMessage struct {
 	gap *gap
 }
 
+// recount makes an envelope say how many references there are in its message, which one that was edited by hand may not, and reports
+// whether it did not: a sweep believes it.
+func recount(env *message.Envelope) bool {
+	refs, err := blob.Refs(env.Body)
+	if err != nil || len(refs) == env.Payloads {
+		return false
+	}
+	env.Payloads = len(refs)
+	return true
+}
+
 // kept yields the messages in an item that keeps the end of a line, in order. An error, which wraps [ErrDamaged] where the item is not what
 // was written, ends them.
 func kept(fsys vfs.FS, item string, info *ctxfolder.TrashItem) iter.Seq2[*keptMessage, error] {
 	return func(yield func(*keptMessage, error) bool) {
 		next := info.From
-		for n := 1; next < info.To; n++ {
+		n := 1
+		for ; next < info.To; n++ {
 			b, err := vfs.ReadFile(fsys, item+"/"+pieceFile(n), ctxfolder.MaxMessage)
 			if errors.Is(err, fs.ErrNotExist) {
 				err = fmt.Errorf("%w: %s ends at position %d, not at %d", ErrDamaged, item, next, info.To)
@@ -71,6 +84,9 @@ func kept(fsys vfs.FS, item string, info *ctxfolder.TrashItem) iter.Seq2[*keptMe
 				next++
 			}
 		}
+		if _, err := fsys.Lstat(item + "/" + pieceFile(n)); err == nil {
+			yield(nil, fmt.Errorf("%w: %s has more than the positions from %d to %d", ErrDamaged, item, info.From, info.To))
+		}
 	}
 }
 
@@ -79,6 +95,9 @@ func parseKept(line []byte) (*keptMessage, error) {
 	if bytes.HasPrefix(line, []byte(`{"ctxdir":"`+gapVersion+`"`)) {
 		if err := json.Unmarshal(line, &k.gap); err != nil {
 			return nil, err
+		}
+		if k.gap.Reason == "" {
+			k.gap.Reason = "lost" // without one its row would be that of a message
 		}
 		k.ID, k.Position = k.gap.ID, k.gap.Position
 		return k, nil

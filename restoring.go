@@ -2,6 +2,7 @@ package ctxdir
 
 import (
 	"bytes"
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
@@ -9,6 +10,7 @@ import (
 
 	"github.com/ctxdir/ctxdir/blob"
 	ctxfolder "github.com/ctxdir/ctxdir/context"
+	"github.com/ctxdir/ctxdir/index"
 	"github.com/ctxdir/ctxdir/loader"
 	"github.com/ctxdir/ctxdir/message"
 	"github.com/google/uuid"
@@ -32,7 +34,7 @@ type Restored struct {
 //
 // It fails with [ErrNotExist] when there is no such item, with [ErrPosition] when something else has to be restored first, which the
 // error names, with [ErrConflict] when other messages have the positions, and with [ErrInvalid] for what can only be looked at.
-// Stopped at any moment it can be done again, until the item is gone.
+// Stopped at any moment it can be done again, until the item is gone. An item that holds something else besides stays in trash with that.
 func (s *Store) Restore(ctx context.Context, item uuid.UUID) (Restored, error) {
 	r, err := s.restore(ctx, item)
 	return r, public(Error{Op: "restore", Path: item.String()}, err)
@@ -47,19 +49,28 @@ func (s *Store) restore(ctx context.Context, item uuid.UUID) (Restored, error) {
 		return Restored{}, err
 	}
 	defer release()
-	for t, err := range s.trash(ctx, nil, func(id uuid.UUID, _ bool) bool { return id == item }) {
-		if err != nil {
-			return Restored{}, err
-		}
-		// A sweep that looked for references before must not take what is referred to from now on.
-		blobs := blobsInUse{s: s}
-		defer blobs.release()
-		if err := blobs.hold(ctx); err != nil {
-			return Restored{}, err
-		}
-		return s.restoreItem(ctx, t)
+	// A sweep that looked for references before must not take what is referred to from now on.
+	blobs := blobsInUse{s: s}
+	defer blobs.release()
+	if err := blobs.hold(ctx); err != nil {
+		return Restored{}, err
 	}
-	return Restored{}, fmt.Errorf("%w: item %s", ErrNotExist, item)
+	var r Restored
+	var failed, unlisted error
+	for t, err := range s.trash(ctx, nil, func(id uuid.UUID, _ bool) bool { return id == item }) {
+		if t == nil {
+			return Restored{}, err
+		}
+		if err != nil {
+			unlisted = err
+			continue
+		}
+		if r, failed = s.restoreItem(ctx, t); failed == nil || ctx.Err() != nil {
+			return r, failed
+		}
+		// In another trash there may be one of the same id: a copied context has such.
+	}
+	return r, cmp.Or(failed, unlisted, fmt.Errorf("%w: item %s", ErrNotExist, item))
 }
 
 func (s *Store) restoreItem(ctx context.Context, t *trashed) (r Restored, err error) {
@@ -82,7 +93,16 @@ func (s *Store) restoreItem(ctx context.Context, t *trashed) (r Restored, err er
 	if err != nil {
 		return r, err
 	}
+	if more, err := t.HoldsMore(spent); more || err != nil {
+		return r, err
+	}
 	return r, t.Purge()
+}
+
+// spent reports whether a file in an item is of no use once what the item keeps is back.
+func spent(name string) bool {
+	_, payload := blob.ParseFile(name)
+	return payload || name == ctxfolder.TrashNote || name == ctxfolder.ClearedFile || isPiece(ctxfolder.Trash+"/item/"+name)
 }
 
 func (s *Store) inContext(ctx context.Context, id uuid.UUID, f func(*Context) error) error {
@@ -170,11 +190,28 @@ func (s *Store) restoreBlobs(ctx context.Context, t *trashed, r *Restored) error
 		if err != nil {
 			return err
 		}
+		if !moved {
+			if moved, err = s.adoptBlob(t.Path+"/"+sum.String()+".zst", sum); err != nil {
+				return err
+			}
+		}
 		if moved {
 			r.Bytes += info.Size()
 		}
 	}
 	return nil
+}
+
+// adoptBlob puts a blob in the place of one that is there and is damaged.
+func (s *Store) adoptBlob(path string, sum blob.Sum) (moved bool, err error) {
+	if whole, err := s.blobs.Share(sum, false); whole || err != nil {
+		return false, err
+	}
+	err = s.blobs.Adopt(path, sum)
+	if errors.Is(err, blob.ErrDamaged) {
+		return false, nil // neither is whole
+	}
+	return err == nil, err
 }
 
 // restoreVersion makes an old version of a message the present one, by a replace.
@@ -203,6 +240,9 @@ func (c *Context) restoreVersion(ctx context.Context, t *trashed, r *Restored) e
 			return c.firstRestore(l.ID, t.Item.Position)
 		}
 		at := place{span: loader.Span{Line: l.ID, Folder: l.Folder, From: t.Item.Position, To: t.Item.Position + 1}, entry: entries[0]}
+		if at.entry.Lost == index.Erased {
+			return fmt.Errorf("%w: message %s", ErrErased, old.ID)
+		}
 		if at.entry.ID != old.ID {
 			return fmt.Errorf("%w: position %d has message %s now", ErrConflict, t.Item.Position, at.entry.ID)
 		}
@@ -211,6 +251,7 @@ func (c *Context) restoreVersion(ctx context.Context, t *trashed, r *Restored) e
 		if err != nil || present != nil && bytes.Equal(env.Body, old.Body) {
 			return err
 		}
+		recount(&old)
 		old.Line, old.Position, old.File, old.StoredAt = l.ID, t.Item.Position, at.entry.File, at.entry.Next()
 		return c.supersede(at, present, &old, nil)
 	})

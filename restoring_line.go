@@ -23,8 +23,8 @@ import (
 // a name no branch shows it: a collection would take it away again, and the item is still there. The name comes when all messages
 // are durable, and the item goes after that.
 func (c *Context) restoreLine(ctx context.Context, t *trashed, r *Restored) error {
-	x := &returning{c: c, info: &t.Item, gaps: map[int64]string{}}
-	if x.info.Line == uuid.Nil || x.info.From < x.info.Base || x.info.To < x.info.From || !ctxfolder.ValidFolder(x.info.Folder) {
+	x := &returning{c: c, info: &t.Item, gaps: map[int64]string{}, ids: map[uuid.UUID]bool{}}
+	if i := x.info; i.Line == uuid.Nil || i.Base < 0 || i.Base > 0 && i.Parent == uuid.Nil || i.From < i.Base || i.To < i.From || !ctxfolder.ValidFolder(i.Folder) {
 		return fmt.Errorf("%w: %s makes no sense", ErrDamaged, t.Path)
 	}
 	// What a crash left behind must not be taken for messages that come back now.
@@ -69,6 +69,7 @@ type returning struct {
 	messages int64
 	bytes    int64
 	gaps     map[int64]string // positions without a message, and why
+	ids      map[uuid.UUID]bool
 }
 
 // returnLine puts the line back into the table of lines, if it left that.
@@ -102,6 +103,13 @@ func (x *returning) add(ctx context.Context, k *keptMessage) error {
 	} else {
 		if err := referencesIn(k.Body, x.c.store.touch); err != nil {
 			return err
+		}
+		if x.ids[k.ID] {
+			return fmt.Errorf("%w: message %s is there twice", ErrDamaged, k.ID)
+		}
+		x.ids[k.ID] = true
+		if recount(&k.Envelope) {
+			k.raw = k.AppendTo(nil)
 		}
 		x.messages, x.bytes = x.messages+1, x.bytes+int64(len(k.raw))
 	}
@@ -164,9 +172,11 @@ func (x *returning) items(ctx context.Context, m *Metadata) (items []index.Item,
 			}
 			item.Kind, item.Was = index.KindReplace, now.Size
 		}
-		file, err := c.freeFile(m, line, &env)
-		if err != nil {
-			return nil, err
+		file := env.File
+		if k.gap == nil {
+			if file, err = c.freeFile(m, line, &env); err != nil {
+				return nil, err
+			}
 		}
 		if raw == nil || file != env.File {
 			env.File = file
@@ -208,22 +218,18 @@ func (x *returning) there(ctx context.Context, line *ctxfolder.Line, k *keptMess
 }
 
 // freeFile returns the file name for a message that comes back: another line may have taken its id meanwhile, in the folder that
-// both share.
+// both share. A name that is not of the message, whatever trash says, can be that of another one.
 func (c *Context) freeFile(m *Metadata, line *ctxfolder.Line, env *message.Envelope) (uuid.UUID, error) {
-	if env.File != uuid.Nil && env.File != env.ID {
-		return env.File, nil
+	if derived := message.DerivedID(line.ID, env.ID.String()); env.File == derived {
+		return derived, nil
 	}
 	raw, _, err := c.dir.ReadMessage(line.Folder, env.ID)
 	if err == nil {
 		if there, perr := message.Parse(raw); perr == nil && there.Line == line.ID && there.Position == env.Position {
-			return env.File, nil
+			return uuid.Nil, nil
 		}
 	}
-	file, err := c.fileFor(m, line, env.ID, errors.Is(err, fs.ErrNotExist))
-	if file == uuid.Nil {
-		file = env.File
-	}
-	return file, err
+	return c.fileFor(m, line, env.ID, errors.Is(err, fs.ErrNotExist))
 }
 
 // placeholder keeps the position of a message that trash does not have, until it is marked.
@@ -233,8 +239,14 @@ func (x *returning) placeholder(g *gap, prev uuid.UUID) message.Envelope {
 		id = message.DerivedID(x.info.Line, strconv.FormatInt(g.Position, 10))
 	}
 	return message.Envelope{
-		ID: id, Line: x.info.Line, Position: g.Position, Prev: prev, StoredAt: index.Now(), Body: placeholderBody(g.Reason),
+		ID: id, Line: x.info.Line, Position: g.Position, Prev: prev, StoredAt: index.Now(), File: x.placeholderFile(g.Position),
+		Body: placeholderBody(g.Reason),
 	}
+}
+
+// placeholderFile is a name that no message has: one that was erased can be there a second time, appended anew.
+func (x *returning) placeholderFile(position int64) uuid.UUID {
+	return message.DerivedID(x.info.Line, "gap "+strconv.FormatInt(position, 10))
 }
 
 func placeholderBody(reason string) json.RawMessage {
@@ -280,7 +292,7 @@ func (x *returning) mark(ctx context.Context) error {
 				}
 				// The row of a message that was erased does not tell the file's name.
 				id := entries[0].ID
-				for _, file := range []uuid.UUID{id, message.DerivedID(x.info.Line, id.String())} {
+				for _, file := range []uuid.UUID{x.placeholderFile(position), id, message.DerivedID(x.info.Line, id.String())} {
 					err := c.dir.RemoveMessage(x.folder, file, func(raw []byte) bool {
 						env, err := message.Parse(raw)
 						return err == nil && env.Line == x.info.Line && isPlaceholder(raw, reason)

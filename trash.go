@@ -1,6 +1,7 @@
 package ctxdir
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
@@ -53,13 +54,16 @@ func itemID(path string) uuid.UUID {
 	return id
 }
 
-// trashed is an item, and the trash it is in.
+// trashed is an item, and the trash it is in; without an item it stands for that trash.
 type trashed struct {
 	*ctxfolder.Trashed
 	in uuid.UUID // the context whose trash it is, uuid.Nil for the store's
 }
 
 func (t *trashed) public() Trashed {
+	if t.Trashed == nil {
+		return Trashed{Context: t.in, Path: trashPath(t.in)}
+	}
 	x := Trashed{
 		Context: t.Item.Context, Path: t.Path, Bytes: t.Size(), Item: t.ID, Kind: t.Item.Kind, Name: t.Item.Name,
 		RemovedAt: t.Since(), Problem: t.Problem, Reason: reason(&t.Item),
@@ -106,16 +110,24 @@ func lineReason(item *ctxfolder.TrashItem) string {
 	return r
 }
 
+// trashPath is where the trash of a context is in the store, or that of the store itself for uuid.Nil.
+func trashPath(in uuid.UUID) string {
+	if in == uuid.Nil {
+		return ctxfolder.Trash
+	}
+	return in.String() + "/" + ctxfolder.Trash
+}
+
 // Trash yields what is in the store's trash and in those of its contexts, oldest first in each. With contexts it yields what is of
-// these.
+// these. A trash that cannot be listed comes with an error, its path and its context, and the others follow.
 func (s *Store) Trash(ctx context.Context, contexts ...uuid.UUID) iter.Seq2[Trashed, error] {
 	return func(yield func(Trashed, error) bool) {
 		for t, err := range s.trash(ctx, contexts, nil) {
-			if err != nil {
+			if t == nil {
 				yield(Trashed{}, public(Error{Op: "list the trash of", Path: s.path}, err))
 				return
 			}
-			if !yield(t.public(), nil) {
+			if !yield(t.public(), err) {
 				return
 			}
 		}
@@ -125,17 +137,21 @@ func (s *Store) Trash(ctx context.Context, contexts ...uuid.UUID) iter.Seq2[Tras
 // onlyFolders leaves out old versions of messages, which can be many.
 func onlyFolders(_ uuid.UUID, folder bool) bool { return folder }
 
-// trash yields the items that are wanted. While one is looked at, its trash is open.
+// trash yields the items that are wanted. While one is looked at, its trash is open. An error ends it, unless it comes with a
+// [*trashed], which stands for a trash that cannot be listed.
 func (s *Store) trash(ctx context.Context, contexts []uuid.UUID, want func(id uuid.UUID, folder bool) bool) iter.Seq2[*trashed, error] {
 	return func(yield func(*trashed, error) bool) {
+		unlisted := func(in uuid.UUID, err error) bool {
+			return yield(&trashed{in: in}, public(Error{Op: "list", Path: trashPath(in)}, err))
+		}
 		each := func(fsys vfs.FS, in uuid.UUID) bool {
 			for t, err := range ctxfolder.EachTrash(fsys, want) {
-				if err == nil {
-					err = ctx.Err()
+				if ctx.Err() != nil {
+					yield(nil, ctx.Err())
+					return false
 				}
 				if err != nil {
-					yield(nil, err)
-					return false
+					return unlisted(in, err)
 				}
 				if in == uuid.Nil && len(contexts) > 0 && !slices.Contains(contexts, t.Item.Context) {
 					continue
@@ -172,8 +188,10 @@ func (s *Store) trash(ctx context.Context, contexts []uuid.UUID, want func(id uu
 				continue
 			}
 			if err != nil {
-				yield(nil, err)
-				return
+				if !unlisted(id, err) {
+					return
+				}
+				continue
 			}
 			more := each(sub, id)
 			_ = sub.Close()
@@ -198,14 +216,22 @@ func (s *Store) ResolveTrashed(ctx context.Context, ref string) (uuid.UUID, erro
 		return strings.HasPrefix(id.String(), part) || strings.HasSuffix(id.String(), part)
 	}
 	var found []uuid.UUID
+	var failed error
 	for t, err := range s.trash(ctx, nil, named) {
-		if err != nil {
+		switch {
+		case t == nil:
 			return fail(err)
+		case err != nil:
+			failed = cmp.Or(failed, err)
+		case !slices.Contains(found, t.ID): // the copy of a context has items of the same ids
+			found = append(found, t.ID)
 		}
-		found = append(found, t.ID)
 	}
 	switch len(found) {
 	case 0:
+		if failed != nil {
+			return fail(failed)
+		}
 		return fail(fmt.Errorf("%w: no item begins or ends with %q", ErrNotExist, ref))
 	case 1:
 		return found[0], nil
@@ -249,9 +275,15 @@ func (s *Store) Purge(ctx context.Context, items []uuid.UUID, older time.Duratio
 		log := s.beginLog(dryRun)
 		defer log.close()
 		for t, err := range s.trash(ctx, nil, nil) {
-			if err != nil {
+			if t == nil {
 				fail(err)
 				return
+			}
+			if err != nil {
+				if !yield(t.public(), err) {
+					return
+				}
+				continue
 			}
 			if len(items) > 0 && !slices.Contains(items, t.ID) || len(items) == 0 && older > 0 && !s.expired(t, older) {
 				continue

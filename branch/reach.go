@@ -82,8 +82,8 @@ func Forget(m *ctxfolder.Metadata, lines map[uuid.UUID]bool) {
 }
 
 // Return puts a line that was forgotten back into the table, without a branch. Its folder becomes the one that bears the name,
-// or where that cannot be the one it had. It fails with ErrPosition when its parent, of which ends tells the length, is missing or ends before
-// the line's base.
+// or where that cannot be the one it had. It fails with ErrPosition when its parent, of which ends tells the length, is missing, or ends before
+// the line's base or begins behind it.
 func Return(m *ctxfolder.Metadata, line ctxfolder.Line, name string, ends func(uuid.UUID) (int64, error)) error {
 	if _, there := m.Line(line.ID); there {
 		return nil
@@ -92,6 +92,9 @@ func Return(m *ctxfolder.Metadata, line ctxfolder.Line, name string, ends func(u
 		parent, ok := m.Line(line.Parent)
 		if !ok {
 			return fmt.Errorf("%w: line %s, which it begins on, is not there", ErrPosition, line.Parent)
+		}
+		if line.Base < parent.Base {
+			return fmt.Errorf("%w: line %s, which it begins on at %d, begins at %d", ErrPosition, line.Parent, line.Base, parent.Base)
 		}
 		end, err := ends(parent.ID)
 		if err != nil {

@@ -196,6 +196,9 @@ func (m *Metadata) validate() error {
 	if m.ID == uuid.Nil {
 		return fmt.Errorf("no id")
 	}
+	if !writable(m.CreatedAt) || !writable(m.UpdatedAt) {
+		return fmt.Errorf("a time beyond the year 9999")
+	}
 	lines := make(map[uuid.UUID]*Line, len(m.Lines))
 	for i := range m.Lines {
 		l := &m.Lines[i]
@@ -248,6 +251,12 @@ func (m *Metadata) validate() error {
 		}
 	}
 	return nil
+}
+
+// writable reports whether a time can be written in UTC: a year has four digits.
+func writable(at time.Time) bool {
+	y := at.UTC().Year()
+	return 0 <= y && y <= 9999
 }
 
 // cycle finds a line that is its own ancestor. Every line is walked through once.

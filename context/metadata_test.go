@@ -4,6 +4,7 @@ import (
 	"bytes"
 	"encoding/json"
 	"errors"
+	"regexp"
 	"testing"
 
 	"github.com/google/uuid"
@@ -71,6 +72,18 @@ func TestMetadataKeepsEverything(t *testing.T) {
 	c.Extra.Set("unknown", nil)
 	if again, err := m.Encode(); err != nil || !bytes.Equal(again, got) {
 		t.Error("a change of the clone changed the original")
+	}
+}
+
+// TestTimes: a time that cannot be written in UTC, which has a year of four digits in its own zone, is damage.
+func TestTimes(t *testing.T) {
+	for _, member := range []string{"created_at", "updated_at"} {
+		for _, at := range []string{"9999-12-31T23:59:59-14:00", "0000-01-01T00:00:00+14:00"} {
+			raw := regexp.MustCompile(`"`+member+`": "[^"]*"`).ReplaceAllString(sample, `"`+member+`": "`+at+`"`)
+			if _, err := ParseMetadata([]byte(raw)); raw == sample || !errors.Is(err, ErrMetadata) {
+				t.Errorf("%s %s: %v", member, at, err)
+			}
+		}
 	}
 }
 

@@ -87,6 +87,19 @@ func (t *Trashed) Has(name string) bool {
 	return err == nil
 }
 
+// HoldsMore reports whether something is in the item's folder that is not spent.
+func (t *Trashed) HoldsMore(spent func(name string) bool) (bool, error) {
+	if !t.folder {
+		return false, nil
+	}
+	for e, err := range t.fs.ReadDir(t.Path) {
+		if err != nil || !spent(e.Name()) || e.IsDir() {
+			return err == nil, err
+		}
+	}
+	return false, nil
+}
+
 func (t *Trashed) there() bool {
 	_, err := t.fs.Lstat(t.Path)
 	return err == nil
@@ -104,7 +117,7 @@ func (t *Trashed) read() error {
 	switch {
 	case item.Version != trashVersion:
 		return fmt.Errorf("%w: %s is %q, wanted %q", ErrVersion, t.Path, item.Version, trashVersion)
-	case item.RemovedAt.IsZero() || item.Kind == "":
+	case item.RemovedAt.IsZero() || !writable(item.RemovedAt) || item.Kind == "":
 		return fmt.Errorf("%s does not say what it is", t.Path)
 	}
 	item.Envelope = nil
@@ -200,24 +213,20 @@ func (t *Trashed) Purge() error {
 }
 
 // SweepTrash removes what was left half-made or half-purged in a trash: names that begin with a dot. The caller excludes
-// others who make such.
+// others who make such. Who lists the trash meets what keeps it from being listed; what cannot be removed keeps nothing else here.
 func SweepTrash(fsys vfs.FS) error {
 	var names []string
 	for e, err := range fsys.ReadDir(Trash) {
-		if errors.Is(err, fs.ErrNotExist) {
-			return nil
-		}
 		if err != nil {
-			return err
+			return nil //nolint:nilerr // see above
 		}
 		if strings.HasPrefix(e.Name(), ".") {
 			names = append(names, Trash+"/"+e.Name())
 		}
 	}
+	var failed error
 	for _, name := range names {
-		if err := vfs.RemoveAll(fsys, name); err != nil {
-			return err
-		}
+		failed = errors.Join(failed, vfs.RemoveAll(fsys, name))
 	}
-	return nil
+	return failed
 }

@@ -90,7 +90,7 @@ func (e *Envelope) AppendTo(b []byte) []byte {
 	b = appendMember(b, "branch", e.Branch)
 	b = appendMember(b, "role", e.Role)
 	b = appendMember(b, "type", e.Type)
-	if !e.CreatedAt.IsZero() {
+	if y := e.CreatedAt.UTC().Year(); !e.CreatedAt.IsZero() && 0 <= y && y <= 9999 { // others nobody could read again
 		b = append(b, `,"created_at":"`...)
 		b = e.CreatedAt.UTC().AppendFormat(b, time.RFC3339Nano)
 		b = append(b, '"')

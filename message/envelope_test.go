@@ -98,6 +98,22 @@ func TestEnvelopeRoundTrip(t *testing.T) {
 	})
 }
 
+// TestTimesBeyond: a time of the message's own that was edited and cannot be written in UTC is left out when the envelope is written
+// again: nobody could read it.
+func TestTimesBeyond(t *testing.T) {
+	for _, at := range []string{"9999-12-31T23:59:59-14:00", "0000-01-01T00:00:00+14:00"} {
+		raw := `{"ctxdir":"message/1","id":"0a000000-0000-4000-8000-000000000001","line":"0a000000-0000-4000-8000-000000000002","position":0,"prev":null,` +
+			`"stored_at":"2026-01-02T03:04:05Z","created_at":"` + at + `","message":{"a":1}}`
+		e, err := Parse([]byte(raw))
+		if err != nil {
+			t.Fatal(err)
+		}
+		if again, err := Parse(e.AppendTo(nil)); err != nil || string(again.Body) != `{"a":1}` || !again.CreatedAt.IsZero() {
+			t.Errorf("%s: %+v, %v", at, again, err)
+		}
+	}
+}
+
 func TestParseRefuses(t *testing.T) {
 	e := Envelope{ID: uuid.New(), Line: uuid.New(), StoredAt: time.Now(), Body: json.RawMessage(`{"a":1}`)}
 	good := string(e.AppendTo(nil))

@@ -72,11 +72,20 @@ func (a *app) trashLsCmd() *cobra.Command {
 func (a *app) listTrash(ctx context.Context, s *ctxdir.Store, ids []uuid.UUID) error {
 	t := table{head: []string{"ITEM", "KIND", "SIZE", "REMOVED", "PURGED", "WHAT"}, right: make([]bool, 6), give: 5}
 	t.right[2] = true
+	failed := 0
 	for x, err := range s.Trash(ctx, ids...) {
-		if err != nil {
+		if err != nil && x.Path == "" {
 			return err
 		}
+		if err != nil {
+			failed++
+			a.warn(errorRecord{Error: err.Error(), Hint: hint(err)})
+			continue
+		}
 		expires := x.RemovedAt.Add(ctxdir.DefaultGrace)
+		if expires.UTC().Year() > 9999 { // such a time cannot be written
+			expires = x.RemovedAt
+		}
 		if a.json {
 			r := trashRecord{collectedRecord: collectedRecordOf(x, false, false), Name: x.Name, RemovedAt: x.RemovedAt.UTC(), ExpiresAt: expires.UTC()}
 			if x.Problem != nil {
@@ -97,10 +106,15 @@ func (a *app) listTrash(ctx context.Context, s *ctxdir.Store, ids []uuid.UUID) e
 		}
 		t.add(x.Item.String(), kind, humanSize(x.Bytes), humanTime(x.RemovedAt), expires.Local().Format(time.DateOnly), what)
 	}
-	if a.json || len(t.rows) == 0 {
-		return nil
+	if !a.json && len(t.rows) > 0 {
+		if err := t.print(a.out, a.width()); err != nil {
+			return err
+		}
 	}
-	return t.print(a.out, a.width())
+	if failed > 0 {
+		return &problemsError{text: plural(failed, "trash", "trashes") + " could not be listed"}
+	}
+	return nil
 }
 
 // items finds the items that arguments name, before anything is done to the first.
