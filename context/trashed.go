@@ -143,7 +143,7 @@ func (t *Trashed) head() ([]byte, error) {
 	if i := bytes.Index(b[:n], []byte(`,"envelope":`)); i > 0 {
 		return append(b[:i], '}'), nil
 	}
-	return vfs.ReadFile(t.fs, t.Path, MaxMessage)
+	return vfs.ReadFile(t.fs, t.Path, maxItem) // written anew by hand
 }
 
 // Envelope reads the envelope of a version, byte for byte.
