@@ -54,10 +54,8 @@ func (l *osLock) same() error {
 		return err
 	}
 	for range 2 {
-		if l.folder == nil {
-			if l.folder, err = l.fs.Sub(path.Dir(l.name)); err != nil {
-				return err
-			}
+		if err := l.locate(); err != nil {
+			return err
 		}
 		var there fs.FileInfo
 		if there, err = l.folder.Lstat(path.Base(l.name)); err == nil && SameFile(held, there) {
@@ -69,6 +67,14 @@ func (l *osLock) same() error {
 	}
 	if err == nil {
 		err = &fs.PathError{Op: "lock", Path: l.name, Err: fs.ErrNotExist}
+	}
+	return err
+}
+
+// locate opens the folder of the lock file. Opening that by its path would make it where a link in the folder's place leads.
+func (l *osLock) locate() (err error) {
+	if l.folder == nil {
+		l.folder, err = l.fs.Sub(path.Dir(l.name))
 	}
 	return err
 }
@@ -183,6 +189,9 @@ func (l *osLock) get(ctx context.Context, shared bool) error {
 }
 
 func (l *osLock) try(shared bool) (bool, error) {
+	if err := l.locate(); err != nil {
+		return false, err
+	}
 	if shared {
 		return l.f.TryRLock()
 	}
@@ -227,7 +236,7 @@ func (l *osLock) TryAcquire() (ok bool, err error) {
 		}
 	}
 	if !ok && err == nil {
-		ok, err = l.f.TryLock()
+		ok, err = l.try(false)
 	}
 	if ok {
 		if err = l.same(); err != nil {
