@@ -3,6 +3,7 @@
 package ctxdir
 
 import (
+	"bytes"
 	"errors"
 	"fmt"
 	"os"
@@ -77,7 +78,7 @@ func TestLongLine(t *testing.T) {
 	h := newHoard(t)
 	const long = 100 << 20
 	item := h.like(nil)
-	check(t, os.Truncate(item+"/messages-1.jsonl", 0), os.Truncate(item+"/messages-1.jsonl", long))
+	write(t, item+"/messages-1.jsonl", bytes.Repeat([]byte("x"), long))
 	n := allocated(func() {
 		if _, err := h.store.Restore(t.Context(), itemID(item)); !errors.Is(err, ErrDamaged) {
 			t.Errorf("%v", err)
