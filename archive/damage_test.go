@@ -1,0 +1,433 @@
+package archive
+
+import (
+	"bytes"
+	"errors"
+	"fmt"
+	"math/rand/v2"
+	"os"
+	"testing"
+
+	"github.com/ctxdir/ctxdir/internal/vfs"
+	"github.com/ctxdir/ctxdir/internal/vfs/crashfs"
+	"github.com/google/uuid"
+)
+
+// small is a pack of some kilobytes with several segments and groups.
+func small(t tb) (entries []entry, payloads [][]byte, file []byte) {
+	for n := range 9 {
+		if n == 4 {
+			entries = append(entries, lostEntry(1, n, "gone"))
+			continue
+		}
+		entries = append(entries, entryOf(t, makeEnvelope(1, n, noise(40, uint64(n)))))
+	}
+	entries = append(entries, entryOf(t, makeEnvelope(2, 3, "x")), entryOf(t, makeEnvelope(2, 7, "y")))
+	payloads = [][]byte{[]byte(noise(300, 1)), []byte(noise(500, 2)), []byte("a short one"), {}}
+	disk := crashfs.New()
+	file, err := vfs.ReadFile(disk, buildFrames(t, disk, 800, entries, payloads...), 1<<20)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return entries, payloads, file
+}
+
+const damagedName = "damaged.zst"
+
+func put(t tb, file []byte) vfs.FS {
+	t.Helper()
+	disk := crashfs.New()
+	if err := vfs.WriteNew(disk, damagedName, file); err != nil {
+		t.Fatal(err)
+	}
+	return disk
+}
+
+// cost is what a damaged pack does not give back any more.
+type cost struct {
+	lookups, messages, byID, ranged, payloads int
+	segments                                  map[uint32]bool // of the messages that are lost
+}
+
+// costOf reads everything there is in a damaged pack. Whatever it gives back has to be what went in; an error has to be of damage.
+func costOf(t *testing.T, p *Pack, entries []entry, payloads [][]byte) (c cost) {
+	t.Helper()
+	c.segments = map[uint32]bool{}
+	damage := func(err error) {
+		t.Helper()
+		if !errors.Is(err, ErrDamaged) {
+			t.Fatalf("error of another kind: %v", err)
+		}
+	}
+	for i := range entries {
+		e := &entries[i]
+		found := false
+		for r, err := range p.LookupID(e.row.ID) {
+			if err != nil {
+				damage(err)
+			} else if bare(r) != bare(e.row) {
+				t.Fatalf("by id: %+v", r)
+			}
+			found = found || err == nil
+		}
+		if !found {
+			c.byID++
+		}
+		r, err := p.Lookup(e.row.Line, e.row.Position)
+		if err != nil {
+			damage(err)
+			c.lookups++
+			continue
+		}
+		if bare(r) != bare(e.row) {
+			t.Fatalf("%+v", r)
+		}
+		if b, err := p.ReadMessage(r); e.row.Lost != "" {
+			checkMessage(t, e, b, err)
+		} else if err != nil {
+			damage(err)
+			c.messages++
+			c.segments[r.segment] = true
+		} else if !bytes.Equal(b, e.envelope) {
+			t.Fatalf("other bytes: %q", b)
+		}
+	}
+	seen := 0
+	for _, line := range []uuid.UUID{lineID(1), lineID(2)} {
+		for m, err := range p.Messages(line, 0, 1<<40) {
+			switch {
+			case err != nil && !isLost(err):
+				damage(err)
+			case err == nil:
+				seen++
+				if !known(entries, &m) {
+					t.Fatalf("message from nowhere: %+v", m)
+				}
+			}
+		}
+	}
+	c.ranged = len(entries) - 1 - seen // one is lost
+	for _, b := range payloads {
+		got, err := p.Payload(SumOf(b))
+		if err != nil {
+			damage(err)
+			c.payloads++
+		} else if !bytes.Equal(got, b) {
+			t.Fatalf("other payload: %q", got)
+		}
+	}
+	return c
+}
+
+func known(entries []entry, m *Message) bool {
+	for i := range entries {
+		if bare(entries[i].row) == bare(m.Row) && bytes.Equal(entries[i].envelope, m.Envelope) {
+			return true
+		}
+	}
+	return false
+}
+
+// scanned counts what a scan finds whole. All of it has to be what went in.
+func scanned(t *testing.T, fsys vfs.FS, entries []entry, payloads [][]byte) (messages, lost, blobs int) {
+	t.Helper()
+	for f, err := range Scan(fsys, damagedName) {
+		switch {
+		case err != nil:
+			t.Fatal(err)
+		case f.Name != nil && f.Err == nil:
+			blobs++
+			if SumOf(f.Payload) != *f.Name {
+				t.Fatalf("payload %s is %q", f.Name, f.Payload)
+			}
+		case f.Name != nil || errors.Is(f.Err, ErrDamaged):
+			if !errors.Is(f.Err, ErrDamaged) {
+				t.Fatal(f.Err)
+			}
+		case errors.Is(f.Err, ErrLost):
+			lost++
+		default:
+			messages++
+			if !known(entries, &f.Message) {
+				t.Fatalf("message from nowhere: %+v", f)
+			}
+		}
+	}
+	return messages, lost, blobs
+}
+
+// part says what lies at each byte of a pack.
+func part(t *testing.T, p *Pack, at int64) string {
+	t.Helper()
+	for n := range p.foot.segments {
+		s, _, err := p.segment(n)
+		if err != nil {
+			t.Fatal(err)
+		}
+		switch {
+		case at >= s.offset && at < s.offset+s.packed:
+			return "messages"
+		case at >= s.offset && at < s.end():
+			return "rows"
+		}
+	}
+	groups, _ := p.payloadEntries()
+	for _, g := range groups {
+		if at >= g.offset && at < g.offset+g.length {
+			return "payloads"
+		}
+	}
+	if at < skipHead {
+		return "head"
+	}
+	if at >= p.foot.size-footerSize {
+		return "footer"
+	}
+	return "tables"
+}
+
+// TestBitFlips flips a bit in each byte of a pack. What is read is right or known to be damaged; the damage is found; it costs the messages of one
+// frame, or the payloads of one group; and a scan finds everything else.
+func TestBitFlips(t *testing.T) {
+	entries, payloads, file := small(t)
+	whole := open(t, put(t, file), damagedName)
+	if whole.foot.segments < 4 {
+		t.Fatalf("%d segments", whole.foot.segments)
+	}
+	messages := len(entries) - 1
+	times := map[string]int{}
+	for at := range file {
+		where := part(t, whole, int64(at))
+		bit := (at*5 + at/8) % 8
+		b := bytes.Clone(file)
+		b[at] ^= 1 << bit
+		disk := put(t, b)
+		name := fmt.Sprintf("byte %d, bit %d, %s", at, bit, where)
+		found, lost, blobs := scanned(t, disk, entries, payloads)
+		p, err := Open(disk, damagedName)
+		if where == "footer" {
+			if err == nil || !errors.Is(err, ErrDamaged) {
+				t.Fatalf("%s: %v", name, err)
+			}
+			if found != messages || lost != 1 || blobs != len(payloads) {
+				t.Fatalf("%s: scan finds %d messages, %d lost, %d payloads", name, found, lost, blobs)
+			}
+			times[where]++
+			continue
+		}
+		if err != nil {
+			t.Fatalf("%s: %v", name, err)
+		}
+		c := costOf(t, p, entries, payloads)
+		damages := 0
+		for range p.Verify() {
+			damages++
+		}
+		p.Close()
+		if damages == 0 {
+			// A bit that no decoder looks at: padding within a frame.
+			if where != "messages" && where != "payloads" || c.lookups+c.messages+c.byID+c.ranged+c.payloads > 0 || found != messages || lost != 1 || blobs != len(payloads) {
+				t.Fatalf("%s: not found, but %+v", name, c)
+			}
+			times["harmless"]++
+			continue
+		}
+		times[where]++
+		ok := true
+		switch where {
+		case "messages":
+			ok = len(c.segments) <= 1 && c.lookups == 0 && c.byID == 0 && c.payloads == 0 && c.ranged == c.messages &&
+				found == messages-c.messages && lost == 1 && blobs == len(payloads)
+		case "rows": // of the segment with the lost message this costs the row of that, and ids
+			ok = c.messages == 0 && c.lookups <= 1 && c.ranged == 0 && c.payloads == 0 && found == messages && blobs == len(payloads)
+		case "payloads":
+			ok = c.messages+c.lookups+c.byID+c.ranged == 0 && c.payloads < len(payloads) && found == messages && lost == 1 && blobs+c.payloads >= len(payloads)
+		case "head":
+			ok = c.messages+c.lookups+c.byID+c.ranged+c.payloads == 0 && found == messages && lost == 1 && blobs == len(payloads)
+		case "tables":
+			ok = found == messages && lost == 1 && blobs == len(payloads)
+		}
+		if !ok {
+			t.Fatalf("%s: %+v; scan finds %d messages, %d lost, %d payloads", name, c, found, lost, blobs)
+		}
+	}
+	t.Log(times)
+	if 50*times["harmless"] > times["messages"] {
+		t.Errorf("too many flips do no harm: %v", times)
+	}
+}
+
+// TestTruncated cuts a pack at each length, and puts a byte behind it. Neither is opened; a scan finds the segments that are whole.
+func TestTruncated(t *testing.T) {
+	entries, payloads, file := small(t)
+	whole := open(t, put(t, file), damagedName)
+	before := 0
+	for n := range len(file) {
+		disk := put(t, file[:n])
+		if _, err := Open(disk, damagedName); !errors.Is(err, ErrDamaged) {
+			t.Fatalf("%d bytes: %v", n, err)
+		}
+		found, _, _ := scanned(t, disk, entries, payloads)
+		want := 0
+		for k := range whole.foot.segments {
+			if s, count, _ := whole.segment(k); int64(n) >= s.offset+s.packed {
+				want += int(count)
+			}
+		}
+		if found < want-1 || found < before {
+			t.Fatalf("%d bytes: %d messages, wanted %d", n, found, want)
+		}
+		before = found
+	}
+	disk := put(t, append(bytes.Clone(file), 0))
+	if _, err := Open(disk, damagedName); !errors.Is(err, ErrDamaged) {
+		t.Fatal(err)
+	}
+}
+
+// TestRebuilt makes a new pack from a scan of one without tables.
+func TestRebuilt(t *testing.T) {
+	entries, payloads, file := small(t)
+	whole := open(t, put(t, file), damagedName)
+	disk := put(t, file[:whole.foot.tables])
+	w, err := Create(disk)
+	if err != nil {
+		t.Fatal(err)
+	}
+	for f, err := range Scan(disk, damagedName) {
+		switch {
+		case err != nil:
+		case f.Name != nil:
+			_, err = w.AddPayload(f.Payload)
+		case f.Lost != "":
+			err = w.AddLost(f.Row)
+		default:
+			err = w.Add(f.Envelope)
+		}
+		if err != nil {
+			t.Fatal(err)
+		}
+	}
+	if _, err := w.Commit(); err != nil {
+		t.Fatal(err)
+	}
+	checkPack(t, open(t, disk, FileName(w.ID())), entries, payloads)
+}
+
+// TestVerifyReadsAgain damages a file behind the back of an open pack that has read it.
+func TestVerifyReadsAgain(t *testing.T) {
+	entries, payloads, file := small(t)
+	disk := put(t, file)
+	p := open(t, disk, damagedName)
+	checkPack(t, p, entries, payloads)
+	f, err := disk.OpenFile(damagedName, os.O_RDWR)
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer f.Close()
+	for _, at := range []int64{skipHead + 30, p.directory.at, p.payloads.at} {
+		if _, err := f.WriteAt([]byte{file[at] ^ 1}, at); err != nil {
+			t.Fatal(err)
+		}
+		n := 0
+		for range p.Verify() {
+			n++
+		}
+		if n == 0 {
+			t.Errorf("byte %d: not found", at)
+		}
+		if _, err := f.WriteAt(file[at:at+1], at); err != nil {
+			t.Fatal(err)
+		}
+	}
+}
+
+// TestOther opens what is no pack.
+func TestOther(t *testing.T) {
+	_, _, file := small(t)
+	later := bytes.Clone(file)
+	at := len(later) - sumSize - 1
+	later[at]++
+	foot := later[len(later)-footerSize : len(later)-sumSize]
+	for name, c := range map[string]struct {
+		file []byte
+		want error
+	}{
+		"empty": {nil, ErrDamaged}, "short": {make([]byte, 20), ErrDamaged}, "zeros": {make([]byte, 4096), ErrDamaged},
+		"version 2": {appendSum(bytes.Clone(later[:len(later)-sumSize]), len(later)-len(foot)-sumSize), ErrVersion},
+	} {
+		if _, err := Open(put(t, c.file), damagedName); !errors.Is(err, c.want) {
+			t.Errorf("%s: %v", name, err)
+		}
+	}
+	disk := crashfs.New()
+	if _, err := Open(disk, damagedName); !errors.Is(err, os.ErrNotExist) {
+		t.Error(err)
+	}
+	if err := disk.Mkdir(damagedName); err != nil {
+		t.Fatal(err)
+	}
+	if p, err := Open(disk, damagedName); err == nil {
+		t.Errorf("a folder was opened: %v", p)
+	}
+}
+
+// TestMessagesInPayloads damages groups whose payloads look like parts of a pack: nothing in them may be taken for a message of this one.
+func TestMessagesInPayloads(t *testing.T) {
+	_, _, inner := small(t)
+	// Behind random bytes, a pack is not compressed again.
+	raw := make([]byte, 1<<16)
+	for i, r := 0, rand.New(rand.NewPCG(1, 1)); i < len(raw); i++ {
+		raw[i] = byte(r.Uint32())
+	}
+	raw = append(raw, inner...)
+	for name, c := range map[string]struct {
+		payload []byte
+		harm    []int // bytes behind the beginning of the group
+	}{
+		"a message, the head":        {append(makeEnvelope(1, 1, "inner"), '\n'), []int{8}},
+		"a pack, the head":           {raw, []int{8}},
+		"a pack, the head and frame": {raw, []int{8, skipHead + 4 + groupEntry}},
+	} {
+		disk := crashfs.New()
+		file, err := vfs.ReadFile(disk, build(t, disk, []entry{entryOf(t, makeEnvelope(3, 1, "outer"))}, c.payload), 1<<20)
+		if err != nil {
+			t.Fatal(err)
+		}
+		if len(c.payload) > len(inner) && !bytes.Contains(file, inner) {
+			t.Fatal("the payload is compressed")
+		}
+		group := bytes.Index(file, []byte(kindPayloads)) - 8
+		for _, at := range c.harm {
+			file[group+at] ^= 0xff
+		}
+		found := 0
+		for f, err := range Scan(put(t, file), damagedName) {
+			if err != nil || f.Name == nil && f.Line != lineID(3) {
+				t.Fatalf("%s: %+v, %v", name, f, err)
+			}
+			if f.Name == nil {
+				found++
+			}
+		}
+		if found != 1 {
+			t.Errorf("%s: %d messages", name, found)
+		}
+	}
+}
+
+// TestCovered: what lies between the parts of a pack, or in two, is damage.
+func TestCovered(t *testing.T) {
+	for name, c := range map[string]struct {
+		spans []span
+		want  bool
+	}{
+		"whole":   {[]span{{0, 16}, {40, 60}, {16, 40}}, true},
+		"gap":     {[]span{{0, 16}, {40, 60}, {16, 39}}, false},
+		"overlap": {[]span{{0, 16}, {40, 60}, {16, 41}}, false},
+	} {
+		if err := covered(c.spans); (err == nil) != c.want {
+			t.Errorf("%s: %v", name, err)
+		}
+	}
+}

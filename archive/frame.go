@@ -1,0 +1,211 @@
+package archive
+
+import (
+	"encoding/binary"
+	"errors"
+	"fmt"
+	"io"
+	"sync"
+
+	"github.com/cespare/xxhash/v2"
+	"github.com/ctxdir/ctxdir/internal/vfs"
+	"github.com/klauspost/compress/zstd"
+)
+
+// Every skippable frame of a pack begins with the magic number, the length of what follows (4 bytes each), and its kind.
+const (
+	skipMagic = 0x184D2A50
+	zstdMagic = 0xFD2FB528
+
+	kindPack     = "ctxpack1" // the head of the file
+	kindRows     = "ctxrows1" // the rows of the message frame before it
+	kindPayloads = "ctxload1" // payloads that the messages refer to
+	kindTables   = "ctxtabl1" // directory, id table, payload table and footer
+
+	kindSize = 8
+	skipHead = 8 + kindSize
+	sumSize  = 8
+)
+
+// Of zstd, see RFC 8878.
+const (
+	// maxWindow is the largest window a frame may ask for, in bytes: what RFC 8878 recommends every decoder to support.
+	maxWindow = 8 << 20
+	maxBlock  = 128 << 10
+	// windowSize is how far back compression looks: over the whole of a common frame.
+	windowSize = 2 << 20
+)
+
+// appendSkip appends the head of a skippable frame with n bytes behind its kind.
+func appendSkip(b []byte, kind string, n int) []byte {
+	b = binary.LittleEndian.AppendUint32(b, skipMagic)
+	b = binary.LittleEndian.AppendUint32(b, uint32(kindSize+n))
+	return append(b, kind...)
+}
+
+// isSkip reports whether b begins with the head of a skippable frame of this kind that is as long as b.
+func isSkip(b []byte, kind string) bool {
+	return len(b) >= skipHead && binary.LittleEndian.Uint32(b) == skipMagic &&
+		int64(binary.LittleEndian.Uint32(b[4:])) == int64(len(b)-8) && string(b[8:skipHead]) == kind
+}
+
+// appendSum appends the sum of everything in b from an offset on.
+func appendSum(b []byte, from int) []byte {
+	return binary.LittleEndian.AppendUint64(b, xxhash.Sum64(b[from:]))
+}
+
+// summed reports whether b ends in the sum of what stands before it.
+func summed(b []byte) bool {
+	n := len(b) - sumSize
+	return n >= 0 && binary.LittleEndian.Uint64(b[n:]) == xxhash.Sum64(b[:n])
+}
+
+// placedSum is the sum of some bytes and of the offset in the file where the part begins that they belong to, as 8 bytes: it counts in its place only.
+func placedSum(b []byte, at int64) uint64 {
+	h := xxhash.New()
+	_, _ = h.Write(b)
+	_, _ = h.Write(binary.LittleEndian.AppendUint64(nil, uint64(at)))
+	return h.Sum64()
+}
+
+// rowsSummed reports whether a frame of rows that begins at an offset ends in the sum of all that stands behind its length.
+func rowsSummed(b []byte, at int64) bool {
+	n := len(b) - sumSize
+	return n >= skipHead && binary.LittleEndian.Uint64(b[n:]) == placedSum(b[8:n], at)
+}
+
+func newEncoder() *zstd.Encoder {
+	e, err := zstd.NewWriter(nil,
+		zstd.WithEncoderLevel(zstd.SpeedBestCompression), // measured: see docs/DESIGN.md
+		zstd.WithWindowSize(windowSize),
+		zstd.WithEncoderConcurrency(1), // no goroutines: an encoder that is dropped needs no Close
+		zstd.WithEncoderCRC(true),
+	)
+	if err != nil {
+		panic(err) // the options are constants
+	}
+	return e
+}
+
+var decoders = sync.Pool{New: func() any {
+	d, err := zstd.NewReader(nil,
+		zstd.WithDecoderConcurrency(1), // no goroutines: a decoder the pool drops needs no Close
+		zstd.WithDecoderLowmem(true),
+		zstd.WithDecoderMaxWindow(maxWindow),
+		zstd.WithDecodeAllCapLimit(true), // never more than what was made room for
+	)
+	if err != nil {
+		panic(err) // the options are constants
+	}
+	return d
+}}
+
+// undeclared is what a frame may hold that declares no size: encoders leave it out below 256 bytes.
+const undeclared = 255
+
+// decode decodes b, which should be one frame of size bytes; of as many as it declares, where size is negative.
+func decode(b []byte, size int64) ([]byte, error) {
+	h, err := frameHeader(b)
+	if err != nil {
+		return nil, err
+	}
+	length, blocks, err := frameLength(memory(b), 0, int64(len(b)), &h)
+	if err != nil {
+		return nil, err
+	}
+	room := int64(undeclared)
+	if h.HasFCS {
+		room = int64(h.FrameContentSize)
+	}
+	switch {
+	case length != int64(len(b)):
+		return nil, damaged("frame of %d bytes in %d", length, len(b))
+	case h.HasFCS && room > int64(blocks)*maxBlock:
+		return nil, damaged("frame of %d blocks declares %d bytes", blocks, room)
+	case size >= 0 && (h.HasFCS && room != size || room < size):
+		return nil, damaged("frame of %d bytes, wanted %d", room, size)
+	}
+	d := decoders.Get().(*zstd.Decoder)
+	defer decoders.Put(d)
+	// The room is checked: against the limit, against the blocks that are there, and against the table.
+	content, err := d.DecodeAll(b, make([]byte, 0, room))
+	if err != nil {
+		return nil, damaged("frame: %v", err)
+	}
+	if n := int64(len(content)); size >= 0 && n != size || h.HasFCS && n != room {
+		return nil, damaged("frame holds %d bytes, not what it should", n)
+	}
+	return content, nil
+}
+
+// frameHeader reads the header of a frame as a pack has them: with a checksum, without a dictionary, of no more than a message may have.
+func frameHeader(b []byte) (h zstd.Header, err error) {
+	if err := h.Decode(b); err != nil {
+		return h, damaged("frame: %v", err)
+	}
+	switch {
+	case h.Skippable || !h.HasCheckSum || h.DictionaryID != 0:
+		return h, damaged("frame is not of the kind that packs have")
+	case h.HasFCS && h.FrameContentSize > MaxMessage+1:
+		return h, fmt.Errorf("%w: frame declares %d bytes: %w", ErrDamaged, h.FrameContentSize, vfs.ErrTooLarge)
+	}
+	return h, nil
+}
+
+// memory is a slice to be read like a file. No bytes.Reader: that one keeps a position.
+type memory []byte
+
+func (m memory) ReadAt(b []byte, off int64) (int, error) {
+	if off >= int64(len(m)) {
+		return 0, io.EOF
+	}
+	n := copy(b, m[off:])
+	if n < len(b) {
+		return n, io.EOF
+	}
+	return n, nil
+}
+
+// frameLength follows the block headers of a frame at off, which has to end at limit or before.
+func frameLength(r io.ReaderAt, off, limit int64, h *zstd.Header) (length int64, blocks int, err error) {
+	at := off + int64(h.HeaderSize)
+	for {
+		var b [3]byte
+		if at+3 > limit {
+			return 0, 0, damaged("frame does not end")
+		}
+		if err := readAt(r, b[:], at); err != nil {
+			return 0, 0, err
+		}
+		v := uint32(b[0]) | uint32(b[1])<<8 | uint32(b[2])<<16
+		size := int64(v >> 3)
+		if size > maxBlock || v>>1&3 == 3 {
+			return 0, 0, damaged("block of %d bytes", size)
+		}
+		if v>>1&3 == 1 {
+			size = 1 // one byte, repeated
+		}
+		at += 3 + size
+		blocks++
+		if v&1 != 0 {
+			break
+		}
+	}
+	at += 4 // the checksum
+	if at > limit {
+		return 0, 0, damaged("frame does not end")
+	}
+	return at - off, blocks, nil
+}
+
+// readAt fills b. A file that ends before is damaged; another error is that of the system.
+func readAt(r io.ReaderAt, b []byte, off int64) error {
+	n, err := r.ReadAt(b, off)
+	switch {
+	case n == len(b):
+		return nil
+	case err == nil || errors.Is(err, io.EOF):
+		return damaged("the file ends at byte %d", off+int64(n))
+	}
+	return err
+}

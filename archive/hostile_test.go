@@ -1,0 +1,205 @@
+package archive
+
+import (
+	"bytes"
+	"encoding/binary"
+	"errors"
+	"runtime"
+	"testing"
+
+	"github.com/ctxdir/ctxdir/internal/vfs"
+	"github.com/google/uuid"
+)
+
+// hostile gives tables and footer new sums, so that only what they say can be wrong.
+func hostile(t tb, file []byte, change func(f *footer, directory []segment, payloads []payload)) []byte {
+	t.Helper()
+	f, err := parseFooter(file[len(file)-footerSize:], int64(len(file)))
+	if err != nil {
+		t.Fatal(err)
+	}
+	was := f
+	directory, ids, payloadTable := f.layout()
+	var segments []segment
+	for n := range f.segments {
+		segments = append(segments, parseSegment(file[directory.at+n*directoryWidth:]))
+	}
+	var entries []payload
+	for n := range f.payloads {
+		entries = append(entries, parsePayload(file[payloadTable.at+n*payloadWidth:]))
+	}
+	change(&f, segments, entries)
+	b := bytes.Clone(file[:directory.at])
+	w := Writer{segments: segments, payloads: entries}
+	for _, table := range []struct {
+		table
+		entry func(b []byte, i int64) []byte
+	}{
+		{directory, func(b []byte, i int64) []byte { return w.segments[i].append(b) }},
+		{ids, nil},
+		{payloadTable, func(b []byte, i int64) []byte { return w.payloads[i].append(b) }},
+	} {
+		if table.entry == nil {
+			b = append(b, file[ids.at:ids.at+ids.size()]...)
+			continue
+		}
+		out := &written{}
+		w.file = out
+		if err := w.writeTable(&table.table, nil, table.entry); err != nil {
+			t.Fatal(err)
+		}
+		b = append(b, out.b...)
+	}
+	if f.size == was.size {
+		f.size = int64(len(b)) + footerSize
+	}
+	return f.append(b)
+}
+
+// written is a file of which only what was written counts.
+type written struct {
+	vfs.File
+	b []byte
+}
+
+func (w *written) Write(b []byte) (int, error) {
+	w.b = append(w.b, b...)
+	return len(b), nil
+}
+
+// TestHostile opens packs whose sums are right and whose tables lie. Nothing but damage may come of it, and no more memory than there
+// is file.
+func TestHostile(t *testing.T) {
+	entries, payloads, file := small(t)
+	if !bytes.Equal(hostile(t, file, func(*footer, []segment, []payload) {}), file) {
+		t.Fatal("tables that nothing was changed in differ")
+	}
+	huge := int64(1) << 62
+	for name, change := range map[string]func(*footer, []segment, []payload){
+		"messages":        func(f *footer, _ []segment, _ []payload) { f.messages = huge },
+		"more messages":   func(f *footer, _ []segment, _ []payload) { f.messages++ },
+		"segments":        func(f *footer, _ []segment, _ []payload) { f.segments = MaxCount },
+		"negative":        func(f *footer, _ []segment, _ []payload) { f.payloads = -1 },
+		"no messages":     func(f *footer, _ []segment, _ []payload) { f.messages = 0 },
+		"bytes":           func(f *footer, _ []segment, _ []payload) { f.bytes = -1 },
+		"other bytes":     func(f *footer, _ []segment, _ []payload) { f.bytes++ },
+		"tables":          func(f *footer, _ []segment, _ []payload) { f.tables = huge },
+		"tables before":   func(f *footer, _ []segment, _ []payload) { f.tables = -f.tables },
+		"size":            func(f *footer, _ []segment, _ []payload) { f.size = huge },
+		"offset":          func(_ *footer, s []segment, _ []payload) { s[1].offset = huge },
+		"negative offset": func(_ *footer, s []segment, _ []payload) { s[1].offset = -1 },
+		"overlap":         func(_ *footer, s []segment, _ []payload) { s[1].offset = s[0].offset },
+		"same":            func(_ *footer, s []segment, _ []payload) { s[1] = s[0] },
+		"packed":          func(_ *footer, s []segment, _ []payload) { s[1].packed = 1<<32 - 1 },
+		"no frame":        func(_ *footer, s []segment, _ []payload) { s[1].packed, s[1].content = 0, 0 },
+		"content":         func(_ *footer, s []segment, _ []payload) { s[1].content = MaxMessage + 1 },
+		"endless content": func(_ *footer, s []segment, _ []payload) { s[1].content = 1<<32 - 1 },
+		"a byte less":     func(_ *footer, s []segment, _ []payload) { s[1].content-- },
+		"rows":            func(_ *footer, s []segment, _ []payload) { s[1].rows = maxRows },
+		"no rows":         func(_ *footer, s []segment, _ []payload) { s[1].rows = 0 },
+		"first":           func(_ *footer, s []segment, _ []payload) { s[1].first = 1<<32 - 1 },
+		"no first":        func(_ *footer, s []segment, _ []payload) { s[1].first = 0 },
+		"one row more":    func(_ *footer, s []segment, _ []payload) { s[1].first-- },
+		"line":            func(_ *footer, s []segment, _ []payload) { s[1].line = lineID(9) },
+		"position":        func(_ *footer, s []segment, _ []payload) { s[1].position = -1 },
+		"other position":  func(_ *footer, s []segment, _ []payload) { s[1].position++ },
+		"payload offset":  func(_ *footer, _ []segment, p []payload) { p[1].offset = huge },
+		"payload length":  func(_ *footer, _ []segment, p []payload) { p[1].length = 1<<32 - 1 },
+		"payload number":  func(_ *footer, _ []segment, p []payload) { p[1].number = 1<<32 - 1 },
+		"payload elsewhere": func(_ *footer, _ []segment, p []payload) {
+			p[1].offset, p[1].length = p[1].offset+8, p[1].length-8
+		},
+	} {
+		disk := put(t, hostile(t, file, change))
+		p, err := Open(disk, damagedName)
+		if err != nil {
+			if !errors.Is(err, ErrDamaged) {
+				t.Errorf("%s: %v", name, err)
+			}
+			continue
+		}
+		readAll(t, p, entries, payloads)
+		damages := 0
+		for d := range p.Verify() {
+			damages++
+			if !errors.Is(d.Err, ErrDamaged) {
+				t.Errorf("%s: %v", name, d.Err)
+			}
+		}
+		if damages == 0 {
+			t.Errorf("%s: not found", name)
+		}
+		p.Close()
+		if found, _, _ := scanned(t, disk, entries, payloads); found != len(entries)-1 {
+			t.Errorf("%s: scan finds %d messages", name, found)
+		}
+	}
+}
+
+// readAll reads everything; what a hostile pack says may be missing, but not different.
+func readAll(t tb, p *Pack, entries []entry, payloads [][]byte) {
+	t.Helper()
+	right := func(m *Message, err error) {
+		if err == nil && !known(entries, m) {
+			t.Fatalf("message from nowhere: %+v", m)
+		}
+	}
+	for i := range entries {
+		r, err := p.Lookup(entries[i].row.Line, entries[i].row.Position)
+		if err == nil {
+			b, err := p.ReadMessage(r)
+			right(&Message{r, b}, err)
+		}
+		for range p.LookupID(entries[i].row.ID) {
+		}
+	}
+	for range p.Runs() {
+	}
+	for _, line := range []uuid.UUID{lineID(1), lineID(2), lineID(9)} {
+		for range p.Rows(line, -1<<62, 1<<62) {
+		}
+		for m, err := range p.Messages(line, -1<<62, 1<<62) {
+			right(&m, err)
+		}
+	}
+	for _, b := range payloads {
+		if got, err := p.Payload(SumOf(b)); err == nil && !bytes.Equal(got, b) {
+			t.Fatal("other payload")
+		}
+	}
+	for range p.Payloads() {
+	}
+}
+
+// TestHostileFrames decodes frames that declare more than they hold. They are refused before there is memory for it.
+func TestHostileFrames(t *testing.T) {
+	frame := func(declared uint64, blocks ...byte) []byte {
+		b := []byte{0x28, 0xb5, 0x2f, 0xfd, 3<<6 | 1<<2, 0} // 8 bytes of size, a checksum, a window of 1 KiB
+		b = binary.LittleEndian.AppendUint64(b, declared)
+		return append(append(b, blocks...), 0, 0, 0, 0)
+	}
+	empty := []byte{1, 0, 0} // a last block, raw, of nothing
+	for name, b := range map[string][]byte{
+		"more than a message": frame(MaxMessage+2, empty...),
+		"more than blocks":    frame(MaxMessage, empty...),
+		"endless":             frame(1<<64-1, empty...),
+		"no block":            frame(MaxMessage),
+		"large block":         frame(10, 0xff, 0xff, 0xff),
+		"window":              append([]byte{0x28, 0xb5, 0x2f, 0xfd, 1 << 2, 0xff, 1, 0, 0}, 0, 0, 0, 0),
+		"dictionary":          append([]byte{0x28, 0xb5, 0x2f, 0xfd, 1<<5 | 1<<2 | 1, 7, 1, 1, 0, 0}, 0, 0, 0, 0),
+		"no checksum":         {0x28, 0xb5, 0x2f, 0xfd, 1 << 5, 0, 1, 0, 0},
+	} {
+		for _, size := range []int64{-1, MaxMessage} {
+			var before, after runtime.MemStats
+			runtime.ReadMemStats(&before)
+			_, err := decode(b, size)
+			runtime.ReadMemStats(&after)
+			if !errors.Is(err, ErrDamaged) {
+				t.Errorf("%s: %v", name, err)
+			}
+			if n := after.TotalAlloc - before.TotalAlloc; n > 4<<20 {
+				t.Errorf("%s: %d bytes allocated", name, n)
+			}
+		}
+	}
+}

@@ -1,0 +1,344 @@
+package archive
+
+import (
+	"bytes"
+	"encoding/binary"
+	"fmt"
+	"io/fs"
+	"iter"
+	"os"
+	"sort"
+
+	"github.com/ctxdir/ctxdir/internal/vfs"
+	"github.com/google/uuid"
+)
+
+// Pack is an open pack. It is safe for concurrent use. It keeps what was used last: two decoded frames of up to [FrameSize] each, the rows of four
+// segments, some pages of the tables.
+type Pack struct {
+	name string
+	file vfs.File
+	foot footer
+
+	directory table
+	ids       table
+	payloads  table
+
+	pages  recent[int64, []byte] // by offset
+	rows   recent[int64, *segmentRows]
+	frames recent[int64, []byte] // what message frames hold, by segment
+	groups recent[int64, *group] // by offset
+}
+
+// segmentRows are the rows of a segment: all, or, where err is not nil, those that could be had.
+type segmentRows struct {
+	segment
+	rows []Row
+	err  error
+}
+
+// Open opens a pack in a folder. It reads the footer, some 100 bytes, and nothing else. The error wraps fs.ErrNotExist, [ErrVersion], or
+// [ErrDamaged]: then [Scan] may still find what is in the pack.
+func Open(fsys vfs.FS, name string) (*Pack, error) {
+	f, size, err := openFile(fsys, name)
+	if err != nil {
+		return nil, err
+	}
+	p := &Pack{name: name, file: f}
+	b := make([]byte, footerSize)
+	if size < footerSize {
+		err = damaged("%d bytes", size)
+	} else if err = readAt(f, b, size-footerSize); err == nil {
+		p.foot, err = parseFooter(b, size)
+	}
+	if err != nil {
+		_ = f.Close()
+		return nil, p.wrap(err)
+	}
+	return newPack(name, f, p.foot), nil
+}
+
+func newPack(name string, f vfs.File, foot footer) *Pack {
+	p := &Pack{name: name, file: f, foot: foot}
+	p.directory, p.ids, p.payloads = foot.layout()
+	p.pages.most, p.rows.most, p.frames.most, p.groups.most = 8, 4, 2, 1
+	return p
+}
+
+func openFile(fsys vfs.FS, name string) (f vfs.File, size int64, err error) {
+	if f, err = fsys.OpenFile(name, os.O_RDONLY); err != nil {
+		return nil, 0, err
+	}
+	info, err := f.Stat()
+	if err == nil && !info.Mode().IsRegular() {
+		err = &fs.PathError{Op: "open", Path: name, Err: vfs.ErrNotRegular}
+	}
+	if err != nil {
+		_ = f.Close()
+		return nil, 0, err
+	}
+	return f, info.Size(), nil
+}
+
+func (p *Pack) wrap(err error) error { return fmt.Errorf("pack %s: %w", p.name, err) }
+
+// Close closes the file. Iterators that are under way fail.
+func (p *Pack) Close() error { return p.file.Close() }
+
+// Len is how many rows the pack has, those of lost messages included.
+func (p *Pack) Len() int64 { return p.foot.messages }
+
+// PayloadCount is how many payloads the pack has.
+func (p *Pack) PayloadCount() int64 { return p.foot.payloads }
+
+// Bytes is the length of all envelopes in the pack.
+func (p *Pack) Bytes() int64 { return p.foot.bytes }
+
+// Size is the length of the pack's file.
+func (p *Pack) Size() int64 { return p.foot.size }
+
+// page reads a page of a table: what it has before its entries, and those.
+func (p *Pack) page(t *table, n int64) (head, entries []byte, err error) {
+	at, size, _ := t.page(n)
+	b, ok := p.pages.get(at)
+	if !ok {
+		b = make([]byte, size) // of a fixed shape, and within the file
+		if err := readAt(p.file, b, at); err != nil {
+			return nil, nil, err
+		}
+		if sum := placedSum(b[:size-sumSize], at); binary.LittleEndian.Uint64(b[size-sumSize:]) != sum {
+			return nil, nil, damaged("page at byte %d", at)
+		}
+		p.pages.put(at, b)
+	}
+	return b[:t.shape.head], b[t.shape.head : size-sumSize], nil
+}
+
+// lastPage returns the last page of a table of which before says that its first entry does not lie behind what is looked for: the first page
+// where there is none.
+func (p *Pack) lastPage(t *table, before func(head, entries []byte) bool) (int64, error) {
+	var err error
+	n := sort.Search(int(t.pages()), func(i int) bool {
+		if err != nil {
+			return true
+		}
+		var head, entries []byte
+		if head, entries, err = p.page(t, int64(i)); err != nil {
+			return true
+		}
+		return !before(head, entries)
+	})
+	return int64(max(n-1, 0)), err
+}
+
+// segment reads an entry of the directory, and how many rows its segment has.
+func (p *Pack) segment(n int64) (s segment, count int64, err error) {
+	next := p.foot.messages
+	if n+1 < p.foot.segments {
+		after, err := p.entry(n + 1)
+		if err != nil {
+			return s, 0, err
+		}
+		next = after.first
+	}
+	if s, err = p.entry(n); err != nil {
+		return s, 0, err
+	}
+	if !s.sane(p.foot.tables) || s.first >= next {
+		return s, 0, damaged("directory entry %d", n)
+	}
+	return s, next - s.first, nil
+}
+
+func (p *Pack) entry(n int64) (segment, error) {
+	_, entries, err := p.page(&p.directory, n/directoryShape.each)
+	if err != nil {
+		return segment{}, err
+	}
+	return parseSegment(entries[n%directoryShape.each*directoryWidth:]), nil
+}
+
+// find returns the number of the last segment that begins no later than the place that before tells of; -1 where none does.
+func (p *Pack) find(before func(*segment) bool) (int64, error) {
+	if p.foot.segments == 0 {
+		return -1, nil
+	}
+	page, err := p.lastPage(&p.directory, func(_, entries []byte) bool {
+		s := parseSegment(entries)
+		return before(&s)
+	})
+	if err != nil {
+		return 0, err
+	}
+	_, entries, err := p.page(&p.directory, page)
+	if err != nil {
+		return 0, err
+	}
+	n := sort.Search(len(entries)/directoryWidth, func(i int) bool {
+		s := parseSegment(entries[i*directoryWidth:])
+		return !before(&s)
+	})
+	return page*directoryShape.each + int64(n) - 1, nil
+}
+
+func (p *Pack) findPosition(line uuid.UUID, position int64) (int64, error) {
+	return p.find(func(s *segment) bool {
+		first := Row{Line: s.line, Position: s.position}
+		return first.compare(line, position) <= 0
+	})
+}
+
+// segmentRows returns the rows of a segment. Where their frame is damaged, they are made from the messages.
+func (p *Pack) segmentRows(n int64) (*segmentRows, error) {
+	if r, ok := p.rows.get(n); ok {
+		return r, nil
+	}
+	s, count, err := p.segment(n)
+	if err != nil {
+		return nil, err
+	}
+	r := &segmentRows{segment: s}
+	if r.rows, err = p.readRows(n, &s, count); err != nil {
+		if !isDamage(err) {
+			return nil, err
+		}
+		content, cerr := p.content(n, &s)
+		if cerr != nil {
+			return nil, fmt.Errorf("%w; %w", err, cerr)
+		}
+		// Rows of lost messages are nowhere else: without them there are fewer.
+		if r.rows, _ = linesOf(content, uint32(n)); int64(len(r.rows)) != count {
+			r.err = err
+		}
+	}
+	p.rows.put(n, r)
+	return r, nil
+}
+
+func (p *Pack) readRows(n int64, s *segment, count int64) ([]Row, error) {
+	b := make([]byte, s.rows) // at most maxRows
+	if err := readAt(p.file, b, s.offset+s.packed); err != nil {
+		return nil, err
+	}
+	if !isSkip(b, kindRows) || !rowsSummed(b, s.offset+s.packed) {
+		return nil, damaged("rows of segment %d", n)
+	}
+	rows, content, err := parseRows(b[skipHead:len(b)-sumSize], uint32(n), count)
+	if err != nil {
+		return nil, err
+	}
+	if int64(len(rows)) != count || content != s.content || rows[0].compare(s.line, s.position) != 0 {
+		return nil, damaged("rows of segment %d are not those that the directory tells of", n)
+	}
+	return rows, nil
+}
+
+// content returns what the message frame of a segment holds.
+func (p *Pack) content(n int64, s *segment) ([]byte, error) {
+	if b, ok := p.frames.get(n); ok {
+		return b, nil
+	}
+	if s.packed == 0 {
+		return nil, nil
+	}
+	b := make([]byte, s.packed) // it lies within the file
+	if err := readAt(p.file, b, s.offset); err != nil {
+		return nil, err
+	}
+	b, err := decode(b, s.content)
+	if err != nil {
+		return nil, fmt.Errorf("segment %d: %w", n, err)
+	}
+	if len(b) <= FrameSize {
+		p.frames.put(n, b)
+	}
+	return b, nil
+}
+
+// Lookup returns the row of a message. The error wraps [ErrNotFound] or [ErrDamaged].
+func (p *Pack) Lookup(line uuid.UUID, position int64) (Row, error) {
+	n, err := p.findPosition(line, position)
+	if err != nil {
+		return Row{}, p.wrap(err)
+	}
+	if n >= 0 {
+		s, err := p.segmentRows(n)
+		if err != nil {
+			return Row{}, p.wrap(err)
+		}
+		if i := s.search(line, position); i < len(s.rows) && s.rows[i].compare(line, position) == 0 {
+			return s.rows[i], nil
+		}
+		if s.err != nil {
+			return Row{}, p.wrap(s.err)
+		}
+	}
+	return Row{}, p.wrap(fmt.Errorf("%w: line %s, position %d", ErrNotFound, line, position))
+}
+
+// search returns the number of the first row at the place or behind it.
+func (s *segmentRows) search(line uuid.UUID, position int64) int {
+	return sort.Search(len(s.rows), func(i int) bool { return s.rows[i].compare(line, position) >= 0 })
+}
+
+// LookupID yields the rows of the messages of an id, in the order of the pack: two lines may have one each. Where a part of the pack that may have
+// one is damaged, it yields an error that wraps [ErrDamaged], and goes on.
+func (p *Pack) LookupID(id uuid.UUID) iter.Seq2[Row, error] {
+	return func(yield func(Row, error) bool) {
+		if p.foot.messages == 0 {
+			return
+		}
+		// Equal ids may begin on the page before one that begins with them.
+		page, err := p.lastPage(&p.ids, func(head, _ []byte) bool { return bytes.Compare(head, id[:]) < 0 })
+		if err != nil {
+			yield(Row{}, p.wrap(err))
+			return
+		}
+		for ; page < p.ids.pages(); page++ {
+			head, entries, err := p.page(&p.ids, page)
+			if err != nil {
+				yield(Row{}, p.wrap(err))
+				return
+			}
+			if bytes.Compare(head, id[:]) > 0 {
+				return
+			}
+			for ; len(entries) > 0; entries = entries[idWidth:] {
+				tag, number := parseIDEntry(entries)
+				if tag != [2]byte(id[14:]) {
+					continue
+				}
+				r, err := p.row(number)
+				if err != nil && !yield(Row{}, p.wrap(err)) || err == nil && r.ID == id && !yield(r, nil) {
+					return
+				}
+			}
+		}
+	}
+}
+
+// row returns a row by its number in the pack.
+func (p *Pack) row(number int64) (Row, error) {
+	if number >= p.foot.messages {
+		return Row{}, damaged("id table names row %d of %d", number, p.foot.messages)
+	}
+	n, err := p.find(func(s *segment) bool { return s.first <= number })
+	if err != nil {
+		return Row{}, err
+	}
+	if n < 0 {
+		return Row{}, damaged("directory has no row %d", number)
+	}
+	s, err := p.segmentRows(n)
+	if err != nil {
+		return Row{}, err
+	}
+	if s.err != nil {
+		return Row{}, s.err // which row it is, only all of them tell
+	}
+	i := number - s.first
+	if i >= int64(len(s.rows)) {
+		return Row{}, damaged("segment %d has no row %d", n, i)
+	}
+	return s.rows[i], nil
+}

@@ -1,0 +1,351 @@
+package archive
+
+import (
+	"bytes"
+	"errors"
+	"fmt"
+	"iter"
+	"runtime"
+	"sort"
+
+	"github.com/ctxdir/ctxdir/message"
+	"github.com/google/uuid"
+)
+
+// Message is a row with its envelope.
+type Message struct {
+	Row
+	Envelope []byte // as it was added, without a newline; not to be changed
+}
+
+// Run is an unbroken run of rows of one line: positions [From, To).
+type Run struct {
+	Line     uuid.UUID
+	From, To int64
+}
+
+func isDamage(err error) bool { return errors.Is(err, ErrDamaged) }
+
+// ReadMessage returns the envelope of a message that this pack gave the row of, without a newline, verified. One frame is decoded for it, or
+// none, when it is one of the last two. The error wraps [ErrLost] or [ErrDamaged]. The caller owns the slice.
+func (p *Pack) ReadMessage(r Row) ([]byte, error) {
+	if r.Lost != "" {
+		return nil, p.wrap(lost(&r))
+	}
+	if int64(r.segment) >= p.foot.segments {
+		return nil, p.wrap(damaged("no segment %d", r.segment))
+	}
+	s, _, err := p.segment(int64(r.segment))
+	if err != nil {
+		return nil, p.wrap(err)
+	}
+	content, err := p.content(int64(r.segment), &s)
+	if err != nil {
+		return nil, p.wrap(err)
+	}
+	b, err := envelope(&r, content)
+	if err != nil {
+		return nil, p.wrap(err)
+	}
+	if len(content) <= FrameSize {
+		b = bytes.Clone(b) // a message kept is not to keep its frame
+	}
+	return b, nil
+}
+
+func lost(r *Row) error {
+	return fmt.Errorf("%w: position %d of line %s: %s", ErrLost, r.Position, r.Line, r.Lost)
+}
+
+// envelope returns the envelope of a row from its frame.
+func envelope(r *Row, content []byte) ([]byte, error) {
+	if r.Lost != "" {
+		return nil, lost(r)
+	}
+	from, to := int64(r.offset), int64(r.offset)+r.Size
+	if r.Size < 0 || to >= int64(len(content)) || content[to] != '\n' || message.Sum(content[from:to]) != r.Sum {
+		return nil, damaged("position %d of line %s is not what was written", r.Position, r.Line)
+	}
+	return content[from:to:to], nil
+}
+
+// Rows yields the rows of the positions [from, to) of a line that are in the pack, in order. Where rows are damaged and cannot be
+// made from the messages it yields an error that wraps [ErrDamaged], once for each segment, and goes on with the next.
+func (p *Pack) Rows(line uuid.UUID, from, to int64) iter.Seq2[Row, error] {
+	return func(yield func(Row, error) bool) {
+		for s, err := range p.segments(line, from, to) {
+			if err != nil {
+				if !yield(Row{}, p.wrap(err)) {
+					return
+				}
+				continue
+			}
+			for i := s.search(line, from); i < len(s.rows) && s.rows[i].compare(line, to) < 0; i++ {
+				if !yield(s.rows[i], nil) {
+					return
+				}
+			}
+			if s.err != nil && !yield(Row{}, p.wrap(s.err)) {
+				return
+			}
+		}
+	}
+}
+
+// segments yields the segments that may have rows of the range.
+func (p *Pack) segments(line uuid.UUID, from, to int64) iter.Seq2[*segmentRows, error] {
+	return func(yield func(*segmentRows, error) bool) {
+		if from >= to {
+			return
+		}
+		n, err := p.findPosition(line, from)
+		if err != nil {
+			yield(nil, err)
+			return
+		}
+		for n = max(n, 0); n < p.foot.segments; n++ {
+			e, err := p.entry(n)
+			if err != nil {
+				yield(nil, err)
+				return
+			}
+			if first := (Row{Line: e.line, Position: e.position}); first.compare(line, to) >= 0 {
+				return
+			}
+			if !yield(p.segmentRows(n)) {
+				return
+			}
+		}
+	}
+}
+
+// Runs yields what the pack holds, in order. It reads the directory, and rows only of segments that are not a single run. An
+// error wraps [ErrDamaged] and is for a segment whose rows cannot be had; the others follow.
+func (p *Pack) Runs() iter.Seq2[Run, error] {
+	return func(yield func(Run, error) bool) {
+		var run Run
+		add := func(line uuid.UUID, from, to int64) bool {
+			if run.Line == line && run.To == from && run.To > run.From {
+				run.To = to
+				return true
+			}
+			before := run
+			run = Run{line, from, to}
+			return before.To == before.From || yield(before, nil)
+		}
+		for n := range p.foot.segments {
+			s, count, err := p.segment(n)
+			if err == nil && n+1 < p.foot.segments {
+				next, err := p.entry(n + 1)
+				// Between two places that lie count apart on one line there is room for nothing else.
+				if err == nil && next.line == s.line && next.position-s.position == count {
+					if !add(s.line, s.position, next.position) {
+						return
+					}
+					continue
+				}
+			}
+			var r *segmentRows
+			if err == nil {
+				r, err = p.segmentRows(n)
+			}
+			if err == nil {
+				err = r.err
+			}
+			if err != nil {
+				if !yield(Run{}, p.wrap(err)) {
+					return
+				}
+				continue
+			}
+			for _, row := range r.rows {
+				if !add(row.Line, row.Position, row.Position+1) {
+					return
+				}
+			}
+		}
+		if run.To > run.From {
+			yield(run, nil)
+		}
+	}
+}
+
+// frame is a segment with its content, or why it cannot be had.
+type frame struct {
+	rows    *segmentRows
+	content []byte
+	err     error
+}
+
+func (p *Pack) frame(n int64) (f frame) {
+	if f.rows, f.err = p.segmentRows(n); f.err != nil {
+		return f
+	}
+	f.content, f.err = p.content(n, &f.rows.segment)
+	return f
+}
+
+// ahead is how many frames are decoded at once, at most.
+var ahead = min(runtime.GOMAXPROCS(0), 4)
+
+// Messages yields the messages of the positions [from, to) of a line that are in the pack, in order, each frame decoded once; from the
+// second on, some at a time. Where a message cannot be had its Envelope is nil and the error wraps [ErrLost] or [ErrDamaged]; the rest
+// follows. Where a segment's rows are damaged as well, the error comes once, with an empty Row. Envelopes share their frame's memory: who keeps one of
+// many keeps its frame.
+func (p *Pack) Messages(line uuid.UUID, from, to int64) iter.Seq2[Message, error] {
+	return func(yield func(Message, error) bool) {
+		if from >= to {
+			return
+		}
+		n, err := p.findPosition(line, from)
+		end := int64(0)
+		if err == nil {
+			end, err = p.findPosition(line, to-1)
+		}
+		if err != nil {
+			yield(Message{}, p.wrap(err))
+			return
+		}
+		for f := range p.decoded(max(n, 0), end+1) {
+			if f.rows == nil {
+				if !yield(Message{}, p.wrap(f.err)) {
+					return
+				}
+				continue
+			}
+			for i := f.rows.search(line, from); i < len(f.rows.rows) && f.rows.rows[i].compare(line, to) < 0; i++ {
+				m := Message{Row: f.rows.rows[i]}
+				err := f.err
+				if err == nil || m.Lost != "" {
+					m.Envelope, err = envelope(&m.Row, f.content)
+				}
+				if err != nil {
+					err = p.wrap(err)
+				}
+				if !yield(m, err) {
+					return
+				}
+			}
+			if f.rows.err != nil && !yield(Message{}, p.wrap(f.rows.err)) {
+				return
+			}
+		}
+	}
+}
+
+// decoded yields the frames [n, end). The first is decoded by the caller: to start another one costs as much as some messages.
+func (p *Pack) decoded(n, end int64) iter.Seq[frame] {
+	return func(yield func(frame) bool) {
+		if n >= end || !yield(p.frame(n)) {
+			return
+		}
+		var under []chan frame // in order
+		defer func() {
+			for _, c := range under {
+				<-c // nothing is left running when the iterator returns
+			}
+		}()
+		next := n + 1
+		for next < end || len(under) > 0 {
+			for next < end && len(under) < ahead {
+				c, k := make(chan frame, 1), next
+				go func() { c <- p.frame(k) }()
+				under = append(under, c)
+				next++
+			}
+			f := <-under[0]
+			under = under[1:]
+			if !yield(f) {
+				return
+			}
+		}
+	}
+}
+
+// Payload returns a payload, verified. The error wraps [ErrNotFound] or [ErrDamaged]. The caller owns the slice.
+func (p *Pack) Payload(sum Sum) ([]byte, error) {
+	e, err := p.payloadEntry(sum)
+	if err != nil {
+		return nil, p.wrap(err)
+	}
+	g, ok := p.groups.get(e.offset)
+	if !ok {
+		if g, err = p.group(&e); err != nil {
+			return nil, p.wrap(err)
+		}
+		p.groups.put(e.offset, g)
+	}
+	b, err := g.payload(e.number, sum)
+	if err != nil {
+		return nil, p.wrap(err)
+	}
+	return append(make([]byte, 0, len(b)), b...), nil
+}
+
+// HasPayload reports whether the pack's table names a payload. It decodes nothing.
+func (p *Pack) HasPayload(sum Sum) (bool, error) {
+	switch _, err := p.payloadEntry(sum); {
+	case err == nil:
+		return true, nil
+	case errors.Is(err, ErrNotFound):
+		return false, nil
+	default:
+		return false, p.wrap(err)
+	}
+}
+
+func (p *Pack) payloadEntry(sum Sum) (e payload, err error) {
+	missing := func() (payload, error) { return payload{}, fmt.Errorf("%w: payload %s", ErrNotFound, sum) }
+	if p.foot.payloads == 0 {
+		return missing()
+	}
+	behind := func(b []byte) bool { s := parsePayload(b).sum; return bytes.Compare(s[:], sum[:]) > 0 }
+	page, err := p.lastPage(&p.payloads, func(_, entries []byte) bool { return !behind(entries) })
+	if err != nil {
+		return e, err
+	}
+	_, entries, err := p.page(&p.payloads, page)
+	if err != nil {
+		return e, err
+	}
+	i := sort.Search(len(entries)/payloadWidth, func(i int) bool { return behind(entries[i*payloadWidth:]) })
+	if i == 0 {
+		return missing()
+	}
+	e = parsePayload(entries[(i-1)*payloadWidth:])
+	if e.sum != sum {
+		return missing()
+	}
+	if !e.sane(p.foot.tables) {
+		return e, damaged("payload table: %s", sum)
+	}
+	return e, nil
+}
+
+// group reads a group. Where its content is damaged, its names come with the error.
+func (p *Pack) group(e *payload) (*group, error) {
+	b := make([]byte, e.length) // at most maxGroup, and within the file
+	if err := readAt(p.file, b, e.offset); err != nil {
+		return nil, err
+	}
+	g, err := parseGroup(b)
+	return &g, err
+}
+
+// Payloads yields the names of the payloads, sorted. An error wraps [ErrDamaged] and ends it.
+func (p *Pack) Payloads() iter.Seq2[Sum, error] {
+	return func(yield func(Sum, error) bool) {
+		for n := range p.payloads.pages() {
+			_, entries, err := p.page(&p.payloads, n)
+			if err != nil {
+				yield(Sum{}, p.wrap(err))
+				return
+			}
+			for ; len(entries) > 0; entries = entries[payloadWidth:] {
+				if !yield(parsePayload(entries).sum, nil) {
+					return
+				}
+			}
+		}
+	}
+}

@@ -1,0 +1,38 @@
+package archive
+
+import "sync"
+
+// recent keeps the few things that were used last. It is safe for concurrent use; what it holds is not changed any more.
+type recent[K comparable, V any] struct {
+	most int
+	mu   sync.Mutex
+	used []kept[K, V] // the latest first
+}
+
+type kept[K comparable, V any] struct {
+	key   K
+	value V
+}
+
+func (r *recent[K, V]) get(key K) (v V, ok bool) {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	for i, k := range r.used {
+		if k.key == key {
+			copy(r.used[1:i+1], r.used[:i])
+			r.used[0] = k
+			return k.value, true
+		}
+	}
+	return v, false
+}
+
+func (r *recent[K, V]) put(key K, v V) {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	if len(r.used) < r.most {
+		r.used = append(r.used, kept[K, V]{})
+	}
+	copy(r.used[1:], r.used)
+	r.used[0] = kept[K, V]{key, v}
+}

@@ -1,0 +1,335 @@
+package archive
+
+import (
+	"bytes"
+	"encoding/binary"
+	"errors"
+	"fmt"
+	"os"
+	"slices"
+
+	"github.com/ctxdir/ctxdir/internal/vfs"
+	"github.com/ctxdir/ctxdir/message"
+	"github.com/google/uuid"
+	"github.com/klauspost/compress/zstd"
+)
+
+const (
+	// rowsSize is how many bytes of rows end a segment, however little its messages hold.
+	rowsSize = 256 << 10
+	// maxRows is the longest the frame of a segment's rows can be.
+	maxRows = skipHead + rowsSize + 256 + sumSize
+)
+
+// Writer makes one pack. It has a temporary name until Commit. A Writer keeps a frame of messages and one of payloads, each as it
+// is and compressed, about 5 MiB, the compressor's tables, about 40 MiB, and for each message and payload what its
+// place in a sorted table needs: 20 bytes and 48 bytes.
+//
+// It is for one goroutine. After an error of writing every further call returns that error; what is refused (order, size, form) changes
+// nothing.
+type Writer struct {
+	fs   vfs.FS
+	id   uuid.UUID
+	tmp  string
+	file vfs.File
+	size int64 // bytes written
+	err  error
+	zstd *zstd.Encoder
+	out  []byte
+	most int // FrameSize; less in tests
+
+	content []byte // the envelopes of the segment, each with its newline
+	rows    []byte
+	start   Row // the first row of the segment
+	last    Row
+	first   int64 // rows before the segment
+	count   int64 // rows in the pack
+	bytes   int64 // of the envelopes in the pack
+
+	group    group
+	segments []segment
+	ids      []idRow
+	payloads []payload
+	known    map[Sum]bool // the payloads that are there
+}
+
+// idRow is an id and the number of its row.
+type idRow struct {
+	id  uuid.UUID
+	row uint32
+}
+
+// Create begins a pack in a folder. End it with Commit or Abort.
+func Create(fsys vfs.FS) (*Writer, error) {
+	id, err := uuid.NewV7()
+	if err != nil {
+		return nil, err
+	}
+	w := &Writer{fs: fsys, id: id, tmp: vfs.TemporaryName(FileName(id)), zstd: newEncoder(), most: FrameSize, known: map[Sum]bool{}}
+	if w.file, err = fsys.OpenFile(w.tmp, os.O_WRONLY|os.O_CREATE|os.O_EXCL); err != nil {
+		return nil, err
+	}
+	if err := w.write(appendSkip(nil, kindPack, 0)); err != nil {
+		w.Abort()
+		return nil, err
+	}
+	return w, nil
+}
+
+// Add adds a message: its envelope without the newline that ends its file. Messages come in the order of line, by the bytes of its
+// id, and position. The error wraps [ErrOrder], [ErrFull], vfs.ErrTooLarge, or message.ErrMalformed or
+// message.ErrVersion where b is no envelope on one line; the message is then not in the pack, and others can be added.
+func (w *Writer) Add(b []byte) error {
+	if w.err != nil {
+		return w.err
+	}
+	if len(b) > MaxMessage {
+		return fmt.Errorf("%w: envelope of %d bytes, a pack takes %d", vfs.ErrTooLarge, len(b), MaxMessage)
+	}
+	if bytes.IndexByte(b, '\n') >= 0 {
+		return fmt.Errorf("%w: envelope of several lines", message.ErrMalformed)
+	}
+	r, err := rowOf(b)
+	if err != nil {
+		return err
+	}
+	return w.add(r, b)
+}
+
+// AddLost adds the row of a message that is lost or was erased. Of the row Line, Position, ID, File, At and Lost count; of the reason up to 100
+// bytes are kept.
+func (w *Writer) AddLost(r Row) error {
+	switch {
+	case w.err != nil:
+		return w.err
+	case r.Lost == "" || r.Position < 0 || r.At < 0:
+		return fmt.Errorf("%w: row of a lost message: position %d, time %d, reason %q", message.ErrMalformed, r.Position, r.At, r.Lost)
+	}
+	r = Row{Line: r.Line, Position: r.Position, ID: r.ID, File: r.File, At: r.At, Lost: r.Lost[:min(len(r.Lost), maxLost)]}
+	if r.File == r.ID {
+		r.File = uuid.Nil
+	}
+	return w.add(r, nil)
+}
+
+func (w *Writer) add(r Row, b []byte) error {
+	if w.count > 0 && w.last.compare(r.Line, r.Position) >= 0 {
+		return fmt.Errorf("%w: line %s, position %d behind line %s, position %d", ErrOrder, r.Line, r.Position, w.last.Line, w.last.Position)
+	}
+	if w.count == MaxCount {
+		return fmt.Errorf("%w: %d messages", ErrFull, w.count)
+	}
+	if len(w.rows) >= rowsSize || len(w.content) > 0 && len(w.content)+len(b)+1 > w.most {
+		if err := w.endSegment(); err != nil {
+			return err
+		}
+	}
+	prev := &w.last
+	if len(w.rows) == 0 {
+		prev, w.start = nil, r
+	}
+	w.rows = appendRow(w.rows, &r, prev)
+	if r.Lost == "" {
+		w.content = append(append(w.content, b...), '\n')
+		w.bytes += r.Size
+	}
+	w.ids = append(w.ids, idRow{r.ID, uint32(w.count)})
+	w.last = r
+	w.count++
+	return nil
+}
+
+// AddPayload adds a payload and returns its name. One that is there already is not added again. The error wraps [ErrFull] or vfs.ErrTooLarge.
+func (w *Writer) AddPayload(b []byte) (Sum, error) {
+	sum := SumOf(b)
+	switch {
+	case w.err != nil:
+		return sum, w.err
+	case w.known[sum]:
+		return sum, nil
+	case len(b) > MaxPayload:
+		return sum, fmt.Errorf("%w: payload of %d bytes, a pack takes %d", vfs.ErrTooLarge, len(b), MaxPayload)
+	case len(w.known) == MaxCount:
+		return sum, fmt.Errorf("%w: %d payloads", ErrFull, len(w.known))
+	}
+	if w.group.full(len(b), w.most) {
+		if err := w.endGroup(); err != nil {
+			return sum, err
+		}
+	}
+	w.group.add(sum, b)
+	w.known[sum] = true
+	return sum, nil
+}
+
+// ID is the pack's id, which its file is named after.
+func (w *Writer) ID() uuid.UUID { return w.id }
+
+// Size is how many bytes were written up to now. What waits for its frame to fill is not among them.
+func (w *Writer) Size() int64 { return w.size }
+
+func (w *Writer) write(b []byte) error {
+	if w.err != nil {
+		return w.err
+	}
+	n, err := w.file.Write(b)
+	w.size += int64(n)
+	if err != nil {
+		w.err = err
+	}
+	return err
+}
+
+// endSegment writes the messages that wait, and their rows.
+func (w *Writer) endSegment() error {
+	if len(w.rows) == 0 {
+		return nil
+	}
+	s := segment{line: w.start.Line, position: w.start.Position, first: w.first, offset: w.size, content: int64(len(w.content))}
+	w.out = w.out[:0]
+	if len(w.content) > 0 {
+		w.out = w.zstd.EncodeAll(w.content, w.out)
+	}
+	s.packed = int64(len(w.out))
+	w.out = appendSkip(w.out, kindRows, len(w.rows)+sumSize)
+	w.out = append(w.out, w.rows...)
+	w.out = binary.LittleEndian.AppendUint64(w.out, placedSum(w.out[s.packed+8:], w.size+s.packed))
+	s.rows = int64(len(w.out)) - s.packed
+	if err := w.write(w.out); err != nil {
+		return err
+	}
+	w.segments = append(w.segments, s)
+	w.first = w.count
+	w.content, w.rows = keep(w.content), w.rows[:0]
+	w.out = keep(w.out)
+	return nil
+}
+
+// keep empties a buffer, and lets go of one that a large message made large.
+func keep(b []byte) []byte {
+	if cap(b) > 2*FrameSize {
+		return nil
+	}
+	return b[:0]
+}
+
+func (w *Writer) endGroup() error {
+	if len(w.group.sums) == 0 {
+		return nil
+	}
+	var frame []byte
+	if len(w.group.content) > 0 {
+		frame = w.zstd.EncodeAll(w.group.content, nil)
+	}
+	w.out = w.group.append(w.out[:0], frame)
+	for i, sum := range w.group.sums {
+		w.payloads = append(w.payloads, payload{sum, w.size, int64(len(w.out)), int64(i)})
+	}
+	w.group.reset()
+	return w.write(w.out)
+}
+
+// Commit writes what waits and the tables, makes the pack durable, gives it its name, makes that durable, and returns the pack's size in bytes.
+// When it fails, the pack is not there.
+//
+// Crash order: the file is whole and synced before it has its name, the name is durable before Commit returns. So a file with a pack's name is whole, a crash leaves at
+// most a temporary name, and who refers to a pack or removes what it holds does so behind Commit.
+func (w *Writer) Commit() (size int64, err error) {
+	if w.err != nil {
+		w.Abort()
+		return 0, w.err
+	}
+	err = errors.Join(w.endSegment(), w.endGroup())
+	if err == nil {
+		err = w.writeTables()
+	}
+	if err == nil {
+		err = w.file.Sync()
+	}
+	if err != nil {
+		w.Abort()
+		return 0, err
+	}
+	err = w.file.Close()
+	w.file = nil
+	name := FileName(w.id)
+	if err == nil {
+		err = w.fs.RenameNew(w.tmp, name)
+	}
+	if err != nil {
+		_ = w.fs.Remove(w.tmp)
+		w.err = err
+		return 0, err
+	}
+	if err = w.fs.SyncDir("."); err != nil {
+		_ = w.fs.Remove(name) // nobody refers to it yet
+		w.err = err
+		return 0, err
+	}
+	w.err = fmt.Errorf("pack %s: %w", w.id, os.ErrClosed)
+	return w.size, nil
+}
+
+// Abort removes what was written. After Commit it does nothing.
+func (w *Writer) Abort() {
+	if w.file == nil {
+		return
+	}
+	_ = w.file.Close()
+	w.file = nil
+	_ = w.fs.Remove(w.tmp)
+	if w.err == nil {
+		w.err = fmt.Errorf("pack %s: %w", w.id, os.ErrClosed)
+	}
+}
+
+// writeTables writes the last frame: directory, id table, payload table, footer.
+func (w *Writer) writeTables() error {
+	f := footer{
+		messages: w.count, segments: int64(len(w.segments)), payloads: int64(len(w.payloads)),
+		bytes: w.bytes, tables: w.size,
+	}
+	directory, ids, payloads := f.layout()
+	f.size = payloads.at + payloads.size() + footerSize
+	if err := w.write(appendSkip(nil, kindTables, int(f.size-f.tables-skipHead))); err != nil {
+		return err
+	}
+	slices.SortFunc(w.ids, func(a, b idRow) int {
+		if c := bytes.Compare(a.id[:], b.id[:]); c != 0 {
+			return c
+		}
+		return int(a.row) - int(b.row)
+	})
+	slices.SortFunc(w.payloads, func(a, b payload) int { return bytes.Compare(a.sum[:], b.sum[:]) })
+	id := func(b []byte, i int64) []byte { return append(b, w.ids[i].id[:]...) }
+	return errors.Join(
+		w.writeTable(&directory, nil, func(b []byte, i int64) []byte { return w.segments[i].append(b) }),
+		w.writeTable(&ids, id, func(b []byte, i int64) []byte { return appendIDEntry(b, &w.ids[i].id, w.ids[i].row) }),
+		w.writeTable(&payloads, nil, func(b []byte, i int64) []byte { return w.payloads[i].append(b) }),
+		w.write(f.append(nil)),
+	)
+}
+
+// writeTable writes the pages of a table. head appends what a page has before its entries, entry appends one.
+func (w *Writer) writeTable(t *table, head, entry func(b []byte, i int64) []byte) error {
+	var b []byte
+	for n := range t.pages() {
+		at, _, entries := t.page(n)
+		start := len(b)
+		first := n * t.shape.each
+		if head != nil {
+			b = head(b, first)
+		}
+		for i := first; i < first+entries; i++ {
+			b = entry(b, i)
+		}
+		b = binary.LittleEndian.AppendUint64(b, placedSum(b[start:], at))
+		if len(b) >= FrameSize || n == t.pages()-1 {
+			if err := w.write(b); err != nil {
+				return err
+			}
+			b = b[:0]
+		}
+	}
+	return nil
+}
