@@ -2,7 +2,6 @@ package archive
 
 import (
 	"bytes"
-	"errors"
 	"fmt"
 	"math/rand/v2"
 	"slices"
@@ -55,7 +54,7 @@ func noise(n int, seed uint64) string {
 	return strings.ReplaceAll(b.String(), "\\", "/")
 }
 
-// entry is what a model of a pack has of a message: its envelope, or a row without one.
+// entry is what a model of a pack has of a message.
 type entry struct {
 	row      Row
 	envelope []byte
@@ -68,10 +67,6 @@ func entryOf(t tb, b []byte) entry {
 		t.Fatal(err)
 	}
 	return entry{r, b}
-}
-
-func lostEntry(line, n int, why string) entry {
-	return entry{row: Row{Line: lineID(line), Position: int64(n), ID: messageID(line, n), At: epoch.UnixNano(), Lost: why}}
 }
 
 // build makes a pack and returns its name.
@@ -104,13 +99,7 @@ func buildFrames(t tb, fsys vfs.FS, most int, entries []entry, payloads ...[]byt
 
 func fill(w *Writer, entries []entry, payloads [][]byte) error {
 	for i := range entries {
-		err := error(nil)
-		if e := &entries[i]; e.row.Lost != "" {
-			err = w.AddLost(e.row)
-		} else {
-			err = w.Add(e.envelope)
-		}
-		if err != nil {
+		if err := w.Add(entries[i].envelope); err != nil {
 			return err
 		}
 	}
@@ -138,12 +127,10 @@ func bare(r Row) Row {
 	return r
 }
 
-// sample has all kinds of rows: two lines, a hole, a lost message, several segments.
+// sample has all kinds of rows: two lines, a hole, several segments.
 func sample(t tb) (entries []entry, payloads [][]byte) {
 	for n := range 20 {
 		switch n {
-		case 5:
-			entries = append(entries, lostEntry(1, n, "no copy of it"))
 		case 9: // a hole
 		case 12:
 			entries = append(entries, entryOf(t, makeEnvelope(1, n, noise(FrameSize+100, 12))))
@@ -239,12 +226,7 @@ func linesIn(entries []entry) (lines []uuid.UUID) {
 
 func checkMessage(t tb, e *entry, b []byte, err error) {
 	t.Helper()
-	switch {
-	case e.row.Lost != "":
-		if !isLost(err) || b != nil {
-			t.Fatalf("position %d: %q, %v, wanted a lost message", e.row.Position, b, err)
-		}
-	case err != nil || !bytes.Equal(b, e.envelope):
+	if err != nil || !bytes.Equal(b, e.envelope) {
 		t.Fatalf("position %d: %d bytes, %v", e.row.Position, len(b), err)
 	}
 }
@@ -277,5 +259,3 @@ func checkRange(t tb, p *Pack, entries []entry, line uuid.UUID, from, to int64) 
 		t.Fatalf("[%d, %d): %d rows, %d messages, wanted %d", from, to, i, j, len(want))
 	}
 }
-
-func isLost(err error) bool { return errors.Is(err, ErrLost) }

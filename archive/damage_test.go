@@ -16,10 +16,6 @@ import (
 // small is a pack of some kilobytes with several segments and groups.
 func small(t tb) (entries []entry, payloads [][]byte, file []byte) {
 	for n := range 9 {
-		if n == 4 {
-			entries = append(entries, lostEntry(1, n, "gone"))
-			continue
-		}
 		entries = append(entries, entryOf(t, makeEnvelope(1, n, noise(40, uint64(n)))))
 	}
 	entries = append(entries, entryOf(t, makeEnvelope(2, 3, "x")), entryOf(t, makeEnvelope(2, 7, "y")))
@@ -82,9 +78,7 @@ func costOf(t *testing.T, p *Pack, entries []entry, payloads [][]byte) (c cost) 
 		if bare(r) != bare(e.row) {
 			t.Fatalf("%+v", r)
 		}
-		if b, err := p.ReadMessage(r); e.row.Lost != "" {
-			checkMessage(t, e, b, err)
-		} else if err != nil {
+		if b, err := p.ReadMessage(r); err != nil {
 			damage(err)
 			c.messages++
 			c.segments[r.segment] = true
@@ -96,17 +90,16 @@ func costOf(t *testing.T, p *Pack, entries []entry, payloads [][]byte) (c cost) 
 	for _, line := range []uuid.UUID{lineID(1), lineID(2)} {
 		for m, err := range p.Messages(line, 0, 1<<40) {
 			switch {
-			case err != nil && !isLost(err):
+			case err != nil:
 				damage(err)
-			case err == nil:
+			case !known(entries, &m):
+				t.Fatalf("message from nowhere: %+v", m)
+			default:
 				seen++
-				if !known(entries, &m) {
-					t.Fatalf("message from nowhere: %+v", m)
-				}
 			}
 		}
 	}
-	c.ranged = len(entries) - 1 - seen // one is lost
+	c.ranged = len(entries) - seen
 	for _, b := range payloads {
 		got, err := p.Payload(SumOf(b))
 		if err != nil {
@@ -129,7 +122,7 @@ func known(entries []entry, m *Message) bool {
 }
 
 // scanned counts what a scan finds whole. All of it has to be what went in.
-func scanned(t *testing.T, fsys vfs.FS, entries []entry, payloads [][]byte) (messages, lost, blobs int) {
+func scanned(t *testing.T, fsys vfs.FS, entries []entry) (messages, blobs int) {
 	t.Helper()
 	for f, err := range Scan(fsys, damagedName) {
 		switch {
@@ -140,20 +133,17 @@ func scanned(t *testing.T, fsys vfs.FS, entries []entry, payloads [][]byte) (mes
 			if SumOf(f.Payload) != *f.Name {
 				t.Fatalf("payload %s is %q", f.Name, f.Payload)
 			}
-		case f.Name != nil || errors.Is(f.Err, ErrDamaged):
+		case f.Err != nil:
 			if !errors.Is(f.Err, ErrDamaged) {
 				t.Fatal(f.Err)
 			}
-		case errors.Is(f.Err, ErrLost):
-			lost++
+		case !known(entries, &f.Message):
+			t.Fatalf("message from nowhere: %+v", f)
 		default:
 			messages++
-			if !known(entries, &f.Message) {
-				t.Fatalf("message from nowhere: %+v", f)
-			}
 		}
 	}
-	return messages, lost, blobs
+	return messages, blobs
 }
 
 // part says what lies at each byte of a pack.
@@ -194,7 +184,7 @@ func TestBitFlips(t *testing.T) {
 	if whole.foot.segments < 4 {
 		t.Fatalf("%d segments", whole.foot.segments)
 	}
-	messages := len(entries) - 1
+	messages := len(entries)
 	times := map[string]int{}
 	for at := range file {
 		where := part(t, whole, int64(at))
@@ -203,14 +193,14 @@ func TestBitFlips(t *testing.T) {
 		b[at] ^= 1 << bit
 		disk := put(t, b)
 		name := fmt.Sprintf("byte %d, bit %d, %s", at, bit, where)
-		found, lost, blobs := scanned(t, disk, entries, payloads)
+		found, blobs := scanned(t, disk, entries)
 		p, err := Open(disk, damagedName)
 		if where == "footer" {
 			if err == nil || !errors.Is(err, ErrDamaged) {
 				t.Fatalf("%s: %v", name, err)
 			}
-			if found != messages || lost != 1 || blobs != len(payloads) {
-				t.Fatalf("%s: scan finds %d messages, %d lost, %d payloads", name, found, lost, blobs)
+			if found != messages || blobs != len(payloads) {
+				t.Fatalf("%s: scan finds %d messages, %d payloads", name, found, blobs)
 			}
 			times[where]++
 			continue
@@ -219,14 +209,18 @@ func TestBitFlips(t *testing.T) {
 			t.Fatalf("%s: %v", name, err)
 		}
 		c := costOf(t, p, entries, payloads)
-		damages := 0
-		for range p.Verify() {
+		damages, told := 0, 0
+		for d := range p.Verify() {
 			damages++
+			told += len(d.Rows) + len(d.Payloads)
 		}
 		p.Close()
+		if where != "tables" && told != c.messages+c.payloads {
+			t.Fatalf("%s: told of %d messages and payloads: %+v", name, told, c)
+		}
 		if damages == 0 {
 			// A bit that no decoder looks at: padding within a frame.
-			if where != "messages" && where != "payloads" || c.lookups+c.messages+c.byID+c.ranged+c.payloads > 0 || found != messages || lost != 1 || blobs != len(payloads) {
+			if where != "messages" && where != "payloads" || c.lookups+c.messages+c.byID+c.ranged+c.payloads > 0 || found != messages || blobs != len(payloads) {
 				t.Fatalf("%s: not found, but %+v", name, c)
 			}
 			times["harmless"]++
@@ -237,18 +231,16 @@ func TestBitFlips(t *testing.T) {
 		switch where {
 		case "messages":
 			ok = len(c.segments) <= 1 && c.lookups == 0 && c.byID == 0 && c.payloads == 0 && c.ranged == c.messages &&
-				found == messages-c.messages && lost == 1 && blobs == len(payloads)
-		case "rows": // of the segment with the lost message this costs the row of that, and ids
-			ok = c.messages == 0 && c.lookups <= 1 && c.ranged == 0 && c.payloads == 0 && found == messages && blobs == len(payloads)
+				found == messages-c.messages && blobs == len(payloads)
 		case "payloads":
-			ok = c.messages+c.lookups+c.byID+c.ranged == 0 && c.payloads < len(payloads) && found == messages && lost == 1 && blobs+c.payloads >= len(payloads)
-		case "head":
-			ok = c.messages+c.lookups+c.byID+c.ranged+c.payloads == 0 && found == messages && lost == 1 && blobs == len(payloads)
+			ok = c.messages+c.lookups+c.byID+c.ranged == 0 && c.payloads < len(payloads) && found == messages && blobs+c.payloads >= len(payloads)
+		case "rows", "head": // rows are in the messages too
+			ok = c.messages+c.lookups+c.byID+c.ranged+c.payloads == 0 && found == messages && blobs == len(payloads)
 		case "tables":
-			ok = found == messages && lost == 1 && blobs == len(payloads)
+			ok = found == messages && blobs == len(payloads)
 		}
 		if !ok {
-			t.Fatalf("%s: %+v; scan finds %d messages, %d lost, %d payloads", name, c, found, lost, blobs)
+			t.Fatalf("%s: %+v; scan finds %d messages, %d payloads", name, c, found, blobs)
 		}
 	}
 	t.Log(times)
@@ -257,9 +249,43 @@ func TestBitFlips(t *testing.T) {
 	}
 }
 
+// TestRowsAndMessages damages the rows of a segment: they come from its messages. With these damaged as well the segment is lost, and nothing else.
+func TestRowsAndMessages(t *testing.T) {
+	entries, payloads, file := small(t)
+	s, count, err := open(t, put(t, file), damagedName).segment(1)
+	if err != nil {
+		t.Fatal(err)
+	}
+	file[s.offset+s.packed+skipHead+2] ^= 4
+	checkPack(t, open(t, put(t, file), damagedName), entries, payloads)
+	file[s.offset+s.packed/2] ^= 4
+	p := open(t, put(t, file), damagedName)
+	from, to := int(s.first), int(s.first+count)
+	for i := range entries {
+		_, err := p.Lookup(entries[i].row.Line, entries[i].row.Position)
+		if damaged := i >= from && i < to; damaged != errors.Is(err, ErrDamaged) {
+			t.Errorf("row %d: %v", i, err)
+		}
+	}
+	got, errs := 0, 0
+	for r, err := range p.Rows(lineID(1), 0, 1<<40) {
+		switch {
+		case err == nil:
+			got++
+		case !errors.Is(err, ErrDamaged) || r != Row{}:
+			t.Error(r, err)
+		default:
+			errs++
+		}
+	}
+	if want := len(entries) - 2 - int(count); got != want || errs != 1 {
+		t.Errorf("%d rows, wanted %d, and %d errors", got, want, errs)
+	}
+}
+
 // TestTruncated cuts a pack at each length, and puts a byte behind it. Neither is opened; a scan finds the segments that are whole.
 func TestTruncated(t *testing.T) {
-	entries, payloads, file := small(t)
+	entries, _, file := small(t)
 	whole := open(t, put(t, file), damagedName)
 	before := 0
 	for n := range len(file) {
@@ -267,14 +293,14 @@ func TestTruncated(t *testing.T) {
 		if _, err := Open(disk, damagedName); !errors.Is(err, ErrDamaged) {
 			t.Fatalf("%d bytes: %v", n, err)
 		}
-		found, _, _ := scanned(t, disk, entries, payloads)
+		found, _ := scanned(t, disk, entries)
 		want := 0
 		for k := range whole.foot.segments {
 			if s, count, _ := whole.segment(k); int64(n) >= s.offset+s.packed {
 				want += int(count)
 			}
 		}
-		if found < want-1 || found < before {
+		if found < want || found < before {
 			t.Fatalf("%d bytes: %d messages, wanted %d", n, found, want)
 		}
 		before = found
@@ -299,8 +325,6 @@ func TestRebuilt(t *testing.T) {
 		case err != nil:
 		case f.Name != nil:
 			_, err = w.AddPayload(f.Payload)
-		case f.Lost != "":
-			err = w.AddLost(f.Row)
 		default:
 			err = w.Add(f.Envelope)
 		}

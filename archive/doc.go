@@ -30,8 +30,6 @@ var (
 	ErrVersion = errors.New("unsupported pack format")
 	// ErrNotFound is wrapped when a pack does not hold what was asked for.
 	ErrNotFound = errors.New("not in the pack")
-	// ErrLost is wrapped when the pack holds a row that says why there is no message.
-	ErrLost = errors.New("no message")
 	// ErrOrder is wrapped when a message is added that belongs before one that is there, or in its place.
 	ErrOrder = errors.New("messages out of order")
 	// ErrFull is wrapped when a pack holds as many messages or payloads as it can.

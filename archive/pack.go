@@ -30,11 +30,10 @@ type Pack struct {
 	groups recent[int64, *group] // by offset
 }
 
-// segmentRows are the rows of a segment: all, or, where err is not nil, those that could be had.
+// segmentRows is a segment with all its rows.
 type segmentRows struct {
 	segment
 	rows []Row
-	err  error
 }
 
 // Open opens a pack in a folder. It reads the footer, some 100 bytes, and nothing else. The error wraps fs.ErrNotExist, [ErrVersion], or
@@ -85,7 +84,7 @@ func (p *Pack) wrap(err error) error { return fmt.Errorf("pack %s: %w", p.name, 
 // Close closes the file. Iterators that are under way fail.
 func (p *Pack) Close() error { return p.file.Close() }
 
-// Len is how many rows the pack has, those of lost messages included.
+// Len is how many messages the pack has.
 func (p *Pack) Len() int64 { return p.foot.messages }
 
 // PayloadCount is how many payloads the pack has.
@@ -197,22 +196,29 @@ func (p *Pack) segmentRows(n int64) (*segmentRows, error) {
 	if err != nil {
 		return nil, err
 	}
-	r := &segmentRows{segment: s}
-	if r.rows, err = p.readRows(n, &s, count); err != nil {
-		if !isDamage(err) {
-			return nil, err
-		}
+	rows, err := p.readRows(n, &s, count)
+	if isDamage(err) {
 		content, cerr := p.content(n, &s)
 		if cerr != nil {
 			return nil, fmt.Errorf("%w; %w", err, cerr)
 		}
-		// Rows of lost messages are nowhere else: without them there are fewer.
-		if r.rows, _ = linesOf(content, uint32(n)); int64(len(r.rows)) != count {
-			r.err = err
-		}
+		rows = linesOf(content, uint32(n))
+		err = s.check(n, rows, count)
 	}
+	if err != nil {
+		return nil, err
+	}
+	r := &segmentRows{s, rows}
 	p.rows.put(n, r)
 	return r, nil
+}
+
+// check compares the rows of the n-th segment with what the directory says of it.
+func (s *segment) check(n int64, rows []Row, count int64) error {
+	if int64(len(rows)) != count || rows[0].compare(s.line, s.position) != 0 {
+		return damaged("rows of segment %d are not those that the directory tells of", n)
+	}
+	return nil
 }
 
 func (p *Pack) readRows(n int64, s *segment, count int64) ([]Row, error) {
@@ -223,12 +229,12 @@ func (p *Pack) readRows(n int64, s *segment, count int64) ([]Row, error) {
 	if !isSkip(b, kindRows) || !rowsSummed(b, s.offset+s.packed) {
 		return nil, damaged("rows of segment %d", n)
 	}
-	rows, content, err := parseRows(b[skipHead:len(b)-sumSize], uint32(n), count)
+	rows, _, err := parseRows(b[skipHead:len(b)-sumSize], uint32(n), count)
+	if err == nil {
+		err = s.check(n, rows, count)
+	}
 	if err != nil {
 		return nil, err
-	}
-	if int64(len(rows)) != count || content != s.content || rows[0].compare(s.line, s.position) != 0 {
-		return nil, damaged("rows of segment %d are not those that the directory tells of", n)
 	}
 	return rows, nil
 }
@@ -237,9 +243,6 @@ func (p *Pack) readRows(n int64, s *segment, count int64) ([]Row, error) {
 func (p *Pack) content(n int64, s *segment) ([]byte, error) {
 	if b, ok := p.frames.get(n); ok {
 		return b, nil
-	}
-	if s.packed == 0 {
-		return nil, nil
 	}
 	b := make([]byte, s.packed) // it lies within the file
 	if err := readAt(p.file, b, s.offset); err != nil {
@@ -268,9 +271,6 @@ func (p *Pack) Lookup(line uuid.UUID, position int64) (Row, error) {
 		}
 		if i := s.search(line, position); i < len(s.rows) && s.rows[i].compare(line, position) == 0 {
 			return s.rows[i], nil
-		}
-		if s.err != nil {
-			return Row{}, p.wrap(s.err)
 		}
 	}
 	return Row{}, p.wrap(fmt.Errorf("%w: line %s, position %d", ErrNotFound, line, position))
@@ -332,9 +332,6 @@ func (p *Pack) row(number int64) (Row, error) {
 	s, err := p.segmentRows(n)
 	if err != nil {
 		return Row{}, err
-	}
-	if s.err != nil {
-		return Row{}, s.err // which row it is, only all of them tell
 	}
 	i := number - s.first
 	if i >= int64(len(s.rows)) {

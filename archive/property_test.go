@@ -16,7 +16,7 @@ import (
 	"pgregory.net/rapid"
 )
 
-// TestAgainstModel packs random messages of random lines with holes, lost ones, ids that lines share and payloads, in frames of random
+// TestAgainstModel packs random messages of random lines with holes, ids that lines share and payloads, in frames of random
 // size, and compares all that can be asked with the list of what went in.
 func TestAgainstModel(t *testing.T) {
 	rapid.Check(t, func(t *rapid.T) {
@@ -51,9 +51,7 @@ func drawEntries(t *rapid.T) (entries []entry) {
 		for range rapid.IntRange(1, 30).Draw(t, "messages") {
 			n += 1 + rapid.SampledFrom([]int{0, 0, 0, 0, 5}).Draw(t, "hole")
 			switch rapid.IntRange(0, 9).Draw(t, "kind") {
-			case 0:
-				entries = append(entries, lostEntry(line, n, rapid.StringMatching(`[a-z ]{1,100}`).Draw(t, "why")))
-			case 1: // another line may have this id too
+			case 0: // another line may have this id too
 				e := message.Envelope{ID: messageID(0, n), Line: lineID(line), Position: int64(n), Body: []byte(`{}`),
 					StoredAt: epoch.Add(-1 * 1e9 * 86400).Add(1)}
 				entries = append(entries, entryOf(t, e.AppendTo(nil)))
@@ -152,12 +150,9 @@ func TestRefused(t *testing.T) {
 		"same place":      {func() error { return w.Add(first) }, ErrOrder},
 		"earlier":         {func() error { return w.Add(makeEnvelope(1, 4, "")) }, ErrOrder},
 		"earlier line":    {func() error { return w.Add(makeEnvelope(0, 9, "")) }, ErrOrder},
-		"lost, earlier":   {func() error { return w.AddLost(lostEntry(1, 4, "x").row) }, ErrOrder},
 		"newline":         {func() error { return w.Add(append(bytes.Clone(second), '\n')) }, message.ErrMalformed},
 		"no envelope":     {func() error { return w.Add([]byte(`{}`)) }, message.ErrVersion},
 		"half":            {func() error { return w.Add(second[:len(second)-1]) }, message.ErrMalformed},
-		"no reason":       {func() error { return w.AddLost(lostEntry(1, 9, "").row) }, message.ErrMalformed},
-		"before 1970":     {func() error { r := lostEntry(1, 9, "x").row; r.At = -1; return w.AddLost(r) }, message.ErrMalformed},
 		"too large":       {func() error { return w.Add(make([]byte, MaxMessage+1)) }, vfs.ErrTooLarge},
 		"large payload":   {func() error { _, err := w.AddPayload(make([]byte, MaxPayload+1)); return err }, vfs.ErrTooLarge},
 		"several in line": {func() error { return w.Add(bytes.Replace(second, []byte(`,"id"`), []byte("\n,\"id\""), 1)) }, message.ErrMalformed},
@@ -212,19 +207,21 @@ func TestSizes(t *testing.T) {
 	p := open(t, disk, build(t, disk, nil))
 	checkPack(t, p, nil, nil)
 	checkMissing(t, p, nil, lineID(1), 0)
-	// Lost messages alone.
-	gone := []entry{lostEntry(1, 0, "a"), lostEntry(1, 1, strings.Repeat("b", maxLost))}
-	checkPack(t, open(t, disk, build(t, disk, gone)), gone, nil)
-	// So many that rows end a segment.
+	// So many short ones that rows end a segment: each on a line of its own.
 	var many []entry
-	for n := range 6000 {
-		many = append(many, lostEntry(1, n, strings.Repeat("c", maxLost)))
+	size := 0
+	for n := range 4350 {
+		e := message.Envelope{ID: messageID(n, 0), Line: lineID(n), StoredAt: epoch, File: messageID(n, 1), Body: []byte(`{}`)}
+		many = append(many, entryOf(t, e.AppendTo(nil)))
+		size += len(many[n].envelope) + 1
 	}
 	p = open(t, disk, build(t, disk, many))
-	if p.foot.segments < 2 {
-		t.Error(p.foot.segments)
+	if p.foot.segments != 2 || size > FrameSize {
+		t.Errorf("%d segments of %d bytes", p.foot.segments, size)
 	}
-	checkRange(t, p, many, lineID(1), 0, 1<<30)
+	for i := range many {
+		checkRange(t, p, many[i:i+1], lineID(i), 0, 1)
+	}
 }
 
 // TestConcurrent reads a pack from several goroutines.
@@ -261,9 +258,7 @@ func TestZstdcat(t *testing.T) {
 	name := build(t, fsys, entries, payloads...)
 	var want bytes.Buffer
 	for i := range entries {
-		if e := &entries[i]; e.row.Lost == "" {
-			fmt.Fprintf(&want, "%s\n", e.envelope)
-		}
+		fmt.Fprintf(&want, "%s\n", entries[i].envelope)
 	}
 	got, err := exec.Command(cat, dir+"/"+name).Output()
 	if err != nil || !bytes.Equal(got, want.Bytes()) {

@@ -27,11 +27,8 @@ type Run struct {
 func isDamage(err error) bool { return errors.Is(err, ErrDamaged) }
 
 // ReadMessage returns the envelope of a message that this pack gave the row of, without a newline, verified. One frame is decoded for it, or
-// none, when it is one of the last two. The error wraps [ErrLost] or [ErrDamaged]. The caller owns the slice.
+// none, when it is one of the last two. The error wraps [ErrDamaged]. The caller owns the slice.
 func (p *Pack) ReadMessage(r Row) ([]byte, error) {
-	if r.Lost != "" {
-		return nil, p.wrap(lost(&r))
-	}
 	if int64(r.segment) >= p.foot.segments {
 		return nil, p.wrap(damaged("no segment %d", r.segment))
 	}
@@ -53,15 +50,8 @@ func (p *Pack) ReadMessage(r Row) ([]byte, error) {
 	return b, nil
 }
 
-func lost(r *Row) error {
-	return fmt.Errorf("%w: position %d of line %s: %s", ErrLost, r.Position, r.Line, r.Lost)
-}
-
 // envelope returns the envelope of a row from its frame.
 func envelope(r *Row, content []byte) ([]byte, error) {
-	if r.Lost != "" {
-		return nil, lost(r)
-	}
 	from, to := int64(r.offset), int64(r.offset)+r.Size
 	if r.Size < 0 || to >= int64(len(content)) || content[to] != '\n' || message.Sum(content[from:to]) != r.Sum {
 		return nil, damaged("position %d of line %s is not what was written", r.Position, r.Line)
@@ -84,9 +74,6 @@ func (p *Pack) Rows(line uuid.UUID, from, to int64) iter.Seq2[Row, error] {
 				if !yield(s.rows[i], nil) {
 					return
 				}
-			}
-			if s.err != nil && !yield(Row{}, p.wrap(s.err)) {
-				return
 			}
 		}
 	}
@@ -149,9 +136,6 @@ func (p *Pack) Runs() iter.Seq2[Run, error] {
 			if err == nil {
 				r, err = p.segmentRows(n)
 			}
-			if err == nil {
-				err = r.err
-			}
 			if err != nil {
 				if !yield(Run{}, p.wrap(err)) {
 					return
@@ -189,7 +173,7 @@ func (p *Pack) frame(n int64) (f frame) {
 var ahead = min(runtime.GOMAXPROCS(0), 4)
 
 // Messages yields the messages of the positions [from, to) of a line that are in the pack, in order, each frame decoded once; from the
-// second on, some at a time. Where a message cannot be had its Envelope is nil and the error wraps [ErrLost] or [ErrDamaged]; the rest
+// second on, some at a time. Where a message cannot be had its Envelope is nil and the error wraps [ErrDamaged]; the rest
 // follows. Where a segment's rows are damaged as well, the error comes once, with an empty Row. Envelopes share their frame's memory: who keeps one of
 // many keeps its frame.
 func (p *Pack) Messages(line uuid.UUID, from, to int64) iter.Seq2[Message, error] {
@@ -216,7 +200,7 @@ func (p *Pack) Messages(line uuid.UUID, from, to int64) iter.Seq2[Message, error
 			for i := f.rows.search(line, from); i < len(f.rows.rows) && f.rows.rows[i].compare(line, to) < 0; i++ {
 				m := Message{Row: f.rows.rows[i]}
 				err := f.err
-				if err == nil || m.Lost != "" {
+				if err == nil {
 					m.Envelope, err = envelope(&m.Row, f.content)
 				}
 				if err != nil {
@@ -225,9 +209,6 @@ func (p *Pack) Messages(line uuid.UUID, from, to int64) iter.Seq2[Message, error
 				if !yield(m, err) {
 					return
 				}
-			}
-			if f.rows.err != nil && !yield(Message{}, p.wrap(f.rows.err)) {
-				return
 			}
 		}
 	}

@@ -21,7 +21,6 @@ type Row struct {
 	Sum      uint64    // of the envelope: message.Sum
 	At       int64     // stored_at, nanoseconds since 1970
 	Payloads int       // references to blobs in the message
-	Lost     string    // why there is no message; then Size and Sum are 0
 
 	segment uint32 // of the pack that gave the row
 	offset  uint32 // of the envelope in the decoded frame
@@ -67,13 +66,9 @@ const (
 	rowJumps    = 1 << iota // line and position: it does not follow the row before it
 	rowFile                 // the file's id
 	rowPayloads             // the number of payloads
-	rowLost                 // a reason in place of size and sum
 	rowNanos                // a time that is no whole number of microseconds
 	rowFlags    = 1<<iota - 1
 )
-
-// maxLost is how much is kept of the reason why there is no message, in bytes: it is for people.
-const maxLost = 100
 
 // appendRow appends a row; prev is the one before it in the segment, or nil.
 func appendRow(b []byte, r, prev *Row) []byte {
@@ -90,9 +85,6 @@ func appendRow(b []byte, r, prev *Row) []byte {
 	}
 	if r.Payloads != 0 {
 		flags |= rowPayloads
-	}
-	if r.Lost != "" {
-		flags |= rowLost
 	}
 	unit := int64(time.Microsecond)
 	if (r.At-before)%unit != 0 {
@@ -112,16 +104,12 @@ func appendRow(b []byte, r, prev *Row) []byte {
 	if flags&rowPayloads != 0 {
 		b = binary.AppendUvarint(b, uint64(r.Payloads))
 	}
-	if flags&rowLost != 0 {
-		b = append(b, byte(len(r.Lost)))
-		return append(b, r.Lost...)
-	}
 	b = binary.AppendUvarint(b, uint64(r.Size))
 	return binary.LittleEndian.AppendUint64(b, r.Sum)
 }
 
 // leastRow is the length of the shortest row.
-const leastRow = 1 + 16 + 1 + 1
+const leastRow = 1 + 16 + 1 + 1 + 8
 
 // rowReader reads rows one after the other. What it cannot read clears ok.
 type rowReader struct {
@@ -133,7 +121,7 @@ type rowReader struct {
 func (d *rowReader) take(n int) []byte {
 	if !d.ok || len(d.b) < n {
 		d.ok = false
-		return make([]byte, n) // n is at most 255
+		return make([]byte, n) // n is at most 16
 	}
 	v := d.b[:n]
 	d.b = d.b[n:]
@@ -191,14 +179,9 @@ func (d *rowReader) next(r, prev *Row) {
 		r.Payloads = int(d.uvarint(math.MaxInt32))
 	}
 	r.offset = uint32(d.content)
-	if flags&rowLost != 0 {
-		r.Lost = string(d.take(int(d.take(1)[0])))
-		d.ok = d.ok && r.Lost != ""
-	} else {
-		r.Size = d.uvarint(MaxMessage)
-		r.Sum = binary.LittleEndian.Uint64(d.take(8))
-		d.content += r.Size + 1
-	}
+	r.Size = d.uvarint(MaxMessage)
+	r.Sum = binary.LittleEndian.Uint64(d.take(8))
+	d.content += r.Size + 1
 	d.ok = d.ok && d.content <= math.MaxUint32
 }
 
@@ -219,20 +202,17 @@ func parseRows(b []byte, segment uint32, count int64) (rows []Row, content int64
 }
 
 // linesOf makes the rows of a frame's messages from their envelopes. What is no envelope is passed over and missing.
-func linesOf(content []byte, segment uint32) (rows []Row, whole bool) {
-	whole = true
+func linesOf(content []byte, segment uint32) (rows []Row) {
 	for off := 0; off < len(content); {
 		n := bytes.IndexByte(content[off:], '\n')
 		if n < 0 {
-			return rows, false
+			break
 		}
-		r, err := rowOf(content[off : off+n])
-		if err == nil {
+		if r, err := rowOf(content[off : off+n]); err == nil {
 			r.segment, r.offset = segment, uint32(off)
 			rows = append(rows, r)
 		}
-		whole = whole && err == nil
 		off += n + 1
 	}
-	return rows, whole
+	return rows
 }

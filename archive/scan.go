@@ -15,7 +15,7 @@ type Found struct {
 	Message
 	Payload []byte
 	Name    *Sum  // of a payload
-	Err     error // why there is no envelope or no payload; wraps ErrLost or ErrDamaged
+	Err     error // why there is no envelope or no payload; wraps ErrDamaged
 }
 
 // Scan reads a pack from its beginning and believes no table: segments and groups of payloads describe themselves. It yields what is whole, in
@@ -177,7 +177,7 @@ func (s *scanner) rows(b []byte, at int64) bool {
 	s.content, s.err = nil, nil
 	for i := range rows {
 		f := Found{Message: Message{Row: rows[i]}}
-		if content != nil || rows[i].Lost != "" {
+		if content != nil {
 			f.Envelope, f.Err = envelope(&rows[i], content)
 		} else {
 			f.Err = err
@@ -193,7 +193,7 @@ func (s *scanner) lines() {
 	if s.lost {
 		s.content = nil
 	}
-	rows, _ := linesOf(s.content, s.segment)
+	rows := linesOf(s.content, s.segment)
 	for i := range rows {
 		f := Found{Message: Message{Row: rows[i]}}
 		f.Envelope, f.Err = envelope(&rows[i], s.content)

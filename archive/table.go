@@ -38,8 +38,7 @@ func (t *table) page(n int64) (at, size, entries int64) {
 	return t.at + n*(s.head+s.each*s.width+sumSize), s.head + entries*s.width + sumSize, entries
 }
 
-// segment is an entry of the directory: where a message frame and its rows lie. The frame is missing, of length 0, where no row of
-// the segment has a message.
+// segment is an entry of the directory: where a message frame and its rows lie.
 type segment struct {
 	line     uuid.UUID // of the first row
 	position int64
@@ -79,7 +78,7 @@ func (s *segment) end() int64 { return s.offset + s.packed + s.rows }
 // sane reports whether a segment can lie before limit.
 func (s *segment) sane(limit int64) bool {
 	return s.position >= 0 && s.offset >= skipHead && s.offset <= limit && s.rows > skipHead+sumSize && s.rows <= maxRows &&
-		s.end() <= limit && s.content <= MaxMessage+1 && (s.packed == 0) == (s.content == 0)
+		s.end() <= limit && s.content <= MaxMessage+1
 }
 
 // An entry of the id table is the end of an id, 2 bytes, and the number of its row in the pack, 3 bytes. Entries are sorted by id; a page
@@ -125,7 +124,7 @@ func (p *payload) sane(limit int64) bool {
 
 // footer is the end of the tables' frame and of the file.
 type footer struct {
-	messages int64 // rows, those without a message included
+	messages int64
 	segments int64
 	payloads int64
 	bytes    int64 // of the envelopes

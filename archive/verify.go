@@ -21,7 +21,7 @@ type Damage struct {
 type span struct{ from, to int64 }
 
 // Verify reads the whole pack and yields what is damaged; nothing when every byte is as it was written. Rows that are damaged cost nothing
-// while their messages are whole, but those of lost messages; nor do damaged tables, of what [Scan] finds.
+// while their messages are whole; nor do damaged tables, of what [Scan] finds.
 func (p *Pack) Verify() iter.Seq[Damage] {
 	return func(yield func(Damage) bool) {
 		p := newPack(p.name, p.file, p.foot) // what was read before proves nothing now
@@ -59,12 +59,7 @@ func (p *Pack) Verify() iter.Seq[Damage] {
 			report("rows", span{s.offset + s.packed, s.end()}, nil, nil, err)
 			lost, err := p.verifySegment(n, &s, rows)
 			report("messages", span{s.offset, s.offset + s.packed}, lost, nil, err)
-			bytes += s.content
-			for i := range rows {
-				if rows[i].Lost == "" {
-					bytes--
-				}
-			}
+			bytes += s.content - count
 			known = known && rows != nil
 		}
 		entries, whole := p.payloadEntries()
@@ -116,17 +111,9 @@ func (p *Pack) verifyHead(at, size int64, kind string) error {
 func (p *Pack) verifySegment(n int64, s *segment, rows []Row) (lost []Row, err error) {
 	content, err := p.content(n, s)
 	if err != nil {
-		for _, r := range rows {
-			if r.Lost == "" {
-				lost = append(lost, r)
-			}
-		}
-		return lost, err
+		return rows, err
 	}
 	for i := range rows {
-		if rows[i].Lost != "" {
-			continue
-		}
 		if _, e := envelope(&rows[i], content); e != nil {
 			lost, err = append(lost, rows[i]), e
 		}

@@ -93,26 +93,6 @@ func (w *Writer) Add(b []byte) error {
 	if err != nil {
 		return err
 	}
-	return w.add(r, b)
-}
-
-// AddLost adds the row of a message that is lost or was erased. Of the row Line, Position, ID, File, At and Lost count; of the reason up to 100
-// bytes are kept.
-func (w *Writer) AddLost(r Row) error {
-	switch {
-	case w.err != nil:
-		return w.err
-	case r.Lost == "" || r.Position < 0 || r.At < 0:
-		return fmt.Errorf("%w: row of a lost message: position %d, time %d, reason %q", message.ErrMalformed, r.Position, r.At, r.Lost)
-	}
-	r = Row{Line: r.Line, Position: r.Position, ID: r.ID, File: r.File, At: r.At, Lost: r.Lost[:min(len(r.Lost), maxLost)]}
-	if r.File == r.ID {
-		r.File = uuid.Nil
-	}
-	return w.add(r, nil)
-}
-
-func (w *Writer) add(r Row, b []byte) error {
 	if w.count > 0 && w.last.compare(r.Line, r.Position) >= 0 {
 		return fmt.Errorf("%w: line %s, position %d behind line %s, position %d", ErrOrder, r.Line, r.Position, w.last.Line, w.last.Position)
 	}
@@ -129,10 +109,8 @@ func (w *Writer) add(r Row, b []byte) error {
 		prev, w.start = nil, r
 	}
 	w.rows = appendRow(w.rows, &r, prev)
-	if r.Lost == "" {
-		w.content = append(append(w.content, b...), '\n')
-		w.bytes += r.Size
-	}
+	w.content = append(append(w.content, b...), '\n')
+	w.bytes += r.Size
 	w.ids = append(w.ids, idRow{r.ID, uint32(w.count)})
 	w.last = r
 	w.count++
@@ -186,10 +164,7 @@ func (w *Writer) endSegment() error {
 		return nil
 	}
 	s := segment{line: w.start.Line, position: w.start.Position, first: w.first, offset: w.size, content: int64(len(w.content))}
-	w.out = w.out[:0]
-	if len(w.content) > 0 {
-		w.out = w.zstd.EncodeAll(w.content, w.out)
-	}
+	w.out = w.zstd.EncodeAll(w.content, w.out[:0])
 	s.packed = int64(len(w.out))
 	w.out = appendSkip(w.out, kindRows, len(w.rows)+sumSize)
 	w.out = append(w.out, w.rows...)
