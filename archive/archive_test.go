@@ -123,7 +123,7 @@ func open(t tb, fsys vfs.FS, name string) *Pack {
 
 // bare is a row without its place in a pack.
 func bare(r Row) Row {
-	r.segment, r.offset = 0, 0
+	r.Place = Place{}
 	return r
 }
 

@@ -343,6 +343,23 @@ func TestOtherRows(t *testing.T) {
 	}
 }
 
+// TestKeptPlace reads messages by rows that were made anew from what a reader kept of them.
+func TestKeptPlace(t *testing.T) {
+	entries, _ := sample(t)
+	disk := crashfs.New()
+	p := open(t, disk, build(t, disk, entries))
+	places := map[Place]bool{{}: true} // the zero value is the place of the first message
+	for i := range entries {
+		r, err := p.Lookup(entries[i].row.Line, entries[i].row.Position)
+		if err != nil || places[r.Place] != (i == 0) {
+			t.Fatal(r, err)
+		}
+		places[r.Place] = true
+		b, err := p.ReadMessage(Row{Line: r.Line, Position: r.Position, Size: r.Size, Sum: r.Sum, Place: r.Place})
+		checkMessage(t, &entries[i], b, err)
+	}
+}
+
 // TestSimilarIDs looks up ids that the table cannot tell apart: only rows can.
 func TestSimilarIDs(t *testing.T) {
 	var entries []entry

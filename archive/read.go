@@ -26,8 +26,8 @@ type Run struct {
 
 func isDamage(err error) bool { return errors.Is(err, ErrDamaged) }
 
-// ReadMessage returns the envelope of a message that this pack gave the row of, without a newline, verified. One frame is decoded for it, or
-// none, when it is one of the last two. The error wraps [ErrDamaged]. The caller owns the slice.
+// ReadMessage returns the envelope of a message that this pack gave the row of, without a newline, verified. Of the row Line, Position, Size, Sum and
+// Place count. One frame is decoded for it, or none, when it is one of the last two. The error wraps [ErrDamaged]. The caller owns the slice.
 func (p *Pack) ReadMessage(r Row) ([]byte, error) {
 	if int64(r.segment) >= p.foot.segments {
 		return nil, p.wrap(damaged("no segment %d", r.segment))

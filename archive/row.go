@@ -11,6 +11,12 @@ import (
 	"github.com/google/uuid"
 )
 
+// Place is where a message lies in the pack that gave it. It means nothing to other packs.
+type Place struct {
+	segment uint32
+	offset  uint32 // of the envelope in the decoded frame
+}
+
 // Row is what an index knows of one message.
 type Row struct {
 	Line     uuid.UUID
@@ -21,9 +27,7 @@ type Row struct {
 	Sum      uint64    // of the envelope: message.Sum
 	At       int64     // stored_at, nanoseconds since 1970
 	Payloads int       // references to blobs in the message
-
-	segment uint32 // of the pack that gave the row
-	offset  uint32 // of the envelope in the decoded frame
+	Place
 }
 
 // StoredAt is the time of the commit, and the time that the message's file bears.
@@ -191,7 +195,7 @@ func parseRows(b []byte, segment uint32, count int64) (rows []Row, content int64
 	rows = make([]Row, 0, min(count, int64(len(b)/leastRow)))
 	var prev *Row
 	for len(d.b) > 0 {
-		rows = append(rows, Row{segment: segment})
+		rows = append(rows, Row{Place: Place{segment: segment}})
 		r := &rows[len(rows)-1]
 		if d.next(r, prev); !d.ok {
 			return nil, 0, damaged("row %d of segment %d cannot be read", len(rows)-1, segment)
@@ -209,7 +213,7 @@ func linesOf(content []byte, segment uint32) (rows []Row) {
 			break
 		}
 		if r, err := rowOf(content[off : off+n]); err == nil {
-			r.segment, r.offset = segment, uint32(off)
+			r.Place = Place{segment, uint32(off)}
 			rows = append(rows, r)
 		}
 		off += n + 1
