@@ -7,6 +7,7 @@ import (
 	"errors"
 	"fmt"
 	"io/fs"
+	"math"
 	"slices"
 	"sync/atomic"
 	"time"
@@ -375,8 +376,12 @@ func (c *Context) fileFor(m *Metadata, line *ctxfolder.Line, id uuid.UUID, free 
 	}
 	for i := range m.Lines {
 		if other := &m.Lines[i]; !taken && other.Folder == line.Folder && other.ID != line.ID {
-			if _, taken, err = c.log.FindRecent(other.ID, id, 1<<62); err == nil && !taken {
-				_, taken, err = c.log.FindFolded(other.ID, id, 1<<62)
+			for _, find := range []func(line, id uuid.UUID, end int64) (index.Entry, bool, error){
+				c.log.FindRecent, c.log.FindFolded, c.log.FindArchived,
+			} {
+				if err == nil && !taken {
+					_, taken, err = find(other.ID, id, math.MaxInt64)
+				}
 			}
 			if err != nil {
 				return uuid.Nil, err

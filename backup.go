@@ -8,9 +8,11 @@ import (
 	"fmt"
 	"io"
 	"io/fs"
+	"os"
 	"path/filepath"
 	"strings"
 
+	"github.com/ctxdir/ctxdir/archive"
 	"github.com/ctxdir/ctxdir/blob"
 	ctxfolder "github.com/ctxdir/ctxdir/context"
 	"github.com/ctxdir/ctxdir/index"
@@ -201,7 +203,11 @@ func (b *backingUp) stage(ctx context.Context) error {
 			_ = f.Close()
 		}
 	}()
-	copied := index.NewCopy(b.staged, b.to.id, b.m.ID)
+	packs, err := b.packs(ctx)
+	if err != nil {
+		return err
+	}
+	copied := index.NewCopy(b.staged, b.to.id, b.m.ID, packs)
 	err = b.lines(ctx, copied)
 	if ferr := copied.Finish(b.m, err); err == nil {
 		err = ferr
@@ -248,7 +254,7 @@ func syncTree(fsys vfs.FS, folder string) error {
 
 func (b *backingUp) lines(ctx context.Context, copied *index.Copy) error {
 	for _, x := range b.m.Branches {
-		if err := b.payloads(x.SystemPrompt); err != nil {
+		if err := b.payloads(x.SystemPrompt, &index.Entry{}); err != nil {
 			return err
 		}
 	}
@@ -284,7 +290,7 @@ func (b *backingUp) lines(ctx context.Context, copied *index.Copy) error {
 
 // message copies a message's file, and its payloads before it. The entry becomes the copy's.
 func (b *backingUp) message(line *ctxfolder.Line, e *index.Entry) error {
-	raw, err := b.read(line, e)
+	raw, packed, err := b.read(line, e)
 	var env message.Envelope
 	if err == nil {
 		env, err = message.Parse(raw)
@@ -293,9 +299,15 @@ func (b *backingUp) message(line *ctxfolder.Line, e *index.Entry) error {
 		b.lose(e, err)
 		return nil
 	}
-	if err := b.payloads(env.Body); err != nil {
+	if err := b.payloads(env.Body, e); err != nil {
 		return err
 	}
+	if packed {
+		b.done.Messages++
+		b.done.Bytes += e.Size
+		return nil
+	}
+	e.Pack = uuid.Nil
 	folder, err := b.folder(line.Folder)
 	if err != nil {
 		return err
@@ -316,15 +328,53 @@ func (b *backingUp) message(line *ctxfolder.Line, e *index.Entry) error {
 
 // lose leaves a message out.
 func (b *backingUp) lose(e *index.Entry, why error) {
-	e.Lost = cmp.Or(e.Lost, "no copy of it was found")
+	e.Lost, e.Pack = cmp.Or(e.Lost, "no copy of it was found"), uuid.Nil
 	if e.Lost != index.Erased {
 		b.missing(fmt.Errorf("message %s: %w", e.ID, why))
 	}
 }
 
+// packs copies the packs.
+func (b *backingUp) packs(ctx context.Context) ([]uuid.UUID, error) {
+	packs, err := b.c.log.Packs()
+	if err != nil || len(packs) == 0 {
+		return nil, err
+	}
+	if err := b.staged.Mkdir(ctxfolder.Archive); err != nil {
+		return nil, err
+	}
+	for _, id := range packs {
+		if err := ctx.Err(); err != nil {
+			return nil, err
+		}
+		if err := b.copyFile(ctxfolder.Archive + "/" + archive.FileName(id)); err != nil && !errors.Is(err, fs.ErrNotExist) {
+			return nil, err
+		}
+	}
+	return packs, nil
+}
+
+// copyFile copies a file of the context's folder that does not change.
+func (b *backingUp) copyFile(path string) error {
+	from, err := b.c.dir.FS.OpenFile(path, os.O_RDONLY)
+	if err != nil {
+		return err
+	}
+	defer from.Close()
+	to, err := b.staged.OpenFile(path, os.O_WRONLY|os.O_CREATE|os.O_EXCL)
+	if err != nil {
+		return err
+	}
+	_, err = io.Copy(to, from)
+	if err == nil {
+		err = to.Sync()
+	}
+	return errors.Join(err, to.Close())
+}
+
 // read returns a message in the version of the moment, or in the one that an edit by hand made of it; where neither can be
-// had, in a newer one.
-func (b *backingUp) read(line *ctxfolder.Line, e *index.Entry) ([]byte, error) {
+// had, in a newer one. packed says that it is in a pack, which was copied.
+func (b *backingUp) read(line *ctxfolder.Line, e *index.Entry) (raw []byte, packed bool, err error) {
 	now := line
 	for {
 		raw, is, err := e.ReadFile(b.c.dir, now.Folder)
@@ -334,21 +384,21 @@ func (b *backingUp) read(line *ctxfolder.Line, e *index.Entry) ([]byte, error) {
 			newer = err == nil && env.StoredAt.UnixNano() > e.At
 		}
 		if (is == index.FileExact || is == index.FileEdited) && !newer {
-			return raw, nil
+			return raw, false, nil
 		}
 		if record, ok := b.c.log.ReadRecord(e); ok {
-			return record, nil
+			return record, e.Pack != uuid.Nil, nil
 		}
 		if newer {
-			return raw, nil
+			return raw, false, nil
 		}
 		// The branch may have been renamed since.
 		if merr := b.c.readMetadata(); merr != nil {
-			return nil, errors.Join(err, merr)
+			return nil, false, errors.Join(err, merr)
 		}
 		again, ok := b.c.current().Line(line.ID)
 		if !ok || again.Folder == now.Folder {
-			return nil, err
+			return nil, false, err
 		}
 		now = again
 	}
@@ -375,9 +425,9 @@ func (b *backingUp) folder(name string) (vfs.FS, error) {
 }
 
 // payloads copies the payloads that a message or a system prompt refers to, verified. One that cannot be had costs itself alone.
-func (b *backingUp) payloads(stored []byte) error {
+func (b *backingUp) payloads(stored []byte, e *index.Entry) error {
 	var sums []blob.Sum
-	if err := referencesIn(stored, func(sum blob.Sum) { sums = append(sums, sum) }); err != nil {
+	if err := referencesIn(stored, b.c.outside(e, func(sum blob.Sum) { sums = append(sums, sum) })); err != nil {
 		return nil //nolint:nilerr // no reference can be resolved there either
 	}
 	for _, sum := range sums {

@@ -229,7 +229,7 @@ func TestBackupWhileABranchIsRenamed(t *testing.T) {
 		t.Fatal(err)
 	}
 	for i := range entries {
-		if _, err := b.read(&b.m.Lines[0], &entries[i]); err != nil {
+		if _, _, err := b.read(&b.m.Lines[0], &entries[i]); err != nil {
 			t.Error(err)
 		}
 	}

@@ -26,6 +26,7 @@ type BranchInfo struct {
 	Base     int64  // messages it inherits
 	Messages int64  // messages it shows
 	Bytes    int64  // of its own line's messages
+	Archived int64  // of these, how many are read from packs
 	Active   bool
 	Metadata Object // further members, as metadata.json has them
 }
@@ -67,9 +68,13 @@ func (c *Context) Branches(ctx context.Context) ([]BranchInfo, error) {
 		if !ok {
 			return fail(fmt.Errorf("%w: branch %q has no line", ErrMetadata, b.Name))
 		}
+		archived, err := c.log.Archived(l.ID)
+		if err != nil {
+			return fail(err)
+		}
 		info := BranchInfo{
 			Name: b.Name, Line: l.ID, Base: l.Base, Messages: max(all[l.ID].End(), l.Base),
-			Bytes: all[l.ID].Bytes, Active: b.Name == m.ActiveBranch, Metadata: b.Extra,
+			Bytes: all[l.ID].Bytes, Archived: archived, Active: b.Name == m.ActiveBranch, Metadata: b.Extra,
 		}
 		if l.Parent != uuid.Nil {
 			if info.Parent = names[l.Parent]; info.Parent == "" {

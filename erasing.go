@@ -424,7 +424,7 @@ func (e *erasing) tellRows(x *erasable) {
 		if at.entry.Lost == index.Erased {
 			reason = "erased already"
 		}
-		e.tell(at.entry.ID, x.path(ctxfolder.RowsFile(at.span.Line)), 0, reason)
+		e.tell(at.entry.ID, x.path(ctxfolder.RowsFile(at.span.Line, 0)), 0, reason)
 	}
 }
 

@@ -163,7 +163,7 @@ func (e *externalising) replace(span loader.Span, changed []rewritten) error {
 		if len(now) == 0 || now[0].Sum != r.entry.Sum || now[0].At != r.entry.At {
 			continue // replaced meanwhile
 		}
-		_, env, err := c.load.Envelope(span, &r.entry)
+		_, env, err := c.load.Envelope(span, &now[0])
 		if err != nil {
 			return err
 		}

@@ -17,6 +17,7 @@ type Summary struct {
 	ActiveBranch string
 	Messages     int64 // that some branch shows, each counted once
 	Bytes        int64 // of all its messages and metadata.json
+	Archived     int64 // of these, how many are read from packs
 	CreatedAt    time.Time
 	UpdatedAt    time.Time
 	Problem      error // why the context, or a part of it, cannot be used; the other fields are what is known
@@ -98,6 +99,11 @@ func (c *Context) Summary() Summary {
 	for _, l := range m.Lines {
 		sum.Messages += max(shown[l.ID]-l.Base, 0)
 		sum.Bytes += all[l.ID].Bytes
+		archived, err := c.log.Archived(l.ID)
+		if err != nil {
+			sum.Problem = err
+		}
+		sum.Archived += archived
 	}
 	if b, err := m.Encode(); err == nil {
 		sum.Bytes += int64(len(b))

@@ -111,7 +111,7 @@ type place struct {
 }
 
 // find looks an id up in what the branch shows: among the journals' messages, then by probing the folders of its
-// lines for the file.
+// lines for the file, then in packs.
 func (b *Branch) find(id uuid.UUID) (place, error) {
 	m := b.c.current()
 	info, err := branch.Get(m, b.name)
@@ -143,6 +143,9 @@ func (c *Context) find(m *Metadata, line, id uuid.UUID) (place, error) {
 			var none bool
 			e, raw, ok, none, err = c.probe(span, id)
 			free = free || i == 0 && none && seg.Line == line
+		}
+		if !ok && err == nil {
+			e, ok, err = c.log.FindArchived(seg.Line, id, seg.To)
 		}
 		if !ok && err == nil {
 			e, ok, err = c.log.FindFolded(seg.Line, id, seg.To)

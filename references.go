@@ -17,8 +17,10 @@ import (
 
 	"github.com/ctxdir/ctxdir/blob"
 	ctxfolder "github.com/ctxdir/ctxdir/context"
+	"github.com/ctxdir/ctxdir/index"
 	"github.com/ctxdir/ctxdir/internal/vfs"
 	"github.com/ctxdir/ctxdir/loader"
+	"github.com/google/uuid"
 )
 
 // references calls f for each blob that the context refers to: in messages of all lines, those of removed branches
@@ -86,7 +88,7 @@ func (c *Context) referencesOf(ctx context.Context, span loader.Span, edited boo
 				return nil, err
 			}
 			if m.Unavailable == nil {
-				err = referencesIn(m.Stored, f)
+				err = referencesIn(m.Stored, c.outside(e, f))
 			} else if e.Payloads > 0 {
 				err = m.Unavailable
 			}
@@ -96,6 +98,18 @@ func (c *Context) referencesOf(ctx context.Context, span loader.Span, edited boo
 		}
 	}
 	return unread, nil
+}
+
+// outside returns what is to be called for what a message refers to: what the packs have needs no blob.
+func (c *Context) outside(e *index.Entry, f func(blob.Sum)) func(blob.Sum) {
+	if e.Pack == uuid.Nil {
+		return f
+	}
+	return func(sum blob.Sum) {
+		if !c.log.HasArchivedPayload(index.Sum(sum)) {
+			f(sum)
+		}
+	}
 }
 
 func referencesIn(stored json.RawMessage, f func(blob.Sum)) error {

@@ -38,6 +38,7 @@ type remembered struct {
 	Active   string    `json:"active_branch"`
 	Messages int64     `json:"messages"`
 	Bytes    int64     `json:"bytes"`
+	Archived int64     `json:"archived_bytes,omitempty"`
 	Created  time.Time `json:"created_at"`
 	Updated  time.Time `json:"updated_at"`
 
@@ -81,7 +82,7 @@ func (s *Store) remembered(known *summaries, id uuid.UUID) (Summary, bool) {
 		return Summary{}, false
 	}
 	return Summary{
-		ID: id, Title: r.Title, Branches: r.Branches, ActiveBranch: r.Active, Messages: r.Messages, Bytes: r.Bytes,
+		ID: id, Title: r.Title, Branches: r.Branches, ActiveBranch: r.Active, Messages: r.Messages, Bytes: r.Bytes, Archived: r.Archived,
 		CreatedAt: r.Created, UpdatedAt: r.Updated,
 	}, true
 }
@@ -102,7 +103,7 @@ func (s *Store) remember(known *summaries, before [3]look, journal uint64, sum S
 	known.fresh++
 	known.known[sum.ID] = &remembered{
 		Context: sum.ID, Journal: journal, Files: now, Title: sum.Title, Branches: sum.Branches, Active: sum.ActiveBranch,
-		Messages: sum.Messages, Bytes: sum.Bytes, Created: sum.CreatedAt, Updated: sum.UpdatedAt, used: true,
+		Messages: sum.Messages, Bytes: sum.Bytes, Archived: sum.Archived, Created: sum.CreatedAt, Updated: sum.UpdatedAt, used: true,
 	}
 }
 

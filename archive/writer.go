@@ -140,6 +140,9 @@ func (w *Writer) AddPayload(b []byte) (Sum, error) {
 	return sum, nil
 }
 
+// HasPayload reports whether a payload was added.
+func (w *Writer) HasPayload(sum Sum) bool { return w.known[sum] }
+
 // ID is the pack's id, which its file is named after.
 func (w *Writer) ID() uuid.UUID { return w.id }
 

@@ -11,6 +11,7 @@ package context
 import (
 	"errors"
 	"fmt"
+	"strconv"
 	"strings"
 
 	"github.com/google/uuid"
@@ -21,6 +22,7 @@ const (
 	MetadataFile = "metadata.json"
 	IndexFile    = "index.json"
 	RowsFolder   = "index"
+	Archive      = "archive"
 	Messages     = "messages"
 	Trash        = "trash"
 	Locks        = "locks"
@@ -33,9 +35,13 @@ const (
 	FolderPrefix = "branch-"
 	// MessageEnd ends the name of a message's file.
 	MessageEnd   = ".json"
+	rowsEnd      = ".rows"
 	journalStart = "journal-"
 	journalEnd   = ".jsonl"
 )
+
+// uuidWidth is how many characters an id has.
+const uuidWidth = 36
 
 // Errors that callers tell apart.
 var (
@@ -75,8 +81,28 @@ func ParseJournalFile(name string) (generation uint64, ok bool) {
 	return generation, true
 }
 
-// RowsFile is the name of a line's row file.
-func RowsFile(line uuid.UUID) string { return RowsFolder + "/" + line.String() + ".rows" }
+// RowsFile is the path of a line's row file. Its number is raised when rows are taken out of it or put into its middle: the file is
+// written anew then, beside the one before.
+func RowsFile(line uuid.UUID, number uint64) string {
+	if number == 0 {
+		return RowsFolder + "/" + line.String() + rowsEnd
+	}
+	return RowsFolder + "/" + line.String() + "-" + strconv.FormatUint(number, 10) + rowsEnd
+}
+
+// ParseRowsFile is the inverse of RowsFile, for a name without its folder.
+func ParseRowsFile(name string) (line uuid.UUID, number uint64, ok bool) {
+	s, ok := strings.CutSuffix(name, rowsEnd)
+	if !ok || len(s) < uuidWidth {
+		return uuid.Nil, 0, false
+	}
+	line, ok = ParseID(s[:uuidWidth])
+	if s = s[uuidWidth:]; ok && s != "" {
+		number, _ = strconv.ParseUint(s[1:], 10, 63)
+		ok = number > 0 && RowsFile(line, number) == RowsFolder+"/"+name
+	}
+	return line, number, ok
+}
 
 // MessageFile is the name of a message's file in its folder.
 func MessageFile(id uuid.UUID) string { return id.String() + MessageEnd }
@@ -92,7 +118,7 @@ func ParseMessageFile(name string) (uuid.UUID, bool) {
 
 // ParseID reads an id in its one valid spelling: 36 characters, lower case.
 func ParseID(s string) (uuid.UUID, bool) {
-	if len(s) != 36 {
+	if len(s) != uuidWidth {
 		return uuid.Nil, false
 	}
 	id, err := uuid.Parse(s)

@@ -12,13 +12,15 @@ import (
 // at work in the folder.
 type Copy struct {
 	dir   *ctxfolder.Dir
+	packs []uuid.UUID
 	lines []FoldedLine
-	rows  *rowsWriter
+	rows  *rowsBuilder
 }
 
-// NewCopy begins the index of a context in its folder fsys, for the store of that id.
-func NewCopy(fsys vfs.FS, store, context uuid.UUID) *Copy {
-	return &Copy{dir: &ctxfolder.Dir{ID: context, Store: store, FS: fsys}}
+// NewCopy begins the index of a context in its folder fsys, for the store of that id. packs are those that are copied with it, as
+// [Log.Packs] returns them.
+func NewCopy(fsys vfs.FS, store, context uuid.UUID, packs []uuid.UUID) *Copy {
+	return &Copy{dir: &ctxfolder.Dir{ID: context, Store: store, FS: fsys}, packs: packs}
 }
 
 // Line begins a line.
@@ -26,9 +28,12 @@ func (c *Copy) Line(l *ctxfolder.Line) error {
 	if err := c.endLine(); err != nil {
 		return err
 	}
-	c.lines = append(c.lines, FoldedLine{Counts{Line: l.ID, Base: l.Base}, l.Folder})
-	var err error
-	c.rows, err = openRows(c.dir, l.ID, l.Base)
+	counts := Counts{Line: l.ID, Base: l.Base}
+	c.lines = append(c.lines, FoldedLine{Counts: counts, Folder: l.Folder})
+	rows, err := buildRows(c.dir, counts, 0, c.packs)
+	if err == nil {
+		c.rows = rows
+	}
 	return err
 }
 
@@ -46,7 +51,9 @@ func (c *Copy) endLine() error {
 	}
 	rows := c.rows
 	c.rows = nil
-	return rows.close()
+	var err error
+	c.lines[len(c.lines)-1].Stored, err = rows.finish()
+	return err
 }
 
 // Finish writes the journal to go on in, and index.json. With an error, given or of its own, it only lets go of what is open.

@@ -13,6 +13,7 @@ import (
 	"errors"
 	"time"
 
+	"github.com/ctxdir/ctxdir/archive"
 	"github.com/ctxdir/ctxdir/message"
 	"github.com/google/uuid"
 )
@@ -40,10 +41,12 @@ type Entry struct {
 	At       int64     // stored_at, nanoseconds since 1970
 	Lost     string    // why no copy of the message is known; empty for a good one
 	Payloads int       // references to blobs in the message, as far as it was not edited by hand
+	Pack     uuid.UUID // the pack that it is archived in; uuid.Nil for one that has a file
 
-	seq uint64 // of the record that committed it; 0 when it was folded long ago
-	gen uint64 // the journal that holds it, 0 for none
-	off int64  // of the record in that journal
+	place archive.Place // in that pack
+	seq   uint64        // of the record that committed it; 0 when it was folded long ago
+	gen   uint64        // the journal that holds it, 0 for none
+	off   int64         // of the record in that journal
 }
 
 // FileID is the name of the message's file, without the ending.

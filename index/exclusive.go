@@ -8,6 +8,7 @@ import (
 	"io/fs"
 	"slices"
 
+	"github.com/ctxdir/ctxdir/archive"
 	ctxfolder "github.com/ctxdir/ctxdir/context"
 	"github.com/google/uuid"
 )
@@ -35,6 +36,11 @@ func (l *Log) Exclusively(ctx stdcontext.Context, f func() error) error {
 	return f()
 }
 
+// Current makes the log current and a rebuilt index saved.
+func (l *Log) Current(ctx stdcontext.Context) error {
+	return l.Exclusively(ctx, func() error { return nil })
+}
+
 // Mark writes into the rows of messages why they cannot be had, by position; an empty reason takes the mark away. They stay
 // listed under their ids; with [Erased] nothing else is left of them. It is for use in [Log.Exclusively], and fails with an
 // error that wraps ErrBusy when one of them is not folded yet.
@@ -54,6 +60,7 @@ func (l *Log) Mark(line uuid.UUID, reasons map[int64]string) error {
 		if position >= ln.start || ln.changed[position] != nil {
 			return fmt.Errorf("%w: position %d is not folded", ErrBusy, position)
 		}
+		e.Pack, e.place = uuid.Nil, archive.Place{} // a row says so
 		if e.Lost = reason; reason == Erased {
 			// A checksum and a size would tell whoever guesses the message that the guess is right.
 			e = Entry{Position: e.Position, ID: e.ID, At: e.At, Lost: Erased}
@@ -64,7 +71,52 @@ func (l *Log) Mark(line uuid.UUID, reasons map[int64]string) error {
 		return nil
 	}
 	slices.SortFunc(marked, func(a, b Entry) int { return cmp.Compare(a.Position, b.Position) })
-	return l.writeRows(&foldWork{lines: []foldLine{{FoldedLine: FoldedLine{Counts: ln.Counts}, entries: marked}}})
+	return l.mark(line, marked)
+}
+
+// mark writes rows in their places, or a new row file where some have none.
+func (l *Log) mark(line uuid.UUID, marked []Entry) error {
+	x, err := l.readFolded()
+	if err != nil {
+		return err
+	}
+	l.mu.Lock()
+	l.state.retire(x)
+	l.mu.Unlock()
+	w := l.workOf(x)
+	for i := range w.lines {
+		f := &w.lines[i]
+		if f.Line != line {
+			continue
+		}
+		before := f.Rows
+		f.start, f.entries = f.End(), marked
+		if err := l.writeRows(w); err != nil || f.Rows == before {
+			return err
+		}
+	}
+	return l.commit(w, x.Journals)
+}
+
+// workOf returns a fold that changes nothing.
+func (l *Log) workOf(x *folded) *foldWork {
+	w := &foldWork{seq: x.Seq, chain: x.chain, width: x.RowWidth, settled: x.Settled, journals: x.Journals}
+	for _, ln := range x.Lines {
+		w.lines = append(w.lines, foldLine{FoldedLine: ln})
+	}
+	return w
+}
+
+// commit replaces index.json, and takes it in.
+func (l *Log) commit(w *foldWork, keep []uint64) error {
+	x, err := l.finishFold(w, keep)
+	if err != nil {
+		return err
+	}
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	l.state.retire(x)
+	return nil
 }
 
 // Erased is the reason in the row of a message that was erased on purpose. A file of that name is not the message, and a
@@ -80,27 +132,22 @@ const Erased = "erased"
 func (l *Log) Retire() error {
 	l.advance.Lock()
 	defer l.advance.Unlock()
-	x, err := readFolded(l.dir)
+	x, err := l.readFolded()
 	if err != nil {
 		return err
 	}
 	if x.unsettled() {
 		return fmt.Errorf("%w: folded journals are not settled", ErrBusy)
 	}
-	w := &foldWork{seq: x.Seq, chain: x.chain, width: x.RowWidth, settled: x.Settled, journals: append(x.retained(), x.Live)}
-	for _, ln := range x.Lines {
-		w.lines = append(w.lines, foldLine{FoldedLine: ln})
-	}
-	if x, err = l.finishFold(w, []uint64{x.Live}); err != nil {
+	w := l.workOf(x)
+	w.journals = append(x.retained(), x.Live)
+	if err := l.commit(w, []uint64{x.Live}); err != nil {
 		return err
 	}
-	l.mu.Lock()
-	l.state.retire(x)
-	l.mu.Unlock()
 	if err := l.removeStray(x.Live); err != nil {
 		return err
 	}
-	return l.renew()
+	return l.renew(roomy)
 }
 
 // removeStray removes the journals below the live one that index.json does not name: a later one repeated what they hold.
@@ -123,12 +170,12 @@ func (l *Log) removeStray(live uint64) error {
 }
 
 // renew begins a new journal. Both locks and advance are held.
-func (l *Log) renew() error {
+func (l *Log) renew(r room) error {
 	old := l.state.newest()
 	if err := old.sync.wait(old.f.Datasync, old.end); err != nil {
 		return fmt.Errorf("%w: %w", ErrDurability, err)
 	}
-	if err := l.beginJournal(); err != nil {
+	if err := l.beginJournal(r); err != nil {
 		return err
 	}
 	old.sync.settle()

@@ -46,6 +46,11 @@ func (l *Log) Fold(ctx stdcontext.Context, settle bool) error {
 	if err := l.layOut(); err != nil {
 		return err
 	}
+	return l.fold(ctx, settle)
+}
+
+// fold is Fold for the holder of the fold lock.
+func (l *Log) fold(ctx stdcontext.Context, settle bool) error {
 	todo, err := l.rotate(ctx, settle)
 	if err != nil || todo == nil {
 		return err
@@ -110,13 +115,13 @@ type foldWork struct {
 	width      int
 	at         int64
 	lines      []foldLine
-	gone       []uuid.UUID // lines of which nothing is left
 	folders    map[uuid.UUID]string
 }
 
 type foldLine struct {
 	FoldedLine
-	entries []Entry // in order of position
+	start   int64   // the entries before this position are stored already
+	entries []Entry // what is to be stored, in order of position
 	cut     bool    // there may be rows behind the last one that counts
 }
 
@@ -135,7 +140,7 @@ func (l *Log) rotate(ctx stdcontext.Context, settle bool) (*foldWork, error) {
 	if err := l.prepare(true); err != nil {
 		return nil, err
 	}
-	x, err := readFolded(l.dir)
+	x, err := l.readFolded()
 	if errors.Is(err, ErrDamaged) {
 		if err := l.reload(); err != nil {
 			return nil, err
@@ -146,6 +151,9 @@ func (l *Log) rotate(ctx stdcontext.Context, settle bool) (*foldWork, error) {
 		return nil, err
 	}
 	s := l.state
+	l.mu.Lock()
+	s.retire(x) // another process may have folded or archived
+	l.mu.Unlock()
 	if s.seq == x.Seq && (!settle || !x.unsettled()) {
 		return nil, nil
 	}
@@ -155,7 +163,7 @@ func (l *Log) rotate(ctx stdcontext.Context, settle bool) (*foldWork, error) {
 		if err := old.sync.wait(old.f.Datasync, old.end); err != nil {
 			return nil, fmt.Errorf("%w: %w", ErrDurability, err)
 		}
-		if err := l.beginJournal(); err != nil {
+		if err := l.beginJournal(roomy); err != nil {
 			return nil, err
 		}
 		old.sync.settle()
@@ -167,10 +175,9 @@ func (l *Log) rotate(ctx stdcontext.Context, settle bool) (*foldWork, error) {
 	}
 	for id, ln := range s.lines {
 		if ln.Count == 0 {
-			w.gone = append(w.gone, id)
 			continue
 		}
-		f := foldLine{FoldedLine: FoldedLine{Counts: ln.Counts, Folder: w.folders[id]}, cut: ln.cut > x.Seq}
+		f := foldLine{FoldedLine: FoldedLine{Counts: ln.Counts, Stored: ln.Stored, Folder: w.folders[id]}, start: ln.start, cut: ln.cut > x.Seq}
 		for _, e := range ln.changed {
 			f.entries = append(f.entries, *e)
 		}
@@ -183,8 +190,16 @@ func (l *Log) rotate(ctx stdcontext.Context, settle bool) (*foldWork, error) {
 	return w, nil
 }
 
+// room says how much space a new journal has laid out.
+type room bool
+
+const (
+	roomy room = true  // for the next appends
+	tight room = false // as little as a journal must have
+)
+
 // beginJournal makes the next generation the newest one.
-func (l *Log) beginJournal() error {
+func (l *Log) beginJournal(r room) error {
 	s := l.state
 	gen := s.newest().gen + 1
 	counts := make([]Counts, 0, len(s.lines))
@@ -202,6 +217,12 @@ func (l *Log) beginJournal() error {
 	})
 	if err != nil {
 		return err
+	}
+	if r == tight {
+		b = append(bytes.TrimRight(b, "\n"), '\n', '\n')
+		if err := l.dir.FS.Remove(ctxfolder.JournalFile(gen)); err != nil && !errors.Is(err, fs.ErrNotExist) {
+			return err // what was laid out
+		}
 	}
 	if err := l.start(gen, b); err != nil {
 		return err
@@ -285,35 +306,97 @@ func (l *Log) writeBeginning(gen uint64, beginning []byte) error {
 
 // writeRows writes the rows of what is folded and makes them durable.
 func (l *Log) writeRows(w *foldWork) error {
-	made := false
+	named := false
 	for i := range w.lines {
 		ln := &w.lines[i]
 		if len(ln.entries) == 0 && !ln.cut {
 			continue
 		}
-		rows, err := openRows(l.dir, ln.Line, ln.Base)
+		write := l.writeRowsOf
+		if dense := ln.dense(ln.Base); ln.cut && ln.End() < dense || len(ln.entries) > 0 && ln.entries[0].Position < dense || slices.ContainsFunc(ln.entries, archived) {
+			write = l.rewriteRowsOf
+		}
+		made, err := write(ln)
 		if err != nil {
 			return err
 		}
-		made = made || rows.made
-		for i := range ln.entries {
-			if err == nil {
-				err = rows.put(&ln.entries[i])
-			}
-		}
-		if err == nil && ln.cut {
-			err = rows.end(ln.Count)
-		}
-		if cerr := rows.close(); err == nil {
-			err = cerr
-		}
-		if err != nil {
-			return err
-		}
+		named = named || made
 	}
-	if !made {
+	if !named {
 		return nil
 	}
+	return l.syncRows()
+}
+
+// writeRowsOf writes rows of the dense part in their places. It reports whether it made the file.
+func (l *Log) writeRowsOf(ln *foldLine) (made bool, err error) {
+	first := ln.first(ln.Base)
+	rows, err := openRows(l.dir, ctxfolder.RowsFile(ln.Line, ln.Rows), first)
+	if err != nil {
+		return false, err
+	}
+	for i := range ln.entries {
+		if err == nil {
+			err = rows.put(&ln.entries[i])
+		}
+	}
+	if err == nil && ln.cut {
+		err = rows.end(ln.End() - first)
+	}
+	if cerr := rows.close(); err == nil {
+		err = cerr
+	}
+	return rows.made, err
+}
+
+// rewriteRowsOf writes a new row file where rows are to be put in the midst of others: of messages that were archived and have another
+// version, or none, now.
+//
+// Crash order: index.json names the file before until the new one is durable, and that goes last.
+func (l *Log) rewriteRowsOf(ln *foldLine) (made bool, err error) {
+	rows, err := buildRows(l.dir, ln.Counts, ln.Rows+1, ln.Packs)
+	if err != nil {
+		return false, err
+	}
+	news := ln.entries
+	for from := ln.Base; from < ln.End() && err == nil; from += atOnce {
+		var old []Entry
+		to := min(from+atOnce, ln.End())
+		if old, err = l.stored(ln.Line, from, min(to, ln.start)); err != nil {
+			break
+		}
+		for p := from; p < to && err == nil; p++ {
+			switch {
+			case len(news) > 0 && news[0].Position == p:
+				err = rows.put(&news[0])
+				news = news[1:]
+			case p-from < int64(len(old)):
+				err = rows.put(&old[p-from])
+			default:
+				err = fmt.Errorf("%w: position %d of line %s has no entry", ErrDamaged, p, ln.Line)
+			}
+		}
+	}
+	if err != nil {
+		rows.abandon()
+		return false, err
+	}
+	ln.Stored, err = rows.finish()
+	return true, err
+}
+
+// stored returns entries of a line as they are folded, without what the journals have changed since.
+func (l *Log) stored(id uuid.UUID, from, to int64) (entries []Entry, err error) {
+	l.mu.RLock()
+	defer l.mu.RUnlock()
+	if ln := l.state.lines[id]; ln != nil && from < to {
+		entries, err = l.state.readRows(ln, from, to)
+	}
+	return entries, err
+}
+
+// syncRows makes the names of row files durable.
+func (l *Log) syncRows() error {
 	for _, dir := range []string{ctxfolder.RowsFolder, "."} {
 		if err := l.dir.FS.SyncDir(dir); err != nil {
 			return fmt.Errorf("%w: %w", ErrDurability, err)
@@ -356,10 +439,5 @@ func (l *Log) finishFold(w *foldWork, keep []uint64) (*folded, error) {
 			return nil, err
 		}
 	}
-	for _, line := range w.gone {
-		if err := l.removeRows(line); err != nil && !errors.Is(err, fs.ErrNotExist) {
-			return nil, err
-		}
-	}
-	return x, nil
+	return x, l.removeRows(x)
 }

@@ -20,6 +20,7 @@ type state struct {
 	journals []*journal // that are not folded, oldest first; the last one is written to
 	kept     kept       // the folded ones that still exist
 	rows     openFiles  // row files that were read
+	packs    openPacks  // packs that were read
 	seq      uint64     // of the last record read or written
 	chain    uint64     // of that record
 	newestAt int64      // its time, nanoseconds since 1970; 0 when no message is in the journals
@@ -29,11 +30,14 @@ type state struct {
 	metadata json.RawMessage
 	payloads map[Sum]payloadAt // in the journals that are not folded
 	problems []Problem
+
+	packOrder []uuid.UUID // of a rebuilt state: the packs, one that counts more behind the others
 }
 
 // line is the state of one line.
 type line struct {
 	Counts
+	Stored
 	start   int64               // position of recent[0]; what is below is in the row file
 	recent  []Entry             // what the journals added
 	byID    map[uuid.UUID]int64 // positions of recent; nil until somebody asks
@@ -75,6 +79,7 @@ func (s *state) close() error {
 	var errs []error
 	s.kept.only(nil)
 	s.rows.close()
+	s.packs.only(nil)
 	for _, j := range s.journals {
 		errs = append(errs, j.f.Close())
 	}
@@ -128,11 +133,12 @@ func (s *state) dropRepeated() {
 	s.journals = keep
 }
 
-// beginAt sets the state to the one that counts describe.
-func (s *state) beginAt(counts iter.Seq[Counts], seq, chain uint64) {
+// beginAt sets the state to one in which all of these lines is folded.
+func (s *state) beginAt(lines iter.Seq[FoldedLine], seq, chain uint64) {
 	s.lines = map[uuid.UUID]*line{}
-	for c := range counts {
-		s.lines[c.Line] = newLine(c)
+	for l := range lines {
+		s.lines[l.Line] = newLine(l.Counts)
+		s.lines[l.Line].Stored = l.Stored
 	}
 	s.seq, s.chain, s.foldSeq = seq, chain, seq
 }
@@ -370,7 +376,7 @@ func (s *state) entryAt(id uuid.UUID, position int64) (Entry, error) {
 	if e := ln.changed[position]; e != nil {
 		return *e, nil
 	}
-	rows, err := s.readRows(id, ln.Base, position, position+1)
+	rows, err := s.readRows(ln, position, position+1)
 	if err != nil {
 		return Entry{}, err
 	}
@@ -491,4 +497,14 @@ func (s *state) retire(x *folded) {
 			}
 		}
 	}
+	packs := map[uuid.UUID]bool{}
+	for i := range x.Lines {
+		if ln := s.lines[x.Lines[i].Line]; ln != nil {
+			ln.Stored = x.Lines[i].Stored
+		}
+		for _, id := range x.Lines[i].Packs {
+			packs[id] = true
+		}
+	}
+	s.packs.only(packs)
 }

@@ -37,6 +37,9 @@ type Log struct {
 	// he reads it without mu.
 	advance sync.Mutex
 
+	// read is index.json as it was when it was read last. It is guarded by advance.
+	read fs.FileInfo
+
 	// distrust is set when rows turned out to be harmed though index.json is intact: until that file is
 	// replaced, the state is rebuilt instead of read.
 	distrust fs.FileInfo
@@ -123,7 +126,7 @@ func (l *Log) reload() error {
 		if l.distrusted() {
 			return l.rebuild(fmt.Errorf("%w: rows", ErrDamaged), l.anyFolded())
 		}
-		x, err := readFolded(l.dir)
+		x, err := l.readFolded()
 		if err != nil {
 			if !errors.Is(err, ErrDamaged) {
 				return err
@@ -195,13 +198,7 @@ func (l *Log) held() []*journal {
 // readState begins at index.json and reads the journals that are not folded.
 func readState(dir *ctxfolder.Dir, x *folded, held []*journal) (*state, error) {
 	s := &state{dir: dir, width: x.RowWidth, kept: kept{gens: x.retained()}}
-	s.beginAt(func(yield func(Counts) bool) {
-		for i := range x.Lines {
-			if !yield(x.Lines[i].Counts) {
-				return
-			}
-		}
-	}, x.Seq, x.chain)
+	s.beginAt(slices.Values(x.Lines), x.Seq, x.chain)
 	err := s.openLive(x, held)
 	if err == nil && x.RowWidth != rowWidth {
 		err = fmt.Errorf("%w: rows of %d bytes, wanted %d", ErrDamaged, x.RowWidth, rowWidth)
@@ -287,11 +284,49 @@ func (l *Log) readOn(j *journal) error {
 // forgetRetired drops the journals that a fold removed, and the entries that were in memory because of
 // them: they have rows.
 func (l *Log) forgetRetired() {
-	if x, err := readFolded(l.dir); err == nil {
+	if x, err := l.readFolded(); err == nil {
 		l.mu.Lock()
 		defer l.mu.Unlock()
 		l.state.retire(x)
 	}
+}
+
+// readFolded reads index.json, and notes which it was. The caller holds advance.
+func (l *Log) readFolded() (*folded, error) {
+	l.read, _ = l.dir.FS.Lstat(ctxfolder.IndexFile)
+	return readFolded(l.dir)
+}
+
+// renewed takes in what others did to index.json since it was read last, and reports whether there was anything: rows, message files
+// and packs may have been removed for it.
+func (l *Log) renewed() bool {
+	l.advance.Lock()
+	defer l.advance.Unlock()
+	now, err := l.dir.FS.Lstat(ctxfolder.IndexFile)
+	if err != nil || l.state == nil || l.state.unsaved || l.read != nil && sameIndex(now, l.read) {
+		return false
+	}
+	if l.catchUp() == nil && !sameIndex(now, l.read) {
+		l.forgetRetired()
+	}
+	return true
+}
+
+func sameIndex(a, b fs.FileInfo) bool {
+	return a != nil && b != nil && vfs.SameFile(a, b) && a.Size() == b.Size() && a.ModTime().Equal(b.ModTime())
+}
+
+// Moved returns the entry that a position has now, where that may be another one because others replaced the index: they may have
+// archived the message, or taken it out of the archive.
+func (l *Log) Moved(line uuid.UUID, position int64) (e Entry, ok bool) {
+	if !l.renewed() {
+		return e, false
+	}
+	entries, err := l.Entries(line, position, position+1)
+	if err != nil || len(entries) == 0 {
+		return e, false
+	}
+	return entries[0], true
 }
 
 // Problem is something that was found wrong and did not stop the work.
@@ -370,6 +405,11 @@ func (l *Log) Entries(id uuid.UUID, from, to int64) ([]Entry, error) {
 		if !errors.Is(err, ErrDamaged) {
 			break
 		}
+		if l.renewed() { // what is missing is somewhere else now
+			if entries, err = l.entries(id, from, to); !errors.Is(err, ErrDamaged) {
+				break
+			}
+		}
 		// The rows are a cache: what they lost is made again.
 		if err := l.rebuildRows(err); err != nil {
 			return nil, err
@@ -397,7 +437,7 @@ func (l *Log) entries(id uuid.UUID, from, to int64) ([]Entry, error) {
 				changed = append(changed, *e)
 			}
 		}
-		rows, rowsErr = s.readRows(id, ln.Base, from, min(to, ln.start)) // the view keeps the file open
+		rows, rowsErr = s.readRows(ln, from, min(to, ln.start)) // the view keeps the file open
 	})
 	if err = errors.Join(err, rowsErr); err != nil || from >= to {
 		return nil, err
@@ -437,4 +477,27 @@ func (l *Log) FindFolded(line, id uuid.UUID, end int64) (Entry, bool, error) {
 		return Entry{}, false, err
 	}
 	return entries[0], true, nil
+}
+
+// FindArchived looks an id up in the packs that serve a line, below position end.
+func (l *Log) FindArchived(line, id uuid.UUID, end int64) (Entry, bool, error) {
+	var positions []int64
+	err := l.view(func(s *state) {
+		ln := s.lines[line]
+		if ln == nil {
+			return
+		}
+		for r := range s.archived(ln.Packs, id) {
+			if r.Line == line && r.Position < end {
+				positions = append(positions, r.Position)
+			}
+		}
+	})
+	for _, p := range positions {
+		entries, eerr := l.Entries(line, p, p+1)
+		if err = eerr; err != nil || len(entries) == 1 && entries[0].ID == id {
+			return entries[0], err == nil, err
+		}
+	}
+	return Entry{}, false, err
 }

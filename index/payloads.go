@@ -79,9 +79,14 @@ func (l *Log) HasPayload(sum Sum) bool {
 }
 
 // Payload returns a payload that a journal has; nil when none has it. The journals that are folded are searched only
-// when folded is set: the first time that reads all of them. Whether it is the one of that name is for the
+// when folded is set, the first time that reads all of them, and packs after them. Whether it is the one of that name is for the
 // caller to see.
 func (l *Log) Payload(sum Sum, folded bool) (payload []byte, err error) {
+	defer func() {
+		if folded && payload == nil && err == nil {
+			payload = l.ArchivedPayload(sum)
+		}
+	}()
 	err = l.view(func(s *state) { // the view keeps the file open
 		at, ok := s.payloads[sum]
 		if !ok && folded {
@@ -108,6 +113,8 @@ type PayloadStore interface {
 	Keep(payloads iter.Seq[[]byte], durable bool) error
 }
 
+var errNoPlace = errors.New("no place for payloads")
+
 // keepPayloads stores the payloads that a journal has. It goes on past a damaged one, and tells of the first of those.
 func (l *Log) keepPayloads(j *journal, changes []change, durable bool) (damaged, err error) {
 	payloads := slices.DeleteFunc(slices.Clone(changes), func(c change) bool { return c.kind != KindPayload })
@@ -115,7 +122,7 @@ func (l *Log) keepPayloads(j *journal, changes []change, durable bool) (damaged,
 		return nil, nil
 	}
 	if l.opts.Payloads == nil {
-		return nil, errors.New("no place for payloads")
+		return nil, errNoPlace
 	}
 	err = l.opts.Payloads.Keep(func(yield func([]byte) bool) {
 		for _, c := range payloads {

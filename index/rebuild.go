@@ -44,7 +44,7 @@ func rebuildOnce(dir *ctxfolder.Dir, held []*journal, x *folded) (*state, error)
 	if x == nil && s.replayFromRows() {
 		return s, nil
 	}
-	b := &rebuilder{s: s, found: map[uuid.UUID]map[int64]Entry{}, prev: map[uuid.UUID]uuid.UUID{}, rows: map[fileKey]Entry{}, filed: map[lineKey]int64{}}
+	b := &rebuilder{s: s, found: map[uuid.UUID]map[int64]Entry{}, prev: map[uuid.UUID]uuid.UUID{}, rows: map[fileKey]Entry{}, filed: map[lineKey]int64{}, older: map[[2]uuid.UUID]bool{}}
 	b.expect(x)
 	if err := b.run(); err != nil {
 		s.closeBut(held)
@@ -116,9 +116,9 @@ func generations(dir *ctxfolder.Dir) (gens []uint64, err error) {
 }
 
 // replayFromRows tries the short way: the oldest journal tells the counts at its beginning, and the rows up
-// to there are whole.
+// to there are whole. Where rows lie that have been rewritten, or packs, only index.json says.
 func (s *state) replayFromRows() bool {
-	if len(s.journals) == 0 || len(s.problems) > 0 {
+	if len(s.journals) == 0 || len(s.problems) > 0 || s.rearranged() {
 		return false
 	}
 	for i, j := range s.journals[1:] {
@@ -132,7 +132,13 @@ func (s *state) replayFromRows() bool {
 		}
 	}
 	first := s.journals[0].begin
-	s.beginAt(slices.Values(first.Lines), first.Seq, first.chain)
+	s.beginAt(func(yield func(FoldedLine) bool) {
+		for _, c := range first.Lines {
+			if !yield(FoldedLine{Counts: c}) {
+				return
+			}
+		}
+	}, first.Seq, first.chain)
 	if err := s.replay(); err != nil || s.outnumbered() || s.rowsBehind() {
 		for _, j := range s.journals {
 			j.end, j.seq, j.chain = j.first, j.begin.Seq, j.begin.chain
@@ -150,13 +156,27 @@ const rowsAtOnce = 1024
 func (s *state) rowsWhole(c Counts) bool {
 	var last uuid.UUID
 	for from := c.Base; from < c.End(); from += rowsAtOnce {
-		rows, err := s.readRows(c.Line, c.Base, from, min(from+rowsAtOnce, c.End()))
+		rows, err := s.readDense(&line{Counts: c}, from, min(from+rowsAtOnce, c.End()))
 		if err != nil {
 			return false
 		}
 		last = rows[len(rows)-1].ID
 	}
 	return c.Count == 0 || last == c.Last
+}
+
+// rearranged reports whether there may be packs, or row files other than the first ones.
+func (s *state) rearranged() bool {
+	if packs, err := packIDs(s.dir); err != nil || len(packs) > 0 {
+		return true
+	}
+	files, err := rowFiles(s.dir)
+	for _, numbers := range files {
+		if slices.Max(numbers) > 0 {
+			return true
+		}
+	}
+	return err != nil
 }
 
 // rowsBehind reports whether some line has more rows than messages: then the newest journals are missing, or it was cut.
@@ -166,7 +186,7 @@ func (s *state) rowsBehind() bool {
 		if ln := s.lines[line]; ln != nil {
 			counts = ln.Counts
 		}
-		if info, err := s.dir.FS.Lstat(ctxfolder.RowsFile(line)); err == nil && info.Size() > counts.Count*rowWidth {
+		if info, err := s.dir.FS.Lstat(ctxfolder.RowsFile(line, 0)); err == nil && info.Size() > counts.Count*rowWidth {
 			return true
 		}
 	}
@@ -207,7 +227,8 @@ type rebuilder struct {
 	rows     map[fileKey]Entry       // message files that rows tell of
 	filed    map[lineKey]int64       // where messages are whose files were read
 	lost     map[uuid.UUID]map[int64]Entry
-	counts   map[uuid.UUID]Counts // that there were at least
+	counts   map[uuid.UUID]Counts  // that there were at least
+	older    map[[2]uuid.UUID]bool // packs, and others that have a newer version of one of their messages
 }
 
 type lineKey struct{ line, id uuid.UUID }
@@ -226,8 +247,17 @@ func (b *rebuilder) run() error {
 	if m.Renaming != nil {
 		b.s.dir.SetRenaming(m.Renaming)
 	}
+	files, err := rowFiles(b.s.dir)
+	if err != nil {
+		return err
+	}
 	for i := range m.Lines {
-		b.readRowFile(&m.Lines[i])
+		for _, number := range files[m.Lines[i].ID] {
+			b.readRowFile(&m.Lines[i], number)
+		}
+	}
+	if err := b.readPacks(); err != nil {
+		return err
 	}
 	folders := map[string]bool{}
 	for _, ln := range m.Lines {
@@ -257,8 +287,8 @@ func (b *rebuilder) run() error {
 }
 
 // readRowFile takes the rows that are whole.
-func (b *rebuilder) readRowFile(ln *ctxfolder.Line) {
-	f, err := b.s.dir.FS.OpenFile(ctxfolder.RowsFile(ln.ID), os.O_RDONLY)
+func (b *rebuilder) readRowFile(ln *ctxfolder.Line, number uint64) {
+	f, err := b.s.dir.FS.OpenFile(ctxfolder.RowsFile(ln.ID, number), os.O_RDONLY)
 	if err != nil {
 		return
 	}
@@ -268,14 +298,14 @@ func (b *rebuilder) readRowFile(ln *ctxfolder.Line) {
 	if info, err := f.Stat(); err == nil && info.Mode().IsRegular() {
 		r.size = info.Size()
 	}
-	for p := ln.Base; ; p++ {
-		c, err := r.bytes((p-ln.Base)*rowWidth, rowWidth)
+	for n := int64(0); ; n++ {
+		c, err := r.bytes(n*rowWidth, rowWidth)
 		if err != nil || len(c) < rowWidth {
 			return
 		}
 		copy(row, c)
-		switch e, err := parseRow(row, p); {
-		case err != nil:
+		switch e, err := parseRow(row); {
+		case err != nil || e.Position < ln.Base:
 		case e.Lost != "":
 			b.lose(ln.ID, e)
 		default:
@@ -455,6 +485,7 @@ func (b *rebuilder) offer(id uuid.UUID, e Entry) {
 	case !taken:
 	case old.ID == e.ID && (e.At >= old.At):
 	case old.ID == e.ID:
+		b.isOlder(e, old)
 		return
 	default:
 		b.s.note("message", "line %s, position %d is claimed by %s and %s", id, e.Position, old.ID, e.ID)
@@ -462,8 +493,16 @@ func (b *rebuilder) offer(id uuid.UUID, e Entry) {
 			return
 		}
 	}
+	b.isOlder(old, e)
 	at[e.Position] = e
 	b.s.newestAt = max(b.s.newestAt, e.At)
+}
+
+// isOlder notes which of two packs has the newer version of a message.
+func (b *rebuilder) isOlder(old, now Entry) {
+	if old.Pack != now.Pack && archived(old) && archived(now) {
+		b.older[[2]uuid.UUID{old.Pack, now.Pack}] = true
+	}
 }
 
 // build puts a line together. Positions that nothing claims are lost; the message behind tells the id. A
@@ -529,11 +568,18 @@ func (b *rebuilder) named(line uuid.UUID, lost Entry) Entry {
 // before returns the id of the message before one, as far as that tells.
 func (b *rebuilder) before(folder string, e Entry) uuid.UUID {
 	id, known := b.prev[e.ID]
-	if !known {
-		raw, is, _ := e.ReadFile(b.s.dir, folder)
-		if env, err := message.Parse(raw); is == FileExact && err == nil {
-			id = env.Prev
+	if known {
+		return id
+	}
+	raw := b.s.readPacked(&e)
+	if raw == nil {
+		var is FileState
+		if raw, is, _ = e.ReadFile(b.s.dir, folder); is != FileExact {
+			return uuid.Nil
 		}
+	}
+	if env, err := message.Parse(raw); err == nil {
+		id = env.Prev
 	}
 	return id
 }

@@ -142,10 +142,11 @@ const (
 	together = 1 << 20
 )
 
-// ReadRecords returns the envelopes of entries from the journals that committed them; nil stands for one that no
-// journal holds, or not unharmed. Neighbours are read at once.
+// ReadRecords returns the envelopes of entries from the journals that committed them, or the packs that they are archived in; nil stands
+// for one that none of these holds, or not unharmed. Neighbours are read at once.
 func (l *Log) ReadRecords(entries []Entry) [][]byte {
 	out := make([][]byte, len(entries))
+	l.readPacks(entries, out)
 	if !slices.ContainsFunc(entries, func(e Entry) bool { return e.gen != 0 }) {
 		return out
 	}

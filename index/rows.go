@@ -101,10 +101,10 @@ func appendID(b []byte, id uuid.UUID) []byte {
 	return append(b, text[:]...)
 }
 
-// parseRow reads a row and makes sure that it is the one of this position.
-func parseRow(b []byte, position int64) (Entry, error) {
+// parseRow reads a row.
+func parseRow(b []byte) (Entry, error) {
 	bad := func() (Entry, error) {
-		return Entry{}, fmt.Errorf("%w: index row of position %d", ErrDamaged, position)
+		return Entry{}, fmt.Errorf("%w: index row", ErrDamaged)
 	}
 	if len(b) != rowWidth || string(b[:len(rowCheck)]) != rowCheck {
 		return bad()
@@ -125,7 +125,7 @@ func parseRow(b []byte, position int64) (Entry, error) {
 	e.off, good[5] = parsePadded(b[atRowOff+len(rowOff) : atRowBlobs])
 	payloads, good[6] = parsePadded(b[atRowBlobs+len(rowBlobs) : atRowFile])
 	id, err := uuid.ParseBytes(b[atRowID+len(rowID) : atRowSize])
-	if err != nil || good != [7]bool{true, true, true, true, true, true, true} || e.Position != position {
+	if err != nil || good != [7]bool{true, true, true, true, true, true, true} {
 		return bad()
 	}
 	e.ID, e.gen, e.Payloads = id, uint64(gen), int(payloads)
@@ -143,37 +143,54 @@ func parseRow(b []byte, position int64) (Entry, error) {
 	return e, nil
 }
 
-// readRows returns the entries of the positions [from, to) of a line whose rows are width bytes wide.
-// A row that is harmed or missing gives an error that wraps ErrDamaged.
-func (s *state) readRows(line uuid.UUID, base, from, to int64) ([]Entry, error) {
-	if from >= to {
-		return nil, nil
-	}
-	f, err := s.rows.open(s.dir.FS, ctxfolder.RowsFile(line))
-	if errors.Is(err, fs.ErrNotExist) || err != nil && !regular(s.dir, ctxfolder.RowsFile(line)) {
-		return nil, fmt.Errorf("%w: row file of line %s is missing", ErrDamaged, line)
+// rowsReader is a line's row file, for reading.
+type rowsReader struct {
+	vfs.File
+	rows int64
+}
+
+func (s *state) openRowFile(ln *line) (*rowsReader, error) {
+	name := ctxfolder.RowsFile(ln.Line, ln.Rows)
+	f, err := s.rows.open(s.dir.FS, name)
+	if errors.Is(err, fs.ErrNotExist) || err != nil && !regular(s.dir, name) {
+		return nil, fmt.Errorf("%w: row file of line %s is missing", ErrDamaged, ln.Line)
 	}
 	if err != nil {
 		return nil, err
 	}
 	size, err := vfs.Size(f)
+	return &rowsReader{f, size / int64(s.width)}, err
+}
+
+func (r *rowsReader) short(ln *line) error {
+	return fmt.Errorf("%w: row file of line %s has %d rows", ErrDamaged, ln.Line, r.rows)
+}
+
+// readDense is readRows for positions each of which has a row.
+func (s *state) readDense(ln *line, from, to int64) ([]Entry, error) {
+	if from >= to {
+		return nil, nil
+	}
+	r, err := s.openRowFile(ln)
 	if err != nil {
 		return nil, err
 	}
-	width := int64(s.width)
-	// Allocate for the rows there are, not for what was asked.
-	if have := base + size/width; have < to {
-		return nil, fmt.Errorf("%w: row file of line %s ends at position %d", ErrDamaged, line, have)
+	width, first := int64(s.width), ln.first(ln.Base)
+	if first+r.rows < to { // allocate for the rows there are, not for what was asked
+		return nil, r.short(ln)
 	}
 	b := make([]byte, (to-from)*width)
-	if _, err := f.ReadAt(b, (from-base)*width); err != nil && !errors.Is(err, io.EOF) {
+	if _, err := r.ReadAt(b, (from-first)*width); err != nil && !errors.Is(err, io.EOF) {
 		return nil, err
 	}
 	entries := make([]Entry, 0, to-from)
 	for p := from; p < to; p++ {
-		e, err := parseRow(b[:width], p)
+		e, err := parseRow(b[:width])
+		if err == nil && e.Position != p {
+			err = fmt.Errorf("%w: index row of position %d", ErrDamaged, e.Position)
+		}
 		if err != nil {
-			return nil, fmt.Errorf("line %s: %w", line, err)
+			return nil, fmt.Errorf("line %s, position %d: %w", ln.Line, p, err)
 		}
 		entries = append(entries, e)
 		b = b[width:]
@@ -188,17 +205,17 @@ func regular(dir *ctxfolder.Dir, path string) bool {
 	return err == nil && info.Mode().IsRegular()
 }
 
-// rowsWriter puts rows in their places, in one write for each run of positions.
+// rowsWriter puts rows in their places, in one write for each run of them.
 type rowsWriter struct {
-	f    vfs.File
-	made bool // the file is new
-	base int64
-	run  []byte
-	at   int64 // position of the first row in run
-	next int64
+	f     vfs.File
+	made  bool  // the file is new
+	first int64 // the position that row 0 has, or would have
+	run   []byte
+	at    int64 // number of the first row in run
+	next  int64
 }
 
-func openRows(dir *ctxfolder.Dir, line uuid.UUID, base int64) (*rowsWriter, error) {
+func openRows(dir *ctxfolder.Dir, name string, first int64) (*rowsWriter, error) {
 	if info, err := dir.FS.Lstat(ctxfolder.RowsFolder); err == nil && !info.IsDir() {
 		if err := dir.SetAside(ctxfolder.RowsFolder); err != nil {
 			return nil, err
@@ -207,31 +224,35 @@ func openRows(dir *ctxfolder.Dir, line uuid.UUID, base int64) (*rowsWriter, erro
 	if err := dir.FS.Mkdir(ctxfolder.RowsFolder); err != nil && !errors.Is(err, fs.ErrExist) {
 		return nil, err
 	}
-	if err := dir.MakeWay(ctxfolder.RowsFile(line)); err != nil {
+	if err := dir.MakeWay(name); err != nil {
 		return nil, err
 	}
-	f, err := dir.FS.OpenFile(ctxfolder.RowsFile(line), os.O_RDWR)
+	f, err := dir.FS.OpenFile(name, os.O_RDWR)
 	made := errors.Is(err, fs.ErrNotExist)
 	if made {
-		f, err = dir.FS.OpenFile(ctxfolder.RowsFile(line), os.O_RDWR|os.O_CREATE)
+		f, err = dir.FS.OpenFile(name, os.O_RDWR|os.O_CREATE)
 	}
 	if err != nil {
 		return nil, err
 	}
-	return &rowsWriter{f: f, base: base, made: made}, nil
+	return &rowsWriter{f: f, first: first, made: made}, nil
 }
 
-func (w *rowsWriter) put(e *Entry) error {
-	if len(w.run) > 0 && (e.Position != w.next || len(w.run) >= 1<<20) {
+// put writes the row of an entry of the dense part.
+func (w *rowsWriter) put(e *Entry) error { return w.putAt(e.Position-w.first, e) }
+
+// putAt writes row number n.
+func (w *rowsWriter) putAt(n int64, e *Entry) error {
+	if len(w.run) > 0 && (n != w.next || len(w.run) >= 1<<20) {
 		if err := w.flush(); err != nil {
 			return err
 		}
 	}
 	if len(w.run) == 0 {
-		w.at = e.Position
+		w.at = n
 	}
 	w.run = appendRow(w.run, e)
-	w.next = e.Position + 1
+	w.next = n + 1
 	return nil
 }
 
@@ -239,7 +260,7 @@ func (w *rowsWriter) flush() error {
 	if len(w.run) == 0 {
 		return nil
 	}
-	_, err := w.f.WriteAt(w.run, (w.at-w.base)*rowWidth)
+	_, err := w.f.WriteAt(w.run, w.at*rowWidth)
 	w.run = w.run[:0]
 	return err
 }

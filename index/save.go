@@ -40,10 +40,13 @@ func (l *Log) save(foldLocked bool) error {
 	if x, err := readFolded(l.dir); err == nil {
 		gen = max(gen, slices.Max(x.Journals))
 	}
+	numbers, err := rowFiles(l.dir)
+	if err != nil {
+		return err
+	}
 	var counts []Counts
 	for id, ln := range s.lines {
 		if ln.Count == 0 {
-			w.gone = append(w.gone, id)
 			continue
 		}
 		f := foldLine{FoldedLine: FoldedLine{Counts: ln.Counts, Folder: w.folders[id]}, entries: slices.Clone(ln.recent), cut: true}
@@ -51,6 +54,9 @@ func (l *Log) save(foldLocked bool) error {
 			f.entries = append(f.entries, *e)
 		}
 		slices.SortFunc(f.entries, func(a, b Entry) int { return cmp.Compare(a.Position, b.Position) })
+		if slices.ContainsFunc(f.entries, archived) {
+			f.Rows, f.Packs = slices.Max(append(numbers[id], 0)), s.packOrder // a file that an index.json may name stays as it is
+		}
 		w.lines = append(w.lines, f)
 		counts = append(counts, ln.Counts)
 	}

@@ -42,6 +42,7 @@ type folded struct {
 // FoldedLine is what index.json says of a line.
 type FoldedLine struct {
 	Counts
+	Stored
 	Folder string `json:"folder,omitempty"` // for people
 }
 
@@ -146,7 +147,7 @@ func parseFolded(b []byte) (*folded, error) {
 		return nil, fmt.Errorf("%w: it makes no sense", ErrDamaged)
 	}
 	for _, l := range x.Lines {
-		if !l.sane() {
+		if !l.Counts.sane() || !l.Stored.sane(&l.Counts) {
 			return nil, fmt.Errorf("%w: counts of line %s", ErrDamaged, l.Line)
 		}
 	}

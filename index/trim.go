@@ -2,7 +2,9 @@ package index
 
 import (
 	"encoding/json"
+	"errors"
 	"fmt"
+	"io/fs"
 
 	ctxfolder "github.com/ctxdir/ctxdir/context"
 	"github.com/google/uuid"
@@ -83,7 +85,48 @@ func (s *state) trim(t *trim, seq uint64) error {
 	return nil
 }
 
-// removeRows removes the row file of a line of which nothing is left.
+// removeRows removes the row files that index.json does not name: of lines of which nothing is left, and those that were written anew.
 //
-// Crash order: index.json, durable, does not count the line. A file that comes back means nothing.
-func (l *Log) removeRows(line uuid.UUID) error { return l.dir.FS.Remove(ctxfolder.RowsFile(line)) }
+// Crash order: index.json, durable, does not name them. A file that comes back means nothing.
+func (l *Log) removeRows(x *folded) error {
+	named := map[string]bool{}
+	for i := range x.Lines {
+		named[ctxfolder.RowsFile(x.Lines[i].Line, x.Lines[i].Rows)] = true
+	}
+	files, err := rowFiles(l.dir)
+	if err != nil {
+		return err
+	}
+	for line, numbers := range files {
+		for _, number := range numbers {
+			name := ctxfolder.RowsFile(line, number)
+			if named[name] {
+				continue
+			}
+			if err := l.dir.FS.Remove(name); err != nil && !errors.Is(err, fs.ErrNotExist) {
+				return err
+			}
+		}
+	}
+	return nil
+}
+
+// rowFiles returns the numbers of the row files that there are, by line.
+func rowFiles(dir *ctxfolder.Dir) (map[uuid.UUID][]uint64, error) {
+	files := map[uuid.UUID][]uint64{}
+	for e, err := range dir.FS.ReadDir(ctxfolder.RowsFolder) {
+		if errors.Is(err, fs.ErrNotExist) {
+			break
+		}
+		if info, serr := dir.FS.Lstat(ctxfolder.RowsFolder); err != nil && serr == nil && !info.IsDir() {
+			break // it is set aside when rows are written
+		}
+		if err != nil {
+			return nil, err
+		}
+		if line, number, ok := ctxfolder.ParseRowsFile(e.Name()); ok && !e.IsDir() {
+			files[line] = append(files[line], number)
+		}
+	}
+	return files, nil
+}

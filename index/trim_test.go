@@ -130,7 +130,7 @@ func TestTrimmedRowsAreGone(t *testing.T) {
 		b.fold(true)
 		b.trim(end)
 		b.fold(true)
-		info, err := os.Stat(filepath.Join(b.root, ctxfolder.RowsFile(b.line)))
+		info, err := os.Stat(filepath.Join(b.root, ctxfolder.RowsFile(b.line, 0)))
 		if end == 0 && !os.IsNotExist(err) || end > 0 && (err != nil || info.Size() != end*rowWidth) {
 			t.Errorf("cut at %d: %v, %v", end, info, err)
 		}

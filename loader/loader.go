@@ -14,6 +14,7 @@ import (
 	"sync/atomic"
 	"time"
 
+	"github.com/ctxdir/ctxdir/blob"
 	ctxfolder "github.com/ctxdir/ctxdir/context"
 	"github.com/ctxdir/ctxdir/index"
 	"github.com/ctxdir/ctxdir/message"
@@ -76,6 +77,9 @@ func (l *Loader) Refresh() { l.epoch.Add(1) }
 // Close drops what the loader put into the pool.
 func (l *Loader) Close() { l.pool.forget(l) }
 
+// Payload returns a payload that a message refers to, verified, as [Message.Payload] does.
+func (l *Loader) Payload(ref blob.Ref) ([]byte, error) { return l.payload(ref) }
+
 // Reads counts the messages that were read from disk.
 func (l *Loader) Reads() int64 { return l.reads.Load() }
 
@@ -95,6 +99,9 @@ func (l *Loader) load(ctx context.Context, span Span, e *index.Entry, record fun
 	return l.pool.get(ctx, l.key(span, e), e.Sum, e.At, l.epoch.Load(),
 		func(m *Message) bool {
 			info, err := l.dir.StatMessage(span.Folder, e.FileID())
+			if e.Pack != uuid.Nil && errors.Is(err, fs.ErrNotExist) {
+				return !m.Edited // a pack does not change
+			}
 			return err == nil && !m.Edited && ctxfolder.Untouched(info, e.Size, e.StoredAt())
 		},
 		func() (*Message, error) { return l.read(span, e, record()), nil })
@@ -120,6 +127,20 @@ func (l *Loader) read(span Span, e *index.Entry, record []byte) *Message {
 	}
 	if m := l.fromRecord(span, record); m != nil {
 		return m
+	}
+	if errors.Is(err, fs.ErrNotExist) && e.Lost == "" {
+		if now, ok := l.log.Moved(span.Line, e.Position); ok && now.ID == e.ID {
+			record, _ := l.log.ReadRecord(&now)
+			if m := l.fromRecord(span, record); m != nil {
+				return m
+			}
+			if m, err := l.fromFile(span, &now); err == nil {
+				return m
+			}
+		}
+	}
+	if e.Pack != uuid.Nil {
+		err = fmt.Errorf("%w: pack %s does not have it as it was", index.ErrDamaged, e.Pack)
 	}
 	if e.Lost != "" && e.Lost != index.Erased {
 		err = fmt.Errorf("%w: %s", index.ErrDamaged, e.Lost)

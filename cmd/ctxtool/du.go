@@ -73,7 +73,7 @@ func (a *app) sizes(ctx context.Context, s *ctxdir.Store) error {
 }
 
 func sizeOf(s ctxdir.Summary) sizeRecord {
-	return sizeRecord{Record: "size", Context: s.ID.String(), Messages: s.Messages, Bytes: s.Bytes, Problem: problemText(s.Problem)}
+	return sizeRecord{Record: "size", Context: s.ID.String(), Messages: s.Messages, Bytes: s.Bytes, ArchivedBytes: s.Archived, Problem: problemText(s.Problem)}
 }
 
 func (a *app) branchSizes(ctx context.Context, c *ctxdir.Context) error {
@@ -88,7 +88,7 @@ func (a *app) branchSizes(ctx context.Context, c *ctxdir.Context) error {
 	}
 	if a.json {
 		for _, b := range branches {
-			r := sizeRecord{Record: "size", Context: c.ID().String(), Branch: b.Name, Messages: b.Messages, Bytes: b.Bytes}
+			r := sizeRecord{Record: "size", Context: c.ID().String(), Branch: b.Name, Messages: b.Messages, Bytes: b.Bytes, ArchivedBytes: b.Archived}
 			if err := a.record(r); err != nil {
 				return err
 			}
@@ -107,6 +107,9 @@ func (a *app) branchSizes(ctx context.Context, c *ctxdir.Context) error {
 		t.add(humanSize(b.Bytes), humanCount(b.Messages), b.Name)
 	}
 	t.add(humanSize(sum.Bytes), humanCount(sum.Messages), "whole context")
+	if sum.Archived > 0 {
+		t.add(humanSize(sum.Archived), "", "of it in packs, before compression")
+	}
 	if blobs > 0 {
 		t.add(humanSize(blobs), "", "blobs")
 	}

@@ -1,0 +1,264 @@
+package ctxdir
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"time"
+
+	"github.com/ctxdir/ctxdir/archive"
+	"github.com/ctxdir/ctxdir/blob"
+	"github.com/ctxdir/ctxdir/branch"
+	"github.com/ctxdir/ctxdir/index"
+	"github.com/ctxdir/ctxdir/loader"
+	"github.com/ctxdir/ctxdir/message"
+	"github.com/google/uuid"
+)
+
+// DefaultArchiveAge is how old messages are archived unless an option says otherwise.
+const DefaultArchiveAge = 180 * 24 * time.Hour
+
+// ArchiveOptions says which messages are archived: without anything all of them.
+type ArchiveOptions struct {
+	// OlderThan leaves those out that are not as old. A message that tells no time of its own is as old as its file.
+	OlderThan time.Duration
+	// Branch leaves those out that this branch does not show.
+	Branch string
+}
+
+// Archived says what archiving did, or undid.
+type Archived struct {
+	Messages int64 // that were moved
+	Stayed   int64 // that were to be moved and stayed where they were: edited by hand, damaged, or too large
+	Before   int64 // bytes of the files they were in, packs and the blobs of their payloads included
+	After    int64 // bytes of the files they are in
+}
+
+// Archive moves messages from their files into a pack, compressed. They are read as before; so are they when others append, fork, replace or archive
+// meanwhile. What was edited by hand stays a file: a repair takes the edit in. Payloads that no other context refers to are copied into
+// the pack, and their blobs are left to the next collection. Packs that are no larger than what is added are made one with it; without options, all are.
+//
+// Crash order: see [index.Log.Arrange].
+func (c *Context) Archive(ctx context.Context, o ArchiveOptions) (Archived, error) {
+	done, err := c.arrange(ctx, func() (index.Plan, int64, error) { return c.planArchive(ctx, o) })
+	return done, public(Error{Op: "archive", Context: c.dir.ID, Branch: o.Branch}, err)
+}
+
+// Unarchive moves all archived messages back to files: byte for byte what was archived. Payloads become blobs again.
+func (c *Context) Unarchive(ctx context.Context) (Archived, error) {
+	done, err := c.arrange(ctx, func() (index.Plan, int64, error) {
+		uses, err := c.log.PackUses(ctx)
+		plan := index.Plan{File: map[uuid.UUID]index.Spans{}}
+		for _, use := range uses {
+			add(plan.File, use.Live)
+		}
+		return plan, 0, err
+	})
+	return done, public(Error{Op: "unarchive", Context: c.dir.ID}, err)
+}
+
+// add adds positions to others.
+func add(to, more map[uuid.UUID]index.Spans) {
+	for line, spans := range more {
+		to[line] = to[line].With(spans)
+	}
+}
+
+// arrange moves messages as planned. Nobody collects, erases or restores meanwhile, so no blob or pack goes that somebody still needs.
+func (c *Context) arrange(ctx context.Context, plan func() (index.Plan, int64, error)) (done Archived, err error) {
+	if c.store.readOnly {
+		return done, ErrReadOnly
+	}
+	release, err := c.store.lockCollecting(ctx)
+	if err != nil {
+		return done, err
+	}
+	defer release()
+	if err := c.store.within(ctx, c.log.Current); err != nil {
+		return done, err
+	}
+	p, stayed, err := plan()
+	done.Stayed = stayed
+	if err != nil || len(p.Pack) == 0 && len(p.File) == 0 {
+		return done, err
+	}
+	taking := c.taking(ctx)
+	p.Payloads = taking.from
+	var moved index.Moved
+	err = c.store.within(ctx, func(ctx context.Context) (err error) {
+		moved, err = c.log.Arrange(ctx, p)
+		return err
+	})
+	done.Messages, done.Stayed = moved.Messages, done.Stayed+moved.Stayed
+	done.Before, done.After = moved.Freed, moved.Packed
+	if len(p.Pack) > 0 {
+		done.Before += moved.Files + taking.blobs
+	} else {
+		done.After += moved.Files
+	}
+	return done, errors.Join(err, c.Refresh(ctx))
+}
+
+// planArchive chooses the messages that are to be archived, and the packs that are made one with them. stayed counts what would be archived and
+// cannot be had.
+func (c *Context) planArchive(ctx context.Context, o ArchiveOptions) (plan index.Plan, stayed int64, err error) {
+	spans, err := c.archivable(o.Branch)
+	if err != nil {
+		return plan, 0, err
+	}
+	before := c.store.now().Add(-o.OlderThan)
+	plan.Pack = map[uuid.UUID]index.Spans{}
+	var bytes int64
+	for _, span := range spans {
+		var chosen index.Spans
+		for from := span.From; from < span.To; from += rowsAtOnce {
+			entries, err := c.log.Entries(span.Line, from, min(from+rowsAtOnce, span.To))
+			if err != nil {
+				return plan, 0, err
+			}
+			for i := range entries {
+				e := &entries[i]
+				if e.Pack != uuid.Nil || e.Lost != "" {
+					continue
+				}
+				if o.OlderThan > 0 {
+					m, err := c.load.Load(ctx, span, e)
+					if err != nil {
+						return plan, 0, err
+					}
+					if m.Unavailable != nil {
+						stayed++
+						continue
+					}
+					if !timeOf(m).Before(before) {
+						continue
+					}
+				}
+				chosen.Add(e.Position)
+				bytes += e.Size
+			}
+		}
+		if len(chosen) > 0 {
+			plan.Pack[span.Line] = plan.Pack[span.Line].With(chosen)
+		}
+	}
+	uses, err := c.log.PackUses(ctx)
+	if err != nil {
+		return plan, stayed, err
+	}
+	whole := o == ArchiveOptions{}
+	if bytes == 0 && (!whole || len(uses) < 2) {
+		return plan, stayed, nil
+	}
+	for _, use := range uses {
+		if use.Named && (whole || use.Bytes <= bytes) {
+			add(plan.Pack, use.Live)
+		}
+	}
+	return plan, stayed, nil
+}
+
+// timeOf is the time of a message, or that of its file.
+func timeOf(m *Message) time.Time {
+	if m.CreatedAt.IsZero() {
+		return m.StoredAt
+	}
+	return m.CreatedAt
+}
+
+// archivable returns what a branch shows, or without a name all lines.
+func (c *Context) archivable(name string) (spans []loader.Span, err error) {
+	m := c.current()
+	if name != "" {
+		info, err := branch.Get(m, name)
+		if err != nil {
+			return nil, err
+		}
+		end, err := c.end(m, info.Line)
+		if err != nil {
+			return nil, err
+		}
+		lines, err := branch.Lines(m, info.Line, end)
+		for _, seg := range lines {
+			l, _ := m.Line(seg.Line)
+			spans = append(spans, loader.Span{Line: seg.Line, Folder: l.Folder, From: seg.From, To: seg.To})
+		}
+		return spans, err
+	}
+	for i := range m.Lines {
+		l := &m.Lines[i]
+		counts, _, err := c.log.Counts(l.ID)
+		if err != nil {
+			return nil, err
+		}
+		spans = append(spans, loader.Span{Line: l.ID, Folder: l.Folder, From: counts.Base, To: counts.End()})
+	}
+	return spans, nil
+}
+
+// taking takes payloads along into a pack.
+type taking struct {
+	c      *Context
+	ctx    context.Context //nolint:containedctx // of one call
+	shared map[blob.Sum]bool
+	unread error
+	seen   map[blob.Sum]bool
+	blobs  int64 // bytes of the blobs that are of no use to the context any more
+}
+
+func (c *Context) taking(ctx context.Context) *taking {
+	return &taking{c: c, ctx: ctx, seen: map[blob.Sum]bool{}}
+}
+
+// from adds those of the payloads of a message that no other context refers to.
+func (t *taking) from(envelope []byte, add func([]byte) error) error {
+	env, err := message.ParseTrusted(envelope)
+	if err != nil {
+		return fmt.Errorf("%w: %w", ErrDamaged, err)
+	}
+	refs, err := blob.Refs(env.Body)
+	if err != nil {
+		return nil //nolint:nilerr // it is the framework's, and refers to nothing
+	}
+	for _, ref := range refs {
+		if ref.Problem != "" || ref.Size > archive.MaxPayload || t.seen[ref.Sum] {
+			continue
+		}
+		t.seen[ref.Sum] = true
+		if err := t.mark(); err != nil {
+			return err
+		}
+		if t.unread != nil || t.shared[ref.Sum] {
+			continue
+		}
+		payload, err := t.c.load.Payload(ref)
+		if err != nil {
+			continue // a check tells
+		}
+		if err := add(payload); err != nil {
+			return err
+		}
+		if info, err := t.c.store.fs.Lstat(blob.Path(ref.Sum)); err == nil {
+			t.blobs += info.Size()
+		}
+	}
+	return nil
+}
+
+// mark finds out what other contexts refer to. Where one cannot be read, that may be anything.
+func (t *taking) mark() error {
+	if t.shared != nil {
+		return nil
+	}
+	t.shared = map[blob.Sum]bool{}
+	for id, err := range t.c.store.IDs() {
+		if err == nil && id != t.c.dir.ID {
+			_, err = t.c.store.markContext(t.ctx, id, t.shared)
+		}
+		if err := t.ctx.Err(); err != nil {
+			return err
+		}
+		t.unread = errors.Join(t.unread, err)
+	}
+	return nil
+}

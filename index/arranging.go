@@ -1,0 +1,493 @@
+package index
+
+import (
+	"bytes"
+	stdcontext "context"
+	"errors"
+	"fmt"
+	"io/fs"
+	"slices"
+
+	"github.com/ctxdir/ctxdir/archive"
+	ctxfolder "github.com/ctxdir/ctxdir/context"
+	"github.com/ctxdir/ctxdir/internal/vfs"
+	"github.com/ctxdir/ctxdir/message"
+	"github.com/google/uuid"
+)
+
+// Plan says where messages are to lie from now on, by line. What it does not name stays where it is.
+type Plan struct {
+	Pack map[uuid.UUID]Spans // together, in one new pack
+	File map[uuid.UUID]Spans // in files
+	// Payloads adds those payloads of a message to the pack that are to lie in it.
+	Payloads func(envelope []byte, add func(payload []byte) error) error
+	// Aside are packs that go to trash, and not for good, when nothing is read from them any more: damaged ones.
+	Aside []uuid.UUID
+}
+
+// Moved says what [Log.Arrange] did.
+type Moved struct {
+	Messages int64       // that lie elsewhere now
+	Stayed   int64       // that could not be moved: edited by hand, damaged, too large, or the name of their file was taken
+	Files    int64       // bytes of the message files that went or came
+	Pack     uuid.UUID   // the new pack, uuid.Nil for none
+	Packed   int64       // its size in bytes
+	Removed  []uuid.UUID // packs that nothing is read from any more
+	Freed    int64       // their size in bytes
+}
+
+// Arrange moves messages between message files and packs. Nobody folds meanwhile; who reads or appends is not kept waiting. What was
+// replaced or cut meanwhile stays as it is.
+//
+// Crash order: everything is settled, and the folded journals are of no use, before it begins. The new pack, the files, the payloads of packs that
+// go, and the rows are durable before index.json says where messages are; what nobody needs then goes last: message files, packs, row files,
+// journals. So each message is where index.json says at any time, and what is left over is a copy.
+func (l *Log) Arrange(ctx stdcontext.Context, plan Plan) (Moved, error) {
+	if err := l.dir.FoldLock.Acquire(ctx); err != nil {
+		return Moved{}, err
+	}
+	defer l.dir.FoldLock.Release()
+	moved, err := l.arrange(ctx, plan)
+	if !errors.Is(err, ErrDamaged) {
+		return moved, err
+	}
+	if err := l.foldAnew(ctx, err); err != nil {
+		return moved, err
+	}
+	return l.arrange(ctx, plan)
+}
+
+func (l *Log) arrange(ctx stdcontext.Context, plan Plan) (Moved, error) {
+	if err := l.fold(ctx, true); err != nil {
+		return Moved{}, err
+	}
+	a := arranging{log: l, plan: plan}
+	if err := a.begin(); err != nil {
+		return a.moved, err
+	}
+	err := a.lines(ctx)
+	if err == nil {
+		err = a.settle()
+	}
+	if a.pack != nil {
+		a.pack.Abort() // nothing, when it is committed
+	}
+	if err == nil && a.changed {
+		err = a.commit(ctx)
+	}
+	if a.folder != nil {
+		defer a.folder.Close()
+	}
+	if err != nil || !a.changed {
+		return a.moved, err
+	}
+	return a.moved, a.clear(ctx)
+}
+
+// arranging is one Arrange on its way.
+type arranging struct {
+	log     *Log
+	plan    Plan
+	x       *folded
+	work    *foldWork
+	wrote   settling
+	folder  vfs.FS // of packs
+	pack    *archive.Writer
+	changed bool
+	moved   Moved
+}
+
+func (a *arranging) begin() error {
+	l := a.log
+	l.advance.Lock()
+	defer l.advance.Unlock()
+	x, err := l.readFolded()
+	if err != nil {
+		return err
+	}
+	if x.unsettled() {
+		return fmt.Errorf("%w: folded journals are not settled", ErrBusy)
+	}
+	l.mu.Lock()
+	l.state.retire(x)
+	l.mu.Unlock()
+	a.x, a.work = x, l.workOf(x)
+	a.work.journals = append(x.retained(), x.Live)
+	a.work.folders = l.state.folders()
+	a.wrote = settling{log: l, wrote: map[string][]uuid.UUID{}}
+	// The order of a pack.
+	slices.SortFunc(a.work.lines, func(a, b foldLine) int { return bytes.Compare(a.Line[:], b.Line[:]) })
+	return nil
+}
+
+// lines goes through the lines of which something moves.
+func (a *arranging) lines(ctx stdcontext.Context) error {
+	for i := range a.work.lines {
+		ln := &a.work.lines[i]
+		if len(a.plan.Pack[ln.Line]) == 0 && len(a.plan.File[ln.Line]) == 0 {
+			continue
+		}
+		packs := ln.Packs
+		if len(a.plan.Pack[ln.Line]) > 0 {
+			if err := a.openPack(); err != nil {
+				return err
+			}
+			packs = append(slices.Clone(packs), a.pack.ID())
+		}
+		rows, err := buildRows(a.log.dir, ln.Counts, ln.Rows+1, packs)
+		if err != nil {
+			return err
+		}
+		if err := a.line(ctx, ln, rows); err != nil {
+			rows.abandon()
+			return err
+		}
+		if ln.Stored, err = rows.finish(); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+func (a *arranging) openPack() (err error) {
+	if a.pack != nil {
+		return nil
+	}
+	dir := a.log.dir
+	if info, err := dir.FS.Lstat(ctxfolder.Archive); err == nil && !info.IsDir() {
+		if err := dir.SetAside(ctxfolder.Archive); err != nil {
+			return err
+		}
+	}
+	if err := dir.FS.Mkdir(ctxfolder.Archive); err == nil {
+		err = dir.FS.SyncDir(".")
+		if err != nil {
+			return err
+		}
+	} else if !errors.Is(err, fs.ErrExist) {
+		return err
+	}
+	if a.folder, err = dir.FS.Sub(ctxfolder.Archive); err != nil {
+		return err
+	}
+	a.pack, err = archive.Create(a.folder)
+	return err
+}
+
+// arrangedAtOnce bounds the messages that are in memory at the same time, in bytes.
+const arrangedAtOnce = 4 << 20
+
+func (a *arranging) line(ctx stdcontext.Context, ln *foldLine, rows *rowsBuilder) error {
+	for from := ln.Base; from < ln.End(); from += atOnce {
+		entries, err := a.log.stored(ln.Line, from, min(from+atOnce, ln.End()))
+		if err != nil {
+			return err
+		}
+		for len(entries) > 0 {
+			if err := ctx.Err(); err != nil {
+				return err
+			}
+			n, size := 1, entries[0].Size
+			for n < len(entries) && size+entries[n].Size <= arrangedAtOnce {
+				size += entries[n].Size
+				n++
+			}
+			if err := a.some(ctx, ln, entries[:n]); err != nil {
+				return err
+			}
+			for i := range entries[:n] {
+				if err := rows.put(&entries[i]); err != nil {
+					return err
+				}
+			}
+			entries = entries[n:]
+		}
+	}
+	return nil
+}
+
+// some moves some messages of a line, and says so in their entries.
+func (a *arranging) some(ctx stdcontext.Context, ln *foldLine, entries []Entry) error {
+	pack, file := a.plan.Pack[ln.Line], a.plan.File[ln.Line]
+	var records [][]byte
+	if slices.ContainsFunc(entries, func(e Entry) bool { return archived(e) && (pack.Has(e.Position) || file.Has(e.Position)) }) {
+		records = make([][]byte, len(entries))
+		a.log.readPacks(entries, records)
+	}
+	var out []*Entry
+	var raws [][]byte
+	for i := range entries {
+		e := &entries[i]
+		switch {
+		case e.Lost != "" || a.log.isChanged(ln.Line, e.Position):
+		case pack.Has(e.Position):
+			var raw []byte
+			if archived(*e) {
+				raw = records[i]
+			}
+			if raw == nil { // of one that is damaged in its pack a repair may have made a file
+				if b, is, _ := e.ReadFile(a.log.dir, ln.Folder); is == FileExact {
+					raw = b
+				}
+			}
+			if err := a.add(e, raw); err != nil {
+				return err
+			}
+		case file.Has(e.Position) && archived(*e):
+			if records[i] == nil {
+				a.moved.Stayed++
+				continue
+			}
+			out, raws = append(out, e), append(raws, records[i])
+		}
+	}
+	if len(out) == 0 {
+		return nil
+	}
+	return a.takeOut(ctx, ln.Line, out, raws)
+}
+
+// isChanged reports whether a journal has another version of a folded message, or cut it off.
+func (l *Log) isChanged(line uuid.UUID, position int64) bool {
+	l.mu.RLock()
+	defer l.mu.RUnlock()
+	ln := l.state.lines[line]
+	return ln == nil || position >= ln.End() || ln.changed[position] != nil
+}
+
+// add puts a message into the new pack.
+func (a *arranging) add(e *Entry, raw []byte) error {
+	if raw == nil {
+		a.moved.Stayed++
+		return nil
+	}
+	err := a.pack.Add(raw)
+	if errors.Is(err, archive.ErrFull) || errors.Is(err, vfs.ErrTooLarge) || errors.Is(err, message.ErrMalformed) {
+		a.moved.Stayed++
+		return nil
+	}
+	if err == nil && a.plan.Payloads != nil && e.Payloads > 0 {
+		err = a.plan.Payloads(raw, func(payload []byte) error {
+			_, err := a.pack.AddPayload(payload)
+			if errors.Is(err, archive.ErrFull) || errors.Is(err, vfs.ErrTooLarge) {
+				return nil // its blob stays
+			}
+			return err
+		})
+	}
+	if err != nil {
+		return err
+	}
+	a.changed = true
+	a.moved.Messages++
+	if !archived(*e) {
+		a.moved.Files += e.Size + 1
+	}
+	e.Pack = a.pack.ID()
+	return nil
+}
+
+// takeOut makes message files of archived messages, with the folder's lock held: a branch may be renamed, a message replaced meanwhile.
+func (a *arranging) takeOut(ctx stdcontext.Context, line uuid.UUID, out []*Entry, raws [][]byte) error {
+	return a.locked(ctx, func(folders map[uuid.UUID]string) error {
+		folder := folders[line]
+		for i, e := range out {
+			if folder == "" || a.log.isChanged(line, e.Position) {
+				a.moved.Stayed++
+				continue
+			}
+			if err := a.log.dir.CreateMessage(folder, e.FileID(), raws[i], e.StoredAt()); err != nil {
+				return err
+			}
+			// One that was there stays: it may have been edited by hand.
+			if _, is, err := e.ReadFile(a.log.dir, folder); is != FileExact && is != FileEdited {
+				a.moved.Stayed++
+				if is == FileMissing {
+					return err
+				}
+				continue
+			}
+			a.wrote.wrote[folder] = append(a.wrote.wrote[folder], e.FileID())
+			a.changed = true
+			a.moved.Messages++
+			a.moved.Files += e.Size + 1
+			e.Pack, e.place = uuid.Nil, archive.Place{}
+		}
+		return nil
+	})
+}
+
+// locked runs f with the folder's lock held and the log up to date.
+func (a *arranging) locked(ctx stdcontext.Context, f func(folders map[uuid.UUID]string) error) error {
+	l := a.log
+	if err := l.dir.Lock.Acquire(ctx); err != nil {
+		return err
+	}
+	defer l.dir.Lock.Release()
+	if err := l.dir.Check(); err != nil {
+		return err
+	}
+	l.advance.Lock()
+	err := l.catchUp()
+	if err == nil && l.state.unsaved {
+		err = fmt.Errorf("%w: the index was found broken meanwhile", ErrBusy)
+	}
+	var folders map[uuid.UUID]string
+	if err == nil {
+		folders = l.state.folders()
+	}
+	l.advance.Unlock()
+	if err != nil {
+		return err
+	}
+	return f(folders)
+}
+
+// settle makes everything durable that index.json is about to name.
+func (a *arranging) settle() error {
+	if !a.changed {
+		return nil
+	}
+	l := a.log
+	if a.pack != nil {
+		size, err := a.pack.Commit()
+		if err != nil {
+			return err
+		}
+		a.moved.Pack, a.moved.Packed = a.pack.ID(), size
+	}
+	if len(a.wrote.wrote) > 0 {
+		if err := a.wrote.sync(func() error { return nil }); err != nil {
+			return fmt.Errorf("%w: %w", ErrDurability, err)
+		}
+	}
+	if err := a.giveBack(); err != nil {
+		return err
+	}
+	return l.syncRows()
+}
+
+// giveBack makes blobs of the payloads in packs that go.
+func (a *arranging) giveBack() error {
+	named := map[uuid.UUID]bool{}
+	for i := range a.work.lines {
+		for _, id := range a.work.lines[i].Packs {
+			named[id] = true
+		}
+	}
+	for i := range a.x.Lines {
+		for _, id := range a.x.Lines[i].Packs {
+			if named[id] {
+				continue
+			}
+			named[id] = true
+			a.moved.Removed = append(a.moved.Removed, id)
+			if err := a.log.keepPacked(id, a.pack); err != nil {
+				return err
+			}
+		}
+	}
+	return nil
+}
+
+// commit replaces index.json. Where nobody appended meanwhile, no journal is left but a new one that takes no more room than it needs: who
+// took the others for the copy of a message reads the index again.
+func (a *arranging) commit(ctx stdcontext.Context) error {
+	return a.locked(ctx, func(map[uuid.UUID]string) error {
+		l := a.log
+		l.advance.Lock()
+		defer l.advance.Unlock()
+		if err := l.prepare(true); err != nil {
+			return err
+		}
+		keep := []uint64{a.x.Live}
+		if newest := l.state.newest(); newest.gen == a.x.Live && l.state.seq == a.x.Seq {
+			if err := l.renew(tight); err != nil {
+				return err
+			}
+			keep = []uint64{l.state.newest().gen}
+			a.work.journals = append(a.work.journals, keep...)
+		}
+		return l.commit(a.work, keep)
+	})
+}
+
+// clearedAtOnce is how many message files are removed with the lock held once.
+const clearedAtOnce = 256
+
+// clear removes what nobody needs any more: the files of messages in the new pack, and packs.
+func (a *arranging) clear(ctx stdcontext.Context) error {
+	dir := a.log.dir
+	if a.moved.Pack != uuid.Nil {
+		if err := a.clearFiles(ctx); err != nil {
+			return err
+		}
+	}
+	for _, id := range a.moved.Removed {
+		path := ctxfolder.Archive + "/" + archive.FileName(id)
+		info, err := dir.FS.Lstat(path)
+		if errors.Is(err, fs.ErrNotExist) {
+			continue
+		}
+		if err == nil {
+			a.moved.Freed += info.Size()
+			remove := dir.FS.Remove
+			if slices.Contains(a.plan.Aside, id) {
+				remove = dir.SetAside
+			}
+			err = remove(path)
+		}
+		if err != nil {
+			return err
+		}
+	}
+	if len(a.moved.Removed) == 0 {
+		return nil
+	}
+	return dir.FS.SyncDir(ctxfolder.Archive)
+}
+
+func (a *arranging) clearFiles(ctx stdcontext.Context) error {
+	for i := range a.work.lines {
+		ln := &a.work.lines[i]
+		if !slices.Contains(ln.Packs, a.moved.Pack) {
+			continue
+		}
+		cleared := ""
+		for from := ln.Base; from < ln.End(); from += clearedAtOnce {
+			entries, err := a.log.stored(ln.Line, from, min(from+clearedAtOnce, ln.End()))
+			if err == nil {
+				err = a.locked(ctx, func(folders map[uuid.UUID]string) error {
+					cleared = folders[ln.Line]
+					return a.clearSome(cleared, ln.Line, entries)
+				})
+			}
+			if err != nil {
+				return err
+			}
+		}
+		if err := a.log.dir.FS.SyncDir(ctxfolder.Messages + "/" + cleared); err != nil && !errors.Is(err, fs.ErrNotExist) {
+			return err
+		}
+	}
+	return nil
+}
+
+// clearSome removes message files of the new pack. One that somebody touched is not what was archived.
+func (a *arranging) clearSome(folder string, line uuid.UUID, entries []Entry) error {
+	dir := a.log.dir
+	for i := range entries {
+		e := &entries[i]
+		if e.Pack != a.moved.Pack || folder == "" || a.log.isChanged(line, e.Position) {
+			continue
+		}
+		info, err := dir.StatMessage(folder, e.FileID())
+		if err != nil || !ctxfolder.Untouched(info, e.Size, e.StoredAt()) {
+			continue
+		}
+		if err := dir.RemoveMessage(folder, e.FileID(), e.sameAs); err != nil {
+			return err
+		}
+	}
+	return nil
+}

@@ -1,0 +1,269 @@
+package index
+
+import (
+	stdcontext "context"
+	"errors"
+	"io/fs"
+	"iter"
+	"slices"
+
+	"github.com/ctxdir/ctxdir/archive"
+	ctxfolder "github.com/ctxdir/ctxdir/context"
+	"github.com/google/uuid"
+)
+
+// Packs returns the packs that lines are read from, one that counts more behind the others.
+func (l *Log) Packs() (ids []uuid.UUID, err error) {
+	err = l.view(func(s *state) { ids = s.packsInOrder() })
+	return ids, err
+}
+
+func (s *state) packsInOrder() []uuid.UUID {
+	if s.unsaved {
+		return slices.Clone(s.packOrder)
+	}
+	var ids []uuid.UUID
+	before := map[[2]uuid.UUID]bool{}
+	for _, ln := range s.lines {
+		for i, id := range ln.Packs {
+			if !slices.Contains(ids, id) {
+				ids = append(ids, id)
+			}
+			if i > 0 {
+				before[[2]uuid.UUID{ln.Packs[i-1], id}] = true
+			}
+		}
+	}
+	slices.SortFunc(ids, compareIDs)
+	return inOrder(ids, before)
+}
+
+// Archived returns how many bytes of a line's envelopes are read from packs.
+func (l *Log) Archived(line uuid.UUID) (bytes int64, err error) {
+	err = l.view(func(s *state) {
+		ln := s.lines[line]
+		if ln == nil {
+			return
+		}
+		bytes = min(ln.Stored.Archived, ln.Bytes)
+		if s.unsaved {
+			for i := range ln.recent {
+				if archived(ln.recent[i]) {
+					bytes += ln.recent[i].Size
+				}
+			}
+		}
+	})
+	return bytes, err
+}
+
+// PackUse is what a context reads from a pack.
+type PackUse struct {
+	ID    uuid.UUID
+	Live  map[uuid.UUID]Spans // positions, by line
+	Bytes int64               // of these messages
+	Holds int64               // bytes of all messages in the pack; 0 where the pack cannot be opened
+	Size  int64               // of the file
+	Named bool                // by the index; the others were left by somebody who was stopped
+}
+
+// PackUses returns what there is in archive/, and how much of it is of use.
+func (l *Log) PackUses(ctx stdcontext.Context) ([]PackUse, error) {
+	there, err := packIDs(l.dir)
+	if err != nil {
+		return nil, err
+	}
+	named, err := l.Packs()
+	if err != nil || len(there) == 0 {
+		return nil, err
+	}
+	uses := make([]PackUse, len(there))
+	byID := map[uuid.UUID]*PackUse{}
+	for i, id := range there {
+		uses[i] = PackUse{ID: id, Live: map[uuid.UUID]Spans{}, Named: slices.Contains(named, id)}
+		if info, err := l.dir.FS.Lstat(ctxfolder.Archive + "/" + archive.FileName(id)); err == nil {
+			uses[i].Size = info.Size()
+		}
+		_ = l.view(func(s *state) {
+			if p, err := s.packs.open(l.dir.FS, id); err == nil {
+				uses[i].Holds = p.get().Bytes()
+				p.release()
+			}
+		})
+		byID[id] = &uses[i]
+	}
+	counts, _, err := l.AllCounts()
+	for line, c := range counts {
+		for from := c.Base; from < c.End() && err == nil; from += atOnce {
+			var entries []Entry
+			if err = ctx.Err(); err == nil {
+				entries, err = l.Entries(line, from, from+atOnce)
+			}
+			for i := range entries {
+				if use := byID[entries[i].Pack]; use != nil {
+					live := use.Live[line]
+					live.Add(entries[i].Position)
+					use.Live[line] = live
+					use.Bytes += entries[i].Size
+				}
+			}
+		}
+	}
+	return uses, err
+}
+
+// ArchivedPayload returns a payload that a pack has; nil when none has it unharmed. It is verified.
+func (l *Log) ArchivedPayload(sum Sum) (payload []byte) {
+	l.eachPack(true, func(p *openPack) bool {
+		payload, _ = p.payload(sum)
+		return payload == nil
+	})
+	return payload
+}
+
+// HasArchivedPayload reports whether the table of a pack that lines are read from names a payload: it stays there, then.
+func (l *Log) HasArchivedPayload(sum Sum) (has bool) {
+	l.eachPack(false, func(p *openPack) bool {
+		has = p.hasPayload(sum)
+		return !has
+	})
+	return has
+}
+
+// eachPack calls f for each pack that lines are read from, and with unnamed for the others there are too, without holding the state.
+func (l *Log) eachPack(unnamed bool, f func(*openPack) bool) {
+	var packs []*openPack
+	_ = l.view(func(s *state) {
+		ids := s.packsInOrder()
+		if unnamed {
+			ids, _ = packIDs(s.dir)
+		}
+		for _, id := range ids {
+			if p, err := s.packs.open(s.dir.FS, id); err == nil {
+				packs = append(packs, p)
+			}
+		}
+	})
+	more := true
+	for _, p := range packs {
+		more = more && f(p)
+		p.release()
+	}
+}
+
+func (p *openPack) payload(sum Sum) ([]byte, error) {
+	b, err := p.get().Payload(archive.Sum(sum))
+	if errors.Is(err, archive.ErrDamaged) && p.salvage() {
+		b, err = p.get().Payload(archive.Sum(sum))
+	}
+	return b, err
+}
+
+func (p *openPack) hasPayload(sum Sum) bool {
+	has, err := p.get().HasPayload(archive.Sum(sum))
+	if errors.Is(err, archive.ErrDamaged) && p.salvage() {
+		has, _ = p.get().HasPayload(archive.Sum(sum))
+	}
+	return has
+}
+
+// PackDamage is a part of a pack that is not what was written.
+type PackDamage struct {
+	Pack uuid.UUID
+	archive.Damage
+}
+
+// VerifyPacks reads the packs that lines are read from, all of each with data and else that it can be opened, and yields what is damaged.
+func (l *Log) VerifyPacks(ctx stdcontext.Context, data bool) iter.Seq2[PackDamage, error] {
+	return func(yield func(PackDamage, error) bool) {
+		ids, err := l.Packs()
+		for _, id := range ids {
+			if err == nil {
+				err = ctx.Err()
+			}
+			if err != nil {
+				break
+			}
+			var more bool
+			if more, err = l.verifyPack(id, data, yield); !more {
+				return
+			}
+		}
+		if err != nil {
+			yield(PackDamage{}, err)
+		}
+	}
+}
+
+func (l *Log) verifyPack(id uuid.UUID, data bool, yield func(PackDamage, error) bool) (more bool, err error) {
+	folder, err := l.dir.FS.Sub(ctxfolder.Archive)
+	if errors.Is(err, fs.ErrNotExist) {
+		return true, nil // the index tells
+	}
+	if err != nil {
+		return true, err
+	}
+	defer folder.Close()
+	p, err := archive.Open(folder, archive.FileName(id))
+	switch {
+	case errors.Is(err, fs.ErrNotExist):
+		return true, nil // so it does here, and it may be gone since
+	case errors.Is(err, archive.ErrDamaged):
+		return yield(PackDamage{id, archive.Damage{Part: "tables", Err: err}}, nil), nil
+	case err != nil:
+		return true, err
+	}
+	defer p.Close()
+	if !data {
+		return true, nil
+	}
+	for d := range p.Verify() {
+		if !yield(PackDamage{id, d}, nil) {
+			return false, nil
+		}
+	}
+	return true, nil
+}
+
+// DropPack moves a pack to trash that no line is read from. Its payloads become blobs first: what is in trash may refer to them. It is for use in
+// [Log.Exclusively].
+func (l *Log) DropPack(id uuid.UUID) error {
+	l.advance.Lock()
+	defer l.advance.Unlock()
+	if slices.Contains(l.state.packsInOrder(), id) {
+		return nil // it is of use again
+	}
+	if err := l.keepPacked(id, nil); err != nil {
+		return err
+	}
+	return l.dir.SetAside(ctxfolder.Archive + "/" + archive.FileName(id))
+}
+
+// keepPacked makes blobs of the payloads of a pack, those in another one excepted.
+func (l *Log) keepPacked(id uuid.UUID, but *archive.Writer) error {
+	p, err := l.state.packs.open(l.dir.FS, id)
+	if errors.Is(err, ErrDamaged) {
+		return nil
+	}
+	if err != nil {
+		return err
+	}
+	defer p.release()
+	if p.get().PayloadCount() == 0 {
+		return nil
+	}
+	if l.opts.Payloads == nil {
+		return errNoPlace
+	}
+	return l.opts.Payloads.Keep(func(yield func([]byte) bool) {
+		for sum, err := range p.get().Payloads() {
+			if err != nil || but != nil && but.HasPayload(sum) {
+				continue
+			}
+			// One that is damaged is so wherever it lies.
+			if payload, err := p.payload(Sum(sum)); err == nil && !yield(payload) {
+				return
+			}
+		}
+	}, true)
+}

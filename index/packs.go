@@ -1,0 +1,312 @@
+package index
+
+import (
+	"bytes"
+	"errors"
+	"fmt"
+	"io/fs"
+	"iter"
+	"math"
+	"slices"
+	"sync"
+
+	"github.com/ctxdir/ctxdir/archive"
+	ctxfolder "github.com/ctxdir/ctxdir/context"
+	"github.com/ctxdir/ctxdir/internal/vfs"
+	"github.com/google/uuid"
+)
+
+// openPacks are the packs of a context that were read. Each is opened when it is first needed.
+type openPacks struct {
+	mu    sync.Mutex
+	packs map[uuid.UUID]*openPack
+}
+
+// openPack is a pack and how many use it: one that is let go of is closed by the last of them.
+type openPack struct {
+	of     *openPacks
+	folder vfs.FS
+	id     uuid.UUID
+
+	mu       sync.Mutex
+	pack     *archive.Pack
+	salvaged bool            // its tables were made anew
+	before   []*archive.Pack // what it was before, which somebody may be reading
+	users    int             // guarded by of.mu, as is gone
+	gone     bool
+}
+
+// open returns a pack, for release when it is no longer used. An error that it is missing or cannot be read as a pack wraps ErrDamaged.
+func (o *openPacks) open(fsys vfs.FS, id uuid.UUID) (*openPack, error) {
+	o.mu.Lock()
+	defer o.mu.Unlock()
+	if p := o.packs[id]; p != nil {
+		p.users++
+		return p, nil
+	}
+	p, err := openOne(fsys, id)
+	if err != nil {
+		return nil, err
+	}
+	if o.packs == nil {
+		o.packs = map[uuid.UUID]*openPack{}
+	}
+	p.of, p.users = o, 2 // the table is one of them
+	o.packs[id] = p
+	return p, nil
+}
+
+func openOne(fsys vfs.FS, id uuid.UUID) (*openPack, error) {
+	folder, err := fsys.Sub(ctxfolder.Archive)
+	if err != nil {
+		return nil, noPack(fsys, id, err)
+	}
+	p := &openPack{folder: folder, id: id}
+	p.pack, err = archive.Open(folder, archive.FileName(id))
+	if errors.Is(err, archive.ErrDamaged) {
+		p.pack, err = archive.Salvage(folder, archive.FileName(id))
+		p.salvaged = true
+	}
+	if err != nil {
+		_ = folder.Close()
+		return nil, noPack(fsys, id, err)
+	}
+	return p, nil
+}
+
+// noPack says why a pack cannot be had, and whether that is damage.
+func noPack(fsys vfs.FS, id uuid.UUID, err error) error {
+	info, serr := fsys.Lstat(ctxfolder.Archive + "/" + archive.FileName(id))
+	switch {
+	case errors.Is(err, archive.ErrVersion):
+		err = fmt.Errorf("%w: %w", ctxfolder.ErrVersion, err)
+	case errors.Is(err, archive.ErrDamaged) || errors.Is(err, fs.ErrNotExist) || serr != nil || !info.Mode().IsRegular():
+		err = fmt.Errorf("%w: %w", ErrDamaged, err)
+	}
+	return fmt.Errorf("pack %s: %w", id, err)
+}
+
+func (p *openPack) release() {
+	p.of.mu.Lock()
+	defer p.of.mu.Unlock()
+	p.drop()
+}
+
+func (p *openPack) drop() {
+	if p.users--; p.users > 0 {
+		return
+	}
+	for _, q := range append(p.before, p.pack) {
+		_ = q.Close()
+	}
+	_ = p.folder.Close()
+}
+
+// only lets go of all packs but these.
+func (o *openPacks) only(ids map[uuid.UUID]bool) {
+	o.mu.Lock()
+	defer o.mu.Unlock()
+	for id, p := range o.packs {
+		if !ids[id] {
+			delete(o.packs, id)
+			p.drop()
+		}
+	}
+}
+
+func (p *openPack) get() *archive.Pack {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	return p.pack
+}
+
+// Len is how many messages the pack has.
+func (p *openPack) Len() int64 { return p.get().Len() }
+
+// salvage makes the tables of a damaged pack anew, in memory. It reports whether that was not done before.
+func (p *openPack) salvage() bool {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	if p.salvaged {
+		return false
+	}
+	p.salvaged = true
+	pack, err := archive.Salvage(p.folder, archive.FileName(p.id))
+	if err != nil {
+		return false
+	}
+	p.before = append(p.before, p.pack)
+	p.pack = pack
+	return true
+}
+
+// entries yields what the pack has of positions [from, to) of a line. What is damaged is missing; where tables are, all may be yielded
+// twice.
+func (p *openPack) entries(line uuid.UUID, from, to int64) iter.Seq[Entry] {
+	return func(yield func(Entry) bool) {
+		for {
+			harmed := false
+			for r, err := range p.get().Rows(line, from, to) {
+				if harmed = harmed || err != nil; err == nil && !yield(p.entry(&r)) {
+					return
+				}
+			}
+			if !harmed || !p.salvage() {
+				return
+			}
+		}
+	}
+}
+
+func (p *openPack) entry(r *archive.Row) Entry {
+	return Entry{
+		Position: r.Position, ID: r.ID, File: r.File, Size: r.Size, Sum: r.Sum, At: r.At, Payloads: r.Payloads,
+		Pack: p.id, place: r.Place,
+	}
+}
+
+// row is what the pack knows of an entry that it gave.
+func (e *Entry) row() archive.Row {
+	return archive.Row{Position: e.Position, ID: e.ID, Size: e.Size, Sum: e.Sum, Place: e.place}
+}
+
+// archived yields the rows that packs have of an id, on any line.
+func (s *state) archived(packs []uuid.UUID, id uuid.UUID) iter.Seq[archive.Row] {
+	return func(yield func(archive.Row) bool) {
+		for _, pack := range packs {
+			p, err := s.packs.open(s.dir.FS, pack)
+			if err != nil {
+				continue // reading the rows tells
+			}
+			more := p.find(id, yield)
+			p.release()
+			if !more {
+				return
+			}
+		}
+	}
+}
+
+// find yields the rows of an id; where tables are damaged, some may be yielded twice.
+func (p *openPack) find(id uuid.UUID, yield func(archive.Row) bool) (more bool) {
+	for {
+		harmed := false
+		for r, err := range p.get().LookupID(id) {
+			if harmed = harmed || err != nil; err == nil && !yield(r) {
+				return false
+			}
+		}
+		if !harmed || !p.salvage() {
+			return true
+		}
+	}
+}
+
+// readPacks puts the envelopes of archived messages into out.
+func (l *Log) readPacks(entries []Entry, out [][]byte) {
+	for i := 0; i < len(entries); {
+		n := 1
+		for i+n < len(entries) && entries[i+n].Pack == entries[i].Pack {
+			n++
+		}
+		if entries[i].Pack != uuid.Nil {
+			l.readPack(entries[i:i+n], out[i:i+n])
+		}
+		i += n
+	}
+}
+
+func (l *Log) readPack(entries []Entry, out [][]byte) {
+	var p *openPack
+	err := l.view(func(s *state) { p, _ = s.packs.open(s.dir.FS, entries[0].Pack) })
+	if err != nil || p == nil {
+		return
+	}
+	defer p.release() // decoding takes long: the state is not held meanwhile
+	rows := make([]archive.Row, len(entries))
+	for i := range entries {
+		rows[i] = entries[i].row()
+	}
+	copy(out, p.get().ReadMessages(rows))
+}
+
+func archived(e Entry) bool { return e.Pack != uuid.Nil }
+
+// readPacked returns the envelope of one archived message, nil where it cannot be had.
+func (s *state) readPacked(e *Entry) []byte {
+	if !archived(*e) {
+		return nil
+	}
+	p, err := s.packs.open(s.dir.FS, e.Pack)
+	if err != nil {
+		return nil
+	}
+	defer p.release()
+	raw, _ := p.get().ReadMessage(e.row())
+	return raw
+}
+
+// packIDs returns the packs that there are, the oldest first.
+func packIDs(dir *ctxfolder.Dir) (ids []uuid.UUID, err error) {
+	for e, err := range dir.FS.ReadDir(ctxfolder.Archive) {
+		if errors.Is(err, fs.ErrNotExist) {
+			break
+		}
+		if info, serr := dir.FS.Lstat(ctxfolder.Archive); err != nil && serr == nil && !info.IsDir() {
+			break // it is set aside when a pack is made
+		}
+		if err != nil {
+			return nil, err
+		}
+		if id, ok := archive.ParseFileName(e.Name()); ok {
+			ids = append(ids, id)
+		}
+	}
+	slices.SortFunc(ids, compareIDs)
+	return ids, nil
+}
+
+// readPacks takes the messages of the packs there are. Of a message that has the same version elsewhere the pack counts: its file may be on
+// its way out.
+func (b *rebuilder) readPacks() error {
+	ids, err := packIDs(b.s.dir)
+	if err != nil {
+		return err
+	}
+	for _, id := range ids {
+		p, err := b.s.packs.open(b.s.dir.FS, id)
+		if errors.Is(err, ErrDamaged) {
+			b.s.note("archive", "%v", err)
+			continue
+		}
+		if err != nil {
+			return err
+		}
+		for i := range b.metadata.Lines {
+			ln := &b.metadata.Lines[i]
+			for e := range p.entries(ln.ID, ln.Base, math.MaxInt64) {
+				b.offer(ln.ID, e)
+				b.rows[fileKey{ln.Folder, e.FileID()}] = e
+			}
+		}
+		p.release()
+	}
+	b.s.packOrder = inOrder(ids, b.older)
+	return nil
+}
+
+// inOrder returns packs in an order in which each is behind those that it has to be behind. Ids tell the time, but a clock can be set back.
+func inOrder(ids []uuid.UUID, before map[[2]uuid.UUID]bool) []uuid.UUID {
+	left, out := slices.Clone(ids), make([]uuid.UUID, 0, len(ids))
+	for len(left) > 0 {
+		next := slices.IndexFunc(left, func(id uuid.UUID) bool {
+			return !slices.ContainsFunc(left, func(other uuid.UUID) bool { return before[[2]uuid.UUID{other, id}] })
+		})
+		next = max(next, 0)
+		out = append(out, left[next])
+		left = slices.Delete(left, next, next+1)
+	}
+	return out
+}
+
+func compareIDs(a, b uuid.UUID) int { return bytes.Compare(a[:], b[:]) }
