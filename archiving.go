@@ -84,11 +84,10 @@ func (c *Context) arrange(ctx context.Context, plan func() (index.Plan, int64, e
 	}
 	taking := c.taking(ctx)
 	p.Payloads = taking.from
-	var moved index.Moved
-	err = c.store.within(ctx, func(ctx context.Context) (err error) {
-		moved, err = c.log.Arrange(ctx, p)
-		return err
-	})
+	moved, err := c.log.Arrange(ctx, p)
+	if errors.Is(err, context.DeadlineExceeded) && ctx.Err() == nil {
+		err = fmt.Errorf("%w: waited %v", ErrLocked, c.store.opts.lockTimeout)
+	}
 	done.Messages, done.Stayed = moved.Messages, done.Stayed+moved.Stayed
 	done.Before, done.After = moved.Freed, moved.Packed
 	if len(p.Pack) > 0 {

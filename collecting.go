@@ -155,7 +155,7 @@ func (s *Store) collect(ctx context.Context, o Collecting, yield func(Collected,
 		if err := ctx.Err(); err != nil {
 			return err
 		}
-		more, err := s.collectContext(ctx, id, o.DryRun, func(t Trashed) bool { return tell(Collected{t, false}, nil) })
+		more, err := s.collectContext(ctx, id, o.DryRun, func(x Collected) bool { return tell(x, nil) })
 		if err != nil && ctx.Err() == nil && !errors.Is(err, ErrGone) {
 			more = tell(Collected{Trashed: Trashed{Context: id}}, public(Error{Op: "collect", Context: id}, err)) && more
 		}
@@ -188,7 +188,7 @@ func (s *Store) sweepTrash(in uuid.UUID) error {
 	return public(Error{Op: "sweep", Path: trashPath(in)}, ctxfolder.SweepTrash(fsys))
 }
 
-func (s *Store) collectContext(ctx context.Context, id uuid.UUID, dryRun bool, yield func(Trashed) bool) (more bool, err error) {
+func (s *Store) collectContext(ctx context.Context, id uuid.UUID, dryRun bool, yield func(Collected) bool) (more bool, err error) {
 	c, err := s.open(ctx, id)
 	if errors.Is(err, ctxfolder.ErrNotExist) {
 		return true, nil // it was removed meanwhile
@@ -209,9 +209,12 @@ func (s *Store) collectContext(ctx context.Context, id uuid.UUID, dryRun bool, y
 			}
 		}
 	}
-	if len(branch.Orphans(c.current())) == 0 {
-		return true, damaged
+	more = true
+	if len(branch.Orphans(c.current())) > 0 {
+		more, err = c.collectOrphans(ctx, dryRun, func(t Trashed) bool { return yield(Collected{t, false}) })
 	}
-	more, err = c.collectOrphans(ctx, dryRun, yield)
+	if more && err == nil {
+		more, err = c.collectPacks(ctx, dryRun, yield)
+	}
 	return more, errors.Join(damaged, err)
 }

@@ -129,7 +129,7 @@ func (s *Store) open(ctx context.Context, id uuid.UUID) (*Context, error) {
 
 func (s *Store) openLog(dir *ctxfolder.Dir) *index.Log {
 	return index.Open(dir, index.Options{
-		FoldBytes: s.opts.foldBytes, Relaxed: s.opts.relaxed, Retain: s.opts.retain, Payloads: payloadStore{s},
+		FoldBytes: s.opts.foldBytes, Relaxed: s.opts.relaxed, Retain: s.opts.retain, Payloads: payloadStore{s}, Wait: s.opts.lockTimeout,
 	})
 }
 

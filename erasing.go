@@ -366,6 +366,9 @@ func (e *erasing) erase(ctx context.Context, x *erasable) error {
 		if err == nil {
 			err = x.c.exclusively(ctx, func() error { return e.remove(x) })
 		}
+		if err == nil {
+			err = e.repack(ctx, x)
+		}
 		if !errors.Is(err, index.ErrBusy) || time.Now().After(deadline) {
 			return err
 		}
@@ -424,7 +427,7 @@ func (e *erasing) tellRows(x *erasable) {
 		if at.entry.Lost == index.Erased {
 			reason = "erased already"
 		}
-		e.tell(at.entry.ID, x.path(ctxfolder.RowsFile(at.span.Line, 0)), 0, reason)
+		e.tell(at.entry.ID, x.path(x.c.log.RowsFile(at.span.Line)), 0, reason)
 	}
 }
 

@@ -28,6 +28,7 @@ type thing struct {
 	piece bool // of the end of a line: when it is rewritten a gap takes the message's place
 
 	journal bool // it goes with the other folded ones
+	pack    bool // it is made anew without the message
 }
 
 // things finds every file in a context's folder that holds one of the messages, and notes the payloads they refer to.
@@ -65,8 +66,12 @@ func (e *erasing) things(x *erasable) ([]thing, error) {
 			return nil, err
 		}
 	}
+	packs, err := e.packs(x)
+	if err != nil {
+		return nil, err
+	}
 	more, err := e.trashThings(fsys, ctxfolder.Trash, names)
-	return append(found, more...), err
+	return slices.Concat(found, packs, more), err
 }
 
 // names returns the names that files of the messages can have, and whose they are. A crash can leave files of a line that is in trash.
@@ -128,6 +133,8 @@ func (e *erasing) trashThings(fsys vfs.FS, folder string, names map[string]uuid.
 		_, other := ctxfolder.ParseMessageFile(path.Base(p))
 		switch {
 		case ok || err != nil:
+		case isPack(p):
+			t, ok, err = e.packed(fsys, p)
 		case !strings.Contains(inside, "/"):
 			t, ok, err = e.version(fsys, p)
 		case isPiece(p):
@@ -281,7 +288,7 @@ func (e *erasing) lines(fsys vfs.FS, p, what string, holds func(line []byte) (uu
 func (e *erasing) clear(x *erasable, things []thing) error {
 	for _, t := range things {
 		e.tell(t.id, x.path(t.path), t.bytes, t.what)
-		if t.journal {
+		if t.journal || t.pack {
 			continue
 		}
 		if err := e.clearThing(x.c.dir.FS, t); err != nil {

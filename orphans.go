@@ -403,8 +403,7 @@ func (c *Context) removeFolder(ctx context.Context, folder string) error {
 	// With the lock held: a branch that is made now may be given this folder.
 	return c.write(ctx, func(m *Metadata) error {
 		if !used(m) {
-			_ = c.dir.FS.Remove(ctxfolder.Messages + "/" + folder) // fails where somebody keeps something in it
-			c.dir.SetRenaming(m.Renaming)                          // forgets the open folder
+			c.dir.RemoveFolder(folder)
 		}
 		return nil
 	})

@@ -43,14 +43,28 @@ func (d *Dir) folder(name string, create bool) (vfs.FS, error) {
 	return sub, nil
 }
 
+// RemoveFolder removes a branch folder if nothing is in it: somebody may keep something there. The context's lock is held.
+func (d *Dir) RemoveFolder(name string) {
+	if ValidFolder(name) && d.FS.Remove(Messages+"/"+name) == nil {
+		d.ForgetFolders()
+	}
+}
+
+// ForgetFolders drops the open branch folders: their names may mean others now.
+func (d *Dir) ForgetFolders() {
+	d.mu.Lock()
+	defer d.mu.Unlock()
+	// They are not closed, for a read may be going on in one; the runtime closes them when it is done.
+	clear(d.subs)
+}
+
 // SetRenaming says which rename of a branch folder may not have reached the disk, nil for none, and
-// drops the open branch folders: their names may mean others now.
+// drops the open branch folders.
 func (d *Dir) SetRenaming(r *Renaming) {
+	d.ForgetFolders()
 	d.mu.Lock()
 	defer d.mu.Unlock()
 	d.renaming = r
-	// They are not closed, for a read may be going on in one; the runtime closes them when it is done.
-	clear(d.subs)
 }
 
 // CreateMessage makes the message file id in folder, unless it is there: data and a newline, with at as its

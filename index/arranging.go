@@ -43,7 +43,7 @@ type Moved struct {
 // go, and the rows are durable before index.json says where messages are; what nobody needs then goes last: message files, packs, row files,
 // journals. So each message is where index.json says at any time, and what is left over is a copy.
 func (l *Log) Arrange(ctx stdcontext.Context, plan Plan) (Moved, error) {
-	if err := l.dir.FoldLock.Acquire(ctx); err != nil {
+	if err := l.acquire(ctx, l.dir.FoldLock); err != nil {
 		return Moved{}, err
 	}
 	defer l.dir.FoldLock.Release()
@@ -64,6 +64,9 @@ func (l *Log) arrange(ctx stdcontext.Context, plan Plan) (Moved, error) {
 	a := arranging{log: l, plan: plan}
 	if err := a.begin(); err != nil {
 		return a.moved, err
+	}
+	if a.x.unsettled() {
+		return a.moved, fmt.Errorf("%w: folded journals are not settled", ErrBusy)
 	}
 	err := a.lines(ctx)
 	if err == nil {
@@ -104,9 +107,6 @@ func (a *arranging) begin() error {
 	x, err := l.readFolded()
 	if err != nil {
 		return err
-	}
-	if x.unsettled() {
-		return fmt.Errorf("%w: folded journals are not settled", ErrBusy)
 	}
 	l.mu.Lock()
 	l.state.retire(x)
@@ -320,7 +320,7 @@ func (a *arranging) takeOut(ctx stdcontext.Context, line uuid.UUID, out []*Entry
 // locked runs f with the folder's lock held and the log up to date.
 func (a *arranging) locked(ctx stdcontext.Context, f func(folders map[uuid.UUID]string) error) error {
 	l := a.log
-	if err := l.dir.Lock.Acquire(ctx); err != nil {
+	if err := l.acquire(ctx, l.dir.Lock); err != nil {
 		return err
 	}
 	defer l.dir.Lock.Release()
@@ -410,84 +410,4 @@ func (a *arranging) commit(ctx stdcontext.Context) error {
 		}
 		return l.commit(a.work, keep)
 	})
-}
-
-// clearedAtOnce is how many message files are removed with the lock held once.
-const clearedAtOnce = 256
-
-// clear removes what nobody needs any more: the files of messages in the new pack, and packs.
-func (a *arranging) clear(ctx stdcontext.Context) error {
-	dir := a.log.dir
-	if a.moved.Pack != uuid.Nil {
-		if err := a.clearFiles(ctx); err != nil {
-			return err
-		}
-	}
-	for _, id := range a.moved.Removed {
-		path := ctxfolder.Archive + "/" + archive.FileName(id)
-		info, err := dir.FS.Lstat(path)
-		if errors.Is(err, fs.ErrNotExist) {
-			continue
-		}
-		if err == nil {
-			a.moved.Freed += info.Size()
-			remove := dir.FS.Remove
-			if slices.Contains(a.plan.Aside, id) {
-				remove = dir.SetAside
-			}
-			err = remove(path)
-		}
-		if err != nil {
-			return err
-		}
-	}
-	if len(a.moved.Removed) == 0 {
-		return nil
-	}
-	return dir.FS.SyncDir(ctxfolder.Archive)
-}
-
-func (a *arranging) clearFiles(ctx stdcontext.Context) error {
-	for i := range a.work.lines {
-		ln := &a.work.lines[i]
-		if !slices.Contains(ln.Packs, a.moved.Pack) {
-			continue
-		}
-		cleared := ""
-		for from := ln.Base; from < ln.End(); from += clearedAtOnce {
-			entries, err := a.log.stored(ln.Line, from, min(from+clearedAtOnce, ln.End()))
-			if err == nil {
-				err = a.locked(ctx, func(folders map[uuid.UUID]string) error {
-					cleared = folders[ln.Line]
-					return a.clearSome(cleared, ln.Line, entries)
-				})
-			}
-			if err != nil {
-				return err
-			}
-		}
-		if err := a.log.dir.FS.SyncDir(ctxfolder.Messages + "/" + cleared); err != nil && !errors.Is(err, fs.ErrNotExist) {
-			return err
-		}
-	}
-	return nil
-}
-
-// clearSome removes message files of the new pack. One that somebody touched is not what was archived.
-func (a *arranging) clearSome(folder string, line uuid.UUID, entries []Entry) error {
-	dir := a.log.dir
-	for i := range entries {
-		e := &entries[i]
-		if e.Pack != a.moved.Pack || folder == "" || a.log.isChanged(line, e.Position) {
-			continue
-		}
-		info, err := dir.StatMessage(folder, e.FileID())
-		if err != nil || !ctxfolder.Untouched(info, e.Size, e.StoredAt()) {
-			continue
-		}
-		if err := dir.RemoveMessage(folder, e.FileID(), e.sameAs); err != nil {
-			return err
-		}
-	}
-	return nil
 }

@@ -15,6 +15,8 @@ type Copy struct {
 	packs []uuid.UUID
 	lines []FoldedLine
 	rows  *rowsBuilder
+
+	newestAt int64
 }
 
 // NewCopy begins the index of a context in its folder fsys, for the store of that id. packs are those that are copied with it, as
@@ -42,6 +44,7 @@ func (c *Copy) Put(e Entry) error {
 	ln := &c.lines[len(c.lines)-1]
 	e.Position, e.gen, e.off, e.seq = ln.End(), 0, 0, 0
 	ln.add(&e)
+	c.newestAt = max(c.newestAt, e.At)
 	return c.rows.put(&e)
 }
 
@@ -83,7 +86,7 @@ func (c *Copy) Finish(m *ctxfolder.Metadata, failed error) error {
 	}
 	x, err := folded{
 		Context: c.dir.ID, Store: c.dir.Store, Seq: seq, Journals: []uint64{first}, Live: first, RowWidth: rowWidth,
-		UpdatedAt: now, Lines: c.lines,
+		UpdatedAt: now, NewestAt: timeOrZero(c.newestAt), Lines: c.lines,
 	}.encode()
 	if err != nil {
 		return err

@@ -16,11 +16,11 @@ import (
 // Exclusively runs f while nobody else writes to the context or folds it. The log is up to date then, and a rebuilt index
 // saved. f may call what is for the holder of the folder's lock, and [Log.Mark].
 func (l *Log) Exclusively(ctx stdcontext.Context, f func() error) error {
-	if err := l.dir.FoldLock.Acquire(ctx); err != nil {
+	if err := l.acquire(ctx, l.dir.FoldLock); err != nil {
 		return err
 	}
 	defer l.dir.FoldLock.Release()
-	if err := l.dir.Lock.Acquire(ctx); err != nil {
+	if err := l.acquire(ctx, l.dir.Lock); err != nil {
 		return err
 	}
 	defer l.dir.Lock.Release()
@@ -100,7 +100,7 @@ func (l *Log) mark(line uuid.UUID, marked []Entry) error {
 
 // workOf returns a fold that changes nothing.
 func (l *Log) workOf(x *folded) *foldWork {
-	w := &foldWork{seq: x.Seq, chain: x.chain, width: x.RowWidth, settled: x.Settled, journals: x.Journals}
+	w := &foldWork{seq: x.Seq, chain: x.chain, width: x.RowWidth, settled: x.Settled, journals: x.Journals, newestAt: x.newest()}
 	for _, ln := range x.Lines {
 		w.lines = append(w.lines, foldLine{FoldedLine: ln})
 	}

@@ -94,7 +94,7 @@ func (l *Log) foldAnew(ctx stdcontext.Context, why error) error {
 	if err := l.rebuildRows(why); err != nil {
 		return err
 	}
-	if err := l.dir.Lock.Acquire(ctx); err != nil {
+	if err := l.acquire(ctx, l.dir.Lock); err != nil {
 		return err
 	}
 	defer l.dir.Lock.Release()
@@ -113,7 +113,7 @@ type foldWork struct {
 	settled    uint64   // those up to here need nothing more
 	harmed     []uint64 // those that could not be read whole: they go to trash
 	width      int
-	at         int64
+	newestAt   int64
 	lines      []foldLine
 	folders    map[uuid.UUID]string
 }
@@ -128,7 +128,7 @@ type foldLine struct {
 // rotate begins a new journal under the lock and collects what the older ones hold unfolded. It returns nil
 // when there is nothing, and nothing to settle.
 func (l *Log) rotate(ctx stdcontext.Context, settle bool) (*foldWork, error) {
-	if err := l.dir.Lock.Acquire(ctx); err != nil {
+	if err := l.acquire(ctx, l.dir.Lock); err != nil {
 		return nil, err
 	}
 	defer l.dir.Lock.Release()
@@ -168,7 +168,7 @@ func (l *Log) rotate(ctx stdcontext.Context, settle bool) (*foldWork, error) {
 		}
 		old.sync.settle()
 	}
-	w := &foldWork{seq: s.newest().begin.Seq, chain: s.newest().begin.chain, width: rowWidth, at: s.newestAt, folders: s.folders()}
+	w := &foldWork{seq: s.newest().begin.Seq, chain: s.newest().begin.chain, width: rowWidth, newestAt: s.newestAt, folders: s.folders()}
 	w.journals, w.settled = x.retained(), x.Settled
 	for _, j := range s.journals {
 		w.journals = append(w.journals, j.gen)
@@ -405,11 +405,19 @@ func (l *Log) syncRows() error {
 	return nil
 }
 
+// timeOrZero is a time in nanoseconds since 1970; 0 stands for none.
+func timeOrZero(ns int64) (t time.Time) {
+	if ns > 0 {
+		t = time.Unix(0, ns).UTC()
+	}
+	return t
+}
+
 // finishFold replaces index.json, naming the journals to keep, the newest ones, and removes the others.
 func (l *Log) finishFold(w *foldWork, keep []uint64) (*folded, error) {
 	x := &folded{
 		Context: l.dir.ID, Store: l.dir.Store, Seq: w.seq, chain: w.chain, Journals: keep, Live: keep[len(keep)-1], Settled: w.settled,
-		RowWidth: w.width, UpdatedAt: time.Now().UTC(),
+		RowWidth: w.width, UpdatedAt: time.Now().UTC(), NewestAt: timeOrZero(w.newestAt),
 	}
 	for i := range w.lines {
 		x.Lines = append(x.Lines, w.lines[i].FoldedLine)

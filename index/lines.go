@@ -23,7 +23,7 @@ type state struct {
 	packs    openPacks  // packs that were read
 	seq      uint64     // of the last record read or written
 	chain    uint64     // of that record
-	newestAt int64      // its time, nanoseconds since 1970; 0 when no message is in the journals
+	newestAt int64      // time of the newest message, nanoseconds since 1970; 0 when nothing tells
 	width    int        // of the rows on disk
 	foldSeq  uint64     // up to here everything is folded, by index.json
 	unsaved  bool       // rebuilt in memory: on disk the index is still broken
@@ -500,6 +500,9 @@ func (s *state) retire(x *folded) {
 	packs := map[uuid.UUID]bool{}
 	for i := range x.Lines {
 		if ln := s.lines[x.Lines[i].Line]; ln != nil {
+			if !slices.Equal(ln.Packs, x.Lines[i].Packs) {
+				s.dir.ForgetFolders() // who archived may have removed one
+			}
 			ln.Stored = x.Lines[i].Stored
 		}
 		for _, id := range x.Lines[i].Packs {

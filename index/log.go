@@ -1,6 +1,7 @@
 package index
 
 import (
+	stdcontext "context"
 	"encoding/json"
 	"errors"
 	"fmt"
@@ -22,6 +23,9 @@ type Options struct {
 	Relaxed bool
 	// Payloads is where the payloads in a journal go before the journal does.
 	Payloads PayloadStore
+	// Wait is how long to wait for one lock, at the most; 0 for as long as the caller's context allows. A wait that was too long gives
+	// context.DeadlineExceeded.
+	Wait time.Duration
 	// Retain is how many folded journals there may be before the message files of the older ones are made durable and
 	// they go.
 	Retain int
@@ -73,6 +77,15 @@ const DefaultFoldBytes = 512 << 10
 // defaultRetain times DefaultFoldBytes is what a context has in its journals beside its message files at the most.
 const defaultRetain = 8
 
+func (l *Log) acquire(ctx stdcontext.Context, lock vfs.Lock) error {
+	if l.opts.Wait > 0 {
+		limited, cancel := stdcontext.WithTimeout(ctx, l.opts.Wait)
+		defer cancel()
+		ctx = limited
+	}
+	return lock.Acquire(ctx)
+}
+
 // Close lets go of the journals.
 func (l *Log) Close() error {
 	l.advance.Lock()
@@ -89,6 +102,7 @@ func (l *Log) become(s *state) error {
 	if old == nil {
 		return nil
 	}
+	l.dir.ForgetFolders()
 	if s != nil {
 		old.journals = slices.DeleteFunc(old.journals, func(o *journal) bool {
 			return slices.ContainsFunc(s.journals, func(n *journal) bool { return n.f == o.f })
@@ -199,6 +213,7 @@ func (l *Log) held() []*journal {
 func readState(dir *ctxfolder.Dir, x *folded, held []*journal) (*state, error) {
 	s := &state{dir: dir, width: x.RowWidth, kept: kept{gens: x.retained()}}
 	s.beginAt(slices.Values(x.Lines), x.Seq, x.chain)
+	s.newestAt = x.newest()
 	err := s.openLive(x, held)
 	if err == nil && x.RowWidth != rowWidth {
 		err = fmt.Errorf("%w: rows of %d bytes, wanted %d", ErrDamaged, x.RowWidth, rowWidth)
@@ -500,4 +515,15 @@ func (l *Log) FindArchived(line, id uuid.UUID, end int64) (Entry, bool, error) {
 		}
 	}
 	return Entry{}, false, err
+}
+
+// RowsFile is the path of a line's row file.
+func (l *Log) RowsFile(line uuid.UUID) (path string) {
+	path = ctxfolder.RowsFile(line, 0)
+	_ = l.view(func(s *state) {
+		if ln := s.lines[line]; ln != nil {
+			path = ctxfolder.RowsFile(line, ln.Rows)
+		}
+	})
+	return path
 }

@@ -3,6 +3,7 @@ package index
 import (
 	stdcontext "context"
 	"errors"
+	"fmt"
 	"io/fs"
 	"iter"
 	"slices"
@@ -237,6 +238,75 @@ func (l *Log) DropPack(id uuid.UUID) error {
 		return err
 	}
 	return l.dir.SetAside(ctxfolder.Archive + "/" + archive.FileName(id))
+}
+
+// RemovePack is DropPack for a pack that must not be kept.
+func (l *Log) RemovePack(id uuid.UUID) error {
+	l.advance.Lock()
+	defer l.advance.Unlock()
+	if slices.Contains(l.state.packsInOrder(), id) {
+		return fmt.Errorf("%w: pack %s is in use", ErrBusy, id)
+	}
+	if err := l.keepPacked(id, nil); err != nil {
+		return err
+	}
+	if err := l.dir.FS.Remove(ctxfolder.Archive + "/" + archive.FileName(id)); err != nil && !errors.Is(err, fs.ErrNotExist) {
+		return err
+	}
+	return l.dir.FS.SyncDir(ctxfolder.Archive)
+}
+
+// ArchivedVersion is a version of a message that a pack has, whether it counts or not.
+type ArchivedVersion struct {
+	Pack     uuid.UUID
+	ID       uuid.UUID // of the message
+	Envelope []byte    // nil where it is damaged
+}
+
+// ArchivedVersions yields what the packs there are have of some messages, pack by pack.
+func (l *Log) ArchivedVersions(ids map[uuid.UUID]bool) iter.Seq2[ArchivedVersion, error] {
+	return func(yield func(ArchivedVersion, error) bool) {
+		packs, err := packIDs(l.dir)
+		if err != nil {
+			yield(ArchivedVersion{}, err)
+			return
+		}
+		for _, id := range packs {
+			var p *openPack
+			var perr error
+			if err := l.view(func(s *state) { p, perr = s.packs.open(s.dir.FS, id) }); err != nil || perr != nil && !errors.Is(perr, ErrDamaged) {
+				yield(ArchivedVersion{}, errors.Join(err, perr))
+				return
+			}
+			if p == nil {
+				continue // nothing in it can be told from anything
+			}
+			more := p.versions(ids, yield)
+			p.release()
+			if !more {
+				return
+			}
+		}
+	}
+}
+
+func (p *openPack) versions(ids map[uuid.UUID]bool, yield func(ArchivedVersion, error) bool) (more bool) {
+	more = true
+	for id := range ids {
+		seen := map[archive.Place]bool{}
+		p.find(id, func(r archive.Row) bool {
+			if !seen[r.Place] {
+				seen[r.Place] = true
+				raw, _ := p.get().ReadMessage(r)
+				more = yield(ArchivedVersion{p.id, id, raw}, nil)
+			}
+			return more
+		})
+		if !more {
+			break
+		}
+	}
+	return more
 }
 
 // keepPacked makes blobs of the payloads of a pack, those in another one excepted.

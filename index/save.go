@@ -28,7 +28,7 @@ func (l *Log) save(foldLocked bool) error {
 		defer l.dir.FoldLock.Release()
 	}
 	s := l.state
-	w := &foldWork{seq: s.seq, chain: s.chain, width: rowWidth, folders: s.folders()}
+	w := &foldWork{seq: s.seq, chain: s.chain, width: rowWidth, newestAt: s.newestAt, folders: s.folders()}
 	old, err := generations(l.dir)
 	if err != nil {
 		return err

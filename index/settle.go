@@ -150,7 +150,7 @@ func (s *settling) look(line uuid.UUID, e *Entry) {
 // was looked up, and a message may have been replaced.
 func (s *settling) mend(ctx stdcontext.Context) error {
 	l := s.log
-	if err := l.dir.Lock.Acquire(ctx); err != nil {
+	if err := l.acquire(ctx, l.dir.Lock); err != nil {
 		return err
 	}
 	defer l.dir.Lock.Release()

@@ -34,6 +34,7 @@ type folded struct {
 	Settled   uint64       `json:"settled"`
 	RowWidth  int          `json:"row_width"`
 	UpdatedAt time.Time    `json:"updated_at"`
+	NewestAt  time.Time    `json:"newest_at,omitzero"` // of the newest message
 	Lines     []FoldedLine `json:"lines"`
 
 	chain uint64
@@ -54,6 +55,14 @@ func FoldedLines(dir *ctxfolder.Dir) (lines []FoldedLine, at time.Time) {
 		return nil, at
 	}
 	return x.Lines, x.UpdatedAt
+}
+
+// newest is the time of the newest message, nanoseconds since 1970; 0 where it is not known.
+func (x *folded) newest() int64 {
+	if x.NewestAt.Year() < 1970 || x.NewestAt.Year() > 2261 {
+		return 0
+	}
+	return x.NewestAt.UnixNano()
 }
 
 // retained returns the journals that are folded and kept.

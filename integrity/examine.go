@@ -41,6 +41,7 @@ type problem struct {
 	entry index.Entry
 	found string   // where a file lies that belongs elsewhere, in the context's folder
 	sum   blob.Sum // of a payload
+	pack  uuid.UUID
 }
 
 // examination is one look at a context.
@@ -93,6 +94,9 @@ func (x *examination) run(ctx context.Context) error {
 		}
 	}
 	if err := x.rows(ctx); err != nil {
+		return err
+	}
+	if err := x.packs(ctx); err != nil {
 		return err
 	}
 	if err := x.interrogate(ctx); err != nil {

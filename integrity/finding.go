@@ -34,6 +34,7 @@ const (
 	KindErasing   Kind = "erasing"            // an erase was interrupted
 	KindStray     Kind = "stray"              // something else among message files
 	KindTemporary Kind = "temporary"          // left by a writer that was stopped
+	KindPack      Kind = "pack-damaged"       // a part of a pack of archived messages
 	KindPayload   Kind = "blob-missing"       // a payload that a message refers to
 	KindBlob      Kind = "blob-damaged"
 )

@@ -164,6 +164,13 @@ func (r *repair) finishErasing(p problem) error {
 // restore writes a message's file again from a copy, or marks the message as lost.
 func (r *repair) restore(was problem, p *problem, line ctxfolder.Line, e *index.Entry) error {
 	raw, from := r.copies.copyOf(r.Log, e)
+	if _, packed := r.Log.ReadRecord(e); packed && e.Pack != uuid.Nil {
+		if err := r.clear(line.Folder, e.FileID()); err != nil {
+			return err
+		}
+		r.did(was, "moved to the trash: the message is in a pack")
+		return nil
+	}
 	if raw == nil && p.Kind == KindUnread {
 		return nil // it may be whole
 	}

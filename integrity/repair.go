@@ -255,6 +255,9 @@ func (r *repair) mend(ctx context.Context, problems []problem) error {
 		}
 		return nil
 	})
+	if err == nil {
+		err = r.mendPacks(ctx, problems)
+	}
 	if err != nil {
 		return err
 	}

@@ -44,6 +44,9 @@ func (x *examination) glance(folder string, e *index.Entry) glance {
 	if e.Lost != "" {
 		return glance{}
 	}
+	if e.Pack != uuid.Nil {
+		return x.glanceAtPacked(folder, e)
+	}
 	if !x.ReadData {
 		info, err := x.Dir.StatMessage(folder, e.FileID())
 		fine := err == nil && ctxfolder.Untouched(info, e.Size, e.StoredAt())
@@ -155,7 +158,10 @@ func (x *examination) judge(line ctxfolder.Line, e *index.Entry) (raw []byte, p 
 		p.Kind, p.Severity, p.Repairable, p.Detail = KindEdited, SeverityWarning, true, "its file was changed by hand"
 		return raw, p
 	}
-	_, journal := x.Log.ReadRecord(e)
+	record, journal := x.Log.ReadRecord(e)
+	if e.Pack != uuid.Nil && (is == index.FileMissing || journal) {
+		return x.judgePacked(p, is, record)
+	}
 	if is == index.FileMissing && journal && x.Log.Live(e) {
 		return raw, nil // its file is due at the next fold
 	}

@@ -1,0 +1,124 @@
+package integrity
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"io/fs"
+	"slices"
+
+	"github.com/ctxdir/ctxdir/archive"
+	"github.com/ctxdir/ctxdir/blob"
+	ctxfolder "github.com/ctxdir/ctxdir/context"
+	"github.com/ctxdir/ctxdir/index"
+	"github.com/ctxdir/ctxdir/message"
+	"github.com/google/uuid"
+)
+
+// packs looks at the packs that messages are read from. What damage costs of messages and payloads is told of those.
+func (x *examination) packs(ctx context.Context) error {
+	for d, err := range x.Log.VerifyPacks(ctx, x.ReadData) {
+		if err != nil {
+			return err
+		}
+		p := problem{pack: d.Pack, Finding: Finding{
+			Kind: KindPack, Severity: SeverityWarning, Path: packPath(d.Pack), Repairable: true,
+			Detail: fmt.Sprintf("%s, %d bytes from %d on: %v", d.Part, d.Size, d.Offset, d.Err),
+		}}
+		if len(d.Rows)+len(d.Payloads) > 0 {
+			p.Severity = SeverityError
+			p.Detail += fmt.Sprintf("; it costs %d messages and %d payloads", len(d.Rows), len(d.Payloads))
+		}
+		if err := x.tell(p); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// glanceAtPacked is glance for an archived message, which has no file. One that was left there is a copy.
+func (x *examination) glanceAtPacked(folder string, e *index.Entry) glance {
+	info, err := x.Dir.StatMessage(folder, e.FileID())
+	if !errors.Is(err, fs.ErrNotExist) && (err != nil || !ctxfolder.Untouched(info, e.Size, e.StoredAt())) {
+		return glance{}
+	}
+	if !x.ReadData && e.Payloads == 0 {
+		return glance{fine: true}
+	}
+	raw, ok := x.Log.ReadRecord(e)
+	if e.Payloads == 0 {
+		raw = nil
+	}
+	return glance{ok, raw}
+}
+
+// judgePacked is judge for an archived message, in whose file's place nothing of use lies.
+func (x *examination) judgePacked(p *problem, is index.FileState, record []byte) ([]byte, *problem) {
+	switch {
+	case record != nil && is == index.FileMissing:
+		return record, nil
+	case record != nil:
+		p.Kind, p.Severity, p.Repairable, p.Detail = KindDamaged, SeverityWarning, true, "something else lies in its place; the pack has it"
+	default:
+		p.Kind, p.Severity, p.Repairable = KindDamaged, SeverityError, true
+		p.Path, p.Detail = packPath(p.entry.Pack), "the pack does not have it as it was"
+	}
+	return record, p
+}
+
+func packPath(id uuid.UUID) string { return ctxfolder.Archive + "/" + archive.FileName(id) }
+
+// mendPacks makes new packs of what can be read of damaged ones; those go to trash.
+func (r *repair) mendPacks(ctx context.Context, problems []problem) error {
+	damaged := map[uuid.UUID]bool{}
+	for _, p := range problems {
+		if p.Kind == KindPack {
+			damaged[p.pack] = true
+		}
+	}
+	if len(damaged) == 0 {
+		return nil
+	}
+	uses, err := r.Log.PackUses(ctx)
+	if err != nil {
+		return err
+	}
+	plan := index.Plan{Pack: map[uuid.UUID]index.Spans{}, Payloads: PackedPayloads(r.Log)}
+	for _, use := range uses {
+		if damaged[use.ID] {
+			plan.Aside = append(plan.Aside, use.ID)
+			for line, spans := range use.Live {
+				plan.Pack[line] = plan.Pack[line].With(spans)
+			}
+		}
+	}
+	moved, err := r.Log.Arrange(ctx, plan)
+	if err != nil {
+		return err
+	}
+	for _, p := range problems {
+		if p.Kind == KindPack && slices.Contains(moved.Removed, p.pack) {
+			r.did(p, "%d messages are in a new pack; this one is in the trash; was: %s", moved.Messages, p.Detail)
+		}
+	}
+	return nil
+}
+
+// PackedPayloads returns what adds the payloads of a message to a new pack that are in a pack now: for [index.Plan].
+func PackedPayloads(log *index.Log) func(envelope []byte, add func([]byte) error) error {
+	return func(envelope []byte, add func([]byte) error) error {
+		env, err := message.ParseTrusted(envelope)
+		if err != nil {
+			return nil //nolint:nilerr // it goes on as it is
+		}
+		refs, _ := blob.Refs(env.Body)
+		for _, ref := range refs {
+			if payload := log.ArchivedPayload(ref.Sum); ref.Problem == "" && payload != nil {
+				if err := add(payload); err != nil {
+					return err
+				}
+			}
+		}
+		return nil
+	}
+}

@@ -1,0 +1,63 @@
+package ctxdir
+
+import (
+	"context"
+	"slices"
+
+	"github.com/ctxdir/ctxdir/archive"
+	ctxfolder "github.com/ctxdir/ctxdir/context"
+	"github.com/ctxdir/ctxdir/index"
+	"github.com/ctxdir/ctxdir/integrity"
+	"github.com/google/uuid"
+)
+
+// collectPacks makes a new pack of what is left of those most of which was replaced or removed, and moves to trash what is read by nobody. Of what was
+// replaced or removed there is a copy in trash, as long as its grace period lasts.
+func (c *Context) collectPacks(ctx context.Context, dryRun bool, yield func(Collected) bool) (more bool, err error) {
+	uses, err := c.log.PackUses(ctx)
+	if err != nil || len(uses) == 0 {
+		return true, err
+	}
+	if !dryRun {
+		if err := c.log.ClearLeft(ctx); err != nil {
+			return true, err
+		}
+	}
+	plan := index.Plan{Pack: map[uuid.UUID]index.Spans{}, Payloads: integrity.PackedPayloads(c.log)}
+	for _, use := range uses {
+		t := Trashed{Context: c.dir.ID, Path: c.dir.ID.String() + "/" + ctxfolder.Archive + "/" + archive.FileName(use.ID), Bytes: use.Size}
+		switch {
+		case !use.Named:
+			t.Reason, t.Kind = "no message is read from it", ctxfolder.TrashDamaged
+			if !dryRun {
+				err = c.exclusively(ctx, func() error { return c.log.DropPack(use.ID) })
+			}
+			if err != nil || !yield(Collected{t, false}) {
+				return err == nil, err
+			}
+		case use.Bytes < use.Holds/2:
+			add(plan.Pack, use.Live)
+			if dryRun && !yield(Collected{mostlyDead(t), true}) {
+				return false, nil
+			}
+		}
+	}
+	if dryRun || len(plan.Pack) == 0 {
+		return true, nil
+	}
+	moved, err := c.log.Arrange(ctx, plan)
+	for _, use := range uses {
+		if slices.Contains(moved.Removed, use.ID) {
+			t := Trashed{Context: c.dir.ID, Path: c.dir.ID.String() + "/" + ctxfolder.Archive + "/" + archive.FileName(use.ID), Bytes: use.Size}
+			if !yield(Collected{mostlyDead(t), true}) {
+				return false, err
+			}
+		}
+	}
+	return true, err
+}
+
+func mostlyDead(t Trashed) Trashed {
+	t.Reason = "most of it was replaced or removed; the rest is in a new pack"
+	return t
+}
