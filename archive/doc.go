@@ -8,7 +8,8 @@
 // it. The directory finds a segment by line and position, the id table a message by id; both are read in pages, so opening a pack
 // and looking something up cost the same for ten messages and, but for a logarithm, for ten million. The bytes are in docs/FORMAT.md, "Packs".
 //
-// [Create] makes a pack, [Open] reads one. [Scan] reads one whose tables are damaged: segments describe themselves.
+// [Create] makes a pack, [Open] reads one. Segments describe themselves: [Scan] reads what is whole in a damaged pack, [Salvage] opens one as if its
+// tables were not damaged.
 //
 // The package never changes a pack that has its name, and gives back no byte of a message or payload that its checksum
 // does not cover.

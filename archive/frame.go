@@ -32,6 +32,8 @@ const (
 	// maxWindow is the largest window a frame may ask for, in bytes: what RFC 8878 recommends every decoder to support.
 	maxWindow = 8 << 20
 	maxBlock  = 128 << 10
+	// maxFrame is the longest a message frame can be: what it holds, not compressed at all, in blocks.
+	maxFrame = 65 << 20
 	// windowSize is how far back compression looks: over the whole of a common frame.
 	windowSize = 2 << 20
 )
@@ -166,9 +168,9 @@ func (m memory) ReadAt(b []byte, off int64) (int, error) {
 	return n, nil
 }
 
-// frameLength follows the block headers of a frame at off, which has to end at limit or before.
+// frameLength follows the block headers of a frame at off, which has to end at limit or before and be no longer than maxFrame.
 func frameLength(r io.ReaderAt, off, limit int64, h *zstd.Header) (length int64, blocks int, err error) {
-	at := off + int64(h.HeaderSize)
+	at, limit := off+int64(h.HeaderSize), min(limit, off+maxFrame)
 	for {
 		var b [3]byte
 		if at+3 > limit {

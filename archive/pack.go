@@ -18,6 +18,7 @@ import (
 type Pack struct {
 	name string
 	file vfs.File
+	size int64 // of the file
 	foot footer
 
 	directory table
@@ -37,7 +38,7 @@ type segmentRows struct {
 }
 
 // Open opens a pack in a folder. It reads the footer, some 100 bytes, and nothing else. The error wraps fs.ErrNotExist, [ErrVersion], or
-// [ErrDamaged]: then [Scan] may still find what is in the pack.
+// [ErrDamaged]: then [Salvage] opens what there is.
 func Open(fsys vfs.FS, name string) (*Pack, error) {
 	f, size, err := openFile(fsys, name)
 	if err != nil {
@@ -58,7 +59,7 @@ func Open(fsys vfs.FS, name string) (*Pack, error) {
 }
 
 func newPack(name string, f vfs.File, foot footer) *Pack {
-	p := &Pack{name: name, file: f, foot: foot}
+	p := &Pack{name: name, file: f, size: foot.size, foot: foot}
 	p.directory, p.ids, p.payloads = foot.layout()
 	p.pages.most, p.rows.most, p.frames.most, p.groups.most = 8, 4, 2, 1
 	return p
@@ -94,7 +95,7 @@ func (p *Pack) PayloadCount() int64 { return p.foot.payloads }
 func (p *Pack) Bytes() int64 { return p.foot.bytes }
 
 // Size is the length of the pack's file.
-func (p *Pack) Size() int64 { return p.foot.size }
+func (p *Pack) Size() int64 { return p.size }
 
 // page reads a page of a table: what it has before its entries, and those.
 func (p *Pack) page(t *table, n int64) (head, entries []byte, err error) {
@@ -244,7 +245,7 @@ func (p *Pack) content(n int64, s *segment) ([]byte, error) {
 	if b, ok := p.frames.get(n); ok {
 		return b, nil
 	}
-	b := make([]byte, s.packed) // it lies within the file
+	b := make([]byte, s.packed) // at most maxFrame, and within the file
 	if err := readAt(p.file, b, s.offset); err != nil {
 		return nil, err
 	}

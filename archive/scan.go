@@ -20,7 +20,7 @@ type Found struct {
 
 // Scan reads a pack from its beginning and believes no table: segments and groups of payloads describe themselves. It yields what is whole, in
 // the order of the file, which is that of line and position for messages, so a [Writer] can make a new pack from it. What is known of and
-// damaged is yielded with Err. Parts of the file that hold nothing that could be recognised are passed over.
+// damaged is yielded with Err. Parts of the file that hold nothing that could be recognised are passed over. The rows' Place means nothing.
 //
 // The error is one of reading the file, and ends it. Memory is bounded by the largest frame; a hostile file can make it read the same
 // bytes many times.
@@ -32,33 +32,73 @@ func Scan(fsys vfs.FS, name string) iter.Seq2[Found, error] {
 			return
 		}
 		defer f.Close()
-		s := scanner{file: f, size: size, yield: yield}
+		s := scanner{file: f, size: size, yield: func(p *piece) bool {
+			for f := range p.found() {
+				if !yield(f, nil) {
+					return false
+				}
+			}
+			return true
+		}}
 		if err := s.run(); err != nil {
 			yield(Found{}, fmt.Errorf("pack %s: %w", name, err))
 		}
 	}
 }
 
-// scanner goes through a file. content is what the last message frame holds, while its rows were not met.
+// piece is a segment or a group of payloads that a scanner finds.
+type piece struct {
+	at      segment // of a group, offset and packed alone. Without rows that are whole, at.rows is 0
+	rows    []Row
+	content []byte // of the message frame
+	group   *group
+	err     error // why there is no content, or none of the group
+}
+
+// found yields what a piece holds.
+func (p *piece) found() iter.Seq[Found] {
+	return func(yield func(Found) bool) {
+		for i := range p.rows {
+			f := Found{Message: Message{Row: p.rows[i]}, Err: p.err}
+			if p.err == nil {
+				f.Envelope, f.Err = envelope(&p.rows[i], p.content)
+			}
+			if !yield(f) {
+				return
+			}
+		}
+		if p.group == nil {
+			return
+		}
+		for i := range p.group.sums {
+			f := Found{Name: &p.group.sums[i], Err: p.err}
+			if p.err == nil {
+				f.Payload, f.Err = p.group.payload(int64(i), *f.Name)
+			}
+			if !yield(f) {
+				return
+			}
+		}
+	}
+}
+
+// scanner goes through a file. frame is where the last message frame lies, and content what it holds, while its rows were not met.
 //
 // Behind damage, what looks like a message frame may be a part of a payload. It counts only with rows behind it whose sum is for this
 // place in the file.
 type scanner struct {
 	file    io.ReaderAt
 	size    int64
-	yield   func(Found, error) bool
+	yield   func(*piece) bool
 	stopped bool
-	lost    bool // damage was passed over, and no rows were met since
-	segment uint32
+	done    int64 // what begins here is not known to belong to a part
+	lost    bool  // damage was passed over, and no rows were met since
+	frame   segment
 	content []byte
 	err     error // of the last message frame, if it is damaged
 }
 
-func (s *scanner) found(f Found) {
-	if !s.stopped && !s.yield(f, nil) {
-		s.stopped = true
-	}
-}
+func (s *scanner) found(p *piece) { s.stopped = s.stopped || !s.yield(p) }
 
 func (s *scanner) run() error {
 	for at := int64(0); at < s.size && !s.stopped; {
@@ -74,6 +114,8 @@ func (s *scanner) run() error {
 			if length, err = s.skip(at); err != nil {
 				return err
 			}
+		} else if s.content == nil {
+			s.done = at + length
 		}
 		at += length
 	}
@@ -106,7 +148,7 @@ func (s *scanner) messages(at int64, head []byte) (int64, error) {
 	}
 	var content []byte
 	if err == nil {
-		b := make([]byte, length) // it lies within the file
+		b := make([]byte, length) // at most maxFrame, and within the file
 		if err := readAt(s.file, b, at); err != nil {
 			return 0, err
 		}
@@ -115,9 +157,8 @@ func (s *scanner) messages(at int64, head []byte) (int64, error) {
 	if err != nil && !isDamage(err) {
 		return 0, err
 	}
-	if s.content != nil {
-		s.lines()
-	}
+	s.lines()
+	s.frame = segment{offset: at, packed: length, content: int64(len(content))}
 	s.content, s.err = content, err
 	if err != nil {
 		return 0, nil // its length may be wrong too
@@ -162,55 +203,39 @@ func (s *scanner) rows(b []byte, at int64) bool {
 	if !rowsSummed(b, at) {
 		return false
 	}
-	rows, size, err := parseRows(b[skipHead:len(b)-sumSize], s.segment, MaxCount)
+	rows, size, err := parseRows(b[skipHead:len(b)-sumSize], 0, MaxCount)
 	if err != nil {
 		return false
 	}
 	if s.content != nil && size != int64(len(s.content)) {
 		s.lines() // they belong to a frame that was passed over
 	}
-	content, err := s.content, s.err
-	s.lost = false
-	if content == nil && err == nil {
-		err = damaged("the message frame is missing")
-	}
-	s.content, s.err = nil, nil
-	for i := range rows {
-		f := Found{Message: Message{Row: rows[i]}}
-		if content != nil {
-			f.Envelope, f.Err = envelope(&rows[i], content)
-		} else {
-			f.Err = err
+	p := &piece{at: s.frame, rows: rows, content: s.content, err: s.err}
+	if s.content == nil {
+		from := max(s.done, at-maxFrame)
+		p.at = segment{offset: from, packed: at - from, content: size}
+		if p.err == nil {
+			p.err = damaged("the message frame is missing")
 		}
-		s.found(f)
 	}
-	s.segment++
+	p.at.rows = int64(len(b))
+	s.content, s.err, s.lost = nil, nil, false
+	s.found(p)
 	return true
 }
 
-// lines yields the messages of a frame whose rows are not there.
+// lines yields the message frame whose rows are not there, if there is one.
 func (s *scanner) lines() {
-	if s.lost {
-		s.content = nil
-	}
-	rows := linesOf(s.content, s.segment)
-	for i := range rows {
-		f := Found{Message: Message{Row: rows[i]}}
-		f.Envelope, f.Err = envelope(&rows[i], s.content)
-		s.found(f)
+	if s.content != nil && !s.lost {
+		s.found(&piece{at: s.frame, rows: linesOf(s.content, 0), content: s.content})
+		s.done = s.frame.offset + s.frame.packed
 	}
 	s.content, s.err = nil, nil
 }
 
-func (s *scanner) payloads(b []byte, _ int64) bool {
+func (s *scanner) payloads(b []byte, at int64) bool {
 	g, err := parseGroup(b)
-	for i := range g.sums {
-		f := Found{Name: &g.sums[i], Err: err}
-		if err == nil {
-			f.Payload, f.Err = g.payload(int64(i), g.sums[i])
-		}
-		s.found(f)
-	}
+	s.found(&piece{at: segment{offset: at, packed: int64(len(b))}, group: &g, err: err})
 	return err == nil // else its length may be wrong too
 }
 

@@ -77,8 +77,8 @@ func (s *segment) end() int64 { return s.offset + s.packed + s.rows }
 
 // sane reports whether a segment can lie before limit.
 func (s *segment) sane(limit int64) bool {
-	return s.position >= 0 && s.offset >= skipHead && s.offset <= limit && s.rows > skipHead+sumSize && s.rows <= maxRows &&
-		s.end() <= limit && s.content <= MaxMessage+1
+	return s.position >= 0 && s.offset >= 0 && s.offset <= limit && s.end() <= limit &&
+		s.packed <= maxFrame && s.content <= MaxMessage+1 && s.rows <= maxRows
 }
 
 // An entry of the id table is the end of an id, 2 bytes, and the number of its row in the pack, 3 bytes. Entries are sorted by id; a page
@@ -119,7 +119,7 @@ func parsePayload(b []byte) (p payload) {
 }
 
 func (p *payload) sane(limit int64) bool {
-	return p.offset >= skipHead && p.offset <= limit && p.length > skipHead && p.length <= maxGroup && p.offset+p.length <= limit
+	return p.offset >= 0 && p.offset <= limit && p.length <= maxGroup && p.offset+p.length <= limit
 }
 
 // footer is the end of the tables' frame and of the file.

@@ -21,7 +21,7 @@ type Damage struct {
 type span struct{ from, to int64 }
 
 // Verify reads the whole pack and yields what is damaged; nothing when every byte is as it was written. Rows that are damaged cost nothing
-// while their messages are whole; nor do damaged tables, of what [Scan] finds.
+// while their messages are whole; nor do damaged tables, of what [Salvage] finds.
 func (p *Pack) Verify() iter.Seq[Damage] {
 	return func(yield func(Damage) bool) {
 		p := newPack(p.name, p.file, p.foot) // what was read before proves nothing now

@@ -6,7 +6,6 @@ import (
 	"errors"
 	"fmt"
 	"os"
-	"slices"
 
 	"github.com/ctxdir/ctxdir/internal/vfs"
 	"github.com/ctxdir/ctxdir/message"
@@ -43,20 +42,10 @@ type Writer struct {
 	start   Row // the first row of the segment
 	last    Row
 	first   int64 // rows before the segment
-	count   int64 // rows in the pack
-	bytes   int64 // of the envelopes in the pack
 
-	group    group
-	segments []segment
-	ids      []idRow
-	payloads []payload
-	known    map[Sum]bool // the payloads that are there
-}
-
-// idRow is an id and the number of its row.
-type idRow struct {
-	id  uuid.UUID
-	row uint32
+	tables
+	group group
+	known map[Sum]bool // the payloads that are there
 }
 
 // Create begins a pack in a folder. End it with Commit or Abort.
@@ -93,11 +82,11 @@ func (w *Writer) Add(b []byte) error {
 	if err != nil {
 		return err
 	}
-	if w.count > 0 && w.last.compare(r.Line, r.Position) >= 0 {
+	if len(w.ids) > 0 && w.last.compare(r.Line, r.Position) >= 0 {
 		return fmt.Errorf("%w: line %s, position %d behind line %s, position %d", ErrOrder, r.Line, r.Position, w.last.Line, w.last.Position)
 	}
-	if w.count == MaxCount {
-		return fmt.Errorf("%w: %d messages", ErrFull, w.count)
+	if len(w.ids) == MaxCount {
+		return fmt.Errorf("%w: %d messages", ErrFull, len(w.ids))
 	}
 	if len(w.rows) >= rowsSize || len(w.content) > 0 && len(w.content)+len(b)+1 > w.most {
 		if err := w.endSegment(); err != nil {
@@ -110,10 +99,8 @@ func (w *Writer) Add(b []byte) error {
 	}
 	w.rows = appendRow(w.rows, &r, prev)
 	w.content = append(append(w.content, b...), '\n')
-	w.bytes += r.Size
-	w.ids = append(w.ids, idRow{r.ID, uint32(w.count)})
+	w.addRow(&r)
 	w.last = r
-	w.count++
 	return nil
 }
 
@@ -177,7 +164,7 @@ func (w *Writer) endSegment() error {
 		return err
 	}
 	w.segments = append(w.segments, s)
-	w.first = w.count
+	w.first = int64(len(w.ids))
 	w.content, w.rows = keep(w.content), w.rows[:0]
 	w.out = keep(w.out)
 	return nil
@@ -219,7 +206,7 @@ func (w *Writer) Commit() (size int64, err error) {
 	}
 	err = errors.Join(w.endSegment(), w.endGroup())
 	if err == nil {
-		err = w.writeTables()
+		_, err = w.tables.write(w.size, w.write)
 	}
 	if err == nil {
 		err = w.file.Sync()
@@ -259,55 +246,4 @@ func (w *Writer) Abort() {
 	if w.err == nil {
 		w.err = fmt.Errorf("pack %s: %w", w.id, os.ErrClosed)
 	}
-}
-
-// writeTables writes the last frame: directory, id table, payload table, footer.
-func (w *Writer) writeTables() error {
-	f := footer{
-		messages: w.count, segments: int64(len(w.segments)), payloads: int64(len(w.payloads)),
-		bytes: w.bytes, tables: w.size,
-	}
-	directory, ids, payloads := f.layout()
-	f.size = payloads.at + payloads.size() + footerSize
-	if err := w.write(appendSkip(nil, kindTables, int(f.size-f.tables-skipHead))); err != nil {
-		return err
-	}
-	slices.SortFunc(w.ids, func(a, b idRow) int {
-		if c := bytes.Compare(a.id[:], b.id[:]); c != 0 {
-			return c
-		}
-		return int(a.row) - int(b.row)
-	})
-	slices.SortFunc(w.payloads, func(a, b payload) int { return bytes.Compare(a.sum[:], b.sum[:]) })
-	id := func(b []byte, i int64) []byte { return append(b, w.ids[i].id[:]...) }
-	return errors.Join(
-		w.writeTable(&directory, nil, func(b []byte, i int64) []byte { return w.segments[i].append(b) }),
-		w.writeTable(&ids, id, func(b []byte, i int64) []byte { return appendIDEntry(b, &w.ids[i].id, w.ids[i].row) }),
-		w.writeTable(&payloads, nil, func(b []byte, i int64) []byte { return w.payloads[i].append(b) }),
-		w.write(f.append(nil)),
-	)
-}
-
-// writeTable writes the pages of a table. head appends what a page has before its entries, entry appends one.
-func (w *Writer) writeTable(t *table, head, entry func(b []byte, i int64) []byte) error {
-	var b []byte
-	for n := range t.pages() {
-		at, _, entries := t.page(n)
-		start := len(b)
-		first := n * t.shape.each
-		if head != nil {
-			b = head(b, first)
-		}
-		for i := first; i < first+entries; i++ {
-			b = entry(b, i)
-		}
-		b = binary.LittleEndian.AppendUint64(b, placedSum(b[start:], at))
-		if len(b) >= FrameSize || n == t.pages()-1 {
-			if err := w.write(b); err != nil {
-				return err
-			}
-			b = b[:0]
-		}
-	}
-	return nil
 }

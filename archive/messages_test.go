@@ -1,0 +1,188 @@
+package archive
+
+import (
+	"bytes"
+	"errors"
+	"math/rand/v2"
+	"strings"
+	"sync"
+	"testing"
+	"time"
+
+	"github.com/ctxdir/ctxdir/internal/vfs"
+	"github.com/ctxdir/ctxdir/internal/vfs/crashfs"
+	"pgregory.net/rapid"
+)
+
+// rowsIn returns the rows of a pack for entries.
+func rowsIn(t tb, p *Pack, entries []entry) (rows []Row) {
+	t.Helper()
+	for i := range entries {
+		r, err := p.Lookup(entries[i].row.Line, entries[i].row.Position)
+		if err != nil {
+			t.Fatal(err)
+		}
+		rows = append(rows, r)
+	}
+	return rows
+}
+
+// TestReadMessages reads messages in any order, some of them several times.
+func TestReadMessages(t *testing.T) {
+	rapid.Check(t, func(t *rapid.T) {
+		entries := drawEntries(t)
+		disk := crashfs.New()
+		most := rapid.SampledFrom([]int{1, 500, 2000, FrameSize}).Draw(t, "frame")
+		p := open(t, disk, buildFrames(t, disk, most, entries))
+		all := rowsIn(t, p, entries)
+		var rows []Row
+		var want []entry
+		for range rapid.IntRange(0, 2*len(all)).Draw(t, "rows") {
+			if len(all) == 0 {
+				break
+			}
+			i := rapid.IntRange(0, len(all)-1).Draw(t, "row")
+			rows, want = append(rows, all[i]), append(want, entries[i])
+		}
+		for range 2 { // from the file, then perhaps from the cache
+			got := p.ReadMessages(rows)
+			if len(got) != len(rows) {
+				t.Fatalf("%d envelopes of %d rows", len(got), len(rows))
+			}
+			for i := range want {
+				checkMessage(t, &want[i], got[i], nil)
+			}
+			for _, b := range got {
+				clear(b) // the caller's
+			}
+		}
+	})
+}
+
+// TestReadMessagesDamaged: of a damaged frame, and of rows of other packs, there is nothing; of all others everything.
+func TestReadMessagesDamaged(t *testing.T) {
+	entries, _, file := small(t)
+	whole := open(t, put(t, file), damagedName)
+	for n := range whole.foot.segments {
+		s, count, err := whole.segment(n)
+		if err != nil {
+			t.Fatal(err)
+		}
+		b := bytes.Clone(file)
+		b[s.offset+s.packed/2] ^= 1
+		p := open(t, put(t, b), damagedName)
+		for i, got := range p.ReadMessages(rowsIn(t, p, entries)) {
+			if lost := int64(i) >= s.first && int64(i) < s.first+count; lost {
+				if got != nil {
+					t.Errorf("segment %d, row %d: %q", n, i, got)
+				}
+				continue
+			}
+			checkMessage(t, &entries[i], got, nil)
+		}
+	}
+	r := rowsIn(t, whole, entries)[0]
+	rows := []Row{r, {}, r, r, r, r, r}
+	rows[2].segment, rows[3].segment, rows[4].offset, rows[5].Size = 1<<32-1, 1, 1<<32-1, -1
+	got := whole.ReadMessages(rows)
+	for i := range rows {
+		if nothing := i > 0 && i < len(rows)-1; nothing != (got[i] == nil) {
+			t.Errorf("row %d: %q", i, got[i])
+		}
+		if b, err := whole.ReadMessage(rows[i]); (b == nil) != (got[i] == nil) || (b == nil) != errors.Is(err, ErrDamaged) {
+			t.Errorf("row %d: %q alone, %v", i, b, err)
+		}
+	}
+	if got := whole.ReadMessages(nil); len(got) != 0 {
+		t.Error(got)
+	}
+}
+
+// waitingFS has files that tell how often each place was read, and how many reads there were at once. A read below an offset waits for a second one.
+type waitingFS struct {
+	vfs.FS
+	limit int64
+
+	mu     sync.Mutex
+	times  map[int64]int
+	now    int
+	most   int
+	once   sync.Once
+	second chan struct{} // closed when there were two at once, or have been none for long
+}
+
+type waitingFile struct {
+	vfs.File
+	fs *waitingFS
+}
+
+func (w *waitingFS) OpenFile(name string, flag int) (vfs.File, error) {
+	f, err := w.FS.OpenFile(name, flag)
+	return &waitingFile{f, w}, err
+}
+
+func (f *waitingFile) ReadAt(b []byte, off int64) (int, error) {
+	w := f.fs
+	if off >= w.limit {
+		return f.File.ReadAt(b, off)
+	}
+	w.mu.Lock()
+	w.times[off]++
+	w.now++
+	w.most = max(w.most, w.now)
+	if w.now > 1 || ahead == 1 {
+		w.once.Do(func() { close(w.second) })
+	}
+	w.mu.Unlock()
+	select {
+	case <-w.second:
+		time.Sleep(time.Millisecond) // for a third one, which should not come
+	case <-time.After(10 * time.Second):
+		w.once.Do(func() { close(w.second) })
+	}
+	defer func() {
+		w.mu.Lock()
+		w.now--
+		w.mu.Unlock()
+	}()
+	return f.File.ReadAt(b, off)
+}
+
+// TestReadMessagesOnce: each frame is read and decoded once, some at a time and no more than that.
+func TestReadMessagesOnce(t *testing.T) {
+	var entries []entry
+	for n := range 40 {
+		entries = append(entries, entryOf(t, makeEnvelope(1, n, strings.Repeat("text ", n))))
+	}
+	disk := crashfs.New()
+	name := buildFrames(t, disk, 1000, entries)
+	rows := rowsIn(t, open(t, disk, name), entries)
+	rows = append(rows, rows...)
+	rand.New(rand.NewPCG(1, 2)).Shuffle(len(rows), func(i, j int) { rows[i], rows[j] = rows[j], rows[i] })
+	waiting := &waitingFS{FS: disk, times: map[int64]int{}, second: make(chan struct{})}
+	p := open(t, waiting, name)
+	waiting.limit = p.foot.tables
+	for i, b := range p.ReadMessages(rows) {
+		if b == nil {
+			t.Errorf("row %d is not there", i)
+		}
+	}
+	if int64(len(waiting.times)) != p.foot.segments || p.foot.segments < 5 {
+		t.Errorf("%d places of %d segments were read", len(waiting.times), p.foot.segments)
+	}
+	for at, n := range waiting.times {
+		if n != 1 {
+			t.Errorf("the frame at byte %d was read %d times", at, n)
+		}
+	}
+	if waiting.most > ahead || ahead > 1 && waiting.most < 2 {
+		t.Errorf("%d frames at once, of %d", waiting.most, ahead)
+	}
+	// What was read last is there still.
+	for i := range 2 {
+		waiting.times = map[int64]int{}
+		if b := p.ReadMessages(rows[:1]); b[0] == nil || i == 1 && len(waiting.times) > 0 {
+			t.Errorf("%q, read %v", b, waiting.times)
+		}
+	}
+}
