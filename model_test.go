@@ -11,6 +11,7 @@ import (
 	"slices"
 	"strings"
 	"testing"
+	"time"
 
 	"github.com/google/uuid"
 	"pgregory.net/rapid"
@@ -69,6 +70,7 @@ func (m *model) begin(of *modelLine, at int) *modelLine {
 type driver struct {
 	t     *rapid.T
 	dir   string
+	began time.Time
 	store *Store
 	c     *Context
 	other *Context // a second handle, as another process would have
@@ -243,7 +245,7 @@ func (d *driver) rename() {
 	if d.m.active == name {
 		d.m.active = to
 	}
-	if len(l.own) > 0 {
+	if packs, _ := filepath.Glob(filepath.Join(d.dir, d.c.ID().String(), "archive", "*")); len(l.own) > 0 && len(packs) == 0 {
 		if _, err := os.Stat(filepath.Join(d.dir, d.c.ID().String(), "messages", d.folder(to))); err != nil {
 			d.t.Fatalf("the folder does not bear the new name: %v", err)
 		}
@@ -322,6 +324,41 @@ func (d *driver) lose() {
 	d.check(err)
 	d.other, err = d.store.Context(d.ctx(), d.c.ID())
 	d.check(err)
+}
+
+// archive moves some messages to a pack: all, what one branch shows, or some of them by their age.
+func (d *driver) archive() {
+	var o ArchiveOptions
+	if rapid.Bool().Draw(d.t, "of one") {
+		o.Branch = d.branch()
+	}
+	if rapid.Bool().Draw(d.t, "by age") {
+		o.OlderThan = time.Duration(rapid.Int64Range(1, int64(time.Since(d.began))).Draw(d.t, "age"))
+	}
+	done, err := d.handle().Archive(d.ctx(), o)
+	d.check(err)
+	if done.Stayed > 0 {
+		d.t.Fatalf("archived %+v: nothing was edited", done)
+	}
+}
+
+func (d *driver) unarchive() {
+	done, err := d.handle().Unarchive(d.ctx())
+	d.check(err)
+	if done.Stayed > 0 {
+		d.t.Fatalf("unarchived %+v", done)
+	}
+	packs, err := filepath.Glob(filepath.Join(d.dir, d.c.ID().String(), "archive", "*"))
+	d.check(err)
+	if len(packs) > 0 && done.Messages > 0 {
+		uses, err := d.c.log.PackUses(d.ctx())
+		d.check(err)
+		for _, use := range uses {
+			if use.Bytes > 0 {
+				d.t.Fatalf("something is archived still: %+v", use)
+			}
+		}
+	}
 }
 
 // compare reads everything in every way and holds it against the model.
@@ -424,7 +461,7 @@ func TestAgainstModel(t *testing.T) {
 			t.Fatal(err)
 		}
 		defer s.Close()
-		d := &driver{t: t, dir: dir, store: s, lines: map[uuid.UUID]*modelLine{}, trash: map[uuid.UUID]modelTrash{}}
+		d := &driver{t: t, dir: dir, began: time.Now(), store: s, lines: map[uuid.UUID]*modelLine{}, trash: map[uuid.UUID]modelTrash{}}
 		d.c, err = s.Create(d.ctx(), Metadata{})
 		d.check(err)
 		d.other, err = s.Context(d.ctx(), d.c.ID())
@@ -434,9 +471,9 @@ func TestAgainstModel(t *testing.T) {
 		ops := map[string]func(){
 			"append": d.append, "batch": d.batch, "replace": d.replace, "fork": d.fork, "rewind": d.rewind, "rename": d.rename,
 			"remove": d.remove, "switch": d.switchTo, "update": d.update, "fold": d.fold, "reopen": d.reopen, "lose": d.lose,
-			"collect": d.collect, "restore": d.restore,
+			"collect": d.collect, "restore": d.restore, "archive": d.archive, "unarchive": d.unarchive,
 		}
-		often := strings.Fields("append append append append batch batch replace replace fork fork rewind rename remove switch update fold fold reopen lose collect restore")
+		often := strings.Fields("append append append append batch batch replace replace fork fork rewind rename remove switch update fold fold reopen lose collect restore archive archive unarchive")
 		for i := range operations {
 			ops[rapid.SampledFrom(often).Draw(t, "operation")]()
 			d.learn()
