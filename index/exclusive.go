@@ -91,7 +91,9 @@ func (l *Log) mark(line uuid.UUID, marked []Entry) error {
 		}
 		before := f.Rows
 		f.start, f.entries = f.End(), marked
-		if err := l.writeRows(w); err != nil || f.Rows == before {
+		if err := l.writeRows(w); errors.Is(err, ErrDamaged) {
+			return errors.Join(fmt.Errorf("%w: %w", ErrBusy, err), l.distrustRows(err), l.prepare(true))
+		} else if err != nil || f.Rows == before {
 			return err
 		}
 	}

@@ -55,7 +55,9 @@ func (l *Log) fold(ctx stdcontext.Context, settle bool) error {
 	if err != nil || todo == nil {
 		return err
 	}
-	if err := l.writeRows(todo); err != nil {
+	if err := l.writeRows(todo); errors.Is(err, ErrDamaged) {
+		return l.foldAnew(ctx, err) // rows that were to be copied
+	} else if err != nil {
 		return err
 	}
 	keep := todo.journals

@@ -186,6 +186,11 @@ func (l *Log) distrusted() bool {
 func (l *Log) rebuildRows(why error) error {
 	l.advance.Lock()
 	defer l.advance.Unlock()
+	return l.distrustRows(why)
+}
+
+// distrustRows is rebuildRows for the holder of advance.
+func (l *Log) distrustRows(why error) error {
 	now, err := l.dir.FS.Lstat(ctxfolder.IndexFile)
 	if err == nil {
 		l.distrust = now
