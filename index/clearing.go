@@ -21,6 +21,9 @@ func (l *Log) ClearLeft(ctx stdcontext.Context) error {
 		return err
 	}
 	defer l.dir.FoldLock.Release()
+	if err := l.fold(ctx, false); err != nil {
+		return err
+	}
 	a := arranging{log: l}
 	if err := a.begin(); err != nil {
 		return err
