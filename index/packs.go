@@ -32,8 +32,7 @@ type openPack struct {
 	pack     *archive.Pack
 	salvaged bool            // its tables were made anew
 	before   []*archive.Pack // what it was before, which somebody may be reading
-	users    int             // guarded by of.mu, as is gone
-	gone     bool
+	users    int             // guarded by of.mu
 }
 
 // open returns a pack, for release when it is no longer used. An error that it is missing or cannot be read as a pack wraps ErrDamaged.

@@ -35,6 +35,8 @@ collections ("ctxtool gc").`,
 		ValidArgsFunction: a.completeContexts(1),
 		RunE: func(cmd *cobra.Command, args []string) error {
 			switch {
+			case all && cmd.Flags().Changed("older-than"):
+				return usage(cmd, "either --all or --older-than")
 			case o.OlderThan < 0:
 				return usage(cmd, "--older-than: a time from 0 on")
 			case all:
@@ -49,7 +51,6 @@ collections ("ctxtool gc").`,
 	cmd.Flags().DurationVar(&o.OlderThan, "older-than", ctxdir.DefaultArchiveAge, "archive messages that are older, as in 720h")
 	cmd.Flags().BoolVar(&all, "all", false, "archive every message")
 	cmd.Flags().StringVar(&o.Branch, "branch", "", "only what this branch shows")
-	cmd.MarkFlagsMutuallyExclusive("older-than", "all")
 	return cmd
 }
 
