@@ -2,6 +2,7 @@ package main
 
 import (
 	"fmt"
+	"io"
 	"slices"
 	"time"
 
@@ -15,7 +16,7 @@ const large = 256 << 10
 const rounds = 9
 
 // frames prints what frame size and level make of all conversations: no rows, no tables, frames alone.
-func frames(contexts []*conversation) error {
+func frames(out io.Writer, contexts []*conversation) error {
 	var raw, ten int64
 	messages := 0
 	for _, c := range contexts {
@@ -23,9 +24,9 @@ func frames(contexts []*conversation) error {
 		ten += c.zstd10
 		messages += len(c.messages)
 	}
-	fmt.Printf("%d contexts, %d messages, %d bytes; `zstd -10` over each context's messages: %d bytes (%.1f %%).\n\n", len(contexts), messages, raw, ten, percent(ten, raw))
-	fmt.Println("| level | frame | bytes | to `zstd -10` | worst above 256 KiB | compressed | decoded | one frame, median by message |")
-	fmt.Println("| --- | --- | --- | --- | --- | --- | --- | --- |")
+	fmt.Fprintf(out, "%d contexts, %d messages, %d bytes; `zstd -10` over each context's messages: %d bytes (%.1f %%).\n\n", len(contexts), messages, raw, ten, percent(ten, raw))
+	fmt.Fprintln(out, "| level | frame | bytes | to `zstd -10` | worst above 256 KiB | compressed | decoded | one frame, median by message |")
+	fmt.Fprintln(out, "| --- | --- | --- | --- | --- | --- | --- | --- |")
 	d, err := zstd.NewReader(nil, zstd.WithDecoderConcurrency(1), zstd.WithDecoderLowmem(true))
 	if err != nil {
 		return err
@@ -58,11 +59,11 @@ func frames(contexts []*conversation) error {
 			if err != nil {
 				return err
 			}
-			fmt.Printf("| %v | %d KiB | %d | %.3f | %.3f | %.0f MB/s | %.0f MB/s | %d µs |\n", level, kib, total, float64(total)/float64(ten), worst,
+			fmt.Fprintf(out, "| %v | %d KiB | %d | %.3f | %.3f | %.0f MB/s | %.0f MB/s | %d µs |\n", level, kib, total, float64(total)/float64(ten), worst,
 				float64(raw)/1e6/encoding.Seconds(), float64(raw)/1e6/decoding.Seconds(), each.Microseconds())
 		}
 	}
-	fmt.Println()
+	fmt.Fprintln(out, )
 	return nil
 }
 

@@ -1,0 +1,293 @@
+package main
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"io"
+	"io/fs"
+	"math/rand/v2"
+	"os"
+	"path/filepath"
+	"slices"
+	"strings"
+	"time"
+
+	"github.com/ctxdir/ctxdir"
+	"github.com/ctxdir/ctxdir/archive"
+	"github.com/ctxdir/ctxdir/internal/vfs"
+	"github.com/google/uuid"
+)
+
+// outcome is what archiving makes of a conversation.
+type outcome struct {
+	*conversation
+	plain, archived size // the context's folder without journals, and its blobs that no other context has
+	pack            int64 // bytes of the pack, without payloads
+	one             time.Duration
+	largest         time.Duration // of the largest message
+	branch, files   time.Duration // all messages of each branch, archived and not
+}
+
+// archived archives every context of a store that is a copy of another one, and prints what became of them.
+func archived(out io.Writer, plain, copied string, contexts []*conversation) error {
+	ctx := context.Background()
+	a, err := ctxdir.Open(plain, ctxdir.WithPool(0))
+	if err != nil {
+		return err
+	}
+	defer a.Close()
+	b, err := ctxdir.Open(copied, ctxdir.WithPool(0))
+	if err != nil {
+		return err
+	}
+	defer b.Close()
+	for _, c := range contexts {
+		if err := archiveOne(ctx, b, c.id); err != nil {
+			return err
+		}
+	}
+	if err := collect(ctx, b); err != nil {
+		return err
+	}
+	fmt.Fprintln(out, "| context | messages | bytes | pack to `zstd -10` | bytes | blocks | read one | the largest | branches, to files |")
+	fmt.Fprintln(out, "| --- | --- | --- | --- | --- | --- | --- | --- | --- |")
+	rest, total := outcome{conversation: &conversation{name: "the rest"}}, outcome{conversation: &conversation{name: "**all**"}}
+	var ones []time.Duration
+	for _, c := range contexts {
+		o := outcome{conversation: c}
+		if err := o.sizes(plain, copied); err != nil {
+			return err
+		}
+		each, err := o.times(ctx, a, b)
+		if err != nil {
+			return fmt.Errorf("%s: %w", c.name, err)
+		}
+		ones = append(ones, each...)
+		total.merge(&o)
+		if c.raw <= large {
+			rest.merge(&o)
+			continue
+		}
+		o.print(out)
+	}
+	total.one = median(ones)
+	rest.print(out)
+	total.print(out)
+	return nil
+}
+
+func archiveOne(ctx context.Context, s *ctxdir.Store, id uuid.UUID) error {
+	c, err := s.Context(ctx, id)
+	if err != nil {
+		return err
+	}
+	done, err := c.Archive(ctx, ctxdir.ArchiveOptions{})
+	if err == nil && done.Stayed > 0 {
+		err = fmt.Errorf("%d messages of %s were not archived", done.Stayed, id)
+	}
+	return errors.Join(err, c.Close())
+}
+
+// collect moves the blobs to trash that are in packs now, and empties it.
+func collect(ctx context.Context, s *ctxdir.Store) error {
+	for range 2 {
+		for _, err := range s.Collect(ctx, ctxdir.Collecting{}) {
+			if err != nil {
+				return err
+			}
+		}
+	}
+	return nil
+}
+
+func (o *outcome) merge(c *outcome) {
+	o.messages = append(o.messages, c.messages...)
+	o.raw, o.zstd10, o.pack = o.raw+c.raw, o.zstd10+c.zstd10, o.pack+c.pack
+	o.plain.add(c.plain)
+	o.archived.add(c.archived)
+	o.branch, o.files = o.branch+c.branch, o.files+c.files
+	o.one, o.largest = max(o.one, c.one), max(o.largest, c.largest)
+}
+
+func (o *outcome) print(out io.Writer) {
+	name := o.name
+	if len(name) == 36 {
+		name = name[:8]
+	}
+	saved := func(after, before int64) float64 { return 100 - percent(after, before) }
+	fmt.Fprintf(out, "| %s | %d | %d | %.3f | −%.1f %% | −%.1f %% | %d µs | %d µs | %.2f |\n", name, len(o.messages), o.raw,
+		float64(o.pack)/float64(o.zstd10), saved(o.archived.bytes, o.plain.bytes), saved(o.archived.blocks, o.plain.blocks),
+		o.one.Microseconds(), o.largest.Microseconds(), float64(o.branch)/float64(o.files))
+}
+
+// sizes measures folders and blobs.
+func (o *outcome) sizes(plain, copied string) (err error) {
+	for store, s := range map[string]*size{plain: &o.plain, copied: &o.archived} {
+		if err := folderSize(filepath.Join(store, o.name), s); err != nil {
+			return err
+		}
+		for _, path := range o.blobs {
+			b, err := sizeOf(filepath.Join(store, path))
+			if err != nil && !errors.Is(err, fs.ErrNotExist) {
+				return err
+			}
+			s.add(b)
+		}
+	}
+	o.pack, err = messagesAlone(filepath.Join(copied, o.name), o.conversation)
+	return err
+}
+
+// folderSize adds up the files of a context but for its journals and its trash.
+func folderSize(folder string, s *size) error {
+	return filepath.WalkDir(folder, func(path string, e fs.DirEntry, err error) error {
+		if err != nil || e.IsDir() || strings.HasPrefix(e.Name(), "journal-") || filepath.Dir(path) == filepath.Join(folder, "trash") {
+			return err
+		}
+		f, err := sizeOf(path)
+		s.add(f)
+		return err
+	})
+}
+
+// messagesAlone is the size of a pack with the messages and without payloads, made for this.
+func messagesAlone(folder string, c *conversation) (int64, error) {
+	fsys, err := vfs.OS(folder)
+	if err != nil {
+		return 0, err
+	}
+	defer fsys.Close()
+	w, err := archive.Create(fsys)
+	if err != nil {
+		return 0, err
+	}
+	defer w.Abort()
+	for _, m := range c.messages {
+		if err := w.Add([]byte(strings.TrimSuffix(string(m.content), "\n"))); err != nil {
+			return 0, err
+		}
+	}
+	bytes, err := w.Commit()
+	if err != nil {
+		return 0, err
+	}
+	return bytes, fsys.Remove(archive.FileName(w.ID()))
+}
+
+// times measures reading one message of an open context, nothing of which was read before, and all messages of all branches.
+func (o *outcome) times(ctx context.Context, plain, copied *ctxdir.Store) (ones []time.Duration, err error) {
+	r := rand.New(rand.NewPCG(1, 2))
+	one := func(i int) error {
+		c, err := copied.Context(ctx, o.id)
+		if err != nil {
+			return err
+		}
+		defer c.Close()
+		at, err := places(ctx, c)
+		if err != nil {
+			return err
+		}
+		p := at[i%len(at)]
+		b, err := c.Branch(p.branch)
+		if err != nil {
+			return err
+		}
+		start := time.Now()
+		m, err := b.Range(ctx, p.position, p.position+1)
+		ones = append(ones, time.Since(start))
+		if err == nil && (len(m) != 1 || m[0].Unavailable != nil) {
+			err = fmt.Errorf("position %d of %s cannot be read", p.position, p.branch)
+		}
+		return err
+	}
+	for range 60 {
+		if err := one(r.IntN(1 << 30)); err != nil {
+			return nil, err
+		}
+	}
+	o.one = median(slices.Clone(ones))
+	o.largest = slices.Max(ones)
+	var branches, files []time.Duration
+	for range rounds {
+		d, err := readAll(ctx, copied, o.id)
+		if err != nil {
+			return nil, err
+		}
+		branches = append(branches, d)
+		if d, err = readAll(ctx, plain, o.id); err != nil {
+			return nil, err
+		}
+		files = append(files, d)
+	}
+	o.branch, o.files = median(branches), median(files)
+	return ones, nil
+}
+
+type place struct {
+	branch   string
+	position int64
+}
+
+func places(ctx context.Context, c *ctxdir.Context) (all []place, err error) {
+	infos, err := c.Branches(ctx)
+	for _, info := range infos {
+		for p := info.Base; p < info.Messages; p++ {
+			all = append(all, place{info.Name, p})
+		}
+	}
+	return all, err
+}
+
+// readAll reads every branch of a context that was just opened.
+func readAll(ctx context.Context, s *ctxdir.Store, id uuid.UUID) (time.Duration, error) {
+	c, err := s.Context(ctx, id)
+	if err != nil {
+		return 0, err
+	}
+	defer c.Close()
+	infos, err := c.Branches(ctx)
+	if err != nil {
+		return 0, err
+	}
+	start := time.Now()
+	for _, info := range infos {
+		b, err := c.Branch(info.Name)
+		if err != nil {
+			return 0, err
+		}
+		if _, err := b.Load(ctx); err != nil {
+			return 0, err
+		}
+	}
+	return time.Since(start), nil
+}
+
+// copyStore copies a store's files, with their times.
+func copyStore(from, to string) error {
+	return filepath.WalkDir(from, func(path string, e fs.DirEntry, err error) error {
+		if err != nil {
+			return err
+		}
+		inside, err := filepath.Rel(from, path)
+		if err != nil {
+			return err
+		}
+		at := filepath.Join(to, inside)
+		if e.IsDir() {
+			return os.MkdirAll(at, 0o700)
+		}
+		b, err := os.ReadFile(path)
+		if err != nil {
+			return err
+		}
+		info, err := e.Info()
+		if err != nil {
+			return err
+		}
+		if err := os.WriteFile(at, b, 0o600); err != nil {
+			return err
+		}
+		return os.Chtimes(at, info.ModTime(), info.ModTime())
+	})
+}
