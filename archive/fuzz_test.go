@@ -3,6 +3,7 @@ package archive
 import (
 	"bytes"
 	"errors"
+	"slices"
 	"testing"
 
 	"github.com/google/uuid"
@@ -47,6 +48,53 @@ func FuzzPack(f *testing.F) {
 		if mend {
 			readAll(t, p, entries, payloads)
 		}
+	})
+}
+
+// FuzzSalvage salvages whatever bytes there are, and a pack with pieces that were changed, moved or left out. What a scan finds in order is in the
+// pack; what else there is, is read without harm.
+func FuzzSalvage(f *testing.F) {
+	entries, payloads, file := small(f)
+	whole := footerOf(f, file)
+	f.Add(file, false, uint16(0), uint16(0), uint16(0))
+	f.Add(file[:whole.tables], false, uint16(0), uint16(0), uint16(0))
+	f.Add([]byte{}, false, uint16(0), uint16(0), uint16(0))
+	f.Add([]byte{1}, true, uint16(400), uint16(40), uint16(16))
+	f.Add([]byte{}, true, uint16(16), uint16(300), uint16(900))
+	f.Fuzz(func(t *testing.T, b []byte, splice bool, from, length, to uint16) {
+		if splice { // bytes of the pack, b behind them, go to another place in it
+			cut := func(n uint16) int { return int(n) % len(file) }
+			piece := file[cut(from):min(cut(from)+cut(length), len(file))]
+			b = slices.Concat(file[:cut(to)], piece, b, file[cut(to):])
+		}
+		disk := put(t, b)
+		p, err := Salvage(disk, damagedName)
+		if errors.Is(err, ErrVersion) {
+			return
+		}
+		if err != nil {
+			t.Fatal(err)
+		}
+		readAll(t, p, entries, payloads)
+		for range p.Verify() {
+		}
+		p.Close()
+		var last *Row
+		for f, err := range Scan(disk, damagedName) {
+			if err != nil {
+				t.Fatal(err)
+			}
+			if f.Name != nil {
+				continue
+			}
+			if last != nil && last.compare(f.Line, f.Position) >= 0 {
+				return // it is left out
+			}
+			last = &f.Row
+		}
+		p, rows, _ := checkSalvaged(t, disk)
+		p.Close()
+		wholeRows(t, rows, entries)
 	})
 }
 

@@ -8,6 +8,7 @@ import (
 	"testing"
 
 	"github.com/google/uuid"
+	"github.com/klauspost/compress/zstd"
 )
 
 // hostile gives tables and footer new sums, so that only what they say can be wrong.
@@ -204,6 +205,31 @@ func TestHostileFrames(t *testing.T) {
 			if n := after.TotalAlloc - before.TotalAlloc; n > 4<<20 {
 				t.Errorf("%s: %d bytes allocated", name, n)
 			}
+		}
+	}
+}
+
+// blocks is a file of full blocks, one behind the other, with the last one at an offset.
+type blocks int64
+
+func (r blocks) ReadAt(b []byte, off int64) (int, error) {
+	if off < int64(r) {
+		return copy(b, []byte{0, 0, maxBlock >> 13}), nil
+	}
+	return copy(b, []byte{1, 0, 0}), nil
+}
+
+// TestLongFrames: no frame is longer than maxFrame, and no segment of the directory either.
+func TestLongFrames(t *testing.T) {
+	for n, want := range map[int64]bool{maxFrame - 2*maxBlock: true, maxFrame: false} {
+		if length, _, err := frameLength(blocks(n), 0, 1<<40, &zstd.Header{}); (err == nil) != want || err != nil && !errors.Is(err, ErrDamaged) {
+			t.Errorf("last block at byte %d: %d bytes, %v", n, length, err)
+		}
+	}
+	for n, want := range map[int64]bool{maxFrame: true, maxFrame + 1: false} {
+		s := segment{packed: n}
+		if s.sane(1<<40) != want {
+			t.Errorf("%d bytes: %v", n, !want)
 		}
 	}
 }

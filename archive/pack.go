@@ -55,11 +55,11 @@ func Open(fsys vfs.FS, name string) (*Pack, error) {
 		_ = f.Close()
 		return nil, p.wrap(err)
 	}
-	return newPack(name, f, p.foot), nil
+	return newPack(name, f, size, p.foot), nil
 }
 
-func newPack(name string, f vfs.File, foot footer) *Pack {
-	p := &Pack{name: name, file: f, size: foot.size, foot: foot}
+func newPack(name string, f vfs.File, size int64, foot footer) *Pack {
+	p := &Pack{name: name, file: f, size: size, foot: foot}
 	p.directory, p.ids, p.payloads = foot.layout()
 	p.pages.most, p.rows.most, p.frames.most, p.groups.most = 8, 4, 2, 1
 	return p

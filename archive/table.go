@@ -150,6 +150,12 @@ func (f *footer) layout() (directory, ids, payloads table) {
 	return directory, ids, payloads
 }
 
+// otherVersion reports whether a kind is that of a pack with another digit.
+func otherVersion(kind []byte) bool {
+	name, digit := kind[:kindSize-1], kind[kindSize-1]
+	return string(name) == kindPack[:kindSize-1] && digit >= '0' && digit <= '9' && digit != kindPack[kindSize-1]
+}
+
 // parseFooter reads the footer of a file of this size.
 func parseFooter(b []byte, size int64) (f footer, err error) {
 	kind := b[footerSize-kindSize-sumSize : footerSize-sumSize]
@@ -157,7 +163,7 @@ func parseFooter(b []byte, size int64) (f footer, err error) {
 	case !summed(b):
 		return f, damaged("the footer is missing or harmed")
 	case string(kind) != kindPack:
-		if string(kind[:kindSize-1]) == kindPack[:kindSize-1] {
+		if otherVersion(kind) {
 			return f, ErrVersion
 		}
 		return f, damaged("no footer of a pack")

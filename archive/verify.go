@@ -24,7 +24,7 @@ type span struct{ from, to int64 }
 // while their messages are whole; nor do damaged tables, of what [Salvage] finds.
 func (p *Pack) Verify() iter.Seq[Damage] {
 	return func(yield func(Damage) bool) {
-		p := newPack(p.name, p.file, p.foot) // what was read before proves nothing now
+		p := newPack(p.name, p.file, p.size, p.foot) // what was read before proves nothing now
 		ok := true
 		report := func(part string, s span, rows []Row, sums []Sum, err error) {
 			if err != nil && ok {
@@ -35,6 +35,9 @@ func (p *Pack) Verify() iter.Seq[Damage] {
 		report("tables", spans[0], nil, nil, p.verifyHead(0, skipHead, kindPack))
 		tables := span{p.foot.tables, p.foot.size}
 		report("tables", tables, nil, nil, p.verifyHead(tables.from, tables.to-tables.from, kindTables))
+		if p.size != p.foot.size {
+			report("tables", tables, nil, nil, damaged("they are not in the file, which was salvaged"))
+		}
 		for _, t := range []*table{&p.directory, &p.ids, &p.payloads} {
 			for n := range t.pages() {
 				at, size, _ := t.page(n)

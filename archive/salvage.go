@@ -1,0 +1,130 @@
+package archive
+
+import (
+	"bytes"
+	"encoding/binary"
+	"errors"
+	"fmt"
+	"io"
+	"slices"
+
+	"github.com/ctxdir/ctxdir/internal/vfs"
+)
+
+// Salvage opens a pack whose footer or tables are damaged, or whose end is missing. It reads the whole file, as [Scan] does, and makes the tables anew,
+// in memory: 5 bytes for each message, 50 for each segment and payload, and while it does so five times that. The file is not changed.
+//
+// The pack has what a scan finds: messages that are whole, messages of which only the rows are, so that reading them gives [ErrDamaged], and payloads that
+// are whole. Messages out of order, which no [Writer] writes, are left out. A file in which nothing is found, an empty one too, gives a pack of
+// nothing. Verify tells of tables that are not in the file.
+//
+// The error wraps fs.ErrNotExist, or [ErrVersion] where the footer or, when that is damaged, the head is of another version, or is one of reading
+// the file.
+func Salvage(fsys vfs.FS, name string) (*Pack, error) {
+	f, size, err := openFile(fsys, name)
+	if err != nil {
+		return nil, err
+	}
+	p, err := salvage(name, f, size)
+	if err != nil {
+		_ = f.Close()
+		return nil, fmt.Errorf("pack %s: %w", name, err)
+	}
+	return p, nil
+}
+
+func salvage(name string, f vfs.File, size int64) (*Pack, error) {
+	if err := checkVersion(f, size); err != nil {
+		return nil, err
+	}
+	t := salvaged{size: size}
+	s := scanner{file: f, size: size, yield: func(p *piece) bool { t.add(p); return true }}
+	if err := s.run(); err != nil {
+		return nil, err
+	}
+	// The writer adds no payload twice. A file that holds a pack in a payload may.
+	slices.SortFunc(t.payloads, func(a, b payload) int { return bytes.Compare(a.sum[:], b.sum[:]) })
+	t.payloads = slices.CompactFunc(t.payloads, func(a, b payload) bool { return a.sum == b.sum })
+	file := &withTables{File: f, size: size}
+	foot, err := t.write(size, func(b []byte) error { file.tables = append(file.tables, b...); return nil })
+	if err != nil {
+		return nil, err
+	}
+	return newPack(name, file, size, foot), nil
+}
+
+// checkVersion returns ErrVersion where the footer, or else the head, is that of another version.
+func checkVersion(r io.ReaderAt, size int64) error {
+	if size >= footerSize {
+		b := make([]byte, footerSize)
+		if err := readAt(r, b, size-footerSize); err != nil {
+			return err
+		}
+		if _, err := parseFooter(b, size); err == nil || errors.Is(err, ErrVersion) {
+			return err
+		}
+	}
+	b := make([]byte, min(size, skipHead))
+	if err := readAt(r, b, 0); err != nil {
+		return err
+	}
+	if len(b) == skipHead && binary.LittleEndian.Uint32(b) == skipMagic && otherVersion(b[8:]) {
+		return ErrVersion
+	}
+	return nil
+}
+
+// salvaged is what a scan found, as tables.
+type salvaged struct {
+	tables
+	size int64 // of the file
+	last Row
+}
+
+func (s *salvaged) add(p *piece) {
+	switch {
+	case p.group != nil && p.err == nil:
+		for i, sum := range p.group.sums {
+			if _, err := p.group.payload(int64(i), sum); err == nil && len(s.payloads) < MaxCount {
+				s.payloads = append(s.payloads, payload{sum, p.at.offset, p.at.packed, int64(i)})
+			}
+		}
+	case s.follow(p.rows):
+		at := p.at
+		at.line, at.position, at.first = p.rows[0].Line, p.rows[0].Position, int64(len(s.ids))
+		if !at.sane(s.size) {
+			return
+		}
+		s.segments = append(s.segments, at)
+		for i := range p.rows {
+			s.addRow(&p.rows[i])
+		}
+		s.last = p.rows[len(p.rows)-1]
+	}
+}
+
+// follow reports whether there are rows, which ascend, behind all that are there.
+func (s *salvaged) follow(rows []Row) bool {
+	prev := &s.last
+	for i := range rows {
+		if len(s.ids)+i > 0 && prev.compare(rows[i].Line, rows[i].Position) >= 0 {
+			return false
+		}
+		prev = &rows[i]
+	}
+	return len(rows) > 0 && len(s.ids)+len(rows) <= MaxCount
+}
+
+// withTables is a file that has other tables behind its end.
+type withTables struct {
+	vfs.File
+	size   int64
+	tables memory
+}
+
+func (f *withTables) ReadAt(b []byte, off int64) (int, error) {
+	if off >= f.size {
+		return f.tables.ReadAt(b, off-f.size)
+	}
+	return f.File.ReadAt(b, off)
+}
