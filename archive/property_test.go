@@ -324,42 +324,6 @@ func TestManyPages(t *testing.T) {
 	}
 }
 
-// TestOtherRows reads messages by rows that are not this pack's.
-func TestOtherRows(t *testing.T) {
-	disk := crashfs.New()
-	p := open(t, disk, build(t, disk, []entry{entryOf(t, makeEnvelope(1, 1, "one")), entryOf(t, makeEnvelope(1, 2, "two"))}))
-	for name, change := range map[string]func(*Row){
-		"sum": func(r *Row) { r.Sum++ }, "size": func(r *Row) { r.Size-- }, "large": func(r *Row) { r.Size = 1 << 62 },
-		"negative": func(r *Row) { r.Size = -1 }, "offset": func(r *Row) { r.offset = 1 }, "segment": func(r *Row) { r.segment = 9 },
-	} {
-		r, err := p.Lookup(lineID(1), 1)
-		if err != nil {
-			t.Fatal(err)
-		}
-		change(&r)
-		if b, err := p.ReadMessage(r); !errors.Is(err, ErrDamaged) {
-			t.Errorf("%s: %q, %v", name, b, err)
-		}
-	}
-}
-
-// TestKeptPlace reads messages by rows that were made anew from what a reader kept of them.
-func TestKeptPlace(t *testing.T) {
-	entries, _ := sample(t)
-	disk := crashfs.New()
-	p := open(t, disk, build(t, disk, entries))
-	places := map[Place]bool{{}: true} // the zero value is the place of the first message
-	for i := range entries {
-		r, err := p.Lookup(entries[i].row.Line, entries[i].row.Position)
-		if err != nil || places[r.Place] != (i == 0) {
-			t.Fatal(r, err)
-		}
-		places[r.Place] = true
-		b, err := p.ReadMessage(Row{Line: r.Line, Position: r.Position, Size: r.Size, Sum: r.Sum, Place: r.Place})
-		checkMessage(t, &entries[i], b, err)
-	}
-}
-
 // TestSimilarIDs looks up ids that the table cannot tell apart: only rows can.
 func TestSimilarIDs(t *testing.T) {
 	var entries []entry

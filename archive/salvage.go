@@ -14,9 +14,9 @@ import (
 // Salvage opens a pack whose footer or tables are damaged, or whose end is missing. It reads the whole file, as [Scan] does, and makes the tables anew,
 // in memory: 5 bytes for each message, 50 for each segment and payload, and while it does so five times that. The file is not changed.
 //
-// The pack has the messages of every segment whose rows or whose message frame is whole; where only the rows are, they are known, and reading the messages
-// gives [ErrDamaged]. It has the payloads that are whole. What is out of order was not written by a [Writer] and is left out. A file in which nothing
-// is found, an empty one too, gives a pack of nothing. Verify tells of tables that are not in the file.
+// The pack has what a scan finds: messages that are whole, messages of which only the rows are, so that reading them gives [ErrDamaged], and payloads that
+// are whole. Messages out of order, which no [Writer] writes, are left out. A file in which nothing is found, an empty one too, gives a pack of
+// nothing. Verify tells of tables that are not in the file.
 //
 // The error wraps fs.ErrNotExist, or [ErrVersion] where the footer or, when that is damaged, the head is of another version, or is one of reading
 // the file.

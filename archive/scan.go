@@ -20,7 +20,8 @@ type Found struct {
 
 // Scan reads a pack from its beginning and believes no table: segments and groups of payloads describe themselves. It yields what is whole, in
 // the order of the file, which is that of line and position for messages, so a [Writer] can make a new pack from it. What is known of and
-// damaged is yielded with Err. Parts of the file that hold nothing that could be recognised are passed over. The rows' Place means nothing.
+// damaged is yielded with Err. Parts of the file that hold nothing that could be recognised are passed over; behind one, messages count only with rows
+// that are whole, since they could be those of a pack in a payload. The rows' Place means nothing.
 //
 // The error is one of reading the file, and ends it. Memory is bounded by the largest frame; a hostile file can make it read the same
 // bytes many times.
