@@ -43,6 +43,15 @@ func (d *Dir) folder(name string, create bool) (vfs.FS, error) {
 	return sub, nil
 }
 
+// HasFolder reports whether there is a branch folder: without one no message in it has a file.
+func (d *Dir) HasFolder(name string) bool {
+	_, err := d.folder(name, false)
+	if from, ok := d.renamedFrom(name); ok && err != nil {
+		_, err = d.folder(from, false)
+	}
+	return !errors.Is(err, fs.ErrNotExist)
+}
+
 // RemoveFolder removes a branch folder if nothing is in it: somebody may keep something there. The context's lock is held.
 func (d *Dir) RemoveFolder(name string) {
 	if ValidFolder(name) && d.FS.Remove(Messages+"/"+name) == nil {

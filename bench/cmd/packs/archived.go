@@ -22,10 +22,10 @@ import (
 // outcome is what archiving makes of a conversation.
 type outcome struct {
 	*conversation
-	plain, archived size // the context's folder without journals, and its blobs that no other context has
+	plain, archived size  // the context's folder without journals, and its blobs that no other context has
 	pack            int64 // bytes of the pack, without payloads
 	one             time.Duration
-	largest         time.Duration // of the largest message
+	slowest         time.Duration
 	branch, files   time.Duration // all messages of each branch, archived and not
 }
 
@@ -50,7 +50,7 @@ func archived(out io.Writer, plain, copied string, contexts []*conversation) err
 	if err := collect(ctx, b); err != nil {
 		return err
 	}
-	fmt.Fprintln(out, "| context | messages | bytes | pack to `zstd -10` | bytes | blocks | read one | the largest | branches, to files |")
+	fmt.Fprintln(out, "| context | messages | bytes | pack to `zstd -10` | bytes | blocks | read one | the slowest | branches, to files |")
 	fmt.Fprintln(out, "| --- | --- | --- | --- | --- | --- | --- | --- | --- |")
 	rest, total := outcome{conversation: &conversation{name: "the rest"}}, outcome{conversation: &conversation{name: "**all**"}}
 	var ones []time.Duration
@@ -107,7 +107,7 @@ func (o *outcome) merge(c *outcome) {
 	o.plain.add(c.plain)
 	o.archived.add(c.archived)
 	o.branch, o.files = o.branch+c.branch, o.files+c.files
-	o.one, o.largest = max(o.one, c.one), max(o.largest, c.largest)
+	o.one, o.slowest = max(o.one, c.one), max(o.slowest, c.slowest)
 }
 
 func (o *outcome) print(out io.Writer) {
@@ -118,7 +118,7 @@ func (o *outcome) print(out io.Writer) {
 	saved := func(after, before int64) float64 { return 100 - percent(after, before) }
 	fmt.Fprintf(out, "| %s | %d | %d | %.3f | −%.1f %% | −%.1f %% | %d µs | %d µs | %.2f |\n", name, len(o.messages), o.raw,
 		float64(o.pack)/float64(o.zstd10), saved(o.archived.bytes, o.plain.bytes), saved(o.archived.blocks, o.plain.blocks),
-		o.one.Microseconds(), o.largest.Microseconds(), float64(o.branch)/float64(o.files))
+		o.one.Microseconds(), o.slowest.Microseconds(), float64(o.branch)/float64(o.files))
 }
 
 // sizes measures folders and blobs.
@@ -207,7 +207,7 @@ func (o *outcome) times(ctx context.Context, plain, copied *ctxdir.Store) (ones 
 		}
 	}
 	o.one = median(slices.Clone(ones))
-	o.largest = slices.Max(ones)
+	o.slowest = slices.Max(ones)
 	var branches, files []time.Duration
 	for range rounds {
 		d, err := readAll(ctx, copied, o.id)

@@ -63,7 +63,7 @@ func frames(out io.Writer, contexts []*conversation) error {
 				float64(raw)/1e6/encoding.Seconds(), float64(raw)/1e6/decoding.Seconds(), each.Microseconds())
 		}
 	}
-	fmt.Fprintln(out, )
+	fmt.Fprintln(out)
 	return nil
 }
 
