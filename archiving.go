@@ -24,6 +24,8 @@ type ArchiveOptions struct {
 	OlderThan time.Duration
 	// Branch leaves those out that this branch does not show.
 	Branch string
+	// Progress is told how many messages were looked at; nil for nobody.
+	Progress func(done, all int64)
 }
 
 // Archived says what archiving did, or undid.
@@ -40,13 +42,14 @@ type Archived struct {
 //
 // Crash order: see [index.Log.Arrange].
 func (c *Context) Archive(ctx context.Context, o ArchiveOptions) (Archived, error) {
-	done, err := c.arrange(ctx, func() (index.Plan, int64, error) { return c.planArchive(ctx, o) })
+	done, err := c.arrange(ctx, o.Progress, func() (index.Plan, int64, error) { return c.planArchive(ctx, o) })
 	return done, public(Error{Op: "archive", Context: c.dir.ID, Branch: o.Branch}, err)
 }
 
-// Unarchive moves all archived messages back to files: byte for byte what was archived. Payloads become blobs again.
-func (c *Context) Unarchive(ctx context.Context) (Archived, error) {
-	done, err := c.arrange(ctx, func() (index.Plan, int64, error) {
+// Unarchive moves all archived messages back to files: byte for byte what was archived. Payloads become blobs again. progress, unless it is
+// nil, is told how many messages were looked at.
+func (c *Context) Unarchive(ctx context.Context, progress func(done, all int64)) (Archived, error) {
+	done, err := c.arrange(ctx, progress, func() (index.Plan, int64, error) {
 		uses, err := c.log.PackUses(ctx)
 		plan := index.Plan{File: map[uuid.UUID]index.Spans{}}
 		for _, use := range uses {
@@ -65,7 +68,7 @@ func add(to, more map[uuid.UUID]index.Spans) {
 }
 
 // arrange moves messages as planned. Nobody collects, erases or restores meanwhile, so no blob or pack goes that somebody still needs.
-func (c *Context) arrange(ctx context.Context, plan func() (index.Plan, int64, error)) (done Archived, err error) {
+func (c *Context) arrange(ctx context.Context, progress func(done, all int64), plan func() (index.Plan, int64, error)) (done Archived, err error) {
 	if c.store.readOnly {
 		return done, ErrReadOnly
 	}
@@ -83,7 +86,7 @@ func (c *Context) arrange(ctx context.Context, plan func() (index.Plan, int64, e
 		return done, err
 	}
 	taking := c.taking(ctx)
-	p.Payloads = taking.from
+	p.Payloads, p.Progress = taking.from, progress
 	moved, err := c.log.Arrange(ctx, p)
 	if errors.Is(err, context.DeadlineExceeded) && ctx.Err() == nil {
 		err = fmt.Errorf("%w: waited %v", ErrLocked, c.store.opts.lockTimeout)
@@ -145,7 +148,7 @@ func (c *Context) planArchive(ctx context.Context, o ArchiveOptions) (plan index
 	if err != nil {
 		return plan, stayed, err
 	}
-	whole := o == ArchiveOptions{}
+	whole := o.OlderThan == 0 && o.Branch == ""
 	if bytes == 0 && (!whole || len(uses) < 2) {
 		return plan, stayed, nil
 	}

@@ -343,7 +343,7 @@ func (d *driver) archive() {
 }
 
 func (d *driver) unarchive() {
-	done, err := d.handle().Unarchive(d.ctx())
+	done, err := d.handle().Unarchive(d.ctx(), nil)
 	d.check(err)
 	if done.Stayed > 0 {
 		d.t.Fatalf("unarchived %+v", done)

@@ -27,6 +27,7 @@ func (c *Context) collectPacks(ctx context.Context, dryRun bool, yield func(Coll
 	for _, use := range uses {
 		t := Trashed{Context: c.dir.ID, Path: c.dir.ID.String() + "/" + ctxfolder.Archive + "/" + archive.FileName(use.ID), Bytes: use.Size}
 		switch {
+		case !use.Named && use.Lost > 0: // a repair makes it of use again
 		case !use.Named:
 			t.Reason, t.Kind = "no message is read from it", ctxfolder.TrashDamaged
 			if !dryRun {

@@ -21,6 +21,8 @@ type Plan struct {
 	File map[uuid.UUID]Spans // in files
 	// Payloads adds those payloads of a message to the pack that are to lie in it.
 	Payloads func(envelope []byte, add func(payload []byte) error) error
+	// Progress is told how many messages of the lines of which something moves were looked at; nil for nobody.
+	Progress func(done, all int64)
 	// Aside are packs that go to trash, and not for good, when nothing is read from them any more: damaged ones.
 	Aside []uuid.UUID
 }
@@ -98,6 +100,8 @@ type arranging struct {
 	pack    *archive.Writer
 	changed bool
 	moved   Moved
+
+	done, all int64 // messages looked at
 }
 
 func (a *arranging) begin() error {
@@ -123,8 +127,13 @@ func (a *arranging) begin() error {
 // lines goes through the lines of which something moves.
 func (a *arranging) lines(ctx stdcontext.Context) error {
 	for i := range a.work.lines {
+		if ln := &a.work.lines[i]; a.plan.touches(ln.Line) {
+			a.all += ln.Count
+		}
+	}
+	for i := range a.work.lines {
 		ln := &a.work.lines[i]
-		if len(a.plan.Pack[ln.Line]) == 0 && len(a.plan.File[ln.Line]) == 0 {
+		if !a.plan.touches(ln.Line) {
 			continue
 		}
 		packs := ln.Packs
@@ -148,6 +157,8 @@ func (a *arranging) lines(ctx stdcontext.Context) error {
 	}
 	return nil
 }
+
+func (p *Plan) touches(line uuid.UUID) bool { return len(p.Pack[line])+len(p.File[line]) > 0 }
 
 func (a *arranging) openPack() (err error) {
 	if a.pack != nil {
@@ -201,6 +212,9 @@ func (a *arranging) line(ctx stdcontext.Context, ln *foldLine, rows *rowsBuilder
 				}
 			}
 			entries = entries[n:]
+			if a.done += int64(n); a.plan.Progress != nil {
+				a.plan.Progress(a.done, a.all)
+			}
 		}
 	}
 	return nil
@@ -226,7 +240,7 @@ func (a *arranging) some(ctx stdcontext.Context, ln *foldLine, entries []Entry) 
 				raw = records[i]
 			}
 			if raw == nil { // of one that is damaged in its pack a repair may have made a file
-				if b, is, _ := e.ReadFile(a.log.dir, ln.Folder); is == FileExact {
+				if b, is, _ := e.ReadFile(a.log.dir, a.work.folders[ln.Line]); is == FileExact {
 					raw = b
 				}
 			}

@@ -41,6 +41,15 @@ func (l *Log) Current(ctx stdcontext.Context) error {
 	return l.Exclusively(ctx, func() error { return nil })
 }
 
+// Rebuild makes the index anew from everything there is, and saves it.
+func (l *Log) Rebuild(ctx stdcontext.Context) error {
+	if err := l.acquire(ctx, l.dir.FoldLock); err != nil {
+		return err
+	}
+	defer l.dir.FoldLock.Release()
+	return l.foldAnew(ctx, fmt.Errorf("%w: a pack is not in it", ErrDamaged))
+}
+
 // Mark writes into the rows of messages why they cannot be had, by position; an empty reason takes the mark away. They stay
 // listed under their ids; with [Erased] nothing else is left of them. It is for use in [Log.Exclusively], and fails with an
 // error that wraps ErrBusy when one of them is not folded yet.

@@ -66,6 +66,7 @@ type PackUse struct {
 	Holds int64               // bytes of all messages in the pack; 0 where the pack cannot be opened
 	Size  int64               // of the file
 	Named bool                // by the index; the others were left by somebody who was stopped
+	Lost  int64               // messages that the pack has, and the index takes for lost
 }
 
 // PackUses returns what there is in archive/, and how much of it is of use.
@@ -93,6 +94,11 @@ func (l *Log) PackUses(ctx stdcontext.Context) ([]PackUse, error) {
 		})
 		byID[id] = &uses[i]
 	}
+	for i := range uses {
+		if !uses[i].Named {
+			l.countLost(ctx, &uses[i])
+		}
+	}
 	counts, _, err := l.AllCounts()
 	for line, c := range counts {
 		for from := c.Base; from < c.End() && err == nil; from += atOnce {
@@ -111,6 +117,30 @@ func (l *Log) PackUses(ctx stdcontext.Context) ([]PackUse, error) {
 		}
 	}
 	return uses, err
+}
+
+// countLost counts the messages of a pack that the index takes for lost: the pack was away for a while.
+func (l *Log) countLost(ctx stdcontext.Context, use *PackUse) {
+	var p *openPack
+	_ = l.view(func(s *state) { p, _ = s.packs.open(s.dir.FS, use.ID) })
+	if p == nil {
+		return
+	}
+	defer p.release()
+	counts, _, err := l.AllCounts()
+	for line, c := range counts {
+		for from := c.Base; from < c.End() && err == nil && ctx.Err() == nil; from += atOnce {
+			var entries []Entry
+			if entries, err = l.Entries(line, from, from+atOnce); len(entries) == 0 {
+				break
+			}
+			for e := range p.entries(line, from, from+int64(len(entries))) {
+				if now := &entries[e.Position-from]; now.Lost != "" && now.Lost != Erased && (now.ID == e.ID || now.ID == uuid.Nil) {
+					use.Lost++
+				}
+			}
+		}
+	}
 }
 
 // ArchivedPayload returns a payload that a pack has; nil when none has it unharmed. It is verified.

@@ -42,6 +42,8 @@ type problem struct {
 	found string   // where a file lies that belongs elsewhere, in the context's folder
 	sum   blob.Sum // of a payload
 	pack  uuid.UUID
+	// several is how many messages it is about, where that is not one.
+	several int
 }
 
 // examination is one look at a context.

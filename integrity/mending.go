@@ -39,6 +39,9 @@ func (r *repair) mendOne(p problem) error {
 	case KindErased:
 		return r.finishErasing(p)
 	case KindMissing, KindDamaged, KindUnread, KindFound, KindEdited:
+		if p.pack != uuid.Nil {
+			return nil // that comes last
+		}
 		return r.mendMessage(p)
 	case KindMisplaced, KindDuplicate:
 		return r.mendElsewhere(p)

@@ -33,6 +33,27 @@ func (x *examination) packs(ctx context.Context) error {
 			return err
 		}
 	}
+	return x.unnamedPacks(ctx)
+}
+
+// unnamedPacks looks for messages in packs that are no longer in the index: the packs may have been elsewhere for a while.
+func (x *examination) unnamedPacks(ctx context.Context) error {
+	uses, err := x.Log.PackUses(ctx)
+	if err != nil {
+		return err
+	}
+	for _, use := range uses {
+		if use.Lost == 0 {
+			continue
+		}
+		err := x.tell(problem{pack: use.ID, several: int(use.Lost), Finding: Finding{
+			Kind: KindFound, Severity: SeverityWarning, Path: packPath(use.ID), Repairable: true,
+			Detail: fmt.Sprintf("the pack has %d messages that were lost", use.Lost),
+		}})
+		if err != nil {
+			return err
+		}
+	}
 	return nil
 }
 
@@ -76,8 +97,8 @@ func (r *repair) mendPacks(ctx context.Context, problems []problem) error {
 			damaged[p.pack] = true
 		}
 	}
-	if len(damaged) == 0 {
-		return nil
+	if err := r.findPacks(ctx, problems); err != nil || len(damaged) == 0 {
+		return err
 	}
 	uses, err := r.Log.PackUses(ctx)
 	if err != nil {
@@ -100,6 +121,25 @@ func (r *repair) mendPacks(ctx context.Context, problems []problem) error {
 		if p.Kind == KindPack && slices.Contains(moved.Removed, p.pack) {
 			r.did(p, "%d messages are in a new pack; this one is in the trash; was: %s", moved.Messages, p.Detail)
 		}
+	}
+	return nil
+}
+
+// findPacks takes packs into the index that have messages which were lost.
+func (r *repair) findPacks(ctx context.Context, problems []problem) error {
+	rebuilt := false
+	for _, p := range problems {
+		if p.Kind != KindFound || p.pack == uuid.Nil {
+			continue
+		}
+		if !rebuilt {
+			if err := r.Log.Rebuild(ctx); err != nil {
+				return err
+			}
+			rebuilt = true
+		}
+		r.left -= p.several
+		r.did(p, "they are available again: %s", p.Detail)
 	}
 	return nil
 }

@@ -43,7 +43,10 @@ collections ("ctxtool gc").`,
 				o.OlderThan = 0
 			}
 			return a.withContext(cmd.Context(), args[0], func(c *ctxdir.Context) error {
+				bar := a.newProgress("Archiving")
+				o.Progress = func(done, all int64) { bar.steps("messages", done, all) }
 				done, err := c.Archive(cmd.Context(), o)
+				bar.clear()
 				return a.archived("archived", c, done, err)
 			})
 		},
@@ -64,7 +67,9 @@ again.`,
 		ValidArgsFunction: a.completeContexts(1),
 		RunE: func(cmd *cobra.Command, args []string) error {
 			return a.withContext(cmd.Context(), args[0], func(c *ctxdir.Context) error {
-				done, err := c.Unarchive(cmd.Context())
+				bar := a.newProgress("Taking out")
+				done, err := c.Unarchive(cmd.Context(), func(done, all int64) { bar.steps("messages", done, all) })
+				bar.clear()
 				return a.archived("unarchived", c, done, err)
 			})
 		},

@@ -126,7 +126,7 @@ func importAll(store string, paths []string) error {
 		}
 		_, err = c.Archive(ctx, ctxdir.ArchiveOptions{})
 		if err == nil {
-			_, err = c.Unarchive(ctx)
+			_, err = c.Unarchive(ctx, nil)
 		}
 		if err = errors.Join(err, c.Close()); err != nil {
 			return err
