@@ -341,7 +341,11 @@ func (p *openPack) versions(ids map[uuid.UUID]bool, yield func(ArchivedVersion, 
 
 // keepPacked makes blobs of the payloads of a pack, those in another one excepted.
 func (l *Log) keepPacked(id uuid.UUID, but *archive.Writer) error {
-	p, err := l.state.packs.open(l.dir.FS, id)
+	var p *openPack
+	var err error
+	if verr := l.view(func(s *state) { p, err = s.packs.open(l.dir.FS, id) }); verr != nil {
+		return verr
+	}
 	if errors.Is(err, ErrDamaged) {
 		return nil
 	}

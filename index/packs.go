@@ -22,6 +22,9 @@ type openPacks struct {
 	packs map[uuid.UUID]*openPack
 }
 
+// mostOpen bounds the packs that are open at once and not in use.
+const mostOpen = 64
+
 // openPack is a pack and how many use it: one that is let go of is closed by the last of them.
 type openPack struct {
 	of     *openPacks
@@ -42,6 +45,13 @@ func (o *openPacks) open(fsys vfs.FS, id uuid.UUID) (*openPack, error) {
 	if p := o.packs[id]; p != nil {
 		p.users++
 		return p, nil
+	}
+	for id, p := range o.packs {
+		if len(o.packs) < mostOpen {
+			break
+		}
+		delete(o.packs, id) // any: there are seldom that many
+		p.drop()
 	}
 	p, err := openOne(fsys, id)
 	if err != nil {
