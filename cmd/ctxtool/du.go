@@ -26,7 +26,8 @@ func (a *app) duCmd() *cobra.Command {
 		Short: "Show sizes: of each context, or of one and its branches",
 		Long: `Show sizes as the index has them: of each context, largest first, or of one context and each of its branches. A
 branch's bytes are those of its own messages, without those it inherits; a context's include its metadata. What one context has in
-blobs, compressed and perhaps shared with others, is a line of its own.`,
+blobs, compressed and perhaps shared with others, is a line of its own. Archived messages count with the length that they have when
+they are read (archived_bytes says how much of the sum that is); what they take on the disk, "ls -l CONTEXT/archive" shows.`,
 		Args:              between(0, 1),
 		ValidArgsFunction: a.completeContexts(1),
 		RunE: func(cmd *cobra.Command, args []string) error {
