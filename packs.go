@@ -12,7 +12,8 @@ import (
 )
 
 // collectPacks makes a new pack of what is left of those most of which was replaced or removed, and moves to trash what is read by nobody. Of what was
-// replaced or removed there is a copy in trash, as long as its grace period lasts.
+// replaced or removed there is a copy in trash, as long as its grace period lasts. A pack does not keep what was cut off from a line: a rebuild would bring
+// it back.
 func (c *Context) collectPacks(ctx context.Context, dryRun bool, yield func(Collected) bool) (more bool, err error) {
 	uses, err := c.log.PackUses(ctx)
 	if err != nil || len(uses) == 0 {
@@ -36,7 +37,7 @@ func (c *Context) collectPacks(ctx context.Context, dryRun bool, yield func(Coll
 			if err != nil || !yield(Collected{t, false}) {
 				return err == nil, err
 			}
-		case use.Bytes < use.Holds/2:
+		case use.Bytes < use.Holds/2 || use.Cut > 0:
 			add(plan.Pack, use.Live)
 			if dryRun && !yield(Collected{mostlyDead(t), true}) {
 				return false, nil
@@ -59,6 +60,6 @@ func (c *Context) collectPacks(ctx context.Context, dryRun bool, yield func(Coll
 }
 
 func mostlyDead(t Trashed) Trashed {
-	t.Reason = "most of it was replaced or removed; the rest is in a new pack"
+	t.Reason = "much of it was replaced or removed; the rest is in a new pack"
 	return t
 }

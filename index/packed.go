@@ -67,6 +67,7 @@ type PackUse struct {
 	Size  int64               // of the file
 	Named bool                // by the index; the others were left by somebody who was stopped
 	Lost  int64               // messages that the pack has, and the index takes for lost
+	Cut   int64               // messages that were cut off from their line: a rebuild would bring them back
 }
 
 // PackUses returns what there is in archive/, and how much of it is of use.
@@ -94,12 +95,16 @@ func (l *Log) PackUses(ctx stdcontext.Context) ([]PackUse, error) {
 		})
 		byID[id] = &uses[i]
 	}
+	counts, _, err := l.AllCounts()
+	if err != nil {
+		return nil, err
+	}
 	for i := range uses {
+		l.countCut(&uses[i], counts)
 		if !uses[i].Named {
-			l.countLost(ctx, &uses[i])
+			l.countLost(ctx, &uses[i], counts)
 		}
 	}
-	counts, _, err := l.AllCounts()
 	for line, c := range counts {
 		for from := c.Base; from < c.End() && err == nil; from += atOnce {
 			var entries []Entry
@@ -120,18 +125,17 @@ func (l *Log) PackUses(ctx stdcontext.Context) ([]PackUse, error) {
 }
 
 // countLost counts the messages of a pack that the index takes for lost: the pack was away for a while.
-func (l *Log) countLost(ctx stdcontext.Context, use *PackUse) {
+func (l *Log) countLost(ctx stdcontext.Context, use *PackUse, counts map[uuid.UUID]Counts) {
 	var p *openPack
 	_ = l.view(func(s *state) { p, _ = s.packs.open(s.dir.FS, use.ID) })
 	if p == nil {
 		return
 	}
 	defer p.release()
-	counts, _, err := l.AllCounts()
 	for line, c := range counts {
-		for from := c.Base; from < c.End() && err == nil && ctx.Err() == nil; from += atOnce {
-			var entries []Entry
-			if entries, err = l.Entries(line, from, from+atOnce); len(entries) == 0 {
+		for from := c.Base; from < c.End() && ctx.Err() == nil; from += atOnce {
+			entries, err := l.Entries(line, from, from+atOnce)
+			if err != nil || len(entries) == 0 {
 				break
 			}
 			for e := range p.entries(line, from, from+int64(len(entries))) {
@@ -140,6 +144,26 @@ func (l *Log) countLost(ctx stdcontext.Context, use *PackUse) {
 				}
 			}
 		}
+	}
+}
+
+// countCut counts what lines do not have any more.
+func (l *Log) countCut(use *PackUse, counts map[uuid.UUID]Counts) {
+	var p *openPack
+	_ = l.view(func(s *state) { p, _ = s.packs.open(s.dir.FS, use.ID) })
+	if p == nil {
+		return
+	}
+	defer p.release()
+	for run, err := range p.get().Runs() {
+		if err != nil {
+			continue
+		}
+		end := int64(0)
+		if c, ok := counts[run.Line]; ok {
+			end = c.End()
+		}
+		use.Cut += max(run.To-max(run.From, end), 0)
 	}
 }
 
