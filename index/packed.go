@@ -10,6 +10,7 @@ import (
 
 	"github.com/ctxdir/ctxdir/archive"
 	ctxfolder "github.com/ctxdir/ctxdir/context"
+	"github.com/ctxdir/ctxdir/message"
 	"github.com/google/uuid"
 )
 
@@ -198,18 +199,18 @@ func (l *Log) VerifyPacks(ctx stdcontext.Context, data bool) iter.Seq2[PackDamag
 
 func (l *Log) verifyPack(id uuid.UUID, data bool, yield func(PackDamage, error) bool) (more bool, err error) {
 	folder, err := l.dir.FS.Sub(ctxfolder.Archive)
-	if errors.Is(err, fs.ErrNotExist) {
-		return true, nil // the index tells
+	var p *archive.Pack
+	if err == nil {
+		defer folder.Close()
+		p, err = archive.Open(folder, archive.FileName(id))
 	}
 	if err != nil {
-		return true, err
+		err = noPack(l.dir.FS, id, err)
 	}
-	defer folder.Close()
-	p, err := archive.Open(folder, archive.FileName(id))
 	switch {
 	case errors.Is(err, fs.ErrNotExist):
-		return true, nil // so it does here, and it may be gone since
-	case errors.Is(err, archive.ErrDamaged):
+		return true, nil // the index tells, and it may be gone since
+	case errors.Is(err, ErrDamaged):
 		return yield(PackDamage{id, archive.Damage{Part: "tables", Err: err}}, nil), nil
 	case err != nil:
 		return true, err
@@ -336,4 +337,34 @@ func (l *Log) keepPacked(id uuid.UUID, but *archive.Writer) error {
 			}
 		}
 	}, true)
+}
+
+// EachArchived calls f for each message that some pack of a context has and that is whole, whether it counts or not.
+func EachArchived(dir *ctxfolder.Dir, f func(*message.Envelope)) error {
+	ids, err := packIDs(dir)
+	if err != nil || len(ids) == 0 {
+		return err
+	}
+	folder, err := dir.FS.Sub(ctxfolder.Archive)
+	if err != nil {
+		return err
+	}
+	defer folder.Close()
+	for _, id := range ids {
+		for found, err := range archive.Scan(folder, archive.FileName(id)) {
+			if err != nil {
+				if err = noPack(dir.FS, id, err); !errors.Is(err, ErrDamaged) {
+					return err
+				}
+				break
+			}
+			if found.Envelope == nil {
+				continue
+			}
+			if env, err := message.ParseTrusted(found.Envelope); err == nil {
+				f(&env)
+			}
+		}
+	}
+	return nil
 }
