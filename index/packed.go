@@ -6,6 +6,7 @@ import (
 	"fmt"
 	"io/fs"
 	"iter"
+	"maps"
 	"slices"
 
 	"github.com/ctxdir/ctxdir/archive"
@@ -264,7 +265,8 @@ type ArchivedVersion struct {
 	Envelope []byte    // nil where it is damaged
 }
 
-// ArchivedVersions yields what the packs there are have of some messages, pack by pack.
+// ArchivedVersions yields what the packs there are have of some messages, pack by pack. It fails with an error that wraps ErrDamaged where a pack may
+// have one in a part that nothing is known of.
 func (l *Log) ArchivedVersions(ids map[uuid.UUID]bool) iter.Seq2[ArchivedVersion, error] {
 	return func(yield func(ArchivedVersion, error) bool) {
 		packs, err := packIDs(l.dir)
@@ -282,9 +284,21 @@ func (l *Log) ArchivedVersions(ids map[uuid.UUID]bool) iter.Seq2[ArchivedVersion
 			if p == nil {
 				continue // nothing in it can be told from anything
 			}
-			more := p.versions(ids, yield)
+			rest := maps.Clone(ids)
+			more := p.versions(ids, func(v ArchivedVersion, err error) bool {
+				delete(rest, v.ID)
+				return yield(v, err)
+			})
+			doubt, err := archive.MayHold(p.folder, archive.FileName(id), rest)
 			p.release()
 			if !more {
+				return
+			}
+			if doubt {
+				err = fmt.Errorf("%w: pack %s is, where it may have the message; a repair comes first", ErrDamaged, id)
+			}
+			if err != nil {
+				yield(ArchivedVersion{}, err)
 				return
 			}
 		}
