@@ -16,6 +16,7 @@ import (
 	"sync"
 	"testing"
 
+	"github.com/cespare/xxhash/v2"
 	"github.com/ctxdir/ctxdir/blob"
 	"github.com/ctxdir/ctxdir/message"
 	"github.com/google/uuid"
@@ -316,4 +317,16 @@ func (p *patient) say(position int, old, text string) {
 			bodies[position].text = strings.Replace(bodies[position].text, old, text, 1)
 		}
 	}
+}
+
+// otherPackVersion makes of a pack one of another version, by its footer, or by its head where that is damaged.
+func otherPackVersion(b []byte, where string) []byte {
+	foot := b[len(b)-64:]
+	if where == "head" {
+		b[15], foot[0] = '2', foot[0]^1
+		return b
+	}
+	foot[55] = '2'
+	binary.LittleEndian.PutUint64(foot[56:], xxhash.Sum64(foot[:56]))
+	return b
 }
