@@ -110,17 +110,11 @@ func TestEraseArchived(t *testing.T) {
 		},
 		"a damaged pack, repaired": func(t *testing.T, c *Context, _ uuid.UUID, folder string) {
 			archive(t, c)
-			path := pack(t, folder)
-			b := must[[]byte](t)(os.ReadFile(path))
-			b[len(b)-1] ^= 1
-			check(t, os.WriteFile(path, b, 0o600))
-			for _, err := range c.store.Repair(ctx, nil, CheckOptions{}) {
-				check(t, err)
-			}
-			check(t, c.Refresh(ctx))
-			if found, _ := filepath.Glob(filepath.Join(folder, "trash", "*", filepath.Base(path))); len(found) != 1 {
-				t.Fatal("no pack in the trash")
-			}
+			repaired(t, c, pack(t, folder), func(b []byte) { b[len(b)-1] ^= 1 })
+		},
+		"a pack whose head is damaged, repaired": func(t *testing.T, c *Context, _ uuid.UUID, folder string) {
+			archive(t, c)
+			repaired(t, c, pack(t, folder), func(b []byte) { b[15] ^= 0x40 })
 		},
 		"a copy in the store's trash": func(t *testing.T, c *Context, _ uuid.UUID, folder string) {
 			archive(t, c)
@@ -163,7 +157,7 @@ func TestEraseArchived(t *testing.T) {
 				packs := func(done []Erased) bool {
 					return slices.ContainsFunc(done, func(x Erased) bool { return strings.HasSuffix(filepath.Dir(x.Path), "/archive") })
 				}
-				if name != "a damaged pack, repaired" && !packs(plan) {
+				if !strings.HasSuffix(name, "repaired") && !packs(plan) {
 					t.Errorf("the dry run tells of no pack: %+v", plan)
 				}
 				done, err := erase(c.store, c.ID(), at.ID, EraseOptions{})
@@ -209,6 +203,22 @@ func TestEraseArchived(t *testing.T) {
 				check(t, again.Close())
 			})
 		}
+	}
+}
+
+// repaired damages a pack, and repairs it: it is in the trash then.
+func repaired(t *testing.T, c *Context, path string, damage func(b []byte)) {
+	t.Helper()
+	ctx := context.Background()
+	b := must[[]byte](t)(os.ReadFile(path))
+	damage(b)
+	check(t, os.WriteFile(path, b, 0o600))
+	for _, err := range c.store.Repair(ctx, nil, CheckOptions{}) {
+		check(t, err)
+	}
+	check(t, c.Refresh(ctx))
+	if found, _ := filepath.Glob(filepath.Join(filepath.Dir(filepath.Dir(path)), "trash", "*", filepath.Base(path))); len(found) != 1 {
+		t.Fatal("no pack in the trash")
 	}
 }
 
