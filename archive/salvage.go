@@ -43,7 +43,7 @@ func MayHold(fsys vfs.FS, name string, ids map[uuid.UUID]bool) (bool, error) {
 		}
 		return false, err
 	}
-	defer p.Close()
+	defer p.Close() //nolint:errcheck // it was read
 	for id := range ids {
 		for _, err := range p.LookupID(id) {
 			if err != nil {

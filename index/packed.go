@@ -48,7 +48,7 @@ func (l *Log) Archived(line uuid.UUID) (bytes int64, err error) {
 		if ln == nil {
 			return
 		}
-		bytes = min(ln.Stored.Archived, ln.Bytes)
+		bytes = min(ln.Archived, ln.Bytes)
 		if s.unsaved {
 			for i := range ln.recent {
 				if archived(ln.recent[i]) {
@@ -216,7 +216,7 @@ func (l *Log) verifyPack(id uuid.UUID, data bool, yield func(PackDamage, error) 
 	case err != nil:
 		return true, err
 	}
-	defer p.Close()
+	defer p.Close() //nolint:errcheck // it was read
 	if !data {
 		return true, nil
 	}

@@ -32,8 +32,7 @@ type openPack struct {
 	pack     *archive.Pack
 	salvaged bool            // its tables were made anew
 	before   []*archive.Pack // what it was before, which somebody may be reading
-	users    int             // guarded by of.mu, as is gone
-	gone     bool
+	users    int             // guarded by of.mu
 }
 
 // open returns a pack, for release when it is no longer used. An error that it is missing or cannot be read as a pack wraps ErrDamaged.
@@ -191,16 +190,16 @@ func (s *state) archived(packs []uuid.UUID, id uuid.UUID) (rows []archive.Row, e
 }
 
 // find yields the rows of an id; where tables are damaged, some may be yielded twice.
-func (p *openPack) find(id uuid.UUID, yield func(archive.Row) bool) (more bool) {
+func (p *openPack) find(id uuid.UUID, yield func(archive.Row) bool) {
 	for {
 		harmed := false
 		for r, err := range p.get().LookupID(id) {
 			if harmed = harmed || err != nil; err == nil && !yield(r) {
-				return false
+				return
 			}
 		}
 		if !harmed || !p.salvage() {
-			return true
+			return
 		}
 	}
 }

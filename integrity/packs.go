@@ -101,7 +101,7 @@ func (r *repair) mendPacks(ctx context.Context, problems []problem) error {
 	if err != nil {
 		return err
 	}
-	for id := range damaged { // those of which nothing is left
+	for _, id := range plan.Aside { // those of which nothing is left
 		if slices.Contains(moved.Removed, id) {
 			continue
 		}
