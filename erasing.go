@@ -252,7 +252,7 @@ func (e *erasing) plan(ctx context.Context, ids []uuid.UUID) error {
 		if err := x.find(e.ids); err != nil {
 			return err
 		}
-		e.tellRows(x)
+		e.rows(x)()
 		things, err := e.things(x)
 		if err != nil {
 			return err
@@ -409,25 +409,38 @@ func (e *erasing) remove(x *erasable) error {
 		}
 		rows[at.span.Line][at.entry.Position] = index.Erased
 	}
+	tell := e.rows(x)
 	for line, reasons := range rows {
 		if err := x.c.log.Mark(line, reasons); err != nil {
 			return err
 		}
 	}
-	e.tellRows(x)
+	tell()
 	if err := e.clear(x, things); err != nil {
 		return err
 	}
 	return x.c.log.Retire()
 }
 
-func (e *erasing) tellRows(x *erasable) {
+// rows returns what tells of the rows of the messages, each once: the row file in which they are now may have another name later.
+func (e *erasing) rows(x *erasable) (tell func()) {
+	files := map[uuid.UUID]string{}
 	for _, at := range x.places {
-		reason := "row of the index"
-		if at.entry.Lost == index.Erased {
-			reason = "erased already"
+		files[at.span.Line] = x.path(x.c.log.RowsFile(at.span.Line))
+	}
+	return func() {
+		for _, at := range x.places {
+			key := at.entry.ID.String() + x.in + at.span.Line.String()
+			if e.told[key] {
+				continue
+			}
+			e.told[key] = true
+			reason := "row of the index"
+			if at.entry.Lost == index.Erased {
+				reason = "erased already"
+			}
+			e.tell(at.entry.ID, files[at.span.Line], 0, reason)
 		}
-		e.tell(at.entry.ID, x.path(x.c.log.RowsFile(at.span.Line)), 0, reason)
 	}
 }
 

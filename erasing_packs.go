@@ -83,7 +83,7 @@ func isPack(p string) bool {
 	return ok
 }
 
-// packed tells whether a pack in trash has one of the messages. It goes then: what could be read of it is in another pack.
+// packed tells whether a pack in trash has, or may have, one of the messages. It goes then: what could be read of it is in another pack.
 func (e *erasing) packed(fsys vfs.FS, p string) (t thing, ok bool, err error) {
 	folder, err := fsys.Sub(path.Dir(p))
 	if err != nil {
@@ -104,5 +104,10 @@ func (e *erasing) packed(fsys vfs.FS, p string) (t thing, ok bool, err error) {
 			e.refer(f.Envelope)
 		}
 	}
-	return t, ok, nil
+	if !ok { // what is so damaged that nobody knows goes as well
+		if ok, err = archive.MayHold(folder, path.Base(p), e.ids); errors.Is(err, archive.ErrVersion) {
+			err = nil
+		}
+	}
+	return t, ok, err
 }

@@ -100,15 +100,19 @@ func (c *Context) referencesOf(ctx context.Context, span loader.Span, edited boo
 	return unread, nil
 }
 
-// outside returns what is to be called for what a message refers to: what the packs have needs no blob.
+// outside returns what is to be called for what a message refers to: what the packs have needs no blob. While there is one, the pack's payload is
+// read: a blob is not to go for one that is damaged.
 func (c *Context) outside(e *index.Entry, f func(blob.Sum)) func(blob.Sum) {
 	if e.Pack == uuid.Nil {
 		return f
 	}
 	return func(sum blob.Sum) {
-		if !c.log.HasArchivedPayload(index.Sum(sum)) {
-			f(sum)
+		if c.log.HasArchivedPayload(index.Sum(sum)) {
+			if _, err := c.store.fs.Lstat(blob.Path(sum)); err != nil || c.log.ArchivedPayload(index.Sum(sum)) != nil {
+				return
+			}
 		}
+		f(sum)
 	}
 }
 

@@ -10,8 +10,10 @@ import (
 	"slices"
 	"testing"
 
+	"github.com/ctxdir/ctxdir/archive"
 	ctxfolder "github.com/ctxdir/ctxdir/context"
 	"github.com/ctxdir/ctxdir/integrity"
+	"github.com/google/uuid"
 	"pgregory.net/rapid"
 )
 
@@ -40,7 +42,7 @@ func TestRandomDamage(t *testing.T) {
 		for i := range rapid.IntRange(3, 40).Draw(rt, "steps") {
 			b, err := c.Branch(rapid.SampledFrom(branches).Draw(rt, "branch"))
 			check(err)
-			switch rapid.IntRange(0, 9).Draw(rt, "step") {
+			switch rapid.IntRange(0, 11).Draw(rt, "step") {
 			case 0:
 				n, err := b.Len(ctx)
 				check(err)
@@ -52,6 +54,16 @@ func TestRandomDamage(t *testing.T) {
 				check(c.log.Fold(ctx, false))
 			case 2:
 				check(c.Fold(ctx))
+			case 3:
+				o := ArchiveOptions{}
+				if rapid.Bool().Draw(rt, "of one") {
+					o.Branch = b.Name()
+				}
+				_, err := c.Archive(ctx, o)
+				check(err)
+			case 4:
+				_, err := c.Unarchive(ctx)
+				check(err)
 			default:
 				text := bytes.Repeat([]byte("word "), rapid.SampledFrom([]int{1, 5, 60}).Draw(rt, "words"))
 				_, err := b.Append(ctx, Draft{Body: fmt.Appendf(nil, `{"n":%d,"text":"%s %s"}`, i, text, b.Name())})
@@ -196,13 +208,14 @@ func descentLost(w []stored, damaged map[string]bool) bool {
 type stored struct {
 	body
 	journal bool // a journal has it
+	pack    string
 	own     bool // it is of the branch's own line
 }
 
-// damaged reports whether the message's file was.
+// damaged reports whether the message's file was, or its pack.
 func (s *stored) damaged(files map[string]bool) bool {
 	for path := range files {
-		if filepath.Base(path) == s.id.String()+".json" {
+		if filepath.Base(path) == s.id.String()+".json" || filepath.Base(path) == s.pack {
 			return true
 		}
 	}
@@ -235,7 +248,11 @@ func bodiesOf(t *rapid.T, c *Context) map[string][]stored {
 				t.Fatal(len(entries), err)
 			}
 			_, journal := c.log.ReadRecord(&entries[0])
-			all[info.Name] = append(all[info.Name], stored{body{m.ID, string(text)}, journal, m.Line == info.Line})
+			pack := ""
+			if id := entries[0].Pack; id != uuid.Nil {
+				journal, pack = false, archive.FileName(id)
+			}
+			all[info.Name] = append(all[info.Name], stored{body{m.ID, string(text)}, journal, pack, m.Line == info.Line})
 		}
 	}
 	return all

@@ -9,6 +9,7 @@ import (
 	"slices"
 
 	"github.com/ctxdir/ctxdir/internal/vfs"
+	"github.com/google/uuid"
 )
 
 // Salvage opens a pack whose footer or tables are damaged, or whose end is missing. It reads the whole file, as [Scan] does, and makes the tables anew,
@@ -31,6 +32,29 @@ func Salvage(fsys vfs.FS, name string) (*Pack, error) {
 		return nil, fmt.Errorf("pack %s: %w", name, err)
 	}
 	return p, nil
+}
+
+// MayHold reports whether a pack may have a message of one of some ids in a part that is so damaged that [Salvage] and [Scan] do not know what is in it.
+func MayHold(fsys vfs.FS, name string, ids map[uuid.UUID]bool) (bool, error) {
+	p, err := Open(fsys, name)
+	if err != nil {
+		if isDamage(err) {
+			return true, nil
+		}
+		return false, err
+	}
+	defer p.Close() //nolint:errcheck // it was read
+	for id := range ids {
+		for _, err := range p.LookupID(id) {
+			if err != nil {
+				if isDamage(err) {
+					err = nil
+				}
+				return err == nil, err
+			}
+		}
+	}
+	return false, nil
 }
 
 func salvage(name string, f vfs.File, size int64) (*Pack, error) {

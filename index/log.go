@@ -10,6 +10,7 @@ import (
 	"sync"
 	"time"
 
+	"github.com/ctxdir/ctxdir/archive"
 	ctxfolder "github.com/ctxdir/ctxdir/context"
 	"github.com/ctxdir/ctxdir/internal/vfs"
 	"github.com/google/uuid"
@@ -501,18 +502,22 @@ func (l *Log) FindFolded(line, id uuid.UUID, end int64) (Entry, bool, error) {
 
 // FindArchived looks an id up in the packs that serve a line, below position end.
 func (l *Log) FindArchived(line, id uuid.UUID, end int64) (Entry, bool, error) {
-	var positions []int64
+	var rows []archive.Row
+	var rowsErr error
 	err := l.view(func(s *state) {
-		ln := s.lines[line]
-		if ln == nil {
-			return
-		}
-		for r := range s.archived(ln.Packs, id) {
-			if r.Line == line && r.Position < end {
-				positions = append(positions, r.Position)
-			}
+		if ln := s.lines[line]; ln != nil {
+			rows, rowsErr = s.archived(ln.Packs, id)
 		}
 	})
+	if err = errors.Join(err, rowsErr); err != nil {
+		return Entry{}, false, err
+	}
+	var positions []int64
+	for i := range rows {
+		if r := &rows[i]; r.Line == line && r.Position < end && !slices.Contains(positions, r.Position) {
+			positions = append(positions, r.Position)
+		}
+	}
 	for _, p := range positions {
 		entries, eerr := l.Entries(line, p, p+1)
 		if err = eerr; err != nil || len(entries) == 1 && entries[0].ID == id {

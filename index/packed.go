@@ -6,10 +6,12 @@ import (
 	"fmt"
 	"io/fs"
 	"iter"
+	"maps"
 	"slices"
 
 	"github.com/ctxdir/ctxdir/archive"
 	ctxfolder "github.com/ctxdir/ctxdir/context"
+	"github.com/ctxdir/ctxdir/message"
 	"github.com/google/uuid"
 )
 
@@ -252,18 +254,18 @@ func (l *Log) VerifyPacks(ctx stdcontext.Context, data bool) iter.Seq2[PackDamag
 
 func (l *Log) verifyPack(id uuid.UUID, data bool, yield func(PackDamage, error) bool) (more bool, err error) {
 	folder, err := l.dir.FS.Sub(ctxfolder.Archive)
-	if errors.Is(err, fs.ErrNotExist) {
-		return true, nil // the index tells
+	var p *archive.Pack
+	if err == nil {
+		defer folder.Close()
+		p, err = archive.Open(folder, archive.FileName(id))
 	}
 	if err != nil {
-		return true, err
+		err = noPack(l.dir.FS, id, err)
 	}
-	defer folder.Close()
-	p, err := archive.Open(folder, archive.FileName(id))
 	switch {
 	case errors.Is(err, fs.ErrNotExist):
-		return true, nil // so it does here, and it may be gone since
-	case errors.Is(err, archive.ErrDamaged):
+		return true, nil // the index tells, and it may be gone since
+	case errors.Is(err, ErrDamaged):
 		return yield(PackDamage{id, archive.Damage{Part: "tables", Err: err}}, nil), nil
 	case err != nil:
 		return true, err
@@ -317,7 +319,8 @@ type ArchivedVersion struct {
 	Envelope []byte    // nil where it is damaged
 }
 
-// ArchivedVersions yields what the packs there are have of some messages, pack by pack.
+// ArchivedVersions yields what the packs there are have of some messages, pack by pack. It fails with an error that wraps ErrDamaged where a pack may
+// have one in a part that nothing is known of.
 func (l *Log) ArchivedVersions(ids map[uuid.UUID]bool) iter.Seq2[ArchivedVersion, error] {
 	return func(yield func(ArchivedVersion, error) bool) {
 		packs, err := packIDs(l.dir)
@@ -335,9 +338,21 @@ func (l *Log) ArchivedVersions(ids map[uuid.UUID]bool) iter.Seq2[ArchivedVersion
 			if p == nil {
 				continue // nothing in it can be told from anything
 			}
-			more := p.versions(ids, yield)
+			rest := maps.Clone(ids)
+			more := p.versions(ids, func(v ArchivedVersion, err error) bool {
+				delete(rest, v.ID)
+				return yield(v, err)
+			})
+			doubt, err := archive.MayHold(p.folder, archive.FileName(id), rest)
 			p.release()
 			if !more {
+				return
+			}
+			if doubt {
+				err = fmt.Errorf("%w: pack %s is, where it may have the message; a repair comes first", ErrDamaged, id)
+			}
+			if err != nil {
+				yield(ArchivedVersion{}, err)
 				return
 			}
 		}
@@ -394,4 +409,34 @@ func (l *Log) keepPacked(id uuid.UUID, but *archive.Writer) error {
 			}
 		}
 	}, true)
+}
+
+// EachArchived calls f for each message that some pack of a context has and that is whole, whether it counts or not.
+func EachArchived(dir *ctxfolder.Dir, f func(*message.Envelope)) error {
+	ids, err := packIDs(dir)
+	if err != nil || len(ids) == 0 {
+		return err
+	}
+	folder, err := dir.FS.Sub(ctxfolder.Archive)
+	if err != nil {
+		return err
+	}
+	defer folder.Close()
+	for _, id := range ids {
+		for found, err := range archive.Scan(folder, archive.FileName(id)) {
+			if err != nil {
+				if err = noPack(dir.FS, id, err); !errors.Is(err, ErrDamaged) {
+					return err
+				}
+				break
+			}
+			if found.Envelope == nil {
+				continue
+			}
+			if env, err := message.ParseTrusted(found.Envelope); err == nil {
+				f(&env)
+			}
+		}
+	}
+	return nil
 }

@@ -179,34 +179,37 @@ func (e *Entry) row() archive.Row {
 	return archive.Row{Position: e.Position, ID: e.ID, Size: e.Size, Sum: e.Sum, Place: e.place}
 }
 
-// archived yields the rows that packs have of an id, on any line.
-func (s *state) archived(packs []uuid.UUID, id uuid.UUID) iter.Seq[archive.Row] {
-	return func(yield func(archive.Row) bool) {
-		for _, pack := range packs {
-			p, err := s.packs.open(s.dir.FS, pack)
-			if err != nil {
-				continue // reading the rows tells
-			}
-			more := p.find(id, yield)
-			p.release()
-			if !more {
-				return
-			}
+// archived returns the rows that packs have of an id, on any line. A pack that is damaged or missing has none that could be read: who reads the
+// positions it had makes the index anew.
+func (s *state) archived(packs []uuid.UUID, id uuid.UUID) (rows []archive.Row, err error) {
+	for _, pack := range packs {
+		p, err := s.packs.open(s.dir.FS, pack)
+		if errors.Is(err, ErrDamaged) {
+			continue
 		}
+		if err != nil {
+			return nil, err // it may have the id
+		}
+		p.find(id, func(r archive.Row) bool {
+			rows = append(rows, r)
+			return true
+		})
+		p.release()
 	}
+	return rows, nil
 }
 
 // find yields the rows of an id; where tables are damaged, some may be yielded twice.
-func (p *openPack) find(id uuid.UUID, yield func(archive.Row) bool) (more bool) {
+func (p *openPack) find(id uuid.UUID, yield func(archive.Row) bool) {
 	for {
 		harmed := false
 		for r, err := range p.get().LookupID(id) {
 			if harmed = harmed || err != nil; err == nil && !yield(r) {
-				return false
+				return
 			}
 		}
 		if !harmed || !p.salvage() {
-			return true
+			return
 		}
 	}
 }

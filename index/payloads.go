@@ -106,6 +106,20 @@ func (l *Log) Payload(sum Sum, folded bool) (payload []byte, err error) {
 	return payload, err
 }
 
+// PayloadSettled reports whether of all journals only settled ones have a payload: its blob was durable then. They go one day.
+func (l *Log) PayloadSettled(sum Sum) (settled bool) {
+	_ = l.view(func(s *state) {
+		if _, live := s.payloads[sum]; live {
+			return
+		}
+		if at, ok := s.kept.payload(s.dir, sum); ok {
+			x, err := readFolded(s.dir)
+			settled = err == nil && at.gen <= x.Settled
+		}
+	})
+	return settled
+}
+
 // PayloadStore is where payloads go when their journal does.
 type PayloadStore interface {
 	// Keep stores payloads, unsynced: the caller makes everything durable with vfs.FS.SyncAll. With durable, each is

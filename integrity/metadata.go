@@ -1,13 +1,8 @@
 package integrity
 
 import (
-	"cmp"
-	"errors"
 	"fmt"
-	"io/fs"
 	"slices"
-	"strings"
-	"time"
 
 	"github.com/ctxdir/ctxdir/branch"
 	ctxfolder "github.com/ctxdir/ctxdir/context"
@@ -81,8 +76,11 @@ func wrongParents(m *ctxfolder.Metadata, dir *ctxfolder.Dir, log *index.Log) (wr
 			continue
 		}
 		raw, is, _ := first[0].ReadFile(dir, l.Folder)
+		if is != index.FileExact {
+			raw, _ = log.ReadRecord(&first[0]) // it is in a pack, or a journal has it
+		}
 		env, perr := message.Parse(raw)
-		if is != index.FileExact || perr != nil || env.Prev == uuid.Nil {
+		if perr != nil || env.Prev == uuid.Nil {
 			continue
 		}
 		if id, _, err := before(l.Parent, l.Base); err != nil || id == env.Prev {
@@ -177,152 +175,4 @@ func free(m *ctxfolder.Metadata, name string) string {
 		name = fmt.Sprintf("%.200s (%d)", stem, n)
 	}
 	return name
-}
-
-// strayed reports whether the one message of a line is rather that of another line in the same folder, which lacks one at its
-// position: then a bit of the line's id was flipped.
-func strayed(id uuid.UUID, f *found, lines map[uuid.UUID]*found, positions map[uuid.UUID]map[uuid.UUID]int64) bool {
-	of := lacking(f.base, id, lines, positions)
-	return of != uuid.Nil && lines[of].folder == f.folder
-}
-
-// lacking returns the one line of which the message at a position is missing; uuid.Nil when there are more of them, or none.
-func lacking(position int64, but uuid.UUID, lines map[uuid.UUID]*found, positions map[uuid.UUID]map[uuid.UUID]int64) (line uuid.UUID) {
-	for id, f := range lines {
-		end, there := f.base, false
-		for _, at := range positions[id] {
-			end, there = max(end, at+1), there || at == position
-		}
-		if id == but || there || position < f.base || position > end {
-			continue
-		}
-		if line != uuid.Nil {
-			return uuid.Nil
-		}
-		line = id
-	}
-	return line
-}
-
-// found is what the messages of a line tell of it.
-type found struct {
-	folder string
-	base   int64
-	prev   uuid.UUID // of the message at base
-	stored time.Time // of the newest
-	first  time.Time // of the oldest
-	name   string    // of the branch at that time
-}
-
-// reconstruct makes metadata from message files, for when every copy of it is lost. Names are those the branches had when
-// their newest messages were stored. Title, configuration and branches without messages of their own are gone. Without any message
-// it is that of an empty context.
-func reconstruct(dir *ctxfolder.Dir) (*ctxfolder.Metadata, error) {
-	lines := map[uuid.UUID]*found{}
-	positions := map[uuid.UUID]map[uuid.UUID]int64{} // of each line's messages
-	folders, err := dir.Folders()
-	if err != nil {
-		return nil, err
-	}
-	for _, folder := range folders {
-		err := dir.MessageIDs(folder, func(file uuid.UUID) error {
-			raw, _, err := dir.ReadMessage(folder, file)
-			if errors.Is(err, fs.ErrNotExist) {
-				return nil
-			}
-			env, perr := message.Parse(raw)
-			if err != nil || perr != nil || env.FileID() != file || env.Line == uuid.Nil {
-				return nil // it is told when the messages are looked at
-			}
-			l := lines[env.Line]
-			if l == nil {
-				l = &found{folder: folder, base: env.Position, prev: env.Prev, stored: env.StoredAt, first: env.StoredAt, name: env.Branch}
-				lines[env.Line], positions[env.Line] = l, map[uuid.UUID]int64{}
-			}
-			positions[env.Line][env.ID] = env.Position
-			if env.Position < l.base {
-				l.base, l.prev = env.Position, env.Prev
-			}
-			if env.StoredAt.After(l.stored) {
-				l.stored, l.name, l.folder = env.StoredAt, env.Branch, folder
-			}
-			if env.StoredAt.Before(l.first) {
-				l.first = env.StoredAt
-			}
-			return nil
-		})
-		if err != nil {
-			return nil, err
-		}
-	}
-	for id, f := range lines {
-		if len(positions[id]) == 1 && strayed(id, f, lines, positions) {
-			delete(lines, id)
-		}
-	}
-	withoutFiles(dir, lines)
-	if len(lines) == 0 {
-		lines[firstLine(dir)] = &found{folder: ctxfolder.FolderPrefix + "main", stored: time.Now().UTC(), first: time.Now().UTC()}
-	}
-	return assemble(dir.ID, lines, positions)
-}
-
-// withoutFiles adds the lines that index.json alone tells of: none of their messages has a file. Where such a line began on
-// another one nothing tells which that was.
-func withoutFiles(dir *ctxfolder.Dir, lines map[uuid.UUID]*found) {
-	known, at := index.FoldedLines(dir)
-	for _, l := range known {
-		if lines[l.Line] != nil || l.Base != 0 || !ctxfolder.ValidFolder(l.Folder) {
-			continue
-		}
-		lines[l.Line] = &found{folder: l.Folder, stored: at, first: at, name: strings.TrimPrefix(l.Folder, ctxfolder.FolderPrefix)}
-	}
-}
-
-// firstLine is the line of a context of which nothing is left.
-func firstLine(dir *ctxfolder.Dir) uuid.UUID { return message.DerivedID(dir.ID, "main") }
-
-// assemble puts metadata together from what lines are known by.
-func assemble(id uuid.UUID, lines map[uuid.UUID]*found, positions map[uuid.UUID]map[uuid.UUID]int64) (*ctxfolder.Metadata, error) {
-	ids := make([]uuid.UUID, 0, len(lines))
-	for line := range lines {
-		ids = append(ids, line)
-	}
-	slices.SortFunc(ids, func(a, b uuid.UUID) int {
-		return cmp.Or(cmp.Compare(lines[a].base, lines[b].base), lines[a].first.Compare(lines[b].first), compareID(a, b))
-	})
-	m := &ctxfolder.Metadata{ID: id, Revision: 1, CreatedAt: lines[ids[0]].first, UpdatedAt: lines[ids[0]].stored}
-	for _, line := range ids {
-		f := lines[line]
-		l := ctxfolder.Line{ID: line, Base: f.base, Folder: f.folder}
-		for _, parent := range ids {
-			if at, ok := positions[parent][f.prev]; ok && parent != line && at == f.base-1 {
-				l.Parent = parent
-			}
-		}
-		if l.Parent == uuid.Nil && f.base > 0 {
-			l.Parent = lacking(f.base-1, line, lines, positions)
-		}
-		if l.Parent == uuid.Nil {
-			l.Base = 0 // what is missing before its first message is lost
-		}
-		m.Lines = append(m.Lines, l)
-		if f.stored.After(m.UpdatedAt) {
-			m.UpdatedAt = f.stored
-		}
-	}
-	// The newest line of a name gets it; the others are named after it, so that nothing is out of sight.
-	slices.SortStableFunc(ids, func(a, b uuid.UUID) int { return lines[b].stored.Compare(lines[a].stored) })
-	for _, line := range ids {
-		m.Branches = append(m.Branches, ctxfolder.Branch{Name: free(m, cmp.Or(lines[line].name, "main")), Line: line})
-	}
-	m.ActiveBranch = m.Branches[0].Name
-	if _, ok := m.Branch("main"); ok {
-		m.ActiveBranch = "main"
-	}
-	raw, err := m.Encode()
-	if err != nil {
-		return nil, err
-	}
-	return ctxfolder.ParseMetadata(raw)
 }

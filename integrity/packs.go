@@ -17,6 +17,11 @@ import (
 
 // packs looks at the packs that messages are read from. What damage costs of messages and payloads is told of those.
 func (x *examination) packs(ctx context.Context) error {
+	if info, err := x.Dir.FS.Lstat(ctxfolder.Archive); err == nil && !info.IsDir() {
+		return x.tell(problem{found: ctxfolder.Archive, Finding: Finding{
+			Kind: KindFolder, Severity: SeverityError, Path: ctxfolder.Archive, Repairable: true, Detail: "it is no folder",
+		}})
+	}
 	for d, err := range x.Log.VerifyPacks(ctx, x.ReadData) {
 		if err != nil {
 			return err
@@ -117,8 +122,16 @@ func (r *repair) mendPacks(ctx context.Context, problems []problem) error {
 	if err != nil {
 		return err
 	}
+	for _, id := range plan.Aside { // those of which nothing is left
+		if slices.Contains(moved.Removed, id) {
+			continue
+		}
+		if err := r.exclusively(ctx, func() error { return r.Log.DropPack(id) }); err != nil {
+			return err
+		}
+	}
 	for _, p := range problems {
-		if p.Kind == KindPack && slices.Contains(moved.Removed, p.pack) {
+		if p.Kind == KindPack {
 			r.did(p, "%d messages are in a new pack; this one is in the trash; was: %s", moved.Messages, p.Detail)
 		}
 	}

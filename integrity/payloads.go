@@ -37,10 +37,13 @@ func (p *Payloads) look(log *index.Log, sum blob.Sum, readData bool) (Kind, erro
 	case !errors.Is(why, fs.ErrNotExist):
 		return KindBlob, why
 	}
-	if riding(log, sum) != nil {
-		return "", nil // its blob is due when the journal is settled
+	if riding(log, sum) == nil {
+		return KindPayload, fmt.Errorf("blob %s is missing", sum)
 	}
-	return KindPayload, fmt.Errorf("blob %s is missing", sum)
+	if log.PayloadSettled(sum) && log.ArchivedPayload(sum) == nil && p.verify(sum, false) != nil {
+		return KindPayload, fmt.Errorf("blob %s is missing; a journal that will go has it", sum)
+	}
+	return "", nil // its blob is due when the journal is settled, or a pack has it
 }
 
 // Verify reads a blob that was not looked at yet, and says what is wrong with it.
