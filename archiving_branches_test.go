@@ -82,7 +82,7 @@ func TestBranchesOfArchived(t *testing.T) {
 		case 0, 2:
 			must[Archived](t)(c.Archive(ctx, ArchiveOptions{}))
 		case 1:
-			if done := must[Archived](t)(c.Unarchive(ctx)); done.Stayed > 0 {
+			if done := must[Archived](t)(c.Unarchive(ctx, nil)); done.Stayed > 0 {
 				t.Errorf("%+v", done)
 			}
 		}

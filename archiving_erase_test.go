@@ -91,7 +91,7 @@ func TestEraseArchived(t *testing.T) {
 		"a pack that nobody reads": func(t *testing.T, c *Context, _ uuid.UUID, folder string) {
 			archive(t, c)
 			b := must[[]byte](t)(os.ReadFile(pack(t, folder)))
-			must[Archived](t)(c.Unarchive(ctx))
+			must[Archived](t)(c.Unarchive(ctx, nil))
 			must[uuid.UUID](t)(uuid.NewV7())
 			check(t, os.MkdirAll(filepath.Join(folder, "archive"), 0o700),
 				os.WriteFile(filepath.Join(folder, "archive", uuid.Must(uuid.NewV7()).String()+".zst"), b, 0o600))
@@ -198,7 +198,7 @@ func TestEraseArchived(t *testing.T) {
 				check(t, c.Close(), os.Remove(filepath.Join(folder, "index.json")))
 				again := must[*Context](t)(c.store.Context(ctx, c.ID()))
 				verify("rebuilt", again)
-				must[Archived](t)(again.Unarchive(ctx))
+				must[Archived](t)(again.Unarchive(ctx, nil))
 				verify("unarchived", again)
 				check(t, again.Close())
 			})

@@ -84,7 +84,7 @@ func TestArchivedPackOfAnotherVersion(t *testing.T) {
 		c := must[*Context](t)(p.store.Context(ctx, p.id))
 		_, err := c.Active().Load(ctx)
 		_, aerr := c.Archive(ctx, ArchiveOptions{})
-		_, uerr := c.Unarchive(ctx)
+		_, uerr := c.Unarchive(ctx, nil)
 		_, eerr := erase(p.store, p.id, p.want["main"][2].id, EraseOptions{Shared: true})
 		_, ferr := c.Active().Message(ctx, p.want["main"][2].id)
 		var rerr, cerr error
@@ -232,7 +232,7 @@ func TestSweepArchived(t *testing.T) {
 		t.Error("the copied files are not the context")
 	}
 	check(t, copied.Close())
-	if done := must[Archived](t)(c.Unarchive(ctx)); done.Messages != 20 || done.Stayed != 0 || len(packFiles(t, dir)) != 0 {
+	if done := must[Archived](t)(c.Unarchive(ctx, nil)); done.Messages != 20 || done.Stayed != 0 || len(packFiles(t, dir)) != 0 {
 		t.Errorf("%+v, %d packs", done, len(packFiles(t, dir)))
 	}
 	if n := len(blobFiles(t, dir)); n != 4 {

@@ -62,7 +62,7 @@ func TestRandomDamage(t *testing.T) {
 				_, err := c.Archive(ctx, o)
 				check(err)
 			case 4:
-				_, err := c.Unarchive(ctx)
+				_, err := c.Unarchive(ctx, nil)
 				check(err)
 			default:
 				text := bytes.Repeat([]byte("word "), rapid.SampledFrom([]int{1, 5, 60}).Draw(rt, "words"))
