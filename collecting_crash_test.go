@@ -120,6 +120,7 @@ func findTrashed(s *Store, name string) (Trashed, error) {
 // TestPowerCutWhileCollecting cuts the power at each operation of the workload. Branches show what they must; and what they
 // lost is still there, in trash or not yet: collected once more and restored, a branch shows it.
 func TestPowerCutWhileCollecting(t *testing.T) {
+	t.Parallel()
 	states := 0
 	for k := 1; ; k++ {
 		disk := crashfs.New()

@@ -266,6 +266,7 @@ func TestEraseBesideACollection(t *testing.T) {
 // TestEraseCollectedCut cuts the power at every operation of an erase of what is in trash alone. To erase again finishes it, and the
 // line comes back with its positions.
 func TestEraseCollectedCut(t *testing.T) {
+	t.Parallel()
 	ctx := context.Background()
 	made := crashfs.New()
 	s, err := Init("disk", withFS(made), WithFoldBytes(-1), withRetain(2), WithTextThreshold(1<<10))

@@ -70,6 +70,7 @@ func canaries(t *testing.T, disk *crashfs.FS) (s *Store, want said) {
 // TestEraseCut cuts the power at every operation of an erase. Whatever the disk holds then, the other messages are there; the
 // message is what it was or erased; and to erase again leaves nothing of it, also after another cut.
 func TestEraseCut(t *testing.T) {
+	t.Parallel()
 	states := 0
 	for k := 1; ; k++ {
 		disk := crashfs.New()

@@ -447,6 +447,7 @@ func (d *driver) same(view []*modelMessage, at int, m *Message) {
 const operations = 110
 
 func TestAgainstModel(t *testing.T) {
+	t.Parallel()
 	rapid.Check(t, func(t *rapid.T) {
 		dir, err := os.MkdirTemp("", "ctxdir-model-")
 		if err != nil {

@@ -193,6 +193,7 @@ func runSteps(t *testing.T, disk *crashfs.FS, k int, steps []step) (before, afte
 // TestPowerCutAtEveryOperation cuts the power at each operation of the workload, takes disks as the cut may have left
 // them, and opens them.
 func TestPowerCutAtEveryOperation(t *testing.T) {
+	t.Parallel()
 	states := 0
 	for k := 1; ; k++ {
 		disk := crashfs.New()

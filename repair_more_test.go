@@ -258,6 +258,7 @@ func broken(t *testing.T, disk *crashfs.FS) (*Store, said) {
 // TestRepairCut cuts the power at every operation of a repair. Whatever the disk holds then, to repair again comes to what one
 // repair does.
 func TestRepairCut(t *testing.T) {
+	t.Parallel()
 	ctx := context.Background()
 	repair := func(s *Store) error {
 		for _, err := range s.Repair(ctx, nil, CheckOptions{}) {
