@@ -117,6 +117,9 @@ func (e *erasing) run(ctx context.Context, ids []uuid.UUID) error {
 			return e.plan(ctx, ids)
 		}
 		err := c.exclusively(ctx, func() error { return e.begin(ids) })
+		if err == nil {
+			err = e.lasting()
+		}
 		for _, x := range e.all {
 			if err == nil {
 				err = e.erase(ctx, x)
@@ -266,6 +269,15 @@ func (e *erasing) plan(ctx context.Context, ids []uuid.UUID) error {
 		return err
 	}
 	return e.payloads(ctx)
+}
+
+// lasting makes durable what an interrupted erase, or a purge, removed: nobody sees any more that it was there, and it could come back.
+func (e *erasing) lasting() error {
+	err := e.s.fs.SyncAll()
+	if errors.Is(err, errors.ErrUnsupported) {
+		return nil
+	}
+	return err
 }
 
 // find looks the ids up in the context and fails where one must not be erased.

@@ -15,8 +15,15 @@ import (
 	"github.com/google/uuid"
 )
 
-// TestMain lets the test program be a writer of its own: see TestProcesses.
+// TestMain lets the test program be a writer or a reader of its own: see TestProcesses and TestReadingWhileArchiving.
 func TestMain(m *testing.M) {
+	if dir := os.Getenv("CTXDIR_READER"); dir != "" {
+		if err := readerProcess(dir, os.Args[1]); err != nil {
+			fmt.Fprintln(os.Stderr, err)
+			os.Exit(1)
+		}
+		return
+	}
 	if dir := os.Getenv("CTXDIR_WRITER"); dir != "" {
 		if err := writer(dir, os.Args[1], os.Args[2], os.Args[3]); err != nil {
 			fmt.Fprintln(os.Stderr, err)

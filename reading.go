@@ -111,14 +111,60 @@ type place struct {
 }
 
 // find looks an id up in what the branch shows: among the journals' messages, then by probing the folders of its
-// lines for the file, then in packs.
-func (b *Branch) find(id uuid.UUID) (place, error) {
+// lines for the file, then in packs. Others may archive the message meanwhile, take it out of the archive, or rename a folder: then it is
+// looked for again.
+func (b *Branch) find(id uuid.UUID) (at place, err error) {
 	m := b.c.current()
 	info, err := branch.Get(m, b.name)
 	if err != nil {
 		return place{}, err
 	}
-	return b.c.find(m, info.Line, id)
+	line := info.Line
+	for range findings {
+		seen := b.c.log.Renewals()
+		if at, err = b.c.find(m, line, id); !errors.Is(err, ErrNotExist) {
+			break
+		}
+		moved, known := b.c.inFolders(m)
+		if !b.c.log.Renewed(seen) && !known {
+			break
+		}
+		m = moved
+	}
+	return at, err
+}
+
+// findings bounds how often an id is looked for that others move meanwhile.
+const findings = 8
+
+// inFolders returns metadata with the folders of lines as they are called now, and whether any of them was called otherwise.
+func (c *Context) inFolders(m *Metadata) (now *Metadata, renamed bool) {
+	c.mu.Lock()
+	stamp := c.stamp
+	c.mu.Unlock()
+	if c.dir.MetadataStamp().Same(stamp) {
+		return m, false
+	}
+	fresh, _, err := c.dir.ReadMetadata()
+	if err != nil {
+		return m, false
+	}
+	now = m.Clone()
+	for i := range now.Lines {
+		ln := &now.Lines[i]
+		l, ok := fresh.Line(ln.ID)
+		if !ok {
+			continue
+		}
+		folder := l.Folder
+		if r := fresh.Renaming; r != nil && r.To == folder && ln.Folder != r.From {
+			folder = r.From // it is tried first, and then the other one
+		}
+		if ln.Folder != folder {
+			ln.Folder, renamed = folder, true
+		}
+	}
+	return now, renamed
 }
 
 func (c *Context) find(m *Metadata, line, id uuid.UUID) (place, error) {

@@ -129,6 +129,23 @@ func (d *Dir) ReadMetadata() (*Metadata, Stamp, error) {
 	return m, Stamp{info}, nil
 }
 
+// FoldersOf returns where the files of a line may be as metadata.json has it now: in one folder, or while that is being renamed in either of
+// two, the one before first. It returns none where metadata.json cannot be read.
+func (d *Dir) FoldersOf(line uuid.UUID) []string {
+	m, _, err := d.ReadMetadata()
+	if err != nil {
+		return nil
+	}
+	ln, ok := m.Line(line)
+	switch {
+	case !ok:
+		return nil
+	case m.Renaming != nil && m.Renaming.To == ln.Folder:
+		return []string{m.Renaming.From, ln.Folder}
+	}
+	return []string{ln.Folder}
+}
+
 // Assume gives what serves in place of metadata.json while that and every copy of it cannot be used.
 func (d *Dir) Assume(m *Metadata) { d.assumed = m }
 

@@ -310,16 +310,8 @@ func (a *arranging) takeOut(ctx stdcontext.Context, line uuid.UUID, out []*Entry
 				a.moved.Stayed++
 				continue
 			}
-			if err := a.log.dir.CreateMessage(folder, e.FileID(), raws[i], e.StoredAt()); err != nil {
+			if err := a.create(folder, e, raws[i]); err != nil {
 				return err
-			}
-			// One that was there stays: it may have been edited by hand.
-			if _, is, err := e.ReadFile(a.log.dir, folder); is != FileExact && is != FileEdited {
-				a.moved.Stayed++
-				if is == FileMissing {
-					return err
-				}
-				continue
 			}
 			a.wrote.wrote[folder] = append(a.wrote.wrote[folder], e.FileID())
 			a.changed = true
@@ -329,6 +321,20 @@ func (a *arranging) takeOut(ctx stdcontext.Context, line uuid.UUID, out []*Entry
 		}
 		return nil
 	})
+}
+
+// create makes the file of an archived message. One that was edited by hand stays; any other that is there was left by a crash: it may be torn,
+// and one that is not may be so on disk, where a sync failed.
+func (a *arranging) create(folder string, e *Entry, raw []byte) error {
+	dir := a.log.dir
+	_, is, _ := e.ReadFile(dir, folder)
+	if is == FileEdited {
+		return nil
+	}
+	if err := dir.MakeWay(ctxfolder.Messages + "/" + folder + "/" + ctxfolder.MessageFile(e.FileID())); err != nil {
+		return err
+	}
+	return dir.ReplaceMessage(folder, e.FileID(), raw, e.StoredAt())
 }
 
 // locked runs f with the folder's lock held and the log up to date.

@@ -3,6 +3,7 @@ package index
 import (
 	stdcontext "context"
 	"errors"
+	"fmt"
 	"io/fs"
 	"slices"
 	"strings"
@@ -28,6 +29,9 @@ func (l *Log) ClearLeft(ctx stdcontext.Context) error {
 	if err := a.begin(); err != nil {
 		return err
 	}
+	if err := l.syncIndex(); err != nil {
+		return err
+	}
 	if err := a.clearTemporary(); err != nil {
 		return err
 	}
@@ -36,6 +40,14 @@ func (l *Log) ClearLeft(ctx stdcontext.Context) error {
 		return err
 	}
 	return a.clearFiles(ctx, func(ln *foldLine) bool { return len(ln.Packs) > 0 && more[a.work.folders[ln.Line]] })
+}
+
+// syncIndex makes the name of index.json durable: who replaced it may have been stopped before. What it does not name is of no use only then.
+func (l *Log) syncIndex() error {
+	if err := l.dir.FS.SyncDir("."); err != nil {
+		return fmt.Errorf("%w: %w", ErrDurability, err)
+	}
+	return nil
 }
 
 // clearTemporary removes packs that were not finished. The fold lock is held, so nobody is making one.

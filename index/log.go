@@ -8,6 +8,7 @@ import (
 	"io/fs"
 	"slices"
 	"sync"
+	"sync/atomic"
 	"time"
 
 	"github.com/ctxdir/ctxdir/archive"
@@ -42,8 +43,9 @@ type Log struct {
 	// he reads it without mu.
 	advance sync.Mutex
 
-	// read is index.json as it was when it was read last. It is guarded by advance.
-	read fs.FileInfo
+	// read is index.json as it was when it was read last. It is guarded by advance. renewals counts how often that was another one.
+	read     fs.FileInfo
+	renewals atomic.Uint64
 
 	// distrust is set when rows turned out to be harmed though index.json is intact: until that file is
 	// replaced, the state is rebuilt instead of read.
@@ -314,18 +316,25 @@ func (l *Log) forgetRetired() {
 
 // readFolded reads index.json, and notes which it was. The caller holds advance.
 func (l *Log) readFolded() (*folded, error) {
-	l.read, _ = l.dir.FS.Lstat(ctxfolder.IndexFile)
+	now, _ := l.dir.FS.Lstat(ctxfolder.IndexFile)
+	if !sameIndex(now, l.read) {
+		l.renewals.Add(1)
+	}
+	l.read = now
 	return readFolded(l.dir)
 }
 
-// renewed takes in what others did to index.json since it was read last, and reports whether there was anything: rows, message files
-// and packs may have been removed for it.
-func (l *Log) renewed() bool {
+// Renewals counts how often index.json was found to be another one: for [Log.Renewed].
+func (l *Log) Renewals() uint64 { return l.renewals.Load() }
+
+// Renewed takes in what others did to index.json since it was read last, and reports whether there was anything since Renewals
+// gave seen, whoever took it in: rows, message files and packs may have been removed for it.
+func (l *Log) Renewed(seen uint64) bool {
 	l.advance.Lock()
 	defer l.advance.Unlock()
 	now, err := l.dir.FS.Lstat(ctxfolder.IndexFile)
 	if err != nil || l.state == nil || l.state.unsaved || l.read != nil && sameIndex(now, l.read) {
-		return false
+		return l.renewals.Load() != seen
 	}
 	if l.catchUp() == nil && !sameIndex(now, l.read) {
 		l.forgetRetired()
@@ -335,19 +344,6 @@ func (l *Log) renewed() bool {
 
 func sameIndex(a, b fs.FileInfo) bool {
 	return a != nil && b != nil && vfs.SameFile(a, b) && a.Size() == b.Size() && a.ModTime().Equal(b.ModTime())
-}
-
-// Moved returns the entry that a position has now, where that may be another one because others replaced the index: they may have
-// archived the message, or taken it out of the archive.
-func (l *Log) Moved(line uuid.UUID, position int64) (e Entry, ok bool) {
-	if !l.renewed() {
-		return e, false
-	}
-	entries, err := l.Entries(line, position, position+1)
-	if err != nil || len(entries) == 0 {
-		return e, false
-	}
-	return entries[0], true
 }
 
 // Problem is something that was found wrong and did not stop the work.
@@ -421,20 +417,17 @@ func (l *Log) AllCounts() (all map[uuid.UUID]Counts, newest int64, err error) {
 // Entries returns the entries of a line's own positions [from, to). Positions that are not there give
 // fewer entries.
 func (l *Log) Entries(id uuid.UUID, from, to int64) ([]Entry, error) {
+	seen := l.Renewals()
 	entries, err := l.entries(id, from, to)
-	for range 3 { // a writer may read the index anew in between
-		if !errors.Is(err, ErrDamaged) {
-			break
-		}
-		if l.renewed() { // what is missing is somewhere else now
-			if entries, err = l.entries(id, from, to); !errors.Is(err, ErrDamaged) {
-				break
-			}
-		}
-		// The rows are a cache: what they lost is made again.
-		if err := l.rebuildRows(err); err != nil {
+	for renewed, rebuilt := 0, 0; errors.Is(err, ErrDamaged) && rebuilt < 3; { // a writer may read the index anew in between
+		if renewed < 8 && l.Renewed(seen) { // what is missing is somewhere else now
+			renewed++
+		} else if err := l.rebuildRows(err); err != nil { // the rows are a cache: what they lost is made again
 			return nil, err
+		} else {
+			rebuilt++
 		}
+		seen = l.Renewals()
 		entries, err = l.entries(id, from, to)
 	}
 	return entries, err

@@ -290,6 +290,9 @@ func (l *Log) DropPack(id uuid.UUID) error {
 	if slices.Contains(l.state.packsInOrder(), id) {
 		return nil // it is of use again
 	}
+	if err := l.syncIndex(); err != nil {
+		return err
+	}
 	if err := l.keepPacked(id, nil); err != nil {
 		return err
 	}
@@ -302,6 +305,9 @@ func (l *Log) RemovePack(id uuid.UUID) error {
 	defer l.advance.Unlock()
 	if slices.Contains(l.state.packsInOrder(), id) {
 		return fmt.Errorf("%w: pack %s is in use", ErrBusy, id)
+	}
+	if err := l.syncIndex(); err != nil {
+		return err
 	}
 	if err := l.keepPacked(id, nil); err != nil {
 		return err

@@ -161,8 +161,9 @@ func (r *reader) torn(from, to int64, seq uint64, acked witness) (bool, error) {
 }
 
 // harmed reports whether what lies behind the last whole record looks like a record that was whole once: it has
-// no sector left blank and ends like one, or the file ends in the middle of it, where no crash leaves its end. If
-// that is an error, nothing is lost by it but the time to look for the message in its file.
+// no sector left blank and ends like one, or the file ends in the middle of it, where no crash leaves its end: a crash leaves it
+// at the end of a sector, or where it was, one byte on in a journal in which no more was laid out. If that is an error, nothing is
+// lost by it but the time to look for the message in its file.
 func (j *journal) harmed(end int64) bool {
 	size, err := j.size()
 	if err != nil {
@@ -178,7 +179,7 @@ func (j *journal) harmed(end int64) bool {
 	if len(rest) == 0 || bytes.ContainsAny(rest, "\n\x00") {
 		return false
 	}
-	return cut && size%sector != 0 || !cut && rest[len(rest)-1] == '}'
+	return cut && size%sector != 0 && size > end+1 || !cut && rest[len(rest)-1] == '}'
 }
 
 // sector is what a disk writes whole or not at all, in bytes.

@@ -135,14 +135,8 @@ func (l *Loader) read(span Span, e *index.Entry, filed bool, record []byte) *Mes
 		return m
 	}
 	if errors.Is(err, fs.ErrNotExist) && e.Lost == "" {
-		if now, ok := l.log.Moved(span.Line, e.Position); ok && now.ID == e.ID {
-			record, _ := l.log.ReadRecord(&now)
-			if m := l.fromRecord(span, record); m != nil {
-				return m
-			}
-			if m, err := l.fromFile(span, &now); err == nil {
-				return m
-			}
+		if m := l.moved(span, e); m != nil {
+			return m
 		}
 	}
 	if e.Pack != uuid.Nil {
@@ -152,6 +146,41 @@ func (l *Loader) read(span Span, e *index.Entry, filed bool, record []byte) *Mes
 		err = fmt.Errorf("%w: %s", index.ErrDamaged, e.Lost)
 	}
 	return &Message{ID: e.ID, Line: span.Line, Position: e.Position, StoredAt: e.StoredAt(), Unavailable: err}
+}
+
+// moves bounds how often a message is looked for that others move meanwhile.
+const moves = 8
+
+// moved finds a message that is not where its entry says: others may have archived it, taken it out of the archive, or renamed its
+// folder since. It returns nil when it is nowhere, and nothing moves any more.
+func (l *Loader) moved(span Span, e *index.Entry) *Message {
+	seen := l.log.Renewals()
+	folders := []string{span.Folder}
+	for try := range moves {
+		renewed := l.log.Renewed(seen)
+		seen = l.log.Renewals()
+		before := folders
+		if folders = l.dir.FoldersOf(span.Line); len(folders) == 0 {
+			folders = before
+		}
+		if try > 0 && !renewed && slices.Equal(folders, before) {
+			break
+		}
+		entries, err := l.log.Entries(span.Line, e.Position, e.Position+1)
+		if err != nil || len(entries) == 0 || entries[0].ID != e.ID {
+			break
+		}
+		record, _ := l.log.ReadRecord(&entries[0])
+		if m := l.fromRecord(span, record); m != nil {
+			return m
+		}
+		for _, span.Folder = range folders {
+			if m, err := l.fromFile(span, &entries[0]); err == nil {
+				return m
+			}
+		}
+	}
+	return nil
 }
 
 func (l *Loader) fromRecord(span Span, record []byte) *Message {

@@ -99,7 +99,7 @@ func (m *Message) Open(ref blob.Ref) (io.ReadCloser, int64, error) {
 	}
 	r, size, err := m.from.blobs.Open(ref.Sum)
 	if err != nil {
-		if b := m.from.riding(ref, true); b != nil {
+		if b := m.from.elsewhere(ref); b != nil {
 			return io.NopCloser(bytes.NewReader(b)), int64(len(b)), nil
 		}
 	}
@@ -107,18 +107,31 @@ func (m *Message) Open(ref blob.Ref) (io.ReadCloser, int64, error) {
 }
 
 // payload looks in the journals that are in memory, where the newest ones are; then for a blob; and where that is missing or
-// damaged in the folded journals, which have to be searched.
+// damaged in the folded journals, which have to be searched, and in packs.
 func (l *Loader) payload(ref blob.Ref) ([]byte, error) {
 	if b := l.riding(ref, false); b != nil {
 		return b, nil
 	}
 	b, err := l.blobs.Get(ref.Sum, ref.Size)
 	if err != nil {
-		if b := l.riding(ref, true); b != nil {
+		if b := l.elsewhere(ref); b != nil {
 			return b, nil
+		}
+		// It may have moved from one place to another while they were looked at.
+		if again, aerr := l.blobs.Get(ref.Sum, ref.Size); aerr == nil {
+			return again, nil
 		}
 	}
 	return b, err
+}
+
+// elsewhere returns a payload of which there is no blob. A message file may be newer than what is known of the journals.
+func (l *Loader) elsewhere(ref blob.Ref) []byte {
+	b := l.riding(ref, true)
+	if b == nil && l.log.Refresh() == nil {
+		b = l.riding(ref, true)
+	}
+	return b
 }
 
 // riding returns a payload from a journal, nil where none has it unharmed.
