@@ -305,7 +305,7 @@ func TestReadingWhileArchiving(t *testing.T) {
 	for i := range *archivingCycles {
 		for _, do := range []func() (Archived, error){
 			func() (Archived, error) { return archiver.Archive(ctx, ArchiveOptions{}) },
-			func() (Archived, error) { return archiver.Unarchive(ctx) },
+			func() (Archived, error) { return archiver.Unarchive(ctx, nil) },
 			func() (Archived, error) {
 				_, b, err := besideBranches(archiver)
 				if err != nil {

@@ -126,7 +126,7 @@ func arrangements() []arrangement {
 			return errors.Join(archiveAlt(w), collectAll(w.store, 0), collectAll(w.store, 0))
 		}, do: archiveAll, then: nothing},
 		{name: "unarchive", before: archiveAway, then: nothing, do: func(w *world) error {
-			_, err := w.c.Unarchive(w.ctx)
+			_, err := w.c.Unarchive(w.ctx, nil)
 			return err
 		}},
 		{name: "collect", before: replaceMost, then: func(s said) {
