@@ -1,0 +1,60 @@
+package index
+
+import (
+	"slices"
+
+	"github.com/google/uuid"
+)
+
+// retire forgets what a fold brought into index.json: journals, and the entries that have rows now.
+func (s *state) retire(x *folded) {
+	if s.unsaved {
+		return // it was rebuilt because there are no rows to rely on
+	}
+	for len(s.journals) > 1 && s.journals[0].gen < x.Live {
+		_ = s.journals[0].f.Close()
+		s.journals = s.journals[1:]
+	}
+	if s.journals[0].gen < x.Live {
+		return
+	}
+	s.foldSeq, s.width = x.Seq, x.RowWidth
+	for sum, at := range s.payloads {
+		if at.gen < x.Live {
+			delete(s.payloads, sum)
+		}
+	}
+	s.kept.only(x.retained())
+	s.rows.close() // a rebuild may have made new ones
+	for id, ln := range s.lines {
+		if ln.Count == 0 && ln.cut <= x.Seq {
+			delete(s.lines, id)
+			continue
+		}
+		n := 0
+		for n < len(ln.recent) && ln.recent[n].seq <= x.Seq {
+			n++
+		}
+		ln.byID = nil
+		ln.recent = slices.Clone(ln.recent[n:])
+		ln.start += int64(n)
+		for p, e := range ln.changed {
+			if e.seq <= x.Seq {
+				delete(ln.changed, p)
+			}
+		}
+	}
+	packs := map[uuid.UUID]bool{}
+	for i := range x.Lines {
+		if ln := s.lines[x.Lines[i].Line]; ln != nil {
+			if !slices.Equal(ln.Packs, x.Lines[i].Packs) {
+				s.dir.ForgetFolders() // who archived may have removed one
+			}
+			ln.Stored = x.Lines[i].Stored
+		}
+		for _, id := range x.Lines[i].Packs {
+			packs[id] = true
+		}
+	}
+	s.packs.only(packs)
+}
