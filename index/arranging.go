@@ -303,7 +303,7 @@ func (a *arranging) add(e *Entry, raw []byte) error {
 
 // takeOut makes message files of archived messages, with the folder's lock held: a branch may be renamed, a message replaced meanwhile.
 func (a *arranging) takeOut(ctx stdcontext.Context, line uuid.UUID, out []*Entry, raws [][]byte) error {
-	return a.locked(ctx, func(folders map[uuid.UUID]string) error {
+	return a.log.underLock(ctx, func(folders map[uuid.UUID]string) error {
 		folder := folders[line]
 		for i, e := range out {
 			if folder == "" || a.log.isChanged(line, e.Position) {
@@ -323,44 +323,19 @@ func (a *arranging) takeOut(ctx stdcontext.Context, line uuid.UUID, out []*Entry
 	})
 }
 
-// create makes the file of an archived message. One that was edited by hand stays; any other that is there was left by a crash: it may be torn,
-// and one that is not may be so on disk, where a sync failed.
+// create makes the file of an archived message. One that was edited by hand stays; one that is right may have been left by a crash, and be torn on
+// the disk where a sync failed; what is anything else goes to trash.
 func (a *arranging) create(folder string, e *Entry, raw []byte) error {
 	dir := a.log.dir
-	_, is, _ := e.ReadFile(dir, folder)
-	if is == FileEdited {
+	switch _, is, _ := e.ReadFile(dir, folder); is {
+	case FileEdited:
 		return nil
-	}
-	if err := dir.MakeWay(ctxfolder.Messages + "/" + folder + "/" + ctxfolder.MessageFile(e.FileID())); err != nil {
-		return err
+	case FileDamaged:
+		if err := dir.SetAside(dir.MessagePath(folder, e.FileID())); err != nil {
+			return err
+		}
 	}
 	return dir.ReplaceMessage(folder, e.FileID(), raw, e.StoredAt())
-}
-
-// locked runs f with the folder's lock held and the log up to date.
-func (a *arranging) locked(ctx stdcontext.Context, f func(folders map[uuid.UUID]string) error) error {
-	l := a.log
-	if err := l.acquire(ctx, l.dir.Lock); err != nil {
-		return err
-	}
-	defer l.dir.Lock.Release()
-	if err := l.dir.Check(); err != nil {
-		return err
-	}
-	l.advance.Lock()
-	err := l.catchUp()
-	if err == nil && l.state.unsaved {
-		err = fmt.Errorf("%w: the index was found broken meanwhile", ErrBusy)
-	}
-	var folders map[uuid.UUID]string
-	if err == nil {
-		folders = l.state.folders()
-	}
-	l.advance.Unlock()
-	if err != nil {
-		return err
-	}
-	return f(folders)
 }
 
 // settle makes everything durable that index.json is about to name.
@@ -413,10 +388,8 @@ func (a *arranging) giveBack() error {
 // commit replaces index.json. Where nobody appended meanwhile, no journal is left but a new one that takes no more room than it needs: who
 // took the others for the copy of a message reads the index again.
 func (a *arranging) commit(ctx stdcontext.Context) error {
-	return a.locked(ctx, func(map[uuid.UUID]string) error {
-		l := a.log
-		l.advance.Lock()
-		defer l.advance.Unlock()
+	l := a.log
+	return l.underLock(ctx, func(map[uuid.UUID]string) error {
 		if err := l.prepare(true); err != nil {
 			return err
 		}

@@ -144,7 +144,7 @@ func (a *arranging) clearFiles(ctx stdcontext.Context, of func(*foldLine) bool) 
 		for from := ln.Base; from < ln.End(); from += clearedAtOnce {
 			entries, err := a.log.stored(ln.Line, from, min(from+clearedAtOnce, ln.End()))
 			if err == nil {
-				err = a.locked(ctx, func(folders map[uuid.UUID]string) error {
+				err = a.log.underLock(ctx, func(folders map[uuid.UUID]string) error {
 					cleared[folders[ln.Line]] = true
 					return a.clearSome(folders[ln.Line], ln.Line, entries)
 				})
@@ -154,7 +154,7 @@ func (a *arranging) clearFiles(ctx stdcontext.Context, of func(*foldLine) bool) 
 			}
 		}
 	}
-	return a.locked(ctx, func(map[uuid.UUID]string) error {
+	return a.log.underLock(ctx, func(map[uuid.UUID]string) error {
 		dir := a.log.dir
 		for folder := range cleared {
 			if seq, err := a.log.Seq(); err == nil && seq == a.x.Seq { // else a file may be on its way

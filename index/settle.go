@@ -150,6 +150,29 @@ func (s *settling) look(line uuid.UUID, e *Entry) {
 // was looked up, and a message may have been replaced.
 func (s *settling) mend(ctx stdcontext.Context) error {
 	l := s.log
+	return l.underLock(ctx, func(folders map[uuid.UUID]string) error {
+		s.folders = folders
+		for line, entries := range s.wrong {
+			for i := range entries {
+				if !l.state.has(line, entries[i].Position) {
+					continue // the line was cut meanwhile
+				}
+				e, err := l.state.entryAt(line, entries[i].Position)
+				if err != nil {
+					return err
+				}
+				if err := s.message(folders[line], &e); err != nil {
+					return err
+				}
+			}
+		}
+		return nil
+	})
+}
+
+// underLock runs f with the folder's lock and advance held, the log up to date, and what metadata.json says of the lines' folders: for who holds the
+// fold lock.
+func (l *Log) underLock(ctx stdcontext.Context, f func(folders map[uuid.UUID]string) error) error {
 	if err := l.acquire(ctx, l.dir.Lock); err != nil {
 		return err
 	}
@@ -165,22 +188,7 @@ func (s *settling) mend(ctx stdcontext.Context) error {
 	if l.state.unsaved {
 		return fmt.Errorf("%w: the index was found broken meanwhile", ErrBusy)
 	}
-	s.folders = l.state.folders()
-	for line, entries := range s.wrong {
-		for i := range entries {
-			if !l.state.has(line, entries[i].Position) {
-				continue // the line was cut meanwhile
-			}
-			e, err := l.state.entryAt(line, entries[i].Position)
-			if err != nil {
-				return err
-			}
-			if err := s.message(s.folders[line], &e); err != nil {
-				return err
-			}
-		}
-	}
-	return nil
+	return f(l.state.folders())
 }
 
 // message makes sure that a message's file is there. One that is right, or edited by hand, is left alone; any other that is
