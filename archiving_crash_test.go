@@ -372,7 +372,7 @@ func TestPowerCutWhileArchiving(t *testing.T) {
 			begun, before, after := a.ready(t)
 			check(t, holds(begun.Clone(), false, before))
 			states, k := 0, 1
-			for cut := true; cut; k += *archivingStride {
+			for cut := true; cut; k += *archivingStride * stride() {
 				disk := begun.Clone()
 				w := must[*world](t)(opened(disk))
 				disk.CutAt(len(disk.Ops()) + k)
@@ -483,7 +483,7 @@ func TestArchivingFails(t *testing.T) {
 			t.Run(a.name+"/"+kind, func(t *testing.T) {
 				t.Parallel()
 				begun, before, after := a.ready(t)
-				for k := 1; ; k += *archivingStride {
+				for k := 1; ; k += *archivingStride * stride() {
 					for _, same := range []bool{true, false} {
 						disk := begun.Clone()
 						w := must[*world](t)(opened(disk))

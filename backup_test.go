@@ -243,7 +243,7 @@ func TestBackupCut(t *testing.T) {
 	s, want := canaries(t, source)
 	id := testID(60000)
 	for round := range 2 {
-		for k := 1; ; k++ {
+		for k := 1; ; k += stride() {
 			disk := crashfs.New()
 			to := must[*Store](t)(Init("disk", withFS(disk)))
 			if round == 1 {

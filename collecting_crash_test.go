@@ -122,7 +122,7 @@ func findTrashed(s *Store, name string) (Trashed, error) {
 func TestPowerCutWhileCollecting(t *testing.T) {
 	t.Parallel()
 	states := 0
-	for k := 1; ; k++ {
+	for k := 1; ; k += stride() {
 		disk := crashfs.New()
 		var removed [][]saidMessage
 		before, after, cut := runSteps(t, disk, k, collectingWorkload(&removed))

@@ -318,7 +318,7 @@ func TestEraseCollectedCut(t *testing.T) {
 		}
 		return nil
 	}
-	for k := 1; ; k++ {
+	for k := 1; ; k += stride() {
 		disk := made.Clone()
 		s, err := openCrash(disk)
 		check(t, err)

@@ -72,7 +72,7 @@ func canaries(t *testing.T, disk *crashfs.FS) (s *Store, want said) {
 func TestEraseCut(t *testing.T) {
 	t.Parallel()
 	states := 0
-	for k := 1; ; k++ {
+	for k := 1; ; k += stride() {
 		disk := crashfs.New()
 		s, want := canaries(t, disk)
 		disk.CutAt(len(disk.Ops()) + k)

@@ -16,6 +16,14 @@ import (
 
 var powercutSeeds = flag.Int("powercut.seeds", 2, "random disk states for each operation of the workload")
 
+// stride is how many operations are passed over between two power cuts: none, but for a short run.
+func stride() int {
+	if testing.Short() {
+		return 9
+	}
+	return 1
+}
+
 // said is what a workload was told: for each branch, the messages it must show.
 type said map[string][]saidMessage
 
@@ -195,7 +203,7 @@ func runSteps(t *testing.T, disk *crashfs.FS, k int, steps []step) (before, afte
 func TestPowerCutAtEveryOperation(t *testing.T) {
 	t.Parallel()
 	states := 0
-	for k := 1; ; k++ {
+	for k := 1; ; k += stride() {
 		disk := crashfs.New()
 		before, after, cut := run(t, disk, k)
 		choices := []crashfs.Choice{crashfs.Lose, crashfs.Keep, crashfs.ZeroFill}

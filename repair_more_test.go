@@ -269,7 +269,7 @@ func TestRepairCut(t *testing.T) {
 		return nil
 	}
 	states := 0
-	for k := 1; ; k++ {
+	for k := 1; ; k += stride() {
 		disk := crashfs.New()
 		s, want := broken(t, disk)
 		disk.CutAt(len(disk.Ops()) + k)
