@@ -54,6 +54,7 @@ func archived(out io.Writer, plain, copied string, contexts []*conversation) err
 	fmt.Fprintln(out, "| --- | --- | --- | --- | --- | --- | --- | --- | --- |")
 	rest, total := outcome{conversation: &conversation{name: "the rest"}}, outcome{conversation: &conversation{name: "**all**"}}
 	var ones []time.Duration
+	var rows []outcome
 	for _, c := range contexts {
 		o := outcome{conversation: c}
 		if err := o.sizes(plain, copied); err != nil {
@@ -70,11 +71,49 @@ func archived(out io.Writer, plain, copied string, contexts []*conversation) err
 			continue
 		}
 		o.print(out)
+		rows = append(rows, o)
 	}
 	total.one = median(ones)
 	rest.print(out)
 	total.print(out)
+	goals(out, append(rows, rest))
 	return nil
+}
+
+// goals prints which rows reach what archiving is to reach.
+func goals(out io.Writer, rows []outcome) {
+	fmt.Fprintln(out, "\nGoals, for each context above 256 KiB by itself and for the rest together:")
+	fmt.Fprintln(out)
+	for _, goal := range []struct {
+		text string
+		met  func(*outcome) bool
+	}{
+		{"84 % fewer bytes", func(o *outcome) bool { return percent(o.archived.bytes, o.plain.bytes) <= 16 }},
+		{"90 % fewer blocks", func(o *outcome) bool { return percent(o.archived.blocks, o.plain.blocks) <= 10 }},
+		{"no more than 1.35 times `zstd -10`", func(o *outcome) bool { return float64(o.pack) <= 1.35*float64(o.zstd10) }},
+		{"one message within 1 ms, in the median", func(o *outcome) bool { return o.one <= time.Millisecond }},
+		{"branches no slower than from files", func(o *outcome) bool { return o.branch <= o.files }},
+	} {
+		var missed []string
+		for i := range rows {
+			if !goal.met(&rows[i]) {
+				missed = append(missed, rows[i].short())
+			}
+		}
+		fmt.Fprintf(out, "- %s: %d of %d", goal.text, len(rows)-len(missed), len(rows))
+		if len(missed) > 0 {
+			fmt.Fprintf(out, "; not %s", strings.Join(missed, ", "))
+		}
+		fmt.Fprintln(out)
+	}
+}
+
+// short is the name in the table.
+func (o *outcome) short() string {
+	if len(o.name) == 36 {
+		return o.name[:8]
+	}
+	return o.name
 }
 
 func archiveOne(ctx context.Context, s *ctxdir.Store, id uuid.UUID) error {
@@ -111,12 +150,8 @@ func (o *outcome) merge(c *outcome) {
 }
 
 func (o *outcome) print(out io.Writer) {
-	name := o.name
-	if len(name) == 36 {
-		name = name[:8]
-	}
 	saved := func(after, before int64) float64 { return 100 - percent(after, before) }
-	fmt.Fprintf(out, "| %s | %d | %d | %.3f | −%.1f %% | −%.1f %% | %d µs | %d µs | %.2f |\n", name, len(o.messages), o.raw,
+	fmt.Fprintf(out, "| %s | %d | %d | %.3f | −%.1f %% | −%.1f %% | %d µs | %d µs | %.2f |\n", o.short(), len(o.messages), o.raw,
 		float64(o.pack)/float64(o.zstd10), saved(o.archived.bytes, o.plain.bytes), saved(o.archived.blocks, o.plain.blocks),
 		o.one.Microseconds(), o.slowest.Microseconds(), float64(o.branch)/float64(o.files))
 }
