@@ -3,6 +3,7 @@ package archive
 import (
 	"bytes"
 	"fmt"
+	"iter"
 	"math/rand/v2"
 	"slices"
 	"strings"
@@ -248,7 +249,7 @@ func checkRange(t tb, p *Pack, entries []entry, line uuid.UUID, from, to int64) 
 		i++
 	}
 	j := 0
-	for m, err := range p.Messages(line, from, to) {
+	for m, err := range eachMessage(p, line, from, to) {
 		if j == len(want) || bare(m.Row) != bare(want[j].row) {
 			t.Fatalf("message %d of [%d, %d): %+v, %v", j, from, to, m.Row, err)
 		}
@@ -257,5 +258,20 @@ func checkRange(t tb, p *Pack, entries []entry, line uuid.UUID, from, to int64) 
 	}
 	if i != len(want) || j != len(want) {
 		t.Fatalf("[%d, %d): %d rows, %d messages, wanted %d", from, to, i, j, len(want))
+	}
+}
+
+// eachMessage yields what Rows does, each with its envelope.
+func eachMessage(p *Pack, line uuid.UUID, from, to int64) iter.Seq2[Message, error] {
+	return func(yield func(Message, error) bool) {
+		for r, err := range p.Rows(line, from, to) {
+			m := Message{Row: r}
+			if err == nil {
+				m.Envelope, err = p.ReadMessage(r)
+			}
+			if !yield(m, err) {
+				return
+			}
+		}
 	}
 }

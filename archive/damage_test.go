@@ -87,7 +87,7 @@ func costOf(t *testing.T, p *Pack, entries []entry, payloads [][]byte) (c cost) 
 	}
 	seen := 0
 	for _, line := range []uuid.UUID{lineID(1), lineID(2)} {
-		for m, err := range p.Messages(line, 0, 1<<40) {
+		for m, err := range eachMessage(p, line, 0, 1<<40) {
 			switch {
 			case err != nil:
 				damage(err)

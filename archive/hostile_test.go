@@ -141,7 +141,7 @@ func readAll(t tb, p *Pack, entries []entry, payloads [][]byte) {
 	for _, line := range []uuid.UUID{lineID(1), lineID(2), lineID(9)} {
 		for range p.Rows(line, -1<<62, 1<<62) {
 		}
-		for m, err := range p.Messages(line, -1<<62, 1<<62) {
+		for m, err := range eachMessage(p, line, -1<<62, 1<<62) {
 			right(&m, err)
 		}
 	}

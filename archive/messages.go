@@ -2,7 +2,6 @@ package archive
 
 import (
 	"bytes"
-	"iter"
 	"maps"
 	"runtime"
 	"slices"
@@ -10,7 +9,6 @@ import (
 	"sync/atomic"
 
 	"github.com/ctxdir/ctxdir/message"
-	"github.com/google/uuid"
 )
 
 // Message is a row with its envelope.
@@ -94,90 +92,4 @@ func envelope(r *Row, content []byte) ([]byte, error) {
 		return nil, damaged("position %d of line %s is not what was written", r.Position, r.Line)
 	}
 	return content[from:to:to], nil
-}
-
-// frame is a segment with its content, or why it cannot be had.
-type frame struct {
-	rows    *segmentRows
-	content []byte
-	err     error
-}
-
-func (p *Pack) frame(n int64) (f frame) {
-	if f.rows, f.err = p.segmentRows(n); f.err != nil {
-		return f
-	}
-	f.content, f.err = p.content(n, &f.rows.segment)
-	return f
-}
-
-// Messages yields the messages of the positions [from, to) of a line that are in the pack, in order, each frame decoded once; from the
-// second on, some at a time. Where a message cannot be had its Envelope is nil and the error wraps [ErrDamaged]; the rest
-// follows. Where a segment's rows are damaged as well, the error comes once, with an empty Row. Envelopes share their frame's memory: who keeps one of
-// many keeps its frame.
-func (p *Pack) Messages(line uuid.UUID, from, to int64) iter.Seq2[Message, error] {
-	return func(yield func(Message, error) bool) {
-		if from >= to {
-			return
-		}
-		n, err := p.findPosition(line, from)
-		end := int64(0)
-		if err == nil {
-			end, err = p.findPosition(line, to-1)
-		}
-		if err != nil {
-			yield(Message{}, p.wrap(err))
-			return
-		}
-		for f := range p.decoded(max(n, 0), end+1) {
-			if f.rows == nil {
-				if !yield(Message{}, p.wrap(f.err)) {
-					return
-				}
-				continue
-			}
-			for i := f.rows.search(line, from); i < len(f.rows.rows) && f.rows.rows[i].compare(line, to) < 0; i++ {
-				m := Message{Row: f.rows.rows[i]}
-				err := f.err
-				if err == nil {
-					m.Envelope, err = envelope(&m.Row, f.content)
-				}
-				if err != nil {
-					err = p.wrap(err)
-				}
-				if !yield(m, err) {
-					return
-				}
-			}
-		}
-	}
-}
-
-// decoded yields the frames [n, end). The first is decoded by the caller: to start another one costs as much as some messages.
-func (p *Pack) decoded(n, end int64) iter.Seq[frame] {
-	return func(yield func(frame) bool) {
-		if n >= end || !yield(p.frame(n)) {
-			return
-		}
-		var under []chan frame // in order
-		defer func() {
-			for _, c := range under {
-				<-c // nothing is left running when the iterator returns
-			}
-		}()
-		next := n + 1
-		for next < end || len(under) > 0 {
-			for next < end && len(under) < ahead {
-				c, k := make(chan frame, 1), next
-				go func() { c <- p.frame(k) }()
-				under = append(under, c)
-				next++
-			}
-			f := <-under[0]
-			under = under[1:]
-			if !yield(f) {
-				return
-			}
-		}
-	}
 }

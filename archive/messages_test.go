@@ -4,6 +4,7 @@ import (
 	"bytes"
 	"errors"
 	"math/rand/v2"
+	"runtime"
 	"strings"
 	"sync"
 	"testing"
@@ -136,7 +137,9 @@ func (f *waitingFile) ReadAt(b []byte, off int64) (int, error) {
 	w.mu.Unlock()
 	select {
 	case <-w.second:
-		time.Sleep(time.Millisecond) // for a third one, which should not come
+		for range 100 {
+			runtime.Gosched() // for a third one, which should not come
+		}
 	case <-time.After(10 * time.Second):
 		w.once.Do(func() { close(w.second) })
 	}

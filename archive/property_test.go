@@ -233,7 +233,7 @@ func TestConcurrent(t *testing.T) {
 	for range 4 {
 		wg.Go(func() {
 			checkPack(t, p, entries, payloads)
-			for range p.Messages(lineID(1), 0, 100) {
+			for range eachMessage(p, lineID(1), 0, 100) {
 				break // frames are still being decoded
 			}
 		})

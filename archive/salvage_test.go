@@ -114,7 +114,7 @@ func checkOrder(t tb, p *Pack, want []Found) {
 				t.Fatal(err)
 			}
 		}
-		for m, err := range p.Messages(run.Line, run.From, run.To) {
+		for m, err := range eachMessage(p, run.Line, run.From, run.To) {
 			if messages = append(messages, m); (err == nil) != (m.Envelope != nil) {
 				t.Fatal(m, err)
 			}
