@@ -26,7 +26,7 @@ func (c *Context) collectPacks(ctx context.Context, dryRun bool, yield func(Coll
 	}
 	plan := index.Plan{Pack: map[uuid.UUID]index.Spans{}, Payloads: integrity.PackedPayloads(c.log)}
 	for _, use := range uses {
-		t := Trashed{Context: c.dir.ID, Path: c.dir.ID.String() + "/" + ctxfolder.Archive + "/" + archive.FileName(use.ID), Bytes: use.Size}
+		t := c.packGone(&use)
 		switch {
 		case !use.Named && use.Lost > 0: // a repair makes it of use again
 		case !use.Named:
@@ -39,7 +39,7 @@ func (c *Context) collectPacks(ctx context.Context, dryRun bool, yield func(Coll
 			}
 		case use.Bytes < use.Holds/2 || use.Cut > 0:
 			add(plan.Pack, use.Live)
-			if dryRun && !yield(Collected{mostlyDead(t), true}) {
+			if dryRun && !yield(Collected{t, true}) {
 				return false, nil
 			}
 		}
@@ -50,8 +50,7 @@ func (c *Context) collectPacks(ctx context.Context, dryRun bool, yield func(Coll
 	moved, err := c.log.Arrange(ctx, plan)
 	for _, use := range uses {
 		if slices.Contains(moved.Removed, use.ID) {
-			t := Trashed{Context: c.dir.ID, Path: c.dir.ID.String() + "/" + ctxfolder.Archive + "/" + archive.FileName(use.ID), Bytes: use.Size}
-			if !yield(Collected{mostlyDead(t), true}) {
+			if !yield(Collected{c.packGone(&use), true}) {
 				return false, err
 			}
 		}
@@ -59,7 +58,10 @@ func (c *Context) collectPacks(ctx context.Context, dryRun bool, yield func(Coll
 	return true, err
 }
 
-func mostlyDead(t Trashed) Trashed {
-	t.Reason = "much of it was replaced or removed; the rest is in a new pack"
-	return t
+// packGone says that a pack was made anew.
+func (c *Context) packGone(use *index.PackUse) Trashed {
+	return Trashed{
+		Context: c.dir.ID, Path: c.dir.ID.String() + "/" + ctxfolder.Archive + "/" + archive.FileName(use.ID), Bytes: use.Size,
+		Reason: "much of it was replaced or removed; the rest is in a new pack",
+	}
 }

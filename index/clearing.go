@@ -81,6 +81,9 @@ func (a *arranging) outnumbered() (map[string]bool, error) {
 	}
 	more := map[string]bool{}
 	for folder, left := range room {
+		if folder == "" {
+			continue // of a line that metadata.json does not know
+		}
 		err := a.log.dir.MessageIDs(folder, func(uuid.UUID) error {
 			left--
 			return nil
@@ -88,11 +91,8 @@ func (a *arranging) outnumbered() (map[string]bool, error) {
 		if err != nil && !errors.Is(err, fs.ErrNotExist) {
 			return nil, err
 		}
-		more[folder] = left < 0 && folder != ""
-	}
-	for folder, is := range more {
-		if !is {
-			delete(more, folder)
+		if left < 0 {
+			more[folder] = true
 		}
 	}
 	return more, nil

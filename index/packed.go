@@ -89,12 +89,10 @@ func (l *Log) PackUses(ctx stdcontext.Context) ([]PackUse, error) {
 		if info, err := l.dir.FS.Lstat(ctxfolder.Archive + "/" + archive.FileName(id)); err == nil {
 			uses[i].Size = info.Size()
 		}
-		_ = l.view(func(s *state) {
-			if p, err := s.packs.open(l.dir.FS, id); err == nil {
-				uses[i].Holds = p.get().Bytes()
-				p.release()
-			}
-		})
+		if p, err := l.openPack(id); err == nil {
+			uses[i].Holds = p.get().Bytes()
+			p.release()
+		}
 		byID[id] = &uses[i]
 	}
 	counts, _, err := l.AllCounts()
@@ -128,9 +126,8 @@ func (l *Log) PackUses(ctx stdcontext.Context) ([]PackUse, error) {
 
 // countLost counts the messages of a pack that the index takes for lost: the pack was away for a while.
 func (l *Log) countLost(ctx stdcontext.Context, use *PackUse, counts map[uuid.UUID]Counts) {
-	var p *openPack
-	_ = l.view(func(s *state) { p, _ = s.packs.open(s.dir.FS, use.ID) })
-	if p == nil {
+	p, err := l.openPack(use.ID)
+	if err != nil {
 		return
 	}
 	defer p.release()
@@ -151,9 +148,8 @@ func (l *Log) countLost(ctx stdcontext.Context, use *PackUse, counts map[uuid.UU
 
 // countCut counts what lines do not have any more.
 func (l *Log) countCut(use *PackUse, counts map[uuid.UUID]Counts) {
-	var p *openPack
-	_ = l.view(func(s *state) { p, _ = s.packs.open(s.dir.FS, use.ID) })
-	if p == nil {
+	p, err := l.openPack(use.ID)
+	if err != nil {
 		return
 	}
 	defer p.release()
@@ -335,10 +331,9 @@ func (l *Log) ArchivedVersions(ids map[uuid.UUID]bool) iter.Seq2[ArchivedVersion
 			return
 		}
 		for _, id := range packs {
-			var p *openPack
-			var perr error
-			if err := l.view(func(s *state) { p, perr = s.packs.open(s.dir.FS, id) }); err != nil || perr != nil && !errors.Is(perr, ErrDamaged) {
-				yield(ArchivedVersion{}, errors.Join(err, perr))
+			p, err := l.openPack(id)
+			if err != nil && !errors.Is(err, ErrDamaged) {
+				yield(ArchivedVersion{}, err)
 				return
 			}
 			if p == nil {
@@ -386,11 +381,7 @@ func (p *openPack) versions(ids map[uuid.UUID]bool, yield func(ArchivedVersion, 
 
 // keepPacked makes blobs of the payloads of a pack, those in another one excepted.
 func (l *Log) keepPacked(id uuid.UUID, but *archive.Writer) error {
-	var p *openPack
-	var err error
-	if verr := l.view(func(s *state) { p, err = s.packs.open(l.dir.FS, id) }); verr != nil {
-		return verr
-	}
+	p, err := l.openPack(id)
 	if errors.Is(err, ErrDamaged) {
 		return nil
 	}

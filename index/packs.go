@@ -65,6 +65,14 @@ func (o *openPacks) open(fsys vfs.FS, id uuid.UUID) (*openPack, error) {
 	return p, nil
 }
 
+// openPack is open for who does not hold the state: decoding takes long.
+func (l *Log) openPack(id uuid.UUID) (p *openPack, err error) {
+	if verr := l.view(func(s *state) { p, err = s.packs.open(s.dir.FS, id) }); verr != nil {
+		return nil, verr
+	}
+	return p, err
+}
+
 func openOne(fsys vfs.FS, id uuid.UUID) (*openPack, error) {
 	folder, err := fsys.Sub(ctxfolder.Archive)
 	if err != nil {
@@ -229,9 +237,8 @@ func (l *Log) readPacks(entries []Entry, out [][]byte) {
 }
 
 func (l *Log) readPack(entries []Entry, out [][]byte) {
-	var p *openPack
-	err := l.view(func(s *state) { p, _ = s.packs.open(s.dir.FS, entries[0].Pack) })
-	if err != nil || p == nil {
+	p, err := l.openPack(entries[0].Pack)
+	if err != nil {
 		return
 	}
 	defer p.release() // decoding takes long: the state is not held meanwhile

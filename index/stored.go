@@ -156,11 +156,18 @@ type rowsBuilder struct {
 	n      int64 // rows written
 }
 
-// buildRows begins a row file. packs are those that entries may be in, in the order that counts.
+// buildRows begins a row file, in place of one of that number which nothing names: it was left by somebody who was stopped, or whose sync failed, and
+// what a failed sync covered is not written to again. packs are those that entries may be in, in the order that counts.
 func buildRows(dir *ctxfolder.Dir, c Counts, number uint64, packs []uuid.UUID) (*rowsBuilder, error) {
+	name := ctxfolder.RowsFile(c.Line, number)
+	if info, err := dir.FS.Lstat(name); err == nil && info.Mode().IsRegular() {
+		if err := dir.FS.Remove(name); err != nil {
+			return nil, err
+		}
+	}
 	b := &rowsBuilder{dir: dir, counts: c, packs: packs, used: map[uuid.UUID]bool{}, stored: Stored{Rows: number}}
 	var err error
-	b.rows, err = openRows(dir, ctxfolder.RowsFile(c.Line, number), 0)
+	b.rows, err = openRows(dir, name, 0)
 	return b, err
 }
 
@@ -178,10 +185,7 @@ func (b *rowsBuilder) put(e *Entry) error {
 
 // finish makes the file durable, but for its name, and says where the entries are.
 func (b *rowsBuilder) finish() (Stored, error) {
-	err := b.rows.end(b.n)
-	if cerr := b.rows.close(); err == nil {
-		err = cerr
-	}
+	err := b.rows.close()
 	for _, id := range b.packs {
 		if b.used[id] {
 			b.stored.Packs = append(b.stored.Packs, id)
