@@ -103,7 +103,7 @@ func (b *Branch) AppendBatch(ctx context.Context, drafts []Draft, opts ...Append
 	for i := range a.drafts {
 		d := &a.drafts[i]
 		d.Draft = drafts[i]
-		if err := b.c.complete(d, threshold, func() error { return a.blobs.hold(ctx) }); err != nil {
+		if err := b.c.store.complete(d, threshold, func() error { return a.blobs.hold(ctx) }); err != nil {
 			a.results[i].Err = public(Error{Op: "append", Context: b.c.dir.ID, Branch: b.name, ID: d.ID}, err)
 			a.refused = append(a.refused, i)
 			if len(drafts) == 1 {
@@ -126,9 +126,9 @@ func (b *Branch) AppendBatch(ctx context.Context, drafts []Draft, opts ...Append
 }
 
 // complete checks a draft's body, reads from it what the draft does not say, and moves its payloads out.
-func (c *Context) complete(d *draft, threshold int64, hold func() error) error {
-	if int64(len(d.Body)) > c.store.opts.maxMessage {
-		return fmt.Errorf("%w: %d bytes, more than %d", ErrTooLarge, len(d.Body), c.store.opts.maxMessage)
+func (s *Store) complete(d *draft, threshold int64, hold func() error) error {
+	if int64(len(d.Body)) > s.opts.maxMessage {
+		return fmt.Errorf("%w: %d bytes, more than %d", ErrTooLarge, len(d.Body), s.opts.maxMessage)
 	}
 	body, err := message.Compact(d.Body)
 	if err != nil {
@@ -153,7 +153,7 @@ func (c *Context) complete(d *draft, threshold int64, hold func() error) error {
 	if d.CreatedAt.IsZero() {
 		d.CreatedAt = created
 	}
-	return c.store.externalise(d, threshold, hold)
+	return s.externalise(d, threshold, hold)
 }
 
 // appending is one append on its way.

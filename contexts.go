@@ -13,6 +13,7 @@ import (
 	"github.com/ctxdir/ctxdir/branch"
 	ctxfolder "github.com/ctxdir/ctxdir/context"
 	"github.com/ctxdir/ctxdir/index"
+	"github.com/ctxdir/ctxdir/internal/vfs"
 	"github.com/ctxdir/ctxdir/loader"
 	"github.com/google/uuid"
 )
@@ -46,6 +47,9 @@ type Context struct {
 	folding  chan struct{} // closed when the fold that is going on ends
 	putting  putting
 	foldErr  error
+
+	legacy  LegacyFormat // of a view; empty otherwise
+	release func()       // lets go of what a view needs
 }
 
 // Create makes a context. Of m, the zero value of every field is fine: a new id (UUIDv7), a branch "main", which gets
@@ -105,8 +109,14 @@ func (s *Store) create(ctx context.Context, m *Metadata) error {
 // Context opens a context: it reads metadata.json and nothing else (requirement "load without messages").
 // It fails with [ErrNotExist]. Where metadata.json is damaged, the journals' copy serves, and
 // [Context.Problem] says so.
+//
+// A legacy context that lies in the store under that id is migrated first, as by [Store.Migrate]; without [AutoMigrate], or in a store that
+// is open for reading, it is shown as it is: see [Context.Legacy].
 func (s *Store) Context(ctx context.Context, id uuid.UUID) (*Context, error) {
 	c, err := s.open(ctx, id)
+	if err != nil && ctx.Err() == nil {
+		c, err = s.openLegacy(ctx, id, err)
+	}
 	return c, public(Error{Op: "open", Context: id}, err)
 }
 
@@ -114,7 +124,12 @@ func (s *Store) open(ctx context.Context, id uuid.UUID) (*Context, error) {
 	if err := ctx.Err(); err != nil {
 		return nil, err
 	}
-	dir, err := ctxfolder.Open(s.fs, s.id, id)
+	return s.openIn(s.fs, id)
+}
+
+// openIn opens a context that lies in a folder.
+func (s *Store) openIn(in vfs.FS, id uuid.UUID) (*Context, error) {
+	dir, err := ctxfolder.Open(in, s.id, id)
 	if err != nil {
 		return nil, err
 	}
@@ -147,7 +162,11 @@ func (c *Context) Close() error {
 		_ = c.fold()
 	}
 	c.load.Close()
-	return errors.Join(c.log.Close(), c.dir.Close())
+	err := errors.Join(c.log.Close(), c.dir.Close())
+	if c.release != nil {
+		c.release()
+	}
+	return err
 }
 
 // readMetadata reads metadata.json if it is not the version known. Unusable, it is replaced by the journals'

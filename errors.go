@@ -9,6 +9,7 @@ import (
 	"github.com/ctxdir/ctxdir/branch"
 	ctxfolder "github.com/ctxdir/ctxdir/context"
 	"github.com/ctxdir/ctxdir/index"
+	"github.com/ctxdir/ctxdir/legacy"
 	"github.com/ctxdir/ctxdir/message"
 	"github.com/google/uuid"
 )
@@ -47,6 +48,8 @@ var (
 	ErrErased = index.ErrErased
 	// ErrDurability: a sync failed. What was being written may be there after a crash or not.
 	ErrDurability = index.ErrDurability
+	// ErrNotLegacy: there is no legacy context to be migrated, or no context that came from one.
+	ErrNotLegacy = legacy.ErrNotLegacy
 	// ErrTooLarge: the message is above the store's limit, or its payloads are larger than [MaxAttached].
 	ErrTooLarge = index.ErrTooLarge
 )
@@ -92,6 +95,8 @@ var sentinels = []struct{ below, here error }{
 	{branch.ErrPosition, ErrPosition},
 	{message.ErrMalformed, ErrInvalid},
 	{blob.ErrPlace, ErrInvalid},
+	{legacy.ErrDamaged, ErrDamaged},
+	{legacy.ErrTooLarge, ErrTooLarge},
 }
 
 // public makes an error of a package below one of this package's.

@@ -20,16 +20,17 @@ type Summary struct {
 	Archived     int64 // of these, how many are read from packs
 	CreatedAt    time.Time
 	UpdatedAt    time.Time
-	Problem      error // why the context, or a part of it, cannot be used; the other fields are what is known
+	Format       LegacyFormat // of a legacy context; empty for one of ours
+	Problem      error        // why the context, or a part of it, cannot be used; the other fields are what is known
 }
 
-// List yields every context in the store, in no particular order. A damaged context is a row with its
+// List yields every context in the store, in no particular order, legacy ones too, which it does not migrate. A damaged context is a row with its
 // problem, never the end of the list: the error is that of reading the store's own folder. What earlier lists learned
 // is kept in the store's summaries.jsonl, a cache.
 func (s *Store) List(ctx context.Context) iter.Seq2[Summary, error] {
 	return func(yield func(Summary, error) bool) {
 		known := s.readSummaries()
-		for id, err := range s.IDs() {
+		for e, err := range s.entries() {
 			if err == nil {
 				err = ctx.Err()
 			}
@@ -37,7 +38,8 @@ func (s *Store) List(ctx context.Context) iter.Seq2[Summary, error] {
 				yield(Summary{}, err)
 				return
 			}
-			if !yield(s.summary(ctx, known, id), nil) {
+			sum, ok := s.entrySummary(ctx, known, e)
+			if ok && !yield(sum, nil) {
 				return
 			}
 		}
@@ -45,13 +47,29 @@ func (s *Store) List(ctx context.Context) iter.Seq2[Summary, error] {
 	}
 }
 
-func (s *Store) summary(ctx context.Context, known *summaries, id uuid.UUID) Summary {
-	if sum, ok := s.remembered(known, id); ok {
-		return sum
+// entrySummary is the row of what lies under the id of a context; ok is false when that is nothing to be listed.
+func (s *Store) entrySummary(ctx context.Context, known *summaries, e entry) (sum Summary, ok bool) {
+	name := e.id.String()
+	if e.folder {
+		if sum, ok := s.remembered(known, e.id); ok {
+			return sum, true
+		}
+		if !isSplit(s.fs, name) {
+			return s.summary(ctx, known, e.id), true
+		}
+	} else {
+		if info, err := s.fs.Lstat(name); err == nil && info.IsDir() {
+			return sum, false // it was migrated, and its old name not yet taken away
+		}
+		name += ".json"
 	}
-	c, err := s.Context(ctx, id)
+	return s.legacySummary(known, e.id, name)
+}
+
+func (s *Store) summary(ctx context.Context, known *summaries, id uuid.UUID) Summary {
+	c, err := s.open(ctx, id)
 	if err != nil {
-		return Summary{ID: id, Problem: err}
+		return Summary{ID: id, Problem: public(Error{Op: "open", Context: id}, err)}
 	}
 	defer c.Close()
 	journal, err := c.log.Newest()

@@ -23,6 +23,7 @@ type options struct {
 	pause       time.Duration
 	collect     *time.Duration // the grace period of what is collected by itself; nil: nothing is
 	clock       func() time.Time
+	keepLegacy  bool
 }
 
 func newOptions(opts []Option) options {
@@ -70,6 +71,9 @@ func WithTextThreshold(bytes int64) Option { return func(o *options) { o.thresho
 // WithCollection lets [Store.CollectIfDue] collect: what no branch shows goes to trash, and what has been there for as long as
 // grace is purged. Without it nothing is collected but by [Store.Collect].
 func WithCollection(grace time.Duration) Option { return func(o *options) { o.collect = &grace } }
+
+// AutoMigrate says whether [Store.Context] migrates a legacy context that lies in the store when it is asked for. The default is that it does.
+func AutoMigrate(on bool) Option { return func(o *options) { o.keepLegacy = !on } }
 
 // ReadOnly opens the store for reading: nothing in it is changed.
 func ReadOnly() Option { return func(o *options) { o.readOnly = true } }

@@ -39,7 +39,7 @@ func (b *Branch) replace(ctx context.Context, id uuid.UUID, told Draft, o replac
 	d := draft{Draft: told}
 	blobs := blobsInUse{s: c.store}
 	defer blobs.release()
-	if err := c.complete(&d, c.store.TextThreshold(), func() error { return blobs.hold(ctx) }); err != nil {
+	if err := c.store.complete(&d, c.store.TextThreshold(), func() error { return blobs.hold(ctx) }); err != nil {
 		return err
 	}
 	// The lock is held until the file is there: a slower replacement must not put its older version over a

@@ -295,29 +295,29 @@ func (s *Store) within(ctx context.Context, acquire func(context.Context) error)
 	return err
 }
 
-// IDs yields the ids of the contexts in the store, in no particular order.
+// IDs yields the ids of the contexts in the store, in no particular order, without those of legacy ones.
 func (s *Store) IDs() iter.Seq2[uuid.UUID, error] {
 	return func(yield func(uuid.UUID, error) bool) {
-		for e, err := range s.fs.ReadDir(".") {
-			if err != nil {
-				yield(uuid.Nil, public(Error{Op: "list", Path: s.path}, err))
-				return
+		for e, err := range s.entries() {
+			if err == nil && (!e.folder || isSplit(s.fs, e.id.String())) {
+				continue
 			}
-			if id, ok := ctxfolder.ParseID(e.Name()); ok && e.IsDir() {
-				if !yield(id, nil) {
-					return
-				}
+			if !yield(e.id, err) || err != nil {
+				return
 			}
 		}
 	}
 }
 
-// Resolve returns the context that a full id, or a unique beginning or end of one, names. It fails with
+// Resolve returns the context that a full id, or a unique beginning or end of one, names; legacy ones in the store too. It fails with
 // [ErrNotExist], or with an [*AmbiguousError] that lists what it could be.
 func (s *Store) Resolve(ref string) (uuid.UUID, error) {
 	fail := func(err error) (uuid.UUID, error) { return uuid.Nil, public(Error{Op: "find", Path: s.path}, err) }
 	if id, err := uuid.Parse(ref); err == nil && len(ref) == 36 {
 		if info, err := s.fs.Lstat(id.String()); err == nil && info.IsDir() {
+			return id, nil
+		}
+		if _, ok := s.legacyAt(id); ok {
 			return id, nil
 		}
 		return fail(fmt.Errorf("%w: context %s", ErrNotExist, ref))
@@ -327,12 +327,16 @@ func (s *Store) Resolve(ref string) (uuid.UUID, error) {
 		return fail(fmt.Errorf("%w: %q is no context id", ErrInvalid, ref))
 	}
 	var found []uuid.UUID
-	for id, err := range s.IDs() {
+	for e, err := range s.entries() {
 		if err != nil {
 			return fail(err)
 		}
-		if t := id.String(); strings.HasPrefix(t, part) || strings.HasSuffix(t, part) {
-			found = append(found, id)
+		t := e.id.String()
+		if !strings.HasPrefix(t, part) && !strings.HasSuffix(t, part) || slices.Contains(found, e.id) {
+			continue
+		}
+		if _, ok := s.legacyAt(e.id); e.folder || ok {
+			found = append(found, e.id)
 		}
 	}
 	switch len(found) {

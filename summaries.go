@@ -4,12 +4,14 @@ import (
 	"bytes"
 	"maps"
 	"slices"
+	"strings"
 	"time"
 
 	"github.com/cespare/xxhash/v2"
 	ctxfolder "github.com/ctxdir/ctxdir/context"
 	"github.com/ctxdir/ctxdir/index"
 	"github.com/ctxdir/ctxdir/internal/vfs"
+	"github.com/ctxdir/ctxdir/legacy"
 	"github.com/go-json-experiment/json"
 	"github.com/google/uuid"
 )
@@ -41,6 +43,7 @@ type remembered struct {
 	Archived int64     `json:"archived_bytes,omitempty"`
 	Created  time.Time `json:"created_at"`
 	Updated  time.Time `json:"updated_at"`
+	Format   string    `json:"format,omitempty"` // of a legacy context: the files are then it, or its context.json and its pool
 
 	used bool
 }
@@ -74,17 +77,37 @@ func (s *Store) looks(id uuid.UUID, journal uint64) (files [3]look, ok bool) {
 // remembered returns what is known of a context if it still is what its files say.
 func (s *Store) remembered(known *summaries, id uuid.UUID) (Summary, bool) {
 	r := known.known[id]
-	if r == nil {
+	if r == nil || r.Format != "" {
 		return Summary{}, false
 	}
 	r.used = true
 	if now, ok := s.looks(id, r.Journal); !ok || now != r.Files {
 		return Summary{}, false
 	}
+	return r.summary(), true
+}
+
+func (r *remembered) summary() Summary {
 	return Summary{
-		ID: id, Title: r.Title, Branches: r.Branches, ActiveBranch: r.Active, Messages: r.Messages, Bytes: r.Bytes, Archived: r.Archived,
-		CreatedAt: r.Created, UpdatedAt: r.Updated,
-	}, true
+		ID: r.Context, Title: r.Title, Branches: r.Branches, ActiveBranch: r.Active, Messages: r.Messages, Bytes: r.Bytes, Archived: r.Archived,
+		CreatedAt: r.Created, UpdatedAt: r.Updated, Format: LegacyFormat(r.Format),
+	}
+}
+
+// looksLegacy is looks for a legacy context. A node that is written to in its file goes unnoticed: the list shows none.
+func (s *Store) looksLegacy(name string) (files [3]look, ok bool) {
+	names := []string{name}
+	if !strings.HasSuffix(name, ".json") {
+		names = []string{name + "/" + legacy.ContextFile, name + "/" + legacy.PoolFolder}
+	}
+	for i, n := range names {
+		info, err := s.fs.Lstat(n)
+		if err != nil {
+			return files, false
+		}
+		files[i] = look{vfs.Number(info), info.Size(), info.ModTime().UnixNano()}
+	}
+	return files, true
 }
 
 // remember keeps a summary that was just made, unless its files changed meanwhile or so lately that another change
@@ -92,18 +115,23 @@ func (s *Store) remembered(known *summaries, id uuid.UUID) (Summary, bool) {
 func (s *Store) remember(known *summaries, before [3]look, journal uint64, sum Summary) {
 	delete(known.known, sum.ID)
 	now, ok := s.looks(sum.ID, journal)
+	s.rememberLooking(known, before, now, ok, journal, sum)
+}
+
+// rememberLooking is remember once it is known how the files look now.
+func (s *Store) rememberLooking(known *summaries, before, now [3]look, ok bool, journal uint64, sum Summary) {
 	if !ok || now != before || sum.Problem != nil {
 		return
 	}
 	for _, f := range now {
-		if time.Since(time.Unix(0, f.At)) < racy {
+		if f != (look{}) && time.Since(time.Unix(0, f.At)) < racy {
 			return
 		}
 	}
 	known.fresh++
 	known.known[sum.ID] = &remembered{
 		Context: sum.ID, Journal: journal, Files: now, Title: sum.Title, Branches: sum.Branches, Active: sum.ActiveBranch,
-		Messages: sum.Messages, Bytes: sum.Bytes, Archived: sum.Archived, Created: sum.CreatedAt, Updated: sum.UpdatedAt, used: true,
+		Messages: sum.Messages, Bytes: sum.Bytes, Archived: sum.Archived, Created: sum.CreatedAt, Updated: sum.UpdatedAt, Format: string(sum.Format), used: true,
 	}
 }
 

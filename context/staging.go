@@ -19,6 +19,31 @@ func StagingFolder(id uuid.UUID) string { return Staging + "/" + id.String() }
 // place: when the old one is gone from there and the new one not yet there, SweepStaging does the rest. While the old one is
 // there, it counts.
 func Publish(store vfs.FS, id uuid.UUID) error {
+	return publish(store, id, func(name string) error {
+		item, err := NewTrash(store, TrashItem{Kind: "context", Name: name, Context: id})
+		if err != nil {
+			return err
+		}
+		if err := store.Rename(name, item+"/"+name); err != nil {
+			return err
+		}
+		return store.SyncDir(item)
+	})
+}
+
+// PublishBeside is Publish that gives what is there already another name in the store's folder. It fails with fs.ErrExist where that is
+// taken, and changes nothing.
+func PublishBeside(store vfs.FS, id uuid.UUID, old string) error {
+	return publish(store, id, func(name string) error {
+		if err := store.RenameNew(name, old); err != nil {
+			_ = vfs.RemoveAll(store, StagingFolder(id)+readyEnd)
+			return err
+		}
+		return store.SyncDir(".")
+	})
+}
+
+func publish(store vfs.FS, id uuid.UUID, away func(name string) error) error {
 	name := id.String()
 	ready := StagingFolder(id) + readyEnd
 	if err := vfs.RemoveAll(store, ready); err != nil {
@@ -31,14 +56,7 @@ func Publish(store vfs.FS, id uuid.UUID) error {
 		return err
 	}
 	if _, err := store.Lstat(name); err == nil {
-		item, err := NewTrash(store, TrashItem{Kind: "context", Name: name, Context: id})
-		if err != nil {
-			return err
-		}
-		if err := store.Rename(name, item+"/"+name); err != nil {
-			return err
-		}
-		if err := store.SyncDir(item); err != nil {
+		if err := away(name); err != nil {
 			return err
 		}
 	} else if !errors.Is(err, fs.ErrNotExist) {

@@ -56,7 +56,7 @@ It does not reach what is outside the store, nor other contexts, titles and syst
 }
 
 // unreached is what an erase says it cannot do.
-const unreached = "not reached: copies in git, exports, backups and snapshots, and blocks that the disk or its journal has not written over; " +
+const unreached = "not reached: copies in git, exports, backups, migrated files (.old) and snapshots, and blocks that the disk or its journal has not written over; " +
 	"nor a title, a system prompt or another context that repeats the message"
 
 func (a *app) erase(ctx context.Context, s *ctxdir.Store, c uuid.UUID, ids []uuid.UUID, o ctxdir.EraseOptions) error {

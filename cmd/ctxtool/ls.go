@@ -22,6 +22,7 @@ type contextRecord struct {
 	Bytes        int64     `json:"bytes"`
 	CreatedAt    time.Time `json:"created_at,omitzero"`
 	UpdatedAt    time.Time `json:"updated_at,omitzero"`
+	Format       string    `json:"format,omitempty"` // of a legacy context
 	Problem      string    `json:"problem,omitempty"`
 }
 
@@ -94,7 +95,8 @@ func (a *app) list(ctx context.Context, s *ctxdir.Store, order func(a, b *ctxdir
 func (a *app) listRecords(all []ctxdir.Summary) error {
 	for _, s := range all {
 		r := contextRecord{
-			"context", s.ID.String(), s.Title, s.Branches, s.ActiveBranch, s.Messages, s.Bytes, s.CreatedAt, s.UpdatedAt, problemText(s.Problem),
+			"context", s.ID.String(), s.Title, s.Branches, s.ActiveBranch, s.Messages, s.Bytes, s.CreatedAt, s.UpdatedAt,
+			string(s.Format), problemText(s.Problem),
 		}
 		if err := a.record(r); err != nil {
 			return err
@@ -111,6 +113,10 @@ func (a *app) listTable(all []ctxdir.Summary) error {
 	t := table{
 		head: []string{"ID", "TITLE", "BRANCHES", "MESSAGES", "SIZE", "UPDATED"}, right: []bool{false, false, true, true, true, false, false}, give: 1,
 	}
+	old := slices.ContainsFunc(all, func(s ctxdir.Summary) bool { return s.Format != "" })
+	if old {
+		t.head = append(t.head, "FORMAT")
+	}
 	problems := slices.ContainsFunc(all, func(s ctxdir.Summary) bool { return s.Problem != nil })
 	if problems {
 		t.head = append(t.head, "PROBLEM")
@@ -119,6 +125,9 @@ func (a *app) listTable(all []ctxdir.Summary) error {
 		id := s.ID.String()
 		row := []string{
 			id[len(id)-12:], s.Title, humanCount(int64(s.Branches)), humanCount(s.Messages), humanSize(s.Bytes), humanTime(s.UpdatedAt),
+		}
+		if old {
+			row = append(row, cmp.Or(string(s.Format), "ctxdir"))
 		}
 		if problems {
 			row = append(row, problemText(s.Problem))

@@ -137,12 +137,32 @@ func (a *app) withContext(ctx context.Context, ref string, f func(c *ctxdir.Cont
 		if err != nil {
 			return err
 		}
+		a.migrateFirst(ctx, s, id)
 		c, err := s.Context(ctx, id)
 		if err != nil {
 			return err
 		}
 		return closing(c.Close, f(c))
 	}, opts...)
+}
+
+// migrateFirst migrates a legacy context that lies in the store, also for a verb that only reads. Where that fails the verb shows it as it is,
+// or says why it cannot.
+func (a *app) migrateFirst(ctx context.Context, s *ctxdir.Store, id uuid.UUID) {
+	if s.Legacy(id) == "" || a.dryRun {
+		return
+	}
+	to, err := ctxdir.Open(s.Path(), a.options()...)
+	if err != nil {
+		return
+	}
+	defer to.Close()
+	c, err := to.Context(ctx, id)
+	if err != nil {
+		a.detail("migrating context %s: %v", id, err)
+		return
+	}
+	_ = c.Close() // nothing was written through it
 }
 
 // closing closes what was open, and returns its error unless there is another one.
@@ -222,4 +242,17 @@ func withOpen(ctx context.Context, s *ctxdir.Store, id uuid.UUID, f func(c *ctxd
 		return err
 	}
 	return closing(c.Close, f(c))
+}
+
+// temporaryStore makes a store for a verb that is not to change anything. remove closes and removes it.
+func temporaryStore(opts ...ctxdir.Option) (s *ctxdir.Store, remove func() error, err error) {
+	dir, err := os.MkdirTemp("", "ctxtool-")
+	if err != nil {
+		return nil, nil, err
+	}
+	if s, err = ctxdir.Init(dir, opts...); err != nil {
+		_ = os.RemoveAll(dir)
+		return nil, nil, err
+	}
+	return s, func() error { return errors.Join(s.Close(), os.RemoveAll(dir)) }, nil
 }

@@ -1,0 +1,122 @@
+package legacy
+
+import (
+	"bufio"
+	"io"
+	"math"
+
+	"github.com/go-json-experiment/json/jsontext"
+)
+
+// scanBranches reads the branches, now that the nodes are known. A list is as large as it is; an element of one is small.
+func (f *File) scanBranches() error {
+	if f.branchesAt < 0 {
+		return nil
+	}
+	r := bufio.NewReader(io.NewSectionReader(f.file, f.branchesAt, math.MaxInt64-f.branchesAt))
+	for { // a colon, and white space around it
+		if c, err := r.ReadByte(); err != nil {
+			return changed(err)
+		} else if c == '{' {
+			break
+		}
+	}
+	_ = r.UnreadByte()
+	in := &counted{r: r, limit: f.limit + 1<<20, zero: -1}
+	d := jsontext.NewDecoder(in, verbatim...)
+	if _, err := d.ReadToken(); err != nil {
+		return readable(err, in)
+	}
+	for d.PeekKind() == '"' {
+		in.floor = d.InputOffset()
+		raw, err := d.ReadValue()
+		if err != nil {
+			return readable(err, in)
+		}
+		b := Branch{}
+		if b.Name, err = compacted(raw); err != nil {
+			return err
+		}
+		if d.PeekKind() == '{' {
+			err = f.scanBranch(d, in, &b)
+		} else {
+			err = damaged("branch %s is no object", b.Name)
+		}
+		if err != nil {
+			return readable(err, in)
+		}
+		f.Branches = append(f.Branches, b)
+	}
+	return nil
+}
+
+func (f *File) scanBranch(d *jsontext.Decoder, in *counted, b *Branch) error {
+	if _, err := d.ReadToken(); err != nil {
+		return err
+	}
+	listed := false
+	for d.PeekKind() == '"' {
+		in.floor = d.InputOffset()
+		raw, err := d.ReadValue()
+		if err != nil {
+			return err
+		}
+		m := Member{}
+		if m.Name, err = compacted(raw); err != nil {
+			return err
+		}
+		switch kind := d.PeekKind(); {
+		case m.Is(nameList) && kind == '[':
+			if listed {
+				return damaged("branch %s: %q stands there twice", b.Name, nameList)
+			}
+			listed = true
+			err = f.scanList(d, in, b)
+		case m.Is(nameList) && kind != 'n':
+			err = damaged("branch %s: %q is no array", b.Name, nameList)
+		default:
+			var value jsontext.Value
+			if value, err = d.ReadValue(); err == nil {
+				m.Value, err = shallow(value)
+			}
+		}
+		if err != nil {
+			return err
+		}
+		b.Members = append(b.Members, m)
+	}
+	_, err := d.ReadToken()
+	return err
+}
+
+// maxMissing bounds the elements of a list that the pool does not have: they are kept in metadata.json.
+const maxMissing = 1 << 16
+
+func (f *File) scanList(d *jsontext.Decoder, in *counted, b *Branch) error {
+	if _, err := d.ReadToken(); err != nil {
+		return err
+	}
+	for d.PeekKind() != ']' {
+		in.floor = d.InputOffset()
+		v, err := d.ReadValue()
+		if err != nil {
+			return err
+		}
+		if text, ok := Text(v); ok {
+			k, _ := keyOf(text)
+			if n, ok := f.lookup(k); ok {
+				b.Nodes = append(b.Nodes, n)
+				continue
+			}
+		}
+		id, err := shallow(v)
+		if err != nil {
+			return err
+		}
+		if b.Missing = append(b.Missing, Missing{len(b.Nodes), id}); len(b.Missing) > maxMissing {
+			return damaged("branch %s: more than %d of its messages are not there", b.Name, maxMissing)
+		}
+	}
+	_, err := d.ReadToken()
+	return err
+}

@@ -1,0 +1,112 @@
+package legacy
+
+import (
+	"crypto/sha256"
+	"errors"
+	"hash"
+	"math"
+	"slices"
+	"strings"
+
+	"github.com/ctxdir/ctxdir/internal/vfs"
+	"github.com/google/uuid"
+)
+
+// scanFolder notes the nodes of a split context that have files, and reads its system prompt.
+func (f *File) scanFolder(sum hash.Hash) error {
+	f.inline = len(f.nodes) > 0
+	prompt, err := vfs.ReadFile(f.fs, f.name+"/"+PromptFile, f.limit)
+	switch {
+	case notThere(err):
+	case err != nil:
+		return err
+	default:
+		if f.Prompt, err = shallow(prompt); err != nil {
+			return inFileNamed(PromptFile, err)
+		}
+		sum.Write([]byte(PromptFile))
+		sum.Write(prompt)
+		f.Size += int64(len(prompt))
+	}
+	// The files come in any order, so their sums are combined in a way that does not depend on it.
+	var all [sha256.Size]byte
+	names := map[key]string{}
+	for e, err := range f.fs.ReadDir(f.name + "/" + PoolFolder) {
+		if err != nil {
+			return err
+		}
+		stem, ok := strings.CutSuffix(e.Name(), nodeEnd)
+		if !ok || !e.Type().IsRegular() || strings.HasPrefix(stem, ".") {
+			continue
+		}
+		b, err := f.readNodeFile(e.Name())
+		if err != nil {
+			return inFileNamed(PoolFolder+"/"+e.Name(), err)
+		}
+		if _, err := compacted(b); err != nil {
+			return inFileNamed(PoolFolder+"/"+e.Name(), err)
+		}
+		k, isID := keyOf(stem)
+		n := node{key: k, size: uint32(len(b)), flags: inFile}
+		if isID {
+			n.flags |= canonical
+		} else {
+			names[k] = stem
+		}
+		f.nodes = append(f.nodes, n)
+		f.Size += int64(len(b))
+		one := sha256.Sum256(append([]byte(e.Name()+"\x00"), b...))
+		for i := range all {
+			all[i] ^= one[i]
+		}
+		if f.read != nil {
+			f.read(f.Size)
+		}
+	}
+	if len(f.nodes) > math.MaxInt32-1 {
+		return ErrTooLarge
+	}
+	sum.Write(all[:])
+	// Those in context.json keep their place before the others.
+	slices.SortStableFunc(f.nodes, func(a, b node) int {
+		if a.flags&inFile == 0 || b.flags&inFile == 0 {
+			return int(a.flags&inFile) - int(b.flags&inFile)
+		}
+		return slices.Compare(a.key[:], b.key[:])
+	})
+	for i := range f.nodes {
+		if n := &f.nodes[i]; n.flags&inFile != 0 && n.flags&canonical == 0 {
+			f.files[int32(i)] = names[n.key]
+		}
+	}
+	return nil
+}
+
+func (f *File) readNodeFile(name string) ([]byte, error) {
+	b, err := vfs.ReadFile(f.fs, f.name+"/"+PoolFolder+"/"+name, f.limit)
+	if errors.Is(err, vfs.ErrTooLarge) {
+		return nil, errors.Join(ErrTooLarge, err)
+	}
+	return b, err
+}
+
+func inFileNamed(name string, err error) error {
+	return &fileError{name, err}
+}
+
+// fileError says in which file of a split context something is wrong.
+type fileError struct {
+	name string
+	err  error
+}
+
+func (e *fileError) Error() string { return e.name + ": " + e.err.Error() }
+func (e *fileError) Unwrap() error { return e.err }
+
+// stem is the name of a node's file without its ending.
+func (f *File) stem(i int32) string {
+	if name, ok := f.files[i]; ok {
+		return name
+	}
+	return uuid.UUID(f.nodes[i].key).String()
+}

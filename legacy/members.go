@@ -1,0 +1,140 @@
+package legacy
+
+import (
+	"bytes"
+
+	"github.com/go-json-experiment/json/jsontext"
+)
+
+// Member is a member of an object, as it is spelled. One without a value takes it from the context: where that has a place for
+// it, and the value there is worth the same.
+type Member struct {
+	Name  jsontext.Value // a JSON string
+	Value jsontext.Value // nil: it is taken from the context
+}
+
+// Is reports whether the member has a name.
+func (m Member) Is(name string) bool {
+	s, ok := Text(m.Name)
+	return ok && s == name
+}
+
+// Members is an object in the order in which it is spelled; as JSON it is an array of [name, value] or [name].
+type Members []Member
+
+// MembersOf returns the members of a JSON object.
+func MembersOf(object jsontext.Value) (Members, error) {
+	d := jsontext.NewDecoder(bytes.NewReader(object), verbatim...)
+	if t, err := d.ReadToken(); err != nil || t.Kind() != '{' {
+		return nil, damaged("an object was wanted")
+	}
+	ms := Members{}
+	for d.PeekKind() == '"' {
+		name, err := d.ReadValue()
+		if err != nil {
+			return nil, damaged("%v", err)
+		}
+		m := Member{Name: name.Clone()}
+		value, err := d.ReadValue()
+		if err != nil {
+			return nil, damaged("%v", err)
+		}
+		m.Value = value.Clone()
+		ms = append(ms, m)
+	}
+	return ms, nil
+}
+
+// Last returns the index of the last member of that name, which counts, or -1.
+func (ms Members) Last(name string) int {
+	for i := len(ms) - 1; i >= 0; i-- {
+		if ms[i].Is(name) {
+			return i
+		}
+	}
+	return -1
+}
+
+// Get returns the value of the last member of that name, nil where there is none.
+func (ms Members) Get(name string) jsontext.Value {
+	if i := ms.Last(name); i >= 0 {
+		return ms[i].Value
+	}
+	return nil
+}
+
+// Object returns the members as an object. take gives the values of those that have none; a nil one leaves the member out.
+func (ms Members) Object(take func(name string) jsontext.Value) jsontext.Value {
+	b := []byte{'{'}
+	for _, m := range ms {
+		value := m.Value
+		if value == nil && take != nil {
+			name, _ := Text(m.Name)
+			value = take(name)
+		}
+		if value == nil {
+			continue
+		}
+		if len(b) > 1 {
+			b = append(b, ',')
+		}
+		b = append(append(append(b, m.Name...), ':'), value...)
+	}
+	return append(b, '}')
+}
+
+// MarshalJSON writes the array.
+func (ms Members) MarshalJSON() ([]byte, error) {
+	b := []byte{'['}
+	for i, m := range ms {
+		if i > 0 {
+			b = append(b, ',')
+		}
+		b = append(append(b, '['), m.Name...)
+		if m.Value != nil {
+			b = append(append(b, ','), m.Value...)
+		}
+		b = append(b, ']')
+	}
+	return append(b, ']'), nil
+}
+
+// UnmarshalJSON reads the array. It fails with ErrDamaged.
+func (ms *Members) UnmarshalJSON(b []byte) error {
+	*ms = Members{}
+	pairs, err := elements(b)
+	if err != nil {
+		return err
+	}
+	for _, pair := range pairs {
+		m, err := elements(pair)
+		if err != nil {
+			return err
+		}
+		if len(m) < 1 || len(m) > 2 || m[0].Kind() != '"' {
+			return damaged("a member is [name] or [name, value]")
+		}
+		member := Member{Name: m[0]}
+		if len(m) == 2 {
+			member.Value = m[1]
+		}
+		*ms = append(*ms, member)
+	}
+	return nil
+}
+
+// elements returns the elements of a JSON array.
+func elements(array jsontext.Value) (out []jsontext.Value, err error) {
+	d := jsontext.NewDecoder(bytes.NewReader(array), verbatim...)
+	if t, err := d.ReadToken(); err != nil || t.Kind() != '[' {
+		return nil, damaged("an array was wanted")
+	}
+	for d.PeekKind() != ']' {
+		v, err := d.ReadValue()
+		if err != nil {
+			return nil, damaged("%v", err)
+		}
+		out = append(out, v.Clone())
+	}
+	return out, nil
+}

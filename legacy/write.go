@@ -1,0 +1,275 @@
+package legacy
+
+import (
+	"bufio"
+	"errors"
+	"fmt"
+	"io"
+	"io/fs"
+	"iter"
+	"os"
+
+	"github.com/ctxdir/ctxdir/internal/vfs"
+	"github.com/go-json-experiment/json/jsontext"
+	"github.com/google/uuid"
+)
+
+// Sink takes a context part by part, as it is to be written: its members in order, the nodes and the branches in their places among
+// them. What it is given is read once, from beginning to end.
+type Sink interface {
+	Member(name, value jsontext.Value) error
+	Pool(nodes iter.Seq2[Node, error]) error
+	Branches(branches iter.Seq2[ListedBranch, error]) error
+	// Prompt is for the system prompt that a split context has in a file; nil for none.
+	Prompt(v jsontext.Value) error
+}
+
+// ListedBranch is a branch to be written.
+type ListedBranch struct {
+	Name    jsontext.Value
+	Members Members // the one without a value is the list
+	List    iter.Seq2[jsontext.Value, error]
+}
+
+// Encoder is a [Sink] that writes a monolithic file, indented as the old program does.
+type Encoder struct {
+	w *bufio.Writer
+	e *jsontext.Encoder
+}
+
+// NewEncoder returns an encoder that writes to w. Close ends the file.
+func NewEncoder(w io.Writer) (*Encoder, error) {
+	b := bufio.NewWriterSize(w, 256<<10)
+	e := jsontext.NewEncoder(b, append([]jsontext.Options{jsontext.Multiline(true), jsontext.WithIndent("  ")}, verbatim...)...)
+	return &Encoder{b, e}, e.WriteToken(jsontext.BeginObject)
+}
+
+// Member implements [Sink].
+func (e *Encoder) Member(name, value jsontext.Value) error {
+	return errors.Join(e.e.WriteValue(name), e.e.WriteValue(value))
+}
+
+// Prompt implements [Sink]: a monolithic file has no place for it but a member of its own.
+func (e *Encoder) Prompt(v jsontext.Value) error {
+	if v == nil {
+		return nil
+	}
+	return e.Member(Quote("system_prompt"), v)
+}
+
+// Pool implements [Sink].
+func (e *Encoder) Pool(nodes iter.Seq2[Node, error]) error {
+	return e.object(Quote(namePool), func() error {
+		for n, err := range nodes {
+			if err == nil {
+				err = e.Member(n.Key, n.Value)
+			}
+			if err != nil {
+				return err
+			}
+		}
+		return nil
+	})
+}
+
+// Branches implements [Sink].
+func (e *Encoder) Branches(branches iter.Seq2[ListedBranch, error]) error {
+	return e.object(Quote(NameBranches), func() error {
+		for b, err := range branches {
+			if err == nil {
+				err = e.object(b.Name, func() error { return e.branch(&b) })
+			}
+			if err != nil {
+				return err
+			}
+		}
+		return nil
+	})
+}
+
+func (e *Encoder) branch(b *ListedBranch) error {
+	for _, m := range b.Members {
+		if m.Value != nil {
+			if err := e.Member(m.Name, m.Value); err != nil {
+				return err
+			}
+			continue
+		}
+		if err := errors.Join(e.e.WriteValue(m.Name), e.e.WriteToken(jsontext.BeginArray)); err != nil {
+			return err
+		}
+		for id, err := range b.List {
+			if err == nil {
+				err = e.e.WriteValue(id)
+			}
+			if err != nil {
+				return err
+			}
+		}
+		if err := e.e.WriteToken(jsontext.EndArray); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+func (e *Encoder) object(name jsontext.Value, f func() error) error {
+	if err := errors.Join(e.e.WriteValue(name), e.e.WriteToken(jsontext.BeginObject)); err != nil {
+		return err
+	}
+	if err := f(); err != nil {
+		return err
+	}
+	return e.e.WriteToken(jsontext.EndObject)
+}
+
+// Close ends the file. It does not close what it writes to.
+func (e *Encoder) Close() error {
+	if err := e.e.WriteToken(jsontext.EndObject); err != nil {
+		return err
+	}
+	return e.w.Flush()
+}
+
+// Write makes a monolithic file whole or not at all: fill is given the sink for it. It fails with fs.ErrExist when the name is taken.
+//
+// Crash order: the content is durable under a temporary name before the file gets its own, and that before Write returns.
+func Write(fsys vfs.FS, name string, fill func(Sink) error) error {
+	tmp := vfs.TemporaryName(name)
+	err := writeFile(fsys, tmp, fill)
+	if err == nil {
+		err = fsys.RenameNew(tmp, name)
+	}
+	if err != nil {
+		_ = fsys.Remove(tmp)
+		return err
+	}
+	return fsys.SyncDir(".")
+}
+
+func writeFile(fsys vfs.FS, name string, fill func(Sink) error) (err error) {
+	f, err := fsys.OpenFile(name, os.O_WRONLY|os.O_CREATE|os.O_EXCL)
+	if err != nil {
+		return err
+	}
+	defer func() {
+		if cerr := f.Close(); err == nil {
+			err = cerr
+		}
+	}()
+	e, err := NewEncoder(f)
+	if err == nil {
+		err = fill(e)
+	}
+	if err == nil {
+		err = e.Close()
+	}
+	if err == nil {
+		err = f.Sync()
+	}
+	return err
+}
+
+// WriteFolder makes the folder of a split context, as [Write] makes a file.
+func WriteFolder(fsys vfs.FS, name string, fill func(Sink) error) error {
+	tmp := "." + name + "." + uuid.NewString() + ".tmp"
+	err := writeFolder(fsys, tmp, fill)
+	if err == nil {
+		if _, lerr := fsys.Lstat(name); lerr == nil {
+			err = &fs.PathError{Op: "write", Path: name, Err: fs.ErrExist}
+		} else {
+			err = fsys.Rename(tmp, name)
+		}
+	}
+	if err != nil {
+		_ = vfs.RemoveAll(fsys, tmp)
+		return err
+	}
+	return fsys.SyncDir(".")
+}
+
+func writeFolder(fsys vfs.FS, name string, fill func(Sink) error) error {
+	for _, dir := range []string{name, name + "/" + PoolFolder} {
+		if err := fsys.Mkdir(dir); err != nil {
+			return err
+		}
+	}
+	err := writeFile(fsys, name+"/"+ContextFile, func(s Sink) error {
+		return fill(&folderSink{Encoder: s.(*Encoder), fs: fsys, name: name})
+	})
+	if err != nil {
+		return err
+	}
+	if err := fsys.SyncDir(name + "/" + PoolFolder); err != nil {
+		return err
+	}
+	return fsys.SyncDir(name)
+}
+
+// folderSink writes what has a file of its own there, and the rest to context.json.
+type folderSink struct {
+	*Encoder
+	fs   vfs.FS
+	name string
+}
+
+func (s *folderSink) Pool(nodes iter.Seq2[Node, error]) error {
+	return s.Encoder.Pool(func(yield func(Node, error) bool) {
+		for n, err := range nodes {
+			if err == nil && n.InFile {
+				if err = s.node(n); err == nil {
+					continue
+				}
+			}
+			if !yield(n, err) || err != nil {
+				return
+			}
+		}
+	})
+}
+
+func (s *folderSink) node(n Node) error {
+	stem, ok := Text(n.Key)
+	if !ok || !plainName(stem) {
+		return fmt.Errorf("%w: no file can be named after the node %s", fs.ErrInvalid, n.Key)
+	}
+	return s.write(PoolFolder+"/"+stem+nodeEnd, n.Value)
+}
+
+// Prompt implements [Sink].
+func (s *folderSink) Prompt(v jsontext.Value) error {
+	if v == nil {
+		return nil
+	}
+	return s.write(PromptFile, v)
+}
+
+func (s *folderSink) write(name string, v jsontext.Value) error {
+	pretty, err := jsontext.AppendFormat(nil, v, append([]jsontext.Options{jsontext.Multiline(true), jsontext.WithIndent("  ")}, verbatim...)...)
+	if err != nil {
+		return damaged("%v", err)
+	}
+	return vfs.WriteSynced(s.fs, s.name+"/"+name, append(pretty, '\n'))
+}
+
+// plainName reports whether a text can be the name of a file in a folder, everywhere.
+func plainName(s string) bool {
+	if s == "" || s[0] == '.' || len(s) > 200 {
+		return false
+	}
+	for _, c := range s {
+		if c < 0x20 || c == 0x7f || c == 0xfffd {
+			return false
+		}
+		switch c {
+		case '/', '\\', ':', '*', '?', '"', '<', '>', '|':
+			return false
+		}
+	}
+	return true
+}
+
+var (
+	_ Sink = (*Encoder)(nil)
+	_ Sink = (*folderSink)(nil)
+)

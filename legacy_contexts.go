@@ -1,0 +1,185 @@
+package ctxdir
+
+import (
+	"context"
+	"errors"
+	"io/fs"
+	"iter"
+
+	ctxfolder "github.com/ctxdir/ctxdir/context"
+	"github.com/ctxdir/ctxdir/internal/vfs"
+	"github.com/ctxdir/ctxdir/legacy"
+	"github.com/google/uuid"
+)
+
+// LegacyFormat says in which form of the program that came before a context is; empty: in none.
+type LegacyFormat = legacy.Format
+
+// Forms of legacy contexts. Both may be of any generation.
+const (
+	LegacyFile  = legacy.Monolithic // one JSON file
+	LegacySplit = legacy.Split      // a folder, its messages in files of their own
+)
+
+// Legacy says what the context is that this is a view of: a legacy context that was not migrated. Such a view is read as any other context, and cannot be
+// written to: [ErrReadOnly]. Opening it takes as long as migrating it, and room in the temporary folder. It is empty for every other context.
+func (c *Context) Legacy() LegacyFormat { return c.legacy }
+
+// Legacy says in which legacy form a context lies in the store that was not migrated; empty when there is none of that id.
+func (s *Store) Legacy(id uuid.UUID) LegacyFormat {
+	switch name, ok := s.legacyAt(id); {
+	case !ok:
+		return ""
+	case name == id.String():
+		return LegacySplit
+	}
+	return LegacyFile
+}
+
+// legacyAt returns what lies in the store in the place of a context of that id.
+func (s *Store) legacyAt(id uuid.UUID) (name string, ok bool) {
+	if info, err := s.fs.Lstat(id.String()); err == nil && info.IsDir() {
+		return id.String(), isSplit(s.fs, id.String())
+	}
+	name = id.String() + ".json"
+	if info, err := s.fs.Lstat(name); err != nil || !info.Mode().IsRegular() {
+		return "", false
+	}
+	format, err := legacy.Detect(s.fs, name)
+	return name, err == nil && format == legacy.Monolithic
+}
+
+// isSplit reports whether a folder in the store is a split context.
+func isSplit(fsys vfs.FS, name string) bool {
+	infos, err := vfs.LstatIn(fsys, name, ctxfolder.MetadataFile, legacy.ContextFile, legacy.PoolFolder)
+	return err == nil && infos[0] == nil && infos[1] != nil && infos[1].Mode().IsRegular() && infos[2] != nil && infos[2].IsDir()
+}
+
+// openLegacy opens a context that could not be opened as one, in case a legacy one lies there. why is returned when there is none.
+func (s *Store) openLegacy(ctx context.Context, id uuid.UUID, why error) (*Context, error) {
+	name, ok := s.legacyAt(id)
+	if !ok {
+		if errors.Is(why, ctxfolder.ErrNotExist) { // another process may have migrated it since
+			return s.open(ctx, id)
+		}
+		return nil, why
+	}
+	if s.opts.keepLegacy || s.readOnly {
+		return s.view(ctx, id, name)
+	}
+	if err := s.migrateInStore(ctx, name); err != nil {
+		if c, oerr := s.open(ctx, id); oerr == nil { // by another process, meanwhile
+			return c, nil
+		}
+		return nil, err
+	}
+	return s.open(ctx, id)
+}
+
+// view shows a legacy context as one: as it would be if it were migrated, in a temporary store.
+func (s *Store) view(ctx context.Context, id uuid.UUID, name string) (*Context, error) {
+	text := name
+	if name == id.String() {
+		text += "/" + legacy.ContextFile
+	}
+	info, err := s.fs.Lstat(text)
+	if err != nil {
+		return nil, err
+	}
+	src, err := legacy.Open(s.fs, name, legacy.Options{Limit: s.opts.maxMessage})
+	if err != nil {
+		return nil, err
+	}
+	defer src.Close()
+	in, remove, err := scratchStore(s)
+	if err != nil {
+		return nil, err
+	}
+	st := &stagingLegacy{to: in, src: src, id: id, at: info.ModTime()}
+	err = st.run(ctx)
+	if err == nil {
+		err = in.fs.Rename(ctxfolder.StagingFolder(id), id.String())
+	}
+	var c *Context
+	if err == nil {
+		c, err = in.open(ctx, id)
+	}
+	if err != nil {
+		remove()
+		return nil, err
+	}
+	in.readOnly = true
+	c.legacy, c.release = src.Format, remove
+	return c, nil
+}
+
+// entry is what lies in the store under the id of a context.
+type entry struct {
+	id     uuid.UUID
+	folder bool // a folder, of a context or a split one; else a file
+}
+
+// entries yields what may be a context, by name, in no particular order.
+func (s *Store) entries() iter.Seq2[entry, error] {
+	return func(yield func(entry, error) bool) {
+		for e, err := range s.fs.ReadDir(".") {
+			if err != nil {
+				yield(entry{}, public(Error{Op: "list", Path: s.path}, err))
+				return
+			}
+			id, ok := ctxfolder.ParseID(e.Name())
+			if ok = ok && e.IsDir(); !ok && e.Type().IsRegular() {
+				var stem string
+				if stem, ok = legacy.NamedAfterContext(e.Name()); ok {
+					id = uuid.MustParse(stem)
+				}
+			}
+			if ok && !yield(entry{id, e.IsDir()}, nil) {
+				return
+			}
+		}
+	}
+}
+
+// legacySummary is the row of a legacy context in a list. ok is false when it is none after all.
+func (s *Store) legacySummary(known *summaries, id uuid.UUID, name string) (sum Summary, ok bool) {
+	before, _ := s.looksLegacy(name)
+	if r := known.known[id]; r != nil && r.Format != "" && r.Files == before {
+		r.used = true
+		return r.summary(), true
+	}
+	delete(known.known, id)
+	sum.ID = id
+	info, err := s.fs.Lstat(name)
+	if errors.Is(err, fs.ErrNotExist) {
+		return sum, false
+	}
+	if err == nil {
+		sum.Format, err = legacy.Detect(s.fs, name)
+		if err == nil && !sum.Format.Legacy() {
+			return sum, false
+		}
+		sum.Bytes, sum.CreatedAt, sum.UpdatedAt = info.Size(), info.ModTime().UTC(), info.ModTime().UTC()
+	}
+	if err == nil {
+		err = s.summariseLegacy(&sum, name)
+	}
+	if err != nil {
+		sum.Problem = public(Error{Op: "read", Path: name}, err)
+	}
+	now, looked := s.looksLegacy(name)
+	s.rememberLooking(known, before, now, looked, 0, sum)
+	return sum, true
+}
+
+func (s *Store) summariseLegacy(sum *Summary, name string) error {
+	f, err := legacy.Open(s.fs, name, legacy.Options{Limit: s.opts.maxMessage})
+	if err != nil {
+		return err
+	}
+	defer f.Close()
+	sum.Title, _ = legacy.Text(f.Members.Get("title"))
+	sum.ActiveBranch, _ = legacy.Text(f.Members.Get("active_branch_name"))
+	sum.Branches, sum.Messages, sum.Bytes = len(f.Branches), int64(f.Len()), f.Size
+	return nil
+}

@@ -1,0 +1,269 @@
+package ctxdir
+
+import (
+	"bytes"
+	"encoding/json"
+	"errors"
+	"strconv"
+
+	ctxfolder "github.com/ctxdir/ctxdir/context"
+	"github.com/ctxdir/ctxdir/legacy"
+	"github.com/go-json-experiment/json/jsontext"
+	"github.com/google/uuid"
+)
+
+// legacyMember is the member of metadata.json, and of a branch in it, with what there is no other place for. docs/FORMAT.md, "Legacy",
+// says what is in it.
+const legacyMember = "legacy"
+
+// legacyUnlisted is the name of the branch with the messages that no branch listed.
+const legacyUnlisted = "unlisted"
+
+// legacyContext is what a context keeps of the legacy one it came from. A member without a value takes it from the context; one with a
+// value keeps it until the context says something else.
+type legacyContext struct {
+	format  legacy.Format
+	path    string // absolute, where it was
+	sum     string // SHA-256 of what it was, in hexadecimal
+	members legacy.Members
+	active  string         // the branch that took the place of an active one that was not there
+	prompt  jsontext.Value // system_prompt.json
+}
+
+// keep puts what the legacy context says of the whole into the metadata, and the rest into its member. What is taken over must read the
+// same when it is given back; otherwise it is kept as well.
+func (l *legacyContext) keep(m *Metadata) error {
+	take := func(name string) jsontext.Value { return l.members.Get(name) }
+	if id, ok := legacy.ParseID(take("parent_id")); ok {
+		m.ParentID = id
+	}
+	m.Title, _ = legacy.Text(take("title"))
+	if config := take("config"); config != nil && config.Kind() == '{' {
+		if err := m.Config.UnmarshalJSON(config); err != nil {
+			return err
+		}
+	}
+	m.State = json.RawMessage(take("current_state"))
+	given := &legacyContext{}
+	for i, member := range l.members {
+		name, _ := legacy.Text(member.Name)
+		if l.members.Last(name) != i || member.Value == nil {
+			continue
+		}
+		if now := given.now(m, name); now != nil && sameText(now, member.Value) {
+			l.members[i].Value = nil
+		}
+	}
+	l.active = m.ActiveBranch
+	var o ctxfolder.Object
+	o.SetText("format", string(l.format))
+	o.SetText("path", l.path)
+	o.SetText("sha256", l.sum)
+	o.SetText("active", l.active)
+	o.Set("members", marshalMembers(l.members))
+	o.Set("system_prompt", json.RawMessage(l.prompt))
+	raw, err := o.MarshalJSON()
+	m.Extra.Set(legacyMember, raw)
+	return err
+}
+
+// sameText reports whether two values are the same JSON text, but for white space.
+func sameText(a, b jsontext.Value) bool {
+	x, y := jsontext.Value(bytes.Clone(a)), jsontext.Value(bytes.Clone(b))
+	keep := jsontext.PreserveRawStrings(true)
+	return errors.Join(
+		x.Format(keep, jsontext.AllowDuplicateNames(true), jsontext.AllowInvalidUTF8(true)),
+		y.Format(keep, jsontext.AllowDuplicateNames(true), jsontext.AllowInvalidUTF8(true))) == nil && bytes.Equal(x, y)
+}
+
+func marshalMembers(ms legacy.Members) json.RawMessage {
+	raw, _ := ms.MarshalJSON() // cannot fail
+	return raw
+}
+
+// parseLegacy returns what a context keeps of the legacy one it came from, nil where it came from none.
+func parseLegacy(m *Metadata) *legacyContext {
+	raw := m.Extra.Get(legacyMember)
+	if raw == nil {
+		return nil
+	}
+	ms, err := legacy.MembersOf(jsontext.Value(raw))
+	if err != nil {
+		return nil
+	}
+	l := &legacyContext{prompt: ms.Get("system_prompt")}
+	format, _ := legacy.Text(ms.Get("format"))
+	l.format = legacy.Format(format)
+	l.path, _ = legacy.Text(ms.Get("path"))
+	l.sum, _ = legacy.Text(ms.Get("sha256"))
+	l.active, _ = legacy.Text(ms.Get("active"))
+	if l.members.UnmarshalJSON(ms.Get("members")) != nil || !l.format.Legacy() {
+		return nil
+	}
+	return l
+}
+
+// value is what a member is worth in the context now. kept is the value it was kept with, nil for one that is taken over.
+func (l *legacyContext) value(m *Metadata, name string, kept jsontext.Value) jsontext.Value {
+	if kept == nil {
+		return l.now(m, name)
+	}
+	changed := false
+	switch name {
+	case "parent_id":
+		changed = m.ParentID != uuid.Nil && !legacy.Equal(kept, quoteID(m.ParentID))
+	case "title":
+		was, _ := legacy.Text(kept)
+		changed = m.Title != was
+	case "config":
+		var was ctxfolder.Object
+		_ = was.UnmarshalJSON(kept) // what is no object was not taken over
+		before, _ := was.MarshalJSON()
+		changed = !legacy.Equal(before, l.now(m, name))
+	case "current_state":
+		changed = m.State != nil && !legacy.Equal(kept, jsontext.Value(m.State))
+	case "active_branch_name":
+		changed = m.ActiveBranch != l.active
+	}
+	if changed {
+		return l.now(m, name)
+	}
+	return kept
+}
+
+// now is what the context says for a member of the legacy one, nil where it has no such thing.
+func (l *legacyContext) now(m *Metadata, name string) jsontext.Value {
+	switch name {
+	case "id":
+		return quoteID(m.ID)
+	case "parent_id":
+		if m.ParentID == uuid.Nil {
+			return jsontext.Value("null")
+		}
+		return quoteID(m.ParentID)
+	case "title":
+		return legacy.Quote(m.Title)
+	case "config":
+		raw, err := m.Config.MarshalJSON()
+		if err != nil {
+			return nil
+		}
+		return raw
+	case "current_state":
+		return jsontext.Value(m.State)
+	case "active_branch_name":
+		if b, ok := m.Branch(m.ActiveBranch); ok {
+			return parseLegacyBranch(b).key(b)
+		}
+	}
+	return nil
+}
+
+func quoteID(id uuid.UUID) jsontext.Value { return legacy.Quote(id.String()) }
+
+// legacyBranch is what a branch keeps of the legacy one it came from.
+type legacyBranch struct {
+	name     jsontext.Value // its key, where that is not the branch's name
+	as       string         // what it is called here, where that is not its key
+	members  legacy.Members
+	promptOf legacy.Members // system_prompt, where that is an object; "content", without a value, is the branch's
+	missing  []legacy.Missing
+	unlisted int64 // not 0: no legacy branch, but so many messages that none listed
+	made     bool  // no legacy branch: there was none
+}
+
+// takePrompt takes the system prompt out of the members, for the branch to have. It returns nil when there is none that is a text.
+func (l *legacyBranch) takePrompt() jsontext.Value {
+	i := l.members.Last("system_prompt")
+	if i < 0 {
+		return nil
+	}
+	prompt := l.members[i].Value
+	if prompt.Kind() == '"' && len(prompt) > len(`""`) {
+		l.members[i].Value = nil
+		return prompt
+	}
+	if prompt.Kind() != '{' {
+		return nil
+	}
+	ms, err := legacy.MembersOf(prompt)
+	if err != nil {
+		return nil
+	}
+	k := ms.Last("content")
+	if k < 0 || ms[k].Value.Kind() != '"' || len(ms[k].Value) <= len(`""`) {
+		return nil
+	}
+	content := ms[k].Value
+	ms[k].Value, l.members[i].Value, l.promptOf = nil, nil, ms
+	return content
+}
+
+// keep puts what the branch has no other place for into its member.
+func (l *legacyBranch) keep(b *ctxfolder.Branch) {
+	var o ctxfolder.Object
+	if l.name != nil {
+		if i := l.members.Last("name"); i >= 0 && bytes.Equal(l.members[i].Value, l.name) {
+			l.members[i].Value = nil
+		}
+		if !bytes.Equal(l.name, legacy.Quote(b.Name)) {
+			o.Set("name", json.RawMessage(l.name))
+			o.SetText("as", b.Name)
+		}
+		o.Set("members", marshalMembers(l.members))
+	}
+	if l.promptOf != nil {
+		o.Set("system_prompt", marshalMembers(l.promptOf))
+	}
+	if len(l.missing) > 0 {
+		o.Set("missing", marshalMissing(l.missing))
+	}
+	if l.unlisted > 0 {
+		o.Set("unlisted", json.RawMessage(strconv.FormatInt(l.unlisted, 10)))
+	}
+	if l.made {
+		o.Set("made", json.RawMessage("true"))
+	}
+	if raw, err := o.MarshalJSON(); err == nil {
+		b.Extra.Set(legacyMember, raw)
+	}
+}
+
+func marshalMissing(missing []legacy.Missing) json.RawMessage {
+	b := []byte{'['}
+	for i, m := range missing {
+		if i > 0 {
+			b = append(b, ',')
+		}
+		b = strconv.AppendInt(append(b, `{"at":`...), int64(m.At), 10)
+		b = append(append(append(b, `,"id":`...), m.ID...), '}')
+	}
+	return append(b, ']')
+}
+
+// parseLegacyBranch returns what a branch keeps of a legacy one; of one that came from none, what a branch that is given back has.
+func parseLegacyBranch(b *ctxfolder.Branch) *legacyBranch {
+	l := &legacyBranch{}
+	if raw := b.Extra.Get(legacyMember); raw != nil {
+		if ms, err := legacy.MembersOf(jsontext.Value(raw)); err == nil {
+			l.name = ms.Get("name")
+			l.as, _ = legacy.Text(ms.Get("as"))
+			_ = l.members.UnmarshalJSON(ms.Get("members"))
+			if p := ms.Get("system_prompt"); p != nil && l.promptOf.UnmarshalJSON(p) != nil {
+				l.promptOf = nil
+			}
+			l.unlisted, _ = strconv.ParseInt(string(ms.Get("unlisted")), 10, 64)
+			l.made = string(ms.Get("made")) == "true"
+			_ = json.Unmarshal(ms.Get("missing"), &l.missing)
+		}
+	}
+	return l
+}
+
+// key is what the branch is called in a legacy context.
+func (l *legacyBranch) key(b *ctxfolder.Branch) jsontext.Value {
+	if l.name != nil && l.name.Kind() == '"' && l.as == b.Name {
+		return l.name
+	}
+	return legacy.Quote(b.Name)
+}

@@ -1,0 +1,236 @@
+package ctxdir
+
+import (
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"os"
+	"path/filepath"
+	"strings"
+	"testing"
+
+	"github.com/ctxdir/ctxdir/internal/legacytest"
+	"github.com/ctxdir/ctxdir/legacy"
+	"github.com/go-json-experiment/json/jsontext"
+	"github.com/google/uuid"
+	"pgregory.net/rapid"
+)
+
+// splitUp makes a split context of a monolithic one: nodes whose keys can be names of files get files, the others stay.
+func splitUp(t *rapid.T, dir, text string) {
+	ms, err := legacy.MembersOf(jsontext.Value(text))
+	if err != nil {
+		t.Fatal(err)
+	}
+	pool, err := legacy.MembersOf(ms.Get("message_pool"))
+	if err != nil {
+		t.Fatal(err)
+	}
+	check := func(err error) {
+		if err != nil {
+			t.Fatal(err)
+		}
+	}
+	check(os.MkdirAll(filepath.Join(dir, "messages_pool"), 0o700))
+	var inline legacy.Members
+	for _, n := range pool {
+		key, _ := legacy.Text(n.Name)
+		if _, err := uuid.Parse(key); err != nil {
+			inline = append(inline, n)
+			continue
+		}
+		check(os.WriteFile(filepath.Join(dir, "messages_pool", key+".json"), n.Value, 0o600))
+	}
+	ms[ms.Last("message_pool")].Value = inline.Object(nil)
+	check(os.WriteFile(filepath.Join(dir, "context.json"), ms.Object(nil), 0o600))
+	if rapid.Bool().Draw(t, "prompt file") {
+		check(os.WriteFile(filepath.Join(dir, "system_prompt.json"), []byte(`{"id":"p","content":"Be kind.","n":1.0}`), 0o600))
+	}
+}
+
+// TestMigrateSplit: a split context comes back file by file, and as one file where that is asked for.
+func TestMigrateSplit(t *testing.T) {
+	ctx := context.Background()
+	s, _ := newStore(t, WithTextThreshold(1<<10))
+	top := t.TempDir()
+	n := 0
+	rapid.Check(t, func(rt *rapid.T) {
+		n++
+		id := fmt.Sprintf("%08x-0000-4000-8000-000000000000", n)
+		dir := filepath.Join(top, id)
+		splitUp(rt, dir, legacytest.Draw(rt, id))
+		done, err := s.Migrate(ctx, dir, MigrateOptions{})
+		if err != nil {
+			rt.Fatal(err)
+		}
+		c, err := s.Context(ctx, done.Context)
+		if err != nil {
+			rt.Fatal(err)
+		}
+		defer c.Close()
+		if _, err := c.Rollback(ctx, dir+".back", RollbackOptions{}); err != nil {
+			rt.Fatal(err)
+		}
+		sameFolders(t, done.Backup, dir+".back")
+		sameFolders(t, dir+".back", done.Backup)
+		whole, err := c.Rollback(ctx, dir+".json", RollbackOptions{})
+		if err != nil || whole.Messages != done.Messages {
+			rt.Fatal(whole, err)
+		}
+		one := decoded(rt, must[[]byte](t)(os.ReadFile(dir+".json"))).(map[string]any)
+		if prompt, err := os.ReadFile(filepath.Join(done.Backup, "system_prompt.json")); err == nil {
+			if p, _ := json.Marshal(one["system_prompt"]); !sameJSON(rt, p, prompt) {
+				rt.Fatalf("the system prompt came back as %s", p)
+			}
+		}
+		pool, _ := one["message_pool"].(map[string]any)
+		if err := filepath.WalkDir(filepath.Join(done.Backup, "messages_pool"), func(path string, e os.DirEntry, err error) error {
+			if err != nil || e.IsDir() {
+				return err
+			}
+			n, _ := json.Marshal(pool[strings.TrimSuffix(e.Name(), ".json")])
+			if !sameJSON(rt, n, must[[]byte](t)(os.ReadFile(path))) {
+				rt.Fatalf("%s came back as %s", path, n)
+			}
+			return nil
+		}); err != nil {
+			rt.Fatal(err)
+		}
+		if t.Failed() {
+			rt.FailNow()
+		}
+	})
+}
+
+// TestRollbackChanges: what was changed since the migration is in what comes back, and that can be migrated again.
+func TestRollbackChanges(t *testing.T) {
+	ctx := context.Background()
+	s, _ := newStore(t, WithTextThreshold(1<<10))
+	id := legacytest.ID(500)
+	dir := t.TempDir()
+	path := filepath.Join(dir, id+".json")
+	text := strings.Replace(legacytest.Whole(id), `"active_branch_name":"main"`, `"active_branch_name":"nowhere","title":null`, 1)
+	if err := os.WriteFile(path, []byte(text), 0o600); err != nil {
+		t.Fatal(err)
+	}
+	done := must[Migrated](t)(s.Migrate(ctx, path, MigrateOptions{}))
+	c := must[*Context](t)(s.Context(ctx, done.Context))
+	defer c.Close()
+	long := strings.Repeat("long ", 1000)
+	alt := must[*Branch](t)(c.Active().Fork(ctx, "alt", 2))
+	must[Appended](t)(alt.Append(ctx, Draft{Body: []byte(`{"role":"assistant","content":[{"type":"text","text":"` + long + `"}],"n":1.50}`)}))
+	other := must[*Branch](t)(c.NewBranch(ctx, "other"))
+	one := uuid.MustParse(legacytest.ID(1))
+	must[Appended](t)(other.Append(ctx, Draft{ID: one, Body: []byte(`{"role":"User","content":[],"another":"version"}`)}))
+	must[Archived](t)(c.Archive(ctx, ArchiveOptions{}))
+	err := errors.Join(c.Rename(ctx, "main", "trunk"), c.Switch(ctx, "alt"), c.Update(ctx, func(m *Metadata) error {
+		m.Title, m.State = "New", json.RawMessage(`{"awaiting":{"n":1.0}}`)
+		m.Config.SetText("mode", "agent")
+		return nil
+	}))
+	if err != nil {
+		t.Fatal(err)
+	}
+	back := filepath.Join(dir, "back.json")
+	if got := must[RolledBack](t)(c.Rollback(ctx, back, RollbackOptions{})); got.Messages != 4 {
+		t.Errorf("%+v", got)
+	}
+	var o struct {
+		Title    string
+		Active   string          `json:"active_branch_name"`
+		State    json.RawMessage `json:"current_state"`
+		Config   map[string]any
+		Branches map[string]struct {
+			Name string
+			IDs  []string `json:"message_ids"`
+		}
+		Pool map[string]struct {
+			ID      string
+			Parent  *string `json:"parent_id"`
+			Message struct {
+				Role    string
+				Content []struct{ Type, Text string }
+				Another string
+				Was     struct{ N json.Number } `json:"original"`
+			}
+		} `json:"message_pool"`
+	}
+	if err := json.Unmarshal(must[[]byte](t)(os.ReadFile(back)), &o); err != nil {
+		t.Fatal(err)
+	}
+	if o.Title != "New" || o.Active != "alt" || o.Config["mode"] != "agent" || !strings.Contains(string(o.State), "1.0") {
+		t.Errorf("%q, %q, %v, %s", o.Title, o.Active, o.Config, o.State)
+	}
+	trunk, fork, apart := o.Branches["trunk"], o.Branches["alt"], o.Branches["other"]
+	if len(o.Branches) != 3 || trunk.Name != "trunk" || len(trunk.IDs) != 2 || len(fork.IDs) != 3 || fork.IDs[1] != trunk.IDs[1] || len(apart.IDs) != 1 {
+		t.Fatalf("%+v", o.Branches)
+	}
+	added := o.Pool[fork.IDs[2]]
+	if added.Message.Role != "Assistant" || added.Message.Content[0].Text != long || added.Message.Was.N != "1.50" || added.Parent == nil || *added.Parent != legacytest.ID(2) {
+		t.Errorf("%+v", added)
+	}
+	// The other version of a message is another one.
+	if version := o.Pool[apart.IDs[0]]; apart.IDs[0] == one.String() || version.Message.Another != "version" || version.ID != apart.IDs[0] || o.Pool[one.String()].Message.Another != "" {
+		t.Errorf("%+v", version)
+	}
+	var differs *ValidationError
+	if _, err := s.RestoreLegacy(ctx, done.Context, RollbackOptions{}); !errors.As(err, &differs) || differs.Count < 8 {
+		t.Errorf("%v", err)
+	}
+	if _, err := os.Lstat(path); err == nil {
+		t.Error("the old file was put back")
+	}
+	again, _ := newStore(t)
+	if got := must[Migrated](t)(again.Migrate(ctx, back, MigrateOptions{})); got.Messages != 4 || got.Branches != 3 {
+		t.Errorf("%+v", got)
+	}
+}
+
+// TestMigrateStopped: stopped in the middle, a migration leaves everything as it was, and can be done again.
+func TestMigrateStopped(t *testing.T) {
+	s, store := newStore(t)
+	id := legacytest.ID(500)
+	path := filepath.Join(t.TempDir(), id+".json")
+	if err := os.WriteFile(path, []byte(legacytest.Whole(id)), 0o600); err != nil {
+		t.Fatal(err)
+	}
+	calls := 0
+	for at := 1; ; at++ {
+		ctx, stop := context.WithCancel(context.Background())
+		calls = 0
+		_, err := s.Migrate(ctx, path, MigrateOptions{Progress: func(done, all int64) {
+			if done < 0 || all <= 0 {
+				t.Errorf("%d of %d", done, all)
+			}
+			if calls++; calls == at {
+				stop()
+			}
+		}})
+		stop()
+		if err == nil {
+			break
+		}
+		if !errors.Is(err, context.Canceled) {
+			t.Fatal(err)
+		}
+		if _, err := os.Lstat(path); err != nil {
+			t.Fatal(err)
+		}
+		for _, left := range []string{id, "staging/" + id} {
+			if _, err := os.Lstat(filepath.Join(store, left)); err == nil {
+				t.Errorf("%s is there", left)
+			}
+		}
+	}
+	if calls < 3 {
+		t.Errorf("told of progress %d times", calls)
+	}
+	// A copy of what was migrated only gets the suffix.
+	if err := os.WriteFile(path, []byte(legacytest.Whole(id)), 0o600); err != nil {
+		t.Fatal(err)
+	}
+	if done := must[Migrated](t)(s.Migrate(context.Background(), path, MigrateOptions{})); !done.Again || done.Backup != path+".old-2" {
+		t.Errorf("%+v", done)
+	}
+}

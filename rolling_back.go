@@ -1,0 +1,382 @@
+package ctxdir
+
+import (
+	"context"
+	"encoding/json"
+	"fmt"
+	"iter"
+	"slices"
+
+	"github.com/cespare/xxhash/v2"
+	"github.com/ctxdir/ctxdir/branch"
+	ctxfolder "github.com/ctxdir/ctxdir/context"
+	"github.com/ctxdir/ctxdir/legacy"
+	"github.com/ctxdir/ctxdir/loader"
+	"github.com/ctxdir/ctxdir/message"
+	"github.com/go-json-experiment/json/jsontext"
+	"github.com/google/uuid"
+)
+
+// rollingBack gives a context back part by part, as a legacy one.
+type rollingBack struct {
+	c        *Context
+	lenient  bool // messages that cannot be had are left out and counted
+	progress func(done, all int64)
+
+	load    *loader.Loader // each message is read once: it keeps none
+	m       *Metadata
+	from    *legacyContext
+	shown   map[uuid.UUID]int64     // how far each line is shown by some branch
+	keys    map[spot]jsontext.Value // of messages whose key is not their id
+	written map[[16]byte]uint64     // keys of the pool, and what their messages are
+	done    RolledBack
+	all     int64
+}
+
+// spot is a place of a line.
+type spot struct {
+	line     uuid.UUID
+	position int64
+}
+
+// bornMembers are those of a context that never was a legacy one.
+func bornMembers(m *Metadata) (ms legacy.Members) {
+	for _, name := range []string{"id", "parent_id", "config", "title", legacy.NamePool, legacy.NameBranches, "active_branch_name", "current_state"} {
+		if name != "title" || m.Title != "" {
+			ms = append(ms, legacy.Member{Name: legacy.Quote(name)})
+		}
+	}
+	return ms
+}
+
+// born is the metadata of such a context with what the old program cannot do without. A state that it cannot have is left out.
+func born(m *Metadata) *Metadata {
+	m = m.Clone()
+	if raw, err := m.Config.MarshalJSON(); err == nil {
+		_ = m.Config.UnmarshalJSON(legacy.NewConfig(raw))
+	}
+	m.State = json.RawMessage(legacy.NewState(jsontext.Value(m.State)))
+	return m
+}
+
+func (r *rollingBack) run(ctx context.Context, to legacy.Sink) error {
+	r.m = r.c.current()
+	r.load = loader.New(r.c.dir, r.c.log, loader.NewPool(0), r.c.store.blobs)
+	defer r.load.Close()
+	r.done.Context = r.m.ID
+	r.keys, r.written = map[spot]jsontext.Value{}, map[[16]byte]uint64{}
+	if err := r.measure(); err != nil {
+		return err
+	}
+	if r.from = parseLegacy(r.m); r.from == nil {
+		r.from = &legacyContext{format: legacy.Monolithic, members: bornMembers(r.m)}
+		r.m = born(r.m)
+	}
+	// The lists need the keys, which are known when the pool was read: it comes first, in the place of the first of the two.
+	parts := []func() error{
+		func() error { return to.Pool(r.pool(ctx)) },
+		func() error { return to.Branches(r.branches(ctx)) },
+	}
+	titled := false
+	for _, member := range r.from.members {
+		name, _ := legacy.Text(member.Name)
+		if member.Value == nil && (name == legacy.NamePool || name == legacy.NameBranches) && len(parts) > 0 {
+			if err := parts[0](); err != nil {
+				return err
+			}
+			parts = parts[1:]
+			continue
+		}
+		titled = titled || name == "title"
+		if value := r.from.value(r.m, name, member.Value); value != nil {
+			if err := to.Member(member.Name, value); err != nil {
+				return err
+			}
+		}
+	}
+	if !titled && r.m.Title != "" {
+		if err := to.Member(legacy.Quote("title"), legacy.Quote(r.m.Title)); err != nil {
+			return err
+		}
+	}
+	if len(parts) > 0 && r.hasBranches() { // there were none
+		for _, part := range parts {
+			if err := part(); err != nil {
+				return err
+			}
+		}
+	}
+	return to.Prompt(r.from.prompt)
+}
+
+func (r *rollingBack) hasBranches() bool {
+	return slices.ContainsFunc(r.m.Branches, func(b ctxfolder.Branch) bool { return r.isBranch(&b, parseLegacyBranch(&b)) })
+}
+
+// isBranch reports whether a branch is one in a legacy context too: not the one that was made for messages that none listed, or because there was
+// none, while nothing was done with it.
+func (r *rollingBack) isBranch(b *ctxfolder.Branch, of *legacyBranch) bool {
+	switch length := r.length(b); {
+	case of.made:
+		return length > 0
+	case of.unlisted > 0:
+		return length > of.unlisted
+	}
+	return true
+}
+
+func (r *rollingBack) length(b *ctxfolder.Branch) int64 {
+	n, err := r.c.end(r.m, b.Line)
+	if err != nil {
+		return 0
+	}
+	return n
+}
+
+// measure finds out what the branches show.
+func (r *rollingBack) measure() error {
+	r.shown = map[uuid.UUID]int64{}
+	for _, b := range r.m.Branches {
+		end, err := r.c.end(r.m, b.Line)
+		if err != nil {
+			return err
+		}
+		lines, err := branch.Lines(r.m, b.Line, end)
+		if err != nil {
+			return err
+		}
+		for _, l := range lines {
+			r.shown[l.Line] = max(r.shown[l.Line], l.To)
+		}
+	}
+	for _, l := range r.m.Lines {
+		r.all += max(0, r.shown[l.ID]-l.Base)
+	}
+	return nil
+}
+
+// pool yields the node of every message that a branch shows, once. Those that share a key with a later one come first.
+func (r *rollingBack) pool(ctx context.Context) iter.Seq2[legacy.Node, error] {
+	return func(yield func(legacy.Node, error) bool) {
+		for _, first := range []bool{true, false} {
+			for i := range r.m.Lines {
+				line := &r.m.Lines[i]
+				if r.unlisted(line.ID) != first || r.shown[line.ID] <= line.Base {
+					continue
+				}
+				if more, err := r.line(ctx, line, yield); err != nil {
+					yield(legacy.Node{}, err)
+					return
+				} else if !more {
+					return
+				}
+			}
+		}
+	}
+}
+
+// unlisted reports whether a line is that of the messages that no list named.
+func (r *rollingBack) unlisted(line uuid.UUID) bool {
+	for i := range r.m.Branches {
+		if b := &r.m.Branches[i]; b.Line == line {
+			return parseLegacyBranch(b).unlisted > 0
+		}
+	}
+	return false
+}
+
+func (r *rollingBack) line(ctx context.Context, line *ctxfolder.Line, yield func(legacy.Node, error) bool) (more bool, err error) {
+	parent, err := r.parentKey(line)
+	if err != nil {
+		return false, err
+	}
+	span := loader.Span{Line: line.ID, Folder: line.Folder, From: line.Base, To: r.shown[line.ID]}
+	more = true
+	eerr := r.load.Each(ctx, []loader.Span{span}, func(m *Message) bool {
+		var n legacy.Node
+		var is bool
+		if n, is, err = r.node(ctx, m, parent); err != nil {
+			return false
+		}
+		parent = r.key(line.ID, m.Position, m.ID)
+		if r.progress != nil {
+			r.progress(r.done.Messages, r.all)
+		}
+		if is {
+			r.done.Messages++
+			more = yield(n, nil)
+		}
+		return more
+	})
+	if err == nil {
+		err = eerr
+	}
+	return more, err
+}
+
+// parentKey is the key of the message before a line's own first one, null where there is none.
+func (r *rollingBack) parentKey(line *ctxfolder.Line) (jsontext.Value, error) {
+	if line.Base == 0 {
+		return jsontext.Value("null"), nil
+	}
+	segments, err := branch.Segments(r.m, line.ID, line.Base-1, line.Base)
+	if err != nil {
+		return nil, err
+	}
+	id, err := r.c.idBefore(r.m, line.ID, line.Base)
+	return r.key(segments[0].Line, line.Base-1, id), err
+}
+
+// key is what a message is called in a legacy context.
+func (r *rollingBack) key(line uuid.UUID, position int64, id uuid.UUID) jsontext.Value {
+	if k, ok := r.keys[spot{line, position}]; ok {
+		return k
+	}
+	return quoteID(id)
+}
+
+// node makes the node of a message. is is false where the pool has it already.
+func (r *rollingBack) node(ctx context.Context, m *Message, parent jsontext.Value) (n legacy.Node, is bool, err error) {
+	var body []byte
+	why := m.Unavailable
+	if why == nil {
+		body, why = m.Body(ctx)
+	}
+	if why != nil {
+		if err := ctx.Err(); err != nil {
+			return n, false, err
+		}
+		if r.done.Missing++; r.lenient {
+			return n, false, nil
+		}
+		return n, false, fmt.Errorf("message %s: %w", m.ID, why)
+	}
+	origin := legacy.ParseSource(m.Source)
+	n.Key = quoteID(m.ID)
+	if origin != nil && origin.Key != nil {
+		n.Key = origin.Key
+		r.keys[spot{m.Line, m.Position}] = n.Key
+	}
+	if origin == nil || !origin.Shadowed {
+		// A node is in the pool once; two versions of a message, which two branches may have, are two nodes.
+		text, _ := legacy.Text(n.Key)
+		sum := xxhash.Sum64(body)
+		if before, there := r.written[legacy.KeyOf(text)]; there && before == sum {
+			return n, false, nil
+		} else if there {
+			n.Key = quoteID(message.DerivedID(m.Line, m.ID.String()))
+			r.keys[spot{m.Line, m.Position}] = n.Key
+			origin = nil
+		}
+		text, _ = legacy.Text(n.Key)
+		r.written[legacy.KeyOf(text)] = sum
+	}
+	if origin == nil {
+		n.Value = legacy.NewNode(n.Key, parent, m.Role, m.CreatedAt, body)
+		n.InFile = r.from.format == legacy.Split
+		return n, true, nil
+	}
+	n.Value = origin.Build(n.Key, body)
+	n.InFile = r.from.format == legacy.Split && !origin.Inline
+	return n, true, nil
+}
+
+// branches yields the branches with their lists.
+func (r *rollingBack) branches(ctx context.Context) iter.Seq2[legacy.ListedBranch, error] {
+	return func(yield func(legacy.ListedBranch, error) bool) {
+		for i := range r.m.Branches {
+			b := &r.m.Branches[i]
+			of := parseLegacyBranch(b)
+			if !r.isBranch(b, of) {
+				continue
+			}
+			l, err := r.branch(ctx, b, of)
+			if !yield(l, err) || err != nil {
+				return
+			}
+		}
+	}
+}
+
+func (r *rollingBack) branch(ctx context.Context, b *ctxfolder.Branch, of *legacyBranch) (legacy.ListedBranch, error) {
+	l := legacy.ListedBranch{Name: of.key(b), List: r.list(ctx, b, of)}
+	if of.members == nil {
+		for _, name := range []string{"name", legacy.NameList, "system_prompt"} {
+			of.members = append(of.members, legacy.Member{Name: legacy.Quote(name)})
+		}
+		of.members = append(of.members, legacy.Member{Name: legacy.Quote("user_prompt"), Value: jsontext.Value("null")})
+	}
+	prompt, err := r.c.SystemPrompt(ctx, b.Name)
+	if err != nil {
+		return l, err
+	}
+	for _, m := range of.members {
+		switch name, _ := legacy.Text(m.Name); {
+		case m.Value != nil:
+		case name == "name":
+			m.Value = l.Name
+		case name == "system_prompt":
+			m.Value = promptValue(b, of, jsontext.Value(prompt))
+		}
+		l.Members = append(l.Members, m)
+	}
+	if l.Members.Last(legacy.NameList) < 0 && r.length(b) > 0 {
+		l.Members = append(l.Members, legacy.Member{Name: legacy.Quote(legacy.NameList)})
+	}
+	return l, nil
+}
+
+// promptValue is the system prompt as a branch of a legacy context has it.
+func promptValue(b *ctxfolder.Branch, of *legacyBranch, prompt jsontext.Value) jsontext.Value {
+	switch {
+	case of.promptOf != nil:
+		return of.promptOf.Object(func(string) jsontext.Value { return prompt })
+	case prompt == nil || prompt.Kind() == 'n':
+		return jsontext.Value("null")
+	case b.Extra.Get(legacyMember) != nil:
+		return prompt // it was a text there too
+	}
+	return legacy.Members{
+		{Name: legacy.Quote("id"), Value: quoteID(b.Line)}, {Name: legacy.Quote("content"), Value: prompt},
+	}.Object(nil)
+}
+
+// list yields the keys of the messages that a branch shows, and in their places those that never were there.
+func (r *rollingBack) list(ctx context.Context, b *ctxfolder.Branch, of *legacyBranch) iter.Seq2[jsontext.Value, error] {
+	return func(yield func(jsontext.Value, error) bool) {
+		missing := of.missing
+		put := func(before int64) bool { // those that come before so many messages
+			for len(missing) > 0 && int64(missing[0].At) <= before {
+				if !yield(missing[0].ID, nil) {
+					return false
+				}
+				missing = missing[1:]
+			}
+			return true
+		}
+		end := r.length(b)
+		segments, err := branch.Segments(r.m, b.Line, 0, end)
+		if err != nil {
+			yield(nil, err)
+			return
+		}
+		for _, seg := range segments {
+			for from := seg.From; from < seg.To; from += rowsAtOnce {
+				entries, err := r.c.log.Entries(seg.Line, from, min(from+rowsAtOnce, seg.To))
+				if err == nil {
+					err = ctx.Err()
+				}
+				if err != nil {
+					yield(nil, err)
+					return
+				}
+				for _, e := range entries {
+					if !put(e.Position) || !yield(r.key(seg.Line, e.Position, e.ID), nil) {
+						return
+					}
+				}
+			}
+		}
+		put(end)
+	}
+}
