@@ -153,7 +153,7 @@ func (l *legacyContext) now(m *Metadata, name string) jsontext.Value {
 		return jsontext.Value(m.State)
 	case "active_branch_name":
 		if b, ok := m.Branch(m.ActiveBranch); ok {
-			return parseLegacyBranch(b).key(b)
+			return parseLegacyBranch(b).key(m, b)
 		}
 	}
 	return nil
@@ -260,10 +260,14 @@ func parseLegacyBranch(b *ctxfolder.Branch) *legacyBranch {
 	return l
 }
 
-// key is what the branch is called in a legacy context.
-func (l *legacyBranch) key(b *ctxfolder.Branch) jsontext.Value {
-	if l.name != nil && l.name.Kind() == '"' && l.as == b.Name {
-		return l.name
+// key is what the branch is called in a legacy context: the old name, unless it was renamed here, or another branch bears that name now.
+func (l *legacyBranch) key(m *Metadata, b *ctxfolder.Branch) jsontext.Value {
+	if l.name != nil && l.as == b.Name {
+		if old, ok := legacy.Text(l.name); ok {
+			if other, taken := m.Branch(old); !taken || other.Line == b.Line {
+				return l.name
+			}
+		}
 	}
 	return legacy.Quote(b.Name)
 }

@@ -129,7 +129,7 @@ func sameLists(t *rapid.T, c *Context, original map[string]any) {
 		if of.made || of.unlisted > 0 {
 			continue
 		}
-		name, _ := legacy.Text(of.key(&b))
+		name, _ := legacy.Text(of.key(c.Metadata(), &b))
 		branch, _ := branches[name].(map[string]any)
 		var want []string
 		list, _ := branch["message_ids"].([]any)

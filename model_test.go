@@ -463,18 +463,13 @@ func TestAgainstModel(t *testing.T) {
 		}
 		defer s.Close()
 		d := &driver{t: t, dir: dir, began: time.Now(), store: s, lines: map[uuid.UUID]*modelLine{}, trash: map[uuid.UUID]modelTrash{}}
-		d.c, err = s.Create(d.ctx(), Metadata{})
-		d.check(err)
-		d.other, err = s.Context(d.ctx(), d.c.ID())
-		d.check(err)
-		main := &modelLine{}
-		d.m = model{branches: map[string]*modelLine{"main": main}, lines: []*modelLine{main}, active: "main"}
+		d.begin()
 		ops := map[string]func(){
 			"append": d.append, "batch": d.batch, "replace": d.replace, "fork": d.fork, "rewind": d.rewind, "rename": d.rename,
 			"remove": d.remove, "switch": d.switchTo, "update": d.update, "fold": d.fold, "reopen": d.reopen, "lose": d.lose,
-			"collect": d.collect, "restore": d.restore, "archive": d.archive, "unarchive": d.unarchive,
+			"collect": d.collect, "restore": d.restore, "archive": d.archive, "unarchive": d.unarchive, "rollback": d.rollback,
 		}
-		often := strings.Fields("append append append append batch batch replace replace fork fork rewind rename remove switch update fold fold reopen lose collect restore archive archive unarchive")
+		often := strings.Fields("append append append append batch batch replace replace fork fork rewind rename remove switch update fold fold reopen lose collect restore archive archive unarchive rollback")
 		for i := range operations {
 			ops[rapid.SampledFrom(often).Draw(t, "operation")]()
 			d.learn()

@@ -3,7 +3,9 @@ package ctxdir
 import (
 	"bufio"
 	"context"
+	"errors"
 	"fmt"
+	"io/fs"
 	"os"
 	"os/exec"
 	"path/filepath"
@@ -12,6 +14,7 @@ import (
 	"strings"
 	"testing"
 
+	"github.com/ctxdir/ctxdir/internal/legacytest"
 	"github.com/google/uuid"
 )
 
@@ -193,5 +196,41 @@ func TestPassedOnLockIsFresh(t *testing.T) {
 				t.Fatalf("branch %q is gone", name)
 			}
 		}
+	}
+}
+
+// TestProcessesMigrate lets four processes open one legacy context at once, and append to it: there is one migrated context, with what all of them
+// wrote.
+func TestProcessesMigrate(t *testing.T) {
+	const writers, each = 4, 25
+	ctx := context.Background()
+	s, dir := newStore(t)
+	id := uuid.MustParse(legacytest.ID(500))
+	file := filepath.Join(dir, id.String()+".json")
+	if err := os.WriteFile(file, []byte(legacytest.Whole(id.String())), 0o600); err != nil {
+		t.Fatal(err)
+	}
+	ends := make(chan error, writers)
+	for w := range writers {
+		cmd := exec.Command(os.Args[0], id.String(), fmt.Sprint("w", w), fmt.Sprint(each))
+		cmd.Env = append(os.Environ(), "CTXDIR_WRITER="+dir)
+		cmd.Stderr = os.Stderr
+		go func() { ends <- cmd.Run() }()
+	}
+	for range writers {
+		if err := <-ends; err != nil {
+			t.Error(err)
+		}
+	}
+	c := must[*Context](t)(s.Context(ctx, id))
+	defer c.Close()
+	if n := len(readIDs(t, c, []uuid.UUID{uuid.MustParse(legacytest.ID(1)), uuid.MustParse(legacytest.ID(2))})); n != 2+writers*each {
+		t.Errorf("%d messages, wanted %d", n, 2+writers*each)
+	}
+	if _, err := os.Lstat(file); !errors.Is(err, fs.ErrNotExist) {
+		t.Errorf("the legacy file has its old name still: %v", err)
+	}
+	if b := must[[]byte](t)(os.ReadFile(file + ".old")); string(b) != legacytest.Whole(id.String()) {
+		t.Errorf("the legacy file changed")
 	}
 }

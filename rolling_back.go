@@ -114,13 +114,13 @@ func (r *rollingBack) hasBranches() bool {
 }
 
 // isBranch reports whether a branch is one in a legacy context too: not the one that was made for messages that none listed, or because there was
-// none, while nothing was done with it.
+// none, while nothing was done with it. To switch to it is to do something.
 func (r *rollingBack) isBranch(b *ctxfolder.Branch, of *legacyBranch) bool {
 	switch length := r.length(b); {
 	case of.made:
 		return length > 0
 	case of.unlisted > 0:
-		return length > of.unlisted
+		return length > of.unlisted || r.m.ActiveBranch == b.Name && r.from.active != b.Name
 	}
 	return true
 }
@@ -299,7 +299,7 @@ func (r *rollingBack) branches(ctx context.Context) iter.Seq2[legacy.ListedBranc
 }
 
 func (r *rollingBack) branch(ctx context.Context, b *ctxfolder.Branch, of *legacyBranch) (legacy.ListedBranch, error) {
-	l := legacy.ListedBranch{Name: of.key(b), List: r.list(ctx, b, of)}
+	l := legacy.ListedBranch{Name: of.key(r.m, b), List: r.list(ctx, b, of)}
 	if of.members == nil {
 		for _, name := range []string{"name", legacy.NameList, "system_prompt"} {
 			of.members = append(of.members, legacy.Member{Name: legacy.Quote(name)})
