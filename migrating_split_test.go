@@ -7,10 +7,12 @@ import (
 	"fmt"
 	"os"
 	"path/filepath"
+	"slices"
 	"strings"
 	"testing"
 
 	"github.com/ctxdir/ctxdir/internal/legacytest"
+	"github.com/ctxdir/ctxdir/internal/vfs"
 	"github.com/ctxdir/ctxdir/legacy"
 	"github.com/go-json-experiment/json/jsontext"
 	"github.com/google/uuid"
@@ -184,6 +186,42 @@ func TestRollbackChanges(t *testing.T) {
 	again, _ := newStore(t)
 	if got := must[Migrated](t)(again.Migrate(ctx, back, MigrateOptions{})); got.Messages != 4 || got.Branches != 3 {
 		t.Errorf("%+v", got)
+	}
+}
+
+// TestRollbackNames: a branch that could not have its name here gives it back, but not where another one has it by now.
+func TestRollbackNames(t *testing.T) {
+	ctx := context.Background()
+	s, _ := newStore(t)
+	path := filepath.Join(t.TempDir(), legacytest.ID(500)+".json")
+	text := strings.Replace(legacytest.Whole(legacytest.ID(500)), `"branches":{`, `"branches":{"Main":{"name":"Main","message_ids":[]},`, 1)
+	if err := os.WriteFile(path, []byte(text), 0o600); err != nil {
+		t.Fatal(err)
+	}
+	done := must[Migrated](t)(s.Migrate(ctx, path, MigrateOptions{}))
+	c := must[*Context](t)(s.Context(ctx, done.Context))
+	defer c.Close()
+	names := func(back string) []string {
+		back = filepath.Join(filepath.Dir(path), back)
+		must[RolledBack](t)(c.Rollback(ctx, back, RollbackOptions{}))
+		f := must[*legacy.File](t)(legacy.Open(must[vfs.FS](t)(vfs.OS(filepath.Dir(back))), filepath.Base(back), legacy.Options{}))
+		defer f.Close()
+		var names []string
+		for _, b := range f.Branches {
+			names = append(names, string(b.Name))
+		}
+		slices.Sort(names)
+		return names
+	}
+	if got := names("first.json"); !slices.Equal(got, []string{`"Main"`, `"main"`}) {
+		t.Errorf("%q", got)
+	}
+	if err := errors.Join(c.Switch(ctx, "Main-2"), c.Remove(ctx, "main")); err != nil {
+		t.Fatal(err)
+	}
+	must[*Branch](t)(c.NewBranch(ctx, "Main"))
+	if got := names("second.json"); !slices.Equal(got, []string{`"Main"`, `"Main-2"`}) {
+		t.Errorf("%q", got)
 	}
 }
 
