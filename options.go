@@ -4,6 +4,7 @@ import (
 	"time"
 
 	"github.com/ctxdir/ctxdir/internal/vfs"
+	"github.com/ctxdir/ctxdir/watch"
 )
 
 // Option changes how a store is opened.
@@ -24,6 +25,7 @@ type options struct {
 	collect     *time.Duration // the grace period of what is collected by itself; nil: nothing is
 	clock       func() time.Time
 	keepLegacy  bool
+	watching    watch.Options
 }
 
 func newOptions(opts []Option) options {

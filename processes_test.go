@@ -2,6 +2,7 @@ package ctxdir
 
 import (
 	"bufio"
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
@@ -44,7 +45,11 @@ func writer(dir, id, name, n string) error {
 	if err != nil {
 		return err
 	}
-	s, err := Open(dir, WithFoldBytes(100_000))
+	folds, err := strconv.ParseInt(cmp.Or(os.Getenv("CTXDIR_WRITER_FOLDS"), "100000"), 10, 64)
+	if err != nil {
+		return err
+	}
+	s, err := Open(dir, WithFoldBytes(folds))
 	if err != nil {
 		return err
 	}

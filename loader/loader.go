@@ -194,6 +194,15 @@ func (l *Loader) fromRecord(span Span, record []byte) *Message {
 	return l.messageOf(span, &env, int64(len(record)))
 }
 
+// Committed is the message that a record of a journal holds, nil when that is none. It refers to the record.
+func (l *Loader) Committed(record []byte) *Message {
+	env, err := message.ParseTrusted(record)
+	if err != nil {
+		return nil
+	}
+	return l.messageOf(Span{Line: env.Line}, &env, int64(len(record)))
+}
+
 func (l *Loader) fromFile(span Span, e *index.Entry) (*Message, error) {
 	raw, is, err := e.ReadFile(l.dir, span.Folder)
 	if err != nil {

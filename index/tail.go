@@ -1,0 +1,296 @@
+package index
+
+import (
+	"cmp"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"io/fs"
+	"slices"
+
+	ctxfolder "github.com/ctxdir/ctxdir/context"
+	"github.com/ctxdir/ctxdir/internal/vfs"
+)
+
+// ErrGap is wrapped when records that are asked for are in no journal any more, or not yet, or are damaged.
+var ErrGap = errors.New("the journals do not have these records")
+
+// Spot is a place between two records of a context's journals: behind the one of that number. Chain tells histories apart that a crash made
+// differ.
+type Spot struct {
+	Seq   uint64
+	Chain uint64
+}
+
+// Record is a record that was followed.
+type Record struct {
+	Seq  uint64
+	Kind Kind
+	Body []byte // good until the next call
+}
+
+// Tail follows a context: it reads the records of the journals one by one, in order, as they are committed, and remembers none. Unlike
+// a [Log] it mends nothing and knows no state: where records are missing it fails with [ErrGap], and who follows begins anew, at the end.
+// A record may be read shortly before it is durable.
+type Tail struct {
+	dir  *ctxfolder.Dir
+	j    *journal
+	r    reader
+	buf  *[]byte // that of r, to be given back
+	off  int64   // behind the last record that was read
+	at   Spot
+	meta json.RawMessage // of the newest metadata record, or what the journal began with
+}
+
+// FollowEnd begins behind the last record that there is.
+func FollowEnd(dir *ctxfolder.Dir) (*Tail, error) {
+	gens, err := journalsIn(dir)
+	if err != nil {
+		return nil, err
+	}
+	for _, gen := range gens {
+		t, err := followIn(dir, gen)
+		if errors.Is(err, fs.ErrNotExist) {
+			continue // laid out for later, or gone meanwhile
+		}
+		if err != nil {
+			return nil, err
+		}
+		end, _, err := t.j.scan(t.off, t.at.Seq, t.at.Chain, nil, t.pass, nil)
+		if err != nil {
+			t.Close()
+			return nil, err
+		}
+		t.off = end
+		return t, nil
+	}
+	return nil, fmt.Errorf("%w: there is no journal", ErrGap)
+}
+
+// FollowFrom begins behind the record of number seq. It fails with [ErrGap] when that is older than what the journals hold, or newer.
+func FollowFrom(dir *ctxfolder.Dir, seq uint64) (*Tail, error) {
+	gens, err := journalsIn(dir)
+	if err != nil {
+		return nil, err
+	}
+	for _, gen := range gens {
+		t, err := followIn(dir, gen)
+		if errors.Is(err, fs.ErrNotExist) {
+			continue
+		}
+		if err != nil {
+			return nil, err
+		}
+		if t.at.Seq > seq {
+			t.Close()
+			continue // it is in one before
+		}
+		if ok, err := t.passUpTo(seq); err != nil || ok {
+			return t, err
+		}
+		t.Close()
+		return nil, fmt.Errorf("%w: %d is not there yet", ErrGap, seq)
+	}
+	return nil, fmt.Errorf("%w: %d is older than all of them", ErrGap, seq)
+}
+
+// Resume goes on at a place where a tail was. It fails with [ErrGap] as [FollowFrom] does, and where the history is another one.
+func Resume(dir *ctxfolder.Dir, at Spot) (*Tail, error) {
+	t, err := FollowFrom(dir, at.Seq)
+	if err == nil && t.at != at {
+		t.Close()
+		return nil, fmt.Errorf("%w: %d was another one", ErrGap, at.Seq)
+	}
+	return t, err
+}
+
+// journalsIn returns the generations there are, the newest first.
+func journalsIn(dir *ctxfolder.Dir) (gens []uint64, err error) {
+	for e, err := range dir.FS.ReadDir(".") {
+		if err != nil {
+			return nil, err
+		}
+		if gen, ok := ctxfolder.ParseJournalFile(e.Name()); ok {
+			gens = append(gens, gen)
+		}
+	}
+	slices.SortFunc(gens, func(a, b uint64) int { return cmp.Compare(b, a) })
+	return gens, nil
+}
+
+// followIn begins at the beginning of a journal.
+func followIn(dir *ctxfolder.Dir, gen uint64) (*Tail, error) {
+	j, err := openJournal(dir, gen, nil)
+	if err != nil {
+		return nil, err
+	}
+	t := &Tail{dir: dir}
+	t.enter(j)
+	t.meta = j.begin.Metadata
+	return t, nil
+}
+
+// enter goes to the first record of a journal.
+func (t *Tail) enter(j *journal) {
+	if t.j != nil {
+		_ = t.j.f.Close()
+	}
+	t.j, t.off, t.at = j, j.first, Spot{j.seq, j.chain}
+	t.Rest()
+	t.r.f = j.f
+}
+
+// Rest gives back the buffer, for a while in which nothing is read.
+func (t *Tail) Rest() {
+	if t.buf != nil {
+		t.r.giveBack(t.buf)
+	}
+	t.buf, t.r = nil, reader{f: t.r.f}
+}
+
+// Close lets go of the journal.
+func (t *Tail) Close() {
+	t.Rest()
+	_ = t.j.f.Close()
+}
+
+// At is where the tail is: behind the last record that it gave.
+func (t *Tail) At() Spot { return t.at }
+
+// Journal is the generation of the journal in which the tail is.
+func (t *Tail) Journal() uint64 { return t.j.gen }
+
+// Metadata is the newest copy of the metadata that was read: whether it counts is for metadata.json to say.
+func (t *Tail) Metadata() json.RawMessage { return t.meta }
+
+// pass takes note of a record.
+func (t *Tail) pass(rec record) error {
+	if rec.kind == KindMetadata {
+		body, err := t.body(rec)
+		if err != nil {
+			return err
+		}
+		t.meta = slices.Clone(body)
+	}
+	t.off, t.at = rec.off+rec.size(), Spot{rec.seq, rec.chain}
+	return nil
+}
+
+// body is the whole body of a record of which the beginning may be known only.
+func (t *Tail) body(rec record) (body []byte, err error) {
+	if int64(len(rec.body)) == rec.len {
+		return rec.body, nil
+	}
+	_, body, err = t.j.readWhole(rec.off, rec.off+rec.size())
+	return body, err
+}
+
+// passUpTo reads over the records of this journal up to a number. ok is false when they end before.
+func (t *Tail) passUpTo(seq uint64) (ok bool, err error) {
+	for t.at.Seq < seq {
+		rec, ok, err := t.here()
+		if err != nil || !ok {
+			return false, err
+		}
+		if err := t.pass(rec); err != nil {
+			return false, err
+		}
+	}
+	return true, nil
+}
+
+// here reads the next record of this journal.
+func (t *Tail) here() (rec record, ok bool, err error) {
+	if t.buf == nil {
+		t.buf = t.r.borrow()
+	}
+	for range 2 { // what is in the buffer may be from before it was written
+		if rec, ok, err = t.r.whole(t.off); err != nil || ok && rec.seq == t.at.Seq+1 && rec.prev == t.at.Chain {
+			return rec, ok, err
+		}
+		t.r.forget()
+		if t.r.size, err = t.j.size(); err != nil {
+			return rec, false, err
+		}
+	}
+	return rec, false, nil
+}
+
+// Next reads the next record. ok is false when there is none yet. It fails with [ErrGap].
+func (t *Tail) Next() (rec Record, ok bool, err error) {
+	for {
+		r, ok, err := t.here()
+		if err == nil && !ok {
+			var on bool
+			if r, ok, on, err = t.behind(); on {
+				continue
+			}
+		}
+		if err != nil || !ok {
+			return rec, false, err
+		}
+		body, err := t.body(r)
+		if err != nil {
+			return rec, false, err
+		}
+		if err := t.pass(r); err != nil {
+			return rec, false, err
+		}
+		return Record{r.seq, r.kind, body}, true, nil
+	}
+}
+
+// behind finds out why there is no next record here: there is none yet, or it is in the next journal, which it then enters (on), or it is
+// damaged.
+func (t *Tail) behind() (rec record, ok, on bool, err error) {
+	next, err := openJournal(t.dir, t.j.gen+1, nil)
+	if errors.Is(err, fs.ErrNotExist) {
+		return rec, false, false, t.lost()
+	}
+	if err != nil {
+		return rec, false, false, err
+	}
+	// The rotation was under the lock: what this journal holds is final now.
+	if rec, ok, err = t.here(); err != nil || ok {
+		_ = next.f.Close()
+		return rec, ok, false, err
+	}
+	was, meta := t.at, t.meta
+	if next.begin.Seq > was.Seq {
+		_ = next.f.Close()
+		return rec, false, false, fmt.Errorf("%w: %d to %d", ErrGap, was.Seq+1, next.begin.Seq)
+	}
+	// After a failed sync it repeats what was whole in the one before.
+	t.enter(next)
+	if ok, err := t.passUpTo(was.Seq); err != nil || !ok || t.at != was {
+		return rec, false, false, cmp.Or(err, fmt.Errorf("%w: journal %d is of another history", ErrGap, next.gen))
+	}
+	t.meta = meta
+	return rec, false, true, nil
+}
+
+// lost fails when the next record will never stand here: it is damaged, or the journal is not among the context's any more.
+func (t *Tail) lost() error {
+	b, err := t.r.bytes(t.off, 1)
+	if err != nil {
+		return err
+	}
+	if len(b) == 1 && b[0] != '\n' && b[0] != 0 {
+		// A whole record behind one that is none: one of the two is damaged, unless a crash tore what was never acknowledged.
+		if rec, ok, err := t.r.behind(t.off, t.at.Seq, nil); err != nil || ok && (rec.off != t.off || rec.prev != t.at.Chain) {
+			return cmp.Or(err, fmt.Errorf("%w: damage before byte %d of %s", ErrGap, rec.off, ctxfolder.JournalFile(t.j.gen)))
+		}
+	}
+	now, err := vfs.LstatNumber(t.dir.FS, ctxfolder.JournalFile(t.j.gen))
+	if err == nil && vfs.SameFile(now, t.j.info) {
+		return nil
+	}
+	if err != nil && !errors.Is(err, fs.ErrNotExist) {
+		return err
+	}
+	gens, err := journalsIn(t.dir)
+	if err != nil || len(gens) == 0 || gens[0] == t.j.gen+1 {
+		return err // it is being put in its place
+	}
+	return fmt.Errorf("%w: %s is gone", ErrGap, ctxfolder.JournalFile(t.j.gen))
+}

@@ -1,0 +1,457 @@
+package ctxdir
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"iter"
+	"math"
+	"path/filepath"
+	"slices"
+	"strings"
+	"sync"
+	"time"
+
+	ctxfolder "github.com/ctxdir/ctxdir/context"
+	"github.com/ctxdir/ctxdir/index"
+	"github.com/ctxdir/ctxdir/watch"
+	"github.com/google/uuid"
+)
+
+// FromNow is for [Context.Watch]: only what is committed from now on.
+const FromNow = math.MaxUint64
+
+// Watcher tells what is committed by any process: every commit once, those of a context in order. What it tells is read in the context's
+// journals; hints of the file system only say when to look, and where they cannot be had it looks every so often. It remembers where it is
+// and nothing of what it told, so a slow reader costs no memory; one that is slower than folds take journals away gets a [Resync].
+//
+// A commit may be told shortly before it is durable.
+type Watcher struct {
+	s     *Store
+	only  uuid.UUID // of one context; uuid.Nil for all
+	root  string    // the store's folder, absolute
+	hints *watch.Hints
+	done  chan struct{}
+
+	mu      sync.Mutex // held while events are looked for, not while they are told
+	closed  bool
+	running bool
+
+	followers map[uuid.UUID]*follower
+	awake     []*follower // that hold files open, the least recently used first
+	due       []*follower // to be looked at, in this order
+	queue     []Event     // of contexts that went
+}
+
+// mostAwake is how many contexts are open at once.
+const mostAwake = 32
+
+// turn is how many events one context may tell before others have their turn.
+const turn = 256
+
+// Watch follows the context. Behind from, the number of a commit, nothing is missed and nothing repeated: first comes what was committed
+// since, then what is being committed. [FromNow] begins with what comes. Where the journals do not reach back to from, there is one [Resync] first.
+// Close lets go of what the watcher holds; ctx is for the beginning only.
+func (c *Context) Watch(ctx context.Context, from uint64) (*Watcher, error) {
+	w, err := c.watch(ctx, from)
+	return w, public(Error{Op: "watch", Context: c.dir.ID}, err)
+}
+
+func (c *Context) watch(ctx context.Context, from uint64) (*Watcher, error) {
+	if c.legacy != "" {
+		return nil, fmt.Errorf("%w: a legacy context that was not migrated cannot be followed", ErrReadOnly)
+	}
+	w, err := c.store.newWatcher(c.dir.ID)
+	if err != nil {
+		return nil, err
+	}
+	w.hints.Watch(w.root)
+	f := w.add(c.dir.ID)
+	if from == FromNow {
+		_, err = f.start(ctx)
+	} else {
+		err = f.open(ctx, func(dir *ctxfolder.Dir) (*index.Tail, error) { return index.FollowFrom(dir, from) })
+		if errors.Is(err, index.ErrGap) {
+			err = f.resync(ctx)
+		}
+	}
+	if err != nil {
+		return nil, errors.Join(err, w.Close())
+	}
+	w.used(f)
+	w.look(f)
+	return w, nil
+}
+
+// Sequence is the number of the last commit that the handle knows of: what it shows now, and what [Context.Watch] tells behind that
+// number, fit together without a gap.
+func (c *Context) Sequence() (uint64, error) {
+	seq, err := c.log.Seq()
+	return seq, public(Error{Op: "read", Context: c.dir.ID}, err)
+}
+
+// Watch follows all contexts of the store, from now on: what is committed to them, and which come and go.
+func (s *Store) Watch(ctx context.Context) (*Watcher, error) {
+	w, err := s.watch(ctx)
+	return w, public(Error{Op: "watch", Path: s.path}, err)
+}
+
+func (s *Store) watch(ctx context.Context) (*Watcher, error) {
+	w, err := s.newWatcher(uuid.Nil)
+	if err != nil {
+		return nil, err
+	}
+	w.hints.Watch(w.root)
+	for id, err := range s.IDs() {
+		if err == nil {
+			err = ctx.Err()
+		}
+		if err != nil {
+			return nil, errors.Join(err, w.Close())
+		}
+		f := w.add(id)
+		if err := f.open(ctx, index.FollowEnd); err != nil {
+			w.look(f) // it will be told
+		}
+		f.rest()
+	}
+	return w, nil
+}
+
+func (s *Store) newWatcher(only uuid.UUID) (*Watcher, error) {
+	root, err := filepath.Abs(s.path)
+	if err != nil {
+		return nil, err
+	}
+	o := s.opts.watching
+	if s.opts.fs != nil && o.Poll == nil {
+		o.Poll = errors.New("the store is not on the operating system's file system")
+	}
+	return &Watcher{
+		s: s, only: only, root: root, hints: watch.New(o), done: make(chan struct{}), followers: map[uuid.UUID]*follower{},
+	}, nil
+}
+
+// Polling is why contexts are looked at every so often, because the system does not watch folders or its limits are reached; nil while
+// they are watched. Edits of message files by hand are not told then.
+func (w *Watcher) Polling() error { return w.hints.Polling() }
+
+// Close ends the watcher, and an iteration that is going on: what that holds is let go of when it has ended.
+func (w *Watcher) Close() error {
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	if w.closed {
+		return nil
+	}
+	w.closed = true
+	close(w.done)
+	err := w.hints.Close()
+	if !w.running {
+		w.release()
+	}
+	return err
+}
+
+func (w *Watcher) release() {
+	for _, f := range w.followers {
+		f.rest()
+	}
+	w.followers, w.awake, w.due = nil, nil, nil
+}
+
+// add begins to follow a context: first its folders are watched, then somebody looks at what is there.
+func (w *Watcher) add(id uuid.UUID) *follower {
+	f := &follower{s: w.s, id: id, files: map[string]bool{}, told: map[string]glance{}}
+	w.followers[id] = f
+	w.hints.Watch(w.folder(id))
+	w.hints.Watch(w.folder(id, ctxfolder.Messages))
+	w.watchBranches(id)
+	return f
+}
+
+func (w *Watcher) folder(id uuid.UUID, below ...string) string {
+	return filepath.Join(append([]string{w.root, id.String()}, below...)...)
+}
+
+// watchBranches watches the folders with a context's messages.
+func (w *Watcher) watchBranches(id uuid.UUID) {
+	for e, err := range w.s.fs.ReadDir(id.String() + "/" + ctxfolder.Messages) {
+		if err == nil && e.IsDir() && ctxfolder.ValidFolder(e.Name()) {
+			w.hints.Watch(w.folder(id, ctxfolder.Messages, e.Name()))
+		}
+	}
+}
+
+// drop ends following a context.
+func (w *Watcher) drop(f *follower) {
+	f.rest()
+	delete(w.followers, f.id)
+	other := func(o *follower) bool { return o == f }
+	w.awake, w.due = slices.DeleteFunc(w.awake, other), slices.DeleteFunc(w.due, other)
+	w.hints.Forget(w.folder(f.id))
+	w.hints.Forget(w.folder(f.id, ctxfolder.Messages))
+}
+
+// look puts a context among those that are due.
+func (w *Watcher) look(f *follower) {
+	if !slices.Contains(w.due, f) {
+		w.due = append(w.due, f)
+	}
+}
+
+// used notes that a context was looked at, and lets the one rest that was not for longest.
+func (w *Watcher) used(f *follower) {
+	w.awake = append(slices.DeleteFunc(w.awake, func(o *follower) bool { return o == f }), f)
+	if len(w.awake) > mostAwake {
+		w.awake[0].rest()
+		w.awake = w.awake[1:]
+	}
+}
+
+// Events yields what happens, until ctx ends or the watcher is closed. An error is about one context, and does not end the events: it is told once, and
+// that context is looked at again.
+func (w *Watcher) Events(ctx context.Context) iter.Seq2[Event, error] {
+	return func(yield func(Event, error) bool) {
+		if !w.begin() {
+			return
+		}
+		defer w.end()
+		swept, pause := time.Now(), time.Duration(0)
+		timer := time.NewTimer(w.hints.Every())
+		defer timer.Stop()
+		for {
+			for e, err := range w.ready(ctx) {
+				if !yield(e, err) {
+					return
+				}
+			}
+			timer.Reset(time.Until(swept.Add(max(w.hints.Every(), pause))))
+			select {
+			case <-w.hints.Changed():
+				w.taken()
+			case <-timer.C:
+				began := time.Now()
+				w.sweep()
+				swept = time.Now()
+				pause = swept.Sub(began) * idleness
+			case <-ctx.Done():
+				return
+			case <-w.done:
+				return
+			}
+		}
+	}
+}
+
+// idleness is how many times as long as a sweep took the next one waits: many contexts are looked at less often.
+const idleness = 20
+
+func (w *Watcher) begin() bool {
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	if w.closed || w.running {
+		return false
+	}
+	w.running = true
+	return true
+}
+
+func (w *Watcher) end() {
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	if w.running = false; w.closed {
+		w.release()
+	}
+}
+
+// ready yields the events that there are.
+func (w *Watcher) ready(ctx context.Context) iter.Seq2[Event, error] {
+	return func(yield func(Event, error) bool) {
+		for {
+			e, ok, err := w.next(ctx)
+			if !ok && err == nil || !yield(e, err) {
+				return
+			}
+		}
+	}
+}
+
+// next returns the next event, or what is wrong with a context. ok is false when there is nothing to be told.
+func (w *Watcher) next(ctx context.Context) (e Event, ok bool, err error) {
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	for !w.closed && ctx.Err() == nil {
+		if len(w.queue) > 0 {
+			e, w.queue = w.queue[0], w.queue[1:]
+			return e, true, nil
+		}
+		if len(w.due) == 0 {
+			return e, false, nil
+		}
+		f := w.due[0]
+		if e, ok, err = w.nextOf(ctx, f); ok {
+			if f.turn++; f.turn%turn == 0 {
+				w.due = append(w.due[1:], f)
+			}
+			return e, true, nil
+		}
+		w.due = slices.DeleteFunc(w.due, func(o *follower) bool { return o == f })
+		if err != nil && ctx.Err() == nil {
+			return e, false, err
+		}
+	}
+	return e, false, nil
+}
+
+// nextOf returns the next event of a context.
+func (w *Watcher) nextOf(ctx context.Context, f *follower) (e Event, ok bool, err error) {
+	if err = f.wake(ctx); err == nil {
+		e, ok, err = f.next(ctx)
+	}
+	switch {
+	case err == nil:
+		if f.problem = ""; !ok {
+			w.used(f)
+		}
+	case errors.Is(err, ErrGone), errors.Is(err, ctxfolder.ErrNotExist):
+		w.drop(f)
+		w.queue = append(w.queue, Event{Kind: ContextRemoved, Context: f.id})
+		w.lookFor(f.id)
+		err = nil
+	default:
+		f.rest()
+		if why := err.Error(); why == f.problem {
+			err = nil
+		} else {
+			f.problem, err = why, public(Error{Op: "watch", Context: f.id}, err)
+		}
+	}
+	return e, ok, err
+}
+
+// lookFor looks whether there is a context that is not followed yet, and begins to.
+func (w *Watcher) lookFor(id uuid.UUID) {
+	if w.followers[id] != nil || w.only != uuid.Nil && w.only != id {
+		return
+	}
+	if info, err := w.s.fs.Lstat(id.String()); err != nil || !info.IsDir() || isSplit(w.s.fs, id.String()) {
+		return
+	}
+	f := w.add(id)
+	f.arrived = true
+	w.look(f)
+}
+
+// taken makes due what the hints are about.
+func (w *Watcher) taken() {
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	if w.closed {
+		return
+	}
+	t := w.hints.Take()
+	if t.All {
+		w.lookAtAll()
+		return
+	}
+	for dir := range t.Folders {
+		w.hinted(dir, t.Cut)
+	}
+	for path := range t.Files {
+		w.hintedFile(filepath.Dir(path), filepath.Base(path))
+	}
+}
+
+// hinted takes the hint that something happened in a folder. cut says that not all files are known in which it did.
+func (w *Watcher) hinted(dir string, cut bool) {
+	if dir == w.root {
+		if cut {
+			w.lookForAll()
+		}
+		return
+	}
+	f, below := w.follower(dir)
+	if f == nil {
+		return
+	}
+	w.look(f)
+	if cut && below == ctxfolder.Messages {
+		w.watchBranches(f.id)
+	}
+}
+
+// hintedFile takes the hint that something happened to a file or folder in another one.
+func (w *Watcher) hintedFile(dir, name string) {
+	if dir == w.root {
+		if id, ok := ctxfolder.ParseID(name); !ok {
+			return
+		} else if f := w.followers[id]; f != nil {
+			w.look(f) // it may be gone
+		} else {
+			w.lookFor(id)
+		}
+		return
+	}
+	f, below := w.follower(dir)
+	if f == nil {
+		return
+	}
+	if folder, ok := strings.CutPrefix(below, ctxfolder.Messages+string(filepath.Separator)); ok {
+		if len(f.files) < mostTold {
+			f.files[folder+"/"+name] = true
+		}
+	} else if below == ctxfolder.Messages && ctxfolder.ValidFolder(name) {
+		w.hints.Watch(filepath.Join(dir, name))
+	}
+}
+
+// follower returns who follows the context that a folder belongs to, and which folder in it that is.
+func (w *Watcher) follower(dir string) (f *follower, below string) {
+	rel, ok := strings.CutPrefix(dir, w.root+string(filepath.Separator))
+	if !ok {
+		return nil, ""
+	}
+	name, below, _ := strings.Cut(rel, string(filepath.Separator))
+	id, ok := ctxfolder.ParseID(name)
+	if !ok {
+		return nil, ""
+	}
+	return w.followers[id], below
+}
+
+// lookAtAll makes every context due, and looks for others.
+func (w *Watcher) lookAtAll() {
+	w.due = w.due[:0]
+	for _, f := range w.followers {
+		w.due = append(w.due, f)
+		w.watchBranches(f.id)
+	}
+	w.lookForAll()
+}
+
+func (w *Watcher) lookForAll() {
+	if w.only != uuid.Nil {
+		w.lookFor(w.only)
+		return
+	}
+	for id, err := range w.s.IDs() {
+		if err == nil {
+			w.lookFor(id)
+		}
+	}
+}
+
+// sweep makes those due that look as if something happened to them, without a hint.
+func (w *Watcher) sweep() {
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	if w.closed {
+		return
+	}
+	for _, f := range w.followers {
+		if !f.still() {
+			w.look(f)
+		}
+	}
+	w.lookForAll()
+}
