@@ -124,6 +124,7 @@ func (s *Store) newWatcher(only uuid.UUID) (*Watcher, error) {
 		return nil, err
 	}
 	o := s.opts.watching
+	o.Below = func(path string) bool { return holdsMessages(root, path) }
 	if s.opts.fs != nil && o.Poll == nil {
 		o.Poll = errors.New("the store is not on the operating system's file system")
 	}
@@ -400,9 +401,18 @@ func (w *Watcher) hintedFile(dir, name string) {
 		if len(f.files) < mostTold {
 			f.files[folder+"/"+name] = true
 		}
-	} else if below == ctxfolder.Messages && ctxfolder.ValidFolder(name) {
-		w.hints.Watch(filepath.Join(dir, name))
 	}
+}
+
+// holdsMessages reports whether a path is that of a folder with messages of a context in a store.
+func holdsMessages(root, path string) bool {
+	rel, ok := strings.CutPrefix(path, root+string(filepath.Separator))
+	parts := strings.Split(rel, string(filepath.Separator))
+	if !ok || len(parts) != 3 || parts[1] != ctxfolder.Messages {
+		return false
+	}
+	_, ok = ctxfolder.ParseID(parts[0])
+	return ok && ctxfolder.ValidFolder(parts[2])
 }
 
 // follower returns who follows the context that a folder belongs to, and which folder in it that is.

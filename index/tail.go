@@ -245,7 +245,8 @@ func (t *Tail) Next() (rec Record, ok bool, err error) {
 func (t *Tail) behind() (rec record, ok, on bool, err error) {
 	next, err := openJournal(t.dir, t.j.gen+1, nil)
 	if errors.Is(err, fs.ErrNotExist) {
-		return rec, false, false, t.lost()
+		on, err = t.lost()
+		return rec, false, on, err
 	}
 	if err != nil {
 		return rec, false, false, err
@@ -269,28 +270,34 @@ func (t *Tail) behind() (rec record, ok, on bool, err error) {
 	return rec, false, true, nil
 }
 
-// lost fails when the next record will never stand here: it is damaged, or the journal is not among the context's any more.
-func (t *Tail) lost() error {
+// lost finds out whether the next record will never stand here: because it is damaged, or because the journal is not among the context's any more and
+// a later one goes on, which it then enters (on).
+func (t *Tail) lost() (on bool, err error) {
 	b, err := t.r.bytes(t.off, 1)
 	if err != nil {
-		return err
+		return false, err
 	}
 	if len(b) == 1 && b[0] != '\n' && b[0] != 0 {
 		// A whole record behind one that is none: one of the two is damaged, unless a crash tore what was never acknowledged.
 		if rec, ok, err := t.r.behind(t.off, t.at.Seq, nil); err != nil || ok && (rec.off != t.off || rec.prev != t.at.Chain) {
-			return cmp.Or(err, fmt.Errorf("%w: damage before byte %d of %s", ErrGap, rec.off, ctxfolder.JournalFile(t.j.gen)))
+			return false, cmp.Or(err, fmt.Errorf("%w: damage before byte %d of %s", ErrGap, rec.off, ctxfolder.JournalFile(t.j.gen)))
 		}
 	}
 	now, err := vfs.LstatNumber(t.dir.FS, ctxfolder.JournalFile(t.j.gen))
 	if err == nil && vfs.SameFile(now, t.j.info) {
-		return nil
+		return false, nil
 	}
 	if err != nil && !errors.Is(err, fs.ErrNotExist) {
-		return err
+		return false, err
 	}
-	gens, err := journalsIn(t.dir)
-	if err != nil || len(gens) == 0 || gens[0] == t.j.gen+1 {
-		return err // it is being put in its place
+	// Others went on to later ones, and removed those between, maybe without a record in them.
+	next, err := Resume(t.dir, t.at)
+	if err != nil {
+		return false, err
 	}
-	return fmt.Errorf("%w: %s is gone", ErrGap, ctxfolder.JournalFile(t.j.gen))
+	meta := t.meta
+	t.Close()
+	*t = *next
+	t.meta = meta
+	return true, nil
 }

@@ -24,6 +24,7 @@ const (
 // Hints collects hints until they are taken. It can be used by several goroutines.
 type Hints struct {
 	slow, fast time.Duration
+	below      func(path string) bool
 	system     *fsnotify.Watcher // nil: everything is polled
 	wake       chan struct{}
 	ended      sync.WaitGroup
@@ -41,6 +42,8 @@ type Hints struct {
 type Options struct {
 	Poll  error         // not nil: nothing is watched, for that reason
 	Every time.Duration // how often what cannot be watched is looked at; 0: 200 ms
+	// Below says of what appears in a watched folder whether that is a folder to be watched as well. Nil: nothing is.
+	Below func(path string) bool
 }
 
 // Ordinary intervals.
@@ -52,7 +55,7 @@ const (
 
 // New returns hints about no folder. Close lets go of what they hold.
 func New(o Options) *Hints {
-	h := &Hints{slow: sweepEvery, fast: pollEvery, why: o.Poll, wake: make(chan struct{}, 1), folders: map[string]bool{}, files: map[string]bool{}}
+	h := &Hints{slow: sweepEvery, fast: pollEvery, below: o.Below, why: o.Poll, wake: make(chan struct{}, 1), folders: map[string]bool{}, files: map[string]bool{}}
 	if o.Every > 0 {
 		h.fast, h.slow = o.Every, max(o.Every, sweepEvery)
 	}
@@ -77,6 +80,9 @@ func (h *Hints) collect() {
 		case e, ok := <-h.system.Events:
 			if !ok {
 				return
+			}
+			if e.Has(fsnotify.Create) && h.below != nil && h.below(e.Name) {
+				h.Watch(e.Name)
 			}
 			if e.Op != fsnotify.Chmod {
 				h.mark(e.Name)
