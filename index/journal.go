@@ -129,12 +129,15 @@ func openJournal(dir *ctxfolder.Dir, generation uint64, held []*journal) (*journ
 		return nil, err
 	}
 	j := &journal{gen: generation, f: f, sync: &syncer{}}
-	if err := j.readBegin(dir); err != nil {
-		defer f.Close()
-		if errors.Is(err, ErrDamaged) && j.unbegun() {
-			return nil, &fs.PathError{Op: "open", Path: name, Err: fs.ErrNotExist}
+	err = j.readBegin(dir)
+	if errors.Is(err, ErrDamaged) {
+		if j.unbegun() {
+			return nil, errors.Join(&fs.PathError{Op: "open", Path: name, Err: fs.ErrNotExist}, f.Close())
 		}
-		return nil, fmt.Errorf("%s: %w", name, err)
+		err = j.readBegin(dir) // it may have been begun in between
+	}
+	if err != nil {
+		return nil, errors.Join(fmt.Errorf("%s: %w", name, err), f.Close())
 	}
 	return j, nil
 }
