@@ -62,6 +62,7 @@ var takesBack = map[string]string{
 	"nobarrier":            "syncs do not empty the disk's cache",
 	"barrier=0":            "syncs do not empty the disk's cache",
 	"barrier=none":         "syncs do not empty the disk's cache",
+	"fsync=volatile":       "syncs do nothing", // overlayfs, as newer kernels tell it
 	"fsync_mode=nobarrier": "syncs do not empty the disk's cache",
 	"volatile":             "syncs do nothing",
 }

@@ -55,6 +55,7 @@ func TestFindings(t *testing.T) {
 		"no barriers":       {func(f *Facts) { f.Options = []string{"rw", "nobarrier"} }, KindMount, Warning, "nobarrier"},
 		"barriers off":      {func(f *Facts) { f.Options = []string{"barrier=0"} }, KindMount, Warning, "barrier=0"},
 		"volatile overlay":  {func(f *Facts) { f.Options = []string{"volatile"} }, KindMount, Warning, "syncs do nothing"},
+		"volatile, newer":   {func(f *Facts) { f.Options = []string{"fsync=volatile"} }, KindMount, Warning, "syncs do nothing"},
 		"read-only":         {func(f *Facts) { f.Options = []string{"ro"} }, KindMount, Warning, "reading only"},
 		"every write waits": {func(f *Facts) { f.Options = []string{"rw", "sync"} }, KindMount, Info, "slow"},
 		"no options told":   {func(f *Facts) { f.Options = nil }, KindMount, "", ""},
