@@ -156,9 +156,10 @@ func between(least, most int) cobra.PositionalArgs {
 	}
 }
 
-// note says something on stderr that is no error.
+// note says something on stderr that is no error, behind the results that belong before it.
 func (a *app) note(format string, args ...any) {
 	if !a.quiet {
+		_ = a.out.Flush() // an error comes again when the verb ends
 		fmt.Fprintf(a.stderr, "ctxtool: "+format+"\n", args...)
 	}
 }
