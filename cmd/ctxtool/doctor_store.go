@@ -106,14 +106,18 @@ func locksHeld(dir, device string) []place.Finding {
 	}
 	var found []place.Finding
 	for _, h := range holders {
-		x := place.Finding{Kind: place.KindLock, Severity: place.Info, Path: "locks/" + h.Name, Detail: fmt.Sprintf("held by process %d", h.Process)}
-		if h.Process == 0 {
-			x.Severity, x.Hint = place.Warning, `"fuser" tells who has the file open`
-			x.Detail = "held, and its holder cannot be seen: it is in another container, or ended and left it to a child"
-		}
-		found = append(found, x)
+		found = append(found, lockHeld(h))
 	}
 	return found
+}
+
+func lockHeld(h place.Holder) place.Finding {
+	x := place.Finding{Kind: place.KindLock, Severity: place.Info, Path: "locks/" + h.Name, Detail: fmt.Sprintf("held by process %d", h.Process)}
+	if h.Process == 0 {
+		x.Severity, x.Hint = place.Warning, `"fuser" tells who has the file open`
+		x.Detail = "held, and its holder cannot be seen: it is in another container, or ended and left it to a child"
+	}
+	return x
 }
 
 // staged tells of what is in staging/.

@@ -84,6 +84,15 @@ func TestStock(t *testing.T) {
 	}
 }
 
+func TestLockHeld(t *testing.T) {
+	if x := lockHeld(place.Holder{Name: "gc", Process: 4711}); x.Severity != place.Info || x.Path != "locks/gc" || x.Detail != "held by process 4711" {
+		t.Errorf("%+v", x)
+	}
+	if x := lockHeld(place.Holder{Name: "gc"}); x.Severity != place.Warning || !strings.Contains(x.Detail, "cannot be seen") || x.Hint == "" {
+		t.Errorf("%+v", x)
+	}
+}
+
 // TestLastCollected: a store that was left alone for long is worth a word.
 func TestLastCollected(t *testing.T) {
 	for _, test := range []struct {
