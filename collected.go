@@ -99,8 +99,8 @@ func (l *collectedLog) close() {
 	}
 }
 
-// lastCollected is the time of the newest line of the log, the zero time where there is none.
-func (s *Store) lastCollected() time.Time {
+// LastCollected is when something was last collected, as the log says; the zero time where it says nothing.
+func (s *Store) LastCollected() time.Time {
 	f, err := s.fs.OpenFile(collectedFile, os.O_RDONLY)
 	if err != nil {
 		return time.Time{}

@@ -94,7 +94,7 @@ func (s *Store) CollectIfDue(ctx context.Context) error {
 
 // collectionDue reports whether the last collection was long ago. One in the future was made under a clock that was wrong.
 func (s *Store) collectionDue() bool {
-	last, now := s.lastCollected(), s.now()
+	last, now := s.LastCollected(), s.now()
 	return last.After(now) || now.Sub(last) >= collectEvery
 }
 

@@ -324,8 +324,8 @@ func TestCollectIfDue(t *testing.T) {
 	}
 	// A torn line and one of another day do no harm; a log that is too large is begun anew.
 	check(t, os.WriteFile(filepath.Join(dir, "collected.jsonl"), []byte(log()+`{"record":"ru`), 0o600))
-	if !s.lastCollected().Equal(clock.now()) {
-		t.Errorf("last collected %v, it is %v", s.lastCollected(), clock.now())
+	if !s.LastCollected().Equal(clock.now()) {
+		t.Errorf("last collected %v, it is %v", s.LastCollected(), clock.now())
 	}
 	check(t, os.WriteFile(filepath.Join(dir, "collected.jsonl"), []byte(strings.Repeat("x", maxCollected)+"\n"), 0o600))
 	if check(t, s.CollectIfDue(ctx)); len(log()) > 10_000 {

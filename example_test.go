@@ -2,6 +2,7 @@ package ctxdir_test
 
 import (
 	"context"
+	"encoding/json"
 	"fmt"
 	"log"
 	"os"
@@ -34,4 +35,44 @@ func Example() {
 	// Output:
 	// 0 {"role":"user","content":"Which way?"} <nil>
 	// 1 {"role":"assistant","content":"Right."} <nil>
+}
+
+// temporary makes a store for an example, and a conversation in it. done removes them.
+func temporary(title string, opts ...ctxdir.Option) (s *ctxdir.Store, c *ctxdir.Context, done func()) {
+	dir := must(os.MkdirTemp("", "store-"))
+	s = must(ctxdir.Init(dir, opts...))
+	c = must(s.Create(context.Background(), ctxdir.Metadata{Title: title}))
+	return s, c, func() {
+		c.Close()
+		s.Close()
+		os.RemoveAll(dir)
+	}
+}
+
+// said is a message as many frameworks have it.
+func said(role, text string) json.RawMessage {
+	return must(json.Marshal(struct {
+		Role    string `json:"role"`
+		Content string `json:"content"`
+	}{role, text}))
+}
+
+// must ends an example that does not work.
+func must[T any](v T, err error) T {
+	check(err)
+	return v
+}
+
+func check(err error) {
+	if err != nil {
+		log.Fatal(err)
+	}
+}
+
+// list prints what a branch shows.
+func list(b *ctxdir.Branch) {
+	for m, err := range b.Messages(context.Background()) {
+		check(err)
+		fmt.Printf("%d %s\n", m.Position, m.Stored)
+	}
 }

@@ -121,6 +121,7 @@ const mostMatches = 20
 
 // fail prints an error: one line on stderr.
 func (a *app) fail(rec errorRecord) {
+	_ = a.out.Flush() // likewise: see note
 	if a.json {
 		rec.Record = "error"
 		_, _ = a.stderr.Write(append(encode(rec), '\n'))

@@ -66,15 +66,21 @@ func (a *app) initStore(dir string, opts ...ctxdir.Option) error {
 	if !a.json {
 		return a.printf("%s\n", path)
 	}
+	format, err := formatOf(dir)
+	if err != nil {
+		return err
+	}
+	return a.record(storeRecord{"store", path, format, s.ID().String()})
+}
+
+// formatOf is the version that a store's ctxdir.json tells.
+func formatOf(dir string) (string, error) {
 	var info struct {
 		Format string `json:"ctxdir"`
 	}
 	b, err := os.ReadFile(filepath.Join(dir, "ctxdir.json"))
-	if err != nil {
-		return err
+	if err == nil {
+		err = json.Unmarshal(b, &info)
 	}
-	if err := json.Unmarshal(b, &info); err != nil {
-		return err
-	}
-	return a.record(storeRecord{"store", path, info.Format, s.ID().String()})
+	return info.Format, err
 }

@@ -97,7 +97,7 @@ Exit status: 0 ok, 1 failed, 2 wrong usage, 3 done but problems were found or so
 
 	root.AddCommand(
 		a.initCmd(), a.newCmd(), a.appendCmd(), a.lsCmd(), a.showCmd(), a.branchCmd(), a.metaCmd(), a.duCmd(),
-		a.rmCmd(), a.checkCmd(), a.repairCmd(), a.importCmd(), a.exportCmd(), a.filesCmd(), a.externaliseCmd(), a.archiveCmd(), a.unarchiveCmd(), a.gcCmd(), a.trashCmd(), a.eraseCmd(), a.backupCmd(), a.migrateCmd(), a.rollbackCmd(), a.versionCmd(),
+		a.rmCmd(), a.checkCmd(), a.repairCmd(), a.importCmd(), a.exportCmd(), a.filesCmd(), a.externaliseCmd(), a.archiveCmd(), a.unarchiveCmd(), a.gcCmd(), a.trashCmd(), a.eraseCmd(), a.backupCmd(), a.migrateCmd(), a.rollbackCmd(), a.doctorCmd(), a.versionCmd(),
 	)
 	root.InitDefaultCompletionCmd("completion")
 	strictArgs(root)
@@ -156,9 +156,10 @@ func between(least, most int) cobra.PositionalArgs {
 	}
 }
 
-// note says something on stderr that is no error.
+// note says something on stderr that is no error, behind the results that belong before it.
 func (a *app) note(format string, args ...any) {
 	if !a.quiet {
+		_ = a.out.Flush() // an error comes again when the verb ends
 		fmt.Fprintf(a.stderr, "ctxtool: "+format+"\n", args...)
 	}
 }

@@ -1,0 +1,161 @@
+package ctxdir_test
+
+import (
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"io"
+	"iter"
+	"os"
+	"slices"
+
+	"github.com/ctxdir/ctxdir"
+	"github.com/google/uuid"
+)
+
+// say appends a message under an id that was chosen before the first try. Trying again makes no second one, also after the program ended
+// in between, if it wrote the id down.
+func say(ctx context.Context, b *ctxdir.Branch, id uuid.UUID, body json.RawMessage) (ctxdir.Appended, error) {
+	var at ctxdir.Appended
+	var err error
+	for range 3 {
+		at, err = b.Append(ctx, ctxdir.Draft{ID: id, Body: body})
+		if !errors.Is(err, ctxdir.ErrDurability) && !errors.Is(err, ctxdir.ErrLocked) {
+			break
+		}
+	}
+	return at, err
+}
+
+func ExampleBranch_Append() {
+	ctx := context.Background()
+	_, c, done := temporary("A walk")
+	defer done()
+	id := uuid.MustParse("0197f3c2-0000-7000-8000-000000000001")
+	for range 2 {
+		at, err := say(ctx, c.Active(), id, said("user", "Which way?"))
+		fmt.Println(at.Position, at.Existed, err)
+	}
+	_, err := say(ctx, c.Active(), id, said("user", "Something else."))
+	fmt.Println(errors.Is(err, ctxdir.ErrConflict))
+	// Output:
+	// 0 false <nil>
+	// 0 true <nil>
+	// true
+}
+
+// called stores a tool call and its result with one commit. A crash on the way may leave the call alone, never the result alone.
+func called(ctx context.Context, b *ctxdir.Branch, call, result json.RawMessage) error {
+	results, err := b.AppendBatch(ctx, []ctxdir.Draft{{Body: call}, {Body: result}})
+	if err != nil {
+		return err
+	}
+	for _, r := range results {
+		if r.Err != nil {
+			return r.Err
+		}
+	}
+	return nil
+}
+
+func ExampleBranch_AppendBatch() {
+	ctx := context.Background()
+	_, c, done := temporary("A walk")
+	defer done()
+	check(called(ctx, c.Active(),
+		json.RawMessage(`{"role":"assistant","tool_calls":[{"id":"1","function":{"name":"weather"}}]}`),
+		json.RawMessage(`{"role":"tool","tool_call_id":"1","content":"rain"}`),
+	))
+	list(c.Active())
+	// Output:
+	// 0 {"role":"assistant","tool_calls":[{"id":"1","function":{"name":"weather"}}]}
+	// 1 {"role":"tool","tool_call_id":"1","content":"rain"}
+}
+
+// answer appends to what the caller has seen, and to nothing else: it fails when somebody was faster.
+func answer(ctx context.Context, b *ctxdir.Branch, seen int64, body json.RawMessage) error {
+	_, err := b.Append(ctx, ctxdir.Draft{Body: body}, ctxdir.AtPosition(seen))
+	return err
+}
+
+func ExampleAtPosition() {
+	ctx := context.Background()
+	_, c, done := temporary("A walk")
+	defer done()
+	b := c.Active()
+	must(b.Append(ctx, ctxdir.Draft{Body: said("user", "Which way?")}))
+	seen := must(b.Len(ctx))
+	must(b.Append(ctx, ctxdir.Draft{Body: said("user", "No, wait.")})) // somebody else
+
+	err := answer(ctx, b, seen, said("assistant", "Left."))
+	fmt.Println(errors.Is(err, ctxdir.ErrPosition))
+	// Output: true
+}
+
+// stream keeps an answer while it is being written: it is replaced for each page that came. After a crash the newest version is there;
+// its position and id are those it had from the first.
+func stream(ctx context.Context, b *ctxdir.Branch, parts iter.Seq[string]) error {
+	const page = 4 << 10
+	at, err := b.Append(ctx, ctxdir.Draft{Body: said("assistant", "")})
+	if err != nil {
+		return err
+	}
+	text, kept := "", 0
+	for part := range parts {
+		text += part
+		if len(text)-kept < page {
+			continue
+		}
+		if err := b.Replace(ctx, at.ID, ctxdir.Draft{Body: said("assistant", text)}); err != nil {
+			return err
+		}
+		kept = len(text)
+	}
+	return b.Replace(ctx, at.ID, ctxdir.Draft{Body: said("assistant", text)})
+}
+
+func ExampleBranch_Replace() {
+	ctx := context.Background()
+	_, c, done := temporary("A walk")
+	defer done()
+	must(c.Active().Append(ctx, ctxdir.Draft{Body: said("user", "Which way?")}))
+	check(stream(ctx, c.Active(), slices.Values([]string{"Left, ", "along ", "the quay."})))
+	list(c.Active())
+	// Output:
+	// 0 {"role":"user","content":"Which way?"}
+	// 1 {"role":"assistant","content":"Left, along the quay."}
+}
+
+// attach appends a message with a file in it, which does not pass through memory whole.
+func attach(ctx context.Context, b *ctxdir.Branch, path string) (ctxdir.Appended, error) {
+	return b.Append(ctx, ctxdir.Draft{
+		Body: []byte(`{"role":"user","content":[{"type":"image_url","image_url":{"url":""}}]}`),
+		Attachments: []ctxdir.Attachment{{
+			At:        "/content/0/image_url/url",
+			MediaType: "image/png",
+			Prefix:    "data:image/png;base64,",
+			Open:      func() (io.ReadCloser, error) { return os.Open(path) },
+		}},
+	})
+}
+
+func ExampleAttachment() {
+	ctx := context.Background()
+	_, c, done := temporary("A walk")
+	defer done()
+	file := must(os.CreateTemp("", "*.png"))
+	defer os.Remove(file.Name())
+	must(file.WriteString("\x89PNG, or so"))
+	file.Close()
+
+	at := must(attach(ctx, c.Active(), file.Name()))
+	m := must(c.Active().Message(ctx, at.ID))
+	fmt.Println(string(must(m.Body(ctx))))
+	for _, p := range must(m.Payloads()) {
+		fmt.Println(p.MediaType, p.Size)
+	}
+	// Output:
+	// {"role":"user","content":[{"type":"image_url","image_url":{"url":"data:image/png;base64,iVBORywgb3Igc28="}}]}
+	// image/png 11
+}

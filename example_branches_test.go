@@ -1,0 +1,165 @@
+package ctxdir_test
+
+import (
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+
+	"github.com/ctxdir/ctxdir"
+	"github.com/google/uuid"
+)
+
+// regenerate gives the last message another version beside the first: a branch that ends before it, and goes on otherwise.
+func regenerate(ctx context.Context, c *ctxdir.Context, name string, body json.RawMessage) (*ctxdir.Branch, error) {
+	b := c.Active()
+	n, err := b.Len(ctx)
+	if err != nil {
+		return nil, err
+	}
+	alt, err := b.Fork(ctx, name, n-1)
+	if err != nil {
+		return nil, err
+	}
+	if _, err := alt.Append(ctx, ctxdir.Draft{Body: body}); err != nil {
+		return nil, err
+	}
+	return alt, c.Switch(ctx, name)
+}
+
+func ExampleBranch_Fork() {
+	ctx := context.Background()
+	_, c, done := temporary("A walk")
+	defer done()
+	main := c.Active()
+	must(main.Append(ctx, ctxdir.Draft{Body: said("user", "Which way?")}))
+	must(main.Append(ctx, ctxdir.Draft{Body: said("assistant", "Left.")}))
+
+	alt := must(regenerate(ctx, c, "second try", said("assistant", "Right.")))
+	list(alt)
+	list(main)
+	fmt.Println(c.Active().Name())
+	// Output:
+	// 0 {"role":"user","content":"Which way?"}
+	// 1 {"role":"assistant","content":"Right."}
+	// 0 {"role":"user","content":"Which way?"}
+	// 1 {"role":"assistant","content":"Left."}
+	// second try
+}
+
+// checkpoint names a moment, to come back to it whatever is done to the branch.
+func checkpoint(ctx context.Context, b *ctxdir.Branch, name string, last uuid.UUID) error {
+	_, err := b.ForkAt(ctx, name, last)
+	return err
+}
+
+func ExampleBranch_ForkAt() {
+	ctx := context.Background()
+	_, c, done := temporary("A walk")
+	defer done()
+	main := c.Active()
+	at := must(main.Append(ctx, ctxdir.Draft{Body: said("user", "Which way?")}))
+	check(checkpoint(ctx, main, "before the answer", at.ID))
+	must(main.Append(ctx, ctxdir.Draft{Body: said("assistant", "Left.")}))
+	for _, b := range must(c.Branches(ctx)) {
+		fmt.Printf("%s: %d messages, %d of them inherited from %q\n", b.Name, b.Messages, b.Base, b.Parent)
+	}
+	// Output:
+	// main: 2 messages, 0 of them inherited from ""
+	// before the answer: 1 messages, 1 of them inherited from "main"
+}
+
+// undo takes the newest messages from a branch. They stay where other branches show them, and in the trash once they are collected.
+func undo(ctx context.Context, b *ctxdir.Branch, messages int64) error {
+	n, err := b.Len(ctx)
+	if err != nil {
+		return err
+	}
+	return b.Rewind(ctx, max(n-messages, 0))
+}
+
+func ExampleBranch_Rewind() {
+	ctx := context.Background()
+	_, c, done := temporary("A walk")
+	defer done()
+	must(c.Active().Append(ctx, ctxdir.Draft{Body: said("user", "Which way?")}))
+	must(c.Active().Append(ctx, ctxdir.Draft{Body: said("assistant", "Left.")}))
+	check(undo(ctx, c.Active(), 1))
+	list(c.Active())
+	// Output: 0 {"role":"user","content":"Which way?"}
+}
+
+// delegate makes a context of its own for a sub-agent. It knows where it came from, and what it was told to do.
+func delegate(ctx context.Context, s *ctxdir.Store, parent *ctxdir.Context, task string) (*ctxdir.Context, error) {
+	m := ctxdir.Metadata{ParentID: parent.ID(), Title: task}
+	m.Config.SetText("agent_role", "researcher")
+	c, err := s.Create(ctx, m)
+	if err != nil {
+		return nil, err
+	}
+	if _, err := c.Active().Append(ctx, ctxdir.Draft{Body: said("user", task)}); err != nil {
+		return nil, errors.Join(err, c.Close())
+	}
+	return c, nil
+}
+
+// report brings the last word of a sub-agent to the conversation that it came from, and notes that it is done.
+func report(ctx context.Context, s *ctxdir.Store, sub *ctxdir.Context) error {
+	last, err := sub.Active().Last(ctx, 1)
+	if err != nil || len(last) == 0 {
+		return err
+	}
+	body, err := last[0].Body(ctx) // what is Stored may refer to blobs
+	if err := errors.Join(last[0].Unavailable, err); err != nil {
+		return err
+	}
+	parent, err := s.Context(ctx, sub.Metadata().ParentID)
+	if err != nil {
+		return err
+	}
+	defer parent.Close()
+	// The id of the answer there: a second report of the same is none.
+	if _, err := parent.Active().Append(ctx, ctxdir.Draft{ID: last[0].ID, Body: body}); err != nil {
+		return err
+	}
+	return sub.Update(ctx, func(m *ctxdir.Metadata) error {
+		m.State = json.RawMessage(`"done"`)
+		return nil
+	})
+}
+
+func ExampleStore_Create() {
+	ctx := context.Background()
+	s, c, done := temporary("A walk")
+	defer done()
+	must(c.Active().Append(ctx, ctxdir.Draft{Body: said("user", "Which way?")}))
+
+	sub := must(delegate(ctx, s, c, "Find out when the tide comes in."))
+	defer sub.Close()
+	must(sub.Active().Append(ctx, ctxdir.Draft{Body: said("assistant", "At four.")}))
+	for range 2 {
+		check(report(ctx, s, sub))
+	}
+	check(c.Refresh(ctx)) // the report came through another handle
+	list(c.Active())
+	fmt.Println(sub.Metadata().Config.Text("agent_role"), string(sub.Metadata().State))
+	// Output:
+	// 0 {"role":"user","content":"Which way?"}
+	// 1 {"role":"assistant","content":"At four."}
+	// researcher "done"
+}
+
+func ExampleContext_Update() {
+	ctx := context.Background()
+	_, c, done := temporary("A walk")
+	defer done()
+	check(c.Update(ctx, func(m *ctxdir.Metadata) error {
+		m.Title = "A walk to the lighthouse"
+		m.Config.SetText("model_id", "some-model")
+		m.Config.Set("temperature", json.RawMessage("0.20"))
+		return nil
+	}))
+	m := c.Metadata()
+	fmt.Println(m.Title, m.Config.Text("model_id"), string(m.Config.Get("temperature")))
+	// Output: A walk to the lighthouse some-model 0.20
+}

@@ -1,0 +1,90 @@
+package ctxdir_test
+
+import (
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"log"
+	"os"
+	"path/filepath"
+
+	"github.com/ctxdir/ctxdir"
+	"github.com/google/uuid"
+)
+
+// mend repairs a context, and says how many things it could not bring back.
+func mend(ctx context.Context, s *ctxdir.Store, id uuid.UUID) (left int, err error) {
+	o := ctxdir.CheckOptions{Progress: func(p ctxdir.CheckProgress) { left = p.Left }}
+	for r, err := range s.Repair(ctx, []uuid.UUID{id}, o) {
+		if err != nil {
+			return left, err
+		}
+		log.Printf("%s: %s", r.Kind, r.Detail)
+	}
+	return left, nil
+}
+
+func ExampleStore_Repair() {
+	log.SetOutput(os.Stdout)
+	log.SetFlags(0)
+	defer log.SetOutput(os.Stderr)
+	ctx := context.Background()
+	s, c, done := temporary("A walk")
+	defer done()
+	at := must(c.Active().Append(ctx, ctxdir.Draft{Body: said("user", "Which way?")}))
+	file := filepath.Join(s.Path(), c.ID().String(), "messages", "branch-main", at.ID.String()+".json")
+	check(os.WriteFile(file, []byte("oops"), 0o600))
+
+	fmt.Println(mend(ctx, s, c.ID()))
+	// Output:
+	// message-damaged: written again from the journal
+	// 0 <nil>
+}
+
+func ExampleStore_Check() {
+	ctx := context.Background()
+	s, c, done := temporary("A walk")
+	defer done()
+	at := must(c.Active().Append(ctx, ctxdir.Draft{Body: said("user", "Which way?")}))
+	file := filepath.Join(s.Path(), c.ID().String(), "messages", "branch-main", at.ID.String()+".json")
+	check(c.Fold(ctx)) // a message that was never folded may be without a file: the journal has it
+	check(os.Remove(file))
+
+	for f, err := range s.Check(ctx, nil, ctxdir.CheckOptions{}) {
+		check(err)
+		fmt.Println(f.Severity, f.Kind, f.ID == at.ID, f.Repairable)
+	}
+	// Output: warning message-missing true true
+}
+
+// whole returns what there is of a message, and why that is not all. Where a payload cannot be had, a reference stays in its place.
+func whole(ctx context.Context, m *ctxdir.Message) (body json.RawMessage, lacking error) {
+	body, err := m.Body(ctx)
+	return body, errors.Join(m.Unavailable, err)
+}
+
+func ExampleMessage() {
+	ctx := context.Background()
+	s, c, done := temporary("A walk", ctxdir.WithTextThreshold(10))
+	defer done()
+	at := must(c.Active().Append(ctx, ctxdir.Draft{Body: said("user", "Which way to the lighthouse?")}))
+	m := must(c.Active().Message(ctx, at.ID))
+	body, lacking := whole(ctx, m)
+	fmt.Println(m.HasPayloads(), string(body), lacking)
+
+	check(c.Fold(ctx))
+	check(c.Close())
+	for _, journal := range must(filepath.Glob(filepath.Join(s.Path(), c.ID().String(), "journal-*"))) {
+		check(os.Remove(journal)) // each is a second copy of what it holds
+	}
+	check(os.RemoveAll(filepath.Join(s.Path(), "blobs")))
+	again := must(s.Context(ctx, c.ID()))
+	defer again.Close()
+	body, lacking = whole(ctx, must(again.Active().Message(ctx, at.ID)))
+	var payload *ctxdir.UnavailableError
+	fmt.Println(len(body) > 0, errors.As(lacking, &payload))
+	// Output:
+	// true {"role":"user","content":"Which way to the lighthouse?"} <nil>
+	// true true
+}

@@ -1,0 +1,76 @@
+package place
+
+import (
+	"bufio"
+	"fmt"
+	"io"
+	"os"
+	"slices"
+	"strconv"
+	"strings"
+
+	"golang.org/x/sys/unix"
+)
+
+// Holders finds who holds the locks in a folder, on the device that [Facts] has. It takes none.
+func Holders(dir, device string) ([]Holder, error) {
+	f, err := os.Open("/proc/locks")
+	if err != nil {
+		return nil, err
+	}
+	defer f.Close()
+	held, err := readLocks(f, device)
+	if err != nil || len(held) == 0 {
+		return nil, err
+	}
+	entries, err := os.ReadDir(dir)
+	if err != nil {
+		return nil, err
+	}
+	var found []Holder
+	for _, e := range entries {
+		var st unix.Stat_t
+		if unix.Lstat(dir+"/"+e.Name(), &st) != nil {
+			continue
+		}
+		for _, pid := range held[st.Ino] {
+			found = append(found, Holder{e.Name(), pid})
+		}
+	}
+	return found, nil
+}
+
+// readLocks reads from what proc_locks(5) describes the processes that hold a flock of files on a device, by inode. The kernel has 0 for one
+// that ended or is in another namespace.
+func readLocks(r io.Reader, device string) (map[uint64][]int, error) {
+	major, minor, _ := strings.Cut(device, ":")
+	a, err := strconv.ParseUint(major, 10, 32)
+	if err != nil {
+		return nil, nil // the device is not known
+	}
+	b, err := strconv.ParseUint(minor, 10, 32)
+	if err != nil {
+		return nil, nil
+	}
+	prefix := fmt.Sprintf("%02x:%02x:", a, b)
+	held := map[uint64][]int{}
+	lines := bufio.NewScanner(r)
+	for lines.Scan() {
+		// "1: FLOCK  ADVISORY  WRITE 4711 fe:00:131 0 EOF"; who waits has "->" behind the number.
+		w := strings.Fields(lines.Text())
+		if len(w) < 6 || w[1] != "FLOCK" {
+			continue
+		}
+		number, ok := strings.CutPrefix(w[5], prefix)
+		if !ok {
+			continue
+		}
+		inode, ierr := strconv.ParseUint(number, 10, 64)
+		pid, perr := strconv.Atoi(w[4])
+		if ierr != nil || perr != nil || slices.Contains(held[inode], pid) {
+			continue
+		}
+		held[inode] = append(held[inode], pid)
+	}
+	return held, lines.Err()
+}

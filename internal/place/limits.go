@@ -1,0 +1,93 @@
+package place
+
+import (
+	"fmt"
+
+	"github.com/dustin/go-humanize"
+)
+
+// The bounds below are of what the engine takes: a journal is laid out in steps of some 100 KiB and kept up to 4 MiB, a message may have
+// 256 MiB, and is a file.
+const (
+	leastSpace  = 16 << 20
+	littleSpace = 512 << 20
+	leastInodes = 100
+	fewInodes   = 10_000
+
+	fewOpenFiles = 256
+	fewInstances = 16
+)
+
+func (f Facts) space() []Finding {
+	if f.Size == 0 {
+		return []Finding{{Kind: KindSpace, Severity: Info, Detail: "the file system does not tell how much is free"}}
+	}
+	x := Finding{Kind: KindSpace, Severity: OK, Detail: fmt.Sprintf("%s of %s free", humanize.IBytes(f.Free), humanize.IBytes(f.Size))}
+	switch {
+	case f.Free < leastSpace:
+		x.Severity, x.Detail = Error, x.Detail+": too little for a journal"
+	case f.Free < littleSpace:
+		x.Severity, x.Detail = Warning, x.Detail+": large messages may not fit"
+	}
+	if x.Severity != OK {
+		x.Hint = "make room; \"ctxtool trash empty\" and \"ctxtool archive\" give some back"
+	}
+	return []Finding{x}
+}
+
+func (f Facts) inodes() []Finding {
+	if f.Inodes == 0 {
+		return nil
+	}
+	x := Finding{Kind: KindInodes, Severity: OK, Detail: fmt.Sprintf("%s of %s free", count(f.FreeInodes), count(f.Inodes))}
+	switch {
+	case f.FreeInodes < leastInodes:
+		x.Severity, x.Detail = Error, x.Detail+": too few to go on"
+	case f.FreeInodes < fewInodes:
+		x.Severity, x.Detail = Warning, x.Detail+": every message is a file"
+	}
+	if x.Severity != OK {
+		x.Hint = "\"ctxtool archive\" puts many messages into one file"
+	}
+	return []Finding{x}
+}
+
+func (f Facts) openFiles() []Finding {
+	switch {
+	case f.OpenFiles == 0:
+		return nil
+	case f.OpenFiles < fewOpenFiles:
+		return []Finding{{
+			Kind: KindOpenFiles, Severity: Warning, Hint: "\"ulimit -n 1024\" raises it",
+			Detail: fmt.Sprintf("a process may have %s: too few for programs that work in many contexts", count(f.OpenFiles)),
+		}}
+	}
+	return []Finding{{Kind: KindOpenFiles, Severity: OK, Detail: fmt.Sprintf("a process may have %s", count(f.OpenFiles))}}
+}
+
+// watches compares what inotify gives with what following the whole store takes: a watch for each context at least, and an instance for
+// each process that follows.
+func (f Facts) watches(contexts int) []Finding {
+	if f.Watches == 0 {
+		return nil
+	}
+	var found []Finding
+	if f.Watches <= uint64(contexts) {
+		found = append(found, Finding{
+			Kind: KindWatches, Severity: Warning, Hint: "\"sysctl fs.inotify.max_user_watches\" raises it",
+			Detail: fmt.Sprintf("a user may have %s, and the store has %s contexts to be followed", count(f.Watches), count(uint64(contexts))),
+		})
+	}
+	if f.Instances < fewInstances {
+		found = append(found, Finding{
+			Kind: KindWatches, Severity: Warning, Hint: "\"sysctl fs.inotify.max_user_instances\" raises it",
+			Detail: fmt.Sprintf("a user may have %s inotify instances, and each process that follows takes one", count(f.Instances)),
+		})
+	}
+	if found == nil {
+		found = []Finding{{Kind: KindWatches, Severity: OK, Detail: fmt.Sprintf("a user may have %s, in %s instances", count(f.Watches), count(f.Instances))}}
+	}
+	return found
+}
+
+func count(n uint64) string { return humanize.Comma(int64(min(n, 1<<62))) }
