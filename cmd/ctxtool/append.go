@@ -125,7 +125,7 @@ func (a *app) textDraft(cmd *cobra.Command, args []string, f *appendFlags) (d ct
 	var text string
 	if len(args) > 0 {
 		text = args[0]
-	} else if _, terminal := terminal(a.stdin); len(f.attach) > 0 && terminal {
+	} else if _, terminal := displayOf(a.stdin); len(f.attach) > 0 && terminal {
 		// Files need no words.
 	} else if text, err = a.readText(cmd, f.maxMessage, len(f.attach) > 0); err != nil {
 		return d, err
@@ -151,7 +151,7 @@ func (a *app) textDraft(cmd *cobra.Command, args []string, f *appendFlags) (d ct
 
 // readText reads all of stdin. The line break at its end is none of the message's.
 func (a *app) readText(cmd *cobra.Command, most int64, mayLack bool) (string, error) {
-	if _, ok := terminal(a.stdin); ok {
+	if _, ok := displayOf(a.stdin); ok {
 		a.note("reading the text from the terminal: end it with Ctrl-D")
 	}
 	var b []byte

@@ -70,7 +70,7 @@ func (a *app) printBranch(ctx context.Context, b *ctxdir.Branch) error {
 }
 
 func (a *app) branchTable(branches []ctxdir.BranchInfo) error {
-	t := table{head: []string{"", "BRANCH", "MESSAGES", "SIZE", "FROM"}, right: []bool{false, false, true, true, false}, give: 1}
+	t := table{head: []string{"", "BRANCH", "MESSAGES", "SIZE", "FROM"}, right: []int{2, 3}, give: []int{1, 4}}
 	for _, b := range branches {
 		mark, from := "", ""
 		if b.Active {
@@ -79,13 +79,17 @@ func (a *app) branchTable(branches []ctxdir.BranchInfo) error {
 		if b.Parent != "" {
 			parent := b.Parent
 			if id, err := uuid.Parse(parent); err == nil {
-				parent = "line …" + id.String()[24:]
+				parent = "line …" + ending(id)
 			}
 			from = fmt.Sprintf("%s at %s", parent, humanCount(b.Base))
 		}
 		t.add(mark, b.Name, humanCount(b.Messages), humanSize(b.Bytes), from)
+		if b.Active {
+			t.style(0, greener)
+			t.style(1, greener)
+		}
 	}
-	return t.print(a.out, a.width())
+	return a.printTable(&t)
 }
 
 func (a *app) branchLsCmd() *cobra.Command {

@@ -111,7 +111,7 @@ func (a *app) listTable(all []ctxdir.Summary) error {
 		return nil
 	}
 	t := table{
-		head: []string{"ID", "TITLE", "BRANCHES", "MESSAGES", "SIZE", "UPDATED"}, right: []bool{false, false, true, true, true, false, false}, give: 1,
+		head: []string{"ID", "TITLE", "BRANCHES", "MESSAGES", "SIZE", "UPDATED"}, right: []int{2, 3, 4}, give: []int{1},
 	}
 	old := slices.ContainsFunc(all, func(s ctxdir.Summary) bool { return s.Format != "" })
 	if old {
@@ -119,22 +119,25 @@ func (a *app) listTable(all []ctxdir.Summary) error {
 	}
 	problems := slices.ContainsFunc(all, func(s ctxdir.Summary) bool { return s.Problem != nil })
 	if problems {
+		t.give = append(t.give, len(t.head))
 		t.head = append(t.head, "PROBLEM")
 	}
 	for _, s := range all {
-		id := s.ID.String()
 		row := []string{
-			id[len(id)-12:], s.Title, humanCount(int64(s.Branches)), humanCount(s.Messages), humanSize(s.Bytes), humanTime(s.UpdatedAt),
+			ending(s.ID), s.Title, humanCount(int64(s.Branches)), humanCount(s.Messages), humanSize(s.Bytes), humanTime(s.UpdatedAt),
 		}
 		if old {
 			row = append(row, cmp.Or(string(s.Format), "ctxdir"))
 		}
 		if problems {
-			row = append(row, problemText(s.Problem))
+			row = append(row, problemText(cause(s.Problem)))
 		}
 		t.add(row...)
+		if problems {
+			t.style(len(row)-1, red)
+		}
 	}
-	return t.print(a.out, a.width())
+	return a.printTable(&t)
 }
 
 func problemText(err error) string {

@@ -20,11 +20,10 @@ type progress struct {
 const patience = time.Second
 
 func (a *app) newProgress(what string) *progress {
-	f, ok := terminal(a.stderr)
-	if !ok || a.quiet || a.noProgress {
+	if _, ok := displayOf(a.stderr); !ok || a.quiet || a.noProgress || a.dumb() {
 		return nil
 	}
-	return &progress{w: f, what: what, begun: time.Now()}
+	return &progress{w: a.stderr, what: what, begun: time.Now()}
 }
 
 func (p *progress) file(path string) {

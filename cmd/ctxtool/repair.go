@@ -1,6 +1,7 @@
 package main
 
 import (
+	"cmp"
 	"context"
 	"fmt"
 
@@ -51,7 +52,7 @@ func (a *app) repair(ctx context.Context, s *ctxdir.Store, ids []uuid.UUID, o ct
 	var last ctxdir.CheckProgress
 	o.Progress = func(p ctxdir.CheckProgress) {
 		last = p
-		bar.steps(short(p.Context), p.Done, p.Of)
+		bar.steps("…"+ending(p.Context), p.Done, p.Of)
 	}
 	sum := checkedRecord{Record: "summary", ByKind: map[string]int{}}
 	failed := 0
@@ -70,11 +71,7 @@ func (a *app) repair(ctx context.Context, s *ctxdir.Store, ids []uuid.UUID, o ct
 		if a.json {
 			err = a.record(repairedRecord{"repaired", idText(r.Context), string(r.Kind), r.Path, idText(r.ID), r.Detail, a.dryRun})
 		} else {
-			path := r.Path
-			if path == "" {
-				path = r.Context.String()
-			}
-			err = a.printf("%s  %s: %s\n", r.Kind, path, oneLine(r.Detail))
+			err = a.tell(told{kind: string(r.Kind), where: cmp.Or(r.Path, idText(r.Context)), detail: r.Detail})
 		}
 		if err != nil {
 			return err

@@ -70,8 +70,7 @@ func (a *app) trashLsCmd() *cobra.Command {
 }
 
 func (a *app) listTrash(ctx context.Context, s *ctxdir.Store, ids []uuid.UUID) error {
-	t := table{head: []string{"ITEM", "KIND", "SIZE", "REMOVED", "PURGED", "WHAT"}, right: make([]bool, 6), give: 5}
-	t.right[2] = true
+	t := table{head: []string{"ITEM", "KIND", "SIZE", "REMOVED", "PURGED", "CONTEXT", "WHAT"}, right: []int{2}, give: []int{6}}
 	failed := 0
 	for x, err := range s.Trash(ctx, ids...) {
 		if err != nil && x.Path == "" {
@@ -100,14 +99,14 @@ func (a *app) listTrash(ctx context.Context, s *ctxdir.Store, ids []uuid.UUID) e
 		if kind == "" {
 			kind = "?"
 		}
-		what := x.Reason
+		context := ""
 		if x.Context != uuid.Nil {
-			what = x.Context.String() + ": " + what
+			context = ending(x.Context)
 		}
-		t.add(x.Item.String(), kind, humanSize(x.Bytes), humanTime(x.RemovedAt), expires.Local().Format(time.DateOnly), what)
+		t.add(ending(x.Item), kind, humanSize(x.Bytes), humanTime(x.RemovedAt), expires.Local().Format(time.DateOnly), context, x.Reason)
 	}
 	if !a.json && len(t.rows) > 0 {
-		if err := t.print(a.out, a.width()); err != nil {
+		if err := a.printTable(&t); err != nil {
 			return err
 		}
 	}
