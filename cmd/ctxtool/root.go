@@ -96,7 +96,7 @@ Exit status: 0 ok, 1 failed, 2 wrong usage, 3 done but problems were found or so
 	flags.DurationVar(&a.lockTimeout, "lock-timeout", 10*time.Second, "how long to wait for another process")
 
 	root.AddCommand(
-		a.initCmd(), a.newCmd(), a.appendCmd(), a.lsCmd(), a.showCmd(), a.branchCmd(), a.metaCmd(), a.duCmd(),
+		a.initCmd(), a.newCmd(), a.appendCmd(), a.lsCmd(), a.showCmd(), a.treeCmd(), a.branchCmd(), a.metaCmd(), a.duCmd(),
 		a.rmCmd(), a.checkCmd(), a.repairCmd(), a.importCmd(), a.exportCmd(), a.filesCmd(), a.externaliseCmd(), a.archiveCmd(), a.unarchiveCmd(), a.gcCmd(), a.trashCmd(), a.eraseCmd(), a.backupCmd(), a.migrateCmd(), a.rollbackCmd(), a.versionCmd(),
 	)
 	root.InitDefaultCompletionCmd("completion")
