@@ -38,10 +38,7 @@ func (p *progress) bytes(read, size int64) {
 		return
 	}
 	if p.bar == nil {
-		p.bar = progressbar.NewOptions64(size,
-			progressbar.OptionSetWriter(p.w), progressbar.OptionSetDescription(p.what+" "+shorten(oneLine(p.path), 40)),
-			progressbar.OptionShowBytes(true), progressbar.OptionThrottle(100*time.Millisecond), progressbar.OptionClearOnFinish(),
-		)
+		p.draw(shorten(oneLine(p.path), 30), size, progressbar.OptionShowBytes(true), progressbar.OptionUseIECUnits(true))
 	}
 	_ = p.bar.Set64(min(read, size))
 }
@@ -54,12 +51,17 @@ func (p *progress) steps(of string, done, all int64) {
 	if p.bar == nil || p.path != of {
 		p.clear()
 		p.path = of
-		p.bar = progressbar.NewOptions64(all,
-			progressbar.OptionSetWriter(p.w), progressbar.OptionSetDescription(p.what+" "+of),
-			progressbar.OptionShowCount(), progressbar.OptionThrottle(100*time.Millisecond), progressbar.OptionClearOnFinish(),
-		)
+		p.draw(of, all, progressbar.OptionShowCount(), progressbar.OptionShowIts(), progressbar.OptionSetItsString("messages"))
 	}
 	_ = p.bar.Set64(min(done, all))
+}
+
+// draw begins a bar. It shows the time that went by and, from the rate of late, the time that is left.
+func (p *progress) draw(of string, all int64, more ...progressbar.Option) {
+	p.bar = progressbar.NewOptions64(all, append(more,
+		progressbar.OptionSetWriter(p.w), progressbar.OptionSetDescription(p.what+" "+of), progressbar.OptionUseANSICodes(true),
+		progressbar.OptionThrottle(100*time.Millisecond), progressbar.OptionClearOnFinish(),
+	)...)
 }
 
 // clear takes the bar away, so that something can be printed.

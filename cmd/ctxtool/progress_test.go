@@ -1,0 +1,77 @@
+package main
+
+import (
+	"io"
+	"strings"
+	"testing"
+	"testing/synctest"
+	"time"
+)
+
+// screen stands for a terminal.
+type screen struct {
+	strings.Builder
+	columns, rows int
+}
+
+func (s *screen) Size() (columns, rows int, err error) { return s.columns, s.rows, nil }
+
+// TestProgress: a bar comes after a while, tells rate and remaining time, and leaves nothing behind.
+func TestProgress(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		s := &screen{columns: 80}
+		a, _ := newRoot(strings.NewReader(""), &strings.Builder{}, s, func(string) string { return "" })
+		p := a.newProgress("Checking")
+		p.steps("…abc", 1, 1000)
+		if s.Len() > 0 {
+			t.Errorf("at once: %q", s.String())
+		}
+		time.Sleep(2 * time.Second)
+		p.steps("…abc", 200, 1000)
+		time.Sleep(2 * time.Second)
+		p.steps("…abc", 400, 1000)
+		bars := strings.Split(s.String(), "\r")
+		if bar := bars[len(bars)-1]; !strings.HasPrefix(bar, "Checking …abc  40% |") || !strings.HasSuffix(bar, "(400/1000, 200 messages/s) [2s:3s]\x1b[0K") {
+			t.Errorf("bar: %q", bar)
+		}
+		p.clear()
+		if !strings.HasSuffix(s.String(), "\x1b[2K\r") {
+			t.Errorf("not cleared: %q", s.String())
+		}
+		s.Reset()
+		p.file("some\nfile.jsonl")
+		p.bytes(1<<20, 4<<20)
+		if !strings.Contains(s.String(), "Checking some file.jsonl  25% |") {
+			t.Errorf("bytes: %q", s.String())
+		}
+	})
+}
+
+// TestNoProgress: nobody sees a bar who is not at a terminal, or does not want it.
+func TestNoProgress(t *testing.T) {
+	dumb := func(key string) string { return map[string]string{"TERM": "dumb"}[key] }
+	plain := func(string) string { return "" }
+	tests := []struct {
+		name   string
+		stderr io.Writer
+		env    func(string) string
+		args   []string
+	}{
+		{"file", &strings.Builder{}, plain, nil},
+		{"dumb", &screen{}, dumb, nil},
+		{"quiet", &screen{}, plain, []string{"-q"}},
+		{"not wanted", &screen{}, plain, []string{"--no-progress"}},
+	}
+	for _, test := range tests {
+		a, root := newRoot(strings.NewReader(""), &strings.Builder{}, test.stderr, test.env)
+		if err := root.ParseFlags(test.args); err != nil {
+			t.Fatal(err)
+		}
+		if a.newProgress("Checking") != nil {
+			t.Errorf("%s: there is a bar", test.name)
+		}
+	}
+	if a, _ := newRoot(strings.NewReader(""), &strings.Builder{}, &screen{}, plain); a.newProgress("Checking") == nil {
+		t.Error("at a terminal there is none")
+	}
+}
