@@ -102,6 +102,9 @@ func (a *app) finish(ctx context.Context, err error) int {
 	case errors.Is(err, errHelp) && !a.json:
 		return code
 	case code == exitInterrupted:
+		if _, ok := displayOf(a.stderr); ok && !a.dumb() {
+			fmt.Fprint(a.stderr, eraseLine) // of the ^C that the terminal wrote, and of a bar that was being drawn
+		}
 		a.fail(errorRecord{Code: code, Error: "interrupted"})
 		return code
 	}

@@ -110,6 +110,7 @@ func (a *app) listTable(all []ctxdir.Summary) error {
 		a.note(`no contexts yet ("ctxtool new" makes one, "ctxtool import" brings in histories)`)
 		return nil
 	}
+	a.page()
 	t := table{
 		head: []string{"ID", "TITLE", "BRANCHES", "MESSAGES", "SIZE", "UPDATED"}, right: []int{2, 3, 4}, give: []int{1},
 	}

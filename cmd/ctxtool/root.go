@@ -24,6 +24,7 @@ type app struct {
 	quiet       bool
 	verbose     bool
 	noProgress  bool
+	noPager     bool
 	noGC        bool
 	dryRun      bool // the verb says what it would do; the store is opened for reading
 	collects    bool // the verb is one that garbage is collected after
@@ -35,8 +36,8 @@ func run(ctx context.Context, args []string, stdin io.Reader, stdout, stderr io.
 	a, root := newRoot(stdin, stdout, stderr, env)
 	root.SetArgs(args)
 	err := root.ExecuteContext(ctx)
-	if ferr := a.out.Flush(); err == nil {
-		err = ferr
+	if cerr := a.out.Close(); err == nil {
+		err = cerr
 	}
 	// Where parsing the flags failed, --json may not have been met yet.
 	if end := slices.Index(args, "--"); end >= 0 {
@@ -92,6 +93,7 @@ Exit status: 0 ok, 1 failed, 2 wrong usage, 3 done but problems were found or so
 	flags.BoolVarP(&a.quiet, "quiet", "q", false, "print no notes and no progress")
 	flags.BoolVarP(&a.verbose, "verbose", "v", false, "say more on stderr")
 	flags.BoolVar(&a.noProgress, "no-progress", false, "show no progress bar")
+	flags.BoolVar(&a.noPager, "no-pager", false, "print long results as they are, without $PAGER")
 	flags.BoolVar(&a.noGC, "no-gc", false, "do not collect garbage after the verb; $CTXDIR_NO_GC does the same")
 	flags.DurationVar(&a.lockTimeout, "lock-timeout", 10*time.Second, "how long to wait for another process")
 
@@ -172,11 +174,12 @@ func (a *app) detail(format string, args ...any) {
 
 // output is stdout. Its errors are told apart from others: see errOutput.
 type output struct {
-	w   io.Writer // as given, to find out whether it is a terminal
-	buf *bufio.Writer
+	w     io.Writer // as given, to find out whether it is a terminal
+	buf   *bufio.Writer
+	pager *pager // nil where results go to w directly
 }
 
-func newOutput(w io.Writer) *output { return &output{w, bufio.NewWriterSize(w, 64<<10)} }
+func newOutput(w io.Writer) *output { return &output{w: w, buf: bufio.NewWriterSize(w, 64<<10)} }
 
 func (o *output) Write(p []byte) (int, error) {
 	n, err := o.buf.Write(p)
@@ -192,4 +195,15 @@ func (o *output) Flush() error {
 		return errOutput{err}
 	}
 	return nil
+}
+
+// Close hands on what was written, and waits for who reads it in a pager.
+func (o *output) Close() error {
+	err := o.Flush()
+	if o.pager != nil {
+		if cerr := o.pager.Close(); err == nil && cerr != nil {
+			err = errOutput{cerr}
+		}
+	}
+	return err
 }

@@ -158,6 +158,7 @@ func (a *app) show(ctx context.Context, c *ctxdir.Context, f *showFlags, from, t
 	if err != nil {
 		return err
 	}
+	a.page()
 	print := a.messagePrinter(ctx, c, b.Name(), f)
 	shown := 0
 	var lacks lacking

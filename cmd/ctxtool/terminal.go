@@ -67,6 +67,9 @@ const (
 	purple  = "35"
 )
 
+// eraseLine takes away what stands in the line that is being written.
+const eraseLine = "\r\x1b[K"
+
 // painter colours texts, or leaves them as they are.
 type painter bool
 

@@ -38,6 +38,7 @@ func (a *app) tree(ctx context.Context, c *ctxdir.Context) error {
 		}
 		return problemOf(c)
 	}
+	a.page()
 	t := table{head: []string{"BRANCH", "FORK", "MESSAGES", "SIZE"}, right: []int{1, 2, 3}, give: []int{0}}
 	for _, root := range treeOf(all) {
 		t.addTwig(root, "", "", "")
