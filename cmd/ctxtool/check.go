@@ -4,6 +4,7 @@ import (
 	"cmp"
 	"context"
 	"fmt"
+	"strings"
 
 	"github.com/ctxdir/ctxdir"
 	"github.com/google/uuid"
@@ -133,7 +134,7 @@ func (a *app) tell(t told) error {
 		line = colours.paint(style, fmt.Sprintf("%-7s", t.severity)) + "  "
 	}
 	line += colours.paint(bold, t.kind)
-	detail := oneLine(t.detail)
+	detail := oneLine(strings.TrimPrefix(t.detail, t.where+": "))
 	switch {
 	case t.where == "":
 		line += ": " + detail

@@ -131,7 +131,7 @@ func (a *app) listTable(all []ctxdir.Summary) error {
 			row = append(row, cmp.Or(string(s.Format), "ctxdir"))
 		}
 		if problems {
-			row = append(row, problemText(cause(s.Problem)))
+			row = append(row, strings.TrimPrefix(problemText(cause(s.Problem)), s.ID.String()+"/"))
 		}
 		t.add(row...)
 		if problems {

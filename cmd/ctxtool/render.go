@@ -171,7 +171,7 @@ func (r *renderer) aside(mark, name, text string) string {
 	}
 	lines := strings.Split(text, "\n")
 	for i, l := range lines {
-		lines[i] = r.colour.paint(dim, mark+l) // a pager begins each line without a colour
+		lines[i] = r.colour.paint(dim, strings.TrimRight(mark+l, " ")) // a pager begins each line without a colour
 		mark = "  "
 	}
 	return strings.Join(lines, "\n")
