@@ -46,6 +46,7 @@ A message whose --id is there already with equal content is not stored again.`,
 		Example: `  ctxtool append 7c2f "What does the parser do?"
   agent --stream-json | ctxtool append 7c2f --jsonl
   ctxtool append 7c2f "What is wrong here?" --attach screenshot.png`,
+		Annotations:       exits("some lines were not stored", ofStores...),
 		Args:              between(1, 2),
 		ValidArgsFunction: a.completeContexts(1),
 		RunE: func(cmd *cobra.Command, args []string) error {
@@ -53,7 +54,7 @@ A message whose --id is there already with equal content is not stored again.`,
 		},
 	}
 	flags := cmd.Flags()
-	flags.StringVar(&f.branch, "branch", "", "the `BRANCH`; the active one if not given")
+	a.branchFlag(cmd, &f.branch, "branch", "the `BRANCH`; the active one if not given")
 	flags.StringVar(&f.role, "role", "user", "the role of the text")
 	flags.StringVar(&f.id, "id", "", "the `UUID` it shall have")
 	flags.Int64Var(&f.expect, "expect-position", 0, "append only if the (first) message gets position `N`")

@@ -45,9 +45,9 @@ func (a *app) checkCmd() *cobra.Command {
 		Use:   "check [CONTEXT…]",
 		Short: "Look whether everything is there and whole",
 		Long: `Compare metadata, index, message files and blobs with each other. Nothing is changed, and others can go on writing. Without
---read-data a file that looks untouched is taken for whole; with it every byte is read. Without CONTEXT, the whole store.
-The exit status is 3 when something is not as it should be.`,
-		Example:           `  ctxtool check --read-data`,
+--read-data a file that looks untouched is taken for whole; with it every byte is read. Without CONTEXT, the whole store.`,
+		Example:           "  ctxtool check --read-data\n  ctxtool check 7c2f",
+		Annotations:       exits("something is not as it should be", ofStores...),
 		Args:              between(0, -1),
 		ValidArgsFunction: a.completeContexts(-1),
 		RunE: func(cmd *cobra.Command, args []string) error {

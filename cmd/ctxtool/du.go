@@ -28,6 +28,8 @@ func (a *app) duCmd() *cobra.Command {
 branch's bytes are those of its own messages, without those it inherits; a context's include its metadata. What one context has in
 blobs, compressed and perhaps shared with others, is a line of its own. Archived messages count with the length that they have when
 they are read (archived_bytes says how much of the sum that is); what they take on the disk, "ls -l CONTEXT/archive" shows.`,
+		Example:           "  ctxtool du\n  ctxtool du 7c2f",
+		Annotations:       exits("a context has a problem", ofStores...),
 		Args:              between(0, 1),
 		ValidArgsFunction: a.completeContexts(1),
 		RunE: func(cmd *cobra.Command, args []string) error {

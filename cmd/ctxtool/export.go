@@ -38,6 +38,8 @@ func (a *app) exportCmd() *cobra.Command {
 		Short: "Write the messages of a branch in another format",
 		Long: `Write the messages of a branch: jsonl has each as the framework had it, one a line; openai is a JSON array of chat
 messages; markdown and html are for reading.`,
+		Example:           "  ctxtool export 7c2f --format markdown\n  ctxtool export 7c2f --branch alt --format html -o walk.html",
+		Annotations:       exits("messages are missing or not complete", ofStores...),
 		Args:              between(1, 1),
 		ValidArgsFunction: a.completeContexts(1),
 		RunE: func(cmd *cobra.Command, args []string) error {
@@ -59,7 +61,7 @@ messages; markdown and html are for reading.`,
 			}, ctxdir.ReadOnly())
 		},
 	}
-	cmd.Flags().StringVar(&branch, "branch", "", "the `BRANCH`; the active one if not given")
+	a.branchFlag(cmd, &branch, "branch", "the `BRANCH`; the active one if not given")
 	cmd.Flags().StringVar(&format, "format", "jsonl", "jsonl, openai, markdown or html")
 	cmd.Flags().StringVarP(&path, "output", "o", "", "write to `FILE`, which appears when it is complete")
 	_ = cmd.RegisterFlagCompletionFunc("format", cobra.FixedCompletions([]string{"jsonl", "openai", "markdown", "html"}, cobra.ShellCompDirectiveNoFileComp))

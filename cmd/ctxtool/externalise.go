@@ -27,6 +27,7 @@ their messages; binary data becomes blobs in any case. 0 moves every string, -1 
 store counts; without CONTEXT, every context of the store. It can be stopped at any time and done again.`,
 		Example: `  ctxtool externalise --threshold 4096 --dry-run
   ctxtool externalise 7c2f --threshold -1`,
+		Annotations:       exits("some contexts could not be changed", ofStores...),
 		Args:              between(0, -1),
 		ValidArgsFunction: a.completeContexts(-1),
 		RunE: func(cmd *cobra.Command, args []string) error {

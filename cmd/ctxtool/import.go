@@ -56,7 +56,8 @@ func (a *app) importCmd() *cobra.Command {
 a context, each record a message, verbatim. Importing again adds only what is new.`,
 		Example: `  ctxtool import ~/.claude/projects
   ctxtool import --format chatgpt conversations.json`,
-		Args: between(1, -1),
+		Annotations: exits("some files or records could not be imported", ofNewStore...),
+		Args:        between(1, -1),
 		RunE: func(cmd *cobra.Command, paths []string) error {
 			if !slices.Contains(names, format) {
 				return usage(cmd, "--format: %q is none of %s", format, strings.Join(names, ", "))

@@ -44,7 +44,11 @@ func (a *app) lsCmd() *cobra.Command {
 	cmd := &cobra.Command{
 		Use:   "ls",
 		Short: "List the contexts of the store",
-		Args:  between(0, 0),
+		Long: `List the contexts of the store: the end of each id, which is enough to name it, its title, how many branches and messages it has, and what it
+takes, those first that were changed last. One with a problem is listed with it.`,
+		Example:     "  ctxtool ls --limit 10\n  ctxtool ls --sort size",
+		Annotations: exits("a context has a problem", ofStores...),
+		Args:        between(0, 0),
 		RunE: func(cmd *cobra.Command, _ []string) error {
 			order, ok := orders[sort]
 			if !ok {

@@ -28,7 +28,8 @@ func (a *app) metaCmd() *cobra.Command {
 		Short: "Show or change a context's metadata",
 		Long: `Show a context's metadata, after changing what --set and --title say. K is title, state, config.NAME (or
 config.NAME.NAME), or any other word for a member of your own; V is a JSON value, or else a text.`,
-		Example:           `  ctxtool meta CONTEXT --title "Parser rewrite" --set config.parameters.temperature=0.2`,
+		Example:           "  ctxtool meta 7c2f\n  ctxtool meta 7c2f --title 'Parser rewrite' --set config.parameters.temperature=0.2",
+		Annotations:       exits("the context has a problem", ofStores...),
 		Args:              between(1, 1),
 		ValidArgsFunction: a.completeContexts(1),
 		RunE: func(cmd *cobra.Command, args []string) error {

@@ -40,7 +40,8 @@ original gets the suffix .old. What cannot be migrated is told and left alone. I
 With --dry-run everything is done in a temporary folder, and nothing is changed.`,
 		Example: `  ctxtool migrate ~/.old-tool/conversations --dry-run
   ctxtool migrate ~/.old-tool/conversations`,
-		Args: between(1, -1),
+		Annotations: exits("some legacy contexts could not be migrated", ofNewStore...),
+		Args:        between(1, -1),
 		RunE: func(cmd *cobra.Command, paths []string) error {
 			m := &migrating{a: a, ctx: cmd.Context(), progress: a.newProgress("migrating")}
 			s, remove, err := a.storeToMigrateTo()

@@ -28,7 +28,8 @@ func (a *app) repairCmd() *cobra.Command {
 		Long: `Read every message, mend what is wrong, and keep a copy in the trash of whatever is replaced. Messages are written again from the
 journal or another copy; one of which there is none is marked unavailable and stays listed. Valid message files that were
 put there by hand are left alone, unless --adopt is given. Without CONTEXT, every context of the store. Doing it again does nothing.`,
-		Example:           `  ctxtool repair --dry-run`,
+		Example:           "  ctxtool repair --dry-run\n  ctxtool repair 7c2f",
+		Annotations:       exits("something stays wrong", ofStores...),
 		Args:              between(0, -1),
 		ValidArgsFunction: a.completeContexts(-1),
 		RunE: func(cmd *cobra.Command, args []string) error {

@@ -56,15 +56,13 @@ func newRoot(stdin io.Reader, stdout, stderr io.Writer, env func(string) string)
 (one conversation with its branches) a folder in it, each message a file.
 
 The store is the folder that --store names, else $CTXDIR_STORE, else the nearest .ctxdir from here upwards,
-else $XDG_DATA_HOME/ctxdir. CONTEXT is an id or any unique beginning or end of one.
-
-Exit status: 0 ok, 1 failed, 2 wrong usage, 3 done but problems were found or some items failed,
-10 no store there, 11 locked, 130 interrupted.`,
+else $XDG_DATA_HOME/ctxdir. CONTEXT is an id or any unique beginning or end of one.`,
 		Example: `  id=$(ctxtool new --title "First steps")
   ctxtool append $id "How do I begin?"
   ctxtool show $id
   ctxtool import ~/.claude/projects
   ctxtool ls`,
+		Annotations:                exits("done, but problems were found or some items failed", ofStores...),
 		SilenceErrors:              true,
 		SilenceUsage:               true,
 		SuggestionsMinimumDistance: 2,
@@ -98,11 +96,18 @@ Exit status: 0 ok, 1 failed, 2 wrong usage, 3 done but problems were found or so
 	flags.DurationVar(&a.lockTimeout, "lock-timeout", 10*time.Second, "how long to wait for another process")
 
 	root.AddCommand(
-		a.initCmd(), a.newCmd(), a.appendCmd(), a.lsCmd(), a.showCmd(), a.treeCmd(), a.branchCmd(), a.metaCmd(), a.duCmd(),
-		a.rmCmd(), a.checkCmd(), a.repairCmd(), a.importCmd(), a.exportCmd(), a.filesCmd(), a.externaliseCmd(), a.archiveCmd(), a.unarchiveCmd(), a.gcCmd(), a.trashCmd(), a.eraseCmd(), a.backupCmd(), a.migrateCmd(), a.rollbackCmd(), a.versionCmd(),
+		a.initCmd(), a.newCmd(), a.appendCmd(), a.lsCmd(), a.showCmd(), a.treeCmd(), a.branchCmd(), a.metaCmd(), a.duCmd(), a.rmCmd(),
+		a.checkCmd(), a.repairCmd(), a.importCmd(), a.exportCmd(), a.filesCmd(), a.externaliseCmd(), a.archiveCmd(), a.unarchiveCmd(), a.gcCmd(),
+		a.trashCmd(), a.eraseCmd(), a.backupCmd(), a.migrateCmd(), a.rollbackCmd(), a.manCmd(), a.versionCmd(),
 	)
+	help := a.helpCmd()
+	root.SetHelpCommand(help)
+	root.AddCommand(help)
+	root.SetHelpFunc(func(cmd *cobra.Command, _ []string) { fmt.Fprint(cmd.OutOrStdout(), a.help(cmd)) })
+	_ = root.MarkPersistentFlagDirname("store")
 	root.InitDefaultCompletionCmd("completion")
-	strictArgs(root)
+	ownCompletion(root)
+	group(root)
 	return a, root
 }
 
@@ -115,14 +120,23 @@ func collectsAfter(cmd *cobra.Command) bool {
 	return slices.Contains([]string{"append", "branch", "externalise", "import", "meta", "new", "repair", "rm"}, cmd.Name())
 }
 
-// strictArgs makes wrong arguments of the commands that cobra brings along usage errors too.
-func strictArgs(root *cobra.Command) {
+// ownCompletion makes the commands that cobra brings along like the others: wrong arguments are usage errors, and the help has everything.
+func ownCompletion(root *cobra.Command) {
+	files := map[string]string{
+		"bash": "~/.local/share/bash-completion/completions/ctxtool", "zsh": "~/.zfunc/_ctxtool",
+		"fish": "~/.config/fish/completions/ctxtool.fish", "powershell": "~/ctxtool.ps1",
+	}
 	for _, cmd := range root.Commands() {
 		if cmd.Name() != "completion" {
 			continue
 		}
+		cmd.Short = "Print a script that completes verbs, contexts and branches in a shell"
+		cmd.Long = cmd.Short + "."
+		cmd.Example, cmd.Annotations = "  ctxtool completion bash > "+files["bash"], exits("")
 		cmd.Args, cmd.RunE = cobra.ArbitraryArgs, needVerb
 		for _, shell := range cmd.Commands() {
+			shell.Short = "Print the script for " + shell.Name()
+			shell.Example, shell.Annotations = "  ctxtool completion "+shell.Name()+" > "+files[shell.Name()], exits("")
 			shell.Args = between(0, 0)
 		}
 	}

@@ -46,6 +46,7 @@ attachments (+) show with type and size, and a line says where other branches fo
 		Example: `  ctxtool show 7c2f --last 20
   ctxtool show 7c2f --branch alt --full
   ctxtool --json show 7c2f --range 100:150`,
+		Annotations:       exits("some message is not available, or a part of it", ofStores...),
 		Args:              between(1, 1),
 		ValidArgsFunction: a.completeContexts(1),
 		RunE: func(cmd *cobra.Command, args []string) error {
@@ -72,7 +73,7 @@ attachments (+) show with type and size, and a line says where other branches fo
 		},
 	}
 	flags := cmd.Flags()
-	flags.StringVar(&f.branch, "branch", "", "the `BRANCH`; the active one if not given")
+	a.branchFlag(cmd, &f.branch, "branch", "the `BRANCH`; the active one if not given")
 	flags.Int64Var(&f.last, "last", 0, "show the last `N` messages")
 	flags.StringVar(&f.span, "range", "", "show the messages at positions `A:B`, B not included")
 	flags.StringVar(&f.save, "save-attachments", "", "write the files in the messages to the folder `DIR`")

@@ -15,6 +15,7 @@ func (a *app) treeCmd() *cobra.Command {
 the position of the first message that is its own; MESSAGES are all that it shows. The active branch is marked with a star.`,
 		Example: `  ctxtool tree 7c2f
   ctxtool --json tree 7c2f`,
+		Annotations:       exits("the context has a problem", ofStores...),
 		Args:              between(1, 1),
 		ValidArgsFunction: a.completeContexts(1),
 		RunE: func(cmd *cobra.Command, args []string) error {
