@@ -3,6 +3,7 @@ package main
 import (
 	"bufio"
 	"context"
+	"errors"
 	"fmt"
 	"io"
 	"math"
@@ -129,7 +130,7 @@ func writeFile(path string, write func(w io.Writer) error) (err error) {
 	}
 	f, err := os.CreateTemp(filepath.Dir(path), ".ctxtool-*")
 	if err != nil {
-		return err
+		return fmt.Errorf("writing %s: %w", path, errors.Unwrap(err))
 	}
 	problems := buffered(f, write)
 	if problems != nil && exitCode(context.Background(), problems) != exitProblems {

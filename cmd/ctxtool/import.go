@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"io/fs"
 	"slices"
 	"strings"
 
@@ -100,7 +101,10 @@ func (i *importing) run(ctx context.Context, s *ctxdir.Store, paths []string) er
 	case stopped != nil:
 		return stopped
 	case failed > 0 && done == 0 && i.sum.Files == 1:
-		return i.firstErr
+		if i.a.json {
+			return i.firstErr
+		}
+		return &summedError{"nothing was imported", i.firstErr}
 	case failed > 0 && done == 0:
 		return fmt.Errorf("none of %d files could be imported", i.sum.Files)
 	case failed > 0:
@@ -199,12 +203,21 @@ func (i *importing) failed(path string, err error) error {
 		i.firstErr = err
 	}
 	i.progress.clear()
-	reason := oneLine(strings.TrimPrefix(err.Error(), path+": "))
+	reason := reasonOf(err, path)
 	if i.a.json {
 		return i.a.record(failedRecord{"failed", path, reason})
 	}
 	i.a.warn(errorRecord{Path: path, Error: reason, Hint: hint(err)})
 	return nil
+}
+
+// reasonOf is an error about a file without the file.
+func reasonOf(err error, path string) string {
+	var of *fs.PathError
+	if errors.As(err, &of) && of.Path == path {
+		return oneLine(of.Err.Error())
+	}
+	return oneLine(strings.TrimPrefix(err.Error(), path+": "))
 }
 
 func (i *importing) printSummary() error {

@@ -3,7 +3,6 @@ package main
 import (
 	"cmp"
 	"context"
-	"fmt"
 	"slices"
 	"strings"
 	"time"
@@ -164,6 +163,6 @@ func listProblems(all []ctxdir.Summary) error {
 	}
 	return &problemsError{
 		plural(len(bad), "context has a problem", "contexts have problems"),
-		fmt.Sprintf(`"ctxtool repair %s" mends what can be mended`, bad[0].ID),
+		problemHint(bad[0].ID, bad[0].Problem),
 	}
 }

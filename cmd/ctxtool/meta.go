@@ -142,5 +142,5 @@ func problemOf(c *ctxdir.Context) error {
 	if p == nil {
 		return nil
 	}
-	return &problemsError{p.Error(), fmt.Sprintf(`"ctxtool repair %s" mends what can be mended`, c.ID())}
+	return &problemsError{p.Error(), problemHint(c.ID(), p)}
 }

@@ -4,7 +4,6 @@ import (
 	"context"
 	"errors"
 	"fmt"
-	"strings"
 
 	"github.com/ctxdir/ctxdir"
 	"github.com/ctxdir/ctxdir/legacy"
@@ -156,7 +155,7 @@ func (m *migrating) failed(path string, err error) error {
 			m.a.warn(errorRecord{Path: path, Error: oneLine(d.String())})
 		}
 	}
-	reason := oneLine(strings.TrimPrefix(cause(err).Error(), path+": "))
+	reason := reasonOf(cause(err), path)
 	if m.a.json {
 		return m.a.record(failedRecord{"failed", path, reason})
 	}
