@@ -55,8 +55,11 @@ was at one moment; writers go on meanwhile. An older copy in DIR goes to the tra
 
 func (a *app) backup(ctx context.Context, s *ctxdir.Store, ids []uuid.UUID, to *ctxdir.Store) error {
 	failed, missing := 0, int64(0)
-	for _, id := range ids {
+	bar := a.newProgress("Backing up")
+	for i, id := range ids {
+		bar.contexts(i, len(ids))
 		done, err := s.Backup(ctx, id, to)
+		bar.clear()
 		if err != nil && (len(ids) == 1 || ctx.Err() != nil) {
 			return err
 		}

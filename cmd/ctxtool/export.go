@@ -53,11 +53,15 @@ messages; markdown and html are for reading.`,
 				if err != nil {
 					return err
 				}
+				bar := a.newProgress("Exporting")
 				if path == "" || path == "-" {
-					return a.export(cmd.Context(), c, b, make(a.out))
+					if a.onTerminal() {
+						bar = nil // it would stand among the messages
+					}
+					return a.export(cmd.Context(), c, b, make(a.out), bar)
 				}
 				return writeFile(path, func(w io.Writer) error {
-					return a.export(cmd.Context(), c, b, make(w))
+					return a.export(cmd.Context(), c, b, make(w), bar)
 				})
 			}, ctxdir.ReadOnly())
 		},
@@ -69,7 +73,7 @@ messages; markdown and html are for reading.`,
 	return cmd
 }
 
-func (a *app) export(ctx context.Context, c *ctxdir.Context, b *ctxdir.Branch, e exporter) error {
+func (a *app) export(ctx context.Context, c *ctxdir.Context, b *ctxdir.Branch, e exporter, bar *progress) error {
 	m := c.Metadata()
 	for i := range m.Branches {
 		if m.Branches[i].Name == b.Name() {
@@ -83,21 +87,28 @@ func (a *app) export(ctx context.Context, c *ctxdir.Context, b *ctxdir.Branch, e
 	if err := e.begin(m, b.Name()); err != nil {
 		return err
 	}
+	n, err := b.Len(ctx)
+	if err != nil {
+		return err
+	}
 	var lacks lacking
-	err := each(ctx, b, 0, math.MaxInt64, func(m *ctxdir.Message) error {
+	err = each(ctx, b, 0, math.MaxInt64, func(m *ctxdir.Message) error {
+		bar.steps("messages", m.Position, n)
 		s, err := say(ctx, m, e.forPeople())
 		if err != nil {
 			return err
 		}
-		switch {
-		case !lacks.add(s):
-		case m.Unavailable != nil:
-			a.warn(errorRecord{Error: fmt.Sprintf("message %d (%s) is left out: %v", m.Position, m.ID, m.Unavailable)})
-		default:
-			a.warn(errorRecord{Error: fmt.Sprintf("message %d (%s) is not complete: %v", m.Position, m.ID, s.missing)})
+		if lacks.add(s) {
+			bar.clear()
+			what, why := "not complete", s.missing
+			if m.Unavailable != nil {
+				what, why = "left out", m.Unavailable
+			}
+			a.warn(errorRecord{Error: fmt.Sprintf("message %d (%s) is %s: %v", m.Position, m.ID, what, why)})
 		}
 		return e.message(s)
 	})
+	bar.clear()
 	if err != nil {
 		return err
 	}

@@ -14,6 +14,7 @@ type progress struct {
 	what  string
 	begun time.Time
 	path  string
+	unit  string // what steps are counted in
 	bar   *progressbar.ProgressBar
 }
 
@@ -23,7 +24,7 @@ func (a *app) newProgress(what string) *progress {
 	if _, ok := displayOf(a.stderr); !ok || a.quiet || a.noProgress || a.dumb() {
 		return nil
 	}
-	return &progress{w: a.stderr, what: what, begun: time.Now()}
+	return &progress{w: a.stderr, what: what, unit: "messages", begun: time.Now()}
 }
 
 func (p *progress) file(path string) {
@@ -51,7 +52,7 @@ func (p *progress) steps(of string, done, all int64) {
 	if p.bar == nil || p.path != of {
 		p.clear()
 		p.path = of
-		p.draw(of, all, progressbar.OptionShowCount(), progressbar.OptionShowIts(), progressbar.OptionSetItsString("messages"))
+		p.draw(of, all, progressbar.OptionShowCount(), progressbar.OptionShowIts(), progressbar.OptionSetItsString(p.unit))
 	}
 	_ = p.bar.Set64(min(done, all))
 }
@@ -62,6 +63,14 @@ func (p *progress) draw(of string, all int64, more ...progressbar.Option) {
 		progressbar.OptionSetWriter(p.w), progressbar.OptionSetDescription(p.what+" "+of), progressbar.OptionUseANSICodes(true),
 		progressbar.OptionThrottle(100*time.Millisecond), progressbar.OptionClearOnFinish(),
 	)...)
+}
+
+// contexts shows which one of several contexts it is the turn of.
+func (p *progress) contexts(done, all int) {
+	if p != nil && all > 1 {
+		p.unit = "contexts"
+		p.steps("contexts", int64(done), int64(all))
+	}
 }
 
 // clear takes the bar away, so that something can be printed.

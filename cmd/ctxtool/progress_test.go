@@ -47,6 +47,24 @@ func TestProgress(t *testing.T) {
 	})
 }
 
+// TestContextsProgress: one context needs no bar of its own, and several are counted as such.
+func TestContextsProgress(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		s := &screen{columns: 80}
+		a, _ := newRoot(strings.NewReader(""), &strings.Builder{}, s, func(string) string { return "" })
+		p := a.newProgress("Backing up")
+		time.Sleep(2 * time.Second)
+		p.contexts(1, 1)
+		if s.Len() > 0 {
+			t.Errorf("one: %q", s.String())
+		}
+		p.contexts(2, 4)
+		if bar := s.String(); !strings.Contains(bar, "Backing up contexts  50% |") || !strings.Contains(bar, "(2/4, ") {
+			t.Errorf("several: %q", bar)
+		}
+	})
+}
+
 // TestNoProgress: nobody sees a bar who is not at a terminal, or does not want it.
 func TestNoProgress(t *testing.T) {
 	dumb := func(key string) string { return map[string]string{"TERM": "dumb"}[key] }
