@@ -19,7 +19,7 @@ func (s *screen) Size() (columns, rows int, err error) { return s.columns, s.row
 // TestProgress: a bar comes after a while, tells rate and remaining time, and leaves nothing behind.
 func TestProgress(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
-		s := &screen{columns: 80}
+		s := &screen{columns: 120}
 		a, _ := newRoot(strings.NewReader(""), &strings.Builder{}, s, func(string) string { return "" })
 		p := a.newProgress("Checking")
 		p.steps("…abc", 1, 1000)
@@ -31,8 +31,13 @@ func TestProgress(t *testing.T) {
 		time.Sleep(2 * time.Second)
 		p.steps("…abc", 400, 1000)
 		bars := strings.Split(s.String(), "\r")
-		if bar := bars[len(bars)-1]; !strings.HasPrefix(bar, "Checking …abc  40% |") || !strings.HasSuffix(bar, "(400/1000, 200 messages/s) [2s:3s]\x1b[0K") {
+		if bar := bars[len(bars)-1]; bar != "Checking …abc  40% |████████████████                        | (400/1000, 100 messages/s) [4s:6s]\x1b[0K" {
 			t.Errorf("bar: %q", bar)
+		}
+		p.columns = 70
+		p.steps("…narrow", 500, 1000)
+		if !strings.Contains(s.String(), "Checking …narrow  50% |██  | (500/1000, ") {
+			t.Errorf("narrow: %q", s.String())
 		}
 		p.clear()
 		if !strings.HasSuffix(s.String(), "\x1b[2K\r") {
@@ -50,7 +55,7 @@ func TestProgress(t *testing.T) {
 // TestContextsProgress: one context needs no bar of its own, and several are counted as such.
 func TestContextsProgress(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
-		s := &screen{columns: 80}
+		s := &screen{columns: 120}
 		a, _ := newRoot(strings.NewReader(""), &strings.Builder{}, s, func(string) string { return "" })
 		p := a.newProgress("Backing up")
 		time.Sleep(2 * time.Second)
