@@ -193,7 +193,7 @@ func (i *importing) imported(r importer.Result) error {
 	if r.Branches > 1 {
 		what += fmt.Sprintf(", %d branches", r.Branches)
 	}
-	return i.a.printf("%s  %s: %s  %s\n", r.Context, oneLine(r.Path), what, shorten(oneLine(r.Title), 60))
+	return i.a.printFitting(fmt.Sprintf("%s  %s  %s  %s", r.Context, what, shorten(oneLine(r.Title), 60), oneLine(r.Path)))
 }
 
 // failed tells of a file that could not be imported, or not all of it.

@@ -142,7 +142,7 @@ func (m *migrating) migrate(s *ctxdir.Store, path string) error {
 	if done.Again {
 		what += ", migrated before"
 	}
-	return m.a.printf("%s  %s: %s\n", done.Context, oneLine(path), what)
+	return m.a.printFitting(fmt.Sprintf("%s  %s  %s", done.Context, what, oneLine(path)))
 }
 
 // failed tells of a legacy context that stays what it is, and each thing in which the new one would differ.

@@ -39,7 +39,15 @@ func (a *app) recordWith(v any, key string, value json.RawMessage) error {
 	return err
 }
 
-// printf prints a line for people.
+// printFitting prints a line for people, on a terminal no more than fits: what matters least stands at its end.
+func (a *app) printFitting(line string) error {
+	if a.onTerminal() {
+		line = shorten(line, max(a.width(), narrowest))
+	}
+	return a.printf("%s\n", line)
+}
+
+// printf prints text for people.
 func (a *app) printf(format string, args ...any) error {
 	_, err := fmt.Fprintf(a.out, format, args...)
 	return err

@@ -2,6 +2,7 @@ package main
 
 import (
 	"io"
+	"path/filepath"
 	"time"
 
 	"github.com/rivo/uniseg"
@@ -58,7 +59,8 @@ func (p *progress) bytes(read, size int64) {
 		return
 	}
 	if p.bar == nil {
-		p.draw(shorten(oneLine(p.path), 30), size, progressbar.OptionShowBytes(true), progressbar.OptionUseIECUnits(true))
+		p.draw(shorten(oneLine(filepath.Base(p.path)), 30), size, progressbar.OptionShowBytes(true), progressbar.OptionUseIECUnits(true))
+		read = 0 // what was read before the bar began would count as read in no time
 	}
 	_ = p.bar.Set64(min(read, size))
 }

@@ -46,7 +46,9 @@ func TestProgress(t *testing.T) {
 		s.Reset()
 		p.file("some\nfile.jsonl")
 		p.bytes(1<<20, 4<<20)
-		if !strings.Contains(s.String(), "Checking some file.jsonl  25% |") {
+		time.Sleep(time.Second)
+		p.bytes(2<<20, 4<<20)
+		if !strings.Contains(s.String(), "Checking some file.jsonl  50% |") || !strings.HasSuffix(s.String(), "(2.0 MiB/s) [1s:1s]\x1b[0K") {
 			t.Errorf("bytes: %q", s.String())
 		}
 	})
