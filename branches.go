@@ -7,6 +7,7 @@ import (
 
 	"github.com/ctxdir/ctxdir/branch"
 	ctxfolder "github.com/ctxdir/ctxdir/context"
+	"github.com/ctxdir/ctxdir/index"
 	"github.com/ctxdir/ctxdir/loader"
 	"github.com/google/uuid"
 )
@@ -58,32 +59,35 @@ func (c *Context) Branches(ctx context.Context) ([]BranchInfo, error) {
 	if err != nil {
 		return fail(err)
 	}
-	names := make(map[uuid.UUID]string, len(m.Branches))
-	for _, b := range m.Branches {
-		names[b.Line] = b.Name
-	}
 	infos := make([]BranchInfo, 0, len(m.Branches))
-	for _, b := range m.Branches {
-		l, ok := m.Line(b.Line)
-		if !ok {
-			return fail(fmt.Errorf("%w: branch %q has no line", ErrMetadata, b.Name))
-		}
-		archived, err := c.log.Archived(l.ID)
+	for i := range m.Branches {
+		info, err := c.describe(m, &m.Branches[i], all)
 		if err != nil {
 			return fail(err)
-		}
-		info := BranchInfo{
-			Name: b.Name, Line: l.ID, Base: l.Base, Messages: max(all[l.ID].End(), l.Base),
-			Bytes: all[l.ID].Bytes, Archived: archived, Active: b.Name == m.ActiveBranch, Metadata: b.Extra,
-		}
-		if l.Parent != uuid.Nil {
-			if info.Parent = names[l.Parent]; info.Parent == "" {
-				info.Parent = l.Parent.String()
-			}
 		}
 		infos = append(infos, info)
 	}
 	return infos, nil
+}
+
+// describe describes a branch of some version of the metadata.
+func (c *Context) describe(m *Metadata, b *ctxfolder.Branch, counts map[uuid.UUID]index.Counts) (info BranchInfo, err error) {
+	l, ok := m.Line(b.Line)
+	if !ok {
+		return info, fmt.Errorf("%w: branch %q has no line", ErrMetadata, b.Name)
+	}
+	info = BranchInfo{
+		Name: b.Name, Line: l.ID, Base: l.Base, Messages: max(counts[l.ID].End(), l.Base), Bytes: counts[l.ID].Bytes,
+		Active: b.Name == m.ActiveBranch, Metadata: b.Extra,
+	}
+	info.Archived, err = c.log.Archived(l.ID)
+	switch parent := branchOfLine(m, l.Parent); {
+	case parent != nil:
+		info.Parent = parent.Name
+	case l.Parent != uuid.Nil:
+		info.Parent = l.Parent.String()
+	}
+	return info, err
 }
 
 // Info describes the branch.

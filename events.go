@@ -46,7 +46,8 @@ type Event struct {
 	Message *Message // of events about messages
 	// Metadata is that behind the event; nil for ContextRemoved. It must not be changed: other events share it.
 	Metadata *Metadata
-	Branches []BranchInfo // of Resync
+	// Branches describes the branch that an event is about, unless it was removed, and of Resync all of them.
+	Branches []BranchInfo
 }
 
 // changes are the events that a new version of the metadata makes: what happened to branches, in the order of the new version, then

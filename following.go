@@ -270,9 +270,23 @@ func (f *follower) settle(behind bool) {
 func (f *follower) change(m *Metadata, seq uint64) {
 	for _, e := range changes(f.m, m) {
 		e.Seq = seq
+		if b, ok := m.Branch(e.Branch); ok {
+			e.Branches = f.describe(m, b)
+		}
 		f.queue = append(f.queue, e)
 	}
 	f.m = m
+}
+
+// describe describes a branch, as far as the index can be read.
+func (f *follower) describe(m *Metadata, b *ctxfolder.Branch) []BranchInfo {
+	_ = f.c.log.Refresh()
+	counts, _, _ := f.c.log.AllCounts()
+	info, err := f.c.describe(m, b, counts)
+	if err != nil {
+		return nil
+	}
+	return []BranchInfo{info}
 }
 
 // lookAtMetadata queues what was changed in metadata.json by hand: then its revision is what it was. It reports whether there was something.

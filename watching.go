@@ -244,6 +244,23 @@ func (w *Watcher) Events(ctx context.Context) iter.Seq2[Event, error] {
 	}
 }
 
+// Pending yields what happened until now, and ends: [Watcher.Events] for who looks every so often.
+func (w *Watcher) Pending(ctx context.Context) iter.Seq2[Event, error] {
+	return func(yield func(Event, error) bool) {
+		if !w.begin() {
+			return
+		}
+		defer w.end()
+		w.taken()
+		w.sweep()
+		for e, err := range w.ready(ctx) {
+			if !yield(e, err) {
+				return
+			}
+		}
+	}
+}
+
 // idleness is how many times as long as a sweep took the next one waits: many contexts are looked at less often.
 const idleness = 20
 

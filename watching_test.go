@@ -23,7 +23,9 @@ const patience = 2 * time.Minute
 
 // polled makes watchers poll.
 func polled() Option {
-	return func(o *options) { o.watching = watch.Options{Poll: errors.New("a test wants it"), Every: time.Millisecond} }
+	return func(o *options) {
+		o.watching = watch.Options{Poll: errors.New("a test wants it"), Every: time.Millisecond}
+	}
 }
 
 // line is an event as a line of text.

@@ -46,6 +46,7 @@ A message whose --id is there already with equal content is not stored again.`,
 		Example: `  ctxtool append 7c2f "What does the parser do?"
   agent --stream-json | ctxtool append 7c2f --jsonl
   ctxtool append 7c2f "What is wrong here?" --attach screenshot.png`,
+		Annotations:       exits("some lines were not stored", ofStores...),
 		Args:              between(1, 2),
 		ValidArgsFunction: a.completeContexts(1),
 		RunE: func(cmd *cobra.Command, args []string) error {
@@ -53,7 +54,7 @@ A message whose --id is there already with equal content is not stored again.`,
 		},
 	}
 	flags := cmd.Flags()
-	flags.StringVar(&f.branch, "branch", "", "the `BRANCH`; the active one if not given")
+	a.branchFlag(cmd, &f.branch, "branch", "the `BRANCH`; the active one if not given")
 	flags.StringVar(&f.role, "role", "user", "the role of the text")
 	flags.StringVar(&f.id, "id", "", "the `UUID` it shall have")
 	flags.Int64Var(&f.expect, "expect-position", 0, "append only if the (first) message gets position `N`")
@@ -125,7 +126,7 @@ func (a *app) textDraft(cmd *cobra.Command, args []string, f *appendFlags) (d ct
 	var text string
 	if len(args) > 0 {
 		text = args[0]
-	} else if _, terminal := terminal(a.stdin); len(f.attach) > 0 && terminal {
+	} else if _, terminal := displayOf(a.stdin); len(f.attach) > 0 && terminal {
 		// Files need no words.
 	} else if text, err = a.readText(cmd, f.maxMessage, len(f.attach) > 0); err != nil {
 		return d, err
@@ -151,7 +152,7 @@ func (a *app) textDraft(cmd *cobra.Command, args []string, f *appendFlags) (d ct
 
 // readText reads all of stdin. The line break at its end is none of the message's.
 func (a *app) readText(cmd *cobra.Command, most int64, mayLack bool) (string, error) {
-	if _, ok := terminal(a.stdin); ok {
+	if _, ok := displayOf(a.stdin); ok {
 		a.note("reading the text from the terminal: end it with Ctrl-D")
 	}
 	var b []byte

@@ -31,6 +31,7 @@ A message that was edited by hand stays a file until "ctxtool repair" has taken 
 collections ("ctxtool gc").`,
 		Example: `  ctxtool archive 7c2f --all
   ctxtool archive 7c2f --older-than 720h --branch main`,
+		Annotations:       exits("", ofStores...),
 		Args:              between(1, 1),
 		ValidArgsFunction: a.completeContexts(1),
 		RunE: func(cmd *cobra.Command, args []string) error {
@@ -53,7 +54,7 @@ collections ("ctxtool gc").`,
 	}
 	cmd.Flags().DurationVar(&o.OlderThan, "older-than", ctxdir.DefaultArchiveAge, "archive messages that are older, as in 720h")
 	cmd.Flags().BoolVar(&all, "all", false, "archive every message")
-	cmd.Flags().StringVar(&o.Branch, "branch", "", "only what this branch shows")
+	a.branchFlag(cmd, &o.Branch, "branch", "only what this `BRANCH` shows")
 	return cmd
 }
 
@@ -63,6 +64,8 @@ func (a *app) unarchiveCmd() *cobra.Command {
 		Short: "Move archived messages back to files",
 		Long: `Move every message in the packs of a context back to a file of its own, byte for byte what it was. Payloads become blobs
 again.`,
+		Example:           "  ctxtool unarchive 7c2f",
+		Annotations:       exits("some messages stayed where they were", ofStores...),
 		Args:              between(1, 1),
 		ValidArgsFunction: a.completeContexts(1),
 		RunE: func(cmd *cobra.Command, args []string) error {

@@ -26,8 +26,9 @@ func (a *app) backupCmd() *cobra.Command {
 		Short: "Copy contexts to another store, also while they are written",
 		Long: `Copy contexts, with the payloads they refer to, to the store in DIR, which is made when there is none. Each copy is what the context
 was at one moment; writers go on meanwhile. An older copy in DIR goes to the trash there. What cannot be read is left out and told.`,
-		Example: `  ctxtool backup 7c2f --to /mnt/backup
-  ctxtool --store /mnt/backup ls`,
+		Example: `  ctxtool backup 7c2f --to ~/backup
+  ctxtool --store ~/backup ls`,
+		Annotations:       exits("some contexts, messages or payloads were not copied", ofStores...),
 		Args:              between(1, -1),
 		ValidArgsFunction: a.completeContexts(-1),
 		RunE: func(cmd *cobra.Command, args []string) error {
@@ -48,13 +49,17 @@ was at one moment; writers go on meanwhile. An older copy in DIR goes to the tra
 		},
 	}
 	cmd.Flags().StringVar(&to, "to", "", "the `DIR` of the store for backups")
+	_ = cmd.MarkFlagDirname("to")
 	return cmd
 }
 
 func (a *app) backup(ctx context.Context, s *ctxdir.Store, ids []uuid.UUID, to *ctxdir.Store) error {
 	failed, missing := 0, int64(0)
-	for _, id := range ids {
+	bar := a.newProgress("Backing up")
+	for i, id := range ids {
+		bar.contexts(i, len(ids))
 		done, err := s.Backup(ctx, id, to)
+		bar.clear()
 		if err != nil && (len(ids) == 1 || ctx.Err() != nil) {
 			return err
 		}

@@ -34,6 +34,8 @@ func (a *app) branchCmd() *cobra.Command {
 		Use:                        "branch",
 		Short:                      "List and change the branches of a context",
 		Long:                       "List and change the branches of a context. No operation on one branch changes what another one shows.",
+		Example:                    "  ctxtool branch ls 7c2f\n  ctxtool branch fork 7c2f retry --at 12\n  ctxtool branch switch 7c2f retry",
+		Annotations:                exits("the context has a problem", ofStores...),
 		SuggestionsMinimumDistance: 2,
 		Args:                       cobra.ArbitraryArgs,
 		RunE:                       needVerb,
@@ -46,9 +48,10 @@ func (a *app) branchCmd() *cobra.Command {
 }
 
 // branchVerb is a verb whose first argument is a context.
-func (a *app) branchVerb(use, short string, args int, do func(ctx context.Context, c *ctxdir.Context, args []string) error, opts ...ctxdir.Option) *cobra.Command {
+func (a *app) branchVerb(use, short, example string, args int, do func(ctx context.Context, c *ctxdir.Context, args []string) error, opts ...ctxdir.Option) *cobra.Command {
 	return &cobra.Command{
-		Use: use, Short: short, Args: between(args, args), ValidArgsFunction: a.completeContexts(1),
+		Use: use, Short: short, Example: example, Annotations: exits("", ofStores...), Args: between(args, args),
+		ValidArgsFunction: a.completeContexts(1),
 		RunE: func(cmd *cobra.Command, args []string) error {
 			return a.withContext(cmd.Context(), args[0], func(c *ctxdir.Context) error {
 				return do(cmd.Context(), c, args[1:])
@@ -70,26 +73,35 @@ func (a *app) printBranch(ctx context.Context, b *ctxdir.Branch) error {
 }
 
 func (a *app) branchTable(branches []ctxdir.BranchInfo) error {
-	t := table{head: []string{"", "BRANCH", "MESSAGES", "SIZE", "FROM"}, right: []bool{false, false, true, true, false}, give: 1}
+	t := table{head: []string{"", "BRANCH", "MESSAGES", "SIZE", "FROM"}, right: []int{2, 3}, give: []int{1, 4}}
 	for _, b := range branches {
 		mark, from := "", ""
 		if b.Active {
 			mark = "*"
 		}
 		if b.Parent != "" {
-			parent := b.Parent
-			if id, err := uuid.Parse(parent); err == nil {
-				parent = "line …" + id.String()[24:]
-			}
-			from = fmt.Sprintf("%s at %s", parent, humanCount(b.Base))
+			from = forkedFrom(b)
 		}
 		t.add(mark, b.Name, humanCount(b.Messages), humanSize(b.Bytes), from)
+		if b.Active {
+			t.style(0, greener)
+			t.style(1, greener)
+		}
 	}
-	return t.print(a.out, a.width())
+	return a.printTable(&t)
+}
+
+// forkedFrom says where a branch begins on another one, or on a line that no branch has any more.
+func forkedFrom(b ctxdir.BranchInfo) string {
+	parent := oneLine(b.Parent)
+	if id, err := uuid.Parse(parent); err == nil {
+		parent = "line …" + ending(id)
+	}
+	return fmt.Sprintf("%s at %s", parent, humanCount(b.Base))
 }
 
 func (a *app) branchLsCmd() *cobra.Command {
-	return a.branchVerb("ls CONTEXT", "List the branches in order of creation", 1, func(ctx context.Context, c *ctxdir.Context, _ []string) error {
+	cmd := a.branchVerb("ls CONTEXT", "List the branches in order of creation", "  ctxtool branch ls 7c2f", 1, func(ctx context.Context, c *ctxdir.Context, _ []string) error {
 		branches, err := c.Branches(ctx)
 		if err != nil {
 			return err
@@ -107,10 +119,12 @@ func (a *app) branchLsCmd() *cobra.Command {
 		}
 		return problemOf(c)
 	}, ctxdir.ReadOnly())
+	cmd.Annotations = exits("the context has a problem", ofStores...)
+	return cmd
 }
 
 func (a *app) branchNewCmd() *cobra.Command {
-	return a.branchVerb("new CONTEXT NAME", "Add an empty branch", 2, func(ctx context.Context, c *ctxdir.Context, args []string) error {
+	return a.branchVerb("new CONTEXT NAME", "Add an empty branch", "  ctxtool branch new 7c2f notes", 2, func(ctx context.Context, c *ctxdir.Context, args []string) error {
 		b, err := c.NewBranch(ctx, args[0])
 		if err != nil {
 			return nameError(args[0], err)
@@ -121,7 +135,7 @@ func (a *app) branchNewCmd() *cobra.Command {
 
 func (a *app) branchForkCmd() *cobra.Command {
 	var from, at string
-	cmd := a.branchVerb("fork CONTEXT NAME", "Add a branch that begins like another one", 2, func(ctx context.Context, c *ctxdir.Context, args []string) error {
+	cmd := a.branchVerb("fork CONTEXT NAME", "Add a branch that begins like another one", "  ctxtool branch fork 7c2f retry --at 12\n  ctxtool branch fork 7c2f again --from alt --at 0197f3c2-7a1e-7c55-9a3e-5f2f3c0d9b11", 2, func(ctx context.Context, c *ctxdir.Context, args []string) error {
 		point, err := parsePoint(at)
 		if err != nil {
 			return err
@@ -148,7 +162,7 @@ func (a *app) branchForkCmd() *cobra.Command {
 	})
 	cmd.Long = `Add a branch NAME that begins like another one: with its messages before a position, or up to and with the message
 of an id, or with all. Nothing is copied, and the active branch stays the same.`
-	cmd.Flags().StringVar(&from, "from", "", "the `BRANCH` to fork; the active one if not given")
+	a.branchFlag(cmd, &from, "from", "the `BRANCH` to fork; the active one if not given")
 	cmd.Flags().StringVar(&at, "at", "", "a `POSITION` or a message's whole id; the end if not given")
 	return cmd
 }
@@ -182,16 +196,18 @@ func nameError(name string, err error) error {
 }
 
 func (a *app) branchSwitchCmd() *cobra.Command {
-	return a.branchVerb("switch CONTEXT NAME", "Make a branch the active one", 2, func(ctx context.Context, c *ctxdir.Context, args []string) error {
+	cmd := a.branchVerb("switch CONTEXT NAME", "Make a branch the active one", "  ctxtool branch switch 7c2f alt", 2, func(ctx context.Context, c *ctxdir.Context, args []string) error {
 		if err := c.Switch(ctx, args[0]); err != nil {
 			return err
 		}
 		return a.printBranch(ctx, c.Active())
 	})
+	cmd.ValidArgsFunction = a.completeBranches
+	return cmd
 }
 
 func (a *app) branchRenameCmd() *cobra.Command {
-	return a.branchVerb("rename CONTEXT NAME NEW-NAME", "Give a branch another name", 3, func(ctx context.Context, c *ctxdir.Context, args []string) error {
+	cmd := a.branchVerb("rename CONTEXT NAME NEW-NAME", "Give a branch another name", "  ctxtool branch rename 7c2f alt first-try", 3, func(ctx context.Context, c *ctxdir.Context, args []string) error {
 		if err := c.Rename(ctx, args[0], args[1]); err != nil {
 			return nameError(args[1], err)
 		}
@@ -201,10 +217,12 @@ func (a *app) branchRenameCmd() *cobra.Command {
 		}
 		return a.printBranch(ctx, b)
 	})
+	cmd.ValidArgsFunction = a.completeBranches
+	return cmd
 }
 
 func (a *app) branchRmCmd() *cobra.Command {
-	cmd := a.branchVerb("rm CONTEXT NAME", "Take a branch's name away; its messages stay until they are collected", 2, func(ctx context.Context, c *ctxdir.Context, args []string) error {
+	cmd := a.branchVerb("rm CONTEXT NAME", "Take a branch's name away; its messages stay until they are collected", "  ctxtool branch rm 7c2f alt --dry-run\n  ctxtool branch rm 7c2f alt", 2, func(ctx context.Context, c *ctxdir.Context, args []string) error {
 		b, err := c.Branch(args[0])
 		if err != nil {
 			return err
@@ -228,6 +246,7 @@ func (a *app) branchRmCmd() *cobra.Command {
 		r.DryRun = a.dryRun
 		return a.record(r)
 	})
+	cmd.ValidArgsFunction = a.completeBranches
 	a.dryRunFlag(cmd)
 	return cmd
 }
@@ -237,10 +256,10 @@ func (a *app) branchRewindCmd() *cobra.Command {
 		name string
 		to   int64
 	)
-	cmd := a.branchVerb("rewind CONTEXT --to POSITION", "Let a branch show only the messages before a position", 1, nil)
+	cmd := a.branchVerb("rewind CONTEXT --to POSITION", "Let a branch show only the messages before a position", "  ctxtool branch rewind 7c2f --to 10 --dry-run\n  ctxtool branch rewind 7c2f --branch alt --to 10", 1, nil)
 	cmd.Long = `Let a branch show only its messages before a position. Those behind it stay where they are, other branches go on
 showing them, and gc collects what no branch shows.`
-	cmd.Flags().StringVar(&name, "branch", "", "the `BRANCH`; the active one if not given")
+	a.branchFlag(cmd, &name, "branch", "the `BRANCH`; the active one if not given")
 	cmd.Flags().Int64Var(&to, "to", 0, "the `POSITION` of the first message that goes")
 	a.dryRunFlag(cmd)
 	cmd.RunE = func(cmd *cobra.Command, args []string) error {

@@ -1,8 +1,10 @@
 package main
 
 import (
+	"cmp"
 	"context"
 	"fmt"
+	"strings"
 
 	"github.com/ctxdir/ctxdir"
 	"github.com/google/uuid"
@@ -43,9 +45,9 @@ func (a *app) checkCmd() *cobra.Command {
 		Use:   "check [CONTEXT…]",
 		Short: "Look whether everything is there and whole",
 		Long: `Compare metadata, index, message files and blobs with each other. Nothing is changed, and others can go on writing. Without
---read-data a file that looks untouched is taken for whole; with it every byte is read. Without CONTEXT, the whole store.
-The exit status is 3 when something is not as it should be.`,
-		Example:           `  ctxtool check --read-data`,
+--read-data a file that looks untouched is taken for whole; with it every byte is read. Without CONTEXT, the whole store.`,
+		Example:           "  ctxtool check --read-data\n  ctxtool check 7c2f",
+		Annotations:       exits("something is not as it should be", ofStores...),
 		Args:              between(0, -1),
 		ValidArgsFunction: a.completeContexts(-1),
 		RunE: func(cmd *cobra.Command, args []string) error {
@@ -67,7 +69,7 @@ func (a *app) check(ctx context.Context, s *ctxdir.Store, ids []uuid.UUID, o ctx
 	var last ctxdir.CheckProgress
 	o.Progress = func(p ctxdir.CheckProgress) {
 		last = p
-		bar.steps(short(p.Context), p.Done, p.Of)
+		bar.steps("…"+ending(p.Context), p.Done, p.Of)
 	}
 	sum := checkedRecord{Record: "summary", ByKind: map[string]int{}}
 	wrong := 0
@@ -86,7 +88,7 @@ func (a *app) check(ctx context.Context, s *ctxdir.Store, ids []uuid.UUID, o ctx
 				"finding", idText(f.Context), string(f.Kind), string(f.Severity), f.Path, idText(f.ID), f.Detail, f.Repairable,
 			})
 		} else {
-			err = a.printf("%s\n", findingLine(f))
+			err = a.tell(findingOf(f))
 		}
 		if err != nil {
 			return err
@@ -112,19 +114,36 @@ func (a *app) summary(sum checkedRecord, format string, args ...any) error {
 	return nil
 }
 
-// findingLine is a finding for people.
-func findingLine(f ctxdir.Finding) string {
-	s := fmt.Sprintf("%-7s  %s", f.Severity, f.Kind)
-	if f.Path != "" {
-		s += "  " + f.Path
-	} else if f.Context != uuid.Nil {
-		s += "  " + f.Context.String()
-	}
-	s += ": " + oneLine(f.Detail)
+// told is a line of what a check found or a repair did.
+type told struct{ severity, kind, where, detail string }
+
+func findingOf(f ctxdir.Finding) told {
+	t := told{string(f.Severity), string(f.Kind), cmp.Or(f.Path, idText(f.Context)), f.Detail}
 	if f.Repairable {
-		s += " (repairable)"
+		t.detail += " (repairable)"
 	}
-	return s
+	return t
+}
+
+// tell prints one line, and on a terminal, where paths with ids in them leave no room for anything else, two.
+func (a *app) tell(t told) error {
+	colours := a.colours(a.out.w)
+	style := map[string]string{"error": red, "warning": yellow}[t.severity]
+	line := ""
+	if t.severity != "" {
+		line = colours.paint(style, fmt.Sprintf("%-7s", t.severity)) + "  "
+	}
+	line += colours.paint(bold, t.kind)
+	detail := oneLine(strings.TrimPrefix(t.detail, t.where+": "))
+	switch {
+	case t.where == "":
+		line += ": " + detail
+	case a.onTerminal():
+		line += ": " + detail + "\n  " + colours.paint(dim, oneLine(t.where))
+	default:
+		line += "  " + t.where + ": " + detail
+	}
+	return a.printf("%s\n", line)
 }
 
 // idText is an id, "" for none.
@@ -135,11 +154,8 @@ func idText(id uuid.UUID) string {
 	return id.String()
 }
 
-// short is the end of an id, which tells more than its beginning.
-func short(id uuid.UUID) string {
-	s := id.String()
-	return "…" + s[len(s)-12:]
-}
+// ending is the end of an id, which tells more than its beginning: that is the time, and all ids of a day share most of it.
+func ending(id uuid.UUID) string { return id.String()[24:] }
 
 // named returns the contexts that arguments name, nil without any.
 func named(s *ctxdir.Store, refs []string) ([]uuid.UUID, error) {

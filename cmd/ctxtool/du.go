@@ -28,6 +28,8 @@ func (a *app) duCmd() *cobra.Command {
 branch's bytes are those of its own messages, without those it inherits; a context's include its metadata. What one context has in
 blobs, compressed and perhaps shared with others, is a line of its own. Archived messages count with the length that they have when
 they are read (archived_bytes says how much of the sum that is); what they take on the disk, "ls -l CONTEXT/archive" shows.`,
+		Example:           "  ctxtool du\n  ctxtool du 7c2f",
+		Annotations:       exits("a context has a problem", ofStores...),
 		Args:              between(0, 1),
 		ValidArgsFunction: a.completeContexts(1),
 		RunE: func(cmd *cobra.Command, args []string) error {
@@ -60,14 +62,14 @@ func (a *app) sizes(ctx context.Context, s *ctxdir.Store) error {
 		}
 		return listProblems(all)
 	}
-	t := table{head: []string{"SIZE", "MESSAGES", "CONTEXT", "TITLE"}, right: []bool{true, true, false, false}, give: 3}
+	t := table{head: []string{"SIZE", "MESSAGES", "CONTEXT", "TITLE"}, right: []int{0, 1}, give: []int{3}}
 	var bytes, messages int64
 	for _, s := range all {
-		t.add(humanSize(s.Bytes), humanCount(s.Messages), s.ID.String(), s.Title)
+		t.add(humanSize(s.Bytes), humanCount(s.Messages), ending(s.ID), s.Title)
 		bytes, messages = bytes+s.Bytes, messages+s.Messages
 	}
 	t.add(humanSize(bytes), humanCount(messages), "total", "")
-	if err := t.print(a.out, a.width()); err != nil {
+	if err := a.printTable(&t); err != nil {
 		return err
 	}
 	return listProblems(all)
@@ -103,7 +105,7 @@ func (a *app) branchSizes(ctx context.Context, c *ctxdir.Context) error {
 		}
 		return problemOf(c)
 	}
-	t := table{head: []string{"SIZE", "MESSAGES", "BRANCH"}, right: []bool{true, true, false}, give: 2}
+	t := table{head: []string{"SIZE", "MESSAGES", "BRANCH"}, right: []int{0, 1}, give: []int{2}}
 	for _, b := range branches {
 		t.add(humanSize(b.Bytes), humanCount(b.Messages), b.Name)
 	}
@@ -114,7 +116,7 @@ func (a *app) branchSizes(ctx context.Context, c *ctxdir.Context) error {
 	if blobs > 0 {
 		t.add(humanSize(blobs), "", "blobs")
 	}
-	if err := t.print(a.out, a.width()); err != nil {
+	if err := a.printTable(&t); err != nil {
 		return err
 	}
 	return problemOf(c)

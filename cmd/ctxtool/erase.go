@@ -29,6 +29,7 @@ trash, and the payloads that nothing else refers to. Their positions stay, and s
 It does not reach what is outside the store, nor other contexts, titles and system prompts that repeat what a message said.`,
 		Example: `  ctxtool erase 7c2f 0197f3c2-7a1e-7c55-9a3e-5f2f3c0d9b11 --dry-run
   ctxtool erase 7c2f 0197f3c2-7a1e-7c55-9a3e-5f2f3c0d9b11`,
+		Annotations:       exits("", ofStores...),
 		Args:              between(2, -1),
 		ValidArgsFunction: a.completeContexts(1),
 		RunE: func(cmd *cobra.Command, args []string) error {

@@ -4,12 +4,10 @@ import (
 	"context"
 	"errors"
 	"fmt"
-	"os"
 	"strings"
 	"syscall"
 
 	"github.com/ctxdir/ctxdir"
-	"github.com/google/uuid"
 	"github.com/spf13/cobra"
 )
 
@@ -33,7 +31,7 @@ type usageError struct {
 func (e *usageError) Error() string { return e.text }
 
 func usage(cmd *cobra.Command, format string, args ...any) *usageError {
-	return &usageError{fmt.Sprintf(format, args...), "usage: " + cmd.UseLine()}
+	return &usageError{fmt.Sprintf(format, args...), "usage: " + useLine(cmd)}
 }
 
 // problemsError says that the verb did what it could and something was wrong all the same.
@@ -43,6 +41,15 @@ type problemsError struct {
 }
 
 func (e *problemsError) Error() string { return e.text }
+
+// summedError sums up errors that were told already.
+type summedError struct {
+	text string
+	err  error
+}
+
+func (e *summedError) Error() string { return e.text }
+func (e *summedError) Unwrap() error { return e.err }
 
 // errHelp: the help was shown in place of doing something.
 var errHelp = errors.New("a verb is missing")
@@ -102,6 +109,9 @@ func (a *app) finish(ctx context.Context, err error) int {
 	case errors.Is(err, errHelp) && !a.json:
 		return code
 	case code == exitInterrupted:
+		if _, ok := displayOf(a.stderr); ok && !a.dumb() {
+			fmt.Fprint(a.stderr, eraseLine) // of the ^C that the terminal wrote, and of a bar that was being drawn
+		}
 		a.fail(errorRecord{Code: code, Error: "interrupted"})
 		return code
 	}
@@ -128,7 +138,7 @@ func (a *app) fail(rec errorRecord) {
 		return
 	}
 	var b strings.Builder
-	b.WriteString("ctxtool: ")
+	b.WriteByte(' ')
 	if rec.Path != "" {
 		b.WriteString(rec.Path + ":")
 	}
@@ -145,67 +155,17 @@ func (a *app) fail(rec errorRecord) {
 			fmt.Fprintf(&b, " and %d more", n-mostMatches)
 		}
 	}
+	line := a.colours(a.stderr).paint(redder, "ctxtool:") + oneLine(b.String())
 	if rec.Hint != "" {
-		b.WriteString(" (" + rec.Hint + ")")
+		line += a.colours(a.stderr).paint(dim, " ("+oneLine(rec.Hint)+")")
 	}
-	fmt.Fprintln(a.stderr, oneLine(b.String()))
+	fmt.Fprintln(a.stderr, line)
 }
 
 // warn prints an error that does not end the verb.
 func (a *app) warn(rec errorRecord) {
 	rec.Code = exitProblems
 	a.fail(rec)
-}
-
-// hint says what to try next.
-func hint(err error) string {
-	var (
-		use       *usageError
-		problems  *problemsError
-		ambiguous *ctxdir.AmbiguousError
-		where     *ctxdir.Error
-	)
-	switch {
-	case errors.As(err, &use):
-		return use.hint
-	case errors.As(err, &problems):
-		return problems.hint
-	case errors.As(err, &ambiguous):
-		return "give more of the id"
-	}
-	id := "CONTEXT"
-	if errors.As(err, &where) && where.Context != uuid.Nil {
-		id = where.Context.String()
-	}
-	switch {
-	case errors.Is(err, ctxdir.ErrNoStore):
-		return `"ctxtool init" makes one, --store names another`
-	case errors.Is(err, ctxdir.ErrLocked):
-		return "--lock-timeout waits longer"
-	case errors.Is(err, ctxdir.ErrActive):
-		return fmt.Sprintf(`"ctxtool branch switch %s NAME" makes another one active`, id)
-	case errors.Is(err, ctxdir.ErrFormat):
-		return "a newer ctxtool may read it"
-	case where != nil && (where.Op == "restore" || where.Op == "find in trash of"):
-		return `"ctxtool trash ls" lists the items`
-	case errors.Is(err, ctxdir.ErrPosition):
-		return fmt.Sprintf(`"ctxtool branch ls %s" tells how many messages there are`, id)
-	case errors.Is(err, ctxdir.ErrShared):
-		return "--shared changes it in all of them"
-	case errors.Is(err, ctxdir.ErrMetadata), errors.Is(err, ctxdir.ErrDamaged):
-		return fmt.Sprintf(`"ctxtool repair %s" mends what can be mended`, id)
-	case errors.Is(err, ctxdir.ErrNotExist) && where != nil && where.Op == "find":
-		return `"ctxtool ls" lists the contexts`
-	case errors.Is(err, ctxdir.ErrNotExist) && where != nil && (where.Branch != "" || where.Op == "open") && where.ID == uuid.Nil:
-		return fmt.Sprintf(`"ctxtool branch ls %s" lists the branches`, id)
-	case errors.Is(err, ctxdir.ErrConflict):
-		return "another id, or none, adds it as a new message"
-	case errors.Is(err, ctxdir.ErrDurability):
-		return "whether it is stored is not certain: append again with the same id"
-	case errors.Is(err, os.ErrPermission):
-		return "check who owns the store's folder"
-	}
-	return ""
 }
 
 func isInvalid(err error) bool { return errors.Is(err, ctxdir.ErrInvalid) }

@@ -3,6 +3,7 @@ package main
 import (
 	"bufio"
 	"context"
+	"errors"
 	"fmt"
 	"io"
 	"math"
@@ -38,6 +39,8 @@ func (a *app) exportCmd() *cobra.Command {
 		Short: "Write the messages of a branch in another format",
 		Long: `Write the messages of a branch: jsonl has each as the framework had it, one a line; openai is a JSON array of chat
 messages; markdown and html are for reading.`,
+		Example:           "  ctxtool export 7c2f --format markdown\n  ctxtool export 7c2f --branch alt --format html -o walk.html",
+		Annotations:       exits("messages are missing or not complete", ofStores...),
 		Args:              between(1, 1),
 		ValidArgsFunction: a.completeContexts(1),
 		RunE: func(cmd *cobra.Command, args []string) error {
@@ -50,23 +53,27 @@ messages; markdown and html are for reading.`,
 				if err != nil {
 					return err
 				}
+				bar := a.newProgress("Exporting")
 				if path == "" || path == "-" {
-					return a.export(cmd.Context(), c, b, make(a.out))
+					if a.onTerminal() {
+						bar = nil // it would stand among the messages
+					}
+					return a.export(cmd.Context(), c, b, make(a.out), bar)
 				}
 				return writeFile(path, func(w io.Writer) error {
-					return a.export(cmd.Context(), c, b, make(w))
+					return a.export(cmd.Context(), c, b, make(w), bar)
 				})
 			}, ctxdir.ReadOnly())
 		},
 	}
-	cmd.Flags().StringVar(&branch, "branch", "", "the `BRANCH`; the active one if not given")
+	a.branchFlag(cmd, &branch, "branch", "the `BRANCH`; the active one if not given")
 	cmd.Flags().StringVar(&format, "format", "jsonl", "jsonl, openai, markdown or html")
 	cmd.Flags().StringVarP(&path, "output", "o", "", "write to `FILE`, which appears when it is complete")
 	_ = cmd.RegisterFlagCompletionFunc("format", cobra.FixedCompletions([]string{"jsonl", "openai", "markdown", "html"}, cobra.ShellCompDirectiveNoFileComp))
 	return cmd
 }
 
-func (a *app) export(ctx context.Context, c *ctxdir.Context, b *ctxdir.Branch, e exporter) error {
+func (a *app) export(ctx context.Context, c *ctxdir.Context, b *ctxdir.Branch, e exporter, bar *progress) error {
 	m := c.Metadata()
 	for i := range m.Branches {
 		if m.Branches[i].Name == b.Name() {
@@ -80,21 +87,28 @@ func (a *app) export(ctx context.Context, c *ctxdir.Context, b *ctxdir.Branch, e
 	if err := e.begin(m, b.Name()); err != nil {
 		return err
 	}
+	n, err := b.Len(ctx)
+	if err != nil {
+		return err
+	}
 	var lacks lacking
-	err := each(ctx, b, 0, math.MaxInt64, func(m *ctxdir.Message) error {
+	err = each(ctx, b, 0, math.MaxInt64, func(m *ctxdir.Message) error {
+		bar.steps("messages", m.Position, n)
 		s, err := say(ctx, m, e.forPeople())
 		if err != nil {
 			return err
 		}
-		switch {
-		case !lacks.add(s):
-		case m.Unavailable != nil:
-			a.warn(errorRecord{Error: fmt.Sprintf("message %d (%s) is left out: %v", m.Position, m.ID, m.Unavailable)})
-		default:
-			a.warn(errorRecord{Error: fmt.Sprintf("message %d (%s) is not complete: %v", m.Position, m.ID, s.missing)})
+		if lacks.add(s) {
+			bar.clear()
+			what, why := "not complete", s.missing
+			if m.Unavailable != nil {
+				what, why = "left out", m.Unavailable
+			}
+			a.warn(errorRecord{Error: fmt.Sprintf("message %d (%s) is %s: %v", m.Position, m.ID, what, why)})
 		}
 		return e.message(s)
 	})
+	bar.clear()
 	if err != nil {
 		return err
 	}
@@ -127,7 +141,7 @@ func writeFile(path string, write func(w io.Writer) error) (err error) {
 	}
 	f, err := os.CreateTemp(filepath.Dir(path), ".ctxtool-*")
 	if err != nil {
-		return err
+		return fmt.Errorf("writing %s: %w", path, errors.Unwrap(err))
 	}
 	problems := buffered(f, write)
 	if problems != nil && exitCode(context.Background(), problems) != exitProblems {

@@ -125,8 +125,8 @@ func (e *htmlExport) end() error {
 func (e *htmlExport) message(m *said) error {
 	var b strings.Builder
 	class := ""
-	if m.Role == "user" || m.Role == "assistant" {
-		class = ` class="` + m.Role + `"`
+	if v := voice(m.Role); v != "" {
+		class = ` class="` + v + `"`
 	}
 	fmt.Fprintf(&b, "<article%s id=\"m%d\">\n<h2>%s <small>%d", class, m.Position, html.EscapeString(speaker(m.Message)), m.Position)
 	if !m.CreatedAt.IsZero() {

@@ -27,6 +27,7 @@ their messages; binary data becomes blobs in any case. 0 moves every string, -1 
 store counts; without CONTEXT, every context of the store. It can be stopped at any time and done again.`,
 		Example: `  ctxtool externalise --threshold 4096 --dry-run
   ctxtool externalise 7c2f --threshold -1`,
+		Annotations:       exits("some contexts could not be changed", ofStores...),
 		Args:              between(0, -1),
 		ValidArgsFunction: a.completeContexts(-1),
 		RunE: func(cmd *cobra.Command, args []string) error {
@@ -50,12 +51,15 @@ store counts; without CONTEXT, every context of the store. It can be stopped at 
 func (a *app) externalise(ctx context.Context, s *ctxdir.Store, ids []uuid.UUID, threshold int64) error {
 	failed := 0
 	var sum ctxdir.Externalised
-	for _, id := range ids {
+	bar := a.newProgress("Looking through")
+	for i, id := range ids {
+		bar.contexts(i, len(ids))
 		var done ctxdir.Externalised
 		err := withOpen(ctx, s, id, func(c *ctxdir.Context) (err error) {
 			done, err = c.Externalise(ctx, threshold, a.dryRun)
 			return err
 		})
+		bar.clear()
 		if err != nil && (len(ids) == 1 || ctx.Err() != nil) {
 			return err
 		}

@@ -22,6 +22,7 @@ func (a *app) filesCmd() *cobra.Command {
 		Long: `List the path of every file that is needed to read the contexts, one a line, relative to the current folder: those of the
 contexts, the blobs they refer to, and the store's own. What journals alone hold is brought into files first.`,
 		Example:           `  git add $(ctxtool files 7c2f)`,
+		Annotations:       exits("", ofStores...),
 		Args:              between(1, -1),
 		ValidArgsFunction: a.completeContexts(-1),
 		RunE: func(cmd *cobra.Command, args []string) error {

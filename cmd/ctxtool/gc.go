@@ -54,6 +54,7 @@ After verbs that write, this is done by itself once a day, for two seconds at mo
 the store says what was removed. --no-gc, or $CTXDIR_NO_GC, leaves it out.`,
 		Example: `  ctxtool gc --dry-run
   ctxtool gc --grace 720h`,
+		Annotations:       exits("something could not be collected", ofStores...),
 		Args:              between(0, -1),
 		ValidArgsFunction: a.completeContexts(-1),
 		RunE: func(cmd *cobra.Command, args []string) error {

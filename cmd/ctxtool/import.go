@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"io/fs"
 	"slices"
 	"strings"
 
@@ -56,7 +57,8 @@ func (a *app) importCmd() *cobra.Command {
 a context, each record a message, verbatim. Importing again adds only what is new.`,
 		Example: `  ctxtool import ~/.claude/projects
   ctxtool import --format chatgpt conversations.json`,
-		Args: between(1, -1),
+		Annotations: exits("some files or records could not be imported", ofNewStore...),
+		Args:        between(1, -1),
 		RunE: func(cmd *cobra.Command, paths []string) error {
 			if !slices.Contains(names, format) {
 				return usage(cmd, "--format: %q is none of %s", format, strings.Join(names, ", "))
@@ -99,7 +101,10 @@ func (i *importing) run(ctx context.Context, s *ctxdir.Store, paths []string) er
 	case stopped != nil:
 		return stopped
 	case failed > 0 && done == 0 && i.sum.Files == 1:
-		return i.firstErr
+		if i.a.json {
+			return i.firstErr
+		}
+		return &summedError{"nothing was imported", i.firstErr}
 	case failed > 0 && done == 0:
 		return fmt.Errorf("none of %d files could be imported", i.sum.Files)
 	case failed > 0:
@@ -188,7 +193,7 @@ func (i *importing) imported(r importer.Result) error {
 	if r.Branches > 1 {
 		what += fmt.Sprintf(", %d branches", r.Branches)
 	}
-	return i.a.printf("%s  %s: %s  %s\n", r.Context, oneLine(r.Path), what, shorten(oneLine(r.Title), 60))
+	return i.a.printFitting(fmt.Sprintf("%s  %s  %s  %s", r.Context, what, shorten(oneLine(r.Title), 60), oneLine(r.Path)))
 }
 
 // failed tells of a file that could not be imported, or not all of it.
@@ -198,12 +203,21 @@ func (i *importing) failed(path string, err error) error {
 		i.firstErr = err
 	}
 	i.progress.clear()
-	reason := oneLine(strings.TrimPrefix(err.Error(), path+": "))
+	reason := reasonOf(err, path)
 	if i.a.json {
 		return i.a.record(failedRecord{"failed", path, reason})
 	}
 	i.a.warn(errorRecord{Path: path, Error: reason, Hint: hint(err)})
 	return nil
+}
+
+// reasonOf is an error about a file without the file.
+func reasonOf(err error, path string) string {
+	var of *fs.PathError
+	if errors.As(err, &of) && of.Path == path {
+		return oneLine(of.Err.Error())
+	}
+	return oneLine(strings.TrimPrefix(err.Error(), path+": "))
 }
 
 func (i *importing) printSummary() error {

@@ -23,7 +23,9 @@ func (a *app) initCmd() *cobra.Command {
 		Short: "Make a store: of DIR, or in ./.ctxdir",
 		Long: `Make a store of DIR; without DIR, of the folder that --store or $CTXDIR_STORE names, else of ./.ctxdir, which
 then is the store of this folder and those below it. What is a store already stays as it is.`,
-		Args: between(0, 1),
+		Example:     "  ctxtool init\n  ctxtool init ~/conversations --threshold 4096",
+		Annotations: exits("", ofNewStore...),
+		Args:        between(0, 1),
 		RunE: func(cmd *cobra.Command, args []string) error {
 			dir := workspace
 			switch {

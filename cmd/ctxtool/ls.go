@@ -3,7 +3,6 @@ package main
 import (
 	"cmp"
 	"context"
-	"fmt"
 	"slices"
 	"strings"
 	"time"
@@ -44,7 +43,11 @@ func (a *app) lsCmd() *cobra.Command {
 	cmd := &cobra.Command{
 		Use:   "ls",
 		Short: "List the contexts of the store",
-		Args:  between(0, 0),
+		Long: `List the contexts of the store: the end of each id, which is enough to name it, its title, how many branches and messages it has, and what it
+takes, those first that were changed last. One with a problem is listed with it.`,
+		Example:     "  ctxtool ls --limit 10\n  ctxtool ls --sort size",
+		Annotations: exits("a context has a problem", ofStores...),
+		Args:        between(0, 0),
 		RunE: func(cmd *cobra.Command, _ []string) error {
 			order, ok := orders[sort]
 			if !ok {
@@ -110,8 +113,9 @@ func (a *app) listTable(all []ctxdir.Summary) error {
 		a.note(`no contexts yet ("ctxtool new" makes one, "ctxtool import" brings in histories)`)
 		return nil
 	}
+	a.page()
 	t := table{
-		head: []string{"ID", "TITLE", "BRANCHES", "MESSAGES", "SIZE", "UPDATED"}, right: []bool{false, false, true, true, true, false, false}, give: 1,
+		head: []string{"ID", "TITLE", "BRANCHES", "MESSAGES", "SIZE", "UPDATED"}, right: []int{2, 3, 4}, give: []int{1},
 	}
 	old := slices.ContainsFunc(all, func(s ctxdir.Summary) bool { return s.Format != "" })
 	if old {
@@ -119,22 +123,25 @@ func (a *app) listTable(all []ctxdir.Summary) error {
 	}
 	problems := slices.ContainsFunc(all, func(s ctxdir.Summary) bool { return s.Problem != nil })
 	if problems {
+		t.give = append(t.give, len(t.head))
 		t.head = append(t.head, "PROBLEM")
 	}
 	for _, s := range all {
-		id := s.ID.String()
 		row := []string{
-			id[len(id)-12:], s.Title, humanCount(int64(s.Branches)), humanCount(s.Messages), humanSize(s.Bytes), humanTime(s.UpdatedAt),
+			ending(s.ID), s.Title, humanCount(int64(s.Branches)), humanCount(s.Messages), humanSize(s.Bytes), humanTime(s.UpdatedAt),
 		}
 		if old {
 			row = append(row, cmp.Or(string(s.Format), "ctxdir"))
 		}
 		if problems {
-			row = append(row, problemText(s.Problem))
+			row = append(row, strings.TrimPrefix(problemText(cause(s.Problem)), s.ID.String()+"/"))
 		}
 		t.add(row...)
+		if problems {
+			t.style(len(row)-1, red)
+		}
 	}
-	return t.print(a.out, a.width())
+	return a.printTable(&t)
 }
 
 func problemText(err error) string {
@@ -156,6 +163,6 @@ func listProblems(all []ctxdir.Summary) error {
 	}
 	return &problemsError{
 		plural(len(bad), "context has a problem", "contexts have problems"),
-		fmt.Sprintf(`"ctxtool repair %s" mends what can be mended`, bad[0].ID),
+		problemHint(bad[0].ID, bad[0].Problem),
 	}
 }

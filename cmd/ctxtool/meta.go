@@ -28,7 +28,8 @@ func (a *app) metaCmd() *cobra.Command {
 		Short: "Show or change a context's metadata",
 		Long: `Show a context's metadata, after changing what --set and --title say. K is title, state, config.NAME (or
 config.NAME.NAME), or any other word for a member of your own; V is a JSON value, or else a text.`,
-		Example:           `  ctxtool meta CONTEXT --title "Parser rewrite" --set config.parameters.temperature=0.2`,
+		Example:           "  ctxtool meta 7c2f\n  ctxtool meta 7c2f --title 'Parser rewrite' --set config.parameters.temperature=0.2",
+		Annotations:       exits("the context has a problem", ofStores...),
 		Args:              between(1, 1),
 		ValidArgsFunction: a.completeContexts(1),
 		RunE: func(cmd *cobra.Command, args []string) error {
@@ -122,17 +123,25 @@ func (a *app) printMetadata(m *ctxdir.Metadata) error {
 		_, err = a.out.Write(b)
 		return err
 	}
+	b, err := metadataLine(m)
+	if err == nil {
+		_, err = a.out.Write(append(b, '\n'))
+	}
+	return err
+}
+
+// metadataLine is the object of metadata.json as a record.
+func metadataLine(m *ctxdir.Metadata) ([]byte, error) {
 	raw, err := m.MarshalJSON()
 	if err != nil {
-		return err
+		return nil, err
 	}
 	// Members that are kept as they were spelled may hold line breaks.
 	var b bytes.Buffer
 	if err := json.Compact(&b, raw); err != nil {
-		return err
+		return nil, err
 	}
-	_, err = fmt.Fprintf(a.out, "{\"record\":\"metadata\",%s\n", b.Bytes()[1:])
-	return err
+	return append([]byte(`{"record":"metadata",`), b.Bytes()[1:]...), nil
 }
 
 // problemOf tells what is wrong with a context that could be opened all the same.
@@ -141,5 +150,5 @@ func problemOf(c *ctxdir.Context) error {
 	if p == nil {
 		return nil
 	}
-	return &problemsError{p.Error(), fmt.Sprintf(`"ctxtool repair %s" mends what can be mended`, c.ID())}
+	return &problemsError{p.Error(), problemHint(c.ID(), p)}
 }

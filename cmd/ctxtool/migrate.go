@@ -4,7 +4,6 @@ import (
 	"context"
 	"errors"
 	"fmt"
-	"strings"
 
 	"github.com/ctxdir/ctxdir"
 	"github.com/ctxdir/ctxdir/legacy"
@@ -40,7 +39,8 @@ original gets the suffix .old. What cannot be migrated is told and left alone. I
 With --dry-run everything is done in a temporary folder, and nothing is changed.`,
 		Example: `  ctxtool migrate ~/.old-tool/conversations --dry-run
   ctxtool migrate ~/.old-tool/conversations`,
-		Args: between(1, -1),
+		Annotations: exits("some legacy contexts could not be migrated", ofNewStore...),
+		Args:        between(1, -1),
 		RunE: func(cmd *cobra.Command, paths []string) error {
 			m := &migrating{a: a, ctx: cmd.Context(), progress: a.newProgress("migrating")}
 			s, remove, err := a.storeToMigrateTo()
@@ -142,7 +142,7 @@ func (m *migrating) migrate(s *ctxdir.Store, path string) error {
 	if done.Again {
 		what += ", migrated before"
 	}
-	return m.a.printf("%s  %s: %s\n", done.Context, oneLine(path), what)
+	return m.a.printFitting(fmt.Sprintf("%s  %s  %s", done.Context, what, oneLine(path)))
 }
 
 // failed tells of a legacy context that stays what it is, and each thing in which the new one would differ.
@@ -155,7 +155,7 @@ func (m *migrating) failed(path string, err error) error {
 			m.a.warn(errorRecord{Path: path, Error: oneLine(d.String())})
 		}
 	}
-	reason := oneLine(strings.TrimPrefix(cause(err).Error(), path+": "))
+	reason := reasonOf(cause(err), path)
 	if m.a.json {
 		return m.a.record(failedRecord{"failed", path, reason})
 	}

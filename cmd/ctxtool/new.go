@@ -26,7 +26,10 @@ func (a *app) newCmd() *cobra.Command {
 	cmd := &cobra.Command{
 		Use:   "new",
 		Short: "Make a context with branch main, and print its id",
-		Args:  between(0, 0),
+		Example: `  ctxtool new --title "First steps"
+  ctxtool new --model small-1 --config parameters.temperature=0.2 --system-prompt prompt.md`,
+		Annotations: exits("", ofNewStore...),
+		Args:        between(0, 0),
 		RunE: func(cmd *cobra.Command, _ []string) error {
 			return a.newContext(cmd, &f)
 		},
@@ -34,6 +37,7 @@ func (a *app) newCmd() *cobra.Command {
 	flags := cmd.Flags()
 	flags.StringVar(&f.id, "id", "", "the `UUID` it shall have")
 	flags.StringVar(&f.parent, "parent", "", "the `CONTEXT` it comes from")
+	_ = cmd.RegisterFlagCompletionFunc("parent", a.completeContexts(-1))
 	flags.StringVar(&f.title, "title", "", "its title")
 	flags.StringVar(&f.model, "model", "", "the model: sets config.model_id")
 	flags.StringVar(&f.mode, "mode", "", "the mode: sets config.mode")

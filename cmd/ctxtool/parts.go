@@ -103,7 +103,11 @@ func partsOf(body json.RawMessage) []part {
 		parts = append(parts, part{kind: thoughtPart, text: t})
 	}
 	parts = append(parts, contentParts(o["content"])...)
-	if o.text("role") == "tool" || o.text("type") == "function_call_output" {
+	role := o.text("role")
+	if author := objectOf(o["author"]); role == "" {
+		role = author.text("role")
+	}
+	if voice(role) == "tool" || o.text("type") == "function_call_output" {
 		result := part{kind: resultPart, text: joinText(parts)}
 		if t := o.text("output"); t != "" {
 			result.text = t

@@ -2,29 +2,49 @@ package main
 
 import (
 	"io"
+	"path/filepath"
 	"time"
 
+	"github.com/rivo/uniseg"
 	"github.com/schollz/progressbar/v3"
 )
 
 // progress is a bar on stderr for work that takes longer than about a second, on a terminal. It is nil
 // where none is to be shown.
 type progress struct {
-	w     io.Writer
-	what  string
-	begun time.Time
-	path  string
-	bar   *progressbar.ProgressBar
+	w       io.Writer
+	columns int // of the terminal
+	what    string
+	path    string
+	unit    string // what steps are counted in
+	bar     *progressbar.ProgressBar
 }
 
 const patience = time.Second
 
+// patient writes nothing for a while: bars know how fast things go from the beginning on, but only who has to wait is shown one.
+type patient struct {
+	w     io.Writer
+	begun time.Time
+}
+
+func (p *patient) Write(b []byte) (int, error) {
+	if time.Since(p.begun) < patience {
+		return len(b), nil
+	}
+	return p.w.Write(b)
+}
+
 func (a *app) newProgress(what string) *progress {
-	f, ok := terminal(a.stderr)
-	if !ok || a.quiet || a.noProgress {
+	d, ok := displayOf(a.stderr)
+	if !ok || a.quiet || a.noProgress || a.dumb() {
 		return nil
 	}
-	return &progress{w: f, what: what, begun: time.Now()}
+	columns, _, err := d.Size()
+	if err != nil {
+		return nil
+	}
+	return &progress{w: &patient{a.stderr, time.Now()}, columns: columns, what: what, unit: "messages"}
 }
 
 func (p *progress) file(path string) {
@@ -35,32 +55,51 @@ func (p *progress) file(path string) {
 }
 
 func (p *progress) bytes(read, size int64) {
-	if p == nil || time.Since(p.begun) < patience {
+	if p == nil {
 		return
 	}
 	if p.bar == nil {
-		p.bar = progressbar.NewOptions64(size,
-			progressbar.OptionSetWriter(p.w), progressbar.OptionSetDescription(p.what+" "+shorten(oneLine(p.path), 40)),
-			progressbar.OptionShowBytes(true), progressbar.OptionThrottle(100*time.Millisecond), progressbar.OptionClearOnFinish(),
-		)
+		p.draw(shorten(oneLine(filepath.Base(p.path)), 30), size, progressbar.OptionShowBytes(true), progressbar.OptionUseIECUnits(true))
+		read = 0 // what was read before the bar began would count as read in no time
 	}
 	_ = p.bar.Set64(min(read, size))
 }
 
 // steps shows how many of a number of things are done.
 func (p *progress) steps(of string, done, all int64) {
-	if p == nil || time.Since(p.begun) < patience {
+	if p == nil {
 		return
 	}
 	if p.bar == nil || p.path != of {
 		p.clear()
 		p.path = of
-		p.bar = progressbar.NewOptions64(all,
-			progressbar.OptionSetWriter(p.w), progressbar.OptionSetDescription(p.what+" "+of),
-			progressbar.OptionShowCount(), progressbar.OptionThrottle(100*time.Millisecond), progressbar.OptionClearOnFinish(),
-		)
+		p.draw(of, all, progressbar.OptionShowCount(), progressbar.OptionShowIts(), progressbar.OptionSetItsString(p.unit))
 	}
 	_ = p.bar.Set64(min(done, all))
+}
+
+// The figures beside a bar take so many columns, and the bar what is left, which need not be more than one can see at a glance.
+const (
+	figuresColumns = 50
+	barColumns     = 40
+)
+
+// draw begins a bar. It shows the time that went by and, from the rate of late, the time that is left.
+func (p *progress) draw(of string, all int64, more ...progressbar.Option) {
+	room := p.columns - figuresColumns - uniseg.StringWidth(p.what+" "+of)
+	p.bar = progressbar.NewOptions64(all, append(more,
+		progressbar.OptionSetWriter(p.w), progressbar.OptionSetWidth(max(min(room, barColumns), 0)),
+		progressbar.OptionSetDescription(p.what+" "+of), progressbar.OptionUseANSICodes(true),
+		progressbar.OptionThrottle(100*time.Millisecond), progressbar.OptionClearOnFinish(),
+	)...)
+}
+
+// contexts shows which one of several contexts it is the turn of.
+func (p *progress) contexts(done, all int) {
+	if p != nil && all > 1 {
+		p.unit = "contexts"
+		p.steps("contexts", int64(done), int64(all))
+	}
 }
 
 // clear takes the bar away, so that something can be printed.

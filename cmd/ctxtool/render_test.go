@@ -30,6 +30,8 @@ func TestParts(t *testing.T) {
 		{"thinking", `{"content":[{"type":"thinking","thinking":"hm"}]}`, []part{{kind: thoughtPart, text: "hm"}}},
 		{"tool use", `{"content":[{"type":"tool_use","name":"Bash","input":{"command":"ls"}}]}`, []part{{callPart, "Bash", `{"command":"ls"}`}}},
 		{"tool result", `{"content":[{"type":"tool_result","content":[{"type":"text","text":"a"},{"type":"text","text":"b"}]}]}`, []part{{kind: resultPart, text: "a\nb"}}},
+		{"tool spelled otherwise", `{"role":"Tool","content":"done"}`, []part{{kind: resultPart, text: "done"}}},
+		{"tool as author", `{"message":{"author":{"role":"tool"},"content":{"parts":["done"]}}}`, []part{{kind: resultPart, text: "done"}}},
 		{"tool message", `{"role":"tool","tool_call_id":"1","content":"done"}`, []part{{kind: resultPart, text: "done"}}},
 		{"tool calls", `{"role":"assistant","content":null,"tool_calls":[{"function":{"name":"f","arguments":"{\"a\":1}"}}]}`, []part{{callPart, "f", `{"a":1}`}}},
 		{"image", `{"content":[{"type":"image","source":{"type":"base64","media_type":"image/png","data":"AAAA"}}]}`, []part{{kind: attachedPart, text: "image image/png, 3 B"}}},
@@ -57,6 +59,8 @@ func TestRenderMessage(t *testing.T) {
 	edited, lost, typed := *m, *m, *m
 	edited.Edited = true
 	lost.Unavailable = errors.New("file is\nempty")
+	blank := *m
+	blank.Stored = json.RawMessage(`{"role":"user","content":[{"type":"text","text":"\n\n"}]}`)
 	typed.Role, typed.Type = "", "progress"
 	typed.Stored = json.RawMessage(`{"uuid":"x","n":1}`)
 	head := "7  user  2025-03-04 05:06:07  " + id.String()
@@ -67,7 +71,10 @@ func TestRenderMessage(t *testing.T) {
 		want string
 	}{
 		{"plain", renderer{fold: 30}, m, head + "\nbell\a red\x1b[31m\nnext\n> Bash {\"command\":\"echo one; …\n\n"},
-		{"terminal", renderer{fold: 80, terminal: true}, m, head + "\nbell red[31m\nnext\n> Bash {\"command\":\"echo one; echo two\"}\n\n"},
+		{"terminal", renderer{fold: 80, terminal: true}, m, "── " + head + " ─────────\nbell red[31m\nnext\n> Bash {\"command\":\"echo one; echo two\"}\n\n"},
+		{"full", renderer{fold: 30, full: true}, m, head + "\nbell\a red\x1b[31m\nnext\n> Bash\n  {\n    \"command\": \"echo one; echo two\"\n  }\n\n"},
+		{"blank", renderer{fold: 80}, &blank, head + "\n(nothing to show)\n\n"},
+		{"forks", renderer{fold: 80, forks: map[int64][]string{7: {"no"}, 8: {"a", "b\n"}}}, &blank, head + "\n(nothing to show)\n\n├─ forks here: a, b \n\n"},
 		{"heads", renderer{fold: 80, headsOnly: true}, m, head + "  158 B\n"},
 		{"edited", renderer{fold: 80, headsOnly: true}, &edited, head + "  158 B  edited by hand\n"},
 		{"lost", renderer{fold: 80}, &lost, head + "\nunavailable: file is empty\n\n"},
@@ -79,6 +86,34 @@ func TestRenderMessage(t *testing.T) {
 		test.r.w = &b
 		if err := test.r.message(&said{Message: test.m, Body: test.m.Stored}); err != nil || b.String() != test.want {
 			t.Errorf("%s: %v\n%q\nwanted\n%q", test.name, err, b.String(), test.want)
+		}
+	}
+}
+
+// TestVoices spells roles as frameworks do.
+func TestVoices(t *testing.T) {
+	for role, want := range map[string]string{
+		"user": "user", "User": "user", "human": "user", "Assistant": "assistant", "model": "assistant", "TOOL": "tool", "function": "tool",
+		"developer": "system", "System": "system", "critic": "", "": "",
+	} {
+		if got := voice(role); got != want {
+			t.Errorf("%q: %q, wanted %q", role, got, want)
+		}
+	}
+}
+
+// TestFolded tells how much of a text cannot be seen.
+func TestFolded(t *testing.T) {
+	r := renderer{fold: 24}
+	for text, want := range map[string]string{
+		"one":                       "< one",
+		"\none\n":                   "< one",
+		"one\ntwo":                  "< one two (2 lines)",
+		"one\ntwo and three\nfour":  "< one two and… (3 lines)",
+		strings.Repeat("漢字\n", 999): "< 漢字 漢字… (999 lines)",
+	} {
+		if got := r.folded("< ", text); got != want {
+			t.Errorf("%.40q: %q, wanted %q", text, got, want)
 		}
 	}
 }
@@ -109,12 +144,12 @@ ID  TITLE          N
 `},
 	}
 	for _, test := range tests {
-		tab := table{head: []string{"ID", "TITLE", "N"}, right: []bool{false, false, true}, give: 1}
+		tab := table{head: []string{"ID", "TITLE", "N"}, right: []int{2}, give: []int{1}}
 		tab.add("1", "a title\nof some text", "5")
 		tab.add("22", "日本語の題", "10")
 		tab.add("3", "", "")
 		var b strings.Builder
-		if err := tab.print(&b, test.width); err != nil {
+		if err := tab.print(&b, test.width, false); err != nil {
 			t.Fatal(err)
 		}
 		if got := "\n" + b.String(); got != test.want {

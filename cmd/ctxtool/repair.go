@@ -1,6 +1,7 @@
 package main
 
 import (
+	"cmp"
 	"context"
 	"fmt"
 
@@ -27,7 +28,8 @@ func (a *app) repairCmd() *cobra.Command {
 		Long: `Read every message, mend what is wrong, and keep a copy in the trash of whatever is replaced. Messages are written again from the
 journal or another copy; one of which there is none is marked unavailable and stays listed. Valid message files that were
 put there by hand are left alone, unless --adopt is given. Without CONTEXT, every context of the store. Doing it again does nothing.`,
-		Example:           `  ctxtool repair --dry-run`,
+		Example:           "  ctxtool repair --dry-run\n  ctxtool repair 7c2f",
+		Annotations:       exits("something stays wrong", ofStores...),
 		Args:              between(0, -1),
 		ValidArgsFunction: a.completeContexts(-1),
 		RunE: func(cmd *cobra.Command, args []string) error {
@@ -51,7 +53,7 @@ func (a *app) repair(ctx context.Context, s *ctxdir.Store, ids []uuid.UUID, o ct
 	var last ctxdir.CheckProgress
 	o.Progress = func(p ctxdir.CheckProgress) {
 		last = p
-		bar.steps(short(p.Context), p.Done, p.Of)
+		bar.steps("…"+ending(p.Context), p.Done, p.Of)
 	}
 	sum := checkedRecord{Record: "summary", ByKind: map[string]int{}}
 	failed := 0
@@ -70,11 +72,7 @@ func (a *app) repair(ctx context.Context, s *ctxdir.Store, ids []uuid.UUID, o ct
 		if a.json {
 			err = a.record(repairedRecord{"repaired", idText(r.Context), string(r.Kind), r.Path, idText(r.ID), r.Detail, a.dryRun})
 		} else {
-			path := r.Path
-			if path == "" {
-				path = r.Context.String()
-			}
-			err = a.printf("%s  %s: %s\n", r.Kind, path, oneLine(r.Detail))
+			err = a.tell(told{kind: string(r.Kind), where: cmp.Or(r.Path, idText(r.Context)), detail: r.Detail})
 		}
 		if err != nil {
 			return err

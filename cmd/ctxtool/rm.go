@@ -25,6 +25,9 @@ func (a *app) rmCmd() *cobra.Command {
 	cmd := &cobra.Command{
 		Use:               "rm CONTEXT…",
 		Short:             "Move whole contexts to the store's trash",
+		Long:              `Move whole contexts to the store's trash. "ctxtool trash restore" brings them back, until they have been there for a week.`,
+		Example:           "  ctxtool rm 7c2f --dry-run\n  ctxtool rm 7c2f",
+		Annotations:       exits("some contexts were not removed", ofStores...),
 		Args:              between(1, -1),
 		ValidArgsFunction: a.completeContexts(-1),
 		RunE: func(cmd *cobra.Command, args []string) error {

@@ -30,7 +30,8 @@ stays. One that was migrated comes in its old form, equal to what it was and wit
 folder, unless FILE ends in .json. With --from-backup, what the context was migrated from loses the suffix .old, and the context goes to the
 trash; this is refused when it was changed since, unless --force is given.`,
 		Example: `  ctxtool rollback 7c2f --to old.json
-  ctxtool rollback 7c2f --from-backup`,
+  ctxtool rollback b81d --from-backup`,
+		Annotations:       exits("some messages could not be read, or the context was changed since", ofStores...),
 		Args:              between(1, 1),
 		ValidArgsFunction: a.completeContexts(1),
 		RunE: func(cmd *cobra.Command, args []string) error {

@@ -24,6 +24,7 @@ type app struct {
 	quiet       bool
 	verbose     bool
 	noProgress  bool
+	noPager     bool
 	noGC        bool
 	dryRun      bool // the verb says what it would do; the store is opened for reading
 	collects    bool // the verb is one that garbage is collected after
@@ -35,8 +36,8 @@ func run(ctx context.Context, args []string, stdin io.Reader, stdout, stderr io.
 	a, root := newRoot(stdin, stdout, stderr, env)
 	root.SetArgs(args)
 	err := root.ExecuteContext(ctx)
-	if ferr := a.out.Flush(); err == nil {
-		err = ferr
+	if cerr := a.out.Close(); err == nil {
+		err = cerr
 	}
 	// Where parsing the flags failed, --json may not have been met yet.
 	if end := slices.Index(args, "--"); end >= 0 {
@@ -55,15 +56,13 @@ func newRoot(stdin io.Reader, stdout, stderr io.Writer, env func(string) string)
 (one conversation with its branches) a folder in it, each message a file.
 
 The store is the folder that --store names, else $CTXDIR_STORE, else the nearest .ctxdir from here upwards,
-else $XDG_DATA_HOME/ctxdir. CONTEXT is an id or any unique beginning or end of one.
-
-Exit status: 0 ok, 1 failed, 2 wrong usage, 3 done but problems were found or some items failed,
-10 no store there, 11 locked, 130 interrupted.`,
+else $XDG_DATA_HOME/ctxdir. CONTEXT is an id or any unique beginning or end of one.`,
 		Example: `  id=$(ctxtool new --title "First steps")
   ctxtool append $id "How do I begin?"
   ctxtool show $id
   ctxtool import ~/.claude/projects
   ctxtool ls`,
+		Annotations:                exits("done, but problems were found or some items failed", ofStores...),
 		SilenceErrors:              true,
 		SilenceUsage:               true,
 		SuggestionsMinimumDistance: 2,
@@ -92,15 +91,23 @@ Exit status: 0 ok, 1 failed, 2 wrong usage, 3 done but problems were found or so
 	flags.BoolVarP(&a.quiet, "quiet", "q", false, "print no notes and no progress")
 	flags.BoolVarP(&a.verbose, "verbose", "v", false, "say more on stderr")
 	flags.BoolVar(&a.noProgress, "no-progress", false, "show no progress bar")
+	flags.BoolVar(&a.noPager, "no-pager", false, "print long results as they are, without $PAGER")
 	flags.BoolVar(&a.noGC, "no-gc", false, "do not collect garbage after the verb; $CTXDIR_NO_GC does the same")
 	flags.DurationVar(&a.lockTimeout, "lock-timeout", 10*time.Second, "how long to wait for another process")
 
 	root.AddCommand(
-		a.initCmd(), a.newCmd(), a.appendCmd(), a.lsCmd(), a.showCmd(), a.branchCmd(), a.metaCmd(), a.duCmd(),
-		a.rmCmd(), a.checkCmd(), a.repairCmd(), a.importCmd(), a.exportCmd(), a.filesCmd(), a.externaliseCmd(), a.archiveCmd(), a.unarchiveCmd(), a.gcCmd(), a.trashCmd(), a.eraseCmd(), a.backupCmd(), a.migrateCmd(), a.rollbackCmd(), a.doctorCmd(), a.versionCmd(),
+		a.initCmd(), a.newCmd(), a.appendCmd(), a.lsCmd(), a.showCmd(), a.treeCmd(), a.branchCmd(), a.metaCmd(), a.duCmd(), a.rmCmd(),
+		a.checkCmd(), a.repairCmd(), a.importCmd(), a.exportCmd(), a.filesCmd(), a.externaliseCmd(), a.archiveCmd(), a.unarchiveCmd(), a.gcCmd(),
+		a.trashCmd(), a.eraseCmd(), a.backupCmd(), a.migrateCmd(), a.rollbackCmd(), a.watchCmd(), a.doctorCmd(), a.manCmd(), a.versionCmd(),
 	)
+	help := a.helpCmd()
+	root.SetHelpCommand(help)
+	root.AddCommand(help)
+	root.SetHelpFunc(func(cmd *cobra.Command, _ []string) { fmt.Fprint(cmd.OutOrStdout(), a.help(cmd)) })
+	_ = root.MarkPersistentFlagDirname("store")
 	root.InitDefaultCompletionCmd("completion")
-	strictArgs(root)
+	ownCompletion(root)
+	group(root)
 	return a, root
 }
 
@@ -113,14 +120,23 @@ func collectsAfter(cmd *cobra.Command) bool {
 	return slices.Contains([]string{"append", "branch", "externalise", "import", "meta", "new", "repair", "rm"}, cmd.Name())
 }
 
-// strictArgs makes wrong arguments of the commands that cobra brings along usage errors too.
-func strictArgs(root *cobra.Command) {
+// ownCompletion makes the commands that cobra brings along like the others: wrong arguments are usage errors, and the help has everything.
+func ownCompletion(root *cobra.Command) {
+	files := map[string]string{
+		"bash": "~/.local/share/bash-completion/completions/ctxtool", "zsh": "~/.zfunc/_ctxtool",
+		"fish": "~/.config/fish/completions/ctxtool.fish", "powershell": "~/ctxtool.ps1",
+	}
 	for _, cmd := range root.Commands() {
 		if cmd.Name() != "completion" {
 			continue
 		}
+		cmd.Short = "Print a script that completes verbs, contexts and branches in a shell"
+		cmd.Long = cmd.Short + "."
+		cmd.Example, cmd.Annotations = "  ctxtool completion bash > "+files["bash"], exits("")
 		cmd.Args, cmd.RunE = cobra.ArbitraryArgs, needVerb
 		for _, shell := range cmd.Commands() {
+			shell.Short = "Print the script for " + shell.Name()
+			shell.Example, shell.Annotations = "  ctxtool completion "+shell.Name()+" > "+files[shell.Name()], exits("")
 			shell.Args = between(0, 0)
 		}
 	}
@@ -173,11 +189,12 @@ func (a *app) detail(format string, args ...any) {
 
 // output is stdout. Its errors are told apart from others: see errOutput.
 type output struct {
-	w   io.Writer // as given, to find out whether it is a terminal
-	buf *bufio.Writer
+	w     io.Writer // as given, to find out whether it is a terminal
+	buf   *bufio.Writer
+	pager *pager // nil where results go to w directly
 }
 
-func newOutput(w io.Writer) *output { return &output{w, bufio.NewWriterSize(w, 64<<10)} }
+func newOutput(w io.Writer) *output { return &output{w: w, buf: bufio.NewWriterSize(w, 64<<10)} }
 
 func (o *output) Write(p []byte) (int, error) {
 	n, err := o.buf.Write(p)
@@ -193,4 +210,15 @@ func (o *output) Flush() error {
 		return errOutput{err}
 	}
 	return nil
+}
+
+// Close hands on what was written, and waits for who reads it in a pager.
+func (o *output) Close() error {
+	err := o.Flush()
+	if o.pager != nil {
+		if cerr := o.pager.Close(); err == nil && cerr != nil {
+			err = errOutput{cerr}
+		}
+	}
+	return err
 }

@@ -7,6 +7,8 @@ import (
 	"fmt"
 	"io"
 	"os"
+	"os/exec"
+	"runtime"
 	"strings"
 	"syscall"
 	"testing"
@@ -42,6 +44,32 @@ func TestReaderGone(t *testing.T) {
 		if code != test.want || (code == exitOK) != (stderr.Len() == 0) {
 			t.Errorf("%v: %d, stderr %q; wanted %d", test.args, code, stderr.String(), test.want)
 		}
+	}
+}
+
+// TestBrokenPipe is TestReaderGone with a process, which the signal would end.
+func TestBrokenPipe(t *testing.T) {
+	if runtime.GOOS == "windows" {
+		t.Skip("there are no such signals")
+	}
+	p := newInProcess(t)
+	id := p.new(t)
+	if code := p.run(t.Context(), strings.Repeat("{\"a\":1}\n", 2000), "append", id, "--jsonl"); code != 0 {
+		t.Fatal(p.stderr.String())
+	}
+	for _, args := range [][]string{{"show", id}, {"--json", "show", id}, {"ls"}, {"export", id}, {"du"}, {"tree", id}, {"man"}, {"--help"}} {
+		r, w, err := os.Pipe()
+		if err != nil {
+			t.Fatal(err)
+		}
+		r.Close()
+		cmd := exec.Command("ctxtool", args...)
+		var stderr strings.Builder
+		cmd.Stdout, cmd.Stderr, cmd.Env = w, &stderr, append(os.Environ(), "CTXDIR_STORE="+p.store)
+		if err := cmd.Run(); err != nil || stderr.Len() > 0 {
+			t.Errorf("%v: %v, %q", args, err, stderr.String())
+		}
+		w.Close()
 	}
 }
 

@@ -31,6 +31,7 @@ type showFlags struct {
 	branch, span string
 	last         int64
 	noContent    bool
+	full         bool
 	save         string
 }
 
@@ -40,10 +41,12 @@ func (a *app) showCmd() *cobra.Command {
 		Use:   "show CONTEXT",
 		Short: "Show the messages of a branch in order",
 		Long: `Show the messages of a branch in order: all, the last N, or those at positions A to B-1 (positions begin at 0; A:
-goes to the end, :B begins at the beginning). For people tool calls and results are folded to a line; --json
-has every message verbatim.`,
+goes to the end, :B begins at the beginning). Thoughts (~), tool calls (>) and results (<) are folded to a line unless --full is given,
+attachments (+) show with type and size, and a line says where other branches fork off. --json has every message verbatim.`,
 		Example: `  ctxtool show 7c2f --last 20
+  ctxtool show 7c2f --branch alt --full
   ctxtool --json show 7c2f --range 100:150`,
+		Annotations:       exits("some message is not available, or a part of it", ofStores...),
 		Args:              between(1, 1),
 		ValidArgsFunction: a.completeContexts(1),
 		RunE: func(cmd *cobra.Command, args []string) error {
@@ -70,10 +73,11 @@ has every message verbatim.`,
 		},
 	}
 	flags := cmd.Flags()
-	flags.StringVar(&f.branch, "branch", "", "the `BRANCH`; the active one if not given")
+	a.branchFlag(cmd, &f.branch, "branch", "the `BRANCH`; the active one if not given")
 	flags.Int64Var(&f.last, "last", 0, "show the last `N` messages")
 	flags.StringVar(&f.span, "range", "", "show the messages at positions `A:B`, B not included")
 	flags.StringVar(&f.save, "save-attachments", "", "write the files in the messages to the folder `DIR`")
+	flags.BoolVar(&f.full, "full", false, "fold nothing: tool calls, results and thoughts in full")
 	flags.BoolVar(&f.noContent, "no-content", false, "show what is known of the messages, without the messages")
 	return cmd
 }
@@ -155,7 +159,8 @@ func (a *app) show(ctx context.Context, c *ctxdir.Context, f *showFlags, from, t
 	if err != nil {
 		return err
 	}
-	print := a.messagePrinter(b.Name(), f.noContent)
+	a.page()
+	print := a.messagePrinter(ctx, c, b.Name(), f)
 	shown := 0
 	var lacks lacking
 	var files *saver
@@ -197,25 +202,42 @@ func (a *app) show(ctx context.Context, c *ctxdir.Context, f *showFlags, from, t
 }
 
 // messagePrinter returns what prints a message: a record, or text for people.
-func (a *app) messagePrinter(branch string, noContent bool) func(m *said) error {
+func (a *app) messagePrinter(ctx context.Context, c *ctxdir.Context, branch string, f *showFlags) func(m *said) error {
 	if !a.json {
 		r := a.newRenderer()
-		r.headsOnly = noContent
+		r.full, r.headsOnly = f.full, f.noContent
+		// A branch that is damaged is no reason not to show another one.
+		if all, err := lineagesOf(ctx, c); err == nil {
+			r.forks = forksOff(all, branch)
+		}
 		return r.message
 	}
 	return func(m *said) error {
-		r := messageRecord{
-			Record: "message", Branch: branch, Position: m.Position, ID: m.ID.String(), Role: m.Role, Type: m.Type,
-			CreatedAt: m.CreatedAt, Edited: m.Edited, Unavailable: problemText(cmp.Or(m.Unavailable, m.missing)),
-		}
-		switch {
-		case m.Unavailable != nil:
-			return a.recordWith(r, "message", json.RawMessage("null"))
-		case noContent:
-			size := whole(m.Message)
-			r.Bytes = &size
-			return a.record(r)
-		}
-		return a.recordWith(r, "message", m.Body)
+		r := recordOf(m, branch, f.noContent)
+		return a.messageRecord(m, r, &r)
 	}
+}
+
+// recordOf is the record of a message without the message itself; noContent has the size in its place.
+func recordOf(m *said, branch string, noContent bool) messageRecord {
+	r := messageRecord{
+		Record: "message", Branch: branch, Position: m.Position, ID: m.ID.String(), Role: m.Role, Type: m.Type,
+		CreatedAt: m.CreatedAt, Edited: m.Edited, Unavailable: problemText(cmp.Or(m.Unavailable, m.missing)),
+	}
+	if noContent && m.Unavailable == nil {
+		size := whole(m.Message)
+		r.Bytes = &size
+	}
+	return r
+}
+
+// messageRecord prints a record with the message behind it, unless r has its size.
+func (a *app) messageRecord(m *said, record any, r *messageRecord) error {
+	switch {
+	case m.Unavailable != nil:
+		return a.recordWith(record, "message", json.RawMessage("null"))
+	case r.Bytes != nil:
+		return a.record(record)
+	}
+	return a.recordWith(record, "message", m.Body)
 }

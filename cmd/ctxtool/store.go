@@ -6,7 +6,6 @@ import (
 	"fmt"
 	"os"
 	"path/filepath"
-	"strings"
 
 	"github.com/ctxdir/ctxdir"
 	"github.com/google/uuid"
@@ -188,30 +187,6 @@ func parseID(cmd *cobra.Command, what, text string) (uuid.UUID, error) {
 		return uuid.Nil, usage(cmd, "%s: %q is no UUID", what, text)
 	}
 	return id, nil
-}
-
-// completeContexts offers the ids that an argument may begin with.
-func (a *app) completeContexts(most int) cobra.CompletionFunc {
-	return func(cmd *cobra.Command, args []string, part string) ([]string, cobra.ShellCompDirective) {
-		if most >= 0 && len(args) >= most {
-			return nil, cobra.ShellCompDirectiveNoFileComp
-		}
-		s, err := a.open(ctxdir.ReadOnly())
-		if err != nil {
-			return nil, cobra.ShellCompDirectiveNoFileComp
-		}
-		defer s.Close()
-		var found []string
-		for sum, err := range s.List(cmd.Context()) {
-			if err != nil {
-				break
-			}
-			if id := sum.ID.String(); strings.HasPrefix(id, part) {
-				found = append(found, id+"\t"+oneLine(sum.Title))
-			}
-		}
-		return found, cobra.ShellCompDirectiveNoFileComp
-	}
 }
 
 // contextsOf returns the contexts that arguments name: without any, all of the store.

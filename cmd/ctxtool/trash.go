@@ -36,8 +36,12 @@ func (a *app) trashCmd() *cobra.Command {
 	cmd := &cobra.Command{
 		Use:   "trash",
 		Short: "List, bring back or purge what was removed",
-		Args:  cobra.ArbitraryArgs,
-		RunE:  needVerb,
+		Long: `List, bring back or purge what was removed: contexts, messages that no branch showed any longer, what repair replaced. Everything stays in
+the trash for a week; gc purges what has been there for longer.`,
+		Example:     "  ctxtool trash ls\n  ctxtool trash restore 5f2f3c0d",
+		Annotations: exits("some items could not be listed or purged", ofStores...),
+		Args:        cobra.ArbitraryArgs,
+		RunE:        needVerb,
 	}
 	cmd.AddCommand(a.trashLsCmd(), a.trashRestoreCmd(), a.trashEmptyCmd())
 	return cmd
@@ -48,6 +52,8 @@ func (a *app) trashLsCmd() *cobra.Command {
 		Use:               "ls [CONTEXT…]",
 		Short:             "List what is in the trash of the store and its contexts",
 		Long:              `List what is in the trash of the store and of its contexts; with CONTEXT, what is of these, also of such that are in the trash themselves (whole ids then).`,
+		Example:           "  ctxtool trash ls\n  ctxtool trash ls 7c2f",
+		Annotations:       exits("a trash could not be listed", ofStores...),
 		Args:              between(0, -1),
 		ValidArgsFunction: a.completeContexts(-1),
 		RunE: func(cmd *cobra.Command, args []string) error {
@@ -70,8 +76,7 @@ func (a *app) trashLsCmd() *cobra.Command {
 }
 
 func (a *app) listTrash(ctx context.Context, s *ctxdir.Store, ids []uuid.UUID) error {
-	t := table{head: []string{"ITEM", "KIND", "SIZE", "REMOVED", "PURGED", "WHAT"}, right: make([]bool, 6), give: 5}
-	t.right[2] = true
+	t := table{head: []string{"ITEM", "KIND", "SIZE", "REMOVED", "PURGED", "CONTEXT", "WHAT"}, right: []int{2}, give: []int{6}}
 	failed := 0
 	for x, err := range s.Trash(ctx, ids...) {
 		if err != nil && x.Path == "" {
@@ -100,14 +105,14 @@ func (a *app) listTrash(ctx context.Context, s *ctxdir.Store, ids []uuid.UUID) e
 		if kind == "" {
 			kind = "?"
 		}
-		what := x.Reason
+		context := ""
 		if x.Context != uuid.Nil {
-			what = x.Context.String() + ": " + what
+			context = ending(x.Context)
 		}
-		t.add(x.Item.String(), kind, humanSize(x.Bytes), humanTime(x.RemovedAt), expires.Local().Format(time.DateOnly), what)
+		t.add(ending(x.Item), kind, humanSize(x.Bytes), humanTime(x.RemovedAt), expires.Local().Format(time.DateOnly), context, x.Reason)
 	}
 	if !a.json && len(t.rows) > 0 {
-		if err := t.print(a.out, a.width()); err != nil {
+		if err := a.printTable(&t); err != nil {
 			return err
 		}
 	}
@@ -139,7 +144,10 @@ func (a *app) trashRestoreCmd() *cobra.Command {
 		Long: `Bring things back from the trash to where they were: a context; messages that no branch showed, each to its own position, with
 a branch that shows them; an old version of a message, in the place of the present one; blobs. ITEM is an id, or any unique beginning or
 end of one.`,
-		Args: between(1, -1),
+		Example:           "  ctxtool trash restore 5f2f3c0d",
+		Annotations:       exits("", ofStores...),
+		Args:              between(1, -1),
+		ValidArgsFunction: a.completeItems,
 		RunE: func(cmd *cobra.Command, args []string) error {
 			return a.withStore(cmd.Context(), func(s *ctxdir.Store) error {
 				ids, err := items(cmd.Context(), s, args)
@@ -176,10 +184,13 @@ func (a *app) restore(ctx context.Context, s *ctxdir.Store, ids []uuid.UUID) err
 func (a *app) trashEmptyCmd() *cobra.Command {
 	var older time.Duration
 	cmd := &cobra.Command{
-		Use:   "empty [ITEM…]",
-		Short: "Purge what is in the trash, now",
-		Long:  `Purge items of the trash for good, or without ITEM everything that was removed longer ago than --older-than tells.`,
-		Args:  between(0, -1),
+		Use:               "empty [ITEM…]",
+		Short:             "Purge what is in the trash, now",
+		Long:              `Purge items of the trash for good, or without ITEM everything that was removed longer ago than --older-than tells.`,
+		Example:           "  ctxtool trash empty --older-than 72h --dry-run\n  ctxtool trash empty 5f2f3c0d",
+		Annotations:       exits("some items could not be purged", ofStores...),
+		Args:              between(0, -1),
+		ValidArgsFunction: a.completeItems,
 		RunE: func(cmd *cobra.Command, args []string) error {
 			if older < 0 || older > 0 && len(args) > 0 {
 				return usage(cmd, "--older-than: a time from 0 on, and no ITEM beside it")

@@ -11,14 +11,17 @@ type versionRecord struct {
 	Record   string `json:"record"`
 	Version  string `json:"version"`
 	Revision string `json:"revision,omitempty"`
+	Time     string `json:"time,omitempty"` // of that revision
 	Go       string `json:"go"`
 }
 
 func (a *app) versionCmd() *cobra.Command {
 	return &cobra.Command{
-		Use:   "version",
-		Short: "Print the version",
-		Args:  between(0, 0),
+		Use:         "version",
+		Short:       "Print the version",
+		Example:     "  ctxtool version",
+		Annotations: exits(""),
+		Args:        between(0, 0),
 		RunE: func(*cobra.Command, []string) error {
 			v := version()
 			if a.json {
@@ -44,6 +47,9 @@ func version() versionRecord {
 		v.Version = info.Main.Version
 	}
 	for _, s := range info.Settings {
+		if s.Key == "vcs.time" {
+			v.Time = s.Value
+		}
 		if s.Key == "vcs.revision" && len(s.Value) >= 12 {
 			v.Revision = s.Value[:12]
 		}

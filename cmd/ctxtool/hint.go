@@ -1,0 +1,101 @@
+package main
+
+import (
+	"errors"
+	"io/fs"
+	"os"
+	"slices"
+	"strings"
+	"syscall"
+
+	"github.com/ctxdir/ctxdir"
+	"github.com/google/uuid"
+)
+
+// hints say what to try next, the first one that fits: for an error, or any if nil, of these operations, or all. In the text CONTEXT stands for the
+// id of the context, where it is known.
+var hints = []struct {
+	err  error
+	ops  []string
+	text string
+}{
+	{ctxdir.ErrNoStore, nil, `"ctxtool init" makes one, --store names another`},
+	{ctxdir.ErrLocked, nil, "--lock-timeout waits longer"},
+	{ctxdir.ErrFormat, nil, "a newer ctxtool may read it"},
+	{ctxdir.ErrDurability, nil, "whether it is stored is not certain: append again with the same id"},
+	{syscall.ENOSPC, nil, `the disk is full: "ctxtool trash empty" frees what lies in the trash`},
+	{syscall.EROFS, nil, "the file system is for reading only: --store names a store elsewhere"},
+	{os.ErrPermission, nil, "check who may read and write there"},
+	{ctxdir.ErrActive, nil, `"ctxtool branch switch CONTEXT NAME" makes another one active`},
+	{ctxdir.ErrExist, []string{"restore"}, `"ctxtool rm" moves what is there to the trash`},
+	{nil, []string{"restore", "find in trash of"}, `"ctxtool trash ls" lists the items`},
+	{ctxdir.ErrExist, []string{"create"}, `"ctxtool show CONTEXT" shows it; without --id the new one gets another id`},
+	{ctxdir.ErrExist, []string{"new branch", "fork", "rename"}, `"ctxtool branch ls CONTEXT" lists the names that are taken`},
+	{fs.ErrExist, []string{"roll back"}, "name a file that is not there yet"},
+	{ctxdir.ErrNotLegacy, []string{"roll back"}, `"ctxtool rollback CONTEXT --to FILE" writes a legacy file`},
+	{ctxdir.ErrInvalid, []string{"open"}, "name another folder"},
+	{ctxdir.ErrPosition, nil, `"ctxtool branch ls CONTEXT" tells how many messages there are`},
+	{ctxdir.ErrShared, nil, "--shared changes it in all of them"},
+	{ctxdir.ErrMetadata, nil, `"ctxtool repair CONTEXT" mends what can be mended`},
+	{ctxdir.ErrDamaged, nil, `"ctxtool repair CONTEXT" mends what can be mended`},
+	{ctxdir.ErrGone, nil, `"ctxtool ls" lists the contexts, "ctxtool trash ls" what was removed`},
+	{ctxdir.ErrNotExist, []string{"find"}, `"ctxtool ls" lists the contexts, "ctxtool trash ls" what was removed`},
+	{ctxdir.ErrConflict, nil, "another id, or none, adds it as a new message"},
+	{ctxdir.ErrTooLarge, []string{"append"}, "--max-message allows larger ones"},
+	{fs.ErrNotExist, nil, "is the path right?"},
+	{syscall.ENOTDIR, nil, "is the path right?"},
+}
+
+// hint says what to try next, "" where nothing can be said.
+func hint(err error) string {
+	var (
+		use       *usageError
+		problems  *problemsError
+		ambiguous *ctxdir.AmbiguousError
+		summed    *summedError
+	)
+	switch {
+	case errors.As(err, &summed):
+		return ""
+	case errors.As(err, &use):
+		return use.hint
+	case errors.As(err, &problems):
+		return problems.hint
+	case errors.As(err, &ambiguous):
+		return "give more of the id"
+	}
+	where := &ctxdir.Error{}
+	errors.As(err, &where)
+	text := ""
+	if errors.Is(err, ctxdir.ErrNotExist) {
+		text = missing(where)
+	}
+	for _, h := range hints {
+		if text == "" && (h.err == nil || errors.Is(err, h.err)) && (h.ops == nil || slices.Contains(h.ops, where.Op)) {
+			text = h.text
+		}
+	}
+	if where.Context != uuid.Nil {
+		text = strings.ReplaceAll(text, "CONTEXT", where.Context.String())
+	}
+	return text
+}
+
+// missing is the hint for a message or a branch that is not there.
+func missing(where *ctxdir.Error) string {
+	switch {
+	case where.ID != uuid.Nil:
+		return `"ctxtool show CONTEXT --no-content" tells the ids`
+	case where.Branch != "" || where.Op == "open":
+		return `"ctxtool branch ls CONTEXT" lists the branches`
+	}
+	return ""
+}
+
+// problemHint is the hint for a context that has a problem.
+func problemHint(id uuid.UUID, problem error) string {
+	if errors.Is(problem, ctxdir.ErrFormat) {
+		return hint(problem)
+	}
+	return strings.ReplaceAll(`"ctxtool repair CONTEXT" mends what can be mended`, "CONTEXT", id.String())
+}

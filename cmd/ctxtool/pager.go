@@ -1,0 +1,130 @@
+package main
+
+import (
+	"bytes"
+	"io"
+	"os"
+	"os/exec"
+	"os/signal"
+	"strings"
+	"syscall"
+)
+
+// pager is the program that somebody reads long results with. What is written waits until the screen cannot hold it; only then the program
+// starts, so that short results stay where they are whatever the program is.
+type pager struct {
+	screen        *os.File
+	command       []string
+	env           []string
+	columns, rows int
+	failed        func(err error) // is told why the program cannot be started; results go to the screen then
+
+	held bytes.Buffer
+	used int // rows of the screen that what is held takes
+	cmd  *exec.Cmd
+	in   io.WriteCloser
+}
+
+// page lets results go through a pager, if there is somebody to use it.
+func (a *app) page() {
+	screen, ok := a.out.w.(*os.File)
+	if !ok || a.json || a.noPager || a.dumb() || !a.onTerminal() {
+		return
+	}
+	command := pagerCommand(a.env("PAGER"))
+	columns, rows, err := terminalFile{screen}.Size()
+	if err != nil || command == nil {
+		return
+	}
+	a.out.pager = &pager{
+		screen: screen, command: command, env: pagerEnv(a.env), columns: max(columns, 1), rows: rows,
+		failed: func(err error) {
+			if a.env("PAGER") != "" {
+				a.note("$PAGER: %v", err)
+			}
+		},
+	}
+	a.out.buf.Reset(a.out.pager)
+}
+
+// pagerCommand is the command that $PAGER means, nil for none.
+func pagerCommand(pager string) []string {
+	switch {
+	case pager == "cat":
+		return nil
+	case strings.TrimSpace(pager) == "":
+		return []string{"less", "-FRX"}
+	case strings.ContainsAny(pager, "|&;<>()$`\\\"'*?[]#~=%"):
+		return []string{"sh", "-c", pager}
+	}
+	return strings.Fields(pager)
+}
+
+// pagerEnv is the environment of a pager: less and lv show colours, and less leaves the screen as it is, unless the user wants it otherwise.
+func pagerEnv(env func(string) string) []string {
+	all := os.Environ()
+	for _, v := range []struct{ key, value string }{{"LESS", "FRX"}, {"LV", "-c"}} {
+		if env(v.key) == "" {
+			all = append(all, v.key+"="+v.value)
+		}
+	}
+	return all
+}
+
+func (p *pager) Write(b []byte) (int, error) {
+	if p.in != nil {
+		return p.pass(b)
+	}
+	p.held.Write(b)
+	for line := range bytes.Lines(b) {
+		p.used += 1 + len(line)/p.columns // never less than it takes
+	}
+	if p.used < p.rows {
+		return len(b), nil
+	}
+	if err := p.start(); err != nil {
+		p.failed(err)
+		p.in = p.screen
+	}
+	if _, err := p.pass(p.held.Bytes()); err != nil {
+		return 0, err
+	}
+	p.held = bytes.Buffer{}
+	return len(b), nil
+}
+
+// pass hands on to the pager. Whatever goes wrong there, it is gone, as when somebody quits it.
+func (p *pager) pass(b []byte) (int, error) {
+	n, err := p.in.Write(b)
+	if err != nil && p.cmd != nil {
+		err = syscall.EPIPE
+	}
+	return n, err
+}
+
+func (p *pager) start() error {
+	cmd := exec.Command(p.command[0], p.command[1:]...)
+	cmd.Stdout, cmd.Stderr, cmd.Env = p.screen, os.Stderr, p.env
+	in, err := cmd.StdinPipe()
+	if err != nil {
+		return err
+	}
+	if err := cmd.Start(); err != nil {
+		return err
+	}
+	p.cmd, p.in = cmd, in
+	// Ctrl-C is the pager's now: ending before it does would leave it to fight the shell for the terminal.
+	signal.Ignore(os.Interrupt)
+	return nil
+}
+
+// Close waits until the pager is left. How it ends says nothing about the results.
+func (p *pager) Close() error {
+	if p.cmd == nil {
+		_, err := p.screen.Write(p.held.Bytes())
+		return err
+	}
+	_ = p.in.Close()
+	_ = p.cmd.Wait()
+	return nil
+}

@@ -1,0 +1,102 @@
+package main
+
+import (
+	"io"
+	"strings"
+	"testing"
+	"testing/synctest"
+	"time"
+)
+
+// screen stands for a terminal.
+type screen struct {
+	strings.Builder
+	columns, rows int
+}
+
+func (s *screen) Size() (columns, rows int, err error) { return s.columns, s.rows, nil }
+
+// TestProgress: a bar comes after a while, tells rate and remaining time, and leaves nothing behind.
+func TestProgress(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		s := &screen{columns: 120}
+		a, _ := newRoot(strings.NewReader(""), &strings.Builder{}, s, func(string) string { return "" })
+		p := a.newProgress("Checking")
+		p.steps("…abc", 1, 1000)
+		if s.Len() > 0 {
+			t.Errorf("at once: %q", s.String())
+		}
+		time.Sleep(2 * time.Second)
+		p.steps("…abc", 200, 1000)
+		time.Sleep(2 * time.Second)
+		p.steps("…abc", 400, 1000)
+		bars := strings.Split(s.String(), "\r")
+		if bar := bars[len(bars)-1]; bar != "Checking …abc  40% |████████████████                        | (400/1000, 100 messages/s) [4s:6s]\x1b[0K" {
+			t.Errorf("bar: %q", bar)
+		}
+		p.columns = 70
+		p.steps("…narrow", 500, 1000)
+		if !strings.Contains(s.String(), "Checking …narrow  50% |██  | (500/1000, ") {
+			t.Errorf("narrow: %q", s.String())
+		}
+		p.clear()
+		if !strings.HasSuffix(s.String(), "\x1b[2K\r") {
+			t.Errorf("not cleared: %q", s.String())
+		}
+		s.Reset()
+		p.file("some\nfile.jsonl")
+		p.bytes(1<<20, 4<<20)
+		time.Sleep(time.Second)
+		p.bytes(2<<20, 4<<20)
+		if !strings.Contains(s.String(), "Checking some file.jsonl  50% |") || !strings.HasSuffix(s.String(), "(2.0 MiB/s) [1s:1s]\x1b[0K") {
+			t.Errorf("bytes: %q", s.String())
+		}
+	})
+}
+
+// TestContextsProgress: one context needs no bar of its own, and several are counted as such.
+func TestContextsProgress(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		s := &screen{columns: 120}
+		a, _ := newRoot(strings.NewReader(""), &strings.Builder{}, s, func(string) string { return "" })
+		p := a.newProgress("Backing up")
+		time.Sleep(2 * time.Second)
+		p.contexts(1, 1)
+		if s.Len() > 0 {
+			t.Errorf("one: %q", s.String())
+		}
+		p.contexts(2, 4)
+		if bar := s.String(); !strings.Contains(bar, "Backing up contexts  50% |") || !strings.Contains(bar, "(2/4, ") {
+			t.Errorf("several: %q", bar)
+		}
+	})
+}
+
+// TestNoProgress: nobody sees a bar who is not at a terminal, or does not want it.
+func TestNoProgress(t *testing.T) {
+	dumb := func(key string) string { return map[string]string{"TERM": "dumb"}[key] }
+	plain := func(string) string { return "" }
+	tests := []struct {
+		name   string
+		stderr io.Writer
+		env    func(string) string
+		args   []string
+	}{
+		{"file", &strings.Builder{}, plain, nil},
+		{"dumb", &screen{}, dumb, nil},
+		{"quiet", &screen{}, plain, []string{"-q"}},
+		{"not wanted", &screen{}, plain, []string{"--no-progress"}},
+	}
+	for _, test := range tests {
+		a, root := newRoot(strings.NewReader(""), &strings.Builder{}, test.stderr, test.env)
+		if err := root.ParseFlags(test.args); err != nil {
+			t.Fatal(err)
+		}
+		if a.newProgress("Checking") != nil {
+			t.Errorf("%s: there is a bar", test.name)
+		}
+	}
+	if a, _ := newRoot(strings.NewReader(""), &strings.Builder{}, &screen{}, plain); a.newProgress("Checking") == nil {
+		t.Error("at a terminal there is none")
+	}
+}

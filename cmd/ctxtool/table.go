@@ -1,0 +1,154 @@
+package main
+
+import (
+	"fmt"
+	"io"
+	"slices"
+	"strings"
+	"time"
+	"unicode"
+
+	"github.com/dustin/go-humanize"
+	"github.com/rivo/uniseg"
+)
+
+// table is rows of aligned columns. Where the rows are wider than width, some columns give way.
+type table struct {
+	head   []string
+	right  []int // columns aligned to the right
+	give   []int // the columns that give way, the first one as far as it can before the next one does
+	rows   [][]string
+	styles map[[2]int]string // of cells, by row and column
+}
+
+const narrowest = 12 // columns that one that gives way keeps
+
+func (t *table) add(cells ...string) {
+	for i := range cells {
+		cells[i] = oneLine(cells[i])
+	}
+	t.rows = append(t.rows, cells)
+}
+
+// style colours a cell of the row that was added last.
+func (t *table) style(column int, style string) {
+	if t.styles == nil {
+		t.styles = map[[2]int]string{}
+	}
+	t.styles[[2]int{len(t.rows) - 1, column}] = style
+}
+
+// print writes the table; a width of 0 is any.
+func (t *table) print(w io.Writer, width int, colours painter) error {
+	widths := t.widths(width)
+	if err := t.row(w, t.head, widths, func(int) string { return bold }, colours); err != nil {
+		return err
+	}
+	for i, row := range t.rows {
+		if err := t.row(w, row, widths, func(column int) string { return t.styles[[2]int{i, column}] }, colours); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+func (t *table) widths(width int) []int {
+	widths := make([]int, len(t.head))
+	sum := 2 * (len(t.head) - 1)
+	for i := range t.head {
+		widths[i] = uniseg.StringWidth(t.head[i])
+		for _, row := range t.rows {
+			widths[i] = max(widths[i], uniseg.StringWidth(row[i]))
+		}
+		sum += widths[i]
+	}
+	for _, i := range t.give {
+		if width > 0 && sum > width {
+			before := widths[i]
+			widths[i] = min(before, max(narrowest, before-(sum-width)))
+			sum -= before - widths[i]
+		}
+	}
+	return widths
+}
+
+func (t *table) row(w io.Writer, cells []string, widths []int, style func(column int) string, colours painter) error {
+	var b strings.Builder
+	gap := 0 // blanks to come before the next text, so that none end the line
+	for i, cell := range cells {
+		cell = shorten(cell, widths[i])
+		pad := widths[i] - uniseg.StringWidth(cell)
+		if slices.Contains(t.right, i) {
+			gap, pad = gap+pad, 0
+		}
+		if cell != "" {
+			b.WriteString(strings.Repeat(" ", gap) + colours.paint(style(i), cell))
+			gap = 0
+		}
+		gap += pad + 2
+	}
+	_, err := fmt.Fprintln(w, b.String())
+	return err
+}
+
+func (a *app) printTable(t *table) error { return t.print(a.out, a.width(), a.colours(a.out.w)) }
+
+// shorten cuts a text that takes more than so many columns.
+func shorten(s string, columns int) string {
+	if uniseg.StringWidth(s) <= columns {
+		return s
+	}
+	var b strings.Builder
+	used := 0
+	for g := uniseg.NewGraphemes(s); g.Next(); {
+		if used += g.Width(); used > columns-1 {
+			break
+		}
+		b.WriteString(g.Str())
+	}
+	return b.String() + "…"
+}
+
+// oneLine takes out line breaks and other control characters, which a terminal would obey, also those that turn the direction of writing for
+// the rest of the line.
+func oneLine(s string) string {
+	return strings.Map(func(r rune) rune {
+		switch {
+		case unicode.IsControl(r) || r == '\u2028' || r == '\u2029':
+			return ' '
+		case unicode.Is(unicode.Bidi_Control, r):
+			return -1
+		}
+		return r
+	}, s)
+}
+
+// harmless takes out the control characters of a text of several lines.
+func harmless(s string) string {
+	s = strings.ReplaceAll(s, "\r\n", "\n")
+	return strings.Map(func(r rune) rune {
+		if unicode.IsControl(r) && r != '\n' && r != '\t' {
+			return -1
+		}
+		return r
+	}, s)
+}
+
+func humanSize(n int64) string { return humanize.IBytes(uint64(max(n, 0))) }
+
+func humanCount(n int64) string { return humanize.Comma(n) }
+
+func humanTime(t time.Time) string {
+	if t.IsZero() {
+		return ""
+	}
+	return humanize.Time(t)
+}
+
+// plural is a number and the word for what it counts.
+func plural(n int, one, many string) string {
+	if n == 1 {
+		return "1 " + one
+	}
+	return humanize.Comma(int64(n)) + " " + many
+}

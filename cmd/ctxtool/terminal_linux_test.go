@@ -1,0 +1,213 @@
+package main
+
+import (
+	"bytes"
+	"errors"
+	"fmt"
+	"io"
+	"os"
+	"os/exec"
+	"strings"
+	"sync"
+	"syscall"
+	"testing"
+
+	"golang.org/x/sys/unix"
+)
+
+// console is a pseudo-terminal that a process runs on.
+type console struct {
+	t       *testing.T
+	master  *os.File
+	slave   *os.File
+	mu      sync.Mutex
+	changed *sync.Cond
+	shown   bytes.Buffer
+	closed  bool
+}
+
+// newConsole makes one of 80 columns and 24 rows, and reads all that is written there.
+func newConsole(t *testing.T) *console {
+	t.Helper()
+	master, err := os.OpenFile("/dev/ptmx", os.O_RDWR|unix.O_NOCTTY, 0)
+	if err != nil {
+		t.Skip(err)
+	}
+	fd := int(master.Fd())
+	number, err := unix.IoctlGetInt(fd, unix.TIOCGPTN)
+	if err == nil {
+		err = unix.IoctlSetPointerInt(fd, unix.TIOCSPTLCK, 0)
+	}
+	if err == nil {
+		err = unix.IoctlSetWinsize(fd, unix.TIOCSWINSZ, &unix.Winsize{Row: 24, Col: 80})
+	}
+	if err != nil {
+		t.Skip(err)
+	}
+	slave, err := os.OpenFile(fmt.Sprintf("/dev/pts/%d", number), os.O_RDWR|unix.O_NOCTTY, 0)
+	if err != nil {
+		t.Skip(err)
+	}
+	c := &console{t: t, master: master, slave: slave}
+	c.changed = sync.NewCond(&c.mu)
+	go c.read()
+	t.Cleanup(func() { master.Close(); slave.Close() })
+	return c
+}
+
+func (c *console) read() {
+	b := make([]byte, 4096)
+	for {
+		n, err := c.master.Read(b)
+		c.mu.Lock()
+		c.shown.Write(b[:n])
+		c.closed = err != nil
+		c.changed.Broadcast()
+		c.mu.Unlock()
+		if err != nil {
+			return
+		}
+	}
+}
+
+// start runs the command with the console as its terminal.
+func (c *console) start(store string, env []string, args ...string) *exec.Cmd {
+	c.t.Helper()
+	cmd := exec.Command("ctxtool", args...)
+	cmd.Stdin, cmd.Stdout, cmd.Stderr = c.slave, c.slave, c.slave
+	cmd.Env = append(os.Environ(), "CTXDIR_STORE="+store, "CTXDIR_NO_GC=1", "TERM=xterm", "COLUMNS=", "PAGER=", "LESS=", "NO_COLOR=", "TZ=UTC")
+	cmd.Env = append(cmd.Env, env...)
+	cmd.SysProcAttr = &syscall.SysProcAttr{Setsid: true, Setctty: true}
+	if err := cmd.Start(); err != nil {
+		c.t.Fatal(err)
+	}
+	return cmd
+}
+
+// waitFor waits until a text is on the screen.
+func (c *console) waitFor(text string) {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	for !strings.Contains(c.shown.String(), text) && !c.closed {
+		c.changed.Wait()
+	}
+}
+
+// end waits for the process, and returns its exit status and all that it wrote.
+func (c *console) end(cmd *exec.Cmd) (status int, shown string) {
+	c.t.Helper()
+	err := cmd.Wait()
+	var exit *exec.ExitError
+	if err != nil && !errors.As(err, &exit) {
+		c.t.Fatal(err)
+	}
+	c.slave.Close() // the last one that could write, so the reader comes to an end
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	for !c.closed {
+		c.changed.Wait()
+	}
+	return cmd.ProcessState.ExitCode(), strings.ReplaceAll(c.shown.String(), "\r\n", "\n")
+}
+
+func TestPager(t *testing.T) {
+	p := newInProcess(t)
+	long, short, lacks := p.new(t), p.new(t), p.new(t)
+	for id, n := range map[string]int{long: 1500, short: 2, lacks: 30} {
+		if code := p.run(t.Context(), strings.Repeat(`{"role":"user","content":"text"}`+"\n", n), "append", id, "--jsonl"); code != 0 {
+			t.Fatal(p.stderr.String())
+		}
+	}
+	if code := p.run(t.Context(), "", "append", lacks, "not for long"); code != 0 {
+		t.Fatal(p.stderr.String())
+	}
+	if code := p.run(t.Context(), "", "erase", lacks, strings.TrimSpace(p.stdout.String())); code != 0 {
+		t.Fatal(p.stderr.String())
+	}
+	tests := []struct {
+		name   string
+		env    []string
+		args   []string
+		status int
+		paged  bool
+	}{
+		{"long", nil, []string{"show", long}, 0, true},
+		{"with an argument", []string{"PAGER=sed s/^/PAGED/"}, []string{"show", long}, 0, true},
+		{"short", nil, []string{"show", short}, 0, false},
+		{"a table", nil, []string{"ls"}, 0, false},
+		{"asked not to", nil, []string{"show", long, "--last", "50", "--no-pager"}, 0, false},
+		{"records", nil, []string{"show", long, "--last", "50", "--json"}, 0, false},
+		{"dumb terminal", []string{"TERM=dumb"}, []string{"show", long, "--last", "50"}, 0, false},
+		{"no pager wanted", []string{"PAGER=cat"}, []string{"show", long, "--last", "50"}, 0, false},
+		{"no such pager", []string{"PAGER=does-not-exist"}, []string{"show", long, "--last", "50"}, 0, false},
+		{"left early", []string{"PAGER=sed s/^/PAGED/;3q"}, []string{"show", long}, 0, true},
+		{"left at once with an error", []string{"PAGER=sed 's/^/PAGED/;q7'"}, []string{"show", long}, 0, true},
+		{"status of the verb", nil, []string{"show", lacks}, 3, true},
+	}
+	for _, test := range tests {
+		c := newConsole(t)
+		cmd := c.start(p.store, append([]string{"PAGER=sed 's/^/PAGED/'"}, test.env...), test.args...)
+		status, shown := c.end(cmd)
+		if status != test.status || strings.Contains(shown, "PAGED") != test.paged || shown == "" {
+			t.Errorf("%s: status %d:\n%.1000s", test.name, status, shown)
+		}
+		if early := strings.Contains(test.name, "left"); early && strings.Contains(shown, "ctxtool:") {
+			t.Errorf("%s: something was said:\n%.1000s", test.name, shown)
+		}
+	}
+}
+
+func TestPagerCommand(t *testing.T) {
+	for pager, want := range map[string]string{
+		"": "less -FRX", " ": "less -FRX", "cat": "", "more": "more", "less -R": "less -R", "col -b | less": "sh -c col -b | less",
+	} {
+		if got := strings.Join(pagerCommand(pager), " "); got != want {
+			t.Errorf("%q: %q, wanted %q", pager, got, want)
+		}
+	}
+}
+
+// TestCtrlC types it while text is being read: the terminal is as it was, and the line with the ^C is gone.
+func TestCtrlC(t *testing.T) {
+	p := newInProcess(t)
+	id := p.new(t)
+	c := newConsole(t)
+	before, err := unix.IoctlGetTermios(int(c.master.Fd()), unix.TCGETS)
+	if err != nil {
+		t.Fatal(err)
+	}
+	cmd := c.start(p.store, nil, "append", id)
+	c.waitFor("Ctrl-D")
+	if _, err := io.WriteString(c.master, "\x03"); err != nil {
+		t.Fatal(err)
+	}
+	after, err := unix.IoctlGetTermios(int(c.master.Fd()), unix.TCGETS)
+	if err != nil || *after != *before {
+		t.Errorf("the terminal's settings changed: %v, %+v, were %+v", err, after, before)
+	}
+	status, shown := c.end(cmd)
+	if status != exitInterrupted || !strings.HasSuffix(shown, "^C"+eraseLine+"ctxtool: interrupted\n") {
+		t.Errorf("status %d: %q", status, shown)
+	}
+}
+
+// TestCtrlCInPager: it is the pager's, which decides when the command ends.
+func TestCtrlCInPager(t *testing.T) {
+	p := newInProcess(t)
+	id := p.new(t)
+	if code := p.run(t.Context(), strings.Repeat(`{"role":"user","content":"text"}`+"\n", 50), "append", id, "--jsonl"); code != 0 {
+		t.Fatal(p.stderr.String())
+	}
+	c := newConsole(t)
+	cmd := c.start(p.store, []string{`PAGER=trap "echo caught" INT; cat; echo ready; read x </dev/tty; echo left`}, "show", id)
+	c.waitFor("ready")
+	for _, key := range []struct{ typed, shown string }{{"\x03", "caught"}, {"\n", "left"}} {
+		if _, err := io.WriteString(c.master, key.typed); err != nil {
+			t.Fatal(err)
+		}
+		c.waitFor(key.shown)
+	}
+	if status, shown := c.end(cmd); status != 0 || !strings.Contains(shown, "left") {
+		t.Errorf("status %d: %q", status, shown)
+	}
+}
