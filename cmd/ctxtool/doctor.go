@@ -37,10 +37,11 @@ the store relies on: syncs, locks, file times, names. Whether everything in the 
 
 Nothing in the store is changed. One temporary file is made in its folder staging/ and removed again; where that cannot be made, the
 first finding of kind "write" says what was not tried. With --store DIR, a folder that is no store yet is looked at too: the file is
-made in it. The exit status is 3 when there is a warning or an error.`,
+made in it.`,
 		Example: `  ctxtool doctor
-  ctxtool doctor --store /mnt/data`,
-		Args: between(0, 0),
+  ctxtool --json doctor`,
+		Annotations: exits("there is a warning or an error", exitNoStore, exitInterrupted),
+		Args:        between(0, 0),
 		RunE: func(cmd *cobra.Command, _ []string) error {
 			found, err := a.diagnose(cmd.Context())
 			if err != nil {

@@ -161,7 +161,11 @@ func TestExamples(t *testing.T) {
 		shell := exec.Command("sh", "-e", "-c", cmd.Example)
 		shell.Dir = filepath.Join(home, "work")
 		shell.Env = append(os.Environ(), "HOME="+home, "PATH="+filepath.Join(home, "bin")+":"+os.Getenv("PATH"), "CTXDIR_STORE=", "XDG_DATA_HOME=")
-		if out, err := shell.CombinedOutput(); err != nil {
+		out, err := shell.CombinedOutput()
+		if cmd.Name() == "doctor" && shell.ProcessState.ExitCode() == exitProblems {
+			err = nil // nobody knows on what file system tests run
+		}
+		if err != nil {
 			t.Errorf("%s: %v\n%s\n%s", cmd.CommandPath(), err, cmd.Example, out)
 		}
 	}
