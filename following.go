@@ -258,12 +258,23 @@ func (f *follower) settle(behind bool) {
 	f.stamp = f.c.dir.MetadataStamp()
 	now, _, err := f.c.dir.ReadMetadata()
 	switch {
-	case err != nil || now.Revision >= f.pending.m.Revision: // in place of one that is damaged the copy counts
-		f.change(f.pending.m, f.pending.seq)
-	case !behind:
+	case err != nil || now.Revision >= f.pending.m.Revision && (sameJSONText(now, f.pending.m) || !f.superseded()):
+		f.change(f.pending.m, f.pending.seq) // in place of one that is damaged the copy counts
+	case err == nil && now.Revision < f.pending.m.Revision && !behind:
 		return
 	}
 	f.pending = nil
+}
+
+// superseded reports whether the metadata that comes next in the journals takes the place of what is pending: who wrote that did not find it in
+// metadata.json, and gave its revision to another one.
+func (f *follower) superseded() bool {
+	raw, err := f.tail.NextMetadata(f.pending.seq)
+	if err != nil || raw == nil {
+		return false
+	}
+	next, err := ctxfolder.ParseMetadata(raw)
+	return err == nil && (next.Revision < f.pending.m.Revision || next.Revision == f.pending.m.Revision && !sameJSONText(next, f.pending.m))
 }
 
 // change queues the events of another version of the metadata.

@@ -13,6 +13,8 @@ import (
 	"testing"
 	"time"
 
+	ctxfolder "github.com/ctxdir/ctxdir/context"
+	"github.com/ctxdir/ctxdir/index"
 	"github.com/ctxdir/ctxdir/internal/legacytest"
 	"github.com/ctxdir/ctxdir/watch"
 	"github.com/google/uuid"
@@ -427,4 +429,121 @@ func fewQueued(t *testing.T) (restore func()) {
 			t.Error(err)
 		}
 	}
+}
+
+// TestWatchUncommitted: a change of the metadata that got as far as the journal and no further never happened; one that is on its way is told when it
+// is there, and before what follows it.
+func TestWatchUncommitted(t *testing.T) {
+	ctx := context.Background()
+	s, dir := newStore(t)
+	c := must[*Context](t)(s.Create(ctx, Metadata{}))
+	defer c.Close()
+	w := must[*Watcher](t)(c.Watch(ctx, 0))
+	defer w.Close()
+	recorded := func(title string) {
+		t.Helper()
+		err := c.write(ctx, func(m *Metadata) error {
+			m = m.Clone()
+			m.Title = title
+			m.Revision++
+			return c.log.Append([]index.Item{{Kind: index.KindMetadata, Body: ctxfolder.RawMetadata(m)}}).Err
+		})
+		if err != nil {
+			t.Fatal(err)
+		}
+	}
+	pending := func() (lines []string) {
+		for e, err := range w.Pending(ctx) {
+			lines = append(lines, e.line())
+			if err != nil {
+				t.Fatal(err)
+			}
+		}
+		return lines
+	}
+	recorded("never")
+	if got := pending(); len(got) > 0 {
+		t.Errorf("%q", got)
+	}
+	must[Appended](t)(c.Active().Append(ctx, Draft{Body: []byte(`{}`)}))
+	recorded("never again")
+	recorded("nor this")
+	if err := c.Update(ctx, func(m *Metadata) error { m.Title = "T"; return nil }); err != nil {
+		t.Fatal(err)
+	}
+	if got := pending(); !slices.Equal(got, []string{"message.appended main 0", "metadata.changed"}) {
+		t.Errorf("%q", got)
+	}
+	// Told late, with a new journal behind it.
+	must[*Branch](t)(c.NewBranch(ctx, "late"))
+	if err := errors.Join(c.log.Fold(ctx, false), c.Switch(ctx, "late")); err != nil {
+		t.Fatal(err)
+	}
+	if got := pending(); !slices.Equal(got, []string{"branch.created late", "metadata.changed"}) {
+		t.Errorf("%q", got)
+	}
+	// On its way: the journal has it, metadata.json does not yet.
+	file := filepath.Join(dir, c.ID().String(), "metadata.json")
+	before := must[[]byte](t)(os.ReadFile(file))
+	must[*Branch](t)(c.NewBranch(ctx, "new"))
+	after := must[[]byte](t)(os.ReadFile(file))
+	if err := os.WriteFile(file, before, 0o600); err != nil {
+		t.Fatal(err)
+	}
+	if got := pending(); len(got) > 0 {
+		t.Errorf("%q", got)
+	}
+	if err := os.WriteFile(file, after, 0o600); err != nil {
+		t.Fatal(err)
+	}
+	if got := pending(); !slices.Equal(got, []string{"branch.created new"}) {
+		t.Errorf("%q", got)
+	}
+}
+
+// TestWatchTogether: a commit that changes several things makes several events, of which all but the last say that there is more.
+func TestWatchTogether(t *testing.T) {
+	ctx := context.Background()
+	s, dir := newStore(t)
+	c := must[*Context](t)(s.Create(ctx, Metadata{}))
+	defer c.Close()
+	w := must[*Watcher](t)(c.Watch(ctx, FromNow))
+	defer w.Close()
+	// Nobody looks between an edit by hand and the next commit, which has both.
+	file := filepath.Join(dir, c.ID().String(), "metadata.json")
+	text := strings.Replace(string(must[[]byte](t)(os.ReadFile(file))), `"title": ""`, `"title": "By hand"`, 1)
+	if err := os.WriteFile(file, []byte(text), 0o600); err != nil {
+		t.Fatal(err)
+	}
+	must[*Branch](t)(c.NewBranch(ctx, "new"))
+	wantEvents(t, w, "branch.created new more", "metadata.changed")
+}
+
+// TestWatchGap: where the journals are lost, there is a resync, and it goes on.
+func TestWatchGap(t *testing.T) {
+	ctx := context.Background()
+	s, dir := newStore(t)
+	c := must[*Context](t)(s.Create(ctx, Metadata{}))
+	defer c.Close()
+	body := []byte(`{}`)
+	for range 3 {
+		must[Appended](t)(c.Active().Append(ctx, Draft{Body: body}))
+	}
+	w := must[*Watcher](t)(c.Watch(ctx, 1))
+	defer w.Close()
+	wantEvents(t, w, "message.appended main 1", "message.appended main 2")
+	folder := filepath.Join(dir, c.ID().String())
+	for _, name := range []string{"index.json", "index", "journal-1.jsonl"} {
+		if err := os.RemoveAll(filepath.Join(folder, name)); err != nil {
+			t.Fatal(err)
+		}
+	}
+	other := must[*Context](t)(s.Context(ctx, c.ID()))
+	defer other.Close()
+	must[Appended](t)(other.Active().Append(ctx, Draft{Body: body}))
+	if e := wantEvents(t, w, "resync"); e.Branches[0].Messages != 4 {
+		t.Errorf("%+v", e.Branches)
+	}
+	must[Appended](t)(other.Active().Append(ctx, Draft{Body: body}))
+	wantEvents(t, w, "message.appended main 4")
 }

@@ -163,6 +163,27 @@ func (t *Tail) Journal() uint64 { return t.j.gen }
 // Metadata is the newest copy of the metadata that was read: whether it counts is for metadata.json to say.
 func (t *Tail) Metadata() json.RawMessage { return t.meta }
 
+// NextMetadata looks ahead for the metadata behind a number: the next record of that kind, or what the next journal begins with. It is nil where there is
+// none yet.
+func (t *Tail) NextMetadata(seq uint64) (json.RawMessage, error) {
+	ahead, err := FollowFrom(t.dir, seq)
+	if err != nil {
+		return nil, err
+	}
+	defer ahead.Close()
+	for gen := ahead.j.gen; ; {
+		rec, ok, err := ahead.Next()
+		switch {
+		case err != nil || !ok:
+			return nil, err
+		case ahead.j.gen != gen:
+			return ahead.j.begin.Metadata, nil
+		case rec.Kind == KindMetadata:
+			return ahead.meta, nil
+		}
+	}
+}
+
 // pass takes note of a record.
 func (t *Tail) pass(rec record) error {
 	if rec.kind == KindMetadata {
