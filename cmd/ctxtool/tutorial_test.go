@@ -182,7 +182,7 @@ func (r *reader) exec(ts *testscript.TestScript, words []string) (stdout, stderr
 	return ts.ReadFile("stdout"), ts.ReadFile("stderr")
 }
 
-var uuids = regexp.MustCompile(`\b[0-9a-f]{8}-[0-9a-f]{4}-[0-9a-f]{4}-[0-9a-f]{4}-[0-9a-f]{12}\b`)
+var uuids = regexp.MustCompile(`\b([0-9a-f]{8}-[0-9a-f]{4}-[0-9a-f]{4}-[0-9a-f]{4}-)?[0-9a-f]{12}\b`)
 
 // words takes a command apart: only double quotes keep words together. Ids are those the reader has.
 func (r *reader) words(ts *testscript.TestScript, command string) (words []string) {

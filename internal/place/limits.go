@@ -65,17 +65,20 @@ func (f Facts) openFiles() []Finding {
 	return []Finding{{Kind: KindOpenFiles, Severity: OK, Detail: fmt.Sprintf("a process may have %s", count(f.OpenFiles))}}
 }
 
-// watches compares what inotify gives with what following the whole store takes: a watch for each context at least, and an instance for
-// each process that follows.
+// watchesEach is what following takes for a context: its folder, that of the messages, and one for each branch.
+const watchesEach = 3
+
+// watches compares what inotify gives with what following the whole store takes: watches for each context, and an instance for each process that
+// follows.
 func (f Facts) watches(contexts int) []Finding {
 	if f.Watches == 0 {
 		return nil
 	}
 	var found []Finding
-	if f.Watches <= uint64(contexts) {
+	if f.Watches <= watchesEach*uint64(contexts) {
 		found = append(found, Finding{
 			Kind: KindWatches, Severity: Warning, Hint: "\"sysctl fs.inotify.max_user_watches\" raises it",
-			Detail: fmt.Sprintf("a user may have %s, and the store has %s contexts to be followed", count(f.Watches), count(uint64(contexts))),
+			Detail: fmt.Sprintf("a user may have %s, and the store has %s contexts to be followed, which takes %d for each and one for each more branch; others are looked at every 0.2 s", count(f.Watches), count(uint64(contexts)), watchesEach),
 		})
 	}
 	if f.Instances < fewInstances {

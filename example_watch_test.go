@@ -1,0 +1,105 @@
+package ctxdir_test
+
+import (
+	"context"
+	"errors"
+	"fmt"
+
+	"github.com/ctxdir/ctxdir"
+)
+
+// follow shows what anybody commits to a context, until show has seen enough. It returns the number to go on from, which the program
+// keeps for the next time.
+func follow(ctx context.Context, c *ctxdir.Context, from uint64, show func(ctxdir.Event) (more bool)) (uint64, error) {
+	w, err := c.Watch(ctx, from)
+	if err != nil {
+		return from, err
+	}
+	defer w.Close()
+	for e, err := range w.Events(ctx) {
+		if err != nil {
+			return from, err
+		}
+		more := show(e)
+		if e.Seq > 0 && !e.More {
+			from = e.Seq
+		}
+		if !more {
+			return from, nil
+		}
+	}
+	return from, ctx.Err()
+}
+
+func ExampleContext_Watch() {
+	ctx := context.Background()
+	s, c, done := temporary("A walk")
+	defer done()
+	from := must(c.Sequence())
+	other := must(ctxdir.Open(s.Path())) // as another process would
+	defer other.Close()
+	theirs := must(other.Context(ctx, c.ID()))
+	defer theirs.Close()
+	must(theirs.Active().Append(ctx, ctxdir.Draft{Body: said("user", "Which way?")}))
+	must(theirs.Active().Fork(ctx, "left", 1))
+
+	show := func(e ctxdir.Event) bool {
+		if e.Kind == ctxdir.MessageAppended {
+			fmt.Println(e.Branch, e.Message.Position, string(e.Message.Stored))
+			return true
+		}
+		fmt.Println(e.Kind, e.Branch)
+		return e.Kind != ctxdir.BranchCreated
+	}
+	from = must(follow(ctx, c, from, show))
+
+	must(theirs.Active().Append(ctx, ctxdir.Draft{Body: said("assistant", "Left.")}))
+	w := must(c.Watch(ctx, from))
+	defer w.Close()
+	for e, err := range w.Pending(ctx) {
+		show(e)
+		if err != nil {
+			fmt.Println(err)
+		}
+	}
+	// Output:
+	// main 0 {"role":"user","content":"Which way?"}
+	// branch.created left
+	// main 1 {"role":"assistant","content":"Left."}
+}
+
+// everything shows what happens in a store.
+func everything(ctx context.Context, s *ctxdir.Store, show func(ctxdir.Event)) error {
+	w, err := s.Watch(ctx)
+	if err != nil {
+		return err
+	}
+	defer w.Close()
+	for e, err := range w.Events(ctx) {
+		if err != nil {
+			fmt.Println("a context has a problem:", err)
+			continue
+		}
+		show(e)
+	}
+	return ctx.Err()
+}
+
+func ExampleStore_Watch() {
+	s, c, done := temporary("A walk")
+	defer done()
+	ctx, stop := context.WithCancel(context.Background())
+	watching := make(chan error)
+	w := must(s.Watch(ctx))
+	defer w.Close()
+	must(c.Active().Append(ctx, ctxdir.Draft{Body: said("user", "Which way?")}))
+	for e := range w.Pending(ctx) {
+		fmt.Println(e.Kind, e.Branch, e.Message.Position)
+	}
+	go func() { watching <- everything(ctx, s, func(ctxdir.Event) {}) }()
+	stop()
+	fmt.Println(errors.Is(<-watching, context.Canceled))
+	// Output:
+	// message.appended main 0
+	// true
+}
