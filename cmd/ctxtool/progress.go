@@ -92,6 +92,7 @@ func (p *progress) draw(of string, all int64, more ...progressbar.Option) {
 		progressbar.OptionSetDescription(p.what+" "+of), progressbar.OptionUseANSICodes(true),
 		progressbar.OptionThrottle(100*time.Millisecond), progressbar.OptionClearOnFinish(),
 	)...)
+	_ = p.bar.RenderBlank() // its time begins
 }
 
 // contexts shows which one of several contexts it is the turn of.

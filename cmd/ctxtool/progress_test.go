@@ -35,6 +35,8 @@ func TestProgress(t *testing.T) {
 			t.Errorf("bar: %q", bar)
 		}
 		p.columns = 70
+		p.steps("…narrow", 1, 1000)
+		time.Sleep(time.Second)
 		p.steps("…narrow", 500, 1000)
 		if !strings.Contains(s.String(), "Checking …narrow  50% |██  | (500/1000, ") {
 			t.Errorf("narrow: %q", s.String())
@@ -65,6 +67,8 @@ func TestContextsProgress(t *testing.T) {
 		if s.Len() > 0 {
 			t.Errorf("one: %q", s.String())
 		}
+		p.contexts(1, 4)
+		time.Sleep(time.Second)
 		p.contexts(2, 4)
 		if bar := s.String(); !strings.Contains(bar, "Backing up contexts  50% |") || !strings.Contains(bar, "(2/4, ") {
 			t.Errorf("several: %q", bar)

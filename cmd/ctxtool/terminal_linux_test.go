@@ -7,6 +7,7 @@ import (
 	"io"
 	"os"
 	"os/exec"
+	"strconv"
 	"strings"
 	"sync"
 	"syscall"
@@ -47,6 +48,15 @@ func newConsole(t *testing.T) *console {
 	slave, err := os.OpenFile(fmt.Sprintf("/dev/pts/%d", number), os.O_RDWR|unix.O_NOCTTY, 0)
 	if err != nil {
 		t.Skip(err)
+	}
+	// A terminal throws away what waits to be shown when Ctrl-C is typed, also what is written for that.
+	settings, err := unix.IoctlGetTermios(fd, unix.TCGETS)
+	if err == nil {
+		settings.Lflag |= unix.NOFLSH
+		err = unix.IoctlSetTermios(fd, unix.TCSETS, settings)
+	}
+	if err != nil {
+		t.Fatal(err)
 	}
 	c := &console{t: t, master: master, slave: slave}
 	c.changed = sync.NewCond(&c.mu)
@@ -186,7 +196,7 @@ func TestCtrlC(t *testing.T) {
 		t.Errorf("the terminal's settings changed: %v, %+v, were %+v", err, after, before)
 	}
 	status, shown := c.end(cmd)
-	if status != exitInterrupted || !strings.HasSuffix(shown, "^C"+eraseLine+"ctxtool: interrupted\n") {
+	if status != exitInterrupted || !strings.HasSuffix(shown, "^C"+eraseLine+painter(true).paint(redder, "ctxtool:")+" interrupted\n") {
 		t.Errorf("status %d: %q", status, shown)
 	}
 }
@@ -199,13 +209,21 @@ func TestCtrlCInPager(t *testing.T) {
 		t.Fatal(p.stderr.String())
 	}
 	c := newConsole(t)
-	cmd := c.start(p.store, []string{`PAGER=trap "echo caught" INT; cat; echo ready; read x </dev/tty; echo left`}, "show", id)
+	cmd := c.start(p.store, []string{`PAGER=trap "" INT; cat; echo ready; read x </dev/tty; echo left`}, "show", id)
 	c.waitFor("ready")
-	for _, key := range []struct{ typed, shown string }{{"\x03", "caught"}, {"\n", "left"}} {
-		if _, err := io.WriteString(c.master, key.typed); err != nil {
+	proc, err := os.ReadFile(fmt.Sprintf("/proc/%d/status", cmd.Process.Pid))
+	if err != nil {
+		t.Fatal(err)
+	}
+	_, mask, _ := strings.Cut(string(proc), "SigIgn:\t")
+	mask, _, _ = strings.Cut(mask, "\n")
+	if ignored, err := strconv.ParseUint(mask, 16, 64); err != nil || ignored&(1<<(syscall.SIGINT-1)) == 0 {
+		t.Errorf("the command would be interrupted: %q ignored, %v", mask, err)
+	}
+	for _, typed := range []string{"\x03", "\n"} {
+		if _, err := io.WriteString(c.master, typed); err != nil {
 			t.Fatal(err)
 		}
-		c.waitFor(key.shown)
 	}
 	if status, shown := c.end(cmd); status != 0 || !strings.Contains(shown, "left") {
 		t.Errorf("status %d: %q", status, shown)
