@@ -2,6 +2,7 @@ package main
 
 import (
 	"bytes"
+	"fmt"
 	"io"
 	"os"
 	"os/exec"
@@ -39,8 +40,8 @@ func (a *app) page() {
 	a.out.pager = &pager{
 		screen: screen, command: command, env: pagerEnv(a.env), columns: max(columns, 1), rows: rows,
 		failed: func(err error) {
-			if a.env("PAGER") != "" {
-				a.note("$PAGER: %v", err)
+			if a.env("PAGER") != "" && !a.quiet {
+				fmt.Fprintln(a.stderr, "ctxtool: $PAGER:", err) // no note: that would hand on first what is just being handed on
 			}
 		},
 	}
