@@ -145,7 +145,11 @@ func (a *app) follow(ctx context.Context, p *following, w *ctxdir.Watcher, err e
 	if err != nil {
 		return err
 	}
-	defer w.Close()
+	return closing(w.Close, p.run(ctx, w))
+}
+
+func (p *following) run(ctx context.Context, w *ctxdir.Watcher) error {
+	a := p.a
 	if err := p.ready(w); err != nil {
 		return err
 	}
