@@ -149,31 +149,32 @@ func (f *follower) arrive(ctx context.Context) error {
 // attempts bounds how often a place is looked for that folds take away meanwhile.
 const attempts = 8
 
-// start goes to the place that the context's handle knows, so that what it shows and what comes fit together.
+// start goes to the place that the context's handle knows, and describes the branches there: so that this, and what comes, fit together.
 func (f *follower) start(ctx context.Context) (branches []BranchInfo, err error) {
 	for range attempts {
 		f.rest()
-		err = f.open(ctx, index.FollowEnd)
-		if err != nil {
+		if err = f.open(ctx, index.FollowEnd); err != nil {
 			continue
 		}
-		branches, err = f.c.Branches(ctx)
-		if err != nil {
+		var seq uint64
+		if seq, err = f.c.log.Seq(); err != nil {
 			continue
 		}
-		seq, serr := f.c.log.Seq()
-		if err = serr; err != nil || seq == f.tail.At().Seq {
-			break
-		}
-		t, ferr := index.FollowFrom(f.c.dir, seq)
-		if err = ferr; err == nil {
+		if seq != f.tail.At().Seq {
+			var t *index.Tail
+			if t, err = index.FollowFrom(f.c.dir, seq); err != nil {
+				continue
+			}
 			f.tail.Close()
 			f.tail = t
 			f.begin()
-			break
 		}
+		for i := range f.m.Branches {
+			branches = append(branches, f.describe(&f.m.Branches[i])...)
+		}
+		return branches, nil
 	}
-	return branches, err
+	return nil, err
 }
 
 // resync begins anew at the end.
@@ -279,21 +280,22 @@ func (f *follower) superseded() bool {
 
 // change queues the events of another version of the metadata.
 func (f *follower) change(m *Metadata, seq uint64) {
-	for _, e := range changes(f.m, m) {
+	was := f.m
+	f.m = m
+	for _, e := range changes(was, m) {
 		e.Seq = seq
 		if b, ok := m.Branch(e.Branch); ok {
-			e.Branches = f.describe(m, b)
+			_ = f.c.log.Refresh()
+			e.Branches = f.describe(b)
 		}
 		f.queue = append(f.queue, e)
 	}
-	f.m = m
 }
 
 // describe describes a branch, as far as the index can be read.
-func (f *follower) describe(m *Metadata, b *ctxfolder.Branch) []BranchInfo {
-	_ = f.c.log.Refresh()
+func (f *follower) describe(b *ctxfolder.Branch) []BranchInfo {
 	counts, _, _ := f.c.log.AllCounts()
-	info, err := f.c.describe(m, b, counts)
+	info, err := f.c.describe(f.m, b, counts)
 	if err != nil {
 		return nil
 	}
@@ -335,18 +337,17 @@ func (f *follower) edited(ctx context.Context, folder, name string) {
 		return
 	}
 	now := glanceAt(info)
-	raw, _, err := f.c.dir.ReadMessage(folder, file)
+	head, err := f.c.dir.LoadMessage(folder, file, headBytes)
 	if err != nil || f.told[folder+"/"+name] == now {
 		return
 	}
+	a, ok := message.ParseAddress(head)
+	if ok && info.ModTime().Equal(a.StoredAt) {
+		return
+	}
 	id := file
-	if a, ok := message.ParseAddress(raw); ok {
-		if ctxfolder.Untouched(info, int64(len(bytes.TrimSuffix(raw, []byte{'\n'}))), a.StoredAt) {
-			return
-		}
-		id = a.ID
-	} else if env, err := message.Parse(raw); err == nil {
-		id = env.ID
+	if ok {
+		id = a.ID // the file may be called otherwise
 	}
 	if f.c.Refresh(ctx) != nil {
 		return
@@ -368,6 +369,9 @@ func (f *follower) edited(ctx context.Context, folder, name string) {
 		return
 	}
 }
+
+// headBytes are as many of a message's file as hold what stands before the message.
+const headBytes = 4 << 10
 
 // mostTold bounds how many edits are remembered, for editors that write a file several times.
 const mostTold = 1 << 10
