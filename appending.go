@@ -427,7 +427,11 @@ const writers = 8
 func (a *appending) stage(written int) *files {
 	f := &files{staged: make([]vfs.Staged, written)}
 	var next atomic.Int64
-	for range min(writers, written) {
+	workers := min(writers, written)
+	if a.b.c.store.opts.inOrder {
+		workers = min(1, written)
+	}
+	for range workers {
 		f.done.Go(func() error {
 			for {
 				i := int(next.Add(1)) - 1
@@ -441,6 +445,9 @@ func (a *appending) stage(written int) *files {
 				f.staged[i], _ = a.b.c.dir.StageMessage(a.line.Folder, it.Envelope.FileID(), it.Body, it.Envelope.StoredAt)
 			}
 		})
+	}
+	if a.b.c.store.opts.inOrder {
+		_ = f.done.Wait()
 	}
 	return f
 }
