@@ -6,7 +6,9 @@ import (
 	"errors"
 	"fmt"
 	"io/fs"
+	"maps"
 	"os"
+	"slices"
 	"sync"
 
 	"github.com/ctxdir/ctxdir/internal/vfs"
@@ -241,7 +243,8 @@ func stage(store vfs.FS, staged string, m *Metadata, begin Begin) error {
 	if err := vfs.WriteSynced(store, staged+"/"+MetadataFile, encoded); err != nil {
 		return err
 	}
-	for file, content := range begin.Files {
+	for _, file := range slices.Sorted(maps.Keys(begin.Files)) {
+		content := begin.Files[file]
 		if err := vfs.WriteSynced(store, staged+"/"+file, content); err != nil {
 			return err
 		}
