@@ -38,6 +38,7 @@ type Context struct {
 	load  *loader.Loader
 	// prepared is the tenure of the lock in which the handle was brought up to date; for who holds the lock
 	prepared uint64
+	doubtful bool // a write of metadata.json failed: what is there may not be durable; for who holds the lock
 
 	mu       sync.Mutex // guards metadata and folding
 	metadata *Metadata
@@ -286,6 +287,17 @@ func (c *Context) prepare() error {
 	if err := c.log.Prepare(); err != nil {
 		return err
 	}
+	if c.doubtful {
+		// It is there, maybe, and a crash may take it: what builds on it must not be acknowledged before it is certain. The failed sync is not
+		// tried again: the same is written once more, to another file.
+		if _, err := c.dir.WriteMetadata(c.current()); err != nil {
+			return err
+		}
+		c.doubtful = false
+		if err := c.readMetadata(); err != nil {
+			return err
+		}
+	}
 	return c.finishRenaming()
 }
 
@@ -323,6 +335,7 @@ func (c *Context) writeMetadata(m *Metadata) error {
 	m.Revision++
 	stamp, err := c.dir.WriteMetadata(m)
 	if err != nil {
+		c.doubtful, c.prepared = true, 0
 		return err
 	}
 	c.dir.SetRenaming(m.Renaming)
