@@ -319,10 +319,11 @@ func (c *Context) finishRenaming() error {
 		if err != nil {
 			return err
 		}
-		if err := c.dir.FS.SyncDir(ctxfolder.Messages); err != nil {
-			return err
-		}
 	} else if !errors.Is(err, fs.ErrNotExist) {
+		return err
+	}
+	// Also where somebody else renamed it: that may have been right before a crash, or its sync may have failed.
+	if err := c.dir.FS.SyncDir(ctxfolder.Messages); err != nil {
 		return err
 	}
 	done := m.Clone()
