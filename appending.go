@@ -364,7 +364,10 @@ func (a *appending) existing(m *Metadata, d *draft, fresh map[uuid.UUID]int) (th
 	if old.Unavailable == nil && !bytes.Equal(old.Stored, d.stored) {
 		// The threshold may have been another one.
 		body, err := old.Body(context.Background())
-		if err != nil || !bytes.Equal(body, d.Body) {
+		if err != nil {
+			return nil, false, err // nobody knows whether it is the same
+		}
+		if !bytes.Equal(body, d.Body) {
 			return nil, false, public(Error{Op: "append", Context: a.b.c.dir.ID, Branch: a.b.name, ID: d.ID}, ErrConflict)
 		}
 	}
