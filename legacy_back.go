@@ -89,6 +89,14 @@ func (s *Store) restoreLegacy(ctx context.Context, id uuid.UUID, o RollbackOptio
 	}
 	defer c.Close()
 	done.Context = id
+	// Nobody may append between the comparison and the end.
+	if err := s.acquire(ctx, c.dir.Lock); err != nil {
+		return done, err
+	}
+	defer c.dir.Lock.Release()
+	if err := c.dir.Check(); err != nil {
+		return done, err
+	}
 	from := parseLegacy(c.current())
 	if from == nil || !filepath.IsAbs(from.path) {
 		return done, fmt.Errorf("%w: the context was not migrated", ErrNotLegacy)
@@ -107,16 +115,7 @@ func (s *Store) restoreLegacy(ctx context.Context, id uuid.UUID, o RollbackOptio
 	defer f.Close()
 	done.Messages = int64(f.Len())
 	if !o.Force {
-		failed := &ValidationError{}
-		to := f.Compare(failed.add)
-		err := (&rollingBack{c: c, progress: o.Progress}).run(ctx, to)
-		if err == nil {
-			err = to.Finish()
-		}
-		if err == nil && failed.Count > 0 {
-			err = failed
-		}
-		if err != nil {
+		if err := c.same(ctx, f, o.Progress); err != nil {
 			return done, fmt.Errorf("the context was changed since it was migrated: %w", err)
 		}
 	}
@@ -124,7 +123,7 @@ func (s *Store) restoreLegacy(ctx context.Context, id uuid.UUID, o RollbackOptio
 	self, serr := s.fs.Lstat(id.String())
 	inPlace := err == nil && serr == nil && vfs.SameFile(place, self)
 	if inPlace { // a folder that lies where the context is
-		if done.Trashed, err = s.delete(ctx, id); err != nil {
+		if done.Trashed, err = s.deleteLocked(ctx, c.dir); err != nil {
 			return done, err
 		}
 	}
@@ -137,9 +136,28 @@ func (s *Store) restoreLegacy(ctx context.Context, id uuid.UUID, o RollbackOptio
 		}
 	}
 	if !inPlace {
-		done.Trashed, err = s.delete(ctx, id)
+		done.Trashed, err = s.deleteLocked(ctx, c.dir)
 	}
 	return done, err
+}
+
+// same fails with a [*ValidationError] where the context does not give back what it was migrated from.
+func (c *Context) same(ctx context.Context, f *legacy.File, progress func(done, all int64)) error {
+	if err := c.Refresh(ctx); err != nil {
+		return err
+	}
+	failed := &ValidationError{}
+	to := f.Compare(failed.add)
+	if err := (&rollingBack{c: c, progress: progress}).run(ctx, to); err != nil {
+		return err
+	}
+	if err := to.Finish(); err != nil {
+		return err
+	}
+	if failed.Count > 0 {
+		return failed
+	}
+	return nil
 }
 
 // findBackup looks for what was migrated: where it was, or under that name with the suffix.

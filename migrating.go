@@ -241,19 +241,7 @@ func (g *migrating) validate(ctx context.Context, staged *Store) error {
 		return err
 	}
 	defer c.Close()
-	failed := &ValidationError{}
-	to := again.Compare(failed.add)
-	back := &rollingBack{c: c}
-	if err := back.run(ctx, to); err != nil {
-		return err
-	}
-	if err := to.Finish(); err != nil {
-		return err
-	}
-	if failed.Count > 0 {
-		return failed
-	}
-	return nil
+	return c.same(ctx, again, nil)
 }
 
 // there reports whether the context has been made already, of this very file. It fails with ErrExist when there is another one.

@@ -250,9 +250,15 @@ func (s *Store) delete(ctx context.Context, id uuid.UUID) (Trashed, error) {
 		return Trashed{}, err
 	}
 	defer dir.Lock.Release()
+	return s.deleteLocked(ctx, dir)
+}
+
+// deleteLocked is delete for who holds the context's lock.
+func (s *Store) deleteLocked(ctx context.Context, dir *ctxfolder.Dir) (Trashed, error) {
 	if err := dir.Check(); err != nil {
 		return Trashed{}, err
 	}
+	id := dir.ID
 	size := vfs.TreeSize(dir.FS, ".")
 	removed := ctxfolder.TrashItem{Kind: ctxfolder.TrashContext, Name: id.String(), Context: id, RemovedAt: s.latest(ctx, id)}
 	item, err := ctxfolder.NewTrash(s.fs, removed)
