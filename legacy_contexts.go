@@ -51,8 +51,8 @@ func (s *Store) legacyAt(id uuid.UUID) (name string, ok bool) {
 
 // isSplit reports whether a folder in the store is a split context.
 func isSplit(fsys vfs.FS, name string) bool {
-	infos, err := vfs.LstatIn(fsys, name, ctxfolder.MetadataFile, legacy.ContextFile, legacy.PoolFolder)
-	return err == nil && infos[0] == nil && infos[1] != nil && infos[1].Mode().IsRegular() && infos[2] != nil && infos[2].IsDir()
+	format, err := legacy.Detect(fsys, name)
+	return err == nil && format == legacy.Split
 }
 
 // openLegacy opens a context that could not be opened as one, in case a legacy one lies there. why is returned when there is none.

@@ -69,9 +69,13 @@ func (s *Store) Migrate(ctx context.Context, path string, o MigrateOptions) (Mig
 }
 
 func (s *Store) migratePath(ctx context.Context, path string, o MigrateOptions) (Migrated, error) {
+	path = legacy.Whole(path)
 	abs, err := filepath.Abs(path)
 	if err != nil {
 		return Migrated{Path: path}, err
+	}
+	if filepath.Base(path) != filepath.Base(abs) { // it is "." or the like
+		path = abs
 	}
 	from, err := vfs.OS(filepath.Dir(abs))
 	if err != nil {

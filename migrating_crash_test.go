@@ -34,11 +34,10 @@ func legacyOnDisk(t *testing.T, split bool) (disk *crashfs.FS, id uuid.UUID, tex
 		err = legacy.WriteFolder(disk, id.String(), func(to legacy.Sink) error {
 			return to.Member(legacy.Quote("id"), legacy.Quote(id.String()))
 		})
-		context := strings.Replace(text, text[strings.Index(text, `"message_pool":{`)+len(`"message_pool":{`):strings.Index(text, `},"branches"`)], "", 1)
 		node := func(n int, parent string) string {
 			return fmt.Sprintf(`{"id":%q,"message":{"role":"User","content":[{"type":"text","text":"t"}],"metadata":null},"parent_id":%s}`, legacytest.ID(n), parent)
 		}
-		err = errors.Join(err, disk.Replace(id.String()+"/context.json", []byte(context)), disk.SyncDir(id.String()))
+		err = errors.Join(err, disk.Replace(id.String()+"/context.json", []byte(legacytest.Split(text))), disk.SyncDir(id.String()))
 		for n, parent := range map[int]string{1: "null", 2: `"` + legacytest.ID(1) + `"`} {
 			err = errors.Join(err, vfs.WriteSynced(disk, id.String()+"/messages_pool/"+legacytest.ID(n)+".json", []byte(node(n, parent))))
 		}

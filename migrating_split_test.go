@@ -272,3 +272,52 @@ func TestMigrateStopped(t *testing.T) {
 		t.Errorf("%+v", done)
 	}
 }
+
+// TestLostPool: a split context in the store whose messages are gone is a problem that is told, and nobody makes an empty context of it.
+func TestLostPool(t *testing.T) {
+	ctx := context.Background()
+	s, dir := newStore(t)
+	id := uuid.MustParse(legacytest.ID(500))
+	folder := filepath.Join(dir, id.String())
+	text := legacytest.Split(legacytest.Whole(id.String()))
+	check(t, os.Mkdir(folder, 0o700), os.WriteFile(filepath.Join(folder, "context.json"), []byte(text), 0o600))
+	if _, err := s.Context(ctx, id); !errors.Is(err, ErrDamaged) {
+		t.Errorf("opened: %v", err)
+	}
+	rows := 0
+	for sum, err := range s.List(ctx) {
+		if rows++; err != nil || !errors.Is(sum.Problem, ErrDamaged) || sum.Format != LegacySplit {
+			t.Errorf("%+v, %v", sum, err)
+		}
+	}
+	for _, ids := range [][]uuid.UUID{{id}, nil} {
+		left := 0
+		for r, err := range s.Repair(ctx, ids, CheckOptions{Progress: func(p CheckProgress) { left = p.Left }}) {
+			t.Errorf("repaired %+v, %v", r, err)
+		}
+		found := 0
+		for f, err := range s.Check(ctx, ids, CheckOptions{}) {
+			if found++; err != nil || f.Kind != "legacy" || f.Severity != SeverityError || f.Repairable || f.Context != id {
+				t.Errorf("%+v, %v", f, err)
+			}
+		}
+		if rows != 1 || found != 1 || left != 1 {
+			t.Errorf("%d rows, %d findings, %d left", rows, found, left)
+		}
+	}
+	if _, err := s.Migrate(ctx, filepath.Join(folder, "context.json"), MigrateOptions{}); !errors.Is(err, ErrDamaged) {
+		t.Errorf("migrated: %v", err)
+	}
+	if left := must[[]os.DirEntry](t)(os.ReadDir(folder)); len(left) != 1 {
+		t.Errorf("%v", left)
+	}
+	// With them, its context.json stands for the folder.
+	pool := filepath.Join(folder, "messages_pool")
+	check(t, os.Mkdir(pool, 0o700))
+	for n := 1; n <= 2; n++ {
+		check(t, os.WriteFile(filepath.Join(pool, legacytest.ID(n)+".json"), []byte(`{"message":{}}`), 0o600))
+	}
+	if done := must[Migrated](t)(s.Migrate(ctx, filepath.Join(folder, "context.json"), MigrateOptions{})); done.Messages != 2 || done.Backup != folder+".old" {
+		t.Errorf("%+v", done)
+	}
+}

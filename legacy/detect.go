@@ -23,7 +23,7 @@ const (
 )
 
 // Detect says what lies at a path, by content and shape: a file by the members it has, as far as they can be read, a folder by what is in
-// it. So a damaged legacy context is one too, and [Open] says what is wrong with it: one that ends after a few members, and one of zero
+// it: that of a split context also where its messages are gone. So a damaged legacy context is one too, and [Open] says what is wrong with it: one that ends after a few members, and one of zero
 // bytes alone that bears the name of one. It follows no link. The error is one of the file system.
 func Detect(fsys vfs.FS, name string) (Format, error) {
 	info, err := fsys.Lstat(name)
@@ -35,12 +35,11 @@ func Detect(fsys vfs.FS, name string) (Format, error) {
 	case !info.Mode().IsRegular():
 		return None, nil
 	}
-	f, err := fsys.OpenFile(name, os.O_RDONLY)
+	s, err := shapeIn(fsys, name)
 	if err != nil {
 		return None, err
 	}
-	defer f.Close()
-	return detectFile(io.LimitReader(f, detectBytes), path.Base(name)), nil
+	return s.file(path.Base(name)), nil
 }
 
 func detectFolder(fsys vfs.FS, name string) (Format, error) {
@@ -55,23 +54,33 @@ func detectFolder(fsys vfs.FS, name string) (Format, error) {
 		return Context, nil
 	case infos[0] == nil && file(3) && folder(4):
 		return Split, nil
+	case infos[0] == nil && file(3) && !folder(1) && !file(2):
+		s, err := shapeIn(fsys, name+"/"+ContextFile)
+		if err == nil && s.lacksNodes() {
+			return Split, nil
+		}
+		return None, err
 	case !file(0):
 		return None, nil
 	}
-	f, err := fsys.OpenFile(name+"/metadata.json", os.O_RDONLY)
-	if err != nil {
-		return None, err
-	}
-	defer f.Close()
-	if s := shapeOf(io.LimitReader(f, detectBytes)); slices.Contains(s.names, "ctxdir") {
+	s, err := shapeIn(fsys, name+"/metadata.json")
+	if err == nil && slices.Contains(s.names, "ctxdir") {
 		return Context, nil
 	}
-	return None, nil
+	return None, err
 }
 
-// detectFile recognises a monolithic file. base is its name.
-func detectFile(r io.Reader, base string) Format {
-	s := shapeOf(r)
+func shapeIn(fsys vfs.FS, name string) (shape, error) {
+	f, err := fsys.OpenFile(name, os.O_RDONLY)
+	if err != nil {
+		return shape{}, err
+	}
+	defer f.Close()
+	return shapeOf(io.LimitReader(f, detectBytes)), nil
+}
+
+// file recognises a monolithic file. base is its name.
+func (s *shape) file(base string) Format {
 	score := s.score()
 	_, named := NamedAfterContext(base)
 	switch {
@@ -84,6 +93,11 @@ func detectFile(r io.Reader, base string) Format {
 		return None
 	}
 	return Monolithic
+}
+
+// lacksNodes reports whether a context.json is that of a split context: it is what a context is without its nodes, and has none itself.
+func (s *shape) lacksNodes() bool {
+	return s.pool == '{' && s.empty && s.score() >= 2 || s.pool == 0 && s.score() >= 4
 }
 
 // NamedAfterContext reports whether a file bears the name of a monolithic context, ID.json, and returns the ID.
@@ -99,6 +113,7 @@ func NamedAfterContext(base string) (id string, ok bool) {
 type shape struct {
 	names  []string      // of the members of the object that it is
 	pool   jsontext.Kind // of the member message_pool, 0 without one
+	empty  bool          // and there is nothing in it
 	nodes  bool          // and there is a node in it
 	broken bool          // it cannot be read on
 	blank  bool          // it is empty, or zero bytes alone as far as was looked
@@ -130,7 +145,9 @@ func shapeOf(r io.Reader) (s shape) {
 		if name != namePool || d.PeekKind() != '{' {
 			err = d.SkipValue()
 		} else {
-			if s.pool = '{'; s.score() > 1 {
+			s.pool = '{'
+			_, _ = d.ReadToken() // the brace
+			if s.empty = d.PeekKind() == '}'; s.score() > 1 {
 				return s
 			}
 			// Nothing else is known of it yet: a node tells, or what comes behind the pool.
@@ -156,9 +173,9 @@ func (s *shape) score() (n int) {
 	return n
 }
 
-// hasNode reads a pool up to the first node that has a message, or to its end.
+// hasNode reads a pool, behind its brace, up to the first node that has a message, or to its end.
 func hasNode(d *jsontext.Decoder) (bool, error) {
-	outside := d.StackDepth()
+	outside := d.StackDepth() - 1
 	for {
 		t, err := d.ReadToken()
 		if err != nil || d.StackDepth() == outside {

@@ -40,8 +40,20 @@ func Find(root string) iter.Seq2[Found, error] {
 			findIn(root, yield)
 			return
 		}
-		yield(at(root))
+		yield(at(Whole(root)))
 	}
+}
+
+// Whole returns the folder of the split context whose context.json a path is, and any other path as it is.
+func Whole(path string) string {
+	if filepath.Base(path) != ContextFile {
+		return path
+	}
+	dir := filepath.Dir(path)
+	if found, err := at(dir); err == nil && found.Format == Split {
+		return dir
+	}
+	return path
 }
 
 // at detects what a path is.

@@ -28,10 +28,16 @@ func (f *File) scanFolder(sum hash.Hash) error {
 		sum.Write(prompt)
 		f.Size += int64(len(prompt))
 	}
+	pool := f.name + "/" + PoolFolder
+	if info, err := f.fs.Lstat(pool); notThere(err) {
+		return damaged("a split context without its messages: %s is not there", PoolFolder)
+	} else if err == nil && !info.IsDir() {
+		return damaged("a split context without its messages: %s is no folder", PoolFolder)
+	}
 	// The files come in any order, so their sums are combined in a way that does not depend on it.
 	var all [sha256.Size]byte
 	names := map[key]string{}
-	for e, err := range f.fs.ReadDir(f.name + "/" + PoolFolder) {
+	for e, err := range f.fs.ReadDir(pool) {
 		if err != nil {
 			return err
 		}

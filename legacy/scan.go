@@ -97,8 +97,12 @@ func Open(fsys vfs.FS, name string, o Options) (*File, error) {
 	if f.file, err = fsys.OpenFile(at, os.O_RDONLY); err == nil {
 		err = f.scan(sum)
 	}
-	if err == nil && format == Split {
+	switch {
+	case err != nil:
+	case format == Split:
 		err = f.scanFolder(sum)
+	case len(f.nodes) == 0 && path.Base(name) == ContextFile:
+		err = damaged("a split context without its messages")
 	}
 	if err == nil {
 		f.arrange()
