@@ -111,7 +111,7 @@ func (a *app) listTable(all []ctxdir.Summary) error {
 		return nil
 	}
 	t := table{
-		head: []string{"ID", "TITLE", "BRANCHES", "MESSAGES", "SIZE", "UPDATED"}, right: []bool{false, false, true, true, true, false, false}, give: 1,
+		head: []string{"ID", "TITLE", "BRANCHES", "MESSAGES", "SIZE", "UPDATED"}, right: []bool{false, false, true, true, true}, give: 1,
 	}
 	old := slices.ContainsFunc(all, func(s ctxdir.Summary) bool { return s.Format != "" })
 	if old {

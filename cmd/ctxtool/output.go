@@ -87,7 +87,7 @@ func (a *app) width() int {
 // table is rows of aligned columns. Where the rows are wider than width, one column gives way.
 type table struct {
 	head  []string
-	right []bool // columns aligned to the right
+	right []bool // columns aligned to the right; those behind its end are not
 	give  int    // the column that gives way
 	rows  [][]string
 }
@@ -122,7 +122,7 @@ func (t *table) print(w io.Writer, width int) error {
 			}
 			cell = shorten(cell, widths[i])
 			pad := strings.Repeat(" ", widths[i]-uniseg.StringWidth(cell))
-			if t.right[i] {
+			if i < len(t.right) && t.right[i] {
 				cell = pad + cell
 			} else {
 				cell += pad
