@@ -42,3 +42,18 @@ func TestRestoreLegacyLocks(t *testing.T) {
 		t.Errorf("afterwards: %v", err)
 	}
 }
+
+// TestMigrateBackup: what was migrated keeps its name, whoever asks for it.
+func TestMigrateBackup(t *testing.T) {
+	s, _ := newStore(t)
+	path, done := migrated(t, s, legacytest.Whole(legacytest.ID(500)))
+	again, _ := newStore(t)
+	for _, to := range []*Store{s, again} {
+		if _, err := to.Migrate(context.Background(), done.Backup, MigrateOptions{}); !errors.Is(err, ErrNotLegacy) {
+			t.Errorf("%v", err)
+		}
+	}
+	if back := must[RolledBack](t)(s.RestoreLegacy(context.Background(), done.Context, RollbackOptions{})); back.Path != path {
+		t.Errorf("%+v", back)
+	}
+}

@@ -17,10 +17,11 @@ import (
 type Found struct {
 	Path   string
 	Format Format // [None] for a file that is something else
+	Backup bool   // it was migrated before, and only asked for by its name
 }
 
 // Find looks for legacy contexts: at root, or in the folder root and those below it. It yields every file whose name ends in .json, with
-// what it is, and the folders of split contexts, but nothing with the suffix of what was migrated. It does not look into the folders of contexts, nor into those in which a store keeps
+// what it is, and the folders of split contexts, but nothing below root with the suffix of what was migrated. It does not look into the folders of contexts, nor into those in which a store keeps
 // what is not a context; it follows no link below root. An error is about the path that comes with it; the search goes on. What it holds does not
 // grow with the number of files in a folder.
 func Find(root string) iter.Seq2[Found, error] {
@@ -36,11 +37,13 @@ func Find(root string) iter.Seq2[Found, error] {
 				return
 			}
 		}
-		if info.IsDir() {
+		named, err := at(Whole(root))
+		named.Backup = named.Format.Legacy() && IsBackup(filepath.Base(named.Path))
+		if info.IsDir() && !named.Backup {
 			findIn(root, yield)
 			return
 		}
-		yield(at(Whole(root)))
+		yield(named, err)
 	}
 }
 
@@ -68,7 +71,7 @@ func at(path string) (Found, error) {
 	}
 	defer fsys.Close()
 	format, err := Detect(fsys, filepath.Base(path))
-	return Found{path, format}, err
+	return Found{Path: path, Format: format}, err
 }
 
 func findIn(dir string, yield func(Found, error) bool) bool {

@@ -104,10 +104,12 @@ func (m *migrating) paths(s *ctxdir.Store, paths []string) error {
 			switch {
 			case err != nil:
 				err = m.failed(found.Path, err)
+			case found.Backup:
+				err = m.skipped(found.Path, path, "a backup of what was migrated")
 			case found.Format.Legacy():
 				err = m.migrate(s, found.Path)
 			default:
-				err = m.skipped(found.Path, path)
+				err = m.skipped(found.Path, path, "not a legacy context")
 			}
 			if err != nil {
 				return err
@@ -163,10 +165,9 @@ func (m *migrating) failed(path string, err error) error {
 	return nil
 }
 
-// skipped tells of a file that is no legacy context. Of those that were only come across, people are told when they want to know more.
-func (m *migrating) skipped(path, asked string) error {
+// skipped tells of a file of which no context is made. Of those that were only come across, people are told when they want to know more.
+func (m *migrating) skipped(path, asked, reason string) error {
 	m.sum.Skipped++
-	const reason = "not a legacy context"
 	if m.a.json {
 		return m.a.record(failedRecord{"skipped", path, reason})
 	}
