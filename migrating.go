@@ -1,7 +1,6 @@
 package ctxdir
 
 import (
-	"cmp"
 	"context"
 	"encoding/hex"
 	"errors"
@@ -114,19 +113,20 @@ type migrating struct {
 	id   uuid.UUID
 	info fs.FileInfo // of the file or folder, when it was opened
 	text fs.FileInfo // of the file, or of context.json in the folder
-	// inPlace says that the legacy context is a folder that lies where the new one belongs.
-	inPlace bool
-	done    Migrated
+	done Migrated
 }
 
 func (g *migrating) run(ctx context.Context) (Migrated, error) {
 	if g.s.readOnly && !g.o.DryRun {
 		return g.done, ErrReadOnly
 	}
-	if err := g.open(); err != nil {
+	if err := g.open(g.name); err != nil {
+		if g.moved() && g.before(ctx) {
+			err = nil
+		}
 		return g.done, err
 	}
-	defer g.src.Close()
+	defer func() { _ = g.src.Close() }()
 	if g.o.DryRun {
 		return g.done, g.tryOut(ctx)
 	}
@@ -140,44 +140,97 @@ func (g *migrating) run(ctx context.Context) (Migrated, error) {
 	if err != nil {
 		return g.done, err
 	}
-	if !there {
-		blobs := blobsInUse{s: g.s}
-		defer blobs.release()
-		if err := blobs.hold(ctx); err != nil {
-			return g.done, err
-		}
-		err := g.make(ctx, g.s, true)
-		if err == nil {
-			err = g.publish()
-		}
-		if err != nil {
-			_ = vfs.RemoveAll(g.s.fs, ctxfolder.StagingFolder(g.id))
-			return g.done, err
-		}
+	if there {
+		return g.done, g.again(ctx)
 	}
-	g.done.Again = there
-	return g.done, g.retire()
+	return g.done, g.all(ctx)
 }
 
-// open reads the legacy context for the first time.
-func (g *migrating) open() (err error) {
-	if g.info, err = g.from.Lstat(g.name); err != nil {
+// all makes the context and gives it its place, and what it was made of another name. The lock is held.
+func (g *migrating) all(ctx context.Context) error {
+	if err := g.movable(); err != nil {
+		return err
+	}
+	blobs := blobsInUse{s: g.s}
+	defer blobs.release()
+	if err := blobs.hold(ctx); err != nil {
+		return err
+	}
+	err := g.make(ctx, g.s, true)
+	if err == nil {
+		err = g.publish()
+	}
+	if err != nil {
+		_ = vfs.RemoveAll(g.s.fs, ctxfolder.StagingFolder(g.id))
+		return err
+	}
+	if g.done.Backup != "" {
+		return nil // its place was needed
+	}
+	if err = g.retire(); err != nil && g.done.Backup == "" {
+		err = errors.Join(err, g.withdraw())
+	}
+	return err
+}
+
+// again is for a context that has been made already: at most the suffix is missing. The lock is held.
+func (g *migrating) again(ctx context.Context) error {
+	g.done.Again = true
+	if !g.moved() {
+		return g.retire()
+	}
+	// Who made it was faster with that too.
+	_ = g.src.Close()
+	if !g.before(ctx) {
+		return legacy.ErrChanged
+	}
+	return nil
+}
+
+// moved reports whether the legacy context has its name no more.
+func (g *migrating) moved() bool {
+	now, err := g.from.Lstat(g.name)
+	return errors.Is(err, fs.ErrNotExist) || err == nil && g.info != nil && !vfs.SameFile(now, g.info)
+}
+
+// before reports whether what is not in its place any more was migrated, and has its suffix.
+func (g *migrating) before(ctx context.Context) bool {
+	for n := 1; ; n++ {
+		old := legacy.BackupName(g.name, n)
+		if _, err := g.from.Lstat(old); err != nil {
+			return false
+		}
+		if g.open(old) != nil {
+			continue
+		}
+		there, err := g.there(ctx)
+		_ = g.src.Close()
+		if there && err == nil {
+			g.done.Again, g.done.Backup = true, old
+			return true
+		}
+	}
+}
+
+// open reads the legacy context, which has its name or the one with the suffix.
+func (g *migrating) open(name string) (err error) {
+	if g.info, err = g.from.Lstat(name); err != nil {
 		return err
 	}
 	g.text = g.info
 	if g.info.IsDir() {
-		if g.text, err = g.from.Lstat(g.name + "/" + legacy.ContextFile); errors.Is(err, fs.ErrNotExist) {
+		if g.text, err = g.from.Lstat(name + "/" + legacy.ContextFile); errors.Is(err, fs.ErrNotExist) {
 			return legacy.ErrNotLegacy
 		}
 	}
 	if err == nil {
-		g.src, err = legacy.Open(g.from, g.name, g.options(0))
+		g.src, err = legacy.Open(g.from, name, g.options(0))
 	}
 	if err != nil {
 		return err
 	}
 	g.id = g.src.ContextID()
-	if there, err := g.s.fs.Lstat(g.name); err == nil && vfs.SameFile(there, g.info) {
+	if there, err := g.s.fs.Lstat(name); err == nil && vfs.SameFile(there, g.info) {
 		// What lies in the store is known by its name.
 		if stem, ok := legacy.NamedAfterContext(g.name); ok {
 			g.id = uuid.MustParse(stem)
@@ -185,11 +238,14 @@ func (g *migrating) open() (err error) {
 			g.id = id
 		}
 	}
-	if there, err := g.s.fs.Lstat(g.id.String()); err == nil {
-		g.inPlace = vfs.SameFile(there, g.info)
-	}
 	g.done = Migrated{Context: g.id, Branches: len(g.src.Branches), Messages: int64(g.src.Len()), Bytes: g.src.Size}
 	return nil
+}
+
+// inPlace reports whether the legacy context is a folder that lies where the new one belongs.
+func (g *migrating) inPlace() bool {
+	there, err := g.s.fs.Lstat(g.id.String())
+	return err == nil && vfs.SameFile(there, g.info)
 }
 
 // options are those of a pass over the legacy context.
@@ -253,7 +309,7 @@ func (g *migrating) validate(ctx context.Context, staged *Store) error {
 
 // there reports whether the context has been made already, of this very file. It fails with ErrExist when there is another one.
 func (g *migrating) there(ctx context.Context) (bool, error) {
-	if info, err := g.s.fs.Lstat(g.id.String()); g.inPlace || errors.Is(err, fs.ErrNotExist) {
+	if info, err := g.s.fs.Lstat(g.id.String()); errors.Is(err, fs.ErrNotExist) || g.inPlace() {
 		return false, nil
 	} else if err != nil {
 		return false, err
@@ -273,72 +329,23 @@ func (g *migrating) there(ctx context.Context) (bool, error) {
 
 // publish gives the context its place. The lock is held.
 func (g *migrating) publish() error {
-	if err := g.unchanged(); err != nil {
+	if err := g.src.Unchanged(g.name); err != nil {
 		return err
 	}
-	if g.inPlace {
+	if g.inPlace() {
 		old, err := g.backupName()
-		if err != nil {
-			return err
+		if err == nil {
+			err = ctxfolder.PublishBeside(g.s.fs, g.id, old, func() error { return g.src.Unchanged(old) })
 		}
-		g.done.Backup = old
-		return ctxfolder.PublishBeside(g.s.fs, g.id, old)
+		if err == nil {
+			g.done.Backup = old
+		}
+		return err
 	}
 	if err := g.s.fs.Rename(ctxfolder.StagingFolder(g.id), g.id.String()); err != nil {
 		return err
 	}
 	return g.s.fs.SyncDir(".")
-}
-
-// unchanged fails with legacy.ErrChanged when the file is not the one that was opened, or was written to.
-func (g *migrating) unchanged() error {
-	names := []string{g.name}
-	if g.info.IsDir() {
-		names = append(names, g.name+"/"+legacy.ContextFile)
-	}
-	for i, was := range []fs.FileInfo{g.info, g.text}[:len(names)] {
-		now, err := g.from.Lstat(names[i])
-		if err != nil || !vfs.SameFile(now, was) || now.Size() != was.Size() || !now.ModTime().Equal(was.ModTime()) {
-			return cmp.Or(err, legacy.ErrChanged)
-		}
-	}
-	return nil
-}
-
-// retire gives the legacy context the suffix, now that the new one is durable.
-func (g *migrating) retire() error {
-	if g.done.Backup != "" {
-		return nil // its place was needed
-	}
-	if err := g.unchanged(); err != nil {
-		return err
-	}
-	for {
-		old, err := g.backupName()
-		if err != nil {
-			return err
-		}
-		if err = g.from.RenameNew(g.name, old); errors.Is(err, fs.ErrExist) {
-			continue
-		}
-		if err != nil {
-			return err
-		}
-		g.done.Backup = old
-		return g.from.SyncDir(".")
-	}
-}
-
-// backupName finds a name for what was migrated: with .old, or where that is taken with .old-2, .old-3 and so on.
-func (g *migrating) backupName() (string, error) {
-	for n := 1; ; n++ {
-		name := legacy.BackupName(g.name, n)
-		if _, err := g.from.Lstat(name); errors.Is(err, fs.ErrNotExist) {
-			return name, nil
-		} else if err != nil {
-			return "", err
-		}
-	}
 }
 
 // scratchStore makes a store in a temporary folder, for contexts that nobody is to keep. remove closes and removes it.

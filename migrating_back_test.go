@@ -5,10 +5,13 @@ import (
 	"errors"
 	"os"
 	"path/filepath"
+	"strings"
 	"testing"
 	"time"
 
 	"github.com/ctxdir/ctxdir/internal/legacytest"
+	"github.com/ctxdir/ctxdir/internal/vfs"
+	"github.com/ctxdir/ctxdir/legacy"
 )
 
 // migrated puts a file into a new folder and migrates it.
@@ -55,5 +58,111 @@ func TestMigrateBackup(t *testing.T) {
 	}
 	if back := must[RolledBack](t)(s.RestoreLegacy(context.Background(), done.Context, RollbackOptions{})); back.Path != path {
 		t.Errorf("%+v", back)
+	}
+}
+
+// meddling is a file system in which somebody else does something right before a file or folder gets another name.
+type meddling struct {
+	vfs.FS
+	meddle func(from, to string)
+}
+
+func (m meddling) Sub(name string) (vfs.FS, error) {
+	sub, err := m.FS.Sub(name)
+	if name == "." {
+		return meddling{sub, m.meddle}, err
+	}
+	return sub, err
+}
+
+func (m meddling) RenameNew(from, to string) error {
+	m.meddle(from, to)
+	return m.FS.RenameNew(from, to)
+}
+
+// TestMigrateWritten: what is written to a legacy context in the last moment is not lost: there is no context of the older state, and the legacy
+// one has its name.
+func TestMigrateWritten(t *testing.T) {
+	ctx := context.Background()
+	for _, split := range []bool{false, true} {
+		for _, how := range []string{"written", "replaced"} {
+			disk, id, text := legacyOnDisk(t, split)
+			name, file := id.String()+".json", id.String()+".json"
+			if split {
+				name, file, text = id.String(), id.String()+"/messages_pool/"+legacytest.ID(1)+".json", `{"message":{"role":"User"}}`
+			}
+			changed, times := strings.Replace(text, "User", "Tool", 1), 0
+			s := must[*Store](t)(Open("disk", withFS(meddling{disk, func(from, _ string) {
+				if times++; times > 1 {
+					return
+				}
+				if from != name {
+					t.Errorf("%s is renamed", from)
+				}
+				if how == "replaced" {
+					check(t, disk.Replace(file, []byte(changed)))
+					return
+				}
+				f := must[vfs.File](t)(disk.OpenFile(file, os.O_WRONLY))
+				_, err := f.Write([]byte(changed))
+				check(t, err, f.Truncate(int64(len(changed))), f.Close())
+			}}), WithFoldBytes(-1)))
+			if c, err := s.Context(ctx, id); !errors.Is(err, legacy.ErrChanged) {
+				t.Errorf("%s, split %v: %v, %v", how, split, c, err)
+			}
+			if b, err := vfs.ReadFile(disk, file, 1<<20); err != nil || string(b) != changed {
+				t.Errorf("%s, split %v: %.40s, %v", how, split, b, err)
+			}
+			if s.Legacy(id) == "" {
+				t.Errorf("%s, split %v: there is a context", how, split)
+			}
+			for e, err := range disk.ReadDir("staging") {
+				t.Error("left in staging:", e, err)
+			}
+			must[*Context](t)(s.Context(ctx, id)).Close()
+		}
+	}
+}
+
+// TestMigrateRace: who was slower to migrate a legacy context, or comes later, is told that it was migrated.
+func TestMigrateRace(t *testing.T) {
+	ctx := context.Background()
+	for _, where := range []string{"a file", "a folder", "a file in the store", "a folder in the store"} {
+		s, dir := newStore(t)
+		path := filepath.Join(t.TempDir(), "x")
+		id := legacytest.ID(500)
+		if strings.Contains(where, "store") {
+			path = filepath.Join(dir, id)
+		}
+		if strings.Contains(where, "file") {
+			path += ".json"
+			check(t, os.WriteFile(path, []byte(legacytest.Whole(id)), 0o600))
+		} else {
+			check(t, os.MkdirAll(filepath.Join(path, "messages_pool"), 0o700))
+			check(t, os.WriteFile(filepath.Join(path, "context.json"), []byte(legacytest.Split(legacytest.Whole(id))), 0o600))
+		}
+		winner := must[*Store](t)(Open(dir))
+		defer winner.Close()
+		raced := false
+		done, err := s.Migrate(ctx, path, MigrateOptions{Progress: func(int64, int64) {
+			if !raced {
+				raced = true
+				if done := must[Migrated](t)(winner.Migrate(ctx, path, MigrateOptions{})); done.Again {
+					t.Errorf("%s, at first: %+v", where, done)
+				}
+			}
+		}})
+		if err != nil || !raced || !done.Again || done.Backup != path+".old" || done.Context.String() != id {
+			t.Errorf("%s, overtaken: %+v, %v", where, done, err)
+		}
+		if !strings.Contains(where, "folder in") { // there its place is taken
+			if done, err := s.Migrate(ctx, path, MigrateOptions{}); err != nil || !done.Again || done.Backup != path+".old" {
+				t.Errorf("%s, later: %+v, %v", where, done, err)
+			}
+		}
+		check(t, os.RemoveAll(path+".old"))
+		if done, err := s.Migrate(ctx, path, MigrateOptions{}); err == nil {
+			t.Errorf("%s, gone: %+v", where, done)
+		}
 	}
 }

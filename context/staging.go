@@ -31,15 +31,19 @@ func Publish(store vfs.FS, id uuid.UUID) error {
 	})
 }
 
-// PublishBeside is Publish that gives what is there already another name in the store's folder. It fails with fs.ErrExist where that is
-// taken, and changes nothing.
-func PublishBeside(store vfs.FS, id uuid.UUID, old string) error {
+// PublishBeside is Publish that gives what is there already another name in the store's folder, and then asks whether that may be. Where it may
+// not, or the name is taken, fs.ErrExist, what is there stays.
+func PublishBeside(store vfs.FS, id uuid.UUID, old string, may func() error) error {
 	return publish(store, id, func(name string) error {
-		if err := store.RenameNew(name, old); err != nil {
-			_ = vfs.RemoveAll(store, StagingFolder(id)+readyEnd)
-			return err
+		err := store.RenameNew(name, old)
+		if err == nil {
+			if err = may(); err == nil {
+				return store.SyncDir(".")
+			}
+			err = errors.Join(err, store.RenameNew(old, name))
 		}
-		return store.SyncDir(".")
+		_ = vfs.RemoveAll(store, StagingFolder(id)+readyEnd)
+		return err
 	})
 }
 

@@ -139,13 +139,19 @@ func BackupName(name string, n int) string {
 }
 
 // IsBackup reports whether a name is that of something that was migrated.
-func IsBackup(name string) bool {
+func IsBackup(name string) bool { return original(name) != name }
+
+// original is the name that what was migrated had before.
+func original(name string) string {
 	i := strings.LastIndex(name, backupEnd)
 	if i < 0 {
-		return false
+		return name
 	}
 	n, numbered := strings.CutPrefix(name[i+len(backupEnd):], "-")
-	return n == "" && !numbered || numbered && strings.Trim(n, "0123456789") == "" && n != ""
+	if n == "" && !numbered || numbered && strings.Trim(n, "0123456789") == "" && n != "" {
+		return name[:i]
+	}
+	return name
 }
 
 // ours are the folders in which a store keeps what is not a context.

@@ -4,6 +4,7 @@ import (
 	"crypto/sha256"
 	"errors"
 	"hash"
+	"io/fs"
 	"math"
 	"slices"
 	"strings"
@@ -15,7 +16,7 @@ import (
 // scanFolder notes the nodes of a split context that have files, and reads its system prompt.
 func (f *File) scanFolder(sum hash.Hash) error {
 	f.inline = len(f.nodes) > 0
-	prompt, err := vfs.ReadFile(f.fs, f.name+"/"+PromptFile, f.limit)
+	prompt, info, err := vfs.ReadStat(f.fs, f.name+"/"+PromptFile, f.limit)
 	switch {
 	case notThere(err):
 	case err != nil:
@@ -27,6 +28,7 @@ func (f *File) scanFolder(sum hash.Hash) error {
 		sum.Write([]byte(PromptFile))
 		sum.Write(prompt)
 		f.Size += int64(len(prompt))
+		f.looked.add("/"+PromptFile, info)
 	}
 	pool := f.name + "/" + PoolFolder
 	if info, err := f.fs.Lstat(pool); notThere(err) {
@@ -41,17 +43,18 @@ func (f *File) scanFolder(sum hash.Hash) error {
 		if err != nil {
 			return err
 		}
-		stem, ok := strings.CutSuffix(e.Name(), nodeEnd)
-		if !ok || !e.Type().IsRegular() || strings.HasPrefix(stem, ".") {
+		if !isNodeFile(e.Name()) || !e.Type().IsRegular() {
 			continue
 		}
-		b, err := f.readNodeFile(e.Name())
+		b, info, err := f.readNodeFile(e.Name())
+		if err == nil {
+			_, err = compacted(b)
+		}
 		if err != nil {
 			return inFileNamed(PoolFolder+"/"+e.Name(), err)
 		}
-		if _, err := compacted(b); err != nil {
-			return inFileNamed(PoolFolder+"/"+e.Name(), err)
-		}
+		f.looked.add("/"+PoolFolder+"/"+e.Name(), info)
+		stem := strings.TrimSuffix(e.Name(), nodeEnd)
 		k, isID := keyOf(stem)
 		n := node{key: k, size: uint32(len(b)), flags: inFile}
 		if isID {
@@ -88,12 +91,12 @@ func (f *File) scanFolder(sum hash.Hash) error {
 	return nil
 }
 
-func (f *File) readNodeFile(name string) ([]byte, error) {
-	b, err := vfs.ReadFile(f.fs, f.name+"/"+PoolFolder+"/"+name, f.limit)
+func (f *File) readNodeFile(name string) ([]byte, fs.FileInfo, error) {
+	b, info, err := vfs.ReadStat(f.fs, f.name+"/"+PoolFolder+"/"+name, f.limit)
 	if errors.Is(err, vfs.ErrTooLarge) {
-		return nil, errors.Join(ErrTooLarge, err)
+		err = errors.Join(ErrTooLarge, err)
 	}
-	return b, err
+	return b, info, err
 }
 
 func inFileNamed(name string, err error) error {

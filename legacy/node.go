@@ -22,7 +22,7 @@ type Node struct {
 func (f *File) Node(i int32) (Node, error) {
 	n := &f.nodes[i]
 	if n.flags&inFile != 0 {
-		b, err := f.readNodeFile(f.stem(i) + nodeEnd)
+		b, _, err := f.readNodeFile(f.stem(i) + nodeEnd)
 		if err != nil {
 			return Node{}, err
 		}

@@ -36,6 +36,7 @@ type File struct {
 	files map[int32]string // of a split one: those whose names are no UUIDs
 	read  func(done int64)
 
+	looked     stamp
 	branchesAt int64 // where the value begins, -1 without
 	inline     bool  // of a split one: there are nodes in context.json
 }
@@ -95,7 +96,7 @@ func Open(fsys vfs.FS, name string, o Options) (*File, error) {
 		return nil, ErrNotLegacy
 	}
 	if f.file, err = fsys.OpenFile(at, os.O_RDONLY); err == nil {
-		err = f.scan(sum)
+		err = f.scan(at[len(name):], sum)
 	}
 	switch {
 	case err != nil:
@@ -136,7 +137,7 @@ func (f *File) ContextID() uuid.UUID {
 	if own != nil {
 		return uuid.NewSHA1(space, own)
 	}
-	stem := strings.TrimSuffix(path.Base(f.name), nodeEnd)
+	stem := strings.TrimSuffix(original(path.Base(f.name)), nodeEnd)
 	if id, ok := parseID(stem); ok {
 		return id
 	}
@@ -144,10 +145,15 @@ func (f *File) ContextID() uuid.UUID {
 }
 
 // scan reads the members of the file, and where the nodes are.
-func (f *File) scan(sum hash.Hash) error {
+func (f *File) scan(name string, sum hash.Hash) error {
+	info, err := f.file.Stat()
+	if err != nil {
+		return err
+	}
+	f.looked.add(name, info)
 	in := &counted{r: io.TeeReader(f.file, sum), limit: f.limit + 1<<20, zero: -1, tell: f.read}
 	d := jsontext.NewDecoder(in, verbatim...)
-	err := f.scanObject(d, in)
+	err = f.scanObject(d, in)
 	f.Size = in.read
 	return readable(err, in)
 }

@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"io/fs"
 	"strings"
 
 	"github.com/ctxdir/ctxdir"
@@ -102,12 +103,14 @@ func (m *migrating) paths(s *ctxdir.Store, paths []string) error {
 				return m.ctx.Err()
 			}
 			switch {
+			case errors.Is(err, fs.ErrNotExist) && found.Path == path:
+				err = m.migrate(s, path, path) // it may have been migrated before
 			case err != nil:
 				err = m.failed(found.Path, err)
 			case found.Backup:
 				err = m.skipped(found.Path, path, "a backup of what was migrated")
 			case found.Format.Legacy():
-				err = m.migrate(s, found.Path)
+				err = m.migrate(s, found.Path, path)
 			default:
 				err = m.skipped(found.Path, path, "not a legacy context")
 			}
@@ -119,12 +122,15 @@ func (m *migrating) paths(s *ctxdir.Store, paths []string) error {
 	return nil
 }
 
-func (m *migrating) migrate(s *ctxdir.Store, path string) error {
+func (m *migrating) migrate(s *ctxdir.Store, path, asked string) error {
 	m.progress.file(path)
 	done, err := s.Migrate(m.ctx, path, ctxdir.MigrateOptions{DryRun: m.a.dryRun, Progress: m.progress.bytes})
 	m.progress.clear()
 	if m.ctx.Err() != nil {
 		return m.ctx.Err()
+	}
+	if errors.Is(err, fs.ErrNotExist) && path != asked {
+		return nil // moved meanwhile
 	}
 	if err != nil {
 		if ferr := m.failed(path, err); ferr != nil {
