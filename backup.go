@@ -9,7 +9,6 @@ import (
 	"io"
 	"io/fs"
 	"path/filepath"
-	"strings"
 
 	"github.com/ctxdir/ctxdir/blob"
 	ctxfolder "github.com/ctxdir/ctxdir/context"
@@ -44,15 +43,20 @@ func (s *Store) BackupStore(dir string, opts ...Option) (*Store, error) {
 
 // lies reports whether one path is another one or lies below it, links followed as far as there is anything.
 func lies(path, in string) (bool, error) {
-	path, err := resolved(path)
-	if err != nil {
-		return false, err
+	_, within, err := relative(path, in)
+	return within, err
+}
+
+// relative is lies that returns the way from the one path to the other too.
+func relative(path, in string) (rel string, within bool, err error) {
+	if path, err = resolved(path); err != nil {
+		return "", false, err
 	}
 	if in, err = resolved(in); err != nil {
-		return false, err
+		return "", false, err
 	}
-	rel, err := filepath.Rel(in, path)
-	return err == nil && rel != ".." && !strings.HasPrefix(rel, ".."+string(filepath.Separator)), nil
+	rel, err = filepath.Rel(in, path)
+	return rel, err == nil && filepath.IsLocal(rel), nil
 }
 
 func resolved(path string) (string, error) {

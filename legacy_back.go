@@ -6,6 +6,7 @@ import (
 	"errors"
 	"fmt"
 	"io/fs"
+	"path"
 	"path/filepath"
 	"strings"
 
@@ -98,16 +99,15 @@ func (s *Store) restoreLegacy(ctx context.Context, id uuid.UUID, o RollbackOptio
 		return done, err
 	}
 	from := parseLegacy(c.current())
-	if from == nil || !filepath.IsAbs(from.path) {
+	if from == nil {
 		return done, fmt.Errorf("%w: the context was not migrated", ErrNotLegacy)
 	}
-	done.Path = from.path
-	fsys, err := vfs.OS(filepath.Dir(from.path))
+	fsys, err := s.placeOf(from, &done)
 	if err != nil {
 		return done, err
 	}
 	defer fsys.Close()
-	name := filepath.Base(from.path)
+	name := filepath.Base(done.Path)
 	old, f, err := findBackup(fsys, name, from.sum, s.opts.maxMessage)
 	if err != nil {
 		return done, err
@@ -139,6 +139,19 @@ func (s *Store) restoreLegacy(ctx context.Context, id uuid.UUID, o RollbackOptio
 		done.Trashed, err = s.deleteLocked(ctx, c.dir)
 	}
 	return done, err
+}
+
+// placeOf opens the folder that a legacy context was in, and notes where that is.
+func (s *Store) placeOf(from *legacyContext, done *RolledBack) (vfs.FS, error) {
+	if filepath.IsAbs(from.path) {
+		done.Path = from.path
+		return vfs.OS(filepath.Dir(from.path))
+	}
+	if !filepath.IsLocal(filepath.FromSlash(from.path)) {
+		return nil, fmt.Errorf("%w: the context does not say where it was migrated from", ErrNotLegacy)
+	}
+	done.Path = filepath.Join(s.path, filepath.FromSlash(from.path))
+	return s.fs.Sub(path.Dir(from.path))
 }
 
 // same fails with a [*ValidationError] where the context does not give back what it was migrated from.

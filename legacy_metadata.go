@@ -23,7 +23,7 @@ const legacyUnlisted = "unlisted"
 // value keeps it until the context says something else.
 type legacyContext struct {
 	format  legacy.Format
-	path    string // absolute, where it was
+	path    string // where it was: absolute, or relative to the store, with slashes
 	sum     string // SHA-256 of what it was, in hexadecimal
 	members legacy.Members
 	active  string         // the branch that took the place of an active one that was not there

@@ -248,6 +248,15 @@ func (g *migrating) inPlace() bool {
 	return err == nil && vfs.SameFile(there, g.info)
 }
 
+// place is where the legacy context lies: relative to the store where it is in there, so that it is found in a store that is moved or copied.
+func (g *migrating) place() string {
+	dir, within, err := relative(filepath.Dir(g.path), g.s.path)
+	if err != nil || !within {
+		return g.path
+	}
+	return filepath.ToSlash(filepath.Join(dir, g.name))
+}
+
 // options are those of a pass over the legacy context.
 func (g *migrating) options(pass int64) legacy.Options {
 	o := legacy.Options{Limit: g.s.opts.maxMessage}
@@ -273,7 +282,7 @@ func (g *migrating) tryOut(ctx context.Context) error {
 
 // make stages the context and validates it.
 func (g *migrating) make(ctx context.Context, to *Store, durable bool) error {
-	st := &stagingLegacy{to: to, src: g.src, id: g.id, at: g.text.ModTime(), durable: durable, path: g.path}
+	st := &stagingLegacy{to: to, src: g.src, id: g.id, at: g.text.ModTime(), durable: durable, path: g.place()}
 	if g.o.Progress != nil {
 		size := g.src.Size
 		st.progress = func(read int64) { g.o.Progress(size+read, 3*size) }

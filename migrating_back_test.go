@@ -166,3 +166,28 @@ func TestMigrateRace(t *testing.T) {
 		}
 	}
 }
+
+// TestRestoreCopied: the copy of a store puts back what is in the copy.
+func TestRestoreCopied(t *testing.T) {
+	ctx := context.Background()
+	for _, name := range []string{legacytest.ID(500) + ".json", "kept/old.json"} {
+		s, dir := newStore(t)
+		path := filepath.Join(dir, name)
+		check(t, os.MkdirAll(filepath.Dir(path), 0o700), os.WriteFile(path, []byte(legacytest.Whole(legacytest.ID(500))), 0o600))
+		done := must[Migrated](t)(s.Migrate(ctx, path, MigrateOptions{}))
+		copied := filepath.Join(t.TempDir(), "copy")
+		check(t, os.CopyFS(copied, os.DirFS(dir)))
+		in := must[*Store](t)(Open(copied))
+		defer in.Close()
+		back := must[RolledBack](t)(in.RestoreLegacy(ctx, done.Context, RollbackOptions{}))
+		if back.Path != filepath.Join(copied, name) {
+			t.Errorf("%+v", back)
+		}
+		if _, err := os.Lstat(back.Path); err != nil {
+			t.Error(err)
+		}
+		if _, err := os.Lstat(path + ".old"); err != nil {
+			t.Error(err)
+		}
+	}
+}
