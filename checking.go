@@ -170,10 +170,8 @@ func (c *checking) each(ctx context.Context, ids []uuid.UUID, f func(uuid.UUID) 
 		return nil
 	}
 	for e, err := range c.s.entries() {
-		if err == nil && !e.folder {
-			if name, ok := c.s.legacyAt(e.id); !ok || name == e.id.String() {
-				continue
-			}
+		if err == nil && !e.folder && c.s.Legacy(e.id) == "" {
+			continue // no legacy context
 		}
 		if err == nil {
 			err = one(e.id)

@@ -124,7 +124,27 @@ func (s *Store) open(ctx context.Context, id uuid.UUID) (*Context, error) {
 	if err := ctx.Err(); err != nil {
 		return nil, err
 	}
-	return s.openIn(s.fs, id)
+	c, err := s.openIn(s.fs, id)
+	if errors.Is(err, ctxfolder.ErrNotExist) {
+		if err := s.settle(ctx, id); err != nil {
+			return nil, err
+		}
+		c, err = s.openIn(s.fs, id)
+	}
+	return c, err
+}
+
+// settle waits for who is giving a context its place, which is empty in between, and does what one who was stopped left undone.
+func (s *Store) settle(ctx context.Context, id uuid.UUID) error {
+	if !ctxfolder.Ready(s.fs, id) {
+		return nil
+	}
+	lock := s.fs.Lock(ctxfolder.Locks + "/" + id.String())
+	defer lock.Close()
+	if err := s.acquire(ctx, lock); err != nil || s.readOnly {
+		return err
+	}
+	return ctxfolder.Settle(s.fs, id)
 }
 
 // openIn opens a context that lies in a folder.

@@ -56,24 +56,24 @@ func isSplit(fsys vfs.FS, name string) bool {
 }
 
 // openLegacy opens a context that could not be opened as one, in case a legacy one lies there. why is returned when there is none.
-func (s *Store) openLegacy(ctx context.Context, id uuid.UUID, why error) (*Context, error) {
+func (s *Store) openLegacy(ctx context.Context, id uuid.UUID, why error) (c *Context, err error) {
 	name, ok := s.legacyAt(id)
-	if !ok {
-		if errors.Is(why, ctxfolder.ErrNotExist) { // another process may have migrated it since
+	switch {
+	case !ok:
+		err = why
+	case s.opts.keepLegacy || s.readOnly:
+		c, err = s.view(ctx, id, name)
+	default:
+		if err = s.migrateInStore(ctx, name); err == nil {
 			return s.open(ctx, id)
 		}
-		return nil, why
 	}
-	if s.opts.keepLegacy || s.readOnly {
-		return s.view(ctx, id, name)
-	}
-	if err := s.migrateInStore(ctx, name); err != nil {
-		if c, oerr := s.open(ctx, id); oerr == nil { // by another process, meanwhile
+	if err != nil {
+		if c, oerr := s.open(ctx, id); oerr == nil { // another process has migrated it meanwhile
 			return c, nil
 		}
-		return nil, err
 	}
-	return s.open(ctx, id)
+	return c, err
 }
 
 // view shows a legacy context as one: as it would be if it were migrated, in a temporary store.
@@ -119,22 +119,38 @@ type entry struct {
 	folder bool // a folder, of a context or a split one; else a file
 }
 
-// entries yields what may be a context, by name, in no particular order.
+// entries yields what may be a context, each id once, in no particular order. One that is migrated meanwhile is there all the time.
 func (s *Store) entries() iter.Seq2[entry, error] {
 	return func(yield func(entry, error) bool) {
+		files := map[uuid.UUID]bool{} // and what was migrated, false
+		folders := map[uuid.UUID]bool{}
 		for e, err := range s.fs.ReadDir(".") {
 			if err != nil {
 				yield(entry{}, public(Error{Op: "list", Path: s.path}, err))
 				return
 			}
-			id, ok := ctxfolder.ParseID(e.Name())
-			if ok = ok && e.IsDir(); !ok && e.Type().IsRegular() {
-				var stem string
-				if stem, ok = legacy.NamedAfterContext(e.Name()); ok {
-					id = uuid.MustParse(stem)
+			if id, ok := ctxfolder.ParseID(e.Name()); ok && e.IsDir() {
+				folders[id] = true
+				if !yield(entry{id, true}, nil) {
+					return
 				}
+				continue
 			}
-			if ok && !yield(entry{id, e.IsDir()}, nil) {
+			if stem, ok := legacy.NamedAfterContext(legacy.Original(e.Name())); ok && e.Type().IsRegular() {
+				id := uuid.MustParse(stem)
+				files[id] = files[id] || !legacy.IsBackup(e.Name())
+			} else if id, ok := ctxfolder.ParseID(legacy.Original(e.Name())); ok && e.IsDir() {
+				files[id] = files[id] || false
+			}
+		}
+		for id, file := range files {
+			if folders[id] {
+				continue
+			}
+			_ = s.settle(context.Background(), id) // what is wrong is told by who opens it
+			info, err := s.fs.Lstat(id.String())
+			folder := err == nil && info.IsDir()
+			if (folder || file) && !yield(entry{id, folder}, nil) {
 				return
 			}
 		}

@@ -11,7 +11,9 @@ import (
 
 	"github.com/ctxdir/ctxdir/internal/legacytest"
 	"github.com/ctxdir/ctxdir/internal/vfs"
+	"github.com/ctxdir/ctxdir/internal/vfs/crashfs"
 	"github.com/ctxdir/ctxdir/legacy"
+	"github.com/google/uuid"
 )
 
 // migrated puts a file into a new folder and migrates it.
@@ -75,6 +77,11 @@ func (m meddling) Sub(name string) (vfs.FS, error) {
 	return sub, err
 }
 
+func (m meddling) Rename(from, to string) error {
+	m.meddle(from, to)
+	return m.FS.Rename(from, to)
+}
+
 func (m meddling) RenameNew(from, to string) error {
 	m.meddle(from, to)
 	return m.FS.RenameNew(from, to)
@@ -93,11 +100,11 @@ func TestMigrateWritten(t *testing.T) {
 			}
 			changed, times := strings.Replace(text, "User", "Tool", 1), 0
 			s := must[*Store](t)(Open("disk", withFS(meddling{disk, func(from, _ string) {
-				if times++; times > 1 {
+				if from != name {
 					return
 				}
-				if from != name {
-					t.Errorf("%s is renamed", from)
+				if times++; times > 1 {
+					return
 				}
 				if how == "replaced" {
 					check(t, disk.Replace(file, []byte(changed)))
@@ -189,5 +196,60 @@ func TestRestoreCopied(t *testing.T) {
 		if _, err := os.Lstat(path + ".old"); err != nil {
 			t.Error(err)
 		}
+	}
+}
+
+// TestSettle: while a split context gives way to the one that it became, who asks for it waits; and where that was stopped in the middle,
+// does the rest.
+func TestSettle(t *testing.T) {
+	ctx := context.Background()
+	disk, id, _ := legacyOnDisk(t, true)
+	look := func(s *Store, want error, when string) {
+		c, err := s.Context(ctx, id)
+		if !errors.Is(err, want) {
+			t.Errorf("%s: %v", when, err)
+		}
+		if err == nil {
+			c.Close()
+		}
+		rows := 0
+		for sum, err := range s.List(ctx) {
+			if rows++; err != nil || sum.ID != id || !errors.Is(sum.Problem, want) {
+				t.Errorf("%s, listed: %+v, %v", when, sum, err)
+			}
+		}
+		if _, err := s.Resolve(id.String()); want == nil && (err != nil || rows != 1) {
+			t.Errorf("%s: %d rows, %v", when, rows, err)
+		}
+	}
+	var stopped *crashfs.FS
+	s := must[*Store](t)(Open("disk", withFS(meddling{disk, func(_, to string) {
+		if to == id.String() && stopped == nil {
+			stopped = disk.Crash(crashfs.Keep)
+			other := must[*Store](t)(Open("disk", withFS(disk), WithLockTimeout(time.Millisecond)))
+			defer other.Close()
+			look(other, ErrLocked, "meanwhile")
+		}
+	}}), WithFoldBytes(-1)))
+	look(s, nil, "at first")
+	if stopped == nil {
+		t.Fatal("it was never in between")
+	}
+	for _, ask := range []string{"context", "list", "resolve"} {
+		disk := stopped.Crash(crashfs.Keep)
+		check(t, disk.Rename("staging/"+id.String()+".ready", "staging/later"))
+		s := must[*Store](t)(openCrash(disk))
+		check(t, disk.Rename("staging/later", "staging/"+id.String()+".ready"))
+		switch ask {
+		case "list":
+			for sum, err := range s.List(ctx) {
+				if err != nil || sum.Problem != nil {
+					t.Errorf("%+v, %v", sum, err)
+				}
+			}
+		case "resolve":
+			must[uuid.UUID](t)(s.Resolve(id.String()[20:]))
+		}
+		look(s, nil, ask)
 	}
 }

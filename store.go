@@ -326,6 +326,11 @@ func (s *Store) Resolve(ref string) (uuid.UUID, error) {
 		if _, ok := s.legacyAt(id); ok {
 			return id, nil
 		}
+		// It may be about to get its place, in this moment.
+		_ = s.settle(context.Background(), id)
+		if info, err := s.fs.Lstat(id.String()); err == nil && info.IsDir() {
+			return id, nil
+		}
 		return fail(fmt.Errorf("%w: context %s", ErrNotExist, ref))
 	}
 	part := strings.ToLower(ref)

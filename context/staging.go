@@ -108,6 +108,20 @@ func SweepStaging(store vfs.FS) error {
 	return nil
 }
 
+// Ready reports whether a context is about to get its place, which may be empty for a moment.
+func Ready(store vfs.FS, id uuid.UUID) bool {
+	_, err := store.Lstat(StagingFolder(id) + readyEnd)
+	return err == nil
+}
+
+// Settle gives a context its place that was about to get it. The context's lock is held.
+func Settle(store vfs.FS, id uuid.UUID) error {
+	if !Ready(store, id) {
+		return nil
+	}
+	return sweepStaged(store, id, id.String()+readyEnd, true)
+}
+
 func sweepStaged(store vfs.FS, id uuid.UUID, name string, ready bool) error {
 	if info, err := store.Lstat(Staging + "/" + name); err != nil || !info.IsDir() {
 		return err // nothing of ours

@@ -139,10 +139,10 @@ func BackupName(name string, n int) string {
 }
 
 // IsBackup reports whether a name is that of something that was migrated.
-func IsBackup(name string) bool { return original(name) != name }
+func IsBackup(name string) bool { return Original(name) != name }
 
-// original is the name that what was migrated had before.
-func original(name string) string {
+// Original is the name that what was migrated had before.
+func Original(name string) string {
 	i := strings.LastIndex(name, backupEnd)
 	if i < 0 {
 		return name

@@ -137,7 +137,7 @@ func (f *File) ContextID() uuid.UUID {
 	if own != nil {
 		return uuid.NewSHA1(space, own)
 	}
-	stem := strings.TrimSuffix(original(path.Base(f.name)), nodeEnd)
+	stem := strings.TrimSuffix(Original(path.Base(f.name)), nodeEnd)
 	if id, ok := parseID(stem); ok {
 		return id
 	}
