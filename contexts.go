@@ -54,7 +54,7 @@ type Context struct {
 
 // Create makes a context. Of m, the zero value of every field is fine: a new id (UUIDv7), a branch "main", which gets
 // the system prompt and further members of m.Branches[0], if there is one.
-// It fails with [ErrExist] when the id is taken. A creation that fails leaves nothing behind but what the next
+// It fails with [ErrExist] when the id is taken, by a legacy context too. A creation that fails leaves nothing behind but what the next
 // Open sweeps, and can be tried again.
 func (s *Store) Create(ctx context.Context, m Metadata) (*Context, error) {
 	created := m.Clone()
@@ -64,6 +64,8 @@ func (s *Store) Create(ctx context.Context, m Metadata) (*Context, error) {
 			return nil, public(Error{Op: "create"}, err)
 		}
 		created.ID = id
+	} else if s.Legacy(created.ID) != "" {
+		return nil, public(Error{Op: "create", Context: created.ID}, fmt.Errorf("%w: as a legacy context", ErrExist))
 	}
 	if err := s.create(ctx, created); err != nil {
 		return nil, public(Error{Op: "create", Context: created.ID}, err)
