@@ -13,7 +13,7 @@ func (f *File) scanBranches() error {
 	if f.branchesAt < 0 {
 		return nil
 	}
-	r := bufio.NewReader(io.NewSectionReader(f.file, f.branchesAt, math.MaxInt64-f.branchesAt))
+	r := bufio.NewReader(io.NewSectionReader(f.file, f.mark+f.branchesAt, math.MaxInt64-f.mark-f.branchesAt))
 	for { // a colon, and white space around it
 		if c, err := r.ReadByte(); err != nil {
 			return changed(err)

@@ -23,8 +23,8 @@ const (
 )
 
 // Detect says what lies at a path, by content and shape: a file by the members it has, as far as they can be read, a folder by what is in
-// it: that of a split context also where its messages are gone. So a damaged legacy context is one too, and [Open] says what is wrong with it: one that ends after a few members, and one of zero
-// bytes alone that bears the name of one. It follows no link. The error is one of the file system.
+// it: that of a split context also where its messages are gone. So a damaged legacy context is one too, and [Open] says what is wrong with it: one that ends after a few members, and one that
+// bears the name of one and is no JSON from its beginning on. It follows no link. The error is one of the file system.
 func Detect(fsys vfs.FS, name string) (Format, error) {
 	info, err := fsys.Lstat(name)
 	switch {
@@ -88,7 +88,7 @@ func (s *shape) file(base string) Format {
 		return None
 	case s.pool == '{' && (score >= 2 || s.nodes):
 	case s.broken && score >= 2 && s.pool == 0:
-	case s.broken && named && (score == 1 || s.blank):
+	case s.broken && named && (score == 1 || len(s.names) == 0):
 	default:
 		return None
 	}
@@ -116,19 +116,14 @@ type shape struct {
 	empty  bool          // and there is nothing in it
 	nodes  bool          // and there is a node in it
 	broken bool          // it cannot be read on
-	blank  bool          // it is empty, or zero bytes alone as far as was looked
 }
 
 // shapeOf reads members until it is clear what they belong to.
 func shapeOf(r io.Reader) (s shape) {
-	first := &beginning{r: r}
-	d := jsontext.NewDecoder(first, verbatim...)
-	t, err := d.ReadToken()
-	if err != nil {
-		s.broken, s.blank = true, first.blank()
-		return s
-	}
-	if t.Kind() != '{' {
+	in, _ := withoutMark(r)
+	d := jsontext.NewDecoder(in, verbatim...)
+	if t, err := d.ReadToken(); err != nil || t.Kind() != '{' {
+		s.broken = err != nil
 		return s
 	}
 	for len(s.names) < detectMembers {
@@ -189,26 +184,6 @@ func hasNode(d *jsontext.Decoder) (bool, error) {
 			return true, nil
 		}
 	}
-}
-
-// beginning remembers whether anything but zero bytes was read.
-type beginning struct {
-	r     io.Reader
-	other bool
-}
-
-func (b *beginning) Read(p []byte) (int, error) {
-	n, err := b.r.Read(p)
-	b.other = b.other || slices.ContainsFunc(p[:n], func(c byte) bool { return c != 0 })
-	return n, err
-}
-
-func (b *beginning) blank() bool {
-	if b.other {
-		return false
-	}
-	_, err := io.CopyN(io.Discard, b, 1<<20)
-	return !b.other && (err == nil || errors.Is(err, io.EOF))
 }
 
 // notThere reports whether an error says that there is nothing.

@@ -117,20 +117,16 @@ func TestDetect(t *testing.T) {
 	}
 }
 
-// TestLostPool: a split context whose messages are gone is damaged, not empty, whichever way it is asked for.
-func TestLostPool(t *testing.T) {
-	for _, where := range []string{"messages_pool.old", "messages_pool", ""} {
-		fsys := put(t, "x/context.json", legacytest.Split(legacytest.Whole(id)))
-		if where != "" {
-			if err := vfs.WriteSynced(fsys, "x/"+where, nil); err != nil {
-				t.Fatal(err)
-			}
-		}
-		for _, name := range []string{"x", "x/context.json"} {
-			if f, err := legacy.Open(fsys, name, legacy.Options{}); !errors.Is(err, legacy.ErrDamaged) || !strings.Contains(err.Error(), "without its messages") {
-				t.Errorf("%s with %q: %v, %v", name, where, f, err)
-			}
-		}
+// TestMark: a byte order mark is no part of what is in a file.
+func TestMark(t *testing.T) {
+	whole := legacytest.Whole(id)
+	a, b := open(t, whole), open(t, "\ufeff"+whole)
+	to := a.Compare(func(d legacy.Discrepancy) { t.Error(d) })
+	if err := errors.Join(give(b, to), to.Finish()); err != nil {
+		t.Error(err)
+	}
+	if a.Digest == b.Digest || b.Size != a.Size+3 {
+		t.Errorf("%x, %d bytes; with the mark %x, %d", a.Digest, a.Size, b.Digest, b.Size)
 	}
 }
 

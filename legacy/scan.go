@@ -1,6 +1,7 @@
 package legacy
 
 import (
+	"bytes"
 	"crypto/sha256"
 	"errors"
 	"fmt"
@@ -37,6 +38,7 @@ type File struct {
 	read  func(done int64)
 
 	looked     stamp
+	mark       int64 // how long the byte order mark is that the file begins with
 	branchesAt int64 // where the value begins, -1 without
 	inline     bool  // of a split one: there are nodes in context.json
 }
@@ -151,11 +153,24 @@ func (f *File) scan(name string, sum hash.Hash) error {
 		return err
 	}
 	f.looked.add(name, info)
-	in := &counted{r: io.TeeReader(f.file, sum), limit: f.limit + 1<<20, zero: -1, tell: f.read}
+	r, mark := withoutMark(io.TeeReader(f.file, sum))
+	f.mark = mark
+	in := &counted{r: r, limit: f.limit + 1<<20, zero: -1, tell: f.read}
 	d := jsontext.NewDecoder(in, verbatim...)
 	err = f.scanObject(d, in)
-	f.Size = in.read
+	f.Size = f.mark + in.read
 	return readable(err, in)
+}
+
+// withoutMark passes over the byte order mark that some programs begin a file in UTF-8 with. It is no part of the JSON.
+func withoutMark(r io.Reader) (io.Reader, int64) {
+	const mark = "\ufeff"
+	b := make([]byte, len(mark))
+	n, _ := io.ReadFull(r, b) // an error comes again
+	if string(b) == mark {
+		return r, int64(n)
+	}
+	return io.MultiReader(bytes.NewReader(b[:n]), r), 0
 }
 
 // readable says what is wrong with a file that could not be read as JSON.
