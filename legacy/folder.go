@@ -43,8 +43,11 @@ func (f *File) scanFolder(sum hash.Hash) error {
 		if err != nil {
 			return err
 		}
-		if !isNodeFile(e.Name()) || !e.Type().IsRegular() {
+		if !isNodeFile(e.Name()) {
 			continue
+		}
+		if !e.Type().IsRegular() {
+			return inFileNamed(PoolFolder+"/"+e.Name(), damaged("it is a folder, a link or a device"))
 		}
 		b, info, err := f.readNodeFile(e.Name())
 		if err == nil {
