@@ -45,9 +45,9 @@ func (l *legacyContext) keep(m *Metadata) error {
 	}
 	m.State = json.RawMessage(take("current_state"))
 	given := &legacyContext{}
-	for i, member := range l.members {
-		name, _ := legacy.Text(member.Name)
-		if l.members.Last(name) != i || member.Value == nil {
+	for name, i := range l.members.Lasts() {
+		member := l.members[i]
+		if member.Value == nil {
 			continue
 		}
 		if now := given.now(m, name); now != nil && sameText(now, member.Value) {
@@ -101,6 +101,24 @@ func parseLegacy(m *Metadata) *legacyContext {
 		return nil
 	}
 	return l
+}
+
+// places are the members that the context has a place for.
+var places = []string{"parent_id", "title", "config", "current_state", "active_branch_name"}
+
+// since reports whether the context has something for a member that the legacy one did not have.
+func (l *legacyContext) since(m *Metadata, name string) bool {
+	switch name {
+	case "parent_id":
+		return m.ParentID != uuid.Nil
+	case "title":
+		return m.Title != ""
+	case "config":
+		return len(m.Config.Members()) > 0
+	case "current_state":
+		return m.State != nil
+	}
+	return m.ActiveBranch != l.active
 }
 
 // value is what a member is worth in the context now. kept is the value it was kept with, nil for one that is taken over.
@@ -168,8 +186,9 @@ type legacyBranch struct {
 	members  legacy.Members
 	promptOf legacy.Members // system_prompt, where that is an object; "content", without a value, is the branch's
 	missing  []legacy.Missing
-	unlisted int64 // not 0: no legacy branch, but so many messages that none listed
-	made     bool  // no legacy branch: there was none
+	unlisted int64     // not 0: no legacy branch, but so many messages that none listed
+	made     bool      // no legacy branch: there was none
+	line     uuid.UUID // of a branch that is no legacy one: its line, when it was made; as is what it was called then
 }
 
 // takePrompt takes the system prompt out of the members, for the branch to have. It returns nil when there is none that is a text.
@@ -224,6 +243,10 @@ func (l *legacyBranch) keep(b *ctxfolder.Branch) {
 	if l.made {
 		o.Set("made", json.RawMessage("true"))
 	}
+	if l.made || l.unlisted > 0 {
+		o.SetText("as", b.Name)
+		o.SetText("line", b.Line.String())
+	}
 	if raw, err := o.MarshalJSON(); err == nil {
 		b.Extra.Set(legacyMember, raw)
 	}
@@ -254,6 +277,7 @@ func parseLegacyBranch(b *ctxfolder.Branch) *legacyBranch {
 			}
 			l.unlisted, _ = strconv.ParseInt(string(ms.Get("unlisted")), 10, 64)
 			l.made = string(ms.Get("made")) == "true"
+			l.line, _ = legacy.ParseID(ms.Get("line"))
 			_ = json.Unmarshal(ms.Get("missing"), &l.missing)
 		}
 	}

@@ -225,6 +225,82 @@ func TestRollbackNames(t *testing.T) {
 	}
 }
 
+// TestRollbackMade: a branch that is none in a legacy context becomes one by whatever is done with it, and what is added to the whole comes back.
+func TestRollbackMade(t *testing.T) {
+	ctx := context.Background()
+	whole := legacytest.Whole(legacytest.ID(500))
+	short := strings.Replace(whole, `,"`+legacytest.ID(2)+`"]`, "]", 1)
+	short = strings.Replace(short, `"message_ids":["`+legacytest.ID(1)+`"]`, `"message_ids":[]`, 1)
+	bare := `{"id":"` + legacytest.ID(500) + `","message_pool":{},"branches":{}}`
+	twice := strings.Replace(bare, `{"id"`, `{"title":"first","title":"second","id"`, 1)
+	say := func(c *Context, name string) error {
+		b, err := c.Branch(name)
+		if err == nil {
+			_, err = b.Append(ctx, Draft{Body: []byte(`{"role":"User","content":[]}`)})
+		}
+		return err
+	}
+	rewind := func(c *Context) error {
+		b, err := c.Branch("unlisted")
+		if err == nil {
+			err = b.Rewind(ctx, 1)
+		}
+		return err
+	}
+	tests := []struct {
+		name, text string
+		do         func(c *Context) error
+		want       string // in what comes back
+		not        string
+	}{
+		{"nothing", short, func(*Context) error { return nil }, `"main":`, `"unlisted":`},
+		{"append", short, func(c *Context) error { return say(c, "unlisted") }, `"unlisted":`, "no such"},
+		{"rewind", short, rewind, `"unlisted":`, "no such"},
+		{"rewind and append", short, func(c *Context) error { return errors.Join(rewind(c), say(c, "unlisted")) }, `"unlisted":`, "no such"},
+		{"rename", short, func(c *Context) error { return c.Rename(ctx, "unlisted", "kept") }, `"kept":`, `"unlisted":`},
+		{"switch", short, func(c *Context) error { return c.Switch(ctx, "unlisted") }, `"unlisted":`, "no such"},
+		{"rename where there was none", bare, func(c *Context) error { return c.Rename(ctx, "main", "trunk") }, `"trunk":`, `"main"`},
+		{"a member", whole, func(c *Context) error {
+			return c.Update(ctx, func(m *Metadata) error { m.Extra.SetText("note", "mine"); return nil })
+		}, `"note":"mine"`, `"legacy"`},
+		{"a place that was not taken", bare, func(c *Context) error {
+			return c.Update(ctx, func(m *Metadata) error { m.Config.SetText("mode", "new"); return nil })
+		}, `"config":{"mode":"new"}`, `"title"`},
+		{"a title, of two", twice, func(c *Context) error {
+			return c.Update(ctx, func(m *Metadata) error { m.Title = "third"; return nil })
+		}, `"title":"first","title":"third"`, `"second"`},
+	}
+	for _, test := range tests {
+		s, _ := newStore(t)
+		path, done := migrated(t, s, test.text)
+		c := must[*Context](t)(s.Context(ctx, done.Context))
+		defer c.Close()
+		same := must[RolledBack](t)(c.Rollback(ctx, path+".same", RollbackOptions{}))
+		if got := compactFile(t, same.Path); test.name != "nothing" && strings.Contains(got, test.want) || got != compactFile(t, done.Backup) && test.text == twice {
+			t.Errorf("%s, before: %s", test.name, got)
+		}
+		if err := test.do(c); err != nil {
+			t.Fatal(test.name, err)
+		}
+		back := must[RolledBack](t)(c.Rollback(ctx, path+".back", RollbackOptions{}))
+		got := compactFile(t, back.Path)
+		if !strings.Contains(got, test.want) || strings.Contains(got, test.not) {
+			t.Errorf("%s: %s", test.name, got)
+		}
+		var differs *ValidationError
+		if _, err := s.RestoreLegacy(ctx, done.Context, RollbackOptions{}); errors.As(err, &differs) != (test.name != "nothing") {
+			t.Errorf("%s: %v", test.name, err)
+		}
+	}
+}
+
+func compactFile(t *testing.T, path string) string {
+	t.Helper()
+	v := jsontext.Value(must[[]byte](t)(os.ReadFile(path)))
+	check(t, v.Compact(jsontext.AllowDuplicateNames(true)))
+	return string(v)
+}
+
 // TestMigrateStopped: stopped in the middle, a migration leaves everything as it was, and can be done again.
 func TestMigrateStopped(t *testing.T) {
 	s, store := newStore(t)

@@ -77,8 +77,8 @@ func (r *rollingBack) run(ctx context.Context, to legacy.Sink) error {
 		func() error { return to.Pool(r.pool(ctx)) },
 		func() error { return to.Branches(r.branches(ctx)) },
 	}
-	titled := false
-	for _, member := range r.from.members {
+	last := r.from.members.Lasts()
+	for i, member := range r.from.members {
 		name, _ := legacy.Text(member.Name)
 		if member.Value == nil && (name == legacy.NamePool || name == legacy.NameBranches) && len(parts) > 0 {
 			if err := parts[0](); err != nil {
@@ -87,17 +87,18 @@ func (r *rollingBack) run(ctx context.Context, to legacy.Sink) error {
 			parts = parts[1:]
 			continue
 		}
-		titled = titled || name == "title"
-		if value := r.from.value(r.m, name, member.Value); value != nil {
+		value := member.Value
+		if last[name] == i {
+			value = r.from.value(r.m, name, value)
+		}
+		if value != nil {
 			if err := to.Member(member.Name, value); err != nil {
 				return err
 			}
 		}
 	}
-	if !titled && r.m.Title != "" {
-		if err := to.Member(legacy.Quote("title"), legacy.Quote(r.m.Title)); err != nil {
-			return err
-		}
+	if err := r.since(to, last); err != nil {
+		return err
 	}
 	if len(parts) > 0 && r.hasBranches() { // there were none
 		for _, part := range parts {
@@ -109,20 +110,39 @@ func (r *rollingBack) run(ctx context.Context, to legacy.Sink) error {
 	return to.Prompt(r.from.prompt)
 }
 
+// since gives the members that came since.
+func (r *rollingBack) since(to legacy.Sink, there map[string]int) error {
+	for _, name := range places {
+		if _, ok := there[name]; !ok && r.from.since(r.m, name) {
+			if err := to.Member(legacy.Quote(name), r.from.now(r.m, name)); err != nil {
+				return err
+			}
+		}
+	}
+	if r.from.path == "" {
+		return nil // in a context that was born here they are the bookkeeping of who made it
+	}
+	for _, x := range r.m.Extra.Members() {
+		if _, ok := there[x.Key]; !ok && x.Key != legacyMember {
+			if err := to.Member(legacy.Quote(x.Key), jsontext.Value(x.Value)); err != nil {
+				return err
+			}
+		}
+	}
+	return nil
+}
+
 func (r *rollingBack) hasBranches() bool {
 	return slices.ContainsFunc(r.m.Branches, func(b ctxfolder.Branch) bool { return r.isBranch(&b, parseLegacyBranch(&b)) })
 }
 
 // isBranch reports whether a branch is one in a legacy context too: not the one that was made for messages that none listed, or because there was
-// none, while nothing was done with it. To switch to it is to do something.
+// none, while nothing was done with it. To switch to it is to do something, or to rename it; one that was rewound has another line.
 func (r *rollingBack) isBranch(b *ctxfolder.Branch, of *legacyBranch) bool {
-	switch length := r.length(b); {
-	case of.made:
-		return length > 0
-	case of.unlisted > 0:
-		return length > of.unlisted || r.m.ActiveBranch == b.Name && r.from.active != b.Name
+	if !of.made && of.unlisted == 0 {
+		return true
 	}
-	return true
+	return r.length(b) != of.unlisted || b.Name != of.as || b.Line != of.line || r.m.ActiveBranch == b.Name && r.from.active != b.Name
 }
 
 func (r *rollingBack) length(b *ctxfolder.Branch) int64 {
@@ -178,8 +198,8 @@ func (r *rollingBack) pool(ctx context.Context) iter.Seq2[legacy.Node, error] {
 // unlisted reports whether a line is that of the messages that no list named.
 func (r *rollingBack) unlisted(line uuid.UUID) bool {
 	for i := range r.m.Branches {
-		if b := &r.m.Branches[i]; b.Line == line {
-			return parseLegacyBranch(b).unlisted > 0
+		if of := parseLegacyBranch(&r.m.Branches[i]); of.unlisted > 0 && of.line == line {
+			return true
 		}
 	}
 	return false

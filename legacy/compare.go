@@ -162,16 +162,16 @@ func (c *Comparer) branch(want *Branch, got *ListedBranch, name string) error {
 
 // members compares two objects; a member without a value is compared elsewhere.
 func (c *Comparer) members(want, got Members, path ...string) {
-	seen := map[string]bool{}
+	seen, last := map[string]bool{}, got.Lasts()
 	for _, m := range slices.Backward(want) {
 		name, _ := Text(m.Name)
 		if seen[name] {
 			continue
 		}
 		seen[name] = true
-		i := got.Last(name)
+		i, ok := last[name]
 		switch {
-		case i < 0:
+		case !ok:
 			c.differ("it is missing", append(slices.Clone(path), name)...)
 		case (m.Value == nil) != (got[i].Value == nil), m.Value != nil && !Equal(m.Value, got[i].Value):
 			c.differ("it has another value", append(slices.Clone(path), name)...)
