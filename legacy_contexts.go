@@ -86,7 +86,7 @@ func (s *Store) view(ctx context.Context, id uuid.UUID, name string) (*Context, 
 	if err != nil {
 		return nil, err
 	}
-	src, err := legacy.Open(s.fs, name, legacy.Options{Limit: s.opts.maxMessage})
+	src, err := legacy.Open(s.fs, name, legacy.Options{Limit: s.opts.maxMessage, Stop: ctx.Err})
 	if err != nil {
 		return nil, err
 	}

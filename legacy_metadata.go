@@ -188,6 +188,7 @@ type legacyBranch struct {
 	missing  []legacy.Missing
 	unlisted int64     // not 0: no legacy branch, but so many messages that none listed
 	made     bool      // no legacy branch: there was none
+	twin     uuid.UUID // the line of a branch that had the same key
 	line     uuid.UUID // of a branch that is no legacy one: its line, when it was made; as is what it was called then
 }
 
@@ -228,6 +229,9 @@ func (l *legacyBranch) keep(b *ctxfolder.Branch) {
 		if !bytes.Equal(l.name, legacy.Quote(b.Name)) {
 			o.Set("name", json.RawMessage(l.name))
 			o.SetText("as", b.Name)
+		}
+		if l.twin != uuid.Nil {
+			o.SetText("twin", l.twin.String())
 		}
 		o.Set("members", marshalMembers(l.members))
 	}
@@ -277,6 +281,7 @@ func parseLegacyBranch(b *ctxfolder.Branch) *legacyBranch {
 			}
 			l.unlisted, _ = strconv.ParseInt(string(ms.Get("unlisted")), 10, 64)
 			l.made = string(ms.Get("made")) == "true"
+			l.twin, _ = legacy.ParseID(ms.Get("twin"))
 			l.line, _ = legacy.ParseID(ms.Get("line"))
 			_ = json.Unmarshal(ms.Get("missing"), &l.missing)
 		}
@@ -284,11 +289,12 @@ func parseLegacyBranch(b *ctxfolder.Branch) *legacyBranch {
 	return l
 }
 
-// key is what the branch is called in a legacy context: the old name, unless it was renamed here, or another branch bears that name now.
+// key is what the branch is called in a legacy context: the old name, unless it was renamed here, or another branch bears that name now. Branches that
+// had one key have it again.
 func (l *legacyBranch) key(m *Metadata, b *ctxfolder.Branch) jsontext.Value {
 	if l.name != nil && l.as == b.Name {
 		if old, ok := legacy.Text(l.name); ok {
-			if other, taken := m.Branch(old); !taken || other.Line == b.Line {
+			if other, taken := m.Branch(old); !taken || other.Line == b.Line || other.Line == l.twin {
 				return l.name
 			}
 		}

@@ -120,7 +120,7 @@ func (g *migrating) run(ctx context.Context) (Migrated, error) {
 	if g.s.readOnly && !g.o.DryRun {
 		return g.done, ErrReadOnly
 	}
-	if err := g.open(g.name); err != nil {
+	if err := g.open(ctx, g.name); err != nil {
 		if g.moved() && g.before(ctx) {
 			err = nil
 		}
@@ -200,7 +200,7 @@ func (g *migrating) before(ctx context.Context) bool {
 		if _, err := g.from.Lstat(old); err != nil {
 			return false
 		}
-		if g.open(old) != nil {
+		if g.open(ctx, old) != nil {
 			continue
 		}
 		there, err := g.there(ctx)
@@ -213,7 +213,7 @@ func (g *migrating) before(ctx context.Context) bool {
 }
 
 // open reads the legacy context, which has its name or the one with the suffix.
-func (g *migrating) open(name string) (err error) {
+func (g *migrating) open(ctx context.Context, name string) (err error) {
 	if g.info, err = g.from.Lstat(name); err != nil {
 		return err
 	}
@@ -224,7 +224,7 @@ func (g *migrating) open(name string) (err error) {
 		}
 	}
 	if err == nil {
-		g.src, err = legacy.Open(g.from, name, g.options(0))
+		g.src, err = legacy.Open(g.from, name, g.options(ctx, 0))
 	}
 	if err != nil {
 		return err
@@ -258,8 +258,8 @@ func (g *migrating) place() string {
 }
 
 // options are those of a pass over the legacy context.
-func (g *migrating) options(pass int64) legacy.Options {
-	o := legacy.Options{Limit: g.s.opts.maxMessage}
+func (g *migrating) options(ctx context.Context, pass int64) legacy.Options {
+	o := legacy.Options{Limit: g.s.opts.maxMessage, Stop: ctx.Err}
 	if g.o.Progress != nil {
 		size := g.text.Size()
 		o.Progress = func(read int64) { g.o.Progress(pass*size+read, 3*max(size, read)) }
@@ -295,7 +295,7 @@ func (g *migrating) make(ctx context.Context, to *Store, durable bool) error {
 
 // validate reads the legacy context once more, and compares it with what the staged one gives back.
 func (g *migrating) validate(ctx context.Context, staged *Store) error {
-	again, err := legacy.Open(g.from, g.name, g.options(2))
+	again, err := legacy.Open(g.from, g.name, g.options(ctx, 2))
 	if err != nil {
 		return err
 	}

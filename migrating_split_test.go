@@ -225,6 +225,19 @@ func TestRollbackNames(t *testing.T) {
 	}
 }
 
+// TestMigrateTwins: branches that bear one name in the legacy context come back as that.
+func TestMigrateTwins(t *testing.T) {
+	s, _ := newStore(t)
+	text := strings.Replace(legacytest.Whole(legacytest.ID(500)), `"branches":{`, `"branches":{"main":{"name":"main","message_ids":[]},"main":{"message_ids":[]},`, 1)
+	path, done := migrated(t, s, text)
+	c := must[*Context](t)(s.Context(context.Background(), done.Context))
+	defer c.Close()
+	back := must[RolledBack](t)(c.Rollback(context.Background(), path+".back", RollbackOptions{}))
+	if got := compactFile(t, back.Path); done.Branches != 3 || strings.Count(got, `"main":{`) != 3 {
+		t.Errorf("%+v, %s", done, got)
+	}
+}
+
 // TestRollbackMade: a branch that is none in a legacy context becomes one by whatever is done with it, and what is added to the whole comes back.
 func TestRollbackMade(t *testing.T) {
 	ctx := context.Background()

@@ -5,7 +5,6 @@ import (
 	"encoding/json"
 	"fmt"
 	"iter"
-	"slices"
 
 	"github.com/cespare/xxhash/v2"
 	"github.com/ctxdir/ctxdir/branch"
@@ -26,6 +25,8 @@ type rollingBack struct {
 	load    *loader.Loader // each message is read once: it keeps none
 	m       *Metadata
 	from    *legacyContext
+	of      []*legacyBranch         // what each branch keeps
+	first   map[uuid.UUID]bool      // lines of messages that no list named
 	shown   map[uuid.UUID]int64     // how far each line is shown by some branch
 	keys    map[spot]jsontext.Value // of messages whose key is not their id
 	written map[[16]byte]uint64     // keys of the pool, and what their messages are
@@ -133,7 +134,12 @@ func (r *rollingBack) since(to legacy.Sink, there map[string]int) error {
 }
 
 func (r *rollingBack) hasBranches() bool {
-	return slices.ContainsFunc(r.m.Branches, func(b ctxfolder.Branch) bool { return r.isBranch(&b, parseLegacyBranch(&b)) })
+	for i := range r.m.Branches {
+		if r.isBranch(&r.m.Branches[i], r.of[i]) {
+			return true
+		}
+	}
+	return false
 }
 
 // isBranch reports whether a branch is one in a legacy context too: not the one that was made for messages that none listed, or because there was
@@ -155,8 +161,13 @@ func (r *rollingBack) length(b *ctxfolder.Branch) int64 {
 
 // measure finds out what the branches show.
 func (r *rollingBack) measure() error {
-	r.shown = map[uuid.UUID]int64{}
+	r.shown, r.first = map[uuid.UUID]int64{}, map[uuid.UUID]bool{}
 	for _, b := range r.m.Branches {
+		of := parseLegacyBranch(&b)
+		r.of = append(r.of, of)
+		if of.unlisted > 0 {
+			r.first[of.line] = true
+		}
 		end, err := r.c.end(r.m, b.Line)
 		if err != nil {
 			return err
@@ -181,7 +192,7 @@ func (r *rollingBack) pool(ctx context.Context) iter.Seq2[legacy.Node, error] {
 		for _, first := range []bool{true, false} {
 			for i := range r.m.Lines {
 				line := &r.m.Lines[i]
-				if r.unlisted(line.ID) != first || r.shown[line.ID] <= line.Base {
+				if r.first[line.ID] != first || r.shown[line.ID] <= line.Base {
 					continue
 				}
 				if more, err := r.line(ctx, line, yield); err != nil {
@@ -193,16 +204,6 @@ func (r *rollingBack) pool(ctx context.Context) iter.Seq2[legacy.Node, error] {
 			}
 		}
 	}
-}
-
-// unlisted reports whether a line is that of the messages that no list named.
-func (r *rollingBack) unlisted(line uuid.UUID) bool {
-	for i := range r.m.Branches {
-		if of := parseLegacyBranch(&r.m.Branches[i]); of.unlisted > 0 && of.line == line {
-			return true
-		}
-	}
-	return false
 }
 
 func (r *rollingBack) line(ctx context.Context, line *ctxfolder.Line, yield func(legacy.Node, error) bool) (more bool, err error) {
@@ -306,11 +307,13 @@ func (r *rollingBack) branches(ctx context.Context) iter.Seq2[legacy.ListedBranc
 	return func(yield func(legacy.ListedBranch, error) bool) {
 		for i := range r.m.Branches {
 			b := &r.m.Branches[i]
-			of := parseLegacyBranch(b)
-			if !r.isBranch(b, of) {
+			if !r.isBranch(b, r.of[i]) {
 				continue
 			}
-			l, err := r.branch(ctx, b, of)
+			l, err := r.branch(ctx, b, r.of[i])
+			if err == nil {
+				err = ctx.Err()
+			}
 			if !yield(l, err) || err != nil {
 				return
 			}

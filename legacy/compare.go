@@ -110,23 +110,22 @@ func (c *Comparer) node(n Node) error {
 // Branches implements [Sink].
 func (c *Comparer) Branches(branches iter.Seq2[ListedBranch, error]) error {
 	c.given = append(c.given, Member{Quote(NameBranches), nil})
+	named := map[string][]int{} // those of a name, commonly one
+	for i, b := range c.f.Branches {
+		named[string(b.Name)] = append(named[string(b.Name)], i)
+	}
 	for b, err := range branches {
 		if err != nil {
 			return err
 		}
-		i := slices.IndexFunc(c.f.Branches, func(x Branch) bool { return bytes.Equal(x.Name, b.Name) })
-		for i >= 0 && c.listed[i] {
-			next := slices.IndexFunc(c.f.Branches[i+1:], func(x Branch) bool { return bytes.Equal(x.Name, b.Name) })
-			if i += next + 1; next < 0 {
-				i = -1
-			}
-		}
 		name, _ := Text(b.Name)
-		if i < 0 {
+		of := named[string(b.Name)]
+		if len(of) == 0 {
 			c.differ("it is not in the legacy context", NameBranches, name)
 			continue
 		}
-		c.listed[i] = true
+		i := of[0]
+		named[string(b.Name)], c.listed[i] = of[1:], true
 		if err := c.branch(&c.f.Branches[i], &b, name); err != nil {
 			return err
 		}

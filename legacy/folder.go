@@ -74,6 +74,11 @@ func (f *File) scanFolder(sum hash.Hash) error {
 		if f.read != nil {
 			f.read(f.Size)
 		}
+		if f.stop != nil {
+			if err := f.stop(); err != nil {
+				return err
+			}
+		}
 	}
 	if len(f.nodes) > math.MaxInt32-1 {
 		return ErrTooLarge

@@ -36,6 +36,7 @@ type File struct {
 	byKey []int32          // nodes in the order of their keys
 	files map[int32]string // of a split one: those whose names are no UUIDs
 	read  func(done int64)
+	stop  func() error
 
 	looked     stamp
 	mark       int64 // how long the byte order mark is that the file begins with
@@ -75,6 +76,7 @@ const (
 type Options struct {
 	Limit    int64            // the largest node, in bytes; 0: 256 MiB
 	Progress func(read int64) // is told how many bytes of it were read; nil for nobody
+	Stop     func() error     // is asked now and then; an error ends it. Nil for nobody
 }
 
 // Open reads a legacy context to its end without keeping it. It fails with [ErrNotLegacy], [ErrDamaged], [ErrTooLarge], or an error of the file system.
@@ -83,7 +85,7 @@ func Open(fsys vfs.FS, name string, o Options) (*File, error) {
 	if err != nil {
 		return nil, err
 	}
-	f := &File{Format: format, fs: fsys, name: name, limit: o.Limit, read: o.Progress, branchesAt: -1, files: map[int32]string{}}
+	f := &File{Format: format, fs: fsys, name: name, limit: o.Limit, read: o.Progress, stop: o.Stop, branchesAt: -1, files: map[int32]string{}}
 	if f.limit <= 0 {
 		f.limit = 256 << 20
 	}
@@ -155,7 +157,7 @@ func (f *File) scan(name string, sum hash.Hash) error {
 	f.looked.add(name, info)
 	r, mark := withoutMark(io.TeeReader(f.file, sum))
 	f.mark = mark
-	in := &counted{r: r, limit: f.limit + 1<<20, zero: -1, tell: f.read}
+	in := &counted{r: r, limit: f.limit + 1<<20, zero: -1, tell: f.read, stop: f.stop}
 	d := jsontext.NewDecoder(in, verbatim...)
 	err = f.scanObject(d, in)
 	f.Size = f.mark + in.read
@@ -345,6 +347,7 @@ type counted struct {
 	limit       int64
 	zero        int64 // where the first zero byte was, -1 without one
 	tell        func(int64)
+	stop        func() error
 }
 
 var errLimit = errors.New("limit")
@@ -352,6 +355,11 @@ var errLimit = errors.New("limit")
 func (c *counted) Read(p []byte) (int, error) {
 	if c.read-c.floor > c.limit {
 		return 0, errLimit
+	}
+	if c.stop != nil {
+		if err := c.stop(); err != nil {
+			return 0, err
+		}
 	}
 	n, err := c.r.Read(p)
 	if c.zero < 0 {
