@@ -78,7 +78,7 @@ func resolved(path string) (string, error) {
 // Backup copies a context to another store, also while it is being written: the metadata and, of each line, the messages there
 // were at one moment, and their payloads. Appends go on meanwhile; a message that is replaced meanwhile may come in the newer version.
 // One that was edited by hand comes as it is now. What cannot be had is left out and counted; its position stays, as lost.
-// A backup of that context which is there already goes to that store's trash.
+// A legacy context is migrated first, or the view of it is copied: see [Store.Context]. A backup of that context which is there already goes to that store's trash.
 //
 // It fails with [ErrInvalid] when both are the same store, and with [ErrNotExist].
 //
@@ -95,7 +95,7 @@ func (s *Store) backup(ctx context.Context, id uuid.UUID, to *Store) (BackedUp, 
 	if same, err := sameStore(s, to); err != nil || same {
 		return BackedUp{}, cmp.Or(err, fmt.Errorf("%w: a backup does not go into the store itself", ErrInvalid))
 	}
-	c, err := s.open(ctx, id)
+	c, err := s.openAny(ctx, id)
 	if err != nil {
 		return BackedUp{}, err
 	}

@@ -115,11 +115,16 @@ func (s *Store) create(ctx context.Context, m *Metadata) error {
 // A legacy context that lies in the store under that id is migrated first, as by [Store.Migrate]; without [AutoMigrate], or in a store that
 // is open for reading, it is shown as it is: see [Context.Legacy].
 func (s *Store) Context(ctx context.Context, id uuid.UUID) (*Context, error) {
+	c, err := s.openAny(ctx, id)
+	return c, public(Error{Op: "open", Context: id}, err)
+}
+
+func (s *Store) openAny(ctx context.Context, id uuid.UUID) (*Context, error) {
 	c, err := s.open(ctx, id)
 	if err != nil && ctx.Err() == nil {
 		c, err = s.openLegacy(ctx, id, err)
 	}
-	return c, public(Error{Op: "open", Context: id}, err)
+	return c, err
 }
 
 func (s *Store) open(ctx context.Context, id uuid.UUID) (*Context, error) {

@@ -113,6 +113,25 @@ func (s *Store) view(ctx context.Context, id uuid.UUID, name string) (*Context, 
 	return c, nil
 }
 
+// deleteLegacy is delete for a legacy context that is a file.
+func (s *Store) deleteLegacy(ctx context.Context, id uuid.UUID) (Trashed, error) {
+	lock := s.fs.Lock(ctxfolder.Locks + "/" + id.String())
+	defer lock.Close()
+	if err := s.acquire(ctx, lock); err != nil {
+		return Trashed{}, err
+	}
+	defer lock.Release()
+	name := id.String() + ".json"
+	info, err := s.fs.Lstat(name)
+	if errors.Is(err, fs.ErrNotExist) {
+		return Trashed{}, ErrGone // it was migrated meanwhile
+	}
+	if err != nil {
+		return Trashed{}, err
+	}
+	return s.moveToTrash(ctxfolder.TrashItem{Name: name, Context: id, RemovedAt: s.now()}, info.Size())
+}
+
 // entry is what lies in the store under the id of a context.
 type entry struct {
 	id     uuid.UUID

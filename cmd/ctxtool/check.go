@@ -5,6 +5,7 @@ import (
 	"fmt"
 
 	"github.com/ctxdir/ctxdir"
+	"github.com/ctxdir/ctxdir/integrity"
 	"github.com/google/uuid"
 	"github.com/spf13/cobra"
 )
@@ -70,7 +71,7 @@ func (a *app) check(ctx context.Context, s *ctxdir.Store, ids []uuid.UUID, o ctx
 		bar.steps(short(p.Context), p.Done, p.Of)
 	}
 	sum := checkedRecord{Record: "summary", ByKind: map[string]int{}}
-	wrong := 0
+	wrong, old := 0, 0
 	for f, err := range s.Check(ctx, ids, o) {
 		bar.clear()
 		if err != nil {
@@ -80,6 +81,9 @@ func (a *app) check(ctx context.Context, s *ctxdir.Store, ids []uuid.UUID, o ctx
 		sum.ByKind[string(f.Kind)]++
 		if f.Severity != ctxdir.SeverityInfo {
 			wrong++
+			if f.Kind == integrity.KindLegacy {
+				old++
+			}
 		}
 		if a.json {
 			err = a.record(findingRecord{
@@ -100,7 +104,11 @@ func (a *app) check(ctx context.Context, s *ctxdir.Store, ids []uuid.UUID, o ctx
 	if wrong == 0 {
 		return nil
 	}
-	return &problemsError{text: plural(wrong, "problem", "problems"), hint: `"ctxtool repair --dry-run" says what can be mended`}
+	how := `"ctxtool repair --dry-run" says what can be mended`
+	if old == wrong {
+		how = "nothing mends a legacy context"
+	}
+	return &problemsError{text: plural(wrong, "problem", "problems"), hint: how}
 }
 
 // summary ends what a check or a repair prints: with a record, or a note for people.

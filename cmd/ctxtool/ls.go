@@ -154,8 +154,10 @@ func listProblems(all []ctxdir.Summary) error {
 	if len(bad) == 0 {
 		return nil
 	}
-	return &problemsError{
-		plural(len(bad), "context has a problem", "contexts have problems"),
-		fmt.Sprintf(`"ctxtool repair %s" mends what can be mended`, bad[0].ID),
+	ours := slices.IndexFunc(bad, func(s ctxdir.Summary) bool { return s.Format == "" })
+	how := fmt.Sprintf(`nothing mends a legacy context; "ctxtool rm %s" moves it to the trash`, bad[0].ID)
+	if ours >= 0 {
+		how = fmt.Sprintf(`"ctxtool repair %s" mends what can be mended`, bad[ours].ID)
 	}
+	return &problemsError{plural(len(bad), "context has a problem", "contexts have problems"), how}
 }
