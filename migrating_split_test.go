@@ -362,6 +362,36 @@ func TestMigrateStopped(t *testing.T) {
 	}
 }
 
+// TestSplitOdd: a split context comes back whatever its context.json says of the pool, and with names as long as they can be.
+func TestSplitOdd(t *testing.T) {
+	ctx := context.Background()
+	id := legacytest.ID(500)
+	text := legacytest.Split(legacytest.Whole(id))
+	for _, pool := range []string{`"message_pool":{},`, `"message_pool":null,`, ``} {
+		s, _ := newStore(t)
+		dir := filepath.Join(t.TempDir(), "x")
+		check(t, os.MkdirAll(filepath.Join(dir, "messages_pool"), 0o700))
+		check(t, os.WriteFile(filepath.Join(dir, "context.json"), []byte(strings.Replace(text, `"message_pool":{},`, pool, 1)), 0o600))
+		for _, key := range []string{legacytest.ID(1), legacytest.ID(2), strings.Repeat("k", 250)} {
+			check(t, os.WriteFile(filepath.Join(dir, "messages_pool", key+".json"), []byte(`{"message":{"role":"User","content":[]}}`), 0o600))
+		}
+		done := must[Migrated](t)(s.Migrate(ctx, dir, MigrateOptions{}))
+		c := must[*Context](t)(s.Context(ctx, done.Context))
+		defer c.Close()
+		must[RolledBack](t)(c.Rollback(ctx, dir+".back", RollbackOptions{}))
+		sameFolders(t, done.Backup, dir+".back")
+		sameFolders(t, dir+".back", done.Backup)
+		whole := compactFile(t, must[RolledBack](t)(c.Rollback(ctx, dir+".json", RollbackOptions{})).Path)
+		if strings.Count(whole, `"message_pool":{"`) != 1 || strings.Count(whole, `"message_pool"`) != 1 {
+			t.Errorf("%s as one file: %s", pool, whole)
+		}
+		if done.Messages != 3 {
+			t.Errorf("%s: %+v", pool, done)
+		}
+		must[RolledBack](t)(s.RestoreLegacy(ctx, done.Context, RollbackOptions{}))
+	}
+}
+
 // TestLostPool: a split context in the store whose messages are gone is a problem that is told, and nobody makes an empty context of it.
 func TestLostPool(t *testing.T) {
 	ctx := context.Background()

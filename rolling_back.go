@@ -5,6 +5,7 @@ import (
 	"encoding/json"
 	"fmt"
 	"iter"
+	"slices"
 
 	"github.com/cespare/xxhash/v2"
 	"github.com/ctxdir/ctxdir/branch"
@@ -78,9 +79,20 @@ func (r *rollingBack) run(ctx context.Context, to legacy.Sink) error {
 		func() error { return to.Pool(r.pool(ctx)) },
 		func() error { return to.Branches(r.branches(ctx)) },
 	}
+	pooled := false
+	if !slices.ContainsFunc(r.from.members, func(m legacy.Member) bool { return m.Value == nil && m.Is(legacy.NamePool) }) {
+		var err error
+		if pooled, err = to.Files(r.pool(ctx)); err != nil {
+			return err
+		}
+		parts = parts[1:]
+	}
 	last := r.from.members.Lasts()
 	for i, member := range r.from.members {
 		name, _ := legacy.Text(member.Name)
+		if pooled && name == legacy.NamePool {
+			continue
+		}
 		if member.Value == nil && (name == legacy.NamePool || name == legacy.NameBranches) && len(parts) > 0 {
 			if err := parts[0](); err != nil {
 				return err

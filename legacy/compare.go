@@ -59,15 +59,21 @@ func (c *Comparer) Prompt(v jsontext.Value) error {
 // Pool implements [Sink].
 func (c *Comparer) Pool(nodes iter.Seq2[Node, error]) error {
 	c.given = append(c.given, Member{Quote(namePool), nil})
+	_, err := c.Files(nodes)
+	return err
+}
+
+// Files implements [Sink].
+func (c *Comparer) Files(nodes iter.Seq2[Node, error]) (made bool, err error) {
 	for n, err := range nodes {
-		if err != nil {
-			return err
+		if err == nil {
+			err = c.node(n)
 		}
-		if err := c.node(n); err != nil {
-			return err
+		if err != nil {
+			return false, err
 		}
 	}
-	return nil
+	return false, nil
 }
 
 // node looks for a node among those of the same key, which commonly is one.
