@@ -8,6 +8,7 @@ import (
 	"io/fs"
 	"os"
 	"path/filepath"
+	"unicode/utf8"
 
 	ctxfolder "github.com/ctxdir/ctxdir/context"
 	"github.com/ctxdir/ctxdir/internal/vfs"
@@ -57,7 +58,7 @@ func (e *ValidationError) add(d legacy.Discrepancy) {
 // back is compared with the original before it gets its place; then the old file or folder gets the suffix .old. Stopped at any moment, it can be done
 // again. A legacy file that lies in the store as ID.json becomes the context ID; others bear their id in them.
 //
-// It fails with [ErrNotLegacy], also for what has that suffix already; with [ErrDamaged] when the legacy context cannot be read to its end; with [ErrTooLarge]; with a
+// It fails with [ErrInvalid] for a path that is not UTF-8; with [ErrNotLegacy], also for what has that suffix already; with [ErrDamaged] when the legacy context cannot be read to its end; with [ErrTooLarge]; with a
 // [*ValidationError]; and with [ErrExist] when there is a context of that id that did not come from this file. In all these cases nothing was changed.
 //
 // Crash order: the context is staged and durable, payloads first, and validated, before it gets its place; only then the old
@@ -81,6 +82,9 @@ func (s *Store) migratePath(ctx context.Context, path string, o MigrateOptions) 
 		return Migrated{Path: path}, err
 	}
 	defer from.Close()
+	if !utf8.ValidString(abs) { // metadata.json could not say where it was
+		return Migrated{Path: path}, fmt.Errorf("%w: the path %+q is not valid UTF-8", ErrInvalid, path)
+	}
 	if legacy.IsBackup(filepath.Base(abs)) {
 		return Migrated{Path: path}, fmt.Errorf("%w: its name is that of a backup of what was migrated", ErrNotLegacy)
 	}

@@ -49,3 +49,18 @@ func TestMigrateImmovable(t *testing.T) {
 		t.Errorf("%+v, %v", done, err)
 	}
 }
+
+// TestMigrateUnnameable: a file that could not be found again for its name is not migrated.
+func TestMigrateUnnameable(t *testing.T) {
+	s, _ := newStore(t)
+	path := filepath.Join(t.TempDir(), "old-\xff.json")
+	if err := os.WriteFile(path, []byte(legacytest.Whole(legacytest.ID(500))), 0o600); err != nil {
+		t.Skip(err)
+	}
+	if done, err := s.Migrate(context.Background(), path, MigrateOptions{}); !errors.Is(err, ErrInvalid) || !strings.Contains(err.Error(), "UTF-8") {
+		t.Errorf("%+v, %v", done, err)
+	}
+	if _, err := os.Lstat(path); err != nil {
+		t.Error(err)
+	}
+}
