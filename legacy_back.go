@@ -1,6 +1,7 @@
 package ctxdir
 
 import (
+	"cmp"
 	"context"
 	"encoding/hex"
 	"errors"
@@ -115,7 +116,7 @@ func (s *Store) restoreLegacy(ctx context.Context, id uuid.UUID, o RollbackOptio
 	defer f.Close()
 	done.Messages = int64(f.Len())
 	if !o.Force {
-		if err := c.same(ctx, f, o.Progress); err != nil {
+		if err := c.same(ctx, f, true, o.Progress); err != nil {
 			return done, fmt.Errorf("the context was changed since it was migrated: %w", err)
 		}
 	}
@@ -128,7 +129,9 @@ func (s *Store) restoreLegacy(ctx context.Context, id uuid.UUID, o RollbackOptio
 		}
 	}
 	if old != name {
-		if err := fsys.RenameNew(old, name); err != nil {
+		if err := fsys.RenameNew(old, name); errors.Is(err, fs.ErrExist) {
+			return done, fmt.Errorf("something else is at %s: %w", done.Path, fs.ErrExist)
+		} else if err != nil {
 			return done, err
 		}
 		if err := fsys.SyncDir("."); err != nil {
@@ -154,14 +157,15 @@ func (s *Store) placeOf(from *legacyContext, done *RolledBack) (vfs.FS, error) {
 	return s.fs.Sub(path.Dir(from.path))
 }
 
-// same fails with a [*ValidationError] where the context does not give back what it was migrated from.
-func (c *Context) same(ctx context.Context, f *legacy.File, progress func(done, all int64)) error {
+// same fails with a [*ValidationError] where the context does not give back what it was migrated from. A lenient one takes a message that
+// cannot be had for one that is not there.
+func (c *Context) same(ctx context.Context, f *legacy.File, lenient bool, progress func(done, all int64)) error {
 	if err := c.Refresh(ctx); err != nil {
 		return err
 	}
 	failed := &ValidationError{}
 	to := f.Compare(failed.add)
-	if err := (&rollingBack{c: c, progress: progress}).run(ctx, to); err != nil {
+	if err := (&rollingBack{c: c, lenient: lenient, progress: progress}).run(ctx, to); err != nil {
 		return err
 	}
 	if err := to.Finish(); err != nil {
@@ -175,19 +179,24 @@ func (c *Context) same(ctx context.Context, f *legacy.File, progress func(done, 
 
 // findBackup looks for what was migrated: where it was, or under that name with the suffix.
 func findBackup(fsys vfs.FS, name, sum string, limit int64) (string, *legacy.File, error) {
+	found := ""
 	for n := 0; ; n++ {
 		old := name
 		if n > 0 {
 			old = legacy.BackupName(name, n)
 		}
 		f, err := openBackup(fsys, old, sum, limit)
-		if err == nil {
+		switch {
+		case err == nil:
 			return old, f, nil
-		}
-		if n > 0 && errors.Is(err, fs.ErrNotExist) {
-			return "", nil, fmt.Errorf("%s is not there any more: %w", legacy.BackupName(name, 1), fs.ErrNotExist)
-		}
-		if n > 0 && !errors.Is(err, legacy.ErrChanged) && !errors.Is(err, legacy.ErrDamaged) && !errors.Is(err, legacy.ErrNotLegacy) {
+		case n == 0:
+		case errors.Is(err, fs.ErrNotExist) && found == "":
+			return "", nil, fmt.Errorf("%s is not there any more: %w", old, fs.ErrNotExist)
+		case errors.Is(err, fs.ErrNotExist):
+			return "", nil, fmt.Errorf("%s is not what was migrated any more: %w", found, legacy.ErrChanged)
+		case errors.Is(err, legacy.ErrChanged), errors.Is(err, legacy.ErrDamaged), errors.Is(err, legacy.ErrNotLegacy):
+			found = cmp.Or(found, old)
+		default:
 			return "", nil, err
 		}
 	}

@@ -317,7 +317,7 @@ func (g *migrating) validate(ctx context.Context, staged *Store) error {
 		return err
 	}
 	defer c.Close()
-	return c.same(ctx, again, nil)
+	return c.same(ctx, again, false, nil)
 }
 
 // there reports whether the context has been made already, of this very file. It fails with ErrExist when there is another one.

@@ -37,8 +37,11 @@ func (g *migrating) immovable(err error) error {
 		return nil
 	}
 	var at *fs.PathError
+	var between *os.LinkError
 	if errors.As(err, &at) {
 		err = at.Err
+	} else if errors.As(err, &between) {
+		err = between.Err
 	}
 	return fmt.Errorf("%s in %s cannot be renamed to %s: %w", g.name, filepath.Dir(g.path), legacy.BackupName(g.name, 1), err)
 }
