@@ -22,7 +22,7 @@ const (
 )
 
 // Legacy says what the context is that this is a view of: a legacy context that was not migrated. Such a view is read as any other context, and cannot be
-// written to: [ErrReadOnly]. Opening it takes as long as migrating it, and room in the temporary folder. It is empty for every other context.
+// written to: [ErrReadOnly]. Opening it takes as long as migrating it, and as much room until it is closed. It is empty for every other context.
 func (c *Context) Legacy() LegacyFormat { return c.legacy }
 
 // Legacy says in which legacy form a context lies in the store that was not migrated; empty when there is none of that id.

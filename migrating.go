@@ -6,7 +6,6 @@ import (
 	"errors"
 	"fmt"
 	"io/fs"
-	"os"
 	"path/filepath"
 	"unicode/utf8"
 
@@ -18,7 +17,7 @@ import (
 
 // MigrateOptions changes how a legacy context is migrated.
 type MigrateOptions struct {
-	// DryRun makes the context in a temporary folder, validates it and removes it again: nothing else changes.
+	// DryRun makes the context in staging, or where the store cannot be written to in a temporary folder, validates it and removes it again: nothing else changes.
 	DryRun bool
 	// Progress is told how many bytes of the legacy context were read, of how many: it is read twice, and its messages once more. Nil for
 	// nobody.
@@ -359,22 +358,4 @@ func (g *migrating) publish() error {
 		return err
 	}
 	return g.s.fs.SyncDir(".")
-}
-
-// scratchStore makes a store in a temporary folder, for contexts that nobody is to keep. remove closes and removes it.
-func scratchStore(like *Store) (s *Store, remove func(), err error) {
-	dir, err := os.MkdirTemp("", "ctxdir-")
-	if err != nil {
-		return nil, nil, err
-	}
-	threshold := like.TextThreshold()
-	s, err = Init(dir, WithDurability(Relaxed), WithFoldBytes(-1), WithTextThreshold(threshold), WithMaxMessage(like.opts.maxMessage), WithPool(like.opts.pool))
-	if err != nil {
-		_ = os.RemoveAll(dir)
-		return nil, nil, err
-	}
-	return s, func() {
-		_ = s.Close()
-		_ = os.RemoveAll(dir)
-	}, nil
 }

@@ -235,6 +235,41 @@ func TestLegacyView(t *testing.T) {
 	}
 }
 
+// TestScratch: what a view needs is in staging/, and swept where it is left behind.
+func TestScratch(t *testing.T) {
+	ctx := context.Background()
+	_, dir := newStore(t)
+	id := uuid.MustParse(legacytest.ID(500))
+	check(t, os.WriteFile(dir+"/"+id.String()+".json", []byte(legacytest.Whole(id.String())), 0o600))
+	count := func(folder string) int { return len(must[[]os.DirEntry](t)(os.ReadDir(folder))) }
+	t.Setenv("TMPDIR", t.TempDir())
+	locks := count(dir + "/locks")
+	s := must[*Store](t)(Open(dir, AutoMigrate(false)))
+	defer s.Close()
+	c := must[*Context](t)(s.Context(ctx, id))
+	must[Migrated](t)(s.Migrate(ctx, dir+"/"+id.String()+".json", MigrateOptions{DryRun: true}))
+	if in, tmp := count(dir+"/staging"), count(os.Getenv("TMPDIR")); in != 1 || tmp != 0 {
+		t.Errorf("%d in staging, %d in the temporary folder", in, tmp)
+	}
+	other := must[*Store](t)(Open(dir)) // it sweeps, but not what is in use
+	other.Close()
+	if got := must[[]*Message](t)(c.Active().Load(ctx)); len(got) != 2 {
+		t.Errorf("%d messages", len(got))
+	}
+	left := t.TempDir()
+	check(t, os.CopyFS(left, os.DirFS(dir)))
+	must[*Store](t)(Open(left)).Close()
+	c.Close()
+	for _, in := range []string{dir, left} {
+		if n := count(in + "/staging"); n != 0 {
+			t.Errorf("%d left in staging of %s", n, in)
+		}
+	}
+	if n := count(dir + "/locks"); n != locks {
+		t.Errorf("%d locks, there were %d", n, locks)
+	}
+}
+
 // altering is a file system in which message files come to hold something else than what is written.
 type altering struct{ vfs.FS }
 
