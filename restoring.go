@@ -127,7 +127,7 @@ func (s *Store) restoreContext(ctx context.Context, t *trashed, r *Restored) err
 		r.Path = t.Item.Name
 	}
 	from := t.Path + "/" + r.Path
-	if info, err := s.fs.Lstat(from); err != nil || !info.IsDir() && !(legacyFile && info.Mode().IsRegular()) {
+	if info, err := s.fs.Lstat(from); err != nil || !info.IsDir() && (!legacyFile || !info.Mode().IsRegular()) {
 		return fmt.Errorf("%w: the item has no folder of context %s", ErrNotExist, id)
 	}
 	lock := s.fs.Lock(ctxfolder.Locks + "/" + id.String())

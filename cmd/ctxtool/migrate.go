@@ -106,7 +106,7 @@ func (m *migrating) paths(s *ctxdir.Store, paths []string) error {
 			case errors.Is(err, fs.ErrNotExist) && found.Path == path:
 				err = m.migrate(s, path, path) // it may have been migrated before
 			case err != nil:
-				err = m.failed(found.Path, err)
+				err = m.failed(found.Path, &ctxdir.Error{Op: "migrate", Path: found.Path, Err: err})
 			case found.Backup:
 				err = m.skipped(found.Path, path, "a backup of what was migrated")
 			case found.Format.Legacy():

@@ -230,8 +230,9 @@ func Whole(id string) string {
 
 // Split is the context.json of a split context, made of a small whole one.
 func Split(whole string) string {
-	pool := strings.Index(whole, `"message_pool":{`) + len(`"message_pool":{`)
-	return whole[:pool] + whole[strings.Index(whole, `},"branches"`):]
+	before, rest, _ := strings.Cut(whole, `"message_pool":{`)
+	_, behind, _ := strings.Cut(rest, `},"branches"`)
+	return before + `"message_pool":{},"branches"` + behind
 }
 
 // Damaged are files of which no context can be made, each under the name that a context of this id has.
