@@ -109,7 +109,7 @@ func (s *Store) restoreLegacy(ctx context.Context, id uuid.UUID, o RollbackOptio
 	}
 	defer fsys.Close()
 	name := filepath.Base(done.Path)
-	old, f, err := findBackup(fsys, name, from.sum, s.opts.maxMessage)
+	old, f, err := findBackup(fsys, done.Path, from.sum, s.opts.maxMessage)
 	if err != nil {
 		return done, err
 	}
@@ -178,8 +178,8 @@ func (c *Context) same(ctx context.Context, f *legacy.File, lenient bool, progre
 }
 
 // findBackup looks for what was migrated: where it was, or under that name with the suffix.
-func findBackup(fsys vfs.FS, name, sum string, limit int64) (string, *legacy.File, error) {
-	found := ""
+func findBackup(fsys vfs.FS, at, sum string, limit int64) (string, *legacy.File, error) {
+	name, found := filepath.Base(at), ""
 	for n := 0; ; n++ {
 		old := name
 		if n > 0 {
@@ -191,9 +191,9 @@ func findBackup(fsys vfs.FS, name, sum string, limit int64) (string, *legacy.Fil
 			return old, f, nil
 		case n == 0:
 		case errors.Is(err, fs.ErrNotExist) && found == "":
-			return "", nil, fmt.Errorf("%s is not there any more: %w", old, fs.ErrNotExist)
+			return "", nil, fmt.Errorf("%s is not there any more: %w", legacy.BackupName(at, 1), fs.ErrNotExist)
 		case errors.Is(err, fs.ErrNotExist):
-			return "", nil, fmt.Errorf("%s is not what was migrated any more: %w", found, legacy.ErrChanged)
+			return "", nil, fmt.Errorf("%s is not what was migrated any more: %w", filepath.Join(filepath.Dir(at), found), legacy.ErrChanged)
 		case errors.Is(err, legacy.ErrChanged), errors.Is(err, legacy.ErrDamaged), errors.Is(err, legacy.ErrNotLegacy):
 			found = cmp.Or(found, old)
 		default:

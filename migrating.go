@@ -44,6 +44,9 @@ type ValidationError struct {
 const mostDiscrepancies = 1000
 
 func (e *ValidationError) Error() string {
+	if e.Count == 1 {
+		return "the migrated context would differ: " + e.Discrepancies[0].String()
+	}
 	return fmt.Sprintf("the migrated context would differ in %d places, the first: %s", e.Count, e.Discrepancies[0])
 }
 

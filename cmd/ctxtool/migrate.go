@@ -21,6 +21,7 @@ type migratedRecord struct {
 	Bytes     int64  `json:"bytes"`
 	Validated bool   `json:"validated"`
 	Backup    string `json:"backup,omitempty"`
+	Again     bool   `json:"again,omitempty"` // it had been migrated before
 }
 
 type migrateSummary struct {
@@ -144,7 +145,7 @@ func (m *migrating) migrate(s *ctxdir.Store, path, asked string) error {
 	m.sum.Migrated++
 	m.sum.Messages += done.Messages
 	if m.a.json {
-		return m.a.record(migratedRecord{"migrated", path, done.Context.String(), done.Branches, done.Messages, done.Bytes, true, done.Backup})
+		return m.a.record(migratedRecord{"migrated", path, done.Context.String(), done.Branches, done.Messages, done.Bytes, true, done.Backup, done.Again})
 	}
 	what := fmt.Sprintf("%s, %s", plural(int(done.Messages), "message", "messages"), plural(done.Branches, "branch", "branches"))
 	if done.Again {
