@@ -60,8 +60,8 @@ func (e *ValidationError) add(d legacy.Discrepancy) {
 // back is compared with the original before it gets its place; then the old file or folder gets the suffix .old. Stopped at any moment, it can be done
 // again. A legacy file that lies in the store as ID.json becomes the context ID; others bear their id in them.
 //
-// It fails with [ErrInvalid] for a path that is not UTF-8; with [ErrNotLegacy], also for what has that suffix already; with [ErrDamaged] when the legacy context cannot be read to its end; with [ErrTooLarge]; with a
-// [*ValidationError]; and with [ErrExist] when there is a context of that id that did not come from this file. In all these cases nothing was changed.
+// It fails with [ErrInvalid] for a path that is not UTF-8; with [ErrNotLegacy], also for what has that suffix already; with [ErrDamaged] when the
+// legacy context cannot be read to its end; with [ErrTooLarge]; with a [*ValidationError]; and with [ErrExist] when there is a context of that id that did not come from this file. In all these cases nothing was changed.
 //
 // Crash order: the context is staged and durable, payloads first, and validated, before it gets its place; only then the old
 // file loses its name. In between both are there, and the context counts.
@@ -134,7 +134,8 @@ func (g *migrating) run(ctx context.Context) (Migrated, error) {
 	}
 	defer func() { _ = g.src.Close() }()
 	if g.o.DryRun {
-		return g.done, g.tryOut(ctx)
+		err := g.tryOut(ctx)
+		return g.done, err
 	}
 	lock := g.s.fs.Lock(ctxfolder.Locks + "/" + g.id.String())
 	defer lock.Close()
@@ -143,13 +144,14 @@ func (g *migrating) run(ctx context.Context) (Migrated, error) {
 	}
 	defer lock.Release()
 	there, err := g.there(ctx)
-	if err != nil {
-		return g.done, err
+	switch {
+	case err != nil:
+	case there:
+		err = g.again(ctx)
+	default:
+		err = g.all(ctx)
 	}
-	if there {
-		return g.done, g.again(ctx)
-	}
-	return g.done, g.all(ctx)
+	return g.done, err
 }
 
 // all makes the context and gives it its place, and what it was made of another name. The lock is held.
@@ -360,5 +362,8 @@ func (g *migrating) publish() error {
 	if err := g.s.fs.Rename(ctxfolder.StagingFolder(g.id), g.id.String()); err != nil {
 		return err
 	}
-	return g.s.fs.SyncDir(".")
+	if err := g.s.fs.SyncDir("."); err != nil {
+		return errors.Join(err, g.withdraw())
+	}
+	return nil
 }

@@ -21,9 +21,9 @@ type Found struct {
 }
 
 // Find looks for legacy contexts: at root, or in the folder root and those below it. It yields every file whose name ends in .json, with
-// what it is, and the folders of split contexts, but nothing below root with the suffix of what was migrated. It does not look into the folders of contexts, nor into those in which a store keeps
-// what is not a context; it follows no link below root. An error is about the path that comes with it; the search goes on. What it holds does not
-// grow with the number of files in a folder.
+// what it is, and the folders of split contexts, but nothing below root with the suffix of what was migrated. It does not look into the folders of
+// contexts, nor into those in which a store keeps what is not a context; it follows no link below root. An error is about the path that comes with
+// it; the search goes on. What it holds does not grow with the number of files in a folder.
 func Find(root string) iter.Seq2[Found, error] {
 	return func(yield func(Found, error) bool) {
 		info, err := os.Stat(root)
