@@ -192,10 +192,10 @@ func hint(err error) string {
 		return fmt.Sprintf(`"ctxtool branch ls %s" tells how many messages there are`, id)
 	case errors.Is(err, ctxdir.ErrShared):
 		return "--shared changes it in all of them"
-	case errors.Is(err, legacy.ErrDamaged) && id != "CONTEXT":
-		return fmt.Sprintf(`nothing mends a legacy context; "ctxtool rm %s" moves it to the trash`, id)
 	case where != nil && where.Op == "migrate":
 		return "" // the reason is all that is known
+	case errors.Is(err, legacy.ErrDamaged):
+		return fmt.Sprintf(`nothing mends a legacy context; "ctxtool rm %s" moves it to the trash`, id)
 	case errors.Is(err, ctxdir.ErrMetadata), errors.Is(err, ctxdir.ErrDamaged):
 		return fmt.Sprintf(`"ctxtool repair %s" mends what can be mended`, id)
 	case errors.Is(err, ctxdir.ErrNotExist) && where != nil && where.Op == "find":
