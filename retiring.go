@@ -20,7 +20,7 @@ func (g *migrating) movable() error {
 	if err != nil {
 		return g.immovable(err)
 	}
-	probe := g.name + ".tmp" + strings.TrimPrefix(old, g.name+".old") // as long as the name to come
+	probe := g.name + "~ctx" + strings.TrimPrefix(old, g.name+".old") // as long as the name to come, and no temporary file of the old program
 	f, err := g.from.OpenFile(probe, os.O_WRONLY|os.O_CREATE|os.O_EXCL)
 	if errors.Is(err, fs.ErrExist) {
 		return nil
