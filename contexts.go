@@ -55,7 +55,7 @@ type Context struct {
 
 // Create makes a context. Of m, the zero value of every field is fine: a new id (UUIDv7), a branch "main", which gets
 // the system prompt and further members of m.Branches[0], if there is one.
-// It fails with [ErrExist] when the id is taken. A creation that fails leaves nothing behind but what the next
+// It fails with [ErrExist] when the id is taken, by a legacy context too. A creation that fails leaves nothing behind but what the next
 // Open sweeps, and can be tried again.
 func (s *Store) Create(ctx context.Context, m Metadata) (*Context, error) {
 	created := m.Clone()
@@ -65,6 +65,8 @@ func (s *Store) Create(ctx context.Context, m Metadata) (*Context, error) {
 			return nil, public(Error{Op: "create"}, err)
 		}
 		created.ID = id
+	} else if s.Legacy(created.ID) != "" {
+		return nil, public(Error{Op: "create", Context: created.ID}, fmt.Errorf("%w: as a legacy context", ErrExist))
 	}
 	if err := s.create(ctx, created); err != nil {
 		return nil, public(Error{Op: "create", Context: created.ID}, err)
@@ -114,18 +116,43 @@ func (s *Store) create(ctx context.Context, m *Metadata) error {
 // A legacy context that lies in the store under that id is migrated first, as by [Store.Migrate]; without [AutoMigrate], or in a store that
 // is open for reading, it is shown as it is: see [Context.Legacy].
 func (s *Store) Context(ctx context.Context, id uuid.UUID) (*Context, error) {
+	c, err := s.openAny(ctx, id)
+	return c, public(Error{Op: "open", Context: id}, err)
+}
+
+func (s *Store) openAny(ctx context.Context, id uuid.UUID) (*Context, error) {
 	c, err := s.open(ctx, id)
 	if err != nil && ctx.Err() == nil {
 		c, err = s.openLegacy(ctx, id, err)
 	}
-	return c, public(Error{Op: "open", Context: id}, err)
+	return c, err
 }
 
 func (s *Store) open(ctx context.Context, id uuid.UUID) (*Context, error) {
 	if err := ctx.Err(); err != nil {
 		return nil, err
 	}
-	return s.openIn(s.fs, id)
+	c, err := s.openIn(s.fs, id)
+	if errors.Is(err, ctxfolder.ErrNotExist) {
+		if err := s.settle(ctx, id); err != nil {
+			return nil, err
+		}
+		c, err = s.openIn(s.fs, id)
+	}
+	return c, err
+}
+
+// settle waits for who is giving a context its place, which is empty in between, and does what one who was stopped left undone.
+func (s *Store) settle(ctx context.Context, id uuid.UUID) error {
+	if !ctxfolder.Ready(s.fs, id) {
+		return nil
+	}
+	lock := s.fs.Lock(ctxfolder.Locks + "/" + id.String())
+	defer lock.Close()
+	if err := s.acquire(ctx, lock); err != nil || s.readOnly {
+		return err
+	}
+	return ctxfolder.Settle(s.fs, id)
 }
 
 // openIn opens a context that lies in a folder.

@@ -78,7 +78,7 @@ func WithCollection(grace time.Duration) Option { return func(o *options) { o.co
 // AutoMigrate says whether [Store.Context] migrates a legacy context that lies in the store when it is asked for. The default is that it does.
 func AutoMigrate(on bool) Option { return func(o *options) { o.keepLegacy = !on } }
 
-// ReadOnly opens the store for reading: nothing in it is changed.
+// ReadOnly opens the store for reading: nothing in it is changed. What the view of a legacy context needs is in the system's temporary folder then.
 func ReadOnly() Option { return func(o *options) { o.readOnly = true } }
 
 // withFS puts another file system under the store: tests inject faults with it.

@@ -33,6 +33,10 @@ func renameNew(d *os.File, from, to string) error {
 	if errors.Is(err, unix.EINVAL) || errors.Is(err, unix.ENOSYS) {
 		return errors.ErrUnsupported
 	}
+	var number *os.SyscallError
+	if errors.As(err, &number) {
+		return &os.LinkError{Op: "rename", Old: from, New: to, Err: number.Err}
+	}
 	return err
 }
 

@@ -112,8 +112,12 @@ func run(out io.Writer, dir string, n int) error {
 		return err
 	}
 	defer os.RemoveAll(dir)
-	one := func(ctx context.Context, _ *ctxdir.Store, c *ctxdir.Context) (*ctxdir.Watcher, error) { return c.Watch(ctx, ctxdir.FromNow) }
-	all := func(ctx context.Context, s *ctxdir.Store, _ *ctxdir.Context) (*ctxdir.Watcher, error) { return s.Watch(ctx) }
+	one := func(ctx context.Context, _ *ctxdir.Store, c *ctxdir.Context) (*ctxdir.Watcher, error) {
+		return c.Watch(ctx, ctxdir.FromNow)
+	}
+	all := func(ctx context.Context, s *ctxdir.Store, _ *ctxdir.Context) (*ctxdir.Watcher, error) {
+		return s.Watch(ctx)
+	}
 	lanes := []*lane{
 		{name: "one context", watch: one},
 		{name: "one context, in a burst", watch: one, burst: true},
