@@ -44,6 +44,38 @@ type Tail struct {
 
 // FollowEnd begins behind the last record that there is.
 func FollowEnd(dir *ctxfolder.Dir) (*Tail, error) {
+	t, err := follow(dir, func(*Tail) bool { return true })
+	if err != nil {
+		return nil, err
+	}
+	end, _, err := t.j.scan(t.off, t.at.Seq, t.at.Chain, nil, t.pass, nil)
+	if err != nil {
+		t.Close()
+		return nil, err
+	}
+	t.off = end
+	return t, nil
+}
+
+// FollowFrom begins behind the record of number seq. It fails with [ErrGap] when that is older than what the journals hold, or newer.
+func FollowFrom(dir *ctxfolder.Dir, seq uint64) (*Tail, error) {
+	t, err := follow(dir, func(t *Tail) bool { return t.at.Seq <= seq })
+	if err != nil {
+		return nil, err
+	}
+	ok, err := t.passUpTo(seq)
+	if err == nil && !ok {
+		err = fmt.Errorf("%w: %d is not there yet", ErrGap, seq)
+	}
+	if err != nil {
+		t.Close()
+		return nil, err
+	}
+	return t, nil
+}
+
+// follow begins at the beginning of the newest journal that will do.
+func follow(dir *ctxfolder.Dir, will func(t *Tail) bool) (*Tail, error) {
 	gens, err := journalsIn(dir)
 	if err != nil {
 		return nil, err
@@ -53,45 +85,12 @@ func FollowEnd(dir *ctxfolder.Dir) (*Tail, error) {
 		if errors.Is(err, fs.ErrNotExist) {
 			continue // laid out for later, or gone meanwhile
 		}
-		if err != nil {
-			return nil, err
-		}
-		end, _, err := t.j.scan(t.off, t.at.Seq, t.at.Chain, nil, t.pass, nil)
-		if err != nil {
-			t.Close()
-			return nil, err
-		}
-		t.off = end
-		return t, nil
-	}
-	return nil, fmt.Errorf("%w: there is no journal", ErrGap)
-}
-
-// FollowFrom begins behind the record of number seq. It fails with [ErrGap] when that is older than what the journals hold, or newer.
-func FollowFrom(dir *ctxfolder.Dir, seq uint64) (*Tail, error) {
-	gens, err := journalsIn(dir)
-	if err != nil {
-		return nil, err
-	}
-	for _, gen := range gens {
-		t, err := followIn(dir, gen)
-		if errors.Is(err, fs.ErrNotExist) {
-			continue
-		}
-		if err != nil {
-			return nil, err
-		}
-		if t.at.Seq > seq {
-			t.Close()
-			continue // it is in one before
-		}
-		if ok, err := t.passUpTo(seq); err != nil || ok {
+		if err != nil || will(t) {
 			return t, err
 		}
 		t.Close()
-		return nil, fmt.Errorf("%w: %d is not there yet", ErrGap, seq)
 	}
-	return nil, fmt.Errorf("%w: %d is older than all of them", ErrGap, seq)
+	return nil, fmt.Errorf("%w: no journal reaches back so far", ErrGap)
 }
 
 // Resume goes on at a place where a tail was. It fails with [ErrGap] as [FollowFrom] does, and where the history is another one.

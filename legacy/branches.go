@@ -58,13 +58,8 @@ func (f *File) scanBranch(d *jsontext.Decoder, in *counted, b *Branch) error {
 	}
 	listed := false
 	for d.PeekKind() == '"' {
-		in.floor = d.InputOffset()
-		raw, err := d.ReadValue()
+		m, err := nextMember(d, in)
 		if err != nil {
-			return err
-		}
-		m := Member{}
-		if m.Name, err = compacted(raw); err != nil {
 			return err
 		}
 		switch kind := d.PeekKind(); {
@@ -77,10 +72,7 @@ func (f *File) scanBranch(d *jsontext.Decoder, in *counted, b *Branch) error {
 		case m.Is(nameList) && kind != 'n':
 			err = damaged("branch %s: %q is no array", b.Name, nameList)
 		default:
-			var value jsontext.Value
-			if value, err = d.ReadValue(); err == nil {
-				m.Value, err = shallow(value)
-			}
+			m.Value, err = shallowNext(d)
 		}
 		if err != nil {
 			return err

@@ -205,13 +205,8 @@ func (f *File) scanObject(d *jsontext.Decoder, in *counted) error {
 	}
 	pool := false
 	for d.PeekKind() == '"' {
-		in.floor = d.InputOffset()
-		raw, err := d.ReadValue()
+		m, err := nextMember(d, in)
 		if err != nil {
-			return err
-		}
-		m := Member{}
-		if m.Name, err = compacted(raw); err != nil {
 			return err
 		}
 		switch kind := d.PeekKind(); {
@@ -228,10 +223,7 @@ func (f *File) scanObject(d *jsontext.Decoder, in *counted) error {
 			f.branchesAt = d.InputOffset()
 			err = skipMembers(d, in)
 		default:
-			var value jsontext.Value
-			if value, err = d.ReadValue(); err == nil {
-				m.Value, err = shallow(value)
-			}
+			m.Value, err = shallowNext(d)
 		}
 		if err != nil {
 			return err
@@ -250,6 +242,25 @@ func (f *File) scanObject(d *jsontext.Decoder, in *counted) error {
 	default:
 		return err
 	}
+}
+
+// nextMember reads the name of the next member of an object.
+func nextMember(d *jsontext.Decoder, in *counted) (m Member, err error) {
+	in.floor = d.InputOffset()
+	raw, err := d.ReadValue()
+	if err == nil {
+		m.Name, err = compacted(raw)
+	}
+	return m, err
+}
+
+// shallowNext reads a value that is no message.
+func shallowNext(d *jsontext.Decoder) (jsontext.Value, error) {
+	value, err := d.ReadValue()
+	if err != nil {
+		return nil, err
+	}
+	return shallow(value)
 }
 
 // skipMembers reads over the members of an object; each is within the limit.
