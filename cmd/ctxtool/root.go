@@ -25,6 +25,7 @@ type app struct {
 	verbose     bool
 	noProgress  bool
 	noPager     bool
+	silent      bool // an interrupt is no error to be told
 	noGC        bool
 	dryRun      bool // the verb says what it would do; the store is opened for reading
 	collects    bool // the verb is one that garbage is collected after
