@@ -106,6 +106,8 @@ else $XDG_DATA_HOME/ctxdir. CONTEXT is an id or any unique beginning or end of o
 	root.AddCommand(help)
 	root.SetHelpFunc(func(cmd *cobra.Command, _ []string) { fmt.Fprint(cmd.OutOrStdout(), a.help(cmd)) })
 	_ = root.MarkPersistentFlagDirname("store")
+	root.Version = versionLine()
+	root.SetVersionTemplate("{{.Version}}\n")
 	root.InitDefaultCompletionCmd("completion")
 	ownCompletion(root)
 	group(root)

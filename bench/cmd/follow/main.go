@@ -276,7 +276,7 @@ Made by `+"`go run ./cmd/follow`"+` in bench/. One process appends, another one 
 event with the message, so the append itself is in it, with its fdatasync; *append* is what that took who called for it. Below the difference the event came before the append returned: a commit is told when it is
 written, shortly before it is durable. In between two appends are %s, but in bursts.
 
-| followed | append, median | to the event, median | 99 %% | as a multiple of the append | 
+| followed | append, median | to the event, median | 99 %% | as a multiple of the append |
 | --- | --- | --- | --- | --- |
 `, rounds, n, pause)
 	for _, l := range lanes {
