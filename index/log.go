@@ -266,9 +266,7 @@ func (l *Log) catchUp() error {
 		}
 		next, err := openJournal(l.dir, newest.gen+1, nil)
 		if errors.Is(err, fs.ErrNotExist) {
-			// Journals go in the order of their numbers, at any time: while this one is there, there was no next one. If it has gone meanwhile, the next one
-			// may have been there, and have gone too.
-			if now, err := vfs.LstatNumber(l.dir.FS, ctxfolder.JournalFile(newest.gen)); err != nil || !vfs.SameFile(now, newest.info) {
+			if newest.there(l.dir) != nil {
 				return l.reload()
 			}
 			return nil
