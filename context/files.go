@@ -258,12 +258,15 @@ func (d *Dir) MessagePath(folder string, id uuid.UUID) string {
 	return Messages + "/" + folder + "/" + MessageFile(id)
 }
 
-// RemoveMessage removes a message file if its bytes are those of a message that is to go. One that is not there is no error, nor is one
-// that stays. Nothing is synced.
+// RemoveMessage removes a message file if its bytes are those of one that is to go: none where it is too large to hold a message. One that is not
+// there is no error, nor is one that stays. Nothing is synced.
 func (d *Dir) RemoveMessage(folder string, id uuid.UUID, goes func(raw []byte) bool) error {
 	raw, _, err := d.readMessage(folder, id)
-	if errors.Is(err, fs.ErrNotExist) || errors.Is(err, vfs.ErrNotRegular) {
+	switch {
+	case errors.Is(err, fs.ErrNotExist) || errors.Is(err, vfs.ErrNotRegular):
 		return nil
+	case errors.Is(err, vfs.ErrTooLarge):
+		raw, err = nil, nil
 	}
 	if err != nil || !goes(raw) {
 		return err

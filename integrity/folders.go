@@ -7,6 +7,7 @@ import (
 	"fmt"
 	"io/fs"
 	"maps"
+	"path"
 	"slices"
 	"strings"
 	"time"
@@ -146,8 +147,8 @@ func (x *examination) other(folder, name string) error {
 }
 
 // leftover says what a file is that no message accounts for; nil when one does after all.
-func (x *examination) leftover(path string) (*problem, error) {
-	p := &problem{found: path, Finding: Finding{Path: path}}
+func (x *examination) leftover(found string) (*problem, error) {
+	p := &problem{found: found, Finding: Finding{Path: found}}
 	raw, err := readFound(x.Dir, p.found)
 	if errors.Is(err, fs.ErrNotExist) {
 		return nil, nil // it was moved meanwhile
@@ -158,6 +159,11 @@ func (x *examination) leftover(path string) (*problem, error) {
 	}
 	env, err := message.Parse(raw)
 	if err != nil {
+		if name, ok := ctxfolder.ParseMessageFile(path.Base(found)); ok {
+			if item, cleared := x.collected(name, nil); item != "" {
+				return p.ofTrash(item, cleared, "a damaged copy of a message that is in "), nil
+			}
+		}
 		p.Kind, p.Severity, p.Detail = KindStray, SeverityWarning, "it bears a message's name, and "+describe(raw, err)
 		return p, nil
 	}
@@ -166,17 +172,17 @@ func (x *examination) leftover(path string) (*problem, error) {
 	if err != nil {
 		return nil, err
 	}
-	if e == nil && x.cutOff(&env) {
-		return nil, nil
-	}
 	if e == nil {
+		if item, cleared := x.collected(env.FileID(), &env); item != "" {
+			return p.ofTrash(item, cleared, "the same message is in "), nil
+		}
 		p.Kind, p.Severity, p.Detail = KindForeign, SeverityWarning, "a valid message that was never committed here"
 		return p, nil
 	}
 	p.entry = *e
 	own := pathOf(line.Folder, e.FileID())
-	if own == p.found {
-		return nil, nil // it was committed meanwhile
+	if own == p.found || x.onItsWay(line.Folder, own, p.found) {
+		return nil, nil // it was committed meanwhile, or its folder is being renamed
 	}
 	_, is, _ := e.ReadFile(x.Dir, line.Folder)
 	whole := int64(len(raw)) == e.Size && message.Sum(raw) == e.Sum
@@ -198,18 +204,14 @@ func (x *examination) leftover(path string) (*problem, error) {
 	return p, nil
 }
 
-// cutOff reports whether a message was collected and its file was left: the next collection removes that.
-func (x *examination) cutOff(env *message.Envelope) bool {
-	for t, err := range ctxfolder.EachTrash(x.Dir.FS, func(_ uuid.UUID, folder bool) bool { return folder }) {
-		if err != nil {
-			return false
-		}
-		i := &t.Item
-		if t.Problem == nil && i.Kind == ctxfolder.TrashLine && i.Line == env.Line && i.From <= env.Position && env.Position < i.To && !t.Has(ctxfolder.ClearedFile) {
-			return true
-		}
+// onItsWay reports whether a message's file is still in the folder that is being renamed, and nowhere else: whoever writes next moves it.
+func (x *examination) onItsWay(folder, own, found string) bool {
+	r := x.metadata.Renaming
+	if r == nil || r.To != folder || path.Dir(found) != ctxfolder.Messages+"/"+r.From || path.Base(found) != path.Base(own) {
+		return false
 	}
-	return false
+	_, err := x.Dir.FS.Lstat(own)
+	return errors.Is(err, fs.ErrNotExist)
 }
 
 // ownerOf returns the committed message that an envelope claims to be, nil when there is none.
