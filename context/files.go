@@ -237,11 +237,9 @@ func (d *Dir) MergeFolder(from, to string) error {
 // SetAside moves what lies where a file of ours belongs to trash.
 func (d *Dir) SetAside(path string) error {
 	name := path[strings.LastIndexByte(path, '/')+1:]
-	item, err := NewTrash(d.FS, TrashItem{Kind: TrashDamaged, Name: name, Context: d.ID, RemovedAt: d.Latest(time.Now())})
-	if err != nil {
-		return err
-	}
-	return d.FS.Rename(path, item+"/"+name)
+	item := TrashItem{Kind: TrashDamaged, Name: name, Context: d.ID, RemovedAt: d.Latest(time.Now())}
+	_, err := IntoTrash(d.FS, item, func(folder string) error { return d.FS.Rename(path, folder+"/"+name) })
+	return err
 }
 
 // MakeWay sets aside what is no regular file in the place of one.
