@@ -27,12 +27,7 @@ func (s *Store) setAside(name string) error {
 		return err
 	}
 	base := path.Base(name)
-	item, err := ctxfolder.NewTrash(s.fs, ctxfolder.TrashItem{Kind: "damaged", Name: base})
-	if err != nil {
-		return err
-	}
-	if err := s.fs.Rename(name, item+"/"+base); err != nil {
-		return err
-	}
-	return s.fs.SyncDir(item)
+	item := ctxfolder.TrashItem{Kind: ctxfolder.TrashDamaged, Name: base}
+	_, err = ctxfolder.IntoTrash(s.fs, item, func(folder string) error { return s.fs.Rename(name, folder+"/"+base) })
+	return err
 }

@@ -26,15 +26,12 @@ type gap struct {
 
 const gapVersion = "gap/1"
 
-// pieceFile is the n-th file of messages in an item, from 1 on.
-func pieceFile(n int) string { return fmt.Sprintf("messages-%d.jsonl", n) }
-
 // isPiece reports whether a path in a store's or a context's folder is that of a file of messages in an item.
 func isPiece(p string) bool {
 	item, name := path.Split(p)
 	var n int
 	_, err := fmt.Sscanf(name, "messages-%d.jsonl", &n)
-	return err == nil && name == pieceFile(n) && path.Dir(path.Clean(item)) == ctxfolder.Trash
+	return err == nil && name == ctxfolder.PieceFile(n) && path.Dir(path.Clean(item)) == ctxfolder.Trash
 }
 
 // keptMessage is a message in an item of trash, or what stands in its place.
@@ -62,7 +59,7 @@ func kept(fsys vfs.FS, item string, info *ctxfolder.TrashItem) iter.Seq2[*keptMe
 		next := info.From
 		n := 1
 		for ; next < info.To; n++ {
-			b, err := vfs.ReadFile(fsys, item+"/"+pieceFile(n), ctxfolder.MaxMessage)
+			b, err := vfs.ReadFile(fsys, item+"/"+ctxfolder.PieceFile(n), ctxfolder.MaxMessage)
 			if errors.Is(err, fs.ErrNotExist) {
 				err = fmt.Errorf("%w: %s ends at position %d, not at %d", ErrDamaged, item, next, info.To)
 			}
@@ -84,7 +81,7 @@ func kept(fsys vfs.FS, item string, info *ctxfolder.TrashItem) iter.Seq2[*keptMe
 				next++
 			}
 		}
-		if _, err := fsys.Lstat(item + "/" + pieceFile(n)); err == nil {
+		if _, err := fsys.Lstat(item + "/" + ctxfolder.PieceFile(n)); err == nil {
 			yield(nil, fmt.Errorf("%w: %s has more than the positions from %d to %d", ErrDamaged, item, info.From, info.To))
 		}
 	}

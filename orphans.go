@@ -201,7 +201,7 @@ func (c *Context) copyToTrash(ctx context.Context, o *orphan, removed time.Time)
 			return nil
 		}
 		pieces++
-		err := staged.Write(pieceFile(pieces), piece)
+		err := staged.Write(ctxfolder.PieceFile(pieces), piece)
 		piece = piece[:0]
 		return err
 	}
@@ -322,7 +322,7 @@ func (c *Context) cut(ctx context.Context, orphans []*orphan) (tried bool, err e
 }
 
 // clear removes the message files of what an item in the context's trash keeps, and the line does not count any more. It can be
-// stopped, and done again.
+// stopped, and done again. Where others rename branches all the time, it leaves the rest to the next collection.
 //
 // Crash order: the removals are durable before the item says that there is nothing left to remove.
 func (c *Context) clear(ctx context.Context, item string) error {
@@ -330,64 +330,30 @@ func (c *Context) clear(ctx context.Context, item string) error {
 	if err != nil {
 		return err
 	}
-	info := &t.Item
-	folder := info.Folder
-	if l, ok := c.current().Line(info.Line); ok {
-		folder = l.Folder
+	if !ctxfolder.ValidFolder(t.Item.Folder) {
+		return fmt.Errorf("%s: %q is no branch folder", item, t.Item.Folder)
 	}
-	if !ctxfolder.ValidFolder(folder) {
-		return fmt.Errorf("%s: %q is no branch folder", item, folder)
-	}
-	if err := c.clearFiles(ctx, item, info, folder); err != nil {
-		return err
-	}
-	if err := vfs.WriteNew(c.dir.FS, item+"/"+ctxfolder.ClearedFile, nil); err != nil && !errors.Is(err, fs.ErrExist) {
-		return err
-	}
-	return c.removeFolder(ctx, folder)
-}
-
-// clearFiles removes, durably, the message files of clear. Nobody folds meanwhile: who settled a journal from before the cut would
-// make them again.
-func (c *Context) clearFiles(ctx context.Context, item string, info *ctxfolder.TrashItem, folder string) error {
-	if err := c.store.acquire(ctx, c.dir.FoldLock); err != nil {
-		return err
-	}
-	defer c.dir.FoldLock.Release()
-	counts, ok, err := c.log.Counts(info.Line)
-	if err != nil {
-		return err
-	}
-	for env, err := range kept(c.dir.FS, item, info) {
-		if err == nil {
-			err = ctx.Err()
-		}
-		if err != nil {
+	for range findings {
+		// What is left of a rename is done first, so that a folder that gets another name in between is told by metadata.json.
+		if err := c.write(ctx, func(*Metadata) error { return nil }); err != nil {
 			return err
 		}
-		if env.gap != nil {
+		x := clearing{c: c, item: item, info: &t.Item, m: c.current(), left: map[uuid.UUID]message.Address{}, torn: map[string][]uuid.UUID{}}
+		if err := x.run(ctx); err != nil {
+			return err
+		}
+		if _, renamed := c.inFolders(x.m); renamed {
 			continue
 		}
-		if ok && env.Position < counts.End() {
-			// It was put back, or another one is there now.
-			now, err := c.log.Entries(info.Line, env.Position, env.Position+1)
-			if err != nil {
-				return err
-			}
-			if len(now) == 0 || now[0].ID == env.ID {
-				continue
-			}
-		}
-		if err := c.dir.RemoveMessage(folder, env.FileID(), func(raw []byte) bool {
-			there, err := message.Parse(raw)
-			return err == nil && there.ID == env.ID && there.Line == info.Line && there.Position == env.Position
-		}); err != nil {
+		if err := vfs.WriteNew(c.dir.FS, item+"/"+ctxfolder.ClearedFile, nil); err != nil && !errors.Is(err, fs.ErrExist) {
 			return err
 		}
-	}
-	path := ctxfolder.Messages + "/" + folder
-	if err := c.dir.FS.SyncDir(path); err != nil && !errors.Is(err, fs.ErrNotExist) {
-		return err
+		for folder := range x.cleared {
+			if err := c.removeFolder(ctx, folder); err != nil {
+				return err
+			}
+		}
+		return nil
 	}
 	return nil
 }

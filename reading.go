@@ -110,23 +110,27 @@ type place struct {
 	raw   []byte // the file's content, where it was read and is what was committed
 }
 
-// find looks an id up in what the branch shows: among the journals' messages, then by probing the folders of its
-// lines for the file, then in packs. Others may archive the message meanwhile, take it out of the archive, or rename a folder: then it is
-// looked for again.
+// find looks an id up in what the branch shows.
 func (b *Branch) find(id uuid.UUID) (at place, err error) {
 	m := b.c.current()
 	info, err := branch.Get(m, b.name)
 	if err != nil {
 		return place{}, err
 	}
-	line := info.Line
+	return b.c.find(m, info.Line, id)
+}
+
+// find looks an id up in the history of a line: among the journals' messages, then by probing the folders of its lines for the file, then in packs.
+// Others may archive the message meanwhile, take it out of the archive, or rename a folder, or have done so since this handle looked, also for who holds
+// the lock: index.json is not read anew for each write. Then it is looked for again.
+func (c *Context) find(m *Metadata, line, id uuid.UUID) (at place, err error) {
 	for range findings {
-		seen := b.c.log.Renewals()
-		if at, err = b.c.find(m, line, id); !errors.Is(err, ErrNotExist) {
+		seen := c.log.Renewals()
+		if at, err = c.findOnce(m, line, id); !errors.Is(err, ErrNotExist) {
 			break
 		}
-		moved, known := b.c.inFolders(m)
-		if !b.c.log.Renewed(seen) && !known {
+		moved, known := c.inFolders(m)
+		if !c.log.Renewed(seen) && !known {
 			break
 		}
 		m = moved
@@ -167,7 +171,7 @@ func (c *Context) inFolders(m *Metadata) (now *Metadata, renamed bool) {
 	return now, renamed
 }
 
-func (c *Context) find(m *Metadata, line, id uuid.UUID) (place, error) {
+func (c *Context) findOnce(m *Metadata, line, id uuid.UUID) (place, error) {
 	end, err := c.end(m, line)
 	if err != nil {
 		return place{}, err

@@ -26,9 +26,35 @@ import (
 // references calls f for each blob that the context refers to: in messages of all lines, those of removed branches
 // included, in system prompts, and in what its trash keeps. Of the messages it reads those only that the index says have
 // payloads, and, with edited, those that were edited by hand since, which takes a look at each file. One that cannot be
-// read is no reason to stop: it is told at the end.
+// read is no reason to stop: it is told at the end. Where a branch is renamed meanwhile a file may not be seen under either name: then it begins anew,
+// and f hears of blobs again.
 func (c *Context) references(ctx context.Context, edited bool, f func(blob.Sum)) (unread, err error) {
-	m := c.current()
+	for range findings {
+		m := c.current()
+		waits := c.waitsForRename(m)
+		if unread, err = c.referencesOnce(ctx, m, edited, f); err != nil {
+			return nil, err
+		}
+		if _, renamed := c.inFolders(m); !renamed && c.waitsForRename(m) == waits {
+			return unread, nil
+		}
+		if err := c.Refresh(ctx); err != nil {
+			return nil, err
+		}
+	}
+	return errors.New("branches are being renamed all the time"), nil
+}
+
+// waitsForRename reports whether a folder is still there that metadata.json has another name for.
+func (c *Context) waitsForRename(m *Metadata) bool {
+	if m.Renaming == nil {
+		return false
+	}
+	_, err := c.dir.FS.Lstat(ctxfolder.Messages + "/" + m.Renaming.From)
+	return err == nil
+}
+
+func (c *Context) referencesOnce(ctx context.Context, m *Metadata, edited bool, f func(blob.Sum)) (unread, err error) {
 	for _, b := range m.Branches {
 		unread = cmp.Or(unread, referencesIn(b.SystemPrompt, f))
 	}

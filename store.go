@@ -268,19 +268,12 @@ func (s *Store) deleteLocked(ctx context.Context, dir *ctxfolder.Dir) (Trashed, 
 // moveToTrash moves a context, or a legacy one, by its name in the store. The context's lock is held.
 func (s *Store) moveToTrash(removed ctxfolder.TrashItem, size int64) (Trashed, error) {
 	removed.Kind = ctxfolder.TrashContext
-	item, err := ctxfolder.NewTrash(s.fs, removed)
+	item, err := ctxfolder.IntoTrash(s.fs, removed, func(folder string) error { return s.fs.Rename(removed.Name, folder+"/"+removed.Name) })
 	if err != nil {
 		return Trashed{}, err
 	}
-	path := item + "/" + removed.Name
-	if err := s.fs.Rename(removed.Name, path); err != nil {
-		return Trashed{}, err
-	}
-	if err := s.fs.SyncDir(item); err != nil {
-		return Trashed{}, err
-	}
 	return Trashed{
-		Context: removed.Context, Path: path, Bytes: size, Reason: "removed",
+		Context: removed.Context, Path: item + "/" + removed.Name, Bytes: size, Reason: "removed",
 		Item: itemID(item), Kind: removed.Kind, Name: removed.Name, RemovedAt: removed.RemovedAt,
 	}, s.fs.SyncDir(".")
 }

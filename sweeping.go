@@ -15,7 +15,8 @@ import (
 
 // Sweep moves blobs to the store's trash that no context refers to, archived and trashed ones included, and that nobody
 // wanted for as long as grace. It yields each; with dryRun it moves none. It reads the index of every context, and
-// the messages that have payloads. Where one of those cannot be read nothing is moved: it may refer to any blob.
+// the messages that have payloads. Where one of those cannot be read nothing is moved: it may refer to any blob. It fails with [ErrLocked] while
+// somebody else collects.
 //
 // A writer that refers to a blob at this very moment is safe. He holds the lock on blobs, shared, from finding the blob to
 // his commit. The sweep takes it exclusively once before it looks at contexts, so that every writer who found a
@@ -23,9 +24,17 @@ import (
 // at again, with the lock, before it moves the blob.
 func (s *Store) Sweep(ctx context.Context, grace time.Duration, dryRun bool) iter.Seq2[Trashed, error] {
 	return func(yield func(Trashed, error) bool) {
-		err := s.sweep(ctx, grace, dryRun, func(t Trashed) bool { return yield(t, nil) })
-		if err != nil {
-			yield(Trashed{}, public(Error{Op: "sweep the blobs of", Path: s.path}, err))
+		fail := func(err error) { yield(Trashed{}, public(Error{Op: "sweep the blobs of", Path: s.path}, err)) }
+		if !dryRun && !s.readOnly {
+			release, err := s.lockCollecting(ctx)
+			if err != nil {
+				fail(err)
+				return
+			}
+			defer release()
+		}
+		if err := s.sweep(ctx, grace, dryRun, func(t Trashed) bool { return yield(t, nil) }); err != nil {
+			fail(err)
 		}
 	}
 }
@@ -148,6 +157,9 @@ func (s *Store) markContext(ctx context.Context, id uuid.UUID, marked map[blob.S
 		return false, err
 	}
 	unread, err := c.references(ctx, true, func(sum blob.Sum) { marked[sum] = true })
+	if errors.Is(err, ErrGone) {
+		return false, c.Close() // as above
+	}
 	return true, errors.Join(unread, err, c.Close())
 }
 

@@ -47,6 +47,9 @@ func Open(store vfs.FS, storeID, id uuid.UUID) (*Dir, error) {
 		return nil, err
 	}
 	sub, err := store.Sub(name)
+	if errors.Is(err, fs.ErrNotExist) { // it was moved since
+		return nil, fmt.Errorf("%w: %s", ErrNotExist, id)
+	}
 	if err != nil {
 		return nil, err
 	}

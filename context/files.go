@@ -249,11 +249,9 @@ func (d *Dir) MergeFolder(from, to string) error {
 // SetAside moves what lies where a file of ours belongs to trash.
 func (d *Dir) SetAside(path string) error {
 	name := path[strings.LastIndexByte(path, '/')+1:]
-	item, err := NewTrash(d.FS, TrashItem{Kind: TrashDamaged, Name: name, Context: d.ID, RemovedAt: d.Latest(time.Now())})
-	if err != nil {
-		return err
-	}
-	return d.FS.Rename(path, item+"/"+name)
+	item := TrashItem{Kind: TrashDamaged, Name: name, Context: d.ID, RemovedAt: d.Latest(time.Now())}
+	_, err := IntoTrash(d.FS, item, func(folder string) error { return d.FS.Rename(path, folder+"/"+name) })
+	return err
 }
 
 // MakeWay sets aside what is no regular file in the place of one.
@@ -265,12 +263,15 @@ func (d *Dir) MakeWay(path string) error {
 	return d.SetAside(path)
 }
 
-// RemoveMessage removes a message file if its bytes are those of a message that is to go. One that is not there is no error, nor is one
-// that stays. Nothing is synced.
+// RemoveMessage removes a message file if its bytes are those of one that is to go: none where it is too large to hold a message. One that is not
+// there is no error, nor is one that stays. Nothing is synced.
 func (d *Dir) RemoveMessage(folder string, id uuid.UUID, goes func(raw []byte) bool) error {
 	raw, _, err := d.readMessage(folder, id)
-	if errors.Is(err, fs.ErrNotExist) || errors.Is(err, vfs.ErrNotRegular) {
+	switch {
+	case errors.Is(err, fs.ErrNotExist) || errors.Is(err, vfs.ErrNotRegular):
 		return nil
+	case errors.Is(err, vfs.ErrTooLarge):
+		raw, err = nil, nil
 	}
 	if err != nil || !goes(raw) {
 		return err

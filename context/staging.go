@@ -20,14 +20,9 @@ func StagingFolder(id uuid.UUID) string { return Staging + "/" + id.String() }
 // there, it counts.
 func Publish(store vfs.FS, id uuid.UUID) error {
 	return publish(store, id, func(name string) error {
-		item, err := NewTrash(store, TrashItem{Kind: "context", Name: name, Context: id})
-		if err != nil {
-			return err
-		}
-		if err := store.Rename(name, item+"/"+name); err != nil {
-			return err
-		}
-		return store.SyncDir(item)
+		item := TrashItem{Kind: TrashContext, Name: name, Context: id}
+		_, err := IntoTrash(store, item, func(folder string) error { return store.Rename(name, folder+"/"+name) })
+		return err
 	})
 }
 

@@ -52,15 +52,40 @@ const (
 	TrashBlobs   = "blobs"   // blobs that nothing referred to
 )
 
+// outrun bounds how often an item is made anew that others purge.
+const outrun = 8
+
+// IntoTrash makes an item below fsys and has put move something into its folder, or write it there. It returns the folder's path, and syncs it; where put moves
+// something from is the caller's to sync. A collection without a grace period may purge the item before anything is in it: then put is called with another one.
+//
+// Crash order: item.json is durable before put is called; an item without its thing is an interrupted removal.
+func IntoTrash(fsys vfs.FS, item TrashItem, put func(folder string) error) (folder string, err error) {
+	for range outrun {
+		if folder, err = NewTrash(fsys, item); err == nil {
+			err = put(folder)
+		}
+		if err == nil {
+			if err = fsys.SyncDir(folder); errors.Is(err, fs.ErrNotExist) {
+				err = nil // it was purged with what is in it
+			}
+			return folder, err
+		}
+		if _, there := fsys.Lstat(folder); folder == "" || !errors.Is(err, fs.ErrNotExist) || !errors.Is(there, fs.ErrNotExist) {
+			break
+		}
+	}
+	return folder, err
+}
+
 // NewTrash makes the folder of a trash item below fsys and its item.json, durable: what is moved in next is
-// never without the note that says what it is. It returns the folder's path.
+// never without the note that says what it is. It returns the folder's path, also with an error where there is one.
 func NewTrash(fsys vfs.FS, item TrashItem) (string, error) {
 	folder, err := makeTrash(fsys, "")
 	if err != nil {
 		return "", err
 	}
 	if err := writeItem(fsys, folder, item); err != nil {
-		return "", err
+		return folder, err
 	}
 	return folder, fsys.SyncDir(Trash)
 }
@@ -136,14 +161,9 @@ func (t *StagedTrash) Discard() {
 
 // TrashBytes keeps a copy of bytes that are about to be cut from a file, durably.
 func TrashBytes(d *Dir, kind, name string, b []byte) error {
-	folder, err := NewTrash(d.FS, TrashItem{Kind: kind, Name: name, Context: d.ID, RemovedAt: d.Latest(time.Now())})
-	if err != nil {
-		return err
-	}
-	if err := vfs.WriteSynced(d.FS, folder+"/"+name, b); err != nil {
-		return err
-	}
-	return d.FS.SyncDir(folder)
+	item := TrashItem{Kind: kind, Name: name, Context: d.ID, RemovedAt: d.Latest(time.Now())}
+	_, err := IntoTrash(d.FS, item, func(folder string) error { return vfs.WriteSynced(d.FS, folder+"/"+name, b) })
+	return err
 }
 
 // TrashCopy keeps a copy of a file that is about to be replaced, durably.

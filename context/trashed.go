@@ -24,6 +24,9 @@ const (
 	versionHead = 4 << 10
 )
 
+// PieceFile is the n-th file of messages in an item of kind TrashLine, from 1 on.
+func PieceFile(n int) string { return fmt.Sprintf("messages-%d.jsonl", n) }
+
 // Trashed is an item in a trash folder.
 type Trashed struct {
 	ID   uuid.UUID

@@ -52,7 +52,8 @@ type examination struct {
 	metadata *ctxfolder.Metadata
 	yield    func(problem) bool
 	done     Progress
-	seen     map[string]*listing // of each branch folder
+	seen     map[string]*listing           // of each branch folder
+	kept     map[string]map[uuid.UUID]bool // see keptIn
 	suspects []suspect
 	alone    bool // nobody else writes
 

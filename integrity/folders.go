@@ -7,6 +7,7 @@ import (
 	"fmt"
 	"io/fs"
 	"maps"
+	"path"
 	"slices"
 	"strings"
 	"time"
@@ -146,8 +147,8 @@ func (x *examination) other(folder, name string) error {
 }
 
 // leftover says what a file is that no message accounts for; nil when one does after all.
-func (x *examination) leftover(path string) (*problem, error) {
-	p := &problem{found: path, Finding: Finding{Path: path}}
+func (x *examination) leftover(found string) (*problem, error) {
+	p := &problem{found: found, Finding: Finding{Path: found}}
 	raw, err := readFound(x.Dir, p.found)
 	if errors.Is(err, fs.ErrNotExist) {
 		return nil, nil // it was moved meanwhile
@@ -158,8 +159,14 @@ func (x *examination) leftover(path string) (*problem, error) {
 	}
 	env, err := message.Parse(raw)
 	if err != nil {
+		newer := errors.Is(err, message.ErrVersion)
+		if name, ok := ctxfolder.ParseMessageFile(path.Base(found)); ok && !newer {
+			if item, cleared := x.collected(name, nil); item != "" {
+				return p.ofTrash(item, cleared, "a damaged copy of a message that is in "), nil
+			}
+		}
 		p.Kind, p.Severity, p.Detail = KindStray, SeverityWarning, "it bears a message's name, and "+describe(raw, err)
-		p.Repairable = !errors.Is(err, message.ErrVersion)
+		p.Repairable = !newer
 		return p, nil
 	}
 	p.ID, p.line = env.ID, env.Line
@@ -167,10 +174,10 @@ func (x *examination) leftover(path string) (*problem, error) {
 	if err != nil {
 		return nil, err
 	}
-	if e == nil && x.cutOff(&env) {
-		return nil, nil
-	}
 	if e == nil {
+		if item, cleared := x.collected(env.FileID(), &env); item != "" {
+			return p.ofTrash(item, cleared, "the same message is in "), nil
+		}
 		p.Kind, p.Severity, p.Detail = KindForeign, SeverityWarning, "a valid message that was never committed here"
 		return p, nil
 	}
@@ -197,20 +204,6 @@ func (x *examination) leftover(path string) (*problem, error) {
 		p.Kind, p.Severity, p.Detail = KindForeign, SeverityWarning, fmt.Sprintf("another version of message %s, which is at %s", env.ID, own)
 	}
 	return p, nil
-}
-
-// cutOff reports whether a message was collected and its file was left: the next collection removes that.
-func (x *examination) cutOff(env *message.Envelope) bool {
-	for t, err := range ctxfolder.EachTrash(x.Dir.FS, func(_ uuid.UUID, folder bool) bool { return folder }) {
-		if err != nil {
-			return false
-		}
-		i := &t.Item
-		if t.Problem == nil && i.Kind == ctxfolder.TrashLine && i.Line == env.Line && i.From <= env.Position && env.Position < i.To && !t.Has(ctxfolder.ClearedFile) {
-			return true
-		}
-	}
-	return false
 }
 
 // ownerOf returns the committed message that an envelope claims to be, nil when there is none.

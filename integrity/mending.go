@@ -257,7 +257,7 @@ func (r *repair) mendElsewhere(p problem) error {
 		if err := r.setAside(p.found); err != nil {
 			return err
 		}
-		r.did(p, "moved to the trash: the same message is in its place")
+		r.did(p, "moved to the trash: %s", again.Detail)
 	case again.Kind == KindStray && again.Repairable:
 		if err := r.setAside(p.found); err != nil {
 			return err

@@ -140,9 +140,7 @@ func (p *Payloads) setAside(path string) error {
 	if err != nil {
 		return err
 	}
-	item, err := ctxfolder.NewTrash(p.Store, ctxfolder.TrashItem{Kind: "damaged", Name: info.Name()})
-	if err != nil {
-		return err
-	}
-	return p.Store.Rename(path, item+"/"+info.Name())
+	item := ctxfolder.TrashItem{Kind: ctxfolder.TrashDamaged, Name: info.Name()}
+	_, err = ctxfolder.IntoTrash(p.Store, item, func(folder string) error { return p.Store.Rename(path, folder+"/"+info.Name()) })
+	return err
 }

@@ -1,0 +1,65 @@
+package integrity
+
+import (
+	"bytes"
+
+	ctxfolder "github.com/ctxdir/ctxdir/context"
+	"github.com/ctxdir/ctxdir/internal/vfs"
+	"github.com/ctxdir/ctxdir/message"
+	"github.com/google/uuid"
+)
+
+// collected returns the item of the context's trash that keeps the message of a file, "" for none: of the message that the file holds, or without one
+// of any that had a file of that name. cleared says that no such file should be left: else the next collection removes it.
+func (x *examination) collected(file uuid.UUID, env *message.Envelope) (item string, cleared bool) {
+	for t, err := range ctxfolder.EachTrash(x.Dir.FS, func(_ uuid.UUID, folder bool) bool { return folder }) {
+		if err != nil {
+			return item, cleared
+		}
+		i := &t.Item
+		if t.Problem != nil || i.Kind != ctxfolder.TrashLine || env != nil && (i.Line != env.Line || env.Position < i.From || env.Position >= i.To) {
+			continue
+		}
+		if !x.keptIn(t.Path)[file] {
+			continue
+		}
+		if !t.Has(ctxfolder.ClearedFile) {
+			return t.Path, false
+		}
+		item, cleared = t.Path, true
+	}
+	return item, cleared
+}
+
+// keptIn returns the names of the files of what an item of the end of a line keeps, as far as it can be read.
+func (x *examination) keptIn(item string) map[uuid.UUID]bool {
+	if kept, ok := x.kept[item]; ok {
+		return kept
+	}
+	kept := map[uuid.UUID]bool{}
+	for n := 1; ; n++ {
+		b, err := vfs.ReadFile(x.Dir.FS, item+"/"+ctxfolder.PieceFile(n), ctxfolder.MaxMessage)
+		if err != nil {
+			break
+		}
+		for line := range bytes.Lines(b) {
+			if env, err := message.ParseTrusted(bytes.TrimRight(line, "\n")); err == nil {
+				kept[env.FileID()] = true
+			}
+		}
+	}
+	if x.kept == nil {
+		x.kept = map[string]map[uuid.UUID]bool{}
+	}
+	x.kept[item] = kept
+	return kept
+}
+
+// ofTrash makes it the problem of a file whose message is in the trash; nil where the next collection removes it.
+func (p *problem) ofTrash(item string, cleared bool, detail string) *problem {
+	if !cleared {
+		return nil
+	}
+	p.Kind, p.Severity, p.Repairable, p.Detail = KindDuplicate, SeverityWarning, true, detail+item
+	return p
+}
