@@ -2,6 +2,7 @@ package ctxdir
 
 import (
 	"context"
+	"encoding/json"
 	"fmt"
 	"runtime/debug"
 	"testing"
@@ -24,7 +25,7 @@ func TestDescriptorsStay(t *testing.T) {
 	read := func(c *Context) {
 		check(t, c.Refresh(ctx))
 		for _, m := range must[[]*Message](t)(c.Active().Load(ctx)) {
-			must[[]byte](t)(bodyBytes(m))
+			must[json.RawMessage](t)(m.Body(ctx))
 		}
 	}
 	round := func() {

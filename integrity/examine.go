@@ -125,6 +125,15 @@ func (x *examination) tell(p problem) error {
 	return nil
 }
 
+func (x *examination) tellAll(problems []problem) error {
+	for _, p := range problems {
+		if err := x.tell(p); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
 // openMetadata reads metadata.json, or what there is in its place. It leaves metadata nil where there is nothing.
 func (x *examination) openMetadata() error {
 	m, source, err := x.usableMetadata()
@@ -341,7 +350,10 @@ func (x *examination) message(line ctxfolder.Line, e *index.Entry, g glance) err
 	if e.Payloads == 0 {
 		return nil
 	}
-	return x.payloadsOf(e, g.raw)
+	if len(x.payloadsOf(e, g.raw)) > 0 {
+		x.suspects = append(x.suspects, suspect{line, e.Position})
+	}
+	return nil
 }
 
 // erasing looks at the note of an erase that has not ended.
@@ -368,8 +380,8 @@ func (x *examination) erasing() error {
 	return x.tell(p)
 }
 
-// payloadsOf looks whether the payloads of a message can be had.
-func (x *examination) payloadsOf(e *index.Entry, raw []byte) error {
+// payloadsOf says what is wrong with the payloads of a message.
+func (x *examination) payloadsOf(e *index.Entry, raw []byte) []problem {
 	if raw == nil || !bytes.Contains(raw, []byte("blob")) {
 		return nil
 	}
@@ -382,15 +394,27 @@ func (x *examination) payloadsOf(e *index.Entry, raw []byte) error {
 
 // prompts looks whether the system prompts can be had.
 func (x *examination) prompts() error {
-	for _, b := range x.metadata.Branches {
-		if err := x.references(b.SystemPrompt, uuid.Nil); err != nil {
-			return err
+	var problems []problem
+	for try := range x.tries() {
+		x.wait(try)
+		if try > 0 {
+			if err := x.refresh(); err != nil {
+				return err
+			}
+		}
+		problems = problems[:0]
+		for _, b := range x.metadata.Branches {
+			problems = append(problems, x.references(b.SystemPrompt, uuid.Nil)...)
+		}
+		if len(problems) == 0 {
+			break
 		}
 	}
-	return nil
+	return x.tellAll(problems)
 }
 
-func (x *examination) references(stored []byte, id uuid.UUID) error {
+// references says what is wrong with the payloads that stored refers to.
+func (x *examination) references(stored []byte, id uuid.UUID) (problems []problem) {
 	if len(stored) == 0 {
 		return nil
 	}
@@ -402,17 +426,10 @@ func (x *examination) references(stored []byte, id uuid.UUID) error {
 		if ref.Problem != "" {
 			continue
 		}
-		kind, why := x.Payloads.look(x.Log, ref.Sum, x.ReadData)
-		if why == nil {
-			continue
-		}
-		err := x.tell(problem{sum: ref.Sum, Finding: Finding{
-			Kind: kind, Severity: SeverityError, Path: blob.Path(ref.Sum), ID: id, Repairable: x.Payloads.recoverable(x.Log, ref.Sum),
-			Detail: fmt.Sprintf("payload at %q: %v", ref.Path, why),
-		}})
-		if err != nil {
-			return err
+		if f := x.Payloads.look(x.Log, ref.Sum, x.ReadData); f != nil {
+			f.ID, f.Detail = id, fmt.Sprintf("payload at %q: %s", ref.Path, f.Detail)
+			problems = append(problems, problem{sum: ref.Sum, Finding: *f})
 		}
 	}
-	return nil
+	return problems
 }
