@@ -50,6 +50,15 @@ func TestDescriptorsStay(t *testing.T) {
 		for f, err := range other.Check(ctx, nil, CheckOptions{ReadData: true}) {
 			t.Error(f, err)
 		}
+		third := must[*Context](t)(other.Create(ctx, Metadata{}))
+		must[Appended](t)(third.Active().Append(ctx, Draft{Body: fmt.Appendf(nil, `{"text":"%0200d"}`, n)}))
+		check(t, third.Close())
+		must[Trashed](t)(s.Delete(ctx, third.ID()))
+		for x, err := range s.Collect(ctx, Collecting{Grace: time.Hour}) {
+			if err != nil {
+				t.Error(x, err)
+			}
+		}
 		check(t, c.log.Close())
 		read(c)
 	}
