@@ -8,6 +8,7 @@ import (
 	"os"
 	"strings"
 	"testing"
+	"time"
 
 	"github.com/ctxdir/ctxdir/integrity"
 	"github.com/ctxdir/ctxdir/internal/vfs"
@@ -106,6 +107,35 @@ func TestCheckBesideArchive(t *testing.T) {
 	}
 	if !done {
 		t.Error("nothing was archived meanwhile")
+	}
+}
+
+// TestCheckBesideRewind: between the look at metadata.json and that at the index somebody takes the messages away that a branch began behind, and the
+// branch before that.
+func TestCheckBesideRewind(t *testing.T) {
+	ctx := context.Background()
+	disk := crashfs.New()
+	s := must[*Store](t)(Init("disk", withFS(disk), WithFoldBytes(-1)))
+	defer s.Close()
+	c := must[*Context](t)(s.Create(ctx, Metadata{ID: testID(60000)}))
+	defer c.Close()
+	fill(t, c.Active(), 6)
+	fill(t, must[*Branch](t)(c.Active().Fork(ctx, "alt", 5)), 2)
+	done := false
+	beside := &hooked{FS: disk, remove: func(string) {}, open: func(name string) {
+		if !done && name == "index.json" {
+			done = true
+			check(t, c.Remove(ctx, "alt"), c.Active().Rewind(ctx, 1))
+			for _, err := range s.Collect(ctx, Collecting{Contexts: []uuid.UUID{c.ID()}, Grace: time.Hour}) {
+				check(t, err)
+			}
+		}
+	}}
+	checks := must[*Store](t)(Open("disk", withFS(beside), withoutPause()))
+	defer checks.Close()
+	nothingFound(t, "rewound", checks, CheckOptions{})
+	if !done {
+		t.Error("nothing was rewound meanwhile")
 	}
 }
 

@@ -288,11 +288,23 @@ func ofIndex(p index.Problem) bool {
 	return p.Kind == string(KindIndex) || p.Kind == string(KindJournal)
 }
 
-// structure compares metadata.json with the messages.
+// structure compares metadata.json with the messages, and again after a while where they do not agree: one was read after the other.
 func (x *examination) structure() error {
-	wrong, _, err := wrongLines(x.metadata, x.Dir, x.Log)
-	if err != nil {
-		return err
+	var wrong []string
+	for try := range x.tries() {
+		x.wait(try)
+		if try > 0 {
+			if err := x.refresh(); err != nil {
+				return err
+			}
+		}
+		var err error
+		if wrong, _, err = wrongLines(x.metadata, x.Dir, x.Log); err != nil {
+			return err
+		}
+		if len(wrong) == 0 {
+			break
+		}
 	}
 	for _, detail := range wrong {
 		err := x.tell(problem{Finding: Finding{
