@@ -88,7 +88,8 @@ func (s *Store) Check(ctx context.Context, ids []uuid.UUID, o CheckOptions) iter
 }
 
 // Repair mends what a check with ReadData finds, and yields what it did, each thing when it is durable. Of everything it
-// replaces a copy goes to trash. What cannot be had any more is marked unavailable and stays listed. It looks without a lock,
+// replaces a copy goes to trash. What cannot be had any more is marked unavailable and stays listed. Without ids, damaged blobs
+// that nothing refers to go to trash too, unless some context cannot be mended. It looks without a lock,
 // and locks a context to mend it. Done again, it does nothing. A context that cannot be mended comes as an error, with its
 // id, and the others are gone on with.
 func (s *Store) Repair(ctx context.Context, ids []uuid.UUID, o CheckOptions) iter.Seq2[Repaired, error] {
@@ -103,17 +104,20 @@ func (s *Store) Repair(ctx context.Context, ids []uuid.UUID, o CheckOptions) ite
 			stopped = stopped || !yield(r, nil)
 			return !stopped
 		}
-		if len(ids) == 0 {
-			left, err := c.store().Repair(ctx, o.DryRun, tell)
+		mend := func(mend func(context.Context, bool, func(Repaired) bool) (int, error)) {
+			left, err := mend(ctx, o.DryRun, tell)
 			c.done.Left += left
 			c.report()
 			if err != nil && !stopped {
 				stopped = !yield(Repaired{}, public(Error{Op: "repair", Path: s.path}, err))
 			}
-			if stopped {
+		}
+		if len(ids) == 0 {
+			if mend(c.store().Repair); stopped {
 				return
 			}
 		}
+		unread := false // what some context refers to is not known
 		err := c.each(ctx, ids, func(id uuid.UUID) error {
 			if name, ok := s.legacyAt(id); ok {
 				if c.legacy(id, name).Severity == SeverityError {
@@ -130,6 +134,7 @@ func (s *Store) Repair(ctx context.Context, ids []uuid.UUID, o CheckOptions) ite
 				err = nil
 			}
 			if err != nil && ctx.Err() == nil {
+				unread = true
 				stopped = !yield(Repaired{Context: id}, public(Error{Op: "repair", Context: id}, err))
 				err = nil
 			}
@@ -140,6 +145,8 @@ func (s *Store) Repair(ctx context.Context, ids []uuid.UUID, o CheckOptions) ite
 		})
 		if err != nil && !stopped {
 			yield(Repaired{}, public(Error{Op: "repair", Path: s.path}, err))
+		} else if err == nil && len(ids) == 0 && !unread {
+			mend(c.store().RepairBlobs)
 		}
 	}
 }
@@ -153,7 +160,7 @@ type checking struct {
 }
 
 func (s *Store) newChecking(o CheckOptions) *checking {
-	return &checking{s: s, o: o, payloads: &integrity.Payloads{Store: s.fs, Blobs: s.blobs}}
+	return &checking{s: s, o: o, payloads: &integrity.Payloads{Store: s.fs, Blobs: s.blobs, Alone: s.blobsAlone}}
 }
 
 // each calls f for each of the contexts, without any for all of the store.

@@ -171,7 +171,7 @@ func (c *Context) SystemPrompt(ctx context.Context, name string) (json.RawMessag
 	}
 	var prompt json.RawMessage
 	if err == nil && info.SystemPrompt != nil {
-		prompt, err = blob.Resolve(info.SystemPrompt, func(ref Payload) ([]byte, error) { return c.store.blobs.Get(ref.Sum, ref.Size) })
+		prompt, err = blob.Resolve(info.SystemPrompt, c.load.Payload)
 	}
 	return prompt, public(Error{Op: "read the system prompt", Context: c.dir.ID, Branch: name}, err)
 }
@@ -193,6 +193,17 @@ func (b *blobsInUse) hold(ctx context.Context) error {
 	}
 	b.lock = lock
 	return nil
+}
+
+// blobsAlone runs f while nobody else holds on to blobs.
+func (s *Store) blobsAlone(ctx context.Context, f func() error) error {
+	lock := s.fs.Lock(blobsLock)
+	defer lock.Close()
+	if err := s.acquire(ctx, lock); err != nil {
+		return err
+	}
+	defer lock.Release()
+	return f()
 }
 
 func (b *blobsInUse) release() {

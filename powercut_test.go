@@ -321,7 +321,7 @@ func settles(ctx context.Context, s *Store) error {
 		if err != nil {
 			return err
 		}
-		if f.Severity == SeverityError && f.Kind != "blob-damaged" {
+		if f.Severity == SeverityError {
 			return fmt.Errorf("check: %+v", f)
 		}
 	}

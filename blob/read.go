@@ -76,7 +76,12 @@ func (s *Store) Get(sum Sum, limit int64) ([]byte, error) {
 // Verify reads a blob and reports what is wrong with it: an error that wraps [ErrDamaged] or
 // fs.ErrNotExist.
 func (s *Store) Verify(sum Sum) error {
-	f, _, err := s.open(sum, os.O_RDONLY)
+	return s.VerifyFile(Path(sum), sum)
+}
+
+// VerifyFile is Verify for the file of a blob that lies elsewhere in the store's folder.
+func (s *Store) VerifyFile(path string, sum Sum) error {
+	f, _, err := s.openFile(path, sum, os.O_RDONLY)
 	if err != nil {
 		return err
 	}

@@ -132,14 +132,18 @@ func (s *Store) Touch(sum Sum) error {
 
 // open opens a blob's file, which must be a regular one: a link is not followed, even where it leads to a blob.
 func (s *Store) open(sum Sum, flag int) (vfs.File, fs.FileInfo, error) {
-	info, err := s.fs.Lstat(Path(sum))
+	return s.openFile(Path(sum), sum, flag)
+}
+
+func (s *Store) openFile(path string, sum Sum, flag int) (vfs.File, fs.FileInfo, error) {
+	info, err := s.fs.Lstat(path)
 	if err != nil {
 		return nil, nil, fmt.Errorf("blob %s: %w", sum, err)
 	}
 	if !info.Mode().IsRegular() {
 		return nil, nil, damaged(sum, "%v", vfs.ErrNotRegular)
 	}
-	f, err := s.fs.OpenFile(Path(sum), flag)
+	f, err := s.fs.OpenFile(path, flag)
 	if err != nil {
 		return nil, nil, fmt.Errorf("blob %s: %w", sum, err)
 	}

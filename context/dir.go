@@ -30,7 +30,7 @@ type Dir struct {
 	FoldLock vfs.Lock
 
 	mu   sync.Mutex
-	subs map[string]vfs.FS // folders in messages/, opened once
+	subs map[string]*openFolder // folders in messages/, opened once
 
 	renaming *Renaming
 	assumed  *Metadata
@@ -57,7 +57,7 @@ func Open(store vfs.FS, storeID, id uuid.UUID) (*Dir, error) {
 		ID: id, Store: storeID, FS: sub, store: store, self: self,
 		Lock:     store.Lock(Locks + "/" + name),
 		FoldLock: store.Lock(Locks + "/" + name + ".fold"),
-		subs:     map[string]vfs.FS{},
+		subs:     map[string]*openFolder{},
 	}, nil
 }
 
@@ -65,10 +65,7 @@ func Open(store vfs.FS, storeID, id uuid.UUID) (*Dir, error) {
 func (d *Dir) Close() error {
 	d.mu.Lock()
 	defer d.mu.Unlock()
-	for _, s := range d.subs {
-		_ = s.Close()
-	}
-	clear(d.subs)
+	d.dropFolders()
 	return errors.Join(d.Lock.Close(), d.FoldLock.Close(), d.FS.Close())
 }
 

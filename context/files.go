@@ -18,18 +18,39 @@ const MaxMessage = 4 << 30
 // mostFolders bounds the folders that are kept open.
 const mostFolders = 512
 
-// folder returns the open folder messages/name, making it when asked to.
-func (d *Dir) folder(name string, create bool) (vfs.FS, error) {
+// openFolder is an open branch folder and how many use it: one that is let go of is closed by the last of them.
+type openFolder struct {
+	vfs.FS
+	dir   *Dir
+	users int // guarded by dir.mu; the table is one of them
+}
+
+// release is for who no longer uses the folder.
+func (f *openFolder) release() {
+	f.dir.mu.Lock()
+	defer f.dir.mu.Unlock()
+	f.drop()
+}
+
+func (f *openFolder) drop() {
+	if f.users--; f.users == 0 {
+		_ = f.Close()
+	}
+}
+
+// folder returns the open folder messages/name, for release when it is no longer used. It makes it when asked to.
+func (d *Dir) folder(name string, create bool) (*openFolder, error) {
 	d.mu.Lock()
 	defer d.mu.Unlock()
 	if sub, ok := d.subs[name]; ok {
+		sub.users++
 		return sub, nil
 	}
 	if !ValidFolder(name) {
 		return nil, fmt.Errorf("%q is no branch folder", name)
 	}
 	path := Messages + "/" + name
-	sub, err := d.FS.Sub(path)
+	opened, err := d.FS.Sub(path)
 	if errors.Is(err, fs.ErrNotExist) && create {
 		// Not synced: the journal holds what is put into it until the fold, which syncs both.
 		for _, dir := range []string{Messages, path} {
@@ -37,23 +58,35 @@ func (d *Dir) folder(name string, create bool) (vfs.FS, error) {
 				return nil, err
 			}
 		}
-		sub, err = d.FS.Sub(path)
+		opened, err = d.FS.Sub(path)
 	}
 	if err != nil {
 		return nil, err
 	}
 	if len(d.subs) >= mostFolders {
-		clear(d.subs) // not closed: see ForgetFolders
+		d.dropFolders()
 	}
+	sub := &openFolder{opened, d, 2}
 	d.subs[name] = sub
 	return sub, nil
 }
 
+// dropFolders lets go of the open branch folders. The caller holds mu.
+func (d *Dir) dropFolders() {
+	for _, sub := range d.subs {
+		sub.drop()
+	}
+	clear(d.subs)
+}
+
 // HasFolder reports whether there is a branch folder: without one no message in it has a file.
 func (d *Dir) HasFolder(name string) bool {
-	_, err := d.folder(name, false)
+	sub, err := d.folder(name, false)
 	if from, ok := d.renamedFrom(name); ok && err != nil {
-		_, err = d.folder(from, false)
+		sub, err = d.folder(from, false)
+	}
+	if err == nil {
+		sub.release()
 	}
 	return !errors.Is(err, fs.ErrNotExist)
 }
@@ -65,20 +98,19 @@ func (d *Dir) RemoveFolder(name string) {
 	}
 }
 
-// ForgetFolders drops the open branch folders: their names may mean others now.
+// ForgetFolders drops the open branch folders: their names may mean others now. One in which a read goes on is closed when that is done.
 func (d *Dir) ForgetFolders() {
 	d.mu.Lock()
 	defer d.mu.Unlock()
-	// They are not closed, for a read may be going on in one; the runtime closes them when it is done.
-	clear(d.subs)
+	d.dropFolders()
 }
 
 // SetRenaming says which rename of a branch folder may not have reached the disk, nil for none, and
 // drops the open branch folders.
 func (d *Dir) SetRenaming(r *Renaming) {
-	d.ForgetFolders()
 	d.mu.Lock()
 	defer d.mu.Unlock()
+	d.dropFolders()
 	d.renaming = r
 }
 
@@ -105,9 +137,10 @@ func (d *Dir) ReplaceMessage(folder string, id uuid.UUID, data []byte, at time.T
 	if err != nil {
 		return err
 	}
+	defer sub.release()
 	name := MessageFile(id)
 	tmp := vfs.TemporaryName(name)
-	err = vfs.CreateFile(sub, tmp, line(data), at)
+	err = vfs.CreateFile(sub.FS, tmp, line(data), at)
 	if err == nil {
 		err = sub.Rename(tmp, name)
 	}
@@ -124,7 +157,28 @@ func (d *Dir) StageMessage(folder string, id uuid.UUID, data []byte, at time.Tim
 	if err != nil {
 		return nil, err
 	}
-	return vfs.StageFile(sub, MessageFile(id), line(data), at)
+	s, err := vfs.StageFile(sub.FS, MessageFile(id), line(data), at)
+	if err != nil {
+		sub.release()
+		return nil, err
+	}
+	return &staged{s, sub}, nil
+}
+
+// staged is a staged file that keeps its folder open.
+type staged struct {
+	vfs.Staged
+	folder *openFolder
+}
+
+func (s *staged) Create() error {
+	defer s.folder.release()
+	return s.Staged.Create()
+}
+
+func (s *staged) Discard() {
+	defer s.folder.release()
+	s.Staged.Discard()
 }
 
 func line(data []byte) []byte {
@@ -155,7 +209,8 @@ func (d *Dir) loadMessage(folder string, id uuid.UUID, size int64) ([]byte, erro
 	if err != nil {
 		return nil, err
 	}
-	b, err := vfs.LoadFile(sub, MessageFile(id), size+1)
+	defer sub.release()
+	b, err := vfs.LoadFile(sub.FS, MessageFile(id), size+1)
 	return bytes.TrimRight(b, "\n"), err
 }
 
@@ -174,7 +229,8 @@ func (d *Dir) readMessage(folder string, id uuid.UUID) ([]byte, fs.FileInfo, err
 	if err != nil {
 		return nil, nil, err
 	}
-	b, info, err := vfs.ReadStat(sub, MessageFile(id), MaxMessage)
+	defer sub.release()
+	b, info, err := vfs.ReadStat(sub.FS, MessageFile(id), MaxMessage)
 	return bytes.TrimRight(b, "\n"), info, err
 }
 
@@ -204,6 +260,7 @@ func (d *Dir) statMessage(folder string, id uuid.UUID) (fs.FileInfo, error) {
 	if err != nil {
 		return nil, err
 	}
+	defer sub.release()
 	return sub.Lstat(MessageFile(id))
 }
 
@@ -280,6 +337,7 @@ func (d *Dir) RemoveMessage(folder string, id uuid.UUID, goes func(raw []byte) b
 	if err != nil {
 		return err
 	}
+	defer sub.release()
 	if err := sub.Remove(MessageFile(id)); err != nil && !errors.Is(err, fs.ErrNotExist) {
 		return err
 	}

@@ -192,12 +192,20 @@ func (l *Log) renew(r room) error {
 	return nil
 }
 
-// Live reports whether a message is in a journal that is not folded: its file may be on its way.
-func (l *Log) Live(e *Entry) (live bool) {
+// Due reports whether the journal that has a message is not settled: readers take the message from there where its file, which need not be durable
+// yet, is missing.
+func (l *Log) Due(e *Entry) (due bool) {
 	_ = l.view(func(s *state) {
-		live = slices.ContainsFunc(s.journals, func(j *journal) bool { return j.gen == e.gen })
+		due = slices.ContainsFunc(s.journals, func(j *journal) bool { return j.gen == e.gen }) ||
+			slices.Contains(s.kept.gens, e.gen) && !settled(s.dir, e.gen)
 	})
-	return live
+	return due
+}
+
+// settled reports whether message files and blobs of what a folded journal holds were made durable, as index.json says it now.
+func settled(dir *ctxfolder.Dir, gen uint64) bool {
+	x, err := readFolded(dir)
+	return err == nil && gen <= x.Settled
 }
 
 // HarmedJournals reads the folded journals that still exist, and returns those that are missing or not whole.

@@ -107,17 +107,16 @@ func (l *Log) Payload(sum Sum, folded bool) (payload []byte, err error) {
 }
 
 // PayloadSettled reports whether of all journals only settled ones have a payload: its blob was durable then. They go one day.
-func (l *Log) PayloadSettled(sum Sum) (settled bool) {
+func (l *Log) PayloadSettled(sum Sum) (is bool) {
 	_ = l.view(func(s *state) {
 		if _, live := s.payloads[sum]; live {
 			return
 		}
 		if at, ok := s.kept.payload(s.dir, sum); ok {
-			x, err := readFolded(s.dir)
-			settled = err == nil && at.gen <= x.Settled
+			is = settled(s.dir, at.gen)
 		}
 	})
-	return settled
+	return is
 }
 
 // PayloadStore is where payloads go when their journal does.

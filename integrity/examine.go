@@ -126,6 +126,15 @@ func (x *examination) tell(p problem) error {
 	return nil
 }
 
+func (x *examination) tellAll(problems []problem) error {
+	for _, p := range problems {
+		if err := x.tell(p); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
 // openMetadata reads metadata.json, or what there is in its place. It leaves metadata nil where there is nothing.
 func (x *examination) openMetadata() error {
 	m, source, err := x.usableMetadata()
@@ -280,11 +289,23 @@ func ofIndex(p index.Problem) bool {
 	return p.Kind == string(KindIndex) || p.Kind == string(KindJournal)
 }
 
-// structure compares metadata.json with the messages.
+// structure compares metadata.json with the messages, and again after a while where they do not agree: one was read after the other.
 func (x *examination) structure() error {
-	wrong, _, err := wrongLines(x.metadata, x.Dir, x.Log)
-	if err != nil {
-		return err
+	var wrong []string
+	for try := range x.tries() {
+		x.wait(try)
+		if try > 0 {
+			if err := x.refresh(); err != nil {
+				return err
+			}
+		}
+		var err error
+		if wrong, _, err = wrongLines(x.metadata, x.Dir, x.Log); err != nil {
+			return err
+		}
+		if len(wrong) == 0 {
+			break
+		}
 	}
 	for _, detail := range wrong {
 		err := x.tell(problem{Finding: Finding{
@@ -342,7 +363,10 @@ func (x *examination) message(line ctxfolder.Line, e *index.Entry, g glance) err
 	if e.Payloads == 0 {
 		return nil
 	}
-	return x.payloadsOf(e, g.raw)
+	if len(x.payloadsOf(e, g.raw)) > 0 {
+		x.suspects = append(x.suspects, suspect{line, e.Position})
+	}
+	return nil
 }
 
 // erasing looks at the note of an erase that has not ended.
@@ -369,8 +393,8 @@ func (x *examination) erasing() error {
 	return x.tell(p)
 }
 
-// payloadsOf looks whether the payloads of a message can be had.
-func (x *examination) payloadsOf(e *index.Entry, raw []byte) error {
+// payloadsOf says what is wrong with the payloads of a message.
+func (x *examination) payloadsOf(e *index.Entry, raw []byte) []problem {
 	if raw == nil || !bytes.Contains(raw, []byte("blob")) {
 		return nil
 	}
@@ -383,15 +407,27 @@ func (x *examination) payloadsOf(e *index.Entry, raw []byte) error {
 
 // prompts looks whether the system prompts can be had.
 func (x *examination) prompts() error {
-	for _, b := range x.metadata.Branches {
-		if err := x.references(b.SystemPrompt, uuid.Nil); err != nil {
-			return err
+	var problems []problem
+	for try := range x.tries() {
+		x.wait(try)
+		if try > 0 {
+			if err := x.refresh(); err != nil {
+				return err
+			}
+		}
+		problems = problems[:0]
+		for _, b := range x.metadata.Branches {
+			problems = append(problems, x.references(b.SystemPrompt, uuid.Nil)...)
+		}
+		if len(problems) == 0 {
+			break
 		}
 	}
-	return nil
+	return x.tellAll(problems)
 }
 
-func (x *examination) references(stored []byte, id uuid.UUID) error {
+// references says what is wrong with the payloads that stored refers to.
+func (x *examination) references(stored []byte, id uuid.UUID) (problems []problem) {
 	if len(stored) == 0 {
 		return nil
 	}
@@ -403,17 +439,10 @@ func (x *examination) references(stored []byte, id uuid.UUID) error {
 		if ref.Problem != "" {
 			continue
 		}
-		kind, why := x.Payloads.look(x.Log, ref.Sum, x.ReadData)
-		if why == nil {
-			continue
-		}
-		err := x.tell(problem{sum: ref.Sum, Finding: Finding{
-			Kind: kind, Severity: SeverityError, Path: blob.Path(ref.Sum), ID: id, Repairable: x.Payloads.recoverable(x.Log, ref.Sum),
-			Detail: fmt.Sprintf("payload at %q: %v", ref.Path, why),
-		}})
-		if err != nil {
-			return err
+		if f := x.Payloads.look(x.Log, ref.Sum, x.ReadData); f != nil {
+			f.ID, f.Detail = id, fmt.Sprintf("payload at %q: %s", ref.Path, f.Detail)
+			problems = append(problems, problem{sum: ref.Sum, Finding: *f})
 		}
 	}
-	return nil
+	return problems
 }

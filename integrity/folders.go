@@ -121,12 +121,7 @@ func (x *examination) leftovers(ctx context.Context) error {
 		}
 		unexplained = left
 	}
-	for _, p := range problems {
-		if err := x.tell(p); err != nil {
-			return err
-		}
-	}
-	return nil
+	return x.tellAll(problems)
 }
 
 // abandoned is how old a temporary file must be to be nobody's.

@@ -1,6 +1,7 @@
 package integrity
 
 import (
+	"context"
 	"errors"
 	"fmt"
 	"io/fs"
@@ -16,37 +17,59 @@ import (
 type Payloads struct {
 	Store vfs.FS
 	Blobs *blob.Store
-	known map[blob.Sum]error
+	// Alone runs f while nobody refers to a blob that is there, or puts one there.
+	Alone func(ctx context.Context, f func() error) error
+
+	known map[blob.Sum]looked // those that something refers to
+	round int
 }
+
+// looked is what a look at a blob gave.
+type looked struct {
+	wrong error
+	round int
+}
+
+// again makes the next look at each blob with which something was wrong a fresh one.
+func (p *Payloads) again() { p.round++ }
 
 // look says what is wrong with a payload, nil for nothing.
-func (p *Payloads) look(log *index.Log, sum blob.Sum, readData bool) (Kind, error) {
-	why, known := p.known[sum]
-	if !known {
-		if p.known == nil {
-			p.known = map[blob.Sum]error{}
+func (p *Payloads) look(log *index.Log, sum blob.Sum, readData bool) *Finding {
+	now, known := p.known[sum]
+	if !known || now.wrong != nil && now.round != p.round {
+		now = looked{p.verify(sum, readData), p.round}
+		if now.wrong != nil && !p.folders(sum) {
+			now.wrong = fs.ErrNotExist
 		}
-		if why = p.verify(sum, readData); why != nil && !p.folders(sum) {
-			why = fs.ErrNotExist
-		}
-		p.known[sum] = why
+		p.note(sum, now)
 	}
+	if now.wrong == nil {
+		return nil
+	}
+	f := &Finding{Kind: KindBlob, Severity: SeverityError, Path: blob.Path(sum), Detail: now.wrong.Error()}
+	rides, missing := riding(log, sum) != nil, errors.Is(now.wrong, fs.ErrNotExist)
 	switch {
-	case why == nil:
-		return "", nil
-	case !errors.Is(why, fs.ErrNotExist):
-		return KindBlob, why
+	case missing && rides && (!log.PayloadSettled(sum) || log.ArchivedPayload(sum) != nil):
+		return nil // its blob is due when the journal is settled, or a pack has it
+	case missing:
+		f.Kind, f.Detail = KindPayload, fmt.Sprintf("blob %s is missing", sum)
 	}
-	if riding(log, sum) == nil {
-		return KindPayload, fmt.Errorf("blob %s is missing", sum)
+	if rides {
+		f.Severity = SeverityWarning
+		f.Detail += "; a journal or pack has it"
 	}
-	if log.PayloadSettled(sum) && log.ArchivedPayload(sum) == nil && p.verify(sum, false) != nil {
-		return KindPayload, fmt.Errorf("blob %s is missing; a journal that will go has it", sum)
-	}
-	return "", nil // its blob is due when the journal is settled, or a pack has it
+	f.Repairable = rides || p.trashed(sum) != ""
+	return f
 }
 
-// Verify reads a blob that was not looked at yet, and says what is wrong with it.
+func (p *Payloads) note(sum blob.Sum, l looked) {
+	if p.known == nil {
+		p.known = map[blob.Sum]looked{}
+	}
+	p.known[sum] = l
+}
+
+// Verify reads a blob that nothing refers to, and says what is wrong with it.
 func (p *Payloads) Verify(sum blob.Sum) error {
 	if _, known := p.known[sum]; known {
 		return nil
@@ -81,54 +104,50 @@ func riding(log *index.Log, sum blob.Sum) []byte {
 	return payload
 }
 
-// trashed returns where in the store's trash a blob lies, "" for nowhere.
+// trashed returns where in the store's trash a blob lies whole, "" for nowhere.
 func (p *Payloads) trashed(sum blob.Sum) string {
 	for e, err := range p.Store.ReadDir(ctxfolder.Trash) {
 		if err != nil {
 			return ""
 		}
 		path := ctxfolder.Trash + "/" + e.Name() + "/" + sum.String() + blob.Suffix
-		if info, err := p.Store.Lstat(path); e.IsDir() && err == nil && info.Mode().IsRegular() {
+		if e.IsDir() && p.Blobs.VerifyFile(path, sum) == nil {
 			return path
 		}
 	}
 	return ""
 }
 
-// recoverable reports whether there is another copy of a payload.
-func (p *Payloads) recoverable(log *index.Log, sum blob.Sum) bool {
-	return riding(log, sum) != nil || p.trashed(sum) != ""
-}
-
-// recover puts a payload back from a journal or from trash, durably. It says where from; "" means that there was no copy
+// recover puts a payload back from a journal, a pack or trash, durably. It says where from; "" means that there was no copy
 // that is whole.
 //
 // Crash order: what lies in the blob's place goes to trash first. The blob is whole and durable before it bears its name, or
 // is renamed whole from trash.
 func (p *Payloads) recover(log *index.Log, sum blob.Sum) (from string, err error) {
-	delete(p.known, sum)
 	if p.Blobs.Verify(sum) == nil {
+		p.note(sum, looked{})
 		return "another repair", nil
 	}
-	payload := riding(log, sum)
-	trashed := ""
+	from = "the journal"
+	payload, trashed := riding(log, sum), ""
 	if payload == nil {
 		if trashed = p.trashed(sum); trashed == "" {
 			return "", nil
 		}
+		from = "the trash"
 	}
 	if err := p.setAside(blob.Path(sum)); err != nil {
 		return "", err
 	}
 	if payload != nil {
-		_, _, err := p.Blobs.Put(payload)
-		return "the journal", err
+		_, _, err = p.Blobs.Put(payload)
+	} else {
+		err = p.Blobs.Adopt(trashed, sum)
 	}
-	err = p.Blobs.Adopt(trashed, sum)
-	if errors.Is(err, blob.ErrDamaged) {
-		return "", nil
+	if err == nil {
+		p.note(sum, looked{})
 	}
-	return "the trash", err
+	return from, err
 }
 
 // setAside moves what lies at a path of the store to the store's trash.

@@ -95,32 +95,32 @@ func (x *examination) interrogate(ctx context.Context) error {
 				continue
 			}
 			raw, p := x.judge(line, e)
+			var wrong []problem
 			if p != nil {
-				problems, left = append(problems, *p), append(left, s)
+				wrong = append(wrong, *p)
 			}
-			if p == nil || p.Severity == SeverityWarning && try == 0 {
-				if err := x.payloadsOf(e, raw); err != nil {
-					return err
-				}
+			if p == nil || p.Severity == SeverityWarning {
+				wrong = append(wrong, x.payloadsOf(e, raw)...)
+			}
+			if len(wrong) > 0 {
+				problems, left = append(problems, wrong...), append(left, s)
 			}
 		}
 		x.suspects = left
 	}
-	for _, p := range problems {
-		if err := x.tell(p); err != nil {
-			return err
-		}
-	}
-	return nil
+	return x.tellAll(problems)
 }
 
-// refresh makes metadata and log current.
+// refresh makes metadata and log current, where index.json alone was replaced too, and has blobs looked at again with which something was wrong.
 func (x *examination) refresh() error {
 	if m, _, err := x.Dir.ReadMetadata(); err == nil {
 		x.Dir.SetRenaming(m.Renaming)
 		x.metadata = m
 	}
-	return x.Log.Refresh()
+	err := x.Log.Refresh()
+	x.Log.Renewed(x.Log.Renewals())
+	x.Payloads.again()
+	return err
 }
 
 // now returns a line and the entry of one of its positions as they are now; nil when there is none.
@@ -135,7 +135,7 @@ func (x *examination) now(line ctxfolder.Line, position int64) (ctxfolder.Line, 
 	return line, &entries[0], nil
 }
 
-// judge says what is wrong with a message, nil for nothing, and returns what its file holds.
+// judge says what is wrong with a message, nil for nothing, and returns what its file holds, or what stands for that.
 func (x *examination) judge(line ctxfolder.Line, e *index.Entry) (raw []byte, p *problem) {
 	raw, is, why := e.ReadFile(x.Dir, line.Folder)
 	p = &problem{line: line.ID, entry: *e}
@@ -162,8 +162,8 @@ func (x *examination) judge(line ctxfolder.Line, e *index.Entry) (raw []byte, p 
 	if e.Pack != uuid.Nil && (is == index.FileMissing || journal) {
 		return x.judgePacked(p, is, record)
 	}
-	if is == index.FileMissing && journal && x.Log.Live(e) {
-		return raw, nil // its file is due at the next fold
+	if is == index.FileMissing && journal && x.Log.Due(e) {
+		return record, nil // its file is made when the journal is settled, if a power cut took the first one
 	}
 	p.Severity, p.Repairable = SeverityError, true
 	switch {
@@ -181,6 +181,7 @@ func (x *examination) judge(line ctxfolder.Line, e *index.Entry) (raw []byte, p 
 	if journal {
 		p.Severity = SeverityWarning
 		p.Detail += "; the journal has it"
+		raw = record
 	}
 	return raw, p
 }
