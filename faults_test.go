@@ -102,7 +102,7 @@ func underFault(fault func(k int) func(crashfs.Op) error, k int) (fired bool, fa
 		before = after
 	}
 	disk.Fail(nil)
-	return fired, failed, verify(disk, before, before, nil)
+	return fired, failed, verify(disk, before, before, nil, true)
 }
 
 // recovers looks at what an operation left that failed, and does it again. certain says that it succeeded then: not, when it finds that it was done
