@@ -1,0 +1,154 @@
+package audit
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"io/fs"
+	"time"
+
+	"github.com/ctxdir/ctxdir"
+	"github.com/ctxdir/ctxdir/test/writer"
+	"github.com/google/uuid"
+)
+
+// patience is how long to wait for a lock. Nobody is at work any more, so that none is held.
+const patience = time.Second
+
+// Round is what there is to be known of a time in which writers were at work, and were ended.
+type Round struct {
+	Before   Shown                  // what the store showed before
+	Shared   []uuid.UUID            // contexts
+	Accounts []string               // files
+	Cut      func(writer.Step) bool // whether a step that failed was expected to; nil: none
+}
+
+// Outcome is what became of a round.
+type Outcome struct {
+	Acknowledged int            // messages, and other steps but tidying
+	Findings     map[string]int // of the first check, by kind and severity
+	Problems     []Problem
+	Shown        Shown // for the next round
+}
+
+// Audit opens a store whose writers are gone, compares what it shows with their accounts, checks and repairs it, and goes on with it. Nothing is to be
+// mended by hand: no lock, no leftover is in the way. The error is about the accounts; what is wrong with the store is a problem.
+func Audit(ctx context.Context, dir string, r Round) (Outcome, error) {
+	var accounts [][]writer.Step
+	for _, path := range r.Accounts {
+		steps, err := writer.ReadAccount(path)
+		if err != nil {
+			return Outcome{}, err
+		}
+		accounts = append(accounts, steps)
+	}
+	if r.Cut == nil {
+		r.Cut = func(writer.Step) bool { return false }
+	}
+	o := Outcome{Findings: map[string]int{}, Problems: failures(accounts, r.Cut)}
+	s, err := ctxdir.Open(dir, ctxdir.WithLockTimeout(patience))
+	if err != nil {
+		o.problem(Unreadable, "the store: %v", err)
+		return o, nil
+	}
+	defer s.Close()
+	o.audit(ctx, s, r, accounts)
+	return o, nil
+}
+
+func (o *Outcome) problem(t Trouble, format string, args ...any) {
+	o.Problems = append(o.Problems, Problem{t, fmt.Sprintf(format, args...)})
+}
+
+func (o *Outcome) audit(ctx context.Context, s *ctxdir.Store, r Round, accounts [][]writer.Step) {
+	first, problems, err := read(ctx, s)
+	if o.Problems = append(o.Problems, problems...); err != nil {
+		o.problem(Unreadable, "the store: %v", err)
+		return
+	}
+	o.Acknowledged, problems = compare(r.Before, first, r.Shared, accounts)
+	o.Problems = append(o.Problems, problems...)
+	o.repair(ctx, s)
+	second, problems, err := read(ctx, s)
+	if o.Problems = append(o.Problems, problems...); err != nil {
+		o.problem(Unreadable, "the store: %v", err)
+		return
+	}
+	o.Problems = append(o.Problems, first.same(second)...)
+	o.goOn(ctx, s, r, accounts)
+	if o.Shown, problems, err = read(ctx, s); err != nil {
+		o.problem(Unreadable, "the store: %v", err)
+	}
+	o.Problems = append(o.Problems, problems...)
+}
+
+// repair checks, repairs, and checks again: then there must be nothing.
+func (o *Outcome) repair(ctx context.Context, s *ctxdir.Store) {
+	for f, err := range s.Check(ctx, nil, ctxdir.CheckOptions{ReadData: true}) {
+		if err != nil {
+			o.problem(Unsettled, "check: %v", err)
+			continue
+		}
+		o.Findings[fmt.Sprintf("%s (%s)", f.Kind, f.Severity)]++
+	}
+	for _, err := range s.Repair(ctx, nil, ctxdir.CheckOptions{}) {
+		if err != nil {
+			o.problem(Unsettled, "repair: %v", err)
+		}
+	}
+	for f, err := range s.Check(ctx, nil, ctxdir.CheckOptions{ReadData: true}) {
+		if err != nil {
+			o.problem(Unsettled, "check after the repair: %v", err)
+			continue
+		}
+		o.problem(Unsettled, "%s (%s) is there after the repair: %s, %s %s", f.Kind, f.Severity, f.Context, f.Path, f.Detail)
+	}
+}
+
+// goOn does what comes next: an append to each context, where its branch ends; and what was being migrated is migrated.
+func (o *Outcome) goOn(ctx context.Context, s *ctxdir.Store, r Round, accounts [][]writer.Step) {
+	for _, id := range r.Shared {
+		if err := next(ctx, s, id); err != nil {
+			o.problem(Refused, "append to context %s: %v", id, err)
+		}
+	}
+	for _, steps := range accounts {
+		if len(steps) == 0 {
+			continue
+		}
+		last := steps[len(steps)-1]
+		if last.Op != writer.Migrate || last.State == writer.Done {
+			continue
+		}
+		if err := migrateAgain(ctx, s, last); err != nil {
+			o.problem(Refused, "migrate %s again: %v", last.Context, err)
+		}
+	}
+}
+
+func next(ctx context.Context, s *ctxdir.Store, id uuid.UUID) error {
+	c, err := s.Context(ctx, id)
+	if err != nil {
+		return err
+	}
+	defer c.Close()
+	n, err := c.Active().Len(ctx)
+	if err != nil {
+		return err
+	}
+	_, err = c.Active().Append(ctx, ctxdir.Draft{Body: []byte(`{"role":"user","content":"and then?"}`)}, ctxdir.AtPosition(n))
+	return err
+}
+
+// migrateAgain finishes a migration that was cut off: the file is there, or it has its new name and there is a context.
+func migrateAgain(ctx context.Context, s *ctxdir.Store, last writer.Step) error {
+	_, err := s.Migrate(ctx, last.Path, ctxdir.MigrateOptions{})
+	if !errors.Is(err, fs.ErrNotExist) {
+		return err
+	}
+	c, err := s.Context(ctx, last.Context)
+	if err != nil {
+		return err
+	}
+	return c.Close()
+}
