@@ -7,6 +7,8 @@ replace github.com/ctxdir/ctxdir => ../
 require (
 	github.com/ctxdir/ctxdir v0.0.0
 	github.com/google/uuid v1.6.0
+	github.com/hanwen/go-fuse/v2 v2.12.1
+	golang.org/x/sys v0.49.0
 )
 
 require (
@@ -17,6 +19,5 @@ require (
 	github.com/google/renameio/v2 v2.0.2 // indirect
 	github.com/klauspost/compress v1.20.3 // indirect
 	golang.org/x/sync v0.24.0 // indirect
-	golang.org/x/sys v0.49.0 // indirect
 	golang.org/x/text v0.43.0 // indirect
 )

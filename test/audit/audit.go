@@ -5,6 +5,7 @@ import (
 	"errors"
 	"fmt"
 	"io/fs"
+	"strings"
 	"time"
 
 	"github.com/ctxdir/ctxdir"
@@ -27,8 +28,25 @@ type Round struct {
 type Outcome struct {
 	Acknowledged int            // messages, and other steps but tidying
 	Findings     map[string]int // of the first check, by kind and severity
+	Errors       []string       // those of them that say that something cannot be read
 	Problems     []Problem
 	Shown        Shown // for the next round
+}
+
+func (o Outcome) String() string {
+	found := 0
+	for _, n := range o.Findings {
+		found += n
+	}
+	var b strings.Builder
+	fmt.Fprintf(&b, "%d acknowledged, %d messages shown, %d findings", o.Acknowledged, o.Shown.Messages, found)
+	for _, e := range o.Errors {
+		fmt.Fprintf(&b, "\n    found %s", e)
+	}
+	for _, p := range o.Problems {
+		fmt.Fprintf(&b, "\n    %s: %s", p.Trouble, p.Detail)
+	}
+	return b.String()
 }
 
 // Audit opens a store whose writers are gone, compares what it shows with their accounts, checks and repairs it, and goes on with it. Nothing is to be
@@ -90,6 +108,9 @@ func (o *Outcome) repair(ctx context.Context, s *ctxdir.Store) {
 			continue
 		}
 		o.Findings[fmt.Sprintf("%s (%s)", f.Kind, f.Severity)]++
+		if f.Severity == ctxdir.SeverityError {
+			o.Errors = append(o.Errors, fmt.Sprintf("%s: context %s, message %s: %s: %s", f.Kind, f.Context, f.ID, f.Path, f.Detail))
+		}
 	}
 	for _, err := range s.Repair(ctx, nil, ctxdir.CheckOptions{}) {
 		if err != nil {

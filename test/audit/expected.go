@@ -30,8 +30,6 @@ type Problem struct {
 	Detail  string
 }
 
-func (p Problem) String() string { return string(p.Trouble) + ": " + p.Detail }
-
 // expected is what a store must show. It begins with what the store showed before, and what was acknowledged since is done to it; what was going on
 // is done as far as the store shows that it happened.
 type expected struct {

@@ -52,7 +52,7 @@ func Look(ctx context.Context, dir string) (Shown, error) {
 	defer s.Close()
 	shown, problems, err := read(ctx, s)
 	if err == nil && len(problems) > 0 {
-		err = errors.New(problems[0].String())
+		err = errors.New(problems[0].Detail)
 	}
 	return shown, err
 }

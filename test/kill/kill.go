@@ -32,32 +32,30 @@ type Options struct {
 	Logf    func(format string, args ...any)
 }
 
-// Run runs rounds until one has problems, or something fails. What a round with problems leaves stays in Dir.
+// Run runs rounds. A store in which there are problems stays in Dir as it is then, and the next round begins with a new one.
 func Run(ctx context.Context, o Options) (audit.Tally, error) {
 	var tally audit.Tally
 	random := rand.New(rand.NewPCG(o.Seed, 0))
 	for n := 0; n < o.Rounds; {
-		l, err := newLife(ctx, filepath.Join(o.Dir, fmt.Sprintf("store-%d", n)))
+		l, err := newLife(ctx, filepath.Join(o.Dir, fmt.Sprintf("from-round-%d", n+1)))
 		if err != nil {
 			return tally, err
 		}
-		for range min(o.Life, o.Rounds-n) {
+		sound := true
+		for end := min(o.Rounds, n+o.Life); n < end && sound; {
 			n++
 			out, err := l.round(ctx, o, random)
 			if err != nil {
 				return tally, fmt.Errorf("round %d: %w", n, err)
 			}
 			tally.Add(out)
-			o.Logf("round %d: %d acknowledged, %d messages, %d findings", n, out.Acknowledged, out.Shown.Messages, len(out.Findings))
-			if len(out.Problems) > 0 {
-				for _, p := range out.Problems {
-					o.Logf("round %d: %s", n, p)
-				}
-				return tally, nil
-			}
+			o.Logf("round %d: %s", n, out)
+			sound = len(out.Problems) == 0
 		}
-		if err := os.RemoveAll(l.dir); err != nil {
-			return tally, err
+		if sound {
+			if err := os.RemoveAll(l.dir); err != nil {
+				return tally, err
+			}
 		}
 	}
 	return tally, nil
