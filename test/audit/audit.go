@@ -86,7 +86,7 @@ func (o *Outcome) audit(ctx context.Context, s *ctxdir.Store, r Round, accounts 
 	}
 	o.Acknowledged, problems = compare(r.Before, first, r.Shared, accounts)
 	o.Problems = append(o.Problems, problems...)
-	o.repair(ctx, s)
+	o.repair(ctx, s, first)
 	second, problems, err := read(ctx, s)
 	if o.Problems = append(o.Problems, problems...); err != nil {
 		o.problem(Unreadable, "the store: %v", err)
@@ -101,7 +101,7 @@ func (o *Outcome) audit(ctx context.Context, s *ctxdir.Store, r Round, accounts 
 }
 
 // repair checks, repairs, and checks again: then there must be nothing.
-func (o *Outcome) repair(ctx context.Context, s *ctxdir.Store) {
+func (o *Outcome) repair(ctx context.Context, s *ctxdir.Store, shown Shown) {
 	for f, err := range s.Check(ctx, nil, ctxdir.CheckOptions{ReadData: true}) {
 		if err != nil {
 			o.problem(Unsettled, "check: %v", err)
@@ -109,7 +109,11 @@ func (o *Outcome) repair(ctx context.Context, s *ctxdir.Store) {
 		}
 		o.Findings[fmt.Sprintf("%s (%s)", f.Kind, f.Severity)]++
 		if f.Severity == ctxdir.SeverityError {
-			o.Errors = append(o.Errors, fmt.Sprintf("%s: context %s, message %s: %s: %s", f.Kind, f.Context, f.ID, f.Path, f.Detail))
+			read := "not read before"
+			if _, ok := shown.sums[name{f.Context, f.ID}]; ok {
+				read = "read whole before"
+			}
+			o.Errors = append(o.Errors, fmt.Sprintf("%s: context %s, message %s (%s): %s: %s", f.Kind, f.Context, f.ID, read, f.Path, f.Detail))
 		}
 	}
 	for _, err := range s.Repair(ctx, nil, ctxdir.CheckOptions{}) {

@@ -18,6 +18,7 @@ import (
 	"path/filepath"
 	"slices"
 	"sync"
+	"time"
 
 	"github.com/hanwen/go-fuse/v2/fuse"
 	"golang.org/x/sys/unix"
@@ -56,6 +57,8 @@ type Disk struct {
 	image   *os.File
 	size    int64
 	off     bool
+	goes    func() // unless it is nil, the power goes when left requests have come
+	left    int
 	pending []write
 	latest  map[int64][]byte // of pending
 	number  int
@@ -105,10 +108,21 @@ func (d *Disk) Remove() error {
 	return d.image.Close()
 }
 
+// request reports whether the disk answers. d.mu is held.
+func (d *Disk) request() bool {
+	if d.goes != nil {
+		if d.left--; d.left < 0 {
+			d.goes()
+			d.goes = nil
+		}
+	}
+	return !d.off
+}
+
 func (d *Disk) readAt(p []byte, at int64) unix.Errno {
 	d.mu.Lock()
 	defer d.mu.Unlock()
-	if d.off {
+	if !d.request() {
 		return unix.EIO
 	}
 	for from := int64(0); from < int64(len(p)); {
@@ -127,7 +141,7 @@ func (d *Disk) readAt(p []byte, at int64) unix.Errno {
 func (d *Disk) writeAt(p []byte, at int64) unix.Errno {
 	d.mu.Lock()
 	defer d.mu.Unlock()
-	if d.off {
+	if !d.request() {
 		return unix.EIO
 	}
 	if at%blockSize != 0 || len(p)%blockSize != 0 {
@@ -146,7 +160,7 @@ func (d *Disk) writeAt(p []byte, at int64) unix.Errno {
 func (d *Disk) flush() unix.Errno {
 	d.mu.Lock()
 	defer d.mu.Unlock()
-	if d.off {
+	if !d.request() {
 		return unix.EIO
 	}
 	return d.keep(d.pending)
@@ -163,38 +177,50 @@ func (d *Disk) keep(writes []write) unix.Errno {
 	return 0
 }
 
-// Cut cuts the power. It returns how many blocks were not flushed, and how many of these are lost.
-func (d *Disk) Cut(loss Loss, random *rand.Rand) (unflushed, lost int, err error) {
+// Cut is what a power cut did.
+type Cut struct {
+	At              time.Time
+	Unflushed, Lost int // blocks that were not flushed, and how many of these are lost
+	Err             error
+}
+
+// Cut cuts the power when so many requests have come from now on: a random number of them makes it hit writes and flushes alike, where a moment of the clock
+// mostly hits the pauses in between. It returns at once; the channel tells when the power has gone.
+func (d *Disk) Cut(requests int, loss Loss, random *rand.Rand) <-chan Cut {
+	gone := make(chan Cut, 1)
 	d.mu.Lock()
 	defer d.mu.Unlock()
-	d.off = true
-	writes, some := map[int]bool{}, random.Float64()
-	stays := func(w write) bool {
-		switch loss {
-		case Nothing:
-			return true
-		case Writes:
-			if _, ok := writes[w.number]; !ok {
-				writes[w.number] = random.Float64() < some
-			}
-			return writes[w.number]
-		case Blocks:
-			return random.Float64() < some
+	d.left = requests
+	d.goes = func() {
+		d.off = true
+		c := Cut{At: time.Now(), Unflushed: len(d.pending)}
+		kept := survivors(d.pending, loss, random)
+		c.Lost = c.Unflushed - len(kept)
+		if errno := d.keep(kept); errno != 0 {
+			c.Err = errno
 		}
-		return false
+		gone <- c
 	}
-	kept := []write{}
-	if unflushed = len(d.pending); loss == Tail && unflushed > 0 {
-		kept = slices.Clone(d.pending[:random.IntN(unflushed)])
+	return gone
+}
+
+// survivors are those of writes that are not lost.
+func survivors(writes []write, loss Loss, random *rand.Rand) (kept []write) {
+	some, whole := random.Float64(), map[int]bool{}
+	if loss == Tail && len(writes) > 0 {
+		return writes[:random.IntN(len(writes))]
 	}
-	for _, w := range d.pending[len(kept):] {
-		if stays(w) {
+	for _, w := range writes {
+		stays := loss == Nothing || loss == Blocks && random.Float64() < some
+		if loss == Writes {
+			if _, decided := whole[w.number]; !decided {
+				whole[w.number] = random.Float64() < some
+			}
+			stays = whole[w.number]
+		}
+		if stays {
 			kept = append(kept, w)
 		}
 	}
-	lost = unflushed - len(kept)
-	if errno := d.keep(kept); errno != 0 {
-		return 0, 0, errno
-	}
-	return unflushed, lost, nil
+	return kept
 }

@@ -7,7 +7,6 @@ package kill
 
 import (
 	"context"
-	"errors"
 	"fmt"
 	"math/rand/v2"
 	"os"
@@ -66,26 +65,26 @@ type life struct {
 	dir    string
 	shared []uuid.UUID
 	shown  audit.Shown
+	rounds int
 }
 
 func newLife(ctx context.Context, dir string) (*life, error) {
-	for _, folder := range []string{"legacy", "scratch"} {
-		if err := os.MkdirAll(filepath.Join(dir, folder), 0o700); err != nil {
-			return nil, err
-		}
+	if err := os.MkdirAll(filepath.Join(dir, "legacy"), 0o700); err != nil {
+		return nil, err
 	}
 	shared, err := writer.Found(filepath.Join(dir, "store"), 2)
 	if err != nil {
 		return nil, err
 	}
 	shown, err := audit.Look(ctx, filepath.Join(dir, "store"))
-	return &life{dir, shared, shown}, err
+	return &life{dir: dir, shared: shared, shown: shown}, err
 }
 
 // round lets writers work, kills them, and audits what they leave.
 func (l *life) round(ctx context.Context, o Options, random *rand.Rand) (audit.Outcome, error) {
-	scratch := filepath.Join(l.dir, "scratch")
-	if err := errors.Join(os.RemoveAll(scratch), os.Mkdir(scratch, 0o700)); err != nil {
+	l.rounds++
+	scratch := filepath.Join(l.dir, fmt.Sprintf("round-%d", l.rounds))
+	if err := os.Mkdir(scratch, 0o700); err != nil {
 		return audit.Outcome{}, err
 	}
 	crew, err := writer.StartCrew(o.Writers, writer.Job{

@@ -22,6 +22,7 @@ type life struct {
 	o       Options
 	disk    *disk.Disk // nil while it is not there
 	mounted bool
+	cuts    int
 	shared  []uuid.UUID
 	shown   audit.Shown
 	sound   bool // nothing of it is worth being kept
@@ -31,7 +32,7 @@ func (l *life) path(name string) string { return filepath.Join(l.dir, name) }
 
 // begin makes the file system and the store.
 func (l *life) begin(ctx context.Context) error {
-	for _, folder := range []string{"disk", "mnt", "scratch"} {
+	for _, folder := range []string{"disk", "mnt"} {
 		if err := os.MkdirAll(l.path(folder), 0o700); err != nil {
 			return err
 		}

@@ -116,12 +116,12 @@ func runLife(ctx context.Context, fs string, o Options, random *rand.Rand, n, cu
 // way is a way of cutting.
 type way struct {
 	name string
-	cut  func(l *life) (unflushed, lost int, err error)
+	cut  func(l *life) (disk.Cut, error)
 }
 
 func waysFor(fs string) (ways []way) {
 	for _, loss := range disk.Losses() {
-		ways = append(ways, way{"power, " + string(loss), func(l *life) (int, int, error) { return l.disk.Cut(loss, l.random) }})
+		ways = append(ways, power(loss))
 	}
 	if disk.ShutsDown(fs) {
 		ways = append(ways, shutdown("log lost", disk.LogLost), shutdown("log flushed", disk.LogFlushed))
@@ -129,8 +129,21 @@ func waysFor(fs string) (ways []way) {
 	return ways
 }
 
+func power(loss disk.Loss) way {
+	return way{"power, loses " + string(loss), func(l *life) (disk.Cut, error) {
+		select {
+		case c := <-l.disk.Cut(l.random.IntN(50), loss, l.random):
+			return c, c.Err
+		case <-time.After(patience):
+			return disk.Cut{}, errors.New("nobody writes to the disk")
+		}
+	}}
+}
+
 func shutdown(what string, how disk.Shutdown) way {
-	return way{"shutdown, " + what, func(l *life) (int, int, error) { return 0, 0, disk.End(l.path("mnt"), how) }}
+	return way{"shutdown, " + what, func(l *life) (disk.Cut, error) {
+		return disk.Cut{At: time.Now()}, disk.End(l.path("mnt"), how)
+	}}
 }
 
 // wait waits for the moment of a cut.
@@ -143,11 +156,13 @@ func (l *life) wait(ctx context.Context) {
 
 // cut lets writers work, cuts, mounts what is left, and audits it.
 func (l *life) cut(ctx context.Context, w way, tally *Tally) (audit.Outcome, error) {
-	if err := errors.Join(os.RemoveAll(l.path("scratch")), os.Mkdir(l.path("scratch"), 0o700)); err != nil {
+	l.cuts++
+	scratch := l.path(fmt.Sprintf("cut-%d", l.cuts))
+	if err := os.Mkdir(scratch, 0o700); err != nil {
 		return audit.Outcome{}, err
 	}
 	crew, err := writer.StartCrew(l.o.Writers, writer.Job{
-		Seed: l.random.Uint64(), Store: l.path("mnt/store"), Legacy: l.path("mnt/legacy"), Shared: l.shared, Scratch: l.path("scratch"),
+		Seed: l.random.Uint64(), Store: l.path("mnt/store"), Legacy: l.path("mnt/legacy"), Shared: l.shared, Scratch: scratch,
 	})
 	if err != nil {
 		return audit.Outcome{}, err
@@ -157,13 +172,12 @@ func (l *life) cut(ctx context.Context, w way, tally *Tally) (audit.Outcome, err
 	if err := ctx.Err(); err != nil {
 		return audit.Outcome{}, err
 	}
-	began := time.Now()
-	unflushed, lost, err := w.cut(l)
+	cut, err := w.cut(l)
 	if err != nil {
 		return audit.Outcome{}, err
 	}
-	tally.Unflushed += unflushed
-	tally.LostBlocks += lost
+	tally.Unflushed += cut.Unflushed
+	tally.LostBlocks += cut.Lost
 	letEnd(crew)
 	if err := l.unmount(); err != nil {
 		return audit.Outcome{}, err
@@ -177,7 +191,7 @@ func (l *life) cut(ctx context.Context, w way, tally *Tally) (audit.Outcome, err
 	}
 	out, err := audit.Audit(ctx, l.path("mnt/store"), audit.Round{
 		Before: l.shown, Shared: l.shared, Accounts: crew.Accounts(),
-		Cut: func(s writer.Step) bool { return s.Time.After(began) },
+		Cut: func(s writer.Step) bool { return s.Time.After(cut.At) },
 	})
 	l.shown = out.Shown
 	return out, err

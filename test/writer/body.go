@@ -21,9 +21,10 @@ func SumOf(body []byte) Sum {
 	return Sum(hex.EncodeToString(sum[:8]))
 }
 
-// said is a body. What the writer alone shows, it may replace.
+// said is a body, and no two are equal: the importer takes histories that begin alike for one. What the writer alone shows, it may replace.
 type said struct {
 	Role    string `json:"role"`
+	Number  uint32 `json:"number"`
 	By      string `json:"by"`
 	Alone   bool   `json:"alone"`
 	Content []any  `json:"content"`
@@ -50,6 +51,7 @@ var words = strings.Fields(`the a of and to in it was said went river stone ligh
 
 // body gives s content: mostly text, of any size up to 200 KB with small ones more often, and sometimes an image.
 func body(random *rand.Rand, s said) json.RawMessage {
+	s.Number = random.Uint32()
 	size := int(math.Exp(random.Float64()*math.Log(largest))) - 1
 	if random.IntN(8) == 0 {
 		data := make([]byte, size*3/4)
