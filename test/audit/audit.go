@@ -5,6 +5,7 @@ import (
 	"errors"
 	"fmt"
 	"io/fs"
+	"slices"
 	"strings"
 	"time"
 
@@ -18,10 +19,25 @@ const patience = time.Second
 
 // Round is what there is to be known of a time in which writers were at work, and were ended.
 type Round struct {
-	Before   Shown                  // what the store showed before
-	Shared   []uuid.UUID            // contexts
-	Accounts []string               // files
-	Cut      func(writer.Step) bool // whether a step that failed was expected to; nil: none
+	Before   Shown       // what the store showed before
+	Shared   []uuid.UUID // contexts
+	Accounts []string    // files
+	Cut      time.Time   // when there was no disk any more; zero for never
+}
+
+// accounts reads what the writers put down. What they were told behind a cut they would not have heard if their system had gone too: so that counts as
+// what was going on. (A sync that waits while ext4 is shut down may be told that it succeeded.)
+func (r Round) accounts() (accounts [][]writer.Step, err error) {
+	for _, path := range r.Accounts {
+		steps, err := writer.ReadAccount(path)
+		if err != nil {
+			return nil, err
+		}
+		accounts = append(accounts, slices.DeleteFunc(steps, func(s writer.Step) bool {
+			return s.State != writer.Begun && !r.Cut.IsZero() && s.Time.After(r.Cut)
+		}))
+	}
+	return accounts, nil
 }
 
 // Outcome is what became of a round.
@@ -50,20 +66,13 @@ func (o Outcome) String() string {
 }
 
 // Audit opens a store whose writers are gone, compares what it shows with their accounts, checks and repairs it, and goes on with it. Nothing is to be
-// mended by hand: no lock, no leftover is in the way. The error is about the accounts; what is wrong with the store is a problem.
+// mended by hand: no lock, no leftover is in the way. The error is about the accounts, or ctx; what is wrong with the store is a problem.
 func Audit(ctx context.Context, dir string, r Round) (Outcome, error) {
-	var accounts [][]writer.Step
-	for _, path := range r.Accounts {
-		steps, err := writer.ReadAccount(path)
-		if err != nil {
-			return Outcome{}, err
-		}
-		accounts = append(accounts, steps)
+	accounts, err := r.accounts()
+	if err != nil {
+		return Outcome{}, err
 	}
-	if r.Cut == nil {
-		r.Cut = func(writer.Step) bool { return false }
-	}
-	o := Outcome{Findings: map[string]int{}, Problems: failures(accounts, r.Cut)}
+	o := Outcome{Findings: map[string]int{}, Problems: failures(accounts)}
 	s, err := ctxdir.Open(dir, ctxdir.WithLockTimeout(patience))
 	if err != nil {
 		o.problem(Unreadable, "the store: %v", err)
@@ -71,7 +80,7 @@ func Audit(ctx context.Context, dir string, r Round) (Outcome, error) {
 	}
 	defer s.Close()
 	o.audit(ctx, s, r, accounts)
-	return o, nil
+	return o, ctx.Err()
 }
 
 func (o *Outcome) problem(t Trouble, format string, args ...any) {

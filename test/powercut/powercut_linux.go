@@ -190,8 +190,7 @@ func (l *life) cut(ctx context.Context, w way, tally *Tally) (audit.Outcome, err
 		return audit.Outcome{Problems: []audit.Problem{{Trouble: audit.Unreadable, Detail: err.Error()}}}, nil
 	}
 	out, err := audit.Audit(ctx, l.path("mnt/store"), audit.Round{
-		Before: l.shown, Shared: l.shared, Accounts: crew.Accounts(),
-		Cut: func(s writer.Step) bool { return s.Time.After(cut.At) },
+		Before: l.shown, Shared: l.shared, Accounts: crew.Accounts(), Cut: cut.At,
 	})
 	l.shown = out.Shown
 	return out, err

@@ -5,6 +5,7 @@ package main
 
 import (
 	"context"
+	"errors"
 	"flag"
 	"fmt"
 	"os"
@@ -49,8 +50,8 @@ func run(ctx context.Context) (err error) {
 	o.Logf("seed %d, in %s", o.Seed, o.Dir)
 	tally, err := kill.Run(ctx, o)
 	report(tally, o, time.Since(began))
-	if err == nil && len(tally.Troubles) > 0 {
-		return fmt.Errorf("there are problems: %v; what they were found in is in %s", tally.Troubles, o.Dir)
+	if len(tally.Troubles) > 0 {
+		return errors.Join(err, fmt.Errorf("there are problems: %v; what they were found in is in %s", tally.Troubles, o.Dir))
 	}
 	if rerr := os.RemoveAll(o.Dir); err == nil {
 		err = rerr

@@ -6,6 +6,7 @@ package main
 
 import (
 	"context"
+	"errors"
 	"flag"
 	"fmt"
 	"os"
@@ -67,15 +68,12 @@ func run(ctx context.Context) (err error) {
 		}
 	}
 	report(tallies, o, time.Since(began))
-	if err != nil {
-		return err
-	}
 	for _, t := range tallies {
 		if len(t.Troubles) > 0 {
-			return fmt.Errorf("there are problems; what they were found in is in %s", o.Dir)
+			return errors.Join(err, fmt.Errorf("there are problems; what they were found in is in %s", o.Dir))
 		}
 	}
-	return os.RemoveAll(o.Dir)
+	return errors.Join(err, os.RemoveAll(o.Dir))
 }
 
 func report(tallies []*powercut.Tally, o powercut.Options, took time.Duration) {
