@@ -157,6 +157,10 @@ func (e *expected) do(s writer.Step) {
 			return
 		}
 		e.acked += len(s.Messages)
+		if _, there := e.branches[at]; !there {
+			e.problem(Lost, "%s: messages were acknowledged on a branch that nobody made", at)
+			return
+		}
 		for _, m := range s.Messages {
 			if m.Position != int64(len(e.branches[at])) {
 				e.problem(Lost, "%s: message %s was acknowledged at position %d of a branch of %d", at, m.ID, m.Position, len(e.branches[at]))

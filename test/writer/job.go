@@ -110,5 +110,5 @@ func (p *Process) Ended() <-chan struct{} { return p.done }
 func (p *Process) Kill() {
 	_ = p.cmd.Process.Kill() // fails when it has ended
 	<-p.done
-	p.lead.Close()
+	_ = p.lead.Close()
 }
