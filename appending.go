@@ -82,8 +82,9 @@ func (b *Branch) Append(ctx context.Context, d Draft, opts ...AppendOption) (App
 }
 
 // AppendBatch adds messages in order (requirement "append a batch"): one commit and one fdatasync for all, and
-// the files written side by side. The results say of each message whether it is durable; one that cannot be
-// stored does not keep the others from it. The error says why nothing was tried, or why not everything was done.
+// the files written side by side. The results say of each message whether it is durable; one that is
+// refused, for what it is, does not keep the others from being stored. The error says why nothing was tried, or why not everything was done: then
+// those that are durable are the first ones.
 func (b *Branch) AppendBatch(ctx context.Context, drafts []Draft, opts ...AppendOption) ([]Result, error) {
 	a := &appending{
 		b: b, opts: appendOptions{expect: -1}, drafts: make([]draft, len(drafts)),
@@ -104,11 +105,12 @@ func (b *Branch) AppendBatch(ctx context.Context, drafts []Draft, opts ...Append
 		d := &a.drafts[i]
 		d.Draft = drafts[i]
 		if err := b.c.store.complete(d, threshold, func() error { return a.blobs.hold(ctx) }); err != nil {
-			a.results[i].Err = public(Error{Op: "append", Context: b.c.dir.ID, Branch: b.name, ID: d.ID}, err)
-			a.refused = append(a.refused, i)
-			if len(drafts) == 1 {
-				return nil, a.results[i].Err
+			err = public(Error{Op: "append", Context: b.c.dir.ID, Branch: b.name, ID: d.ID}, err)
+			if len(drafts) == 1 || !refused(err) {
+				return nil, err
 			}
+			a.results[i].Err = err
+			a.refused = append(a.refused, i)
 		}
 	}
 	err := b.fail("append", a.run(ctx))
@@ -123,6 +125,12 @@ func (b *Branch) AppendBatch(ctx context.Context, drafts []Draft, opts ...Append
 		}
 	}
 	return a.results, err
+}
+
+// refused reports whether an error is about the draft itself, so that trying again would not help. Then the rest of a batch can be stored without it. Behind
+// any other one, of a full disk for instance, it could not: tried again, the messages would come in another order.
+func refused(err error) bool {
+	return slices.ContainsFunc([]error{ErrInvalid, ErrTooLarge, ErrConflict, ErrDamaged, ErrErased}, func(of error) bool { return errors.Is(err, of) })
 }
 
 // complete checks a draft's body, reads from it what the draft does not say, and moves its payloads out.
@@ -248,11 +256,11 @@ func (a *appending) commit(m *Metadata) error {
 		d := &a.drafts[i]
 		there, free, err := a.existing(m, d, fresh)
 		if err != nil {
-			a.results[i].Err = err
-			a.done[i] = true
-			if len(a.drafts) == 1 {
+			if len(a.drafts) == 1 || !refused(err) {
 				return err
 			}
+			a.results[i].Err = err
+			a.done[i] = true
 			continue
 		}
 		if there != nil {
@@ -356,7 +364,10 @@ func (a *appending) existing(m *Metadata, d *draft, fresh map[uuid.UUID]int) (th
 	if old.Unavailable == nil && !bytes.Equal(old.Stored, d.stored) {
 		// The threshold may have been another one.
 		body, err := old.Body(context.Background())
-		if err != nil || !bytes.Equal(body, d.Body) {
+		if err != nil {
+			return nil, false, err // nobody knows whether it is the same
+		}
+		if !bytes.Equal(body, d.Body) {
 			return nil, false, public(Error{Op: "append", Context: a.b.c.dir.ID, Branch: a.b.name, ID: d.ID}, ErrConflict)
 		}
 	}
@@ -427,7 +438,11 @@ const writers = 8
 func (a *appending) stage(written int) *files {
 	f := &files{staged: make([]vfs.Staged, written)}
 	var next atomic.Int64
-	for range min(writers, written) {
+	workers := min(writers, written)
+	if a.b.c.store.opts.inOrder {
+		workers = min(1, written)
+	}
+	for range workers {
 		f.done.Go(func() error {
 			for {
 				i := int(next.Add(1)) - 1
@@ -441,6 +456,9 @@ func (a *appending) stage(written int) *files {
 				f.staged[i], _ = a.b.c.dir.StageMessage(a.line.Folder, it.Envelope.FileID(), it.Body, it.Envelope.StoredAt)
 			}
 		})
+	}
+	if a.b.c.store.opts.inOrder {
+		_ = f.done.Wait()
 	}
 	return f
 }

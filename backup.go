@@ -9,7 +9,6 @@ import (
 	"io"
 	"io/fs"
 	"path/filepath"
-	"strings"
 
 	"github.com/ctxdir/ctxdir/blob"
 	ctxfolder "github.com/ctxdir/ctxdir/context"
@@ -44,15 +43,20 @@ func (s *Store) BackupStore(dir string, opts ...Option) (*Store, error) {
 
 // lies reports whether one path is another one or lies below it, links followed as far as there is anything.
 func lies(path, in string) (bool, error) {
-	path, err := resolved(path)
-	if err != nil {
-		return false, err
+	_, within, err := relative(path, in)
+	return within, err
+}
+
+// relative is lies that returns the way from the one path to the other too.
+func relative(path, in string) (rel string, within bool, err error) {
+	if path, err = resolved(path); err != nil {
+		return "", false, err
 	}
 	if in, err = resolved(in); err != nil {
-		return false, err
+		return "", false, err
 	}
-	rel, err := filepath.Rel(in, path)
-	return err == nil && rel != ".." && !strings.HasPrefix(rel, ".."+string(filepath.Separator)), nil
+	rel, err = filepath.Rel(in, path)
+	return rel, err == nil && filepath.IsLocal(rel), nil
 }
 
 func resolved(path string) (string, error) {
@@ -74,7 +78,7 @@ func resolved(path string) (string, error) {
 // Backup copies a context to another store, also while it is being written: the metadata and, of each line, the messages there
 // were at one moment, and their payloads. Appends go on meanwhile; a message that is replaced meanwhile may come in the newer version.
 // One that was edited by hand comes as it is now. What cannot be had is left out and counted; its position stays, as lost.
-// A backup of that context which is there already goes to that store's trash.
+// A legacy context is migrated first, or the view of it is copied: see [Store.Context]. A backup of that context which is there already goes to that store's trash.
 //
 // It fails with [ErrInvalid] when both are the same store, and with [ErrNotExist].
 //
@@ -91,7 +95,7 @@ func (s *Store) backup(ctx context.Context, id uuid.UUID, to *Store) (BackedUp, 
 	if same, err := sameStore(s, to); err != nil || same {
 		return BackedUp{}, cmp.Or(err, fmt.Errorf("%w: a backup does not go into the store itself", ErrInvalid))
 	}
-	c, err := s.open(ctx, id)
+	c, err := s.openAny(ctx, id)
 	if err != nil {
 		return BackedUp{}, err
 	}

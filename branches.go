@@ -61,7 +61,10 @@ func (c *Context) Branches(ctx context.Context) ([]BranchInfo, error) {
 	}
 	infos := make([]BranchInfo, 0, len(m.Branches))
 	for i := range m.Branches {
-		info, err := c.describe(m, &m.Branches[i], all)
+		info, err := describe(m, &m.Branches[i], all)
+		if err == nil {
+			info.Archived, err = c.log.Archived(info.Line)
+		}
 		if err != nil {
 			return fail(err)
 		}
@@ -70,8 +73,8 @@ func (c *Context) Branches(ctx context.Context) ([]BranchInfo, error) {
 	return infos, nil
 }
 
-// describe describes a branch of some version of the metadata.
-func (c *Context) describe(m *Metadata, b *ctxfolder.Branch, counts map[uuid.UUID]index.Counts) (info BranchInfo, err error) {
+// describe describes a branch of some version of the metadata, but for what is archived of it.
+func describe(m *Metadata, b *ctxfolder.Branch, counts map[uuid.UUID]index.Counts) (info BranchInfo, err error) {
 	l, ok := m.Line(b.Line)
 	if !ok {
 		return info, fmt.Errorf("%w: branch %q has no line", ErrMetadata, b.Name)
@@ -80,14 +83,13 @@ func (c *Context) describe(m *Metadata, b *ctxfolder.Branch, counts map[uuid.UUI
 		Name: b.Name, Line: l.ID, Base: l.Base, Messages: max(counts[l.ID].End(), l.Base), Bytes: counts[l.ID].Bytes,
 		Active: b.Name == m.ActiveBranch, Metadata: b.Extra,
 	}
-	info.Archived, err = c.log.Archived(l.ID)
 	switch parent := branchOfLine(m, l.Parent); {
 	case parent != nil:
 		info.Parent = parent.Name
 	case l.Parent != uuid.Nil:
 		info.Parent = l.Parent.String()
 	}
-	return info, err
+	return info, nil
 }
 
 // Info describes the branch.

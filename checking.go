@@ -8,6 +8,7 @@ import (
 
 	ctxfolder "github.com/ctxdir/ctxdir/context"
 	"github.com/ctxdir/ctxdir/integrity"
+	"github.com/ctxdir/ctxdir/legacy"
 	"github.com/google/uuid"
 )
 
@@ -48,7 +49,7 @@ type CheckProgress struct {
 // errStopped ends a check whose results nobody wants any more.
 var errStopped = errors.New("stopped")
 
-// Check yields what is wrong with contexts: those of the ids, or without any all of the store, and then its blobs too. It
+// Check yields what is wrong with contexts, legacy ones too: those of the ids, or without any all of the store, and then its blobs too. It
 // changes nothing, takes no lock, and can run while others write. A context that cannot be looked at at all is a finding.
 func (s *Store) Check(ctx context.Context, ids []uuid.UUID, o CheckOptions) iter.Seq2[Finding, error] {
 	return func(yield func(Finding, error) bool) {
@@ -58,8 +59,12 @@ func (s *Store) Check(ctx context.Context, ids []uuid.UUID, o CheckOptions) iter
 			stopped = stopped || !yield(f, nil)
 			return !stopped
 		}
-		err := c.each(ctx, ids, func(id uuid.UUID) error {
-			err := c.with(id, func(x *integrity.Context) error { return x.Check(ctx, tell) })
+		err := c.each(ctx, ids, func(id uuid.UUID) (err error) {
+			if name, ok := s.legacyAt(id); ok {
+				tell(c.legacy(id, name))
+			} else {
+				err = c.with(id, func(x *integrity.Context) error { return x.Check(ctx, tell) })
+			}
 			if err != nil && ctx.Err() == nil {
 				tell(Finding{Context: id, Kind: integrity.KindContext, Severity: SeverityError, Detail: err.Error()})
 				err = nil
@@ -106,6 +111,12 @@ func (s *Store) Repair(ctx context.Context, ids []uuid.UUID, o CheckOptions) ite
 			}
 		}
 		err := c.each(ctx, ids, func(id uuid.UUID) error {
+			if name, ok := s.legacyAt(id); ok {
+				if c.legacy(id, name).Severity == SeverityError {
+					c.done.Left++
+				}
+				return nil
+			}
 			err := c.with(id, func(x *integrity.Context) error {
 				left, err := x.Repair(ctx, integrity.RepairOptions{DryRun: o.DryRun, Adopt: o.Adopt}, tell)
 				c.done.Left += left
@@ -158,9 +169,12 @@ func (c *checking) each(ctx context.Context, ids []uuid.UUID, f func(uuid.UUID) 
 	if len(ids) > 0 {
 		return nil
 	}
-	for id, err := range c.s.IDs() {
+	for e, err := range c.s.entries() {
+		if err == nil && !e.folder && c.s.Legacy(e.id) == "" {
+			continue // no legacy context
+		}
 		if err == nil {
-			err = one(id)
+			err = one(e.id)
 		}
 		if err != nil {
 			return err
@@ -173,6 +187,32 @@ func (c *checking) report() {
 	if c.o.Progress != nil {
 		c.o.Progress(c.done)
 	}
+}
+
+// legacy tells of a legacy context that lies in the store. What is wrong with it no repair can mend.
+func (c *checking) legacy(id uuid.UUID, name string) Finding {
+	f := Finding{Context: id, Kind: integrity.KindLegacy, Severity: SeverityInfo, Path: name, Detail: "a legacy context, not migrated yet"}
+	if err := c.readLegacy(name); err != nil {
+		f.Severity, f.Detail = SeverityError, err.Error()
+	}
+	return f
+}
+
+func (c *checking) readLegacy(name string) error {
+	f, err := legacy.Open(c.s.fs, name, legacy.Options{Limit: c.s.opts.maxMessage})
+	if err != nil {
+		return err
+	}
+	defer f.Close()
+	for i := range f.Len() {
+		if !c.o.ReadData {
+			break
+		}
+		if _, err := f.Node(int32(i)); err != nil {
+			return err
+		}
+	}
+	return nil
 }
 
 // with opens a context for f.

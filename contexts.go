@@ -38,6 +38,7 @@ type Context struct {
 	load  *loader.Loader
 	// prepared is the tenure of the lock in which the handle was brought up to date; for who holds the lock
 	prepared uint64
+	doubtful bool // a write of metadata.json failed: what is there may not be durable; for who holds the lock
 
 	mu       sync.Mutex // guards metadata and folding
 	metadata *Metadata
@@ -54,7 +55,7 @@ type Context struct {
 
 // Create makes a context. Of m, the zero value of every field is fine: a new id (UUIDv7), a branch "main", which gets
 // the system prompt and further members of m.Branches[0], if there is one.
-// It fails with [ErrExist] when the id is taken. A creation that fails leaves nothing behind but what the next
+// It fails with [ErrExist] when the id is taken, by a legacy context too. A creation that fails leaves nothing behind but what the next
 // Open sweeps, and can be tried again.
 func (s *Store) Create(ctx context.Context, m Metadata) (*Context, error) {
 	created := m.Clone()
@@ -64,6 +65,8 @@ func (s *Store) Create(ctx context.Context, m Metadata) (*Context, error) {
 			return nil, public(Error{Op: "create"}, err)
 		}
 		created.ID = id
+	} else if s.Legacy(created.ID) != "" {
+		return nil, public(Error{Op: "create", Context: created.ID}, fmt.Errorf("%w: as a legacy context", ErrExist))
 	}
 	if err := s.create(ctx, created); err != nil {
 		return nil, public(Error{Op: "create", Context: created.ID}, err)
@@ -113,18 +116,43 @@ func (s *Store) create(ctx context.Context, m *Metadata) error {
 // A legacy context that lies in the store under that id is migrated first, as by [Store.Migrate]; without [AutoMigrate], or in a store that
 // is open for reading, it is shown as it is: see [Context.Legacy].
 func (s *Store) Context(ctx context.Context, id uuid.UUID) (*Context, error) {
+	c, err := s.openAny(ctx, id)
+	return c, public(Error{Op: "open", Context: id}, err)
+}
+
+func (s *Store) openAny(ctx context.Context, id uuid.UUID) (*Context, error) {
 	c, err := s.open(ctx, id)
 	if err != nil && ctx.Err() == nil {
 		c, err = s.openLegacy(ctx, id, err)
 	}
-	return c, public(Error{Op: "open", Context: id}, err)
+	return c, err
 }
 
 func (s *Store) open(ctx context.Context, id uuid.UUID) (*Context, error) {
 	if err := ctx.Err(); err != nil {
 		return nil, err
 	}
-	return s.openIn(s.fs, id)
+	c, err := s.openIn(s.fs, id)
+	if errors.Is(err, ctxfolder.ErrNotExist) {
+		if err := s.settle(ctx, id); err != nil {
+			return nil, err
+		}
+		c, err = s.openIn(s.fs, id)
+	}
+	return c, err
+}
+
+// settle waits for who is giving a context its place, which is empty in between, and does what one who was stopped left undone.
+func (s *Store) settle(ctx context.Context, id uuid.UUID) error {
+	if !ctxfolder.Ready(s.fs, id) {
+		return nil
+	}
+	lock := s.fs.Lock(ctxfolder.Locks + "/" + id.String())
+	defer lock.Close()
+	if err := s.acquire(ctx, lock); err != nil || s.readOnly {
+		return err
+	}
+	return ctxfolder.Settle(s.fs, id)
 }
 
 // openIn opens a context that lies in a folder.
@@ -286,6 +314,17 @@ func (c *Context) prepare() error {
 	if err := c.log.Prepare(); err != nil {
 		return err
 	}
+	if c.doubtful {
+		// It is there, maybe, and a crash may take it: what builds on it must not be acknowledged before it is certain. The failed sync is not
+		// tried again: the same is written once more, to another file.
+		if _, err := c.dir.WriteMetadata(c.current()); err != nil {
+			return err
+		}
+		c.doubtful = false
+		if err := c.readMetadata(); err != nil {
+			return err
+		}
+	}
 	return c.finishRenaming()
 }
 
@@ -307,10 +346,11 @@ func (c *Context) finishRenaming() error {
 		if err != nil {
 			return err
 		}
-		if err := c.dir.FS.SyncDir(ctxfolder.Messages); err != nil {
-			return err
-		}
 	} else if !errors.Is(err, fs.ErrNotExist) {
+		return err
+	}
+	// Also where somebody else renamed it: that may have been right before a crash, or its sync may have failed.
+	if err := c.dir.FS.SyncDir(ctxfolder.Messages); err != nil {
 		return err
 	}
 	done := m.Clone()
@@ -323,6 +363,7 @@ func (c *Context) writeMetadata(m *Metadata) error {
 	m.Revision++
 	stamp, err := c.dir.WriteMetadata(m)
 	if err != nil {
+		c.doubtful, c.prepared = true, 0
 		return err
 	}
 	c.dir.SetRenaming(m.Renaming)

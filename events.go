@@ -41,12 +41,17 @@ type Event struct {
 	More bool
 	At   time.Time // when it was committed, as far as that is known
 
-	Branch  string   // of events about branches and messages
+	// Branch is that of events about branches; of a message the one that shows it, or the first of several that do. It is empty where none
+	// does yet, as while a line comes back from the trash, or any more.
+	Branch  string
 	Was     string   // the name that a renamed branch had
 	Message *Message // of events about messages
 	// Metadata is that behind the event; nil for ContextRemoved. It must not be changed: other events share it.
 	Metadata *Metadata
-	// Branches describes the branch that an event is about, unless it was removed, and of Resync all of them.
+	// Before is the metadata that a change of it, or of a branch, took the place of.
+	Before *Metadata
+	// Branches describes the branch that an event of a branch is about, unless it was removed, and of Resync and ContextCreated all of them: as they
+	// are behind the commit. How much of them is archived is not told.
 	Branches []BranchInfo
 }
 
@@ -54,7 +59,7 @@ type Event struct {
 // to the rest.
 func changes(was, now *Metadata) (events []Event) {
 	tell := func(kind EventKind, branch, old string) {
-		events = append(events, Event{Kind: kind, Branch: branch, Was: old, Metadata: now, At: now.UpdatedAt})
+		events = append(events, Event{Kind: kind, Branch: branch, Was: old, Metadata: now, Before: was, At: now.UpdatedAt})
 	}
 	active, prompts := was.ActiveBranch, false
 	kept := map[string]bool{} // names of branches that were, and are still, by whatever name
@@ -79,15 +84,15 @@ func changes(was, now *Metadata) (events []Event) {
 			}
 		}
 		kept[old.Name] = true
-		prompts = prompts || !bytes.Equal(old.SystemPrompt, b.SystemPrompt) || !sameJSONText(&old.Extra, &b.Extra)
+		prompts = prompts || !alikeText(old.SystemPrompt, b.SystemPrompt) || !alike(&old.Extra, &b.Extra)
 	}
 	for i := range was.Branches {
 		if b := &was.Branches[i]; !kept[b.Name] {
 			tell(BranchRemoved, b.Name, "")
 		}
 	}
-	if prompts || active != now.ActiveBranch || was.Title != now.Title || was.ParentID != now.ParentID || !bytes.Equal(was.State, now.State) ||
-		!sameJSONText(&was.Config, &now.Config) || !sameJSONText(&was.Extra, &now.Extra) {
+	if prompts || active != now.ActiveBranch || was.Title != now.Title || was.ParentID != now.ParentID || !alikeText(was.State, now.State) ||
+		!alike(&was.Config, &now.Config) || !alike(&was.Extra, &now.Extra) {
 		tell(MetadataChanged, "", "")
 	}
 	return events
@@ -102,8 +107,17 @@ func branchOfLine(m *Metadata, line uuid.UUID) *ctxfolder.Branch {
 	return nil
 }
 
-func sameJSONText(a, b json.Marshaler) bool {
+// alike reports whether two are the same JSON, however they are laid out.
+func alike(a, b json.Marshaler) bool {
 	x, err := a.MarshalJSON()
 	y, yerr := b.MarshalJSON()
-	return err == nil && yerr == nil && bytes.Equal(x, y)
+	return err == nil && yerr == nil && alikeText(x, y)
+}
+
+func alikeText(a, b []byte) bool {
+	if bytes.Equal(a, b) {
+		return true
+	}
+	var x, y bytes.Buffer
+	return len(a) > 0 && len(b) > 0 && json.Compact(&x, a) == nil && json.Compact(&y, b) == nil && bytes.Equal(x.Bytes(), y.Bytes())
 }

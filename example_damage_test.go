@@ -2,7 +2,6 @@ package ctxdir_test
 
 import (
 	"context"
-	"encoding/json"
 	"errors"
 	"fmt"
 	"log"
@@ -58,20 +57,14 @@ func ExampleStore_Check() {
 	// Output: warning message-missing true true
 }
 
-// whole returns what there is of a message, and why that is not all. Where a payload cannot be had, a reference stays in its place.
-func whole(ctx context.Context, m *ctxdir.Message) (body json.RawMessage, lacking error) {
-	body, err := m.Body(ctx)
-	return body, errors.Join(m.Unavailable, err)
-}
-
 func ExampleMessage() {
 	ctx := context.Background()
 	s, c, done := temporary("A walk", ctxdir.WithTextThreshold(10))
 	defer done()
 	at := must(c.Active().Append(ctx, ctxdir.Draft{Body: said("user", "Which way to the lighthouse?")}))
 	m := must(c.Active().Message(ctx, at.ID))
-	body, lacking := whole(ctx, m)
-	fmt.Println(m.HasPayloads(), string(body), lacking)
+	body, err := m.Body(ctx)
+	fmt.Println(m.HasPayloads(), string(body), err)
 
 	check(c.Fold(ctx))
 	check(c.Close())
@@ -81,9 +74,9 @@ func ExampleMessage() {
 	check(os.RemoveAll(filepath.Join(s.Path(), "blobs")))
 	again := must(s.Context(ctx, c.ID()))
 	defer again.Close()
-	body, lacking = whole(ctx, must(again.Active().Message(ctx, at.ID)))
+	body, err = must(again.Active().Message(ctx, at.ID)).Body(ctx)
 	var payload *ctxdir.UnavailableError
-	fmt.Println(len(body) > 0, errors.As(lacking, &payload))
+	fmt.Println(len(body) > 0, errors.As(err, &payload))
 	// Output:
 	// true {"role":"user","content":"Which way to the lighthouse?"} <nil>
 	// true true

@@ -28,6 +28,7 @@ type follower struct {
 	stamp   ctxfolder.Stamp // of the metadata.json that was looked at last
 	queue   []Event         // that were read and not told yet
 
+	folder  uint64     // the number of the folder that is watched
 	at      index.Spot // at rest
 	journal uint64     // in which that is
 	seen    [2]glance  // then, of the context's folder and of that journal
@@ -42,8 +43,9 @@ type follower struct {
 
 // pending is metadata that was read in the journal, and counts once metadata.json bears its revision.
 type pending struct {
-	m   *Metadata
-	seq uint64
+	m      *Metadata
+	seq    uint64
+	before index.Spot // the place before its record
 }
 
 // glance is how a file looked.
@@ -68,17 +70,36 @@ func (f *follower) open(ctx context.Context, begin func(dir *ctxfolder.Dir) (*in
 	return nil
 }
 
-// begin finds out which metadata counts where the tail is.
+// begin finds out which metadata counts where the tail is. metadata.json is read behind the journal: so it is no older than that, but for a
+// change that is under way or never came to an end.
 func (f *follower) begin() {
-	f.m, f.pending, f.stamp = f.c.current(), nil, f.c.stamp
-	m, err := ctxfolder.ParseMetadata(f.tail.Metadata())
+	f.pending, f.stamp = nil, f.c.dir.MetadataStamp()
+	last, at, before := f.tail.Metadata()
+	now, _, err := f.c.dir.ReadMetadata()
 	switch {
+	case err != nil && last == nil:
+		f.m = f.c.current()
 	case err != nil:
-	case m.Revision > f.m.Revision:
-		f.pending = &pending{m, f.tail.At().Seq}
-	case m.Revision < f.m.Revision:
-		f.m = m
+		f.m = last
+	case last == nil || last.Revision == now.Revision:
+		f.m = now
+	case last.Revision > now.Revision:
+		if f.m = now; at.Seq+1 == f.tail.At().Seq { // and nothing is behind it
+			f.pending = &pending{last, at.Seq + 1, at}
+		}
+	case before != nil && f.superseded(last, at.Seq+1):
+		f.m = before
+	default:
+		f.m = last
 	}
+}
+
+// place is where to go on later: behind everything that was told, or is not to be.
+func (f *follower) place() index.Spot {
+	if f.pending != nil {
+		return f.pending.before
+	}
+	return f.tail.At()
 }
 
 // rest closes what is open, until [follower.wake].
@@ -86,7 +107,7 @@ func (f *follower) rest() {
 	if f.c == nil {
 		return
 	}
-	f.at, f.journal = f.tail.At(), f.tail.Journal()
+	f.at, f.journal = f.place(), f.tail.Journal()
 	f.seen, f.seenAt = f.glances(), time.Now()
 	f.tail.Close()
 	_ = f.c.Close() // nothing was written through it
@@ -142,53 +163,41 @@ func (f *follower) arrive(ctx context.Context) error {
 	if parseLegacy(f.m) != nil {
 		kind = ContextMigrated
 	}
-	f.queue = append([]Event{{Kind: kind, Metadata: f.m, At: f.m.CreatedAt}}, f.queue...)
+	f.queue = append([]Event{{Kind: kind, Metadata: f.m, Branches: f.branches(), At: f.m.CreatedAt}}, f.queue...)
 	return nil
-}
-
-// attempts bounds how often a place is looked for that folds take away meanwhile.
-const attempts = 8
-
-// start goes to the place that the context's handle knows, so that what it shows and what comes fit together.
-func (f *follower) start(ctx context.Context) (branches []BranchInfo, err error) {
-	for range attempts {
-		f.rest()
-		err = f.open(ctx, index.FollowEnd)
-		if err != nil {
-			continue
-		}
-		branches, err = f.c.Branches(ctx)
-		if err != nil {
-			continue
-		}
-		seq, serr := f.c.log.Seq()
-		if err = serr; err != nil || seq == f.tail.At().Seq {
-			break
-		}
-		t, ferr := index.FollowFrom(f.c.dir, seq)
-		if err = ferr; err == nil {
-			f.tail.Close()
-			f.tail = t
-			f.begin()
-			break
-		}
-	}
-	return branches, err
 }
 
 // resync begins anew at the end.
 func (f *follower) resync(ctx context.Context) error {
-	branches, err := f.start(ctx)
-	if err != nil {
+	f.rest()
+	if err := f.open(ctx, index.FollowEnd); err != nil {
 		return err
 	}
-	f.queue = []Event{{Kind: Resync, Context: f.id, Seq: f.tail.At().Seq, Metadata: f.m, Branches: branches, At: f.m.UpdatedAt}}
+	f.queue = []Event{{Kind: Resync, Seq: f.place().Seq, Metadata: f.m, Branches: f.branches(), At: f.m.UpdatedAt}}
 	return nil
+}
+
+// branches describes the branches as they are where the follower is.
+func (f *follower) branches() (all []BranchInfo) {
+	for i := range f.m.Branches {
+		all = append(all, f.describe(&f.m.Branches[i])...)
+	}
+	return all
+}
+
+// describe describes a branch as it is where the follower is. What is archived is not looked for.
+func (f *follower) describe(b *ctxfolder.Branch) []BranchInfo {
+	info, err := describe(f.m, b, f.tail.Counts())
+	if err != nil {
+		return nil
+	}
+	return []BranchInfo{info}
 }
 
 // next returns the next event. ok is false when there is none yet. It fails with [ErrGone] when the context is not there any more, or another one is
 // in its place.
 func (f *follower) next(ctx context.Context) (e Event, ok bool, err error) {
+	var byHand *Metadata // what metadata.json has; if no record comes that says so, somebody edited it
 	for len(f.queue) == 0 {
 		if f.settle(false); len(f.queue) > 0 {
 			break
@@ -201,10 +210,17 @@ func (f *follower) next(ctx context.Context) (e Event, ok bool, err error) {
 			}
 		case err != nil:
 		case ok:
+			byHand = nil
 			f.settle(true)
 			f.take(rec)
+		case byHand != nil:
+			f.change(byHand, 0)
+			byHand = nil
 		default:
-			if err = f.c.dir.Check(); err == nil && !f.lookAtMetadata() && !f.lookAtFiles(ctx) {
+			if err = f.c.dir.Check(); err == nil && f.lookAtFiles(ctx) {
+				break
+			}
+			if byHand = f.lookAtMetadata(); err == nil && byHand == nil {
 				return e, false, nil
 			}
 		}
@@ -221,8 +237,8 @@ func (f *follower) next(ctx context.Context) (e Event, ok bool, err error) {
 func (f *follower) take(rec index.Record) {
 	switch rec.Kind {
 	case index.KindMetadata:
-		if m, err := ctxfolder.ParseMetadata(rec.Body); err == nil {
-			f.pending = &pending{m, rec.Seq}
+		if m, at, _ := f.tail.Metadata(); m != nil && at.Seq+1 == rec.Seq {
+			f.pending = &pending{m, rec.Seq, at}
 		}
 	case index.KindAppend, index.KindReplace:
 		m := f.c.load.Committed(bytes.Clone(rec.Body))
@@ -236,82 +252,80 @@ func (f *follower) take(rec index.Record) {
 		if rec.Kind == index.KindReplace {
 			kind = MessageReplaced
 		}
-		f.queue = append(f.queue, Event{Kind: kind, Seq: rec.Seq, At: m.StoredAt, Branch: f.branchOf(m.Line, rec.Body), Message: m, Metadata: f.m})
+		f.queue = append(f.queue, Event{Kind: kind, Seq: rec.Seq, At: m.StoredAt, Branch: f.branchOf(m), Message: m, Metadata: f.m})
 	}
 }
 
-// branchOf is the name of the branch that has a line, or where none has it the one that it had when the message was written.
-func (f *follower) branchOf(line uuid.UUID, envelope []byte) string {
-	if b := branchOfLine(f.m, line); b != nil {
+// branchOf is the name of a branch that shows a message: the one that has its line, or else one that goes on from that line behind it. It is empty where
+// none shows it, yet or any more.
+func (f *follower) branchOf(m *Message) string {
+	if b := branchOfLine(f.m, m.Line); b != nil {
 		return b.Name
 	}
-	env, _ := message.ParseTrusted(envelope) // it was parsed before
-	return env.Branch
+	for i := range f.m.Branches {
+		b := &f.m.Branches[i]
+		for line, ok := f.m.Line(b.Line); ok && line.Parent != uuid.Nil; line, ok = f.m.Line(line.Parent) {
+			if line.Parent == m.Line && m.Position < line.Base {
+				return b.Name
+			}
+			if line.Base <= m.Position {
+				break // what it shows there is its own
+			}
+		}
+	}
+	return ""
 }
 
 // settle decides whether metadata that was read counts. With behind, there is a record behind it: who wrote that held the lock, so it was decided
 // before, and what metadata.json does not bear was never committed.
 func (f *follower) settle(behind bool) {
-	if f.pending == nil {
+	p := f.pending
+	if p == nil {
 		return
 	}
 	f.stamp = f.c.dir.MetadataStamp()
 	now, _, err := f.c.dir.ReadMetadata()
 	switch {
-	case err != nil || now.Revision >= f.pending.m.Revision && (sameJSONText(now, f.pending.m) || !f.superseded()):
-		f.change(f.pending.m, f.pending.seq) // in place of one that is damaged the copy counts
-	case err == nil && now.Revision < f.pending.m.Revision && !behind:
+	case err != nil || now.Revision >= p.m.Revision && (alike(now, p.m) || !f.superseded(p.m, p.seq)):
+		f.change(p.m, p.seq) // in place of one that is damaged the copy counts
+	case err == nil && now.Revision < p.m.Revision && !behind:
 		return
 	}
 	f.pending = nil
 }
 
-// superseded reports whether the metadata that comes next in the journals takes the place of what is pending: who wrote that did not find it in
+// superseded reports whether the metadata behind a number takes the place of m, which is what that record has: who wrote it did not find m in
 // metadata.json, and gave its revision to another one.
-func (f *follower) superseded() bool {
-	raw, err := f.tail.NextMetadata(f.pending.seq)
-	if err != nil || raw == nil {
-		return false
-	}
-	next, err := ctxfolder.ParseMetadata(raw)
-	return err == nil && (next.Revision < f.pending.m.Revision || next.Revision == f.pending.m.Revision && !sameJSONText(next, f.pending.m))
+func (f *follower) superseded(m *Metadata, seq uint64) bool {
+	next, err := f.tail.NextMetadata(seq)
+	return err == nil && next != nil && (next.Revision < m.Revision || next.Revision == m.Revision && !alike(next, m))
 }
 
 // change queues the events of another version of the metadata.
 func (f *follower) change(m *Metadata, seq uint64) {
-	for _, e := range changes(f.m, m) {
+	was := f.m
+	f.m = m
+	for _, e := range changes(was, m) {
 		e.Seq = seq
 		if b, ok := m.Branch(e.Branch); ok {
-			e.Branches = f.describe(m, b)
+			e.Branches = f.describe(b)
 		}
 		f.queue = append(f.queue, e)
 	}
-	f.m = m
 }
 
-// describe describes a branch, as far as the index can be read.
-func (f *follower) describe(m *Metadata, b *ctxfolder.Branch) []BranchInfo {
-	_ = f.c.log.Refresh()
-	counts, _, _ := f.c.log.AllCounts()
-	info, err := f.c.describe(m, b, counts)
-	if err != nil {
-		return nil
-	}
-	return []BranchInfo{info}
-}
-
-// lookAtMetadata queues what was changed in metadata.json by hand: then its revision is what it was. It reports whether there was something.
-func (f *follower) lookAtMetadata() bool {
+// lookAtMetadata returns metadata.json where it is another one than was looked at before.
+func (f *follower) lookAtMetadata() *Metadata {
 	stamp := f.c.dir.MetadataStamp()
 	if stamp.Same(f.stamp) || f.pending != nil {
-		return false
+		return nil
 	}
 	f.stamp = stamp
 	m, _, err := f.c.dir.ReadMetadata()
-	if err == nil && m.Revision == f.m.Revision {
-		f.change(m, 0)
+	if err != nil {
+		return nil
 	}
-	return len(f.queue) > 0
+	return m
 }
 
 // lookAtFiles queues which message files were edited, of those that something happened to.
@@ -335,18 +349,17 @@ func (f *follower) edited(ctx context.Context, folder, name string) {
 		return
 	}
 	now := glanceAt(info)
-	raw, _, err := f.c.dir.ReadMessage(folder, file)
+	head, err := f.c.dir.LoadMessage(folder, file, headBytes)
 	if err != nil || f.told[folder+"/"+name] == now {
 		return
 	}
+	a, ok := message.ParseAddress(head)
+	if ok && info.ModTime().Equal(a.StoredAt) {
+		return
+	}
 	id := file
-	if a, ok := message.ParseAddress(raw); ok {
-		if ctxfolder.Untouched(info, int64(len(bytes.TrimSuffix(raw, []byte{'\n'}))), a.StoredAt) {
-			return
-		}
-		id = a.ID
-	} else if env, err := message.Parse(raw); err == nil {
-		id = env.ID
+	if ok {
+		id = a.ID // the file may be called otherwise
 	}
 	if f.c.Refresh(ctx) != nil {
 		return
@@ -368,6 +381,9 @@ func (f *follower) edited(ctx context.Context, folder, name string) {
 		return
 	}
 }
+
+// headBytes are as many of a message's file as hold what stands before the message.
+const headBytes = 4 << 10
 
 // mostTold bounds how many edits are remembered, for editors that write a file several times.
 const mostTold = 1 << 10

@@ -1,11 +1,13 @@
 package ctxdir
 
 import (
+	"cmp"
 	"context"
 	"encoding/hex"
 	"errors"
 	"fmt"
 	"io/fs"
+	"path"
 	"path/filepath"
 	"strings"
 
@@ -89,34 +91,32 @@ func (s *Store) restoreLegacy(ctx context.Context, id uuid.UUID, o RollbackOptio
 	}
 	defer c.Close()
 	done.Context = id
+	// Nobody may append between the comparison and the end.
+	if err := s.acquire(ctx, c.dir.Lock); err != nil {
+		return done, err
+	}
+	defer c.dir.Lock.Release()
+	if err := c.dir.Check(); err != nil {
+		return done, err
+	}
 	from := parseLegacy(c.current())
-	if from == nil || !filepath.IsAbs(from.path) {
+	if from == nil {
 		return done, fmt.Errorf("%w: the context was not migrated", ErrNotLegacy)
 	}
-	done.Path = from.path
-	fsys, err := vfs.OS(filepath.Dir(from.path))
+	fsys, err := s.placeOf(from, &done)
 	if err != nil {
 		return done, err
 	}
 	defer fsys.Close()
-	name := filepath.Base(from.path)
-	old, f, err := findBackup(fsys, name, from.sum, s.opts.maxMessage)
+	name := filepath.Base(done.Path)
+	old, f, err := findBackup(fsys, done.Path, from.sum, s.opts.maxMessage)
 	if err != nil {
 		return done, err
 	}
 	defer f.Close()
 	done.Messages = int64(f.Len())
 	if !o.Force {
-		failed := &ValidationError{}
-		to := f.Compare(failed.add)
-		err := (&rollingBack{c: c, progress: o.Progress}).run(ctx, to)
-		if err == nil {
-			err = to.Finish()
-		}
-		if err == nil && failed.Count > 0 {
-			err = failed
-		}
-		if err != nil {
+		if err := c.same(ctx, f, true, o.Progress); err != nil {
 			return done, fmt.Errorf("the context was changed since it was migrated: %w", err)
 		}
 	}
@@ -124,12 +124,14 @@ func (s *Store) restoreLegacy(ctx context.Context, id uuid.UUID, o RollbackOptio
 	self, serr := s.fs.Lstat(id.String())
 	inPlace := err == nil && serr == nil && vfs.SameFile(place, self)
 	if inPlace { // a folder that lies where the context is
-		if done.Trashed, err = s.delete(ctx, id); err != nil {
+		if done.Trashed, err = s.deleteLocked(ctx, c.dir); err != nil {
 			return done, err
 		}
 	}
 	if old != name {
-		if err := fsys.RenameNew(old, name); err != nil {
+		if err := fsys.RenameNew(old, name); errors.Is(err, fs.ErrExist) {
+			return done, fmt.Errorf("something else is at %s: %w", done.Path, fs.ErrExist)
+		} else if err != nil {
 			return done, err
 		}
 		if err := fsys.SyncDir("."); err != nil {
@@ -137,26 +139,64 @@ func (s *Store) restoreLegacy(ctx context.Context, id uuid.UUID, o RollbackOptio
 		}
 	}
 	if !inPlace {
-		done.Trashed, err = s.delete(ctx, id)
+		done.Trashed, err = s.deleteLocked(ctx, c.dir)
 	}
 	return done, err
 }
 
+// placeOf opens the folder that a legacy context was in, and notes where that is.
+func (s *Store) placeOf(from *legacyContext, done *RolledBack) (vfs.FS, error) {
+	if filepath.IsAbs(from.path) {
+		done.Path = from.path
+		return vfs.OS(filepath.Dir(from.path))
+	}
+	if !filepath.IsLocal(filepath.FromSlash(from.path)) {
+		return nil, fmt.Errorf("%w: the context does not say where it was migrated from", ErrNotLegacy)
+	}
+	done.Path = filepath.Join(s.path, filepath.FromSlash(from.path))
+	return s.fs.Sub(path.Dir(from.path))
+}
+
+// same fails with a [*ValidationError] where the context does not give back what it was migrated from. A lenient one takes a message that
+// cannot be had for one that is not there.
+func (c *Context) same(ctx context.Context, f *legacy.File, lenient bool, progress func(done, all int64)) error {
+	if err := c.Refresh(ctx); err != nil {
+		return err
+	}
+	failed := &ValidationError{}
+	to := f.Compare(failed.add)
+	if err := (&rollingBack{c: c, lenient: lenient, progress: progress}).run(ctx, to); err != nil {
+		return err
+	}
+	if err := to.Finish(); err != nil {
+		return err
+	}
+	if failed.Count > 0 {
+		return failed
+	}
+	return nil
+}
+
 // findBackup looks for what was migrated: where it was, or under that name with the suffix.
-func findBackup(fsys vfs.FS, name, sum string, limit int64) (string, *legacy.File, error) {
+func findBackup(fsys vfs.FS, at, sum string, limit int64) (string, *legacy.File, error) {
+	name, found := filepath.Base(at), ""
 	for n := 0; ; n++ {
 		old := name
 		if n > 0 {
 			old = legacy.BackupName(name, n)
 		}
 		f, err := openBackup(fsys, old, sum, limit)
-		if err == nil {
+		switch {
+		case err == nil:
 			return old, f, nil
-		}
-		if n > 0 && errors.Is(err, fs.ErrNotExist) {
-			return "", nil, fmt.Errorf("%s is not there any more: %w", legacy.BackupName(name, 1), fs.ErrNotExist)
-		}
-		if n > 0 && !errors.Is(err, legacy.ErrChanged) && !errors.Is(err, legacy.ErrDamaged) && !errors.Is(err, legacy.ErrNotLegacy) {
+		case n == 0:
+		case errors.Is(err, fs.ErrNotExist) && found == "":
+			return "", nil, fmt.Errorf("%s is not there any more: %w", legacy.BackupName(at, 1), fs.ErrNotExist)
+		case errors.Is(err, fs.ErrNotExist):
+			return "", nil, fmt.Errorf("%s is not what was migrated any more: %w", filepath.Join(filepath.Dir(at), found), legacy.ErrChanged)
+		case errors.Is(err, legacy.ErrChanged), errors.Is(err, legacy.ErrDamaged), errors.Is(err, legacy.ErrNotLegacy):
+			found = cmp.Or(found, old)
+		default:
 			return "", nil, err
 		}
 	}

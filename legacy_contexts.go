@@ -22,7 +22,7 @@ const (
 )
 
 // Legacy says what the context is that this is a view of: a legacy context that was not migrated. Such a view is read as any other context, and cannot be
-// written to: [ErrReadOnly]. Opening it takes as long as migrating it, and room in the temporary folder. It is empty for every other context.
+// written to: [ErrReadOnly]. Opening it takes as long as migrating it, and as much room until it is closed. It is empty for every other context.
 func (c *Context) Legacy() LegacyFormat { return c.legacy }
 
 // Legacy says in which legacy form a context lies in the store that was not migrated; empty when there is none of that id.
@@ -51,29 +51,29 @@ func (s *Store) legacyAt(id uuid.UUID) (name string, ok bool) {
 
 // isSplit reports whether a folder in the store is a split context.
 func isSplit(fsys vfs.FS, name string) bool {
-	infos, err := vfs.LstatIn(fsys, name, ctxfolder.MetadataFile, legacy.ContextFile, legacy.PoolFolder)
-	return err == nil && infos[0] == nil && infos[1] != nil && infos[1].Mode().IsRegular() && infos[2] != nil && infos[2].IsDir()
+	format, err := legacy.Detect(fsys, name)
+	return err == nil && format == legacy.Split
 }
 
 // openLegacy opens a context that could not be opened as one, in case a legacy one lies there. why is returned when there is none.
-func (s *Store) openLegacy(ctx context.Context, id uuid.UUID, why error) (*Context, error) {
+func (s *Store) openLegacy(ctx context.Context, id uuid.UUID, why error) (c *Context, err error) {
 	name, ok := s.legacyAt(id)
-	if !ok {
-		if errors.Is(why, ctxfolder.ErrNotExist) { // another process may have migrated it since
+	switch {
+	case !ok:
+		err = why
+	case s.opts.keepLegacy || s.readOnly:
+		c, err = s.view(ctx, id, name)
+	default:
+		if err = s.migrateInStore(ctx, name); err == nil {
 			return s.open(ctx, id)
 		}
-		return nil, why
 	}
-	if s.opts.keepLegacy || s.readOnly {
-		return s.view(ctx, id, name)
-	}
-	if err := s.migrateInStore(ctx, name); err != nil {
-		if c, oerr := s.open(ctx, id); oerr == nil { // by another process, meanwhile
+	if err != nil {
+		if c, oerr := s.open(ctx, id); oerr == nil { // another process has migrated it meanwhile
 			return c, nil
 		}
-		return nil, err
 	}
-	return s.open(ctx, id)
+	return c, err
 }
 
 // view shows a legacy context as one: as it would be if it were migrated, in a temporary store.
@@ -86,7 +86,7 @@ func (s *Store) view(ctx context.Context, id uuid.UUID, name string) (*Context, 
 	if err != nil {
 		return nil, err
 	}
-	src, err := legacy.Open(s.fs, name, legacy.Options{Limit: s.opts.maxMessage})
+	src, err := legacy.Open(s.fs, name, legacy.Options{Limit: s.opts.maxMessage, Stop: ctx.Err})
 	if err != nil {
 		return nil, err
 	}
@@ -113,28 +113,63 @@ func (s *Store) view(ctx context.Context, id uuid.UUID, name string) (*Context, 
 	return c, nil
 }
 
+// deleteLegacy is delete for a legacy context that is a file.
+func (s *Store) deleteLegacy(ctx context.Context, id uuid.UUID) (Trashed, error) {
+	lock := s.fs.Lock(ctxfolder.Locks + "/" + id.String())
+	defer lock.Close()
+	if err := s.acquire(ctx, lock); err != nil {
+		return Trashed{}, err
+	}
+	defer lock.Release()
+	name := id.String() + ".json"
+	info, err := s.fs.Lstat(name)
+	if errors.Is(err, fs.ErrNotExist) {
+		return Trashed{}, ErrGone // it was migrated meanwhile
+	}
+	if err != nil {
+		return Trashed{}, err
+	}
+	return s.moveToTrash(ctxfolder.TrashItem{Name: name, Context: id, RemovedAt: s.now()}, info.Size())
+}
+
 // entry is what lies in the store under the id of a context.
 type entry struct {
 	id     uuid.UUID
 	folder bool // a folder, of a context or a split one; else a file
 }
 
-// entries yields what may be a context, by name, in no particular order.
+// entries yields what may be a context, each id once, in no particular order. One that is migrated meanwhile is there all the time.
 func (s *Store) entries() iter.Seq2[entry, error] {
 	return func(yield func(entry, error) bool) {
+		files := map[uuid.UUID]bool{} // and what was migrated, false
+		folders := map[uuid.UUID]bool{}
 		for e, err := range s.fs.ReadDir(".") {
 			if err != nil {
 				yield(entry{}, public(Error{Op: "list", Path: s.path}, err))
 				return
 			}
-			id, ok := ctxfolder.ParseID(e.Name())
-			if ok = ok && e.IsDir(); !ok && e.Type().IsRegular() {
-				var stem string
-				if stem, ok = legacy.NamedAfterContext(e.Name()); ok {
-					id = uuid.MustParse(stem)
+			if id, ok := ctxfolder.ParseID(e.Name()); ok && e.IsDir() {
+				folders[id] = true
+				if !yield(entry{id, true}, nil) {
+					return
 				}
+				continue
 			}
-			if ok && !yield(entry{id, e.IsDir()}, nil) {
+			if stem, ok := legacy.NamedAfterContext(legacy.Original(e.Name())); ok && e.Type().IsRegular() {
+				id := uuid.MustParse(stem)
+				files[id] = files[id] || !legacy.IsBackup(e.Name())
+			} else if id, ok := ctxfolder.ParseID(legacy.Original(e.Name())); ok && e.IsDir() {
+				files[id] = files[id] || false
+			}
+		}
+		for id, file := range files {
+			if folders[id] {
+				continue
+			}
+			_ = s.settle(context.Background(), id) // what is wrong is told by who opens it
+			info, err := s.fs.Lstat(id.String())
+			folder := err == nil && info.IsDir()
+			if (folder || file) && !yield(entry{id, folder}, nil) {
 				return
 			}
 		}

@@ -23,7 +23,7 @@ const legacyUnlisted = "unlisted"
 // value keeps it until the context says something else.
 type legacyContext struct {
 	format  legacy.Format
-	path    string // absolute, where it was
+	path    string // where it was: absolute, or relative to the store, with slashes
 	sum     string // SHA-256 of what it was, in hexadecimal
 	members legacy.Members
 	active  string         // the branch that took the place of an active one that was not there
@@ -45,9 +45,9 @@ func (l *legacyContext) keep(m *Metadata) error {
 	}
 	m.State = json.RawMessage(take("current_state"))
 	given := &legacyContext{}
-	for i, member := range l.members {
-		name, _ := legacy.Text(member.Name)
-		if l.members.Last(name) != i || member.Value == nil {
+	for name, i := range l.members.Lasts() {
+		member := l.members[i]
+		if member.Value == nil {
 			continue
 		}
 		if now := given.now(m, name); now != nil && sameText(now, member.Value) {
@@ -101,6 +101,24 @@ func parseLegacy(m *Metadata) *legacyContext {
 		return nil
 	}
 	return l
+}
+
+// places are the members that the context has a place for.
+var places = []string{"parent_id", "title", "config", "current_state", "active_branch_name"}
+
+// since reports whether the context has something for a member that the legacy one did not have.
+func (l *legacyContext) since(m *Metadata, name string) bool {
+	switch name {
+	case "parent_id":
+		return m.ParentID != uuid.Nil
+	case "title":
+		return m.Title != ""
+	case "config":
+		return len(m.Config.Members()) > 0
+	case "current_state":
+		return m.State != nil
+	}
+	return m.ActiveBranch != l.active
 }
 
 // value is what a member is worth in the context now. kept is the value it was kept with, nil for one that is taken over.
@@ -168,8 +186,10 @@ type legacyBranch struct {
 	members  legacy.Members
 	promptOf legacy.Members // system_prompt, where that is an object; "content", without a value, is the branch's
 	missing  []legacy.Missing
-	unlisted int64 // not 0: no legacy branch, but so many messages that none listed
-	made     bool  // no legacy branch: there was none
+	unlisted int64     // not 0: no legacy branch, but so many messages that none listed
+	made     bool      // no legacy branch: there was none
+	twin     uuid.UUID // the line of a branch that had the same key
+	line     uuid.UUID // of a branch that is no legacy one: its line, when it was made; as is what it was called then
 }
 
 // takePrompt takes the system prompt out of the members, for the branch to have. It returns nil when there is none that is a text.
@@ -210,6 +230,9 @@ func (l *legacyBranch) keep(b *ctxfolder.Branch) {
 			o.Set("name", json.RawMessage(l.name))
 			o.SetText("as", b.Name)
 		}
+		if l.twin != uuid.Nil {
+			o.SetText("twin", l.twin.String())
+		}
 		o.Set("members", marshalMembers(l.members))
 	}
 	if l.promptOf != nil {
@@ -223,6 +246,10 @@ func (l *legacyBranch) keep(b *ctxfolder.Branch) {
 	}
 	if l.made {
 		o.Set("made", json.RawMessage("true"))
+	}
+	if l.made || l.unlisted > 0 {
+		o.SetText("as", b.Name)
+		o.SetText("line", b.Line.String())
 	}
 	if raw, err := o.MarshalJSON(); err == nil {
 		b.Extra.Set(legacyMember, raw)
@@ -254,17 +281,20 @@ func parseLegacyBranch(b *ctxfolder.Branch) *legacyBranch {
 			}
 			l.unlisted, _ = strconv.ParseInt(string(ms.Get("unlisted")), 10, 64)
 			l.made = string(ms.Get("made")) == "true"
+			l.twin, _ = legacy.ParseID(ms.Get("twin"))
+			l.line, _ = legacy.ParseID(ms.Get("line"))
 			_ = json.Unmarshal(ms.Get("missing"), &l.missing)
 		}
 	}
 	return l
 }
 
-// key is what the branch is called in a legacy context: the old name, unless it was renamed here, or another branch bears that name now.
+// key is what the branch is called in a legacy context: the old name, unless it was renamed here, or another branch bears that name now. Branches that
+// had one key have it again.
 func (l *legacyBranch) key(m *Metadata, b *ctxfolder.Branch) jsontext.Value {
 	if l.name != nil && l.as == b.Name {
 		if old, ok := legacy.Text(l.name); ok {
-			if other, taken := m.Branch(old); !taken || other.Line == b.Line {
+			if other, taken := m.Branch(old); !taken || other.Line == b.Line || other.Line == l.twin {
 				return l.name
 			}
 		}

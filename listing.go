@@ -6,6 +6,7 @@ import (
 	"time"
 
 	"github.com/ctxdir/ctxdir/branch"
+	ctxfolder "github.com/ctxdir/ctxdir/context"
 	"github.com/google/uuid"
 )
 
@@ -54,16 +55,19 @@ func (s *Store) entrySummary(ctx context.Context, known *summaries, e entry) (su
 		if sum, ok := s.remembered(known, e.id); ok {
 			return sum, true
 		}
-		if !isSplit(s.fs, name) {
-			return s.summary(ctx, known, e.id), true
-		}
 	} else {
-		if info, err := s.fs.Lstat(name); err == nil && info.IsDir() {
-			return sum, false // it was migrated, and its old name not yet taken away
-		}
 		name += ".json"
 	}
-	return s.legacySummary(known, e.id, name)
+	if !e.folder || isSplit(s.fs, name) {
+		if sum, ok = s.legacySummary(known, e.id, name); ok && sum.Problem == nil || s.Legacy(e.id) != "" {
+			return sum, ok
+		}
+		if _, err := s.fs.Lstat(e.id.String()); err != nil && !ctxfolder.Ready(s.fs, e.id) {
+			return sum, ok
+		}
+		// It was migrated meanwhile.
+	}
+	return s.summary(ctx, known, e.id), true
 }
 
 func (s *Store) summary(ctx context.Context, known *summaries, id uuid.UUID) Summary {

@@ -1,14 +1,13 @@
 package ctxdir
 
 import (
-	"cmp"
 	"context"
 	"encoding/hex"
 	"errors"
 	"fmt"
 	"io/fs"
-	"os"
 	"path/filepath"
+	"unicode/utf8"
 
 	ctxfolder "github.com/ctxdir/ctxdir/context"
 	"github.com/ctxdir/ctxdir/internal/vfs"
@@ -18,7 +17,7 @@ import (
 
 // MigrateOptions changes how a legacy context is migrated.
 type MigrateOptions struct {
-	// DryRun makes the context in a temporary folder, validates it and removes it again: nothing else changes.
+	// DryRun makes the context in staging, or where the store cannot be written to in a temporary folder, validates it and removes it again: nothing else changes.
 	DryRun bool
 	// Progress is told how many bytes of the legacy context were read, of how many: it is read twice, and its messages once more. Nil for
 	// nobody.
@@ -45,6 +44,9 @@ type ValidationError struct {
 const mostDiscrepancies = 1000
 
 func (e *ValidationError) Error() string {
+	if e.Count == 1 {
+		return "the migrated context would differ: " + e.Discrepancies[0].String()
+	}
 	return fmt.Sprintf("the migrated context would differ in %d places, the first: %s", e.Count, e.Discrepancies[0])
 }
 
@@ -58,8 +60,8 @@ func (e *ValidationError) add(d legacy.Discrepancy) {
 // back is compared with the original before it gets its place; then the old file or folder gets the suffix .old. Stopped at any moment, it can be done
 // again. A legacy file that lies in the store as ID.json becomes the context ID; others bear their id in them.
 //
-// It fails with [ErrNotLegacy]; with [ErrDamaged] when the legacy context cannot be read to its end; with [ErrTooLarge]; with a
-// [*ValidationError]; and with [ErrExist] when there is a context of that id that did not come from this file. In all these cases nothing was changed.
+// It fails with [ErrInvalid] for a path that is not UTF-8; with [ErrNotLegacy], also for what has that suffix already; with [ErrDamaged] when the
+// legacy context cannot be read to its end; with [ErrTooLarge]; with a [*ValidationError]; and with [ErrExist] when there is a context of that id that did not come from this file. In all these cases nothing was changed.
 //
 // Crash order: the context is staged and durable, payloads first, and validated, before it gets its place; only then the old
 // file loses its name. In between both are there, and the context counts.
@@ -69,15 +71,25 @@ func (s *Store) Migrate(ctx context.Context, path string, o MigrateOptions) (Mig
 }
 
 func (s *Store) migratePath(ctx context.Context, path string, o MigrateOptions) (Migrated, error) {
+	path = legacy.Whole(path)
 	abs, err := filepath.Abs(path)
 	if err != nil {
 		return Migrated{Path: path}, err
+	}
+	if filepath.Base(path) != filepath.Base(abs) { // it is "." or the like
+		path = abs
 	}
 	from, err := vfs.OS(filepath.Dir(abs))
 	if err != nil {
 		return Migrated{Path: path}, err
 	}
 	defer from.Close()
+	if !utf8.ValidString(abs) { // metadata.json could not say where it was
+		return Migrated{Path: path}, fmt.Errorf("%w: the path %+q is not valid UTF-8", ErrInvalid, path)
+	}
+	if legacy.IsBackup(filepath.Base(abs)) {
+		return Migrated{Path: path}, fmt.Errorf("%w: its name is that of a backup of what was migrated", ErrNotLegacy)
+	}
 	g := &migrating{s: s, o: o, from: from, name: filepath.Base(abs), path: abs}
 	done, err := g.run(ctx)
 	if done.Path = path; done.Backup != "" {
@@ -107,21 +119,23 @@ type migrating struct {
 	id   uuid.UUID
 	info fs.FileInfo // of the file or folder, when it was opened
 	text fs.FileInfo // of the file, or of context.json in the folder
-	// inPlace says that the legacy context is a folder that lies where the new one belongs.
-	inPlace bool
-	done    Migrated
+	done Migrated
 }
 
 func (g *migrating) run(ctx context.Context) (Migrated, error) {
 	if g.s.readOnly && !g.o.DryRun {
 		return g.done, ErrReadOnly
 	}
-	if err := g.open(); err != nil {
+	if err := g.open(ctx, g.name); err != nil {
+		if g.moved() && g.before(ctx) {
+			err = nil
+		}
 		return g.done, err
 	}
-	defer g.src.Close()
+	defer func() { _ = g.src.Close() }()
 	if g.o.DryRun {
-		return g.done, g.tryOut(ctx)
+		err := g.tryOut(ctx)
+		return g.done, err
 	}
 	lock := g.s.fs.Lock(ctxfolder.Locks + "/" + g.id.String())
 	defer lock.Close()
@@ -130,47 +144,101 @@ func (g *migrating) run(ctx context.Context) (Migrated, error) {
 	}
 	defer lock.Release()
 	there, err := g.there(ctx)
-	if err != nil {
-		return g.done, err
+	switch {
+	case err != nil:
+	case there:
+		err = g.again(ctx)
+	default:
+		err = g.all(ctx)
 	}
-	if !there {
-		blobs := blobsInUse{s: g.s}
-		defer blobs.release()
-		if err := blobs.hold(ctx); err != nil {
-			return g.done, err
-		}
-		err := g.make(ctx, g.s, true)
-		if err == nil {
-			err = g.publish()
-		}
-		if err != nil {
-			_ = vfs.RemoveAll(g.s.fs, ctxfolder.StagingFolder(g.id))
-			return g.done, err
-		}
-	}
-	g.done.Again = there
-	return g.done, g.retire()
+	return g.done, err
 }
 
-// open reads the legacy context for the first time.
-func (g *migrating) open() (err error) {
-	if g.info, err = g.from.Lstat(g.name); err != nil {
+// all makes the context and gives it its place, and what it was made of another name. The lock is held.
+func (g *migrating) all(ctx context.Context) error {
+	if err := g.movable(); err != nil {
+		return err
+	}
+	blobs := blobsInUse{s: g.s}
+	defer blobs.release()
+	if err := blobs.hold(ctx); err != nil {
+		return err
+	}
+	err := g.make(ctx, g.s, true)
+	if err == nil {
+		err = g.publish()
+	}
+	if err != nil {
+		_ = vfs.RemoveAll(g.s.fs, ctxfolder.StagingFolder(g.id))
+		return err
+	}
+	if g.done.Backup != "" {
+		return nil // its place was needed
+	}
+	if err = g.retire(); err != nil && g.done.Backup == "" {
+		err = errors.Join(err, g.withdraw())
+	}
+	return err
+}
+
+// again is for a context that has been made already: at most the suffix is missing. The lock is held.
+func (g *migrating) again(ctx context.Context) error {
+	g.done.Again = true
+	if !g.moved() {
+		return g.retire()
+	}
+	// Who made it was faster with that too.
+	_ = g.src.Close()
+	if !g.before(ctx) {
+		return legacy.ErrChanged
+	}
+	return nil
+}
+
+// moved reports whether the legacy context has its name no more.
+func (g *migrating) moved() bool {
+	now, err := g.from.Lstat(g.name)
+	return errors.Is(err, fs.ErrNotExist) || err == nil && g.info != nil && !vfs.SameFile(now, g.info)
+}
+
+// before reports whether what is not in its place any more was migrated, and has its suffix.
+func (g *migrating) before(ctx context.Context) bool {
+	for n := 1; ; n++ {
+		old := legacy.BackupName(g.name, n)
+		if _, err := g.from.Lstat(old); err != nil {
+			return false
+		}
+		if g.open(ctx, old) != nil {
+			continue
+		}
+		there, err := g.there(ctx)
+		_ = g.src.Close()
+		if there && err == nil {
+			g.done.Again, g.done.Backup = true, old
+			return true
+		}
+	}
+}
+
+// open reads the legacy context, which has its name or the one with the suffix.
+func (g *migrating) open(ctx context.Context, name string) (err error) {
+	if g.info, err = g.from.Lstat(name); err != nil {
 		return err
 	}
 	g.text = g.info
 	if g.info.IsDir() {
-		if g.text, err = g.from.Lstat(g.name + "/" + legacy.ContextFile); errors.Is(err, fs.ErrNotExist) {
+		if g.text, err = g.from.Lstat(name + "/" + legacy.ContextFile); errors.Is(err, fs.ErrNotExist) {
 			return legacy.ErrNotLegacy
 		}
 	}
 	if err == nil {
-		g.src, err = legacy.Open(g.from, g.name, g.options(0))
+		g.src, err = legacy.Open(g.from, name, g.options(ctx, 0))
 	}
 	if err != nil {
 		return err
 	}
 	g.id = g.src.ContextID()
-	if there, err := g.s.fs.Lstat(g.name); err == nil && vfs.SameFile(there, g.info) {
+	if there, err := g.s.fs.Lstat(name); err == nil && vfs.SameFile(there, g.info) {
 		// What lies in the store is known by its name.
 		if stem, ok := legacy.NamedAfterContext(g.name); ok {
 			g.id = uuid.MustParse(stem)
@@ -178,16 +246,28 @@ func (g *migrating) open() (err error) {
 			g.id = id
 		}
 	}
-	if there, err := g.s.fs.Lstat(g.id.String()); err == nil {
-		g.inPlace = vfs.SameFile(there, g.info)
-	}
 	g.done = Migrated{Context: g.id, Branches: len(g.src.Branches), Messages: int64(g.src.Len()), Bytes: g.src.Size}
 	return nil
 }
 
+// inPlace reports whether the legacy context is a folder that lies where the new one belongs.
+func (g *migrating) inPlace() bool {
+	there, err := g.s.fs.Lstat(g.id.String())
+	return err == nil && vfs.SameFile(there, g.info)
+}
+
+// place is where the legacy context lies: relative to the store where it is in there, so that it is found in a store that is moved or copied.
+func (g *migrating) place() string {
+	dir, within, err := relative(filepath.Dir(g.path), g.s.path)
+	if err != nil || !within {
+		return g.path
+	}
+	return filepath.ToSlash(filepath.Join(dir, g.name))
+}
+
 // options are those of a pass over the legacy context.
-func (g *migrating) options(pass int64) legacy.Options {
-	o := legacy.Options{Limit: g.s.opts.maxMessage}
+func (g *migrating) options(ctx context.Context, pass int64) legacy.Options {
+	o := legacy.Options{Limit: g.s.opts.maxMessage, Stop: ctx.Err}
 	if g.o.Progress != nil {
 		size := g.text.Size()
 		o.Progress = func(read int64) { g.o.Progress(pass*size+read, 3*max(size, read)) }
@@ -210,7 +290,7 @@ func (g *migrating) tryOut(ctx context.Context) error {
 
 // make stages the context and validates it.
 func (g *migrating) make(ctx context.Context, to *Store, durable bool) error {
-	st := &stagingLegacy{to: to, src: g.src, id: g.id, at: g.text.ModTime(), durable: durable, path: g.path}
+	st := &stagingLegacy{to: to, src: g.src, id: g.id, at: g.text.ModTime(), durable: durable, path: g.place()}
 	if g.o.Progress != nil {
 		size := g.src.Size
 		st.progress = func(read int64) { g.o.Progress(size+read, 3*size) }
@@ -223,7 +303,7 @@ func (g *migrating) make(ctx context.Context, to *Store, durable bool) error {
 
 // validate reads the legacy context once more, and compares it with what the staged one gives back.
 func (g *migrating) validate(ctx context.Context, staged *Store) error {
-	again, err := legacy.Open(g.from, g.name, g.options(2))
+	again, err := legacy.Open(g.from, g.name, g.options(ctx, 2))
 	if err != nil {
 		return err
 	}
@@ -241,24 +321,12 @@ func (g *migrating) validate(ctx context.Context, staged *Store) error {
 		return err
 	}
 	defer c.Close()
-	failed := &ValidationError{}
-	to := again.Compare(failed.add)
-	back := &rollingBack{c: c}
-	if err := back.run(ctx, to); err != nil {
-		return err
-	}
-	if err := to.Finish(); err != nil {
-		return err
-	}
-	if failed.Count > 0 {
-		return failed
-	}
-	return nil
+	return c.same(ctx, again, false, nil)
 }
 
 // there reports whether the context has been made already, of this very file. It fails with ErrExist when there is another one.
 func (g *migrating) there(ctx context.Context) (bool, error) {
-	if info, err := g.s.fs.Lstat(g.id.String()); g.inPlace || errors.Is(err, fs.ErrNotExist) {
+	if info, err := g.s.fs.Lstat(g.id.String()); errors.Is(err, fs.ErrNotExist) || g.inPlace() {
 		return false, nil
 	} else if err != nil {
 		return false, err
@@ -278,88 +346,24 @@ func (g *migrating) there(ctx context.Context) (bool, error) {
 
 // publish gives the context its place. The lock is held.
 func (g *migrating) publish() error {
-	if err := g.unchanged(); err != nil {
+	if err := g.src.Unchanged(g.name); err != nil {
 		return err
 	}
-	if g.inPlace {
+	if g.inPlace() {
 		old, err := g.backupName()
-		if err != nil {
-			return err
+		if err == nil {
+			err = ctxfolder.PublishBeside(g.s.fs, g.id, old, func() error { return g.src.Unchanged(old) })
 		}
-		g.done.Backup = old
-		return ctxfolder.PublishBeside(g.s.fs, g.id, old)
+		if err == nil {
+			g.done.Backup = old
+		}
+		return err
 	}
 	if err := g.s.fs.Rename(ctxfolder.StagingFolder(g.id), g.id.String()); err != nil {
 		return err
 	}
-	return g.s.fs.SyncDir(".")
-}
-
-// unchanged fails with legacy.ErrChanged when the file is not the one that was opened, or was written to.
-func (g *migrating) unchanged() error {
-	names := []string{g.name}
-	if g.info.IsDir() {
-		names = append(names, g.name+"/"+legacy.ContextFile)
-	}
-	for i, was := range []fs.FileInfo{g.info, g.text}[:len(names)] {
-		now, err := g.from.Lstat(names[i])
-		if err != nil || !vfs.SameFile(now, was) || now.Size() != was.Size() || !now.ModTime().Equal(was.ModTime()) {
-			return cmp.Or(err, legacy.ErrChanged)
-		}
+	if err := g.s.fs.SyncDir("."); err != nil {
+		return errors.Join(err, g.withdraw())
 	}
 	return nil
-}
-
-// retire gives the legacy context the suffix, now that the new one is durable.
-func (g *migrating) retire() error {
-	if g.done.Backup != "" {
-		return nil // its place was needed
-	}
-	if err := g.unchanged(); err != nil {
-		return err
-	}
-	for {
-		old, err := g.backupName()
-		if err != nil {
-			return err
-		}
-		if err = g.from.RenameNew(g.name, old); errors.Is(err, fs.ErrExist) {
-			continue
-		}
-		if err != nil {
-			return err
-		}
-		g.done.Backup = old
-		return g.from.SyncDir(".")
-	}
-}
-
-// backupName finds a name for what was migrated: with .old, or where that is taken with .old-2, .old-3 and so on.
-func (g *migrating) backupName() (string, error) {
-	for n := 1; ; n++ {
-		name := legacy.BackupName(g.name, n)
-		if _, err := g.from.Lstat(name); errors.Is(err, fs.ErrNotExist) {
-			return name, nil
-		} else if err != nil {
-			return "", err
-		}
-	}
-}
-
-// scratchStore makes a store in a temporary folder, for contexts that nobody is to keep. remove closes and removes it.
-func scratchStore(like *Store) (s *Store, remove func(), err error) {
-	dir, err := os.MkdirTemp("", "ctxdir-")
-	if err != nil {
-		return nil, nil, err
-	}
-	threshold := like.TextThreshold()
-	s, err = Init(dir, WithDurability(Relaxed), WithFoldBytes(-1), WithTextThreshold(threshold), WithMaxMessage(like.opts.maxMessage), WithPool(like.opts.pool))
-	if err != nil {
-		_ = os.RemoveAll(dir)
-		return nil, nil, err
-	}
-	return s, func() {
-		_ = s.Close()
-		_ = os.RemoveAll(dir)
-	}, nil
 }

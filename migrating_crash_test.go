@@ -34,11 +34,10 @@ func legacyOnDisk(t *testing.T, split bool) (disk *crashfs.FS, id uuid.UUID, tex
 		err = legacy.WriteFolder(disk, id.String(), func(to legacy.Sink) error {
 			return to.Member(legacy.Quote("id"), legacy.Quote(id.String()))
 		})
-		context := strings.Replace(text, text[strings.Index(text, `"message_pool":{`)+len(`"message_pool":{`):strings.Index(text, `},"branches"`)], "", 1)
 		node := func(n int, parent string) string {
 			return fmt.Sprintf(`{"id":%q,"message":{"role":"User","content":[{"type":"text","text":"t"}],"metadata":null},"parent_id":%s}`, legacytest.ID(n), parent)
 		}
-		err = errors.Join(err, disk.Replace(id.String()+"/context.json", []byte(context)), disk.SyncDir(id.String()))
+		err = errors.Join(err, disk.Replace(id.String()+"/context.json", []byte(legacytest.Split(text))), disk.SyncDir(id.String()))
 		for n, parent := range map[int]string{1: "null", 2: `"` + legacytest.ID(1) + `"`} {
 			err = errors.Join(err, vfs.WriteSynced(disk, id.String()+"/messages_pool/"+legacytest.ID(n)+".json", []byte(node(n, parent))))
 		}
@@ -233,6 +232,47 @@ func TestLegacyView(t *testing.T) {
 		for id, err := range s.IDs() {
 			t.Error(id, err)
 		}
+	}
+}
+
+// TestScratch: what a view needs is in staging/, and swept where it is left behind.
+func TestScratch(t *testing.T) {
+	ctx := context.Background()
+	_, dir := newStore(t)
+	id := uuid.MustParse(legacytest.ID(500))
+	check(t, os.WriteFile(dir+"/"+id.String()+".json", []byte(legacytest.Whole(id.String())), 0o600))
+	count := func(folder string) int { return len(must[[]os.DirEntry](t)(os.ReadDir(folder))) }
+	t.Setenv("TMPDIR", t.TempDir())
+	locks := count(dir + "/locks")
+	s := must[*Store](t)(Open(dir, AutoMigrate(false)))
+	defer s.Close()
+	c := must[*Context](t)(s.Context(ctx, id))
+	must[Migrated](t)(s.Migrate(ctx, dir+"/"+id.String()+".json", MigrateOptions{DryRun: true}))
+	if in, tmp := count(dir+"/staging"), count(os.Getenv("TMPDIR")); in != 1 || tmp != 0 {
+		t.Errorf("%d in staging, %d in the temporary folder", in, tmp)
+	}
+	reader := must[*Store](t)(Open(dir, ReadOnly()))
+	view := must[*Context](t)(reader.Context(ctx, id))
+	if in, tmp := count(dir+"/staging"), count(os.Getenv("TMPDIR")); in != 1 || tmp != 1 {
+		t.Errorf("for reading only: %d in staging, %d in the temporary folder", in, tmp)
+	}
+	check(t, view.Close(), reader.Close())
+	other := must[*Store](t)(Open(dir)) // it sweeps, but not what is in use
+	other.Close()
+	if got := must[[]*Message](t)(c.Active().Load(ctx)); len(got) != 2 {
+		t.Errorf("%d messages", len(got))
+	}
+	left := t.TempDir()
+	check(t, os.CopyFS(left, os.DirFS(dir)))
+	must[*Store](t)(Open(left)).Close()
+	c.Close()
+	for _, in := range []string{dir, left} {
+		if n := count(in + "/staging"); n != 0 {
+			t.Errorf("%d left in staging of %s", n, in)
+		}
+	}
+	if n := count(dir + "/locks"); n != locks {
+		t.Errorf("%d locks, there were %d", n, locks)
 	}
 }
 

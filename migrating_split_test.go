@@ -225,6 +225,95 @@ func TestRollbackNames(t *testing.T) {
 	}
 }
 
+// TestMigrateTwins: branches that bear one name in the legacy context come back as that.
+func TestMigrateTwins(t *testing.T) {
+	s, _ := newStore(t)
+	text := strings.Replace(legacytest.Whole(legacytest.ID(500)), `"branches":{`, `"branches":{"main":{"name":"main","message_ids":[]},"main":{"message_ids":[]},`, 1)
+	path, done := migrated(t, s, text)
+	c := must[*Context](t)(s.Context(context.Background(), done.Context))
+	defer c.Close()
+	back := must[RolledBack](t)(c.Rollback(context.Background(), path+".back", RollbackOptions{}))
+	if got := compactFile(t, back.Path); done.Branches != 3 || strings.Count(got, `"main":{`) != 3 {
+		t.Errorf("%+v, %s", done, got)
+	}
+}
+
+// TestRollbackMade: a branch that is none in a legacy context becomes one by whatever is done with it, and what is added to the whole comes back.
+func TestRollbackMade(t *testing.T) {
+	ctx := context.Background()
+	whole := legacytest.Whole(legacytest.ID(500))
+	short := strings.Replace(whole, `,"`+legacytest.ID(2)+`"]`, "]", 1)
+	short = strings.Replace(short, `"message_ids":["`+legacytest.ID(1)+`"]`, `"message_ids":[]`, 1)
+	bare := `{"id":"` + legacytest.ID(500) + `","message_pool":{},"branches":{}}`
+	twice := strings.Replace(bare, `{"id"`, `{"title":"first","title":"second","id"`, 1)
+	say := func(c *Context, name string) error {
+		b, err := c.Branch(name)
+		if err == nil {
+			_, err = b.Append(ctx, Draft{Body: []byte(`{"role":"User","content":[]}`)})
+		}
+		return err
+	}
+	rewind := func(c *Context) error {
+		b, err := c.Branch("unlisted")
+		if err == nil {
+			err = b.Rewind(ctx, 1)
+		}
+		return err
+	}
+	tests := []struct {
+		name, text string
+		do         func(c *Context) error
+		want       string // in what comes back
+		not        string
+	}{
+		{"nothing", short, func(*Context) error { return nil }, `"main":`, `"unlisted":`},
+		{"append", short, func(c *Context) error { return say(c, "unlisted") }, `"unlisted":`, "no such"},
+		{"rewind", short, rewind, `"unlisted":`, "no such"},
+		{"rewind and append", short, func(c *Context) error { return errors.Join(rewind(c), say(c, "unlisted")) }, `"unlisted":`, "no such"},
+		{"rename", short, func(c *Context) error { return c.Rename(ctx, "unlisted", "kept") }, `"kept":`, `"unlisted":`},
+		{"switch", short, func(c *Context) error { return c.Switch(ctx, "unlisted") }, `"unlisted":`, "no such"},
+		{"rename where there was none", bare, func(c *Context) error { return c.Rename(ctx, "main", "trunk") }, `"trunk":`, `"main"`},
+		{"a member", whole, func(c *Context) error {
+			return c.Update(ctx, func(m *Metadata) error { m.Extra.SetText("note", "mine"); return nil })
+		}, `"note":"mine"`, `"legacy"`},
+		{"a place that was not taken", bare, func(c *Context) error {
+			return c.Update(ctx, func(m *Metadata) error { m.Config.SetText("mode", "new"); return nil })
+		}, `"config":{"mode":"new"}`, `"title"`},
+		{"a title, of two", twice, func(c *Context) error {
+			return c.Update(ctx, func(m *Metadata) error { m.Title = "third"; return nil })
+		}, `"title":"first","title":"third"`, `"second"`},
+	}
+	for _, test := range tests {
+		s, _ := newStore(t)
+		path, done := migrated(t, s, test.text)
+		c := must[*Context](t)(s.Context(ctx, done.Context))
+		defer c.Close()
+		same := must[RolledBack](t)(c.Rollback(ctx, path+".same", RollbackOptions{}))
+		if got := compactFile(t, same.Path); test.name != "nothing" && strings.Contains(got, test.want) || got != compactFile(t, done.Backup) && test.text == twice {
+			t.Errorf("%s, before: %s", test.name, got)
+		}
+		if err := test.do(c); err != nil {
+			t.Fatal(test.name, err)
+		}
+		back := must[RolledBack](t)(c.Rollback(ctx, path+".back", RollbackOptions{}))
+		got := compactFile(t, back.Path)
+		if !strings.Contains(got, test.want) || strings.Contains(got, test.not) {
+			t.Errorf("%s: %s", test.name, got)
+		}
+		var differs *ValidationError
+		if _, err := s.RestoreLegacy(ctx, done.Context, RollbackOptions{}); errors.As(err, &differs) != (test.name != "nothing") {
+			t.Errorf("%s: %v", test.name, err)
+		}
+	}
+}
+
+func compactFile(t *testing.T, path string) string {
+	t.Helper()
+	v := jsontext.Value(must[[]byte](t)(os.ReadFile(path)))
+	check(t, v.Compact(jsontext.AllowDuplicateNames(true)))
+	return string(v)
+}
+
 // TestMigrateStopped: stopped in the middle, a migration leaves everything as it was, and can be done again.
 func TestMigrateStopped(t *testing.T) {
 	s, store := newStore(t)
@@ -269,6 +358,85 @@ func TestMigrateStopped(t *testing.T) {
 		t.Fatal(err)
 	}
 	if done := must[Migrated](t)(s.Migrate(context.Background(), path, MigrateOptions{})); !done.Again || done.Backup != path+".old-2" {
+		t.Errorf("%+v", done)
+	}
+}
+
+// TestSplitOdd: a split context comes back whatever its context.json says of the pool, and with names as long as they can be.
+func TestSplitOdd(t *testing.T) {
+	ctx := context.Background()
+	id := legacytest.ID(500)
+	text := legacytest.Split(legacytest.Whole(id))
+	for _, pool := range []string{`"message_pool":{},`, `"message_pool":null,`, ``} {
+		s, _ := newStore(t)
+		dir := filepath.Join(t.TempDir(), "x")
+		check(t, os.MkdirAll(filepath.Join(dir, "messages_pool"), 0o700))
+		check(t, os.WriteFile(filepath.Join(dir, "context.json"), []byte(strings.Replace(text, `"message_pool":{},`, pool, 1)), 0o600))
+		for _, key := range []string{legacytest.ID(1), legacytest.ID(2), strings.Repeat("k", 250)} {
+			check(t, os.WriteFile(filepath.Join(dir, "messages_pool", key+".json"), []byte(`{"message":{"role":"User","content":[]}}`), 0o600))
+		}
+		done := must[Migrated](t)(s.Migrate(ctx, dir, MigrateOptions{}))
+		c := must[*Context](t)(s.Context(ctx, done.Context))
+		defer c.Close()
+		must[RolledBack](t)(c.Rollback(ctx, dir+".back", RollbackOptions{}))
+		sameFolders(t, done.Backup, dir+".back")
+		sameFolders(t, dir+".back", done.Backup)
+		whole := compactFile(t, must[RolledBack](t)(c.Rollback(ctx, dir+".json", RollbackOptions{})).Path)
+		if strings.Count(whole, `"message_pool":{"`) != 1 || strings.Count(whole, `"message_pool"`) != 1 {
+			t.Errorf("%s as one file: %s", pool, whole)
+		}
+		if done.Messages != 3 {
+			t.Errorf("%s: %+v", pool, done)
+		}
+		must[RolledBack](t)(s.RestoreLegacy(ctx, done.Context, RollbackOptions{}))
+	}
+}
+
+// TestLostPool: a split context in the store whose messages are gone is a problem that is told, and nobody makes an empty context of it.
+func TestLostPool(t *testing.T) {
+	ctx := context.Background()
+	s, dir := newStore(t)
+	id := uuid.MustParse(legacytest.ID(500))
+	folder := filepath.Join(dir, id.String())
+	text := legacytest.Split(legacytest.Whole(id.String()))
+	check(t, os.Mkdir(folder, 0o700), os.WriteFile(filepath.Join(folder, "context.json"), []byte(text), 0o600))
+	if _, err := s.Context(ctx, id); !errors.Is(err, ErrDamaged) {
+		t.Errorf("opened: %v", err)
+	}
+	rows := 0
+	for sum, err := range s.List(ctx) {
+		if rows++; err != nil || !errors.Is(sum.Problem, ErrDamaged) || sum.Format != LegacySplit {
+			t.Errorf("%+v, %v", sum, err)
+		}
+	}
+	for _, ids := range [][]uuid.UUID{{id}, nil} {
+		left := 0
+		for r, err := range s.Repair(ctx, ids, CheckOptions{Progress: func(p CheckProgress) { left = p.Left }}) {
+			t.Errorf("repaired %+v, %v", r, err)
+		}
+		found := 0
+		for f, err := range s.Check(ctx, ids, CheckOptions{}) {
+			if found++; err != nil || f.Kind != "legacy" || f.Severity != SeverityError || f.Repairable || f.Context != id {
+				t.Errorf("%+v, %v", f, err)
+			}
+		}
+		if rows != 1 || found != 1 || left != 1 {
+			t.Errorf("%d rows, %d findings, %d left", rows, found, left)
+		}
+	}
+	if _, err := s.Migrate(ctx, filepath.Join(folder, "context.json"), MigrateOptions{}); !errors.Is(err, ErrDamaged) {
+		t.Errorf("migrated: %v", err)
+	}
+	if left := must[[]os.DirEntry](t)(os.ReadDir(folder)); len(left) != 1 {
+		t.Errorf("%v", left)
+	}
+	// With them, its context.json stands for the folder.
+	pool := filepath.Join(folder, "messages_pool")
+	check(t, os.Mkdir(pool, 0o700))
+	for n := 1; n <= 2; n++ {
+		check(t, os.WriteFile(filepath.Join(pool, legacytest.ID(n)+".json"), []byte(`{"message":{}}`), 0o600))
+	}
+	if done := must[Migrated](t)(s.Migrate(ctx, filepath.Join(folder, "context.json"), MigrateOptions{})); done.Messages != 2 || done.Backup != folder+".old" {
 		t.Errorf("%+v", done)
 	}
 }

@@ -25,6 +25,7 @@ type options struct {
 	collect     *time.Duration // the grace period of what is collected by itself; nil: nothing is
 	clock       func() time.Time
 	keepLegacy  bool
+	inOrder     bool
 	watching    watch.Options
 }
 
@@ -77,7 +78,7 @@ func WithCollection(grace time.Duration) Option { return func(o *options) { o.co
 // AutoMigrate says whether [Store.Context] migrates a legacy context that lies in the store when it is asked for. The default is that it does.
 func AutoMigrate(on bool) Option { return func(o *options) { o.keepLegacy = !on } }
 
-// ReadOnly opens the store for reading: nothing in it is changed.
+// ReadOnly opens the store for reading: nothing in it is changed. What the view of a legacy context needs is in the system's temporary folder then.
 func ReadOnly() Option { return func(o *options) { o.readOnly = true } }
 
 // withFS puts another file system under the store: tests inject faults with it.
@@ -88,6 +89,9 @@ func withClock(clock func() time.Time) Option { return func(o *options) { o.cloc
 
 // withoutPause has a check not wait before it looks again at what looks wrong: for tests in which nobody else writes.
 func withoutPause() Option { return func(o *options) { o.pause = 0 } }
+
+// inOrder has nothing done beside something else, nor a little later: a test that is run again then does the same to the disk.
+func inOrder() Option { return func(o *options) { o.inOrder = true } }
 
 // withRetain sets how many folded journals there may be before they are settled: tests have it come soon.
 func withRetain(journals int) Option { return func(o *options) { o.retain = journals } }

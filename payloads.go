@@ -239,7 +239,7 @@ func (c *Context) putLater(items []index.Item, journal uint64) {
 		}
 	}
 	switch {
-	case len(p.waiting) == 0:
+	case len(p.waiting) == 0 || c.store.opts.inOrder:
 	case p.timer == nil:
 		p.timer = time.AfterFunc(putAfter, func() { p.run(c) })
 	default:

@@ -6,6 +6,7 @@ import (
 	"flag"
 	"fmt"
 	"maps"
+	"regexp"
 	"slices"
 	"strings"
 	"testing"
@@ -14,7 +15,7 @@ import (
 	"github.com/google/uuid"
 )
 
-var powercutSeeds = flag.Int("powercut.seeds", 2, "random disk states for each operation of the workload")
+var powercutSeeds = flag.Int("powercut.seeds", 4, "random disk states for each operation of the workload")
 
 // stride is how many operations are passed over between two power cuts: none, but for a short run.
 func stride() int {
@@ -162,20 +163,23 @@ func workload() []step {
 	}
 }
 
-func openCrash(disk *crashfs.FS) (*Store, error) {
-	return Open("disk", withFS(disk), WithFoldBytes(-1), withRetain(2), WithTextThreshold(1<<10))
+// onCrashFS are the options of a store whose power is cut.
+func onCrashFS(disk *crashfs.FS, more ...Option) []Option {
+	return append([]Option{withFS(disk), WithFoldBytes(-1), withRetain(2), WithTextThreshold(1 << 10)}, more...)
 }
+
+func openCrash(disk *crashfs.FS) (*Store, error) { return Open("disk", onCrashFS(disk)...) }
 
 // run does the workload until the power goes. It returns what was acknowledged before the step that was cut
 // and, with that step's effect, what may be there too.
-func run(t *testing.T, disk *crashfs.FS, k int) (before, after said, cut *step) {
+func run(t *testing.T, disk *crashfs.FS, k int, opts ...Option) (before, after said, cut *step) {
 	t.Helper()
-	return runSteps(t, disk, k, workload())
+	return runSteps(t, disk, k, workload(), opts...)
 }
 
-func runSteps(t *testing.T, disk *crashfs.FS, k int, steps []step) (before, after said, cut *step) {
+func runSteps(t *testing.T, disk *crashfs.FS, k int, steps []step, opts ...Option) (before, after said, cut *step) {
 	t.Helper()
-	s, err := Init("disk", withFS(disk), WithFoldBytes(-1), withRetain(2), WithTextThreshold(1<<10))
+	s, err := Init("disk", onCrashFS(disk, opts...)...)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -199,15 +203,21 @@ func runSteps(t *testing.T, disk *crashfs.FS, k int, steps []step) (before, afte
 }
 
 // TestPowerCutAtEveryOperation cuts the power at each operation of the workload, takes disks as the cut may have left
-// them, and opens them.
+// them, and opens them. The operations come in the same order each time, so that a seed gives the same disk again; then once more as they come in
+// programs, message files beside syncs.
 func TestPowerCutAtEveryOperation(t *testing.T) {
 	t.Parallel()
-	states := 0
+	states := cutEverywhere(t, *powercutSeeds, inOrder())
+	states += cutEverywhere(t, 0)
+	t.Logf("%d disk states", states)
+}
+
+func cutEverywhere(t *testing.T, seeds int, opts ...Option) (states int) {
 	for k := 1; ; k += stride() {
 		disk := crashfs.New()
-		before, after, cut := run(t, disk, k)
+		before, after, cut := run(t, disk, k, opts...)
 		choices := []crashfs.Choice{crashfs.Lose, crashfs.Keep, crashfs.ZeroFill}
-		for seed := range *powercutSeeds {
+		for seed := range seeds {
 			choices = append(choices, crashfs.Random(uint64(k*1000+seed)))
 		}
 		for _, choice := range choices {
@@ -221,10 +231,31 @@ func TestPowerCutAtEveryOperation(t *testing.T) {
 			}
 		}
 		if cut == nil {
-			break
+			return states
 		}
 	}
-	t.Logf("%d disk states", states)
+}
+
+// TestWorkloadRepeats: the workload does the same to the disk each time.
+func TestWorkloadRepeats(t *testing.T) {
+	ids := regexp.MustCompile(`[0-9a-f]{8}-[0-9a-f-]{27}|\.[0-9a-f]{1,16}(\.tmp| |$)|[0-9]+\+[0-9]+|ID[0-9]+`)
+	var first []string
+	for range 5 {
+		disk := crashfs.New()
+		run(t, disk, 0, inOrder())
+		var ops []string
+		for _, o := range disk.Ops() {
+			ops = append(ops, ids.ReplaceAllString(o.String(), "ID"))
+		}
+		if first == nil {
+			first = ops
+		}
+		for i := range max(len(ops), len(first)) {
+			if i >= len(ops) || i >= len(first) || ops[i] != first[i] {
+				t.Fatalf("operation %d of %d, %d: %q, before it was %q", i, len(ops), len(first), ops[min(i, len(ops)-1)], first[min(i, len(first)-1)])
+			}
+		}
+	}
 }
 
 func lastOp(disk *crashfs.FS) string {

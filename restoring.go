@@ -122,17 +122,21 @@ func (s *Store) touch(sum blob.Sum) { _ = s.blobs.Touch(sum) }
 func (s *Store) restoreContext(ctx context.Context, t *trashed, r *Restored) error {
 	id := t.Item.Context
 	r.Context, r.Path = id, id.String()
+	legacyFile := t.Item.Name == r.Path+".json"
+	if legacyFile {
+		r.Path = t.Item.Name
+	}
 	from := t.Path + "/" + r.Path
-	if info, err := s.fs.Lstat(from); err != nil || !info.IsDir() {
+	if info, err := s.fs.Lstat(from); err != nil || !info.IsDir() && (!legacyFile || !info.Mode().IsRegular()) {
 		return fmt.Errorf("%w: the item has no folder of context %s", ErrNotExist, id)
 	}
-	lock := s.fs.Lock(ctxfolder.Locks + "/" + r.Path)
+	lock := s.fs.Lock(ctxfolder.Locks + "/" + id.String())
 	defer lock.Close()
 	if err := s.acquire(ctx, lock); err != nil {
 		return err
 	}
 	defer lock.Release()
-	if _, err := s.fs.Lstat(r.Path); err == nil {
+	if _, err := s.fs.Lstat(id.String()); err == nil {
 		return fmt.Errorf("%w: context %s", ErrExist, id)
 	} else if !errors.Is(err, fs.ErrNotExist) {
 		return err

@@ -26,6 +26,8 @@ type rollingBack struct {
 	load    *loader.Loader // each message is read once: it keeps none
 	m       *Metadata
 	from    *legacyContext
+	of      []*legacyBranch         // what each branch keeps
+	first   map[uuid.UUID]bool      // lines of messages that no list named
 	shown   map[uuid.UUID]int64     // how far each line is shown by some branch
 	keys    map[spot]jsontext.Value // of messages whose key is not their id
 	written map[[16]byte]uint64     // keys of the pool, and what their messages are
@@ -77,9 +79,20 @@ func (r *rollingBack) run(ctx context.Context, to legacy.Sink) error {
 		func() error { return to.Pool(r.pool(ctx)) },
 		func() error { return to.Branches(r.branches(ctx)) },
 	}
-	titled := false
-	for _, member := range r.from.members {
+	pooled := false
+	if !slices.ContainsFunc(r.from.members, func(m legacy.Member) bool { return m.Value == nil && m.Is(legacy.NamePool) }) {
+		var err error
+		if pooled, err = to.Files(r.pool(ctx)); err != nil {
+			return err
+		}
+		parts = parts[1:]
+	}
+	last := r.from.members.Lasts()
+	for i, member := range r.from.members {
 		name, _ := legacy.Text(member.Name)
+		if pooled && name == legacy.NamePool {
+			continue
+		}
 		if member.Value == nil && (name == legacy.NamePool || name == legacy.NameBranches) && len(parts) > 0 {
 			if err := parts[0](); err != nil {
 				return err
@@ -87,17 +100,18 @@ func (r *rollingBack) run(ctx context.Context, to legacy.Sink) error {
 			parts = parts[1:]
 			continue
 		}
-		titled = titled || name == "title"
-		if value := r.from.value(r.m, name, member.Value); value != nil {
+		value := member.Value
+		if last[name] == i {
+			value = r.from.value(r.m, name, value)
+		}
+		if value != nil {
 			if err := to.Member(member.Name, value); err != nil {
 				return err
 			}
 		}
 	}
-	if !titled && r.m.Title != "" {
-		if err := to.Member(legacy.Quote("title"), legacy.Quote(r.m.Title)); err != nil {
-			return err
-		}
+	if err := r.since(to, last); err != nil {
+		return err
 	}
 	if len(parts) > 0 && r.hasBranches() { // there were none
 		for _, part := range parts {
@@ -109,20 +123,44 @@ func (r *rollingBack) run(ctx context.Context, to legacy.Sink) error {
 	return to.Prompt(r.from.prompt)
 }
 
+// since gives the members that came since.
+func (r *rollingBack) since(to legacy.Sink, there map[string]int) error {
+	for _, name := range places {
+		if _, ok := there[name]; !ok && r.from.since(r.m, name) {
+			if err := to.Member(legacy.Quote(name), r.from.now(r.m, name)); err != nil {
+				return err
+			}
+		}
+	}
+	if r.from.path == "" {
+		return nil // in a context that was born here they are the bookkeeping of who made it
+	}
+	for _, x := range r.m.Extra.Members() {
+		if _, ok := there[x.Key]; !ok && x.Key != legacyMember {
+			if err := to.Member(legacy.Quote(x.Key), jsontext.Value(x.Value)); err != nil {
+				return err
+			}
+		}
+	}
+	return nil
+}
+
 func (r *rollingBack) hasBranches() bool {
-	return slices.ContainsFunc(r.m.Branches, func(b ctxfolder.Branch) bool { return r.isBranch(&b, parseLegacyBranch(&b)) })
+	for i := range r.m.Branches {
+		if r.isBranch(&r.m.Branches[i], r.of[i]) {
+			return true
+		}
+	}
+	return false
 }
 
 // isBranch reports whether a branch is one in a legacy context too: not the one that was made for messages that none listed, or because there was
-// none, while nothing was done with it. To switch to it is to do something.
+// none, while nothing was done with it. To switch to it is to do something, or to rename it; one that was rewound has another line.
 func (r *rollingBack) isBranch(b *ctxfolder.Branch, of *legacyBranch) bool {
-	switch length := r.length(b); {
-	case of.made:
-		return length > 0
-	case of.unlisted > 0:
-		return length > of.unlisted || r.m.ActiveBranch == b.Name && r.from.active != b.Name
+	if !of.made && of.unlisted == 0 {
+		return true
 	}
-	return true
+	return r.length(b) != of.unlisted || b.Name != of.as || b.Line != of.line || r.m.ActiveBranch == b.Name && r.from.active != b.Name
 }
 
 func (r *rollingBack) length(b *ctxfolder.Branch) int64 {
@@ -135,8 +173,13 @@ func (r *rollingBack) length(b *ctxfolder.Branch) int64 {
 
 // measure finds out what the branches show.
 func (r *rollingBack) measure() error {
-	r.shown = map[uuid.UUID]int64{}
+	r.shown, r.first = map[uuid.UUID]int64{}, map[uuid.UUID]bool{}
 	for _, b := range r.m.Branches {
+		of := parseLegacyBranch(&b)
+		r.of = append(r.of, of)
+		if of.unlisted > 0 {
+			r.first[of.line] = true
+		}
 		end, err := r.c.end(r.m, b.Line)
 		if err != nil {
 			return err
@@ -161,7 +204,7 @@ func (r *rollingBack) pool(ctx context.Context) iter.Seq2[legacy.Node, error] {
 		for _, first := range []bool{true, false} {
 			for i := range r.m.Lines {
 				line := &r.m.Lines[i]
-				if r.unlisted(line.ID) != first || r.shown[line.ID] <= line.Base {
+				if r.first[line.ID] != first || r.shown[line.ID] <= line.Base {
 					continue
 				}
 				if more, err := r.line(ctx, line, yield); err != nil {
@@ -173,16 +216,6 @@ func (r *rollingBack) pool(ctx context.Context) iter.Seq2[legacy.Node, error] {
 			}
 		}
 	}
-}
-
-// unlisted reports whether a line is that of the messages that no list named.
-func (r *rollingBack) unlisted(line uuid.UUID) bool {
-	for i := range r.m.Branches {
-		if b := &r.m.Branches[i]; b.Line == line {
-			return parseLegacyBranch(b).unlisted > 0
-		}
-	}
-	return false
 }
 
 func (r *rollingBack) line(ctx context.Context, line *ctxfolder.Line, yield func(legacy.Node, error) bool) (more bool, err error) {
@@ -279,104 +312,4 @@ func (r *rollingBack) node(ctx context.Context, m *Message, parent jsontext.Valu
 	n.Value = origin.Build(n.Key, body)
 	n.InFile = r.from.format == legacy.Split && !origin.Inline
 	return n, true, nil
-}
-
-// branches yields the branches with their lists.
-func (r *rollingBack) branches(ctx context.Context) iter.Seq2[legacy.ListedBranch, error] {
-	return func(yield func(legacy.ListedBranch, error) bool) {
-		for i := range r.m.Branches {
-			b := &r.m.Branches[i]
-			of := parseLegacyBranch(b)
-			if !r.isBranch(b, of) {
-				continue
-			}
-			l, err := r.branch(ctx, b, of)
-			if !yield(l, err) || err != nil {
-				return
-			}
-		}
-	}
-}
-
-func (r *rollingBack) branch(ctx context.Context, b *ctxfolder.Branch, of *legacyBranch) (legacy.ListedBranch, error) {
-	l := legacy.ListedBranch{Name: of.key(r.m, b), List: r.list(ctx, b, of)}
-	if of.members == nil {
-		for _, name := range []string{"name", legacy.NameList, "system_prompt"} {
-			of.members = append(of.members, legacy.Member{Name: legacy.Quote(name)})
-		}
-		of.members = append(of.members, legacy.Member{Name: legacy.Quote("user_prompt"), Value: jsontext.Value("null")})
-	}
-	prompt, err := r.c.SystemPrompt(ctx, b.Name)
-	if err != nil {
-		return l, err
-	}
-	for _, m := range of.members {
-		switch name, _ := legacy.Text(m.Name); {
-		case m.Value != nil:
-		case name == "name":
-			m.Value = l.Name
-		case name == "system_prompt":
-			m.Value = promptValue(b, of, jsontext.Value(prompt))
-		}
-		l.Members = append(l.Members, m)
-	}
-	if l.Members.Last(legacy.NameList) < 0 && r.length(b) > 0 {
-		l.Members = append(l.Members, legacy.Member{Name: legacy.Quote(legacy.NameList)})
-	}
-	return l, nil
-}
-
-// promptValue is the system prompt as a branch of a legacy context has it.
-func promptValue(b *ctxfolder.Branch, of *legacyBranch, prompt jsontext.Value) jsontext.Value {
-	switch {
-	case of.promptOf != nil:
-		return of.promptOf.Object(func(string) jsontext.Value { return prompt })
-	case prompt == nil || prompt.Kind() == 'n':
-		return jsontext.Value("null")
-	case b.Extra.Get(legacyMember) != nil:
-		return prompt // it was a text there too
-	}
-	return legacy.Members{
-		{Name: legacy.Quote("id"), Value: quoteID(b.Line)}, {Name: legacy.Quote("content"), Value: prompt},
-	}.Object(nil)
-}
-
-// list yields the keys of the messages that a branch shows, and in their places those that never were there.
-func (r *rollingBack) list(ctx context.Context, b *ctxfolder.Branch, of *legacyBranch) iter.Seq2[jsontext.Value, error] {
-	return func(yield func(jsontext.Value, error) bool) {
-		missing := of.missing
-		put := func(before int64) bool { // those that come before so many messages
-			for len(missing) > 0 && int64(missing[0].At) <= before {
-				if !yield(missing[0].ID, nil) {
-					return false
-				}
-				missing = missing[1:]
-			}
-			return true
-		}
-		end := r.length(b)
-		segments, err := branch.Segments(r.m, b.Line, 0, end)
-		if err != nil {
-			yield(nil, err)
-			return
-		}
-		for _, seg := range segments {
-			for from := seg.From; from < seg.To; from += rowsAtOnce {
-				entries, err := r.c.log.Entries(seg.Line, from, min(from+rowsAtOnce, seg.To))
-				if err == nil {
-					err = ctx.Err()
-				}
-				if err != nil {
-					yield(nil, err)
-					return
-				}
-				for _, e := range entries {
-					if !put(e.Position) || !yield(r.key(seg.Line, e.Position, e.ID), nil) {
-						return
-					}
-				}
-			}
-		}
-		put(end)
-	}
 }

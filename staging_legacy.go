@@ -30,7 +30,7 @@ type stagingLegacy struct {
 
 	m      *Metadata
 	plan   []legacy.Line
-	names  []string // of the branches, by line of the plan
+	naming naming
 	staged vfs.FS
 	small  map[blob.Sum]bool // payloads that were put without a sync
 	read   int64
@@ -88,21 +88,21 @@ func (g *stagingLegacy) run(ctx context.Context) error {
 // metadata makes the metadata: a line and a branch for each of the plan.
 func (g *stagingLegacy) metadata(ctx context.Context) error {
 	g.m = &Metadata{ID: g.id, CreatedAt: g.at, UpdatedAt: g.at, Revision: 1}
+	g.naming = naming{branch.AddMany(g.m), map[string]int{}}
 	from := &legacyContext{format: g.src.Format, path: g.path, sum: hex.EncodeToString(g.src.Digest[:]), members: g.src.Members, prompt: g.src.Prompt}
 	active := g.src.Members.Get("active_branch_name")
+	lines := map[string]uuid.UUID{} // of the branches that have their names
 	for i, l := range g.plan {
-		line, err := uuid.NewV7()
-		if err != nil {
+		if err := ctx.Err(); err != nil {
 			return err
 		}
 		want, of := legacyUnlisted, &legacyBranch{unlisted: int64(len(l.Items))}
 		if l.Branch != legacy.Unlisted {
 			b := &g.src.Branches[l.Branch]
 			want, _ = legacy.Text(b.Name)
-			of = &legacyBranch{name: b.Name, members: b.Members, missing: b.Missing}
+			of = &legacyBranch{name: b.Name, members: b.Members, missing: b.Missing, twin: lines[string(b.Name)]}
 		}
-		name := branchName(g.m, want)
-		added, err := branch.New(g.m, name, line)
+		added, err := g.add(g.naming.name(want))
 		if err != nil {
 			return err
 		}
@@ -113,17 +113,15 @@ func (g *stagingLegacy) metadata(ctx context.Context) error {
 		if err := g.branch(ctx, added, of); err != nil {
 			return err
 		}
-		g.names = append(g.names, name)
+		if of.name != nil && added.Name == want {
+			lines[string(of.name)] = added.Line
+		}
 		if i == 0 || of.name != nil && legacy.Equal(active, of.name) {
-			g.m.ActiveBranch = name
+			g.m.ActiveBranch = added.Name
 		}
 	}
 	if len(g.m.Branches) == 0 {
-		line, err := uuid.NewV7()
-		if err != nil {
-			return err
-		}
-		added, err := branch.New(g.m, MainBranch, line)
+		added, err := g.add(MainBranch)
 		if err != nil {
 			return err
 		}
@@ -131,6 +129,14 @@ func (g *stagingLegacy) metadata(ctx context.Context) error {
 		(&legacyBranch{made: true}).keep(added)
 	}
 	return from.keep(g.m)
+}
+
+func (g *stagingLegacy) add(name string) (*ctxfolder.Branch, error) {
+	line, err := uuid.NewV7()
+	if err != nil {
+		return nil, err
+	}
+	return g.naming.Add(name, line)
 }
 
 // branch keeps what a legacy branch has beside its list.
@@ -147,13 +153,15 @@ func (g *stagingLegacy) branch(ctx context.Context, b *ctxfolder.Branch, of *leg
 	return err
 }
 
-// branchName finds a name that a branch can have here, one like that wanted.
-func branchName(m *Metadata, want string) string {
-	free := func(name string) bool {
-		_, err := branch.Folder(name)
-		return err == nil && !branch.Taken(m, name)
-	}
-	if free(want) {
+// naming finds names that branches can have here.
+type naming struct {
+	*branch.Many
+	numbers map[string]int // the last one of each stem
+}
+
+// name finds a name like that wanted.
+func (n *naming) name(want string) string {
+	if n.Free(want) {
 		return want
 	}
 	stem := "branch"
@@ -163,8 +171,9 @@ func branchName(m *Metadata, want string) string {
 	for len(stem) > 60 { // beside a number it must not get too long, however it is spelled
 		stem = string([]rune(stem)[:len([]rune(stem))/2])
 	}
-	for n := 2; ; n++ {
-		if name := fmt.Sprintf("%s-%d", stem, n); free(name) {
+	for at := max(n.numbers[stem], 1) + 1; ; at++ {
+		if name := fmt.Sprintf("%s-%d", stem, at); n.Free(name) {
+			n.numbers[stem] = at
 			return name
 		}
 	}
@@ -208,9 +217,9 @@ func (g *stagingLegacy) line(ctx context.Context, i int, copied *index.Copy) err
 		if err != nil {
 			return err
 		}
-		env := &message.Envelope{ID: id, Line: line.ID, Position: line.Base + int64(k), Prev: prev, StoredAt: g.at, Branch: g.names[i]}
+		env := &message.Envelope{ID: id, Line: line.ID, Position: line.Base + int64(k), Prev: prev, StoredAt: g.at, Branch: g.m.Branches[i].Name}
 		if err := g.message(it, env); err != nil {
-			return fmt.Errorf("message %d of branch %q: %w", env.Position, g.names[i], err)
+			return fmt.Errorf("message %d of branch %q: %w", env.Position, env.Branch, err)
 		}
 		raw := env.AppendTo(nil)
 		e := index.Entry{ID: id, Size: int64(len(raw)), Sum: message.Sum(raw), At: g.at.UnixNano(), Payloads: env.Payloads}

@@ -215,7 +215,7 @@ func (s *Store) Path() string { return s.path }
 // ID is the store's own id.
 func (s *Store) ID() uuid.UUID { return s.id }
 
-// Delete moves a whole context to the store's trash. It waits for writers, and fails with [ErrNotExist].
+// Delete moves a whole context, a legacy one too, to the store's trash. It waits for writers, and fails with [ErrNotExist].
 //
 // Crash order: the item's note is durable before the context's folder is renamed into it. Before the rename
 // the context is there, after it in trash; the syncs of both folders make it certain.
@@ -241,6 +241,9 @@ func (s *Store) delete(ctx context.Context, id uuid.UUID) (Trashed, error) {
 	if s.readOnly {
 		return Trashed{}, ErrReadOnly
 	}
+	if s.Legacy(id) == LegacyFile {
+		return s.deleteLegacy(ctx, id)
+	}
 	dir, err := ctxfolder.Open(s.fs, s.id, id)
 	if err != nil {
 		return Trashed{}, err
@@ -250,24 +253,34 @@ func (s *Store) delete(ctx context.Context, id uuid.UUID) (Trashed, error) {
 		return Trashed{}, err
 	}
 	defer dir.Lock.Release()
+	return s.deleteLocked(ctx, dir)
+}
+
+// deleteLocked is delete for who holds the context's lock.
+func (s *Store) deleteLocked(ctx context.Context, dir *ctxfolder.Dir) (Trashed, error) {
 	if err := dir.Check(); err != nil {
 		return Trashed{}, err
 	}
-	size := vfs.TreeSize(dir.FS, ".")
-	removed := ctxfolder.TrashItem{Kind: ctxfolder.TrashContext, Name: id.String(), Context: id, RemovedAt: s.latest(ctx, id)}
+	id := dir.ID
+	return s.moveToTrash(ctxfolder.TrashItem{Name: id.String(), Context: id, RemovedAt: s.latest(ctx, id)}, vfs.TreeSize(dir.FS, "."))
+}
+
+// moveToTrash moves a context, or a legacy one, by its name in the store. The context's lock is held.
+func (s *Store) moveToTrash(removed ctxfolder.TrashItem, size int64) (Trashed, error) {
+	removed.Kind = ctxfolder.TrashContext
 	item, err := ctxfolder.NewTrash(s.fs, removed)
 	if err != nil {
 		return Trashed{}, err
 	}
-	path := item + "/" + id.String()
-	if err := s.fs.Rename(id.String(), path); err != nil {
+	path := item + "/" + removed.Name
+	if err := s.fs.Rename(removed.Name, path); err != nil {
 		return Trashed{}, err
 	}
 	if err := s.fs.SyncDir(item); err != nil {
 		return Trashed{}, err
 	}
 	return Trashed{
-		Context: id, Path: path, Bytes: size, Reason: "removed",
+		Context: removed.Context, Path: path, Bytes: size, Reason: "removed",
 		Item: itemID(item), Kind: removed.Kind, Name: removed.Name, RemovedAt: removed.RemovedAt,
 	}, s.fs.SyncDir(".")
 }
@@ -318,6 +331,11 @@ func (s *Store) Resolve(ref string) (uuid.UUID, error) {
 			return id, nil
 		}
 		if _, ok := s.legacyAt(id); ok {
+			return id, nil
+		}
+		// It may be about to get its place, in this moment.
+		_ = s.settle(context.Background(), id)
+		if info, err := s.fs.Lstat(id.String()); err == nil && info.IsDir() {
 			return id, nil
 		}
 		return fail(fmt.Errorf("%w: context %s", ErrNotExist, ref))

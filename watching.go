@@ -14,6 +14,7 @@ import (
 
 	ctxfolder "github.com/ctxdir/ctxdir/context"
 	"github.com/ctxdir/ctxdir/index"
+	"github.com/ctxdir/ctxdir/internal/vfs"
 	"github.com/ctxdir/ctxdir/watch"
 	"github.com/google/uuid"
 )
@@ -50,7 +51,8 @@ const mostAwake = 32
 const turn = 256
 
 // Watch follows the context. Behind from, the number of a commit, nothing is missed and nothing repeated: first comes what was committed
-// since, then what is being committed. [FromNow] begins with what comes. Where the journals do not reach back to from, there is one [Resync] first.
+// since, then what is being committed. [FromNow] begins with what comes. A change of the metadata that was
+// under way at from is told when it is committed. Where the journals do not reach back to from, there is one [Resync] first.
 // Close lets go of what the watcher holds; ctx is for the beginning only.
 func (c *Context) Watch(ctx context.Context, from uint64) (*Watcher, error) {
 	w, err := c.watch(ctx, from)
@@ -68,7 +70,7 @@ func (c *Context) watch(ctx context.Context, from uint64) (*Watcher, error) {
 	w.hints.Watch(w.root)
 	f := w.add(c.dir.ID)
 	if from == FromNow {
-		_, err = f.start(ctx)
+		err = f.open(ctx, index.FollowEnd)
 	} else {
 		err = f.open(ctx, func(dir *ctxfolder.Dir) (*index.Tail, error) { return index.FollowFrom(dir, from) })
 		if errors.Is(err, index.ErrGap) {
@@ -164,10 +166,22 @@ func (w *Watcher) release() {
 func (w *Watcher) add(id uuid.UUID) *follower {
 	f := &follower{s: w.s, id: id, files: map[string]bool{}, told: map[string]glance{}}
 	w.followers[id] = f
-	w.hints.Watch(w.folder(id))
-	w.hints.Watch(w.folder(id, ctxfolder.Messages))
-	w.watchBranches(id)
+	w.watchFolder(f)
 	return f
+}
+
+// watchFolder watches a context's folder, unless it is the one that is watched.
+func (w *Watcher) watchFolder(f *follower) {
+	info, err := w.s.fs.Lstat(f.id.String())
+	if err != nil || vfs.Number(info) == f.folder && f.folder != 0 {
+		return
+	}
+	f.folder = vfs.Number(info)
+	for _, dir := range []string{w.folder(f.id), w.folder(f.id, ctxfolder.Messages)} {
+		w.hints.Forget(dir) // another one of that name, maybe
+		w.hints.Watch(dir)
+	}
+	w.watchBranches(f.id)
 }
 
 func (w *Watcher) folder(id uuid.UUID, below ...string) string {
@@ -323,7 +337,11 @@ func (w *Watcher) next(ctx context.Context) (e Event, ok bool, err error) {
 
 // nextOf returns the next event of a context.
 func (w *Watcher) nextOf(ctx context.Context, f *follower) (e Event, ok bool, err error) {
+	resting := f.c == nil
 	if err = f.wake(ctx); err == nil {
+		if resting {
+			w.watchFolder(f)
+		}
 		e, ok, err = f.next(ctx)
 	}
 	switch {

@@ -2,6 +2,7 @@ package ctxdir
 
 import (
 	"context"
+	"encoding/json"
 	"errors"
 	"fmt"
 	"os"
@@ -114,7 +115,9 @@ func TestWatchKinds(t *testing.T) {
 			must[Appended](t)(alt.Append(ctx, Draft{Body: body}))
 			wantEvents(t, w, "branch.created alt", "message.appended alt 2")
 			check(c.Rename(ctx, "alt", "other"))
-			wantEvents(t, w, "branch.renamed other was alt")
+			if e := wantEvents(t, w, "branch.renamed other was alt"); e.Branches[0].Messages != 3 || e.Branches[0].Base != 2 || e.Branches[0].Bytes == 0 {
+				t.Errorf("%+v", e.Branches)
+			}
 			check(c.Switch(ctx, "other"))
 			wantEvents(t, w, "metadata.changed")
 			check(main.Rewind(ctx, 1))
@@ -546,4 +549,54 @@ func TestWatchGap(t *testing.T) {
 	}
 	must[Appended](t)(other.Active().Append(ctx, Draft{Body: body}))
 	wantEvents(t, w, "message.appended main 4")
+}
+
+// TestWatchPendingRests: a change of the metadata that is on its way while a context is at rest is told when it is there.
+func TestWatchPendingRests(t *testing.T) {
+	ctx := context.Background()
+	s, dir := newStore(t)
+	c := must[*Context](t)(s.Create(ctx, Metadata{}))
+	defer c.Close()
+	must[Appended](t)(c.Active().Append(ctx, Draft{Body: []byte(`{}`)}))
+	file := filepath.Join(dir, c.ID().String(), "metadata.json")
+	before := must[[]byte](t)(os.ReadFile(file))
+	check(t, c.Rename(ctx, "main", "trunk"))
+	after := must[[]byte](t)(os.ReadFile(file))
+	check(t, os.WriteFile(file, before, 0o600))
+	w := must[*Watcher](t)(s.Watch(ctx)) // each context rests at first
+	defer w.Close()
+	one := must[*Watcher](t)(c.Watch(ctx, 1<<40))
+	defer one.Close()
+	e := wantEvents(t, one, "resync")
+	if e.Seq != 1 || e.Branches[0].Name != "main" || e.Branches[0].Messages != 1 {
+		t.Errorf("%+v", e)
+	}
+	check(t, os.WriteFile(file, after, 0o600))
+	must[Appended](t)(c.Active().Append(ctx, Draft{Body: []byte(`{}`)}))
+	for _, w := range []*Watcher{w, one, must[*Watcher](t)(c.Watch(ctx, e.Seq))} {
+		if e := wantEvents(t, w, "branch.renamed trunk was main", "message.appended trunk 1"); e.Seq != 3 {
+			t.Errorf("%+v", e)
+		}
+		w.Close()
+	}
+}
+
+// TestWatchShown: a message is told under a branch that shows it, or under none; what changes nothing is not told.
+func TestWatchShown(t *testing.T) {
+	ctx := context.Background()
+	s, _ := newStore(t)
+	c := must[*Context](t)(s.Create(ctx, Metadata{}))
+	defer c.Close()
+	body := Draft{Body: []byte(`{}`)}
+	main := c.Active()
+	check(t, c.Update(ctx, func(m *Metadata) error { m.Extra.Set("import", json.RawMessage(`{"a":{"b":1}}`)); return nil }))
+	first := must[Appended](t)(main.Append(ctx, body))
+	must[Appended](t)(main.Append(ctx, body))
+	alt := must[*Branch](t)(main.Fork(ctx, "alt", 1))
+	w := must[*Watcher](t)(c.Watch(ctx, FromNow))
+	defer w.Close()
+	check(t, main.Rewind(ctx, 0), alt.Replace(ctx, first.ID, Draft{Body: []byte(`{"n":1}`)}, Shared()))
+	check(t, c.Update(ctx, func(*Metadata) error { return nil }))
+	must[Appended](t)(main.Append(ctx, body))
+	wantEvents(t, w, "branch.moved main", "message.replaced alt 0", "message.appended main 0")
 }

@@ -6,7 +6,9 @@ import (
 	"errors"
 	"fmt"
 	"io/fs"
+	"maps"
 	"os"
+	"slices"
 	"sync"
 
 	"github.com/ctxdir/ctxdir/internal/vfs"
@@ -219,13 +221,17 @@ func Create(ctx stdcontext.Context, store vfs.FS, m *Metadata, begin Begin) erro
 	}
 	err := stage(store, staged, m, begin)
 	if err == nil {
-		err = store.Rename(staged, name)
+		if err = store.Rename(staged, name); err == nil {
+			if err = store.SyncDir("."); err != nil {
+				// Nobody may go on with a context whose name a crash can take away. If this fails as well, it is the name's that is not durable.
+				_ = store.Rename(name, staged)
+			}
+		}
 	}
 	if err != nil {
 		_ = vfs.RemoveAll(store, staged)
-		return err
 	}
-	return store.SyncDir(".")
+	return err
 }
 
 func stage(store vfs.FS, staged string, m *Metadata, begin Begin) error {
@@ -241,7 +247,8 @@ func stage(store vfs.FS, staged string, m *Metadata, begin Begin) error {
 	if err := vfs.WriteSynced(store, staged+"/"+MetadataFile, encoded); err != nil {
 		return err
 	}
-	for file, content := range begin.Files {
+	for _, file := range slices.Sorted(maps.Keys(begin.Files)) {
+		content := begin.Files[file]
 		if err := vfs.WriteSynced(store, staged+"/"+file, content); err != nil {
 			return err
 		}

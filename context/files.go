@@ -15,6 +15,9 @@ import (
 // MaxMessage bounds what is read of a message file, in bytes, whatever a store's own limit is.
 const MaxMessage = 4 << 30
 
+// mostFolders bounds the folders that are kept open.
+const mostFolders = 512
+
 // folder returns the open folder messages/name, making it when asked to.
 func (d *Dir) folder(name string, create bool) (vfs.FS, error) {
 	d.mu.Lock()
@@ -38,6 +41,9 @@ func (d *Dir) folder(name string, create bool) (vfs.FS, error) {
 	}
 	if err != nil {
 		return nil, err
+	}
+	if len(d.subs) >= mostFolders {
+		clear(d.subs) // not closed: see ForgetFolders
 	}
 	d.subs[name] = sub
 	return sub, nil

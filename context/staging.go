@@ -31,15 +31,19 @@ func Publish(store vfs.FS, id uuid.UUID) error {
 	})
 }
 
-// PublishBeside is Publish that gives what is there already another name in the store's folder. It fails with fs.ErrExist where that is
-// taken, and changes nothing.
-func PublishBeside(store vfs.FS, id uuid.UUID, old string) error {
+// PublishBeside is Publish that gives what is there already another name in the store's folder, and then asks whether that may be. Where it may
+// not, or the name is taken, fs.ErrExist, what is there stays.
+func PublishBeside(store vfs.FS, id uuid.UUID, old string, may func() error) error {
 	return publish(store, id, func(name string) error {
-		if err := store.RenameNew(name, old); err != nil {
-			_ = vfs.RemoveAll(store, StagingFolder(id)+readyEnd)
-			return err
+		err := store.RenameNew(name, old)
+		if err == nil {
+			if err = may(); err == nil {
+				return store.SyncDir(".")
+			}
+			err = errors.Join(err, store.RenameNew(old, name))
 		}
-		return store.SyncDir(".")
+		_ = vfs.RemoveAll(store, StagingFolder(id)+readyEnd)
+		return err
 	})
 }
 
@@ -102,6 +106,20 @@ func SweepStaging(store vfs.FS) error {
 		_ = lock.Close()
 	}
 	return nil
+}
+
+// Ready reports whether a context is about to get its place, which may be empty for a moment.
+func Ready(store vfs.FS, id uuid.UUID) bool {
+	_, err := store.Lstat(StagingFolder(id) + readyEnd)
+	return err == nil
+}
+
+// Settle gives a context its place that was about to get it. The context's lock is held.
+func Settle(store vfs.FS, id uuid.UUID) error {
+	if !Ready(store, id) {
+		return nil
+	}
+	return sweepStaged(store, id, id.String()+readyEnd, true)
 }
 
 func sweepStaged(store vfs.FS, id uuid.UUID, name string, ready bool) error {

@@ -104,8 +104,8 @@ func (l *Log) become(s *state) error {
 	if old == nil {
 		return nil
 	}
-	l.dir.ForgetFolders()
 	if s != nil {
+		l.dir.ForgetFolders()
 		old.journals = slices.DeleteFunc(old.journals, func(o *journal) bool {
 			return slices.ContainsFunc(s.journals, func(n *journal) bool { return n.f == o.f })
 		})

@@ -2,7 +2,6 @@ package index
 
 import (
 	"cmp"
-	"encoding/json"
 	"errors"
 	"fmt"
 	"io/fs"
@@ -10,6 +9,7 @@ import (
 
 	ctxfolder "github.com/ctxdir/ctxdir/context"
 	"github.com/ctxdir/ctxdir/internal/vfs"
+	"github.com/google/uuid"
 )
 
 // ErrGap is wrapped when records that are asked for are in no journal any more, or not yet, or are damaged.
@@ -33,17 +33,53 @@ type Record struct {
 // a [Log] it mends nothing and knows no state: where records are missing it fails with [ErrGap], and who follows begins anew, at the end.
 // A record may be read shortly before it is durable.
 type Tail struct {
-	dir  *ctxfolder.Dir
-	j    *journal
-	r    reader
-	buf  *[]byte // that of r, to be given back
-	off  int64   // behind the last record that was read
-	at   Spot
-	meta json.RawMessage // of the newest metadata record, or what the journal began with
+	dir *ctxfolder.Dir
+	j   *journal
+	r   reader
+	buf *[]byte // that of r, to be given back
+	off int64   // behind the last record that was read
+	at  Spot
+
+	lines  map[uuid.UUID]Counts
+	meta   *ctxfolder.Metadata // of the newest metadata record, or what the journal began with; nil where neither can be used
+	metaAt Spot                // before that record, the zero Spot for what the journal began with
+	before *ctxfolder.Metadata // the newest one before meta that counts if meta does not
 }
 
 // FollowEnd begins behind the last record that there is.
 func FollowEnd(dir *ctxfolder.Dir) (*Tail, error) {
+	t, err := follow(dir, func(*Tail) bool { return true })
+	if err != nil {
+		return nil, err
+	}
+	end, _, err := t.j.scan(t.off, t.at.Seq, t.at.Chain, nil, t.pass, nil)
+	if err != nil {
+		t.Close()
+		return nil, err
+	}
+	t.off = end
+	return t, nil
+}
+
+// FollowFrom begins behind the record of number seq. It fails with [ErrGap] when that is older than what the journals hold, or newer.
+func FollowFrom(dir *ctxfolder.Dir, seq uint64) (*Tail, error) {
+	t, err := follow(dir, func(t *Tail) bool { return t.at.Seq <= seq })
+	if err != nil {
+		return nil, err
+	}
+	ok, err := t.passUpTo(seq)
+	if err == nil && !ok {
+		err = fmt.Errorf("%w: %d is not there yet", ErrGap, seq)
+	}
+	if err != nil {
+		t.Close()
+		return nil, err
+	}
+	return t, nil
+}
+
+// follow begins at the beginning of the newest journal that will do.
+func follow(dir *ctxfolder.Dir, will func(t *Tail) bool) (*Tail, error) {
 	gens, err := journalsIn(dir)
 	if err != nil {
 		return nil, err
@@ -53,45 +89,12 @@ func FollowEnd(dir *ctxfolder.Dir) (*Tail, error) {
 		if errors.Is(err, fs.ErrNotExist) {
 			continue // laid out for later, or gone meanwhile
 		}
-		if err != nil {
-			return nil, err
-		}
-		end, _, err := t.j.scan(t.off, t.at.Seq, t.at.Chain, nil, t.pass, nil)
-		if err != nil {
-			t.Close()
-			return nil, err
-		}
-		t.off = end
-		return t, nil
-	}
-	return nil, fmt.Errorf("%w: there is no journal", ErrGap)
-}
-
-// FollowFrom begins behind the record of number seq. It fails with [ErrGap] when that is older than what the journals hold, or newer.
-func FollowFrom(dir *ctxfolder.Dir, seq uint64) (*Tail, error) {
-	gens, err := journalsIn(dir)
-	if err != nil {
-		return nil, err
-	}
-	for _, gen := range gens {
-		t, err := followIn(dir, gen)
-		if errors.Is(err, fs.ErrNotExist) {
-			continue
-		}
-		if err != nil {
-			return nil, err
-		}
-		if t.at.Seq > seq {
-			t.Close()
-			continue // it is in one before
-		}
-		if ok, err := t.passUpTo(seq); err != nil || ok {
+		if err != nil || will(t) {
 			return t, err
 		}
 		t.Close()
-		return nil, fmt.Errorf("%w: %d is not there yet", ErrGap, seq)
 	}
-	return nil, fmt.Errorf("%w: %d is older than all of them", ErrGap, seq)
+	return nil, fmt.Errorf("%w: no journal reaches back so far", ErrGap)
 }
 
 // Resume goes on at a place where a tail was. It fails with [ErrGap] as [FollowFrom] does, and where the history is another one.
@@ -126,7 +129,7 @@ func followIn(dir *ctxfolder.Dir, gen uint64) (*Tail, error) {
 	}
 	t := &Tail{dir: dir}
 	t.enter(j)
-	t.meta = j.begin.Metadata
+	t.meta, _ = ctxfolder.ParseMetadata(j.begin.Metadata)
 	return t, nil
 }
 
@@ -136,6 +139,10 @@ func (t *Tail) enter(j *journal) {
 		_ = t.j.f.Close()
 	}
 	t.j, t.off, t.at = j, j.first, Spot{j.seq, j.chain}
+	t.lines = make(map[uuid.UUID]Counts, len(j.begin.Lines))
+	for _, c := range j.begin.Lines {
+		t.lines[c.Line] = c
+	}
 	t.Rest()
 	t.r.f = j.f
 }
@@ -160,12 +167,18 @@ func (t *Tail) At() Spot { return t.at }
 // Journal is the generation of the journal in which the tail is.
 func (t *Tail) Journal() uint64 { return t.j.gen }
 
-// Metadata is the newest copy of the metadata that was read: whether it counts is for metadata.json to say.
-func (t *Tail) Metadata() json.RawMessage { return t.meta }
+// Metadata is the newest copy of the metadata that was read: whether it counts is for metadata.json to say. at is the place before it. If it
+// does not count, before is what does; either is nil where there is none.
+func (t *Tail) Metadata() (m *ctxfolder.Metadata, at Spot, before *ctxfolder.Metadata) {
+	return t.meta, t.metaAt, t.before
+}
+
+// Counts are how much each line has where the tail is. They are good until the next call.
+func (t *Tail) Counts() map[uuid.UUID]Counts { return t.lines }
 
 // NextMetadata looks ahead for the metadata behind a number: the next record of that kind, or what the next journal begins with. It is nil where there is
 // none yet.
-func (t *Tail) NextMetadata(seq uint64) (json.RawMessage, error) {
+func (t *Tail) NextMetadata(seq uint64) (*ctxfolder.Metadata, error) {
 	ahead, err := FollowFrom(t.dir, seq)
 	if err != nil {
 		return nil, err
@@ -177,7 +190,7 @@ func (t *Tail) NextMetadata(seq uint64) (json.RawMessage, error) {
 		case err != nil || !ok:
 			return nil, err
 		case ahead.j.gen != gen:
-			return ahead.j.begin.Metadata, nil
+			return ctxfolder.ParseMetadata(ahead.j.begin.Metadata)
 		case rec.Kind == KindMetadata:
 			return ahead.meta, nil
 		}
@@ -186,15 +199,44 @@ func (t *Tail) NextMetadata(seq uint64) (json.RawMessage, error) {
 
 // pass takes note of a record.
 func (t *Tail) pass(rec record) error {
-	if rec.kind == KindMetadata {
-		body, err := t.body(rec)
-		if err != nil {
-			return err
+	var c change
+	if err := c.parse(t.j, rec); err != nil {
+		return err
+	}
+	switch {
+	case c.metadata != nil:
+		if m, err := ctxfolder.ParseMetadata(c.metadata); err == nil {
+			// Who gave it a revision that another one has did not find that one in metadata.json.
+			if t.meta != nil && m.Revision > t.meta.Revision {
+				t.before = t.meta
+			}
+			t.meta, t.metaAt = m, t.at
 		}
-		t.meta = slices.Clone(body)
+	case c.trim != nil:
+		ln := t.lines[c.trim.Line]
+		ln.Count, ln.Bytes, ln.Last = max(c.trim.End-ln.Base, 0), c.trim.Bytes, c.trim.Last
+		t.lines[c.trim.Line] = ln
+	case rec.kind == KindAppend || rec.kind == KindReplace:
+		t.count(&c)
 	}
 	t.off, t.at = rec.off+rec.size(), Spot{rec.seq, rec.chain}
 	return nil
+}
+
+// count counts a message, or another version of one.
+func (t *Tail) count(c *change) {
+	a := &c.address
+	ln, ok := t.lines[a.Line]
+	if !ok {
+		ln = Counts{Line: a.Line, Base: a.Position}
+	}
+	switch {
+	case c.kind == KindReplace:
+		ln.Bytes = max(ln.Bytes+c.len-c.was, 0)
+	case a.Position >= ln.End():
+		ln.Count, ln.Bytes, ln.Last = a.Position+1-ln.Base, ln.Bytes+c.len, a.ID
+	}
+	t.lines[a.Line] = ln
 }
 
 // body is the whole body of a record of which the beginning may be known only.
@@ -277,17 +319,18 @@ func (t *Tail) behind() (rec record, ok, on bool, err error) {
 		_ = next.f.Close()
 		return rec, ok, false, err
 	}
-	was, meta := t.at, t.meta
+	was := t.at
 	if next.begin.Seq > was.Seq {
 		_ = next.f.Close()
 		return rec, false, false, fmt.Errorf("%w: %d to %d", ErrGap, was.Seq+1, next.begin.Seq)
 	}
 	// After a failed sync it repeats what was whole in the one before.
+	meta, metaAt, before := t.Metadata()
 	t.enter(next)
 	if ok, err := t.passUpTo(was.Seq); err != nil || !ok || t.at != was {
 		return rec, false, false, cmp.Or(err, fmt.Errorf("%w: journal %d is of another history", ErrGap, next.gen))
 	}
-	t.meta = meta
+	t.meta, t.metaAt, t.before = meta, metaAt, before
 	return rec, false, true, nil
 }
 
@@ -316,9 +359,8 @@ func (t *Tail) lost() (on bool, err error) {
 	if err != nil {
 		return false, err
 	}
-	meta := t.meta
+	next.meta, next.metaAt, next.before = t.Metadata()
 	t.Close()
 	*t = *next
-	t.meta = meta
 	return true, nil
 }

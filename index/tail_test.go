@@ -92,6 +92,11 @@ func TestTail(t *testing.T) {
 			ids, err := tailed(rt, live)
 			b.must(err)
 			sameIDs(rt, ids, b.ids[told:])
+			counted, _, err := b.log.Counts(b.line)
+			b.must(err)
+			if got := live.Counts()[b.line]; got.Base != counted.Base || got.Count != counted.Count || got.Bytes != counted.Bytes || got.Last != counted.Last {
+				rt.Fatalf("counted %+v, wanted %+v", got, counted)
+			}
 			if told = len(b.ids); rapid.Bool().Draw(rt, "rest") {
 				live.Rest()
 			}

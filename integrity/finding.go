@@ -37,6 +37,7 @@ const (
 	KindPack      Kind = "pack-damaged"       // a part of a pack of archived messages
 	KindPayload   Kind = "blob-missing"       // a payload that a message refers to
 	KindBlob      Kind = "blob-damaged"
+	KindLegacy    Kind = "legacy" // a legacy context in the store; package legacy says what is wrong with it
 )
 
 // Severity says how bad a finding is.

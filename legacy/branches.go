@@ -13,7 +13,7 @@ func (f *File) scanBranches() error {
 	if f.branchesAt < 0 {
 		return nil
 	}
-	r := bufio.NewReader(io.NewSectionReader(f.file, f.branchesAt, math.MaxInt64-f.branchesAt))
+	r := bufio.NewReader(io.NewSectionReader(f.file, f.mark+f.branchesAt, math.MaxInt64-f.mark-f.branchesAt))
 	for { // a colon, and white space around it
 		if c, err := r.ReadByte(); err != nil {
 			return changed(err)
@@ -22,7 +22,7 @@ func (f *File) scanBranches() error {
 		}
 	}
 	_ = r.UnreadByte()
-	in := &counted{r: r, limit: f.limit + 1<<20, zero: -1}
+	in := &counted{r: r, limit: f.limit + 1<<20, zero: -1, stop: f.stop}
 	d := jsontext.NewDecoder(in, verbatim...)
 	if _, err := d.ReadToken(); err != nil {
 		return readable(err, in)
@@ -45,7 +45,9 @@ func (f *File) scanBranches() error {
 		if err != nil {
 			return readable(err, in)
 		}
-		f.Branches = append(f.Branches, b)
+		if f.Branches = append(f.Branches, b); len(f.Branches) > maxBranches {
+			return damaged("more than %d branches", maxBranches)
+		}
 	}
 	return nil
 }
@@ -56,13 +58,8 @@ func (f *File) scanBranch(d *jsontext.Decoder, in *counted, b *Branch) error {
 	}
 	listed := false
 	for d.PeekKind() == '"' {
-		in.floor = d.InputOffset()
-		raw, err := d.ReadValue()
+		m, err := nextMember(d, in)
 		if err != nil {
-			return err
-		}
-		m := Member{}
-		if m.Name, err = compacted(raw); err != nil {
 			return err
 		}
 		switch kind := d.PeekKind(); {
@@ -75,10 +72,7 @@ func (f *File) scanBranch(d *jsontext.Decoder, in *counted, b *Branch) error {
 		case m.Is(nameList) && kind != 'n':
 			err = damaged("branch %s: %q is no array", b.Name, nameList)
 		default:
-			var value jsontext.Value
-			if value, err = d.ReadValue(); err == nil {
-				m.Value, err = shallow(value)
-			}
+			m.Value, err = shallowNext(d)
 		}
 		if err != nil {
 			return err
@@ -88,6 +82,9 @@ func (f *File) scanBranch(d *jsontext.Decoder, in *counted, b *Branch) error {
 	_, err := d.ReadToken()
 	return err
 }
+
+// maxBranches bounds the branches: metadata.json has all of them.
+const maxBranches = 1 << 16
 
 // maxMissing bounds the elements of a list that the pool does not have: they are kept in metadata.json.
 const maxMissing = 1 << 16

@@ -59,15 +59,21 @@ func (c *Comparer) Prompt(v jsontext.Value) error {
 // Pool implements [Sink].
 func (c *Comparer) Pool(nodes iter.Seq2[Node, error]) error {
 	c.given = append(c.given, Member{Quote(namePool), nil})
+	_, err := c.Files(nodes)
+	return err
+}
+
+// Files implements [Sink].
+func (c *Comparer) Files(nodes iter.Seq2[Node, error]) (made bool, err error) {
 	for n, err := range nodes {
-		if err != nil {
-			return err
+		if err == nil {
+			err = c.node(n)
 		}
-		if err := c.node(n); err != nil {
-			return err
+		if err != nil {
+			return false, err
 		}
 	}
-	return nil
+	return false, nil
 }
 
 // node looks for a node among those of the same key, which commonly is one.
@@ -110,23 +116,22 @@ func (c *Comparer) node(n Node) error {
 // Branches implements [Sink].
 func (c *Comparer) Branches(branches iter.Seq2[ListedBranch, error]) error {
 	c.given = append(c.given, Member{Quote(NameBranches), nil})
+	named := map[string][]int{} // those of a name, commonly one
+	for i, b := range c.f.Branches {
+		named[string(b.Name)] = append(named[string(b.Name)], i)
+	}
 	for b, err := range branches {
 		if err != nil {
 			return err
 		}
-		i := slices.IndexFunc(c.f.Branches, func(x Branch) bool { return bytes.Equal(x.Name, b.Name) })
-		for i >= 0 && c.listed[i] {
-			next := slices.IndexFunc(c.f.Branches[i+1:], func(x Branch) bool { return bytes.Equal(x.Name, b.Name) })
-			if i += next + 1; next < 0 {
-				i = -1
-			}
-		}
 		name, _ := Text(b.Name)
-		if i < 0 {
+		of := named[string(b.Name)]
+		if len(of) == 0 {
 			c.differ("it is not in the legacy context", NameBranches, name)
 			continue
 		}
-		c.listed[i] = true
+		i := of[0]
+		named[string(b.Name)], c.listed[i] = of[1:], true
 		if err := c.branch(&c.f.Branches[i], &b, name); err != nil {
 			return err
 		}
@@ -162,16 +167,16 @@ func (c *Comparer) branch(want *Branch, got *ListedBranch, name string) error {
 
 // members compares two objects; a member without a value is compared elsewhere.
 func (c *Comparer) members(want, got Members, path ...string) {
-	seen := map[string]bool{}
+	seen, last := map[string]bool{}, got.Lasts()
 	for _, m := range slices.Backward(want) {
 		name, _ := Text(m.Name)
 		if seen[name] {
 			continue
 		}
 		seen[name] = true
-		i := got.Last(name)
+		i, ok := last[name]
 		switch {
-		case i < 0:
+		case !ok:
 			c.differ("it is missing", append(slices.Clone(path), name)...)
 		case (m.Value == nil) != (got[i].Value == nil), m.Value != nil && !Equal(m.Value, got[i].Value):
 			c.differ("it has another value", append(slices.Clone(path), name)...)

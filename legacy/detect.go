@@ -23,8 +23,8 @@ const (
 )
 
 // Detect says what lies at a path, by content and shape: a file by the members it has, as far as they can be read, a folder by what is in
-// it. So a damaged legacy context is one too, and [Open] says what is wrong with it: one that ends after a few members, and one of zero
-// bytes alone that bears the name of one. It follows no link. The error is one of the file system.
+// it: that of a split context also where its messages are gone. So a damaged legacy context is one too, and [Open] says what is wrong with it: one that ends after a few members, and one that
+// bears the name of one and is no JSON from its beginning on. It follows no link. The error is one of the file system.
 func Detect(fsys vfs.FS, name string) (Format, error) {
 	info, err := fsys.Lstat(name)
 	switch {
@@ -35,12 +35,11 @@ func Detect(fsys vfs.FS, name string) (Format, error) {
 	case !info.Mode().IsRegular():
 		return None, nil
 	}
-	f, err := fsys.OpenFile(name, os.O_RDONLY)
+	s, err := shapeIn(fsys, name)
 	if err != nil {
 		return None, err
 	}
-	defer f.Close()
-	return detectFile(io.LimitReader(f, detectBytes), path.Base(name)), nil
+	return s.file(path.Base(name)), nil
 }
 
 func detectFolder(fsys vfs.FS, name string) (Format, error) {
@@ -55,23 +54,33 @@ func detectFolder(fsys vfs.FS, name string) (Format, error) {
 		return Context, nil
 	case infos[0] == nil && file(3) && folder(4):
 		return Split, nil
+	case infos[0] == nil && file(3) && !folder(1) && !file(2):
+		s, err := shapeIn(fsys, name+"/"+ContextFile)
+		if err == nil && s.lacksNodes() {
+			return Split, nil
+		}
+		return None, err
 	case !file(0):
 		return None, nil
 	}
-	f, err := fsys.OpenFile(name+"/metadata.json", os.O_RDONLY)
-	if err != nil {
-		return None, err
-	}
-	defer f.Close()
-	if s := shapeOf(io.LimitReader(f, detectBytes)); slices.Contains(s.names, "ctxdir") {
+	s, err := shapeIn(fsys, name+"/metadata.json")
+	if err == nil && slices.Contains(s.names, "ctxdir") {
 		return Context, nil
 	}
-	return None, nil
+	return None, err
 }
 
-// detectFile recognises a monolithic file. base is its name.
-func detectFile(r io.Reader, base string) Format {
-	s := shapeOf(r)
+func shapeIn(fsys vfs.FS, name string) (shape, error) {
+	f, err := fsys.OpenFile(name, os.O_RDONLY)
+	if err != nil {
+		return shape{}, err
+	}
+	defer f.Close()
+	return shapeOf(io.LimitReader(f, detectBytes)), nil
+}
+
+// file recognises a monolithic file. base is its name.
+func (s *shape) file(base string) Format {
 	score := s.score()
 	_, named := NamedAfterContext(base)
 	switch {
@@ -79,11 +88,16 @@ func detectFile(r io.Reader, base string) Format {
 		return None
 	case s.pool == '{' && (score >= 2 || s.nodes):
 	case s.broken && score >= 2 && s.pool == 0:
-	case s.broken && named && (score == 1 || s.blank):
+	case s.broken && named && (score == 1 || len(s.names) == 0):
 	default:
 		return None
 	}
 	return Monolithic
+}
+
+// lacksNodes reports whether a context.json is that of a split context: it is what a context is without its nodes, and has none itself.
+func (s *shape) lacksNodes() bool {
+	return s.pool == '{' && s.empty && s.score() >= 2 || s.pool == 0 && s.score() >= 4
 }
 
 // NamedAfterContext reports whether a file bears the name of a monolithic context, ID.json, and returns the ID.
@@ -99,21 +113,17 @@ func NamedAfterContext(base string) (id string, ok bool) {
 type shape struct {
 	names  []string      // of the members of the object that it is
 	pool   jsontext.Kind // of the member message_pool, 0 without one
+	empty  bool          // and there is nothing in it
 	nodes  bool          // and there is a node in it
 	broken bool          // it cannot be read on
-	blank  bool          // it is empty, or zero bytes alone as far as was looked
 }
 
 // shapeOf reads members until it is clear what they belong to.
 func shapeOf(r io.Reader) (s shape) {
-	first := &beginning{r: r}
-	d := jsontext.NewDecoder(first, verbatim...)
-	t, err := d.ReadToken()
-	if err != nil {
-		s.broken, s.blank = true, first.blank()
-		return s
-	}
-	if t.Kind() != '{' {
+	in, _ := withoutMark(r)
+	d := jsontext.NewDecoder(in, verbatim...)
+	if t, err := d.ReadToken(); err != nil || t.Kind() != '{' {
+		s.broken = err != nil
 		return s
 	}
 	for len(s.names) < detectMembers {
@@ -130,7 +140,9 @@ func shapeOf(r io.Reader) (s shape) {
 		if name != namePool || d.PeekKind() != '{' {
 			err = d.SkipValue()
 		} else {
-			if s.pool = '{'; s.score() > 1 {
+			s.pool = '{'
+			_, _ = d.ReadToken() // the brace
+			if s.empty = d.PeekKind() == '}'; s.score() > 1 {
 				return s
 			}
 			// Nothing else is known of it yet: a node tells, or what comes behind the pool.
@@ -156,9 +168,9 @@ func (s *shape) score() (n int) {
 	return n
 }
 
-// hasNode reads a pool up to the first node that has a message, or to its end.
+// hasNode reads a pool, behind its brace, up to the first node that has a message, or to its end.
 func hasNode(d *jsontext.Decoder) (bool, error) {
-	outside := d.StackDepth()
+	outside := d.StackDepth() - 1
 	for {
 		t, err := d.ReadToken()
 		if err != nil || d.StackDepth() == outside {
@@ -172,26 +184,6 @@ func hasNode(d *jsontext.Decoder) (bool, error) {
 			return true, nil
 		}
 	}
-}
-
-// beginning remembers whether anything but zero bytes was read.
-type beginning struct {
-	r     io.Reader
-	other bool
-}
-
-func (b *beginning) Read(p []byte) (int, error) {
-	n, err := b.r.Read(p)
-	b.other = b.other || slices.ContainsFunc(p[:n], func(c byte) bool { return c != 0 })
-	return n, err
-}
-
-func (b *beginning) blank() bool {
-	if b.other {
-		return false
-	}
-	_, err := io.CopyN(io.Discard, b, 1<<20)
-	return !b.other && (err == nil || errors.Is(err, io.EOF))
 }
 
 // notThere reports whether an error says that there is nothing.

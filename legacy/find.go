@@ -17,12 +17,13 @@ import (
 type Found struct {
 	Path   string
 	Format Format // [None] for a file that is something else
+	Backup bool   // it was migrated before, and only asked for by its name
 }
 
 // Find looks for legacy contexts: at root, or in the folder root and those below it. It yields every file whose name ends in .json, with
-// what it is, and the folders of split contexts, but nothing with the suffix of what was migrated. It does not look into the folders of contexts, nor into those in which a store keeps
-// what is not a context; it follows no link below root. An error is about the path that comes with it; the search goes on. What it holds does not
-// grow with the number of files in a folder.
+// what it is, and the folders of split contexts, but nothing below root with the suffix of what was migrated. It does not look into the folders of
+// contexts, nor into those in which a store keeps what is not a context; it follows no link below root. An error is about the path that comes with
+// it; the search goes on. What it holds does not grow with the number of files in a folder.
 func Find(root string) iter.Seq2[Found, error] {
 	return func(yield func(Found, error) bool) {
 		info, err := os.Stat(root)
@@ -36,12 +37,26 @@ func Find(root string) iter.Seq2[Found, error] {
 				return
 			}
 		}
-		if info.IsDir() {
+		named, err := at(Whole(root))
+		named.Backup = named.Format.Legacy() && IsBackup(filepath.Base(named.Path))
+		if info.IsDir() && !named.Backup {
 			findIn(root, yield)
 			return
 		}
-		yield(at(root))
+		yield(named, err)
 	}
+}
+
+// Whole returns the folder of the split context whose context.json a path is, and any other path as it is.
+func Whole(path string) string {
+	if filepath.Base(path) != ContextFile {
+		return path
+	}
+	dir := filepath.Dir(path)
+	if found, err := at(dir); err == nil && found.Format == Split {
+		return dir
+	}
+	return path
 }
 
 // at detects what a path is.
@@ -56,7 +71,7 @@ func at(path string) (Found, error) {
 	}
 	defer fsys.Close()
 	format, err := Detect(fsys, filepath.Base(path))
-	return Found{path, format}, err
+	return Found{Path: path, Format: format}, err
 }
 
 func findIn(dir string, yield func(Found, error) bool) bool {
@@ -124,13 +139,19 @@ func BackupName(name string, n int) string {
 }
 
 // IsBackup reports whether a name is that of something that was migrated.
-func IsBackup(name string) bool {
+func IsBackup(name string) bool { return Original(name) != name }
+
+// Original is the name that what was migrated had before.
+func Original(name string) string {
 	i := strings.LastIndex(name, backupEnd)
 	if i < 0 {
-		return false
+		return name
 	}
 	n, numbered := strings.CutPrefix(name[i+len(backupEnd):], "-")
-	return n == "" && !numbered || numbered && strings.Trim(n, "0123456789") == "" && n != ""
+	if n == "" && !numbered || numbered && strings.Trim(n, "0123456789") == "" && n != "" {
+		return name[:i]
+	}
+	return name
 }
 
 // ours are the folders in which a store keeps what is not a context.

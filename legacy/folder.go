@@ -4,6 +4,7 @@ import (
 	"crypto/sha256"
 	"errors"
 	"hash"
+	"io/fs"
 	"math"
 	"slices"
 	"strings"
@@ -15,7 +16,7 @@ import (
 // scanFolder notes the nodes of a split context that have files, and reads its system prompt.
 func (f *File) scanFolder(sum hash.Hash) error {
 	f.inline = len(f.nodes) > 0
-	prompt, err := vfs.ReadFile(f.fs, f.name+"/"+PromptFile, f.limit)
+	prompt, info, err := vfs.ReadStat(f.fs, f.name+"/"+PromptFile, f.limit)
 	switch {
 	case notThere(err):
 	case err != nil:
@@ -27,25 +28,36 @@ func (f *File) scanFolder(sum hash.Hash) error {
 		sum.Write([]byte(PromptFile))
 		sum.Write(prompt)
 		f.Size += int64(len(prompt))
+		f.looked.add("/"+PromptFile, info)
+	}
+	pool := f.name + "/" + PoolFolder
+	if info, err := f.fs.Lstat(pool); notThere(err) {
+		return damaged("a split context without its messages: %s is not there", PoolFolder)
+	} else if err == nil && !info.IsDir() {
+		return damaged("a split context without its messages: %s is no folder", PoolFolder)
 	}
 	// The files come in any order, so their sums are combined in a way that does not depend on it.
 	var all [sha256.Size]byte
 	names := map[key]string{}
-	for e, err := range f.fs.ReadDir(f.name + "/" + PoolFolder) {
+	for e, err := range f.fs.ReadDir(pool) {
 		if err != nil {
 			return err
 		}
-		stem, ok := strings.CutSuffix(e.Name(), nodeEnd)
-		if !ok || !e.Type().IsRegular() || strings.HasPrefix(stem, ".") {
+		if !isNodeFile(e.Name()) {
 			continue
 		}
-		b, err := f.readNodeFile(e.Name())
+		if !e.Type().IsRegular() {
+			return inFileNamed(PoolFolder+"/"+e.Name(), damaged("it is a folder, a link or a device"))
+		}
+		b, info, err := f.readNodeFile(e.Name())
+		if err == nil {
+			_, err = compacted(b)
+		}
 		if err != nil {
 			return inFileNamed(PoolFolder+"/"+e.Name(), err)
 		}
-		if _, err := compacted(b); err != nil {
-			return inFileNamed(PoolFolder+"/"+e.Name(), err)
-		}
+		f.looked.add("/"+PoolFolder+"/"+e.Name(), info)
+		stem := strings.TrimSuffix(e.Name(), nodeEnd)
 		k, isID := keyOf(stem)
 		n := node{key: k, size: uint32(len(b)), flags: inFile}
 		if isID {
@@ -61,6 +73,11 @@ func (f *File) scanFolder(sum hash.Hash) error {
 		}
 		if f.read != nil {
 			f.read(f.Size)
+		}
+		if f.stop != nil {
+			if err := f.stop(); err != nil {
+				return err
+			}
 		}
 	}
 	if len(f.nodes) > math.MaxInt32-1 {
@@ -82,12 +99,12 @@ func (f *File) scanFolder(sum hash.Hash) error {
 	return nil
 }
 
-func (f *File) readNodeFile(name string) ([]byte, error) {
-	b, err := vfs.ReadFile(f.fs, f.name+"/"+PoolFolder+"/"+name, f.limit)
+func (f *File) readNodeFile(name string) ([]byte, fs.FileInfo, error) {
+	b, info, err := vfs.ReadStat(f.fs, f.name+"/"+PoolFolder+"/"+name, f.limit)
 	if errors.Is(err, vfs.ErrTooLarge) {
-		return nil, errors.Join(ErrTooLarge, err)
+		err = errors.Join(ErrTooLarge, err)
 	}
-	return b, err
+	return b, info, err
 }
 
 func inFileNamed(name string, err error) error {

@@ -51,6 +51,7 @@ func open(t testing.TB, text string) *legacy.File {
 func TestDetect(t *testing.T) {
 	type entry struct{ name, text string }
 	whole := legacytest.Whole(id)
+	emptied := legacytest.Split(whole)
 	tests := []struct {
 		name  string
 		want  legacy.Format
@@ -65,6 +66,12 @@ func TestDetect(t *testing.T) {
 		{"members that others have too", legacy.None, []entry{{"x", `{"id":"x","config":{},"parent_id":null}`}}},
 		{"a split one", legacy.Split, []entry{{"x/context.json", whole}, {"x/messages_pool/a.json", "{}"}}},
 		{"context.json alone", legacy.None, []entry{{"x/context.json", whole}}},
+		{"context.json without its messages", legacy.Split, []entry{{"x/context.json", emptied}}},
+		{"context.json without its messages and a pool", legacy.Split, []entry{{"x/context.json", strings.Replace(emptied, `"message_pool":{},`, "", 1)}}},
+		{"context.json without its messages, the pool null", legacy.Split, []entry{{"x/context.json", strings.Replace(emptied, `"message_pool":{}`, `"message_pool":null`, 1)}}},
+		{"context.json beside a file where its messages belong", legacy.Split, []entry{{"x/context.json", emptied}, {"x/messages_pool", ""}}},
+		{"context.json of somebody else", legacy.None, []entry{{"x/context.json", `{"id":"x","config":{},"parent_id":null}`}}},
+		{"context.json in a damaged one of ours", legacy.None, []entry{{"x/context.json", emptied}, {"x/index.json", "{}"}, {"x/messages/a", ""}}},
 		{"one of ours", legacy.Context, []entry{{"x/metadata.json", `{"ctxdir":"context/1"}`}}},
 		{"one of ours, damaged", legacy.Context, []entry{{"x/metadata.json", ``}, {"x/messages/a", ""}}},
 		{"one of ours beside a split one", legacy.Context, []entry{{"x/metadata.json", `{"ctxdir":"context/1"}`}, {"x/context.json", whole}, {"x/messages_pool/a.json", "{}"}}},
@@ -107,6 +114,19 @@ func TestDetect(t *testing.T) {
 		if err == nil || d.Legacy && !errors.Is(err, legacy.ErrDamaged) || !d.Legacy && !errors.Is(err, legacy.ErrNotLegacy) {
 			t.Errorf("%s: %v", d.Name, err)
 		}
+	}
+}
+
+// TestMark: a byte order mark is no part of what is in a file.
+func TestMark(t *testing.T) {
+	whole := legacytest.Whole(id)
+	a, b := open(t, whole), open(t, "\ufeff"+whole)
+	to := a.Compare(func(d legacy.Discrepancy) { t.Error(d) })
+	if err := errors.Join(give(b, to), to.Finish()); err != nil {
+		t.Error(err)
+	}
+	if a.Digest == b.Digest || b.Size != a.Size+3 {
+		t.Errorf("%x, %d bytes; with the mark %x, %d", a.Digest, a.Size, b.Digest, b.Size)
 	}
 }
 
@@ -375,6 +395,11 @@ func TestFind(t *testing.T) {
 	slices.Sort(want)
 	if !slices.Equal(got, want) {
 		t.Errorf("%q\nwanted\n%q", got, want)
+	}
+	for f, err := range legacy.Find(filepath.Join(dir, "s", "context.json")) {
+		if err != nil || f.Path != filepath.Join(dir, "s") || f.Format != legacy.Split {
+			t.Errorf("context.json of a split one: %+v, %v", f, err)
+		}
 	}
 	for f, err := range legacy.Find(filepath.Join(dir, "nowhere")) {
 		if err == nil {

@@ -55,6 +55,16 @@ func (ms Members) Last(name string) int {
 	return -1
 }
 
+// Lasts returns the index of the last member of each name, which counts.
+func (ms Members) Lasts() map[string]int {
+	last := make(map[string]int, len(ms))
+	for i, m := range ms {
+		name, _ := Text(m.Name)
+		last[name] = i
+	}
+	return last
+}
+
 // Get returns the value of the last member of that name, nil where there is none.
 func (ms Members) Get(name string) jsontext.Value {
 	if i := ms.Last(name); i >= 0 {

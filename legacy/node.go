@@ -22,7 +22,7 @@ type Node struct {
 func (f *File) Node(i int32) (Node, error) {
 	n := &f.nodes[i]
 	if n.flags&inFile != 0 {
-		b, err := f.readNodeFile(f.stem(i) + nodeEnd)
+		b, _, err := f.readNodeFile(f.stem(i) + nodeEnd)
 		if err != nil {
 			return Node{}, err
 		}
@@ -30,7 +30,7 @@ func (f *File) Node(i int32) (Node, error) {
 		return Node{Quote(f.stem(i)), v, true}, changed(err)
 	}
 	b := make([]byte, n.size)
-	if _, err := f.file.ReadAt(b, n.off); err != nil {
+	if _, err := f.file.ReadAt(b, f.mark+n.off); err != nil {
 		return Node{}, changed(err)
 	}
 	b = bytes.TrimLeft(b, " \t\r\n,")

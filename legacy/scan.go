@@ -1,6 +1,7 @@
 package legacy
 
 import (
+	"bytes"
 	"crypto/sha256"
 	"errors"
 	"fmt"
@@ -35,7 +36,10 @@ type File struct {
 	byKey []int32          // nodes in the order of their keys
 	files map[int32]string // of a split one: those whose names are no UUIDs
 	read  func(done int64)
+	stop  func() error
 
+	looked     stamp
+	mark       int64 // how long the byte order mark is that the file begins with
 	branchesAt int64 // where the value begins, -1 without
 	inline     bool  // of a split one: there are nodes in context.json
 }
@@ -72,6 +76,7 @@ const (
 type Options struct {
 	Limit    int64            // the largest node, in bytes; 0: 256 MiB
 	Progress func(read int64) // is told how many bytes of it were read; nil for nobody
+	Stop     func() error     // is asked now and then; an error ends it. Nil for nobody
 }
 
 // Open reads a legacy context to its end without keeping it. It fails with [ErrNotLegacy], [ErrDamaged], [ErrTooLarge], or an error of the file system.
@@ -80,7 +85,7 @@ func Open(fsys vfs.FS, name string, o Options) (*File, error) {
 	if err != nil {
 		return nil, err
 	}
-	f := &File{Format: format, fs: fsys, name: name, limit: o.Limit, read: o.Progress, branchesAt: -1, files: map[int32]string{}}
+	f := &File{Format: format, fs: fsys, name: name, limit: o.Limit, read: o.Progress, stop: o.Stop, branchesAt: -1, files: map[int32]string{}}
 	if f.limit <= 0 {
 		f.limit = 256 << 20
 	}
@@ -95,10 +100,14 @@ func Open(fsys vfs.FS, name string, o Options) (*File, error) {
 		return nil, ErrNotLegacy
 	}
 	if f.file, err = fsys.OpenFile(at, os.O_RDONLY); err == nil {
-		err = f.scan(sum)
+		err = f.scan(at[len(name):], sum)
 	}
-	if err == nil && format == Split {
+	switch {
+	case err != nil:
+	case format == Split:
 		err = f.scanFolder(sum)
+	case len(f.nodes) == 0 && path.Base(name) == ContextFile:
+		err = damaged("a split context without its messages")
 	}
 	if err == nil {
 		f.arrange()
@@ -132,7 +141,7 @@ func (f *File) ContextID() uuid.UUID {
 	if own != nil {
 		return uuid.NewSHA1(space, own)
 	}
-	stem := strings.TrimSuffix(path.Base(f.name), nodeEnd)
+	stem := strings.TrimSuffix(Original(path.Base(f.name)), nodeEnd)
 	if id, ok := parseID(stem); ok {
 		return id
 	}
@@ -140,12 +149,30 @@ func (f *File) ContextID() uuid.UUID {
 }
 
 // scan reads the members of the file, and where the nodes are.
-func (f *File) scan(sum hash.Hash) error {
-	in := &counted{r: io.TeeReader(f.file, sum), limit: f.limit + 1<<20, zero: -1, tell: f.read}
+func (f *File) scan(name string, sum hash.Hash) error {
+	info, err := f.file.Stat()
+	if err != nil {
+		return err
+	}
+	f.looked.add(name, info)
+	r, mark := withoutMark(io.TeeReader(f.file, sum))
+	f.mark = mark
+	in := &counted{r: r, limit: f.limit + 1<<20, zero: -1, tell: f.read, stop: f.stop}
 	d := jsontext.NewDecoder(in, verbatim...)
-	err := f.scanObject(d, in)
-	f.Size = in.read
+	err = f.scanObject(d, in)
+	f.Size = f.mark + in.read
 	return readable(err, in)
+}
+
+// withoutMark passes over the byte order mark that some programs begin a file in UTF-8 with. It is no part of the JSON.
+func withoutMark(r io.Reader) (io.Reader, int64) {
+	const mark = "\ufeff"
+	b := make([]byte, len(mark))
+	n, _ := io.ReadFull(r, b) // an error comes again
+	if string(b) == mark {
+		return r, int64(n)
+	}
+	return io.MultiReader(bytes.NewReader(b[:n]), r), 0
 }
 
 // readable says what is wrong with a file that could not be read as JSON.
@@ -178,13 +205,8 @@ func (f *File) scanObject(d *jsontext.Decoder, in *counted) error {
 	}
 	pool := false
 	for d.PeekKind() == '"' {
-		in.floor = d.InputOffset()
-		raw, err := d.ReadValue()
+		m, err := nextMember(d, in)
 		if err != nil {
-			return err
-		}
-		m := Member{}
-		if m.Name, err = compacted(raw); err != nil {
 			return err
 		}
 		switch kind := d.PeekKind(); {
@@ -201,10 +223,7 @@ func (f *File) scanObject(d *jsontext.Decoder, in *counted) error {
 			f.branchesAt = d.InputOffset()
 			err = skipMembers(d, in)
 		default:
-			var value jsontext.Value
-			if value, err = d.ReadValue(); err == nil {
-				m.Value, err = shallow(value)
-			}
+			m.Value, err = shallowNext(d)
 		}
 		if err != nil {
 			return err
@@ -223,6 +242,25 @@ func (f *File) scanObject(d *jsontext.Decoder, in *counted) error {
 	default:
 		return err
 	}
+}
+
+// nextMember reads the name of the next member of an object.
+func nextMember(d *jsontext.Decoder, in *counted) (m Member, err error) {
+	in.floor = d.InputOffset()
+	raw, err := d.ReadValue()
+	if err == nil {
+		m.Name, err = compacted(raw)
+	}
+	return m, err
+}
+
+// shallowNext reads a value that is no message.
+func shallowNext(d *jsontext.Decoder) (jsontext.Value, error) {
+	value, err := d.ReadValue()
+	if err != nil {
+		return nil, err
+	}
+	return shallow(value)
 }
 
 // skipMembers reads over the members of an object; each is within the limit.
@@ -320,6 +358,7 @@ type counted struct {
 	limit       int64
 	zero        int64 // where the first zero byte was, -1 without one
 	tell        func(int64)
+	stop        func() error
 }
 
 var errLimit = errors.New("limit")
@@ -327,6 +366,11 @@ var errLimit = errors.New("limit")
 func (c *counted) Read(p []byte) (int, error) {
 	if c.read-c.floor > c.limit {
 		return 0, errLimit
+	}
+	if c.stop != nil {
+		if err := c.stop(); err != nil {
+			return 0, err
+		}
 	}
 	n, err := c.r.Read(p)
 	if c.zero < 0 {

@@ -20,6 +20,8 @@ type Sink interface {
 	Member(name, value jsontext.Value) error
 	Pool(nodes iter.Seq2[Node, error]) error
 	Branches(branches iter.Seq2[ListedBranch, error]) error
+	// Files is Pool for a split context whose context.json has none. It reports whether it made one.
+	Files(nodes iter.Seq2[Node, error]) (made bool, err error)
 	// Prompt is for the system prompt that a split context has in a file; nil for none.
 	Prompt(v jsontext.Value) error
 }
@@ -70,6 +72,11 @@ func (e *Encoder) Pool(nodes iter.Seq2[Node, error]) error {
 		}
 		return nil
 	})
+}
+
+// Files implements [Sink]: a monolithic file has no other place for them.
+func (e *Encoder) Files(nodes iter.Seq2[Node, error]) (made bool, err error) {
+	return true, e.Pool(nodes)
 }
 
 // Branches implements [Sink].
@@ -228,6 +235,19 @@ func (s *folderSink) Pool(nodes iter.Seq2[Node, error]) error {
 	})
 }
 
+// Files implements [Sink].
+func (s *folderSink) Files(nodes iter.Seq2[Node, error]) (made bool, err error) {
+	for n, err := range nodes {
+		if err == nil {
+			err = s.node(n)
+		}
+		if err != nil {
+			return false, err
+		}
+	}
+	return false, nil
+}
+
 func (s *folderSink) node(n Node) error {
 	stem, ok := Text(n.Key)
 	if !ok || !plainName(stem) {
@@ -252,9 +272,12 @@ func (s *folderSink) write(name string, v jsontext.Value) error {
 	return vfs.WriteSynced(s.fs, s.name+"/"+name, append(pretty, '\n'))
 }
 
+// maxName is the longest name of a file that every file system takes, in bytes.
+const maxName = 255
+
 // plainName reports whether a text can be the name of a file in a folder, everywhere.
 func plainName(s string) bool {
-	if s == "" || s[0] == '.' || len(s) > 200 {
+	if s == "" || s[0] == '.' || len(s)+len(nodeEnd) > maxName {
 		return false
 	}
 	for _, c := range s {

@@ -39,7 +39,7 @@ func (m *Message) Payloads() ([]blob.Ref, error) {
 
 // Body returns the framework's object, verbatim: with every payload back in its place. Where one cannot be had, the error
 // joins a [*blob.UnavailableError] for each, and the body comes with references in their places all the same; that of
-// payloads above [MaxBody] wraps [index.ErrTooLarge].
+// payloads above [MaxBody] wraps [index.ErrTooLarge]. Of a message that is unavailable there is no body; the error is why.
 func (m *Message) Body(ctx context.Context) (json.RawMessage, error) {
 	return m.resolve(ctx, m.bounded())
 }
@@ -66,6 +66,9 @@ func (m *Message) Texts(ctx context.Context) (json.RawMessage, error) {
 }
 
 func (m *Message) resolve(ctx context.Context, get func(blob.Ref) ([]byte, error)) (json.RawMessage, error) {
+	if m.Unavailable != nil {
+		return nil, m.Unavailable
+	}
 	if !m.HasPayloads() {
 		return m.Stored, nil
 	}

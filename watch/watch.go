@@ -10,6 +10,7 @@ import (
 	"io/fs"
 	"path/filepath"
 	"sync"
+	"syscall"
 	"time"
 
 	"github.com/fsnotify/fsnotify"
@@ -137,11 +138,17 @@ func (h *Hints) Watch(dir string) {
 		return
 	}
 	if err := h.system.Add(dir); err != nil && !errors.Is(err, fs.ErrNotExist) && !errors.Is(err, fsnotify.ErrClosed) {
+		if errors.Is(err, syscall.ENOSPC) {
+			err = errTooMany
+		}
 		h.mu.Lock()
 		defer h.mu.Unlock()
 		h.why = err
 	}
 }
+
+// errTooMany is what inotify calls a full disk.
+var errTooMany = errors.New("too many folders are watched; on Linux fs.inotify.max_user_watches bounds them")
 
 // Forget ends watching a folder.
 func (h *Hints) Forget(dir string) {

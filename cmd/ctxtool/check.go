@@ -7,6 +7,7 @@ import (
 	"strings"
 
 	"github.com/ctxdir/ctxdir"
+	"github.com/ctxdir/ctxdir/integrity"
 	"github.com/google/uuid"
 	"github.com/spf13/cobra"
 )
@@ -72,7 +73,7 @@ func (a *app) check(ctx context.Context, s *ctxdir.Store, ids []uuid.UUID, o ctx
 		bar.steps("…"+ending(p.Context), p.Done, p.Of)
 	}
 	sum := checkedRecord{Record: "summary", ByKind: map[string]int{}}
-	wrong := 0
+	wrong, old := 0, 0
 	for f, err := range s.Check(ctx, ids, o) {
 		bar.clear()
 		if err != nil {
@@ -82,6 +83,9 @@ func (a *app) check(ctx context.Context, s *ctxdir.Store, ids []uuid.UUID, o ctx
 		sum.ByKind[string(f.Kind)]++
 		if f.Severity != ctxdir.SeverityInfo {
 			wrong++
+			if f.Kind == integrity.KindLegacy {
+				old++
+			}
 		}
 		if a.json {
 			err = a.record(findingRecord{
@@ -102,7 +106,11 @@ func (a *app) check(ctx context.Context, s *ctxdir.Store, ids []uuid.UUID, o ctx
 	if wrong == 0 {
 		return nil
 	}
-	return &problemsError{text: plural(wrong, "problem", "problems"), hint: `"ctxtool repair --dry-run" says what can be mended`}
+	how := `"ctxtool repair --dry-run" says what can be mended`
+	if old == wrong {
+		how = "nothing mends a legacy context"
+	}
+	return &problemsError{text: plural(wrong, "problem", "problems"), hint: how}
 }
 
 // summary ends what a check or a repair prints: with a record, or a note for people.

@@ -106,7 +106,7 @@ func (a *app) finish(ctx context.Context, err error) int {
 	switch {
 	case code == exitOK:
 		return code
-	case errors.Is(err, errHelp) && !a.json:
+	case errors.Is(err, errHelp) && !a.json, code == exitInterrupted && a.silent:
 		return code
 	case code == exitInterrupted:
 		if _, ok := displayOf(a.stderr); ok && !a.dumb() {

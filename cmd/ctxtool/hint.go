@@ -9,6 +9,7 @@ import (
 	"syscall"
 
 	"github.com/ctxdir/ctxdir"
+	"github.com/ctxdir/ctxdir/legacy"
 	"github.com/google/uuid"
 )
 
@@ -36,6 +37,7 @@ var hints = []struct {
 	{ctxdir.ErrInvalid, []string{"open"}, "name another folder"},
 	{ctxdir.ErrPosition, nil, `"ctxtool branch ls CONTEXT" tells how many messages there are`},
 	{ctxdir.ErrShared, nil, "--shared changes it in all of them"},
+	{legacy.ErrDamaged, nil, `nothing mends a legacy context; "ctxtool rm CONTEXT" moves it to the trash`},
 	{ctxdir.ErrMetadata, nil, `"ctxtool repair CONTEXT" mends what can be mended`},
 	{ctxdir.ErrDamaged, nil, `"ctxtool repair CONTEXT" mends what can be mended`},
 	{ctxdir.ErrGone, nil, `"ctxtool ls" lists the contexts, "ctxtool trash ls" what was removed`},
@@ -66,6 +68,9 @@ func hint(err error) string {
 	}
 	where := &ctxdir.Error{}
 	errors.As(err, &where)
+	if where.Op == "migrate" && errors.Is(err, legacy.ErrDamaged) {
+		return "" // the reason is all that is known
+	}
 	text := ""
 	if errors.Is(err, ctxdir.ErrNotExist) {
 		text = missing(where)
@@ -94,8 +99,8 @@ func missing(where *ctxdir.Error) string {
 
 // problemHint is the hint for a context that has a problem.
 func problemHint(id uuid.UUID, problem error) string {
-	if errors.Is(problem, ctxdir.ErrFormat) {
-		return hint(problem)
+	if errors.Is(problem, ctxdir.ErrFormat) || errors.Is(problem, legacy.ErrDamaged) {
+		return strings.ReplaceAll(hint(problem), "CONTEXT", id.String())
 	}
 	return strings.ReplaceAll(`"ctxtool repair CONTEXT" mends what can be mended`, "CONTEXT", id.String())
 }

@@ -161,8 +161,7 @@ func listProblems(all []ctxdir.Summary) error {
 	if len(bad) == 0 {
 		return nil
 	}
-	return &problemsError{
-		plural(len(bad), "context has a problem", "contexts have problems"),
-		problemHint(bad[0].ID, bad[0].Problem),
-	}
+	told := bad[max(slices.IndexFunc(bad, func(s ctxdir.Summary) bool { return s.Format == "" }), 0)]
+	return &problemsError{plural(len(bad), "context has a problem", "contexts have problems"), problemHint(told.ID, told.Problem)}
+
 }

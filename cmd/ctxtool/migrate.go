@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"io/fs"
 
 	"github.com/ctxdir/ctxdir"
 	"github.com/ctxdir/ctxdir/legacy"
@@ -19,6 +20,7 @@ type migratedRecord struct {
 	Bytes     int64  `json:"bytes"`
 	Validated bool   `json:"validated"`
 	Backup    string `json:"backup,omitempty"`
+	Again     bool   `json:"again,omitempty"` // it had been migrated before
 }
 
 type migrateSummary struct {
@@ -102,12 +104,16 @@ func (m *migrating) paths(s *ctxdir.Store, paths []string) error {
 				return m.ctx.Err()
 			}
 			switch {
+			case errors.Is(err, fs.ErrNotExist) && found.Path == path:
+				err = m.migrate(s, path, path) // it may have been migrated before
 			case err != nil:
-				err = m.failed(found.Path, err)
+				err = m.failed(found.Path, &ctxdir.Error{Op: "migrate", Path: found.Path, Err: err})
+			case found.Backup:
+				err = m.skipped(found.Path, path, "a backup of what was migrated")
 			case found.Format.Legacy():
-				err = m.migrate(s, found.Path)
+				err = m.migrate(s, found.Path, path)
 			default:
-				err = m.skipped(found.Path, path)
+				err = m.skipped(found.Path, path, "not a legacy context")
 			}
 			if err != nil {
 				return err
@@ -117,12 +123,15 @@ func (m *migrating) paths(s *ctxdir.Store, paths []string) error {
 	return nil
 }
 
-func (m *migrating) migrate(s *ctxdir.Store, path string) error {
+func (m *migrating) migrate(s *ctxdir.Store, path, asked string) error {
 	m.progress.file(path)
 	done, err := s.Migrate(m.ctx, path, ctxdir.MigrateOptions{DryRun: m.a.dryRun, Progress: m.progress.bytes})
 	m.progress.clear()
 	if m.ctx.Err() != nil {
 		return m.ctx.Err()
+	}
+	if errors.Is(err, fs.ErrNotExist) && path != asked {
+		return nil // moved meanwhile
 	}
 	if err != nil {
 		if ferr := m.failed(path, err); ferr != nil {
@@ -136,7 +145,7 @@ func (m *migrating) migrate(s *ctxdir.Store, path string) error {
 	m.sum.Migrated++
 	m.sum.Messages += done.Messages
 	if m.a.json {
-		return m.a.record(migratedRecord{"migrated", path, done.Context.String(), done.Branches, done.Messages, done.Bytes, true, done.Backup})
+		return m.a.record(migratedRecord{"migrated", path, done.Context.String(), done.Branches, done.Messages, done.Bytes, true, done.Backup, done.Again})
 	}
 	what := fmt.Sprintf("%s, %s", plural(int(done.Messages), "message", "messages"), plural(done.Branches, "branch", "branches"))
 	if done.Again {
@@ -163,10 +172,9 @@ func (m *migrating) failed(path string, err error) error {
 	return nil
 }
 
-// skipped tells of a file that is no legacy context. Of those that were only come across, people are told when they want to know more.
-func (m *migrating) skipped(path, asked string) error {
+// skipped tells of a file of which no context is made. Of those that were only come across, people are told when they want to know more.
+func (m *migrating) skipped(path, asked, reason string) error {
 	m.sum.Skipped++
-	const reason = "not a legacy context"
 	if m.a.json {
 		return m.a.record(failedRecord{"skipped", path, reason})
 	}

@@ -83,8 +83,12 @@ func trashed(ctx context.Context, s *ctxdir.Store, id uuid.UUID, dryRun bool) (c
 	if !dryRun {
 		return s.Delete(ctx, id)
 	}
-	t := ctxdir.Trashed{Context: id, Path: "trash/…/" + id.String(), Reason: "removed"}
-	err := filepath.WalkDir(filepath.Join(s.Path(), id.String()), func(_ string, e fs.DirEntry, err error) error {
+	name := id.String()
+	if s.Legacy(id) == ctxdir.LegacyFile {
+		name += ".json"
+	}
+	t := ctxdir.Trashed{Context: id, Path: "trash/…/" + name, Reason: "removed"}
+	err := filepath.WalkDir(filepath.Join(s.Path(), name), func(_ string, e fs.DirEntry, err error) error {
 		if err != nil || !e.Type().IsRegular() {
 			return err
 		}

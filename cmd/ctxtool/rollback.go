@@ -35,7 +35,10 @@ trash; this is refused when it was changed since, unless --force is given.`,
 		Args:              between(1, 1),
 		ValidArgsFunction: a.completeContexts(1),
 		RunE: func(cmd *cobra.Command, args []string) error {
-			if (to == "") == !backup {
+			switch given := cmd.Flags().Changed("to"); {
+			case given && backup:
+				return usage(cmd, "--to and --from-backup exclude each other")
+			case to == "" && !backup:
 				return usage(cmd, "either --to or --from-backup is needed")
 			}
 			if backup {
@@ -62,7 +65,7 @@ func (a *app) rollback(ctx context.Context, ref, to string, force bool) error {
 			return err
 		}
 		if done.Missing > 0 {
-			return &problemsError{text: plural(int(done.Missing), "message", "messages") + " could not be read and are missing in the file"}
+			return &problemsError{text: plural(int(done.Missing), "message that cannot be read is", "messages that cannot be read are") + " not in the file"}
 		}
 		return nil
 	})

@@ -25,6 +25,7 @@ type app struct {
 	verbose     bool
 	noProgress  bool
 	noPager     bool
+	silent      bool // an interrupt is no error to be told
 	noGC        bool
 	dryRun      bool // the verb says what it would do; the store is opened for reading
 	collects    bool // the verb is one that garbage is collected after
@@ -105,6 +106,8 @@ else $XDG_DATA_HOME/ctxdir. CONTEXT is an id or any unique beginning or end of o
 	root.AddCommand(help)
 	root.SetHelpFunc(func(cmd *cobra.Command, _ []string) { fmt.Fprint(cmd.OutOrStdout(), a.help(cmd)) })
 	_ = root.MarkPersistentFlagDirname("store")
+	root.Version = versionLine()
+	root.SetVersionTemplate("{{.Version}}\n")
 	root.InitDefaultCompletionCmd("completion")
 	ownCompletion(root)
 	group(root)

@@ -1,6 +1,7 @@
 package main
 
 import (
+	"fmt"
 	"runtime"
 	"runtime/debug"
 
@@ -23,17 +24,21 @@ func (a *app) versionCmd() *cobra.Command {
 		Annotations: exits(""),
 		Args:        between(0, 0),
 		RunE: func(*cobra.Command, []string) error {
-			v := version()
-			if a.json {
+			if v := version(); a.json {
 				return a.record(v)
 			}
-			text := "ctxtool " + v.Version
-			if v.Revision != "" {
-				text += " (" + v.Revision + ")"
-			}
-			return a.printf("%s %s %s/%s\n", text, v.Go, runtime.GOOS, runtime.GOARCH)
+			return a.printf("%s\n", versionLine())
 		},
 	}
+}
+
+func versionLine() string {
+	v := version()
+	text := "ctxtool " + v.Version
+	if v.Revision != "" {
+		text += " (" + v.Revision + ")"
+	}
+	return fmt.Sprintf("%s %s %s/%s", text, v.Go, runtime.GOOS, runtime.GOARCH)
 }
 
 // version is what the Go tool wrote into the binary.

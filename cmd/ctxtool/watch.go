@@ -6,6 +6,7 @@ import (
 	"math"
 	"strconv"
 	"strings"
+	"time"
 
 	"github.com/ctxdir/ctxdir"
 	"github.com/google/uuid"
@@ -39,7 +40,13 @@ type messageEvent struct {
 }
 
 type contextEvent struct {
-	contextRecord
+	Record       string    `json:"record"`
+	ID           string    `json:"id"`
+	Title        string    `json:"title,omitempty"`
+	Branches     int       `json:"branches,omitempty"`
+	ActiveBranch string    `json:"active_branch,omitempty"`
+	CreatedAt    time.Time `json:"created_at,omitzero"`
+	UpdatedAt    time.Time `json:"updated_at,omitzero"`
 	eventFields
 }
 
@@ -63,8 +70,8 @@ func (a *app) watchCmd() *cobra.Command {
 		Use:   "watch [CONTEXT]",
 		Short: "Follow a context, or all, as they are written by any process",
 		Long: `Print what is committed to a context, or to all of the store, by any process, as it happens: messages, branches, metadata, contexts that
-come and go, and messages that are edited by hand. It ends with Ctrl-C. --tail shows the last messages first. Every record of --json
-bears the number of its commit as "seq": --from goes on behind one, without a gap and without repeating anything. What is older than the
+come and go, and messages that are edited by hand. It ends with Ctrl-C. --tail shows the last messages first. With --json what was
+committed bears its number as "seq": --from goes on behind one, without a gap and without repeating anything. What is older than the
 journals that are kept cannot be told: then there is one "resync" record. A message may be told shortly before it is durable.`,
 		Example: `  ctxtool watch 7c2f --tail 5 --no-follow
   ctxtool --json watch 7c2f --from 12 --no-follow
@@ -84,7 +91,7 @@ journals that are kept cannot be told: then there is one "resync" record. A mess
 			case len(args) == 0:
 				return a.withStore(cmd.Context(), func(s *ctxdir.Store) error {
 					w, err := s.Watch(cmd.Context())
-					return a.follow(cmd.Context(), &following{a: a, f: &f, known: map[uuid.UUID]*ctxdir.Metadata{}}, w, err)
+					return a.follow(cmd.Context(), &following{a: a, f: &f}, w, err)
 				}, ctxdir.ReadOnly())
 			}
 			return a.withContext(cmd.Context(), args[0], func(c *ctxdir.Context) error {
@@ -103,7 +110,7 @@ journals that are kept cannot be told: then there is one "resync" record. A mess
 
 // followContext follows one context. What --tail shows ends where what is told begins.
 func (a *app) followContext(ctx context.Context, c *ctxdir.Context, f *watchFlags, since bool) error {
-	p := &following{a: a, f: f, only: c, last: topic{c.ID(), c.Active().Name()}, known: map[uuid.UUID]*ctxdir.Metadata{c.ID(): c.Metadata()}}
+	p := &following{a: a, f: f, only: c, last: topic{c.ID(), c.Active().Name()}}
 	from := f.from
 	if !since {
 		var err error
@@ -126,12 +133,11 @@ func (a *app) followContext(ctx context.Context, c *ctxdir.Context, f *watchFlag
 
 // following prints events.
 type following struct {
-	a     *app
-	only  *ctxdir.Context // the one that is followed; nil for all
-	f     *watchFlags
-	seq   *uint64
-	last  topic                          // of the message that was shown last
-	known map[uuid.UUID]*ctxdir.Metadata // as of the last event
+	a    *app
+	only *ctxdir.Context // the one that is followed; nil for all
+	f    *watchFlags
+	seq  *uint64
+	last topic // of the message that was shown last
 	lacking
 }
 
@@ -165,12 +171,12 @@ func (p *following) run(ctx context.Context, w *ctxdir.Watcher) error {
 		if err := p.print(ctx, &e); err != nil {
 			return err
 		}
-		p.known[e.Context] = e.Metadata
 		if err := a.out.Flush(); err != nil { // somebody waits for it
 			return err
 		}
 	}
 	if ctx.Err() != nil {
+		a.silent = true // that is how it ends
 		return ctx.Err()
 	}
 	return p.err(uuid.Nil, "message is unavailable, or a part of it", "messages are unavailable, or parts of them")
@@ -280,13 +286,17 @@ func (p *following) metadata(e *ctxdir.Event, what string) error {
 		fields := encode(fieldsOf(e, what))
 		return p.a.printf("%s,%s\n", b[:len(b)-1], fields[1:])
 	}
-	changed := "metadata changed"
-	if was := p.known[e.Context]; was != nil && was.Title != e.Metadata.Title {
-		changed = "the title is " + strconv.Quote(e.Metadata.Title) + " now"
-	} else if was != nil && was.ActiveBranch != e.Metadata.ActiveBranch {
-		changed = "the active branch is " + oneLine(e.Metadata.ActiveBranch) + " now"
+	var changed []string
+	if e.Before.Title != e.Metadata.Title {
+		changed = append(changed, "the title is "+strconv.Quote(e.Metadata.Title)+" now")
 	}
-	return p.line(e, "%s", changed)
+	if e.Before.ActiveBranch != e.Metadata.ActiveBranch {
+		changed = append(changed, "the active branch is "+oneLine(e.Metadata.ActiveBranch)+" now")
+	}
+	if len(changed) == 0 {
+		changed = append(changed, "metadata changed")
+	}
+	return p.line(e, "%s", strings.Join(changed, ", "))
 }
 
 func (p *following) resync(e *ctxdir.Event) error {
@@ -307,7 +317,7 @@ func (p *following) context(e *ctxdir.Event, what string) error {
 		title = e.Metadata.Title
 	}
 	if p.a.json {
-		r := contextEvent{contextRecord{Record: "context", ID: e.Context.String(), Title: title}, fieldsOf(e, what)}
+		r := contextEvent{Record: "context", ID: e.Context.String(), Title: title, eventFields: fieldsOf(e, what)}
 		if m := e.Metadata; m != nil {
 			r.Branches, r.ActiveBranch, r.CreatedAt, r.UpdatedAt = len(m.Branches), m.ActiveBranch, m.CreatedAt, m.UpdatedAt
 		}

@@ -228,6 +228,13 @@ func Whole(id string) string {
 	)
 }
 
+// Split is the context.json of a split context, made of a small whole one.
+func Split(whole string) string {
+	before, rest, _ := strings.Cut(whole, `"message_pool":{`)
+	_, behind, _ := strings.Cut(rest, `},"branches"`)
+	return before + `"message_pool":{},"branches"` + behind
+}
+
 // Damaged are files of which no context can be made, each under the name that a context of this id has.
 func Damaged(id string) []Damage {
 	whole := Whole(id)
@@ -238,6 +245,10 @@ func Damaged(id string) []Damage {
 		{"a zero byte behind it", whole + "\x00", true},
 		{"zero bytes at the end", whole[:len(whole)/2] + strings.Repeat("\x00", len(whole)/2), true},
 		{"zero bytes in the midst", whole[:pool+200] + "\x00\x00" + whole[pool+202:], true},
+		{"the first byte another one", "x" + whole[1:], true},
+		{"the first bytes zero", strings.Repeat("\x00", 64) + whole[64:], true},
+		{"a byte in the first name another one", whole[:1] + "\x00" + whole[2:], true},
+		{"UTF-16", "\xff\xfe" + strings.Join(strings.Split(whole, ""), "\x00") + "\x00", true},
 		{"cut in the id", whole[:20], true},
 		{"cut before the pool", whole[:pool-3], true},
 		{"cut in the pool", whole[:pool+100], true},

@@ -42,7 +42,9 @@ type osFS struct {
 func (o *osFS) OpenFile(name string, flag int) (File, error) {
 	writes := flag&(os.O_WRONLY|os.O_RDWR|os.O_CREATE) != 0
 	if flag&os.O_CREATE != 0 {
-		o.handle()
+		if _, err := o.handle(); err != nil {
+			return nil, err
+		}
 		f, err := o.root.OpenFile(name, flag|os.O_EXCL|openFlags, filePerm)
 		if err == nil {
 			if err := restrict(f, filePerm); err != nil {
@@ -74,13 +76,18 @@ func (o *osFS) OpenFile(name string, flag int) (File, error) {
 	return osFile{f}, nil
 }
 
-func (o *osFS) handle() *os.File {
+// handle is the folder itself, opened once.
+func (o *osFS) handle() (*os.File, error) {
 	o.mu.Lock()
 	defer o.mu.Unlock()
 	if o.self == nil {
-		o.self, _ = o.root.Open(".")
+		self, err := o.root.Open(".")
+		if err != nil {
+			return nil, err
+		}
+		o.self = self
 	}
-	return o.self
+	return o.self, nil
 }
 
 func (o *osFS) Rename(from, to string) error { return o.root.Rename(from, to) }
@@ -96,7 +103,11 @@ func (o *osFS) Close() error {
 }
 
 func (o *osFS) RenameNew(from, to string) error {
-	if err := renameNew(o.handle(), from, to); !errors.Is(err, errors.ErrUnsupported) {
+	folder, err := o.handle()
+	if err != nil {
+		return err
+	}
+	if err := renameNew(folder, from, to); !errors.Is(err, errors.ErrUnsupported) {
 		return err
 	}
 	// Where the system has no such call, somebody may come in between the look and the rename.
@@ -169,9 +180,9 @@ func (o *osFS) SyncDir(name string) error {
 }
 
 func (o *osFS) SyncAll() error {
-	f := o.handle()
-	if f == nil {
-		return &fs.PathError{Op: "syncfs", Path: ".", Err: fs.ErrClosed}
+	f, err := o.handle()
+	if err != nil {
+		return err
 	}
 	return syncAll(f)
 }

@@ -24,7 +24,7 @@ func (f osFile) SetModTime(t time.Time) error {
 
 // renameNew works in the folder d itself: from and to are plain names.
 func renameNew(d *os.File, from, to string) error {
-	if d == nil || strings.ContainsRune(from+to, '/') {
+	if strings.ContainsRune(from+to, '/') {
 		return errors.ErrUnsupported
 	}
 	err := osFile{d}.control("renameat2", func(fd int) error {
@@ -32,6 +32,10 @@ func renameNew(d *os.File, from, to string) error {
 	})
 	if errors.Is(err, unix.EINVAL) || errors.Is(err, unix.ENOSYS) {
 		return errors.ErrUnsupported
+	}
+	var number *os.SyscallError
+	if errors.As(err, &number) {
+		return &os.LinkError{Op: "rename", Old: from, New: to, Err: number.Err}
 	}
 	return err
 }
@@ -69,9 +73,9 @@ func plain(name string) bool {
 
 // at calls f with the folder's descriptor.
 func (o *osFS) at(op, name string, f func(dir int) error) error {
-	d := o.handle()
-	if d == nil {
-		return &fs.PathError{Op: op, Path: name, Err: fs.ErrClosed}
+	d, err := o.handle()
+	if err != nil {
+		return err
 	}
 	c, err := d.SyscallConn()
 	if err != nil {

@@ -72,9 +72,13 @@ func (l *osLock) same() error {
 }
 
 // locate opens the folder of the lock file. Opening that by its path would make it where a link in the folder's place leads.
-func (l *osLock) locate() (err error) {
-	if l.folder == nil {
-		l.folder, err = l.fs.Sub(path.Dir(l.name))
+func (l *osLock) locate() error {
+	if l.folder != nil {
+		return nil
+	}
+	folder, err := l.fs.Sub(path.Dir(l.name))
+	if err == nil {
+		l.folder = folder
 	}
 	return err
 }

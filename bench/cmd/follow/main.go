@@ -112,8 +112,12 @@ func run(out io.Writer, dir string, n int) error {
 		return err
 	}
 	defer os.RemoveAll(dir)
-	one := func(ctx context.Context, _ *ctxdir.Store, c *ctxdir.Context) (*ctxdir.Watcher, error) { return c.Watch(ctx, ctxdir.FromNow) }
-	all := func(ctx context.Context, s *ctxdir.Store, _ *ctxdir.Context) (*ctxdir.Watcher, error) { return s.Watch(ctx) }
+	one := func(ctx context.Context, _ *ctxdir.Store, c *ctxdir.Context) (*ctxdir.Watcher, error) {
+		return c.Watch(ctx, ctxdir.FromNow)
+	}
+	all := func(ctx context.Context, s *ctxdir.Store, _ *ctxdir.Context) (*ctxdir.Watcher, error) {
+		return s.Watch(ctx)
+	}
 	lanes := []*lane{
 		{name: "one context", watch: one},
 		{name: "one context, in a burst", watch: one, burst: true},
@@ -272,7 +276,7 @@ Made by `+"`go run ./cmd/follow`"+` in bench/. One process appends, another one 
 event with the message, so the append itself is in it, with its fdatasync; *append* is what that took who called for it. Below the difference the event came before the append returned: a commit is told when it is
 written, shortly before it is durable. In between two appends are %s, but in bursts.
 
-| followed | append, median | to the event, median | 99 %% | as a multiple of the append | 
+| followed | append, median | to the event, median | 99 %% | as a multiple of the append |
 | --- | --- | --- | --- | --- |
 `, rounds, n, pause)
 	for _, l := range lanes {
