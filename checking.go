@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"io/fs"
 	"iter"
 
 	ctxfolder "github.com/ctxdir/ctxdir/context"
@@ -65,6 +66,9 @@ func (s *Store) Check(ctx context.Context, ids []uuid.UUID, o CheckOptions) iter
 			} else {
 				err = c.with(id, func(x *integrity.Context) error { return x.Check(ctx, tell) })
 			}
+			if err != nil && len(ids) == 0 && c.went(id) {
+				err = nil
+			}
 			if err != nil && ctx.Err() == nil {
 				tell(Finding{Context: id, Kind: integrity.KindContext, Severity: SeverityError, Detail: err.Error()})
 				err = nil
@@ -122,6 +126,9 @@ func (s *Store) Repair(ctx context.Context, ids []uuid.UUID, o CheckOptions) ite
 				c.done.Left += left
 				return err
 			})
+			if err != nil && len(ids) == 0 && c.went(id) {
+				err = nil
+			}
 			if err != nil && ctx.Err() == nil {
 				stopped = !yield(Repaired{Context: id}, public(Error{Op: "repair", Context: id}, err))
 				err = nil
@@ -181,6 +188,12 @@ func (c *checking) each(ctx context.Context, ids []uuid.UUID, f func(uuid.UUID) 
 		}
 	}
 	return nil
+}
+
+// went reports whether a context that was listed is not there any more: then nothing is wrong with it.
+func (c *checking) went(id uuid.UUID) bool {
+	_, err := c.s.fs.Lstat(id.String())
+	return errors.Is(err, fs.ErrNotExist)
 }
 
 func (c *checking) report() {

@@ -456,3 +456,41 @@ func (k *counted) tear(t *testing.T, id uuid.UUID) {
 		t.Fatal(err)
 	}
 }
+
+// TestCheckBesideRemovals: a context that is removed between being listed and being looked at is no finding, nor anything to be repaired.
+func TestCheckBesideRemovals(t *testing.T) {
+	ctx := context.Background()
+	for name, look := range map[string]func(s *Store, o CheckOptions) (found []string){
+		"check": func(s *Store, o CheckOptions) (found []string) {
+			for f, err := range s.Check(ctx, nil, o) {
+				found = append(found, fmt.Sprint(f, err))
+			}
+			return found
+		},
+		"repair": func(s *Store, o CheckOptions) (found []string) {
+			for r, err := range s.Repair(ctx, nil, o) {
+				found = append(found, fmt.Sprint(r, err))
+			}
+			return found
+		},
+	} {
+		s, _ := newStore(t)
+		ids := map[uuid.UUID]bool{}
+		for range 4 {
+			c := must[*Context](t)(s.Create(ctx, Metadata{}))
+			ids[c.ID()] = true
+			check(t, c.Close())
+		}
+		found := look(s, CheckOptions{Progress: func(p CheckProgress) {
+			for id := range ids {
+				if id != p.Context {
+					must[Trashed](t)(s.Delete(ctx, id))
+				}
+			}
+			clear(ids)
+		}})
+		if len(found) > 0 {
+			t.Errorf("%s: %q", name, found)
+		}
+	}
+}
