@@ -4,27 +4,27 @@
 // the power goes, nothing gets through any more, and of what was written since the last flush each block of 4 KiB stays or is lost by itself, in whatever
 // order it was written; of several writes to one block an earlier one may stay. Blocks are whole.
 //
-// It is a file of a FUSE file system that this process serves, with a loop device on it: Linux turns the flushes and forced writes (FUA) of the file
-// system into an fsync of that file. dm-log-writes and dm-flakey would do as well, but few kernels have them; copying the image of a disk in use, even by cloning it in one instant,
-// would keep all that was written, flushed or not.
+// It is a file of a FUSE file system, with a loop device on it: Linux turns the flushes and forced writes (FUA) of the
+// file system into an fsync of that file. dm-log-writes and dm-flakey would do as well, but few kernels have them. A clone of an image in use,
+// made in one instant (FICLONE), has all that the file system wrote, flushed or not: it is what is left here when nothing is lost.
 //
 // What is not tried: a disk that lies about flushes, blocks that are torn, and what was flushed going bad.
 package disk
 
 import (
+	"bufio"
+	"encoding/json"
+	"errors"
 	"fmt"
-	"math/rand/v2"
+	"io"
 	"os"
+	"os/exec"
 	"path/filepath"
-	"slices"
-	"sync"
+	"syscall"
 	"time"
 
-	"github.com/hanwen/go-fuse/v2/fuse"
 	"golang.org/x/sys/unix"
 )
-
-const blockSize = 4096
 
 // Loss says what of what was written and not flushed is lost when the power goes.
 type Loss string
@@ -41,51 +41,67 @@ const (
 // Losses are all losses.
 func Losses() []Loss { return []Loss{Nothing, Writes, Blocks, Tail, All} }
 
-// write is one block of a write that was not flushed yet.
-type write struct {
-	number int // of the write
-	block  int64
-	data   []byte
+// Cut is what a power cut did.
+type Cut struct {
+	At              time.Time
+	Unflushed, Lost int // blocks that were not flushed, and how many of these are lost
+	Error           string
 }
 
-// Disk is a disk, with its power on until it is cut.
-type Disk struct {
-	server *fuse.Server
-	dir    string // where it is mounted
+// order is to cut the power.
+type order struct {
+	Requests int
+	Loss     Loss
+	Seed     uint64
+}
 
-	mu      sync.Mutex
-	image   *os.File
-	size    int64
-	off     bool
-	goes    func() // unless it is nil, the power goes when left requests have come
-	left    int
-	pending []write
-	latest  map[int64][]byte // of pending
-	number  int
+// Disk is a disk that is there. A process of its own serves it: one that uses what it serves could not be killed, since it would wait for itself.
+type Disk struct {
+	dir    string // where it is mounted
+	server *exec.Cmd
+	orders io.WriteCloser
+	says   *bufio.Reader
 }
 
 // On makes a file a disk, and mounts a file system on dir in which it is the file Path names.
-func On(image, dir string) (*Disk, error) {
-	f, err := os.OpenFile(image, os.O_RDWR, 0)
+//
+// The server has a mount namespace of its own, from before the mount: the last process of ours unmounts what is left, and that must not be the
+// server, which would have to answer meanwhile.
+func On(image, dir string) (d *Disk, err error) {
+	self, err := os.Executable()
 	if err != nil {
 		return nil, err
 	}
-	st, err := f.Stat()
+	device, err := os.OpenFile("/dev/fuse", os.O_RDWR, 0)
 	if err != nil {
-		f.Close()
 		return nil, err
 	}
-	d := &Disk{dir: dir, image: f, size: st.Size(), latest: map[int64][]byte{}}
-	d.server, err = fuse.NewServer(&files{RawFileSystem: fuse.NewDefaultRawFileSystem(), disk: d}, dir, &fuse.MountOptions{
-		DirectMountStrict: true, FsName: "ctxdir-disk", MaxWrite: 1 << 20, DisableXAttrs: true,
-	})
-	if err != nil {
-		f.Close()
-		return nil, fmt.Errorf("mount a disk: %w", err)
-	}
-	go d.server.Serve()
-	if err := d.server.WaitMount(); err != nil {
+	defer device.Close()
+	d = &Disk{dir: dir, server: exec.Command(self, image)}
+	d.server.Env = append(os.Environ(), serverEnv+"=1")
+	d.server.Stderr, d.server.ExtraFiles = os.Stderr, []*os.File{device}
+	d.server.SysProcAttr = &syscall.SysProcAttr{Unshareflags: syscall.CLONE_NEWNS}
+	if d.orders, err = d.server.StdinPipe(); err != nil {
 		return nil, err
+	}
+	out, err := d.server.StdoutPipe()
+	if err != nil {
+		return nil, err
+	}
+	d.says = bufio.NewReader(out)
+	if err := d.server.Start(); err != nil {
+		return nil, err
+	}
+	options := fmt.Sprintf("fd=%d,rootmode=40000,user_id=0,group_id=0", device.Fd())
+	if err := unix.Mount("ctxdir-disk", dir, "fuse", 0, options); err != nil {
+		return nil, errors.Join(fmt.Errorf("mount a disk: %w", err), d.orders.Close(), d.server.Wait())
+	}
+	err = json.NewEncoder(d.orders).Encode(order{})
+	if err == nil {
+		_, err = d.says.ReadString('\n')
+	}
+	if err != nil {
+		return nil, errors.Join(fmt.Errorf("there is no disk: %w", err), d.Remove())
 	}
 	return d, nil
 }
@@ -99,128 +115,23 @@ func (d *Disk) Remove() error {
 	if err := unix.Unmount(d.dir, unix.MNT_DETACH); err != nil {
 		return fmt.Errorf("unmount a disk: %w", err)
 	}
-	d.server.Wait()
-	if !d.off {
-		if err := d.flush(); err != 0 {
-			return fmt.Errorf("flush a disk: %w", err)
-		}
-	}
-	return d.image.Close()
-}
-
-// request reports whether the disk answers. d.mu is held.
-func (d *Disk) request() bool {
-	if d.goes != nil {
-		if d.left--; d.left < 0 {
-			d.goes()
-			d.goes = nil
-		}
-	}
-	return !d.off
-}
-
-func (d *Disk) readAt(p []byte, at int64) unix.Errno {
-	d.mu.Lock()
-	defer d.mu.Unlock()
-	if !d.request() {
-		return unix.EIO
-	}
-	for from := int64(0); from < int64(len(p)); {
-		block, within := (at+from)/blockSize, (at+from)%blockSize
-		to := min(int64(len(p)), from+blockSize-within)
-		if data, ok := d.latest[block]; ok {
-			copy(p[from:to], data[within:])
-		} else if _, err := d.image.ReadAt(p[from:to], at+from); err != nil {
-			return unix.EIO
-		}
-		from = to
-	}
-	return 0
-}
-
-func (d *Disk) writeAt(p []byte, at int64) unix.Errno {
-	d.mu.Lock()
-	defer d.mu.Unlock()
-	if !d.request() {
-		return unix.EIO
-	}
-	if at%blockSize != 0 || len(p)%blockSize != 0 {
-		return unix.EINVAL // the loop device has blocks of that size
-	}
-	d.number++
-	for data := range slices.Chunk(slices.Clone(p), blockSize) {
-		d.pending = append(d.pending, write{d.number, at / blockSize, data})
-		d.latest[at/blockSize] = data
-		at += blockSize
-	}
-	return 0
-}
-
-// flush makes certain what was written.
-func (d *Disk) flush() unix.Errno {
-	d.mu.Lock()
-	defer d.mu.Unlock()
-	if !d.request() {
-		return unix.EIO
-	}
-	return d.keep(d.pending)
-}
-
-func (d *Disk) keep(writes []write) unix.Errno {
-	for _, w := range writes {
-		if _, err := d.image.WriteAt(w.data, w.block*blockSize); err != nil {
-			return unix.EIO
-		}
-	}
-	d.pending = nil
-	clear(d.latest)
-	return 0
-}
-
-// Cut is what a power cut did.
-type Cut struct {
-	At              time.Time
-	Unflushed, Lost int // blocks that were not flushed, and how many of these are lost
-	Err             error
+	return d.server.Wait()
 }
 
 // Cut cuts the power when so many requests have come from now on: a random number of them makes it hit writes and flushes alike, where a moment of the clock
 // mostly hits the pauses in between. It returns at once; the channel tells when the power has gone.
-func (d *Disk) Cut(requests int, loss Loss, random *rand.Rand) <-chan Cut {
+func (d *Disk) Cut(requests int, loss Loss, seed uint64) <-chan Cut {
 	gone := make(chan Cut, 1)
-	d.mu.Lock()
-	defer d.mu.Unlock()
-	d.left = requests
-	d.goes = func() {
-		d.off = true
-		c := Cut{At: time.Now(), Unflushed: len(d.pending)}
-		kept := survivors(d.pending, loss, random)
-		c.Lost = c.Unflushed - len(kept)
-		if errno := d.keep(kept); errno != 0 {
-			c.Err = errno
+	go func() {
+		var c Cut
+		err := json.NewEncoder(d.orders).Encode(order{requests, loss, seed})
+		if err == nil {
+			err = json.NewDecoder(d.says).Decode(&c)
+		}
+		if err != nil {
+			c.Error = err.Error()
 		}
 		gone <- c
-	}
+	}()
 	return gone
-}
-
-// survivors are those of writes that are not lost.
-func survivors(writes []write, loss Loss, random *rand.Rand) (kept []write) {
-	some, whole := random.Float64(), map[int]bool{}
-	if loss == Tail && len(writes) > 0 {
-		return writes[:random.IntN(len(writes))]
-	}
-	for _, w := range writes {
-		stays := loss == Nothing || loss == Blocks && random.Float64() < some
-		if loss == Writes {
-			if _, decided := whole[w.number]; !decided {
-				whole[w.number] = random.Float64() < some
-			}
-			stays = whole[w.number]
-		}
-		if stays {
-			kept = append(kept, w)
-		}
-	}
-	return kept
 }

@@ -12,7 +12,7 @@ const (
 // files is a file system with one file, which is the disk.
 type files struct {
 	fuse.RawFileSystem
-	disk *Disk
+	disk *cache
 }
 
 func (f *files) attributes(node uint64, a *fuse.Attr) {

@@ -1,12 +1,12 @@
 // Package powercut cuts the power of a disk on which several processes write to a store, again and again, and looks what is left after the file system
 // was mounted anew.
 //
-// Two things are cut. Power: the disk gets nothing any more and loses some of what it was not told to flush, as package disk says; what the system had in memory goes
-// with it. And a forced shutdown of the file system (ext4 and XFS know one, btrfs does not): the disk keeps what it has, and the file system
-// loses what it has not written, its log with it or not.
+// There are two kinds of cuts. Power: the disk gets nothing any more and loses some of what it was not told to flush, as package disk says; what
+// the system had in memory goes with it. And a forced shutdown of the file system (ext4 and XFS know one, btrfs does not yet): the disk keeps
+// what it has, and the file system loses what it has not written, its log with it or not.
 //
-// In neither case does a disk lie: what was flushed stays. The writers are on a system that goes on, so they see errors, and go on until then; a system that dies ends them
-// at once, which they cannot tell from being killed.
+// In neither case does a disk lie: what was flushed stays. The writers are on a system that goes on, so they see errors, and what they do about
+// those is part of the test; what they are told behind the cut does not count.
 package powercut
 
 import (
@@ -132,8 +132,11 @@ func waysFor(fs string) (ways []way) {
 func power(loss disk.Loss) way {
 	return way{"power, loses " + string(loss), func(l *life) (disk.Cut, error) {
 		select {
-		case c := <-l.disk.Cut(l.random.IntN(50), loss, l.random):
-			return c, c.Err
+		case c := <-l.disk.Cut(l.random.IntN(50), loss, l.random.Uint64()):
+			if c.Error != "" {
+				return c, errors.New(c.Error)
+			}
+			return c, nil
 		case <-time.After(patience):
 			return disk.Cut{}, errors.New("nobody writes to the disk")
 		}

@@ -9,9 +9,9 @@ import (
 	"github.com/ctxdir/ctxdir/test/writer"
 )
 
-// TestMain lets the test program be a writer (see writer.Started), and mount where nobody else sees it.
+// TestMain lets the test program be a writer (see writer.Started) or a disk (disk.Started), and mount where nobody else sees it.
 func TestMain(m *testing.M) {
-	if writer.Started() {
+	if writer.Started() || disk.Started() {
 		return
 	}
 	os.Exit(InPrivate(m.Run))
@@ -25,7 +25,7 @@ func TestPowerCut(t *testing.T) {
 				t.Skip(why)
 			}
 			o := Options{
-				Dir: t.TempDir(), Cuts: len(waysFor(fs)), Life: 4, Writers: 3, Longest: 600 * time.Millisecond, Seed: uint64(time.Now().UnixNano()), Logf: t.Logf,
+				Dir: t.TempDir(), Cuts: len(waysFor(fs)), Life: 4, Writers: 3, Longest: 300 * time.Millisecond, Seed: uint64(time.Now().UnixNano()), Logf: t.Logf,
 			}
 			t.Logf("seed %d", o.Seed)
 			tallies, err := Run(t.Context(), fs, o)

@@ -60,7 +60,7 @@ func run(ctx context.Context) (err error) {
 }
 
 func report(tally audit.Tally, o kill.Options, took time.Duration) {
-	fmt.Printf("# Writers killed in the middle of their work\n\n%d at a time, up to %s each; a new store every %d rounds; seed %d; %s.\n\n", o.Writers, o.Longest, o.Life, o.Seed,
-		took.Round(time.Second))
+	fmt.Printf("# Writers killed in the middle of their work\n\n%d at a time, up to %s each; a new store every %d rounds; seed %d; %s.\n\n",
+		o.Writers, o.Longest, o.Life, o.Seed, took.Round(time.Second))
 	fmt.Printf("|%s\n%s\n|%s\n", audit.TallyHead, audit.TallyLine, tally.Row())
 }

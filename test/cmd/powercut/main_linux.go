@@ -22,7 +22,7 @@ import (
 )
 
 func main() {
-	if writer.Started() {
+	if writer.Started() || disk.Started() {
 		return
 	}
 	os.Exit(powercut.InPrivate(func() int {
@@ -77,7 +77,8 @@ func run(ctx context.Context) (err error) {
 }
 
 func report(tallies []*powercut.Tally, o powercut.Options, took time.Duration) {
-	fmt.Printf("# Power cuts\n\n%d writers, up to %s to a cut; a new file system every %d cuts; seed %d; %s.\n\n", o.Writers, o.Longest, o.Life, o.Seed, took.Round(time.Second))
+	fmt.Printf("# Power cuts\n\n%d writers, up to %s to a cut; a new file system every %d cuts; seed %d; %s.\n\n",
+		o.Writers, o.Longest, o.Life, o.Seed, took.Round(time.Second))
 	fmt.Printf("*Not flushed* are blocks of 4 KiB in the disk's cache at the cuts, *lost* those of them that the disk lost.\n\n")
 	fmt.Printf("| file system | cut | not flushed | lost | not mounted |%s\n| --- | --- | --- | --- | --- %s\n", audit.TallyHead, audit.TallyLine)
 	for _, t := range tallies {

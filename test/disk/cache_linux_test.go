@@ -2,14 +2,13 @@ package disk
 
 import (
 	"bytes"
-	"math/rand/v2"
 	"os"
 	"path/filepath"
 	"testing"
 )
 
 // open is a disk without the file system around it.
-func open(t *testing.T, blocks int64) *Disk {
+func open(t *testing.T, blocks int64) *cache {
 	t.Helper()
 	f, err := os.Create(filepath.Join(t.TempDir(), "image"))
 	if err != nil {
@@ -19,12 +18,12 @@ func open(t *testing.T, blocks int64) *Disk {
 	if err := f.Truncate(blocks * blockSize); err != nil {
 		t.Fatal(err)
 	}
-	return &Disk{image: f, size: blocks * blockSize, latest: map[int64][]byte{}}
+	return &cache{image: f, size: blocks * blockSize, latest: map[int64][]byte{}}
 }
 
 func block(fill byte) []byte { return bytes.Repeat([]byte{fill}, blockSize) }
 
-func (d *Disk) blockAt(t *testing.T, n int64) byte {
+func (d *cache) blockAt(t *testing.T, n int64) byte {
 	t.Helper()
 	b := make([]byte, blockSize)
 	if _, err := d.image.ReadAt(b, n*blockSize); err != nil {
@@ -60,12 +59,12 @@ func TestCut(t *testing.T) {
 				if errno := d.readAt(got, 0); errno != 0 || !bytes.Equal(got, joined(block('a'), block('d'), block('d'), block(0))) {
 					t.Fatalf("what was written is not read back: %v", errno)
 				}
-				gone := d.Cut(0, loss, rand.New(rand.NewPCG(seed, 0)))
+				var c Cut
+				d.cut(order{Loss: loss, Seed: seed}, func(gone Cut) { c = gone })
 				if errno := d.flush(); errno == 0 {
 					t.Fatal("a flush succeeded without power")
 				}
-				c := <-gone
-				if c.Err != nil || c.Unflushed != 4 {
+				if c.Error != "" || c.Unflushed != 4 {
 					t.Fatalf("%+v", c)
 				}
 				if d.blockAt(t, 0) != 'a' || d.blockAt(t, 3) != 0 {
