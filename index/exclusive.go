@@ -163,16 +163,15 @@ func (l *Log) Retire() error {
 
 // removeStray removes the journals below the live one that index.json does not name: a later one repeated what they hold.
 func (l *Log) removeStray(live uint64) error {
-	var stray []string
-	for e, err := range l.dir.FS.ReadDir(".") {
-		if err != nil {
-			return err
-		}
-		if gen, ok := ctxfolder.ParseJournalFile(e.Name()); ok && gen < live && e.Type().IsRegular() {
-			stray = append(stray, e.Name())
-		}
+	gens, err := generations(l.dir)
+	if err != nil {
+		return err
 	}
-	for _, name := range stray {
+	for _, gen := range gens { // in the order of their numbers: see catchUp
+		name := ctxfolder.JournalFile(gen)
+		if gen >= live || !regular(l.dir, name) {
+			continue
+		}
 		if err := l.dir.FS.Remove(name); err != nil && !errors.Is(err, fs.ErrNotExist) {
 			return err
 		}

@@ -437,7 +437,7 @@ func (l *Log) finishFold(w *foldWork, keep []uint64) (*folded, error) {
 	if err := l.dir.FS.SyncDir("."); err != nil {
 		return nil, err
 	}
-	for _, gen := range w.journals[:len(w.journals)-len(keep)] {
+	for _, gen := range w.journals[:len(w.journals)-len(keep)] { // in the order of their numbers: see catchUp
 		name := ctxfolder.JournalFile(gen)
 		err := l.dir.MakeWay(name)
 		if err == nil && slices.Contains(w.harmed, gen) {

@@ -204,6 +204,17 @@ func (j *journal) readWhole(off, size int64) (head, []byte, error) {
 	return h, b[:h.len:h.len], nil
 }
 
+// there fails with fs.ErrNotExist when the journal is not in the folder any more. Who found no next one has to ask: journals go in the order of their
+// numbers, at any time, so while this one is there, there was no next one. If it has gone meanwhile, the next one may have been there, and have gone too.
+func (j *journal) there(dir *ctxfolder.Dir) error {
+	name := ctxfolder.JournalFile(j.gen)
+	now, err := vfs.LstatNumber(dir.FS, name)
+	if err == nil && !vfs.SameFile(now, j.info) {
+		err = &fs.PathError{Op: "open", Path: name, Err: fs.ErrNotExist}
+	}
+	return err
+}
+
 // size asks the file how long it is.
 func (j *journal) size() (int64, error) { return vfs.Size(j.f) }
 

@@ -110,7 +110,7 @@ func (s *state) openLive(x *folded, held []*journal) error {
 	for {
 		j, err := openJournal(s.dir, s.newest().gen+1, held)
 		if errors.Is(err, fs.ErrNotExist) {
-			return nil
+			return s.newest().there(s.dir)
 		}
 		if err != nil {
 			return err

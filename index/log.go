@@ -266,6 +266,9 @@ func (l *Log) catchUp() error {
 		}
 		next, err := openJournal(l.dir, newest.gen+1, nil)
 		if errors.Is(err, fs.ErrNotExist) {
+			if newest.there(l.dir) != nil {
+				return l.reload()
+			}
 			return nil
 		}
 		if err != nil {
