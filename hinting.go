@@ -9,6 +9,7 @@ import (
 	"github.com/google/uuid"
 )
 
+// watchFolder watches a context's folder, unless it is the one that is watched.
 func (w *Watcher) watchFolder(f *follower) {
 	info, err := w.s.fs.Lstat(f.id.String())
 	if err != nil || vfs.Number(info) == f.folder && f.folder != 0 {
@@ -22,6 +23,7 @@ func (w *Watcher) watchFolder(f *follower) {
 	w.watchBranches(f.id)
 }
 
+// watchBranches watches the folders with a context's messages.
 func (w *Watcher) watchBranches(id uuid.UUID) {
 	for e, err := range w.s.fs.ReadDir(id.String() + "/" + ctxfolder.Messages) {
 		if err == nil && e.IsDir() && ctxfolder.ValidFolder(e.Name()) {
@@ -34,6 +36,7 @@ func (w *Watcher) folder(id uuid.UUID, below ...string) string {
 	return filepath.Join(append([]string{w.root, id.String()}, below...)...)
 }
 
+// taken makes due what the hints are about.
 func (w *Watcher) taken() {
 	w.mu.Lock()
 	defer w.mu.Unlock()
@@ -53,6 +56,7 @@ func (w *Watcher) taken() {
 	}
 }
 
+// hinted takes the hint that something happened in a folder. cut says that not all files are known in which it did.
 func (w *Watcher) hinted(dir string, cut bool) {
 	if dir == w.root {
 		if cut {
@@ -70,6 +74,7 @@ func (w *Watcher) hinted(dir string, cut bool) {
 	}
 }
 
+// hintedFile takes the hint that something happened to a file or folder in another one.
 func (w *Watcher) hintedFile(dir, name string) {
 	if dir == w.root {
 		if id, ok := ctxfolder.ParseID(name); !ok {
@@ -92,6 +97,7 @@ func (w *Watcher) hintedFile(dir, name string) {
 	}
 }
 
+// holdsMessages reports whether a path is that of a folder with messages of a context in a store.
 func holdsMessages(root, path string) bool {
 	rel, ok := strings.CutPrefix(path, root+string(filepath.Separator))
 	parts := strings.Split(rel, string(filepath.Separator))
@@ -102,6 +108,7 @@ func holdsMessages(root, path string) bool {
 	return ok && ctxfolder.ValidFolder(parts[2])
 }
 
+// follower returns who follows the context that a folder belongs to, and which folder in it that is.
 func (w *Watcher) follower(dir string) (f *follower, below string) {
 	rel, ok := strings.CutPrefix(dir, w.root+string(filepath.Separator))
 	if !ok {
@@ -115,6 +122,7 @@ func (w *Watcher) follower(dir string) (f *follower, below string) {
 	return w.followers[id], below
 }
 
+// lookFor looks whether there is a context that is not followed yet, and begins to.
 func (w *Watcher) lookFor(id uuid.UUID) {
 	if w.followers[id] != nil || w.only != uuid.Nil && w.only != id {
 		return
@@ -127,6 +135,7 @@ func (w *Watcher) lookFor(id uuid.UUID) {
 	w.look(f)
 }
 
+// lookAtAll makes every context due, and looks for others.
 func (w *Watcher) lookAtAll() {
 	w.due = w.due[:0]
 	for _, f := range w.followers {
@@ -148,6 +157,7 @@ func (w *Watcher) lookForAll() {
 	}
 }
 
+// sweep makes those due that look as if something happened to them, without a hint.
 func (w *Watcher) sweep() {
 	w.mu.Lock()
 	defer w.mu.Unlock()

@@ -75,7 +75,8 @@ func (c *Context) rollback(ctx context.Context, path string, o RollbackOptions) 
 // messages came since for instance, stays: the error is a [*ValidationError]. It fails with [ErrNotLegacy] when the context was not migrated, and
 // with an error that wraps fs.ErrNotExist when the file is not there, or fs.ErrExist when its place is taken.
 //
-// Crash order: the file is back, durably, before the context goes. Done again, the rest is done.
+// Crash order: the file is back, durably, before the context goes. Done again, the rest is done. A folder that lay where the context is can only come
+// back when that has gone: a crash in between leaves the context in the store's trash, from where [Store.Restore] brings it, for this to be done again.
 func (s *Store) RestoreLegacy(ctx context.Context, id uuid.UUID, o RollbackOptions) (RolledBack, error) {
 	done, err := s.restoreLegacy(ctx, id, o)
 	return done, public(Error{Op: "roll back", Context: id}, err)

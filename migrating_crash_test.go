@@ -5,6 +5,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"io/fs"
 	"os"
 	"strings"
 	"testing"
@@ -370,4 +371,89 @@ func TestLegacyListed(t *testing.T) {
 	if got := row(); got.Format != "" || got.Messages != 2 || got.Problem != nil {
 		t.Errorf("%+v", got)
 	}
+}
+
+// TestRestoreLegacyCut cuts the power at every operation of giving a legacy context its place back: there is the context or the legacy one, whole, or the
+// context is in the trash, and done again it ends.
+func TestRestoreLegacyCut(t *testing.T) {
+	ctx := context.Background()
+	for _, split := range []bool{false, true} {
+		begun, id, _ := legacyOnDisk(t, split)
+		s := must[*Store](t)(openCrash(begun))
+		c := must[*Context](t)(s.Context(ctx, id))
+		check(t, c.Close(), s.Close())
+		name := map[bool]string{false: id.String() + ".json", true: id.String()}[split]
+		states := 0
+		for k := 1; ; k++ {
+			disk := begun.Clone()
+			disk.CutAt(len(disk.Ops()) + k)
+			done := false
+			if s, err := openCrash(disk); err == nil {
+				_, err = s.RestoreLegacy(ctx, id, RollbackOptions{})
+				if done = !disk.PowerCut(); done {
+					check(t, err)
+				}
+				_ = s.Close()
+			}
+			choices := []crashfs.Choice{crashfs.Lose, crashfs.Keep, crashfs.ZeroFill}
+			for seed := range 8 {
+				choices = append(choices, crashfs.Random(uint64(100*k+seed)))
+			}
+			for _, choice := range choices {
+				states++
+				if err := afterRestoreCut(disk.Crash(choice), id, name, done); err != nil {
+					t.Fatalf("power cut at operation %d (%s), disk %s, split %v: %v\n%s", k, lastOp(disk), choice, split, err, disk.Crash(choice).Dump())
+				}
+			}
+			if done {
+				break
+			}
+		}
+		t.Logf("%d disk states", states)
+	}
+}
+
+func afterRestoreCut(disk *crashfs.FS, id uuid.UUID, name string, done bool) error {
+	ctx := context.Background()
+	s, err := openCrash(disk)
+	if err != nil {
+		return err
+	}
+	defer s.Close()
+	back := s.Legacy(id) != ""
+	if _, err := disk.Lstat(id.String()); errors.Is(err, fs.ErrNotExist) && !back { // between the two moves of a folder
+		for item, err := range s.Trash(ctx) {
+			if err != nil {
+				return err
+			}
+			if item.Kind == "context" {
+				if _, err := s.Restore(ctx, item.Item); err != nil {
+					return err
+				}
+			}
+		}
+	}
+	if done && !back {
+		return errors.New("the legacy context is not in its place")
+	}
+	if _, err := s.RestoreLegacy(ctx, id, RollbackOptions{}); err != nil && !back {
+		return fmt.Errorf("done again: %w", err)
+	}
+	f, err := legacy.Open(disk, name, legacy.Options{})
+	if err != nil {
+		return err
+	}
+	defer f.Close()
+	if f.Len() != 2 || len(f.Branches) != 1 {
+		return fmt.Errorf("%s is another one", name)
+	}
+	c, err := s.Context(ctx, id) // it can be migrated once more
+	if err != nil {
+		return err
+	}
+	defer c.Close()
+	if n, err := c.Active().Len(ctx); n != 2 || err != nil {
+		return fmt.Errorf("%d messages, %w", n, err)
+	}
+	return nil
 }

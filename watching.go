@@ -168,8 +168,6 @@ func (w *Watcher) add(id uuid.UUID) *follower {
 	return f
 }
 
-// watchFolder watches a context's folder, unless it is the one that is watched.
-// watchBranches watches the folders with a context's messages.
 // drop ends following a context.
 func (w *Watcher) drop(f *follower) {
 	f.rest()
@@ -337,12 +335,3 @@ func (w *Watcher) nextOf(ctx context.Context, f *follower) (e Event, ok bool, er
 	}
 	return e, ok, err
 }
-
-// lookFor looks whether there is a context that is not followed yet, and begins to.
-// taken makes due what the hints are about.
-// hinted takes the hint that something happened in a folder. cut says that not all files are known in which it did.
-// hintedFile takes the hint that something happened to a file or folder in another one.
-// holdsMessages reports whether a path is that of a folder with messages of a context in a store.
-// follower returns who follows the context that a folder belongs to, and which folder in it that is.
-// lookAtAll makes every context due, and looks for others.
-// sweep makes those due that look as if something happened to them, without a hint.

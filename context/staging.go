@@ -40,7 +40,8 @@ func PublishBeside(store vfs.FS, id uuid.UUID, old string, may func() error) err
 			if err = may(); err == nil {
 				return store.SyncDir(".")
 			}
-			err = errors.Join(err, store.RenameNew(old, name))
+			// Durably, before the new one goes: a crash must not bring it into the place of what lost its name.
+			err = errors.Join(err, store.RenameNew(old, name), store.SyncDir("."))
 		}
 		_ = vfs.RemoveAll(store, StagingFolder(id)+readyEnd)
 		return err

@@ -8,7 +8,6 @@ import (
 	"slices"
 
 	ctxfolder "github.com/ctxdir/ctxdir/context"
-	"github.com/ctxdir/ctxdir/internal/vfs"
 	"github.com/google/uuid"
 )
 
@@ -29,8 +28,8 @@ type Record struct {
 	Body []byte // good until the next call
 }
 
-// Tail follows a context: it reads the records of the journals one by one, in order, as they are committed, and remembers none. Unlike
-// a [Log] it mends nothing and knows no state: where records are missing it fails with [ErrGap], and who follows begins anew, at the end.
+// Tail follows a context: it reads the records of the journals one by one, in order, as they are committed, and remembers of them how much each line
+// has, and the newest metadata. Unlike a [Log] it mends nothing: where records are missing it fails with [ErrGap], and who follows begins anew, at the end.
 // A record may be read shortly before it is durable.
 type Tail struct {
 	dir *ctxfolder.Dir
@@ -80,11 +79,11 @@ func FollowFrom(dir *ctxfolder.Dir, seq uint64) (*Tail, error) {
 
 // follow begins at the beginning of the newest journal that will do.
 func follow(dir *ctxfolder.Dir, will func(t *Tail) bool) (*Tail, error) {
-	gens, err := journalsIn(dir)
+	gens, err := generations(dir)
 	if err != nil {
 		return nil, err
 	}
-	for _, gen := range gens {
+	for _, gen := range slices.Backward(gens) {
 		t, err := followIn(dir, gen)
 		if errors.Is(err, fs.ErrNotExist) {
 			continue // laid out for later, or gone meanwhile
@@ -105,20 +104,6 @@ func Resume(dir *ctxfolder.Dir, at Spot) (*Tail, error) {
 		return nil, fmt.Errorf("%w: %d was another one", ErrGap, at.Seq)
 	}
 	return t, err
-}
-
-// journalsIn returns the generations there are, the newest first.
-func journalsIn(dir *ctxfolder.Dir) (gens []uint64, err error) {
-	for e, err := range dir.FS.ReadDir(".") {
-		if err != nil {
-			return nil, err
-		}
-		if gen, ok := ctxfolder.ParseJournalFile(e.Name()); ok {
-			gens = append(gens, gen)
-		}
-	}
-	slices.SortFunc(gens, func(a, b uint64) int { return cmp.Compare(b, a) })
-	return gens, nil
 }
 
 // followIn begins at the beginning of a journal.
@@ -347,11 +332,7 @@ func (t *Tail) lost() (on bool, err error) {
 			return false, cmp.Or(err, fmt.Errorf("%w: damage before byte %d of %s", ErrGap, rec.off, ctxfolder.JournalFile(t.j.gen)))
 		}
 	}
-	now, err := vfs.LstatNumber(t.dir.FS, ctxfolder.JournalFile(t.j.gen))
-	if err == nil && vfs.SameFile(now, t.j.info) {
-		return false, nil
-	}
-	if err != nil && !errors.Is(err, fs.ErrNotExist) {
+	if err := t.j.there(t.dir); !errors.Is(err, fs.ErrNotExist) {
 		return false, err
 	}
 	// Others went on to later ones, and removed those between, maybe without a record in them.

@@ -65,11 +65,11 @@ func TestTail(t *testing.T) {
 			case 2:
 				seq, err := b.log.Seq()
 				b.must(err)
-				oldest, err := journalsIn(dir)
+				oldest, err := generations(dir)
 				b.must(err)
 				tail, err := Resume(dir, rested)
 				if errors.Is(err, ErrGap) {
-					first, ferr := followIn(dir, oldest[len(oldest)-1])
+					first, ferr := followIn(dir, oldest[0])
 					b.must(ferr)
 					if first.At().Seq <= rested.Seq {
 						rt.Fatal(err, "the oldest journal begins at", first.At(), "rested at", rested)

@@ -104,7 +104,7 @@ func (g *goldenStore) fill() {
 	g.do("", "new", "--id", rudeID, "--title", "bell\a \x1b[31mred\x1b[0m line\nbreak \u202eesrever\u202c tab\tend")
 	g.do("", "new", "--id", removedID, "--title", "Removed")
 
-	time.Sleep(3 * time.Hour)
+	time.Sleep(3 * time.Hour) // of the bubble's clock: no time passes
 	g.do("", "rm", removedID)
 	g.do("", "branch", "rewind", walkID, "--to", "5")
 	g.do("", "branch", "rm", walkID, "early")

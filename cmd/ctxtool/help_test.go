@@ -150,7 +150,7 @@ func prepareExamples(t *testing.T) (home string) {
 // TestExamples runs the examples of every command's help, each command's in a home of its own.
 func TestExamples(t *testing.T) {
 	if runtime.GOOS == "windows" {
-		t.Skip("examples are for a shell")
+		t.Skip("examples are for a shell of Unix, which this system may not have")
 	}
 	prepared := prepareExamples(t)
 	for _, cmd := range allCommands() {

@@ -50,7 +50,7 @@ func TestReaderGone(t *testing.T) {
 // TestBrokenPipe is TestReaderGone with a process, which the signal would end.
 func TestBrokenPipe(t *testing.T) {
 	if runtime.GOOS == "windows" {
-		t.Skip("there are no such signals")
+		t.Skip("a write to a pipe that nobody reads sends no signal there")
 	}
 	p := newInProcess(t)
 	id := p.new(t)

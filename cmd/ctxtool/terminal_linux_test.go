@@ -32,7 +32,7 @@ func newConsole(t *testing.T) *console {
 	t.Helper()
 	master, err := os.OpenFile("/dev/ptmx", os.O_RDWR|unix.O_NOCTTY, 0)
 	if err != nil {
-		t.Skip(err)
+		t.Skipf("no terminal can be made here: %v", err)
 	}
 	fd := int(master.Fd())
 	number, err := unix.IoctlGetInt(fd, unix.TIOCGPTN)
@@ -43,11 +43,11 @@ func newConsole(t *testing.T) *console {
 		err = unix.IoctlSetWinsize(fd, unix.TIOCSWINSZ, &unix.Winsize{Row: 24, Col: 80})
 	}
 	if err != nil {
-		t.Skip(err)
+		t.Skipf("no terminal can be set up here: %v", err)
 	}
 	slave, err := os.OpenFile(fmt.Sprintf("/dev/pts/%d", number), os.O_RDWR|unix.O_NOCTTY, 0)
 	if err != nil {
-		t.Skip(err)
+		t.Skipf("no terminal can be opened here: %v", err)
 	}
 	// A terminal throws away what waits to be shown when Ctrl-C is typed, also what is written for that.
 	settings, err := unix.IoctlGetTermios(fd, unix.TCGETS)

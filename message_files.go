@@ -1,0 +1,67 @@
+package ctxdir
+
+import (
+	"sync/atomic"
+
+	"github.com/ctxdir/ctxdir/index"
+	"github.com/ctxdir/ctxdir/internal/vfs"
+	"golang.org/x/sync/errgroup"
+)
+
+// files are the message files of an append, on their way. One that cannot be made, on a full disk say, is no error: the
+// journal holds the message, and the next fold makes the file.
+type files struct {
+	staged []vfs.Staged // nil where one could not be written
+	done   errgroup.Group
+}
+
+// writers bounds the message files of an append that are written at once.
+const writers = 8
+
+// stage begins to write the files of the messages among the first so many items.
+func (a *appending) stage(written int) *files {
+	f := &files{staged: make([]vfs.Staged, written)}
+	var next atomic.Int64
+	workers := min(writers, written)
+	if a.b.c.store.opts.inOrder {
+		workers = min(1, written)
+	}
+	for range workers {
+		f.done.Go(func() error {
+			for {
+				i := int(next.Add(1)) - 1
+				if i >= written {
+					return nil
+				}
+				it := &a.items[i]
+				if it.Kind != index.KindAppend {
+					continue
+				}
+				f.staged[i], _ = a.b.c.dir.StageMessage(a.line.Folder, it.Envelope.FileID(), it.Body, it.Envelope.StoredAt)
+			}
+		})
+	}
+	if a.b.c.store.opts.inOrder {
+		_ = f.done.Wait()
+	}
+	return f
+}
+
+// create gives the files their names.
+func (f *files) create() {
+	_ = f.done.Wait()
+	for _, s := range f.staged {
+		if s != nil {
+			_ = s.Create()
+		}
+	}
+}
+
+func (f *files) discard() {
+	_ = f.done.Wait()
+	for _, s := range f.staged {
+		if s != nil {
+			s.Discard()
+		}
+	}
+}
