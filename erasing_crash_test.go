@@ -123,7 +123,10 @@ func verifyErase(disk *crashfs.FS, want said, over bool) error {
 			return fmt.Errorf("after erasing again: %w", err)
 		}
 	}
-	return nil
+	if err := settles(context.Background(), s); err != nil {
+		return fmt.Errorf("after erasing again: %w", err)
+	}
+	return showsAllBut(disk, want, testID(2), true)
 }
 
 // showsAllBut reports an error unless the context shows what is wanted, but for one message that is erased, or may be.

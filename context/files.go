@@ -178,6 +178,18 @@ func (d *Dir) readMessage(folder string, id uuid.UUID) ([]byte, fs.FileInfo, err
 	return bytes.TrimRight(b, "\n"), info, err
 }
 
+// MessagePath is where in the context's folder a message file is read from, or would be made.
+func (d *Dir) MessagePath(folder string, id uuid.UUID) string {
+	if from, ok := d.renamedFrom(folder); ok {
+		if _, err := d.statMessage(folder, id); errors.Is(err, fs.ErrNotExist) {
+			if _, err := d.statMessage(from, id); err == nil {
+				folder = from
+			}
+		}
+	}
+	return Messages + "/" + folder + "/" + MessageFile(id)
+}
+
 // StatMessage is Lstat of a message file.
 func (d *Dir) StatMessage(folder string, id uuid.UUID) (fs.FileInfo, error) {
 	info, err := d.statMessage(folder, id)
@@ -251,11 +263,6 @@ func (d *Dir) MakeWay(path string) error {
 		return nil
 	}
 	return d.SetAside(path)
-}
-
-// MessagePath is where a message's file lies in the context's folder.
-func (d *Dir) MessagePath(folder string, id uuid.UUID) string {
-	return Messages + "/" + folder + "/" + MessageFile(id)
 }
 
 // RemoveMessage removes a message file if its bytes are those of a message that is to go. One that is not there is no error, nor is one

@@ -42,7 +42,7 @@ func encodeBegin(b begin) ([]byte, error) {
 		return nil, err
 	}
 	out, _ := appendRecord(nil, head{prev: b.chain, seq: b.Seq, kind: KindBegin, len: int64(len(body)), sum: bodySum(body)}, body)
-	return append(out, bytes.Repeat([]byte{'\n'}, space(0))...), nil
+	return append(out, bytes.Repeat([]byte{'\n'}, space(int64(len(out))))...), nil
 }
 
 func parseBegin(body []byte, dir *ctxfolder.Dir, generation uint64) (begin, error) {
@@ -244,9 +244,16 @@ func (j *journal) blankBehind(off int64) (bool, error) {
 	}
 }
 
+// page is what a file system writes whole or not at all, or a part of that, in bytes.
+const page = 4 << 10
+
 // space returns how many newlines to lay out behind a journal that will end at end: as much again, within
-// bounds, so that a small context's journal stays small and a large one seldom changes its size.
-func space(end int64) int { return int(min(max(end, 4<<10), 128<<10)) }
+// bounds, so that a small context's journal stays small and a large one seldom changes its size; and up to the end of a page, so that a
+// crash that takes back what a later write added to the file leaves its end there, too (see harmed).
+func space(end int64) int {
+	laid := end + min(max(end, page), 128<<10)
+	return int((laid+page-1)/page*page - end)
+}
 
 // syncer lets concurrent committers share syncs: each waits for one that began after it asked.
 type syncer struct {

@@ -415,8 +415,8 @@ func (ln *line) change(e Entry, was int64) {
 	}
 }
 
-// committed reports whether what lies torn behind a journal is a record whose message file exists. A file is
-// made only once its record is durable, so then this is damage and no torn write.
+// committed reports whether what lies torn behind a journal is a record whose message file exists, and is not the one that it would
+// have replaced. A file is made only once its record is durable, so then this is damage and no torn write.
 func (s *state) committed(torn []byte) bool {
 	if len(torn) <= headSize {
 		return false
@@ -430,7 +430,7 @@ func (s *state) committed(torn []byte) bool {
 		return false
 	}
 	env, err := message.Parse(b)
-	return err == nil && env.ID == told.ID && env.Line == told.Line && env.Position == told.Position
+	return err == nil && env.ID == told.ID && env.Line == told.Line && env.Position == told.Position && !env.StoredAt.Before(told.StoredAt)
 }
 
 // acked is a witness: the file of a message is made only once its record is durable.

@@ -158,7 +158,7 @@ func (x *examination) leftover(path string) (*problem, error) {
 	}
 	env, err := message.Parse(raw)
 	if err != nil {
-		p.Kind, p.Severity, p.Detail = KindStray, SeverityWarning, "it bears a message's name, and "+describe(raw, err)
+		p.Kind, p.Severity, p.Repairable, p.Detail = KindStray, SeverityWarning, true, "it bears a message's name, and "+describe(raw, err)
 		return p, nil
 	}
 	p.ID, p.line = env.ID, env.Line
@@ -174,10 +174,10 @@ func (x *examination) leftover(path string) (*problem, error) {
 		return p, nil
 	}
 	p.entry = *e
-	own := pathOf(line.Folder, e.FileID())
-	if own == p.found {
-		return nil, nil // it was committed meanwhile
+	if x.Dir.MessagePath(line.Folder, e.FileID()) == p.found {
+		return nil, nil // it was committed meanwhile, or its folder is being renamed
 	}
+	own := pathOf(line.Folder, e.FileID())
 	_, is, _ := e.ReadFile(x.Dir, line.Folder)
 	whole := int64(len(raw)) == e.Size && message.Sum(raw) == e.Sum
 	switch {

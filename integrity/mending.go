@@ -43,7 +43,7 @@ func (r *repair) mendOne(p problem) error {
 			return nil // that comes last
 		}
 		return r.mendMessage(p)
-	case KindMisplaced, KindDuplicate:
+	case KindMisplaced, KindDuplicate, KindStray:
 		return r.mendElsewhere(p)
 	case KindTemporary:
 		if err := r.Dir.FS.Remove(p.Path[len(r.Dir.ID.String())+1:]); err != nil && !errors.Is(err, fs.ErrNotExist) {
@@ -258,6 +258,11 @@ func (r *repair) mendElsewhere(p problem) error {
 			return err
 		}
 		r.did(p, "moved to the trash: the same message is in its place")
+	case again.Kind == KindStray && again.Repairable:
+		if err := r.setAside(p.found); err != nil {
+			return err
+		}
+		r.did(p, "moved to the trash: it is no message")
 	}
 	return nil
 }
