@@ -86,6 +86,73 @@ func TestMigrateCut(t *testing.T) {
 	}
 }
 
+// TestGivingWayCut cuts the power at every operation of a migration that gives way, because another program wrote the legacy file, durably, in the
+// last moment. What that wrote is there: it becomes the context, or stays beside it.
+func TestGivingWayCut(t *testing.T) {
+	ctx := context.Background()
+	states := 0
+	for k := 1; ; k++ {
+		disk, id, text := legacyOnDisk(t, false)
+		name, written := id.String()+".json", false
+		s := must[*Store](t)(Open("disk", withFS(meddling{disk, func(from, _ string) {
+			if from != name || written {
+				return
+			}
+			written = true
+			check(t, disk.Replace(name, []byte(strings.Replace(text, "User", "Tool", 1))), disk.SyncDir("."))
+			disk.CutAt(len(disk.Ops()) + k)
+		}}), WithFoldBytes(-1)))
+		_, err := s.Context(ctx, id)
+		done := !disk.PowerCut()
+		if !written || done && !errors.Is(err, legacy.ErrChanged) {
+			t.Fatalf("written %v, %v", written, err)
+		}
+		choices := []crashfs.Choice{crashfs.Lose, crashfs.Keep, crashfs.ZeroFill}
+		for seed := range 12 {
+			choices = append(choices, crashfs.Random(uint64(100*k+seed)))
+		}
+		for _, choice := range choices {
+			states++
+			after := disk.Crash(choice)
+			err := afterMigrateCut(after, id, false, false)
+			if err == nil {
+				err = showsTool(after, id)
+			}
+			if err != nil {
+				t.Fatalf("power cut at operation %d (%s), disk %s: %v\n%s", k, lastOp(disk), choice, err, disk.Crash(choice).Dump())
+			}
+		}
+		if done {
+			t.Logf("%d disk states", states)
+			return
+		}
+	}
+}
+
+func showsTool(disk *crashfs.FS, id uuid.UUID) error {
+	s, err := openCrash(disk)
+	if err != nil {
+		return err
+	}
+	defer s.Close()
+	c, err := s.Context(context.Background(), id)
+	if err != nil {
+		return err
+	}
+	defer c.Close()
+	ms, err := c.Active().Load(context.Background())
+	if err != nil || strings.Contains(bodyOf(ms[0])+bodyOf(ms[1]), "Tool") {
+		return err
+	}
+	// The new context was there, durably, when the other program wrote, and the power went before that was noticed.
+	for _, name := range []string{id.String() + ".json", id.String() + ".json.old"} {
+		if b, err := vfs.ReadFile(disk, name, 1<<20); err == nil && bytes.Contains(b, []byte("Tool")) {
+			return nil
+		}
+	}
+	return errors.New("what was written last is not there")
+}
+
 func afterMigrateCut(disk *crashfs.FS, id uuid.UUID, split, done bool) error {
 	ctx := context.Background()
 	name := id.String() + ".json"

@@ -151,7 +151,7 @@ func TestRefused(t *testing.T) {
 		"earlier":         {func() error { return w.Add(makeEnvelope(1, 4, "")) }, ErrOrder},
 		"earlier line":    {func() error { return w.Add(makeEnvelope(0, 9, "")) }, ErrOrder},
 		"newline":         {func() error { return w.Add(append(bytes.Clone(second), '\n')) }, message.ErrMalformed},
-		"no envelope":     {func() error { return w.Add([]byte(`{}`)) }, message.ErrVersion},
+		"no envelope":     {func() error { return w.Add([]byte(`{}`)) }, message.ErrMalformed},
 		"half":            {func() error { return w.Add(second[:len(second)-1]) }, message.ErrMalformed},
 		"too large":       {func() error { return w.Add(make([]byte, MaxMessage+1)) }, vfs.ErrTooLarge},
 		"large payload":   {func() error { _, err := w.AddPayload(make([]byte, MaxPayload+1)); return err }, vfs.ErrTooLarge},

@@ -67,7 +67,7 @@ func Create(fsys vfs.FS) (*Writer, error) {
 
 // Add adds a message: its envelope without the newline that ends its file. Messages come in the order of line, by the bytes of its
 // id, and position. The error wraps [ErrOrder], [ErrFull], vfs.ErrTooLarge, or message.ErrMalformed or
-// message.ErrVersion where b is no envelope on one line; the message is then not in the pack, and others can be added.
+// message.ErrVersion where b is no envelope of ours on one line; the message is then not in the pack, and others can be added.
 func (w *Writer) Add(b []byte) error {
 	if w.err != nil {
 		return w.err

@@ -51,7 +51,11 @@ func (e *Entry) ReadFile(dir *ctxfolder.Dir, folder string) (raw []byte, is File
 	if e.sameAs(raw) {
 		return raw, FileExact, nil
 	}
-	if err := e.edited(raw, info); err != nil {
+	err = e.edited(raw, info)
+	if errors.Is(err, message.ErrVersion) {
+		return raw, FileDamaged, fmt.Errorf("%w: file %s %w", ctxfolder.ErrVersion, ctxfolder.MessageFile(e.FileID()), err)
+	}
+	if err != nil {
 		return raw, FileDamaged, fmt.Errorf("%w: file %s %w", ErrDamaged, ctxfolder.MessageFile(e.FileID()), err)
 	}
 	return raw, FileEdited, nil
@@ -66,6 +70,8 @@ func (e *Entry) sameAs(raw []byte) bool { return int64(len(raw)) == e.Size && bo
 func (e *Entry) edited(raw []byte, info fs.FileInfo) error {
 	env, err := message.Parse(raw)
 	switch {
+	case err != nil && ctxfolder.Untouched(info, e.Size, e.StoredAt()):
+		return fmt.Errorf("holds no message: %s", err) // nor does it hold one of another version
 	case err != nil:
 		return fmt.Errorf("holds no message: %w", err)
 	case env.ID != e.ID || env.FileID() != e.FileID():

@@ -260,6 +260,9 @@ func (c *change) parse(j *journal, rec record) error {
 			return err
 		}
 		env, err := message.ParseTrusted(body)
+		if errors.Is(err, message.ErrVersion) {
+			return fmt.Errorf("%w: journal %d, record %d: %w", ctxfolder.ErrVersion, j.gen, rec.seq, err)
+		}
 		if err != nil {
 			return fmt.Errorf("%w: journal %d, record %d: %w", ErrDamaged, j.gen, rec.seq, err)
 		}

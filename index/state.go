@@ -110,8 +110,7 @@ func (x folded) encode() ([]byte, error) {
 	return b.Bytes(), nil
 }
 
-// readFolded reads index.json. Any error but that the file cannot be read for reasons of the system means
-// that the index is to be rebuilt.
+// readFolded reads index.json. An error that wraps ErrDamaged means that the index is to be rebuilt.
 func readFolded(dir *ctxfolder.Dir) (*folded, error) {
 	b, err := vfs.ReadFile(dir.FS, ctxfolder.IndexFile, maxIndex)
 	if err != nil {
@@ -142,11 +141,11 @@ func parseFolded(b []byte) (*folded, error) {
 	if err := json.Unmarshal(b, &x); err != nil {
 		return nil, fmt.Errorf("%w: %w", ErrDamaged, err)
 	}
-	if x.Version != indexVersion {
-		return nil, fmt.Errorf("%w: index is %q, wanted %q", ErrDamaged, x.Version, indexVersion)
-	}
 	if x.Check != Hex(xxhash.Sum64(b[:i])) {
 		return nil, fmt.Errorf("%w: the check at the end is wrong", ErrDamaged)
+	}
+	if x.Version != indexVersion {
+		return nil, fmt.Errorf("%w: index is %q, wanted %q", ctxfolder.ErrVersion, x.Version, indexVersion)
 	}
 	var err error
 	if x.chain, err = parseHexString(x.Chain); err != nil {

@@ -158,7 +158,8 @@ func (x *examination) leftover(path string) (*problem, error) {
 	}
 	env, err := message.Parse(raw)
 	if err != nil {
-		p.Kind, p.Severity, p.Repairable, p.Detail = KindStray, SeverityWarning, true, "it bears a message's name, and "+describe(raw, err)
+		p.Kind, p.Severity, p.Detail = KindStray, SeverityWarning, "it bears a message's name, and "+describe(raw, err)
+		p.Repairable = !errors.Is(err, message.ErrVersion)
 		return p, nil
 	}
 	p.ID, p.line = env.ID, env.Line

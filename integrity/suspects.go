@@ -173,6 +173,8 @@ func (x *examination) judge(line ctxfolder.Line, e *index.Entry) (raw []byte, p 
 		p.Kind, p.Detail = KindDamaged, describe(raw, why)
 	case errors.Is(why, fs.ErrPermission):
 		p.Kind, p.Detail, p.Repairable = KindUnread, why.Error(), journal
+	case errors.Is(why, ctxfolder.ErrVersion):
+		p.Kind, p.Detail, p.Repairable = KindUnread, why.Error(), false
 	default:
 		p.Kind, p.Detail = KindDamaged, why.Error()
 	}

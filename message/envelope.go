@@ -20,7 +20,10 @@ import (
 )
 
 // Version is the format mark that every envelope begins with.
-const Version = "message/1"
+const (
+	Version = kind + "1"
+	kind    = "message/"
+)
 
 // ErrMalformed is wrapped by errors about bytes that are no envelope, or no message.
 var ErrMalformed = errors.New("malformed message")

@@ -5,6 +5,7 @@ import (
 	"encoding/json"
 	"fmt"
 	"math"
+	"strings"
 	"time"
 
 	"github.com/go-json-experiment/json/jsontext"
@@ -251,11 +252,14 @@ func parseAny(b []byte) (Envelope, error) {
 		}
 		return nil
 	})
+	if version != Version && strings.HasPrefix(version, kind) {
+		return Envelope{}, fmt.Errorf("%w: %q, wanted %q", ErrVersion, version, Version)
+	}
 	if err != nil {
 		return Envelope{}, err
 	}
 	if version != Version {
-		return Envelope{}, fmt.Errorf("%w: %q, wanted %q", ErrVersion, version, Version)
+		return Envelope{}, malformed("it is %q, wanted %q", version, Version)
 	}
 	for _, k := range []string{"id", "line", "position", "message"} {
 		if !seen[k] {
