@@ -71,7 +71,7 @@ func (e *Entry) edited(raw []byte, info fs.FileInfo) error {
 	env, err := message.Parse(raw)
 	switch {
 	case err != nil && ctxfolder.Untouched(info, e.Size, e.StoredAt()):
-		return fmt.Errorf("holds no message: %s", err) // nor does it hold one of another version
+		return fmt.Errorf("holds no message: %v", err) //nolint:errorlint // nor does it hold one of another version
 	case err != nil:
 		return fmt.Errorf("holds no message: %w", err)
 	case env.ID != e.ID || env.FileID() != e.FileID():

@@ -1,0 +1,60 @@
+package soak
+
+import (
+	"fmt"
+	"slices"
+)
+
+// Measure is something that is to stay the same.
+type Measure struct {
+	Name  string
+	Of    func(s Sample) float64
+	Slack float64 // what it may grow by, beside a quarter
+	Unit  string
+}
+
+// Measures are what is looked at. Memory and descriptors may grow with the contexts that writers have open, which are bounded.
+var Measures = []Measure{
+	{"descriptors", func(s Sample) float64 { return float64(s.Descriptors) }, 16, ""},
+	{"goroutines", func(s Sample) float64 { return float64(s.Goroutines) }, 4, ""},
+	{"heap", func(s Sample) float64 { return float64(s.Heap) / (1 << 20) }, 8, "MiB"},
+	{"resident", func(s Sample) float64 { return float64(s.Resident) / (1 << 20) }, 32, "MiB"},
+}
+
+// Trend compares a measure in the second quarter of the time and in the last: the median of each.
+func (p *Process) Trend(m Measure) (early, late float64, flat bool) {
+	n := len(p.Samples)
+	early, late = median(p.Samples[n/4:n/2], m), median(p.Samples[n-n/4:], m)
+	return early, late, late <= early*1.25+m.Slack
+}
+
+func median(samples []Sample, m Measure) float64 {
+	if len(samples) == 0 {
+		return 0
+	}
+	values := make([]float64, len(samples))
+	for i, s := range samples {
+		values[i] = m.Of(s)
+	}
+	slices.Sort(values)
+	return values[len(values)/2]
+}
+
+// Problems are what did not stay the same, and processes that ended.
+func (r *Result) Problems() (all []string) {
+	for i := range r.Processes {
+		p := &r.Processes[i]
+		if p.Failed != "" {
+			all = append(all, p.Name+" ended: "+p.Failed)
+		}
+		for _, m := range Measures {
+			if early, late, flat := p.Trend(m); !flat {
+				all = append(all, fmt.Sprintf("%s: %s grew from %.0f to %.0f %s", p.Name, m.Name, early, late, m.Unit))
+			}
+		}
+	}
+	for _, p := range r.Outcome.Problems {
+		all = append(all, fmt.Sprint(p))
+	}
+	return all
+}

@@ -1,0 +1,76 @@
+package writer
+
+import (
+	"errors"
+
+	"github.com/ctxdir/ctxdir"
+)
+
+// tidy is a step that changes nothing a reader can see.
+func (w *worker) tidy(what string, c *ctxdir.Context, do func() error) error {
+	s := Step{Op: Tidy, Value: what}
+	if c != nil {
+		s.Context = c.ID()
+	}
+	return w.step(s, func(*Step) error { return do() })
+}
+
+func (w *worker) fold() error {
+	c := w.anyContext()
+	return w.tidy("fold", c, func() error { return c.Fold(w.ctx) })
+}
+
+func (w *worker) archive() error {
+	c := w.anyContext()
+	var o ctxdir.ArchiveOptions
+	if w.random.IntN(2) == 0 {
+		o.Branch = ctxdir.MainBranch
+	}
+	return w.tidy("archive", c, func() error {
+		_, err := c.Archive(w.ctx, o)
+		return err
+	})
+}
+
+func (w *worker) unarchive() error {
+	c := w.anyContext()
+	return w.tidy("unarchive", c, func() error {
+		_, err := c.Unarchive(w.ctx, nil)
+		return err
+	})
+}
+
+func (w *worker) externalise() error {
+	c, threshold := w.anyContext(), int64(1<<10)<<w.random.IntN(6)
+	return w.tidy("externalise", c, func() error {
+		_, err := c.Externalise(w.ctx, threshold, false)
+		return err
+	})
+}
+
+// collect collects, half of the times without a grace period: what was removed a moment ago goes for good.
+func (w *worker) collect() error {
+	o := ctxdir.Collecting{}
+	if w.random.IntN(2) == 0 {
+		o.Grace = ctxdir.DefaultGrace
+	}
+	return w.tidy("collect", nil, func() error {
+		for _, err := range w.store.Collect(w.ctx, o) {
+			// Another writer may delete a context meanwhile.
+			if err != nil && !errors.Is(err, ctxdir.ErrNotExist) && !errors.Is(err, ctxdir.ErrGone) {
+				return err
+			}
+		}
+		return nil
+	})
+}
+
+// reopen closes everything and opens it again.
+func (w *worker) reopen() error {
+	return w.tidy("reopen", nil, func() error {
+		if err := w.close(); err != nil {
+			return err
+		}
+		return w.open()
+	})
+}
