@@ -126,7 +126,25 @@ func (x *examination) tell(p problem) error {
 	return nil
 }
 
-func (x *examination) tellAll(problems []problem) error {
+// patiently looks, and again after a while where something does not look right, since somebody may just be in the middle of it. What is still wrong at the
+// last look is told.
+func (x *examination) patiently(look func() ([]problem, error)) error {
+	var problems []problem
+	for try := range x.tries() {
+		x.wait(try)
+		if try > 0 {
+			if err := x.refresh(); err != nil {
+				return err
+			}
+		}
+		var err error
+		if problems, err = look(); err != nil {
+			return err
+		}
+		if len(problems) == 0 {
+			break
+		}
+	}
 	for _, p := range problems {
 		if err := x.tell(p); err != nil {
 			return err
@@ -289,33 +307,17 @@ func ofIndex(p index.Problem) bool {
 	return p.Kind == string(KindIndex) || p.Kind == string(KindJournal)
 }
 
-// structure compares metadata.json with the messages, and again after a while where they do not agree: one was read after the other.
+// structure compares metadata.json with the messages: one is read after the other.
 func (x *examination) structure() error {
-	var wrong []string
-	for try := range x.tries() {
-		x.wait(try)
-		if try > 0 {
-			if err := x.refresh(); err != nil {
-				return err
-			}
+	return x.patiently(func() (problems []problem, err error) {
+		wrong, _, err := wrongLines(x.metadata, x.Dir, x.Log)
+		for _, detail := range wrong {
+			problems = append(problems, problem{Finding: Finding{
+				Kind: KindStructure, Severity: SeverityError, Path: ctxfolder.MetadataFile, Detail: detail, Repairable: true,
+			}})
 		}
-		var err error
-		if wrong, _, err = wrongLines(x.metadata, x.Dir, x.Log); err != nil {
-			return err
-		}
-		if len(wrong) == 0 {
-			break
-		}
-	}
-	for _, detail := range wrong {
-		err := x.tell(problem{Finding: Finding{
-			Kind: KindStructure, Severity: SeverityError, Path: ctxfolder.MetadataFile, Detail: detail, Repairable: true,
-		}})
-		if err != nil {
-			return err
-		}
-	}
-	return nil
+		return problems, err
+	})
 }
 
 // entriesAtOnce is how many rows are read at once.
@@ -407,23 +409,12 @@ func (x *examination) payloadsOf(e *index.Entry, raw []byte) []problem {
 
 // prompts looks whether the system prompts can be had.
 func (x *examination) prompts() error {
-	var problems []problem
-	for try := range x.tries() {
-		x.wait(try)
-		if try > 0 {
-			if err := x.refresh(); err != nil {
-				return err
-			}
-		}
-		problems = problems[:0]
+	return x.patiently(func() (problems []problem, err error) {
 		for _, b := range x.metadata.Branches {
 			problems = append(problems, x.references(b.SystemPrompt, uuid.Nil)...)
 		}
-		if len(problems) == 0 {
-			break
-		}
-	}
-	return x.tellAll(problems)
+		return problems, nil
+	})
 }
 
 // references says what is wrong with the payloads that stored refers to.

@@ -96,16 +96,13 @@ func (x *examination) leftovers(ctx context.Context) error {
 			}
 		}
 	}
-	var problems []problem
-	for try := range x.tries() {
-		if len(unexplained) == 0 {
-			break
-		}
-		x.wait(try)
-		if err := x.refresh(); err != nil {
-			return err
-		}
-		problems = problems[:0]
+	if len(unexplained) == 0 {
+		return nil
+	}
+	if err := x.refresh(); err != nil {
+		return err
+	}
+	return x.patiently(func() (problems []problem, err error) {
 		var left []string
 		for _, path := range unexplained {
 			p, err := x.leftover(path)
@@ -113,15 +110,15 @@ func (x *examination) leftovers(ctx context.Context) error {
 				err = ctx.Err()
 			}
 			if err != nil {
-				return err
+				return nil, err
 			}
 			if p != nil {
 				problems, left = append(problems, *p), append(left, path)
 			}
 		}
 		unexplained = left
-	}
-	return x.tellAll(problems)
+		return problems, nil
+	})
 }
 
 // abandoned is how old a temporary file must be to be nobody's.

@@ -70,26 +70,15 @@ type suspect struct {
 // interrogate looks at the suspects more closely, and again after a while at those that are not cleared: somebody may just have
 // been writing or moving them.
 func (x *examination) interrogate(ctx context.Context) error {
-	var problems []problem
-	for try := range x.tries() {
-		if len(x.suspects) == 0 {
-			break
-		}
-		x.wait(try)
-		if try > 0 {
-			if err := x.refresh(); err != nil {
-				return err
-			}
-		}
-		problems = problems[:0]
+	return x.patiently(func() (problems []problem, err error) {
 		var left []suspect
 		for _, s := range x.suspects {
 			if err := ctx.Err(); err != nil {
-				return err
+				return nil, err
 			}
 			line, e, err := x.now(s.line, s.position)
 			if err != nil {
-				return err
+				return nil, err
 			}
 			if e == nil {
 				continue
@@ -107,8 +96,8 @@ func (x *examination) interrogate(ctx context.Context) error {
 			}
 		}
 		x.suspects = left
-	}
-	return x.tellAll(problems)
+		return problems, nil
+	})
 }
 
 // refresh makes metadata and log current, where index.json alone was replaced too, and has blobs looked at again with which something was wrong.
