@@ -3,7 +3,6 @@ package context
 import (
 	"bytes"
 	"errors"
-	"fmt"
 	"io/fs"
 	"strings"
 	"time"
@@ -14,105 +13,6 @@ import (
 
 // MaxMessage bounds what is read of a message file, in bytes, whatever a store's own limit is.
 const MaxMessage = 4 << 30
-
-// mostFolders bounds the folders that are kept open.
-const mostFolders = 512
-
-// openFolder is an open branch folder and how many use it: one that is let go of is closed by the last of them.
-type openFolder struct {
-	vfs.FS
-	dir   *Dir
-	users int // guarded by dir.mu; the table is one of them
-}
-
-// release is for who no longer uses the folder.
-func (f *openFolder) release() {
-	f.dir.mu.Lock()
-	defer f.dir.mu.Unlock()
-	f.drop()
-}
-
-func (f *openFolder) drop() {
-	if f.users--; f.users == 0 {
-		_ = f.Close()
-	}
-}
-
-// folder returns the open folder messages/name, for release when it is no longer used. It makes it when asked to.
-func (d *Dir) folder(name string, create bool) (*openFolder, error) {
-	d.mu.Lock()
-	defer d.mu.Unlock()
-	if sub, ok := d.subs[name]; ok {
-		sub.users++
-		return sub, nil
-	}
-	if !ValidFolder(name) {
-		return nil, fmt.Errorf("%q is no branch folder", name)
-	}
-	path := Messages + "/" + name
-	opened, err := d.FS.Sub(path)
-	if errors.Is(err, fs.ErrNotExist) && create {
-		// Not synced: the journal holds what is put into it until the fold, which syncs both.
-		for _, dir := range []string{Messages, path} {
-			if err := d.FS.Mkdir(dir); err != nil && !errors.Is(err, fs.ErrExist) {
-				return nil, err
-			}
-		}
-		opened, err = d.FS.Sub(path)
-	}
-	if err != nil {
-		return nil, err
-	}
-	if len(d.subs) >= mostFolders {
-		d.dropFolders()
-	}
-	sub := &openFolder{opened, d, 2}
-	d.subs[name] = sub
-	return sub, nil
-}
-
-// dropFolders lets go of the open branch folders. The caller holds mu.
-func (d *Dir) dropFolders() {
-	for _, sub := range d.subs {
-		sub.drop()
-	}
-	clear(d.subs)
-}
-
-// HasFolder reports whether there is a branch folder: without one no message in it has a file.
-func (d *Dir) HasFolder(name string) bool {
-	sub, err := d.folder(name, false)
-	if from, ok := d.renamedFrom(name); ok && err != nil {
-		sub, err = d.folder(from, false)
-	}
-	if err == nil {
-		sub.release()
-	}
-	return !errors.Is(err, fs.ErrNotExist)
-}
-
-// RemoveFolder removes a branch folder if nothing is in it: somebody may keep something there. The context's lock is held.
-func (d *Dir) RemoveFolder(name string) {
-	if ValidFolder(name) && d.FS.Remove(Messages+"/"+name) == nil {
-		d.ForgetFolders()
-	}
-}
-
-// ForgetFolders drops the open branch folders: their names may mean others now. One in which a read goes on is closed when that is done.
-func (d *Dir) ForgetFolders() {
-	d.mu.Lock()
-	defer d.mu.Unlock()
-	d.dropFolders()
-}
-
-// SetRenaming says which rename of a branch folder may not have reached the disk, nil for none, and
-// drops the open branch folders.
-func (d *Dir) SetRenaming(r *Renaming) {
-	d.mu.Lock()
-	defer d.mu.Unlock()
-	d.dropFolders()
-	d.renaming = r
-}
 
 // CreateMessage makes the message file id in folder, unless it is there: data and a newline, with at as its
 // modification time. Nothing is synced. It appears whole or not at all to who reads meanwhile. One that is
@@ -214,16 +114,6 @@ func (d *Dir) loadMessage(folder string, id uuid.UUID, size int64) ([]byte, erro
 	return bytes.TrimRight(b, "\n"), err
 }
 
-// renamedFrom returns where a folder's files may still be while its rename is not finished.
-func (d *Dir) renamedFrom(folder string) (string, bool) {
-	d.mu.Lock()
-	defer d.mu.Unlock()
-	if d.renaming != nil && d.renaming.To == folder {
-		return d.renaming.From, true
-	}
-	return "", false
-}
-
 func (d *Dir) readMessage(folder string, id uuid.UUID) ([]byte, fs.FileInfo, error) {
 	sub, err := d.folder(folder, false)
 	if err != nil {
@@ -262,45 +152,6 @@ func (d *Dir) statMessage(folder string, id uuid.UUID) (fs.FileInfo, error) {
 	}
 	defer sub.release()
 	return sub.Lstat(MessageFile(id))
-}
-
-// MergeFolder moves what is in one branch folder into another one that exists already, and removes the first:
-// a rename whose target is there, left by a slow writer or made by hand. What cannot be moved because its name is
-// taken goes to trash. Repeated, it goes on where it was stopped.
-func (d *Dir) MergeFolder(from, to string) error {
-	if !ValidFolder(from) || !ValidFolder(to) {
-		return fmt.Errorf("merging %q into %q", from, to)
-	}
-	from, to = Messages+"/"+from, Messages+"/"+to
-	if info, err := d.FS.Lstat(to); err == nil && !info.IsDir() {
-		if err := d.SetAside(to); err != nil {
-			return err
-		}
-		return d.FS.Rename(from, to)
-	}
-	var names []string
-	for e, err := range d.FS.ReadDir(from) {
-		if err != nil {
-			return err
-		}
-		names = append(names, e.Name())
-	}
-	for _, name := range names {
-		_, err := d.FS.Lstat(to + "/" + name)
-		switch {
-		case errors.Is(err, fs.ErrNotExist):
-			err = d.FS.Rename(from+"/"+name, to+"/"+name)
-		case err == nil:
-			err = d.SetAside(from + "/" + name)
-		}
-		if err != nil {
-			return err
-		}
-	}
-	if err := d.FS.SyncDir(to); err != nil {
-		return err
-	}
-	return d.FS.Remove(from)
 }
 
 // SetAside moves what lies where a file of ours belongs to trash.
@@ -348,48 +199,4 @@ func (d *Dir) RemoveMessage(folder string, id uuid.UUID, goes func(raw []byte) b
 // was committed at this time. Then it need not be read to be trusted; otherwise its checksum decides.
 func Untouched(info fs.FileInfo, size int64, at time.Time) bool {
 	return info.Mode().IsRegular() && info.Size() == size+1 && info.ModTime().Equal(at)
-}
-
-// Folders returns the branch folders there are in messages/.
-func (d *Dir) Folders() ([]string, error) {
-	var names []string
-	for e, err := range d.FS.ReadDir(Messages) {
-		if errors.Is(err, fs.ErrNotExist) {
-			return nil, nil
-		}
-		if err != nil {
-			return nil, err
-		}
-		if e.IsDir() && ValidFolder(e.Name()) {
-			names = append(names, e.Name())
-		}
-	}
-	return names, nil
-}
-
-// MessageIDs calls f with the file id of every message file in a branch folder.
-func (d *Dir) MessageIDs(folder string, f func(uuid.UUID) error) error {
-	err := d.messageIDs(folder, f)
-	from, ok := d.renamedFrom(folder)
-	if !ok || err != nil && !errors.Is(err, fs.ErrNotExist) {
-		return err
-	}
-	if ferr := d.messageIDs(from, f); !errors.Is(ferr, fs.ErrNotExist) {
-		return ferr
-	}
-	return err
-}
-
-func (d *Dir) messageIDs(folder string, f func(uuid.UUID) error) error {
-	for e, err := range d.FS.ReadDir(Messages + "/" + folder) {
-		if err != nil {
-			return err
-		}
-		if id, ok := ParseMessageFile(e.Name()); ok {
-			if err := f(id); err != nil {
-				return err
-			}
-		}
-	}
-	return nil
 }
