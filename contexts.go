@@ -329,28 +329,12 @@ func (c *Context) prepare() error {
 }
 
 // finishRenaming does what is left of a branch folder's rename. The caller holds the lock.
-//
-// Crash order: metadata.json names both folders until the rename is durable; whoever comes in between finds
-// the files under either name.
 func (c *Context) finishRenaming() error {
 	m := c.current()
 	if m.Renaming == nil {
 		return nil
 	}
-	from, to := ctxfolder.Messages+"/"+m.Renaming.From, ctxfolder.Messages+"/"+m.Renaming.To
-	if _, err := c.dir.FS.Lstat(from); err == nil {
-		err := c.dir.FS.Rename(from, to)
-		if errors.Is(err, fs.ErrExist) {
-			err = c.dir.MergeFolder(m.Renaming.From, m.Renaming.To)
-		}
-		if err != nil {
-			return err
-		}
-	} else if !errors.Is(err, fs.ErrNotExist) {
-		return err
-	}
-	// Also where somebody else renamed it: that may have been right before a crash, or its sync may have failed.
-	if err := c.dir.FS.SyncDir(ctxfolder.Messages); err != nil {
+	if err := c.dir.FinishRenaming(*m.Renaming); err != nil {
 		return err
 	}
 	done := m.Clone()

@@ -7,6 +7,7 @@ import (
 	"testing"
 
 	ctxfolder "github.com/ctxdir/ctxdir/context"
+	"github.com/ctxdir/ctxdir/internal/vfs/crashfs"
 )
 
 // TestRebuildDuringARename: an index that is made anew while a branch's folder does not bear its new name yet has every message.
@@ -47,6 +48,47 @@ func TestRebuildDuringARename(t *testing.T) {
 		fill(t, again.Active(), 1) // finishes the rename
 		if err := again.Close(); err != nil {
 			t.Fatal(err)
+		}
+	}
+}
+
+// TestRepairDuringARename: a power cut in the rename of a branch folder in which files were torn. A repair has everything in one place then.
+func TestRepairDuringARename(t *testing.T) {
+	ctx := context.Background()
+	states := 0
+	for k := 1; ; k++ {
+		disk := crashfs.New()
+		s := must[*Store](t)(Init("disk", onCrashFS(disk, inOrder())...))
+		c := must[*Context](t)(s.Create(ctx, Metadata{ID: testID(60000)}))
+		fill(t, c.Active(), 4)
+		check(t, c.Fold(ctx))
+		for _, m := range must[[]*Message](t)(c.Active().Range(ctx, 1, 3)) {
+			check(t, c.Active().Replace(ctx, m.ID, Draft{Body: []byte(`{"newer":1}`)}))
+		}
+		fill(t, c.Active(), 2)
+		disk.CutAt(len(disk.Ops()) + k)
+		err := c.Rename(ctx, "main", "other")
+		choices := []crashfs.Choice{crashfs.Lose, crashfs.Keep, crashfs.ZeroFill}
+		for seed := range 8 {
+			choices = append(choices, crashfs.Random(uint64(k*100+seed)))
+		}
+		for _, choice := range choices {
+			states++
+			after := disk.Crash(choice)
+			again := must[*Store](t)(openCrash(after))
+			if err := settles(ctx, again); err != nil {
+				t.Fatalf("power cut at operation %d (%s), disk %s: %v\n%s", k, lastOp(disk), choice, err, after.Dump())
+			}
+			shows := must[said](t)(read(after, c.ID()))
+			if len(shows["main"])+len(shows["other"]) != 6 {
+				t.Fatalf("power cut at operation %d (%s), disk %s: it shows %v", k, lastOp(disk), choice, shows)
+			}
+			check(t, again.Close())
+		}
+		if !disk.PowerCut() {
+			check(t, err)
+			t.Logf("%d disk states", states)
+			return
 		}
 	}
 }

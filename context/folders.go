@@ -118,10 +118,32 @@ func (d *Dir) renamedFrom(folder string) (string, bool) {
 	return "", false
 }
 
-// MergeFolder moves what is in one branch folder into another one that exists already, and removes the first:
+// FinishRenaming does what is left of a branch folder's rename, durably. The caller holds the context's lock, and writes metadata.json then.
+//
+// Crash order: metadata.json names both folders until the rename is durable; whoever comes in between finds
+// the files under either name.
+func (d *Dir) FinishRenaming(r Renaming) error {
+	from, to := Messages+"/"+r.From, Messages+"/"+r.To
+	_, err := d.FS.Lstat(from)
+	if err == nil {
+		if err = d.FS.Rename(from, to); errors.Is(err, fs.ErrExist) {
+			err = d.mergeFolder(r.From, r.To)
+		}
+	}
+	if err != nil && !errors.Is(err, fs.ErrNotExist) {
+		return err
+	}
+	// Also where somebody else renamed it: that may have been right before a crash, or its sync may have failed.
+	if err := d.FS.SyncDir(Messages); !errors.Is(err, fs.ErrNotExist) {
+		return err
+	}
+	return nil
+}
+
+// mergeFolder moves what is in one branch folder into another one that exists already, and removes the first:
 // a rename whose target is there, left by a slow writer or made by hand. What cannot be moved because its name is
 // taken goes to trash. Repeated, it goes on where it was stopped.
-func (d *Dir) MergeFolder(from, to string) error {
+func (d *Dir) mergeFolder(from, to string) error {
 	if !ValidFolder(from) || !ValidFolder(to) {
 		return fmt.Errorf("merging %q into %q", from, to)
 	}

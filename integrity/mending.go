@@ -2,6 +2,7 @@ package integrity
 
 import (
 	"cmp"
+	"context"
 	"errors"
 	"io/fs"
 	"path"
@@ -113,6 +114,29 @@ func (r *repair) writeMetadata(m *ctxfolder.Metadata) error {
 	}
 	r.metadata = m
 	return nil
+}
+
+// finishRenaming does what is left of a branch folder's rename, so that there is one place for each file, before files are looked at.
+func (r *repair) finishRenaming(ctx context.Context) error {
+	if m, _, err := r.Dir.ReadMetadata(); err != nil || m.Renaming == nil || r.opts.DryRun {
+		return nil // what is wrong with it was told
+	}
+	return r.locked(ctx, func() error {
+		m, _, err := r.Dir.ReadMetadata()
+		if err != nil || m.Renaming == nil {
+			return err
+		}
+		if err := r.Dir.FinishRenaming(*m.Renaming); err != nil {
+			return err
+		}
+		m.Renaming = nil
+		m.Revision++
+		if _, err := r.Dir.WriteMetadata(m); err != nil {
+			return err
+		}
+		r.Dir.SetRenaming(nil)
+		return nil
+	})
 }
 
 // mendMessage mends what is wrong with a message in its place.
