@@ -10,6 +10,7 @@ import (
 	"io"
 	"os"
 	"os/exec"
+	"path/filepath"
 	"slices"
 	"strconv"
 	"strings"
@@ -362,5 +363,34 @@ func TestReadingWhileArchiving(t *testing.T) {
 	}
 	if names := c.Metadata().Branches; !slices.ContainsFunc(names, func(b ctxfolder.Branch) bool { return strings.HasPrefix(b.Name, "fork") }) {
 		t.Errorf("nothing was forked: %v", names)
+	}
+}
+
+// TestRebuiltBesideArchiving: a handle whose index was made anew in memory, because journals were missing, follows what another one then writes and archives.
+func TestRebuiltBesideArchiving(t *testing.T) {
+	ctx := context.Background()
+	c, dir := newContext(t, WithFoldBytes(-1))
+	fill(t, c.Active(), 5)
+	check(t, c.Close())
+	for _, path := range must[[]string](t)(filepath.Glob(filepath.Join(dir, "journal-*"))) {
+		check(t, os.Remove(path))
+	}
+	reader := must[*Context](t)(c.store.Context(ctx, c.ID()))
+	defer reader.Close()
+	must[[]*Message](t)(reader.Active().Last(ctx, 2))
+	other := must[*Store](t)(Open(filepath.Dir(dir), WithFoldBytes(-1)))
+	defer other.Close()
+	theirs := must[*Context](t)(other.Context(ctx, c.ID()))
+	defer theirs.Close()
+	fill(t, theirs.Active(), 1)
+	must[Archived](t)(theirs.Archive(ctx, ArchiveOptions{}))
+	ms := must[[]*Message](t)(reader.Active().Load(ctx))
+	for _, m := range ms {
+		if m.Unavailable != nil {
+			t.Errorf("position %d: %v", m.Position, m.Unavailable)
+		}
+	}
+	if len(ms) < 5 {
+		t.Errorf("%d messages", len(ms))
 	}
 }

@@ -108,13 +108,10 @@ func (a *arranging) begin() error {
 	l := a.log
 	l.advance.Lock()
 	defer l.advance.Unlock()
-	x, err := l.readFolded()
+	x, err := l.takeFolded()
 	if err != nil {
 		return err
 	}
-	l.mu.Lock()
-	l.state.retire(x)
-	l.mu.Unlock()
 	a.x, a.work = x, l.workOf(x)
 	a.work.journals = append(x.retained(), x.Live)
 	a.work.folders = l.state.folders()

@@ -85,13 +85,10 @@ func (l *Log) Mark(line uuid.UUID, reasons map[int64]string) error {
 
 // mark writes rows in their places, or a new row file where some have none.
 func (l *Log) mark(line uuid.UUID, marked []Entry) error {
-	x, err := l.readFolded()
+	x, err := l.takeFolded()
 	if err != nil {
 		return err
 	}
-	l.mu.Lock()
-	l.state.retire(x)
-	l.mu.Unlock()
 	w := l.workOf(x)
 	for i := range w.lines {
 		f := &w.lines[i]
@@ -143,7 +140,7 @@ const Erased = "erased"
 func (l *Log) Retire() error {
 	l.advance.Lock()
 	defer l.advance.Unlock()
-	x, err := l.readFolded()
+	x, err := readFolded(l.dir)
 	if err != nil {
 		return err
 	}

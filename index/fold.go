@@ -142,7 +142,7 @@ func (l *Log) rotate(ctx stdcontext.Context, settle bool) (*foldWork, error) {
 	if err := l.prepare(true); err != nil {
 		return nil, err
 	}
-	x, err := l.readFolded()
+	x, err := l.takeFolded() // another process may have folded or archived
 	if errors.Is(err, ErrDamaged) {
 		if err := l.reload(); err != nil {
 			return nil, err
@@ -153,9 +153,6 @@ func (l *Log) rotate(ctx stdcontext.Context, settle bool) (*foldWork, error) {
 		return nil, err
 	}
 	s := l.state
-	l.mu.Lock()
-	s.retire(x) // another process may have folded or archived
-	l.mu.Unlock()
 	if s.seq == x.Seq && (!settle || !x.unsettled()) {
 		return nil, nil
 	}

@@ -42,7 +42,7 @@ type Log struct {
 	// he reads it without mu.
 	advance sync.Mutex
 
-	// read is index.json as it was when it was read last. It is guarded by advance. renewals counts how often that was another one.
+	// read is the index.json that the state is of, or was made beside. It is guarded by advance. renewals counts how often it was another one.
 	read     fs.FileInfo
 	renewals atomic.Uint64
 
@@ -135,14 +135,16 @@ func (l *Log) load() error {
 func (l *Log) reload() error {
 	var broken error
 	var intact *folded
+	var now fs.FileInfo
 	for try := range 4 {
 		if try > 0 {
 			time.Sleep(time.Millisecond << try) // a writer may be at work
 		}
+		now, _ = l.dir.FS.Lstat(ctxfolder.IndexFile)
 		if l.distrusted() {
-			return l.rebuild(fmt.Errorf("%w: rows", ErrDamaged), l.anyFolded())
+			return l.rebuild(fmt.Errorf("%w: rows", ErrDamaged), l.anyFolded(), now)
 		}
-		x, err := l.readFolded()
+		x, err := readFolded(l.dir)
 		if err != nil {
 			if !errors.Is(err, ErrDamaged) {
 				return err
@@ -153,6 +155,7 @@ func (l *Log) reload() error {
 		intact = x
 		s, err := readState(l.dir, x, l.held())
 		if err == nil {
+			l.took(now)
 			return l.become(s)
 		}
 		if !errors.Is(err, ErrDamaged) && !errors.Is(err, fs.ErrNotExist) {
@@ -160,15 +163,17 @@ func (l *Log) reload() error {
 		}
 		broken = err
 	}
-	return l.rebuild(broken, intact)
+	return l.rebuild(broken, intact, now)
 }
 
-func (l *Log) rebuild(why error, x *folded) error {
+// rebuild makes the state anew, beside an index.json, now, that cannot be relied on.
+func (l *Log) rebuild(why error, x *folded, now fs.FileInfo) error {
 	s, err := rebuild(l.dir, l.held(), x)
 	if err != nil {
 		return fmt.Errorf("rebuilding the index of %s: %w", l.dir.ID, err)
 	}
 	s.note("index", "%v: rebuilt", why)
+	l.took(now)
 	return l.become(s)
 }
 
@@ -197,7 +202,7 @@ func (l *Log) distrustRows(why error) error {
 	if err == nil {
 		l.distrust = now
 	}
-	return l.rebuild(why, l.anyFolded())
+	return l.rebuild(why, l.anyFolded(), now)
 }
 
 // anyFolded returns index.json, or one that says nothing.
@@ -308,25 +313,32 @@ func (l *Log) readOn(j *journal) error {
 
 // forgetRetired drops the journals that a fold removed, and the entries that were in memory because of
 // them: they have rows.
-func (l *Log) forgetRetired() {
-	if x, err := l.readFolded(); err == nil {
-		l.mu.Lock()
-		defer l.mu.Unlock()
-		l.state.retire(x)
+func (l *Log) forgetRetired() { _, _ = l.takeFolded() }
+
+// takeFolded reads index.json, and takes into the state what others folded or archived. The caller holds advance.
+func (l *Log) takeFolded() (*folded, error) {
+	now, _ := l.dir.FS.Lstat(ctxfolder.IndexFile)
+	x, err := readFolded(l.dir)
+	if err != nil {
+		return nil, err
 	}
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	if l.state.retire(x) {
+		l.took(now)
+	}
+	return x, nil
 }
 
-// readFolded reads index.json, and notes which it was. The caller holds advance.
-func (l *Log) readFolded() (*folded, error) {
-	now, _ := l.dir.FS.Lstat(ctxfolder.IndexFile)
+// took notes that the state is that of an index.json, or was made beside it.
+func (l *Log) took(now fs.FileInfo) {
 	if !sameIndex(now, l.read) {
 		l.renewals.Add(1)
 	}
 	l.read = now
-	return readFolded(l.dir)
 }
 
-// Renewals counts how often index.json was found to be another one: for [Log.Renewed].
+// Renewals counts how often another index.json was taken in: for [Log.Renewed].
 func (l *Log) Renewals() uint64 { return l.renewals.Load() }
 
 // Renewed takes in what others did to index.json since it was read last, and reports whether there was anything since Renewals
@@ -335,7 +347,7 @@ func (l *Log) Renewed(seen uint64) bool {
 	l.advance.Lock()
 	defer l.advance.Unlock()
 	now, err := l.dir.FS.Lstat(ctxfolder.IndexFile)
-	if err != nil || l.state == nil || l.state.unsaved || l.read != nil && sameIndex(now, l.read) {
+	if err != nil || l.state == nil || l.read != nil && sameIndex(now, l.read) {
 		return l.renewals.Load() != seen
 	}
 	if l.catchUp() == nil && !sameIndex(now, l.read) {

@@ -6,17 +6,18 @@ import (
 	"github.com/google/uuid"
 )
 
-// retire forgets what a fold brought into index.json: journals, and the entries that have rows now.
-func (s *state) retire(x *folded) {
+// retire forgets what a fold brought into index.json: journals, and the entries that have rows now. It reports whether the state is that of x then:
+// not where it has yet to read on in journals.
+func (s *state) retire(x *folded) bool {
 	if s.unsaved {
-		return // it was rebuilt because there are no rows to rely on
+		return false // it was rebuilt because there are no rows to rely on
 	}
 	for len(s.journals) > 1 && s.journals[0].gen < x.Live {
 		_ = s.journals[0].f.Close()
 		s.journals = s.journals[1:]
 	}
 	if s.journals[0].gen < x.Live {
-		return
+		return false
 	}
 	s.foldSeq, s.width = x.Seq, x.RowWidth
 	for sum, at := range s.payloads {
@@ -57,4 +58,5 @@ func (s *state) retire(x *folded) {
 		}
 	}
 	s.packs.only(packs)
+	return true
 }
