@@ -66,7 +66,7 @@ func (s *Store) Check(ctx context.Context, ids []uuid.UUID, o CheckOptions) iter
 			} else {
 				err = c.with(id, func(x *integrity.Context) error { return x.Check(ctx, tell) })
 			}
-			if err != nil && len(ids) == 0 && c.went(id) {
+			if err != nil && len(ids) == 0 && s.went(id) {
 				err = nil
 			}
 			if err != nil && ctx.Err() == nil {
@@ -130,7 +130,7 @@ func (s *Store) Repair(ctx context.Context, ids []uuid.UUID, o CheckOptions) ite
 				c.done.Left += left
 				return err
 			})
-			if err != nil && len(ids) == 0 && c.went(id) {
+			if err != nil && len(ids) == 0 && s.went(id) {
 				err = nil
 			}
 			if err != nil && ctx.Err() == nil {
@@ -197,9 +197,9 @@ func (c *checking) each(ctx context.Context, ids []uuid.UUID, f func(uuid.UUID) 
 	return nil
 }
 
-// went reports whether a context that was listed is not there any more: then nothing is wrong with it.
-func (c *checking) went(id uuid.UUID) bool {
-	_, err := c.s.fs.Lstat(id.String())
+// went reports whether a context that was there is not any more: then nothing is wrong with it.
+func (s *Store) went(id uuid.UUID) bool {
+	_, err := s.fs.Lstat(id.String())
 	return errors.Is(err, fs.ErrNotExist)
 }
 

@@ -2,6 +2,7 @@ package ctxdir
 
 import (
 	"context"
+	"errors"
 	"strings"
 	"testing"
 
@@ -57,5 +58,23 @@ func TestRemoveBesideCollect(t *testing.T) {
 				break
 			}
 		}
+	}
+}
+
+// TestPurgedUnderAHandle: who still reads a context that was removed and purged is told that it is gone.
+func TestPurgedUnderAHandle(t *testing.T) {
+	ctx := context.Background()
+	c, _ := newContext(t)
+	fill(t, c.Active(), 3)
+	check(t, c.Fold(ctx), c.log.Exclusively(ctx, c.log.Retire))
+	must[Trashed](t)(c.store.Delete(ctx, c.ID()))
+	for _, err := range c.store.Collect(ctx, Collecting{}) {
+		check(t, err)
+	}
+	if err := c.Refresh(ctx); !errors.Is(err, ErrGone) {
+		t.Errorf("refresh: %v", err)
+	}
+	if _, err := c.Active().Load(ctx); !errors.Is(err, ErrGone) {
+		t.Errorf("load: %v", err)
 	}
 }

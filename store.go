@@ -124,6 +124,10 @@ func initStore(fsys vfs.FS, told settings) error {
 	if _, err := fsys.Lstat(storeFile); err == nil {
 		return nil // another process was faster
 	}
+	// A collection makes room on a full disk, where it could not make its lock.
+	if err := vfs.WriteNew(fsys, collectLock, nil); err != nil && !errors.Is(err, fs.ErrExist) {
+		return err
+	}
 	b, err := json.MarshalIndent(storeInfo{
 		Version: storeVersion, ID: uuid.New(), CreatedAt: time.Now().UTC(),
 		Features: features{[]string{}, []string{}, []string{}}, Settings: told,

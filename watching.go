@@ -320,7 +320,7 @@ func (w *Watcher) nextOf(ctx context.Context, f *follower) (e Event, ok bool, er
 		if f.problem = ""; !ok {
 			w.used(f)
 		}
-	case errors.Is(err, ErrGone), errors.Is(err, ctxfolder.ErrNotExist):
+	case errors.Is(err, ErrGone), errors.Is(err, ctxfolder.ErrNotExist), w.s.went(f.id):
 		w.drop(f)
 		w.queue = append(w.queue, Event{Kind: ContextRemoved, Context: f.id})
 		w.lookFor(f.id)

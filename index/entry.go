@@ -64,7 +64,25 @@ func (e *Entry) end() int64 { return e.off + head{len: e.Size}.size() }
 func (e *Entry) StoredAt() time.Time { return time.Unix(0, e.At) }
 
 // Now is the time of a commit, in whole microseconds: what every system can give a file.
-func Now() time.Time { return time.Now().UTC().Truncate(time.Microsecond) }
+func Now() time.Time { return storable(time.Now()) }
+
+// The times that a message can bear: an index keeps nanoseconds since 1970. There is a year left for the versions after the last one.
+var (
+	earliest = time.Unix(0, 0).UTC()
+	latest   = time.Date(2261, 1, 1, 0, 0, 0, 0, time.UTC)
+)
+
+// storable is the time that a message bears that is stored at t, or the next one to it where a clock is as wrong as that.
+func storable(t time.Time) time.Time {
+	t = t.UTC().Truncate(time.Microsecond)
+	switch {
+	case t.Before(earliest):
+		return earliest
+	case t.After(latest):
+		return latest
+	}
+	return t
+}
 
 // Next is the time of the commit of a new version: later than the one before, since the file's time tells them apart.
 func (e *Entry) Next() time.Time {

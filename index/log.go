@@ -170,6 +170,9 @@ func (l *Log) reload() error {
 func (l *Log) rebuild(why error, x *folded, now fs.FileInfo) error {
 	s, err := rebuild(l.dir, l.held(), x)
 	if err != nil {
+		if gone := l.dir.Check(); errors.Is(gone, ctxfolder.ErrGone) {
+			return gone
+		}
 		return fmt.Errorf("rebuilding the index of %s: %w", l.dir.ID, err)
 	}
 	s.note("index", "%v: rebuilt", why)

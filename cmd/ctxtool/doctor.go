@@ -68,7 +68,7 @@ func (a *app) diagnose(ctx context.Context) ([]place.Finding, error) {
 		if err != nil {
 			return nil, err
 		}
-	case errors.Is(err, ctxdir.ErrNoStore) && (a.storeDir == "" || !isFolder(path)):
+	case errors.Is(err, ctxdir.ErrNoStore) && (a.storeDir == "" || noFolder(path)):
 		return nil, err
 	default:
 		found = []place.Finding{unopened(err)}

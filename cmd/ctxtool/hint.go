@@ -55,8 +55,11 @@ func hint(err error) string {
 		problems  *problemsError
 		ambiguous *ctxdir.AmbiguousError
 		summed    *summedError
+		file      *fs.PathError
 	)
 	switch {
+	case errors.As(err, &file) && file.Path == os.Stdout.Name():
+		return "" // nothing is wrong with the store
 	case errors.As(err, &summed):
 		return ""
 	case errors.As(err, &use):

@@ -100,6 +100,7 @@ func TestRareHints(t *testing.T) {
 		{in("restore", ctxdir.ErrExist), `"ctxtool rm" moves what is there to the trash`},
 		{in("replace", ctxdir.ErrShared), "--shared changes it in all of them"},
 		{&summedError{"all of it", path(fs.ErrNotExist)}, ""},
+		{&fs.PathError{Op: "write", Path: "/dev/stdout", Err: syscall.ENOSPC}, ""},
 		{errors.New("something else"), ""},
 	}
 	for _, test := range tests {

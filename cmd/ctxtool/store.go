@@ -4,8 +4,10 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"io/fs"
 	"os"
 	"path/filepath"
+	"syscall"
 
 	"github.com/ctxdir/ctxdir"
 	"github.com/google/uuid"
@@ -73,7 +75,7 @@ func (a *app) open(opts ...ctxdir.Option) (*ctxdir.Store, error) {
 	}
 	a.detail("store %s", path)
 	s, err := ctxdir.Open(path, a.options(opts...)...)
-	if err != nil && !errors.Is(err, ctxdir.ErrNoStore) && !isFolder(path) {
+	if err != nil && !errors.Is(err, ctxdir.ErrNoStore) && noFolder(path) {
 		err = fmt.Errorf("%w: %w", ctxdir.ErrNoStore, err)
 	}
 	return s, err
@@ -82,6 +84,15 @@ func (a *app) open(opts ...ctxdir.Option) (*ctxdir.Store, error) {
 func isFolder(path string) bool {
 	info, err := os.Stat(path)
 	return err == nil && info.IsDir()
+}
+
+// noFolder reports whether something else than a folder is there, or nothing: what cannot be looked at may be one.
+func noFolder(path string) bool {
+	info, err := os.Stat(path)
+	if err == nil {
+		return !info.IsDir()
+	}
+	return errors.Is(err, fs.ErrNotExist) || errors.Is(err, syscall.ENOTDIR)
 }
 
 // openOrInit opens the store in use, and makes it when there is none.

@@ -191,6 +191,7 @@ func (e *expected) do(s writer.Step) {
 		e.branches[place{s.Context, ctxdir.MainBranch}] = nil
 	case writer.Delete:
 		maps.DeleteFunc(e.branches, func(p place, _ []uuid.UUID) bool { return p.context == s.Context })
+		delete(e.stored, s.Context)
 	case writer.Import, writer.Migrate:
 		e.stored[s.Context] = histories{s.Messages, true}
 	}

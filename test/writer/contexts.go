@@ -13,7 +13,13 @@ import (
 	"github.com/google/uuid"
 )
 
+// most bounds the contexts that a writer has of each kind, so that a store does not grow with the time.
+const most = 8
+
 func (w *worker) create() error {
+	if len(w.own) >= most {
+		return w.delete()
+	}
 	id := w.uuid()
 	return w.step(Step{Op: Create, Context: id}, func(*Step) error {
 		c, err := w.store.Create(w.ctx, ctxdir.Metadata{ID: id, Title: w.Name})
@@ -39,8 +45,24 @@ func (w *worker) delete() error {
 	})
 }
 
+// forget deletes the oldest of what was imported and migrated, when there is enough of it.
+func (w *worker) forget() error {
+	if len(w.taken) < most {
+		return nil
+	}
+	id := w.taken[0]
+	w.taken = w.taken[1:]
+	return w.step(Step{Op: Delete, Context: id}, func(*Step) error {
+		_, err := w.store.Delete(w.ctx, id)
+		return err
+	})
+}
+
 // importFile imports a history of its own.
 func (w *worker) importFile() error {
+	if err := w.forget(); err != nil {
+		return err
+	}
 	w.number++
 	path := filepath.Join(w.Scratch, fmt.Sprintf("%s-%d.jsonl", w.Name, w.number))
 	drafts, messages := w.drafts(1+w.random.IntN(20), said{Role: "user", By: w.Name})
@@ -59,12 +81,16 @@ func (w *worker) importFile() error {
 			}
 			s.Context = r.Context
 		}
+		w.taken = append(w.taken, s.Context)
 		return os.Remove(path)
 	})
 }
 
 // migrate migrates a legacy file that lies beside the store.
 func (w *worker) migrate() error {
+	if err := w.forget(); err != nil {
+		return err
+	}
 	id := w.uuid()
 	drafts, messages := w.drafts(1+w.random.IntN(12), said{Role: "User", By: w.Name}) // as the old program has it, which keeps such bodies as they are
 	file, err := w.legacyFile(id, drafts)
@@ -77,6 +103,9 @@ func (w *worker) migrate() error {
 	}
 	return w.step(Step{Op: Migrate, Context: id, Path: path, Messages: messages}, func(*Step) error {
 		_, err := w.store.Migrate(w.ctx, path, ctxdir.MigrateOptions{})
+		if err == nil {
+			w.taken = append(w.taken, id)
+		}
 		return err
 	})
 }

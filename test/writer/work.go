@@ -19,6 +19,7 @@ type worker struct {
 	store   *ctxdir.Store
 	shared  []*ctxdir.Context
 	own     []*ctxdir.Context
+	taken   []uuid.UUID // contexts that were imported or migrated
 	number  int  // of things that get a number
 	at      Step // what is being done
 }
