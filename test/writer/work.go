@@ -20,8 +20,8 @@ type worker struct {
 	shared  []*ctxdir.Context
 	own     []*ctxdir.Context
 	taken   []uuid.UUID // contexts that were imported or migrated
-	number  int  // of things that get a number
-	at      Step // what is being done
+	number  int         // of things that get a number
+	at      Step        // what is being done
 }
 
 // work works until the process is ended or something fails.
