@@ -16,9 +16,12 @@ import (
 	"strings"
 	"sync"
 	"sync/atomic"
+	"syscall"
 	"testing"
 
 	ctxfolder "github.com/ctxdir/ctxdir/context"
+	"github.com/ctxdir/ctxdir/index"
+	"github.com/ctxdir/ctxdir/internal/vfs/crashfs"
 	"github.com/google/uuid"
 )
 
@@ -392,5 +395,36 @@ func TestRebuiltBesideArchiving(t *testing.T) {
 	}
 	if len(ms) < 5 {
 		t.Errorf("%d messages", len(ms))
+	}
+}
+
+// TestRebuiltInVain: an index that was made in memory, because journals went each time that index.json was read, is left for index.json as soon as a
+// message is not where it says.
+func TestRebuiltInVain(t *testing.T) {
+	ctx := context.Background()
+	disk := crashfs.New()
+	s := must[*Store](t)(Init("disk", onCrashFS(disk)...))
+	defer s.Close()
+	c := must[*Context](t)(s.Create(ctx, Metadata{}))
+	fill(t, c.Active(), 5)
+	check(t, c.Fold(ctx), c.Close())
+	disk.Fail(func(o crashfs.Op) error {
+		if o.Kind == crashfs.KindOpen && strings.Contains(o.Path, "/journal-") {
+			return syscall.ENOENT
+		}
+		return nil
+	})
+	reader := must[*Context](t)(s.Context(ctx, c.ID()))
+	defer reader.Close()
+	must[[]*Message](t)(reader.Active().Last(ctx, 2))
+	disk.Fail(nil)
+	if problems := must[[]index.Problem](t)(reader.log.Problems()); len(problems) == 0 {
+		t.Fatal("the index was not made anew")
+	}
+	if !reader.log.Renewed(reader.log.Renewals()) {
+		t.Error("index.json is not read again")
+	}
+	if problems := must[[]index.Problem](t)(reader.log.Problems()); len(problems) > 0 {
+		t.Errorf("%v", problems)
 	}
 }

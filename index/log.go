@@ -131,16 +131,20 @@ func (l *Log) load() error {
 
 // reload reads index.json, the journals it names, and newer ones. A fold that goes on meanwhile can remove
 // a journal between the two: then it reads again. What still does not fit together is damage, and the
-// state is rebuilt from rows and message files.
+// state is rebuilt from rows and message files. While index.json changes from one look to the next, others are at work, and it is no damage.
 func (l *Log) reload() error {
 	var broken error
 	var intact *folded
 	var now fs.FileInfo
-	for try := range 4 {
-		if try > 0 {
-			time.Sleep(time.Millisecond << try) // a writer may be at work
+	for same, looks := 0, 0; same < 4 && looks < 64; looks++ {
+		if looks > 0 {
+			time.Sleep(time.Millisecond << min(looks, 4)) // a writer may be at work
 		}
+		before := now
 		now, _ = l.dir.FS.Lstat(ctxfolder.IndexFile)
+		if same++; !sameIndex(now, before) {
+			same = 1
+		}
 		if l.distrusted() {
 			return l.rebuild(fmt.Errorf("%w: rows", ErrDamaged), l.anyFolded(), now)
 		}
@@ -350,6 +354,9 @@ func (l *Log) Renewed(seen uint64) bool {
 	l.advance.Lock()
 	defer l.advance.Unlock()
 	now, err := l.dir.FS.Lstat(ctxfolder.IndexFile)
+	if err == nil && l.state != nil && l.state.unsaved {
+		return l.readAgain(now) || l.renewals.Load() != seen
+	}
 	if err != nil || l.state == nil || l.read != nil && sameIndex(now, l.read) {
 		return l.renewals.Load() != seen
 	}
@@ -357,6 +364,23 @@ func (l *Log) Renewed(seen uint64) bool {
 		l.forgetRetired()
 	}
 	return true
+}
+
+// readAgain tries once to read index.json, now, in the place of a state that was made anew: what was missing may have been on its way.
+func (l *Log) readAgain(now fs.FileInfo) bool {
+	if l.distrusted() {
+		return false
+	}
+	x, err := readFolded(l.dir)
+	if err != nil {
+		return false
+	}
+	s, err := readState(l.dir, x, l.held())
+	if err != nil {
+		return false
+	}
+	l.took(now)
+	return l.become(s) == nil
 }
 
 func sameIndex(a, b fs.FileInfo) bool {
