@@ -29,21 +29,24 @@ func TestRestoreLegacyLocks(t *testing.T) {
 	ctx := context.Background()
 	s, dir := newStore(t)
 	_, done := migrated(t, s, legacytest.Whole(legacytest.ID(500)))
-	other := must[*Store](t)(Open(dir, WithLockTimeout(time.Millisecond)))
-	defer other.Close()
-	c := must[*Context](t)(other.Context(ctx, done.Context))
-	defer c.Close()
+	opened := func(opts ...Option) *Context {
+		other := must[*Store](t)(Open(dir, opts...))
+		c := must[*Context](t)(other.Context(ctx, done.Context))
+		t.Cleanup(func() { check(t, c.Close(), other.Close()) })
+		return c
+	}
+	hasty, patient := opened(WithLockTimeout(time.Millisecond)), opened()
 	tried := 0
 	_, err := s.RestoreLegacy(ctx, done.Context, RollbackOptions{Progress: func(int64, int64) {
 		tried++
-		if _, err := c.Active().Append(ctx, Draft{Body: []byte(`{}`)}); !errors.Is(err, ErrLocked) {
+		if _, err := hasty.Active().Append(ctx, Draft{Body: []byte(`{}`)}); !errors.Is(err, ErrLocked) {
 			t.Errorf("appended in the midst of it: %v", err)
 		}
 	}})
 	if err != nil || tried == 0 {
 		t.Errorf("%v, tried %d times", err, tried)
 	}
-	if _, err := c.Active().Append(ctx, Draft{Body: []byte(`{}`)}); !errors.Is(err, ErrGone) {
+	if _, err := patient.Active().Append(ctx, Draft{Body: []byte(`{}`)}); !errors.Is(err, ErrGone) {
 		t.Errorf("afterwards: %v", err)
 	}
 }

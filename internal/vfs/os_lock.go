@@ -2,6 +2,7 @@ package vfs
 
 import (
 	"context"
+	"errors"
 	"io/fs"
 	"math/rand/v2"
 	"os"
@@ -41,11 +42,15 @@ type osLock struct {
 }
 
 // asked is a call that waits for the lock in the system. It cannot be cancelled: who gives up leaves it to the next one
-// who wants the lock, so there is never more than one.
+// who wants the lock, so there is never more than one. Where nobody does when the system answers, the lock is given back.
 type asked struct {
 	shared bool
 	answer chan error
+	wanted bool // somebody waits for the answer; guarded by osLock.mu
 }
+
+// errGivenBack is the answer where nobody wanted it any more.
+var errGivenBack = errors.New("the lock was given back")
 
 // same makes sure that the file locked by path is the one in the folder: the path may lead elsewhere by now.
 func (l *osLock) same() error {
@@ -166,30 +171,41 @@ func (l *osLock) Tenure() uint64 { return l.tenure }
 const tries = 3
 
 func (l *osLock) get(ctx context.Context, shared bool) error {
-	if l.asked != nil && l.asked.shared != shared {
-		if err := l.answer(ctx); err != nil {
+	if l.asked != nil {
+		other := l.asked.shared != shared
+		err := l.answer(ctx)
+		if err == nil && other {
+			_ = l.f.Unlock()
+		} else if !errors.Is(err, errGivenBack) {
 			return err
 		}
-		_ = l.f.Unlock()
 	}
-	if l.asked == nil {
-		for i := range tries {
-			if ok, err := l.try(shared); ok || err != nil {
-				return err
-			}
-			pause := 10 * time.Microsecond << i
-			time.Sleep(pause/2 + rand.N(pause))
+	for i := range tries {
+		if ok, err := l.try(shared); ok || err != nil {
+			return err
 		}
-		l.asked = &asked{shared, make(chan error, 1)}
-		go func(a *asked) {
-			if a.shared {
-				a.answer <- l.f.RLock()
-			} else {
-				a.answer <- l.f.Lock()
-			}
-		}(l.asked)
+		pause := 10 * time.Microsecond << i
+		time.Sleep(pause/2 + rand.N(pause))
 	}
+	l.asked = &asked{shared: shared, answer: make(chan error, 1), wanted: true}
+	go l.ask(l.asked)
 	return l.answer(ctx)
+}
+
+// ask waits for the lock in the system.
+func (l *osLock) ask(a *asked) {
+	lock := l.f.Lock
+	if a.shared {
+		lock = l.f.RLock
+	}
+	err := lock()
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	if err == nil && !a.wanted {
+		_ = l.f.Unlock()
+		err = errGivenBack
+	}
+	a.answer <- err
 }
 
 func (l *osLock) try(shared bool) (bool, error) {
@@ -204,13 +220,28 @@ func (l *osLock) try(shared bool) (bool, error) {
 
 // answer waits for the call that is under way.
 func (l *osLock) answer(ctx context.Context) error {
+	l.want(true)
 	select {
 	case err := <-l.asked.answer:
 		l.asked = nil
 		return err
 	case <-ctx.Done():
-		return ctx.Err()
 	}
+	l.want(false)
+	select {
+	case err := <-l.asked.answer: // it came in between
+		if l.asked = nil; err == nil {
+			_ = l.f.Unlock()
+		}
+	default:
+	}
+	return ctx.Err()
+}
+
+func (l *osLock) want(wanted bool) {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	l.asked.wanted = wanted
 }
 
 func (l *osLock) TryAcquire() (ok bool, err error) {
@@ -233,6 +264,9 @@ func (l *osLock) TryAcquire() (ok bool, err error) {
 			ok = err == nil && !l.asked.shared
 			if err == nil && !ok {
 				_ = l.f.Unlock()
+			}
+			if errors.Is(err, errGivenBack) {
+				err = nil
 			}
 			l.asked = nil
 		default:

@@ -2,9 +2,11 @@ package vfs
 
 import (
 	"context"
+	"errors"
 	"runtime"
 	"sync"
 	"testing"
+	"time"
 )
 
 func lockOf(t *testing.T, dir string) Lock {
@@ -131,5 +133,45 @@ func TestTwoHandles(t *testing.T) {
 	}
 	if err := l.Release(); err != nil {
 		t.Fatal(err)
+	}
+}
+
+// TestGivenUp: who gave up waiting for a lock does not get it later, when it is free: others would wait for it for ever.
+func TestGivenUp(t *testing.T) {
+	dir := t.TempDir()
+	lock := func() Lock {
+		fsys, err := OS(dir)
+		if err != nil {
+			t.Fatal(err)
+		}
+		t.Cleanup(func() { _ = fsys.Close() })
+		l := fsys.Lock("lock")
+		t.Cleanup(func() { _ = l.Close() })
+		return l
+	}
+	holder, hasty, patient := lock(), lock(), lock()
+	for range 20 {
+		if err := holder.Acquire(context.Background()); err != nil {
+			t.Fatal(err)
+		}
+		short, cancel := context.WithTimeout(context.Background(), time.Millisecond)
+		if err := hasty.Acquire(short); !errors.Is(err, context.DeadlineExceeded) {
+			t.Fatal(err)
+		}
+		cancel()
+		if err := holder.Release(); err != nil {
+			t.Fatal(err)
+		}
+		long, cancel := context.WithTimeout(context.Background(), 20*time.Second)
+		if err := patient.Acquire(long); err != nil {
+			t.Fatalf("it is free, and cannot be had: %v", err)
+		}
+		cancel()
+		if err := patient.Release(); err != nil {
+			t.Fatal(err)
+		}
+	}
+	if err := hasty.Acquire(context.Background()); err != nil {
+		t.Error(err)
 	}
 }
