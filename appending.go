@@ -171,6 +171,7 @@ type appending struct {
 	done    map[int]bool // results that stand
 
 	line    ctxfolder.Line
+	folder  *ctxfolder.Folder // of the line, nil where it cannot be made
 	items   []index.Item
 	of      []int // the draft of each item, -1 for a payload
 	existed []int // drafts that are there already
@@ -180,7 +181,14 @@ type appending struct {
 
 func (a *appending) run(ctx context.Context) error {
 	c := a.b.c
-	err := c.write(ctx, func(m *Metadata) error { return a.commit(m) })
+	err := c.write(ctx, func(m *Metadata) error {
+		err := a.commit(m)
+		if len(a.commits) > 0 && len(a.items) > 0 {
+			// With the lock held: the files get into the line's folder also when it is renamed, and another one gets its name, before they are written.
+			a.folder, _ = c.dir.OpenFolder(a.line.Folder)
+		}
+		return err
+	})
 	if err != nil && len(a.commits) == 0 {
 		return err
 	}

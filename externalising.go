@@ -108,7 +108,14 @@ func (e *externalising) some(ctx context.Context, line ctxfolder.Line, from int6
 		}
 		return nil
 	}
-	return e.c.write(ctx, func(*Metadata) error { return e.replace(span, changed) })
+	return e.c.write(ctx, func(m *Metadata) error {
+		now, ok := m.Line(line.ID)
+		if !ok {
+			return nil // it went with its branch
+		}
+		span.Folder = now.Folder // the branch may have another name
+		return e.replace(span, changed)
+	})
 }
 
 func (x *Externalised) add(before *index.Entry, after int64) {

@@ -3,6 +3,7 @@ package ctxdir
 import (
 	"sync/atomic"
 
+	ctxfolder "github.com/ctxdir/ctxdir/context"
 	"github.com/ctxdir/ctxdir/index"
 	"github.com/ctxdir/ctxdir/internal/vfs"
 	"golang.org/x/sync/errgroup"
@@ -11,7 +12,8 @@ import (
 // files are the message files of an append, on their way. One that cannot be made, on a full disk say, is no error: the
 // journal holds the message, and the next fold makes the file.
 type files struct {
-	staged []vfs.Staged // nil where one could not be written
+	folder *ctxfolder.Folder // nil where it cannot be made
+	staged []vfs.Staged      // nil where one could not be written
 	done   errgroup.Group
 }
 
@@ -20,7 +22,10 @@ const writers = 8
 
 // stage begins to write the files of the messages among the first so many items.
 func (a *appending) stage(written int) *files {
-	f := &files{staged: make([]vfs.Staged, written)}
+	f := &files{folder: a.folder, staged: make([]vfs.Staged, written)}
+	if f.folder == nil {
+		return f
+	}
 	var next atomic.Int64
 	workers := min(writers, written)
 	if a.b.c.store.opts.inOrder {
@@ -37,7 +42,7 @@ func (a *appending) stage(written int) *files {
 				if it.Kind != index.KindAppend {
 					continue
 				}
-				f.staged[i], _ = a.b.c.dir.StageMessage(a.line.Folder, it.Envelope.FileID(), it.Body, it.Envelope.StoredAt)
+				f.staged[i], _ = f.folder.Stage(it.Envelope.FileID(), it.Body, it.Envelope.StoredAt)
 			}
 		})
 	}
@@ -48,20 +53,18 @@ func (a *appending) stage(written int) *files {
 }
 
 // create gives the files their names.
-func (f *files) create() {
+func (f *files) create() { f.finish(func(s vfs.Staged) { _ = s.Create() }) }
+
+func (f *files) discard() { f.finish(vfs.Staged.Discard) }
+
+func (f *files) finish(each func(vfs.Staged)) {
 	_ = f.done.Wait()
 	for _, s := range f.staged {
 		if s != nil {
-			_ = s.Create()
+			each(s)
 		}
 	}
-}
-
-func (f *files) discard() {
-	_ = f.done.Wait()
-	for _, s := range f.staged {
-		if s != nil {
-			s.Discard()
-		}
+	if f.folder != nil {
+		f.folder.Release()
 	}
 }

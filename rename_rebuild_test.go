@@ -2,11 +2,14 @@ package ctxdir
 
 import (
 	"context"
+	"errors"
+	"io/fs"
 	"os"
 	"path/filepath"
 	"testing"
 
 	ctxfolder "github.com/ctxdir/ctxdir/context"
+	"github.com/ctxdir/ctxdir/internal/vfs"
 	"github.com/ctxdir/ctxdir/internal/vfs/crashfs"
 )
 
@@ -91,4 +94,47 @@ func TestRepairDuringARename(t *testing.T) {
 			return
 		}
 	}
+}
+
+// TestSlowWriterAndARename: who has committed a message, and comes to make its file when another process has renamed the branch, and maybe begun
+// another one of that name, makes it where it belongs.
+func TestSlowWriterAndARename(t *testing.T) {
+	ctx := context.Background()
+	for _, anew := range []bool{false, true} {
+		c, dir := newContext(t, WithFoldBytes(-1))
+		first := must[Appended](t)(c.Active().Append(ctx, Draft{Body: []byte(`{}`)}))
+		slow := must[*Context](t)(c.store.Context(ctx, c.ID()))
+		slow.dir.Lock = &afterRelease{slow.dir.Lock, func() {
+			check(t, c.Rename(ctx, "main", "other"))
+			if anew {
+				fill(t, must[*Branch](t)(c.Active().ForkAt(ctx, "main", first.ID)), 1)
+			}
+		}}
+		a := must[Appended](t)(slow.Active().Append(ctx, Draft{Body: []byte(`{}`)}))
+		if _, err := os.Lstat(filepath.Join(dir, "messages", "branch-other", a.ID.String()+".json")); err != nil {
+			t.Error(err)
+		}
+		if _, err := os.Lstat(filepath.Join(dir, "messages", "branch-main")); errors.Is(err, fs.ErrNotExist) == anew {
+			t.Errorf("the folder of the old name: %v", err)
+		}
+		for f, err := range c.store.Check(ctx, nil, CheckOptions{}) {
+			t.Errorf("%v: %+v", err, f)
+		}
+		check(t, slow.Close())
+	}
+}
+
+// afterRelease is a lock that does something once after it was given back.
+type afterRelease struct {
+	vfs.Lock
+	then func()
+}
+
+func (l *afterRelease) Release() error {
+	err := l.Lock.Release()
+	if then := l.then; then != nil {
+		l.then = nil
+		then()
+	}
+	return err
 }

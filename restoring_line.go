@@ -122,39 +122,40 @@ func (x *returning) add(ctx context.Context, k *keptMessage) error {
 
 // flush commits the batch. What is there already is passed over: it came back before.
 func (x *returning) flush(ctx context.Context) error {
-	var items []index.Item
-	err := x.c.write(ctx, func(m *Metadata) (err error) {
-		if items, err = x.items(ctx, m); err != nil || len(items) == 0 {
+	err := x.c.write(ctx, func(m *Metadata) error {
+		folder, items, err := x.items(ctx, m)
+		if err != nil || len(items) == 0 {
 			return err
 		}
-		return x.c.commitDurably(items)
+		if err := x.c.commitDurably(items); err != nil {
+			return err
+		}
+		for _, it := range items {
+			// A file that cannot be made is no error: the journal holds the message, and the next settle makes the file.
+			_ = x.c.dir.CreateMessage(folder, it.Envelope.FileID(), it.Body, it.Envelope.StoredAt)
+		}
+		return nil
 	})
-	if err != nil {
-		return err
+	if err == nil {
+		x.batch, x.size = nil, 0
 	}
-	for _, it := range items {
-		// A file that cannot be made is no error: the journal holds the message, and the next settle makes the file.
-		_ = x.c.dir.CreateMessage(x.folder, it.Envelope.FileID(), it.Body, it.Envelope.StoredAt)
-	}
-	x.batch, x.size = nil, 0
-	return nil
+	return err
 }
 
-// items returns the records of the messages that are not there yet. The lock is held.
-func (x *returning) items(ctx context.Context, m *Metadata) (items []index.Item, err error) {
+// items returns the records of the messages that are not there yet, and the line's folder. The lock is held.
+func (x *returning) items(ctx context.Context, m *Metadata) (folder string, items []index.Item, err error) {
 	c := x.c
 	line, ok := m.Line(x.info.Line)
 	if !ok {
-		return nil, fmt.Errorf("%w: line %s went away meanwhile", ErrNotExist, x.info.Line)
+		return "", nil, fmt.Errorf("%w: line %s went away meanwhile", ErrNotExist, x.info.Line)
 	}
-	x.folder = line.Folder
 	end, err := c.end(m, line.ID)
 	if err != nil {
-		return nil, err
+		return "", nil, err
 	}
 	prev, err := c.idBefore(m, line.ID, end)
 	if err != nil {
-		return nil, err
+		return "", nil, err
 	}
 	for _, k := range x.batch {
 		env, raw := k.Envelope, k.raw // a copy: an attempt that meets a broken index is made again, from what trash has
@@ -165,7 +166,7 @@ func (x *returning) items(ctx context.Context, m *Metadata) (items []index.Item,
 		if k.Position < end {
 			there, now, err := x.there(ctx, line, k, env.ID)
 			if err != nil {
-				return nil, err
+				return "", nil, err
 			}
 			if there {
 				continue
@@ -175,7 +176,7 @@ func (x *returning) items(ctx context.Context, m *Metadata) (items []index.Item,
 		file := env.File
 		if k.gap == nil {
 			if file, err = c.freeFile(m, line, &env); err != nil {
-				return nil, err
+				return "", nil, err
 			}
 		}
 		if raw == nil || file != env.File {
@@ -186,7 +187,7 @@ func (x *returning) items(ctx context.Context, m *Metadata) (items []index.Item,
 		items = append(items, item)
 		prev, end = env.ID, max(end, k.Position+1)
 	}
-	return items, nil
+	return line.Folder, items, nil
 }
 
 // there reports whether a position has its message already: it came back before, or it never went. An index that was rebuilt from rows that

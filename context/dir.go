@@ -30,7 +30,7 @@ type Dir struct {
 	FoldLock vfs.Lock
 
 	mu   sync.Mutex
-	subs map[string]*openFolder // folders in messages/, opened once
+	subs map[string]*Folder // folders in messages/, opened once
 
 	renaming *Renaming
 	assumed  *Metadata
@@ -57,7 +57,7 @@ func Open(store vfs.FS, storeID, id uuid.UUID) (*Dir, error) {
 		ID: id, Store: storeID, FS: sub, store: store, self: self,
 		Lock:     store.Lock(Locks + "/" + name),
 		FoldLock: store.Lock(Locks + "/" + name + ".fold"),
-		subs:     map[string]*openFolder{},
+		subs:     map[string]*Folder{},
 	}, nil
 }
 

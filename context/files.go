@@ -21,7 +21,12 @@ const MaxMessage = 4 << 30
 // Crash order: the record that holds the same bytes is durable already. Lost or torn, the file is written
 // again from it by the next fold.
 func (d *Dir) CreateMessage(folder string, id uuid.UUID, data []byte, at time.Time) error {
-	s, err := d.StageMessage(folder, id, data, at)
+	sub, err := d.folder(folder, true)
+	if err != nil {
+		return err
+	}
+	defer sub.Release()
+	s, err := sub.Stage(id, data, at)
 	if err == nil {
 		err = s.Create()
 	}
@@ -37,7 +42,7 @@ func (d *Dir) ReplaceMessage(folder string, id uuid.UUID, data []byte, at time.T
 	if err != nil {
 		return err
 	}
-	defer sub.release()
+	defer sub.Release()
 	name := MessageFile(id)
 	tmp := vfs.TemporaryName(name)
 	err = vfs.CreateFile(sub.FS, tmp, line(data), at)
@@ -50,35 +55,10 @@ func (d *Dir) ReplaceMessage(folder string, id uuid.UUID, data []byte, at time.T
 	return err
 }
 
-// StageMessage is the part of CreateMessage that may go on while the message's record is being synced. The rest, Create,
-// comes after.
-func (d *Dir) StageMessage(folder string, id uuid.UUID, data []byte, at time.Time) (vfs.Staged, error) {
-	sub, err := d.folder(folder, true)
-	if err != nil {
-		return nil, err
-	}
-	s, err := vfs.StageFile(sub.FS, MessageFile(id), line(data), at)
-	if err != nil {
-		sub.release()
-		return nil, err
-	}
-	return &staged{s, sub}, nil
-}
-
-// staged is a staged file that keeps its folder open.
-type staged struct {
-	vfs.Staged
-	folder *openFolder
-}
-
-func (s *staged) Create() error {
-	defer s.folder.release()
-	return s.Staged.Create()
-}
-
-func (s *staged) Discard() {
-	defer s.folder.release()
-	s.Staged.Discard()
+// Stage is the part of [Dir.CreateMessage] that may go on while the message's record is being synced. The rest, Create, comes after; the folder is
+// in use until then.
+func (f *Folder) Stage(id uuid.UUID, data []byte, at time.Time) (vfs.Staged, error) {
+	return vfs.StageFile(f.FS, MessageFile(id), line(data), at)
 }
 
 func line(data []byte) []byte {
@@ -109,7 +89,7 @@ func (d *Dir) loadMessage(folder string, id uuid.UUID, size int64) ([]byte, erro
 	if err != nil {
 		return nil, err
 	}
-	defer sub.release()
+	defer sub.Release()
 	b, err := vfs.LoadFile(sub.FS, MessageFile(id), size+1)
 	return bytes.TrimRight(b, "\n"), err
 }
@@ -119,7 +99,7 @@ func (d *Dir) readMessage(folder string, id uuid.UUID) ([]byte, fs.FileInfo, err
 	if err != nil {
 		return nil, nil, err
 	}
-	defer sub.release()
+	defer sub.Release()
 	b, info, err := vfs.ReadStat(sub.FS, MessageFile(id), MaxMessage)
 	return bytes.TrimRight(b, "\n"), info, err
 }
@@ -150,7 +130,7 @@ func (d *Dir) statMessage(folder string, id uuid.UUID) (fs.FileInfo, error) {
 	if err != nil {
 		return nil, err
 	}
-	defer sub.release()
+	defer sub.Release()
 	return sub.Lstat(MessageFile(id))
 }
 
@@ -188,7 +168,7 @@ func (d *Dir) RemoveMessage(folder string, id uuid.UUID, goes func(raw []byte) b
 	if err != nil {
 		return err
 	}
-	defer sub.release()
+	defer sub.Release()
 	if err := sub.Remove(MessageFile(id)); err != nil && !errors.Is(err, fs.ErrNotExist) {
 		return err
 	}

@@ -12,28 +12,34 @@ import (
 // mostFolders bounds the folders that are kept open.
 const mostFolders = 512
 
-// openFolder is an open branch folder and how many use it: one that is let go of is closed by the last of them.
-type openFolder struct {
+// Folder is an open branch folder: the same one also when it gets another name. The last of those who use it closes it.
+type Folder struct {
 	vfs.FS
 	dir   *Dir
 	users int // guarded by dir.mu; the table is one of them
 }
 
-// release is for who no longer uses the folder.
-func (f *openFolder) release() {
+// OpenFolder opens a branch folder, for Release, and makes it if need be. The context's lock is held: who writes into it later without the
+// lock writes into the folder that had the name now.
+//
+// Crash order: nothing is synced. The journal holds what is put into the folder until the fold, which syncs both.
+func (d *Dir) OpenFolder(name string) (*Folder, error) { return d.folder(name, true) }
+
+// Release is for who no longer uses the folder.
+func (f *Folder) Release() {
 	f.dir.mu.Lock()
 	defer f.dir.mu.Unlock()
 	f.drop()
 }
 
-func (f *openFolder) drop() {
+func (f *Folder) drop() {
 	if f.users--; f.users == 0 {
 		_ = f.Close()
 	}
 }
 
-// folder returns the open folder messages/name, for release when it is no longer used. It makes it when asked to.
-func (d *Dir) folder(name string, create bool) (*openFolder, error) {
+// folder returns the open folder messages/name, for Release. It makes it when asked to.
+func (d *Dir) folder(name string, create bool) (*Folder, error) {
 	d.mu.Lock()
 	defer d.mu.Unlock()
 	if sub, ok := d.subs[name]; ok {
@@ -46,7 +52,6 @@ func (d *Dir) folder(name string, create bool) (*openFolder, error) {
 	path := Messages + "/" + name
 	opened, err := d.FS.Sub(path)
 	if errors.Is(err, fs.ErrNotExist) && create {
-		// Not synced: the journal holds what is put into it until the fold, which syncs both.
 		for _, dir := range []string{Messages, path} {
 			if err := d.FS.Mkdir(dir); err != nil && !errors.Is(err, fs.ErrExist) {
 				return nil, err
@@ -60,7 +65,7 @@ func (d *Dir) folder(name string, create bool) (*openFolder, error) {
 	if len(d.subs) >= mostFolders {
 		d.dropFolders()
 	}
-	sub := &openFolder{opened, d, 2}
+	sub := &Folder{opened, d, 2}
 	d.subs[name] = sub
 	return sub, nil
 }
@@ -80,7 +85,7 @@ func (d *Dir) HasFolder(name string) bool {
 		sub, err = d.folder(from, false)
 	}
 	if err == nil {
-		sub.release()
+		sub.Release()
 	}
 	return !errors.Is(err, fs.ErrNotExist)
 }

@@ -25,38 +25,38 @@ func TestForgetFolders(t *testing.T) {
 		t.Fatal(err)
 	}
 	defer d.Close()
-	used := func(n int) *openFolder {
+	used := func(n int) *Folder {
 		t.Helper()
 		sub, err := d.folder("branch-main", true)
 		if err != nil {
 			t.Fatal(err)
 		}
-		defer sub.release()
+		defer sub.Release()
 		if sub.users != n+2 { // the table's, and this one
 			t.Errorf("%d use the folder, wanted %d", sub.users-2, n)
 		}
 		return sub
 	}
 	first := used(0)
-	staged, err := d.StageMessage("branch-main", uuid.New(), []byte("{}"), time.Now())
+	user, err := d.OpenFolder("branch-main")
 	if err != nil {
 		t.Fatal(err)
 	}
-	discarded, err := d.StageMessage("branch-main", uuid.New(), []byte("{}"), time.Now())
+	staged, err := user.Stage(uuid.New(), []byte("{}"), time.Now())
 	if err != nil {
 		t.Fatal(err)
 	}
-	if used(2) != first {
+	if used(1) != first {
 		t.Error("the folder was opened twice")
 	}
 	d.ForgetFolders()
 	if again := used(0); again == first {
 		t.Error("the folder that was dropped is in use")
 	}
-	discarded.Discard()
 	if err := staged.Create(); err != nil {
 		t.Errorf("in a folder that was dropped meanwhile: %v", err)
 	}
+	user.Release()
 	if f, err := first.OpenFile("x", os.O_WRONLY|os.O_CREATE); err == nil {
 		_ = f.Close()
 		t.Error("the folder that nobody uses is open")
