@@ -21,15 +21,13 @@ const MaxMessage = 4 << 30
 // Crash order: the record that holds the same bytes is durable already. Lost or torn, the file is written
 // again from it by the next fold.
 func (d *Dir) CreateMessage(folder string, id uuid.UUID, data []byte, at time.Time) error {
-	sub, err := d.folder(folder, true)
-	if err != nil {
+	err := d.inFolder(folder, true, func(sub *Folder) error {
+		s, err := sub.Stage(id, data, at)
+		if err == nil {
+			err = s.Create()
+		}
 		return err
-	}
-	defer sub.Release()
-	s, err := sub.Stage(id, data, at)
-	if err == nil {
-		err = s.Create()
-	}
+	})
 	if errors.Is(err, fs.ErrExist) {
 		return nil
 	}
@@ -38,27 +36,28 @@ func (d *Dir) CreateMessage(folder string, id uuid.UUID, data []byte, at time.Ti
 
 // ReplaceMessage is CreateMessage that takes the place of the file that is there.
 func (d *Dir) ReplaceMessage(folder string, id uuid.UUID, data []byte, at time.Time) error {
-	sub, err := d.folder(folder, true)
-	if err != nil {
+	return d.inFolder(folder, true, func(sub *Folder) error {
+		name := MessageFile(id)
+		tmp := vfs.TemporaryName(name)
+		err := vfs.CreateFile(sub.FS, tmp, line(data), at)
+		if err == nil {
+			err = sub.Rename(tmp, name)
+		}
+		if err != nil {
+			_ = sub.Remove(tmp)
+		}
 		return err
-	}
-	defer sub.Release()
-	name := MessageFile(id)
-	tmp := vfs.TemporaryName(name)
-	err = vfs.CreateFile(sub.FS, tmp, line(data), at)
-	if err == nil {
-		err = sub.Rename(tmp, name)
-	}
-	if err != nil {
-		_ = sub.Remove(tmp)
-	}
-	return err
+	})
 }
 
 // Stage is the part of [Dir.CreateMessage] that may go on while the message's record is being synced. The rest, Create, comes after; the folder is
 // in use until then.
 func (f *Folder) Stage(id uuid.UUID, data []byte, at time.Time) (vfs.Staged, error) {
-	return vfs.StageFile(f.FS, MessageFile(id), line(data), at)
+	s, err := vfs.StageFile(f.FS, MessageFile(id), line(data), at)
+	if err != nil {
+		f.missed(err)
+	}
+	return s, err
 }
 
 func line(data []byte) []byte {
@@ -84,23 +83,19 @@ func (d *Dir) LoadMessage(folder string, id uuid.UUID, size int64) ([]byte, erro
 	return b, err
 }
 
-func (d *Dir) loadMessage(folder string, id uuid.UUID, size int64) ([]byte, error) {
-	sub, err := d.folder(folder, false)
-	if err != nil {
-		return nil, err
-	}
-	defer sub.Release()
-	b, err := vfs.LoadFile(sub.FS, MessageFile(id), size+1)
+func (d *Dir) loadMessage(folder string, id uuid.UUID, size int64) (b []byte, err error) {
+	err = d.inFolder(folder, false, func(sub *Folder) (err error) {
+		b, err = vfs.LoadFile(sub.FS, MessageFile(id), size+1)
+		return err
+	})
 	return bytes.TrimRight(b, "\n"), err
 }
 
-func (d *Dir) readMessage(folder string, id uuid.UUID) ([]byte, fs.FileInfo, error) {
-	sub, err := d.folder(folder, false)
-	if err != nil {
-		return nil, nil, err
-	}
-	defer sub.Release()
-	b, info, err := vfs.ReadStat(sub.FS, MessageFile(id), MaxMessage)
+func (d *Dir) readMessage(folder string, id uuid.UUID) (b []byte, info fs.FileInfo, err error) {
+	err = d.inFolder(folder, false, func(sub *Folder) (err error) {
+		b, info, err = vfs.ReadStat(sub.FS, MessageFile(id), MaxMessage)
+		return err
+	})
 	return bytes.TrimRight(b, "\n"), info, err
 }
 
@@ -125,13 +120,25 @@ func (d *Dir) StatMessage(folder string, id uuid.UUID) (fs.FileInfo, error) {
 	return info, err
 }
 
-func (d *Dir) statMessage(folder string, id uuid.UUID) (fs.FileInfo, error) {
+// StatNext is StatMessage for who has asked [Dir.HasFolder] right before: the folder itself is not looked at again for each file that is not there.
+func (d *Dir) StatNext(folder string, id uuid.UUID) (fs.FileInfo, error) {
+	if _, ok := d.renamedFrom(folder); ok {
+		return d.StatMessage(folder, id)
+	}
 	sub, err := d.folder(folder, false)
 	if err != nil {
 		return nil, err
 	}
 	defer sub.Release()
 	return sub.Lstat(MessageFile(id))
+}
+
+func (d *Dir) statMessage(folder string, id uuid.UUID) (info fs.FileInfo, err error) {
+	err = d.inFolder(folder, false, func(sub *Folder) (err error) {
+		info, err = sub.Lstat(MessageFile(id))
+		return err
+	})
+	return info, err
 }
 
 // SetAside moves what lies where a file of ours belongs to trash.
@@ -164,15 +171,11 @@ func (d *Dir) RemoveMessage(folder string, id uuid.UUID, goes func(raw []byte) b
 	if err != nil || !goes(raw) {
 		return err
 	}
-	sub, err := d.folder(folder, false)
-	if err != nil {
-		return err
+	err = d.inFolder(folder, false, func(sub *Folder) error { return sub.Remove(MessageFile(id)) })
+	if errors.Is(err, fs.ErrNotExist) {
+		return nil
 	}
-	defer sub.Release()
-	if err := sub.Remove(MessageFile(id)); err != nil && !errors.Is(err, fs.ErrNotExist) {
-		return err
-	}
-	return nil
+	return err
 }
 
 // Untouched reports whether a file's size and time are those it was given when the envelope of this size

@@ -16,6 +16,8 @@ const mostFolders = 512
 type Folder struct {
 	vfs.FS
 	dir   *Dir
+	name  string
+	self  fs.FileInfo
 	users int // guarded by dir.mu; the table is one of them
 }
 
@@ -62,10 +64,15 @@ func (d *Dir) folder(name string, create bool) (*Folder, error) {
 	if err != nil {
 		return nil, err
 	}
+	self, err := opened.Lstat(".")
+	if err != nil {
+		_ = opened.Close()
+		return nil, err
+	}
 	if len(d.subs) >= mostFolders {
 		d.dropFolders()
 	}
-	sub := &Folder{opened, d, 2}
+	sub := &Folder{opened, d, name, self, 2}
 	d.subs[name] = sub
 	return sub, nil
 }
@@ -78,16 +85,55 @@ func (d *Dir) dropFolders() {
 	clear(d.subs)
 }
 
+// inFolder calls f with the open branch folder messages/name, which it makes when asked to. When f misses something, and the folder is not the one that
+// bears the name now, it does so again with that: others remove a folder when its last message is archived, and make another one for the next.
+func (d *Dir) inFolder(name string, create bool, f func(*Folder) error) error {
+	for try := 0; ; try++ {
+		sub, err := d.folder(name, create)
+		if err != nil {
+			return err
+		}
+		err = f(sub)
+		again := sub.missed(err) && try < 3
+		sub.Release()
+		if !again {
+			return err
+		}
+	}
+}
+
+// missed reports whether err is that something is not in the folder and the folder is not the one that bears its name any more. Then it is not
+// used again.
+func (f *Folder) missed(err error) bool {
+	if !errors.Is(err, fs.ErrNotExist) {
+		return false
+	}
+	now, err := f.dir.FS.Lstat(Messages + "/" + f.name)
+	if err == nil && vfs.SameFile(now, f.self) || err != nil && !errors.Is(err, fs.ErrNotExist) {
+		return false
+	}
+	f.dir.mu.Lock()
+	defer f.dir.mu.Unlock()
+	if f.dir.subs[f.name] == f {
+		delete(f.dir.subs, f.name)
+		f.drop()
+	}
+	return true
+}
+
 // HasFolder reports whether there is a branch folder: without one no message in it has a file.
 func (d *Dir) HasFolder(name string) bool {
-	sub, err := d.folder(name, false)
-	if from, ok := d.renamedFrom(name); ok && err != nil {
-		sub, err = d.folder(from, false)
+	there := func(name string) bool {
+		err := d.inFolder(name, false, func(f *Folder) error {
+			if f.missed(fs.ErrNotExist) {
+				return fs.ErrNotExist // once more, with the folder that bears the name
+			}
+			return nil
+		})
+		return !errors.Is(err, fs.ErrNotExist)
 	}
-	if err == nil {
-		sub.Release()
-	}
-	return !errors.Is(err, fs.ErrNotExist)
+	from, ok := d.renamedFrom(name)
+	return there(name) || ok && there(from)
 }
 
 // RemoveFolder removes a branch folder if nothing is in it: somebody may keep something there. The context's lock is held.

@@ -189,7 +189,7 @@ func (l *Log) distrusted() bool {
 	if l.distrust == nil {
 		return false
 	}
-	if now, err := l.dir.FS.Lstat(ctxfolder.IndexFile); err == nil && !vfs.SameFile(now, l.distrust) {
+	if now, err := l.dir.FS.Lstat(ctxfolder.IndexFile); err == nil && !sameIndex(now, l.distrust) {
 		l.distrust = nil
 	}
 	return l.distrust != nil

@@ -86,15 +86,17 @@ func (l *Loader) Reads() int64 { return l.reads.Load() }
 
 // Load returns the message of an entry.
 func (l *Loader) Load(ctx context.Context, span Span, e *index.Entry) (*Message, error) {
-	return l.load(ctx, span, e, true, func() []byte {
+	return l.load(ctx, span, e, l.dir.StatMessage, func() []byte {
 		record, _ := l.log.ReadRecord(e)
 		return record
 	})
 }
 
-// load returns the message of an entry; record returns its envelope from a journal or a pack, nil where none has it. filed says that it
-// may have a file.
-func (l *Loader) load(ctx context.Context, span Span, e *index.Entry, filed bool, record func() []byte) (*Message, error) {
+// stat is Lstat of a message's file.
+type stat func(folder string, id uuid.UUID) (fs.FileInfo, error)
+
+// load returns the message of an entry; record returns its envelope from a journal or a pack, nil where none has it.
+func (l *Loader) load(ctx context.Context, span Span, e *index.Entry, file stat, record func() []byte) (*Message, error) {
 	if err := ctx.Err(); err != nil {
 		return nil, err
 	}
@@ -106,21 +108,17 @@ func (l *Loader) load(ctx context.Context, span Span, e *index.Entry, filed bool
 			}
 			return err == nil && !m.Edited && ctxfolder.Untouched(info, e.Size, e.StoredAt())
 		},
-		func() (*Message, error) { return l.read(span, e, filed, record()), nil })
+		func() (*Message, error) { return l.read(span, e, file, record()), nil })
 }
 
 func (l *Loader) key(span Span, e *index.Entry) poolKey { return poolKey{l, span.Line, e.Position} }
 
 // read finds the message: in the journal or the pack when one has it and the file is as it was made or is not there, in the file
 // otherwise, and in the journal or the pack again when the file is damaged.
-func (l *Loader) read(span Span, e *index.Entry, filed bool, record []byte) *Message {
+func (l *Loader) read(span Span, e *index.Entry, file stat, record []byte) *Message {
 	l.reads.Add(1)
 	if record != nil {
-		var info fs.FileInfo
-		err := fs.ErrNotExist
-		if filed {
-			info, err = l.dir.StatMessage(span.Folder, e.FileID())
-		}
+		info, err := file(span.Folder, e.FileID())
 		if errors.Is(err, fs.ErrNotExist) || err == nil && ctxfolder.Untouched(info, e.Size, e.StoredAt()) {
 			if m := l.fromRecord(span, record); m != nil {
 				return m
@@ -332,16 +330,22 @@ func (l *Loader) batch(ctx context.Context, span Span, entries []index.Entry) (b
 			missing, at = append(missing, entries[i]), append(at, i)
 		}
 	}
+	if len(missing) == 0 {
+		return b, nil
+	}
 	records := l.log.ReadRecords(missing)
-	// Where everything is archived, no file needs to be looked for.
-	filed := !slices.ContainsFunc(missing, func(e index.Entry) bool { return e.Pack != uuid.Nil }) || l.dir.HasFolder(span.Folder)
+	file := stat(l.dir.StatNext)
+	if !l.dir.HasFolder(span.Folder) {
+		// Where everything is archived, no file needs to be looked for.
+		file = func(string, uuid.UUID) (fs.FileInfo, error) { return nil, fs.ErrNotExist }
+	}
 	var next atomic.Int64
 	one := func() (bool, error) {
 		i := int(next.Add(1)) - 1
 		if i >= len(missing) {
 			return false, nil
 		}
-		m, err := l.load(ctx, span, &missing[i], filed, func() []byte { return records[i] })
+		m, err := l.load(ctx, span, &missing[i], file, func() []byte { return records[i] })
 		b.messages[at[i]] = m
 		return err == nil, err
 	}

@@ -6,6 +6,7 @@ import (
 	"io/fs"
 	"os"
 	"syscall"
+	"time"
 
 	"github.com/google/renameio/v2"
 )
@@ -34,6 +35,8 @@ func replaceIn(dir *os.Root, name string, data []byte) error {
 		_ = p.Cleanup()
 		return err
 	}
+	// The system's own stamp may be a tick behind, and a new file may get the number of the last one but one: who knows that one would take this for it.
+	_ = osFile{p.File}.SetModTime(time.Now())
 	if err := p.CloseAtomicallyReplace(); err != nil {
 		_ = p.Cleanup()
 		return err
