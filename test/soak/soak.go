@@ -1,6 +1,7 @@
 // Package soak has processes at work on one store for a long time, and looks whether what they hold stays the same.
 //
-// Three processes do what writers do (package writer); one more follows the store, lists it, reads and checks it, beside them. Each puts down, every so
+// Three processes do what writers do (package writer); one more follows the store, lists it, reads and checks it, beside them, and keeps the contexts
+// open that they share. Each puts down, every so
 // often, how many descriptors and goroutines it has and how much memory is in use. At the end they are killed and the store is audited.
 package soak
 
@@ -18,6 +19,7 @@ import (
 	"github.com/ctxdir/ctxdir"
 	"github.com/ctxdir/ctxdir/test/audit"
 	"github.com/ctxdir/ctxdir/test/writer"
+	"github.com/google/uuid"
 )
 
 // readerEnv makes a process the one that reads: the store's folder.
@@ -51,7 +53,17 @@ func reader(ctx context.Context, dir string) error {
 	if err != nil {
 		return err
 	}
-	failed := make(chan error, 2)
+	failed := make(chan error)
+	for id, err := range s.IDs() {
+		if err != nil {
+			return err
+		}
+		go func() {
+			if err := stay(ctx, s, id); !passing(err) {
+				failed <- fmt.Errorf("staying: %w", err)
+			}
+		}()
+	}
 	go func() {
 		for _, err := range w.Events(ctx) {
 			if read.Add(1); err != nil && !passing(err) {
@@ -97,6 +109,46 @@ func lookAt(ctx context.Context, s *ctxdir.Store) error {
 		if err == nil && f.Severity == ctxdir.SeverityError {
 			return fmt.Errorf("check: %s of context %s: %s", f.Kind, f.Context, f.Detail)
 		}
+	}
+	return nil
+}
+
+// pause is between two looks at a context that stays open.
+const pause = 20 * time.Millisecond
+
+// stay keeps a context open and reads the ends of its branches again and again. What is unavailable twice in a row was not removed meanwhile.
+func stay(ctx context.Context, s *ctxdir.Store, id uuid.UUID) error {
+	c, err := s.Context(ctx, id)
+	if err != nil {
+		return err
+	}
+	defer c.Close()
+	var missed map[uuid.UUID]bool
+	for range time.Tick(pause) {
+		if err := c.Refresh(ctx); err != nil {
+			return err
+		}
+		missing := map[uuid.UUID]bool{}
+		for _, info := range c.Metadata().Branches {
+			b, err := c.Branch(info.Name)
+			if err != nil {
+				return err
+			}
+			last, err := b.Last(ctx, 20)
+			if err != nil && !passing(err) {
+				return err
+			}
+			for _, m := range last {
+				if read.Add(1); m.Unavailable == nil {
+					continue
+				}
+				if missed[m.ID] {
+					return fmt.Errorf("branch %q of context %s, message %s at %d: %w", info.Name, id, m.ID, m.Position, m.Unavailable)
+				}
+				missing[m.ID] = true
+			}
+		}
+		missed = missing
 	}
 	return nil
 }
@@ -153,6 +205,11 @@ func Run(ctx context.Context, o Options) (res Result, err error) {
 	if err != nil {
 		return res, err
 	}
+	ended, stop, err := startReader(store, filepath.Join(scratch, "reader.samples"))
+	if err != nil {
+		return res, err
+	}
+	defer stop()
 	var crew writer.Crew
 	defer func() { crew.Kill() }()
 	for i := range o.Writers {
@@ -169,11 +226,7 @@ func Run(ctx context.Context, o Options) (res Result, err error) {
 		}
 		crew = append(crew, p)
 	}
-	stop, err := startReader(store, filepath.Join(scratch, "reader.samples"))
-	if err != nil {
-		return res, err
-	}
-	failed := wait(ctx, o.For, crew)
+	failed := wait(ctx, o.For, crew, ended)
 	said := stop()
 	crew.Kill()
 	for _, p := range crew {
@@ -195,8 +248,8 @@ func (r *Result) add(name, scratch, failed string) {
 	r.Processes = append(r.Processes, Process{name, samples, failed})
 }
 
-// wait waits until the time is over, or a writer ends by itself.
-func wait(ctx context.Context, long time.Duration, crew writer.Crew) error {
+// wait waits until the time is over, or a writer or the reader ends by itself. Why the reader did is part of the result.
+func wait(ctx context.Context, long time.Duration, crew writer.Crew, reader <-chan struct{}) error {
 	over := time.After(long)
 	ended := make(chan string, len(crew))
 	for _, p := range crew {
@@ -208,6 +261,8 @@ func wait(ctx context.Context, long time.Duration, crew writer.Crew) error {
 	select {
 	case <-over:
 		return nil
+	case <-reader:
+		return nil
 	case <-ctx.Done():
 		return ctx.Err()
 	case name := <-ended:
@@ -215,21 +270,26 @@ func wait(ctx context.Context, long time.Duration, crew writer.Crew) error {
 	}
 }
 
-// startReader starts the process that reads. stop ends it, and returns what it had said if it had ended before.
-func startReader(store, samples string) (stop func() (said string), err error) {
+// startReader starts the process that reads. ended is closed when it ends; stop ends it, and returns what it had said if it had ended before.
+func startReader(store, samples string) (ended <-chan struct{}, stop func() (said string), err error) {
 	self, err := os.Executable()
 	if err != nil {
-		return nil, err
+		return nil, nil, err
 	}
 	var out strings.Builder
 	cmd := exec.Command(self)
 	cmd.Env, cmd.Stderr = append(os.Environ(), readerEnv+"="+store, sampleEnv+"="+samples), &out
 	if err := cmd.Start(); err != nil {
-		return nil, err
+		return nil, nil, err
 	}
-	return func() string {
+	over := make(chan struct{})
+	go func() {
+		defer close(over)
+		_ = cmd.Wait() // out says why
+	}()
+	return over, func() string {
 		_ = cmd.Process.Kill() // fails when it has ended
-		_ = cmd.Wait()
+		<-over
 		return out.String()
 	}, nil
 }
