@@ -15,11 +15,11 @@ func (f osFile) Datasync() error {
 	return f.control("fdatasync", unix.Fdatasync)
 }
 
+// largeFiles lets a program of 32 bits open files of more than 2 GiB.
+const largeFiles = syscall.O_LARGEFILE
+
 func (f osFile) SetModTime(t time.Time) error {
-	ts := []unix.Timespec{{Nsec: unix.UTIME_OMIT}, {Sec: t.Unix(), Nsec: int64(t.Nanosecond())}}
-	return f.control("utimensat", func(fd int) error {
-		return unix.UtimesNanoAt(fd, "", ts, unix.AT_EMPTY_PATH)
-	})
+	return f.control("utimensat", func(fd int) error { return setModTime(fd, t) })
 }
 
 // renameNew works in the folder d itself: from and to are plain names.
@@ -110,7 +110,7 @@ func (o *osFS) createFile(name string, data []byte, at time.Time) error {
 func createAt(dir int, name string, data []byte, at time.Time) (err error) {
 	var fd int
 	err = again(func() (err error) {
-		fd, err = unix.Openat(dir, name, unix.O_WRONLY|unix.O_CREAT|unix.O_EXCL|unix.O_NOFOLLOW|unix.O_CLOEXEC, filePerm)
+		fd, err = unix.Openat(dir, name, unix.O_WRONLY|unix.O_CREAT|unix.O_EXCL|unix.O_NOFOLLOW|unix.O_CLOEXEC|largeFiles, filePerm)
 		return err
 	})
 	if err != nil {
@@ -144,8 +144,15 @@ func fill(fd int, data []byte, at time.Time) error {
 		}
 		data = data[n:]
 	}
-	ts := []unix.Timespec{{Nsec: unix.UTIME_OMIT}, {Sec: at.Unix(), Nsec: int64(at.Nanosecond())}}
-	return unix.UtimesNanoAt(fd, "", ts, unix.AT_EMPTY_PATH)
+	return setModTime(fd, at)
+}
+
+func setModTime(fd int, t time.Time) error {
+	at, err := unix.TimeToTimespec(t)
+	if err != nil {
+		return err
+	}
+	return unix.UtimesNanoAt(fd, "", []unix.Timespec{{Nsec: unix.UTIME_OMIT}, at}, unix.AT_EMPTY_PATH)
 }
 
 func (o *osFS) loadFile(name string, size int64) ([]byte, error) {

@@ -12,7 +12,7 @@ import (
 )
 
 // A FIFO where a file of ours should be must not block.
-const openFlags = syscall.O_NOFOLLOW | syscall.O_NONBLOCK
+const openFlags = syscall.O_NOFOLLOW | syscall.O_NONBLOCK | largeFiles
 
 // Nor must one where a folder should be.
 const folderFlags = syscall.O_DIRECTORY | syscall.O_NONBLOCK

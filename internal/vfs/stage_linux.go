@@ -38,7 +38,7 @@ func (o *osFS) stageFile(name string, data []byte, at time.Time) (Staged, error)
 	u := &unnamed{fs: o, name: name, data: data, at: at}
 	err := o.at("openat", name, func(dir int) (err error) {
 		err = again(func() error {
-			u.fd, err = unix.Openat(dir, ".", unix.O_WRONLY|unix.O_TMPFILE|unix.O_CLOEXEC, filePerm)
+			u.fd, err = unix.Openat(dir, ".", unix.O_WRONLY|unix.O_TMPFILE|unix.O_CLOEXEC|largeFiles, filePerm)
 			return err
 		})
 		if err != nil {
