@@ -7,6 +7,8 @@ import (
 	"runtime/debug"
 	"testing"
 	"time"
+
+	"github.com/ctxdir/ctxdir/internal/held"
 )
 
 // TestDescriptorsStay: whatever goes on in a context, through one handle and another, what it opened is closed when it is of no more use, and not when
@@ -70,5 +72,27 @@ func TestDescriptorsStay(t *testing.T) {
 	}
 	if now := descriptors(t); now > files {
 		t.Errorf("%d descriptors, there were %d", now, files)
+	}
+}
+
+// TestDescriptorsBounded: a handle that reads every branch of a context does not keep open a row file and a folder of each.
+func TestDescriptorsBounded(t *testing.T) {
+	ctx := context.Background()
+	c, _ := newContext(t, WithFoldBytes(-1))
+	const branches = 5 * held.Most
+	for i := range branches {
+		fill(t, must[*Branch](t)(c.NewBranch(ctx, fmt.Sprintf("branch %d", i))), 1)
+	}
+	check(t, c.Fold(ctx))
+	c = must[*Context](t)(c.store.Context(ctx, c.ID()))
+	defer c.Close()
+	before := descriptors(t)
+	for i := range branches {
+		for _, m := range must[[]*Message](t)(must[*Branch](t)(c.Branch(fmt.Sprintf("branch %d", i))).Last(ctx, 1)) {
+			must[json.RawMessage](t)(m.Body(ctx))
+		}
+	}
+	if opened := descriptors(t) - before; opened > 3*held.Most+8 { // folders, two each; row files; and what the context itself needs
+		t.Errorf("%d descriptors more", opened)
 	}
 }

@@ -11,6 +11,7 @@ import (
 	"slices"
 	"sync"
 
+	"github.com/ctxdir/ctxdir/internal/held"
 	"github.com/ctxdir/ctxdir/internal/vfs"
 	"github.com/google/uuid"
 )
@@ -29,9 +30,9 @@ type Dir struct {
 	// FoldLock excludes other folds and rebuilds. Who needs both takes it first.
 	FoldLock vfs.Lock
 
-	mu   sync.Mutex
-	subs map[string]*Folder // folders in messages/, opened once
+	subs held.Things[string, *Folder] // folders in messages/
 
+	mu       sync.Mutex
 	renaming *Renaming
 	assumed  *Metadata
 }
@@ -57,15 +58,12 @@ func Open(store vfs.FS, storeID, id uuid.UUID) (*Dir, error) {
 		ID: id, Store: storeID, FS: sub, store: store, self: self,
 		Lock:     store.Lock(Locks + "/" + name),
 		FoldLock: store.Lock(Locks + "/" + name + ".fold"),
-		subs:     map[string]*Folder{},
 	}, nil
 }
 
 // Close lets go of the folder.
 func (d *Dir) Close() error {
-	d.mu.Lock()
-	defer d.mu.Unlock()
-	d.dropFolders()
+	d.subs.Clear()
 	return errors.Join(d.Lock.Close(), d.FoldLock.Close(), d.FS.Close())
 }
 

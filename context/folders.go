@@ -5,20 +5,18 @@ import (
 	"fmt"
 	"io/fs"
 
+	"github.com/ctxdir/ctxdir/internal/held"
 	"github.com/ctxdir/ctxdir/internal/vfs"
 	"github.com/google/uuid"
 )
 
-// mostFolders bounds the folders that are kept open.
-const mostFolders = 512
-
-// Folder is an open branch folder: the same one also when it gets another name. The last of those who use it closes it.
+// Folder is an open branch folder: the same one also when it gets another name.
 type Folder struct {
+	held.Use
 	vfs.FS
-	dir   *Dir
-	name  string
-	self  fs.FileInfo
-	users int // guarded by dir.mu; the table is one of them
+	dir  *Dir
+	name string
+	self fs.FileInfo
 }
 
 // OpenFolder opens a branch folder, for Release, and makes it if need be. The context's lock is held: who writes into it later without the
@@ -27,27 +25,12 @@ type Folder struct {
 // Crash order: nothing is synced. The journal holds what is put into the folder until the fold, which syncs both.
 func (d *Dir) OpenFolder(name string) (*Folder, error) { return d.folder(name, true) }
 
-// Release is for who no longer uses the folder.
-func (f *Folder) Release() {
-	f.dir.mu.Lock()
-	defer f.dir.mu.Unlock()
-	f.drop()
-}
-
-func (f *Folder) drop() {
-	if f.users--; f.users == 0 {
-		_ = f.Close()
-	}
-}
-
 // folder returns the open folder messages/name, for Release. It makes it when asked to.
 func (d *Dir) folder(name string, create bool) (*Folder, error) {
-	d.mu.Lock()
-	defer d.mu.Unlock()
-	if sub, ok := d.subs[name]; ok {
-		sub.users++
-		return sub, nil
-	}
+	return d.subs.Get(name, func() (*Folder, error) { return d.openFolder(name, create) })
+}
+
+func (d *Dir) openFolder(name string, create bool) (*Folder, error) {
 	if !ValidFolder(name) {
 		return nil, fmt.Errorf("%q is no branch folder", name)
 	}
@@ -69,20 +52,7 @@ func (d *Dir) folder(name string, create bool) (*Folder, error) {
 		_ = opened.Close()
 		return nil, err
 	}
-	if len(d.subs) >= mostFolders {
-		d.dropFolders()
-	}
-	sub := &Folder{opened, d, name, self, 2}
-	d.subs[name] = sub
-	return sub, nil
-}
-
-// dropFolders lets go of the open branch folders. The caller holds mu.
-func (d *Dir) dropFolders() {
-	for _, sub := range d.subs {
-		sub.drop()
-	}
-	clear(d.subs)
+	return &Folder{FS: opened, dir: d, name: name, self: self}, nil
 }
 
 // inFolder calls f with the open branch folder messages/name, which it makes when asked to. When f misses something, and the folder is not the one that
@@ -112,12 +82,7 @@ func (f *Folder) missed(err error) bool {
 	if err == nil && vfs.SameFile(now, f.self) || err != nil && !errors.Is(err, fs.ErrNotExist) {
 		return false
 	}
-	f.dir.mu.Lock()
-	defer f.dir.mu.Unlock()
-	if f.dir.subs[f.name] == f {
-		delete(f.dir.subs, f.name)
-		f.drop()
-	}
+	f.dir.subs.Drop(f.name, f)
 	return true
 }
 
@@ -144,19 +109,15 @@ func (d *Dir) RemoveFolder(name string) {
 }
 
 // ForgetFolders drops the open branch folders: their names may mean others now. One in which a read goes on is closed when that is done.
-func (d *Dir) ForgetFolders() {
-	d.mu.Lock()
-	defer d.mu.Unlock()
-	d.dropFolders()
-}
+func (d *Dir) ForgetFolders() { d.subs.Clear() }
 
 // SetRenaming says which rename of a branch folder may not have reached the disk, nil for none, and
 // drops the open branch folders.
 func (d *Dir) SetRenaming(r *Renaming) {
 	d.mu.Lock()
-	defer d.mu.Unlock()
-	d.dropFolders()
 	d.renaming = r
+	d.mu.Unlock()
+	d.subs.Clear()
 }
 
 // renamedFrom returns where a folder's files may still be while its rename is not finished.

@@ -9,6 +9,7 @@ import (
 	"slices"
 
 	ctxfolder "github.com/ctxdir/ctxdir/context"
+	"github.com/ctxdir/ctxdir/internal/held"
 	"github.com/ctxdir/ctxdir/message"
 	"github.com/google/uuid"
 )
@@ -17,16 +18,16 @@ import (
 type state struct {
 	dir      *ctxfolder.Dir
 	lines    map[uuid.UUID]*line
-	journals []*journal // that are not folded, oldest first; the last one is written to
-	kept     kept       // the folded ones that still exist
-	rows     openFiles  // row files that were read
-	packs    openPacks  // packs that were read
-	seq      uint64     // of the last record read or written
-	chain    uint64     // of that record
-	newestAt int64      // time of the newest message, nanoseconds since 1970; 0 when nothing tells
-	width    int        // of the rows on disk
-	foldSeq  uint64     // up to here everything is folded, by index.json
-	unsaved  bool       // rebuilt in memory: on disk the index is still broken
+	journals []*journal                        // that are not folded, oldest first; the last one is written to
+	kept     kept                              // the folded ones that still exist
+	rows     openFiles[string]                 // row files that were read
+	packs    held.Things[uuid.UUID, *openPack] // packs that were read
+	seq      uint64                            // of the last record read or written
+	chain    uint64                            // of that record
+	newestAt int64                             // time of the newest message, nanoseconds since 1970; 0 when nothing tells
+	width    int                               // of the rows on disk
+	foldSeq  uint64                            // up to here everything is folded, by index.json
+	unsaved  bool                              // rebuilt in memory: on disk the index is still broken
 	metadata json.RawMessage
 	payloads map[Sum]payloadAt // in the journals that are not folded
 	problems []Problem
@@ -78,8 +79,8 @@ func (s *state) note(kind, format string, args ...any) {
 func (s *state) close() error {
 	var errs []error
 	s.kept.only(nil)
-	s.rows.close()
-	s.packs.only(nil)
+	s.rows.Clear()
+	s.packs.Clear()
 	for _, j := range s.journals {
 		errs = append(errs, j.f.Close())
 	}

@@ -91,7 +91,7 @@ func (l *Log) PackUses(ctx stdcontext.Context) ([]PackUse, error) {
 		}
 		if p, err := l.openPack(id); err == nil {
 			uses[i].Holds = p.get().Bytes()
-			p.release()
+			p.Release()
 		}
 		byID[id] = &uses[i]
 	}
@@ -130,7 +130,7 @@ func (l *Log) countLost(ctx stdcontext.Context, use *PackUse, counts map[uuid.UU
 	if err != nil {
 		return
 	}
-	defer p.release()
+	defer p.Release()
 	for line, c := range counts {
 		for from := c.Base; from < c.End() && ctx.Err() == nil; from += atOnce {
 			entries, err := l.Entries(line, from, from+atOnce)
@@ -152,7 +152,7 @@ func (l *Log) countCut(use *PackUse, counts map[uuid.UUID]Counts) {
 	if err != nil {
 		return
 	}
-	defer p.release()
+	defer p.Release()
 	for run, err := range p.get().Runs() {
 		if err != nil {
 			continue
@@ -192,7 +192,7 @@ func (l *Log) eachPack(unnamed bool, f func(*openPack) bool) {
 			ids, _ = packIDs(s.dir)
 		}
 		for _, id := range ids {
-			if p, err := s.packs.open(s.dir.FS, id); err == nil {
+			if p, err := s.openPack(id); err == nil {
 				packs = append(packs, p)
 			}
 		}
@@ -200,7 +200,7 @@ func (l *Log) eachPack(unnamed bool, f func(*openPack) bool) {
 	more := true
 	for _, p := range packs {
 		more = more && f(p)
-		p.release()
+		p.Release()
 	}
 }
 
@@ -345,7 +345,7 @@ func (l *Log) ArchivedVersions(ids map[uuid.UUID]bool) iter.Seq2[ArchivedVersion
 				return yield(v, err)
 			})
 			doubt, err := archive.MayHold(p.folder, archive.FileName(id), rest)
-			p.release()
+			p.Release()
 			if !more {
 				return
 			}
@@ -388,7 +388,7 @@ func (l *Log) keepPacked(id uuid.UUID, but *archive.Writer) error {
 	if err != nil {
 		return err
 	}
-	defer p.release()
+	defer p.Release()
 	if p.get().PayloadCount() == 0 {
 		return nil
 	}

@@ -12,22 +12,14 @@ import (
 
 	"github.com/ctxdir/ctxdir/archive"
 	ctxfolder "github.com/ctxdir/ctxdir/context"
+	"github.com/ctxdir/ctxdir/internal/held"
 	"github.com/ctxdir/ctxdir/internal/vfs"
 	"github.com/google/uuid"
 )
 
-// openPacks are the packs of a context that were read. Each is opened when it is first needed.
-type openPacks struct {
-	mu    sync.Mutex
-	packs map[uuid.UUID]*openPack
-}
-
-// mostOpen bounds the packs that are open at once and not in use.
-const mostOpen = 64
-
-// openPack is a pack and how many use it: one that is let go of is closed by the last of them.
+// openPack is a pack that was read.
 type openPack struct {
-	of     *openPacks
+	held.Use
 	folder vfs.FS
 	id     uuid.UUID
 
@@ -35,39 +27,16 @@ type openPack struct {
 	pack     *archive.Pack
 	salvaged bool            // its tables were made anew
 	before   []*archive.Pack // what it was before, which somebody may be reading
-	users    int             // guarded by of.mu
 }
 
-// open returns a pack, for release when it is no longer used. An error that it is missing or cannot be read as a pack wraps ErrDamaged.
-func (o *openPacks) open(fsys vfs.FS, id uuid.UUID) (*openPack, error) {
-	o.mu.Lock()
-	defer o.mu.Unlock()
-	if p := o.packs[id]; p != nil {
-		p.users++
-		return p, nil
-	}
-	for id, p := range o.packs {
-		if len(o.packs) < mostOpen {
-			break
-		}
-		delete(o.packs, id) // any: there are seldom that many
-		p.drop()
-	}
-	p, err := openOne(fsys, id)
-	if err != nil {
-		return nil, err
-	}
-	if o.packs == nil {
-		o.packs = map[uuid.UUID]*openPack{}
-	}
-	p.of, p.users = o, 2 // the table is one of them
-	o.packs[id] = p
-	return p, nil
+// openPack returns a pack, for Release. An error that it is missing or cannot be read as a pack wraps ErrDamaged.
+func (s *state) openPack(id uuid.UUID) (*openPack, error) {
+	return s.packs.Get(id, func() (*openPack, error) { return openOne(s.dir.FS, id) })
 }
 
-// openPack is open for who does not hold the state: decoding takes long.
+// openPack is that of the state for who does not hold it: decoding takes long.
 func (l *Log) openPack(id uuid.UUID) (p *openPack, err error) {
-	if verr := l.view(func(s *state) { p, err = s.packs.open(s.dir.FS, id) }); verr != nil {
+	if verr := l.view(func(s *state) { p, err = s.openPack(id) }); verr != nil {
 		return nil, verr
 	}
 	return p, err
@@ -103,32 +72,12 @@ func noPack(fsys vfs.FS, id uuid.UUID, err error) error {
 	return fmt.Errorf("pack %s: %w", id, err)
 }
 
-func (p *openPack) release() {
-	p.of.mu.Lock()
-	defer p.of.mu.Unlock()
-	p.drop()
-}
-
-func (p *openPack) drop() {
-	if p.users--; p.users > 0 {
-		return
-	}
+// Close is for the last user.
+func (p *openPack) Close() error {
 	for _, q := range append(p.before, p.pack) {
 		_ = q.Close()
 	}
-	_ = p.folder.Close()
-}
-
-// only lets go of all packs but these.
-func (o *openPacks) only(ids map[uuid.UUID]bool) {
-	o.mu.Lock()
-	defer o.mu.Unlock()
-	for id, p := range o.packs {
-		if !ids[id] {
-			delete(o.packs, id)
-			p.drop()
-		}
-	}
+	return p.folder.Close()
 }
 
 func (p *openPack) get() *archive.Pack {
@@ -191,7 +140,7 @@ func (e *Entry) row() archive.Row {
 // positions it had makes the index anew.
 func (s *state) archived(packs []uuid.UUID, id uuid.UUID) (rows []archive.Row, err error) {
 	for _, pack := range packs {
-		p, err := s.packs.open(s.dir.FS, pack)
+		p, err := s.openPack(pack)
 		if errors.Is(err, ErrDamaged) {
 			continue
 		}
@@ -202,7 +151,7 @@ func (s *state) archived(packs []uuid.UUID, id uuid.UUID) (rows []archive.Row, e
 			rows = append(rows, r)
 			return true
 		})
-		p.release()
+		p.Release()
 	}
 	return rows, nil
 }
@@ -241,7 +190,7 @@ func (l *Log) readPack(entries []Entry, out [][]byte) {
 	if err != nil {
 		return
 	}
-	defer p.release() // decoding takes long: the state is not held meanwhile
+	defer p.Release() // decoding takes long: the state is not held meanwhile
 	rows := make([]archive.Row, len(entries))
 	for i := range entries {
 		rows[i] = entries[i].row()
@@ -256,11 +205,11 @@ func (s *state) readPacked(e *Entry) []byte {
 	if !archived(*e) {
 		return nil
 	}
-	p, err := s.packs.open(s.dir.FS, e.Pack)
+	p, err := s.openPack(e.Pack)
 	if err != nil {
 		return nil
 	}
-	defer p.release()
+	defer p.Release()
 	raw, _ := p.get().ReadMessage(e.row())
 	return raw
 }
@@ -293,7 +242,7 @@ func (b *rebuilder) readPacks() error {
 		return err
 	}
 	for _, id := range ids {
-		p, err := b.s.packs.open(b.s.dir.FS, id)
+		p, err := b.s.openPack(id)
 		if errors.Is(err, ErrDamaged) {
 			b.s.note("archive", "%v", err)
 			continue
@@ -308,7 +257,7 @@ func (b *rebuilder) readPacks() error {
 				b.rows[fileKey{ln.Folder, e.FileID()}] = e
 			}
 		}
-		p.release()
+		p.Release()
 	}
 	b.s.packOrder = inOrder(ids, b.older)
 	return nil

@@ -92,13 +92,17 @@ func (l *Log) Payload(sum Sum, folded bool) (payload []byte, err error) {
 		if !ok && folded {
 			at, ok = s.kept.payload(s.dir, sum)
 		}
-		f := s.record(at.gen)
-		if !ok || f == nil {
+		if !ok {
 			return
 		}
+		f := s.record(at.gen)
+		if f == nil {
+			return
+		}
+		defer f.Release()
 		entry := Entry{Size: at.len, Sum: at.sum, gen: at.gen, off: at.off}
 		var body [1][]byte
-		readRun(f, []Entry{entry}, body[:], nil)
+		readRun(f.File, []Entry{entry}, body[:], nil)
 		if body[0] != nil {
 			payload, _ = parsePayload(body[0])
 		}

@@ -8,6 +8,7 @@ import (
 	"sync"
 
 	ctxfolder "github.com/ctxdir/ctxdir/context"
+	"github.com/ctxdir/ctxdir/internal/held"
 	"github.com/ctxdir/ctxdir/internal/vfs"
 	"github.com/google/uuid"
 )
@@ -16,7 +17,7 @@ import (
 // settled, and the fast one. Each is opened when it is first read.
 type kept struct {
 	gens  []uint64
-	files openFiles
+	files openFiles[uint64]
 
 	mu       sync.Mutex
 	ids      map[lineID]int64  // positions of the messages in those that were searched
@@ -26,12 +27,15 @@ type kept struct {
 
 type lineID struct{ line, id uuid.UUID }
 
-// file returns the file of one of these journals, nil for any other.
-func (k *kept) file(dir *ctxfolder.Dir, gen uint64) vfs.File {
+// file returns the file of one of these journals, for Release, nil for any other.
+func (k *kept) file(dir *ctxfolder.Dir, gen uint64) *openFile {
 	if !slices.Contains(k.gens, gen) {
 		return nil
 	}
-	f, _ := k.files.open(dir.FS, ctxfolder.JournalFile(gen))
+	f, err := k.files.Get(gen, func() (*openFile, error) { return openRegular(dir.FS, ctxfolder.JournalFile(gen)) })
+	if err != nil {
+		return nil
+	}
 	return f
 }
 
@@ -83,22 +87,19 @@ func (k *kept) search(dir *ctxfolder.Dir) {
 // only forgets all but these journals.
 func (k *kept) only(gens []uint64) {
 	k.gens = gens
-	k.files.close()
+	k.files.Clear()
 }
 
-// openFiles are files that are read again and again, by name.
-type openFiles struct {
-	mu    sync.Mutex
-	files map[string]vfs.File
+// openFiles are files that are read again and again.
+type openFiles[K comparable] = held.Things[K, *openFile]
+
+type openFile struct {
+	held.Use
+	vfs.File
 }
 
-// open opens a file for reading, or returns it when it is open.
-func (o *openFiles) open(fsys vfs.FS, name string) (vfs.File, error) {
-	o.mu.Lock()
-	defer o.mu.Unlock()
-	if f, ok := o.files[name]; ok {
-		return f, nil
-	}
+// openRegular opens a regular file for reading.
+func openRegular(fsys vfs.FS, name string) (*openFile, error) {
 	f, err := fsys.OpenFile(name, os.O_RDONLY)
 	if err != nil {
 		return nil, err
@@ -107,28 +108,14 @@ func (o *openFiles) open(fsys vfs.FS, name string) (vfs.File, error) {
 		_ = f.Close()
 		return nil, errors.Join(err, &fs.PathError{Op: "open", Path: name, Err: vfs.ErrNotRegular})
 	}
-	if o.files == nil {
-		o.files = map[string]vfs.File{}
-	}
-	o.files[name] = f
-	return f, nil
+	return &openFile{File: f}, nil
 }
 
-// close closes them. Nobody reads in one.
-func (o *openFiles) close() {
-	o.mu.Lock()
-	defer o.mu.Unlock()
-	for _, f := range o.files {
-		_ = f.Close()
-	}
-	o.files = nil
-}
-
-// record returns the file of a journal that still exists, nil for any other.
-func (s *state) record(gen uint64) vfs.File {
+// record returns the file of a journal that still exists, for Release, nil for any other.
+func (s *state) record(gen uint64) *openFile {
 	for _, j := range s.journals {
 		if j.gen == gen {
-			return j.f
+			return &openFile{File: j.f}
 		}
 	}
 	return s.kept.file(s.dir, gen)
@@ -155,7 +142,8 @@ func (l *Log) ReadRecords(entries []Entry) [][]byte {
 		for i := 0; i < len(entries); {
 			n := neighbours(entries[i:])
 			if f := s.record(entries[i].gen); f != nil {
-				buf = readRun(f, entries[i:i+n], out[i:i+n], buf)
+				buf = readRun(f.File, entries[i:i+n], out[i:i+n], buf)
+				f.Release()
 			}
 			i += n
 		}

@@ -26,7 +26,7 @@ func (s *state) retire(x *folded) bool {
 		}
 	}
 	s.kept.only(x.retained())
-	s.rows.close() // a rebuild may have made new ones
+	s.rows.Clear() // a rebuild may have made new ones
 	for id, ln := range s.lines {
 		if ln.Count == 0 && ln.cut <= x.Seq {
 			delete(s.lines, id)
@@ -57,6 +57,6 @@ func (s *state) retire(x *folded) bool {
 			packs[id] = true
 		}
 	}
-	s.packs.only(packs)
+	s.packs.Only(func(id uuid.UUID) bool { return packs[id] })
 	return true
 }

@@ -145,21 +145,26 @@ func parseRow(b []byte) (Entry, error) {
 
 // rowsReader is a line's row file, for reading.
 type rowsReader struct {
-	vfs.File
+	*openFile
 	rows int64
 }
 
+// openRowFile opens a line's row file, for Release.
 func (s *state) openRowFile(ln *line) (*rowsReader, error) {
 	name := ctxfolder.RowsFile(ln.Line, ln.Rows)
-	f, err := s.rows.open(s.dir.FS, name)
+	f, err := s.rows.Get(name, func() (*openFile, error) { return openRegular(s.dir.FS, name) })
 	if errors.Is(err, fs.ErrNotExist) || err != nil && !regular(s.dir, name) {
 		return nil, fmt.Errorf("%w: row file of line %s is missing", ErrDamaged, ln.Line)
 	}
 	if err != nil {
 		return nil, err
 	}
-	size, err := vfs.Size(f)
-	return &rowsReader{f, size / int64(s.width)}, err
+	size, err := vfs.Size(f.File)
+	if err != nil {
+		f.Release()
+		return nil, err
+	}
+	return &rowsReader{f, size / int64(s.width)}, nil
 }
 
 func (r *rowsReader) short(ln *line) error {
@@ -175,6 +180,7 @@ func (s *state) readDense(ln *line, from, to int64) ([]Entry, error) {
 	if err != nil {
 		return nil, err
 	}
+	defer r.Release()
 	width, first := int64(s.width), ln.first(ln.Base)
 	if first+r.rows < to { // allocate for the rows there are, not for what was asked
 		return nil, r.short(ln)

@@ -63,12 +63,12 @@ func (s *state) readMixed(ln *line, from, to int64) ([]Entry, error) {
 	packs := make([]*openPack, 0, len(ln.Packs))
 	defer func() {
 		for _, p := range packs {
-			p.release()
+			p.Release()
 		}
 	}()
 	have := ln.Apart
 	for _, id := range ln.Packs {
-		p, err := s.packs.open(s.dir.FS, id)
+		p, err := s.openPack(id)
 		if err != nil {
 			return nil, fmt.Errorf("line %s: %w", ln.Line, err)
 		}
@@ -109,6 +109,7 @@ func (s *state) readApart(ln *line, from, to int64, yield func(Entry)) error {
 	if err != nil {
 		return err
 	}
+	defer r.Release()
 	if r.rows < ln.Apart {
 		return r.short(ln)
 	}

@@ -29,11 +29,12 @@ func wrongLines(m *ctxfolder.Metadata, dir *ctxfolder.Dir, log *index.Log) (wron
 			l.Base = own.Base
 		}
 	}
+	reach := branch.Reach(fixed)
 	for i := range fixed.Lines {
 		l := &fixed.Lines[i]
 		p, ok := fixed.Line(l.Parent)
-		if !ok {
-			continue
+		if _, shown := reach[l.ID]; !ok || !shown {
+			continue // a collection may have cut the parent, and been stopped before metadata.json forgot both
 		}
 		if end := max(all[p.ID].End(), p.Base); l.Base > end && all[l.ID].Count == 0 {
 			wrong = append(wrong, fmt.Sprintf("line %s begins at %d, beyond the end %d of its parent", l.ID, l.Base, end))

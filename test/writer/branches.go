@@ -6,8 +6,24 @@ import (
 	"github.com/ctxdir/ctxdir"
 )
 
+// mostBranches bounds the branches that a writer has in a context.
+const mostBranches = 12
+
+// crowded removes one of the writer's branches from a context that has enough of them.
+func (w *worker) crowded(c *ctxdir.Context) (removed bool, err error) {
+	names := w.branches(c)
+	if len(names) < mostBranches {
+		return false, nil
+	}
+	name := names[w.random.IntN(len(names))]
+	return true, w.step(Step{Op: Remove, Context: c.ID(), Branch: name}, func(*Step) error { return c.Remove(w.ctx, name) })
+}
+
 func (w *worker) newBranch() error {
 	c, name := w.anyContext(), w.name()
+	if removed, err := w.crowded(c); removed {
+		return err
+	}
 	return w.step(Step{Op: New, Context: c.ID(), Branch: name}, func(*Step) error {
 		_, err := c.NewBranch(w.ctx, name)
 		return err
@@ -44,6 +60,9 @@ func (w *worker) forkShared() error {
 }
 
 func (w *worker) forkAt(c *ctxdir.Context, b *ctxdir.Branch, at int64) error {
+	if removed, err := w.crowded(c); removed {
+		return err
+	}
 	name := w.name()
 	return w.step(Step{Op: Fork, Context: c.ID(), Branch: b.Name(), To: name, At: at}, func(*Step) error {
 		_, err := b.Fork(w.ctx, name, at)

@@ -5,6 +5,7 @@ import (
 	"errors"
 	"fmt"
 	"math/rand/v2"
+	"slices"
 	"strings"
 
 	"github.com/ctxdir/ctxdir"
@@ -132,24 +133,30 @@ func (w *worker) name() string {
 	return fmt.Sprintf("%s-%08x", w.Name, w.random.Uint32())
 }
 
-// branch is one of the writer's own: in its own contexts any, in shared ones those with its name. nil: there is none.
+// branches are the names of those in a context that the writer made.
+func (w *worker) branches(c *ctxdir.Context) (names []string) {
+	for _, b := range c.Metadata().Branches {
+		if strings.HasPrefix(b.Name, w.Name+"-") {
+			names = append(names, b.Name)
+		}
+	}
+	return names
+}
+
+// branch is one of the writer's own, and in its own contexts also the first one. nil: there is none.
 func (w *worker) branch() (*ctxdir.Context, *ctxdir.Branch, error) {
 	type place struct {
 		c    *ctxdir.Context
 		name string
 	}
 	var places []place
-	for _, c := range w.shared {
-		for _, b := range c.Metadata().Branches {
-			if strings.HasPrefix(b.Name, w.Name+"-") {
-				places = append(places, place{c, b.Name})
-			}
+	for _, c := range slices.Concat(w.shared, w.own) {
+		for _, name := range w.branches(c) {
+			places = append(places, place{c, name})
 		}
 	}
 	for _, c := range w.own {
-		for _, b := range c.Metadata().Branches {
-			places = append(places, place{c, b.Name})
-		}
+		places = append(places, place{c, ctxdir.MainBranch})
 	}
 	if len(places) == 0 {
 		return nil, nil, nil
