@@ -405,10 +405,7 @@ func (ln *line) change(e Entry, was int64) {
 		if was < 0 {
 			return
 		}
-		if ln.changed == nil {
-			ln.changed = map[int64]*Entry{}
-		}
-		ln.changed[e.Position] = &e
+		ln.changeRow(e)
 	}
 	ln.Bytes = max(ln.Bytes+e.Size-was, 0)
 	if e.Payloads > 0 {
@@ -417,6 +414,14 @@ func (ln *line) change(e Entry, was int64) {
 	if e.Position == ln.End()-1 {
 		ln.Last = e.ID
 	}
+}
+
+// changeRow notes an entry in the place of a row.
+func (ln *line) changeRow(e Entry) {
+	if ln.changed == nil {
+		ln.changed = map[int64]*Entry{}
+	}
+	ln.changed[e.Position] = &e
 }
 
 // committed reports whether what lies torn behind a journal is a record whose message file exists, and is not the one that it would

@@ -32,9 +32,14 @@ func (s *state) retire(x *folded) bool {
 			delete(s.lines, id)
 			continue
 		}
-		n := 0
-		for n < len(ln.recent) && ln.recent[n].seq <= x.Seq {
-			n++
+		n := len(ln.recent)
+		for n > 0 && ln.recent[n-1].seq > x.Seq {
+			n--
+		}
+		for i := range n { // all of them have rows, those also that were replaced since
+			if e := ln.recent[i]; e.seq > x.Seq {
+				ln.changeRow(e)
+			}
 		}
 		ln.byID = nil
 		ln.recent = slices.Clone(ln.recent[n:])

@@ -1,0 +1,53 @@
+package index
+
+import (
+	stdcontext "context"
+	"testing"
+	"time"
+
+	"github.com/ctxdir/ctxdir/message"
+)
+
+// TestRetireReplaced: a message that was replaced between the rotation and the end of a fold keeps nobody from forgetting the ones behind it: what is
+// folded may be archived next, and no journal has it.
+func TestRetireReplaced(t *testing.T) {
+	b, _ := newCrashBench(t)
+	b.must(b.add(4, true))
+	other := *b
+	other.open(b.dir.ID)
+	defer other.close()
+	b.must(other.log.Refresh())
+	ctx := stdcontext.Background()
+	work, err := b.log.rotate(ctx, false)
+	b.must(err)
+	old, err := b.log.Entries(b.line, 1, 2)
+	b.must(err)
+	b.must(b.dir.Lock.Acquire(ctx))
+	b.must(b.log.Prepare())
+	env := &message.Envelope{
+		ID: b.ids[1], Line: b.line, Position: 1, Prev: b.ids[0], StoredAt: old[0].StoredAt().Add(time.Second), Branch: "main", Body: []byte(`{"n":"new"}`),
+	}
+	commit := b.log.Append([]Item{{Kind: KindReplace, Envelope: env, Body: env.AppendTo(nil), Was: old[0].Size}})
+	b.must(b.dir.Lock.Release())
+	b.must(commit.Err)
+	b.must(commit.Wait())
+	b.must(b.add(1, true))
+	b.must(other.log.Refresh())
+	b.must(b.log.writeRows(work))
+	_, err = b.log.finishFold(work, work.journals)
+	b.must(err)
+	for name, log := range map[string]*Log{"who folded": b.log, "another one": other.log} {
+		log.Renewed(log.Renewals())
+		ln := log.state.lines[b.line]
+		if ln.start != 4 || len(ln.recent) != 1 || len(ln.changed) != 1 || ln.changed[1] == nil {
+			t.Errorf("%s: rows up to %d, %d behind them, %d changed", name, ln.start, len(ln.recent), len(ln.changed))
+		}
+		entries, err := log.Entries(b.line, 0, 5)
+		b.must(err)
+		for i, e := range entries {
+			if raw, ok := log.ReadRecord(&e); !ok || e.ID != b.ids[i] || i == 1 && len(raw) != len(env.AppendTo(nil)) {
+				t.Errorf("%s, position %d: %+v", name, i, e)
+			}
+		}
+	}
+}
