@@ -40,12 +40,15 @@ func Started() bool {
 	return true
 }
 
+// pool is what the reader keeps of messages, in bytes: little, so that it is full soon.
+const pool = 4 << 20
+
 // read counts what the reader read.
 var read atomic.Int64
 
 // reader follows a store, and looks at everything in it again and again.
 func reader(ctx context.Context, dir string) error {
-	s, err := ctxdir.Open(dir)
+	s, err := ctxdir.Open(dir, ctxdir.WithPool(pool))
 	if err != nil {
 		return err
 	}
