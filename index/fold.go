@@ -240,20 +240,24 @@ func (l *Log) beginJournal(r room) error {
 // layOut makes the next journal as blank space, durably: what takes long about a rotation is done before the lock is
 // taken. To everybody else a journal that has not begun is not there.
 func (l *Log) layOut() error {
-	var gen uint64
+	var newest *journal
 	var end int64
 	var empty bool
 	err := l.view(func(s *state) {
 		if empty = s.unsaved; !empty {
-			j := s.newest()
-			gen, end, empty = j.gen+1, j.first, j.end == j.first
+			newest = s.newest()
+			end, empty = newest.first, newest.end == newest.first
 		}
 	})
 	if err != nil || empty {
 		return err
 	}
+	gen := newest.gen + 1
 	if _, err := l.dir.FS.Lstat(ctxfolder.JournalFile(gen)); err == nil {
 		return nil // another process has rotated, or laid one out before
+	}
+	if newest.there(l.dir) != nil {
+		return nil // others have rotated more than once
 	}
 	return l.createJournal(gen, func(f vfs.File) error {
 		_, err := f.Write(bytes.Repeat([]byte{'\n'}, int(end)+space(end)))

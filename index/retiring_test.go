@@ -2,6 +2,7 @@ package index
 
 import (
 	stdcontext "context"
+	"slices"
 	"testing"
 	"time"
 
@@ -48,6 +49,31 @@ func TestRetireReplaced(t *testing.T) {
 			if raw, ok := log.ReadRecord(&e); !ok || e.ID != b.ids[i] || i == 1 && len(raw) != len(env.AppendTo(nil)) {
 				t.Errorf("%s, position %d: %+v", name, i, e)
 			}
+		}
+	}
+}
+
+// TestLayOutStale: a handle whose newest journal went long ago lays out no space for one that nobody will begin.
+func TestLayOutStale(t *testing.T) {
+	b, _ := newCrashBench(t)
+	b.must(b.add(1, true))
+	other := *b
+	other.open(b.dir.ID)
+	defer other.close()
+	b.must(other.log.Refresh())
+	ctx := stdcontext.Background()
+	for range 4 {
+		b.must(b.add(1, true))
+		b.must(b.log.Fold(ctx, true))
+	}
+	b.must(other.log.Fold(ctx, true))
+	x, err := readFolded(b.dir)
+	b.must(err)
+	gens, err := generations(b.dir)
+	b.must(err)
+	for _, gen := range gens {
+		if gen < x.Live && !slices.Contains(x.Journals, gen) {
+			t.Errorf("journal %d is there, and index.json names %v", gen, x.Journals)
 		}
 	}
 }
