@@ -4,6 +4,7 @@ import (
 	"bytes"
 	"context"
 	"fmt"
+	"io/fs"
 	"iter"
 	"os"
 	"strings"
@@ -168,8 +169,8 @@ func TestCheckBesideSettle(t *testing.T) {
 	}
 }
 
-// TestCheckUnsettled: a message file and a blob that a power cut took are nothing wrong while the journal that has them is not settled, folded or not;
-// the settle makes them again. What is missing after that is told.
+// TestCheckUnsettled: a blob that is missing is nothing wrong while the journal that has its payload is not settled, folded or not: it may never have been
+// there. A message file was, so that it is told of, and comes back by a repair or a settle. What is missing after that is told.
 func TestCheckUnsettled(t *testing.T) {
 	ctx := context.Background()
 	s, dir := newStore(t, WithFoldBytes(-1), WithTextThreshold(100), withoutPause())
@@ -178,22 +179,54 @@ func TestCheckUnsettled(t *testing.T) {
 	must[Appended](t)(c.Active().Append(ctx, Draft{ID: testID(1), Body: fmt.Appendf(nil, `{"text":"%s"}`, strings.Repeat("long ", 100))}))
 	c.putting.run(c)
 	file := dir + "/" + c.ID().String() + "/" + c.dir.MessagePath("branch-main", testID(1))
+	expect := func(when, want string) {
+		t.Helper()
+		var found []string
+		for f, err := range s.Check(ctx, nil, CheckOptions{ReadData: true}) {
+			check(t, err)
+			found = append(found, string(f.Severity)+" "+string(f.Kind))
+		}
+		if got := strings.Join(found, ", "); got != want {
+			t.Errorf("%s: %q, want %q", when, got, want)
+		}
+	}
 	lose := func() { check(t, os.Remove(file), os.Remove(blobFiles(t, dir)[0])) }
 	lose()
-	nothingFound(t, "not folded", s, CheckOptions{ReadData: true})
+	expect("not folded", "warning message-missing")
 	check(t, c.log.Fold(ctx, false))
-	nothingFound(t, "folded", s, CheckOptions{ReadData: true})
-	for r, err := range s.Repair(ctx, nil, CheckOptions{}) {
-		t.Errorf("a repair did %+v, %v", r, err)
-	}
+	expect("folded", "warning message-missing")
 	check(t, c.log.Fold(ctx, true))
 	lose() // fails unless they are there again
-	var kinds []string
-	for f, err := range s.Check(ctx, nil, CheckOptions{}) {
-		check(t, err)
-		kinds = append(kinds, string(f.Severity)+" "+string(f.Kind))
-	}
-	if got := strings.Join(kinds, ", "); got != "warning message-missing, warning blob-missing" {
-		t.Errorf("settled: %s", got)
+	expect("settled", "warning message-missing, warning blob-missing")
+	finish(t, s.Repair(ctx, nil, CheckOptions{}))
+	expect("repaired", "")
+}
+
+// TestCheckBesideAppend: a message file that is missing may be on its way while something comes into its folder.
+func TestCheckBesideAppend(t *testing.T) {
+	ctx := context.Background()
+	s, dir := newStore(t, WithFoldBytes(-1))
+	c := must[*Context](t)(s.Create(ctx, Metadata{}))
+	defer c.Close()
+	must[Appended](t)(c.Active().Append(ctx, Draft{ID: testID(1), Body: []byte(`{"n":1}`)}))
+	folder := dir + "/" + c.ID().String() + "/messages/branch-main"
+	file := folder + "/" + testID(1).String() + ".json"
+	check(t, os.Remove(file))
+	for want, moving := range []bool{true, false} {
+		beside := &hooked{FS: s.fs, open: func(string) {}, remove: func(string) {}, look: func(name string) {
+			if moving && name == "messages/branch-main" {
+				check(t, os.Chtimes(folder, time.Time{}, must[fs.FileInfo](t)(os.Stat(folder)).ModTime().Add(time.Second)))
+			}
+		}}
+		checks := must[*Store](t)(Open(dir, withFS(beside), withoutPause()))
+		var found []Finding
+		for f, err := range checks.Check(ctx, nil, CheckOptions{}) {
+			check(t, err)
+			found = append(found, f)
+		}
+		if len(found) != want {
+			t.Errorf("something comes: %v, found: %+v", moving, found)
+		}
+		check(t, checks.Close())
 	}
 }

@@ -3,6 +3,7 @@ package ctxdir
 import (
 	"context"
 	"fmt"
+	"io/fs"
 	"sync"
 	"testing"
 
@@ -14,6 +15,14 @@ import (
 type hooked struct {
 	vfs.FS
 	open, remove func(name string)
+	look         func(name string) // before an Lstat; may be nil
+}
+
+func (h *hooked) Lstat(name string) (fs.FileInfo, error) {
+	if h.look != nil {
+		h.look(name)
+	}
+	return h.FS.Lstat(name)
 }
 
 func (h *hooked) OpenFile(name string, flag int) (vfs.File, error) {
@@ -31,7 +40,7 @@ func (h *hooked) Sub(name string) (vfs.FS, error) {
 	if err != nil {
 		return nil, err
 	}
-	return &hooked{sub, h.open, h.remove}, nil
+	return &hooked{sub, h.open, h.remove, h.look}, nil
 }
 
 // TestStaleAppend: an append through a handle that is two journals behind, while a fold of another process removes these: between the look at the one

@@ -44,6 +44,7 @@ type problem struct {
 	pack  uuid.UUID
 	// several is how many messages it is about, where that is not one.
 	several int
+	due     bool // a message file that is missing may be on its way
 }
 
 // examination is one look at a context.
@@ -129,22 +130,30 @@ func (x *examination) tell(p problem) error {
 // patiently looks, and again after a while where something does not look right, since somebody may just be in the middle of it. What is still wrong at the
 // last look is told.
 func (x *examination) patiently(look func() ([]problem, error)) error {
-	var problems []problem
+	problems, err := x.insist(look)
+	if err != nil {
+		return err
+	}
+	return x.tellAll(problems)
+}
+
+// insist is patiently without the telling.
+func (x *examination) insist(look func() ([]problem, error)) (problems []problem, err error) {
 	for try := range x.tries() {
 		x.wait(try)
 		if try > 0 {
 			if err := x.refresh(); err != nil {
-				return err
+				return nil, err
 			}
 		}
-		var err error
-		if problems, err = look(); err != nil {
-			return err
-		}
-		if len(problems) == 0 {
+		if problems, err = look(); err != nil || len(problems) == 0 {
 			break
 		}
 	}
+	return problems, err
+}
+
+func (x *examination) tellAll(problems []problem) error {
 	for _, p := range problems {
 		if err := x.tell(p); err != nil {
 			return err

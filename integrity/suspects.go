@@ -7,10 +7,13 @@ import (
 	"errors"
 	"fmt"
 	"io/fs"
+	"path"
 	"runtime"
+	"slices"
 	"strings"
 	"sync"
 	"sync/atomic"
+	"time"
 
 	ctxfolder "github.com/ctxdir/ctxdir/context"
 	"github.com/ctxdir/ctxdir/index"
@@ -70,34 +73,86 @@ type suspect struct {
 // interrogate looks at the suspects more closely, and again after a while at those that are not cleared: somebody may just have
 // been writing or moving them.
 func (x *examination) interrogate(ctx context.Context) error {
-	return x.patiently(func() (problems []problem, err error) {
-		var left []suspect
-		for _, s := range x.suspects {
-			if err := ctx.Err(); err != nil {
-				return nil, err
-			}
-			line, e, err := x.now(s.line, s.position)
-			if err != nil {
-				return nil, err
-			}
-			if e == nil {
-				continue
-			}
-			raw, p := x.judge(line, e)
-			var wrong []problem
-			if p != nil {
-				wrong = append(wrong, *p)
-			}
-			if p == nil || p.Severity == SeverityWarning {
-				wrong = append(wrong, x.payloadsOf(e, raw)...)
-			}
-			if len(wrong) > 0 {
-				problems, left = append(problems, wrong...), append(left, s)
-			}
+	look := func() ([]problem, error) { return x.question(ctx) }
+	problems, err := x.insist(look)
+	if err == nil && !x.alone && slices.ContainsFunc(problems, func(p problem) bool { return p.due }) {
+		problems, err = x.overdue(ctx, problems, look)
+	}
+	if err != nil {
+		return err
+	}
+	return x.tellAll(problems)
+}
+
+// question looks at the suspects once, and keeps those that are not cleared.
+func (x *examination) question(ctx context.Context) (problems []problem, err error) {
+	var left []suspect
+	for _, s := range x.suspects {
+		if err := ctx.Err(); err != nil {
+			return nil, err
 		}
-		x.suspects = left
-		return problems, nil
-	})
+		line, e, err := x.now(s.line, s.position)
+		if err != nil {
+			return nil, err
+		}
+		if e == nil {
+			continue
+		}
+		raw, p := x.judge(line, e)
+		var wrong []problem
+		if p != nil {
+			wrong = append(wrong, *p)
+		}
+		if p == nil || p.Severity == SeverityWarning {
+			wrong = append(wrong, x.payloadsOf(e, raw)...)
+		}
+		if len(wrong) > 0 {
+			problems, left = append(problems, wrong...), append(left, s)
+		}
+	}
+	x.suspects = left
+	return problems, nil
+}
+
+// overdue looks once more when nothing has come into the folders of files that are due for a while, five seconds usually. Where something comes meanwhile
+// these files may come as well, and are none of what it returns; the settle makes them in any case.
+//
+// An append makes the files when its record is durable, with no lock held.
+func (x *examination) overdue(ctx context.Context, problems []problem, look func() ([]problem, error)) ([]problem, error) {
+	const pauses = 1000
+	changed := map[string]time.Time{}
+	left := time.Duration(0)
+	for _, p := range problems {
+		folder := path.Dir(p.Path)
+		if _, seen := changed[folder]; p.due && !seen {
+			changed[folder] = x.changed(folder)
+			// A time to come tells nothing.
+			left = max(left, min(pauses*x.Pause-time.Since(changed[folder]), pauses*x.Pause))
+		}
+	}
+	select {
+	case <-time.After(left):
+	case <-ctx.Done():
+		return nil, ctx.Err()
+	}
+	if err := x.refresh(); err != nil {
+		return nil, err
+	}
+	problems, err := look()
+	return slices.DeleteFunc(problems, func(p problem) bool {
+		folder := path.Dir(p.Path)
+		before, seen := changed[folder]
+		return p.due && !(seen && x.changed(folder).Equal(before))
+	}), err
+}
+
+// changed is when something came into a folder, or left it, the last time; zero where it is not there.
+func (x *examination) changed(folder string) time.Time {
+	info, err := x.Dir.FS.Lstat(folder)
+	if err != nil {
+		return time.Time{}
+	}
+	return info.ModTime()
 }
 
 // refresh makes metadata and log current, where index.json alone was replaced too, and has blobs looked at again with which something was wrong.
@@ -151,9 +206,6 @@ func (x *examination) judge(line ctxfolder.Line, e *index.Entry) (raw []byte, p 
 	if e.Pack != uuid.Nil && (is == index.FileMissing || journal) {
 		return x.judgePacked(p, is, record)
 	}
-	if is == index.FileMissing && journal && x.Log.Due(e) {
-		return record, nil // its file is made when the journal is settled, if a power cut took the first one
-	}
 	p.Severity, p.Repairable = SeverityError, true
 	switch {
 	case is == index.FileMissing:
@@ -171,6 +223,7 @@ func (x *examination) judge(line ctxfolder.Line, e *index.Entry) (raw []byte, p 
 		p.Severity = SeverityWarning
 		p.Detail += "; the journal has it"
 		raw = record
+		p.due = is == index.FileMissing && x.Log.Due(e)
 	}
 	return raw, p
 }
