@@ -169,6 +169,8 @@ func (e *erasing) version(fsys vfs.FS, p string) (t thing, ok bool, err error) {
 		t.id, ok = e.mentions(b)
 	} else if env, err := message.Parse(item.Envelope); err == nil {
 		t.id, ok = env.ID, e.ids[env.ID]
+	} else {
+		t.id, ok = e.mentions(b)
 	}
 	if ok {
 		e.refer(b)

@@ -174,6 +174,9 @@ func (e *externalising) replace(span loader.Span, changed []rewritten) error {
 		if err != nil {
 			return err
 		}
+		if !bytes.Equal(env.Body, r.Body) {
+			continue // edited by hand meanwhile
+		}
 		env.Body, env.Payloads, env.StoredAt = r.stored, r.refs, r.entry.Next()
 		items = c.ride(items, r.payloads, riding)
 		raw := env.AppendTo(nil)

@@ -34,11 +34,12 @@ type follower struct {
 	seen    [2]glance  // then, of the context's folder and of that journal
 	seenAt  time.Time
 
-	files   map[string]bool   // of messages, as FOLDER/NAME: they may have been edited by hand
-	told    map[string]glance // edits
-	arrived bool              // the context came since the watcher began, and that is to be told
-	turn    int               // how many events were told
-	problem string            // that was told last
+	files    map[string]bool   // of messages, as FOLDER/NAME: they may have been edited by hand
+	told     map[string]glance // edits
+	unopened bool              // it could not be opened when it was to be followed
+	arrived  bool              // the context came since the watcher began, and that is to be told
+	turn     int               // how many events were told
+	problem  string            // that was told last
 }
 
 // pending is metadata that was read in the journal, and counts once metadata.json bears its revision.
@@ -65,7 +66,7 @@ func (f *follower) open(ctx context.Context, begin func(dir *ctxfolder.Dir) (*in
 	if err != nil {
 		return errors.Join(err, c.Close())
 	}
-	f.c, f.tail = c, t
+	f.c, f.tail, f.unopened = c, t, false
 	f.begin()
 	return nil
 }
@@ -128,7 +129,7 @@ func glanceAt(info fs.FileInfo) glance { return glance{vfs.Number(info), info.Si
 
 // still reports whether nothing can have been committed since the follower came to rest.
 func (f *follower) still() bool {
-	if f.c != nil || f.arrived || f.seen != f.glances() {
+	if f.c != nil || f.arrived || f.problem != "" || f.seen != f.glances() {
 		return false
 	}
 	return !slices.ContainsFunc(f.seen[:], func(g glance) bool { return f.seenAt.Sub(g.at) < racy })
@@ -141,6 +142,9 @@ func (f *follower) wake(ctx context.Context) error {
 	}
 	if f.arrived {
 		return f.arrive(ctx)
+	}
+	if f.unopened {
+		return f.resync(ctx) // it could not be opened when it was to be followed
 	}
 	err := f.open(ctx, func(dir *ctxfolder.Dir) (*index.Tail, error) { return index.Resume(dir, f.at) })
 	if errors.Is(err, index.ErrGap) {

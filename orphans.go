@@ -103,7 +103,7 @@ func (c *Context) collectOrphans(ctx context.Context, dryRun bool, yield func(Tr
 			continue
 		}
 		if o.left {
-			err = vfs.RemoveAll(c.dir.FS, o.item)
+			err = c.purge(o.item)
 		} else {
 			err = c.clear(ctx, o.item)
 		}
@@ -118,9 +118,17 @@ func (c *Context) collectOrphans(ctx context.Context, dryRun bool, yield func(Tr
 func (c *Context) discard(orphans []*orphan) {
 	for _, o := range orphans {
 		if o.item != "" {
-			_ = vfs.RemoveAll(c.dir.FS, o.item)
+			_ = c.purge(o.item)
 		}
 	}
+}
+
+func (c *Context) purge(item string) error {
+	t, err := ctxfolder.ReadTrashed(c.dir.FS, item)
+	if t == nil {
+		return err
+	}
+	return t.Purge()
 }
 
 func (c *Context) tell(orphans []*orphan, m *Metadata, yield func(Trashed) bool) (more bool) {

@@ -46,6 +46,11 @@ func (s *Store) sweep(ctx context.Context, grace time.Duration, dryRun bool, yie
 	if s.readOnly && !dryRun {
 		return ErrReadOnly
 	}
+	if !dryRun {
+		if err := ctxfolder.SweepStaging(s.fs); err != nil && !errors.Is(err, fs.ErrNotExist) {
+			return err
+		}
+	}
 	before, err := s.barrier(ctx)
 	if err != nil {
 		return err

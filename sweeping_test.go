@@ -2,6 +2,7 @@ package ctxdir
 
 import (
 	"context"
+	"encoding/json"
 	"errors"
 	"os"
 	"path/filepath"
@@ -10,6 +11,7 @@ import (
 	"time"
 
 	"github.com/ctxdir/ctxdir/blob"
+	"github.com/ctxdir/ctxdir/internal/vfs/crashfs"
 )
 
 func sweep(t *testing.T, s *Store, grace time.Duration, dryRun bool) (moved []Trashed) {
@@ -203,4 +205,35 @@ func TestNoSweepBlind(t *testing.T) {
 	if !failed || len(blobFiles(t, dir)) != 1 {
 		t.Errorf("failed %v, %d blobs left", failed, len(blobFiles(t, dir)))
 	}
+}
+
+// TestSweepReady: a copy that a backup was about to put in its place when it was killed refers to its payloads.
+func TestSweepReady(t *testing.T) {
+	ctx := context.Background()
+	disk := crashfs.New()
+	from := must[*Store](t)(Init("from", withFS(crashfs.New()), WithFoldBytes(-1)))
+	c := must[*Context](t)(from.Create(ctx, Metadata{ID: testID(1)}))
+	must[Appended](t)(c.Active().Append(ctx, Draft{ID: testID(101), Body: []byte(largeBody("a"))}))
+	check(t, c.Close())
+	stays := must[*Store](t)(Init("disk", withFS(disk)))
+	killed := must[*Store](t)(Open("disk", withFS(disk)))
+	dead := false
+	disk.Fail(func(o crashfs.Op) error {
+		if dead = dead || o.Kind == crashfs.KindRename && strings.HasSuffix(o.Path, ".ready"); dead {
+			return errors.New("killed")
+		}
+		return nil
+	})
+	if _, err := from.Backup(ctx, testID(1), killed); err == nil || !dead {
+		t.Fatalf("the backup was not killed: %v", err)
+	}
+	disk.Fail(nil)
+	for range 2 {
+		finish(t, stays.Collect(ctx, Collecting{}))
+	}
+	again := must[*Store](t)(Open("disk", withFS(disk)))
+	copied := must[*Context](t)(again.Context(ctx, testID(1)))
+	defer copied.Close()
+	m := must[*Message](t)(copied.Active().Message(ctx, testID(101)))
+	must[json.RawMessage](t)(m.Body(ctx))
 }

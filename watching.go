@@ -111,6 +111,7 @@ func (s *Store) watch(ctx context.Context) (*Watcher, error) {
 		}
 		f := w.add(id)
 		if err := f.open(ctx, index.FollowEnd); err != nil {
+			f.unopened = true
 			w.look(f) // it will be told
 		}
 		f.rest()
@@ -295,6 +296,7 @@ func (w *Watcher) next(ctx context.Context) (e Event, ok bool, err error) {
 		if e, ok, err = w.nextOf(ctx, f); ok {
 			if f.turn++; f.turn%turn == 0 {
 				w.due = append(w.due[1:], f)
+				w.used(f)
 			}
 			return e, true, nil
 		}

@@ -151,13 +151,8 @@ func (s *Store) writeUnsynced(sum Sum, payload []byte) error {
 	if err := s.writeFile(tmp, payload, false); err != nil {
 		return err
 	}
-	// The rename must not replace a file (RenameNew), which needs plain names within one folder.
-	dir, err := s.fs.Sub(leaf(sum))
-	if err == nil {
-		defer dir.Close()
-		at := len(leaf(sum)) + 1
-		err = dir.RenameNew(tmp[at:], Path(sum)[at:])
-	}
+	// What is there may be durable.
+	err := s.fs.RenameNew(tmp, Path(sum))
 	if err != nil {
 		_ = s.fs.Remove(tmp)
 	}
@@ -185,6 +180,10 @@ func (s *Store) create(name string, sync bool, fill func(vfs.File) error) error 
 		return err
 	}
 	err = fill(f)
+	if err == nil {
+		// The system's own stamp may be a tick behind: a sweep would take the file for older than its beginning.
+		err = f.SetModTime(time.Now())
+	}
 	if err == nil && sync {
 		err = f.Sync()
 	}

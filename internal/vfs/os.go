@@ -8,6 +8,7 @@ import (
 	"os"
 	"path"
 	"path/filepath"
+	"strings"
 	"sync"
 	"syscall"
 )
@@ -103,11 +104,10 @@ func (o *osFS) Close() error {
 }
 
 func (o *osFS) RenameNew(from, to string) error {
-	folder, err := o.handle()
-	if err != nil {
-		return err
-	}
-	if err := renameNew(folder, from, to); !errors.Is(err, errors.ErrUnsupported) {
+	err := o.in(from, func(folder *os.File, old string) error {
+		return o.in(to, func(there *os.File, name string) error { return renameNew(folder, old, there, name) })
+	})
+	if !errors.Is(err, errors.ErrUnsupported) {
 		return err
 	}
 	// Where the system has no such call, somebody may come in between the look and the rename.
@@ -117,6 +117,23 @@ func (o *osFS) RenameNew(from, to string) error {
 		return err
 	}
 	return o.root.Rename(from, to)
+}
+
+// in calls f with the folder that a name is in, and the last part of the name.
+func (o *osFS) in(name string, f func(folder *os.File, base string) error) error {
+	if !strings.ContainsRune(name, '/') {
+		folder, err := o.handle()
+		if err != nil {
+			return err
+		}
+		return f(folder, name)
+	}
+	folder, err := o.root.OpenFile(path.Dir(name), os.O_RDONLY|folderFlags, 0)
+	if err != nil {
+		return err
+	}
+	defer folder.Close()
+	return f(folder, path.Base(name))
 }
 
 func (o *osFS) Mkdir(name string) error {

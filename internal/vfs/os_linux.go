@@ -22,20 +22,19 @@ func (f osFile) SetModTime(t time.Time) error {
 	return f.control("utimensat", func(fd int) error { return setModTime(fd, t) })
 }
 
-// renameNew works in the folder d itself: from and to are plain names.
-func renameNew(d *os.File, from, to string) error {
-	if strings.ContainsRune(from+to, '/') {
-		return errors.ErrUnsupported
-	}
-	err := osFile{d}.control("renameat2", func(fd int) error {
-		return unix.Renameat2(fd, from, fd, to, unix.RENAME_NOREPLACE)
+// renameNew works in the folders themselves: the names are plain.
+func renameNew(folder *os.File, from string, there *os.File, to string) error {
+	err := osFile{folder}.control("renameat2", func(fd int) error {
+		return osFile{there}.control("renameat2", func(other int) error {
+			return unix.Renameat2(fd, from, other, to, unix.RENAME_NOREPLACE)
+		})
 	})
 	if errors.Is(err, unix.EINVAL) || errors.Is(err, unix.ENOSYS) {
 		return errors.ErrUnsupported
 	}
-	var number *os.SyscallError
+	var number syscall.Errno
 	if errors.As(err, &number) {
-		return &os.LinkError{Op: "rename", Old: from, New: to, Err: number.Err}
+		return &os.LinkError{Op: "rename", Old: from, New: to, Err: number}
 	}
 	return err
 }

@@ -22,4 +22,4 @@ func (f osFile) SetModTime(t time.Time) error {
 
 func syncAll(*os.File) error { return errors.ErrUnsupported }
 
-func renameNew(*os.File, string, string) error { return errors.ErrUnsupported }
+func renameNew(*os.File, string, *os.File, string) error { return errors.ErrUnsupported }

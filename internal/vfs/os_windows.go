@@ -54,4 +54,4 @@ func (f osFile) Datasync() error { return f.Sync() }
 
 func syncAll(*os.File) error { return errors.ErrUnsupported }
 
-func renameNew(*os.File, string, string) error { return errors.ErrUnsupported }
+func renameNew(*os.File, string, *os.File, string) error { return errors.ErrUnsupported }
