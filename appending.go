@@ -49,14 +49,14 @@ type Result struct {
 type AppendOption func(*appendOptions)
 
 type appendOptions struct {
-	expect    int64  // -1 for any
+	expect    *int64 // nil for any
 	threshold *int64 // nil: the store's
 }
 
 // AtPosition lets an append happen only if its first message gets this position; otherwise it fails with
 // [ErrPosition].
 func AtPosition(position int64) AppendOption {
-	return func(o *appendOptions) { o.expect = position }
+	return func(o *appendOptions) { o.expect = &position }
 }
 
 // TextThreshold is [WithTextThreshold] for one append.
@@ -84,7 +84,7 @@ func (b *Branch) Append(ctx context.Context, d Draft, opts ...AppendOption) (App
 // those that are durable are the first ones.
 func (b *Branch) AppendBatch(ctx context.Context, drafts []Draft, opts ...AppendOption) ([]Result, error) {
 	a := &appending{
-		b: b, opts: appendOptions{expect: -1}, drafts: make([]draft, len(drafts)),
+		b: b, drafts: make([]draft, len(drafts)),
 		results: make([]Result, len(drafts)), done: make(map[int]bool, len(drafts)), blobs: blobsInUse{s: b.c.store},
 	}
 	defer a.blobs.release()
@@ -242,8 +242,8 @@ func (a *appending) commit(m *Metadata) error {
 	if err != nil {
 		return err
 	}
-	if a.opts.expect >= 0 && a.opts.expect != next && !a.retried(m) {
-		return fmt.Errorf("%w %d was expected, the next one is %d", ErrPosition, a.opts.expect, next)
+	if expect := a.opts.expect; expect != nil && *expect != next && !a.retried(m, *expect) {
+		return fmt.Errorf("%w %d was expected, the next one is %d", ErrPosition, *expect, next)
 	}
 	prev, err := c.idBefore(m, line.ID, next)
 	if err != nil {
@@ -306,13 +306,13 @@ func (a *appending) commit(m *Metadata) error {
 	return nil
 }
 
-// retried reports whether the first message is there already: then the expectation was met before.
-func (a *appending) retried(m *Metadata) bool {
+// retried reports whether the first message is there already, where it was expected.
+func (a *appending) retried(m *Metadata, expect int64) bool {
 	if len(a.drafts) == 0 || a.drafts[0].ID == uuid.Nil {
 		return false
 	}
 	p, err := a.b.c.find(m, a.line.ID, a.drafts[0].ID)
-	return err == nil && p.entry.Position == a.opts.expect
+	return err == nil && p.entry.Position == expect
 }
 
 // flush writes the items, in pieces. Only an error of the first piece says that nothing was written.

@@ -106,6 +106,7 @@ func TestBadInput(t *testing.T) {
 			_, err := c.Active().Append(done, Draft{Body: []byte(`{}`)})
 			return err
 		}, context.Canceled, ""},
+		"a negative position":  {func() error { _, err := c.Active().Append(ctx, Draft{Body: []byte(`{}`)}, AtPosition(-1)); return err }, ErrPosition, "the next one is 3"},
 		"position not as told": {func() error { _, err := c.Active().Append(ctx, Draft{Body: []byte(`{}`)}, AtPosition(7)); return err }, ErrPosition, "the next one is 3"},
 	} {
 		err := try.do()

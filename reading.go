@@ -39,7 +39,7 @@ func (b *Branch) From(ctx context.Context, position int64) iter.Seq2[*Message, e
 	return b.Between(ctx, position, math.MaxInt64)
 }
 
-// Between is Messages of the positions [from, to).
+// Between is Messages of the positions [from, to). What is before the first message or beyond the last one is not there.
 func (b *Branch) Between(ctx context.Context, from, to int64) iter.Seq2[*Message, error] {
 	return func(yield func(*Message, error) bool) {
 		spans, err := b.spans(max(from, 0), to)

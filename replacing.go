@@ -53,7 +53,7 @@ func (b *Branch) replace(ctx context.Context, id uuid.UUID, told Draft, o replac
 		if err != nil {
 			return err
 		}
-		if !o.shared && shared(m, info.Line, at) {
+		if !o.shared && branch.Showing(m, at.span.Line, at.entry.Position) > 1 {
 			return ErrShared
 		}
 		old, env, err := c.load.Envelope(at.span, &at.entry)
@@ -112,17 +112,4 @@ func (c *Context) commitWith(items []index.Item, wait func(*index.Commit) error)
 		return nil
 	}
 	return errors.Join(err, rerr)
-}
-
-// shared reports whether a branch other than the one of this line shows a message.
-func shared(m *Metadata, line uuid.UUID, at place) bool {
-	if at.span.Line != line {
-		return true
-	}
-	for _, l := range m.Lines {
-		if l.Parent == line && l.Base > at.entry.Position {
-			return true
-		}
-	}
-	return false
 }

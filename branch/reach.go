@@ -16,10 +16,7 @@ const Whole = math.MaxInt64
 // [Whole] for a line that a branch points at; for another one it is the largest base of the lines that begin on it and are
 // reached themselves. A line that is missing from the result is not reached at all: no branch descends from it.
 func Reach(m *ctxfolder.Metadata) map[uuid.UUID]int64 {
-	lines := make(map[uuid.UUID]*ctxfolder.Line, len(m.Lines))
-	for i := range m.Lines {
-		lines[m.Lines[i].ID] = &m.Lines[i]
-	}
+	lines := byID(m)
 	reach := make(map[uuid.UUID]int64, len(m.Lines))
 	for _, b := range m.Branches {
 		_, walked := reach[b.Line]
@@ -32,6 +29,37 @@ func Reach(m *ctxfolder.Metadata) map[uuid.UUID]int64 {
 		}
 	}
 	return reach
+}
+
+// Showing returns how many branches show the message at one of a line's own positions.
+func Showing(m *ctxfolder.Metadata, line uuid.UUID, position int64) (branches int) {
+	lines := byID(m)
+	shows := map[uuid.UUID]bool{line: true}
+	for _, b := range m.Branches {
+		var path []uuid.UUID
+		is, known := shows[b.Line]
+		for l := lines[b.Line]; l != nil && !known; l = lines[l.Parent] {
+			path = append(path, l.ID)
+			if is, known = shows[l.Parent]; l.Parent == line {
+				is = l.Base > position
+			}
+		}
+		for _, id := range path {
+			shows[id] = is
+		}
+		if is {
+			branches++
+		}
+	}
+	return branches
+}
+
+func byID(m *ctxfolder.Metadata) map[uuid.UUID]*ctxfolder.Line {
+	lines := make(map[uuid.UUID]*ctxfolder.Line, len(m.Lines))
+	for i := range m.Lines {
+		lines[m.Lines[i].ID] = &m.Lines[i]
+	}
+	return lines
 }
 
 // Orphan is a line of which no branch shows the end.

@@ -13,24 +13,28 @@ import (
 )
 
 // TestReach holds what is collected against what branches show: a message is within its line's reach if and only if one
-// shows it; without the others every branch shows what it did; and with them put back so does a branch of the line.
+// shows it, and so many as Showing says; without the others every branch shows what it did; and with them put back so does a branch of the line.
 func TestReach(t *testing.T) {
 	rapid.Check(t, func(t *rapid.T) {
 		w := newWorld(t)
 		for range rapid.IntRange(1, 60).Draw(t, "steps") {
 			w.step()
-			shown := map[int]bool{}
+			shown := map[int]int{}
 			for name := range w.views {
 				for _, n := range w.show(w.line(name)) {
-					shown[n] = true
+					shown[n]++
 				}
 			}
 			reach := Reach(w.m)
 			for _, l := range w.m.Lines {
 				to, reached := reach[l.ID]
 				for i, n := range w.own[l.ID] {
-					if at := l.Base + int64(i); shown[n] != (reached && at < to) {
-						t.Fatalf("message %d of line %s: shown %v, reach %d", at, l.ID, shown[n], to)
+					at := l.Base + int64(i)
+					if (shown[n] > 0) != (reached && at < to) {
+						t.Fatalf("message %d of line %s: shown by %d branches, reach %d", at, l.ID, shown[n], to)
+					}
+					if got := Showing(w.m, l.ID, at); got != shown[n] {
+						t.Fatalf("message %d of line %s: shown by %d branches, not by %d", at, l.ID, shown[n], got)
 					}
 				}
 			}
