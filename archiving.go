@@ -77,7 +77,11 @@ func (c *Context) arrange(ctx context.Context, progress func(done, all int64), p
 		return done, err
 	}
 	defer release()
-	if err := c.store.within(ctx, c.log.Current); err != nil {
+	err = c.Refresh(ctx) // branches may have other names
+	if err == nil {
+		err = c.store.within(ctx, c.log.Current)
+	}
+	if err != nil {
 		return done, err
 	}
 	p, stayed, err := plan()

@@ -106,3 +106,18 @@ func same(t *testing.T, what string, got, want []string) {
 		t.Errorf("%s: %d messages, wanted %d", what, len(got), len(want))
 	}
 }
+
+// TestArchiveRenamed: through a handle that does not know of the branch's name yet.
+func TestArchiveRenamed(t *testing.T) {
+	ctx := context.Background()
+	s, _ := newStore(t)
+	c := must[*Context](t)(s.Create(ctx, Metadata{}))
+	defer c.Close()
+	fill(t, c.Active(), 3)
+	other := must[*Context](t)(s.Context(ctx, c.ID()))
+	defer other.Close()
+	check(t, other.Rename(ctx, "main", "first"))
+	if done := must[Archived](t)(c.Archive(ctx, ArchiveOptions{Branch: "first"})); done.Messages != 3 {
+		t.Errorf("%d messages archived, want 3", done.Messages)
+	}
+}
