@@ -9,6 +9,7 @@ import (
 	"io"
 	"io/fs"
 	"path/filepath"
+	"syscall"
 
 	"github.com/ctxdir/ctxdir/blob"
 	ctxfolder "github.com/ctxdir/ctxdir/context"
@@ -101,12 +102,15 @@ func (s *Store) backup(ctx context.Context, id uuid.UUID, to *Store) (BackedUp, 
 	}
 	defer c.Close()
 	b := &backingUp{c: c, to: to, seen: map[blob.Sum]bool{}, folders: map[string]vfs.FS{}}
-	b.done.Context, b.done.Path = id, id.String()
-	if !s.readOnly {
+	b.done.Context, b.done.Path, b.lockless = id, id.String(), s.readOnly
+	if !b.lockless {
 		// A broken index is mended first: writers could not do it while the fold lock is held.
-		if err := c.exclusively(ctx, func() error { return nil }); err != nil {
+		err := c.exclusively(ctx, func() error { return nil })
+		if b.lockless = errors.Is(err, syscall.EROFS); err != nil && !b.lockless {
 			return BackedUp{}, err
 		}
+	}
+	if !b.lockless {
 		// Journals stay while it is held.
 		if err := s.acquire(ctx, c.dir.FoldLock); err != nil {
 			return BackedUp{}, err
@@ -157,12 +161,14 @@ type backingUp struct {
 	folders map[string]vfs.FS // of the copy, by name
 	seen    map[blob.Sum]bool
 	done    BackedUp
+
+	lockless bool // nothing can be locked, since nothing can be written
 }
 
 // snapshot takes metadata and counts of one moment: nobody writes while the context's lock is held.
 func (b *backingUp) snapshot(ctx context.Context) error {
 	c := b.c
-	if !c.store.readOnly {
+	if !b.lockless {
 		if err := c.store.acquire(ctx, c.dir.Lock); err != nil {
 			return err
 		}

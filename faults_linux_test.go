@@ -170,8 +170,8 @@ func TestTooManyOpenFiles(t *testing.T) {
 	}
 }
 
-// TestReadOnlyFileSystem: contexts on a file system that is for reading only can be listed and read, whatever state they are in, and nothing can be
-// written.
+// TestReadOnlyFileSystem: contexts on a file system that is for reading only can be listed, read and copied, whatever state they are in, and nothing can
+// be written.
 func TestReadOnlyFileSystem(t *testing.T) {
 	ctx := context.Background()
 	dir := mounted(t, 16<<20)
@@ -212,6 +212,16 @@ func TestReadOnlyFileSystem(t *testing.T) {
 			c := must[*Context](t)(s.Context(ctx, ids[i]))
 			if _, err := c.Active().Append(ctx, Draft{Body: []byte(`{}`)}); !errors.Is(err, syscall.EROFS) && !errors.Is(err, ErrReadOnly) && !errors.Is(err, fs.ErrPermission) {
 				t.Errorf("append: %v", err)
+			}
+			files := 0
+			for _, err := range c.Files(ctx) {
+				check(t, err)
+				files++
+			}
+			to, _ := newStore(t)
+			must[BackedUp](t)(s.Backup(ctx, ids[i], to))
+			if a.shown(t, to, ids[i]); files == 0 {
+				t.Error("no files listed")
 			}
 			check(t, c.Close())
 		}

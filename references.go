@@ -14,6 +14,7 @@ import (
 	"os"
 	"regexp"
 	"slices"
+	"syscall"
 
 	"github.com/ctxdir/ctxdir/blob"
 	ctxfolder "github.com/ctxdir/ctxdir/context"
@@ -254,7 +255,7 @@ func (c *Context) Files(ctx context.Context) iter.Seq2[string, error] {
 
 func (c *Context) files(ctx context.Context) ([]string, error) {
 	if !c.store.readOnly {
-		if err := c.log.Fold(ctx, true); err != nil {
+		if err := c.log.Fold(ctx, true); err != nil && !errors.Is(err, syscall.EROFS) {
 			return nil, err
 		}
 	}
