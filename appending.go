@@ -83,6 +83,11 @@ func (b *Branch) Append(ctx context.Context, d Draft, opts ...AppendOption) (App
 // refused, for what it is, does not keep the others from being stored. The error says why nothing was tried, or why not everything was done: then
 // those that are durable are the first ones.
 func (b *Branch) AppendBatch(ctx context.Context, drafts []Draft, opts ...AppendOption) ([]Result, error) {
+	results, err := using(b.c, func() ([]Result, error) { return b.appendBatch(ctx, drafts, opts) })
+	return results, b.fail("append", err)
+}
+
+func (b *Branch) appendBatch(ctx context.Context, drafts []Draft, opts []AppendOption) ([]Result, error) {
 	a := &appending{
 		b: b, drafts: make([]draft, len(drafts)),
 		results: make([]Result, len(drafts)), done: make(map[int]bool, len(drafts)), blobs: blobsInUse{s: b.c.store},

@@ -68,7 +68,11 @@ func add(to, more map[uuid.UUID]index.Spans) {
 }
 
 // arrange moves messages as planned. Nobody collects, erases or restores meanwhile, so no blob or pack goes that somebody still needs.
-func (c *Context) arrange(ctx context.Context, progress func(done, all int64), plan func() (index.Plan, int64, error)) (done Archived, err error) {
+func (c *Context) arrange(ctx context.Context, progress func(done, all int64), plan func() (index.Plan, int64, error)) (Archived, error) {
+	return using(c, func() (Archived, error) { return c.arrangeNow(ctx, progress, plan) })
+}
+
+func (c *Context) arrangeNow(ctx context.Context, progress func(done, all int64), plan func() (index.Plan, int64, error)) (done Archived, err error) {
 	if c.store.readOnly {
 		return done, ErrReadOnly
 	}
@@ -102,7 +106,7 @@ func (c *Context) arrange(ctx context.Context, progress func(done, all int64), p
 	} else {
 		done.After += moved.Files
 	}
-	return done, errors.Join(err, c.Refresh(ctx))
+	return done, errors.Join(err, c.refresh(ctx))
 }
 
 // planArchive chooses the messages that are to be archived, and the packs that are made one with them. stayed counts what would be archived and

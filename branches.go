@@ -48,16 +48,18 @@ func (b *Branch) Name() string { return b.name }
 
 // Branches describes the branches in order of creation.
 func (c *Context) Branches(ctx context.Context) ([]BranchInfo, error) {
-	fail := func(err error) ([]BranchInfo, error) {
-		return nil, public(Error{Op: "list branches", Context: c.dir.ID}, err)
-	}
+	infos, err := using(c, func() ([]BranchInfo, error) { return c.branches(ctx) })
+	return infos, public(Error{Op: "list branches", Context: c.dir.ID}, err)
+}
+
+func (c *Context) branches(ctx context.Context) ([]BranchInfo, error) {
 	if err := ctx.Err(); err != nil {
-		return fail(err)
+		return nil, err
 	}
 	m := c.current()
 	all, _, err := c.log.AllCounts()
 	if err != nil {
-		return fail(err)
+		return nil, err
 	}
 	infos := make([]BranchInfo, 0, len(m.Branches))
 	for i := range m.Branches {
@@ -66,7 +68,7 @@ func (c *Context) Branches(ctx context.Context) ([]BranchInfo, error) {
 			info.Archived, err = c.log.Archived(info.Line)
 		}
 		if err != nil {
-			return fail(err)
+			return nil, err
 		}
 		infos = append(infos, info)
 	}
@@ -127,7 +129,7 @@ func (b *Branch) Fork(ctx context.Context, name string, at int64, attrs ...ctxfo
 
 // ForkAt is Fork with the messages up to and with the one of this id.
 func (b *Branch) ForkAt(ctx context.Context, name string, id uuid.UUID, attrs ...ctxfolder.Member) (*Branch, error) {
-	at, err := b.find(id)
+	at, err := using(b.c, func() (place, error) { return b.find(id) })
 	if err != nil {
 		return nil, public(Error{Op: "fork", Context: b.c.dir.ID, Branch: b.name, ID: id}, err)
 	}
@@ -188,14 +190,14 @@ func (c *Context) Remove(ctx context.Context, name string) error {
 
 // Rename gives a branch another name, and its folder too.
 func (c *Context) Rename(ctx context.Context, name, to string) error {
-	err := c.rename(ctx, name, to)
+	err := c.use(func() error { return c.rename(ctx, name, to) })
 	return public(Error{Op: "rename", Context: c.dir.ID, Branch: name}, err)
 }
 
 func (c *Context) rename(ctx context.Context, name, to string) error {
 	for {
 		var clear *ctxfolder.Renaming
-		err := c.change(ctx, false, func(m *Metadata) (err error) {
+		err := c.changeNow(ctx, false, func(m *Metadata) (err error) {
 			if clear, err = branch.Rename(m, name, to); clear != nil {
 				branch.MoveFolder(m, *clear)
 			}

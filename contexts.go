@@ -40,7 +40,11 @@ type Context struct {
 	prepared uint64
 	doubtful bool // a write of metadata.json failed: what is there may not be durable; for who holds the lock
 
-	mu       sync.Mutex // guards metadata and folding
+	closing sync.Once
+	under   sync.WaitGroup // operations that are under way
+
+	mu       sync.Mutex // guards metadata, folding and closed
+	closed   bool       // no operation begins any more
 	metadata *Metadata
 	stamp    ctxfolder.Stamp
 	broken   error         // why metadata.json could not be used; metadata is then the journals' copy
@@ -176,8 +180,21 @@ func (s *Store) openLog(dir *ctxfolder.Dir) *index.Log {
 	})
 }
 
-// Close folds what was appended, if that is worth it to who opens the context next, and lets go of the context.
-func (c *Context) Close() error {
+// Close lets no operation begin any more, waits for those that are under way, folds what was appended, if that is worth it to who opens the context
+// next, and lets go of the context. Whatever is asked of it from then on fails with [ErrClosed], but for what it has in memory, as its metadata. An
+// iteration over messages ends with ErrClosed where it would read on, so its body may close the context; a function that was given to an operation, to
+// [Context.Update] for instance, must not: the one would wait for the other. Payloads of messages that were read before can still be read, if they are
+// in blobs. To close a context again does nothing.
+func (c *Context) Close() (err error) {
+	c.closing.Do(func() { err = c.close() })
+	return err
+}
+
+func (c *Context) close() error {
+	c.mu.Lock()
+	c.closed = true
+	c.mu.Unlock()
+	c.under.Wait()
 	c.mu.Lock()
 	folding, wrote := c.folding, c.wrote
 	c.mu.Unlock()
@@ -195,6 +212,29 @@ func (c *Context) Close() error {
 		c.release()
 	}
 	return err
+}
+
+// use runs an operation, unless the context was closed. Every method that others call runs in it what needs the context's files, but for payloads of
+// messages, see [loader.Loader.Close]; Close itself sees to what goes on in the background. One operation in another may be refused in the middle of that.
+func (c *Context) use(f func() error) error {
+	c.mu.Lock()
+	if c.closed {
+		c.mu.Unlock()
+		return ErrClosed
+	}
+	c.under.Add(1)
+	c.mu.Unlock()
+	defer c.under.Done()
+	return f()
+}
+
+// using is use for what has a result.
+func using[T any](c *Context, f func() (T, error)) (result T, err error) {
+	err = c.use(func() (err error) {
+		result, err = f()
+		return err
+	})
+	return result, err
 }
 
 // readMetadata reads metadata.json if it is not the version known. Unusable, it is replaced by the journals'
@@ -250,6 +290,10 @@ func (c *Context) Problem() error {
 // Refresh looks for what other processes committed, and makes later reads look whether message files were
 // edited by hand. Until then a second access to a loaded message does no I/O.
 func (c *Context) Refresh(ctx context.Context) error {
+	return public(Error{Op: "refresh", Context: c.dir.ID}, c.use(func() error { return c.refresh(ctx) }))
+}
+
+func (c *Context) refresh(ctx context.Context) error {
 	err := ctx.Err()
 	if err == nil {
 		err = c.dir.Check()
@@ -363,6 +407,10 @@ func (c *Context) writeMetadata(m *Metadata) error {
 // Crash order: the journal's copy comes first and counts only once metadata.json bears its revision, which the
 // replacement of that file decides.
 func (c *Context) change(ctx context.Context, positions bool, f func(m *Metadata) error) error {
+	return c.use(func() error { return c.changeNow(ctx, positions, f) })
+}
+
+func (c *Context) changeNow(ctx context.Context, positions bool, f func(m *Metadata) error) error {
 	return c.write(ctx, func(current *Metadata) error {
 		m := current.Clone()
 		if err := f(m); err != nil {
@@ -425,7 +473,7 @@ func (c *Context) Fold(ctx context.Context) error {
 	if c.store.readOnly {
 		return public(Error{Op: "fold", Context: c.dir.ID}, ErrReadOnly)
 	}
-	return public(Error{Op: "fold", Context: c.dir.ID}, c.log.Fold(ctx, true))
+	return public(Error{Op: "fold", Context: c.dir.ID}, c.use(func() error { return c.log.Fold(ctx, true) }))
 }
 
 // foldAtClose is the part of the size at which a journal is folded at which Close folds it.

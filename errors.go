@@ -10,6 +10,7 @@ import (
 	ctxfolder "github.com/ctxdir/ctxdir/context"
 	"github.com/ctxdir/ctxdir/index"
 	"github.com/ctxdir/ctxdir/legacy"
+	"github.com/ctxdir/ctxdir/loader"
 	"github.com/ctxdir/ctxdir/message"
 	"github.com/google/uuid"
 )
@@ -40,6 +41,8 @@ var (
 	ErrReadOnly = errors.New("store is open for reading only")
 	// ErrGone: the context's folder was moved or removed.
 	ErrGone = ctxfolder.ErrGone
+	// ErrClosed: the context was closed by this program. The operation did nothing.
+	ErrClosed = loader.ErrClosed
 	// ErrMetadata: metadata.json cannot be used.
 	ErrMetadata = ctxfolder.ErrMetadata
 	// ErrDamaged: what is stored is not what was committed.

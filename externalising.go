@@ -26,16 +26,19 @@ type Externalised struct {
 // the other; done again, it goes on. With dryRun it only counts.
 func (c *Context) Externalise(ctx context.Context, threshold int64, dryRun bool) (Externalised, error) {
 	e := externalising{c: c, policy: blob.Policy{Text: threshold}, dryRun: dryRun, blobs: blobsInUse{s: c.store}}
-	err := c.Refresh(ctx)
-	if err == nil && c.store.readOnly && !dryRun {
-		err = ErrReadOnly
-	}
-	if err == nil {
-		err = e.run(ctx)
-	}
-	if !dryRun {
-		c.foldIfDue()
-	}
+	err := c.use(func() error {
+		err := c.refresh(ctx)
+		if err == nil && c.store.readOnly && !dryRun {
+			err = ErrReadOnly
+		}
+		if err == nil {
+			err = e.run(ctx)
+		}
+		if !dryRun {
+			c.foldIfDue()
+		}
+		return err
+	})
 	return e.done, public(Error{Op: "externalise", Context: c.dir.ID}, err)
 }
 

@@ -39,7 +39,7 @@ type RollbackOptions struct {
 //
 // It fails with an error that wraps fs.ErrExist when there is something at path, and with the reason when a message cannot be had.
 func (c *Context) Rollback(ctx context.Context, path string, o RollbackOptions) (RolledBack, error) {
-	done, err := c.rollback(ctx, path, o)
+	done, err := using(c, func() (RolledBack, error) { return c.rollback(ctx, path, o) })
 	return done, public(Error{Op: "roll back", Context: c.dir.ID, Path: path}, err)
 }
 
@@ -47,7 +47,7 @@ func (c *Context) rollback(ctx context.Context, path string, o RollbackOptions) 
 	r := &rollingBack{c: c, lenient: o.Force, progress: o.Progress}
 	abs, err := filepath.Abs(path)
 	if err == nil {
-		err = c.Refresh(ctx)
+		err = c.refresh(ctx)
 	}
 	if err != nil {
 		return r.done, err

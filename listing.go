@@ -99,10 +99,17 @@ func (c *Context) Summary() Summary {
 		ID: m.ID, Title: m.Title, Branches: len(m.Branches), ActiveBranch: m.ActiveBranch,
 		CreatedAt: m.CreatedAt, UpdatedAt: m.UpdatedAt, Problem: c.Problem(),
 	}
+	if err := c.use(func() error { return c.sizes(m, &sum) }); err != nil {
+		sum.Problem = err
+	}
+	return sum
+}
+
+// sizes adds to a summary what the index says.
+func (c *Context) sizes(m *Metadata, sum *Summary) error {
 	all, newest, err := c.log.AllCounts()
 	if err != nil {
-		sum.Problem = err
-		return sum
+		return err
 	}
 	shown := map[uuid.UUID]int64{} // how far each line is shown by some branch
 	for _, b := range m.Branches {
@@ -133,5 +140,5 @@ func (c *Context) Summary() Summary {
 	if at := time.Unix(0, newest).UTC(); newest > 0 && at.After(sum.UpdatedAt) {
 		sum.UpdatedAt = at
 	}
-	return sum
+	return nil
 }

@@ -170,8 +170,13 @@ func (c *Context) SystemPrompt(ctx context.Context, name string) (json.RawMessag
 		err = ctx.Err()
 	}
 	var prompt json.RawMessage
-	if err == nil && info.SystemPrompt != nil {
-		prompt, err = blob.Resolve(info.SystemPrompt, c.load.Payload)
+	if err == nil {
+		err = c.use(func() (err error) {
+			if info.SystemPrompt != nil {
+				prompt, err = blob.Resolve(info.SystemPrompt, c.load.Payload)
+			}
+			return err
+		})
 	}
 	return prompt, public(Error{Op: "read the system prompt", Context: c.dir.ID, Branch: name}, err)
 }

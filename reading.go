@@ -23,7 +23,7 @@ func (b *Branch) Len(ctx context.Context) (int64, error) {
 	err := ctx.Err()
 	var n int64
 	if err == nil {
-		n, err = b.c.length(b.c.current(), b.name)
+		n, err = using(b.c, func() (int64, error) { return b.c.length(b.c.current(), b.name) })
 	}
 	return n, b.fail("count", err)
 }
@@ -42,9 +42,9 @@ func (b *Branch) From(ctx context.Context, position int64) iter.Seq2[*Message, e
 // Between is Messages of the positions [from, to). What is before the first message or beyond the last one is not there.
 func (b *Branch) Between(ctx context.Context, from, to int64) iter.Seq2[*Message, error] {
 	return func(yield func(*Message, error) bool) {
-		spans, err := b.spans(max(from, 0), to)
+		spans, err := using(b.c, func() ([]loader.Span, error) { return b.spans(max(from, 0), to) })
 		if err == nil {
-			err = b.c.load.Each(ctx, spans, func(m *Message) bool { return yield(m, nil) })
+			err = b.c.load.Each(ctx, spans, b.c.use, func(m *Message) bool { return yield(m, nil) })
 		}
 		if err != nil {
 			yield(nil, b.fail("read", err))
@@ -75,26 +75,29 @@ func (b *Branch) Last(ctx context.Context, n int) ([]*Message, error) {
 }
 
 func (b *Branch) read(ctx context.Context, from, to int64) ([]*Message, error) {
-	spans, err := b.spans(from, to)
-	if err != nil {
-		return nil, b.fail("read", err)
-	}
-	messages, err := b.c.load.Range(ctx, spans)
+	messages, err := using(b.c, func() ([]*Message, error) {
+		spans, err := b.spans(from, to)
+		if err != nil {
+			return nil, err
+		}
+		return b.c.load.Range(ctx, spans)
+	})
 	return messages, b.fail("read", err)
 }
 
 // Message returns the message of an id (requirement "by id"), without scanning. It fails with
 // [ErrNotExist] when the branch does not show one.
 func (b *Branch) Message(ctx context.Context, id uuid.UUID) (*Message, error) {
-	at, err := b.find(id)
-	var m *Message
-	switch {
-	case err != nil:
-	case at.raw != nil:
-		m, err = b.c.load.Loaded(at.span, &at.entry, at.raw)
-	default:
-		m, err = b.c.load.Load(ctx, at.span, &at.entry)
-	}
+	m, err := using(b.c, func() (*Message, error) {
+		at, err := b.find(id)
+		switch {
+		case err != nil:
+			return nil, err
+		case at.raw != nil:
+			return b.c.load.Loaded(at.span, &at.entry, at.raw)
+		}
+		return b.c.load.Load(ctx, at.span, &at.entry)
+	})
 	return m, public(Error{Op: "read", Context: b.c.dir.ID, Branch: b.name, ID: id}, err)
 }
 

@@ -39,7 +39,7 @@ func (c *Context) references(ctx context.Context, edited bool, f func(blob.Sum))
 		if _, renamed := c.inFolders(m); !renamed && c.waitsForRename(m) == waits {
 			return unread, nil
 		}
-		if err := c.Refresh(ctx); err != nil {
+		if err := c.refresh(ctx); err != nil {
 			return nil, err
 		}
 	}
@@ -241,7 +241,7 @@ func walkFiles(fsys vfs.FS, folder string, f func(path string) error) error {
 // opened for reading.
 func (c *Context) Files(ctx context.Context) iter.Seq2[string, error] {
 	return func(yield func(string, error) bool) {
-		paths, err := c.files(ctx)
+		paths, err := using(c, func() ([]string, error) { return c.files(ctx) })
 		for _, p := range paths {
 			if !yield(p, nil) {
 				return
@@ -259,7 +259,7 @@ func (c *Context) files(ctx context.Context) ([]string, error) {
 			return nil, err
 		}
 	}
-	if err := c.Refresh(ctx); err != nil {
+	if err := c.refresh(ctx); err != nil {
 		return nil, err
 	}
 	id := c.dir.ID.String()
@@ -292,14 +292,17 @@ func (c *Context) files(ctx context.Context) ([]string, error) {
 func (c *Context) BlobBytes(ctx context.Context) (int64, error) {
 	seen := map[blob.Sum]bool{}
 	var size int64
-	_, err := c.references(ctx, false, func(sum blob.Sum) {
-		if seen[sum] {
-			return
-		}
-		seen[sum] = true
-		if info, err := c.store.fs.Lstat(blob.Path(sum)); err == nil {
-			size += info.Size()
-		}
+	err := c.use(func() error {
+		_, err := c.references(ctx, false, func(sum blob.Sum) {
+			if seen[sum] {
+				return
+			}
+			seen[sum] = true
+			if info, err := c.store.fs.Lstat(blob.Path(sum)); err == nil {
+				size += info.Size()
+			}
+		})
+		return err
 	})
 	return size, public(Error{Op: "measure", Context: c.dir.ID}, err)
 }

@@ -27,7 +27,7 @@ func (b *Branch) Replace(ctx context.Context, id uuid.UUID, d Draft, opts ...Rep
 	for _, f := range opts {
 		f(&o)
 	}
-	err := b.replace(ctx, id, d, o)
+	err := b.c.use(func() error { return b.replace(ctx, id, d, o) })
 	return public(Error{Op: "replace", Context: b.c.dir.ID, Branch: b.name, ID: id}, err)
 }
 

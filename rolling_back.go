@@ -225,7 +225,7 @@ func (r *rollingBack) line(ctx context.Context, line *ctxfolder.Line, yield func
 	}
 	span := loader.Span{Line: line.ID, Folder: line.Folder, From: line.Base, To: r.shown[line.ID]}
 	more = true
-	eerr := r.load.Each(ctx, []loader.Span{span}, func(m *Message) bool {
+	eerr := r.load.Each(ctx, []loader.Span{span}, loader.Plainly, func(m *Message) bool {
 		var n legacy.Node
 		var is bool
 		if n, is, err = r.node(ctx, m, parent); err != nil {

@@ -53,7 +53,7 @@ const turn = 256
 // under way at from is told when it is committed. Where the journals do not reach back to from, there is one [Resync] first.
 // Close lets go of what the watcher holds; ctx is for the beginning only.
 func (c *Context) Watch(ctx context.Context, from uint64) (*Watcher, error) {
-	w, err := c.watch(ctx, from)
+	w, err := using(c, func() (*Watcher, error) { return c.watch(ctx, from) })
 	return w, public(Error{Op: "watch", Context: c.dir.ID}, err)
 }
 
@@ -86,7 +86,7 @@ func (c *Context) watch(ctx context.Context, from uint64) (*Watcher, error) {
 // Sequence is the number of the last commit that the handle knows of: what it shows now, and what [Context.Watch] tells behind that
 // number, fit together without a gap.
 func (c *Context) Sequence() (uint64, error) {
-	seq, err := c.log.Seq()
+	seq, err := using(c, c.log.Seq)
 	return seq, public(Error{Op: "read", Context: c.dir.ID}, err)
 }
 

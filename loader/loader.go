@@ -12,6 +12,7 @@ import (
 	"io/fs"
 	"runtime"
 	"slices"
+	"sync"
 	"sync/atomic"
 	"time"
 
@@ -65,7 +66,13 @@ type Loader struct {
 	blobs Blobs
 	epoch atomic.Uint64
 	reads atomic.Int64
+
+	open   sync.RWMutex // held by who takes a payload from the log
+	closed bool         // guarded by open
 }
+
+// ErrClosed: the context was closed.
+var ErrClosed = errors.New("the context was closed")
 
 // New returns a loader that keeps what it loads in pool, and takes payloads from blobs.
 func New(dir *ctxfolder.Dir, log *index.Log, pool *Pool, blobs Blobs) *Loader {
@@ -75,8 +82,14 @@ func New(dir *ctxfolder.Dir, log *index.Log, pool *Pool, blobs Blobs) *Loader {
 // Refresh makes the next access to each kept message look whether its file was touched.
 func (l *Loader) Refresh() { l.epoch.Add(1) }
 
-// Close drops what the loader put into the pool.
-func (l *Loader) Close() { l.pool.forget(l) }
+// Close drops what the loader put into the pool. Nothing is loaded any more; payloads of messages are taken from blobs alone, and the log and the folder
+// may be closed.
+func (l *Loader) Close() {
+	l.open.Lock()
+	l.closed = true
+	l.open.Unlock()
+	l.pool.forget(l)
+}
 
 // Payload returns a payload that a message refers to, verified, as [Message.Payload] does.
 func (l *Loader) Payload(ref blob.Ref) ([]byte, error) { return l.payload(ref) }
@@ -239,14 +252,14 @@ var readers = max(4, 2*runtime.GOMAXPROCS(0))
 const slow = 300 * time.Microsecond
 
 // Each calls yield for every message of the spans in order, reading the next ones meanwhile. It stops when
-// yield returns false, with nil, or when ctx ends, with its error.
-func (l *Loader) Each(ctx context.Context, spans []Span, yield func(*Message) bool) error {
+// yield returns false, with nil, or when ctx ends, with its error. Every read is done by use, which may refuse it; yield is not called in there.
+func (l *Loader) Each(ctx context.Context, spans []Span, use func(read func() error) error, yield func(*Message) bool) error {
 	ctx, stop := context.WithCancel(ctx)
 	batches := make(chan batch)
 	var group errgroup.Group
 	group.Go(func() error {
 		defer close(batches)
-		return l.batches(ctx, spans, func(b batch) bool {
+		return l.batches(ctx, spans, use, func(b batch) bool {
 			select {
 			case batches <- b:
 				return true
@@ -279,20 +292,27 @@ func (l *Loader) Each(ctx context.Context, spans []Span, yield func(*Message) bo
 // Range returns the messages of the spans in order.
 func (l *Loader) Range(ctx context.Context, spans []Span) ([]*Message, error) {
 	var out []*Message
-	err := l.batches(ctx, spans, func(b batch) bool {
+	err := l.batches(ctx, spans, Plainly, func(b batch) bool {
 		out = append(out, b.messages...)
 		return true
 	})
 	return out, err
 }
 
+// Plainly is for [Loader.Each], where nothing is to be done for a read.
+func Plainly(read func() error) error { return read() }
+
 type batch struct{ messages []*Message }
 
 // batches reads the spans piece by piece, each piece's messages side by side.
-func (l *Loader) batches(ctx context.Context, spans []Span, yield func(batch) bool) error {
+func (l *Loader) batches(ctx context.Context, spans []Span, use func(read func() error) error, yield func(batch) bool) error {
 	for _, span := range spans {
 		for from := span.From; from < span.To; {
-			entries, err := l.log.Entries(span.Line, from, min(from+rowsAtOnce, span.To))
+			var entries []index.Entry
+			err := use(func() (err error) {
+				entries, err = l.log.Entries(span.Line, from, min(from+rowsAtOnce, span.To))
+				return err
+			})
 			if err != nil {
 				return err
 			}
@@ -306,7 +326,11 @@ func (l *Loader) batches(ctx context.Context, spans []Span, yield func(batch) bo
 					bytes += entries[n].Size
 					n++
 				}
-				b, err := l.batch(ctx, span, entries[:n])
+				var b batch
+				err := use(func() (err error) {
+					b, err = l.batch(ctx, span, entries[:n])
+					return err
+				})
 				if err != nil {
 					return err
 				}

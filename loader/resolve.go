@@ -102,7 +102,8 @@ func (m *Message) Open(ref blob.Ref) (io.ReadCloser, int64, error) {
 	}
 	r, size, err := m.from.blobs.Open(ref.Sum)
 	if err != nil {
-		if b := m.from.elsewhere(ref); b != nil {
+		var b []byte
+		if b, err = m.from.elsewhere(ref, err); b != nil {
 			return io.NopCloser(bytes.NewReader(b)), int64(len(b)), nil
 		}
 	}
@@ -117,28 +118,51 @@ func (l *Loader) payload(ref blob.Ref) ([]byte, error) {
 	}
 	b, err := l.blobs.Get(ref.Sum, ref.Size)
 	if err != nil {
-		if b := l.elsewhere(ref); b != nil {
-			return b, nil
+		there, why := l.elsewhere(ref, err)
+		if there != nil {
+			return there, nil
 		}
 		// It may have moved from one place to another while they were looked at.
 		if again, aerr := l.blobs.Get(ref.Sum, ref.Size); aerr == nil {
 			return again, nil
 		}
+		err = why
 	}
 	return b, err
 }
 
-// elsewhere returns a payload of which there is no blob. A message file may be newer than what is known of the journals.
-func (l *Loader) elsewhere(ref blob.Ref) []byte {
-	b := l.riding(ref, true)
-	if b == nil && l.log.Refresh() == nil {
-		b = l.riding(ref, true)
+// elsewhere returns a payload of which there is no blob, for the reason why, or that reason. A message file may be newer than what is known of the journals.
+func (l *Loader) elsewhere(ref blob.Ref, why error) (b []byte, err error) {
+	closed := l.whileOpen(func() {
+		if b = l.inJournals(ref, true); b == nil && l.log.Refresh() == nil {
+			b = l.inJournals(ref, true)
+		}
+	})
+	if closed != nil {
+		why = fmt.Errorf("%w: %w", closed, why)
 	}
-	return b
+	return b, why
 }
 
 // riding returns a payload from a journal, nil where none has it unharmed.
-func (l *Loader) riding(ref blob.Ref, folded bool) []byte {
+func (l *Loader) riding(ref blob.Ref, folded bool) (b []byte) {
+	_ = l.whileOpen(func() { b = l.inJournals(ref, folded) })
+	return b
+}
+
+// whileOpen calls f, which looks into the log, unless that may be closed.
+func (l *Loader) whileOpen(f func()) error {
+	l.open.RLock()
+	defer l.open.RUnlock()
+	if l.closed {
+		return ErrClosed
+	}
+	f()
+	return nil
+}
+
+// inJournals is riding for who keeps the log open.
+func (l *Loader) inJournals(ref blob.Ref, folded bool) []byte {
 	if b, err := l.log.Payload(ref.Sum, folded); err == nil && b != nil && blob.SumOf(b) == ref.Sum {
 		return b
 	}
