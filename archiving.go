@@ -81,7 +81,7 @@ func (c *Context) arrangeNow(ctx context.Context, progress func(done, all int64)
 		return done, err
 	}
 	defer release()
-	err = c.Refresh(ctx) // branches may have other names
+	err = c.refresh(ctx) // branches may have other names
 	if err == nil {
 		err = c.store.within(ctx, c.log.Current)
 	}
