@@ -36,7 +36,7 @@ type Draft struct {
 type Appended struct {
 	ID       uuid.UUID
 	Position int64
-	Existed  bool // it was there already, with equal content
+	Existed  bool // it was there already, with equal content, or lost
 }
 
 // Result is what became of one message of a batch: it is durable, or Err says why it is not.
@@ -68,7 +68,8 @@ func TextThreshold(bytes int64) AppendOption {
 // durability it is on disk when Append returns, by exactly one fdatasync, which concurrent appends share.
 //
 // A retry is safe: an ID that is there with an equal body succeeds and returns the position it has; with another
-// body it fails with [ErrConflict]. An error that wraps [ErrDurability] leaves open whether the message is
+// body it fails with [ErrConflict]. Where the message is there and is damaged or lost, nothing can be compared: then the
+// body becomes its content again, in its place. An error that wraps [ErrDurability] leaves open whether the message is
 // there. ctx cancels waiting for the lock, never a commit half-way.
 func (b *Branch) Append(ctx context.Context, d Draft, opts ...AppendOption) (Appended, error) {
 	results, err := b.AppendBatch(ctx, []Draft{d}, opts...)
@@ -371,6 +372,9 @@ func (a *appending) existing(m *Metadata, d *draft, fresh map[uuid.UUID]int) (th
 		return nil, false, err
 	}
 	there = &Appended{ID: d.ID, Position: p.entry.Position, Existed: true}
+	if old.Unavailable != nil && !errors.Is(old.Unavailable, ErrErased) {
+		return there, false, a.b.c.storeAgain(m, a.b.name, p, d, old.Unavailable)
+	}
 	if old.Unavailable == nil && !bytes.Equal(old.Stored, d.stored) {
 		// The threshold may have been another one.
 		body, err := old.Body(context.Background())

@@ -347,7 +347,7 @@ func (b *backingUp) lose(e *index.Entry, why error) {
 func (b *backingUp) read(line *ctxfolder.Line, e *index.Entry) (raw []byte, packed bool, err error) {
 	now := line
 	for {
-		raw, is, err := e.ReadFile(b.c.dir, now.Folder)
+		raw, is, err := b.c.log.ReadFile(line.ID, e, now.Folder)
 		newer := false
 		if is == index.FileEdited {
 			env, err := message.Parse(raw)

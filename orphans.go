@@ -256,7 +256,7 @@ func (e *lostError) Unwrap() error { return e.err }
 // stored returns the envelope of a message in one line: as it was committed, byte for byte, or as it was edited by hand. With a
 // *lostError there is none; any other error is about reading.
 func (c *Context) stored(span loader.Span, e *index.Entry) ([]byte, error) {
-	raw, is, err := e.ReadFile(c.dir, span.Folder)
+	raw, is, err := c.log.ReadFile(span.Line, e, span.Folder)
 	switch {
 	case err == nil && is == index.FileExact:
 		return raw, nil

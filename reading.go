@@ -86,7 +86,7 @@ func (b *Branch) read(ctx context.Context, from, to int64) ([]*Message, error) {
 }
 
 // Message returns the message of an id (requirement "by id"), without scanning. It fails with
-// [ErrNotExist] when the branch does not show one.
+// [ErrNotExist] when the branch does not show one; one that it shows and that cannot be had comes with Unavailable set.
 func (b *Branch) Message(ctx context.Context, id uuid.UUID) (*Message, error) {
 	m, err := using(b.c, func() (*Message, error) {
 		at, err := b.find(id)
@@ -123,7 +123,9 @@ func (b *Branch) find(id uuid.UUID) (at place, err error) {
 	return b.c.find(m, info.Line, id)
 }
 
-// find looks an id up in the history of a line: among the journals' messages, then by probing the folders of its lines for the file, then in packs.
+// find looks an id up in the history of a line: among the journals' messages, then by probing the folders of its lines for the file, then in packs, then among
+// the rows that are marked lost. All rows are looked through only where a file of that name, or a pack, shows that something is wrong: what no repair has seen
+// yet, and left nothing behind, is not found.
 // Others may archive the message meanwhile, take it out of the archive, or rename a folder, or have done so since this handle looked, also for who holds
 // the lock: index.json is not read anew for each write. Then it is looked for again.
 func (c *Context) find(m *Metadata, line, id uuid.UUID) (at place, err error) {
@@ -187,64 +189,93 @@ func (c *Context) findOnce(m *Metadata, line, id uuid.UUID) (place, error) {
 	for i, seg := range lines {
 		l, _ := m.Line(seg.Line)
 		span := loader.Span{Line: seg.Line, Folder: l.Folder, From: seg.From, To: seg.To}
-		var raw []byte
 		e, ok, err := c.log.FindRecent(seg.Line, id, seg.To)
 		if err != nil {
 			return place{}, err
 		}
-		if !ok {
-			var none bool
-			e, raw, ok, none, err = c.probe(span, id)
-			free = free || i == 0 && none && seg.Line == line
+		if ok {
+			return place{span: span, entry: e}, nil
 		}
-		if !ok && err == nil {
-			e, ok, err = c.log.FindArchived(seg.Line, id, seg.To)
-		}
-		if !ok && err == nil {
-			e, ok, err = c.log.FindFolded(seg.Line, id, seg.To)
-		}
+		p, err := c.probe(span, id)
 		if err != nil {
 			return place{}, err
 		}
-		if ok {
-			return place{span: span, entry: e, raw: raw}, nil
+		if p.ok {
+			return place{span: span, entry: p.entry, raw: p.raw}, nil
+		}
+		free = free || i == 0 && p.none && seg.Line == line
+		for _, find := range []func(line, id uuid.UUID, end int64) (index.Entry, bool, error){
+			c.log.FindArchived, c.log.FindFolded, p.odd(c.log.FindRow), c.log.FindLost,
+		} {
+			e, ok, err := find(seg.Line, id, seg.To)
+			if err != nil {
+				return place{}, err
+			}
+			if ok {
+				return place{span: span, entry: e}, nil
+			}
+		}
+		if p.failed != nil {
+			return place{}, p.failed
 		}
 	}
 	return place{free: free}, fmt.Errorf("%w: message %s", ErrNotExist, id)
 }
 
-// probe looks for a message's file, under its id and under the name it has when the id was taken. It returns what the
-// file holds if that is what was committed. none says that there is no file under the id.
-func (c *Context) probe(span loader.Span, id uuid.UUID) (e index.Entry, raw []byte, ok, none bool, err error) {
+// probed is what a probe for a message's file gives.
+type probed struct {
+	ok     bool // the message was found
+	entry  index.Entry
+	raw    []byte // what the file holds, if that is what was committed
+	none   bool   // there is no file under the id
+	wrong  bool   // there is a file, and it does not tell where the message is, nor that it is another one
+	failed error  // of reading it
+}
+
+// odd is a way to find a message for where something is wrong with its file.
+func (p *probed) odd(find func(line, id uuid.UUID, end int64) (index.Entry, bool, error)) func(line, id uuid.UUID, end int64) (index.Entry, bool, error) {
+	if p.wrong {
+		return find
+	}
+	return func(uuid.UUID, uuid.UUID, int64) (index.Entry, bool, error) { return index.Entry{}, false, nil }
+}
+
+// probe looks for a message's file, under its id and under the name it has when the id was taken.
+func (c *Context) probe(span loader.Span, id uuid.UUID) (p probed, err error) {
 	names := []uuid.UUID{id}
 	if counts, _, err := c.log.Counts(span.Line); err != nil {
-		return e, nil, false, false, err
+		return p, err
 	} else if counts.Derived > 0 {
 		names = append(names, message.DerivedID(span.Line, id.String()))
 	}
 	for _, file := range names {
 		raw, _, err := c.dir.ReadMessage(span.Folder, file)
 		if errors.Is(err, fs.ErrNotExist) {
-			none = none || file == id
+			p.none = p.none || file == id
 			continue
 		}
 		if err != nil {
-			return e, nil, false, none, err
+			p.wrong, p.failed = true, errors.Join(p.failed, err)
+			continue
 		}
 		env, err := message.Parse(raw)
-		if err != nil || env.ID != id || env.Line != span.Line || env.Position < span.From || env.Position >= span.To {
+		if err != nil || env.ID != id {
+			p.wrong = true
 			continue
 		}
-		entries, err := c.log.Entries(span.Line, env.Position, env.Position+1)
-		if err != nil {
-			return e, nil, false, none, err
-		}
-		if len(entries) == 1 && entries[0].ID == id {
-			if e = entries[0]; int64(len(raw)) != e.Size || message.Sum(raw) != e.Sum {
-				raw = nil
+		entries, err := c.log.Entries(env.Line, env.Position, env.Position+1)
+		switch {
+		case err != nil:
+			return p, err
+		case len(entries) == 0 || entries[0].ID != id:
+			p.wrong = true
+		case env.Line == span.Line && env.Position >= span.From && env.Position < span.To:
+			p.ok, p.entry = true, entries[0]
+			if e := &p.entry; int64(len(raw)) == e.Size && message.Sum(raw) == e.Sum {
+				p.raw = raw
 			}
-			return e, raw, true, none, nil
+			return p, nil
 		}
 	}
-	return e, nil, false, none, nil
+	return p, nil
 }

@@ -3,6 +3,8 @@ package ctxdir
 import (
 	"context"
 	"errors"
+	"fmt"
+	"io/fs"
 	"slices"
 
 	"github.com/ctxdir/ctxdir/branch"
@@ -60,6 +62,11 @@ func (b *Branch) replace(ctx context.Context, id uuid.UUID, told Draft, o replac
 		if err != nil {
 			return err
 		}
+		if old == nil {
+			if env.Prev, env.File, err = c.makeRoom(m, at); err != nil {
+				return err
+			}
+		}
 		env.StoredAt = at.entry.Next()
 		env.Role, env.Type, env.Body, env.Payloads = d.Role, d.Type, d.stored, d.refs
 		if !d.CreatedAt.IsZero() {
@@ -69,6 +76,46 @@ func (b *Branch) replace(ctx context.Context, id uuid.UUID, told Draft, o replac
 	})
 	c.foldIfDue()
 	return err
+}
+
+// storeAgain makes a draft the content of a message that is there under its id and cannot be had, for the reason why. The lock is held.
+func (c *Context) storeAgain(m *Metadata, name string, at place, d *draft, why error) error {
+	if !errors.Is(why, ErrDamaged) && !errors.Is(why, fs.ErrNotExist) {
+		return why // it may be whole, and nobody knows whether it is the same
+	}
+	prev, file, err := c.makeRoom(m, at)
+	if err != nil {
+		return err
+	}
+	return c.supersede(at, nil, &message.Envelope{
+		ID: d.ID, Line: at.span.Line, Position: at.entry.Position, Prev: prev, File: file, StoredAt: at.entry.Next(), Branch: name,
+		Role: d.Role, Type: d.Type, CreatedAt: d.CreatedAt, OriginID: d.OriginID, Source: d.Source, Body: d.stored, Payloads: d.refs,
+	}, c.ride(nil, d.payloads, map[index.Sum]bool{}))
+}
+
+// makeRoom prepares for another version of a message that cannot be had. It returns the id before it, and the name of its file where that is not the id. What
+// lies there and is damaged goes to trash.
+func (c *Context) makeRoom(m *Metadata, at place) (prev, file uuid.UUID, err error) {
+	line, ok := m.Line(at.span.Line)
+	if !ok {
+		return prev, file, fmt.Errorf("%w: line %s is missing", ErrMetadata, at.span.Line)
+	}
+	if prev, err = c.idBefore(m, line.ID, at.entry.Position); err != nil {
+		return prev, file, err
+	}
+	_, is, why := c.log.ReadFile(line.ID, &at.entry, line.Folder)
+	if is == index.FileDamaged {
+		if err := c.dir.SetAside(c.dir.MessagePath(line.Folder, at.entry.FileID())); err != nil && !errors.Is(err, fs.ErrNotExist) {
+			return prev, file, err
+		}
+	}
+	taken := errors.Is(why, index.ErrTaken)
+	if at.entry.Lost == "" && !taken {
+		return prev, at.entry.File, nil
+	}
+	// The row of a lost message does not tell the file's name.
+	file, err = c.fileFor(m, line, at.entry.ID, !taken)
+	return prev, file, err
 }
 
 // supersede commits another version of a message, behind the payloads it needs, and makes its file. The old version goes to trash,

@@ -257,6 +257,11 @@ func (c *Context) restoreVersion(ctx context.Context, t *trashed, r *Restored) e
 		}
 		recount(&old)
 		old.Line, old.Position, old.File, old.StoredAt = l.ID, t.Item.Position, at.entry.File, at.entry.Next()
+		if present == nil {
+			if _, old.File, err = c.makeRoom(m, at); err != nil {
+				return err
+			}
+		}
 		return c.supersede(at, present, &old, nil)
 	})
 	c.foldIfDue()

@@ -57,6 +57,9 @@ func (e *Entry) FileID() uuid.UUID {
 	return e.ID
 }
 
+// unfound reports whether an entry is marked lost, and was not erased.
+func (e *Entry) unfound() bool { return e.Lost != "" && e.Lost != Erased }
+
 // end is where the record ends in its journal.
 func (e *Entry) end() int64 { return e.off + head{len: e.Size}.size() }
 
@@ -108,6 +111,8 @@ type Counts struct {
 	// Referring is how many messages and versions of them with references to blobs there ever were: without any,
 	// nobody need look for references.
 	Referring int64 `json:"referring,omitempty"`
+	// Lost is how many of them have rows that are marked lost, or more: without any, nobody need search the rows for an id.
+	Lost int64 `json:"lost,omitempty"`
 }
 
 // sane reports whether counts that were read can be true.
@@ -128,5 +133,8 @@ func (c *Counts) add(e *Entry) {
 	}
 	if e.Payloads > 0 {
 		c.Referring++
+	}
+	if e.unfound() {
+		c.Lost++
 	}
 }

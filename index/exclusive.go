@@ -55,12 +55,13 @@ func (l *Log) Rebuild(ctx stdcontext.Context) error {
 // error that wraps ErrBusy when one of them is not folded yet.
 //
 // Crash order: each row is written in its place and synced. One that is torn makes the index be rebuilt, which finds the
-// message missing again.
+// message missing again. Where there are more lost ones then, index.json says so before, and where there are fewer, after.
 func (l *Log) Mark(line uuid.UUID, reasons map[int64]string) error {
 	l.advance.Lock()
 	defer l.advance.Unlock()
 	ln := l.state.lines[line]
 	var marked []Entry
+	var more, fewer int64 // that are lost
 	for position, reason := range reasons {
 		e, err := l.state.entryAt(line, position)
 		if err != nil {
@@ -70,6 +71,12 @@ func (l *Log) Mark(line uuid.UUID, reasons map[int64]string) error {
 			return fmt.Errorf("%w: position %d is not folded", ErrBusy, position)
 		}
 		e.Pack, e.place = uuid.Nil, archive.Place{} // a row says so
+		if e.unfound() {
+			fewer++
+		}
+		if reason != "" && reason != Erased {
+			more++
+		}
 		if e.Lost = reason; reason == Erased {
 			// A checksum and a size would tell whoever guesses the message that the guess is right.
 			e = Entry{Position: e.Position, ID: e.ID, At: e.At, Lost: Erased}
@@ -80,30 +87,35 @@ func (l *Log) Mark(line uuid.UUID, reasons map[int64]string) error {
 		return nil
 	}
 	slices.SortFunc(marked, func(a, b Entry) int { return cmp.Compare(a.Position, b.Position) })
-	return l.mark(line, marked)
+	return l.mark(line, marked, max(more-fewer, 0), max(fewer-more, 0))
 }
 
-// mark writes rows in their places, or a new row file where some have none.
-func (l *Log) mark(line uuid.UUID, marked []Entry) error {
+// mark writes rows in their places, or a new row file where some have none. So many more of the line are lost then, or fewer.
+func (l *Log) mark(line uuid.UUID, marked []Entry, more, fewer int64) error {
 	x, err := l.takeFolded()
 	if err != nil {
 		return err
 	}
 	w := l.workOf(x)
-	for i := range w.lines {
-		f := &w.lines[i]
-		if f.Line != line {
-			continue
-		}
-		before := f.Rows
-		f.start, f.entries = f.End(), marked
-		if err := l.writeRows(w); errors.Is(err, ErrDamaged) {
-			return errors.Join(fmt.Errorf("%w: %w", ErrBusy, err), l.distrustRows(err), l.prepare(true))
-		} else if err != nil || f.Rows == before {
+	i := slices.IndexFunc(w.lines, func(f foldLine) bool { return f.Line == line })
+	if i < 0 {
+		return fmt.Errorf("%w: line %s is not folded", ErrBusy, line)
+	}
+	f := &w.lines[i]
+	if f.Lost += more; more > 0 {
+		if err := l.commit(w, x.Journals); err != nil {
 			return err
 		}
 	}
-	return l.commit(w, x.Journals)
+	before := f.Rows
+	f.start, f.entries = f.End(), marked
+	if err := l.writeRows(w); errors.Is(err, ErrDamaged) {
+		return errors.Join(fmt.Errorf("%w: %w", ErrBusy, err), l.distrustRows(err), l.prepare(true))
+	} else if err != nil || f.Rows == before && more == 0 && fewer == 0 {
+		return err
+	}
+	f.Lost = max(f.Lost-fewer, 0)
+	return l.commit(w, x.Journals) // also where it says nothing new: who has read the rows reads them again
 }
 
 // workOf returns a fold that changes nothing.

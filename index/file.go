@@ -4,9 +4,11 @@ import (
 	"errors"
 	"fmt"
 	"io/fs"
+	"slices"
 
 	ctxfolder "github.com/ctxdir/ctxdir/context"
 	"github.com/ctxdir/ctxdir/message"
+	"github.com/google/uuid"
 )
 
 // FileState says what lies where the file of a message belongs.
@@ -59,6 +61,35 @@ func (e *Entry) ReadFile(dir *ctxfolder.Dir, folder string) (raw []byte, is File
 		return raw, FileDamaged, fmt.Errorf("%w: file %s %w", ErrDamaged, ctxfolder.MessageFile(e.FileID()), err)
 	}
 	return raw, FileEdited, nil
+}
+
+// ErrTaken is wrapped when the file of a message holds another one of its id: one that was stored when this one could not be found.
+var ErrTaken = errors.New("its id was stored again")
+
+// ReadFile is [Entry.ReadFile] for an entry of a line. A file that tells line and position of another row with its id is the file of that one, and this one has
+// none: FileMissing, with an error that wraps ErrTaken.
+func (l *Log) ReadFile(line uuid.UUID, e *Entry, folder string) (raw []byte, is FileState, err error) {
+	raw, is, err = e.ReadFile(l.dir, folder)
+	if raw == nil || is == FileExact {
+		return raw, is, err
+	}
+	if at, taken := l.taken(line, e, folder, raw); taken {
+		return nil, FileMissing, fmt.Errorf("%w: %w at position %d", fs.ErrNotExist, ErrTaken, at)
+	}
+	return raw, is, err
+}
+
+// taken returns the position of the other message of its id that an entry's file holds.
+func (l *Log) taken(line uuid.UUID, e *Entry, folder string, raw []byte) (position int64, taken bool) {
+	env, err := message.Parse(raw)
+	if err != nil || env.ID != e.ID || env.Line == line && env.Position == e.Position {
+		return 0, false
+	}
+	told, err := l.entries(env.Line, env.Position, env.Position+1)
+	if err != nil || len(told) == 0 || told[0].ID != e.ID || told[0].FileID() != e.FileID() {
+		return 0, false
+	}
+	return env.Position, env.Line == line || slices.Contains(l.dir.FoldersOf(env.Line), folder)
 }
 
 // muchEdited is how large a message may have become by an edit, in bytes, if it was not half as large before.

@@ -2,6 +2,7 @@ package index
 
 import (
 	"errors"
+	"math"
 	"slices"
 
 	"github.com/ctxdir/ctxdir/archive"
@@ -88,13 +89,88 @@ func (l *Log) FindFolded(line, id uuid.UUID, end int64) (Entry, bool, error) {
 	return entries[0], true, nil
 }
 
-// FindArchived looks an id up in the packs that serve a line, below position end.
+// FindLost looks an id up among the messages of a line that are marked lost, below position end. In a line that has none it reads nothing, else the rows once.
+func (l *Log) FindLost(line, id uuid.UUID, end int64) (Entry, bool, error) {
+	counts, _, err := l.Counts(line)
+	if err != nil || counts.Lost == 0 {
+		return Entry{}, false, err
+	}
+	position, ok, err := l.findUnfound(line, id)
+	if err != nil || !ok || position >= end {
+		return Entry{}, false, err
+	}
+	entries, err := l.Entries(line, position, position+1)
+	if err != nil || len(entries) == 0 || entries[0].ID != id || entries[0].Lost == Erased {
+		return Entry{}, false, err
+	}
+	return entries[0], true, nil
+}
+
+// findUnfound returns the position of a row that is marked lost.
+func (l *Log) findUnfound(line, id uuid.UUID) (position int64, ok bool, err error) {
+	var was *state
+	var known map[uuid.UUID]int64
+	look := func(s *state) {
+		if was = s; s.lines[line] != nil {
+			known = s.lines[line].unfound
+		}
+	}
+	seen := l.Renewals()
+	if err := l.view(look); err != nil {
+		return 0, false, err
+	}
+	if known == nil {
+		known = map[uuid.UUID]int64{}
+		if err := l.each(line, math.MaxInt64, func(e *Entry) {
+			if e.unfound() {
+				known[e.ID] = e.Position
+			}
+		}); err != nil {
+			return 0, false, err
+		}
+		l.mu.Lock()
+		if l.state == was && l.Renewals() == seen && was.lines[line] != nil {
+			was.lines[line].unfound = known
+		}
+		l.mu.Unlock()
+	}
+	position, ok = known[id]
+	return position, ok, nil
+}
+
+// FindRow looks an id up in all rows of a line, below position end: for who knows that something is wrong with its file. Of several rows the last counts, and
+// one that is not marked lost before one that is.
+func (l *Log) FindRow(line, id uuid.UUID, end int64) (found Entry, ok bool, err error) {
+	err = l.each(line, end, func(e *Entry) {
+		if e.ID == id && e.Lost != Erased && (!ok || found.Lost != "" || e.Lost == "") {
+			found, ok = *e, true
+		}
+	})
+	return found, ok && err == nil, err
+}
+
+// each calls f for every entry of a line below position end.
+func (l *Log) each(line uuid.UUID, end int64, f func(*Entry)) error {
+	counts, _, err := l.Counts(line)
+	for from := counts.Base; err == nil && from < min(counts.End(), end); from += atOnce {
+		var entries []Entry
+		entries, err = l.Entries(line, from, min(from+atOnce, end))
+		for i := range entries {
+			f(&entries[i])
+		}
+	}
+	return err
+}
+
+// FindArchived looks an id up in the packs that serve a line, below position end. Where one of them cannot tell, the rows are looked through: that makes the
+// index anew where they need what the pack had.
 func (l *Log) FindArchived(line, id uuid.UUID, end int64) (Entry, bool, error) {
 	var rows []archive.Row
+	var harmed bool
 	var rowsErr error
 	err := l.view(func(s *state) {
 		if ln := s.lines[line]; ln != nil {
-			rows, rowsErr = s.archived(ln.Packs, id)
+			rows, harmed, rowsErr = s.archived(ln.Packs, id)
 		}
 	})
 	if err = errors.Join(err, rowsErr); err != nil {
@@ -111,6 +187,9 @@ func (l *Log) FindArchived(line, id uuid.UUID, end int64) (Entry, bool, error) {
 		if err = eerr; err != nil || len(entries) == 1 && entries[0].ID == id {
 			return entries[0], err == nil, err
 		}
+	}
+	if harmed && err == nil {
+		return l.FindRow(line, id, end)
 	}
 	return Entry{}, false, err
 }

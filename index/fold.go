@@ -183,10 +183,21 @@ func (l *Log) rotate(ctx stdcontext.Context, settle bool) (*foldWork, error) {
 		f.entries = append(f.entries, ln.recent...)
 		f.entries = slices.DeleteFunc(f.entries, func(e Entry) bool { return e.seq != 0 && e.seq <= x.Seq })
 		slices.SortFunc(f.entries, func(a, b Entry) int { return int(a.Position - b.Position) })
+		s.countFound(ln, &f)
 		w.lines = append(w.lines, f)
 	}
 	slices.SortFunc(w.lines, func(a, b foldLine) int { return slices.Compare(a.Line[:], b.Line[:]) })
 	return w, nil
+}
+
+// countFound takes off the count of lost messages those that have another version now, whose rows are to be written.
+func (s *state) countFound(ln *line, f *foldLine) {
+	for i := 0; f.Lost > 0 && i < len(f.entries) && f.entries[i].Position < ln.start; i++ {
+		rows, err := s.readRows(ln, f.entries[i].Position, f.entries[i].Position+1)
+		if err == nil && rows[0].unfound() && !f.entries[i].unfound() {
+			f.Lost--
+		}
+	}
 }
 
 // room says how much space a new journal has laid out.

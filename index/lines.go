@@ -44,6 +44,7 @@ type line struct {
 	byID    map[uuid.UUID]int64 // positions of recent; nil until somebody asks
 	changed map[int64]*Entry    // rows below start that a journal replaced
 	cut     uint64              // the record that cut the line last, 0 for none
+	unfound map[uuid.UUID]int64 // positions of rows that are marked lost; nil until somebody asks
 }
 
 func newLine(c Counts) *line {
@@ -410,6 +411,9 @@ func (ln *line) change(e Entry, was int64) {
 	ln.Bytes = max(ln.Bytes+e.Size-was, 0)
 	if e.Payloads > 0 {
 		ln.Referring++
+	}
+	if e.File != uuid.Nil && e.File != e.ID {
+		ln.Derived = max(ln.Derived, 1) // one that was lost may come back under such a name
 	}
 	if e.Position == ln.End()-1 {
 		ln.Last = e.ID

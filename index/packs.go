@@ -89,6 +89,13 @@ func (p *openPack) get() *archive.Pack {
 // Len is how many messages the pack has.
 func (p *openPack) Len() int64 { return p.get().Len() }
 
+// isHarmed reports whether the pack's tables were made anew: they may lack what was damaged.
+func (p *openPack) isHarmed() bool {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	return p.salvaged
+}
+
 // salvage makes the tables of a damaged pack anew, in memory. It reports whether that was not done before.
 func (p *openPack) salvage() bool {
 	p.mu.Lock()
@@ -136,24 +143,26 @@ func (e *Entry) row() archive.Row {
 	return archive.Row{Position: e.Position, ID: e.ID, Size: e.Size, Sum: e.Sum, Place: e.place}
 }
 
-// archived returns the rows that packs have of an id, on any line. A pack that is damaged or missing has none that could be read: who reads the
-// positions it had makes the index anew.
-func (s *state) archived(packs []uuid.UUID, id uuid.UUID) (rows []archive.Row, err error) {
+// archived returns the rows that packs have of an id, on any line. A pack that is damaged or missing may have others that cannot be read, and is harmed: who
+// reads the positions it had makes the index anew.
+func (s *state) archived(packs []uuid.UUID, id uuid.UUID) (rows []archive.Row, harmed bool, err error) {
 	for _, pack := range packs {
 		p, err := s.openPack(pack)
 		if errors.Is(err, ErrDamaged) {
+			harmed = true
 			continue
 		}
 		if err != nil {
-			return nil, err // it may have the id
+			return nil, false, err // it may have the id
 		}
 		p.find(id, func(r archive.Row) bool {
 			rows = append(rows, r)
 			return true
 		})
+		harmed = harmed || p.isHarmed()
 		p.Release()
 	}
-	return rows, nil
+	return rows, harmed, nil
 }
 
 // find yields the rows of an id; where tables are damaged, some may be yielded twice.

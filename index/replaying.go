@@ -19,8 +19,8 @@ func (s *state) replayFromRows() bool {
 			return false
 		}
 	}
-	for _, c := range s.journals[0].begin.Lines {
-		if !s.rowsWhole(c) {
+	for i := range s.journals[0].begin.Lines {
+		if !s.rowsWhole(&s.journals[0].begin.Lines[i]) {
 			return false
 		}
 	}
@@ -45,15 +45,21 @@ func (s *state) replayFromRows() bool {
 // rowsAtOnce is how many rows are read at once.
 const rowsAtOnce = 1024
 
-// rowsWhole reports whether a line has every row that it should have.
-func (s *state) rowsWhole(c Counts) bool {
+// rowsWhole reports whether a line has every row that it should have. It counts those that are marked lost, as they may have been since.
+func (s *state) rowsWhole(c *Counts) bool {
 	var last uuid.UUID
+	c.Lost = 0
 	for from := c.Base; from < c.End(); from += rowsAtOnce {
-		rows, err := s.readDense(&line{Counts: c}, from, min(from+rowsAtOnce, c.End()))
+		rows, err := s.readDense(&line{Counts: *c}, from, min(from+rowsAtOnce, c.End()))
 		if err != nil {
 			return false
 		}
 		last = rows[len(rows)-1].ID
+		for i := range rows {
+			if rows[i].unfound() {
+				c.Lost++
+			}
+		}
 	}
 	return c.Count == 0 || last == c.Last
 }

@@ -57,6 +57,7 @@ func (s *state) retire(x *folded) bool {
 				s.dir.ForgetFolders() // who archived may have removed one
 			}
 			ln.Stored = x.Lines[i].Stored
+			ln.Lost, ln.unfound = x.Lines[i].Lost, nil
 		}
 		for _, id := range x.Lines[i].Packs {
 			packs[id] = true

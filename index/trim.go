@@ -77,10 +77,10 @@ func (s *state) trim(t *trim, seq uint64) error {
 			delete(ln.changed, p)
 		}
 	}
-	ln.byID = nil
+	ln.byID, ln.unfound = nil, nil
 	ln.Count, ln.Bytes, ln.Last, ln.cut = t.End-ln.Base, t.Bytes, t.Last, seq
 	if ln.Count == 0 {
-		ln.Derived, ln.Referring = 0, 0
+		ln.Derived, ln.Referring, ln.Lost = 0, 0, 0
 	}
 	return nil
 }

@@ -45,6 +45,7 @@ type problem struct {
 	// several is how many messages it is about, where that is not one.
 	several int
 	due     bool // a message file that is missing may be on its way
+	taken   bool // its name is that of another message's file
 }
 
 // examination is one look at a context.

@@ -178,9 +178,11 @@ func (x *examination) leftover(found string) (*problem, error) {
 		return nil, nil // it was committed meanwhile, or its folder is being renamed
 	}
 	own := pathOf(line.Folder, e.FileID())
-	_, is, _ := e.ReadFile(x.Dir, line.Folder)
+	_, is, why := x.Log.ReadFile(line.ID, e, line.Folder)
 	whole := int64(len(raw)) == e.Size && message.Sum(raw) == e.Sum
 	switch {
+	case errors.Is(why, index.ErrTaken):
+		p.Kind, p.Severity, p.Repairable, p.Detail = KindDuplicate, SeverityWarning, true, "a message of its id was stored again: "+own
 	case is == index.FileMissing || is == index.FileDamaged:
 		if e.Lost == index.Erased {
 			p.Kind, p.Severity, p.Repairable, p.Detail = KindErased, SeverityError, true, "the message was erased, a copy of it is there"

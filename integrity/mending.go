@@ -162,19 +162,22 @@ func (r *repair) mendMessage(was problem) error {
 		}
 		r.did(was, "the edited message is recorded as it is")
 	case KindFound:
-		if err := r.Log.Mark(now.ID, map[int64]string{e.Position: ""}); err != nil {
+		if err := r.take(now, e); err != nil {
 			return err
 		}
 		r.did(was, "the message is available again")
-		if _, again, err := r.now(now, e.Position); err == nil && again != nil {
-			if _, is, _ := again.ReadFile(r.Dir, now.Folder); is == index.FileEdited {
-				return r.record(now, again)
-			}
-		}
 	case KindMissing, KindDamaged, KindUnread:
 		return r.restore(was, p, now, e)
 	}
 	return nil
+}
+
+// take takes the file of a lost message in again: as what was committed, or else, were it an older version, as another one.
+func (r *repair) take(line ctxfolder.Line, e *index.Entry) error {
+	if _, is, _ := e.ReadFile(r.Dir, line.Folder); is == index.FileEdited {
+		return r.record(line, e)
+	}
+	return r.Log.Mark(line.ID, map[int64]string{e.Position: ""})
 }
 
 // finishErasing removes a file that an erasure left.
@@ -190,6 +193,10 @@ func (r *repair) finishErasing(p problem) error {
 
 // restore writes a message's file again from a copy, or marks the message as lost.
 func (r *repair) restore(was problem, p *problem, line ctxfolder.Line, e *index.Entry) error {
+	if p.taken {
+		r.lose(was, p, line, e)
+		return nil
+	}
 	raw, from := r.copies.copyOf(r.Log, e)
 	if _, packed := r.Log.ReadRecord(e); packed && e.Pack != uuid.Nil {
 		if err := r.clear(line.Folder, e.FileID()); err != nil {
@@ -211,12 +218,18 @@ func (r *repair) restore(was problem, p *problem, line ctxfolder.Line, e *index.
 		r.did(was, "written again from %s", from)
 		return nil
 	}
+	p.Detail += "; no copy was found"
+	r.lose(was, p, line, e)
+	return nil
+}
+
+// lose notes that a message is to be marked as lost.
+func (r *repair) lose(was problem, p *problem, line ctxfolder.Line, e *index.Entry) {
 	if r.lost[line.ID] == nil {
 		r.lost[line.ID] = map[int64]string{}
 	}
-	r.lost[line.ID][e.Position] = p.Detail + "; no copy was found"
-	r.did(was, "marked unavailable: %s; no copy was found", p.Detail)
-	return nil
+	r.lost[line.ID][e.Position] = p.Detail
+	r.did(was, "marked unavailable: %s", p.Detail)
 }
 
 // clear sets aside what lies where a message's file belongs, and what lies in its folder's place and is none.
@@ -310,11 +323,26 @@ func (r *repair) putBack(p problem, again *problem) error {
 	}
 	r.wrote[own], r.wrote[folder], r.wrote[path.Dir(p.found)] = true, true, true
 	r.did(p, "moved to %s", own)
-	if _, is, _ := e.ReadFile(r.Dir, line.Folder); is == index.FileEdited {
-		return r.record(*line, &e)
-	}
-	if e.Lost != "" {
-		return r.Log.Mark(line.ID, map[int64]string{e.Position: ""})
+	switch _, is, _ := e.ReadFile(r.Dir, line.Folder); {
+	case e.Lost != "" || is == index.FileEdited:
+		return r.take(*line, &e)
+	case is == index.FileDamaged:
+		return r.takeOlder(*line, e)
 	}
 	return nil
+}
+
+// takeOlder takes an older version of a message in that was moved to its place, where no copy of the newer one is to be had.
+func (r *repair) takeOlder(line ctxfolder.Line, e index.Entry) error {
+	if raw, _ := r.copies.copyOf(r.Log, &e); raw != nil {
+		if err := r.setAside(pathOf(line.Folder, e.FileID())); err != nil {
+			return err
+		}
+		return r.write(line.Folder, e.FileID(), raw, &e)
+	}
+	e.Lost = "there is an older version" // so that it counts
+	if _, is, _ := e.ReadFile(r.Dir, line.Folder); is != index.FileEdited {
+		return nil
+	}
+	return r.record(line, &e)
 }

@@ -91,7 +91,7 @@ func (r *repair) run(ctx context.Context) error {
 func (r *repair) findCopies(problems []problem) (err error) {
 	wanted := map[content]bool{}
 	for _, p := range problems {
-		if p.entry.ID != uuid.Nil && p.entry.Size > 0 {
+		if p.entry.ID != uuid.Nil && p.entry.Size > 0 && !p.taken {
 			wanted[content{p.entry.Size, p.entry.Sum}] = true
 		}
 	}

@@ -181,7 +181,7 @@ func (x *examination) now(line ctxfolder.Line, position int64) (ctxfolder.Line, 
 
 // judge says what is wrong with a message, nil for nothing, and returns what its file holds, or what stands for that.
 func (x *examination) judge(line ctxfolder.Line, e *index.Entry) (raw []byte, p *problem) {
-	raw, is, why := e.ReadFile(x.Dir, line.Folder)
+	raw, is, why := x.Log.ReadFile(line.ID, e, line.Folder)
 	p = &problem{line: line.ID, entry: *e}
 	p.Path, p.ID = pathOf(line.Folder, e.FileID()), e.ID
 	switch {
@@ -208,6 +208,9 @@ func (x *examination) judge(line ctxfolder.Line, e *index.Entry) (raw []byte, p 
 	}
 	p.Severity, p.Repairable = SeverityError, true
 	switch {
+	case errors.Is(why, index.ErrTaken):
+		_, text, _ := strings.Cut(why.Error(), ": ")
+		p.Kind, p.Detail, p.taken = KindMissing, text, true
 	case is == index.FileMissing:
 		p.Kind, p.Detail = KindMissing, "there is no file"
 	case errors.Is(why, index.ErrDamaged):

@@ -215,7 +215,7 @@ func (l *Loader) Committed(record []byte) *Message {
 }
 
 func (l *Loader) fromFile(span Span, e *index.Entry) (*Message, error) {
-	raw, is, err := e.ReadFile(l.dir, span.Folder)
+	raw, is, err := l.log.ReadFile(span.Line, e, span.Folder)
 	if err != nil {
 		return nil, err
 	}
@@ -408,18 +408,17 @@ func (l *Loader) Loaded(span Span, e *index.Entry, raw []byte) (*Message, error)
 // Envelope returns the bytes of a message as they are stored, and what they say: for a new version. A message
 // that cannot be had has no bytes, and an envelope that says what the index knows.
 func (l *Loader) Envelope(span Span, e *index.Entry) ([]byte, *message.Envelope, error) {
-	raw, _, err := l.dir.ReadMessage(span.Folder, e.FileID())
+	raw, _, err := l.log.ReadFile(span.Line, e, span.Folder)
 	if err == nil {
-		if env, perr := message.Parse(raw); perr == nil && env.ID == e.ID && env.StoredAt.UnixNano() >= e.At {
-			env.Line, env.Position, env.File = span.Line, e.Position, e.File
-			return raw, &env, nil
-		}
+		env, err := message.Parse(raw)
+		env.Line, env.Position, env.File = span.Line, e.Position, e.File
+		return raw, &env, err
 	}
 	if raw, ok := l.log.ReadRecord(e); ok {
 		env, err := message.ParseTrusted(raw)
 		return raw, &env, err
 	}
-	if err != nil && !errors.Is(err, fs.ErrNotExist) {
+	if !errors.Is(err, fs.ErrNotExist) && !errors.Is(err, index.ErrDamaged) {
 		return nil, nil, err
 	}
 	return nil, &message.Envelope{ID: e.ID, Line: span.Line, Position: e.Position, File: e.File}, nil

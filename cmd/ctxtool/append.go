@@ -20,7 +20,7 @@ type appendedRecord struct {
 	Branch   string `json:"branch"`
 	ID       string `json:"id"`
 	Position int64  `json:"position"`
-	Existed  bool   `json:"existed,omitempty"` // it was there already, with equal content
+	Existed  bool   `json:"existed,omitempty"` // it was there already, with equal content, or lost
 }
 
 type appendFlags struct {
