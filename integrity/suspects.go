@@ -142,7 +142,7 @@ func (x *examination) overdue(ctx context.Context, problems []problem, look func
 	return slices.DeleteFunc(problems, func(p problem) bool {
 		folder := path.Dir(p.Path)
 		before, seen := changed[folder]
-		return p.due && !(seen && x.changed(folder).Equal(before))
+		return p.due && (!seen || !x.changed(folder).Equal(before))
 	}), err
 }
 
