@@ -183,7 +183,13 @@ func (d *driver) replace() {
 		return
 	}
 	i := rapid.IntRange(0, len(view)-1).Draw(d.t, "position")
-	shared := i < l.base || slices.ContainsFunc(d.m.lines, func(o *modelLine) bool { return o.parent == l && o.base > i })
+	showing := 0
+	for _, line := range d.m.branches {
+		if slices.Contains(line.view(), view[i]) {
+			showing++
+		}
+	}
+	shared := showing > 1
 	b := d.open(name)
 	body := d.body()
 	err := b.Replace(d.ctx(), view[i].id, Draft{Body: []byte(body)})
