@@ -1,0 +1,289 @@
+package ctxdir_test
+
+import (
+	"bytes"
+	"encoding/base64"
+	"encoding/json"
+	"flag"
+	"fmt"
+	"os"
+	"path/filepath"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/ctxdir/ctxdir"
+	"github.com/google/uuid"
+)
+
+var goldenDir = flag.String("golden.make", "", "make golden stores of this build in this folder, such as testdata/stores/v2")
+
+// golden is a store in the making.
+type golden struct {
+	*testing.T
+	dir string
+	s   *ctxdir.Store
+	n   int
+}
+
+// goldenStates are the states of which there are golden stores. Each makes one context or a few; what is open at the end stays open
+// while the store is copied.
+var goldenStates = map[string]func(g *golden){
+	"fresh": func(g *golden) { g.fill(g.new("fresh"), "main", 5) },
+	"closed": func(g *golden) {
+		c := g.new("closed")
+		g.fill(c, "main", 5)
+		g.do(c.Close())
+	},
+	"folded": func(g *golden) {
+		c := g.new("folded")
+		for range 4 {
+			g.fill(c, "main", 8)
+			g.do(c.Fold(g.Context()))
+		}
+		g.fill(c, "main", 3)
+	},
+	"settled": func(g *golden) {
+		c := g.new("settled")
+		g.fill(c, "main", 30)
+		for _, err := range c.Files(g.Context()) { // settles
+			g.do(err)
+		}
+	},
+	"archived": func(g *golden) {
+		c := g.new("archived")
+		g.fill(c, "main", 20)
+		g.archive(c, ctxdir.ArchiveOptions{})
+	},
+	"half-archived": func(g *golden) {
+		c := g.new("half archived")
+		g.fill(c, "main", 20)
+		g.archive(c, ctxdir.ArchiveOptions{})
+		alt := must(must(c.Branch("main")).Fork(g.Context(), "alt", 10))
+		g.fill(c, alt.Name(), 6)
+		g.archive(c, ctxdir.ArchiveOptions{Branch: "alt"})
+		g.fill(c, "main", 5)
+		g.fill(c, "alt", 2)
+		m := must(must(c.Branch("main")).Last(g.Context(), 10))[0]
+		g.do(must(c.Branch("main")).Replace(g.Context(), m.ID, ctxdir.Draft{Body: said("user", "another version")}))
+	},
+	"forked": func(g *golden) {
+		c := g.new("forked")
+		g.fill(c, "main", 10)
+		must(must(c.Branch("main")).Fork(g.Context(), "alt", 6))
+		g.fill(c, "alt", 4)
+		must(must(c.Branch("alt")).Fork(g.Context(), "of an inherited range", 3))
+		must(must(c.Branch("alt")).Fork(g.Context(), "of a fork ❤", 8))
+		g.fill(c, "of a fork ❤", 2)
+		g.do(c.Switch(g.Context(), "alt"))
+		must(c.NewBranch(g.Context(), "empty"))
+	},
+	"rewound": func(g *golden) {
+		c := g.new("rewound")
+		g.fill(c, "main", 10)
+		must(must(c.Branch("main")).Fork(g.Context(), "keeps", 8))
+		g.do(must(c.Branch("main")).Rewind(g.Context(), 4))
+		g.fill(c, "main", 3)
+		g.do(must(c.Branch("main")).Rewind(g.Context(), 5))
+		must(must(c.Branch("keeps")).Fork(g.Context(), "removed", 7))
+		g.fill(c, "removed", 3)
+		g.do(c.Remove(g.Context(), "removed"))
+	},
+	"collected": func(g *golden) {
+		c := g.new("collected")
+		g.fill(c, "main", 10)
+		g.do(must(c.Branch("main")).Rewind(g.Context(), 4))
+		g.fill(c, "main", 2)
+		m := must(must(c.Branch("main")).Last(g.Context(), 1))[0]
+		g.do(must(c.Branch("main")).Replace(g.Context(), m.ID, ctxdir.Draft{Body: said("user", "another version")}))
+		for _, err := range g.s.Collect(g.Context(), ctxdir.Collecting{Grace: time.Hour}) {
+			g.do(err)
+		}
+		gone := g.new("a removed context")
+		g.fill(gone, "main", 2)
+		g.do(gone.Close())
+		must(g.s.Delete(g.Context(), gone.ID()))
+	},
+	"renamed": func(g *golden) {
+		c := g.new("renamed")
+		g.fill(c, "main", 4)
+		must(must(c.Branch("main")).Fork(g.Context(), "alt", 2))
+		g.fill(c, "alt", 3)
+		g.do(c.Rename(g.Context(), "alt", "a/b: c"))
+		g.do(c.Rename(g.Context(), "main", "Haupt"))
+		g.fill(c, "Haupt", 2)
+	},
+	"migrated": func(g *golden) {
+		node := func(id, role, text string) string {
+			return fmt.Sprintf(`%q:{"id":%q,"message":{"role":%q,"content":[{"type":"text","text":%q}],"metadata":null},"parent_id":null}`, id, id, role, text)
+		}
+		ids := []string{"0a000000-0000-4000-8000-000000000001", "0a000000-0000-4000-8000-000000000002", "not-a-uuid", "0a000000-0000-4000-8000-000000000004"}
+		file := `{"id":"0a000000-0000-4000-8000-0000000000ff","parent_id":null,"title":"migrated","config":{"model_id":"m-1","mode":"chat","parameters":{"temperature":1.0}},` +
+			`"message_pool":{` + node(ids[0], "System", "Be kind.") + "," + node(ids[1], "User", "Which way?") + "," + node(ids[2], "Assistant", "Left.") + "," + node(ids[3], "Assistant", "Right.") + `},` +
+			`"branches":{"main":{"name":"main","message_ids":["` + strings.Join(ids[:3], `","`) + `"],"system_prompt":{"id":"p","content":"` + strings.Repeat("kind ", 500) + `"},"user_prompt":null},` +
+			`"other":{"name":"other","message_ids":["` + ids[0] + `","` + ids[1] + `","` + ids[3] + `"],"system_prompt":null,"user_prompt":null}},` +
+			`"active_branch_name":"main","current_state":{"awaiting_tool_approval":{"pending":["a"]}}}`
+		path := filepath.Join(g.dir, "0a000000-0000-4000-8000-0000000000ff.json")
+		g.do(os.WriteFile(path, []byte(file), 0o600))
+		must(g.s.Migrate(g.Context(), path, ctxdir.MigrateOptions{}))
+	},
+	"payloads": func(g *golden) {
+		c := g.new("payloads")
+		g.fill(c, "main", 2)
+		noise := bytes.Repeat([]byte("\x89PNG\r\n noise \x00\xff"), 700)
+		for _, body := range []string{
+			`{"role":"user","content":[{"type":"image","source":{"type":"base64","media_type":"image/png","data":"` + base64.StdEncoding.EncodeToString(noise) + `"}}]}`,
+			`{"role":"user","content":[{"type":"image_url","image_url":{"url":"data:image/jpeg;base64,` + base64.StdEncoding.EncodeToString(noise[9:]) + `"}}]}`,
+			`{"role":"tool","content":"` + strings.Repeat(`a long line of output \u003c\n`, 900) + `","$blob":1}`,
+		} {
+			must(must(c.Branch("main")).Append(g.Context(), ctxdir.Draft{Body: json.RawMessage(body)}))
+		}
+		must(must(c.Branch("main")).Fork(g.Context(), "alt", 5))
+		must(must(c.Branch("alt")).Append(g.Context(), ctxdir.Draft{Body: json.RawMessage(`{"role":"tool","content":"` + strings.Repeat("another long line\\n", 4000) + `"}`)}))
+		g.archive(c, ctxdir.ArchiveOptions{Branch: "alt"})
+		must(must(c.Branch("main")).Append(g.Context(), ctxdir.Draft{Body: json.RawMessage(`{"role":"tool","content":"` + strings.Repeat("in the journal\\n", 2000) + `"}`)}))
+	},
+	"erased": func(g *golden) {
+		c := g.new("erased")
+		g.fill(c, "main", 6)
+		must(must(c.Branch("main")).Append(g.Context(), ctxdir.Draft{Body: said("user", strings.Repeat("secret ", 4000))}))
+		g.fill(c, "main", 2)
+		ms := must(must(c.Branch("main")).Load(g.Context()))
+		for _, err := range g.s.Erase(g.Context(), c.ID(), []uuid.UUID{ms[2].ID, ms[6].ID}, ctxdir.EraseOptions{}) {
+			g.do(err)
+		}
+		g.fill(c, "main", 1)
+	},
+	"lost": func(g *golden) {
+		c := g.new("lost")
+		ms := g.alone(c, 7)
+		g.do(os.Remove(g.file(c, ms[3])))
+		g.do(os.Remove(g.file(c, ms[6])))
+		for _, err := range g.s.Repair(g.Context(), nil, ctxdir.CheckOptions{}) {
+			g.do(err)
+		}
+	},
+	"edited": func(g *golden) {
+		c := g.new("edited")
+		ms := g.alone(c, 4)
+		b := must(os.ReadFile(g.file(c, ms[1])))
+		g.do(os.WriteFile(g.file(c, ms[1]), bytes.Replace(b, []byte(`"content":"message`), []byte(`"content":"what a hand made of message`), 1), 0o600))
+	},
+	"damaged-files": func(g *golden) {
+		c := g.new("damaged files")
+		ms := g.alone(c, 6)
+		g.do(os.WriteFile(g.file(c, ms[1]), make([]byte, 300), 0o600))
+		g.do(os.Remove(g.file(c, ms[2])))
+		g.do(os.WriteFile(g.file(c, ms[4]), nil, 0o600))
+	},
+	"damaged-index": func(g *golden) {
+		c := g.new("damaged index")
+		g.alone(c, 6)
+		g.fill(c, "main", 3)
+		at := filepath.Join(g.dir, c.ID().String())
+		g.do(os.Remove(filepath.Join(at, "index.json")))
+		g.do(os.RemoveAll(filepath.Join(at, "index")))
+	},
+	"damaged-journal": func(g *golden) {
+		c := g.new("damaged journal")
+		g.fill(c, "main", 6)
+		for _, j := range must(filepath.Glob(filepath.Join(g.dir, c.ID().String(), "journal-*"))) {
+			b := must(os.ReadFile(j))
+			if i := bytes.Index(b, []byte("message 2")); i > 0 {
+				b[i] ^= 1
+				g.do(os.WriteFile(j, b, 0o600))
+			}
+		}
+	},
+	"damaged-tail": func(g *golden) {
+		c := g.new("damaged tail")
+		g.fill(c, "main", 6)
+		j := must(filepath.Glob(filepath.Join(g.dir, c.ID().String(), "journal-*")))
+		b := must(os.ReadFile(j[len(j)-1]))
+		end := len(bytes.TrimRight(b, "\n")) + 1
+		copy(b[end:], `{"chain":"0123456789abcdef","prev":"0123`) // what a crash leaves of a record
+		g.do(os.WriteFile(j[len(j)-1], b, 0o600))
+	},
+	"metadata": func(g *golden) {
+		c := must(g.s.Create(g.Context(), ctxdir.Metadata{Title: "metadata", State: json.RawMessage(`{"step":3,"n":1.0}`)}))
+		g.fill(c, "main", 1)
+		g.do(c.Update(g.Context(), func(m *ctxdir.Metadata) error {
+			m.Config.Set("model_id", json.RawMessage(`"m-1"`))
+			m.Config.Set("parameters", json.RawMessage(`{"temperature":0.000003}`))
+			m.Extra.Set("of a framework", json.RawMessage(`[1,{"a":null}]`))
+			return nil
+		}))
+	},
+}
+
+// new makes a context.
+func (g *golden) new(title string) *ctxdir.Context {
+	return must(g.s.Create(g.Context(), ctxdir.Metadata{Title: title}))
+}
+
+// fill appends messages to a branch.
+func (g *golden) fill(c *ctxdir.Context, branch string, n int) {
+	for range n {
+		role := []string{"user", "assistant"}[g.n%2]
+		must(must(c.Branch(branch)).Append(g.Context(), ctxdir.Draft{Body: said(role, fmt.Sprintf("message %d on %s", g.n, branch))}))
+		g.n++
+	}
+}
+
+// alone fills a context so that message files are the only copies.
+func (g *golden) alone(c *ctxdir.Context, n int) []*ctxdir.Message {
+	g.fill(c, "main", n)
+	g.archive(c, ctxdir.ArchiveOptions{}) // leaves no journal
+	must(c.Unarchive(g.Context(), nil))
+	return must(must(c.Branch("main")).Load(g.Context()))
+}
+
+func (g *golden) archive(c *ctxdir.Context, o ctxdir.ArchiveOptions) { must(c.Archive(g.Context(), o)) }
+
+func (g *golden) file(c *ctxdir.Context, m *ctxdir.Message) string {
+	return filepath.Join(g.dir, c.ID().String(), "messages", "branch-main", m.ID.String()+".json")
+}
+
+func (g *golden) do(err error) {
+	g.Helper()
+	if err != nil {
+		g.Fatal(err)
+	}
+}
+
+// TestMakeGoldenStores makes the golden stores of this build, with -golden.make.
+func TestMakeGoldenStores(t *testing.T) {
+	if *goldenDir == "" {
+		t.Skip("makes golden stores with -golden.make")
+	}
+	for state, make := range goldenStates {
+		t.Run(state, func(t *testing.T) {
+			dir := t.TempDir()
+			g := &golden{T: t, dir: filepath.Join(dir, "STORE")}
+			g.s = must(ctxdir.Init(g.dir))
+			defer g.s.Close()
+			make(g)
+			out := t.TempDir()
+			g.do(os.CopyFS(filepath.Join(out, "STORE"), os.DirFS(g.dir)))
+			shown := must(json.MarshalIndent(showStore(t, must(ctxdir.Open(filepath.Join(out, "STORE"), ctxdir.ReadOnly()))), "", " "))
+			g.do(os.WriteFile(filepath.Join(out, "shown.json"), append(shown, '\n'), 0o600))
+			copyTimes(t, g.dir, filepath.Join(out, "STORE"))
+			g.do(os.MkdirAll(*goldenDir, 0o755))
+			pack(t, out, filepath.Join(*goldenDir, state+".tar.zst"))
+		})
+	}
+}
+
+// copyTimes gives files the times of their originals.
+func copyTimes(t *testing.T, from, to string) {
+	t.Helper()
+	err := filepath.Walk(from, func(path string, info os.FileInfo, err error) error {
+		if err != nil {
+			return err
+		}
+		return os.Chtimes(filepath.Join(to, must(filepath.Rel(from, path))), info.ModTime(), info.ModTime())
+	})
+	if err != nil {
+		t.Fatal(err)
+	}
+}

@@ -1,0 +1,287 @@
+package ctxdir_test
+
+import (
+	"archive/tar"
+	"crypto/sha256"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"io"
+	"io/fs"
+	"maps"
+	"os"
+	"path/filepath"
+	"slices"
+	"strings"
+	"testing"
+
+	"github.com/ctxdir/ctxdir"
+	"github.com/google/go-cmp/cmp"
+	"github.com/klauspost/compress/zstd"
+)
+
+// The golden stores are small stores of every state, as builds of the past left them: testdata/stores/FORMAT/STATE.tar.zst, in which
+// STORE is the store and shown.json is what that build showed of it. Every later build opens them, shows the same, and goes on writing
+// to them. golden_make_test.go makes those of the present build.
+
+// shownStore is what a build shows of a store: contexts by title.
+type shownStore map[string]shownContext
+
+type shownContext struct {
+	Active   string
+	State    string
+	Config   string
+	Branches map[string][]shownMessage
+	Prompts  map[string]string // of branches that have one
+	Trash    []string          // kinds of what lies in the trash, sorted
+}
+
+type shownMessage struct {
+	Position    int64
+	ID          string
+	Role        string `json:",omitempty"`
+	Type        string `json:",omitempty"`
+	CreatedAt   string `json:",omitempty"`
+	OriginID    string `json:",omitempty"`
+	Body        string `json:",omitempty"` // a long one as its SHA-256
+	Edited      bool   `json:",omitempty"`
+	Unavailable bool   `json:",omitempty"`
+}
+
+// showStore reads everything that a store shows. A context without a title has its id.
+func showStore(t *testing.T, s *ctxdir.Store) shownStore {
+	t.Helper()
+	shown := shownStore{}
+	for id, err := range s.IDs() {
+		if err != nil {
+			t.Fatal(err)
+		}
+		c, err := s.Context(t.Context(), id)
+		if err != nil {
+			t.Fatal(err)
+		}
+		m := c.Metadata()
+		sc := shownContext{Active: m.ActiveBranch, State: string(m.State), Branches: map[string][]shownMessage{}, Prompts: map[string]string{}}
+		if sc.Config = string(must(json.Marshal(m.Config))); sc.Config == "{}" {
+			sc.Config = ""
+		}
+		for _, b := range must(c.Branches(t.Context())) {
+			br := must(c.Branch(b.Name))
+			messages := []shownMessage{}
+			for m, err := range br.Messages(t.Context()) {
+				if err != nil {
+					t.Fatalf("%s, %s: %v", c.Metadata().Title, b.Name, err)
+				}
+				messages = append(messages, showMessage(t, m))
+			}
+			if int64(len(messages)) != b.Messages {
+				t.Errorf("%s, %s: %d messages, the list says %d", m.Title, b.Name, len(messages), b.Messages)
+			}
+			sc.Branches[b.Name] = messages
+			if p, err := c.SystemPrompt(t.Context(), b.Name); err != nil {
+				t.Errorf("%s, %s: system prompt: %v", m.Title, b.Name, err)
+			} else if p != nil {
+				sc.Prompts[b.Name] = short(p)
+			}
+		}
+		for item, err := range s.Trash(t.Context(), id) {
+			if err != nil {
+				t.Fatal(err)
+			}
+			sc.Trash = append(sc.Trash, item.Kind)
+		}
+		slices.Sort(sc.Trash)
+		shown[strings.Join([]string{m.Title, map[bool]string{true: id.String()}[m.Title == ""]}, "")] = sc
+		if err := c.Close(); err != nil {
+			t.Fatal(err)
+		}
+	}
+	return shown
+}
+
+func showMessage(t *testing.T, m *ctxdir.Message) shownMessage {
+	t.Helper()
+	s := shownMessage{Position: m.Position, ID: m.ID.String(), Unavailable: m.Unavailable != nil}
+	if s.Unavailable {
+		return s
+	}
+	s.Role, s.Type, s.OriginID, s.Edited = m.Role, m.Type, m.OriginID, m.Edited
+	if !m.CreatedAt.IsZero() {
+		s.CreatedAt = m.CreatedAt.Format("2006-01-02T15:04:05.999999999Z07:00")
+	}
+	body, err := m.Body(t.Context())
+	if err != nil {
+		s.Unavailable = true
+		return s
+	}
+	s.Body = short(body)
+	return s
+}
+
+// short is a text, or the SHA-256 of a long one.
+func short(b []byte) string {
+	if len(b) > 400 {
+		return fmt.Sprintf("sha256:%x, %d bytes", sha256.Sum256(b), len(b))
+	}
+	return string(b)
+}
+
+func TestGoldenStores(t *testing.T) {
+	files, err := filepath.Glob("testdata/stores/*/*.tar.zst")
+	if err != nil || len(files) == 0 {
+		t.Fatal("no golden stores:", err)
+	}
+	for _, file := range files {
+		format := filepath.Base(filepath.Dir(file))
+		state := strings.TrimSuffix(filepath.Base(file), ".tar.zst")
+		t.Run(format+"/"+state, func(t *testing.T) {
+			t.Parallel()
+			testGolden(t, file, strings.HasPrefix(state, "damaged"))
+		})
+	}
+}
+
+// testGolden opens a store, compares what it shows, checks it, appends to each branch, and does all that again.
+func testGolden(t *testing.T, file string, damaged bool) {
+	dir := t.TempDir()
+	unpack(t, file, dir)
+	var want shownStore
+	if err := json.Unmarshal(must(os.ReadFile(filepath.Join(dir, "shown.json"))), &want); err != nil {
+		t.Fatal(err)
+	}
+	path := filepath.Join(dir, "STORE")
+	read := must(ctxdir.Open(path, ctxdir.ReadOnly()))
+	if diff := cmp.Diff(want, showStore(t, read)); diff != "" {
+		t.Errorf("opened for reading only it shows (-then +now):\n%s", diff)
+	}
+	if err := read.Close(); err != nil {
+		t.Fatal(err)
+	}
+	s := must(ctxdir.Open(path))
+	defer s.Close()
+	if !damaged {
+		noErrors(t, s, "as it was")
+	}
+	for id, err := range s.IDs() {
+		if err != nil {
+			t.Fatal(err)
+		}
+		goOn(t, must(s.Context(t.Context(), id)), want)
+	}
+	got := showStore(t, s)
+	if damaged { // damage is set aside as it is met
+		for title, c := range got {
+			c.Trash = want[title].Trash
+			got[title] = c
+		}
+	}
+	if diff := cmp.Diff(want, got); diff != "" {
+		t.Errorf("after an append to each branch it shows (-wanted +shown):\n%s", diff)
+	}
+	if damaged {
+		for _, err := range s.Repair(t.Context(), nil, ctxdir.CheckOptions{}) {
+			if err != nil {
+				t.Error(err)
+			}
+		}
+	}
+	noErrors(t, s, "in the end")
+}
+
+// goOn appends a message to each branch of a context, and to what the store should show.
+func goOn(t *testing.T, c *ctxdir.Context, want shownStore) {
+	t.Helper()
+	defer c.Close()
+	m := c.Metadata()
+	title := m.Title
+	if title == "" {
+		title = c.ID().String()
+	}
+	for _, name := range slices.Sorted(maps.Keys(want[title].Branches)) {
+		messages := want[title].Branches[name]
+		body := said("user", "One more on "+name)
+		at, err := must(c.Branch(name)).Append(t.Context(), ctxdir.Draft{Body: body})
+		if err != nil {
+			t.Fatalf("%s, %s: %v", title, name, err)
+		}
+		if at.Position != int64(len(messages)) {
+			t.Errorf("%s, %s: appended at %d, behind %d messages", title, name, at.Position, len(messages))
+		}
+		want[title].Branches[name] = append(messages, shownMessage{Position: at.Position, ID: at.ID.String(), Role: "user", Body: string(body)})
+	}
+	if err := c.Fold(t.Context()); err != nil {
+		t.Error(err)
+	}
+}
+
+// noErrors fails where a check finds an error.
+func noErrors(t *testing.T, s *ctxdir.Store, when string) {
+	t.Helper()
+	for f, err := range s.Check(t.Context(), nil, ctxdir.CheckOptions{ReadData: true}) {
+		if err != nil {
+			t.Error(err)
+		} else if f.Severity == ctxdir.SeverityError {
+			t.Errorf("%s: %s: %s %s", when, f.Kind, f.Path, f.Detail)
+		}
+	}
+}
+
+func unpack(t *testing.T, file, dir string) {
+	t.Helper()
+	f := must(os.Open(file))
+	defer f.Close()
+	z := must(zstd.NewReader(f))
+	defer z.Close()
+	times := map[string]*tar.Header{}
+	for r := tar.NewReader(z); ; {
+		h, err := r.Next()
+		if errors.Is(err, io.EOF) {
+			break
+		}
+		if err != nil || !filepath.IsLocal(h.Name) {
+			t.Fatal(h, err)
+		}
+		path := filepath.Join(dir, h.Name)
+		if h.Typeflag == tar.TypeDir {
+			err = os.MkdirAll(path, 0o700)
+		} else {
+			err = os.WriteFile(path, must(io.ReadAll(r)), 0o600)
+		}
+		if err != nil {
+			t.Fatal(err)
+		}
+		times[path] = h
+	}
+	for path, h := range times {
+		if err := os.Chtimes(path, h.ModTime, h.ModTime); err != nil {
+			t.Fatal(err)
+		}
+	}
+}
+
+// pack writes a folder as an archive that unpack takes.
+func pack(t *testing.T, dir, file string) {
+	t.Helper()
+	f := must(os.Create(file))
+	z := must(zstd.NewWriter(f, zstd.WithEncoderLevel(zstd.SpeedBestCompression)))
+	w := tar.NewWriter(z)
+	err := filepath.WalkDir(dir, func(path string, d fs.DirEntry, err error) error {
+		if err != nil || path == dir {
+			return err
+		}
+		info := must(d.Info())
+		h := &tar.Header{Format: tar.FormatPAX, Name: filepath.ToSlash(must(filepath.Rel(dir, path))), Mode: 0o600, ModTime: info.ModTime(), Typeflag: tar.TypeReg, Size: info.Size()}
+		if d.IsDir() {
+			h.Mode, h.Typeflag, h.Size, h.Name = 0o700, tar.TypeDir, 0, h.Name+"/"
+			return w.WriteHeader(h)
+		}
+		if err := w.WriteHeader(h); err != nil {
+			return err
+		}
+		_, err = w.Write(must(os.ReadFile(path)))
+		return err
+	})
+	if err := errors.Join(err, w.Close(), z.Close(), f.Close()); err != nil {
+		t.Fatal(err)
+	}
+}
