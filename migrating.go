@@ -127,8 +127,10 @@ func (g *migrating) run(ctx context.Context) (Migrated, error) {
 		return g.done, ErrReadOnly
 	}
 	if err := g.open(ctx, g.name); err != nil {
-		if g.moved() && g.before(ctx) {
-			err = nil
+		if g.moved() {
+			if was, berr := g.before(ctx); was || berr != nil {
+				err = berr
+			}
 		}
 		return g.done, err
 	}
@@ -189,33 +191,44 @@ func (g *migrating) again(ctx context.Context) error {
 	}
 	// Who made it was faster with that too.
 	_ = g.src.Close()
-	if !g.before(ctx) {
-		return legacy.ErrChanged
+	was, err := g.before(ctx)
+	if err == nil && !was {
+		err = legacy.ErrChanged
 	}
-	return nil
+	return err
 }
 
-// moved reports whether the legacy context has its name no more.
+// moved reports whether the legacy context has its name no more: nothing has it, or another file, or the context that took its place.
 func (g *migrating) moved() bool {
 	now, err := g.from.Lstat(g.name)
-	return errors.Is(err, fs.ErrNotExist) || err == nil && g.info != nil && !vfs.SameFile(now, g.info)
+	if err != nil || g.info == nil {
+		return errors.Is(err, fs.ErrNotExist)
+	}
+	if !vfs.SameFile(now, g.info) {
+		return true
+	}
+	format, err := legacy.Detect(g.from, g.name)
+	return errors.Is(err, fs.ErrNotExist) || format == legacy.Context
 }
 
-// before reports whether what is not in its place any more was migrated, and has its suffix.
-func (g *migrating) before(ctx context.Context) bool {
+// before reports whether what is not in its place any more was migrated, and has its suffix. It waits for a process that is giving the context its place.
+func (g *migrating) before(ctx context.Context) (bool, error) {
 	for n := 1; ; n++ {
 		old := legacy.BackupName(g.name, n)
 		if _, err := g.from.Lstat(old); err != nil {
-			return false
+			return false, nil
 		}
 		if g.open(ctx, old) != nil {
 			continue
 		}
-		there, err := g.there(ctx)
+		was, err := g.became(ctx)
 		_ = g.src.Close()
-		if there && err == nil {
+		if was {
 			g.done.Again, g.done.Backup = true, old
-			return true
+			return true, nil
+		}
+		if errors.Is(err, ErrLocked) || ctx.Err() != nil {
+			return false, err
 		}
 	}
 }
@@ -333,6 +346,11 @@ func (g *migrating) there(ctx context.Context) (bool, error) {
 	} else if !info.IsDir() {
 		return false, fmt.Errorf("%w: something else lies where the context belongs", ErrExist)
 	}
+	return g.became(ctx)
+}
+
+// became reports whether the context of that id was made of this very file, and fails with ErrExist when it was not.
+func (g *migrating) became(ctx context.Context) (bool, error) {
 	c, err := g.s.open(ctx, g.id)
 	if err != nil {
 		return false, errors.Join(ErrExist, err)
