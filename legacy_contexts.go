@@ -82,15 +82,15 @@ func (s *Store) view(ctx context.Context, id uuid.UUID, name string) (*Context, 
 	if name == id.String() {
 		text += "/" + legacy.ContextFile
 	}
-	info, err := s.fs.Lstat(text)
-	if err != nil {
-		return nil, err
-	}
 	src, err := legacy.Open(s.fs, name, legacy.Options{Limit: s.opts.maxMessage, Stop: ctx.Err})
 	if err != nil {
 		return nil, err
 	}
 	defer src.Close()
+	info, err := s.fs.Lstat(text)
+	if err != nil {
+		return nil, err
+	}
 	in, remove, err := scratchStore(s)
 	if err != nil {
 		return nil, err

@@ -241,7 +241,7 @@ func (g *migrating) open(ctx context.Context, name string) (err error) {
 	g.text = g.info
 	if g.info.IsDir() {
 		if g.text, err = g.from.Lstat(name + "/" + legacy.ContextFile); errors.Is(err, fs.ErrNotExist) {
-			return legacy.ErrNotLegacy
+			g.text, err = g.info, nil // what is wrong with it is for Open to say
 		}
 	}
 	if err == nil {

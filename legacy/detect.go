@@ -1,6 +1,7 @@
 package legacy
 
 import (
+	"bytes"
 	"errors"
 	"io"
 	"io/fs"
@@ -22,24 +23,31 @@ const (
 	detectMembers = 64
 )
 
-// Detect says what lies at a path, by content and shape: a file by the members it has, as far as they can be read, a folder by what is in
-// it: that of a split context also where its messages are gone. So a damaged legacy context is one too, and [Open] says what is wrong with it: one that ends after a few members, and one that
-// bears the name of one and is no JSON from its beginning on. It follows no link. The error is one of the file system.
+// Detect says what lies at a path. It recognises a file by its name, or by its members; a folder by the files in it. A damaged legacy
+// context is a legacy context too, and [Open] says what is wrong with it. Detect follows no link. The error is one of the file system.
 func Detect(fsys vfs.FS, name string) (Format, error) {
+	format, _, err := detect(fsys, name)
+	return format, err
+}
+
+// detect is Detect. noJSON says that a file of an unknown kind cannot be read as JSON.
+func detect(fsys vfs.FS, name string) (format Format, noJSON bool, err error) {
 	info, err := fsys.Lstat(name)
 	switch {
 	case err != nil:
-		return None, err
+		return None, false, err
 	case info.IsDir():
-		return detectFolder(fsys, name)
+		format, err = detectFolder(fsys, name)
+		return format, false, err
 	case !info.Mode().IsRegular():
-		return None, nil
+		return None, false, nil
 	}
 	s, err := shapeIn(fsys, name)
 	if err != nil {
-		return None, err
+		return None, false, err
 	}
-	return s.file(path.Base(name)), nil
+	format = s.file(path.Base(name))
+	return format, format == None && s.broken && info.Size() <= detectBytes, nil
 }
 
 func detectFolder(fsys vfs.FS, name string) (Format, error) {
@@ -52,7 +60,7 @@ func detectFolder(fsys vfs.FS, name string) (Format, error) {
 	switch {
 	case file(0) && (folder(1) || file(2)):
 		return Context, nil
-	case infos[0] == nil && file(3) && folder(4):
+	case infos[0] == nil && folder(4) && (file(3) || !folder(1) && !file(2)):
 		return Split, nil
 	case infos[0] == nil && file(3) && !folder(1) && !file(2):
 		s, err := shapeIn(fsys, name+"/"+ContextFile)
@@ -76,28 +84,36 @@ func shapeIn(fsys vfs.FS, name string) (shape, error) {
 		return shape{}, err
 	}
 	defer f.Close()
-	return shapeOf(io.LimitReader(f, detectBytes)), nil
+	s := shapeOf(io.LimitReader(f, detectBytes))
+	if s.broken {
+		s.words, err = wordsIn(io.NewSectionReader(f, 0, detectBytes))
+	}
+	return s, err
 }
 
 // file recognises a monolithic file. base is its name.
 func (s *shape) file(base string) Format {
-	score := s.score()
-	_, named := NamedAfterContext(base)
+	_, named := NamedAfterContext(strings.ToLower(base))
 	switch {
 	case slices.Contains(s.names, "ctxdir"):
 		return None
-	case s.pool == '{' && (score >= 2 || s.nodes):
-	case s.broken && score >= 2 && s.pool == 0:
-	case s.broken && named && (score == 1 || len(s.names) == 0):
-	default:
-		return None
+	case named, s.pool == '{' && (score(s.names) >= 2 || s.nodes), s.damaged():
+		return Monolithic
 	}
-	return Monolithic
+	return None
 }
 
 // lacksNodes reports whether a context.json is that of a split context: it is what a context is without its nodes, and has none itself.
 func (s *shape) lacksNodes() bool {
-	return s.pool == '{' && s.empty && s.score() >= 2 || s.pool == 0 && s.score() >= 4
+	return s.pool == '{' && s.empty && score(s.names) >= 2 || s.damaged()
+}
+
+// damaged reports whether a file has the look of a context that a single wrong bit, or a missing end, keeps from being read as one.
+func (s *shape) damaged() bool {
+	if !s.broken {
+		return s.pool == 0 && score(s.names) >= 4
+	}
+	return s.pool == 0 && score(s.names) >= 2 || score(s.words) >= 4 || score(s.words) >= 2 && slices.Contains(s.words, namePool)
 }
 
 // NamedAfterContext reports whether a file bears the name of a monolithic context, ID.json, and returns the ID.
@@ -116,16 +132,18 @@ type shape struct {
 	empty  bool          // and there is nothing in it
 	nodes  bool          // and there is a node in it
 	broken bool          // it cannot be read on
+	words  []string      // of a broken file: the known names that stand anywhere in it
 }
 
 // shapeOf reads members until it is clear what they belong to.
 func shapeOf(r io.Reader) (s shape) {
 	in, _ := withoutMark(r)
 	d := jsontext.NewDecoder(in, verbatim...)
-	if t, err := d.ReadToken(); err != nil || t.Kind() != '{' {
-		s.broken = err != nil
+	if d.PeekKind() != '{' {
+		s.broken = d.SkipValue() != nil
 		return s
 	}
+	_, _ = d.ReadToken() // the brace
 	for len(s.names) < detectMembers {
 		t, err := d.ReadToken()
 		if err != nil {
@@ -142,7 +160,7 @@ func shapeOf(r io.Reader) (s shape) {
 		} else {
 			s.pool = '{'
 			_, _ = d.ReadToken() // the brace
-			if s.empty = d.PeekKind() == '}'; s.score() > 1 {
+			if s.empty = d.PeekKind() == '}'; score(s.names) > 1 {
 				return s
 			}
 			// Nothing else is known of it yet: a node tells, or what comes behind the pool.
@@ -158,14 +176,35 @@ func shapeOf(r io.Reader) (s shape) {
 	return s
 }
 
-// score is how many of the members that every generation has were seen.
-func (s *shape) score() (n int) {
+// score is how many of the members that every generation has are among these names.
+func score(names []string) (n int) {
 	for _, name := range known {
-		if slices.Contains(s.names, name) {
+		if slices.Contains(names, name) {
 			n++
 		}
 	}
 	return n
+}
+
+// wordsIn returns the known names that stand in a file as JSON strings, whatever is around them.
+func wordsIn(r io.Reader) (words []string, err error) {
+	const longest = 32
+	buf, n := make([]byte, 64<<10), 0
+	for err == nil {
+		var more int
+		more, err = r.Read(buf[n:])
+		n += more
+		for _, name := range known {
+			if !slices.Contains(words, name) && bytes.Contains(buf[:n], []byte(`"`+name+`"`)) {
+				words = append(words, name)
+			}
+		}
+		n = copy(buf, buf[max(0, n-longest):n])
+	}
+	if errors.Is(err, io.EOF) {
+		err = nil
+	}
+	return words, err
 }
 
 // hasNode reads a pool, behind its brace, up to the first node that has a message, or to its end.

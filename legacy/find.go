@@ -2,6 +2,7 @@ package legacy
 
 import (
 	"errors"
+	"fmt"
 	"io"
 	"io/fs"
 	"iter"
@@ -9,6 +10,7 @@ import (
 	"path/filepath"
 	"strconv"
 	"strings"
+	"sync"
 
 	"github.com/ctxdir/ctxdir/internal/vfs"
 )
@@ -18,12 +20,25 @@ type Found struct {
 	Path   string
 	Format Format // [None] for a file that is something else
 	Backup bool   // it was migrated before, and only asked for by its name
+	noJSON bool   // its kind is unknown, and it cannot be read as JSON
 }
+
+// odd says what is wrong with a file that has a place among legacy contexts, and is none.
+func (f Found) odd(among func() bool) error {
+	if f.noJSON && among() {
+		return damaged("the file lies among legacy contexts, and is no JSON")
+	}
+	return nil
+}
+
+// errLink is about a link that has the name of a legacy context.
+var errLink = fmt.Errorf("%w: it has the name of one, and is a link or a device; name the file itself", ErrNotLegacy)
 
 // Find looks for legacy contexts: at root, or in the folder root and those below it. It yields every file whose name ends in .json, with
 // what it is, and the folders of split contexts, but nothing below root with the suffix of what was migrated. It does not look into the folders of
 // contexts, nor into those in which a store keeps what is not a context; it follows no link below root. An error is about the path that comes with
-// it; the search goes on. What it holds does not grow with the number of files in a folder.
+// it; the search goes on. What has the name or the place of a legacy context, and is none, gives an error. The memory it takes does not grow with the
+// number of files in a folder.
 func Find(root string) iter.Seq2[Found, error] {
 	return func(yield func(Found, error) bool) {
 		info, err := os.Stat(root)
@@ -39,9 +54,15 @@ func Find(root string) iter.Seq2[Found, error] {
 		}
 		named, err := at(Whole(root))
 		named.Backup = named.Format.Legacy() && IsBackup(filepath.Base(named.Path))
-		if info.IsDir() && !named.Backup {
+		if err == nil && info.IsDir() && !named.Backup {
 			findIn(root, yield)
 			return
+		}
+		if err == nil {
+			err = named.odd(func() bool { return holdsContexts(filepath.Dir(root)) })
+		}
+		if errors.Is(err, fs.ErrNotExist) {
+			named.Path = root // moved meanwhile
 		}
 		yield(named, err)
 	}
@@ -70,32 +91,31 @@ func at(path string) (Found, error) {
 		return Found{Path: path}, err
 	}
 	defer fsys.Close()
-	format, err := Detect(fsys, filepath.Base(path))
-	return Found{Path: path, Format: format}, err
+	format, noJSON, err := detect(fsys, filepath.Base(path))
+	return Found{Path: path, Format: format, noJSON: noJSON}, err
 }
 
 func findIn(dir string, yield func(Found, error) bool) bool {
 	found, err := at(dir)
-	if found.Path = dir; err != nil || found.Format == Split {
-		return yield(found, err)
+	found.Path = dir
+	var f *os.File
+	if err == nil && found.Format == None {
+		f, err = os.Open(dir)
 	}
-	if found.Format == Context {
-		return true
-	}
-	f, err := os.Open(dir)
-	if errors.Is(err, fs.ErrNotExist) {
-		return true // moved meanwhile
-	}
-	if err != nil {
+	switch {
+	case errors.Is(err, fs.ErrNotExist), err == nil && found.Format == Context:
+		return true // moved meanwhile, or nothing to look for
+	case err != nil, found.Format == Split:
 		return yield(found, err)
 	}
 	defer f.Close()
 	_, err = os.Lstat(filepath.Join(dir, "ctxdir.json"))
 	store := err == nil
+	among := sync.OnceValue(func() bool { return holdsContexts(dir) })
 	for {
 		entries, err := f.ReadDir(512)
 		for _, e := range entries {
-			if !findEntry(dir, store, e, yield) {
+			if !findEntry(dir, store, among, e, yield) {
 				return false
 			}
 		}
@@ -108,8 +128,9 @@ func findIn(dir string, yield func(Found, error) bool) bool {
 	}
 }
 
-func findEntry(dir string, store bool, e fs.DirEntry, yield func(Found, error) bool) bool {
+func findEntry(dir string, store bool, among func() bool, e fs.DirEntry, yield func(Found, error) bool) bool {
 	path := filepath.Join(dir, e.Name())
+	_, named := parseID(strings.TrimSuffix(strings.ToLower(e.Name()), nodeEnd))
 	switch {
 	case store && (e.Name() == "ctxdir.json" || ours[e.Name()]):
 		return true
@@ -117,6 +138,8 @@ func findEntry(dir string, store bool, e fs.DirEntry, yield func(Found, error) b
 		return true
 	case e.IsDir():
 		return findIn(path, yield)
+	case !e.Type().IsRegular() && named:
+		return yield(Found{Path: path}, errLink)
 	case !e.Type().IsRegular() || !strings.EqualFold(filepath.Ext(e.Name()), nodeEnd):
 		return true
 	}
@@ -124,7 +147,33 @@ func findEntry(dir string, store bool, e fs.DirEntry, yield func(Found, error) b
 	if errors.Is(err, fs.ErrNotExist) {
 		return true // moved meanwhile
 	}
+	if err == nil {
+		err = found.odd(among)
+	}
 	return yield(found, err)
+}
+
+// holdsContexts reports whether there is a legacy context in a folder, or a file that was one before it was migrated.
+func holdsContexts(dir string) bool {
+	f, err := os.Open(dir)
+	if err != nil {
+		return false
+	}
+	defer f.Close()
+	for {
+		entries, err := f.ReadDir(512)
+		for _, e := range entries {
+			if !e.Type().IsRegular() || !strings.EqualFold(filepath.Ext(Original(e.Name())), nodeEnd) {
+				continue
+			}
+			if found, err := at(filepath.Join(dir, e.Name())); err == nil && found.Format.Legacy() {
+				return true
+			}
+		}
+		if err != nil {
+			return false
+		}
+	}
 }
 
 // backupEnd is added to the name of what was migrated.

@@ -40,6 +40,7 @@ type File struct {
 
 	looked     stamp
 	mark       int64 // how long the byte order mark is that the file begins with
+	pool       bool  // there is an object message_pool
 	branchesAt int64 // where the value begins, -1 without
 	inline     bool  // of a split one: there are nodes in context.json
 }
@@ -99,6 +100,9 @@ func Open(fsys vfs.FS, name string, o Options) (*File, error) {
 	default:
 		return nil, ErrNotLegacy
 	}
+	if info, lerr := fsys.Lstat(at); format == Split && (notThere(lerr) || lerr == nil && !info.Mode().IsRegular()) {
+		return nil, damaged("a split context without its %s", ContextFile)
+	}
 	if f.file, err = fsys.OpenFile(at, os.O_RDONLY); err == nil {
 		err = f.scan(at[len(name):], sum)
 	}
@@ -106,6 +110,8 @@ func Open(fsys vfs.FS, name string, o Options) (*File, error) {
 	case err != nil:
 	case format == Split:
 		err = f.scanFolder(sum)
+	case !f.pool:
+		err = damaged("it has no %q, or that is no object", namePool)
 	case len(f.nodes) == 0 && path.Base(name) == ContextFile:
 		err = damaged("a split context without its messages")
 	}
@@ -203,7 +209,6 @@ func (f *File) scanObject(d *jsontext.Decoder, in *counted) error {
 		}
 		return err
 	}
-	pool := false
 	for d.PeekKind() == '"' {
 		m, err := nextMember(d, in)
 		if err != nil {
@@ -211,10 +216,10 @@ func (f *File) scanObject(d *jsontext.Decoder, in *counted) error {
 		}
 		switch kind := d.PeekKind(); {
 		case m.Is(namePool) && kind == '{':
-			if pool {
+			if f.pool {
 				return damaged("%q stands there twice", namePool)
 			}
-			pool = true
+			f.pool = true
 			err = f.scanPool(d, in)
 		case m.Is(NameBranches) && kind == '{':
 			if f.branchesAt >= 0 {

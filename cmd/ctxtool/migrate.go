@@ -5,6 +5,7 @@ import (
 	"errors"
 	"fmt"
 	"io/fs"
+	"os"
 
 	"github.com/ctxdir/ctxdir"
 	"github.com/ctxdir/ctxdir/legacy"
@@ -130,8 +131,8 @@ func (m *migrating) migrate(s *ctxdir.Store, path, asked string) error {
 	if m.ctx.Err() != nil {
 		return m.ctx.Err()
 	}
-	if errors.Is(err, fs.ErrNotExist) && path != asked {
-		return nil // moved meanwhile
+	if _, lerr := os.Lstat(path); errors.Is(err, fs.ErrNotExist) && errors.Is(lerr, fs.ErrNotExist) && path != asked {
+		return m.skipped(path, asked, "moved away meanwhile")
 	}
 	if err != nil {
 		if ferr := m.failed(path, err); ferr != nil {
