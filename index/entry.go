@@ -2,8 +2,8 @@
 // counts that are folded from it, and how both are rebuilt.
 //
 // An entry is one message's row. A line's entries have contiguous positions. What is committed since the
-// last fold stands in journals; index.json and the row files are a cache of the rest: they can be deleted,
-// and nothing here ever believes them against the journals and the message files.
+// last fold stands in journals; index.json and the row files can be rebuilt from the rest, and nothing here believes them
+// against the journals and the message files. One thing stands in rows only: that a message was erased or is lost.
 //
 // The package must never acknowledge what a sync has not covered, retry a failed sync on the same file,
 // or cut a record that is whole.
