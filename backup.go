@@ -353,7 +353,7 @@ func (b *backingUp) read(line *ctxfolder.Line, e *index.Entry) (raw []byte, pack
 			env, err := message.Parse(raw)
 			newer = err == nil && env.StoredAt.UnixNano() > e.At
 		}
-		if (is == index.FileExact || is == index.FileEdited) && !newer {
+		if (is.Whole() || is == index.FileEdited) && !newer {
 			return raw, false, nil
 		}
 		if record, ok := b.c.log.ReadRecord(e); ok {

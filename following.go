@@ -358,7 +358,7 @@ func (f *follower) edited(ctx context.Context, folder, name string) {
 	if err != nil || f.told[folder+"/"+name] == now {
 		return
 	}
-	a, ok := message.ParseAddress(head)
+	a, ok := message.ParseAddress(message.Text(head))
 	if ok && info.ModTime().Equal(a.StoredAt) {
 		return
 	}

@@ -258,7 +258,7 @@ func (e *lostError) Unwrap() error { return e.err }
 func (c *Context) stored(span loader.Span, e *index.Entry) ([]byte, error) {
 	raw, is, err := c.log.ReadFile(span.Line, e, span.Folder)
 	switch {
-	case err == nil && is == index.FileExact:
+	case err == nil && is.Whole():
 		return raw, nil
 	case err == nil:
 		env, err := message.Parse(raw)

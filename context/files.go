@@ -1,13 +1,13 @@
 package context
 
 import (
-	"bytes"
 	"errors"
 	"io/fs"
 	"strings"
 	"time"
 
 	"github.com/ctxdir/ctxdir/internal/vfs"
+	"github.com/ctxdir/ctxdir/message"
 	"github.com/google/uuid"
 )
 
@@ -36,10 +36,24 @@ func (d *Dir) CreateMessage(folder string, id uuid.UUID, data []byte, at time.Ti
 
 // ReplaceMessage is CreateMessage that takes the place of the file that is there.
 func (d *Dir) ReplaceMessage(folder string, id uuid.UUID, data []byte, at time.Time) error {
+	return d.replaceMessage(folder, id, data, at, func(vfs.FS, string) error { return nil })
+}
+
+// RewriteMessage is ReplaceMessage for a file that may be the only copy of its message.
+//
+// Crash order: the content is durable before it gets the name. So a crash leaves the old file or the new one, whole.
+func (d *Dir) RewriteMessage(folder string, id uuid.UUID, data []byte, at time.Time) error {
+	return d.replaceMessage(folder, id, data, at, vfs.SyncFile)
+}
+
+func (d *Dir) replaceMessage(folder string, id uuid.UUID, data []byte, at time.Time, sync func(fsys vfs.FS, name string) error) error {
 	return d.inFolder(folder, true, func(sub *Folder) error {
 		name := MessageFile(id)
 		tmp := vfs.TemporaryName(name)
 		err := vfs.CreateFile(sub.FS, tmp, line(data), at)
+		if err == nil {
+			err = sync(sub.FS, tmp)
+		}
 		if err == nil {
 			err = sub.Rename(tmp, name)
 		}
@@ -64,7 +78,7 @@ func line(data []byte) []byte {
 	return append(append(make([]byte, 0, len(data)+1), data...), '\n')
 }
 
-// ReadMessage returns a message file's bytes without the final newlines, and what Stat said of it.
+// ReadMessage returns what a message file holds, see [message.Text], and what Stat said of it.
 func (d *Dir) ReadMessage(folder string, id uuid.UUID) ([]byte, fs.FileInfo, error) {
 	b, info, err := d.readMessage(folder, id)
 	if from, ok := d.renamedFrom(folder); ok && errors.Is(err, fs.ErrNotExist) {
@@ -73,8 +87,8 @@ func (d *Dir) ReadMessage(folder string, id uuid.UUID) ([]byte, fs.FileInfo, err
 	return b, info, err
 }
 
-// LoadMessage returns the bytes of a message file that should hold size bytes and a newline. Only a checksum tells
-// whether it does; if not, ReadMessage says more.
+// LoadMessage returns the bytes of a message file that should hold size bytes and a newline, and of a longer file only the beginning. Only a
+// checksum tells whether it does; if not, ReadMessage says more.
 func (d *Dir) LoadMessage(folder string, id uuid.UUID, size int64) ([]byte, error) {
 	b, err := d.loadMessage(folder, id, size)
 	if from, ok := d.renamedFrom(folder); ok && errors.Is(err, fs.ErrNotExist) {
@@ -88,7 +102,7 @@ func (d *Dir) loadMessage(folder string, id uuid.UUID, size int64) (b []byte, er
 		b, err = vfs.LoadFile(sub.FS, MessageFile(id), size+1)
 		return err
 	})
-	return bytes.TrimRight(b, "\n"), err
+	return b, err
 }
 
 func (d *Dir) readMessage(folder string, id uuid.UUID) (b []byte, info fs.FileInfo, err error) {
@@ -96,7 +110,7 @@ func (d *Dir) readMessage(folder string, id uuid.UUID) (b []byte, info fs.FileIn
 		b, info, err = vfs.ReadStat(sub.FS, MessageFile(id), MaxMessage)
 		return err
 	})
-	return bytes.TrimRight(b, "\n"), info, err
+	return message.Text(b), info, err
 }
 
 // MessagePath is where in the context's folder a message file is read from, or would be made.

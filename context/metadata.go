@@ -8,6 +8,7 @@ import (
 	"strings"
 	"time"
 
+	"github.com/ctxdir/ctxdir/message"
 	"github.com/google/uuid"
 )
 
@@ -147,7 +148,7 @@ func (m *Metadata) MarshalJSON() ([]byte, error) {
 // errors wrap ErrMetadata or ErrVersion.
 func ParseMetadata(b []byte) (*Metadata, error) {
 	var o Object
-	if err := o.UnmarshalJSON(b); err != nil {
+	if err := o.UnmarshalJSON(message.Text(b)); err != nil {
 		return nil, fmt.Errorf("%w: %w", ErrMetadata, err)
 	}
 	var version string

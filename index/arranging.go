@@ -237,7 +237,7 @@ func (a *arranging) some(ctx stdcontext.Context, ln *foldLine, entries []Entry) 
 				raw = records[i]
 			}
 			if raw == nil { // of one that is damaged in its pack a repair may have made a file
-				if b, is, _ := e.ReadFile(a.log.dir, a.work.folders[ln.Line]); is == FileExact {
+				if b, is, _ := e.ReadFile(a.log.dir, a.work.folders[ln.Line]); is.Whole() {
 					raw = b
 				}
 			}

@@ -17,13 +17,17 @@ type FileState int
 // The states of a message's file.
 const (
 	FileExact   FileState = iota // what was committed
+	FileSpelled                  // what was committed, spelled in another way: a byte order mark, white space, ids in upper case
 	FileEdited                   // a valid envelope of the message: changed by hand, or a newer version
 	FileMissing                  // nothing
 	FileDamaged                  // something else
 )
 
+// Whole reports whether a file holds what was committed.
+func (is FileState) Whole() bool { return is == FileExact || is == FileSpelled }
+
 // ReadFile reads the message file of an entry, in one of the folders in messages/, and tells what it is. raw is its bytes
-// without the final newline, nil where there is none or it cannot be read. With FileMissing and FileDamaged comes an error
+// without the final newline, or what was committed where it spells that in another way, and nil where there is none or it cannot be read. With FileMissing and FileDamaged comes an error
 // that says more; one that wraps ErrDamaged is about the file's content, any other one about reading it.
 //
 // One that was erased has no file, whatever lies there: FileMissing.
@@ -35,8 +39,8 @@ func (e *Entry) ReadFile(dir *ctxfolder.Dir, folder string) (raw []byte, is File
 	}
 	if e.Lost == "" {
 		raw, err = dir.LoadMessage(folder, e.FileID(), e.Size)
-		if err == nil && e.sameAs(raw) {
-			return raw, FileExact, nil
+		if n := len(raw) - 1; err == nil && n >= 0 && raw[n] == '\n' && e.sameAs(raw[:n]) {
+			return raw[:n], FileExact, nil
 		}
 	}
 	info, err := dir.StatMessage(folder, e.FileID())
@@ -50,10 +54,14 @@ func (e *Entry) ReadFile(dir *ctxfolder.Dir, folder string) (raw []byte, is File
 	if err != nil {
 		return nil, FileDamaged, err
 	}
-	if e.sameAs(raw) {
-		return raw, FileExact, nil
+	env, err := message.Parse(raw)
+	if committed := e.committed(raw, &env, err); committed != nil {
+		if int64(len(raw)) == info.Size()-1 && e.sameAs(raw) {
+			return raw, FileExact, nil
+		}
+		return committed, FileSpelled, nil
 	}
-	err = e.edited(raw, info)
+	err = e.edited(&env, err, info)
 	if errors.Is(err, message.ErrVersion) {
 		return raw, FileDamaged, fmt.Errorf("%w: file %s %w", ctxfolder.ErrVersion, ctxfolder.MessageFile(e.FileID()), err)
 	}
@@ -70,7 +78,7 @@ var ErrTaken = errors.New("its id was stored again")
 // none: FileMissing, with an error that wraps ErrTaken.
 func (l *Log) ReadFile(line uuid.UUID, e *Entry, folder string) (raw []byte, is FileState, err error) {
 	raw, is, err = e.ReadFile(l.dir, folder)
-	if raw == nil || is == FileExact {
+	if raw == nil || is.Whole() {
 		return raw, is, err
 	}
 	if at, taken := l.taken(line, e, folder, raw); taken {
@@ -97,9 +105,21 @@ const muchEdited = 64 << 20
 
 func (e *Entry) sameAs(raw []byte) bool { return int64(len(raw)) == e.Size && bodySum(raw) == e.Sum }
 
-// edited returns nil when a file that does not hold what was committed is a version of the message.
-func (e *Entry) edited(raw []byte, info fs.FileInfo) error {
-	env, err := message.Parse(raw)
+// committed returns what was committed where a file holds that, in whatever spelling; otherwise nil. env is what it was parsed to, if err is nil.
+func (e *Entry) committed(raw []byte, env *message.Envelope, err error) []byte {
+	if e.sameAs(raw) {
+		return raw
+	}
+	if err == nil {
+		if raw = env.AppendTo(nil); e.sameAs(raw) {
+			return raw
+		}
+	}
+	return nil
+}
+
+// edited returns nil when a file that does not hold what was committed is a version of the message. env is what it was parsed to, if err is nil.
+func (e *Entry) edited(env *message.Envelope, err error, info fs.FileInfo) error {
 	switch {
 	case err != nil && ctxfolder.Untouched(info, e.Size, e.StoredAt()):
 		return fmt.Errorf("holds no message: %v", err) //nolint:errorlint // nor does it hold one of another version

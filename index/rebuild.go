@@ -472,7 +472,7 @@ func (b *rebuilder) before(folder string, e Entry) uuid.UUID {
 	raw := b.s.readPacked(&e)
 	if raw == nil {
 		var is FileState
-		if raw, is, _ = e.ReadFile(b.s.dir, folder); is != FileExact {
+		if raw, is, _ = e.ReadFile(b.s.dir, folder); !is.Whole() {
 			return uuid.Nil
 		}
 	}

@@ -221,7 +221,7 @@ func (s *settling) message(folder string, e *Entry) error {
 // stays reports whether a file is left alone. After a failed sync the kernel may show what it has not written and will
 // not write: then everything is written again.
 func (s *settling) stays(is FileState) bool {
-	return is == FileEdited || is == FileExact && !s.log.resettle
+	return is == FileEdited || is.Whole() && !s.log.resettle
 }
 
 func (s *settling) file(folder string, e *Entry) FileState {

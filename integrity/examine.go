@@ -46,6 +46,7 @@ type problem struct {
 	several int
 	due     bool // a message file that is missing may be on its way
 	taken   bool // its name is that of another message's file
+	spelled bool // the file holds what was committed, in another spelling
 }
 
 // examination is one look at a context.

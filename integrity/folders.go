@@ -216,8 +216,8 @@ func (x *examination) ownerOf(env *message.Envelope) (ctxfolder.Line, *index.Ent
 // maxFound bounds what is read of a file that may be a message, in bytes.
 const maxFound = 512 << 20
 
-// readFound reads a file that may be a message, without the final newlines.
+// readFound returns what a file holds that may be a message's.
 func readFound(dir *ctxfolder.Dir, path string) ([]byte, error) {
 	b, err := vfs.ReadFile(dir.FS, path, maxFound)
-	return bytes.TrimRight(b, "\n"), err
+	return message.Text(b), err
 }

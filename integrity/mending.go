@@ -11,6 +11,7 @@ import (
 
 	ctxfolder "github.com/ctxdir/ctxdir/context"
 	"github.com/ctxdir/ctxdir/index"
+	"github.com/ctxdir/ctxdir/internal/vfs"
 	"github.com/ctxdir/ctxdir/message"
 )
 
@@ -157,6 +158,13 @@ func (r *repair) mendMessage(was problem) error {
 	was.Kind = p.Kind
 	switch p.Kind {
 	case KindEdited:
+		if p.spelled {
+			if err := r.rewrite(now, e); err != nil {
+				return err
+			}
+			r.did(was, "written again as it was committed; %s", p.Detail)
+			return nil
+		}
 		if err := r.record(now, e); err != nil {
 			return err
 		}
@@ -174,10 +182,35 @@ func (r *repair) mendMessage(was problem) error {
 
 // take takes the file of a lost message in again: as what was committed, or else, were it an older version, as another one.
 func (r *repair) take(line ctxfolder.Line, e *index.Entry) error {
-	if _, is, _ := e.ReadFile(r.Dir, line.Folder); is == index.FileEdited {
+	switch _, is, _ := e.ReadFile(r.Dir, line.Folder); is {
+	case index.FileEdited:
 		return r.record(line, e)
+	case index.FileSpelled:
+		if err := r.rewrite(line, e); err != nil {
+			return err
+		}
 	}
 	return r.Log.Mark(line.ID, map[int64]string{e.Position: ""})
+}
+
+// rewrite writes the file of a message again that spells what was committed in another way.
+//
+// Crash order: a copy of the file is durable in trash before it is replaced, and the new one is durable before it takes the name.
+func (r *repair) rewrite(line ctxfolder.Line, e *index.Entry) error {
+	raw, is, err := e.ReadFile(r.Dir, line.Folder)
+	if err != nil || is != index.FileSpelled {
+		return err
+	}
+	own := r.Dir.MessagePath(line.Folder, e.FileID())
+	was, err := vfs.ReadFile(r.Dir.FS, own, ctxfolder.MaxMessage)
+	if err != nil {
+		return err
+	}
+	if err := ctxfolder.TrashBytes(r.Dir, ctxfolder.TrashDamaged, path.Base(own), was); err != nil {
+		return err
+	}
+	r.wrote[own], r.wrote[path.Dir(own)] = true, true
+	return r.Dir.RewriteMessage(line.Folder, e.FileID(), raw, e.StoredAt())
 }
 
 // finishErasing removes a file that an erasure left.
@@ -326,6 +359,8 @@ func (r *repair) putBack(p problem, again *problem) error {
 	switch _, is, _ := e.ReadFile(r.Dir, line.Folder); {
 	case e.Lost != "" || is == index.FileEdited:
 		return r.take(*line, &e)
+	case is == index.FileSpelled:
+		return r.rewrite(*line, &e)
 	case is == index.FileDamaged:
 		return r.takeOlder(*line, e)
 	}

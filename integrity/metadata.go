@@ -77,7 +77,7 @@ func wrongParents(m *ctxfolder.Metadata, dir *ctxfolder.Dir, log *index.Log) (wr
 			continue
 		}
 		raw, is, _ := first[0].ReadFile(dir, l.Folder)
-		if is != index.FileExact {
+		if !is.Whole() {
 			raw, _ = log.ReadRecord(&first[0]) // it is in a pack, or a journal has it
 		}
 		env, perr := message.Parse(raw)

@@ -111,14 +111,15 @@ type body struct {
 
 // bodies returns the parts of a line that may be an envelope.
 func bodies(line []byte) []body {
-	line = bytes.TrimRight(line, "\n")
+	mark := len(line) - len(bytes.TrimPrefix(line, []byte("\ufeff")))
+	line = message.Text(line)
 	if bytes.HasPrefix(line, []byte(`{"ctxdir":"`+message.Version)) {
-		return []body{{0, line}}
+		return []body{{mark, line}}
 	}
 	for _, name := range []string{`"body":`, `"envelope":`} {
 		if at := bytes.Index(line, []byte(name)); at >= 0 && bytes.HasSuffix(line, []byte("}")) {
 			at += len(name)
-			return []body{{at, line[at : len(line)-1]}}
+			return []body{{mark + at, line[at : len(line)-1]}}
 		}
 	}
 	return nil

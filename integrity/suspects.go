@@ -190,14 +190,18 @@ func (x *examination) judge(line ctxfolder.Line, e *index.Entry) (raw []byte, p 
 	case e.Lost == index.Erased:
 		p.Kind, p.Severity, p.Repairable, p.Detail = KindErased, SeverityError, true, "the message was erased, its file is there"
 		return raw, p
-	case e.Lost != "" && (is == index.FileExact || is == index.FileEdited):
+	case e.Lost != "" && (is.Whole() || is == index.FileEdited):
 		p.Kind, p.Severity, p.Repairable, p.Detail = KindFound, SeverityWarning, true, "the message was lost: "+e.Lost
 		return raw, p
 	case e.Lost != "":
 		p.Kind, p.Severity, p.Detail = KindLost, SeverityWarning, e.Lost
 		return raw, p
-	case is == index.FileExact:
+	case is == index.FileExact, is == index.FileSpelled && e.Pack != uuid.Nil:
 		return raw, nil
+	case is == index.FileSpelled:
+		p.Kind, p.Severity, p.Repairable, p.spelled = KindEdited, SeverityWarning, true, true
+		p.Detail = "its file spells the message in another way than it was written: a byte order mark, other white space, or ids in upper case"
+		return raw, p
 	case is == index.FileEdited:
 		p.Kind, p.Severity, p.Repairable, p.Detail = KindEdited, SeverityWarning, true, "its file was changed by hand"
 		return raw, p

@@ -7,15 +7,25 @@ import (
 	"math"
 	"strings"
 	"time"
+	"unicode/utf8"
 
 	"github.com/go-json-experiment/json/jsontext"
 	"github.com/google/uuid"
 )
 
-// Parse reads an envelope in any spelling, hand-edited ones included. The body comes back without
+// Text returns what a message file holds, without the byte order mark and the line ends that editors and other systems put
+// around it.
+func Text(b []byte) []byte {
+	return bytes.TrimRight(bytes.TrimPrefix(b, []byte("\ufeff")), "\r\n")
+}
+
+// Parse reads an envelope in any valid spelling, hand-edited ones included. The body comes back without
 // insignificant white space; members it does not know are ignored. It refers to b.
 func Parse(b []byte) (Envelope, error) {
-	b = bytes.TrimRight(b, "\n")
+	b = Text(b)
+	if !utf8.Valid(b) {
+		return Envelope{}, malformed("invalid UTF-8")
+	}
 	e, ok := scan(b)
 	if !ok || !valid(b) {
 		var err error
@@ -210,25 +220,25 @@ func parseAny(b []byte) (Envelope, error) {
 	var version string
 	seen := map[string]bool{}
 	err := Members(b, func(key string, v jsontext.Value) error {
+		if v.Kind() == 'n' {
+			return nil // as good as none
+		}
 		seen[key] = true
 		switch key {
 		case "ctxdir":
 			return unmarshal(v, &version)
 		case "id":
-			return unmarshal(v, &e.ID)
+			return unmarshalID(v, &e.ID)
 		case "line":
-			return unmarshal(v, &e.Line)
+			return unmarshalID(v, &e.Line)
 		case "position":
 			return unmarshal(v, &e.Position)
 		case "prev":
-			if v.Kind() == 'n' {
-				return nil
-			}
-			return unmarshal(v, &e.Prev)
+			return unmarshalID(v, &e.Prev)
 		case "stored_at":
 			return unmarshal(v, &e.StoredAt)
 		case "file":
-			return unmarshal(v, &e.File)
+			return unmarshalID(v, &e.File)
 		case "payloads":
 			return unmarshal(v, &e.Payloads)
 		case "branch":
@@ -261,7 +271,7 @@ func parseAny(b []byte) (Envelope, error) {
 	if version != Version {
 		return Envelope{}, malformed("it is %q, wanted %q", version, Version)
 	}
-	for _, k := range []string{"id", "line", "position", "message"} {
+	for _, k := range []string{"id", "line", "position", "stored_at", "message"} {
 		if !seen[k] {
 			return Envelope{}, malformed("no %q", k)
 		}
@@ -276,6 +286,20 @@ func unmarshal(v jsontext.Value, into any) error {
 	if err := json.Unmarshal(v, into); err != nil {
 		return malformed("%v", err)
 	}
+	return nil
+}
+
+// unmarshalID reads an id of 36 characters, with digits of either case: package uuid reads other spellings too.
+func unmarshalID(v jsontext.Value, into *uuid.UUID) error {
+	var text string
+	if err := unmarshal(v, &text); err != nil {
+		return err
+	}
+	id, err := uuid.Parse(text)
+	if err != nil || len(text) != 36 {
+		return malformed("%q is no UUID", text)
+	}
+	*into = id
 	return nil
 }
 
