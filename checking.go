@@ -113,6 +113,10 @@ func (s *Store) Repair(ctx context.Context, ids []uuid.UUID, o CheckOptions) ite
 			}
 		}
 		if len(ids) == 0 {
+			mend(c.store().RepairNames)
+			if stopped {
+				return
+			}
 			if mend(c.store().Repair); stopped {
 				return
 			}
@@ -258,5 +262,18 @@ func (c *checking) with(id uuid.UUID, f func(*integrity.Context) error) error {
 
 // store is what belongs to no single context.
 func (c *checking) store() *integrity.Store {
-	return &integrity.Store{FS: c.s.fs, Payloads: c.payloads, ReadData: c.o.ReadData}
+	return &integrity.Store{FS: c.s.fs, Payloads: c.payloads, ReadData: c.o.ReadData, Alone: c.s.contextAlone}
+}
+
+// contextAlone runs f while nobody writes to a context, which need not be there.
+func (s *Store) contextAlone(ctx context.Context, id uuid.UUID, f func() error) error {
+	for _, name := range []string{id.String() + ".fold", id.String()} {
+		lock := s.fs.Lock(ctxfolder.Locks + "/" + name)
+		defer lock.Close()
+		if err := s.acquire(ctx, lock); err != nil {
+			return err
+		}
+		defer lock.Release() //nolint:errcheck // Close does it too
+	}
+	return f()
 }

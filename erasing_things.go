@@ -102,7 +102,7 @@ func (e *erasing) names(x *erasable) (map[string]uuid.UUID, error) {
 func (e *erasing) named(fsys vfs.FS, p string, names map[string]uuid.UUID, what string) (t thing, ok bool, err error) {
 	base := path.Base(p)
 	for i := 0; i+36 <= len(base) && !ok; i++ {
-		t.id, ok = names[base[i:i+36]]
+		t.id, ok = names[strings.ToLower(base[i:i+36])]
 	}
 	if !ok {
 		return t, false, nil

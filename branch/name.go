@@ -45,6 +45,9 @@ func Folder(name string) (string, error) {
 // folding.
 func alike(a, b string) bool { return a == b || fold(a) == fold(b) }
 
+// Alike reports whether some file system takes the names of two folders for one.
+func Alike(a, b string) bool { return alike(a, b) }
+
 func fold(s string) string {
 	return norm.NFC.String(cases.Fold().String(norm.NFC.String(s)))
 }

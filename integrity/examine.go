@@ -81,6 +81,9 @@ func (c *Context) examine(ctx context.Context, yield func(problem) bool) error {
 }
 
 func (x *examination) run(ctx context.Context) error {
+	if err := x.names(ctx); err != nil {
+		return err
+	}
 	if err := x.openMetadata(); err != nil || x.metadata == nil {
 		return err
 	}

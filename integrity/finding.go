@@ -30,6 +30,7 @@ const (
 	KindForeign   Kind = "message-foreign"    // a valid message that was never committed here
 	KindErased    Kind = "message-erased"     // the file of a message that was erased
 	KindFolder    Kind = "folder"             // something else lies where a folder belongs
+	KindName      Kind = "name"               // a file or folder of ours bears its name in another spelling
 	KindLock      Kind = "lock"               // something else lies where a lock belongs
 	KindErasing   Kind = "erasing"            // an erase was interrupted
 	KindStray     Kind = "stray"              // something else among message files

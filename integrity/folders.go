@@ -24,6 +24,7 @@ type listing struct {
 	files []uuid.UUID // sorted
 	taken []bool
 	other []string // names that are of no message
+	cased []string // names of message files in another case
 }
 
 // take notes that a file is a message's.
@@ -63,6 +64,8 @@ func (x *examination) list(ctx context.Context, folder string) error {
 			l.files = append(l.files, id)
 		case folder == ctxfolder.Messages && (e.IsDir() || ctxfolder.ValidFolder(e.Name())):
 			below = append(below, folder+"/"+e.Name())
+		case respelled(e.Name()):
+			l.cased = append(l.cased, e.Name())
 		default:
 			l.other = append(l.other, e.Name())
 		}
@@ -89,6 +92,9 @@ func (x *examination) leftovers(ctx context.Context) error {
 			if err := x.other(folder, name); err != nil {
 				return err
 			}
+		}
+		for _, name := range l.cased {
+			unexplained = append(unexplained, folder+"/"+name)
 		}
 		for i, file := range l.files {
 			if !l.taken[i] {
@@ -152,7 +158,7 @@ func (x *examination) leftover(found string) (*problem, error) {
 	env, err := message.Parse(raw)
 	if err != nil {
 		newer := errors.Is(err, message.ErrVersion)
-		if name, ok := ctxfolder.ParseMessageFile(path.Base(found)); ok && !newer {
+		if name, ok := ctxfolder.ParseMessageFile(strings.ToLower(path.Base(found))); ok && !newer {
 			if item, cleared := x.collected(name, nil); item != "" {
 				return p.ofTrash(item, cleared, "a damaged copy of a message that is in "), nil
 			}
@@ -178,6 +184,9 @@ func (x *examination) leftover(found string) (*problem, error) {
 		return nil, nil // it was committed meanwhile, or its folder is being renamed
 	}
 	own := pathOf(line.Folder, e.FileID())
+	if x.same(p.found, own) {
+		return nil, nil // the file system takes both names for one
+	}
 	_, is, why := x.Log.ReadFile(line.ID, e, line.Folder)
 	whole := int64(len(raw)) == e.Size && message.Sum(raw) == e.Sum
 	switch {
@@ -198,6 +207,22 @@ func (x *examination) leftover(found string) (*problem, error) {
 		p.Kind, p.Severity, p.Detail = KindForeign, SeverityWarning, fmt.Sprintf("another version of message %s, which is at %s", env.ID, own)
 	}
 	return p, nil
+}
+
+// respelled reports whether a name is that of a message file in another case.
+func respelled(name string) bool {
+	_, ok := ctxfolder.ParseMessageFile(strings.ToLower(name))
+	return ok
+}
+
+// same reports whether two paths lead to one file.
+func (x *examination) same(a, b string) bool {
+	one, err := x.Dir.FS.Lstat(a)
+	if err != nil {
+		return false
+	}
+	other, err := x.Dir.FS.Lstat(b)
+	return err == nil && vfs.SameFile(one, other)
 }
 
 // ownerOf returns the committed message that an envelope claims to be, nil when there is none.

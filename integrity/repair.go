@@ -51,6 +51,9 @@ func (c *Context) Repair(ctx context.Context, o RepairOptions, yield func(Repair
 }
 
 func (r *repair) run(ctx context.Context) error {
+	if planned, err := r.mendNames(ctx); err != nil || planned {
+		return err
+	}
 	if err := r.mendMetadata(ctx); err != nil {
 		return err
 	}

@@ -10,6 +10,7 @@ import (
 	"github.com/ctxdir/ctxdir/blob"
 	ctxfolder "github.com/ctxdir/ctxdir/context"
 	"github.com/ctxdir/ctxdir/internal/vfs"
+	"github.com/google/uuid"
 )
 
 // Store is what of a store belongs to no single context: the folders themselves, locks, staging and blobs.
@@ -17,11 +18,13 @@ type Store struct {
 	FS       vfs.FS
 	Payloads *Payloads
 	ReadData bool // read every blob
+	// Alone runs f while nobody writes to a context.
+	Alone func(ctx context.Context, id uuid.UUID, f func() error) error
 }
 
 // Check yields what is wrong with the store.
 func (s *Store) Check(ctx context.Context, yield func(Finding) bool) error {
-	for _, look := range []func(context.Context, func(Finding) error) error{s.folders, s.entries, s.unreferred} {
+	for _, look := range []func(context.Context, func(Finding) error) error{s.names, s.folders, s.entries, s.unreferred} {
 		err := look(ctx, func(f Finding) error {
 			if !yield(f) {
 				return errStopped

@@ -1,0 +1,372 @@
+package integrity
+
+import (
+	"cmp"
+	"context"
+	"errors"
+	"fmt"
+	"io/fs"
+	"path"
+	"slices"
+	"strings"
+	"sync"
+
+	"github.com/ctxdir/ctxdir/archive"
+	"github.com/ctxdir/ctxdir/blob"
+	"github.com/ctxdir/ctxdir/branch"
+	ctxfolder "github.com/ctxdir/ctxdir/context"
+	"github.com/ctxdir/ctxdir/internal/vfs"
+)
+
+// Some file systems, and programs that copy, write names in upper case, or compose their characters in another way. A file under such a name is
+// found where the file system compares names like that, and nowhere else.
+
+// misnamed is a file or folder that bears its name in another spelling.
+type misnamed struct {
+	path, right string
+	taken       bool // something else bears the right name
+}
+
+// parent is the folder in which it lies.
+func (m *misnamed) parent() string {
+	if i := strings.LastIndexByte(m.right, '/'); i >= 0 {
+		return m.right[:i]
+	}
+	return "."
+}
+
+// names goes through what lies below a folder.
+type names struct {
+	ctx context.Context
+	fs  vfs.FS
+	// right returns the name that something ought to have in a folder, "" for what is not ours.
+	right func(folder, name string) string
+	// wrong takes what is misnamed, in one folder after another, and returns where it lies from then on.
+	wrong func(misnamed) (path string, err error)
+}
+
+// walk goes through a folder, of which right is the right path.
+func (n *names) walk(folder, right string) error {
+	type inside struct{ path, right string }
+	var wrong []misnamed
+	var folders []inside
+	for e, err := range n.fs.ReadDir(folder) {
+		if err == nil {
+			err = n.ctx.Err()
+		}
+		if errors.Is(err, fs.ErrNotExist) || errors.Is(err, vfs.ErrNotFolder) {
+			break // it was moved meanwhile, or is none
+		}
+		if err != nil {
+			return err
+		}
+		name := n.right(right, e.Name())
+		if name == "" || !e.IsDir() && !e.Type().IsRegular() || name == e.Name() && name == ctxfolder.Trash {
+			continue // what is in a trash bears other names
+		}
+		if name != e.Name() {
+			wrong = append(wrong, misnamed{path: below(folder, e.Name()), right: below(folder, name)})
+		}
+		if e.IsDir() {
+			folders = append(folders, inside{below(folder, e.Name()), below(right, name)})
+		}
+	}
+	for _, m := range wrong {
+		// Where the file system takes both names for one, nothing is wrong.
+		if there, err := n.fs.Lstat(m.right); err == nil {
+			if info, err := n.fs.Lstat(m.path); err != nil || vfs.SameFile(info, there) {
+				continue
+			}
+			m.taken = true
+		}
+		now, err := n.wrong(m)
+		if err != nil {
+			return err
+		}
+		if i := slices.IndexFunc(folders, func(f inside) bool { return f.path == m.path }); i >= 0 {
+			folders[i].path = now
+		}
+	}
+	for _, f := range folders {
+		if err := n.walk(f.path, f.right); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+func below(folder, name string) string {
+	if folder == "." {
+		return name
+	}
+	return folder + "/" + name
+}
+
+// rename gives something the right name, durably. Of a folder whose name is taken by another one it moves what is in it. done is false where something
+// stays under the wrong name, since it is there twice.
+//
+// Crash order: each rename takes the place of nothing. So everything lies under one of the two names.
+func rename(fsys vfs.FS, m misnamed) (done bool, err error) {
+	err = fsys.RenameNew(m.path, m.right)
+	if errors.Is(err, fs.ErrExist) {
+		return merge(fsys, m)
+	}
+	if err != nil {
+		return false, err
+	}
+	return true, fsys.SyncDir(m.parent())
+}
+
+func merge(fsys vfs.FS, m misnamed) (done bool, err error) {
+	for _, path := range []string{m.path, m.right} {
+		if info, err := fsys.Lstat(path); err != nil || !info.IsDir() {
+			return false, err
+		}
+	}
+	var inside []string
+	for e, err := range fsys.ReadDir(m.path) {
+		if err != nil {
+			return false, err
+		}
+		inside = append(inside, e.Name())
+	}
+	done = true
+	for _, name := range inside {
+		err := fsys.RenameNew(m.path+"/"+name, m.right+"/"+name)
+		if done = done && err == nil; err != nil && !errors.Is(err, fs.ErrExist) {
+			return false, err
+		}
+	}
+	if err := fsys.SyncDir(m.right); err != nil || !done {
+		return false, err
+	}
+	if err := fsys.Remove(m.path); err != nil {
+		return false, err
+	}
+	return true, fsys.SyncDir(m.parent())
+}
+
+// names looks for what of a context's folder bears its name in another spelling: but for message files, which are looked at one by one.
+func (x *examination) names(ctx context.Context) error {
+	return x.eachMisnamed(ctx, false, func(m misnamed) (string, error) { return m.path, x.tell(misnamedProblem(m)) })
+}
+
+func misnamedProblem(m misnamed) problem {
+	return problem{found: m.path, Finding: Finding{
+		Kind: KindName, Severity: SeverityError, Path: m.path, Repairable: true, Detail: "its name is " + path.Base(m.right),
+	}}
+}
+
+// eachMisnamed calls wrong for what bears its name in another spelling while nothing bears the right one, message files included where they are asked for.
+func (x *examination) eachMisnamed(ctx context.Context, files bool, wrong func(m misnamed) (string, error)) error {
+	folders := sync.OnceValue(func() func(string) string { return rightFolders(x.Dir) }) // metadata.json gets its name first
+	n := names{ctx: ctx, fs: x.Dir.FS, wrong: func(m misnamed) (string, error) {
+		if m.taken {
+			return m.path, nil
+		}
+		return wrong(m)
+	}, right: func(folder, name string) string {
+		if folder != ctxfolder.Messages {
+			return rightName(folder, name)
+		}
+		right := folders()(name)
+		if right == name && !files {
+			return ""
+		}
+		return right
+	}}
+	return n.walk(".", ".")
+}
+
+// contextNames are those that stand in a context's folder, journals apart.
+var contextNames = []string{
+	ctxfolder.MetadataFile, ctxfolder.IndexFile, ctxfolder.ErasingFile, ctxfolder.RowsFolder, ctxfolder.Archive, ctxfolder.Messages, ctxfolder.Trash,
+}
+
+// rightName is the name that something in a context's folder ought to have.
+func rightName(folder, name string) string {
+	lower := strings.ToLower(name)
+	ours := false
+	switch folder {
+	case ".":
+		_, ours = ctxfolder.ParseJournalFile(lower)
+		ours = ours || slices.Contains(contextNames, lower)
+	case ctxfolder.RowsFolder:
+		_, _, ours = ctxfolder.ParseRowsFile(lower)
+	case ctxfolder.Archive:
+		_, ours = archive.ParseFileName(lower)
+	default:
+		_, ours = ctxfolder.ParseMessageFile(lower)
+		ours = ours && strings.HasPrefix(folder, ctxfolder.Messages+"/")
+	}
+	if !ours {
+		return ""
+	}
+	return lower
+}
+
+// rightFolders returns what gives the name that a folder in messages/ ought to have: that of a line's folder, where one is alike.
+func rightFolders(dir *ctxfolder.Dir) func(name string) string {
+	m, _, err := dir.ReadMetadata()
+	if err != nil {
+		m = &ctxfolder.Metadata{}
+	}
+	return func(name string) string {
+		right := ""
+		for i := range m.Lines {
+			switch folder := m.Lines[i].Folder; {
+			case folder == name || m.Renaming != nil && m.Renaming.From == name:
+				return name
+			case branch.Alike(folder, name):
+				right = folder
+			}
+		}
+		if lower := strings.ToLower(name); right == "" && !ctxfolder.ValidFolder(name) && ctxfolder.ValidFolder(lower) {
+			return lower
+		}
+		return cmp.Or(right, name)
+	}
+}
+
+// mendNames gives everything of the context the right name, before anything else is looked at: what is missing may be there. planned says that something
+// would be renamed, so that the rest cannot be told yet.
+func (r *repair) mendNames(ctx context.Context) (planned bool, err error) {
+	some := false
+	err = r.eachMisnamed(ctx, !r.opts.DryRun, func(m misnamed) (string, error) {
+		if some = true; r.opts.DryRun {
+			r.didName(m, "would be renamed to ")
+		}
+		return m.path, nil
+	})
+	if err == nil && some && !r.opts.DryRun {
+		err = r.locked(ctx, func() error {
+			return r.eachMisnamed(ctx, true, func(m misnamed) (string, error) {
+				done, err := rename(r.Dir.FS, m)
+				if err != nil || !done {
+					return m.path, err
+				}
+				r.didName(m, "renamed to ")
+				return m.right, nil
+			})
+		})
+		r.Dir.ForgetFolders()
+	}
+	if err != nil {
+		return false, err
+	}
+	return some && r.opts.DryRun, r.tellDone()
+}
+
+func (r *repair) didName(m misnamed, what string) {
+	p := misnamedProblem(m)
+	if _, file := ctxfolder.ParseMessageFile(path.Base(m.right)); file {
+		p.Kind = KindMisplaced
+	}
+	p.Path = r.Dir.ID.String() + "/" + p.Path
+	r.did(p, "%s", what+m.right)
+}
+
+// storeFolders are those of a store whose content counts: locks are empty, and what is in staging was never finished.
+var storeFolders = []string{blob.Folder, ctxfolder.Trash}
+
+// names looks for what of the store bears its name in upper case.
+func (s *Store) names(ctx context.Context, tell func(Finding) error) error {
+	return s.eachMisnamed(ctx, func(m misnamed) (string, error) {
+		f := Finding{Kind: KindName, Severity: SeverityError, Path: m.path, Repairable: true, Detail: "its name is " + path.Base(m.right)}
+		if f.Repairable = !m.taken || !m.context(); !f.Repairable {
+			f.Detail += ", which is that of another context"
+		}
+		return m.path, tell(f)
+	})
+}
+
+// context reports whether it is a context's folder.
+func (m *misnamed) context() bool {
+	_, ok := ctxfolder.ParseID(m.right)
+	return ok
+}
+
+func (s *Store) eachMisnamed(ctx context.Context, wrong func(misnamed) (string, error)) error {
+	n := names{ctx: ctx, fs: s.FS, right: s.rightName, wrong: wrong}
+	return n.walk(".", ".")
+}
+
+// rightName is the name that something in the store's folder ought to have.
+func (s *Store) rightName(folder, name string) string {
+	lower := strings.ToLower(name)
+	ours := false
+	switch parts := strings.Split(folder, "/"); {
+	case folder == ".":
+		_, ours = ctxfolder.ParseID(lower)
+		if ours && (lower == name || !s.isContext(name)) {
+			return "" // what is in it is looked at elsewhere
+		}
+		ours = ours || slices.Contains(storeFolders, lower)
+	case parts[0] == blob.Folder && len(parts) < 3:
+		ours = len(lower) == 2 && strings.Trim(lower, "0123456789abcdef") == ""
+	case parts[0] == blob.Folder && s.ReadData:
+		_, ours = blob.ParseFile(lower)
+	}
+	if !ours {
+		return ""
+	}
+	return lower
+}
+
+// isContext reports whether a folder holds something of a context.
+func (s *Store) isContext(name string) bool {
+	for e, err := range s.FS.ReadDir(name) {
+		if err != nil {
+			break
+		}
+		lower := strings.ToLower(e.Name())
+		if _, journal := ctxfolder.ParseJournalFile(lower); journal || slices.Contains(contextNames, lower) {
+			return true
+		}
+	}
+	return false
+}
+
+// RepairNames gives what of the store bears its name in upper case the right one. It comes before everything else.
+func (s *Store) RepairNames(ctx context.Context, dryRun bool, yield func(Repaired) bool) (left int, err error) {
+	s.ReadData = true
+	err = s.eachMisnamed(ctx, func(m misnamed) (string, error) {
+		now, done, what := m.path, !m.taken || !m.context(), "would be renamed to "
+		if done && !dryRun {
+			what, now = "renamed to ", m.right
+			err := s.alone(ctx, m, func() (err error) {
+				done, err = rename(s.FS, m)
+				return err
+			})
+			if err != nil {
+				return m.path, err
+			}
+		}
+		if !done {
+			left++
+			return m.path, nil
+		}
+		if !yield(Repaired{Kind: KindName, Path: m.path, Detail: what + m.right}) {
+			return now, errStopped
+		}
+		return now, nil
+	})
+	if errors.Is(err, errStopped) {
+		err = nil
+	}
+	return left, err
+}
+
+// alone runs f while nobody uses what bears the wrong name or the right one.
+func (s *Store) alone(ctx context.Context, m misnamed, f func() error) error {
+	id, ok := ctxfolder.ParseID(m.right)
+	if !ok {
+		return s.Payloads.Alone(ctx, f)
+	}
+	return s.Alone(ctx, id, func() error {
+		if _, err := s.FS.Lstat(m.right); err == nil || ctxfolder.Ready(s.FS, id) {
+			return fmt.Errorf("%w: another context gets that name", fs.ErrExist)
+		}
+		return f()
+	})
+}
