@@ -5,6 +5,7 @@ import (
 	"context"
 	"encoding/json"
 	"errors"
+	"io"
 	"os"
 	"path/filepath"
 	"regexp"
@@ -13,6 +14,7 @@ import (
 
 	"github.com/ctxdir/ctxdir/integrity"
 	"github.com/google/uuid"
+	"github.com/klauspost/compress/zstd"
 )
 
 // archivedDamage is one way to damage an archived context.
@@ -100,6 +102,14 @@ var archivedDamages = []archivedDamage{
 		p.remove(path)
 		p.link(p.outside, path)
 		return lost
+	}},
+	{name: "something in front of a pack", kind: integrity.KindPack, do: func(p *patient) []uuid.UUID {
+		p.change(p.packs()[0], func(b []byte) []byte { return append([]byte("\ufeffhello\n"), b...) })
+		return nil
+	}},
+	{name: "a pack compressed anew", kind: integrity.KindPack, do: func(p *patient) []uuid.UUID {
+		p.change(p.packs()[0], func(b []byte) []byte { return compressedAnew(p.t, b) })
+		return nil
 	}},
 	{name: "archive missing", nameless: true, but: "two packs", do: func(p *patient) []uuid.UUID {
 		lost := p.inPack()
@@ -329,4 +339,16 @@ func (p *patient) damaged(d *archivedDamage, wants map[uuid.UUID]bool) {
 	p.want["main"][len(p.want["main"])-1] = body{last[0].ID, string(must[json.RawMessage](p.t)(last[0].Body(ctx)))}
 	check(p.t, c.Close())
 	compare("after the repair")
+}
+
+// compressedAnew is what "zstd -dc | zstd" makes of a pack.
+func compressedAnew(t *testing.T, pack []byte) []byte {
+	t.Helper()
+	r := must[*zstd.Decoder](t)(zstd.NewReader(bytes.NewReader(pack)))
+	defer r.Close()
+	var b bytes.Buffer
+	w := must[*zstd.Encoder](t)(zstd.NewWriter(&b))
+	_ = must[int64](t)(io.Copy(w, r))
+	check(t, w.Close())
+	return b.Bytes()
 }

@@ -76,9 +76,13 @@ func rowsSummed(b []byte, at int64) bool {
 	return n >= skipHead && binary.LittleEndian.Uint64(b[n:]) == placedSum(b[8:n], at)
 }
 
-func newEncoder() *zstd.Encoder {
+func newEncoder() *zstd.Encoder { return encoderOf(zstd.SpeedBestCompression) } // measured: see docs/DESIGN.md
+
+func newFastEncoder() *zstd.Encoder { return encoderOf(zstd.SpeedFastest) }
+
+func encoderOf(level zstd.EncoderLevel) *zstd.Encoder {
 	e, err := zstd.NewWriter(nil,
-		zstd.WithEncoderLevel(zstd.SpeedBestCompression), // measured: see docs/DESIGN.md
+		zstd.WithEncoderLevel(level),
 		zstd.WithWindowSize(windowSize),
 		zstd.WithEncoderConcurrency(1), // no goroutines: an encoder that is dropped needs no Close
 		zstd.WithEncoderCRC(true),
@@ -111,7 +115,7 @@ func decode(b []byte, size int64) ([]byte, error) {
 	if err != nil {
 		return nil, err
 	}
-	length, blocks, err := frameLength(memory(b), 0, int64(len(b)), &h)
+	length, blocks, err := frameLength(memory(b), 0, int64(len(b)), maxFrame, &h)
 	if err != nil {
 		return nil, err
 	}
@@ -168,9 +172,9 @@ func (m memory) ReadAt(b []byte, off int64) (int, error) {
 	return n, nil
 }
 
-// frameLength follows the block headers of a frame at off, which has to end at limit or before and be no longer than maxFrame.
-func frameLength(r io.ReaderAt, off, limit int64, h *zstd.Header) (length int64, blocks int, err error) {
-	at, limit := off+int64(h.HeaderSize), min(limit, off+maxFrame)
+// frameLength follows the block headers of a frame at off, which has to end at limit or before and be no longer than most.
+func frameLength(r io.ReaderAt, off, limit, most int64, h *zstd.Header) (length int64, blocks int, err error) {
+	at, limit := off+int64(h.HeaderSize), min(limit, off+most)
 	for {
 		var b [3]byte
 		if at+3 > limit {
@@ -193,7 +197,9 @@ func frameLength(r io.ReaderAt, off, limit int64, h *zstd.Header) (length int64,
 			break
 		}
 	}
-	at += 4 // the checksum
+	if h.HasCheckSum {
+		at += 4
+	}
 	if at > limit {
 		return 0, 0, damaged("frame does not end")
 	}

@@ -10,19 +10,21 @@ import (
 
 	"github.com/ctxdir/ctxdir/internal/vfs"
 	"github.com/google/uuid"
+	"github.com/klauspost/compress/zstd"
 )
 
 // Salvage opens a pack whose footer or tables are damaged, or whose end is missing. It reads the whole file, as [Scan] does, and makes the tables anew,
 // in memory: 5 bytes for each message, 50 for each segment and payload, and while it does so five times that. The file is not changed.
 //
 // The pack has what a scan finds: messages that are whole, messages of which only the rows are, so that reading them gives [ErrDamaged], and payloads that
-// are whole. Messages out of order, which no [Writer] writes, are left out. A file in which nothing is found, an empty one too, gives a pack of
+// are whole. Messages that zstd compressed anew are compressed once more, in memory: that takes about as much as the file. Messages out of order, which no
+// [Writer] writes, are left out. A file in which nothing is found, an empty one too, gives a pack of
 // nothing. Verify tells of tables that are not in the file.
 //
 // The error wraps fs.ErrNotExist, or [ErrVersion] where the footer or, when that is damaged, the head is of another version, or is one of reading
 // the file.
 func Salvage(fsys vfs.FS, name string) (*Pack, error) {
-	f, size, err := openFile(fsys, name)
+	f, size, err := openDamaged(fsys, name)
 	if err != nil {
 		return nil, err
 	}
@@ -69,8 +71,8 @@ func salvage(name string, f vfs.File, size int64) (*Pack, error) {
 	// The writer adds no payload twice. A file that holds a pack in a payload may.
 	slices.SortFunc(t.payloads, func(a, b payload) int { return bytes.Compare(a.sum[:], b.sum[:]) })
 	t.payloads = slices.CompactFunc(t.payloads, func(a, b payload) bool { return a.sum == b.sum })
-	file := &withTables{File: f, size: size}
-	foot, err := t.write(size, func(b []byte) error { file.tables = append(file.tables, b...); return nil })
+	file := &withTables{File: f, size: size, tables: t.frames}
+	foot, err := t.write(size+int64(len(t.frames)), func(b []byte) error { file.tables = append(file.tables, b...); return nil })
 	if err != nil {
 		return nil, err
 	}
@@ -101,8 +103,10 @@ func checkVersion(r io.ReaderAt, size int64) error {
 // salvaged is what a scan found, as tables.
 type salvaged struct {
 	tables
-	size int64 // of the file
-	last Row
+	size    int64 // of the file
+	last    Row
+	frames  memory // of messages, compressed anew, as if they lay behind the file
+	encoder *zstd.Encoder
 }
 
 func (s *salvaged) add(p *piece) {
@@ -115,8 +119,11 @@ func (s *salvaged) add(p *piece) {
 		}
 	case s.follow(p.rows):
 		at := p.at
+		if p.foreign {
+			at = s.compress(p.content)
+		}
 		at.line, at.position, at.first = p.rows[0].Line, p.rows[0].Position, int64(len(s.ids))
-		if !at.sane(s.size) {
+		if !at.sane(s.size + int64(len(s.frames))) {
 			return
 		}
 		s.segments = append(s.segments, at)
@@ -125,6 +132,17 @@ func (s *salvaged) add(p *piece) {
 		}
 		s.last = p.rows[len(p.rows)-1]
 	}
+}
+
+// compress makes a frame as packs have them of messages in one that nothing can be read from by itself.
+func (s *salvaged) compress(content []byte) segment {
+	if s.encoder == nil {
+		s.encoder = newFastEncoder()
+	}
+	at := segment{offset: s.size + int64(len(s.frames)), content: int64(len(content))}
+	s.frames = s.encoder.EncodeAll(content, s.frames)
+	at.packed = s.size + int64(len(s.frames)) - at.offset
+	return at
 }
 
 // follow reports whether there are rows, which ascend, behind all that are there.
@@ -139,7 +157,7 @@ func (s *salvaged) follow(rows []Row) bool {
 	return len(rows) > 0 && len(s.ids)+len(rows) <= MaxCount
 }
 
-// withTables is a file that has other tables behind its end.
+// withTables is a file that has other tables, and frames, behind its end.
 type withTables struct {
 	vfs.File
 	size   int64

@@ -27,7 +27,7 @@ type Found struct {
 // bytes many times.
 func Scan(fsys vfs.FS, name string) iter.Seq2[Found, error] {
 	return func(yield func(Found, error) bool) {
-		f, size, err := openFile(fsys, name)
+		f, size, err := openDamaged(fsys, name)
 		if err != nil {
 			yield(Found{}, err)
 			return
@@ -52,6 +52,7 @@ type piece struct {
 	at      segment // of a group, offset and packed alone. Without rows that are whole, at.rows is 0
 	rows    []Row
 	content []byte // of the message frame
+	foreign bool   // the frame is not of the kind that packs have
 	group   *group
 	err     error // why there is no content, or none of the group
 }
@@ -97,6 +98,8 @@ type scanner struct {
 	frame   segment
 	content []byte
 	err     error // of the last message frame, if it is damaged
+
+	recompressed bool // the file begins with a frame, as another program writes it
 }
 
 func (s *scanner) found(p *piece) { s.stopped = s.stopped || !s.yield(p) }
@@ -143,9 +146,13 @@ func (s *scanner) part(at int64) (length int64, err error) {
 // messages reads a message frame.
 func (s *scanner) messages(at int64, head []byte) (int64, error) {
 	h, err := frameHeader(head)
+	s.recompressed = s.recompressed || at == 0 // a pack begins with its head
+	if s.recompressed && (err != nil || !h.HasFCS) && h.Decode(head) == nil && h.DictionaryID == 0 {
+		return s.foreign(at, &h)
+	}
 	var length int64
 	if err == nil {
-		length, _, err = frameLength(s.file, at, s.size, &h)
+		length, _, err = frameLength(s.file, at, s.size, maxFrame, &h)
 	}
 	var content []byte
 	if err == nil {

@@ -1,0 +1,136 @@
+package archive
+
+import (
+	"bytes"
+	"cmp"
+	"encoding/binary"
+	"errors"
+	"io"
+
+	"github.com/ctxdir/ctxdir/internal/vfs"
+	"github.com/klauspost/compress/zstd"
+)
+
+// What other programs make of a pack: zstd, when it compresses anew what it has decompressed, leaves the messages alone, in a frame that is as long as all of
+// them. Something may stand in front of a pack.
+
+// shifted is a file without what stands in front.
+type shifted struct {
+	vfs.File
+	from int64
+}
+
+func (f *shifted) ReadAt(b []byte, off int64) (int, error) { return f.File.ReadAt(b, f.from+off) }
+
+// behind returns the pack that ends a file, and its size, where something stands in front of it: as the footer tells. Any other file stays as it is.
+func behind(f vfs.File, size int64) (vfs.File, int64, error) {
+	if size < footerSize {
+		return f, size, nil
+	}
+	b := make([]byte, footerSize)
+	if err := readAt(f, b, size-footerSize); err != nil {
+		return nil, 0, err
+	}
+	told := int64(binary.LittleEndian.Uint64(b[5*8:]))
+	if foot, err := parseFooter(b, told); err != nil || foot.size >= size {
+		return f, size, nil //nolint:nilerr // it is as good as none
+	}
+	head := appendSkip(nil, kindPack, 0)
+	if err := readAt(f, b[:len(head)], 0); err != nil || bytes.Equal(b[:len(head)], head) {
+		return f, size, err // it is the end of another pack
+	}
+	return &shifted{f, size - told}, told, nil
+}
+
+// openDamaged opens the file of a pack that may be damaged in any way.
+func openDamaged(fsys vfs.FS, name string) (vfs.File, int64, error) {
+	opened, size, err := openFile(fsys, name)
+	if err != nil {
+		return nil, 0, err
+	}
+	f, size, err := behind(opened, size)
+	if err != nil {
+		_ = opened.Close()
+	}
+	return f, size, err
+}
+
+// strangers is how many lines that hold no message are passed over, beyond as many as there are messages.
+const strangers = 1000
+
+// foreign reads a frame that no [Writer] wrote, and finds its messages, some at a time. It reads the frame twice: none of them counts before its checksum is
+// known to be right. length is 0 where the frame is damaged.
+func (s *scanner) foreign(at int64, h *zstd.Header) (length int64, err error) {
+	length, _, err = frameLength(s.file, at, s.size, s.size, h)
+	if err == nil {
+		err = s.lineByLine(at, length, func([]byte, []Row) {})
+	}
+	if err == nil {
+		err = s.lineByLine(at, length, func(content []byte, rows []Row) {
+			s.found(&piece{rows: rows, content: content, foreign: true})
+		})
+	}
+	if isDamage(err) {
+		return 0, nil
+	}
+	return length, err
+}
+
+// tracked is a reader that keeps its error, which what reads from it may hide.
+type tracked struct {
+	io.Reader
+	err error
+}
+
+func (r *tracked) Read(b []byte) (n int, err error) {
+	if n, err = r.Reader.Read(b); err != nil && !errors.Is(err, io.EOF) {
+		r.err = err
+	}
+	return n, err
+}
+
+// lineByLine decodes a frame and yields its lines with their rows, no more than a [Writer] puts into a frame at once.
+func (s *scanner) lineByLine(at, length int64, yield func(content []byte, rows []Row)) error {
+	r := &tracked{Reader: io.NewSectionReader(s.file, at, length)}
+	d, err := zstd.NewReader(r, zstd.WithDecoderConcurrency(1), zstd.WithDecoderLowmem(true), zstd.WithDecoderMaxWindow(maxWindow))
+	if err != nil {
+		return damaged("frame: %v", err)
+	}
+	defer d.Close()
+	good, bad := 0, 0
+	var rest []byte
+	end := 0 // of the lines in rest that are whole
+	b := make([]byte, maxBlock)
+	for ended := false; !ended && !s.stopped; {
+		n, err := io.ReadFull(d, b)
+		ended = errors.Is(err, io.EOF) || errors.Is(err, io.ErrUnexpectedEOF)
+		if err != nil && !ended {
+			return cmp.Or(r.err, damaged("frame: %v", err))
+		}
+		if i := bytes.LastIndexByte(b[:n], '\n'); i >= 0 {
+			end = len(rest) + i + 1
+		}
+		rest = append(rest, b[:n]...)
+		if len(rest)-end > MaxMessage {
+			return damaged("a line of more than %d bytes", MaxMessage)
+		}
+		if len(rest) < FrameSize-maxBlock && len(rest)-end < maxBlock && !ended {
+			continue
+		}
+		for lines := rest[:end]; len(lines) > 0; {
+			piece := lines
+			if len(piece) > MaxMessage+1 { // more than one message
+				piece = piece[:bytes.IndexByte(piece, '\n')+1]
+			}
+			rows := linesOf(piece, 0)
+			good += len(rows)
+			if bad += bytes.Count(piece, []byte{'\n'}) - len(rows); bad > good+strangers {
+				return damaged("%d lines that hold no message", bad)
+			}
+			yield(piece[:len(piece):len(piece)], rows)
+			lines = lines[len(piece):]
+		}
+		rest, end = bytes.Clone(rest[end:]), 0
+	}
+	return nil
+}
