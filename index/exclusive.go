@@ -55,7 +55,8 @@ func (l *Log) Rebuild(ctx stdcontext.Context) error {
 // error that wraps ErrBusy when one of them is not folded yet.
 //
 // Crash order: each row is written in its place and synced. One that is torn makes the index be rebuilt, which finds the
-// message missing again. Where there are more lost ones then, index.json says so before, and where there are fewer, after.
+// message missing again. Where there are more lost ones then, index.json says so before, and where there are fewer, after. How many bytes are left it says
+// after: an erase that was stopped in between counts them again when it is repeated.
 func (l *Log) Mark(line uuid.UUID, reasons map[int64]string) error {
 	l.advance.Lock()
 	defer l.advance.Unlock()
@@ -109,13 +110,48 @@ func (l *Log) mark(line uuid.UUID, marked []Entry, more, fewer int64) error {
 	}
 	before := f.Rows
 	f.start, f.entries = f.End(), marked
+	was := f.Bytes
+	if slices.ContainsFunc(marked, func(e Entry) bool { return e.Lost == Erased }) {
+		if f.Bytes, err = l.bytesWith(f, marked); err != nil {
+			return err
+		}
+	}
 	if err := l.writeRows(w); errors.Is(err, ErrDamaged) {
 		return errors.Join(fmt.Errorf("%w: %w", ErrBusy, err), l.distrustRows(err), l.prepare(true))
-	} else if err != nil || f.Rows == before && more == 0 && fewer == 0 {
+	} else if err != nil || f.Rows == before && more == 0 && fewer == 0 && f.Bytes == was {
 		return err
 	}
 	f.Lost = max(f.Lost-fewer, 0)
-	return l.commit(w, x.Journals) // also where it says nothing new: who has read the rows reads them again
+	if err := l.commit(w, x.Journals); err != nil { // also where it says nothing new: who has read the rows reads them again
+		return err
+	}
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	if ln := l.state.lines[line]; ln != nil {
+		ln.Bytes = max(ln.Bytes+f.Bytes-was, 0)
+	}
+	return nil
+}
+
+// bytesWith adds up the envelopes of a line as it will be, with other rows for some of them.
+func (l *Log) bytesWith(f *foldLine, marked []Entry) (bytes int64, err error) {
+	for from := f.Base; from < f.End(); from += atOnce {
+		entries, err := l.stored(f.Line, from, min(from+atOnce, f.End()))
+		if err != nil {
+			return 0, err
+		}
+		for i := range entries {
+			e := &entries[i]
+			for len(marked) > 0 && marked[0].Position < e.Position {
+				marked = marked[1:]
+			}
+			if len(marked) > 0 && marked[0].Position == e.Position {
+				e = &marked[0]
+			}
+			bytes += e.Size
+		}
+	}
+	return bytes, nil
 }
 
 // workOf returns a fold that changes nothing.

@@ -295,6 +295,7 @@ func (l *Log) catchUp() error {
 		l.mu.Lock()
 		l.state.journals = append(l.state.journals, next)
 		l.state.metadata = next.begin.Metadata
+		l.state.recount(next.begin.Lines)
 		l.mu.Unlock()
 		newest = next
 		l.forgetRetired()

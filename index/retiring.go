@@ -66,3 +66,12 @@ func (s *state) retire(x *folded) bool {
 	s.packs.Only(func(id uuid.UUID) bool { return packs[id] })
 	return true
 }
+
+// recount takes the bytes of lines as another process counts them where the state ends: it may have erased messages.
+func (s *state) recount(lines []Counts) {
+	for _, c := range lines {
+		if ln := s.lines[c.Line]; ln != nil {
+			ln.Bytes = c.Bytes
+		}
+	}
+}

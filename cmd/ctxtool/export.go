@@ -105,6 +105,9 @@ func (a *app) export(ctx context.Context, c *ctxdir.Context, b *ctxdir.Branch, e
 				what, why = "left out", m.Unavailable
 			}
 			a.warn(errorRecord{Error: fmt.Sprintf("message %d (%s) is %s: %v", m.Position, m.ID, what, why)})
+		} else if isErased(s) {
+			bar.clear()
+			a.note("message %d (%s) is left out: it was erased", m.Position, m.ID)
 		}
 		return e.message(s)
 	})

@@ -34,34 +34,31 @@ func say(ctx context.Context, m *ctxdir.Message, forPeople bool) (*said, error) 
 	return &said{m, body, err}, nil
 }
 
-// lacking counts messages that cannot be had, or not whole.
+// lacking counts messages that cannot be had, or not whole. Those that were erased are none of them: that is how it was meant.
 type lacking struct {
 	messages int
 	large    bool // some only because they are too large for one piece
-	mendable bool // some were not erased on purpose
 }
 
 func (l *lacking) add(m *said) bool {
-	if m.Unavailable == nil && m.missing == nil {
+	if m.Unavailable == nil && m.missing == nil || isErased(m) {
 		return false
 	}
 	l.messages++
-	l.mendable = l.mendable || !errors.Is(m.Unavailable, ctxdir.ErrErased)
 	l.large = l.large || errors.Is(m.missing, ctxdir.ErrTooLarge)
 	return true
 }
+
+func isErased(m *said) bool { return errors.Is(m.Unavailable, ctxdir.ErrErased) }
 
 // err is nil where nothing lacks.
 func (l *lacking) err(context uuid.UUID, one, many string) error {
 	if l.messages == 0 {
 		return nil
 	}
-	hint := ""
-	switch {
-	case l.large:
+	hint := fmt.Sprintf(`"ctxtool repair %s" brings back what it can`, context)
+	if l.large {
 		hint = fmt.Sprintf(`"ctxtool show %s --save-attachments DIR" writes what is too large for a message to files`, context)
-	case l.mendable:
-		hint = fmt.Sprintf(`"ctxtool repair %s" brings back what it can`, context)
 	}
 	return &problemsError{plural(l.messages, one, many), hint}
 }
