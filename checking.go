@@ -60,7 +60,13 @@ func (s *Store) Check(ctx context.Context, ids []uuid.UUID, o CheckOptions) iter
 			stopped = stopped || !yield(f, nil)
 			return !stopped
 		}
+		if s.problem != nil {
+			tell(s.brokenFile())
+		}
 		err := c.each(ctx, ids, func(id uuid.UUID) (err error) {
+			if stopped {
+				return errStopped
+			}
 			if name, ok := s.legacyAt(id); ok {
 				tell(c.legacy(id, name))
 			} else {
@@ -103,6 +109,10 @@ func (s *Store) Repair(ctx context.Context, ids []uuid.UUID, o CheckOptions) ite
 		tell := func(r Repaired) bool {
 			stopped = stopped || !yield(r, nil)
 			return !stopped
+		}
+		if s.problem != nil {
+			f := s.brokenFile()
+			tell(Repaired{Kind: f.Kind, Path: f.Path, Detail: f.Detail + "; would be written again"})
 		}
 		mend := func(mend func(context.Context, bool, func(Repaired) bool) (int, error)) {
 			left, err := mend(ctx, o.DryRun, tell)

@@ -23,7 +23,6 @@ package ctxdir
 
 import (
 	"context"
-	"encoding/json"
 	"errors"
 	"fmt"
 	"io/fs"
@@ -59,6 +58,7 @@ type Store struct {
 	settings settings
 	readOnly bool
 	besides  *besides // in a dry run of an erase
+	problem  error    // why ctxdir.json cannot be used
 }
 
 // storeInfo is the content of ctxdir.json.
@@ -82,7 +82,8 @@ type features struct {
 	Incompatible       []string `json:"incompatible"`
 }
 
-// Init makes dir a store, unless it is one already, and opens it. Missing parent folders are made.
+// Init makes dir a store, unless it is one already, and opens it. Missing parent folders are made. It fails with [ErrStoreFile] where contexts lie in dir whose
+// ctxdir.json is gone: with another id they would be those of another store.
 func Init(dir string, opts ...Option) (*Store, error) {
 	fail := func(err error) (*Store, error) { return nil, public(Error{Op: "init", Path: dir}, err) }
 	if newOptions(opts).fs == nil {
@@ -107,9 +108,7 @@ func Init(dir string, opts ...Option) (*Store, error) {
 // initStore writes what a store consists of. ctxdir.json comes last: without it the folder is no store, and
 // Init does the same again.
 func initStore(fsys vfs.FS, told settings) error {
-	if _, err := fsys.Lstat(storeFile); err == nil {
-		return nil
-	} else if !errors.Is(err, fs.ErrNotExist) {
+	if _, err := readStoreFile(fsys); !errors.Is(err, ErrNoStore) {
 		return err
 	}
 	if err := makeFolders(fsys); err != nil {
@@ -128,17 +127,7 @@ func initStore(fsys vfs.FS, told settings) error {
 	if err := vfs.WriteNew(fsys, collectLock, nil); err != nil && !errors.Is(err, fs.ErrExist) {
 		return err
 	}
-	b, err := json.MarshalIndent(storeInfo{
-		Version: storeVersion, ID: uuid.New(), CreatedAt: time.Now().UTC(),
-		Features: features{[]string{}, []string{}, []string{}}, Settings: told,
-	}, "", "  ")
-	if err != nil {
-		return err
-	}
-	if err := fsys.Replace(storeFile, append(b, '\n')); err != nil {
-		return err
-	}
-	return fsys.SyncDir(".")
+	return (&Store{fs: fsys}).writeStoreFile(uuid.New(), told)
 }
 
 // makeFolders makes the folders that are empty as a rule, and missing in a copy by a program that knows files only.
@@ -160,7 +149,8 @@ func openFS(dir string, opts []Option) (vfs.FS, error) {
 }
 
 // Open opens the store in dir. It fails with [ErrNoStore] when there is none, and with [ErrFormat] when it is
-// of another version. A store with features that this program can only read is opened for reading.
+// of another version. A store with features that this program can only read is opened for reading. Where ctxdir.json is damaged, or missing beside contexts, it
+// fails with [ErrStoreFile]; for reading only the store opens all the same, and [Store.Problem] says so.
 func Open(dir string, opts ...Option) (*Store, error) {
 	fail := func(err error) (*Store, error) { return nil, public(Error{Op: "open", Path: dir}, err) }
 	fsys, err := openFS(dir, opts)
@@ -188,22 +178,13 @@ func Open(dir string, opts ...Option) (*Store, error) {
 }
 
 func (s *Store) readInfo() error {
-	b, err := vfs.ReadFile(s.fs, storeFile, maxStoreFile)
-	if errors.Is(err, fs.ErrNotExist) {
-		return ErrNoStore
+	info, err := readStoreFile(s.fs)
+	if errors.Is(err, ErrStoreFile) && s.opts.readOnly {
+		s.problem = err
+		info.ID, err = toldID(s.fs, fewContexts)
 	}
 	if err != nil {
 		return err
-	}
-	var info storeInfo
-	if err := json.Unmarshal(b, &info); err != nil {
-		return fmt.Errorf("%s: %w", storeFile, err)
-	}
-	if info.Version != storeVersion {
-		return fmt.Errorf("%w: %s is %q, wanted %q", ErrFormat, storeFile, info.Version, storeVersion)
-	}
-	if len(info.Features.Incompatible) > 0 {
-		return fmt.Errorf("%w: the store needs %s", ErrFormat, strings.Join(info.Features.Incompatible, ", "))
 	}
 	s.readOnly = s.opts.readOnly || len(info.Features.ReadOnlyCompatible) > 0
 	s.id, s.settings = info.ID, info.Settings

@@ -14,6 +14,7 @@ type Kind string
 
 // The kinds of findings.
 const (
+	KindStore     Kind = "store"              // ctxdir.json is missing or cannot be used
 	KindContext   Kind = "context"            // nothing of the context can be looked at
 	KindMetadata  Kind = "metadata"           // metadata.json is missing or cannot be used
 	KindStructure Kind = "structure"          // metadata.json contradicts the messages

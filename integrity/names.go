@@ -298,7 +298,7 @@ func (s *Store) rightName(folder, name string) string {
 	switch parts := strings.Split(folder, "/"); {
 	case folder == ".":
 		_, ours = ctxfolder.ParseID(lower)
-		if ours && (lower == name || !s.isContext(name)) {
+		if ours && (lower == name || !IsContext(s.FS, name)) {
 			return "" // what is in it is looked at elsewhere
 		}
 		ours = ours || slices.Contains(storeFolders, lower)
@@ -313,9 +313,9 @@ func (s *Store) rightName(folder, name string) string {
 	return lower
 }
 
-// isContext reports whether a folder holds something of a context.
-func (s *Store) isContext(name string) bool {
-	for e, err := range s.FS.ReadDir(name) {
+// IsContext reports whether a folder holds something of a context, in whatever case.
+func IsContext(store vfs.FS, name string) bool {
+	for e, err := range store.ReadDir(name) {
 		if err != nil {
 			break
 		}

@@ -40,11 +40,13 @@ func (k *stock) look(ctx context.Context, s *ctxdir.Store) ([]place.Finding, err
 	if err != nil {
 		return nil, err
 	}
-	format, err := formatOf(path)
-	if err != nil {
+	found := []place.Finding{{Kind: kindStore, Severity: place.OK, Detail: path}}
+	format := ""
+	if problem := s.Problem(); problem != nil {
+		found = append(found, place.Finding{Kind: kindStore, Severity: place.Error, Detail: problem.Error(), Hint: hint(problem)})
+	} else if format, err = formatOf(path); err != nil {
 		return nil, err
 	}
-	found := []place.Finding{{Kind: kindStore, Severity: place.OK, Detail: path}}
 	limit := time.Now().Add(tolerated)
 	for sum, err := range s.List(ctx) {
 		if err != nil {

@@ -21,6 +21,7 @@ var hints = []struct {
 	text string
 }{
 	{ctxdir.ErrNoStore, nil, `"ctxtool init" makes one, --store names another`},
+	{ctxdir.ErrStoreFile, nil, `"ctxtool repair" writes it again`},
 	{ctxdir.ErrLocked, nil, "--lock-timeout waits longer"},
 	{ctxdir.ErrFormat, nil, "a newer ctxtool may read it"},
 	{ctxdir.ErrDurability, nil, "whether it is stored is not certain: append again with the same id"},

@@ -1,6 +1,7 @@
 package main
 
 import (
+	"bytes"
 	"encoding/json"
 	"os"
 	"path/filepath"
@@ -82,7 +83,7 @@ func formatOf(dir string) (string, error) {
 	}
 	b, err := os.ReadFile(filepath.Join(dir, "ctxdir.json"))
 	if err == nil {
-		err = json.Unmarshal(b, &info)
+		err = json.Unmarshal(bytes.TrimPrefix(b, []byte("\ufeff")), &info)
 	}
 	return info.Format, err
 }

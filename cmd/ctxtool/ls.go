@@ -3,6 +3,7 @@ package main
 import (
 	"cmp"
 	"context"
+	"errors"
 	"slices"
 	"strings"
 	"time"
@@ -56,9 +57,12 @@ takes, those first that were changed last. One with a problem is listed with it.
 			if limit < 0 || cmd.Flags().Changed("limit") && limit == 0 {
 				return usage(cmd, "--limit: wanted a number above 0")
 			}
-			return a.withStore(cmd.Context(), func(s *ctxdir.Store) error {
-				return a.list(cmd.Context(), s, order, limit)
-			})
+			list := func(s *ctxdir.Store) error { return a.list(cmd.Context(), s, order, limit) }
+			err := a.withStore(cmd.Context(), list)
+			if errors.Is(err, ctxdir.ErrStoreFile) {
+				err = a.withStore(cmd.Context(), list, ctxdir.ReadOnly())
+			}
+			return err
 		},
 	}
 	cmd.Flags().IntVar(&limit, "limit", 0, "list at most `N`")

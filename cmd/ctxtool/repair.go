@@ -3,6 +3,7 @@ package main
 import (
 	"cmp"
 	"context"
+	"errors"
 	"fmt"
 
 	"github.com/ctxdir/ctxdir"
@@ -33,14 +34,22 @@ put there by hand are left alone, unless --adopt is given. Without CONTEXT, ever
 		Args:              between(0, -1),
 		ValidArgsFunction: a.completeContexts(-1),
 		RunE: func(cmd *cobra.Command, args []string) error {
-			return a.withStore(cmd.Context(), func(s *ctxdir.Store) error {
+			var before []ctxdir.Repaired
+			repair := func(s *ctxdir.Store) error {
 				ids, err := named(s, args)
 				if err != nil {
 					return err
 				}
 				o.DryRun = a.dryRun
-				return a.repair(cmd.Context(), s, ids, o)
-			})
+				return a.repair(cmd.Context(), s, ids, o, before)
+			}
+			err := a.withStore(cmd.Context(), repair)
+			if errors.Is(err, ctxdir.ErrStoreFile) {
+				if before, err = a.repairStore(); err == nil {
+					err = a.withStore(cmd.Context(), repair)
+				}
+			}
+			return err
 		},
 	}
 	a.dryRunFlag(cmd)
@@ -48,7 +57,27 @@ put there by hand are left alone, unless --adopt is given. Without CONTEXT, ever
 	return cmd
 }
 
-func (a *app) repair(ctx context.Context, s *ctxdir.Store, ids []uuid.UUID, o ctxdir.CheckOptions) error {
+// repairStore writes ctxdir.json again where it cannot be used: without it no store opens.
+func (a *app) repairStore() ([]ctxdir.Repaired, error) {
+	path, err := a.storePath()
+	if err != nil {
+		return nil, err
+	}
+	r, done, err := ctxdir.RepairStore(path, a.options()...)
+	if err != nil || !done {
+		return nil, err
+	}
+	return []ctxdir.Repaired{r}, nil
+}
+
+func (a *app) tellRepaired(r ctxdir.Repaired) error {
+	if a.json {
+		return a.record(repairedRecord{"repaired", idText(r.Context), string(r.Kind), r.Path, idText(r.ID), r.Detail, a.dryRun})
+	}
+	return a.tell(told{kind: string(r.Kind), where: cmp.Or(r.Path, idText(r.Context)), detail: r.Detail})
+}
+
+func (a *app) repair(ctx context.Context, s *ctxdir.Store, ids []uuid.UUID, o ctxdir.CheckOptions, before []ctxdir.Repaired) error {
 	bar := a.newProgress("Repairing")
 	var last ctxdir.CheckProgress
 	o.Progress = func(p ctxdir.CheckProgress) {
@@ -56,6 +85,16 @@ func (a *app) repair(ctx context.Context, s *ctxdir.Store, ids []uuid.UUID, o ct
 		bar.steps("…"+ending(p.Context), p.Done, p.Of)
 	}
 	sum := checkedRecord{Record: "summary", ByKind: map[string]int{}}
+	tell := func(r ctxdir.Repaired) error {
+		sum.Findings++
+		sum.ByKind[string(r.Kind)]++
+		return a.tellRepaired(r)
+	}
+	for _, r := range before {
+		if err := tell(r); err != nil {
+			return err
+		}
+	}
 	failed := 0
 	for r, err := range s.Repair(ctx, ids, o) {
 		bar.clear()
@@ -67,14 +106,7 @@ func (a *app) repair(ctx context.Context, s *ctxdir.Store, ids []uuid.UUID, o ct
 			a.warn(errorRecord{Error: err.Error(), Hint: hint(err)})
 			continue
 		}
-		sum.Findings++
-		sum.ByKind[string(r.Kind)]++
-		if a.json {
-			err = a.record(repairedRecord{"repaired", idText(r.Context), string(r.Kind), r.Path, idText(r.ID), r.Detail, a.dryRun})
-		} else {
-			err = a.tell(told{kind: string(r.Kind), where: cmp.Or(r.Path, idText(r.Context)), detail: r.Detail})
-		}
-		if err != nil {
+		if err := tell(r); err != nil {
 			return err
 		}
 	}

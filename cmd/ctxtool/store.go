@@ -130,6 +130,9 @@ func (a *app) withStore(ctx context.Context, f func(s *ctxdir.Store) error, opts
 // closeStore closes a store when a verb is done with it, and collects garbage in it if it is time for that. What the verb has to say is
 // said before.
 func (a *app) closeStore(ctx context.Context, s *ctxdir.Store, err error) error {
+	if problem := s.Problem(); err == nil && problem != nil {
+		err = &problemsError{problem.Error(), hint(problem)}
+	}
 	if err == nil && ctx.Err() == nil {
 		if err = a.out.Flush(); err == nil {
 			if cerr := s.CollectIfDue(ctx); cerr != nil {

@@ -1,0 +1,69 @@
+package index
+
+import (
+	"encoding/json"
+	"errors"
+	"fmt"
+	"os"
+	"slices"
+
+	ctxfolder "github.com/ctxdir/ctxdir/context"
+	"github.com/ctxdir/ctxdir/internal/vfs"
+	"github.com/google/uuid"
+)
+
+// StoreOf returns the id of the store that a context's folder tells it is in: its newest journal that begins whole, else index.json. uuid.Nil stands for
+// nothing that tells. The error wraps [ctxfolder.ErrVersion] where one of its files is of another version.
+func StoreOf(fsys vfs.FS) (uuid.UUID, error) {
+	dir := &ctxfolder.Dir{FS: fsys}
+	if _, _, err := dir.ReadMetadata(); errors.Is(err, ctxfolder.ErrVersion) {
+		return uuid.Nil, err
+	}
+	gens, err := generations(dir)
+	if err != nil {
+		return uuid.Nil, err
+	}
+	for _, gen := range slices.Backward(gens) {
+		id, err := storeOfJournal(dir, gen)
+		if id != uuid.Nil || errors.Is(err, ctxfolder.ErrVersion) {
+			return id, err
+		}
+	}
+	b, err := vfs.ReadFile(fsys, ctxfolder.IndexFile, maxIndex)
+	if err != nil {
+		return uuid.Nil, nil //nolint:nilerr // it tells nothing
+	}
+	x, err := parseFolded(b)
+	if errors.Is(err, ctxfolder.ErrVersion) {
+		return uuid.Nil, fmt.Errorf("%s: %w", ctxfolder.IndexFile, err)
+	}
+	if err != nil {
+		return uuid.Nil, nil
+	}
+	return x.Store, nil
+}
+
+func storeOfJournal(dir *ctxfolder.Dir, gen uint64) (uuid.UUID, error) {
+	f, err := dir.FS.OpenFile(ctxfolder.JournalFile(gen), os.O_RDONLY)
+	if err != nil {
+		return uuid.Nil, err
+	}
+	defer f.Close()
+	info, err := f.Stat()
+	if err != nil || !info.Mode().IsRegular() {
+		return uuid.Nil, err
+	}
+	j := journal{gen: gen, f: f}
+	h, body, err := j.readWhole(0, info.Size())
+	if err != nil || h.kind != KindBegin {
+		return uuid.Nil, err
+	}
+	var b begin
+	if err := json.Unmarshal(body, &b); err != nil {
+		return uuid.Nil, err
+	}
+	if b.Version != journalVersion {
+		return uuid.Nil, fmt.Errorf("%w: %s is %q, wanted %q", ctxfolder.ErrVersion, ctxfolder.JournalFile(gen), b.Version, journalVersion)
+	}
+	return b.Store, nil
+}
