@@ -283,7 +283,7 @@ func (s *Store) contextAlone(ctx context.Context, id uuid.UUID, f func() error) 
 		if err := s.acquire(ctx, lock); err != nil {
 			return err
 		}
-		defer lock.Release() //nolint:errcheck // Close does it too
+		defer lock.Release()
 	}
 	return f()
 }

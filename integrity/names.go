@@ -186,7 +186,7 @@ var contextNames = []string{
 // rightName is the name that something in a context's folder ought to have.
 func rightName(folder, name string) string {
 	lower := strings.ToLower(name)
-	ours := false
+	var ours bool
 	switch folder {
 	case ".":
 		_, ours = ctxfolder.ParseJournalFile(lower)
