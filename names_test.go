@@ -112,6 +112,23 @@ func TestNames(t *testing.T) {
 	}
 }
 
+// TestNamesShort: the message of a file whose name was cut short is where it belongs after a repair.
+func TestNamesShort(t *testing.T) {
+	for _, second := range []bool{true, false} {
+		p := newPatient(t, second)
+		p.rename(p.main[5], "0198C0~1.JSO")
+		p.rename(p.main[30], "0198c0~12.jso")
+		write(t, filepath.Join(filepath.Dir(p.main[5]), "notes~1.jso"), []byte("not ours"))
+		found, lost := p.heal(CheckOptions{})
+		if !slices.ContainsFunc(found, func(f Finding) bool { return f.Kind == integrity.KindMisplaced }) || lost > 0 {
+			t.Errorf("%d are lost, found %+v", lost, found)
+		}
+		if b := must[[]byte](t)(os.ReadFile(filepath.Join(filepath.Dir(p.main[5]), "notes~1.jso"))); string(b) != "not ours" {
+			t.Errorf("%q", b)
+		}
+	}
+}
+
 // TestNamesOfPacks is TestNames for archived messages.
 func TestNamesOfPacks(t *testing.T) {
 	for name, do := range map[string]func(p *patient){

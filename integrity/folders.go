@@ -8,6 +8,7 @@ import (
 	"io/fs"
 	"maps"
 	"path"
+	"regexp"
 	"slices"
 	"strings"
 	"time"
@@ -209,10 +210,14 @@ func (x *examination) leftover(found string) (*problem, error) {
 	return p, nil
 }
 
-// respelled reports whether a name is that of a message file in another case.
+// shortName is what file systems make of a message file's name that know only names of eight characters and three.
+var shortName = regexp.MustCompile(`^[0-9a-f]{1,6}~[0-9]{1,6}\.json?$`)
+
+// respelled reports whether a name can be that of a message file in another case, or cut short: what is in the file tells.
 func respelled(name string) bool {
-	_, ok := ctxfolder.ParseMessageFile(strings.ToLower(name))
-	return ok
+	name = strings.ToLower(name)
+	_, ok := ctxfolder.ParseMessageFile(name)
+	return ok || shortName.MatchString(name)
 }
 
 // same reports whether two paths lead to one file.

@@ -54,8 +54,8 @@ func (n *names) walk(folder, right string) error {
 		if err == nil {
 			err = n.ctx.Err()
 		}
-		if errors.Is(err, fs.ErrNotExist) || errors.Is(err, vfs.ErrNotFolder) {
-			break // it was moved meanwhile, or is none
+		if errors.Is(err, fs.ErrNotExist) || errors.Is(err, vfs.ErrNotFolder) || errors.Is(err, fs.ErrPermission) {
+			break // it was moved meanwhile, is none, or is told of by who needs it
 		}
 		if err != nil {
 			return err
