@@ -14,6 +14,7 @@ import (
 	"testing"
 
 	"github.com/ctxdir/ctxdir/integrity"
+	"github.com/ctxdir/ctxdir/internal/vfs"
 	"github.com/ctxdir/ctxdir/internal/vfs/crashfs"
 	"github.com/google/uuid"
 )
@@ -239,7 +240,10 @@ func broken(t *testing.T, disk *crashfs.FS) (*Store, said) {
 	file := func(branch string, n int) string {
 		return "messages/branch-" + branch + "/" + testID(n).String() + ".json"
 	}
+	first := must[[]byte](t)(vfs.ReadFile(disk, folder+"/"+file("main", 1), 1<<20))
 	for _, err := range []error{
+		in.Replace(file("main", 1), append([]byte("\ufeff"), first...)), // and this is the only one
+		in.Rename(file("main", 4), "messages/branch-main/"+strings.ToUpper(testID(4).String()+".json")),
 		in.Replace(file("main", 2), nil),                                              // there is no copy
 		in.Replace(file("main", 20), make([]byte, 100)),                               // the journal has it
 		in.Remove(file("main", 21)),                                                   // likewise
