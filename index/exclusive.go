@@ -181,9 +181,10 @@ const Erased = "erased"
 
 // Retire removes the folded journals, those that nothing names any more included, and begins a new one: whoever took the
 // folded ones for the copy of a message or of a payload meets it and reads the index again. It is for use in
-// [Log.Exclusively], after a fold that settled; with an error that wraps ErrBusy it fails when more was folded since.
+// [Log.Exclusively], after a fold that settled; with an error that wraps ErrBusy it fails when more was folded since. A journal that holds the only
+// good copy of something stays, and those behind it: the error says why. One that is harmed goes to trash.
 //
-// Crash order: what they hold is durable in message files. index.json stops naming them before they go. The new journal
+// Crash order: what they hold is read back from its places and durable there. index.json stops naming them before they go. The new journal
 // begins where the live one, which is synced, ends.
 func (l *Log) Retire() error {
 	l.advance.Lock()
@@ -195,10 +196,19 @@ func (l *Log) Retire() error {
 	if x.unsettled() {
 		return fmt.Errorf("%w: folded journals are not settled", ErrBusy)
 	}
-	w := l.workOf(x)
-	w.journals = append(x.retained(), x.Live)
-	if err := l.commit(w, []uint64{x.Live}); err != nil {
-		return err
+	w, retained := l.workOf(x), x.retained()
+	w.folders = l.state.folders()
+	locked := func(f func(map[uuid.UUID]string) error) error { return f(w.folders) }
+	settled, stuck := l.settleUnder(w, retained, locked)
+	if errors.Is(stuck, ErrDamaged) {
+		return errors.Join(fmt.Errorf("%w: %w", ErrBusy, stuck), l.distrustRows(stuck), l.prepare(true))
+	}
+	w.journals = append(retained, x.Live)
+	if settled < len(retained) {
+		w.settled = retained[settled] - 1
+	}
+	if err := l.commit(w, w.journals[settled:]); err != nil || stuck != nil {
+		return errors.Join(stuck, err)
 	}
 	if err := l.removeStray(x.Live); err != nil {
 		return err

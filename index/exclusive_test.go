@@ -18,7 +18,8 @@ func TestRetireTellsOthers(t *testing.T) {
 	b.must(err)
 	b.must(other.log.Refresh())
 	b.must(b.log.writeRows(work))
-	b.must(b.log.settle(ctx, work, work.journals[:1]))
+	_, err = b.log.settle(ctx, work, work.journals[:1])
+	b.must(err)
 	work.settled = work.journals[0]
 	_, err = b.log.finishFold(work, work.journals)
 	b.must(err)

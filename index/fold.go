@@ -62,20 +62,26 @@ func (l *Log) fold(ctx stdcontext.Context, settle bool) error {
 	}
 	keep := todo.journals
 	var unsettled error
-	if folded := len(keep) - 1; settle || folded > l.opts.Retain {
-		if unsettled = l.settle(ctx, todo, keep[:folded]); unsettled == nil {
-			todo.settled = keep[folded] - 1
-			keep = keep[max(folded-1, 0):] // the newest folded one stays, as a second copy
-			if slices.Contains(todo.harmed, keep[0]) {
-				keep = keep[1:]
-			}
-		}
+	if folded := len(keep) - 1; folded > 0 && (settle || folded > l.opts.Retain+l.stuck) {
+		var settled int
+		settled, unsettled = l.settle(ctx, todo, keep[:folded])
 		if errors.Is(unsettled, ErrDamaged) || errors.Is(unsettled, ErrBusy) {
 			return l.foldAnew(ctx, unsettled)
+		}
+		if unsettled == nil || errors.Is(unsettled, ErrOnlyCopy) {
+			l.stuck = folded - settled
+			todo.settled = keep[settled] - 1
+			keep = keep[min(settled, folded-1):] // the newest folded one stays, as a second copy
+			if settled == folded && slices.Contains(todo.harmed, keep[0]) {
+				keep = keep[1:]
+			}
 		}
 	}
 	if len(keep) > maxJournals/2 {
 		return unsettled // index.json names no more of them; the journal goes on growing until a settle succeeds
+	}
+	if todo.idle && unsettled == nil && len(keep) == len(todo.journals) {
+		return nil
 	}
 	x, err := l.finishFold(todo, keep)
 	if err != nil {
@@ -112,12 +118,13 @@ func (l *Log) foldAnew(ctx stdcontext.Context, why error) error {
 type foldWork struct {
 	seq, chain uint64
 	journals   []uint64 // that exist, oldest first; the last one is not folded
-	settled    uint64   // those up to here need nothing more
+	settled    uint64   // those up to here are a second copy only
 	harmed     []uint64 // those that could not be read whole: they go to trash
 	width      int
 	newestAt   int64
 	lines      []foldLine
 	folders    map[uuid.UUID]string
+	idle       bool // nothing is to be folded, and index.json tells what is settled
 }
 
 type foldLine struct {
@@ -153,7 +160,7 @@ func (l *Log) rotate(ctx stdcontext.Context, settle bool) (*foldWork, error) {
 		return nil, err
 	}
 	s := l.state
-	if s.seq == x.Seq && (!settle || !x.unsettled()) {
+	if s.seq == x.Seq && (!settle || len(x.retained()) == 0) {
 		return nil, nil
 	}
 	old := s.newest()
@@ -168,7 +175,7 @@ func (l *Log) rotate(ctx stdcontext.Context, settle bool) (*foldWork, error) {
 		old.sync.settle()
 	}
 	w := &foldWork{seq: s.newest().begin.Seq, chain: s.newest().begin.chain, width: rowWidth, newestAt: s.newestAt, folders: s.folders()}
-	w.journals, w.settled = x.retained(), x.Settled
+	w.journals, w.settled, w.idle = x.retained(), x.Settled, s.seq == x.Seq && !x.unsettled()
 	for _, j := range s.journals {
 		w.journals = append(w.journals, j.gen)
 	}

@@ -54,6 +54,10 @@ type Log struct {
 	// holder of the fold lock.
 	resettle bool
 
+	// stuck is how many journals the last settle could not let go of: it is tried again when as many more are folded as may be
+	// there. For the holder of the fold lock.
+	stuck int
+
 	// refused is a journal whose beginning may not be durable and that could not be removed. It is guarded by advance.
 	refused uint64
 

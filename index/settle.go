@@ -13,49 +13,66 @@ import (
 	"github.com/google/uuid"
 )
 
-// settle makes the message files of what journals hold durable, so that the journals can go.
+// ErrOnlyCopy is wrapped when a journal cannot go.
+var ErrOnlyCopy = errors.New("holds the only good copy of something and stays")
+
+// settle makes durable what folded journals hold, so that they can go: it reads every message of theirs that counts in its place, its
+// file or a pack, writes the file again from the journal where it is not right, and stores the payloads. It returns how many of the
+// journals, from the oldest on, can go. An error that wraps ErrOnlyCopy says why the others stay: each of them holds the only good copy of something, or
+// stands behind one that does, since journals go in the order of their numbers. An error that wraps ErrDamaged or ErrBusy is about the index.
 //
 // Crash order: until SyncAll returns a file may be missing, empty or torn after a power cut; the journals are there, and
 // readers take the message from them. Settling again makes the files again.
-func (l *Log) settle(ctx stdcontext.Context, w *foldWork, journals []uint64) error {
-	journals = slices.DeleteFunc(slices.Clone(journals), func(gen uint64) bool { return gen <= w.settled })
-	lines, harmed, err := l.committed(journals)
-	if err != nil {
-		return err
-	}
-	w.harmed = append(w.harmed, harmed...)
-	s := settling{log: l, folders: w.folders, wrote: map[string][]uuid.UUID{}}
-	for line, positions := range lines {
-		if err := s.line(line, positions); err != nil {
-			return err
-		}
-	}
-	if len(s.wrong) > 0 {
-		if err := s.mend(ctx); err != nil {
-			return err
-		}
-	}
-	err = s.sync(func() error { return l.keepAgain(journals) })
-	if err != nil {
-		l.resettle = true
-		return fmt.Errorf("%w: %w", ErrDurability, err)
-	}
-	l.resettle = false
-	return nil
+func (l *Log) settle(ctx stdcontext.Context, w *foldWork, journals []uint64) (int, error) {
+	return l.settleUnder(w, journals, func(f func(folders map[uuid.UUID]string) error) error { return l.underLock(ctx, f) })
 }
 
-// committed returns the positions that records in journals commit, in order, without repetition, and stores the payloads.
-// What cannot be read of a journal cannot be settled from it: such ones are harmed, and to be kept in trash.
-func (l *Log) committed(journals []uint64) (lines map[uuid.UUID][]int64, harmed []uint64, err error) {
+// settleUnder is settle that gets the folder's lock from locked when it has files to write.
+func (l *Log) settleUnder(w *foldWork, journals []uint64, locked func(func(folders map[uuid.UUID]string) error) error) (int, error) {
+	s := settling{log: l, folders: w.folders, wrote: map[string][]uuid.UUID{}, stuck: map[uint64]error{}, whole: map[uint64]bool{}}
+	lines, harmed := s.read(journals)
+	w.harmed = append(w.harmed, harmed...)
+	for line, positions := range lines {
+		if err := s.line(line, positions); err != nil {
+			return 0, err
+		}
+	}
+	if err := s.rowsOf(harmed); err != nil {
+		return 0, err
+	}
+	if len(s.wrong) > 0 {
+		if err := locked(s.mend); err != nil {
+			return 0, err
+		}
+	}
+	err := s.sync(func() error { return l.keepAgain(journals) })
+	if err != nil {
+		l.resettle = true
+		return 0, fmt.Errorf("%w: %w", ErrDurability, err)
+	}
+	l.resettle = false
+	for i, gen := range journals {
+		if err := s.stuck[gen]; err != nil {
+			return i, fmt.Errorf("%s %w: %w", ctxfolder.JournalFile(gen), ErrOnlyCopy, err)
+		}
+	}
+	return len(journals), nil
+}
+
+// read stores the payloads of journals, and returns the positions that their records commit, in order, without repetition. A journal that is
+// not whole is harmed: what can be read of it is settled, and the journal is kept in trash.
+func (s *settling) read(journals []uint64) (lines map[uuid.UUID][]int64, harmed []uint64) {
 	lines = map[uuid.UUID][]int64{}
 	for _, gen := range journals {
-		n, err := l.readPayloads(gen, l.resettle)
+		n, err := s.log.readPayloads(gen, s.log.resettle)
 		switch {
+		case err == nil:
+			s.whole[gen] = true
 		case errors.Is(err, fs.ErrNotExist):
 		case errors.Is(err, ErrDamaged):
 			harmed = append(harmed, gen)
-		case err != nil:
-			return nil, nil, err
+		default:
+			s.stuck[gen] = err
 		}
 		for _, c := range n.changes {
 			if c.kind == KindAppend || c.kind == KindReplace {
@@ -67,7 +84,7 @@ func (l *Log) committed(journals []uint64) (lines map[uuid.UUID][]int64, harmed 
 		slices.Sort(p)
 		lines[line] = slices.Compact(p)
 	}
-	return lines, harmed, nil
+	return lines, harmed
 }
 
 // readPayloads reads a journal and stores the payloads in it. With an error that wraps ErrDamaged comes what is whole.
@@ -101,8 +118,10 @@ func (l *Log) keepAgain(journals []uint64) error {
 type settling struct {
 	log     *Log
 	folders map[uuid.UUID]string   // of the lines
-	wrong   map[uuid.UUID][]Entry  // messages whose files are not right, by line
+	wrong   map[uuid.UUID][]Entry  // messages that are not right in their places, by line
 	wrote   map[string][]uuid.UUID // folder, files: for systems that must be told each
+	whole   map[uint64]bool        // journals that could be read to their ends
+	stuck   map[uint64]error       // journals with something that cannot be brought to its place, and why
 }
 
 // atOnce is how many rows are read at once.
@@ -130,13 +149,43 @@ func (s *settling) line(line uuid.UUID, positions []int64) error {
 	return nil
 }
 
-// look notes whether a message's file is right.
+// rowsOf looks at every message whose row names one of these journals, which could not be read whole: what a row says of a record
+// serves the message whatever is wrong around it.
+func (s *settling) rowsOf(harmed []uint64) error {
+	if len(harmed) == 0 {
+		return nil
+	}
+	all, _, err := s.log.AllCounts()
+	if err != nil {
+		return err
+	}
+	for line, c := range all {
+		for from := c.Base; from < c.End(); from += atOnce {
+			entries, err := s.log.entries(line, from, min(from+atOnce, c.End()))
+			if err != nil {
+				return err
+			}
+			for i := range entries {
+				if slices.Contains(harmed, entries[i].gen) {
+					s.look(line, &entries[i])
+				}
+			}
+		}
+	}
+	return nil
+}
+
+// look notes whether a message is right in its place.
 func (s *settling) look(line uuid.UUID, e *Entry) {
 	folder := s.folders[line]
-	if folder == "" {
-		return // a line that metadata.json does not know has no place for files
-	}
-	if is := s.file(folder, e); s.stays(is) {
+	switch {
+	case e.Lost == Erased || archived(*e):
+		return
+	case folder == "":
+		if s.anywhere(e) {
+			return
+		}
+	case s.stays(s.file(folder, e)):
 		s.wrote[folder] = append(s.wrote[folder], e.FileID())
 		return
 	}
@@ -146,28 +195,32 @@ func (s *settling) look(line uuid.UUID, e *Entry) {
 	s.wrong[line] = append(s.wrong[line], *e)
 }
 
+// anywhere reports whether some folder has the file of a message of a line that metadata.json does not know.
+func (s *settling) anywhere(e *Entry) bool {
+	folders, _ := s.log.dir.Folders()
+	return slices.ContainsFunc(folders, func(folder string) bool { return s.file(folder, e) == FileExact })
+}
+
 // mend makes the files that are not right, with the folder's lock held: a branch may have been renamed since its folder
-// was looked up, and a message may have been replaced.
-func (s *settling) mend(ctx stdcontext.Context) error {
+// was looked up, and a message may have been replaced. Where one cannot be made, its journal is stuck, and the others are made.
+func (s *settling) mend(folders map[uuid.UUID]string) error {
 	l := s.log
-	return l.underLock(ctx, func(folders map[uuid.UUID]string) error {
-		s.folders = folders
-		for line, entries := range s.wrong {
-			for i := range entries {
-				if !l.state.has(line, entries[i].Position) {
-					continue // the line was cut meanwhile
-				}
-				e, err := l.state.entryAt(line, entries[i].Position)
-				if err != nil {
-					return err
-				}
-				if err := s.message(folders[line], &e); err != nil {
-					return err
-				}
+	s.folders = folders
+	for line, entries := range s.wrong {
+		for i := range entries {
+			if !l.state.has(line, entries[i].Position) {
+				continue // the line was cut meanwhile
+			}
+			e, err := l.state.entryAt(line, entries[i].Position)
+			if err != nil {
+				return err
+			}
+			if err := s.message(folders[line], &e); err != nil && s.stuck[e.gen] == nil {
+				s.stuck[e.gen] = fmt.Errorf("message %s cannot be written to its file: %w", e.ID, err)
 			}
 		}
-		return nil
-	})
+	}
+	return nil
 }
 
 // underLock runs f with the folder's lock and advance held, the log up to date, and what metadata.json says of the lines' folders: for who holds the
@@ -191,20 +244,30 @@ func (l *Log) underLock(ctx stdcontext.Context, f func(folders map[uuid.UUID]str
 	return f(l.state.folders())
 }
 
-// message makes sure that a message's file is there. One that is right, or edited by hand, is left alone; any other that is
-// not what was committed is written again from the journal. The folder's lock is held.
+// message makes sure that a message's file is there. One that is right, or edited by hand, is left alone; any other one
+// is written again from the journal, and read back; what was in its place goes to trash, unless a crash left it. The folder's lock is held.
+//
+// Crash order: the journal has the message until the file is durable.
 func (s *settling) message(folder string, e *Entry) error {
 	dir := s.log.dir
-	if folder == "" {
-		return nil
-	}
-	if is := s.file(folder, e); !s.stays(is) {
+	_, is, why := e.ReadFile(dir, folder)
+	if !s.stays(is) {
 		b, ok := s.log.ReadRecord(e)
-		if !ok {
+		switch {
+		case !ok && s.whole[e.gen]:
+			return fmt.Errorf("its record in %s could not be read a second time", ctxfolder.JournalFile(e.gen))
+		case !ok:
 			return nil // damaged on both sides: the row stays, reading tells
+		case folder == "":
+			return errors.New("metadata.json does not say where its line keeps its files")
+		case errors.Is(why, ctxfolder.ErrVersion):
+			return why
 		}
-		if err := dir.MakeWay(ctxfolder.Messages + "/" + folder + "/" + ctxfolder.MessageFile(e.FileID())); err != nil {
-			return err
+		if is == FileDamaged && !s.torn(folder, e, b) {
+			if err := dir.SetAside(dir.MessagePath(folder, e.FileID())); err != nil {
+				return err
+			}
+			is = FileMissing
 		}
 		write := dir.ReplaceMessage
 		if is == FileMissing {
@@ -213,9 +276,28 @@ func (s *settling) message(folder string, e *Entry) error {
 		if err := write(folder, e.FileID(), b, e.StoredAt()); err != nil {
 			return err
 		}
+		if _, is, why := e.ReadFile(dir, folder); is != FileExact && is != FileEdited {
+			return why
+		}
 	}
 	s.wrote[folder] = append(s.wrote[folder], e.FileID())
 	return nil
+}
+
+// torn reports whether a damaged file holds nothing but bytes of the message, in their places, and zero bytes: as a crash leaves one
+// that was not durable yet.
+func (s *settling) torn(folder string, e *Entry, record []byte) bool {
+	info, err := s.log.dir.StatMessage(folder, e.FileID())
+	if err != nil || !info.Mode().IsRegular() || info.Size() > e.Size+1 {
+		return false
+	}
+	raw, _, err := s.log.dir.ReadMessage(folder, e.FileID())
+	for i, b := range raw {
+		if b != 0 && (i >= len(record) || b != record[i]) {
+			return false
+		}
+	}
+	return err == nil
 }
 
 // stays reports whether a file is left alone. After a failed sync the kernel may show what it has not written and will

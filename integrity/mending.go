@@ -62,24 +62,17 @@ func (r *repair) mendOne(p problem) error {
 	return nil
 }
 
-// mendJournal moves a harmed journal to trash. What it holds was settled by the fold before.
+// mendJournal lets go of harmed journals, which go to trash. What they hold was settled by the fold before, and is read back.
 func (r *repair) mendJournal(p problem) error {
 	if p.Kind != KindJournal {
 		return nil
 	}
 	harmed, err := r.Log.HarmedJournals()
+	if err == nil && len(harmed) > 0 {
+		err = r.Log.Retire()
+	}
 	if err != nil {
 		return err
-	}
-	for gen := range harmed {
-		if err := r.setAside(ctxfolder.JournalFile(gen)); err != nil {
-			return err
-		}
-	}
-	if len(harmed) > 0 {
-		if err := r.Log.Retire(); err != nil {
-			return err
-		}
 	}
 	r.did(p, "retired: what it held is in message files; was: %s", p.Detail)
 	return nil

@@ -9,6 +9,7 @@ import (
 	"slices"
 
 	ctxfolder "github.com/ctxdir/ctxdir/context"
+	"github.com/ctxdir/ctxdir/index"
 	"github.com/ctxdir/ctxdir/internal/vfs"
 	"github.com/ctxdir/ctxdir/message"
 	"github.com/google/uuid"
@@ -247,7 +248,10 @@ func (r *repair) mend(ctx context.Context, problems []problem) error {
 	if err != nil {
 		return err
 	}
-	if err := r.Log.Fold(ctx, true); err != nil {
+	// What could not be mended stays in its journal, and the fold says so.
+	if err := r.Log.Fold(ctx, true); errors.Is(err, index.ErrOnlyCopy) {
+		r.failed = append(r.failed, err)
+	} else if err != nil {
 		return err
 	}
 	err = r.exclusively(ctx, func() error {
