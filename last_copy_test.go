@@ -2,6 +2,7 @@ package ctxdir
 
 import (
 	"context"
+	"errors"
 	"fmt"
 	"os"
 	"path/filepath"
@@ -9,6 +10,7 @@ import (
 	"strings"
 	"testing"
 
+	ctxfolder "github.com/ctxdir/ctxdir/context"
 	"github.com/google/uuid"
 )
 
@@ -24,24 +26,31 @@ type lastCopy struct {
 }
 
 // newLastCopy makes four messages, settles their journal, and appends one more.
-func newLastCopy(t *testing.T, opts ...Option) *lastCopy {
-	x := &lastCopy{t: t}
-	x.c, x.dir = newContext(t, append([]Option{WithFoldBytes(-1), withRetain(1), withoutPause()}, opts...)...)
-	x.s = x.c.store
-	for i := range 4 {
-		x.append(fmt.Sprintf(`{"role":"user","content":"message %d"}`, i))
-	}
-	check(t, x.c.Fold(context.Background()))
-	x.append(`{"role":"user","content":"message 4"}`)
-	x.file = filepath.Join(x.dir, "messages", "branch-main", x.ids[1].String()+".json")
+func newLastCopy(t *testing.T) *lastCopy {
+	s, dir := newStore(t, WithFoldBytes(-1), withRetain(1), withoutPause())
+	x := newLastCopyIn(t, s)
+	x.dir = filepath.Join(dir, x.c.ID().String())
+	x.file = filepath.Join(dir, x.file)
 	x.intact = must[[]byte](t)(os.ReadFile(x.file))
 	return x
 }
 
-func (x *lastCopy) append(body string) {
-	x.t.Helper()
-	at := must[Appended](x.t)(x.c.Active().Append(context.Background(), Draft{Body: []byte(body)}))
+// newLastCopyIn is newLastCopy in a store, to which the path of the file is relative then.
+func newLastCopyIn(t *testing.T, s *Store) *lastCopy {
+	x := &lastCopy{t: t, s: s, c: must[*Context](t)(s.Create(context.Background(), Metadata{}))}
+	t.Cleanup(func() { _ = x.c.Close() })
+	for i := range 4 {
+		check(t, x.append(fmt.Sprintf(`{"role":"user","content":"message %d"}`, i)))
+	}
+	check(t, x.c.Fold(context.Background()), x.append(`{"role":"user","content":"message 4"}`))
+	x.file = filepath.Join(x.c.ID().String(), "messages", "branch-main", x.ids[1].String()+".json")
+	return x
+}
+
+func (x *lastCopy) append(body string) error {
+	at, err := x.c.Active().Append(context.Background(), Draft{Body: []byte(body)})
 	x.ids = append(x.ids, at.ID)
+	return err
 }
 
 // there fails unless a new handle gets message 1 whole, for the reason when.
@@ -50,7 +59,7 @@ func (x *lastCopy) there(when string) {
 	ctx := context.Background()
 	c := must[*Context](x.t)(x.s.Context(ctx, x.c.ID()))
 	defer c.Close()
-	m := must[*Message](x.t)(c.Active().Message(ctx, x.ids[1]))
+	m := must[[]*Message](x.t)(c.Active().Range(ctx, 1, 2))[0]
 	if m.Unavailable != nil || m.Edited || bodyOf(m) != `{"role":"user","content":"message 1"}` {
 		x.t.Errorf("%s: edited %v, unavailable: %v", when, m.Edited, m.Unavailable)
 	}
@@ -89,62 +98,69 @@ var damages = []struct {
 }
 
 // verbs are the operations that settle or remove journals.
-var verbs = map[string]func(x *lastCopy) error{
-	"archive":   func(x *lastCopy) error { _, err := x.c.Archive(context.Background(), ArchiveOptions{}); return err },
-	"unarchive": func(x *lastCopy) error { return x.unarchive() },
-	"files":     func(x *lastCopy) error { return ended(x.c.Files(context.Background())) },
-	"fold twice": func(x *lastCopy) error {
-		check(x.t, x.c.Fold(context.Background()))
-		x.append(`{"role":"user","content":"another"}`)
-		return x.c.Fold(context.Background())
+var verbs = map[string]func(ctx context.Context, x *lastCopy) error{
+	"archive": func(ctx context.Context, x *lastCopy) error {
+		_, err := x.c.Archive(ctx, ArchiveOptions{})
+		return err
 	},
-	"erase": func(x *lastCopy) error {
-		return ended(x.s.Erase(context.Background(), x.c.ID(), x.ids[3:4], EraseOptions{}))
+	"unarchive": func(ctx context.Context, x *lastCopy) error {
+		b, err := x.beside(ctx)
+		if err == nil {
+			_, err = x.c.Archive(ctx, ArchiveOptions{Branch: b})
+		}
+		if err == nil {
+			_, err = x.c.Unarchive(ctx, nil)
+		}
+		return err
 	},
-	"externalise": func(x *lastCopy) error { _, err := x.c.Externalise(context.Background(), 1, false); return err },
-	"gc": func(x *lastCopy) error {
-		return ended(x.s.Collect(context.Background(), Collecting{Grace: DefaultGrace}))
+	"files": func(ctx context.Context, x *lastCopy) error { return ended(x.c.Files(ctx)) },
+	"fold twice": func(ctx context.Context, x *lastCopy) error {
+		return errors.Join(x.c.Fold(ctx), x.append(`{"role":"user","content":"another"}`), x.c.Fold(ctx))
 	},
-	"restore": func(x *lastCopy) error { return x.restore() },
-	"repair":  func(x *lastCopy) error { return x.repair() },
-	"repair of a journal": func(x *lastCopy) error {
-		check(x.t, x.c.log.Fold(context.Background(), false))
+	"erase": func(ctx context.Context, x *lastCopy) error {
+		return ended(x.s.Erase(ctx, x.c.ID(), x.ids[3:4], EraseOptions{}))
+	},
+	"externalise": func(ctx context.Context, x *lastCopy) error {
+		_, err := x.c.Externalise(ctx, 1, false)
+		return err
+	},
+	"gc": func(ctx context.Context, x *lastCopy) error {
+		return ended(x.s.Collect(ctx, Collecting{Grace: DefaultGrace}))
+	},
+	"restore": func(ctx context.Context, x *lastCopy) error {
+		b, err := x.beside(ctx)
+		if err == nil {
+			err = errors.Join(x.c.Remove(ctx, b), ended(x.s.Collect(ctx, Collecting{Grace: DefaultGrace})))
+		}
+		for item, terr := range x.s.Trash(ctx) {
+			if err = errors.Join(err, terr); err == nil && item.Kind == ctxfolder.TrashLine {
+				_, err = x.s.Restore(ctx, itemID(item.Path))
+			}
+		}
+		return errors.Join(err, x.c.Fold(ctx))
+	},
+	"repair": func(_ context.Context, x *lastCopy) error { return x.repair() },
+	"repair of a journal": func(ctx context.Context, x *lastCopy) error {
+		check(x.t, x.c.log.Fold(ctx, false))
 		journal := filepath.Join(x.dir, "journal-2.jsonl")
-		check(x.t, os.WriteFile(journal, flipped(must[[]byte](x.t)(os.ReadFile(journal))), 0o600))
+		write(x.t, journal, flipped(must[[]byte](x.t)(os.ReadFile(journal))))
 		return x.repair()
 	},
-	"appends": func(x *lastCopy) error {
+	"appends": func(ctx context.Context, x *lastCopy) (err error) {
 		for range 4 { // more than stay
-			x.append(`{"role":"user","content":"another"}`)
-			check(x.t, x.c.log.Fold(context.Background(), false))
+			err = errors.Join(err, x.append(`{"role":"user","content":"another"}`), x.c.log.Fold(ctx, false))
 		}
-		return nil
+		return err
 	},
 }
 
-// unarchive archives a branch beside, and brings it back.
-func (x *lastCopy) unarchive() error {
-	ctx := context.Background()
-	b := must[*Branch](x.t)(x.c.NewBranch(ctx, "beside"))
-	fill(x.t, b, 3)
-	must[Archived](x.t)(x.c.Archive(ctx, ArchiveOptions{Branch: "beside"}))
-	must[Archived](x.t)(x.c.Unarchive(ctx, nil))
-	return nil
-}
-
-// restore collects a branch whose message is lost, and brings it back from trash.
-func (x *lastCopy) restore() error {
-	ctx := context.Background()
-	b := must[*Branch](x.t)(x.c.NewBranch(ctx, "beside"))
-	fill(x.t, b, 3)
-	check(x.t, x.c.Remove(ctx, "beside"), ended(x.s.Collect(ctx, Collecting{Grace: DefaultGrace})))
-	for item, err := range x.s.Trash(ctx) {
-		check(x.t, err)
-		if item.Kind == "line" {
-			must[Restored](x.t)(x.s.Restore(ctx, itemID(item.Path)))
-		}
+// beside makes a branch with messages of its own.
+func (x *lastCopy) beside(ctx context.Context) (string, error) {
+	b, err := x.c.NewBranch(ctx, "beside")
+	if err == nil {
+		_, err = b.AppendBatch(ctx, []Draft{{Body: []byte(`{"n":1}`)}, {Body: []byte(`{"n":2}`)}})
 	}
-	return x.c.Fold(ctx)
+	return "beside", err
 }
 
 // TestLastCopyOfAMessage: whatever is done to a context beside a damaged file, the message that the journal has stays, and its file is made again, or it
@@ -155,7 +171,7 @@ func TestLastCopyOfAMessage(t *testing.T) {
 			t.Run(verb+"/"+damage.name, func(t *testing.T) {
 				t.Parallel()
 				x := newLastCopy(t)
-				check(t, damage.do(x), do(x))
+				check(t, damage.do(x), do(context.Background(), x))
 				x.there("at once")
 				check(t, x.repair())
 				x.there("after a repair")

@@ -143,10 +143,12 @@ func (a *arranging) clearFiles(ctx stdcontext.Context, of func(*foldLine) bool) 
 		}
 		for from := ln.Base; from < ln.End(); from += clearedAtOnce {
 			entries, err := a.log.stored(ln.Line, from, min(from+clearedAtOnce, ln.End()))
+			packed := make([][]byte, len(entries))
+			a.log.readPacks(entries, packed)
 			if err == nil {
 				err = a.log.underLock(ctx, func(folders map[uuid.UUID]string) error {
 					cleared[folders[ln.Line]] = true
-					return a.clearSome(folders[ln.Line], ln.Line, entries)
+					return a.clearSome(folders[ln.Line], ln.Line, entries, packed)
 				})
 			}
 			if err != nil {
@@ -168,12 +170,13 @@ func (a *arranging) clearFiles(ctx stdcontext.Context, of func(*foldLine) bool) 
 	})
 }
 
-// clearSome removes message files of archived messages. One that somebody touched is not what was archived.
-func (a *arranging) clearSome(folder string, line uuid.UUID, entries []Entry) error {
+// clearSome removes message files of archived messages. One that somebody touched is not what was archived, and one whose message was not
+// read back from its pack is the last copy.
+func (a *arranging) clearSome(folder string, line uuid.UUID, entries []Entry, packed [][]byte) error {
 	dir := a.log.dir
 	for i := range entries {
 		e := &entries[i]
-		if !archived(*e) || folder == "" || a.log.isChanged(line, e.Position) {
+		if packed[i] == nil || folder == "" || a.log.isChanged(line, e.Position) {
 			continue
 		}
 		info, err := dir.StatMessage(folder, e.FileID())
