@@ -28,7 +28,7 @@ type Collecting struct {
 }
 
 // Collect moves messages that no branch shows to the trash of their context, purges what was removed longer ago than the grace
-// period, and sweeps blobs: see [Store.Sweep]. It yields what it did. What cannot be collected of one context, or listed of a trash, comes
+// period, and sweeps blobs: see [Store.Sweep]. It lets go of journals that are large beside what their context holds. It yields what it did. What cannot be collected of one context, or listed of a trash, comes
 // with an error and the context's id, and the others follow.
 //
 // Trash is purged first, so that a full disk is no obstacle. Whoever writes meanwhile is safe: what is cut off is looked at once
@@ -215,6 +215,9 @@ func (s *Store) collectContext(ctx context.Context, id uuid.UUID, dryRun bool, y
 	}
 	if more && err == nil {
 		more, err = c.collectPacks(ctx, dryRun, yield)
+	}
+	if more && err == nil && !dryRun && c.log.Bulky() {
+		err = c.store.within(ctx, c.log.Shed)
 	}
 	return more, errors.Join(damaged, err)
 }

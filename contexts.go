@@ -49,6 +49,7 @@ type Context struct {
 	stamp    ctxfolder.Stamp
 	broken   error         // why metadata.json could not be used; metadata is then the journals' copy
 	wrote    bool          // something was appended through this handle
+	imported bool          // much was, and nobody goes on
 	folding  chan struct{} // closed when the fold that is going on ends
 	putting  putting
 	foldErr  error
@@ -180,11 +181,11 @@ func (s *Store) openLog(dir *ctxfolder.Dir) *index.Log {
 	})
 }
 
-// Close lets no operation begin any more, waits for those that are under way, folds what was appended, if that is worth it to who opens the context
-// next, and lets go of the context. Whatever is asked of it from then on fails with [ErrClosed], but for what it has in memory, as its metadata. An
-// iteration over messages ends with ErrClosed where it would read on, so its body may close the context; a function that was given to an operation, to
-// [Context.Update] for instance, must not: the one would wait for the other. Payloads of messages that were read before can still be read, if they are
-// in blobs. To close a context again does nothing.
+// Close waits for running operations, folds what was appended if that is worth it to whoever opens the context next, and releases the context. Where much
+// was written since journals were settled, it settles them too, so that the disk holds the messages about once. Later calls fail with [ErrClosed], but
+// for what the context has in memory, as its metadata. An iteration over messages ends with ErrClosed where it would read on, so its body may close the
+// context; a function that was given to an operation, to [Context.Update] for instance, must not: each would wait for the other. Payloads of
+// messages that were read before can still be read, if they are in blobs. Closing a context again does nothing.
 func (c *Context) Close() (err error) {
 	c.closing.Do(func() { err = c.close() })
 	return err
@@ -202,9 +203,14 @@ func (c *Context) close() error {
 		<-folding
 	}
 	c.putting.run(c)
-	if wrote && !c.store.opts.noFold && c.log.FoldDue(foldAtClose) {
-		// One that fails costs nothing but a longer journal.
-		_ = c.fold()
+	if wrote && !c.store.opts.noFold {
+		// A fold that fails costs nothing but a longer journal.
+		switch {
+		case c.imported || c.log.ShedDue(shedAtClose):
+			_ = c.shed()
+		case c.log.FoldDue(foldAtClose):
+			_ = c.fold()
+		}
 	}
 	c.load.Close()
 	err := errors.Join(c.log.Close(), c.dir.Close())
@@ -479,6 +485,9 @@ func (c *Context) Fold(ctx context.Context) error {
 // foldAtClose is the part of the size at which a journal is folded at which Close folds it.
 const foldAtClose = 16
 
+// shedAtClose is the part of the size at which a journal is folded that journals which are not settled may have when Close leaves them.
+const shedAtClose = 2
+
 // foldIfDue starts a fold in the background, unless one is going on. One that failed, on a full disk say,
 // costs nothing but a longer journal: it is tried again at the next append.
 func (c *Context) foldIfDue() {
@@ -507,6 +516,13 @@ func (c *Context) foldIfDue() {
 		c.foldErr = err
 		c.mu.Unlock()
 	}()
+}
+
+// shed settles the journals and lets go of them.
+func (c *Context) shed() error {
+	limited, cancel := context.WithTimeout(context.Background(), c.store.opts.lockTimeout)
+	defer cancel()
+	return c.log.Shed(limited)
 }
 
 func (c *Context) fold() error {

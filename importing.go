@@ -102,7 +102,12 @@ func orEmpty(object json.RawMessage) []byte {
 // conversation is a context as package importer needs it.
 type conversation struct{ c *Context }
 
-func (v *conversation) Close() error { return v.c.Close() }
+func (v *conversation) Close() error {
+	v.c.mu.Lock()
+	v.c.imported = true
+	v.c.mu.Unlock()
+	return v.c.Close()
+}
 
 func (v *conversation) Branches(ctx context.Context) ([]importer.Branch, error) {
 	if err := v.c.Refresh(ctx); err != nil {

@@ -137,6 +137,7 @@ func workload() []step {
 	}
 	fold := step{name: "fold", do: func(w *world) error { return w.c.Fold(w.ctx) }, then: func(said) {}}
 	lazily := step{name: "fold lazily", do: func(w *world) error { return w.c.log.Fold(w.ctx, false) }, then: func(said) {}}
+	shed := step{name: "shed", do: func(w *world) error { return w.c.log.Shed(w.ctx) }, then: func(said) {}}
 	externalise := func(threshold int64) step {
 		return step{name: fmt.Sprint("externalise ", threshold), then: func(said) {}, do: func(w *world) error {
 			_, err := w.c.Externalise(w.ctx, threshold, false)
@@ -150,12 +151,12 @@ func workload() []step {
 		}},
 		add("main", 10), add("main", 5000), add("main", 10, 20, 3000, 10),
 		fork("main", "alt", 3), add("alt", 10), lazily, replace("main", 5), lazily, add("main", 10), lazily,
-		replace("main", 1), add("main", 10), lazily, fold, add("main", 10), replace("main", 1), add("alt", 10, 10), fold,
+		replace("main", 1), add("main", 10), lazily, fold, add("main", 10), replace("main", 1), add("alt", 10, 10), fold, add("main", 10), shed, shed,
 		{name: "rename", then: func(s said) { s["neu"] = s["alt"]; delete(s, "alt") }, do: func(w *world) error { return w.c.Rename(w.ctx, "alt", "neu") }},
 		add("neu", 10, 700), {name: "rewind", then: func(s said) { s["main"] = s["main"][:4:4] }, do: func(w *world) error { return w.branch("main").Rewind(w.ctx, 4) }},
 		lazily, externalise(0), add("main", 10, 10), lazily, externalise(1 << 10), fork("neu", "third", 5), add("third", 10),
 		{name: "remove", then: func(s said) { delete(s, "neu") }, do: func(w *world) error { return w.c.Remove(w.ctx, "neu") }},
-		fold, add("third", 10, 10), replace("third", 1), add("main", 10), fold,
+		shed, add("third", 10, 10), replace("third", 1), add("main", 10), fold,
 		{name: "title", then: func(said) {}, do: func(w *world) error {
 			return w.c.Update(w.ctx, func(m *Metadata) error { m.Title = "t"; return nil })
 		}},

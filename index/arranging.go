@@ -382,22 +382,13 @@ func (a *arranging) giveBack() error {
 	return nil
 }
 
-// commit replaces index.json. Where nobody appended meanwhile, no journal is left but a new one that takes no more room than it needs: who
-// took the others for the copy of a message reads the index again.
+// commit replaces index.json. Where nobody appended meanwhile, no journal is left but a new one.
 func (a *arranging) commit(ctx stdcontext.Context) error {
-	l := a.log
-	return l.underLock(ctx, func(map[uuid.UUID]string) error {
-		if err := l.prepare(true); err != nil {
+	return a.log.underLock(ctx, func(map[uuid.UUID]string) error {
+		done, err := a.commitAlone()
+		if done || err != nil {
 			return err
 		}
-		keep := []uint64{a.x.Live}
-		if newest := l.state.newest(); newest.gen == a.x.Live && l.state.seq == a.x.Seq {
-			if err := l.renew(tight); err != nil {
-				return err
-			}
-			keep = []uint64{l.state.newest().gen}
-			a.work.journals = append(a.work.journals, keep...)
-		}
-		return l.commit(a.work, keep)
+		return a.log.commit(a.work, []uint64{a.x.Live})
 	})
 }

@@ -29,14 +29,15 @@ func (l *Log) FoldDue(part int64) bool {
 
 // Fold brings what the journals hold into rows and index.json, durably, so that no reader has to read those journals
 // again. The journals stay as the durable copy of their messages until there are more than Options.Retain of
-// them, or, with settle, at once: then their message files are made durable too, and all but the newest one go.
+// them, or, with settle, at once: then what they hold is read back from its places and durable there, and all but the newest one go. An error that
+// wraps ErrOnlyCopy tells of a journal that could not be settled; everything else is done.
 //
 // When somebody else is folding this context, it does nothing. It takes the folder's lock only to begin a new
 // journal; appends go on meanwhile. Folding again does no harm.
 //
 // Crash order: rows beyond what index.json counts mean nothing, so they are durable before it is replaced. Until
 // then it names the journals that the rows came from as live ones. A journal goes only when index.json, durable,
-// does not name it any more, and that only when the message files of what it holds are.
+// does not name it any more, and that only when the message files of what it holds are durable.
 func (l *Log) Fold(ctx stdcontext.Context, settle bool) error {
 	ok, err := l.dir.FoldLock.TryAcquire()
 	if !ok || err != nil {

@@ -27,6 +27,7 @@ type state struct {
 	newestAt int64                             // time of the newest message, nanoseconds since 1970; 0 when nothing tells
 	width    int                               // of the rows on disk
 	foldSeq  uint64                            // up to here everything is folded, by index.json
+	settled  uint64                            // folded journals up to here are a second copy only
 	unsaved  bool                              // rebuilt in memory: on disk the index is still broken
 	metadata json.RawMessage
 	payloads map[Sum]payloadAt // in the journals that are not folded

@@ -234,7 +234,7 @@ func (l *Log) held() []*journal {
 
 // readState begins at index.json and reads the journals that are not folded.
 func readState(dir *ctxfolder.Dir, x *folded, held []*journal) (*state, error) {
-	s := &state{dir: dir, width: x.RowWidth, kept: kept{gens: x.retained()}}
+	s := &state{dir: dir, width: x.RowWidth, settled: x.Settled, kept: kept{gens: x.retained()}}
 	s.beginAt(slices.Values(x.Lines), x.Seq, x.chain)
 	s.newestAt = x.newest()
 	err := s.openLive(x, held)

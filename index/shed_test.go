@@ -1,0 +1,109 @@
+package index
+
+import (
+	stdcontext "context"
+	"slices"
+	"testing"
+
+	"github.com/ctxdir/ctxdir/internal/vfs/crashfs"
+)
+
+// journals returns the generations that are there, and those that index.json says are folded.
+func (b *bench) journals() (there, folded []uint64) {
+	there, err := generations(b.dir)
+	b.must(err)
+	x, err := readFolded(b.dir)
+	b.must(err)
+	return there, x.retained()
+}
+
+// TestShed: a journal that is large beside what the context holds goes, one that is small stays as a second copy; handles that looked before go on.
+func TestShed(t *testing.T) {
+	ctx := stdcontext.Background()
+	b, disk := newCrashBench(t)
+	other := *b
+	other.open(b.dir.ID)
+	defer other.close()
+	b.must(b.add(300, true))
+	b.must(other.log.Refresh())
+	b.must(b.log.Shed(ctx))
+	if there, folded := b.journals(); len(there) != 1 || len(folded) != 0 {
+		t.Fatalf("journals %v, folded %v", there, folded)
+	}
+	b.cut(disk)
+	other.ids = slices.Clone(b.ids)
+	b.must(other.add(1, true))
+	b.ids = other.ids
+	b.must(b.log.Refresh())
+	b.shows(301)
+	b.must(b.log.Fold(ctx, true))
+	if b.log.Bulky() {
+		t.Error("a journal with the last of 301 messages is large")
+	}
+	b.must(b.log.Shed(ctx))
+	if _, folded := b.journals(); len(folded) != 1 {
+		t.Errorf("the second copy of the newest message: journals %v", folded)
+	}
+	b.shows(301)
+	b.cut(disk)
+}
+
+// TestShedBeside: what is appended while journals are let go of keeps them: an append to the newest one is not lost with it.
+func TestShedBeside(t *testing.T) {
+	ctx := stdcontext.Background()
+	b, disk := newCrashBench(t)
+	b.must(b.add(5, true))
+	b.must(b.log.Fold(ctx, true))
+	other := *b
+	other.open(b.dir.ID)
+	defer other.close()
+	b.must(b.dir.FoldLock.Acquire(ctx))
+	a := arranging{log: b.log}
+	b.must(a.begin())
+	b.must(other.add(2, true))
+	b.ids = other.ids
+	b.must(b.dir.Lock.Acquire(ctx))
+	b.log.advance.Lock()
+	done, err := a.commitAlone()
+	b.log.advance.Unlock()
+	b.must(err)
+	b.must(b.dir.Lock.Release())
+	b.must(b.dir.FoldLock.Release())
+	if done {
+		t.Error("it went on beside an append")
+	}
+	b.cut(disk)
+	b.must(b.log.Shed(ctx))
+	b.shows(7)
+	b.cut(disk)
+}
+
+// TestPowerCutAroundShed cuts the power at each operation of a shed.
+func TestPowerCutAroundShed(t *testing.T) {
+	for k := 1; ; k++ {
+		b, disk := newCrashBench(t)
+		b.must(b.add(3, true))
+		b.must(b.log.Fold(stdcontext.Background(), true))
+		b.must(b.add(2, true))
+		disk.CutAt(len(disk.Ops()) + k)
+		err := b.log.Shed(stdcontext.Background())
+		if !disk.PowerCut() {
+			b.must(err)
+			return
+		}
+		choices := []crashfs.Choice{crashfs.Lose, crashfs.Keep, crashfs.ZeroFill}
+		for seed := range uint64(10) {
+			choices = append(choices, crashfs.Random(seed))
+		}
+		for _, choice := range choices {
+			left := *b
+			left.fs = disk.Crash(choice)
+			left.open(b.dir.ID)
+			left.shows(5)
+			left.must(left.add(1, true))
+			left.must(left.log.Shed(stdcontext.Background()))
+			left.shows(6)
+			left.close()
+		}
+	}
+}
