@@ -28,7 +28,8 @@ type Collecting struct {
 }
 
 // Collect moves messages that no branch shows to the trash of their context, purges what was removed longer ago than the grace
-// period, and sweeps blobs: see [Store.Sweep]. It lets go of journals that are large beside what their context holds. It yields what it did. What cannot be collected of one context, or listed of a trash, comes
+// period, and sweeps blobs: see [Store.Sweep]. It lets go of journals
+// to which nothing was written for an hour and that are large beside what their context holds. It yields what it did. What cannot be collected of one context, or listed of a trash, comes
 // with an error and the context's id, and the others follow.
 //
 // Trash is purged first, so that a full disk is no obstacle. Whoever writes meanwhile is safe: what is cut off is looked at once
@@ -216,8 +217,21 @@ func (s *Store) collectContext(ctx context.Context, id uuid.UUID, dryRun bool, y
 	if more && err == nil {
 		more, err = c.collectPacks(ctx, dryRun, yield)
 	}
-	if more && err == nil && !dryRun && c.log.Bulky() {
+	if more && err == nil && !dryRun && c.idle() && c.log.Bulky() {
 		err = c.store.within(ctx, c.log.Shed)
 	}
 	return more, errors.Join(damaged, err)
+}
+
+// shedIdle is how long nothing was written to a context whose journals a collection lets go of: followers have read them by then.
+const shedIdle = time.Hour
+
+// idle reports whether nothing was written for that long.
+func (c *Context) idle() bool {
+	newest, err := c.log.Newest()
+	if err != nil {
+		return false
+	}
+	info, err := c.dir.FS.Lstat(ctxfolder.JournalFile(newest))
+	return err == nil && c.store.now().Sub(info.ModTime()) > shedIdle
 }

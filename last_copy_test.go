@@ -9,6 +9,7 @@ import (
 	"slices"
 	"strings"
 	"testing"
+	"time"
 
 	ctxfolder "github.com/ctxdir/ctxdir/context"
 	"github.com/google/uuid"
@@ -125,6 +126,8 @@ var verbs = map[string]func(ctx context.Context, x *lastCopy) error{
 		return err
 	},
 	"gc": func(ctx context.Context, x *lastCopy) error {
+		defer func(was func() time.Time) { x.s.opts.clock = was }(x.s.opts.clock)
+		x.s.opts.clock = func() time.Time { return time.Now().Add(2 * shedIdle) }
 		return ended(x.s.Collect(ctx, Collecting{Grace: DefaultGrace}))
 	},
 	"restore": func(ctx context.Context, x *lastCopy) error {

@@ -8,6 +8,7 @@ import (
 	"path/filepath"
 	"strings"
 	"testing"
+	"time"
 
 	"github.com/ctxdir/ctxdir/importer"
 	"github.com/ctxdir/ctxdir/internal/vfs/crashfs"
@@ -101,17 +102,26 @@ func TestCloseSheds(t *testing.T) {
 	}
 }
 
-// TestCollectSheds: a collection lets go of journals that are large beside what their context holds, and of no others; a dry run of none.
+// TestCollectSheds: a collection lets go of journals that are large beside what their context holds, an hour after something was written, and of no
+// others; a dry run of none.
 func TestCollectSheds(t *testing.T) {
 	ctx := context.Background()
-	c, dir := newContext(t, WithFoldBytes(-1))
+	now := time.Now()
+	c, dir := newContext(t, WithFoldBytes(-1), withClock(func() time.Time { return now }))
 	fill(t, c.Active(), 200)
 	check(t, c.log.Fold(ctx, false))
 	before := journalBytes(t, dir)
-	collect(t, c.store, Collecting{Grace: DefaultGrace, DryRun: true})
-	if size := journalBytes(t, dir); size != before {
-		t.Errorf("a dry run: %d bytes of journals, %d before", size, before)
+	for when, o := range map[string]Collecting{"at once": {Grace: DefaultGrace}, "a dry run": {Grace: DefaultGrace, DryRun: true}} {
+		now = time.Now()
+		if o.DryRun {
+			now = now.Add(2 * time.Hour)
+		}
+		collect(t, c.store, o)
+		if size := journalBytes(t, dir); size != before {
+			t.Errorf("%s: %d bytes of journals, %d before", when, size, before)
+		}
 	}
+	now = time.Now().Add(2 * time.Hour)
 	collect(t, c.store, Collecting{Grace: DefaultGrace})
 	if size := journalBytes(t, dir); size > 4<<10 {
 		t.Errorf("journals take %d bytes", size)
