@@ -112,8 +112,7 @@ func TestLastCopyBesideAPack(t *testing.T) {
 	write(t, file, append(raw, '\n'))
 	check(t, os.Chtimes(file, entries[0].StoredAt(), entries[0].StoredAt()))
 	p.flip(part)
-	for range p.store.Collect(ctx, Collecting{Grace: DefaultGrace}) { //nolint:revive // the sweep says that it cannot read the pack
-	}
+	_ = ended(p.store.Collect(ctx, Collecting{Grace: DefaultGrace})) // the sweep says that it cannot read the pack
 	if _, err := os.Stat(file); err != nil || !ok {
 		t.Errorf("the last copy: %v", err)
 	}

@@ -197,13 +197,12 @@ func (l *Log) Retire() error {
 		return fmt.Errorf("%w: folded journals are not settled", ErrBusy)
 	}
 	w, retained := l.workOf(x), x.retained()
-	w.folders = l.state.folders()
+	w.folders, w.journals = l.state.folders(), append(x.retained(), x.Live)
 	locked := func(f func(map[uuid.UUID]string) error) error { return f(w.folders) }
 	settled, stuck := l.settleUnder(w, retained, locked)
 	if errors.Is(stuck, ErrDamaged) {
 		return errors.Join(fmt.Errorf("%w: %w", ErrBusy, stuck), l.distrustRows(stuck), l.prepare(true))
 	}
-	w.journals = append(retained, x.Live)
 	if settled < len(retained) {
 		w.settled = retained[settled] - 1
 	}
