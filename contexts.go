@@ -485,8 +485,9 @@ func (c *Context) Fold(ctx context.Context) error {
 // foldAtClose is the part of the size at which a journal is folded at which Close folds it.
 const foldAtClose = 16
 
-// shedAtClose is the part of the size at which a journal is folded that journals which are not settled may have when Close leaves them.
-const shedAtClose = 2
+// shedAtClose times the size at which a journal is folded is what journals that are not settled may have when Close leaves them to followers
+// that begin again.
+const shedAtClose = 4
 
 // foldIfDue starts a fold in the background, unless one is going on. One that failed, on a full disk say,
 // costs nothing but a longer journal: it is tried again at the next append.

@@ -10,8 +10,8 @@ import (
 // shedPart bounds the journal that stays as a second copy of the newest messages: to this part of what the context holds.
 const shedPart = 8
 
-// ShedDue reports whether the journals that are not settled have grown to a part of the size at which a journal is folded.
-func (l *Log) ShedDue(part int64) bool {
+// ShedDue reports whether the journals that are not settled have grown to so many times the size at which a journal is folded.
+func (l *Log) ShedDue(times int64) bool {
 	var size int64
 	_ = l.view(func(s *state) {
 		for _, j := range s.journals {
@@ -23,7 +23,7 @@ func (l *Log) ShedDue(part int64) bool {
 			}
 		}
 	})
-	return size >= l.opts.FoldBytes/part
+	return size >= times*l.opts.FoldBytes
 }
 
 // Bulky reports whether folded journals are there that [Log.Shed] can let go of.
