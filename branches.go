@@ -3,6 +3,7 @@ package ctxdir
 import (
 	"context"
 	"fmt"
+	"slices"
 	"time"
 
 	"github.com/ctxdir/ctxdir/branch"
@@ -230,8 +231,20 @@ func (c *Context) end(m *Metadata, line uuid.UUID) (int64, error) {
 	if !ok {
 		return 0, fmt.Errorf("%w: line %s is missing", ErrMetadata, line)
 	}
-	counts, _, err := c.log.Counts(line)
-	return max(counts.End(), l.Base), err
+	end, err := c.committed(m, l)
+	return max(end, l.Base), err
+}
+
+// committed is the end of a line's own messages, those that are lost included: where lines begin on it beyond that, some are.
+func (c *Context) committed(m *Metadata, l *ctxfolder.Line) (int64, error) {
+	counts, _, err := c.log.Counts(l.ID)
+	short := func(fork ctxfolder.Line) bool { return fork.Parent == l.ID && fork.Base > counts.End() }
+	if err == nil && slices.ContainsFunc(m.Lines, short) {
+		if err = c.log.Complete(); err == nil {
+			counts, _, err = c.log.Counts(l.ID)
+		}
+	}
+	return counts.End(), err
 }
 
 // spans resolves positions of a branch to the lines that own them. Negative from counts from the end.
@@ -255,6 +268,9 @@ func (b *Branch) spans(from, to int64) ([]loader.Span, error) {
 	spans := make([]loader.Span, len(segments))
 	for i, s := range segments {
 		l, _ := m.Line(s.Line)
+		if _, err := b.c.committed(m, l); err != nil {
+			return nil, err
+		}
 		spans[i] = loader.Span{Line: s.Line, Folder: l.Folder, From: s.From, To: s.To}
 	}
 	return spans, nil

@@ -307,6 +307,11 @@ func TestDamage(t *testing.T) {
 			p.link(filepath.Dir(p.outside), filepath.Join(p.dir, "messages", "branch-alt"))
 		}, "", 10, 0, none},
 
+		{"branch folder is a link to itself, index.json missing", func(p *patient) {
+			p.remove(append(p.glob("index.json"), filepath.Join(p.dir, "messages", "branch-alt"))...)
+			p.link("branch-alt", filepath.Join(p.dir, "messages", "branch-alt"))
+		}, integrity.KindFolder, 10, 0, none},
+
 		{"two files under each other's names", func(p *patient) {
 			a, b := must[[]byte](p.t)(os.ReadFile(p.main[30])), must[[]byte](p.t)(os.ReadFile(p.main[31]))
 			write(p.t, p.main[30], b)
@@ -405,6 +410,13 @@ func TestDamage(t *testing.T) {
 				lines := m["lines"].([]any)
 				lines[1].(map[string]any)["parent"] = lines[2].(map[string]any)["id"]
 			})
+		}, integrity.KindStructure, 0, 0, none},
+		{"metadata.json with a wrong parent, journals and index missing", func(p *patient) {
+			p.metadata(func(m map[string]any) {
+				lines := m["lines"].([]any)
+				lines[1].(map[string]any)["parent"] = lines[2].(map[string]any)["id"]
+			})
+			p.remove(slices.Concat(p.glob("journal-*.jsonl"), p.glob("index.json"), p.glob("index/*.rows"))...)
 		}, integrity.KindStructure, 0, 0, none},
 		{"metadata.json with a cycle of bases", func(p *patient) { p.cycle() }, integrity.KindMetadata, 0, 0, none},
 		{"metadata.json, journals and index missing", func(p *patient) {

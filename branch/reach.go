@@ -2,6 +2,7 @@ package branch
 
 import (
 	"fmt"
+	"iter"
 	"math"
 	"slices"
 
@@ -29,6 +30,20 @@ func Reach(m *ctxfolder.Metadata) map[uuid.UUID]int64 {
 		}
 	}
 	return reach
+}
+
+// Forks yields the lines that prove that the line on which they begin had a message at every position below their base. A collection cuts neither what
+// a branch shows nor a line at which a branch points, so a line counts if some branch descends from it, or if a branch points at its parent.
+func Forks(m *ctxfolder.Metadata) iter.Seq[*ctxfolder.Line] {
+	return func(yield func(*ctxfolder.Line) bool) {
+		reach := Reach(m)
+		for i := range m.Lines {
+			l := &m.Lines[i]
+			if _, reached := reach[l.ID]; l.Parent != uuid.Nil && (reached || reach[l.Parent] == Whole) && !yield(l) {
+				return
+			}
+		}
+	}
 }
 
 // Showing returns how many branches show the message at one of a line's own positions.

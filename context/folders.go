@@ -101,6 +101,20 @@ func (d *Dir) HasFolder(name string) bool {
 	return there(name) || ok && there(from)
 }
 
+// MakeFolderWay sets aside what lies where a branch folder or the folder of all of them belongs and is no folder, a link for instance.
+func (d *Dir) MakeFolderWay(name string) error {
+	for _, path := range []string{Messages, Messages + "/" + name} {
+		info, err := d.FS.Lstat(path)
+		if err != nil || info.IsDir() {
+			continue
+		}
+		if err := d.SetAside(path); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
 // RemoveFolder removes a branch folder if nothing is in it: somebody may keep something there. The context's lock is held.
 func (d *Dir) RemoveFolder(name string) {
 	if ValidFolder(name) && d.FS.Remove(Messages+"/"+name) == nil {

@@ -149,7 +149,11 @@ func (j *journal) unbegun() bool {
 	if err != nil || size == 0 {
 		return false
 	}
-	_, found, err := (&reader{f: j.f, size: size}).resync(0, 0)
+	found := false
+	err = eachRecord(j.f, func(rec record) bool {
+		found = rec.kind != KindBegin
+		return !found
+	})
 	return err == nil && !found && !j.harmed(0)
 }
 

@@ -20,6 +20,7 @@ type state struct {
 	lines    map[uuid.UUID]*line
 	journals []*journal                        // that are not folded, oldest first; the last one is written to
 	kept     kept                              // the folded ones that still exist
+	scraps   kept                              // of a rebuilt state: all journals, whole or not
 	rows     openFiles[string]                 // row files that were read
 	packs    held.Things[uuid.UUID, *openPack] // packs that were read
 	seq      uint64                            // of the last record read or written
@@ -81,6 +82,7 @@ func (s *state) note(kind, format string, args ...any) {
 func (s *state) close() error {
 	var errs []error
 	s.kept.only(nil)
+	s.scraps.only(nil)
 	s.rows.Clear()
 	s.packs.Clear()
 	for _, j := range s.journals {
@@ -190,9 +192,9 @@ type change struct {
 	lost     int64 // records before it that are damaged
 }
 
-// whole is read, and an error where records are missing in between.
+// whole is read of a journal that is folded, and an error where records are missing in between: no crash tore it, since the fold synced it.
 func (j *journal) whole() (news, error) {
-	n, err := j.read(maxSeq, nil)
+	n, err := j.read(maxSeq, func(record) bool { return true })
 	for i := range n.changes {
 		if c := &n.changes[i]; c.lost > 0 && err == nil {
 			err = j.gap(c)
@@ -312,8 +314,7 @@ func (s *state) take(j *journal, n news) error {
 			}
 		}
 		if c.kind == KindAppend || c.kind == KindReplace {
-			e := entryOf(&c.address, c.head)
-			e.seq, e.gen, e.off = c.seq, j.gen, c.off
+			e := c.entry(j.gen)
 			was := int64(-1)
 			if c.kind == KindReplace {
 				was = c.was
@@ -330,6 +331,13 @@ func (s *state) take(j *journal, n news) error {
 		return fmt.Errorf("%w: the last record of %s is torn, and its message was committed", ErrDamaged, ctxfolder.JournalFile(j.gen))
 	}
 	return nil
+}
+
+// entry is that of a message which a journal's record commits.
+func (c *change) entry(gen uint64) Entry {
+	e := entryOf(&c.address, c.head)
+	e.seq, e.gen, e.off = c.seq, gen, c.off
+	return e
 }
 
 // gap is the error about records that are missing before one.
@@ -436,9 +444,11 @@ func (s *state) committed(torn []byte) bool {
 		return false
 	}
 	told, ok := message.ParseAddress(torn[headSize:])
-	if !ok {
-		return false
-	}
+	return ok && s.filed(&told)
+}
+
+// filed reports whether the file of a message holds this version of it, or a newer one.
+func (s *state) filed(told *message.Address) bool {
 	b, _, err := s.dir.ReadMessage(s.folders()[told.Line], told.FileID())
 	if err != nil {
 		return false
@@ -457,7 +467,7 @@ func (s *state) acked(rec record) bool {
 		return false
 	}
 	info, err := s.dir.StatMessage(s.folders()[a.Line], a.FileID())
-	return err == nil && ctxfolder.Untouched(info, rec.len, a.StoredAt)
+	return err == nil && (ctxfolder.Untouched(info, rec.len, a.StoredAt) || s.filed(&a))
 }
 
 // folders returns where lines keep their messages, by metadata.json or by its copy in the journals.

@@ -50,6 +50,9 @@ type Log struct {
 	// replaced, the state is rebuilt instead of read.
 	distrust fs.FileInfo
 
+	// disbelieved is the metadata.json of which a rebuild does not believe how long lines are. It is guarded by advance.
+	disbelieved ctxfolder.Stamp
+
 	// resettle says that a settle's sync has failed: what was written before it must not be trusted. For the
 	// holder of the fold lock.
 	resettle bool

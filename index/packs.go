@@ -261,7 +261,7 @@ func (b *rebuilder) readPacks() error {
 		}
 		for i := range b.metadata.Lines {
 			ln := &b.metadata.Lines[i]
-			for e := range p.entries(ln.ID, ln.Base, math.MaxInt64) {
+			for e := range p.entries(ln.ID, 0, math.MaxInt64) {
 				b.offer(ln.ID, e)
 				b.rows[fileKey{ln.Folder, e.FileID()}] = e
 			}

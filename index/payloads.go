@@ -2,7 +2,6 @@ package index
 
 import (
 	"bytes"
-	"cmp"
 	"encoding/base64"
 	"encoding/hex"
 	"encoding/json"
@@ -13,6 +12,7 @@ import (
 	"slices"
 	"unicode/utf8"
 
+	ctxfolder "github.com/ctxdir/ctxdir/context"
 	"github.com/go-json-experiment/json/jsontext"
 )
 
@@ -88,23 +88,16 @@ func (l *Log) Payload(sum Sum, folded bool) (payload []byte, err error) {
 		}
 	}()
 	err = l.view(func(s *state) { // the view keeps the file open
-		at, ok := s.payloads[sum]
-		if !ok && folded {
-			at, ok = s.kept.payload(s.dir, sum)
+		if at, ok := s.payloads[sum]; ok {
+			payload = readPayload(s.record(at.gen), at)
 		}
-		if !ok {
-			return
-		}
-		f := s.record(at.gen)
-		if f == nil {
-			return
-		}
-		defer f.Release()
-		entry := Entry{Size: at.len, Sum: at.sum, gen: at.gen, off: at.off}
-		var body [1][]byte
-		readRun(f.File, []Entry{entry}, body[:], nil)
-		if body[0] != nil {
-			payload, _ = parsePayload(body[0])
+		for _, k := range []*kept{&s.kept, &s.scraps} {
+			if payload != nil || !folded {
+				return
+			}
+			if at, ok := k.payload(s.dir, sum); ok {
+				payload = readPayload(s.record(at.gen), at)
+			}
 		}
 	})
 	return payload, err
@@ -132,25 +125,38 @@ type PayloadStore interface {
 
 var errNoPlace = errors.New("no place for payloads")
 
-// keepPayloads stores the payloads that a journal has. It goes on past a damaged one, and tells of the first of those.
-func (l *Log) keepPayloads(j *journal, changes []change, durable bool) (damaged, err error) {
+// readPayload returns the payload of a record, nil where that is not whole. It releases the file, which may be nil.
+func readPayload(f *openFile, at payloadAt) (payload []byte) {
+	if f == nil {
+		return nil
+	}
+	defer f.Release()
+	var body [1][]byte
+	readRun(f.File, []Entry{{Size: at.len, Sum: at.sum, off: at.off}}, body[:], nil)
+	if body[0] != nil {
+		payload, _ = parsePayload(body[0])
+	}
+	return payload
+}
+
+// keepPayloads stores the payloads that a journal has. It goes on past a damaged one, and reports that there was one.
+func (l *Log) keepPayloads(gen uint64, changes []change, durable bool) (damaged bool, err error) {
 	payloads := slices.DeleteFunc(slices.Clone(changes), func(c change) bool { return c.kind != KindPayload })
 	if len(payloads) == 0 {
-		return nil, nil
+		return false, nil
 	}
 	if l.opts.Payloads == nil {
-		return nil, errNoPlace
+		return false, errNoPlace
 	}
+	f, err := openRegular(l.dir.FS, ctxfolder.JournalFile(gen))
+	if err != nil {
+		return false, err
+	}
+	defer f.Close()
 	err = l.opts.Payloads.Keep(func(yield func([]byte) bool) {
 		for _, c := range payloads {
-			_, body, err := j.readWhole(c.off, c.off+c.size())
-			var payload []byte
-			if err == nil {
-				payload, err = parsePayload(body)
-			}
-			if err != nil {
-				damaged = cmp.Or(damaged, err)
-			} else if !yield(payload) {
+			payload := readPayload(&openFile{File: f.File}, payloadAt{gen, c.off, c.len, c.sum})
+			if damaged = damaged || payload == nil; payload != nil && !yield(payload) {
 				return
 			}
 		}
@@ -158,22 +164,15 @@ func (l *Log) keepPayloads(j *journal, changes []change, durable bool) (damaged,
 	return damaged, err
 }
 
-// keepAllPayloads is keepPayloads for journals that a rebuild is about to give up.
-func (l *Log) keepAllPayloads(journals []*journal, durable bool) error {
-	for _, held := range journals {
-		j, err := openJournal(l.dir, held.gen, nil)
-		if errors.Is(err, fs.ErrNotExist) || errors.Is(err, ErrDamaged) {
-			continue
-		}
-		if err != nil {
-			return err
-		}
-		n, _ := j.read(maxSeq, nil) // what was read before an error counts; the journal goes to trash
-		_, err = l.keepPayloads(j, n.changes, durable)
-		if cerr := j.f.Close(); err == nil {
-			err = cerr
-		}
-		if err != nil {
+// keepAllPayloads is keepPayloads for all journals, whole or not: a rebuild is about to give them up.
+func (l *Log) keepAllPayloads(durable bool) error {
+	gens, err := generations(l.dir)
+	if err != nil {
+		return err
+	}
+	for _, gen := range gens {
+		scrap, _ := readScrap(l.dir, gen) // the journal goes to trash with what cannot be read
+		if _, err := l.keepPayloads(gen, scrap.changes, durable); err != nil && !errors.Is(err, fs.ErrNotExist) {
 			return err
 		}
 	}

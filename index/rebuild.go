@@ -45,6 +45,7 @@ func rebuildOnce(dir *ctxfolder.Dir, held []*journal, x *folded) (*state, error)
 		return s, nil
 	}
 	b := &rebuilder{s: s, found: map[uuid.UUID]map[int64]Entry{}, prev: map[uuid.UUID]uuid.UUID{}, rows: map[fileKey]Entry{}, filed: map[lineKey]int64{}, older: map[[2]uuid.UUID]bool{}}
+	b.readScraps()
 	b.expect(x)
 	if err := b.run(); err != nil {
 		s.closeBut(held)
@@ -56,32 +57,13 @@ func rebuildOnce(dir *ctxfolder.Dir, held []*journal, x *folded) (*state, error)
 	return s, nil
 }
 
-// expect takes the newest counts there are: positions that nothing else tells of are lost, and not unknown.
-func (b *rebuilder) expect(x *folded) {
-	var newest uint64
-	b.counts = map[uuid.UUID]Counts{}
-	if x != nil {
-		newest = x.Seq
-		for _, ln := range x.Lines {
-			b.counts[ln.Line] = ln.Counts
-		}
-	}
-	for _, j := range b.s.journals {
-		if j.begin.Seq >= newest {
-			newest = j.begin.Seq
-			for _, c := range j.begin.Lines {
-				b.counts[c.Line] = c
-			}
-		}
-	}
-}
-
 // openAll opens every journal there is whose beginning can be read.
 func (s *state) openAll(held []*journal) error {
 	gens, err := generations(s.dir)
 	if err != nil {
 		return err
 	}
+	s.scraps.gens = gens
 	for _, gen := range gens {
 		j, err := openJournal(s.dir, gen, held)
 		switch {
@@ -125,8 +107,8 @@ type rebuilder struct {
 	rows     map[fileKey]Entry       // message files that rows tell of
 	filed    map[lineKey]int64       // where messages are whose files were read
 	lost     map[uuid.UUID]map[int64]Entry
-	counts   map[uuid.UUID]Counts  // that there were at least
-	older    map[[2]uuid.UUID]bool // packs, and others that have a newer version of one of their messages
+	evidence
+	older map[[2]uuid.UUID]bool // packs, and others that have a newer version of one of their messages
 }
 
 type lineKey struct{ line, id uuid.UUID }
@@ -172,8 +154,9 @@ func (b *rebuilder) run() error {
 	if err := b.readJournals(); err != nil {
 		return err
 	}
+	claims := b.claims()
 	for i := range m.Lines {
-		b.build(&m.Lines[i])
+		b.build(&m.Lines[i], claims[m.Lines[i].ID])
 	}
 	var total uint64
 	for _, ln := range b.s.lines {
@@ -196,14 +179,21 @@ func (b *rebuilder) readRowFile(ln *ctxfolder.Line, number uint64) {
 	if info, err := f.Stat(); err == nil && info.Mode().IsRegular() {
 		r.size = info.Size()
 	}
+	end := ln.Base // behind the position of the row, as far as it tells: rows ascend
 	for n := int64(0); ; n++ {
 		c, err := r.bytes(n*rowWidth, rowWidth)
 		if err != nil || len(c) < rowWidth {
+			b.prove(ln.ID, end)
 			return
 		}
 		copy(row, c)
-		switch e, err := parseRow(row); {
-		case err != nil || e.Position < ln.Base:
+		e, err := parseRow(row)
+		if err != nil {
+			end++
+			continue
+		}
+		end = max(end, e.Position+1)
+		switch {
 		case e.Lost != "":
 			b.lose(ln.ID, e)
 		default:
@@ -261,7 +251,8 @@ func (b *rebuilder) readFolder(folder string) error {
 
 // belongs says why a message has no place in a folder, nil when it has one.
 func (b *rebuilder) belongs(folder string, a *message.Address) error {
-	if ln, ok := b.metadata.Line(a.Line); !ok || ln.Folder != folder || a.Position < ln.Base {
+	ln, ok := b.metadata.Line(a.Line)
+	if b.below[a.Line] = b.below[a.Line] || ok && a.Position < ln.Base; !ok || ln.Folder != folder || a.Position < ln.Base {
 		return fmt.Errorf("it is of line %s, position %d, which has no place here", a.Line, a.Position)
 	}
 	return nil
@@ -311,38 +302,49 @@ func (b *rebuilder) readStrays(known map[string]bool) error {
 
 // readJournals takes every whole record, newer versions over older ones.
 func (b *rebuilder) readJournals() error {
+	opened := map[uint64]*journal{}
 	for _, j := range b.s.journals {
-		if j.begin.Metadata != nil {
-			b.s.metadata = j.begin.Metadata // newer than what the journals before it say
+		opened[j.gen] = j
+		b.spots[j.begin.Seq] = j.begin.chain
+	}
+	for _, gen := range b.s.scraps.gens { // the later one is the newer one
+		j := opened[gen]
+		if j == nil {
+			b.takeScrap(gen)
+			continue
 		}
+		b.newer(j.begin.Metadata)
 		n, err := j.read(maxSeq, b.s.acked)
 		if err != nil { // what was read until then counts
 			b.s.note("journal", "%s: %v", ctxfolder.JournalFile(j.gen), err)
 		}
-		for _, c := range n.changes {
-			b.s.seq = max(b.s.seq, c.seq)
-			if c.metadata != nil {
-				b.s.metadata = c.metadata
-			}
-			if c.kind == KindPayload {
-				b.s.keep(&c, j.gen)
-			}
-			if c.trim != nil {
-				b.cut(c.trim)
-			}
-			if c.kind != KindAppend && c.kind != KindReplace {
-				continue
-			}
-			e := entryOf(&c.address, c.head)
-			e.seq, e.gen, e.off = c.seq, j.gen, c.off
-			b.prev[e.ID] = c.address.Prev
-			if p, filed := b.filed[lineKey{c.address.Line, e.ID}]; filed && p != e.Position && b.found[c.address.Line][p].ID == e.ID {
-				delete(b.found[c.address.Line], p) // what a record says is checked by a sum
-			}
-			b.offer(c.address.Line, e)
+		for i := range n.changes {
+			b.spots[n.changes[i].seq] = n.changes[i].chain
+			b.take(&n.changes[i], gen)
 		}
 	}
 	return nil
+}
+
+// take takes what a record of a journal says.
+func (b *rebuilder) take(c *change, gen uint64) {
+	b.s.seq = max(b.s.seq, c.seq)
+	b.newer(c.metadata)
+	if c.kind == KindPayload {
+		b.s.keep(c, gen)
+	}
+	if c.trim != nil {
+		b.cut(c.trim)
+	}
+	if c.kind != KindAppend && c.kind != KindReplace {
+		return
+	}
+	e := c.entry(gen)
+	b.prev[e.ID] = c.address.Prev
+	if p, filed := b.filed[lineKey{c.address.Line, e.ID}]; filed && p != e.Position && b.found[c.address.Line][p].ID == e.ID {
+		delete(b.found[c.address.Line], p) // what a record says is checked by a sum
+	}
+	b.offer(c.address.Line, e)
 }
 
 // cut forgets what a line had behind a position: files and rows that are left over say nothing. What a branch shows stays: then
@@ -352,6 +354,9 @@ func (b *rebuilder) cut(t *trim) {
 	gone := func(p int64, _ Entry) bool { return p >= end }
 	maps.DeleteFunc(b.found[t.Line], gone)
 	maps.DeleteFunc(b.lost[t.Line], gone)
+	if b.ends[t.Line] > end {
+		b.ends[t.Line] = end
+	}
 	if was := b.counts[t.Line]; was.End() > end {
 		was.Count, was.Last = max(end-was.Base, 0), uuid.Nil
 		b.counts[t.Line] = was
@@ -403,49 +408,41 @@ func (b *rebuilder) isOlder(old, now Entry) {
 	}
 }
 
-// build puts a line together. Positions that nothing claims are lost; the message behind tells the id. A
-// number far beyond what the files found can explain comes from a damaged file.
-func (b *rebuilder) build(of *ctxfolder.Line) {
+// build puts a line together. Positions that nothing claims are lost; the message behind tells the id. Where a record or a row has a position
+// below the base that metadata.json tells, that is wrong.
+func (b *rebuilder) build(of *ctxfolder.Line, claims []claim) {
 	at := b.found[of.ID]
 	if at == nil {
 		at = map[int64]Entry{}
 	}
 	for p, e := range b.lost[of.ID] {
 		if _, found := at[p]; !found || e.Lost == Erased {
-			at[p] = e
+			at[p] = b.spared(of.ID, e)
 		}
 	}
-	ln := &line{Counts: Counts{Line: of.ID, Base: of.Base}, start: of.Base}
-	positions := make([]int64, 0, len(at))
-	limit := of.Base + 2*int64(len(at)) + 4096
+	base := of.Base
 	for p := range at {
-		if p < limit {
-			positions = append(positions, p)
-		} else {
-			b.s.note("message", "line %s: position %d makes no sense", of.ID, p)
-		}
+		base = min(base, p)
 	}
-	slices.Sort(positions)
-	for _, p := range positions {
-		for ln.End() < p {
-			lost := Entry{Position: ln.End(), Lost: "no copy of it was found"}
-			if lost.Position == p-1 {
-				lost.ID = b.before(of.Folder, at[p])
-			}
-			ln.push(b.named(of.ID, lost))
+	ln := &line{Counts: Counts{Line: of.ID, Base: base}, start: base}
+	b.s.lines[of.ID] = ln
+	for _, p := range b.credible(ln, at) {
+		for ln.End() < p-1 {
+			ln.push(b.missing(of.ID, ln.End(), uuid.Nil))
+		}
+		if ln.End() < p {
+			ln.push(b.missing(of.ID, ln.End(), b.before(of.Folder, at[p])))
 		}
 		ln.push(at[p])
 	}
-	if was := b.counts[of.ID]; was.Base == of.Base && was.End() < limit {
-		for ln.End() < was.End() {
-			lost := Entry{Position: ln.End(), Lost: "no copy of it was found"}
-			if lost.Position == was.End()-1 {
-				lost.ID = was.Last
-			}
-			ln.push(b.named(of.ID, lost))
+	was := b.counts[of.ID]
+	for end := b.end(ln, int64(len(at)), claims); ln.End() < end; {
+		var last uuid.UUID
+		if ln.End() == was.End()-1 {
+			last = was.Last
 		}
+		ln.push(b.missing(of.ID, ln.End(), last))
 	}
-	b.s.lines[of.ID] = ln
 }
 
 // named gives a lost message the id that the first message of a line tells that begins behind it.

@@ -22,7 +22,14 @@ type kept struct {
 	mu       sync.Mutex
 	ids      map[lineID]int64  // positions of the messages in those that were searched
 	payloads map[Sum]payloadAt // of those too
-	known    map[uint64]bool   // which those are
+	records  map[bodyKey]payloadAt
+	known    map[uint64]bool // which those are
+}
+
+// bodyKey is what the body of a record is known by.
+type bodyKey struct {
+	len int64
+	sum uint64
 }
 
 type lineID struct{ line, id uuid.UUID }
@@ -57,6 +64,15 @@ func (k *kept) payload(dir *ctxfolder.Dir, sum Sum) (at payloadAt, ok bool) {
 	return at, ok
 }
 
+// moved returns where a record is that is not where its entry says: bytes were put before it, or taken away.
+func (k *kept) moved(dir *ctxfolder.Dir, e *Entry) (at payloadAt, ok bool) {
+	k.mu.Lock()
+	defer k.mu.Unlock()
+	k.search(dir)
+	at, ok = k.records[bodyKey{e.Size, e.Sum}]
+	return at, ok
+}
+
 // search reads each journal once.
 func (k *kept) search(dir *ctxfolder.Dir) {
 	for _, gen := range k.gens {
@@ -64,19 +80,15 @@ func (k *kept) search(dir *ctxfolder.Dir) {
 			continue
 		}
 		if k.known == nil {
-			k.known, k.ids, k.payloads = map[uint64]bool{}, map[lineID]int64{}, map[Sum]payloadAt{}
+			k.known, k.ids, k.payloads, k.records = map[uint64]bool{}, map[lineID]int64{}, map[Sum]payloadAt{}, map[bodyKey]payloadAt{}
 		}
 		k.known[gen] = true
-		j, err := openJournal(dir, gen, nil)
-		if err != nil {
-			continue // its messages are looked for in the files
-		}
-		n, _ := j.read(maxSeq, nil) // what was read before an error counts
-		_ = j.f.Close()
-		for _, c := range n.changes {
+		scrap, _ := readScrap(dir, gen)
+		for _, c := range scrap.changes {
 			switch c.kind {
 			case KindAppend, KindReplace:
 				k.ids[lineID{c.address.Line, c.address.ID}] = c.address.Position
+				k.records[bodyKey{c.len, c.sum}] = payloadAt{gen, c.off, c.len, c.sum}
 			case KindPayload:
 				k.payloads[c.payload] = payloadAt{gen, c.off, c.len, c.sum}
 			}
@@ -118,7 +130,10 @@ func (s *state) record(gen uint64) *openFile {
 			return &openFile{File: j.f}
 		}
 	}
-	return s.kept.file(s.dir, gen)
+	if f := s.kept.file(s.dir, gen); f != nil {
+		return f
+	}
+	return s.scraps.file(s.dir, gen)
 }
 
 const (
@@ -144,11 +159,26 @@ func (l *Log) ReadRecords(entries []Entry) [][]byte {
 			if f := s.record(entries[i].gen); f != nil {
 				buf = readRun(f.File, entries[i:i+n], out[i:i+n], buf)
 				f.Release()
+				s.readMoved(entries[i:i+n], out[i:i+n])
 			}
 			i += n
 		}
 	})
 	return out
+}
+
+// readMoved reads the records of a folded journal that are not where their entries say.
+func (s *state) readMoved(entries []Entry, out [][]byte) {
+	for i := range entries {
+		if e := entries[i]; out[i] == nil && slices.Contains(s.kept.gens, e.gen) {
+			at, _ := s.kept.moved(s.dir, &e)
+			if f := s.kept.file(s.dir, at.gen); f != nil {
+				e.off = at.off
+				readRun(f.File, []Entry{e}, out[i:i+1], nil)
+				f.Release()
+			}
+		}
+	}
 }
 
 // ReadRecord is ReadRecords for one entry. ok is false where that gives nil.

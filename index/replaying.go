@@ -32,7 +32,11 @@ func (s *state) replayFromRows() bool {
 			}
 		}
 	}, first.Seq, first.chain)
-	if err := s.replay(); err != nil || s.outnumbered() || s.rowsBehind() {
+	err := s.replay()
+	if m, merr := s.dir.UsableMetadata(s.metadata); err == nil && merr == nil {
+		err = s.short(m)
+	}
+	if err != nil || s.outnumbered() || s.rowsBehind() {
 		for _, j := range s.journals {
 			j.end, j.seq, j.chain = j.first, j.begin.Seq, j.begin.chain
 		}

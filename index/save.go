@@ -96,7 +96,7 @@ func (l *Log) save(foldLocked bool) error {
 
 // settleRebuilt makes the message files durable that only journals hold: those go to trash.
 func (l *Log) settleRebuilt(w *foldWork) error {
-	if err := l.keepAllPayloads(l.state.journals, l.resettle); err != nil {
+	if err := l.keepAllPayloads(l.resettle); err != nil {
 		return err
 	}
 	s := settling{log: l, wrote: map[string][]uuid.UUID{}}
@@ -110,7 +110,7 @@ func (l *Log) settleRebuilt(w *foldWork) error {
 			}
 		}
 	}
-	if err := s.sync(func() error { return l.keepAllPayloads(l.state.journals, true) }); err != nil {
+	if err := s.sync(func() error { return l.keepAllPayloads(true) }); err != nil {
 		return fmt.Errorf("%w: %w", ErrDurability, err)
 	}
 	return nil

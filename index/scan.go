@@ -23,10 +23,11 @@ const (
 
 // reader reads a file through one buffer.
 type reader struct {
-	f    vfs.File
-	size int64
-	buf  []byte
-	at   int64 // of buf[0] in the file
+	f     vfs.File
+	size  int64
+	buf   []byte
+	at    int64 // of buf[0] in the file
+	loose bool  // a record may end in anything: its two sums prove it
 }
 
 // bytes returns up to n bytes from off, fewer at the end of the file. They are good until the next call.
@@ -82,7 +83,7 @@ func (r *reader) whole(off int64) (rec record, ok bool, err error) {
 			return rec, false, err
 		}
 		rec.body = b[int64(headSize) : int64(headSize)+h.len]
-		return rec, ended(b[int64(headSize)+h.len:]) && bodySum(rec.body) == h.sum, nil
+		return rec, (r.loose || ended(b[int64(headSize)+h.len:])) && bodySum(rec.body) == h.sum, nil
 	}
 	// A large body is summed piece by piece; its beginning is kept.
 	rec.body = make([]byte, 0, bodyHead)
@@ -97,7 +98,29 @@ func (r *reader) whole(off int64) (rec record, ok bool, err error) {
 		done += int64(len(b))
 	}
 	b, err = r.bytes(off+int64(headSize)+h.len, tailSize)
-	return rec, err == nil && ended(b) && d.Sum64() == h.sum, err
+	return rec, err == nil && (r.loose || ended(b)) && d.Sum64() == h.sum, err
+}
+
+// ahead returns what is in the buffer from off on, at least one byte but at the end of the file. It is good until the next call.
+func (r *reader) ahead(off int64) ([]byte, error) {
+	if b, err := r.bytes(off, 1); err != nil || len(b) == 0 {
+		return nil, err
+	}
+	return r.buf[off-r.at:], nil
+}
+
+// blank reports whether there is nothing but newlines from off to the end of the file.
+func (r *reader) blank(off int64) (bool, error) {
+	for {
+		b, err := r.ahead(off)
+		if err != nil || len(b) == 0 {
+			return err == nil, err
+		}
+		if bytes.Count(b, []byte{'\n'}) < len(b) {
+			return false, nil
+		}
+		off += int64(len(b))
+	}
 }
 
 // resync finds the next whole record behind off whose number is above seq.
@@ -197,12 +220,14 @@ func (j *journal) scan(off int64, seq, chain uint64, acked witness, f func(recor
 	r := &reader{f: j.f, size: size}
 	defer r.giveBack(r.borrow())
 	for {
-		b, err := r.bytes(off, 1)
-		if err != nil {
+		b, err := r.ahead(off)
+		if err != nil || len(b) == 0 {
 			return off, tailBlank, err
 		}
-		if len(b) == 0 || b[0] == '\n' {
-			return off, tailBlank, nil
+		if b[0] == '\n' { // the end, unless a damaged sector looks like it
+			if blank, err := r.blank(off); err != nil || blank {
+				return off, tailBlank, err
+			}
 		}
 		rec, ok, err := r.whole(off)
 		if err != nil {

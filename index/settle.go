@@ -89,19 +89,21 @@ func (s *settling) read(journals []uint64) (lines map[uuid.UUID][]int64, harmed 
 
 // readPayloads reads a journal and stores the payloads in it. With an error that wraps ErrDamaged comes what is whole.
 func (l *Log) readPayloads(gen uint64, durable bool) (news, error) {
+	var n news
 	j, err := openJournal(l.dir, gen, nil)
-	if err != nil {
-		return news{}, err
+	if err == nil {
+		n, err = j.whole()
+		err = cmp.Or(err, j.f.Close())
 	}
-	n, err := j.whole()
-	damaged, kerr := l.keepPayloads(j, n.changes, durable)
-	if kerr != nil {
-		err = kerr
+	if errors.Is(err, ErrDamaged) {
+		scrap, _ := readScrap(l.dir, gen)
+		n.changes = scrap.changes
 	}
-	if cerr := j.f.Close(); err == nil {
-		err = cerr
+	damaged, kerr := l.keepPayloads(gen, n.changes, durable)
+	if kerr == nil && damaged && err == nil {
+		err = fmt.Errorf("%w: payload in %s", ErrDamaged, ctxfolder.JournalFile(gen))
 	}
-	return n, cmp.Or(err, damaged)
+	return n, cmp.Or(kerr, err)
 }
 
 // keepAgain stores the payloads of journals one by one, durably.
@@ -262,6 +264,9 @@ func (s *settling) message(folder string, e *Entry) error {
 			return errors.New("metadata.json does not say where its line keeps its files")
 		case errors.Is(why, ctxfolder.ErrVersion):
 			return why
+		}
+		if err := dir.MakeFolderWay(folder); err != nil {
+			return err
 		}
 		if is == FileDamaged && !s.torn(folder, e, b) {
 			if err := dir.SetAside(dir.MessagePath(folder, e.FileID())); err != nil {

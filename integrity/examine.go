@@ -25,6 +25,8 @@ type Context struct {
 	Progress func(Progress) // called now and then; nil for not
 	Wait     time.Duration  // for locks, at the most
 	Pause    time.Duration  // before the second look at what looks wrong; later ones wait longer
+
+	salvaged map[blob.Sum]string // the journals in trash that have payloads; nil until one is looked for
 }
 
 // Progress is how far a check has come.
@@ -288,6 +290,9 @@ func (x *examination) indexProblems(read func() error) error {
 	for try := range x.tries() {
 		x.wait(try)
 		err := x.Log.Refresh()
+		if err == nil {
+			err = x.Log.Complete()
+		}
 		if err == nil && try > 0 {
 			err = read()
 		}
@@ -444,7 +449,7 @@ func (x *examination) references(stored []byte, id uuid.UUID) (problems []proble
 		if ref.Problem != "" {
 			continue
 		}
-		if f := x.Payloads.look(x.Log, ref.Sum, x.ReadData); f != nil {
+		if f := x.look(ref.Sum); f != nil {
 			f.ID, f.Detail = id, fmt.Sprintf("payload at %q: %s", ref.Path, f.Detail)
 			problems = append(problems, problem{sum: ref.Sum, Finding: *f})
 		}

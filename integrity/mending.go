@@ -26,10 +26,11 @@ func (r *repair) mendOne(p problem) error {
 	case KindStructure:
 		return r.mendStructure(p)
 	case KindFolder:
-		if info, err := r.Dir.FS.Lstat(p.found); err != nil || info.IsDir() {
-			return err
+		info, err := r.Dir.FS.Lstat(p.found)
+		if err == nil && !info.IsDir() {
+			err = r.Dir.SetAside(p.found)
 		}
-		if err := r.Dir.SetAside(p.found); err != nil {
+		if err != nil && !errors.Is(err, fs.ErrNotExist) {
 			return err
 		}
 		r.did(p, "moved to the trash: it was no folder")
@@ -53,7 +54,7 @@ func (r *repair) mendOne(p problem) error {
 		}
 		r.did(p, "removed")
 	case KindPayload, KindBlob:
-		from, err := r.Payloads.recover(r.Log, p.sum)
+		from, err := r.recover(p.sum)
 		if err == nil && from != "" {
 			r.did(p, "put back from %s", from)
 		}

@@ -5,12 +5,14 @@ import (
 	"errors"
 	"fmt"
 	"io/fs"
+	"os"
 	"path"
 
 	"github.com/ctxdir/ctxdir/blob"
 	ctxfolder "github.com/ctxdir/ctxdir/context"
 	"github.com/ctxdir/ctxdir/index"
 	"github.com/ctxdir/ctxdir/internal/vfs"
+	"github.com/google/uuid"
 )
 
 // Payloads are a store's blobs, each of which is looked at once, however many contexts refer to it.
@@ -34,7 +36,8 @@ type looked struct {
 func (p *Payloads) again() { p.round++ }
 
 // look says what is wrong with a payload, nil for nothing.
-func (p *Payloads) look(log *index.Log, sum blob.Sum, readData bool) *Finding {
+func (c *Context) look(sum blob.Sum) *Finding {
+	p, log, readData := c.Payloads, c.Log, c.ReadData
 	now, known := p.known[sum]
 	if !known || now.wrong != nil && now.round != p.round {
 		now = looked{p.verify(sum, readData), p.round}
@@ -58,7 +61,7 @@ func (p *Payloads) look(log *index.Log, sum blob.Sum, readData bool) *Finding {
 		f.Severity = SeverityWarning
 		f.Detail += "; a journal or pack has it"
 	}
-	f.Repairable = rides || p.trashed(sum) != ""
+	f.Repairable = rides || p.trashed(sum) != "" || c.salvage(sum) != nil
 	return f
 }
 
@@ -118,23 +121,72 @@ func (p *Payloads) trashed(sum blob.Sum) string {
 	return ""
 }
 
+// salvage returns a payload from a journal in the context's trash, nil where none has it. It reads those journals once.
+func (c *Context) salvage(sum blob.Sum) []byte {
+	if c.salvaged == nil {
+		c.salvaged = map[blob.Sum]string{}
+		for t, err := range ctxfolder.EachTrash(c.Dir.FS, func(_ uuid.UUID, folder bool) bool { return folder }) {
+			if err != nil {
+				break // what cannot be listed has no copy
+			}
+			if _, ok := ctxfolder.ParseJournalFile(t.Item.Name); ok && t.Problem == nil {
+				name := t.Path + "/" + t.Item.Name
+				c.eachPayload(name, func(sum blob.Sum, _ func() []byte) bool {
+					c.salvaged[sum] = name
+					return true
+				})
+			}
+		}
+	}
+	var found []byte
+	if name := c.salvaged[sum]; name != "" {
+		c.eachPayload(name, func(of blob.Sum, read func() []byte) bool {
+			if of != sum {
+				return true
+			}
+			if found = read(); blob.SumOf(found) != sum {
+				found = nil
+			}
+			return found == nil
+		})
+	}
+	return found
+}
+
+// eachPayload yields the payloads in a journal. What was read before an error counts.
+func (c *Context) eachPayload(name string, yield func(sum blob.Sum, read func() []byte) bool) {
+	if info, err := c.Dir.FS.Lstat(name); err != nil || !info.Mode().IsRegular() {
+		return
+	}
+	f, err := c.Dir.FS.OpenFile(name, os.O_RDONLY)
+	if err != nil {
+		return
+	}
+	defer f.Close()
+	_ = index.EachPayload(f, func(sum index.Sum, read func() []byte) bool { return yield(sum, read) })
+}
+
 // recover puts a payload back from a journal, a pack or trash, durably. It says where from; "" means that there was no copy
 // that is whole.
 //
 // Crash order: what lies in the blob's place goes to trash first. The blob is whole and durable before it bears its name, or
 // is renamed whole from trash.
-func (p *Payloads) recover(log *index.Log, sum blob.Sum) (from string, err error) {
+func (c *Context) recover(sum blob.Sum) (from string, err error) {
+	p := c.Payloads
 	if p.Blobs.Verify(sum) == nil {
 		p.note(sum, looked{})
 		return "another repair", nil
 	}
 	from = "the journal"
-	payload, trashed := riding(log, sum), ""
+	payload, trashed := riding(c.Log, sum), ""
 	if payload == nil {
+		from = "the trash"
 		if trashed = p.trashed(sum); trashed == "" {
+			payload = c.salvage(sum)
+		}
+		if trashed == "" && payload == nil {
 			return "", nil
 		}
-		from = "the trash"
 	}
 	if err := p.setAside(blob.Path(sum)); err != nil {
 		return "", err

@@ -1,0 +1,108 @@
+package index
+
+import (
+	"bytes"
+	"cmp"
+	"encoding/json"
+	"slices"
+
+	ctxfolder "github.com/ctxdir/ctxdir/context"
+	"github.com/ctxdir/ctxdir/internal/vfs"
+)
+
+// A record's two sums prove the record, whatever surrounds it: a damaged beginning, a beginning that names another context
+// or store, zeroed sectors, other line ends. They do not prove its history, that is, which journal it belongs to. A payload
+// needs no history, since its SHA-256 is its name.
+
+// EachPayload yields the payloads in a journal's whole records. read returns one, nil where it cannot be read.
+func EachPayload(f vfs.File, yield func(sum Sum, read func() []byte) bool) error {
+	return eachRecord(f, func(rec record) bool {
+		sum, ok := payloadSum(rec.body)
+		if rec.kind != KindPayload || !ok {
+			return true
+		}
+		at := payloadAt{off: rec.off, len: rec.len, sum: rec.sum}
+		return yield(sum, func() []byte { return readPayload(&openFile{File: f}, at) })
+	})
+}
+
+// eachRecord yields every whole record of a file, in order. It ignores how they follow one another.
+func eachRecord(f vfs.File, yield func(record) bool) error {
+	mark := []byte(headChain)
+	for part, err := range vfs.Data(f) {
+		if err != nil {
+			return err
+		}
+		_, off, size := part.Outer()
+		r := &reader{f: f, size: off + size, loose: true}
+		buf := r.borrow()
+		for off < r.size && err == nil {
+			var b []byte
+			if b, err = r.bytes(off, len(mark)); err != nil || len(b) < len(mark) {
+				break
+			}
+			b = r.buf[off-r.at:]
+			i := bytes.Index(b, mark)
+			if i < 0 {
+				off += int64(len(b) - len(mark) + 1)
+				continue
+			}
+			off += int64(i)
+			var rec record
+			var ok bool
+			if rec, ok, err = r.whole(off); !ok {
+				off++
+				continue
+			}
+			if !yield(rec) {
+				r.giveBack(buf)
+				return nil
+			}
+			off += rec.size() - tailSize
+		}
+		r.giveBack(buf)
+		if err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// scrap is what the whole records of a journal say.
+type scrap struct {
+	begin   *begin // nil where that is damaged
+	changes []change
+}
+
+// readScrap reads the whole records of a journal. What it read before an error counts.
+func readScrap(dir *ctxfolder.Dir, gen uint64) (s scrap, err error) {
+	f, err := openRegular(dir.FS, ctxfolder.JournalFile(gen))
+	if err != nil {
+		return s, err
+	}
+	defer f.Close()
+	j := &journal{gen: gen, f: f.File}
+	err = eachRecord(f.File, func(rec record) bool {
+		var c change
+		if rec.kind == KindBegin {
+			s.begin = cmp.Or(s.begin, j.beginOf(rec))
+		} else if c.parse(j, rec) == nil {
+			s.changes = append(s.changes, c)
+		}
+		return true
+	})
+	return s, err
+}
+
+// beginOf returns what a beginning says, of whichever context; nil where that makes no sense.
+func (j *journal) beginOf(rec record) *begin {
+	_, body, err := j.readWhole(rec.off, rec.off+rec.size())
+	if err != nil {
+		body = rec.body
+	}
+	var b begin
+	if json.Unmarshal(body, &b) != nil || b.Version != journalVersion || slices.ContainsFunc(b.Lines, func(c Counts) bool { return !c.sane() }) {
+		return nil
+	}
+	return &b
+}

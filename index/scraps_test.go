@@ -1,0 +1,48 @@
+package index
+
+import (
+	"bytes"
+	stdcontext "context"
+	"os"
+	"path/filepath"
+	"testing"
+)
+
+// TestScrapsOfAnotherHistory: the records of a journal with a damaged beginning count where they go on from what is known, and not where an older copy of the
+// context was put over a newer one: there they only fill gaps.
+func TestScrapsOfAnotherHistory(t *testing.T) {
+	for name, older := range map[string]bool{"the same history": false, "another one": true} {
+		t.Run(name, func(t *testing.T) {
+			ctx := stdcontext.Background()
+			b := newBench(t)
+			b.must(b.add(3, true))
+			copied := t.TempDir()
+			b.must(os.CopyFS(copied, os.DirFS(b.root)))
+			b.must(b.add(2, true))
+			b.must(b.log.Fold(ctx, false))
+			b.must(b.add(2, true))
+			b.must(os.RemoveAll(filepath.Join(b.root, "messages")))
+			b.close()
+			if older {
+				for _, name := range []string{"journal-1.jsonl", "index.json"} {
+					raw, err := os.ReadFile(filepath.Join(copied, name))
+					b.must(err)
+					b.must(os.WriteFile(filepath.Join(b.root, name), raw, 0o600))
+				}
+				b.must(os.RemoveAll(filepath.Join(b.root, "index")))
+			}
+			raw, err := os.ReadFile(b.journal(2))
+			b.must(err)
+			raw[bytes.Index(raw, []byte(`"body":`))+20] ^= 1
+			b.must(os.WriteFile(b.journal(2), raw, 0o600))
+			b.open(b.dir.ID)
+			want := 7
+			if older {
+				want = 3
+				b.must(os.Remove(filepath.Join(b.root, "index.json"))) // so that it is made anew
+				b.ids = b.ids[:3]
+			}
+			b.shows(want)
+		})
+	}
+}
