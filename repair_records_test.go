@@ -121,8 +121,9 @@ func TestRepairWholeRecords(t *testing.T) {
 			p.dir = dir
 		}, 0, false},
 		{"the store made anew", func(p *patient) {
-			p.remove(filepath.Join(p.store.Path(), "ctxdir.json"))
-			p.store = must[*Store](p.t)(Init(p.store.Path(), WithFoldBytes(-1), WithTextThreshold(100), withoutPause(), withRetain(8)))
+			_, other := newStore(p.t)
+			check(p.t, os.Rename(filepath.Join(other, "ctxdir.json"), filepath.Join(p.store.Path(), "ctxdir.json")))
+			p.store = must[*Store](p.t)(Open(p.store.Path(), WithFoldBytes(-1), WithTextThreshold(100), withoutPause(), withRetain(8)))
 		}, 0, false},
 	} {
 		for _, folded := range []bool{false, true} {
