@@ -269,8 +269,8 @@ func (s *settling) message(folder string, e *Entry) error {
 			return err
 		}
 		if is == FileDamaged && !s.torn(folder, e, b) {
-			if err := dir.SetAside(dir.MessagePath(folder, e.FileID())); err != nil {
-				return err
+			if err := dir.SetAside(dir.MessagePath(folder, e.FileID())); err != nil && !errors.Is(err, fs.ErrNotExist) {
+				return err // a link in the place of its folder has gone with what it led to
 			}
 			is = FileMissing
 		}
