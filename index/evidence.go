@@ -43,7 +43,7 @@ func (b *rebuilder) readScraps() {
 			continue
 		}
 		s, _ := readScrap(b.s.dir, gen)
-		if b.evidence.scraps[gen] = s; s.begin != nil {
+		if b.scraps[gen] = s; s.begin != nil {
 			b.copied(s.begin.Metadata)
 		}
 		for i := range s.changes {
@@ -85,7 +85,7 @@ func (b *rebuilder) expect(x *folded) {
 		}
 	}
 	for _, gen := range b.s.scraps.gens {
-		if s := b.evidence.scraps[gen]; s.begin != nil {
+		if s := b.scraps[gen]; s.begin != nil {
 			take(s.begin.Seq, s.begin.Lines)
 		}
 		for _, j := range b.s.journals {
@@ -99,7 +99,7 @@ func (b *rebuilder) expect(x *folded) {
 // takeScrap takes the whole records of a journal that cannot be opened. Where its place in the history is not known, its messages only
 // fill gaps.
 func (b *rebuilder) takeScrap(gen uint64) {
-	s := b.evidence.scraps[gen]
+	s := b.scraps[gen]
 	known := b.continues(s.changes)
 	if s.begin != nil {
 		b.copied(s.begin.Metadata)
