@@ -7,6 +7,7 @@ import (
 	"io"
 	"os"
 	"os/exec"
+	"path/filepath"
 	"strconv"
 	"strings"
 	"sync"
@@ -131,8 +132,20 @@ func TestPager(t *testing.T) {
 	if code := p.run(t.Context(), "", "append", lacks, "not for long"); code != 0 {
 		t.Fatal(p.stderr.String())
 	}
-	if code := p.run(t.Context(), "", "erase", lacks, strings.TrimSpace(p.stdout.String())); code != 0 {
+	gone := strings.TrimSpace(p.stdout.String()) + ".json"
+	if code := p.run(t.Context(), "", "append", lacks, "behind it"); code != 0 {
 		t.Fatal(p.stderr.String())
+	}
+	for _, pattern := range []string{"messages/*/" + gone, "journal-*"} {
+		found, err := filepath.Glob(filepath.Join(p.store, lacks, pattern))
+		if err != nil || len(found) == 0 {
+			t.Fatal(pattern, err)
+		}
+		for _, path := range found {
+			if err := os.Remove(path); err != nil {
+				t.Fatal(err)
+			}
+		}
 	}
 	tests := []struct {
 		name   string
