@@ -110,8 +110,8 @@ func newerIndex(b []byte) []byte {
 
 // newerRecord gives the first record of a journal that names a kind of format the next version of it, and the sums that belong to it.
 func newerRecord(b []byte, kind string) []byte {
-	at := bytes.Index(b, []byte(kind+"1"))
-	b[at+len(kind)] = '2'
+	at := bytes.Index(b, []byte(kind))
+	b[at+len(kind)]++
 	start := bytes.LastIndexByte(b[:at], '\n') + 1
 	end := start + bytes.IndexByte(b[start:], '\n')
 	record := b[start:end]

@@ -10,6 +10,7 @@ import (
 	"os"
 	"slices"
 	"sync"
+	"syscall"
 
 	"github.com/ctxdir/ctxdir/internal/held"
 	"github.com/ctxdir/ctxdir/internal/vfs"
@@ -35,6 +36,7 @@ type Dir struct {
 	mu       sync.Mutex
 	renaming *Renaming
 	assumed  *Metadata
+	failures uint64 // calls of SyncAll that had failed when this Dir was opened, or made its last one
 }
 
 // Open opens the folder of a context in a store. It reads nothing in it.
@@ -55,7 +57,7 @@ func Open(store vfs.FS, storeID, id uuid.UUID) (*Dir, error) {
 		return nil, err
 	}
 	return &Dir{
-		ID: id, Store: storeID, FS: sub, store: store, self: self,
+		ID: id, Store: storeID, FS: sub, store: store, self: self, failures: store.SyncFailures(),
 		Lock:     store.Lock(Locks + "/" + name),
 		FoldLock: store.Lock(Locks + "/" + name + ".fold"),
 	}, nil
@@ -67,8 +69,18 @@ func (d *Dir) Close() error {
 	return errors.Join(d.Lock.Close(), d.FoldLock.Close(), d.FS.Close())
 }
 
-// SyncAll makes durable what was written to the context and to the store's blobs.
-func (d *Dir) SyncAll() error { return d.store.SyncAll() }
+// SyncAll makes durable what was written to the context and to the store's blobs. It fails if any file could not be written since the Dir was opened or
+// SyncAll was called last. The kernel reports such a failure once, so SyncAll also fails if another context of the store got the report.
+func (d *Dir) SyncAll() error {
+	err := d.store.SyncAll()
+	d.mu.Lock()
+	defer d.mu.Unlock()
+	before := d.failures
+	if d.failures = d.store.SyncFailures(); err == nil && d.failures != before {
+		err = fmt.Errorf("an earlier write to the file system failed: %w", syscall.EIO)
+	}
+	return err
+}
 
 // Check makes sure that the folder held is the one that bears the context's name now. Otherwise it
 // fails with ErrGone: what a moved handle wrote nobody would find.

@@ -51,11 +51,25 @@ func (l *Log) Prepare() error {
 func (l *Log) Ready() bool {
 	l.advance.Lock()
 	defer l.advance.Unlock()
-	return l.state != nil && !l.state.unsaved && l.state.newest().checked && l.state.newest().sync.err() == nil
+	if l.state == nil || l.state.unsaved {
+		return false
+	}
+	j := l.state.newest()
+	return j.checked && j.covered && j.sync.err() == nil
 }
 
 // prepare is Prepare for the holder of advance, who may hold the fold lock too.
 func (l *Log) prepare(foldLocked bool) error {
+	err := l.prepareOnce(foldLocked)
+	if errors.Is(err, errChanged) {
+		if err = l.reload(); err == nil {
+			err = l.prepareOnce(foldLocked)
+		}
+	}
+	return err
+}
+
+func (l *Log) prepareOnce(foldLocked bool) error {
 	if err := l.catchUp(); err != nil {
 		return err
 	}
@@ -71,15 +85,22 @@ func (l *Log) prepare(foldLocked bool) error {
 		}
 		j = l.state.newest()
 	}
-	if j.quiet() {
-		return nil
+	if err := j.cover(); err != nil {
+		return err
 	}
-	blank, err := j.blankBehind(j.end)
-	if err == nil && !blank {
-		err = l.cutTail(j)
+	if !j.quiet() {
+		blank, err := j.blankBehind(j.end)
+		if err == nil && !blank {
+			err = l.cutTail(j)
+		}
+		if j.checked = err == nil; err != nil {
+			return err
+		}
 	}
-	j.checked = err == nil
-	return err
+	if j.begin.Version == journalBefore {
+		return l.renew(roomy)
+	}
+	return nil
 }
 
 // cutTail removes what lies torn behind the last whole record. It was never acknowledged: where the file of its
@@ -107,8 +128,7 @@ func (l *Log) cutTail(j *journal) error {
 	if _, err := j.f.WriteAt(blank, j.end); err != nil {
 		return err
 	}
-	if err := j.f.Sync(); err != nil {
-		j.sync.fail(err)
+	if err := j.sync.wait(j.f.Datasync, j.end); err != nil {
 		return fmt.Errorf("%w: %w", ErrDurability, err)
 	}
 	j.laid = j.end + int64(len(blank))
@@ -126,11 +146,12 @@ func (l *Log) Append(items []Item) *Commit {
 
 func (l *Log) write(items []Item) *Commit {
 	s := l.state
-	if s.unsaved {
+	if s.unsaved || !s.newest().covered {
 		// A read found harmed rows since Prepare. The rebuilt state's numbers are not the journal's.
 		return &Commit{log: l, Err: ErrBusy}
 	}
 	j := s.newest()
+	mark := j.durableSeq()
 	c := &Commit{log: l, journal: j, seq: s.seq, chain: s.chain}
 	var size int
 	for _, it := range items {
@@ -145,8 +166,8 @@ func (l *Log) write(items []Item) *Commit {
 	records := make([]change, 0, len(items))
 	for _, it := range items {
 		at := j.end + int64(len(buf))
-		h := head{seq: c.seq + 1, prev: c.chain, kind: it.Kind, len: int64(len(it.Body)), was: it.Was, sum: bodySum(it.Body)}
-		buf, h.chain = appendRecord(buf, h, it.Body)
+		h := head{seq: c.seq + 1, mark: mark, prev: c.chain, kind: it.Kind, len: int64(len(it.Body)), was: it.Was, sum: bodySum(it.Body)}
+		buf, h = appendRecord(buf, h, it.Body)
 		r := change{head: h, off: at}
 		switch it.Kind {
 		case KindMetadata:
@@ -218,20 +239,24 @@ func (l *Log) write(items []Item) *Commit {
 	return c
 }
 
-// Barrier is a commit of nothing: its Sync covers every record known so far.
+// Barrier is a commit of nothing: its Sync covers every record known so far. The caller holds the folder's lock and has called Prepare under it.
 func (l *Log) Barrier() *Commit {
 	l.advance.Lock()
 	defer l.advance.Unlock()
 	j := l.state.newest()
+	if err := j.cover(); err != nil { // Prepare did this, unless the journal was opened again since
+		j.sync.fail(err)
+	}
 	return &Commit{log: l, journal: j, seq: l.state.seq, chain: l.state.chain, end: j.end}
 }
 
-// Durable reports whether every message that is known has been synced, as far as this handle can tell.
+// Durable reports whether every message that is known is durable, as far as this handle can tell.
 func (l *Log) Durable() bool {
 	l.advance.Lock()
 	defer l.advance.Unlock()
 	j := l.state.newest()
-	return j.messages <= j.first || j.sync.covers(j.messages)
+	j.durableSeq()
+	return j.messages <= max(j.first, j.durable.end)
 }
 
 // Journal is the generation of the journal that holds the records.
@@ -261,13 +286,11 @@ func (c *Commit) Sync() error {
 func (l *Log) Recommit(c *Commit) (bool, error) {
 	l.advance.Lock()
 	defer l.advance.Unlock()
-	if err := l.catchUp(); err != nil {
+	if err := l.prepare(false); err != nil { // it begins the new journal, unless another process has
 		return false, err
 	}
-	if l.state.newest().gen == c.journal.gen {
-		if err := l.recommit(); err != nil {
-			return false, err
-		}
+	if err := l.state.newest().makeDurable(); err != nil {
+		return false, err
 	}
 	for i, e := range c.Entries {
 		if e.ID == uuid.Nil {
@@ -306,6 +329,7 @@ func (l *Log) recommit() error {
 		if _, err := f.Write(beginning); err != nil {
 			return err
 		}
+		end := int64(len(beginning))
 		seq := x.Seq
 		for _, j := range l.state.journals {
 			_, _, err := j.scan(j.first, j.begin.Seq, j.begin.chain, l.state.acked, func(rec record) error {
@@ -318,26 +342,46 @@ func (l *Log) recommit() error {
 					return err
 				}
 				_, err := f.Write(whole)
+				end += rec.size()
 				return err
 			}, nil)
 			if err != nil {
 				return err
 			}
 		}
-		_, err := f.Write(b[len(beginning):])
+		_, err := f.Write(bytes.Repeat([]byte{'\n'}, space(end)))
 		return err
 	})
 	if err != nil {
 		return fmt.Errorf("%w: no new journal after a failed sync: %w", ErrDurability, err)
 	}
-	l.refused = 0
-	return l.reload()
+	if err := l.reload(); err != nil {
+		return err
+	}
+	if j := l.state.newest(); j.gen == gen && !l.state.unsaved {
+		j.setDurable()
+	}
+	return nil
 }
 
-// createJournal makes the file of a generation, whole and durable, or leaves none.
+// createJournal makes the file of a generation, whole and durable, or leaves none. The caller holds the folder's lock.
 func (l *Log) createJournal(gen uint64, fill func(vfs.File) error) error {
 	name := ctxfolder.JournalFile(gen)
-	tmp := "." + name + ".tmp"
+	if err := l.createFile(name, ".tmp", fill, l.dir.FS.Rename); err != nil {
+		return err
+	}
+	if err := l.dir.FS.SyncDir("."); err != nil {
+		// A name that may not last must not be appended to.
+		_ = l.dir.FS.Remove(name)
+		return err
+	}
+	return nil
+}
+
+// createFile makes a file durable under a temporary name and renames it; the new name is not durable. Callers that hold different locks use different
+// endings for the temporary name.
+func (l *Log) createFile(name, ending string, fill func(vfs.File) error, rename func(from, to string) error) error {
+	tmp := "." + name + ending
 	if err := l.dir.FS.Remove(tmp); err != nil && !errors.Is(err, fs.ErrNotExist) {
 		return err
 	}
@@ -353,16 +397,10 @@ func (l *Log) createJournal(gen uint64, fill func(vfs.File) error) error {
 		err = cerr
 	}
 	if err == nil {
-		err = l.dir.FS.Rename(tmp, name)
+		err = rename(tmp, name)
 	}
 	if err != nil {
 		_ = l.dir.FS.Remove(tmp)
-		return err
 	}
-	if err := l.dir.FS.SyncDir("."); err != nil {
-		// A name that may not last must not be appended to.
-		_ = l.dir.FS.Remove(name)
-		return err
-	}
-	return nil
+	return err
 }

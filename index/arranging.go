@@ -115,7 +115,13 @@ func (a *arranging) begin() error {
 	a.x, a.work = x, l.workOf(x)
 	a.work.journals = append(x.retained(), x.Live)
 	a.work.folders = l.state.folders()
-	a.wrote = settling{log: l, wrote: map[string][]uuid.UUID{}}
+	a.wrote = l.settling()
+	if len(a.plan.File) > 0 {
+		// This collects errors about files that were written before. Later ones are about the files that are made here.
+		if err := l.dir.SyncAll(); err != nil && !errors.Is(err, errors.ErrUnsupported) {
+			l.resettle = true
+		}
+	}
 	// The order of a pack.
 	slices.SortFunc(a.work.lines, func(a, b foldLine) int { return bytes.Compare(a.Line[:], b.Line[:]) })
 	return nil

@@ -60,8 +60,8 @@ func (e *Entry) FileID() uuid.UUID {
 // unfound reports whether an entry is marked lost, and was not erased.
 func (e *Entry) unfound() bool { return e.Lost != "" && e.Lost != Erased }
 
-// end is where the record ends in its journal.
-func (e *Entry) end() int64 { return e.off + head{len: e.Size}.size() }
+// end is where the record ends in its journal, or a little behind that: the head may have no mark.
+func (e *Entry) end() int64 { return e.off + int64(headSize) + e.Size + tailSize }
 
 // StoredAt is the time of the commit, and the time its file bears.
 func (e *Entry) StoredAt() time.Time { return time.Unix(0, e.At) }

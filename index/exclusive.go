@@ -233,11 +233,13 @@ func (l *Log) removeStray(live uint64) error {
 	return l.dir.FS.SyncDir(".")
 }
 
-// renew begins a new journal. Both locks and advance are held.
+// renew begins a new journal. The folder's lock and advance are held, and the log is prepared.
+//
+// Crash order: records of the old journal may not be durable yet; those of the new one must not be before them.
 func (l *Log) renew(r room) error {
 	old := l.state.newest()
-	if err := old.sync.wait(old.f.Datasync, old.end); err != nil {
-		return fmt.Errorf("%w: %w", ErrDurability, err)
+	if err := old.makeDurable(); err != nil {
+		return err
 	}
 	if err := l.beginJournal(r); err != nil {
 		return err

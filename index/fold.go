@@ -63,7 +63,7 @@ func (l *Log) fold(ctx stdcontext.Context, settle bool) error {
 	}
 	keep := todo.journals
 	var unsettled error
-	if folded := len(keep) - 1; folded > 0 && (settle || folded > l.opts.Retain+l.stuck) {
+	if folded := len(keep) - 1; folded > 0 && (settle || folded > l.opts.Retain+l.stuck || len(todo.superseded) > 0) {
 		var settled int
 		settled, unsettled = l.settle(ctx, todo, keep[:folded])
 		if errors.Is(unsettled, ErrDamaged) || errors.Is(unsettled, ErrBusy) {
@@ -73,12 +73,12 @@ func (l *Log) fold(ctx stdcontext.Context, settle bool) error {
 			l.stuck = folded - settled
 			todo.settled = keep[settled] - 1
 			keep = keep[min(settled, folded-1):] // the newest folded one stays, as a second copy
-			if settled == folded && slices.Contains(todo.harmed, keep[0]) {
+			if settled == folded && (slices.Contains(todo.harmed, keep[0]) || slices.Contains(todo.superseded, keep[0])) {
 				keep = keep[1:]
 			}
 		}
 	}
-	if len(keep) > maxJournals/2 {
+	if len(keep) > maxJournals/2 || unsettled != nil && len(todo.superseded) > 0 {
 		return unsettled // index.json names no more of them; the journal goes on growing until a settle succeeds
 	}
 	if todo.idle && unsettled == nil && len(keep) == len(todo.journals) {
@@ -121,6 +121,7 @@ type foldWork struct {
 	journals   []uint64 // that exist, oldest first; the last one is not folded
 	settled    uint64   // those up to here are a second copy only
 	harmed     []uint64 // those that could not be read whole: they go to trash
+	superseded []uint64 // journals that a later one repeats: index.json does not name them, and they go with this fold
 	width      int
 	newestAt   int64
 	lines      []foldLine
@@ -166,20 +167,17 @@ func (l *Log) rotate(ctx stdcontext.Context, settle bool) (*foldWork, error) {
 	}
 	old := s.newest()
 	if old.seq > old.begin.Seq || old.end > old.first {
-		// Records of the old journal may not be durable yet; those of the new one must not be before them.
-		if err := old.sync.wait(old.f.Datasync, old.end); err != nil {
-			return nil, fmt.Errorf("%w: %w", ErrDurability, err)
-		}
-		if err := l.beginJournal(roomy); err != nil {
+		if err := l.renew(roomy); err != nil {
 			return nil, err
 		}
-		old.sync.settle()
 	}
 	w := &foldWork{seq: s.newest().begin.Seq, chain: s.newest().begin.chain, width: rowWidth, newestAt: s.newestAt, folders: s.folders()}
-	w.journals, w.settled, w.idle = x.retained(), x.Settled, s.seq == x.Seq && !x.unsettled()
+	w.journals, w.settled, w.superseded = append(x.retained(), s.superseded...), x.Settled, s.superseded
+	w.idle = s.seq == x.Seq && !x.unsettled() && len(s.superseded) == 0
 	for _, j := range s.journals {
 		w.journals = append(w.journals, j.gen)
 	}
+	slices.Sort(w.journals)
 	for id, ln := range s.lines {
 		if ln.Count == 0 {
 			continue
@@ -249,6 +247,7 @@ func (l *Log) beginJournal(r room) error {
 	if err != nil {
 		return err
 	}
+	j.setDurable()
 	l.mu.Lock()
 	defer l.mu.Unlock()
 	s.journals = append(s.journals, j)
@@ -273,22 +272,28 @@ func (l *Log) layOut() error {
 	}
 	gen := newest.gen + 1
 	if _, err := l.dir.FS.Lstat(ctxfolder.JournalFile(gen)); err == nil {
-		return nil // another process has rotated, or laid one out before
+		return l.dir.FS.SyncDir(".") // another process has rotated, or laid one out before; its own sync may have failed
 	}
 	if newest.there(l.dir) != nil {
 		return nil // others have rotated more than once
 	}
-	return l.createJournal(gen, func(f vfs.File) error {
+	// An append whose sync failed may begin this journal meanwhile, since it holds the folder's lock. Then the blank file must not take its place.
+	err = l.createFile(ctxfolder.JournalFile(gen), ".blank", func(f vfs.File) error {
 		_, err := f.Write(bytes.Repeat([]byte{'\n'}, int(end)+space(end)))
 		return err
-	})
+	}, l.dir.FS.RenameNew)
+	if err != nil && !errors.Is(err, fs.ErrExist) {
+		return err
+	}
+	return l.dir.FS.SyncDir(".")
 }
 
 // start writes a journal's beginning: into the space that was laid out, or into a new file.
 //
 // Crash order: until the sync the journal may be blank or torn, and counts as not there; nothing in it is
 // acknowledged. What was in the journal before is durable already. Where it fails, the journal must be gone for good
-// before another record is acknowledged in the one before: it would count instead of that.
+// before another record is acknowledged in the one before: it would count instead of that. If it cannot be removed, every writer goes on in it
+// and rewrites its beginning: see cover.
 func (l *Log) start(gen uint64, beginning []byte) error {
 	err := l.writeBeginning(gen, beginning)
 	if err == nil {
@@ -299,9 +304,7 @@ func (l *Log) start(gen uint64, beginning []byte) error {
 		gone = l.dir.FS.SyncDir(".")
 	}
 	if gone != nil {
-		// The next append puts a journal in its place that repeats everything.
-		l.refused = gen
-		l.state.newest().sync.fail(err)
+		l.state.newest().sync.fail(err) // the next append makes a journal that repeats everything, unless this one is still there
 	}
 	return err
 }

@@ -17,7 +17,11 @@ import (
 	"github.com/google/uuid"
 )
 
-const journalVersion = "journal/1"
+// The versions of a journal. The records of a journal/1 have no marks. Writers append to a journal/2 only.
+const (
+	journalVersion = "journal/2"
+	journalBefore  = "journal/1"
+)
 
 // begin is the body of a journal's first record: the state that its records go on from.
 type begin struct {
@@ -45,13 +49,16 @@ func encodeBegin(b begin) ([]byte, error) {
 	return append(out, bytes.Repeat([]byte{'\n'}, space(int64(len(out))))...), nil
 }
 
+// known reports whether this program can read the journal.
+func (b *begin) known() bool { return b.Version == journalVersion || b.Version == journalBefore }
+
 func parseBegin(body []byte, dir *ctxfolder.Dir, generation uint64) (begin, error) {
 	var b begin
 	if err := json.Unmarshal(body, &b); err != nil {
 		return b, fmt.Errorf("%w: beginning of the journal: %w", ErrDamaged, err)
 	}
-	if b.Version != journalVersion {
-		return b, fmt.Errorf("%w: journal is %q, wanted %q", ctxfolder.ErrVersion, b.Version, journalVersion)
+	if !b.known() {
+		return b, fmt.Errorf("%w: journal is %q, wanted %q or %q", ctxfolder.ErrVersion, b.Version, journalVersion, journalBefore)
 	}
 	if b.Seq > maxSeq {
 		return b, fmt.Errorf("%w: journal %d begins at record %d", ErrDamaged, generation, b.Seq)
@@ -84,6 +91,11 @@ type journal struct {
 
 	checked bool // what lies behind end is blank, or was when it was looked at
 	sync    *syncer
+
+	// See durable.go. They are guarded by Log.advance.
+	durable  recordEnd   // every record up to this one is durable; its end is 0 while the beginning may not be durable
+	unproven []recordEnd // the records behind it
+	covered  bool        // a sync of f covers them
 }
 
 // record is a whole record of a journal.
@@ -112,7 +124,7 @@ func openJournal(dir *ctxfolder.Dir, generation uint64, held []*journal) (*journ
 		if now, err := vfs.LstatNumber(dir.FS, name); err != nil || !vfs.SameFile(now, h.info) {
 			break
 		}
-		j := &journal{gen: generation, f: h.f, sync: h.sync}
+		j := &journal{gen: generation, f: h.f, sync: h.sync, covered: h.covered}
 		if err := j.readBegin(dir); err != nil {
 			return nil, fmt.Errorf("%s: %w", name, err)
 		}
@@ -178,34 +190,43 @@ func (j *journal) readBegin(dir *ctxfolder.Dir) error {
 	}
 	j.first, j.end, j.laid = h.size(), h.size(), info.Size()
 	j.seq, j.chain = j.begin.Seq, j.begin.chain
+	j.durable = recordEnd{seq: j.begin.Seq}
 	return nil
 }
 
 // readWhole reads the record at off with its whole body. The error wraps ErrDamaged when it is not whole.
 func (j *journal) readWhole(off, size int64) (head, []byte, error) {
+	h, b, err := j.readRecord(off, size)
+	if err != nil {
+		return h, nil, err
+	}
+	b = b[h.width:]
+	return h, b[:h.len:h.len], nil
+}
+
+// readRecord is readWhole, but returns the record's bytes, head included.
+func (j *journal) readRecord(off, size int64) (head, []byte, error) {
 	bad := fmt.Errorf("%w: journal %d, record at byte %d", ErrDamaged, j.gen, off)
 	var first [headSize]byte
-	if n, err := j.f.ReadAt(first[:], off); n < headSize {
-		if err != nil && !errors.Is(err, io.EOF) {
-			return head{}, nil, err
-		}
-		return head{}, nil, bad
+	n, err := j.f.ReadAt(first[:], off)
+	if err != nil && !errors.Is(err, io.EOF) {
+		return head{}, nil, err
 	}
-	h, ok := parseHead(first[:])
+	h, ok := parseHead(first[:n])
 	if !ok || off+h.size() > size {
 		return h, nil, bad
 	}
-	b := make([]byte, h.len+tailSize)
-	if n, err := j.f.ReadAt(b, off+int64(headSize)); n < len(b) {
+	b := make([]byte, h.size())
+	if n, err := j.f.ReadAt(b, off); n < len(b) {
 		if err != nil && !errors.Is(err, io.EOF) {
 			return h, nil, err
 		}
 		return h, nil, bad
 	}
-	if !ended(b[h.len:]) || bodySum(b[:h.len]) != h.sum {
+	if body := b[h.width:]; !bytes.Equal(b[:h.width], first[:h.width]) || !ended(body[h.len:]) || bodySum(body[:h.len]) != h.sum {
 		return h, nil, bad
 	}
-	return h, b[:h.len:h.len], nil
+	return h, b, nil
 }
 
 // there fails with fs.ErrNotExist when the journal is not in the folder any more. Who found no next one has to ask: journals go in the order of their

@@ -6,6 +6,7 @@ import (
 	"fmt"
 	"io/fs"
 	"iter"
+	"math"
 	"slices"
 
 	ctxfolder "github.com/ctxdir/ctxdir/context"
@@ -16,23 +17,24 @@ import (
 
 // state is what a log knows: the lines, as of the last record read.
 type state struct {
-	dir      *ctxfolder.Dir
-	lines    map[uuid.UUID]*line
-	journals []*journal                        // that are not folded, oldest first; the last one is written to
-	kept     kept                              // the folded ones that still exist
-	scraps   kept                              // of a rebuilt state: all journals, whole or not
-	rows     openFiles[string]                 // row files that were read
-	packs    held.Things[uuid.UUID, *openPack] // packs that were read
-	seq      uint64                            // of the last record read or written
-	chain    uint64                            // of that record
-	newestAt int64                             // time of the newest message, nanoseconds since 1970; 0 when nothing tells
-	width    int                               // of the rows on disk
-	foldSeq  uint64                            // up to here everything is folded, by index.json
-	settled  uint64                            // folded journals up to here are a second copy only
-	unsaved  bool                              // rebuilt in memory: on disk the index is still broken
-	metadata json.RawMessage
-	payloads map[Sum]payloadAt // in the journals that are not folded
-	problems []Problem
+	dir        *ctxfolder.Dir
+	lines      map[uuid.UUID]*line
+	journals   []*journal                        // that are not folded, oldest first; the last one is written to
+	superseded []uint64                          // journals whose records a later one repeats
+	kept       kept                              // the folded ones that still exist
+	scraps     kept                              // of a rebuilt state: all journals, whole or not
+	rows       openFiles[string]                 // row files that were read
+	packs      held.Things[uuid.UUID, *openPack] // packs that were read
+	seq        uint64                            // of the last record read or written
+	chain      uint64                            // of that record
+	newestAt   int64                             // time of the newest message, nanoseconds since 1970; 0 when nothing tells
+	width      int                               // of the rows on disk
+	foldSeq    uint64                            // up to here everything is folded, by index.json
+	settled    uint64                            // folded journals up to here are a second copy only
+	unsaved    bool                              // rebuilt in memory: on disk the index is still broken
+	metadata   json.RawMessage
+	payloads   map[Sum]payloadAt // in the journals that are not folded
+	problems   []Problem
 
 	packOrder []uuid.UUID // of a rebuilt state: the packs, one that counts more behind the others
 }
@@ -110,6 +112,7 @@ func (s *state) openLive(x *folded, held []*journal) error {
 		if err != nil {
 			return err
 		}
+		j.durable.end = j.first // index.json names a journal only when its beginning is durable
 		s.journals = append(s.journals, j)
 	}
 	for {
@@ -124,17 +127,23 @@ func (s *state) openLive(x *folded, held []*journal) error {
 	}
 }
 
-// dropRepeated drops journals all of whose records a later one repeats: after a failed sync a new journal
+// dropSuperseded drops journals all of whose records a later one repeats: after a failed sync a new journal
 // begins at the last fold and holds again what was whole in the ones before.
-func (s *state) dropRepeated() {
-	keep := s.journals[len(s.journals)-1:]
-	for i := len(s.journals) - 2; i >= 0; i-- {
-		if j := s.journals[i]; j.begin.Seq < keep[0].begin.Seq {
-			keep = append([]*journal{j}, keep...)
-		} else if j.gen+1 == keep[0].gen && j.begin.Seq == keep[0].begin.Seq && j.begin.chain == keep[0].begin.chain {
-			keep = append([]*journal{j}, keep...)
+func (s *state) dropSuperseded(held []*journal) {
+	all := s.journals
+	s.journals = nil
+	next := uint64(math.MaxUint64)
+	var keep []*journal
+	for _, j := range slices.Backward(all) {
+		if j.begin.Seq < next {
+			keep, next = append(keep, j), j.begin.Seq
+		} else {
+			s.journals = append(s.journals, j)
+			s.superseded = append(s.superseded, j.gen)
 		}
 	}
+	s.closeBut(held)
+	slices.Reverse(keep)
 	s.journals = keep
 }
 
@@ -151,7 +160,9 @@ func (s *state) beginAt(lines iter.Seq[FoldedLine], seq, chain uint64) {
 // replay takes in every record of the journals.
 func (s *state) replay() error {
 	for i, j := range s.journals {
-		if j.begin.Seq != s.seq || j.begin.chain != s.chain {
+		// After a failed sync a journal begins at the last fold. A fold that was running then has moved index.json on since.
+		folded := i == 0 && j.begin.Seq < s.seq
+		if !folded && (j.begin.Seq != s.seq || j.begin.chain != s.chain) {
 			return fmt.Errorf("%w: journal %d goes on from record %d, the one before ends at %d", ErrDamaged, j.gen, j.begin.Seq, s.seq)
 		}
 		if j.begin.Metadata != nil {
@@ -168,7 +179,7 @@ func (s *state) replay() error {
 		if err := s.take(j, news); err != nil {
 			return err
 		}
-		if limit < maxSeq && s.seq != limit {
+		if j.seq < s.seq || limit < maxSeq && s.seq != limit {
 			return fmt.Errorf("%w: journal %d ends at record %d, the next goes on from %d", ErrDamaged, j.gen, s.seq, limit)
 		}
 	}
@@ -302,6 +313,13 @@ func (s *state) take(j *journal, n news) error {
 		if c.lost > 0 {
 			return j.gap(c)
 		}
+		if c.seq <= s.seq {
+			if c.seq == s.seq && c.chain != s.chain {
+				return fmt.Errorf("%w: record %d of %s is of another history", ErrDamaged, c.seq, ctxfolder.JournalFile(j.gen))
+			}
+			j.moveBehind(c)
+			continue
+		}
 		if c.metadata != nil {
 			s.metadata = c.metadata
 		}
@@ -325,7 +343,7 @@ func (s *state) take(j *journal, n news) error {
 			j.messages = c.off + c.size()
 		}
 		s.seq, s.chain = c.seq, c.chain
-		j.seq, j.chain, j.end = c.seq, c.chain, c.off+c.size()
+		j.moveBehind(c)
 	}
 	if n.torn != nil && s.committed(n.torn) {
 		return fmt.Errorf("%w: the last record of %s is torn, and its message was committed", ErrDamaged, ctxfolder.JournalFile(j.gen))
@@ -338,6 +356,12 @@ func (c *change) entry(gen uint64) Entry {
 	e := entryOf(&c.address, c.head)
 	e.seq, e.gen, e.off = c.seq, gen, c.off
 	return e
+}
+
+// moveBehind makes a record the last known one.
+func (j *journal) moveBehind(c *change) {
+	j.seq, j.chain, j.end = c.seq, c.chain, c.off+c.size()
+	j.pass(recordEnd{j.seq, j.end}, c.mark)
 }
 
 // gap is the error about records that are missing before one.
@@ -440,10 +464,7 @@ func (ln *line) changeRow(e Entry) {
 // committed reports whether what lies torn behind a journal is a record whose message file exists, and is not the one that it would
 // have replaced. A file is made only once its record is durable, so then this is damage and no torn write.
 func (s *state) committed(torn []byte) bool {
-	if len(torn) <= headSize {
-		return false
-	}
-	told, ok := message.ParseAddress(torn[headSize:])
+	told, ok := message.ParseAddress(torn[min(headWidth(torn), len(torn)):])
 	return ok && s.filed(&told)
 }
 

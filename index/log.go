@@ -61,12 +61,13 @@ type Log struct {
 	// there. For the holder of the fold lock.
 	stuck int
 
-	// refused is a journal whose beginning may not be durable and that could not be removed. It is guarded by advance.
-	refused uint64
-
 	// mu guards state against readers. It is never held for I/O on message files or journals' ends.
 	mu    sync.RWMutex
 	state *state
+
+	// foundGen is the newest journal that had a record when the log was first loaded: see mustRewrite. It is guarded by mu.
+	foundGen uint64
+	loaded   bool
 }
 
 // Open returns the log of a context's folder. It reads nothing.
@@ -108,6 +109,15 @@ func (l *Log) become(s *state) error {
 	defer l.mu.Unlock()
 	old := l.state
 	l.state = s
+	if s != nil && !l.loaded {
+		l.loaded = true
+		if len(s.journals) > 0 {
+			j := s.newest()
+			if l.foundGen = j.gen; j.end == j.first {
+				l.foundGen--
+			}
+		}
+	}
 	if old == nil {
 		return nil
 	}
@@ -245,7 +255,7 @@ func readState(dir *ctxfolder.Dir, x *folded, held []*journal) (*state, error) {
 		err = fmt.Errorf("%w: rows of %d bytes, wanted %d", ErrDamaged, x.RowWidth, rowWidth)
 	}
 	if err == nil {
-		s.dropRepeated()
+		s.dropSuperseded(held)
 		err = s.replay()
 	}
 	if err != nil {
@@ -279,9 +289,6 @@ func (l *Log) catchUp() error {
 	for {
 		if err := l.readOn(newest); err != nil {
 			return l.reload()
-		}
-		if newest.gen+1 == l.refused {
-			return nil
 		}
 		next, err := openJournal(l.dir, newest.gen+1, nil)
 		if errors.Is(err, fs.ErrNotExist) {

@@ -164,15 +164,15 @@ func (l *Log) keepPayloads(gen uint64, changes []change, durable bool) (damaged 
 	return damaged, err
 }
 
-// keepAllPayloads is keepPayloads for all journals, whole or not: a rebuild is about to give them up.
-func (l *Log) keepAllPayloads(durable bool) error {
+// keepAllPayloads is keepPayloads, durably, for all journals, whole or not: a rebuild is about to give them up.
+func (l *Log) keepAllPayloads() error {
 	gens, err := generations(l.dir)
 	if err != nil {
 		return err
 	}
 	for _, gen := range gens {
 		scrap, _ := readScrap(l.dir, gen) // the journal goes to trash with what cannot be read
-		if _, err := l.keepPayloads(gen, scrap.changes, durable); err != nil && !errors.Is(err, fs.ErrNotExist) {
+		if _, err := l.keepPayloads(gen, scrap.changes, true); err != nil && !errors.Is(err, fs.ErrNotExist) {
 			return err
 		}
 	}

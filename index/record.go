@@ -24,11 +24,14 @@ const (
 
 // The head of a record, of one width, so that a reader finds the body without parsing:
 //
-//	{"chain":"0123456789abcdef","prev":"0123456789abcdef","seq":              1,"kind":"append"  ,"len":       123,"was":         0,"sum":"0123456789abcdef","body":
+//	{"chain":"0123456789abcdef","prev":"0123456789abcdef","seq":              2,"mark":              1,"kind":"append"  ,"len":       123,"was":         0,"sum":"0123456789abcdef","body":
+//
+// A journal's beginning has no mark, so that readers of every version can read it. Neither have the records of a journal/1.
 const (
 	headChain = `{"chain":"`
 	headPrev  = `","prev":"`
 	headSeq   = `","seq":`
+	headMark  = `,"mark":`
 	headKind  = `,"kind":"`
 	headLen   = `,"len":`
 	headWas   = `,"was":`
@@ -39,7 +42,9 @@ const (
 	seqWidth  = 15
 	kindWidth = 9 // with the closing quotation mark
 	lenWidth  = 10
+	markWidth = len(headMark) + seqWidth
 
+	// Offsets in a head without a mark. A mark stands at atKind and moves what follows.
 	atPrev = len(headChain) + sumWidth
 	atSeq  = atPrev + len(headPrev) + sumWidth
 	atKind = atSeq + len(headSeq) + seqWidth
@@ -48,8 +53,9 @@ const (
 	atSum  = atWas + len(headWas) + lenWidth
 	atBody = atSum + len(headSum) + sumWidth
 
-	// headSize is the width of a record's head.
-	headSize = atBody + len(headBody)
+	// plainSize is the width of a head without a mark, headSize the width with one.
+	plainSize = atBody + len(headBody)
+	headSize  = plainSize + markWidth
 	// tailSize is that of the closing brace and the newline.
 	tailSize = 2
 
@@ -61,17 +67,27 @@ const (
 type head struct {
 	chain, prev uint64
 	seq         uint64
+	mark        uint64 // the writer knows every record up to this number to be durable; 0 for none
 	kind        Kind
 	len         int64
 	was         int64  // of a replace: the length of the version before, so that sizes need no look at it
 	sum         uint64 // of the body
+	width       int    // of the head on disk
 }
 
 // size is that of the whole record on disk.
-func (h head) size() int64 { return int64(headSize) + h.len + tailSize }
+func (h head) size() int64 { return int64(h.width) + h.len + tailSize }
 
-// appendRecord appends a whole record. Of h, chain is computed.
-func appendRecord(b []byte, h head, body []byte) (out []byte, chain uint64) {
+// headWidth tells how wide the head is that b begins with. It does not verify the head.
+func headWidth(b []byte) int {
+	if len(b) > atKind && bytes.HasPrefix(b[atKind:], []byte(headKind)) {
+		return plainSize
+	}
+	return headSize
+}
+
+// appendRecord appends a whole record. Of h, chain and width are computed.
+func appendRecord(b []byte, h head, body []byte) ([]byte, head) {
 	start := len(b)
 	b = append(b, headChain...)
 	b = appendHex(b, 0)
@@ -79,6 +95,10 @@ func appendRecord(b []byte, h head, body []byte) (out []byte, chain uint64) {
 	b = appendHex(b, h.prev)
 	b = append(b, headSeq...)
 	b = appendPadded(b, int64(h.seq), seqWidth)
+	if h.kind != KindBegin {
+		b = append(b, headMark...)
+		b = appendPadded(b, int64(h.mark), seqWidth)
+	}
 	b = append(b, headKind...)
 	b = append(b, h.kind...)
 	b = append(b, '"')
@@ -92,39 +112,54 @@ func appendRecord(b []byte, h head, body []byte) (out []byte, chain uint64) {
 	b = append(b, headSum...)
 	b = appendHex(b, h.sum)
 	b = append(b, headBody...)
-	chain = xxhash.Sum64(b[start+atPrev:])
-	appendHex(b[start+len(headChain):start+len(headChain)], chain)
+	h.width = len(b) - start
+	h.chain = xxhash.Sum64(b[start+atPrev:])
+	appendHex(b[start+len(headChain):start+len(headChain)], h.chain)
 	b = append(b, body...)
-	return append(b, '}', '\n'), chain
+	return append(b, '}', '\n'), h
 }
 
 // parseHead reads the head of a record. ok says that it is one, unharmed; the body may still not be.
 func parseHead(b []byte) (h head, ok bool) {
-	if len(b) < headSize {
+	if h.width = headWidth(b); len(b) < h.width {
 		return h, false
 	}
-	b = b[:headSize]
+	b = b[:h.width]
+	shift := h.width - plainSize // 0, or the width of a mark
+	mark, rest := b[atKind:atKind+shift], b[shift:]
+	if shift > 0 {
+		if !bytes.HasPrefix(mark, []byte(headMark)) {
+			return h, false
+		}
+		mark = mark[len(headMark):]
+	}
 	for _, part := range []struct {
+		b    []byte
 		at   int
 		text string
-	}{{0, headChain}, {atPrev, headPrev}, {atSeq, headSeq}, {atKind, headKind}, {atLen, headLen}, {atWas, headWas}, {atSum, headSum}, {atBody, headBody}} {
-		if string(b[part.at:part.at+len(part.text)]) != part.text {
+	}{
+		{b, 0, headChain}, {b, atPrev, headPrev}, {b, atSeq, headSeq},
+		{rest, atKind, headKind}, {rest, atLen, headLen}, {rest, atWas, headWas}, {rest, atSum, headSum}, {rest, atBody, headBody},
+	} {
+		if string(part.b[part.at:part.at+len(part.text)]) != part.text {
 			return h, false
 		}
 	}
-	var good [6]bool
+	var good [7]bool
 	h.chain, good[0] = parseHex(b[len(headChain):atPrev])
 	h.prev, good[1] = parseHex(b[atPrev+len(headPrev) : atSeq])
-	h.sum, good[2] = parseHex(b[atSum+len(headSum) : atBody])
-	var seq int64
+	h.sum, good[2] = parseHex(rest[atSum+len(headSum) : atBody])
+	var seq, known int64
 	seq, good[3] = parsePadded(b[atSeq+len(headSeq) : atKind])
-	h.len, good[4] = parsePadded(b[atLen+len(headLen) : atWas])
-	h.was, good[5] = parsePadded(b[atWas+len(headWas) : atSum])
-	if good != [6]bool{true, true, true, true, true, true} || xxhash.Sum64(b[atPrev:]) != h.chain {
+	h.len, good[4] = parsePadded(rest[atLen+len(headLen) : atWas])
+	h.was, good[5] = parsePadded(rest[atWas+len(headWas) : atSum])
+	known, good[6] = parsePadded(mark)
+	good[6] = good[6] || shift == 0
+	if good != [7]bool{true, true, true, true, true, true, true} || xxhash.Sum64(b[atPrev:]) != h.chain {
 		return h, false
 	}
-	h.seq = uint64(seq)
-	word, _, found := bytes.Cut(b[atKind+len(headKind):atLen], []byte{'"'})
+	h.seq, h.mark = uint64(seq), uint64(known)
+	word, _, found := bytes.Cut(rest[atKind+len(headKind):atLen], []byte{'"'})
 	h.kind = Kind(word)
 	return h, found
 }

@@ -193,7 +193,7 @@ func neighbours(entries []Entry) int {
 	n := 1
 	for n < len(entries) {
 		e, before := &entries[n], &entries[n-1]
-		if e.gen != first.gen || e.off < before.end() || e.off-before.end() > between || e.end()-first.off > together {
+		if e.gen != first.gen || e.off <= before.off || e.off-before.end() > between || e.end()-first.off > together {
 			break
 		}
 		n++
@@ -203,8 +203,10 @@ func neighbours(entries []Entry) int {
 
 // readRun reads a run of neighbours. It returns the buffer for the next one.
 func readRun(f vfs.File, run []Entry, out [][]byte, buf []byte) []byte {
-	from, size := run[0].off+int64(headSize), run[len(run)-1].end()-run[0].off-int64(headSize)-tailSize
-	if end, err := vfs.Size(f); err != nil || size < 0 || from > end-size {
+	from := run[0].off
+	end, err := vfs.Size(f)
+	size := min(end, run[len(run)-1].end()) - from
+	if err != nil || from < 0 || size < 0 {
 		return buf // what an entry says must not decide how much is allocated
 	}
 	if int64(cap(buf)) < size {
@@ -216,8 +218,10 @@ func readRun(f vfs.File, run []Entry, out [][]byte, buf []byte) []byte {
 	}
 	for i := range run {
 		e := &run[i]
-		at := e.off + int64(headSize) - from
-		if b := buf[at : at+e.Size]; bodySum(b) == e.Sum {
+		b := buf[min(max(e.off-from, 0), size):]
+		b = b[min(headWidth(b), len(b)):]
+		if e.Size >= 0 && e.Size <= int64(len(b)) && bodySum(b[:e.Size]) == e.Sum {
+			b = b[:e.Size]
 			// Each gets memory of its own: one that is kept must not keep its neighbours.
 			out[i] = slices.Clone(b)
 		}

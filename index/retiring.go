@@ -26,6 +26,7 @@ func (s *state) retire(x *folded) bool {
 		}
 	}
 	s.kept.only(x.retained())
+	s.superseded = slices.DeleteFunc(s.superseded, func(gen uint64) bool { return gen < x.Live })
 	s.rows.Clear() // a rebuild may have made new ones
 	for id, ln := range s.lines {
 		if ln.Count == 0 && ln.cut <= x.Seq {

@@ -10,7 +10,6 @@ import (
 
 	ctxfolder "github.com/ctxdir/ctxdir/context"
 	"github.com/ctxdir/ctxdir/internal/vfs"
-	"github.com/google/uuid"
 )
 
 // save writes a rebuilt index: what message files lack, every row, a journal to go on in, index.json. The
@@ -63,7 +62,7 @@ func (l *Log) save(foldLocked bool) error {
 	if err := l.writeRows(w); err != nil {
 		return err
 	}
-	if err := l.settleRebuilt(w); err != nil {
+	if err := l.withRetry(func() error { return l.settleRebuilt(w) }); err != nil {
 		return err
 	}
 	b, err := encodeBegin(begin{
@@ -96,10 +95,10 @@ func (l *Log) save(foldLocked bool) error {
 
 // settleRebuilt makes the message files durable that only journals hold: those go to trash.
 func (l *Log) settleRebuilt(w *foldWork) error {
-	if err := l.keepAllPayloads(l.resettle); err != nil {
+	if err := l.keepAllPayloads(); err != nil {
 		return err
 	}
-	s := settling{log: l, wrote: map[string][]uuid.UUID{}}
+	s := l.settling()
 	for i := range w.lines {
 		ln := &w.lines[i]
 		for k := range ln.entries {
@@ -110,7 +109,7 @@ func (l *Log) settleRebuilt(w *foldWork) error {
 			}
 		}
 	}
-	if err := s.sync(func() error { return l.keepAllPayloads(true) }); err != nil {
+	if err := s.sync(func() error { return nil }); err != nil { // keepAllPayloads has synced the payloads
 		return fmt.Errorf("%w: %w", ErrDurability, err)
 	}
 	return nil

@@ -82,14 +82,15 @@ func (r *reader) whole(off int64) (rec record, ok bool, err error) {
 		if err != nil || int64(len(b)) < h.size() {
 			return rec, false, err
 		}
-		rec.body = b[int64(headSize) : int64(headSize)+h.len]
-		return rec, (r.loose || ended(b[int64(headSize)+h.len:])) && bodySum(rec.body) == h.sum, nil
+		b = b[h.width:]
+		rec.body = b[:h.len]
+		return rec, (r.loose || ended(b[h.len:])) && bodySum(rec.body) == h.sum, nil
 	}
 	// A large body is summed piece by piece; its beginning is kept.
 	rec.body = make([]byte, 0, bodyHead)
 	d := xxhash.New()
 	for done := int64(0); done < h.len; {
-		b, err := r.bytes(off+int64(headSize)+done, int(min(window, h.len-done)))
+		b, err := r.bytes(off+int64(h.width)+done, int(min(window, h.len-done)))
 		if err != nil || len(b) == 0 {
 			return rec, false, err
 		}
@@ -97,7 +98,7 @@ func (r *reader) whole(off int64) (rec record, ok bool, err error) {
 		_, _ = d.Write(b)
 		done += int64(len(b))
 	}
-	b, err = r.bytes(off+int64(headSize)+h.len, tailSize)
+	b, err = r.bytes(off+int64(h.width)+h.len, tailSize)
 	return rec, err == nil && (r.loose || ended(b)) && d.Sum64() == h.sum, err
 }
 

@@ -101,7 +101,7 @@ func (j *journal) beginOf(rec record) *begin {
 		body = rec.body
 	}
 	var b begin
-	if json.Unmarshal(body, &b) != nil || b.Version != journalVersion || slices.ContainsFunc(b.Lines, func(c Counts) bool { return !c.sane() }) {
+	if json.Unmarshal(body, &b) != nil || !b.known() || slices.ContainsFunc(b.Lines, func(c Counts) bool { return !c.sane() }) {
 		return nil
 	}
 	return &b

@@ -27,11 +27,34 @@ func (l *Log) settle(ctx stdcontext.Context, w *foldWork, journals []uint64) (in
 	return l.settleUnder(w, journals, func(f func(folders map[uuid.UUID]string) error) error { return l.underLock(ctx, f) })
 }
 
-// settleUnder is settle that gets the folder's lock from locked when it has files to write.
-func (l *Log) settleUnder(w *foldWork, journals []uint64, locked func(func(folders map[uuid.UUID]string) error) error) (int, error) {
-	s := settling{log: l, folders: w.folders, wrote: map[string][]uuid.UUID{}, stuck: map[uint64]error{}, whole: map[uint64]bool{}}
-	lines, harmed := s.read(journals)
-	w.harmed = append(w.harmed, harmed...)
+// withRetry runs a settle. A failed sync may be about any file that was written since the last one, also another program's. So the settle runs a second
+// time and rewrites everything: the first error is not about these files.
+func (l *Log) withRetry(settle func() error) error {
+	err := settle()
+	if errors.Is(err, ErrDurability) {
+		l.resettle = true
+		err = settle()
+	}
+	if err == nil || errors.Is(err, ErrOnlyCopy) {
+		l.resettle = false
+	}
+	return err
+}
+
+// settleUnder is settle that gets the folder's lock from locked, more than once, when it has files to write.
+func (l *Log) settleUnder(w *foldWork, journals []uint64, locked func(func(folders map[uuid.UUID]string) error) error) (settled int, err error) {
+	err = l.withRetry(func() error {
+		settled, err = l.settleOnce(w, journals, locked)
+		return err
+	})
+	return settled, err
+}
+
+func (l *Log) settleOnce(w *foldWork, journals []uint64, locked func(func(folders map[uuid.UUID]string) error) error) (int, error) {
+	s := l.settling()
+	s.folders, s.settled = w.folders, w.settled
+	lines, harmed := s.read(journals, w.superseded)
+	w.harmed = harmed
 	for line, positions := range lines {
 		if err := s.line(line, positions); err != nil {
 			return 0, err
@@ -40,17 +63,12 @@ func (l *Log) settleUnder(w *foldWork, journals []uint64, locked func(func(folde
 	if err := s.rowsOf(harmed); err != nil {
 		return 0, err
 	}
-	if len(s.wrong) > 0 {
-		if err := locked(s.mend); err != nil {
-			return 0, err
-		}
+	if err := s.mend(locked); err != nil {
+		return 0, err
 	}
-	err := s.sync(func() error { return l.keepAgain(journals) })
-	if err != nil {
-		l.resettle = true
+	if err := s.sync(func() error { return l.keepAgain(journals) }); err != nil {
 		return 0, fmt.Errorf("%w: %w", ErrDurability, err)
 	}
-	l.resettle = false
 	for i, gen := range journals {
 		if err := s.stuck[gen]; err != nil {
 			return i, fmt.Errorf("%s %w: %w", ctxfolder.JournalFile(gen), ErrOnlyCopy, err)
@@ -60,11 +78,14 @@ func (l *Log) settleUnder(w *foldWork, journals []uint64, locked func(func(folde
 }
 
 // read stores the payloads of journals, and returns the positions that their records commit, in order, without repetition. A journal that is
-// not whole is harmed: what can be read of it is settled, and the journal is kept in trash.
-func (s *settling) read(journals []uint64) (lines map[uuid.UUID][]int64, harmed []uint64) {
+// not whole is harmed: what can be read of it is settled, and the journal is kept in trash. What superseded journals hold a later one repeats.
+func (s *settling) read(journals, superseded []uint64) (lines map[uuid.UUID][]int64, harmed []uint64) {
 	lines = map[uuid.UUID][]int64{}
 	for _, gen := range journals {
-		n, err := s.log.readPayloads(gen, s.log.resettle)
+		if slices.Contains(superseded, gen) {
+			continue
+		}
+		n, err := s.log.readPayloads(gen, s.mustRewrite(gen))
 		switch {
 		case err == nil:
 			s.whole[gen] = true
@@ -116,10 +137,25 @@ func (l *Log) keepAgain(journals []uint64) error {
 	return nil
 }
 
+// mustRewrite reports whether a settle rewrites the files of a journal's records even where they look right. The kernel reports a failed write only to
+// descriptors that were open at that moment, and keeps the data in memory. So a settle relies on a sync only for files that were written since this log
+// was loaded, or that were settled before.
+func (s *settling) mustRewrite(gen uint64) bool {
+	l := s.log
+	l.mu.RLock()
+	defer l.mu.RUnlock()
+	return l.resettle || gen > s.settled && gen <= l.foundGen
+}
+
+func (l *Log) settling() settling {
+	return settling{log: l, wrote: map[string][]uuid.UUID{}, stuck: map[uint64]error{}, whole: map[uint64]bool{}}
+}
+
 // settling is the work of one settle.
 type settling struct {
 	log     *Log
 	folders map[uuid.UUID]string   // of the lines
+	settled uint64                 // journals up to here were settled before
 	wrong   map[uuid.UUID][]Entry  // messages that are not right in their places, by line
 	wrote   map[string][]uuid.UUID // folder, files: for systems that must be told each
 	whole   map[uint64]bool        // journals that could be read to their ends
@@ -187,7 +223,7 @@ func (s *settling) look(line uuid.UUID, e *Entry) {
 		if s.anywhere(e) {
 			return
 		}
-	case s.stays(s.file(folder, e)):
+	case s.stays(s.file(folder, e), e):
 		s.wrote[folder] = append(s.wrote[folder], e.FileID())
 		return
 	}
@@ -203,23 +239,37 @@ func (s *settling) anywhere(e *Entry) bool {
 	return slices.ContainsFunc(folders, func(folder string) bool { return s.file(folder, e) == FileExact })
 }
 
+// mendedAtOnce is how many files mend makes before it releases the folder's lock for others.
+const mendedAtOnce = 64
+
 // mend makes the files that are not right, with the folder's lock held: a branch may have been renamed since its folder
 // was looked up, and a message may have been replaced. Where one cannot be made, its journal is stuck, and the others are made.
-func (s *settling) mend(folders map[uuid.UUID]string) error {
-	l := s.log
-	s.folders = folders
+func (s *settling) mend(locked func(func(folders map[uuid.UUID]string) error) error) error {
 	for line, entries := range s.wrong {
-		for i := range entries {
-			if !l.state.has(line, entries[i].Position) {
-				continue // the line was cut meanwhile
-			}
-			e, err := l.state.entryAt(line, entries[i].Position)
+		for some := range slices.Chunk(entries, mendedAtOnce) {
+			err := locked(func(folders map[uuid.UUID]string) error {
+				s.folders = folders
+				return s.mendSome(line, some)
+			})
 			if err != nil {
 				return err
 			}
-			if err := s.message(folders[line], &e); err != nil && s.stuck[e.gen] == nil {
-				s.stuck[e.gen] = fmt.Errorf("message %s cannot be written to its file: %w", e.ID, err)
-			}
+		}
+	}
+	return nil
+}
+
+func (s *settling) mendSome(line uuid.UUID, entries []Entry) error {
+	for i := range entries {
+		if !s.log.state.has(line, entries[i].Position) {
+			continue // the line was cut meanwhile
+		}
+		e, err := s.log.state.entryAt(line, entries[i].Position)
+		if err != nil {
+			return err
+		}
+		if err := s.message(s.folders[line], &e); err != nil && s.stuck[e.gen] == nil {
+			s.stuck[e.gen] = fmt.Errorf("message %s cannot be written to its file: %w", e.ID, err)
 		}
 	}
 	return nil
@@ -253,7 +303,7 @@ func (l *Log) underLock(ctx stdcontext.Context, f func(folders map[uuid.UUID]str
 func (s *settling) message(folder string, e *Entry) error {
 	dir := s.log.dir
 	_, is, why := e.ReadFile(dir, folder)
-	if !s.stays(is) {
+	if !s.stays(is, e) {
 		b, ok := s.log.ReadRecord(e)
 		switch {
 		case !ok && s.whole[e.gen]:
@@ -305,10 +355,9 @@ func (s *settling) torn(folder string, e *Entry, record []byte) bool {
 	return err == nil
 }
 
-// stays reports whether a file is left alone. After a failed sync the kernel may show what it has not written and will
-// not write: then everything is written again.
-func (s *settling) stays(is FileState) bool {
-	return is == FileEdited || is.Whole() && !s.log.resettle
+// stays reports whether a file is left alone.
+func (s *settling) stays(is FileState, e *Entry) bool {
+	return is == FileEdited || is.Whole() && !s.mustRewrite(e.gen)
 }
 
 func (s *settling) file(folder string, e *Entry) FileState {

@@ -7,6 +7,7 @@ import (
 	"fmt"
 	"io/fs"
 	"slices"
+	"syscall"
 
 	ctxfolder "github.com/ctxdir/ctxdir/context"
 	"github.com/ctxdir/ctxdir/index"
@@ -229,6 +230,11 @@ func (r *repair) setAside(path string) error {
 // mend mends the problems: first what copies are needed for, since a fold lets go of journals, then, when everything has its
 // row, what concerns rows and journals. A rebuilt index is saved at the beginning.
 func (r *repair) mend(ctx context.Context, problems []problem) error {
+	// The first sync reports writes that failed before. The one behind the mends is then about the mends. A settle relies on neither: it rewrites what
+	// other processes wrote.
+	if err := r.Dir.SyncAll(); err != nil && !errors.Is(err, errors.ErrUnsupported) && !errors.Is(err, syscall.EIO) {
+		return err
+	}
 	err := r.exclusively(ctx, func() error {
 		m, _, err := r.Dir.ReadMetadata()
 		if err != nil {

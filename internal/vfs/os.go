@@ -38,6 +38,9 @@ type osFS struct {
 
 	mu   sync.Mutex
 	self *os.File // the folder; SyncAll tells what failed to be written since it was opened
+
+	syncing sync.Mutex
+	failed  uint64 // calls of SyncAll; guarded by syncing
 }
 
 func (o *osFS) OpenFile(name string, flag int) (File, error) {
@@ -201,7 +204,19 @@ func (o *osFS) SyncAll() error {
 	if err != nil {
 		return err
 	}
-	return syncAll(f)
+	o.syncing.Lock()
+	defer o.syncing.Unlock()
+	err = syncAll(f)
+	if err != nil && !errors.Is(err, errors.ErrUnsupported) {
+		o.failed++
+	}
+	return err
+}
+
+func (o *osFS) SyncFailures() uint64 {
+	o.syncing.Lock()
+	defer o.syncing.Unlock()
+	return o.failed
 }
 
 func (o *osFS) Sub(name string) (FS, error) {

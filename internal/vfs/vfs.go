@@ -36,8 +36,11 @@ type FS interface {
 	SyncDir(name string) error
 	// SyncAll makes everything written below this folder durable, names included. It may flush other
 	// programs' files on the same file system too. It returns errors.ErrUnsupported where the platform
-	// has no such call.
+	// has no such call. The system reports a failed write to one call of SyncAll only, whichever file it was about. It does not report failures from
+	// before this FS was opened that another program was told of.
 	SyncAll() error
+	// SyncFailures counts the failed calls of SyncAll. Callers that share an FS use it to learn of failures that were reported to another caller.
+	SyncFailures() uint64
 	// Sub opens a folder below this one.
 	Sub(name string) (FS, error)
 	// Lock returns a lock on the file name, which is created when it is first taken and never removed.

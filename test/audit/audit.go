@@ -23,6 +23,7 @@ type Round struct {
 	Shared   []uuid.UUID // contexts
 	Accounts []string    // files
 	Cut      time.Time   // when there was no disk any more; zero for never
+	Faults   bool        // the disk refused writes, so that steps may have failed
 }
 
 // accounts reads what the writers put down. What they were told behind a cut they would not have heard if their system had gone too: so that counts as
@@ -44,7 +45,6 @@ func (r Round) accounts() (accounts [][]writer.Step, err error) {
 type Outcome struct {
 	Acknowledged int            // messages, and other steps but tidying
 	Findings     map[string]int // of the first check, by kind and severity
-	Errors       []string       // those of them that say that something cannot be read
 	Problems     []Problem
 	Shown        Shown // for the next round
 }
@@ -56,9 +56,6 @@ func (o Outcome) String() string {
 	}
 	var b strings.Builder
 	fmt.Fprintf(&b, "%d acknowledged, %d messages shown, %d findings", o.Acknowledged, o.Shown.Messages, found)
-	for _, e := range o.Errors {
-		fmt.Fprintf(&b, "\n    found %s", e)
-	}
 	for _, p := range o.Problems {
 		fmt.Fprintf(&b, "\n    %s: %s", p.Trouble, p.Detail)
 	}
@@ -72,7 +69,7 @@ func Audit(ctx context.Context, dir string, r Round) (Outcome, error) {
 	if err != nil {
 		return Outcome{}, err
 	}
-	o := Outcome{Findings: map[string]int{}, Problems: failures(accounts)}
+	o := Outcome{Findings: map[string]int{}, Problems: failures(accounts, r.Faults)}
 	s, err := ctxdir.Open(dir, ctxdir.WithLockTimeout(patience))
 	if err != nil {
 		o.problem(Unreadable, "the store: %v", err)
@@ -109,7 +106,7 @@ func (o *Outcome) audit(ctx context.Context, s *ctxdir.Store, r Round, accounts 
 	o.Problems = append(o.Problems, problems...)
 }
 
-// repair checks, repairs, and checks again: then there must be nothing.
+// repair checks, repairs, and checks again: then there must be nothing. The first check finds warnings at the most: nothing here damages what was flushed.
 func (o *Outcome) repair(ctx context.Context, s *ctxdir.Store, shown Shown) {
 	for f, err := range s.Check(ctx, nil, ctxdir.CheckOptions{ReadData: true}) {
 		if err != nil {
@@ -122,7 +119,7 @@ func (o *Outcome) repair(ctx context.Context, s *ctxdir.Store, shown Shown) {
 			if _, ok := shown.sums[name{f.Context, f.ID}]; ok {
 				read = "read whole before"
 			}
-			o.Errors = append(o.Errors, fmt.Sprintf("%s: context %s, message %s (%s): %s: %s", f.Kind, f.Context, f.ID, read, f.Path, f.Detail))
+			o.problem(Damaged, "%s: context %s, message %s (%s): %s: %s", f.Kind, f.Context, f.ID, read, f.Path, f.Detail)
 		}
 	}
 	for _, err := range s.Repair(ctx, nil, ctxdir.CheckOptions{}) {

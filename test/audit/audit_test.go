@@ -114,7 +114,7 @@ func TestCompare(t *testing.T) {
 			accounts := [][]writer.Step{test.steps}
 			_, problems = compare(before, got, []uuid.UUID{shared}, accounts)
 			var troubles []Trouble
-			for _, p := range append(problems, failures(accounts)...) {
+			for _, p := range append(problems, failures(accounts, false)...) {
 				if !slices.Contains(troubles, p.Trouble) {
 					troubles = append(troubles, p.Trouble)
 				}

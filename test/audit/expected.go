@@ -5,6 +5,7 @@ import (
 	"maps"
 	"slices"
 	"strings"
+	"syscall"
 
 	"github.com/ctxdir/ctxdir"
 	"github.com/ctxdir/ctxdir/test/writer"
@@ -20,6 +21,7 @@ const (
 	Altered    Trouble = "altered"    // what is there is not what was written
 	Invented   Trouble = "invented"   // what nobody wrote is there
 	Unreadable Trouble = "unreadable" // what is there cannot be read
+	Damaged    Trouble = "damaged"    // the first check finds an error
 	Unsettled  Trouble = "unsettled"  // a repair leaves something to be found, or fails
 	Refused    Trouble = "refused"    // something failed that had no reason to
 )
@@ -334,11 +336,11 @@ func (e *expected) compareContents() {
 	}
 }
 
-// failures are the steps that failed.
-func failures(accounts [][]writer.Step) (problems []Problem) {
+// failures are the steps that failed, but for what the disk refused, if it did.
+func failures(accounts [][]writer.Step, faults bool) (problems []Problem) {
 	for _, steps := range accounts {
 		for _, s := range steps {
-			if s.State == writer.Failed {
+			if s.State == writer.Failed && (!faults || !strings.Contains(s.Error, syscall.EIO.Error())) {
 				problems = append(problems, Problem{Refused, strings.TrimSpace(fmt.Sprintf("%s %s: %s", s.Op, s.Value, s.Error))})
 			}
 		}

@@ -31,16 +31,16 @@ func (t *Tally) Add(o Outcome) {
 }
 
 // TallyHead is the head of a Markdown table of tallies, behind the columns of whoever makes it.
-const TallyHead = " rounds | acknowledged | lost | altered | invented | unreadable | unsettled | refused | found by the first check |"
+const TallyHead = " rounds | acknowledged | lost | altered | invented | unreadable | damaged | unsettled | refused | found by the first check |"
 
 // TallyLine is the line below that head.
-const TallyLine = "| --- | --- | --- | --- | --- | --- | --- | --- | --- |"
+const TallyLine = "| --- | --- | --- | --- | --- | --- | --- | --- | --- | --- |"
 
 // Row is a tally in such a table.
 func (t *Tally) Row() string {
 	var row strings.Builder
 	fmt.Fprintf(&row, " %d | %d |", t.Rounds, t.Acknowledged)
-	for _, trouble := range []Trouble{Lost, Altered, Invented, Unreadable, Unsettled, Refused} {
+	for _, trouble := range []Trouble{Lost, Altered, Invented, Unreadable, Damaged, Unsettled, Refused} {
 		fmt.Fprintf(&row, " %d |", t.Troubles[trouble])
 	}
 	var kinds []string

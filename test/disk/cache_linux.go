@@ -1,6 +1,7 @@
 package disk
 
 import (
+	"bytes"
 	"errors"
 	"math/rand/v2"
 	"os"
@@ -31,6 +32,10 @@ type cache struct {
 	pending []write
 	latest  map[int64][]byte // of pending
 	number  int
+
+	faults Faults
+	random *rand.Rand // decides which writes fail
+	failed int        // writes
 }
 
 func openCache(image string) (*cache, error) {
@@ -84,6 +89,10 @@ func (d *cache) writeAt(p []byte, at int64) unix.Errno {
 	if at%blockSize != 0 || len(p)%blockSize != 0 {
 		return unix.EINVAL // the loop device has blocks of that size
 	}
+	if d.faults.Of != "" && bytes.Contains(p, []byte(d.faults.Of)) && d.random.Float64() < d.faults.Share {
+		d.failed++
+		return unix.EIO
+	}
 	d.number++
 	for data := range slices.Chunk(slices.Clone(p), blockSize) {
 		d.pending = append(d.pending, write{d.number, at / blockSize, data})
@@ -114,6 +123,13 @@ func (d *cache) keep(writes []write) unix.Errno {
 	return 0
 }
 
+// fail lets writes fail from now on.
+func (d *cache) fail(f Faults) {
+	d.mu.Lock()
+	defer d.mu.Unlock()
+	d.faults, d.random = f, rand.New(rand.NewPCG(f.Seed, 1))
+}
+
 // cut lets the power go when so many requests have come from now on, and then calls gone.
 func (d *cache) cut(o order, gone func(Cut)) {
 	random := rand.New(rand.NewPCG(o.Seed, 0))
@@ -122,7 +138,7 @@ func (d *cache) cut(o order, gone func(Cut)) {
 	d.left = o.Requests
 	d.goes = func() {
 		d.off = true
-		c := Cut{At: time.Now(), Unflushed: len(d.pending)}
+		c := Cut{At: time.Now(), Unflushed: len(d.pending), Failed: d.failed}
 		kept := survivors(d.pending, o.Loss, random)
 		c.Lost = c.Unflushed - len(kept)
 		if errno := d.keep(kept); errno != 0 {

@@ -83,4 +83,28 @@ func TestCut(t *testing.T) {
 	}
 }
 
+// TestFail: a write that is refused leaves nothing, and others succeed.
+func TestFail(t *testing.T) {
+	d := open(t, 4)
+	d.fail(Faults{Of: "xyz", Share: 0.5, Seed: 1})
+	marked := append([]byte("-xyz-"), block('m')[5:]...)
+	refused := 0
+	for range 100 {
+		if errno := d.writeAt(block('a'), 0); errno != 0 {
+			t.Fatal(errno)
+		}
+		if errno := d.writeAt(joined(block('b'), marked), 0); errno == 0 {
+			continue
+		}
+		refused++
+		got := make([]byte, blockSize)
+		if errno := d.readAt(got, 0); errno != 0 || !bytes.Equal(got, block('a')) {
+			t.Fatal("a write that was refused is there")
+		}
+	}
+	if refused < 20 || refused > 80 || refused != d.failed {
+		t.Errorf("%d of 100 writes were refused, counted %d", refused, d.failed)
+	}
+}
+
 func joined(blocks ...[]byte) []byte { return bytes.Join(blocks, nil) }

@@ -8,6 +8,8 @@
 // file system into an fsync of that file. dm-log-writes and dm-flakey would do as well, but few kernels have them. A clone of an image in use,
 // made in one instant (FICLONE), has all that the file system wrote, flushed or not: it is what is left here when nothing is lost.
 //
+// It can also refuse some writes. Linux then reports the error once, keeps what it could not write in memory as if it were on the disk, and loses it with the power.
+//
 // What is not tried: a disk that lies about flushes, blocks that are torn, and what was flushed going bad.
 package disk
 
@@ -45,14 +47,24 @@ func Losses() []Loss { return []Loss{Nothing, Writes, Blocks, Tail, All} }
 type Cut struct {
 	At              time.Time
 	Unflushed, Lost int // blocks that were not flushed, and how many of these are lost
+	Failed          int // writes that the disk refused, see [Disk.Fail]
 	Error           string
 }
 
-// order is to cut the power.
+// Faults says which writes fail with EIO: those that hold the text Of, this share of them. Nothing of such a write reaches the disk. A write is
+// whatever the file system hands over in one piece: other files' blocks beside the text fail with it.
+type Faults struct {
+	Of    string // "" for no fault
+	Share float64
+	Seed  uint64
+}
+
+// order is to cut the power, or to let writes fail.
 type order struct {
 	Requests int
 	Loss     Loss
 	Seed     uint64
+	Fail     *Faults
 }
 
 // Disk is a disk that is there. A process of its own serves it: one that uses what it serves could not be killed, since it would wait for itself.
@@ -118,13 +130,16 @@ func (d *Disk) Remove() error {
 	return d.server.Wait()
 }
 
+// Fail lets writes fail from now on, until the disk is taken away.
+func (d *Disk) Fail(f Faults) error { return json.NewEncoder(d.orders).Encode(order{Fail: &f}) }
+
 // Cut cuts the power when so many requests have come from now on: a random number of them makes it hit writes and flushes alike, where a moment of the clock
 // mostly hits the pauses in between. It returns at once; the channel tells when the power has gone.
 func (d *Disk) Cut(requests int, loss Loss, seed uint64) <-chan Cut {
 	gone := make(chan Cut, 1)
 	go func() {
 		var c Cut
-		err := json.NewEncoder(d.orders).Encode(order{requests, loss, seed})
+		err := json.NewEncoder(d.orders).Encode(order{Requests: requests, Loss: loss, Seed: seed})
 		if err == nil {
 			err = json.NewDecoder(d.says).Decode(&c)
 		}

@@ -62,6 +62,10 @@ func (d *cache) obey(orders *json.Decoder) {
 		if err := orders.Decode(&o); err != nil {
 			unix.Exit(1)
 		}
+		if o.Fail != nil {
+			d.fail(*o.Fail)
+			continue
+		}
 		d.cut(o, func(c Cut) { _ = says.Encode(c) }) // who does not hear it is gone
 	}
 }

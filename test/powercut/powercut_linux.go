@@ -5,6 +5,9 @@
 // the system had in memory goes with it. And a forced shutdown of the file system (ext4 and XFS know one, btrfs does not yet): the disk keeps
 // what it has, and the file system loses what it has not written, its log with it or not.
 //
+// Besides, the disk can refuse some of the writes that hold journal records. A writer that is told of it ends, and another one begins in its place: to that
+// the kernel does not report the error again.
+//
 // In neither case does a disk lie: what was flushed stays. The writers are on a system that goes on, so they see errors, and what they do about
 // those is part of the test; what they are told behind the cut does not count.
 package powercut
@@ -26,6 +29,9 @@ import (
 
 const imageSize = 4 << 30 // with holes
 
+// record is what stands at the beginning of each record of a journal.
+const record = `{"chain":"`
+
 // patience is how long writers have to notice that there is no disk any more.
 const patience = 20 * time.Second
 
@@ -37,7 +43,8 @@ type Options struct {
 	Writers int
 	Longest time.Duration // that writers work until the cut
 	Seed    uint64
-	Keep    bool // a copy of the image as the cut left it, before it is mounted
+	Refuse  float64 // the share of writes with journal records in them that the disk refuses
+	Keep    bool    // a copy of the image as the cut left it, before it is mounted
 	Logf    func(format string, args ...any)
 }
 
@@ -65,6 +72,7 @@ type Tally struct {
 	Unmounted  int // file systems that could not be mounted after the cut
 	Unflushed  int // blocks that the disk had in its cache
 	LostBlocks int // of these
+	Refused    int // writes
 }
 
 // Run cuts the power of a file system. A store in which there are problems stays in Dir, on its image, as it was found, and what follows begins
@@ -164,23 +172,32 @@ func (l *life) cut(ctx context.Context, w way, tally *Tally) (audit.Outcome, err
 	if err := os.Mkdir(scratch, 0o700); err != nil {
 		return audit.Outcome{}, err
 	}
-	crew, err := writer.StartCrew(l.o.Writers, writer.Job{
+	crew, err := writer.StartRelay(l.o.Writers, writer.Job{
 		Seed: l.random.Uint64(), Store: l.path("mnt/store"), Legacy: l.path("mnt/legacy"), Shared: l.shared, Scratch: scratch,
 	})
 	if err != nil {
 		return audit.Outcome{}, err
 	}
 	defer crew.Kill()
+	if l.o.Refuse > 0 {
+		err := l.disk.Fail(disk.Faults{Of: record, Share: l.o.Refuse, Seed: l.random.Uint64()})
+		if err != nil {
+			return audit.Outcome{}, err
+		}
+		crew.Replace()
+	}
 	l.wait(ctx)
 	if err := ctx.Err(); err != nil {
 		return audit.Outcome{}, err
 	}
 	cut, err := w.cut(l)
+	crew.Enough()
 	if err != nil {
 		return audit.Outcome{}, err
 	}
 	tally.Unflushed += cut.Unflushed
 	tally.LostBlocks += cut.Lost
+	tally.Refused += cut.Failed
 	letEnd(crew)
 	if err := l.unmount(); err != nil {
 		return audit.Outcome{}, err
@@ -193,16 +210,16 @@ func (l *life) cut(ctx context.Context, w way, tally *Tally) (audit.Outcome, err
 		return audit.Outcome{Problems: []audit.Problem{{Trouble: audit.Unreadable, Detail: err.Error()}}}, nil
 	}
 	out, err := audit.Audit(ctx, l.path("mnt/store"), audit.Round{
-		Before: l.shown, Shared: l.shared, Accounts: crew.Accounts(), Cut: cut.At,
+		Before: l.shown, Shared: l.shared, Accounts: crew.Accounts(), Cut: cut.At, Faults: l.o.Refuse > 0,
 	})
 	l.shown = out.Shown
 	return out, err
 }
 
 // letEnd waits until the writers have noticed, and kills those that have not.
-func letEnd(crew writer.Crew) {
+func letEnd(crew *writer.Relay) {
 	enough := time.After(patience)
-	for _, p := range crew {
+	for _, p := range crew.Crew() {
 		select {
 		case <-p.Ended():
 		case <-enough:

@@ -37,10 +37,7 @@ type Crew []*Process
 func StartCrew(n int, j Job) (Crew, error) {
 	var c Crew
 	for i := range n {
-		own := j
-		own.Name, own.Seed = fmt.Sprintf("w%d", i+1), j.Seed+uint64(i)
-		own.Account = filepath.Join(j.Scratch, own.Name+".account")
-		p, err := Start(own)
+		p, err := Start(j.number(i))
 		if err != nil {
 			c.Kill()
 			return nil, errors.Join(err, fmt.Errorf("%d of %d writers were at work", i, n))
@@ -48,6 +45,13 @@ func StartCrew(n int, j Job) (Crew, error) {
 		c = append(c, p)
 	}
 	return c, nil
+}
+
+// number is the job of one of several.
+func (j Job) number(i int) Job {
+	j.Name, j.Seed = fmt.Sprintf("w%d", i+1), j.Seed+uint64(i)
+	j.Account = filepath.Join(j.Scratch, j.Name+".account")
+	return j
 }
 
 // Kill kills those that are left.

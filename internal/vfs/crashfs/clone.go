@@ -9,7 +9,7 @@ import (
 // its power on, no hook, no cut ordered and all locks free. Open files stay with the old instance.
 func (f *FS) Clone() *FS {
 	d := f.clone()
-	return &FS{d: d, root: d.root}
+	return &FS{d: d, root: d.root, failed: d.failed.cursor()}
 }
 
 // copier maps what one disk has to its copy in another.
@@ -27,7 +27,7 @@ func (f *FS) clone() *disk {
 		dev: d.dev, root: c.inode(d.root),
 		nextIno: d.nextIno, nextTemp: d.nextTemp, clock: d.clock, ticks: d.ticks,
 		log: slices.Clone(d.log), off: make(chan struct{}),
-		last: map[slot]*nameOp{},
+		last: map[slot]*nameOp{}, failed: d.failed,
 	}
 	for _, n := range d.names {
 		m := &nameOp{op: n.op, after: c.list(n.after), moved: c.inode(n.moved), guard: c.list(n.guard)}
@@ -63,7 +63,7 @@ func (c *copier) inode(n *inode) *inode {
 	m := &inode{
 		ino: n.ino, dir: n.dir, links: n.links, name: n.name, named: n.named,
 		mtime: n.mtime, mtimes: slices.Clone(n.mtimes),
-		now: n.now.clone(), base: n.base.clone(), log: slices.Clone(n.log),
+		now: n.now.clone(), base: n.base.clone(), log: slices.Clone(n.log), failed: n.failed,
 	}
 	c.inodes[n] = m
 	m.up = c.inode(n.up)

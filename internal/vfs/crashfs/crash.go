@@ -59,13 +59,13 @@ func (c Choice) rand(what uint64) *rand.Rand { return rand.New(rand.NewPCG(c.see
 func (f *FS) Crash(c Choice) *FS {
 	d := f.clone()
 	d.keep(d.survivors(c))
-	d.names, d.last, d.log = nil, map[slot]*nameOp{}, nil
+	d.names, d.last, d.log, d.failed = nil, map[slot]*nameOp{}, nil, failures{}
 	all := tree(d.root, func(n *inode) map[string]*inode { return n.kept })
 	for _, n := range sorted(all) {
 		n.mtime = n.timeAfter(c)
 		n.settleTime()
 		n.now = n.contentAfter(c)
-		n.base, n.log = n.now.clone(), nil
+		n.base, n.log, n.failed = n.now.clone(), nil, failures{}
 		n.links, n.up, n.named = 0, nil, true
 	}
 	d.root.links = 1

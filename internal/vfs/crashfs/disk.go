@@ -24,6 +24,8 @@ type disk struct {
 
 	names []*nameOp        // unsynced, oldest first
 	last  map[slot]*nameOp // the newest unsynced change of a name
+
+	failed failures // of all files
 }
 
 // device is the identity that a crash does not change. It has a size, or all would have one address.

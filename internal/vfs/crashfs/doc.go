@@ -36,6 +36,9 @@
 //   - A failed Sync, Datasync or SyncAll marks what it covered clean, as Linux does: it can be read, a
 //     later Sync succeeds without making it durable, and a crash may or may not show it. Writing it again
 //     makes it dirty again. An error that is [errors.ErrUnsupported] has no such effect.
+//   - Of such a failure each descriptor of the file that was open then is told once, by its next sync, and so is each FS that was there, by its next
+//     SyncAll: both fail then, and make nothing durable. A descriptor that is opened later is told only if nobody was before. [FS.FailWriteback] lets
+//     the system fail by itself; after [FS.Drop] what could not be written is not read any more.
 //
 // # Names
 //

@@ -159,22 +159,45 @@ func (d *disk) syncDir(n *inode, op Op) {
 // SyncAll makes what lies below durable, names included, and nothing else: syncfs would do more.
 func (f *FS) SyncAll() error {
 	err := f.d.run(func() Op { return Op{Kind: KindSyncAll, Path: f.full(".")} }, func(op Op, fault error) error {
-		if _, err := f.folder("."); err != nil {
-			return err
+		err := f.syncAll(op, fault)
+		if err != nil && !errors.Is(err, errors.ErrUnsupported) {
+			f.fails++
 		}
-		all := tree(f.root, func(n *inode) map[string]*inode { return n.entries })
-		if fault == nil && op.Index != f.d.cutAt {
-			f.d.settleNames(f.d.within(func(dir *inode) bool { return all[dir] }, op.Index))
-		}
-		for n := range all {
-			f.d.syncFile(n, op, fault)
-			if fault == nil && op.Index != f.d.cutAt {
-				n.settleTime()
-			}
-		}
-		return fault
+		return err
 	})
 	return pathError("syncfs", ".", err)
+}
+
+func (f *FS) syncAll(op Op, fault error) error {
+	if _, err := f.folder("."); err != nil {
+		return err
+	}
+	if fault == nil {
+		if err := f.d.failed.since(&f.failed); err != nil {
+			return err
+		}
+	}
+	all := tree(f.root, func(n *inode) map[string]*inode { return n.entries })
+	if fault == nil && op.Index != f.d.cutAt {
+		f.d.settleNames(f.d.within(func(dir *inode) bool { return all[dir] }, op.Index))
+	}
+	for n := range all {
+		f.d.syncFile(n, op, fault)
+		if fault == nil && op.Index != f.d.cutAt {
+			n.settleTime()
+		}
+	}
+	if fault != nil {
+		_ = f.d.failed.since(&f.failed) // it tells of that
+	}
+	return fault
+}
+
+// SyncFailures counts the calls of SyncAll that failed.
+func (f *FS) SyncFailures() uint64 {
+	f.d.mu.Lock()
+	defer f.d.mu.Unlock()
+	return f.fails
 }
 
 // tree is a folder and all below it.

@@ -17,6 +17,7 @@ type file struct {
 	flag   int
 	off    int64
 	closed bool
+	failed uint64 // its cursor in those of the file
 }
 
 var errOffset = errors.New("negative offset")
@@ -167,14 +168,21 @@ func (h *file) sync(what string, kind Kind) error {
 		kind = KindSyncDir
 	}
 	return h.run(what, Op{Kind: kind}, func(op Op, fault error) error {
-		switch {
-		case !h.node.dir:
-			h.d.syncFile(h.node, op, fault)
-			if fault == nil && kind == KindSync && op.Index != h.d.cutAt {
-				h.node.settleTime()
+		if h.node.dir {
+			if fault == nil {
+				h.d.syncDir(h.node, op)
 			}
-		case fault == nil:
-			h.d.syncDir(h.node, op)
+			return fault
+		}
+		told := h.node.failed.since(&h.failed)
+		if fault == nil && told != nil {
+			return told
+		}
+		h.d.syncFile(h.node, op, fault)
+		if fault != nil {
+			_ = h.node.failed.since(&h.failed) // it tells of that
+		} else if kind == KindSync && op.Index != h.d.cutAt {
+			h.node.settleTime()
 		}
 		return fault
 	})
@@ -185,7 +193,7 @@ func (d *disk) syncFile(n *inode, op Op, fault error) {
 	switch {
 	case op.Index == d.cutAt || errors.Is(fault, errors.ErrUnsupported):
 	case fault != nil:
-		n.mark(op.Index, lost)
+		d.fail(n, op.Index)
 	default:
 		n.settle(op.Index)
 	}

@@ -19,7 +19,9 @@ var _ vfs.FS = (*FS)(nil)
 type FS struct {
 	d      *disk
 	root   *inode
-	closed bool // guarded by d.mu
+	closed bool   // guarded by d.mu
+	failed uint64 // its cursor in the disk's failures; guarded by d.mu
+	fails  uint64 // calls of SyncAll that failed; guarded by d.mu
 }
 
 // New returns an empty instance.
@@ -98,7 +100,7 @@ func (f *FS) open(op Op, name string, flag int) (*file, error) {
 	case !n.dir && flag&os.O_TRUNC != 0:
 		n.change(change{op: op.Index}, f.d.now())
 	}
-	return &file{d: f.d, node: p.node, name: name, flag: flag}, nil
+	return &file{d: f.d, node: p.node, name: name, flag: flag, failed: p.node.failed.cursor()}, nil
 }
 
 func (f *FS) Lstat(name string) (info fs.FileInfo, err error) {
@@ -187,7 +189,7 @@ func (f *FS) Sub(name string) (vfs.FS, error) {
 		if fault != nil {
 			err = fault
 		}
-		sub = &FS{d: f.d, root: n}
+		sub = &FS{d: f.d, root: n, failed: f.d.failed.cursor()}
 		return err
 	})
 	if err != nil {

@@ -23,6 +23,8 @@ type inode struct {
 	log  []change
 	lock lockState
 
+	failed failures
+
 	// Folders.
 	entries map[string]*inode
 	kept    map[string]*inode // durable entries
@@ -75,12 +77,14 @@ func (n *inode) settle(op int) {
 	n.log = slices.Delete(n.log, 0, done)
 }
 
-func (n *inode) mark(op int, to changeState) {
+// mark reports whether there was anything to mark.
+func (n *inode) mark(op int, to changeState) (any bool) {
 	for i := range n.log {
 		if c := &n.log[i]; c.state == pending && c.op < op {
-			c.state = to
+			c.state, any = to, true
 		}
 	}
+	return any
 }
 
 func (n *inode) settleTime() { n.mtimes = []time.Time{n.mtime} }

@@ -1,0 +1,365 @@
+package index
+
+import (
+	stdcontext "context"
+	"errors"
+	"fmt"
+	"os"
+	"slices"
+	"strings"
+	"syscall"
+	"testing"
+	"time"
+
+	ctxfolder "github.com/ctxdir/ctxdir/context"
+	"github.com/ctxdir/ctxdir/internal/vfs/crashfs"
+	"github.com/ctxdir/ctxdir/message"
+	"github.com/google/uuid"
+)
+
+// process opens the context as another process does: with descriptors of its own.
+func (b *bench) process(disk *crashfs.FS) *bench {
+	b.t.Helper()
+	fsys, err := disk.Sub(".")
+	b.must(err)
+	other := *b
+	other.fs = fsys
+	other.open(b.dir.ID)
+	b.t.Cleanup(other.close)
+	return &other
+}
+
+// failing lets operations fail that a function picks, until stop is called.
+func failing(disk *crashfs.FS, pick func(crashfs.Op) bool) (stop func()) {
+	disk.Fail(func(o crashfs.Op) error {
+		if pick(o) {
+			return syscall.EIO
+		}
+		return nil
+	})
+	return func() { disk.Fail(nil) }
+}
+
+// addFailing appends a message while the disk refuses its record, and the new journal for it. Others see the record from then on.
+func (b *bench) addFailing(disk *crashfs.FS) {
+	b.t.Helper()
+	stop := failing(disk, func(o crashfs.Op) bool {
+		return o.Kind == crashfs.KindDatasync && strings.Contains(o.Path, "/journal-") || o.Kind == crashfs.KindSync && strings.Contains(o.Path, "/.journal-")
+	})
+	defer stop()
+	b.commit(true)
+}
+
+// commit appends a message and makes a new journal where the sync fails, as those who append do; failed says that even that fails.
+func (b *bench) commit(failed bool) {
+	b.t.Helper()
+	ctx := stdcontext.Background()
+	b.must(b.dir.Lock.Acquire(ctx))
+	defer func() { b.must(b.dir.Lock.Release()) }()
+	b.must(b.log.Prepare())
+	item := b.next()
+	c := b.log.Append([]Item{item})
+	b.must(c.Err)
+	err := c.Wait()
+	if err != nil {
+		var ok bool
+		if ok, err = b.log.Recommit(c); err == nil && !ok {
+			err = errors.New("it is not among what was written again")
+		}
+	}
+	if failed == (err == nil) {
+		b.t.Fatalf("appending: %v", err)
+	}
+	b.ids = append(b.ids, item.Envelope.ID)
+}
+
+var worst = func() []crashfs.Choice {
+	all := []crashfs.Choice{crashfs.Lose, crashfs.ZeroFill, crashfs.Keep}
+	for seed := range uint64(20) {
+		all = append(all, crashfs.Random(seed))
+	}
+	return all
+}()
+
+// survives cuts the power in several ways and looks for the messages.
+func (b *bench) survives(disk *crashfs.FS) {
+	b.t.Helper()
+	for _, how := range worst {
+		left := *b
+		left.fs = disk.Crash(how)
+		left.open(b.dir.ID)
+		left.shows(len(b.ids))
+		for i := range b.ids {
+			e := left.recordAt(int64(i))
+			if _, ok := left.log.ReadRecord(e); !ok {
+				if _, is, err := e.ReadFile(left.dir, "branch-main"); is != FileExact {
+					b.t.Errorf("%s: message %d: %v", how, i, err)
+				}
+			}
+		}
+		if p, err := left.log.Problems(); err != nil || len(p) > 0 {
+			b.t.Errorf("%s: %v, %v", how, p, err)
+		}
+		left.close()
+	}
+}
+
+// TestAppendAfterAFailedSync: one process is told that its record could not be written, and ends. What the next one acknowledges is there after a power
+// cut, with all that it stands behind.
+func TestAppendAfterAFailedSync(t *testing.T) {
+	ctx := stdcontext.Background()
+	for name, next := range map[string]func(b *bench){
+		"append": func(b *bench) { b.commit(false) },
+		"barrier": func(b *bench) {
+			b.must(b.dir.Lock.Acquire(ctx))
+			b.must(b.log.Prepare())
+			c := b.log.Barrier()
+			b.must(b.dir.Lock.Release())
+			b.must(c.Sync())
+		},
+		"fold":            func(b *bench) { b.must(b.log.Fold(ctx, false)) },
+		"fold and settle": func(b *bench) { b.must(b.log.Fold(ctx, true)) },
+		"fold, append":    func(b *bench) { b.must(b.log.Fold(ctx, false)); b.commit(false) },
+		"a reader before": func(b *bench) { b.must(b.log.Refresh()); b.commit(false) },
+		"torn behind it": func(b *bench) {
+			b.must(b.log.Refresh())
+			f, err := b.dir.FS.OpenFile(ctxfolder.JournalFile(1), os.O_RDWR)
+			b.must(err)
+			_, err = f.WriteAt([]byte(headChain), b.log.state.newest().end)
+			b.must(err)
+			b.must(f.Close())
+			b.commit(false)
+		},
+		"another one failing": func(b *bench) { b.addFailing(b.fs.(*crashfs.FS)); b.commit(false) },
+	} {
+		t.Run(name, func(t *testing.T) {
+			b, disk := newCrashBench(t)
+			b.must(b.add(3, true))
+			b.addFailing(disk)
+			b.close()
+			other := b.process(disk)
+			next(other)
+			other.survives(disk)
+		})
+	}
+}
+
+// TestAppendAfterAFailedRotation: so is what is appended to a journal whose beginning another process could not make durable, nor take away.
+func TestAppendAfterAFailedRotation(t *testing.T) {
+	b, disk := newCrashBench(t)
+	b.must(b.add(3, true))
+	stop := failing(disk, func(o crashfs.Op) bool {
+		return strings.HasSuffix(o.Path, "/journal-2.jsonl") && (o.Kind == crashfs.KindDatasync || o.Kind == crashfs.KindRemove)
+	})
+	if err := b.log.Fold(stdcontext.Background(), false); err == nil {
+		t.Fatal("the rotation did not fail")
+	}
+	b.close()
+	stop()
+	other := b.process(disk)
+	other.commit(false)
+	other.survives(disk)
+}
+
+// TestRefusedJournalTakenUp: the process whose rotation failed finds that another one has gone on in the journal that it could not take away.
+func TestRefusedJournalTakenUp(t *testing.T) {
+	b, disk := newCrashBench(t)
+	b.must(b.add(3, true))
+	stop := failing(disk, func(o crashfs.Op) bool {
+		return strings.HasSuffix(o.Path, "/journal-2.jsonl") && (o.Kind == crashfs.KindDatasync || o.Kind == crashfs.KindRemove)
+	})
+	if err := b.log.Fold(stdcontext.Background(), false); err == nil {
+		t.Fatal("the rotation did not fail")
+	}
+	stop()
+	other := b.process(disk)
+	other.commit(false)
+	b.ids = other.ids
+	b.commit(false)
+	b.shows(5)
+	b.survives(disk)
+}
+
+// TestFailedSyncOfAnother: who has the journal open is told of what another process could not write, and writes all of it to a new one.
+func TestFailedSyncOfAnother(t *testing.T) {
+	b, disk := newCrashBench(t)
+	b.must(b.add(3, true))
+	other := b.process(disk)
+	other.commit(false)
+	b.ids = other.ids
+	b.addFailing(disk)
+	other.ids = b.ids
+	other.commit(false)
+	if gen, err := other.log.Newest(); err != nil || gen != 2 {
+		t.Errorf("it goes on in journal %d, %v", gen, err)
+	}
+	if size, err := other.log.state.newest().size(); err != nil || size%page != 0 {
+		t.Errorf("the new journal has %d bytes, which is not the end of a page, %v", size, err)
+	}
+	other.survives(disk)
+}
+
+// TestForgottenRecord: a record that one process could not write is there when the next one reads, and not when that writes.
+func TestForgottenRecord(t *testing.T) {
+	b, disk := newCrashBench(t)
+	b.must(b.add(3, true))
+	b.addFailing(disk)
+	b.close()
+	other := b.process(disk)
+	other.shows(4)
+	b.must(disk.Drop(b.dir.ID.String() + "/journal-1.jsonl"))
+	other.ids = other.ids[:3]
+	other.commit(false)
+	other.shows(4)
+	other.survives(disk)
+}
+
+// TestReplacedRecord: where that record stood, another process has put one of the same length meanwhile.
+func TestReplacedRecord(t *testing.T) {
+	b, disk := newCrashBench(t)
+	b.must(b.add(3, true))
+	b.addFailing(disk)
+	b.close()
+	other := b.process(disk)
+	other.shows(4)
+	b.must(disk.Drop(b.dir.ID.String() + "/journal-1.jsonl"))
+	third := b.process(disk)
+	third.ids = slices.Clone(b.ids[:3])
+	third.commit(false)
+	if was, now := other.recordAt(3), third.recordAt(3); was.off != now.off || was.Size != now.Size {
+		t.Fatalf("a record of %d bytes at %d is not in the place of one of %d bytes at %d", now.Size, now.off, was.Size, was.off)
+	}
+	other.ids = third.ids
+	other.commit(false)
+	other.shows(5)
+	other.survives(disk)
+}
+
+// TestOneSync: a process that opens a journal writes the records again that no mark says are durable, once, and syncs once. Marks keep that short.
+func TestOneSync(t *testing.T) {
+	b, disk := newCrashBench(t)
+	for range 5 {
+		b.commit(false)
+	}
+	fourth := b.recordAt(3).end() // the fifth record says that the fourth is durable
+	b.close()
+	other := b.process(disk)
+	for i, from := range []int64{fourth, 0} {
+		b.must(other.log.Refresh())
+		b.must(other.log.reload())
+		before := len(disk.Ops())
+		end := other.end()
+		other.commit(false)
+		var writes, syncs []crashfs.Op
+		for _, o := range disk.Ops()[before:] {
+			switch o.Kind {
+			case crashfs.KindWrite:
+				writes = append(writes, o)
+			case crashfs.KindSync, crashfs.KindDatasync, crashfs.KindSyncDir, crashfs.KindSyncAll:
+				syncs = append(syncs, o)
+			default:
+			}
+		}
+		if len(syncs) != 1 {
+			t.Errorf("append %d: %v", i, syncs)
+		}
+		if i == 0 && (len(writes) != 2 || writes[0].Off != from || writes[1].Off != end) || i == 1 && (len(writes) != 1 || writes[0].Off != end) {
+			t.Errorf("append %d, behind %d: %v", i, end, writes)
+		}
+	}
+}
+
+func (b *bench) end() int64 {
+	b.must(b.log.Refresh())
+	return b.log.state.newest().end
+}
+
+// recordAt returns the entry of a position.
+func (b *bench) recordAt(position int64) *Entry {
+	b.t.Helper()
+	entries, err := b.log.Entries(b.line, position, position+1)
+	b.must(err)
+	return &entries[0]
+}
+
+// marks are those of the newest journal's records.
+func (b *bench) marks() (marks []uint64) {
+	b.t.Helper()
+	gen, err := b.log.Newest()
+	b.must(err)
+	j, err := openJournal(b.dir, gen, nil)
+	b.must(err)
+	defer j.f.Close()
+	n, err := j.whole()
+	b.must(err)
+	for _, c := range n.changes {
+		marks = append(marks, c.mark)
+	}
+	return marks
+}
+
+// TestMarks: a record says up to where its writer knows all to be durable, and no further: a writer that does not sync knows what others say.
+func TestMarks(t *testing.T) {
+	b, disk := newCrashBench(t)
+	b.commit(false)
+	b.commit(false)
+	relaxed := b.process(disk)
+	relaxed.log.opts.Relaxed = true
+	for range 3 {
+		relaxed.commit(false)
+	}
+	b.ids = relaxed.ids
+	b.must(b.add(2, false))
+	b.commit(false)
+	if got, want := b.marks(), []uint64{0, 1, 1, 1, 1, 2, 2, 7}; !slices.Equal(got, want) {
+		t.Errorf("the marks are %d, wanted %d", got, want)
+	}
+}
+
+// TestRewrittenOnce: a writer that does not sync rewrites nothing of its own, also when it reads the index again.
+func TestRewrittenOnce(t *testing.T) {
+	b, disk := newCrashBench(t)
+	b.log.opts.Relaxed = true
+	for range 3 {
+		b.commit(false)
+		b.must(b.log.Refresh())
+		b.must(b.log.reload())
+		before := len(disk.Ops())
+		b.commit(false)
+		if ops := disk.Ops()[before:]; len(ops) != 1 || ops[0].Kind != crashfs.KindWrite {
+			t.Errorf("an append does %v", ops)
+		}
+	}
+}
+
+// TestRelaxedAndAFailedWriteback: what was appended without a sync, and what the system then could not write, is there when something behind it is
+// acknowledged.
+func TestRelaxedAndAFailedWriteback(t *testing.T) {
+	b, disk := newCrashBench(t)
+	b.commit(false)
+	told := b.process(disk)
+	told.commit(false)
+	relaxed := told.process(disk)
+	relaxed.log.opts.Relaxed = true
+	for range 3 {
+		relaxed.commit(false)
+	}
+	b.must(disk.FailWriteback(b.dir.ID.String() + "/journal-1.jsonl"))
+	if err := told.log.state.newest().sync.wait(told.log.state.newest().f.Datasync, 0); err == nil {
+		t.Fatal("nobody was told")
+	}
+	other := relaxed.process(disk)
+	other.commit(false)
+	other.survives(disk)
+}
+
+// next is an item for the next message.
+func (b *bench) next() Item {
+	b.t.Helper()
+	c, _, err := b.log.Counts(b.line)
+	b.must(err)
+	env := &message.Envelope{
+		ID: uuid.New(), Line: b.line, Position: c.End(), Prev: c.Last, StoredAt: time.Now().UTC().Truncate(time.Second), Branch: "main", Body: fmt.Appendf(nil, `{"n":%d}`, c.End()),
+	}
+	return Item{Kind: KindAppend, Envelope: env, Body: env.AppendTo(nil)}
+}

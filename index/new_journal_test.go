@@ -1,0 +1,159 @@
+package index
+
+import (
+	"bytes"
+	stdcontext "context"
+	"encoding/json"
+	"os"
+	"slices"
+	"strings"
+	"syscall"
+	"testing"
+
+	"github.com/cespare/xxhash/v2"
+	ctxfolder "github.com/ctxdir/ctxdir/context"
+	"github.com/ctxdir/ctxdir/internal/vfs/crashfs"
+)
+
+// TestFoldBesideANewJournal: a new journal that repeats the last one's records is begun while a fold has not ended, which then says that some of them
+// have rows. Nothing is damaged, and in the end nothing is left of the journal that was repeated.
+func TestFoldBesideANewJournal(t *testing.T) {
+	ctx := stdcontext.Background()
+	b, disk := newCrashBench(t)
+	b.must(b.add(3, true))
+	work, err := b.log.rotate(ctx, false)
+	b.must(err)
+	other := b.process(disk)
+	stop := failing(disk, func(o crashfs.Op) bool {
+		return o.Kind == crashfs.KindDatasync && strings.HasSuffix(o.Path, "/journal-2.jsonl")
+	})
+	other.commit(false)
+	stop()
+	b.must(b.log.writeRows(work))
+	_, err = b.log.finishFold(work, work.journals)
+	b.must(err)
+	other.survives(disk)
+	for range 2 {
+		other.commit(false)
+		other.survives(disk)
+		b.must(other.log.Fold(ctx, false))
+		other.survives(disk)
+	}
+	gens, err := generations(other.dir)
+	b.must(err)
+	if slices.Contains(gens, 1) || slices.Contains(gens, 2) {
+		t.Errorf("there are the journals %d", gens)
+	}
+	if harmed, err := other.log.HarmedJournals(); err != nil || len(harmed) > 0 {
+		t.Errorf("%v, %v", harmed, err)
+	}
+}
+
+// TestJournalBefore: a journal/1 is read, and a journal/2 goes on from it. Its records bear no mark, so all of them are written again before that.
+func TestJournalBefore(t *testing.T) {
+	b, disk := newCrashBench(t)
+	b.must(b.add(3, true))
+	whole, last := b.asBefore()
+	name := ctxfolder.JournalFile(1)
+	// The last record, as a process wrote it that was told that the disk refused it.
+	b.must(b.dir.FS.Replace(name, append(slices.Clone(whole[:last]), bytes.Repeat([]byte{'\n'}, len(whole)-last)...)))
+	b.must(b.dir.FS.SyncDir("."))
+	f, err := b.dir.FS.OpenFile(name, os.O_RDWR)
+	b.must(err)
+	_, err = f.WriteAt(whole, 0)
+	b.must(err)
+	stop := failing(disk, func(o crashfs.Op) bool { return o.Kind == crashfs.KindDatasync })
+	if f.Datasync() == nil {
+		t.Fatal("the sync did not fail")
+	}
+	stop()
+	b.must(f.Close())
+	b.close()
+
+	b = b.process(disk)
+	b.shows(3)
+	b.commit(false)
+	b.shows(4)
+	if marks := b.marks(); !slices.Equal(marks, []uint64{3}) {
+		t.Errorf("the marks of the newest journal are %d", marks)
+	}
+	for gen, version := range map[uint64]string{1: journalBefore, 2: journalVersion} {
+		j, err := openJournal(b.dir, gen, nil)
+		b.must(err)
+		if j.begin.Version != version {
+			t.Errorf("journal %d is %s", gen, j.begin.Version)
+		}
+		b.must(j.f.Close())
+	}
+	for i := range b.ids {
+		if _, ok := b.log.ReadRecord(b.recordAt(int64(i))); !ok {
+			t.Errorf("message %d is not read from its record", i)
+		}
+	}
+	b.survives(disk)
+	for _, settle := range []bool{false, true} {
+		b.must(b.log.Fold(stdcontext.Background(), settle))
+		b.commit(false)
+		b.shows(len(b.ids))
+		b.survives(disk)
+	}
+}
+
+// TestLayOutBesideANewJournal: a fold lays out the next journal while an append whose sync failed begins it.
+func TestLayOutBesideANewJournal(t *testing.T) {
+	for _, at := range []crashfs.Kind{crashfs.KindCreate, crashfs.KindSync, crashfs.KindRename} {
+		b, disk := newCrashBench(t)
+		b.must(b.add(3, true))
+		other := b.process(disk)
+		laying := true
+		disk.Fail(func(o crashfs.Op) error {
+			if laying && o.Kind == at && strings.Contains(o.Path, "/.journal-2") {
+				laying = false
+				other.commit(false)
+			}
+			if !laying && o.Kind == crashfs.KindDatasync && strings.HasSuffix(o.Path, "/journal-1.jsonl") {
+				return syscall.EIO
+			}
+			return nil
+		})
+		b.must(b.log.layOut())
+		disk.Fail(nil)
+		if laying {
+			t.Fatalf("nothing was laid out by %s", at)
+		}
+		b.ids = other.ids
+		b.must(b.log.Refresh())
+		b.shows(4)
+		b.survives(disk)
+		b.commit(false)
+		b.survives(disk)
+	}
+}
+
+// asBefore returns the newest journal as one of the version before, and where its last record begins.
+func (b *bench) asBefore() (out []byte, last int) {
+	b.t.Helper()
+	gen, err := b.log.Newest()
+	b.must(err)
+	j, err := openJournal(b.dir, gen, nil)
+	b.must(err)
+	defer j.f.Close()
+	j.begin.Version = journalBefore
+	body, err := json.Marshal(j.begin)
+	b.must(err)
+	out, _ = appendRecord(nil, head{prev: j.begin.chain, seq: j.begin.Seq, kind: KindBegin, len: int64(len(body)), sum: bodySum(body)}, body)
+	prev := j.begin.chain
+	_, _, err = j.scan(j.first, j.seq, j.chain, nil, func(rec record) error {
+		_, body, err := j.readWhole(rec.off, rec.off+rec.size())
+		rec.prev = prev
+		marked, _ := appendRecord(nil, rec.head, body)
+		plain := slices.Delete(marked, atKind, atKind+markWidth)
+		prev = xxhash.Sum64(plain[atPrev:plainSize])
+		appendHex(plain[len(headChain):len(headChain)], prev)
+		last = len(out)
+		out = append(out, plain...)
+		return err
+	}, nil)
+	b.must(err)
+	return append(out, bytes.Repeat([]byte{'\n'}, space(int64(len(out))))...), last
+}

@@ -1,0 +1,112 @@
+package index
+
+import (
+	stdcontext "context"
+	"iter"
+	"slices"
+	"testing"
+	"time"
+
+	"github.com/ctxdir/ctxdir/branch"
+	ctxfolder "github.com/ctxdir/ctxdir/context"
+	"github.com/google/uuid"
+)
+
+// TestSettleOthersFiles: a message's file that the system could not write, and told somebody else of, is made again before the journal goes that has the
+// message. It looks right as long as the system has it in memory.
+func TestSettleOthersFiles(t *testing.T) {
+	ctx := stdcontext.Background()
+	b, disk := newCrashBench(t)
+	for range 3 {
+		b.must(b.add(2, true))
+		b.must(b.log.Fold(ctx, false))
+	}
+	b.must(disk.FailWriteback(b.messagePath(0)))
+	if b.fs.SyncAll() == nil {
+		t.Fatal("nobody was told")
+	}
+	b.close()
+	other := b.process(disk)
+	b.must(other.log.Fold(ctx, true))
+	if gens, err := generations(other.dir); err != nil || slices.Contains(gens, 1) {
+		t.Fatalf("there are the journals %d, %v", gens, err)
+	}
+	other.survives(disk)
+}
+
+func (b *bench) messagePath(i int) string {
+	return b.dir.ID.String() + "/" + ctxfolder.Messages + "/branch-main/" + ctxfolder.MessageFile(b.ids[i])
+}
+
+// TestSettleTogether: the system tells of a failed write once, also where several contexts of a process share the descriptor.
+func TestSettleTogether(t *testing.T) {
+	ctx := stdcontext.Background()
+	b, disk := newCrashBench(t)
+	neighbour := *b
+	m := &ctxfolder.Metadata{ID: uuid.New(), ActiveBranch: "main", CreatedAt: time.Now(), Revision: 1}
+	neighbour.line, neighbour.ids = uuid.New(), nil
+	_, err := branch.New(m, "main", neighbour.line)
+	b.must(err)
+	files, err := BeginFiles(m, testStore, time.Now())
+	b.must(err)
+	b.must(ctxfolder.Create(ctx, disk, m, ctxfolder.Begin{Files: files}))
+	neighbour.open(m.ID)
+	defer neighbour.close()
+	b.must(b.log.Refresh())
+	for _, c := range []*bench{b, &neighbour} {
+		for range 3 {
+			c.must(c.add(2, true))
+			c.must(c.log.Fold(ctx, false))
+		}
+	}
+	b.must(disk.FailWriteback(b.messagePath(0)))
+	b.must(neighbour.log.Fold(ctx, true)) // which is told
+	b.must(b.log.Fold(ctx, true))
+	b.survives(disk)
+	neighbour.survives(disk)
+}
+
+// TestSettleOthersPayloads: so is the blob of a payload.
+func TestSettleOthersPayloads(t *testing.T) {
+	ctx := stdcontext.Background()
+	b, disk := newCrashBench(t)
+	b.must(b.dir.Lock.Acquire(ctx))
+	b.must(b.log.Prepare())
+	c := b.log.Append([]Item{PayloadItem(Sum{1}, []byte("payload")), b.next()})
+	b.must(c.Err)
+	b.must(c.Wait())
+	b.must(b.dir.Lock.Release())
+	b.close()
+	other := b.process(disk)
+	kept := &keptPayloads{}
+	other.log.opts.Payloads = kept
+	b.must(other.log.Fold(ctx, true))
+	if kept.n != 1 || !kept.durable {
+		t.Errorf("%d payloads were stored, durably %t", kept.n, kept.durable)
+	}
+	// What this process has appended itself the system would tell it of.
+	*kept = keptPayloads{}
+	b.must(other.dir.Lock.Acquire(ctx))
+	b.must(other.log.Prepare())
+	c = other.log.Append([]Item{PayloadItem(Sum{2}, []byte("another"))})
+	b.must(c.Err)
+	b.must(c.Wait())
+	b.must(other.dir.Lock.Release())
+	b.must(other.log.Fold(ctx, true))
+	if kept.n == 0 || kept.durable {
+		t.Errorf("%d payloads of its own were stored, durably %t", kept.n, kept.durable)
+	}
+}
+
+type keptPayloads struct {
+	n       int
+	durable bool
+}
+
+func (k *keptPayloads) Keep(payloads iter.Seq[[]byte], durable bool) error {
+	for range payloads {
+		k.n++
+	}
+	k.durable = durable
+	return nil
+}
