@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"iter"
 	"time"
 
 	"github.com/ctxdir/ctxdir/archive"
@@ -37,19 +38,63 @@ type Archived struct {
 }
 
 // Archive moves messages from their files into a pack, compressed. They are read as before; so are they when others append, fork, replace or archive
-// meanwhile. What was edited by hand stays a file: a repair takes the edit in. Payloads that no other context refers to are copied into
-// the pack, and their blobs are left to the next collection. Packs that are no larger than what is added are made one with it; without options, all are.
+// meanwhile. What was edited by hand stays a file: a repair takes the edit in. Payloads are copied into the pack, and their blobs are left to the
+// next collection, which removes those that no other context refers to. Packs that are no larger than what is added are made one with it; without
+// options, all are. To archive many contexts, [Store.Archive] takes less room.
 //
 // Crash order: see [index.Log.Arrange].
 func (c *Context) Archive(ctx context.Context, o ArchiveOptions) (Archived, error) {
-	done, err := c.arrange(ctx, o.Progress, func() (index.Plan, int64, error) { return c.planArchive(ctx, o) })
+	return c.archive(ctx, o, &sharing{})
+}
+
+func (c *Context) archive(ctx context.Context, o ArchiveOptions, with *sharing) (Archived, error) {
+	done, err := c.arrange(ctx, o.Progress, with, func() (index.Plan, int64, error) { return c.planArchive(ctx, o) })
 	return done, public(Error{Op: "archive", Context: c.dir.ID, Branch: o.Branch}, err)
+}
+
+// ArchivedContext is the result of archiving one of several contexts.
+type ArchivedContext struct {
+	Context uuid.UUID
+	Archived
+}
+
+// Archive archives contexts one after the other, as [Context.Archive] does; without ids all of the store, where a context without the
+// branch of the options has nothing to archive. A payload that several of them refer to stays a blob, which they share. It yields each context;
+// one that cannot be archived comes with an error, and the others follow.
+func (s *Store) Archive(ctx context.Context, ids []uuid.UUID, o ArchiveOptions) iter.Seq2[ArchivedContext, error] {
+	return func(yield func(ArchivedContext, error) bool) {
+		all := len(ids) == 0
+		if all {
+			for id, err := range s.IDs() {
+				if err != nil {
+					yield(ArchivedContext{}, public(Error{Op: "archive", Path: s.path}, err))
+					return
+				}
+				ids = append(ids, id)
+			}
+		}
+		with := &sharing{store: s, contexts: ids}
+		for _, id := range ids {
+			done := ArchivedContext{Context: id}
+			c, err := s.Context(ctx, id)
+			if err == nil {
+				done.Archived, err = c.archive(ctx, o, with)
+				err = errors.Join(err, c.Close())
+			}
+			if all && errors.Is(err, ErrNotExist) {
+				err = nil // it has no such branch, or was removed meanwhile
+			}
+			if !yield(done, err) || ctx.Err() != nil {
+				return
+			}
+		}
+	}
 }
 
 // Unarchive moves all archived messages back to files: byte for byte what was archived. Payloads become blobs again. progress, unless it is
 // nil, is told how many messages were looked at.
 func (c *Context) Unarchive(ctx context.Context, progress func(done, all int64)) (Archived, error) {
-	done, err := c.arrange(ctx, progress, func() (index.Plan, int64, error) {
+	done, err := c.arrange(ctx, progress, &sharing{}, func() (index.Plan, int64, error) {
 		uses, err := c.log.PackUses(ctx)
 		plan := index.Plan{File: map[uuid.UUID]index.Spans{}}
 		for _, use := range uses {
@@ -68,11 +113,11 @@ func add(to, more map[uuid.UUID]index.Spans) {
 }
 
 // arrange moves messages as planned. Nobody collects, erases or restores meanwhile, so no blob or pack goes that somebody still needs.
-func (c *Context) arrange(ctx context.Context, progress func(done, all int64), plan func() (index.Plan, int64, error)) (Archived, error) {
-	return using(c, func() (Archived, error) { return c.arrangeNow(ctx, progress, plan) })
+func (c *Context) arrange(ctx context.Context, progress func(done, all int64), with *sharing, plan func() (index.Plan, int64, error)) (Archived, error) {
+	return using(c, func() (Archived, error) { return c.arrangeNow(ctx, progress, with, plan) })
 }
 
-func (c *Context) arrangeNow(ctx context.Context, progress func(done, all int64), plan func() (index.Plan, int64, error)) (done Archived, err error) {
+func (c *Context) arrangeNow(ctx context.Context, progress func(done, all int64), with *sharing, plan func() (index.Plan, int64, error)) (done Archived, err error) {
 	if c.store.readOnly {
 		return done, ErrReadOnly
 	}
@@ -93,7 +138,7 @@ func (c *Context) arrangeNow(ctx context.Context, progress func(done, all int64)
 	if err != nil || len(p.Pack) == 0 && len(p.File) == 0 {
 		return done, err
 	}
-	taking := c.taking(ctx)
+	taking := &taking{c: c, ctx: ctx, with: with, seen: map[blob.Sum]bool{}}
 	p.Payloads, p.Progress = taking.from, progress
 	moved, err := c.log.Arrange(ctx, p)
 	if errors.Is(err, context.DeadlineExceeded) && ctx.Err() == nil {
@@ -208,19 +253,14 @@ func (c *Context) archivable(name string) (spans []loader.Span, err error) {
 
 // taking takes payloads along into a pack.
 type taking struct {
-	c      *Context
-	ctx    context.Context //nolint:containedctx // of one call
-	shared map[blob.Sum]bool
-	unread error
-	seen   map[blob.Sum]bool
-	blobs  int64 // bytes of the blobs that are of no use to the context any more
+	c     *Context
+	ctx   context.Context //nolint:containedctx // of one call
+	with  *sharing
+	seen  map[blob.Sum]bool
+	blobs int64 // bytes of the blobs that are of no use to the context any more
 }
 
-func (c *Context) taking(ctx context.Context) *taking {
-	return &taking{c: c, ctx: ctx, seen: map[blob.Sum]bool{}}
-}
-
-// from adds those of the payloads of a message that no other context refers to.
+// from adds those of the payloads of a message that the other contexts of the call do not refer to.
 func (t *taking) from(envelope []byte, add func([]byte) error) error {
 	env, err := message.ParseTrusted(envelope)
 	if err != nil {
@@ -235,10 +275,9 @@ func (t *taking) from(envelope []byte, add func([]byte) error) error {
 			continue
 		}
 		t.seen[ref.Sum] = true
-		if err := t.mark(); err != nil {
+		if shared, err := t.with.shares(t.ctx, ref.Sum); err != nil {
 			return err
-		}
-		if t.unread != nil || t.shared[ref.Sum] {
+		} else if shared {
 			continue
 		}
 		payload, err := t.c.load.Payload(ref)
@@ -255,20 +294,36 @@ func (t *taking) from(envelope []byte, add func([]byte) error) error {
 	return nil
 }
 
-// mark finds out what other contexts refer to. Where one cannot be read, that may be anything.
-func (t *taking) mark() error {
-	if t.shared != nil {
-		return nil
-	}
-	t.shared = map[blob.Sum]bool{}
-	for id, err := range t.c.store.IDs() {
-		if err == nil && id != t.c.dir.ID {
-			_, err = t.c.store.markContext(t.ctx, id, t.shared)
+// sharing knows which payloads several contexts of a call refer to. It looks once, at the first question. The answer decides only how much
+// room packs take, since a blob goes when a collection finds no reference to it; so messages that cannot be read do not count.
+type sharing struct {
+	store    *Store
+	contexts []uuid.UUID
+	several  map[blob.Sum]bool // false of those that one context refers to
+}
+
+func (x *sharing) shares(ctx context.Context, sum blob.Sum) (bool, error) {
+	if x.several == nil && len(x.contexts) > 1 {
+		x.several = map[blob.Sum]bool{}
+		for _, id := range x.contexts {
+			if err := x.look(ctx, id); err != nil {
+				return false, err
+			}
 		}
-		if err := t.ctx.Err(); err != nil {
-			return err
-		}
-		t.unread = errors.Join(t.unread, err)
 	}
-	return nil
+	return x.several[sum], nil
+}
+
+func (x *sharing) look(ctx context.Context, id uuid.UUID) error {
+	c, err := x.store.open(ctx, id)
+	if err != nil {
+		return ctx.Err()
+	}
+	defer c.Close()
+	own := map[blob.Sum]bool{}
+	_, _ = c.referencesInLines(ctx, false, func(sum blob.Sum) { own[sum] = true })
+	for sum := range own {
+		_, x.several[sum] = x.several[sum]
+	}
+	return ctx.Err()
 }

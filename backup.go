@@ -320,9 +320,7 @@ func (b *backingUp) message(line *ctxfolder.Line, e *index.Entry) error {
 	if err != nil {
 		return err
 	}
-	if refs, err := blob.Refs(env.Body); err == nil {
-		e.Payloads = len(refs)
-	}
+	e.Payloads = blob.Count(env.Body)
 	e.Lost, e.Size, e.Sum, e.At = "", int64(len(raw)), message.Sum(raw), env.StoredAt.UnixNano()
 	err = vfs.CreateFile(folder, ctxfolder.MessageFile(e.FileID()), append(raw, '\n'), e.StoredAt())
 	if errors.Is(err, fs.ErrExist) { // two rows name one file
@@ -397,9 +395,7 @@ func (b *backingUp) folder(name string) (vfs.FS, error) {
 // payloads copies the payloads that a message or a system prompt refers to, verified. One that cannot be had costs itself alone.
 func (b *backingUp) payloads(stored []byte, e *index.Entry) error {
 	var sums []blob.Sum
-	if err := referencesIn(stored, b.c.outside(e, func(sum blob.Sum) { sums = append(sums, sum) })); err != nil {
-		return nil //nolint:nilerr // no reference can be resolved there either
-	}
+	mentioned(stored, b.c.outside(e, func(sum blob.Sum) { sums = append(sums, sum) }))
 	for _, sum := range sums {
 		if b.seen[sum] {
 			continue

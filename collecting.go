@@ -1,6 +1,7 @@
 package ctxdir
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"iter"
@@ -11,6 +12,7 @@ import (
 	"github.com/ctxdir/ctxdir/blob"
 	"github.com/ctxdir/ctxdir/branch"
 	ctxfolder "github.com/ctxdir/ctxdir/context"
+	"github.com/ctxdir/ctxdir/internal/vfs"
 	"github.com/google/uuid"
 )
 
@@ -32,7 +34,7 @@ type Collecting struct {
 // to which nothing was written for an hour and that are large beside what their context holds. It yields what it did. What cannot be collected of one context, or listed of a trash, comes
 // with an error and the context's id, and the others follow.
 //
-// Trash is purged first, so that a full disk is no obstacle. Whoever writes meanwhile is safe: what is cut off is looked at once
+// The trash of a context is purged before it is collected, and that of the store before all others, so that there is room. Whoever writes meanwhile is safe: what is cut off is looked at once
 // more with the context's lock. It fails with [ErrLocked] while somebody else collects.
 func (s *Store) Collect(ctx context.Context, o Collecting) iter.Seq2[Collected, error] {
 	return func(yield func(Collected, error) bool) {
@@ -49,7 +51,7 @@ func (s *Store) Collect(ctx context.Context, o Collecting) iter.Seq2[Collected, 
 			}
 			defer release()
 		}
-		if err := s.collect(ctx, o, yield); err != nil {
+		if err := s.collect(ctx, o, true, yield); err != nil {
 			fail(err)
 		}
 	}
@@ -80,7 +82,7 @@ func (s *Store) CollectIfDue(ctx context.Context) error {
 	limited, cancel := context.WithTimeout(ctx, collectAtMost)
 	defer cancel()
 	var failed []error
-	err := s.collect(limited, Collecting{Grace: *s.opts.collect}, func(_ Collected, err error) bool {
+	err := s.collect(limited, Collecting{Grace: *s.opts.collect}, false, func(_ Collected, err error) bool {
 		if err != nil {
 			failed = append(failed, err)
 		}
@@ -99,17 +101,18 @@ func (s *Store) collectionDue() bool {
 	return last.After(now) || now.Sub(last) >= collectEvery
 }
 
-// collect does the work. The caller holds collectLock, or it is a dry run.
-func (s *Store) collect(ctx context.Context, o Collecting, yield func(Collected, error) bool) error {
+// collect does the work. The caller holds collectLock, or it is a dry run. In one pass it notes references to blobs while it has a context open.
+// Otherwise the sweep comes at the end, if there is time for it, and opens each context again.
+func (s *Store) collect(ctx context.Context, o Collecting, onePass bool, yield func(Collected, error) bool) error {
 	log := s.beginLog(o.DryRun)
 	defer log.close()
 	log.run()
-	tell := func(x Collected, err error) bool {
+	x := &collecting{s: s, o: o, tell: func(x Collected, err error) bool {
 		if err == nil {
 			log.add(x)
 		}
 		return yield(x, err)
-	}
+	}}
 	contexts := o.Contexts
 	if len(contexts) == 0 {
 		for id, err := range s.IDs() {
@@ -121,106 +124,140 @@ func (s *Store) collect(ctx context.Context, o Collecting, yield func(Collected,
 		// A collection that has no time for all of them begins with others the next time.
 		rand.Shuffle(len(contexts), func(i, j int) { contexts[i], contexts[j] = contexts[j], contexts[i] })
 	}
-	if !o.DryRun {
-		trashes := contexts
-		if len(o.Contexts) == 0 {
-			trashes = slices.Concat([]uuid.UUID{uuid.Nil}, contexts)
-		}
-		for _, in := range trashes {
-			if err := s.sweepTrash(in); err != nil && !tell(Collected{Trashed: (&trashed{in: in}).public()}, err) {
-				return nil
-			}
+	var unmarked error
+	if onePass && len(o.Contexts) == 0 {
+		if x.marks, unmarked = s.beginMarking(ctx, o.DryRun); unmarked != nil {
+			x.marks = nil
 		}
 	}
-	// An item is no older than its name, so most need not be read.
-	old := func(id uuid.UUID, _ bool) bool { return s.now().Sub(ctxfolder.TimeOf(id)) > o.Grace }
-	for t, err := range s.trash(ctx, o.Contexts, old) {
-		if t == nil {
-			return err
-		}
-		if err != nil {
-			if !tell(Collected{Trashed: t.public()}, err) {
-				return nil
-			}
-			continue
-		}
-		if !s.expired(t, o.Grace) {
-			continue
-		}
-		x, err := s.purge(ctx, t, o.DryRun)
-		if !tell(Collected{x, true}, public(Error{Op: "purge", Path: x.Path}, err)) {
-			return nil
-		}
+	if _, more := x.trash(ctx, s.fs, uuid.Nil, nil); !more {
+		return ctx.Err()
 	}
 	for _, id := range contexts {
 		if err := ctx.Err(); err != nil {
 			return err
 		}
-		more, err := s.collectContext(ctx, id, o.DryRun, func(x Collected) bool { return tell(x, nil) })
+		more, err := x.context(ctx, id)
 		if err != nil && ctx.Err() == nil && !errors.Is(err, ErrGone) {
-			more = tell(Collected{Trashed: Trashed{Context: id}}, public(Error{Op: "collect", Context: id}, err)) && more
+			more = x.tell(Collected{Trashed: Trashed{Context: id}}, public(Error{Op: "collect", Context: id}, err)) && more
 		}
 		if !more {
-			return nil
+			return ctx.Err()
 		}
 	}
 	if len(o.Contexts) > 0 {
 		return nil
 	}
-	err := s.sweep(ctx, o.Grace, o.DryRun, func(t Trashed) bool { return tell(Collected{t, false}, nil) })
+	err := unmarked
+	swept := func(t Trashed) bool { return x.tell(Collected{t, false}, nil) }
+	switch {
+	case x.marks != nil:
+		if err = x.marks.all(ctx); err == nil {
+			err = x.marks.sweep(ctx, o.Grace, o.DryRun, swept)
+		}
+	case err == nil:
+		err = s.sweep(ctx, o.Grace, o.DryRun, swept)
+	}
 	if err != nil && ctx.Err() == nil && !errors.Is(err, ErrLocked) {
-		tell(Collected{Trashed: Trashed{Path: blob.Folder}}, public(Error{Op: "sweep", Path: blob.Folder}, err))
+		x.tell(Collected{Trashed: Trashed{Path: blob.Folder}}, public(Error{Op: "sweep", Path: blob.Folder}, err))
 		return nil
 	}
 	return err
 }
 
-// sweepTrash removes what was left half-made or half-purged in the trash of a context, or of the store for uuid.Nil.
-func (s *Store) sweepTrash(in uuid.UUID) error {
-	fsys := s.fs
-	if in != uuid.Nil {
-		sub, err := s.fs.Sub(in.String())
-		if err != nil {
-			return nil //nolint:nilerr // it was removed meanwhile, or will be told of when it is opened
-		}
-		defer sub.Close()
-		fsys = sub
-	}
-	return public(Error{Op: "sweep", Path: trashPath(in)}, ctxfolder.SweepTrash(fsys))
+// collecting is one collection.
+type collecting struct {
+	s     *Store
+	o     Collecting
+	tell  func(Collected, error) bool
+	marks *marking // nil where no blobs are looked for
 }
 
-func (s *Store) collectContext(ctx context.Context, id uuid.UUID, dryRun bool, yield func(Collected) bool) (more bool, err error) {
-	c, err := s.open(ctx, id)
+// context collects in one context, which it opens once. It notes the blobs that messages refer to before it moves any of them to the trash. It
+// empties the trash, which makes room, before it moves messages and makes packs anew.
+func (x *collecting) context(ctx context.Context, id uuid.UUID) (more bool, err error) {
+	c, err := x.s.open(ctx, id)
 	if errors.Is(err, ctxfolder.ErrNotExist) {
 		return true, nil // it was removed meanwhile
 	}
 	if err != nil {
+		if sub, serr := x.s.fs.Sub(id.String()); serr == nil {
+			defer sub.Close()
+			_, more = x.trash(ctx, sub, id, nil)
+			return more, err
+		}
 		return true, err
 	}
 	defer func() { err = errors.Join(err, c.Close()) }()
-	var damaged error // an item in trash that is damaged keeps nothing else from being collected
-	if !dryRun {
-		for t, err := range ctxfolder.EachTrash(c.dir.FS, onlyFolders) {
-			if err != nil {
-				break // it was told of when trash was listed
-			}
-			damaged = errors.Join(damaged, c.clearLeft(ctx, t))
-			if ctx.Err() != nil {
-				return true, ctx.Err()
-			}
-		}
+	var unread, failed error
+	if x.marks != nil {
+		unread, failed = c.referencesInLines(ctx, true, x.marks.mark)
 	}
-	more = true
+	damaged, more := x.trash(ctx, c.dir.FS, id, c)
+	if x.marks != nil && ctx.Err() == nil {
+		x.marks.note(id, unread, cmp.Or(failed, damaged.unread), true)
+	}
+	if !more {
+		return false, ctx.Err()
+	}
 	if len(branch.Orphans(c.current())) > 0 {
-		more, err = c.collectOrphans(ctx, dryRun, func(t Trashed) bool { return yield(Collected{t, false}) })
+		more, err = c.collectOrphans(ctx, x.o.DryRun, func(t Trashed) bool { return x.tell(Collected{t, false}, nil) })
 	}
 	if more && err == nil {
-		more, err = c.collectPacks(ctx, dryRun, yield)
+		more, err = c.collectPacks(ctx, x.o.DryRun, func(y Collected) bool { return x.tell(y, nil) })
 	}
-	if more && err == nil && !dryRun && c.idle() && c.log.Bulky() {
+	if more && err == nil && !x.o.DryRun && c.idle() && c.log.Bulky() {
 		err = c.store.within(ctx, c.log.Shed)
 	}
-	return more, errors.Join(damaged, err)
+	return more, errors.Join(damaged.left, err)
+}
+
+// trashDamage holds the errors of looking through a trash.
+type trashDamage struct {
+	left   error // of removing message files that a crash left of its items
+	unread error // of looking for references
+}
+
+// trash lists the trash of a context, or of the store for uuid.Nil, once. It removes half-made items and those older than the grace period.
+// With c it removes message files that a crash left of the other items, and notes the blobs that these refer to.
+func (x *collecting) trash(ctx context.Context, fsys vfs.FS, in uuid.UUID, c *Context) (damage trashDamage, more bool) {
+	unlisted := func(err error) bool {
+		return x.tell(Collected{Trashed: (&trashed{in: in}).public()}, public(Error{Op: "list", Path: trashPath(in)}, err))
+	}
+	entries, err := ctxfolder.ListTrash(fsys)
+	if err != nil {
+		damage.unread = err
+		return damage, unlisted(err)
+	}
+	if !x.o.DryRun && (in != uuid.Nil || len(x.o.Contexts) == 0) {
+		if err := ctxfolder.SweepTrash(fsys, entries); err != nil && !x.tell(Collected{Trashed: (&trashed{in: in}).public()}, public(Error{Op: "sweep", Path: trashPath(in)}, err)) {
+			return damage, false
+		}
+	}
+	// An item is no older than its name, so most versions need not be read.
+	old := func(id uuid.UUID) bool { return x.s.now().Sub(ctxfolder.TimeOf(id)) > x.o.Grace }
+	want := func(id uuid.UUID, folder bool) bool { return c != nil && folder && !x.o.DryRun || old(id) }
+	for t := range ctxfolder.Items(fsys, entries, want) {
+		if ctx.Err() != nil {
+			return damage, false
+		}
+		if in == uuid.Nil && len(x.o.Contexts) > 0 && !slices.Contains(x.o.Contexts, t.Item.Context) {
+			continue
+		}
+		item := &trashed{t, in}
+		if old(t.ID) && x.s.expired(item, x.o.Grace) {
+			gone, err := x.s.purge(ctx, c, item, x.o.DryRun)
+			if !x.tell(Collected{gone, true}, public(Error{Op: "purge", Path: gone.Path}, err)) {
+				return damage, false
+			}
+		} else if c != nil && !x.o.DryRun {
+			damage.left = errors.Join(damage.left, c.clearLeft(ctx, t))
+		}
+	}
+	if c != nil && x.marks != nil {
+		damage.unread = c.referencesInTrash(entries, x.marks.mark)
+	}
+	return damage, ctx.Err() == nil
 }
 
 // shedIdle is how long nothing was written to a context whose journals a collection lets go of: followers have read them by then.

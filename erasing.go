@@ -33,7 +33,7 @@ type EraseOptions struct {
 }
 
 // Erase removes messages of a context for good, on whatever lines they are: their files, what journals and trash hold of
-// them in any version, copies of the context in the store's trash, and the payloads that nothing else refers to. It yields each
+// them in any version, copies of the context in the store's trash, and every payload in the store that nothing refers to any more. It yields each
 // thing once all is done. The positions stay: a reader shows an erased message as unavailable, with [ErrErased].
 //
 // It fails with [ErrNotExist] when neither the context nor the end of a line in its trash has a message of one of the ids, and with
@@ -70,12 +70,14 @@ type erasing struct {
 	o     EraseOptions
 	main  *erasable
 	all   []*erasable       // the copies in trash, and main last: it has the note
-	blobs map[blob.Sum]bool // that some version of the messages referred to
+	blobs map[blob.Sum]bool // that some version of the messages referred to, or nothing does
 	gone  map[blob.Sum]bool // those of them that were removed
-	paths map[string]bool   // in a dry run: files in trash that would go, relative to the context
-	early []thing           // journals that held a message before the erase began
-	done  []Erased
-	told  map[string]bool
+	// referred says that a row of the messages counts references, whether or not a version with them is left.
+	referred bool
+	paths    map[string]bool // in a dry run: files in trash that would go, relative to the context
+	early    []thing         // journals that held a message before the erase began
+	done     []Erased
+	told     map[string]bool
 }
 
 // erasable is the context, or a copy of it in the store's trash.
@@ -289,6 +291,9 @@ func (e *erasing) find(ids []uuid.UUID) error {
 	if err := x.find(e.ids); err != nil {
 		return err
 	}
+	for _, at := range x.places {
+		e.referred = e.referred || at.entry.Payloads > 0
+	}
 	// Of what the note names, that alone is erased unasked whose erasing began: a note is only a file.
 	for _, at := range x.places {
 		if id := at.entry.ID; e.noted[id] && at.entry.Lost != index.Erased && !slices.Contains(ids, id) {
@@ -398,7 +403,11 @@ func (e *erasing) remove(x *erasable) error {
 		return err
 	}
 	// A collection that was interrupted may have left pieces of a message that do not say whose they are.
-	if err := ctxfolder.SweepTrash(x.c.dir.FS); err != nil {
+	left, err := ctxfolder.ListTrash(x.c.dir.FS)
+	if err == nil {
+		err = ctxfolder.SweepTrash(x.c.dir.FS, left)
+	}
+	if err != nil {
 		return err
 	}
 	if err := x.c.dir.FS.SyncDir(ctxfolder.Trash); err != nil && !errors.Is(err, fs.ErrNotExist) {

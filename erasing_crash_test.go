@@ -64,6 +64,9 @@ func canaries(t *testing.T, disk *crashfs.FS) (s *Store, want said) {
 	if err := c.Close(); err != nil {
 		t.Fatal(err)
 	}
+	if _, _, err := s.blobs.Put(secret(4000)); err != nil { // an edit by hand left it
+		t.Fatal(err)
+	}
 	return s, said{"main": {{testID(1), kept}, {testID(2), ""}, {testID(4), `{"n":4}`}}, "alt": {{testID(1), kept}, {testID(2), ""}, {testID(3), kept}}}
 }
 

@@ -63,12 +63,11 @@ func (e *erasing) sums() []blob.Sum {
 	return slices.SortedFunc(maps.Keys(e.blobs), func(a, b blob.Sum) int { return bytes.Compare(a[:], b[:]) })
 }
 
-// payloads removes the blobs that nothing refers to any more, also from the store's trash. The lock on blobs keeps everybody
-// away who is about to refer to one. Where some message cannot be read they stay: it may refer to them.
+// payloads removes the blobs that nothing refers to any more, also from the store's trash. The lock on blobs excludes a writer that is about
+// to refer to one. Where some message cannot be read they stay, since it may refer to them.
+//
+// Crash order: the note names every blob before the first one goes, so that to erase again removes what else the store holds of them.
 func (e *erasing) payloads(ctx context.Context) error {
-	if len(e.blobs) == 0 {
-		return nil
-	}
 	s := *e.s
 	if e.o.DryRun {
 		s.besides = &besides{context: e.id, ids: e.ids, paths: e.paths}
@@ -79,10 +78,14 @@ func (e *erasing) payloads(ctx context.Context) error {
 			return err
 		}
 		defer lock.Release()
+		// A copy of a context that was about to get its place refers to its payloads.
+		if err := ctxfolder.SweepStaging(s.fs); err != nil && !errors.Is(err, fs.ErrNotExist) {
+			return err
+		}
 	}
-	marked, err := s.mark(ctx)
+	marked, err := e.unreferred(ctx, &s)
 	if err != nil {
-		return fmt.Errorf("the payloads of the message are still there: %w", err)
+		return fmt.Errorf("payloads may be left that only erased messages refer to; repair the store and erase again: %w", err)
 	}
 	for _, sum := range e.sums() {
 		if marked[sum] {
@@ -100,6 +103,82 @@ func (e *erasing) payloads(ctx context.Context) error {
 		return err
 	}
 	return e.trashedPayloads()
+}
+
+// unreferred adds to the payloads that the messages referred to all others in the store that nothing refers to: an edit by hand may have
+// taken the reference out of a message since. They leave no other trace, so a blob counts as one of these only if no file of the store
+// mentions it, messages that no index knows included. It returns the blobs that messages refer to.
+func (e *erasing) unreferred(ctx context.Context, s *Store) (marked map[blob.Sum]bool, err error) {
+	loose, err := s.storedBlobs(ctx)
+	if err != nil || len(loose)+len(e.blobs) == 0 {
+		return nil, err
+	}
+	marked, err = s.mark(ctx)
+	if err != nil && len(e.blobs) == 0 && !e.referred {
+		return marked, ctx.Err() // the messages had no payload, as far as is known: damage elsewhere is no reason to fail
+	}
+	maps.DeleteFunc(loose, func(sum blob.Sum, _ bool) bool { return marked[sum] || e.blobs[sum] })
+	if err != nil || len(loose) == 0 {
+		return marked, err
+	}
+	err = walkFiles(s.fs, ".", func(p string) error {
+		p = path.Clean(p)
+		if err := ctx.Err(); err != nil || strings.HasPrefix(p, blob.Folder+"/") {
+			return err
+		}
+		return mentionedIn(s.fs, p, func(sum blob.Sum) { delete(loose, sum) })
+	})
+	if err != nil || len(loose) == 0 {
+		return marked, err
+	}
+	maps.Copy(e.blobs, loose)
+	if e.o.DryRun {
+		return marked, nil
+	}
+	return marked, e.writeNote()
+}
+
+// storedBlobs returns the blobs that the store has, those in its trash included.
+func (s *Store) storedBlobs(ctx context.Context) (map[blob.Sum]bool, error) {
+	there := map[blob.Sum]bool{}
+	for sum, err := range s.blobs.Walk(nil) {
+		if err == nil {
+			err = ctx.Err()
+		}
+		if err != nil {
+			return nil, err
+		}
+		there[sum] = true
+	}
+	return there, s.trashedBlobs(func(sum blob.Sum, _ string) { there[sum] = true })
+}
+
+// trashedBlobs calls f for each blob in the store's trash, with its path.
+func (s *Store) trashedBlobs(f func(sum blob.Sum, path string)) error {
+	for item, err := range s.fs.ReadDir(ctxfolder.Trash) {
+		if errors.Is(err, fs.ErrNotExist) {
+			return nil
+		}
+		if err != nil {
+			return err
+		}
+		if !item.IsDir() {
+			continue
+		}
+		folder := ctxfolder.Trash + "/" + item.Name()
+		for entry, err := range s.fs.ReadDir(folder) {
+			if errors.Is(err, fs.ErrNotExist) {
+				break
+			}
+			if err != nil {
+				return err
+			}
+			if sum, ok := blob.ParseFile(entry.Name()); ok {
+				f(sum, folder+"/"+entry.Name())
+			}
+		}
+	}
+	return nil
 }
 
 // temporaries removes what interrupted writers left in a folder of blobs: it may hold the payload. None is at work, since the
@@ -128,19 +207,13 @@ func (e *erasing) temporaries(folder string) error {
 // trashedPayloads removes the copies that a sweep moved to trash.
 func (e *erasing) trashedPayloads() error {
 	var paths []string
-	for entry, err := range e.s.fs.ReadDir(ctxfolder.Trash) {
-		if errors.Is(err, fs.ErrNotExist) {
-			break
+	err := e.s.trashedBlobs(func(sum blob.Sum, path string) {
+		if e.gone[sum] {
+			paths = append(paths, path)
 		}
-		if err != nil {
-			return err
-		}
-		for sum := range e.gone {
-			if !entry.IsDir() {
-				continue
-			}
-			paths = append(paths, ctxfolder.Trash+"/"+entry.Name()+"/"+path.Base(blob.Path(sum)))
-		}
+	})
+	if err != nil {
+		return err
 	}
 	for _, p := range paths {
 		if err := e.payload(p, "payload in the trash"); err != nil {

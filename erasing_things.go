@@ -119,7 +119,7 @@ func (e *erasing) named(fsys vfs.FS, p string, names map[string]uuid.UUID, what 
 	return t, true, nil
 }
 
-// refer notes the payloads that a version of a message refers to.
+// refer notes the payloads that a version of a message may refer to.
 func (e *erasing) refer(b []byte) { mentioned(b, func(sum blob.Sum) { e.blobs[sum] = true }) }
 
 // trashThings is things for the items of a trash.

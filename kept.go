@@ -44,12 +44,9 @@ type keptMessage struct {
 // recount makes an envelope say how many references there are in its message, which one that was edited by hand may not, and reports
 // whether it did not: a sweep believes it.
 func recount(env *message.Envelope) bool {
-	refs, err := blob.Refs(env.Body)
-	if err != nil || len(refs) == env.Payloads {
-		return false
-	}
-	env.Payloads = len(refs)
-	return true
+	was := env.Payloads
+	env.Payloads = blob.Count(env.Body)
+	return env.Payloads != was
 }
 
 // kept yields the messages in an item that keeps the end of a line, in order. An error, which wraps [ErrDamaged] where the item is not what

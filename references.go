@@ -1,21 +1,19 @@
 package ctxdir
 
 import (
-	"bytes"
 	"cmp"
 	"context"
-	"encoding/json"
 	"errors"
 	"fmt"
-	"io"
 	"io/fs"
 	"iter"
 	"maps"
 	"os"
-	"regexp"
+	"path"
 	"slices"
 	"syscall"
 
+	"github.com/ctxdir/ctxdir/archive"
 	"github.com/ctxdir/ctxdir/blob"
 	ctxfolder "github.com/ctxdir/ctxdir/context"
 	"github.com/ctxdir/ctxdir/index"
@@ -24,12 +22,25 @@ import (
 	"github.com/google/uuid"
 )
 
-// references calls f for each blob that the context refers to: in messages of all lines, those of removed branches
-// included, in system prompts, and in what its trash keeps. Of the messages it reads those only that the index says have
+// references calls f for each blob that the context refers to: in its lines, and in what its trash keeps.
+func (c *Context) references(ctx context.Context, edited bool, f func(blob.Sum)) (unread, err error) {
+	unread, err = c.referencesInLines(ctx, edited, f)
+	var entries []fs.DirEntry
+	if err == nil {
+		entries, err = ctxfolder.ListTrash(c.dir.FS)
+	}
+	if err == nil {
+		err = c.referencesInTrash(entries, f)
+	}
+	return unread, err
+}
+
+// referencesInLines calls f for each blob that messages refer to, of all lines, those of removed branches included, or system prompts.
+// Of the messages it reads those only that the index says have
 // payloads, and, with edited, those that were edited by hand since, which takes a look at each file. One that cannot be
 // read is no reason to stop: it is told at the end. Where a branch is renamed meanwhile a file may not be seen under either name: then it begins anew,
 // and f hears of blobs again.
-func (c *Context) references(ctx context.Context, edited bool, f func(blob.Sum)) (unread, err error) {
+func (c *Context) referencesInLines(ctx context.Context, edited bool, f func(blob.Sum)) (unread, err error) {
 	for range findings {
 		m := c.current()
 		waits := c.waitsForRename(m)
@@ -57,7 +68,7 @@ func (c *Context) waitsForRename(m *Metadata) bool {
 
 func (c *Context) referencesOnce(ctx context.Context, m *Metadata, edited bool, f func(blob.Sum)) (unread, err error) {
 	for _, b := range m.Branches {
-		unread = cmp.Or(unread, referencesIn(b.SystemPrompt, f))
+		mentioned(b.SystemPrompt, f)
 	}
 	for _, line := range m.Lines {
 		counts, ok, err := c.log.Counts(line.ID)
@@ -73,7 +84,7 @@ func (c *Context) referencesOnce(ctx context.Context, m *Metadata, edited bool, 
 			unread = cmp.Or(unread, lost)
 		}
 	}
-	return unread, c.referencesInTrash(f)
+	return unread, nil
 }
 
 // rowsAtOnce is how many rows are read at once.
@@ -115,12 +126,9 @@ func (c *Context) referencesOf(ctx context.Context, span loader.Span, edited boo
 				return nil, err
 			}
 			if m.Unavailable == nil {
-				err = referencesIn(m.Stored, c.outside(e, f))
-			} else if e.Payloads > 0 {
-				err = m.Unavailable
-			}
-			if err != nil && unread == nil {
-				unread = fmt.Errorf("message %s: %w", e.ID, err)
+				mentioned(m.Stored, c.outside(e, f))
+			} else if e.Payloads > 0 && unread == nil {
+				unread = fmt.Errorf("message %s: %w", e.ID, m.Unavailable)
 			}
 		}
 	}
@@ -143,74 +151,74 @@ func (c *Context) outside(e *index.Entry, f func(blob.Sum)) func(blob.Sum) {
 	}
 }
 
-func referencesIn(stored json.RawMessage, f func(blob.Sum)) error {
-	if !bytes.Contains(stored, []byte("blob")) && !bytes.Contains(stored, []byte(`\u`)) {
-		return nil
+// mentioned calls f for each blob that stored may refer to.
+func mentioned(stored []byte, f func(blob.Sum)) {
+	for sum := range blob.Mentions(stored) {
+		f(sum)
 	}
-	refs, err := blob.Refs(stored)
-	for _, ref := range refs {
-		if ref.Problem == "" {
-			f(ref.Sum)
-		}
-	}
-	return err
 }
 
-// referencesInTrash takes whatever looks like a reference in the files of the context's trash: messages of lines, old versions,
-// damaged files, cut journals. A reference does not go across a part that was never written.
-func (c *Context) referencesInTrash(f func(blob.Sum)) error {
-	return walkFiles(c.dir.FS, ctxfolder.Trash, func(path string) error {
-		if c.store.besides.file(c.dir.ID, path) {
-			return nil
-		}
-		file, err := c.dir.FS.OpenFile(path, os.O_RDONLY)
-		if errors.Is(err, fs.ErrNotExist) {
-			return nil // it was purged meanwhile
-		}
+// referencesInTrash calls f for each blob that the files of the context's trash may refer to: messages of lines, old versions,
+// damaged files, cut journals.
+func (c *Context) referencesInTrash(entries []fs.DirEntry, f func(blob.Sum)) error {
+	for _, e := range entries {
+		err := walkFile(c.dir.FS, ctxfolder.Trash, e, func(path string) error {
+			if c.store.besides.file(c.dir.ID, path) {
+				return nil
+			}
+			return mentionedIn(c.dir.FS, path, f)
+		})
 		if err != nil {
 			return err
 		}
-		defer file.Close()
-		for part, err := range vfs.Data(file) {
-			if err == nil {
-				err = scanReferences(part, f)
-			}
+	}
+	return nil
+}
+
+// mentionedIn calls f for each blob that a file of any size, or a message in a pack, may refer to. A file that is not there refers to
+// none. A reference does not go across a part that was never written.
+func mentionedIn(fsys vfs.FS, path string, f func(blob.Sum)) error {
+	if isPack(path) {
+		return mentionedInPack(fsys, path, f)
+	}
+	file, err := fsys.OpenFile(path, os.O_RDONLY)
+	if errors.Is(err, fs.ErrNotExist) {
+		return nil
+	}
+	if err != nil {
+		return err
+	}
+	defer file.Close()
+	for part, err := range vfs.Data(file) {
+		if err != nil {
+			return err
+		}
+		for sum, err := range blob.MentionsIn(part) {
 			if err != nil {
 				return err
 			}
+			f(sum)
 		}
-		return nil
-	})
+	}
+	return nil
 }
 
-// looksLike is what a reference looks like, however it is spelled: the member $blob, and the name of a blob.
-var looksLike = regexp.MustCompile(`(?:\$|\\u0024)blob"\s{0,64}:\s{0,64}"([0-9a-f]{64})"`)
-
-const (
-	scanned = 256 << 10 // bytes that are looked at in one piece
-	overlap = 256       // more than what looks like a reference has at the most
-)
-
-// scanReferences takes whatever looks like a reference from a file of any size.
-func scanReferences(r io.Reader, f func(blob.Sum)) error {
-	b := make([]byte, 0, scanned+overlap)
-	for {
-		n, err := io.ReadFull(r, b[len(b):len(b)+scanned])
-		b = b[:len(b)+n]
-		for _, m := range looksLike.FindAllSubmatch(b, -1) {
-			if sum, err := blob.ParseSum(string(m[1])); err == nil {
-				f(sum)
-			}
-		}
-		if errors.Is(err, io.EOF) || errors.Is(err, io.ErrUnexpectedEOF) {
+func mentionedInPack(fsys vfs.FS, p string, f func(blob.Sum)) error {
+	folder, err := fsys.Sub(path.Dir(p))
+	if err != nil {
+		return err
+	}
+	defer folder.Close()
+	for found, err := range archive.Scan(folder, path.Base(p)) {
+		if errors.Is(err, fs.ErrNotExist) {
 			return nil
 		}
 		if err != nil {
 			return err
 		}
-		// What looks like a reference may begin in one piece and end in the next.
-		b = b[:copy(b, b[len(b)-min(overlap, len(b)):])]
+		mentioned(found.Envelope, f)
 	}
+	return nil
 }
 
 // walkFiles calls f for each regular file below a folder. It follows no link. A folder that is not there has no files.
@@ -222,16 +230,21 @@ func walkFiles(fsys vfs.FS, folder string, f func(path string) error) error {
 		if err != nil {
 			return err
 		}
-		path := folder + "/" + e.Name()
-		switch {
-		case e.IsDir():
-			err = walkFiles(fsys, path, f)
-		case e.Type().IsRegular():
-			err = f(path)
-		}
-		if err != nil {
+		if err := walkFile(fsys, folder, e, f); err != nil {
 			return err
 		}
+	}
+	return nil
+}
+
+// walkFile is walkFiles for one of the things in a folder.
+func walkFile(fsys vfs.FS, folder string, e fs.DirEntry, f func(path string) error) error {
+	path := folder + "/" + e.Name()
+	switch {
+	case e.IsDir():
+		return walkFiles(fsys, path, f)
+	case e.Type().IsRegular():
+		return f(path)
 	}
 	return nil
 }

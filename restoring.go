@@ -228,9 +228,7 @@ func (c *Context) restoreVersion(ctx context.Context, t *trashed, r *Restored) e
 	if err != nil {
 		return fmt.Errorf("%w: %s: %w", ErrDamaged, t.Path, err)
 	}
-	if err := referencesIn(old.Body, c.store.touch); err != nil {
-		return err
-	}
+	mentioned(old.Body, c.store.touch)
 	err = c.write(ctx, func(m *Metadata) error {
 		l, ok := m.Line(t.Item.Line)
 		if !ok {

@@ -101,9 +101,7 @@ func (x *returning) add(ctx context.Context, k *keptMessage) error {
 	if k.gap != nil {
 		x.gaps[k.Position] = k.gap.Reason
 	} else {
-		if err := referencesIn(k.Body, x.c.store.touch); err != nil {
-			return err
-		}
+		mentioned(k.Body, x.c.store.touch)
 		if x.ids[k.ID] {
 			return fmt.Errorf("%w: message %s is there twice", ErrDamaged, k.ID)
 		}

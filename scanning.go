@@ -2,32 +2,13 @@ package ctxdir
 
 import (
 	"bufio"
-	"bytes"
 	"errors"
 	"io"
 	"io/fs"
 	"os"
 
-	"github.com/ctxdir/ctxdir/blob"
 	"github.com/ctxdir/ctxdir/internal/vfs"
 )
-
-// mentioned calls f for whatever looks like a reference in bytes that need not be whole.
-func mentioned(b []byte, f func(blob.Sum)) {
-	mark := []byte(`"$blob":"`)
-	for {
-		_, rest, found := bytes.Cut(b, mark)
-		if !found {
-			return
-		}
-		if len(rest) >= 64 {
-			if sum, err := blob.ParseSum(string(rest[:64])); err == nil {
-				f(sum)
-			}
-		}
-		b = rest
-	}
-}
 
 // eachLine calls f for each line of a regular file, its newline included; the line is good until f returns. A file that is not
 // there has none.

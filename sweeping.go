@@ -1,6 +1,7 @@
 package ctxdir
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
@@ -43,34 +44,61 @@ func (s *Store) Sweep(ctx context.Context, grace time.Duration, dryRun bool) ite
 const sweptAtOnce = 64
 
 func (s *Store) sweep(ctx context.Context, grace time.Duration, dryRun bool, yield func(Trashed) bool) error {
+	m, err := s.beginMarking(ctx, dryRun)
+	if err == nil {
+		err = m.all(ctx)
+	}
+	if err != nil {
+		return err
+	}
+	return m.sweep(ctx, grace, dryRun, yield)
+}
+
+// marking notes the blobs that something refers to.
+type marking struct {
+	s      *Store
+	at     time.Time // of its beginning: a blob that is newer may be referred to since
+	marked map[blob.Sum]bool
+	seen   map[uuid.UUID]bool // contexts in the store
+	unread error              // the first error of reading a context
+}
+
+// beginMarking waits until every writer that found a blob has committed: a look at its context from then on meets the reference.
+func (s *Store) beginMarking(ctx context.Context, dryRun bool) (*marking, error) {
 	if s.readOnly && !dryRun {
-		return ErrReadOnly
+		return nil, ErrReadOnly
 	}
 	if !dryRun {
 		if err := ctxfolder.SweepStaging(s.fs); err != nil && !errors.Is(err, fs.ErrNotExist) {
-			return err
+			return nil, err
 		}
 	}
-	before, err := s.barrier(ctx)
-	if err != nil {
-		return err
+	at, err := s.barrier(ctx)
+	return s.marking(at), err
+}
+
+func (s *Store) marking(at time.Time) *marking {
+	return &marking{s: s, at: at, marked: map[blob.Sum]bool{}, seen: map[uuid.UUID]bool{}}
+}
+
+// sweep moves the blobs that are not marked to the trash.
+func (m *marking) sweep(ctx context.Context, grace time.Duration, dryRun bool, yield func(Trashed) bool) error {
+	if m.unread != nil {
+		return m.unread
 	}
+	before := m.at
 	if limit := before.Add(-grace); limit.Before(before) {
 		before = limit
 	}
-	marked, err := s.mark(ctx)
-	if err != nil {
-		return err
-	}
-	w := sweeping{s: s, before: before, dryRun: dryRun, yield: yield}
-	for sum, err := range s.blobs.Walk(nil) {
+	w := sweeping{s: m.s, before: before, dryRun: dryRun, yield: yield}
+	for sum, err := range m.s.blobs.Walk(nil) {
 		if err == nil {
 			err = ctx.Err()
 		}
 		if err != nil {
 			return err
 		}
-		if !marked[sum] {
+		if !m.marked[sum] {
 			w.found = append(w.found, sum)
 		}
 		if len(w.found) == sweptAtOnce {
@@ -79,7 +107,7 @@ func (s *Store) sweep(ctx context.Context, grace time.Duration, dryRun bool, yie
 			}
 		}
 	}
-	_, err = w.flush(ctx)
+	_, err := w.flush(ctx)
 	return err
 }
 
@@ -94,34 +122,63 @@ func (s *Store) barrier(ctx context.Context) (time.Time, error) {
 	return s.now(), nil
 }
 
-// mark returns the blobs that something refers to. A context may be on its way to trash or back: those that are in the
-// store are looked for before and after the trash.
+// mark returns the blobs that something refers to. With an error it returns what the contexts refer to that can be read.
 func (s *Store) mark(ctx context.Context) (map[blob.Sum]bool, error) {
-	marked := map[blob.Sum]bool{}
-	seen := map[uuid.UUID]bool{}
-	all := func(in *Store) error {
-		for id, err := range in.IDs() {
-			if err != nil {
-				return err
-			}
-			if in == s && seen[id] {
-				continue
-			}
-			found, err := in.markContext(ctx, id, marked)
-			if err != nil {
-				return fmt.Errorf("context %s: %w", id, err)
-			}
-			seen[id] = seen[id] || found && in == s
+	m := s.marking(time.Time{})
+	err := m.all(ctx)
+	return m.marked, cmp.Or(err, m.unread)
+}
+
+// all looks at every context that was not seen. One may be on its way to trash or back: those that are in the
+// store are looked for before and after the trash. Its error is one of listing them.
+func (m *marking) all(ctx context.Context) error {
+	in := func(s *Store) error { return m.contexts(ctx, s) }
+	err := in(m.s)
+	if err == nil {
+		err = m.s.eachTrashed(in)
+	}
+	if err == nil {
+		err = in(m.s)
+	}
+	return err
+}
+
+func (m *marking) contexts(ctx context.Context, in *Store) error {
+	for id, err := range in.IDs() {
+		if err != nil {
+			return err
 		}
-		return nil
+		if in == m.s && m.seen[id] {
+			continue
+		}
+		c, err := in.open(ctx, id)
+		if errors.Is(err, ctxfolder.ErrNotExist) {
+			continue // it was removed meanwhile: its blobs are marked where it is now, or swept the next time
+		}
+		var unread error
+		if err == nil {
+			unread, err = c.references(ctx, true, m.mark)
+			err = cmp.Or(err, c.Close())
+		}
+		if ctx.Err() != nil {
+			return ctx.Err()
+		}
+		m.note(id, unread, err, in == m.s)
 	}
-	if err := all(s); err != nil {
-		return nil, err
+	return nil
+}
+
+func (m *marking) mark(sum blob.Sum) { m.marked[sum] = true }
+
+// note takes in the errors of looking at a context. One that was removed meanwhile counts as not seen.
+func (m *marking) note(id uuid.UUID, unread, err error, here bool) {
+	if errors.Is(err, ErrGone) {
+		return
 	}
-	if err := s.eachTrashed(all); err != nil {
-		return nil, err
+	m.seen[id] = m.seen[id] || here
+	if err = cmp.Or(unread, err); err != nil && m.unread == nil {
+		m.unread = fmt.Errorf("context %s: %w", id, err)
 	}
-	return marked, all(s)
 }
 
 // eachTrashed calls f for each item in the store's trash, as a store that is open for reading.
@@ -151,21 +208,6 @@ func (s *Store) eachTrashed(f func(*Store) error) error {
 		}
 	}
 	return nil
-}
-
-func (s *Store) markContext(ctx context.Context, id uuid.UUID, marked map[blob.Sum]bool) (found bool, err error) {
-	c, err := s.open(ctx, id)
-	if errors.Is(err, ctxfolder.ErrNotExist) {
-		return false, nil // it was removed meanwhile: its blobs are marked where it is now, or swept the next time
-	}
-	if err != nil {
-		return false, err
-	}
-	unread, err := c.references(ctx, true, func(sum blob.Sum) { marked[sum] = true })
-	if errors.Is(err, ErrGone) {
-		return false, c.Close() // as above
-	}
-	return true, errors.Join(unread, err, c.Close())
 }
 
 // sweeping moves blobs.

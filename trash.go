@@ -288,7 +288,7 @@ func (s *Store) Purge(ctx context.Context, items []uuid.UUID, older time.Duratio
 			if len(items) > 0 && !slices.Contains(items, t.ID) || len(items) == 0 && older > 0 && !s.expired(t, older) {
 				continue
 			}
-			x, err := s.purge(ctx, t, dryRun)
+			x, err := s.purge(ctx, nil, t, dryRun)
 			if err == nil {
 				log.add(Collected{x, true})
 			}
@@ -302,17 +302,23 @@ func (s *Store) Purge(ctx context.Context, items []uuid.UUID, older time.Duratio
 // expired reports whether an item was removed longer ago than grace. A clock that was set back makes it younger.
 func (s *Store) expired(t *trashed, grace time.Duration) bool { return s.now().Sub(t.Since()) > grace }
 
-// purge removes an item. The caller holds collectLock, or it is a dry run.
-func (s *Store) purge(ctx context.Context, t *trashed, dryRun bool) (Trashed, error) {
+// purge removes an item from the trash of c, which may be nil. The caller holds collectLock, or it is a dry run.
+func (s *Store) purge(ctx context.Context, c *Context, t *trashed, dryRun bool) (Trashed, error) {
 	x := t.public()
 	if dryRun {
 		return x, nil
 	}
 	// While the item is there it explains message files that a crash left behind.
-	if err := s.clearLeftOver(ctx, t); err != nil && ctx.Err() != nil {
+	var err error
+	if c != nil {
+		err = c.clearLeft(ctx, t.Trashed)
+	} else {
+		err = s.clearLeftOver(ctx, t)
+	}
+	if err != nil && ctx.Err() != nil {
 		return x, err
 	}
-	err := t.Purge()
+	err = t.Purge()
 	if errors.Is(err, fs.ErrNotExist) {
 		err = nil
 	}

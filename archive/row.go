@@ -7,6 +7,7 @@ import (
 	"math"
 	"time"
 
+	"github.com/ctxdir/ctxdir/blob"
 	"github.com/ctxdir/ctxdir/message"
 	"github.com/google/uuid"
 )
@@ -57,7 +58,8 @@ func rowOf(b []byte) (Row, error) {
 	}
 	r := Row{
 		Line: e.Line, Position: e.Position, ID: e.ID,
-		Size: int64(len(b)), Sum: message.Sum(b), At: e.StoredAt.UnixNano(), Payloads: e.Payloads,
+		Size: int64(len(b)), Sum: message.Sum(b), At: e.StoredAt.UnixNano(),
+		Payloads: max(e.Payloads, blob.Count(b)), // an edit by hand may not say how many there are
 	}
 	if e.File != e.ID {
 		r.File = e.File

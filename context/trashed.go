@@ -44,15 +44,39 @@ type Trashed struct {
 // nil, it asks which items to read; those of versions are no folders.
 func EachTrash(fsys vfs.FS, want func(id uuid.UUID, folder bool) bool) iter.Seq2[*Trashed, error] {
 	return func(yield func(*Trashed, error) bool) {
+		entries, err := ListTrash(fsys)
+		if err != nil {
+			yield(nil, err)
+			return
+		}
+		for t := range Items(fsys, entries, want) {
+			if !yield(t, nil) {
+				return
+			}
+		}
+	}
+}
+
+// ListTrash returns what there is in the trash of a store's or a context's folder, for [Items] and [SweepTrash]. A trash that is not
+// there is empty.
+func ListTrash(fsys vfs.FS) (entries []fs.DirEntry, err error) {
+	for e, err := range fsys.ReadDir(Trash) {
+		if errors.Is(err, fs.ErrNotExist) {
+			return nil, nil
+		}
+		if err != nil {
+			return nil, err
+		}
+		entries = append(entries, e)
+	}
+	return entries, nil
+}
+
+// Items is EachTrash for a trash that was listed.
+func Items(fsys vfs.FS, entries []fs.DirEntry, want func(id uuid.UUID, folder bool) bool) iter.Seq[*Trashed] {
+	return func(yield func(*Trashed) bool) {
 		var found []*Trashed
-		for e, err := range fsys.ReadDir(Trash) {
-			if errors.Is(err, fs.ErrNotExist) {
-				return
-			}
-			if err != nil {
-				yield(nil, err)
-				return
-			}
+		for _, e := range entries {
 			id, ok := ParseID(strings.TrimSuffix(e.Name(), MessageEnd))
 			if folder := e.IsDir(); ok && folder == (len(e.Name()) == len(id.String())) && (folder || e.Type().IsRegular()) &&
 				(want == nil || want(id, folder)) {
@@ -66,7 +90,7 @@ func EachTrash(fsys vfs.FS, want func(id uuid.UUID, folder bool) bool) iter.Seq2
 				continue // it was purged meanwhile
 			}
 			t.Problem = err
-			if !yield(t, nil) {
+			if !yield(t) {
 				return
 			}
 		}
@@ -216,20 +240,13 @@ func (t *Trashed) Purge() error {
 }
 
 // SweepTrash removes what was left half-made or half-purged in a trash: names that begin with a dot. The caller excludes
-// others who make such. Who lists the trash meets what keeps it from being listed; what cannot be removed keeps nothing else here.
-func SweepTrash(fsys vfs.FS) error {
-	var names []string
-	for e, err := range fsys.ReadDir(Trash) {
-		if err != nil {
-			return nil //nolint:nilerr // see above
-		}
-		if strings.HasPrefix(e.Name(), ".") {
-			names = append(names, Trash+"/"+e.Name())
-		}
-	}
+// others who make such. What cannot be removed keeps nothing else here.
+func SweepTrash(fsys vfs.FS, entries []fs.DirEntry) error {
 	var failed error
-	for _, name := range names {
-		failed = errors.Join(failed, vfs.RemoveAll(fsys, name))
+	for _, e := range entries {
+		if strings.HasPrefix(e.Name(), ".") {
+			failed = errors.Join(failed, vfs.RemoveAll(fsys, Trash+"/"+e.Name()))
+		}
 	}
 	return failed
 }

@@ -9,6 +9,7 @@ import (
 	"os"
 	"slices"
 
+	"github.com/ctxdir/ctxdir/blob"
 	"github.com/ctxdir/ctxdir/branch"
 	ctxfolder "github.com/ctxdir/ctxdir/context"
 	"github.com/ctxdir/ctxdir/message"
@@ -262,7 +263,9 @@ func (b *rebuilder) belongs(folder string, a *message.Address) error {
 func (b *rebuilder) offerFile(a *message.Address, raw []byte) {
 	b.prev[a.ID] = a.Prev
 	b.filed[lineKey{a.Line, a.ID}] = a.Position
-	b.offer(a.Line, entryOf(a, head{len: int64(len(raw)), sum: bodySum(raw)}))
+	e := entryOf(a, head{len: int64(len(raw)), sum: bodySum(raw)})
+	e.Payloads = max(e.Payloads, blob.Count(raw)) // an edit by hand may not say how many there are
+	b.offer(a.Line, e)
 }
 
 // readStrays takes what the folders of no line hold of messages that are not in their places: a folder may have got another

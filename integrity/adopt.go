@@ -70,7 +70,7 @@ func (r *repair) adoptRun(run []foreign) error {
 	for i := range run {
 		env := &run[i].env
 		env.Line, env.Position, env.Prev = line.ID, position, prev
-		env.Payloads = references(env.Body)
+		env.Payloads = blob.Count(env.Body)
 		if !goesOn || path.Dir(run[i].found) != ctxfolder.Messages+"/"+line.Folder {
 			env.File = uuid.Nil
 			if _, err := r.Dir.StatMessage(line.Folder, env.ID); err == nil {
@@ -142,13 +142,4 @@ func (r *repair) lineFor(first message.Envelope) (line ctxfolder.Line, goesOn bo
 	}
 	added, _ := m.Line(id)
 	return *added, false, nil
-}
-
-// references returns how many references to blobs a body holds.
-func references(body []byte) int {
-	refs, err := blob.Refs(body)
-	if err != nil {
-		return 0
-	}
-	return len(refs)
 }

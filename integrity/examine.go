@@ -1,7 +1,6 @@
 package integrity
 
 import (
-	"bytes"
 	"context"
 	"errors"
 	"fmt"
@@ -416,7 +415,7 @@ func (x *examination) erasing() error {
 
 // payloadsOf says what is wrong with the payloads of a message.
 func (x *examination) payloadsOf(e *index.Entry, raw []byte) []problem {
-	if raw == nil || !bytes.Contains(raw, []byte("blob")) {
+	if blob.Count(raw) == 0 {
 		return nil
 	}
 	env, err := message.Parse(raw)

@@ -9,6 +9,7 @@ import (
 
 	"github.com/google/uuid"
 
+	"github.com/ctxdir/ctxdir/blob"
 	ctxfolder "github.com/ctxdir/ctxdir/context"
 	"github.com/ctxdir/ctxdir/index"
 	"github.com/ctxdir/ctxdir/internal/vfs"
@@ -297,7 +298,7 @@ func (r *repair) record(line ctxfolder.Line, e *index.Entry) error {
 	}
 	env.Line, env.Position, env.File = line.ID, e.Position, e.File
 	env.StoredAt = e.Next()
-	env.Payloads = references(env.Body)
+	env.Payloads = blob.Count(env.Body)
 	raw = env.AppendTo(nil)
 	commit := r.Log.Append([]index.Item{{Kind: index.KindReplace, Envelope: &env, Body: raw, Was: e.Size}})
 	if commit.Err != nil {

@@ -164,9 +164,8 @@ func PackedPayloads(log *index.Log) func(envelope []byte, add func([]byte) error
 		if err != nil {
 			return nil //nolint:nilerr // it goes on as it is
 		}
-		refs, _ := blob.Refs(env.Body)
-		for _, ref := range refs {
-			if payload := log.ArchivedPayload(ref.Sum); ref.Problem == "" && payload != nil {
+		for sum := range blob.Mentions(env.Body) {
+			if payload := log.ArchivedPayload(sum); payload != nil {
 				if err := add(payload); err != nil {
 					return err
 				}

@@ -1,9 +1,11 @@
 package main
 
 import (
+	"context"
 	"fmt"
 
 	"github.com/ctxdir/ctxdir"
+	"github.com/google/uuid"
 	"github.com/spf13/cobra"
 )
 
@@ -21,19 +23,23 @@ func (a *app) archiveCmd() *cobra.Command {
 	var o ctxdir.ArchiveOptions
 	var all bool
 	cmd := &cobra.Command{
-		Use:   "archive CONTEXT",
+		Use:   "archive [CONTEXT…]",
 		Short: "Move old messages to a compressed pack; they are read as before",
 		Long: `Move messages that are older than 180 days, or than --older-than says, from their files to a pack in the context's archive/, or
 with --all every message. A message that tells no time is as old as its file. Everything else works as before: show, append, fork, export, check
 read and write an archived context like any other. A pack is a zstd file: zstdcat prints the messages in it.
 
+Without CONTEXT, archive every context of the store. Contexts that are archived together keep a payload that several of them refer to once, as a blob;
+a context that is archived alone takes copies of all its payloads into its pack.
+
 A message that was edited by hand stays a file until "ctxtool repair" has taken the edit in. The blobs of payloads that went into the pack go with the next
 collections ("ctxtool gc").`,
-		Example: `  ctxtool archive 7c2f --all
+		Example: `  ctxtool archive
+  ctxtool archive 7c2f --all
   ctxtool archive 7c2f --older-than 720h --branch main`,
-		Annotations:       exits("", ofStores...),
-		Args:              between(1, 1),
-		ValidArgsFunction: a.completeContexts(1),
+		Annotations:       exits("some contexts could not be archived", ofStores...),
+		Args:              between(0, -1),
+		ValidArgsFunction: a.completeContexts(-1),
 		RunE: func(cmd *cobra.Command, args []string) error {
 			switch {
 			case all && cmd.Flags().Changed("older-than"):
@@ -43,12 +49,15 @@ collections ("ctxtool gc").`,
 			case all:
 				o.OlderThan = 0
 			}
-			return a.withContext(cmd.Context(), args[0], func(c *ctxdir.Context) error {
-				bar := a.newProgress("Archiving")
-				o.Progress = func(done, all int64) { bar.steps("messages", done, all) }
-				done, err := c.Archive(cmd.Context(), o)
-				bar.clear()
-				return a.archived("archived", c, done, err)
+			return a.withStore(cmd.Context(), func(s *ctxdir.Store) error {
+				ids, err := named(s, args)
+				if err != nil {
+					return err
+				}
+				for _, id := range ids {
+					a.migrateFirst(cmd.Context(), s, id)
+				}
+				return a.archive(cmd.Context(), s, ids, o)
 			})
 		},
 	}
@@ -73,28 +82,78 @@ again.`,
 				bar := a.newProgress("Taking out")
 				done, err := c.Unarchive(cmd.Context(), func(done, all int64) { bar.steps("messages", done, all) })
 				bar.clear()
-				return a.archived("unarchived", c, done, err)
+				if err != nil {
+					return err
+				}
+				return a.archived("unarchived", "", c.ID(), done)
 			})
 		},
 	}
 }
 
-// archived tells what was done.
-func (a *app) archived(record string, c *ctxdir.Context, done ctxdir.Archived, err error) error {
-	if err != nil {
-		return err
+// archive archives contexts, without ids all of the store.
+func (a *app) archive(ctx context.Context, s *ctxdir.Store, ids []uuid.UUID, o ctxdir.ArchiveOptions) error {
+	several, count := len(ids) != 1, len(ids)
+	if count == 0 {
+		of, err := contextsOf(s, nil)
+		if err != nil {
+			return err
+		}
+		count = len(of)
 	}
+	bar := a.newProgress("Archiving")
+	if !several {
+		o.Progress = func(done, all int64) { bar.steps("messages", done, all) }
+	}
+	looked, failed := 0, 0
+	var sum ctxdir.Archived
+	bar.contexts(looked, count)
+	for done, err := range s.Archive(ctx, ids, o) {
+		bar.clear()
+		if err != nil && (done.Context == uuid.Nil || !several || ctx.Err() != nil) {
+			return err
+		}
+		looked++
+		name := ""
+		if several {
+			name = done.Context.String() + "  "
+		}
+		switch {
+		case err != nil:
+			failed++
+			a.warn(errorRecord{Error: err.Error(), Hint: hint(err)})
+		case a.json || name == "" || done.Messages > 0:
+			if err := a.archived("archived", name, done.Context, done.Archived); err != nil {
+				return err
+			}
+		}
+		sum.Messages, sum.Before, sum.After = sum.Messages+done.Messages, sum.Before+done.Before, sum.After+done.After
+		bar.contexts(looked, count)
+	}
+	bar.clear()
+	if several {
+		a.note("%s archived in %s, %s before, %s after", plural(int(sum.Messages), "message", "messages"), plural(looked, "context", "contexts"),
+			humanSize(sum.Before), humanSize(sum.After))
+	}
+	if failed > 0 {
+		return &problemsError{text: fmt.Sprintf("%d of %d contexts could not be archived", failed, looked)}
+	}
+	return nil
+}
+
+// archived tells what was done to a context.
+func (a *app) archived(record, name string, id uuid.UUID, done ctxdir.Archived) (err error) {
 	if a.json {
-		err = a.record(archivedRecord{record, c.ID().String(), done.Messages, done.Before, done.After, done.Stayed})
+		err = a.record(archivedRecord{record, id.String(), done.Messages, done.Before, done.After, done.Stayed})
 	} else {
-		text := plural(int(done.Messages), "message", "messages") + " " + record
+		text := name + plural(int(done.Messages), "message", "messages") + " " + record
 		if done.Messages > 0 {
 			text += fmt.Sprintf(", %s before, %s after", humanSize(done.Before), humanSize(done.After))
 		}
 		err = a.printf("%s\n", text)
 	}
 	if err == nil && done.Stayed > 0 {
-		a.note("%s stayed: edited by hand, damaged or too large; \"ctxtool check\" tells", plural(int(done.Stayed), "message", "messages"))
+		a.note("%s%s stayed: edited by hand, damaged or too large; \"ctxtool check\" tells", name, plural(int(done.Stayed), "message", "messages"))
 		if record == "unarchived" {
 			err = &problemsError{text: "not every message could be taken out"}
 		}

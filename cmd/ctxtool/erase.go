@@ -24,7 +24,7 @@ func (a *app) eraseCmd() *cobra.Command {
 		Use:   "erase CONTEXT ID…",
 		Short: "Remove messages for good, from everything in the store",
 		Long: `Remove messages for good: their files, what journals and trash hold of them, in any version, also in copies of the context in the
-trash, and the payloads that nothing else refers to. Their positions stay, and show as erased. It cannot be undone.
+trash, and every payload in the store that nothing refers to any more. Their positions stay, and show as erased. It cannot be undone.
 
 It does not reach what is outside the store, nor other contexts, titles and system prompts that repeat what a message said.`,
 		Example: `  ctxtool erase 7c2f 0197f3c2-7a1e-7c55-9a3e-5f2f3c0d9b11 --dry-run
