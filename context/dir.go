@@ -36,7 +36,6 @@ type Dir struct {
 	mu       sync.Mutex
 	renaming *Renaming
 	assumed  *Metadata
-	failures uint64 // calls of SyncAll that had failed when this Dir was opened, or made its last one
 }
 
 // Open opens the folder of a context in a store. It reads nothing in it.
@@ -57,7 +56,7 @@ func Open(store vfs.FS, storeID, id uuid.UUID) (*Dir, error) {
 		return nil, err
 	}
 	return &Dir{
-		ID: id, Store: storeID, FS: sub, store: store, self: self, failures: store.SyncFailures(),
+		ID: id, Store: storeID, FS: sub, store: store, self: self,
 		Lock:     store.Lock(Locks + "/" + name),
 		FoldLock: store.Lock(Locks + "/" + name + ".fold"),
 	}, nil
@@ -69,14 +68,15 @@ func (d *Dir) Close() error {
 	return errors.Join(d.Lock.Close(), d.FoldLock.Close(), d.FS.Close())
 }
 
-// SyncAll makes durable what was written to the context and to the store's blobs. It fails if any file could not be written since the Dir was opened or
-// SyncAll was called last. The kernel reports such a failure once, so SyncAll also fails if another context of the store got the report.
-func (d *Dir) SyncAll() error {
+// SyncFailures is the count to begin with for SyncAll: see there.
+func (d *Dir) SyncFailures() uint64 { return d.store.SyncFailures() }
+
+// SyncAll makes durable what was written to the context and to the store's blobs. The kernel reports a failed write once. So each caller keeps a count:
+// SyncAll also fails if another caller in the store got a report since the count was set.
+func (d *Dir) SyncAll(failures *uint64) error {
 	err := d.store.SyncAll()
-	d.mu.Lock()
-	defer d.mu.Unlock()
-	before := d.failures
-	if d.failures = d.store.SyncFailures(); err == nil && d.failures != before {
+	before := *failures
+	if *failures = d.store.SyncFailures(); err == nil && *failures != before {
 		err = fmt.Errorf("an earlier write to the file system failed: %w", syscall.EIO)
 	}
 	return err

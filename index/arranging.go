@@ -118,7 +118,7 @@ func (a *arranging) begin() error {
 	a.wrote = l.settling()
 	if len(a.plan.File) > 0 {
 		// This collects errors about files that were written before. Later ones are about the files that are made here.
-		if err := l.dir.SyncAll(); err != nil && !errors.Is(err, errors.ErrUnsupported) {
+		if err := l.dir.SyncAll(&l.failures); err != nil && !errors.Is(err, errors.ErrUnsupported) {
 			l.resettle = true
 		}
 	}

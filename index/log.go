@@ -56,6 +56,7 @@ type Log struct {
 	// resettle says that a settle's sync has failed: what was written before it must not be trusted. For the
 	// holder of the fold lock.
 	resettle bool
+	failures uint64 // see Dir.SyncAll
 
 	// stuck is how many journals the last settle could not let go of: it is tried again when as many more are folded as may be
 	// there. For the holder of the fold lock.
@@ -78,7 +79,7 @@ func Open(dir *ctxfolder.Dir, opts Options) *Log {
 	if opts.Retain <= 0 {
 		opts.Retain = defaultRetain
 	}
-	return &Log{dir: dir, opts: opts}
+	return &Log{dir: dir, opts: opts, failures: dir.SyncFailures()}
 }
 
 // DefaultFoldBytes is the size of a journal at which it is folded unless the options say otherwise.

@@ -369,7 +369,7 @@ func (s *settling) file(folder string, e *Entry) FileState {
 // programs wrote to the same file system, else one by one; blobs does that for those.
 func (s *settling) sync(blobs func() error) error {
 	fsys := s.log.dir.FS
-	if err := s.log.dir.SyncAll(); !errors.Is(err, errors.ErrUnsupported) {
+	if err := s.log.dir.SyncAll(&s.log.failures); !errors.Is(err, errors.ErrUnsupported) {
 		return err
 	}
 	if err := blobs(); err != nil {

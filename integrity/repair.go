@@ -7,7 +7,6 @@ import (
 	"fmt"
 	"io/fs"
 	"slices"
-	"syscall"
 
 	ctxfolder "github.com/ctxdir/ctxdir/context"
 	"github.com/ctxdir/ctxdir/index"
@@ -33,6 +32,8 @@ type repair struct {
 	lost   map[uuid.UUID]map[int64]string // by line and position, why
 	left   int                            // things that nothing can be done about
 	failed []error                        // of things that could not be mended
+
+	failures uint64 // see Dir.SyncAll
 }
 
 // Repair mends what a check with ReadData would find, and yields what it did. What it replaces goes to trash. It is done in
@@ -230,11 +231,8 @@ func (r *repair) setAside(path string) error {
 // mend mends the problems: first what copies are needed for, since a fold lets go of journals, then, when everything has its
 // row, what concerns rows and journals. A rebuilt index is saved at the beginning.
 func (r *repair) mend(ctx context.Context, problems []problem) error {
-	// The first sync reports writes that failed before. The one behind the mends is then about the mends. A settle relies on neither: it rewrites what
-	// other processes wrote.
-	if err := r.Dir.SyncAll(); err != nil && !errors.Is(err, errors.ErrUnsupported) && !errors.Is(err, syscall.EIO) {
-		return err
-	}
+	// This collects errors about files that were written before. Later ones are about the files that the repair writes.
+	_ = r.Dir.SyncAll(&r.failures)
 	err := r.exclusively(ctx, func() error {
 		m, _, err := r.Dir.ReadMetadata()
 		if err != nil {
@@ -314,7 +312,7 @@ func (r *repair) sync() error {
 	if len(r.wrote) == 0 {
 		return nil
 	}
-	err := r.Dir.SyncAll()
+	err := r.Dir.SyncAll(&r.failures)
 	if !errors.Is(err, errors.ErrUnsupported) {
 		return err
 	}
