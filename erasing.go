@@ -305,6 +305,7 @@ func (e *erasing) find(ids []uuid.UUID) error {
 	if err != nil {
 		return err
 	}
+	strange := map[uuid.UUID]bool{} // in files of another history
 	for _, id := range ids {
 		there, shown := collected[id], 0
 		for _, at := range x.places {
@@ -319,8 +320,17 @@ func (e *erasing) find(ids []uuid.UUID) error {
 				shown++
 			}
 		}
+		if !there && len(strange) == 0 {
+			things, err := e.things(x)
+			if err != nil {
+				return err
+			}
+			for _, t := range things {
+				strange[t.id] = true
+			}
+		}
 		switch {
-		case !there && !e.noted[id]:
+		case !there && !strange[id] && !e.noted[id]:
 			return public(Error{Op: "erase from", Context: e.id, ID: id}, fmt.Errorf("%w: message %s", ErrNotExist, id))
 		case shown > 1 && !e.o.Shared:
 			return public(Error{Op: "erase from", Context: e.id, ID: id}, ErrShared)
@@ -381,7 +391,13 @@ func (e *erasing) erase(ctx context.Context, x *erasable) error {
 	for {
 		err := x.c.store.within(ctx, func(ctx context.Context) error { return x.c.log.Fold(ctx, true) })
 		if err == nil {
-			err = x.c.exclusively(ctx, func() error { return e.remove(x) })
+			err = x.c.exclusively(ctx, func() error {
+				// In trash a journal of another history loses the messages and keeps the others.
+				if err := x.c.log.SetStraysAside(ctx); err != nil {
+					return err
+				}
+				return e.remove(x)
+			})
 		}
 		if err == nil {
 			err = e.repack(ctx, x)

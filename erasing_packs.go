@@ -69,7 +69,7 @@ func (e *erasing) repack(ctx context.Context, x *erasable) error {
 	}
 	return x.c.exclusively(ctx, func() error {
 		for id := range with { // those that nobody reads
-			if err := x.c.log.RemovePack(id); err != nil {
+			if err := x.c.log.RemoveFromPack(id, e.ids); err != nil {
 				return err
 			}
 		}

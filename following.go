@@ -153,9 +153,15 @@ func (f *follower) wake(ctx context.Context) error {
 	return err
 }
 
-// arrive begins with what a new context has in its journals, and tells that it came.
+// arrive begins with what a new context has in its journals, and tells that it came. One that was followed before, and comes back, is gone on with: what was
+// told is not told again.
 func (f *follower) arrive(ctx context.Context) error {
-	err := f.open(ctx, func(dir *ctxfolder.Dir) (*index.Tail, error) { return index.FollowFrom(dir, 0) })
+	err := f.open(ctx, func(dir *ctxfolder.Dir) (*index.Tail, error) {
+		if f.at != (index.Spot{}) {
+			return index.Resume(dir, f.at)
+		}
+		return index.FollowFrom(dir, 0)
+	})
 	if errors.Is(err, index.ErrGap) {
 		err = f.resync(ctx)
 	}

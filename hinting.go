@@ -132,6 +132,10 @@ func (w *Watcher) lookFor(id uuid.UUID) {
 	}
 	f := w.add(id)
 	f.arrived = true
+	if left := w.left[id]; left != nil {
+		f.at, f.queue = left.at, left.queue
+		delete(w.left, id)
+	}
 	w.look(f)
 }
 

@@ -28,7 +28,7 @@ func (c *Context) collectPacks(ctx context.Context, dryRun bool, yield func(Coll
 	for _, use := range uses {
 		t := c.packGone(&use)
 		switch {
-		case !use.Named && use.Lost > 0: // a repair makes it of use again
+		case !use.Named && use.Lost+use.Hidden > 0: // a repair makes it of use again
 		case !use.Named:
 			t.Reason, t.Kind = "no message is read from it", ctxfolder.TrashDamaged
 			if !dryRun {

@@ -37,9 +37,10 @@ type Watcher struct {
 	running bool
 
 	followers map[uuid.UUID]*follower
-	awake     []*follower // that hold files open, the least recently used first
-	due       []*follower // to be looked at, in this order
-	queue     []Event     // of contexts that went
+	left      map[uuid.UUID]*follower // those of contexts that went: a context may come back
+	awake     []*follower             // that hold files open, the least recently used first
+	due       []*follower             // to be looked at, in this order
+	queue     []Event                 // of contexts that went
 }
 
 // mostAwake is how many contexts are open at once.
@@ -130,7 +131,7 @@ func (s *Store) newWatcher(only uuid.UUID) (*Watcher, error) {
 		o.Poll = errors.New("the store is not on the operating system's file system")
 	}
 	return &Watcher{
-		s: s, only: only, root: root, hints: watch.New(o), done: make(chan struct{}), followers: map[uuid.UUID]*follower{},
+		s: s, only: only, root: root, hints: watch.New(o), done: make(chan struct{}), followers: map[uuid.UUID]*follower{}, left: map[uuid.UUID]*follower{},
 	}, nil
 }
 
@@ -172,6 +173,7 @@ func (w *Watcher) add(id uuid.UUID) *follower {
 // drop ends following a context.
 func (w *Watcher) drop(f *follower) {
 	f.rest()
+	w.left[f.id] = &follower{at: f.at, queue: f.queue}
 	delete(w.followers, f.id)
 	other := func(o *follower) bool { return o == f }
 	w.awake, w.due = slices.DeleteFunc(w.awake, other), slices.DeleteFunc(w.due, other)

@@ -191,7 +191,10 @@ func TestWatchStore(t *testing.T) {
 			gone := must[Trashed](t)(other.Delete(ctx, added.ID()))
 			wantEvents(t, w, "context.removed")
 			must[Restored](t)(other.Restore(ctx, gone.Item))
-			wantEvents(t, w, "context.created", "message.appended main 0")
+			back := must[*Context](t)(other.Context(ctx, added.ID()))
+			defer back.Close()
+			must[Appended](t)(back.Active().Append(ctx, Draft{Body: body}))
+			wantEvents(t, w, "context.created", "message.appended main 1") // and not again what it has been told
 			id := legacytest.ID(500)
 			if err := os.WriteFile(filepath.Join(dir, id+".json"), []byte(legacytest.Whole(id)), 0o600); err != nil {
 				t.Fatal(err)

@@ -317,6 +317,9 @@ func (l *Log) recommit() error {
 		counts = append(counts, ln.Counts)
 	}
 	gen := l.state.newest().gen + 1
+	if err := l.clearWay(gen); err != nil {
+		return err
+	}
 	b, err := encodeBegin(begin{
 		Context: l.dir.ID, Store: l.dir.Store, Generation: gen, Seq: x.Seq, chain: x.chain,
 		Lines: counts, Metadata: l.state.metadata, CreatedAt: time.Now().UTC(),

@@ -120,8 +120,12 @@ func (a *arranging) clear(ctx stdcontext.Context) error {
 			remove := dir.FS.Remove
 			if slices.Contains(a.plan.Aside, id) {
 				remove = dir.SetAside
+			} else {
+				err = a.log.keepHidden(id, nil)
 			}
-			err = remove(path)
+			if err == nil {
+				err = remove(path)
+			}
 		}
 		if err != nil {
 			return err

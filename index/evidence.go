@@ -43,7 +43,11 @@ func (b *rebuilder) readScraps() {
 			continue
 		}
 		s, _ := readScrap(b.s.dir, gen)
-		if b.scraps[gen] = s; s.begin != nil {
+		if slices.Contains(b.s.foreign, gen) { // its messages are others; a payload proves itself
+			s.begin = nil
+			s.changes = slices.DeleteFunc(s.changes, func(c change) bool { return c.kind != KindPayload })
+		}
+		if b.evidence.scraps[gen] = s; s.begin != nil {
 			b.copied(s.begin.Metadata)
 		}
 		for i := range s.changes {

@@ -234,6 +234,9 @@ func (l *Log) beginJournal(r room) error {
 	if err != nil {
 		return err
 	}
+	if err := l.clearWay(gen); err != nil {
+		return err
+	}
 	if r == tight {
 		b = append(bytes.TrimRight(b, "\n"), '\n', '\n')
 		if err := l.dir.FS.Remove(ctxfolder.JournalFile(gen)); err != nil && !errors.Is(err, fs.ErrNotExist) {
@@ -365,7 +368,7 @@ func (l *Log) writeRowsOf(ln *foldLine) (made bool, err error) {
 			err = rows.put(&ln.entries[i])
 		}
 	}
-	if err == nil && ln.cut {
+	if err == nil {
 		err = rows.end(ln.End() - first)
 	}
 	if cerr := rows.close(); err == nil {
@@ -447,6 +450,10 @@ func (l *Log) finishFold(w *foldWork, keep []uint64) (*folded, error) {
 	for i := range w.lines {
 		x.Lines = append(x.Lines, w.lines[i].FoldedLine)
 	}
+	gone := w.journals[:len(w.journals)-len(keep)]
+	if len(gone) > 0 {
+		w.harmed = append(w.harmed, l.replaced(w.journals[:len(gone)+1])...)
+	}
 	b, err := x.encode()
 	if err != nil {
 		return nil, err
@@ -460,7 +467,7 @@ func (l *Log) finishFold(w *foldWork, keep []uint64) (*folded, error) {
 	if err := l.dir.FS.SyncDir("."); err != nil {
 		return nil, err
 	}
-	for _, gen := range w.journals[:len(w.journals)-len(keep)] { // in the order of their numbers: see catchUp
+	for _, gen := range gone { // in the order of their numbers: see catchUp
 		name := ctxfolder.JournalFile(gen)
 		err := l.dir.MakeWay(name)
 		if err == nil && slices.Contains(w.harmed, gen) {

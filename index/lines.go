@@ -35,6 +35,8 @@ type state struct {
 	metadata   json.RawMessage
 	payloads   map[Sum]payloadAt // in the journals that are not folded
 	problems   []Problem
+	stray      stray    // behind the newest journal
+	foreign    []uint64 // of a rebuilt state: journals of another history
 
 	packOrder []uuid.UUID // of a rebuilt state: the packs, one that counts more behind the others
 }
@@ -102,7 +104,7 @@ func (s *state) closeBut(held []*journal) {
 	}
 }
 
-// openLive opens the journals that are not folded: those that index.json names, and newer ones.
+// openLive opens the journals that are not folded: those that index.json names, and newer ones that go on from them.
 func (s *state) openLive(x *folded, held []*journal) error {
 	for _, gen := range x.Journals {
 		if gen < x.Live {
@@ -122,6 +124,11 @@ func (s *state) openLive(x *folded, held []*journal) error {
 		}
 		if err != nil {
 			return err
+		}
+		if !j.follows(s.newest()) {
+			s.stray = stray{j.gen, j.info}
+			_ = j.f.Close()
+			return s.newest().there(s.dir)
 		}
 		s.journals = append(s.journals, j)
 	}

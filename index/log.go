@@ -291,6 +291,9 @@ func (l *Log) catchUp() error {
 		if err := l.readOn(newest); err != nil {
 			return l.reload()
 		}
+		if l.state.stray.still(l.dir, newest.gen+1) {
+			return nil
+		}
 		next, err := openJournal(l.dir, newest.gen+1, nil)
 		if errors.Is(err, fs.ErrNotExist) {
 			if newest.there(l.dir) != nil {
@@ -302,7 +305,13 @@ func (l *Log) catchUp() error {
 			return l.reload()
 		}
 		// The rotation was under the lock: what the old journal holds is final now.
-		if err := l.readOn(newest); err != nil || next.begin.Seq != l.state.seq || next.begin.chain != l.state.chain {
+		err = l.readOn(newest)
+		if err == nil && !next.follows(newest) {
+			l.state.stray = stray{next.gen, next.info}
+			_ = next.f.Close()
+			return nil
+		}
+		if err != nil || next.begin.Seq != l.state.seq || next.begin.chain != l.state.chain {
 			_ = next.f.Close()
 			return l.reload()
 		}

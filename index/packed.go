@@ -62,14 +62,15 @@ func (l *Log) Archived(line uuid.UUID) (bytes int64, err error) {
 
 // PackUse is what a context reads from a pack.
 type PackUse struct {
-	ID    uuid.UUID
-	Live  map[uuid.UUID]Spans // positions, by line
-	Bytes int64               // of these messages
-	Holds int64               // bytes of all messages in the pack; 0 where the pack cannot be opened
-	Size  int64               // of the file
-	Named bool                // by the index; the others were left by somebody who was stopped
-	Lost  int64               // messages that the pack has, and the index takes for lost
-	Cut   int64               // messages that were cut off from their line: a rebuild would bring them back
+	ID     uuid.UUID
+	Live   map[uuid.UUID]Spans // positions, by line
+	Bytes  int64               // of these messages
+	Holds  int64               // bytes of all messages in the pack; 0 where the pack cannot be opened
+	Size   int64               // of the file
+	Named  bool                // by the index; the others were left by somebody who was stopped
+	Lost   int64               // messages that the pack has, and the index takes for lost
+	Hidden int64               // messages, and newer versions, that the context does not show, of a pack that is not named: it is of another history
+	Cut    int64               // messages that were cut off from their line: a rebuild would bring them back
 }
 
 // PackUses returns what there is in archive/, and how much of it is of use.
@@ -103,6 +104,9 @@ func (l *Log) PackUses(ctx stdcontext.Context) ([]PackUse, error) {
 		l.countCut(&uses[i], counts)
 		if !uses[i].Named {
 			l.countLost(ctx, &uses[i], counts)
+			if err := l.countHidden(&uses[i]); err != nil {
+				return nil, err
+			}
 		}
 	}
 	for line, c := range counts {
@@ -144,6 +148,17 @@ func (l *Log) countLost(ctx stdcontext.Context, use *PackUse, counts map[uuid.UU
 			}
 		}
 	}
+}
+
+// countHidden counts the messages of a pack that the context does not show, those excepted that it takes for lost.
+func (l *Log) countHidden(use *PackUse) error {
+	has := &inventory{log: l}
+	err := has.eachArchived(use.ID, func(*openPack, *Entry) error {
+		use.Hidden++
+		return nil
+	})
+	use.Hidden = max(use.Hidden-use.Lost, 0)
+	return err
 }
 
 // countCut counts what lines do not have any more.
@@ -314,6 +329,51 @@ func (l *Log) RemovePack(id uuid.UUID) error {
 	return l.dir.FS.SyncDir(ctxfolder.Archive)
 }
 
+// RemoveFromPack removes a pack that no line is read from, for messages in it that must not be kept. It is for use in [Log.Exclusively].
+func (l *Log) RemoveFromPack(id uuid.UUID, messages map[uuid.UUID]bool) error {
+	if err := l.keepHidden(id, messages); err != nil {
+		return err
+	}
+	return l.RemovePack(id)
+}
+
+// keepHidden makes a new pack of what a pack that is about to be removed has of another history, but for some messages.
+//
+// Crash order: the new pack is durable before the old one goes.
+func (l *Log) keepHidden(id uuid.UUID, but map[uuid.UUID]bool) error {
+	folder, err := l.dir.FS.Sub(ctxfolder.Archive)
+	if err != nil {
+		return err
+	}
+	defer folder.Close()
+	var w *archive.Writer
+	has := &inventory{log: l}
+	err = has.eachArchived(id, func(p *openPack, e *Entry) error {
+		raw, _ := p.get().ReadMessage(e.row())
+		if raw == nil || but[e.ID] {
+			return nil
+		}
+		if w == nil {
+			if w, err = archive.Create(folder); err != nil {
+				return err
+			}
+		}
+		err := w.Add(raw)
+		if errors.Is(err, archive.ErrOrder) {
+			err = nil // a damaged pack yields it twice
+		}
+		return err
+	})
+	if w == nil {
+		return err
+	}
+	if err == nil {
+		_, err = w.Commit()
+	}
+	w.Abort() // nothing, when it is committed
+	return err
+}
+
 // ArchivedVersion is a version of a message that a pack has, whether it counts or not.
 type ArchivedVersion struct {
 	Pack     uuid.UUID
@@ -410,6 +470,15 @@ func (l *Log) keepPacked(id uuid.UUID, but *archive.Writer) error {
 
 // EachArchived calls f for each message that some pack of a context has and that is whole, whether it counts or not.
 func EachArchived(dir *ctxfolder.Dir, f func(*message.Envelope)) error {
+	return EachArchivedEnvelope(dir, func(raw []byte) {
+		if env, err := message.ParseTrusted(raw); err == nil {
+			f(&env)
+		}
+	})
+}
+
+// EachArchivedEnvelope is EachArchived for the bytes of the messages, which are good until f returns.
+func EachArchivedEnvelope(dir *ctxfolder.Dir, f func(raw []byte)) error {
 	ids, err := packIDs(dir)
 	if err != nil || len(ids) == 0 {
 		return err
@@ -427,11 +496,8 @@ func EachArchived(dir *ctxfolder.Dir, f func(*message.Envelope)) error {
 				}
 				break
 			}
-			if found.Envelope == nil {
-				continue
-			}
-			if env, err := message.ParseTrusted(found.Envelope); err == nil {
-				f(&env)
+			if found.Envelope != nil {
+				f(found.Envelope)
 			}
 		}
 	}

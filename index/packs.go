@@ -250,7 +250,8 @@ func (b *rebuilder) readPacks() error {
 	if err != nil {
 		return err
 	}
-	for _, id := range ids {
+	named, others := b.packsOf(ids)
+	for n, id := range slices.Concat(named, others) {
 		p, err := b.s.openPack(id)
 		if errors.Is(err, ErrDamaged) {
 			b.s.note("archive", "%v", err)
@@ -262,6 +263,14 @@ func (b *rebuilder) readPacks() error {
 		for i := range b.metadata.Lines {
 			ln := &b.metadata.Lines[i]
 			for e := range p.entries(ln.ID, 0, math.MaxInt64) {
+				if old, taken := b.found[ln.ID][e.Position]; taken && old.ID != e.ID {
+					b.claimed(ln.ID, old, e.ID) // what rows say, and packs that index.json names, counts more
+					b.isOlder(e, old)
+					continue
+				}
+				if n >= len(named) && e.Position >= b.counts[ln.ID].End() {
+					continue // another history went on there
+				}
 				b.offer(ln.ID, e)
 				b.rows[fileKey{ln.Folder, e.FileID()}] = e
 			}
@@ -270,6 +279,18 @@ func (b *rebuilder) readPacks() error {
 	}
 	b.s.packOrder = inOrder(ids, b.older)
 	return nil
+}
+
+// packsOf returns the packs that index.json names, and the others: those may be of another history. Without index.json all count as named.
+func (b *rebuilder) packsOf(ids []uuid.UUID) (named, others []uuid.UUID) {
+	for _, id := range ids {
+		if b.x == nil || slices.ContainsFunc(b.x.Lines, func(l FoldedLine) bool { return slices.Contains(l.Packs, id) }) {
+			named = append(named, id)
+		} else {
+			others = append(others, id)
+		}
+	}
+	return named, others
 }
 
 // inOrder returns packs in an order in which each is behind those that it has to be behind. Ids tell the time, but a clock can be set back.

@@ -42,10 +42,11 @@ func rebuildOnce(dir *ctxfolder.Dir, held []*journal, x *folded) (*state, error)
 		s.closeBut(held)
 		return nil, err
 	}
+	s.keepOwn(held, x)
 	if x == nil && s.replayFromRows() {
 		return s, nil
 	}
-	b := &rebuilder{s: s, found: map[uuid.UUID]map[int64]Entry{}, prev: map[uuid.UUID]uuid.UUID{}, rows: map[fileKey]Entry{}, filed: map[lineKey]int64{}, older: map[[2]uuid.UUID]bool{}}
+	b := &rebuilder{s: s, x: x, found: map[uuid.UUID]map[int64]Entry{}, prev: map[uuid.UUID]uuid.UUID{}, rows: map[fileKey]Entry{}, filed: map[lineKey]int64{}, older: map[[2]uuid.UUID]bool{}}
 	b.readScraps()
 	b.expect(x)
 	if err := b.run(); err != nil {
@@ -55,6 +56,8 @@ func rebuildOnce(dir *ctxfolder.Dir, held []*journal, x *folded) (*state, error)
 	if x != nil {
 		s.seq = max(s.seq, x.Seq)
 	}
+	// The state is the beginning of a chain of its own: no journal that was there before has this place.
+	s.seq, s.chain = s.seq+1, newChain()
 	return s, nil
 }
 
@@ -70,9 +73,6 @@ func (s *state) openAll(held []*journal) error {
 		switch {
 		case err == nil:
 			s.journals = append(s.journals, j)
-			if j.begin.Metadata != nil {
-				s.metadata = j.begin.Metadata
-			}
 		case errors.Is(err, ErrDamaged):
 			s.note("journal", "%v", err)
 		case errors.Is(err, fs.ErrNotExist):
@@ -101,6 +101,7 @@ func generations(dir *ctxfolder.Dir) (gens []uint64, err error) {
 // rebuilder collects entries from all sources.
 type rebuilder struct {
 	s        *state
+	x        *folded // index.json, nil without one
 	metadata *ctxfolder.Metadata
 	reach    map[uuid.UUID]int64 // how far lines are shown by branches
 	found    map[uuid.UUID]map[int64]Entry
@@ -132,14 +133,11 @@ func (b *rebuilder) run() error {
 	if err != nil {
 		return err
 	}
-	for i := range m.Lines {
-		for _, number := range files[m.Lines[i].ID] {
-			b.readRowFile(&m.Lines[i], number)
-		}
-	}
+	b.readRowFiles(files, true)
 	if err := b.readPacks(); err != nil {
 		return err
 	}
+	b.readRowFiles(files, false)
 	folders := map[string]bool{}
 	for _, ln := range m.Lines {
 		folders[ln.Folder] = true
@@ -164,8 +162,23 @@ func (b *rebuilder) run() error {
 		total += uint64(ln.Count)
 	}
 	b.s.seq = max(b.s.seq, total+uint64(max(m.Revision, 0)))
-	b.s.chain = 0
 	return nil
+}
+
+// readRowFiles reads the row files that index.json names, or the others: those may be of another history, and what the named ones and the packs say counts
+// more. Without index.json all count as named, the newest first.
+func (b *rebuilder) readRowFiles(files map[uuid.UUID][]uint64, named bool) {
+	for i := range b.metadata.Lines {
+		ln := &b.metadata.Lines[i]
+		numbers := slices.Clone(files[ln.ID])
+		slices.Sort(numbers)
+		for _, number := range slices.Backward(numbers) {
+			is := b.x == nil || slices.ContainsFunc(b.x.Lines, func(l FoldedLine) bool { return l.Line == ln.ID && l.Rows == number })
+			if is == named {
+				b.readRowFile(ln, number)
+			}
+		}
+	}
 }
 
 // readRowFile takes the rows that are whole.
@@ -197,6 +210,8 @@ func (b *rebuilder) readRowFile(ln *ctxfolder.Line, number uint64) {
 		switch {
 		case e.Lost != "":
 			b.lose(ln.ID, e)
+		case b.found[ln.ID][e.Position].ID != e.ID && b.found[ln.ID][e.Position].ID != uuid.Nil:
+			b.claimed(ln.ID, b.found[ln.ID][e.Position], e.ID)
 		default:
 			b.offer(ln.ID, e)
 			b.rows[fileKey{ln.Folder, e.FileID()}] = e
@@ -261,6 +276,12 @@ func (b *rebuilder) belongs(folder string, a *message.Address) error {
 
 // offerFile takes a message from its file, which no row tells of.
 func (b *rebuilder) offerFile(a *message.Address, raw []byte) {
+	if old, taken := b.found[a.Line][a.Position]; taken && old.ID != a.ID {
+		if p, filed := b.filed[lineKey{a.Line, old.ID}]; !filed || p != a.Position {
+			b.claimed(a.Line, old, a.ID) // a row and a pack are checked by sums, the position in a file is not
+			return
+		}
+	}
 	b.prev[a.ID] = a.Prev
 	b.filed[lineKey{a.Line, a.ID}] = a.Position
 	e := entryOf(a, head{len: int64(len(raw)), sum: bodySum(raw)})
@@ -347,6 +368,10 @@ func (b *rebuilder) take(c *change, gen uint64) {
 	if p, filed := b.filed[lineKey{c.address.Line, e.ID}]; filed && p != e.Position && b.found[c.address.Line][p].ID == e.ID {
 		delete(b.found[c.address.Line], p) // what a record says is checked by a sum
 	}
+	if old, taken := b.found[c.address.Line][e.Position]; taken && old.ID != e.ID {
+		b.claimed(c.address.Line, old, e.ID)
+		delete(b.found[c.address.Line], e.Position) // no row, pack or file is newer than the journals
+	}
 	b.offer(c.address.Line, e)
 }
 
@@ -394,7 +419,7 @@ func (b *rebuilder) offer(id uuid.UUID, e Entry) {
 		b.isOlder(e, old)
 		return
 	default:
-		b.s.note("message", "line %s, position %d is claimed by %s and %s", id, e.Position, old.ID, e.ID)
+		b.claimed(id, old, e.ID)
 		if cmp.Compare(e.At, old.At) >= 0 {
 			return
 		}
@@ -402,6 +427,10 @@ func (b *rebuilder) offer(id uuid.UUID, e Entry) {
 	b.isOlder(old, e)
 	at[e.Position] = e
 	b.s.newestAt = max(b.s.newestAt, e.At)
+}
+
+func (b *rebuilder) claimed(line uuid.UUID, old Entry, by uuid.UUID) {
+	b.s.note("message", "line %s, position %d is claimed by %s and %s", line, old.Position, old.ID, by)
 }
 
 // isOlder notes which of two packs has the newer version of a message.
@@ -419,7 +448,7 @@ func (b *rebuilder) build(of *ctxfolder.Line, claims []claim) {
 		at = map[int64]Entry{}
 	}
 	for p, e := range b.lost[of.ID] {
-		if _, found := at[p]; !found || e.Lost == Erased {
+		if now, found := at[p]; !found || e.Lost == Erased && (now.seq == 0 || now.ID == e.ID) {
 			at[p] = b.spared(of.ID, e)
 		}
 	}

@@ -43,6 +43,8 @@ type Tail struct {
 	meta   *ctxfolder.Metadata // of the newest metadata record, or what the journal began with; nil where neither can be used
 	metaAt Spot                // before that record, the zero Spot for what the journal began with
 	before *ctxfolder.Metadata // the newest one before meta that counts if meta does not
+
+	stray stray // behind the journal
 }
 
 // FollowEnd begins behind the last record that there is.
@@ -51,12 +53,17 @@ func FollowEnd(dir *ctxfolder.Dir) (*Tail, error) {
 	if err != nil {
 		return nil, err
 	}
-	end, _, err := t.j.scan(t.off, t.at.Seq, t.at.Chain, nil, t.pass, nil)
+	for more := true; more && err == nil; {
+		if t.off, _, err = t.j.scan(t.off, t.at.Seq, t.at.Chain, nil, t.pass, nil); err == nil {
+			var ok, on bool
+			_, ok, on, err = t.behind()
+			more = ok || on
+		}
+	}
 	if err != nil {
 		t.Close()
 		return nil, err
 	}
-	t.off = end
 	return t, nil
 }
 
@@ -67,8 +74,14 @@ func FollowFrom(dir *ctxfolder.Dir, seq uint64) (*Tail, error) {
 		return nil, err
 	}
 	ok, err := t.passUpTo(seq)
-	if err == nil && !ok {
-		err = fmt.Errorf("%w: %d is not there yet", ErrGap, seq)
+	for err == nil && !ok {
+		var more, on bool
+		if _, more, on, err = t.behind(); err == nil && !more && !on {
+			err = fmt.Errorf("%w: %d is not there yet", ErrGap, seq)
+		}
+		if err == nil {
+			ok, err = t.passUpTo(seq)
+		}
 	}
 	if err != nil {
 		t.Close()
@@ -77,23 +90,42 @@ func FollowFrom(dir *ctxfolder.Dir, seq uint64) (*Tail, error) {
 	return t, nil
 }
 
-// follow begins at the beginning of the newest journal that will do.
+// follow begins at the beginning of the newest journal that will do, of those that index.json names: newer ones are entered from there.
 func follow(dir *ctxfolder.Dir, will func(t *Tail) bool) (*Tail, error) {
-	gens, err := generations(dir)
+	const looks = 8
+	for look := 1; ; look++ {
+		gens, err := named(dir, look == looks)
+		if err != nil {
+			return nil, err
+		}
+		gone := false
+		for _, gen := range slices.Backward(gens) {
+			t, err := followIn(dir, gen)
+			if errors.Is(err, fs.ErrNotExist) {
+				gone = true // laid out for later, or a fold removed it meanwhile
+				continue
+			}
+			if err != nil || will(t) {
+				return t, err
+			}
+			t.Close()
+		}
+		if !gone || look == looks {
+			return nil, fmt.Errorf("%w: no journal reaches back so far", ErrGap)
+		}
+	}
+}
+
+// named returns the journals that index.json names, or all there are where it cannot be read.
+func named(dir *ctxfolder.Dir, all bool) ([]uint64, error) {
+	x, err := readFolded(dir)
+	if all || errors.Is(err, ErrDamaged) {
+		return generations(dir)
+	}
 	if err != nil {
 		return nil, err
 	}
-	for _, gen := range slices.Backward(gens) {
-		t, err := followIn(dir, gen)
-		if errors.Is(err, fs.ErrNotExist) {
-			continue // laid out for later, or gone meanwhile
-		}
-		if err != nil || will(t) {
-			return t, err
-		}
-		t.Close()
-	}
-	return nil, fmt.Errorf("%w: no journal reaches back so far", ErrGap)
+	return x.Journals, nil
 }
 
 // Resume goes on at a place where a tail was. It fails with [ErrGap] as [FollowFrom] does, and where the history is another one.
@@ -291,6 +323,10 @@ func (t *Tail) Next() (rec Record, ok bool, err error) {
 // behind finds out why there is no next record here: there is none yet, or it is in the next journal, which it then enters (on), or it is
 // damaged.
 func (t *Tail) behind() (rec record, ok, on bool, err error) {
+	if t.stray.still(t.dir, t.j.gen+1) {
+		on, err = t.lost()
+		return rec, false, on, err
+	}
 	next, err := openJournal(t.dir, t.j.gen+1, nil)
 	if errors.Is(err, fs.ErrNotExist) {
 		on, err = t.lost()
@@ -299,24 +335,47 @@ func (t *Tail) behind() (rec record, ok, on bool, err error) {
 	if err != nil {
 		return rec, false, false, err
 	}
-	// The rotation was under the lock: what this journal holds is final now.
+	// A rotation is under the lock: what this journal holds is final then.
 	if rec, ok, err = t.here(); err != nil || ok {
 		_ = next.f.Close()
 		return rec, ok, false, err
 	}
-	was := t.at
-	if next.begin.Seq > was.Seq {
-		_ = next.f.Close()
-		return rec, false, false, fmt.Errorf("%w: %d to %d", ErrGap, was.Seq+1, next.begin.Seq)
+	// After a failed sync the next one repeats what was whole in the one before.
+	ahead := &Tail{dir: t.dir}
+	ahead.enter(next)
+	if ok, err = ahead.passUpTo(t.at.Seq); err == nil && ok && ahead.at == t.at {
+		t.giveWay(ahead)
+		return rec, false, true, nil
 	}
-	// After a failed sync it repeats what was whole in the one before.
-	meta, metaAt, before := t.Metadata()
-	t.enter(next)
-	if ok, err := t.passUpTo(was.Seq); err != nil || !ok || t.at != was {
-		return rec, false, false, cmp.Or(err, fmt.Errorf("%w: journal %d is of another history", ErrGap, next.gen))
+	ahead.Close()
+	if err == nil {
+		err = t.whole()
 	}
-	t.meta, t.metaAt, t.before = meta, metaAt, before
-	return rec, false, true, nil
+	if err != nil {
+		return rec, false, false, err
+	}
+	t.stray = stray{next.gen, next.info}
+	on, err = t.lost()
+	return rec, false, on, err
+}
+
+// giveWay makes t another tail that is at the same place.
+func (t *Tail) giveWay(to *Tail) {
+	to.meta, to.metaAt, to.before = t.Metadata()
+	t.Close()
+	*t = *to
+}
+
+// whole fails with [ErrGap] where the journal lost its end: then nobody can tell whether the next one goes on from it.
+func (t *Tail) whole() error {
+	size, err := t.j.size()
+	if err != nil {
+		return err
+	}
+	if blank, err := t.j.blankBehind(t.off); err != nil || blank && size > t.off {
+		return err
+	}
+	return fmt.Errorf("%w: the end of %s", ErrGap, ctxfolder.JournalFile(t.j.gen))
 }
 
 // lost finds out whether the next record will never stand here: because it is damaged, or because the journal is not among the context's any more and
@@ -340,8 +399,6 @@ func (t *Tail) lost() (on bool, err error) {
 	if err != nil {
 		return false, err
 	}
-	next.meta, next.metaAt, next.before = t.Metadata()
-	t.Close()
-	*t = *next
+	t.giveWay(next)
 	return true, nil
 }

@@ -23,33 +23,116 @@ type foreign struct {
 // adopt takes in foreign messages. One that goes on where its line ends becomes the line's next; what contradicts a line, as a
 // history that went on elsewhere does, becomes a line of its own, with a branch, so that nothing is interleaved.
 func (r *repair) adopt(problems []problem) error {
-	var found []foreign
-	for _, p := range problems {
-		if p.Kind != KindForeign {
-			continue
-		}
-		raw, err := readFound(r.Dir, p.found)
-		if err != nil {
-			return err
-		}
-		if env, err := message.Parse(raw); err == nil {
-			found = append(found, foreign{p, env})
-		}
+	found, err := r.strangers(problems)
+	if err != nil {
+		return err
 	}
 	slices.SortFunc(found, func(a, b foreign) int {
 		return cmp.Or(compareID(a.env.Line, b.env.Line), cmp.Compare(a.env.Position, b.env.Position), compareID(a.env.ID, b.env.ID))
 	})
-	for len(found) > 0 {
-		n := 1
-		for n < len(found) && found[n].env.Line == found[0].env.Line && found[n].env.Position == found[n-1].env.Position+1 {
-			n++
-		}
-		if err := r.adoptRun(found[:n]); err != nil {
+	for _, run := range runsOf(found) {
+		if err := r.adoptRun(run); err != nil {
 			return err
 		}
-		found = found[n:]
+	}
+	return r.endLines(problems)
+}
+
+// endLines ends lines that metadata.json does not know in the index: their messages are on other lines now.
+//
+// Crash order: the messages are durable where they were taken in. Stopped before the record, a repair finds nothing left to take in.
+func (r *repair) endLines(problems []problem) error {
+	for _, p := range problems {
+		if p.Kind != KindForeign || p.found != "" || p.pack != uuid.Nil {
+			continue
+		}
+		counts, _, err := r.Log.Counts(p.line)
+		if err != nil {
+			return err
+		}
+		item, err := r.Log.TrimItem(p.line, counts.Base)
+		if err != nil {
+			return err
+		}
+		commit := r.Log.Append([]index.Item{item})
+		if commit.Err != nil {
+			return commit.Err
+		}
+		if err := commit.Sync(); err != nil {
+			return err
+		}
+		r.did(p, "its messages were taken in; was: %s", p.Detail)
 	}
 	return nil
+}
+
+// strangers returns the messages to be taken in, each once: those in files, and those that only a journal or a pack of another history has.
+func (r *repair) strangers(problems []problem) (found []foreign, err error) {
+	type place struct{ line, id uuid.UUID }
+	seen := map[place]bool{}
+	add := func(p problem, raw []byte) {
+		env, err := message.Parse(raw)
+		if key := (place{env.Line, env.ID}); err == nil && !seen[key] {
+			seen[key] = true
+			p.ID = env.ID
+			found = append(found, foreign{p, env})
+		}
+	}
+	for _, p := range problems {
+		if p.Kind != KindForeign || p.found == "" {
+			continue
+		}
+		raw, err := readFound(r.Dir, p.found)
+		if err != nil {
+			return nil, err
+		}
+		add(p, raw)
+	}
+	for _, p := range problems {
+		take := func(raw []byte) error {
+			add(p, raw)
+			return nil
+		}
+		switch {
+		case p.stray != 0:
+			err = r.Log.HiddenInJournal(p.stray, take)
+		case p.Kind == KindForeign && p.pack != uuid.Nil:
+			err = r.Log.HiddenInPack(p.pack, take)
+		case p.Kind == KindForeign && p.found == "":
+			err = r.Log.HiddenInLine(p.line, take)
+		}
+		if err != nil {
+			return nil, err
+		}
+	}
+	return found, nil
+}
+
+// runsOf divides sorted messages into runs. In a run each message stands behind the one before, on the same line. Where several claim a position, the run goes
+// on with the one that names its last message.
+func runsOf(found []foreign) (runs [][]foreign) {
+	taken := make([]bool, len(found))
+	for i := range found {
+		if taken[i] {
+			continue
+		}
+		run, at := []foreign{found[i]}, i+1
+		for {
+			last, next := &run[len(run)-1].env, -1
+			for ; at < len(found) && found[at].env.Line == last.Line && found[at].env.Position <= last.Position+1; at++ {
+				if !taken[at] && found[at].env.Position > last.Position && (next < 0 || found[at].env.Prev == last.ID) {
+					next = at
+				}
+			}
+			if next < 0 {
+				break
+			}
+			taken[next] = true
+			run = append(run, found[next])
+		}
+		runs = append(runs, run)
+	}
+	return runs
 }
 
 // adoptRun takes in messages that stand behind each other.
@@ -71,7 +154,7 @@ func (r *repair) adoptRun(run []foreign) error {
 		env := &run[i].env
 		env.Line, env.Position, env.Prev = line.ID, position, prev
 		env.Payloads = blob.Count(env.Body)
-		if !goesOn || path.Dir(run[i].found) != ctxfolder.Messages+"/"+line.Folder {
+		if !goesOn || run[i].found == "" || path.Dir(run[i].found) != ctxfolder.Messages+"/"+line.Folder {
 			env.File = uuid.Nil
 			if _, err := r.Dir.StatMessage(line.Folder, env.ID); err == nil {
 				env.File = message.DerivedID(line.ID, env.ID.String())
@@ -90,7 +173,7 @@ func (r *repair) adoptRun(run []foreign) error {
 	for i := range run {
 		// The record is durable: the file that was found goes to trash, unless it is the message's own.
 		env, own := &run[i].env, pathOf(line.Folder, run[i].env.FileID())
-		if run[i].found != own {
+		if run[i].found != "" && run[i].found != own {
 			if err := r.setAside(run[i].found); err != nil {
 				return err
 			}

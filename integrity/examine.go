@@ -43,6 +43,7 @@ type problem struct {
 	found string   // where a file lies that belongs elsewhere, in the context's folder
 	sum   blob.Sum // of a payload
 	pack  uuid.UUID
+	stray uint64 // a journal of another history
 	// several is how many messages it is about, where that is not one.
 	several int
 	due     bool // a message file that is missing may be on its way
@@ -107,6 +108,9 @@ func (x *examination) run(ctx context.Context) error {
 		return err
 	}
 	if err := x.packs(ctx); err != nil {
+		return err
+	}
+	if err := x.strays(ctx); err != nil {
 		return err
 	}
 	if err := x.interrogate(ctx); err != nil {

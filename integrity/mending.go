@@ -66,7 +66,7 @@ func (r *repair) mendOne(p problem) error {
 
 // mendJournal lets go of harmed journals, which go to trash. What they hold was settled by the fold before, and is read back.
 func (r *repair) mendJournal(p problem) error {
-	if p.Kind != KindJournal {
+	if p.Kind != KindJournal || p.stray != 0 {
 		return nil
 	}
 	harmed, err := r.Log.HarmedJournals()

@@ -48,6 +48,15 @@ func (x *examination) unnamedPacks(ctx context.Context) error {
 		return err
 	}
 	for _, use := range uses {
+		if use.Hidden > 0 {
+			err := x.tell(problem{pack: use.ID, Finding: Finding{
+				Kind: KindForeign, Severity: SeverityWarning, Path: packPath(use.ID),
+				Detail: fmt.Sprintf("the pack belongs to another history of the context; %d messages in it are not shown", use.Hidden),
+			}})
+			if err != nil {
+				return err
+			}
+		}
 		if use.Lost == 0 {
 			continue
 		}
@@ -102,7 +111,10 @@ func (r *repair) mendPacks(ctx context.Context, problems []problem) error {
 			damaged[p.pack] = true
 		}
 	}
-	if err := r.findPacks(ctx, problems); err != nil || len(damaged) == 0 {
+	if err := r.findPacks(ctx, problems); err != nil {
+		return err
+	}
+	if err := r.dropForeignPacks(ctx, problems); err != nil || len(damaged) == 0 {
 		return err
 	}
 	uses, err := r.Log.PackUses(ctx)
@@ -134,6 +146,20 @@ func (r *repair) mendPacks(ctx context.Context, problems []problem) error {
 		if p.Kind == KindPack {
 			r.did(p, "%d messages are in a new pack; this one is in the trash; was: %s", moved.Messages, p.Detail)
 		}
+	}
+	return nil
+}
+
+// dropForeignPacks moves packs to trash whose messages were taken in.
+func (r *repair) dropForeignPacks(ctx context.Context, problems []problem) error {
+	for _, p := range problems {
+		if p.Kind != KindForeign || p.pack == uuid.Nil {
+			continue
+		}
+		if err := r.exclusively(ctx, func() error { return r.Log.DropPack(p.pack) }); err != nil {
+			return err
+		}
+		r.did(p, "moved to the trash: its messages were taken in; was: %s", p.Detail)
 	}
 	return nil
 }

@@ -127,7 +127,9 @@ func (r *repair) plan(problems []problem) error {
 				detail = p.Detail + "; would be marked unavailable"
 			}
 		case KindIndex, KindJournal:
-			detail = p.Detail + "; would be made again"
+			if detail = p.Detail + "; would be made again"; p.stray != 0 {
+				detail = p.Detail + "; would be moved to the trash"
+			}
 		case KindForeign:
 			detail = p.Detail + "; would be taken in"
 		}
@@ -246,6 +248,9 @@ func (r *repair) mend(ctx context.Context, problems []problem) error {
 			if err := r.adopt(problems); err != nil {
 				return err
 			}
+		}
+		if err := r.mendAll(ctx, problems, r.mendStray); err != nil {
+			return err
 		}
 		return r.sync()
 	})

@@ -21,6 +21,7 @@ type copies struct {
 	dir   *ctxfolder.Dir
 	where map[content]piece
 	held  map[content][]byte // what is about to be moved
+	other map[content][]byte // what packs have that the index does not read
 }
 
 // content is what an envelope is known by.
@@ -38,11 +39,28 @@ type piece struct {
 
 // find looks for wanted envelopes.
 func find(dir *ctxfolder.Dir, wanted map[content]bool) (*copies, error) {
-	c := &copies{dir, map[content]piece{}, map[content][]byte{}}
+	c := &copies{dir, map[content]piece{}, map[content][]byte{}, map[content][]byte{}}
 	if len(wanted) == 0 {
 		return c, nil
 	}
-	return c, c.walk(ctxfolder.Trash, wanted)
+	for e, err := range dir.FS.ReadDir(".") { // a journal may be of another history
+		if err != nil {
+			return nil, err
+		}
+		if _, journal := ctxfolder.ParseJournalFile(e.Name()); journal && e.Type().IsRegular() {
+			if err := c.scan(e.Name(), wanted); err != nil {
+				return nil, err
+			}
+		}
+	}
+	if err := c.walk(ctxfolder.Trash, wanted); err != nil {
+		return nil, err
+	}
+	return c, index.EachArchivedEnvelope(dir, func(raw []byte) {
+		if key := (content{int64(len(raw)), message.Sum(raw)}); wanted[key] {
+			c.other[key] = bytes.Clone(raw)
+		}
+	})
 }
 
 func (c *copies) walk(folder string, wanted map[content]bool) error {
@@ -134,6 +152,9 @@ func (c *copies) copyOf(log *index.Log, e *index.Entry) (raw []byte, from string
 	if raw := c.held[content{e.Size, e.Sum}]; raw != nil {
 		return raw, "the place of another message"
 	}
+	if raw := c.other[content{e.Size, e.Sum}]; raw != nil {
+		return raw, "a pack"
+	}
 	p, ok := c.where[content{e.Size, e.Sum}]
 	if !ok {
 		return nil, ""
@@ -147,5 +168,8 @@ func (c *copies) copyOf(log *index.Log, e *index.Entry) (raw []byte, from string
 	if err != nil || message.Sum(raw) != e.Sum || int64(len(raw)) != e.Size {
 		return nil, ""
 	}
-	return raw, "the trash (" + strings.TrimPrefix(p.path, ctxfolder.Trash+"/") + ")"
+	if inside, ok := strings.CutPrefix(p.path, ctxfolder.Trash+"/"); ok {
+		return raw, "the trash (" + inside + ")"
+	}
+	return raw, p.path
 }

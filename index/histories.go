@@ -1,0 +1,192 @@
+package index
+
+import (
+	"cmp"
+	"encoding/binary"
+	"errors"
+	"io/fs"
+	"os"
+	"slices"
+
+	ctxfolder "github.com/ctxdir/ctxdir/context"
+	"github.com/ctxdir/ctxdir/internal/vfs"
+	"github.com/google/uuid"
+)
+
+// Files of two histories get into one folder when an older or another copy of a context is copied over it. The chain of the records tells the
+// journals apart: the history is that of index.json, and a newer journal belongs to it only when it goes on from the one before.
+
+// stray is a journal of another history that has the number of the next one.
+type stray struct {
+	gen  uint64
+	info fs.FileInfo
+}
+
+// still reports whether the stray journal still has the number.
+func (s stray) still(dir *ctxfolder.Dir, gen uint64) bool {
+	if s.gen != gen || s.info == nil {
+		return false
+	}
+	now, err := vfs.LstatNumber(dir.FS, ctxfolder.JournalFile(gen))
+	return err == nil && vfs.SameFile(now, s.info)
+}
+
+// end returns the place behind the last record of a journal. exact is false when the journal is damaged, or torn: then it may have ended later.
+func (j *journal) endSpot() (at Spot, exact bool) {
+	n, err := j.whole()
+	at = Spot{j.seq, j.chain}
+	if k := len(n.changes); k > 0 {
+		at = Spot{n.changes[k-1].seq, n.changes[k-1].chain}
+	}
+	return at, err == nil && n.torn == nil
+}
+
+// errFound ends a scan.
+var errFound = errors.New("found")
+
+// has reports whether a place lies in a journal: the journal begins there, or has the record before it.
+func (j *journal) has(at Spot) bool {
+	if at.Seq <= j.begin.Seq {
+		return at == Spot{j.begin.Seq, j.begin.chain}
+	}
+	found := false
+	_, _, _ = j.scan(j.first, j.begin.Seq, j.begin.chain, nil, func(rec record) error {
+		if rec.seq < at.Seq {
+			return nil
+		}
+		found = at == Spot{rec.seq, rec.chain}
+		return errFound
+	}, nil)
+	return found
+}
+
+// follows reports whether a journal goes on from an older one: it begins where that ends or, after a failed sync, repeats what that holds. It also does when
+// the older one lacks its end: damage must not make the newer one look foreign.
+func (j *journal) follows(before *journal) bool {
+	end, exact := before.endSpot()
+	return !exact && j.begin.Seq > end.Seq || j.has(end)
+}
+
+// contradicts reports whether a journal cannot be of the history of an older one.
+func (j *journal) contradicts(before *journal) bool {
+	end, _ := before.endSpot()
+	return j.begin.Seq <= end.Seq && !j.has(end)
+}
+
+// newestAt is the time of the newest message in a journal, or of its beginning.
+func (j *journal) newestAt() int64 {
+	n, _ := j.whole()
+	at := j.begin.CreatedAt.UnixNano()
+	for i := range n.changes {
+		if c := &n.changes[i]; c.kind == KindAppend || c.kind == KindReplace {
+			at = max(at, c.address.StoredAt.UnixNano())
+		}
+	}
+	return at
+}
+
+// ofOneHistory returns those of the journals that are of one history, in order, and the others. The history is that of index.json where its live journal is
+// there. Otherwise it is that of the newest message: what was acknowledged after histories were mixed is newer than both.
+func ofOneHistory(journals []*journal, x *folded) (own, others []*journal) {
+	if len(journals) < 2 {
+		return journals, nil
+	}
+	first := slices.IndexFunc(journals, func(j *journal) bool { return x != nil && j.gen == x.Live && j.has(Spot{x.Seq, x.chain}) })
+	anchored := first >= 0
+	if !anchored {
+		newest := slices.MaxFunc(journals, func(a, b *journal) int { return cmp.Compare(a.newestAt(), b.newestAt()) })
+		first = slices.Index(journals, newest)
+	}
+	own = []*journal{journals[first]}
+	for _, j := range slices.Backward(journals[:first]) {
+		if own[0].contradicts(j) {
+			others = append(others, j)
+		} else {
+			own = slices.Insert(own, 0, j)
+		}
+	}
+	for _, j := range journals[first+1:] {
+		last := own[len(own)-1]
+		if j.contradicts(last) || anchored && !j.follows(last) {
+			others = append(others, j)
+		} else {
+			own = append(own, j)
+		}
+	}
+	return own, others
+}
+
+// replaced returns those of the journals that index.json names, the oldest first, that do not lead to the last one: files of another history took the places of
+// its journals.
+func (l *Log) replaced(gens []uint64) (replaced []uint64) {
+	var next *journal
+	adjacent, broken := false, false
+	for _, gen := range slices.Backward(gens) {
+		j, err := openJournal(l.dir, gen, nil)
+		if err != nil {
+			adjacent = false // it is missing or damaged
+			continue
+		}
+		broken = broken || next != nil && (next.contradicts(j) || adjacent && !next.follows(j))
+		if broken {
+			replaced = append(replaced, gen)
+		}
+		if next != nil {
+			_ = next.f.Close()
+		}
+		next, adjacent = j, true
+	}
+	if next != nil {
+		_ = next.f.Close()
+	}
+	return replaced
+}
+
+// clearWay moves to trash what lies in the place of a new journal, if it may hold a record: a journal of another history. Blank space and a beginning
+// that a crash tore hold none.
+//
+// Crash order: until the move is durable the journal is found, and moved, again.
+func (l *Log) clearWay(gen uint64) error {
+	name := ctxfolder.JournalFile(gen)
+	if regular(l.dir, name) {
+		f, err := l.dir.FS.OpenFile(name, os.O_RDONLY)
+		if err != nil {
+			return err
+		}
+		j := &journal{gen: gen, f: f}
+		blank, err := j.blankBehind(0)
+		empty := blank || j.unbegun()
+		if cerr := f.Close(); err == nil {
+			err = cerr
+		}
+		if err != nil || empty {
+			return err
+		}
+	}
+	if err := l.dir.SetAside(name); !errors.Is(err, fs.ErrNotExist) {
+		return err
+	}
+	return nil
+}
+
+// keepOwn closes the journals that are of another history than the others.
+func (s *state) keepOwn(held []*journal, x *folded) {
+	own, others := ofOneHistory(s.journals, x)
+	for _, j := range others {
+		s.note("journal", "%s is of another history", ctxfolder.JournalFile(j.gen))
+		s.foreign = append(s.foreign, j.gen)
+	}
+	(&state{journals: others}).closeBut(held)
+	s.journals, s.metadata = own, nil
+	for _, j := range own {
+		if j.begin.Metadata != nil {
+			s.metadata = j.begin.Metadata
+		}
+	}
+}
+
+// newChain returns where the chain of a journal begins that goes on from no record.
+func newChain() uint64 {
+	id := uuid.New()
+	return binary.BigEndian.Uint64(id[8:])
+}

@@ -1,0 +1,345 @@
+package index
+
+import (
+	"bytes"
+	"cmp"
+	stdcontext "context"
+	"errors"
+	"io/fs"
+	"math"
+	"slices"
+
+	"github.com/ctxdir/ctxdir/archive"
+	ctxfolder "github.com/ctxdir/ctxdir/context"
+	"github.com/ctxdir/ctxdir/internal/vfs"
+	"github.com/ctxdir/ctxdir/message"
+	"github.com/google/uuid"
+)
+
+// Stray is a journal in the context's folder that its history does not have: a journal of an older or another copy of the context, or one that nothing names
+// any more.
+type Stray struct {
+	Journal uint64
+	Hidden  int64 // messages, and newer versions of messages, that the context does not show
+	Next    bool  // its number is yet to come, so it is no older journal of this history
+	Problem error // why it could not be read whole
+}
+
+// Strays returns the stray journals. An older journal is none while the context shows all that it holds: a crash can leave one.
+func (l *Log) Strays(ctx stdcontext.Context) (strays []Stray, err error) {
+	gens, err := generations(l.dir) // first: what others begin from here on is not among them
+	if err == nil {
+		err = l.Refresh()
+	}
+	if err != nil {
+		return nil, err
+	}
+	var own []uint64
+	var newest uint64
+	err = l.view(func(s *state) {
+		own = slices.Clone(s.kept.gens)
+		for _, j := range s.journals {
+			own, newest = append(own, j.gen), max(newest, j.gen)
+		}
+		if s.unsaved { // nothing is settled: the next writer moves all journals to trash
+			own = gens
+		}
+	})
+	has := &inventory{log: l}
+	for _, gen := range gens {
+		if err == nil {
+			err = ctx.Err()
+		}
+		if err != nil {
+			return nil, err
+		}
+		if slices.Contains(own, gen) {
+			continue
+		}
+		stray := Stray{Journal: gen, Next: gen > newest}
+		stray.Problem, err = has.eachHidden(gen, func(*message.Address, func() ([]byte, error)) error {
+			stray.Hidden++
+			return nil
+		})
+		if errors.Is(err, fs.ErrNotExist) {
+			err = nil // it is blank, or was removed meanwhile
+			continue
+		}
+		if stray.Next || stray.Hidden > 0 || stray.Problem != nil {
+			strays = append(strays, stray)
+		}
+	}
+	return strays, err
+}
+
+// HiddenInJournal calls f for each message of a stray journal that the context does not have, in any version.
+func (l *Log) HiddenInJournal(gen uint64, f func(envelope []byte) error) error {
+	has := &inventory{log: l, absent: true}
+	_, err := has.eachHidden(gen, func(_ *message.Address, read func() ([]byte, error)) error {
+		raw, err := read()
+		if err != nil {
+			return nil //nolint:nilerr // it is damaged
+		}
+		return f(raw)
+	})
+	return err
+}
+
+// HiddenInPack calls f for each message of a pack that the context does not have, in any version.
+func (l *Log) HiddenInPack(id uuid.UUID, f func(envelope []byte) error) error {
+	has := &inventory{log: l, absent: true}
+	return has.eachArchived(id, func(p *openPack, e *Entry) error {
+		raw, _ := p.get().ReadMessage(e.row())
+		if raw == nil {
+			return nil
+		}
+		return f(raw)
+	})
+}
+
+// UnknownLines returns the lines that the index has messages of and metadata.json does not know, with the number of messages that a journal or a pack has, and
+// no other line.
+func (l *Log) UnknownLines(ctx stdcontext.Context) (map[uuid.UUID]int64, error) {
+	counts, _, err := l.AllCounts()
+	if err != nil {
+		return nil, err
+	}
+	var known map[uuid.UUID]string
+	err = l.view(func(s *state) { known = s.folders() })
+	unknown := map[uuid.UUID]int64{}
+	for line := range counts {
+		if _, ok := known[line]; ok || err != nil {
+			continue
+		}
+		if err = ctx.Err(); err == nil {
+			err = l.HiddenInLine(line, func([]byte) error {
+				unknown[line]++
+				return nil
+			})
+		}
+	}
+	return unknown, err
+}
+
+// HiddenInLine calls f for each message of a line that metadata.json does not know, if a journal or a pack has it, and no other line.
+func (l *Log) HiddenInLine(line uuid.UUID, f func(envelope []byte) error) (err error) {
+	has := &inventory{log: l}
+	each := l.each(line, math.MaxInt64, func(e *Entry) {
+		if err != nil || e.Lost != "" {
+			return
+		}
+		var hidden bool
+		if hidden, err = has.lacks(e); err == nil && hidden {
+			if raw, ok := l.ReadRecord(e); ok {
+				err = f(raw)
+			}
+		}
+	})
+	return errors.Join(each, err)
+}
+
+// SetStrayAside moves a stray journal to trash. What payloads it has become blobs first. It is for use in [Log.Exclusively].
+func (l *Log) SetStrayAside(gen uint64) error {
+	l.advance.Lock()
+	defer l.advance.Unlock()
+	if _, err := l.readPayloads(gen, true); err != nil && !errors.Is(err, fs.ErrNotExist) && !errors.Is(err, ErrDamaged) {
+		return err
+	}
+	err := l.dir.SetAside(ctxfolder.JournalFile(gen))
+	if errors.Is(err, fs.ErrNotExist) {
+		err = nil
+	}
+	return err
+}
+
+// SetStraysAside moves all journals of other histories to trash, those too that have the names of the context's own. It is for use in [Log.Exclusively].
+func (l *Log) SetStraysAside(ctx stdcontext.Context) error {
+	strays, err := l.Strays(ctx)
+	if err != nil {
+		return err
+	}
+	var own []uint64
+	if err := l.view(func(s *state) { own = s.named() }); err != nil {
+		return err
+	}
+	for _, gen := range l.replaced(own) {
+		strays = append(strays, Stray{Journal: gen})
+	}
+	for _, s := range strays {
+		if err := l.SetStrayAside(s.Journal); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// named returns the folded journals and the live one.
+func (s *state) named() []uint64 {
+	if len(s.journals) == 0 {
+		return slices.Clone(s.kept.gens)
+	}
+	return append(slices.Clone(s.kept.gens), s.journals[0].gen)
+}
+
+// inventory tells which messages of other files the context has.
+type inventory struct {
+	log    *Log
+	absent bool               // only messages that it has in no version count as hidden
+	copies map[version]bool   // the messages of all lines that metadata.json has
+	gone   map[uuid.UUID]bool // those in the ends of lines that the trash keeps: they are hidden on purpose
+}
+
+// version is a message as it was stored at a time. A message that is taken in keeps both.
+type version struct {
+	id uuid.UUID
+	at int64
+}
+
+// hides reports whether the context does not show a message, nor a newer version of it. now is what it has at the position of that, nil for nothing.
+func (v *inventory) hides(now, e *Entry) (bool, error) {
+	if now != nil && now.ID == e.ID {
+		return !v.absent && now.Lost != Erased && (now.Lost != "" || e.At > now.At), nil
+	}
+	return v.lacks(e)
+}
+
+// lacks reports whether no line that metadata.json has shows a message, wherever it is, and it was not collected.
+func (v *inventory) lacks(e *Entry) (bool, error) {
+	if v.copies == nil {
+		if err := v.take(); err != nil {
+			return false, err
+		}
+	}
+	return !v.copies[version{e.ID, e.At}] && !v.gone[e.ID], nil
+}
+
+func (v *inventory) take() (err error) {
+	var lines map[uuid.UUID]string
+	if err := v.log.view(func(s *state) { lines = s.folders() }); err != nil {
+		return err
+	}
+	v.copies = map[version]bool{}
+	for line := range lines {
+		if err == nil {
+			err = v.log.each(line, math.MaxInt64, func(e *Entry) {
+				if e.Lost == "" || e.Lost == Erased {
+					v.copies[version{e.ID, e.At}] = true
+				}
+			})
+		}
+	}
+	if err == nil {
+		v.gone, err = collectedIDs(v.log.dir)
+	}
+	return err
+}
+
+// eachHidden calls f for each message of a journal that the context does not show. damaged says why some of it could not be read.
+func (v *inventory) eachHidden(gen uint64, f func(a *message.Address, read func() ([]byte, error)) error) (damaged, err error) {
+	j, err := openJournal(v.log.dir, gen, nil)
+	if errors.Is(err, ErrDamaged) {
+		return err, nil
+	}
+	if err != nil {
+		return nil, err
+	}
+	defer j.f.Close()
+	n, damaged := j.whole()
+	for i := range n.changes {
+		c := &n.changes[i]
+		if c.kind != KindAppend && c.kind != KindReplace {
+			continue
+		}
+		e := entryOf(&c.address, c.head)
+		now, err := v.log.Entries(c.address.Line, e.Position, e.Position+1)
+		hidden := false
+		if err == nil {
+			hidden, err = v.hides(first(now), &e)
+		}
+		if err == nil && hidden {
+			err = f(&c.address, func() ([]byte, error) {
+				_, body, err := j.readWhole(c.off, c.off+c.size())
+				return body, err
+			})
+		}
+		if err != nil {
+			return damaged, err
+		}
+	}
+	return damaged, nil
+}
+
+// eachArchived calls f for each message of a pack that the context does not show.
+func (v *inventory) eachArchived(id uuid.UUID, f func(*openPack, *Entry) error) error {
+	p, err := v.log.openPack(id)
+	if errors.Is(err, ErrDamaged) {
+		return nil // what can be read of it nobody knows
+	}
+	if err != nil {
+		return err
+	}
+	defer p.Release()
+	for run, err := range p.get().Runs() {
+		for from := run.From; err == nil && from < run.To; from += atOnce {
+			err = v.someArchived(p, run.Line, from, min(from+atOnce, run.To), f)
+		}
+		if err != nil && !errors.Is(err, archive.ErrDamaged) {
+			return err
+		}
+	}
+	return nil
+}
+
+func (v *inventory) someArchived(p *openPack, line uuid.UUID, from, to int64, f func(*openPack, *Entry) error) error {
+	now, err := v.log.Entries(line, from, to)
+	if err != nil {
+		return err
+	}
+	for e := range p.entries(line, from, to) {
+		i, there := slices.BinarySearchFunc(now, e.Position, func(e Entry, position int64) int { return cmp.Compare(e.Position, position) })
+		var is *Entry
+		if there {
+			is = &now[i]
+		}
+		hidden, err := v.hides(is, &e)
+		if err == nil && hidden {
+			err = f(p, &e)
+		}
+		if err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+func first(entries []Entry) *Entry {
+	if len(entries) == 0 {
+		return nil
+	}
+	return &entries[0]
+}
+
+// collectedIDs returns the messages in the ends of lines that the context's trash keeps: they are hidden on purpose.
+func collectedIDs(dir *ctxfolder.Dir) (map[uuid.UUID]bool, error) {
+	ids := map[uuid.UUID]bool{}
+	for t, err := range ctxfolder.EachTrash(dir.FS, func(_ uuid.UUID, folder bool) bool { return folder }) {
+		if err != nil {
+			return nil, err
+		}
+		if t.Problem != nil || t.Item.Kind != ctxfolder.TrashLine {
+			continue
+		}
+		for n := 1; ; n++ {
+			b, err := vfs.ReadFile(dir.FS, t.Path+"/"+ctxfolder.PieceFile(n), ctxfolder.MaxMessage)
+			if err != nil {
+				break
+			}
+			for line := range bytes.Lines(b) {
+				if a, ok := message.ParseAddress(line); ok {
+					ids[a.ID] = true
+				}
+			}
+		}
+	}
+	return ids, nil
+}

@@ -1,0 +1,51 @@
+package integrity
+
+import (
+	"context"
+	"fmt"
+
+	ctxfolder "github.com/ctxdir/ctxdir/context"
+)
+
+// strays looks for journals of other histories: an older or another copy of the context may have been copied over it.
+func (x *examination) strays(ctx context.Context) error {
+	return x.patiently(func() (problems []problem, err error) {
+		strays, err := x.Log.Strays(ctx)
+		for _, s := range strays {
+			p := problem{stray: s.Journal, Finding: Finding{
+				Kind: KindJournal, Severity: SeverityInfo, Path: ctxfolder.JournalFile(s.Journal), Repairable: true,
+				Detail: "it does not go on from the journals before it, and holds nothing that is missing here",
+			}}
+			switch {
+			case s.Problem != nil:
+				p.Severity, p.Detail = SeverityWarning, fmt.Sprintf("no journal of this history, and not whole: %v", s.Problem)
+			case s.Hidden > 0:
+				p.Severity, p.Detail = SeverityWarning, fmt.Sprintf("it belongs to another history of the context; %d messages in it are not shown", s.Hidden)
+			}
+			problems = append(problems, p)
+		}
+		if err != nil {
+			return nil, err
+		}
+		unknown, err := x.Log.UnknownLines(ctx)
+		for line, hidden := range unknown {
+			problems = append(problems, problem{line: line, several: int(hidden), Finding: Finding{
+				Kind: KindForeign, Severity: SeverityWarning, Path: ctxfolder.MetadataFile,
+				Detail: fmt.Sprintf("it does not have line %s; %d messages of that line are not shown", line, hidden),
+			}})
+		}
+		return problems, err
+	})
+}
+
+// mendStray moves a journal of another history to trash: what is to be taken in of it is committed.
+func (r *repair) mendStray(p problem) error {
+	if p.stray == 0 {
+		return nil
+	}
+	if err := r.Log.SetStrayAside(p.stray); err != nil {
+		return err
+	}
+	r.did(p, "moved to the trash; was: %s", p.Detail)
+	return nil
+}
