@@ -148,6 +148,9 @@ func (l *Log) replaced(gens []uint64) (replaced []uint64) {
 // Crash order: until the move is durable the journal is found, and moved, again.
 func (l *Log) clearWay(gen uint64) error {
 	name := ctxfolder.JournalFile(gen)
+	if _, err := l.dir.FS.Lstat(name); errors.Is(err, fs.ErrNotExist) {
+		return nil
+	}
 	if regular(l.dir, name) {
 		f, err := l.dir.FS.OpenFile(name, os.O_RDONLY)
 		if err != nil {
