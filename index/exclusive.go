@@ -264,19 +264,14 @@ func settled(dir *ctxfolder.Dir, gen uint64) bool {
 	return err == nil && gen <= x.Settled
 }
 
-// HarmedJournals reads the folded journals that still exist, and returns those that are missing, not whole, or of another history.
+// HarmedJournals reads the folded journals that still exist, and returns those that are missing or not whole.
 func (l *Log) HarmedJournals() (map[uint64]error, error) {
-	var gens, all []uint64
-	err := l.view(func(s *state) {
-		gens, all = slices.Clone(s.kept.gens), s.named()
-	})
+	var gens []uint64
+	err := l.view(func(s *state) { gens = slices.Clone(s.kept.gens) })
 	if err != nil {
 		return nil, err
 	}
 	harmed := map[uint64]error{}
-	for _, gen := range l.replaced(all) {
-		harmed[gen] = fmt.Errorf("%w: journal %d is of another history", ErrDamaged, gen)
-	}
 	for _, gen := range gens {
 		j, err := openJournal(l.dir, gen, nil)
 		if err == nil {

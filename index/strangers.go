@@ -158,19 +158,26 @@ func (l *Log) SetStraysAside(ctx stdcontext.Context) error {
 	if err != nil {
 		return err
 	}
-	var own []uint64
-	if err := l.view(func(s *state) { own = s.named() }); err != nil {
+	replaced, err := l.Replaced()
+	if err != nil {
 		return err
 	}
-	for _, gen := range l.replaced(own) {
-		strays = append(strays, Stray{Journal: gen})
-	}
 	for _, s := range strays {
-		if err := l.SetStrayAside(s.Journal); err != nil {
+		replaced = append(replaced, s.Journal)
+	}
+	for _, gen := range replaced {
+		if err := l.SetStrayAside(gen); err != nil {
 			return err
 		}
 	}
 	return nil
+}
+
+// Replaced returns the journals of other histories that have the names of the context's own folded ones.
+func (l *Log) Replaced() ([]uint64, error) {
+	var own []uint64
+	err := l.view(func(s *state) { own = s.named() })
+	return l.replaced(own), err
 }
 
 // named returns the folded journals and the live one.

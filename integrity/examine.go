@@ -246,6 +246,9 @@ func (x *examination) openIndex() error {
 	if !x.ReadData {
 		return nil
 	}
+	if err := x.replaced(); err != nil {
+		return err
+	}
 	harmed, err := x.Log.HarmedJournals()
 	if err != nil {
 		return err

@@ -66,7 +66,7 @@ func (r *repair) mendOne(p problem) error {
 
 // mendJournal lets go of harmed journals, which go to trash. What they hold was settled by the fold before, and is read back.
 func (r *repair) mendJournal(p problem) error {
-	if p.Kind != KindJournal || p.stray != 0 {
+	if p.Kind != KindJournal {
 		return nil
 	}
 	harmed, err := r.Log.HarmedJournals()
@@ -76,7 +76,9 @@ func (r *repair) mendJournal(p problem) error {
 	if err != nil {
 		return err
 	}
-	r.did(p, "retired: what it held is in message files; was: %s", p.Detail)
+	if p.stray == 0 { // else it was told
+		r.did(p, "retired: what it held is in message files; was: %s", p.Detail)
+	}
 	return nil
 }
 

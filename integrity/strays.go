@@ -38,6 +38,20 @@ func (x *examination) strays(ctx context.Context) error {
 	})
 }
 
+// replaced looks for journals of other histories that took the places of the context's own folded ones.
+func (x *examination) replaced() error {
+	return x.patiently(func() (problems []problem, err error) {
+		replaced, err := x.Log.Replaced()
+		for _, gen := range replaced {
+			problems = append(problems, problem{stray: gen, Finding: Finding{
+				Kind: KindJournal, Severity: SeverityWarning, Path: ctxfolder.JournalFile(gen), Repairable: true,
+				Detail: "it belongs to another history of the context, and is in the place of one of its journals",
+			}})
+		}
+		return problems, err
+	})
+}
+
 // mendStray moves a journal of another history to trash: what is to be taken in of it is committed.
 func (r *repair) mendStray(p problem) error {
 	if p.stray == 0 {
