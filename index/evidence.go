@@ -21,7 +21,7 @@ type evidence struct {
 	below  map[uuid.UUID]bool            // lines with a message below the base that metadata.json tells
 	scraps map[uint64]scrap              // of the journals that cannot be opened
 	spots  map[uint64]uint64             // chains of records whose place in the history is known, by number
-	spare  map[uuid.UUID]map[int64]Entry // messages in journals whose place in the history is not known
+	spare  map[uuid.UUID]map[int64]Entry // messages in journals and packs whose place in the history is not known
 }
 
 const (
@@ -121,11 +121,16 @@ func (b *rebuilder) takeScrap(gen uint64) {
 			b.take(c, gen)
 			continue
 		}
-		if b.spare[c.address.Line] == nil {
-			b.spare[c.address.Line] = map[int64]Entry{}
-		}
-		b.spare[c.address.Line][c.address.Position] = c.entry(gen)
+		b.fill(c.address.Line, c.entry(gen))
 	}
+}
+
+// fill takes a message that counts only where something else proves that there was one.
+func (b *rebuilder) fill(line uuid.UUID, e Entry) {
+	if b.spare[line] == nil {
+		b.spare[line] = map[int64]Entry{}
+	}
+	b.spare[line][e.Position] = e
 }
 
 // continues reports whether records belong to the context's history: they meet a record that does, or there is none that could contradict them.

@@ -269,7 +269,8 @@ func (b *rebuilder) readPacks() error {
 					continue
 				}
 				if n >= len(named) && e.Position >= b.counts[ln.ID].End() {
-					continue // another history went on there
+					b.fill(ln.ID, e) // another history may have gone on there
+					continue
 				}
 				b.offer(ln.ID, e)
 				b.rows[fileKey{ln.Folder, e.FileID()}] = e
