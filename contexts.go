@@ -167,7 +167,7 @@ func (s *Store) openIn(in vfs.FS, id uuid.UUID) (*Context, error) {
 		return nil, err
 	}
 	c := &Context{store: s, dir: dir, log: s.openLog(dir)}
-	c.load = loader.New(dir, c.log, s.pool, s.blobs)
+	c.load = loader.New(dir, c.log, s.pool, s.blobs, s.opts.memory)
 	if err := c.readMetadata(); err != nil {
 		_ = c.Close()
 		return nil, err

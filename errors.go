@@ -55,6 +55,8 @@ var (
 	ErrNotLegacy = legacy.ErrNotLegacy
 	// ErrTooLarge: the message is above the store's limit, or its payloads are larger than [MaxAttached].
 	ErrTooLarge = index.ErrTooLarge
+	// ErrMemoryLimit: the call would take more memory than [WithMemoryLimit] allows. It is an ErrTooLarge too. Streaming reads the data all the same.
+	ErrMemoryLimit = loader.ErrMemoryLimit
 )
 
 // Error says what was being done, and where. Fields that do not apply are empty.

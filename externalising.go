@@ -22,7 +22,7 @@ type Externalised struct {
 // Externalise applies a text threshold, as of [WithTextThreshold], to the messages that are stored already, those of removed
 // branches included. Binary payloads, and texts that stay long enough, are not read. A message that was edited by hand is
 // taken as it is now. Messages that cannot be had, such with a payload that cannot be had and is needed, and such whose
-// payloads would be too large together ([MaxAttached]) are left alone. Stopped at any moment, it leaves each message in the one form or
+// payloads would be too large together ([MaxAttached], [WithMemoryLimit]) are left alone. Stopped at any moment, it leaves each message in the one form or
 // the other; done again, it goes on. With dryRun it only counts.
 func (c *Context) Externalise(ctx context.Context, threshold int64, dryRun bool) (Externalised, error) {
 	e := externalising{c: c, policy: blob.Policy{Text: threshold}, dryRun: dryRun, blobs: blobsInUse{s: c.store}}
@@ -133,10 +133,10 @@ func (e *externalising) rewrite(ctx context.Context, m *Message, d *draft) error
 		return nil
 	}
 	d.Body = m.Stored
-	left := int64(loader.MaxBody)
+	left := e.c.store.opts.memory
 	get := func(ref Payload) ([]byte, error) {
 		if ref.Size > left {
-			return nil, errMoved
+			return nil, ErrMemoryLimit
 		}
 		left -= ref.Size
 		return m.Payload(ref)

@@ -13,6 +13,7 @@ type Option func(*options)
 type options struct {
 	fs          vfs.FS
 	pool        int64
+	memory      int64
 	relaxed     bool
 	readOnly    bool
 	lockTimeout time.Duration
@@ -30,7 +31,7 @@ type options struct {
 }
 
 func newOptions(opts []Option) options {
-	o := options{pool: 64 << 20, lockTimeout: 10 * time.Second, pause: 5 * time.Millisecond, maxMessage: 256 << 20, clock: time.Now}
+	o := options{pool: 64 << 20, memory: 256 << 20, lockTimeout: 10 * time.Second, pause: 5 * time.Millisecond, maxMessage: 256 << 20, clock: time.Now}
 	for _, f := range opts {
 		f(&o)
 	}
@@ -53,6 +54,12 @@ func WithDurability(d Durability) Option { return func(o *options) { o.relaxed =
 // WithPool bounds the loaded messages that are kept in memory, in bytes; 64 MiB is the default, 0 keeps
 // none.
 func WithPool(bytes int64) Option { return func(o *options) { o.pool = max(bytes, 0) } }
+
+// WithMemoryLimit bounds what one call holds of data that is compressed on disk, in bytes; 256 MiB is the default. A small file can claim
+// gigabytes there. It counts the bodies that [Message.Body], [Message.Texts] and [ResolveAll] put together, the payload of
+// [Message.Payload], and the archived messages of [Branch.Load], [Branch.Range] and [Branch.Last]; while a body is put together, the call may take
+// twice that. What does not fit fails with [ErrMemoryLimit]. [Message.WriteBody], [Message.Open] and [Branch.Messages] stream, so they read it all the same.
+func WithMemoryLimit(bytes int64) Option { return func(o *options) { o.memory = max(bytes, 0) } }
 
 // WithLockTimeout is how long to wait for another process; 10 s is the default.
 func WithLockTimeout(d time.Duration) Option { return func(o *options) { o.lockTimeout = d } }

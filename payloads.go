@@ -49,7 +49,8 @@ func (s *Store) TextThreshold() int64 {
 }
 
 // ResolveAll returns the bodies of messages with their payloads back in place, read side by side: what [Message.Body] does
-// for one.
+// for one. All of them share the memory that one call may take ([WithMemoryLimit]), in order: a message that does not fit any more comes as
+// it is stored, and the error wraps [ErrMemoryLimit].
 func ResolveAll(ctx context.Context, messages []*Message) ([]json.RawMessage, error) {
 	return loader.Bodies(ctx, messages)
 }
@@ -173,7 +174,7 @@ func (c *Context) SystemPrompt(ctx context.Context, name string) (json.RawMessag
 	if err == nil {
 		err = c.use(func() (err error) {
 			if info.SystemPrompt != nil {
-				prompt, err = blob.Resolve(info.SystemPrompt, c.load.Payload)
+				prompt, err = c.load.Resolve(ctx, info.SystemPrompt)
 			}
 			return err
 		})

@@ -63,7 +63,7 @@ func born(m *Metadata) *Metadata {
 
 func (r *rollingBack) run(ctx context.Context, to legacy.Sink) error {
 	r.m = r.c.current()
-	r.load = loader.New(r.c.dir, r.c.log, loader.NewPool(0), r.c.store.blobs)
+	r.load = loader.New(r.c.dir, r.c.log, loader.NewPool(0), r.c.store.blobs, r.c.store.opts.memory)
 	defer r.load.Close()
 	r.done.Context = r.m.ID
 	r.keys, r.written = map[spot]jsontext.Value{}, map[[16]byte]uint64{}

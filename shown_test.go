@@ -108,8 +108,13 @@ func TestTooLargeForABody(t *testing.T) {
 		t.Fatal(err)
 	}
 	m = must[*Message](t)(c.Active().Message(ctx, m.ID))
-	if _, err := m.Body(ctx); !errors.Is(err, ErrTooLarge) || !strings.Contains(err.Error(), "1073741824") {
-		t.Errorf("%v", err)
+	stays := strings.Replace(string(m.Stored), "$$blob", "$blob", 1)
+	if body, err := m.Body(ctx); !errors.Is(err, ErrMemoryLimit) || !errors.Is(err, ErrTooLarge) || string(body) != stays {
+		t.Errorf("%s, %v", body, err)
+	}
+	var streamed strings.Builder
+	if err := m.WriteBody(ctx, &streamed); !errors.Is(err, ErrTooLarge) || !strings.Contains(err.Error(), "1073741824") || streamed.String() != stays {
+		t.Errorf("streamed: %s, %v", &streamed, err)
 	}
 	if done := must[Externalised](t)(c.Externalise(ctx, 5, false)); done.Messages != 0 {
 		t.Errorf("%+v", done)

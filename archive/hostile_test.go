@@ -5,8 +5,10 @@ import (
 	"encoding/binary"
 	"errors"
 	"runtime"
+	"strings"
 	"testing"
 
+	"github.com/ctxdir/ctxdir/internal/vfs/crashfs"
 	"github.com/google/uuid"
 	"github.com/klauspost/compress/zstd"
 )
@@ -231,5 +233,45 @@ func TestLongFrames(t *testing.T) {
 		if s.sane(1<<40) != want {
 			t.Errorf("%d bytes: %v", n, !want)
 		}
+	}
+}
+
+// TestHostileFrameOfMany: a frame that is larger than [FrameSize] holds one message, so a small one is never read from it.
+func TestHostileFrameOfMany(t *testing.T) {
+	disk := crashfs.New()
+	w, err := Create(disk)
+	if err != nil {
+		t.Fatal(err)
+	}
+	w.most = 32 << 20
+	for i := range 3 {
+		if err := w.Add(makeEnvelope(1, i, strings.Repeat("a", []int{20 << 20, 10, 10}[i]))); err != nil {
+			t.Fatal(err)
+		}
+	}
+	if _, err := w.Commit(); err != nil {
+		t.Fatal(err)
+	}
+	p, err := Open(disk, FileName(w.ID()))
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer p.Close()
+	rows := make([]Row, 2)
+	for i := range rows {
+		if rows[i], err = p.Lookup(lineID(1), int64(i+1)); err != nil {
+			t.Fatal(err)
+		}
+	}
+	var before, after runtime.MemStats
+	runtime.ReadMemStats(&before)
+	_, err = p.ReadMessage(rows[0])
+	all := p.ReadMessages(rows)
+	runtime.ReadMemStats(&after)
+	if !errors.Is(err, ErrDamaged) || all[0] != nil || all[1] != nil {
+		t.Errorf("%v, %d bytes", err, len(all[0]))
+	}
+	if n := after.TotalAlloc - before.TotalAlloc; n > 4<<20 {
+		t.Errorf("%d bytes allocated", n)
 	}
 }

@@ -23,7 +23,7 @@ var ahead = min(runtime.GOMAXPROCS(0), 4)
 // ReadMessage returns the envelope of a message that this pack gave the row of, without a newline, verified. Of the row Line, Position, Size, Sum and
 // Place count. One frame is decoded for it, or none, when it is one of the last two. The error wraps [ErrDamaged]. The caller owns the slice.
 func (p *Pack) ReadMessage(r Row) ([]byte, error) {
-	content, err := p.contentOf(r.segment)
+	content, err := p.contentOf(r.segment, r.Size)
 	if err != nil {
 		return nil, p.wrap(err)
 	}
@@ -46,11 +46,12 @@ func (p *Pack) ReadMessages(rows []Row) [][]byte {
 	var next atomic.Int64
 	read := func() {
 		for n := next.Add(1); n <= int64(len(segments)); n = next.Add(1) {
-			content, err := p.contentOf(segments[n-1])
+			numbers := of[segments[n-1]]
+			content, err := p.contentOf(segments[n-1], rows[numbers[0]].Size)
 			if err != nil {
 				continue
 			}
-			for _, i := range of[segments[n-1]] {
+			for _, i := range numbers {
 				envelopes[i], _ = own(&rows[i], content)
 			}
 		}
@@ -64,8 +65,9 @@ func (p *Pack) ReadMessages(rows []Row) [][]byte {
 	return envelopes
 }
 
-// contentOf returns what the message frame of a segment holds that a row names.
-func (p *Pack) contentOf(n uint32) ([]byte, error) {
+// contentOf returns what the message frame of a segment holds that has a message of so many bytes. A frame that is larger than [FrameSize]
+// holds nothing else: its size must not decide how much is decoded for a small message.
+func (p *Pack) contentOf(n uint32, size int64) ([]byte, error) {
 	if int64(n) >= p.foot.segments {
 		return nil, damaged("no segment %d", n)
 	}
@@ -73,10 +75,13 @@ func (p *Pack) contentOf(n uint32) ([]byte, error) {
 	if err != nil {
 		return nil, err
 	}
+	if s.content > FrameSize && s.content != size+1 {
+		return nil, damaged("segment %d: frame of %d bytes for a message of %d", n, s.content, size)
+	}
 	return p.content(int64(n), &s)
 }
 
-// own returns the envelope of a row from its frame, in memory of its own: a message kept is not to keep its frame, unless it fills it.
+// own returns the envelope of a row from its frame, in memory of its own: a message that is kept must not keep its frame, unless it fills it.
 func own(r *Row, content []byte) ([]byte, error) {
 	b, err := envelope(r, content)
 	if len(content) <= FrameSize {

@@ -3,6 +3,7 @@ package blob
 import (
 	"errors"
 	"fmt"
+	"slices"
 	"unicode/utf8"
 
 	"github.com/ctxdir/ctxdir/internal/vfs"
@@ -13,8 +14,8 @@ import (
 // [UnavailableError] for each such place, and everything else is resolved. With [ErrKeep] get says that the reference
 // shall stay, which is no failure. A body in which references stayed must not be given to [Externalise].
 //
-// Memory is bounded by what get returns, each payload as often as it is referred to: who reads messages of strangers
-// must let get count. Where there is nothing to do body is stored itself.
+// Memory is bounded by what get returns, each payload as often as it is referred to: a caller that reads messages of strangers
+// asks [BodySize] first, or streams with [ResolveTo]. Where there is nothing to do body is stored itself.
 func Resolve(stored []byte, get func(Ref) ([]byte, error)) (body []byte, err error) {
 	body, _, err = resolve(stored, get)
 	return body, err
@@ -25,9 +26,38 @@ var ErrKeep = errors.New("the reference stays")
 
 // resolve also returns the references that shall stay, with their places in the body.
 func resolve(stored []byte, get func(Ref) ([]byte, error)) (body []byte, kept []Ref, err error) {
+	var out []byte
+	changed, err := rewriteRefs(stored, func(piece []byte) error {
+		if len(piece) < len(stored) { // else there is nothing to change
+			out = append(out, piece...)
+		}
+		return nil
+	}, func(ref *Ref) error {
+		payload, err := fetch(*ref, get)
+		if err == ErrKeep { //nolint:errorlint // what wraps it is a failure
+			ref.Offset = len(out)
+			kept = append(kept, *ref)
+		}
+		if err == nil {
+			out = ref.restore(out, payload)
+		}
+		return err
+	})
+	if errors.Is(err, ErrMalformed) {
+		return nil, nil, err
+	}
+	if changed {
+		stored = out
+	}
+	return stored, kept, err
+}
+
+// rewriteRefs goes over a stored message. write gets the pieces of the body, in order; for each reference restore writes what it stands
+// for, or fails, and then the reference stays. The error joins an [UnavailableError] for each that failed otherwise than with
+// [ErrKeep]. An error of write, which restore passes on as a [writeError], ends it.
+func rewriteRefs(stored []byte, write func(piece []byte) error, restore func(*Ref) error) (changed bool, err error) {
 	s := newScanner(stored)
 	defer s.release()
-	var out []byte
 	var unavailable []error
 	done, opened := 0, 0
 	for before, t := tokenEnd, s.next(); t != tokenEnd; before, t = t, s.next() {
@@ -38,40 +68,46 @@ func resolve(stored []byte, get func(Ref) ([]byte, error)) (body []byte, kept []
 		case s.atReference(before):
 			ref := s.reference(opened)
 			if s.bad {
-				return nil, nil, s.err()
+				return false, s.err()
 			}
-			payload, err := fetch(ref, get)
-			if err == ErrKeep { //nolint:errorlint // what wraps it is a failure
-				ref.Offset += len(out) - done
-				kept = append(kept, ref)
-				t = tokenClose
-				continue
+			if err := write(stored[done:ref.Offset]); err != nil {
+				return false, err
 			}
-			if err != nil {
+			done = ref.Offset
+			err := restore(&ref)
+			t = tokenClose
+			var failed *writeError
+			switch {
+			case err == nil:
+				done, changed = ref.end, true
+			case errors.As(err, &failed):
+				return false, failed.err
+			case err != ErrKeep: //nolint:errorlint // what wraps it is a failure
 				ref.Path = s.pointer()
 				unavailable = append(unavailable, &UnavailableError{ref, err})
-				t = tokenClose
-				continue
 			}
-			out = append(out, stored[done:ref.Offset]...)
-			out = ref.restore(out, payload)
-			done = ref.end
-			t = tokenClose
 		default:
 			if markers(s.inside()) > 1 && stored[s.start+1] == '$' {
-				out = append(out, stored[done:s.start+1]...)
-				done = s.start + 2
+				if err := write(stored[done : s.start+1]); err != nil {
+					return false, err
+				}
+				done, changed = s.start+2, true
 			}
 		}
 	}
 	if s.bad {
-		return nil, nil, s.err()
+		return false, s.err()
 	}
-	if done > 0 {
-		stored = append(out, stored[done:]...)
+	if err := write(stored[done:]); err != nil {
+		return false, err
 	}
-	return stored, kept, errors.Join(unavailable...)
+	return changed, errors.Join(unavailable...)
 }
+
+// writeError is an error of the writer that a body goes to, and not of a payload.
+type writeError struct{ err error }
+
+func (e *writeError) Error() string { return e.err.Error() }
 
 // Refs lists the references of a stored message in order, those with a Problem included.
 func Refs(stored []byte) (refs []Ref, err error) {
@@ -123,7 +159,7 @@ func (r *Ref) restore(b, payload []byte) []byte {
 	b = r.spelling.spell(b, []byte(r.Prefix))
 	switch codec := r.Encoding.codec(); {
 	case codec == nil:
-		b = r.spelling.spell(b, payload)
+		b = r.spelling.spell(slices.Grow(b, len(payload)+len(payload)/16), payload)
 	case r.spelling == 0:
 		b = codec.AppendEncode(b, payload) // base64 needs no escape
 	default:

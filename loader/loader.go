@@ -60,12 +60,13 @@ type Span struct {
 
 // Loader reads the messages of one context.
 type Loader struct {
-	dir   *ctxfolder.Dir
-	log   *index.Log
-	pool  *Pool
-	blobs Blobs
-	epoch atomic.Uint64
-	reads atomic.Int64
+	dir    *ctxfolder.Dir
+	log    *index.Log
+	pool   *Pool
+	blobs  Blobs
+	memory int64 // what one call may take for data that is compressed on disk, in bytes
+	epoch  atomic.Uint64
+	reads  atomic.Int64
 
 	open   sync.RWMutex // held by who takes a payload from the log
 	closed bool         // guarded by open
@@ -74,9 +75,10 @@ type Loader struct {
 // ErrClosed: the context was closed.
 var ErrClosed = errors.New("the context was closed")
 
-// New returns a loader that keeps what it loads in pool, and takes payloads from blobs.
-func New(dir *ctxfolder.Dir, log *index.Log, pool *Pool, blobs Blobs) *Loader {
-	return &Loader{dir: dir, log: log, pool: pool, blobs: blobs}
+// New returns a loader that keeps what it loads in pool, and takes payloads from blobs. memory is what one call may take for
+// payloads and archived messages, in bytes: they are compressed on disk, so their files bound nothing.
+func New(dir *ctxfolder.Dir, log *index.Log, pool *Pool, blobs Blobs, memory int64) *Loader {
+	return &Loader{dir: dir, log: log, pool: pool, blobs: blobs, memory: memory}
 }
 
 // Refresh makes the next access to each kept message look whether its file was touched.
@@ -91,7 +93,7 @@ func (l *Loader) Close() {
 	l.pool.forget(l)
 }
 
-// Payload returns a payload that a message refers to, verified, as [Message.Payload] does.
+// Payload returns a payload that a message refers to, verified, whatever memory it takes.
 func (l *Loader) Payload(ref blob.Ref) ([]byte, error) { return l.payload(ref) }
 
 // Reads counts the messages that were read from disk.
@@ -259,7 +261,7 @@ func (l *Loader) Each(ctx context.Context, spans []Span, use func(read func() er
 	var group errgroup.Group
 	group.Go(func() error {
 		defer close(batches)
-		return l.batches(ctx, spans, use, func(b batch) bool {
+		return l.batches(ctx, spans, use, nil, func(b batch) bool {
 			select {
 			case batches <- b:
 				return true
@@ -289,10 +291,10 @@ func (l *Loader) Each(ctx context.Context, spans []Span, use func(read func() er
 	return err
 }
 
-// Range returns the messages of the spans in order.
+// Range returns the messages of the spans in order. Archived messages that do not fit into the memory of one call are unavailable.
 func (l *Loader) Range(ctx context.Context, spans []Span) ([]*Message, error) {
 	var out []*Message
-	err := l.batches(ctx, spans, Plainly, func(b batch) bool {
+	err := l.batches(ctx, spans, Plainly, newBudget(l.memory), func(b batch) bool {
 		out = append(out, b.messages...)
 		return true
 	})
@@ -304,8 +306,8 @@ func Plainly(read func() error) error { return read() }
 
 type batch struct{ messages []*Message }
 
-// batches reads the spans piece by piece, each piece's messages side by side.
-func (l *Loader) batches(ctx context.Context, spans []Span, use func(read func() error) error, yield func(batch) bool) error {
+// batches reads the spans piece by piece, each piece's messages side by side. memory, unless nil, is what archived messages may take.
+func (l *Loader) batches(ctx context.Context, spans []Span, use func(read func() error) error, memory *budget, yield func(batch) bool) error {
 	for _, span := range spans {
 		for from := span.From; from < span.To; {
 			var entries []index.Entry
@@ -328,7 +330,7 @@ func (l *Loader) batches(ctx context.Context, spans []Span, use func(read func()
 				}
 				var b batch
 				err := use(func() (err error) {
-					b, err = l.batch(ctx, span, entries[:n])
+					b, err = l.batch(ctx, span, entries[:n], memory)
 					return err
 				})
 				if err != nil {
@@ -345,11 +347,17 @@ func (l *Loader) batches(ctx context.Context, spans []Span, use func(read func()
 }
 
 // batch reads messages side by side: the journals' with one read for neighbours, the others' files by several readers.
-func (l *Loader) batch(ctx context.Context, span Span, entries []index.Entry) (batch, error) {
+func (l *Loader) batch(ctx context.Context, span Span, entries []index.Entry, memory *budget) (batch, error) {
 	b := batch{make([]*Message, len(entries))}
 	missing := make([]index.Entry, 0, len(entries))
 	at := make([]int, 0, len(entries))
 	for i := range entries {
+		if e := &entries[i]; memory != nil && e.Pack != uuid.Nil {
+			if err := memory.take(e.Size); err != nil {
+				b.messages[i] = &Message{ID: e.ID, Line: span.Line, Position: e.Position, StoredAt: e.StoredAt(), Unavailable: err}
+				continue
+			}
+		}
 		if b.messages[i] = l.pool.peek(l.key(span, &entries[i]), entries[i].Sum, entries[i].At, l.epoch.Load()); b.messages[i] == nil {
 			missing, at = append(missing, entries[i]), append(at, i)
 		}

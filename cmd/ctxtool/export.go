@@ -17,7 +17,7 @@ import (
 // exporter writes a branch in one format. A message it cannot write gives an error that wraps errLeftOut.
 type exporter interface {
 	begin(c *ctxdir.Metadata, branch string) error
-	message(m *said) error
+	message(ctx context.Context, m *said) error
 	end() error
 	// leftOut is how many messages the format has no place for.
 	leftOut() int
@@ -63,7 +63,7 @@ messages; markdown and html are for reading.`,
 				return writeFile(path, func(w io.Writer) error {
 					return a.export(cmd.Context(), c, b, make(w), bar)
 				})
-			}, ctxdir.ReadOnly())
+			}, ctxdir.ReadOnly(), ctxdir.WithMemoryLimit(transformed))
 		},
 	}
 	a.branchFlag(cmd, &branch, "branch", "the `BRANCH`; the active one if not given")
@@ -98,6 +98,9 @@ func (a *app) export(ctx context.Context, c *ctxdir.Context, b *ctxdir.Branch, e
 		if err != nil {
 			return err
 		}
+		if err := e.message(ctx, s); err != nil {
+			return err
+		}
 		if lacks.add(s) {
 			bar.clear()
 			what, why := "not complete", s.missing
@@ -109,7 +112,7 @@ func (a *app) export(ctx context.Context, c *ctxdir.Context, b *ctxdir.Branch, e
 			bar.clear()
 			a.note("message %d (%s) is left out: it was erased", m.Position, m.ID)
 		}
-		return e.message(s)
+		return nil
 	})
 	bar.clear()
 	if err != nil {

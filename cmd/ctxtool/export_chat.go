@@ -2,6 +2,7 @@ package main
 
 import (
 	"bytes"
+	"context"
 	"encoding/json"
 	"io"
 
@@ -16,11 +17,11 @@ func (e *jsonlExport) end() error                           { return nil }
 func (e *jsonlExport) leftOut() int                         { return 0 }
 func (e *jsonlExport) forPeople() bool                      { return false }
 
-func (e *jsonlExport) message(m *said) error {
+func (e *jsonlExport) message(ctx context.Context, m *said) error {
 	if m.Unavailable != nil {
 		return nil
 	}
-	if _, err := e.w.Write(m.Body); err != nil {
+	if err := m.writeTo(ctx, e.w); err != nil {
 		return err
 	}
 	_, err := io.WriteString(e.w, "\n")
@@ -50,6 +51,14 @@ func (e *openaiExport) begin(c *ctxdir.Metadata, branch string) error {
 }
 
 func (e *openaiExport) write(object []byte) error {
+	return e.element(func() error {
+		_, err := e.w.Write(object)
+		return err
+	})
+}
+
+// element writes what separates an element from the one before, and the element.
+func (e *openaiExport) element(write func() error) error {
 	separator := "\n  "
 	if e.some {
 		separator = ",\n  "
@@ -58,8 +67,7 @@ func (e *openaiExport) write(object []byte) error {
 	if _, err := io.WriteString(e.w, separator); err != nil {
 		return err
 	}
-	_, err := e.w.Write(object)
-	return err
+	return write()
 }
 
 func (e *openaiExport) end() error {
@@ -67,12 +75,20 @@ func (e *openaiExport) end() error {
 	return err
 }
 
-func (e *openaiExport) message(m *said) error {
+func (e *openaiExport) message(ctx context.Context, m *said) error {
 	if m.Unavailable != nil {
 		return nil
 	}
-	if o := objectOf(m.Body); o.text("role") != "" && o["content"] != nil && !hasBlocks(o["content"]) {
-		return e.write(m.Body)
+	body := m.Body
+	if body == nil {
+		body = m.Stored // its payloads say nothing about its form
+	}
+	if o := objectOf(body); o.text("role") != "" && o["content"] != nil && !hasBlocks(o["content"]) {
+		return e.element(func() error { return m.writeTo(ctx, e.w) })
+	}
+	m, err := m.held(ctx)
+	if err != nil {
+		return err
 	}
 	messages := chatMessages(m)
 	if len(messages) == 0 {

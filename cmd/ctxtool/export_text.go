@@ -2,6 +2,7 @@ package main
 
 import (
 	"cmp"
+	"context"
 	"fmt"
 	"html"
 	"io"
@@ -22,7 +23,7 @@ func (e *markdownExport) begin(c *ctxdir.Metadata, branch string) error {
 	return err
 }
 
-func (e *markdownExport) message(m *said) error {
+func (e *markdownExport) message(_ context.Context, m *said) error {
 	var b strings.Builder
 	fmt.Fprintf(&b, "\n## %d. %s\n", m.Position, oneLine(speaker(m.Message)))
 	if !m.CreatedAt.IsZero() {
@@ -122,7 +123,7 @@ func (e *htmlExport) end() error {
 	return err
 }
 
-func (e *htmlExport) message(m *said) error {
+func (e *htmlExport) message(_ context.Context, m *said) error {
 	var b strings.Builder
 	class := ""
 	if v := voice(m.Role); v != "" {

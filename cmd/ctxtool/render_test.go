@@ -237,7 +237,7 @@ func TestChatMessages(t *testing.T) {
 	for _, test := range tests {
 		var b strings.Builder
 		e := &openaiExport{w: &b}
-		err := errors.Join(e.begin(&ctxdir.Metadata{}, "main"), e.message(&said{Message: &ctxdir.Message{}, Body: json.RawMessage(test.body)}), e.end())
+		err := errors.Join(e.begin(&ctxdir.Metadata{}, "main"), e.message(t.Context(), &said{Message: &ctxdir.Message{}, Body: json.RawMessage(test.body)}), e.end())
 		if got := strings.NewReplacer("\n  ", "", "\n", "").Replace(b.String()); err != nil || got != test.want {
 			t.Errorf("%s: %v\n%s\nwanted\n%s", test.name, err, got, test.want)
 		}

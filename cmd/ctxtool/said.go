@@ -5,6 +5,8 @@ import (
 	"encoding/json"
 	"errors"
 	"fmt"
+	"io"
+	"math"
 
 	"github.com/ctxdir/ctxdir"
 	"github.com/google/uuid"
@@ -13,14 +15,21 @@ import (
 // said is a message with its payloads back in their places.
 type said struct {
 	*ctxdir.Message
-	Body json.RawMessage
+	Body json.RawMessage // nil where it is too large to be held: writeTo writes it
 	// missing is why some payload of the body is not in its place.
 	missing error
 }
 
-// say reads a message's payloads: all, or for people the texts. One that cannot be had leaves its reference in the body.
+const (
+	// transformed bounds the body of a message that a verb takes apart, in bytes: that takes several times as much memory.
+	transformed = 64 << 20
+	// streamed is from how many bytes on a body that is written as it is goes to the output without being held.
+	streamed = 1 << 20
+)
+
+// say reads a message's payloads: all, or for people the texts. One that is unavailable leaves its reference in the body.
 func say(ctx context.Context, m *ctxdir.Message, forPeople bool) (*said, error) {
-	if m.Unavailable != nil {
+	if m.Unavailable != nil || !forPeople && whole(m) > streamed {
 		return &said{Message: m}, nil
 	}
 	read := m.Body
@@ -34,10 +43,36 @@ func say(ctx context.Context, m *ctxdir.Message, forPeople bool) (*said, error) 
 	return &said{m, body, err}, nil
 }
 
+// writeTo writes the body.
+func (s *said) writeTo(ctx context.Context, w io.Writer) error {
+	if s.Body != nil {
+		_, err := w.Write(s.Body)
+		return err
+	}
+	err := s.WriteBody(ctx, w)
+	if unavailable := new(ctxdir.UnavailableError); ctx.Err() == nil && errors.As(err, &unavailable) {
+		s.missing, err = err, nil
+	}
+	return err
+}
+
+// held returns the message with its body in memory, for what takes it apart.
+func (s *said) held(ctx context.Context) (*said, error) {
+	if s.Body != nil || s.Unavailable != nil {
+		return s, nil
+	}
+	var err error
+	s.Body, s.missing = s.Message.Body(ctx)
+	if ctx.Err() != nil {
+		err = ctx.Err()
+	}
+	return s, err
+}
+
 // lacking counts messages that cannot be had, or not whole. Those that were erased are none of them: that is how it was meant.
 type lacking struct {
 	messages int
-	large    bool // some only because they are too large for one piece
+	large    bool // some only because they are too large to be taken apart
 }
 
 func (l *lacking) add(m *said) bool {
@@ -58,7 +93,7 @@ func (l *lacking) err(context uuid.UUID, one, many string) error {
 	}
 	hint := fmt.Sprintf(`"ctxtool repair %s" brings back what it can`, context)
 	if l.large {
-		hint = fmt.Sprintf(`"ctxtool show %s --save-attachments DIR" writes what is too large for a message to files`, context)
+		hint = fmt.Sprintf(`"ctxtool --json show %s" has messages of any size, --save-attachments DIR writes the files in them`, context)
 	}
 	return &problemsError{plural(l.messages, one, many), hint}
 }
@@ -71,7 +106,7 @@ func whole(m *ctxdir.Message) int {
 		return size
 	}
 	for _, ref := range refs {
-		size += int(ref.Size)
+		size += int(max(min(ref.Size, int64(math.MaxInt-size)), 0))
 	}
 	return size
 }

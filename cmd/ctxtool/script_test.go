@@ -17,7 +17,7 @@ import (
 )
 
 func TestMain(m *testing.M) {
-	testscript.Main(m, map[string]func(){"ctxtool": main})
+	testscript.Main(m, map[string]func(){"ctxtool": main, "ctxtool-measured": measured})
 }
 
 // TestScripts runs the command as its users do. A script's commands beside those of testscript:

@@ -5,6 +5,7 @@ import (
 	"context"
 	"encoding/json"
 	"fmt"
+	"io"
 	"math"
 	"strconv"
 	"strings"
@@ -69,7 +70,7 @@ attachments (+) show with type and size, and a line says where other branches fo
 			}
 			return a.withContext(cmd.Context(), args[0], func(c *ctxdir.Context) error {
 				return a.show(cmd.Context(), c, &f, from, to)
-			}, ctxdir.ReadOnly())
+			}, ctxdir.ReadOnly(), ctxdir.WithMemoryLimit(transformed))
 		},
 	}
 	flags := cmd.Flags()
@@ -111,9 +112,6 @@ func parsePosition(text string) (int64, error) {
 	return int64(n), nil
 }
 
-// fewMessages are read in one go; more are streamed.
-const fewMessages = 64
-
 // each calls f for the messages at the positions [from, to) of a branch, a negative from counting from
 // the end. Memory stays bounded however many they are.
 func each(ctx context.Context, b *ctxdir.Branch, from, to int64, f func(m *ctxdir.Message) error) error {
@@ -124,28 +122,9 @@ func each(ctx context.Context, b *ctxdir.Branch, from, to int64, f func(m *ctxdi
 	if from < 0 {
 		from = max(n+from, 0)
 	}
-	to = min(to, n)
-	if from >= to {
-		return nil
-	}
-	if to < n && to-from <= fewMessages { // streaming reads ahead beyond what is wanted
-		messages, err := b.Range(ctx, from, to)
+	for m, err := range b.Between(ctx, from, min(to, n)) {
 		if err != nil {
 			return err
-		}
-		for _, m := range messages {
-			if err := f(m); err != nil {
-				return err
-			}
-		}
-		return nil
-	}
-	for m, err := range b.From(ctx, from) {
-		if err != nil {
-			return err
-		}
-		if m.Position >= to {
-			break
 		}
 		if err := f(m); err != nil {
 			return err
@@ -179,13 +158,14 @@ func (a *app) show(ctx context.Context, c *ctxdir.Context, f *showFlags, from, t
 				return err
 			}
 		}
-		lacks.add(s)
 		if files != nil {
 			if err := files.message(ctx, m); err != nil {
 				return err
 			}
 		}
-		return print(s)
+		err := print(s)
+		lacks.add(s)
+		return err
 	})
 	if err == nil {
 		err = lacks.err(c.ID(), "message is unavailable, or a part of it", "messages are unavailable, or parts of them")
@@ -214,7 +194,7 @@ func (a *app) messagePrinter(ctx context.Context, c *ctxdir.Context, branch stri
 	}
 	return func(m *said) error {
 		r := recordOf(m, branch, f.noContent)
-		return a.messageRecord(m, r, &r)
+		return a.messageRecord(ctx, m, r, &r)
 	}
 }
 
@@ -232,12 +212,26 @@ func recordOf(m *said, branch string, noContent bool) messageRecord {
 }
 
 // messageRecord prints a record with the message behind it, unless r has its size.
-func (a *app) messageRecord(m *said, record any, r *messageRecord) error {
+func (a *app) messageRecord(ctx context.Context, m *said, record any, r *messageRecord) error {
 	switch {
 	case m.Unavailable != nil:
 		return a.recordWith(record, "message", json.RawMessage("null"))
 	case r.Bytes != nil:
 		return a.record(record)
+	case m.Body != nil:
+		return a.recordWith(record, "message", m.Body)
 	}
-	return a.recordWith(record, "message", m.Body)
+	b := encode(record)
+	if _, err := a.out.Write(append(b[:len(b)-1], `,"message":`...)); err != nil {
+		return err
+	}
+	if err := m.writeTo(ctx, a.out); err != nil {
+		return err
+	}
+	end := "}\n"
+	if m.missing != nil { // nobody knew when the record began
+		end = `,"unavailable":` + string(encode(problemText(m.missing))) + end
+	}
+	_, err := io.WriteString(a.out, end)
+	return err
 }

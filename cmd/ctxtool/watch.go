@@ -92,11 +92,11 @@ journals that are kept cannot be told: then there is one "resync" record. A mess
 				return a.withStore(cmd.Context(), func(s *ctxdir.Store) error {
 					w, err := s.Watch(cmd.Context())
 					return a.follow(cmd.Context(), &following{a: a, f: &f}, w, err)
-				}, ctxdir.ReadOnly())
+				}, ctxdir.ReadOnly(), ctxdir.WithMemoryLimit(transformed))
 			}
 			return a.withContext(cmd.Context(), args[0], func(c *ctxdir.Context) error {
 				return a.followContext(cmd.Context(), c, &f, since)
-			}, ctxdir.ReadOnly())
+			}, ctxdir.ReadOnly(), ctxdir.WithMemoryLimit(transformed))
 		},
 	}
 	flags := cmd.Flags()
@@ -225,11 +225,13 @@ func (p *following) message(ctx context.Context, e *ctxdir.Event, what string) e
 			return err
 		}
 	}
-	p.add(m)
 	if p.a.json {
 		r := messageEvent{recordOf(m, e.Branch, p.f.noContent), fieldsOf(e, what)}
-		return p.a.messageRecord(m, r, &r.messageRecord)
+		err := p.a.messageRecord(ctx, m, r, &r.messageRecord)
+		p.add(m)
+		return err
 	}
+	p.add(m)
 	if e.Kind == ctxdir.MessageReplaced || e.Kind == ctxdir.MessageEdited {
 		if err := p.line(e, "message %d of %s was %s:", e.Message.Position, oneLine(e.Branch), what); err != nil {
 			return err

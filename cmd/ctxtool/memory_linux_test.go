@@ -1,0 +1,195 @@
+package main
+
+import (
+	"bytes"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"io"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"regexp"
+	"strconv"
+	"strings"
+	"testing"
+
+	"github.com/ctxdir/ctxdir"
+	"github.com/google/uuid"
+)
+
+type zeros struct{}
+
+func (zeros) Read(p []byte) (int, error) {
+	clear(p)
+	return len(p), nil
+}
+
+// bomb is a store of some KB whose one context has messages of hundreds of MiB.
+type bomb struct {
+	t     *testing.T
+	store string
+	c     *ctxdir.Context
+}
+
+func newBomb(t *testing.T) *bomb {
+	b := &bomb{t: t, store: filepath.Join(t.TempDir(), "store")}
+	s, err := ctxdir.Init(b.store, ctxdir.WithTextThreshold(-1))
+	if err == nil {
+		b.c, err = s.Create(t.Context(), ctxdir.Metadata{})
+	}
+	if err != nil {
+		t.Fatal(err)
+	}
+	return b
+}
+
+// append appends a message with an attachment of so many zeros, unless none.
+func (b *bomb) append(body string, size int64) uuid.UUID {
+	b.t.Helper()
+	d := ctxdir.Draft{Body: json.RawMessage(body)}
+	if size > 0 {
+		d.Attachments = []ctxdir.Attachment{{At: "/content/0/source/data", MediaType: "image/png", Open: func() (io.ReadCloser, error) {
+			return io.NopCloser(io.LimitReader(zeros{}, size)), nil
+		}}}
+	}
+	at, err := b.c.Active().Append(b.t.Context(), d)
+	if err != nil {
+		b.t.Fatal(err)
+	}
+	return at.ID
+}
+
+// multiply puts n copies of the reference in a message in its place, as elements of one array; change changes each.
+func (b *bomb) multiply(id uuid.UUID, n int, change func(ref string) string) {
+	b.t.Helper()
+	if err := b.c.Fold(b.t.Context()); err != nil {
+		b.t.Fatal(err)
+	}
+	path := filepath.Join(b.store, b.c.ID().String(), "messages", "branch-main", id.String()+".json")
+	raw, err := os.ReadFile(path)
+	if err != nil {
+		b.t.Fatal(err)
+	}
+	ref := regexp.MustCompile(`\{"\$blob":[^{}]*\}`).FindString(string(raw))
+	all := "[" + strings.TrimSuffix(strings.Repeat(change(ref)+",", n), ",") + "]"
+	if ref == "" {
+		b.t.Fatalf("no reference in %.300s", raw)
+	}
+	if err := os.WriteFile(path, []byte(strings.Replace(string(raw), ref, all, 1)), 0o600); err != nil {
+		b.t.Fatal(err)
+	}
+}
+
+const attached = `{"role":"user","content":[{"type":"image","source":{"type":"base64","media_type":"image/png","data":""}}]}`
+
+func asItIs(ref string) string { return ref }
+
+// asText makes a reference to a text of one to zero bytes.
+func asText(ref string) string {
+	return strings.NewReplacer(`,"encoding":"base64"`, "", `,"media_type":"image/png"`, "").Replace(ref)
+}
+
+const mib = 1 << 20
+
+// TestMemory: whatever a small store says that it holds, no verb takes much memory for it; and a verb that writes messages as they are writes all of it.
+func TestMemory(t *testing.T) {
+	if testing.Short() {
+		t.Skip("it writes gigabytes")
+	}
+	for name, test := range map[string]struct {
+		arm  func(b *bomb)
+		body int64 // bytes of the messages
+		held int64 // what a verb may hold because single messages are large
+	}{
+		"references":  {func(b *bomb) { b.multiply(b.append(attached, 48*mib), 6, asItIs) }, 6 * 48 * mib / 3 * 4, 0},
+		"one payload": {func(b *bomb) { b.append(attached, 300*mib) }, 400 * mib, 0},
+		"escapes":     {func(b *bomb) { b.multiply(b.append(attached, 60*mib), 1, asText) }, 360 * mib, 0},
+		"texts":       {func(b *bomb) { b.multiply(b.append(attached, 8*mib), 7, asText) }, 6 * 56 * mib, 0},
+		"journal":     {func(b *bomb) { b.multiply(b.append(attached, 60<<10), 4000, asItIs) }, 4000 * 80 << 10, 0},
+		"packs": {func(b *bomb) {
+			for i := range 12 {
+				b.append(fmt.Sprintf(`{"role":"user","content":"%d%s"}`, i, bytes.Repeat([]byte("a"), 32*mib)), 0)
+			}
+			if _, err := b.c.Archive(b.t.Context(), ctxdir.ArchiveOptions{}); err != nil {
+				b.t.Fatal(err)
+			}
+		}, 12 * 32 * mib, 352 * mib},
+	} {
+		t.Run(name, func(t *testing.T) {
+			b := newBomb(t)
+			test.arm(b)
+			id := b.c.ID().String()
+			if err := b.c.Close(); err != nil {
+				t.Fatal(err)
+			}
+			for _, verb := range []struct {
+				args  []string
+				limit int64 // of its memory
+				whole bool
+			}{
+				{[]string{"--json", "show", id}, 160 * mib, true},
+				{[]string{"--json", "watch", id, "--tail", "99", "--no-follow"}, 160 * mib, true},
+				{[]string{"--json", "show", id, "--range", "0:11"}, 160 * mib, false},
+				{[]string{"export", id}, 160 * mib, true},
+				{[]string{"export", id, "--format", "openai"}, 6 * transformed, false},
+				{[]string{"export", id, "--format", "html"}, 6 * transformed, false},
+				{[]string{"show", id, "--full"}, 6 * transformed, false},
+				{[]string{"check", "--read-data", id}, 160 * mib, false},
+			} {
+				written, used := measure(t, b.store, verb.args...)
+				t.Logf("%4d MiB for %v, which wrote %d MiB", used/mib, verb.args, written/mib)
+				if used > max(verb.limit, test.held) {
+					t.Errorf("%v took %d MiB", verb.args, used/mib)
+				}
+				if verb.whole && written < test.body {
+					t.Errorf("%v wrote %d bytes of %d", verb.args, written, test.body)
+				}
+			}
+		})
+	}
+}
+
+// measured is the command, which writes at its end how much memory it had at most.
+func measured() {
+	code := mainCode()
+	status, err := os.ReadFile("/proc/self/status")
+	if err == nil {
+		err = os.WriteFile(os.Getenv("MEASURED"), regexp.MustCompile(`VmHWM:\s*(\d+) kB`).FindSubmatch(status)[1], 0o600)
+	}
+	if err != nil {
+		panic(err)
+	}
+	os.Exit(code)
+}
+
+// measure runs the command, and returns how much it wrote and how much memory it had at most, in bytes.
+func measure(t *testing.T, store string, args ...string) (written, used int64) {
+	t.Helper()
+	peak := filepath.Join(t.TempDir(), "peak")
+	cmd := exec.CommandContext(t.Context(), "ctxtool-measured", args...)
+	cmd.Env = append(os.Environ(), "CTXDIR_STORE="+store, "CTXDIR_NO_GC=1", "MEASURED="+peak)
+	var stderr bytes.Buffer
+	cmd.Stderr = &stderr
+	out, err := cmd.StdoutPipe()
+	if err == nil {
+		err = cmd.Start()
+	}
+	if err != nil {
+		t.Fatal(err)
+	}
+	written, _ = io.Copy(io.Discard, out)
+	var exit *exec.ExitError
+	if err := cmd.Wait(); err != nil && (!errors.As(err, &exit) || exit.ExitCode() != exitProblems) {
+		t.Fatalf("%v: %v, %s", args, err, &stderr)
+	}
+	told, err := os.ReadFile(peak)
+	if err != nil {
+		t.Fatal(err)
+	}
+	kib, err := strconv.ParseInt(string(told), 10, 64)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return written, kib << 10
+}
