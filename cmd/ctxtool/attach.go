@@ -137,9 +137,13 @@ func (s *saver) message(ctx context.Context, m *ctxdir.Message) error {
 	if texts == nil {
 		return err
 	}
+	left := int64(ctxdir.MaxAttached) // one payload may be referred to many times
 	for i, ref := range refs {
 		if ref.Encoding == "" {
 			continue // a text
+		}
+		if left -= ref.Size; left < 0 {
+			return fmt.Errorf("message %d: %w: its files have more than %d bytes", m.Position, ctxdir.ErrTooLarge, int64(ctxdir.MaxAttached))
 		}
 		if err := ctx.Err(); err != nil {
 			return err
@@ -155,12 +159,18 @@ func (s *saver) message(ctx context.Context, m *ctxdir.Message) error {
 	return nil
 }
 
-// save never replaces a file: a second one of a name gets a number.
+// save never replaces a file: a second one of a name gets a number. It writes no more than the reference says.
 func (s *saver) save(m *ctxdir.Message, ref ctxdir.Payload, name string) (err error) {
-	if dir := path.Dir(name); dir != "." {
-		if err := s.root.MkdirAll(dir, 0o755); err != nil {
-			return err
-		}
+	if dir := path.Dir(name); dir != "." && s.root.MkdirAll(dir, 0o755) != nil {
+		name = path.Base(name) // a file has the folder's name
+	}
+	r, size, err := m.Open(ref)
+	if err != nil {
+		return err
+	}
+	defer func() { err = errors.Join(err, r.Close()) }()
+	if size != ref.Size {
+		return fmt.Errorf("%w: a payload of %d bytes, the reference says %d", ctxdir.ErrDamaged, size, ref.Size)
 	}
 	ext := path.Ext(name)
 	f, err := s.root.OpenFile(name, os.O_WRONLY|os.O_CREATE|os.O_EXCL, 0o644)
@@ -170,11 +180,7 @@ func (s *saver) save(m *ctxdir.Message, ref ctxdir.Payload, name string) (err er
 	if err != nil {
 		return err
 	}
-	r, _, err := m.Open(ref)
-	if err == nil {
-		_, err = io.Copy(f, r)
-		err = errors.Join(err, r.Close())
-	}
+	_, err = io.Copy(f, r)
 	if err = errors.Join(err, f.Close()); err == nil {
 		s.saved++
 	}
@@ -194,17 +200,6 @@ func nameFor(body json.RawMessage, pointer string) string {
 		}
 	}
 	return ""
-}
-
-// safeName makes a name of a path from a message that leads nowhere else, "" where nothing is left of it.
-func safeName(name string) string {
-	name = path.Clean("/" + strings.ReplaceAll(name, "\\", "/"))[1:]
-	for part := range strings.SplitSeq(name, "/") {
-		if len(part) > 200 || strings.ContainsFunc(part, func(r rune) bool { return r < 0x20 || r == 0x7f || r == ':' }) {
-			return ""
-		}
-	}
-	return name
 }
 
 func extension(mediaType string) string {

@@ -17,7 +17,7 @@ func (a *app) completing(part string, find func(s *ctxdir.Store, offer func(word
 	defer s.Close()
 	var found []string
 	_ = find(s, func(word, description string) {
-		if strings.HasPrefix(word, part) {
+		if strings.HasPrefix(word, part) && oneLine(word) == word { // the shell writes it to the terminal
 			found = append(found, word+"\t"+oneLine(description))
 		}
 	})

@@ -134,7 +134,11 @@ func (a *app) fail(rec errorRecord) {
 	_ = a.out.Flush() // likewise: see note
 	if a.json {
 		rec.Record = "error"
-		_, _ = a.stderr.Write(append(encode(rec), '\n'))
+		line := append(encode(rec), '\n')
+		if _, ok := displayOf(a.stderr); ok {
+			line = (&sanitiser{json: true}).shown(line)
+		}
+		_, _ = a.stderr.Write(line)
 		return
 	}
 	var b strings.Builder

@@ -58,10 +58,10 @@ messages; markdown and html are for reading.`,
 					if a.onTerminal() {
 						bar = nil // it would stand among the messages
 					}
-					return a.export(cmd.Context(), c, b, make(a.out), bar)
+					return a.export(cmd.Context(), c, b, exporting(make, a.out), bar)
 				}
 				return writeFile(path, func(w io.Writer) error {
-					return a.export(cmd.Context(), c, b, make(w), bar)
+					return a.export(cmd.Context(), c, b, exporting(make, w), bar)
 				})
 			}, ctxdir.ReadOnly(), ctxdir.WithMemoryLimit(transformed))
 		},
@@ -71,6 +71,15 @@ messages; markdown and html are for reading.`,
 	cmd.Flags().StringVarP(&path, "output", "o", "", "write to `FILE`, which appears when it is complete")
 	_ = cmd.RegisterFlagCompletionFunc("format", cobra.FixedCompletions([]string{"jsonl", "openai", "markdown", "html"}, cobra.ShellCompDirectiveNoFileComp))
 	return cmd
+}
+
+// exporting returns an exporter, and tells a terminal what comes.
+func exporting(make func(w io.Writer) exporter, w io.Writer) exporter {
+	e := make(w)
+	if o, ok := w.(*output); ok && !e.forPeople() {
+		o.holdsJSON()
+	}
+	return e
 }
 
 func (a *app) export(ctx context.Context, c *ctxdir.Context, b *ctxdir.Branch, e exporter, bar *progress) error {
@@ -139,7 +148,11 @@ func writeFile(path string, write func(w io.Writer) error) (err error) {
 		if err != nil {
 			return err
 		}
-		return closing(f.Close, buffered(f, write))
+		o := newOutput(f)
+		if _, ok := displayOf(f); ok {
+			o.sanitiser = &sanitiser{}
+		}
+		return closing(f.Close, closing(o.Close, write(o)))
 	}
 	// A symbolic link goes on pointing at the file.
 	if target, lerr := filepath.EvalSymlinks(path); lerr == nil {

@@ -102,19 +102,19 @@ func TestMemory(t *testing.T) {
 		body int64 // bytes of the messages
 		held int64 // what a verb may hold because single messages are large
 	}{
-		"references":  {func(b *bomb) { b.multiply(b.append(attached, 48*mib), 6, asItIs) }, 6 * 48 * mib / 3 * 4, 0},
-		"one payload": {func(b *bomb) { b.append(attached, 300*mib) }, 400 * mib, 0},
+		"references":  {func(b *bomb) { b.multiply(b.append(attached, 48*mib), 4, asItIs) }, 4 * 48 * mib / 3 * 4, 0},
+		"one payload": {func(b *bomb) { b.append(attached, 210*mib) }, 280 * mib, 0},
 		"escapes":     {func(b *bomb) { b.multiply(b.append(attached, 60*mib), 1, asText) }, 360 * mib, 0},
 		"texts":       {func(b *bomb) { b.multiply(b.append(attached, 8*mib), 7, asText) }, 6 * 56 * mib, 0},
-		"journal":     {func(b *bomb) { b.multiply(b.append(attached, 60<<10), 4000, asItIs) }, 4000 * 80 << 10, 0},
+		"journal":     {func(b *bomb) { b.multiply(b.append(attached, 60<<10), 2500, asItIs) }, 2500 * 80 << 10, 0},
 		"packs": {func(b *bomb) {
-			for i := range 12 {
+			for i := range 5 {
 				b.append(fmt.Sprintf(`{"role":"user","content":"%d%s"}`, i, bytes.Repeat([]byte("a"), 32*mib)), 0)
 			}
 			if _, err := b.c.Archive(b.t.Context(), ctxdir.ArchiveOptions{}); err != nil {
 				b.t.Fatal(err)
 			}
-		}, 12 * 32 * mib, 352 * mib},
+		}, 5 * 32 * mib, 320 * mib},
 	} {
 		t.Run(name, func(t *testing.T) {
 			b := newBomb(t)
@@ -130,11 +130,11 @@ func TestMemory(t *testing.T) {
 			}{
 				{[]string{"--json", "show", id}, 160 * mib, true},
 				{[]string{"--json", "watch", id, "--tail", "99", "--no-follow"}, 160 * mib, true},
-				{[]string{"--json", "show", id, "--range", "0:11"}, 160 * mib, false},
+				{[]string{"--json", "show", id, "--range", "0:4"}, 160 * mib, false},
 				{[]string{"export", id}, 160 * mib, true},
-				{[]string{"export", id, "--format", "openai"}, 6 * transformed, false},
-				{[]string{"export", id, "--format", "html"}, 6 * transformed, false},
-				{[]string{"show", id, "--full"}, 6 * transformed, false},
+				{[]string{"export", id, "--format", "openai"}, 8 * transformed, false},
+				{[]string{"export", id, "--format", "html"}, 8 * transformed, false},
+				{[]string{"show", id, "--full"}, 8 * transformed, false},
 				{[]string{"check", "--read-data", id}, 160 * mib, false},
 			} {
 				written, used := measure(t, b.store, verb.args...)

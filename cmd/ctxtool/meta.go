@@ -4,7 +4,6 @@ import (
 	"bytes"
 	"encoding/json"
 	"fmt"
-	"unicode/utf8"
 
 	"github.com/ctxdir/ctxdir"
 	"github.com/spf13/cobra"
@@ -117,9 +116,7 @@ func (a *app) printMetadata(m *ctxdir.Metadata) error {
 		if err != nil {
 			return err
 		}
-		if a.onTerminal() && utf8.Valid(b) {
-			b = []byte(harmless(string(b)))
-		}
+		a.out.holdsJSON()
 		_, err = a.out.Write(b)
 		return err
 	}

@@ -41,7 +41,7 @@ func (a *app) page() {
 		screen: screen, command: command, env: pagerEnv(a.env), columns: max(columns, 1), rows: rows,
 		failed: func(err error) {
 			if a.env("PAGER") != "" && !a.quiet {
-				fmt.Fprintln(a.stderr, "ctxtool: $PAGER:", err) // no note: that would hand on first what is just being handed on
+				fmt.Fprintln(a.stderr, "ctxtool: $PAGER:", oneLine(err.Error())) // no note: that would hand on first what is just being handed on
 			}
 		},
 	}

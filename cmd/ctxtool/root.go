@@ -50,6 +50,9 @@ func run(ctx context.Context, args []string, stdin io.Reader, stdout, stderr io.
 
 func newRoot(stdin io.Reader, stdout, stderr io.Writer, env func(string) string) (*app, *cobra.Command) {
 	a := &app{stdin: stdin, stderr: stderr, env: env, out: newOutput(stdout)}
+	if a.onTerminal() {
+		a.out.sanitiser = &sanitiser{colours: bool(a.colours(stdout))}
+	}
 	root := &cobra.Command{
 		Use:   "ctxtool",
 		Short: "Keep the conversations of language-model agents as plain files",
@@ -76,6 +79,9 @@ else $XDG_DATA_HOME/ctxdir. CONTEXT is an id or any unique beginning or end of o
 			return usage(cmd, "--quiet and --verbose exclude each other")
 		case a.lockTimeout < 0:
 			return usage(cmd, "--lock-timeout: wanted a time from 0 on")
+		}
+		if a.json {
+			a.out.holdsJSON()
 		}
 		a.collects = !a.noGC && a.env("CTXDIR_NO_GC") == "" && collectsAfter(cmd)
 		return nil
@@ -179,7 +185,7 @@ func between(least, most int) cobra.PositionalArgs {
 func (a *app) note(format string, args ...any) {
 	if !a.quiet {
 		_ = a.out.Flush() // an error comes again when the verb ends
-		fmt.Fprintf(a.stderr, "ctxtool: "+format+"\n", args...)
+		fmt.Fprintln(a.stderr, "ctxtool: "+oneLine(fmt.Sprintf(format, args...)))
 	}
 }
 
@@ -192,19 +198,30 @@ func (a *app) detail(format string, args ...any) {
 
 // output is stdout. Its errors are told apart from others: see errOutput.
 type output struct {
-	w     io.Writer // as given, to find out whether it is a terminal
-	buf   *bufio.Writer
-	pager *pager // nil where results go to w directly
+	w         io.Writer  // as given, to find out whether it is a terminal
+	sanitiser *sanitiser // nil where it is none
+	buf       *bufio.Writer
+	pager     *pager // nil where results go to w directly
 }
 
 func newOutput(w io.Writer) *output { return &output{w: w, buf: bufio.NewWriterSize(w, 64<<10)} }
 
 func (o *output) Write(p []byte) (int, error) {
-	n, err := o.buf.Write(p)
-	if err != nil {
-		err = errOutput{err}
+	shown := p
+	if o.sanitiser != nil {
+		shown = o.sanitiser.shown(p)
 	}
-	return n, err
+	if _, err := o.buf.Write(shown); err != nil {
+		return 0, errOutput{err}
+	}
+	return len(p), nil
+}
+
+// holdsJSON says that the results are JSON, whatever is in its texts.
+func (o *output) holdsJSON() {
+	if o.sanitiser != nil {
+		o.sanitiser.json = true
+	}
 }
 
 // Flush hands on what was written.

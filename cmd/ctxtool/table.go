@@ -6,7 +6,6 @@ import (
 	"slices"
 	"strings"
 	"time"
-	"unicode"
 
 	"github.com/dustin/go-humanize"
 	"github.com/rivo/uniseg"
@@ -107,31 +106,6 @@ func shorten(s string, columns int) string {
 		b.WriteString(g.Str())
 	}
 	return b.String() + "…"
-}
-
-// oneLine takes out line breaks and other control characters, which a terminal would obey, also those that turn the direction of writing for
-// the rest of the line.
-func oneLine(s string) string {
-	return strings.Map(func(r rune) rune {
-		switch {
-		case unicode.IsControl(r) || r == '\u2028' || r == '\u2029':
-			return ' '
-		case unicode.Is(unicode.Bidi_Control, r):
-			return -1
-		}
-		return r
-	}, s)
-}
-
-// harmless takes out the control characters of a text of several lines.
-func harmless(s string) string {
-	s = strings.ReplaceAll(s, "\r\n", "\n")
-	return strings.Map(func(r rune) rune {
-		if unicode.IsControl(r) && r != '\n' && r != '\t' {
-			return -1
-		}
-		return r
-	}, s)
 }
 
 func humanSize(n int64) string { return humanize.IBytes(uint64(max(n, 0))) }

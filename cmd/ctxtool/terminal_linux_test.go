@@ -242,3 +242,20 @@ func TestCtrlCInPager(t *testing.T) {
 		t.Errorf("status %d: %q", status, shown)
 	}
 }
+
+// TestConsoleInjection: on a real terminal too, and through a pager, a message is only shown.
+func TestConsoleInjection(t *testing.T) {
+	p := newInProcess(t)
+	id := p.new(t)
+	if code := p.run(t.Context(), strings.Repeat(rude+"\n", 50), "append", id); code != 0 {
+		t.Fatal(p.stderr.String())
+	}
+	for _, args := range [][]string{{"export", id, "--format", "markdown"}, {"export", id}, {"show", id}, {"--json", "show", id}, {"watch", id, "--tail", "1", "--no-follow"}} {
+		c := newConsole(t)
+		_, shown := c.end(c.start(p.store, []string{"PAGER=head -n 1000"}, args...))
+		checkShown(t, args[0], shown)
+		if !strings.Contains(shown, "title") {
+			t.Errorf("%v: %q", args, shown)
+		}
+	}
+}
