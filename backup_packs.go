@@ -3,12 +3,12 @@ package ctxdir
 import (
 	"context"
 	"errors"
-	"io"
 	"io/fs"
 	"os"
 
 	"github.com/ctxdir/ctxdir/archive"
 	ctxfolder "github.com/ctxdir/ctxdir/context"
+	"github.com/ctxdir/ctxdir/internal/vfs"
 	"github.com/google/uuid"
 )
 
@@ -43,8 +43,7 @@ func (b *backingUp) copyFile(path string) error {
 	if err != nil {
 		return err
 	}
-	_, err = io.Copy(to, from)
-	if err == nil {
+	if err = vfs.CopyData(to, from); err == nil {
 		err = to.Sync()
 	}
 	return errors.Join(err, to.Close())

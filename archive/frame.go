@@ -193,6 +193,9 @@ func frameLength(r io.ReaderAt, off, limit, most int64, h *zstd.Header) (length 
 		}
 		at += 3 + size
 		blocks++
+		if v == 0 { // an empty block: as many as fit stand where nothing was ever written
+			at += max(vfs.NextData(r, at, limit)-at, 0) / 3 * 3
+		}
 		if v&1 != 0 {
 			break
 		}

@@ -264,6 +264,9 @@ func (s *scanner) skip(at int64) (int64, error) {
 				return from + int64(i) - at, nil
 			}
 		}
+		if b[len(b)-1] == 0 { // no part begins with a zero byte
+			from = max(from, vfs.NextData(s.file, from+int64(len(b)), s.size)-(step-3))
+		}
 	}
 	return s.size - at, nil
 }

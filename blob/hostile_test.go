@@ -6,6 +6,7 @@ import (
 	"errors"
 	"io"
 	"math"
+	"os"
 	"runtime"
 	"testing"
 
@@ -233,4 +234,39 @@ func FuzzBlobFile(f *testing.F) {
 			t.Error("Verify and Get differ")
 		}
 	})
+}
+
+// TestHollowFile: frames that a reader passes over may claim gigabytes; where they were never written, they are not read.
+func TestHollowFile(t *testing.T) {
+	payload := []byte("payload")
+	sum := SumOf(payload)
+	fsys, err := vfs.OS(t.TempDir())
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer fsys.Close()
+	s := Open(fsys)
+	if _, _, err := s.Put(payload); err != nil {
+		t.Fatal(err)
+	}
+	f, err := fsys.OpenFile(Path(sum), os.O_RDWR)
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer f.Close()
+	const skipped = 1 << 30
+	frames := binary.LittleEndian.AppendUint32(binary.LittleEndian.AppendUint32(header(int64(len(payload))), 0x184D2A51), skipped)
+	_, err = f.WriteAt(frames, 0)
+	if err == nil {
+		_, err = f.WriteAt(appendFrames(nil, payload), int64(len(frames))+skipped)
+	}
+	if err != nil {
+		t.Skipf("no files of this size here: %v", err)
+	}
+	if !vfs.HasHole(f, 0, skipped) {
+		t.Skip("the file system does not tell of holes")
+	}
+	if b, err := s.Get(sum, 100); !errors.Is(err, ErrDamaged) {
+		t.Errorf("%q, %v", b, err)
+	}
 }

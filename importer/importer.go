@@ -24,6 +24,7 @@ import (
 	"iter"
 	"os"
 
+	"github.com/ctxdir/ctxdir/internal/vfs"
 	"github.com/google/uuid"
 )
 
@@ -197,18 +198,26 @@ func (j *job) report(line int64, reason string) {
 
 // reader is the file from its beginning, as far as it went when it was opened.
 func (j *job) reader(progress func(read, size int64)) io.Reader {
-	return &metered{io.NewSectionReader(j.file, 0, j.size), 0, j.size, progress}
+	return &metered{vfs.FileOf(j.file), 0, j.size, progress}
 }
 
+// metered reads a file and tells how far it is. Of a part that was never written, and so reads as zeros, it gives only the first ones.
 type metered struct {
-	r          io.Reader
+	file       vfs.File
 	read, size int64
 	progress   func(read, size int64)
 }
 
 func (m *metered) Read(p []byte) (int, error) {
-	n, err := m.r.Read(p)
+	p = p[:min(int64(len(p)), m.size-m.read)]
+	if len(p) == 0 {
+		return 0, io.EOF
+	}
+	n, err := m.file.ReadAt(p, m.read)
 	m.read += int64(n)
+	if n > 0 && p[n-1] == 0 {
+		m.read = vfs.NextData(m.file, m.read, m.size)
+	}
 	if n > 0 && m.progress != nil {
 		m.progress(m.read, m.size)
 	}

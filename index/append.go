@@ -109,16 +109,11 @@ func (l *Log) prepareOnce(foldLocked bool) error {
 // Crash order: a copy goes to trash first, durably. Before the cut is durable the same tail is found
 // again, after it there is blank space.
 func (l *Log) cutTail(j *journal) error {
-	size, err := j.size()
+	tail, err := vfs.ReadData(j.f, j.end, 64<<20)
+	if err == nil && len(tail) > 0 {
+		err = ctxfolder.TrashBytes(l.dir, ctxfolder.TrashTail, ctxfolder.JournalFile(j.gen), tail)
+	}
 	if err != nil {
-		return err
-	}
-	b := make([]byte, min(size-j.end, 64<<20))
-	n, err := j.f.ReadAt(b, j.end)
-	if n == 0 {
-		return err
-	}
-	if err := ctxfolder.TrashBytes(l.dir, ctxfolder.TrashTail, ctxfolder.JournalFile(j.gen), b[:n]); err != nil {
 		return err
 	}
 	if err := j.f.Truncate(j.end); err != nil {

@@ -213,7 +213,7 @@ func (j *journal) readRecord(off, size int64) (head, []byte, error) {
 		return head{}, nil, err
 	}
 	h, ok := parseHead(first[:n])
-	if !ok || off+h.size() > size {
+	if !ok || off+h.size() > size || vfs.HasHole(j.f, off, off+h.size()) { // what it says must not decide how much is allocated
 		return h, nil, bad
 	}
 	b := make([]byte, h.size())

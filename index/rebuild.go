@@ -12,6 +12,7 @@ import (
 	"github.com/ctxdir/ctxdir/blob"
 	"github.com/ctxdir/ctxdir/branch"
 	ctxfolder "github.com/ctxdir/ctxdir/context"
+	"github.com/ctxdir/ctxdir/internal/vfs"
 	"github.com/ctxdir/ctxdir/message"
 	"github.com/google/uuid"
 )
@@ -202,6 +203,12 @@ func (b *rebuilder) readRowFile(ln *ctxfolder.Line, number uint64) {
 		}
 		copy(row, c)
 		e, err := parseRow(row)
+		if err != nil && row[0] == 0 {
+			if next := vfs.NextData(f, n*rowWidth, r.size) / rowWidth; next > n+1 {
+				n = next - 1 // a hole proves no positions
+				continue
+			}
+		}
 		if err != nil {
 			end++
 			continue

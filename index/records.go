@@ -206,7 +206,7 @@ func readRun(f vfs.File, run []Entry, out [][]byte, buf []byte) []byte {
 	from := run[0].off
 	end, err := vfs.Size(f)
 	size := min(end, run[len(run)-1].end()) - from
-	if err != nil || from < 0 || size < 0 {
+	if err != nil || from < 0 || size < 0 || vfs.HasHole(f, from, from+size) {
 		return buf // what an entry says must not decide how much is allocated
 	}
 	if int64(cap(buf)) < size {

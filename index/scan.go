@@ -86,6 +86,9 @@ func (r *reader) whole(off int64) (rec record, ok bool, err error) {
 		rec.body = b[:h.len]
 		return rec, (r.loose || ended(b[h.len:])) && bodySum(rec.body) == h.sum, nil
 	}
+	if vfs.HasHole(r.f, off, off+h.size()) { // of zeros, which no record holds
+		return rec, false, nil
+	}
 	// A large body is summed piece by piece; its beginning is kept.
 	rec.body = make([]byte, 0, bodyHead)
 	d := xxhash.New()
@@ -135,6 +138,9 @@ func (r *reader) resync(off int64, seq uint64) (record, bool, error) {
 		i := bytes.Index(b, mark)
 		if i < 0 {
 			off += int64(max(len(b)-len(mark)+1, 1))
+			if b[len(b)-1] == 0 { // a record holds no zero byte
+				off = vfs.NextData(r.f, off, r.size)
+			}
 			continue
 		}
 		off += int64(i) + 1
@@ -193,7 +199,11 @@ func (j *journal) harmed(end int64) bool {
 	if err != nil {
 		return false
 	}
-	b := make([]byte, min(size-end, 16<<20))
+	most := min(size-end, 16<<20)
+	if vfs.HasHole(j.f, end, end+most) {
+		return false // there are zero bytes
+	}
+	b := make([]byte, most)
 	n, _ := j.f.ReadAt(b, end)
 	b = b[:n]
 	rest := bytes.TrimRight(b, "\n")

@@ -84,15 +84,25 @@ func (a *app) newContext(cmd *cobra.Command, f *newFlags) error {
 	return a.closeStore(cmd.Context(), s, a.create(cmd.Context(), s, m, f.parent, prompt))
 }
 
+// maxPrompt bounds a system prompt, in bytes.
+const maxPrompt = 64 << 20
+
 // readPrompt reads a system prompt: the file's text as it is.
 func (a *app) readPrompt(path string) (text []byte, err error) {
-	if path == "-" {
-		text, err = io.ReadAll(a.stdin)
-	} else {
-		text, err = os.ReadFile(path)
+	from := a.stdin
+	if path != "-" {
+		f, err := os.Open(path)
+		if err != nil {
+			return nil, err
+		}
+		defer f.Close()
+		from = f
 	}
-	if err != nil {
+	if text, err = io.ReadAll(io.LimitReader(from, maxPrompt+1)); err != nil {
 		return nil, err
+	}
+	if len(text) > maxPrompt {
+		return nil, fmt.Errorf("system prompt %s: %w: more than %d bytes", path, ctxdir.ErrTooLarge, maxPrompt)
 	}
 	if !utf8.Valid(text) {
 		return nil, fmt.Errorf("system prompt %s: not valid UTF-8", path)

@@ -1,6 +1,7 @@
 package vfs
 
 import (
+	"errors"
 	"fmt"
 	"io"
 	"io/fs"
@@ -52,4 +53,64 @@ func unbroken(f File, info fs.FileInfo) error {
 		return ErrHole
 	}
 	return nil
+}
+
+// NextData returns where the next part with data begins, at or behind off: the size of the file where there is none, and off where the file
+// system does not tell. What is passed over reads as zeros.
+func NextData(f io.ReaderAt, off, size int64) int64 {
+	if h, tells := f.(hollow); tells && off < size {
+		if from, _, err := h.data(off, size); err == nil {
+			return max(off, min(from, size))
+		}
+	}
+	return off
+}
+
+// HasHole reports whether a part of [from, to) was never written. Where it is short enough to be read, it does not ask.
+func HasHole(f io.ReaderAt, from, to int64) bool {
+	h, tells := f.(hollow)
+	if !tells || to-from <= trusted {
+		return false
+	}
+	begins, ends, err := h.data(from, to)
+	return err == nil && (begins > from || ends < to)
+}
+
+// ReadData returns what a file holds from off on, without the parts that were never written, and no more than most bytes.
+func ReadData(f File, off, most int64) (b []byte, err error) {
+	for part, err := range Data(f) {
+		if err != nil {
+			return nil, err
+		}
+		_, at, n := part.Outer()
+		from := max(at, off)
+		if n = min(at+n-from, most-int64(len(b))); n <= 0 {
+			continue
+		}
+		piece := make([]byte, n)
+		if m, err := f.ReadAt(piece, from); err != nil && !errors.Is(err, io.EOF) {
+			return nil, err
+		} else if b = append(b, piece[:m]...); int64(m) < n {
+			break
+		}
+	}
+	return b, nil
+}
+
+// CopyData makes a new file hold what another one does. Where that has no data, neither has the copy.
+func CopyData(to, from File) error {
+	size, err := Size(from)
+	if err != nil {
+		return err
+	}
+	for part, err := range Data(from) {
+		if err != nil {
+			return err
+		}
+		_, at, _ := part.Outer()
+		if _, err := io.Copy(io.NewOffsetWriter(to, at), part); err != nil {
+			return err
+		}
+	}
+	return to.Truncate(size)
 }

@@ -233,6 +233,9 @@ func (o *osFS) Sub(name string) (FS, error) {
 
 type osFile struct{ *os.File }
 
+// FileOf is a file that was opened by its path.
+func FileOf(f *os.File) File { return osFile{f} }
+
 // MkdirAll makes a folder and its missing parents in the real file system, each 0700 less the umask.
 func MkdirAll(dir string) error {
 	return os.MkdirAll(dir, dirPerm)
