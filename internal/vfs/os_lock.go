@@ -19,7 +19,7 @@ func (o *osFS) Lock(name string) Lock {
 	return &osLock{
 		fs: o, name: name,
 		inner: make(chan struct{}, 1),
-		f:     flock.New(p, flock.SetFlag(os.O_CREATE|os.O_RDWR|openFlags), flock.SetPermissions(filePerm)),
+		f:     flock.New(p, flock.SetFlag(os.O_RDWR|openFlags)), // it creates nothing: the path may lead elsewhere
 	}
 }
 
@@ -76,7 +76,7 @@ func (l *osLock) same() error {
 	return err
 }
 
-// locate opens the folder of the lock file. Opening that by its path would make it where a link in the folder's place leads.
+// locate opens the folder of the lock file, through no link.
 func (l *osLock) locate() error {
 	if l.folder != nil {
 		return nil
@@ -208,14 +208,34 @@ func (l *osLock) ask(a *asked) {
 	a.answer <- err
 }
 
-func (l *osLock) try(shared bool) (bool, error) {
+func (l *osLock) try(shared bool) (ok bool, err error) {
 	if err := l.locate(); err != nil {
 		return false, err
 	}
+	lock := l.f.TryLock
 	if shared {
-		return l.f.TryRLock()
+		lock = l.f.TryRLock
 	}
-	return l.f.TryLock()
+	if ok, err = lock(); errors.Is(err, fs.ErrNotExist) {
+		if err = l.create(); err == nil {
+			ok, err = lock()
+		}
+	}
+	return ok, err
+}
+
+// create makes the lock file in its folder, as that is now.
+func (l *osLock) create() error {
+	_ = l.folder.Close()
+	l.folder = nil
+	if err := l.locate(); err != nil {
+		return err
+	}
+	f, err := l.folder.OpenFile(path.Base(l.name), os.O_RDWR|os.O_CREATE)
+	if err != nil {
+		return err
+	}
+	return f.Close()
 }
 
 // answer waits for the call that is under way.

@@ -3,6 +3,8 @@ package vfs
 import (
 	"context"
 	"errors"
+	"os"
+	"path/filepath"
 	"runtime"
 	"sync"
 	"testing"
@@ -173,5 +175,55 @@ func TestGivenUp(t *testing.T) {
 	}
 	if err := hasty.Acquire(context.Background()); err != nil {
 		t.Error(err)
+	}
+}
+
+// TestLockSwapped: a link in the place of the folder of locks, or of a lock, creates no file where it leads, at whatever moment it comes.
+func TestLockSwapped(t *testing.T) {
+	for name, swap := range map[string]func(dir, outside string) error{
+		"folder": func(dir, outside string) error {
+			return errors.Join(os.Rename(filepath.Join(dir, "locks"), filepath.Join(dir, "before")), os.Symlink(outside, filepath.Join(dir, "locks")))
+		},
+		"lock": func(dir, outside string) error {
+			lock := filepath.Join(dir, "locks", "a")
+			_ = os.Remove(lock)
+			return os.Symlink(filepath.Join(outside, "a"), lock)
+		},
+	} {
+		for _, held := range []bool{false, true} {
+			dir, outside := t.TempDir(), t.TempDir()
+			if err := os.Mkdir(filepath.Join(dir, "locks"), 0o700); err != nil {
+				t.Fatal(err)
+			}
+			fsys, err := OS(dir)
+			if err != nil {
+				t.Fatal(err)
+			}
+			l := fsys.Lock("locks/a")
+			if held { // it knows the folder
+				if err := errors.Join(l.Acquire(t.Context()), l.Release()); err != nil {
+					t.Fatal(err)
+				}
+			} else if err := l.(*osLock).locate(); err != nil {
+				t.Fatal(err)
+			}
+			if err := swap(dir, outside); err != nil {
+				t.Skip(err)
+			}
+			if ok, err := l.TryAcquire(); ok || err == nil {
+				t.Errorf("%s: tried: %v, %v", name, ok, err)
+			}
+			if err := l.Acquire(t.Context()); err == nil {
+				t.Errorf("%s: acquired", name)
+			}
+			if err := l.AcquireShared(t.Context()); err == nil {
+				t.Errorf("%s: shared", name)
+			}
+			if made, err := os.ReadDir(outside); err != nil || len(made) > 0 {
+				t.Errorf("%s, held before: %v: made outside: %v, %v", name, held, made, err)
+			}
+			_ = l.Close()
+			_ = fsys.Close()
+		}
 	}
 }
