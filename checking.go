@@ -9,6 +9,7 @@ import (
 
 	ctxfolder "github.com/ctxdir/ctxdir/context"
 	"github.com/ctxdir/ctxdir/integrity"
+	"github.com/ctxdir/ctxdir/internal/vfs"
 	"github.com/ctxdir/ctxdir/legacy"
 	"github.com/google/uuid"
 )
@@ -75,7 +76,7 @@ func (s *Store) Check(ctx context.Context, ids []uuid.UUID, o CheckOptions) iter
 			if err != nil && len(ids) == 0 && s.went(id) {
 				err = nil
 			}
-			if err != nil && ctx.Err() == nil {
+			if err != nil && ctx.Err() == nil && !vfs.IsShortage(err) {
 				tell(Finding{Context: id, Kind: integrity.KindContext, Severity: SeverityError, Detail: err.Error()})
 				err = nil
 			}

@@ -119,6 +119,9 @@ func (d *Dir) ReadMetadata() (*Metadata, Stamp, error) {
 		return nil, Stamp{}, fmt.Errorf("%s/%s: %w", d.ID, MetadataFile, err)
 	}
 	f, err := d.FS.OpenFile(MetadataFile, os.O_RDONLY)
+	if vfs.IsShortage(err) {
+		return fail(err)
+	}
 	if err != nil {
 		return fail(fmt.Errorf("%w: %w", ErrMetadata, err))
 	}

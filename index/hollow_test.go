@@ -22,9 +22,8 @@ func TestHollowRecord(t *testing.T) {
 	}
 	defer f.Close()
 	const size = 1 << 40
-	huge := head{seq: 1, kind: KindAppend, len: 4_000_000_000}
-	b, chain := appendRecord(nil, huge, nil)
-	next, _ := appendRecord([]byte("\n"), head{seq: 9, prev: chain, kind: KindAppend, len: 2, sum: bodySum([]byte("{}"))}, []byte("{}"))
+	b, huge := appendRecord(nil, head{seq: 1, kind: KindAppend, len: 4_000_000_000}, nil)
+	next, _ := appendRecord([]byte("\n"), head{seq: 9, prev: huge.chain, kind: KindAppend, len: 2, sum: bodySum([]byte("{}"))}, []byte("{}"))
 	_, err = f.WriteAt(b, 0)
 	if err == nil {
 		_, err = f.WriteAt(next, size-int64(len(next)))

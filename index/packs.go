@@ -66,10 +66,20 @@ func noPack(fsys vfs.FS, id uuid.UUID, err error) error {
 	switch {
 	case errors.Is(err, archive.ErrVersion):
 		err = fmt.Errorf("%w: %w", ctxfolder.ErrVersion, err)
+	case vfs.IsShortage(err) || vfs.IsShortage(serr):
 	case errors.Is(err, archive.ErrDamaged) || errors.Is(err, fs.ErrNotExist) || serr != nil || !info.Mode().IsRegular():
 		err = fmt.Errorf("%w: %w", ErrDamaged, err)
 	}
 	return fmt.Errorf("pack %s: %w", id, err)
+}
+
+// OpensPack returns why a pack cannot be opened, nil where it can.
+func (l *Log) OpensPack(id uuid.UUID) error {
+	p, err := l.openPack(id)
+	if err == nil {
+		p.Release()
+	}
+	return err
 }
 
 // Close is for the last user.

@@ -82,8 +82,8 @@ func (k *kept) search(dir *ctxfolder.Dir) {
 		if k.known == nil {
 			k.known, k.ids, k.payloads, k.records = map[uint64]bool{}, map[lineID]int64{}, map[Sum]payloadAt{}, map[bodyKey]payloadAt{}
 		}
-		k.known[gen] = true
-		scrap, _ := readScrap(dir, gen)
+		scrap, err := readScrap(dir, gen)
+		k.known[gen] = !vfs.IsShortage(err)
 		for _, c := range scrap.changes {
 			switch c.kind {
 			case KindAppend, KindReplace:

@@ -208,7 +208,7 @@ func (s *state) readDense(ln *line, from, to int64) ([]Entry, error) {
 // opening it is damage, and no reason to give up.
 func regular(dir *ctxfolder.Dir, path string) bool {
 	info, err := dir.FS.Lstat(path)
-	return err == nil && info.Mode().IsRegular()
+	return err == nil && info.Mode().IsRegular() || vfs.IsShortage(err)
 }
 
 // rowsWriter puts rows in their places, in one write for each run of them.

@@ -1,6 +1,7 @@
 package integrity
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
@@ -46,9 +47,10 @@ type problem struct {
 	stray uint64 // a journal of another history
 	// several is how many messages it is about, where that is not one.
 	several int
-	due     bool // a message file that is missing may be on its way
-	taken   bool // its name is that of another message's file
-	spelled bool // the file holds what was committed, in another spelling
+	due     bool  // a message file that is missing may be on its way
+	taken   bool  // its name is that of another message's file
+	spelled bool  // the file holds what was committed, in another spelling
+	short   error // why nothing can be said: the system has no descriptors or no memory left
 }
 
 // examination is one look at a context.
@@ -127,6 +129,9 @@ func (x *examination) run(ctx context.Context) error {
 
 // tell yields a problem.
 func (x *examination) tell(p problem) error {
+	if err := cmp.Or(p.short, x.Payloads.short); err != nil {
+		return err
+	}
 	p.Context = x.Dir.ID
 	if p.Path != "" && p.Kind != KindPayload && p.Kind != KindBlob {
 		p.Path = x.Dir.ID.String() + "/" + p.Path

@@ -23,6 +23,7 @@ type Payloads struct {
 	Alone func(ctx context.Context, f func() error) error
 
 	known map[blob.Sum]looked // those that something refers to
+	short error               // why some could not be looked at: see problem
 	round int
 }
 
@@ -48,6 +49,9 @@ func (c *Context) look(sum blob.Sum) *Finding {
 	}
 	if now.wrong == nil {
 		return nil
+	}
+	if vfs.IsShortage(now.wrong) {
+		p.short = now.wrong
 	}
 	f := &Finding{Kind: KindBlob, Severity: SeverityError, Path: blob.Path(sum), Detail: now.wrong.Error()}
 	rides, missing := riding(log, sum) != nil, errors.Is(now.wrong, fs.ErrNotExist)

@@ -237,6 +237,9 @@ func (s *Store) unreferred(ctx context.Context, tell func(Finding) error) error 
 		if why == nil || errors.Is(why, fs.ErrNotExist) {
 			continue
 		}
+		if vfs.IsShortage(why) {
+			return why
+		}
 		err := tell(Finding{
 			Kind: KindBlob, Severity: SeverityWarning, Path: blob.Path(sum), Repairable: errors.Is(why, blob.ErrDamaged),
 			Detail: "no message refers to it: " + why.Error(),

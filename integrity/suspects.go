@@ -17,6 +17,7 @@ import (
 
 	ctxfolder "github.com/ctxdir/ctxdir/context"
 	"github.com/ctxdir/ctxdir/index"
+	"github.com/ctxdir/ctxdir/internal/vfs"
 	"github.com/google/uuid"
 )
 
@@ -207,6 +208,15 @@ func (x *examination) judge(line ctxfolder.Line, e *index.Entry) (raw []byte, p 
 		return raw, p
 	}
 	record, journal := x.Log.ReadRecord(e)
+	if e.Pack != uuid.Nil && !journal {
+		if err := x.Log.OpensPack(e.Pack); vfs.IsShortage(err) {
+			why = err
+		}
+	}
+	if vfs.IsShortage(why) {
+		p.Kind, p.Severity, p.Detail, p.short = KindUnread, SeverityError, why.Error(), why
+		return nil, p
+	}
 	if e.Pack != uuid.Nil && (is == index.FileMissing || journal) {
 		return x.judgePacked(p, is, record)
 	}

@@ -20,13 +20,18 @@ var hints = []struct {
 	ops  []string
 	text string
 }{
+	{ctxdir.ErrDurability, nil, "whether it is stored is not certain: append again with the same id"},
+	{syscall.EMFILE, nil, `the process may open too few files: "ulimit -n 1024" allows more`},
+	{syscall.ENFILE, nil, "the system has too many files open: end other programs, or raise its limit (fs.file-max)"},
+	{syscall.ENOMEM, nil, "the system has no memory left: end other programs"},
+	{syscall.ENOSPC, nil, `the disk is full: "ctxtool trash empty" frees what lies in the trash`},
+	{syscall.EDQUOT, nil, `your quota of the disk is used up: "ctxtool trash empty" frees what lies in the trash`},
+	{syscall.EROFS, nil, "the file system is for reading only: --store names a store elsewhere"},
+	{syscall.EIO, nil, "the disk fails: copy the store to another one, and look at the system's log"},
 	{ctxdir.ErrNoStore, nil, `"ctxtool init" makes one, --store names another`},
 	{ctxdir.ErrStoreFile, nil, `"ctxtool repair" writes it again`},
 	{ctxdir.ErrLocked, nil, "--lock-timeout waits longer"},
 	{ctxdir.ErrFormat, nil, "a newer ctxtool may read it"},
-	{ctxdir.ErrDurability, nil, "whether it is stored is not certain: append again with the same id"},
-	{syscall.ENOSPC, nil, `the disk is full: "ctxtool trash empty" frees what lies in the trash`},
-	{syscall.EROFS, nil, "the file system is for reading only: --store names a store elsewhere"},
 	{os.ErrPermission, nil, "check who may read and write there"},
 	{ctxdir.ErrActive, nil, `"ctxtool branch switch CONTEXT NAME" makes another one active`},
 	{ctxdir.ErrExist, []string{"restore"}, `"ctxtool rm" moves what is there to the trash`},
@@ -101,9 +106,16 @@ func missing(where *ctxdir.Error) string {
 	return ""
 }
 
+// refused reports whether the system refused something for a reason that no repair takes away.
+func refused(err error) bool {
+	return slices.ContainsFunc([]error{
+		syscall.EMFILE, syscall.ENFILE, syscall.ENOMEM, syscall.ENOSPC, syscall.EDQUOT, syscall.EROFS, syscall.EIO, os.ErrPermission,
+	}, func(reason error) bool { return errors.Is(err, reason) })
+}
+
 // problemHint is the hint for a context that has a problem.
 func problemHint(id uuid.UUID, problem error) string {
-	if errors.Is(problem, ctxdir.ErrFormat) || errors.Is(problem, legacy.ErrDamaged) {
+	if refused(problem) || errors.Is(problem, ctxdir.ErrFormat) || errors.Is(problem, legacy.ErrDamaged) {
 		return strings.ReplaceAll(hint(problem), "CONTEXT", id.String())
 	}
 	return strings.ReplaceAll(`"ctxtool repair CONTEXT" mends what can be mended`, "CONTEXT", id.String())

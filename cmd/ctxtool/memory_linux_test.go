@@ -10,6 +10,7 @@ import (
 	"os/exec"
 	"path/filepath"
 	"regexp"
+	"strconv"
 	"strings"
 	"testing"
 
@@ -154,7 +155,13 @@ func TestMemory(t *testing.T) {
 func measured() {
 	limit := unix.Rlimit{Cur: 10, Max: 10}
 	err := unix.Setrlimit(unix.RLIMIT_CPU, &limit)
+	if few, ferr := strconv.ParseUint(os.Getenv("DESCRIPTORS"), 10, 16); ferr == nil {
+		err = errors.Join(err, unix.Setrlimit(unix.RLIMIT_NOFILE, &unix.Rlimit{Cur: few, Max: few}))
+	}
 	code := mainCode()
+	if os.Getenv("MEASURED") == "" {
+		os.Exit(code)
+	}
 	status, serr := os.ReadFile("/proc/self/status")
 	io, ierr := os.ReadFile("/proc/self/io")
 	peak := regexp.MustCompile(`VmHWM:\s*(\d+) kB`).FindSubmatch(status)

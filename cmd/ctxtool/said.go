@@ -1,6 +1,7 @@
 package main
 
 import (
+	"cmp"
 	"context"
 	"encoding/json"
 	"errors"
@@ -72,7 +73,8 @@ func (s *said) held(ctx context.Context) (*said, error) {
 // lacking counts messages that cannot be had, or not whole. Those that were erased are none of them: that is how it was meant.
 type lacking struct {
 	messages int
-	large    bool // some only because they are too large to be taken apart
+	large    bool  // some only because they are too large to be taken apart
+	refused  error // by the system, of one
 }
 
 func (l *lacking) add(m *said) bool {
@@ -80,6 +82,9 @@ func (l *lacking) add(m *said) bool {
 		return false
 	}
 	l.messages++
+	if err := cmp.Or(m.Unavailable, m.missing); refused(err) {
+		l.refused = err
+	}
 	l.large = l.large || errors.Is(m.missing, ctxdir.ErrTooLarge)
 	return true
 }
@@ -91,8 +96,12 @@ func (l *lacking) err(context uuid.UUID, one, many string) error {
 	if l.messages == 0 {
 		return nil
 	}
+	hintOf := hint
 	hint := fmt.Sprintf(`"ctxtool repair %s" brings back what it can`, context)
-	if l.large {
+	switch {
+	case l.refused != nil:
+		hint = hintOf(l.refused)
+	case l.large:
 		hint = fmt.Sprintf(`"ctxtool --json show %s" has messages of any size, --save-attachments DIR writes the files in them`, context)
 	}
 	return &problemsError{plural(l.messages, one, many), hint}
