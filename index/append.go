@@ -116,7 +116,7 @@ func (l *Log) cutTail(j *journal) error {
 	if err != nil {
 		return err
 	}
-	if err := j.f.Truncate(j.end); err != nil {
+	if err := j.cut(j.end); err != nil {
 		return err
 	}
 	blank := bytes.Repeat([]byte{'\n'}, space(j.end))
@@ -127,6 +127,16 @@ func (l *Log) cutTail(j *journal) error {
 		return fmt.Errorf("%w: %w", ErrDurability, err)
 	}
 	j.laid = j.end + int64(len(blank))
+	return nil
+}
+
+// cut takes away what lies behind a record, but for one byte, which a newline is to replace. On a full disk there may be no room for that
+// newline, and a journal that ends right behind a record looks as if something cut it short.
+func (j *journal) cut(end int64) error {
+	if err := j.f.Truncate(end + 1); err != nil {
+		return err
+	}
+	j.laid = end + 1
 	return nil
 }
 
@@ -207,12 +217,11 @@ func (l *Log) write(items []Item) *Commit {
 		records = records[:c.Written]
 		// The torn rest goes at once, so that the next record stands behind a whole one. Nothing that was
 		// synced is touched. If even that fails, this journal is given up.
-		if terr := j.f.Truncate(whole); terr != nil {
-			j.sync.fail(terr)
-		}
-		j.laid = whole
-		if _, terr := j.f.WriteAt([]byte{'\n'}, whole); terr == nil {
-			j.laid++
+		if n > 0 {
+			if terr := j.cut(whole); terr != nil {
+				j.sync.fail(terr)
+			}
+			_, _ = j.f.WriteAt([]byte{'\n'}, whole)
 		}
 	}
 	l.mu.Lock()
