@@ -5,6 +5,7 @@ import (
 	"fmt"
 	"path"
 	"regexp"
+	"slices"
 	"strings"
 	"unicode"
 	"unicode/utf8"
@@ -56,7 +57,7 @@ type sanitiser struct {
 
 // shown returns what the terminal gets of the next piece.
 func (s *sanitiser) shown(p []byte) []byte {
-	b := append(s.open, p...)
+	b := slices.Concat(s.open, p)
 	out := make([]byte, 0, len(b))
 	for len(b) > 0 {
 		if style, more := styleAt(b); s.colours && !s.json && (style > 0 || more) {

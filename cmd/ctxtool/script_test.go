@@ -16,9 +16,10 @@ import (
 	"github.com/rogpeppe/go-internal/testscript"
 )
 
-func TestMain(m *testing.M) {
-	testscript.Main(m, map[string]func(){"ctxtool": main, "ctxtool-measured": measured})
-}
+// commands are what tests run as programs.
+var commands = map[string]func(){"ctxtool": main}
+
+func TestMain(m *testing.M) { testscript.Main(m, commands) }
 
 // TestScripts runs the command as its users do. A script's commands beside those of testscript:
 //

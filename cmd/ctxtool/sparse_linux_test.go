@@ -165,7 +165,7 @@ func repeatAtEnd(t *testing.T, name string, size int64) {
 // onDisk is how many bytes of the disk a folder takes.
 func onDisk(t *testing.T, dir string) (n int64) {
 	t.Helper()
-	err := filepath.WalkDir(dir, func(path string, d fs.DirEntry, err error) error {
+	err := filepath.WalkDir(dir, func(path string, _ fs.DirEntry, err error) error {
 		var st unix.Stat_t
 		if err == nil && unix.Lstat(path, &st) == nil {
 			n += st.Blocks * 512
