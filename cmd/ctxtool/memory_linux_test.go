@@ -150,7 +150,7 @@ func TestMemory(t *testing.T) {
 	}
 }
 
-func init() { commands["ctxtool-measured"] = measured }
+func init() { programs["ctxtool-measured"] = measured }
 
 // measured is the command, which writes at its end how much memory it had at most and how much it read. One that reads for ever is ended by the
 // system, by the time that it works.

@@ -16,10 +16,10 @@ import (
 	"github.com/rogpeppe/go-internal/testscript"
 )
 
-// commands are what tests run as programs.
-var commands = map[string]func(){"ctxtool": main}
+// programs are what tests run as programs.
+var programs = map[string]func(){"ctxtool": main}
 
-func TestMain(m *testing.M) { testscript.Main(m, commands) }
+func TestMain(m *testing.M) { testscript.Main(m, programs) }
 
 // TestScripts runs the command as its users do. A script's commands beside those of testscript:
 //
