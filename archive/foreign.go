@@ -119,8 +119,12 @@ func (s *scanner) lineByLine(at, length int64, yield func(content []byte, rows [
 		}
 		for lines := rest[:end]; len(lines) > 0; {
 			piece := lines
-			if len(piece) > MaxMessage+1 { // more than one message
-				piece = piece[:bytes.IndexByte(piece, '\n')+1]
+			if len(piece) > FrameSize { // whole lines up to that, or one that is longer
+				cut := bytes.LastIndexByte(piece[:FrameSize], '\n') + 1
+				if cut == 0 {
+					cut = bytes.IndexByte(piece, '\n') + 1
+				}
+				piece = piece[:cut]
 			}
 			rows := linesOf(piece, 0)
 			good += len(rows)

@@ -47,7 +47,7 @@ func (b *rebuilder) readScraps() {
 			s.begin = nil
 			s.changes = slices.DeleteFunc(s.changes, func(c change) bool { return c.kind != KindPayload })
 		}
-		if b.evidence.scraps[gen] = s; s.begin != nil {
+		if b.scraps[gen] = s; s.begin != nil {
 			b.copied(s.begin.Metadata)
 		}
 		for i := range s.changes {
