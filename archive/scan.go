@@ -147,7 +147,7 @@ func (s *scanner) part(at int64) (length int64, err error) {
 func (s *scanner) messages(at int64, head []byte) (int64, error) {
 	h, err := frameHeader(head)
 	s.recompressed = s.recompressed || at == 0 // a pack begins with its head
-	if s.recompressed && (err != nil || !h.HasFCS) && h.Decode(head) == nil && h.DictionaryID == 0 {
+	if s.recompressed && (err != nil || !h.HasFCS || h.FrameContentSize > FrameSize) && h.Decode(head) == nil && h.DictionaryID == 0 {
 		return s.foreign(at, &h)
 	}
 	var length int64
