@@ -200,6 +200,9 @@ func (x *collecting) context(ctx context.Context, id uuid.UUID) (more bool, err 
 	if !more {
 		return false, ctx.Err()
 	}
+	if more, err = c.collectCopies(ctx, x.o.DryRun, func(y Collected) bool { return x.tell(y, nil) }); !more || err != nil {
+		return more, errors.Join(damaged.left, err)
+	}
 	if len(branch.Orphans(c.current())) > 0 {
 		more, err = c.collectOrphans(ctx, x.o.DryRun, func(t Trashed) bool { return x.tell(Collected{t, false}, nil) })
 	}

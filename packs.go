@@ -28,15 +28,7 @@ func (c *Context) collectPacks(ctx context.Context, dryRun bool, yield func(Coll
 	for _, use := range uses {
 		t := c.packGone(&use)
 		switch {
-		case !use.Named && use.Lost+use.Hidden > 0: // a repair makes it of use again
-		case !use.Named:
-			t.Reason, t.Kind = "no message is read from it", ctxfolder.TrashDamaged
-			if !dryRun {
-				err = c.exclusively(ctx, func() error { return c.log.DropPack(use.ID) })
-			}
-			if err != nil || !yield(Collected{t, false}) {
-				return err == nil, err
-			}
+		case !use.Named: // see collectCopies
 		case use.Bytes < use.Holds/2 || use.Cut > 0:
 			add(plan.Pack, use.Live)
 			if dryRun && !yield(Collected{t, true}) {
@@ -56,6 +48,32 @@ func (c *Context) collectPacks(ctx context.Context, dryRun bool, yield func(Coll
 		}
 	}
 	return true, err
+}
+
+// collectCopies moves packs to trash that the index does not name, such as a stopped archive leaves, if all that they hold is elsewhere too. It comes before
+// messages are cut off from their lines: behind that, a copy of them looks like another history.
+func (c *Context) collectCopies(ctx context.Context, dryRun bool, yield func(Collected) bool) (more bool, err error) {
+	if there, err := c.log.Unnamed(); err != nil || !there {
+		return true, err
+	}
+	uses, err := c.log.PackUses(ctx)
+	if err != nil {
+		return true, err
+	}
+	for _, use := range uses {
+		if use.Named || use.Lost+use.Hidden > 0 { // a repair makes it of use again
+			continue
+		}
+		t := c.packGone(&use)
+		t.Reason, t.Kind = "no message is read from it", ctxfolder.TrashDamaged
+		if !dryRun {
+			err = c.exclusively(ctx, func() error { return c.log.DropPack(use.ID) })
+		}
+		if err != nil || !yield(Collected{t, false}) {
+			return err == nil, err
+		}
+	}
+	return true, nil
 }
 
 // packGone says that a pack was made anew.

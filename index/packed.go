@@ -128,6 +128,16 @@ func (l *Log) PackUses(ctx stdcontext.Context) ([]PackUse, error) {
 	return uses, err
 }
 
+// Unnamed reports whether there are packs that the index does not name.
+func (l *Log) Unnamed() (bool, error) {
+	there, err := packIDs(l.dir)
+	if err != nil || len(there) == 0 {
+		return false, err
+	}
+	named, err := l.Packs()
+	return slices.ContainsFunc(there, func(id uuid.UUID) bool { return !slices.Contains(named, id) }), err
+}
+
 // countLost counts the messages of a pack that the index takes for lost: the pack was away for a while.
 func (l *Log) countLost(ctx stdcontext.Context, use *PackUse, counts map[uuid.UUID]Counts) {
 	p, err := l.openPack(use.ID)

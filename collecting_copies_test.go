@@ -1,0 +1,37 @@
+package ctxdir
+
+import (
+	"context"
+	"os"
+	"path/filepath"
+	"testing"
+)
+
+// TestCollectCopies: a pack that a stopped archive left behind goes before its messages are collected. Behind that it would look like a pack of another
+// history, which stays.
+func TestCollectCopies(t *testing.T) {
+	ctx := context.Background()
+	c, dir := newContext(t)
+	fill(t, c.Active(), 3)
+	alt := must[*Branch](t)(c.Active().Fork(ctx, "alt", 1))
+	fill(t, alt, 4)
+	must[Archived](t)(c.Archive(ctx, ArchiveOptions{}))
+	packs := must[[]string](t)(filepath.Glob(filepath.Join(dir, "archive", "*.zst")))
+	pack := must[[]byte](t)(os.ReadFile(packs[0]))
+	must[Archived](t)(c.Unarchive(ctx, nil))
+	check(t, os.WriteFile(packs[0], pack, 0o600), c.Remove(ctx, "alt"), c.Refresh(ctx))
+	for done, err := range c.store.Collect(ctx, Collecting{}) {
+		if check(t, err); done.Kind == "line" {
+			break // stopped when the messages are in the trash
+		}
+	}
+	for range 2 {
+		for _, err := range c.store.Collect(ctx, Collecting{}) {
+			check(t, err)
+		}
+	}
+	for f, err := range c.store.Check(ctx, nil, CheckOptions{ReadData: true}) {
+		check(t, err)
+		t.Errorf("%s: %s %s", f.Kind, f.Path, f.Detail)
+	}
+}
