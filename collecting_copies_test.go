@@ -5,6 +5,7 @@ import (
 	"os"
 	"path/filepath"
 	"testing"
+	"time"
 )
 
 // TestCollectCopies: a pack that a stopped archive left behind goes before its messages are collected. Behind that it would look like a pack of another
@@ -33,5 +34,40 @@ func TestCollectCopies(t *testing.T) {
 	for f, err := range c.store.Check(ctx, nil, CheckOptions{ReadData: true}) {
 		check(t, err)
 		t.Errorf("%s: %s %s", f.Kind, f.Path, f.Detail)
+	}
+}
+
+// TestCollectDropped: a pack that a stopped collection made anew and did not remove holds messages that are gone. It is no pack of another history.
+func TestCollectDropped(t *testing.T) {
+	ctx := context.Background()
+	c, dir := newContext(t)
+	fill(t, c.Active(), 3)
+	alt := must[*Branch](t)(c.Active().Fork(ctx, "alt", 1))
+	fill(t, alt, 4)
+	must[Archived](t)(c.Archive(ctx, ArchiveOptions{}))
+	packs := must[[]string](t)(filepath.Glob(filepath.Join(dir, "archive", "*.zst")))
+	pack := must[[]byte](t)(os.ReadFile(packs[0]))
+	check(t, c.Remove(ctx, "alt"))
+	for _, err := range c.store.Collect(ctx, Collecting{Grace: time.Hour}) {
+		check(t, err)
+	}
+	if _, err := os.Stat(packs[0]); err == nil {
+		t.Fatal("the pack was not made anew")
+	}
+	check(t, os.WriteFile(packs[0], pack, 0o600))
+	for item := range c.store.Purge(ctx, nil, 0, false) { // the messages themselves
+		check(t, item.Problem)
+	}
+	for _, when := range []string{"at once", "after a collection"} {
+		for f, err := range c.store.Check(ctx, nil, CheckOptions{ReadData: true}) {
+			check(t, err)
+			t.Errorf("%s: %s: %s %s", when, f.Kind, f.Path, f.Detail)
+		}
+		for _, err := range c.store.Collect(ctx, Collecting{}) {
+			check(t, err)
+		}
+	}
+	if _, err := os.Stat(packs[0]); err == nil {
+		t.Error("the pack is still there")
 	}
 }

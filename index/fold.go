@@ -450,6 +450,7 @@ func (l *Log) finishFold(w *foldWork, keep []uint64) (*folded, error) {
 	for i := range w.lines {
 		x.Lines = append(x.Lines, w.lines[i].FoldedLine)
 	}
+	x.Dropped = x.dropped(l.dir)
 	gone := w.journals[:len(w.journals)-len(keep)]
 	if len(gone) > 0 {
 		w.harmed = append(w.harmed, l.replaced(w.journals[:len(gone)+1])...)

@@ -162,6 +162,9 @@ func (l *Log) countLost(ctx stdcontext.Context, use *PackUse, counts map[uuid.UU
 
 // countHidden counts the messages of a pack that the context does not show, those excepted that it takes for lost.
 func (l *Log) countHidden(use *PackUse) error {
+	if x, err := readFolded(l.dir); err == nil && slices.Contains(x.Dropped, use.ID) {
+		return nil
+	}
 	has := &inventory{log: l}
 	err := has.eachArchived(use.ID, func(*openPack, *Entry) error {
 		use.Hidden++

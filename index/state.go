@@ -35,9 +35,33 @@ type folded struct {
 	RowWidth  int          `json:"row_width"`
 	UpdatedAt time.Time    `json:"updated_at"`
 	NewestAt  time.Time    `json:"newest_at,omitzero"` // of the newest message
-	Lines     []FoldedLine `json:"lines"`
+	Dropped   []uuid.UUID  `json:"dropped,omitempty"`  // packs that it no longer names and that are to be removed
+	Lines     []FoldedLine `json:"lines"`              // the last one: see encode
 
 	chain uint64
+}
+
+// packs returns the packs that index.json names.
+func (x *folded) packs() (ids []uuid.UUID) {
+	for i := range x.Lines {
+		ids = append(ids, x.Lines[i].Packs...)
+	}
+	return ids
+}
+
+// dropped returns the packs that index.json named and x does not, as far as they are still there. What they hold was moved or collected: without that they
+// would look like packs of another history if the removal is stopped.
+func (x *folded) dropped(dir *ctxfolder.Dir) (ids []uuid.UUID) {
+	there, err := packIDs(dir)
+	if err != nil || len(there) == 0 {
+		return nil
+	}
+	before, err := readFolded(dir)
+	if err != nil {
+		return nil
+	}
+	named, now := append(before.packs(), before.Dropped...), x.packs()
+	return slices.DeleteFunc(there, func(id uuid.UUID) bool { return slices.Contains(now, id) || !slices.Contains(named, id) })
 }
 
 // FoldedLine is what index.json says of a line.
