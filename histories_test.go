@@ -119,7 +119,7 @@ func TestEraseOtherHistory(t *testing.T) {
 	}
 	for _, dry := range []bool{true, false} {
 		before := tree(t, s.path)
-		for _, m := range []uuid.UUID{newer[30], newer[0]} {
+		for _, m := range []uuid.UUID{newer[0], newer[30]} {
 			if done, err := erase(s, id, m, EraseOptions{DryRun: dry}); err != nil || len(done) == 0 {
 				t.Fatalf("%s: %+v, %v", m, done, err)
 			}

@@ -148,26 +148,28 @@ func (l *Log) replaced(gens []uint64) (replaced []uint64) {
 // Crash order: until the move is durable the journal is found, and moved, again.
 func (l *Log) clearWay(gen uint64) error {
 	name := ctxfolder.JournalFile(gen)
-	info, err := l.dir.FS.Lstat(name)
-	if errors.Is(err, fs.ErrNotExist) {
+	if _, err := l.dir.FS.Lstat(name); errors.Is(err, fs.ErrNotExist) {
 		return nil
 	}
-	if err == nil && info.Mode().IsRegular() {
-		var f vfs.File
-		if f, err = l.dir.FS.OpenFile(name, os.O_RDONLY); err == nil {
-			j := &journal{gen: gen, f: f}
-			var blank bool
-			blank, err = j.blankBehind(0)
-			blank = blank || j.unbegun()
-			if err = errors.Join(err, f.Close()); blank {
-				return err
-			}
+	if regular(l.dir, name) {
+		f, err := l.dir.FS.OpenFile(name, os.O_RDONLY)
+		if err != nil {
+			return err
+		}
+		j := &journal{gen: gen, f: f}
+		blank, err := j.blankBehind(0)
+		empty := blank || j.unbegun()
+		if cerr := f.Close(); err == nil {
+			err = cerr
+		}
+		if err != nil || empty {
+			return err
 		}
 	}
-	if err != nil {
+	if err := l.dir.SetAside(name); !errors.Is(err, fs.ErrNotExist) {
 		return err
 	}
-	return l.dir.SetAside(name)
+	return nil
 }
 
 // keepOwn closes the journals that are of another history than the others.

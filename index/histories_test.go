@@ -231,17 +231,3 @@ func TestRowsOfAnotherHistory(t *testing.T) {
 	b.reopen()
 	b.shows(4)
 }
-
-// TestRotationLeavesNoTrash: where no journal is in the way, nothing goes to trash.
-func TestRotationLeavesNoTrash(t *testing.T) {
-	b, _ := newCrashBench(t)
-	defer b.close()
-	for range 3 {
-		b.must(b.add(1, true))
-		b.must(b.log.Fold(stdcontext.Background(), true))
-		b.must(b.log.Exclusively(stdcontext.Background(), b.log.Retire))
-	}
-	if info, err := b.dir.FS.Lstat(ctxfolder.Trash); err == nil {
-		t.Errorf("there is a trash: %v", info.Name())
-	}
-}

@@ -145,11 +145,11 @@ func (l *Log) SetStrayAside(gen uint64) error {
 	if _, err := l.readPayloads(gen, true); err != nil && !errors.Is(err, fs.ErrNotExist) && !errors.Is(err, ErrDamaged) {
 		return err
 	}
-	name := ctxfolder.JournalFile(gen)
-	if _, err := l.dir.FS.Lstat(name); errors.Is(err, fs.ErrNotExist) {
-		return nil // a rotation has moved it
+	err := l.dir.SetAside(ctxfolder.JournalFile(gen))
+	if errors.Is(err, fs.ErrNotExist) {
+		err = nil
 	}
-	return l.dir.SetAside(name)
+	return err
 }
 
 // SetStraysAside moves all journals of other histories to trash, those too that have the names of the context's own. It is for use in [Log.Exclusively].
@@ -190,11 +190,10 @@ func (s *state) named() []uint64 {
 
 // inventory tells which messages of other files the context has.
 type inventory struct {
-	log     *Log
-	absent  bool                 // only messages that it has in no version count as hidden
-	folders map[uuid.UUID]string // of the lines that metadata.json has
-	copies  map[version]bool     // the messages of all lines that metadata.json has
-	gone    map[uuid.UUID]bool   // those in the ends of lines that the trash keeps: they are hidden on purpose
+	log    *Log
+	absent bool               // only messages that it has in no version count as hidden
+	copies map[version]bool   // the messages of all lines that metadata.json has
+	gone   map[uuid.UUID]bool // those in the ends of lines that the trash keeps: they are hidden on purpose
 }
 
 // version is a message as it was stored at a time. A message that is taken in keeps both.
@@ -204,33 +203,11 @@ type version struct {
 }
 
 // hides reports whether the context does not show a message, nor a newer version of it. now is what it has at the position of that, nil for nothing.
-func (v *inventory) hides(line uuid.UUID, now, e *Entry) (bool, error) {
-	if now == nil || now.ID != e.ID {
-		return v.lacks(e)
+func (v *inventory) hides(now, e *Entry) (bool, error) {
+	if now != nil && now.ID == e.ID {
+		return !v.absent && now.Lost != Erased && (now.Lost != "" || e.At > now.At), nil
 	}
-	if v.absent || now.Lost == Erased {
-		return false, nil
-	}
-	return now.Lost != "" || e.At > now.At || !v.readable(line, now), nil
-}
-
-// readable reports whether a message can be read in its place, or from a journal.
-func (v *inventory) readable(line uuid.UUID, e *Entry) bool {
-	if archived(*e) {
-		return true // a check reads packs
-	}
-	if v.folders == nil {
-		_ = v.log.view(func(s *state) { v.folders = s.folders() })
-	}
-	dir, folder := v.log.dir, v.folders[line]
-	if info, err := dir.StatMessage(folder, e.FileID()); err == nil && ctxfolder.Untouched(info, e.Size, e.StoredAt()) {
-		return true
-	}
-	if _, is, _ := e.ReadFile(dir, folder); is.Whole() || is == FileEdited {
-		return true
-	}
-	_, ok := v.log.ReadRecord(e)
-	return ok
+	return v.lacks(e)
 }
 
 // lacks reports whether no line that metadata.json has shows a message, wherever it is, and it was not collected.
@@ -284,7 +261,7 @@ func (v *inventory) eachHidden(gen uint64, f func(a *message.Address, read func(
 		now, err := v.log.Entries(c.address.Line, e.Position, e.Position+1)
 		hidden := false
 		if err == nil {
-			hidden, err = v.hides(c.address.Line, first(now), &e)
+			hidden, err = v.hides(first(now), &e)
 		}
 		if err == nil && hidden {
 			err = f(&c.address, func() ([]byte, error) {
@@ -331,7 +308,7 @@ func (v *inventory) someArchived(p *openPack, line uuid.UUID, from, to int64, f 
 		if there {
 			is = &now[i]
 		}
-		hidden, err := v.hides(line, is, &e)
+		hidden, err := v.hides(is, &e)
 		if err == nil && hidden {
 			err = f(p, &e)
 		}
