@@ -190,10 +190,9 @@ func (r *reader) torn(from, to int64, seq uint64, acked witness) (bool, error) {
 	}
 }
 
-// harmed reports whether what lies behind the last whole record looks like a record that was whole once: it has
-// no sector left blank and ends like one, or the file ends in the middle of it, where no crash leaves its end: a crash leaves it
-// at the end of a sector, or where it was, one byte on in a journal in which no more was laid out. If that is an error, nothing is
-// lost by it but the time to look for the message in its file.
+// harmed reports whether what lies behind the last whole record looks like a record that was whole once: no sector of it is blank, and it ends like one, or
+// the file ends in the middle of it. A crash leaves its end at the end of a sector, and that of the file where a sector ends or where it was, one byte on in
+// a journal in which no more was laid out. If that is an error, nothing is lost by it but the time to look for the message in its file.
 func (j *journal) harmed(end int64) bool {
 	size, err := j.size()
 	if err != nil {
@@ -206,14 +205,17 @@ func (j *journal) harmed(end int64) bool {
 	b := make([]byte, most)
 	n, _ := j.f.ReadAt(b, end)
 	b = b[:n]
-	rest := bytes.TrimRight(b, "\n")
-	cut := len(rest) == len(b)
+	text := bytes.TrimRight(b, "\n")
 	border := []byte("}\n" + headChain) // between two records
-	rest = bytes.ReplaceAll(rest, border, []byte(headChain))
-	if len(rest) == 0 || bytes.ContainsAny(rest, "\n\x00") {
+	if len(text) == 0 || bytes.ContainsAny(bytes.ReplaceAll(text, border, nil), "\n\x00") {
 		return false
 	}
-	return cut && size%sector != 0 && size > end+1 || !cut && rest[len(rest)-1] == '}'
+	stop := end + int64(len(text))
+	if len(text) == len(b) {
+		return size%sector != 0 && size > end+1
+	}
+	h, ok := parseHead(text)
+	return text[len(text)-1] == '}' && (stop%sector != 0 || ok && end+h.size() == stop+1)
 }
 
 // sector is what a disk writes whole or not at all, in bytes.
