@@ -2,11 +2,13 @@ package index
 
 import (
 	"bytes"
+	"cmp"
 	"encoding/base64"
 	"encoding/hex"
 	"encoding/json"
 	"errors"
 	"fmt"
+	"io"
 	"io/fs"
 	"iter"
 	"slices"
@@ -89,14 +91,14 @@ func (l *Log) Payload(sum Sum, folded bool) (payload []byte, err error) {
 	}()
 	err = l.view(func(s *state) { // the view keeps the file open
 		if at, ok := s.payloads[sum]; ok {
-			payload = readPayload(s.record(at.gen), at)
+			payload, _ = readPayload(s.record(at.gen), at)
 		}
 		for _, k := range []*kept{&s.kept, &s.scraps} {
 			if payload != nil || !folded {
 				return
 			}
 			if at, ok := k.payload(s.dir, sum); ok {
-				payload = readPayload(s.record(at.gen), at)
+				payload, _ = readPayload(s.record(at.gen), at)
 			}
 		}
 	})
@@ -125,21 +127,26 @@ type PayloadStore interface {
 
 var errNoPlace = errors.New("no place for payloads")
 
-// readPayload returns the payload of a record, nil where that is not whole. It releases the file, which may be nil.
-func readPayload(f *openFile, at payloadAt) (payload []byte) {
+// readPayload returns the payload of a record, nil where that is not whole. It fails where the system could not read. It releases the file, which may be
+// nil.
+func readPayload(f *openFile, at payloadAt) (payload []byte, err error) {
 	if f == nil {
-		return nil
+		return nil, nil
 	}
 	defer f.Release()
 	var body [1][]byte
-	readRun(f.File, []Entry{{Size: at.len, Sum: at.sum, off: at.off}}, body[:], nil)
+	_, err = readRun(f.File, []Entry{{Size: at.len, Sum: at.sum, off: at.off}}, body[:], nil)
 	if body[0] != nil {
 		payload, _ = parsePayload(body[0])
 	}
-	return payload
+	return payload, err
 }
 
-// keepPayloads stores the payloads that a journal has. It goes on past a damaged one, and reports that there was one.
+// errUnread is wrapped when the system could not read something that may be whole.
+var errUnread = errors.New("could not be read")
+
+// keepPayloads stores the payloads that a journal has. It goes on past a damaged one, and reports that there was one; past one that the system could not
+// read it goes on, too, and fails with errUnread.
 func (l *Log) keepPayloads(gen uint64, changes []change, durable bool) (damaged bool, err error) {
 	payloads := slices.DeleteFunc(slices.Clone(changes), func(c change) bool { return c.kind != KindPayload })
 	if len(payloads) == 0 {
@@ -153,15 +160,20 @@ func (l *Log) keepPayloads(gen uint64, changes []change, durable bool) (damaged 
 		return false, err
 	}
 	defer f.Close()
+	var unread error
 	err = l.opts.Payloads.Keep(func(yield func([]byte) bool) {
 		for _, c := range payloads {
-			payload := readPayload(&openFile{File: f.File}, payloadAt{gen, c.off, c.len, c.sum})
+			payload, err := readPayload(&openFile{File: f.File}, payloadAt{gen, c.off, c.len, c.sum})
+			if err != nil && !errors.Is(err, io.EOF) {
+				unread = fmt.Errorf("payload %w: %w", errUnread, err)
+				continue
+			}
 			if damaged = damaged || payload == nil; payload != nil && !yield(payload) {
 				return
 			}
 		}
 	}, durable)
-	return damaged, err
+	return damaged, cmp.Or(err, unread)
 }
 
 // keepAllPayloads is keepPayloads, durably, for all journals, whole or not: a rebuild is about to give them up.
@@ -172,7 +184,7 @@ func (l *Log) keepAllPayloads() error {
 	}
 	for _, gen := range gens {
 		scrap, _ := readScrap(l.dir, gen) // the journal goes to trash with what cannot be read
-		if _, err := l.keepPayloads(gen, scrap.changes, true); err != nil && !errors.Is(err, fs.ErrNotExist) {
+		if _, err := l.keepPayloads(gen, scrap.changes, true); err != nil && !errors.Is(err, fs.ErrNotExist) && !errors.Is(err, errUnread) {
 			return err
 		}
 	}

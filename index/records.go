@@ -157,7 +157,7 @@ func (l *Log) ReadRecords(entries []Entry) [][]byte {
 		for i := 0; i < len(entries); {
 			n := neighbours(entries[i:])
 			if f := s.record(entries[i].gen); f != nil {
-				buf = readRun(f.File, entries[i:i+n], out[i:i+n], buf)
+				buf, _ = readRun(f.File, entries[i:i+n], out[i:i+n], buf)
 				f.Release()
 				s.readMoved(entries[i:i+n], out[i:i+n])
 			}
@@ -174,7 +174,7 @@ func (s *state) readMoved(entries []Entry, out [][]byte) {
 			at, _ := s.kept.moved(s.dir, &e)
 			if f := s.kept.file(s.dir, at.gen); f != nil {
 				e.off = at.off
-				readRun(f.File, []Entry{e}, out[i:i+1], nil)
+				_, _ = readRun(f.File, []Entry{e}, out[i:i+1], nil)
 				f.Release()
 			}
 		}
@@ -201,20 +201,21 @@ func neighbours(entries []Entry) int {
 	return n
 }
 
-// readRun reads a run of neighbours. It returns the buffer for the next one.
-func readRun(f vfs.File, run []Entry, out [][]byte, buf []byte) []byte {
+// readRun reads a run of neighbours. It returns the buffer for the next one. It fails where the system could not read, not where what it read is
+// damaged.
+func readRun(f vfs.File, run []Entry, out [][]byte, buf []byte) ([]byte, error) {
 	from := run[0].off
 	end, err := vfs.Size(f)
 	size := min(end, run[len(run)-1].end()) - from
 	if err != nil || from < 0 || size < 0 || vfs.HasHole(f, from, from+size) {
-		return buf // what an entry says must not decide how much is allocated
+		return buf, err // what an entry says must not decide how much is allocated
 	}
 	if int64(cap(buf)) < size {
 		buf = make([]byte, size)
 	}
 	buf = buf[:size]
-	if n, _ := f.ReadAt(buf, from); int64(n) < size {
-		return buf
+	if n, err := f.ReadAt(buf, from); int64(n) < size {
+		return buf, err
 	}
 	for i := range run {
 		e := &run[i]
@@ -226,5 +227,5 @@ func readRun(f vfs.File, run []Entry, out [][]byte, buf []byte) []byte {
 			out[i] = slices.Clone(b)
 		}
 	}
-	return buf
+	return buf, nil
 }

@@ -22,7 +22,10 @@ func EachPayload(f vfs.File, yield func(sum Sum, read func() []byte) bool) error
 			return true
 		}
 		at := payloadAt{off: rec.off, len: rec.len, sum: rec.sum}
-		return yield(sum, func() []byte { return readPayload(&openFile{File: f}, at) })
+		return yield(sum, func() []byte {
+			payload, _ := readPayload(&openFile{File: f}, at)
+			return payload
+		})
 	})
 }
 

@@ -92,7 +92,7 @@ func (s *settling) read(journals, superseded []uint64) (lines map[uuid.UUID][]in
 		case errors.Is(err, fs.ErrNotExist):
 		case errors.Is(err, ErrDamaged):
 			harmed = append(harmed, gen)
-		default:
+		default: // what could not be read may be whole
 			s.stuck[gen] = err
 		}
 		for _, c := range n.changes {
@@ -117,7 +117,10 @@ func (l *Log) readPayloads(gen uint64, durable bool) (news, error) {
 		err = cmp.Or(err, j.f.Close())
 	}
 	if errors.Is(err, ErrDamaged) {
-		scrap, _ := readScrap(l.dir, gen)
+		scrap, serr := readScrap(l.dir, gen)
+		if serr != nil && !errors.Is(serr, fs.ErrNotExist) {
+			err = fmt.Errorf("%s %w: %w", ctxfolder.JournalFile(gen), errUnread, serr)
+		}
 		n.changes = scrap.changes
 	}
 	damaged, kerr := l.keepPayloads(gen, n.changes, durable)
