@@ -216,13 +216,12 @@ func (l *Log) write(items []Item) *Commit {
 		}
 		records = records[:c.Written]
 		// The torn rest goes at once, so that the next record stands behind a whole one. Nothing that was
-		// synced is touched. If even that fails, this journal is given up.
-		if n > 0 {
-			if terr := j.cut(whole); terr != nil {
-				j.sync.fail(terr)
-			}
-			_, _ = j.f.WriteAt([]byte{'\n'}, whole)
+		// synced is touched. If even that fails, this journal is given up. There may be a rest where n is 0: os.File.WriteAt does not count the part
+		// that was written before the part that failed.
+		if terr := j.cut(whole); terr != nil {
+			j.sync.fail(terr)
 		}
+		_, _ = j.f.WriteAt([]byte{'\n'}, whole)
 	}
 	l.mu.Lock()
 	defer l.mu.Unlock()
