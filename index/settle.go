@@ -86,9 +86,10 @@ func (s *settling) read(journals, superseded []uint64) (lines map[uuid.UUID][]in
 			continue
 		}
 		n, err := s.log.readPayloads(gen, s.mustRewrite(gen))
+		whole := false
 		switch {
 		case err == nil:
-			s.whole[gen] = true
+			whole = true
 		case errors.Is(err, fs.ErrNotExist):
 		case errors.Is(err, ErrDamaged):
 			harmed = append(harmed, gen)
@@ -98,6 +99,9 @@ func (s *settling) read(journals, superseded []uint64) (lines map[uuid.UUID][]in
 		for _, c := range n.changes {
 			if c.kind == KindAppend || c.kind == KindReplace {
 				lines[c.address.Line] = append(lines[c.address.Line], c.address.Position)
+				if whole {
+					s.whole[recordAt{gen, c.off}] = true
+				}
 			}
 		}
 	}
@@ -151,7 +155,7 @@ func (s *settling) mustRewrite(gen uint64) bool {
 }
 
 func (l *Log) settling() settling {
-	return settling{log: l, wrote: map[string][]uuid.UUID{}, stuck: map[uint64]error{}, whole: map[uint64]bool{}}
+	return settling{log: l, wrote: map[string][]uuid.UUID{}, stuck: map[uint64]error{}, whole: map[recordAt]bool{}}
 }
 
 // settling is the work of one settle.
@@ -161,8 +165,14 @@ type settling struct {
 	settled uint64                 // journals up to here were settled before
 	wrong   map[uuid.UUID][]Entry  // messages that are not right in their places, by line
 	wrote   map[string][]uuid.UUID // folder, files: for systems that must be told each
-	whole   map[uint64]bool        // journals that could be read to their ends
+	whole   map[recordAt]bool      // records of journals that could be read to their ends
 	stuck   map[uint64]error       // journals with something that cannot be brought to its place, and why
+}
+
+// recordAt is where a record stands.
+type recordAt struct {
+	gen uint64
+	off int64
 }
 
 // atOnce is how many rows are read at once.
@@ -309,10 +319,10 @@ func (s *settling) message(folder string, e *Entry) error {
 	if !s.stays(is, e) {
 		b, ok := s.log.ReadRecord(e)
 		switch {
-		case !ok && s.whole[e.gen]:
+		case !ok && s.whole[recordAt{e.gen, e.off}]:
 			return fmt.Errorf("its record in %s could not be read a second time", ctxfolder.JournalFile(e.gen))
 		case !ok:
-			return nil // damaged on both sides: the row stays, reading tells
+			return nil // damaged on both sides, or the row is of another history: the row stays, reading tells
 		case folder == "":
 			return errors.New("metadata.json does not say where its line keeps its files")
 		case errors.Is(why, ctxfolder.ErrVersion):

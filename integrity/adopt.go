@@ -5,6 +5,7 @@ import (
 	"fmt"
 	"path"
 	"slices"
+	"strings"
 
 	"github.com/ctxdir/ctxdir/blob"
 	"github.com/ctxdir/ctxdir/branch"
@@ -35,7 +36,25 @@ func (r *repair) adopt(problems []problem) error {
 			return err
 		}
 	}
-	return r.endLines(problems)
+	if err := r.endLines(problems); err != nil {
+		return err
+	}
+	return r.link()
+}
+
+// link sets right the lines whose parents are known only now: a message that was taken in may be the one that stands before a line's first.
+func (r *repair) link() error {
+	for range r.metadata.Lines { // one parent set right can tell of another
+		wrong, _, err := wrongLines(r.metadata, r.Dir, r.Log)
+		if err != nil || len(wrong) == 0 {
+			return err
+		}
+		p := problem{Finding: Finding{Kind: KindStructure, Path: r.Dir.ID.String() + "/" + ctxfolder.MetadataFile, Detail: strings.Join(wrong, "; ")}}
+		if err := r.mendStructure(p); err != nil {
+			return err
+		}
+	}
+	return nil
 }
 
 // endLines ends lines that metadata.json does not know in the index: their messages are on other lines now.
