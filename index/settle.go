@@ -122,7 +122,7 @@ func (l *Log) readPayloads(gen uint64, durable bool) (news, error) {
 	}
 	if errors.Is(err, ErrDamaged) {
 		scrap, serr := readScrap(l.dir, gen)
-		if serr != nil && !errors.Is(serr, fs.ErrNotExist) {
+		if serr != nil && regular(l.dir, ctxfolder.JournalFile(gen)) {
 			err = fmt.Errorf("%s %w: %w", ctxfolder.JournalFile(gen), errUnread, serr)
 		}
 		n.changes = scrap.changes

@@ -180,6 +180,33 @@ func (r *repair) findPacks(ctx context.Context, problems []problem) error {
 		r.left -= p.several
 		r.did(p, "they are available again: %s", p.Detail)
 	}
+	if rebuilt || len(r.lost) == 0 {
+		return nil
+	}
+	return r.findMarked(ctx)
+}
+
+// findMarked looks in packs for the messages that this repair marked lost: where their rows named a journal, no pack was looked at.
+func (r *repair) findMarked(ctx context.Context) error {
+	uses, err := r.Log.PackUses(ctx)
+	if err != nil {
+		return err
+	}
+	rebuilt := false
+	for _, use := range uses {
+		if use.Lost == 0 {
+			continue
+		}
+		if !rebuilt {
+			if err := r.Log.Rebuild(ctx); err != nil {
+				return err
+			}
+			rebuilt = true
+		}
+		r.left -= int(use.Lost)
+		p := problem{Finding: Finding{Kind: KindFound, Path: r.Dir.ID.String() + "/" + packPath(use.ID)}}
+		r.did(p, "%d messages are available again: the pack has them", use.Lost)
+	}
 	return nil
 }
 
