@@ -172,8 +172,14 @@ func (l *Log) clearWay(gen uint64) error {
 	return nil
 }
 
-// keepOwn closes the journals that are of another history than the others.
+// keepOwn closes the journals that are of another history than the others. It also closes those that are older than the ones that index.json names: they were
+// settled, or they are of another history. Nothing tells which, so what they hold only fills gaps.
 func (s *state) keepOwn(held []*journal, x *folded) {
+	if x != nil && len(x.Journals) > 0 {
+		n, _ := slices.BinarySearchFunc(s.journals, x.Journals[0], func(j *journal, gen uint64) int { return cmp.Compare(j.gen, gen) })
+		(&state{journals: s.journals[:n]}).closeBut(held)
+		s.journals = s.journals[n:]
+	}
 	own, others := ofOneHistory(s.journals, x)
 	for _, j := range others {
 		s.note("journal", "%s is of another history", ctxfolder.JournalFile(j.gen))
