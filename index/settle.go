@@ -100,7 +100,7 @@ func (s *settling) read(journals, superseded []uint64) (lines map[uuid.UUID][]in
 			if c.kind == KindAppend || c.kind == KindReplace {
 				lines[c.address.Line] = append(lines[c.address.Line], c.address.Position)
 				if whole {
-					s.whole[recordAt{gen, c.off}] = true
+					s.whole[recordAt{gen, c.off, c.sum}] = true
 				}
 			}
 		}
@@ -169,10 +169,11 @@ type settling struct {
 	stuck   map[uint64]error       // journals with something that cannot be brought to its place, and why
 }
 
-// recordAt is where a record stands.
+// recordAt is where a record stands, and the sum of its body.
 type recordAt struct {
 	gen uint64
 	off int64
+	sum uint64
 }
 
 // atOnce is how many rows are read at once.
@@ -319,7 +320,7 @@ func (s *settling) message(folder string, e *Entry) error {
 	if !s.stays(is, e) {
 		b, ok := s.log.ReadRecord(e)
 		switch {
-		case !ok && s.whole[recordAt{e.gen, e.off}]:
+		case !ok && s.whole[recordAt{e.gen, e.off, e.Sum}]:
 			return fmt.Errorf("its record in %s could not be read a second time", ctxfolder.JournalFile(e.gen))
 		case !ok:
 			return nil // damaged on both sides, or the row is of another history: the row stays, reading tells

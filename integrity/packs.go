@@ -111,7 +111,7 @@ func (r *repair) mendPacks(ctx context.Context, problems []problem) error {
 			damaged[p.pack] = true
 		}
 	}
-	if err := r.findPacks(ctx, problems); err != nil {
+	if err := r.findPacks(ctx, problems, damaged); err != nil {
 		return err
 	}
 	if err := r.dropForeignPacks(ctx, problems); err != nil || len(damaged) == 0 {
@@ -165,7 +165,7 @@ func (r *repair) dropForeignPacks(ctx context.Context, problems []problem) error
 }
 
 // findPacks takes packs into the index that have messages which were lost.
-func (r *repair) findPacks(ctx context.Context, problems []problem) error {
+func (r *repair) findPacks(ctx context.Context, problems []problem, damaged map[uuid.UUID]bool) error {
 	rebuilt := false
 	for _, p := range problems {
 		if p.Kind != KindFound || p.pack == uuid.Nil {
@@ -183,18 +183,18 @@ func (r *repair) findPacks(ctx context.Context, problems []problem) error {
 	if rebuilt || len(r.lost) == 0 {
 		return nil
 	}
-	return r.findMarked(ctx)
+	return r.findMarked(ctx, damaged)
 }
 
-// findMarked looks in packs for the messages that this repair marked lost: where their rows named a journal, no pack was looked at.
-func (r *repair) findMarked(ctx context.Context) error {
+// findMarked looks in whole packs for the messages that this repair marked lost: where their rows named a journal, no pack was looked at.
+func (r *repair) findMarked(ctx context.Context, damaged map[uuid.UUID]bool) error {
 	uses, err := r.Log.PackUses(ctx)
 	if err != nil {
 		return err
 	}
 	rebuilt := false
 	for _, use := range uses {
-		if use.Lost == 0 {
+		if use.Lost == 0 || damaged[use.ID] {
 			continue
 		}
 		if !rebuilt {
