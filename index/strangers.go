@@ -202,10 +202,11 @@ type version struct {
 	at int64
 }
 
-// hides reports whether the context does not show a message, nor a newer version of it. now is what it has at the position of that, nil for nothing.
+// hides reports whether the context does not show a message, nor a newer version of it. now is what it has at the position of that, nil for nothing. A lost
+// message hides no older version: a repair does not put one in its place.
 func (v *inventory) hides(now, e *Entry) (bool, error) {
 	if now != nil && now.ID == e.ID {
-		return !v.absent && now.Lost != Erased && (now.Lost != "" || e.At > now.At), nil
+		return !v.absent && now.Lost != Erased && (e.At > now.At || now.Lost != "" && e.At == now.At), nil
 	}
 	return v.lacks(e)
 }
