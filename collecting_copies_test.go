@@ -71,3 +71,29 @@ func TestCollectDropped(t *testing.T) {
 		t.Error("the pack is still there")
 	}
 }
+
+// TestCollectUnread: a pack of which a collection cuts off the last messages that were read from it goes in the same collection. A rebuild would bring them back.
+func TestCollectUnread(t *testing.T) {
+	ctx := context.Background()
+	c, dir := newContext(t)
+	fill(t, c.Active(), 3)
+	must[Archived](t)(c.Archive(ctx, ArchiveOptions{}))
+	first := must[[]*Message](t)(c.Active().Range(ctx, 0, 1))
+	check(t, c.Active().Replace(ctx, first[0].ID, Draft{Body: []byte(`{"replaced":true}`)}), c.Active().Rewind(ctx, 1), c.Fold(ctx))
+	for _, err := range c.store.Collect(ctx, Collecting{Grace: time.Hour}) {
+		check(t, err)
+	}
+	if packs := must[[]string](t)(filepath.Glob(filepath.Join(dir, "archive", "*.zst"))); len(packs) > 0 {
+		t.Errorf("%v is left", packs)
+	}
+	check(t, c.Close())
+	for _, pattern := range []string{"journal-*", "index.json", "index"} {
+		for _, path := range must[[]string](t)(filepath.Glob(filepath.Join(dir, pattern))) {
+			check(t, os.RemoveAll(path))
+		}
+	}
+	for done, err := range c.store.Collect(ctx, Collecting{Grace: time.Hour}) {
+		check(t, err)
+		t.Errorf("collected again: %+v", done)
+	}
+}

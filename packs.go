@@ -15,6 +15,11 @@ import (
 // replaced or removed there is a copy in trash, as long as its grace period lasts. A pack does not keep what was cut off from a line: a rebuild would bring
 // it back.
 func (c *Context) collectPacks(ctx context.Context, dryRun bool, yield func(Collected) bool) (more bool, err error) {
+	if !dryRun { // what was cut off since may have been all that the index read from a pack
+		if more, err := c.collectCopies(ctx, false, yield); !more || err != nil {
+			return more, err
+		}
+	}
 	uses, err := c.log.PackUses(ctx)
 	if err != nil || len(uses) == 0 {
 		return true, err
@@ -28,7 +33,7 @@ func (c *Context) collectPacks(ctx context.Context, dryRun bool, yield func(Coll
 	for _, use := range uses {
 		t := c.packGone(&use)
 		switch {
-		case !use.Named: // see collectCopies
+		case !use.Named: // a repair makes it of use again, see collectCopies
 		case use.Bytes < use.Holds/2 || use.Cut > 0:
 			add(plan.Pack, use.Live)
 			if dryRun && !yield(Collected{t, true}) {
@@ -51,7 +56,8 @@ func (c *Context) collectPacks(ctx context.Context, dryRun bool, yield func(Coll
 }
 
 // collectCopies moves packs to trash that the index does not name, such as a stopped archive leaves, if all that they hold is elsewhere too. It comes before
-// messages are cut off from their lines: behind that, a copy of them looks like another history.
+// messages are cut off from their lines, when a copy of them could look like another history, and again behind that: what is left of a pack that nobody reads
+// would come back with a rebuild.
 func (c *Context) collectCopies(ctx context.Context, dryRun bool, yield func(Collected) bool) (more bool, err error) {
 	if there, err := c.log.Unnamed(); err != nil || !there {
 		return true, err
