@@ -174,10 +174,12 @@ func TestUnreadable(t *testing.T) {
 		if err := c.Close(); err != nil {
 			t.Fatal(err)
 		}
-		broken := true
+		var readable atomic.Bool
 		disk.Fail(func(o crashfs.Op) error {
-			broken = broken && !strings.HasSuffix(o.To, id.String()+".json") // a new file can be read
-			if broken && (o.Kind == crashfs.KindOpen || o.Kind == crashfs.KindRead) && strings.HasSuffix(o.Path, id.String()+".json") && !strings.Contains(o.Path, "trash") {
+			if strings.HasSuffix(o.To, id.String()+".json") { // a new file can be read
+				readable.Store(true)
+			}
+			if !readable.Load() && (o.Kind == crashfs.KindOpen || o.Kind == crashfs.KindRead) && strings.HasSuffix(o.Path, id.String()+".json") && !strings.Contains(o.Path, "trash") {
 				return syscall.EACCES
 			}
 			return nil
@@ -189,7 +191,7 @@ func TestUnreadable(t *testing.T) {
 			t.Errorf("journals %v: found %+v", second, found)
 		}
 		p.repair(CheckOptions{})
-		broken = false
+		readable.Store(true)
 		if found := p.check(true); len(found) > 0 {
 			t.Errorf("journals %v: after repair, readable again: %+v", second, found)
 		}
