@@ -5,67 +5,55 @@ import (
 	"fmt"
 	"strings"
 
-	"github.com/ctxdir/ctxdir/blob"
-	"github.com/ctxdir/ctxdir/branch"
-	ctxfolder "github.com/ctxdir/ctxdir/context"
-	"github.com/ctxdir/ctxdir/index"
-	"github.com/ctxdir/ctxdir/legacy"
-	"github.com/ctxdir/ctxdir/loader"
-	"github.com/ctxdir/ctxdir/message"
+	"github.com/ctxdir/ctxdir/internal/engine"
 	"github.com/google/uuid"
 )
 
 // Errors that callers tell apart with errors.Is. They come wrapped in an [*Error], which says where.
 var (
-	// ErrNoStore: the folder is no store.
-	ErrNoStore = errors.New("no store there")
-	// ErrFormat: a file is of a format version, or the store has a feature, that this program does not know.
-	ErrFormat = ctxfolder.ErrVersion
-	// ErrNotExist: there is no such context, branch or message.
-	ErrNotExist = errors.New("not found")
+	// ErrNoStore: the folder is not a store.
+	ErrNoStore = engine.ErrNoStore
+	// ErrFormat: a file has a format version, or the store a feature, that this program does not know.
+	ErrFormat = engine.ErrFormat
+	// ErrNotExist: there is no such context, branch, message or trash item, or the folder of an open context was moved or removed.
+	ErrNotExist = engine.ErrNotExist
+	// ErrAmbiguous: a part of an id names several things; [Error].Matches lists them.
+	ErrAmbiguous = errors.New("ambiguous")
 	// ErrExist: the name or id is taken.
-	ErrExist = errors.New("exists already")
-	// ErrInvalid: a name, id or message that cannot be stored.
-	ErrInvalid = errors.New("invalid")
-	// ErrConflict: a message of that id is there, with other content.
-	ErrConflict = errors.New("a message of that id is there with other content")
-	// ErrPosition: the position is out of range, or not the one that was expected.
-	ErrPosition = errors.New("position")
+	ErrExist = engine.ErrExist
+	// ErrInvalid: the name, id or message cannot be stored, or the operation does not apply, as when the active branch is to be removed.
+	ErrInvalid = engine.ErrInvalid
+	// ErrConflict: a message with that id exists and has other content, or a migrated context differs from its original.
+	ErrConflict = engine.ErrConflict
+	// ErrPosition: the position is out of range, or is not the expected one.
+	ErrPosition = engine.ErrPosition
 	// ErrShared: other branches show the message too.
-	ErrShared = errors.New("other branches show the message too")
-	// ErrActive: the branch is the active one.
-	ErrActive = branch.ErrActive
-	// ErrLocked: another process held the lock all the time that was given.
-	ErrLocked = errors.New("locked by another process")
-	// ErrReadOnly: the store was opened for reading only.
-	ErrReadOnly = errors.New("store is open for reading only")
-	// ErrGone: the context's folder was moved or removed.
-	ErrGone = ctxfolder.ErrGone
-	// ErrClosed: the context was closed by this program. The operation did nothing.
-	ErrClosed = loader.ErrClosed
-	// ErrMetadata: metadata.json cannot be used.
-	ErrMetadata = ctxfolder.ErrMetadata
-	// ErrDamaged: what is stored is not what was committed.
-	ErrDamaged = index.ErrDamaged
+	ErrShared = engine.ErrShared
+	// ErrLocked: waiting for a lock timed out.
+	ErrLocked = engine.ErrLocked
+	// ErrReadOnly: the store is open for reading only.
+	ErrReadOnly = engine.ErrReadOnly
+	// ErrClosed: this program closed the context. The operation did nothing.
+	ErrClosed = engine.ErrClosed
+	// ErrDamaged: what is stored is not what was committed; a repair mends what it can.
+	ErrDamaged = engine.ErrDamaged
 	// ErrErased: the message was erased.
-	ErrErased = index.ErrErased
-	// ErrDurability: a sync failed. What was being written may be there after a crash or not.
-	ErrDurability = index.ErrDurability
-	// ErrNotLegacy: there is no legacy context to be migrated, or no context that came from one.
-	ErrNotLegacy = legacy.ErrNotLegacy
-	// ErrTooLarge: the message is above the store's limit, or its payloads are larger than [MaxAttached].
-	ErrTooLarge = index.ErrTooLarge
-	// ErrMemoryLimit: the call would take more memory than [WithMemoryLimit] allows. It is an ErrTooLarge too. Streaming reads the data all the same.
-	ErrMemoryLimit = loader.ErrMemoryLimit
+	ErrErased = engine.ErrErased
+	// ErrDurability: a sync failed. After a crash, what was being written may be there or not.
+	ErrDurability = engine.ErrDurability
+	// ErrTooLarge: the message is above the limit of [WithMaxMessage] or [WithMemoryLimit], or its payloads are above 1 GiB.
+	ErrTooLarge = engine.ErrTooLarge
 )
 
-// Error says what was being done, and where. Fields that do not apply are empty.
+// Error says what failed, and where. Fields that do not apply are zero.
 type Error struct {
-	Op      string // what was being done: "append", "fork", …
+	Op      string // the operation: "append", "fork", …
 	Context uuid.UUID
 	Branch  string
-	ID      uuid.UUID // of the message
-	Path    string
+	ID      uuid.UUID   // of the message
+	Path    string      // of a file, or the pointer to a payload in its message
+	Matches []uuid.UUID // candidates, with [ErrAmbiguous]
+	Differs []string    // how a migrated context differs from its original, at most 1,000 lines
 	Err     error
 }
 
@@ -90,41 +78,53 @@ func (e *Error) Error() string {
 // Unwrap returns the cause.
 func (e *Error) Unwrap() error { return e.Err }
 
-// sentinels maps what the packages below say to what this one promises.
+// sentinels maps errors that only the engine tells apart.
 var sentinels = []struct{ below, here error }{
-	{ctxfolder.ErrNotExist, ErrNotExist},
-	{ctxfolder.ErrExist, ErrExist},
-	{branch.ErrNotExist, ErrNotExist},
-	{branch.ErrExist, ErrExist},
-	{branch.ErrName, ErrInvalid},
-	{branch.ErrPosition, ErrPosition},
-	{message.ErrMalformed, ErrInvalid},
-	{blob.ErrPlace, ErrInvalid},
-	{legacy.ErrDamaged, ErrDamaged},
-	{legacy.ErrTooLarge, ErrTooLarge},
+	{engine.ErrStoreFile, ErrDamaged},
+	{engine.ErrGone, ErrNotExist},
+	{engine.ErrActive, ErrInvalid},
+	{engine.ErrMetadata, ErrDamaged},
+	{engine.ErrNotLegacy, ErrInvalid},
 }
 
-// public makes an error of a package below one of this package's.
-func public(e Error, err error) error {
-	if err == nil {
+// wrap makes an error of the engine one of this package. It is the only place where that happens.
+func wrap(err error) error {
+	var at *engine.Error
+	switch {
+	case err == nil:
 		return nil
+	case !errors.As(err, &at):
+		return mark(err)
+	case err != error(at): //nolint:errorlint // an error around that of the engine keeps its text
+		return also{err, wrap(at)}
 	}
-	var already *Error
-	if errors.As(err, &already) {
-		return err
+	e := &Error{Op: at.Op, Context: at.Context, Branch: at.Branch, ID: at.ID, Path: at.Path, Err: mark(at.Err)}
+	var ambiguous *engine.AmbiguousError
+	if errors.As(err, &ambiguous) {
+		e.Matches, e.Err = ambiguous.Matches, also{e.Err, ErrAmbiguous}
 	}
+	var differs *engine.ValidationError
+	if errors.As(err, &differs) {
+		for _, d := range differs.Discrepancies {
+			e.Differs = append(e.Differs, d.String())
+		}
+		e.Err = also{e.Err, ErrConflict}
+	}
+	return e
+}
+
+// mark adds the errors of this package that an error of the engine stands for.
+func mark(err error) error {
 	for _, s := range sentinels {
 		if errors.Is(err, s.below) && !errors.Is(err, s.here) {
-			err = both{err, s.here}
-			break
+			err = also{err, s.here}
 		}
 	}
-	e.Err = err
-	return &e
+	return err
 }
 
-// both reads like the first error and is the second one too.
-type both struct{ text, also error }
+// also reads like one error and is another one too.
+type also struct{ err, too error }
 
-func (b both) Error() string   { return b.text.Error() }
-func (b both) Unwrap() []error { return []error{b.text, b.also} }
+func (a also) Error() string   { return a.err.Error() }
+func (a also) Unwrap() []error { return []error{a.err, a.too} }

@@ -14,10 +14,10 @@ import (
 	"github.com/google/uuid"
 )
 
-// say appends a message under an id that was chosen before the first try. Trying again makes no second one, also after the program ended
-// in between, if it wrote the id down.
-func say(ctx context.Context, b *ctxdir.Branch, id uuid.UUID, body json.RawMessage) (ctxdir.Appended, error) {
-	var at ctxdir.Appended
+// say appends a message under an id that the program chose before the first attempt. A retry makes no second message, even after a restart,
+// when the program kept the id.
+func say(ctx context.Context, b *ctxdir.Branch, id uuid.UUID, body json.RawMessage) (ctxdir.AppendResult, error) {
+	var at ctxdir.AppendResult
 	var err error
 	for range 3 {
 		at, err = b.Append(ctx, ctxdir.Draft{ID: id, Body: body})
@@ -45,7 +45,7 @@ func ExampleBranch_Append() {
 	// true
 }
 
-// called stores a tool call and its result with one commit. A crash on the way may leave the call alone, never the result alone.
+// called stores a tool call and its result with one commit. A crash may leave the call alone, never the result alone.
 func called(ctx context.Context, b *ctxdir.Branch, call, result json.RawMessage) error {
 	results, err := b.AppendBatch(ctx, []ctxdir.Draft{{Body: call}, {Body: result}})
 	if err != nil {
@@ -73,28 +73,28 @@ func ExampleBranch_AppendBatch() {
 	// 1 {"role":"tool","tool_call_id":"1","content":"rain"}
 }
 
-// answer appends to what the caller has seen, and to nothing else: it fails when somebody was faster.
+// answer appends only at the position that the caller expects: it fails when another writer was faster.
 func answer(ctx context.Context, b *ctxdir.Branch, seen int64, body json.RawMessage) error {
-	_, err := b.Append(ctx, ctxdir.Draft{Body: body}, ctxdir.AtPosition(seen))
+	_, err := b.Append(ctx, ctxdir.Draft{Body: body}, ctxdir.WithPosition(seen))
 	return err
 }
 
-func ExampleAtPosition() {
+func ExampleWithPosition() {
 	ctx := context.Background()
 	_, c, done := temporary("A walk")
 	defer done()
 	b := c.Active()
 	must(b.Append(ctx, ctxdir.Draft{Body: said("user", "Which way?")}))
 	seen := must(b.Len(ctx))
-	must(b.Append(ctx, ctxdir.Draft{Body: said("user", "No, wait.")})) // somebody else
+	must(b.Append(ctx, ctxdir.Draft{Body: said("user", "No, wait.")})) // another writer
 
 	err := answer(ctx, b, seen, said("assistant", "Left."))
 	fmt.Println(errors.Is(err, ctxdir.ErrPosition))
 	// Output: true
 }
 
-// stream keeps an answer while it is being written: it is replaced for each page that came. After a crash the newest version is there;
-// its position and id are those it had from the first.
+// stream stores an answer while it arrives, and replaces it with each page. After a crash the newest version is there, under the same id and
+// position.
 func stream(ctx context.Context, b *ctxdir.Branch, parts iter.Seq[string]) error {
 	const page = 4 << 10
 	at, err := b.Append(ctx, ctxdir.Draft{Body: said("assistant", "")})
@@ -127,8 +127,8 @@ func ExampleBranch_Replace() {
 	// 1 {"role":"assistant","content":"Left, along the quay."}
 }
 
-// attach appends a message with a file in it, which does not pass through memory whole.
-func attach(ctx context.Context, b *ctxdir.Branch, path string) (ctxdir.Appended, error) {
+// attach appends a message with a file. The file does not pass through memory as a whole.
+func attach(ctx context.Context, b *ctxdir.Branch, path string) (ctxdir.AppendResult, error) {
 	return b.Append(ctx, ctxdir.Draft{
 		Body: []byte(`{"role":"user","content":[{"type":"image_url","image_url":{"url":""}}]}`),
 		Attachments: []ctxdir.Attachment{{

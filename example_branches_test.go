@@ -10,7 +10,7 @@ import (
 	"github.com/google/uuid"
 )
 
-// regenerate gives the last message another version beside the first: a branch that ends before it, and goes on otherwise.
+// regenerate gives the last message a second version: on a branch that shows everything before it.
 func regenerate(ctx context.Context, c *ctxdir.Context, name string, body json.RawMessage) (*ctxdir.Branch, error) {
 	b := c.Active()
 	n, err := b.Len(ctx)
@@ -47,13 +47,17 @@ func ExampleBranch_Fork() {
 	// second try
 }
 
-// checkpoint names a moment, to come back to it whatever is done to the branch.
+// checkpoint names a moment of a conversation. Nothing that is done to the branch later changes it.
 func checkpoint(ctx context.Context, b *ctxdir.Branch, name string, last uuid.UUID) error {
-	_, err := b.ForkAt(ctx, name, last)
+	m, err := b.Message(ctx, last)
+	if err != nil {
+		return err
+	}
+	_, err = b.Fork(ctx, name, m.Position+1)
 	return err
 }
 
-func ExampleBranch_ForkAt() {
+func ExampleContext_Branches() {
 	ctx := context.Background()
 	_, c, done := temporary("A walk")
 	defer done()
@@ -69,7 +73,7 @@ func ExampleBranch_ForkAt() {
 	// before the answer: 1 messages, 1 of them inherited from "main"
 }
 
-// undo takes the newest messages from a branch. They stay where other branches show them, and in the trash once they are collected.
+// undo takes the newest messages from a branch. Other branches that show them keep them; the next collection moves the rest to the trash.
 func undo(ctx context.Context, b *ctxdir.Branch, messages int64) error {
 	n, err := b.Len(ctx)
 	if err != nil {
@@ -89,11 +93,9 @@ func ExampleBranch_Rewind() {
 	// Output: 0 {"role":"user","content":"Which way?"}
 }
 
-// delegate makes a context of its own for a sub-agent. It knows where it came from, and what it was told to do.
+// delegate makes a context for a sub-agent, with its parent and its task.
 func delegate(ctx context.Context, s *ctxdir.Store, parent *ctxdir.Context, task string) (*ctxdir.Context, error) {
-	m := ctxdir.Metadata{ParentID: parent.ID(), Title: task}
-	m.Config.SetText("agent_role", "researcher")
-	c, err := s.Create(ctx, m)
+	c, err := s.Create(ctx, ctxdir.Metadata{ParentID: parent.ID(), Title: task, Config: json.RawMessage(`{"agent_role":"researcher"}`)})
 	if err != nil {
 		return nil, err
 	}
@@ -103,14 +105,14 @@ func delegate(ctx context.Context, s *ctxdir.Store, parent *ctxdir.Context, task
 	return c, nil
 }
 
-// report brings the last word of a sub-agent to the conversation that it came from, and notes that it is done.
+// report brings the last message of a sub-agent to the parent conversation, and marks the sub-agent as done.
 func report(ctx context.Context, s *ctxdir.Store, sub *ctxdir.Context) error {
 	last, err := sub.Active().Last(ctx, 1)
 	if err != nil || len(last) == 0 {
 		return err
 	}
-	body, err := last[0].Body(ctx) // what is Stored may refer to blobs
-	if err := errors.Join(last[0].Unavailable, err); err != nil {
+	body, err := last[0].Body(ctx) // Stored may hold references to blobs
+	if err != nil {
 		return err
 	}
 	parent, err := s.Context(ctx, sub.Metadata().ParentID)
@@ -118,7 +120,7 @@ func report(ctx context.Context, s *ctxdir.Store, sub *ctxdir.Context) error {
 		return err
 	}
 	defer parent.Close()
-	// The id of the answer there: a second report of the same is none.
+	// The message keeps its id, so a second report adds nothing.
 	if _, err := parent.Active().Append(ctx, ctxdir.Draft{ID: last[0].ID, Body: body}); err != nil {
 		return err
 	}
@@ -142,11 +144,11 @@ func ExampleStore_Create() {
 	}
 	check(c.Refresh(ctx)) // the report came through another handle
 	list(c.Active())
-	fmt.Println(sub.Metadata().Config.Text("agent_role"), string(sub.Metadata().State))
+	fmt.Println(string(sub.Metadata().Config), string(sub.Metadata().State))
 	// Output:
 	// 0 {"role":"user","content":"Which way?"}
 	// 1 {"role":"assistant","content":"At four."}
-	// researcher "done"
+	// {"agent_role":"researcher"} "done"
 }
 
 func ExampleContext_Update() {
@@ -155,11 +157,10 @@ func ExampleContext_Update() {
 	defer done()
 	check(c.Update(ctx, func(m *ctxdir.Metadata) error {
 		m.Title = "A walk to the lighthouse"
-		m.Config.SetText("model_id", "some-model")
-		m.Config.Set("temperature", json.RawMessage("0.20"))
+		m.Config = json.RawMessage(`{"model_id":"some-model","temperature":0.20}`)
 		return nil
 	}))
 	m := c.Metadata()
-	fmt.Println(m.Title, m.Config.Text("model_id"), string(m.Config.Get("temperature")))
-	// Output: A walk to the lighthouse some-model 0.20
+	fmt.Println(m.Title, string(m.Config))
+	// Output: A walk to the lighthouse {"model_id":"some-model","temperature":0.20}
 }

@@ -12,16 +12,16 @@ import (
 	"github.com/google/uuid"
 )
 
-// mend repairs a context, and says how many things it could not bring back.
+// mend repairs a context, and returns how many things it could not restore.
 func mend(ctx context.Context, s *ctxdir.Store, id uuid.UUID) (left int, err error) {
-	o := ctxdir.CheckOptions{Progress: func(p ctxdir.CheckProgress) { left = p.Left }}
-	for r, err := range s.Repair(ctx, []uuid.UUID{id}, o) {
-		if err != nil {
-			return left, err
-		}
-		log.Printf("%s: %s", r.Kind, r.Detail)
+	mended, err := s.Repair(ctx, ctxdir.CheckOptions{
+		Contexts: []uuid.UUID{id},
+		Progress: func(p ctxdir.CheckProgress) { left = p.Left },
+	})
+	for _, f := range mended {
+		log.Printf("%s: %s", f.Kind, f.Detail)
 	}
-	return left, nil
+	return left, err
 }
 
 func ExampleStore_Repair() {
@@ -32,12 +32,12 @@ func ExampleStore_Repair() {
 	s, c, done := temporary("A walk")
 	defer done()
 	at := must(c.Active().Append(ctx, ctxdir.Draft{Body: said("user", "Which way?")}))
-	file := filepath.Join(s.Path(), c.ID().String(), "messages", "branch-main", at.ID.String()+".json")
+	file := filepath.Join(s.Info().Path, c.ID().String(), "messages", "branch-main", at.ID.String()+".json")
 	check(os.WriteFile(file, []byte("oops"), 0o600))
 
 	fmt.Println(mend(ctx, s, c.ID()))
 	// Output:
-	// message-damaged: written again from the journal
+	// message-damaged: rewritten from the journal
 	// 0 <nil>
 }
 
@@ -46,11 +46,11 @@ func ExampleStore_Check() {
 	s, c, done := temporary("A walk")
 	defer done()
 	at := must(c.Active().Append(ctx, ctxdir.Draft{Body: said("user", "Which way?")}))
-	file := filepath.Join(s.Path(), c.ID().String(), "messages", "branch-main", at.ID.String()+".json")
+	file := filepath.Join(s.Info().Path, c.ID().String(), "messages", "branch-main", at.ID.String()+".json")
 	check(c.Fold(ctx)) // a message that was never folded may be without a file: the journal has it
 	check(os.Remove(file))
 
-	for f, err := range s.Check(ctx, nil, ctxdir.CheckOptions{}) {
+	for f, err := range s.Check(ctx, ctxdir.CheckOptions{All: true}) {
 		check(err)
 		fmt.Println(f.Severity, f.Kind, f.ID == at.ID, f.Repairable)
 	}
@@ -64,20 +64,20 @@ func ExampleMessage() {
 	at := must(c.Active().Append(ctx, ctxdir.Draft{Body: said("user", "Which way to the lighthouse?")}))
 	m := must(c.Active().Message(ctx, at.ID))
 	body, err := m.Body(ctx)
-	fmt.Println(m.HasPayloads(), string(body), err)
+	fmt.Println(len(must(m.Payloads())), string(body), err)
 
 	check(c.Fold(ctx))
 	check(c.Close())
-	for _, journal := range must(filepath.Glob(filepath.Join(s.Path(), c.ID().String(), "journal-*"))) {
+	for _, journal := range must(filepath.Glob(filepath.Join(s.Info().Path, c.ID().String(), "journal-*"))) {
 		check(os.Remove(journal)) // each is a second copy of what it holds
 	}
-	check(os.RemoveAll(filepath.Join(s.Path(), "blobs")))
+	check(os.RemoveAll(filepath.Join(s.Info().Path, "blobs")))
 	again := must(s.Context(ctx, c.ID()))
 	defer again.Close()
 	body, err = must(again.Active().Message(ctx, at.ID)).Body(ctx)
-	var payload *ctxdir.UnavailableError
-	fmt.Println(len(body) > 0, errors.As(err, &payload))
+	var payload *ctxdir.Error
+	fmt.Println(len(body) > 0, errors.As(err, &payload) && payload.Path == "/content")
 	// Output:
-	// true {"role":"user","content":"Which way to the lighthouse?"} <nil>
+	// 1 {"role":"user","content":"Which way to the lighthouse?"} <nil>
 	// true true
 }

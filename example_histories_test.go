@@ -11,7 +11,7 @@ import (
 	"github.com/ctxdir/ctxdir/importer"
 )
 
-// adopt stores every history in a folder: of Claude Code, ChatGPT, OpenAI messages, JSON Lines.
+// adopt stores every history in a folder: of Claude Code, ChatGPT, OpenAI messages, or JSON Lines.
 func adopt(ctx context.Context, s *ctxdir.Store, root string) (added int64, err error) {
 	for path, err := range importer.Files(root) {
 		if err != nil {
@@ -63,7 +63,7 @@ func ExampleStore_Migrate() {
 	defer os.RemoveAll(filepath.Dir(path))
 	check(os.WriteFile(path, []byte(old), 0o600))
 
-	did := must(s.Migrate(ctx, path, ctxdir.MigrateOptions{}))
+	did := must(s.Migrate(ctx, path, ctxdir.LegacyOptions{}))
 	fmt.Println(did.Context, did.Branches, did.Messages, filepath.Base(did.Backup))
 	c := must(s.Context(ctx, did.Context))
 	defer c.Close()

@@ -11,7 +11,7 @@ import (
 	"github.com/google/uuid"
 )
 
-// news returns what was appended behind a position, by whomever.
+// news returns the messages that any process appended behind a position.
 func news(ctx context.Context, c *ctxdir.Context, seen int64) ([]*ctxdir.Message, error) {
 	if err := c.Refresh(ctx); err != nil {
 		return nil, err
@@ -28,7 +28,7 @@ func ExampleContext_Refresh() {
 	ctx := context.Background()
 	s, c, done := temporary("A walk")
 	defer done()
-	other := must(ctxdir.Open(s.Path())) // as another process would
+	other := must(ctxdir.Open(s.Info().Path)) // as another process would
 	defer other.Close()
 	theirs := must(other.Context(ctx, c.ID()))
 	defer theirs.Close()
@@ -41,7 +41,7 @@ func ExampleContext_Refresh() {
 	// Output: 1 {"role":"assistant","content":"Left."}
 }
 
-// Goroutines share a context and its branches; who appends at the same time shares one sync.
+// Goroutines share a context and its branches. Appends at the same time share one sync.
 func ExampleContext() {
 	ctx := context.Background()
 	_, c, done := temporary("A walk")
@@ -60,28 +60,28 @@ func ExampleContext() {
 	// Output: 8 <nil>
 }
 
-// advice says what a program can do about an error.
+// advice says what to do about an error.
 func advice(err error) string {
 	var where *ctxdir.Error
 	switch {
 	case err == nil:
 		return ""
 	case errors.Is(err, ctxdir.ErrLocked), errors.Is(err, ctxdir.ErrDurability):
-		return "try again with the same id"
+		return "retry with the same id"
 	case errors.Is(err, ctxdir.ErrPosition):
-		return "somebody was faster: refresh, read what is new, decide anew"
+		return "another writer was faster: refresh, read what is new, decide again"
 	case errors.Is(err, ctxdir.ErrConflict):
 		return "the id is taken: use another one"
-	case errors.Is(err, ctxdir.ErrGone), errors.Is(err, ctxdir.ErrNotExist):
+	case errors.Is(err, ctxdir.ErrNotExist):
 		return "it was removed: open something else, or look into the trash"
-	case errors.Is(err, ctxdir.ErrDamaged), errors.Is(err, ctxdir.ErrMetadata):
+	case errors.Is(err, ctxdir.ErrDamaged):
 		return "repair the context"
 	case errors.Is(err, ctxdir.ErrFormat):
-		return "a newer version of the program is needed"
+		return "install a newer version of the program"
 	case errors.As(err, &where):
-		return "tell somebody: " + where.Op + " failed"
+		return "report it: " + where.Op + " failed"
 	}
-	return "tell somebody"
+	return "report it"
 }
 
 func ExampleError() {
@@ -90,7 +90,7 @@ func ExampleError() {
 	defer done()
 	_, err := s.Context(ctx, uuid.New())
 	fmt.Println(advice(err))
-	_, err = c.Active().Append(ctx, ctxdir.Draft{Body: said("user", "Well?")}, ctxdir.AtPosition(7))
+	_, err = c.Active().Append(ctx, ctxdir.Draft{Body: said("user", "Well?")}, ctxdir.WithPosition(7))
 	fmt.Println(advice(err))
 	_, err = c.Active().Append(ctx, ctxdir.Draft{Body: []byte("no JSON")})
 	fmt.Println(advice(err))
@@ -99,7 +99,7 @@ func ExampleError() {
 	fmt.Println(errors.As(err, &where) && where.Context == c.ID(), where.Branch)
 	// Output:
 	// it was removed: open something else, or look into the trash
-	// somebody was faster: refresh, read what is new, decide anew
-	// tell somebody: append failed
+	// another writer was faster: refresh, read what is new, decide again
+	// report it: append failed
 	// true main
 }

@@ -3,7 +3,6 @@ package ctxdir_test
 import (
 	"context"
 	"encoding/json"
-	"errors"
 	"fmt"
 	"log"
 	"os"
@@ -14,12 +13,9 @@ import (
 	"github.com/google/uuid"
 )
 
-// open opens the store of a program, and makes it the first time.
+// open opens the store of a program, and makes it on the first run.
 func open(dir string) (*ctxdir.Store, error) {
-	return ctxdir.Init(dir,
-		ctxdir.WithLockTimeout(5*time.Second),
-		ctxdir.WithCollection(ctxdir.DefaultGrace),
-	)
+	return ctxdir.Init(dir, ctxdir.WithLockTimeout(5*time.Second))
 }
 
 func ExampleInit() {
@@ -27,11 +23,12 @@ func ExampleInit() {
 	defer os.RemoveAll(dir)
 	s := must(open(filepath.Join(dir, "conversations")))
 	defer s.Close()
-	fmt.Println(ctxdir.Exists(s.Path()))
-	// Output: true
+	_, err := ctxdir.Open(s.Info().Path)
+	fmt.Println(err)
+	// Output: <nil>
 }
 
-// resume returns what a model needs to go on: the newest messages, as they were given.
+// resume returns the newest messages, as the framework stored them.
 func resume(ctx context.Context, s *ctxdir.Store, id uuid.UUID) ([]json.RawMessage, error) {
 	c, err := s.Context(ctx, id)
 	if err != nil {
@@ -73,14 +70,14 @@ func ExampleStore_List() {
 	// Output: A walk 1 main <nil>
 }
 
-// recall walks through a whole branch in bounded memory. A message that cannot be had does not end the walk.
+// recall reads a whole branch in bounded memory. It skips a message that is unavailable.
 func recall(ctx context.Context, b *ctxdir.Branch, each func(position int64, body json.RawMessage)) error {
-	for m, err := range b.Messages(ctx) {
+	for m, err := range b.Messages(ctx, 0, ctxdir.End) {
 		if err != nil {
 			return err
 		}
 		body, err := m.Body(ctx)
-		if err := errors.Join(m.Unavailable, err); err != nil {
+		if err != nil {
 			log.Printf("message %d: %v", m.Position, err)
 			continue
 		}

@@ -6,34 +6,20 @@ import (
 	"fmt"
 	"log"
 	"os"
+	"time"
 
 	"github.com/ctxdir/ctxdir"
 	"github.com/google/uuid"
 )
 
-// tidy does what a program does once in a while: old messages are compressed, and what no branch shows goes to the trash, from where
-// it can be brought back for as long as the grace period.
+// tidy compresses old messages, and moves what no branch shows to the trash, where it stays for the grace period.
 func tidy(ctx context.Context, s *ctxdir.Store) error {
-	for id, err := range s.IDs() {
-		if err != nil {
-			return err
-		}
-		c, err := s.Context(ctx, id)
-		if err != nil {
-			log.Printf("context %s: %v", id, err) // one that is damaged keeps nobody from the others
-			continue
-		}
-		_, err = c.Archive(ctx, ctxdir.ArchiveOptions{OlderThan: ctxdir.DefaultArchiveAge})
-		if err := errors.Join(err, c.Close()); err != nil {
-			return err
-		}
+	_, err := s.Archive(ctx, ctxdir.ArchiveOptions{All: true, OlderThan: 180 * 24 * time.Hour})
+	if err != nil {
+		log.Printf("archive: %v", err) // some contexts stay as they are
 	}
-	for _, err := range s.Collect(ctx, ctxdir.Collecting{Grace: ctxdir.DefaultGrace}) {
-		if err != nil {
-			return err
-		}
-	}
-	return nil
+	_, err = s.Collect(ctx, ctxdir.CollectOptions{All: true})
+	return err
 }
 
 func ExampleStore_Collect() {
@@ -50,14 +36,14 @@ func ExampleStore_Collect() {
 	// Output: line main <nil>
 }
 
-func ExampleContext_Archive() {
+func ExampleStore_Archive() {
 	ctx := context.Background()
-	_, c, done := temporary("A walk")
+	s, c, done := temporary("A walk")
 	defer done()
 	for i := range 100 {
 		must(c.Active().Append(ctx, ctxdir.Draft{Body: said("user", fmt.Sprintf("Step %d of the walk along the quay.", i))}))
 	}
-	did := must(c.Archive(ctx, ctxdir.ArchiveOptions{}))
+	did := must(s.Archive(ctx, ctxdir.ArchiveOptions{Contexts: []uuid.UUID{c.ID()}}))[0]
 	fmt.Println(did.Messages, did.After < did.Before)
 	fmt.Println(string(must(c.Active().Last(ctx, 1))[0].Stored))
 	back := must(c.Unarchive(ctx, nil))
@@ -68,10 +54,10 @@ func ExampleContext_Archive() {
 	// 100
 }
 
-// bin removes a context, so that it can be brought back.
+// bin moves a context to the trash.
 func bin(ctx context.Context, s *ctxdir.Store, id uuid.UUID) (item uuid.UUID, err error) {
-	t, err := s.Delete(ctx, id)
-	return t.Item, err
+	t, err := s.Remove(ctx, id)
+	return t.ID, err
 }
 
 func ExampleStore_Restore() {
@@ -89,14 +75,10 @@ func ExampleStore_Restore() {
 	// context true
 }
 
-// forget removes messages for good, whichever branches show them.
+// forget removes messages for good, whatever branches show them.
 func forget(ctx context.Context, s *ctxdir.Store, id uuid.UUID, messages ...uuid.UUID) error {
-	for _, err := range s.Erase(ctx, id, messages, ctxdir.EraseOptions{Shared: true}) {
-		if err != nil {
-			return err
-		}
-	}
-	return nil
+	_, err := s.Erase(ctx, id, messages, ctxdir.RemoveOptions{Shared: true})
+	return err
 }
 
 func ExampleStore_Erase() {
@@ -107,7 +89,7 @@ func ExampleStore_Erase() {
 	must(c.Active().Append(ctx, ctxdir.Draft{Body: said("assistant", "Do not tell me.")}))
 	check(forget(ctx, s, c.ID(), at.ID))
 	check(c.Refresh(ctx))
-	for _, m := range must(c.Active().Load(ctx)) {
+	for _, m := range must(c.Active().Range(ctx, 0, ctxdir.End)) {
 		fmt.Println(m.Position, errors.Is(m.Unavailable, ctxdir.ErrErased))
 	}
 	// Output:
@@ -123,7 +105,7 @@ func ExampleStore_Backup() {
 	dir := must(os.MkdirTemp("", "backup-"))
 	defer os.RemoveAll(dir)
 
-	to := must(s.BackupStore(dir))
+	to := must(ctxdir.Init(dir))
 	defer to.Close()
 	copied := must(s.Backup(ctx, c.ID(), to))
 	fmt.Println(copied.Messages, copied.Missing)

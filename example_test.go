@@ -28,7 +28,7 @@ func Example() {
 	at, _ := main.Append(ctx, ctxdir.Draft{Body: []byte(`{"role":"assistant","content":"Left."}`)})
 	alt, _ := main.Fork(ctx, "the other way", at.Position)
 	alt.Append(ctx, ctxdir.Draft{Body: []byte(`{"role":"assistant","content":"Right."}`)})
-	for m := range alt.Messages(ctx) {
+	for m := range alt.Messages(ctx, 0, ctxdir.End) {
 		body, err := m.Body(ctx)
 		fmt.Println(m.Position, string(body), err)
 	}
@@ -71,7 +71,7 @@ func check(err error) {
 
 // list prints what a branch shows.
 func list(b *ctxdir.Branch) {
-	for m, err := range b.Messages(context.Background()) {
+	for m, err := range b.Messages(context.Background(), 0, ctxdir.End) {
 		check(err)
 		fmt.Printf("%d %s\n", m.Position, m.Stored)
 	}

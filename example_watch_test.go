@@ -8,8 +8,7 @@ import (
 	"github.com/ctxdir/ctxdir"
 )
 
-// follow shows what anybody commits to a context, until show has seen enough. It returns the number to go on from, which the program
-// keeps for the next time.
+// follow passes the commits of any process to show, until show returns false. It returns the number to continue from.
 func follow(ctx context.Context, c *ctxdir.Context, from uint64, show func(ctxdir.Event) (more bool)) (uint64, error) {
 	w, err := c.Watch(ctx, from)
 	if err != nil {
@@ -18,7 +17,7 @@ func follow(ctx context.Context, c *ctxdir.Context, from uint64, show func(ctxdi
 	defer w.Close()
 	for e, err := range w.Events(ctx) {
 		if err != nil {
-			return from, err
+			return from, err // the watcher could go on; this program looks at the context first
 		}
 		more := show(e)
 		if e.Seq > 0 && !e.More {
@@ -35,8 +34,8 @@ func ExampleContext_Watch() {
 	ctx := context.Background()
 	s, c, done := temporary("A walk")
 	defer done()
-	from := must(c.Sequence())
-	other := must(ctxdir.Open(s.Path())) // as another process would
+	from := c.Summary().Sequence
+	other := must(ctxdir.Open(s.Info().Path)) // as another process would
 	defer other.Close()
 	theirs := must(other.Context(ctx, c.ID()))
 	defer theirs.Close()
@@ -44,12 +43,12 @@ func ExampleContext_Watch() {
 	must(theirs.Active().Fork(ctx, "left", 1))
 
 	show := func(e ctxdir.Event) bool {
-		if e.Kind == ctxdir.MessageAppended {
+		if e.Kind == ctxdir.EventMessage {
 			fmt.Println(e.Branch, e.Message.Position, string(e.Message.Stored))
 			return true
 		}
-		fmt.Println(e.Kind, e.Branch)
-		return e.Kind != ctxdir.BranchCreated
+		fmt.Println(e.Kind, e.Op, e.Branch)
+		return e.Kind != ctxdir.EventBranch
 	}
 	from = must(follow(ctx, c, from, show))
 
@@ -64,11 +63,11 @@ func ExampleContext_Watch() {
 	}
 	// Output:
 	// main 0 {"role":"user","content":"Which way?"}
-	// branch.created left
+	// branch created left
 	// main 1 {"role":"assistant","content":"Left."}
 }
 
-// everything shows what happens in a store.
+// everything passes what happens in a store to show.
 func everything(ctx context.Context, s *ctxdir.Store, show func(ctxdir.Event)) error {
 	w, err := s.Watch(ctx)
 	if err != nil {
@@ -94,12 +93,12 @@ func ExampleStore_Watch() {
 	defer w.Close()
 	must(c.Active().Append(ctx, ctxdir.Draft{Body: said("user", "Which way?")}))
 	for e := range w.Pending(ctx) {
-		fmt.Println(e.Kind, e.Branch, e.Message.Position)
+		fmt.Println(e.Kind, e.Op, e.Branch, e.Message.Position)
 	}
 	go func() { watching <- everything(ctx, s, func(ctxdir.Event) {}) }()
 	stop()
 	fmt.Println(errors.Is(<-watching, context.Canceled))
 	// Output:
-	// message.appended main 0
+	// message appended main 0
 	// true
 }

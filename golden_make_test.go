@@ -76,7 +76,7 @@ var goldenStates = map[string]func(g *golden){
 		must(must(c.Branch("alt")).Fork(g.Context(), "of a fork ❤", 8))
 		g.fill(c, "of a fork ❤", 2)
 		g.do(c.Switch(g.Context(), "alt"))
-		must(c.NewBranch(g.Context(), "empty"))
+		must(must(c.Branch("alt")).Fork(g.Context(), "empty", 0))
 	},
 	"rewound": func(g *golden) {
 		c := g.new("rewound")
@@ -87,7 +87,7 @@ var goldenStates = map[string]func(g *golden){
 		g.do(must(c.Branch("main")).Rewind(g.Context(), 5))
 		must(must(c.Branch("keeps")).Fork(g.Context(), "removed", 7))
 		g.fill(c, "removed", 3)
-		g.do(c.Remove(g.Context(), "removed"))
+		g.do(c.RemoveBranch(g.Context(), "removed"))
 	},
 	"collected": func(g *golden) {
 		c := g.new("collected")
@@ -96,21 +96,19 @@ var goldenStates = map[string]func(g *golden){
 		g.fill(c, "main", 2)
 		m := must(must(c.Branch("main")).Last(g.Context(), 1))[0]
 		g.do(must(c.Branch("main")).Replace(g.Context(), m.ID, ctxdir.Draft{Body: said("user", "another version")}))
-		for _, err := range g.s.Collect(g.Context(), ctxdir.Collecting{Grace: time.Hour}) {
-			g.do(err)
-		}
+		must(g.s.Collect(g.Context(), ctxdir.CollectOptions{All: true, Grace: time.Hour}))
 		gone := g.new("a removed context")
 		g.fill(gone, "main", 2)
 		g.do(gone.Close())
-		must(g.s.Delete(g.Context(), gone.ID()))
+		must(g.s.Remove(g.Context(), gone.ID()))
 	},
 	"renamed": func(g *golden) {
 		c := g.new("renamed")
 		g.fill(c, "main", 4)
 		must(must(c.Branch("main")).Fork(g.Context(), "alt", 2))
 		g.fill(c, "alt", 3)
-		g.do(c.Rename(g.Context(), "alt", "a/b: c"))
-		g.do(c.Rename(g.Context(), "main", "Haupt"))
+		g.do(c.RenameBranch(g.Context(), "alt", "a/b: c"))
+		g.do(c.RenameBranch(g.Context(), "main", "Haupt"))
 		g.fill(c, "Haupt", 2)
 	},
 	"migrated": func(g *golden) {
@@ -125,7 +123,7 @@ var goldenStates = map[string]func(g *golden){
 			`"active_branch_name":"main","current_state":{"awaiting_tool_approval":{"pending":["a"]}}}`
 		path := filepath.Join(g.dir, "0a000000-0000-4000-8000-0000000000ff.json")
 		g.do(os.WriteFile(path, []byte(file), 0o600))
-		must(g.s.Migrate(g.Context(), path, ctxdir.MigrateOptions{}))
+		must(g.s.Migrate(g.Context(), path, ctxdir.LegacyOptions{}))
 	},
 	"payloads": func(g *golden) {
 		c := g.new("payloads")
@@ -148,10 +146,8 @@ var goldenStates = map[string]func(g *golden){
 		g.fill(c, "main", 6)
 		must(must(c.Branch("main")).Append(g.Context(), ctxdir.Draft{Body: said("user", strings.Repeat("secret ", 4000))}))
 		g.fill(c, "main", 2)
-		ms := must(must(c.Branch("main")).Load(g.Context()))
-		for _, err := range g.s.Erase(g.Context(), c.ID(), []uuid.UUID{ms[2].ID, ms[6].ID}, ctxdir.EraseOptions{}) {
-			g.do(err)
-		}
+		ms := must(must(c.Branch("main")).Range(g.Context(), 0, ctxdir.End))
+		must(g.s.Erase(g.Context(), c.ID(), []uuid.UUID{ms[2].ID, ms[6].ID}, ctxdir.RemoveOptions{}))
 		g.fill(c, "main", 1)
 	},
 	"lost": func(g *golden) {
@@ -159,9 +155,7 @@ var goldenStates = map[string]func(g *golden){
 		ms := g.alone(c, 7)
 		g.do(os.Remove(g.file(c, ms[3])))
 		g.do(os.Remove(g.file(c, ms[6])))
-		for _, err := range g.s.Repair(g.Context(), nil, ctxdir.CheckOptions{}) {
-			g.do(err)
-		}
+		must(g.s.Repair(g.Context(), ctxdir.CheckOptions{All: true}))
 	},
 	"edited": func(g *golden) {
 		c := g.new("edited")
@@ -208,9 +202,8 @@ var goldenStates = map[string]func(g *golden){
 		c := must(g.s.Create(g.Context(), ctxdir.Metadata{Title: "metadata", State: json.RawMessage(`{"step":3,"n":1.0}`)}))
 		g.fill(c, "main", 1)
 		g.do(c.Update(g.Context(), func(m *ctxdir.Metadata) error {
-			m.Config.Set("model_id", json.RawMessage(`"m-1"`))
-			m.Config.Set("parameters", json.RawMessage(`{"temperature":0.000003}`))
-			m.Extra.Set("of a framework", json.RawMessage(`[1,{"a":null}]`))
+			m.Config = json.RawMessage(`{"model_id":"m-1","parameters":{"temperature":0.000003}}`)
+			m.Extra = json.RawMessage(`{"of a framework":[1,{"a":null}]}`)
 			return nil
 		}))
 	},
@@ -235,10 +228,13 @@ func (g *golden) alone(c *ctxdir.Context, n int) []*ctxdir.Message {
 	g.fill(c, "main", n)
 	g.archive(c, ctxdir.ArchiveOptions{}) // leaves no journal
 	must(c.Unarchive(g.Context(), nil))
-	return must(must(c.Branch("main")).Load(g.Context()))
+	return must(must(c.Branch("main")).Range(g.Context(), 0, ctxdir.End))
 }
 
-func (g *golden) archive(c *ctxdir.Context, o ctxdir.ArchiveOptions) { must(c.Archive(g.Context(), o)) }
+func (g *golden) archive(c *ctxdir.Context, o ctxdir.ArchiveOptions) {
+	o.Contexts = []uuid.UUID{c.ID()}
+	must(g.s.Archive(g.Context(), o))
+}
 
 func (g *golden) file(c *ctxdir.Context, m *ctxdir.Message) string {
 	return filepath.Join(g.dir, c.ID().String(), "messages", "branch-main", m.ID.String()+".json")
@@ -265,7 +261,7 @@ func TestMakeGoldenStores(t *testing.T) {
 			make(g)
 			out := t.TempDir()
 			g.do(os.CopyFS(filepath.Join(out, "STORE"), os.DirFS(g.dir)))
-			shown := must(json.MarshalIndent(showStore(t, must(ctxdir.Open(filepath.Join(out, "STORE"), ctxdir.ReadOnly()))), "", " "))
+			shown := must(json.MarshalIndent(showStore(t, must(ctxdir.Open(filepath.Join(out, "STORE"), ctxdir.WithReadOnly()))), "", " "))
 			g.do(os.WriteFile(filepath.Join(out, "shown.json"), append(shown, '\n'), 0o600))
 			copyTimes(t, g.dir, filepath.Join(out, "STORE"))
 			g.do(os.MkdirAll(*goldenDir, 0o755))

@@ -62,13 +62,11 @@ func showStore(t *testing.T, s *ctxdir.Store) shownStore {
 		}
 		m := c.Metadata()
 		sc := shownContext{Active: m.ActiveBranch, State: string(m.State), Branches: map[string][]shownMessage{}, Prompts: map[string]string{}}
-		if sc.Config = string(must(json.Marshal(m.Config))); sc.Config == "{}" {
-			sc.Config = ""
-		}
+		sc.Config = string(m.Config)
 		for _, b := range must(c.Branches(t.Context())) {
 			br := must(c.Branch(b.Name))
 			messages := []shownMessage{}
-			for m, err := range br.Messages(t.Context()) {
+			for m, err := range br.Messages(t.Context(), 0, ctxdir.End) {
 				if err != nil {
 					t.Fatalf("%s, %s: %v", c.Metadata().Title, b.Name, err)
 				}
@@ -150,7 +148,7 @@ func testGolden(t *testing.T, file string, damaged bool) {
 		t.Fatal(err)
 	}
 	path := filepath.Join(dir, "STORE")
-	read := must(ctxdir.Open(path, ctxdir.ReadOnly()))
+	read := must(ctxdir.Open(path, ctxdir.WithReadOnly()))
 	if diff := cmp.Diff(want, showStore(t, read)); diff != "" {
 		t.Errorf("opened for reading only it shows (-then +now):\n%s", diff)
 	}
@@ -179,10 +177,8 @@ func testGolden(t *testing.T, file string, damaged bool) {
 		t.Errorf("after an append to each branch it shows (-wanted +shown):\n%s", diff)
 	}
 	if damaged {
-		for _, err := range s.Repair(t.Context(), nil, ctxdir.CheckOptions{}) {
-			if err != nil {
-				t.Error(err)
-			}
+		if _, err := s.Repair(t.Context(), ctxdir.CheckOptions{All: true}); err != nil {
+			t.Error(err)
 		}
 	}
 	noErrors(t, s, "in the end")
@@ -217,10 +213,10 @@ func goOn(t *testing.T, c *ctxdir.Context, want shownStore) {
 // noErrors fails where a check finds an error.
 func noErrors(t *testing.T, s *ctxdir.Store, when string) {
 	t.Helper()
-	for f, err := range s.Check(t.Context(), nil, ctxdir.CheckOptions{ReadData: true}) {
+	for f, err := range s.Check(t.Context(), ctxdir.CheckOptions{All: true, ReadData: true}) {
 		if err != nil {
 			t.Error(err)
-		} else if f.Severity == ctxdir.SeverityError {
+		} else if f.Severity == "error" {
 			t.Errorf("%s: %s: %s %s", when, f.Kind, f.Path, f.Detail)
 		}
 	}

@@ -3,102 +3,51 @@ package ctxdir
 import (
 	"time"
 
-	"github.com/ctxdir/ctxdir/internal/vfs"
-	"github.com/ctxdir/ctxdir/watch"
+	"github.com/ctxdir/ctxdir/internal/engine"
 )
 
 // Option changes how a store is opened.
-type Option func(*options)
+type Option func(*[]engine.Option)
 
-type options struct {
-	fs          vfs.FS
-	pool        int64
-	memory      int64
-	relaxed     bool
-	readOnly    bool
-	lockTimeout time.Duration
-	foldBytes   int64
-	retain      int
-	maxMessage  int64
-	threshold   *int64 // nil: what the store says
-	noFold      bool
-	pause       time.Duration
-	collect     *time.Duration // the grace period of what is collected by itself; nil: nothing is
-	clock       func() time.Time
-	keepLegacy  bool
-	inOrder     bool
-	watching    watch.Options
-}
+func option(o engine.Option) Option { return func(all *[]engine.Option) { *all = append(*all, o) } }
 
-func newOptions(opts []Option) options {
-	o := options{pool: 64 << 20, memory: 256 << 20, lockTimeout: 10 * time.Second, pause: 5 * time.Millisecond, maxMessage: 256 << 20, clock: time.Now}
-	for _, f := range opts {
-		f(&o)
+func engineOptions(opts []Option) []engine.Option {
+	var all []engine.Option
+	for _, o := range opts {
+		o(&all)
 	}
-	return o
+	return all
 }
 
-// Durability says what an append that returned has survived.
-type Durability int
+// WithRelaxedDurability lets an append return before the message is durable: it survives the end of the process, not a power cut. A power cut may then
+// lose the newest messages, and no others. By default one fdatasync of the journal covers each message before its append returns.
+func WithRelaxedDurability() Option { return option(engine.WithDurability(engine.Relaxed)) }
 
-const (
-	// Full: a power cut. One fdatasync of the journal has covered the message.
-	Full Durability = iota
-	// Relaxed: the end of the process. A power cut may lose the newest messages; it harms no others.
-	Relaxed
-)
+// WithPool bounds the messages that are kept in memory, in bytes. The default is 64 MiB; 0 keeps none.
+func WithPool(bytes int64) Option { return option(engine.WithPool(bytes)) }
 
-// WithDurability sets the durability of appends; Full is the default.
-func WithDurability(d Durability) Option { return func(o *options) { o.relaxed = d == Relaxed } }
+// WithMemoryLimit bounds the memory that one call may take for data that is compressed on disk, in bytes: a small file can claim gigabytes. The default is
+// 256 MiB. The limit counts bodies, texts, payloads and archived messages; while the engine assembles a body, the call may take twice the limit. What does not
+// fit fails with [ErrTooLarge]. [Message.WriteBody], [Message.Open] and [Branch.Messages] stream, and read it all the same.
+func WithMemoryLimit(bytes int64) Option { return option(engine.WithMemoryLimit(bytes)) }
 
-// WithPool bounds the loaded messages that are kept in memory, in bytes; 64 MiB is the default, 0 keeps
-// none.
-func WithPool(bytes int64) Option { return func(o *options) { o.pool = max(bytes, 0) } }
+// WithLockTimeout bounds the wait for another process. The default is 10 seconds.
+func WithLockTimeout(d time.Duration) Option { return option(engine.WithLockTimeout(d)) }
 
-// WithMemoryLimit bounds what one call holds of data that is compressed on disk, in bytes; 256 MiB is the default. A small file can claim
-// gigabytes there. It counts the bodies that [Message.Body], [Message.Texts] and [ResolveAll] put together, the payload of
-// [Message.Payload], and the archived messages of [Branch.Load], [Branch.Range] and [Branch.Last]; while a body is put together, the call may take
-// twice that. What does not fit fails with [ErrMemoryLimit]. [Message.WriteBody], [Message.Open] and [Branch.Messages] stream, so they read it all the same.
-func WithMemoryLimit(bytes int64) Option { return func(o *options) { o.memory = max(bytes, 0) } }
+// WithMaxMessage bounds a message, in bytes. The default is 256 MiB.
+func WithMaxMessage(bytes int64) Option { return option(engine.WithMaxMessage(bytes)) }
 
-// WithLockTimeout is how long to wait for another process; 10 s is the default.
-func WithLockTimeout(d time.Duration) Option { return func(o *options) { o.lockTimeout = d } }
+// WithFoldBytes sets the size of a journal, in bytes, at which the engine folds it into files and index in the background. The default is 512 KiB. A
+// negative size leaves folding to [Context.Fold].
+func WithFoldBytes(bytes int64) Option { return option(engine.WithFoldBytes(bytes)) }
 
-// WithMaxMessage bounds one message, in bytes; 256 MiB is the default.
-func WithMaxMessage(bytes int64) Option { return func(o *options) { o.maxMessage = bytes } }
+// WithTextThreshold sets the length of a text in a message, in bytes, from which on it moves to a blob: 0 moves every string, a negative number none.
+// The default is 16 KiB; docs/DESIGN.md has the figures behind it. Binary data (base64) moves whatever its length. [Init] writes the threshold into the
+// settings of a new store; with [Open] it counts for this handle.
+func WithTextThreshold(bytes int64) Option { return option(engine.WithTextThreshold(bytes)) }
 
-// WithFoldBytes sets the size of a journal at which it is folded into files and index in the background;
-// 512 KiB is the default. A negative size leaves folding to [Context.Fold].
-func WithFoldBytes(bytes int64) Option {
-	return func(o *options) { o.foldBytes, o.noFold = max(bytes, 0), bytes < 0 }
-}
+// WithoutMigration shows a legacy context that lies in the store as it is. By default [Store.Context] migrates it.
+func WithoutMigration() Option { return option(engine.AutoMigrate(false)) }
 
-// WithTextThreshold sets the least length of a text in a message, in bytes, that is moved to a blob: 0 moves every string,
-// a negative number none. Binary data (base64) is moved whatever it is. Given to [Init], it is the store's
-// setting from then on; given to [Open], it counts for this handle.
-func WithTextThreshold(bytes int64) Option { return func(o *options) { o.threshold = &bytes } }
-
-// WithCollection lets [Store.CollectIfDue] collect: what no branch shows goes to trash, and what has been there for as long as
-// grace is purged. Without it nothing is collected but by [Store.Collect].
-func WithCollection(grace time.Duration) Option { return func(o *options) { o.collect = &grace } }
-
-// AutoMigrate says whether [Store.Context] migrates a legacy context that lies in the store when it is asked for. The default is that it does.
-func AutoMigrate(on bool) Option { return func(o *options) { o.keepLegacy = !on } }
-
-// ReadOnly opens the store for reading: nothing in it is changed. What the view of a legacy context needs is in the system's temporary folder then.
-func ReadOnly() Option { return func(o *options) { o.readOnly = true } }
-
-// withFS puts another file system under the store: tests inject faults with it.
-func withFS(fsys vfs.FS) Option { return func(o *options) { o.fs = fsys } }
-
-// withClock sets what tells the time to collect and to purge: tests let it jump.
-func withClock(clock func() time.Time) Option { return func(o *options) { o.clock = clock } }
-
-// withoutPause has a check not wait before it looks again at what looks wrong: for tests in which nobody else writes.
-func withoutPause() Option { return func(o *options) { o.pause = 0 } }
-
-// inOrder has nothing done beside something else, nor a little later: a test that is run again then does the same to the disk.
-func inOrder() Option { return func(o *options) { o.inOrder = true } }
-
-// withRetain sets how many folded journals there may be before they are settled: tests have it come soon.
-func withRetain(journals int) Option { return func(o *options) { o.retain = journals } }
+// WithReadOnly opens the store for reading: nothing in it changes. What the view of a legacy context needs then lies in the system's temporary folder.
+func WithReadOnly() Option { return option(engine.ReadOnly()) }

@@ -1,326 +1,163 @@
 package ctxdir
 
 import (
-	"cmp"
 	"context"
 	"errors"
-	"fmt"
-	"io/fs"
 	"iter"
-	"slices"
-	"strings"
 	"time"
 
-	ctxfolder "github.com/ctxdir/ctxdir/context"
-	"github.com/ctxdir/ctxdir/internal/vfs"
+	"github.com/ctxdir/ctxdir/internal/engine"
 	"github.com/google/uuid"
 )
 
-// DefaultGrace is how long what was removed can be brought back, unless something else is said.
-const DefaultGrace = 7 * 24 * time.Hour
-
-// now is the time by which things are removed and purged.
-func (s *Store) now() time.Time { return s.opts.clock() }
-
-// latest is the time now, or where the context tells of a later one, that: a clock that was set back must not make what is removed
-// now look old.
-func (s *Store) latest(ctx context.Context, id uuid.UUID) time.Time {
-	c, err := s.open(ctx, id)
-	if err != nil {
-		return s.now()
-	}
-	defer c.Close()
-	return c.latest()
+// Item is a thing in a trash, or one that was moved there, purged or erased.
+type Item struct {
+	ID        uuid.UUID // for [Store.Restore] and [Store.Purge]; uuid.Nil for what was erased
+	Context   uuid.UUID
+	Message   uuid.UUID // the erased message; uuid.Nil for a payload
+	Kind      string    // "context", "line", "version", "blobs", "tail" or "damaged"; empty when the item does not say
+	Name      string    // of the thing: the name of a branch or a file
+	Path      string    // relative to the store
+	Bytes     int64     // size of the files
+	Reason    string
+	RemovedAt time.Time
+	Purged    bool  // it is gone for good
+	Messages  int64 // of a restored line: how many messages are back, or were there already
+	Missing   int64 // of a restored line: positions without a message in the trash; they are marked unavailable
+	Problem   error // why the item cannot be read or restored
 }
 
-func (c *Context) latest() time.Time {
-	at := c.dir.Latest(c.store.now())
-	for _, l := range c.current().Lines {
-		counts, ok, err := c.log.Counts(l.ID)
-		if err != nil || !ok || counts.Count == 0 {
-			continue
-		}
-		entries, err := c.log.Entries(l.ID, counts.End()-1, counts.End())
-		if err == nil && len(entries) == 1 && entries[0].StoredAt().After(at) {
-			at = entries[0].StoredAt()
-		}
-	}
-	return at
-}
-
-// itemID is the id of the item with this path.
-func itemID(path string) uuid.UUID {
-	id, _ := ctxfolder.ParseID(path[strings.LastIndexByte(path, '/')+1:])
-	return id
-}
-
-// trashed is an item, and the trash it is in; without an item it stands for that trash.
-type trashed struct {
-	*ctxfolder.Trashed
-	in uuid.UUID // the context whose trash it is, uuid.Nil for the store's
-}
-
-func (t *trashed) public() Trashed {
-	if t.Trashed == nil {
-		return Trashed{Context: t.in, Path: trashPath(t.in)}
-	}
-	x := Trashed{
-		Context: t.Item.Context, Path: t.Path, Bytes: t.Size(), Item: t.ID, Kind: t.Item.Kind, Name: t.Item.Name,
-		RemovedAt: t.Since(), Problem: t.Problem, Reason: reason(&t.Item),
-	}
-	if t.in != uuid.Nil {
-		x.Context, x.Path = t.in, t.in.String()+"/"+t.Path
-	}
-	if t.Problem != nil {
-		x.Reason = t.Problem.Error()
-	}
-	return x
-}
-
-// reason says why a thing is in trash.
-func reason(item *ctxfolder.TrashItem) string {
-	switch item.Kind {
-	case ctxfolder.TrashContext:
-		return "removed"
-	case ctxfolder.TrashLine:
-		return lineReason(item)
-	case ctxfolder.TrashVersion:
-		return fmt.Sprintf("message %d was replaced", item.Position)
-	case ctxfolder.TrashTail:
-		return "torn and never acknowledged"
-	case ctxfolder.TrashDamaged:
-		return "in the place of another file, or harmed"
-	case ctxfolder.TrashBlobs:
-		return "no message refers to it"
-	}
-	return ""
-}
-
-func lineReason(item *ctxfolder.TrashItem) string {
-	r := fmt.Sprintf("no branch shows messages %d to %d", item.From, item.To-1)
-	if item.From == item.To {
-		r = "no branch descends from it"
-	}
-	if item.Name != "" && item.Why != "" {
-		r += fmt.Sprintf(" of %q, which was %s", item.Name, item.Why)
-	}
-	if item.Missing > 0 {
-		r += fmt.Sprintf("; %d could not be had", item.Missing)
-	}
-	return r
-}
-
-// trashPath is where the trash of a context is in the store, or that of the store itself for uuid.Nil.
-func trashPath(in uuid.UUID) string {
-	if in == uuid.Nil {
-		return ctxfolder.Trash
-	}
-	return in.String() + "/" + ctxfolder.Trash
-}
-
-// Trash yields what is in the store's trash and in those of its contexts, oldest first in each. With contexts it yields what is of
-// these. A trash that cannot be listed comes with an error, its path and its context, and the others follow.
-func (s *Store) Trash(ctx context.Context, contexts ...uuid.UUID) iter.Seq2[Trashed, error] {
-	return func(yield func(Trashed, error) bool) {
-		for t, err := range s.trash(ctx, contexts, nil) {
-			if t == nil {
-				yield(Trashed{}, public(Error{Op: "list the trash of", Path: s.path}, err))
-				return
-			}
-			if !yield(t.public(), err) {
-				return
-			}
-		}
+func item(e engine.Trashed) Item {
+	return Item{
+		ID: e.Item, Context: e.Context, Kind: e.Kind, Name: e.Name, Path: e.Path, Bytes: e.Bytes, Reason: e.Reason, RemovedAt: e.RemovedAt,
+		Problem: wrap(e.Problem),
 	}
 }
 
-// onlyFolders leaves out old versions of messages, which can be many.
-func onlyFolders(_ uuid.UUID, folder bool) bool { return folder }
-
-// trash yields the items that are wanted. While one is looked at, its trash is open. An error ends it, unless it comes with a
-// [*trashed], which stands for a trash that cannot be listed.
-func (s *Store) trash(ctx context.Context, contexts []uuid.UUID, want func(id uuid.UUID, folder bool) bool) iter.Seq2[*trashed, error] {
-	return func(yield func(*trashed, error) bool) {
-		unlisted := func(in uuid.UUID, err error) bool {
-			return yield(&trashed{in: in}, public(Error{Op: "list", Path: trashPath(in)}, err))
-		}
-		each := func(fsys vfs.FS, in uuid.UUID) bool {
-			for t, err := range ctxfolder.EachTrash(fsys, want) {
-				if ctx.Err() != nil {
-					yield(nil, ctx.Err())
-					return false
-				}
-				if err != nil {
-					return unlisted(in, err)
-				}
-				if in == uuid.Nil && len(contexts) > 0 && !slices.Contains(contexts, t.Item.Context) {
-					continue
-				}
-				if !yield(&trashed{t, in}, nil) {
-					return false
-				}
-			}
-			return true
-		}
-		if !each(s.fs, uuid.Nil) {
-			return
-		}
-		ids := func(yield func(uuid.UUID, error) bool) {
-			for _, id := range contexts {
-				if !yield(id, nil) {
-					return
-				}
-			}
-		}
-		if len(contexts) == 0 {
-			ids = s.IDs()
-		}
-		for id, err := range ids {
-			if err == nil {
-				err = ctx.Err()
-			}
-			if err != nil {
-				yield(nil, err)
-				return
-			}
-			sub, err := s.fs.Sub(id.String())
-			if errors.Is(err, fs.ErrNotExist) {
-				continue
-			}
-			if err != nil {
-				if !unlisted(id, err) {
-					return
-				}
-				continue
-			}
-			more := each(sub, id)
-			_ = sub.Close()
-			if !more {
-				return
-			}
-		}
-	}
-}
-
-// ResolveTrashed returns the item that a full id, or a unique beginning or end of one, names. It fails with [ErrNotExist], or with
-// an [*AmbiguousError] that lists what it could be.
-func (s *Store) ResolveTrashed(ctx context.Context, ref string) (uuid.UUID, error) {
-	fail := func(err error) (uuid.UUID, error) {
-		return uuid.Nil, public(Error{Op: "find in trash of", Path: s.path}, err)
-	}
-	part := strings.ToLower(ref)
-	if part == "" || strings.Trim(part, "0123456789abcdef-") != "" {
-		return fail(fmt.Errorf("%w: %q is no item's id", ErrInvalid, ref))
-	}
-	named := func(id uuid.UUID, _ bool) bool {
-		return strings.HasPrefix(id.String(), part) || strings.HasSuffix(id.String(), part)
-	}
-	var found []uuid.UUID
-	var failed error
-	for t, err := range s.trash(ctx, nil, named) {
+// collect runs an operation of the engine to its end. An error that comes with a value of E concerns one thing, and the others follow: failed gets it, or
+// it becomes part of the error.
+func collect[E comparable, T any](seq iter.Seq2[E, error], report func(T), failed func(error), convert func(E) T) (all []T, err error) {
+	var none E
+	for e, fault := range seq {
 		switch {
-		case t == nil:
-			return fail(err)
-		case err != nil:
-			failed = cmp.Or(failed, err)
-		case !slices.Contains(found, t.ID): // the copy of a context has items of the same ids
-			found = append(found, t.ID)
+		case fault != nil && failed != nil && e != none:
+			failed(wrap(fault))
+		case fault != nil:
+			err = errors.Join(err, wrap(fault))
+		default:
+			x := convert(e)
+			all = append(all, x)
+			if report != nil {
+				report(x)
+			}
 		}
 	}
-	switch len(found) {
-	case 0:
-		if failed != nil {
-			return fail(failed)
-		}
-		return fail(fmt.Errorf("%w: no item begins or ends with %q", ErrNotExist, ref))
-	case 1:
-		return found[0], nil
-	}
-	return fail(&AmbiguousError{ref, found, "items"})
+	return all, err
 }
 
-// lockCollecting takes the lock of who removes something from a trash, restores from it, fills it by collecting, or erases.
-func (s *Store) lockCollecting(ctx context.Context) (release func(), err error) {
-	lock := s.fs.Lock(collectLock)
-	if err := s.acquire(ctx, lock); err != nil {
-		_ = lock.Close()
-		return nil, err
-	}
-	return func() {
-		_ = lock.Release()
-		_ = lock.Close()
-	}, nil
+// Remove moves a context, a legacy one too, to the trash of the store. It waits for writers, and fails with [ErrNotExist].
+func (s *Store) Remove(ctx context.Context, id uuid.UUID) (Item, error) {
+	t, err := s.e.Delete(ctx, id)
+	return item(t), wrap(err)
 }
 
-// collectLock is held by who collects, purges, restores or erases.
-const collectLock = ctxfolder.Locks + "/gc"
-
-// Purge removes items from the trash for good, now: those with these ids, or without any all that were removed longer ago than
-// older. It yields each; with dryRun it removes none. One that cannot be removed comes with its error, and the others follow.
-func (s *Store) Purge(ctx context.Context, items []uuid.UUID, older time.Duration, dryRun bool) iter.Seq2[Trashed, error] {
-	return func(yield func(Trashed, error) bool) {
-		fail := func(err error) { yield(Trashed{}, public(Error{Op: "empty the trash of", Path: s.path}, err)) }
-		if !dryRun {
-			if s.readOnly {
-				fail(ErrReadOnly)
-				return
-			}
-			release, err := s.lockCollecting(ctx)
-			if err != nil {
-				fail(err)
-				return
-			}
-			defer release()
-		}
-		log := s.beginLog(dryRun)
-		defer log.close()
-		for t, err := range s.trash(ctx, nil, nil) {
-			if t == nil {
-				fail(err)
-				return
-			}
-			if err != nil {
-				if !yield(t.public(), err) {
-					return
-				}
-				continue
-			}
-			if len(items) > 0 && !slices.Contains(items, t.ID) || len(items) == 0 && older > 0 && !s.expired(t, older) {
-				continue
-			}
-			x, err := s.purge(ctx, nil, t, dryRun)
-			if err == nil {
-				log.add(Collected{x, true})
-			}
-			if !yield(x, public(Error{Op: "purge", Path: x.Path}, err)) {
-				return
-			}
-		}
-	}
+// CollectOptions say what to collect.
+type CollectOptions struct {
+	Contexts []uuid.UUID   // these contexts and their trash
+	All      bool          // every context, the trash of the store, and its blobs
+	Grace    time.Duration // how long things stay in the trash: 0 means a week, a negative time not at all
+	IfDue    bool          // only when the last collection was a day ago and no other process collects, for two seconds at most; the next one continues
+	DryRun   bool          // only report what would be done
+	Report   func(Item)    // is called for each thing when it is done; nil for no calls
+	Failed   func(error)   // is called for each thing that failed, which then is no part of the error; nil for no calls
 }
 
-// expired reports whether an item was removed longer ago than grace. A clock that was set back makes it younger.
-func (s *Store) expired(t *trashed, grace time.Duration) bool { return s.now().Sub(t.Since()) > grace }
+// Collect moves messages that no branch shows to the trash of their context, purges what has been in a trash for longer than the grace period, and moves
+// blobs that nothing refers to to the trash. It runs beside writers. What it cannot do for one context is part of the error, and the others follow. It
+// fails with [ErrLocked] while another process collects.
+func (s *Store) Collect(ctx context.Context, o CollectOptions) ([]Item, error) {
+	switch {
+	case o.Grace == 0:
+		o.Grace = engine.DefaultGrace
+	case o.Grace < 0:
+		o.Grace = 0
+	}
+	if o.IfDue {
+		return nil, wrap(s.e.CollectIfDue(ctx, o.Grace))
+	}
+	if !o.All && len(o.Contexts) == 0 {
+		return nil, nil
+	}
+	return collect(s.e.Collect(ctx, engine.Collecting{Contexts: o.Contexts, Grace: o.Grace, DryRun: o.DryRun}), o.Report, o.Failed, func(c engine.Collected) Item {
+		i := item(c.Trashed)
+		i.Purged = c.Purged
+		return i
+	})
+}
 
-// purge removes an item from the trash of c, which may be nil. The caller holds collectLock, or it is a dry run.
-func (s *Store) purge(ctx context.Context, c *Context, t *trashed, dryRun bool) (Trashed, error) {
-	x := t.public()
-	if dryRun {
-		return x, nil
+// RemoveOptions change an erase or a purge of the trash.
+type RemoveOptions struct {
+	Shared bool        // of an erase: also erase messages that several branches show
+	DryRun bool        // only report what would be done
+	Report func(Item)  // is called for each thing when it is gone; nil for no calls
+	Failed func(error) // of a purge: is called for each item that failed, which then is no part of the error; nil for no calls
+}
+
+// Erase removes messages of a context for good: their files, what journals, packs and trash hold of any version, copies of the context in the store's
+// trash, and payloads that nothing else refers to. The positions stay; readers find the messages unavailable, with [ErrErased]. docs/DESIGN.md lists what
+// an erase cannot reach.
+//
+// Erase fails with [ErrNotExist] when the context has no message of one of the ids, and with [ErrShared] when several branches show one: before anything
+// is changed. Repeated, it finishes what an interrupted erase left.
+func (s *Store) Erase(ctx context.Context, id uuid.UUID, messages []uuid.UUID, o RemoveOptions) ([]Item, error) {
+	return collect(s.e.Erase(ctx, id, messages, engine.EraseOptions{Shared: o.Shared, DryRun: o.DryRun}), o.Report, nil, func(e engine.Erased) Item {
+		return Item{Context: e.Context, Message: e.ID, Path: e.Path, Bytes: e.Bytes, Reason: e.Reason, Purged: !o.DryRun}
+	})
+}
+
+// Trash yields what is in the trash of the store and in those of its contexts, oldest first in each; with ids, only what belongs to these contexts. A
+// trash that cannot be read comes with an error, and the others follow.
+func (s *Store) Trash(ctx context.Context, contexts ...uuid.UUID) iter.Seq2[Item, error] {
+	return each(s.e.Trash(ctx, contexts...), item)
+}
+
+// ResolveItem returns the item of the trash that ref names: a full id, or a unique part of one, as in [Store.Resolve]. It fails with [ErrNotExist], or with
+// [ErrAmbiguous]; [Error].Matches then lists the candidates.
+func (s *Store) ResolveItem(ctx context.Context, ref string) (uuid.UUID, error) {
+	id, err := s.e.ResolveTrashed(ctx, ref)
+	return id, wrap(err)
+}
+
+// PurgeItems removes items from the trash for good. An item that cannot be removed is part of the error, and the others follow.
+func (s *Store) PurgeItems(ctx context.Context, items []uuid.UUID, o RemoveOptions) ([]Item, error) {
+	if len(items) == 0 {
+		return nil, nil
 	}
-	// While the item is there it explains message files that a crash left behind.
-	var err error
-	if c != nil {
-		err = c.clearLeft(ctx, t.Trashed)
-	} else {
-		err = s.clearLeftOver(ctx, t)
-	}
-	if err != nil && ctx.Err() != nil {
-		return x, err
-	}
-	err = t.Purge()
-	if errors.Is(err, fs.ErrNotExist) {
-		err = nil
-	}
-	return x, err
+	return s.purge(ctx, items, 0, o)
+}
+
+// PurgeOlder removes every item from the trash for good that was removed at least so long ago: with 0, all. Errors are those of [Store.PurgeItems].
+func (s *Store) PurgeOlder(ctx context.Context, age time.Duration, o RemoveOptions) ([]Item, error) {
+	return s.purge(ctx, nil, age, o)
+}
+
+func (s *Store) purge(ctx context.Context, items []uuid.UUID, age time.Duration, o RemoveOptions) ([]Item, error) {
+	return collect(s.e.Purge(ctx, items, age, o.DryRun), o.Report, o.Failed, func(t engine.Trashed) Item {
+		i := item(t)
+		i.Purged = !o.DryRun
+		return i
+	})
+}
+
+// Restore brings an item back and takes it out of the trash. A context returns to its folder. The end of a line returns to its positions, under the name
+// of its branch or a similar one. An old version of a message replaces the present one, which goes to the trash. Blobs return to their places.
+//
+// Name of the result is the name of the branch that a line has now. Restore fails with [ErrNotExist] when there is no such item, with [ErrExist] when the
+// context is there, with [ErrPosition] when another item, which the error names, has to be restored first, with [ErrConflict] when other messages have
+// the positions, and with [ErrInvalid] for an item that can only be looked at. Repeated after an interruption, it finishes.
+func (s *Store) Restore(ctx context.Context, id uuid.UUID) (Item, error) {
+	r, err := s.e.Restore(ctx, id)
+	return Item{
+		ID: r.Item, Context: r.Context, Kind: r.Kind, Name: r.Branch, Path: r.Path, Bytes: r.Bytes, Messages: r.Messages, Missing: r.Missing,
+	}, wrap(err)
 }

@@ -11,10 +11,10 @@ import (
 	"github.com/klauspost/compress/zstd"
 )
 
-// What other programs make of a pack: zstd, when it compresses anew what it has decompressed, leaves the messages alone, in a frame that is as long as all of
-// them. Something may stand in front of a pack.
+// This file reads packs that other programs changed. When zstd recompresses a decompressed pack, only the messages
+// remain, in one frame that is as long as all of them. Other data may precede a pack.
 
-// shifted is a file without what stands in front.
+// shifted is a file without the data that precedes the pack.
 type shifted struct {
 	vfs.File
 	from int64
@@ -22,7 +22,7 @@ type shifted struct {
 
 func (f *shifted) ReadAt(b []byte, off int64) (int, error) { return f.File.ReadAt(b, f.from+off) }
 
-// behind returns the pack that ends a file, and its size, where something stands in front of it: as the footer tells. Any other file stays as it is.
+// behind returns the pack after preceding data, and its size, as the footer states. Other files stay unchanged.
 func behind(f vfs.File, size int64) (vfs.File, int64, error) {
 	if size < footerSize {
 		return f, size, nil
@@ -33,11 +33,11 @@ func behind(f vfs.File, size int64) (vfs.File, int64, error) {
 	}
 	told := int64(binary.LittleEndian.Uint64(b[5*8:]))
 	if foot, err := parseFooter(b, told); err != nil || foot.size >= size {
-		return f, size, nil //nolint:nilerr // it is as good as none
+		return f, size, nil //nolint:nilerr // a bad footer counts as none
 	}
 	head := appendSkip(nil, kindPack, 0)
 	if err := readAt(f, b[:len(head)], 0); err != nil || bytes.Equal(b[:len(head)], head) {
-		return f, size, err // it is the end of another pack
+		return f, size, err // this is the end of another pack
 	}
 	return &shifted{f, size - told}, told, nil
 }
@@ -55,11 +55,11 @@ func openDamaged(fsys vfs.FS, name string) (vfs.File, int64, error) {
 	return f, size, err
 }
 
-// strangers is how many lines that hold no message are passed over, beyond as many as there are messages.
+// strangers is how many lines without a message a frame may hold, beyond the number of its messages.
 const strangers = 1000
 
-// foreign reads a frame that no [Writer] wrote, and finds its messages, some at a time. It reads the frame twice: none of them counts before its checksum is
-// known to be right. length is 0 where the frame is damaged.
+// foreign reads a frame that no [Writer] wrote and reports its messages, some at a time. It reads the frame twice: no
+// message counts before the frame's checksum proves right. length is 0 if the frame is damaged.
 func (s *scanner) foreign(at int64, h *zstd.Header) (length int64, err error) {
 	length, _, err = frameLength(s.file, at, s.size, s.size, h)
 	if err == nil {
@@ -76,7 +76,7 @@ func (s *scanner) foreign(at int64, h *zstd.Header) (length int64, err error) {
 	return length, err
 }
 
-// tracked is a reader that keeps its error, which what reads from it may hide.
+// tracked is a reader that keeps its error, since the decoder that reads from it may hide it.
 type tracked struct {
 	io.Reader
 	err error
@@ -89,7 +89,7 @@ func (r *tracked) Read(b []byte) (n int, err error) {
 	return n, err
 }
 
-// lineByLine decodes a frame and yields its lines with their rows, no more than a [Writer] puts into a frame at once.
+// lineByLine decodes a frame and yields its lines with their rows, no more at once than a [Writer] puts into a frame.
 func (s *scanner) lineByLine(at, length int64, yield func(content []byte, rows []Row)) error {
 	r := &tracked{Reader: io.NewSectionReader(s.file, at, length)}
 	d, err := zstd.NewReader(r, zstd.WithDecoderConcurrency(1), zstd.WithDecoderLowmem(true), zstd.WithDecoderMaxWindow(maxWindow))
@@ -99,7 +99,7 @@ func (s *scanner) lineByLine(at, length int64, yield func(content []byte, rows [
 	defer d.Close()
 	good, bad := 0, 0
 	var rest []byte
-	end := 0 // of the lines in rest that are whole
+	end := 0 // of the complete lines in rest
 	b := make([]byte, maxBlock)
 	for ended := false; !ended && !s.stopped; {
 		n, err := io.ReadFull(d, b)
@@ -119,7 +119,7 @@ func (s *scanner) lineByLine(at, length int64, yield func(content []byte, rows [
 		}
 		for lines := rest[:end]; len(lines) > 0; {
 			piece := lines
-			if len(piece) > FrameSize { // whole lines up to that, or one that is longer
+			if len(piece) > FrameSize { // take whole lines up to FrameSize, or one longer line
 				cut := bytes.LastIndexByte(piece[:FrameSize], '\n') + 1
 				if cut == 0 {
 					cut = bytes.IndexByte(piece, '\n') + 1

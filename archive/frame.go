@@ -12,7 +12,7 @@ import (
 	"github.com/klauspost/compress/zstd"
 )
 
-// Every skippable frame of a pack begins with the magic number, the length of what follows (4 bytes each), and its kind.
+// Every skippable frame of a pack begins with the magic number and the length of the rest, 4 bytes each, then its kind.
 const (
 	skipMagic = 0x184D2A50
 	zstdMagic = 0xFD2FB528
@@ -27,18 +27,18 @@ const (
 	sumSize  = 8
 )
 
-// Of zstd, see RFC 8878.
+// Constants of zstd, see RFC 8878.
 const (
-	// maxWindow is the largest window a frame may ask for, in bytes: what RFC 8878 recommends every decoder to support.
+	// maxWindow is the largest window a frame may ask for, in bytes. RFC 8878 recommends that every decoder support it.
 	maxWindow = 8 << 20
 	maxBlock  = 128 << 10
-	// maxFrame is the longest a message frame can be: what it holds, not compressed at all, in blocks.
+	// maxFrame is the greatest length of a message frame: its content in uncompressed blocks.
 	maxFrame = 65 << 20
 	// windowSize is how far back compression looks: over the whole of a common frame.
 	windowSize = 2 << 20
 )
 
-// appendSkip appends the head of a skippable frame with n bytes behind its kind.
+// appendSkip appends the head of a skippable frame with n bytes after its kind.
 func appendSkip(b []byte, kind string, n int) []byte {
 	b = binary.LittleEndian.AppendUint32(b, skipMagic)
 	b = binary.LittleEndian.AppendUint32(b, uint32(kindSize+n))
@@ -51,18 +51,18 @@ func isSkip(b []byte, kind string) bool {
 		int64(binary.LittleEndian.Uint32(b[4:])) == int64(len(b)-8) && string(b[8:skipHead]) == kind
 }
 
-// appendSum appends the sum of everything in b from an offset on.
+// appendSum appends the sum of b from an offset on.
 func appendSum(b []byte, from int) []byte {
 	return binary.LittleEndian.AppendUint64(b, xxhash.Sum64(b[from:]))
 }
 
-// summed reports whether b ends in the sum of what stands before it.
+// summed reports whether b ends in the sum of the bytes before it.
 func summed(b []byte) bool {
 	n := len(b) - sumSize
 	return n >= 0 && binary.LittleEndian.Uint64(b[n:]) == xxhash.Sum64(b[:n])
 }
 
-// placedSum is the sum of some bytes and of the offset in the file where the part begins that they belong to, as 8 bytes: it counts in its place only.
+// placedSum returns the sum of b and the file offset of its page or frame, which makes it valid only there.
 func placedSum(b []byte, at int64) uint64 {
 	h := xxhash.New()
 	_, _ = h.Write(b)
@@ -70,7 +70,7 @@ func placedSum(b []byte, at int64) uint64 {
 	return h.Sum64()
 }
 
-// rowsSummed reports whether a frame of rows that begins at an offset ends in the sum of all that stands behind its length.
+// rowsSummed reports whether a frame of rows at an offset ends in the sum of everything after its length.
 func rowsSummed(b []byte, at int64) bool {
 	n := len(b) - sumSize
 	return n >= skipHead && binary.LittleEndian.Uint64(b[n:]) == placedSum(b[8:n], at)
@@ -84,7 +84,7 @@ func encoderOf(level zstd.EncoderLevel) *zstd.Encoder {
 	e, err := zstd.NewWriter(nil,
 		zstd.WithEncoderLevel(level),
 		zstd.WithWindowSize(windowSize),
-		zstd.WithEncoderConcurrency(1), // no goroutines: an encoder that is dropped needs no Close
+		zstd.WithEncoderConcurrency(1), // no goroutines: a dropped encoder needs no Close
 		zstd.WithEncoderCRC(true),
 	)
 	if err != nil {
@@ -98,7 +98,7 @@ var decoders = sync.Pool{New: func() any {
 		zstd.WithDecoderConcurrency(1), // no goroutines: a decoder the pool drops needs no Close
 		zstd.WithDecoderLowmem(true),
 		zstd.WithDecoderMaxWindow(maxWindow),
-		zstd.WithDecodeAllCapLimit(true), // never more than what was made room for
+		zstd.WithDecodeAllCapLimit(true), // never exceed the allocated room
 	)
 	if err != nil {
 		panic(err) // the options are constants
@@ -106,10 +106,10 @@ var decoders = sync.Pool{New: func() any {
 	return d
 }}
 
-// undeclared is what a frame may hold that declares no size: encoders leave it out below 256 bytes.
+// undeclared is the most that a frame without a declared size may hold: encoders omit the size below 256 bytes.
 const undeclared = 255
 
-// decode decodes b, which should be one frame of size bytes; of as many as it declares, where size is negative.
+// decode decodes b, which must be one frame of size bytes. A negative size means the size that the frame declares.
 func decode(b []byte, size int64) ([]byte, error) {
 	h, err := frameHeader(b)
 	if err != nil {
@@ -133,7 +133,7 @@ func decode(b []byte, size int64) ([]byte, error) {
 	}
 	d := decoders.Get().(*zstd.Decoder)
 	defer decoders.Put(d)
-	// The room is checked: against the limit, against the blocks that are there, and against the table.
+	// The room was checked against the limit, the blocks present, and the table.
 	content, err := d.DecodeAll(b, make([]byte, 0, room))
 	if err != nil {
 		return nil, damaged("frame: %v", err)
@@ -144,7 +144,7 @@ func decode(b []byte, size int64) ([]byte, error) {
 	return content, nil
 }
 
-// frameHeader reads the header of a frame as a pack has them: with a checksum, without a dictionary, of no more than a message may have.
+// frameHeader reads a frame header. It requires a checksum, no dictionary, and at most the size of a message.
 func frameHeader(b []byte) (h zstd.Header, err error) {
 	if err := h.Decode(b); err != nil {
 		return h, damaged("frame: %v", err)
@@ -158,7 +158,7 @@ func frameHeader(b []byte) (h zstd.Header, err error) {
 	return h, nil
 }
 
-// memory is a slice to be read like a file. No bytes.Reader: that one keeps a position.
+// memory reads a slice like a file. A bytes.Reader would keep a position.
 type memory []byte
 
 func (m memory) ReadAt(b []byte, off int64) (int, error) {
@@ -172,7 +172,7 @@ func (m memory) ReadAt(b []byte, off int64) (int, error) {
 	return n, nil
 }
 
-// frameLength follows the block headers of a frame at off, which has to end at limit or before and be no longer than most.
+// frameLength follows the block headers of a frame at off. The frame must end by limit and be no longer than most.
 func frameLength(r io.ReaderAt, off, limit, most int64, h *zstd.Header) (length int64, blocks int, err error) {
 	at, limit := off+int64(h.HeaderSize), min(limit, off+most)
 	for {
@@ -189,11 +189,11 @@ func frameLength(r io.ReaderAt, off, limit, most int64, h *zstd.Header) (length 
 			return 0, 0, damaged("block of %d bytes", size)
 		}
 		if v>>1&3 == 1 {
-			size = 1 // one byte, repeated
+			size = 1 // a run of one byte
 		}
 		at += 3 + size
 		blocks++
-		if v == 0 { // an empty block: as many as fit stand where nothing was ever written
+		if v == 0 { // an empty block: unwritten space reads as many of them
 			at += max(vfs.NextData(r, at, limit)-at, 0) / 3 * 3
 		}
 		if v&1 != 0 {
@@ -209,7 +209,7 @@ func frameLength(r io.ReaderAt, off, limit, most int64, h *zstd.Header) (length 
 	return at - off, blocks, nil
 }
 
-// readAt fills b. A file that ends before is damaged; another error is that of the system.
+// readAt fills b. A file that ends early is damaged; any other error is the system's.
 func readAt(r io.ReaderAt, b []byte, off int64) error {
 	n, err := r.ReadAt(b, off)
 	switch {

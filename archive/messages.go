@@ -14,14 +14,14 @@ import (
 // Message is a row with its envelope.
 type Message struct {
 	Row
-	Envelope []byte // as it was added, without a newline; not to be changed
+	Envelope []byte // without a newline; read-only
 }
 
-// ahead is how many frames are decoded at once, at most.
+// ahead is the most frames that are decoded at once.
 var ahead = min(runtime.GOMAXPROCS(0), 4)
 
-// ReadMessage returns the envelope of a message that this pack gave the row of, without a newline, verified. Of the row Line, Position, Size, Sum and
-// Place count. One frame is decoded for it, or none, when it is one of the last two. The error wraps [ErrDamaged]. The caller owns the slice.
+// ReadMessage returns the verified envelope of a row from this pack, without a newline. It uses the row's Line,
+// Position, Size, Sum and Place. It decodes at most one frame. The error wraps [ErrDamaged]. The caller owns the slice.
 func (p *Pack) ReadMessage(r Row) ([]byte, error) {
 	content, err := p.contentOf(r.segment, r.Size)
 	if err != nil {
@@ -34,11 +34,12 @@ func (p *Pack) ReadMessage(r Row) ([]byte, error) {
 	return b, nil
 }
 
-// ReadMessages returns the envelopes of messages that this pack gave the rows of, as [Pack.ReadMessage] does, in the order of the rows. Each frame is
-// decoded once, some at a time. The envelope is nil of a message that cannot be had and of a row that is not this pack's; ReadMessage tells why.
+// ReadMessages returns the envelopes of rows from this pack, as [Pack.ReadMessage] does, in their order. It decodes
+// each frame once, several at a time. An unavailable message or a foreign row gives nil; ReadMessage returns the
+// reason.
 func (p *Pack) ReadMessages(rows []Row) [][]byte {
 	envelopes := make([][]byte, len(rows))
-	of := map[uint32][]int{} // the numbers of the rows of a segment
+	of := map[uint32][]int{} // indexes into rows, by segment
 	for i := range rows {
 		of[rows[i].segment] = append(of[rows[i].segment], i)
 	}
@@ -65,8 +66,8 @@ func (p *Pack) ReadMessages(rows []Row) [][]byte {
 	return envelopes
 }
 
-// contentOf returns what the message frame of a segment holds that has a message of so many bytes. A frame that is larger than [FrameSize]
-// holds nothing else: its size must not decide how much is decoded for a small message.
+// contentOf returns the content of a segment's message frame for a message of size bytes. A frame larger than
+// [FrameSize] must hold only that message, so that reading a small message never decodes a large frame.
 func (p *Pack) contentOf(n uint32, size int64) ([]byte, error) {
 	if int64(n) >= p.foot.segments {
 		return nil, damaged("no segment %d", n)
@@ -81,7 +82,7 @@ func (p *Pack) contentOf(n uint32, size int64) ([]byte, error) {
 	return p.content(int64(n), &s)
 }
 
-// own returns the envelope of a row from its frame, in memory of its own: a message that is kept must not keep its frame, unless it fills it.
+// own returns a row's envelope in its own memory: a kept message must not retain its frame unless it fills it.
 func own(r *Row, content []byte) ([]byte, error) {
 	b, err := envelope(r, content)
 	if len(content) <= FrameSize {
@@ -90,7 +91,7 @@ func own(r *Row, content []byte) ([]byte, error) {
 	return b, err
 }
 
-// envelope returns the envelope of a row from its frame.
+// envelope returns a row's envelope from its frame.
 func envelope(r *Row, content []byte) ([]byte, error) {
 	from, to := int64(r.offset), int64(r.offset)+r.Size
 	if r.Size < 0 || to >= int64(len(content)) || content[to] != '\n' || message.Sum(content[from:to]) != r.Sum {

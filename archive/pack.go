@@ -13,8 +13,8 @@ import (
 	"github.com/google/uuid"
 )
 
-// Pack is an open pack. It is safe for concurrent use. It keeps what was used last: two decoded frames of up to [FrameSize] each, the rows of four
-// segments, some pages of the tables.
+// Pack is an open pack. It is safe for concurrent use. It caches the last used parts: two decoded frames of up to
+// [FrameSize] each, the rows of four segments, and some pages of the tables.
 type Pack struct {
 	name string
 	file vfs.File
@@ -27,7 +27,7 @@ type Pack struct {
 
 	pages  recent[int64, []byte] // by offset
 	rows   recent[int64, *segmentRows]
-	frames recent[int64, []byte] // what message frames hold, by segment
+	frames recent[int64, []byte] // content of message frames, by segment
 	groups recent[int64, *group] // by offset
 }
 
@@ -37,8 +37,8 @@ type segmentRows struct {
 	rows []Row
 }
 
-// Open opens a pack in a folder. It reads the footer, some 100 bytes, and nothing else. The error wraps fs.ErrNotExist, [ErrVersion], or
-// [ErrDamaged]: then [Salvage] opens what there is.
+// Open opens a pack in a folder. It reads only the footer, some 100 bytes. The error wraps fs.ErrNotExist, [ErrVersion]
+// or [ErrDamaged]. [Salvage] opens a damaged pack.
 func Open(fsys vfs.FS, name string) (*Pack, error) {
 	f, size, err := openFile(fsys, name)
 	if err != nil {
@@ -82,22 +82,22 @@ func openFile(fsys vfs.FS, name string) (f vfs.File, size int64, err error) {
 
 func (p *Pack) wrap(err error) error { return fmt.Errorf("pack %s: %w", p.name, err) }
 
-// Close closes the file. Iterators that are under way fail.
+// Close closes the file. Running iterators fail.
 func (p *Pack) Close() error { return p.file.Close() }
 
-// Len is how many messages the pack has.
+// Len returns the number of messages.
 func (p *Pack) Len() int64 { return p.foot.messages }
 
-// PayloadCount is how many payloads the pack has.
+// PayloadCount returns the number of payloads.
 func (p *Pack) PayloadCount() int64 { return p.foot.payloads }
 
-// Bytes is the length of all envelopes in the pack.
+// Bytes returns the total length of the pack's envelopes.
 func (p *Pack) Bytes() int64 { return p.foot.bytes }
 
-// Size is the length of the pack's file.
+// Size returns the length of the pack's file.
 func (p *Pack) Size() int64 { return p.size }
 
-// page reads a page of a table: what it has before its entries, and those.
+// page reads a page of a table and returns its head and its entries.
 func (p *Pack) page(t *table, n int64) (head, entries []byte, err error) {
 	at, size, _ := t.page(n)
 	b, ok := p.pages.get(at)
@@ -114,8 +114,8 @@ func (p *Pack) page(t *table, n int64) (head, entries []byte, err error) {
 	return b[:t.shape.head], b[t.shape.head : size-sumSize], nil
 }
 
-// lastPage returns the last page of a table of which before says that its first entry does not lie behind what is looked for: the first page
-// where there is none.
+// lastPage returns the last page of a table for which before holds: its first entry does not follow the sought one.
+// Without such a page it returns the first page.
 func (p *Pack) lastPage(t *table, before func(head, entries []byte) bool) (int64, error) {
 	var err error
 	n := sort.Search(int(t.pages()), func(i int) bool {
@@ -131,7 +131,7 @@ func (p *Pack) lastPage(t *table, before func(head, entries []byte) bool) (int64
 	return int64(max(n-1, 0)), err
 }
 
-// segment reads an entry of the directory, and how many rows its segment has.
+// segment reads an entry of the directory and counts the rows of its segment.
 func (p *Pack) segment(n int64) (s segment, count int64, err error) {
 	next := p.foot.messages
 	if n+1 < p.foot.segments {
@@ -158,7 +158,7 @@ func (p *Pack) entry(n int64) (segment, error) {
 	return parseSegment(entries[n%directoryShape.each*directoryWidth:]), nil
 }
 
-// find returns the number of the last segment that begins no later than the place that before tells of; -1 where none does.
+// find returns the number of the last segment for which before holds, or -1.
 func (p *Pack) find(before func(*segment) bool) (int64, error) {
 	if p.foot.segments == 0 {
 		return -1, nil
@@ -188,7 +188,7 @@ func (p *Pack) findPosition(line uuid.UUID, position int64) (int64, error) {
 	})
 }
 
-// segmentRows returns the rows of a segment. Where their frame is damaged, they are made from the messages.
+// segmentRows returns the rows of a segment. If their frame is damaged, it makes them from the messages.
 func (p *Pack) segmentRows(n int64) (*segmentRows, error) {
 	if r, ok := p.rows.get(n); ok {
 		return r, nil
@@ -214,7 +214,7 @@ func (p *Pack) segmentRows(n int64) (*segmentRows, error) {
 	return r, nil
 }
 
-// check compares the rows of the n-th segment with what the directory says of it.
+// check compares the rows of the n-th segment with its directory entry.
 func (s *segment) check(n int64, rows []Row, count int64) error {
 	if int64(len(rows)) != count || rows[0].compare(s.line, s.position) != 0 {
 		return damaged("rows of segment %d are not those that the directory tells of", n)
@@ -240,7 +240,7 @@ func (p *Pack) readRows(n int64, s *segment, count int64) ([]Row, error) {
 	return rows, nil
 }
 
-// content returns what the message frame of a segment holds.
+// content returns the content of a segment's message frame.
 func (p *Pack) content(n int64, s *segment) ([]byte, error) {
 	if b, ok := p.frames.get(n); ok {
 		return b, nil
@@ -277,19 +277,19 @@ func (p *Pack) Lookup(line uuid.UUID, position int64) (Row, error) {
 	return Row{}, p.wrap(fmt.Errorf("%w: line %s, position %d", ErrNotFound, line, position))
 }
 
-// search returns the number of the first row at the place or behind it.
+// search returns the number of the first row at or after a position.
 func (s *segmentRows) search(line uuid.UUID, position int64) int {
 	return sort.Search(len(s.rows), func(i int) bool { return s.rows[i].compare(line, position) >= 0 })
 }
 
-// LookupID yields the rows of the messages of an id, in the order of the pack: two lines may have one each. Where a part of the pack that may have
-// one is damaged, it yields an error that wraps [ErrDamaged], and goes on.
+// LookupID yields the rows of all messages with an id, in the order of the pack; two lines may each have one. For each
+// damaged part that may hold such a row, it yields an error that wraps [ErrDamaged] and continues.
 func (p *Pack) LookupID(id uuid.UUID) iter.Seq2[Row, error] {
 	return func(yield func(Row, error) bool) {
 		if p.foot.messages == 0 {
 			return
 		}
-		// Equal ids may begin on the page before one that begins with them.
+		// Equal ids may begin on the page before the first page that begins with them.
 		page, err := p.lastPage(&p.ids, func(head, _ []byte) bool { return bytes.Compare(head, id[:]) < 0 })
 		if err != nil {
 			yield(Row{}, p.wrap(err))

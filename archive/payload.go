@@ -15,24 +15,24 @@ func SumOf(payload []byte) Sum { return sha256.Sum256(payload) }
 // String returns 64 hexadecimal digits in lower case.
 func (s Sum) String() string { return hex.EncodeToString(s[:]) }
 
-// A group is a skippable frame with payloads: how many (4 bytes), of each the name and the length (4 bytes), and one zstd frame with all
-// of them, one behind the other; none where they are all empty.
+// A group is a skippable frame with payloads: their count (4 bytes), the name and length (4 bytes) of each, and one
+// zstd frame with all of them in sequence. If all are empty, the zstd frame is missing.
 const (
 	groupEntry = sha256.Size + 4
-	// groupCount is how many payloads a group has at most.
+	// groupCount is the most payloads that a group holds.
 	groupCount = 4096
-	// maxGroup is the longest a group can be.
+	// maxGroup is the greatest length of a group.
 	maxGroup = skipHead + 4 + groupCount*groupEntry + FrameSize + FrameSize/64 + 64
 )
 
-// group is one that is being filled or was read.
+// group is a group of payloads that a writer fills or that was read.
 type group struct {
 	sums    []Sum
 	sizes   []int
 	content []byte
 }
 
-// full reports whether a payload of n bytes needs another group, where one holds most.
+// full reports whether a payload of n bytes needs another group, if a group holds up to most bytes.
 func (g *group) full(n, most int) bool {
 	return len(g.sums) > 0 && (len(g.content)+n > most || len(g.sums) == groupCount)
 }
@@ -45,7 +45,7 @@ func (g *group) add(sum Sum, payload []byte) {
 
 func (g *group) reset() { g.sums, g.sizes, g.content = g.sums[:0], g.sizes[:0], g.content[:0] }
 
-// append appends the group, frame being its content compressed.
+// append appends the group; frame is its compressed content.
 func (g *group) append(b, frame []byte) []byte {
 	b = appendSkip(b, kindPayloads, 4+len(g.sums)*groupEntry+len(frame))
 	b = binary.LittleEndian.AppendUint32(b, uint32(len(g.sums)))
@@ -56,8 +56,8 @@ func (g *group) append(b, frame []byte) []byte {
 	return append(b, frame...)
 }
 
-// parseGroup reads a whole group. It looks at the names and lengths only; the payloads are not compared with them. Where the content is
-// damaged, the names are returned with the error.
+// parseGroup reads a whole group. It checks names and lengths only and does not compare the payloads with their names.
+// If the content is damaged, it returns the names with the error.
 func parseGroup(b []byte) (g group, err error) {
 	if !isSkip(b, kindPayloads) || len(b) < skipHead+4 {
 		return g, damaged("no group of payloads")
@@ -84,7 +84,7 @@ func parseGroup(b []byte) (g group, err error) {
 	return g, err
 }
 
-// payload returns one of the group's payloads, if it is the one of this name.
+// payload returns a payload of the group after verifying its name.
 func (g *group) payload(number int64, sum Sum) ([]byte, error) {
 	if number >= int64(len(g.sums)) || g.sums[number] != sum {
 		return nil, damaged("payload %s is not where the table says", sum)

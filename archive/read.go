@@ -18,8 +18,8 @@ type Run struct {
 
 func isDamage(err error) bool { return errors.Is(err, ErrDamaged) }
 
-// Rows yields the rows of the positions [from, to) of a line that are in the pack, in order. Where rows are damaged and cannot be
-// made from the messages it yields an error that wraps [ErrDamaged], once for each segment, and goes on with the next.
+// Rows yields the pack's rows of the positions [from, to) of a line, in order. For each segment with damaged rows that
+// its messages cannot replace, it yields an error that wraps [ErrDamaged] and continues.
 func (p *Pack) Rows(line uuid.UUID, from, to int64) iter.Seq2[Row, error] {
 	return func(yield func(Row, error) bool) {
 		for s, err := range p.segments(line, from, to) {
@@ -65,8 +65,8 @@ func (p *Pack) segments(line uuid.UUID, from, to int64) iter.Seq2[*segmentRows, 
 	}
 }
 
-// Runs yields what the pack holds, in order. It reads the directory, and rows only of segments that are not a single run. An
-// error wraps [ErrDamaged] and is for a segment whose rows cannot be had; the others follow.
+// Runs yields the runs of the pack, in order. It reads the directory, and rows only of segments that are not a single
+// run. An error wraps [ErrDamaged] and stands for a segment with unreadable rows; the other segments follow.
 func (p *Pack) Runs() iter.Seq2[Run, error] {
 	return func(yield func(Run, error) bool) {
 		var run Run
@@ -83,7 +83,7 @@ func (p *Pack) Runs() iter.Seq2[Run, error] {
 			s, count, err := p.segment(n)
 			if err == nil && n+1 < p.foot.segments {
 				next, err := p.entry(n + 1)
-				// Between two places that lie count apart on one line there is room for nothing else.
+				// Rows at two positions of one line that are count apart leave room for no other rows.
 				if err == nil && next.line == s.line && next.position-s.position == count {
 					if !add(s.line, s.position, next.position) {
 						return
@@ -113,7 +113,7 @@ func (p *Pack) Runs() iter.Seq2[Run, error] {
 	}
 }
 
-// Payload returns a payload, verified. The error wraps [ErrNotFound] or [ErrDamaged]. The caller owns the slice.
+// Payload returns a verified payload. The error wraps [ErrNotFound] or [ErrDamaged]. The caller owns the slice.
 func (p *Pack) Payload(sum Sum) ([]byte, error) {
 	e, err := p.payloadEntry(sum)
 	if err != nil {
@@ -173,7 +173,7 @@ func (p *Pack) payloadEntry(sum Sum) (e payload, err error) {
 	return e, nil
 }
 
-// group reads a group. Where its content is damaged, its names come with the error.
+// group reads a group. If its content is damaged, its names come with the error.
 func (p *Pack) group(e *payload) (*group, error) {
 	b := make([]byte, e.length) // at most maxGroup, and within the file
 	if err := readAt(p.file, b, e.offset); err != nil {
@@ -183,7 +183,7 @@ func (p *Pack) group(e *payload) (*group, error) {
 	return &g, err
 }
 
-// Payloads yields the names of the payloads, sorted. An error wraps [ErrDamaged] and ends it.
+// Payloads yields the names of the payloads, sorted. An error wraps [ErrDamaged] and ends the iteration.
 func (p *Pack) Payloads() iter.Seq2[Sum, error] {
 	return func(yield func(Sum, error) bool) {
 		for n := range p.payloads.pages() {

@@ -2,11 +2,11 @@ package archive
 
 import "sync"
 
-// recent keeps the few things that were used last. It is safe for concurrent use; what it holds is not changed any more.
+// recent keeps the few values that were used last. It is safe for concurrent use; its values never change.
 type recent[K comparable, V any] struct {
 	most int
 	mu   sync.Mutex
-	used []kept[K, V] // the latest first
+	used []kept[K, V] // most recently used first
 }
 
 type kept[K comparable, V any] struct {

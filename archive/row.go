@@ -12,18 +12,18 @@ import (
 	"github.com/google/uuid"
 )
 
-// Place is where a message lies in the pack that gave it. It means nothing to other packs.
+// Place locates a message in the pack that returned it. It has no meaning for other packs.
 type Place struct {
 	segment uint32
 	offset  uint32 // of the envelope in the decoded frame
 }
 
-// Row is what an index knows of one message.
+// Row is the index entry of one message.
 type Row struct {
 	Line     uuid.UUID
 	Position int64
 	ID       uuid.UUID
-	File     uuid.UUID // the name of its message file, where it is not ID; else uuid.Nil
+	File     uuid.UUID // the name of its message file if it is not ID, else uuid.Nil
 	Size     int64     // of the envelope, in bytes, without the newline
 	Sum      uint64    // of the envelope: message.Sum
 	At       int64     // stored_at, nanoseconds since 1970
@@ -31,10 +31,10 @@ type Row struct {
 	Place
 }
 
-// StoredAt is the time of the commit, and the time that the message's file bears.
+// StoredAt returns the time of the commit, which is also the time of the message's file.
 func (r *Row) StoredAt() time.Time { return time.Unix(0, r.At) }
 
-// FileID is the name of the message's file, without its ending.
+// FileID returns the name of the message's file without its suffix.
 func (r *Row) FileID() uuid.UUID {
 	if r.File != uuid.Nil {
 		return r.File
@@ -42,7 +42,7 @@ func (r *Row) FileID() uuid.UUID {
 	return r.ID
 }
 
-// compare is the order of messages in a pack: by line, then by position.
+// compare orders messages as in a pack: by line, then by position.
 func (r *Row) compare(line uuid.UUID, position int64) int {
 	if c := bytes.Compare(r.Line[:], line[:]); c != 0 {
 		return c
@@ -50,7 +50,7 @@ func (r *Row) compare(line uuid.UUID, position int64) int {
 	return cmp.Compare(r.Position, position)
 }
 
-// rowOf describes an envelope. It checks that b is one, on one line.
+// rowOf describes an envelope. It checks that b is an envelope on one line.
 func rowOf(b []byte) (Row, error) {
 	e, err := message.Parse(b)
 	if err != nil {
@@ -59,7 +59,7 @@ func rowOf(b []byte) (Row, error) {
 	r := Row{
 		Line: e.Line, Position: e.Position, ID: e.ID,
 		Size: int64(len(b)), Sum: message.Sum(b), At: e.StoredAt.UnixNano(),
-		Payloads: max(e.Payloads, blob.Count(b)), // an edit by hand may not say how many there are
+		Payloads: max(e.Payloads, blob.Count(b)), // an edit by hand may omit the count
 	}
 	if e.File != e.ID {
 		r.File = e.File
@@ -67,16 +67,16 @@ func rowOf(b []byte) (Row, error) {
 	return r, nil
 }
 
-// What a row's first byte says is there. The common row, next on its line and without references, has none of it.
+// Flags for a row's optional parts. The common row, next on its line and without references, has none.
 const (
-	rowJumps    = 1 << iota // line and position: it does not follow the row before it
+	rowJumps    = 1 << iota // line and position: the row does not follow the previous one
 	rowFile                 // the file's id
 	rowPayloads             // the number of payloads
-	rowNanos                // a time that is no whole number of microseconds
+	rowNanos                // a time that is not a whole number of microseconds
 	rowFlags    = 1<<iota - 1
 )
 
-// appendRow appends a row; prev is the one before it in the segment, or nil.
+// appendRow appends a row. prev is the previous row of the segment, or nil.
 func appendRow(b []byte, r, prev *Row) []byte {
 	var flags byte
 	var before int64
@@ -117,11 +117,11 @@ func appendRow(b []byte, r, prev *Row) []byte {
 // leastRow is the length of the shortest row.
 const leastRow = 1 + 16 + 1 + 1 + 8
 
-// rowReader reads rows one after the other. What it cannot read clears ok.
+// rowReader reads rows in sequence. Unreadable input clears ok.
 type rowReader struct {
 	b       []byte
 	ok      bool
-	content int64 // bytes of the frame up to here
+	content int64 // bytes of the frame so far
 }
 
 func (d *rowReader) take(n int) []byte {
@@ -155,7 +155,7 @@ func (d *rowReader) step(unit int64) int64 {
 	return v * unit
 }
 
-// next reads a row into r, which is empty; prev is the one before it, or nil.
+// next reads a row into r, which is empty. prev is the previous row, or nil.
 func (d *rowReader) next(r, prev *Row) {
 	flags := d.take(1)[0]
 	switch {
@@ -191,7 +191,7 @@ func (d *rowReader) next(r, prev *Row) {
 	d.ok = d.ok && d.content <= math.MaxUint32
 }
 
-// parseRows reads the rows of a segment, of which there should be count. content is how many bytes their envelopes and newlines have.
+// parseRows reads the count rows of a segment. content is the length of their envelopes and newlines.
 func parseRows(b []byte, segment uint32, count int64) (rows []Row, content int64, err error) {
 	d := rowReader{b: b, ok: true}
 	rows = make([]Row, 0, min(count, int64(len(b)/leastRow)))
@@ -207,7 +207,7 @@ func parseRows(b []byte, segment uint32, count int64) (rows []Row, content int64
 	return rows, d.content, nil
 }
 
-// linesOf makes the rows of a frame's messages from their envelopes. What is no envelope is passed over and missing.
+// linesOf makes the rows of a frame's messages from their envelopes. It skips lines that are not envelopes.
 func linesOf(content []byte, segment uint32) (rows []Row) {
 	for off := 0; off < len(content); {
 		n := bytes.IndexByte(content[off:], '\n')

@@ -13,16 +13,17 @@ import (
 	"github.com/klauspost/compress/zstd"
 )
 
-// Salvage opens a pack whose footer or tables are damaged, or whose end is missing. It reads the whole file, as [Scan] does, and makes the tables anew,
-// in memory: 5 bytes for each message, 50 for each segment and payload, and while it does so five times that. The file is not changed.
+// Salvage opens a pack with a damaged footer, damaged tables or a missing end. It reads the whole file, as [Scan] does,
+// and rebuilds the tables in memory. They take 5 bytes per message and 50 per segment and payload, and five times that
+// during the rebuild. Salvage does not change the file.
 //
-// The pack has what a scan finds: messages that are whole, messages of which only the rows are, so that reading them gives [ErrDamaged], and payloads that
-// are whole. Messages that zstd compressed anew are compressed once more, in memory: that takes about as much as the file. Messages out of order, which no
-// [Writer] writes, are left out. A file in which nothing is found, an empty one too, gives a pack of
-// nothing. Verify tells of tables that are not in the file.
+// The pack holds the results of the scan: intact messages and payloads, and messages of which only the rows are intact.
+// Reading the latter gives [ErrDamaged]. If zstd recompressed the file, Salvage compresses the messages again, in
+// memory of about the size of the file. It omits messages out of order, which no [Writer] writes. A file without
+// recognisable content, even an empty one, gives an empty pack. Verify reports tables that are missing from the file.
 //
-// The error wraps fs.ErrNotExist, or [ErrVersion] where the footer or, when that is damaged, the head is of another version, or is one of reading
-// the file.
+// The error wraps fs.ErrNotExist, or [ErrVersion] if the footer, or the head of a pack with a damaged footer, is of
+// another version. Otherwise it is an error of reading the file.
 func Salvage(fsys vfs.FS, name string) (*Pack, error) {
 	f, size, err := openDamaged(fsys, name)
 	if err != nil {
@@ -36,7 +37,7 @@ func Salvage(fsys vfs.FS, name string) (*Pack, error) {
 	return p, nil
 }
 
-// MayHold reports whether a pack may have a message of one of some ids in a part that is so damaged that [Salvage] and [Scan] do not know what is in it.
+// MayHold reports whether a damaged part that [Salvage] and [Scan] cannot identify may hold one of the ids.
 func MayHold(fsys vfs.FS, name string, ids map[uuid.UUID]bool) (bool, error) {
 	p, err := Open(fsys, name)
 	if err != nil {
@@ -45,7 +46,7 @@ func MayHold(fsys vfs.FS, name string, ids map[uuid.UUID]bool) (bool, error) {
 		}
 		return false, err
 	}
-	defer p.Close() //nolint:errcheck // it was read
+	defer p.Close() //nolint:errcheck // the file was only read
 	for id := range ids {
 		for _, err := range p.LookupID(id) {
 			if err != nil {
@@ -68,7 +69,7 @@ func salvage(name string, f vfs.File, size int64) (*Pack, error) {
 	if err := s.run(); err != nil {
 		return nil, err
 	}
-	// The writer adds no payload twice. A file that holds a pack in a payload may.
+	// The writer adds no payload twice, but a file that holds a pack in a payload may repeat one.
 	slices.SortFunc(t.payloads, func(a, b payload) int { return bytes.Compare(a.sum[:], b.sum[:]) })
 	t.payloads = slices.CompactFunc(t.payloads, func(a, b payload) bool { return a.sum == b.sum })
 	file := &withTables{File: f, size: size, tables: t.frames}
@@ -79,7 +80,7 @@ func salvage(name string, f vfs.File, size int64) (*Pack, error) {
 	return newPack(name, file, size, foot), nil
 }
 
-// checkVersion returns ErrVersion where the footer, or else the head, is that of another version.
+// checkVersion returns ErrVersion if the footer, or else the head, is of another version.
 func checkVersion(r io.ReaderAt, size int64) error {
 	if size >= footerSize {
 		b := make([]byte, footerSize)
@@ -100,12 +101,12 @@ func checkVersion(r io.ReaderAt, size int64) error {
 	return nil
 }
 
-// salvaged is what a scan found, as tables.
+// salvaged holds the results of a scan as tables.
 type salvaged struct {
 	tables
 	size    int64 // of the file
 	last    Row
-	frames  memory // of messages, compressed anew, as if they lay behind the file
+	frames  memory // of recompressed messages, as if appended to the file
 	encoder *zstd.Encoder
 }
 
@@ -134,7 +135,7 @@ func (s *salvaged) add(p *piece) {
 	}
 }
 
-// compress makes a frame as packs have them of messages in one that nothing can be read from by itself.
+// compress makes a pack's frame of messages from a frame that does not allow reading a part of it.
 func (s *salvaged) compress(content []byte) segment {
 	if s.encoder == nil {
 		s.encoder = newFastEncoder()
@@ -145,7 +146,7 @@ func (s *salvaged) compress(content []byte) segment {
 	return at
 }
 
-// follow reports whether there are rows, which ascend, behind all that are there.
+// follow reports whether rows is not empty, ascends, and comes after all rows so far.
 func (s *salvaged) follow(rows []Row) bool {
 	prev := &s.last
 	for i := range rows {
@@ -157,7 +158,7 @@ func (s *salvaged) follow(rows []Row) bool {
 	return len(rows) > 0 && len(s.ids)+len(rows) <= MaxCount
 }
 
-// withTables is a file that has other tables, and frames, behind its end.
+// withTables is a file with other tables and frames appended after its end.
 type withTables struct {
 	vfs.File
 	size   int64

@@ -10,21 +10,18 @@ import (
 	"github.com/klauspost/compress/zstd"
 )
 
-// Found is what [Scan] finds: a message with its row, a row alone, or a payload.
+// Found is a result of [Scan]: a message with its row, a row alone, or a payload.
 type Found struct {
 	Message
 	Payload []byte
 	Name    *Sum  // of a payload
-	Err     error // why there is no envelope or no payload; wraps ErrDamaged
+	Err     error // why the envelope or the payload is missing; wraps ErrDamaged
 }
 
-// Scan reads a pack from its beginning and believes no table: segments and groups of payloads describe themselves. It yields what is whole, in
-// the order of the file, which is that of line and position for messages, so a [Writer] can make a new pack from it. What is known of and
-// damaged is yielded with Err. Parts of the file that hold nothing that could be recognised are passed over; behind one, messages count only with rows
-// that are whole, since they could be those of a pack in a payload. The rows' Place means nothing.
-//
-// The error is one of reading the file, and ends it. Memory is bounded by the largest frame; a hostile file can make it read the same
-// bytes many times.
+// Scan reads a pack from its beginning and trusts no table: segments and groups of payloads describe themselves. It
+// yields intact parts in the order of the file, which for messages is the order of line and position. So a [Writer] can
+// make a new pack from them. It yields known but damaged items with Err, and skips unrecognisable parts. After such a
+// part, messages count only with intact rows: they could belong to a pack inside a payload. Place has no meaning.
 func Scan(fsys vfs.FS, name string) iter.Seq2[Found, error] {
 	return func(yield func(Found, error) bool) {
 		f, size, err := openDamaged(fsys, name)
@@ -47,17 +44,17 @@ func Scan(fsys vfs.FS, name string) iter.Seq2[Found, error] {
 	}
 }
 
-// piece is a segment or a group of payloads that a scanner finds.
+// piece is a segment or a group of payloads that a scanner found.
 type piece struct {
-	at      segment // of a group, offset and packed alone. Without rows that are whole, at.rows is 0
+	at      segment // of a group, only offset and packed; at.rows is 0 without intact rows
 	rows    []Row
 	content []byte // of the message frame
-	foreign bool   // the frame is not of the kind that packs have
+	foreign bool   // the frame is not one that packs have
 	group   *group
-	err     error // why there is no content, or none of the group
+	err     error // why the content, or that of the group, is missing
 }
 
-// found yields what a piece holds.
+// found yields the items of a piece.
 func (p *piece) found() iter.Seq[Found] {
 	return func(yield func(Found) bool) {
 		for i := range p.rows {
@@ -84,17 +81,18 @@ func (p *piece) found() iter.Seq[Found] {
 	}
 }
 
-// scanner goes through a file. frame is where the last message frame lies, and content what it holds, while its rows were not met.
+// scanner reads a file in sequence. frame and content are the place and content of a message frame that awaits its
+// rows.
 //
-// Behind damage, what looks like a message frame may be a part of a payload. It counts only with rows behind it whose sum is for this
-// place in the file.
+// After damage, an apparent message frame may be a part of a payload. It counts only if rows follow it whose sum is
+// valid at this place in the file.
 type scanner struct {
 	file    io.ReaderAt
 	size    int64
 	yield   func(*piece) bool
 	stopped bool
-	done    int64 // what begins here is not known to belong to a part
-	lost    bool  // damage was passed over, and no rows were met since
+	done    int64 // no known part covers the bytes from here on
+	lost    bool  // the scanner skipped damage and has met no rows since
 	frame   segment
 	content []byte
 	err     error // of the last message frame, if it is damaged
@@ -127,7 +125,7 @@ func (s *scanner) run() error {
 	return nil
 }
 
-// part reads what begins at a byte and returns its length, 0 where it cannot be told.
+// part reads the part at an offset and returns its length, or 0 if the length is unknown.
 func (s *scanner) part(at int64) (length int64, err error) {
 	var head [zstd.HeaderMaxSize]byte
 	b := head[:min(int64(len(head)), s.size-at)]
@@ -216,7 +214,7 @@ func (s *scanner) rows(b []byte, at int64) bool {
 		return false
 	}
 	if s.content != nil && size != int64(len(s.content)) {
-		s.lines() // they belong to a frame that was passed over
+		s.lines() // the rows belong to a frame that was skipped
 	}
 	p := &piece{at: s.frame, rows: rows, content: s.content, err: s.err}
 	if s.content == nil {
@@ -232,7 +230,7 @@ func (s *scanner) rows(b []byte, at int64) bool {
 	return true
 }
 
-// lines yields the message frame whose rows are not there, if there is one.
+// lines yields the pending message frame, if any, whose rows are missing.
 func (s *scanner) lines() {
 	if s.content != nil && !s.lost {
 		s.found(&piece{at: s.frame, rows: linesOf(s.content, 0), content: s.content})
@@ -244,10 +242,10 @@ func (s *scanner) lines() {
 func (s *scanner) payloads(b []byte, at int64) bool {
 	g, err := parseGroup(b)
 	s.found(&piece{at: segment{offset: at, packed: int64(len(b))}, group: &g, err: err})
-	return err == nil // else its length may be wrong too
+	return err == nil // otherwise its length may be wrong too
 }
 
-// skip returns how far behind a byte the next part may begin.
+// skip returns the distance from an offset to the next possible part.
 func (s *scanner) skip(at int64) (int64, error) {
 	const step = 64 << 10
 	b := make([]byte, step)

@@ -6,10 +6,10 @@ import (
 	"github.com/google/uuid"
 )
 
-// The tables are rows of entries of one width, in pages: so many entries, what a page has besides, and the sum of both. The last
-// page of a table is as long as its entries need. Numbers are little endian.
+// A table holds entries of one width, in pages. A page has a head, a number of entries, and the sum of both. The last
+// page is as long as its entries need. Numbers are little endian.
 type table struct {
-	at    int64 // where it begins in the file
+	at    int64 // offset in the file
 	count int64 // of its entries
 	shape *shape
 }
@@ -28,24 +28,24 @@ var (
 
 func (t *table) pages() int64 { return (t.count + t.shape.each - 1) / t.shape.each }
 
-// size is how long the table is, in bytes.
+// size returns the length of the table in bytes.
 func (t *table) size() int64 { return t.count*t.shape.width + t.pages()*(t.shape.head+sumSize) }
 
-// page returns where a page lies, how long it is and how many entries it has.
+// page returns the offset, length and number of entries of a page.
 func (t *table) page(n int64) (at, size, entries int64) {
 	s := t.shape
 	entries = min(s.each, t.count-n*s.each)
 	return t.at + n*(s.head+s.each*s.width+sumSize), s.head + entries*s.width + sumSize, entries
 }
 
-// segment is an entry of the directory: where a message frame and its rows lie.
+// segment is an entry of the directory. It locates a message frame and its rows.
 type segment struct {
 	line     uuid.UUID // of the first row
 	position int64
-	first    int64 // how many rows the segments before it have
+	first    int64 // number of rows in the segments before it
 	offset   int64 // of the frame; its rows follow
 	packed   int64 // length of the frame
-	content  int64 // of what it holds
+	content  int64 // length of the decoded content
 	rows     int64 // length of the skippable frame with the rows
 }
 
@@ -72,17 +72,17 @@ func parseSegment(b []byte) (s segment) {
 	return s
 }
 
-// end is the offset behind the segment.
+// end returns the offset after the segment.
 func (s *segment) end() int64 { return s.offset + s.packed + s.rows }
 
-// sane reports whether a segment can lie before limit.
+// sane reports whether a segment fits before limit.
 func (s *segment) sane(limit int64) bool {
 	return s.position >= 0 && s.offset >= 0 && s.offset <= limit && s.end() <= limit &&
 		s.packed <= maxFrame && s.content <= MaxMessage+1 && s.rows <= maxRows
 }
 
-// An entry of the id table is the end of an id, 2 bytes, and the number of its row in the pack, 3 bytes. Entries are sorted by id; a page
-// begins with the id of its first one. So a page is found by ids and an entry by its tag, and only then a row has to be read.
+// An entry of the id table is the end of an id (2 bytes) and the number of its row (3 bytes). Entries are sorted by id;
+// a page begins with its first id. Ids find a page, tags find an entry, and only then does a lookup read a row.
 const idWidth = 2 + 3
 
 func appendIDEntry(b []byte, id *uuid.UUID, row uint32) []byte {
@@ -93,7 +93,7 @@ func parseIDEntry(b []byte) (tag [2]byte, row int64) {
 	return [2]byte(b), int64(b[2]) | int64(b[3])<<8 | int64(b[4])<<16
 }
 
-// payload is an entry of the payload table: which number the payload has in which group.
+// payload is an entry of the payload table: the number of the payload in a group.
 type payload struct {
 	sum    Sum
 	offset int64 // of the group
@@ -142,7 +142,7 @@ func (f *footer) append(b []byte) []byte {
 	return appendSum(append(b, kindPack...), start)
 }
 
-// layout says where the tables lie, one behind the other.
+// layout locates the tables, one after the other.
 func (f *footer) layout() (directory, ids, payloads table) {
 	directory = table{f.tables + skipHead, f.segments, &directoryShape}
 	ids = table{directory.at + directory.size(), f.messages, &idShape}
@@ -161,7 +161,7 @@ func parseFooter(b []byte, size int64) (f footer, err error) {
 	kind := b[footerSize-kindSize-sumSize : footerSize-sumSize]
 	switch {
 	case !summed(b):
-		return f, damaged("the footer is missing or harmed")
+		return f, damaged("the footer is missing or damaged")
 	case string(kind) != kindPack:
 		if otherVersion(kind) {
 			return f, ErrVersion
@@ -171,7 +171,7 @@ func parseFooter(b []byte, size int64) (f footer, err error) {
 	for i, p := range []*int64{&f.messages, &f.segments, &f.payloads, &f.bytes, &f.tables, &f.size} {
 		*p = int64(binary.LittleEndian.Uint64(b[8*i:]))
 	}
-	// The counts are bounded by what they take in the file: nothing can be claimed that is not there.
+	// Counts are bounded by the space of their entries, so a footer cannot claim entries that the file does not hold.
 	for _, n := range []int64{f.messages, f.segments, f.payloads} {
 		if n < 0 || n > MaxCount {
 			return f, damaged("the footer counts %d", n)

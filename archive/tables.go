@@ -10,7 +10,7 @@ import (
 	"github.com/google/uuid"
 )
 
-// tables is what the last frame of a pack is made from. It takes 20 bytes for each message and 48 for each payload.
+// tables is the content of the last frame of a pack. It takes 20 bytes per message and 48 per payload.
 type tables struct {
 	segments []segment
 	ids      []idRow // of each row
@@ -24,13 +24,13 @@ type idRow struct {
 	row uint32
 }
 
-// addRow adds what the tables have of the next row of the pack.
+// addRow adds the table data of the pack's next row.
 func (t *tables) addRow(r *Row) {
 	t.ids = append(t.ids, idRow{r.ID, uint32(len(t.ids))})
 	t.bytes += r.Size
 }
 
-// write sorts the tables and writes the frame, which is to begin at an offset: directory, id table, payload table, footer.
+// write sorts the tables and writes the frame at an offset: directory, id table, payload table, footer.
 func (t *tables) write(at int64, write func([]byte) error) (footer, error) {
 	f := footer{
 		messages: int64(len(t.ids)), segments: int64(len(t.segments)), payloads: int64(len(t.payloads)),
@@ -54,7 +54,7 @@ func (t *tables) write(at int64, write func([]byte) error) (footer, error) {
 	)
 }
 
-// write writes the pages of a table. head appends what a page has before its entries, entry appends one.
+// write writes the pages of a table. head appends the head of a page, entry appends an entry.
 func (t *table) write(write func([]byte) error, head, entry func(b []byte, i int64) []byte) error {
 	var b []byte
 	for n := range t.pages() {

@@ -7,24 +7,24 @@ import (
 	"slices"
 )
 
-// Damage is one part of a pack that is not what was written.
+// Damage is one part of a pack that differs from what was written.
 type Damage struct {
 	Part     string // "messages", "rows", "payloads" or "tables"
 	Offset   int64  // of the part, in the file
 	Size     int64  // of the part, in bytes
-	Rows     []Row  // the messages it costs, as far as their rows can be had
-	Payloads []Sum  // the payloads it costs, as far as their names can be had
+	Rows     []Row  // the messages lost, as far as their rows are readable
+	Payloads []Sum  // the payloads lost, as far as their names are readable
 	Err      error  // wraps ErrDamaged, or is an error of reading the file
 }
 
 // span is a part of the file.
 type span struct{ from, to int64 }
 
-// Verify reads the whole pack and yields what is damaged; nothing when every byte is as it was written. Rows that are damaged cost nothing
-// while their messages are whole; nor do damaged tables, of what [Salvage] finds.
+// Verify reads the whole pack and yields the damaged parts, or nothing if every byte is as written. Damaged rows lose
+// nothing while their messages are intact. Nor do damaged tables lose anything that [Salvage] finds.
 func (p *Pack) Verify() iter.Seq[Damage] {
 	return func(yield func(Damage) bool) {
-		p := newPack(p.name, p.file, p.size, p.foot) // what was read before proves nothing now
+		p := newPack(p.name, p.file, p.size, p.foot) // earlier reads prove nothing now
 		ok := true
 		report := func(part string, s span, rows []Row, sums []Sum, err error) {
 			if err != nil && ok {
@@ -110,7 +110,7 @@ func (p *Pack) verifyHead(at, size int64, kind string) error {
 	return nil
 }
 
-// verifySegment reads the messages of a segment and returns the rows of those that are damaged.
+// verifySegment reads the messages of a segment and returns the rows of the damaged ones.
 func (p *Pack) verifySegment(n int64, s *segment, rows []Row) (lost []Row, err error) {
 	content, err := p.content(n, s)
 	if err != nil {
@@ -124,12 +124,12 @@ func (p *Pack) verifySegment(n int64, s *segment, rows []Row) (lost []Row, err e
 	return lost, err
 }
 
-// payloadEntries returns the payload table in the order of the file, and whether all of it could be read.
+// payloadEntries returns the payload table in the order of the file, and whether all of it was readable.
 func (p *Pack) payloadEntries() (all []payload, whole bool) {
 	whole = true
 	for n := range p.payloads.pages() {
 		_, entries, err := p.page(&p.payloads, n)
-		whole = whole && err == nil // else the page was reported
+		whole = whole && err == nil // the caller has reported an unreadable page
 		for ; len(entries) > 0; entries = entries[payloadWidth:] {
 			all = append(all, parsePayload(entries))
 		}
@@ -140,7 +140,7 @@ func (p *Pack) payloadEntries() (all []payload, whole bool) {
 	return all, whole
 }
 
-// verifyGroup reads the group of some entries, and returns the names of the payloads that are damaged.
+// verifyGroup reads the group of some entries and returns the names of the damaged payloads.
 func (p *Pack) verifyGroup(entries []payload) (lost []Sum, err error) {
 	var g *group
 	gerr := damaged("payload table: group at byte %d", entries[0].offset)

@@ -14,18 +14,18 @@ import (
 )
 
 const (
-	// rowsSize is how many bytes of rows end a segment, however little its messages hold.
+	// rowsSize is the number of bytes of rows that ends a segment, however small its content.
 	rowsSize = 256 << 10
-	// maxRows is the longest the frame of a segment's rows can be.
+	// maxRows is the greatest length of the frame of a segment's rows.
 	maxRows = skipHead + rowsSize + 256 + sumSize
 )
 
-// Writer makes one pack. It has a temporary name until Commit. A Writer keeps a frame of messages and one of payloads, each as it
-// is and compressed, about 5 MiB, the compressor's tables, about 40 MiB, and for each message and payload what its
-// place in a sorted table needs: 20 bytes and 48 bytes.
+// Writer makes one pack. The pack has a temporary name until Commit. A Writer holds a frame of messages and one of
+// payloads, each plain and compressed, about 5 MiB, and the compressor's tables, about 40 MiB. The sorted tables take
+// 20 bytes per message and 48 per payload.
 //
-// It is for one goroutine. After an error of writing every further call returns that error; what is refused (order, size, form) changes
-// nothing.
+// A Writer is for one goroutine. After a write error every further call returns that error. A rejected message or
+// payload (order, size, form) changes nothing.
 type Writer struct {
 	fs   vfs.FS
 	id   uuid.UUID
@@ -45,7 +45,7 @@ type Writer struct {
 
 	tables
 	group group
-	known map[Sum]bool // the payloads that are there
+	known map[Sum]bool // the payloads added so far
 }
 
 // Create begins a pack in a folder. End it with Commit or Abort.
@@ -65,9 +65,9 @@ func Create(fsys vfs.FS) (*Writer, error) {
 	return w, nil
 }
 
-// Add adds a message: its envelope without the newline that ends its file. Messages come in the order of line, by the bytes of its
-// id, and position. The error wraps [ErrOrder], [ErrFull], vfs.ErrTooLarge, or message.ErrMalformed or
-// message.ErrVersion where b is no envelope of ours on one line; the message is then not in the pack, and others can be added.
+// Add adds a message: its envelope without the newline that ends its file. Messages come in the order of line, by the
+// bytes of its id, and position. The error wraps [ErrOrder], [ErrFull], vfs.ErrTooLarge, or message.ErrMalformed or
+// message.ErrVersion if b is not an envelope on one line. After such an error Add accepts other messages.
 func (w *Writer) Add(b []byte) error {
 	if w.err != nil {
 		return w.err
@@ -104,7 +104,7 @@ func (w *Writer) Add(b []byte) error {
 	return nil
 }
 
-// AddPayload adds a payload and returns its name. One that is there already is not added again. The error wraps [ErrFull] or vfs.ErrTooLarge.
+// AddPayload adds a payload, unless it is there, and returns its name. The error wraps [ErrFull] or vfs.ErrTooLarge.
 func (w *Writer) AddPayload(b []byte) (Sum, error) {
 	sum := SumOf(b)
 	switch {
@@ -130,10 +130,10 @@ func (w *Writer) AddPayload(b []byte) (Sum, error) {
 // HasPayload reports whether a payload was added.
 func (w *Writer) HasPayload(sum Sum) bool { return w.known[sum] }
 
-// ID is the pack's id, which its file is named after.
+// ID returns the pack's id, which is the name of its file.
 func (w *Writer) ID() uuid.UUID { return w.id }
 
-// Size is how many bytes were written up to now. What waits for its frame to fill is not among them.
+// Size returns the number of bytes written so far. It excludes data that waits for its frame to fill.
 func (w *Writer) Size() int64 { return w.size }
 
 func (w *Writer) write(b []byte) error {
@@ -148,7 +148,7 @@ func (w *Writer) write(b []byte) error {
 	return err
 }
 
-// endSegment writes the messages that wait, and their rows.
+// endSegment writes the pending messages and their rows.
 func (w *Writer) endSegment() error {
 	if len(w.rows) == 0 {
 		return nil
@@ -170,7 +170,7 @@ func (w *Writer) endSegment() error {
 	return nil
 }
 
-// keep empties a buffer, and lets go of one that a large message made large.
+// keep empties a buffer and drops one that a large message enlarged.
 func keep(b []byte) []byte {
 	if cap(b) > 2*FrameSize {
 		return nil
@@ -194,11 +194,12 @@ func (w *Writer) endGroup() error {
 	return w.write(w.out)
 }
 
-// Commit writes what waits and the tables, makes the pack durable, gives it its name, makes that durable, and returns the pack's size in bytes.
-// When it fails, the pack is not there.
+// Commit writes pending data and the tables, syncs the pack, renames it, syncs the folder, and returns the pack's size
+// in bytes. If Commit fails, the pack does not exist.
 //
-// Crash order: the file is whole and synced before it has its name, the name is durable before Commit returns. So a file with a pack's name is whole, a crash leaves at
-// most a temporary name, and who refers to a pack or removes what it holds does so behind Commit.
+// Crash order: the file is complete and synced before it has its name, and the name is durable before Commit returns.
+// So a file with a pack's name is complete, and a crash leaves at most a temporary name. Callers refer to a pack, or
+// remove what it holds, only after Commit.
 func (w *Writer) Commit() (size int64, err error) {
 	if w.err != nil {
 		w.Abort()
@@ -227,7 +228,7 @@ func (w *Writer) Commit() (size int64, err error) {
 		return 0, err
 	}
 	if err = w.fs.SyncDir("."); err != nil {
-		_ = w.fs.Remove(name) // nobody refers to it yet
+		_ = w.fs.Remove(name) // no index refers to it yet
 		w.err = err
 		return 0, err
 	}
@@ -235,7 +236,7 @@ func (w *Writer) Commit() (size int64, err error) {
 	return w.size, nil
 }
 
-// Abort removes what was written. After Commit it does nothing.
+// Abort removes the unfinished pack. After Commit it does nothing.
 func (w *Writer) Abort() {
 	if w.file == nil {
 		return

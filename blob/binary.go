@@ -5,11 +5,11 @@ import (
 	"encoding/base64"
 )
 
-// binaryFloor is the least text, in bytes, that is moved because it is binary. A reference with a media type takes about
-// half as much, and a file a block of the disk: moving less would save nothing.
+// binaryFloor is the least length, in bytes, of a binary text that is moved. A reference with a media type takes about
+// half as much, and a file takes a block of the disk. So moving less would save nothing.
 const binaryFloor = 256
 
-// maxPrefix is the longest head of a data: URI that is looked for, in bytes.
+// maxPrefix is the longest head of a data: URI that the search recognises, in bytes.
 const maxPrefix = 256
 
 func (e Encoding) codec() *base64.Encoding {
@@ -26,9 +26,9 @@ func (e Encoding) codec() *base64.Encoding {
 	return nil
 }
 
-// canonical finds the encoding whose text is text and no other for its payload, and appends the payload to room.
+// canonical finds the only encoding that yields exactly text for its payload, and appends the payload to room.
 func canonical(room, text []byte) (payload []byte, e Encoding, ok bool) {
-	// The decoder passes over line ends, so they are looked for first.
+	// Reject line ends first: the decoder ignores them.
 	if bytes.ContainsAny(text, "\r\n") {
 		return nil, "", false
 	}
@@ -43,12 +43,12 @@ func canonical(room, text []byte) (payload []byte, e Encoding, ok bool) {
 	default:
 		e = Base64Unpadded
 	}
-	// Strict: the bits left over must be zero, else the same text does not come back.
+	// Strict requires the left-over bits to be zero; otherwise the same text could not come back.
 	payload, err := e.codec().Strict().AppendDecode(room, text)
 	return payload, e, err == nil
 }
 
-// uriPrefix returns the head of a data: URI in base64, comma included, and its media type; nil where text is none.
+// uriPrefix returns the head of a base64 data: URI, comma included, and its media type, or nil for any other text.
 func uriPrefix(text []byte) (prefix, mediaType []byte) {
 	if !looksLikeURI(text) {
 		return nil, nil
@@ -70,20 +70,20 @@ func looksLikeURI(text []byte) bool {
 	return len(text) > len("data:") && bytes.EqualFold(text[:len("data:")], []byte("data:"))
 }
 
-// place says what a string's name tells about it.
+// place classifies a string by the name of its member.
 type place uint8
 
 const (
 	placeOther  place = iota
-	placeBinary       // base64, where the object says a media type or an encoding
-	placeCoded        // base64, where the object says that it is
+	placeBinary       // base64 if the object names a media type or an encoding
+	placeCoded        // base64 if the object says so
 	placeSure         // base64 in any case
 )
 
-// placeOf knows where binary data sits: Anthropic source.data, OpenAI input_audio.data and b64_json, file_data,
-// Gemini inlineData.data, MCP data and blob, Bedrock source.bytes, Ollama images, the AI SDK's image, LangChain's base64.
-// Data URIs need no place. A wrong guess costs nothing: what is no canonical base64 is not taken for it, and what is
-// comes back the same.
+// placeOf knows the common places of binary data: Anthropic source.data, OpenAI input_audio.data and b64_json,
+// file_data, Gemini inlineData.data, MCP data and blob, Bedrock source.bytes, Ollama images, the AI SDK's image,
+// LangChain's base64. Data URIs need no place. A wrong guess is harmless: only canonical base64 counts as base64, and
+// that comes back identical.
 func placeOf(name []byte) place {
 	switch string(name) {
 	case "data", "file_data", "fileData", "image", "bytes", "blob", "base64", "result":
@@ -96,14 +96,14 @@ func placeOf(name []byte) place {
 	return placeOther
 }
 
-// evidence is what an object says about the binary data in it.
+// evidence collects what an object says about its binary data.
 type evidence struct {
-	media      bool // a format or media type is given
-	coded      bool // it says base64
-	start, end int  // the media type, as it is spelled
+	media      bool // the object names a format or media type
+	coded      bool // the object says base64
+	start, end int  // the media type in its JSON spelling
 }
 
-// note looks at a member whose value is the string at [start, end) of body, without quotation marks.
+// note examines a member whose value is the string body[start:end], without quotation marks.
 func (e *evidence) note(name, body []byte, start, end int) {
 	switch string(name) {
 	case "media_type", "mediaType", "mime_type", "mimeType", "mime":

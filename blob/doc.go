@@ -1,18 +1,16 @@
 // Package blob keeps large and binary payloads out of messages.
 //
-// A blob is a payload stored once under the SHA-256 of its bytes, compressed, in a file of its own that
-// zstdcat prints. [Store] writes and reads blobs; everything it gives back has been compared with its
-// name.
+// A blob is a payload stored once, compressed, under the SHA-256 of its bytes, in its own file, which zstdcat prints.
+// [Store] writes and reads blobs. It verifies everything it returns against the blob's name.
 //
-// A reference is the small JSON object that stands in a stored message for a string that was moved to a
-// blob. [Externalise] moves strings out of a message, [Resolve] puts them back, byte for byte, and [Refs]
-// lists them without opening any blob. These three are pure functions over the message's JSON; they know
-// no framework's schema beyond where binary data commonly sits.
+// A reference is a small JSON object in a stored message that replaces a string moved to a blob. [Externalise] moves
+// strings out of a message, [Resolve] puts them back byte for byte, and [Refs] lists them without opening any blob.
+// These three are pure functions over the message's JSON. They know no framework's schema beyond the common places of
+// binary data.
 //
-// The bytes of both are in docs/FORMAT.md, "Blobs and references".
+// docs/FORMAT.md, "Blobs and references", specifies the bytes of both.
 //
-// The package never changes or removes a whole blob, and never moves a string that it could not spell
-// the same again.
+// The package never changes or removes an intact blob, and never moves a string that it could not spell the same again.
 package blob
 
 import (
@@ -25,7 +23,7 @@ import (
 // ErrDamaged is wrapped by errors about a blob whose file does not hold the payload of its name.
 var ErrDamaged = errors.New("damaged blob")
 
-// Sum names a payload: the SHA-256 of its bytes as they were before compression.
+// Sum names a payload: the SHA-256 of its uncompressed bytes.
 type Sum [sha256.Size]byte
 
 // SumOf returns the name of a payload.
@@ -34,8 +32,7 @@ func SumOf(payload []byte) Sum { return sha256.Sum256(payload) }
 // String returns 64 hexadecimal digits in lower case.
 func (s Sum) String() string { return hex.EncodeToString(s[:]) }
 
-// ParseSum reads what [Sum.String] writes and nothing else: upper case is refused, so that a payload has
-// one name.
+// ParseSum reads the output of [Sum.String] only. It rejects upper case, so that a payload has one name.
 func ParseSum(text string) (s Sum, err error) {
 	if len(text) != 2*len(s) {
 		return Sum{}, fmt.Errorf("blob name of %d characters, wanted %d", len(text), 2*len(s))

@@ -5,38 +5,37 @@ import (
 	"unicode/utf8"
 )
 
-// Policy says which strings of a message are moved to blobs.
+// Policy decides which strings of a message move to blobs.
 type Policy struct {
-	// Text is the least length of a text that is moved, in bytes of UTF-8: 0 moves every string value,
-	// a negative number none. Base64 data of 256 characters or more is moved whatever Text is.
+	// Text is the least length of a text that moves, in bytes of UTF-8: 0 moves every string value, a negative number
+	// none. Base64 data of 256 characters or more moves regardless of Text.
 	Text int64
 }
 
-// Externalise moves strings of a message to blobs: put is called with each payload in order, and must not keep it.
-// stored is the message with references in their place, from which [Resolve] makes body again, byte for byte. A
+// Externalise moves strings of a message to blobs. It calls put with each payload in order; put must not keep it.
+// stored is the message with references in place of the strings, from which [Resolve] restores body byte for byte. A
 // string that could not be spelled the same again stays.
 //
-// body must be valid JSON; what in it looks like a reference is escaped. Where nothing is moved stored is
-// body itself. To take a stored message to another policy, use [Reexternalise].
+// body must be valid JSON. Externalise escapes anything in it that looks like a reference. If no string moves, stored
+// is body itself. To apply another policy to a stored message, use [Reexternalise].
 func Externalise(body []byte, policy Policy, put func(payload []byte) (Sum, error)) (stored []byte, refs []Ref, err error) {
 	w := writer{body: body, policy: policy, put: put}
 	return w.write()
 }
 
-// Attach is [Externalise] for a message into which payloads are put that do not pass through it: for each RFC 6901
-// pointer to an empty string of body, of at most 1 KiB, what returns the reference that stands there in stored. Of
-// the reference it takes sum, size, media type, encoding and prefix. Pointers are looked at before any payload: where
-// one leads to no empty string, or to several since a name is there twice, the error wraps [ErrPlace].
+// Attach is [Externalise] for payloads that do not pass through the message. attached maps RFC 6901 pointers of at most
+// 1 KiB to functions. Each pointer names an empty string of body; its function returns the reference that replaces it
+// in stored. Attach takes sum, size, media type, encoding and prefix of it. Attach checks the pointers before any
+// payload. The error wraps [ErrPlace] if a pointer leads to no empty string, or to several because a name occurs twice.
 func Attach(body []byte, policy Policy, put func(payload []byte) (Sum, error), attached map[string]func() (Ref, error)) (stored []byte, refs []Ref, err error) {
 	w := writer{body: body, policy: policy, put: put, places: places{refs: attached}}
 	return w.write()
 }
 
-// Reexternalise takes a stored message to another policy, or one that was edited by hand back to its own. References to
-// binary payloads, and to texts that the policy moves, stay as they are, and get is not asked for their payloads;
-// others are resolved and looked at again. So the result is that of [Externalise] for the message as it was, but for
-// binary payloads that were attached. Where a payload is unavailable it fails, with an error that wraps an
-// [UnavailableError].
+// Reexternalise applies another policy to a stored message, or its own to one edited by hand. References to binary
+// payloads, and to texts that the policy moves, stay, and Reexternalise does not get their payloads. It resolves other
+// references and examines their strings again. So the result equals that of [Externalise] for the original message,
+// except for attached binary payloads. If a payload is unavailable, the error wraps an [UnavailableError].
 func Reexternalise(stored []byte, policy Policy, get func(Ref) ([]byte, error), put func(payload []byte) (Sum, error)) ([]byte, []Ref, error) {
 	body, kept, err := resolve(stored, func(ref Ref) ([]byte, error) {
 		if policy.keeps(ref) {
@@ -51,23 +50,23 @@ func Reexternalise(stored []byte, policy Policy, get func(Ref) ([]byte, error), 
 	return w.write()
 }
 
-// keeps reports whether what a reference stands for would become the same reference again. A short text may say of
-// another string that it is binary, so it is looked at.
+// keeps reports whether externalising the string of a reference would give the same reference. A short text may state
+// that another string is binary, so its reference is resolved.
 func (p Policy) keeps(ref Ref) bool {
 	return ref.Encoding != "" || p.Text >= 0 && int64(len(ref.Prefix))+ref.Size >= max(p.Text, binaryFloor)
 }
 
-// writer makes the stored message.
+// writer builds the stored message.
 type writer struct {
 	body   []byte
 	policy Policy
 	put    func([]byte) (Sum, error)
 	places places
-	kept   []Ref // that stand in body, in order
+	kept   []Ref // references that stay in body, in order
 	out    []byte
-	done   int // bytes of body that are in out
+	done   int // bytes of body already copied to out
 	refs   []Ref
-	text   []byte // room for what is decoded
+	text   []byte // buffer for decoded text
 	binary []byte
 }
 
@@ -144,7 +143,7 @@ func (w *writer) reference(it item, ref Ref) {
 	w.refs = append(w.refs, ref)
 }
 
-// payload returns what to put for a string's text, and notes in ref how to make the text of it again.
+// payload returns the payload for a string's text and records in ref how to restore the text.
 func (w *writer) payload(it item, text []byte, ref *Ref) ([]byte, bool) {
 	if it.kind == itemBinary && len(text) >= binaryFloor {
 		prefix, mediaType := uriPrefix(text)

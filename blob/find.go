@@ -1,12 +1,12 @@
 package blob
 
-// item is a place in a message where something may change.
+// item is a place in a message that may change.
 type item struct {
 	start, end int // of the string, with quotation marks
 	kind       itemKind
 	place      place
-	raised     bool // handed to the object around its own
-	before     int  // the candidate before it of the same object, counted from 1
+	raised     bool // passed on to the enclosing object
+	before     int  // the previous candidate of the same object, counted from 1
 	mediaStart int
 	mediaEnd   int
 }
@@ -15,22 +15,22 @@ type itemKind uint8
 
 const (
 	itemPassed itemKind = iota
-	itemName            // a name like $blob, to be escaped
+	itemName            // a name like $blob, which the writer escapes
 	itemText            // a text that may be long enough
-	itemBinary          // what should be base64; if it is not, a text
-	itemPlace           // an empty string, where an attachment goes
+	itemBinary          // probably base64, otherwise a text
+	itemPlace           // an empty string for an attachment
 	itemKept            // a reference that stays
 )
 
-// holder is an object or array that the search is in.
+// holder is an open object or array.
 type holder struct {
-	candidates int // the last string in it that may be binary, counted from 1
+	candidates int // its last string that may be binary, counted from 1
 	evidence   evidence
 }
 
-// find lists, in order, what may have to change in a message. It is one pass: whether a string is binary depends on
-// members that may come after it, so it is decided where its object ends. The references in kept, which stand in the
-// message already, are told from what a framework wrote by where they begin.
+// find lists, in order, the places of a message that may change. It makes one pass. Whether a string is binary may
+// depend on later members, so find decides at the end of the object. It recognises the references in kept, which body
+// already contains, by their offsets; others are a framework's own text.
 func find(body []byte, policy Policy, places *places, kept []Ref) (items []item, err error) {
 	s := newScanner(body)
 	defer s.release()
@@ -72,7 +72,7 @@ func find(body []byte, policy Policy, places *places, kept []Ref) (items []item,
 				items = append(items, it)
 				continue
 			}
-			// Text is never longer than its spelling.
+			// Decoded text is never longer than its spelling.
 			if policy.Text >= 0 && int64(len(inside)) >= policy.Text {
 				it.kind = itemText
 			}
@@ -98,8 +98,8 @@ func find(body []byte, policy Policy, places *places, kept []Ref) (items []item,
 	}
 }
 
-// settle decides about the candidates of an object that ends. What it says nothing about is left to the
-// object around it, once: Bedrock has {"format": …, "source": {"bytes": …}}.
+// settle decides about the candidates of a closed object. It passes undecided ones on to the enclosing object, once:
+// Bedrock has {"format": …, "source": {"bytes": …}}.
 func settle(items []item, h, around *holder) {
 	for n := h.candidates; n > 0; {
 		it := &items[n-1]
@@ -116,8 +116,8 @@ func settle(items []item, h, around *holder) {
 	}
 }
 
-// member returns the name of the member that the scanner's value is of, as it is spelled, and whether it is the
-// value itself and not an element of it.
+// member returns the name, as spelled, of the member with the scanner's value. direct reports whether the value is the
+// member's own and not an element of it.
 func (s *scanner) member() (name []byte, direct bool) {
 	n := len(s.stack)
 	if n == 0 {

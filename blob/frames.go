@@ -11,8 +11,8 @@ import (
 const (
 	// blockSize is the most that a zstd block holds. The first block of a payload decides how it is stored.
 	blockSize = 128 << 10
-	// windowSize is how far back compression looks, and so what a reader must keep. A larger one would
-	// gain a tenth on payloads of many megabytes and cost every writer the memory.
+	// windowSize is how far back compression looks, and so how much a reader must keep. A larger window would gain a
+	// tenth on payloads of many megabytes, and cost every writer the memory.
 	windowSize = 256 << 10
 )
 
@@ -25,8 +25,8 @@ var encoderOptions = []zstd.EOption{
 	zstd.WithZeroFrames(true), // an empty payload has a frame too
 }
 
-// An encoder holds about 1.4 MiB of tables. One pool is for payloads in memory, one for streams, since each
-// use makes tables of its own.
+// An encoder holds about 1.4 MiB of tables. Payloads in memory and streams have separate pools, since each use makes
+// its own tables.
 var (
 	wholeEncoders  = sync.Pool{New: newEncoder}
 	streamEncoders = sync.Pool{New: newEncoder}
@@ -40,7 +40,7 @@ func newEncoder() any {
 	return e
 }
 
-// writeFrames writes a payload as zstd frames: head is all of it when rest is nil, else its first block.
+// writeFrames writes a payload as zstd frames. head is the whole payload if rest is nil, else its first block.
 func writeFrames(w io.Writer, head []byte, rest io.Reader) error {
 	if rest == nil && len(head) <= blockSize {
 		_, err := w.Write(appendFrames(nil, head))
@@ -84,11 +84,11 @@ func compress(b, payload []byte) []byte {
 
 func shrinks(block []byte) bool { return gains(len(block), len(compress(nil, block))) }
 
-// gains reports whether compression saves a sixteenth: less is not worth decoding for.
+// gains reports whether compression saves a sixteenth. Less is not worth the decoding.
 func gains(from, to int) bool { return to < from-from/16 }
 
-// Media that is compressed already is stored as raw blocks, written here: they cost three bytes per 128 KiB, and
-// reading them back is a copy. The encoder would search each block in vain first.
+// Compressed media is stored as raw blocks, which the functions below write. They cost three bytes per 128 KiB, and
+// reading them is a copy. The encoder would first search each block in vain.
 
 func appendRawHeader(b []byte) []byte {
 	b = binary.LittleEndian.AppendUint32(b, 0xFD2FB528)

@@ -7,8 +7,8 @@ import (
 	"math"
 )
 
-// A blob file begins with a skippable frame, which zstd tools pass over: its magic number, the length of its content,
-// and as content the kind with the version, and the size of the payload.
+// A blob file begins with a skippable frame, which zstd tools ignore: its magic number, the length of its content, and
+// as content the kind with the version, and the size of the payload.
 const (
 	headerMagic   = 0x184D2A50
 	headerKind    = "ctxblob1"
@@ -23,8 +23,8 @@ func header(size int64) []byte {
 	return binary.LittleEndian.AppendUint64(b, uint64(size))
 }
 
-// readHeader returns the payload's size. Its error says what is wrong with the header, and is io.EOF or
-// io.ErrUnexpectedEOF where the file ends within it.
+// readHeader returns the payload's size. Its error describes the fault of the header. It is io.EOF or
+// io.ErrUnexpectedEOF if the file ends within the header.
 func readHeader(r io.Reader) (size int64, err error) {
 	var b [headerSize]byte
 	if _, err := io.ReadFull(r, b[:]); err != nil {
@@ -41,4 +41,4 @@ func readHeader(r io.Reader) (size int64, err error) {
 	return int64(n), nil
 }
 
-var errNoHeader = errors.New("no blob header")
+var errNoHeader = errors.New("invalid blob header")

@@ -2,7 +2,7 @@ package blob
 
 import "strings"
 
-// mediaMagic is how formats begin that are compressed already. A dot stands for any byte.
+// mediaMagic lists how compressed formats begin. A dot stands for any byte.
 var mediaMagic = []string{
 	"\x89PNG\r\n\x1a\n",
 	"\xff\xd8\xff",         // JPEG
@@ -31,8 +31,8 @@ var mediaMagic = []string{
 	"\xff\x0a",             // JPEG XL
 }
 
-// isMedia reports whether a payload looks compressed already. It is a guess: whoever asks also looks
-// whether the first block shrinks.
+// isMedia reports whether a payload looks compressed. It is a guess: the caller also checks whether the first block
+// shrinks.
 func isMedia(payload []byte) bool {
 	for _, magic := range mediaMagic {
 		if begins(payload, magic) {

@@ -7,9 +7,9 @@ import (
 	"iter"
 )
 
-// Mentions yields the name of each blob that b may refer to. It is the one rule by which a blob is kept or removed, and it is
-// generous: b need not be whole, a reference may stand anywhere in its object, and white space and escapes are read as JSON
-// has them. [Refs] is the strict rule, for putting payloads back. Mentions finds every reference that Refs finds.
+// Mentions yields the name of each blob that b may refer to. It is the one rule for keeping or removing blobs, and it
+// is generous: b may be damaged or incomplete, a reference may be anywhere in its object, and white space and escapes
+// follow JSON. [Refs] is the strict rule, for putting payloads back. Mentions finds every reference that Refs finds.
 func Mentions(b []byte) iter.Seq[Sum] {
 	return func(yield func(Sum) bool) {
 		if !bytes.Contains(b, []byte("blob")) && !bytes.Contains(b, []byte(`\u00`)) {
@@ -23,8 +23,8 @@ func Mentions(b []byte) iter.Seq[Sum] {
 	}
 }
 
-// Count returns how many references a stored message may hold. The envelope and the row of a message record it, so that a search for
-// references does not pass over the message.
+// Count returns how many references a stored message may hold. The envelope and the row of a message record it, so that
+// a search for references does not skip the message.
 func Count(stored []byte) (n int) {
 	for range Mentions(stored) {
 		n++
@@ -32,7 +32,7 @@ func Count(stored []byte) (n int) {
 	return n
 }
 
-// MentionsIn is Mentions for a stream of any length. An error is that of reading, and ends it.
+// MentionsIn is Mentions for a stream of any length. A read error ends the iteration.
 func MentionsIn(r io.Reader) iter.Seq2[Sum, error] {
 	return func(yield func(Sum, error) bool) {
 		mark := []byte(`"` + refName + `":"`)
@@ -45,9 +45,9 @@ func MentionsIn(r io.Reader) iter.Seq2[Sum, error] {
 			for {
 				i := bytes.Index(rest, mark)
 				if i < 0 || len(rest)-i < len(mark)+hexLen {
-					break // of a mark at the end the rest is to come
+					break // the rest of a mark at the end is still to come
 				}
-				rest = rest[i+len(mark)-1:] // the last quotation mark may begin another one
+				rest = rest[i+len(mark)-1:] // the last quotation mark may begin another mark
 				if sum, perr := ParseSum(string(rest[1:][:hexLen])); perr == nil && !yield(sum, nil) {
 					return
 				}
@@ -66,15 +66,15 @@ func MentionsIn(r io.Reader) iter.Seq2[Sum, error] {
 }
 
 const (
-	mentionPiece = 64 << 10 // bytes of a stream that are read at once
+	mentionPiece = 64 << 10 // bytes of a stream per read
 	hexLen       = 2 * len(Sum{})
 )
 
-// mentions brings JSON that comes in pieces into one spelling: without white space, and without escapes in names.
+// mentions normalises JSON that arrives in pieces: no white space, and no escapes in names.
 type mentions struct {
 	text []byte
-	tail [6]byte // an escape that has begun
-	n    int     // so much of it
+	tail [6]byte // an incomplete escape
+	n    int     // the length of its part so far
 }
 
 func (m *mentions) read(b []byte) {
@@ -90,7 +90,7 @@ func (m *mentions) read(b []byte) {
 	}
 }
 
-// escaped goes on with an escape. One that does not stand for a character of a name stays as it is.
+// escaped continues an escape. An escape stays as it is unless it stands for a character of a name.
 func (m *mentions) escaped(c byte) {
 	m.tail[m.n] = c
 	m.n++

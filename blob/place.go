@@ -10,7 +10,7 @@ import (
 // ErrPlace is wrapped by errors about pointers that lead to no place for a payload.
 var ErrPlace = errors.New("no place for a payload")
 
-// places are the empty strings of a message that payloads are put into.
+// places are the empty strings of a message that take payloads.
 type places struct {
 	refs  map[string]func() (Ref, error) // by RFC 6901 pointer
 	found []string                       // in the order of the message
@@ -29,7 +29,7 @@ func (p *places) at(s *scanner) bool {
 	return true
 }
 
-// err is nil when each pointer led to one empty string.
+// err returns nil if each pointer led to one empty string.
 func (p *places) err() error {
 	if len(p.refs) == 0 {
 		return nil
@@ -49,7 +49,7 @@ func (p *places) err() error {
 	return nil
 }
 
-// next returns the reference for the first place that has none yet.
+// next returns the reference for the first place without one.
 func (p *places) next() (Ref, error) {
 	pointer := p.found[0]
 	p.found = p.found[1:]

@@ -14,8 +14,8 @@ import (
 
 // Put stores a payload and returns its name, and whether it was new. The blob is durable on return.
 //
-// One that is there already is read and compared, touched, and synced too: whoever wrote it may
-// not have synced it yet. A damaged one is replaced.
+// Put reads and compares an existing blob, touches it, and syncs it too: its writer may not have synced it yet. It
+// replaces a damaged one.
 func (s *Store) Put(payload []byte) (sum Sum, created bool, err error) {
 	sum = SumOf(payload)
 	if there, err := s.reuse(sum, true); there || err != nil {
@@ -24,16 +24,16 @@ func (s *Store) Put(payload []byte) (sum Sum, created bool, err error) {
 	return sum, true, s.write(sum, payload)
 }
 
-// Rewrite is Put that trusts no file: it writes a new one over what is there. It is for use after a failed
-// sync, which the kernel may have followed by forgetting what it could not write while reading still shows it.
+// Rewrite is Put that trusts no existing file and always writes a new one. Use it after a failed sync: the kernel may
+// have dropped unwritten data that reads still show.
 func (s *Store) Rewrite(payload []byte) (Sum, error) {
 	sum := SumOf(payload)
 	return sum, s.write(sum, payload)
 }
 
-// PutUnsynced is Put without any sync, for callers who have the payload in a journal and sync the whole
-// store later. A crash may leave the blob damaged or missing; it must then be put again. It never takes the place
-// of a whole blob, which may be one that somebody relies on already.
+// PutUnsynced is Put without any sync, for callers that have the payload in a journal and sync the whole store later. A
+// crash may leave the blob damaged or missing; the caller must then put it again. PutUnsynced never replaces an intact
+// blob, which other messages may already rely on.
 func (s *Store) PutUnsynced(payload []byte) (sum Sum, created bool, err error) {
 	sum = SumOf(payload)
 	for range 3 {
@@ -41,8 +41,8 @@ func (s *Store) PutUnsynced(payload []byte) (sum Sum, created bool, err error) {
 			return sum, false, err
 		}
 		if _, err = s.fs.Lstat(Path(sum)); err == nil {
-			// A damaged one. It can be replaced only by rename, and by then another writer may have put a durable
-			// one there, so what replaces it must be durable as well.
+			// The blob is damaged. Only a rename can replace it, and by then another writer may have put a durable blob
+			// there. So the replacement must be durable as well.
 			return sum, true, s.write(sum, payload)
 		}
 		if err = s.writeUnsynced(sum, payload); !errors.Is(err, fs.ErrExist) {
@@ -53,18 +53,18 @@ func (s *Store) PutUnsynced(payload []byte) (sum Sum, created bool, err error) {
 	return sum, false, err
 }
 
-// Share reports whether a blob is there whole, which it reads it for, and touches it; with durable it syncs it too.
+// Share reports whether a blob exists intact, by reading it, and touches it. With durable it also syncs it.
 func (s *Store) Share(sum Sum, durable bool) (bool, error) { return s.reuse(sum, durable) }
 
-// reuse reports whether the blob is there and whole, and touches it. Any doubt is a no: the caller then
-// writes a new file. With durable it is synced, and so are the names that lead to it.
+// reuse reports whether the blob exists intact, and touches it. In doubt it returns false, and the caller writes a new
+// file. With durable it syncs the blob and the names that lead to it.
 func (s *Store) reuse(sum Sum, durable bool) (bool, error) {
 	f, _, err := s.open(sum, os.O_RDWR)
 	if err != nil {
 		return false, nil
 	}
 	defer f.Close()
-	// First of all, so that a sweep that looks at times sees as early as can be that the blob is wanted.
+	// Touch first, so that a sweep learns as early as possible that the blob is wanted.
 	if err := f.SetModTime(time.Now()); err != nil {
 		return false, nil
 	}
@@ -75,7 +75,7 @@ func (s *Store) reuse(sum Sum, durable bool) (bool, error) {
 	if !durable {
 		return true, nil
 	}
-	// A sync that fails is not tried again on this file: a new one is written.
+	// Never retry a failed sync on this file: the caller writes a new one.
 	if err := f.Sync(); err != nil {
 		return false, nil
 	}
@@ -85,7 +85,7 @@ func (s *Store) reuse(sum Sum, durable bool) (bool, error) {
 	return true, s.fs.SyncDir(leaf(sum))
 }
 
-// write puts a durable file in the place of a blob, whatever is there.
+// write puts a durable file in the place of a blob, whatever exists there.
 func (s *Store) write(sum Sum, payload []byte) error {
 	if err := s.makeDurableFolders(sum); err != nil {
 		return err
@@ -99,8 +99,8 @@ func (s *Store) write(sum Sum, payload []byte) error {
 
 // settle gives a synced temporary file its name, durably.
 func (s *Store) settle(tmp string, sum Sum) error {
-	// Crash order: the content is durable before it gets its name, so a name that survives never stands for
-	// less than the payload. Where two writers meet, either file may stay: both are durable.
+	// Crash order: the content is durable before it gets its name, so a surviving name never stands for less than the
+	// payload. If two writers meet, either file may stay: both are durable.
 	err := s.makeWay(Path(sum))
 	if err == nil {
 		err = s.fs.Rename(tmp, Path(sum))
@@ -112,8 +112,8 @@ func (s *Store) settle(tmp string, sum Sum) error {
 	return s.fs.SyncDir(leaf(sum))
 }
 
-// Adopt moves the file of a blob from elsewhere in the store to its place, durably. What is not that blob, whole, stays where
-// it is, and the error wraps [ErrDamaged].
+// Adopt moves the file of a blob from elsewhere in the store to its place, durably. A file that is not that blob,
+// intact, stays where it is, and the error wraps [ErrDamaged].
 //
 // Crash order: the content is durable before the rename.
 func (s *Store) Adopt(path string, sum Sum) error {
@@ -151,7 +151,7 @@ func (s *Store) writeUnsynced(sum Sum, payload []byte) error {
 	if err := s.writeFile(tmp, payload, false); err != nil {
 		return err
 	}
-	// What is there may be durable.
+	// An existing blob may be durable: do not replace it.
 	err := s.fs.RenameNew(tmp, Path(sum))
 	if err != nil {
 		_ = s.fs.Remove(tmp)
@@ -159,7 +159,7 @@ func (s *Store) writeUnsynced(sum Sum, payload []byte) error {
 	return err
 }
 
-// writeFile makes a blob's file under a name; what it leaves after an error is nothing.
+// writeFile makes a blob's file under a name. After an error it leaves nothing.
 func (s *Store) writeFile(name string, payload []byte, sync bool) error {
 	return s.create(name, sync, func(f vfs.File) error {
 		head := header(int64(len(payload)))
@@ -181,7 +181,7 @@ func (s *Store) create(name string, sync bool, fill func(vfs.File) error) error 
 	}
 	err = fill(f)
 	if err == nil {
-		// The system's own stamp may be a tick behind: a sweep would take the file for older than its beginning.
+		// The system's stamp may be a tick behind: the file would look older than the beginning of a sweep.
 		err = f.SetModTime(time.Now())
 	}
 	if err == nil && sync {
@@ -196,13 +196,13 @@ func (s *Store) create(name string, sync bool, fill func(vfs.File) error) error 
 	return err
 }
 
-// temporary returns a name that no one else uses. A left-over begins with a dot; Walk reports it.
+// temporary returns a unique name. A left-over begins with a dot; Walk reports it.
 func temporary(dir string) string {
 	return fmt.Sprintf("%s/.%016x", dir, rand.Uint64())
 }
 
-// PutReader is [Store.Put] for a payload of any length, in about two MiB of memory. It also returns the payload's
-// size. An error of r comes back wrapped, and nothing is stored then.
+// PutReader is [Store.Put] for a payload of any length, in about two MiB of memory. It also returns the payload's size.
+// If r fails, PutReader stores nothing and wraps the error.
 func (s *Store) PutReader(r io.Reader) (sum Sum, size int64, created bool, err error) {
 	head := make([]byte, blockSize)
 	n, err := fill(r, head)

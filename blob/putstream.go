@@ -9,8 +9,8 @@ import (
 	"github.com/ctxdir/ctxdir/internal/vfs"
 )
 
-// putStream stores a payload of more than a block. Its name is known only at the end, so the temporary file lies
-// in the folder of blobs and moves into its fan-out folder by the rename.
+// putStream stores a payload of more than a block. Its name is known only at the end. So the temporary file is in the
+// folder of blobs, and the rename moves it into its fan-out folder.
 func (s *Store) putStream(head []byte, rest io.Reader) (sum Sum, size int64, created bool, err error) {
 	if err := s.mkdir(Folder); err != nil {
 		return sum, 0, false, err
@@ -25,7 +25,7 @@ func (s *Store) putStream(head []byte, rest io.Reader) (sum Sum, size int64, cre
 		if err := writeFrames(f, head, in); err != nil {
 			return err
 		}
-		// The size is known now. Until the rename nobody reads it.
+		// The size is known now. Nothing reads it before the rename.
 		_, err := f.WriteAt(header(in.size), 0)
 		return err
 	})
@@ -45,7 +45,7 @@ func (s *Store) putStream(head []byte, rest io.Reader) (sum Sum, size int64, cre
 	return sum, in.size, true, s.settle(tmp, sum)
 }
 
-// hashed counts and sums what is read through it.
+// hashed counts and hashes the bytes read through it.
 type hashed struct {
 	r    io.Reader
 	sum  hash.Hash
@@ -62,8 +62,8 @@ func (h *hashed) Read(p []byte) (int, error) {
 	return n, err
 }
 
-// fill reads until block is full or the payload ends. (io.ReadFull cannot tell the end from a reader that fails with
-// io.ErrUnexpectedEOF, as a cut connection does.)
+// fill reads until block is full or the payload ends. It does not use io.ReadFull, which cannot distinguish the end
+// from a reader that fails with io.ErrUnexpectedEOF, as a cut connection does.
 func fill(r io.Reader, block []byte) (n int, err error) {
 	for n < len(block) {
 		m, err := r.Read(block[n:])
@@ -78,7 +78,7 @@ func fill(r io.Reader, block []byte) (n int, err error) {
 	return n, nil
 }
 
-// isEnd reports whether a reader's error is its end: io.EOF itself, since what merely wraps it is a failure.
+// isEnd reports whether a reader's error is io.EOF itself. An error that merely wraps io.EOF is a failure.
 func isEnd(err error) bool {
 	return err == io.EOF //nolint:errorlint // see above
 }

@@ -15,14 +15,14 @@ import (
 	"github.com/klauspost/compress/zstd"
 )
 
-// maxWindow is the largest window a frame may ask for, in bytes: what RFC 8878 recommends every decoder to
-// support. It bounds the memory that a hostile file can claim.
+// maxWindow is the largest window a frame may ask for, in bytes. RFC 8878 recommends that every decoder support it. It
+// bounds the memory that a hostile file can claim.
 const maxWindow = 8 << 20
 
-// Open returns a blob's payload as a stream, and its size in bytes. What is read is verified at the end only: where
-// the payload is not that of the name, the Read that would have returned io.EOF, or an earlier one,
-// returns an error that wraps [ErrDamaged]. It never returns more than size bytes. Memory is bounded
-// whatever the file claims. The error wraps fs.ErrNotExist where there is no such blob.
+// Open returns a blob's payload as a stream, and its size in bytes. Only the end of the stream verifies the payload. If
+// the payload does not match the name, the Read that would have returned io.EOF, or an earlier one, returns an error
+// that wraps [ErrDamaged]. The stream never returns more than size bytes. Memory is bounded whatever the file claims.
+// The error wraps fs.ErrNotExist if the blob does not exist.
 func (s *Store) Open(sum Sum) (payload io.ReadCloser, size int64, err error) {
 	f, _, err := s.open(sum, os.O_RDONLY)
 	if err != nil {
@@ -36,8 +36,7 @@ func (s *Store) Open(sum Sum) (payload io.ReadCloser, size int64, err error) {
 	return r, r.left, nil
 }
 
-// Get returns a payload of at most limit bytes, verified; a larger one gives an error that wraps
-// vfs.ErrTooLarge.
+// Get returns a verified payload of at most limit bytes. For a larger one the error wraps vfs.ErrTooLarge.
 func (s *Store) Get(sum Sum, limit int64) ([]byte, error) {
 	f, info, err := s.open(sum, os.O_RDONLY)
 	if err != nil {
@@ -52,8 +51,7 @@ func (s *Store) Get(sum Sum, limit int64) ([]byte, error) {
 	if r.left > limit {
 		return nil, fmt.Errorf("blob %s: %w: %d bytes, limit %d", sum, vfs.ErrTooLarge, r.left, limit)
 	}
-	// The size is what the file claims. Beyond what a file of its length commonly holds, memory is taken as
-	// bytes come.
+	// The size is the file's claim. Beyond the common content of a file of its length, allocate as bytes arrive.
 	size := r.left
 	b := make([]byte, 0, min(size, 16*min(info.Size(), 1<<32)))
 	for int64(len(b)) < size {
@@ -66,20 +64,19 @@ func (s *Store) Get(sum Sum, limit int64) ([]byte, error) {
 			return nil, err
 		}
 	}
-	// Only the read behind the last byte verifies them.
+	// Only the read after the last byte verifies the payload.
 	if _, err := r.Read(make([]byte, 1)); !isEnd(err) {
 		return nil, err
 	}
 	return b, nil
 }
 
-// Verify reads a blob and reports what is wrong with it: an error that wraps [ErrDamaged] or
-// fs.ErrNotExist.
+// Verify reads a blob and reports its damage: an error that wraps [ErrDamaged] or fs.ErrNotExist.
 func (s *Store) Verify(sum Sum) error {
 	return s.VerifyFile(Path(sum), sum)
 }
 
-// VerifyFile is Verify for the file of a blob that lies elsewhere in the store's folder.
+// VerifyFile is Verify for the file of a blob that is elsewhere in the store's folder.
 func (s *Store) VerifyFile(path string, sum Sum) error {
 	f, _, err := s.openFile(path, sum, os.O_RDONLY)
 	if err != nil {
@@ -100,10 +97,10 @@ func verify(f vfs.File, sum Sum) error {
 	return err
 }
 
-// decoder is what is expensive to make: it is used again.
+// decoder holds the parts that are expensive to make, for reuse.
 type decoder struct {
 	zstd *zstd.Decoder
-	in   *bufio.Reader // frames have small parts; the decoder reads each by itself
+	in   *bufio.Reader // frames have small parts, each of which the decoder reads separately
 }
 
 var decoders = sync.Pool{New: func() any {
@@ -111,7 +108,7 @@ var decoders = sync.Pool{New: func() any {
 		zstd.WithDecoderConcurrency(1), // no goroutines: a decoder the pool drops needs no Close
 		zstd.WithDecoderLowmem(true),
 		zstd.WithDecoderMaxWindow(maxWindow),
-		zstd.WithDecoderMaxMemory(math.MaxInt64), // of a stream, this limits its length, not memory
+		zstd.WithDecoderMaxMemory(math.MaxInt64), // for a stream this limits its length, not memory
 	)
 	if err != nil {
 		panic(err) // the options are constants
@@ -119,7 +116,7 @@ var decoders = sync.Pool{New: func() any {
 	return &decoder{z, bufio.NewReaderSize(nil, 16<<10)}
 }}
 
-// reader verifies a payload as it is read.
+// reader verifies a payload while reading.
 type reader struct {
 	file vfs.File
 	sum  Sum
@@ -127,10 +124,10 @@ type reader struct {
 	dec  *decoder
 	hash hash.Hash
 	left int64 // bytes still to come
-	err  error // what every further Read returns
+	err  error // the result of every further Read
 }
 
-// source keeps the error of reading the file apart from what the decoder makes of it.
+// source keeps the error of reading the file apart from the decoder's error.
 type source struct {
 	f   io.Reader
 	err error
@@ -154,7 +151,7 @@ func newReader(f vfs.File, sum Sum) (*reader, error) {
 	r.dec.in.Reset(&r.src)
 	size, err := readHeader(r.dec.in)
 	if err == nil && hollow && length-length/4 > size {
-		err = vfs.ErrHole // frames that are to be passed over may be of any size, then
+		err = vfs.ErrHole // skippable frames could be of any size here
 	}
 	if err == nil {
 		r.left = size
@@ -200,12 +197,12 @@ func (r *reader) Read(p []byte) (int, error) {
 	return n, r.err
 }
 
-// end is reached when as many bytes were read as the header promised. It returns io.EOF when they are the payload.
+// end runs after as many bytes as the header promised. It returns io.EOF if they are the payload.
 func (r *reader) end() error {
 	var one [1]byte
 	switch _, err := io.ReadFull(r.dec.zstd, one[:]); {
 	case err == nil:
-		return damaged(r.sum, "more bytes than its header says")
+		return damaged(r.sum, "it is longer than the size in its header")
 	case err != io.EOF:
 		return r.failed(err)
 	}
@@ -222,7 +219,7 @@ func (r *reader) failed(err error) error {
 	return damaged(r.sum, "%v", err)
 }
 
-// Close closes the file. Reading afterwards fails.
+// Close closes the file. Later reads fail.
 func (r *reader) Close() error {
 	if r.dec == nil {
 		return nil

@@ -11,12 +11,12 @@ import (
 type Ref struct {
 	Sum       Sum
 	Size      int64    // bytes of the payload
-	MediaType string   // of a binary payload, where it is known
+	MediaType string   // of a binary payload, if known
 	Encoding  Encoding // how the payload became text
-	Prefix    string   // what stands before the payload in the text, as in data:image/png;base64,
+	Prefix    string   // the text before the payload, as in data:image/png;base64,
 	Offset    int      // where the reference begins in the stored message, in bytes
 	Path      string   // RFC 6901 pointer to it; empty when longer than 1 KiB, and from Externalise
-	Problem   string   // why it cannot be resolved by anybody; empty for a reference in order
+	Problem   string   // why no store can resolve it; empty for a valid reference
 
 	spelling spelling
 	end      int
@@ -33,14 +33,14 @@ const (
 	Base64URLUnpadded Encoding = "base64url-unpadded"
 )
 
-// UnavailableError says that a payload could not be put back in its place.
+// UnavailableError reports a payload that could not be put back in its place.
 type UnavailableError struct {
 	Ref Ref
 	Err error
 }
 
 func (e *UnavailableError) Error() string {
-	if e.Ref.Sum == (Sum{}) { // it has no name
+	if e.Ref.Sum == (Sum{}) { // the reference names no payload
 		return fmt.Sprintf("payload at %q: %v", e.Ref.Path, e.Err)
 	}
 	return fmt.Sprintf("payload %s at %q: %v", e.Ref.Sum, e.Ref.Path, e.Err)
@@ -50,8 +50,8 @@ func (e *UnavailableError) Unwrap() error { return e.Err }
 
 const refName = "$blob"
 
-// appendTo appends the reference as it stands in a message. Members come in this order, the name that marks
-// a reference first.
+// appendTo appends the reference in its stored form. Members come in this order; the name that marks a reference is
+// first.
 func (r *Ref) appendTo(b []byte) []byte {
 	b = append(b, `{"`+refName+`":"`...)
 	b = append(b, r.Sum.String()...)
@@ -74,8 +74,8 @@ func appendMember(b []byte, name, value string) []byte {
 	return append(spelling(0).spell(b, []byte(value)), '"')
 }
 
-// markers returns how many $ a name has that is nothing but these and "blob", else 0. inside is the name
-// as it is spelled, without quotation marks.
+// markers returns the number of leading $ of a name that is otherwise "blob", else 0. inside is the name as spelled,
+// without quotation marks.
 func markers(inside []byte) int {
 	if bytes.IndexByte(inside, '\\') >= 0 {
 		var ok bool
@@ -90,14 +90,13 @@ func markers(inside []byte) int {
 	return len(dollars)
 }
 
-// atReference reports whether the name that the scanner is at makes a reference of its object: it is the
-// first. before is the token before it.
+// atReference reports whether the scanner's name is the first of its object and makes the object a reference. before is
+// the token before the name.
 func (s *scanner) atReference(before token) bool {
 	return before == tokenObject && markers(s.inside()) == 1
 }
 
-// reference reads the reference whose first name the scanner is at, and goes behind it. Members it does not know
-// are ignored.
+// reference reads the reference whose first name the scanner is at, and moves past it. It ignores unknown members.
 func (s *scanner) reference(offset int) Ref {
 	r := Ref{Offset: offset, Size: -1}
 	problem := func(format string, args ...any) {
@@ -161,8 +160,8 @@ func (s *scanner) reference(offset int) Ref {
 	return r
 }
 
-// value returns the value of the member whose name the scanner is at, and its text if it is a string that has
-// any, and goes behind it.
+// value returns the value of the member whose name the scanner is at, and its text if it is a non-empty string. It
+// moves past the value.
 func (s *scanner) value() (raw []byte, text string) {
 	for s.pos < len(s.b) && (s.b[s.pos] == ':' || isSpace(s.b[s.pos])) {
 		s.pos++

@@ -9,32 +9,32 @@ import (
 	"github.com/ctxdir/ctxdir/internal/vfs"
 )
 
-// Resolve puts payloads back into a stored message: get returns each, and what it returns is not kept. Where
-// get fails, or returns something of another size, the reference stays; err then joins an
-// [UnavailableError] for each such place, and everything else is resolved. With [ErrKeep] get says that the reference
-// shall stay, which is no failure. A body in which references stayed must not be given to [Externalise].
+// Resolve puts payloads back into a stored message. get returns each payload; Resolve does not keep it. If get fails,
+// or returns a payload of another size, the reference stays. err then joins an [UnavailableError] for each such place;
+// everything else is resolved. To keep a reference without a failure, get returns [ErrKeep]. A body in which references
+// stayed must not be passed to [Externalise].
 //
-// Memory is bounded by what get returns, each payload as often as it is referred to: a caller that reads messages of strangers
-// asks [BodySize] first, or streams with [ResolveTo]. Where there is nothing to do body is stored itself.
+// The results of get bound the memory, each payload as often as the message refers to it. A caller that reads untrusted
+// messages checks [BodySize] first, or streams with [ResolveTo]. If there is nothing to resolve, body is stored itself.
 func Resolve(stored []byte, get func(Ref) ([]byte, error)) (body []byte, err error) {
 	body, _, err = resolve(stored, get)
 	return body, err
 }
 
-// ErrKeep is what the get of [Resolve] returns for a reference that shall stay.
-var ErrKeep = errors.New("the reference stays")
+// ErrKeep is the result of get in [Resolve] for a reference that must stay.
+var ErrKeep = errors.New("the reference is kept")
 
-// resolve also returns the references that shall stay, with their places in the body.
+// resolve also returns the kept references, with their offsets in the body.
 func resolve(stored []byte, get func(Ref) ([]byte, error)) (body []byte, kept []Ref, err error) {
 	var out []byte
 	changed, err := rewriteRefs(stored, func(piece []byte) error {
-		if len(piece) < len(stored) { // else there is nothing to change
+		if len(piece) < len(stored) { // otherwise nothing changes
 			out = append(out, piece...)
 		}
 		return nil
 	}, func(ref *Ref) error {
 		payload, err := fetch(*ref, get)
-		if err == ErrKeep { //nolint:errorlint // what wraps it is a failure
+		if err == ErrKeep { //nolint:errorlint // an error that wraps it is a failure
 			ref.Offset = len(out)
 			kept = append(kept, *ref)
 		}
@@ -52,9 +52,9 @@ func resolve(stored []byte, get func(Ref) ([]byte, error)) (body []byte, kept []
 	return stored, kept, err
 }
 
-// rewriteRefs goes over a stored message. write gets the pieces of the body, in order; for each reference restore writes what it stands
-// for, or fails, and then the reference stays. The error joins an [UnavailableError] for each that failed otherwise than with
-// [ErrKeep]. An error of write, which restore passes on as a [writeError], ends it.
+// rewriteRefs walks a stored message. It passes the pieces of the body to write, in order. For each reference it calls
+// restore, which writes the string; if restore fails, the reference stays. The error joins an [UnavailableError] for
+// each failure other than [ErrKeep]. An error of write ends the walk; restore passes it on as a [writeError].
 func rewriteRefs(stored []byte, write func(piece []byte) error, restore func(*Ref) error) (changed bool, err error) {
 	s := newScanner(stored)
 	defer s.release()
@@ -82,7 +82,7 @@ func rewriteRefs(stored []byte, write func(piece []byte) error, restore func(*Re
 				done, changed = ref.end, true
 			case errors.As(err, &failed):
 				return false, failed.err
-			case err != ErrKeep: //nolint:errorlint // what wraps it is a failure
+			case err != ErrKeep: //nolint:errorlint // an error that wraps it is a failure
 				ref.Path = s.pointer()
 				unavailable = append(unavailable, &UnavailableError{ref, err})
 			}
@@ -104,7 +104,7 @@ func rewriteRefs(stored []byte, write func(piece []byte) error, restore func(*Re
 	return changed, errors.Join(unavailable...)
 }
 
-// writeError is an error of the writer that a body goes to, and not of a payload.
+// writeError is an error of the body's writer and not of a payload.
 type writeError struct{ err error }
 
 func (e *writeError) Error() string { return e.err.Error() }
@@ -150,10 +150,10 @@ func fetch(ref Ref, get func(Ref) ([]byte, error)) ([]byte, error) {
 	return payload, nil
 }
 
-// ErrReference is wrapped by the errors of references that cannot be resolved whatever the store holds.
+// ErrReference is wrapped by errors about references that no store can resolve.
 var ErrReference = errors.New("malformed reference")
 
-// restore appends the string that the reference stands for.
+// restore appends the string of the reference.
 func (r *Ref) restore(b, payload []byte) []byte {
 	b = append(b, '"')
 	b = r.spelling.spell(b, []byte(r.Prefix))

@@ -8,16 +8,16 @@ import (
 	"github.com/ctxdir/ctxdir/internal/vfs"
 )
 
-// ParseFile is the sum of the blob whose file has a name, without folders.
+// ParseFile returns the sum of the blob with this file name, without folders.
 func ParseFile(name string) (Sum, bool) {
 	sum, err := ParseSum(strings.TrimSuffix(name, Suffix))
 	return sum, err == nil && name == sum.String()+Suffix
 }
 
-// Return moves the file of a blob, which lies elsewhere in the store's folder, back to its place, durably, and sets its time to now.
-// Where a blob is in that place already it stays, and so does the file: moved is false then.
+// Return moves the file of a blob from elsewhere in the store's folder back to its place, durably, and sets its time to
+// now. If a blob is in that place already, both stay, and moved is false.
 //
-// Crash order: the folders are durable before the rename, and the rename is when Return returns. The blob is in either place.
+// Crash order: the folders are durable before the rename, the rename when Return returns. The blob is in either place.
 func (s *Store) Return(path string, sum Sum) (moved bool, err error) {
 	info, err := s.fs.Lstat(path)
 	if err != nil {

@@ -6,42 +6,42 @@ import (
 	"sync"
 )
 
-// ErrMalformed is wrapped by errors about a message that is not JSON. What is valid is the caller's to make
-// sure: the scanner notices no more than it needs to go on.
+// ErrMalformed is wrapped by errors about a message that is not JSON. The caller must ensure validity: the scanner
+// detects only faults that stop it.
 var ErrMalformed = errors.New("malformed message")
 
 type token uint8
 
 const (
-	tokenEnd    token = iota // of the message, or of what can be scanned of it
+	tokenEnd    token = iota // end of the message, or of its scannable part
 	tokenName                // a member's name
-	tokenString              // a string that is a value
+	tokenString              // a string value
 	tokenObject              // an object begins
 	tokenArray               // an array begins
 	tokenClose               // an object or array ends
 )
 
-// scanner goes over JSON from left to right, without recursion, and stops at what matters here.
-// Numbers and literals are passed over.
+// scanner walks JSON from left to right, without recursion, and stops at the tokens above. It skips numbers and
+// literals.
 type scanner struct {
 	b     []byte
-	pos   int // where to go on
-	start int // of the token; a string's with its quotation marks
+	pos   int // where to continue
+	start int // of the token; for a string, with its quotation marks
 	end   int
 	stack []level
 	bad   bool
 }
 
-// level is an object or array that the scanner is in.
+// level is an open object or array.
 type level struct {
 	object    bool
 	wantName  bool // the next string of an object is a name
-	nameStart int  // of the member it is at, with quotation marks
+	nameStart int  // of the current member, with quotation marks
 	nameEnd   int
-	index     int // of the element it is at
+	index     int // of the current element
 }
 
-// Scanners are used again, for the sake of their stacks: looking at a message that holds nothing to move allocates nothing.
+// The pool keeps the scanners' stacks: scanning a message without anything to move allocates nothing.
 var scanners = sync.Pool{New: func() any { return new(scanner) }}
 
 func newScanner(b []byte) *scanner {
@@ -115,7 +115,7 @@ func (s *scanner) fail() token {
 	return tokenEnd
 }
 
-// err is nil when the scan came to its end in order.
+// err returns nil if the scan reached its end without a fault.
 func (s *scanner) err() error {
 	if s.bad {
 		return ErrMalformed
@@ -123,10 +123,10 @@ func (s *scanner) err() error {
 	return nil
 }
 
-// inside is the string that the scanner is at, without quotation marks.
+// inside returns the scanner's string, without quotation marks.
 func (s *scanner) inside() []byte { return s.b[s.start+1 : s.end-1] }
 
-// skip goes on behind the object or array that has just begun.
+// skip moves past the object or array that has just begun.
 func (s *scanner) skip() {
 	for depth := len(s.stack); len(s.stack) >= depth; {
 		if s.next() == tokenEnd {
@@ -153,8 +153,7 @@ func stringEnd(b []byte, start int) int {
 	}
 }
 
-// pointer returns the RFC 6901 pointer of the value that the scanner is at or has just gone behind, "" where
-// it would be longer than maxPointer.
+// pointer returns the RFC 6901 pointer of the current or last value, or "" if it would be longer than maxPointer.
 func (s *scanner) pointer() string {
 	var p []byte
 	for i := range s.stack {

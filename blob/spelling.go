@@ -8,9 +8,9 @@ import (
 	"unicode/utf8"
 )
 
-// spelling is how a JSON string was written beyond what JSON demands, so that it can be written again. The zero
-// spelling is that of JSON.stringify: `\"`, `\\`, `\b`, `\f`, `\n`, `\r`, `\t`, other control characters as \u00XX
-// in lower case, and all else as it is.
+// spelling records how a JSON string was written beyond what JSON demands, so that it can be written again. The zero
+// spelling is that of JSON.stringify: `\"`, `\\`, `\b`, `\f`, `\n`, `\r`, `\t`, other control characters as \u00XX in
+// lower case, and all else unescaped.
 type spelling uint8
 
 const (
@@ -21,7 +21,7 @@ const (
 	spelledUpper                      // hexadecimal digits are in upper case (Java, .NET)
 )
 
-// spellingNames is in the order in which a reference names them.
+// spellingNames lists the names in the order that a reference uses.
 var spellingNames = []struct {
 	name string
 	is   spelling
@@ -39,7 +39,7 @@ func (s spelling) String() string {
 	return strings.Join(names, "+")
 }
 
-// parseSpelling reads what [spelling.String] writes about a spelling that is used.
+// parseSpelling reads the output of [spelling.String] for a non-zero spelling that a writer uses.
 func parseSpelling(text string) (s spelling, ok bool) {
 	for name := range strings.SplitSeq(text, "+") {
 		for _, n := range spellingNames {
@@ -100,7 +100,7 @@ func (s spelling) hex(b []byte, r rune) []byte {
 	return append(b, '\\', 'u', digits[r>>12&15], digits[r>>8&15], digits[r>>4&15], digits[r&15])
 }
 
-// plain returns how much of text is written as it is.
+// plain returns the length of the leading text that needs no escape.
 func (s spelling) plain(text []byte) int {
 	for i, c := range text {
 		switch {
@@ -119,9 +119,9 @@ func (s spelling) plain(text []byte) int {
 	return len(text)
 }
 
-// decode returns the text of the inside of a JSON string and how it seems to be spelled: only spelling the text
-// again tells whether it really is. It fails where the string holds half a surrogate pair, since there are
-// no bytes for it. The text is b where nothing is escaped, else it is appended to room.
+// decode returns the text of the inside of a JSON string and its apparent spelling; only spelling the text again proves
+// it. decode fails if the string holds half a surrogate pair, which has no bytes. The text is b if nothing is escaped,
+// else it is appended to room.
 func decode(room, b []byte) (text []byte, s spelling, ok bool) {
 	i := bytes.IndexByte(b, '\\')
 	if i < 0 {
@@ -168,7 +168,7 @@ func decode(room, b []byte) (text []byte, s spelling, ok bool) {
 	}
 }
 
-// spelled returns what a character written as \uXXXX says about its string.
+// spelled returns the spelling that a character written as \uXXXX suggests for its string.
 func spelled(r rune, escape []byte) (s spelling) {
 	switch {
 	case r == 0x2028 || r == 0x2029:
@@ -184,7 +184,7 @@ func spelled(r rune, escape []byte) (s spelling) {
 	return s
 }
 
-// unescape reads \uXXXX, or a pair of them, and returns its length; 0 where it is none or half a pair.
+// unescape reads \uXXXX, or a pair of them, and returns its length, or 0 if it is neither or half a pair.
 func unescape(b []byte) (rune, int) {
 	r := hex4(b)
 	if !utf16.IsSurrogate(r) {
@@ -220,14 +220,13 @@ func hex4(b []byte) rune {
 	return r
 }
 
-// respell returns the spelling with which text becomes the inside of a string again, byte for byte, if
-// there is one.
+// respell returns the spelling that turns text into inside again, byte for byte, if one exists.
 func respell(seems spelling, text, inside []byte) (spelling, bool) {
 	if len(text) == len(inside) {
-		return 0, true // nothing was escaped: valid JSON holds nothing raw that must be
+		return 0, true // nothing was escaped: valid JSON holds no raw character that needs an escape
 	}
 	if seems&spelledASCII != 0 {
-		seems &^= spelledLines // is part of it
+		seems &^= spelledLines // ASCII includes it
 	}
 	return seems, bytes.Equal(seems.spell(nil, text), inside)
 }

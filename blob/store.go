@@ -17,21 +17,20 @@ const Folder = "blobs"
 
 const Suffix = ".zst"
 
-// Store is the blobs of a store. All methods may be called at the same time, from several processes too.
+// Store gives access to the blobs of a store. All methods are safe for concurrent use, also across processes.
 //
-// Nothing here takes a lock. Who removes blobs must make sure that no one is about to refer to them: a put
-// of a blob that exists touches it, so that its modification time tells when it was last wanted.
-// The fan-out folders must not be removed while a Store is open.
+// The package takes no locks. A caller that removes blobs must ensure that no other is about to refer to them: a put of
+// an existing blob touches it, so its modification time records when it was last wanted. The fan-out folders must not
+// be removed while a Store is open.
 type Store struct {
 	fs    vfs.FS
-	aside func(path string) error // see SetAside; nil leaves everything where it is
+	aside func(path string) error // see SetAside; nil leaves everything in place
 
 	mu      sync.Mutex
 	durable [1 << 16 / 64]uint64 // fan-out folders whose names this Store has synced, a bit each
 }
 
-// Open returns the blobs of the store whose folder is fsys. It touches nothing: the folder of blobs is
-// made by the first put.
+// Open returns the blobs of the store with folder fsys. It changes nothing: the first put makes the folder of blobs.
 func Open(fsys vfs.FS, opts ...Option) *Store {
 	s := &Store{fs: fsys}
 	for _, f := range opts {
@@ -40,17 +39,17 @@ func Open(fsys vfs.FS, opts ...Option) *Store {
 	return s
 }
 
-// Option changes how a Store is opened.
+// Option changes how Open opens a Store.
 type Option func(*Store)
 
-// SetAside gives the Store what takes a thing away that lies where a blob or a folder of blobs belongs and is neither:
-// a link, a folder in the place of a blob, a file in that of a folder. path is below the store's folder. Another writer may
-// have been faster, so aside must look again, while no other one is at it, and leave what is in order alone. Without it
-// what is in the way is an error that wraps vfs.ErrNotRegular or vfs.ErrNotFolder.
+// SetAside sets the function that moves away a foreign item in the place of a blob or a folder of blobs: a link, a
+// folder in the place of a blob, a file in that of a folder. path is below the store's folder. Another writer may have
+// been faster. So aside must check again, excluding others, and leave valid items alone. Without aside a foreign item
+// gives an error that wraps vfs.ErrNotRegular or vfs.ErrNotFolder.
 func SetAside(aside func(path string) error) Option { return func(s *Store) { s.aside = aside } }
 
-// InOrder reports whether what lies at a path below the store's folder may stay there: a blob must be a regular file,
-// and what leads to it a folder.
+// InOrder reports whether the item at a path below the store's folder may stay: a blob must be a regular file, and its
+// parents folders.
 func InOrder(path string, info fs.FileInfo) bool {
 	if strings.HasSuffix(path, Suffix) {
 		return info.Mode().IsRegular()
@@ -58,7 +57,7 @@ func InOrder(path string, info fs.FileInfo) bool {
 	return info.IsDir()
 }
 
-// makeWay sets aside what lies in the place of a blob, or of a folder of blobs, and is none.
+// makeWay sets aside a foreign item in the place of a blob or of a folder of blobs.
 func (s *Store) makeWay(path string) error {
 	info, err := s.fs.Lstat(path)
 	if errors.Is(err, fs.ErrNotExist) {
@@ -76,7 +75,7 @@ func (s *Store) makeWay(path string) error {
 	return &fs.PathError{Op: "mkdir", Path: path, Err: vfs.ErrNotFolder}
 }
 
-// mkdir makes a folder of blobs, unless it is there.
+// mkdir makes a folder of blobs, unless it exists.
 func (s *Store) mkdir(path string) error {
 	err := s.fs.Mkdir(path)
 	if !errors.Is(err, fs.ErrExist) {
@@ -97,16 +96,16 @@ func Path(sum Sum) string { return leaf(sum) + "/" + sum.String() + Suffix }
 // leaf returns the folder of a blob.
 func leaf(sum Sum) string { return fmt.Sprintf(Folder+"/%02x/%02x", sum[0], sum[1]) }
 
-// Info is what is known of a blob without decoding it.
+// Info describes a blob without decoding it.
 type Info struct {
 	Sum     Sum
-	Size    int64 // bytes of the payload, as the file says
+	Size    int64 // bytes of the payload, as the file states
 	Stored  int64 // bytes of the file
 	ModTime time.Time
 }
 
-// Stat describes a blob from the head of its file. The error wraps fs.ErrNotExist where there is none and
-// [ErrDamaged] where the head is not that of a blob.
+// Stat describes a blob from the head of its file. The error wraps fs.ErrNotExist if the blob does not exist, and
+// [ErrDamaged] if the head is not that of a blob.
 func (s *Store) Stat(sum Sum) (Info, error) {
 	f, info, err := s.open(sum, os.O_RDONLY)
 	if err != nil {
@@ -130,7 +129,7 @@ func (s *Store) Touch(sum Sum) error {
 	return f.SetModTime(time.Now())
 }
 
-// open opens a blob's file, which must be a regular one: a link is not followed, even where it leads to a blob.
+// open opens a blob's file, which must be regular. It follows no link, even to a blob.
 func (s *Store) open(sum Sum, flag int) (vfs.File, fs.FileInfo, error) {
 	return s.openFile(Path(sum), sum, flag)
 }
@@ -155,7 +154,7 @@ func (s *Store) openFile(path string, sum Sum, flag int) (vfs.File, fs.FileInfo,
 	return f, info, nil
 }
 
-// makeFolders makes the folder of a blob and those above it.
+// makeFolders makes the folder of a blob and its parents.
 func (s *Store) makeFolders(sum Sum) error {
 	for _, name := range folders(sum) {
 		if err := s.mkdir(name); err != nil {
@@ -165,9 +164,8 @@ func (s *Store) makeFolders(sum Sum) error {
 	return nil
 }
 
-// makeDurableFolders is makeFolders that makes their names durable. That another writer made them says nothing:
-// it may not have synced them yet. So each Store syncs the names that lead to a fan-out folder the first
-// time it uses it, and then never again.
+// makeDurableFolders is makeFolders that also makes their names durable. An existing folder proves nothing: its maker
+// may not have synced it yet. So each Store syncs the names that lead to a fan-out folder on first use, and only then.
 func (s *Store) makeDurableFolders(sum Sum) error {
 	word, bit := int(sum[0])<<2|int(sum[1])>>6, uint64(1)<<(sum[1]&63)
 	s.mu.Lock()

@@ -10,12 +10,12 @@ import (
 	"unicode/utf8"
 )
 
-// atOnce is how large a payload may be that a stream holds in memory, in bytes.
+// atOnce is the size, in bytes, up to which a stream holds a payload in memory.
 const atOnce = 1 << 20
 
-// ResolveTo is [Resolve] that writes the body: open returns each payload as a stream that proves its content at its end, as [Store.Open]
-// does. It holds payloads of up to 1 MiB in memory. A larger one is opened and read twice, first to prove it and then to write it. Where a payload fails the first
-// time, its reference stays; where it fails the second time, the body ends there.
+// ResolveTo is [Resolve] that writes the body to w. open returns each payload as a stream that verifies its content at
+// its end, as [Store.Open] does. ResolveTo holds payloads of up to 1 MiB in memory. It opens a larger one twice: to
+// prove it, then to write it. If the proof fails, the reference stays; if the second read fails, the body ends there.
 func ResolveTo(w io.Writer, stored []byte, open func(Ref) (io.ReadCloser, error)) error {
 	_, err := rewriteRefs(stored, func(piece []byte) error {
 		_, err := w.Write(piece)
@@ -50,7 +50,7 @@ func ResolveTo(w io.Writer, stored []byte, open func(Ref) (io.ReadCloser, error)
 	return err
 }
 
-// proveTo copies a payload to w, up to its end, and returns why it cannot stand in the place of the reference.
+// proveTo copies a payload to w, up to its end. Its error states why the payload cannot replace the reference.
 func (r *Ref) proveTo(w io.Writer, open func(Ref) (io.ReadCloser, error)) error {
 	payload, err := open(*r)
 	if err != nil {
@@ -63,7 +63,7 @@ func (r *Ref) proveTo(w io.Writer, open func(Ref) (io.ReadCloser, error)) error 
 	}
 	n, err := io.Copy(w, io.LimitReader(payload, r.Size))
 	if err == nil && n == r.Size {
-		// Only the read behind the last byte proves them.
+		// Only the read after the last byte proves the payload.
 		var more int
 		if more, err = io.ReadFull(payload, make([]byte, 1)); more > 0 {
 			return fmt.Errorf("%w: more bytes than the %d that the reference says", ErrDamaged, r.Size)
@@ -103,7 +103,7 @@ func (r *Ref) restoreTo(w io.Writer, payload io.Reader) error {
 	return err
 }
 
-// spellWriter writes a text as the inside of a JSON string. The text is valid UTF-8 as a whole; a piece of it may end within a character.
+// spellWriter writes a text as the inside of a JSON string. A piece of the valid UTF-8 may end within a character.
 type spellWriter struct {
 	w        io.Writer
 	spelling spelling
@@ -126,7 +126,7 @@ func (s *spellWriter) Write(p []byte) (int, error) {
 	return n, nil
 }
 
-// textProof tells whether what is written to it is UTF-8.
+// textProof checks that the bytes written to it are UTF-8.
 type textProof struct {
 	open []byte
 	bad  bool
@@ -141,7 +141,7 @@ func (t *textProof) Write(p []byte) (int, error) {
 	return len(p), nil
 }
 
-// splitText cuts off the beginning of a character at the end of a text.
+// splitText cuts off an incomplete character at the end of a text.
 func splitText(b []byte) (whole, open []byte) {
 	for i := len(b) - 1; i >= max(len(b)-utf8.UTFMax+1, 0); i-- {
 		if utf8.RuneStart(b[i]) {
@@ -154,8 +154,8 @@ func splitText(b []byte) (whole, open []byte) {
 	return b, nil
 }
 
-// BodySize is how many bytes the body of a stored message has at least: a text counts without the escapes that it needs. With texts, the
-// references to binary payloads count as they are. It opens no blob, and goes by what the references say.
+// BodySize returns a lower bound for the length of a stored message's body: it counts texts without their escapes. With
+// texts, it counts references to binary payloads as they are. It opens no blob and trusts the sizes in the references.
 func BodySize(stored []byte, texts bool) (size int64, err error) {
 	_, err = rewriteRefs(stored, func(piece []byte) error {
 		size += int64(len(piece))
@@ -174,7 +174,7 @@ func BodySize(stored []byte, texts bool) (size int64, err error) {
 	return size, err
 }
 
-// StringSize is how many bytes the string has that stands for a text payload.
+// StringSize returns the length of the string for a text payload.
 func (r *Ref) StringSize(payload []byte) int64 {
 	var n counter
 	_ = r.restoreTo(&n, bytes.NewReader(payload)) // neither fails

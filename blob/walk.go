@@ -7,10 +7,10 @@ import (
 	"strings"
 )
 
-// Walk yields the names of all blobs, in no particular order and in bounded memory, without opening any. What
-// else lies among them - temporary files of writers, which begin with a dot, left-overs of crashes,
-// things of other people - is passed over; foreign, unless nil, is called with the path of each below the
-// store's folder. A folder that cannot be read gives an error, and the walk goes on.
+// Walk yields the names of all blobs, in no particular order and in bounded memory, without opening any. It skips other
+// items: temporary files of writers, which begin with a dot, left-overs of crashes, and foreign files. If foreign is
+// not nil, Walk calls it with each such path, relative to the store's folder. An unreadable folder gives an error, and
+// the walk continues.
 func (s *Store) Walk(foreign func(path string)) iter.Seq2[Sum, error] {
 	if foreign == nil {
 		foreign = func(string) {}
@@ -20,7 +20,7 @@ func (s *Store) Walk(foreign func(path string)) iter.Seq2[Sum, error] {
 	}
 }
 
-// walk goes through a folder at a depth of 0, 1 or 2 hexadecimal pairs, which digits are.
+// walk walks a folder at a depth of 0, 1 or 2 hexadecimal pairs, which digits holds.
 func (s *Store) walk(dir, digits string, foreign func(string), yield func(Sum, error) bool) bool {
 	for e, err := range s.fs.ReadDir(dir) {
 		if errors.Is(err, fs.ErrNotExist) {

@@ -1,9 +1,9 @@
-// Package branch is the model of lines and branches, without a disk: what forking, rewinding, renaming and
-// removing do to a context's metadata, and which line owns a position.
+// Package branch models lines and branches in memory: how fork, rewind, rename and remove change a context's metadata,
+// and which line owns a position.
 //
-// A line is an append-only sequence of messages that begins empty or at a position of another line. A
-// branch is a name that points at a line. No operation changes what another branch shows, and none
-// drops a line: one that loses its name is kept in the list of removed ones.
+// A line is an append-only sequence of messages. It begins empty or at a position of another line. A branch is a name
+// that points at a line. No operation changes what another branch shows, and none drops a line: a line that loses its
+// name stays in the list of removed lines.
 package branch
 
 import (
@@ -16,18 +16,18 @@ import (
 	"github.com/google/uuid"
 )
 
-// Errors that callers tell apart.
+// Errors that callers distinguish.
 var (
 	ErrName      = errors.New("invalid branch name")
-	ErrExist     = errors.New("branch exists already")
+	ErrExist     = errors.New("branch already exists")
 	ErrNotExist  = errors.New("no such branch")
-	ErrActive    = errors.New("branch is the active one")
+	ErrActive    = errors.New("branch is active")
 	ErrPosition  = errors.New("position is out of range")
 	errDescent   = errors.New("line is missing from the table of lines")
 	errNoSegment = errors.New("no line owns the position")
 )
 
-// Why a line lost its name.
+// Reasons for which a line lost its name.
 const (
 	WhyRemoved = "removed"
 	WhyRewound = "rewound"
@@ -60,8 +60,7 @@ func Segments(m *ctxfolder.Metadata, line uuid.UUID, from, to int64) ([]Segment,
 	return out, nil
 }
 
-// Lines returns a line and its ancestors, the line itself first, each with the end of what the line shows
-// of it.
+// Lines returns a line and its ancestors, the line first, each with the end of the part that the line shows.
 func Lines(m *ctxfolder.Metadata, line uuid.UUID, end int64) ([]Segment, error) {
 	var out []Segment
 	for line != uuid.Nil {
@@ -89,8 +88,8 @@ func New(m *ctxfolder.Metadata, name string, id uuid.UUID) (*ctxfolder.Branch, e
 	return add(m, name, ctxfolder.Line{ID: id})
 }
 
-// Fork adds a branch whose line begins with the first at messages of another branch, which has length of
-// them, and with that branch's system prompt. It fails with ErrName, ErrExist, ErrNotExist or ErrPosition.
+// Fork adds a branch with the system prompt of another branch. Its line begins with the first at of that branch's
+// length messages. It fails with ErrName, ErrExist, ErrNotExist or ErrPosition.
 func Fork(m *ctxfolder.Metadata, name, from string, at, length int64, id uuid.UUID) (*ctxfolder.Branch, error) {
 	b, err := Get(m, from)
 	if err != nil {
@@ -108,7 +107,7 @@ func Fork(m *ctxfolder.Metadata, name, from string, at, length int64, id uuid.UU
 	return added, err
 }
 
-// Begin adds a branch that begins with the first at messages of a line, or empty where inherits is not set. It fails with
+// Begin adds a branch that begins with the first at messages of a line, or empty unless inherits is set. It fails with
 // ErrName, ErrExist or ErrPosition.
 func Begin(m *ctxfolder.Metadata, name string, of uuid.UUID, at int64, id uuid.UUID, inherits bool) error {
 	line := ctxfolder.Line{ID: id}
@@ -122,8 +121,8 @@ func Begin(m *ctxfolder.Metadata, name string, of uuid.UUID, at int64, id uuid.U
 	return err
 }
 
-// begin makes a line that begins with the first at messages of another. The line that owns the last of them
-// becomes the parent, so that chains stay as flat as they can be.
+// begin makes a line that begins with the first at messages of another line. Its parent is the line that owns the last
+// of them, which keeps chains flat.
 func begin(m *ctxfolder.Metadata, of uuid.UUID, at, length int64, id uuid.UUID) (ctxfolder.Line, error) {
 	if at < 0 || at > length {
 		return ctxfolder.Line{}, fmt.Errorf("%w: %d of %d messages", ErrPosition, at, length)
@@ -145,8 +144,8 @@ func add(m *ctxfolder.Metadata, name string, line ctxfolder.Line) (*ctxfolder.Br
 		return nil, err
 	}
 	line.Folder = folder
-	// A removed branch's folder of that name goes on being used: file names in it cannot clash, since a
-	// message whose id is taken gets a file name of its own.
+	// A branch reuses the folder of a removed branch of that name. File names cannot clash: a message whose id is taken
+	// gets a derived file name.
 	for _, l := range m.Lines {
 		if alike(l.Folder, folder) {
 			line.Folder = l.Folder
@@ -157,7 +156,8 @@ func add(m *ctxfolder.Metadata, name string, line ctxfolder.Line) (*ctxfolder.Br
 	return &m.Branches[len(m.Branches)-1], nil
 }
 
-// freeName checks that a branch can have a name, beside one that is to lose its own, and returns its folder.
+// freeName checks that a branch can have a name and returns its folder. It ignores the branch besides, which is about
+// to lose its name.
 func freeName(m *ctxfolder.Metadata, name, besides string) (folder string, err error) {
 	if folder, err = Folder(name); err != nil {
 		return "", err
@@ -167,19 +167,19 @@ func freeName(m *ctxfolder.Metadata, name, besides string) (folder string, err e
 			if b.Name == name {
 				return "", fmt.Errorf("%w: %q", ErrExist, name)
 			}
-			return "", fmt.Errorf("%w: %q, which some file systems cannot tell from %q", ErrExist, b.Name, name)
+			return "", fmt.Errorf("%w: %q, which some file systems cannot distinguish from %q", ErrExist, b.Name, name)
 		}
 	}
 	return folder, nil
 }
 
-// Taken reports whether no branch can be added under a name because another one has it, or one like it.
+// Taken reports whether another branch has the name, or a name that some file system takes for it.
 func Taken(m *ctxfolder.Metadata, name string) bool {
 	return slices.ContainsFunc(m.Branches, func(b ctxfolder.Branch) bool { return alike(b.Name, name) })
 }
 
-// Rewind makes a branch show only its first to messages: it gets a new line, and the old one is kept
-// without a name. It reports whether anything changed.
+// Rewind makes a branch show only its first to messages. The branch gets a new line, and the old line stays without a
+// name. Rewind reports whether anything changed.
 func Rewind(m *ctxfolder.Metadata, name string, to, length int64, id uuid.UUID, now time.Time) (bool, error) {
 	b, err := Get(m, name)
 	if err != nil {
@@ -200,14 +200,14 @@ func Rewind(m *ctxfolder.Metadata, name string, to, length int64, id uuid.UUID, 
 	return true, nil
 }
 
-// Remove takes a branch's name away. The active branch cannot be removed: ErrActive.
+// Remove removes a branch's name. It fails with ErrActive for the active branch.
 func Remove(m *ctxfolder.Metadata, name string, now time.Time) error {
 	b, err := Get(m, name)
 	if err != nil {
 		return err
 	}
 	if name == m.ActiveBranch {
-		return fmt.Errorf("%w: %q; switch to another one first", ErrActive, name)
+		return fmt.Errorf("%w: %q; switch to another branch first", ErrActive, name)
 	}
 	m.Removed = append(m.Removed, ctxfolder.Removed{Line: b.Line, Name: name, At: now.UTC(), Why: WhyRemoved})
 	m.Branches = slices.DeleteFunc(m.Branches, func(b ctxfolder.Branch) bool { return b.Name == name })
@@ -223,9 +223,8 @@ func Switch(m *ctxfolder.Metadata, name string) error {
 	return nil
 }
 
-// Rename gives a branch another name and its folder too: m.Renaming says which folder is to be renamed, if
-// any. When the folder's new name is taken by lines that have no name, nothing changes and clear is
-// the rename that has to be done first, by [MoveFolder].
+// Rename renames a branch and its folder. m.Renaming records the folder's rename, if any. When lines without a name use
+// the folder's new name, nothing changes and Rename returns clear, the rename to do first by [MoveFolder].
 func Rename(m *ctxfolder.Metadata, name, to string) (clear *ctxfolder.Renaming, err error) {
 	b, err := Get(m, name)
 	if err != nil {
@@ -256,7 +255,7 @@ func Rename(m *ctxfolder.Metadata, name, to string) (clear *ctxfolder.Renaming, 
 	return nil, nil
 }
 
-// MoveFolder gives the lines of a folder another one.
+// MoveFolder moves the lines of a folder to another folder.
 func MoveFolder(m *ctxfolder.Metadata, r ctxfolder.Renaming) {
 	if r.From == r.To {
 		return
@@ -278,8 +277,8 @@ func folderLike(m *ctxfolder.Metadata, folder string) (string, bool) {
 	return "", false
 }
 
-// spareFolder finds a name for the folder of lines that no branch has: with a %, followed by no two digits, it is
-// no branch's.
+// spareFolder returns a folder name for lines that no branch has. Its % without two hex digits behind it occurs in no
+// branch's folder.
 func spareFolder(m *ctxfolder.Metadata, folder string) string {
 	stem := folder
 	if len(stem) > maxFolder-12 {

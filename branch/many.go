@@ -5,13 +5,13 @@ import (
 	"github.com/google/uuid"
 )
 
-// Many adds branches to metadata that has none yet, and no lines. It does what [New] does, in a time that does not grow with their number.
+// Many adds branches to metadata without branches and lines. It does what [New] does, in constant time per branch.
 type Many struct {
 	m     *ctxfolder.Metadata
-	taken map[string]bool // names as a file system sees them that does not tell all apart
+	taken map[string]bool // names, folded as a file system that confuses some of them sees them
 }
 
-// AddMany begins to add branches.
+// AddMany returns a Many for the metadata.
 func AddMany(m *ctxfolder.Metadata) *Many { return &Many{m, map[string]bool{}} }
 
 // Free reports whether a branch can be added under a name.
@@ -20,7 +20,7 @@ func (a *Many) Free(name string) bool {
 	return err == nil && !a.taken[fold(name)]
 }
 
-// Add adds a branch with an empty line. The name is free.
+// Add adds a branch with an empty line. The name must be free.
 func (a *Many) Add(name string, id uuid.UUID) (*ctxfolder.Branch, error) {
 	folder, err := Folder(name)
 	if err != nil {

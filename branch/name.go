@@ -10,12 +10,11 @@ import (
 	"golang.org/x/text/unicode/norm"
 )
 
-// maxFolder is the longest name of a folder that every file system takes, in bytes.
+// maxFolder is the longest folder name that every file system accepts, in bytes.
 const maxFolder = 255
 
-// Folder returns the name of the folder that bears a branch's name. Free text is allowed, emoji too: what a file
-// system somewhere cannot hold is written as %XX. It fails with ErrName when the name is empty, is not
-// UTF-8, or gets too long.
+// Folder returns the folder name of a branch name. Free text is allowed, emoji too: Folder writes each character that
+// some file system rejects as %XX. It fails with ErrName when the name is empty, is not UTF-8, or becomes too long.
 func Folder(name string) (string, error) {
 	switch {
 	case name == "":
@@ -41,11 +40,10 @@ func Folder(name string) (string, error) {
 	return b.String(), nil
 }
 
-// alike reports whether some file system takes two names for one: they are equal under NFC and case
-// folding.
+// alike reports whether some file system takes two names for one: they are equal under NFC and case folding.
 func alike(a, b string) bool { return a == b || fold(a) == fold(b) }
 
-// Alike reports whether some file system takes the names of two folders for one.
+// Alike reports whether some file system takes two folder names for one.
 func Alike(a, b string) bool { return alike(a, b) }
 
 func fold(s string) string {

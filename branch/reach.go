@@ -10,19 +10,19 @@ import (
 	"github.com/google/uuid"
 )
 
-// Whole is the reach of a line that a branch points at: every message it has and will get.
+// Whole is the reach of a line at which a branch points: every present and future message.
 const Whole = math.MaxInt64
 
-// Reach returns how far each line is shown by some branch: the position behind the last message that one shows. It is
-// [Whole] for a line that a branch points at; for another one it is the largest base of the lines that begin on it and are
-// reached themselves. A line that is missing from the result is not reached at all: no branch descends from it.
+// Reach returns for each line how far some branch shows it: the position behind the last shown message. The reach is
+// [Whole] for a line at which a branch points. For another line it is the largest base of the reached lines that begin
+// on it. A line from which no branch descends is missing from the result.
 func Reach(m *ctxfolder.Metadata) map[uuid.UUID]int64 {
 	lines := byID(m)
 	reach := make(map[uuid.UUID]int64, len(m.Lines))
 	for _, b := range m.Branches {
 		_, walked := reach[b.Line]
 		reach[b.Line] = Whole
-		// What a line shows of its ancestors depends on its base alone, so each is walked up from once.
+		// What a line shows of its ancestors depends only on its base, so one walk up from each line suffices.
 		for l := lines[b.Line]; l != nil && l.Parent != uuid.Nil && !walked; l = lines[l.Parent] {
 			var before int64
 			before, walked = reach[l.Parent]
@@ -32,8 +32,9 @@ func Reach(m *ctxfolder.Metadata) map[uuid.UUID]int64 {
 	return reach
 }
 
-// Forks yields the lines that prove that the line on which they begin had a message at every position below their base. A collection cuts neither what
-// a branch shows nor a line at which a branch points, so a line counts if some branch descends from it, or if a branch points at its parent.
+// Forks yields the lines that prove that their parent had a message at every position below their base. A collection
+// cuts neither what a branch shows nor a line at which a branch points. So a line counts if some branch descends from
+// it, or if a branch points at its parent.
 func Forks(m *ctxfolder.Metadata) iter.Seq[*ctxfolder.Line] {
 	return func(yield func(*ctxfolder.Line) bool) {
 		reach := Reach(m)
@@ -77,13 +78,13 @@ func byID(m *ctxfolder.Metadata) map[uuid.UUID]*ctxfolder.Line {
 	return lines
 }
 
-// Orphan is a line of which no branch shows the end.
+// Orphan is a line whose end no branch shows.
 type Orphan struct {
 	Line ctxfolder.Line
-	From int64  // what lies from here on is shown by no branch
+	From int64  // no branch shows the messages from here on
 	Gone bool   // no branch descends from the line: it can leave the table
-	Name string // the branch's name that it lost last
-	Why  string // how it lost it
+	Name string // the line's last branch name
+	Why  string // the reason for which it lost the name
 }
 
 // Orphans returns the lines whose end no branch shows, in the order of the table of lines.
@@ -104,8 +105,8 @@ func Orphans(m *ctxfolder.Metadata) (orphans []Orphan) {
 	return orphans
 }
 
-// Forget takes lines that no branch descends from out of the metadata. It leaves others, and those that a line begins on that
-// stays.
+// Forget removes lines from the metadata. It keeps lines from which a branch descends, and ancestors of lines that
+// stay.
 func Forget(m *ctxfolder.Metadata, lines map[uuid.UUID]bool) {
 	reach := Reach(m)
 	parent := make(map[uuid.UUID]uuid.UUID, len(m.Lines))
@@ -124,9 +125,9 @@ func Forget(m *ctxfolder.Metadata, lines map[uuid.UUID]bool) {
 	m.Removed = slices.DeleteFunc(m.Removed, func(r ctxfolder.Removed) bool { return !stays[r.Line] })
 }
 
-// Return puts a line that was forgotten back into the table, without a branch. Its folder becomes the one that bears the name,
-// or where that cannot be the one it had. It fails with ErrPosition when its parent, of which ends tells the length, is missing, or ends before
-// the line's base or begins behind it.
+// Return puts a forgotten line back into the table, without a branch. Its folder becomes the folder of the name, or
+// stays the old one where the name is invalid. ends returns the length of a line. Return fails with ErrPosition when
+// the line's parent is missing, ends before the line's base or begins behind it.
 func Return(m *ctxfolder.Metadata, line ctxfolder.Line, name string, ends func(uuid.UUID) (int64, error)) error {
 	if _, there := m.Line(line.ID); there {
 		return nil
@@ -157,8 +158,8 @@ func Return(m *ctxfolder.Metadata, line ctxfolder.Line, name string, ends func(u
 	return nil
 }
 
-// Name gives a line without a branch one: of that name, or where it is taken of one with a number behind it. It returns the
-// name, that of the branch which the line has already.
+// Name gives a line a branch of that name, or of the name and a number where the name is taken. It returns the branch's
+// name. A line that already has a branch keeps it.
 func Name(m *ctxfolder.Metadata, line uuid.UUID, name string) (string, error) {
 	for _, b := range m.Branches {
 		if b.Line == line {
@@ -177,7 +178,7 @@ func Name(m *ctxfolder.Metadata, line uuid.UUID, name string) (string, error) {
 		if err == nil {
 			break
 		}
-		if n > len(m.Branches)+2 { // one of so many is free, unless the name is too long for a number
+		if n > len(m.Branches)+2 { // one of so many names is free, unless the name is too long for a number
 			name, n = "restored", 1
 		}
 		free = fmt.Sprintf("%s-%d", name, n)

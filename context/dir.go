@@ -21,14 +21,14 @@ import (
 type Dir struct {
 	ID    uuid.UUID
 	Store uuid.UUID // the store's id
-	FS    vfs.FS    // the folder; it stays the same folder when it is renamed
+	FS    vfs.FS    // the folder; it stays the same folder after a rename
 
 	store vfs.FS
 	self  fs.FileInfo
 
-	// Lock excludes other writers: it is held to append, to change metadata, to rotate journals.
+	// Lock excludes other writers. A writer holds it to append, to change metadata and to rotate journals.
 	Lock vfs.Lock
-	// FoldLock excludes other folds and rebuilds. Who needs both takes it first.
+	// FoldLock excludes other folds and rebuilds. A process that needs both locks takes FoldLock first.
 	FoldLock vfs.Lock
 
 	subs held.Things[string, *Folder] // folders in messages/
@@ -38,7 +38,7 @@ type Dir struct {
 	assumed  *Metadata
 }
 
-// Open opens the folder of a context in a store. It reads nothing in it.
+// Open opens the folder of a context in a store. It reads no file in it.
 func Open(store vfs.FS, storeID, id uuid.UUID) (*Dir, error) {
 	name := id.String()
 	self, err := store.Lstat(name)
@@ -49,7 +49,7 @@ func Open(store vfs.FS, storeID, id uuid.UUID) (*Dir, error) {
 		return nil, err
 	}
 	sub, err := store.Sub(name)
-	if errors.Is(err, fs.ErrNotExist) { // it was moved since
+	if errors.Is(err, fs.ErrNotExist) { // it was moved meanwhile
 		return nil, fmt.Errorf("%w: %s", ErrNotExist, id)
 	}
 	if err != nil {
@@ -62,17 +62,18 @@ func Open(store vfs.FS, storeID, id uuid.UUID) (*Dir, error) {
 	}, nil
 }
 
-// Close lets go of the folder.
+// Close releases the folder.
 func (d *Dir) Close() error {
 	d.subs.Clear()
 	return errors.Join(d.Lock.Close(), d.FoldLock.Close(), d.FS.Close())
 }
 
-// SyncFailures is the count to begin with for SyncAll: see there.
+// SyncFailures returns the initial count for SyncAll.
 func (d *Dir) SyncFailures() uint64 { return d.store.SyncFailures() }
 
-// SyncAll makes durable what was written to the context and to the store's blobs. The kernel reports a failed write once. So each caller keeps a count:
-// SyncAll also fails if another caller in the store got a report since the count was set.
+// SyncAll makes all writes to the context and to the store's blobs durable. The kernel reports a failed write only
+// once. So each caller keeps a count, and SyncAll also fails if another caller in the store received a report since the
+// count was set.
 func (d *Dir) SyncAll(failures *uint64) error {
 	err := d.store.SyncAll()
 	before := *failures
@@ -82,8 +83,8 @@ func (d *Dir) SyncAll(failures *uint64) error {
 	return err
 }
 
-// Check makes sure that the folder held is the one that bears the context's name now. Otherwise it
-// fails with ErrGone: what a moved handle wrote nobody would find.
+// Check makes sure that the open folder still bears the context's name. Otherwise it fails with ErrGone: no reader
+// would find what a moved handle writes.
 func (d *Dir) Check() error {
 	now, err := d.store.Lstat(d.ID.String())
 	if errors.Is(err, fs.ErrNotExist) || err == nil && !vfs.SameFile(now, d.self) {
@@ -95,15 +96,15 @@ func (d *Dir) Check() error {
 // Stamp identifies a version of metadata.json without reading it.
 type Stamp struct{ info fs.FileInfo }
 
-// Same reports whether two stamps are of one version: an atomic replacement is another file, an edit in
-// place has another time or size.
+// Same reports whether two stamps identify one version. An atomic replacement is another file; an edit in place has
+// another time or size.
 func (s Stamp) Same(t Stamp) bool {
 	return s.info != nil && t.info != nil && vfs.SameFile(s.info, t.info) &&
 		s.info.Size() == t.info.Size() && s.info.ModTime().Equal(t.info.ModTime())
 }
 
-// MetadataStamp is the stamp of metadata.json as it is now; the zero Stamp, which is the same as no
-// other, when there is none.
+// MetadataStamp returns the stamp of the present metadata.json. Without one it returns the zero Stamp, which equals no
+// other.
 func (d *Dir) MetadataStamp() Stamp {
 	info, err := d.FS.Lstat(MetadataFile)
 	if err != nil {
@@ -139,13 +140,13 @@ func (d *Dir) ReadMetadata() (*Metadata, Stamp, error) {
 		return fail(err)
 	}
 	if m.ID != d.ID {
-		return fail(fmt.Errorf("%w: it is the metadata of context %s", ErrMetadata, m.ID))
+		return fail(fmt.Errorf("%w: it belongs to context %s", ErrMetadata, m.ID))
 	}
 	return m, Stamp{info}, nil
 }
 
-// FoldersOf returns where the files of a line may be as metadata.json has it now: in one folder, or while that is being renamed in either of
-// two, the one before first. It returns none where metadata.json cannot be read.
+// FoldersOf returns the folders that may hold the files of a line, according to metadata.json: one folder, or during a
+// rename the old one and the new one. It returns none where metadata.json cannot be read.
 func (d *Dir) FoldersOf(line uuid.UUID) []string {
 	m, _, err := d.ReadMetadata()
 	if err != nil {
@@ -161,10 +162,10 @@ func (d *Dir) FoldersOf(line uuid.UUID) []string {
 	return []string{ln.Folder}
 }
 
-// Assume gives what serves in place of metadata.json while that and every copy of it cannot be used.
+// Assume sets the metadata to use while metadata.json and every copy of it are unusable.
 func (d *Dir) Assume(m *Metadata) { d.assumed = m }
 
-// UsableMetadata returns metadata.json, or where that cannot be used, the copy, or what was assumed.
+// UsableMetadata returns metadata.json, or else the copy, or else the assumed metadata.
 func (d *Dir) UsableMetadata(copied json.RawMessage) (*Metadata, error) {
 	m, _, err := d.ReadMetadata()
 	if err == nil {
@@ -183,11 +184,11 @@ func (d *Dir) UsableMetadata(copied json.RawMessage) (*Metadata, error) {
 
 // WriteMetadata replaces metadata.json, durably. The caller holds the lock.
 //
-// Crash order: before the rename the old file counts, after it the new one; either is whole. Whether the
-// rename outlived a power cut is certain only after the folder's fsync, which is the commit.
+// Crash order: the rename replaces one whole file by another. The rename is durable only after the folder's fsync,
+// which is the commit.
 func (d *Dir) WriteMetadata(m *Metadata) (Stamp, error) {
 	if err := m.validate(); err != nil {
-		return Stamp{}, fmt.Errorf("%w: refusing to write it: %w", ErrMetadata, err)
+		return Stamp{}, fmt.Errorf("%w: refused to write invalid metadata: %w", ErrMetadata, err)
 	}
 	b, err := m.Encode()
 	if err != nil {
@@ -202,23 +203,23 @@ func (d *Dir) WriteMetadata(m *Metadata) (Stamp, error) {
 	return d.MetadataStamp(), nil
 }
 
-// Begin is what Create needs to know beside the metadata: the first journal and index, made by package
-// index, which this one does not know.
+// Begin holds the first journal and index of a new context. Package index makes them, and this package does not import
+// it.
 type Begin struct {
-	Files map[string][]byte // name in the folder, content
+	Files map[string][]byte // content by name in the folder
 }
 
-// Create makes the folder of a context whole or not at all: it is staged, made durable and renamed. It
+// Create makes the folder of a context, whole or not at all: it stages the folder, makes it durable and renames it. It
 // fails with ErrExist when the id is taken.
 //
-// Crash order: until the rename there is only a folder in staging/, which SweepStaging removes; after it the
-// whole context, whose files are durable already. It is certain once the store's folder is synced, which
-// is the last step.
+// Crash order: before the rename there is only a folder in staging/, which SweepStaging removes. After it there is the
+// whole context, whose files are already durable. The last step, the sync of the store's folder, makes the name
+// durable.
 func Create(ctx stdcontext.Context, store vfs.FS, m *Metadata, begin Begin) error {
 	name := m.ID.String()
 	lock := store.Lock(Locks + "/" + name)
 	defer lock.Close()
-	// The lock says that the staging folder is in use, to a sweep and to another creation of this id.
+	// The lock marks the staging folder as in use, for a sweep and for another creation of this id.
 	if err := lock.Acquire(ctx); err != nil {
 		return err
 	}
@@ -236,7 +237,8 @@ func Create(ctx stdcontext.Context, store vfs.FS, m *Metadata, begin Begin) erro
 	if err == nil {
 		if err = store.Rename(staged, name); err == nil {
 			if err = store.SyncDir("."); err != nil {
-				// Nobody may go on with a context whose name a crash can take away. If this fails as well, it is the name's that is not durable.
+				// A crash can still take the name away, so nobody may use the context. If this rename fails too, only
+				// the name is not durable.
 				_ = store.Rename(name, staged)
 			}
 		}
@@ -269,5 +271,5 @@ func stage(store vfs.FS, staged string, m *Metadata, begin Begin) error {
 	return store.SyncDir(staged)
 }
 
-// RawMetadata is the object of metadata.json as it goes into a journal.
+// RawMetadata encodes metadata for a journal.
 func RawMetadata(m *Metadata) json.RawMessage { return mustMarshal(m) }

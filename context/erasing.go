@@ -9,20 +9,20 @@ import (
 )
 
 const (
-	// ErasingFile is the note in a context's folder of an erase that has not ended.
+	// ErasingFile is the note of an unfinished erase in a context's folder.
 	ErasingFile    = "erasing.json"
 	erasingVersion = "erasing/1"
 	maxErasing     = 64 << 20
 )
 
-// Erasing is the content of erasing.json: what the erase is about.
+// Erasing is the content of erasing.json: what the erase removes.
 type Erasing struct {
 	Version  string      `json:"ctxdir"`
 	Messages []uuid.UUID `json:"messages"`
 	Blobs    []string    `json:"blobs"` // their sums
 }
 
-// ReadErasing reads erasing.json. Its errors wrap ErrVersion or an error of the file system, or say what is wrong with it.
+// ReadErasing reads erasing.json. Its errors wrap ErrVersion or an error of the file system, or describe the damage.
 func ReadErasing(fsys vfs.FS) (*Erasing, error) {
 	b, err := vfs.ReadFile(fsys, ErasingFile, maxErasing)
 	if err != nil {

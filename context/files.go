@@ -11,15 +11,14 @@ import (
 	"github.com/google/uuid"
 )
 
-// MaxMessage bounds what is read of a message file, in bytes, whatever a store's own limit is.
+// MaxMessage bounds the bytes read from a message file, whatever a store's own limit is.
 const MaxMessage = 4 << 30
 
-// CreateMessage makes the message file id in folder, unless it is there: data and a newline, with at as its
-// modification time. Nothing is synced. It appears whole or not at all to who reads meanwhile. One that is
-// there stays: it may be a newer version.
+// CreateMessage makes the message file id in folder, with data and a newline and the modification time at. It syncs
+// nothing. Readers see the file whole or not at all. An existing file stays: it may be a newer version.
 //
-// Crash order: the record that holds the same bytes is durable already. Lost or torn, the file is written
-// again from it by the next fold.
+// Crash order: the record with the same bytes is already durable. The next fold writes a lost or torn file again from
+// it.
 func (d *Dir) CreateMessage(folder string, id uuid.UUID, data []byte, at time.Time) error {
 	err := d.inFolder(folder, true, func(sub *Folder) error {
 		s, err := sub.Stage(id, data, at)
@@ -34,7 +33,7 @@ func (d *Dir) CreateMessage(folder string, id uuid.UUID, data []byte, at time.Ti
 	return err
 }
 
-// ReplaceMessage is CreateMessage that takes the place of the file that is there.
+// ReplaceMessage is CreateMessage that replaces an existing file.
 func (d *Dir) ReplaceMessage(folder string, id uuid.UUID, data []byte, at time.Time) error {
 	return d.replaceMessage(folder, id, data, at, func(vfs.FS, string) error { return nil })
 }
@@ -64,8 +63,8 @@ func (d *Dir) replaceMessage(folder string, id uuid.UUID, data []byte, at time.T
 	})
 }
 
-// Stage is the part of [Dir.CreateMessage] that may go on while the message's record is being synced. The rest, Create, comes after; the folder is
-// in use until then.
+// Stage is the part of [Dir.CreateMessage] that can run during the sync of the message's record. Create follows; the
+// folder is in use until then.
 func (f *Folder) Stage(id uuid.UUID, data []byte, at time.Time) (vfs.Staged, error) {
 	s, err := vfs.StageFile(f.FS, MessageFile(id), line(data), at)
 	if err != nil {
@@ -78,7 +77,7 @@ func line(data []byte) []byte {
 	return append(append(make([]byte, 0, len(data)+1), data...), '\n')
 }
 
-// ReadMessage returns what a message file holds, see [message.Text], and what Stat said of it.
+// ReadMessage returns the content of a message file, see [message.Text], and its Stat.
 func (d *Dir) ReadMessage(folder string, id uuid.UUID) ([]byte, fs.FileInfo, error) {
 	b, info, err := d.readMessage(folder, id)
 	if from, ok := d.renamedFrom(folder); ok && errors.Is(err, fs.ErrNotExist) {
@@ -87,8 +86,9 @@ func (d *Dir) ReadMessage(folder string, id uuid.UUID) ([]byte, fs.FileInfo, err
 	return b, info, err
 }
 
-// LoadMessage returns the bytes of a message file that should hold size bytes and a newline, and of a longer file only the beginning. Only a
-// checksum tells whether it does; if not, ReadMessage says more.
+// LoadMessage returns the bytes of a message file that should hold size bytes and a newline. Of a longer file it
+// returns only the beginning. The caller verifies the checksum; if it does not match, ReadMessage returns the whole
+// file.
 func (d *Dir) LoadMessage(folder string, id uuid.UUID, size int64) ([]byte, error) {
 	b, err := d.loadMessage(folder, id, size)
 	if from, ok := d.renamedFrom(folder); ok && errors.Is(err, fs.ErrNotExist) {
@@ -113,7 +113,7 @@ func (d *Dir) readMessage(folder string, id uuid.UUID) (b []byte, info fs.FileIn
 	return message.Text(b), info, err
 }
 
-// MessagePath is where in the context's folder a message file is read from, or would be made.
+// MessagePath returns the path in the context's folder at which a message file is read or would be made.
 func (d *Dir) MessagePath(folder string, id uuid.UUID) string {
 	if from, ok := d.renamedFrom(folder); ok {
 		if _, err := d.statMessage(folder, id); errors.Is(err, fs.ErrNotExist) {
@@ -125,7 +125,7 @@ func (d *Dir) MessagePath(folder string, id uuid.UUID) string {
 	return Messages + "/" + folder + "/" + MessageFile(id)
 }
 
-// StatMessage is Lstat of a message file.
+// StatMessage returns the Lstat of a message file.
 func (d *Dir) StatMessage(folder string, id uuid.UUID) (fs.FileInfo, error) {
 	info, err := d.statMessage(folder, id)
 	if from, ok := d.renamedFrom(folder); ok && errors.Is(err, fs.ErrNotExist) {
@@ -134,7 +134,8 @@ func (d *Dir) StatMessage(folder string, id uuid.UUID) (fs.FileInfo, error) {
 	return info, err
 }
 
-// StatNext is StatMessage for who has asked [Dir.HasFolder] right before: the folder itself is not looked at again for each file that is not there.
+// StatNext is StatMessage for a caller that has just called [Dir.HasFolder]: it does not check the folder again for
+// each missing file.
 func (d *Dir) StatNext(folder string, id uuid.UUID) (fs.FileInfo, error) {
 	if _, ok := d.renamedFrom(folder); ok {
 		return d.StatMessage(folder, id)
@@ -155,7 +156,7 @@ func (d *Dir) statMessage(folder string, id uuid.UUID) (info fs.FileInfo, err er
 	return info, err
 }
 
-// SetAside moves what lies where a file of ours belongs to trash.
+// SetAside moves to trash what occupies the path of a file of ours.
 func (d *Dir) SetAside(path string) error {
 	name := path[strings.LastIndexByte(path, '/')+1:]
 	item := TrashItem{Kind: TrashDamaged, Name: name, Context: d.ID, RemovedAt: d.Latest(time.Now())}
@@ -163,7 +164,7 @@ func (d *Dir) SetAside(path string) error {
 	return err
 }
 
-// MakeWay sets aside what is no regular file in the place of one.
+// MakeWay sets aside whatever occupies the path of a file and is not a regular file.
 func (d *Dir) MakeWay(path string) error {
 	info, err := d.FS.Lstat(path)
 	if err != nil || info.Mode().IsRegular() {
@@ -172,8 +173,8 @@ func (d *Dir) MakeWay(path string) error {
 	return d.SetAside(path)
 }
 
-// RemoveMessage removes a message file if its bytes are those of one that is to go: none where it is too large to hold a message. One that is not
-// there is no error, nor is one that stays. Nothing is synced.
+// RemoveMessage removes a message file if goes accepts its bytes; goes receives nil for a file too large for a message.
+// A missing file is no error, nor is one that stays. RemoveMessage syncs nothing.
 func (d *Dir) RemoveMessage(folder string, id uuid.UUID, goes func(raw []byte) bool) error {
 	raw, _, err := d.readMessage(folder, id)
 	switch {
@@ -192,8 +193,8 @@ func (d *Dir) RemoveMessage(folder string, id uuid.UUID, goes func(raw []byte) b
 	return err
 }
 
-// Untouched reports whether a file's size and time are those it was given when the envelope of this size
-// was committed at this time. Then it need not be read to be trusted; otherwise its checksum decides.
+// Untouched reports whether a file still has the size and time it got when the envelope of this size was committed at
+// this time. Such a file is trusted unread; for any other the checksum decides.
 func Untouched(info fs.FileInfo, size int64, at time.Time) bool {
 	return info.Mode().IsRegular() && info.Size() == size+1 && info.ModTime().Equal(at)
 }

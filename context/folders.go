@@ -10,7 +10,7 @@ import (
 	"github.com/google/uuid"
 )
 
-// Folder is an open branch folder: the same one also when it gets another name.
+// Folder is an open branch folder. It stays the same folder after a rename.
 type Folder struct {
 	held.Use
 	vfs.FS
@@ -19,20 +19,20 @@ type Folder struct {
 	self fs.FileInfo
 }
 
-// OpenFolder opens a branch folder, for Release, and makes it if need be. The context's lock is held: who writes into it later without the
-// lock writes into the folder that had the name now.
+// OpenFolder opens a branch folder until Release, and makes it if needed. The caller holds the context's lock. A later
+// write without the lock goes to the folder that had the name now.
 //
-// Crash order: nothing is synced. The journal holds what is put into the folder until the fold, which syncs both.
+// Crash order: nothing is synced. The journal holds what goes into the folder until the fold, which syncs both.
 func (d *Dir) OpenFolder(name string) (*Folder, error) { return d.folder(name, true) }
 
-// folder returns the open folder messages/name, for Release. It makes it when asked to.
+// folder returns the open folder messages/name until Release. With create it makes a missing folder.
 func (d *Dir) folder(name string, create bool) (*Folder, error) {
 	return d.subs.Get(name, func() (*Folder, error) { return d.openFolder(name, create) })
 }
 
 func (d *Dir) openFolder(name string, create bool) (*Folder, error) {
 	if !ValidFolder(name) {
-		return nil, fmt.Errorf("%q is no branch folder", name)
+		return nil, fmt.Errorf("%q is not a branch folder", name)
 	}
 	path := Messages + "/" + name
 	opened, err := d.FS.Sub(path)
@@ -55,8 +55,9 @@ func (d *Dir) openFolder(name string, create bool) (*Folder, error) {
 	return &Folder{FS: opened, dir: d, name: name, self: self}, nil
 }
 
-// inFolder calls f with the open branch folder messages/name, which it makes when asked to. When f misses something, and the folder is not the one that
-// bears the name now, it does so again with that: others remove a folder when its last message is archived, and make another one for the next.
+// inFolder calls f with the open branch folder messages/name. With create it makes a missing folder. When f misses a
+// file and another folder bears the name now, inFolder calls f again with that folder: other processes remove a folder
+// when its last message is archived, and make another one for the next message.
 func (d *Dir) inFolder(name string, create bool, f func(*Folder) error) error {
 	for try := 0; ; try++ {
 		sub, err := d.folder(name, create)
@@ -72,8 +73,8 @@ func (d *Dir) inFolder(name string, create bool, f func(*Folder) error) error {
 	}
 }
 
-// missed reports whether err is that something is not in the folder and the folder is not the one that bears its name any more. Then it is not
-// used again.
+// missed reports whether err is a missing file and the folder no longer bears its name. Such a folder is not used
+// again.
 func (f *Folder) missed(err error) bool {
 	if !errors.Is(err, fs.ErrNotExist) {
 		return false
@@ -86,12 +87,12 @@ func (f *Folder) missed(err error) bool {
 	return true
 }
 
-// HasFolder reports whether there is a branch folder: without one no message in it has a file.
+// HasFolder reports whether a branch folder exists. Without it no message in it has a file.
 func (d *Dir) HasFolder(name string) bool {
 	there := func(name string) bool {
 		err := d.inFolder(name, false, func(f *Folder) error {
 			if f.missed(fs.ErrNotExist) {
-				return fs.ErrNotExist // once more, with the folder that bears the name
+				return fs.ErrNotExist // try again with the folder that bears the name now
 			}
 			return nil
 		})
@@ -101,7 +102,8 @@ func (d *Dir) HasFolder(name string) bool {
 	return there(name) || ok && there(from)
 }
 
-// MakeFolderWay sets aside what lies where a branch folder or the folder of all of them belongs and is no folder, a link for instance.
+// MakeFolderWay sets aside whatever occupies the path of a branch folder or of messages/ and is not a folder, such as a
+// link.
 func (d *Dir) MakeFolderWay(name string) error {
 	for _, path := range []string{Messages, Messages + "/" + name} {
 		info, err := d.FS.Lstat(path)
@@ -115,18 +117,20 @@ func (d *Dir) MakeFolderWay(name string) error {
 	return nil
 }
 
-// RemoveFolder removes a branch folder if nothing is in it: somebody may keep something there. The context's lock is held.
+// RemoveFolder removes a branch folder if it is empty; a user may keep a file there. The caller holds the context's
+// lock.
 func (d *Dir) RemoveFolder(name string) {
 	if ValidFolder(name) && d.FS.Remove(Messages+"/"+name) == nil {
 		d.ForgetFolders()
 	}
 }
 
-// ForgetFolders drops the open branch folders: their names may mean others now. One in which a read goes on is closed when that is done.
+// ForgetFolders drops the open branch folders, since their names may belong to others now. A folder in use closes after
+// its last read.
 func (d *Dir) ForgetFolders() { d.subs.Clear() }
 
-// SetRenaming says which rename of a branch folder may not have reached the disk, nil for none, and
-// drops the open branch folders.
+// SetRenaming sets the rename of a branch folder that may not have reached the disk, nil for none. It drops the open
+// branch folders.
 func (d *Dir) SetRenaming(r *Renaming) {
 	d.mu.Lock()
 	d.renaming = r
@@ -134,7 +138,7 @@ func (d *Dir) SetRenaming(r *Renaming) {
 	d.subs.Clear()
 }
 
-// renamedFrom returns where a folder's files may still be while its rename is not finished.
+// renamedFrom returns the former name of a folder whose rename is unfinished. Its files may still be there.
 func (d *Dir) renamedFrom(folder string) (string, bool) {
 	d.mu.Lock()
 	defer d.mu.Unlock()
@@ -144,10 +148,11 @@ func (d *Dir) renamedFrom(folder string) (string, bool) {
 	return "", false
 }
 
-// FinishRenaming does what is left of a branch folder's rename, durably. The caller holds the context's lock, and writes metadata.json then.
+// FinishRenaming completes the rename of a branch folder, durably. The caller holds the context's lock and then writes
+// metadata.json.
 //
-// Crash order: metadata.json names both folders until the rename is durable; whoever comes in between finds
-// the files under either name.
+// Crash order: metadata.json names both folders until the rename is durable. Meanwhile a reader finds the files under
+// either name.
 func (d *Dir) FinishRenaming(r Renaming) error {
 	from, to := Messages+"/"+r.From, Messages+"/"+r.To
 	_, err := d.FS.Lstat(from)
@@ -159,16 +164,16 @@ func (d *Dir) FinishRenaming(r Renaming) error {
 	if err != nil && !errors.Is(err, fs.ErrNotExist) {
 		return err
 	}
-	// Also where somebody else renamed it: that may have been right before a crash, or its sync may have failed.
+	// The sync is needed even if another process renamed the folder: a crash may have followed, or its sync may have
+	// failed.
 	if err := d.FS.SyncDir(Messages); !errors.Is(err, fs.ErrNotExist) {
 		return err
 	}
 	return nil
 }
 
-// mergeFolder moves what is in one branch folder into another one that exists already, and removes the first:
-// a rename whose target is there, left by a slow writer or made by hand. What cannot be moved because its name is
-// taken goes to trash. Repeated, it goes on where it was stopped.
+// mergeFolder moves the files of one branch folder into an existing one and removes the first. A slow writer or a user
+// may have made the target of a rename. A file whose name is taken goes to trash. An interrupted merge can be repeated.
 func (d *Dir) mergeFolder(from, to string) error {
 	if !ValidFolder(from) || !ValidFolder(to) {
 		return fmt.Errorf("merging %q into %q", from, to)
@@ -205,7 +210,7 @@ func (d *Dir) mergeFolder(from, to string) error {
 	return d.FS.Remove(from)
 }
 
-// Folders returns the branch folders there are in messages/.
+// Folders returns the branch folders in messages/.
 func (d *Dir) Folders() ([]string, error) {
 	var names []string
 	for e, err := range d.FS.ReadDir(Messages) {

@@ -1,11 +1,11 @@
-// Package context is the folder of one context: where its files lie, how it is made atomically, locked and
-// recognised, its metadata.json and its message files.
+// Package context manages the folder of one context: its layout, atomic creation, locks and recognition, its
+// metadata.json and its message files.
 //
-// It knows nothing of order or of what is committed: that is what package index is for. It never follows
-// a link out of the folder and never trusts a name it reads: branch folders and file names are checked
-// before they become paths.
+// The package knows neither the order of messages nor what is committed; package index does. It never follows a link
+// out of the folder and never trusts a name it reads: it checks branch folders and file names before it makes paths of
+// them.
 //
-// Its name meets the standard library's: import it as ctxfolder.
+// Its name is that of a standard library package: import it as ctxfolder.
 package context
 
 import (
@@ -28,7 +28,7 @@ const (
 	Locks        = "locks"
 	Staging      = "staging"
 
-	// readyEnd ends the name of a folder in staging/ that is complete and durable, and is to take the place of another one.
+	// readyEnd ends the name of a complete, durable folder in staging/ that is about to replace another folder.
 	readyEnd = ".ready"
 
 	// FolderPrefix begins the name of every folder in messages/.
@@ -40,24 +40,24 @@ const (
 	journalEnd   = ".jsonl"
 )
 
-// uuidWidth is how many characters an id has.
+// uuidWidth is the number of characters of an id.
 const uuidWidth = 36
 
-// Errors that callers tell apart.
+// Errors that callers distinguish.
 var (
-	// ErrNotExist is wrapped when there is no context of that id.
+	// ErrNotExist reports that no context has the id.
 	ErrNotExist = errors.New("no such context")
-	// ErrExist is wrapped when a context of that id is there already.
-	ErrExist = errors.New("context exists already")
-	// ErrGone is wrapped when the folder a handle refers to was moved away, removed or replaced.
+	// ErrExist reports that a context already has the id.
+	ErrExist = errors.New("context already exists")
+	// ErrGone reports that the folder of a handle was moved, removed or replaced.
 	ErrGone = errors.New("context was moved or removed")
-	// ErrMetadata is wrapped when metadata.json cannot be used.
-	ErrMetadata = errors.New("metadata.json cannot be used")
-	// ErrVersion is wrapped when a file is of a format version this program does not know.
+	// ErrMetadata reports that metadata.json is unusable.
+	ErrMetadata = errors.New("metadata.json is unusable")
+	// ErrVersion reports a file of a format version that this program does not know.
 	ErrVersion = errors.New("unsupported format version")
 )
 
-// JournalFile is the name of a generation's journal.
+// JournalFile returns the name of a generation's journal.
 func JournalFile(generation uint64) string {
 	return fmt.Sprintf("%s%d%s", journalStart, generation, journalEnd)
 }
@@ -81,8 +81,8 @@ func ParseJournalFile(name string) (generation uint64, ok bool) {
 	return generation, true
 }
 
-// RowsFile is the path of a line's row file. Its number is raised when rows are taken out of it or put into its middle: the file is
-// written anew then, beside the one before.
+// RowsFile returns the path of a line's row file. Removing rows, or inserting rows into the middle, writes a new file
+// with a higher number beside the old one.
 func RowsFile(line uuid.UUID, number uint64) string {
 	if number == 0 {
 		return RowsFolder + "/" + line.String() + rowsEnd
@@ -104,10 +104,10 @@ func ParseRowsFile(name string) (line uuid.UUID, number uint64, ok bool) {
 	return line, number, ok
 }
 
-// MessageFile is the name of a message's file in its folder.
+// MessageFile returns the name of a message's file in its folder.
 func MessageFile(id uuid.UUID) string { return id.String() + MessageEnd }
 
-// ParseMessageFile is the inverse of MessageFile; other spellings of an id are none of ours.
+// ParseMessageFile is the inverse of MessageFile. It rejects other spellings of an id.
 func ParseMessageFile(name string) (uuid.UUID, bool) {
 	s, ok := strings.CutSuffix(name, MessageEnd)
 	if !ok {
@@ -116,7 +116,7 @@ func ParseMessageFile(name string) (uuid.UUID, bool) {
 	return ParseID(s)
 }
 
-// ParseID reads an id in its one valid spelling: 36 characters, lower case.
+// ParseID parses an id in its only valid spelling: 36 characters, lower case.
 func ParseID(s string) (uuid.UUID, bool) {
 	if len(s) != uuidWidth {
 		return uuid.Nil, false
@@ -125,14 +125,14 @@ func ParseID(s string) (uuid.UUID, bool) {
 	return id, err == nil && id.String() == s
 }
 
-// ValidFolder reports whether name can be a folder in messages/: it has the prefix, is one path element
-// on every platform, and leads nowhere else.
+// ValidFolder reports whether name can be a folder in messages/: it has the prefix, is one path element on every
+// platform, and cannot lead outside.
 func ValidFolder(name string) bool {
 	rest, ok := strings.CutPrefix(name, FolderPrefix)
 	return ok && rest != "" && len(name) <= 255 && !strings.ContainsAny(rest, "/\\:\x00") && !strings.HasSuffix(rest, ".")
 }
 
-// Needed reports whether a file in a context's folder belongs to the context: it is no trash and nothing temporary.
+// Needed reports whether a file in a context's folder belongs to the context: it is neither trash nor temporary.
 func Needed(path string) bool {
 	dir, name, inside := strings.Cut(path, "/")
 	if !inside {

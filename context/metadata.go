@@ -18,29 +18,29 @@ const (
 	MaxMetadata = 64 << 20
 )
 
-// Metadata is the content of metadata.json: everything about a context but its messages.
+// Metadata is the content of metadata.json: everything about a context except its messages.
 type Metadata struct {
 	ID           uuid.UUID
-	ParentID     uuid.UUID // the context this one came from, or uuid.Nil
+	ParentID     uuid.UUID // the parent context, or uuid.Nil
 	Title        string
-	Config       Object // model_id, mode, agent_role, parameters and whatever else
+	Config       Object // model_id, mode, agent_role, parameters and other members
 	ActiveBranch string
 	Branches     []Branch // in order of creation
 	Lines        []Line
 	Removed      []Removed
 	Renaming     *Renaming
-	State        json.RawMessage // any JSON; nil when there is none
+	State        json.RawMessage // any JSON; nil without a state
 	Revision     int64
 	CreatedAt    time.Time
 	UpdatedAt    time.Time
-	Extra        Object // members this program does not know
+	Extra        Object // unknown members
 }
 
 // Branch is a name that points at a line.
 type Branch struct {
 	Name         string
 	Line         uuid.UUID
-	SystemPrompt json.RawMessage // a string or a reference; nil when there is none
+	SystemPrompt json.RawMessage // a string or a reference; nil without a prompt
 	Extra        Object
 }
 
@@ -60,13 +60,13 @@ type Removed struct {
 	Why  string    `json:"why"` // "removed" or "rewound"
 }
 
-// Renaming is a branch folder's rename that may not have reached the disk.
+// Renaming is the rename of a branch folder that may not have reached the disk.
 type Renaming struct {
 	From string `json:"from"`
 	To   string `json:"to"`
 }
 
-// Clone returns a copy that shares nothing that can be changed.
+// Clone returns a copy that shares no mutable data.
 func (m *Metadata) Clone() *Metadata {
 	c := *m
 	c.Branches = slices.Clone(m.Branches)
@@ -100,7 +100,7 @@ func (m *Metadata) Line(id uuid.UUID) (*Line, bool) {
 	return nil, false
 }
 
-// MarshalJSON writes the canonical form: our members in a fixed order, then the others.
+// MarshalJSON writes the canonical form: known members in a fixed order, then the others.
 func (m *Metadata) MarshalJSON() ([]byte, error) {
 	var o Object
 	o.SetText("ctxdir", metadataVersion)
@@ -143,9 +143,9 @@ func (m *Metadata) MarshalJSON() ([]byte, error) {
 	return o.MarshalJSON()
 }
 
-// ParseMetadata reads metadata.json. It checks what the rest of the program relies on: the version, that
-// every branch has a line, that bases and parents make sense, and that no folder leads elsewhere. Its
-// errors wrap ErrMetadata or ErrVersion.
+// ParseMetadata parses metadata.json. It checks what the rest of the program relies on: the version, that every branch
+// has a line, that bases and parents are consistent, and that no folder leads outside. Its errors wrap ErrMetadata or
+// ErrVersion.
 func ParseMetadata(b []byte) (*Metadata, error) {
 	var o Object
 	if err := o.UnmarshalJSON(message.Text(b)); err != nil {
@@ -154,7 +154,7 @@ func ParseMetadata(b []byte) (*Metadata, error) {
 	var version string
 	if err := o.take("ctxdir", &version); err != nil || version != metadataVersion {
 		if kind, _, _ := strings.Cut(version, "/"); kind != "context" {
-			return nil, fmt.Errorf("%w: %q is no format version", ErrMetadata, version)
+			return nil, fmt.Errorf("%w: %q is not a format version", ErrMetadata, version)
 		}
 		return nil, fmt.Errorf("%w: metadata.json is %q, wanted %q", ErrVersion, version, metadataVersion)
 	}
@@ -198,16 +198,16 @@ func (m *Metadata) validate() error {
 		return fmt.Errorf("no id")
 	}
 	if !writable(m.CreatedAt) || !writable(m.UpdatedAt) {
-		return fmt.Errorf("a time beyond the year 9999")
+		return fmt.Errorf("a time outside the years 0 to 9999")
 	}
 	lines := make(map[uuid.UUID]*Line, len(m.Lines))
 	for i := range m.Lines {
 		l := &m.Lines[i]
 		if _, twice := lines[l.ID]; twice || l.ID == uuid.Nil {
-			return fmt.Errorf("line %s stands there twice or has no id", l.ID)
+			return fmt.Errorf("line %s is a duplicate or has no id", l.ID)
 		}
 		if !ValidFolder(l.Folder) {
-			return fmt.Errorf("line %s: %q is no branch folder", l.ID, l.Folder)
+			return fmt.Errorf("line %s: %q is not a branch folder", l.ID, l.Folder)
 		}
 		lines[l.ID] = l
 	}
@@ -221,7 +221,7 @@ func (m *Metadata) validate() error {
 		}
 		p, ok := lines[l.Parent]
 		if !ok {
-			return fmt.Errorf("line %s: its parent %s is not there", l.ID, l.Parent)
+			return fmt.Errorf("line %s: its parent %s is missing", l.ID, l.Parent)
 		}
 		if l.Base < p.Base || l.Base < 0 {
 			return fmt.Errorf("line %s: base %d below its parent's %d", l.ID, l.Base, p.Base)
@@ -233,15 +233,15 @@ func (m *Metadata) validate() error {
 	names := make(map[string]bool, len(m.Branches))
 	for i, b := range m.Branches {
 		if b.Name == "" || names[b.Name] {
-			return fmt.Errorf("branch %d has no name, or that of another", i)
+			return fmt.Errorf("branch %d has no name, or another branch has it", i)
 		}
 		names[b.Name] = true
 		if lines[b.Line] == nil {
-			return fmt.Errorf("branch %q: its line %s is not there", b.Name, b.Line)
+			return fmt.Errorf("branch %q: its line %s is missing", b.Name, b.Line)
 		}
 	}
 	if !names[m.ActiveBranch] {
-		return fmt.Errorf("the active branch %q is not there", m.ActiveBranch)
+		return fmt.Errorf("the active branch %q is missing", m.ActiveBranch)
 	}
 	if r := m.Renaming; r != nil {
 		has := func(folder string) bool {
@@ -260,7 +260,7 @@ func writable(at time.Time) bool {
 	return 0 <= y && y <= 9999
 }
 
-// cycle finds a line that is its own ancestor. Every line is walked through once.
+// cycle finds a line that is its own ancestor. It visits every line once.
 func cycle(lines map[uuid.UUID]*Line) (uuid.UUID, bool) {
 	const walking, done = 1, 2
 	state := make(map[uuid.UUID]int, len(lines))

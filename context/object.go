@@ -9,8 +9,7 @@ import (
 	"github.com/go-json-experiment/json/jsontext"
 )
 
-// Object is a JSON object whose members keep their order and spelling. It is how members this program
-// does not know survive being read and written.
+// Object is a JSON object whose members keep their order and spelling. So unknown members survive a read and a write.
 type Object struct {
 	members []Member
 }
@@ -24,7 +23,7 @@ type Member struct {
 // Members returns the members in order.
 func (o Object) Members() []Member { return slices.Clone(o.members) }
 
-// Get returns the value of key, nil when there is none.
+// Get returns the value of key, nil without one.
 func (o Object) Get(key string) json.RawMessage {
 	for _, m := range o.members {
 		if m.Key == key {
@@ -34,7 +33,7 @@ func (o Object) Get(key string) json.RawMessage {
 	return nil
 }
 
-// Text returns the value of key when it is a string.
+// Text returns the value of key if it is a string.
 func (o Object) Text(key string) string {
 	var s string
 	if v := o.Get(key); v != nil && json.Unmarshal(v, &s) != nil {
@@ -43,7 +42,7 @@ func (o Object) Text(key string) string {
 	return s
 }
 
-// Set gives key a value; nil removes it.
+// Set sets the value of key; nil removes key.
 func (o *Object) Set(key string, value json.RawMessage) {
 	members := slices.Clone(o.members) // copies of an Object share members until one is changed
 	i := slices.IndexFunc(members, func(m Member) bool { return m.Key == key })
@@ -59,7 +58,7 @@ func (o *Object) Set(key string, value json.RawMessage) {
 	o.members = members
 }
 
-// SetText gives key a string; an empty one removes it.
+// SetText sets key to a string; an empty string removes key.
 func (o *Object) SetText(key, value string) {
 	if value == "" {
 		o.Set(key, nil)
@@ -68,7 +67,7 @@ func (o *Object) SetText(key, value string) {
 	o.Set(key, mustMarshal(value))
 }
 
-// UnmarshalJSON reads any object; of a repeated key the last one counts.
+// UnmarshalJSON parses any object. The last value of a repeated key counts.
 func (o *Object) UnmarshalJSON(b []byte) error {
 	o.members = nil
 	if string(bytes.TrimSpace(b)) == "null" {
@@ -110,7 +109,7 @@ func (o *Object) take(key string, into any) error {
 	return json.Unmarshal(v, into)
 }
 
-// mustMarshal encodes a value that cannot fail to encode, without escaping for HTML.
+// mustMarshal encodes a value whose encoding cannot fail, without escaping for HTML.
 func mustMarshal(v any) json.RawMessage {
 	var b bytes.Buffer
 	e := json.NewEncoder(&b)

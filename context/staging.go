@@ -9,15 +9,15 @@ import (
 	"github.com/google/uuid"
 )
 
-// StagingFolder is where a context is made, below the store's folder.
+// StagingFolder returns the path, in the store's folder, where a context is staged.
 func StagingFolder(id uuid.UUID) string { return Staging + "/" + id.String() }
 
-// Publish gives a context its place that was staged whole and is durable. What is there already goes to trash. The context's
-// lock is held.
+// Publish moves a whole, durable staged context into its place. What occupies the place goes to trash. The caller holds
+// the context's lock.
 //
-// Crash order: two renames cannot be one. So the staged folder first gets a name, durably, that says that it is to take its
-// place: when the old one is gone from there and the new one not yet there, SweepStaging does the rest. While the old one is
-// there, it counts.
+// Crash order: two renames are not atomic. So the staged folder first gets a name, durably, that marks it as ready. If
+// a crash follows the removal of the old context, SweepStaging publishes the new one. While the old one is in its
+// place, it counts.
 func Publish(store vfs.FS, id uuid.UUID) error {
 	return publish(store, id, func(name string) error {
 		item := TrashItem{Kind: TrashContext, Name: name, Context: id}
@@ -26,8 +26,8 @@ func Publish(store vfs.FS, id uuid.UUID) error {
 	})
 }
 
-// PublishBeside is Publish that gives what is there already another name in the store's folder, and then asks whether that may be. Where it may
-// not, or the name is taken, fs.ErrExist, what is there stays.
+// PublishBeside is Publish that renames the old occupant within the store's folder, and then calls may. If may
+// fails or the name is taken (fs.ErrExist), the occupant keeps its place.
 func PublishBeside(store vfs.FS, id uuid.UUID, old string, may func() error) error {
 	return publish(store, id, func(name string) error {
 		err := store.RenameNew(name, old)
@@ -35,7 +35,7 @@ func PublishBeside(store vfs.FS, id uuid.UUID, old string, may func() error) err
 			if err = may(); err == nil {
 				return store.SyncDir(".")
 			}
-			// Durably, before the new one goes: a crash must not bring it into the place of what lost its name.
+			// The old name is durable before the new context goes: otherwise a crash could publish the new one.
 			err = errors.Join(err, store.RenameNew(old, name), store.SyncDir("."))
 		}
 		_ = vfs.RemoveAll(store, StagingFolder(id)+readyEnd)
@@ -75,8 +75,8 @@ func putReady(store vfs.FS, id uuid.UUID) error {
 	return store.SyncDir(".")
 }
 
-// SweepStaging removes what creations that did not finish left behind, and puts what was about to take the place of another
-// one there, if that is free. One that is still going on holds its context's lock and is passed over.
+// SweepStaging removes what unfinished creations left behind, and publishes ready contexts whose places are free. It
+// skips a running creation, which holds its context's lock.
 func SweepStaging(store vfs.FS) error {
 	var names []string
 	for e, err := range store.ReadDir(Staging) {
@@ -104,13 +104,13 @@ func SweepStaging(store vfs.FS) error {
 	return nil
 }
 
-// Ready reports whether a context is about to get its place, which may be empty for a moment.
+// Ready reports whether a context is about to be published. Its place may be empty for a moment.
 func Ready(store vfs.FS, id uuid.UUID) bool {
 	_, err := store.Lstat(StagingFolder(id) + readyEnd)
 	return err == nil
 }
 
-// Settle gives a context its place that was about to get it. The context's lock is held.
+// Settle publishes a ready context. The caller holds the context's lock.
 func Settle(store vfs.FS, id uuid.UUID) error {
 	if !Ready(store, id) {
 		return nil
@@ -120,7 +120,7 @@ func Settle(store vfs.FS, id uuid.UUID) error {
 
 func sweepStaged(store vfs.FS, id uuid.UUID, name string, ready bool) error {
 	if info, err := store.Lstat(Staging + "/" + name); err != nil || !info.IsDir() {
-		return err // nothing of ours
+		return err // not a staged context
 	}
 	_, err := store.Lstat(id.String())
 	switch {

@@ -14,32 +14,31 @@ import (
 
 const (
 	trashVersion = "trash/1"
-	// TrashNote is the file in an item's folder that says what the item is.
+	// TrashNote is the file in an item's folder that describes the item.
 	TrashNote = "item.json"
 )
 
-// TrashItem is the content of an item.json: what a removed thing was.
+// TrashItem is the content of an item.json: the description of what was removed.
 type TrashItem struct {
 	Version   string    `json:"ctxdir"`
 	Kind      string    `json:"kind"` // see docs/FORMAT.md
-	Name      string    `json:"name"` // of the thing, in its item's folder
+	Name      string    `json:"name"` // of the removed thing, in its item's folder
 	Context   uuid.UUID `json:"context"`
 	RemovedAt time.Time `json:"removed_at"`
 
-	// Of a message's replaced version, which lies in the item itself, and of the end of a line:
+	// For the end of a line, and for a message's replaced version, which is in the item itself:
 	Line     uuid.UUID       `json:"line,omitzero"`
 	Position int64           `json:"position,omitempty"`
 	Envelope json.RawMessage `json:"envelope,omitempty"`
 
-	// Of the end of a line: what its row in the table of lines said, and which positions these are. Name is that of the branch
-	// that bore the line last.
+	// For the end of a line: its row in the table of lines, and its positions. Name is the line's last branch name.
 	Parent  uuid.UUID `json:"parent,omitzero"`
 	Base    int64     `json:"base,omitempty"`
 	Folder  string    `json:"folder,omitempty"`
 	From    int64     `json:"from,omitempty"`
 	To      int64     `json:"to,omitempty"`
 	Why     string    `json:"why,omitempty"`
-	Missing int64     `json:"missing,omitempty"` // messages that could not be had
+	Missing int64     `json:"missing,omitempty"` // number of unavailable messages
 }
 
 // Kinds of trash.
@@ -48,17 +47,18 @@ const (
 	TrashLine    = "line"    // the end of a line that no branch showed
 	TrashVersion = "version" // the envelope that a replaced message had
 	TrashTail    = "tail"    // a torn journal tail
-	TrashDamaged = "damaged" // what lay where a file of ours belongs
+	TrashDamaged = "damaged" // what occupied the path of a file of ours
 	TrashBlobs   = "blobs"   // blobs that nothing referred to
 )
 
-// outrun bounds how often an item is made anew that others purge.
+// outrun bounds how often IntoTrash makes an item again after another process purged it.
 const outrun = 8
 
-// IntoTrash makes an item below fsys and has put move something into its folder, or write it there. It returns the folder's path, and syncs it; where put moves
-// something from is the caller's to sync. A collection without a grace period may purge the item before anything is in it: then put is called with another one.
+// IntoTrash makes an item below fsys and calls put to move or write something into its folder. It returns the folder's
+// path, and syncs the folder. The caller syncs the source folder of a move. A collection without a grace period may
+// purge the item while it is empty: then IntoTrash calls put with another one.
 //
-// Crash order: item.json is durable before put is called; an item without its thing is an interrupted removal.
+// Crash order: item.json is durable before the call of put. An item without content is an interrupted removal.
 func IntoTrash(fsys vfs.FS, item TrashItem, put func(folder string) error) (folder string, err error) {
 	for range outrun {
 		if folder, err = NewTrash(fsys, item); err == nil {
@@ -66,7 +66,7 @@ func IntoTrash(fsys vfs.FS, item TrashItem, put func(folder string) error) (fold
 		}
 		if err == nil {
 			if err = fsys.SyncDir(folder); errors.Is(err, fs.ErrNotExist) {
-				err = nil // it was purged with what is in it
+				err = nil // it was purged with its content
 			}
 			return folder, err
 		}
@@ -77,8 +77,8 @@ func IntoTrash(fsys vfs.FS, item TrashItem, put func(folder string) error) (fold
 	return folder, err
 }
 
-// NewTrash makes the folder of a trash item below fsys and its item.json, durable: what is moved in next is
-// never without the note that says what it is. It returns the folder's path, also with an error where there is one.
+// NewTrash makes the folder of a trash item below fsys and its item.json, durably, so that nothing moves in without a
+// description. It returns the folder's path, also with an error if the folder was made.
 func NewTrash(fsys vfs.FS, item TrashItem) (string, error) {
 	folder, err := makeTrash(fsys, "")
 	if err != nil {
@@ -90,7 +90,7 @@ func NewTrash(fsys vfs.FS, item TrashItem) (string, error) {
 	return folder, fsys.SyncDir(Trash)
 }
 
-// makeTrash makes the folder of an item, its name with something in front.
+// makeTrash makes the folder of an item, with a prefix before its name.
 func makeTrash(fsys vfs.FS, before string) (string, error) {
 	id, err := uuid.NewV7()
 	if err != nil {
@@ -107,7 +107,7 @@ func makeTrash(fsys vfs.FS, before string) (string, error) {
 	return folder, fsys.Mkdir(folder)
 }
 
-// writeItem writes item.json, durably. An item that does not say when it was removed was removed now.
+// writeItem writes item.json, durably. A missing removal time becomes the present time.
 func writeItem(fsys vfs.FS, folder string, item TrashItem) error {
 	item.Version = trashVersion
 	if item.RemovedAt.IsZero() {
@@ -120,13 +120,13 @@ func writeItem(fsys vfs.FS, folder string, item TrashItem) error {
 	return fsys.SyncDir(folder)
 }
 
-// StagedTrash is an item that is being filled: nobody sees it before Commit.
+// StagedTrash is an item under construction. It is invisible before Commit.
 type StagedTrash struct {
 	fs     vfs.FS
 	folder string
 }
 
-// StageTrash begins an item that is written, not moved in.
+// StageTrash begins an item whose content is written instead of moved in.
 func StageTrash(fsys vfs.FS) (*StagedTrash, error) {
 	folder, err := makeTrash(fsys, ".")
 	return &StagedTrash{fsys, folder}, err
@@ -137,9 +137,9 @@ func (t *StagedTrash) Write(name string, data []byte) error {
 	return vfs.WriteSynced(t.fs, t.folder+"/"+name, data)
 }
 
-// Commit gives the item its name, and returns its path.
+// Commit gives the item its name and returns its path.
 //
-// Crash order: what is in it, and item.json, is durable before the rename; until then it is a folder that SweepTrash removes.
+// Crash order: the content and item.json are durable before the rename. Until then SweepTrash removes the folder.
 func (t *StagedTrash) Commit(item TrashItem) (string, error) {
 	if err := writeItem(t.fs, t.folder, item); err != nil {
 		return "", err
@@ -152,21 +152,21 @@ func (t *StagedTrash) Commit(item TrashItem) (string, error) {
 	return folder, t.fs.SyncDir(Trash)
 }
 
-// Discard removes what was not committed.
+// Discard removes an uncommitted item.
 func (t *StagedTrash) Discard() {
 	if t.folder != "" {
 		_ = vfs.RemoveAll(t.fs, t.folder)
 	}
 }
 
-// TrashBytes keeps a copy of bytes that are about to be cut from a file, durably.
+// TrashBytes saves bytes that are about to be cut from a file, durably.
 func TrashBytes(d *Dir, kind, name string, b []byte) error {
 	item := TrashItem{Kind: kind, Name: name, Context: d.ID, RemovedAt: d.Latest(time.Now())}
 	_, err := IntoTrash(d.FS, item, func(folder string) error { return vfs.WriteSynced(d.FS, folder+"/"+name, b) })
 	return err
 }
 
-// TrashCopy keeps a copy of a file that is about to be replaced, durably.
+// TrashCopy saves a copy of a file that is about to be replaced, durably.
 func TrashCopy(d *Dir, kind, name string) error {
 	b, err := vfs.ReadFile(d.FS, name, MaxMetadata)
 	if err != nil {
@@ -175,8 +175,8 @@ func TrashCopy(d *Dir, kind, name string) error {
 	return TrashBytes(d, kind, name, b)
 }
 
-// Latest is the later one of a time and of the last change that metadata.json tells: a clock that was set back must not make
-// what is removed now look old.
+// Latest returns the later of now and the last change in metadata.json: with a clock that was set back, a new item must
+// not look old.
 func (d *Dir) Latest(now time.Time) time.Time {
 	if m, _, err := d.ReadMetadata(); err == nil && m.UpdatedAt.After(now) {
 		return m.UpdatedAt
@@ -184,8 +184,8 @@ func (d *Dir) Latest(now time.Time) time.Time {
 	return now
 }
 
-// TrashVersion keeps the envelope of a message that is replaced, at a time. It is not synced: a crash
-// may lose the old version, never the new one.
+// TrashVersion saves the envelope of a replaced message, with the time at. It syncs nothing: a crash may lose the old
+// version, never the new one.
 func (d *Dir) TrashVersion(line uuid.UUID, position int64, envelope []byte, at time.Time) error {
 	id, err := uuid.NewV7()
 	if err != nil {
@@ -201,7 +201,7 @@ func (d *Dir) TrashVersion(line uuid.UUID, position int64, envelope []byte, at t
 	if err != nil {
 		return err
 	}
-	// The envelope goes in by hand: it is to stay byte for byte.
+	// Appending the envelope by hand preserves it byte for byte.
 	b = fmt.Appendf(b[:len(b)-1], `,"envelope":%s}`+"\n", envelope)
 	return vfs.WriteNew(d.FS, Trash+"/"+id.String()+MessageEnd, b)
 }

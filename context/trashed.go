@@ -18,13 +18,13 @@ import (
 const (
 	// maxItem bounds an item.json, in bytes.
 	maxItem = 1 << 20
-	// ClearedFile says in an item of kind TrashLine that no message file of what it keeps is left.
+	// ClearedFile in an item of kind TrashLine means that no message file of the item's messages is left.
 	ClearedFile = "cleared"
-	// versionHead is where the envelope of a version that we wrote has begun, in bytes.
+	// versionHead bounds where the envelope begins in a version that we wrote, in bytes.
 	versionHead = 4 << 10
 )
 
-// PieceFile is the n-th file of messages in an item of kind TrashLine, from 1 on.
+// PieceFile returns the name of the n-th file of messages in an item of kind TrashLine, from 1 on.
 func PieceFile(n int) string { return fmt.Sprintf("messages-%d.jsonl", n) }
 
 // Trashed is an item in a trash folder.
@@ -32,16 +32,16 @@ type Trashed struct {
 	ID   uuid.UUID
 	Path string // trash/ITEM, or trash/ITEM.json
 	Item TrashItem
-	// Problem is why the item does not say what it is: item.json is missing or damaged.
+	// Problem is why the item has no description: item.json is missing or damaged.
 	Problem error
 
 	fs     vfs.FS
 	folder bool
 }
 
-// EachTrash yields the items in the trash of a store's or a context's folder, by their ids: in order of removal. What is in
-// there and is no item is passed over. A version comes without its envelope, which may be large: see Envelope. Of want, which may be
-// nil, it asks which items to read; those of versions are no folders.
+// EachTrash yields the items in the trash of a store's or a context's folder, ordered by id and thus by removal. It
+// skips everything else there. A version comes without its envelope, which may be large: see Envelope. want, if not
+// nil, selects the items to read; versions are not folders.
 func EachTrash(fsys vfs.FS, want func(id uuid.UUID, folder bool) bool) iter.Seq2[*Trashed, error] {
 	return func(yield func(*Trashed, error) bool) {
 		entries, err := ListTrash(fsys)
@@ -57,8 +57,8 @@ func EachTrash(fsys vfs.FS, want func(id uuid.UUID, folder bool) bool) iter.Seq2
 	}
 }
 
-// ListTrash returns what there is in the trash of a store's or a context's folder, for [Items] and [SweepTrash]. A trash that is not
-// there is empty.
+// ListTrash returns the entries in the trash of a store's or a context's folder, for [Items] and [SweepTrash]. A
+// missing trash is empty.
 func ListTrash(fsys vfs.FS) (entries []fs.DirEntry, err error) {
 	for e, err := range fsys.ReadDir(Trash) {
 		if errors.Is(err, fs.ErrNotExist) {
@@ -72,7 +72,7 @@ func ListTrash(fsys vfs.FS) (entries []fs.DirEntry, err error) {
 	return entries, nil
 }
 
-// Items is EachTrash for a trash that was listed.
+// Items is EachTrash for a listed trash.
 func Items(fsys vfs.FS, entries []fs.DirEntry, want func(id uuid.UUID, folder bool) bool) iter.Seq[*Trashed] {
 	return func(yield func(*Trashed) bool) {
 		var found []*Trashed
@@ -97,24 +97,24 @@ func Items(fsys vfs.FS, entries []fs.DirEntry, want func(id uuid.UUID, folder bo
 	}
 }
 
-// ReadTrashed reads the item with a path, as EachTrash has it. It fails where the item does not say what it is.
+// ReadTrashed reads the item with a path as in EachTrash. It fails for an item without a valid description.
 func ReadTrashed(fsys vfs.FS, path string) (*Trashed, error) {
 	name := strings.TrimPrefix(path, Trash+"/")
 	id, ok := ParseID(strings.TrimSuffix(name, MessageEnd))
 	if !ok {
-		return nil, fmt.Errorf("%q is no item in trash", path)
+		return nil, fmt.Errorf("%q is not an item in trash", path)
 	}
 	t := &Trashed{ID: id, Path: Trash + "/" + name, fs: fsys, folder: !strings.HasSuffix(name, MessageEnd)}
 	return t, t.read()
 }
 
-// Has reports whether a file is in the item.
+// Has reports whether the item contains a file.
 func (t *Trashed) Has(name string) bool {
 	_, err := t.fs.Lstat(t.Path + "/" + name)
 	return err == nil
 }
 
-// HoldsMore reports whether something is in the item's folder that is not spent.
+// HoldsMore reports whether the item's folder contains anything that is not spent.
 func (t *Trashed) HoldsMore(spent func(name string) bool) (bool, error) {
 	if !t.folder {
 		return false, nil
@@ -152,7 +152,7 @@ func (t *Trashed) read() error {
 	return nil
 }
 
-// head returns what says what the item is.
+// head returns the item's description.
 func (t *Trashed) head() ([]byte, error) {
 	if t.folder {
 		return vfs.ReadFile(t.fs, t.Path+"/"+TrashNote, maxItem)
@@ -170,7 +170,7 @@ func (t *Trashed) head() ([]byte, error) {
 	if i := bytes.Index(b[:n], []byte(`,"envelope":`)); i > 0 {
 		return append(b[:i], '}'), nil
 	}
-	return vfs.ReadFile(t.fs, t.Path, maxItem) // what we wrote has it in its beginning
+	return vfs.ReadFile(t.fs, t.Path, maxItem) // a version that we wrote has it near the beginning
 }
 
 // Envelope reads the envelope of a version, byte for byte.
@@ -186,7 +186,7 @@ func (t *Trashed) Envelope() ([]byte, error) {
 	return item.Envelope, nil
 }
 
-// Size is what the item takes, in bytes of its files.
+// Size returns the bytes of the item's files.
 func (t *Trashed) Size() int64 {
 	if t.folder {
 		return vfs.TreeSize(t.fs, t.Path)
@@ -197,8 +197,8 @@ func (t *Trashed) Size() int64 {
 	return 0
 }
 
-// Since is when the item was removed. Of one that does not say it, it is the later one of the times that its name and its
-// folder tell.
+// Since returns the time of removal. Without a valid description it returns the later of the times of the item's id and
+// of its folder.
 func (t *Trashed) Since() time.Time {
 	if t.Problem == nil {
 		return t.Item.RemovedAt
@@ -210,7 +210,7 @@ func (t *Trashed) Since() time.Time {
 	return at
 }
 
-// TimeOf is the time that an item's id tells, the zero time where it tells none. No item was removed before that.
+// TimeOf returns the time in an item's id, or the zero time. No item was removed before it.
 func TimeOf(id uuid.UUID) time.Time {
 	if id.Version() != 7 {
 		return time.Time{}
@@ -218,10 +218,10 @@ func TimeOf(id uuid.UUID) time.Time {
 	return time.Unix(id.Time().UnixTime())
 }
 
-// Purge removes the item for good. Nobody else purges in this trash, or restores from it, meanwhile.
+// Purge removes the item for good. The caller excludes other purges and restores in this trash.
 //
-// Crash order: a folder gets a name that begins with a dot first, durably, so that half an item is never taken for a whole one; what
-// is left under that name SweepTrash removes.
+// Crash order: the folder first gets a name that begins with a dot, durably, so that half an item never looks whole.
+// SweepTrash removes what remains under that name.
 func (t *Trashed) Purge() error {
 	if !t.folder {
 		return t.fs.Remove(t.Path)
@@ -239,8 +239,8 @@ func (t *Trashed) Purge() error {
 	return vfs.RemoveAll(t.fs, going)
 }
 
-// SweepTrash removes what was left half-made or half-purged in a trash: names that begin with a dot. The caller excludes
-// others who make such. What cannot be removed keeps nothing else here.
+// SweepTrash removes half-made and half-purged items: names that begin with a dot. The caller excludes processes that
+// make such names. A failed removal does not stop the others.
 func SweepTrash(fsys vfs.FS, entries []fs.DirEntry) error {
 	var failed error
 	for _, e := range entries {

@@ -9,8 +9,8 @@ import (
 	"github.com/google/uuid"
 )
 
-// chat imports chat messages, or objects of any kind: a file is one conversation, or each of its objects
-// holds one under "messages".
+// chat imports chat messages, or objects of any kind. The file is one conversation, or each of its objects holds a
+// conversation under "messages".
 func (j *job) chat() error {
 	open := func(report func(int64, string), progress func(read, size int64)) records {
 		if j.layout == byLine {
@@ -18,7 +18,7 @@ func (j *job) chat() error {
 		}
 		return newValues(j, report, progress)
 	}
-	// Read up to where it is known what the file is.
+	// Read until the kind of file is known.
 	var opening []json.RawMessage
 	many := false
 	err := j.each(open(nil, nil), func(body json.RawMessage, _ int64) error {
@@ -42,7 +42,7 @@ func (j *job) chat() error {
 	return j.each(r, func(body json.RawMessage, line int64) error {
 		messages, ok := conversationOf(body)
 		if !ok {
-			j.report(line, `no conversation: it has no "messages"`)
+			j.report(line, `not a conversation: it has no "messages"`)
 			return nil
 		}
 		info := Info{Format: j.format}
@@ -74,7 +74,7 @@ func (j *job) chat() error {
 // messages imports one conversation.
 func (j *job) messages(info Info, extra json.RawMessage, r records) error {
 	if info.ID == uuid.Nil {
-		// Nothing begins it; what is wrong with the file is told in reading it.
+		// There is no opening: only report the problems of the file.
 		return j.each(r, func(json.RawMessage, int64) error { return nil })
 	}
 	s, err := j.begin(info)
@@ -90,13 +90,13 @@ func (j *job) messages(info Info, extra json.RawMessage, r records) error {
 	return nil
 }
 
-// begin says what the first messages tell of a conversation.
+// begin fills in what the first messages of a conversation reveal about it.
 func (info *Info) begin(opening []json.RawMessage) {
 	for i, body := range opening {
 		_ = message.Members(body, func(name string, v jsontext.Value) error {
 			switch name {
 			case "sessionId", "session_id", "conversation_id", "thread_id":
-				// Only of the first: a longer state of the file has the same.
+				// Only from the first message: a longer state of the file has the same one.
 				if i == 0 && info.Session == "" {
 					info.Session = text(v, maxName)
 				}
@@ -121,7 +121,7 @@ func (info *Info) begin(opening []json.RawMessage) {
 	}
 }
 
-// members reads what an object has beside "messages".
+// members reads the members of an object beside "messages".
 func (info *Info) members(body json.RawMessage) (extra json.RawMessage, err error) {
 	b := []byte{'{'}
 	seen := false
@@ -156,7 +156,7 @@ func (info *Info) members(body json.RawMessage) (extra json.RawMessage, err erro
 	return b, err
 }
 
-// conversationOf gives the array under "messages".
+// conversationOf returns the array under "messages".
 func conversationOf(body json.RawMessage) (messages jsontext.Value, ok bool) {
 	_ = message.Members(body, func(name string, v jsontext.Value) error {
 		if name == "messages" && v.Kind() == '[' && !ok {
@@ -167,7 +167,7 @@ func conversationOf(body json.RawMessage) (messages jsontext.Value, ok bool) {
 	return messages, ok
 }
 
-// errKnown ends a reading that has found what it was for.
+// errKnown ends a read that has found its goal.
 var errKnown = errors.New("known")
 
 func openingOf(messages jsontext.Value) (opening []json.RawMessage) {
@@ -185,14 +185,14 @@ func openingOf(messages jsontext.Value) (opening []json.RawMessage) {
 	return opening
 }
 
-// instruction says whether a message is one that many conversations have in common: what an id is derived
-// from does not end there.
+// instruction reports whether many conversations may share a message: the opening that an id is derived from does not
+// end there.
 func instruction(body json.RawMessage) bool {
 	role, _, _ := message.Describe(body)
 	return role == "system" || role == "developer"
 }
 
-// ownID is the id that a message bears.
+// ownID is the message's own id.
 func ownID(body json.RawMessage) (own string) {
 	_ = message.Members(body, func(name string, v jsontext.Value) error {
 		if name == "uuid" || name == "id" && own == "" {
@@ -205,7 +205,7 @@ func ownID(body json.RawMessage) (own string) {
 	return own
 }
 
-// content is the text of a message, as far as a title needs it.
+// content is the text of a message, for use as a title.
 func content(body json.RawMessage) (s string) {
 	_ = message.Members(body, func(name string, v jsontext.Value) error {
 		if name != "content" {

@@ -10,8 +10,8 @@ import (
 	"github.com/go-json-experiment/json/jsontext"
 )
 
-// chatGPT imports a ChatGPT export: a context for each conversation. A record is a node of its tree, with
-// the links and, unless it is null, the message.
+// chatGPT imports a ChatGPT export as one context for each conversation. A record is a node of its tree: the links and,
+// unless it is null, the message.
 func (j *job) chatGPT() error {
 	return j.each(j.documents(), func(body json.RawMessage, line int64) error {
 		c, err := parseConversation(body)
@@ -40,10 +40,10 @@ func (j *job) chatGPT() error {
 	})
 }
 
-// errStop ends the reading of a file when the caller has had enough.
+// errStop ends the read of a file when the caller stops.
 var errStop = errors.New("stopped")
 
-// documents are the objects of a file, however they stand in it.
+// documents returns the objects of a file in any layout.
 func (j *job) documents() records {
 	if j.layout == byLine {
 		return newLines(j.reader(j.o.Progress), j.o.MaxRecord, j.report)
@@ -51,7 +51,7 @@ func (j *job) documents() records {
 	return newValues(j, j.report, j.o.Progress)
 }
 
-// conversation is one of an export.
+// conversation is a conversation of an export.
 type conversation struct {
 	info     Info
 	extra    json.RawMessage
@@ -60,7 +60,7 @@ type conversation struct {
 	problems []string
 }
 
-// treeNode is a node as its file has it. Its name is its key in the mapping.
+// treeNode is a node as in the file. Its name is its key in the mapping.
 type treeNode struct {
 	name, parent string
 	children     []string
@@ -75,7 +75,7 @@ func parseConversation(body json.RawMessage) (*conversation, error) {
 	err := message.Members(body, func(name string, v jsontext.Value) error {
 		switch name {
 		case "mapping":
-			// The last one counts, as everywhere; an earlier one would be a member that is lost.
+			// The first mapping counts; report any other as a problem.
 			if mapping == nil {
 				mapping = v.Clone()
 				return nil
@@ -102,7 +102,7 @@ func parseConversation(body json.RawMessage) (*conversation, error) {
 		return nil, err
 	}
 	if mapping.Kind() != '{' {
-		return nil, errors.New(`no conversation: it has no "mapping"`)
+		return nil, errors.New(`not a conversation: it has no "mapping"`)
 	}
 	extra = append(extra, '}')
 	c.extra = extra
@@ -115,7 +115,7 @@ func parseConversation(body json.RawMessage) (*conversation, error) {
 	case id != "":
 		c.info.Session = id
 	case len(c.nodes) > 0:
-		// A node's links change as the conversation goes on; its name does not.
+		// A node's links change as the conversation continues; its name does not.
 		c.info.ID = openingID(ChatGPT, []json.RawMessage{json.RawMessage(c.nodes[0].name)})
 	}
 	if c.info.Session != "" {
@@ -173,12 +173,12 @@ func (s *session) tree(c *conversation) error {
 	if err != nil {
 		return err
 	}
-	// What people see in their tool, whichever branch was stored last.
+	// The branch that people see in their tool, whichever was stored last.
 	s.walk.active = main
 	return nil
 }
 
-// sameNode compares two states of a node: its list of children grows when the conversation goes on.
+// sameNode compares two states of a node: its list of children grows as the conversation continues.
 func sameNode(stored, found json.RawMessage) bool {
 	return bytes.Equal(stored, found) || bytes.Equal(withoutChildren(stored), withoutChildren(found))
 }
@@ -194,14 +194,14 @@ func withoutChildren(node json.RawMessage) []byte {
 	return append(b, '}')
 }
 
-// appendMember adds a member to an object that is being written.
+// appendMember appends a member to an unfinished object.
 func appendMember(object []byte, name string, v jsontext.Value) []byte {
 	if len(object) > 1 {
 		object = append(object, ',')
 	}
 	quoted, err := jsontext.AppendQuote(nil, name)
 	if err != nil {
-		// A name with half a surrogate pair has been decoded to something that can be written.
+		// The decoder replaced half a surrogate pair in the name, so Marshal can write it.
 		quoted, _ = json.Marshal(name)
 	}
 	return append(append(append(object, quoted...), ':'), v...)

@@ -13,7 +13,7 @@ import (
 	"github.com/google/uuid"
 )
 
-// claude imports a Claude Code transcript: one context, whatever sessions its lines name.
+// claude imports a Claude Code transcript as one context, regardless of the sessions that its lines name.
 func (j *job) claude() error {
 	info, err := j.claudeInfo()
 	if err != nil {
@@ -37,11 +37,11 @@ func (j *job) claude() error {
 	return nil
 }
 
-// How far a transcript is read for what it says about itself; the session is looked for to the end.
+// openingRecords limits the records that are read for a description. The search for a session covers the whole file.
 const openingRecords = 200
 
-// claudeInfo reads the beginning of a transcript. Lines without a session stand at the head of many files
-// (snapshots; summaries of other sessions, equal in many files), so the first line that has one counts.
+// claudeInfo reads the beginning of a transcript. Many files begin with lines without a session (snapshots; summaries
+// of other sessions, equal in many files), so the first line that has one counts.
 func (j *job) claudeInfo() (Info, error) {
 	info := Info{Format: ClaudeCode}
 	var first json.RawMessage
@@ -78,7 +78,7 @@ func (j *job) claudeInfo() (Info, error) {
 		return info, j.empty()
 	case info.Session != "":
 	case uuid.Validate(stem) == nil && len(stem) == 36:
-		// A file is named after its session, and may not have come further than its first lines.
+		// A file has the name of its session, and may end after its first lines.
 		info.Session = strings.ToLower(stem)
 	default:
 		info.ID = openingID(ClaudeCode, []json.RawMessage{first})
@@ -88,28 +88,28 @@ func (j *job) claudeInfo() (Info, error) {
 	return info, nil
 }
 
-// empty tells what is wrong with a file in which there is no record.
+// empty reports the problems of a file without records.
 func (j *job) empty() error {
 	_ = j.each(newLines(j.reader(nil), j.o.MaxRecord, j.report), func(json.RawMessage, int64) error { return io.EOF })
 	return fmt.Errorf("%s: %w", j.path, ErrEmpty)
 }
 
-// entry is what placing a line of a transcript takes.
+// entry is the part of a transcript's line that decides its branch.
 type entry struct {
 	uuid, parent, session, agent, messageID, model string
 
 	typ       string
 	sidechain bool
-	prompt    bool // a human's, or in a sidechain the task it was given
+	prompt    bool // a human's prompt, or a sidechain's task
 	text      string
 
-	spawnedBy []string  // ids of tool calls that it names as its origin
-	calls     []toolUse // that it makes
+	spawnedBy []string  // ids of the tool calls that it names as its origin
+	calls     []toolUse // tool calls in it
 }
 
 type toolUse struct {
 	id     string
-	prompt string // what a subagent is told; "" for other tools
+	prompt string // the task of a subagent; "" for other tools
 }
 
 func parseEntry(body json.RawMessage) (e entry) {
@@ -135,7 +135,7 @@ func parseEntry(body json.RawMessage) (e entry) {
 		case "parentToolUseID", "toolUseID", "sourceToolUseID":
 			if id := text(v, maxName); id != "" {
 				e.spawnedBy = append(e.spawnedBy, id)
-				// A message that a tool brings in is not typed by anyone.
+				// Nobody typed a message that comes from a tool.
 				meta = meta || name == "sourceToolUseID"
 			}
 		case "message":
@@ -149,7 +149,7 @@ func parseEntry(body json.RawMessage) (e entry) {
 	return e
 }
 
-// parseMessage reads the message of a line and says whether it holds a tool's result.
+// parseMessage reads the message of a line and reports whether it holds a tool's result.
 func (e *entry) parseMessage(m jsontext.Value) (result bool) {
 	_ = message.Members(m, func(name string, v jsontext.Value) error {
 		switch name {

@@ -12,22 +12,22 @@ import (
 	"github.com/go-json-experiment/json/jsontext"
 )
 
-// layout is how the records of a file stand in it.
+// layout is the arrangement of records in a file.
 type layout int
 
 const (
-	byLine   layout = iota // an object a line
+	byLine   layout = iota // one object per line
 	asArray                // one JSON array
 	asObject               // one JSON object, over several lines
 )
 
-// What detection looks at, behind leading NUL bytes and white space.
+// Limits of detection, after leading NUL bytes and white space.
 const (
 	detectBytes   = 4 << 20
 	detectObjects = 100
 )
 
-// detect sets the format, where it is not given, and the layout.
+// detect sets the layout, and the format if the options name none.
 func (j *job) detect() error {
 	head, err := j.head()
 	if err != nil {
@@ -61,12 +61,12 @@ func (j *job) detect() error {
 		j.layout = byLine
 	case ChatGPT, OpenAI:
 	default:
-		return fmt.Errorf("%w: there is no format %q", ErrFormat, j.format)
+		return fmt.Errorf("%w: unknown format %q", ErrFormat, j.format)
 	}
 	return nil
 }
 
-// head is the beginning of the file, without what stands before the first JSON.
+// head is the beginning of the file, from the first JSON on.
 func (j *job) head() ([]byte, error) {
 	r := bufio.NewReaderSize(j.reader(nil), 256<<10)
 	if b, _ := r.Peek(len(bom)); string(b) == bom {
@@ -77,7 +77,7 @@ func (j *job) head() ([]byte, error) {
 		c, err := r.ReadByte()
 		if err == io.EOF {
 			if nul {
-				return nil, fmt.Errorf("%w: nothing but NUL bytes, as after a crash", ErrEmpty)
+				return nil, fmt.Errorf("%w: only NUL bytes, as after a crash", ErrEmpty)
 			}
 			return nil, ErrEmpty
 		}
@@ -100,12 +100,12 @@ func (j *job) head() ([]byte, error) {
 	return head[:n], nil
 }
 
-// recognise says which format it is that begins with head, "" if none.
+// recognise returns the format of a file that begins with head, "" if none.
 func recognise(head []byte, first shape, l layout) Format {
 	if l != byLine {
 		f := first.format()
 		if f == ClaudeCode || f == JSONL {
-			// Both are lines, and these are none.
+			// Both formats are lines, unlike this file.
 			return ""
 		}
 		if first.empty {
@@ -117,7 +117,7 @@ func recognise(head []byte, first shape, l layout) Format {
 	var found Format
 	for len(head) > 0 && objects < detectObjects {
 		line, rest, _ := bytes.Cut(head, []byte{'\n'})
-		// What a crash left may stand before the object.
+		// NUL bytes of a crash may precede the object.
 		if i := bytes.LastIndexByte(line, 0); i >= 0 {
 			line = line[i+1:]
 		}
@@ -138,14 +138,14 @@ func recognise(head []byte, first shape, l layout) Format {
 	return found
 }
 
-// shape is what the beginning of a JSON value looks like: the members of the first object.
+// shape describes the beginning of a JSON value by the members of the first object.
 type shape struct {
 	array     bool // the object is the first element of an array
 	empty     bool // an array without elements
-	element   bool // there is an object
+	element   bool // an object exists
 	whole     bool // the object is complete
-	truncated bool // it goes on behind the end of what was looked at
-	spans     bool // it stands on several lines
+	truncated bool // it continues beyond the bytes read
+	spans     bool // it covers several lines
 	keys      []string
 	kinds     map[string]jsontext.Kind
 	values    map[string]string // short strings
@@ -210,7 +210,7 @@ func firstKind(array jsontext.Value) (kind string) {
 	return kind
 }
 
-// format is the format of which such an object is typical; [JSONL] if of none.
+// format is the format for which such an object is typical; [JSONL] if for none.
 func (s *shape) format() Format {
 	if !s.element {
 		return ""

@@ -10,10 +10,9 @@ import (
 	"strings"
 )
 
-// Files lists the files that may be histories: root itself if it is a file, else every regular file in it
-// whose name ends in .jsonl or .json, a folder's own files before those of the folders in it. It follows no
-// symbolic link below root, and passes over folders that are stores themselves. An error is about the path it
-// names; the listing goes on.
+// Files lists the files that may be histories: root itself if it is a file, else every regular file in it whose name
+// ends in .jsonl or .json. A folder's own files come before those of its folders. Files follows no symbolic link below
+// root, and skips folders that are stores. An error concerns the path that comes with it, and the listing continues.
 func Files(root string) iter.Seq2[string, error] {
 	return func(yield func(string, error) bool) {
 		st, err := os.Stat(root)

@@ -7,7 +7,7 @@ import (
 	"github.com/google/uuid"
 )
 
-// Stored messages are compared in chunks. Parallel sidechains take turns, so a few chunks are kept.
+// walk compares stored messages in chunks, and keeps a few because parallel sidechains alternate.
 const (
 	chunkRecords = 256
 	chunksKept   = 8
@@ -19,13 +19,13 @@ type chunk struct {
 	records []Record
 }
 
-// spot is a place of a line, whatever branches show it.
+// spot is a position of a line, in any branch that shows it.
 type spot struct {
 	line uuid.UUID
 	at   int64
 }
 
-// read gives the message that was at a position of b when the import began.
+// read returns the message at a position of b from before the import.
 func (w *walk) read(b *branch, at int64) (Record, error) {
 	for i, c := range w.chunks {
 		if c.of == b && c.at <= at && at < c.at+int64(len(c.records)) {
@@ -56,8 +56,9 @@ func (w *walk) fetch(b *branch, from, to int64) ([]Record, error) {
 	return recs, nil
 }
 
-// find looks for a branch that begins like from up to the position of t and goes on with r, the next record
-// of t; one of the name that t wants comes first. Only what was stored before counts: within this history ids are unique.
+// find returns a branch that begins like from up to the position of t and continues with r, the next record of t. It
+// tries the branch with the wanted name first. Only messages from before the import count: within one history, ids are
+// unique.
 func (w *walk) find(t *target, from *branch, r *Record) (*branch, error) {
 	at := t.at
 	spans, ok := past(from, at)
@@ -89,8 +90,7 @@ func (w *walk) find(t *target, from *branch, r *Record) (*branch, error) {
 	return nil, nil
 }
 
-// past gives the spans that hold the first at messages of b. There are none to find where some of them
-// are new.
+// past returns the spans that hold the first at messages of b. ok is false if some of these messages are new.
 func past(b *branch, at int64) (spans []Span, ok bool) {
 	switch {
 	case b == nil || at == 0:
@@ -103,8 +103,8 @@ func past(b *branch, at int64) (spans []Span, ok bool) {
 	return b.root.spans, true
 }
 
-// glance gives a message's id: of two hundred sidechains each looks at where the others begin, so what
-// was seen is remembered.
+// glance returns a message's id. It remembers ids, since each of two hundred sidechains looks at the beginnings of the
+// others.
 func (w *walk) glance(b *branch, at int64) (Record, error) {
 	s := spot{owner(b.spans, at), at}
 	if r, ok := w.known[s]; ok {
@@ -118,7 +118,7 @@ func (w *walk) glance(b *branch, at int64) (Record, error) {
 	return w.known[s], nil
 }
 
-// named finds a branch by name. Names that differ in case alone count as one, as stores refuse them.
+// named finds a branch by name. It ignores case, as stores refuse names that differ only in case.
 func (w *walk) named(name string) *branch {
 	for _, b := range w.branches {
 		if strings.EqualFold(b.name, name) {

@@ -11,8 +11,7 @@ import (
 	"github.com/google/uuid"
 )
 
-// space is the UUIDv5 namespace of everything whose id is derived here. Changing it would make every
-// history that was imported before a new one.
+// space is the UUIDv5 namespace of all derived ids. Another one would make every imported history a new one.
 var space = uuid.MustParse("5f0c9a52-6a0b-5d3c-9a51-1a9c7d0e4b7f")
 
 // contextID is the id of the context of a session.
@@ -20,7 +19,7 @@ func contextID(f Format, session string) uuid.UUID {
 	return uuid.NewSHA1(space, []byte(string(f)+"\x00session\x00"+session))
 }
 
-// openingID is the id of the context of a history that bears none: it is told by how it begins.
+// openingID is the id of the context of a history without an id: its opening identifies it.
 func openingID(f Format, opening []json.RawMessage) uuid.UUID {
 	h := sha256.New()
 	for _, o := range opening {
@@ -30,7 +29,7 @@ func openingID(f Format, opening []json.RawMessage) uuid.UUID {
 	return uuid.NewSHA1(space, append([]byte(string(f)+"\x00opening\x00"), h.Sum(nil)...))
 }
 
-// key is a string of any length, in a map: ids in histories are whatever a tool wrote.
+// key is the hash of a string, for maps: ids in histories have any length.
 type key [16]byte
 
 func keyOf(s string) key {
@@ -38,7 +37,7 @@ func keyOf(s string) key {
 	return key(sum[:16])
 }
 
-// ids names the records of one history.
+// ids assigns ids to the records of one history.
 type ids struct {
 	context uuid.UUID
 	seen    map[uuid.UUID]int32
@@ -46,9 +45,9 @@ type ids struct {
 
 func newIDs(context uuid.UUID) *ids { return &ids{context, map[uuid.UUID]int32{}} }
 
-// next is the id of the next record, given the one it bears itself ("" for none). Its own is kept where it
-// is a UUID and new; origin is what would be lost otherwise. Repeats are numbered, so that every record is
-// stored and a longer state of the same file gives the same ids.
+// next returns the id of the next record. own is the record's id, "" if it has none. next keeps own if it is a UUID and
+// new; otherwise origin preserves it. Repeats are numbered, so that every record is stored, and a longer state of the
+// file has the same ids.
 func (s *ids) next(own string, body []byte) (id uuid.UUID, origin string) {
 	switch parsed, err := uuid.Parse(own); {
 	case own == "" || len(own) > maxName:

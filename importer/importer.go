@@ -1,18 +1,18 @@
 // Package importer reads the histories of other agent tools and stores them as contexts.
 //
-// A history is a file: a Claude Code transcript, a ChatGPT export, chat messages as JSON or JSON Lines. A
-// record is one object of it that is a message: a line, a node of a tree, an element of an array. Every
-// record becomes one stored message whose body is the record itself, verbatim; what cannot be read is a
-// [Problem], told with its line, and the rest is imported.
+// A history is a file: a Claude Code transcript, a ChatGPT export, or chat messages as JSON or JSON Lines. A record is
+// an object of the file that is a message: a line, a node of a tree, an element of an array. Every record becomes one
+// stored message whose body is the record itself, verbatim. The importer reports each unreadable part as a [Problem]
+// with its line, and imports the rest.
 //
-// A branch of the history is found by rules that look only at earlier records, so that importing an early
-// state of a file and then a later one gives what importing the later one alone gives. The context's id
-// and the messages' ids are derived from the history: importing again finds what is there, adds what is
-// new, and puts a history that went another way on a branch of its own.
+// The rules that find branches look only at earlier records. So importing an early state of a file and then a later one
+// has the same result as importing the later one alone. The ids of the context and of its messages are derived from the
+// history. A repeated import finds the stored messages, adds new ones, and puts a history that diverged on its own
+// branch.
 //
-// The package never mixes two histories on one branch, never changes a record, never holds more of a file
-// in memory than one record (of a ChatGPT export, or of an object with "messages": one conversation) and a
-// batch to store, and never follows a symbolic link out of a folder it is told to walk.
+// The package never mixes two histories on one branch and never changes a record. In memory it holds at most one batch
+// to store and one record (of a ChatGPT export, or of an object with "messages": one conversation). It never follows a
+// symbolic link out of a folder that it walks.
 package importer
 
 import (
@@ -31,7 +31,7 @@ import (
 // Format is a kind of history.
 type Format string
 
-// The formats. Auto looks at the content.
+// Formats of histories. Auto detects the format by the content.
 const (
 	Auto       Format = "auto"
 	ClaudeCode Format = "claude-code"
@@ -39,43 +39,43 @@ const (
 	OpenAI     Format = "openai"
 	JSONL      Format = "jsonl"
 
-	// Recognised, so that they are not taken for something else, and refused with [ErrNotYet].
+	// Recognised, so that no other format claims them, and refused with [ErrNotYet].
 	Codex    Format = "codex"
 	OpenCode Format = "opencode"
 	Gemini   Format = "gemini"
 )
 
-// Formats are all formats, in the order of a help text.
+// Formats returns all formats, in the order of a help text.
 func Formats() []Format {
 	return []Format{Auto, ClaudeCode, Codex, ChatGPT, OpenCode, Gemini, OpenAI, JSONL}
 }
 
 var (
-	// ErrFormat is wrapped by errors about files that are no history of a known format.
+	// ErrFormat means that a file is not a history of a known format.
 	ErrFormat = errors.New("not a history of a known format")
-	// ErrNotYet is wrapped by errors about formats that a later release will import.
-	ErrNotYet = errors.New("can be imported in a later release")
-	// ErrEmpty is wrapped by errors about files in which there is no message.
+	// ErrNotYet means that a later release will import the format.
+	ErrNotYet = errors.New("not supported yet")
+	// ErrEmpty means that a file contains no message.
 	ErrEmpty = errors.New("no message in it")
-	// ErrTooLarge is wrapped by errors, and named in problems, about records above [Options.MaxRecord].
+	// ErrTooLarge means that a record exceeds [Options.MaxRecord]. Problems name it too.
 	ErrTooLarge = errors.New("record too large")
 )
 
-// DefaultMaxRecord is the largest record that is read where the options do not say otherwise, in bytes.
+// DefaultMaxRecord is the default of [Options.MaxRecord], in bytes.
 const DefaultMaxRecord = 256 << 20
 
-// Options says how to import. The zero value is good.
+// Options configure an import. The zero value is usable.
 type Options struct {
 	Format    Format // "" is Auto
 	MaxRecord int64  // largest record, in bytes; 0 is DefaultMaxRecord
 
-	// Progress is told how many bytes of the file have been read.
+	// Progress receives the number of bytes read so far.
 	Progress func(read, size int64)
-	// Problem is told of what cannot be imported, as it is met.
+	// Problem receives each part that cannot be imported, as soon as the importer meets it.
 	Problem func(Problem)
 }
 
-// Problem is a part of a file that could not be imported.
+// Problem is a part of a file that was not imported.
 type Problem struct {
 	Path   string
 	Line   int64 // 1-based
@@ -84,24 +84,23 @@ type Problem struct {
 
 func (p Problem) String() string { return fmt.Sprintf("%s:%d: %s", p.Path, p.Line, p.Reason) }
 
-// Result tells of one conversation of a file.
+// Result is the result of one conversation of a file.
 type Result struct {
 	Path     string
 	Format   Format
-	Context  uuid.UUID // uuid.Nil where there is no conversation to tell of
+	Context  uuid.UUID // uuid.Nil if there is no conversation
 	Title    string
 	Branches int   // of the context
-	Messages int64 // records of the file: stored by now, or before
+	Messages int64 // records of the file that are stored, now or before
 	Added    int64
-	Skipped  int64 // there already
-	Problems int64 // told to Options.Problem while this conversation was read
+	Skipped  int64 // stored before
+	Problems int64 // passed to Options.Problem during this conversation
 }
 
-// Import reads one file and stores its conversations. It yields a result for each as it is done. An error
-// comes with the result of the conversation that it is about, as far as that got (what it says was added
-// is stored), or with one without Context where it is about the file; after an error about one conversation
-// of several the others follow. Errors wrap [ErrFormat], [ErrNotYet], [ErrEmpty], what the store returned, or
-// that of the file system.
+// Import reads one file and stores its conversations. It yields a result for each, as soon as that is complete. An
+// error about a conversation comes with its result so far: records counted as added are stored. The other conversations
+// follow. An error about the file comes with a result without Context. Errors wrap [ErrFormat], [ErrNotYet],
+// [ErrEmpty], an error of the store, or an error of the file system.
 func Import(ctx context.Context, store Store, path string, o Options) iter.Seq2[Result, error] {
 	return func(yield func(Result, error) bool) {
 		j, err := open(ctx, store, path, o, yield)
@@ -120,7 +119,7 @@ type job struct {
 	store  Store
 	path   string
 	file   *os.File
-	size   int64 // as it was when opened: a session that is still being written grows under our hands
+	size   int64 // when opened: an active session's file keeps growing
 	format Format
 	layout layout
 	o      Options
@@ -128,14 +127,14 @@ type job struct {
 
 	problems int64 // since the last result
 	results  int
-	stopped  bool // the caller wants no more
+	stopped  bool // the caller stopped the iteration
 }
 
 func open(ctx context.Context, store Store, path string, o Options, yield func(Result, error) bool) (*job, error) {
 	if o.MaxRecord <= 0 {
 		o.MaxRecord = DefaultMaxRecord
 	}
-	// Looked at before it is opened: opening a pipe waits for a writer.
+	// Stat before the open: opening a pipe waits for a writer.
 	st, err := os.Stat(path)
 	if err != nil {
 		return nil, err
@@ -174,12 +173,12 @@ func (j *job) run() {
 	}
 }
 
-// result is one without a conversation.
+// result is a result without a conversation.
 func (j *job) result() Result {
 	return Result{Path: j.path, Format: j.format, Problems: j.problems}
 }
 
-// emit hands out a result and says whether to go on.
+// emit yields a result and reports whether to continue.
 func (j *job) emit(r Result, err error) bool {
 	r.Problems, j.problems = j.problems, 0
 	j.results++
@@ -196,12 +195,13 @@ func (j *job) report(line int64, reason string) {
 	}
 }
 
-// reader is the file from its beginning, as far as it went when it was opened.
+// reader reads the file from the beginning up to its size when opened.
 func (j *job) reader(progress func(read, size int64)) io.Reader {
 	return &metered{vfs.FileOf(j.file), 0, j.size, progress}
 }
 
-// metered reads a file and tells how far it is. Of a part that was never written, and so reads as zeros, it gives only the first ones.
+// metered reads a file and reports its progress. Of an unwritten part, which reads as zeros, it returns only the first
+// ones.
 type metered struct {
 	file       vfs.File
 	read, size int64

@@ -13,28 +13,28 @@ import (
 	"github.com/go-json-experiment/json/jsontext"
 )
 
-// records gives the JSON objects of a file one after the other: compact, verbatim, with the line they stand
-// on. At the end it returns io.EOF. What is no object has been reported when it is passed over.
+// records returns the JSON objects of a file one by one: compact, verbatim, with their line. At the end it returns
+// io.EOF. It reports anything else before it skips it.
 type records interface {
 	next() (body json.RawMessage, line int64, err error)
 }
 
-// lines reads JSON Lines as they are found after crashes and without locks: lines fused because a newline
-// was lost, tails cut off, blocks of NUL where a write never reached the disk.
+// lines reads JSON Lines as crashes and writers without locks leave them: lines fused because a newline was lost, tails
+// cut off, blocks of NUL where a write never reached the disk.
 type lines struct {
 	r      *bufio.Reader
 	limit  int64
 	report func(line int64, reason string) // may be nil
 
-	number  int64  // of the line at hand, 1-based
+	number  int64  // of the current line, 1-based
 	nul     int64  // NUL bytes in it
-	reason  string // what else is wrong with it
+	reason  string // its other problem
 	objects []json.RawMessage
-	line    int64 // that objects stand on
+	line    int64 // the line of objects
 	buf     []byte
 }
 
-// bom may stand at the beginning of a file that went through a Windows editor.
+// bom is the byte order mark that a Windows editor may put at the beginning of a file.
 const bom = "\ufeff"
 
 func newLines(r io.Reader, limit int64, report func(int64, string)) *lines {
@@ -67,9 +67,8 @@ func (l *lines) next() (json.RawMessage, int64, error) {
 
 func notSpace(r rune) bool { return r != ' ' && r != '\t' && r != '\r' && r != '\n' }
 
-// part reads up to the end of the line or to the next NUL: a raw NUL is never part of JSON, so a block of
-// them separates what was written before a crash from what was written after it. What it returns is valid
-// until the next call.
+// part reads up to the end of the line or to the next NUL. A raw NUL is never part of JSON, so a block of NULs
+// separates bytes written before a crash from bytes written after it. The result is valid until the next call.
 func (l *lines) part() (part []byte, ended bool, err error) {
 	if cap(l.buf) > 4<<20 {
 		l.buf = nil
@@ -104,7 +103,7 @@ func (l *lines) part() (part []byte, ended bool, err error) {
 			n = len(b)
 		}
 		ended = n < len(b) && b[n] == '\n'
-		// Above the limit nothing more is kept, only counted.
+		// Above the limit, only count.
 		if size += int64(n); size <= l.limit {
 			part = append(part, b[:n]...)
 		}
@@ -123,7 +122,7 @@ func (l *lines) part() (part []byte, ended bool, err error) {
 	return part, ended, nil
 }
 
-// split takes the objects out of a part of a line. Where something is wrong, what stands before it counts.
+// split returns the objects in a part of a line. Those before an error count.
 func (l *lines) split(part []byte) []json.RawMessage {
 	o, err := message.Compact(part)
 	if err == nil {
@@ -149,15 +148,14 @@ func (l *lines) split(part []byte) []json.RawMessage {
 	}
 }
 
-// blame remembers the first thing that is wrong with the line.
+// blame records the first problem of the line.
 func (l *lines) blame(reason string) {
 	if l.reason == "" {
 		l.reason = reason
 	}
 }
 
-// endLine tells what was wrong with the line, once: a line of another kind of file may be wrong at every
-// byte.
+// endLine reports the problems of the line once: in another kind of file, every byte may be a problem.
 func (l *lines) endLine() {
 	var reasons []string
 	if l.nul > 0 {
@@ -173,16 +171,15 @@ func (l *lines) endLine() {
 	l.nul, l.reason = 0, ""
 }
 
-// lenient is how values are found; whether one is a message that can be kept is decided by
-// [message.Compact].
+// lenient finds values; [message.Compact] decides which of them are messages that can be stored.
 var lenient = []jsontext.Options{jsontext.AllowDuplicateNames(true), jsontext.AllowInvalidUTF8(true)}
 
-// reasonOf words an error about JSON for people who look at the line.
+// reasonOf explains an error about JSON to a person who looks at the line.
 func reasonOf(err error) string {
 	var syntactic *jsontext.SyntacticError
 	switch {
 	case errors.Is(err, io.ErrUnexpectedEOF):
-		return "cut off in the middle of a JSON value"
+		return "truncated JSON value"
 	case errors.As(err, &syntactic):
 		return fmt.Sprintf("no JSON at byte %d of it: %v", syntactic.ByteOffset, syntactic.Err)
 	}

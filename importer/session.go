@@ -10,7 +10,7 @@ import (
 	"github.com/ctxdir/ctxdir/message"
 )
 
-// session is one conversation of a file while it is imported.
+// session is the import of one conversation.
 type session struct {
 	j    *job
 	conv Conversation
@@ -32,7 +32,7 @@ func (j *job) begin(info Info) (*session, error) {
 	return s, nil
 }
 
-// put stores a record that names itself own ("" if it does not).
+// put stores a record with its own id, "" if it has none.
 func (s *session) put(t *target, own string, body json.RawMessage) error {
 	r := Record{Body: body}
 	r.ID, r.OriginID = s.ids.next(own, body)
@@ -40,7 +40,7 @@ func (s *session) put(t *target, own string, body json.RawMessage) error {
 	return s.walk.put(t, r)
 }
 
-// end finishes what went well, and closes. What an error, if there is one, is about is added to it.
+// end completes a successful import, and closes the conversation. It adds the path and the context to an error.
 func (s *session) end(err error) (Result, error) {
 	if err == nil {
 		err = s.walk.finish()
@@ -76,9 +76,9 @@ func (j *job) each(r records, f func(body json.RawMessage, line int64) error) er
 	}
 }
 
-// extra keeps the members that an export has beside its messages. Where they are too large for what is to
-// be read whenever the context is opened, they become a message, on a branch of their own: at the head of
-// the conversation, it would be changed by every later export.
+// extra keeps the members of an export beside its messages. If they are too large for the context's metadata, which
+// every open reads, they become a message on a separate branch: at the head of the conversation, every later export
+// would change it.
 func (s *session) extra(members json.RawMessage) error {
 	if len(members) <= MaxExtra {
 		return nil
@@ -89,7 +89,7 @@ func (s *session) extra(members json.RawMessage) error {
 	return s.walk.put(t, r)
 }
 
-// title makes one of a text: its beginning, on one line.
+// title makes a title from the beginning of a text, on one line.
 func title(s string) string {
 	const most = 80
 	var b []rune
@@ -111,7 +111,7 @@ func title(s string) string {
 	return string(b)
 }
 
-// earliest keeps the first time that is one.
+// earliest returns have, or t if have is zero.
 func earliest(have, t time.Time) time.Time {
 	if have.IsZero() {
 		return t

@@ -8,32 +8,32 @@ import (
 
 // transcript decides which branch each line of a Claude Code transcript belongs to.
 //
-// The lines link to parents, and most parents with several children are no forks: a tool call with its
-// progress and its result, the parallel calls of one reply. A fork is where two human prompts, or two
-// replies to one prompt, stand under one parent. Everything else is one line of conversation in file order;
-// so is what follows a compaction, which has no parent, or a parent that is not in the file.
+// The lines link to parents, but most parents with several children are not forks: a tool call with its progress and
+// its result, or the parallel calls of one reply. At a fork, two human prompts, or two replies to one prompt, have the
+// same parent. Everything else is one line of conversation in file order. So are lines after a compaction, whose parent
+// is absent or not in the file.
 //
-// What it keeps for each line is small and of fixed size.
+// The state for each line is small and of fixed size.
 type transcript struct {
 	main, current *target
 	forks         int
 	nodes         map[key]node    // by uuid; the latest of equal ones
-	prompted      map[key]bool    // parents that a human prompt stands under
-	replies       map[key][]reply // by the prompt
+	prompted      map[key]bool    // parents of human prompts
+	replies       map[key][]reply // by prompt
 
-	side   *target // the sidechain that had the last line of any
+	side   *target // the sidechain of the last sidechain line
 	agents map[string]*target
-	calls  map[key]node // tool calls by id, and by what they tell a subagent
+	calls  map[key]node // tool calls by id, and by the task for a subagent
 }
 
-// node is where a line went.
+// node is the place of a line.
 type node struct {
 	to     *target
 	at     int64
 	prompt bool
 }
 
-// reply is one of several under a prompt.
+// reply is one of several replies to a prompt.
 type reply struct {
 	id key
 	to *target
@@ -48,7 +48,7 @@ func newTranscript() *transcript {
 	}
 }
 
-// place says where the next line goes. It looks at earlier lines only.
+// place returns the branch of the next line. It looks only at earlier lines.
 func (t *transcript) place(e *entry) *target {
 	if e.sidechain {
 		t.side = t.placeSide(e)
@@ -99,7 +99,7 @@ func (t *transcript) placeMain(e *entry) *target {
 	return parent.to
 }
 
-// visible says whether branch b shows a line: its own, or one that it inherits.
+// visible reports whether branch b shows a line, its own or inherited.
 func visible(b *target, n node) bool {
 	below := int64(math.MaxInt64)
 	for ; b != nil; b = b.parent {
@@ -111,13 +111,13 @@ func visible(b *target, n node) bool {
 	return false
 }
 
-// fork is a new branch that begins with all up to and with parent.
+// fork returns a new branch that begins with all messages through parent.
 func (t *transcript) fork(parent node) *target {
 	t.forks++
 	return &target{name: fmt.Sprintf("fork-%d", t.forks), parent: parent.to, base: parent.at + 1}
 }
 
-// placeSide gives each sidechain a branch of its own, forked where it was spawned.
+// placeSide gives each sidechain its own branch, forked where it was spawned.
 func (t *transcript) placeSide(e *entry) *target {
 	if e.agent != "" {
 		if to := t.agents[e.agent]; to != nil {
@@ -127,7 +127,7 @@ func (t *transcript) placeSide(e *entry) *target {
 		if parent, ok := t.nodes[keyOf(e.parent)]; ok && e.parent != "" && parent.to.side {
 			return parent.to
 		}
-		// Only a task begins one; anything else whose parent is not there belongs to the one at hand.
+		// Only a task begins a sidechain. Any other line without a known parent belongs to the current one.
 		if !e.prompt && t.side != nil {
 			return t.side
 		}
@@ -146,8 +146,8 @@ func (t *transcript) placeSide(e *entry) *target {
 	return to
 }
 
-// spawn finds the line that holds the tool call a sidechain came from: by the call's id, by the task it was
-// given, or by the parent link.
+// spawn finds the line with the tool call that spawned a sidechain: by the call's id, by the task, or by the parent
+// link.
 func (t *transcript) spawn(e *entry) (node, bool) {
 	for _, id := range e.spawnedBy {
 		if n, ok := t.calls[callKey(id)]; ok {
@@ -166,7 +166,7 @@ func (t *transcript) spawn(e *entry) (node, bool) {
 func callKey(id string) key     { return keyOf("call\x00" + id) }
 func taskKey(prompt string) key { return keyOf("task\x00" + prompt) }
 
-// plain says whether an agent's name can be part of a branch's.
+// plain reports whether an agent's name may be part of a branch's name.
 func plain(s string) bool {
 	for _, r := range s {
 		if (r < '0' || r > '9') && (r < 'a' || r > 'z') && (r < 'A' || r > 'Z') && r != '-' && r != '_' {
@@ -176,7 +176,7 @@ func plain(s string) bool {
 	return s != "" && len(s) <= 40
 }
 
-// placed remembers the line that has just been stored as the last one of to.
+// placed records the stored line as the last one of to.
 func (t *transcript) placed(e *entry, to *target) {
 	n := node{to, to.at - 1, e.prompt && !e.sidechain}
 	for _, c := range e.calls {
@@ -192,7 +192,7 @@ func (t *transcript) placed(e *entry, to *target) {
 	}
 	k := keyOf(e.uuid)
 	if _, repeated := t.nodes[k]; repeated {
-		// A history that was written out again: what followed the first copy follows this one too.
+		// The history was written again: the lines that followed the first copy follow this one too.
 		delete(t.prompted, k)
 		delete(t.replies, k)
 	}

@@ -2,16 +2,16 @@ package importer
 
 import "fmt"
 
-// plan gives the nodes of a tree to store, each once and behind its parent, with the branch that it goes to:
-// the path to the current node first, as main; then, for each further leaf in the order of the file, what
-// of its path has not been stored. It returns main.
+// plan puts each node of a tree on its branch, once and after its parent. The path to the current node is main and
+// comes first. Then each further leaf, in the order of the file, adds the part of its path that is not stored yet. plan
+// returns main.
 //
-// The parent link decides. Where it leads nowhere, a node that lists this one as a child is its parent;
-// where links go round in a circle, the circle is cut at the node that comes first in the file.
+// The parent link decides. If it leads nowhere, a node that lists this one as a child is its parent. If links form a
+// circle, plan cuts it at the node that comes first in the file.
 func (c *conversation) plan(put func(*target, *treeNode) error) (*target, error) {
 	parent := c.parents()
 	main := &target{name: Main}
-	to := make([]node, len(c.nodes)) // where each went
+	to := make([]node, len(c.nodes)) // the place of each node
 	forks := 0
 	branch := func(leaf int, t *target) error {
 		var path []int
@@ -48,7 +48,7 @@ func (c *conversation) plan(put func(*target, *treeNode) error) (*target, error)
 	return main, nil
 }
 
-// parents gives the index of each node's parent, -1 for none, without circles.
+// parents returns the index of each node's parent, -1 if none, without circles.
 func (c *conversation) parents() []int {
 	byName := make(map[string]int, len(c.nodes))
 	for i := range c.nodes {
@@ -100,7 +100,7 @@ func cutCircles(parent []int) {
 	}
 }
 
-// leaves are the nodes without children, in the order of the file.
+// leaves returns the nodes without children, in the order of the file.
 func leaves(parent []int) (out []int) {
 	inner := make([]bool, len(parent))
 	for _, p := range parent {
@@ -116,7 +116,7 @@ func leaves(parent []int) (out []int) {
 	return out
 }
 
-// currentNode is where the person was: the last leaf of the file if it does not say.
+// currentNode is the node that the person saw last; the last leaf of the file if it names none.
 func (c *conversation) currentNode(parent []int) int {
 	for i := len(c.nodes) - 1; i >= 0; i-- {
 		if c.nodes[i].name == c.current {

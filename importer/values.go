@@ -11,9 +11,8 @@ import (
 	"github.com/go-json-experiment/json/jsontext"
 )
 
-// values reads a file that is JSON as a whole: the elements of an array, or objects one behind the other.
-// Only the value at hand is in memory. Where the JSON breaks, the rest cannot be told apart any more and is
-// reported as one problem.
+// values reads a file that is JSON as a whole: the elements of an array, or consecutive objects. Memory holds only the
+// current value. After a syntax error, values cannot be separated any more, so the rest is reported as one problem.
 type values struct {
 	d      *jsontext.Decoder
 	src    *bounded
@@ -21,7 +20,7 @@ type values struct {
 	report func(line int64, reason string) // may be nil
 
 	start  int64 // offset of the decoder's first byte
-	begin  int64 // the end of the value before the one at hand
+	begin  int64 // the end of the value before the current one
 	offset int64 // line is the line of this offset
 	line   int64
 	end    bool
@@ -64,25 +63,25 @@ func (v *values) next() (json.RawMessage, int64, error) {
 	return nil, v.line, io.EOF
 }
 
-// broken ends the reading.
+// broken ends the read.
 func (v *values) broken(err error) (json.RawMessage, int64, error) {
 	v.end = true
 	var syntactic *jsontext.SyntacticError
 	switch {
 	case errors.Is(err, io.EOF):
 	case errors.Is(err, ErrTooLarge):
-		v.tell(v.lineAt(v.value()), fmt.Sprintf("%v: the limit is %d bytes; what follows was not read", ErrTooLarge, v.src.limit))
+		v.tell(v.lineAt(v.value()), fmt.Sprintf("%v: the limit is %d bytes; the rest was not read", ErrTooLarge, v.src.limit))
 	case errors.Is(err, io.ErrUnexpectedEOF):
 		v.tell(v.lineAt(v.value()), "the file ends in the middle of a value")
 	case errors.As(err, &syntactic):
-		v.tell(v.lineAt(syntactic.ByteOffset), fmt.Sprintf("no JSON: %v; what follows was not read", syntactic.Err))
+		v.tell(v.lineAt(syntactic.ByteOffset), fmt.Sprintf("no JSON: %v; the rest was not read", syntactic.Err))
 	default:
 		return nil, v.line, err
 	}
 	return nil, v.line, io.EOF
 }
 
-// value is where the value at hand begins: begin is the end of the one before it.
+// value is the offset of the current value: begin is the end of the value before.
 func (v *values) value() int64 {
 	var buf [4 << 10]byte
 	n, _ := v.file.ReadAt(buf[:], v.start+v.begin)
@@ -95,7 +94,7 @@ func (v *values) tell(line int64, reason string) {
 	}
 }
 
-// lineAt counts on from the offset it was asked for last: offsets only grow.
+// lineAt counts from the last offset: offsets only grow.
 func (v *values) lineAt(offset int64) int64 {
 	offset += v.start
 	var buf [32 << 10]byte
@@ -110,8 +109,8 @@ func (v *values) lineAt(offset int64) int64 {
 	return v.line
 }
 
-// bounded fails when more than limit bytes behind floor are wanted: it is what keeps a value that never ends
-// out of memory.
+// bounded fails if the reader wants more than limit bytes after floor, so that an endless value does not fill the
+// memory.
 type bounded struct {
 	r           io.Reader
 	read, floor int64
@@ -127,7 +126,7 @@ func (b *bounded) Read(p []byte) (int, error) {
 	return n, err
 }
 
-// inMemory gives the elements of an array that is in memory.
+// inMemory returns the elements of an array in memory.
 type inMemory struct {
 	d      *jsontext.Decoder
 	line   int64
@@ -157,7 +156,7 @@ func (m *inMemory) next() (json.RawMessage, int64, error) {
 	return nil, m.line, io.EOF
 }
 
-// elements calls f for each element of a JSON array; of anything else there are none.
+// elements calls f for each element of a JSON array; any other value has none.
 func elements(array jsontext.Value, f func(jsontext.Value) error) error {
 	if array.Kind() != '[' {
 		return nil
@@ -178,7 +177,7 @@ func elements(array jsontext.Value, f func(jsontext.Value) error) error {
 	return nil
 }
 
-// text is a JSON string's content, "" of anything else and of one longer than limit bytes.
+// text is a JSON string's content; "" for any other value, and for a string longer than limit bytes.
 func text(v jsontext.Value, limit int) string {
 	var s string
 	if v.Kind() != '"' || len(v) > limit+2 || json.Unmarshal(v, &s) != nil {
@@ -187,5 +186,5 @@ func text(v jsontext.Value, limit int) string {
 	return s
 }
 
-// maxName bounds what is taken for a name or an id.
+// maxName limits names and ids, in bytes.
 const maxName = 512

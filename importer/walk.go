@@ -7,35 +7,35 @@ import (
 	"fmt"
 )
 
-// A batch to store; whichever is reached first. Variables, so that tests need not be large.
+// walk stores a batch when it reaches either limit. Tests lower these variables.
 var (
 	batchRecords = 1000
 	batchBytes   = 8 << 20
 )
 
-// target is a branch of a history: what its records go to, one after the other. Positions in it are
-// those of the stored branch that it is on: whatever the history was forked from, both begin alike.
+// target is a branch of a history, to which records go in order. Its positions equal those of the stored branch that it
+// is on, since both begin with the messages before the fork.
 type target struct {
-	name   string // wanted; the stored branch may bear another one
+	name   string // wanted; the stored branch may have another one
 	parent *target
-	base   int64 // how many messages of parent it begins with
+	base   int64 // number of messages of parent that it begins with
 	attrs  map[string]json.RawMessage
-	side   bool // beside the conversation, like a sidechain: not what people follow
-	byID   bool // what is stored under the same id stays, whatever the history says now
+	side   bool // beside the conversation, like a sidechain: people do not follow it
+	byID   bool // a message stored under the same id stays, even if the history changed
 
-	at        int64   // position of its next record
-	on        *branch // nil before its first record
-	appending bool    // what on holds before at is this history; what comes next is new
+	at        int64   // position of the next record
+	on        *branch // nil before the first record
+	appending bool    // on holds this history up to at; later records are new
 }
 
-// branch is a stored one.
+// branch is a stored branch.
 type branch struct {
 	name   string
-	before int64  // messages when the import began; 0 if it was made since
-	length int64  // with those to come from pending
-	spans  []Span // as they were when the import began
+	before int64  // length when the import began; 0 if this import made it
+	length int64  // including pending
+	spans  []Span // as when the import began
 
-	// Of a branch made since: the branch that was there of whose messages it begins with the first common.
+	// If this import made the branch: its first common messages come from root, a branch that existed before.
 	made   bool
 	root   *branch
 	common int64
@@ -44,9 +44,8 @@ type branch struct {
 	pending  []Record
 }
 
-// walk stores a history: it goes along the stored branches as long as they hold the same, and goes on
-// from there. Where a branch goes on otherwise, the history continues on the branch that goes on like it
-// or, where there is none, on a new one.
+// walk stores a history. It follows the stored branches while they hold the same messages, and appends from there.
+// Where a stored branch diverges, the history continues on a branch that agrees with it, or else on a new one.
 type walk struct {
 	ctx      context.Context
 	conv     Conversation
@@ -55,10 +54,10 @@ type walk struct {
 
 	pending, pendingBytes int
 	chunks                []*chunk
-	known                 map[spot]Record // without bodies: what lies at forks
+	known                 map[spot]Record // records at forks, without bodies
 
 	messages, added, skipped int64
-	active                   *target // what the last record that people follow went to
+	active                   *target // target of the last record that people follow
 }
 
 func newWalk(ctx context.Context, conv Conversation) (*walk, error) {
@@ -73,12 +72,12 @@ func newWalk(ctx context.Context, conv Conversation) (*walk, error) {
 	return w, nil
 }
 
-// holds says whether a stored message is the record r. One that cannot be read counts as unchanged.
+// holds reports whether a stored message is the record r. An unreadable message counts as unchanged.
 func (w *walk) holds(t *target, stored, r *Record) bool {
 	return stored.ID == r.ID && (t.byID || stored.Body == nil || w.same(stored.Body, r.Body))
 }
 
-// put stores the next record of t, or finds it stored.
+// put stores the next record of t, unless it is stored already.
 func (w *walk) put(t *target, r Record) error {
 	if err := w.ctx.Err(); err != nil {
 		return err
@@ -141,9 +140,8 @@ func (w *walk) step(t *target, r *Record) (found bool, err error) {
 	return false, nil
 }
 
-// begin makes the branch that t goes on with. Its name tells why it is there: a branch of the history has
-// the name that the history gives it; one that is there because what is stored went another way is called
-// import-….
+// begin makes the branch on which t continues. A branch of the history has the name from the history. A branch whose
+// reason is a diverged stored branch is called import-….
 func (w *walk) begin(t *target, from *branch, r *Record) (*branch, error) {
 	marked := t.name + "-" + short(r.ID[:], r.Body)
 	if t.on != nil || t.parent == nil && !t.side {
@@ -171,7 +169,7 @@ func (w *walk) begin(t *target, from *branch, r *Record) (*branch, error) {
 	source := ""
 	if from != nil && t.at > 0 {
 		source = from.name
-		// The fork point has to be there.
+		// The fork point must exist.
 		if err := w.flush(from); err != nil {
 			return nil, err
 		}
@@ -186,8 +184,8 @@ func (w *walk) begin(t *target, from *branch, r *Record) (*branch, error) {
 	return b, nil
 }
 
-// awaits says whether b was there before, begins like from up to a position and ends there: the empty
-// main of a new context, or a branch that an import made that was broken off before it got a message.
+// awaits reports whether b existed before, begins like from, and ends at position at. That is the empty main of a new
+// context, or a branch of an import that stopped before its first message.
 func (w *walk) awaits(b, from *branch, at int64) bool {
 	if b.made || b == from || b.length != at || b.appender != nil {
 		return false
@@ -223,7 +221,7 @@ func (w *walk) flushAll() error {
 	return nil
 }
 
-// finish stores what is left. Which branch people see changes only when there is something new to see.
+// finish stores the rest. It changes the active branch only if there are new messages.
 func (w *walk) finish() error {
 	if err := w.flushAll(); err != nil {
 		return err

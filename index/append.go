@@ -14,40 +14,40 @@ import (
 	"github.com/google/uuid"
 )
 
-// Item is one thing to commit.
+// Item is one record to commit.
 type Item struct {
 	Kind     Kind
-	Envelope *message.Envelope // of an append or replace
+	Envelope *message.Envelope // for an append or replace
 	Body     []byte            // the envelope's bytes, or the object of metadata.json
-	Was      int64             // of a replace: the size of the entry before
-	Sum      Sum               // of a payload
-	Payload  []byte            // itself
+	Was      int64             // for a replace: the size of the previous version
+	Sum      Sum               // for a payload: its name
+	Payload  []byte            // the payload itself
 }
 
-// Commit is what Append wrote and nobody may be told of yet.
+// Commit holds the records that Append wrote. The caller must not acknowledge them before Wait returns nil.
 type Commit struct {
 	log     *Log
 	journal *journal
-	// Written is how many of the items are in the journal whole, from the first on; the others were not
-	// written, for the reason Err.
+	// Written counts the items that the journal holds whole, from the first on. Err is the reason why the others were
+	// not written.
 	Written int
 	Err     error
-	Entries []Entry // of the items written; zero for metadata
+	Entries []Entry // of the written items; zero for metadata
 
 	lines      []uuid.UUID // of the entries
 	seq, chain uint64      // of the last record
-	end        int64       // of it, in the journal
+	end        int64       // where that record ends in the journal
 }
 
-// Prepare brings the log up to date before an append and mends what the last writer left torn. The
-// caller holds the folder's lock.
+// Prepare brings the log up to date before an append and repairs what the last writer left torn. The caller holds the
+// context lock.
 func (l *Log) Prepare() error {
 	l.advance.Lock()
 	defer l.advance.Unlock()
 	return l.prepare(false)
 }
 
-// Ready reports whether an append needs no Prepare, if nobody else had the folder's lock since the last one.
+// Ready reports whether an append needs no Prepare, provided that nobody else held the context lock since the last one.
 func (l *Log) Ready() bool {
 	l.advance.Lock()
 	defer l.advance.Unlock()
@@ -58,7 +58,7 @@ func (l *Log) Ready() bool {
 	return j.checked && j.covered && j.sync.err() == nil
 }
 
-// prepare is Prepare for the holder of advance, who may hold the fold lock too.
+// prepare is Prepare for the holder of advance. foldLocked says whether that holder has the fold lock too.
 func (l *Log) prepare(foldLocked bool) error {
 	err := l.prepareOnce(foldLocked)
 	if errors.Is(err, errChanged) {
@@ -103,11 +103,11 @@ func (l *Log) prepareOnce(foldLocked bool) error {
 	return nil
 }
 
-// cutTail removes what lies torn behind the last whole record. It was never acknowledged: where the file of its
-// message exists, reading the journal has failed before.
+// cutTail removes the torn bytes after the last whole record. They were never acknowledged: if the file of their
+// message existed, reading the journal would have failed before.
 //
-// Crash order: a copy goes to trash first, durably. Before the cut is durable the same tail is found
-// again, after it there is blank space.
+// Crash order: a copy goes to the trash first, durably. Until the cut is durable, the next writer finds the same tail
+// again; after that it finds blank space.
 func (l *Log) cutTail(j *journal) error {
 	tail, err := vfs.ReadData(j.f, j.end, 64<<20)
 	if err == nil && len(tail) > 0 {
@@ -130,8 +130,8 @@ func (l *Log) cutTail(j *journal) error {
 	return nil
 }
 
-// cut takes away what lies behind a record, but for one byte, which a newline is to replace. On a full disk there may be no room for that
-// newline, and a journal that ends right behind a record looks as if something cut it short.
+// cut truncates the journal but keeps one byte after a record, which a newline then replaces. A full disk may have no
+// room for a new byte, and a journal that ends right after a record looks cut short.
 func (j *journal) cut(end int64) error {
 	if err := j.f.Truncate(end + 1); err != nil {
 		return err
@@ -140,9 +140,9 @@ func (j *journal) cut(end int64) error {
 	return nil
 }
 
-// Append writes records for the items behind the last one, in one write. The caller holds the folder's lock
-// and has called Prepare under it. Others can see the records from now on; they are committed when
-// Commit.Wait, which needs no lock, returned nil.
+// Append writes records for the items after the last record, in one write. The caller holds the context lock and has
+// called Prepare under it. Other processes can see the records from now on. They are committed when Commit.Wait, which
+// needs no lock, returns nil.
 func (l *Log) Append(items []Item) *Commit {
 	l.advance.Lock()
 	defer l.advance.Unlock()
@@ -152,7 +152,7 @@ func (l *Log) Append(items []Item) *Commit {
 func (l *Log) write(items []Item) *Commit {
 	s := l.state
 	if s.unsaved || !s.newest().covered {
-		// A read found harmed rows since Prepare. The rebuilt state's numbers are not the journal's.
+		// A read since Prepare found damaged rows. The numbers of the rebuilt state are not those of the journal.
 		return &Commit{log: l, Err: ErrBusy}
 	}
 	j := s.newest()
@@ -165,7 +165,7 @@ func (l *Log) write(items []Item) *Commit {
 	after := j.end + int64(size)
 	blank := 0
 	if after >= j.laid {
-		blank = space(after) // never none: a journal without blank space behind was cut
+		blank = space(after) // never 0: a journal without blank space after its last record counts as cut short
 	}
 	buf := make([]byte, 0, size+blank)
 	records := make([]change, 0, len(items))
@@ -197,7 +197,7 @@ func (l *Log) write(items []Item) *Commit {
 	}
 	n, err := j.f.WriteAt(buf, j.end)
 	if n >= size {
-		// What is missing is space laid out for later.
+		// Only preallocated space is missing.
 		j.laid = max(j.laid, j.end+int64(n))
 		err = nil
 	} else if err == nil {
@@ -215,9 +215,9 @@ func (l *Log) write(items []Item) *Commit {
 			}
 		}
 		records = records[:c.Written]
-		// The torn rest goes at once, so that the next record stands behind a whole one. Nothing that was
-		// synced is touched. If even that fails, this journal is given up. There may be a rest where n is 0: os.File.WriteAt does not count the part
-		// that was written before the part that failed.
+		// Cut off the torn rest at once, so that the next record follows a whole one. The cut touches nothing that was
+		// synced. If it fails, the log gives up this journal. There may be a rest even where n is 0: os.File.WriteAt
+		// does not count a part that it wrote before the part that failed.
 		if terr := j.cut(whole); terr != nil {
 			j.sync.fail(terr)
 		}
@@ -242,18 +242,19 @@ func (l *Log) write(items []Item) *Commit {
 	return c
 }
 
-// Barrier is a commit of nothing: its Sync covers every record known so far. The caller holds the folder's lock and has called Prepare under it.
+// Barrier returns a commit without records. Its Sync covers every record known so far. The caller holds the context
+// lock and has called Prepare under it.
 func (l *Log) Barrier() *Commit {
 	l.advance.Lock()
 	defer l.advance.Unlock()
 	j := l.state.newest()
-	if err := j.cover(); err != nil { // Prepare did this, unless the journal was opened again since
+	if err := j.cover(); err != nil { // Prepare did this, unless the journal was reopened since
 		j.sync.fail(err)
 	}
 	return &Commit{log: l, journal: j, seq: l.state.seq, chain: l.state.chain, end: j.end}
 }
 
-// Durable reports whether every message that is known is durable, as far as this handle can tell.
+// Durable reports whether every known message is durable, as far as this handle knows.
 func (l *Log) Durable() bool {
 	l.advance.Lock()
 	defer l.advance.Unlock()
@@ -262,12 +263,11 @@ func (l *Log) Durable() bool {
 	return j.messages <= max(j.first, j.durable.end)
 }
 
-// Journal is the generation of the journal that holds the records.
+// Journal returns the generation of the journal that holds the records.
 func (c *Commit) Journal() uint64 { return c.journal.gen }
 
-// Wait returns nil when the records are durable: a sync that began after they were written succeeded. The
-// error wraps ErrDurability; the records may be there after a crash or not. It needs no lock and cannot be
-// cancelled.
+// Wait returns nil when the records are durable: a sync that began after they were written succeeded. The error wraps
+// ErrDurability; the records may or may not survive a crash. Wait needs no lock and cannot be cancelled.
 func (c *Commit) Wait() error {
 	if c.log.opts.Relaxed {
 		return nil
@@ -275,7 +275,7 @@ func (c *Commit) Wait() error {
 	return c.Sync()
 }
 
-// Sync is Wait even where the log is relaxed.
+// Sync is Wait, but syncs even where the log is relaxed.
 func (c *Commit) Sync() error {
 	if err := c.journal.sync.wait(c.journal.f.Datasync, c.end); err != nil {
 		return fmt.Errorf("%w: %w", ErrDurability, err)
@@ -283,13 +283,13 @@ func (c *Commit) Sync() error {
 	return nil
 }
 
-// Recommit begins a new journal after a failed sync: it repeats every whole record since the last fold,
-// so that nothing depends on what the failed one did or did not bring to disk. It reports whether the
-// records of c are among them, and so durable now. The caller holds the folder's lock.
+// Recommit begins a new journal after a failed sync. That journal repeats every whole record since the last fold, so
+// that nothing depends on what the failed sync brought to disk. Recommit reports whether the records of c are among
+// them and therefore durable now. The caller holds the context lock.
 func (l *Log) Recommit(c *Commit) (bool, error) {
 	l.advance.Lock()
 	defer l.advance.Unlock()
-	if err := l.prepare(false); err != nil { // it begins the new journal, unless another process has
+	if err := l.prepare(false); err != nil { // begins the new journal, unless another process did
 		return false, err
 	}
 	if err := l.state.newest().makeDurable(); err != nil {
@@ -308,8 +308,8 @@ func (l *Log) Recommit(c *Commit) (bool, error) {
 
 // recommit writes the new journal.
 //
-// Crash order: until the folder's sync the new journal may be missing, and the old ones count as far as
-// they are whole. From then on the new one counts: its beginning lies before the old one's end.
+// Crash order: until the folder's sync the new journal may be missing, and the old ones count as far as they are whole.
+// From then on the new one counts: it begins before the old one's end.
 func (l *Log) recommit() error {
 	x, err := readFolded(l.dir)
 	if err != nil {
@@ -359,7 +359,7 @@ func (l *Log) recommit() error {
 		return err
 	})
 	if err != nil {
-		return fmt.Errorf("%w: no new journal after a failed sync: %w", ErrDurability, err)
+		return fmt.Errorf("%w: cannot create a new journal after a failed sync: %w", ErrDurability, err)
 	}
 	if err := l.reload(); err != nil {
 		return err
@@ -370,22 +370,22 @@ func (l *Log) recommit() error {
 	return nil
 }
 
-// createJournal makes the file of a generation, whole and durable, or leaves none. The caller holds the folder's lock.
+// createJournal creates the file of a generation, whole and durable, or leaves none. The caller holds the context lock.
 func (l *Log) createJournal(gen uint64, fill func(vfs.File) error) error {
 	name := ctxfolder.JournalFile(gen)
 	if err := l.createFile(name, ".tmp", fill, l.dir.FS.Rename); err != nil {
 		return err
 	}
 	if err := l.dir.FS.SyncDir("."); err != nil {
-		// A name that may not last must not be appended to.
+		// Never append to a file whose name may not last.
 		_ = l.dir.FS.Remove(name)
 		return err
 	}
 	return nil
 }
 
-// createFile makes a file durable under a temporary name and renames it; the new name is not durable. Callers that hold different locks use different
-// endings for the temporary name.
+// createFile makes a file durable under a temporary name and renames it. The new name is not durable. Callers that hold
+// different locks use different endings for the temporary name.
 func (l *Log) createFile(name, ending string, fill func(vfs.File) error, rename func(from, to string) error) error {
 	tmp := "." + name + ending
 	if err := l.dir.FS.Remove(tmp); err != nil && !errors.Is(err, fs.ErrNotExist) {

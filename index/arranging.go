@@ -15,35 +15,35 @@ import (
 	"github.com/google/uuid"
 )
 
-// Plan says where messages are to lie from now on, by line. What it does not name stays where it is.
+// Plan says where [Log.Arrange] puts messages, by line. Messages that it does not name stay where they are.
 type Plan struct {
-	Pack map[uuid.UUID]Spans // together, in one new pack
-	File map[uuid.UUID]Spans // in files
-	// Payloads adds those payloads of a message to the pack that are to lie in it.
+	Pack map[uuid.UUID]Spans // in one new pack
+	File map[uuid.UUID]Spans // in message files
+	// Payloads calls add for each payload of a message that belongs in the new pack.
 	Payloads func(envelope []byte, add func(payload []byte) error) error
-	// Progress is told how many messages of the lines of which something moves were looked at; nil for nobody.
+	// Progress receives how many messages of the affected lines were examined, and how many there are. It may be nil.
 	Progress func(done, all int64)
-	// Aside are packs that go to trash, and not for good, when nothing is read from them any more: damaged ones.
+	// Aside names damaged packs. When no line is read from them any more, they go to the trash and are not removed.
 	Aside []uuid.UUID
 }
 
-// Moved says what [Log.Arrange] did.
+// Moved is the result of [Log.Arrange].
 type Moved struct {
-	Messages int64       // that lie elsewhere now
+	Messages int64       // that were moved
 	Stayed   int64       // that could not be moved: edited by hand, damaged, too large, or the name of their file was taken
-	Files    int64       // bytes of the message files that went or came
+	Files    int64       // bytes of the message files that were removed or created
 	Pack     uuid.UUID   // the new pack, uuid.Nil for none
 	Packed   int64       // its size in bytes
-	Removed  []uuid.UUID // packs that nothing is read from any more
+	Removed  []uuid.UUID // packs that no line is read from any more
 	Freed    int64       // their size in bytes
 }
 
-// Arrange moves messages between message files and packs. Nobody folds meanwhile; who reads or appends is not kept waiting. What was
-// replaced or cut meanwhile stays as it is.
+// Arrange moves messages between message files and packs. It blocks folds, but neither readers nor appends. Messages
+// that are replaced or cut meanwhile stay as they are.
 //
-// Crash order: everything is settled, and the folded journals are of no use, before it begins. The new pack, the files, the payloads of packs that
-// go, and the rows are durable before index.json says where messages are; what nobody needs then goes last: message files, packs, row files,
-// journals. So each message is where index.json says at any time, and what is left over is a copy.
+// Crash order: everything is settled first, so that nothing needs the folded journals. The new pack, files and rows,
+// and the payloads of packs about to go, are durable before index.json names the new places. Unneeded data goes last:
+// message files, packs, row files, journals. So each message is always where index.json says, and leftovers are copies.
 func (l *Log) Arrange(ctx stdcontext.Context, plan Plan) (Moved, error) {
 	if err := l.acquire(ctx, l.dir.FoldLock); err != nil {
 		return Moved{}, err
@@ -68,14 +68,14 @@ func (l *Log) arrange(ctx stdcontext.Context, plan Plan) (Moved, error) {
 		return a.moved, err
 	}
 	if a.x.unsettled() {
-		return a.moved, fmt.Errorf("%w: folded journals are not settled", ErrBusy)
+		return a.moved, fmt.Errorf("%w: folded journals are not durable in message files yet", ErrBusy)
 	}
 	err := a.lines(ctx)
 	if err == nil {
 		err = a.settle()
 	}
 	if a.pack != nil {
-		a.pack.Abort() // nothing, when it is committed
+		a.pack.Abort() // does nothing after Commit
 	}
 	if err == nil && a.changed {
 		err = a.commit(ctx)
@@ -89,19 +89,19 @@ func (l *Log) arrange(ctx stdcontext.Context, plan Plan) (Moved, error) {
 	return a.moved, a.clear(ctx)
 }
 
-// arranging is one Arrange on its way.
+// arranging is the state of one Arrange.
 type arranging struct {
 	log     *Log
 	plan    Plan
 	x       *folded
 	work    *foldWork
 	wrote   settling
-	folder  vfs.FS // of packs
+	folder  vfs.FS // the folder of the packs
 	pack    *archive.Writer
 	changed bool
 	moved   Moved
 
-	done, all int64 // messages looked at
+	done, all int64 // messages examined
 }
 
 func (a *arranging) begin() error {
@@ -117,17 +117,17 @@ func (a *arranging) begin() error {
 	a.work.folders = l.state.folders()
 	a.wrote = l.settling()
 	if len(a.plan.File) > 0 {
-		// This collects errors about files that were written before. Later ones are about the files that are made here.
+		// This sync collects errors about earlier files, so that a later error is about the files created here.
 		if err := l.dir.SyncAll(&l.failures); err != nil && !errors.Is(err, errors.ErrUnsupported) {
 			l.resettle = true
 		}
 	}
-	// The order of a pack.
+	// A pack stores lines in this order.
 	slices.SortFunc(a.work.lines, func(a, b foldLine) int { return bytes.Compare(a.Line[:], b.Line[:]) })
 	return nil
 }
 
-// lines goes through the lines of which something moves.
+// lines rearranges each line that the plan touches.
 func (a *arranging) lines(ctx stdcontext.Context) error {
 	for i := range a.work.lines {
 		if ln := &a.work.lines[i]; a.plan.touches(ln.Line) {
@@ -188,7 +188,7 @@ func (a *arranging) openPack() (err error) {
 	return err
 }
 
-// arrangedAtOnce bounds the messages that are in memory at the same time, in bytes.
+// arrangedAtOnce bounds the bytes of messages held in memory at a time.
 const arrangedAtOnce = 4 << 20
 
 func (a *arranging) line(ctx stdcontext.Context, ln *foldLine, rows *rowsBuilder) error {
@@ -223,7 +223,7 @@ func (a *arranging) line(ctx stdcontext.Context, ln *foldLine, rows *rowsBuilder
 	return nil
 }
 
-// some moves some messages of a line, and says so in their entries.
+// some moves some messages of a line and updates their entries.
 func (a *arranging) some(ctx stdcontext.Context, ln *foldLine, entries []Entry) error {
 	pack, file := a.plan.Pack[ln.Line], a.plan.File[ln.Line]
 	var records [][]byte
@@ -242,7 +242,7 @@ func (a *arranging) some(ctx stdcontext.Context, ln *foldLine, entries []Entry) 
 			if archived(*e) {
 				raw = records[i]
 			}
-			if raw == nil { // of one that is damaged in its pack a repair may have made a file
+			if raw == nil { // a repair may have created a file for a message that is damaged in its pack
 				if b, is, _ := e.ReadFile(a.log.dir, a.work.folders[ln.Line]); is.Whole() {
 					raw = b
 				}
@@ -264,7 +264,7 @@ func (a *arranging) some(ctx stdcontext.Context, ln *foldLine, entries []Entry) 
 	return a.takeOut(ctx, ln.Line, out, raws)
 }
 
-// isChanged reports whether a journal has another version of a folded message, or cut it off.
+// isChanged reports whether a journal replaced a folded message or cut it off.
 func (l *Log) isChanged(line uuid.UUID, position int64) bool {
 	l.mu.RLock()
 	defer l.mu.RUnlock()
@@ -272,7 +272,7 @@ func (l *Log) isChanged(line uuid.UUID, position int64) bool {
 	return ln == nil || position >= ln.End() || ln.changed[position] != nil
 }
 
-// add puts a message into the new pack.
+// add adds a message to the new pack.
 func (a *arranging) add(e *Entry, raw []byte) error {
 	if raw == nil {
 		a.moved.Stayed++
@@ -304,7 +304,7 @@ func (a *arranging) add(e *Entry, raw []byte) error {
 	return nil
 }
 
-// takeOut makes message files of archived messages, with the folder's lock held: a branch may be renamed, a message replaced meanwhile.
+// takeOut creates message files of archived messages, under the context lock, since branches and messages may change.
 func (a *arranging) takeOut(ctx stdcontext.Context, line uuid.UUID, out []*Entry, raws [][]byte) error {
 	return a.log.underLock(ctx, func(folders map[uuid.UUID]string) error {
 		folder := folders[line]
@@ -326,8 +326,8 @@ func (a *arranging) takeOut(ctx stdcontext.Context, line uuid.UUID, out []*Entry
 	})
 }
 
-// create makes the file of an archived message. One that was edited by hand stays; one that is right may have been left by a crash, and be torn on
-// the disk where a sync failed; what is anything else goes to trash.
+// create creates the file of an archived message. A file edited by hand stays. A whole file is written again: a crash
+// may have left it, torn on disk where a sync failed. Any other file goes to the trash.
 func (a *arranging) create(folder string, e *Entry, raw []byte) error {
 	dir := a.log.dir
 	switch _, is, _ := e.ReadFile(dir, folder); is {
@@ -365,7 +365,7 @@ func (a *arranging) settle() error {
 	return l.syncRows()
 }
 
-// giveBack makes blobs of the payloads in packs that go.
+// giveBack stores the payloads of packs about to go as blobs.
 func (a *arranging) giveBack() error {
 	named := map[uuid.UUID]bool{}
 	for i := range a.work.lines {
@@ -388,7 +388,7 @@ func (a *arranging) giveBack() error {
 	return nil
 }
 
-// commit replaces index.json. Where nobody appended meanwhile, no journal is left but a new one.
+// commit replaces index.json. If nobody appended meanwhile, a new journal is the only one left.
 func (a *arranging) commit(ctx stdcontext.Context) error {
 	return a.log.underLock(ctx, func(map[uuid.UUID]string) error {
 		done, err := a.commitAlone()

@@ -13,7 +13,7 @@ import (
 	"github.com/google/uuid"
 )
 
-// ClearLeft removes what a stopped [Log.Arrange] left: the message files of archived messages, half-made packs.
+// ClearLeft removes what an interrupted [Log.Arrange] left: the files of archived messages, and unfinished packs.
 func (l *Log) ClearLeft(ctx stdcontext.Context) error {
 	if ids, err := l.Packs(); err != nil || len(ids) == 0 {
 		return err
@@ -42,7 +42,8 @@ func (l *Log) ClearLeft(ctx stdcontext.Context) error {
 	return a.clearFiles(ctx, func(ln *foldLine) bool { return len(ln.Packs) > 0 && more[a.work.folders[ln.Line]] })
 }
 
-// syncIndex makes the name of index.json durable: who replaced it may have been stopped before. What it does not name is of no use only then.
+// syncIndex makes the name of index.json durable: the process that replaced it may have stopped before. Only then is
+// data that index.json does not name useless.
 func (l *Log) syncIndex() error {
 	if err := l.dir.FS.SyncDir("."); err != nil {
 		return fmt.Errorf("%w: %w", ErrDurability, err)
@@ -50,7 +51,7 @@ func (l *Log) syncIndex() error {
 	return nil
 }
 
-// clearTemporary removes packs that were not finished. The fold lock is held, so nobody is making one.
+// clearTemporary removes unfinished packs. The caller holds the fold lock, so nobody is writing one.
 func (a *arranging) clearTemporary() error {
 	var names []string
 	for e, err := range a.log.dir.FS.ReadDir(ctxfolder.Archive) {
@@ -72,7 +73,7 @@ func (a *arranging) clearTemporary() error {
 	return nil
 }
 
-// outnumbered returns the folders that have more files than their lines have messages with one.
+// outnumbered returns the folders that hold more files than their lines have messages with a file.
 func (a *arranging) outnumbered() (map[string]bool, error) {
 	room := map[string]int64{}
 	for i := range a.work.lines {
@@ -82,7 +83,7 @@ func (a *arranging) outnumbered() (map[string]bool, error) {
 	more := map[string]bool{}
 	for folder, left := range room {
 		if folder == "" {
-			continue // of a line that metadata.json does not know
+			continue // metadata.json does not know the line
 		}
 		err := a.log.dir.MessageIDs(folder, func(uuid.UUID) error {
 			left--
@@ -98,10 +99,10 @@ func (a *arranging) outnumbered() (map[string]bool, error) {
 	return more, nil
 }
 
-// clearedAtOnce is how many message files are removed with the lock held once.
+// clearedAtOnce bounds the message files that are removed under one hold of the context lock.
 const clearedAtOnce = 256
 
-// clear removes what nobody needs any more: the files of messages in the new pack, and packs.
+// clear removes what nothing needs any more: the files of messages in the new pack, and unused packs.
 func (a *arranging) clear(ctx stdcontext.Context) error {
 	dir := a.log.dir
 	if a.moved.Pack != uuid.Nil {
@@ -137,7 +138,7 @@ func (a *arranging) clear(ctx stdcontext.Context) error {
 	return dir.FS.SyncDir(ctxfolder.Archive)
 }
 
-// clearFiles removes the message files of what some lines have in packs.
+// clearFiles removes the files of archived messages, in the lines that of selects.
 func (a *arranging) clearFiles(ctx stdcontext.Context, of func(*foldLine) bool) error {
 	cleared := map[string]bool{}
 	for i := range a.work.lines {
@@ -163,7 +164,7 @@ func (a *arranging) clearFiles(ctx stdcontext.Context, of func(*foldLine) bool) 
 	return a.log.underLock(ctx, func(map[uuid.UUID]string) error {
 		dir := a.log.dir
 		for folder := range cleared {
-			if seq, err := a.log.Seq(); err == nil && seq == a.x.Seq { // else a file may be on its way
+			if seq, err := a.log.Seq(); err == nil && seq == a.x.Seq { // else a writer may be about to create a file
 				dir.RemoveFolder(folder)
 			}
 			if err := dir.FS.SyncDir(ctxfolder.Messages + "/" + folder); err != nil && !errors.Is(err, fs.ErrNotExist) {
@@ -174,8 +175,8 @@ func (a *arranging) clearFiles(ctx stdcontext.Context, of func(*foldLine) bool) 
 	})
 }
 
-// clearSome removes message files of archived messages. One that somebody touched is not what was archived, and one whose message was not
-// read back from its pack is the last copy.
+// clearSome removes the files of archived messages. It keeps a file that was touched: that is not what was archived. It
+// also keeps a file whose message it could not read back from its pack: that is the last copy.
 func (a *arranging) clearSome(folder string, line uuid.UUID, entries []Entry, packed [][]byte) error {
 	dir := a.log.dir
 	for i := range entries {

@@ -8,8 +8,8 @@ import (
 	"github.com/google/uuid"
 )
 
-// Copy makes the index of a copy of a context: its lines one after the other, and their entries in order. Nobody else may be
-// at work in the folder.
+// Copy builds the index of a copy of a context. The caller adds the lines one after the other, and each line's entries
+// in order. The caller has exclusive use of the folder.
 type Copy struct {
 	dir   *ctxfolder.Dir
 	packs []uuid.UUID
@@ -19,8 +19,8 @@ type Copy struct {
 	newestAt int64
 }
 
-// NewCopy begins the index of a context in its folder fsys, for the store of that id. packs are those that are copied with it, as
-// [Log.Packs] returns them.
+// NewCopy begins the index of a context in its folder fsys, for the store with that id. packs are the packs copied with
+// it, as [Log.Packs] returns them.
 func NewCopy(fsys vfs.FS, store, context uuid.UUID, packs []uuid.UUID) *Copy {
 	return &Copy{dir: &ctxfolder.Dir{ID: context, Store: store, FS: fsys}, packs: packs}
 }
@@ -59,9 +59,9 @@ func (c *Copy) endLine() error {
 	return err
 }
 
-// Finish writes the journal to go on in, and index.json. With an error, given or of its own, it only lets go of what is open.
+// Finish writes index.json and the journal for later appends. After an error, its own or failed, it only closes files.
 //
-// Crash order: the folder gets its name when everything in it is durable, which is for the caller to see to.
+// Crash order: the caller makes everything in the folder durable before the folder gets its name.
 func (c *Copy) Finish(m *ctxfolder.Metadata, failed error) error {
 	if err := c.endLine(); err != nil || failed != nil {
 		return err

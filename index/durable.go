@@ -9,13 +9,14 @@ import (
 
 // This file tracks which records of a journal are durable.
 //
-// Linux reports a failed write once to each descriptor that is open at that moment. It reports the failure to a descriptor that is opened later
-// only if no other descriptor was told. The data stays in memory as if it were on disk, and later syncs succeed. So a sync covers a record only if the
-// record was written after the synced descriptor was opened. For every other record a mark must say that it is durable: each record carries the number
-// of the last record that its writer knew to be durable.
+// Linux reports a failed write once to each descriptor that is open at that moment. It reports the failure to a
+// descriptor opened later only if no other descriptor received it. The data stays in memory as if it were on disk, and
+// later syncs succeed. So a sync covers a record only if the record was written after the descriptor was opened. Any
+// other record needs a mark that proves it durable: each record carries the number of the last record known to its
+// writer as durable.
 //
-// A writer that opens a journal therefore rewrites the records above the newest mark: the same bytes in the same place. The fdatasync of its own record
-// then covers them.
+// A writer that opens a journal therefore rewrites the records above the newest mark: the same bytes in the same place.
+// The fdatasync of its own record then covers them.
 
 // recordEnd is where a record ends in its journal.
 type recordEnd struct {
@@ -23,13 +24,13 @@ type recordEnd struct {
 	end int64
 }
 
-// pass notes a record behind the last one, and its mark.
+// pass appends a record to the unproven ones and applies its mark.
 func (j *journal) pass(p recordEnd, mark uint64) {
 	j.unproven = append(j.unproven, p)
 	j.advanceDurable(func(p recordEnd) bool { return p.seq <= mark })
 }
 
-// advanceDurable moves the records that are durable out of unproven.
+// advanceDurable moves the durable records out of unproven.
 func (j *journal) advanceDurable(durable func(recordEnd) bool) {
 	n := 0
 	for n < len(j.unproven) && durable(j.unproven[n]) {
@@ -39,19 +40,20 @@ func (j *journal) advanceDurable(durable func(recordEnd) bool) {
 	j.unproven = j.unproven[n:]
 }
 
-// durableSeq returns the number up to which every record is known to be durable. The records of earlier journals are durable: renew syncs them first.
+// durableSeq returns the number up to which every record is known to be durable. The records of earlier journals are
+// durable: renew syncs them first.
 func (j *journal) durableSeq() uint64 {
 	j.advanceDurable(func(p recordEnd) bool { return j.sync.covers(p.end) })
 	return j.durable.seq
 }
 
-// isDurable reports whether every known record of the journal, its beginning included, is durable.
+// isDurable reports whether every known record of the journal, the begin record included, is durable.
 func (j *journal) isDurable() bool {
 	j.durableSeq()
 	return len(j.unproven) == 0 && j.durable.end >= j.first
 }
 
-// makeDurable syncs the journal unless every known record is durable. The caller holds the folder's lock.
+// makeDurable syncs the journal unless every known record is durable. The caller holds the context lock.
 func (j *journal) makeDurable() error {
 	if j.isDurable() {
 		return nil
@@ -71,10 +73,10 @@ func (j *journal) setDurable() { j.durable, j.unproven, j.covered = recordEnd{j.
 // errChanged means that a journal no longer holds what was read from it: the kernel dropped what it could not write.
 var errChanged = errors.New("the journal has changed")
 
-// cover rewrites the unproven records, once for each descriptor, so that a sync through this descriptor covers them. The caller holds the folder's lock.
-// It fails with errChanged when the journal no longer holds what was read.
+// cover rewrites the unproven records, once for each descriptor, so that a sync through this descriptor covers them.
+// The caller holds the context lock. It fails with errChanged when the journal no longer holds what was read.
 //
-// Crash order: the bytes do not change. Whichever sectors reach the disk, each holds what it held or what it should hold.
+// Crash order: the bytes do not change. Whichever sectors reach the disk, each holds what it held or should hold.
 func (j *journal) cover() error {
 	if j.durableSeq(); j.covered {
 		return nil

@@ -11,23 +11,23 @@ import (
 	"github.com/google/uuid"
 )
 
-// A position that was committed stays a position when its message is lost: another message in its place would appear in branches that
-// never had it. A rebuild therefore looks for everything that proves how long a line was.
+// A committed position stays a position when its message is lost. Another message in its place would appear in branches
+// that never had it. A rebuild therefore collects everything that proves how long a line was.
 
-// evidence is what a rebuild knows beside the messages that it found.
+// evidence holds what a rebuild knows besides the messages that it found.
 type evidence struct {
-	counts map[uuid.UUID]Counts          // of index.json and the beginnings of journals
-	ends   map[uuid.UUID]int64           // how long lines were at least, by their rows
-	below  map[uuid.UUID]bool            // lines with a message below the base that metadata.json tells
-	scraps map[uint64]scrap              // of the journals that cannot be opened
-	spots  map[uint64]uint64             // chains of records whose place in the history is known, by number
-	spare  map[uuid.UUID]map[int64]Entry // messages in journals and packs whose place in the history is not known
+	counts map[uuid.UUID]Counts          // from index.json and the begin records of journals
+	ends   map[uuid.UUID]int64           // the least length of lines, by their rows
+	below  map[uuid.UUID]bool            // lines with a message below the base in metadata.json
+	scraps map[uint64]scrap              // the journals that cannot be opened
+	spots  map[uint64]uint64             // chains of records with a known place in the history, by number
+	spare  map[uuid.UUID]map[int64]Entry // messages in journals and packs without a known place in the history
 }
 
 const (
-	// strayed bounds how many positions beyond those found one claim explains that has no sum: a damaged digit claims more.
+	// strayed bounds the positions that a claim without a checksum can add to those found: a damaged digit adds more.
 	strayed = 1 << 12
-	// claimed is that bound for a claim that has a sum, or that another one confirms. Each position takes a row.
+	// claimed is that bound for a claim with a checksum or a second claim that confirms it. Each position takes a row.
 	claimed = 1 << 16
 )
 
@@ -43,7 +43,7 @@ func (b *rebuilder) readScraps() {
 			continue
 		}
 		s, _ := readScrap(b.s.dir, gen)
-		if slices.Contains(b.s.foreign, gen) { // its messages are others; a payload proves itself
+		if slices.Contains(b.s.foreign, gen) { // its messages do not count; the name of a payload proves it
 			s.begin = nil
 			s.changes = slices.DeleteFunc(s.changes, func(c change) bool { return c.kind != KindPayload })
 		}
@@ -56,7 +56,7 @@ func (b *rebuilder) readScraps() {
 	}
 }
 
-// newer takes a copy of metadata.json that is newer than the ones before, if it is one.
+// newer takes a copy of metadata.json that is newer than the previous ones, unless it is nil.
 func (b *rebuilder) newer(raw json.RawMessage) {
 	if raw != nil {
 		b.s.metadata = raw
@@ -70,7 +70,7 @@ func (b *rebuilder) copied(raw json.RawMessage) {
 	}
 }
 
-// expect takes the newest counts that there are.
+// expect takes the newest counts from index.json and the begin records of journals.
 func (b *rebuilder) expect(x *folded) {
 	var newest uint64
 	take := func(seq uint64, lines []Counts) {
@@ -100,8 +100,8 @@ func (b *rebuilder) expect(x *folded) {
 	}
 }
 
-// takeScrap takes the whole records of a journal that cannot be opened. Where its place in the history is not known, its messages only
-// fill gaps.
+// takeScrap takes the whole records of a journal that cannot be opened. If its place in the history is unknown, its
+// messages only fill gaps.
 func (b *rebuilder) takeScrap(gen uint64) {
 	s := b.scraps[gen]
 	known := b.continues(s.changes)
@@ -125,7 +125,7 @@ func (b *rebuilder) takeScrap(gen uint64) {
 	}
 }
 
-// fill takes a message that counts only where something else proves that there was one.
+// fill takes a message that counts only where other evidence proves that there was one.
 func (b *rebuilder) fill(line uuid.UUID, e Entry) {
 	if b.spare[line] == nil {
 		b.spare[line] = map[int64]Entry{}
@@ -133,7 +133,8 @@ func (b *rebuilder) fill(line uuid.UUID, e Entry) {
 	b.spare[line][e.Position] = e
 }
 
-// continues reports whether records belong to the context's history: they meet a record that does, or there is none that could contradict them.
+// continues reports whether records belong to the context's history: they meet a record that does, or no known record
+// can contradict them.
 func (b *rebuilder) continues(changes []change) bool {
 	if len(b.spots) == 0 {
 		return true
@@ -150,10 +151,11 @@ func (b *rebuilder) continues(changes []change) bool {
 	return false
 }
 
-// prove notes that a line was so long at least.
+// prove notes the least length of a line.
 func (b *rebuilder) prove(line uuid.UUID, end int64) { b.ends[line] = max(b.ends[line], end) }
 
-// credible returns the positions of a line that are likely, in order. One far beyond the others comes from a damaged digit, unless it has a neighbour.
+// credible returns the plausible positions of a line, in order. A position far beyond the others comes from a damaged
+// digit, unless it has a neighbour.
 func (b *rebuilder) credible(ln *line, at map[int64]Entry) []int64 {
 	positions := make([]int64, 0, len(at))
 	known := ln.Base + 2*int64(len(at))
@@ -163,20 +165,20 @@ func (b *rebuilder) credible(ln *line, at map[int64]Entry) []int64 {
 		if p < known+strayed || p < known+claimed && (before || behind) {
 			positions = append(positions, p)
 		} else {
-			b.s.note("message", "line %s: position %d makes no sense", ln.Line, p)
+			b.s.note("message", "line %s: position %d is implausible", ln.Line, p)
 		}
 	}
 	slices.Sort(positions)
 	return positions
 }
 
-// claim says how long a line was. It counts up to so many positions beyond those that were found.
+// claim says where a line ended. It counts only up to most positions beyond those that were found.
 type claim struct {
 	end, most int64
 	by        string
 }
 
-// claims returns what says how long lines were, beside their messages.
+// claims returns the evidence for the ends of lines, besides their messages.
 func (b *rebuilder) claims() map[uuid.UUID][]claim {
 	all := map[uuid.UUID][]claim{}
 	for i := range b.metadata.Lines {
@@ -193,7 +195,7 @@ func (b *rebuilder) claims() map[uuid.UUID][]claim {
 		}
 	}
 	for t, err := range ctxfolder.EachTrash(b.s.dir.FS, func(_ uuid.UUID, folder bool) bool { return folder }) {
-		// A line at which no branch points may have been cut since.
+		// A line that no branch points at may have been cut since.
 		if err == nil && t.Problem == nil && t.Item.Kind == ctxfolder.TrashLine && b.reach[t.Item.Parent] == branch.Whole {
 			all[t.Item.Parent] = append(all[t.Item.Parent], claim{t.Item.Base, strayed, t.Path})
 		}
@@ -201,7 +203,7 @@ func (b *rebuilder) claims() map[uuid.UUID][]claim {
 	return all
 }
 
-// elsewhere reports whether the message before a line's first one is on another line than the one that metadata.json tells.
+// elsewhere reports whether the message before a line's first one is on another line than metadata.json says.
 func (b *rebuilder) elsewhere(fork *ctxfolder.Line) bool {
 	first, ok := b.found[fork.ID][fork.Base]
 	if !ok {
@@ -213,7 +215,7 @@ func (b *rebuilder) elsewhere(fork *ctxfolder.Line) bool {
 	})
 }
 
-// end returns how long a line was of which so many messages were found.
+// end returns where a line ended, from the number of messages found and the claims.
 func (b *rebuilder) end(ln *line, found int64, claims []claim) (end int64) {
 	for _, c := range claims {
 		switch {
@@ -221,13 +223,13 @@ func (b *rebuilder) end(ln *line, found int64, claims []claim) (end int64) {
 		case c.end <= ln.Base+2*found+c.most:
 			end = c.end
 		default:
-			b.s.note("index", "line %s ends at position %d by %s, which makes no sense", ln.Line, c.end, c.by)
+			b.s.note("index", "line %s ends at position %d by %s, which is implausible", ln.Line, c.end, c.by)
 		}
 	}
 	return end
 }
 
-// spared returns the entry of a spare message in the place of one that is lost, or that one.
+// spared returns the spare message for the position of a lost one, or the lost entry.
 func (b *rebuilder) spared(line uuid.UUID, lost Entry) Entry {
 	if e, ok := b.spare[line][lost.Position]; ok && lost.Lost != Erased && (lost.ID == uuid.Nil || lost.ID == e.ID) {
 		return e
@@ -235,16 +237,17 @@ func (b *rebuilder) spared(line uuid.UUID, lost Entry) Entry {
 	return lost
 }
 
-// missing is the entry of a position of which no message was found. id is the message's, as far as its neighbours tell.
+// missing returns the entry of a position without a message. id is the message's, if its neighbours know it.
 func (b *rebuilder) missing(line uuid.UUID, position int64, id uuid.UUID) Entry {
-	e := b.spared(line, Entry{Position: position, ID: id, Lost: "no copy of it was found"})
+	e := b.spared(line, Entry{Position: position, ID: id, Lost: "no copy was found"})
 	if e.Lost != "" {
 		e = b.named(line, e)
 	}
 	return e
 }
 
-// forks is [branch.Forks] without the lines for which the newest copy of metadata.json in the journals has another base or parent: that has a sum.
+// forks is [branch.Forks] without the lines that have another base or parent in the newest copy of metadata.json in the
+// journals: that copy has a checksum.
 func (s *state) forks(m *ctxfolder.Metadata) iter.Seq[*ctxfolder.Line] {
 	return func(yield func(*ctxfolder.Line) bool) {
 		copied, err := ctxfolder.ParseMetadata(s.metadata)
@@ -259,7 +262,7 @@ func (s *state) forks(m *ctxfolder.Metadata) iter.Seq[*ctxfolder.Line] {
 	}
 }
 
-// short returns an error when a line is shorter than a line that begins on it proves.
+// short returns an error when a line ends before the base of a line that begins on it.
 func (s *state) short(m *ctxfolder.Metadata) error {
 	for fork := range s.forks(m) {
 		of, ok := s.lines[fork.Parent]
@@ -274,8 +277,9 @@ func (s *state) short(m *ctxfolder.Metadata) error {
 	return nil
 }
 
-// Complete makes sure that every line is as long as the lines that begin on it prove: what is missing is lost, and keeps its position. It looks at
-// metadata.json first, since what that says was committed before. Where a rebuild does not believe that, it is not done again for the same metadata.json.
+// Complete makes every line as long as the lines that begin on it prove. Missing messages become lost and keep their
+// positions. Complete reads metadata.json first, since its contents were committed before. If a rebuild does not
+// believe that file, Complete does not rebuild again for the same file.
 func (l *Log) Complete() error {
 	if err := l.load(); err != nil {
 		return err

@@ -13,8 +13,8 @@ import (
 	"github.com/google/uuid"
 )
 
-// Exclusively runs f while nobody else writes to the context or folds it. The log is up to date then, and a rebuilt index
-// saved. f may call what is for the holder of the folder's lock, and [Log.Mark].
+// Exclusively runs f while nobody else writes to the context or folds it. The log is then up to date, and a rebuilt
+// index is saved. f may call the methods for the holder of the context lock, and [Log.Mark].
 func (l *Log) Exclusively(ctx stdcontext.Context, f func() error) error {
 	if err := l.acquire(ctx, l.dir.FoldLock); err != nil {
 		return err
@@ -36,33 +36,33 @@ func (l *Log) Exclusively(ctx stdcontext.Context, f func() error) error {
 	return f()
 }
 
-// Current makes the log current and a rebuilt index saved.
+// Current brings the log up to date and saves a rebuilt index.
 func (l *Log) Current(ctx stdcontext.Context) error {
 	return l.Exclusively(ctx, func() error { return nil })
 }
 
-// Rebuild makes the index anew from everything there is, and saves it.
+// Rebuild rebuilds the index from everything in the context's folder and saves it.
 func (l *Log) Rebuild(ctx stdcontext.Context) error {
 	if err := l.acquire(ctx, l.dir.FoldLock); err != nil {
 		return err
 	}
 	defer l.dir.FoldLock.Release()
-	return l.foldAnew(ctx, fmt.Errorf("%w: a pack is not in it", ErrDamaged))
+	return l.foldAnew(ctx, fmt.Errorf("%w: it lacks a pack", ErrDamaged))
 }
 
-// Mark writes into the rows of messages why they cannot be had, by position; an empty reason takes the mark away. They stay
-// listed under their ids; with [Erased] nothing else is left of them. It is for use in [Log.Exclusively], and fails with an
-// error that wraps ErrBusy when one of them is not folded yet.
+// Mark writes into the rows of messages why they are unavailable, by position. An empty reason removes the mark. The
+// messages stay listed under their ids; [Erased] leaves nothing else of them. Mark is for use in [Log.Exclusively]. It
+// fails with an error that wraps ErrBusy if one of the messages is not folded yet.
 //
-// Crash order: each row is written in its place and synced. One that is torn makes the index be rebuilt, which finds the
-// message missing again. Where there are more lost ones then, index.json says so before, and where there are fewer, after. How many bytes are left it says
-// after: an erase that was stopped in between counts them again when it is repeated.
+// Crash order: Mark writes each row in its place and syncs it. A torn row causes a rebuild of the index, which finds
+// the message missing again. index.json counts additional lost messages before the rows change, and fewer lost ones
+// after. It counts the remaining bytes after, too: a repeated erase counts them again if the first one was interrupted.
 func (l *Log) Mark(line uuid.UUID, reasons map[int64]string) error {
 	l.advance.Lock()
 	defer l.advance.Unlock()
 	ln := l.state.lines[line]
 	var marked []Entry
-	var more, fewer int64 // that are lost
+	var more, fewer int64 // messages marked lost
 	for position, reason := range reasons {
 		e, err := l.state.entryAt(line, position)
 		if err != nil {
@@ -71,7 +71,7 @@ func (l *Log) Mark(line uuid.UUID, reasons map[int64]string) error {
 		if position >= ln.start || ln.changed[position] != nil {
 			return fmt.Errorf("%w: position %d is not folded", ErrBusy, position)
 		}
-		e.Pack, e.place = uuid.Nil, archive.Place{} // a row says so
+		e.Pack, e.place = uuid.Nil, archive.Place{} // the mark is in a row
 		if e.unfound() {
 			fewer++
 		}
@@ -79,7 +79,7 @@ func (l *Log) Mark(line uuid.UUID, reasons map[int64]string) error {
 			more++
 		}
 		if e.Lost = reason; reason == Erased {
-			// A checksum and a size would tell whoever guesses the message that the guess is right.
+			// A checksum and a size would confirm a guess of the message.
 			e = Entry{Position: e.Position, ID: e.ID, At: e.At, Lost: Erased}
 		}
 		marked = append(marked, e)
@@ -91,7 +91,8 @@ func (l *Log) Mark(line uuid.UUID, reasons map[int64]string) error {
 	return l.mark(line, marked, max(more-fewer, 0), max(fewer-more, 0))
 }
 
-// mark writes rows in their places, or a new row file where some have none. So many more of the line are lost then, or fewer.
+// mark writes rows in their places, or a new row file where some messages have no row. more and fewer are how many lost
+// messages the line gains and loses.
 func (l *Log) mark(line uuid.UUID, marked []Entry, more, fewer int64) error {
 	x, err := l.takeFolded()
 	if err != nil {
@@ -122,7 +123,7 @@ func (l *Log) mark(line uuid.UUID, marked []Entry, more, fewer int64) error {
 		return err
 	}
 	f.Lost = max(f.Lost-fewer, 0)
-	if err := l.commit(w, x.Journals); err != nil { // also where it says nothing new: who has read the rows reads them again
+	if err := l.commit(w, x.Journals); err != nil { // even if it says nothing new: other handles then read the rows again
 		return err
 	}
 	l.mu.Lock()
@@ -133,7 +134,7 @@ func (l *Log) mark(line uuid.UUID, marked []Entry, more, fewer int64) error {
 	return nil
 }
 
-// bytesWith adds up the envelopes of a line as it will be, with other rows for some of them.
+// bytesWith adds up the envelopes of a line, with marked in place of the stored rows.
 func (l *Log) bytesWith(f *foldLine, marked []Entry) (bytes int64, err error) {
 	for from := f.Base; from < f.End(); from += atOnce {
 		entries, err := l.stored(f.Line, from, min(from+atOnce, f.End()))
@@ -163,7 +164,7 @@ func (l *Log) workOf(x *folded) *foldWork {
 	return w
 }
 
-// commit replaces index.json, and takes it in.
+// commit replaces index.json and updates the state.
 func (l *Log) commit(w *foldWork, keep []uint64) error {
 	x, err := l.finishFold(w, keep)
 	if err != nil {
@@ -175,17 +176,17 @@ func (l *Log) commit(w *foldWork, keep []uint64) error {
 	return nil
 }
 
-// Erased is the reason in the row of a message that was erased on purpose. A file of that name is not the message, and a
-// rebuild believes the row.
+// Erased is the reason in the row of a message that was erased on purpose. Readers do not take a file of that name for
+// the message, and a rebuild trusts the row.
 const Erased = "erased"
 
-// Retire removes the folded journals, those that nothing names any more included, and begins a new one: whoever took the
-// folded ones for the copy of a message or of a payload meets it and reads the index again. It is for use in
-// [Log.Exclusively], after a fold that settled; with an error that wraps ErrBusy it fails when more was folded since. A journal that holds the only
-// good copy of something stays, and those behind it: the error says why. One that is harmed goes to trash.
+// Retire removes the folded journals, even those that index.json no longer names, and begins a new one. A handle that
+// relies on a folded journal for a message or payload meets the new one and reads the index again. Retire is for use in
+// [Log.Exclusively], after a fold that settled; if more was folded since, the error wraps ErrBusy. A journal that holds
+// the only good copy of something stays, and so do those after it; the error says why. A damaged one goes to the trash.
 //
-// Crash order: what they hold is read back from its places and durable there. index.json stops naming them before they go. The new journal
-// begins where the live one, which is synced, ends.
+// Crash order: the contents of the journals are read back from their places and durable there. index.json stops naming
+// the journals before they go. The new journal begins where the live one, which is synced, ends.
 func (l *Log) Retire() error {
 	l.advance.Lock()
 	defer l.advance.Unlock()
@@ -194,7 +195,7 @@ func (l *Log) Retire() error {
 		return err
 	}
 	if x.unsettled() {
-		return fmt.Errorf("%w: folded journals are not settled", ErrBusy)
+		return fmt.Errorf("%w: folded journals are not durable in message files yet", ErrBusy)
 	}
 	w, retained := l.workOf(x), x.retained()
 	w.folders, w.journals = l.state.folders(), append(x.retained(), x.Live)
@@ -215,13 +216,13 @@ func (l *Log) Retire() error {
 	return l.renew(roomy)
 }
 
-// removeStray removes the journals below the live one that index.json does not name: a later one repeated what they hold.
+// removeStray removes the journals below the live one that index.json does not name. A later journal repeats them.
 func (l *Log) removeStray(live uint64) error {
 	gens, err := generations(l.dir)
 	if err != nil {
 		return err
 	}
-	for _, gen := range gens { // in the order of their numbers: see catchUp
+	for _, gen := range gens { // in order of their numbers: see catchUp
 		name := ctxfolder.JournalFile(gen)
 		if gen >= live || !regular(l.dir, name) {
 			continue
@@ -233,9 +234,9 @@ func (l *Log) removeStray(live uint64) error {
 	return l.dir.FS.SyncDir(".")
 }
 
-// renew begins a new journal. The folder's lock and advance are held, and the log is prepared.
+// renew begins a new journal. The caller holds the context lock and advance, and has prepared the log.
 //
-// Crash order: records of the old journal may not be durable yet; those of the new one must not be before them.
+// Crash order: records of the old journal may not be durable yet; those of the new one must not be durable before them.
 func (l *Log) renew(r room) error {
 	old := l.state.newest()
 	if err := old.makeDurable(); err != nil {
@@ -248,8 +249,8 @@ func (l *Log) renew(r room) error {
 	return nil
 }
 
-// Due reports whether the journal that has a message is not settled: readers take the message from there where its file, which need not be durable
-// yet, is missing.
+// Due reports whether the journal that holds a message is not settled. Readers take the message from there if its file,
+// which need not be durable yet, is missing.
 func (l *Log) Due(e *Entry) (due bool) {
 	_ = l.view(func(s *state) {
 		due = slices.ContainsFunc(s.journals, func(j *journal) bool { return j.gen == e.gen }) ||
@@ -258,13 +259,13 @@ func (l *Log) Due(e *Entry) (due bool) {
 	return due
 }
 
-// settled reports whether message files and blobs of what a folded journal holds were made durable, as index.json says it now.
+// settled reports whether index.json now says that the message files and blobs of a folded journal are durable.
 func settled(dir *ctxfolder.Dir, gen uint64) bool {
 	x, err := readFolded(dir)
 	return err == nil && gen <= x.Settled
 }
 
-// HarmedJournals reads the folded journals that still exist, and returns those that are missing or not whole.
+// HarmedJournals reads the folded journals that still exist and returns those that are missing or not whole.
 func (l *Log) HarmedJournals() (map[uint64]error, error) {
 	var gens []uint64
 	err := l.view(func(s *state) { gens = slices.Clone(s.kept.gens) })

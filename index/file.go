@@ -11,28 +11,28 @@ import (
 	"github.com/google/uuid"
 )
 
-// FileState says what lies where the file of a message belongs.
+// FileState is the state of a message's file.
 type FileState int
 
 // The states of a message's file.
 const (
-	FileExact   FileState = iota // what was committed
-	FileSpelled                  // what was committed, spelled in another way: a byte order mark, white space, ids in upper case
-	FileEdited                   // a valid envelope of the message: changed by hand, or a newer version
-	FileMissing                  // nothing
-	FileDamaged                  // something else
+	FileExact   FileState = iota // holds what was committed
+	FileSpelled                  // what was committed, in another form: a byte order mark, white space, ids in upper case
+	FileEdited                   // a valid envelope of the message: edited by hand, or a newer version
+	FileMissing                  // no file
+	FileDamaged                  // anything else
 )
 
 // Whole reports whether a file holds what was committed.
 func (is FileState) Whole() bool { return is == FileExact || is == FileSpelled }
 
-// ReadFile reads the message file of an entry, in one of the folders in messages/, and tells what it is. raw is its bytes
-// without the final newline, or what was committed where it spells that in another way, and nil where there is none or it cannot be read. With FileMissing and FileDamaged comes an error
-// that says more; one that wraps ErrDamaged is about the file's content, any other one about reading it.
+// ReadFile reads the message file of an entry from a folder in messages/ and returns its state. raw is the file without
+// the final newline, or the committed bytes if the file has them in another form. raw is nil if no file can be read.
+// The error for FileMissing and FileDamaged is about the content if it wraps ErrDamaged, and about reading otherwise.
 //
-// One that was erased has no file, whatever lies there: FileMissing.
+// An erased message has no file, whatever is in its place: FileMissing.
 //
-// Stat data decides only whether a file that does not hold what was committed was edited: damage leaves size and time as they were.
+// Stat data decides only whether a file without the committed bytes was edited: damage leaves size and time unchanged.
 func (e *Entry) ReadFile(dir *ctxfolder.Dir, folder string) (raw []byte, is FileState, err error) {
 	if e.Lost == Erased {
 		return nil, FileMissing, ErrErased
@@ -71,11 +71,11 @@ func (e *Entry) ReadFile(dir *ctxfolder.Dir, folder string) (raw []byte, is File
 	return raw, FileEdited, nil
 }
 
-// ErrTaken is wrapped when the file of a message holds another one of its id: one that was stored when this one could not be found.
+// ErrTaken reports that the file of a message holds another message with its id, stored while this one was missing.
 var ErrTaken = errors.New("its id was stored again")
 
-// ReadFile is [Entry.ReadFile] for an entry of a line. A file that tells line and position of another row with its id is the file of that one, and this one has
-// none: FileMissing, with an error that wraps ErrTaken.
+// ReadFile is [Entry.ReadFile] for an entry of a line. A file that names line and position of another row with its id
+// belongs to that row. The entry then has no file: FileMissing, with an error that wraps ErrTaken.
 func (l *Log) ReadFile(line uuid.UUID, e *Entry, folder string) (raw []byte, is FileState, err error) {
 	raw, is, err = e.ReadFile(l.dir, folder)
 	if raw == nil || is.Whole() {
@@ -87,7 +87,7 @@ func (l *Log) ReadFile(line uuid.UUID, e *Entry, folder string) (raw []byte, is 
 	return raw, is, err
 }
 
-// taken returns the position of the other message of its id that an entry's file holds.
+// taken returns the position of the other message with the same id that an entry's file holds.
 func (l *Log) taken(line uuid.UUID, e *Entry, folder string, raw []byte) (position int64, taken bool) {
 	env, err := message.Parse(raw)
 	if err != nil || env.ID != e.ID || env.Line == line && env.Position == e.Position {
@@ -100,12 +100,13 @@ func (l *Log) taken(line uuid.UUID, e *Entry, folder string, raw []byte) (positi
 	return env.Position, env.Line == line || slices.Contains(l.dir.FoldersOf(env.Line), folder)
 }
 
-// muchEdited is how large a message may have become by an edit, in bytes, if it was not half as large before.
+// muchEdited is how large an edited message may be, in bytes, or up to twice its committed size if that is more.
 const muchEdited = 64 << 20
 
 func (e *Entry) sameAs(raw []byte) bool { return int64(len(raw)) == e.Size && bodySum(raw) == e.Sum }
 
-// committed returns what was committed where a file holds that, in whatever spelling; otherwise nil. env is what it was parsed to, if err is nil.
+// committed returns the committed bytes if the file holds them in any form, and nil otherwise. env is the parsed file
+// if err is nil.
 func (e *Entry) committed(raw []byte, env *message.Envelope, err error) []byte {
 	if e.sameAs(raw) {
 		return raw
@@ -118,7 +119,8 @@ func (e *Entry) committed(raw []byte, env *message.Envelope, err error) []byte {
 	return nil
 }
 
-// edited returns nil when a file that does not hold what was committed is a version of the message. env is what it was parsed to, if err is nil.
+// edited returns nil when a file without the committed bytes is a version of the message. env is the parsed file if err
+// is nil.
 func (e *Entry) edited(env *message.Envelope, err error, info fs.FileInfo) error {
 	switch {
 	case err != nil && ctxfolder.Untouched(info, e.Size, e.StoredAt()):

@@ -10,15 +10,14 @@ import (
 	"github.com/google/uuid"
 )
 
-// Entries returns the entries of a line's own positions [from, to). Positions that are not there give
-// fewer entries.
+// Entries returns the entries of a line's own positions [from, to). It omits positions that do not exist.
 func (l *Log) Entries(id uuid.UUID, from, to int64) ([]Entry, error) {
 	seen := l.Renewals()
 	entries, err := l.entries(id, from, to)
-	for renewed, rebuilt := 0, 0; errors.Is(err, ErrDamaged) && rebuilt < 3; { // a writer may read the index anew in between
-		if renewed < 8 && l.Renewed(seen) { // what is missing is somewhere else now
+	for renewed, rebuilt := 0, 0; errors.Is(err, ErrDamaged) && rebuilt < 3; { // a writer may replace the index in between
+		if renewed < 8 && l.Renewed(seen) { // the missing data has moved
 			renewed++
-		} else if err := l.rebuildRows(err); err != nil { // the rows are a cache: what they lost is made again
+		} else if err := l.rebuildRows(err); err != nil { // the rows are a cache: rebuild what they lost
 			return nil, err
 		} else {
 			rebuilt++
@@ -58,12 +57,12 @@ func (l *Log) entries(id uuid.UUID, from, to int64) ([]Entry, error) {
 	return append(rows, recent...), nil
 }
 
-// FindRecent looks an id up among the messages that live journals hold, in one line below position end.
+// FindRecent looks an id up among the messages in live journals, in one line below position end.
 func (l *Log) FindRecent(line, id uuid.UUID, end int64) (e Entry, ok bool, err error) {
 	if err := l.load(); err != nil {
 		return e, false, err
 	}
-	l.mu.Lock() // a line makes its table of ids when it is first asked
+	l.mu.Lock() // find builds the line's table of ids on first use
 	defer l.mu.Unlock()
 	if ln := l.state.lines[line]; ln != nil {
 		if p, found := ln.find(id); found && p < end {
@@ -73,8 +72,8 @@ func (l *Log) FindRecent(line, id uuid.UUID, end int64) (e Entry, ok bool, err e
 	return e, ok, nil
 }
 
-// FindFolded looks an id up in the journals that are folded and kept, in one line below position end. Their
-// messages may have no files: a power cut can take those until they are settled.
+// FindFolded looks an id up in the retained folded journals, in one line below position end. Their messages may have no
+// files: until they are settled, a power cut can lose those.
 func (l *Log) FindFolded(line, id uuid.UUID, end int64) (Entry, bool, error) {
 	var position int64
 	var ok bool
@@ -89,7 +88,8 @@ func (l *Log) FindFolded(line, id uuid.UUID, end int64) (Entry, bool, error) {
 	return entries[0], true, nil
 }
 
-// FindLost looks an id up among the messages of a line that are marked lost, below position end. In a line that has none it reads nothing, else the rows once.
+// FindLost looks an id up among the messages of a line that are marked lost, below position end. It reads nothing if
+// the line has none, and the rows once otherwise.
 func (l *Log) FindLost(line, id uuid.UUID, end int64) (Entry, bool, error) {
 	counts, _, err := l.Counts(line)
 	if err != nil || counts.Lost == 0 {
@@ -138,8 +138,8 @@ func (l *Log) findUnfound(line, id uuid.UUID) (position int64, ok bool, err erro
 	return position, ok, nil
 }
 
-// FindRow looks an id up in all rows of a line, below position end: for who knows that something is wrong with its file. Of several rows the last counts, and
-// one that is not marked lost before one that is.
+// FindRow looks an id up in all rows of a line, below position end. It is for callers that know that the message's file
+// is wrong. Of several rows the last counts, and a row that is not marked lost before one that is.
 func (l *Log) FindRow(line, id uuid.UUID, end int64) (found Entry, ok bool, err error) {
 	err = l.each(line, end, func(e *Entry) {
 		if e.ID == id && e.Lost != Erased && (!ok || found.Lost != "" || e.Lost == "") {
@@ -162,8 +162,8 @@ func (l *Log) each(line uuid.UUID, end int64, f func(*Entry)) error {
 	return err
 }
 
-// FindArchived looks an id up in the packs that serve a line, below position end. Where one of them cannot tell, the rows are looked through: that makes the
-// index anew where they need what the pack had.
+// FindArchived looks an id up in the packs that serve a line, below position end. If one of them is damaged, it
+// searches the rows. That rebuilds the index if they need what the pack had.
 func (l *Log) FindArchived(line, id uuid.UUID, end int64) (Entry, bool, error) {
 	var rows []archive.Row
 	var harmed bool
@@ -194,7 +194,7 @@ func (l *Log) FindArchived(line, id uuid.UUID, end int64) (Entry, bool, error) {
 	return Entry{}, false, err
 }
 
-// RowsFile is the path of a line's row file.
+// RowsFile returns the path of a line's row file.
 func (l *Log) RowsFile(line uuid.UUID) (path string) {
 	path = ctxfolder.RowsFile(line, 0)
 	_ = l.view(func(s *state) {

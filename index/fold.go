@@ -15,7 +15,7 @@ import (
 	"github.com/google/uuid"
 )
 
-// FoldDue reports whether the journal has grown to a part of the size at which it is folded.
+// FoldDue reports whether the journal has reached 1/part of the size at which it is folded.
 func (l *Log) FoldDue(part int64) bool {
 	l.mu.RLock()
 	defer l.mu.RUnlock()
@@ -23,21 +23,21 @@ func (l *Log) FoldDue(part int64) bool {
 		return false
 	}
 	j := l.state.newest()
-	// The beginning does not count: it is what a fold leaves.
+	// The begin record does not count: it is what a fold leaves.
 	return j.end-j.first >= l.opts.FoldBytes/part
 }
 
-// Fold brings what the journals hold into rows and index.json, durably, so that no reader has to read those journals
-// again. The journals stay as the durable copy of their messages until there are more than Options.Retain of
-// them, or, with settle, at once: then what they hold is read back from its places and durable there, and all but the newest one go. An error that
-// wraps ErrOnlyCopy tells of a journal that could not be settled; everything else is done.
+// Fold writes the contents of the journals to rows and index.json, durably, so that no reader has to read those
+// journals again. The journals stay as the durable copy of their messages until there are more than Options.Retain.
+// Then, or at once with settle, Fold reads their contents back from their places, makes them durable there, and removes
+// all but the newest one. If a journal could not be settled, Fold does all else, and the error wraps ErrOnlyCopy.
 //
-// When somebody else is folding this context, it does nothing. It takes the folder's lock only to begin a new
-// journal; appends go on meanwhile. Folding again does no harm.
+// While somebody else folds this context, Fold does nothing. It takes the context lock only to begin a new journal;
+// appends continue meanwhile. Folding again does no harm.
 //
-// Crash order: rows beyond what index.json counts mean nothing, so they are durable before it is replaced. Until
-// then it names the journals that the rows came from as live ones. A journal goes only when index.json, durable,
-// does not name it any more, and that only when the message files of what it holds are durable.
+// Crash order: rows beyond the counts in index.json mean nothing, so they are durable before it is replaced. Until then
+// it names the journals of those rows as live. A journal goes only when a durable index.json does not name it any more.
+// index.json stops naming it only when the message files of its records are durable.
 func (l *Log) Fold(ctx stdcontext.Context, settle bool) error {
 	ok, err := l.dir.FoldLock.TryAcquire()
 	if !ok || err != nil {
@@ -57,7 +57,7 @@ func (l *Log) fold(ctx stdcontext.Context, settle bool) error {
 		return err
 	}
 	if err := l.writeRows(todo); errors.Is(err, ErrDamaged) {
-		return l.foldAnew(ctx, err) // rows that were to be copied
+		return l.foldAnew(ctx, err) // the damaged rows were to be copied
 	} else if err != nil {
 		return err
 	}
@@ -79,7 +79,7 @@ func (l *Log) fold(ctx stdcontext.Context, settle bool) error {
 		}
 	}
 	if len(keep) > maxJournals/2 || unsettled != nil && len(todo.superseded) > 0 {
-		return unsettled // index.json names no more of them; the journal goes on growing until a settle succeeds
+		return unsettled // index.json cannot name more of them; the journal grows until a settle succeeds
 	}
 	if todo.idle && unsettled == nil && len(keep) == len(todo.journals) {
 		return nil
@@ -98,7 +98,7 @@ func (l *Log) fold(ctx stdcontext.Context, settle bool) error {
 	return unsettled
 }
 
-// foldAnew folds after rows turned out to be harmed: it makes the whole index again, and settles everything.
+// foldAnew folds after rows turned out to be damaged: it rebuilds the whole index and settles everything.
 func (l *Log) foldAnew(ctx stdcontext.Context, why error) error {
 	if err := l.rebuildRows(why); err != nil {
 		return err
@@ -115,29 +115,29 @@ func (l *Log) foldAnew(ctx stdcontext.Context, why error) error {
 	return l.prepare(true)
 }
 
-// foldWork is what one fold has to do.
+// foldWork is the work of one fold.
 type foldWork struct {
 	seq, chain uint64
-	journals   []uint64 // that exist, oldest first; the last one is not folded
-	settled    uint64   // those up to here are a second copy only
-	harmed     []uint64 // those that could not be read whole: they go to trash
-	superseded []uint64 // journals that a later one repeats: index.json does not name them, and they go with this fold
+	journals   []uint64 // existing ones, oldest first; the last one is not folded
+	settled    uint64   // journals up to here are only a second copy
+	harmed     []uint64 // journals that could not be read whole: they go to the trash
+	superseded []uint64 // a later journal repeats these: index.json does not name them, and they go with this fold
 	width      int
 	newestAt   int64
 	lines      []foldLine
 	folders    map[uuid.UUID]string
-	idle       bool // nothing is to be folded, and index.json tells what is settled
+	idle       bool // nothing to fold, and index.json records what is settled
 }
 
 type foldLine struct {
 	FoldedLine
-	start   int64   // the entries before this position are stored already
-	entries []Entry // what is to be stored, in order of position
-	cut     bool    // there may be rows behind the last one that counts
+	start   int64   // entries before this position are stored already
+	entries []Entry // entries to store, in order of position
+	cut     bool    // there may be rows after the last one that counts
 }
 
-// rotate begins a new journal under the lock and collects what the older ones hold unfolded. It returns nil
-// when there is nothing, and nothing to settle.
+// rotate begins a new journal under the lock and collects the unfolded contents of the older ones. It returns nil when
+// there is nothing to fold or settle.
 func (l *Log) rotate(ctx stdcontext.Context, settle bool) (*foldWork, error) {
 	if err := l.acquire(ctx, l.dir.Lock); err != nil {
 		return nil, err
@@ -196,7 +196,7 @@ func (l *Log) rotate(ctx stdcontext.Context, settle bool) (*foldWork, error) {
 	return w, nil
 }
 
-// countFound takes off the count of lost messages those that have another version now, whose rows are to be written.
+// countFound reduces the count of lost messages by those that now have another version, whose rows are to be written.
 func (s *state) countFound(ln *line, f *foldLine) {
 	for i := 0; f.Lost > 0 && i < len(f.entries) && f.entries[i].Position < ln.start; i++ {
 		rows, err := s.readRows(ln, f.entries[i].Position, f.entries[i].Position+1)
@@ -206,15 +206,15 @@ func (s *state) countFound(ln *line, f *foldLine) {
 	}
 }
 
-// room says how much space a new journal has laid out.
+// room is how much space a new journal preallocates.
 type room bool
 
 const (
 	roomy room = true  // for the next appends
-	tight room = false // as little as a journal must have
+	tight room = false // the least that a journal must have
 )
 
-// beginJournal makes the next generation the newest one.
+// beginJournal begins the next generation as the newest journal.
 func (l *Log) beginJournal(r room) error {
 	s := l.state
 	gen := s.newest().gen + 1
@@ -240,7 +240,7 @@ func (l *Log) beginJournal(r room) error {
 	if r == tight {
 		b = append(bytes.TrimRight(b, "\n"), '\n', '\n')
 		if err := l.dir.FS.Remove(ctxfolder.JournalFile(gen)); err != nil && !errors.Is(err, fs.ErrNotExist) {
-			return err // what was laid out
+			return err // the preallocated file
 		}
 	}
 	if err := l.start(gen, b); err != nil {
@@ -258,8 +258,8 @@ func (l *Log) beginJournal(r room) error {
 	return nil
 }
 
-// layOut makes the next journal as blank space, durably: what takes long about a rotation is done before the lock is
-// taken. To everybody else a journal that has not begun is not there.
+// layOut preallocates the next journal as blank space, durably: the slow part of a rotation precedes the lock. For all
+// others, a journal that has not begun does not exist.
 func (l *Log) layOut() error {
 	var newest *journal
 	var end int64
@@ -275,12 +275,12 @@ func (l *Log) layOut() error {
 	}
 	gen := newest.gen + 1
 	if _, err := l.dir.FS.Lstat(ctxfolder.JournalFile(gen)); err == nil {
-		return l.dir.FS.SyncDir(".") // another process has rotated, or laid one out before; its own sync may have failed
+		return l.dir.FS.SyncDir(".") // another process rotated or preallocated it; that sync may have failed
 	}
 	if newest.there(l.dir) != nil {
-		return nil // others have rotated more than once
+		return nil // others rotated more than once
 	}
-	// An append whose sync failed may begin this journal meanwhile, since it holds the folder's lock. Then the blank file must not take its place.
+	// The blank file must not replace a journal that an append, after a failed sync, begins meanwhile under the lock.
 	err = l.createFile(ctxfolder.JournalFile(gen), ".blank", func(f vfs.File) error {
 		_, err := f.Write(bytes.Repeat([]byte{'\n'}, int(end)+space(end)))
 		return err
@@ -291,12 +291,12 @@ func (l *Log) layOut() error {
 	return l.dir.FS.SyncDir(".")
 }
 
-// start writes a journal's beginning: into the space that was laid out, or into a new file.
+// start writes a journal's begin record: into preallocated space, or into a new file.
 //
-// Crash order: until the sync the journal may be blank or torn, and counts as not there; nothing in it is
-// acknowledged. What was in the journal before is durable already. Where it fails, the journal must be gone for good
-// before another record is acknowledged in the one before: it would count instead of that. If it cannot be removed, every writer goes on in it
-// and rewrites its beginning: see cover.
+// Crash order: until the sync the journal may be blank or torn, and counts as missing; nothing in it is acknowledged.
+// The previous journal is durable already. If start fails, the new journal must be gone for good before another record
+// is acknowledged in the previous one: it would count instead of that record. If it cannot be removed, every writer
+// continues in it and rewrites its begin record: see cover.
 func (l *Log) start(gen uint64, beginning []byte) error {
 	err := l.writeBeginning(gen, beginning)
 	if err == nil {
@@ -307,7 +307,7 @@ func (l *Log) start(gen uint64, beginning []byte) error {
 		gone = l.dir.FS.SyncDir(".")
 	}
 	if gone != nil {
-		l.state.newest().sync.fail(err) // the next append makes a journal that repeats everything, unless this one is still there
+		l.state.newest().sync.fail(err) // the next append begins a journal that repeats everything, unless this one still exists
 	}
 	return err
 }
@@ -332,7 +332,7 @@ func (l *Log) writeBeginning(gen uint64, beginning []byte) error {
 	})
 }
 
-// writeRows writes the rows of what is folded and makes them durable.
+// writeRows writes the rows of the folded entries and makes them durable.
 func (l *Log) writeRows(w *foldWork) error {
 	named := false
 	for i := range w.lines {
@@ -356,7 +356,7 @@ func (l *Log) writeRows(w *foldWork) error {
 	return l.syncRows()
 }
 
-// writeRowsOf writes rows of the dense part in their places. It reports whether it made the file.
+// writeRowsOf writes rows of the dense part in their places. It reports whether it created the file.
 func (l *Log) writeRowsOf(ln *foldLine) (made bool, err error) {
 	first := ln.first(ln.Base)
 	rows, err := openRows(l.dir, ctxfolder.RowsFile(ln.Line, ln.Rows), first)
@@ -377,10 +377,10 @@ func (l *Log) writeRowsOf(ln *foldLine) (made bool, err error) {
 	return rows.made, err
 }
 
-// rewriteRowsOf writes a new row file where rows are to be put in the midst of others: of messages that were archived and have another
-// version, or none, now.
+// rewriteRowsOf writes a new row file where rows belong between others: rows of archived messages that now have another
+// version, or none.
 //
-// Crash order: index.json names the file before until the new one is durable, and that goes last.
+// Crash order: index.json names the old file until the new one is durable. The old file goes last.
 func (l *Log) rewriteRowsOf(ln *foldLine) (made bool, err error) {
 	rows, err := buildRows(l.dir, ln.Counts, ln.Rows+1, ln.Packs)
 	if err != nil {
@@ -413,7 +413,7 @@ func (l *Log) rewriteRowsOf(ln *foldLine) (made bool, err error) {
 	return true, err
 }
 
-// stored returns entries of a line as they are folded, without what the journals have changed since.
+// stored returns the folded entries of a line, without later changes from the journals.
 func (l *Log) stored(id uuid.UUID, from, to int64) (entries []Entry, err error) {
 	l.mu.RLock()
 	defer l.mu.RUnlock()
@@ -433,7 +433,7 @@ func (l *Log) syncRows() error {
 	return nil
 }
 
-// timeOrZero is a time in nanoseconds since 1970; 0 stands for none.
+// timeOrZero converts nanoseconds since 1970 to a time; 0 stands for none.
 func timeOrZero(ns int64) (t time.Time) {
 	if ns > 0 {
 		t = time.Unix(0, ns).UTC()
@@ -441,7 +441,7 @@ func timeOrZero(ns int64) (t time.Time) {
 	return t
 }
 
-// finishFold replaces index.json, naming the journals to keep, the newest ones, and removes the others.
+// finishFold replaces index.json. It names the journals to keep, the newest ones, and removes the others.
 func (l *Log) finishFold(w *foldWork, keep []uint64) (*folded, error) {
 	x := &folded{
 		Context: l.dir.ID, Store: l.dir.Store, Seq: w.seq, chain: w.chain, Journals: keep, Live: keep[len(keep)-1], Settled: w.settled,
@@ -468,7 +468,7 @@ func (l *Log) finishFold(w *foldWork, keep []uint64) (*folded, error) {
 	if err := l.dir.FS.SyncDir("."); err != nil {
 		return nil, err
 	}
-	for _, gen := range gone { // in the order of their numbers: see catchUp
+	for _, gen := range gone { // in order of their numbers: see catchUp
 		name := ctxfolder.JournalFile(gen)
 		err := l.dir.MakeWay(name)
 		if err == nil && slices.Contains(w.harmed, gen) {

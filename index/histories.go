@@ -13,16 +13,17 @@ import (
 	"github.com/google/uuid"
 )
 
-// Files of two histories get into one folder when an older or another copy of a context is copied over it. The chain of the records tells the
-// journals apart: the history is that of index.json, and a newer journal belongs to it only when it goes on from the one before.
+// A folder holds files of two histories when an older or another copy of a context was copied over it. The chain of the
+// records distinguishes the journals. The history is that of index.json, and a newer journal belongs to it only if it
+// continues the previous one.
 
-// stray is a journal of another history that has the number of the next one.
+// stray is a journal of another history with the number of the next journal.
 type stray struct {
 	gen  uint64
 	info fs.FileInfo
 }
 
-// still reports whether the stray journal still has the number.
+// still reports whether the stray journal still has that number.
 func (s stray) still(dir *ctxfolder.Dir, gen uint64) bool {
 	if s.gen != gen || s.info == nil {
 		return false
@@ -31,7 +32,8 @@ func (s stray) still(dir *ctxfolder.Dir, gen uint64) bool {
 	return err == nil && vfs.SameFile(now, s.info)
 }
 
-// end returns the place behind the last record of a journal. exact is false when the journal is damaged, or torn: then it may have ended later.
+// endSpot returns the place after the last record of a journal. exact is false when the journal is damaged or torn: it
+// may then have ended later.
 func (j *journal) endSpot() (at Spot, exact bool) {
 	n, err := j.whole()
 	at = Spot{j.seq, j.chain}
@@ -41,10 +43,10 @@ func (j *journal) endSpot() (at Spot, exact bool) {
 	return at, err == nil && n.torn == nil
 }
 
-// errFound ends a scan.
+// errFound stops a scan.
 var errFound = errors.New("found")
 
-// has reports whether a place lies in a journal: the journal begins there, or has the record before it.
+// has reports whether a place is in a journal: the journal begins there, or has the record before it.
 func (j *journal) has(at Spot) bool {
 	if at.Seq <= j.begin.Seq {
 		return at == Spot{j.begin.Seq, j.begin.chain}
@@ -60,20 +62,20 @@ func (j *journal) has(at Spot) bool {
 	return found
 }
 
-// follows reports whether a journal goes on from an older one: it begins where that ends or, after a failed sync, repeats what that holds. It also does when
-// the older one lacks its end: damage must not make the newer one look foreign.
+// follows reports whether a journal continues an older one: it begins where that ends or, after a failed sync, repeats
+// that. It also follows a journal that lost its end: damage must not make the newer one look foreign.
 func (j *journal) follows(before *journal) bool {
 	end, exact := before.endSpot()
 	return !exact && j.begin.Seq > end.Seq || j.has(end)
 }
 
-// contradicts reports whether a journal cannot be of the history of an older one.
+// contradicts reports whether a journal cannot belong to the history of an older one.
 func (j *journal) contradicts(before *journal) bool {
 	end, _ := before.endSpot()
 	return j.begin.Seq <= end.Seq && !j.has(end)
 }
 
-// newestAt is the time of the newest message in a journal, or of its beginning.
+// newestAt returns the time of the newest message in a journal, or of its begin record.
 func (j *journal) newestAt() int64 {
 	n, _ := j.whole()
 	at := j.begin.CreatedAt.UnixNano()
@@ -85,8 +87,9 @@ func (j *journal) newestAt() int64 {
 	return at
 }
 
-// ofOneHistory returns those of the journals that are of one history, in order, and the others. The history is that of index.json where its live journal is
-// there. Otherwise it is that of the newest message: what was acknowledged after histories were mixed is newer than both.
+// ofOneHistory splits journals into those of one history, in order, and the others. The history is that of index.json
+// if its live journal exists. Otherwise it is that of the newest message: messages that were acknowledged after the
+// mixing are newer than both histories.
 func ofOneHistory(journals []*journal, x *folded) (own, others []*journal) {
 	if len(journals) < 2 {
 		return journals, nil
@@ -116,8 +119,8 @@ func ofOneHistory(journals []*journal, x *folded) (own, others []*journal) {
 	return own, others
 }
 
-// replaced returns those of the journals that index.json names, the oldest first, that do not lead to the last one: files of another history took the places of
-// its journals.
+// replaced returns the journals of gens that do not lead to the last one: files of another history took their places.
+// gens are journals that index.json names, oldest first.
 func (l *Log) replaced(gens []uint64) (replaced []uint64) {
 	var next *journal
 	adjacent, broken := false, false
@@ -142,10 +145,10 @@ func (l *Log) replaced(gens []uint64) (replaced []uint64) {
 	return replaced
 }
 
-// clearWay moves to trash what lies in the place of a new journal, if it may hold a record: a journal of another history. Blank space and a beginning
-// that a crash tore hold none.
+// clearWay moves a file in the place of a new journal to the trash if it may hold a record: a journal of another
+// history. Blank space and a begin record that a crash tore hold none.
 //
-// Crash order: until the move is durable the journal is found, and moved, again.
+// Crash order: until the move is durable, the next writer finds the journal and moves it again.
 func (l *Log) clearWay(gen uint64) error {
 	name := ctxfolder.JournalFile(gen)
 	if _, err := l.dir.FS.Lstat(name); errors.Is(err, fs.ErrNotExist) {
@@ -172,8 +175,8 @@ func (l *Log) clearWay(gen uint64) error {
 	return nil
 }
 
-// keepOwn closes the journals that are of another history than the others. It also closes those that are older than the ones that index.json names: they were
-// settled, or they are of another history. Nothing tells which, so what they hold only fills gaps.
+// keepOwn closes the journals of other histories. It also closes the journals older than those that index.json names:
+// they were settled, or they are of another history. Nothing distinguishes the two, so their contents only fill gaps.
 func (s *state) keepOwn(held []*journal, x *folded) {
 	if x != nil && len(x.Journals) > 0 {
 		n, _ := slices.BinarySearchFunc(s.journals, x.Journals[0], func(j *journal, gen uint64) int { return cmp.Compare(j.gen, gen) })
@@ -182,7 +185,7 @@ func (s *state) keepOwn(held []*journal, x *folded) {
 	}
 	own, others := ofOneHistory(s.journals, x)
 	for _, j := range others {
-		s.note("journal", "%s is of another history", ctxfolder.JournalFile(j.gen))
+		s.note("journal", "%s belongs to another history", ctxfolder.JournalFile(j.gen))
 		s.foreign = append(s.foreign, j.gen)
 	}
 	(&state{journals: others}).closeBut(held)
@@ -194,7 +197,7 @@ func (s *state) keepOwn(held []*journal, x *folded) {
 	}
 }
 
-// newChain returns where the chain of a journal begins that goes on from no record.
+// newChain returns a random start for the chain of a journal that continues no record.
 func newChain() uint64 {
 	id := uuid.New()
 	return binary.BigEndian.Uint64(id[8:])

@@ -23,7 +23,7 @@ const (
 	journalBefore  = "journal/1"
 )
 
-// begin is the body of a journal's first record: the state that its records go on from.
+// begin is the body of a journal's first record: the state that the other records continue.
 type begin struct {
 	Version    string          `json:"ctxdir"`
 	Context    uuid.UUID       `json:"context"`
@@ -38,7 +38,7 @@ type begin struct {
 	chain uint64
 }
 
-// encodeBegin returns a journal that holds nothing but its beginning, and blank space.
+// encodeBegin returns a journal with only a begin record and blank space.
 func encodeBegin(b begin) ([]byte, error) {
 	b.Version, b.Chain = journalVersion, Hex(b.chain)
 	body, err := json.Marshal(b)
@@ -82,19 +82,19 @@ type journal struct {
 	f        vfs.File
 	info     fs.FileInfo
 	begin    begin
-	first    int64 // where the first record behind the beginning stands
-	end      int64 // behind the last whole record that was read or written
-	laid     int64 // up to here the file is known to be laid out
-	messages int64 // behind the last record of a message
+	first    int64 // where the first record after the begin record starts
+	end      int64 // after the last whole record that was read or written
+	laid     int64 // the file is known to be preallocated up to here
+	messages int64 // after the last record of a message
 	seq      uint64
 	chain    uint64 // of the last record before end
 
-	checked bool // what lies behind end is blank, or was when it was looked at
+	checked bool // the space after end is blank, or was when last read
 	sync    *syncer
 
-	// See durable.go. They are guarded by Log.advance.
-	durable  recordEnd   // every record up to this one is durable; its end is 0 while the beginning may not be durable
-	unproven []recordEnd // the records behind it
+	// See durable.go. Log.advance guards these fields.
+	durable  recordEnd   // every record up to this one is durable; its end is 0 while the begin record may not be
+	unproven []recordEnd // the records after it
 	covered  bool        // a sync of f covers them
 }
 
@@ -102,19 +102,18 @@ type journal struct {
 type record struct {
 	head
 	off  int64
-	body []byte // all of it, or its first bytes when it is large
+	body []byte // all of it, or the first bytes of a large one
 }
 
 const (
-	// window is how much of a journal is read at once.
+	// window is how many bytes of a journal are read at once.
 	window = 256 << 10
-	// bodyHead is how much of a large body is kept to read its envelope's head.
+	// bodyHead is how many bytes of a large body are kept to read its envelope's head.
 	bodyHead = 4 << 10
 )
 
-// openJournal opens a journal and reads its beginning. Where the beginning itself is harmed, the error
-// wraps ErrDamaged. Where one of held has the file open already, that goes on being used: commits may be
-// waiting for its sync.
+// openJournal opens a journal and reads its begin record. If that record is damaged, the error wraps ErrDamaged. If one
+// of held has the file open already, openJournal reuses it: commits may be waiting for its sync.
 func openJournal(dir *ctxfolder.Dir, generation uint64, held []*journal) (*journal, error) {
 	name := ctxfolder.JournalFile(generation)
 	for _, h := range held {
@@ -146,7 +145,7 @@ func openJournal(dir *ctxfolder.Dir, generation uint64, held []*journal) (*journ
 		if j.unbegun() {
 			return nil, errors.Join(&fs.PathError{Op: "open", Path: name, Err: fs.ErrNotExist}, f.Close())
 		}
-		err = j.readBegin(dir) // it may have been begun in between
+		err = j.readBegin(dir) // a writer may have begun it in between
 	}
 	if err != nil {
 		return nil, errors.Join(fmt.Errorf("%s: %w", name, err), f.Close())
@@ -154,8 +153,8 @@ func openJournal(dir *ctxfolder.Dir, generation uint64, held []*journal) (*journ
 	return j, nil
 }
 
-// unbegun reports whether a journal is laid out, and its beginning not written or torn by a crash: then there is no record
-// in it, and it counts as not there.
+// unbegun reports whether a journal is preallocated and its begin record is missing, or torn by a crash. Such a journal
+// holds no record and counts as missing.
 func (j *journal) unbegun() bool {
 	size, err := j.size()
 	if err != nil || size == 0 {
@@ -183,7 +182,7 @@ func (j *journal) readBegin(dir *ctxfolder.Dir) error {
 		return err
 	}
 	if h.kind != KindBegin {
-		return fmt.Errorf("%w: it does not begin with its beginning", ErrDamaged)
+		return fmt.Errorf("%w: its first record is not a begin record", ErrDamaged)
 	}
 	if j.begin, err = parseBegin(body, dir, j.gen); err != nil {
 		return err
@@ -194,7 +193,7 @@ func (j *journal) readBegin(dir *ctxfolder.Dir) error {
 	return nil
 }
 
-// readWhole reads the record at off with its whole body. The error wraps ErrDamaged when it is not whole.
+// readWhole reads the record at off with its whole body. The error wraps ErrDamaged when the record is not whole.
 func (j *journal) readWhole(off, size int64) (head, []byte, error) {
 	h, b, err := j.readRecord(off, size)
 	if err != nil {
@@ -204,7 +203,7 @@ func (j *journal) readWhole(off, size int64) (head, []byte, error) {
 	return h, b[:h.len:h.len], nil
 }
 
-// readRecord is readWhole, but returns the record's bytes, head included.
+// readRecord is readWhole, but returns the whole record, head included.
 func (j *journal) readRecord(off, size int64) (head, []byte, error) {
 	bad := fmt.Errorf("%w: journal %d, record at byte %d", ErrDamaged, j.gen, off)
 	var first [headSize]byte
@@ -213,7 +212,7 @@ func (j *journal) readRecord(off, size int64) (head, []byte, error) {
 		return head{}, nil, err
 	}
 	h, ok := parseHead(first[:n])
-	if !ok || off+h.size() > size || vfs.HasHole(j.f, off, off+h.size()) { // what it says must not decide how much is allocated
+	if !ok || off+h.size() > size || vfs.HasHole(j.f, off, off+h.size()) { // do not allocate by an unchecked length
 		return h, nil, bad
 	}
 	b := make([]byte, h.size())
@@ -229,8 +228,9 @@ func (j *journal) readRecord(off, size int64) (head, []byte, error) {
 	return h, b, nil
 }
 
-// there fails with fs.ErrNotExist when the journal is not in the folder any more. Who found no next one has to ask: journals go in the order of their
-// numbers, at any time, so while this one is there, there was no next one. If it has gone meanwhile, the next one may have been there, and have gone too.
+// there fails with fs.ErrNotExist when the journal is no longer in the folder. A caller that found no next journal must
+// ask. Journals go in order of their numbers: while this one exists, there was no next one. If this one has gone, a
+// next one may have existed and gone too.
 func (j *journal) there(dir *ctxfolder.Dir) error {
 	name := ctxfolder.JournalFile(j.gen)
 	now, err := vfs.LstatNumber(dir.FS, name)
@@ -240,18 +240,18 @@ func (j *journal) there(dir *ctxfolder.Dir) error {
 	return err
 }
 
-// size asks the file how long it is.
+// size returns the current length of the file.
 func (j *journal) size() (int64, error) { return vfs.Size(j.f) }
 
-// quiet reports whether nothing was written since the journal was last read or written: each writer begins at the end
-// of the record before, and leaves blank space behind, so one byte tells.
+// quiet reports whether nothing was written since the journal was last read or written. One byte shows it: each writer
+// begins at the end of the previous record and leaves blank space after its own.
 func (j *journal) quiet() bool {
 	var b [1]byte
 	n, _ := j.f.ReadAt(b[:], j.end)
 	return j.checked && n == 1 && b[0] == '\n'
 }
 
-// blankBehind reports whether there is nothing but newlines from off to the end of the file.
+// blankBehind reports whether the file has nothing but newlines from off to its end.
 func (j *journal) blankBehind(off int64) (bool, error) {
 	b := make([]byte, 64<<10)
 	for {
@@ -269,30 +269,30 @@ func (j *journal) blankBehind(off int64) (bool, error) {
 	}
 }
 
-// page is what a file system writes whole or not at all, or a part of that, in bytes.
+// page is how many bytes a file system writes whole or not at all, or a part of that number.
 const page = 4 << 10
 
-// space returns how many newlines to lay out behind a journal that will end at end: as much again, within
-// bounds, so that a small context's journal stays small and a large one seldom changes its size; and up to the end of a page, so that a
-// crash that takes back what a later write added to the file leaves its end there, too (see harmed).
+// space returns how many newlines to preallocate after a journal that will end at end. It doubles the journal, within
+// bounds: a small context's journal stays small, and a large one seldom changes its size. It fills the last page: a
+// crash that takes back a later write's growth of the file then leaves the file's end there, too (see harmed).
 func space(end int64) int {
 	laid := end + min(max(end, page), 128<<10)
 	return int((laid+page-1)/page*page - end)
 }
 
-// syncer lets concurrent committers share syncs: each waits for one that began after it asked.
+// syncer lets concurrent committers share syncs: each waits for a sync that began after it asked.
 type syncer struct {
 	mu       sync.Mutex
 	done     *sync.Cond
 	running  bool
 	started  uint64
 	finished uint64
-	covered  int64 // what was there up to here when a sync began that succeeded
-	failed   error // the first failure: it stays, a failed sync is never retried
+	covered  int64 // a successful sync covers the file up to here
+	failed   error // the first failure: it stays, since a failed sync is never retried
 	settled  bool  // a rotation synced the file after its last record
 }
 
-// wait returns when a sync that began after the call succeeded. The caller wrote or read the file up to end.
+// wait returns nil once a sync that began after the call has succeeded. The caller wrote or read the file up to end.
 func (s *syncer) wait(datasync func() error, end int64) error {
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -322,14 +322,14 @@ func (s *syncer) wait(datasync func() error, end int64) error {
 	return s.failed
 }
 
-// covers reports whether what the file held up to end is durable.
+// covers reports whether the file's content up to end is durable.
 func (s *syncer) covers(end int64) bool {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	return s.failed == nil && (s.settled || end <= s.covered)
 }
 
-// settle says that the file was synced behind its last record.
+// settle notes that the file was synced after its last record.
 func (s *syncer) settle() {
 	s.mu.Lock()
 	defer s.mu.Unlock()

@@ -514,7 +514,7 @@ func TestRowRoundTrip(t *testing.T) {
 	for _, e := range []Entry{
 		{Position: 0, ID: uuid.New(), Size: 12, Sum: 1 << 63, At: 1763692800123456789},
 		{Position: 9_999_999_999, ID: uuid.New(), File: uuid.New(), Size: 9_999_999_999, Sum: 5, At: 1<<63 - 1, gen: 9_999_999_999, off: 9_999_999_999},
-		{Position: 5, Lost: "no copy of it was found"},
+		{Position: 5, Lost: "no copy was found"},
 	} {
 		row := appendRow(nil, &e)
 		if len(row) != rowWidth || row[len(row)-1] != '\n' {

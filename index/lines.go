@@ -15,42 +15,42 @@ import (
 	"github.com/google/uuid"
 )
 
-// state is what a log knows: the lines, as of the last record read.
+// state is what a log knows of the lines, as of the last record read.
 type state struct {
 	dir        *ctxfolder.Dir
 	lines      map[uuid.UUID]*line
-	journals   []*journal                        // that are not folded, oldest first; the last one is written to
+	journals   []*journal                        // not folded, oldest first; writers append to the last one
 	superseded []uint64                          // journals whose records a later one repeats
-	kept       kept                              // the folded ones that still exist
+	kept       kept                              // the folded journals that still exist
 	scraps     kept                              // of a rebuilt state: all journals, whole or not
-	rows       openFiles[string]                 // row files that were read
-	packs      held.Things[uuid.UUID, *openPack] // packs that were read
+	rows       openFiles[string]                 // open row files
+	packs      held.Things[uuid.UUID, *openPack] // open packs
 	seq        uint64                            // of the last record read or written
 	chain      uint64                            // of that record
-	newestAt   int64                             // time of the newest message, nanoseconds since 1970; 0 when nothing tells
+	newestAt   int64                             // time of the newest message, nanoseconds since 1970; 0 if unknown
 	width      int                               // of the rows on disk
-	foldSeq    uint64                            // up to here everything is folded, by index.json
-	settled    uint64                            // folded journals up to here are a second copy only
-	unsaved    bool                              // rebuilt in memory: on disk the index is still broken
+	foldSeq    uint64                            // by index.json, everything up to here is folded
+	settled    uint64                            // folded journals up to here are only a second copy
+	unsaved    bool                              // rebuilt in memory: the index on disk is still damaged
 	metadata   json.RawMessage
-	payloads   map[Sum]payloadAt // in the journals that are not folded
+	payloads   map[Sum]payloadAt // in the unfolded journals
 	problems   []Problem
-	stray      stray    // behind the newest journal
+	stray      stray    // after the newest journal
 	foreign    []uint64 // of a rebuilt state: journals of another history
 
-	packOrder []uuid.UUID // of a rebuilt state: the packs, one that counts more behind the others
+	packOrder []uuid.UUID // of a rebuilt state: the packs, in ascending order of precedence
 }
 
 // line is the state of one line.
 type line struct {
 	Counts
 	Stored
-	start   int64               // position of recent[0]; what is below is in the row file
+	start   int64               // position of recent[0]; lower positions are folded
 	recent  []Entry             // what the journals added
-	byID    map[uuid.UUID]int64 // positions of recent; nil until somebody asks
+	byID    map[uuid.UUID]int64 // positions of recent; nil until first used
 	changed map[int64]*Entry    // rows below start that a journal replaced
-	cut     uint64              // the record that cut the line last, 0 for none
-	unfound map[uuid.UUID]int64 // positions of rows that are marked lost; nil until somebody asks
+	cut     uint64              // the last record that cut the line, 0 for none
+	unfound map[uuid.UUID]int64 // positions of rows marked lost; nil until first used
 }
 
 func newLine(c Counts) *line {
@@ -95,7 +95,7 @@ func (s *state) close() error {
 	return errors.Join(errs...)
 }
 
-// closeBut closes the journals whose files are not held by others.
+// closeBut closes the journals whose files no journal of held has open.
 func (s *state) closeBut(held []*journal) {
 	for _, j := range s.journals {
 		if !slices.ContainsFunc(held, func(h *journal) bool { return h.f == j.f }) {
@@ -104,7 +104,7 @@ func (s *state) closeBut(held []*journal) {
 	}
 }
 
-// openLive opens the journals that are not folded: those that index.json names, and newer ones that go on from them.
+// openLive opens the unfolded journals: those that index.json names, and newer ones that continue them.
 func (s *state) openLive(x *folded, held []*journal) error {
 	for _, gen := range x.Journals {
 		if gen < x.Live {
@@ -114,7 +114,7 @@ func (s *state) openLive(x *folded, held []*journal) error {
 		if err != nil {
 			return err
 		}
-		j.durable.end = j.first // index.json names a journal only when its beginning is durable
+		j.durable.end = j.first // index.json names a journal only when its begin record is durable
 		s.journals = append(s.journals, j)
 	}
 	for {
@@ -134,8 +134,8 @@ func (s *state) openLive(x *folded, held []*journal) error {
 	}
 }
 
-// dropSuperseded drops journals all of whose records a later one repeats: after a failed sync a new journal
-// begins at the last fold and holds again what was whole in the ones before.
+// dropSuperseded drops journals if a later one repeats all their records. After a failed sync a new journal begins at
+// the last fold and repeats what was whole in the previous ones.
 func (s *state) dropSuperseded(held []*journal) {
 	all := s.journals
 	s.journals = nil
@@ -154,7 +154,7 @@ func (s *state) dropSuperseded(held []*journal) {
 	s.journals = keep
 }
 
-// beginAt sets the state to one in which all of these lines is folded.
+// beginAt sets the state to one in which everything in these lines is folded.
 func (s *state) beginAt(lines iter.Seq[FoldedLine], seq, chain uint64) {
 	s.lines = map[uuid.UUID]*line{}
 	for l := range lines {
@@ -164,10 +164,10 @@ func (s *state) beginAt(lines iter.Seq[FoldedLine], seq, chain uint64) {
 	s.seq, s.chain, s.foldSeq = seq, chain, seq
 }
 
-// replay takes in every record of the journals.
+// replay applies every record of the journals.
 func (s *state) replay() error {
 	for i, j := range s.journals {
-		// After a failed sync a journal begins at the last fold. A fold that was running then has moved index.json on since.
+		// After a failed sync a journal begins at the last fold. A fold running then has advanced index.json since.
 		folded := i == 0 && j.begin.Seq < s.seq
 		if !folded && (j.begin.Seq != s.seq || j.begin.chain != s.chain) {
 			return fmt.Errorf("%w: journal %d goes on from record %d, the one before ends at %d", ErrDamaged, j.gen, j.begin.Seq, s.seq)
@@ -193,24 +193,24 @@ func (s *state) replay() error {
 	return nil
 }
 
-// news is what was read of a journal, for the state to take.
+// news holds what was read from a journal, for the state to take.
 type news struct {
 	changes []change
-	torn    []byte // the beginning of what lies behind the last whole record, if that is not blank
+	torn    []byte // the first bytes after the last whole record, if they are not blank
 	tornAt  int64
 }
 
 type change struct {
 	head
 	off      int64
-	address  message.Address // of an append or replace
+	address  message.Address // for an append or replace
 	metadata json.RawMessage
 	payload  Sum
 	trim     *trim
-	lost     int64 // records before it that are damaged
+	lost     int64 // damaged records before it
 }
 
-// whole is read of a journal that is folded, and an error where records are missing in between: no crash tore it, since the fold synced it.
+// whole reads a folded journal. It fails where records are missing: the fold synced the journal, so no crash tore it.
 func (j *journal) whole() (news, error) {
 	n, err := j.read(maxSeq, func(record) bool { return true })
 	for i := range n.changes {
@@ -221,10 +221,10 @@ func (j *journal) whole() (news, error) {
 	return n, err
 }
 
-// usual is about how long a record is, in bytes.
+// usual is about the size of a record, in bytes.
 const usual = 1 << 10
 
-// read parses the records behind the last one known, up to number limit.
+// read parses the records after the last known one, up to number limit.
 func (j *journal) read(limit uint64, acked witness) (n news, err error) {
 	var lost int64
 	if size, serr := j.size(); serr == nil {
@@ -243,7 +243,7 @@ func (j *journal) read(limit uint64, acked witness) (n news, err error) {
 		return nil
 	}, func(records uint64) { lost += int64(min(records, maxSeq)) })
 	if err == nil && limit == maxSeq && behind == tailBlank {
-		// Every write leaves blank space behind its record. A journal that ends without has lost some.
+		// Every write leaves blank space after its record. A journal that ends without it was cut short.
 		if size, serr := j.size(); serr == nil && size == end {
 			err = fmt.Errorf("%w: %s was cut short", ErrDamaged, ctxfolder.JournalFile(j.gen))
 		}
@@ -307,13 +307,12 @@ func (c *change) parse(j *journal, rec record) error {
 	case KindBegin:
 		return fmt.Errorf("%w: journal %d begins a second time", ErrDamaged, j.gen)
 	}
-	// A kind this program does not know says nothing about messages: an incompatible one would have been
-	// announced in the store's features.
+	// An unknown kind says nothing about messages: the store's features would have announced an incompatible one.
 	return nil
 }
 
-// take applies what was read of a journal. Records that are missing, or torn though their message file exists,
-// are damage: what they held has to be looked for in the message files, which is what a rebuild does.
+// take applies what was read from a journal. Missing records, and torn ones whose message file exists, are damage: a
+// rebuild has to look for their messages in the message files.
 func (s *state) take(j *journal, n news) error {
 	for i := range n.changes {
 		c := &n.changes[i]
@@ -322,7 +321,7 @@ func (s *state) take(j *journal, n news) error {
 		}
 		if c.seq <= s.seq {
 			if c.seq == s.seq && c.chain != s.chain {
-				return fmt.Errorf("%w: record %d of %s is of another history", ErrDamaged, c.seq, ctxfolder.JournalFile(j.gen))
+				return fmt.Errorf("%w: record %d of %s belongs to another history", ErrDamaged, c.seq, ctxfolder.JournalFile(j.gen))
 			}
 			j.moveBehind(c)
 			continue
@@ -358,7 +357,7 @@ func (s *state) take(j *journal, n news) error {
 	return nil
 }
 
-// entry is that of a message which a journal's record commits.
+// entry returns the entry of the message that a record commits.
 func (c *change) entry(gen uint64) Entry {
 	e := entryOf(&c.address, c.head)
 	e.seq, e.gen, e.off = c.seq, gen, c.off
@@ -371,12 +370,12 @@ func (j *journal) moveBehind(c *change) {
 	j.pass(recordEnd{j.seq, j.end}, c.mark)
 }
 
-// gap is the error about records that are missing before one.
+// gap returns the error about missing records before a record.
 func (j *journal) gap(before *change) error {
 	return fmt.Errorf("%w: %d records before byte %d of %s", ErrDamaged, before.lost, before.off, ctxfolder.JournalFile(j.gen))
 }
 
-// keep notes where a payload is.
+// keep notes where a journal has a payload.
 func (s *state) keep(c *change, gen uint64) {
 	if s.payloads == nil {
 		s.payloads = map[Sum]payloadAt{}
@@ -384,7 +383,7 @@ func (s *state) keep(c *change, gen uint64) {
 	s.payloads[c.payload] = payloadAt{gen, c.off, c.len, c.sum}
 }
 
-// put takes an entry into its line: at the end, or in the place of the one it replaces.
+// put adds an entry to its line: at the end, or in place of the entry that it replaces.
 func (s *state) put(a *message.Address, e Entry, was int64) error {
 	ln := s.lines[a.Line]
 	if ln == nil {
@@ -403,13 +402,13 @@ func (s *state) put(a *message.Address, e Entry, was int64) error {
 	return nil
 }
 
-// has reports whether a line has one of its own messages at a position.
+// has reports whether a line has a message of its own at a position.
 func (s *state) has(id uuid.UUID, position int64) bool {
 	ln := s.lines[id]
 	return ln != nil && position >= ln.Base && position < ln.End()
 }
 
-// entryAt returns the entry of one of a line's own positions.
+// entryAt returns the entry at one of a line's own positions.
 func (s *state) entryAt(id uuid.UUID, position int64) (Entry, error) {
 	if !s.has(id, position) {
 		return Entry{}, fmt.Errorf("line %s has no position %d", id, position)
@@ -428,8 +427,8 @@ func (s *state) entryAt(id uuid.UUID, position int64) (Entry, error) {
 	return rows[0], nil
 }
 
-// change gives a position another entry. was is the size of the one before; below 0 says that the record does
-// not tell: it repeats one that is known.
+// change replaces the entry at a position. was is the size of the previous one. If was is negative, the record repeats
+// a known one and does not state the size.
 func (ln *line) change(e Entry, was int64) {
 	if e.Position < ln.Base {
 		return
@@ -453,14 +452,14 @@ func (ln *line) change(e Entry, was int64) {
 		ln.Referring++
 	}
 	if e.File != uuid.Nil && e.File != e.ID {
-		ln.Derived = max(ln.Derived, 1) // one that was lost may come back under such a name
+		ln.Derived = max(ln.Derived, 1) // a lost message may come back under such a name
 	}
 	if e.Position == ln.End()-1 {
 		ln.Last = e.ID
 	}
 }
 
-// changeRow notes an entry in the place of a row.
+// changeRow notes an entry that replaces a row.
 func (ln *line) changeRow(e Entry) {
 	if ln.changed == nil {
 		ln.changed = map[int64]*Entry{}
@@ -468,14 +467,15 @@ func (ln *line) changeRow(e Entry) {
 	ln.changed[e.Position] = &e
 }
 
-// committed reports whether what lies torn behind a journal is a record whose message file exists, and is not the one that it would
-// have replaced. A file is made only once its record is durable, so then this is damage and no torn write.
+// committed reports whether the torn bytes after a journal are of a record whose message file exists and is not the
+// file to be replaced. A writer creates a file only after its record is durable, so then this is damage and no torn
+// write.
 func (s *state) committed(torn []byte) bool {
 	told, ok := message.ParseAddress(torn[min(headWidth(torn), len(torn)):])
 	return ok && s.filed(&told)
 }
 
-// filed reports whether the file of a message holds this version of it, or a newer one.
+// filed reports whether the file of a message holds this version or a newer one.
 func (s *state) filed(told *message.Address) bool {
 	b, _, err := s.dir.ReadMessage(s.folders()[told.Line], told.FileID())
 	if err != nil {
@@ -485,7 +485,7 @@ func (s *state) filed(told *message.Address) bool {
 	return err == nil && env.ID == told.ID && env.Line == told.Line && env.Position == told.Position && !env.StoredAt.Before(told.StoredAt)
 }
 
-// acked is a witness: the file of a message is made only once its record is durable.
+// acked is a witness: a writer creates the file of a message only after its record is durable.
 func (s *state) acked(rec record) bool {
 	if rec.kind != KindAppend && rec.kind != KindReplace {
 		return false
@@ -498,7 +498,7 @@ func (s *state) acked(rec record) bool {
 	return err == nil && (ctxfolder.Untouched(info, rec.len, a.StoredAt) || s.filed(&a))
 }
 
-// folders returns where lines keep their messages, by metadata.json or by its copy in the journals.
+// folders returns the folders in which lines keep their messages, by metadata.json or its copy in the journals.
 func (s *state) folders() map[uuid.UUID]string {
 	m, err := s.dir.UsableMetadata(s.metadata)
 	if err != nil {

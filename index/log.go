@@ -16,57 +16,57 @@ import (
 	"github.com/google/uuid"
 )
 
-// Options of a Log.
+// Options configures a Log.
 type Options struct {
 	// FoldBytes is the size of a journal at which it is folded.
 	FoldBytes int64
-	// Relaxed leaves out the sync of a commit: a crash may lose the newest messages, never harm others.
+	// Relaxed omits the sync of a commit: a crash may lose the newest messages but damages no others.
 	Relaxed bool
-	// Payloads is where the payloads in a journal go before the journal does.
+	// Payloads takes over the payloads of a journal before the journal goes.
 	Payloads PayloadStore
-	// Wait is how long to wait for one lock, at the most; 0 for as long as the caller's context allows. A wait that was too long gives
+	// Wait bounds the wait for one lock; 0 leaves it to the caller's context. A wait that takes longer fails with
 	// context.DeadlineExceeded.
 	Wait time.Duration
-	// Retain is how many folded journals there may be before the message files of the older ones are made durable and
-	// they go.
+	// Retain is how many folded journals may exist. Beyond it, a fold makes the message files of the older ones durable
+	// and removes those journals.
 	Retain int
 }
 
-// Log is the open index of one context. Its methods can be called by several goroutines. Those that write
-// are for the holder of the folder's lock.
+// Log is the open index of one context. Several goroutines may call its methods. Methods that write are for the holder
+// of the context lock.
 type Log struct {
 	dir  *ctxfolder.Dir
 	opts Options
 
-	// advance is held by who reads on in the journals or writes to them: only the holder changes state, and
-	// he reads it without mu.
+	// advance is for the goroutine that reads on in the journals or writes to them. Only its holder changes state, and
+	// it reads state without mu.
 	advance sync.Mutex
 
-	// read is the index.json that the state is of, or was made beside. It is guarded by advance. renewals counts how often it was another one.
+	// read is the index.json from which the state was read, or beside which it was rebuilt. advance guards it. renewals
+	// counts how often the file changed.
 	read     fs.FileInfo
 	renewals atomic.Uint64
 
-	// distrust is set when rows turned out to be harmed though index.json is intact: until that file is
-	// replaced, the state is rebuilt instead of read.
+	// distrust is set when rows turned out to be damaged though index.json is intact. Until that file is replaced, the
+	// log rebuilds the state instead of reading it.
 	distrust fs.FileInfo
 
-	// disbelieved is the metadata.json of which a rebuild does not believe how long lines are. It is guarded by advance.
+	// disbelieved is a metadata.json whose line lengths a rebuild does not believe. advance guards it.
 	disbelieved ctxfolder.Stamp
 
-	// resettle says that a settle's sync has failed: what was written before it must not be trusted. For the
-	// holder of the fold lock.
+	// resettle says that a settle's sync failed: nothing written before it is to be trusted. The fold lock guards it.
 	resettle bool
 	failures uint64 // see Dir.SyncAll
 
-	// stuck is how many journals the last settle could not let go of: it is tried again when as many more are folded as may be
-	// there. For the holder of the fold lock.
+	// stuck is how many journals the last settle could not remove. A fold settles again when more than Options.Retain
+	// beyond those are folded. The fold lock guards it.
 	stuck int
 
-	// mu guards state against readers. It is never held for I/O on message files or journals' ends.
+	// mu guards state against readers. Nobody holds it during I/O on message files or journals' ends.
 	mu    sync.RWMutex
 	state *state
 
-	// foundGen is the newest journal that had a record when the log was first loaded: see mustRewrite. It is guarded by mu.
+	// foundGen is the newest journal that had a record when the log was first loaded: see mustRewrite. mu guards it.
 	foundGen uint64
 	loaded   bool
 }
@@ -82,10 +82,10 @@ func Open(dir *ctxfolder.Dir, opts Options) *Log {
 	return &Log{dir: dir, opts: opts, failures: dir.SyncFailures()}
 }
 
-// DefaultFoldBytes is the size of a journal at which it is folded unless the options say otherwise.
+// DefaultFoldBytes is the size at which a journal is folded unless the options say otherwise.
 const DefaultFoldBytes = 512 << 10
 
-// defaultRetain times DefaultFoldBytes is what a context has in its journals beside its message files at the most.
+// defaultRetain times DefaultFoldBytes bounds the journals that a context has beside its message files.
 const defaultRetain = 8
 
 func (l *Log) acquire(ctx stdcontext.Context, lock vfs.Lock) error {
@@ -97,14 +97,14 @@ func (l *Log) acquire(ctx stdcontext.Context, lock vfs.Lock) error {
 	return lock.Acquire(ctx)
 }
 
-// Close lets go of the journals.
+// Close closes the journals and all other open files.
 func (l *Log) Close() error {
 	l.advance.Lock()
 	defer l.advance.Unlock()
 	return l.become(nil)
 }
 
-// become makes s the state, and closes what the one before held open and s does not.
+// become makes s the state and closes the files that only the previous state has open.
 func (l *Log) become(s *state) error {
 	l.mu.Lock()
 	defer l.mu.Unlock()
@@ -131,7 +131,7 @@ func (l *Log) become(s *state) error {
 	return old.close()
 }
 
-// load reads the index and the journals, if that was not done yet.
+// load reads the index and the journals unless that was done before.
 func (l *Log) load() error {
 	l.mu.RLock()
 	done := l.state != nil
@@ -147,9 +147,9 @@ func (l *Log) load() error {
 	return l.reload()
 }
 
-// reload reads index.json, the journals it names, and newer ones. A fold that goes on meanwhile can remove
-// a journal between the two: then it reads again. What still does not fit together is damage, and the
-// state is rebuilt from rows and message files. While index.json changes from one look to the next, others are at work, and it is no damage.
+// reload reads index.json, the journals that it names, and newer ones. A concurrent fold can remove a journal in
+// between; then reload reads again. While index.json changes from one look to the next, others are at work and nothing
+// is damaged. A mismatch that remains is damage, and reload rebuilds the state from rows and message files.
 func (l *Log) reload() error {
 	var broken error
 	var intact *folded
@@ -188,7 +188,7 @@ func (l *Log) reload() error {
 	return l.rebuild(broken, intact, now)
 }
 
-// rebuild makes the state anew, beside an index.json, now, that cannot be relied on.
+// rebuild rebuilds the state beside an unreliable index.json. now is the stat data of that file.
 func (l *Log) rebuild(why error, x *folded, now fs.FileInfo) error {
 	s, err := rebuild(l.dir, l.held(), x)
 	if err != nil {
@@ -202,7 +202,7 @@ func (l *Log) rebuild(why error, x *folded, now fs.FileInfo) error {
 	return l.become(s)
 }
 
-// distrusted reports whether index.json is still the one whose rows are harmed.
+// distrusted reports whether index.json is still the file whose rows are damaged.
 func (l *Log) distrusted() bool {
 	if l.distrust == nil {
 		return false
@@ -213,8 +213,8 @@ func (l *Log) distrusted() bool {
 	return l.distrust != nil
 }
 
-// rebuildRows makes the state anew from message files and journals, in memory, because rows turned out to be
-// harmed; the next writer saves it.
+// rebuildRows rebuilds the state from message files and journals, in memory, because rows turned out to be damaged. The
+// next writer saves it.
 func (l *Log) rebuildRows(why error) error {
 	l.advance.Lock()
 	defer l.advance.Unlock()
@@ -230,7 +230,7 @@ func (l *Log) distrustRows(why error) error {
 	return l.rebuild(why, l.anyFolded(), now)
 }
 
-// anyFolded returns index.json, or one that says nothing.
+// anyFolded returns index.json, or an empty one if it cannot be read.
 func (l *Log) anyFolded() *folded {
 	if x, err := readFolded(l.dir); err == nil {
 		return x
@@ -246,7 +246,7 @@ func (l *Log) held() []*journal {
 	return l.state.journals
 }
 
-// readState begins at index.json and reads the journals that are not folded.
+// readState reads the state from index.json and the unfolded journals.
 func readState(dir *ctxfolder.Dir, x *folded, held []*journal) (*state, error) {
 	s := &state{dir: dir, width: x.RowWidth, settled: x.Settled, kept: kept{gens: x.retained()}}
 	s.beginAt(slices.Values(x.Lines), x.Seq, x.chain)
@@ -266,20 +266,20 @@ func readState(dir *ctxfolder.Dir, x *folded, held []*journal) (*state, error) {
 	return s, nil
 }
 
-// Refresh reads what was committed since, by whomever.
+// Refresh reads what any process committed since.
 func (l *Log) Refresh() error {
 	l.advance.Lock()
 	defer l.advance.Unlock()
 	return l.catchUp()
 }
 
-// catchUp reads on in the newest journal and in newer ones. The caller holds advance.
+// catchUp reads new records from the newest journal and from newer ones. The caller holds advance.
 func (l *Log) catchUp() error {
 	if l.state == nil {
 		return l.reload()
 	}
 	if l.state.unsaved {
-		// Without a saved index there is nothing to read on from.
+		// Only a saved index gives a place to read on from.
 		return l.reload()
 	}
 	newest := l.state.newest()
@@ -304,7 +304,7 @@ func (l *Log) catchUp() error {
 		if err != nil {
 			return l.reload()
 		}
-		// The rotation was under the lock: what the old journal holds is final now.
+		// The rotation held the lock, so the old journal is final now.
 		err = l.readOn(newest)
 		if err == nil && !next.follows(newest) {
 			l.state.stray = stray{next.gen, next.info}
@@ -326,7 +326,7 @@ func (l *Log) catchUp() error {
 	}
 }
 
-// readOn takes the records of the newest journal that are behind the last one known into the state.
+// readOn applies the records of the newest journal after the last known one.
 func (l *Log) readOn(j *journal) error {
 	if j.quiet() {
 		return nil
@@ -343,11 +343,10 @@ func (l *Log) readOn(j *journal) error {
 	return l.state.take(j, news)
 }
 
-// forgetRetired drops the journals that a fold removed, and the entries that were in memory because of
-// them: they have rows.
+// forgetRetired drops the journals that a fold removed, and the entries in memory that now have rows.
 func (l *Log) forgetRetired() { _, _ = l.takeFolded() }
 
-// takeFolded reads index.json, and takes into the state what others folded or archived. The caller holds advance.
+// takeFolded reads index.json and applies what others folded or archived to the state. The caller holds advance.
 func (l *Log) takeFolded() (*folded, error) {
 	now, _ := l.dir.FS.Lstat(ctxfolder.IndexFile)
 	x, err := readFolded(l.dir)
@@ -362,7 +361,7 @@ func (l *Log) takeFolded() (*folded, error) {
 	return x, nil
 }
 
-// took notes that the state is that of an index.json, or was made beside it.
+// took notes the index.json from which the state was read, or beside which it was rebuilt.
 func (l *Log) took(now fs.FileInfo) {
 	if !sameIndex(now, l.read) {
 		l.renewals.Add(1)
@@ -370,11 +369,11 @@ func (l *Log) took(now fs.FileInfo) {
 	l.read = now
 }
 
-// Renewals counts how often another index.json was taken in: for [Log.Renewed].
+// Renewals counts how often the log took in another index.json, for [Log.Renewed].
 func (l *Log) Renewals() uint64 { return l.renewals.Load() }
 
-// Renewed takes in what others did to index.json since it was read last, and reports whether there was anything since Renewals
-// gave seen, whoever took it in: rows, message files and packs may have been removed for it.
+// Renewed takes in changes of index.json since it was last read. It reports whether the log took in any since Renewals
+// returned seen, in whichever call. A change may have removed rows, message files and packs.
 func (l *Log) Renewed(seen uint64) bool {
 	l.advance.Lock()
 	defer l.advance.Unlock()
@@ -391,7 +390,7 @@ func (l *Log) Renewed(seen uint64) bool {
 	return true
 }
 
-// readAgain tries once to read index.json, now, in the place of a state that was made anew: what was missing may have been on its way.
+// readAgain tries once to read index.json, now, in place of a rebuilt state: the missing files may only have been late.
 func (l *Log) readAgain(now fs.FileInfo) bool {
 	if l.distrusted() {
 		return false
@@ -412,20 +411,20 @@ func sameIndex(a, b fs.FileInfo) bool {
 	return a != nil && b != nil && vfs.SameFile(a, b) && a.Size() == b.Size() && a.ModTime().Equal(b.ModTime())
 }
 
-// Problem is something that was found wrong and did not stop the work.
+// Problem is a fault that did not stop the work.
 type Problem struct {
 	Kind   string // "index", "journal"
 	Detail string
 }
 
-// Problems returns what was found wrong while reading the index.
+// Problems returns the faults found while reading the index.
 func (l *Log) Problems() ([]Problem, error) {
 	var p []Problem
 	err := l.view(func(s *state) { p = slices.Clone(s.problems) })
 	return p, err
 }
 
-// view calls f with the state, which it must not keep.
+// view calls f with the state, which f must not keep.
 func (l *Log) view(f func(*state)) error {
 	if err := l.load(); err != nil {
 		return err
@@ -436,7 +435,7 @@ func (l *Log) view(f func(*state)) error {
 	return nil
 }
 
-// Newest is the generation of the journal that is written to.
+// Newest returns the generation of the journal that writers append to.
 func (l *Log) Newest() (gen uint64, err error) {
 	err = l.view(func(s *state) {
 		if len(s.journals) > 0 && !s.unsaved {
@@ -446,19 +445,19 @@ func (l *Log) Newest() (gen uint64, err error) {
 	return gen, err
 }
 
-// Seq is the number of the last record known.
+// Seq returns the number of the last known record.
 func (l *Log) Seq() (seq uint64, err error) {
 	err = l.view(func(s *state) { seq = s.seq })
 	return seq, err
 }
 
-// MetadataCopy is the newest copy of metadata.json in the journals, nil without one.
+// MetadataCopy returns the newest copy of metadata.json in the journals, nil if there is none.
 func (l *Log) MetadataCopy() (raw json.RawMessage, err error) {
 	err = l.view(func(s *state) { raw = s.metadata })
 	return raw, err
 }
 
-// Counts returns how much of a line there is; ok is false when no message of its own was ever committed.
+// Counts returns the counts of a line; ok is false when no message of its own was ever committed.
 func (l *Log) Counts(id uuid.UUID) (c Counts, ok bool, err error) {
 	err = l.view(func(s *state) {
 		if ln := s.lines[id]; ln != nil {
@@ -468,7 +467,7 @@ func (l *Log) Counts(id uuid.UUID) (c Counts, ok bool, err error) {
 	return c, ok, err
 }
 
-// AllCounts returns the counts of every line there is.
+// AllCounts returns the counts of every line, and the time of the newest message.
 func (l *Log) AllCounts() (all map[uuid.UUID]Counts, newest int64, err error) {
 	err = l.view(func(s *state) {
 		all = make(map[uuid.UUID]Counts, len(s.lines))

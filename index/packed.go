@@ -15,7 +15,7 @@ import (
 	"github.com/google/uuid"
 )
 
-// Packs returns the packs that lines are read from, one that counts more behind the others.
+// Packs returns the packs that lines are read from, in ascending order of precedence.
 func (l *Log) Packs() (ids []uuid.UUID, err error) {
 	err = l.view(func(s *state) { ids = s.packsInOrder() })
 	return ids, err
@@ -60,20 +60,20 @@ func (l *Log) Archived(line uuid.UUID) (bytes int64, err error) {
 	return bytes, err
 }
 
-// PackUse is what a context reads from a pack.
+// PackUse describes what a context reads from a pack.
 type PackUse struct {
 	ID     uuid.UUID
 	Live   map[uuid.UUID]Spans // positions, by line
 	Bytes  int64               // of these messages
-	Holds  int64               // bytes of all messages in the pack; 0 where the pack cannot be opened
+	Holds  int64               // bytes of all messages in the pack; 0 if it cannot be opened
 	Size   int64               // of the file
-	Named  bool                // by the index; the others were left by somebody who was stopped
-	Lost   int64               // messages that the pack has, and the index takes for lost
-	Hidden int64               // messages, and newer versions, that the context does not show, of a pack that is not named: it is of another history
+	Named  bool                // by the index; interrupted processes left the others
+	Lost   int64               // messages in the pack that the index marks lost
+	Hidden int64               // in an unnamed pack, of another history: messages and newer versions that the context does not show
 	Cut    int64               // messages that were cut off from their line: a rebuild would bring them back
 }
 
-// PackUses returns what there is in archive/, and how much of it is of use.
+// PackUses returns the packs in archive/ and how much of each is in use.
 func (l *Log) PackUses(ctx stdcontext.Context) ([]PackUse, error) {
 	there, err := packIDs(l.dir)
 	if err != nil {
@@ -138,7 +138,7 @@ func (l *Log) Unnamed() (bool, error) {
 	return slices.ContainsFunc(there, func(id uuid.UUID) bool { return !slices.Contains(named, id) }), err
 }
 
-// countLost counts the messages of a pack that the index takes for lost: the pack was away for a while.
+// countLost counts the messages of a pack that the index marks lost: the pack was away for a while.
 func (l *Log) countLost(ctx stdcontext.Context, use *PackUse, counts map[uuid.UUID]Counts) {
 	p, err := l.openPack(use.ID)
 	if err != nil {
@@ -160,7 +160,7 @@ func (l *Log) countLost(ctx stdcontext.Context, use *PackUse, counts map[uuid.UU
 	}
 }
 
-// countHidden counts the messages of a pack that the context does not show, those excepted that it takes for lost.
+// countHidden counts the messages of a pack that the context does not show, except those marked lost.
 func (l *Log) countHidden(use *PackUse) error {
 	if x, err := readFolded(l.dir); err == nil && slices.Contains(x.Dropped, use.ID) {
 		return nil
@@ -174,7 +174,7 @@ func (l *Log) countHidden(use *PackUse) error {
 	return err
 }
 
-// countCut counts what lines do not have any more.
+// countCut counts the messages of a pack that were cut off from their lines.
 func (l *Log) countCut(use *PackUse, counts map[uuid.UUID]Counts) {
 	p, err := l.openPack(use.ID)
 	if err != nil {
@@ -193,7 +193,21 @@ func (l *Log) countCut(use *PackUse, counts map[uuid.UUID]Counts) {
 	}
 }
 
-// ArchivedPayload returns a payload that a pack has; nil when none has it unharmed. It is verified.
+// HoldsCut reports whether a pack has messages that were cut off from their lines.
+func (l *Log) HoldsCut() (bool, error) {
+	there, err := packIDs(l.dir)
+	if err != nil || len(there) == 0 {
+		return false, err
+	}
+	counts, _, err := l.AllCounts()
+	return err == nil && slices.ContainsFunc(there, func(id uuid.UUID) bool {
+		use := PackUse{ID: id}
+		l.countCut(&use, counts)
+		return use.Cut > 0
+	}), err
+}
+
+// ArchivedPayload returns a verified payload from a pack, or nil when no pack has it undamaged.
 func (l *Log) ArchivedPayload(sum Sum) (payload []byte) {
 	l.eachPack(true, func(p *openPack) bool {
 		payload, _ = p.payload(sum)
@@ -202,7 +216,7 @@ func (l *Log) ArchivedPayload(sum Sum) (payload []byte) {
 	return payload
 }
 
-// HasArchivedPayload reports whether the table of a pack that lines are read from names a payload: it stays there, then.
+// HasArchivedPayload reports whether the table of a pack that lines are read from names a payload. It then stays there.
 func (l *Log) HasArchivedPayload(sum Sum) (has bool) {
 	l.eachPack(false, func(p *openPack) bool {
 		has = p.hasPayload(sum)
@@ -211,7 +225,7 @@ func (l *Log) HasArchivedPayload(sum Sum) (has bool) {
 	return has
 }
 
-// eachPack calls f for each pack that lines are read from, and with unnamed for the others there are too, without holding the state.
+// eachPack calls f for each pack that lines are read from, and with unnamed for all packs, without holding the state.
 func (l *Log) eachPack(unnamed bool, f func(*openPack) bool) {
 	var packs []*openPack
 	_ = l.view(func(s *state) {
@@ -248,13 +262,13 @@ func (p *openPack) hasPayload(sum Sum) bool {
 	return has
 }
 
-// PackDamage is a part of a pack that is not what was written.
+// PackDamage is a damaged part of a pack.
 type PackDamage struct {
 	Pack uuid.UUID
 	archive.Damage
 }
 
-// VerifyPacks reads the packs that lines are read from, all of each with data and else that it can be opened, and yields what is damaged.
+// VerifyPacks yields the damage in packs that lines are read from. With data it reads them whole, else it opens them.
 func (l *Log) VerifyPacks(ctx stdcontext.Context, data bool) iter.Seq2[PackDamage, error] {
 	return func(yield func(PackDamage, error) bool) {
 		ids, err := l.Packs()
@@ -288,7 +302,7 @@ func (l *Log) verifyPack(id uuid.UUID, data bool, yield func(PackDamage, error) 
 	}
 	switch {
 	case errors.Is(err, fs.ErrNotExist):
-		return true, nil // the index tells, and it may be gone since
+		return true, nil // reading the index reports it, and it may be gone since
 	case errors.Is(err, ErrDamaged):
 		return yield(PackDamage{id, archive.Damage{Part: "tables", Err: err}}, nil), nil
 	case err != nil:
@@ -306,13 +320,13 @@ func (l *Log) verifyPack(id uuid.UUID, data bool, yield func(PackDamage, error) 
 	return true, nil
 }
 
-// DropPack moves a pack to trash that no line is read from. Its payloads become blobs first: what is in trash may refer to them. It is for use in
-// [Log.Exclusively].
+// DropPack moves a pack that no line is read from to the trash. Its payloads become blobs first: items in the trash may
+// refer to them. It is for use in [Log.Exclusively].
 func (l *Log) DropPack(id uuid.UUID) error {
 	l.advance.Lock()
 	defer l.advance.Unlock()
 	if slices.Contains(l.state.packsInOrder(), id) {
-		return nil // it is of use again
+		return nil // it is in use again
 	}
 	if err := l.syncIndex(); err != nil {
 		return err
@@ -342,7 +356,7 @@ func (l *Log) RemovePack(id uuid.UUID) error {
 	return l.dir.FS.SyncDir(ctxfolder.Archive)
 }
 
-// RemoveFromPack removes a pack that no line is read from, for messages in it that must not be kept. It is for use in [Log.Exclusively].
+// RemoveFromPack removes an unused pack with messages that must not be kept. It is for use in [Log.Exclusively].
 func (l *Log) RemoveFromPack(id uuid.UUID, messages map[uuid.UUID]bool) error {
 	if err := l.keepHidden(id, messages); err != nil {
 		return err
@@ -350,7 +364,7 @@ func (l *Log) RemoveFromPack(id uuid.UUID, messages map[uuid.UUID]bool) error {
 	return l.RemovePack(id)
 }
 
-// keepHidden makes a new pack of what a pack that is about to be removed has of another history, but for some messages.
+// keepHidden writes a new pack with the messages of another history in a pack about to go, except those in but.
 //
 // Crash order: the new pack is durable before the old one goes.
 func (l *Log) keepHidden(id uuid.UUID, but map[uuid.UUID]bool) error {
@@ -373,7 +387,7 @@ func (l *Log) keepHidden(id uuid.UUID, but map[uuid.UUID]bool) error {
 		}
 		err := w.Add(raw)
 		if errors.Is(err, archive.ErrOrder) {
-			err = nil // a damaged pack yields it twice
+			err = nil // a damaged pack may yield a message twice
 		}
 		return err
 	})
@@ -383,19 +397,19 @@ func (l *Log) keepHidden(id uuid.UUID, but map[uuid.UUID]bool) error {
 	if err == nil {
 		_, err = w.Commit()
 	}
-	w.Abort() // nothing, when it is committed
+	w.Abort() // does nothing after Commit
 	return err
 }
 
-// ArchivedVersion is a version of a message that a pack has, whether it counts or not.
+// ArchivedVersion is a version of a message in a pack, whether it counts or not.
 type ArchivedVersion struct {
 	Pack     uuid.UUID
 	ID       uuid.UUID // of the message
-	Envelope []byte    // nil where it is damaged
+	Envelope []byte    // nil if it is damaged
 }
 
-// ArchivedVersions yields what the packs there are have of some messages, pack by pack. It fails with an error that wraps ErrDamaged where a pack may
-// have one in a part that nothing is known of.
+// ArchivedVersions yields all versions of some messages in the existing packs, pack by pack. It fails with an error
+// that wraps ErrDamaged if an unreadable part of a pack may hold one.
 func (l *Log) ArchivedVersions(ids map[uuid.UUID]bool) iter.Seq2[ArchivedVersion, error] {
 	return func(yield func(ArchivedVersion, error) bool) {
 		packs, err := packIDs(l.dir)
@@ -410,7 +424,7 @@ func (l *Log) ArchivedVersions(ids map[uuid.UUID]bool) iter.Seq2[ArchivedVersion
 				return
 			}
 			if p == nil {
-				continue // nothing in it can be told from anything
+				continue // nothing in it is readable
 			}
 			rest := maps.Clone(ids)
 			more := p.versions(ids, func(v ArchivedVersion, err error) bool {
@@ -452,7 +466,7 @@ func (p *openPack) versions(ids map[uuid.UUID]bool, yield func(ArchivedVersion, 
 	return more
 }
 
-// keepPacked makes blobs of the payloads of a pack, those in another one excepted.
+// keepPacked stores the payloads of a pack as blobs, except those that the pack but has.
 func (l *Log) keepPacked(id uuid.UUID, but *archive.Writer) error {
 	p, err := l.openPack(id)
 	if errors.Is(err, ErrDamaged) {
@@ -473,7 +487,7 @@ func (l *Log) keepPacked(id uuid.UUID, but *archive.Writer) error {
 			if err != nil || but != nil && but.HasPayload(sum) {
 				continue
 			}
-			// One that is damaged is so wherever it lies.
+			// A damaged payload would be damaged as a blob, too.
 			if payload, err := p.payload(Sum(sum)); err == nil && !yield(payload) {
 				return
 			}
@@ -481,7 +495,7 @@ func (l *Log) keepPacked(id uuid.UUID, but *archive.Writer) error {
 	}, true)
 }
 
-// EachArchived calls f for each message that some pack of a context has and that is whole, whether it counts or not.
+// EachArchived calls f for each whole message in any pack of a context, whether it counts or not.
 func EachArchived(dir *ctxfolder.Dir, f func(*message.Envelope)) error {
 	return EachArchivedEnvelope(dir, func(raw []byte) {
 		if env, err := message.ParseTrusted(raw); err == nil {
@@ -490,7 +504,7 @@ func EachArchived(dir *ctxfolder.Dir, f func(*message.Envelope)) error {
 	})
 }
 
-// EachArchivedEnvelope is EachArchived for the bytes of the messages, which are good until f returns.
+// EachArchivedEnvelope is EachArchived for the bytes of the messages, which are valid until f returns.
 func EachArchivedEnvelope(dir *ctxfolder.Dir, f func(raw []byte)) error {
 	ids, err := packIDs(dir)
 	if err != nil || len(ids) == 0 {

@@ -17,7 +17,7 @@ import (
 	"github.com/google/uuid"
 )
 
-// openPack is a pack that was read.
+// openPack is a pack that is open for reading.
 type openPack struct {
 	held.Use
 	folder vfs.FS
@@ -25,16 +25,16 @@ type openPack struct {
 
 	mu       sync.Mutex
 	pack     *archive.Pack
-	salvaged bool            // its tables were made anew
-	before   []*archive.Pack // what it was before, which somebody may be reading
+	salvaged bool            // its tables were rebuilt
+	before   []*archive.Pack // what it was before, which readers may still use
 }
 
-// openPack returns a pack, for Release. An error that it is missing or cannot be read as a pack wraps ErrDamaged.
+// openPack returns a pack, which the caller releases. If the pack is missing or unreadable, the error wraps ErrDamaged.
 func (s *state) openPack(id uuid.UUID) (*openPack, error) {
 	return s.packs.Get(id, func() (*openPack, error) { return openOne(s.dir.FS, id) })
 }
 
-// openPack is that of the state for who does not hold it: decoding takes long.
+// openPack returns a pack for use without holding the state: decoding takes long.
 func (l *Log) openPack(id uuid.UUID) (p *openPack, err error) {
 	if verr := l.view(func(s *state) { p, err = s.openPack(id) }); verr != nil {
 		return nil, verr
@@ -60,7 +60,7 @@ func openOne(fsys vfs.FS, id uuid.UUID) (*openPack, error) {
 	return p, nil
 }
 
-// noPack says why a pack cannot be had, and whether that is damage.
+// noPack returns the error for an unavailable pack. It wraps ErrDamaged if the cause is damage.
 func noPack(fsys vfs.FS, id uuid.UUID, err error) error {
 	info, serr := fsys.Lstat(ctxfolder.Archive + "/" + archive.FileName(id))
 	switch {
@@ -73,7 +73,7 @@ func noPack(fsys vfs.FS, id uuid.UUID, err error) error {
 	return fmt.Errorf("pack %s: %w", id, err)
 }
 
-// OpensPack returns why a pack cannot be opened, nil where it can.
+// OpensPack returns the error of opening a pack, nil if it opens.
 func (l *Log) OpensPack(id uuid.UUID) error {
 	p, err := l.openPack(id)
 	if err == nil {
@@ -82,7 +82,7 @@ func (l *Log) OpensPack(id uuid.UUID) error {
 	return err
 }
 
-// Close is for the last user.
+// Close closes the files. The last user's Release calls it.
 func (p *openPack) Close() error {
 	for _, q := range append(p.before, p.pack) {
 		_ = q.Close()
@@ -96,17 +96,17 @@ func (p *openPack) get() *archive.Pack {
 	return p.pack
 }
 
-// Len is how many messages the pack has.
+// Len returns the number of messages in the pack.
 func (p *openPack) Len() int64 { return p.get().Len() }
 
-// isHarmed reports whether the pack's tables were made anew: they may lack what was damaged.
+// isHarmed reports whether the pack's tables were rebuilt: they may lack what was damaged.
 func (p *openPack) isHarmed() bool {
 	p.mu.Lock()
 	defer p.mu.Unlock()
 	return p.salvaged
 }
 
-// salvage makes the tables of a damaged pack anew, in memory. It reports whether that was not done before.
+// salvage rebuilds the tables of a damaged pack, in memory. It reports false if that failed or was done before.
 func (p *openPack) salvage() bool {
 	p.mu.Lock()
 	defer p.mu.Unlock()
@@ -123,8 +123,8 @@ func (p *openPack) salvage() bool {
 	return true
 }
 
-// entries yields what the pack has of positions [from, to) of a line. What is damaged is missing; where tables are, all may be yielded
-// twice.
+// entries yields the pack's entries of positions [from, to) of a line. Damaged ones are missing. Where tables are
+// damaged, it may yield all twice.
 func (p *openPack) entries(line uuid.UUID, from, to int64) iter.Seq[Entry] {
 	return func(yield func(Entry) bool) {
 		for {
@@ -148,13 +148,13 @@ func (p *openPack) entry(r *archive.Row) Entry {
 	}
 }
 
-// row is what the pack knows of an entry that it gave.
+// row returns what the pack knows of an entry that came from it.
 func (e *Entry) row() archive.Row {
 	return archive.Row{Position: e.Position, ID: e.ID, Size: e.Size, Sum: e.Sum, Place: e.place}
 }
 
-// archived returns the rows that packs have of an id, on any line. A pack that is damaged or missing may have others that cannot be read, and is harmed: who
-// reads the positions it had makes the index anew.
+// archived returns the rows that packs have of an id, on any line. harmed says that a pack is damaged or missing, so
+// that there may be other rows. Reading the positions of that pack rebuilds the index.
 func (s *state) archived(packs []uuid.UUID, id uuid.UUID) (rows []archive.Row, harmed bool, err error) {
 	for _, pack := range packs {
 		p, err := s.openPack(pack)
@@ -175,7 +175,7 @@ func (s *state) archived(packs []uuid.UUID, id uuid.UUID) (rows []archive.Row, h
 	return rows, harmed, nil
 }
 
-// find yields the rows of an id; where tables are damaged, some may be yielded twice.
+// find yields the rows of an id. Where tables are damaged, it may yield some twice.
 func (p *openPack) find(id uuid.UUID, yield func(archive.Row) bool) {
 	for {
 		harmed := false
@@ -190,7 +190,7 @@ func (p *openPack) find(id uuid.UUID, yield func(archive.Row) bool) {
 	}
 }
 
-// readPacks puts the envelopes of archived messages into out.
+// readPacks reads the envelopes of archived messages into out.
 func (l *Log) readPacks(entries []Entry, out [][]byte) {
 	for i := 0; i < len(entries); {
 		n := 1
@@ -209,7 +209,7 @@ func (l *Log) readPack(entries []Entry, out [][]byte) {
 	if err != nil {
 		return
 	}
-	defer p.Release() // decoding takes long: the state is not held meanwhile
+	defer p.Release() // decoding takes long: do not hold the state meanwhile
 	rows := make([]archive.Row, len(entries))
 	for i := range entries {
 		rows[i] = entries[i].row()
@@ -219,7 +219,7 @@ func (l *Log) readPack(entries []Entry, out [][]byte) {
 
 func archived(e Entry) bool { return e.Pack != uuid.Nil }
 
-// readPacked returns the envelope of one archived message, nil where it cannot be had.
+// readPacked returns the envelope of one archived message, nil if it is unavailable.
 func (s *state) readPacked(e *Entry) []byte {
 	if !archived(*e) {
 		return nil
@@ -233,14 +233,14 @@ func (s *state) readPacked(e *Entry) []byte {
 	return raw
 }
 
-// packIDs returns the packs that there are, the oldest first.
+// packIDs returns the existing packs, the oldest first.
 func packIDs(dir *ctxfolder.Dir) (ids []uuid.UUID, err error) {
 	for e, err := range dir.FS.ReadDir(ctxfolder.Archive) {
 		if errors.Is(err, fs.ErrNotExist) {
 			break
 		}
 		if info, serr := dir.FS.Lstat(ctxfolder.Archive); err != nil && serr == nil && !info.IsDir() {
-			break // it is set aside when a pack is made
+			break // the next new pack sets it aside
 		}
 		if err != nil {
 			return nil, err
@@ -253,8 +253,8 @@ func packIDs(dir *ctxfolder.Dir) (ids []uuid.UUID, err error) {
 	return ids, nil
 }
 
-// readPacks takes the messages of the packs there are. Of a message that has the same version elsewhere the pack counts: its file may be on
-// its way out.
+// readPacks takes the messages of the existing packs. A pack counts more than the same version elsewhere: a writer may
+// be about to remove its file.
 func (b *rebuilder) readPacks() error {
 	ids, err := packIDs(b.s.dir)
 	if err != nil {
@@ -274,12 +274,12 @@ func (b *rebuilder) readPacks() error {
 			ln := &b.metadata.Lines[i]
 			for e := range p.entries(ln.ID, 0, math.MaxInt64) {
 				if old, taken := b.found[ln.ID][e.Position]; taken && old.ID != e.ID {
-					b.claimed(ln.ID, old, e.ID) // what rows say, and packs that index.json names, counts more
+					b.claimed(ln.ID, old, e.ID) // rows, and packs that index.json names, count more
 					b.isOlder(e, old)
 					continue
 				}
 				if n >= len(named) && e.Position >= b.counts[ln.ID].End() {
-					b.fill(ln.ID, e) // another history may have gone on there
+					b.fill(ln.ID, e) // another history may have continued there
 					continue
 				}
 				b.offer(ln.ID, e)
@@ -292,7 +292,8 @@ func (b *rebuilder) readPacks() error {
 	return nil
 }
 
-// packsOf returns the packs that index.json names, and the others: those may be of another history. Without index.json all count as named.
+// packsOf splits packs into those that index.json names and the others, which may be of another history. Without
+// index.json all count as named.
 func (b *rebuilder) packsOf(ids []uuid.UUID) (named, others []uuid.UUID) {
 	for _, id := range ids {
 		if b.x == nil || slices.ContainsFunc(b.x.Lines, func(l FoldedLine) bool { return slices.Contains(l.Packs, id) }) {
@@ -304,7 +305,7 @@ func (b *rebuilder) packsOf(ids []uuid.UUID) (named, others []uuid.UUID) {
 	return named, others
 }
 
-// inOrder returns packs in an order in which each is behind those that it has to be behind. Ids tell the time, but a clock can be set back.
+// inOrder returns packs in an order that respects before. Ids order them by time, but a clock can be set back.
 func inOrder(ids []uuid.UUID, before map[[2]uuid.UUID]bool) []uuid.UUID {
 	left, out := slices.Clone(ids), make([]uuid.UUID, 0, len(ids))
 	for len(left) > 0 {

@@ -18,15 +18,15 @@ import (
 	"github.com/go-json-experiment/json/jsontext"
 )
 
-// Sum is the SHA-256 of a payload, its name.
+// Sum is the SHA-256 of a payload, which is its name.
 type Sum = [32]byte
 
-// A small payload of a message rides in the journal: its record stands before the message's, and one sync covers both. Its
-// blob is made when there is time, without a sync, and durable from the settle on.
+// The journal takes a small payload as a record before the record of its message, and one sync covers both. Its blob
+// follows when there is time, without a sync, and is durable from the settle on.
 
 const payloadBlob = `{"blob":"`
 
-// PayloadItem returns the item that keeps a payload.
+// PayloadItem returns the item that commits a payload.
 func PayloadItem(sum Sum, payload []byte) Item {
 	b := make([]byte, 0, len(payloadBlob)+2*len(sum)+len(payload)*4/3+64)
 	b = hex.AppendEncode(append(b, payloadBlob...), sum[:])
@@ -40,7 +40,7 @@ func PayloadItem(sum Sum, payload []byte) Item {
 	return Item{Kind: KindPayload, Body: append(b, '}'), Sum: sum, Payload: payload}
 }
 
-// payloadSum returns the name of the payload in a record, of whose body b is the beginning.
+// payloadSum returns the name of the payload in a record whose body begins with b.
 func payloadSum(b []byte) (sum Sum, ok bool) {
 	if !bytes.HasPrefix(b, []byte(payloadBlob)) || len(b) < len(payloadBlob)+2*len(sum) {
 		return sum, false
@@ -72,17 +72,16 @@ type payloadAt struct {
 	sum uint64
 }
 
-// HasPayload reports whether a journal that is not folded is known to have a payload: who refers to it needs no record
-// of his own.
+// HasPayload reports whether an unfolded journal is known to have a payload. A message that refers to it then needs no
+// payload record.
 func (l *Log) HasPayload(sum Sum) bool {
 	var ok bool
 	_ = l.view(func(s *state) { _, ok = s.payloads[sum] })
 	return ok
 }
 
-// Payload returns a payload that a journal has; nil when none has it. The journals that are folded are searched only
-// when folded is set, the first time that reads all of them, and packs after them. Whether it is the one of that name is for the
-// caller to see.
+// Payload returns a payload from a journal, or nil when none has it. With folded it also searches the folded journals,
+// all of which the first search reads, and then the packs. The caller verifies that the payload has that name.
 func (l *Log) Payload(sum Sum, folded bool) (payload []byte, err error) {
 	defer func() {
 		if folded && payload == nil && err == nil {
@@ -105,7 +104,7 @@ func (l *Log) Payload(sum Sum, folded bool) (payload []byte, err error) {
 	return payload, err
 }
 
-// PayloadSettled reports whether of all journals only settled ones have a payload: its blob was durable then. They go one day.
+// PayloadSettled reports whether only settled journals have a payload: its blob was durable, and the journals will go.
 func (l *Log) PayloadSettled(sum Sum) (is bool) {
 	_ = l.view(func(s *state) {
 		if _, live := s.payloads[sum]; live {
@@ -118,17 +117,17 @@ func (l *Log) PayloadSettled(sum Sum) (is bool) {
 	return is
 }
 
-// PayloadStore is where payloads go when their journal does.
+// PayloadStore receives payloads before their journal goes.
 type PayloadStore interface {
-	// Keep stores payloads, unsynced: the caller makes everything durable with vfs.FS.SyncAll. With durable, each is
-	// written anew and synced by itself: for where the system has no such call, or it has failed.
+	// Keep stores payloads without a sync: the caller makes everything durable with vfs.FS.SyncAll. With durable, Keep
+	// writes and syncs each one anew, for systems without such a call and after that call failed.
 	Keep(payloads iter.Seq[[]byte], durable bool) error
 }
 
 var errNoPlace = errors.New("no place for payloads")
 
-// readPayload returns the payload of a record, nil where that is not whole. It fails where the system could not read. It releases the file, which may be
-// nil.
+// readPayload returns the payload of a record, nil if the record is not whole. It fails only if the system could not
+// read. It releases the file, which may be nil.
 func readPayload(f *openFile, at payloadAt) (payload []byte, err error) {
 	if f == nil {
 		return nil, nil
@@ -142,11 +141,11 @@ func readPayload(f *openFile, at payloadAt) (payload []byte, err error) {
 	return payload, err
 }
 
-// errUnread is wrapped when the system could not read something that may be whole.
+// errUnread reports data that the system could not read and that may be whole.
 var errUnread = errors.New("could not be read")
 
-// keepPayloads stores the payloads that a journal has. It goes on past a damaged one, and reports that there was one; past one that the system could not
-// read it goes on, too, and fails with errUnread.
+// keepPayloads stores the payloads of a journal. It continues after a damaged payload and reports it. After a payload
+// that the system could not read it continues, too, and fails with errUnread.
 func (l *Log) keepPayloads(gen uint64, changes []change, durable bool) (damaged bool, err error) {
 	payloads := slices.DeleteFunc(slices.Clone(changes), func(c change) bool { return c.kind != KindPayload })
 	if len(payloads) == 0 {
@@ -176,14 +175,14 @@ func (l *Log) keepPayloads(gen uint64, changes []change, durable bool) (damaged 
 	return damaged, cmp.Or(err, unread)
 }
 
-// keepAllPayloads is keepPayloads, durably, for all journals, whole or not: a rebuild is about to give them up.
+// keepAllPayloads is keepPayloads with durable, for all journals, whole or not: a rebuild is about to give them up.
 func (l *Log) keepAllPayloads() error {
 	gens, err := generations(l.dir)
 	if err != nil {
 		return err
 	}
 	for _, gen := range gens {
-		scrap, _ := readScrap(l.dir, gen) // the journal goes to trash with what cannot be read
+		scrap, _ := readScrap(l.dir, gen) // unreadable records go to the trash with the journal
 		if _, err := l.keepPayloads(gen, scrap.changes, true); err != nil && !errors.Is(err, fs.ErrNotExist) && !errors.Is(err, errUnread) {
 			return err
 		}

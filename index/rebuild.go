@@ -17,15 +17,15 @@ import (
 	"github.com/google/uuid"
 )
 
-// ErrBusy is wrapped when nothing can be written before a rebuilt index is saved, or somebody else is saving one:
-// release the folder's lock, and begin again.
-var ErrBusy = errors.New("the index is being rebuilt")
+// ErrBusy reports that nothing can be written before a rebuilt index is saved, or that somebody else is saving one. The
+// caller releases the context lock and begins again.
+var ErrBusy = errors.New("the index is being rebuilt; try again")
 
-// rebuild makes the state from what there is: journals and rows where they agree, else the rows that are
-// whole, and message files for the gaps, with the journals on top. It writes nothing.
+// rebuild builds the state from the existing files: journals and rows if they agree, otherwise the whole rows, message
+// files for the gaps, and the journals on top. It writes nothing.
 //
-// Who writes may rename a folder meanwhile, and then what lies in it seems to be gone: when metadata.json was replaced since
-// it was read, all is read again.
+// A writer may rename a folder meanwhile, so that its files seem missing. If metadata.json was replaced since it was
+// read, rebuild reads everything again.
 func rebuild(dir *ctxfolder.Dir, held []*journal, x *folded) (*state, error) {
 	for try := 0; ; try++ {
 		before := dir.MetadataStamp()
@@ -57,12 +57,12 @@ func rebuildOnce(dir *ctxfolder.Dir, held []*journal, x *folded) (*state, error)
 	if x != nil {
 		s.seq = max(s.seq, x.Seq)
 	}
-	// The state is the beginning of a chain of its own: no journal that was there before has this place.
+	// The rebuilt state begins a new chain: no existing journal has this place.
 	s.seq, s.chain = s.seq+1, newChain()
 	return s, nil
 }
 
-// openAll opens every journal there is whose beginning can be read.
+// openAll opens every journal whose begin record can be read.
 func (s *state) openAll(held []*journal) error {
 	gens, err := generations(s.dir)
 	if err != nil {
@@ -77,7 +77,7 @@ func (s *state) openAll(held []*journal) error {
 		case errors.Is(err, ErrDamaged):
 			s.note("journal", "%v", err)
 		case errors.Is(err, fs.ErrNotExist):
-			// A fold retired it meanwhile: rows and files have what it held, and they are read next.
+			// A fold removed it meanwhile: its contents are in rows and files, which are read next.
 		default:
 			return err
 		}
@@ -85,7 +85,7 @@ func (s *state) openAll(held []*journal) error {
 	return nil
 }
 
-// generations returns those of which anything lies in the context's folder, the oldest first.
+// generations returns the generations of all journals named in the context's folder, the oldest first.
 func generations(dir *ctxfolder.Dir) (gens []uint64, err error) {
 	for e, err := range dir.FS.ReadDir(".") {
 		if err != nil {
@@ -104,14 +104,14 @@ type rebuilder struct {
 	s        *state
 	x        *folded // index.json, nil without one
 	metadata *ctxfolder.Metadata
-	reach    map[uuid.UUID]int64 // how far lines are shown by branches
+	reach    map[uuid.UUID]int64 // how far branches show lines
 	found    map[uuid.UUID]map[int64]Entry
-	prev     map[uuid.UUID]uuid.UUID // of a message, the id before it
-	rows     map[fileKey]Entry       // message files that rows tell of
-	filed    map[lineKey]int64       // where messages are whose files were read
+	prev     map[uuid.UUID]uuid.UUID // the id before each message
+	rows     map[fileKey]Entry       // message files that rows name
+	filed    map[lineKey]int64       // positions of the messages whose files were read
 	lost     map[uuid.UUID]map[int64]Entry
 	evidence
-	older map[[2]uuid.UUID]bool // packs, and others that have a newer version of one of their messages
+	older map[[2]uuid.UUID]bool // pairs of packs: the second has a newer version of a message in the first
 }
 
 type lineKey struct{ line, id uuid.UUID }
@@ -166,8 +166,8 @@ func (b *rebuilder) run() error {
 	return nil
 }
 
-// readRowFiles reads the row files that index.json names, or the others: those may be of another history, and what the named ones and the packs say counts
-// more. Without index.json all count as named, the newest first.
+// readRowFiles reads the row files that index.json names, or the others. Those may be of another history: the named
+// ones and the packs count more. Without index.json all count as named, the newest first.
 func (b *rebuilder) readRowFiles(files map[uuid.UUID][]uint64, named bool) {
 	for i := range b.metadata.Lines {
 		ln := &b.metadata.Lines[i]
@@ -182,7 +182,7 @@ func (b *rebuilder) readRowFiles(files map[uuid.UUID][]uint64, named bool) {
 	}
 }
 
-// readRowFile takes the rows that are whole.
+// readRowFile takes the whole rows.
 func (b *rebuilder) readRowFile(ln *ctxfolder.Line, number uint64) {
 	f, err := b.s.dir.FS.OpenFile(ctxfolder.RowsFile(ln.ID, number), os.O_RDONLY)
 	if err != nil {
@@ -194,7 +194,7 @@ func (b *rebuilder) readRowFile(ln *ctxfolder.Line, number uint64) {
 	if info, err := f.Stat(); err == nil && info.Mode().IsRegular() {
 		r.size = info.Size()
 	}
-	end := ln.Base // behind the position of the row, as far as it tells: rows ascend
+	end := ln.Base // after the position of the row, if readable: rows ascend
 	for n := int64(0); ; n++ {
 		c, err := r.bytes(n*rowWidth, rowWidth)
 		if err != nil || len(c) < rowWidth {
@@ -226,8 +226,8 @@ func (b *rebuilder) readRowFile(ln *ctxfolder.Line, number uint64) {
 	}
 }
 
-// readFolder reads the message files that no row tells of, and those that were touched since: one may hold a
-// newer version than its row, which is told from an edit by hand by its stored_at.
+// readFolder reads the message files that no row names, and those touched since. A touched file may hold a newer
+// version than its row: its stored_at distinguishes that from an edit by hand.
 func (b *rebuilder) readFolder(folder string) error {
 	err := b.s.dir.MessageIDs(folder, func(id uuid.UUID) error {
 		row, told := b.rows[fileKey{folder, id}]
@@ -272,7 +272,7 @@ func (b *rebuilder) readFolder(folder string) error {
 	return err
 }
 
-// belongs says why a message has no place in a folder, nil when it has one.
+// belongs returns why a message has no place in a folder, nil if it has one.
 func (b *rebuilder) belongs(folder string, a *message.Address) error {
 	ln, ok := b.metadata.Line(a.Line)
 	if b.below[a.Line] = b.below[a.Line] || ok && a.Position < ln.Base; !ok || ln.Folder != folder || a.Position < ln.Base {
@@ -281,23 +281,23 @@ func (b *rebuilder) belongs(folder string, a *message.Address) error {
 	return nil
 }
 
-// offerFile takes a message from its file, which no row tells of.
+// offerFile takes a message from its file.
 func (b *rebuilder) offerFile(a *message.Address, raw []byte) {
 	if old, taken := b.found[a.Line][a.Position]; taken && old.ID != a.ID {
 		if p, filed := b.filed[lineKey{a.Line, old.ID}]; !filed || p != a.Position {
-			b.claimed(a.Line, old, a.ID) // a row and a pack are checked by sums, the position in a file is not
+			b.claimed(a.Line, old, a.ID) // rows and packs have checksums, the position in a file has none
 			return
 		}
 	}
 	b.prev[a.ID] = a.Prev
 	b.filed[lineKey{a.Line, a.ID}] = a.Position
 	e := entryOf(a, head{len: int64(len(raw)), sum: bodySum(raw)})
-	e.Payloads = max(e.Payloads, blob.Count(raw)) // an edit by hand may not say how many there are
+	e.Payloads = max(e.Payloads, blob.Count(raw)) // after an edit by hand its own count may be wrong
 	b.offer(a.Line, e)
 }
 
-// readStrays takes what the folders of no line hold of messages that are not in their places: a folder may have got another
-// name, or metadata.json another name for it. Where they belong is for a repair to say.
+// readStrays takes messages from folders of no line if their places are empty. A folder may have got another name, or
+// metadata.json another name for it. A repair decides where such files belong.
 func (b *rebuilder) readStrays(known map[string]bool) error {
 	folders, err := b.s.dir.Folders()
 	if err != nil {
@@ -310,7 +310,7 @@ func (b *rebuilder) readStrays(known map[string]bool) error {
 		err := b.s.dir.MessageIDs(folder, func(id uuid.UUID) error {
 			raw, _, err := b.s.dir.ReadMessage(folder, id)
 			if err != nil {
-				return nil // nothing was expected here
+				return nil // no file was expected here
 			}
 			env, err := message.Parse(raw)
 			if err != nil || env.FileID() != id {
@@ -331,14 +331,14 @@ func (b *rebuilder) readStrays(known map[string]bool) error {
 	return nil
 }
 
-// readJournals takes every whole record, newer versions over older ones.
+// readJournals takes every whole record; newer versions replace older ones.
 func (b *rebuilder) readJournals() error {
 	opened := map[uint64]*journal{}
 	for _, j := range b.s.journals {
 		opened[j.gen] = j
 		b.spots[j.begin.Seq] = j.begin.chain
 	}
-	for _, gen := range b.s.scraps.gens { // the later one is the newer one
+	for _, gen := range b.s.scraps.gens { // a later journal is newer
 		j := opened[gen]
 		if j == nil {
 			b.takeScrap(gen)
@@ -346,7 +346,7 @@ func (b *rebuilder) readJournals() error {
 		}
 		b.newer(j.begin.Metadata)
 		n, err := j.read(maxSeq, b.s.acked)
-		if err != nil { // what was read until then counts
+		if err != nil { // records read until then count
 			b.s.note("journal", "%s: %v", ctxfolder.JournalFile(j.gen), err)
 		}
 		for i := range n.changes {
@@ -357,7 +357,7 @@ func (b *rebuilder) readJournals() error {
 	return nil
 }
 
-// take takes what a record of a journal says.
+// take applies a record of a journal.
 func (b *rebuilder) take(c *change, gen uint64) {
 	b.s.seq = max(b.s.seq, c.seq)
 	b.newer(c.metadata)
@@ -373,7 +373,7 @@ func (b *rebuilder) take(c *change, gen uint64) {
 	e := c.entry(gen)
 	b.prev[e.ID] = c.address.Prev
 	if p, filed := b.filed[lineKey{c.address.Line, e.ID}]; filed && p != e.Position && b.found[c.address.Line][p].ID == e.ID {
-		delete(b.found[c.address.Line], p) // what a record says is checked by a sum
+		delete(b.found[c.address.Line], p) // a record has a checksum
 	}
 	if old, taken := b.found[c.address.Line][e.Position]; taken && old.ID != e.ID {
 		b.claimed(c.address.Line, old, e.ID)
@@ -382,8 +382,8 @@ func (b *rebuilder) take(c *change, gen uint64) {
 	b.offer(c.address.Line, e)
 }
 
-// cut forgets what a line had behind a position: files and rows that are left over say nothing. What a branch shows stays: then
-// the line was put back since, by records that may have been lost.
+// cut forgets what a line had after a position: leftover files and rows prove nothing. What a branch shows stays: the
+// line was put back since, by records that may have been lost.
 func (b *rebuilder) cut(t *trim) {
 	end := max(t.End, b.reach[t.Line])
 	gone := func(p int64, _ Entry) bool { return p >= end }
@@ -398,8 +398,8 @@ func (b *rebuilder) cut(t *trim) {
 	}
 }
 
-// lose notes what a row says of a message that cannot be had: it counts where nothing else is found, and for one that was
-// erased in any case.
+// lose notes a row that says why a message is unavailable. It counts only if nothing else is found, but always for an
+// erased message.
 func (b *rebuilder) lose(id uuid.UUID, e Entry) {
 	if b.lost == nil {
 		b.lost = map[uuid.UUID]map[int64]Entry{}
@@ -410,8 +410,8 @@ func (b *rebuilder) lose(id uuid.UUID, e Entry) {
 	b.lost[id][e.Position] = e
 }
 
-// offer takes an entry for its position. The journals come last: for the same message the newer version
-// counts; of two messages that claim one position, the one that was committed first.
+// offer takes an entry for its position. The journals come last: of one message the newer version counts; of two
+// messages that claim one position, the one that was committed first.
 func (b *rebuilder) offer(id uuid.UUID, e Entry) {
 	at := b.found[id]
 	if at == nil {
@@ -447,8 +447,8 @@ func (b *rebuilder) isOlder(old, now Entry) {
 	}
 }
 
-// build puts a line together. Positions that nothing claims are lost; the message behind tells the id. Where a record or a row has a position
-// below the base that metadata.json tells, that is wrong.
+// build assembles a line. Unclaimed positions are lost; the next message names their ids. If a record or a row has a
+// position below the base in metadata.json, that base is wrong.
 func (b *rebuilder) build(of *ctxfolder.Line, claims []claim) {
 	at := b.found[of.ID]
 	if at == nil {
@@ -484,7 +484,7 @@ func (b *rebuilder) build(of *ctxfolder.Line, claims []claim) {
 	}
 }
 
-// named gives a lost message the id that the first message of a line tells that begins behind it.
+// named sets the id of a lost message from the first message of a line that begins right after it.
 func (b *rebuilder) named(line uuid.UUID, lost Entry) Entry {
 	for i := range b.metadata.Lines {
 		fork := &b.metadata.Lines[i]
@@ -492,14 +492,14 @@ func (b *rebuilder) named(line uuid.UUID, lost Entry) Entry {
 			lost.ID = b.before(fork.Folder, first)
 		}
 	}
-	// One that claims another position is there: no line has a message twice.
+	// A message that claims another position exists: no line has a message twice.
 	if p, filed := b.filed[lineKey{line, lost.ID}]; filed && b.found[line][p].ID == lost.ID {
 		lost.ID = uuid.Nil
 	}
 	return lost
 }
 
-// before returns the id of the message before one, as far as that tells.
+// before returns the id of the message before e, as far as e names it.
 func (b *rebuilder) before(folder string, e Entry) uuid.UUID {
 	id, known := b.prev[e.ID]
 	if known {

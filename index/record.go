@@ -9,24 +9,24 @@ import (
 	"github.com/cespare/xxhash/v2"
 )
 
-// Kind is what a journal record says.
+// Kind is the kind of a journal record.
 type Kind string
 
 // The kinds of records.
 const (
-	KindBegin    Kind = "begin"    // the state a journal goes on from: the first record of each
+	KindBegin    Kind = "begin"    // the state that a journal continues: the first record of each
 	KindAppend   Kind = "append"   // an envelope: the next message of its line
 	KindReplace  Kind = "replace"  // an envelope: a new version of a message
 	KindMetadata Kind = "metadata" // the object of metadata.json
-	KindPayload  Kind = "payload"  // a payload that messages behind it refer to
-	KindTrim     Kind = "trim"     // a line ends earlier from now on: what was behind went to trash
+	KindPayload  Kind = "payload"  // a payload that later messages refer to
+	KindTrim     Kind = "trim"     // a line ends earlier from now on: the rest went to the trash
 )
 
-// The head of a record, of one width, so that a reader finds the body without parsing:
+// The fields of a record's head have fixed widths, so that a reader finds the body without parsing:
 //
 //	{"chain":"0123456789abcdef","prev":"0123456789abcdef","seq":              2,"mark":              1,"kind":"append"  ,"len":       123,"was":         0,"sum":"0123456789abcdef","body":
 //
-// A journal's beginning has no mark, so that readers of every version can read it. Neither have the records of a journal/1.
+// A begin record has no mark, so that readers of every version can read it. Records of a journal/1 have none, either.
 const (
 	headChain = `{"chain":"`
 	headPrev  = `","prev":"`
@@ -44,7 +44,7 @@ const (
 	lenWidth  = 10
 	markWidth = len(headMark) + seqWidth
 
-	// Offsets in a head without a mark. A mark stands at atKind and moves what follows.
+	// Offsets in a head without a mark. A mark is at atKind and moves what follows.
 	atPrev = len(headChain) + sumWidth
 	atSeq  = atPrev + len(headPrev) + sumWidth
 	atKind = atSeq + len(headSeq) + seqWidth
@@ -56,7 +56,7 @@ const (
 	// plainSize is the width of a head without a mark, headSize the width with one.
 	plainSize = atBody + len(headBody)
 	headSize  = plainSize + markWidth
-	// tailSize is that of the closing brace and the newline.
+	// tailSize is the size of the closing brace and the newline.
 	tailSize = 2
 
 	maxLen = 9_999_999_999
@@ -70,15 +70,15 @@ type head struct {
 	mark        uint64 // the writer knows every record up to this number to be durable; 0 for none
 	kind        Kind
 	len         int64
-	was         int64  // of a replace: the length of the version before, so that sizes need no look at it
+	was         int64  // for a replace: length of the previous version, so that counting bytes needs no look at it
 	sum         uint64 // of the body
 	width       int    // of the head on disk
 }
 
-// size is that of the whole record on disk.
+// size returns the size of the whole record on disk.
 func (h head) size() int64 { return int64(h.width) + h.len + tailSize }
 
-// headWidth tells how wide the head is that b begins with. It does not verify the head.
+// headWidth returns the width of the head that b begins with. It does not verify the head.
 func headWidth(b []byte) int {
 	if len(b) > atKind && bytes.HasPrefix(b[atKind:], []byte(headKind)) {
 		return plainSize
@@ -86,7 +86,7 @@ func headWidth(b []byte) int {
 	return headSize
 }
 
-// appendRecord appends a whole record. Of h, chain and width are computed.
+// appendRecord appends a whole record. It computes chain and width of h.
 func appendRecord(b []byte, h head, body []byte) ([]byte, head) {
 	start := len(b)
 	b = append(b, headChain...)
@@ -119,7 +119,7 @@ func appendRecord(b []byte, h head, body []byte) ([]byte, head) {
 	return append(b, '}', '\n'), h
 }
 
-// parseHead reads the head of a record. ok says that it is one, unharmed; the body may still not be.
+// parseHead parses the head of a record. ok reports whether it is an undamaged head; the body may still be damaged.
 func parseHead(b []byte) (h head, ok bool) {
 	if h.width = headWidth(b); len(b) < h.width {
 		return h, false
@@ -164,7 +164,7 @@ func parseHead(b []byte) (h head, ok bool) {
 	return h, found
 }
 
-// ended reports whether b, what lies behind a record's body, ends it.
+// ended reports whether b, the bytes after a record's body, ends the record.
 func ended(b []byte) bool { return len(b) >= tailSize && b[0] == '}' && b[1] == '\n' }
 
 const hexDigits = "0123456789abcdef"
@@ -194,7 +194,7 @@ var hexValues = func() (values [256]byte) {
 	return values
 }()
 
-// parseHexDigits reads up to 16 digits.
+// parseHexDigits parses up to 16 digits.
 func parseHexDigits(b []byte) (v uint64, ok bool) {
 	bad := byte(0)
 	for _, c := range b {
@@ -214,7 +214,7 @@ func appendPadded(b []byte, v int64, width int) []byte {
 	return append(b, d...)
 }
 
-// parsePadded reads a number of up to 19 digits behind spaces.
+// parsePadded parses a number of up to 19 digits after spaces.
 func parsePadded(b []byte) (v int64, ok bool) {
 	b = bytes.TrimLeft(b, " ")
 	for _, c := range b {
@@ -227,7 +227,7 @@ func parsePadded(b []byte) (v int64, ok bool) {
 	return v, len(b) > 0
 }
 
-// Hex writes a checksum the way the files do.
+// Hex formats a checksum as the files do.
 func Hex(sum uint64) string { return string(appendHex(nil, sum)) }
 
 func parseHexString(s string) (uint64, error) {

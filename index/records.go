@@ -13,20 +13,20 @@ import (
 	"github.com/google/uuid"
 )
 
-// kept are the folded journals that still exist: the only durable copy of their messages until their files are
-// settled, and the fast one. Each is opened when it is first read.
+// kept holds the folded journals that still exist: the only durable copy of their messages until these are settled, and
+// the fast copy. Each is opened on first read.
 type kept struct {
 	gens  []uint64
 	files openFiles[uint64]
 
 	mu       sync.Mutex
-	ids      map[lineID]int64  // positions of the messages in those that were searched
-	payloads map[Sum]payloadAt // of those too
+	ids      map[lineID]int64  // positions of the messages in the searched journals
+	payloads map[Sum]payloadAt // of the searched journals, too
 	records  map[bodyKey]payloadAt
-	known    map[uint64]bool // which those are
+	known    map[uint64]bool // the searched journals
 }
 
-// bodyKey is what the body of a record is known by.
+// bodyKey identifies the body of a record.
 type bodyKey struct {
 	len int64
 	sum uint64
@@ -34,7 +34,7 @@ type bodyKey struct {
 
 type lineID struct{ line, id uuid.UUID }
 
-// file returns the file of one of these journals, for Release, nil for any other.
+// file returns the file of one of these journals, which the caller releases, or nil for any other.
 func (k *kept) file(dir *ctxfolder.Dir, gen uint64) *openFile {
 	if !slices.Contains(k.gens, gen) {
 		return nil
@@ -46,7 +46,7 @@ func (k *kept) file(dir *ctxfolder.Dir, gen uint64) *openFile {
 	return f
 }
 
-// find returns where a message is, by what the journals say.
+// find returns the position of a message, according to the journals.
 func (k *kept) find(dir *ctxfolder.Dir, line, id uuid.UUID) (position int64, ok bool) {
 	k.mu.Lock()
 	defer k.mu.Unlock()
@@ -55,7 +55,7 @@ func (k *kept) find(dir *ctxfolder.Dir, line, id uuid.UUID) (position int64, ok 
 	return position, ok
 }
 
-// payload returns where a payload is.
+// payload returns where a journal has a payload.
 func (k *kept) payload(dir *ctxfolder.Dir, sum Sum) (at payloadAt, ok bool) {
 	k.mu.Lock()
 	defer k.mu.Unlock()
@@ -64,7 +64,7 @@ func (k *kept) payload(dir *ctxfolder.Dir, sum Sum) (at payloadAt, ok bool) {
 	return at, ok
 }
 
-// moved returns where a record is that is not where its entry says: bytes were put before it, or taken away.
+// moved returns where a record is that is not where its entry says: bytes were inserted or removed before it.
 func (k *kept) moved(dir *ctxfolder.Dir, e *Entry) (at payloadAt, ok bool) {
 	k.mu.Lock()
 	defer k.mu.Unlock()
@@ -96,13 +96,13 @@ func (k *kept) search(dir *ctxfolder.Dir) {
 	}
 }
 
-// only forgets all but these journals.
+// only forgets all journals but these.
 func (k *kept) only(gens []uint64) {
 	k.gens = gens
 	k.files.Clear()
 }
 
-// openFiles are files that are read again and again.
+// openFiles are files that are read repeatedly.
 type openFiles[K comparable] = held.Things[K, *openFile]
 
 type openFile struct {
@@ -123,7 +123,7 @@ func openRegular(fsys vfs.FS, name string) (*openFile, error) {
 	return &openFile{File: f}, nil
 }
 
-// record returns the file of a journal that still exists, for Release, nil for any other.
+// record returns the file of a journal that still exists, which the caller releases, or nil for any other.
 func (s *state) record(gen uint64) *openFile {
 	for _, j := range s.journals {
 		if j.gen == gen {
@@ -137,15 +137,14 @@ func (s *state) record(gen uint64) *openFile {
 }
 
 const (
-	// between is how far two records may be apart to be read at once, in bytes: less than what a second
-	// call costs.
+	// between is how far apart two records may be to be read at once, in bytes: less than the cost of a second call.
 	between = 16 << 10
-	// together is how much is read at once.
+	// together is how many bytes are read at once.
 	together = 1 << 20
 )
 
-// ReadRecords returns the envelopes of entries from the journals that committed them, or the packs that they are archived in; nil stands
-// for one that none of these holds, or not unharmed. Neighbours are read at once.
+// ReadRecords returns the envelopes of entries from the journals that committed them, or the packs that hold them. It
+// returns nil for a missing or damaged envelope. It reads neighbours at once.
 func (l *Log) ReadRecords(entries []Entry) [][]byte {
 	out := make([][]byte, len(entries))
 	l.readPacks(entries, out)
@@ -167,7 +166,7 @@ func (l *Log) ReadRecords(entries []Entry) [][]byte {
 	return out
 }
 
-// readMoved reads the records of a folded journal that are not where their entries say.
+// readMoved reads the records of folded journals that are not where their entries say.
 func (s *state) readMoved(entries []Entry, out [][]byte) {
 	for i := range entries {
 		if e := entries[i]; out[i] == nil && slices.Contains(s.kept.gens, e.gen) {
@@ -181,13 +180,13 @@ func (s *state) readMoved(entries []Entry, out [][]byte) {
 	}
 }
 
-// ReadRecord is ReadRecords for one entry. ok is false where that gives nil.
+// ReadRecord is ReadRecords for one entry. ok is false if the envelope is nil.
 func (l *Log) ReadRecord(e *Entry) (envelope []byte, ok bool) {
 	envelope = l.ReadRecords([]Entry{*e})[0]
 	return envelope, envelope != nil
 }
 
-// neighbours returns how many of the entries, from the first on, stand close behind each other in one journal.
+// neighbours returns how many of the entries, from the first on, are close together in one journal.
 func neighbours(entries []Entry) int {
 	first := &entries[0]
 	n := 1
@@ -201,14 +200,14 @@ func neighbours(entries []Entry) int {
 	return n
 }
 
-// readRun reads a run of neighbours. It returns the buffer for the next one. It fails where the system could not read, not where what it read is
-// damaged.
+// readRun reads a run of neighbours. It returns the buffer for the next one. It fails if the system could not read, but
+// not if the data is damaged.
 func readRun(f vfs.File, run []Entry, out [][]byte, buf []byte) ([]byte, error) {
 	from := run[0].off
 	end, err := vfs.Size(f)
 	size := min(end, run[len(run)-1].end()) - from
 	if err != nil || from < 0 || size < 0 || vfs.HasHole(f, from, from+size) {
-		return buf, err // what an entry says must not decide how much is allocated
+		return buf, err // do not allocate by an unchecked entry
 	}
 	if int64(cap(buf)) < size {
 		buf = make([]byte, size)
@@ -223,7 +222,7 @@ func readRun(f vfs.File, run []Entry, out [][]byte, buf []byte) ([]byte, error) 
 		b = b[min(headWidth(b), len(b)):]
 		if e.Size >= 0 && e.Size <= int64(len(b)) && bodySum(b[:e.Size]) == e.Sum {
 			b = b[:e.Size]
-			// Each gets memory of its own: one that is kept must not keep its neighbours.
+			// Each envelope gets separate memory: a kept one must not keep its neighbours.
 			out[i] = slices.Clone(b)
 		}
 	}

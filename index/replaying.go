@@ -8,8 +8,8 @@ import (
 	"github.com/google/uuid"
 )
 
-// replayFromRows tries the short way: the oldest journal tells the counts at its beginning, and the rows up
-// to there are whole. Where rows lie that have been rewritten, or packs, only index.json says.
+// replayFromRows tries the short way: the oldest begin record has the counts, and the rows up to there are whole. Where
+// row files were rewritten, or packs exist, only index.json says where entries are.
 func (s *state) replayFromRows() bool {
 	if len(s.journals) == 0 || len(s.problems) > 0 || s.rearranged() {
 		return false
@@ -49,7 +49,8 @@ func (s *state) replayFromRows() bool {
 // rowsAtOnce is how many rows are read at once.
 const rowsAtOnce = 1024
 
-// rowsWhole reports whether a line has every row that it should have. It counts those that are marked lost, as they may have been since.
+// rowsWhole reports whether a line has every row that it should have. It counts those marked lost, since the marks may
+// be newer than c.
 func (s *state) rowsWhole(c *Counts) bool {
 	var last uuid.UUID
 	c.Lost = 0
@@ -82,7 +83,7 @@ func (s *state) rearranged() bool {
 	return err != nil
 }
 
-// rowsBehind reports whether some line has more rows than messages: then the newest journals are missing, or it was cut.
+// rowsBehind reports whether a line has more rows than messages: the newest journals are missing, or the line was cut.
 func (s *state) rowsBehind() bool {
 	for line := range s.folders() {
 		var counts Counts
@@ -96,7 +97,7 @@ func (s *state) rowsBehind() bool {
 	return false
 }
 
-// outnumbered reports whether there are more message files than the lines have messages: then the newest journals are missing.
+// outnumbered reports whether there are more message files than messages: then the newest journals are missing.
 func (s *state) outnumbered() bool {
 	room := map[string]int64{}
 	for line, folder := range s.folders() {

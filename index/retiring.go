@@ -6,11 +6,11 @@ import (
 	"github.com/google/uuid"
 )
 
-// retire forgets what a fold brought into index.json: journals, and the entries that have rows now. It reports whether the state is that of x then:
-// not where it has yet to read on in journals.
+// retire forgets what a fold brought into index.json: journals, and the entries that now have rows. It reports whether
+// the state is then that of x, which it is not while it has journals to read.
 func (s *state) retire(x *folded) bool {
 	if s.unsaved {
-		return false // it was rebuilt because there are no rows to rely on
+		return false // it was rebuilt because the rows are unreliable
 	}
 	for len(s.journals) > 1 && s.journals[0].gen < x.Live {
 		_ = s.journals[0].f.Close()
@@ -27,7 +27,7 @@ func (s *state) retire(x *folded) bool {
 	}
 	s.kept.only(x.retained())
 	s.superseded = slices.DeleteFunc(s.superseded, func(gen uint64) bool { return gen < x.Live })
-	s.rows.Clear() // a rebuild may have made new ones
+	s.rows.Clear() // a rebuild may have replaced the files
 	for id, ln := range s.lines {
 		if ln.Count == 0 && ln.cut <= x.Seq {
 			delete(s.lines, id)
@@ -37,7 +37,7 @@ func (s *state) retire(x *folded) bool {
 		for n > 0 && ln.recent[n-1].seq > x.Seq {
 			n--
 		}
-		for i := range n { // all of them have rows, those also that were replaced since
+		for i := range n { // all of them have rows, even those replaced since
 			if e := ln.recent[i]; e.seq > x.Seq {
 				ln.changeRow(e)
 			}
@@ -55,7 +55,7 @@ func (s *state) retire(x *folded) bool {
 	for i := range x.Lines {
 		if ln := s.lines[x.Lines[i].Line]; ln != nil {
 			if !slices.Equal(ln.Packs, x.Lines[i].Packs) {
-				s.dir.ForgetFolders() // who archived may have removed one
+				s.dir.ForgetFolders() // archiving may have removed one
 			}
 			ln.Stored = x.Lines[i].Stored
 			ln.Lost, ln.unfound = x.Lines[i].Lost, nil
@@ -68,7 +68,7 @@ func (s *state) retire(x *folded) bool {
 	return true
 }
 
-// recount takes the bytes of lines as another process counts them where the state ends: it may have erased messages.
+// recount takes over another process's byte counts of lines at the state's end: it may have erased messages.
 func (s *state) recount(lines []Counts) {
 	for _, c := range lines {
 		if ln := s.lines[c.Line]; ln != nil {

@@ -14,11 +14,11 @@ import (
 	"github.com/google/uuid"
 )
 
-// The fields of a row stand at fixed places, so that reading one needs no parser:
+// The fields of a row have fixed offsets, so that reading one needs no parser:
 //
 //	{"check":"01234567","pos":              7,"id":"UUID","size":       812,"at":1795240427441899000,"sum":"0123456789abcdef","gen":         3,"off":     70687,"payloads":    2,"file":"UUID"}
 //
-// "file" is there where it is not "id"; in its place "lost" says why there is no message. Spaces fill the row up.
+// "file" is present if it differs from "id"; in its place "lost" says why there is no message. Spaces fill the row.
 const (
 	rowCheck = `{"check":"`
 	rowPos   = `","pos":`
@@ -47,7 +47,7 @@ const (
 	atRowBlobs = atRowOff + len(rowOff) + lenWidth
 	atRowFile  = atRowBlobs + len(rowBlobs) + manyWidth
 
-	// rowWidth is the width of a row this program writes. index.json tells that of the rows there are.
+	// rowWidth is the width of a row that this program writes. index.json records the width of existing rows.
 	rowWidth = 256
 )
 
@@ -69,7 +69,7 @@ func appendRow(b []byte, e *Entry) []byte {
 	b = appendPadded(append(b, rowBlobs...), min(int64(e.Payloads), 99999), manyWidth)
 	switch {
 	case e.Lost != "":
-		// The reason is for people: what does not fit is cut.
+		// The reason is for people: cut it to fit.
 		b = append(b, rowLost...)
 		for _, c := range []byte(e.Lost[:min(len(e.Lost), rowWidth-atRowFile-len(rowLost)-3)]) {
 			if c < 0x20 || c >= 0x7f || c == '"' || c == '\\' {
@@ -91,7 +91,7 @@ func appendRow(b []byte, e *Entry) []byte {
 	return b
 }
 
-// rowSumOf is the sum of what stands behind the check.
+// rowSumOf returns the checksum of the bytes after the check.
 func rowSumOf(row []byte) uint64 { return xxhash.Sum64(row[atRowPos:]) & 0xffffffff }
 
 func appendID(b []byte, id uuid.UUID) []byte {
@@ -101,7 +101,7 @@ func appendID(b []byte, id uuid.UUID) []byte {
 	return append(b, text[:]...)
 }
 
-// parseRow reads a row.
+// parseRow parses a row.
 func parseRow(b []byte) (Entry, error) {
 	bad := func() (Entry, error) {
 		return Entry{}, fmt.Errorf("%w: index row", ErrDamaged)
@@ -113,7 +113,7 @@ func parseRow(b []byte) (Entry, error) {
 	if !ok || check != rowSumOf(b) {
 		return bad()
 	}
-	// The check says that these are bytes of appendRow: what stands between the fields needs no look.
+	// The check proves that these are bytes of appendRow, so the text between the fields needs no look.
 	var e Entry
 	var gen, payloads int64
 	var good [7]bool
@@ -143,13 +143,13 @@ func parseRow(b []byte) (Entry, error) {
 	return e, nil
 }
 
-// rowsReader is a line's row file, for reading.
+// rowsReader reads a line's row file.
 type rowsReader struct {
 	*openFile
 	rows int64
 }
 
-// openRowFile opens a line's row file, for Release.
+// openRowFile opens a line's row file, which the caller releases.
 func (s *state) openRowFile(ln *line) (*rowsReader, error) {
 	name := ctxfolder.RowsFile(ln.Line, ln.Rows)
 	f, err := s.rows.Get(name, func() (*openFile, error) { return openRegular(s.dir.FS, name) })
@@ -171,7 +171,7 @@ func (r *rowsReader) short(ln *line) error {
 	return fmt.Errorf("%w: row file of line %s has %d rows", ErrDamaged, ln.Line, r.rows)
 }
 
-// readDense is readRows for positions each of which has a row.
+// readDense is readRows for positions that all have rows.
 func (s *state) readDense(ln *line, from, to int64) ([]Entry, error) {
 	if from >= to {
 		return nil, nil
@@ -182,7 +182,7 @@ func (s *state) readDense(ln *line, from, to int64) ([]Entry, error) {
 	}
 	defer r.Release()
 	width, first := int64(s.width), ln.first(ln.Base)
-	if first+r.rows < to { // allocate for the rows there are, not for what was asked
+	if first+r.rows < to { // allocate for the existing rows, not for the request
 		return nil, r.short(ln)
 	}
 	b := make([]byte, (to-from)*width)
@@ -204,14 +204,14 @@ func (s *state) readDense(ln *line, from, to int64) ([]Entry, error) {
 	return entries, nil
 }
 
-// regular reports whether a regular file lies at a path of the context's folder. Where it does not, an error of
-// opening it is damage, and no reason to give up.
+// regular reports whether a path of the context's folder is a regular file. If it is not, an error from opening it is
+// damage, and no reason to give up.
 func regular(dir *ctxfolder.Dir, path string) bool {
 	info, err := dir.FS.Lstat(path)
 	return err == nil && info.Mode().IsRegular() || vfs.IsShortage(err)
 }
 
-// rowsWriter puts rows in their places, in one write for each run of them.
+// rowsWriter writes rows in their places, with one write for each run of them.
 type rowsWriter struct {
 	f     vfs.File
 	made  bool  // the file is new
@@ -244,7 +244,7 @@ func openRows(dir *ctxfolder.Dir, name string, first int64) (*rowsWriter, error)
 	return &rowsWriter{f: f, first: first, made: made}, nil
 }
 
-// put writes the row of an entry of the dense part.
+// put writes the row of an entry in the dense part.
 func (w *rowsWriter) put(e *Entry) error { return w.putAt(e.Position-w.first, e) }
 
 // putAt writes row number n.
@@ -271,10 +271,10 @@ func (w *rowsWriter) flush() error {
 	return err
 }
 
-// end cuts off what lies behind so many rows.
+// end truncates the file after that many rows.
 //
-// Crash order: the record that cut the line is in a journal, so rows that are there or not mean nothing. They are gone, durably,
-// before that journal goes: a rebuild would believe them.
+// Crash order: the record that cut the line is in a journal, so surplus rows mean nothing. They are durably gone before
+// that journal goes: a rebuild would believe them.
 func (w *rowsWriter) end(rows int64) error {
 	if err := w.flush(); err != nil {
 		return err
@@ -286,7 +286,7 @@ func (w *rowsWriter) end(rows int64) error {
 	return w.f.Truncate(rows * rowWidth)
 }
 
-// close flushes, makes the rows durable, and closes.
+// close flushes the rows, makes them durable, and closes the file.
 func (w *rowsWriter) close() error {
 	err := w.flush()
 	if err == nil {

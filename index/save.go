@@ -12,11 +12,11 @@ import (
 	"github.com/ctxdir/ctxdir/internal/vfs"
 )
 
-// save writes a rebuilt index: what message files lack, every row, a journal to go on in, index.json. The
-// caller holds the folder's lock.
+// save writes a rebuilt index: message files that only journals have, every row, a journal to continue in, and
+// index.json. The caller holds the context lock.
 //
-// Crash order: index.json comes last; until then the next open rebuilds again. The new journal is made
-// when the rows are durable, since a rebuild trusts the counts at the beginning of the oldest one.
+// Crash order: index.json comes last; until then the next open rebuilds again. The new journal is created when the rows
+// are durable, since a rebuild trusts the counts in the oldest begin record.
 func (l *Log) save(foldLocked bool) error {
 	if !foldLocked {
 		if ok, err := l.dir.FoldLock.TryAcquire(); err != nil {
@@ -54,7 +54,7 @@ func (l *Log) save(foldLocked bool) error {
 		}
 		slices.SortFunc(f.entries, func(a, b Entry) int { return cmp.Compare(a.Position, b.Position) })
 		if slices.ContainsFunc(f.entries, archived) {
-			f.Rows, f.Packs = slices.Max(append(numbers[id], 0)), s.packOrder // a file that an index.json may name stays as it is
+			f.Rows, f.Packs = slices.Max(append(numbers[id], 0)), s.packOrder // leave a file that an index.json may name
 		}
 		w.lines = append(w.lines, f)
 		counts = append(counts, ln.Counts)
@@ -78,8 +78,8 @@ func (l *Log) save(foldLocked bool) error {
 	}); err != nil {
 		return err
 	}
-	// The old journals' numbers do not lead up to this state: none of them is named. They may hold what nobody could
-	// read, so they are kept in trash.
+	// The old journals' numbers do not lead to this state, so index.json names none of them. They may hold unreadable
+	// data, so they go to the trash.
 	w.journals, w.settled = []uint64{gen + 1}, gen
 	if _, err := l.finishFold(w, w.journals); err != nil {
 		return err
@@ -93,7 +93,7 @@ func (l *Log) save(foldLocked bool) error {
 	return l.reload()
 }
 
-// settleRebuilt makes the message files durable that only journals hold: those go to trash.
+// settleRebuilt makes the message files durable that only journals hold: those journals go to the trash.
 func (l *Log) settleRebuilt(w *foldWork) error {
 	if err := l.keepAllPayloads(); err != nil {
 		return err

@@ -13,12 +13,12 @@ import (
 
 func bodySum(b []byte) uint64 { return message.Sum(b) }
 
-// tail says what a scan met behind the last whole record.
+// tail is what a scan met after the last whole record.
 type tail int
 
 const (
 	tailBlank tail = iota // newlines, or the end of the file
-	tailTorn              // something that is no whole record, and none behind it
+	tailTorn              // bytes that are no whole record, and none after them
 )
 
 // reader reads a file through one buffer.
@@ -27,10 +27,10 @@ type reader struct {
 	size  int64
 	buf   []byte
 	at    int64 // of buf[0] in the file
-	loose bool  // a record may end in anything: its two sums prove it
+	loose bool  // a record may end in anything: its two checksums prove it
 }
 
-// bytes returns up to n bytes from off, fewer at the end of the file. They are good until the next call.
+// bytes returns up to n bytes from off, fewer at the end of the file. They are valid until the next call.
 func (r *reader) bytes(off int64, n int) ([]byte, error) {
 	if off < r.at || off+int64(n) > r.at+int64(len(r.buf)) {
 		want := int(min(int64(max(n, window)), max(r.size-off, 0)))
@@ -52,7 +52,7 @@ func (r *reader) bytes(off int64, n int) ([]byte, error) {
 // buffers are for readers: most journals are read in one piece.
 var buffers = sync.Pool{New: func() any { return new([]byte) }}
 
-// borrow gives the reader a buffer that was used before; giveBack is for when what was read is no longer needed.
+// borrow gives the reader a used buffer. giveBack returns it when the data read is no longer needed.
 func (r *reader) borrow() *[]byte {
 	b := buffers.Get().(*[]byte)
 	r.buf = (*b)[:0]
@@ -66,7 +66,7 @@ func (r *reader) giveBack(b *[]byte) {
 
 func (r *reader) forget() { r.buf = r.buf[:0] }
 
-// whole reads the record at off. ok says that it is whole; its body is good until the next call.
+// whole reads the record at off. ok reports whether it is whole; its body is valid until the next call.
 func (r *reader) whole(off int64) (rec record, ok bool, err error) {
 	b, err := r.bytes(off, headSize)
 	if err != nil {
@@ -89,7 +89,7 @@ func (r *reader) whole(off int64) (rec record, ok bool, err error) {
 	if vfs.HasHole(r.f, off, off+h.size()) { // of zeros, which no record holds
 		return rec, false, nil
 	}
-	// A large body is summed piece by piece; its beginning is kept.
+	// Sum a large body piece by piece and keep its first bytes.
 	rec.body = make([]byte, 0, bodyHead)
 	d := xxhash.New()
 	for done := int64(0); done < h.len; {
@@ -105,7 +105,8 @@ func (r *reader) whole(off int64) (rec record, ok bool, err error) {
 	return rec, err == nil && (r.loose || ended(b)) && d.Sum64() == h.sum, err
 }
 
-// ahead returns what is in the buffer from off on, at least one byte but at the end of the file. It is good until the next call.
+// ahead returns the buffered bytes from off on, at least one except at the end of the file. They are valid until the
+// next call.
 func (r *reader) ahead(off int64) ([]byte, error) {
 	if b, err := r.bytes(off, 1); err != nil || len(b) == 0 {
 		return nil, err
@@ -113,7 +114,7 @@ func (r *reader) ahead(off int64) ([]byte, error) {
 	return r.buf[off-r.at:], nil
 }
 
-// blank reports whether there is nothing but newlines from off to the end of the file.
+// blank reports whether the file has nothing but newlines from off to its end.
 func (r *reader) blank(off int64) (bool, error) {
 	for {
 		b, err := r.ahead(off)
@@ -127,7 +128,7 @@ func (r *reader) blank(off int64) (bool, error) {
 	}
 }
 
-// resync finds the next whole record behind off whose number is above seq.
+// resync finds the next whole record after off with a number above seq.
 func (r *reader) resync(off int64, seq uint64) (record, bool, error) {
 	mark := []byte("\n" + headChain)
 	for off < r.size {
@@ -155,13 +156,13 @@ func (r *reader) resync(off int64, seq uint64) (record, bool, error) {
 	return record{}, false, nil
 }
 
-// witness tells whether a record was acknowledged, as far as can be seen.
+// witness reports whether there is proof that a record was acknowledged.
 type witness func(record) bool
 
-// torn reports whether the bytes [from, to) of a journal, which are no whole records, were left by a write that
-// a crash interrupted, and so nothing behind them was acknowledged either. Such a write leaves sectors as
-// they were laid out, or zero, inside a record, where neither byte can stand; damage seldom does. A witness
-// of a later record proves the contrary.
+// torn reports whether an interrupted write left the bytes [from, to) of a journal, which are no whole records. If so,
+// nothing after them was acknowledged either. Such a write leaves sectors inside a record that are still preallocated
+// newlines, or zero. Neither byte can be in a record, and damage seldom leaves them. A witness of a later record proves
+// the contrary.
 func (r *reader) torn(from, to int64, seq uint64, acked witness) (bool, error) {
 	blank := false
 	for at := from; at < to && !blank; {
@@ -190,9 +191,10 @@ func (r *reader) torn(from, to int64, seq uint64, acked witness) (bool, error) {
 	}
 }
 
-// harmed reports whether what lies behind the last whole record looks like a record that was whole once: no sector of it is blank, and it ends like one, or
-// the file ends in the middle of it. A crash leaves its end at the end of a sector, and that of the file where a sector ends or where it was, one byte on in
-// a journal in which no more was laid out. If that is an error, nothing is lost by it but the time to look for the message in its file.
+// harmed reports whether the bytes after the last whole record look like a record that was whole once: no sector is
+// blank, and they end like a record, or the file ends in the middle of it. A crash leaves the record's end at the end
+// of a sector. It leaves the file's end where a sector ends or where it was, one byte on in a journal without more
+// preallocated space. A wrong answer costs only the time to look for the message in its file.
 func (j *journal) harmed(end int64) bool {
 	size, err := j.size()
 	if err != nil {
@@ -218,13 +220,12 @@ func (j *journal) harmed(end int64) bool {
 	return text[len(text)-1] == '}' && (stop%sector != 0 || ok && end+h.size() == stop+1)
 }
 
-// sector is what a disk writes whole or not at all, in bytes.
+// sector is how many bytes a disk writes whole or not at all.
 const sector = 512
 
-// scan calls f for each whole record of the journal from off on and returns where the last one ends and what
-// lies there. Where a record is broken and whole ones stand behind it, either a crash tore the write of several
-// records, of which none was acknowledged, and the scan ends there; or it is damage: gap is called with
-// the number of records lost and the scan goes on.
+// scan calls f for each whole record of the journal from off on. It returns where the last one ends and what follows
+// it. Whole records may follow a broken one. Either a crash tore the write of several records, none of which was
+// acknowledged, and scan ends there. Or there is damage: scan calls gap with the number of lost records and continues.
 func (j *journal) scan(off int64, seq, chain uint64, acked witness, f func(record) error, gap func(lost uint64)) (int64, tail, error) {
 	size, err := j.size()
 	if err != nil {
@@ -262,15 +263,13 @@ func (j *journal) scan(off int64, seq, chain uint64, acked witness, f func(recor
 	}
 }
 
-// behind finds the record to go on with when the one at off is not the next whole one. ok is false when there
-// is none that counts.
+// behind finds the record to continue with when the one at off is not the next whole one. ok is false when none counts.
 func (r *reader) behind(off int64, seq uint64, acked witness) (rec record, ok bool, err error) {
 	next, found, err := r.resync(off, seq)
 	if err != nil || !found {
 		return rec, false, err
 	}
-	// A writer may have been at work while this was read. Its record is whole by now, since the one behind
-	// it is there.
+	// A writer may have written during this read. Its record is whole by now, since the record after it is there.
 	r.forget()
 	if rec, ok, err = r.whole(off); err != nil || ok && rec.seq == seq+1 {
 		return rec, ok, err

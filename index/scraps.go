@@ -10,11 +10,11 @@ import (
 	"github.com/ctxdir/ctxdir/internal/vfs"
 )
 
-// A record's two sums prove the record, whatever surrounds it: a damaged beginning, a beginning that names another context
-// or store, zeroed sectors, other line ends. They do not prove its history, that is, which journal it belongs to. A payload
-// needs no history, since its SHA-256 is its name.
+// A record's two checksums prove the record, whatever surrounds it: a damaged begin record, another context's or
+// store's begin record, zeroed sectors, other line ends. They do not prove its history, that is, which journal it
+// belongs to. A payload needs no history, since its SHA-256 is its name.
 
-// EachPayload yields the payloads in a journal's whole records. read returns one, nil where it cannot be read.
+// EachPayload yields the payloads in a journal's whole records. read returns one, nil if it cannot be read.
 func EachPayload(f vfs.File, yield func(sum Sum, read func() []byte) bool) error {
 	return eachRecord(f, func(rec record) bool {
 		sum, ok := payloadSum(rec.body)
@@ -29,7 +29,7 @@ func EachPayload(f vfs.File, yield func(sum Sum, read func() []byte) bool) error
 	})
 }
 
-// eachRecord yields every whole record of a file, in order. It ignores how they follow one another.
+// eachRecord yields every whole record of a file, in order. It ignores whether they form a chain.
 func eachRecord(f vfs.File, yield func(record) bool) error {
 	mark := []byte(headChain)
 	for part, err := range vfs.Data(f) {
@@ -71,13 +71,13 @@ func eachRecord(f vfs.File, yield func(record) bool) error {
 	return nil
 }
 
-// scrap is what the whole records of a journal say.
+// scrap holds the whole records of a journal.
 type scrap struct {
-	begin   *begin // nil where that is damaged
+	begin   *begin // nil if it is damaged
 	changes []change
 }
 
-// readScrap reads the whole records of a journal. What it read before an error counts.
+// readScrap reads the whole records of a journal. Records read before an error count.
 func readScrap(dir *ctxfolder.Dir, gen uint64) (s scrap, err error) {
 	f, err := openRegular(dir.FS, ctxfolder.JournalFile(gen))
 	if err != nil {
@@ -97,7 +97,7 @@ func readScrap(dir *ctxfolder.Dir, gen uint64) (s scrap, err error) {
 	return s, err
 }
 
-// beginOf returns what a beginning says, of whichever context; nil where that makes no sense.
+// beginOf parses a begin record of any context; it returns nil if the record makes no sense.
 func (j *journal) beginOf(rec record) *begin {
 	_, body, err := j.readWhole(rec.off, rec.off+rec.size())
 	if err != nil {

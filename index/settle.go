@@ -13,22 +13,22 @@ import (
 	"github.com/google/uuid"
 )
 
-// ErrOnlyCopy is wrapped when a journal cannot go.
-var ErrOnlyCopy = errors.New("holds the only good copy of something and stays")
+// ErrOnlyCopy reports a journal that has to stay.
+var ErrOnlyCopy = errors.New("holds the only good copy of some data and stays")
 
-// settle makes durable what folded journals hold, so that they can go: it reads every message of theirs that counts in its place, its
-// file or a pack, writes the file again from the journal where it is not right, and stores the payloads. It returns how many of the
-// journals, from the oldest on, can go. An error that wraps ErrOnlyCopy says why the others stay: each of them holds the only good copy of something, or
-// stands behind one that does, since journals go in the order of their numbers. An error that wraps ErrDamaged or ErrBusy is about the index.
+// settle makes the contents of folded journals durable, so that these can go. It reads each current message of theirs
+// from its place, a file or a pack, rewrites wrong files from the journal, and stores the payloads. It returns how
+// many, from the oldest on, can go. An error that wraps ErrOnlyCopy says why the others stay: each holds the only good
+// copy of something or follows one that does, since journals go in order. ErrDamaged and ErrBusy are about the index.
 //
-// Crash order: until SyncAll returns a file may be missing, empty or torn after a power cut; the journals are there, and
-// readers take the message from them. Settling again makes the files again.
+// Crash order: until SyncAll returns, a power cut may leave a file missing, empty or torn. The journals still exist,
+// and readers take the message from them. Settling again rewrites the files.
 func (l *Log) settle(ctx stdcontext.Context, w *foldWork, journals []uint64) (int, error) {
 	return l.settleUnder(w, journals, func(f func(folders map[uuid.UUID]string) error) error { return l.underLock(ctx, f) })
 }
 
-// withRetry runs a settle. A failed sync may be about any file that was written since the last one, also another program's. So the settle runs a second
-// time and rewrites everything: the first error is not about these files.
+// withRetry runs a settle. A failed sync may be about any file written since the last one, even by another program. So
+// the settle runs a second time and rewrites everything: the first error is not about these files.
 func (l *Log) withRetry(settle func() error) error {
 	err := settle()
 	if errors.Is(err, ErrDurability) {
@@ -41,7 +41,7 @@ func (l *Log) withRetry(settle func() error) error {
 	return err
 }
 
-// settleUnder is settle that gets the folder's lock from locked, more than once, when it has files to write.
+// settleUnder is settle with the context lock from locked, which it takes more than once if it has files to write.
 func (l *Log) settleUnder(w *foldWork, journals []uint64, locked func(func(folders map[uuid.UUID]string) error) error) (settled int, err error) {
 	err = l.withRetry(func() error {
 		settled, err = l.settleOnce(w, journals, locked)
@@ -77,8 +77,8 @@ func (l *Log) settleOnce(w *foldWork, journals []uint64, locked func(func(folder
 	return len(journals), nil
 }
 
-// read stores the payloads of journals, and returns the positions that their records commit, in order, without repetition. A journal that is
-// not whole is harmed: what can be read of it is settled, and the journal is kept in trash. What superseded journals hold a later one repeats.
+// read stores the payloads of journals and returns the positions that their records commit, sorted and unique. It
+// settles the readable part of a damaged journal, which then goes to the trash, and skips superseded journals.
 func (s *settling) read(journals, superseded []uint64) (lines map[uuid.UUID][]int64, harmed []uint64) {
 	lines = map[uuid.UUID][]int64{}
 	for _, gen := range journals {
@@ -93,7 +93,7 @@ func (s *settling) read(journals, superseded []uint64) (lines map[uuid.UUID][]in
 		case errors.Is(err, fs.ErrNotExist):
 		case errors.Is(err, ErrDamaged):
 			harmed = append(harmed, gen)
-		default: // what could not be read may be whole
+		default: // the unread data may be whole
 			s.stuck[gen] = err
 		}
 		for _, c := range n.changes {
@@ -112,7 +112,7 @@ func (s *settling) read(journals, superseded []uint64) (lines map[uuid.UUID][]in
 	return lines, harmed
 }
 
-// readPayloads reads a journal and stores the payloads in it. With an error that wraps ErrDamaged comes what is whole.
+// readPayloads reads a journal and stores its payloads. With an error that wraps ErrDamaged it returns what is whole.
 func (l *Log) readPayloads(gen uint64, durable bool) (news, error) {
 	var n news
 	j, err := openJournal(l.dir, gen, nil)
@@ -144,9 +144,9 @@ func (l *Log) keepAgain(journals []uint64) error {
 	return nil
 }
 
-// mustRewrite reports whether a settle rewrites the files of a journal's records even where they look right. The kernel reports a failed write only to
-// descriptors that were open at that moment, and keeps the data in memory. So a settle relies on a sync only for files that were written since this log
-// was loaded, or that were settled before.
+// mustRewrite reports whether a settle rewrites the files of a journal's records even where they look right. The kernel
+// reports a failed write only to descriptors that were open at that moment, and keeps the data in memory. So a settle
+// relies on a sync only for files that were written since this log was loaded, or that were settled before.
 func (s *settling) mustRewrite(gen uint64) bool {
 	l := s.log
 	l.mu.RLock()
@@ -163,13 +163,13 @@ type settling struct {
 	log     *Log
 	folders map[uuid.UUID]string   // of the lines
 	settled uint64                 // journals up to here were settled before
-	wrong   map[uuid.UUID][]Entry  // messages that are not right in their places, by line
-	wrote   map[string][]uuid.UUID // folder, files: for systems that must be told each
-	whole   map[recordAt]bool      // records of journals that could be read to their ends
-	stuck   map[uint64]error       // journals with something that cannot be brought to its place, and why
+	wrong   map[uuid.UUID][]Entry  // messages that are wrong in their places, by line
+	wrote   map[string][]uuid.UUID // files by folder, for systems that sync each one
+	whole   map[recordAt]bool      // records of journals that were read to their ends
+	stuck   map[uint64]error       // journals with something that cannot be stored in its place, and why
 }
 
-// recordAt is where a record stands, and the sum of its body.
+// recordAt is the place of a record and the checksum of its body.
 type recordAt struct {
 	gen uint64
 	off int64
@@ -179,7 +179,7 @@ type recordAt struct {
 // atOnce is how many rows are read at once.
 const atOnce = 1024
 
-// line looks at the files of some of a line's messages, in the versions that count now.
+// line examines the files of some of a line's messages, in their current versions.
 func (s *settling) line(line uuid.UUID, positions []int64) error {
 	for len(positions) > 0 {
 		from := positions[0]
@@ -201,8 +201,8 @@ func (s *settling) line(line uuid.UUID, positions []int64) error {
 	return nil
 }
 
-// rowsOf looks at every message whose row names one of these journals, which could not be read whole: what a row says of a record
-// serves the message whatever is wrong around it.
+// rowsOf examines every message whose row names one of these journals, which are not whole. A row finds its record
+// whatever is wrong around it.
 func (s *settling) rowsOf(harmed []uint64) error {
 	if len(harmed) == 0 {
 		return nil
@@ -247,17 +247,17 @@ func (s *settling) look(line uuid.UUID, e *Entry) {
 	s.wrong[line] = append(s.wrong[line], *e)
 }
 
-// anywhere reports whether some folder has the file of a message of a line that metadata.json does not know.
+// anywhere reports whether any folder has the file of a message whose line metadata.json does not know.
 func (s *settling) anywhere(e *Entry) bool {
 	folders, _ := s.log.dir.Folders()
 	return slices.ContainsFunc(folders, func(folder string) bool { return s.file(folder, e) == FileExact })
 }
 
-// mendedAtOnce is how many files mend makes before it releases the folder's lock for others.
+// mendedAtOnce is how many files mend writes before it releases the context lock for others.
 const mendedAtOnce = 64
 
-// mend makes the files that are not right, with the folder's lock held: a branch may have been renamed since its folder
-// was looked up, and a message may have been replaced. Where one cannot be made, its journal is stuck, and the others are made.
+// mend writes the files that are not right, under the context lock: since the look, a branch may have been renamed and
+// a message replaced. If a file cannot be written, its journal is stuck, and mend writes the others.
 func (s *settling) mend(locked func(func(folders map[uuid.UUID]string) error) error) error {
 	for line, entries := range s.wrong {
 		for some := range slices.Chunk(entries, mendedAtOnce) {
@@ -289,8 +289,8 @@ func (s *settling) mendSome(line uuid.UUID, entries []Entry) error {
 	return nil
 }
 
-// underLock runs f with the folder's lock and advance held, the log up to date, and what metadata.json says of the lines' folders: for who holds the
-// fold lock.
+// underLock runs f with the context lock and advance held, the log up to date, and the lines' folders from
+// metadata.json. The caller holds the fold lock.
 func (l *Log) underLock(ctx stdcontext.Context, f func(folders map[uuid.UUID]string) error) error {
 	if err := l.acquire(ctx, l.dir.Lock); err != nil {
 		return err
@@ -310,8 +310,8 @@ func (l *Log) underLock(ctx stdcontext.Context, f func(folders map[uuid.UUID]str
 	return f(l.state.folders())
 }
 
-// message makes sure that a message's file is there. One that is right, or edited by hand, is left alone; any other one
-// is written again from the journal, and read back; what was in its place goes to trash, unless a crash left it. The folder's lock is held.
+// message makes sure that a message's file exists. It keeps a right or edited one, rewrites any other from the journal,
+// and reads it back. Old content goes to the trash, unless a crash left it. The caller holds the context lock.
 //
 // Crash order: the journal has the message until the file is durable.
 func (s *settling) message(folder string, e *Entry) error {
@@ -321,9 +321,9 @@ func (s *settling) message(folder string, e *Entry) error {
 		b, ok := s.log.ReadRecord(e)
 		switch {
 		case !ok && s.whole[recordAt{e.gen, e.off, e.Sum}]:
-			return fmt.Errorf("its record in %s could not be read a second time", ctxfolder.JournalFile(e.gen))
+			return fmt.Errorf("its record in %s could not be read again", ctxfolder.JournalFile(e.gen))
 		case !ok:
-			return nil // damaged on both sides, or the row is of another history: the row stays, reading tells
+			return nil // both copies are damaged, or the row is of another history: the row stays, reading reports it
 		case folder == "":
 			return errors.New("metadata.json does not say where its line keeps its files")
 		case errors.Is(why, ctxfolder.ErrVersion):
@@ -334,7 +334,7 @@ func (s *settling) message(folder string, e *Entry) error {
 		}
 		if is == FileDamaged && !s.torn(folder, e, b) {
 			if err := dir.SetAside(dir.MessagePath(folder, e.FileID())); err != nil && !errors.Is(err, fs.ErrNotExist) {
-				return err // a link in the place of its folder has gone with what it led to
+				return err // MakeFolderWay has moved a link in place of the folder
 			}
 			is = FileMissing
 		}
@@ -353,8 +353,8 @@ func (s *settling) message(folder string, e *Entry) error {
 	return nil
 }
 
-// torn reports whether a damaged file holds nothing but bytes of the message, in their places, and zero bytes: as a crash leaves one
-// that was not durable yet.
+// torn reports whether a damaged file holds only bytes of the message, in their places, and zero bytes: so a crash
+// leaves a file that is not durable yet.
 func (s *settling) torn(folder string, e *Entry, record []byte) bool {
 	info, err := s.log.dir.StatMessage(folder, e.FileID())
 	if err != nil || !info.Mode().IsRegular() || info.Size() > e.Size+1 {
@@ -369,7 +369,7 @@ func (s *settling) torn(folder string, e *Entry, record []byte) bool {
 	return err == nil
 }
 
-// stays reports whether a file is left alone.
+// stays reports whether a settle leaves a file alone.
 func (s *settling) stays(is FileState, e *Entry) bool {
 	return is == FileEdited || is.Whole() && !s.mustRewrite(e.gen)
 }
@@ -379,8 +379,8 @@ func (s *settling) file(folder string, e *Entry) FileState {
 	return is
 }
 
-// sync makes files, folders and blobs durable: with one call where the system has it, which also flushes what other
-// programs wrote to the same file system, else one by one; blobs does that for those.
+// sync makes files, folders and blobs durable, if possible with one call, which also flushes other programs' writes to
+// the same file system. Otherwise it syncs them one by one, and blobs syncs the blobs.
 func (s *settling) sync(blobs func() error) error {
 	fsys := s.log.dir.FS
 	if err := s.log.dir.SyncAll(&s.log.failures); !errors.Is(err, errors.ErrUnsupported) {

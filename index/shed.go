@@ -7,10 +7,10 @@ import (
 	"github.com/google/uuid"
 )
 
-// shedPart bounds the journal that stays as a second copy of the newest messages: to this part of what the context holds.
+// shedPart bounds the journal that stays as a second copy of the newest messages, to 1/shedPart of the context's size.
 const shedPart = 8
 
-// ShedDue reports whether the journals that are not settled have grown to so many times the size at which a journal is folded.
+// ShedDue reports whether the unsettled journals have grown to times the size at which a journal is folded.
 func (l *Log) ShedDue(times int64) bool {
 	var size int64
 	_ = l.view(func(s *state) {
@@ -26,7 +26,7 @@ func (l *Log) ShedDue(times int64) bool {
 	return size >= times*l.opts.FoldBytes
 }
 
-// Bulky reports whether folded journals are there that [Log.Shed] can let go of.
+// Bulky reports whether there are folded journals that [Log.Shed] can remove.
 func (l *Log) Bulky() (bulky bool) {
 	_ = l.view(func(s *state) {
 		var folded, all int64
@@ -48,10 +48,11 @@ func (s *state) journalSize(gen uint64) (size int64) {
 	return size
 }
 
-// Shed is [Log.Fold] with settle that leaves no folded journal where they are large beside what the context holds, and a new one that takes no more room
-// than it needs, unless somebody appends meanwhile. So the disk has a context about once.
+// Shed is [Log.Fold] with settle. If the folded journals are large beside the context, it also removes all of them and
+// begins a journal of the least size, unless a writer appends meanwhile. The disk then has the context about once.
 //
-// Crash order: the fold has read everything back and made it durable. The new journal is durable before index.json names it alone, and the others go last.
+// Crash order: the fold has read everything back and made it durable. The new journal is durable before index.json
+// names it alone. The others go last.
 func (l *Log) Shed(ctx stdcontext.Context) error {
 	if ok, err := l.dir.FoldLock.TryAcquire(); !ok || err != nil {
 		return err
@@ -70,8 +71,8 @@ func (l *Log) Shed(ctx stdcontext.Context) error {
 	})
 }
 
-// commitAlone replaces index.json, with a new journal as the only one: who took the others for the copy of a message reads the index again. It does
-// nothing where somebody appended meanwhile. The folder's lock is held.
+// commitAlone replaces index.json, with a new journal as the only one. A handle that relies on the others for a message
+// reads the index again. commitAlone does nothing if a writer appended meanwhile. The caller holds the context lock.
 func (a *arranging) commitAlone() (done bool, err error) {
 	l := a.log
 	if err := l.prepare(true); err != nil {

@@ -9,10 +9,10 @@ import (
 // Spans are positions of a line, in order.
 type Spans []Span
 
-// Span is the positions [From, To).
+// Span is the range of positions [From, To).
 type Span struct{ From, To int64 }
 
-// Add adds a position behind all others.
+// Add adds a position after all others.
 func (s *Spans) Add(position int64) {
 	if n := len(*s); n > 0 && (*s)[n-1].To == position {
 		(*s)[n-1].To++
@@ -21,13 +21,13 @@ func (s *Spans) Add(position int64) {
 	*s = append(*s, Span{position, position + 1})
 }
 
-// Has reports whether a position is among them.
+// Has reports whether s contains a position.
 func (s Spans) Has(position int64) bool {
 	i := sort.Search(len(s), func(i int) bool { return s[i].To > position })
 	return i < len(s) && s[i].From <= position
 }
 
-// Len is how many positions there are.
+// Len returns the number of positions.
 func (s Spans) Len() (n int64) {
 	for _, span := range s {
 		n += span.To - span.From
@@ -35,7 +35,7 @@ func (s Spans) Len() (n int64) {
 	return n
 }
 
-// With returns these positions and others.
+// With returns the positions of s and others.
 func (s Spans) With(others Spans) Spans {
 	all := slices.Concat(s, others)
 	slices.SortFunc(all, func(a, b Span) int { return cmp.Compare(a.From, b.From) })

@@ -35,8 +35,8 @@ type folded struct {
 	RowWidth  int          `json:"row_width"`
 	UpdatedAt time.Time    `json:"updated_at"`
 	NewestAt  time.Time    `json:"newest_at,omitzero"` // of the newest message
-	Dropped   []uuid.UUID  `json:"dropped,omitempty"`  // packs that it no longer names and that are to be removed
-	Lines     []FoldedLine `json:"lines"`              // the last one: see encode
+	Dropped   []uuid.UUID  `json:"dropped,omitempty"`  // packs that it no longer names and that are to go
+	Lines     []FoldedLine `json:"lines"`              // the last member: see encode
 
 	chain uint64
 }
@@ -49,8 +49,8 @@ func (x *folded) packs() (ids []uuid.UUID) {
 	return ids
 }
 
-// dropped returns the packs that index.json named and x does not, as far as they are still there. What they hold was moved or collected: without that they
-// would look like packs of another history if the removal is stopped.
+// dropped returns the existing packs that index.json named and x does not. Their messages were moved or collected.
+// Without this list, an interrupted removal would leave them looking like packs of another history.
 func (x *folded) dropped(dir *ctxfolder.Dir) (ids []uuid.UUID) {
 	there, err := packIDs(dir)
 	if err != nil || len(there) == 0 {
@@ -64,15 +64,15 @@ func (x *folded) dropped(dir *ctxfolder.Dir) (ids []uuid.UUID) {
 	return slices.DeleteFunc(there, func(id uuid.UUID) bool { return slices.Contains(now, id) || !slices.Contains(named, id) })
 }
 
-// FoldedLine is what index.json says of a line.
+// FoldedLine is one line in index.json.
 type FoldedLine struct {
 	Counts
 	Stored
 	Folder string `json:"folder,omitempty"` // for people
 }
 
-// FoldedLines returns what an intact index.json says of lines, and of what time that is, for when metadata.json cannot tell
-// them. It returns none when index.json is not intact.
+// FoldedLines returns the lines in an intact index.json and the time of that file, for when metadata.json is
+// unavailable. It returns none if index.json is not intact.
 func FoldedLines(dir *ctxfolder.Dir) (lines []FoldedLine, at time.Time) {
 	x, err := readFolded(dir)
 	if err != nil {
@@ -81,7 +81,7 @@ func FoldedLines(dir *ctxfolder.Dir) (lines []FoldedLine, at time.Time) {
 	return x.Lines, x.UpdatedAt
 }
 
-// newest is the time of the newest message, nanoseconds since 1970; 0 where it is not known.
+// newest returns the time of the newest message, nanoseconds since 1970; 0 if unknown.
 func (x *folded) newest() int64 {
 	if x.NewestAt.Year() < 1970 || x.NewestAt.Year() > 2261 {
 		return 0
@@ -89,7 +89,7 @@ func (x *folded) newest() int64 {
 	return x.NewestAt.UnixNano()
 }
 
-// retained returns the journals that are folded and kept.
+// retained returns the folded journals that index.json names.
 func (x *folded) retained() (gens []uint64) {
 	for _, gen := range x.Journals {
 		if gen < x.Live {
@@ -105,7 +105,7 @@ func (x *folded) unsettled() bool {
 	return len(gens) > 0 && gens[len(gens)-1] > x.Settled
 }
 
-// encode returns index.json: one member and one line a row, and the check at the end.
+// encode returns index.json, with a row for each member and each line, and the check at the end.
 func (x folded) encode() ([]byte, error) {
 	x.Version, x.Chain = indexVersion, Hex(x.chain)
 	lines := x.Lines
@@ -134,7 +134,7 @@ func (x folded) encode() ([]byte, error) {
 	return b.Bytes(), nil
 }
 
-// readFolded reads index.json. An error that wraps ErrDamaged means that the index is to be rebuilt.
+// readFolded reads index.json. An error that wraps ErrDamaged means that the index has to be rebuilt.
 func readFolded(dir *ctxfolder.Dir) (*folded, error) {
 	b, err := vfs.ReadFile(dir.FS, ctxfolder.IndexFile, maxIndex)
 	if err != nil {
@@ -156,7 +156,7 @@ func readFolded(dir *ctxfolder.Dir) (*folded, error) {
 func parseFolded(b []byte) (*folded, error) {
 	i := bytes.LastIndex(b, []byte(`"check"`))
 	if i < 0 {
-		return nil, fmt.Errorf("%w: no check at the end", ErrDamaged)
+		return nil, fmt.Errorf("%w: the checksum is missing", ErrDamaged)
 	}
 	var x struct {
 		folded
@@ -166,7 +166,7 @@ func parseFolded(b []byte) (*folded, error) {
 		return nil, fmt.Errorf("%w: %w", ErrDamaged, err)
 	}
 	if x.Check != Hex(xxhash.Sum64(b[:i])) {
-		return nil, fmt.Errorf("%w: the check at the end is wrong", ErrDamaged)
+		return nil, fmt.Errorf("%w: checksum mismatch", ErrDamaged)
 	}
 	if x.Version != indexVersion {
 		return nil, fmt.Errorf("%w: index is %q, wanted %q", ctxfolder.ErrVersion, x.Version, indexVersion)
@@ -176,7 +176,7 @@ func parseFolded(b []byte) (*folded, error) {
 		return nil, fmt.Errorf("%w: %w", ErrDamaged, err)
 	}
 	if x.RowWidth < 64 || x.RowWidth > 4096 || len(x.Journals) == 0 || len(x.Journals) > maxJournals || !slices.Contains(x.Journals, x.Live) || x.Settled >= x.Live || x.Seq > maxSeq {
-		return nil, fmt.Errorf("%w: it makes no sense", ErrDamaged)
+		return nil, fmt.Errorf("%w: it is implausible", ErrDamaged)
 	}
 	for _, l := range x.Lines {
 		if !l.Counts.sane() || !l.Stored.sane(&l.Counts) {
@@ -186,8 +186,7 @@ func parseFolded(b []byte) (*folded, error) {
 	return &x.folded, nil
 }
 
-// BeginFiles returns the files of a new context that are this package's: the first journal and an index that
-// says nothing is folded.
+// BeginFiles returns this package's files of a new context: the first journal, and an index without folded entries.
 func BeginFiles(m *ctxfolder.Metadata, store uuid.UUID, now time.Time) (map[string][]byte, error) {
 	const first = 1
 	j, err := encodeBegin(begin{

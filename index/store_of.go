@@ -12,8 +12,8 @@ import (
 	"github.com/google/uuid"
 )
 
-// StoreOf returns the id of the store that a context's folder tells it is in: its newest journal that begins whole, else index.json. uuid.Nil stands for
-// nothing that tells. The error wraps [ctxfolder.ErrVersion] where one of its files is of another version.
+// StoreOf returns the id of the store that a context's folder names: in its newest journal that begins whole, else in
+// index.json. uuid.Nil means none. The error wraps [ctxfolder.ErrVersion] if one of its files has another version.
 func StoreOf(fsys vfs.FS) (uuid.UUID, error) {
 	dir := &ctxfolder.Dir{FS: fsys}
 	if _, _, err := dir.ReadMetadata(); errors.Is(err, ctxfolder.ErrVersion) {

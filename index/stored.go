@@ -12,27 +12,27 @@ import (
 
 // Stored says where the folded entries of a line are: in its row file, and in packs.
 //
-// The row file has a row for each position from Dense on, and before those, in order, one for each position below that is not read
-// from a pack. So a row counts before a pack; of two packs that have a position, the one that is named later counts.
+// The row file has, in order, the rows of positions below Dense that are not read from a pack, then one row for each
+// position from Dense on. So a row counts before a pack; of two packs with a position, the later named one counts.
 type Stored struct {
 	Rows     uint64      `json:"rows,omitempty"`           // the number in the row file's name
-	Apart    int64       `json:"apart,omitempty"`          // how many rows there are of positions below Dense
+	Apart    int64       `json:"apart,omitempty"`          // number of rows of positions below Dense
 	Dense    int64       `json:"dense,omitempty"`          // 0 without packs: every position has a row
-	Packs    []uuid.UUID `json:"packs,omitempty"`          // those that serve the line
-	Archived int64       `json:"archived_bytes,omitempty"` // length of the envelopes that are read from packs
+	Packs    []uuid.UUID `json:"packs,omitempty"`          // packs that serve the line
+	Archived int64       `json:"archived_bytes,omitempty"` // bytes of the envelopes that are read from packs
 }
 
 // maxPacks bounds the packs that may serve one line.
 const maxPacks = 1 << 12
 
-// sane reports whether what was read can be true of a line.
+// sane reports whether values read from a file are possible for a line.
 func (st *Stored) sane(c *Counts) bool {
 	return st.Apart >= 0 && st.Archived >= 0 && len(st.Packs) <= maxPacks &&
 		(len(st.Packs) == 0 && st.Apart == 0 && st.Dense == 0 ||
 			len(st.Packs) > 0 && st.Dense > c.Base && st.Dense <= maxSeq && st.Apart < st.Dense-c.Base)
 }
 
-// dense is the position from which on each has a row.
+// dense returns the position from which on each has a row.
 func (st *Stored) dense(base int64) int64 {
 	if len(st.Packs) == 0 {
 		return base
@@ -40,11 +40,11 @@ func (st *Stored) dense(base int64) int64 {
 	return st.Dense
 }
 
-// first is the position that the file's first row would have if all rows before it were as dense as the last ones.
+// first returns the position that the file's first row would have if all rows were as dense as the last ones.
 func (st *Stored) first(base int64) int64 { return st.dense(base) - st.Apart }
 
-// readRows returns the entries of the positions [from, to) of a line, all of which are folded. One that is harmed or missing gives
-// an error that wraps ErrDamaged.
+// readRows returns the entries of the positions [from, to) of a line, all of which are folded. If one is damaged or
+// missing, the error wraps ErrDamaged.
 func (s *state) readRows(ln *line, from, to int64) ([]Entry, error) {
 	dense := ln.dense(ln.Base)
 	if from >= min(to, dense) {
@@ -74,7 +74,7 @@ func (s *state) readMixed(ln *line, from, to int64) ([]Entry, error) {
 		}
 		packs, have = append(packs, p), have+p.Len()
 	}
-	if have < to-from { // allocate for what there is, not for what was asked
+	if have < to-from { // allocate for the existing entries, not for the request
 		return nil, fmt.Errorf("%w: line %s has %d entries below position %d", ErrDamaged, ln.Line, have, ln.Dense)
 	}
 	entries, there := make([]Entry, to-from), make([]bool, to-from)
@@ -150,15 +150,15 @@ func (s *state) readApart(ln *line, from, to int64, yield func(Entry)) error {
 type rowsBuilder struct {
 	dir    *ctxfolder.Dir
 	counts Counts
-	packs  []uuid.UUID // in the order that counts
+	packs  []uuid.UUID // in ascending order of precedence
 	used   map[uuid.UUID]bool
 	stored Stored
 	rows   *rowsWriter
 	n      int64 // rows written
 }
 
-// buildRows begins a row file, in place of one of that number which nothing names: it was left by somebody who was stopped, or whose sync failed, and
-// what a failed sync covered is not written to again. packs are those that entries may be in, in the order that counts.
+// buildRows begins a row file. It first removes an unnamed one with that number, which a stopped process or a failed
+// sync left: nothing may write to it again. packs are those that entries may be in, in ascending order of precedence.
 func buildRows(dir *ctxfolder.Dir, c Counts, number uint64, packs []uuid.UUID) (*rowsBuilder, error) {
 	name := ctxfolder.RowsFile(c.Line, number)
 	if info, err := dir.FS.Lstat(name); err == nil && info.Mode().IsRegular() {
@@ -184,7 +184,7 @@ func (b *rowsBuilder) put(e *Entry) error {
 	return b.rows.putAt(b.n-1, e)
 }
 
-// finish makes the file durable, but for its name, and says where the entries are.
+// finish makes the file durable, except for its name, and returns where the entries are.
 func (b *rowsBuilder) finish() (Stored, error) {
 	err := b.rows.close()
 	for _, id := range b.packs {
@@ -195,5 +195,5 @@ func (b *rowsBuilder) finish() (Stored, error) {
 	return b.stored, err
 }
 
-// abandon lets go of the file.
+// abandon closes the file.
 func (b *rowsBuilder) abandon() { _ = b.rows.f.Close() }

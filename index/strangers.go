@@ -16,18 +16,19 @@ import (
 	"github.com/google/uuid"
 )
 
-// Stray is a journal in the context's folder that its history does not have: a journal of an older or another copy of the context, or one that nothing names
-// any more.
+// Stray is a journal in the context's folder outside its history: a journal of an older or another copy of the context,
+// or one that nothing names any more.
 type Stray struct {
 	Journal uint64
 	Hidden  int64 // messages, and newer versions of messages, that the context does not show
-	Next    bool  // its number is yet to come, so it is no older journal of this history
+	Next    bool  // its number is still to come, so it is no older journal of this history
 	Problem error // why it could not be read whole
 }
 
-// Strays returns the stray journals. An older journal is none while the context shows all that it holds: a crash can leave one.
+// Strays returns the stray journals. An older journal, which a crash can leave, is not stray if the context shows all
+// of it.
 func (l *Log) Strays(ctx stdcontext.Context) (strays []Stray, err error) {
-	gens, err := generations(l.dir) // first: what others begin from here on is not among them
+	gens, err := generations(l.dir) // first, so that it has no journals that others begin from here on
 	if err == nil {
 		err = l.Refresh()
 	}
@@ -41,7 +42,7 @@ func (l *Log) Strays(ctx stdcontext.Context) (strays []Stray, err error) {
 		for _, j := range s.journals {
 			own, newest = append(own, j.gen), max(newest, j.gen)
 		}
-		if s.unsaved { // nothing is settled: the next writer moves all journals to trash
+		if s.unsaved { // nothing is settled: the next writer moves all journals to the trash
 			own = gens
 		}
 	})
@@ -72,7 +73,7 @@ func (l *Log) Strays(ctx stdcontext.Context) (strays []Stray, err error) {
 	return strays, err
 }
 
-// HiddenInJournal calls f for each message of a stray journal that the context does not have, in any version.
+// HiddenInJournal calls f for each message of a stray journal that the context has in no version.
 func (l *Log) HiddenInJournal(gen uint64, f func(envelope []byte) error) error {
 	has := &inventory{log: l, absent: true}
 	_, err := has.eachHidden(gen, func(_ *message.Address, read func() ([]byte, error)) error {
@@ -85,7 +86,7 @@ func (l *Log) HiddenInJournal(gen uint64, f func(envelope []byte) error) error {
 	return err
 }
 
-// HiddenInPack calls f for each message of a pack that the context does not have, in any version.
+// HiddenInPack calls f for each message of a pack that the context has in no version.
 func (l *Log) HiddenInPack(id uuid.UUID, f func(envelope []byte) error) error {
 	has := &inventory{log: l, absent: true}
 	return has.eachArchived(id, func(p *openPack, e *Entry) error {
@@ -97,8 +98,8 @@ func (l *Log) HiddenInPack(id uuid.UUID, f func(envelope []byte) error) error {
 	})
 }
 
-// UnknownLines returns the lines that the index has messages of and metadata.json does not know, with the number of messages that a journal or a pack has, and
-// no other line.
+// UnknownLines returns the lines that metadata.json does not know and the index has messages of. It counts their
+// messages that a journal or a pack has, and no other line.
 func (l *Log) UnknownLines(ctx stdcontext.Context) (map[uuid.UUID]int64, error) {
 	counts, _, err := l.AllCounts()
 	if err != nil {
@@ -121,7 +122,8 @@ func (l *Log) UnknownLines(ctx stdcontext.Context) (map[uuid.UUID]int64, error) 
 	return unknown, err
 }
 
-// HiddenInLine calls f for each message of a line that metadata.json does not know, if a journal or a pack has it, and no other line.
+// HiddenInLine calls f for each message of a line that metadata.json does not know, if a journal or a pack has it and
+// no other line does.
 func (l *Log) HiddenInLine(line uuid.UUID, f func(envelope []byte) error) (err error) {
 	has := &inventory{log: l}
 	each := l.each(line, math.MaxInt64, func(e *Entry) {
@@ -138,7 +140,8 @@ func (l *Log) HiddenInLine(line uuid.UUID, f func(envelope []byte) error) (err e
 	return errors.Join(each, err)
 }
 
-// SetStrayAside moves a stray journal to trash. What payloads it has become blobs first. It is for use in [Log.Exclusively].
+// SetStrayAside moves a stray journal to the trash. Its payloads become blobs first. It is for use in
+// [Log.Exclusively].
 func (l *Log) SetStrayAside(gen uint64) error {
 	l.advance.Lock()
 	defer l.advance.Unlock()
@@ -152,7 +155,8 @@ func (l *Log) SetStrayAside(gen uint64) error {
 	return err
 }
 
-// SetStraysAside moves all journals of other histories to trash, those too that have the names of the context's own. It is for use in [Log.Exclusively].
+// SetStraysAside moves all journals of other histories to the trash, even those with the names of the context's
+// journals. It is for use in [Log.Exclusively].
 func (l *Log) SetStraysAside(ctx stdcontext.Context) error {
 	strays, err := l.Strays(ctx)
 	if err != nil {
@@ -188,22 +192,22 @@ func (s *state) named() []uint64 {
 	return append(slices.Clone(s.kept.gens), s.journals[0].gen)
 }
 
-// inventory tells which messages of other files the context has.
+// inventory determines which messages of other files the context has.
 type inventory struct {
 	log    *Log
-	absent bool               // only messages that it has in no version count as hidden
-	copies map[version]bool   // the messages of all lines that metadata.json has
-	gone   map[uuid.UUID]bool // those in the ends of lines that the trash keeps: they are hidden on purpose
+	absent bool               // only messages that the context has in no version count as hidden
+	copies map[version]bool   // the messages of all lines in metadata.json
+	gone   map[uuid.UUID]bool // messages in ends of lines in the trash: they are hidden on purpose
 }
 
-// version is a message as it was stored at a time. A message that is taken in keeps both.
+// version is a message as it was stored at a time. A message keeps both when it is taken in.
 type version struct {
 	id uuid.UUID
 	at int64
 }
 
-// hides reports whether the context does not show a message, nor a newer version of it. now is what it has at the position of that, nil for nothing. A lost
-// message hides no older version: a repair does not put one in its place.
+// hides reports whether the context shows neither a message nor a newer version of it. now is the context's entry at
+// that position, nil for none. An older version of a lost message is not hidden: a repair would not put it there.
 func (v *inventory) hides(now, e *Entry) (bool, error) {
 	if now != nil && now.ID == e.ID {
 		return !v.absent && now.Lost != Erased && (e.At > now.At || now.Lost != "" && e.At == now.At), nil
@@ -211,7 +215,7 @@ func (v *inventory) hides(now, e *Entry) (bool, error) {
 	return v.lacks(e)
 }
 
-// lacks reports whether no line that metadata.json has shows a message, wherever it is, and it was not collected.
+// lacks reports whether no line in metadata.json shows a message, at any position, and it was not collected.
 func (v *inventory) lacks(e *Entry) (bool, error) {
 	if v.copies == nil {
 		if err := v.take(); err != nil {
@@ -242,7 +246,7 @@ func (v *inventory) take() (err error) {
 	return err
 }
 
-// eachHidden calls f for each message of a journal that the context does not show. damaged says why some of it could not be read.
+// eachHidden calls f for each message of a journal that the context does not show. damaged is why part was unreadable.
 func (v *inventory) eachHidden(gen uint64, f func(a *message.Address, read func() ([]byte, error)) error) (damaged, err error) {
 	j, err := openJournal(v.log.dir, gen, nil)
 	if errors.Is(err, ErrDamaged) {
@@ -281,7 +285,7 @@ func (v *inventory) eachHidden(gen uint64, f func(a *message.Address, read func(
 func (v *inventory) eachArchived(id uuid.UUID, f func(*openPack, *Entry) error) error {
 	p, err := v.log.openPack(id)
 	if errors.Is(err, ErrDamaged) {
-		return nil // what can be read of it nobody knows
+		return nil // nothing in it is readable
 	}
 	if err != nil {
 		return err
@@ -327,7 +331,7 @@ func first(entries []Entry) *Entry {
 	return &entries[0]
 }
 
-// collectedIDs returns the messages in the ends of lines that the context's trash keeps: they are hidden on purpose.
+// collectedIDs returns the messages in the ends of lines in the context's trash: they are hidden on purpose.
 func collectedIDs(dir *ctxfolder.Dir) (map[uuid.UUID]bool, error) {
 	ids := map[uuid.UUID]bool{}
 	for t, err := range ctxfolder.EachTrash(dir.FS, func(_ uuid.UUID, folder bool) bool { return folder }) {

@@ -11,43 +11,43 @@ import (
 	"github.com/google/uuid"
 )
 
-// ErrGap is wrapped when records that are asked for are in no journal any more, or not yet, or are damaged.
-var ErrGap = errors.New("the journals do not have these records")
+// ErrGap reports that requested records are in no journal any more, or not yet, or are damaged.
+var ErrGap = errors.New("the journals no longer have these records")
 
-// Spot is a place between two records of a context's journals: behind the one of that number. Chain tells histories apart that a crash made
-// differ.
+// Spot is a place between two records of a context's journals: after record number Seq. Chain distinguishes histories
+// that a crash made differ.
 type Spot struct {
 	Seq   uint64
 	Chain uint64
 }
 
-// Record is a record that was followed.
+// Record is a record that a Tail returns.
 type Record struct {
 	Seq  uint64
 	Kind Kind
-	Body []byte // good until the next call
+	Body []byte // valid until the next call
 }
 
-// Tail follows a context: it reads the records of the journals one by one, in order, as they are committed, and remembers of them how much each line
-// has, and the newest metadata. Unlike a [Log] it mends nothing: where records are missing it fails with [ErrGap], and who follows begins anew, at the end.
-// A record may be read shortly before it is durable.
+// Tail follows a context. It reads the records of the journals in order, as they are committed. It keeps the counts of
+// each line and the newest metadata. Unlike a [Log] it repairs nothing: where records are missing it fails with
+// [ErrGap], and the follower begins anew at the end. A Tail may read a record shortly before it is durable.
 type Tail struct {
 	dir *ctxfolder.Dir
 	j   *journal
 	r   reader
-	buf *[]byte // that of r, to be given back
-	off int64   // behind the last record that was read
+	buf *[]byte // of r, for giveBack
+	off int64   // after the last record read
 	at  Spot
 
 	lines  map[uuid.UUID]Counts
-	meta   *ctxfolder.Metadata // of the newest metadata record, or what the journal began with; nil where neither can be used
-	metaAt Spot                // before that record, the zero Spot for what the journal began with
-	before *ctxfolder.Metadata // the newest one before meta that counts if meta does not
+	meta   *ctxfolder.Metadata // of the newest metadata record, else of the begin record; nil if neither is usable
+	metaAt Spot                // before that record; the zero Spot for the begin record
+	before *ctxfolder.Metadata // the one before meta, which counts if meta does not
 
-	stray stray // behind the journal
+	stray stray // after the journal
 }
 
-// FollowEnd begins behind the last record that there is.
+// FollowEnd begins after the last existing record.
 func FollowEnd(dir *ctxfolder.Dir) (*Tail, error) {
 	t, err := follow(dir, func(*Tail) bool { return true })
 	if err != nil {
@@ -67,7 +67,7 @@ func FollowEnd(dir *ctxfolder.Dir) (*Tail, error) {
 	return t, nil
 }
 
-// FollowFrom begins behind the record of number seq. It fails with [ErrGap] when that is older than what the journals hold, or newer.
+// FollowFrom begins after record seq. It fails with [ErrGap] if the journals have only newer or only older records.
 func FollowFrom(dir *ctxfolder.Dir, seq uint64) (*Tail, error) {
 	t, err := follow(dir, func(t *Tail) bool { return t.at.Seq <= seq })
 	if err != nil {
@@ -90,7 +90,7 @@ func FollowFrom(dir *ctxfolder.Dir, seq uint64) (*Tail, error) {
 	return t, nil
 }
 
-// follow begins at the beginning of the newest journal that will do, of those that index.json names: newer ones are entered from there.
+// follow begins at the newest suitable journal that index.json names. The Tail enters newer ones from there.
 func follow(dir *ctxfolder.Dir, will func(t *Tail) bool) (*Tail, error) {
 	const looks = 8
 	for look := 1; ; look++ {
@@ -102,7 +102,7 @@ func follow(dir *ctxfolder.Dir, will func(t *Tail) bool) (*Tail, error) {
 		for _, gen := range slices.Backward(gens) {
 			t, err := followIn(dir, gen)
 			if errors.Is(err, fs.ErrNotExist) {
-				gone = true // laid out for later, or a fold removed it meanwhile
+				gone = true // preallocated, or a fold removed it meanwhile
 				continue
 			}
 			if err != nil || will(t) {
@@ -116,7 +116,7 @@ func follow(dir *ctxfolder.Dir, will func(t *Tail) bool) (*Tail, error) {
 	}
 }
 
-// named returns the journals that index.json names, or all there are where it cannot be read.
+// named returns the journals that index.json names, or all that exist with all or without a readable index.json.
 func named(dir *ctxfolder.Dir, all bool) ([]uint64, error) {
 	x, err := readFolded(dir)
 	if all || errors.Is(err, ErrDamaged) {
@@ -128,7 +128,7 @@ func named(dir *ctxfolder.Dir, all bool) ([]uint64, error) {
 	return x.Journals, nil
 }
 
-// Resume goes on at a place where a tail was. It fails with [ErrGap] as [FollowFrom] does, and where the history is another one.
+// Resume continues where a Tail was. It fails with [ErrGap] as [FollowFrom] does, and if the history is another one.
 func Resume(dir *ctxfolder.Dir, at Spot) (*Tail, error) {
 	t, err := FollowFrom(dir, at.Seq)
 	if err == nil && t.at != at {
@@ -138,7 +138,7 @@ func Resume(dir *ctxfolder.Dir, at Spot) (*Tail, error) {
 	return t, err
 }
 
-// followIn begins at the beginning of a journal.
+// followIn begins at the start of a journal.
 func followIn(dir *ctxfolder.Dir, gen uint64) (*Tail, error) {
 	j, err := openJournal(dir, gen, nil)
 	if err != nil {
@@ -150,7 +150,7 @@ func followIn(dir *ctxfolder.Dir, gen uint64) (*Tail, error) {
 	return t, nil
 }
 
-// enter goes to the first record of a journal.
+// enter moves to the first record of a journal.
 func (t *Tail) enter(j *journal) {
 	if t.j != nil {
 		_ = t.j.f.Close()
@@ -164,7 +164,7 @@ func (t *Tail) enter(j *journal) {
 	t.r.f = j.f
 }
 
-// Rest gives back the buffer, for a while in which nothing is read.
+// Rest releases the buffer, for a while without reads.
 func (t *Tail) Rest() {
 	if t.buf != nil {
 		t.r.giveBack(t.buf)
@@ -172,29 +172,29 @@ func (t *Tail) Rest() {
 	t.buf, t.r = nil, reader{f: t.r.f}
 }
 
-// Close lets go of the journal.
+// Close closes the journal.
 func (t *Tail) Close() {
 	t.Rest()
 	_ = t.j.f.Close()
 }
 
-// At is where the tail is: behind the last record that it gave.
+// At returns the place after the last record that the Tail returned.
 func (t *Tail) At() Spot { return t.at }
 
-// Journal is the generation of the journal in which the tail is.
+// Journal returns the generation of the current journal.
 func (t *Tail) Journal() uint64 { return t.j.gen }
 
-// Metadata is the newest copy of the metadata that was read: whether it counts is for metadata.json to say. at is the place before it. If it
-// does not count, before is what does; either is nil where there is none.
+// Metadata returns the newest copy of the metadata that was read, and the place before it. metadata.json decides
+// whether it counts; otherwise before does. Either is nil if there is none.
 func (t *Tail) Metadata() (m *ctxfolder.Metadata, at Spot, before *ctxfolder.Metadata) {
 	return t.meta, t.metaAt, t.before
 }
 
-// Counts are how much each line has where the tail is. They are good until the next call.
+// Counts returns the counts of each line at this place. They are valid until the next call.
 func (t *Tail) Counts() map[uuid.UUID]Counts { return t.lines }
 
-// NextMetadata looks ahead for the metadata behind a number: the next record of that kind, or what the next journal begins with. It is nil where there is
-// none yet.
+// NextMetadata looks ahead for the metadata after record seq: the next such record, or that of the next begin record.
+// It returns nil if there is none yet.
 func (t *Tail) NextMetadata(seq uint64) (*ctxfolder.Metadata, error) {
 	ahead, err := FollowFrom(t.dir, seq)
 	if err != nil {
@@ -214,7 +214,7 @@ func (t *Tail) NextMetadata(seq uint64) (*ctxfolder.Metadata, error) {
 	}
 }
 
-// pass takes note of a record.
+// pass applies a record.
 func (t *Tail) pass(rec record) error {
 	var c change
 	if err := c.parse(t.j, rec); err != nil {
@@ -223,7 +223,7 @@ func (t *Tail) pass(rec record) error {
 	switch {
 	case c.metadata != nil:
 		if m, err := ctxfolder.ParseMetadata(c.metadata); err == nil {
-			// Who gave it a revision that another one has did not find that one in metadata.json.
+			// A writer that reused a revision did not find its first use in metadata.json.
 			if t.meta != nil && m.Revision > t.meta.Revision {
 				t.before = t.meta
 			}
@@ -256,7 +256,7 @@ func (t *Tail) count(c *change) {
 	t.lines[a.Line] = ln
 }
 
-// body is the whole body of a record of which the beginning may be known only.
+// body returns the whole body of a record, of which rec may have only the first bytes.
 func (t *Tail) body(rec record) (body []byte, err error) {
 	if int64(len(rec.body)) == rec.len {
 		return rec.body, nil
@@ -265,7 +265,7 @@ func (t *Tail) body(rec record) (body []byte, err error) {
 	return body, err
 }
 
-// passUpTo reads over the records of this journal up to a number. ok is false when they end before.
+// passUpTo passes the records of this journal up to a number. ok is false if they end before.
 func (t *Tail) passUpTo(seq uint64) (ok bool, err error) {
 	for t.at.Seq < seq {
 		rec, ok, err := t.here()
@@ -284,7 +284,7 @@ func (t *Tail) here() (rec record, ok bool, err error) {
 	if t.buf == nil {
 		t.buf = t.r.borrow()
 	}
-	for range 2 { // what is in the buffer may be from before it was written
+	for range 2 { // the buffer may be older than the record
 		if rec, ok, err = t.r.whole(t.off); err != nil || ok && rec.seq == t.at.Seq+1 && rec.prev == t.at.Chain {
 			return rec, ok, err
 		}
@@ -296,7 +296,7 @@ func (t *Tail) here() (rec record, ok bool, err error) {
 	return rec, false, nil
 }
 
-// Next reads the next record. ok is false when there is none yet. It fails with [ErrGap].
+// Next reads the next record. ok is false if there is none yet. If records are missing, it fails with [ErrGap].
 func (t *Tail) Next() (rec Record, ok bool, err error) {
 	for {
 		r, ok, err := t.here()
@@ -320,8 +320,8 @@ func (t *Tail) Next() (rec Record, ok bool, err error) {
 	}
 }
 
-// behind finds out why there is no next record here: there is none yet, or it is in the next journal, which it then enters (on), or it is
-// damaged.
+// behind determines why there is no next record here: there is none yet, or it is damaged, or it is in the next
+// journal, which behind then enters (on).
 func (t *Tail) behind() (rec record, ok, on bool, err error) {
 	if t.stray.still(t.dir, t.j.gen+1) {
 		on, err = t.lost()
@@ -335,12 +335,12 @@ func (t *Tail) behind() (rec record, ok, on bool, err error) {
 	if err != nil {
 		return rec, false, false, err
 	}
-	// A rotation is under the lock: what this journal holds is final then.
+	// A rotation holds the lock, so this journal is final now.
 	if rec, ok, err = t.here(); err != nil || ok {
 		_ = next.f.Close()
 		return rec, ok, false, err
 	}
-	// After a failed sync the next one repeats what was whole in the one before.
+	// After a failed sync the next journal repeats what was whole in this one.
 	ahead := &Tail{dir: t.dir}
 	ahead.enter(next)
 	if ok, err = ahead.passUpTo(t.at.Seq); err == nil && ok && ahead.at == t.at {
@@ -359,14 +359,14 @@ func (t *Tail) behind() (rec record, ok, on bool, err error) {
 	return rec, false, on, err
 }
 
-// giveWay makes t another tail that is at the same place.
+// giveWay replaces t by another Tail at the same place.
 func (t *Tail) giveWay(to *Tail) {
 	to.meta, to.metaAt, to.before = t.Metadata()
 	t.Close()
 	*t = *to
 }
 
-// whole fails with [ErrGap] where the journal lost its end: then nobody can tell whether the next one goes on from it.
+// whole fails with [ErrGap] if the journal lost its end: then nothing shows whether the next one continues it.
 func (t *Tail) whole() error {
 	size, err := t.j.size()
 	if err != nil {
@@ -378,15 +378,15 @@ func (t *Tail) whole() error {
 	return fmt.Errorf("%w: the end of %s", ErrGap, ctxfolder.JournalFile(t.j.gen))
 }
 
-// lost finds out whether the next record will never stand here: because it is damaged, or because the journal is not among the context's any more and
-// a later one goes on, which it then enters (on).
+// lost determines whether the next record will never appear here: it is damaged, or this journal was removed and a
+// later one continues, which lost then enters (on).
 func (t *Tail) lost() (on bool, err error) {
 	b, err := t.r.bytes(t.off, 1)
 	if err != nil {
 		return false, err
 	}
 	if len(b) == 1 && b[0] != '\n' && b[0] != 0 {
-		// A whole record behind one that is none: one of the two is damaged, unless a crash tore what was never acknowledged.
+		// A whole record follows a broken one: either is damaged, unless a crash tore what was never acknowledged.
 		if rec, ok, err := t.r.behind(t.off, t.at.Seq, nil); err != nil || ok && (rec.off != t.off || rec.prev != t.at.Chain) {
 			return false, cmp.Or(err, fmt.Errorf("%w: damage before byte %d of %s", ErrGap, rec.off, ctxfolder.JournalFile(t.j.gen)))
 		}
@@ -394,7 +394,7 @@ func (t *Tail) lost() (on bool, err error) {
 	if err := t.j.there(t.dir); !errors.Is(err, fs.ErrNotExist) {
 		return false, err
 	}
-	// Others went on to later ones, and removed those between, maybe without a record in them.
+	// Others continued in later journals and removed those between, maybe without a record in them.
 	next, err := Resume(t.dir, t.at)
 	if err != nil {
 		return false, err

@@ -10,11 +10,11 @@ import (
 	"github.com/google/uuid"
 )
 
-// trim is the body of a record that cuts a line: what no branch shows any more went to trash.
+// trim is the body of a record that cuts a line: messages that no branch shows went to the trash.
 type trim struct {
 	Line  uuid.UUID `json:"line"`
 	End   int64     `json:"end"`   // the line ends at this position from now on
-	Bytes int64     `json:"bytes"` // of the envelopes that are left of its own
+	Bytes int64     `json:"bytes"` // of the envelopes that remain of its own messages
 	Last  uuid.UUID `json:"last"`  // the id of the newest of them
 }
 
@@ -28,8 +28,8 @@ func parseTrim(b []byte) (t trim, err error) {
 	return t, nil
 }
 
-// TrimItem returns the item that makes a line end at a position. The caller holds the folder's lock and has called Prepare
-// under it.
+// TrimItem returns the item that makes a line end at a position. The caller holds the context lock and has called
+// Prepare under it.
 func (l *Log) TrimItem(line uuid.UUID, end int64) (Item, error) {
 	counts, ok, err := l.Counts(line)
 	if err != nil {
@@ -64,7 +64,7 @@ func (l *Log) TrimItem(line uuid.UUID, end int64) (Item, error) {
 	return Item{Kind: KindTrim, Body: body}, err
 }
 
-// trim cuts a line, by record number seq.
+// trim cuts a line, by the record with number seq.
 func (s *state) trim(t *trim, seq uint64) error {
 	ln := s.lines[t.Line]
 	if ln == nil || t.End < ln.Base || t.End > ln.End() {
@@ -85,9 +85,9 @@ func (s *state) trim(t *trim, seq uint64) error {
 	return nil
 }
 
-// removeRows removes the row files that index.json does not name: of lines of which nothing is left, and those that were written anew.
+// removeRows removes the row files that index.json does not name: those of empty lines, and those that were rewritten.
 //
-// Crash order: index.json, durable, does not name them. A file that comes back means nothing.
+// Crash order: a durable index.json does not name them. A file that comes back means nothing.
 func (l *Log) removeRows(x *folded) error {
 	named := map[string]bool{}
 	for i := range x.Lines {
@@ -111,7 +111,7 @@ func (l *Log) removeRows(x *folded) error {
 	return nil
 }
 
-// rowFiles returns the numbers of the row files that there are, by line.
+// rowFiles returns the numbers of the existing row files, by line.
 func rowFiles(dir *ctxfolder.Dir) (map[uuid.UUID][]uint64, error) {
 	files := map[uuid.UUID][]uint64{}
 	for e, err := range dir.FS.ReadDir(ctxfolder.RowsFolder) {
@@ -119,7 +119,7 @@ func rowFiles(dir *ctxfolder.Dir) (map[uuid.UUID][]uint64, error) {
 			break
 		}
 		if info, serr := dir.FS.Lstat(ctxfolder.RowsFolder); err != nil && serr == nil && !info.IsDir() {
-			break // it is set aside when rows are written
+			break // writing rows sets it aside
 		}
 		if err != nil {
 			return nil, err

@@ -21,8 +21,8 @@ type foreign struct {
 	env message.Envelope
 }
 
-// adopt takes in foreign messages. One that goes on where its line ends becomes the line's next; what contradicts a line, as a
-// history that went on elsewhere does, becomes a line of its own, with a branch, so that nothing is interleaved.
+// adopt takes in foreign messages. A message that continues its line is appended to it. A message that contradicts its
+// line, as a diverged history does, gets a new line with a branch, so that nothing is interleaved.
 func (r *repair) adopt(problems []problem) error {
 	found, err := r.strangers(problems)
 	if err != nil {
@@ -42,9 +42,9 @@ func (r *repair) adopt(problems []problem) error {
 	return r.link()
 }
 
-// link sets right the lines whose parents are known only now: a message that was taken in may be the one that stands before a line's first.
+// link corrects the lines whose parents only the adopted messages prove.
 func (r *repair) link() error {
-	for range r.metadata.Lines { // one parent set right can tell of another
+	for range r.metadata.Lines { // a corrected parent can prove another one
 		wrong, _, err := wrongLines(r.metadata, r.Dir, r.Log)
 		if err != nil || len(wrong) == 0 {
 			return err
@@ -57,9 +57,9 @@ func (r *repair) link() error {
 	return nil
 }
 
-// endLines ends lines that metadata.json does not know in the index: their messages are on other lines now.
+// endLines ends lines in the index that metadata.json does not know: their messages are on other lines now.
 //
-// Crash order: the messages are durable where they were taken in. Stopped before the record, a repair finds nothing left to take in.
+// Crash order: the messages are durable where they were taken in. Without the record, a repair finds nothing to adopt.
 func (r *repair) endLines(problems []problem) error {
 	for _, p := range problems {
 		if p.Kind != KindForeign || p.found != "" || p.pack != uuid.Nil {
@@ -80,12 +80,12 @@ func (r *repair) endLines(problems []problem) error {
 		if err := commit.Sync(); err != nil {
 			return err
 		}
-		r.did(p, "its messages were taken in; was: %s", p.Detail)
+		r.did(p, "its messages were adopted; was: %s", p.Detail)
 	}
 	return nil
 }
 
-// strangers returns the messages to be taken in, each once: those in files, and those that only a journal or a pack of another history has.
+// strangers returns the messages to adopt, each once: from files, and from journals and packs of other histories.
 func (r *repair) strangers(problems []problem) (found []foreign, err error) {
 	type place struct{ line, id uuid.UUID }
 	seen := map[place]bool{}
@@ -127,8 +127,8 @@ func (r *repair) strangers(problems []problem) (found []foreign, err error) {
 	return found, nil
 }
 
-// runsOf divides sorted messages into runs. In a run each message stands behind the one before, on the same line. Where several claim a position, the run goes
-// on with the one that names its last message.
+// runsOf divides sorted messages into runs: each message follows the one before on the same line. If several claim a
+// position, the run continues with the message whose Prev is the last one of the run.
 func runsOf(found []foreign) (runs [][]foreign) {
 	taken := make([]bool, len(found))
 	for i := range found {
@@ -154,7 +154,7 @@ func runsOf(found []foreign) (runs [][]foreign) {
 	return runs
 }
 
-// adoptRun takes in messages that stand behind each other.
+// adoptRun takes in a run of messages.
 func (r *repair) adoptRun(run []foreign) error {
 	line, goesOn, err := r.lineFor(run[0].env)
 	if err != nil {
@@ -190,7 +190,7 @@ func (r *repair) adoptRun(run []foreign) error {
 		return err
 	}
 	for i := range run {
-		// The record is durable: the file that was found goes to trash, unless it is the message's own.
+		// The record is durable. The file that was found goes to the trash, unless it is the message's own.
 		env, own := &run[i].env, pathOf(line.Folder, run[i].env.FileID())
 		if run[i].found != "" && run[i].found != own {
 			if err := r.setAside(run[i].found); err != nil {
@@ -201,12 +201,12 @@ func (r *repair) adoptRun(run []foreign) error {
 			return err
 		}
 		r.wrote[own], r.wrote[ctxfolder.Messages+"/"+line.Folder] = true, true
-		r.did(run[i].problem, "taken in at position %d of line %s", env.Position, line.ID)
+		r.did(run[i].problem, "adopted at position %d of line %s", env.Position, line.ID)
 	}
 	return nil
 }
 
-// lineFor returns the line that a run of messages goes on, or a new one for it.
+// lineFor returns the line that a run continues, or a new one for it.
 func (r *repair) lineFor(first message.Envelope) (line ctxfolder.Line, goesOn bool, err error) {
 	known, ok := r.metadata.Line(first.Line)
 	at := int64(0)

@@ -9,8 +9,8 @@ import (
 	"github.com/google/uuid"
 )
 
-// collected returns the item of the context's trash that keeps the message of a file, "" for none: of the message that the file holds, or without one
-// of any that had a file of that name. cleared says that no such file should be left: else the next collection removes it.
+// collected returns the context's trash item that keeps the message of a file, "" if none: env's message, or without
+// env any with that file name. cleared reports that such files are removed; else the next collection removes them.
 func (x *examination) collected(file uuid.UUID, env *message.Envelope) (item string, cleared bool) {
 	for t, err := range ctxfolder.EachTrash(x.Dir.FS, func(_ uuid.UUID, folder bool) bool { return folder }) {
 		if err != nil {
@@ -31,7 +31,7 @@ func (x *examination) collected(file uuid.UUID, env *message.Envelope) (item str
 	return item, cleared
 }
 
-// keptIn returns the names of the files of what an item of the end of a line keeps, as far as it can be read.
+// keptIn returns the file names of the messages in a trash item of the end of a line, if they are readable.
 func (x *examination) keptIn(item string) map[uuid.UUID]bool {
 	if kept, ok := x.kept[item]; ok {
 		return kept
@@ -55,7 +55,7 @@ func (x *examination) keptIn(item string) map[uuid.UUID]bool {
 	return kept
 }
 
-// ofTrash makes it the problem of a file whose message is in the trash; nil where the next collection removes it.
+// ofTrash turns p into a finding about a file whose message is in the trash; nil if the next collection removes it.
 func (p *problem) ofTrash(item string, cleared bool, detail string) *problem {
 	if !cleared {
 		return nil

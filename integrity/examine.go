@@ -16,61 +16,61 @@ import (
 	"github.com/google/uuid"
 )
 
-// Context is a context to look at.
+// Context is a context to check or repair.
 type Context struct {
 	Dir      *ctxfolder.Dir
 	Log      *index.Log
 	Payloads *Payloads
-	ReadData bool           // read every byte, and not only what looks wrong
-	Progress func(Progress) // called now and then; nil for not
-	Wait     time.Duration  // for locks, at the most
-	Pause    time.Duration  // before the second look at what looks wrong; later ones wait longer
+	ReadData bool           // read every byte, not only what looks wrong
+	Progress func(Progress) // called now and then; may be nil
+	Wait     time.Duration  // the longest wait for locks
+	Pause    time.Duration  // before the second look at a suspect; later pauses are longer
 
-	salvaged map[blob.Sum]string // the journals in trash that have payloads; nil until one is looked for
+	salvaged map[blob.Sum]string // by payload: the journal in the trash that has it; nil until the first search
 }
 
-// Progress is how far a check has come.
+// Progress is the progress of a check.
 type Progress struct {
-	Messages int64 // looked at in the line that it is at
-	Of       int64 // so many
-	Total    int64 // looked at in the context
+	Messages int64 // checked in the current line
+	Of       int64 // messages of that line
+	Total    int64 // checked in the context
 }
 
-// problem is a finding, and what mending it takes to know.
+// problem is a finding with what its repair needs.
 type problem struct {
 	Finding
 	line  uuid.UUID
 	entry index.Entry
-	found string   // where a file lies that belongs elsewhere, in the context's folder
+	found string   // the path of a misplaced file, in the context's folder
 	sum   blob.Sum // of a payload
 	pack  uuid.UUID
 	stray uint64 // a journal of another history
-	// several is how many messages it is about, where that is not one.
+	// several is the number of messages concerned, if it is not one.
 	several int
-	due     bool  // a message file that is missing may be on its way
-	taken   bool  // its name is that of another message's file
+	due     bool  // the missing message file may be about to appear
+	taken   bool  // another message's file has its name
 	spelled bool  // the file holds what was committed, in another spelling
-	short   error // why nothing can be said: the system has no descriptors or no memory left
+	short   error // a shortage of descriptors or memory, which leaves the state unknown
 }
 
-// examination is one look at a context.
+// examination is one pass over a context.
 type examination struct {
 	*Context
 	metadata *ctxfolder.Metadata
 	yield    func(problem) bool
 	done     Progress
-	seen     map[string]*listing           // of each branch folder
+	seen     map[string]*listing           // by branch folder
 	kept     map[string]map[uuid.UUID]bool // see keptIn
 	suspects []suspect
 	alone    bool // nobody else writes
 
-	indexTold bool // that the index is wrong
+	indexTold bool // a problem of the index was reported
 }
 
-// errStopped ends an examination whose results nobody wants any more.
+// errStopped ends an examination whose caller wants no more results.
 var errStopped = errors.New("stopped")
 
-// Check yields what is wrong with a context.
+// Check yields the problems of a context.
 func (c *Context) Check(ctx context.Context, yield func(Finding) bool) error {
 	return c.examine(ctx, func(p problem) bool { return yield(p.Finding) })
 }
@@ -91,7 +91,7 @@ func (x *examination) run(ctx context.Context) error {
 	if err := x.openMetadata(); err != nil || x.metadata == nil {
 		return err
 	}
-	// The folders are listed before the index is read: what lies in them then was committed before, or never.
+	// List the folders before reading the index: a file listed then was committed before, or never.
 	if err := x.list(ctx, ctxfolder.Messages); err != nil {
 		return err
 	}
@@ -142,8 +142,7 @@ func (x *examination) tell(p problem) error {
 	return nil
 }
 
-// patiently looks, and again after a while where something does not look right, since somebody may just be in the middle of it. What is still wrong at the
-// last look is told.
+// patiently reports what look finds at every try: a writer may be in the middle of a change.
 func (x *examination) patiently(look func() ([]problem, error)) error {
 	problems, err := x.insist(look)
 	if err != nil {
@@ -152,7 +151,7 @@ func (x *examination) patiently(look func() ([]problem, error)) error {
 	return x.tellAll(problems)
 }
 
-// insist is patiently without the telling.
+// insist is patiently, but returns the problems.
 func (x *examination) insist(look func() ([]problem, error)) (problems []problem, err error) {
 	for try := range x.tries() {
 		x.wait(try)
@@ -177,7 +176,7 @@ func (x *examination) tellAll(problems []problem) error {
 	return nil
 }
 
-// openMetadata reads metadata.json, or what there is in its place. It leaves metadata nil where there is nothing.
+// openMetadata reads metadata.json or its best substitute. Without either, metadata stays nil.
 func (x *examination) openMetadata() error {
 	m, source, err := x.usableMetadata()
 	if err == nil {
@@ -191,14 +190,14 @@ func (x *examination) openMetadata() error {
 		Kind: KindMetadata, Severity: SeverityError, Path: ctxfolder.MetadataFile, Detail: err.Error(), Repairable: m != nil,
 	}}
 	if m != nil {
-		p.Detail += "; it can be had from " + source
+		p.Detail += "; recoverable from " + source
 	}
 	x.metadata = m
 	x.Dir.Assume(m)
 	return x.tell(p)
 }
 
-// usableMetadata returns metadata.json, or with the error that says why that cannot be used, the next best.
+// usableMetadata returns metadata.json, or its best substitute with the source and the error of metadata.json.
 func (c *Context) usableMetadata() (m *ctxfolder.Metadata, source string, err error) {
 	for try := range usualTries {
 		c.wait(try)
@@ -217,7 +216,7 @@ func (c *Context) usableMetadata() (m *ctxfolder.Metadata, source string, err er
 		}
 	}
 	if m := copied(c.Dir); m != nil {
-		return m, "the context that it is a copy of", err
+		return m, "the context that it was copied from", err
 	}
 	m, rerr := reconstruct(c.Dir)
 	if rerr != nil {
@@ -226,7 +225,7 @@ func (c *Context) usableMetadata() (m *ctxfolder.Metadata, source string, err er
 	return m, "the messages", err
 }
 
-// usualTries is how often something is looked at before it counts as wrong: somebody may be in the middle of it.
+// usualTries is how many looks in a row must find a problem: a writer may be in the middle of a change.
 const usualTries = 4
 
 func (x *examination) tries() int {
@@ -236,7 +235,7 @@ func (x *examination) tries() int {
 	return usualTries
 }
 
-// wait waits a little longer each time.
+// wait pauses longer with each try.
 func (c *Context) wait(try int) {
 	if try > 0 {
 		time.Sleep(time.Duration(try*try*try) * c.Pause)
@@ -269,7 +268,7 @@ func (x *examination) openIndex() error {
 	return nil
 }
 
-// rows tells what was wrong with rows: reading them made the index anew.
+// rows reports damaged rows: reading them rebuilt the index.
 func (x *examination) rows(ctx context.Context) error {
 	if x.indexTold {
 		return nil
@@ -294,8 +293,8 @@ func (x *examination) rows(ctx context.Context) error {
 	})
 }
 
-// indexProblems tells what the log met while it was read, if it meets that again: a writer may have been at work. read
-// reads what is to be read again.
+// indexProblems reports the problems that the log meets at every try, since a writer may be at work. read repeats the
+// reads that met them.
 func (x *examination) indexProblems(read func() error) error {
 	var problems []index.Problem
 	for try := range x.tries() {
@@ -317,7 +316,7 @@ func (x *examination) indexProblems(read func() error) error {
 			return nil
 		}
 		if try < x.tries()-1 {
-			_ = x.Log.Close() // the next look begins anew
+			_ = x.Log.Close() // the next try begins anew
 		}
 	}
 	x.indexTold = true
@@ -332,12 +331,12 @@ func (x *examination) indexProblems(read func() error) error {
 	return nil
 }
 
-// ofIndex reports whether a problem of the log is one of the index: what it met in messages is found again one by one.
+// ofIndex reports whether a problem of the log concerns the index. Problems of messages are found again one by one.
 func ofIndex(p index.Problem) bool {
 	return p.Kind == string(KindIndex) || p.Kind == string(KindJournal)
 }
 
-// structure compares metadata.json with the messages: one is read after the other.
+// structure compares metadata.json with the messages. The two are not read at one moment, so it looks more than once.
 func (x *examination) structure() error {
 	return x.patiently(func() (problems []problem, err error) {
 		wrong, _, err := wrongLines(x.metadata, x.Dir, x.Log)
@@ -350,10 +349,10 @@ func (x *examination) structure() error {
 	})
 }
 
-// entriesAtOnce is how many rows are read at once.
+// entriesAtOnce is how many rows one call reads.
 const entriesAtOnce = 1024
 
-// messages looks at the messages of a line.
+// messages checks the messages of a line.
 func (x *examination) messages(ctx context.Context, line ctxfolder.Line) error {
 	counts, ok, err := x.Log.Counts(line.ID)
 	if err != nil || !ok {
@@ -369,7 +368,7 @@ func (x *examination) messages(ctx context.Context, line ctxfolder.Line) error {
 			return err
 		}
 		if len(entries) == 0 {
-			break // the count was wrong, and the index was made again
+			break // the count was wrong, and the index was rebuilt
 		}
 		for i, g := range x.glances(line.Folder, entries) {
 			if err := x.message(line, &entries[i], g); err != nil {
@@ -385,7 +384,7 @@ func (x *examination) messages(ctx context.Context, line ctxfolder.Line) error {
 	return nil
 }
 
-// message looks at one message. What does not look right is a suspect.
+// message checks one message. If it looks wrong, it becomes a suspect.
 func (x *examination) message(line ctxfolder.Line, e *index.Entry, g glance) error {
 	x.seen[ctxfolder.Messages+"/"+line.Folder].take(e.FileID())
 	if !g.fine {
@@ -401,7 +400,7 @@ func (x *examination) message(line ctxfolder.Line, e *index.Entry, g glance) err
 	return nil
 }
 
-// erasing looks at the note of an erase that has not ended.
+// erasing checks the note of an unfinished erase.
 func (x *examination) erasing() error {
 	n, err := ctxfolder.ReadErasing(x.Dir.FS)
 	for i := 0; err == nil && i < len(n.Blobs); i++ {
@@ -418,26 +417,26 @@ func (x *examination) erasing() error {
 	case err != nil:
 		p.Detail, p.Repairable = fmt.Sprintf("the note of an erase that was interrupted cannot be used: %v", err), true
 	case serr == nil && time.Since(info.ModTime()) < abandoned:
-		p.Severity, p.Detail = SeverityInfo, "an erase is at work, or was interrupted a moment ago: to erase again ends it"
+		p.Severity, p.Detail = SeverityInfo, "an erase is running, or was just interrupted: repeat it to complete it"
 	default:
-		p.Detail = "an erase was interrupted: to erase again ends it"
+		p.Detail = "an erase was interrupted: repeat it to complete it"
 	}
 	return x.tell(p)
 }
 
-// payloadsOf says what is wrong with the payloads of a message.
+// payloadsOf returns the problems of a message's payloads.
 func (x *examination) payloadsOf(e *index.Entry, raw []byte) []problem {
 	if blob.Count(raw) == 0 {
 		return nil
 	}
 	env, err := message.Parse(raw)
 	if err != nil {
-		return nil // a damaged file was told
+		return nil // the damaged file is reported elsewhere
 	}
 	return x.references(env.Body, e.ID)
 }
 
-// prompts looks whether the system prompts can be had.
+// prompts checks the payloads of the system prompts.
 func (x *examination) prompts() error {
 	return x.patiently(func() (problems []problem, err error) {
 		for _, b := range x.metadata.Branches {
@@ -447,14 +446,14 @@ func (x *examination) prompts() error {
 	})
 }
 
-// references says what is wrong with the payloads that stored refers to.
+// references returns the problems of the payloads that stored refers to.
 func (x *examination) references(stored []byte, id uuid.UUID) (problems []problem) {
 	if len(stored) == 0 {
 		return nil
 	}
 	refs, err := blob.Refs(stored)
 	if err != nil {
-		return nil // strings that look like references and are none are the framework's business
+		return nil // strings that only look like references are the framework's business
 	}
 	for _, ref := range refs {
 		if ref.Problem != "" {

@@ -20,15 +20,15 @@ import (
 	"github.com/google/uuid"
 )
 
-// listing is what a folder held, and which of it messages account for.
+// listing is the content of a folder, and which of its files belong to messages.
 type listing struct {
 	files []uuid.UUID // sorted
 	taken []bool
-	other []string // names that are of no message
+	other []string // names that no message file has
 	cased []string // names of message files in another case
 }
 
-// take notes that a file is a message's.
+// take notes that a file belongs to a message.
 func (l *listing) take(file uuid.UUID) {
 	if l == nil {
 		return
@@ -40,13 +40,13 @@ func (l *listing) take(file uuid.UUID) {
 
 func compareID(a, b uuid.UUID) int { return bytes.Compare(a[:], b[:]) }
 
-// list reads the names in messages/ and in the folders there.
+// list reads the names in messages/ and its folders.
 func (x *examination) list(ctx context.Context, folder string) error {
 	l := &listing{}
 	var below []string
 	if info, err := x.Dir.FS.Lstat(folder); err == nil && !info.IsDir() {
 		return x.tell(problem{found: folder, Finding: Finding{
-			Kind: KindFolder, Severity: SeverityError, Path: folder, Repairable: true, Detail: "it is no folder",
+			Kind: KindFolder, Severity: SeverityError, Path: folder, Repairable: true, Detail: "not a folder",
 		}})
 	}
 	for e, err := range x.Dir.FS.ReadDir(folder) {
@@ -54,7 +54,7 @@ func (x *examination) list(ctx context.Context, folder string) error {
 			err = ctx.Err()
 		}
 		if errors.Is(err, fs.ErrNotExist) {
-			break // it was renamed meanwhile
+			break // renamed meanwhile
 		}
 		if err != nil {
 			return err
@@ -82,8 +82,8 @@ func (x *examination) list(ctx context.Context, folder string) error {
 	return nil
 }
 
-// leftovers looks at the files that no message accounts for, and again after a while at those that are not explained: a
-// reader of names may be ahead of one of journals.
+// leftovers checks the files that belong to no message. It looks again at those without an explanation, since the
+// listed names may be newer than the journals that were read.
 func (x *examination) leftovers(ctx context.Context) error {
 	folders := slices.Sorted(maps.Keys(x.seen))
 	var unexplained []string
@@ -128,29 +128,29 @@ func (x *examination) leftovers(ctx context.Context) error {
 	})
 }
 
-// abandoned is how old a temporary file must be to be nobody's.
+// abandoned is the age at which a temporary file has no owner any more.
 const abandoned = time.Hour
 
-// other looks at a file whose name is no message's.
+// other checks a file whose name no message file has.
 func (x *examination) other(folder, name string) error {
 	path := folder + "/" + name
-	p := problem{Finding: Finding{Kind: KindStray, Severity: SeverityInfo, Path: path, Detail: "no message of ours"}}
+	p := problem{Finding: Finding{Kind: KindStray, Severity: SeverityInfo, Path: path, Detail: "not a message file"}}
 	if strings.HasPrefix(name, ".") {
 		info, err := x.Dir.FS.Lstat(path)
 		if err != nil || time.Since(info.ModTime()) < abandoned || !info.Mode().IsRegular() {
 			return nil
 		}
-		p.Kind, p.Severity, p.Detail, p.Repairable = KindTemporary, SeverityInfo, "left by a writer that was stopped", true
+		p.Kind, p.Severity, p.Detail, p.Repairable = KindTemporary, SeverityInfo, "temporary file of an interrupted writer", true
 	}
 	return x.tell(p)
 }
 
-// leftover says what a file is that no message accounts for; nil when one does after all.
+// leftover classifies a file that belongs to no message. It returns nil if the file belongs to one after all.
 func (x *examination) leftover(found string) (*problem, error) {
 	p := &problem{found: found, Finding: Finding{Path: found}}
 	raw, err := readFound(x.Dir, p.found)
 	if errors.Is(err, fs.ErrNotExist) {
-		return nil, nil // it was moved meanwhile
+		return nil, nil // moved meanwhile
 	}
 	if err != nil {
 		p.Kind, p.Severity, p.Detail = KindStray, SeverityWarning, err.Error()
@@ -164,7 +164,7 @@ func (x *examination) leftover(found string) (*problem, error) {
 				return p.ofTrash(item, cleared, "a damaged copy of a message that is in "), nil
 			}
 		}
-		p.Kind, p.Severity, p.Detail = KindStray, SeverityWarning, "it bears a message's name, and "+describe(raw, err)
+		p.Kind, p.Severity, p.Detail = KindStray, SeverityWarning, "it has the name of a message file, but "+describe(raw, err)
 		p.Repairable = !newer
 		return p, nil
 	}
@@ -182,20 +182,20 @@ func (x *examination) leftover(found string) (*problem, error) {
 	}
 	p.entry = *e
 	if x.Dir.MessagePath(line.Folder, e.FileID()) == p.found {
-		return nil, nil // it was committed meanwhile, or its folder is being renamed
+		return nil, nil // committed meanwhile, or its folder is being renamed
 	}
 	own := pathOf(line.Folder, e.FileID())
 	if x.same(p.found, own) {
-		return nil, nil // the file system takes both names for one
+		return nil, nil // the file system treats both names as one
 	}
 	_, is, why := x.Log.ReadFile(line.ID, e, line.Folder)
 	whole := int64(len(raw)) == e.Size && message.Sum(raw) == e.Sum
 	switch {
 	case errors.Is(why, index.ErrTaken):
-		p.Kind, p.Severity, p.Repairable, p.Detail = KindDuplicate, SeverityWarning, true, "a message of its id was stored again: "+own
+		p.Kind, p.Severity, p.Repairable, p.Detail = KindDuplicate, SeverityWarning, true, "a message with its id was stored again: "+own
 	case is == index.FileMissing || is == index.FileDamaged:
 		if e.Lost == index.Erased {
-			p.Kind, p.Severity, p.Repairable, p.Detail = KindErased, SeverityError, true, "the message was erased, a copy of it is there"
+			p.Kind, p.Severity, p.Repairable, p.Detail = KindErased, SeverityError, true, "the message was erased, but a copy remains"
 			break
 		}
 		p.Kind, p.Severity, p.Repairable, p.Detail = KindMisplaced, SeverityError, true, "it belongs at "+own
@@ -210,10 +210,10 @@ func (x *examination) leftover(found string) (*problem, error) {
 	return p, nil
 }
 
-// shortName is what file systems make of a message file's name that know only names of eight characters and three.
+// shortName matches a message file's name as file systems with 8.3 names store it.
 var shortName = regexp.MustCompile(`^[0-9a-f]{1,6}~[0-9]{1,6}\.json?$`)
 
-// respelled reports whether a name can be that of a message file in another case, or cut short: what is in the file tells.
+// respelled reports whether a name may be that of a message file in another case, or cut short. The content decides.
 func respelled(name string) bool {
 	name = strings.ToLower(name)
 	_, ok := ctxfolder.ParseMessageFile(name)
@@ -230,7 +230,7 @@ func (x *examination) same(a, b string) bool {
 	return err == nil && vfs.SameFile(one, other)
 }
 
-// ownerOf returns the committed message that an envelope claims to be, nil when there is none.
+// ownerOf returns the committed message that an envelope claims to be, nil if there is none.
 func (x *examination) ownerOf(env *message.Envelope) (ctxfolder.Line, *index.Entry, error) {
 	line, ok := x.metadata.Line(env.Line)
 	if !ok {
@@ -243,10 +243,10 @@ func (x *examination) ownerOf(env *message.Envelope) (ctxfolder.Line, *index.Ent
 	return now, e, nil
 }
 
-// maxFound bounds what is read of a file that may be a message, in bytes.
+// maxFound is the largest size read of a file that may be a message, in bytes.
 const maxFound = 512 << 20
 
-// readFound returns what a file holds that may be a message's.
+// readFound returns the content of a file that may be a message's.
 func readFound(dir *ctxfolder.Dir, path string) ([]byte, error) {
 	b, err := vfs.ReadFile(dir.FS, path, maxFound)
 	return message.Text(b), err

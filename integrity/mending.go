@@ -16,14 +16,14 @@ import (
 	"github.com/ctxdir/ctxdir/message"
 )
 
-// mendOne mends one problem, after another look at it. The context is locked.
+// mendOne repairs one problem after a second look. The context is locked.
 //
-// Crash order: a copy of what is replaced is in trash before it is replaced; a message's file is written whole under another
-// name and renamed; the row that says that a message is lost comes last. Stopped in between, a repair finds what is left.
+// Crash order: a copy is in the trash before anything is replaced. A message's file is written whole under another name
+// and renamed. The row that marks a message as lost comes last. After a crash in between, a repair finds the rest.
 func (r *repair) mendOne(p problem) error {
 	switch p.Kind {
 	case KindIndex:
-		r.did(p, "made again from journals and messages; was: %s", p.Detail)
+		r.did(p, "rebuilt from journals and messages; was: %s", p.Detail)
 	case KindStructure:
 		return r.mendStructure(p)
 	case KindFolder:
@@ -34,17 +34,17 @@ func (r *repair) mendOne(p problem) error {
 		if err != nil && !errors.Is(err, fs.ErrNotExist) {
 			return err
 		}
-		r.did(p, "moved to the trash: it was no folder")
+		r.did(p, "moved to the trash: it was not a folder")
 	case KindErasing:
 		if err := r.setAside(ctxfolder.ErasingFile); err != nil {
 			return err
 		}
-		r.did(p, "moved to the trash; what it was about can be erased again, by its id")
+		r.did(p, "moved to the trash; repeat the erase with the ids of the messages")
 	case KindErased:
 		return r.finishErasing(p)
 	case KindMissing, KindDamaged, KindUnread, KindFound, KindEdited:
 		if p.pack != uuid.Nil {
-			return nil // that comes last
+			return nil // repaired last
 		}
 		return r.mendMessage(p)
 	case KindMisplaced, KindDuplicate, KindStray:
@@ -57,14 +57,14 @@ func (r *repair) mendOne(p problem) error {
 	case KindPayload, KindBlob:
 		from, err := r.recover(p.sum)
 		if err == nil && from != "" {
-			r.did(p, "put back from %s", from)
+			r.did(p, "restored from %s", from)
 		}
 		return err
 	}
 	return nil
 }
 
-// mendJournal lets go of harmed journals, which go to trash. What they hold was settled by the fold before, and is read back.
+// mendJournal retires damaged journals to the trash. The fold before settled their records, and Retire verifies them.
 func (r *repair) mendJournal(p problem) error {
 	if p.Kind != KindJournal {
 		return nil
@@ -76,13 +76,13 @@ func (r *repair) mendJournal(p problem) error {
 	if err != nil {
 		return err
 	}
-	if p.stray == 0 { // else it was told
+	if p.stray == 0 { // a stray journal is reported by mendStray
 		r.did(p, "retired: what it held is in message files; was: %s", p.Detail)
 	}
 	return nil
 }
 
-// mendStructure sets right what metadata.json says of lines.
+// mendStructure corrects the lines in metadata.json.
 func (r *repair) mendStructure(p problem) error {
 	wrong, fixed, err := wrongLines(r.metadata, r.Dir, r.Log)
 	if err != nil {
@@ -96,7 +96,7 @@ func (r *repair) mendStructure(p problem) error {
 			return err
 		}
 	}
-	r.did(p, "set right: %s", p.Detail)
+	r.did(p, "corrected: %s", p.Detail)
 	return nil
 }
 
@@ -114,10 +114,10 @@ func (r *repair) writeMetadata(m *ctxfolder.Metadata) error {
 	return nil
 }
 
-// finishRenaming does what is left of a branch folder's rename, so that there is one place for each file, before files are looked at.
+// finishRenaming completes an interrupted rename of a branch folder first, so that each file has one place.
 func (r *repair) finishRenaming(ctx context.Context) error {
 	if m, _, err := r.Dir.ReadMetadata(); err != nil || m.Renaming == nil || r.opts.DryRun {
-		return nil // what is wrong with it was told
+		return nil // mendMetadata reported its problems
 	}
 	return r.locked(ctx, func() error {
 		m, _, err := r.Dir.ReadMetadata()
@@ -137,7 +137,7 @@ func (r *repair) finishRenaming(ctx context.Context) error {
 	})
 }
 
-// mendMessage mends what is wrong with a message in its place.
+// mendMessage repairs a message whose file is in its place.
 func (r *repair) mendMessage(was problem) error {
 	line, ok := r.metadata.Line(was.line)
 	if !ok {
@@ -149,7 +149,7 @@ func (r *repair) mendMessage(was problem) error {
 	}
 	_, p := r.judge(now, e)
 	if p == nil {
-		r.did(was, "written again from the journal")
+		r.did(was, "rewritten from the journal")
 		return nil
 	}
 	was.Kind = p.Kind
@@ -159,13 +159,13 @@ func (r *repair) mendMessage(was problem) error {
 			if err := r.rewrite(now, e); err != nil {
 				return err
 			}
-			r.did(was, "written again as it was committed; %s", p.Detail)
+			r.did(was, "rewritten as it was committed; %s", p.Detail)
 			return nil
 		}
 		if err := r.record(now, e); err != nil {
 			return err
 		}
-		r.did(was, "the edited message is recorded as it is")
+		r.did(was, "committed the edited message")
 	case KindFound:
 		if err := r.take(now, e); err != nil {
 			return err
@@ -177,7 +177,7 @@ func (r *repair) mendMessage(was problem) error {
 	return nil
 }
 
-// take takes the file of a lost message in again: as what was committed, or else, were it an older version, as another one.
+// take makes a lost message available from its file: as what was committed, or an older version as an edit.
 func (r *repair) take(line ctxfolder.Line, e *index.Entry) error {
 	switch _, is, _ := e.ReadFile(r.Dir, line.Folder); is {
 	case index.FileEdited:
@@ -190,9 +190,9 @@ func (r *repair) take(line ctxfolder.Line, e *index.Entry) error {
 	return r.Log.Mark(line.ID, map[int64]string{e.Position: ""})
 }
 
-// rewrite writes the file of a message again that spells what was committed in another way.
+// rewrite replaces a message file that spells the committed content in another way.
 //
-// Crash order: a copy of the file is durable in trash before it is replaced, and the new one is durable before it takes the name.
+// Crash order: a copy of the file is durable in the trash first. The new file is durable before it takes the name.
 func (r *repair) rewrite(line ctxfolder.Line, e *index.Entry) error {
 	raw, is, err := e.ReadFile(r.Dir, line.Folder)
 	if err != nil || is != index.FileSpelled {
@@ -210,14 +210,14 @@ func (r *repair) rewrite(line ctxfolder.Line, e *index.Entry) error {
 	return r.Dir.RewriteMessage(line.Folder, e.FileID(), raw, e.StoredAt())
 }
 
-// finishErasing removes a file that an erasure left.
+// finishErasing removes a file that an erase left.
 func (r *repair) finishErasing(p problem) error {
 	file := cmp.Or(p.found, p.Path[len(r.Dir.ID.String())+1:])
 	if err := r.Dir.FS.Remove(file); err != nil && !errors.Is(err, fs.ErrNotExist) {
 		return err
 	}
 	r.wrote[path.Dir(file)] = true
-	r.did(p, "removed for good")
+	r.did(p, "removed permanently")
 	return nil
 }
 
@@ -236,7 +236,7 @@ func (r *repair) restore(was problem, p *problem, line ctxfolder.Line, e *index.
 		return nil
 	}
 	if raw == nil && p.Kind == KindUnread {
-		return nil // it may be whole
+		return nil // the file may be whole
 	}
 	if err := r.clear(line.Folder, e.FileID()); err != nil {
 		return err
@@ -245,7 +245,7 @@ func (r *repair) restore(was problem, p *problem, line ctxfolder.Line, e *index.
 		if err := r.write(line.Folder, e.FileID(), raw, e); err != nil {
 			return err
 		}
-		r.did(was, "written again from %s", from)
+		r.did(was, "rewritten from %s", from)
 		return nil
 	}
 	p.Detail += "; no copy was found"
@@ -253,7 +253,7 @@ func (r *repair) restore(was problem, p *problem, line ctxfolder.Line, e *index.
 	return nil
 }
 
-// lose notes that a message is to be marked as lost.
+// lose schedules a message to be marked as lost.
 func (r *repair) lose(was problem, p *problem, line ctxfolder.Line, e *index.Entry) {
 	if r.lost[line.ID] == nil {
 		r.lost[line.ID] = map[int64]string{}
@@ -262,7 +262,7 @@ func (r *repair) lose(was problem, p *problem, line ctxfolder.Line, e *index.Ent
 	r.did(was, "marked unavailable: %s", p.Detail)
 }
 
-// clear sets aside what lies where a message's file belongs, and what lies in its folder's place and is none.
+// clear sets aside whatever has the place of a message's file, or a non-folder in the place of its folder.
 func (r *repair) clear(folder string, file uuid.UUID) error {
 	path := ctxfolder.Messages + "/" + folder
 	info, err := r.Dir.FS.Lstat(path)
@@ -277,7 +277,7 @@ func (r *repair) clear(folder string, file uuid.UUID) error {
 	return r.setAside(pathOf(folder, file))
 }
 
-// write makes a message's file, which is not there.
+// write creates a message's file.
 func (r *repair) write(folder string, file uuid.UUID, raw []byte, e *index.Entry) error {
 	if err := r.Dir.CreateMessage(folder, file, raw, e.StoredAt()); err != nil {
 		return err
@@ -288,7 +288,7 @@ func (r *repair) write(folder string, file uuid.UUID, raw []byte, e *index.Entry
 
 // record commits the version of a message that its file holds.
 //
-// Crash order: as with a replace; the file holds what is committed already, but for the time.
+// Crash order: as in a replace; but for the time, the file already holds what is committed.
 func (r *repair) record(line ctxfolder.Line, e *index.Entry) error {
 	raw, _, err := e.ReadFile(r.Dir, line.Folder)
 	if err != nil {
@@ -312,7 +312,7 @@ func (r *repair) record(line ctxfolder.Line, e *index.Entry) error {
 	return r.Dir.ReplaceMessage(line.Folder, e.FileID(), raw, env.StoredAt)
 }
 
-// mendElsewhere sees to a file that lies where it does not belong.
+// mendElsewhere repairs a misplaced file.
 func (r *repair) mendElsewhere(p problem) error {
 	again, err := r.leftover(p.found)
 	switch {
@@ -329,7 +329,7 @@ func (r *repair) mendElsewhere(p problem) error {
 		if err := r.setAside(p.found); err != nil {
 			return err
 		}
-		r.did(p, "moved to the trash: it is no message")
+		r.did(p, "moved to the trash: it is not a message")
 	}
 	return nil
 }
@@ -364,7 +364,7 @@ func (r *repair) putBack(p problem, again *problem) error {
 	return nil
 }
 
-// takeOlder takes an older version of a message in that was moved to its place, where no copy of the newer one is to be had.
+// takeOlder takes in an older version of a message that was moved to its place, if there is no copy of the newer one.
 func (r *repair) takeOlder(line ctxfolder.Line, e index.Entry) error {
 	if raw, _ := r.copies.copyOf(r.Log, &e); raw != nil {
 		if err := r.setAside(pathOf(line.Folder, e.FileID())); err != nil {
@@ -372,7 +372,7 @@ func (r *repair) takeOlder(line ctxfolder.Line, e index.Entry) error {
 		}
 		return r.write(line.Folder, e.FileID(), raw, &e)
 	}
-	e.Lost = "there is an older version" // so that it counts
+	e.Lost = "an older version exists" // so that ReadFile accepts the older version
 	if _, is, _ := e.ReadFile(r.Dir, line.Folder); is != index.FileEdited {
 		return nil
 	}

@@ -12,9 +12,9 @@ import (
 	"github.com/google/uuid"
 )
 
-// wrongLines compares the table of lines with what is committed. A line's base is told by where its own messages begin, and its
-// parent by what the first of them says was before it; a line without any cannot begin beyond its parent's end. fixed is the
-// metadata set right.
+// wrongLines compares the table of lines with what is committed. A line's own messages prove its base, and the first of
+// them names the message before it, which proves the parent. A line without messages cannot begin beyond its parent's
+// end. fixed is the corrected metadata.
 func wrongLines(m *ctxfolder.Metadata, dir *ctxfolder.Dir, log *index.Log) (wrong []string, fixed *ctxfolder.Metadata, err error) {
 	all, _, err := log.AllCounts()
 	if err != nil {
@@ -25,7 +25,7 @@ func wrongLines(m *ctxfolder.Metadata, dir *ctxfolder.Dir, log *index.Log) (wron
 		l := &fixed.Lines[i]
 		own := all[l.ID]
 		if own.Count > 0 && own.Base != l.Base {
-			wrong = append(wrong, fmt.Sprintf("line %s begins at %d by its messages, and at %d by metadata.json", l.ID, own.Base, l.Base))
+			wrong = append(wrong, fmt.Sprintf("line %s begins at %d according to its messages, and at %d according to metadata.json", l.ID, own.Base, l.Base))
 			l.Base = own.Base
 		}
 	}
@@ -34,7 +34,7 @@ func wrongLines(m *ctxfolder.Metadata, dir *ctxfolder.Dir, log *index.Log) (wron
 		l := &fixed.Lines[i]
 		p, ok := fixed.Line(l.Parent)
 		if _, shown := reach[l.ID]; !ok || !shown {
-			continue // a collection may have cut the parent, and been stopped before metadata.json forgot both
+			continue // a collection may have cut the parent, and stopped before it removed both from metadata.json
 		}
 		if end := max(all[p.ID].End(), p.Base); l.Base > end && all[l.ID].Count == 0 {
 			wrong = append(wrong, fmt.Sprintf("line %s begins at %d, beyond the end %d of its parent", l.ID, l.Base, end))
@@ -45,8 +45,8 @@ func wrongLines(m *ctxfolder.Metadata, dir *ctxfolder.Dir, log *index.Log) (wron
 	return append(wrong, more...), fixed, err
 }
 
-// wrongParents sets right the parents of lines: the message before a line's first own one is on the parent's line, or inherited
-// by it. Where no line has that message nothing can be said.
+// wrongParents corrects the parents of lines: the parent holds or inherits the message before a line's first own one.
+// If no line has that message, the parent stays.
 func wrongParents(m *ctxfolder.Metadata, dir *ctxfolder.Dir, log *index.Log) (wrong []string, err error) {
 	before := func(line uuid.UUID, base int64) (id uuid.UUID, own bool, err error) {
 		segments, err := branch.Lines(m, line, base)
@@ -78,7 +78,7 @@ func wrongParents(m *ctxfolder.Metadata, dir *ctxfolder.Dir, log *index.Log) (wr
 		}
 		raw, is, _ := first[0].ReadFile(dir, l.Folder)
 		if !is.Whole() {
-			raw, _ = log.ReadRecord(&first[0]) // it is in a pack, or a journal has it
+			raw, _ = log.ReadRecord(&first[0]) // it is in a pack or a journal
 		}
 		env, perr := message.Parse(raw)
 		if perr != nil || env.Prev == uuid.Nil {
@@ -96,7 +96,7 @@ func wrongParents(m *ctxfolder.Metadata, dir *ctxfolder.Dir, log *index.Log) (wr
 				return wrong, err
 			}
 			if own && id == env.Prev && !descends(m, p.ID, l.ID) {
-				wrong = append(wrong, fmt.Sprintf("line %s goes on from line %s by its messages, and from %s by metadata.json", l.ID, p.ID, l.Parent))
+				wrong = append(wrong, fmt.Sprintf("line %s continues line %s according to its messages, and %s according to metadata.json", l.ID, p.ID, l.Parent))
 				l.Parent = p.ID
 				break
 			}
@@ -105,13 +105,13 @@ func wrongParents(m *ctxfolder.Metadata, dir *ctxfolder.Dir, log *index.Log) (wr
 	return wrong, nil
 }
 
-// descends reports whether a line is another one or comes from it.
+// descends reports whether a line is another one or descends from it.
 func descends(m *ctxfolder.Metadata, line, from uuid.UUID) bool {
 	lines, err := branch.Lines(m, line, 0)
 	return err != nil || slices.ContainsFunc(lines, func(s branch.Segment) bool { return s.Line == from })
 }
 
-// copied returns the metadata of another context whose folder was copied under this one's name, nil when that is not so.
+// copied returns the metadata of another context if its folder was copied under this one's name, else nil.
 func copied(dir *ctxfolder.Dir) *ctxfolder.Metadata {
 	raw, err := vfs.ReadFile(dir.FS, ctxfolder.MetadataFile, ctxfolder.MaxMetadata)
 	if err != nil {
@@ -125,8 +125,8 @@ func copied(dir *ctxfolder.Dir) *ctxfolder.Metadata {
 	return m
 }
 
-// completed adds the lines to an older copy of metadata that messages and index.json tell of and it does not. Those that were
-// collected since are none of them.
+// completed adds lines to an older copy of metadata: those that messages and index.json prove and the copy lacks,
+// except collected ones.
 func completed(m *ctxfolder.Metadata, dir *ctxfolder.Dir) *ctxfolder.Metadata {
 	told, err := reconstruct(dir)
 	if err != nil {
@@ -139,7 +139,7 @@ func completed(m *ctxfolder.Metadata, dir *ctxfolder.Dir) *ctxfolder.Metadata {
 			continue
 		}
 		if slices.ContainsFunc(m.Lines, func(other ctxfolder.Line) bool { return other.Folder == l.Folder }) {
-			continue // more likely a message of that line, with a damaged id
+			continue // more likely a message of that line with a damaged id
 		}
 		b.Name = free(more, b.Name)
 		more.Lines, more.Branches = append(more.Lines, *l), append(more.Branches, b)
@@ -149,7 +149,7 @@ func completed(m *ctxfolder.Metadata, dir *ctxfolder.Dir) *ctxfolder.Metadata {
 		return m
 	}
 	if more, err = ctxfolder.ParseMetadata(raw); err != nil {
-		return m // they contradict what the copy says
+		return m // the added lines contradict the copy
 	}
 	return more
 }
@@ -167,7 +167,7 @@ func collected(dir *ctxfolder.Dir, line uuid.UUID) bool {
 	return false
 }
 
-// free returns a name that no branch has, made from one.
+// free returns a name that no branch has, derived from name.
 func free(m *ctxfolder.Metadata, name string) string {
 	if _, err := branch.Folder(name); err != nil {
 		name = "recovered"

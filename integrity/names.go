@@ -18,16 +18,16 @@ import (
 	"github.com/ctxdir/ctxdir/internal/vfs"
 )
 
-// Some file systems, and programs that copy, write names in upper case, or compose their characters in another way. A file under such a name is
-// found where the file system compares names like that, and nowhere else.
+// Some file systems and copy programs write names in upper case, or compose their characters in another way. Only a
+// file system that compares names like that finds such a file.
 
-// misnamed is a file or folder that bears its name in another spelling.
+// misnamed is a file or folder whose name is spelled in another way.
 type misnamed struct {
 	path, right string
-	taken       bool // something else bears the right name
+	taken       bool // something else has the right name
 }
 
-// parent is the folder in which it lies.
+// parent is the folder of the right name.
 func (m *misnamed) parent() string {
 	if i := strings.LastIndexByte(m.right, '/'); i >= 0 {
 		return m.right[:i]
@@ -35,17 +35,17 @@ func (m *misnamed) parent() string {
 	return "."
 }
 
-// names goes through what lies below a folder.
+// names walks the entries below a folder.
 type names struct {
 	ctx context.Context
 	fs  vfs.FS
-	// right returns the name that something ought to have in a folder, "" for what is not ours.
+	// right returns the right name of an entry in a folder, "" for an unknown entry.
 	right func(folder, name string) string
-	// wrong takes what is misnamed, in one folder after another, and returns where it lies from then on.
+	// wrong receives each misnamed entry, folder by folder, and returns its path from then on.
 	wrong func(misnamed) (path string, err error)
 }
 
-// walk goes through a folder, of which right is the right path.
+// walk walks a folder, whose right path is right.
 func (n *names) walk(folder, right string) error {
 	type inside struct{ path, right string }
 	var wrong []misnamed
@@ -55,14 +55,14 @@ func (n *names) walk(folder, right string) error {
 			err = n.ctx.Err()
 		}
 		if errors.Is(err, fs.ErrNotExist) || errors.Is(err, vfs.ErrNotFolder) || errors.Is(err, fs.ErrPermission) {
-			break // it was moved meanwhile, is none, or is told of by who needs it
+			break // moved meanwhile, not a folder, or reported by the code that needs it
 		}
 		if err != nil {
 			return err
 		}
 		name := n.right(right, e.Name())
 		if name == "" || !e.IsDir() && !e.Type().IsRegular() || name == e.Name() && name == ctxfolder.Trash {
-			continue // what is in a trash bears other names
+			continue // entries of the trash have other names
 		}
 		if name != e.Name() {
 			wrong = append(wrong, misnamed{path: below(folder, e.Name()), right: below(folder, name)})
@@ -72,7 +72,7 @@ func (n *names) walk(folder, right string) error {
 		}
 	}
 	for _, m := range wrong {
-		// Where the file system takes both names for one, nothing is wrong.
+		// Where the file system treats both names as one, nothing is wrong.
 		if there, err := n.fs.Lstat(m.right); err == nil {
 			if info, err := n.fs.Lstat(m.path); err != nil || vfs.SameFile(info, there) {
 				continue
@@ -102,10 +102,10 @@ func below(folder, name string) string {
 	return folder + "/" + name
 }
 
-// rename gives something the right name, durably. Of a folder whose name is taken by another one it moves what is in it. done is false where something
-// stays under the wrong name, since it is there twice.
+// rename gives an entry its right name, durably. If another folder has a folder's right name, rename moves the entries
+// there. done is false if an entry keeps its wrong name because the right one is taken.
 //
-// Crash order: each rename takes the place of nothing. So everything lies under one of the two names.
+// Crash order: no rename replaces anything, so every entry has one of the two names.
 func rename(fsys vfs.FS, m misnamed) (done bool, err error) {
 	err = fsys.RenameNew(m.path, m.right)
 	if errors.Is(err, fs.ErrExist) {
@@ -146,7 +146,7 @@ func merge(fsys vfs.FS, m misnamed) (done bool, err error) {
 	return true, fsys.SyncDir(m.parent())
 }
 
-// names looks for what of a context's folder bears its name in another spelling: but for message files, which are looked at one by one.
+// names reports misspelled names in a context's folder, except those of message files, which are checked one by one.
 func (x *examination) names(ctx context.Context) error {
 	return x.eachMisnamed(ctx, false, func(m misnamed) (string, error) { return m.path, x.tell(misnamedProblem(m)) })
 }
@@ -157,7 +157,7 @@ func misnamedProblem(m misnamed) problem {
 	}}
 }
 
-// eachMisnamed calls wrong for what bears its name in another spelling while nothing bears the right one, message files included where they are asked for.
+// eachMisnamed calls wrong for each misspelled name whose right name is free; files includes message files.
 func (x *examination) eachMisnamed(ctx context.Context, files bool, wrong func(m misnamed) (string, error)) error {
 	folders := sync.OnceValue(func() func(string) string { return rightFolders(x.Dir) }) // metadata.json gets its name first
 	n := names{ctx: ctx, fs: x.Dir.FS, wrong: func(m misnamed) (string, error) {
@@ -178,12 +178,12 @@ func (x *examination) eachMisnamed(ctx context.Context, files bool, wrong func(m
 	return n.walk(".", ".")
 }
 
-// contextNames are those that stand in a context's folder, journals apart.
+// contextNames are the names in a context's folder, except those of journals.
 var contextNames = []string{
 	ctxfolder.MetadataFile, ctxfolder.IndexFile, ctxfolder.ErasingFile, ctxfolder.RowsFolder, ctxfolder.Archive, ctxfolder.Messages, ctxfolder.Trash,
 }
 
-// rightName is the name that something in a context's folder ought to have.
+// rightName is the right name of an entry in a context's folder.
 func rightName(folder, name string) string {
 	lower := strings.ToLower(name)
 	var ours bool
@@ -205,7 +205,7 @@ func rightName(folder, name string) string {
 	return lower
 }
 
-// rightFolders returns what gives the name that a folder in messages/ ought to have: that of a line's folder, where one is alike.
+// rightFolders returns a function for the right name of a folder in messages/: that of a line's folder, if alike.
 func rightFolders(dir *ctxfolder.Dir) func(name string) string {
 	m, _, err := dir.ReadMetadata()
 	if err != nil {
@@ -228,8 +228,8 @@ func rightFolders(dir *ctxfolder.Dir) func(name string) string {
 	}
 }
 
-// mendNames gives everything of the context the right name, before anything else is looked at: what is missing may be there. planned says that something
-// would be renamed, so that the rest cannot be told yet.
+// mendNames gives every entry of the context its right name. It runs first, since a missing file may have another name.
+// planned reports that a dry run would rename something, so that the rest is unknown yet.
 func (r *repair) mendNames(ctx context.Context) (planned bool, err error) {
 	some := false
 	err = r.eachMisnamed(ctx, !r.opts.DryRun, func(m misnamed) (string, error) {
@@ -266,10 +266,10 @@ func (r *repair) didName(m misnamed, what string) {
 	r.did(p, "%s", what+m.right)
 }
 
-// storeFolders are those of a store whose content counts: locks are empty, and what is in staging was never finished.
+// storeFolders are the folders of a store whose content counts: locks are empty, and staging is unfinished.
 var storeFolders = []string{blob.Folder, ctxfolder.Trash}
 
-// names looks for what of the store bears its name in upper case.
+// names reports names of the store in upper case.
 func (s *Store) names(ctx context.Context, tell func(Finding) error) error {
 	return s.eachMisnamed(ctx, func(m misnamed) (string, error) {
 		f := Finding{Kind: KindName, Severity: SeverityError, Path: m.path, Repairable: true, Detail: "its name is " + path.Base(m.right)}
@@ -280,7 +280,7 @@ func (s *Store) names(ctx context.Context, tell func(Finding) error) error {
 	})
 }
 
-// context reports whether it is a context's folder.
+// context reports whether the entry is a context's folder.
 func (m *misnamed) context() bool {
 	_, ok := ctxfolder.ParseID(m.right)
 	return ok
@@ -291,7 +291,7 @@ func (s *Store) eachMisnamed(ctx context.Context, wrong func(misnamed) (string, 
 	return n.walk(".", ".")
 }
 
-// rightName is the name that something in the store's folder ought to have.
+// rightName is the right name of an entry in the store's folder.
 func (s *Store) rightName(folder, name string) string {
 	lower := strings.ToLower(name)
 	ours := false
@@ -299,7 +299,7 @@ func (s *Store) rightName(folder, name string) string {
 	case folder == ".":
 		_, ours = ctxfolder.ParseID(lower)
 		if ours && (lower == name || !IsContext(s.FS, name)) {
-			return "" // what is in it is looked at elsewhere
+			return "" // its content is checked elsewhere
 		}
 		ours = ours || slices.Contains(storeFolders, lower)
 	case parts[0] == blob.Folder && len(parts) < 3:
@@ -313,7 +313,7 @@ func (s *Store) rightName(folder, name string) string {
 	return lower
 }
 
-// IsContext reports whether a folder holds something of a context, in whatever case.
+// IsContext reports whether a folder holds a part of a context, in any case.
 func IsContext(store vfs.FS, name string) bool {
 	for e, err := range store.ReadDir(name) {
 		if err != nil {
@@ -327,7 +327,7 @@ func IsContext(store vfs.FS, name string) bool {
 	return false
 }
 
-// RepairNames gives what of the store bears its name in upper case the right one. It comes before everything else.
+// RepairNames renames entries of the store from upper case. It runs before all other repairs.
 func (s *Store) RepairNames(ctx context.Context, dryRun bool, yield func(Repaired) bool) (left int, err error) {
 	s.ReadData = true
 	err = s.eachMisnamed(ctx, func(m misnamed) (string, error) {
@@ -357,7 +357,7 @@ func (s *Store) RepairNames(ctx context.Context, dryRun bool, yield func(Repaire
 	return left, err
 }
 
-// alone runs f while nobody uses what bears the wrong name or the right one.
+// alone runs f while nobody uses the wrong name or the right one.
 func (s *Store) alone(ctx context.Context, m misnamed, f func() error) error {
 	id, ok := ctxfolder.ParseID(m.right)
 	if !ok {

@@ -15,11 +15,11 @@ import (
 	"github.com/google/uuid"
 )
 
-// packs looks at the packs that messages are read from. What damage costs of messages and payloads is told of those.
+// packs checks the packs that messages are read from. Messages and payloads that damage costs are reported one by one.
 func (x *examination) packs(ctx context.Context) error {
 	if info, err := x.Dir.FS.Lstat(ctxfolder.Archive); err == nil && !info.IsDir() {
 		return x.tell(problem{found: ctxfolder.Archive, Finding: Finding{
-			Kind: KindFolder, Severity: SeverityError, Path: ctxfolder.Archive, Repairable: true, Detail: "it is no folder",
+			Kind: KindFolder, Severity: SeverityError, Path: ctxfolder.Archive, Repairable: true, Detail: "not a folder",
 		}})
 	}
 	for d, err := range x.Log.VerifyPacks(ctx, x.ReadData) {
@@ -41,7 +41,7 @@ func (x *examination) packs(ctx context.Context) error {
 	return x.unnamedPacks(ctx)
 }
 
-// unnamedPacks looks for messages in packs that are no longer in the index: the packs may have been elsewhere for a while.
+// unnamedPacks finds messages in packs that the index does not have: a pack may have been elsewhere for a while.
 func (x *examination) unnamedPacks(ctx context.Context) error {
 	uses, err := x.Log.PackUses(ctx)
 	if err != nil {
@@ -62,7 +62,7 @@ func (x *examination) unnamedPacks(ctx context.Context) error {
 		}
 		err := x.tell(problem{pack: use.ID, several: int(use.Lost), Finding: Finding{
 			Kind: KindFound, Severity: SeverityWarning, Path: packPath(use.ID), Repairable: true,
-			Detail: fmt.Sprintf("the pack has %d messages that were lost", use.Lost),
+			Detail: fmt.Sprintf("the pack has %d lost messages", use.Lost),
 		}})
 		if err != nil {
 			return err
@@ -71,7 +71,7 @@ func (x *examination) unnamedPacks(ctx context.Context) error {
 	return nil
 }
 
-// glanceAtPacked is glance for an archived message, which has no file. One that was left there is a copy.
+// glanceAtPacked is glance for an archived message. It has no file; a file left in its place is a copy.
 func (x *examination) glanceAtPacked(folder string, e *index.Entry) glance {
 	info, err := x.Dir.StatMessage(folder, e.FileID())
 	if !errors.Is(err, fs.ErrNotExist) && (err != nil || !ctxfolder.Untouched(info, e.Size, e.StoredAt())) {
@@ -87,23 +87,23 @@ func (x *examination) glanceAtPacked(folder string, e *index.Entry) glance {
 	return glance{ok, raw}
 }
 
-// judgePacked is judge for an archived message, in whose file's place nothing of use lies.
+// judgePacked is judge for an archived message without a usable file in its place.
 func (x *examination) judgePacked(p *problem, is index.FileState, record []byte) ([]byte, *problem) {
 	switch {
 	case record != nil && is == index.FileMissing:
 		return record, nil
 	case record != nil:
-		p.Kind, p.Severity, p.Repairable, p.Detail = KindDamaged, SeverityWarning, true, "something else lies in its place; the pack has it"
+		p.Kind, p.Severity, p.Repairable, p.Detail = KindDamaged, SeverityWarning, true, "another file is in its place; the pack has the message"
 	default:
 		p.Kind, p.Severity, p.Repairable = KindDamaged, SeverityError, true
-		p.Path, p.Detail = packPath(p.entry.Pack), "the pack does not have it as it was"
+		p.Path, p.Detail = packPath(p.entry.Pack), "it is damaged in the pack"
 	}
 	return record, p
 }
 
 func packPath(id uuid.UUID) string { return ctxfolder.Archive + "/" + archive.FileName(id) }
 
-// mendPacks makes new packs of what can be read of damaged ones; those go to trash.
+// mendPacks makes new packs from the readable parts of damaged ones, which go to the trash.
 func (r *repair) mendPacks(ctx context.Context, problems []problem) error {
 	damaged := map[uuid.UUID]bool{}
 	for _, p := range problems {
@@ -134,7 +134,7 @@ func (r *repair) mendPacks(ctx context.Context, problems []problem) error {
 	if err != nil {
 		return err
 	}
-	for _, id := range plan.Aside { // those of which nothing is left
+	for _, id := range plan.Aside { // packs of which nothing is left
 		if slices.Contains(moved.Removed, id) {
 			continue
 		}
@@ -150,7 +150,7 @@ func (r *repair) mendPacks(ctx context.Context, problems []problem) error {
 	return nil
 }
 
-// dropForeignPacks moves packs to trash whose messages were taken in.
+// dropForeignPacks moves packs whose messages were adopted to the trash.
 func (r *repair) dropForeignPacks(ctx context.Context, problems []problem) error {
 	for _, p := range problems {
 		if p.Kind != KindForeign || p.pack == uuid.Nil {
@@ -159,12 +159,12 @@ func (r *repair) dropForeignPacks(ctx context.Context, problems []problem) error
 		if err := r.exclusively(ctx, func() error { return r.Log.DropPack(p.pack) }); err != nil {
 			return err
 		}
-		r.did(p, "moved to the trash: its messages were taken in; was: %s", p.Detail)
+		r.did(p, "adopted its messages and moved it to the trash; was: %s", p.Detail)
 	}
 	return nil
 }
 
-// findPacks takes packs into the index that have messages which were lost.
+// findPacks takes packs with lost messages into the index.
 func (r *repair) findPacks(ctx context.Context, problems []problem, damaged map[uuid.UUID]bool) error {
 	rebuilt := false
 	for _, p := range problems {
@@ -178,7 +178,7 @@ func (r *repair) findPacks(ctx context.Context, problems []problem, damaged map[
 			rebuilt = true
 		}
 		r.left -= p.several
-		r.did(p, "they are available again: %s", p.Detail)
+		r.did(p, "messages are available again: %s", p.Detail)
 	}
 	if rebuilt || len(r.lost) == 0 {
 		return nil
@@ -186,7 +186,8 @@ func (r *repair) findPacks(ctx context.Context, problems []problem, damaged map[
 	return r.findMarked(ctx, damaged)
 }
 
-// findMarked looks in whole packs for the messages that this repair marked lost: where their rows named a journal, no pack was looked at.
+// findMarked searches whole packs for messages that this repair marked as lost: no pack is searched for a row that
+// names a journal.
 func (r *repair) findMarked(ctx context.Context, damaged map[uuid.UUID]bool) error {
 	uses, err := r.Log.PackUses(ctx)
 	if err != nil {
@@ -210,7 +211,7 @@ func (r *repair) findMarked(ctx context.Context, damaged map[uuid.UUID]bool) err
 	return nil
 }
 
-// PackedPayloads returns what adds the payloads of a message to a new pack that are in a pack now: for [index.Plan].
+// PackedPayloads returns a function for [index.Plan] that adds a message's payloads from old packs to a new one.
 func PackedPayloads(log *index.Log) func(envelope []byte, add func([]byte) error) error {
 	return func(envelope []byte, add func([]byte) error) error {
 		env, err := message.ParseTrusted(envelope)

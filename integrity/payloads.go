@@ -15,28 +15,28 @@ import (
 	"github.com/google/uuid"
 )
 
-// Payloads are a store's blobs, each of which is looked at once, however many contexts refer to it.
+// Payloads are a store's blobs. Each is checked once, no matter how many contexts refer to it.
 type Payloads struct {
 	Store vfs.FS
 	Blobs *blob.Store
-	// Alone runs f while nobody refers to a blob that is there, or puts one there.
+	// Alone runs f while nobody stores a blob, or refers to an existing one.
 	Alone func(ctx context.Context, f func() error) error
 
-	known map[blob.Sum]looked // those that something refers to
-	short error               // why some could not be looked at: see problem
+	known map[blob.Sum]looked // blobs that something refers to
+	short error               // the shortage that prevented a look: see problem
 	round int
 }
 
-// looked is what a look at a blob gave.
+// looked is the result of a look at a blob.
 type looked struct {
 	wrong error
 	round int
 }
 
-// again makes the next look at each blob with which something was wrong a fresh one.
+// again makes the next look at each bad blob a fresh one.
 func (p *Payloads) again() { p.round++ }
 
-// look says what is wrong with a payload, nil for nothing.
+// look returns the problem of a payload, nil if it has none.
 func (c *Context) look(sum blob.Sum) *Finding {
 	p, log, readData := c.Payloads, c.Log, c.ReadData
 	now, known := p.known[sum]
@@ -57,7 +57,7 @@ func (c *Context) look(sum blob.Sum) *Finding {
 	rides, missing := riding(log, sum) != nil, errors.Is(now.wrong, fs.ErrNotExist)
 	switch {
 	case missing && rides && (!log.PayloadSettled(sum) || log.ArchivedPayload(sum) != nil):
-		return nil // its blob is due when the journal is settled, or a pack has it
+		return nil // the settle of the journal writes its blob, or a pack has it
 	case missing:
 		f.Kind, f.Detail = KindPayload, fmt.Sprintf("blob %s is missing", sum)
 	}
@@ -76,7 +76,7 @@ func (p *Payloads) note(sum blob.Sum, l looked) {
 	p.known[sum] = l
 }
 
-// Verify reads a blob that nothing refers to, and says what is wrong with it.
+// Verify reads an unreferenced blob and returns its problem. It returns nil for a blob that something refers to.
 func (p *Payloads) Verify(sum blob.Sum) error {
 	if _, known := p.known[sum]; known {
 		return nil
@@ -92,7 +92,7 @@ func (p *Payloads) verify(sum blob.Sum, readData bool) error {
 	return err
 }
 
-// folders reports whether nothing else lies where the folders of a blob belong.
+// folders reports whether nothing else is in the place of a blob's folders.
 func (p *Payloads) folders(sum blob.Sum) bool {
 	for folder := path.Dir(blob.Path(sum)); folder != "."; folder = path.Dir(folder) {
 		if info, err := p.Store.Lstat(folder); err == nil && !info.IsDir() {
@@ -102,7 +102,7 @@ func (p *Payloads) folders(sum blob.Sum) bool {
 	return true
 }
 
-// riding returns a payload that a journal has, nil when none has it.
+// riding returns a payload from a journal or a pack, nil if neither has it.
 func riding(log *index.Log, sum blob.Sum) []byte {
 	payload, err := log.Payload(sum, true)
 	if err != nil || payload == nil || blob.SumOf(payload) != sum {
@@ -111,7 +111,7 @@ func riding(log *index.Log, sum blob.Sum) []byte {
 	return payload
 }
 
-// trashed returns where in the store's trash a blob lies whole, "" for nowhere.
+// trashed returns the path of a whole copy of a blob in the store's trash, "" if there is none.
 func (p *Payloads) trashed(sum blob.Sum) string {
 	for e, err := range p.Store.ReadDir(ctxfolder.Trash) {
 		if err != nil {
@@ -125,13 +125,13 @@ func (p *Payloads) trashed(sum blob.Sum) string {
 	return ""
 }
 
-// salvage returns a payload from a journal in the context's trash, nil where none has it. It reads those journals once.
+// salvage returns a payload from a journal in the context's trash, nil if none has it. It reads those journals once.
 func (c *Context) salvage(sum blob.Sum) []byte {
 	if c.salvaged == nil {
 		c.salvaged = map[blob.Sum]string{}
 		for t, err := range ctxfolder.EachTrash(c.Dir.FS, func(_ uuid.UUID, folder bool) bool { return folder }) {
 			if err != nil {
-				break // what cannot be listed has no copy
+				break // a trash that cannot be listed has no copy
 			}
 			if _, ok := ctxfolder.ParseJournalFile(t.Item.Name); ok && t.Problem == nil {
 				name := t.Path + "/" + t.Item.Name
@@ -157,7 +157,7 @@ func (c *Context) salvage(sum blob.Sum) []byte {
 	return found
 }
 
-// eachPayload yields the payloads in a journal. What was read before an error counts.
+// eachPayload yields the payloads in a journal. After a read error, the payloads before it still count.
 func (c *Context) eachPayload(name string, yield func(sum blob.Sum, read func() []byte) bool) {
 	if info, err := c.Dir.FS.Lstat(name); err != nil || !info.Mode().IsRegular() {
 		return
@@ -170,11 +170,11 @@ func (c *Context) eachPayload(name string, yield func(sum blob.Sum, read func() 
 	_ = index.EachPayload(f, func(sum index.Sum, read func() []byte) bool { return yield(sum, read) })
 }
 
-// recover puts a payload back from a journal, a pack or trash, durably. It says where from; "" means that there was no copy
-// that is whole.
+// recover restores a payload durably from a journal, a pack or the trash, and returns the source; "" if there is no
+// whole copy.
 //
-// Crash order: what lies in the blob's place goes to trash first. The blob is whole and durable before it bears its name, or
-// is renamed whole from trash.
+// Crash order: the old blob goes to the trash first. The new one is whole and durable before it takes the name, or
+// comes whole from the trash by a rename.
 func (c *Context) recover(sum blob.Sum) (from string, err error) {
 	p := c.Payloads
 	if p.Blobs.Verify(sum) == nil {
@@ -206,7 +206,7 @@ func (c *Context) recover(sum blob.Sum) (from string, err error) {
 	return from, err
 }
 
-// setAside moves what lies at a path of the store to the store's trash.
+// setAside moves what a path of the store names to the store's trash.
 func (p *Payloads) setAside(path string) error {
 	info, err := p.Store.Lstat(path)
 	if errors.Is(err, fs.ErrNotExist) {

@@ -16,14 +16,14 @@ import (
 	"github.com/google/uuid"
 )
 
-// strayed reports whether the one message of a line is rather that of another line in the same folder, which lacks one at its
-// position: then a bit of the line's id was flipped.
+// strayed reports whether the only message of a line rather belongs to another line in the same folder that lacks a
+// message at its position. A flipped bit in the line's id causes this.
 func strayed(id uuid.UUID, f *found, lines map[uuid.UUID]*found, positions map[uuid.UUID]map[uuid.UUID]int64) bool {
 	of := lacking(f.base, id, lines, positions)
 	return of != uuid.Nil && lines[of].folder == f.folder
 }
 
-// lacking returns the one line of which the message at a position is missing; uuid.Nil when there are more of them, or none.
+// lacking returns the only line that lacks the message at a position; uuid.Nil if there are several, or none.
 func lacking(position int64, but uuid.UUID, lines map[uuid.UUID]*found, positions map[uuid.UUID]map[uuid.UUID]int64) (line uuid.UUID) {
 	for id, f := range lines {
 		end, there := f.base, false
@@ -41,23 +41,23 @@ func lacking(position int64, but uuid.UUID, lines map[uuid.UUID]*found, position
 	return line
 }
 
-// found is what the messages of a line tell of it.
+// found is what the messages of a line prove about it.
 type found struct {
 	folder string
 	base   int64
 	prev   uuid.UUID // of the message at base
-	stored time.Time // of the newest
-	first  time.Time // of the oldest
-	name   string    // of the branch at that time
+	stored time.Time // of the newest message
+	first  time.Time // of the oldest message
+	name   string    // of the branch when the newest message was stored
 }
 
-// telling is what messages tell of lines.
+// telling is what messages prove about lines.
 type telling struct {
 	lines     map[uuid.UUID]*found
 	positions map[uuid.UUID]map[uuid.UUID]int64 // of each line's messages
 }
 
-// hear takes in what a message in a folder tells.
+// hear takes in a message in a folder.
 func (t *telling) hear(env *message.Envelope, folder string) {
 	l := t.lines[env.Line]
 	if l == nil {
@@ -76,9 +76,9 @@ func (t *telling) hear(env *message.Envelope, folder string) {
 	}
 }
 
-// reconstruct makes metadata from message files and packs, for when every copy of it is lost. Names are those the branches had when
-// their newest messages were stored. Title, configuration and branches without messages of their own are gone. Without any message
-// it is that of an empty context.
+// reconstruct builds metadata from message files and packs, for when every copy of metadata.json is lost. Branches get
+// the names that they had when their newest messages were stored. Title, configuration and branches without messages of
+// their own are lost. Without any message, it returns the metadata of an empty context.
 func reconstruct(dir *ctxfolder.Dir) (*ctxfolder.Metadata, error) {
 	t := &telling{map[uuid.UUID]*found{}, map[uuid.UUID]map[uuid.UUID]int64{}}
 	folders, err := dir.Folders()
@@ -93,7 +93,7 @@ func reconstruct(dir *ctxfolder.Dir) (*ctxfolder.Metadata, error) {
 			}
 			env, perr := message.Parse(raw)
 			if err != nil || perr != nil || env.FileID() != file || env.Line == uuid.Nil {
-				return nil // it is told when the messages are looked at
+				return nil // reported when the messages are checked
 			}
 			t.hear(&env, folder)
 			return nil
@@ -117,8 +117,8 @@ func reconstruct(dir *ctxfolder.Dir) (*ctxfolder.Metadata, error) {
 	return assemble(dir.ID, t.lines, t.positions)
 }
 
-// hearPacks takes in what packs tell. A message that was archived does not say which folder it came from: that is the one of the line's files, or
-// the one that index.json tells, or that of its branch's name.
+// hearPacks takes in the messages of packs. An archived message does not name its folder: it is the folder of the
+// line's files, else the one in index.json, else the one named after the branch.
 func (t *telling) hearPacks(dir *ctxfolder.Dir) error {
 	folders := map[uuid.UUID]string{}
 	known, _ := index.FoldedLines(dir)
@@ -142,8 +142,8 @@ func (t *telling) hearPacks(dir *ctxfolder.Dir) error {
 	})
 }
 
-// withoutFiles adds the lines that index.json alone tells of: none of their messages has a file. Where such a line began on
-// another one nothing tells which that was.
+// withoutFiles adds the lines that only index.json knows: none of their messages has a file. It skips a line that
+// begins on another line, since nothing names that one.
 func withoutFiles(dir *ctxfolder.Dir, lines map[uuid.UUID]*found) {
 	known, at := index.FoldedLines(dir)
 	for _, l := range known {
@@ -154,10 +154,10 @@ func withoutFiles(dir *ctxfolder.Dir, lines map[uuid.UUID]*found) {
 	}
 }
 
-// firstLine is the line of a context of which nothing is left.
+// firstLine is the line of a context of which nothing remains.
 func firstLine(dir *ctxfolder.Dir) uuid.UUID { return message.DerivedID(dir.ID, "main") }
 
-// assemble puts metadata together from what lines are known by.
+// assemble builds metadata from what is known about lines.
 func assemble(id uuid.UUID, lines map[uuid.UUID]*found, positions map[uuid.UUID]map[uuid.UUID]int64) (*ctxfolder.Metadata, error) {
 	ids := make([]uuid.UUID, 0, len(lines))
 	for line := range lines {
@@ -179,14 +179,14 @@ func assemble(id uuid.UUID, lines map[uuid.UUID]*found, positions map[uuid.UUID]
 			l.Parent = lacking(f.base-1, line, lines, positions)
 		}
 		if l.Parent == uuid.Nil {
-			l.Base = 0 // what is missing before its first message is lost
+			l.Base = 0 // the messages before its first one are lost
 		}
 		m.Lines = append(m.Lines, l)
 		if f.stored.After(m.UpdatedAt) {
 			m.UpdatedAt = f.stored
 		}
 	}
-	// The newest line of a name gets it; the others are named after it, so that nothing is out of sight.
+	// The newest line of a name gets it. The others get names derived from it, so that every line stays visible.
 	slices.SortStableFunc(ids, func(a, b uuid.UUID) int { return lines[b].stored.Compare(lines[a].stored) })
 	for _, line := range ids {
 		m.Branches = append(m.Branches, ctxfolder.Branch{Name: free(m, cmp.Or(lines[line].name, "main")), Line: line})

@@ -15,30 +15,30 @@ import (
 	"github.com/google/uuid"
 )
 
-// RepairOptions say what a repair does.
+// RepairOptions configure a repair.
 type RepairOptions struct {
 	DryRun bool // plan only
-	Adopt  bool // take in valid messages that were never committed here
+	Adopt  bool // adopt valid messages that were never committed here
 }
 
-// repair is one repair on its way.
+// repair is a repair in progress.
 type repair struct {
 	*examination
 	opts   RepairOptions
 	yield  func(Repaired) bool
 	copies *copies
 	done   []Repaired
-	wrote  map[string]bool                // files and folders to be synced where there is no call for all of them
-	lost   map[uuid.UUID]map[int64]string // by line and position, why
-	left   int                            // things that nothing can be done about
-	failed []error                        // of things that could not be mended
+	wrote  map[string]bool                // files and folders to sync where no single call syncs all of them
+	lost   map[uuid.UUID]map[int64]string // reasons by line and position
+	left   int                            // problems that nothing can repair
+	failed []error                        // errors of failed repairs
 
 	failures uint64 // see Dir.SyncAll
 }
 
-// Repair mends what a check with ReadData would find, and yields what it did. What it replaces goes to trash. It is done in
-// this order: metadata, index, messages, payloads; each is durable before it is told. Doing it again does nothing. left is how
-// many things stay wrong.
+// Repair repairs what a check with ReadData finds, and yields what it did. It moves what it replaces to the trash. The
+// order is metadata, index, messages, payloads; Repair reports a change only once it is durable. A second Repair
+// changes nothing. left is the number of problems that remain.
 func (c *Context) Repair(ctx context.Context, o RepairOptions, yield func(Repaired) bool) (left int, err error) {
 	c.ReadData = true
 	r := &repair{opts: o, yield: yield, wrote: map[string]bool{}, lost: map[uuid.UUID]map[int64]string{}}
@@ -93,7 +93,7 @@ func (r *repair) run(ctx context.Context) error {
 	return r.mend(ctx, problems)
 }
 
-// findCopies looks for copies of the messages that are wrong.
+// findCopies searches for copies of the affected messages.
 func (r *repair) findCopies(problems []problem) (err error) {
 	wanted := map[content]bool{}
 	for _, p := range problems {
@@ -104,7 +104,7 @@ func (r *repair) findCopies(problems []problem) (err error) {
 	if r.copies, err = find(r.Dir, wanted); err != nil {
 		return err
 	}
-	for _, p := range problems { // what lies in the place of one may be another one
+	for _, p := range problems { // a file in the place of one message may hold another one
 		if p.Kind == KindDamaged {
 			raw, err := readFound(r.Dir, p.Path[len(r.Dir.ID.String())+1:])
 			if key := (content{int64(len(raw)), message.Sum(raw)}); err == nil && wanted[key] {
@@ -115,23 +115,23 @@ func (r *repair) findCopies(problems []problem) (err error) {
 	return nil
 }
 
-// plan tells what would be done.
+// plan yields what a repair would do.
 func (r *repair) plan(problems []problem) error {
 	for _, p := range problems {
-		detail := p.Detail + "; would be mended"
+		detail := p.Detail + "; would mend it"
 		switch p.Kind {
 		case KindMissing, KindDamaged:
 			if _, from := r.copies.copyOf(r.Log, &p.entry); from != "" {
-				detail = p.Detail + "; would be written again from " + from
+				detail = p.Detail + "; would rewrite it from " + from
 			} else {
-				detail = p.Detail + "; would be marked unavailable"
+				detail = p.Detail + "; would mark it unavailable"
 			}
 		case KindIndex, KindJournal:
-			if detail = p.Detail + "; would be made again"; p.stray != 0 {
-				detail = p.Detail + "; would be moved to the trash"
+			if detail = p.Detail + "; would rebuild it"; p.stray != 0 {
+				detail = p.Detail + "; would move it to the trash"
 			}
 		case KindForeign:
-			detail = p.Detail + "; would be taken in"
+			detail = p.Detail + "; would adopt it"
 		}
 		if !r.yield(Repaired{Context: p.Context, Kind: p.Kind, Path: p.Path, ID: p.ID, Detail: detail}) {
 			return errStopped
@@ -140,7 +140,7 @@ func (r *repair) plan(problems []problem) error {
 	return nil
 }
 
-// tell yields what was done. It is durable.
+// tellDone yields what was done, which is durable by then.
 func (r *repair) tellDone() error {
 	done := r.done
 	r.done = nil
@@ -156,10 +156,10 @@ func (r *repair) did(p problem, format string, args ...any) {
 	r.done = append(r.done, Repaired{Context: r.Dir.ID, Kind: p.Kind, Path: p.Path, ID: p.ID, Detail: fmt.Sprintf(format, args...)})
 }
 
-// mendMetadata writes metadata.json where it cannot be used, with the context locked.
+// mendMetadata replaces an unusable metadata.json, with the context locked.
 //
-// Crash order: what lies there goes to trash before the new one is written; in between there is none, and the same is
-// found again.
+// Crash order: the old file goes to the trash before the new one is written. In between there is no metadata.json, and
+// the next repair finds the same substitute.
 func (r *repair) mendMetadata(ctx context.Context) error {
 	m, source, err := r.usableMetadata()
 	if err == nil {
@@ -170,12 +170,12 @@ func (r *repair) mendMetadata(ctx context.Context) error {
 	}
 	p := problem{Finding: Finding{Context: r.Dir.ID, Kind: KindMetadata, Path: r.Dir.ID.String() + "/" + ctxfolder.MetadataFile}}
 	if r.opts.DryRun {
-		r.did(p, "%v; would be written again from %s", err, source)
+		r.did(p, "%v; would rewrite it from %s", err, source)
 		return r.tellDone()
 	}
 	err = r.locked(ctx, func() error {
 		if _, _, err := r.Dir.ReadMetadata(); err == nil {
-			return nil // somebody was faster
+			return nil // another process was faster
 		}
 		if err := r.setAside(ctxfolder.MetadataFile); err != nil {
 			return err
@@ -184,7 +184,7 @@ func (r *repair) mendMetadata(ctx context.Context) error {
 		if _, err := r.Dir.WriteMetadata(m); err != nil {
 			return err
 		}
-		r.did(p, "written again from %s", source)
+		r.did(p, "rewritten from %s", source)
 		return nil
 	})
 	if err != nil {
@@ -193,14 +193,14 @@ func (r *repair) mendMetadata(ctx context.Context) error {
 	return r.tellDone()
 }
 
-// exclusively runs f with the context locked and its index saved. Only the wait for the locks is bounded.
+// exclusively runs f with the context locked and its index saved. r.Wait bounds only the wait for the locks.
 func (r *repair) exclusively(ctx context.Context, f func() error) error {
 	limited, cancel := context.WithTimeout(ctx, r.Wait)
 	defer cancel()
 	return r.Log.Exclusively(limited, f)
 }
 
-// locked runs f with the context locked, for what comes before the index can be relied on.
+// locked runs f with the context locked. It serves the steps that come before the index is reliable.
 func (r *repair) locked(ctx context.Context, f func() error) error {
 	limited, cancel := context.WithTimeout(ctx, r.Wait)
 	defer cancel()
@@ -218,7 +218,7 @@ func (r *repair) locked(ctx context.Context, f func() error) error {
 	return f()
 }
 
-// setAside moves what lies at a path of the context's folder to trash, if anything does.
+// setAside moves whatever is at a path of the context's folder to the trash.
 func (r *repair) setAside(path string) error {
 	_, err := r.Dir.FS.Lstat(path)
 	if errors.Is(err, fs.ErrNotExist) {
@@ -230,10 +230,10 @@ func (r *repair) setAside(path string) error {
 	return r.Dir.SetAside(path)
 }
 
-// mend mends the problems: first what copies are needed for, since a fold lets go of journals, then, when everything has its
-// row, what concerns rows and journals. A rebuilt index is saved at the beginning.
+// mend repairs the problems. What needs copies comes first, because a fold removes journals. Rows and journals come
+// last, when every message has its row. A rebuilt index is saved at the beginning.
 func (r *repair) mend(ctx context.Context, problems []problem) error {
-	// This collects errors about files that were written before. Later ones are about the files that the repair writes.
+	// Collect the errors of earlier writes now, so that later ones concern only the files of this repair.
 	_ = r.Dir.SyncAll(&r.failures)
 	err := r.exclusively(ctx, func() error {
 		m, _, err := r.Dir.ReadMetadata()
@@ -257,7 +257,7 @@ func (r *repair) mend(ctx context.Context, problems []problem) error {
 	if err != nil {
 		return err
 	}
-	// What could not be mended stays in its journal, and the fold says so.
+	// What could not be repaired stays in its journal, and Fold reports that.
 	if err := r.Log.Fold(ctx, true); errors.Is(err, index.ErrOnlyCopy) {
 		r.failed = append(r.failed, err)
 	} else if err != nil {
@@ -288,14 +288,14 @@ func (r *repair) mendAll(ctx context.Context, problems []problem, mend func(prob
 		if err := ctx.Err(); err != nil {
 			return err
 		}
-		if err := mend(p); err != nil { // the others can be mended all the same
+		if err := mend(p); err != nil { // the other problems can still be repaired
 			r.failed = append(r.failed, fmt.Errorf("%s %s: %w", p.Kind, cmp.Or(p.Path, p.ID.String()), err))
 		}
 	}
 	return nil
 }
 
-// dropExplained leaves out messages that have no file in their place but one elsewhere.
+// dropExplained removes messages whose file is missing in its place but exists elsewhere.
 func dropExplained(problems []problem) []problem {
 	type place struct {
 		line     uuid.UUID
@@ -312,7 +312,7 @@ func dropExplained(problems []problem) []problem {
 	})
 }
 
-// sync makes durable what was written: with one call where the system has it.
+// sync makes the written files durable, with one call where the system has one.
 func (r *repair) sync() error {
 	if len(r.wrote) == 0 {
 		return nil

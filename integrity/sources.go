@@ -15,16 +15,16 @@ import (
 	"github.com/ctxdir/ctxdir/message"
 )
 
-// copies finds messages in a context's trash: versions, files that were set aside, journals, lines of envelopes. What it
-// finds is a copy of what was committed, byte for byte, or none.
+// copies finds messages in a context's trash: versions, files set aside, journals, lines of envelopes. A copy is what
+// was committed, byte for byte.
 type copies struct {
 	dir   *ctxfolder.Dir
 	where map[content]piece
-	held  map[content][]byte // what is about to be moved
-	other map[content][]byte // what packs have that the index does not read
+	held  map[content][]byte // files that the repair is about to move
+	other map[content][]byte // messages in packs that the index does not read
 }
 
-// content is what an envelope is known by.
+// content identifies an envelope.
 type content struct {
 	size int64
 	sum  uint64
@@ -37,7 +37,7 @@ type piece struct {
 	size int64
 }
 
-// find looks for wanted envelopes.
+// find searches for the wanted envelopes.
 func find(dir *ctxfolder.Dir, wanted map[content]bool) (*copies, error) {
 	c := &copies{dir, map[content]piece{}, map[content][]byte{}, map[content][]byte{}}
 	if len(wanted) == 0 {
@@ -85,11 +85,11 @@ func (c *copies) walk(folder string, wanted map[content]bool) error {
 	return nil
 }
 
-// scan looks at each line of a file: it may be an envelope, a journal's record of one, or a note with one in it.
+// scan searches the lines of a file: a line may be an envelope, a journal's record of one, or a note that contains one.
 func (c *copies) scan(path string, wanted map[content]bool) error {
 	f, err := c.dir.FS.OpenFile(path, os.O_RDONLY)
 	if err != nil {
-		return nil // a copy that cannot be read is none
+		return nil // an unreadable copy is no copy
 	}
 	defer f.Close()
 	for part, err := range vfs.Data(f) {
@@ -102,7 +102,7 @@ func (c *copies) scan(path string, wanted map[content]bool) error {
 	return nil
 }
 
-// scanLines looks at the lines of a part of a file that begins at off.
+// scanLines searches the lines of a part of a file that begins at off.
 func (c *copies) scanLines(part io.Reader, path string, off int64, wanted map[content]bool) {
 	r := bufio.NewReaderSize(part, 64<<10)
 	for {
@@ -115,7 +115,7 @@ func (c *copies) scanLines(part io.Reader, path string, off int64, wanted map[co
 			}
 		}
 		off += int64(len(line))
-		if err != nil { // io.EOF, or what is behind it cannot be read
+		if err != nil { // io.EOF, or the rest is unreadable
 			return
 		}
 	}
@@ -127,7 +127,7 @@ type body struct {
 	b  []byte
 }
 
-// bodies returns the parts of a line that may be an envelope.
+// bodies returns the parts of a line that may be envelopes.
 func bodies(line []byte) []body {
 	mark := len(line) - len(bytes.TrimPrefix(line, []byte("\ufeff")))
 	line = message.Text(line)
@@ -143,8 +143,8 @@ func bodies(line []byte) []body {
 	return nil
 }
 
-// copyOf returns what was committed of a message, from a journal or from trash, and says where from; nil when there is no
-// copy.
+// copyOf returns what was committed of a message, from a journal, a pack or the trash, and its source. It returns nil
+// if there is no copy.
 func (c *copies) copyOf(log *index.Log, e *index.Entry) (raw []byte, from string) {
 	if raw, ok := log.ReadRecord(e); ok {
 		return raw, "the journal"

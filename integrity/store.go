@@ -13,16 +13,16 @@ import (
 	"github.com/google/uuid"
 )
 
-// Store is what of a store belongs to no single context: the folders themselves, locks, staging and blobs.
+// Store is the part of a store outside its contexts: the folders themselves, locks, staging and blobs.
 type Store struct {
 	FS       vfs.FS
 	Payloads *Payloads
 	ReadData bool // read every blob
-	// Alone runs f while nobody writes to a context.
+	// Alone runs f while nobody writes to the context.
 	Alone func(ctx context.Context, id uuid.UUID, f func() error) error
 }
 
-// Check yields what is wrong with the store.
+// Check yields the problems of the store.
 func (s *Store) Check(ctx context.Context, yield func(Finding) bool) error {
 	for _, look := range []func(context.Context, func(Finding) error) error{s.names, s.folders, s.entries, s.unreferred} {
 		err := look(ctx, func(f Finding) error {
@@ -41,26 +41,26 @@ func (s *Store) Check(ctx context.Context, yield func(Finding) bool) error {
 	return nil
 }
 
-// Repair moves to trash what lies where a folder of the store or a lock belongs and is none, and yields what it did. It
-// comes before the contexts are mended, which need both. left is how many things stay wrong.
+// Repair moves anything else in the place of a folder or lock of the store to the trash, and yields what it did. It
+// runs before the repair of contexts, which needs both. left is the number of remaining problems.
 //
-// Crash order: each is one rename, into an item in trash that is there already.
+// Crash order: each move is one rename, into a trash item that exists by then.
 func (s *Store) Repair(ctx context.Context, dryRun bool, yield func(Repaired) bool) (left int, err error) {
 	return s.mend(ctx, s.folders, dryRun, yield, func(f Finding) (bool, error) { return true, s.setAside(f.Path) })
 }
 
-// RepairBlobs moves damaged blobs to trash that nothing was found to refer to, as after a power cut that took a message and left
-// a part of its blob. It comes after all contexts of the store were mended. A writer trusts no blob that he has not read, so he misses
-// none of them; nobody puts a whole one in its place between the second look at it and the rename.
+// RepairBlobs moves damaged unreferenced blobs to the trash; a power cut that takes a message may leave a part of its
+// blob. It runs after all contexts of the store were repaired. A writer trusts only blobs that it has read, so none
+// misses them. Nobody writes a whole blob in its place between the second look and the rename.
 //
-// Crash order: as with Repair.
+// Crash order: as in Repair.
 func (s *Store) RepairBlobs(ctx context.Context, dryRun bool, yield func(Repaired) bool) (left int, err error) {
 	s.ReadData = true
 	return s.mend(ctx, s.unreferred, dryRun, yield, func(f Finding) (done bool, err error) {
 		err = s.Payloads.Alone(ctx, func() error {
 			sum, _ := blob.ParseFile(path.Base(f.Path))
 			if done = errors.Is(s.Payloads.Blobs.Verify(sum), blob.ErrDamaged); !done {
-				return nil // it was put there again, or swept
+				return nil // the blob was stored again, or collected
 			}
 			return s.setAside(f.Path)
 		})
@@ -68,7 +68,7 @@ func (s *Store) RepairBlobs(ctx context.Context, dryRun bool, yield func(Repaire
 	})
 }
 
-// mend moves to trash what look finds wrong.
+// mend moves what look finds to the trash.
 func (s *Store) mend(
 	ctx context.Context, look func(context.Context, func(Finding) error) error, dryRun bool, yield func(Repaired) bool, setAside func(Finding) (bool, error),
 ) (left int, err error) {
@@ -85,7 +85,7 @@ func (s *Store) mend(
 			left++
 			continue
 		}
-		done, r := true, Repaired{Kind: f.Kind, Path: f.Path, Detail: f.Detail + "; would be moved to the trash"}
+		done, r := true, Repaired{Kind: f.Kind, Path: f.Path, Detail: f.Detail + "; would move it to the trash"}
 		if !dryRun {
 			r.Detail = "moved to the trash: " + f.Detail
 			done, err = setAside(f)
@@ -104,7 +104,7 @@ func (s *Store) setAside(name string) error {
 	return s.FS.SyncDir(path.Dir(name))
 }
 
-// folders looks at what should be a folder, or a lock, and is none.
+// folders finds anything else in the place of a folder or a lock.
 func (s *Store) folders(ctx context.Context, tell func(Finding) error) error {
 	for _, name := range []string{ctxfolder.Trash, ctxfolder.Staging, ctxfolder.Locks} {
 		if err := s.folder(name, false, tell); err != nil {
@@ -141,7 +141,7 @@ func (s *Store) folders(ctx context.Context, tell func(Finding) error) error {
 	return s.blobFolders(ctx, blob.Folder, 0, tell)
 }
 
-// blobFolders looks at a folder of blobs, and at those in it.
+// blobFolders checks a folder of blobs and the folders in it.
 func (s *Store) blobFolders(ctx context.Context, folder string, depth int, tell func(Finding) error) error {
 	if err := s.folder(folder, true, tell); err != nil || depth == 2 {
 		return err
@@ -157,7 +157,7 @@ func (s *Store) blobFolders(ctx context.Context, folder string, depth int, tell 
 	return nil
 }
 
-// folder tells when something else lies where a folder belongs.
+// folder reports anything else in the place of a folder.
 func (s *Store) folder(path string, repairable bool, tell func(Finding) error) error {
 	info, err := s.FS.Lstat(path)
 	if errors.Is(err, fs.ErrNotExist) || err == nil && info.IsDir() {
@@ -171,7 +171,7 @@ func (s *Store) folder(path string, repairable bool, tell func(Finding) error) e
 	})
 }
 
-// entriesOf yields what is in a folder, nothing where there is none.
+// entriesOf yields the entries of a folder, none if it does not exist.
 func (s *Store) entriesOf(ctx context.Context, folder string) func(yield func(fs.DirEntry, error) bool) {
 	return func(yield func(fs.DirEntry, error) bool) {
 		if info, err := s.FS.Lstat(folder); err != nil || !info.IsDir() {
@@ -204,7 +204,7 @@ func what(t fs.FileMode) string {
 	return "something else than a file or folder"
 }
 
-// entries looks at what lies in staging.
+// entries checks staging for unknown entries.
 func (s *Store) entries(ctx context.Context, tell func(Finding) error) error {
 	for e, err := range s.entriesOf(ctx, ctxfolder.Staging) {
 		if err != nil {
@@ -213,7 +213,7 @@ func (s *Store) entries(ctx context.Context, tell func(Finding) error) error {
 		if _, ok := ctxfolder.ParseID(e.Name()); ok {
 			continue
 		}
-		err := tell(Finding{Kind: KindStray, Severity: SeverityInfo, Path: ctxfolder.Staging + "/" + e.Name(), Detail: "nothing of ours"})
+		err := tell(Finding{Kind: KindStray, Severity: SeverityInfo, Path: ctxfolder.Staging + "/" + e.Name(), Detail: "unknown file"})
 		if err != nil {
 			return err
 		}
@@ -221,7 +221,7 @@ func (s *Store) entries(ctx context.Context, tell func(Finding) error) error {
 	return nil
 }
 
-// unreferred reads the blobs that nothing was found to refer to.
+// unreferred verifies the blobs that nothing refers to.
 func (s *Store) unreferred(ctx context.Context, tell func(Finding) error) error {
 	if info, err := s.FS.Lstat(blob.Folder); !s.ReadData || err != nil || !info.IsDir() {
 		return nil //nolint:nilerr // what lies in its place was told

@@ -7,18 +7,18 @@ import (
 	ctxfolder "github.com/ctxdir/ctxdir/context"
 )
 
-// strays looks for journals of other histories: an older or another copy of the context may have been copied over it.
+// strays finds journals of other histories: an older copy of the context, or another one, may have been copied over it.
 func (x *examination) strays(ctx context.Context) error {
 	return x.patiently(func() (problems []problem, err error) {
 		strays, err := x.Log.Strays(ctx)
 		for _, s := range strays {
 			p := problem{stray: s.Journal, Finding: Finding{
 				Kind: KindJournal, Severity: SeverityInfo, Path: ctxfolder.JournalFile(s.Journal), Repairable: true,
-				Detail: "it does not go on from the journals before it, and holds nothing that is missing here",
+				Detail: "it belongs to another history, and the context has all its messages",
 			}}
 			switch {
 			case s.Problem != nil:
-				p.Severity, p.Detail = SeverityWarning, fmt.Sprintf("no journal of this history, and not whole: %v", s.Problem)
+				p.Severity, p.Detail = SeverityWarning, fmt.Sprintf("a damaged journal of another history: %v", s.Problem)
 			case s.Hidden > 0:
 				p.Severity, p.Detail = SeverityWarning, fmt.Sprintf("it belongs to another history of the context; %d messages in it are not shown", s.Hidden)
 			}
@@ -31,28 +31,28 @@ func (x *examination) strays(ctx context.Context) error {
 		for line, hidden := range unknown {
 			problems = append(problems, problem{line: line, several: int(hidden), Finding: Finding{
 				Kind: KindForeign, Severity: SeverityWarning, Path: ctxfolder.MetadataFile,
-				Detail: fmt.Sprintf("it does not have line %s; %d messages of that line are not shown", line, hidden),
+				Detail: fmt.Sprintf("it does not have line %s; %d of its messages are not shown", line, hidden),
 			}})
 		}
 		return problems, err
 	})
 }
 
-// replaced looks for journals of other histories that took the places of the context's own folded ones.
+// replaced finds journals of other histories in the places of the context's own folded ones.
 func (x *examination) replaced() error {
 	return x.patiently(func() (problems []problem, err error) {
 		replaced, err := x.Log.Replaced()
 		for _, gen := range replaced {
 			problems = append(problems, problem{stray: gen, Finding: Finding{
 				Kind: KindJournal, Severity: SeverityWarning, Path: ctxfolder.JournalFile(gen), Repairable: true,
-				Detail: "it belongs to another history of the context, and is in the place of one of its journals",
+				Detail: "it belongs to another history of the context, and has replaced one of its journals",
 			}})
 		}
 		return problems, err
 	})
 }
 
-// mendStray moves a journal of another history to trash: what is to be taken in of it is committed.
+// mendStray moves a journal of another history to the trash. The messages to adopt from it are committed by then.
 func (r *repair) mendStray(p problem) error {
 	if p.stray == 0 {
 		return nil

@@ -21,13 +21,13 @@ import (
 	"github.com/google/uuid"
 )
 
-// glance is what a first look at a message's file gives.
+// glance is the result of the first look at a message's file.
 type glance struct {
-	fine bool   // it is what was committed
-	raw  []byte // its content, of a message with payloads
+	fine bool   // the file is what was committed
+	raw  []byte // the content of a message with payloads
 }
 
-// glances looks at the files of messages, some at the same time.
+// glances looks at message files, several at a time.
 func (x *examination) glances(folder string, entries []index.Entry) []glance {
 	out := make([]glance, len(entries))
 	var next atomic.Int64
@@ -43,7 +43,7 @@ func (x *examination) glances(folder string, entries []index.Entry) []glance {
 	return out
 }
 
-// glance tells whether a message's file is what was committed, by its looks, or by its bytes where those are wanted.
+// glance compares a message's file with what was committed: by size and time, or by its bytes if ReadData is set.
 func (x *examination) glance(folder string, e *index.Entry) glance {
 	if e.Lost != "" {
 		return glance{}
@@ -65,14 +65,13 @@ func (x *examination) glance(folder string, e *index.Entry) glance {
 	return glance{is == index.FileExact, raw}
 }
 
-// suspect is a message that did not look right.
+// suspect is a message that looked wrong.
 type suspect struct {
 	line     ctxfolder.Line
 	position int64
 }
 
-// interrogate looks at the suspects more closely, and again after a while at those that are not cleared: somebody may just have
-// been writing or moving them.
+// interrogate examines the suspects, and again after a pause those that it cannot clear: a writer may be at work.
 func (x *examination) interrogate(ctx context.Context) error {
 	look := func() ([]problem, error) { return x.question(ctx) }
 	problems, err := x.insist(look)
@@ -85,7 +84,7 @@ func (x *examination) interrogate(ctx context.Context) error {
 	return x.tellAll(problems)
 }
 
-// question looks at the suspects once, and keeps those that are not cleared.
+// question examines the suspects once and keeps those that it cannot clear.
 func (x *examination) question(ctx context.Context) (problems []problem, err error) {
 	var left []suspect
 	for _, s := range x.suspects {
@@ -115,10 +114,11 @@ func (x *examination) question(ctx context.Context) (problems []problem, err err
 	return problems, nil
 }
 
-// overdue looks once more when nothing has come into the folders of files that are due for a while, five seconds usually. Where something comes meanwhile
-// these files may come as well, and are none of what it returns; the settle makes them in any case.
+// overdue waits until nothing has entered the folders of due files for a while, usually five seconds, and looks once
+// more. If something enters such a folder meanwhile, its due files may still come, so overdue drops them; the settle
+// writes them in any case.
 //
-// An append makes the files when its record is durable, with no lock held.
+// An append writes its files when its record is durable, and holds no lock then.
 func (x *examination) overdue(ctx context.Context, problems []problem, look func() ([]problem, error)) ([]problem, error) {
 	const pauses = 1000
 	changed := map[string]time.Time{}
@@ -127,7 +127,7 @@ func (x *examination) overdue(ctx context.Context, problems []problem, look func
 		folder := path.Dir(p.Path)
 		if _, seen := changed[folder]; p.due && !seen {
 			changed[folder] = x.changed(folder)
-			// A time to come tells nothing.
+			// A time in the future proves nothing.
 			left = max(left, min(pauses*x.Pause-time.Since(changed[folder]), pauses*x.Pause))
 		}
 	}
@@ -147,7 +147,7 @@ func (x *examination) overdue(ctx context.Context, problems []problem, look func
 	}), err
 }
 
-// changed is when something came into a folder, or left it, the last time; zero where it is not there.
+// changed is the last time an entry entered or left a folder; zero if the folder does not exist.
 func (x *examination) changed(folder string) time.Time {
 	info, err := x.Dir.FS.Lstat(folder)
 	if err != nil {
@@ -156,7 +156,7 @@ func (x *examination) changed(folder string) time.Time {
 	return info.ModTime()
 }
 
-// refresh makes metadata and log current, where index.json alone was replaced too, and has blobs looked at again with which something was wrong.
+// refresh rereads metadata and log, even if only index.json was replaced, and forgets the problems of blobs.
 func (x *examination) refresh() error {
 	if m, _, err := x.Dir.ReadMetadata(); err == nil {
 		x.Dir.SetRenaming(m.Renaming)
@@ -168,7 +168,7 @@ func (x *examination) refresh() error {
 	return err
 }
 
-// now returns a line and the entry of one of its positions as they are now; nil when there is none.
+// now returns the current state of a line and of the entry at a position; nil if there is none.
 func (x *examination) now(line ctxfolder.Line, position int64) (ctxfolder.Line, *index.Entry, error) {
 	if l, ok := x.metadata.Line(line.ID); ok {
 		line = *l
@@ -180,7 +180,7 @@ func (x *examination) now(line ctxfolder.Line, position int64) (ctxfolder.Line, 
 	return line, &entries[0], nil
 }
 
-// judge says what is wrong with a message, nil for nothing, and returns what its file holds, or what stands for that.
+// judge returns the problem of a message, nil if none, and the content of its file or of its substitute.
 func (x *examination) judge(line ctxfolder.Line, e *index.Entry) (raw []byte, p *problem) {
 	raw, is, why := x.Log.ReadFile(line.ID, e, line.Folder)
 	p = &problem{line: line.ID, entry: *e}
@@ -189,7 +189,7 @@ func (x *examination) judge(line ctxfolder.Line, e *index.Entry) (raw []byte, p 
 	case e.Lost == index.Erased && is == index.FileMissing:
 		return raw, nil
 	case e.Lost == index.Erased:
-		p.Kind, p.Severity, p.Repairable, p.Detail = KindErased, SeverityError, true, "the message was erased, its file is there"
+		p.Kind, p.Severity, p.Repairable, p.Detail = KindErased, SeverityError, true, "the message was erased, but its file remains"
 		return raw, p
 	case e.Lost != "" && (is.Whole() || is == index.FileEdited):
 		p.Kind, p.Severity, p.Repairable, p.Detail = KindFound, SeverityWarning, true, "the message was lost: "+e.Lost
@@ -201,10 +201,10 @@ func (x *examination) judge(line ctxfolder.Line, e *index.Entry) (raw []byte, p 
 		return raw, nil
 	case is == index.FileSpelled:
 		p.Kind, p.Severity, p.Repairable, p.spelled = KindEdited, SeverityWarning, true, true
-		p.Detail = "its file spells the message in another way than it was written: a byte order mark, other white space, or ids in upper case"
+		p.Detail = "its file spells the message differently than it was written: a byte order mark, other white space, or ids in upper case"
 		return raw, p
 	case is == index.FileEdited:
-		p.Kind, p.Severity, p.Repairable, p.Detail = KindEdited, SeverityWarning, true, "its file was changed by hand"
+		p.Kind, p.Severity, p.Repairable, p.Detail = KindEdited, SeverityWarning, true, "its file was edited by hand"
 		return raw, p
 	}
 	record, journal := x.Log.ReadRecord(e)
@@ -245,7 +245,7 @@ func (x *examination) judge(line ctxfolder.Line, e *index.Entry) (raw []byte, p 
 	return raw, p
 }
 
-// describe says in few words what a damaged file looks like.
+// describe describes a damaged file in a few words.
 func describe(raw []byte, why error) string {
 	switch {
 	case len(raw) == 0:

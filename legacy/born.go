@@ -10,14 +10,14 @@ import (
 	"github.com/go-json-experiment/json/jsontext"
 )
 
-// roles of the old program, by what others call them.
+// roles maps common role names to those of the old program.
 var roles = map[string]string{
 	"system": "System", "developer": "System", "user": "User", "human": "User", "assistant": "Assistant", "model": "Assistant", "ai": "Assistant",
 	"tool": "Tool", "function": "Tool",
 }
 
-// NewNode makes the node of a message that never was one. A message in the old program's form stays as it is; of another one the text is taken,
-// and the whole goes into "original". parent is the key of the message before it, or null.
+// NewNode builds the node of a message that came from no node. A message in the old program's form stays as it is. Of
+// any other, NewNode takes the text, and keeps the whole in "original". parent is the previous message's key, or null.
 func NewNode(key, parent jsontext.Value, role string, created time.Time, body json.RawMessage) jsontext.Value {
 	value := jsontext.Value(body)
 	if !isMessage(body) {
@@ -65,8 +65,8 @@ func newMessage(role string, created time.Time, body json.RawMessage) jsontext.V
 	}.Object(nil)
 }
 
-// texts finds what is said in a message of any of the common forms: a string in "content", or in "text" of an element of an array there; in the
-// message itself or in its "message".
+// texts finds the texts of a message in the common forms: a string in "content"; strings, or "text" of objects, in an
+// array there; else "text" of the message, or the same in its "message".
 func texts(v jsontext.Value, depth int, f func(jsontext.Value)) {
 	if v.Kind() != '{' || depth > 2 {
 		return
@@ -79,7 +79,7 @@ func texts(v jsontext.Value, depth int, f func(jsontext.Value)) {
 	case '"':
 		f(content)
 	case '[':
-		parts, _ := elements(content) // it was read before
+		parts, _ := elements(content) // it was parsed before
 		for _, part := range parts {
 			switch part.Kind() {
 			case '"':
@@ -99,7 +99,7 @@ func texts(v jsontext.Value, depth int, f func(jsontext.Value)) {
 	}
 }
 
-// NewState is what the old program is told of a context's state: a text, or an object with one member, is one of its own; otherwise it is idle.
+// NewState converts a state for the old program: it keeps a text, or an object with one member; all others are idle.
 func NewState(state jsontext.Value) jsontext.Value {
 	switch state.Kind() {
 	case '"':
@@ -112,7 +112,7 @@ func NewState(state jsontext.Value) jsontext.Value {
 	return Quote("idle")
 }
 
-// NewConfig is a configuration with what the old program cannot do without.
+// NewConfig adds the members that the old program requires to a configuration.
 func NewConfig(config jsontext.Value) jsontext.Value {
 	ms, err := MembersOf(config)
 	if err != nil {

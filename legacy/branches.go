@@ -8,13 +8,13 @@ import (
 	"github.com/go-json-experiment/json/jsontext"
 )
 
-// scanBranches reads the branches, now that the nodes are known. A list is as large as it is; an element of one is small.
+// scanBranches reads the branches, once the nodes are known. Lists may be large, but each element is small.
 func (f *File) scanBranches() error {
 	if f.branchesAt < 0 {
 		return nil
 	}
 	r := bufio.NewReader(io.NewSectionReader(f.file, f.mark+f.branchesAt, math.MaxInt64-f.mark-f.branchesAt))
-	for { // a colon, and white space around it
+	for { // skip the colon and white space
 		if c, err := r.ReadByte(); err != nil {
 			return changed(err)
 		} else if c == '{' {
@@ -83,10 +83,10 @@ func (f *File) scanBranch(d *jsontext.Decoder, in *counted, b *Branch) error {
 	return err
 }
 
-// maxBranches bounds the branches: metadata.json has all of them.
+// maxBranches limits the branches, all of which metadata.json holds.
 const maxBranches = 1 << 16
 
-// maxMissing bounds the elements of a list that the pool does not have: they are kept in metadata.json.
+// maxMissing limits the elements of a list that the pool lacks: metadata.json keeps them.
 const maxMissing = 1 << 16
 
 func (f *File) scanList(d *jsontext.Decoder, in *counted, b *Branch) error {

@@ -11,24 +11,24 @@ import (
 	"github.com/go-json-experiment/json/jsontext"
 )
 
-// Discrepancy is one thing in which what a context gives back differs from the legacy context it came from.
+// Discrepancy is a difference between a context and the legacy context that it came from.
 type Discrepancy struct {
-	Path   string // a JSON pointer into the legacy context, as far as that makes sense
+	Path   string // a JSON pointer into the legacy context, where one applies
 	Reason string
 }
 
 func (d Discrepancy) String() string { return d.Path + ": " + d.Reason }
 
-// Comparer is a [Sink] that compares what it is given with a legacy context. Objects are equal when they have the same members, in any
-// order, of a repeated name the last; numbers when they are spelled alike.
+// Comparer is a [Sink] that compares what it receives with a legacy context. Objects are equal if they have the same
+// members in any order; of a repeated name, the last counts. Numbers are equal if they are spelled alike.
 type Comparer struct {
 	f      *File
 	report func(Discrepancy)
 	given  Members
-	nodes  []bool // those that were given
-	listed []bool // branches
+	nodes  []bool // nodes received
+	listed []bool // branches received
 	prompt jsontext.Value
-	taken  map[key]int // of keys that several nodes have: how many of the first of them were given
+	taken  map[key]int // by key of several nodes: how many of its first nodes were received
 }
 
 // Compare returns a comparer with f that reports every discrepancy.
@@ -76,7 +76,7 @@ func (c *Comparer) Files(nodes iter.Seq2[Node, error]) (made bool, err error) {
 	return false, nil
 }
 
-// node looks for a node among those of the same key, which commonly is one.
+// node compares a node with those of the same key, usually one.
 func (c *Comparer) node(n Node) error {
 	text, _ := Text(n.Key)
 	k, _ := keyOf(text)
@@ -85,7 +85,7 @@ func (c *Comparer) node(n Node) error {
 		c.differ("it is not in the legacy context", namePool, text)
 		return nil
 	}
-	reason, other := "it is given twice", int32(-1)
+	reason, other := "duplicate", int32(-1)
 	for i := from + c.taken[k]; i < to; i++ {
 		at := c.f.byKey[i]
 		if c.nodes[at] {
@@ -107,7 +107,7 @@ func (c *Comparer) node(n Node) error {
 		}
 	}
 	if other >= 0 {
-		c.nodes[other] = true // told once
+		c.nodes[other] = true // report it once
 	}
 	c.differ(reason, namePool, text)
 	return nil
@@ -116,7 +116,7 @@ func (c *Comparer) node(n Node) error {
 // Branches implements [Sink].
 func (c *Comparer) Branches(branches iter.Seq2[ListedBranch, error]) error {
 	c.given = append(c.given, Member{Quote(NameBranches), nil})
-	named := map[string][]int{} // those of a name, commonly one
+	named := map[string][]int{} // branches by name, usually one
 	for i, b := range c.f.Branches {
 		named[string(b.Name)] = append(named[string(b.Name)], i)
 	}
@@ -165,7 +165,7 @@ func (c *Comparer) branch(want *Branch, got *ListedBranch, name string) error {
 	return nil
 }
 
-// members compares two objects; a member without a value is compared elsewhere.
+// members compares two objects. Members without a value are compared elsewhere.
 func (c *Comparer) members(want, got Members, path ...string) {
 	seen, last := map[string]bool{}, got.Lasts()
 	for _, m := range slices.Backward(want) {
@@ -189,7 +189,7 @@ func (c *Comparer) members(want, got Members, path ...string) {
 	}
 }
 
-// Finish compares what can be compared at the end only.
+// Finish reports what only the end can show: missing parts, and differences of members and of the prompt.
 func (c *Comparer) Finish() error {
 	c.members(c.f.Members, c.given)
 	for i, there := range c.nodes {
@@ -216,8 +216,8 @@ func (c *Comparer) Finish() error {
 
 var _ Sink = (*Comparer)(nil)
 
-// Equal reports whether two JSON values are equal: objects by their members, of a repeated name the last, strings by their content,
-// numbers by their spelling.
+// Equal reports whether two JSON values are equal: objects by their members (of a repeated name, the last), strings by
+// their content, numbers by their spelling.
 func Equal(a, b jsontext.Value) bool {
 	if bytes.Equal(a, b) {
 		return true
@@ -251,7 +251,7 @@ func equal(a, b jsontext.Value) bool {
 	return bytes.Equal(a, b)
 }
 
-// halves tells strings apart that hold half of a surrogate pair: decoded, all of those look alike.
+// halves distinguishes strings that hold half of a surrogate pair: decoded, all of those look alike.
 func halves(s jsontext.Value) string {
 	if text, _ := Text(s); bytes.ContainsRune([]byte(text), '\ufffd') {
 		return string(s)

@@ -14,23 +14,23 @@ import (
 	"github.com/go-json-experiment/json/jsontext"
 )
 
-// known are the members that every generation has at the top.
+// known are the top-level members that every generation has.
 var known = []string{nameID, "parent_id", "config", namePool, NameBranches, "active_branch_name", "current_state"}
 
-// What detection reads of a file.
+// How much of a file detection reads.
 const (
 	detectBytes   = 16 << 20
 	detectMembers = 64
 )
 
-// Detect says what lies at a path. It recognises a file by its name, or by its members; a folder by the files in it. A damaged legacy
-// context is a legacy context too, and [Open] says what is wrong with it. Detect follows no link. The error is one of the file system.
+// Detect returns the format of a path: of a file by its name or members, of a folder by its files. A damaged legacy
+// context counts, and [Open] reports its damage. Detect follows no link, and returns only errors of the file system.
 func Detect(fsys vfs.FS, name string) (Format, error) {
 	format, _, err := detect(fsys, name)
 	return format, err
 }
 
-// detect is Detect. noJSON says that a file of an unknown kind cannot be read as JSON.
+// detect is Detect. noJSON reports that a file of an unknown format is not readable as JSON.
 func detect(fsys vfs.FS, name string) (format Format, noJSON bool, err error) {
 	info, err := fsys.Lstat(name)
 	switch {
@@ -91,7 +91,7 @@ func shapeIn(fsys vfs.FS, name string) (shape, error) {
 	return s, err
 }
 
-// file recognises a monolithic file. base is its name.
+// file recognises a monolithic file by its shape and its name, base.
 func (s *shape) file(base string) Format {
 	_, named := NamedAfterContext(strings.ToLower(base))
 	switch {
@@ -103,12 +103,12 @@ func (s *shape) file(base string) Format {
 	return None
 }
 
-// lacksNodes reports whether a context.json is that of a split context: it is what a context is without its nodes, and has none itself.
+// lacksNodes reports whether a context.json belongs to a split context: it is a context without nodes.
 func (s *shape) lacksNodes() bool {
 	return s.pool == '{' && s.empty && score(s.names) >= 2 || s.damaged()
 }
 
-// damaged reports whether a file has the look of a context that a single wrong bit, or a missing end, keeps from being read as one.
+// damaged reports whether a file looks like a context with a flipped bit or a missing end.
 func (s *shape) damaged() bool {
 	if !s.broken {
 		return s.pool == 0 && score(s.names) >= 4
@@ -116,7 +116,7 @@ func (s *shape) damaged() bool {
 	return s.pool == 0 && score(s.names) >= 2 || score(s.words) >= 4 || score(s.words) >= 2 && slices.Contains(s.words, namePool)
 }
 
-// NamedAfterContext reports whether a file bears the name of a monolithic context, ID.json, and returns the ID.
+// NamedAfterContext reports whether a file has the name of a monolithic context, ID.json, and returns the ID.
 func NamedAfterContext(base string) (id string, ok bool) {
 	id, ok = strings.CutSuffix(base, ".json")
 	if ok {
@@ -125,17 +125,17 @@ func NamedAfterContext(base string) (id string, ok bool) {
 	return id, ok
 }
 
-// shape is what the beginning of a file looks like.
+// shape is what the beginning of a file shows.
 type shape struct {
-	names  []string      // of the members of the object that it is
-	pool   jsontext.Kind // of the member message_pool, 0 without one
-	empty  bool          // and there is nothing in it
-	nodes  bool          // and there is a node in it
-	broken bool          // it cannot be read on
-	words  []string      // of a broken file: the known names that stand anywhere in it
+	names  []string      // members of the top-level object
+	pool   jsontext.Kind // of the member message_pool, 0 if there is none
+	empty  bool          // the pool is empty
+	nodes  bool          // the pool holds a node
+	broken bool          // the file is not readable further
+	words  []string      // known names anywhere in a broken file
 }
 
-// shapeOf reads members until it is clear what they belong to.
+// shapeOf reads members until they identify the file.
 func shapeOf(r io.Reader) (s shape) {
 	in, _ := withoutMark(r)
 	d := jsontext.NewDecoder(in, verbatim...)
@@ -163,7 +163,7 @@ func shapeOf(r io.Reader) (s shape) {
 			if s.empty = d.PeekKind() == '}'; score(s.names) > 1 {
 				return s
 			}
-			// Nothing else is known of it yet: a node tells, or what comes behind the pool.
+			// Too few members are known yet: a node decides, or the members after the pool.
 			if s.nodes, err = hasNode(d); s.nodes {
 				return s
 			}
@@ -176,7 +176,7 @@ func shapeOf(r io.Reader) (s shape) {
 	return s
 }
 
-// score is how many of the members that every generation has are among these names.
+// score counts the known members among names.
 func score(names []string) (n int) {
 	for _, name := range known {
 		if slices.Contains(names, name) {
@@ -186,7 +186,7 @@ func score(names []string) (n int) {
 	return n
 }
 
-// wordsIn returns the known names that stand in a file as JSON strings, whatever is around them.
+// wordsIn returns the known names that a file contains as JSON strings, in any position.
 func wordsIn(r io.Reader) (words []string, err error) {
 	const longest = 32
 	buf, n := make([]byte, 64<<10), 0
@@ -207,7 +207,7 @@ func wordsIn(r io.Reader) (words []string, err error) {
 	return words, err
 }
 
-// hasNode reads a pool, behind its brace, up to the first node that has a message, or to its end.
+// hasNode reads a pool, after its brace, up to the first node that has a message, or to its end.
 func hasNode(d *jsontext.Decoder) (bool, error) {
 	outside := d.StackDepth() - 1
 	for {
@@ -218,12 +218,12 @@ func hasNode(d *jsontext.Decoder) (bool, error) {
 		if d.StackDepth() != outside+2 || t.Kind() != '"' || t.String() != nameMessage {
 			continue
 		}
-		// Behind a name the number of names and values is odd.
+		// After a member's name, the count of names and values is odd.
 		if kind, length := d.StackIndex(outside + 2); kind == '{' && length%2 == 1 {
 			return true, nil
 		}
 	}
 }
 
-// notThere reports whether an error says that there is nothing.
+// notThere reports whether an error means that a file does not exist.
 func notThere(err error) bool { return errors.Is(err, fs.ErrNotExist) }

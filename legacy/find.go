@@ -18,12 +18,12 @@ import (
 // Found is a path that may be a legacy context.
 type Found struct {
 	Path   string
-	Format Format // [None] for a file that is something else
-	Backup bool   // it was migrated before, and only asked for by its name
-	noJSON bool   // its kind is unknown, and it cannot be read as JSON
+	Format Format // [None] for any other file
+	Backup bool   // a backup of an earlier migration, found only because root names it
+	noJSON bool   // of an unknown format, and not readable as JSON
 }
 
-// odd says what is wrong with a file that has a place among legacy contexts, and is none.
+// odd returns the problem of a file among legacy contexts that is not a legacy context.
 func (f Found) odd(among func() bool) error {
 	if f.noJSON && among() {
 		return damaged("the file lies among legacy contexts, and is no JSON")
@@ -31,14 +31,14 @@ func (f Found) odd(among func() bool) error {
 	return nil
 }
 
-// errLink is about a link that has the name of a legacy context.
+// errLink reports a link with the name of a legacy context.
 var errLink = fmt.Errorf("%w: it has the name of one, and is a link or a device; name the file itself", ErrNotLegacy)
 
-// Find looks for legacy contexts: at root, or in the folder root and those below it. It yields every file whose name ends in .json, with
-// what it is, and the folders of split contexts, but nothing below root with the suffix of what was migrated. It does not look into the folders of
-// contexts, nor into those in which a store keeps what is not a context; it follows no link below root. An error is about the path that comes with
-// it; the search goes on. What has the name or the place of a legacy context, and is none, gives an error. The memory it takes does not grow with the
-// number of files in a folder.
+// Find searches for legacy contexts: at root, or in the folder root and those below it. It yields every file whose name
+// ends in .json, with its format, and the folders of split contexts, but no backups below root. It skips the folders of
+// contexts, and those in which a store keeps anything but contexts. It follows no link below root. An error concerns
+// the path that comes with it, and the search continues. An entry that has the name or the place of a legacy context
+// without being one yields an error. Memory does not grow with the number of files in a folder.
 func Find(root string) iter.Seq2[Found, error] {
 	return func(yield func(Found, error) bool) {
 		info, err := os.Stat(root)
@@ -68,7 +68,7 @@ func Find(root string) iter.Seq2[Found, error] {
 	}
 }
 
-// Whole returns the folder of the split context whose context.json a path is, and any other path as it is.
+// Whole returns the folder of a split context for the path of its context.json, and any other path unchanged.
 func Whole(path string) string {
 	if filepath.Base(path) != ContextFile {
 		return path
@@ -80,11 +80,11 @@ func Whole(path string) string {
 	return path
 }
 
-// at detects what a path is.
+// at detects the format of a path.
 func at(path string) (Found, error) {
 	path = filepath.Clean(path)
 	if path == filepath.Dir(path) && path != "." {
-		return Found{Path: path}, nil // the root of all
+		return Found{Path: path}, nil // the root of the file system
 	}
 	fsys, err := vfs.OS(filepath.Dir(path))
 	if err != nil {
@@ -104,7 +104,7 @@ func findIn(dir string, yield func(Found, error) bool) bool {
 	}
 	switch {
 	case errors.Is(err, fs.ErrNotExist), err == nil && found.Format == Context:
-		return true // moved meanwhile, or nothing to look for
+		return true // moved meanwhile, or nothing to find
 	case err != nil, found.Format == Split:
 		return yield(found, err)
 	}
@@ -153,7 +153,7 @@ func findEntry(dir string, store bool, among func() bool, e fs.DirEntry, yield f
 	return yield(found, err)
 }
 
-// holdsContexts reports whether there is a legacy context in a folder, or a file that was one before it was migrated.
+// holdsContexts reports whether a folder contains a legacy context, or a backup of one.
 func holdsContexts(dir string) bool {
 	f, err := os.Open(dir)
 	if err != nil {
@@ -176,10 +176,10 @@ func holdsContexts(dir string) bool {
 	}
 }
 
-// backupEnd is added to the name of what was migrated.
+// backupEnd is the suffix of a backup, the migrated original.
 const backupEnd = ".old"
 
-// BackupName returns the nth name for what was migrated: with .old, .old-2, .old-3 and so on.
+// BackupName returns the nth name of a backup: with .old, .old-2, .old-3 and so on.
 func BackupName(name string, n int) string {
 	if n == 1 {
 		return name + backupEnd
@@ -187,10 +187,10 @@ func BackupName(name string, n int) string {
 	return name + backupEnd + "-" + strconv.Itoa(n)
 }
 
-// IsBackup reports whether a name is that of something that was migrated.
+// IsBackup reports whether a name is that of a backup.
 func IsBackup(name string) bool { return Original(name) != name }
 
-// Original is the name that what was migrated had before.
+// Original is the name of a backup before the migration.
 func Original(name string) string {
 	i := strings.LastIndex(name, backupEnd)
 	if i < 0 {
@@ -203,5 +203,5 @@ func Original(name string) string {
 	return name
 }
 
-// ours are the folders in which a store keeps what is not a context.
+// ours are the folders in which a store keeps anything but contexts.
 var ours = map[string]bool{"blobs": true, "locks": true, "staging": true, "trash": true}

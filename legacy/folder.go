@@ -36,7 +36,7 @@ func (f *File) scanFolder(sum hash.Hash) error {
 	} else if err == nil && !info.IsDir() {
 		return damaged("a split context without its messages: %s is no folder", PoolFolder)
 	}
-	// The files come in any order, so their sums are combined in a way that does not depend on it.
+	// The files come in any order. Combine their sums so that the order does not matter.
 	var all [sha256.Size]byte
 	names := map[key]string{}
 	for e, err := range f.fs.ReadDir(pool) {
@@ -84,7 +84,7 @@ func (f *File) scanFolder(sum hash.Hash) error {
 		return ErrTooLarge
 	}
 	sum.Write(all[:])
-	// Those in context.json keep their place before the others.
+	// Nodes in context.json stay in their place, before the others.
 	slices.SortStableFunc(f.nodes, func(a, b node) int {
 		if a.flags&inFile == 0 || b.flags&inFile == 0 {
 			return int(a.flags&inFile) - int(b.flags&inFile)
@@ -111,7 +111,7 @@ func inFileNamed(name string, err error) error {
 	return &fileError{name, err}
 }
 
-// fileError says in which file of a split context something is wrong.
+// fileError names the damaged file of a split context.
 type fileError struct {
 	name string
 	err  error
@@ -120,7 +120,7 @@ type fileError struct {
 func (e *fileError) Error() string { return e.name + ": " + e.err.Error() }
 func (e *fileError) Unwrap() error { return e.err }
 
-// stem is the name of a node's file without its ending.
+// stem is the name of a node's file without its suffix.
 func (f *File) stem(i int32) string {
 	if name, ok := f.files[i]; ok {
 		return name

@@ -1,13 +1,13 @@
-// Package legacy reads and writes the contexts of the program that came before: one JSON file for each, or a folder.
+// Package legacy reads and writes the contexts of the program that preceded ctxdir: one JSON file each, or a folder.
 //
-// A *node* is a message with what the old program kept beside it: {"id", "message", "parent_id"}. The *pool* is the map of all
-// nodes, by key. A *branch* is a name with a *list*, its message_ids, which are keys of the pool. A *generation* is a state of the
-// format: the file with everything in it ([Monolithic]; its states were spelled in three ways), and the folder with the nodes in
-// files of their own ([Split]).
+// A *node* is a message with what the old program kept beside it: {"id", "message", "parent_id"}. The *pool* is the map
+// of all nodes, by key. A *branch* is a name with a *list*, its message_ids, which are keys of the pool. A *generation*
+// is a state of the format: the file that contains everything ([Monolithic], in three spellings), or the folder with
+// the nodes in separate files ([Split]).
 //
-// Nothing in such a file is believed: not that keys are UUIDs, nor that they are there once, nor that a list names what the pool has.
-// What is not known is kept as it is spelled. A file is read in passes; what is in memory is one node, the lists, and 32 bytes for
-// each node. The package knows nothing of stores: docs/FORMAT.md, "Legacy", says what becomes of the parts.
+// The package trusts nothing in such a file: keys need not be UUIDs or unique, and a list may name keys that the pool
+// lacks. It keeps unknown parts as spelled. It reads a file in passes; memory holds one node, the lists, and 32 bytes
+// for each node. The package knows nothing of stores: docs/FORMAT.md, "Legacy", maps the parts.
 package legacy
 
 import (
@@ -22,17 +22,17 @@ import (
 	"github.com/google/uuid"
 )
 
-// Format is what lies at a path.
+// Format is the format of a path.
 type Format string
 
 const (
-	None       Format = ""             // nothing that is known here
+	None       Format = ""             // an unknown format
 	Monolithic Format = "legacy"       // a file with a whole context, of any generation
 	Split      Format = "legacy-split" // a folder with context.json and messages_pool/
-	Context    Format = "ctxdir"       // the folder of a context of this program
+	Context    Format = "ctxdir"       // the folder of a ctxdir context
 )
 
-// Legacy reports whether a format is one of those that are migrated.
+// Legacy reports whether a migration converts the format.
 func (f Format) Legacy() bool { return f == Monolithic || f == Split }
 
 // Names in the folder of a split context.
@@ -43,47 +43,47 @@ const (
 	nodeEnd     = ".json"
 )
 
-// Names of members that are known.
+// Names of known members.
 const (
 	nameID      = "id"
 	namePool    = "message_pool"
 	nameList    = "message_ids"
 	nameMessage = "message"
 
-	// NameBranches is the member with the branches.
+	// NameBranches is the member that holds the branches.
 	NameBranches = "branches"
-	// NamePool is the member with the nodes.
+	// NamePool is the member that holds the nodes.
 	NamePool = namePool
-	// NameList is the member of a branch with its list.
+	// NameList is the member of a branch that holds its list.
 	NameList = nameList
 )
 
-// Errors that callers tell apart.
+// Errors that callers distinguish.
 var (
-	// ErrNotLegacy is wrapped when there is no legacy context at a path.
+	// ErrNotLegacy means that a path is not a legacy context.
 	ErrNotLegacy = errors.New("not a legacy context")
-	// ErrDamaged is wrapped when a legacy context cannot be read to its end.
+	// ErrDamaged means that a legacy context is not readable to its end.
 	ErrDamaged = errors.New("damaged legacy context")
-	// ErrTooLarge is wrapped when a node is larger than the limit.
+	// ErrTooLarge means that a node exceeds the limit.
 	ErrTooLarge = errors.New("a message is too large")
-	// ErrChanged is wrapped when a file is no longer what was read before.
-	ErrChanged = errors.New("the legacy context changed meanwhile")
+	// ErrChanged means that a file differs from what was read before.
+	ErrChanged = errors.New("the legacy context changed during the migration; retry")
 )
 
 func damaged(format string, args ...any) error {
 	return fmt.Errorf("%w: "+format, append([]any{ErrDamaged}, args...)...)
 }
 
-// verbatim is how JSON is read and written: nothing is spelled anew.
+// verbatim makes the JSON reader and writer keep every spelling.
 var verbatim = []jsontext.Options{
 	jsontext.AllowDuplicateNames(true), jsontext.AllowInvalidUTF8(true), jsontext.PreserveRawStrings(true),
 	jsontext.CanonicalizeRawInts(false), jsontext.CanonicalizeRawFloats(false),
 }
 
-// maxDepth is how deep a value may be nested that is no message: it goes into metadata.json, which is read by others too.
+// maxDepth limits the nesting of values other than messages: they go into metadata.json, which others read too.
 const maxDepth = 1000
 
-// compacted returns a copy of a JSON value without white space. It fails with ErrDamaged when it is none, or none in UTF-8.
+// compacted returns a copy of a JSON value without white space, or ErrDamaged if v is not valid JSON in UTF-8.
 func compacted(v []byte) (jsontext.Value, error) {
 	if !utf8.Valid(v) {
 		return nil, damaged("a text is not valid UTF-8")
@@ -95,7 +95,7 @@ func compacted(v []byte) (jsontext.Value, error) {
 	return out, nil
 }
 
-// shallow is compacted for what is no message.
+// shallow is compacted with maxDepth, for values other than messages.
 func shallow(v []byte) (jsontext.Value, error) {
 	out, err := compacted(v)
 	if err != nil {
@@ -113,7 +113,7 @@ func shallow(v []byte) (jsontext.Value, error) {
 	return out, nil
 }
 
-// Text is the content of a JSON string, false for anything else.
+// Text returns the content of a JSON string, false for any other value.
 func Text(v jsontext.Value) (string, bool) {
 	var s string
 	if v.Kind() != '"' || json.Unmarshal(v, &s) != nil {
@@ -122,16 +122,16 @@ func Text(v jsontext.Value) (string, bool) {
 	return s, true
 }
 
-// Quote is the JSON string of a text.
+// Quote returns a text as a JSON string.
 func Quote(s string) jsontext.Value {
 	var b bytes.Buffer
 	e := json.NewEncoder(&b)
 	e.SetEscapeHTML(false)
-	_ = e.Encode(s) // a string can always be encoded
+	_ = e.Encode(s) // encoding a string cannot fail
 	return bytes.TrimRight(b.Bytes(), "\n")
 }
 
-// key is what a key of the pool is known by: a UUID in its one spelling is itself, anything else a hash. canonical tells which.
+// key is a UUID in its valid spelling, or the hash of any other key of the pool. canonical distinguishes the two.
 type key [16]byte
 
 func keyOf(text string) (k key, canonical bool) {
@@ -142,13 +142,13 @@ func keyOf(text string) (k key, canonical bool) {
 	return key(sum[:16]), false
 }
 
-// KeyOf is what a key of the pool is known by.
+// KeyOf returns the identity of a key of the pool.
 func KeyOf(text string) [16]byte {
 	k, _ := keyOf(text)
 	return k
 }
 
-// parseID reads a UUID in its one valid spelling: 36 characters, lower case, not all zero.
+// parseID reads a UUID in its only valid spelling: 36 characters, lower case, not all zero.
 func parseID(s string) (uuid.UUID, bool) {
 	if len(s) != 36 {
 		return uuid.Nil, false
@@ -157,7 +157,7 @@ func parseID(s string) (uuid.UUID, bool) {
 	return id, err == nil && id != uuid.Nil && id.String() == s
 }
 
-// ParseID reads an id of a legacy context that can be an id here too.
+// ParseID reads an id of a legacy context that is also a valid id in ctxdir.
 func ParseID(v jsontext.Value) (uuid.UUID, bool) {
 	s, ok := Text(v)
 	if !ok {
@@ -166,5 +166,5 @@ func ParseID(v jsontext.Value) (uuid.UUID, bool) {
 	return parseID(s)
 }
 
-// space is the UUIDv5 namespace of ids of contexts that are no UUIDs. Another one would make those be migrated twice.
+// space is the UUIDv5 namespace for context ids that are not UUIDs. Another one would migrate those contexts twice.
 var space = uuid.MustParse("0d2d1f0e-53a6-5f0b-8f0c-6d6f6e6f6c69")

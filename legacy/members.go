@@ -6,20 +6,20 @@ import (
 	"github.com/go-json-experiment/json/jsontext"
 )
 
-// Member is a member of an object, as it is spelled. One without a value takes it from the context: where that has a place for
-// it, and the value there is worth the same.
+// Member is a member of an object, as spelled. A member without a value takes it from the context, which holds an
+// equivalent value.
 type Member struct {
 	Name  jsontext.Value // a JSON string
-	Value jsontext.Value // nil: it is taken from the context
+	Value jsontext.Value // nil: the context holds it
 }
 
-// Is reports whether the member has a name.
+// Is reports whether the member has the name.
 func (m Member) Is(name string) bool {
 	s, ok := Text(m.Name)
 	return ok && s == name
 }
 
-// Members is an object in the order in which it is spelled; as JSON it is an array of [name, value] or [name].
+// Members is an object in the order of its spelling; in JSON, an array of [name, value] or [name].
 type Members []Member
 
 // MembersOf returns the members of a JSON object.
@@ -45,7 +45,7 @@ func MembersOf(object jsontext.Value) (Members, error) {
 	return ms, nil
 }
 
-// Last returns the index of the last member of that name, which counts, or -1.
+// Last returns the index of the last member of a name, which is the valid one, or -1.
 func (ms Members) Last(name string) int {
 	for i := len(ms) - 1; i >= 0; i-- {
 		if ms[i].Is(name) {
@@ -55,7 +55,7 @@ func (ms Members) Last(name string) int {
 	return -1
 }
 
-// Lasts returns the index of the last member of each name, which counts.
+// Lasts returns the index of the last member of each name, which is the valid one.
 func (ms Members) Lasts() map[string]int {
 	last := make(map[string]int, len(ms))
 	for i, m := range ms {
@@ -65,7 +65,7 @@ func (ms Members) Lasts() map[string]int {
 	return last
 }
 
-// Get returns the value of the last member of that name, nil where there is none.
+// Get returns the value of the last member of a name, nil if there is none.
 func (ms Members) Get(name string) jsontext.Value {
 	if i := ms.Last(name); i >= 0 {
 		return ms[i].Value
@@ -73,7 +73,7 @@ func (ms Members) Get(name string) jsontext.Value {
 	return nil
 }
 
-// Object returns the members as an object. take gives the values of those that have none; a nil one leaves the member out.
+// Object returns the members as an object. take returns the values of members without one; nil omits the member.
 func (ms Members) Object(take func(name string) jsontext.Value) jsontext.Value {
 	b := []byte{'{'}
 	for _, m := range ms {

@@ -11,14 +11,14 @@ import (
 	"github.com/google/uuid"
 )
 
-// Node is a node as it is spelled.
+// Node is a node as spelled.
 type Node struct {
 	Key    jsontext.Value // a JSON string
 	Value  jsontext.Value // without white space
-	InFile bool           // it has a file of its own
+	InFile bool           // the node has its own file
 }
 
-// Node reads a node. It fails with [ErrChanged] when it is not what was read before.
+// Node reads a node. It fails with [ErrChanged] if the node differs from what was read before.
 func (f *File) Node(i int32) (Node, error) {
 	n := &f.nodes[i]
 	if n.flags&inFile != 0 {
@@ -58,8 +58,8 @@ func changed(err error) error {
 	return ErrChanged
 }
 
-// ID is the id of an item's message: the node's key where that is a UUID, else one made of the context's id and the key. Each item of a plan
-// has its own.
+// ID is the id of an item's message: the node's key if that is a UUID, else an id derived from the context's id and the
+// key. Each item of a plan has a different id.
 func (f *File) ID(context uuid.UUID, it Item) (uuid.UUID, error) {
 	at := &f.nodes[it.Node]
 	id := uuid.UUID(at.key)
@@ -80,7 +80,7 @@ func (f *File) ID(context uuid.UUID, it Item) (uuid.UUID, error) {
 	return id, nil
 }
 
-// free makes another id of one that is derived and that a node has as its key.
+// free derives another id if a node has the derived one as its key.
 func (f *File) free(id uuid.UUID) uuid.UUID {
 	for {
 		if _, taken := f.lookup(key(id)); !taken {
@@ -90,13 +90,13 @@ func (f *File) free(id uuid.UUID) uuid.UUID {
 	}
 }
 
-// Origin is what a message keeps of the node it was: all but the message itself. It goes into "source".
+// Origin is the rest of a message's node, without the message. It goes into "source".
 type Origin struct {
-	Key      jsontext.Value // nil where it is the id of the message
-	Members  Members        // of the node; the one with the message has no value, nor has "id" where that is the key
-	Node     jsontext.Value // the whole node, where it is no object
+	Key      jsontext.Value // nil if it is the id of the message
+	Members  Members        // of the node; the message has no value, nor has "id" if it is the key
+	Node     jsontext.Value // the whole node, if it is not an object
 	Shadowed bool           // a later node of the pool has the same key
-	Inline   bool           // of a split context: it was in context.json
+	Inline   bool           // of a split context: the node was in context.json
 }
 
 // Source returns the origin as an object for "source".
@@ -122,7 +122,7 @@ func (o *Origin) Source() json.RawMessage {
 	return json.RawMessage(Members{{Quote("legacy"), ms.Object(nil)}}.Object(nil))
 }
 
-// ParseSource returns the origin in a message's "source", nil where there is none.
+// ParseSource returns the origin in a message's "source", nil if there is none.
 func ParseSource(raw json.RawMessage) *Origin {
 	if len(raw) == 0 || !bytes.Contains(raw, []byte(`"legacy"`)) {
 		return nil
@@ -149,8 +149,8 @@ func ParseSource(raw json.RawMessage) *Origin {
 	return o
 }
 
-// Take reads a node and takes it apart: what is kept beside the message, and the message. A message that is no object is kept beside, and an
-// empty one is in its place. id is that of [File.ID].
+// Take reads a node and separates the message from the rest. If the message is not an object, it stays with the rest,
+// and an empty object replaces it. id is that of [File.ID].
 func (f *File) Take(i int32, id uuid.UUID) (*Origin, json.RawMessage, error) {
 	n, err := f.Node(i)
 	if err != nil {
@@ -186,7 +186,7 @@ func (f *File) Take(i int32, id uuid.UUID) (*Origin, json.RawMessage, error) {
 	return o, body, nil
 }
 
-// Build makes the node again, of its key and its message.
+// Build rebuilds the node from its key and its message.
 func (o *Origin) Build(key jsontext.Value, body json.RawMessage) jsontext.Value {
 	if o.Node != nil {
 		return o.Node
@@ -202,7 +202,7 @@ func (o *Origin) Build(key jsontext.Value, body json.RawMessage) jsontext.Value 
 	})
 }
 
-// Describe reads what a message of the old program tells: its role, its type, and when it was made.
+// Describe returns the role, the type and the creation time of a message of the old program.
 func Describe(body json.RawMessage) (role, typ string, created time.Time) {
 	_ = message.Members(body, func(name string, v jsontext.Value) error {
 		switch name {
@@ -225,7 +225,7 @@ func Describe(body json.RawMessage) (role, typ string, created time.Time) {
 	return role, typ, created
 }
 
-// short is a text that is no longer than a word.
+// short is a text of at most 64 bytes, "" for any other value.
 func short(v jsontext.Value) string {
 	if s, ok := Text(v); ok && len(s) <= 64 {
 		return s

@@ -2,25 +2,25 @@ package legacy
 
 import "slices"
 
-// Item is a place in a list: a node, for the first time there or for one more.
+// Item is a node's occurrence in a list.
 type Item struct {
 	Node  int32
-	Again int32 // times it was there before
+	Again int32 // earlier occurrences in the list
 }
 
-// Line is what becomes a line: what a branch adds to what it has in common with one that comes before it.
+// Line becomes a line of the context: the items of a branch beyond those that it shares with an earlier one.
 type Line struct {
-	Branch int // in File.Branches; [Unlisted] for the nodes that no branch has
-	Parent int // the line that it begins on, before it in the plan; -1 for none
-	Base   int // so many items it has in common with the parent's branch
+	Branch int // in File.Branches; [Unlisted] for nodes without a branch
+	Parent int // the earlier line that it begins on; -1 if none
+	Base   int // number of items shared with the parent's branch
 	Items  []Item
 }
 
-// Unlisted stands for the branch of the nodes that no list names.
+// Unlisted is the branch of the nodes that no list names.
 const Unlisted = -1
 
-// Plan turns the lists into lines. Two branches share items as far as their lists are equal, whatever the nodes say of their
-// parents. The branch "main" comes first, then the others in the order of the file, then what no list names.
+// Plan turns the lists into lines. Two branches share items as far as their lists are equal, regardless of the nodes'
+// parents. The branch "main" comes first, then the others in the order of the file, then the nodes that no list names.
 func (f *File) Plan() []Line {
 	order := make([]int, len(f.Branches))
 	for i := range order {
@@ -53,12 +53,12 @@ func (f *File) mains(i int) int {
 	return 0
 }
 
-// planning is a tree of the lists so far: a path from the root is the beginning of one.
+// planning is a tree of the lists so far: each path from the root is the beginning of a list.
 type planning struct {
 	next   map[edge]int32
-	owner  []int32 // the line that a place in the tree belongs to
-	listed []bool  // nodes
-	seen   []int32 // of each node, the number of the last line that looked at it, plus one
+	owner  []int32 // line of each place in the tree
+	listed []bool  // by node
+	seen   []int32 // by node: the number of the last line that met it, plus one
 }
 
 type edge struct {
@@ -68,7 +68,7 @@ type edge struct {
 
 func (p *planning) line(branch int, number int32, nodes []int32, more bool) Line {
 	l := Line{Branch: branch, Parent: -1}
-	times := map[int32]int32{} // of nodes that are there more than once
+	times := map[int32]int32{} // repetitions of nodes
 	place, shares := int32(0), true
 	for _, n := range nodes {
 		item := Item{Node: n}

@@ -19,68 +19,69 @@ import (
 	"github.com/google/uuid"
 )
 
-// File is an open legacy context: what it consists of is known, and its nodes can be read one by one.
+// File is an open legacy context. It knows the parts of the context, and reads nodes one by one.
 type File struct {
 	Format   Format
-	Members  Members  // of the whole; those with the pool and the branches have no value
+	Members  Members  // of the whole; the pool and the branches have no value
 	Branches []Branch // in the order of the file
 	Prompt   jsontext.Value
-	Size     int64    // of all its files, in bytes
-	Digest   [32]byte // of all its files
+	Size     int64    // of all files, in bytes
+	Digest   [32]byte // of all files
 
 	fs    vfs.FS
 	name  string
 	limit int64
-	file  vfs.File // of a monolithic one
+	file  vfs.File // of a monolithic context
 	nodes []node
-	byKey []int32          // nodes in the order of their keys
-	files map[int32]string // of a split one: those whose names are no UUIDs
+	byKey []int32          // nodes sorted by key
+	files map[int32]string // of a split context: names that are not UUIDs
 	read  func(done int64)
 	stop  func() error
 
 	looked     stamp
-	mark       int64 // how long the byte order mark is that the file begins with
-	pool       bool  // there is an object message_pool
-	branchesAt int64 // where the value begins, -1 without
-	inline     bool  // of a split one: there are nodes in context.json
+	mark       int64 // length of the byte order mark at the beginning
+	pool       bool  // message_pool exists and is an object
+	branchesAt int64 // offset of the value; -1 if there is none
+	inline     bool  // of a split context: context.json holds nodes
 }
 
 // Branch is a branch of a legacy context.
 type Branch struct {
 	Name    jsontext.Value // its key, a JSON string
-	Members Members        // the one with the list, if that is an array, has no value
-	Nodes   []int32        // what the list names, in order, without what the pool does not have
-	Missing []Missing      // that
+	Members Members        // the list, if it is an array, has no value
+	Nodes   []int32        // the nodes that the list names, in order
+	Missing []Missing      // elements of the list that the pool lacks
 }
 
-// Missing is an element of a list that is no key of the pool.
+// Missing is an element of a list that is not a key of the pool.
 type Missing struct {
-	At int            `json:"at"` // elements before it that are in the pool
-	ID jsontext.Value `json:"id"` // as it is spelled
+	At int            `json:"at"` // number of elements before it that are in the pool
+	ID jsontext.Value `json:"id"` // as spelled
 }
 
-// node says where a node is.
+// node is the place of a node.
 type node struct {
 	key   key
-	off   int64  // in the file: behind what stands before its key
-	size  uint32 // from there to the end of its value
+	off   int64  // in the file: after the token before its key
+	size  uint32 // from off to the end of its value
 	flags uint8
 }
 
 const (
 	canonical = 1 << iota // the key is a UUID
 	shadowed              // a later node has the same key
-	inFile                // it has a file of its own
+	inFile                // the node has its own file
 )
 
-// Options changes how a context is opened.
+// Options configure Open.
 type Options struct {
-	Limit    int64            // the largest node, in bytes; 0: 256 MiB
-	Progress func(read int64) // is told how many bytes of it were read; nil for nobody
-	Stop     func() error     // is asked now and then; an error ends it. Nil for nobody
+	Limit    int64            // size limit of a node, in bytes; 0 means 256 MiB
+	Progress func(read int64) // receives the number of bytes read; may be nil
+	Stop     func() error     // called now and then; its error ends Open. May be nil
 }
 
-// Open reads a legacy context to its end without keeping it. It fails with [ErrNotLegacy], [ErrDamaged], [ErrTooLarge], or an error of the file system.
+// Open reads a legacy context to its end, but keeps no nodes in memory. It fails with [ErrNotLegacy], [ErrDamaged],
+// [ErrTooLarge], or an error of the file system.
 func Open(fsys vfs.FS, name string, o Options) (*File, error) {
 	format, err := Detect(fsys, name)
 	if err != nil {
@@ -127,7 +128,7 @@ func Open(fsys vfs.FS, name string, o Options) (*File, error) {
 	return f, nil
 }
 
-// Close lets go of the file.
+// Close closes the file.
 func (f *File) Close() error {
 	if f.file == nil {
 		return nil
@@ -138,7 +139,7 @@ func (f *File) Close() error {
 // Len is the number of nodes.
 func (f *File) Len() int { return len(f.nodes) }
 
-// ContextID is the id of the context: its own where that is a UUID, else one that is made of it.
+// ContextID is the context's own id if that is a UUID, else an id derived from it.
 func (f *File) ContextID() uuid.UUID {
 	own := f.Members.Get(nameID)
 	if id, ok := ParseID(own); ok {
@@ -154,7 +155,7 @@ func (f *File) ContextID() uuid.UUID {
 	return uuid.NewSHA1(space, f.Digest[:])
 }
 
-// scan reads the members of the file, and where the nodes are.
+// scan reads the members of the file, and the places of the nodes.
 func (f *File) scan(name string, sum hash.Hash) error {
 	info, err := f.file.Stat()
 	if err != nil {
@@ -170,18 +171,18 @@ func (f *File) scan(name string, sum hash.Hash) error {
 	return readable(err, in)
 }
 
-// withoutMark passes over the byte order mark that some programs begin a file in UTF-8 with. It is no part of the JSON.
+// withoutMark skips the byte order mark with which some programs begin a UTF-8 file. It is not part of the JSON.
 func withoutMark(r io.Reader) (io.Reader, int64) {
 	const mark = "\ufeff"
 	b := make([]byte, len(mark))
-	n, _ := io.ReadFull(r, b) // an error comes again
+	n, _ := io.ReadFull(r, b) // the next read repeats an error
 	if string(b) == mark {
 		return r, int64(n)
 	}
 	return io.MultiReader(bytes.NewReader(b[:n]), r), 0
 }
 
-// readable says what is wrong with a file that could not be read as JSON.
+// readable explains why a file is not readable as JSON.
 func readable(err error, in *counted) error {
 	var syntactic *jsontext.SyntacticError
 	switch {
@@ -243,7 +244,7 @@ func (f *File) scanObject(d *jsontext.Decoder, in *counted) error {
 	case errors.Is(err, io.EOF):
 		return nil
 	case err == nil:
-		return damaged("something follows the context, at byte %d", d.InputOffset())
+		return damaged("unexpected data after the context, at byte %d", d.InputOffset())
 	default:
 		return err
 	}
@@ -259,7 +260,7 @@ func nextMember(d *jsontext.Decoder, in *counted) (m Member, err error) {
 	return m, err
 }
 
-// shallowNext reads a value that is no message.
+// shallowNext reads a value other than a message.
 func shallowNext(d *jsontext.Decoder) (jsontext.Value, error) {
 	value, err := d.ReadValue()
 	if err != nil {
@@ -268,7 +269,7 @@ func shallowNext(d *jsontext.Decoder) (jsontext.Value, error) {
 	return shallow(value)
 }
 
-// skipMembers reads over the members of an object; each is within the limit.
+// skipMembers skips the members of an object; the limit applies to each.
 func skipMembers(d *jsontext.Decoder, in *counted) error {
 	if _, err := d.ReadToken(); err != nil {
 		return err
@@ -286,7 +287,7 @@ func skipMembers(d *jsontext.Decoder, in *counted) error {
 	return err
 }
 
-// scanPool notes where the nodes are.
+// scanPool notes the places of the nodes.
 func (f *File) scanPool(d *jsontext.Decoder, in *counted) error {
 	if _, err := d.ReadToken(); err != nil {
 		return err
@@ -319,7 +320,7 @@ func (f *File) scanPool(d *jsontext.Decoder, in *counted) error {
 	return err
 }
 
-// arrange sorts the nodes for look-up, and marks those whose key a later one has.
+// arrange sorts the nodes by key, and marks those whose key a later node has.
 func (f *File) arrange() {
 	f.byKey = make([]int32, len(f.nodes))
 	for i := range f.byKey {
@@ -338,7 +339,7 @@ func (f *File) arrange() {
 	}
 }
 
-// run returns where in byKey the nodes of a key are.
+// run returns the range of a key's nodes in byKey.
 func (f *File) run(k key) (from, to int) {
 	from = sort.Search(len(f.byKey), func(i int) bool { return slices.Compare(f.nodes[f.byKey[i]].key[:], k[:]) >= 0 })
 	for to = from; to < len(f.byKey) && f.nodes[f.byKey[to]].key == k; to++ {
@@ -346,7 +347,7 @@ func (f *File) run(k key) (from, to int) {
 	return from, to
 }
 
-// lookup returns the node that a key means: the last one that has it.
+// lookup returns the last node with a key, which is the valid one.
 func (f *File) lookup(k key) (int32, bool) {
 	i := sort.Search(len(f.byKey), func(i int) bool { return slices.Compare(f.nodes[f.byKey[i]].key[:], k[:]) > 0 })
 	if i == 0 || f.nodes[f.byKey[i-1]].key != k {
@@ -355,13 +356,12 @@ func (f *File) lookup(k key) (int32, bool) {
 	return f.byKey[i-1], true
 }
 
-// counted counts what is read, and fails where more than limit bytes behind floor are wanted: a value that never ends stays out of
-// memory.
+// counted counts bytes, and fails more than limit bytes after floor: an endless value must not fill the memory.
 type counted struct {
 	r           io.Reader
 	read, floor int64
 	limit       int64
-	zero        int64 // where the first zero byte was, -1 without one
+	zero        int64 // offset of the first zero byte; -1 if there is none
 	tell        func(int64)
 	stop        func() error
 }

@@ -9,10 +9,10 @@ import (
 	"github.com/ctxdir/ctxdir/internal/vfs"
 )
 
-// stamp is how the files of a legacy context look. One that is written to, or replaced, looks different, as far as its time tells.
+// stamp is the state of a legacy context's files. A write or a replacement changes it, as far as file times show.
 type stamp [sha256.Size]byte
 
-// add adds a file, in any order.
+// add adds a file. The order does not matter.
 func (s *stamp) add(name string, info fs.FileInfo) {
 	one := sha256.Sum256(fmt.Appendf(nil, "%s\x00%d %d %d", name, vfs.Number(info), info.Size(), info.ModTime().UnixNano()))
 	for i := range s {
@@ -20,7 +20,7 @@ func (s *stamp) add(name string, info fs.FileInfo) {
 	}
 }
 
-// Unchanged fails with [ErrChanged] unless what lies under a name now is what was read, to judge by its files' numbers, sizes and times.
+// Unchanged fails with [ErrChanged] if the inodes, sizes or times of the files under name differ from those read.
 func (f *File) Unchanged(name string) error {
 	var now stamp
 	look := func(file string) error {
@@ -43,7 +43,7 @@ func (f *File) Unchanged(name string) error {
 	return nil
 }
 
-// lookAround calls look for every file of the folder of a split context.
+// lookAround calls look for every file of a split context.
 func (f *File) lookAround(name string, look func(file string) error) error {
 	if err := look("/" + ContextFile); err != nil {
 		return err
@@ -64,7 +64,7 @@ func (f *File) lookAround(name string, look func(file string) error) error {
 	return nil
 }
 
-// isNodeFile reports whether a file in the pool's folder is, by its name, a node.
+// isNodeFile reports whether a name in the pool's folder is that of a node.
 func isNodeFile(name string) bool {
 	return strings.HasSuffix(name, nodeEnd) && !strings.HasPrefix(name, ".")
 }

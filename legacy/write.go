@@ -14,26 +14,26 @@ import (
 	"github.com/google/uuid"
 )
 
-// Sink takes a context part by part, as it is to be written: its members in order, the nodes and the branches in their places among
-// them. What it is given is read once, from beginning to end.
+// Sink receives a context part by part, in the order of writing: its members, with the nodes and the branches in their
+// places. It reads each sequence once, from beginning to end.
 type Sink interface {
 	Member(name, value jsontext.Value) error
 	Pool(nodes iter.Seq2[Node, error]) error
 	Branches(branches iter.Seq2[ListedBranch, error]) error
-	// Files is Pool for a split context whose context.json has none. It reports whether it made one.
+	// Files is Pool for a split context whose context.json has no pool. It reports whether it wrote one.
 	Files(nodes iter.Seq2[Node, error]) (made bool, err error)
-	// Prompt is for the system prompt that a split context has in a file; nil for none.
+	// Prompt receives the system prompt that a split context has in a file; nil if it has none.
 	Prompt(v jsontext.Value) error
 }
 
-// ListedBranch is a branch to be written.
+// ListedBranch is a branch to write.
 type ListedBranch struct {
 	Name    jsontext.Value
-	Members Members // the one without a value is the list
+	Members Members // the member without a value is the list
 	List    iter.Seq2[jsontext.Value, error]
 }
 
-// Encoder is a [Sink] that writes a monolithic file, indented as the old program does.
+// Encoder is a [Sink] that writes a monolithic file, indented as by the old program.
 type Encoder struct {
 	w *bufio.Writer
 	e *jsontext.Encoder
@@ -51,7 +51,7 @@ func (e *Encoder) Member(name, value jsontext.Value) error {
 	return errors.Join(e.e.WriteValue(name), e.e.WriteValue(value))
 }
 
-// Prompt implements [Sink]: a monolithic file has no place for it but a member of its own.
+// Prompt implements [Sink]. It writes a member, the only place for the prompt in a monolithic file.
 func (e *Encoder) Prompt(v jsontext.Value) error {
 	if v == nil {
 		return nil
@@ -74,7 +74,7 @@ func (e *Encoder) Pool(nodes iter.Seq2[Node, error]) error {
 	})
 }
 
-// Files implements [Sink]: a monolithic file has no other place for them.
+// Files implements [Sink]. It writes a pool, the only place for nodes in a monolithic file.
 func (e *Encoder) Files(nodes iter.Seq2[Node, error]) (made bool, err error) {
 	return true, e.Pool(nodes)
 }
@@ -130,7 +130,7 @@ func (e *Encoder) object(name jsontext.Value, f func() error) error {
 	return e.e.WriteToken(jsontext.EndObject)
 }
 
-// Close ends the file. It does not close what it writes to.
+// Close ends the JSON and flushes it. It does not close the underlying writer.
 func (e *Encoder) Close() error {
 	if err := e.e.WriteToken(jsontext.EndObject); err != nil {
 		return err
@@ -138,9 +138,9 @@ func (e *Encoder) Close() error {
 	return e.w.Flush()
 }
 
-// Write makes a monolithic file whole or not at all: fill is given the sink for it. It fails with fs.ErrExist when the name is taken.
+// Write writes a monolithic file whole or not at all; fill writes to its sink. A taken name fails with fs.ErrExist.
 //
-// Crash order: the content is durable under a temporary name before the file gets its own, and that before Write returns.
+// Crash order: the content is durable under a temporary name before the rename, which is durable before Write returns.
 func Write(fsys vfs.FS, name string, fill func(Sink) error) error {
 	tmp := vfs.TemporaryName(name)
 	err := writeFile(fsys, tmp, fill)
@@ -177,7 +177,7 @@ func writeFile(fsys vfs.FS, name string, fill func(Sink) error) (err error) {
 	return err
 }
 
-// WriteFolder makes the folder of a split context, as [Write] makes a file.
+// WriteFolder writes the folder of a split context, as [Write] does a file.
 func WriteFolder(fsys vfs.FS, name string, fill func(Sink) error) error {
 	tmp := "." + name + "." + uuid.NewString() + ".tmp"
 	err := writeFolder(fsys, tmp, fill)
@@ -213,7 +213,7 @@ func writeFolder(fsys vfs.FS, name string, fill func(Sink) error) error {
 	return fsys.SyncDir(name)
 }
 
-// folderSink writes what has a file of its own there, and the rest to context.json.
+// folderSink writes the parts of a split context that have files, and the rest to context.json.
 type folderSink struct {
 	*Encoder
 	fs   vfs.FS
@@ -272,10 +272,10 @@ func (s *folderSink) write(name string, v jsontext.Value) error {
 	return vfs.WriteSynced(s.fs, s.name+"/"+name, append(pretty, '\n'))
 }
 
-// maxName is the longest name of a file that every file system takes, in bytes.
+// maxName is the longest file name that every file system accepts, in bytes.
 const maxName = 255
 
-// plainName reports whether a text can be the name of a file in a folder, everywhere.
+// plainName reports whether a text is a valid file name on every system.
 func plainName(s string) bool {
 	if s == "" || s[0] == '.' || len(s)+len(nodeEnd) > maxName {
 		return false

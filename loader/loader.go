@@ -1,7 +1,7 @@
-// Package loader reads messages: one, a range, or one after the other, through a bounded pool.
+// Package loader reads messages through a bounded pool: one message, a range, or an iteration.
 //
-// A message that cannot be read does not stop a load: it comes as an entry marked unavailable, with the
-// reason. Before that it is looked for in the journal that committed it.
+// An unreadable message does not stop a load. The loader first looks for it in the journal that committed it, and
+// otherwise returns an entry marked unavailable, with the reason.
 package loader
 
 import (
@@ -24,25 +24,25 @@ import (
 	"golang.org/x/sync/errgroup"
 )
 
-// Message is one message as it is stored. It must not be changed: others share it.
+// Message is one stored message. Callers must not change it, since others share it.
 type Message struct {
 	ID        uuid.UUID
 	Position  int64 // in every branch that shows it
 	Line      uuid.UUID
 	Role      string
 	Type      string
-	CreatedAt time.Time // the message's own time, zero when it has none
+	CreatedAt time.Time // the message's own time; zero without one
 	StoredAt  time.Time // when this version was committed
-	OriginID  string    // the id it bore elsewhere, where that is not ID
+	OriginID  string    // its id in the source, where that differs from ID
 	Source    json.RawMessage
-	// Stored is the framework's object, verbatim but for payloads that were moved to blobs: references stand for
-	// them. [Message.Body] puts them back.
+	// Stored is the framework's object, verbatim except for payloads in blobs, which references replace. [Message.Body]
+	// puts them back.
 	Stored json.RawMessage
 
-	// Edited says that the file was changed by hand since it was committed.
+	// Edited reports that the file was edited by hand after the commit.
 	Edited bool
-	// Unavailable is why the message cannot be had; ID, Line and Position are set all the same, as far as
-	// they are known. It wraps index.ErrDamaged, index.ErrErased or an error of the file system.
+	// Unavailable is why the message is unavailable. ID, Line and Position are set as far as they are known. The error
+	// wraps index.ErrDamaged, index.ErrErased or an error of the file system.
 	Unavailable error
 
 	size int64
@@ -51,7 +51,7 @@ type Message struct {
 
 func (m *Message) cost() int64 { return m.size + 512 }
 
-// Span is a run of positions of one line, and the folder where the line keeps its messages.
+// Span is a run of positions of one line, with the folder of the line's messages.
 type Span struct {
 	Line     uuid.UUID
 	Folder   string
@@ -64,28 +64,28 @@ type Loader struct {
 	log    *index.Log
 	pool   *Pool
 	blobs  Blobs
-	memory int64 // what one call may take for data that is compressed on disk, in bytes
+	memory int64 // the expanded data that one call may hold, in bytes
 	epoch  atomic.Uint64
 	reads  atomic.Int64
 
-	open   sync.RWMutex // held by who takes a payload from the log
+	open   sync.RWMutex // held while a payload is taken from the log
 	closed bool         // guarded by open
 }
 
-// ErrClosed: the context was closed.
+// ErrClosed reports that the context was closed.
 var ErrClosed = errors.New("the context was closed")
 
-// New returns a loader that keeps what it loads in pool, and takes payloads from blobs. memory is what one call may take for
-// payloads and archived messages, in bytes: they are compressed on disk, so their files bound nothing.
+// New returns a loader that keeps loaded messages in pool and takes payloads from blobs. memory bounds the payloads and
+// archived messages that one call holds, in bytes: their files are compressed, so file sizes bound nothing.
 func New(dir *ctxfolder.Dir, log *index.Log, pool *Pool, blobs Blobs, memory int64) *Loader {
 	return &Loader{dir: dir, log: log, pool: pool, blobs: blobs, memory: memory}
 }
 
-// Refresh makes the next access to each kept message look whether its file was touched.
+// Refresh makes the next access to each pooled message check whether its file changed.
 func (l *Loader) Refresh() { l.epoch.Add(1) }
 
-// Close drops what the loader put into the pool. Nothing is loaded any more; payloads of messages are taken from blobs alone, and the log and the folder
-// may be closed.
+// Close drops the loader's messages from the pool. The loader loads no message after it. Payloads then come only from
+// blobs, so the caller may close the log and the folder.
 func (l *Loader) Close() {
 	l.open.Lock()
 	l.closed = true
@@ -93,10 +93,10 @@ func (l *Loader) Close() {
 	l.pool.forget(l)
 }
 
-// Payload returns a payload that a message refers to, verified, whatever memory it takes.
+// Payload returns a payload to which a message refers, verified, without a memory limit.
 func (l *Loader) Payload(ref blob.Ref) ([]byte, error) { return l.payload(ref) }
 
-// Reads counts the messages that were read from disk.
+// Reads returns the number of messages read from disk.
 func (l *Loader) Reads() int64 { return l.reads.Load() }
 
 // Load returns the message of an entry.
@@ -107,10 +107,10 @@ func (l *Loader) Load(ctx context.Context, span Span, e *index.Entry) (*Message,
 	})
 }
 
-// stat is Lstat of a message's file.
+// stat returns the Lstat of a message's file.
 type stat func(folder string, id uuid.UUID) (fs.FileInfo, error)
 
-// load returns the message of an entry; record returns its envelope from a journal or a pack, nil where none has it.
+// load returns the message of an entry. record returns its envelope from a journal or a pack, nil without one.
 func (l *Loader) load(ctx context.Context, span Span, e *index.Entry, file stat, record func() []byte) (*Message, error) {
 	if err := ctx.Err(); err != nil {
 		return nil, err
@@ -119,7 +119,7 @@ func (l *Loader) load(ctx context.Context, span Span, e *index.Entry, file stat,
 		func(m *Message) bool {
 			info, err := l.dir.StatMessage(span.Folder, e.FileID())
 			if e.Pack != uuid.Nil && errors.Is(err, fs.ErrNotExist) {
-				return !m.Edited // a pack does not change
+				return !m.Edited // a pack never changes
 			}
 			return err == nil && !m.Edited && ctxfolder.Untouched(info, e.Size, e.StoredAt())
 		},
@@ -128,8 +128,8 @@ func (l *Loader) load(ctx context.Context, span Span, e *index.Entry, file stat,
 
 func (l *Loader) key(span Span, e *index.Entry) poolKey { return poolKey{l, span.Line, e.Position} }
 
-// read finds the message: in the journal or the pack when one has it and the file is as it was made or is not there, in the file
-// otherwise, and in the journal or the pack again when the file is damaged.
+// read finds the message. It takes the record of the journal or pack, if there is one and the file is untouched or
+// missing. Otherwise it reads the file, and falls back to the record when the file is damaged.
 func (l *Loader) read(span Span, e *index.Entry, file stat, record []byte) *Message {
 	l.reads.Add(1)
 	if record != nil {
@@ -161,11 +161,11 @@ func (l *Loader) read(span Span, e *index.Entry, file stat, record []byte) *Mess
 	return &Message{ID: e.ID, Line: span.Line, Position: e.Position, StoredAt: e.StoredAt(), Unavailable: err}
 }
 
-// moves bounds how often a message is looked for that others move meanwhile.
+// moves bounds the attempts to find a message that other processes move meanwhile.
 const moves = 8
 
-// moved finds a message that is not where its entry says: others may have archived it, taken it out of the archive, or renamed its
-// folder since. It returns nil when it is nowhere, and nothing moves any more.
+// moved finds a message that is not where its entry says: another process may have archived or unarchived it, or
+// renamed its folder. It returns nil when the message is nowhere and nothing moves any more.
 func (l *Loader) moved(span Span, e *index.Entry) *Message {
 	seen := l.log.Renewals()
 	folders := []string{span.Folder}
@@ -207,7 +207,8 @@ func (l *Loader) fromRecord(span Span, record []byte) *Message {
 	return l.messageOf(span, &env, int64(len(record)))
 }
 
-// Committed is the message that a record of a journal holds, nil when that is none. It refers to the record.
+// Committed returns the message in a journal's record, nil for another record. The message refers to the record's
+// bytes.
 func (l *Loader) Committed(record []byte) *Message {
 	env, err := message.ParseTrusted(record)
 	if err != nil {
@@ -227,7 +228,7 @@ func (l *Loader) fromFile(span Span, e *index.Entry) (*Message, error) {
 	}
 	env.Position = e.Position
 	m := l.messageOf(span, &env, int64(len(raw)))
-	// A later stored_at is a version that was committed since the entry was read.
+	// A later stored_at means that this version was committed after the entry was read.
 	m.Edited = is == index.FileEdited && e.Lost == "" && env.StoredAt.UnixNano() == e.At
 	return m, nil
 }
@@ -240,21 +241,22 @@ func (l *Loader) messageOf(span Span, env *message.Envelope, size int64) *Messag
 	}
 }
 
-// batch is a piece of a range that is read at once: bounded in messages and bytes.
+// A batch is the part of a range that is read at once, bounded in messages and bytes.
 const (
 	batchMessages = 512
 	batchBytes    = 4 << 20
 	rowsAtOnce    = 512
 )
 
-// readers bounds the files that are open at once for one range.
+// readers bounds the files that one range keeps open.
 var readers = max(4, 2*runtime.GOMAXPROCS(0))
 
-// slow is how long one reader may take for a batch before others help it.
+// slow is how long one reader may take for a batch before more readers start.
 const slow = 300 * time.Microsecond
 
-// Each calls yield for every message of the spans in order, reading the next ones meanwhile. It stops when
-// yield returns false, with nil, or when ctx ends, with its error. Every read is done by use, which may refuse it; yield is not called in there.
+// Each calls yield for every message of the spans in order, reading ahead meanwhile. It stops with nil when yield
+// returns false, and with ctx's error when ctx ends. Every read runs inside use, which may refuse it; yield runs
+// outside.
 func (l *Loader) Each(ctx context.Context, spans []Span, use func(read func() error) error, yield func(*Message) bool) error {
 	ctx, stop := context.WithCancel(ctx)
 	batches := make(chan batch)
@@ -282,7 +284,7 @@ func (l *Loader) Each(ctx context.Context, spans []Span, use func(read func() er
 		}
 	}
 	stop()
-	for range batches { // lets the reader end
+	for range batches { // unblocks the reader, so that it ends
 	}
 	err := group.Wait()
 	if !more {
@@ -291,7 +293,8 @@ func (l *Loader) Each(ctx context.Context, spans []Span, use func(read func() er
 	return err
 }
 
-// Range returns the messages of the spans in order. Archived messages that do not fit into the memory of one call are unavailable.
+// Range returns the messages of the spans in order. Archived messages beyond the memory limit of one call are
+// unavailable.
 func (l *Loader) Range(ctx context.Context, spans []Span) ([]*Message, error) {
 	var out []*Message
 	err := l.batches(ctx, spans, Plainly, newBudget(l.memory), func(b batch) bool {
@@ -301,12 +304,13 @@ func (l *Loader) Range(ctx context.Context, spans []Span) ([]*Message, error) {
 	return out, err
 }
 
-// Plainly is for [Loader.Each], where nothing is to be done for a read.
+// Plainly is a use function for [Loader.Each] that only calls read.
 func Plainly(read func() error) error { return read() }
 
 type batch struct{ messages []*Message }
 
-// batches reads the spans piece by piece, each piece's messages side by side. memory, unless nil, is what archived messages may take.
+// batches reads the spans batch by batch, the messages of a batch concurrently. memory bounds archived messages, unless
+// it is nil.
 func (l *Loader) batches(ctx context.Context, spans []Span, use func(read func() error) error, memory *budget, yield func(batch) bool) error {
 	for _, span := range spans {
 		for from := span.From; from < span.To; {
@@ -346,7 +350,7 @@ func (l *Loader) batches(ctx context.Context, spans []Span, use func(read func()
 	return ctx.Err()
 }
 
-// batch reads messages side by side: the journals' with one read for neighbours, the others' files by several readers.
+// batch reads messages concurrently: neighbours in a journal with one read, message files with several readers.
 func (l *Loader) batch(ctx context.Context, span Span, entries []index.Entry, memory *budget) (batch, error) {
 	b := batch{make([]*Message, len(entries))}
 	missing := make([]index.Entry, 0, len(entries))
@@ -368,7 +372,7 @@ func (l *Loader) batch(ctx context.Context, span Span, entries []index.Entry, me
 	records := l.log.ReadRecords(missing)
 	file := stat(l.dir.StatNext)
 	if !l.dir.HasFolder(span.Folder) {
-		// Where everything is archived, no file needs to be looked for.
+		// Where everything is archived, there are no files to look for.
 		file = func(string, uuid.UUID) (fs.FileInfo, error) { return nil, fs.ErrNotExist }
 	}
 	var next atomic.Int64
@@ -381,8 +385,7 @@ func (l *Loader) batch(ctx context.Context, span Span, entries []index.Entry, me
 		b.messages[at[i]] = m
 		return err == nil, err
 	}
-	// Files that the system has in memory are read as fast by one reader as by several: those are started when
-	// reading turns out to be slow.
+	// One reader reads cached files as fast as several do. So the others start only when reading turns out to be slow.
 	start := time.Now()
 	for time.Since(start) < slow {
 		if more, err := one(); !more {
@@ -402,7 +405,7 @@ func (l *Loader) batch(ctx context.Context, span Span, entries []index.Entry, me
 	return b, group.Wait()
 }
 
-// Loaded is Load of a message whose file was read and holds the bytes of the entry.
+// Loaded is Load for a message whose file has been read and matches the entry.
 func (l *Loader) Loaded(span Span, e *index.Entry, raw []byte) (*Message, error) {
 	env, err := message.ParseTrusted(raw)
 	if err != nil {
@@ -413,8 +416,8 @@ func (l *Loader) Loaded(span Span, e *index.Entry, raw []byte) (*Message, error)
 	return m, nil
 }
 
-// Envelope returns the bytes of a message as they are stored, and what they say: for a new version. A message
-// that cannot be had has no bytes, and an envelope that says what the index knows.
+// Envelope returns the stored bytes of a message and its envelope, for a new version. For an unavailable message it
+// returns no bytes, and an envelope with what the index knows.
 func (l *Loader) Envelope(span Span, e *index.Entry) ([]byte, *message.Envelope, error) {
 	raw, _, err := l.log.ReadFile(span.Line, e, span.Folder)
 	if err == nil {

@@ -8,9 +8,8 @@ import (
 	"github.com/google/uuid"
 )
 
-// Pool keeps loaded messages, up to a number of bytes, the least recently used going first. Requests for
-// one message that come together do one read. Reads of different messages never wait for each other.
-// One pool can serve many contexts.
+// Pool caches loaded messages up to a number of bytes and evicts the least recently used first. Concurrent requests for
+// one message share one read. Reads of different messages never wait for each other. One pool can serve many contexts.
 type Pool struct {
 	mu    sync.Mutex
 	max   int64
@@ -34,7 +33,7 @@ type pooled struct {
 	epoch   uint64
 }
 
-// flight is a read that is under way.
+// flight is a read in progress.
 type flight struct {
 	sum     uint64
 	at      int64
@@ -48,8 +47,8 @@ func NewPool(max int64) *Pool {
 	return &Pool{max: max, items: map[poolKey]*list.Element{}, order: list.New(), under: map[poolKey]*flight{}}
 }
 
-// get returns the message of this version, from the pool, from a read that is under way, or from load. fresh
-// tells of a message that was kept before the last refresh whether it still is what the file holds.
+// get returns this version of the message from the pool, from a read in progress, or from load. fresh reports whether a
+// message pooled before the last refresh still matches its file.
 func (p *Pool) get(ctx context.Context, k poolKey, sum uint64, at int64, epoch uint64, fresh func(*Message) bool, load func() (*Message, error)) (*Message, error) {
 	p.mu.Lock()
 	if el, ok := p.items[k]; ok {
@@ -97,7 +96,7 @@ func (p *Pool) get(ctx context.Context, k poolKey, sum uint64, at int64, epoch u
 	return f.message, f.err
 }
 
-// peek returns the message of this version if the pool has it and need not look whether it is still good.
+// peek returns this version of the message if the pool has it and it needs no check.
 func (p *Pool) peek(k poolKey, sum uint64, at int64, epoch uint64) *Message {
 	p.mu.Lock()
 	defer p.mu.Unlock()
@@ -113,7 +112,7 @@ func (p *Pool) peek(k poolKey, sum uint64, at int64, epoch uint64) *Message {
 	return it.message
 }
 
-// add keeps a message that was loaded.
+// add puts a loaded message into the pool.
 func (p *Pool) add(k poolKey, m *Message, sum uint64, at int64, epoch uint64) {
 	p.mu.Lock()
 	defer p.mu.Unlock()
@@ -139,7 +138,7 @@ func (p *Pool) drop(el *list.Element) {
 	p.size -= it.message.cost()
 }
 
-// forget drops what a loader put into the pool.
+// forget drops a loader's messages.
 func (p *Pool) forget(owner *Loader) {
 	p.mu.Lock()
 	defer p.mu.Unlock()
@@ -150,7 +149,7 @@ func (p *Pool) forget(owner *Loader) {
 	}
 }
 
-// Size is what the pool holds, in bytes.
+// Size returns the bytes in the pool.
 func (p *Pool) Size() int64 {
 	p.mu.Lock()
 	defer p.mu.Unlock()

@@ -14,30 +14,31 @@ import (
 	"golang.org/x/sync/errgroup"
 )
 
-// Blobs is where payloads are that no journal has any more.
+// Blobs holds the payloads that no journal has any more.
 type Blobs interface {
 	Get(sum blob.Sum, limit int64) ([]byte, error)
 	Open(sum blob.Sum) (payload io.ReadCloser, size int64, err error)
 }
 
-// MaxBody bounds the payloads of one message, in bytes, also where its body is streamed: the same one may be referred to many times.
+// MaxBody bounds the payloads of one message, in bytes, also for a streamed body: a message may refer to one payload
+// many times.
 const MaxBody = 1 << 30
 
-// ErrMemoryLimit: one call would hold more of the store's data in memory than its limit allows.
-var ErrMemoryLimit = fmt.Errorf("%w for the memory that one call may take", index.ErrTooLarge)
+// ErrMemoryLimit reports that one call would hold more of the store's data in memory than its limit allows.
+var ErrMemoryLimit = fmt.Errorf("%w for the memory limit of one call", index.ErrTooLarge)
 
-// noMemory is the error of a call that needs more bytes than are left of its limit.
+// noMemory returns the error of a call that needs more bytes than its limit leaves.
 func noMemory(need, limit int64) error {
 	return fmt.Errorf("%w: %d bytes, and the limit is %d", ErrMemoryLimit, need, limit)
 }
 
-// HasPayloads reports whether Stored may differ from the body: a reference, and a name that was escaped because it looks
-// like one, has a dollar sign.
+// HasPayloads reports whether Stored may differ from the body. A reference contains a dollar sign, and so does an
+// escaped name that looks like one.
 func (m *Message) HasPayloads() bool {
 	return bytes.IndexByte(m.Stored, '$') >= 0 || bytes.Contains(m.Stored, []byte(`\u0024`))
 }
 
-// Payloads lists the payloads that were moved out of the message, in order, with size and media type. It opens no blob.
+// Payloads lists the message's payloads outside Stored, in order, with size and media type. It opens no blob.
 func (m *Message) Payloads() ([]blob.Ref, error) {
 	if !m.HasPayloads() {
 		return nil, nil
@@ -45,22 +46,22 @@ func (m *Message) Payloads() ([]blob.Ref, error) {
 	return blob.Refs(m.Stored)
 }
 
-// Body returns the framework's object, verbatim: with every payload back in its place. Where a payload is unavailable, the error
-// joins a [*blob.UnavailableError] for each, and the body comes with references in their places all the same. A body that takes more memory than
-// one call may use comes with all its references, and an error that wraps [ErrMemoryLimit]; [Message.WriteBody] writes it.
-// A message that is unavailable has no body; the error is why.
+// Body returns the framework's object, verbatim, with every payload in its place. For each unavailable payload the
+// error joins a [*blob.UnavailableError], and the body keeps the reference. A body beyond the memory limit of one call
+// keeps all its references, and the error wraps [ErrMemoryLimit]; [Message.WriteBody] writes such a body. An
+// unavailable message has no body; the error is the reason.
 func (m *Message) Body(ctx context.Context) (json.RawMessage, error) {
 	return m.resolve(ctx, false, newBudget(m.memory()))
 }
 
-// Texts is Body for a caller that only shows a message: references to binary payloads stay, which tell size and media type. Of these
-// payloads nothing is read but that they are there. The result is not to be stored: a framework may have an object of its
-// own that looks like a reference.
+// Texts is Body for a caller that only displays a message: references to binary payloads stay, with size and media
+// type. Texts only checks that these payloads exist. Do not store the result: a framework may have an object of its own
+// that looks like a reference.
 func (m *Message) Texts(ctx context.Context) (json.RawMessage, error) {
 	return m.resolve(ctx, true, newBudget(m.memory()))
 }
 
-// budget is the memory that one call may still take for bodies, in bytes.
+// budget is the memory that one call may still use for bodies, in bytes.
 type budget struct {
 	limit int64
 	left  atomic.Int64
@@ -85,7 +86,7 @@ func (b *budget) take(n int64) error {
 	}
 }
 
-// memory is what one call may take, in bytes.
+// memory returns the memory limit of one call, in bytes.
 func (m *Message) memory() int64 {
 	if m.from == nil {
 		return 0
@@ -101,7 +102,8 @@ func (m *Message) resolve(ctx context.Context, texts bool, memory *budget) (json
 	return m.restore(ctx, texts, memory)
 }
 
-// reserve takes the memory of a message's body, as far as its references tell. body is set where nothing is to be restored, or must not be.
+// reserve takes the memory of a message's body from the budget, as far as its references give the size. It sets body
+// where there is nothing to restore, or no memory to restore it.
 func (m *Message) reserve(texts bool, memory *budget) (body json.RawMessage, err error) {
 	if m.Unavailable != nil {
 		return nil, m.Unavailable
@@ -120,7 +122,7 @@ func (m *Message) reserve(texts bool, memory *budget) (body json.RawMessage, err
 	return nil, nil
 }
 
-// restore puts payloads back into a message whose body was reserved. What escapes add to a text is taken now.
+// restore puts the payloads back into a reserved body. It takes the memory for escapes in texts as it meets them.
 func (m *Message) restore(ctx context.Context, texts bool, memory *budget) (json.RawMessage, error) {
 	return blob.Resolve(m.Stored, func(ref blob.Ref) ([]byte, error) {
 		if err := ctx.Err(); err != nil {
@@ -140,22 +142,23 @@ func (m *Message) restore(ctx context.Context, texts bool, memory *budget) (json
 	})
 }
 
-// there returns [blob.ErrKeep] where a payload can be opened, and has its size.
+// there returns [blob.ErrKeep] if a payload opens and has its size.
 func (m *Message) there(ref blob.Ref) error {
 	r, size, err := m.Open(ref)
 	if err != nil {
 		return err
 	}
-	_ = r.Close() // nothing was written
+	_ = r.Close() // only opened for reading
 	if size != ref.Size {
 		return fmt.Errorf("%w: %d bytes, the reference says %d", blob.ErrDamaged, size, ref.Size)
 	}
 	return blob.ErrKeep
 }
 
-// WriteBody writes what [Message.Body] returns, however large, and holds no payload of more than 1 MiB in memory: larger ones are read twice,
-// first to prove them and then to write them. A reference stays where its payload is unavailable, and, with an error that wraps
-// [index.ErrTooLarge], where the payloads before it leave no room for it in [MaxBody]. After an error of w the body is not complete.
+// WriteBody writes the result of [Message.Body], however large, and holds no payload of more than 1 MiB in memory. It
+// reads a larger payload twice: once to verify it, once to write it. A reference stays where its payload is
+// unavailable. It also stays, with an error that wraps [index.ErrTooLarge], where the payload would exceed [MaxBody].
+// After an error of w the body is incomplete.
 func (m *Message) WriteBody(ctx context.Context, w io.Writer) error {
 	if m.Unavailable != nil {
 		return m.Unavailable
@@ -169,7 +172,7 @@ func (m *Message) WriteBody(ctx context.Context, w io.Writer) error {
 		if err := ctx.Err(); err != nil {
 			return nil, err
 		}
-		if ref.Offset != last { // it is opened for the first time
+		if ref.Offset != last { // first opening of this payload
 			if ref.Size > left {
 				return nil, fmt.Errorf("%w: its payloads are larger than %d bytes", index.ErrTooLarge, int64(MaxBody))
 			}
@@ -180,8 +183,8 @@ func (m *Message) WriteBody(ctx context.Context, w io.Writer) error {
 	})
 }
 
-// Payload returns one of the message's payloads, verified. It is no larger than the reference says, nor than one call may take: [Message.Open] streams
-// a larger one.
+// Payload returns one of the message's payloads, verified. The payload is no larger than the reference says or one call
+// may hold: [Message.Open] streams a larger one.
 func (m *Message) Payload(ref blob.Ref) ([]byte, error) {
 	if ref.Size > m.memory() {
 		return nil, noMemory(ref.Size, m.memory())
@@ -189,7 +192,8 @@ func (m *Message) Payload(ref blob.Ref) ([]byte, error) {
 	return m.from.payload(ref)
 }
 
-// Open returns one of the message's payloads as a stream, and its size in bytes. What is read is verified at its end.
+// Open returns one of the message's payloads as a stream, and its size in bytes. The stream verifies its content at the
+// end.
 func (m *Message) Open(ref blob.Ref) (io.ReadCloser, int64, error) {
 	if b := m.from.riding(ref, false); b != nil {
 		return io.NopCloser(bytes.NewReader(b)), int64(len(b)), nil
@@ -204,8 +208,8 @@ func (m *Message) Open(ref blob.Ref) (io.ReadCloser, int64, error) {
 	return r, size, err
 }
 
-// payload looks in the journals that are in memory, where the newest ones are; then for a blob; and where that is missing or
-// damaged in the folded journals, which have to be searched, and in packs.
+// payload looks in the journals in memory, which hold the newest payloads, then for a blob. If the blob is missing or
+// damaged, it searches the folded journals and the packs.
 func (l *Loader) payload(ref blob.Ref) ([]byte, error) {
 	if b := l.riding(ref, false); b != nil {
 		return b, nil
@@ -216,7 +220,7 @@ func (l *Loader) payload(ref blob.Ref) ([]byte, error) {
 		if there != nil {
 			return there, nil
 		}
-		// It may have moved from one place to another while they were looked at.
+		// It may have moved from one place to the other meanwhile.
 		if again, aerr := l.blobs.Get(ref.Sum, ref.Size); aerr == nil {
 			return again, nil
 		}
@@ -225,7 +229,8 @@ func (l *Loader) payload(ref blob.Ref) ([]byte, error) {
 	return b, err
 }
 
-// elsewhere returns a payload of which there is no blob, for the reason why, or that reason. A message file may be newer than what is known of the journals.
+// elsewhere returns a payload without a usable blob, or the error why. It refreshes the log, since a message file may
+// be newer than the known journals.
 func (l *Loader) elsewhere(ref blob.Ref, why error) (b []byte, err error) {
 	closed := l.whileOpen(func() {
 		if b = l.inJournals(ref, true); b == nil && l.log.Refresh() == nil {
@@ -238,13 +243,13 @@ func (l *Loader) elsewhere(ref blob.Ref, why error) (b []byte, err error) {
 	return b, why
 }
 
-// riding returns a payload from a journal, nil where none has it unharmed.
+// riding returns a payload from a journal, nil without an undamaged one.
 func (l *Loader) riding(ref blob.Ref, folded bool) (b []byte) {
 	_ = l.whileOpen(func() { b = l.inJournals(ref, folded) })
 	return b
 }
 
-// whileOpen calls f, which looks into the log, unless that may be closed.
+// whileOpen calls f, which reads the log, unless the loader is closed.
 func (l *Loader) whileOpen(f func()) error {
 	l.open.RLock()
 	defer l.open.RUnlock()
@@ -255,7 +260,7 @@ func (l *Loader) whileOpen(f func()) error {
 	return nil
 }
 
-// inJournals is riding for who keeps the log open.
+// inJournals is riding for a caller that keeps the log open.
 func (l *Loader) inJournals(ref blob.Ref, folded bool) []byte {
 	if b, err := l.log.Payload(ref.Sum, folded); err == nil && b != nil && blob.SumOf(b) == ref.Sum {
 		return b
@@ -263,8 +268,8 @@ func (l *Loader) inJournals(ref blob.Ref, folded bool) []byte {
 	return nil
 }
 
-// Bodies returns the bodies of messages, read side by side. An entry is what [Message.Body] returns; the error joins
-// theirs. All bodies share the memory of one call, in order: one that does not fit any more comes as it is stored.
+// Bodies returns the bodies of messages, read concurrently. Each entry is the result of [Message.Body]; the error joins
+// theirs. All bodies share the memory of one call, in order: a body that no longer fits keeps its references.
 func Bodies(ctx context.Context, messages []*Message) ([]json.RawMessage, error) {
 	out := make([]json.RawMessage, len(messages))
 	errs := make([]error, len(messages))
@@ -293,7 +298,7 @@ func Bodies(ctx context.Context, messages []*Message) ([]json.RawMessage, error)
 	return out, errors.Join(errs...)
 }
 
-// Resolve puts the payloads back into what refers to them as a message does, within the memory of one call.
+// Resolve puts the payloads back into a value with references, within the memory of one call.
 func (l *Loader) Resolve(ctx context.Context, stored json.RawMessage) (json.RawMessage, error) {
 	m := Message{Stored: stored, from: l}
 	return m.Body(ctx)

@@ -11,9 +11,8 @@ import (
 	"github.com/go-json-experiment/json/jsontext"
 )
 
-// verbatim keeps what a framework wrote: duplicate keys, raw strings and number literals, and escaped
-// halves of surrogate pairs ("\ud83d" at the end of a string that JavaScript cut). That the bytes
-// themselves are UTF-8 is checked apart from this.
+// verbatim keeps a framework's text: duplicate keys, raw strings and number literals, and escaped halves of surrogate
+// pairs ("\ud83d" at the end of a string that JavaScript cut). Callers check separately that the bytes are UTF-8.
 var verbatim = []jsontext.Options{
 	jsontext.AllowDuplicateNames(true),
 	jsontext.AllowInvalidUTF8(true),
@@ -24,9 +23,8 @@ var verbatim = []jsontext.Options{
 
 func valid(b []byte) bool { return utf8.Valid(b) && jsontext.Value(b).IsValid(verbatim...) }
 
-// Compact returns a framework's object without insignificant white space and otherwise unchanged. It
-// fails with [ErrMalformed] when b is not one JSON object in valid UTF-8. It does not
-// change b.
+// Compact returns a framework's object without insignificant white space and otherwise unchanged. It does not change b.
+// It fails with [ErrMalformed] if b is not one JSON object in valid UTF-8.
 func Compact(b []byte) (json.RawMessage, error) {
 	if len(b) == 0 {
 		return nil, malformed("empty")
@@ -54,8 +52,8 @@ func Compact(b []byte) (json.RawMessage, error) {
 	return out, nil
 }
 
-// Describe reads what can be told of a framework's object without knowing the framework: the role (of
-// itself, its "message" or its "author"), the type, and the time. What is not there is empty.
+// Describe reads the properties of a framework's object that do not depend on the framework: the role (its own, or that
+// of its "message" or "author"), the type, and the time. Missing properties are empty.
 func Describe(body []byte) (role, typ string, created time.Time) {
 	var inner string
 	_ = Members(body, func(key string, v jsontext.Value) error {
@@ -99,8 +97,8 @@ func str(v jsontext.Value) string {
 	return s
 }
 
-// Time reads a JSON value as a time: an RFC 3339 string, or a number of seconds or, from 10^11 on, of
-// milliseconds since 1970. Anything else is the zero time.
+// Time reads a JSON value as a time: an RFC 3339 string, or a number since 1970 in seconds or, from 10^11 on, in
+// milliseconds. Any other value gives the zero time.
 func Time(v jsontext.Value) time.Time {
 	switch v.Kind() {
 	case '"':
@@ -123,16 +121,16 @@ func Time(v jsontext.Value) time.Time {
 	return time.Time{}
 }
 
-// ValidTime reports whether a time can be written in RFC 3339, in UTC: its year has four digits.
+// ValidTime reports whether RFC 3339 can represent a time in UTC: its year has four digits.
 func ValidTime(t time.Time) bool {
 	year := t.UTC().Year()
 	return year > 0 && year < 10000
 }
 
-// maxDepth is how deep a body may be nested. An envelope adds one level, and readers commonly stop at 10,000.
+// maxDepth limits the nesting of a body. An envelope adds one level, and readers commonly stop at 10,000.
 const maxDepth = 9_000
 
-// depth returns how deep valid JSON is nested.
+// depth returns the nesting depth of valid JSON.
 func depth(b []byte) (deepest int) {
 	now, inString := 0, false
 	for i := 0; i < len(b); i++ {

@@ -1,11 +1,11 @@
 // Package message is the codec of message files.
 //
-// A message file is an envelope: what the store needs to know (id, line, position, the id before it, …)
-// beside "message", the framework's own object, kept byte for byte but for insignificant white space:
-// key order, duplicate keys, escapes and number literals stay as they came.
+// A message file is an envelope: the fields that the store needs (id, line, position, previous id, …) beside "message",
+// the framework's own object. That object keeps every byte except insignificant white space: key order, duplicate keys,
+// escapes and number literals stay.
 //
-// The package never interprets the framework's object beyond reading a role, a type and a time out of it
-// ([Describe]), and never changes a byte of it.
+// The package interprets the framework's object only to read a role, a type and a time ([Describe]), and never changes
+// a byte of it.
 package message
 
 import (
@@ -19,13 +19,13 @@ import (
 	"github.com/google/uuid"
 )
 
-// Version is the format mark that every envelope begins with.
+// Version is the format mark that begins every envelope.
 const (
 	Version = kind + "1"
 	kind    = "message/"
 )
 
-// ErrMalformed is wrapped by errors about bytes that are no envelope, or no message.
+// ErrMalformed is wrapped by errors about bytes that are not an envelope or a message.
 var ErrMalformed = errors.New("malformed message")
 
 // ErrVersion is wrapped by errors about an envelope of another format version.
@@ -34,24 +34,24 @@ var ErrVersion = errors.New("unsupported message format")
 // Envelope is one stored message.
 type Envelope struct {
 	ID       uuid.UUID // unique within its line
-	Line     uuid.UUID // the line that owns it
-	Position int64     // 0-based, counted from the beginning of the line's whole history
-	Prev     uuid.UUID // the message before it, uuid.Nil for the first
+	Line     uuid.UUID // the owning line
+	Position int64     // 0-based, from the beginning of the line's whole history
+	Prev     uuid.UUID // the previous message, uuid.Nil for the first
 	StoredAt time.Time // when this version was committed; also the file's modification time
-	File     uuid.UUID // file name where it is not ID: another line's message of that id lies in the folder
+	File     uuid.UUID // file name if it is not ID: the folder has another line's message with that id
 	Payloads int       // references to blobs in Body
-	Branch   string    // the branch's name at the time, for people and for disaster recovery
+	Branch   string    // the branch's name at the time, for users and for disaster recovery
 
 	Role      string
 	Type      string
-	CreatedAt time.Time       // the message's own time; zero when it has none
-	OriginID  string          // the id it bore elsewhere
-	Source    json.RawMessage // how it came in; an object or nil
+	CreatedAt time.Time       // the message's own time, or zero
+	OriginID  string          // the message's id in its origin
+	Source    json.RawMessage // how the message entered the store; an object or nil
 
 	Body json.RawMessage // the framework's object
 }
 
-// FileID is the file's name without its ending.
+// FileID returns the file's name without its suffix.
 func (e *Envelope) FileID() uuid.UUID {
 	if e.File != uuid.Nil {
 		return e.File
@@ -59,7 +59,7 @@ func (e *Envelope) FileID() uuid.UUID {
 	return e.ID
 }
 
-// Sum is the checksum of an envelope's bytes: XXH64, without the newline that ends a file.
+// Sum returns the checksum of an envelope's bytes: XXH64, without the newline that ends a file.
 func Sum(b []byte) uint64 { return xxhash.Sum64(b) }
 
 // AppendTo appends the envelope's canonical form, one line of JSON without the newline.
@@ -93,7 +93,7 @@ func (e *Envelope) AppendTo(b []byte) []byte {
 	b = appendMember(b, "branch", e.Branch)
 	b = appendMember(b, "role", e.Role)
 	b = appendMember(b, "type", e.Type)
-	if y := e.CreatedAt.UTC().Year(); !e.CreatedAt.IsZero() && 0 <= y && y <= 9999 { // others nobody could read again
+	if y := e.CreatedAt.UTC().Year(); !e.CreatedAt.IsZero() && 0 <= y && y <= 9999 { // others would be unreadable
 		b = append(b, `,"created_at":"`...)
 		b = e.CreatedAt.UTC().AppendFormat(b, time.RFC3339Nano)
 		b = append(b, '"')
@@ -140,8 +140,7 @@ func appendString(b []byte, s string) []byte {
 	return append(b, '"')
 }
 
-// DerivedID is the stable id of something that is to have one of its own beside another of the same
-// name: UUIDv5 of name in the space of id.
+// DerivedID returns a stable id for a second item beside id: UUIDv5 of name in the space of id.
 func DerivedID(id uuid.UUID, name string) uuid.UUID { return uuid.NewSHA1(id, []byte(name)) }
 
 func malformed(format string, args ...any) error {

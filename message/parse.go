@@ -13,14 +13,14 @@ import (
 	"github.com/google/uuid"
 )
 
-// Text returns what a message file holds, without the byte order mark and the line ends that editors and other systems put
-// around it.
+// Text returns the content of a message file without the byte order mark and the line ends that editors and other
+// systems add.
 func Text(b []byte) []byte {
 	return bytes.TrimRight(bytes.TrimPrefix(b, []byte("\ufeff")), "\r\n")
 }
 
-// Parse reads an envelope in any valid spelling, hand-edited ones included. The body comes back without
-// insignificant white space; members it does not know are ignored. It refers to b.
+// Parse reads an envelope in any valid spelling, hand-edited ones included. It removes the body's insignificant white
+// space and ignores unknown members. The envelope refers to b.
 func Parse(b []byte) (Envelope, error) {
 	b = Text(b)
 	if !utf8.Valid(b) {
@@ -40,7 +40,7 @@ func Parse(b []byte) (Envelope, error) {
 	return e, nil
 }
 
-// ParseTrusted reads an envelope whose checksum is known to be right, without looking at the body.
+// ParseTrusted reads an envelope with a proven checksum, without examining the body.
 func ParseTrusted(b []byte) (Envelope, error) {
 	if e, ok := scan(b); ok {
 		return e, nil
@@ -48,7 +48,7 @@ func ParseTrusted(b []byte) (Envelope, error) {
 	return parseAny(b)
 }
 
-// scanner reads the canonical form from left to right; the first thing it does not expect stops it.
+// scanner reads the canonical form from left to right and stops at the first deviation.
 type scanner struct {
 	b  []byte
 	ok bool
@@ -64,7 +64,7 @@ func (s *scanner) skip(text string) bool {
 
 func (s *scanner) expect(text string) { s.ok = s.skip(text) }
 
-// text reads up to the closing quote; escapes are left to the general parser.
+// text reads up to the closing quote. It leaves escapes to the general parser.
 func (s *scanner) text() string {
 	if !s.ok {
 		return ""
@@ -123,7 +123,7 @@ func (s *scanner) int() int64 {
 	return v
 }
 
-// Address is where a message belongs: the part of an envelope that an index needs.
+// Address is the part of an envelope that an index needs.
 type Address struct {
 	ID       uuid.UUID
 	Line     uuid.UUID
@@ -134,7 +134,7 @@ type Address struct {
 	Payloads int
 }
 
-// FileID is the file's name without its ending.
+// FileID returns the file's name without its suffix.
 func (a *Address) FileID() uuid.UUID {
 	if a.File != uuid.Nil {
 		return a.File
@@ -147,8 +147,7 @@ func (e *Envelope) Address() Address {
 	return Address{e.ID, e.Line, e.Position, e.Prev, e.StoredAt, e.File, e.Payloads}
 }
 
-// ParseAddress reads the address of an envelope in canonical form, of which b may be only the beginning. It
-// allocates nothing.
+// ParseAddress reads the address of an envelope in canonical form; b may be only its beginning. It allocates nothing.
 func ParseAddress(b []byte) (Address, bool) {
 	s := scanner{b, true}
 	a := s.address()
@@ -181,7 +180,7 @@ func (s *scanner) address() (a Address) {
 func scan(b []byte) (Envelope, bool) {
 	e, s := scanHead(b)
 	if s.skip(`,"source":`) {
-		// Its end is not known without parsing it.
+		// Finding its end would require parsing it.
 		return e, false
 	}
 	s.expect(`,"message":{`)
@@ -221,7 +220,7 @@ func parseAny(b []byte) (Envelope, error) {
 	seen := map[string]bool{}
 	err := Members(b, func(key string, v jsontext.Value) error {
 		if v.Kind() == 'n' {
-			return nil // as good as none
+			return nil // null counts as missing
 		}
 		seen[key] = true
 		switch key {
@@ -289,7 +288,7 @@ func unmarshal(v jsontext.Value, into any) error {
 	return nil
 }
 
-// unmarshalID reads an id of 36 characters, with digits of either case: package uuid reads other spellings too.
+// unmarshalID reads an id of 36 characters with digits of either case. Package uuid accepts other spellings too.
 func unmarshalID(v jsontext.Value, into *uuid.UUID) error {
 	var text string
 	if err := unmarshal(v, &text); err != nil {
@@ -303,8 +302,8 @@ func unmarshalID(v jsontext.Value, into *uuid.UUID) error {
 	return nil
 }
 
-// Members calls f for each member of a JSON object, in order, duplicates included. It fails with
-// [ErrMalformed] when b is anything else.
+// Members calls f for each member of a JSON object, in order, duplicates included. It fails with [ErrMalformed] if b is
+// not one JSON object.
 func Members(b []byte, f func(key string, v jsontext.Value) error) error {
 	d := jsontext.NewDecoder(bytes.NewReader(b), verbatim...)
 	t, err := d.ReadToken()

@@ -1,8 +1,8 @@
-// Package watch tells in which folders of a tree something may have happened.
+// Package watch reports the folders of a tree in which something may have changed.
 //
-// What it tells are *hints*: a folder may have changed, or a file in one. There may be too many, and after an overflow, or where
-// the system cannot watch, there is only the hint that anything may have changed. So whoever follows something reads what is there, and takes a
-// hint as a reason to look. Folders that cannot be watched are looked at every so often instead.
+// Its reports are *hints*: a folder, or a file in it, may have changed. There may be too many hints. After an overflow,
+// or where the system cannot watch, the only hint is that anything may have changed. So a follower reads what is there,
+// and treats a hint only as a reason to look. Folders that cannot be watched are polled.
 package watch
 
 import (
@@ -16,13 +16,13 @@ import (
 	"github.com/fsnotify/fsnotify"
 )
 
-// Bounds of what is remembered until it is taken. Beyond them anything may have changed.
+// Bounds of the hints kept until Take. Beyond them the hint is that anything may have changed.
 const (
 	mostFolders = 1 << 16
 	mostFiles   = 1 << 12
 )
 
-// Hints collects hints until they are taken. It can be used by several goroutines.
+// Hints collects hints until Take. Several goroutines may use it.
 type Hints struct {
 	slow, fast time.Duration
 	below      func(path string) bool
@@ -31,30 +31,31 @@ type Hints struct {
 	ended      sync.WaitGroup
 
 	mu      sync.Mutex
-	folders map[string]bool // in which something happened
+	folders map[string]bool // in which something changed
 	files   map[string]bool
 	cut     bool // files are missing
 	all     bool
-	why     error // why there are folders that are polled
+	why     error // why folders are polled
 	closed  bool
 }
 
-// Options changes how hints are found.
+// Options configures Hints.
 type Options struct {
-	Poll  error         // not nil: nothing is watched, for that reason
-	Every time.Duration // how often what cannot be watched is looked at; 0: 200 ms
-	// Below says of what appears in a watched folder whether that is a folder to be watched as well. Nil: nothing is.
+	Poll  error         // not nil: the reason to poll everything
+	Every time.Duration // polling interval; 0: 200 ms
+	// Below reports whether a new entry of a watched folder is a folder to watch as well. Nil watches none.
 	Below func(path string) bool
 }
 
-// Ordinary intervals.
+// Default intervals.
 const (
 	pollEvery = 200 * time.Millisecond
-	// sweepEvery is how often everything is looked at all the same: a hint more than enough costs little, one too few would cost an event.
+	// sweepEvery is the interval at which followers look at everything: a superfluous hint costs little, a missing one
+	// an event.
 	sweepEvery = 5 * time.Second
 )
 
-// New returns hints about no folder. Close lets go of what they hold.
+// New returns Hints that watch no folder yet. Close releases them.
 func New(o Options) *Hints {
 	h := &Hints{slow: sweepEvery, fast: pollEvery, below: o.Below, why: o.Poll, wake: make(chan struct{}, 1), folders: map[string]bool{}, files: map[string]bool{}}
 	if o.Every > 0 {
@@ -73,7 +74,7 @@ func New(o Options) *Hints {
 	return h
 }
 
-// collect takes what the system tells as it comes, so that its queue stays short however slow the reader is.
+// collect takes the system's events as they come, so that the system's queue stays short however slow the reader is.
 func (h *Hints) collect() {
 	defer h.ended.Done()
 	for {
@@ -97,7 +98,7 @@ func (h *Hints) collect() {
 	}
 }
 
-// mark notes that something happened to a path.
+// mark records a change of a path.
 func (h *Hints) mark(path string) {
 	h.mu.Lock()
 	defer h.mu.Unlock()
@@ -113,7 +114,7 @@ func (h *Hints) mark(path string) {
 	h.wakeUp()
 }
 
-// fail notes that hints were lost: an overflow of the system's queue, as a rule.
+// fail records that hints were lost, usually by an overflow of the system's queue.
 func (h *Hints) fail(err error) {
 	h.mu.Lock()
 	defer h.mu.Unlock()
@@ -127,12 +128,12 @@ func (h *Hints) fail(err error) {
 func (h *Hints) wakeUp() {
 	select {
 	case h.wake <- struct{}{}:
-	default: // it is to wake up already
+	default: // a wake-up is already pending
 	}
 }
 
-// Watch begins to watch a folder, not what lies below its folders. From before it returns on nothing goes unnoticed. Where it cannot be
-// watched, because the system's limit is reached for instance, it will be polled; see [Hints.Polling].
+// Watch starts watching a folder, without the content of its subfolders. No change after its return goes unnoticed. A
+// folder that cannot be watched, for example at the system's limit, is polled; see [Hints.Polling].
 func (h *Hints) Watch(dir string) {
 	if h.system == nil {
 		return
@@ -147,24 +148,24 @@ func (h *Hints) Watch(dir string) {
 	}
 }
 
-// errTooMany is what inotify calls a full disk.
+// errTooMany replaces ENOSPC, with which inotify reports its limit.
 var errTooMany = errors.New("too many folders are watched; on Linux fs.inotify.max_user_watches bounds them")
 
-// Forget ends watching a folder.
+// Forget stops watching a folder.
 func (h *Hints) Forget(dir string) {
 	if h.system != nil {
-		_ = h.system.Remove(dir) // it may be gone
+		_ = h.system.Remove(dir) // the folder may be gone
 	}
 }
 
-// Polling is why folders are looked at every so often; nil while all of them are watched.
+// Polling returns why folders are polled, nil while all of them are watched.
 func (h *Hints) Polling() error {
 	h.mu.Lock()
 	defer h.mu.Unlock()
 	return h.why
 }
 
-// Every is how often all that is watched is to be looked at, hint or no hint.
+// Every returns the interval at which to look at every watched folder, with or without hints.
 func (h *Hints) Every() time.Duration {
 	if h.Polling() != nil {
 		return h.fast
@@ -172,18 +173,18 @@ func (h *Hints) Every() time.Duration {
 	return h.slow
 }
 
-// Changed receives when there is something to be taken.
+// Changed returns a channel that receives when Take has hints.
 func (h *Hints) Changed() <-chan struct{} { return h.wake }
 
-// Taken is what may have changed.
+// Taken is a set of hints.
 type Taken struct {
-	All     bool            // anything
-	Folders map[string]bool // these folders
-	Files   map[string]bool // these files in them
-	Cut     bool            // and others in them
+	All     bool            // anything may have changed
+	Folders map[string]bool // these folders may have changed
+	Files   map[string]bool // these files in them may have changed
+	Cut     bool            // other files in them may have changed
 }
 
-// Take returns what may have changed since it was called last.
+// Take returns the hints since its last call.
 func (h *Hints) Take() Taken {
 	h.mu.Lock()
 	defer h.mu.Unlock()
@@ -192,7 +193,7 @@ func (h *Hints) Take() Taken {
 	return t
 }
 
-// Close ends watching. Nothing goes on when it returns.
+// Close stops watching. No goroutine runs after it returns.
 func (h *Hints) Close() error {
 	h.mu.Lock()
 	closed := h.closed

@@ -2,6 +2,7 @@ package engine
 
 import (
 	"context"
+	"errors"
 	"fmt"
 	"os"
 	"path/filepath"
@@ -18,22 +19,24 @@ var ctxdirEngine = &Engine{
 }
 
 func openCtxdir(dir string, d Durability) (Store, error) {
-	durability := ctxdir.Full
+	var opts []ctxdir.Option
 	if d == Relaxed {
-		durability = ctxdir.Relaxed
+		opts = append(opts, ctxdir.WithRelaxedDurability())
 	}
-	open := ctxdir.Open
-	if !ctxdir.Exists(dir) {
-		open = ctxdir.Init
+	s, err := ctxdir.Open(dir, opts...)
+	if errors.Is(err, ctxdir.ErrNoStore) {
+		s, err = ctxdir.Init(dir, opts...)
 	}
-	s, err := open(dir, ctxdir.WithDurability(durability))
 	if err != nil {
 		return nil, err
 	}
-	return ctxdirStore{s}, nil
+	return ctxdirStore{s, dir}, nil
 }
 
-type ctxdirStore struct{ s *ctxdir.Store }
+type ctxdirStore struct {
+	s   *ctxdir.Store
+	dir string
+}
 
 func (s ctxdirStore) Create(title string) (string, error) {
 	c, err := s.s.Create(context.Background(), ctxdir.Metadata{Title: title})
@@ -56,7 +59,7 @@ func (s ctxdirStore) Context(id, branch string) (Context, error) {
 	if err != nil {
 		return nil, err
 	}
-	return &ctxdirContext{c: c, b: b, foldLock: filepath.Join(s.s.Path(), "locks", id+".fold")}, nil
+	return &ctxdirContext{c: c, b: b, foldLock: filepath.Join(s.dir, "locks", id+".fold")}, nil
 }
 
 func (s ctxdirStore) List() ([]Summary, error) {
@@ -138,7 +141,7 @@ func (c *ctxdirContext) Range(from, to int64) ([]Stored, error) {
 }
 
 func (c *ctxdirContext) All(f func(Stored) error) error {
-	for m, err := range c.b.Messages(context.Background()) {
+	for m, err := range c.b.Messages(context.Background(), 0, ctxdir.End) {
 		if err != nil {
 			return err
 		}

@@ -72,7 +72,7 @@ func hashed() func(path string) error {
 
 func (e *Env) checkLane(ctx context.Context, f *Fixture, readData bool) measure.Lane {
 	once := func() error {
-		s, err := ctxdir.Open(f.Dir, ctxdir.ReadOnly())
+		s, err := ctxdir.Open(f.Dir, ctxdir.WithReadOnly())
 		if err != nil {
 			return err
 		}
@@ -81,7 +81,7 @@ func (e *Env) checkLane(ctx context.Context, f *Fixture, readData bool) measure.
 		if err != nil {
 			return err
 		}
-		for found, err := range s.Check(ctx, []uuid.UUID{id}, ctxdir.CheckOptions{ReadData: readData}) {
+		for found, err := range s.Check(ctx, ctxdir.CheckOptions{Contexts: []uuid.UUID{id}, ReadData: readData}) {
 			if err != nil {
 				return err
 			}

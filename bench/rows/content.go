@@ -159,7 +159,7 @@ func (e *Env) newContentStore(ctx context.Context, threshold int64, bodies [][]b
 	if err != nil {
 		return nil, err
 	}
-	build, err := ctxdir.Init(dir, ctxdir.WithTextThreshold(threshold), ctxdir.WithDurability(ctxdir.Relaxed))
+	build, err := ctxdir.Init(dir, ctxdir.WithTextThreshold(threshold), ctxdir.WithRelaxedDurability())
 	if err != nil {
 		return nil, err
 	}
@@ -206,7 +206,7 @@ func (c *contentStore) read(ctx context.Context, t *measure.Turn) error {
 	for range 5 {
 		start := time.Now()
 		if err := func() error {
-			ms, err := c.c.Active().Load(ctx)
+			ms, err := c.c.Active().Range(ctx, 0, ctxdir.End)
 			if err != nil {
 				return err
 			}

@@ -109,11 +109,11 @@ func (a *app) appendTo(cmd *cobra.Command, args []string, f *appendFlags) error 
 	}, ctxdir.WithMaxMessage(f.maxMessage))
 }
 
-func expecting(position int64) []ctxdir.AppendOption {
+func expecting(position int64) []ctxdir.WriteOption {
 	if position < 0 {
 		return nil
 	}
-	return []ctxdir.AppendOption{ctxdir.AtPosition(position)}
+	return []ctxdir.WriteOption{ctxdir.WithPosition(position)}
 }
 
 // textDraft makes a message of the argument or of stdin.
@@ -187,14 +187,14 @@ func interruptible(ctx context.Context, f func() error) error {
 }
 
 // acknowledge prints where a message is, at once: somebody may wait for it.
-func (a *app) acknowledge(c *ctxdir.Context, b *ctxdir.Branch, at ctxdir.Appended) error {
+func (a *app) acknowledge(c *ctxdir.Context, b *ctxdir.Branch, at ctxdir.AppendResult) error {
 	if err := a.printAppended(c.ID(), b, at); err != nil {
 		return err
 	}
 	return a.out.Flush()
 }
 
-func (a *app) printAppended(id uuid.UUID, b *ctxdir.Branch, at ctxdir.Appended) error {
+func (a *app) printAppended(id uuid.UUID, b *ctxdir.Branch, at ctxdir.AppendResult) error {
 	if a.json {
 		return a.record(appendedRecord{"appended", id.String(), b.Name(), at.ID.String(), at.Position, at.Existed})
 	}

@@ -91,7 +91,7 @@ func (l *lineAppender) store(ctx context.Context, lines []inputLine) error {
 			if l.expect >= 0 {
 				l.expect = max(l.expect, r.Position+1)
 			}
-			if perr := l.a.printAppended(l.c.ID(), l.b, r.Appended); perr != nil {
+			if perr := l.a.printAppended(l.c.ID(), l.b, r); perr != nil {
 				return unheard(perr)
 			}
 		case ownFault(r.Err):

@@ -1,11 +1,12 @@
 package main
 
 import (
+	"cmp"
 	"context"
 	"fmt"
+	"time"
 
 	"github.com/ctxdir/ctxdir"
-	"github.com/google/uuid"
 	"github.com/spf13/cobra"
 )
 
@@ -18,6 +19,9 @@ type archivedRecord struct {
 	After    int64  `json:"bytes_after"`
 	Stayed   int64  `json:"stayed,omitempty"`
 }
+
+// archiveAge is the age from which on messages are archived unless a flag says otherwise.
+const archiveAge = 180 * 24 * time.Hour
 
 func (a *app) archiveCmd() *cobra.Command {
 	var o ctxdir.ArchiveOptions
@@ -50,18 +54,15 @@ collections ("ctxtool gc").`,
 				o.OlderThan = 0
 			}
 			return a.withStore(cmd.Context(), func(s *ctxdir.Store) error {
-				ids, err := named(s, args)
-				if err != nil {
+				var err error
+				if o.Contexts, o.All, err = chosen(s, args); err != nil {
 					return err
 				}
-				for _, id := range ids {
-					a.migrateFirst(cmd.Context(), s, id)
-				}
-				return a.archive(cmd.Context(), s, ids, o)
+				return a.archive(cmd.Context(), s, o)
 			})
 		},
 	}
-	cmd.Flags().DurationVar(&o.OlderThan, "older-than", ctxdir.DefaultArchiveAge, "archive messages that are older, as in 720h")
+	cmd.Flags().DurationVar(&o.OlderThan, "older-than", archiveAge, "archive messages that are older, as in 720h")
 	cmd.Flags().BoolVar(&all, "all", false, "archive every message")
 	a.branchFlag(cmd, &o.Branch, "branch", "only what this `BRANCH` shows")
 	return cmd
@@ -85,16 +86,16 @@ again.`,
 				if err != nil {
 					return err
 				}
-				return a.archived("unarchived", "", c.ID(), done)
+				return a.archived("unarchived", "", done)
 			})
 		},
 	}
 }
 
-// archive archives contexts, without ids all of the store.
-func (a *app) archive(ctx context.Context, s *ctxdir.Store, ids []uuid.UUID, o ctxdir.ArchiveOptions) error {
-	several, count := len(ids) != 1, len(ids)
-	if count == 0 {
+// archive archives contexts. The progress of a single one counts its messages, and its failure is that of the verb.
+func (a *app) archive(ctx context.Context, s *ctxdir.Store, o ctxdir.ArchiveOptions) error {
+	several, count := len(o.Contexts) != 1, len(o.Contexts)
+	if o.All {
 		of, err := contextsOf(s, nil)
 		if err != nil {
 			return err
@@ -106,31 +107,43 @@ func (a *app) archive(ctx context.Context, s *ctxdir.Store, ids []uuid.UUID, o c
 		o.Progress = func(done, all int64) { bar.steps("messages", done, all) }
 	}
 	looked, failed := 0, 0
-	var sum ctxdir.Archived
+	var sum ctxdir.ArchiveResult
 	bar.contexts(looked, count)
-	for done, err := range s.Archive(ctx, ids, o) {
+	print := func(done ctxdir.ArchiveResult) error {
 		bar.clear()
-		if err != nil && (done.Context == uuid.Nil || !several || ctx.Err() != nil) {
-			return err
-		}
 		looked++
-		name := ""
-		if several {
-			name = done.Context.String() + "  "
-		}
+		sum.Messages, sum.Before, sum.After = sum.Messages+done.Messages, sum.Before+done.Before, sum.After+done.After
+		defer bar.contexts(looked, count)
 		switch {
-		case err != nil:
-			failed++
-			a.warn(errorRecord{Error: err.Error(), Hint: hint(err)})
-		case a.json || name == "" || done.Messages > 0:
-			if err := a.archived("archived", name, done.Context, done.Archived); err != nil {
-				return err
+		case !several:
+			return a.archived("archived", "", done)
+		case a.json || done.Messages > 0:
+			return a.archived("archived", done.Context.String()+"  ", done)
+		}
+		return nil
+	}
+	err := printing(ctx, print, func(ctx context.Context, report func(ctxdir.ArchiveResult)) error {
+		var stopped error
+		if several {
+			o.Failed = func(err error) {
+				bar.clear()
+				if ctx.Err() != nil {
+					stopped = err
+					return
+				}
+				looked, failed = looked+1, failed+1
+				a.warn(errorRecord{Error: err.Error(), Hint: hint(err)})
+				bar.contexts(looked, count)
 			}
 		}
-		sum.Messages, sum.Before, sum.After = sum.Messages+done.Messages, sum.Before+done.Before, sum.After+done.After
-		bar.contexts(looked, count)
-	}
+		o.Report = report
+		_, err := s.Archive(ctx, o)
+		return cmp.Or(err, stopped)
+	})
 	bar.clear()
+	if err != nil {
+		return err
+	}
 	if several {
 		a.note("%s archived in %s, %s before, %s after", plural(int(sum.Messages), "message", "messages"), plural(looked, "context", "contexts"),
 			humanSize(sum.Before), humanSize(sum.After))
@@ -142,9 +155,9 @@ func (a *app) archive(ctx context.Context, s *ctxdir.Store, ids []uuid.UUID, o c
 }
 
 // archived tells what was done to a context.
-func (a *app) archived(record, name string, id uuid.UUID, done ctxdir.Archived) (err error) {
+func (a *app) archived(record, name string, done ctxdir.ArchiveResult) (err error) {
 	if a.json {
-		err = a.record(archivedRecord{record, id.String(), done.Messages, done.Before, done.After, done.Stayed})
+		err = a.record(archivedRecord{record, done.Context.String(), done.Messages, done.Before, done.After, done.Stayed})
 	} else {
 		text := name + plural(int(done.Messages), "message", "messages") + " " + record
 		if done.Messages > 0 {

@@ -18,6 +18,9 @@ import (
 	"github.com/ctxdir/ctxdir"
 )
 
+// maxAttached bounds the files in a message, in bytes: the library's limit.
+const maxAttached = 1 << 30
+
 // A message with attachments has a content of parts: the text, and each file in order.
 type attachedContent struct {
 	Role    string `json:"role"`
@@ -76,8 +79,8 @@ func openRegular(name string) (*os.File, error) {
 	if err == nil && !info.Mode().IsRegular() {
 		err = fmt.Errorf("%s is no regular file", name)
 	}
-	if err == nil && info.Size() > ctxdir.MaxAttached {
-		err = fmt.Errorf("%s: %w: the files in a message may have %d bytes", name, ctxdir.ErrTooLarge, int64(ctxdir.MaxAttached))
+	if err == nil && info.Size() > maxAttached {
+		err = fmt.Errorf("%s: %w: the files in a message may have %d bytes", name, ctxdir.ErrTooLarge, int64(maxAttached))
 	}
 	if err != nil {
 		_ = f.Close()
@@ -137,18 +140,18 @@ func (s *saver) message(ctx context.Context, m *ctxdir.Message) error {
 	if texts == nil {
 		return err
 	}
-	left := int64(ctxdir.MaxAttached) // one payload may be referred to many times
+	left := int64(maxAttached) // one payload may be referred to many times
 	for i, ref := range refs {
-		if ref.Encoding == "" {
+		if !ref.Binary {
 			continue // a text
 		}
 		if left -= ref.Size; left < 0 {
-			return fmt.Errorf("message %d: %w: its files have more than %d bytes", m.Position, ctxdir.ErrTooLarge, int64(ctxdir.MaxAttached))
+			return fmt.Errorf("message %d: %w: its files have more than %d bytes", m.Position, ctxdir.ErrTooLarge, int64(maxAttached))
 		}
 		if err := ctx.Err(); err != nil {
 			return err
 		}
-		name := safeName(nameFor(texts, ref.Path))
+		name := safeName(nameFor(texts, ref.Pointer))
 		if name == "" {
 			name = fmt.Sprintf("%d-%d%s", m.Position, i, extension(ref.MediaType))
 		}

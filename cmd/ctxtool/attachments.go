@@ -6,7 +6,6 @@ import (
 	"encoding/json"
 	"strings"
 
-	"github.com/ctxdir/ctxdir"
 	"github.com/ctxdir/ctxdir/blob"
 )
 
@@ -58,10 +57,10 @@ func inlineSize(o members) int64 {
 }
 
 // payloadOf returns the payload that a value is a reference to.
-func payloadOf(v json.RawMessage) (ctxdir.Payload, bool) {
+func payloadOf(v json.RawMessage) (blob.Ref, bool) {
 	refs, err := blob.Refs(v)
 	if err != nil || len(refs) != 1 || refs[0].Path != "" || refs[0].Problem != "" {
-		return ctxdir.Payload{}, false
+		return blob.Ref{}, false
 	}
 	return refs[0], true
 }

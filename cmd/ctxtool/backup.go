@@ -3,6 +3,7 @@ package main
 import (
 	"context"
 	"fmt"
+	"os"
 	"path/filepath"
 
 	"github.com/ctxdir/ctxdir"
@@ -40,7 +41,10 @@ was at one moment; writers go on meanwhile. An older copy in DIR goes to the tra
 				if err != nil {
 					return err
 				}
-				target, err := s.BackupStore(to, a.options()...)
+				if within(to, s.Info().Path) { // a store is not made where no backup goes
+					return &ctxdir.Error{Op: "open", Path: to, Err: fmt.Errorf("%w: a backup does not go into the store itself", ctxdir.ErrInvalid)}
+				}
+				target, err := ctxdir.Init(to, a.options()...)
 				if err != nil {
 					return err
 				}
@@ -53,8 +57,30 @@ was at one moment; writers go on meanwhile. An older copy in DIR goes to the tra
 	return cmd
 }
 
+// within reports whether a path, of which the end need not exist, is a folder or lies below it. It follows links.
+func within(path, dir string) bool {
+	in, err := os.Stat(dir)
+	if err != nil {
+		return false
+	}
+	if path, err = filepath.Abs(path); err != nil {
+		return false
+	}
+	for ; ; path = filepath.Dir(path) {
+		if real, err := filepath.EvalSymlinks(path); err == nil {
+			path = real
+		}
+		if info, err := os.Stat(path); err == nil && os.SameFile(info, in) {
+			return true
+		}
+		if path == filepath.Dir(path) {
+			return false
+		}
+	}
+}
+
 func (a *app) backup(ctx context.Context, s *ctxdir.Store, ids []uuid.UUID, to *ctxdir.Store) error {
-	failed, missing := 0, int64(0)
+	failed, missing, root := 0, int64(0), to.Info().Path
 	bar := a.newProgress("Backing up")
 	for i, id := range ids {
 		bar.contexts(i, len(ids))
@@ -72,7 +98,7 @@ func (a *app) backup(ctx context.Context, s *ctxdir.Store, ids []uuid.UUID, to *
 			missing += done.Missing
 			a.warn(errorRecord{Error: fmt.Sprintf("context %s: %d not copied: %v", id, done.Missing, done.Problem)})
 		}
-		path := filepath.Join(to.Path(), done.Path)
+		path := filepath.Join(root, done.Path)
 		if a.json {
 			err = a.record(backedUpRecord{"backed_up", id.String(), path, done.Messages, done.Bytes, done.Missing})
 		} else {

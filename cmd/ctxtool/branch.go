@@ -6,6 +6,7 @@ import (
 	"strconv"
 
 	"github.com/ctxdir/ctxdir"
+	"github.com/ctxdir/ctxdir/branch"
 	"github.com/google/uuid"
 	"github.com/spf13/cobra"
 )
@@ -60,9 +61,23 @@ func (a *app) branchVerb(use, short, example string, args int, do func(ctx conte
 	}
 }
 
+// infoOf describes a branch.
+func infoOf(ctx context.Context, c *ctxdir.Context, name string) (ctxdir.BranchInfo, error) {
+	branches, err := c.Branches(ctx)
+	if err != nil {
+		return ctxdir.BranchInfo{}, err
+	}
+	for _, b := range branches {
+		if b.Name == name {
+			return b, nil
+		}
+	}
+	return ctxdir.BranchInfo{}, &ctxdir.Error{Op: "describe", Context: c.ID(), Err: fmt.Errorf("%w: branch %q", ctxdir.ErrNotExist, name)}
+}
+
 // printBranch prints a branch as it now is.
-func (a *app) printBranch(ctx context.Context, b *ctxdir.Branch) error {
-	info, err := b.Info(ctx)
+func (a *app) printBranch(ctx context.Context, c *ctxdir.Context, name string) error {
+	info, err := infoOf(ctx, c, name)
 	if err != nil {
 		return err
 	}
@@ -118,7 +133,7 @@ func (a *app) branchLsCmd() *cobra.Command {
 			}
 		}
 		return problemOf(c)
-	}, ctxdir.ReadOnly())
+	}, ctxdir.WithReadOnly())
 	cmd.Annotations = exits("the context has a problem", ofStores...)
 	return cmd
 }
@@ -129,7 +144,7 @@ func (a *app) branchNewCmd() *cobra.Command {
 		if err != nil {
 			return nameError(args[0], err)
 		}
-		return a.printBranch(ctx, b)
+		return a.printBranch(ctx, c, b.Name())
 	})
 }
 
@@ -149,16 +164,18 @@ func (a *app) branchForkCmd() *cobra.Command {
 				return err
 			}
 		}
-		var forked *ctxdir.Branch
 		if point.id != uuid.Nil {
-			forked, err = b.ForkAt(ctx, args[0], point.id)
-		} else {
-			forked, err = b.Fork(ctx, args[0], point.position)
+			m, err := b.Message(ctx, point.id)
+			if err != nil {
+				return during("fork", err)
+			}
+			point.position = m.Position + 1
 		}
+		forked, err := b.Fork(ctx, args[0], point.position)
 		if err != nil {
 			return nameError(args[0], err)
 		}
-		return a.printBranch(ctx, forked)
+		return a.printBranch(ctx, c, forked.Name())
 	})
 	cmd.Long = `Add a branch NAME that begins like another one: with its messages before a position, or up to and with the message
 of an id, or with all. Nothing is copied, and the active branch stays the same.`
@@ -200,7 +217,7 @@ func (a *app) branchSwitchCmd() *cobra.Command {
 		if err := c.Switch(ctx, args[0]); err != nil {
 			return err
 		}
-		return a.printBranch(ctx, c.Active())
+		return a.printBranch(ctx, c, args[0])
 	})
 	cmd.ValidArgsFunction = a.completeBranches
 	return cmd
@@ -208,14 +225,14 @@ func (a *app) branchSwitchCmd() *cobra.Command {
 
 func (a *app) branchRenameCmd() *cobra.Command {
 	cmd := a.branchVerb("rename CONTEXT NAME NEW-NAME", "Give a branch another name", "  ctxtool branch rename 7c2f alt first-try", 3, func(ctx context.Context, c *ctxdir.Context, args []string) error {
-		if err := c.Rename(ctx, args[0], args[1]); err != nil {
+		if err := c.RenameBranch(ctx, args[0], args[1]); err != nil {
 			return nameError(args[1], err)
 		}
 		b, err := c.Branch(args[1])
 		if err != nil {
 			return err
 		}
-		return a.printBranch(ctx, b)
+		return a.printBranch(ctx, c, b.Name())
 	})
 	cmd.ValidArgsFunction = a.completeBranches
 	return cmd
@@ -223,18 +240,17 @@ func (a *app) branchRenameCmd() *cobra.Command {
 
 func (a *app) branchRmCmd() *cobra.Command {
 	cmd := a.branchVerb("rm CONTEXT NAME", "Take a branch's name away; its messages stay until they are collected", "  ctxtool branch rm 7c2f alt --dry-run\n  ctxtool branch rm 7c2f alt", 2, func(ctx context.Context, c *ctxdir.Context, args []string) error {
-		b, err := c.Branch(args[0])
-		if err != nil {
+		if _, err := c.Branch(args[0]); err != nil {
 			return err
 		}
-		info, err := b.Info(ctx)
+		info, err := infoOf(ctx, c, args[0])
 		if err != nil {
 			return err
 		}
 		if a.dryRun && info.Active {
-			err = fmt.Errorf("branch %q: %w", info.Name, ctxdir.ErrActive)
+			err = fmt.Errorf("branch %q: %w", info.Name, branch.ErrActive)
 		} else if !a.dryRun {
-			err = c.Remove(ctx, args[0])
+			err = c.RemoveBranch(ctx, args[0])
 		}
 		if err != nil {
 			return err
@@ -278,17 +294,17 @@ showing them, and gc collects what no branch shows.`
 				if err := b.Rewind(cmd.Context(), to); err != nil {
 					return err
 				}
-				return a.printBranch(cmd.Context(), b)
+				return a.printBranch(cmd.Context(), c, b.Name())
 			}
-			return a.planRewind(cmd.Context(), b, to)
+			return a.planRewind(cmd.Context(), c, b.Name(), to)
 		})
 	}
 	return cmd
 }
 
 // planRewind prints the branch as it would be. The size of what stays is not known without reading.
-func (a *app) planRewind(ctx context.Context, b *ctxdir.Branch, to int64) error {
-	info, err := b.Info(ctx)
+func (a *app) planRewind(ctx context.Context, c *ctxdir.Context, name string, to int64) error {
+	info, err := infoOf(ctx, c, name)
 	if err != nil {
 		return err
 	}

@@ -7,7 +7,6 @@ import (
 	"strings"
 
 	"github.com/ctxdir/ctxdir"
-	"github.com/ctxdir/ctxdir/integrity"
 	"github.com/google/uuid"
 	"github.com/spf13/cobra"
 )
@@ -53,19 +52,19 @@ func (a *app) checkCmd() *cobra.Command {
 		ValidArgsFunction: a.completeContexts(-1),
 		RunE: func(cmd *cobra.Command, args []string) error {
 			return a.withStore(cmd.Context(), func(s *ctxdir.Store) error {
-				ids, err := named(s, args)
-				if err != nil {
+				var err error
+				if o.Contexts, o.All, err = chosen(s, args); err != nil {
 					return err
 				}
-				return a.check(cmd.Context(), s, ids, o)
-			}, ctxdir.ReadOnly())
+				return a.check(cmd.Context(), s, o)
+			}, ctxdir.WithReadOnly())
 		},
 	}
 	cmd.Flags().BoolVar(&o.ReadData, "read-data", false, "read every message and blob, whatever they look like")
 	return cmd
 }
 
-func (a *app) check(ctx context.Context, s *ctxdir.Store, ids []uuid.UUID, o ctxdir.CheckOptions) error {
+func (a *app) check(ctx context.Context, s *ctxdir.Store, o ctxdir.CheckOptions) error {
 	bar := a.newProgress("Checking")
 	var last ctxdir.CheckProgress
 	o.Progress = func(p ctxdir.CheckProgress) {
@@ -74,22 +73,22 @@ func (a *app) check(ctx context.Context, s *ctxdir.Store, ids []uuid.UUID, o ctx
 	}
 	sum := checkedRecord{Record: "summary", ByKind: map[string]int{}}
 	wrong, old := 0, 0
-	for f, err := range s.Check(ctx, ids, o) {
+	for f, err := range s.Check(ctx, o) {
 		bar.clear()
 		if err != nil {
 			return err
 		}
 		sum.Findings++
-		sum.ByKind[string(f.Kind)]++
-		if f.Severity != ctxdir.SeverityInfo {
+		sum.ByKind[f.Kind]++
+		if f.Severity != "info" {
 			wrong++
-			if f.Kind == integrity.KindLegacy {
+			if f.Kind == "legacy" {
 				old++
 			}
 		}
 		if a.json {
 			err = a.record(findingRecord{
-				"finding", idText(f.Context), string(f.Kind), string(f.Severity), f.Path, idText(f.ID), f.Detail, f.Repairable,
+				"finding", idText(f.Context), f.Kind, f.Severity, f.Path, idText(f.ID), f.Detail, f.Repairable,
 			})
 		} else {
 			err = a.tell(findingOf(f))
@@ -126,7 +125,7 @@ func (a *app) summary(sum checkedRecord, format string, args ...any) error {
 type told struct{ severity, kind, where, detail string }
 
 func findingOf(f ctxdir.Finding) told {
-	t := told{string(f.Severity), string(f.Kind), cmp.Or(f.Path, idText(f.Context)), f.Detail}
+	t := told{f.Severity, f.Kind, cmp.Or(f.Path, idText(f.Context)), f.Detail}
 	if f.Repairable {
 		t.detail += " (repairable)"
 	}
@@ -165,10 +164,11 @@ func idText(id uuid.UUID) string {
 // ending is the end of an id, which tells more than its beginning: that is the time, and all ids of a day share most of it.
 func ending(id uuid.UUID) string { return id.String()[24:] }
 
-// named returns the contexts that arguments name, nil without any.
-func named(s *ctxdir.Store, refs []string) ([]uuid.UUID, error) {
+// chosen returns the contexts that arguments name. Without arguments, a verb is for all of the store.
+func chosen(s *ctxdir.Store, refs []string) (ids []uuid.UUID, all bool, err error) {
 	if len(refs) == 0 {
-		return nil, nil
+		return nil, true, nil
 	}
-	return contextsOf(s, refs)
+	ids, err = contextsOf(s, refs)
+	return ids, false, err
 }

@@ -5,12 +5,13 @@ import (
 	"strings"
 
 	"github.com/ctxdir/ctxdir"
+	"github.com/google/uuid"
 	"github.com/spf13/cobra"
 )
 
 // completing opens the store in use for what a shell asks about while a line is typed. It finds nothing rather than to say what is wrong.
 func (a *app) completing(part string, find func(s *ctxdir.Store, offer func(word, description string)) error) ([]string, cobra.ShellCompDirective) {
-	s, err := a.open(ctxdir.ReadOnly())
+	s, err := a.open(ctxdir.WithReadOnly())
 	if err != nil {
 		return nil, cobra.ShellCompDirectiveNoFileComp
 	}
@@ -35,11 +36,19 @@ func (a *app) completeContexts(most int) cobra.CompletionFunc {
 				if err != nil {
 					return err
 				}
-				offer(sum.ID.String(), sum.Title)
+				offer(completed(sum.ID, part), sum.Title)
 			}
 			return nil
 		})
 	}
+}
+
+// completed is what a line that begins an id with part goes on to: the id, or the end of it that lists show.
+func completed(id uuid.UUID, part string) string {
+	if text := id.String(); strings.HasPrefix(text, part) {
+		return text
+	}
+	return ending(id)
 }
 
 // completeBranches offers contexts for the first argument and the branches of that context for the second one.
@@ -88,7 +97,7 @@ func (a *app) completeItems(cmd *cobra.Command, _ []string, part string) ([]stri
 			if err != nil {
 				return err
 			}
-			offer(x.Item.String(), x.Kind+", "+x.Reason)
+			offer(completed(x.ID, part), x.Kind+", "+x.Reason)
 		}
 		return nil
 	})

@@ -78,7 +78,7 @@ func TestRefusalHints(t *testing.T) {
 	} {
 		reason := &fs.PathError{Op: "open", Path: "x", Err: number}
 		for _, err := range []error{
-			reason, &ctxdir.Error{Op: "read", Err: reason}, fmt.Errorf("%w: %w", ctxdir.ErrDamaged, reason), fmt.Errorf("%w: %w", ctxdir.ErrMetadata, reason),
+			reason, &ctxdir.Error{Op: "read", Err: reason}, fmt.Errorf("%w: %w", ctxdir.ErrDamaged, reason),
 		} {
 			if got := hint(err); !strings.Contains(got, want) {
 				t.Errorf("%v: %q", err, got)

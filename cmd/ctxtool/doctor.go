@@ -60,7 +60,7 @@ func (a *app) diagnose(ctx context.Context) ([]place.Finding, error) {
 	}
 	var found []place.Finding
 	var seen stock
-	s, err := a.open(ctxdir.ReadOnly())
+	s, err := a.open(ctxdir.WithReadOnly())
 	switch {
 	case err == nil:
 		defer s.Close()

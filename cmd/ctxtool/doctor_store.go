@@ -36,13 +36,14 @@ type stock struct {
 const tolerated = time.Minute
 
 func (k *stock) look(ctx context.Context, s *ctxdir.Store) ([]place.Finding, error) {
-	path, err := filepath.Abs(s.Path())
+	info := s.Info()
+	path, err := filepath.Abs(info.Path)
 	if err != nil {
 		return nil, err
 	}
 	found := []place.Finding{{Kind: kindStore, Severity: place.OK, Detail: path}}
 	format := ""
-	if problem := s.Problem(); problem != nil {
+	if problem := info.Problem; problem != nil {
 		found = append(found, place.Finding{Kind: kindStore, Severity: place.Error, Detail: problem.Error(), Hint: hint(problem)})
 	} else if format, err = formatOf(path); err != nil {
 		return nil, err
@@ -54,7 +55,7 @@ func (k *stock) look(ctx context.Context, s *ctxdir.Store) ([]place.Finding, err
 		}
 		k.contexts++
 		switch {
-		case sum.Format != "":
+		case sum.Legacy != "":
 			k.legacy++
 		case errors.Is(sum.Problem, ctxdir.ErrFormat):
 			found = append(found, newerContext(sum.ID))
@@ -159,7 +160,7 @@ const longAgo = 30 * 24 * time.Hour
 
 func collectedLast(s *ctxdir.Store, contexts int) place.Finding {
 	x := place.Finding{Kind: kindCollection, Severity: place.OK}
-	last := s.LastCollected()
+	last := s.Info().LastCollected
 	switch {
 	case last.IsZero() && contexts == 0:
 		x.Detail = "nothing to collect yet"

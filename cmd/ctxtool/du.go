@@ -38,7 +38,7 @@ they are read (archived_bytes says how much of the sum that is); what they take 
 			}
 			return a.withContext(cmd.Context(), args[0], func(c *ctxdir.Context) error {
 				return a.branchSizes(cmd.Context(), c)
-			}, ctxdir.ReadOnly())
+			}, ctxdir.WithReadOnly())
 		},
 	}
 }

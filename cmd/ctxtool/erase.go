@@ -19,7 +19,7 @@ type erasedRecord struct {
 }
 
 func (a *app) eraseCmd() *cobra.Command {
-	var o ctxdir.EraseOptions
+	var o ctxdir.RemoveOptions
 	cmd := &cobra.Command{
 		Use:   "erase CONTEXT ID…",
 		Short: "Remove messages for good, from everything in the store",
@@ -60,24 +60,20 @@ It does not reach what is outside the store, nor other contexts, titles and syst
 const unreached = "not reached: copies in git, exports, backups, migrated files (.old) and snapshots, and blocks that the disk or its journal has not written over; " +
 	"nor a title, a system prompt or another context that repeats the message"
 
-func (a *app) erase(ctx context.Context, s *ctxdir.Store, c uuid.UUID, ids []uuid.UUID, o ctxdir.EraseOptions) error {
-	for e, err := range s.Erase(ctx, c, ids, o) {
-		if err != nil {
-			return err
-		}
-		id := ""
-		if e.ID != uuid.Nil {
-			id = e.ID.String()
-		}
+func (a *app) erase(ctx context.Context, s *ctxdir.Store, c uuid.UUID, ids []uuid.UUID, o ctxdir.RemoveOptions) error {
+	print := func(e ctxdir.Item) error {
 		if a.json {
-			err = a.record(erasedRecord{"erased", c.String(), id, e.Path, e.Bytes, e.Reason, a.dryRun})
-		} else {
-			err = a.printf("%s  %s  %s\n", e.Path, humanSize(e.Bytes), e.Reason)
+			return a.record(erasedRecord{"erased", c.String(), idText(e.Message), e.Path, e.Bytes, e.Reason, a.dryRun})
 		}
-		if err != nil {
-			return err
-		}
+		return a.printf("%s  %s  %s\n", e.Path, humanSize(e.Bytes), e.Reason)
 	}
-	a.note(unreached)
-	return nil
+	err := printing(ctx, print, func(ctx context.Context, report func(ctxdir.Item)) error {
+		o.Report = report
+		_, err := s.Erase(ctx, c, ids, o)
+		return err
+	})
+	if err == nil {
+		a.note(unreached)
+	}
+	return err
 }

@@ -116,11 +116,8 @@ func (a *app) finish(ctx context.Context, err error) int {
 		return code
 	}
 	rec := errorRecord{Code: code, Error: err.Error(), Hint: hint(err)}
-	var ambiguous *ctxdir.AmbiguousError
-	if errors.As(err, &ambiguous) {
-		for _, id := range ambiguous.Matches {
-			rec.Matches = append(rec.Matches, id.String())
-		}
+	for _, id := range placeOf(err).Matches {
+		rec.Matches = append(rec.Matches, id.String())
 	}
 	a.fail(rec)
 	return code
@@ -174,11 +171,27 @@ func (a *app) warn(rec errorRecord) {
 
 func isInvalid(err error) bool { return errors.Is(err, ctxdir.ErrInvalid) }
 
-// cause is an error without what was being done.
+// placeOf says where something failed, as far as the error does.
+func placeOf(err error) *ctxdir.Error {
+	where := &ctxdir.Error{}
+	errors.As(err, &where)
+	return where
+}
+
+// cause is an error without the operation that failed.
 func cause(err error) error {
-	var where *ctxdir.Error
-	if errors.As(err, &where) {
+	if where := placeOf(err); where.Err != nil {
 		return where.Err
 	}
 	return err
+}
+
+// during names the operation that a step belongs to in the error of that step.
+func during(op string, err error) error {
+	where := *placeOf(err)
+	if where.Err == nil {
+		return err
+	}
+	where.Op = op
+	return &where
 }

@@ -63,7 +63,7 @@ messages; markdown and html are for reading.`,
 				return writeFile(path, func(w io.Writer) error {
 					return a.export(cmd.Context(), c, b, exporting(make, w), bar)
 				})
-			}, ctxdir.ReadOnly(), ctxdir.WithMemoryLimit(transformed))
+			}, ctxdir.WithReadOnly(), ctxdir.WithMemoryLimit(transformed))
 		},
 	}
 	a.branchFlag(cmd, &branch, "branch", "the `BRANCH`; the active one if not given")

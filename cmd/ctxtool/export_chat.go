@@ -43,11 +43,12 @@ func (e *openaiExport) begin(c *ctxdir.Metadata, branch string) error {
 	if _, err := io.WriteString(e.w, "["); err != nil {
 		return err
 	}
-	b, ok := c.Branch(branch)
-	if !ok || kindOf(b.SystemPrompt) != '"' {
-		return nil
+	for _, b := range c.Branches {
+		if b.Name == branch && kindOf(b.SystemPrompt) == '"' {
+			return e.write(encode(chatMessage{Role: "system", Content: b.SystemPrompt}))
+		}
 	}
-	return e.write(encode(chatMessage{Role: "system", Content: b.SystemPrompt}))
+	return nil
 }
 
 func (e *openaiExport) write(object []byte) error {

@@ -37,7 +37,7 @@ store counts; without CONTEXT, every context of the store. It can be stopped at 
 					return err
 				}
 				if !cmd.Flags().Changed("threshold") {
-					threshold = s.TextThreshold()
+					threshold = s.Info().TextThreshold
 				}
 				return a.externalise(cmd.Context(), s, ids, threshold)
 			})
@@ -50,11 +50,11 @@ store counts; without CONTEXT, every context of the store. It can be stopped at 
 
 func (a *app) externalise(ctx context.Context, s *ctxdir.Store, ids []uuid.UUID, threshold int64) error {
 	failed := 0
-	var sum ctxdir.Externalised
+	var sum ctxdir.ArchiveResult
 	bar := a.newProgress("Looking through")
 	for i, id := range ids {
 		bar.contexts(i, len(ids))
-		var done ctxdir.Externalised
+		var done ctxdir.ArchiveResult
 		err := withOpen(ctx, s, id, func(c *ctxdir.Context) (err error) {
 			done, err = c.Externalise(ctx, threshold, a.dryRun)
 			return err

@@ -36,6 +36,7 @@ func (a *app) files(ctx context.Context, s *ctxdir.Store, refs []string) error {
 	if err != nil {
 		return err
 	}
+	root := s.Info().Path
 	told := map[string]bool{} // contexts share blobs
 	for _, id := range ids {
 		err := withOpen(ctx, s, id, func(c *ctxdir.Context) error {
@@ -47,7 +48,7 @@ func (a *app) files(ctx context.Context, s *ctxdir.Store, refs []string) error {
 					continue
 				}
 				told[path] = true
-				if err := a.file(filepath.Join(s.Path(), filepath.FromSlash(path))); err != nil {
+				if err := a.file(filepath.Join(root, filepath.FromSlash(path))); err != nil {
 					return err
 				}
 			}

@@ -1,6 +1,7 @@
 package main
 
 import (
+	"cmp"
 	"context"
 	"fmt"
 	"time"
@@ -22,23 +23,15 @@ type collectedRecord struct {
 	DryRun  bool   `json:"dry_run,omitempty"`
 }
 
-func collectedRecordOf(t ctxdir.Trashed, purged, dryRun bool) collectedRecord {
+func collectedRecordOf(t ctxdir.Item, purged, dryRun bool) collectedRecord {
 	r := collectedRecord{
-		Record: "trashed", Context: idOrNone(t.Context), Path: t.Path, Bytes: t.Bytes, Reason: t.Reason, Item: idOrNone(t.Item),
+		Record: "trashed", Context: idText(t.Context), Path: t.Path, Bytes: t.Bytes, Reason: t.Reason, Item: idText(t.ID),
 		Kind: t.Kind, DryRun: dryRun,
 	}
 	if purged {
 		r.Record = "purged"
 	}
 	return r
-}
-
-// idOrNone is an id as text, empty for none.
-func idOrNone(id uuid.UUID) string {
-	if id == uuid.Nil {
-		return ""
-	}
-	return id.String()
 }
 
 func (a *app) gcCmd() *cobra.Command {
@@ -62,35 +55,27 @@ the store says what was removed. --no-gc, or $CTXDIR_NO_GC, leaves it out.`,
 				return usage(cmd, "--grace: a time from 0 on")
 			}
 			return a.withStore(cmd.Context(), func(s *ctxdir.Store) error {
-				o := ctxdir.Collecting{Grace: grace, DryRun: a.dryRun}
-				if len(args) > 0 {
-					var err error
-					if o.Contexts, err = contextsOf(s, args); err != nil {
-						return err
-					}
+				ids, all, err := chosen(s, args)
+				if err != nil {
+					return err
 				}
-				return a.gc(cmd.Context(), s, o)
+				return a.gc(cmd.Context(), s, ctxdir.CollectOptions{Contexts: ids, All: all, Grace: cmp.Or(grace, -1), DryRun: a.dryRun})
 			})
 		},
 	}
-	cmd.Flags().DurationVar(&grace, "grace", ctxdir.DefaultGrace, "the grace period, as in 168h")
+	cmd.Flags().DurationVar(&grace, "grace", defaultGrace, "the grace period, as in 168h")
 	a.dryRunFlag(cmd)
 	return cmd
 }
 
-func (a *app) gc(ctx context.Context, s *ctxdir.Store, o ctxdir.Collecting) error {
+// defaultGrace is the grace period of [ctxdir.CollectOptions].
+const defaultGrace = 7 * 24 * time.Hour
+
+func (a *app) gc(ctx context.Context, s *ctxdir.Store, o ctxdir.CollectOptions) error {
 	kinds := map[string]int{}
 	contexts := map[uuid.UUID]bool{}
 	failed, purged, size := 0, 0, int64(0)
-	for x, err := range s.Collect(ctx, o) {
-		if err != nil && x.Context == uuid.Nil && x.Path == "" {
-			return err
-		}
-		if err != nil {
-			failed++
-			a.warn(errorRecord{Error: err.Error(), Hint: hint(err)})
-			continue
-		}
+	print := func(x ctxdir.Item) error {
 		if x.Context != uuid.Nil {
 			contexts[x.Context] = true
 		}
@@ -98,9 +83,19 @@ func (a *app) gc(ctx context.Context, s *ctxdir.Store, o ctxdir.Collecting) erro
 		if size += x.Bytes; x.Purged {
 			purged++
 		}
-		if err := a.collected(x.Trashed, x.Purged); err != nil {
-			return err
+		return a.collected(x, x.Purged)
+	}
+	err := printing(ctx, print, func(ctx context.Context, report func(ctxdir.Item)) error {
+		o.Report = report
+		o.Failed = func(err error) {
+			failed++
+			a.warn(errorRecord{Error: err.Error(), Hint: hint(err)})
 		}
+		_, err := s.Collect(ctx, o)
+		return err
+	})
+	if err != nil {
+		return err
 	}
 	n := 0
 	for _, of := range kinds {
@@ -124,7 +119,7 @@ func (a *app) gc(ctx context.Context, s *ctxdir.Store, o ctxdir.Collecting) erro
 }
 
 // collected tells of one thing.
-func (a *app) collected(t ctxdir.Trashed, purged bool) error {
+func (a *app) collected(t ctxdir.Item, purged bool) error {
 	r := collectedRecordOf(t, purged, a.dryRun)
 	if a.json {
 		return a.record(r)

@@ -32,7 +32,7 @@ func exits(problems string, besides ...int) map[string]string {
 	for _, b := range []struct {
 		status int
 		text   string
-	}{{exitNoStore, "no store there"}, {exitLocked, "another process held a lock all the time"}, {exitInterrupted, "interrupted"}} {
+	}{{exitNoStore, "not a store"}, {exitLocked, "timed out waiting for a lock"}, {exitInterrupted, "interrupted"}} {
 		if slices.Contains(besides, b.status) {
 			lines = append(lines, fmt.Sprint(b.status, " ", b.text))
 		}

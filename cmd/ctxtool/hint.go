@@ -9,6 +9,8 @@ import (
 	"syscall"
 
 	"github.com/ctxdir/ctxdir"
+	"github.com/ctxdir/ctxdir/branch"
+	folder "github.com/ctxdir/ctxdir/context"
 	"github.com/ctxdir/ctxdir/legacy"
 	"github.com/google/uuid"
 )
@@ -29,24 +31,22 @@ var hints = []struct {
 	{syscall.EROFS, nil, "the file system is for reading only: --store names a store elsewhere"},
 	{syscall.EIO, nil, "the disk fails: copy the store to another one, and look at the system's log"},
 	{ctxdir.ErrNoStore, nil, `"ctxtool init" makes one, --store names another`},
-	{ctxdir.ErrStoreFile, nil, `"ctxtool repair" writes it again`},
 	{ctxdir.ErrLocked, nil, "--lock-timeout waits longer"},
 	{ctxdir.ErrFormat, nil, "a newer ctxtool may read it"},
 	{os.ErrPermission, nil, "check who may read and write there"},
-	{ctxdir.ErrActive, nil, `"ctxtool branch switch CONTEXT NAME" makes another one active`},
+	{branch.ErrActive, nil, `"ctxtool branch switch CONTEXT NAME" makes another one active`},
 	{ctxdir.ErrExist, []string{"restore"}, `"ctxtool rm" moves what is there to the trash`},
 	{nil, []string{"restore", "find in trash of"}, `"ctxtool trash ls" lists the items`},
 	{ctxdir.ErrExist, []string{"create"}, `"ctxtool show CONTEXT" shows it; without --id the new one gets another id`},
 	{ctxdir.ErrExist, []string{"new branch", "fork", "rename"}, `"ctxtool branch ls CONTEXT" lists the names that are taken`},
 	{fs.ErrExist, []string{"roll back"}, "name a file that is not there yet"},
-	{ctxdir.ErrNotLegacy, []string{"roll back"}, `"ctxtool rollback CONTEXT --to FILE" writes a legacy file`},
+	{legacy.ErrNotLegacy, []string{"roll back"}, `"ctxtool rollback CONTEXT --to FILE" writes a legacy file`},
 	{ctxdir.ErrInvalid, []string{"open"}, "name another folder"},
 	{ctxdir.ErrPosition, nil, `"ctxtool branch ls CONTEXT" tells how many messages there are`},
 	{ctxdir.ErrShared, nil, "--shared changes it in all of them"},
 	{legacy.ErrDamaged, nil, `nothing mends a legacy context; "ctxtool rm CONTEXT" moves it to the trash`},
-	{ctxdir.ErrMetadata, nil, `"ctxtool repair CONTEXT" mends what can be mended`},
 	{ctxdir.ErrDamaged, nil, `"ctxtool repair CONTEXT" mends what can be mended`},
-	{ctxdir.ErrGone, nil, `"ctxtool ls" lists the contexts, "ctxtool trash ls" what was removed`},
+	{folder.ErrGone, nil, `"ctxtool ls" lists the contexts, "ctxtool trash ls" what was removed`},
 	{ctxdir.ErrNotExist, []string{"find"}, `"ctxtool ls" lists the contexts, "ctxtool trash ls" what was removed`},
 	{ctxdir.ErrConflict, nil, "another id, or none, adds it as a new message"},
 	{ctxdir.ErrTooLarge, []string{"append"}, "--max-message allows larger ones"},
@@ -57,12 +57,12 @@ var hints = []struct {
 // hint says what to try next, "" where nothing can be said.
 func hint(err error) string {
 	var (
-		use       *usageError
-		problems  *problemsError
-		ambiguous *ctxdir.AmbiguousError
-		summed    *summedError
-		file      *fs.PathError
+		use      *usageError
+		problems *problemsError
+		summed   *summedError
+		file     *fs.PathError
 	)
+	where := placeOf(err)
 	switch {
 	case errors.As(err, &file) && file.Path == os.Stdout.Name():
 		return "" // nothing is wrong with the store
@@ -72,16 +72,15 @@ func hint(err error) string {
 		return use.hint
 	case errors.As(err, &problems):
 		return problems.hint
-	case errors.As(err, &ambiguous):
+	case errors.Is(err, ctxdir.ErrAmbiguous):
 		return "give more of the id"
-	}
-	where := &ctxdir.Error{}
-	errors.As(err, &where)
-	if where.Op == "migrate" && errors.Is(err, legacy.ErrDamaged) {
+	case where.Op == "migrate" && errors.Is(err, legacy.ErrDamaged), where.Differs != nil:
 		return "" // the reason is all that is known
+	case storeDamaged(err) && !refused(err):
+		return `"ctxtool repair" writes it again`
 	}
 	text := ""
-	if errors.Is(err, ctxdir.ErrNotExist) {
+	if errors.Is(err, ctxdir.ErrNotExist) && !errors.Is(err, folder.ErrGone) {
 		text = missing(where)
 	}
 	for _, h := range hints {
@@ -93,6 +92,12 @@ func hint(err error) string {
 		text = strings.ReplaceAll(text, "CONTEXT", where.Context.String())
 	}
 	return text
+}
+
+// storeDamaged reports whether an error is about ctxdir.json, without which a store opens for reading only.
+func storeDamaged(err error) bool {
+	where := placeOf(err)
+	return errors.Is(err, ctxdir.ErrDamaged) && where.Context == uuid.Nil && slices.Contains([]string{"open", "init", "repair"}, where.Op)
 }
 
 // missing is the hint for a message or a branch that is not there.

@@ -12,6 +12,7 @@ import (
 	"testing"
 
 	"github.com/ctxdir/ctxdir"
+	folder "github.com/ctxdir/ctxdir/context"
 	"github.com/google/uuid"
 )
 
@@ -96,7 +97,7 @@ func TestRareHints(t *testing.T) {
 		{in("append", path(syscall.EROFS)), "the file system is for reading only: --store names a store elsewhere"},
 		{in("append", path(fs.ErrPermission)), "check who may read and write there"},
 		{in("read", ctxdir.ErrDamaged), `"ctxtool repair ` + id.String() + `" mends what can be mended`},
-		{in("refresh", ctxdir.ErrGone), `"ctxtool ls" lists the contexts, "ctxtool trash ls" what was removed`},
+		{in("refresh", folder.ErrGone), `"ctxtool ls" lists the contexts, "ctxtool trash ls" what was removed`},
 		{in("restore", ctxdir.ErrExist), `"ctxtool rm" moves what is there to the trash`},
 		{in("replace", ctxdir.ErrShared), "--shared changes it in all of them"},
 		{&summedError{"all of it", path(fs.ErrNotExist)}, ""},

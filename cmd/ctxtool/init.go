@@ -17,6 +17,9 @@ type storeRecord struct {
 	ID     string `json:"id"`
 }
 
+// defaultThreshold is the library's threshold for the texts of a new store, in bytes.
+const defaultThreshold = 16 << 10
+
 func (a *app) initCmd() *cobra.Command {
 	var threshold int64
 	cmd := &cobra.Command{
@@ -48,12 +51,12 @@ then is the store of this folder and those below it. What is a store already sta
 			return a.initStore(dir, opts...)
 		},
 	}
-	cmd.Flags().Int64Var(&threshold, "threshold", ctxdir.DefaultTextThreshold, "a new store moves texts of `N` bytes or more to blobs; 0: all, -1: none")
+	cmd.Flags().Int64Var(&threshold, "threshold", defaultThreshold, "a new store moves texts of `N` bytes or more to blobs; 0: all, -1: none")
 	return cmd
 }
 
 func (a *app) initStore(dir string, opts ...ctxdir.Option) error {
-	there := ctxdir.Exists(dir)
+	there := isStore(dir)
 	s, err := ctxdir.Init(dir, a.options(opts...)...)
 	if err != nil {
 		return err
@@ -73,7 +76,13 @@ func (a *app) initStore(dir string, opts ...ctxdir.Option) error {
 	if err != nil {
 		return err
 	}
-	return a.record(storeRecord{"store", path, format, s.ID().String()})
+	return a.record(storeRecord{"store", path, format, s.Info().ID.String()})
+}
+
+// isStore reports whether a folder is a store already.
+func isStore(dir string) bool {
+	info, err := os.Lstat(filepath.Join(dir, "ctxdir.json"))
+	return err == nil && info.Mode().IsRegular()
 }
 
 // formatOf is the version that a store's ctxdir.json tells.

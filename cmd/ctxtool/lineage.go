@@ -2,94 +2,66 @@ package main
 
 import (
 	"cmp"
-	"context"
+	"math"
 	"slices"
 
 	"github.com/ctxdir/ctxdir"
-	"github.com/ctxdir/ctxdir/branch"
 )
 
-// lineage is a branch and the lines that own its messages, in order.
-type lineage struct {
-	ctxdir.BranchInfo
-	segments []branch.Segment
-}
-
-// lineagesOf returns those of every branch, in order of creation.
-func lineagesOf(ctx context.Context, c *ctxdir.Context) ([]lineage, error) {
-	branches, err := c.Branches(ctx)
-	if err != nil {
-		return nil, err
-	}
-	m := c.Metadata()
-	all := make([]lineage, len(branches))
-	for i, b := range branches {
-		segments, err := branch.Segments(m, b.Line, 0, b.Messages)
-		if err != nil {
-			return nil, err
-		}
-		all[i] = lineage{b, segments}
-	}
-	return all, nil
-}
-
-// shared is how many messages two branches begin with that are the same.
-func (l *lineage) shared(other *lineage) int64 {
-	for i, s := range l.segments {
-		if i == len(other.segments) || s.Line != other.segments[i].Line {
-			return s.From
-		}
-		if o := other.segments[i]; s.To != o.To {
-			return min(s.To, o.To)
-		}
-	}
-	return l.Messages
-}
-
 // forksOff returns the names of the branches that leave one, by the position where they do.
-func forksOff(all []lineage, name string) map[int64][]string {
-	shown := slices.IndexFunc(all, func(l lineage) bool { return l.Name == name })
-	if shown < 0 {
+func forksOff(all []ctxdir.BranchInfo, name string) map[int64][]string {
+	order := map[string]int{}
+	for i, b := range all {
+		order[b.Name] = i
+	}
+	shown, ok := order[name]
+	if !ok {
 		return nil
 	}
 	forks := map[int64][]string{}
-	for i := range all {
-		if at := all[shown].shared(&all[i]); i != shown && at > 0 {
-			forks[at] = append(forks[at], all[i].Name)
+	for i, b := range all {
+		if at := sharedBy(all, order, shown, i); i != shown && at > 0 {
+			forks[at] = append(forks[at], b.Name)
 		}
 	}
 	return forks
 }
 
-// twig is a branch in a tree of them.
+// sharedBy returns how many messages two branches have in common. In the tree of branches it is the least that any branch on the way from one to the
+// other shares with the branch from which it hangs.
+func sharedBy(all []ctxdir.BranchInfo, order map[string]int, i, j int) int64 {
+	n := int64(math.MaxInt64)
+	for i != j {
+		later := &all[max(i, j)]
+		if later.From == "" {
+			return 0
+		}
+		n = min(n, later.Shared)
+		i, j = min(i, j), order[later.From]
+	}
+	return n
+}
+
+// twig is a branch in a tree of branches.
 type twig struct {
-	lineage
-	at    int64 // how many messages it has of the one that it hangs from
+	ctxdir.BranchInfo
 	twigs []*twig
 }
 
-// treeOf hangs each branch from the earlier one that it shares most with, its parent if others share no more. Lines without a name, which
-// branches may have been forked from, so need no place of their own.
-func treeOf(all []lineage) (roots []*twig) {
-	var grown []*twig
-	for _, l := range all {
-		t := &twig{lineage: l}
-		var from *twig
-		for _, g := range grown {
-			at := l.shared(&g.lineage)
-			if at > t.at || at == t.at && g.Name == l.Parent {
-				t.at, from = at, g
-			}
-		}
-		if from == nil {
-			roots = append(roots, t)
-		} else {
+// treeOf hangs each branch from the one that it shares its first messages with.
+func treeOf(all []ctxdir.BranchInfo) (roots []*twig) {
+	grown := map[string]*twig{}
+	for _, b := range all {
+		t := &twig{BranchInfo: b}
+		grown[b.Name] = t
+		if from := grown[b.From]; from != nil {
 			from.twigs = append(from.twigs, t)
+		} else {
+			roots = append(roots, t)
 		}
-		grown = append(grown, t)
 	}
 	for _, t := range grown {
-		slices.SortStableFunc(t.twigs, func(x, y *twig) int { return cmp.Compare(x.at, y.at) })
+		slices.SortStableFunc(t.twigs, func(x, y *twig) int { return cmp.Compare(x.Shared, y.Shared) })
 	}
 	return roots
 }

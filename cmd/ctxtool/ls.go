@@ -3,7 +3,6 @@ package main
 import (
 	"cmp"
 	"context"
-	"errors"
 	"slices"
 	"strings"
 	"time"
@@ -59,8 +58,8 @@ takes, those first that were changed last. One with a problem is listed with it.
 			}
 			list := func(s *ctxdir.Store) error { return a.list(cmd.Context(), s, order, limit) }
 			err := a.withStore(cmd.Context(), list)
-			if errors.Is(err, ctxdir.ErrStoreFile) {
-				err = a.withStore(cmd.Context(), list, ctxdir.ReadOnly())
+			if storeDamaged(err) {
+				err = a.withStore(cmd.Context(), list, ctxdir.WithReadOnly())
 			}
 			return err
 		},
@@ -103,7 +102,7 @@ func (a *app) listRecords(all []ctxdir.Summary) error {
 	for _, s := range all {
 		r := contextRecord{
 			"context", s.ID.String(), s.Title, s.Branches, s.ActiveBranch, s.Messages, s.Bytes, s.CreatedAt, s.UpdatedAt,
-			string(s.Format), problemText(s.Problem),
+			s.Legacy, problemText(s.Problem),
 		}
 		if err := a.record(r); err != nil {
 			return err
@@ -121,7 +120,7 @@ func (a *app) listTable(all []ctxdir.Summary) error {
 	t := table{
 		head: []string{"ID", "TITLE", "BRANCHES", "MESSAGES", "SIZE", "UPDATED"}, right: []int{2, 3, 4}, give: []int{1},
 	}
-	old := slices.ContainsFunc(all, func(s ctxdir.Summary) bool { return s.Format != "" })
+	old := slices.ContainsFunc(all, func(s ctxdir.Summary) bool { return s.Legacy != "" })
 	if old {
 		t.head = append(t.head, "FORMAT")
 	}
@@ -135,7 +134,7 @@ func (a *app) listTable(all []ctxdir.Summary) error {
 			ending(s.ID), s.Title, humanCount(int64(s.Branches)), humanCount(s.Messages), humanSize(s.Bytes), humanTime(s.UpdatedAt),
 		}
 		if old {
-			row = append(row, cmp.Or(string(s.Format), "ctxdir"))
+			row = append(row, cmp.Or(s.Legacy, "ctxdir"))
 		}
 		if problems {
 			row = append(row, strings.TrimPrefix(problemText(cause(s.Problem)), s.ID.String()+"/"))
@@ -165,7 +164,7 @@ func listProblems(all []ctxdir.Summary) error {
 	if len(bad) == 0 {
 		return nil
 	}
-	told := bad[max(slices.IndexFunc(bad, func(s ctxdir.Summary) bool { return s.Format == "" }), 0)]
+	told := bad[max(slices.IndexFunc(bad, func(s ctxdir.Summary) bool { return s.Legacy == "" }), 0)]
 	return &problemsError{plural(len(bad), "context has a problem", "contexts have problems"), problemHint(told.ID, told.Problem)}
 
 }

@@ -30,14 +30,16 @@ func (zeros) Read(p []byte) (int, error) {
 type bomb struct {
 	t     *testing.T
 	store string
+	s     *ctxdir.Store
 	c     *ctxdir.Context
 }
 
 func newBomb(t *testing.T) *bomb {
 	b := &bomb{t: t, store: filepath.Join(t.TempDir(), "store")}
-	s, err := ctxdir.Init(b.store, ctxdir.WithTextThreshold(-1))
+	var err error
+	b.s, err = ctxdir.Init(b.store, ctxdir.WithTextThreshold(-1))
 	if err == nil {
-		b.c, err = s.Create(t.Context(), ctxdir.Metadata{})
+		b.c, err = b.s.Create(t.Context(), ctxdir.Metadata{})
 	}
 	if err != nil {
 		t.Fatal(err)
@@ -112,7 +114,7 @@ func TestMemory(t *testing.T) {
 			for i := range 5 {
 				b.append(fmt.Sprintf(`{"role":"user","content":"%d%s"}`, i, bytes.Repeat([]byte("a"), 32*mib)), 0)
 			}
-			if _, err := b.c.Archive(b.t.Context(), ctxdir.ArchiveOptions{}); err != nil {
+			if _, err := b.s.Archive(b.t.Context(), ctxdir.ArchiveOptions{All: true}); err != nil {
 				b.t.Fatal(err)
 			}
 		}, 5 * 32 * mib, 320 * mib},

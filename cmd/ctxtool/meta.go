@@ -6,6 +6,7 @@ import (
 	"fmt"
 
 	"github.com/ctxdir/ctxdir"
+	folder "github.com/ctxdir/ctxdir/context"
 	"github.com/spf13/cobra"
 )
 
@@ -41,7 +42,7 @@ config.NAME.NAME), or any other word for a member of your own; V is a JSON value
 			}
 			var opts []ctxdir.Option
 			if len(changes) == 0 {
-				opts = append(opts, ctxdir.ReadOnly())
+				opts = append(opts, ctxdir.WithReadOnly())
 			}
 			return a.withContext(cmd.Context(), args[0], func(c *ctxdir.Context) error {
 				if len(changes) > 0 {
@@ -93,17 +94,19 @@ func apply(m *ctxdir.Metadata, changes []setting) error {
 		case s.key == "state":
 			m.State = s.value
 		case s.key == "config":
-			var o ctxdir.Object
+			var o folder.Object
 			if err := o.UnmarshalJSON(s.value); err != nil {
 				return &usageError{text: "--set: config is an object"}
 			}
-			m.Config = o
+			m.Config = s.value
 		case s.path[0] == "config":
 			if err := s.into(&m.Config, s.path[1:]); err != nil {
 				return &usageError{text: fmt.Sprintf("--set %s: %v", s.key, err)}
 			}
 		default:
-			m.Extra.Set(s.key, s.value)
+			if err := s.into(&m.Extra, []string{s.key}); err != nil {
+				return err
+			}
 		}
 	}
 	return nil
@@ -112,38 +115,27 @@ func apply(m *ctxdir.Metadata, changes []setting) error {
 // printMetadata prints the object of metadata.json; with --json as a record.
 func (a *app) printMetadata(m *ctxdir.Metadata) error {
 	if !a.json {
-		b, err := m.Encode()
-		if err != nil {
+		var b bytes.Buffer
+		if err := json.Indent(&b, m.Raw, "", "  "); err != nil {
 			return err
 		}
+		b.WriteByte('\n')
 		a.out.holdsJSON()
-		_, err = a.out.Write(b)
+		_, err := a.out.Write(b.Bytes())
 		return err
 	}
-	b, err := metadataLine(m)
-	if err == nil {
-		_, err = a.out.Write(append(b, '\n'))
-	}
+	_, err := a.out.Write(append(metadataLine(m), '\n'))
 	return err
 }
 
 // metadataLine is the object of metadata.json as a record.
-func metadataLine(m *ctxdir.Metadata) ([]byte, error) {
-	raw, err := m.MarshalJSON()
-	if err != nil {
-		return nil, err
-	}
-	// Members that are kept as they were spelled may hold line breaks.
-	var b bytes.Buffer
-	if err := json.Compact(&b, raw); err != nil {
-		return nil, err
-	}
-	return append([]byte(`{"record":"metadata",`), b.Bytes()[1:]...), nil
+func metadataLine(m *ctxdir.Metadata) []byte {
+	return append([]byte(`{"record":"metadata",`), m.Raw[1:]...)
 }
 
 // problemOf tells what is wrong with a context that could be opened all the same.
 func problemOf(c *ctxdir.Context) error {
-	p := c.Problem()
+	p := c.Metadata().Problem
 	if p == nil {
 		return nil
 	}

@@ -126,7 +126,7 @@ func (m *migrating) paths(s *ctxdir.Store, paths []string) error {
 
 func (m *migrating) migrate(s *ctxdir.Store, path, asked string) error {
 	m.progress.file(path)
-	done, err := s.Migrate(m.ctx, path, ctxdir.MigrateOptions{DryRun: m.a.dryRun, Progress: m.progress.bytes})
+	done, err := s.Migrate(m.ctx, path, ctxdir.LegacyOptions{DryRun: m.a.dryRun, Progress: m.progress.bytes})
 	m.progress.clear()
 	if m.ctx.Err() != nil {
 		return m.ctx.Err()
@@ -159,11 +159,8 @@ func (m *migrating) migrate(s *ctxdir.Store, path, asked string) error {
 func (m *migrating) failed(path string, err error) error {
 	m.sum.Failed++
 	m.progress.clear()
-	var differs *ctxdir.ValidationError
-	if errors.As(err, &differs) {
-		for _, d := range differs.Discrepancies {
-			m.a.warn(errorRecord{Path: path, Error: oneLine(d.String())})
-		}
+	for _, d := range placeOf(err).Differs {
+		m.a.warn(errorRecord{Path: path, Error: oneLine(d)})
 	}
 	reason := reasonOf(cause(err), path)
 	if m.a.json {

@@ -59,7 +59,10 @@ func (a *app) newContext(cmd *cobra.Command, f *newFlags) error {
 	}
 	for _, s := range []struct{ key, value string }{{"model_id", f.model}, {"mode", f.mode}} {
 		if s.value != "" {
-			m.Config.Set(s.key, textOf(s.value))
+			given := setting{value: textOf(s.value)}
+			if err := given.into(&m.Config, []string{s.key}); err != nil {
+				return err
+			}
 		}
 	}
 	for _, text := range f.config {

@@ -2,6 +2,8 @@ package main
 
 import (
 	"bytes"
+	"cmp"
+	"context"
 	"encoding/json"
 	"fmt"
 	"io"
@@ -51,4 +53,20 @@ func (a *app) printFitting(line string) error {
 func (a *app) printf(format string, args ...any) error {
 	_, err := fmt.Fprintf(a.out, format, args...)
 	return err
+}
+
+// printing runs an operation that reports each thing it did, for print. An error of print ends the operation.
+func printing[T any](ctx context.Context, print func(T) error, run func(ctx context.Context, report func(T)) error) error {
+	ctx, cancel := context.WithCancel(ctx)
+	defer cancel()
+	var failed error
+	err := run(ctx, func(x T) {
+		if failed != nil {
+			return
+		}
+		if failed = print(x); failed != nil {
+			cancel()
+		}
+	})
+	return cmp.Or(failed, err)
 }

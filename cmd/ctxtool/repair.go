@@ -3,11 +3,9 @@ package main
 import (
 	"cmp"
 	"context"
-	"errors"
 	"fmt"
 
 	"github.com/ctxdir/ctxdir"
-	"github.com/google/uuid"
 	"github.com/spf13/cobra"
 )
 
@@ -26,7 +24,7 @@ func (a *app) repairCmd() *cobra.Command {
 	cmd := &cobra.Command{
 		Use:   "repair [CONTEXT…]",
 		Short: "Mend what check finds",
-		Long: `Read every message, mend what is wrong, and keep a copy in the trash of whatever is replaced. Messages are written again from the
+		Long: `Read every message, mend what is wrong, and keep a copy in the trash of whatever is replaced. Messages are rewritten from the
 journal or another copy; one of which there is none is marked unavailable and stays listed. Valid message files that were
 put there by hand are left alone, unless --adopt is given. Without CONTEXT, every context of the store. Doing it again does nothing.`,
 		Example:           "  ctxtool repair --dry-run\n  ctxtool repair 7c2f",
@@ -34,17 +32,17 @@ put there by hand are left alone, unless --adopt is given. Without CONTEXT, ever
 		Args:              between(0, -1),
 		ValidArgsFunction: a.completeContexts(-1),
 		RunE: func(cmd *cobra.Command, args []string) error {
-			var before []ctxdir.Repaired
+			var before []ctxdir.Finding
 			repair := func(s *ctxdir.Store) error {
-				ids, err := named(s, args)
-				if err != nil {
+				var err error
+				if o.Contexts, o.All, err = chosen(s, args); err != nil {
 					return err
 				}
 				o.DryRun = a.dryRun
-				return a.repair(cmd.Context(), s, ids, o, before)
+				return a.repair(cmd.Context(), s, o, before)
 			}
 			err := a.withStore(cmd.Context(), repair)
-			if errors.Is(err, ctxdir.ErrStoreFile) {
+			if storeDamaged(err) {
 				if before, err = a.repairStore(); err == nil {
 					err = a.withStore(cmd.Context(), repair)
 				}
@@ -58,26 +56,22 @@ put there by hand are left alone, unless --adopt is given. Without CONTEXT, ever
 }
 
 // repairStore writes ctxdir.json again where it cannot be used: without it no store opens.
-func (a *app) repairStore() ([]ctxdir.Repaired, error) {
+func (a *app) repairStore() ([]ctxdir.Finding, error) {
 	path, err := a.storePath()
 	if err != nil {
 		return nil, err
 	}
-	r, done, err := ctxdir.RepairStore(path, a.options()...)
-	if err != nil || !done {
-		return nil, err
-	}
-	return []ctxdir.Repaired{r}, nil
+	return ctxdir.RepairStore(path, a.options()...)
 }
 
-func (a *app) tellRepaired(r ctxdir.Repaired) error {
+func (a *app) tellRepaired(r ctxdir.Finding) error {
 	if a.json {
-		return a.record(repairedRecord{"repaired", idText(r.Context), string(r.Kind), r.Path, idText(r.ID), r.Detail, a.dryRun})
+		return a.record(repairedRecord{"repaired", idText(r.Context), r.Kind, r.Path, idText(r.ID), r.Detail, a.dryRun})
 	}
-	return a.tell(told{kind: string(r.Kind), where: cmp.Or(r.Path, idText(r.Context)), detail: r.Detail})
+	return a.tell(told{kind: r.Kind, where: cmp.Or(r.Path, idText(r.Context)), detail: r.Detail})
 }
 
-func (a *app) repair(ctx context.Context, s *ctxdir.Store, ids []uuid.UUID, o ctxdir.CheckOptions, before []ctxdir.Repaired) error {
+func (a *app) repair(ctx context.Context, s *ctxdir.Store, o ctxdir.CheckOptions, before []ctxdir.Finding) error {
 	bar := a.newProgress("Repairing")
 	var last ctxdir.CheckProgress
 	o.Progress = func(p ctxdir.CheckProgress) {
@@ -85,9 +79,9 @@ func (a *app) repair(ctx context.Context, s *ctxdir.Store, ids []uuid.UUID, o ct
 		bar.steps("…"+ending(p.Context), p.Done, p.Of)
 	}
 	sum := checkedRecord{Record: "summary", ByKind: map[string]int{}}
-	tell := func(r ctxdir.Repaired) error {
+	tell := func(r ctxdir.Finding) error {
 		sum.Findings++
-		sum.ByKind[string(r.Kind)]++
+		sum.ByKind[r.Kind]++
 		return a.tellRepaired(r)
 	}
 	for _, r := range before {
@@ -96,21 +90,25 @@ func (a *app) repair(ctx context.Context, s *ctxdir.Store, ids []uuid.UUID, o ct
 		}
 	}
 	failed := 0
-	for r, err := range s.Repair(ctx, ids, o) {
-		bar.clear()
-		if err != nil && (r.Context == uuid.Nil || len(ids) == 1) {
-			return err
-		}
-		if err != nil {
+	if len(o.Contexts) != 1 {
+		o.Failed = func(err error) {
+			bar.clear()
 			failed++
 			a.warn(errorRecord{Error: err.Error(), Hint: hint(err)})
-			continue
-		}
-		if err := tell(r); err != nil {
-			return err
 		}
 	}
+	err := printing(ctx, tell, func(ctx context.Context, report func(ctxdir.Finding)) error {
+		o.Report = func(r ctxdir.Finding) {
+			bar.clear()
+			report(r)
+		}
+		_, err := s.Repair(ctx, o)
+		return err
+	})
 	bar.clear()
+	if err != nil {
+		return err
+	}
 	sum.Contexts, sum.Messages = last.Contexts, last.Messages
 	done := "mended"
 	if a.dryRun {

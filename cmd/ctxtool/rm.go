@@ -79,16 +79,16 @@ func (a *app) remove(ctx context.Context, s *ctxdir.Store, refs []string) error 
 	return nil
 }
 
-func trashed(ctx context.Context, s *ctxdir.Store, id uuid.UUID, dryRun bool) (ctxdir.Trashed, error) {
+func trashed(ctx context.Context, s *ctxdir.Store, id uuid.UUID, dryRun bool) (ctxdir.Item, error) {
 	if !dryRun {
-		return s.Delete(ctx, id)
+		return s.Remove(ctx, id)
 	}
-	name := id.String()
-	if s.Legacy(id) == ctxdir.LegacyFile {
-		name += ".json"
+	root, name := s.Info().Path, id.String()
+	if !isFolder(filepath.Join(root, name)) {
+		name += ".json" // a legacy context
 	}
-	t := ctxdir.Trashed{Context: id, Path: "trash/…/" + name, Reason: "removed"}
-	err := filepath.WalkDir(filepath.Join(s.Path(), name), func(_ string, e fs.DirEntry, err error) error {
+	t := ctxdir.Item{Context: id, Path: "trash/…/" + name, Reason: "removed"}
+	err := filepath.WalkDir(filepath.Join(root, name), func(_ string, e fs.DirEntry, err error) error {
 		if err != nil || !e.Type().IsRegular() {
 			return err
 		}

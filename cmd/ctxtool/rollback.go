@@ -2,7 +2,6 @@ package main
 
 import (
 	"context"
-	"errors"
 
 	"github.com/ctxdir/ctxdir"
 	"github.com/spf13/cobra"
@@ -54,9 +53,13 @@ trash; this is refused when it was changed since, unless --force is given.`,
 }
 
 func (a *app) rollback(ctx context.Context, ref, to string, force bool) error {
-	return a.withContext(ctx, ref, func(c *ctxdir.Context) error {
+	return a.withStore(ctx, func(s *ctxdir.Store) error {
+		id, err := resolve(s, ref)
+		if err != nil {
+			return err
+		}
 		p := a.newProgress("writing")
-		done, err := c.Rollback(ctx, to, ctxdir.RollbackOptions{Force: force, Progress: func(n, all int64) { p.steps("messages", n, all) }})
+		done, err := s.Rollback(ctx, id, ctxdir.LegacyOptions{To: to, Force: force, Progress: func(n, all int64) { p.steps("messages", n, all) }})
 		p.clear()
 		if err != nil {
 			return err
@@ -77,22 +80,21 @@ func (a *app) restoreLegacy(ctx context.Context, ref string, force bool) error {
 		if err != nil {
 			return err
 		}
-		done, err := s.RestoreLegacy(ctx, id, ctxdir.RollbackOptions{Force: force})
-		if err != nil {
-			var differs *ctxdir.ValidationError
-			if errors.As(err, &differs) {
-				for _, d := range differs.Discrepancies {
-					a.detail("%s", oneLine(d.String()))
-				}
-				return &problemsError{text: err.Error(), hint: "--force puts the old file back all the same; the context goes to the trash"}
+		done, err := s.Rollback(ctx, id, ctxdir.LegacyOptions{Force: force})
+		if differs := placeOf(err).Differs; differs != nil {
+			for _, d := range differs {
+				a.detail("%s", oneLine(d))
 			}
+			return &problemsError{text: err.Error(), hint: "--force puts the old file back all the same; the context goes to the trash"}
+		}
+		if err != nil {
 			return err
 		}
 		return a.rolledBack(done)
 	})
 }
 
-func (a *app) rolledBack(done ctxdir.RolledBack) error {
+func (a *app) rolledBack(done ctxdir.LegacyResult) error {
 	if a.json {
 		return a.record(rolledBackRecord{"rolled_back", done.Context.String(), done.Path, done.Messages, done.Missing, done.Trashed.Path})
 	}

@@ -41,7 +41,7 @@ func say(ctx context.Context, m *ctxdir.Message, forPeople bool) (*said, error) 
 	if ctx.Err() != nil {
 		return nil, ctx.Err()
 	}
-	return &said{m, body, err}, nil
+	return &said{m, body, payloadError(err)}, nil
 }
 
 // writeTo writes the body.
@@ -51,8 +51,26 @@ func (s *said) writeTo(ctx context.Context, w io.Writer) error {
 		return err
 	}
 	err := s.WriteBody(ctx, w)
-	if unavailable := new(ctxdir.UnavailableError); ctx.Err() == nil && errors.As(err, &unavailable) {
-		s.missing, err = err, nil
+	if ctx.Err() == nil && isPayload(err) {
+		s.missing, err = payloadError(err), nil
+	}
+	return err
+}
+
+// isPayload reports whether an error is about a payload that cannot be read.
+func isPayload(err error) bool { return placeOf(err).Op == "read the payload" }
+
+// payloadError is an error of reading a body without the message, for where that is known.
+func payloadError(err error) error {
+	if joined, ok := err.(interface{ Unwrap() []error }); ok {
+		var all []error
+		for _, e := range joined.Unwrap() {
+			all = append(all, payloadError(e))
+		}
+		return errors.Join(all...)
+	}
+	if isPayload(err) {
+		return cause(err)
 	}
 	return err
 }
@@ -62,12 +80,9 @@ func (s *said) held(ctx context.Context) (*said, error) {
 	if s.Body != nil || s.Unavailable != nil {
 		return s, nil
 	}
-	var err error
-	s.Body, s.missing = s.Message.Body(ctx)
-	if ctx.Err() != nil {
-		err = ctx.Err()
-	}
-	return s, err
+	body, missing := s.Message.Body(ctx)
+	s.Body, s.missing = body, payloadError(missing)
+	return s, ctx.Err()
 }
 
 // lacking counts messages that cannot be had, or not whole. Those that were erased are none of them: that is how it was meant.

@@ -8,7 +8,7 @@ import (
 	"strings"
 	"unicode/utf8"
 
-	"github.com/ctxdir/ctxdir"
+	folder "github.com/ctxdir/ctxdir/context"
 	"github.com/spf13/cobra"
 )
 
@@ -39,19 +39,33 @@ func parseSetting(cmd *cobra.Command, flag, text string) (setting, error) {
 	return s, nil
 }
 
-// into sets the value at a path of an object; objects on the way are made.
-func (s *setting) into(o *ctxdir.Object, path []string) error {
+// into sets the value at a path of an object, which is empty when it is nil; objects on the way are made.
+func (s *setting) into(object *json.RawMessage, path []string) error {
+	var o folder.Object
+	if *object != nil {
+		if err := o.UnmarshalJSON(*object); err != nil {
+			return err
+		}
+	}
+	err := s.set(&o, path)
+	if err == nil {
+		*object, err = o.MarshalJSON()
+	}
+	return err
+}
+
+func (s *setting) set(o *folder.Object, path []string) error {
 	if len(path) == 1 {
 		o.Set(path[0], s.value)
 		return nil
 	}
-	var inner ctxdir.Object
+	var inner folder.Object
 	if have := o.Get(path[0]); have != nil {
 		if err := inner.UnmarshalJSON(have); err != nil {
 			return fmt.Errorf("%q is there and is no object", path[0])
 		}
 	}
-	if err := s.into(&inner, path[1:]); err != nil {
+	if err := s.set(&inner, path[1:]); err != nil {
 		return err
 	}
 	b, err := inner.MarshalJSON()

@@ -70,7 +70,7 @@ attachments (+) show with type and size, and a line says where other branches fo
 			}
 			return a.withContext(cmd.Context(), args[0], func(c *ctxdir.Context) error {
 				return a.show(cmd.Context(), c, &f, from, to)
-			}, ctxdir.ReadOnly(), ctxdir.WithMemoryLimit(transformed))
+			}, ctxdir.WithReadOnly(), ctxdir.WithMemoryLimit(transformed))
 		},
 	}
 	flags := cmd.Flags()
@@ -122,7 +122,7 @@ func each(ctx context.Context, b *ctxdir.Branch, from, to int64, f func(m *ctxdi
 	if from < 0 {
 		from = max(n+from, 0)
 	}
-	for m, err := range b.Between(ctx, from, min(to, n)) {
+	for m, err := range b.Messages(ctx, from, min(to, n)) {
 		if err != nil {
 			return err
 		}
@@ -187,7 +187,7 @@ func (a *app) messagePrinter(ctx context.Context, c *ctxdir.Context, branch stri
 		r := a.newRenderer()
 		r.full, r.headsOnly = f.full, f.noContent
 		// A branch that is damaged is no reason not to show another one.
-		if all, err := lineagesOf(ctx, c); err == nil {
+		if all, err := c.Branches(ctx); err == nil {
 			r.forks = forksOff(all, branch)
 		}
 		return r.message

@@ -10,6 +10,7 @@ import (
 	"syscall"
 
 	"github.com/ctxdir/ctxdir"
+	"github.com/ctxdir/ctxdir/legacy"
 	"github.com/google/uuid"
 	"github.com/spf13/cobra"
 )
@@ -53,11 +54,8 @@ func (a *app) storePath() (string, error) {
 
 func (a *app) options(more ...ctxdir.Option) []ctxdir.Option {
 	opts := []ctxdir.Option{ctxdir.WithLockTimeout(a.lockTimeout)}
-	if a.collects {
-		opts = append(opts, ctxdir.WithCollection(ctxdir.DefaultGrace))
-	}
 	if a.dryRun {
-		opts = append(opts, ctxdir.ReadOnly())
+		opts = append(opts, ctxdir.WithReadOnly())
 	}
 	return append(opts, more...)
 }
@@ -130,12 +128,12 @@ func (a *app) withStore(ctx context.Context, f func(s *ctxdir.Store) error, opts
 // closeStore closes a store when a verb is done with it, and collects garbage in it if it is time for that. What the verb has to say is
 // said before.
 func (a *app) closeStore(ctx context.Context, s *ctxdir.Store, err error) error {
-	if problem := s.Problem(); err == nil && problem != nil {
+	if problem := s.Info().Problem; err == nil && problem != nil {
 		err = &problemsError{problem.Error(), hint(problem)}
 	}
 	if err == nil && ctx.Err() == nil {
-		if err = a.out.Flush(); err == nil {
-			if cerr := s.CollectIfDue(ctx); cerr != nil {
+		if err = a.out.Flush(); err == nil && a.collects {
+			if _, cerr := s.Collect(ctx, ctxdir.CollectOptions{All: true, IfDue: true}); cerr != nil {
 				a.detail("collecting garbage: %v", cerr)
 			}
 		}
@@ -162,10 +160,11 @@ func (a *app) withContext(ctx context.Context, ref string, f func(c *ctxdir.Cont
 // migrateFirst migrates a legacy context that lies in the store, also for a verb that only reads. Where that fails the verb shows it as it is,
 // or says why it cannot.
 func (a *app) migrateFirst(ctx context.Context, s *ctxdir.Store, id uuid.UUID) {
-	if s.Legacy(id) == "" || a.dryRun {
+	root := s.Info().Path
+	if a.dryRun || !mayBeLegacy(filepath.Join(root, id.String())) {
 		return
 	}
-	to, err := ctxdir.Open(s.Path(), a.options()...)
+	to, err := ctxdir.Open(root, a.options()...)
 	if err != nil {
 		return
 	}
@@ -176,6 +175,12 @@ func (a *app) migrateFirst(ctx context.Context, s *ctxdir.Store, id uuid.UUID) {
 		return
 	}
 	_ = c.Close() // nothing was written through it
+}
+
+// mayBeLegacy reports whether a legacy context may lie in the place of a context: a file, or a folder with a context.json.
+func mayBeLegacy(path string) bool {
+	info, err := os.Lstat(filepath.Join(path, legacy.ContextFile))
+	return err == nil && info.Mode().IsRegular() || !isFolder(path)
 }
 
 // closing closes what was open, and returns its error unless there is another one.

@@ -70,7 +70,7 @@ func (a *app) trashLsCmd() *cobra.Command {
 					ids = append(ids, id)
 				}
 				return a.listTrash(cmd.Context(), s, ids)
-			}, ctxdir.ReadOnly())
+			}, ctxdir.WithReadOnly())
 		},
 	}
 }
@@ -87,7 +87,7 @@ func (a *app) listTrash(ctx context.Context, s *ctxdir.Store, ids []uuid.UUID) e
 			a.warn(errorRecord{Error: err.Error(), Hint: hint(err)})
 			continue
 		}
-		expires := x.RemovedAt.Add(ctxdir.DefaultGrace)
+		expires := x.RemovedAt.Add(defaultGrace)
 		if expires.UTC().Year() > 9999 { // such a time cannot be written
 			expires = x.RemovedAt
 		}
@@ -109,7 +109,7 @@ func (a *app) listTrash(ctx context.Context, s *ctxdir.Store, ids []uuid.UUID) e
 		if x.Context != uuid.Nil {
 			context = ending(x.Context)
 		}
-		t.add(ending(x.Item), kind, humanSize(x.Bytes), humanTime(x.RemovedAt), expires.Local().Format(time.DateOnly), context, x.Reason)
+		t.add(ending(x.ID), kind, humanSize(x.Bytes), humanTime(x.RemovedAt), expires.Local().Format(time.DateOnly), context, x.Reason)
 	}
 	if !a.json && len(t.rows) > 0 {
 		if err := a.printTable(&t); err != nil {
@@ -125,9 +125,9 @@ func (a *app) listTrash(ctx context.Context, s *ctxdir.Store, ids []uuid.UUID) e
 // items finds the items that arguments name, before anything is done to the first.
 func items(ctx context.Context, s *ctxdir.Store, refs []string) (ids []uuid.UUID, err error) {
 	for _, ref := range refs {
-		id, err := s.ResolveTrashed(ctx, ref)
+		id, err := s.ResolveItem(ctx, ref)
 		if errors.Is(err, ctxdir.ErrInvalid) {
-			return nil, &usageError{fmt.Sprintf("%q is no item's id, nor a part of one", ref), `"ctxtool trash ls" lists the items`}
+			return nil, &usageError{fmt.Sprintf("%q is not an item id, nor a part of one", ref), `"ctxtool trash ls" lists the items`}
 		}
 		if err != nil {
 			return nil, err
@@ -168,9 +168,9 @@ func (a *app) restore(ctx context.Context, s *ctxdir.Store, ids []uuid.UUID) err
 		}
 		switch {
 		case a.json:
-			err = a.record(restoredRecord{"restored", r.Item.String(), r.Kind, idOrNone(r.Context), r.Path, r.Branch, r.Messages, r.Missing, r.Bytes})
-		case r.Branch != "":
-			err = a.printf("%s  %s  branch %s\n", r.Path, plural(int(r.Messages), "message", "messages"), oneLine(r.Branch))
+			err = a.record(restoredRecord{"restored", r.ID.String(), r.Kind, idText(r.Context), r.Path, r.Name, r.Messages, r.Missing, r.Bytes})
+		case r.Name != "":
+			err = a.printf("%s  %s  branch %s\n", r.Path, plural(int(r.Messages), "message", "messages"), oneLine(r.Name))
 		default:
 			err = a.printf("%s  %s\n", r.Path, humanSize(r.Bytes))
 		}
@@ -211,18 +211,22 @@ func (a *app) trashEmptyCmd() *cobra.Command {
 
 func (a *app) empty(ctx context.Context, s *ctxdir.Store, ids []uuid.UUID, older time.Duration) error {
 	failed := 0
-	for t, err := range s.Purge(ctx, ids, older, a.dryRun) {
-		if err != nil && t.Path == "" {
-			return err
-		}
-		if err != nil {
+	print := func(t ctxdir.Item) error { return a.collected(t, true) }
+	err := printing(ctx, print, func(ctx context.Context, report func(ctxdir.Item)) error {
+		o := ctxdir.RemoveOptions{DryRun: a.dryRun, Report: report, Failed: func(err error) {
 			failed++
 			a.warn(errorRecord{Error: err.Error(), Hint: hint(err)})
-			continue
+		}}
+		var err error
+		if len(ids) > 0 {
+			_, err = s.PurgeItems(ctx, ids, o)
+		} else {
+			_, err = s.PurgeOlder(ctx, older, o)
 		}
-		if err := a.collected(t, true); err != nil {
-			return err
-		}
+		return err
+	})
+	if err != nil {
+		return err
 	}
 	if failed > 0 {
 		return &problemsError{text: plural(failed, "item", "items") + " could not be purged"}

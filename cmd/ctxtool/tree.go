@@ -21,19 +21,19 @@ the position of the first message that is its own; MESSAGES are all that it show
 		RunE: func(cmd *cobra.Command, args []string) error {
 			return a.withContext(cmd.Context(), args[0], func(c *ctxdir.Context) error {
 				return a.tree(cmd.Context(), c)
-			}, ctxdir.ReadOnly())
+			}, ctxdir.WithReadOnly())
 		},
 	}
 }
 
 func (a *app) tree(ctx context.Context, c *ctxdir.Context) error {
-	all, err := lineagesOf(ctx, c)
+	all, err := c.Branches(ctx)
 	if err != nil {
 		return err
 	}
 	if a.json {
-		for _, l := range all {
-			if err := a.record(branchRow(l.BranchInfo)); err != nil {
+		for _, b := range all {
+			if err := a.record(branchRow(b)); err != nil {
 				return err
 			}
 		}
@@ -58,7 +58,7 @@ func (t *table) addTwig(w *twig, before, turn, below string) {
 		name += " *"
 	}
 	if turn != "" {
-		fork = humanCount(w.at)
+		fork = humanCount(w.Shared)
 	}
 	t.add(before+turn+name, fork, humanCount(w.Messages), humanSize(w.Bytes))
 	if w.Active {

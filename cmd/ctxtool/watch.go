@@ -92,11 +92,11 @@ journals that are kept cannot be told: then there is one "resync" record. A mess
 				return a.withStore(cmd.Context(), func(s *ctxdir.Store) error {
 					w, err := s.Watch(cmd.Context())
 					return a.follow(cmd.Context(), &following{a: a, f: &f}, w, err)
-				}, ctxdir.ReadOnly(), ctxdir.WithMemoryLimit(transformed))
+				}, ctxdir.WithReadOnly(), ctxdir.WithMemoryLimit(transformed))
 			}
 			return a.withContext(cmd.Context(), args[0], func(c *ctxdir.Context) error {
 				return a.followContext(cmd.Context(), c, &f, since)
-			}, ctxdir.ReadOnly(), ctxdir.WithMemoryLimit(transformed))
+			}, ctxdir.WithReadOnly(), ctxdir.WithMemoryLimit(transformed))
 		},
 	}
 	flags := cmd.Flags()
@@ -115,7 +115,10 @@ func (a *app) followContext(ctx context.Context, c *ctxdir.Context, f *watchFlag
 	if !since {
 		var err error
 		if err = c.Refresh(ctx); err == nil {
-			from, err = c.Sequence()
+			sum := c.Summary()
+			if from = sum.Sequence; from == 0 {
+				err = sum.Problem
+			}
 		}
 		if err == nil && f.tail > 0 {
 			err = each(ctx, c.Active(), -f.tail, math.MaxInt64, func(m *ctxdir.Message) error {
@@ -184,7 +187,7 @@ func (p *following) run(ctx context.Context, w *ctxdir.Watcher) error {
 
 // ready says that from now on nothing is missed.
 func (p *following) ready(w *ctxdir.Watcher) error {
-	r := readyRecord{Record: "ready", Seq: p.seq, Polling: problemText(w.Polling())}
+	r := readyRecord{Record: "ready", Seq: p.seq, Polling: problemText(w.Polling)}
 	if p.only != nil {
 		r.Context = p.only.ID().String()
 	}
@@ -199,18 +202,17 @@ func (p *following) ready(w *ctxdir.Watcher) error {
 }
 
 func (p *following) print(ctx context.Context, e *ctxdir.Event) error {
-	_, what, _ := strings.Cut(string(e.Kind), ".")
 	switch e.Kind {
-	case ctxdir.MessageAppended, ctxdir.MessageReplaced, ctxdir.MessageEdited:
-		return p.message(ctx, e, what)
-	case ctxdir.BranchCreated, ctxdir.BranchRenamed, ctxdir.BranchMoved, ctxdir.BranchRemoved:
-		return p.branch(e, what)
-	case ctxdir.MetadataChanged:
-		return p.metadata(e, what)
-	case ctxdir.Resync:
+	case ctxdir.EventMessage:
+		return p.message(ctx, e, e.Op)
+	case ctxdir.EventBranch:
+		return p.branch(e)
+	case ctxdir.EventMetadata:
+		return p.metadata(e)
+	case ctxdir.EventResync:
 		return p.resync(e)
 	}
-	return p.context(e, what)
+	return p.context(e)
 }
 
 func fieldsOf(e *ctxdir.Event, what string) eventFields {
@@ -232,7 +234,7 @@ func (p *following) message(ctx context.Context, e *ctxdir.Event, what string) e
 		return err
 	}
 	p.add(m)
-	if e.Kind == ctxdir.MessageReplaced || e.Kind == ctxdir.MessageEdited {
+	if what == "replaced" || what == "edited" {
 		if err := p.line(e, "message %d of %s was %s:", e.Message.Position, oneLine(e.Branch), what); err != nil {
 			return err
 		}
@@ -256,36 +258,33 @@ func (p *following) line(e *ctxdir.Event, format string, args ...any) error {
 	return p.a.printf("%s\n", p.a.colours(p.a.out.w).paint(dim, "· "+text))
 }
 
-func (p *following) branch(e *ctxdir.Event, what string) error {
+func (p *following) branch(e *ctxdir.Event) error {
 	info := ctxdir.BranchInfo{Name: e.Branch}
 	if len(e.Branches) > 0 {
 		info = e.Branches[0]
 	}
 	if p.a.json {
-		return p.a.record(branchEvent{branchRow(info), e.Was, fieldsOf(e, what)})
+		return p.a.record(branchEvent{branchRow(info), e.Was, fieldsOf(e, e.Op)})
 	}
 	name := oneLine(e.Branch)
-	switch e.Kind {
-	case ctxdir.BranchCreated:
+	switch e.Op {
+	case "created":
 		if info.Parent != "" {
 			return p.line(e, "new branch %s, from %s", name, forkedFrom(info))
 		}
 		return p.line(e, "new branch %s", name)
-	case ctxdir.BranchRenamed:
+	case "renamed":
 		return p.line(e, "branch %s is called %s now", oneLine(e.Was), name)
-	case ctxdir.BranchMoved:
+	case "moved":
 		return p.line(e, "branch %s was rewound to %s", name, plural(int(info.Base), "message", "messages"))
 	}
 	return p.line(e, "branch %s was removed", name)
 }
 
-func (p *following) metadata(e *ctxdir.Event, what string) error {
+func (p *following) metadata(e *ctxdir.Event) error {
 	if p.a.json {
-		b, err := metadataLine(e.Metadata)
-		if err != nil {
-			return err
-		}
-		fields := encode(fieldsOf(e, what))
+		b := metadataLine(e.Metadata)
+		fields := encode(fieldsOf(e, e.Op))
 		return p.a.printf("%s,%s\n", b[:len(b)-1], fields[1:])
 	}
 	var changed []string
@@ -313,13 +312,13 @@ func (p *following) resync(e *ctxdir.Event) error {
 }
 
 // context tells of a context that came or went.
-func (p *following) context(e *ctxdir.Event, what string) error {
+func (p *following) context(e *ctxdir.Event) error {
 	title := ""
 	if e.Metadata != nil {
 		title = e.Metadata.Title
 	}
 	if p.a.json {
-		r := contextEvent{Record: "context", ID: e.Context.String(), Title: title, eventFields: fieldsOf(e, what)}
+		r := contextEvent{Record: "context", ID: e.Context.String(), Title: title, eventFields: fieldsOf(e, e.Op)}
 		if m := e.Metadata; m != nil {
 			r.Branches, r.ActiveBranch, r.CreatedAt, r.UpdatedAt = len(m.Branches), m.ActiveBranch, m.CreatedAt, m.UpdatedAt
 		}
@@ -328,5 +327,5 @@ func (p *following) context(e *ctxdir.Event, what string) error {
 	if title != "" {
 		title = ": " + oneLine(title)
 	}
-	return p.line(e, "context %s%s", what, title)
+	return p.line(e, "context %s%s", e.Op, title)
 }

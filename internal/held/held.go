@@ -1,4 +1,4 @@
-// Package held keeps things open that are used again and again.
+// Package held keeps often used resources open.
 package held
 
 import (
@@ -6,30 +6,30 @@ import (
 	"sync"
 )
 
-// Things are open things, by key: a bounded number of them, beside those in use. A thing is closed by the last of those who use it; the table is one
-// of them. The zero value is ready.
+// Things are open resources by key: a bounded number of them, plus those in use. The last user of a thing closes it;
+// the table is one of its users. The zero value is ready to use.
 type Things[K comparable, T Thing] struct {
 	mu  sync.Mutex
 	all map[K]T
 }
 
-// Thing is what can be held: a pointer to a struct that embeds [Use].
+// Thing is a resource that the table can hold: a pointer to a struct that embeds [Use].
 type Thing interface {
 	comparable
 	io.Closer
 	use() *Use
 }
 
-// Use counts who uses a thing.
+// Use counts the users of a thing.
 type Use struct {
-	table *sync.Mutex // guards users; nil for a thing that is in no table
+	table *sync.Mutex // guards users; nil for a thing in no table
 	users int
 	last  func() error
 }
 
 func (u *Use) use() *Use { return u }
 
-// Release is for who no longer uses the thing.
+// Release ends one use of the thing.
 func (u *Use) Release() {
 	if u.table == nil {
 		return
@@ -41,14 +41,14 @@ func (u *Use) Release() {
 
 func (u *Use) drop() {
 	if u.users--; u.users == 0 {
-		_ = u.last() // things that are written to are synced, and need no good end
+		_ = u.last() // writers sync what they write, so a failed close loses nothing
 	}
 }
 
 // Most bounds the things that a table keeps open.
 const Most = 64
 
-// Get returns the thing of a key, for Release when it is no longer used. open opens it if need be.
+// Get returns the thing of a key and opens it if necessary. The caller must Release it.
 func (t *Things[K, T]) Get(key K, open func() (T, error)) (T, error) {
 	t.mu.Lock()
 	defer t.mu.Unlock()
@@ -64,7 +64,7 @@ func (t *Things[K, T]) Get(key K, open func() (T, error)) (T, error) {
 		if len(t.all) < Most {
 			break
 		}
-		t.drop(other) // any: there are seldom that many
+		t.drop(other) // any will do: there are seldom that many
 	}
 	if t.all == nil {
 		t.all = map[K]T{}
@@ -74,14 +74,14 @@ func (t *Things[K, T]) Get(key K, open func() (T, error)) (T, error) {
 	return x, nil
 }
 
-// drop lets go of the thing of a key. The caller holds mu.
+// drop removes the thing of a key. The caller holds mu.
 func (t *Things[K, T]) drop(key K) {
 	x := t.all[key]
 	delete(t.all, key)
 	x.use().drop()
 }
 
-// Drop lets go of a thing, unless its key has another one by now.
+// Drop removes a thing, unless its key has another one by now.
 func (t *Things[K, T]) Drop(key K, x T) {
 	t.mu.Lock()
 	defer t.mu.Unlock()
@@ -90,7 +90,7 @@ func (t *Things[K, T]) Drop(key K, x T) {
 	}
 }
 
-// Only lets go of the things that are not to be kept.
+// Only removes the things that keep rejects.
 func (t *Things[K, T]) Only(keep func(K) bool) {
 	t.mu.Lock()
 	defer t.mu.Unlock()
@@ -101,5 +101,5 @@ func (t *Things[K, T]) Only(keep func(K) bool) {
 	}
 }
 
-// Clear lets go of all things.
+// Clear removes all things.
 func (t *Things[K, T]) Clear() { t.Only(func(K) bool { return false }) }

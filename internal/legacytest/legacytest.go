@@ -10,26 +10,26 @@ import (
 	"pgregory.net/rapid"
 )
 
-// ID returns the nth of a row of UUIDs.
+// ID returns the nth of a series of UUIDs.
 func ID(n int) string {
 	id := uuid.UUID{0: 0x0a, 6: 0x40, 8: 0x80}
 	id[13], id[14], id[15] = byte(n>>16), byte(n>>8), byte(n)
 	return id.String()
 }
 
-// Quote is a JSON string.
+// Quote returns s as a JSON string.
 func Quote(s string) string {
 	b, _ := json.Marshal(s)
 	return string(b)
 }
 
-// Generation is a state of the format.
+// Generation is a version of the legacy format.
 type Generation struct {
 	States []string // values of current_state
 	Titled bool     // title, auto_generate_title, continuation_count
 }
 
-// Generations there are, the last one being to come.
+// Generations lists the known generations; the last one is a hypothetical future one.
 var Generations = []Generation{
 	{States: []string{`"Idle"`, `"AwaitingToolApproval"`, `{"Failed":{"error":"x"}}`, `"ProcessingUserMessage"`}},
 	{States: []string{`"idle"`, `"awaiting_l_l_m_response"`, `{"awaiting_tool_approval":{"pending":["a"],"n":1.0}}`}, Titled: true},
@@ -41,8 +41,8 @@ func object(members ...string) string { return "{" + strings.Join(members, ",") 
 
 func member(name, value string) string { return Quote(name) + ":" + value }
 
-// Draw makes a legacy context, a monolithic one: of several branches that share beginnings or do not, with keys that are no UUIDs, that
-// are there twice or not at all, with unknown members everywhere.
+// Draw makes a monolithic legacy context. Its branches may share beginnings. Its keys may be no UUIDs, occur twice or
+// be missing, and unknown members occur everywhere.
 func Draw(t *rapid.T, id string) string {
 	g := rapid.SampledFrom(Generations).Draw(t, "generation")
 	keys := rapid.SliceOfNDistinct(rapid.Custom(drawKey), 0, 12, rapid.ID[string]).Draw(t, "keys")
@@ -181,7 +181,7 @@ func drawBranch(t *rapid.T, name string, keys []string) string {
 		ids = append(ids, Quote(k))
 	}
 	if len(keys) > 0 {
-		for range rapid.IntRange(0, 4).Draw(t, "others") { // any message, also once more
+		for range rapid.IntRange(0, 4).Draw(t, "others") { // any message, also repeated
 			ids = append(ids, Quote(rapid.SampledFrom(keys).Draw(t, "other")))
 		}
 	}
@@ -208,14 +208,14 @@ func drawBranch(t *rapid.T, name string, keys []string) string {
 	return object(rapid.Permutation(members).Draw(t, "branch order")...)
 }
 
-// Damage is a file that is no whole legacy context.
+// Damage is a file that is not an intact legacy context.
 type Damage struct {
 	Name   string
 	Text   string
-	Legacy bool // it is one, damaged; else nothing that is known here
+	Legacy bool // a damaged legacy context, else an unknown file
 }
 
-// Whole is a small context to be damaged.
+// Whole returns a small context for tests to damage.
 func Whole(id string) string {
 	node := func(n int, parent string) string {
 		return member(ID(n), object(member("id", Quote(ID(n))), member("message", `{"role":"User","content":[{"type":"text","text":"t"}],"metadata":null}`), member("parent_id", parent)))
@@ -228,14 +228,14 @@ func Whole(id string) string {
 	)
 }
 
-// Split is the context.json of a split context, made of a small whole one.
+// Split returns the context.json of a split context, made from a small intact one.
 func Split(whole string) string {
 	before, rest, _ := strings.Cut(whole, `"message_pool":{`)
 	_, behind, _ := strings.Cut(rest, `},"branches"`)
 	return before + `"message_pool":{},"branches"` + behind
 }
 
-// Damaged are files of which no context can be made, each under the name that a context of this id has.
+// Damaged returns files that no import can read, each under the name of a context with this id.
 func Damaged(id string) []Damage {
 	whole := Whole(id)
 	pool := strings.Index(whole, `"message_pool"`)

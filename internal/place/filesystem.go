@@ -6,7 +6,7 @@ import (
 	"strings"
 )
 
-// verdict says whether the promises hold on a file system.
+// verdict states whether the promises hold on a file system.
 type verdict struct {
 	severity Severity
 	why      string
@@ -24,7 +24,7 @@ var (
 	plain  = verdict{Warning, "it has no journal: a power cut can harm the file system itself, whatever was synced", toDisk}
 )
 
-// fileSystems are those of which something is known, by the kernel's names.
+// fileSystems lists the known file systems, by the kernel's names.
 var fileSystems = map[string]verdict{
 	"ext4": sound, "ext3": sound, "xfs": sound, "btrfs": sound,
 	"f2fs":     {Info, "a sync is one by its documentation; the tests of power cuts have no case of it", ""},
@@ -56,13 +56,13 @@ func (f Facts) fileSystem() []Finding {
 	return []Finding{{Kind: KindFileSystem, Severity: v.severity, Detail: f.FileSystem + ": " + v.why, Hint: v.hint}}
 }
 
-// takesBack are options that take a promise back, on whatever file system. data=writeback is none: what is relied on was synced, and sums
-// tell the rest.
+// takesBack lists the options that break a promise on any file system. data=writeback does not: the engine syncs what
+// it relies on, and sums detect the rest.
 var takesBack = map[string]string{
 	"nobarrier":            "syncs do not empty the disk's cache",
 	"barrier=0":            "syncs do not empty the disk's cache",
 	"barrier=none":         "syncs do not empty the disk's cache",
-	"fsync=volatile":       "syncs do nothing", // overlayfs, as newer kernels tell it
+	"fsync=volatile":       "syncs do nothing", // overlayfs, as newer kernels report it
 	"fsync_mode=nobarrier": "syncs do not empty the disk's cache",
 	"volatile":             "syncs do nothing",
 }

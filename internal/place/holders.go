@@ -1,7 +1,7 @@
 package place
 
-// Holder is who holds a lock.
+// Holder is the holder of a lock.
 type Holder struct {
 	Name    string // of the lock's file
-	Process int    // 0 when it ended, or cannot be seen from here
+	Process int    // 0 if the process ended or is not visible from here
 }

@@ -12,7 +12,7 @@ import (
 	"golang.org/x/sys/unix"
 )
 
-// Holders finds who holds the locks in a folder, on the device that [Facts] has. It takes none.
+// Holders finds the holders of the locks in a folder, on the device in [Facts]. It takes no lock.
 func Holders(dir, device string) ([]Holder, error) {
 	f, err := os.Open("/proc/locks")
 	if err != nil {
@@ -40,13 +40,13 @@ func Holders(dir, device string) ([]Holder, error) {
 	return found, nil
 }
 
-// readLocks reads from what proc_locks(5) describes the processes that hold a flock of files on a device, by inode. The kernel has 0 for one
-// that ended or is in another namespace.
+// readLocks parses proc_locks(5) and returns the processes that hold a flock of files on a device, by inode. The kernel
+// reports 0 for a process that ended or is in another namespace.
 func readLocks(r io.Reader, device string) (map[uint64][]int, error) {
 	major, minor, _ := strings.Cut(device, ":")
 	a, err := strconv.ParseUint(major, 10, 32)
 	if err != nil {
-		return nil, nil // the device is not known
+		return nil, nil // the device is unknown
 	}
 	b, err := strconv.ParseUint(minor, 10, 32)
 	if err != nil {
@@ -56,7 +56,7 @@ func readLocks(r io.Reader, device string) (map[uint64][]int, error) {
 	held := map[uint64][]int{}
 	lines := bufio.NewScanner(r)
 	for lines.Scan() {
-		// "1: FLOCK  ADVISORY  WRITE 4711 fe:00:131 0 EOF"; who waits has "->" behind the number.
+		// "1: FLOCK  ADVISORY  WRITE 4711 fe:00:131 0 EOF"; a waiting process has "->" after the number.
 		w := strings.Fields(lines.Text())
 		if len(w) < 6 || w[1] != "FLOCK" {
 			continue

@@ -6,8 +6,8 @@ import (
 	"github.com/dustin/go-humanize"
 )
 
-// The bounds below are of what the engine takes: a journal is laid out in steps of some 100 KiB and kept up to 4 MiB, a message may have
-// 256 MiB, and is a file.
+// These bounds follow from the engine's needs: it preallocates a journal in steps of some 100 KiB and keeps up to 4
+// MiB. A message may have 256 MiB, and is a file.
 const (
 	leastSpace  = 16 << 20
 	littleSpace = 512 << 20
@@ -65,11 +65,11 @@ func (f Facts) openFiles() []Finding {
 	return []Finding{{Kind: KindOpenFiles, Severity: OK, Detail: fmt.Sprintf("a process may have %s", count(f.OpenFiles))}}
 }
 
-// watchesEach is what following takes for a context: its folder, that of the messages, and one for each branch.
+// watchesEach is the number of watches to follow a context: its folder, that of the messages, and each branch.
 const watchesEach = 3
 
-// watches compares what inotify gives with what following the whole store takes: watches for each context, and an instance for each process that
-// follows.
+// watches compares the limits of inotify with the needs of following the whole store: watches for each context, and an
+// instance for each following process.
 func (f Facts) watches(contexts int) []Finding {
 	if f.Watches == 0 {
 		return nil

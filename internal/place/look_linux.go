@@ -15,7 +15,7 @@ import (
 	"golang.org/x/sys/unix"
 )
 
-// magics names file systems by what statfs says, for where mountinfo does not: it cannot tell the relatives of ext4 and of FUSE apart.
+// magics names file systems by statfs, in case mountinfo does not. statfs cannot distinguish relatives of ext4 or FUSE.
 var magics = map[int64]string{
 	unix.EXT4_SUPER_MAGIC: "ext4", unix.XFS_SUPER_MAGIC: "xfs", unix.BTRFS_SUPER_MAGIC: "btrfs", unix.F2FS_SUPER_MAGIC: "f2fs",
 	unix.TMPFS_MAGIC: "tmpfs", unix.RAMFS_MAGIC: "ramfs", unix.OVERLAYFS_SUPER_MAGIC: "overlay", unix.FUSE_SUPER_MAGIC: "fuse",
@@ -24,7 +24,7 @@ var magics = map[int64]string{
 	unix.MSDOS_SUPER_MAGIC: "vfat", unix.EXFAT_SUPER_MAGIC: "exfat", 0x2fc12fc1: "zfs", 0xca451a4e: "bcachefs", 0x786f4256: "vboxsf",
 }
 
-// Look gathers what the system tells of a folder.
+// Look gathers the system's facts about a folder.
 func Look(dir string) (Facts, error) {
 	f := Facts{System: runtime.GOOS}
 	var st unix.Statfs_t
@@ -52,7 +52,7 @@ type mount struct {
 	options             []string // of the mount, then of the file system
 }
 
-// mountUnder finds the mount that a folder lies on.
+// mountUnder finds the mount of a folder.
 func mountUnder(dir string) (mount, error) {
 	var st unix.Statx_t
 	if err := unix.Statx(unix.AT_FDCWD, dir, 0, unix.STATX_MNT_ID, &st); err != nil {
@@ -69,7 +69,7 @@ func mountUnder(dir string) (mount, error) {
 	return readMount(f, st.Mnt_id)
 }
 
-// readMount finds a mount in what proc_pid_mountinfo(5) describes.
+// readMount finds a mount in the format of proc_pid_mountinfo(5).
 func readMount(r io.Reader, id uint64) (mount, error) {
 	want := strconv.FormatUint(id, 10)
 	lines := bufio.NewScanner(r)
@@ -90,7 +90,7 @@ func readMount(r io.Reader, id uint64) (mount, error) {
 	return mount{}, fmt.Errorf("mount %d is not in mountinfo", id)
 }
 
-// unescape puts back what the kernel writes as a backslash and three octal digits.
+// unescape decodes characters that the kernel writes as a backslash and three octal digits.
 func unescape(s string) string {
 	var b strings.Builder
 	for i := 0; i < len(s); i++ {
@@ -106,7 +106,7 @@ func unescape(s string) string {
 	return b.String()
 }
 
-// setting is a number of inotify's, 0 where it is not told.
+// setting returns a limit of inotify, or 0 if it is unknown.
 func setting(name string) uint64 {
 	b, err := os.ReadFile("/proc/sys/fs/inotify/" + name)
 	if err != nil {
@@ -116,7 +116,7 @@ func setting(name string) uint64 {
 	return n
 }
 
-// Apart finds the folders in one that are on another file system: nothing can be moved between them and the others.
+// Apart finds the subfolders on another file system: nothing can move between them and the others.
 func Apart(dir string) ([]string, error) {
 	var of, st unix.Stat_t
 	if err := unix.Stat(dir, &of); err != nil {

@@ -7,14 +7,14 @@ import (
 	"runtime"
 )
 
-// Look gathers what the system tells of a folder: here nothing but which system it is.
+// Look gathers the system's facts about a folder: here only the system's name.
 func Look(dir string) (Facts, error) {
 	_, err := os.Stat(dir)
 	return Facts{System: runtime.GOOS}, err
 }
 
-// Holders finds who holds the locks in a folder. It is not told here.
+// Holders finds the holders of the locks in a folder. This system does not report them.
 func Holders(string, string) ([]Holder, error) { return nil, nil }
 
-// Apart finds the folders in one that are on another file system. It is not told here.
+// Apart finds the subfolders on another file system. This system does not report them.
 func Apart(string) ([]string, error) { return nil, nil }

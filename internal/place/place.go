@@ -1,31 +1,31 @@
-// Package place tells whether a folder lies where the promises of docs/DESIGN.md hold: on which file system, with what room and limits, and
-// what syncs, locks and times do there.
+// Package place checks whether the promises of docs/DESIGN.md hold for a folder: its file system, space and limits, and
+// the behaviour of syncs, locks and times.
 //
-// What the system says is gathered by [Look] and judged by [Facts.Findings]; what it does is tried by [Try].
+// [Look] gathers what the system reports, and [Facts.Findings] judges it. [Try] tests what the system does.
 package place
 
 import "slices"
 
-// Severity says how bad a finding is.
+// Severity rates a finding.
 type Severity string
 
 // The severities.
 const (
 	OK      Severity = "ok"
-	Info    Severity = "info"    // no harm, and good to know
-	Warning Severity = "warning" // a promise does not hold here, or will not for long
+	Info    Severity = "info"    // harmless information
+	Warning Severity = "warning" // a promise does not hold here, or soon will not
 	Error   Severity = "error"   // something does not work
 )
 
-// Kind says what a finding is about.
+// Kind names the subject of a finding.
 type Kind string
 
 // The kinds of findings.
 const (
-	KindSystem     Kind = "system" // what cannot be told on this one
+	KindSystem     Kind = "system" // what this system does not report
 	KindFileSystem Kind = "file-system"
 	KindMount      Kind = "mount"
-	KindLayout     Kind = "layout" // parts of the store that lie elsewhere
+	KindLayout     Kind = "layout" // parts of the store on another file system
 	KindSpace      Kind = "space"
 	KindInodes     Kind = "inodes"
 	KindOpenFiles  Kind = "open-files"
@@ -38,32 +38,32 @@ const (
 	KindNames      Kind = "names"
 )
 
-// Finding is one thing that was looked at.
+// Finding is the result of one check.
 type Finding struct {
 	Kind     Kind
 	Severity Severity
 	Detail   string
-	Hint     string // what to do; may be empty
+	Hint     string // the remedy; may be empty
 	Path     string // may be empty
 }
 
-// Facts are what the system tells of a folder's place. What is not known is zero.
+// Facts are the system's reports about a folder. Unknown ones are zero.
 type Facts struct {
-	System     string // as Go calls it
-	FileSystem string // as the kernel calls it
-	Mount      string // the folder it is mounted on
+	System     string // Go's name of it
+	FileSystem string // the kernel's name of it
+	Mount      string // the mount point
 	Device     string // as in mountinfo: MAJOR:MINOR
 	Options    []string
 	Size       uint64 // bytes
-	Free       uint64 // bytes, for who is not root
-	Inodes     uint64 // 0 where the file system makes as many as it needs
+	Free       uint64 // bytes available to users other than root
+	Inodes     uint64 // 0 if the file system makes as many as it needs
 	FreeInodes uint64
-	OpenFiles  uint64 // that a process may have
-	Watches    uint64 // of inotify, for all processes of a user
+	OpenFiles  uint64 // limit of a process
+	Watches    uint64 // inotify's limit for all processes of a user
 	Instances  uint64 // likewise
 }
 
-// Findings judges the facts, for a store of so many contexts.
+// Findings judges the facts for a store with this many contexts.
 func (f Facts) Findings(contexts int) []Finding {
 	if f.System != "linux" {
 		return []Finding{{

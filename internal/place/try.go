@@ -16,7 +16,7 @@ import (
 // TemporaryStart begins the name of the file that [Try] makes.
 const TemporaryStart = ".doctor-"
 
-// Try does in a folder what the engine relies on, with one temporary file, which it removes again.
+// Try tests in a folder the operations that the engine relies on. It uses one temporary file and removes it.
 func Try(dir string) []Finding {
 	fsys, err := vfs.OS(dir)
 	if err != nil {
@@ -26,7 +26,7 @@ func Try(dir string) []Finding {
 	return try(fsys)
 }
 
-// untried says what cannot be tried without a file.
+// untried reports that the checks could not run without a file.
 func untried(err error) []Finding {
 	return []Finding{{
 		Kind: KindWrite, Severity: Warning, Hint: "check who owns the folder, and how it is mounted",
@@ -39,10 +39,10 @@ type trial struct {
 	fs   vfs.FS
 	name string
 	file vfs.File
-	at   time.Time // right before it was made
+	at   time.Time // right before the file was made
 }
 
-// try names the file so that case and Unicode form of the name can be told: é is one character in it.
+// try chooses a name that reveals changes of case and of Unicode form: é is one character in it.
 func try(fsys vfs.FS) []Finding {
 	t := trial{fs: fsys, name: fmt.Sprintf("%sé-%08x", TemporaryStart, rand.Uint32()), at: time.Now()}
 	var err error
@@ -68,7 +68,7 @@ func (t *trial) write() Finding {
 	return Finding{Kind: KindWrite, Severity: OK, Detail: "a file can be made and written"}
 }
 
-// sync tries what makes an append durable, and what makes a fold so. Whether the disk tells the truth nobody can find out here.
+// sync tests the syncs of an append and of a fold. It cannot test whether the disk reports the truth.
 func (t *trial) sync() Finding {
 	begun := time.Now()
 	err := t.file.Datasync()
@@ -95,7 +95,7 @@ func unsynced(what string, err error) Finding {
 	return Finding{Kind: KindSync, Severity: Error, Detail: fmt.Sprintf("%s cannot be synced: %v: appends fail here", what, err), Hint: toDisk}
 }
 
-// mostOff is how far the time of a new file may be from the clock: vfat has steps of two seconds.
+// mostOff is how far the time of a new file may differ from the clock: vfat has steps of two seconds.
 const mostOff = 3 * time.Second
 
 func (t *trial) clock() Finding {
@@ -114,7 +114,7 @@ func (t *trial) clock() Finding {
 	return Finding{Kind: KindClock, Severity: OK, Detail: "file times are those of the system's clock"}
 }
 
-// times looks whether a file keeps the time it is given: that of its commit, in microseconds.
+// times checks whether a file keeps the time that the engine sets: that of its commit, in microseconds.
 func (t *trial) times() Finding {
 	want := time.Date(2020, 2, 20, 20, 20, 21, 123456000, time.UTC)
 	err := t.file.SetModTime(want)
@@ -135,7 +135,7 @@ func (t *trial) times() Finding {
 	return Finding{Kind: KindTimes, Severity: OK, Detail: "files keep their times to the microsecond"}
 }
 
-// lock takes a lock, and asks for it as another process would: through a handle of its own.
+// lock takes a lock, and requests it as another process would: through its own handle.
 func (t *trial) lock() Finding {
 	first, second := t.fs.Lock(t.name), t.fs.Lock(t.name)
 	defer first.Close()
@@ -161,7 +161,7 @@ func (t *trial) lock() Finding {
 	return Finding{Kind: KindLock, Severity: OK, Detail: "a lock is refused to a second one while it is held, and free afterwards"}
 }
 
-// taken is why a lock was not had where no error says so.
+// taken explains a lock that was not granted if no error does.
 func taken(ok bool) error {
 	if ok {
 		return nil
@@ -169,7 +169,7 @@ func taken(ok bool) error {
 	return errors.New("somebody holds it")
 }
 
-// names looks by which other names the file is found. None does harm: no two branches have names that any file system takes for one.
+// names checks which other names find the file. None does harm: no file system considers two branch names equal.
 func (t *trial) names() Finding {
 	var as []string
 	if t.found(strings.ToUpper(t.name)) {

@@ -8,18 +8,18 @@ import (
 	"iter"
 )
 
-// ErrHole is wrapped by errors about a file of text of which a part was never written: it has no bytes on disk, reads as
-// zeros, and may be of any size. It wraps [ErrTooLarge].
+// ErrHole is wrapped by errors about a text file with an unwritten part. Such a part has no bytes on disk, reads as
+// zeros, and may be of any size. ErrHole wraps [ErrTooLarge].
 var ErrHole = fmt.Errorf("%w: a part of it was never written", ErrTooLarge)
 
-// hollow is a file that knows where it has no data.
+// hollow is a file that can locate its data.
 type hollow interface {
-	// data returns the first part at or behind off that has data; from is the size of the file where there is none.
+	// data returns the first part at or after off that has data. from is the size of the file if there is none.
 	data(off, size int64) (from, to int64, err error)
 }
 
-// Data yields the parts of a file that have data, in order: it is for files that are read without being believed in. Where the
-// file system does not tell, there is one part, the whole.
+// Data yields the parts of a file that have data, in order. Use it for files that are read without trust. If the file
+// system does not report holes, Data yields the whole file as one part.
 func Data(f File) iter.Seq2[*io.SectionReader, error] {
 	return func(yield func(*io.SectionReader, error) bool) {
 		size, err := Size(f)
@@ -43,7 +43,7 @@ func Data(f File) iter.Seq2[*io.SectionReader, error] {
 	}
 }
 
-// unbroken fails with ErrHole when a file that is large enough for it to matter has a hole.
+// unbroken fails with ErrHole if a file above the trusted size has a hole.
 func unbroken(f File, info fs.FileInfo) error {
 	h, tells := f.(hollow)
 	if !tells || info.Size() <= trusted {
@@ -55,8 +55,8 @@ func unbroken(f File, info fs.FileInfo) error {
 	return nil
 }
 
-// NextData returns where the next part with data begins, at or behind off: the size of the file where there is none, and off where the file
-// system does not tell. What is passed over reads as zeros.
+// NextData returns where the next part with data begins, at or after off. It returns the size of the file if there is
+// none, and off if the file system does not report holes. The skipped part reads as zeros.
 func NextData(f io.ReaderAt, off, size int64) int64 {
 	if h, tells := f.(hollow); tells && off < size {
 		if from, _, err := h.data(off, size); err == nil {
@@ -66,7 +66,7 @@ func NextData(f io.ReaderAt, off, size int64) int64 {
 	return off
 }
 
-// HasHole reports whether a part of [from, to) was never written. Where it is short enough to be read, it does not ask.
+// HasHole reports whether a part of [from, to) was never written. A range short enough to read counts as whole.
 func HasHole(f io.ReaderAt, from, to int64) bool {
 	h, tells := f.(hollow)
 	if !tells || to-from <= trusted {
@@ -76,7 +76,7 @@ func HasHole(f io.ReaderAt, from, to int64) bool {
 	return err == nil && (begins > from || ends < to)
 }
 
-// ReadData returns what a file holds from off on, without the parts that were never written, and no more than most bytes.
+// ReadData returns the content of a file from off on, without unwritten parts, up to most bytes.
 func ReadData(f File, off, most int64) (b []byte, err error) {
 	for part, err := range Data(f) {
 		if err != nil {
@@ -97,7 +97,7 @@ func ReadData(f File, off, most int64) (b []byte, err error) {
 	return b, nil
 }
 
-// CopyData makes a new file hold what another one does. Where that has no data, neither has the copy.
+// CopyData copies the content of a file to a new one. The copy has the same holes.
 func CopyData(to, from File) error {
 	size, err := Size(from)
 	if err != nil {

@@ -15,7 +15,7 @@ func (f osFile) data(off, size int64) (from, to int64, err error) {
 	case errors.Is(err, unix.ENXIO):
 		return size, size, nil
 	case err != nil:
-		return off, size, nil // the file system cannot tell
+		return off, size, nil // the file system does not report holes
 	}
 	if to, err = f.Seek(from, unix.SEEK_HOLE); err != nil {
 		return from, size, nil

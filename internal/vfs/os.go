@@ -18,8 +18,8 @@ const (
 	dirPerm  = 0o700
 )
 
-// OS opens a folder of the real file system. Symbolic links below it never lead out of it (see [os.Root]), and
-// none is written through.
+// OS opens a folder of the real file system. Symbolic links below it never lead out of it (see [os.Root]), and the FS
+// writes through none.
 func OS(dir string) (FS, error) {
 	abs, err := filepath.Abs(dir)
 	if err != nil {
@@ -34,13 +34,13 @@ func OS(dir string) (FS, error) {
 
 type osFS struct {
 	root *os.Root
-	dir  string // the path at the time of opening; used for locks alone
+	dir  string // the path when it was opened, for locks only
 
 	mu   sync.Mutex
-	self *os.File // the folder; SyncAll tells what failed to be written since it was opened
+	self *os.File // the folder; SyncAll on it reports write failures since it was opened
 
 	syncing sync.Mutex
-	failed  uint64 // calls of SyncAll; guarded by syncing
+	failed  uint64 // failed calls of SyncAll; guarded by syncing
 }
 
 func (o *osFS) OpenFile(name string, flag int) (File, error) {
@@ -80,7 +80,7 @@ func (o *osFS) OpenFile(name string, flag int) (File, error) {
 	return osFile{f}, nil
 }
 
-// handle is the folder itself, opened once.
+// handle returns the folder itself, opened once.
 func (o *osFS) handle() (*os.File, error) {
 	o.mu.Lock()
 	defer o.mu.Unlock()
@@ -113,7 +113,7 @@ func (o *osFS) RenameNew(from, to string) error {
 	if !errors.Is(err, errors.ErrUnsupported) {
 		return err
 	}
-	// Where the system has no such call, somebody may come in between the look and the rename.
+	// Without such a call, another process may create the target between check and rename.
 	if _, err := o.root.Lstat(to); err == nil {
 		return &fs.PathError{Op: "rename", Path: to, Err: fs.ErrExist}
 	} else if !errors.Is(err, fs.ErrNotExist) {
@@ -122,7 +122,7 @@ func (o *osFS) RenameNew(from, to string) error {
 	return o.root.Rename(from, to)
 }
 
-// in calls f with the folder that a name is in, and the last part of the name.
+// in calls f with the folder that holds a name, and the last part of the name.
 func (o *osFS) in(name string, f func(folder *os.File, base string) error) error {
 	if !strings.ContainsRune(name, '/') {
 		folder, err := o.handle()
@@ -140,8 +140,7 @@ func (o *osFS) in(name string, f func(folder *os.File, base string) error) error
 }
 
 func (o *osFS) Mkdir(name string) error {
-	// The umask can only take bits away from 0700, and one that does makes the folder useless to its
-	// owner: such a folder is repaired by chmod.
+	// The umask can only remove bits from 0700, which makes the folder useless to its owner. A chmod restores them.
 	if err := o.root.Mkdir(name, dirPerm); err != nil {
 		return err
 	}
@@ -233,7 +232,7 @@ func (o *osFS) Sub(name string) (FS, error) {
 
 type osFile struct{ *os.File }
 
-// FileOf is a file that was opened by its path.
+// FileOf wraps a file that was opened by its path.
 func FileOf(f *os.File) File { return osFile{f} }
 
 // MkdirAll makes a folder and its missing parents in the real file system, each 0700 less the umask.

@@ -15,7 +15,7 @@ func (f osFile) Datasync() error {
 	return f.control("fdatasync", unix.Fdatasync)
 }
 
-// largeFiles lets a program of 32 bits open files of more than 2 GiB.
+// largeFiles lets a 32-bit program open files of more than 2 GiB.
 const largeFiles = syscall.O_LARGEFILE
 
 func (f osFile) SetModTime(t time.Time) error {
@@ -64,8 +64,8 @@ func (f osFile) control(op string, call func(fd int) error) error {
 	return nil
 }
 
-// plain says that a name is of a file in the folder itself. Such a one cannot lead out of it: the calls below
-// follow no link.
+// plain reports whether a name is a file's in the folder itself. Such a name cannot lead out of the folder: the calls
+// below follow no link.
 func plain(name string) bool {
 	return name != "" && name != "." && name != ".." && !strings.ContainsRune(name, '/')
 }
@@ -123,7 +123,7 @@ func createAt(dir int, name string, data []byte, at time.Time) (err error) {
 	return fill(fd, data, at)
 }
 
-// fill gives a new file its permissions, whatever the umask, its content and its time.
+// fill sets the content, the time and, whatever the umask, the permissions of a new file.
 func fill(fd int, data []byte, at time.Time) error {
 	var st unix.Statx_t
 	err := unix.Statx(fd, "", unix.AT_EMPTY_PATH, unix.STATX_MODE, &st)
@@ -158,7 +158,7 @@ func (o *osFS) loadFile(name string, size int64) ([]byte, error) {
 	if !plain(name) || size < 0 || size > trusted {
 		return loadFile(o, name, size)
 	}
-	b := make([]byte, size+1) // the byte more is only there to tell a longer file
+	b := make([]byte, size+1) // the extra byte reveals a longer file
 	err := o.at("openat", name, func(dir int) error {
 		fd, err := openAt(dir, name)
 		if err != nil {
@@ -315,7 +315,7 @@ func (f osFile) size() (int64, error) {
 	return int64(st.Size), err
 }
 
-// statInfo is the answer of fstatat.
+// statInfo is the result of fstatat.
 type statInfo struct {
 	name string
 	st   unix.Stat_t

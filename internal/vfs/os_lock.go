@@ -19,40 +19,40 @@ func (o *osFS) Lock(name string) Lock {
 	return &osLock{
 		fs: o, name: name,
 		inner: make(chan struct{}, 1),
-		f:     flock.New(p, flock.SetFlag(os.O_RDWR|openFlags)), // it creates nothing: the path may lead elsewhere
+		f:     flock.New(p, flock.SetFlag(os.O_RDWR|openFlags)), // do not let flock create the file: the path may lead elsewhere
 	}
 }
 
-// osLock is a flock with a mutex in front: one handle does not exclude the goroutines that share it.
+// osLock is a flock behind a mutex: one handle does not exclude the goroutines that share it.
 type osLock struct {
 	fs    *osFS
 	name  string
-	inner chan struct{} // full while the lock is held or asked for
+	inner chan struct{} // full while a goroutine holds or requests the lock
 	f     *flock.Flock
 
-	// What follows is for who filled inner.
-	folder FS     // where the lock file lies
-	asked  *asked // the system was asked and has not answered yet
-	passed int    // how often the lock was passed on since it was taken from the system
-	tenure uint64 // how often it was taken from the system
+	// The goroutine that filled inner owns these fields.
+	folder FS     // the folder of the lock file
+	asked  *asked // a pending system call for the lock
+	passed int    // how often the lock was passed on since the system granted it
+	tenure uint64 // how often the system granted it
 
 	mu      sync.Mutex
-	waiters int  // who wait for inner
-	kept    bool // the system's lock was not given back: the next one who fills inner has it
+	waiters int  // goroutines that wait for inner
+	kept    bool // the system's lock was not released; the next goroutine that fills inner has it
 }
 
-// asked is a call that waits for the lock in the system. It cannot be cancelled: who gives up leaves it to the next one
-// who wants the lock, so there is never more than one. Where nobody does when the system answers, the lock is given back.
+// asked is a pending call for the system's lock. Nothing can cancel it: a goroutine that gives up leaves it to the next
+// that wants the lock, so there is at most one. If none wants the granted lock, ask releases it.
 type asked struct {
 	shared bool
 	answer chan error
-	wanted bool // somebody waits for the answer; guarded by osLock.mu
+	wanted bool // a goroutine waits for the answer; guarded by osLock.mu
 }
 
-// errGivenBack is the answer where nobody wanted it any more.
+// errGivenBack is the answer if no goroutine wanted the lock any more.
 var errGivenBack = errors.New("the lock was given back")
 
-// same makes sure that the file locked by path is the one in the folder: the path may lead elsewhere by now.
+// same checks that the file locked by path is the one in the folder: the path may lead elsewhere by now.
 func (l *osLock) same() error {
 	held, err := l.f.Stat()
 	if err != nil {
@@ -76,7 +76,7 @@ func (l *osLock) same() error {
 	return err
 }
 
-// locate opens the folder of the lock file, through no link.
+// locate opens the folder of the lock file without following links.
 func (l *osLock) locate() error {
 	if l.folder != nil {
 		return nil
@@ -130,22 +130,22 @@ func (l *osLock) enter(ctx context.Context) error {
 	defer l.mu.Unlock()
 	l.waiters--
 	if err != nil && l.waiters == 0 && l.kept {
-		// It may have been kept for this one.
+		// The lock may have been kept for this goroutine.
 		select {
 		case l.inner <- struct{}{}:
 			l.kept = false
 			_ = l.f.Unlock()
 			<-l.inner
-		default: // somebody else has it
+		default: // another goroutine has it
 		}
 	}
 	return err
 }
 
-// most is how often the lock is passed on in this process while others may be waiting.
+// most limits how often this process passes the lock on while other processes may be waiting.
 const most = 32
 
-// take takes what the last holder kept.
+// take takes over a lock that the last holder kept.
 func (l *osLock) take(shared bool) bool {
 	l.mu.Lock()
 	kept := l.kept
@@ -166,8 +166,8 @@ func (l *osLock) take(shared bool) bool {
 
 func (l *osLock) Tenure() uint64 { return l.tenure }
 
-// tries is how often a lock is tried before it is waited for in the system: its holder needs some ten microseconds,
-// and to be woken takes longer.
+// tries is how often get tries the lock before it waits in the system. A holder needs some ten microseconds; waking a
+// waiter takes longer.
 const tries = 3
 
 func (l *osLock) get(ctx context.Context, shared bool) error {
@@ -224,7 +224,7 @@ func (l *osLock) try(shared bool) (ok bool, err error) {
 	return ok, err
 }
 
-// create makes the lock file in its folder, as that is now.
+// create makes the lock file in its current folder.
 func (l *osLock) create() error {
 	_ = l.folder.Close()
 	l.folder = nil
@@ -238,7 +238,7 @@ func (l *osLock) create() error {
 	return f.Close()
 }
 
-// answer waits for the call that is under way.
+// answer waits for the pending call.
 func (l *osLock) answer(ctx context.Context) error {
 	l.want(true)
 	select {
@@ -249,7 +249,7 @@ func (l *osLock) answer(ctx context.Context) error {
 	}
 	l.want(false)
 	select {
-	case err := <-l.asked.answer: // it came in between
+	case err := <-l.asked.answer: // the answer came in between
 		if l.asked = nil; err == nil {
 			_ = l.f.Unlock()
 		}
@@ -305,7 +305,7 @@ func (l *osLock) TryAcquire() (ok bool, err error) {
 	return ok, err
 }
 
-// Release passes the lock on to a goroutine that waits for it, without giving it back to the system meanwhile.
+// Release passes the lock on to a waiting goroutine without releasing it to the system.
 func (l *osLock) Release() (err error) {
 	l.mu.Lock()
 	defer l.mu.Unlock()
@@ -314,7 +314,7 @@ func (l *osLock) Release() (err error) {
 	} else {
 		err = l.f.Unlock()
 	}
-	// With mu still held: a waiter that gives up in between must find inner free, or nobody gives the lock back.
+	// Hold mu here: a waiter that gives up in between must find inner free, or nothing would release the system's lock.
 	select {
 	case <-l.inner:
 	default: // it was not held
@@ -325,7 +325,7 @@ func (l *osLock) Release() (err error) {
 func (l *osLock) Close() (err error) {
 	select {
 	case l.inner <- struct{}{}:
-	default: // it is held, by who closes it
+	default: // the caller holds it
 	}
 	if l.asked == nil {
 		err = l.f.Unlock()

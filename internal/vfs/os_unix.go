@@ -11,13 +11,13 @@ import (
 	"github.com/google/renameio/v2"
 )
 
-// A FIFO where a file of ours should be must not block.
+// Opening a FIFO in the place of a file must not block.
 const openFlags = syscall.O_NOFOLLOW | syscall.O_NONBLOCK | largeFiles
 
-// Nor must one where a folder should be.
+// Nor must a FIFO in the place of a folder.
 const folderFlags = syscall.O_DIRECTORY | syscall.O_NONBLOCK
 
-// restrict makes the permissions of a new file those asked for, where the umask took some away.
+// restrict restores the requested permissions of a new file if the umask removed some.
 func restrict(f *os.File, perm fs.FileMode) error {
 	info, err := f.Stat()
 	if err != nil || info.Mode().Perm() == perm || !info.Mode().IsRegular() {
@@ -35,7 +35,8 @@ func replaceIn(dir *os.Root, name string, data []byte) error {
 		_ = p.Cleanup()
 		return err
 	}
-	// The system's own stamp may be a tick behind, and a new file may get the number of the last one but one: who knows that one would take this for it.
+	// The system's stamp may be a tick behind, and a new file may get the inode number of the version before last. A
+	// reader that knows that version would mistake this file for it.
 	_ = osFile{p.File}.SetModTime(time.Now())
 	if err := p.CloseAtomicallyReplace(); err != nil {
 		_ = p.Cleanup()

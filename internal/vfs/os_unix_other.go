@@ -10,9 +10,9 @@ import (
 	"golang.org/x/sys/unix"
 )
 
-// Datasync is Sync, which on darwin is F_FULLFSYNC.
 const largeFiles = 0 // every program can open them
 
+// Datasync is Sync, which on darwin is F_FULLFSYNC.
 func (f osFile) Datasync() error { return f.Sync() }
 
 func (f osFile) SetModTime(t time.Time) error {

@@ -15,10 +15,10 @@ const (
 	folderFlags = 0
 )
 
-// restrict does nothing: access is by the folder's list here.
+// restrict does nothing: on Windows the folder's access list decides.
 func restrict(*os.File, fs.FileMode) error { return nil }
 
-// replaceIn stands in for renameio, which does not build here.
+// replaceIn replaces renameio, which does not build on Windows.
 func replaceIn(dir *os.Root, name string, data []byte) error {
 	tmp := fmt.Sprintf(".%s%d", name, rand.Uint64())
 	f, err := dir.OpenFile(tmp, os.O_WRONLY|os.O_CREATE|os.O_EXCL, filePerm)
@@ -41,8 +41,8 @@ func replaceIn(dir *os.Root, name string, data []byte) error {
 	return err
 }
 
-// syncDir does nothing: a folder has no flush of its own here, so names are as durable as the file
-// system makes them. The promise against power cuts is not given on Windows.
+// syncDir does nothing: Windows has no flush for folders, so names are as durable as the file system makes them. The
+// promise against power cuts does not cover Windows.
 func syncDir(*os.File) error { return nil }
 
 func (f osFile) SetModTime(t time.Time) error {

@@ -10,10 +10,10 @@ import (
 // ErrTooLarge is wrapped by errors about a file larger than its kind may be.
 var ErrTooLarge = errors.New("file is too large")
 
-// ErrNotRegular is wrapped by errors about a folder, link or device where a file should be.
+// ErrNotRegular is wrapped by errors about a folder, link or device in the place of a file.
 var ErrNotRegular = errors.New("not a regular file")
 
-// ErrNotFolder is wrapped by errors about a file, link or device where a folder should be.
+// ErrNotFolder is wrapped by errors about a file, link or device in the place of a folder.
 var ErrNotFolder = errors.New("not a folder")
 
 // ReadOpened returns the content of an open file whose Stat is info.
@@ -35,7 +35,7 @@ func ReadOpened(f File, info fs.FileInfo, name string, limit int64) ([]byte, err
 	return b[:n], nil
 }
 
-// WriteNew makes a new file with this content. Nothing is synced.
+// WriteNew makes a new file with this content. It syncs nothing.
 func WriteNew(fsys FS, name string, data []byte) error {
 	return writeNew(fsys, name, data, false)
 }
@@ -60,8 +60,7 @@ func writeNew(fsys FS, name string, data []byte, sync bool) error {
 	return err
 }
 
-// RemoveAll removes a file, or a folder with what is in it. It follows no link. What is not there is no
-// error.
+// RemoveAll removes a file, or a folder with its content. It follows no link. A missing file is no error.
 func RemoveAll(fsys FS, name string) error {
 	info, err := fsys.Lstat(name)
 	if errors.Is(err, fs.ErrNotExist) {
@@ -90,7 +89,7 @@ func RemoveAll(fsys FS, name string) error {
 	return nil
 }
 
-// SyncFile syncs a file by name. What is not there is no error.
+// SyncFile syncs a file by name. A missing file is no error.
 func SyncFile(fsys FS, name string) error {
 	f, err := fsys.OpenFile(name, os.O_RDWR)
 	if errors.Is(err, fs.ErrNotExist) {
@@ -106,7 +105,7 @@ func SyncFile(fsys FS, name string) error {
 	return err
 }
 
-// TreeSize adds up the sizes of the files below a folder. What cannot be read counts nothing.
+// TreeSize adds up the sizes of the files below a folder. It omits unreadable items.
 func TreeSize(fsys FS, name string) (size int64) {
 	for e, err := range fsys.ReadDir(name) {
 		if err != nil {

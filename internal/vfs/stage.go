@@ -6,17 +6,17 @@ import (
 	"time"
 )
 
-// Staged is a file that has its content and not its name yet.
+// Staged is a file with content and without its name.
 type Staged interface {
-	// Create gives it the name. It fails with fs.ErrExist when the name is taken. Whatever it returns, the Staged is
-	// used up.
+	// Create names the file. It fails with fs.ErrExist if the name is taken. Whatever it returns, the Staged is used
+	// up.
 	Create() error
-	// Discard removes it.
+	// Discard removes the file.
 	Discard()
 }
 
-// StageFile writes a new file without giving it its name: under a temporary one, or, where the system can do that, under
-// none, so that nothing is left behind by a process that is killed. Nothing is synced.
+// StageFile writes a new file without its name: under a temporary name or, if the system supports it, under none. An
+// unnamed file leaves nothing behind if the process is killed. StageFile syncs nothing.
 func StageFile(fsys FS, name string, data []byte, at time.Time) (Staged, error) {
 	if s, ok := fsys.(interface {
 		stageFile(name string, data []byte, at time.Time) (Staged, error)
@@ -35,12 +35,12 @@ func stageFile(fsys FS, name string, data []byte, at time.Time) (Staged, error) 
 	return s, nil
 }
 
-// TemporaryName is a name beside name that nobody else uses. It begins with a dot.
+// TemporaryName returns a unique name beside name. It begins with a dot.
 func TemporaryName(name string) string {
 	return "." + name + "." + strconv.FormatUint(rand.Uint64(), 16) + ".tmp"
 }
 
-// named is a staged file under a temporary name.
+// named is a staged file with a temporary name.
 type named struct {
 	fs        FS
 	tmp, name string

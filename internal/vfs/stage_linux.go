@@ -10,12 +10,12 @@ import (
 	"golang.org/x/sys/unix"
 )
 
-// unnamed is a staged file that has no name at all (O_TMPFILE).
+// unnamed is a staged file without any name (O_TMPFILE).
 type unnamed struct {
 	fs   *osFS
 	fd   int
 	name string
-	data []byte // for a system that cannot give it a name
+	data []byte // for a system that cannot name the file
 	at   time.Time
 }
 
@@ -24,7 +24,7 @@ const mostUnnamed = 64
 
 var (
 	openUnnamed atomic.Int64
-	unnameable  atomic.Bool // the system gives them no name: an old kernel without /proc
+	unnameable  atomic.Bool // the system cannot name them: an old kernel without /proc
 )
 
 func (o *osFS) stageFile(name string, data []byte, at time.Time) (Staged, error) {
@@ -52,7 +52,7 @@ func (o *osFS) stageFile(name string, data []byte, at time.Time) (Staged, error)
 	if err == nil {
 		return u, nil
 	}
-	// Most likely this file system has no such files. If it is something else, it will tell again.
+	// Probably this file system does not support unnamed files. Any other error will recur.
 	openUnnamed.Add(-1)
 	return stageFile(o, name, data, at)
 }

@@ -7,16 +7,16 @@ import (
 	"time"
 )
 
-// whole is what a file system may do in few system calls and without an open file. A message file is made and
-// read by the thousand; what an [os.File] does besides costs more there than the file itself.
+// whole is an optional interface for operations in few system calls and without an open file. The engine makes and
+// reads message files by the thousand, for which the overhead of an [os.File] exceeds the cost of the file itself.
 type whole interface {
 	createFile(name string, data []byte, at time.Time) error
 	loadFile(name string, size int64) ([]byte, error)
 	readFile(name string, limit int64) ([]byte, fs.FileInfo, error)
 }
 
-// CreateFile makes a new file with this content and modification time. Nothing is synced. It fails with
-// fs.ErrExist when the name is taken. Failing otherwise, it may leave a part of the file.
+// CreateFile makes a new file with this content and modification time. It syncs nothing. It fails with fs.ErrExist if
+// the name is taken. After another failure it may leave a part of the file.
 func CreateFile(fsys FS, name string, data []byte, at time.Time) error {
 	if w, ok := fsys.(whole); ok {
 		return w.createFile(name, data, at)
@@ -39,8 +39,8 @@ func createFile(fsys FS, name string, data []byte, at time.Time) error {
 	return err
 }
 
-// LoadFile returns the content of a file that should have size bytes: all of it if that is true, else an error or
-// up to size+1 bytes of whatever is there. It is for content that a checksum will prove.
+// LoadFile returns the content of a file of the expected size: all of it if the size is right, else an error or up to
+// size+1 bytes. The caller must verify the content by a checksum.
 func LoadFile(fsys FS, name string, size int64) ([]byte, error) {
 	if w, ok := fsys.(whole); ok {
 		return w.loadFile(name, size)
@@ -48,14 +48,14 @@ func LoadFile(fsys FS, name string, size int64) ([]byte, error) {
 	return loadFile(fsys, name, size)
 }
 
-// trusted is how much is allocated for a file on the word of somebody else about its size.
+// trusted is how much may be allocated for a file on an unverified size.
 const trusted = 1 << 20
 
 func loadFile(fsys FS, name string, size int64) ([]byte, error) {
 	if size < 0 || size > trusted {
 		b, err := ReadFile(fsys, name, max(size, 0))
 		if errors.Is(err, ErrTooLarge) {
-			return nil, nil // it is another content, and no error
+			return nil, nil // the content is another one, which is no error
 		}
 		return b, err
 	}
@@ -72,14 +72,14 @@ func loadFile(fsys FS, name string, size int64) ([]byte, error) {
 	return b[:n], nil
 }
 
-// ReadFile returns the content of a file of at most limit bytes; a larger one gives an error that
-// wraps [ErrTooLarge]. What it allocates is bounded by the size the file really has.
+// ReadFile returns the content of a file of at most limit bytes. For a larger file the error wraps [ErrTooLarge]. The
+// file's real size bounds the allocation.
 func ReadFile(fsys FS, name string, limit int64) ([]byte, error) {
 	b, _, err := ReadStat(fsys, name, limit)
 	return b, err
 }
 
-// ReadStat is ReadFile that returns what Stat says of the file too.
+// ReadStat is ReadFile that also returns the result of Stat.
 func ReadStat(fsys FS, name string, limit int64) ([]byte, fs.FileInfo, error) {
 	if w, ok := fsys.(whole); ok {
 		return w.readFile(name, limit)
@@ -101,10 +101,10 @@ func readFile(fsys FS, name string, limit int64) ([]byte, fs.FileInfo, error) {
 	return b, info, err
 }
 
-// LstatNumber is Lstat of which only the kind and what SameFile compares is good. A file whose times somebody asked for
-// gets a new time of its own at the next write (multigrain timestamps, Linux 6.13), which ext4 brings into its
-// journal: the fdatasync behind that write takes half as long again. So who only wants to know whether a file
-// that is appended to is still the same asks for no times.
+// LstatNumber is Lstat of which only the kind and the result of SameFile are valid. After a query for a file's times,
+// its next write sets a new time (multigrain timestamps, Linux 6.13), which ext4 writes to its journal. The fdatasync
+// after that write takes 1.5 times as long. So a caller that only checks whether a growing file is still the same asks
+// for no times.
 func LstatNumber(fsys FS, name string) (fs.FileInfo, error) {
 	if n, ok := fsys.(interface {
 		lstatNumber(name string) (fs.FileInfo, error)
@@ -114,7 +114,7 @@ func LstatNumber(fsys FS, name string) (fs.FileInfo, error) {
 	return fsys.Lstat(name)
 }
 
-// LstatIn is Lstat of some files in a folder; nil stands for one that is not there.
+// LstatIn is Lstat of some files in a folder. nil stands for a missing one.
 func LstatIn(fsys FS, folder string, names ...string) ([]fs.FileInfo, error) {
 	if l, ok := fsys.(interface {
 		lstatIn(folder string, names []string) ([]fs.FileInfo, error)
@@ -137,13 +137,13 @@ func lstatIn(fsys FS, folder string, names []string) ([]fs.FileInfo, error) {
 	return infos, nil
 }
 
-// Number is what a file is known by on its file system, 0 where the system does not say.
+// Number returns the number of a file on its file system, or 0 if the system does not report it.
 func Number(info fs.FileInfo) uint64 {
 	n, _ := number(info)
 	return n.ino
 }
 
-// Size is the length of an open file, asked for without its times: see LstatNumber.
+// Size returns the length of an open file without querying its times: see LstatNumber.
 func Size(f File) (int64, error) {
 	if s, ok := f.(interface{ size() (int64, error) }); ok {
 		return s.size()
@@ -155,12 +155,12 @@ func Size(f File) (int64, error) {
 	return info.Size(), nil
 }
 
-// sameNumber compares two files by their numbers, where the system gives them any.
+// sameNumber compares two files by their numbers, if the system reports them.
 func sameNumber(a, b fs.FileInfo) (same, ok bool) {
 	x, xok := number(a)
 	y, yok := number(b)
 	return x == y, xok && yok
 }
 
-// fileNumber is what a file is known by on one machine.
+// fileNumber identifies a file on one machine.
 type fileNumber struct{ dev, ino uint64 }

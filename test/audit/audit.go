@@ -108,13 +108,13 @@ func (o *Outcome) audit(ctx context.Context, s *ctxdir.Store, r Round, accounts 
 
 // repair checks, repairs, and checks again: then there must be nothing. The first check finds warnings at the most: nothing here damages what was flushed.
 func (o *Outcome) repair(ctx context.Context, s *ctxdir.Store, shown Shown) {
-	for f, err := range s.Check(ctx, nil, ctxdir.CheckOptions{ReadData: true}) {
+	for f, err := range s.Check(ctx, ctxdir.CheckOptions{All: true, ReadData: true}) {
 		if err != nil {
 			o.problem(Unsettled, "check: %v", err)
 			continue
 		}
 		o.Findings[fmt.Sprintf("%s (%s)", f.Kind, f.Severity)]++
-		if f.Severity == ctxdir.SeverityError {
+		if f.Severity == "error" {
 			read := "not read before"
 			if _, ok := shown.sums[name{f.Context, f.ID}]; ok {
 				read = "read whole before"
@@ -122,12 +122,11 @@ func (o *Outcome) repair(ctx context.Context, s *ctxdir.Store, shown Shown) {
 			o.problem(Damaged, "%s: context %s, message %s (%s): %s: %s", f.Kind, f.Context, f.ID, read, f.Path, f.Detail)
 		}
 	}
-	for _, err := range s.Repair(ctx, nil, ctxdir.CheckOptions{}) {
-		if err != nil {
-			o.problem(Unsettled, "repair: %v", err)
-		}
+	_, err := s.Repair(ctx, ctxdir.CheckOptions{All: true})
+	for _, err := range writer.Parts(err) {
+		o.problem(Unsettled, "repair: %v", err)
 	}
-	for f, err := range s.Check(ctx, nil, ctxdir.CheckOptions{ReadData: true}) {
+	for f, err := range s.Check(ctx, ctxdir.CheckOptions{All: true, ReadData: true}) {
 		if err != nil {
 			o.problem(Unsettled, "check after the repair: %v", err)
 			continue
@@ -167,13 +166,13 @@ func next(ctx context.Context, s *ctxdir.Store, id uuid.UUID) error {
 	if err != nil {
 		return err
 	}
-	_, err = c.Active().Append(ctx, ctxdir.Draft{Body: []byte(`{"role":"user","content":"and then?"}`)}, ctxdir.AtPosition(n))
+	_, err = c.Active().Append(ctx, ctxdir.Draft{Body: []byte(`{"role":"user","content":"and then?"}`)}, ctxdir.WithPosition(n))
 	return err
 }
 
 // migrateAgain finishes a migration that was cut off: the file is there, or it has its new name and there is a context.
 func migrateAgain(ctx context.Context, s *ctxdir.Store, last writer.Step) error {
-	_, err := s.Migrate(ctx, last.Path, ctxdir.MigrateOptions{})
+	_, err := s.Migrate(ctx, last.Path, ctxdir.LegacyOptions{})
 	if !errors.Is(err, fs.ErrNotExist) {
 		return err
 	}

@@ -29,7 +29,7 @@ func told(t *testing.T) (dir string, shared uuid.UUID, steps []writer.Step) {
 		t.Fatal(err)
 	}
 	defer c.Close()
-	own, err := c.NewBranch(ctx, "w1-alt")
+	own, err := c.Active().Fork(ctx, "w1-alt", 0)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -110,7 +110,7 @@ func TestCompare(t *testing.T) {
 				t.Fatal(problems, err)
 			}
 			// What a new context has, a store with it showed before.
-			before := Shown{branches: map[place][]uuid.UUID{{shared, ctxdir.MainBranch}: nil}, settings: got.settings}
+			before := Shown{branches: map[place][]uuid.UUID{{shared, "main"}: nil}, settings: got.settings}
 			accounts := [][]writer.Step{test.steps}
 			_, problems = compare(before, got, []uuid.UUID{shared}, accounts)
 			var troubles []Trouble

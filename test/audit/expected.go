@@ -7,7 +7,6 @@ import (
 	"strings"
 	"syscall"
 
-	"github.com/ctxdir/ctxdir"
 	"github.com/ctxdir/ctxdir/test/writer"
 	"github.com/google/uuid"
 )
@@ -62,7 +61,7 @@ func compare(before, got Shown, shared []uuid.UUID, accounts [][]writer.Step) (a
 		e.sums[n] = []writer.Sum{sum}
 	}
 	for _, c := range shared {
-		e.main(place{c, ctxdir.MainBranch}, accounts)
+		e.main(place{c, "main"}, accounts)
 	}
 	for _, steps := range accounts {
 		e.follow(steps)
@@ -147,7 +146,7 @@ func settled(behind []writer.Step) bool {
 }
 
 func (e *expected) everybodys(s writer.Step) bool {
-	return s.Branch == ctxdir.MainBranch && slices.Contains(e.shared, s.Context)
+	return s.Branch == "main" && slices.Contains(e.shared, s.Context)
 }
 
 // do does a step.
@@ -190,7 +189,7 @@ func (e *expected) do(s writer.Step) {
 	case writer.Configure:
 		e.settings[setting{s.Context, s.Branch}] = s.Value
 	case writer.Create:
-		e.branches[place{s.Context, ctxdir.MainBranch}] = nil
+		e.branches[place{s.Context, "main"}] = nil
 	case writer.Delete:
 		maps.DeleteFunc(e.branches, func(p place, _ []uuid.UUID) bool { return p.context == s.Context })
 		delete(e.stored, s.Context)
@@ -232,11 +231,11 @@ func (e *expected) going(s writer.Step) {
 	case writer.Configure:
 		e.doIf(e.got.settings[setting{s.Context, s.Branch}] == s.Value, s)
 	case writer.Create:
-		e.doIf(there(place{s.Context, ctxdir.MainBranch}), s)
+		e.doIf(there(place{s.Context, "main"}), s)
 	case writer.Delete:
-		e.doIf(!there(place{s.Context, ctxdir.MainBranch}), s)
+		e.doIf(!there(place{s.Context, "main"}), s)
 	case writer.Migrate:
-		e.doIf(there(place{s.Context, ctxdir.MainBranch}), s)
+		e.doIf(there(place{s.Context, "main"}), s)
 	case writer.Import:
 		e.imports = append(e.imports, s)
 	}
@@ -289,7 +288,7 @@ func (e *expected) compareBranches() {
 		}
 	}
 	for id := range e.stored {
-		if _, ok := e.got.branches[place{id, ctxdir.MainBranch}]; !ok {
+		if _, ok := e.got.branches[place{id, "main"}]; !ok {
 			e.problem(Lost, "context %s was imported or migrated, and is not there", id)
 		}
 	}

@@ -6,6 +6,7 @@ package audit
 
 import (
 	"context"
+	"encoding/json"
 	"errors"
 	"fmt"
 	"slices"
@@ -79,12 +80,20 @@ func (s *Shown) read(ctx context.Context, store *ctxdir.Store, id uuid.UUID) (pr
 		return nil, err
 	}
 	defer c.Close()
-	if err := c.Problem(); err != nil {
+	if err := c.Summary().Problem; err != nil {
 		problems = append(problems, Problem{Unreadable, fmt.Sprintf("context %s: %v", id, err)})
 	}
 	m := c.Metadata()
-	for _, member := range m.Config.Members() {
-		s.settings[setting{id, member.Key}] = m.Config.Text(member.Key)
+	var config map[string]json.RawMessage
+	if m.Config != nil {
+		if err := json.Unmarshal(m.Config, &config); err != nil {
+			return problems, fmt.Errorf("configuration: %w", err)
+		}
+	}
+	for member, value := range config {
+		var text string
+		_ = json.Unmarshal(value, &text) // other values count as empty: writers set texts only
+		s.settings[setting{id, member}] = text
 	}
 	for _, b := range m.Branches {
 		at := place{id, b.Name}
@@ -93,7 +102,7 @@ func (s *Shown) read(ctx context.Context, store *ctxdir.Store, id uuid.UUID) (pr
 		if err != nil {
 			return problems, err
 		}
-		for m, err := range open.Messages(ctx) {
+		for m, err := range open.Messages(ctx, 0, ctxdir.End) {
 			if err != nil {
 				return problems, fmt.Errorf("branch %q: %w", b.Name, err)
 			}

@@ -86,7 +86,7 @@ func reader(ctx context.Context, dir string) error {
 
 // passing reports whether an error is about what others remove meanwhile.
 func passing(err error) bool {
-	return errors.Is(err, ctxdir.ErrNotExist) || errors.Is(err, ctxdir.ErrGone)
+	return errors.Is(err, ctxdir.ErrNotExist)
 }
 
 // lookAt reads a whole store. Contexts, branches and messages may go meanwhile.
@@ -105,11 +105,11 @@ func lookAt(ctx context.Context, s *ctxdir.Store) error {
 			return fmt.Errorf("reading: %w", err)
 		}
 	}
-	for f, err := range s.Check(ctx, nil, ctxdir.CheckOptions{}) {
+	for f, err := range s.Check(ctx, ctxdir.CheckOptions{All: true}) {
 		if err != nil && !passing(err) {
 			return err
 		}
-		if err == nil && f.Severity == ctxdir.SeverityError {
+		if err == nil && f.Severity == "error" {
 			return fmt.Errorf("check: %s of context %s: %s", f.Kind, f.Context, f.Detail)
 		}
 	}

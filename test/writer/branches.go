@@ -1,10 +1,14 @@
 package writer
 
 import (
+	"encoding/json"
 	"fmt"
 
 	"github.com/ctxdir/ctxdir"
 )
+
+// mainBranch is the branch of a new context.
+const mainBranch = "main"
 
 // mostBranches bounds the branches that a writer has in a context.
 const mostBranches = 12
@@ -16,7 +20,7 @@ func (w *worker) crowded(c *ctxdir.Context) (removed bool, err error) {
 		return false, nil
 	}
 	name := names[w.random.IntN(len(names))]
-	return true, w.step(Step{Op: Remove, Context: c.ID(), Branch: name}, func(*Step) error { return c.Remove(w.ctx, name) })
+	return true, w.step(Step{Op: Remove, Context: c.ID(), Branch: name}, func(*Step) error { return c.RemoveBranch(w.ctx, name) })
 }
 
 func (w *worker) newBranch() error {
@@ -25,7 +29,7 @@ func (w *worker) newBranch() error {
 		return err
 	}
 	return w.step(Step{Op: New, Context: c.ID(), Branch: name}, func(*Step) error {
-		_, err := c.NewBranch(w.ctx, name)
+		_, err := c.Active().Fork(w.ctx, name, 0)
 		return err
 	})
 }
@@ -48,7 +52,7 @@ func (w *worker) forkShared() error {
 	if err := c.Refresh(w.ctx); err != nil {
 		return err
 	}
-	b, err := c.Branch(ctxdir.MainBranch)
+	b, err := c.Branch(mainBranch)
 	if err != nil {
 		return err
 	}
@@ -73,7 +77,7 @@ func (w *worker) forkAt(c *ctxdir.Context, b *ctxdir.Branch, at int64) error {
 // named is a branch that can be renamed and removed.
 func (w *worker) named() (*ctxdir.Context, *ctxdir.Branch, error) {
 	c, b, err := w.branch()
-	if b != nil && b.Name() == ctxdir.MainBranch {
+	if b != nil && b.Name() == mainBranch {
 		return nil, nil, nil
 	}
 	return c, b, err
@@ -85,7 +89,9 @@ func (w *worker) rename() error {
 		return err
 	}
 	name := w.name()
-	return w.step(Step{Op: Rename, Context: c.ID(), Branch: b.Name(), To: name}, func(*Step) error { return c.Rename(w.ctx, b.Name(), name) })
+	return w.step(Step{Op: Rename, Context: c.ID(), Branch: b.Name(), To: name}, func(*Step) error {
+		return c.RenameBranch(w.ctx, b.Name(), name)
+	})
 }
 
 func (w *worker) remove() error {
@@ -93,7 +99,7 @@ func (w *worker) remove() error {
 	if b == nil {
 		return err
 	}
-	return w.step(Step{Op: Remove, Context: c.ID(), Branch: b.Name()}, func(*Step) error { return c.Remove(w.ctx, b.Name()) })
+	return w.step(Step{Op: Remove, Context: c.ID(), Branch: b.Name()}, func(*Step) error { return c.RemoveBranch(w.ctx, b.Name()) })
 }
 
 func (w *worker) rewind() error {
@@ -114,8 +120,16 @@ func (w *worker) configure() error {
 	c, value := w.sharedContext(), fmt.Sprint(w.random.Uint32())
 	return w.step(Step{Op: Configure, Context: c.ID(), Branch: w.Name, Value: value}, func(*Step) error {
 		return c.Update(w.ctx, func(m *ctxdir.Metadata) error {
-			m.Config.SetText(w.Name, value)
-			return nil
+			config := map[string]string{}
+			if m.Config != nil {
+				if err := json.Unmarshal(m.Config, &config); err != nil {
+					return err
+				}
+			}
+			config[w.Name] = value
+			var err error
+			m.Config, err = json.Marshal(config)
+			return err
 		})
 	})
 }

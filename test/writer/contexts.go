@@ -37,7 +37,7 @@ func (w *worker) delete() error {
 	at := w.random.IntN(len(w.own))
 	c := w.own[at]
 	return w.step(Step{Op: Delete, Context: c.ID()}, func(*Step) error {
-		if _, err := w.store.Delete(w.ctx, c.ID()); err != nil {
+		if _, err := w.store.Remove(w.ctx, c.ID()); err != nil {
 			return err
 		}
 		w.own = slices.Delete(w.own, at, at+1)
@@ -53,7 +53,7 @@ func (w *worker) forget() error {
 	id := w.taken[0]
 	w.taken = w.taken[1:]
 	return w.step(Step{Op: Delete, Context: id}, func(*Step) error {
-		_, err := w.store.Delete(w.ctx, id)
+		_, err := w.store.Remove(w.ctx, id)
 		return err
 	})
 }
@@ -102,7 +102,7 @@ func (w *worker) migrate() error {
 		return err
 	}
 	return w.step(Step{Op: Migrate, Context: id, Path: path, Messages: messages}, func(*Step) error {
-		_, err := w.store.Migrate(w.ctx, path, ctxdir.MigrateOptions{})
+		_, err := w.store.Migrate(w.ctx, path, ctxdir.LegacyOptions{})
 		if err == nil {
 			w.taken = append(w.taken, id)
 		}
@@ -117,7 +117,7 @@ func (w *worker) legacyFile(id uuid.UUID, drafts []ctxdir.Draft) (file []byte, e
 		return nil, err
 	}
 	defer func() { err = errors.Join(err, os.RemoveAll(dir)) }()
-	s, err := ctxdir.Init(filepath.Join(dir, "store"), ctxdir.WithDurability(ctxdir.Relaxed))
+	s, err := ctxdir.Init(filepath.Join(dir, "store"), ctxdir.WithRelaxedDurability())
 	if err != nil {
 		return nil, err
 	}
@@ -131,7 +131,7 @@ func (w *worker) legacyFile(id uuid.UUID, drafts []ctxdir.Draft) (file []byte, e
 		return nil, err
 	}
 	path := filepath.Join(dir, "file.json")
-	if _, err := c.Rollback(w.ctx, path, ctxdir.RollbackOptions{}); err != nil {
+	if _, err := s.Rollback(w.ctx, id, ctxdir.LegacyOptions{To: path}); err != nil {
 		return nil, err
 	}
 	return os.ReadFile(path)

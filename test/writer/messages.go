@@ -22,7 +22,7 @@ func (w *worker) some() int { return max(1, w.random.IntN(12)-6) }
 
 func (w *worker) appendShared() error {
 	c := w.sharedContext()
-	b, err := c.Branch(ctxdir.MainBranch)
+	b, err := c.Branch(mainBranch)
 	if err != nil {
 		return err
 	}
@@ -59,7 +59,7 @@ func (w *worker) append(c *ctxdir.Context, b *ctxdir.Branch, alone bool) error {
 // burst appends by several goroutines at once, which share syncs.
 func (w *worker) burst() error {
 	c := w.sharedContext()
-	b, err := c.Branch(ctxdir.MainBranch)
+	b, err := c.Branch(mainBranch)
 	if err != nil {
 		return err
 	}
@@ -118,6 +118,6 @@ func (w *worker) replace() error {
 	}
 	next := body(w.random, said{Role: "assistant", By: w.Name, Alone: true})
 	return w.step(Step{Op: Replace, Context: c.ID(), Branch: b.Name(), Messages: []Message{{m.ID, SumOf(next), at}}}, func(*Step) error {
-		return b.Replace(w.ctx, m.ID, ctxdir.Draft{Body: next}, ctxdir.Shared())
+		return b.Replace(w.ctx, m.ID, ctxdir.Draft{Body: next}, ctxdir.WithShared())
 	})
 }

@@ -4,6 +4,7 @@ import (
 	"errors"
 
 	"github.com/ctxdir/ctxdir"
+	"github.com/google/uuid"
 )
 
 // tidy is a step that changes nothing a reader can see.
@@ -22,12 +23,12 @@ func (w *worker) fold() error {
 
 func (w *worker) archive() error {
 	c := w.anyContext()
-	var o ctxdir.ArchiveOptions
+	o := ctxdir.ArchiveOptions{Contexts: []uuid.UUID{c.ID()}}
 	if w.random.IntN(2) == 0 {
-		o.Branch = ctxdir.MainBranch
+		o.Branch = mainBranch
 	}
 	return w.tidy("archive", c, func() error {
-		_, err := c.Archive(w.ctx, o)
+		_, err := w.store.Archive(w.ctx, o)
 		return err
 	})
 }
@@ -50,14 +51,15 @@ func (w *worker) externalise() error {
 
 // collect collects, half of the times without a grace period: what was removed a moment ago goes for good.
 func (w *worker) collect() error {
-	o := ctxdir.Collecting{}
+	o := ctxdir.CollectOptions{All: true}
 	if w.random.IntN(2) == 0 {
-		o.Grace = ctxdir.DefaultGrace
+		o.Grace = -1
 	}
 	return w.tidy("collect", nil, func() error {
-		for _, err := range w.store.Collect(w.ctx, o) {
-			// Another writer may delete a context meanwhile.
-			if err != nil && !errors.Is(err, ctxdir.ErrNotExist) && !errors.Is(err, ctxdir.ErrGone) {
+		_, err := w.store.Collect(w.ctx, o)
+		for _, err := range Parts(err) {
+			// Another writer may remove a context meanwhile.
+			if !errors.Is(err, ctxdir.ErrNotExist) {
 				return err
 			}
 		}

@@ -156,7 +156,7 @@ func (w *worker) branch() (*ctxdir.Context, *ctxdir.Branch, error) {
 		}
 	}
 	for _, c := range w.own {
-		places = append(places, place{c, ctxdir.MainBranch})
+		places = append(places, place{c, mainBranch})
 	}
 	if len(places) == 0 {
 		return nil, nil, nil

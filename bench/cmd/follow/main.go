@@ -113,7 +113,7 @@ func run(out io.Writer, dir string, n int) error {
 	}
 	defer os.RemoveAll(dir)
 	one := func(ctx context.Context, _ *ctxdir.Store, c *ctxdir.Context) (*ctxdir.Watcher, error) {
-		return c.Watch(ctx, ctxdir.FromNow)
+		return c.Watch(ctx, c.Summary().Sequence)
 	}
 	all := func(ctx context.Context, s *ctxdir.Store, _ *ctxdir.Context) (*ctxdir.Watcher, error) {
 		return s.Watch(ctx)
@@ -197,8 +197,8 @@ func (l *lane) take(events iter.Seq2[ctxdir.Event, error], n int) error {
 		if err != nil {
 			return err
 		}
-		if e.Kind != ctxdir.MessageAppended {
-			return fmt.Errorf("an unexpected event: %s", e.Kind)
+		if e.Kind != ctxdir.EventMessage || e.Op != "appended" {
+			return fmt.Errorf("an unexpected event: %s %s", e.Kind, e.Op)
 		}
 		now := time.Now()
 		var told stamp

@@ -117,24 +117,20 @@ func (o *outcome) short() string {
 }
 
 func archiveOne(ctx context.Context, s *ctxdir.Store, id uuid.UUID) error {
-	c, err := s.Context(ctx, id)
-	if err != nil {
-		return err
+	done, err := s.Archive(ctx, ctxdir.ArchiveOptions{Contexts: []uuid.UUID{id}})
+	for _, d := range done {
+		if d.Stayed > 0 {
+			err = errors.Join(err, fmt.Errorf("%d messages of %s were not archived", d.Stayed, id))
+		}
 	}
-	done, err := c.Archive(ctx, ctxdir.ArchiveOptions{})
-	if err == nil && done.Stayed > 0 {
-		err = fmt.Errorf("%d messages of %s were not archived", done.Stayed, id)
-	}
-	return errors.Join(err, c.Close())
+	return err
 }
 
 // collect moves the blobs to trash that are in packs now, and empties it.
 func collect(ctx context.Context, s *ctxdir.Store) error {
 	for range 2 {
-		for _, err := range s.Collect(ctx, ctxdir.Collecting{}) {
-			if err != nil {
-				return err
-			}
+		if _, err := s.Collect(ctx, ctxdir.CollectOptions{All: true}); err != nil {
+			return err
 		}
 	}
 	return nil
@@ -291,7 +287,7 @@ func readAll(ctx context.Context, s *ctxdir.Store, id uuid.UUID) (time.Duration,
 		if err != nil {
 			return 0, err
 		}
-		if _, err := b.Load(ctx); err != nil {
+		if _, err := b.Range(ctx, 0, ctxdir.End); err != nil {
 			return 0, err
 		}
 	}

@@ -120,14 +120,14 @@ func importAll(store string, paths []string) error {
 			return err
 		}
 		// A context that was archived and is not any more has message files and no journals.
+		if _, err := s.Archive(ctx, ctxdir.ArchiveOptions{Contexts: []uuid.UUID{id}}); err != nil {
+			return err
+		}
 		c, err := s.Context(ctx, id)
 		if err != nil {
 			return err
 		}
-		_, err = c.Archive(ctx, ctxdir.ArchiveOptions{})
-		if err == nil {
-			_, err = c.Unarchive(ctx, nil)
-		}
+		_, err = c.Unarchive(ctx, nil)
 		if err = errors.Join(err, c.Close()); err != nil {
 			return err
 		}

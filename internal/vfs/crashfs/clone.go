@@ -5,14 +5,14 @@ import (
 	"slices"
 )
 
-// Clone returns an instance in the same state, unsynced changes and count of operations included, with
-// its power on, no hook, no cut ordered and all locks free. Open files stay with the old instance.
+// Clone returns an instance in the same state, unsynced changes and count of operations included. Its power is on, it
+// has no hook, no ordered cut, and all its locks are free. Open files stay with the old instance.
 func (f *FS) Clone() *FS {
 	d := f.clone()
 	return &FS{d: d, root: d.root, failed: d.failed.cursor()}
 }
 
-// copier maps what one disk has to its copy in another.
+// copier maps the parts of one disk to their copies in another.
 type copier struct {
 	inodes map[*inode]*inode
 	names  map[*nameOp]*nameOp

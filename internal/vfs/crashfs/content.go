@@ -10,8 +10,8 @@ const (
 
 type page [pageSize]byte
 
-// content is the bytes of a file. Pages are never changed once written, so copies share them; a nil or
-// missing page is a hole. Bytes past size are zero.
+// content is the bytes of a file. Written pages never change, so copies share them. A nil or missing page is a hole.
+// Bytes past size are zero.
 type content struct {
 	size  int64
 	pages []*page

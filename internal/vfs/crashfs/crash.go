@@ -9,7 +9,7 @@ import (
 	"time"
 )
 
-// Choice says which of the unsynced changes survive a power cut.
+// Choice selects the unsynced changes that survive a power cut.
 type Choice struct {
 	mode mode
 	seed uint64
@@ -25,16 +25,16 @@ const (
 )
 
 var (
-	// Lose keeps what is durable and nothing else. It is the zero Choice.
+	// Lose keeps only durable changes. It is the zero Choice.
 	Lose = Choice{mode: modeLose}
-	// Keep keeps everything, the operation cut and data whose sync failed included.
+	// Keep keeps everything, the interrupted operation and data of a failed sync included.
 	Keep = Choice{mode: modeKeep}
-	// ZeroFill keeps every name and size, and zero bytes where there was no durable data.
+	// ZeroFill keeps every name and size, with zero bytes in place of data that was not durable.
 	ZeroFill = Choice{mode: modeZero}
 )
 
-// Random keeps any set of changes the rules of the package comment allow, the same for the same seed
-// and operations.
+// Random keeps a random set of changes that the rules of the package comment allow. The set is the same for the same
+// seed and operations.
 func Random(seed uint64) Choice { return Choice{modeRandom, seed} }
 
 func (c Choice) String() string {
@@ -49,13 +49,11 @@ func (c Choice) String() string {
 	return fmt.Sprintf("random(%d)", c.seed)
 }
 
-// rand returns the source for one thing to choose, so that the choice for one file does not hang on
-// how many others there are.
+// rand returns the source for one choice, so that the choice for one file does not depend on the number of files.
 func (c Choice) rand(what uint64) *rand.Rand { return rand.New(rand.NewPCG(c.seed, what)) }
 
-// Crash returns a new instance with the disk as the power cut leaves it: its operations count from 1, no
-// hook is set and all locks are free. The instance it is called on does not change; its power need not
-// have been cut.
+// Crash returns a new instance with the disk as the power cut leaves it. Its operations count from 1, it has no hook,
+// and all its locks are free. The receiver does not change; its power need not have been cut.
 func (f *FS) Crash(c Choice) *FS {
 	d := f.clone()
 	d.keep(d.survivors(c))
@@ -103,13 +101,13 @@ func (d *disk) survivors(c Choice) map[*nameOp]bool {
 		for _, n := range d.names[:r.IntN(len(d.names)+1)] {
 			take[n] = true
 		}
-	case 1: // each by itself, with what it needs
+	case 1: // each separately, with its requirements
 		for _, n := range d.names {
 			if r.Float64() < p {
 				include(take, n)
 			}
 		}
-	default: // each by itself, where what it needs is there
+	default: // each separately, if its requirements survive
 		for _, n := range d.names {
 			ok := r.Float64() < p
 			for _, need := range n.needs() {
@@ -123,7 +121,7 @@ func (d *disk) survivors(c Choice) map[*nameOp]bool {
 	return take
 }
 
-// bias is how likely a change survives: mostly lost and mostly kept find other bugs than a fair coin.
+// bias is the probability that a change survives. Mostly lost and mostly kept find other bugs than a fair coin.
 func bias(r *rand.Rand) float64 { return []float64{0.1, 0.5, 0.5, 0.9}[r.IntN(4)] }
 
 func (n *inode) timeAfter(c Choice) time.Time {

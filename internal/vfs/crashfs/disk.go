@@ -5,7 +5,7 @@ import (
 	"time"
 )
 
-// disk is what all handles of one instance share.
+// disk is the state that all handles of one instance share.
 type disk struct {
 	mu   sync.Mutex
 	dev  *device
@@ -28,11 +28,11 @@ type disk struct {
 	failed failures // of all files
 }
 
-// device is the identity that a crash does not change. It has a size, or all would have one address.
+// device is the identity that a crash does not change. Its size is not zero, or all devices would share one address.
 type device struct{ _ byte }
 
-// epoch is the first modification time of every instance without a clock of its own; each further one is
-// a step later, odd so that a caller who drops the nanoseconds is found out.
+// epoch is the first modification time of every instance without a clock. Each further time is a step later. The step
+// is odd, to reveal a caller that drops the nanoseconds.
 var epoch = time.Date(2026, 1, 2, 3, 4, 5, 123_456_789, time.UTC)
 
 const step = 1_000_003 * time.Nanosecond
@@ -63,8 +63,8 @@ func (d *disk) powerOff() {
 	}
 }
 
-// run performs one call: describe says what it is, effect does it or fails with the fault it is given.
-// Both run with the lock held; the hook runs between them without.
+// run performs one call: describe names it, effect does it or fails with the given fault. Both run with the lock held;
+// the hook runs between them without it.
 func (d *disk) run(describe func() Op, effect func(op Op, fault error) error) error {
 	d.mu.Lock()
 	defer d.mu.Unlock()
@@ -75,7 +75,7 @@ func (d *disk) run(describe func() Op, effect func(op Op, fault error) error) er
 	if op.Kind.numbered() {
 		op.Index = len(d.log) + 1
 		if d.cutAt > 0 && op.Index > d.cutAt {
-			return ErrPowerCut // the operation cut is still in its hook
+			return ErrPowerCut // the interrupted operation is still in its hook
 		}
 		d.log = append(d.log, op)
 	}

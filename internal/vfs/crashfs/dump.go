@@ -7,8 +7,8 @@ import (
 	"strings"
 )
 
-// Dump lists the tree as the program sees it, a line for each entry, for messages of tests. It marks what
-// a crash may change: names not durable with "?", content with "~" and its durable size.
+// Dump lists the tree as the program sees it, a line per entry, for test messages. It marks what a crash may change:
+// names that are not durable with "?", content with "~" and its durable size.
 func (f *FS) Dump() string {
 	f.d.mu.Lock()
 	defer f.d.mu.Unlock()

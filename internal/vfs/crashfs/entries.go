@@ -46,7 +46,7 @@ func (f *FS) Remove(name string) error {
 		}
 		n := &nameOp{op: op.Index, effects: []effect{{slot{p.dir, p.name}, nil}}}
 		if p.node.dir {
-			// What was moved out of the folder must not go with it.
+			// Entries moved out of the folder must not be lost with it.
 			n.after = f.d.within(func(dir *inode) bool { return dir == p.node }, math.MaxInt)
 		}
 		f.d.change(n)
@@ -57,7 +57,7 @@ func (f *FS) Remove(name string) error {
 
 func (f *FS) Rename(from, to string) error { return f.runRename(from, to, false) }
 
-// RenameNew is one operation of [KindRename]: nothing comes between the look and the rename.
+// RenameNew is one operation of [KindRename]: nothing comes between the check and the rename.
 func (f *FS) RenameNew(from, to string) error { return f.runRename(from, to, true) }
 
 func (f *FS) runRename(from, to string, isNew bool) error {
@@ -93,7 +93,7 @@ func (f *FS) rename(op Op, from, to string, isNew bool) error {
 	case dst.slash && !n.dir:
 		return syscall.ENOTDIR
 	case dst.node != nil && dst.node.dir && (dst.node != n || dst.name == old.name):
-		return syscall.EEXIST // os.Root: a folder is never replaced, not even by itself
+		return syscall.EEXIST // os.Root never replaces a folder, not even by itself
 	case isDot:
 		return syscall.EBUSY
 	case dst.dir.links == 0:
@@ -109,7 +109,7 @@ func (f *FS) rename(op Op, from, to string, isNew bool) error {
 	return nil
 }
 
-// below reports whether n is top or lies below it.
+// below reports whether n is top or below it.
 func below(n, top *inode) bool {
 	for ; n != nil; n = n.up {
 		if n == top {
@@ -126,7 +126,7 @@ func (d *disk) move(op int, from, to slot, n *inode) {
 	case n.dir:
 		d.change(&nameOp{op: op, effects: []effect{{from, nil}, {to, n}}, after: d.leading(to.dir)})
 	default:
-		// The destination may be an unsynced folder: the file keeps its old name until that is there.
+		// The destination may be an unsynced folder: the file keeps its old name until the folder is durable.
 		leading := d.leading(to.dir)
 		link := d.change(&nameOp{op: op, effects: []effect{{to, n}}})
 		d.change(&nameOp{op: op, effects: []effect{{from, nil}}, moved: n, guard: append(leading, link)})
@@ -147,7 +147,7 @@ func (f *FS) SyncDir(name string) error {
 	return pathError("syncdir", name, err)
 }
 
-// syncDir leaves the names alone where the operation is the one cut: Crash decides.
+// syncDir leaves the names alone if the operation is the interrupted one: Crash decides.
 func (d *disk) syncDir(n *inode, op Op) {
 	if op.Index == d.cutAt {
 		return
@@ -156,7 +156,7 @@ func (d *disk) syncDir(n *inode, op Op) {
 	n.settleTime()
 }
 
-// SyncAll makes what lies below durable, names included, and nothing else: syncfs would do more.
+// SyncAll makes everything below durable, names included, and nothing else. The real syncfs would do more.
 func (f *FS) SyncAll() error {
 	err := f.d.run(func() Op { return Op{Kind: KindSyncAll, Path: f.full(".")} }, func(op Op, fault error) error {
 		err := f.syncAll(op, fault)
@@ -188,7 +188,7 @@ func (f *FS) syncAll(op Op, fault error) error {
 		}
 	}
 	if fault != nil {
-		_ = f.d.failed.since(&f.failed) // it tells of that
+		_ = f.d.failed.since(&f.failed) // this call reports the failure
 	}
 	return fault
 }
@@ -200,7 +200,7 @@ func (f *FS) SyncFailures() uint64 {
 	return f.fails
 }
 
-// tree is a folder and all below it.
+// tree returns a folder and everything below it.
 func tree(root *inode, entries func(*inode) map[string]*inode) map[*inode]bool {
 	seen := map[*inode]bool{}
 	for todo := []*inode{root}; len(todo) > 0; {

@@ -2,16 +2,16 @@ package crashfs
 
 import "syscall"
 
-// failures is what was not written, of a file or a disk, as Linux keeps account of it (errseq_t): each descriptor has a cursor, and is told of what
-// failed since that was set, once.
+// failures records the write failures of a file or a disk as Linux does (errseq_t). Each descriptor has a cursor and
+// reports the failures since that cursor, once.
 type failures struct {
 	n    uint64
-	told bool // somebody was
+	told bool // a descriptor has reported the last failure
 }
 
 func (e *failures) add() { e.n, e.told = e.n+1, false }
 
-// cursor is that of a new descriptor. It is told of the last failure only if nobody was.
+// cursor returns the cursor of a new descriptor. It reports the last failure only if no descriptor did.
 func (e *failures) cursor() uint64 {
 	if e.n > 0 && !e.told {
 		return e.n - 1
@@ -19,7 +19,7 @@ func (e *failures) cursor() uint64 {
 	return e.n
 }
 
-// since returns an error if there was a failure behind a cursor, which it sets.
+// since advances a cursor and returns an error if there was a failure after it.
 func (e *failures) since(cursor *uint64) error {
 	if *cursor == e.n {
 		return nil
@@ -28,7 +28,7 @@ func (e *failures) since(cursor *uint64) error {
 	return syscall.EIO
 }
 
-// fail marks clean what was written to a file before operation op.
+// fail marks the data written to a file before operation op clean.
 func (d *disk) fail(n *inode, op int) {
 	if n.mark(op, lost) {
 		n.failed.add()
@@ -36,7 +36,7 @@ func (d *disk) fail(n *inode, op int) {
 	}
 }
 
-// FailWriteback lets the system fail to write a file back by itself: what was written is lost as by a failed sync, and of that the next one is told.
+// FailWriteback makes the system's write-back of a file fail: its data is lost, and the next sync reports the failure.
 func (f *FS) FailWriteback(name string) error {
 	f.d.mu.Lock()
 	defer f.d.mu.Unlock()
@@ -51,7 +51,7 @@ func (f *FS) FailWriteback(name string) error {
 	return nil
 }
 
-// Drop lets the system forget what it need not write of a file: it reads what is on the disk then, without what could not be written.
+// Drop makes the system drop a file's clean pages. Reads then return the content on disk, without unwritten data.
 func (f *FS) Drop(name string) error {
 	f.d.mu.Lock()
 	defer f.d.mu.Unlock()

@@ -17,7 +17,7 @@ type file struct {
 	flag   int
 	off    int64
 	closed bool
-	failed uint64 // its cursor in those of the file
+	failed uint64 // its cursor in the file's failures
 }
 
 var errOffset = errors.New("negative offset")
@@ -53,7 +53,7 @@ func (h *file) ReadAt(b []byte, off int64) (n int, err error) {
 		return 0, pathError("readat", h.name, errOffset)
 	}
 	if len(b) == 0 {
-		return 0, nil // as os.File: not even a closed one is asked
+		return 0, nil // as os.File, without checking for a closed file
 	}
 	err = h.run("read", Op{Kind: KindRead, Off: off, Size: int64(len(b))}, func(_ Op, fault error) error {
 		n, err = h.read(b, off, fault)
@@ -180,7 +180,7 @@ func (h *file) sync(what string, kind Kind) error {
 		}
 		h.d.syncFile(h.node, op, fault)
 		if fault != nil {
-			_ = h.node.failed.since(&h.failed) // it tells of that
+			_ = h.node.failed.since(&h.failed) // this call reports the failure
 		} else if kind == KindSync && op.Index != h.d.cutAt {
 			h.node.settleTime()
 		}
@@ -188,7 +188,7 @@ func (h *file) sync(what string, kind Kind) error {
 	})
 }
 
-// syncFile leaves the content alone where the operation is the one cut: Crash decides.
+// syncFile leaves the content alone if the operation is the interrupted one: Crash decides.
 func (d *disk) syncFile(n *inode, op Op, fault error) {
 	switch {
 	case op.Index == d.cutAt || errors.Is(fault, errors.ErrUnsupported):

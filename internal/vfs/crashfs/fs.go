@@ -14,8 +14,8 @@ import (
 
 var _ vfs.FS = (*FS)(nil)
 
-// FS is a folder of an instance: its root, or what Sub returned. Its methods beyond those of [vfs.FS]
-// act on the whole instance. All are safe for concurrent use.
+// FS is a folder of an instance: its root, or a result of Sub. Its methods beyond those of [vfs.FS] act on the whole
+// instance. All are safe for concurrent use.
 type FS struct {
 	d      *disk
 	root   *inode
@@ -32,8 +32,8 @@ func New() *FS {
 	return &FS{d: d, root: d.root}
 }
 
-// SetClock sets where modification times come from. Without it they begin at a fixed time and grow by a
-// little more than a millisecond with each change.
+// SetClock sets the source of modification times. Without it they begin at a fixed time and grow by a little more than
+// a millisecond with each change.
 func (f *FS) SetClock(now func() time.Time) {
 	f.d.mu.Lock()
 	defer f.d.mu.Unlock()
@@ -50,7 +50,7 @@ func (f *FS) find(path string, mayLack bool) (place, error) {
 
 const openFlags = os.O_RDONLY | os.O_WRONLY | os.O_RDWR | os.O_APPEND | os.O_CREATE | os.O_EXCL | os.O_TRUNC
 
-// OpenFile is vfs.FS.OpenFile. It knows the flags that POSIX shares but for O_SYNC.
+// OpenFile is vfs.FS.OpenFile. It supports the flags of POSIX except O_SYNC.
 func (f *FS) OpenFile(name string, flag int) (vfs.File, error) {
 	var h *file
 	err := f.d.run(func() Op {
@@ -120,8 +120,7 @@ func (f *FS) Lstat(name string) (info fs.FileInfo, err error) {
 	return info, pathError("statat", name, err)
 }
 
-// ReadDir yields the entries there are when it is called, in an order that is always the same and never
-// a sorted one.
+// ReadDir yields the entries at the time of the call, in an order that is always the same and never sorted.
 func (f *FS) ReadDir(name string) iter.Seq2[fs.DirEntry, error] {
 	return func(yield func(fs.DirEntry, error) bool) {
 		var list []fs.DirEntry
@@ -181,7 +180,7 @@ func (f *FS) folder(name string) (*inode, error) {
 	return p.node, nil
 }
 
-// Sub opens a folder. It follows it through renames.
+// Sub opens a folder. The result follows the folder through renames.
 func (f *FS) Sub(name string) (vfs.FS, error) {
 	var sub *FS
 	err := f.d.run(func() Op { return Op{Kind: KindOpen, Path: f.full(name)} }, func(_ Op, fault error) error {
@@ -198,7 +197,7 @@ func (f *FS) Sub(name string) (vfs.FS, error) {
 	return sub, nil
 }
 
-// Close closes this FS alone. Open files and what Sub returned go on working.
+// Close closes this FS alone. Open files and results of Sub keep working.
 func (f *FS) Close() error {
 	f.d.mu.Lock()
 	defer f.d.mu.Unlock()

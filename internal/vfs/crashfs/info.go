@@ -7,23 +7,23 @@ import (
 	"time"
 )
 
-// Identity is FileInfo.Sys of a file of crashfs. A file keeps it through renames and crashes.
+// Identity is the FileInfo.Sys of a crashfs file. A file keeps it through renames and crashes.
 type Identity struct {
 	dev   *device
 	ino   uint64
 	links int
 }
 
-// SameFile is what [vfs.SameFile] asks for.
+// SameFile implements the comparison of [vfs.SameFile].
 func (i Identity) SameFile(other any) bool {
 	o, ok := other.(Identity)
 	return ok && i.dev == o.dev && i.ino == o.ino
 }
 
-// Ino is the inode number. It is not used again within an instance.
+// Ino returns the inode number. An instance never reuses it.
 func (i Identity) Ino() uint64 { return i.ino }
 
-// Links is the number of names; 0 once the file or folder is removed. A folder has one.
+// Links returns the number of names, 0 once the file or folder is removed. A folder has one.
 func (i Identity) Links() int { return i.links }
 
 type fileInfo struct {
@@ -51,7 +51,7 @@ func (i fileInfo) Mode() fs.FileMode {
 	return 0o600
 }
 
-// dirEntry is an entry of a folder. Its Info is what is there when asked, as with package os.
+// dirEntry is an entry of a folder. Its Info describes the current file, as with package os.
 type dirEntry struct {
 	d      *disk
 	parent *inode

@@ -5,12 +5,12 @@ import (
 	"time"
 )
 
-// inode is a file or folder: what the program sees, what is durable, and the changes between.
+// inode is a file or folder: the volatile state, the durable state, and the changes between.
 type inode struct {
 	ino   uint64
 	dir   bool
 	links int
-	up    *inode // where it was linked last, for paths in messages
+	up    *inode // the folder of its last link, for paths in messages
 	name  string
 	named bool // it has had a durable name
 
@@ -34,7 +34,7 @@ type changeState uint8
 
 const (
 	pending changeState = iota
-	synced              // durable; still listed because a lost one is before it
+	synced              // durable; still listed because a lost change is before it
 	lost                // marked clean by a failed sync
 )
 
@@ -66,7 +66,7 @@ func (n *inode) change(c change, t time.Time) {
 	n.touch(t)
 }
 
-// settle makes durable what operation op covers: what was written before it began.
+// settle makes the changes that operation op covers durable: those from before it began.
 func (n *inode) settle(op int) {
 	n.mark(op, synced)
 	done := 0
@@ -77,7 +77,7 @@ func (n *inode) settle(op int) {
 	n.log = slices.Delete(n.log, 0, done)
 }
 
-// mark reports whether there was anything to mark.
+// mark reports whether it marked any change.
 func (n *inode) mark(op int, to changeState) (any bool) {
 	for i := range n.log {
 		if c := &n.log[i]; c.state == pending && c.op < op {

@@ -8,14 +8,14 @@ import (
 	"github.com/ctxdir/ctxdir/internal/vfs"
 )
 
-// lockState is who holds the lock on a file.
+// lockState lists the holders of the lock on a file.
 type lockState struct {
 	excl   *lock
 	shared map[*lock]bool
 	freed  chan struct{} // closed and renewed at each release
 }
 
-// lock is a flock: it locks the file it opens, so a file removed and created anew is another lock.
+// lock is a flock. It locks the file it opens, so a file removed and created anew is another lock.
 type lock struct {
 	f    *FS
 	name string
@@ -24,10 +24,10 @@ type lock struct {
 	tenure uint64
 }
 
-// Lock returns a lock on name. The file is created, an operation, when a lock on it is taken first.
-// Locks exclude each other within the instance; in what Crash and Clone return all are free.
+// Lock returns a lock on name. The first acquisition creates the file, which is an operation. Locks exclude each other
+// within the instance. In the results of Crash and Clone all are free.
 func (f *FS) Lock(name string) vfs.Lock {
-	// A handle of its own: the lock outlives Close, as that of vfs.OS does.
+	// The lock has its own FS: it outlives Close, as that of vfs.OS does.
 	return &lock{f: &FS{d: f.d, root: f.root}, name: name}
 }
 
@@ -55,7 +55,7 @@ func (l *lock) wait(ctx context.Context, shared bool) error {
 	}
 }
 
-// try takes the lock or returns a channel that is closed when it is worth trying again.
+// try takes the lock or returns a channel that closes when a retry is worthwhile.
 func (l *lock) try(shared bool) (freed chan struct{}, err error) {
 	h, err := l.f.OpenFile(l.name, os.O_RDWR|os.O_CREATE)
 	if err != nil {
@@ -90,10 +90,10 @@ func (l *lock) try(shared bool) (freed chan struct{}, err error) {
 	return freed, pathError("lock", l.name, err)
 }
 
-// Tenure is another one each time: a lock is always given back.
+// Tenure changes each time: Release always frees the lock.
 func (l *lock) Tenure() uint64 { return l.tenure }
 
-// Release releases the lock. A lock that is not held is an error.
+// Release releases the lock. Releasing a lock that is not held is an error.
 func (l *lock) Release() error {
 	l.f.d.mu.Lock()
 	defer l.f.d.mu.Unlock()

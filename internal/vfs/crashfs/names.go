@@ -14,13 +14,13 @@ type effect struct {
 	node *inode
 }
 
-// nameOp is an unsynced change of names: its effects survive together or not at all.
+// nameOp is an unsynced change of names. Its effects survive together or not at all.
 type nameOp struct {
 	op      int
 	effects []effect
-	after   []*nameOp // survive if it does; all are older
-	// guard is further ones that must survive if moved has had a durable name: without them the file
-	// would have lost it and not have the new one.
+	after   []*nameOp // changes that must survive with this one; all are older
+	// guard lists further changes that must survive if moved has had a durable name. Without them the file would have
+	// lost that name and not have the new one.
 	moved *inode
 	guard []*nameOp
 }
@@ -79,7 +79,7 @@ func (d *disk) leading(dir *inode) []*nameOp {
 	return list
 }
 
-// settleNames makes changes durable, with those they need.
+// settleNames makes changes durable, with their requirements.
 func (d *disk) settleNames(list []*nameOp) {
 	if len(list) == 0 {
 		return
@@ -103,7 +103,7 @@ func (d *disk) settleNames(list []*nameOp) {
 	d.names = slices.DeleteFunc(d.names, func(n *nameOp) bool { return take[n] })
 }
 
-// include adds n and all it needs to a choice of changes.
+// include adds n and all its requirements to a choice of changes.
 func include(take map[*nameOp]bool, n *nameOp) {
 	for todo := []*nameOp{n}; len(todo) > 0; {
 		n, todo = todo[len(todo)-1], todo[:len(todo)-1]
@@ -114,7 +114,7 @@ func include(take map[*nameOp]bool, n *nameOp) {
 	}
 }
 
-// keep applies a choice of changes to the durable names, in the order they were made.
+// keep applies a choice of changes to the durable names, in their original order.
 func (d *disk) keep(take map[*nameOp]bool) {
 	for _, n := range d.names {
 		if !take[n] {

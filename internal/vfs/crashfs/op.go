@@ -9,12 +9,12 @@ import (
 // ErrPowerCut is returned by the operation at which the power fails and by every call after it.
 var ErrPowerCut = errors.New("power cut")
 
-// Kind names what an operation does.
+// Kind names the effect of an operation.
 type Kind string
 
-// The numbered operations: they change or sync something.
+// The numbered operations change or sync something.
 const (
-	KindCreate     Kind = "create" // OpenFile where the file did not exist
+	KindCreate     Kind = "create" // OpenFile of a missing file
 	KindWrite      Kind = "write"
 	KindTruncate   Kind = "truncate" // also OpenFile with O_TRUNC
 	KindSetModTime Kind = "setmodtime"
@@ -27,7 +27,7 @@ const (
 	KindSyncAll    Kind = "syncall"
 )
 
-// The others have no number. A hook sees them and may let them fail.
+// The other operations have no number. A hook sees them and may make them fail.
 const (
 	KindOpen    Kind = "open" // OpenFile of an existing file, Sub
 	KindRead    Kind = "read"
@@ -51,9 +51,9 @@ type Op struct {
 	Kind  Kind
 	Path  string // from the root of the instance, "." the root itself
 	To    string // the new path of a rename
-	Off   int64  // of a write or read: where it begins
+	Off   int64  // of a write or read: its offset
 	Size  int64  // of a write or read: its length; of a truncate: the new size
-	Err   error  // what it returned; only in [FS.Ops]
+	Err   error  // the result; only in [FS.Ops]
 }
 
 func (o Op) String() string {
@@ -72,8 +72,8 @@ func (o Op) String() string {
 	return s
 }
 
-// ShortWrite is the error a hook returns to let the first N bytes of a write through before Err. The
-// caller of Write gets N and Err.
+// ShortWrite is the error a hook returns to let the first N bytes of a write through before Err. The caller of Write
+// gets N and Err.
 type ShortWrite struct {
 	N   int
 	Err error
@@ -89,8 +89,8 @@ func (f *FS) Ops() []Op {
 	return slices.Clone(f.d.log)
 }
 
-// CutAt cuts the power at the k-th operation, counted from New or Crash. That operation takes place, as
-// far as a crash lets it, and returns [ErrPowerCut]. A k that has passed cuts at once; 0 takes the order back.
+// CutAt cuts the power at the k-th operation, counted from New or Crash. That operation takes effect as far as a crash
+// allows, and returns [ErrPowerCut]. A k that has passed cuts at once; 0 cancels the cut.
 func (f *FS) CutAt(k int) {
 	f.d.mu.Lock()
 	defer f.d.mu.Unlock()
@@ -114,16 +114,16 @@ func (f *FS) PowerCut() bool {
 	return f.d.dead
 }
 
-// Fail sets the hook that is asked before every call takes effect; an error it returns is what the call
-// fails with, without effect but for [ShortWrite] and failed syncs. The hook may block, call into the FS
-// (and is then asked again), or take a Crash: the state before the operation. nil removes it.
+// Fail sets a hook that runs before every call takes effect. If it returns an error, the call fails with that error and
+// without effect, except for [ShortWrite] and failed syncs. The hook may block, call into the FS (which runs the hook
+// again), or take a Crash, which sees the state before the operation. nil removes the hook.
 func (f *FS) Fail(hook func(Op) error) {
 	f.d.mu.Lock()
 	defer f.d.mu.Unlock()
 	f.d.hook = hook
 }
 
-// FailAt lets the k-th operation fail with err. It replaces the hook.
+// FailAt makes the k-th operation fail with err. It replaces the hook.
 func (f *FS) FailAt(k int, err error) {
 	f.Fail(func(o Op) error {
 		if o.Index == k {

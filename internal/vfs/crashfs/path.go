@@ -10,16 +10,16 @@ import (
 
 var errEscapes = errors.New("path escapes from parent")
 
-// place is where a path leads: a name in a folder, and what is there.
+// place is the target of a path: a name in a folder, and the file there.
 type place struct {
 	dir   *inode
 	name  string
 	node  *inode // nil: nothing
-	slash bool   // the path ended in one
+	slash bool   // the path ended in a slash
 }
 
-// walk resolves a path as os.Root does. With mayLack a path that ends in a slash may name nothing; one
-// that names a file is an error either way.
+// walk resolves a path as os.Root does. With mayLack a path with a final slash may name nothing; naming a file is an
+// error either way.
 func (f *FS) walk(name string, mayLack bool) (place, error) {
 	if name == "" {
 		return place{}, fs.ErrInvalid
@@ -61,7 +61,7 @@ func (f *FS) walk(name string, mayLack bool) (place, error) {
 	if len(names) > 0 {
 		p.name = names[len(names)-1]
 	}
-	// A final ".." leaves as many folders as names above the root; else the last name was not entered.
+	// A final ".." leaves as many folders as names above the root; otherwise walk did not enter the last name.
 	p.dir = dirs[max(0, len(names)-1)]
 	p.node = p.dir.entries[p.name]
 	if p.name == "." {
@@ -77,7 +77,7 @@ func (f *FS) walk(name string, mayLack bool) (place, error) {
 	return p, nil
 }
 
-// full is the path of what a handle calls name, from the root of the instance.
+// full returns the path from the root of the instance for a handle's name.
 func (f *FS) full(name string) string { return join(f.d.pathOf(f.root), path.Clean(name)) }
 
 func (d *disk) pathOf(n *inode) string {

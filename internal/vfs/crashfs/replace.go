@@ -8,8 +8,8 @@ import (
 	"strconv"
 )
 
-// Replace writes a temporary file, syncs it and renames it: create, write, sync, rename, an operation
-// each, and remove where one fails.
+// Replace writes a temporary file, syncs it and renames it. Create, write, sync and rename are an operation each, and
+// so is the remove after a failure.
 func (f *FS) Replace(name string, data []byte) error {
 	dir, base := path.Split(name)
 	if dir == "" {

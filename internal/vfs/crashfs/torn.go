@@ -4,13 +4,13 @@ import (
 	"math/rand/v2"
 )
 
-// torn builds the content a file may have after a power cut, change by change.
+// torn builds the possible content of a file after a power cut, change by change.
 type torn struct {
 	r       *rand.Rand
 	p       float64
 	img     content
-	stopped map[int64]bool // sectors a pending write of which did not survive: none later does
-	barrier int64          // size of the smallest truncation that did not survive; -1: none
+	stopped map[int64]bool // sectors that lost a pending write, and so all later ones
+	barrier int64          // size of the smallest lost truncation; -1: none
 }
 
 func randomContent(n *inode, r *rand.Rand) content {
@@ -21,7 +21,7 @@ func randomContent(n *inode, r *rand.Rand) content {
 			open++
 		}
 	}
-	// How many of the pending changes of size survive.
+	// The number of pending changes of size that survive.
 	sizes := []int{0, open, open, r.IntN(open + 1)}[r.IntN(4)]
 	for i := range n.log {
 		switch c := &n.log[i]; c.state {
@@ -37,7 +37,7 @@ func randomContent(n *inode, r *rand.Rand) content {
 	return t.img
 }
 
-// lost applies what a failed sync may have written after all, each sector by itself.
+// lost applies the data that a failed sync may have written after all, each sector separately.
 func (t *torn) lost(c *change) {
 	if c.data == nil {
 		if t.coin() {
@@ -56,7 +56,7 @@ func (t *torn) lost(c *change) {
 	}
 }
 
-// pending applies a change; it is its turn to change the size if sizes is positive.
+// pending applies a change. The change affects the size if sizes is positive.
 func (t *torn) pending(c *change, sizes int) {
 	if c.data == nil {
 		t.truncation(c.size, sizes > 0)
@@ -67,7 +67,7 @@ func (t *torn) pending(c *change, sizes int) {
 		case sizes > 0:
 			t.img.truncate(end)
 		case sizes == 0 && t.coin():
-			// Write-back of its first pages alone was under way.
+			// Only the write-back of its first pages was under way.
 			if pages := (end - t.img.size) / pageSize; pages > 0 {
 				t.img.truncate((t.img.size/pageSize + 1 + t.r.Int64N(pages)) * pageSize)
 			}
@@ -95,7 +95,7 @@ func (t *torn) truncation(size int64, survives bool) {
 	}
 }
 
-// put writes the part of a change that lies in one sector; what is past the end is not part of the file.
+// put writes the part of a change in one sector. Bytes past the end are not part of the file.
 func (t *torn) put(c *change, lo, hi int64) {
 	if hi = min(hi, t.img.size); lo < hi {
 		t.img.writeAt(c.data[lo-c.off:hi-c.off], lo)
@@ -104,7 +104,7 @@ func (t *torn) put(c *change, lo, hi int64) {
 
 func (t *torn) coin() bool { return t.r.Float64() < t.p }
 
-// pattern chooses which parts of one write survive, asked in ascending order.
+// pattern chooses the parts of one write that survive. Callers ask in ascending order.
 func (t *torn) pattern() func(off int64) bool {
 	switch t.r.IntN(5) {
 	case 0:
@@ -123,7 +123,7 @@ func (t *torn) pattern() func(off int64) bool {
 	return func(int64) bool { return t.coin() } // by sector
 }
 
-// sectors yields the ranges of a write by the sectors they lie in.
+// sectors yields the ranges of a write, split by sector.
 func sectors(c *change) func(yield func(lo, hi int64) bool) {
 	return func(yield func(lo, hi int64) bool) {
 		end := c.off + int64(len(c.data))

@@ -1,0 +1,112 @@
+package ctxdir
+
+import (
+	"context"
+	"encoding/json"
+	"io"
+	"time"
+
+	"github.com/ctxdir/ctxdir/internal/engine"
+	"github.com/google/uuid"
+)
+
+// Draft is a message to be stored. Only Body is needed.
+type Draft struct {
+	ID        uuid.UUID // a new UUIDv7 when it is uuid.Nil
+	Role      string    // read from the body when it is empty, as far as the engine knows its form
+	Type      string    // likewise
+	CreatedAt time.Time // likewise
+	OriginID  string    // the id that the message has elsewhere
+	Source    json.RawMessage
+	Body      json.RawMessage // the framework's object; kept byte for byte but for insignificant white space
+
+	// Attachments are payloads that the engine reads from elsewhere: base64 of each stands in the body.
+	Attachments []Attachment
+}
+
+// Attachment is a payload to be put into a message as base64. It becomes a blob without passing through memory whole. A message whose attachment cannot
+// be placed is refused with [ErrInvalid] before anything is stored; one whose payloads are above 1 GiB, before base64, with [ErrTooLarge].
+type Attachment struct {
+	// At is the RFC 6901 pointer, of at most 1 KiB, to the empty string in Body where the payload belongs. Each attachment needs a string of its own.
+	At        string
+	MediaType string // in UTF-8; empty when unknown
+	Prefix    string // what stands before the base64, in UTF-8, such as "data:image/png;base64,"
+	Open      func() (io.ReadCloser, error)
+}
+
+func (d *Draft) engine() engine.Draft {
+	e := engine.Draft{
+		ID: d.ID, Role: d.Role, Type: d.Type, CreatedAt: d.CreatedAt, OriginID: d.OriginID, Source: d.Source, Body: d.Body,
+	}
+	for _, a := range d.Attachments {
+		e.Attachments = append(e.Attachments, engine.Attachment(a))
+	}
+	return e
+}
+
+// AppendResult says where a message is.
+type AppendResult struct {
+	ID       uuid.UUID
+	Position int64
+	Existed  bool  // the id was there already, with equal content, or its message was lost
+	Err      error // in a batch: why this message is not stored; nil says that it is durable
+}
+
+// WriteOption changes one append or replacement.
+type WriteOption func(*write)
+
+type write struct {
+	appends  []engine.AppendOption
+	replaces []engine.ReplaceOption
+}
+
+func writeOptions(opts []WriteOption) write {
+	var w write
+	for _, o := range opts {
+		o(&w)
+	}
+	return w
+}
+
+// WithPosition makes an append fail with [ErrPosition] unless its first message gets this position.
+func WithPosition(position int64) WriteOption {
+	return func(w *write) { w.appends = append(w.appends, engine.AtPosition(position)) }
+}
+
+// WithShared lets a replacement change a message that other branches show too.
+func WithShared() WriteOption {
+	return func(w *write) { w.replaces = append(w.replaces, engine.Shared()) }
+}
+
+// Append adds a message at the end of the branch. Unless the store was opened with [WithRelaxedDurability], the message is on disk when Append returns:
+// one fdatasync, which concurrent appends share, has covered it.
+//
+// A retry is safe. An id that exists with an equal body succeeds and returns its position; with another body it fails with [ErrConflict]. When the
+// message of that id is damaged or lost, the body becomes its content again, in its place. An error that wraps [ErrDurability] leaves open whether the
+// message is there: retry with the same id. ctx cancels the wait for the lock, never a commit.
+func (b *Branch) Append(ctx context.Context, d Draft, opts ...WriteOption) (AppendResult, error) {
+	at, err := b.e.Append(ctx, d.engine(), writeOptions(opts).appends...)
+	return AppendResult{ID: at.ID, Position: at.Position, Existed: at.Existed}, wrap(err)
+}
+
+// AppendBatch adds messages in order, with one commit and one fdatasync. The results say of each message whether it is durable. A message that is refused
+// for its content keeps no other message from being stored. The error says why nothing was tried, or why the batch ended early: then the durable
+// messages are the first ones.
+func (b *Branch) AppendBatch(ctx context.Context, drafts []Draft, opts ...WriteOption) ([]AppendResult, error) {
+	from := make([]engine.Draft, len(drafts))
+	for i := range drafts {
+		from[i] = drafts[i].engine()
+	}
+	done, err := b.e.AppendBatch(ctx, from, writeOptions(opts).appends...)
+	results := make([]AppendResult, len(done))
+	for i, r := range done {
+		results[i] = AppendResult{r.ID, r.Position, r.Existed, wrap(r.Err)}
+	}
+	return results, wrap(err)
+}
+
+// Replace gives a message another body, for instance while it streams. Its position stays; the old version goes to the trash of the context. Replace
+// fails with [ErrShared] when another branch shows the message too, unless [WithShared] allows it.
+func (b *Branch) Replace(ctx context.Context, id uuid.UUID, d Draft, opts ...WriteOption) error {
+	return wrap(b.e.Replace(ctx, id, d.engine(), writeOptions(opts).replaces...))
+}

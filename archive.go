@@ -1,0 +1,61 @@
+package ctxdir
+
+import (
+	"context"
+	"time"
+
+	"github.com/ctxdir/ctxdir/internal/engine"
+	"github.com/google/uuid"
+)
+
+// ArchiveOptions say which messages to archive: without OlderThan and Branch, all of the contexts.
+type ArchiveOptions struct {
+	Contexts  []uuid.UUID             // these contexts
+	All       bool                    // every context of the store
+	OlderThan time.Duration           // only messages of at least this age; a message without a time has that of its file
+	Branch    string                  // only messages that this branch shows
+	Progress  func(done, total int64) // is called with numbers of messages of the present context; nil for no calls
+	Report    func(ArchiveResult)     // is called for each context when it is done; nil for no calls
+	Failed    func(error)             // is called for each context that failed, which then is no part of the error; nil for no calls
+}
+
+// ArchiveResult says what an operation did to the files of messages.
+type ArchiveResult struct {
+	Context  uuid.UUID
+	Messages int64 // moved or rewritten
+	Stayed   int64 // left alone, although chosen: edited by hand, damaged, or too large
+	Before   int64 // bytes of the files that held the messages, packs and blobs included
+	After    int64 // bytes of the files that hold them now
+}
+
+func archived(id uuid.UUID, a engine.Archived) ArchiveResult {
+	return ArchiveResult{id, a.Messages, a.Stayed, a.Before, a.After}
+}
+
+// Archive moves messages from their files into a compressed pack, one for each context. They are read, replaced, forked and erased as before, also while
+// Archive runs. Messages that were edited by hand stay files until a repair records the edit. Payloads that no other context refers to go along. A context
+// that cannot be archived is part of the error, and the others follow. With All, a context without the branch has nothing to archive.
+func (s *Store) Archive(ctx context.Context, o ArchiveOptions) ([]ArchiveResult, error) {
+	ids := o.Contexts
+	if o.All {
+		ids = nil
+	} else if len(ids) == 0 {
+		return nil, nil
+	}
+	seq := s.e.Archive(ctx, ids, engine.ArchiveOptions{OlderThan: o.OlderThan, Branch: o.Branch, Progress: o.Progress})
+	return collect(seq, o.Report, o.Failed, func(a engine.ArchivedContext) ArchiveResult { return archived(a.Context, a.Archived) })
+}
+
+// Unarchive moves every archived message back to a file, byte for byte. Payloads become blobs again. progress may be nil.
+func (c *Context) Unarchive(ctx context.Context, progress func(done, total int64)) (ArchiveResult, error) {
+	r, err := c.e.Unarchive(ctx, progress)
+	return archived(c.ID(), r), wrap(err)
+}
+
+// Externalise applies a text threshold, as of [WithTextThreshold], to the stored messages, those of removed branches included. Messages that cannot be
+// read, or that lack a payload that is needed, stay as they are. Interrupted, it leaves each message in one form or the other; repeated, it continues.
+// With dryRun it only counts.
+func (c *Context) Externalise(ctx context.Context, threshold int64, dryRun bool) (ArchiveResult, error) {
+	r, err := c.e.Externalise(ctx, threshold, dryRun)
+	return ArchiveResult{Context: c.ID(), Messages: r.Messages, Before: r.Before, After: r.After}, wrap(err)
+}

@@ -1,0 +1,102 @@
+package ctxdir
+
+import (
+	"context"
+	"encoding/json"
+	"iter"
+	"math"
+
+	"github.com/ctxdir/ctxdir/internal/engine"
+	"github.com/ctxdir/ctxdir/loader"
+	"github.com/google/uuid"
+)
+
+// End is a position beyond every message.
+const End = math.MaxInt64
+
+// Branch is a branch of an open context, by its name. It keeps its meaning when the branch is rewound. After a rename or a removal, operations fail
+// with [ErrNotExist].
+type Branch struct {
+	e *engine.Branch
+}
+
+func newBranch(e *engine.Branch, err error) (*Branch, error) {
+	if err != nil {
+		return nil, wrap(err)
+	}
+	return &Branch{e}, nil
+}
+
+// BranchInfo describes a branch. The index alone has all of it.
+type BranchInfo struct {
+	Name     string
+	Line     uuid.UUID
+	Active   bool
+	Parent   string          // the branch whose line this one was forked from, or the id of that line; empty for none
+	Base     int64           // number of inherited messages
+	From     string          // the earlier branch that shares the most messages with this one; empty for none
+	Shared   int64           // how many messages both begin with
+	Messages int64           // number of messages that the branch shows
+	Bytes    int64           // of the messages of its own line
+	Archived int64           // of these bytes, those in packs
+	Extra    json.RawMessage // an object: members that this program does not know
+}
+
+func branchInfos(from []engine.BranchInfo) []BranchInfo {
+	infos := make([]BranchInfo, len(from))
+	for i, e := range from {
+		infos[i] = BranchInfo{
+			Name: e.Name, Line: e.Line, Active: e.Active, Parent: e.Parent, Base: e.Base, From: e.From, Shared: e.Shared, Messages: e.Messages,
+			Bytes: e.Bytes, Archived: e.Archived, Extra: raw(e.Metadata),
+		}
+	}
+	return infos
+}
+
+// Name returns the name of the branch.
+func (b *Branch) Name() string { return b.e.Name() }
+
+// Len returns the number of messages that the branch shows.
+func (b *Branch) Len(ctx context.Context) (int64, error) {
+	n, err := b.e.Len(ctx)
+	return n, wrap(err)
+}
+
+// Messages yields the messages at the positions [from, to) in order, and reads ahead while the caller works. Positions that do not exist yield nothing:
+// Messages(ctx, 0, End) is the whole branch. A message that cannot be read comes with Unavailable set; an error ends the sequence.
+func (b *Branch) Messages(ctx context.Context, from, to int64) iter.Seq2[*Message, error] {
+	return each(b.e.Between(ctx, from, to), message)
+}
+
+// Range returns the messages at the positions [from, to). Positions beyond the end yield nothing; a negative one fails with [ErrPosition].
+func (b *Branch) Range(ctx context.Context, from, to int64) ([]*Message, error) {
+	return all(b.e.Range(ctx, from, to))
+}
+
+// Last returns the newest n messages in order.
+func (b *Branch) Last(ctx context.Context, n int) ([]*Message, error) {
+	return all(b.e.Last(ctx, n))
+}
+
+func all(from []*loader.Message, err error) ([]*Message, error) {
+	if err != nil {
+		return nil, wrap(err)
+	}
+	return messages(from), nil
+}
+
+// Message returns the message with an id, without a scan. It fails with [ErrNotExist] when the branch does not show it. A message that cannot be read
+// comes with Unavailable set.
+func (b *Branch) Message(ctx context.Context, id uuid.UUID) (*Message, error) {
+	m, err := b.e.Message(ctx, id)
+	return message(m), wrap(err)
+}
+
+// Fork adds a branch that begins with the first n messages of this one, and with its system prompt. It copies nothing and reads no message, and does not
+// switch. It fails with [ErrInvalid], [ErrExist] or [ErrPosition].
+func (b *Branch) Fork(ctx context.Context, name string, n int64) (*Branch, error) {
+	return newBranch(b.e.Fork(ctx, name, n))
+}
+
+// Rewind makes the branch show only its first n messages. The others stay for the branches that show them, and until they are collected.
+func (b *Branch) Rewind(ctx context.Context, n int64) error { return wrap(b.e.Rewind(ctx, n)) }

@@ -1,0 +1,128 @@
+package ctxdir
+
+import (
+	"context"
+	"encoding/json"
+	"iter"
+
+	ctxfolder "github.com/ctxdir/ctxdir/context"
+	"github.com/ctxdir/ctxdir/internal/engine"
+	"github.com/google/uuid"
+)
+
+// Context is an open context. Several goroutines may use it. It shows the state of its last write, or of the last [Context.Refresh].
+type Context struct {
+	e *engine.Context
+}
+
+func newContext(e *engine.Context, err error) (*Context, error) {
+	if err != nil {
+		return nil, wrap(err)
+	}
+	return &Context{e}, nil
+}
+
+// Close waits for running operations, folds if worthwhile, and releases the context. Later calls return [ErrClosed], but for those that need no file,
+// such as [Context.Metadata]; closing again does nothing. An iteration over messages ends with ErrClosed, so its body may close the context; a function
+// given to [Context.Update] must not. Messages that were read before keep their bodies, as far as their payloads are in blobs.
+func (c *Context) Close() error { return wrap(c.e.Close()) }
+
+// ID returns the id of the context.
+func (c *Context) ID() uuid.UUID { return c.e.ID() }
+
+// Metadata returns a copy of the metadata.
+func (c *Context) Metadata() *Metadata {
+	m := metadata(c.e.Metadata())
+	m.Problem = wrap(c.e.Problem())
+	return m
+}
+
+// Summary describes the context as [Store.List] does.
+func (c *Context) Summary() Summary {
+	s := summary(c.e.Summary())
+	if s.Problem == nil {
+		s.Problem = wrap(c.e.Problem())
+	}
+	s.Legacy = string(c.e.Legacy())
+	s.Sequence, _ = c.e.Sequence() // a damaged index has none
+	return s
+}
+
+// Refresh reads what other processes committed. Later reads also look for edits by hand; without a Refresh, reading a message again does no I/O.
+func (c *Context) Refresh(ctx context.Context) error { return wrap(c.e.Refresh(ctx)) }
+
+// Update changes title, config, state, parent, unknown members, and the system prompts and unknown members of branches. f gets the newest metadata,
+// under the lock. Update ignores what f does to ids, branch names, revision and times: other methods change those.
+func (c *Context) Update(ctx context.Context, f func(m *Metadata) error) error {
+	return wrap(c.e.Update(ctx, func(e *ctxfolder.Metadata) error {
+		m := metadata(e)
+		if err := f(m); err != nil {
+			return err
+		}
+		changed, err := m.engine()
+		if err == nil {
+			*e = *changed
+		}
+		return err
+	}))
+}
+
+// SystemPrompt returns the system prompt of a branch as it was given, nil when the branch has none. [Metadata] has a reference in its place.
+func (c *Context) SystemPrompt(ctx context.Context, branch string) (json.RawMessage, error) {
+	prompt, err := c.e.SystemPrompt(ctx, branch)
+	return prompt, wrap(err)
+}
+
+// Active returns the active branch.
+func (c *Context) Active() *Branch { return &Branch{c.e.Active()} }
+
+// Branch returns the branch of a name. It fails with [ErrNotExist].
+func (c *Context) Branch(name string) (*Branch, error) { return newBranch(c.e.Branch(name)) }
+
+// Branches describes the branches in order of creation. From and Shared describe the tree of branches: two branches have as many messages in common as the
+// least Shared on the way from one to the other. Branches reads the index and no message.
+func (c *Context) Branches(ctx context.Context) ([]BranchInfo, error) {
+	infos, err := c.e.Branches(ctx)
+	if err != nil {
+		return nil, wrap(err)
+	}
+	return branchInfos(infos), nil
+}
+
+// NewBranch adds a branch without messages and without a system prompt. It does not switch. It fails with [ErrInvalid] or [ErrExist].
+func (c *Context) NewBranch(ctx context.Context, name string) (*Branch, error) {
+	return newBranch(c.e.NewBranch(ctx, name))
+}
+
+// Switch makes a branch the active one.
+func (c *Context) Switch(ctx context.Context, branch string) error {
+	return wrap(c.e.Switch(ctx, branch))
+}
+
+// RenameBranch gives a branch, and its folder, another name. It fails with [ErrNotExist], [ErrInvalid] or [ErrExist].
+func (c *Context) RenameBranch(ctx context.Context, branch, to string) error {
+	return wrap(c.e.Rename(ctx, branch, to))
+}
+
+// RemoveBranch takes the name of a branch away. Its messages stay for the branches that show them, and until they are collected. It fails with
+// [ErrInvalid] for the active branch.
+func (c *Context) RemoveBranch(ctx context.Context, branch string) error {
+	return wrap(c.e.Remove(ctx, branch))
+}
+
+// Fold writes what the journals hold into message files and index now, durably. The engine folds by itself when the journals have grown enough. While
+// another process folds the context, Fold does nothing.
+func (c *Context) Fold(ctx context.Context) error { return wrap(c.e.Fold(ctx)) }
+
+// Files yields the paths, relative to the store's folder, of every file that the context needs: a copy of these files is a store with this context. It
+// folds first, unless the store is open for reading.
+func (c *Context) Files(ctx context.Context) iter.Seq2[string, error] {
+	return each(c.e.Files(ctx), func(path string) string { return path })
+}
+
+// BlobBytes returns the size of the blobs, in bytes on disk, that the context refers to; other contexts may share them. It opens no blob, and only the
+// messages that have payloads. References that were put into a file by hand do not count.
+func (c *Context) BlobBytes(ctx context.Context) (int64, error) {
+	n, err := c.e.BlobBytes(ctx)
+	return n, wrap(err)
+}

@@ -1,0 +1,48 @@
+package ctxdir
+
+import (
+	"context"
+	"encoding/json"
+
+	"github.com/ctxdir/ctxdir/importer"
+)
+
+// Importer returns the store in the form that package importer takes: importer.Import(ctx, s.Importer(), path, …) stores what another tool kept.
+func (s *Store) Importer() importer.Store { return importStore{s.e.Importer()} }
+
+// importStore makes the errors of the engine those of this package.
+type importStore struct{ importer.Store }
+
+func (i importStore) Open(ctx context.Context, info importer.Info) (importer.Conversation, error) {
+	c, err := i.Store.Open(ctx, info)
+	if err != nil {
+		return nil, wrap(err)
+	}
+	return conversation{c}, nil
+}
+
+type conversation struct{ importer.Conversation }
+
+func (c conversation) Branches(ctx context.Context) ([]importer.Branch, error) {
+	branches, err := c.Conversation.Branches(ctx)
+	return branches, wrap(err)
+}
+
+func (c conversation) Messages(ctx context.Context, branch string, from, to int64) ([]importer.Record, error) {
+	records, err := c.Conversation.Messages(ctx, branch, from, to)
+	return records, wrap(err)
+}
+
+func (c conversation) Fork(ctx context.Context, name, from string, at int64, attrs map[string]json.RawMessage) error {
+	return wrap(c.Conversation.Fork(ctx, name, from, at, attrs))
+}
+
+func (c conversation) Append(ctx context.Context, branch string, at int64, recs []importer.Record) error {
+	return wrap(c.Conversation.Append(ctx, branch, at, recs))
+}
+
+func (c conversation) SetActive(ctx context.Context, branch string) error {
+	return wrap(c.Conversation.SetActive(ctx, branch))
+}
+
+func (c conversation) Close() error { return wrap(c.Conversation.Close()) }

@@ -1,0 +1,106 @@
+package engine
+
+import (
+	"bytes"
+	"context"
+	"errors"
+	"io"
+	"io/fs"
+	"path/filepath"
+	"strings"
+	"testing"
+)
+
+func attachment(at, content string) Attachment {
+	return Attachment{At: at, Open: func() (io.ReadCloser, error) { return io.NopCloser(strings.NewReader(content)), nil }}
+}
+
+// TestAttachmentPlaces: pointers are to the body as it was given, whatever the names in it.
+func TestAttachmentPlaces(t *testing.T) {
+	ctx := context.Background()
+	for _, threshold := range []int64{0, 1, -1} {
+		c, _ := newContext(t, WithTextThreshold(threshold))
+		for _, test := range []struct{ body, at, want string }{
+			{`{"$blob":""}`, "/$blob", `{"$blob":"/wA="}`},
+			{`{"$blob":"","$$blob":""}`, "/$$blob", `{"$blob":"","$$blob":"/wA="}`},
+			{`{"a":{"$blob":""}, "b":"text"}`, "/a/$blob", `{"a":{"$blob":"/wA="},"b":"text"}`},
+		} {
+			at := must[Appended](t)(c.Active().Append(ctx, Draft{
+				Body: []byte(test.body), Attachments: []Attachment{attachment(test.at, "\xff\x00")},
+			}))
+			if got := bodyOf(must[*Message](t)(c.Active().Message(ctx, at.ID))); got != test.want {
+				t.Errorf("threshold %d, %s: %s, wanted %s", threshold, test.at, got, test.want)
+			}
+		}
+	}
+}
+
+// TestAttachmentsRefused: what cannot be put into a message, or not taken out of it again, is refused before
+// anything is stored.
+func TestAttachmentsRefused(t *testing.T) {
+	ctx := context.Background()
+	c, folder := newContext(t, WithMaxMessage(100_000))
+	must[Appended](t)(c.Active().Append(ctx, Draft{Body: []byte(`{"a":""}`), Attachments: []Attachment{attachment("/a", "the lock is there now")}}))
+	body := `{"role":"user","content":["",{"$blob":"","$$blob":"x"}],"twice":"","twice":""}`
+	long := strings.Repeat("x", 90_000)
+	good := attachment("/content/0", long)
+	for name, test := range map[string]struct {
+		attachments []Attachment
+		want        error
+		text        string
+	}{
+		"no such place":        {[]Attachment{good, attachment("/content/7", long)}, ErrInvalid, `"/content/7" leads to no empty string`},
+		"no pointer":           {[]Attachment{good, attachment("content/0", long)}, ErrInvalid, "leads to no empty string"},
+		"the body itself":      {[]Attachment{good, attachment("", long)}, ErrInvalid, "leads to no empty string"},
+		"not empty":            {[]Attachment{good, attachment("/role", long)}, ErrInvalid, `"/role" leads to no empty string`},
+		"not empty, escaped":   {[]Attachment{good, attachment("/content/1/$$blob", long)}, ErrInvalid, "leads to no empty string"},
+		"a name twice":         {[]Attachment{good, attachment("/twice", long)}, ErrInvalid, `"/twice" leads to 2 strings`},
+		"one place for two":    {[]Attachment{good, attachment("/content/0", "other")}, ErrInvalid, "the same pointer"},
+		"Open is nil":          {[]Attachment{good, {At: "/content/1/$blob"}}, ErrInvalid, "Open is nil"},
+		"prefix not UTF-8":     {[]Attachment{good, {At: "/content/1/$blob", Open: good.Open, Prefix: "data:\xff,"}}, ErrInvalid, "prefix"},
+		"media type not UTF-8": {[]Attachment{good, {At: "/content/1/$blob", Open: good.Open, MediaType: "a/\xed\xa0\x80"}}, ErrInvalid, "media type"},
+		"prefix too long":      {[]Attachment{good, {At: "/content/1/$blob", Open: good.Open, Prefix: long + long}}, ErrTooLarge, "100000"},
+		"cannot open":          {[]Attachment{{At: "/content/0", Open: func() (io.ReadCloser, error) { return nil, fs.ErrPermission }}}, fs.ErrPermission, `"/content/0"`},
+	} {
+		before := tree(t, filepath.Dir(folder))
+		_, err := c.Active().Append(ctx, Draft{Body: []byte(body), Attachments: test.attachments})
+		if !errors.Is(err, test.want) || !strings.Contains(err.Error(), test.text) {
+			t.Errorf("%s: %v", name, err)
+		}
+		if after := tree(t, filepath.Dir(folder)); after != before {
+			t.Errorf("%s: the store has changed:\n%s\nwas\n%s", name, after, before)
+		}
+	}
+}
+
+// TestAttachmentsFillABody: payloads that could not be put back into one body are refused, wherever they come from.
+func TestAttachmentsFillABody(t *testing.T) {
+	c, _ := newContext(t)
+	hold := func() error { return nil }
+	text := strings.Repeat("text ", 20)
+	for _, test := range []struct {
+		room int64
+		want error
+	}{{105, nil}, {104, ErrTooLarge}, {99, ErrTooLarge}} {
+		d := draft{moved: MaxAttached - test.room}
+		d.Body, d.Attachments = []byte(`{"a":"","text":"`+text+`"}`), []Attachment{attachment("/a", "12345")}
+		if err := c.store.externalise(&d, 100, hold); !errors.Is(err, test.want) {
+			t.Errorf("room for %d bytes: %v", test.room, err)
+		}
+	}
+	// A payload in a stream is cut off where there is no more room.
+	d := draft{moved: MaxAttached - 1<<20}
+	endless := io.NopCloser(io.MultiReader(bytes.NewReader(make([]byte, 1<<20)), endlessly{}))
+	d.Body, d.Attachments = []byte(`{"a":""}`), []Attachment{{At: "/a", Open: func() (io.ReadCloser, error) { return endless, nil }}}
+	if err := c.store.externalise(&d, 100, hold); !errors.Is(err, ErrTooLarge) || !strings.Contains(err.Error(), "1073741824") {
+		t.Error(err)
+	}
+}
+
+// endlessly reads zeros.
+type endlessly struct{}
+
+func (endlessly) Read(p []byte) (int, error) {
+	clear(p)
+	return len(p), nil
+}

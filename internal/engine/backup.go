@@ -1,0 +1,468 @@
+package engine
+
+import (
+	"bytes"
+	"cmp"
+	"context"
+	"errors"
+	"fmt"
+	"io"
+	"io/fs"
+	"path/filepath"
+	"syscall"
+
+	"github.com/ctxdir/ctxdir/blob"
+	ctxfolder "github.com/ctxdir/ctxdir/context"
+	"github.com/ctxdir/ctxdir/index"
+	"github.com/ctxdir/ctxdir/internal/vfs"
+	"github.com/ctxdir/ctxdir/message"
+	"github.com/google/uuid"
+)
+
+// BackedUp is the result of a backup.
+type BackedUp struct {
+	Context  uuid.UUID
+	Path     string // of the copy, relative to its store
+	Messages int64
+	Bytes    int64 // of the messages
+	Missing  int64 // unavailable messages and payloads
+	Problem  error // why the first of those is unavailable, nil if there is none
+}
+
+// lies reports whether path is the folder in, or is below it. It follows links as far as the paths exist.
+func lies(path, in string) (bool, error) {
+	_, within, err := relative(path, in)
+	return within, err
+}
+
+// relative is lies, and also returns the path relative to in.
+func relative(path, in string) (rel string, within bool, err error) {
+	if path, err = resolved(path); err != nil {
+		return "", false, err
+	}
+	if in, err = resolved(in); err != nil {
+		return "", false, err
+	}
+	rel, err = filepath.Rel(in, path)
+	return rel, err == nil && filepath.IsLocal(rel), nil
+}
+
+func resolved(path string) (string, error) {
+	path, err := filepath.Abs(path)
+	if err != nil {
+		return "", err
+	}
+	for rest := ""; ; path, rest = filepath.Dir(path), filepath.Join(filepath.Base(path), rest) {
+		there, err := filepath.EvalSymlinks(path)
+		if err == nil {
+			return filepath.Join(there, rest), nil
+		}
+		if !errors.Is(err, fs.ErrNotExist) || path == filepath.Dir(path) {
+			return "", err
+		}
+	}
+}
+
+// Backup copies a context to another store, even while writers append: the metadata and, of each line, the messages of
+// one moment and their payloads. A message that is replaced meanwhile may be copied in its newer version; an edit by
+// hand is copied as it is now. Unavailable messages and payloads are left out and counted; such a message keeps its
+// position, as lost. A legacy context is migrated first, or its view copied: see [Store.Context]. An earlier backup
+// goes to the other store's trash.
+//
+// It fails with [ErrInvalid] when both are the same store or the other one lies in this one, and with [ErrNotExist].
+//
+// Crash order: the copy is durable in staging/, payloads first, before it gets its place: see context.Publish.
+func (s *Store) Backup(ctx context.Context, id uuid.UUID, to *Store) (BackedUp, error) {
+	done, err := s.backup(ctx, id, to)
+	return done, public(Error{Op: "back up", Context: id}, err)
+}
+
+func (s *Store) backup(ctx context.Context, id uuid.UUID, to *Store) (BackedUp, error) {
+	if to.readOnly {
+		return BackedUp{}, ErrReadOnly
+	}
+	inside, err := sameStore(s, to)
+	if err == nil && !inside {
+		inside, err = lies(to.path, s.path)
+	}
+	if err != nil || inside {
+		return BackedUp{}, cmp.Or(err, fmt.Errorf("%w: the backup folder is the store or lies in it; choose another folder", ErrInvalid))
+	}
+	c, err := s.openAny(ctx, id)
+	if err != nil {
+		return BackedUp{}, err
+	}
+	defer c.Close()
+	b := &backingUp{c: c, to: to, seen: map[blob.Sum]bool{}, folders: map[string]vfs.FS{}}
+	b.done.Context, b.done.Path, b.lockless = id, id.String(), s.readOnly
+	if !b.lockless {
+		// Mend a broken index first: writers cannot do that while the fold lock is held.
+		err := c.exclusively(ctx, func() error { return nil })
+		if b.lockless = errors.Is(err, syscall.EROFS); err != nil && !b.lockless {
+			return BackedUp{}, err
+		}
+	}
+	if !b.lockless {
+		// The fold lock keeps the journals in place.
+		if err := s.acquire(ctx, c.dir.FoldLock); err != nil {
+			return BackedUp{}, err
+		}
+		defer c.dir.FoldLock.Release()
+	}
+	if err := b.snapshot(ctx); err != nil {
+		return BackedUp{}, err
+	}
+	blobs := blobsInUse{s: to}
+	defer blobs.release()
+	if err := blobs.hold(ctx); err != nil {
+		return BackedUp{}, err
+	}
+	lock := to.fs.Lock(ctxfolder.Locks + "/" + id.String())
+	defer lock.Close()
+	if err := to.acquire(ctx, lock); err != nil {
+		return BackedUp{}, err
+	}
+	defer lock.Release()
+	err = b.stage(ctx)
+	if err == nil {
+		err = ctxfolder.Publish(to.fs, id)
+	}
+	if err != nil {
+		_ = vfs.RemoveAll(to.fs, ctxfolder.StagingFolder(id))
+	}
+	return b.done, err
+}
+
+// sameStore reports whether two stores are the same folder.
+func sameStore(a, b *Store) (bool, error) {
+	x, err := a.fs.Lstat(storeFile)
+	if err != nil {
+		return false, err
+	}
+	y, err := b.fs.Lstat(storeFile)
+	return err == nil && vfs.SameFile(x, y), err
+}
+
+// backingUp is the state of one backup.
+type backingUp struct {
+	c       *Context
+	to      *Store
+	m       *Metadata // as of the snapshot
+	counts  map[uuid.UUID]index.Counts
+	staged  vfs.FS
+	folders map[string]vfs.FS // of the copy, by name
+	seen    map[blob.Sum]bool
+	done    BackedUp
+
+	lockless bool // no lock can be taken, since nothing can be written
+}
+
+// snapshot reads the metadata and counts of one moment. It holds the context's lock, which excludes writers.
+func (b *backingUp) snapshot(ctx context.Context) error {
+	c := b.c
+	if !b.lockless {
+		if err := c.store.acquire(ctx, c.dir.Lock); err != nil {
+			return err
+		}
+		defer c.dir.Lock.Release()
+	}
+	if err := c.dir.Check(); err != nil {
+		return err
+	}
+	if err := c.readMetadata(); err != nil {
+		return err
+	}
+	if err := c.log.Refresh(); err != nil {
+		return err
+	}
+	b.m = c.current().Clone()
+	b.m.Renaming = nil // the copy's folders have their final names
+	var err error
+	b.counts, _, err = c.log.AllCounts()
+	return err
+}
+
+// stage makes a durable copy in staging/.
+func (b *backingUp) stage(ctx context.Context) error {
+	staged := ctxfolder.StagingFolder(b.m.ID)
+	if err := vfs.RemoveAll(b.to.fs, staged); err != nil {
+		return err
+	}
+	for _, dir := range []string{staged, staged + "/" + ctxfolder.Messages} {
+		if err := b.to.fs.Mkdir(dir); err != nil {
+			return err
+		}
+	}
+	var err error
+	if b.staged, err = b.to.fs.Sub(staged); err != nil {
+		return err
+	}
+	defer b.staged.Close()
+	defer func() {
+		for _, f := range b.folders {
+			_ = f.Close()
+		}
+	}()
+	packs, err := b.packs(ctx)
+	if err != nil {
+		return err
+	}
+	copied := index.NewCopy(b.staged, b.to.id, b.m.ID, packs)
+	err = b.lines(ctx, copied)
+	if ferr := copied.Finish(b.m, err); err == nil {
+		err = ferr
+	}
+	if err != nil {
+		return err
+	}
+	encoded, err := b.m.Encode()
+	if err != nil {
+		return err
+	}
+	if err := vfs.WriteSynced(b.staged, ctxfolder.MetadataFile, encoded); err != nil {
+		return err
+	}
+	if err := b.to.fs.SyncAll(); !errors.Is(err, errors.ErrUnsupported) {
+		return err
+	}
+	for sum := range b.seen {
+		if _, err := b.to.blobs.Share(sum, true); err != nil {
+			return err
+		}
+	}
+	return syncTree(b.to.fs, staged)
+}
+
+// syncTree makes a folder and its contents durable.
+func syncTree(fsys vfs.FS, folder string) error {
+	for e, err := range fsys.ReadDir(folder) {
+		if err != nil {
+			return err
+		}
+		path := folder + "/" + e.Name()
+		if e.IsDir() {
+			err = syncTree(fsys, path)
+		} else {
+			err = vfs.SyncFile(fsys, path)
+		}
+		if err != nil {
+			return err
+		}
+	}
+	return fsys.SyncDir(folder)
+}
+
+func (b *backingUp) lines(ctx context.Context, copied *index.Copy) error {
+	for _, x := range b.m.Branches {
+		if err := b.payloads(x.SystemPrompt, &index.Entry{}); err != nil {
+			return err
+		}
+	}
+	for i := range b.m.Lines {
+		line := &b.m.Lines[i]
+		counts := b.counts[line.ID]
+		if counts.Count == 0 {
+			continue
+		}
+		if err := copied.Line(line); err != nil {
+			return err
+		}
+		for from := line.Base; from < counts.End(); from += rowsAtOnce {
+			entries, err := b.c.log.Entries(line.ID, from, min(from+rowsAtOnce, counts.End()))
+			if err != nil {
+				return err
+			}
+			for k := range entries {
+				if err := ctx.Err(); err != nil {
+					return err
+				}
+				if err := b.message(line, &entries[k]); err != nil {
+					return err
+				}
+				if err := copied.Put(entries[k]); err != nil {
+					return err
+				}
+			}
+		}
+	}
+	return nil
+}
+
+// message copies a message's payloads, then its file. The entry becomes the copy's.
+func (b *backingUp) message(line *ctxfolder.Line, e *index.Entry) error {
+	raw, packed, err := b.read(line, e)
+	var env message.Envelope
+	if err == nil {
+		env, err = message.Parse(raw)
+	}
+	if err != nil {
+		b.lose(e, err)
+		return nil
+	}
+	if err := b.payloads(env.Body, e); err != nil {
+		return err
+	}
+	if packed {
+		b.done.Messages++
+		b.done.Bytes += e.Size
+		return nil
+	}
+	e.Pack = uuid.Nil
+	folder, err := b.folder(line.Folder)
+	if err != nil {
+		return err
+	}
+	e.Payloads = blob.Count(env.Body)
+	e.Lost, e.Size, e.Sum, e.At = "", int64(len(raw)), message.Sum(raw), env.StoredAt.UnixNano()
+	err = vfs.CreateFile(folder, ctxfolder.MessageFile(e.FileID()), append(raw, '\n'), e.StoredAt())
+	if errors.Is(err, fs.ErrExist) { // two rows name one file
+		b.lose(e, err)
+		return nil
+	}
+	b.done.Messages++
+	b.done.Bytes += e.Size
+	return err
+}
+
+// lose leaves a message out: it becomes lost in the copy, or stays erased.
+func (b *backingUp) lose(e *index.Entry, why error) {
+	e.Lost, e.Pack = cmp.Or(e.Lost, "no copy was found"), uuid.Nil
+	if e.Lost != index.Erased {
+		b.missing(fmt.Errorf("message %s: %w", e.ID, why))
+	}
+}
+
+// read returns a message as of the snapshot, or as edited by hand since. If neither is readable, it returns a newer
+// version. packed says that the message is in a pack, which was copied.
+func (b *backingUp) read(line *ctxfolder.Line, e *index.Entry) (raw []byte, packed bool, err error) {
+	now := line
+	for {
+		raw, is, err := b.c.log.ReadFile(line.ID, e, now.Folder)
+		newer := false
+		if is == index.FileEdited {
+			env, err := message.Parse(raw)
+			newer = err == nil && env.StoredAt.UnixNano() > e.At
+		}
+		if (is.Whole() || is == index.FileEdited) && !newer {
+			return raw, false, nil
+		}
+		if record, ok := b.c.log.ReadRecord(e); ok {
+			return record, e.Pack != uuid.Nil, nil
+		}
+		if newer {
+			return raw, false, nil
+		}
+		// The branch may have been renamed meanwhile.
+		if merr := b.c.readMetadata(); merr != nil {
+			return nil, false, errors.Join(err, merr)
+		}
+		again, ok := b.c.current().Line(line.ID)
+		if !ok || again.Folder == now.Folder {
+			return nil, false, err
+		}
+		now = again
+	}
+}
+
+func (b *backingUp) missing(err error) {
+	b.done.Missing++
+	b.done.Problem = cmp.Or(b.done.Problem, err)
+}
+
+func (b *backingUp) folder(name string) (vfs.FS, error) {
+	if f, ok := b.folders[name]; ok {
+		return f, nil
+	}
+	path := ctxfolder.Messages + "/" + name
+	if err := b.staged.Mkdir(path); err != nil {
+		return nil, err
+	}
+	f, err := b.staged.Sub(path)
+	if err == nil {
+		b.folders[name] = f
+	}
+	return f, err
+}
+
+// payloads copies and verifies the payloads that a message or a system prompt refers to, except unavailable ones.
+func (b *backingUp) payloads(stored []byte, e *index.Entry) error {
+	var sums []blob.Sum
+	mentioned(stored, b.c.outside(e, func(sum blob.Sum) { sums = append(sums, sum) }))
+	for _, sum := range sums {
+		if b.seen[sum] {
+			continue
+		}
+		b.seen[sum] = true
+		if err := b.payload(sum); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+func (b *backingUp) payload(sum blob.Sum) error {
+	if there, err := b.to.blobs.Share(sum, false); there || err != nil {
+		return err
+	}
+	riding := func(folded bool) (io.ReadCloser, error) {
+		p, err := b.c.log.Payload(sum, folded)
+		if err == nil && (p == nil || blob.SumOf(p) != sum) {
+			err = fs.ErrNotExist
+		}
+		return io.NopCloser(bytes.NewReader(p)), err
+	}
+	var why error
+	for _, open := range []func() (io.ReadCloser, error){
+		func() (io.ReadCloser, error) { return riding(false) },
+		func() (io.ReadCloser, error) { r, _, err := b.c.store.blobs.Open(sum); return r, err },
+		func() (io.ReadCloser, error) { return riding(true) },
+	} {
+		r, err := open()
+		if err != nil {
+			if !errors.Is(err, fs.ErrNotExist) || why == nil {
+				why = err
+			}
+			continue
+		}
+		in := &reading{Reader: r}
+		err = b.put(in)
+		_ = r.Close()
+		if in.err == nil {
+			return err
+		}
+		why = in.err
+	}
+	b.missing(fmt.Errorf("payload %s: %w", sum, why))
+	return nil
+}
+
+// put stores a payload. It does not sync a small payload: stage syncs everything before the copy gets its place.
+func (b *backingUp) put(r io.Reader) error {
+	small, err := io.ReadAll(io.LimitReader(r, smallPayload))
+	if err != nil {
+		return err
+	}
+	if len(small) < smallPayload {
+		_, _, err = b.to.blobs.PutUnsynced(small)
+	} else {
+		_, _, _, err = b.to.blobs.PutReader(io.MultiReader(bytes.NewReader(small), r))
+	}
+	return err
+}
+
+// smallPayload bounds the payloads that put stores without a sync, in bytes.
+const smallPayload = 1 << 20
+
+// reading keeps the errors of reading a payload apart from those of writing it.
+type reading struct {
+	io.Reader
+	err error
+}
+
+func (r *reading) Read(p []byte) (int, error) {
+	n, err := r.Reader.Read(p)
+	if err != nil && !errors.Is(err, io.EOF) {
+		r.err = err
+	}
+	return n, err
+}

@@ -1,0 +1,279 @@
+package engine
+
+import (
+	"context"
+	"fmt"
+	"slices"
+	"time"
+
+	"github.com/ctxdir/ctxdir/branch"
+	ctxfolder "github.com/ctxdir/ctxdir/context"
+	"github.com/ctxdir/ctxdir/index"
+	"github.com/ctxdir/ctxdir/loader"
+	"github.com/google/uuid"
+)
+
+// Branch is a branch of an open context, by its name. After a rewind it means the rewound branch. After the branch is
+// renamed or removed, operations fail with [ErrNotExist].
+type Branch struct {
+	c    *Context
+	name string
+}
+
+// BranchInfo describes a branch. The sizes come from the index alone.
+type BranchInfo struct {
+	Name     string
+	Line     uuid.UUID
+	Parent   string // the branch whose line it was forked from, or that line's id; empty for none
+	Base     int64  // number of messages that it inherits
+	From     string // the earlier branch that shares the most messages with it; empty for none
+	Shared   int64  // number of messages that both begin with
+	Messages int64  // number of messages that it shows
+	Bytes    int64  // of its own line's messages
+	Archived int64  // of these, those that are read from packs
+	Active   bool
+	Metadata Object // further members, as in metadata.json
+}
+
+// Active returns the active branch.
+func (c *Context) Active() *Branch { return &Branch{c, c.current().ActiveBranch} }
+
+// Branch returns the branch with this name. It fails with [ErrNotExist].
+func (c *Context) Branch(name string) (*Branch, error) {
+	if _, err := branch.Get(c.current(), name); err != nil {
+		return nil, public(Error{Op: "open", Context: c.dir.ID, Branch: name}, err)
+	}
+	return &Branch{c, name}, nil
+}
+
+// Name returns the branch's name.
+func (b *Branch) Name() string { return b.name }
+
+// Branches describes the branches in order of creation.
+func (c *Context) Branches(ctx context.Context) ([]BranchInfo, error) {
+	infos, err := using(c, func() ([]BranchInfo, error) { return c.branches(ctx) })
+	return infos, public(Error{Op: "list branches", Context: c.dir.ID}, err)
+}
+
+func (c *Context) branches(ctx context.Context) ([]BranchInfo, error) {
+	if err := ctx.Err(); err != nil {
+		return nil, err
+	}
+	m := c.current()
+	all, _, err := c.log.AllCounts()
+	if err != nil {
+		return nil, err
+	}
+	infos := make([]BranchInfo, 0, len(m.Branches))
+	for i := range m.Branches {
+		info, err := describe(m, &m.Branches[i], all)
+		if err == nil {
+			info.Archived, err = c.log.Archived(info.Line)
+		}
+		if err != nil {
+			return nil, err
+		}
+		infos = append(infos, info)
+	}
+	return infos, relate(m, infos)
+}
+
+// describe describes a branch of a version of the metadata, except how much of it is archived.
+func describe(m *Metadata, b *ctxfolder.Branch, counts map[uuid.UUID]index.Counts) (info BranchInfo, err error) {
+	l, ok := m.Line(b.Line)
+	if !ok {
+		return info, fmt.Errorf("%w: branch %q has no line", ErrMetadata, b.Name)
+	}
+	info = BranchInfo{
+		Name: b.Name, Line: l.ID, Base: l.Base, Messages: max(counts[l.ID].End(), l.Base), Bytes: counts[l.ID].Bytes,
+		Active: b.Name == m.ActiveBranch, Metadata: b.Extra,
+	}
+	switch parent := branchOfLine(m, l.Parent); {
+	case parent != nil:
+		info.Parent = parent.Name
+	case l.Parent != uuid.Nil:
+		info.Parent = l.Parent.String()
+	}
+	return info, nil
+}
+
+// Info describes the branch.
+func (b *Branch) Info(ctx context.Context) (BranchInfo, error) {
+	infos, err := b.c.Branches(ctx)
+	if err != nil {
+		return BranchInfo{}, err
+	}
+	for _, i := range infos {
+		if i.Name == b.name {
+			return i, nil
+		}
+	}
+	return BranchInfo{}, public(Error{Op: "describe", Context: b.c.dir.ID}, fmt.Errorf("%w: branch %q", ErrNotExist, b.name))
+}
+
+// NewBranch adds an empty branch. It fails with [ErrInvalid] or [ErrExist].
+func (c *Context) NewBranch(ctx context.Context, name string, attrs ...ctxfolder.Member) (*Branch, error) {
+	return c.addBranch(ctx, "new branch", name, attrs, func(m *Metadata, line uuid.UUID) (*ctxfolder.Branch, error) {
+		return branch.New(m, name, line)
+	})
+}
+
+// Fork adds a branch that begins with the first at messages of this one. It copies nothing, reads no message, and does
+// not switch. It fails with [ErrInvalid], [ErrExist] or [ErrPosition].
+func (b *Branch) Fork(ctx context.Context, name string, at int64, attrs ...ctxfolder.Member) (*Branch, error) {
+	return b.c.addBranch(ctx, "fork", name, attrs, func(m *Metadata, line uuid.UUID) (*ctxfolder.Branch, error) {
+		length, err := b.c.length(m, b.name)
+		if err != nil {
+			return nil, err
+		}
+		return branch.Fork(m, name, b.name, at, length, line)
+	})
+}
+
+// ForkAt is Fork with the messages up to and including the one with this id.
+func (b *Branch) ForkAt(ctx context.Context, name string, id uuid.UUID, attrs ...ctxfolder.Member) (*Branch, error) {
+	at, err := using(b.c, func() (place, error) { return b.find(id) })
+	if err != nil {
+		return nil, public(Error{Op: "fork", Context: b.c.dir.ID, Branch: b.name, ID: id}, err)
+	}
+	return b.Fork(ctx, name, at.entry.Position+1, attrs...)
+}
+
+func (c *Context) addBranch(ctx context.Context, op, name string, attrs []ctxfolder.Member, add func(*Metadata, uuid.UUID) (*ctxfolder.Branch, error)) (*Branch, error) {
+	err := c.change(ctx, true, func(m *Metadata) error {
+		line, err := uuid.NewV7()
+		if err != nil {
+			return err
+		}
+		added, err := add(m, line)
+		if err != nil {
+			return err
+		}
+		for _, a := range attrs {
+			added.Extra.Set(a.Key, a.Value)
+		}
+		return nil
+	})
+	if err != nil {
+		return nil, public(Error{Op: op, Context: c.dir.ID, Branch: name}, err)
+	}
+	return &Branch{c, name}, nil
+}
+
+// Rewind makes the branch show only its first to messages. The others stay on the line that loses the name, and other
+// branches still show them.
+func (b *Branch) Rewind(ctx context.Context, to int64) error {
+	err := b.c.change(ctx, true, func(m *Metadata) error {
+		length, err := b.c.length(m, b.name)
+		if err != nil {
+			return err
+		}
+		line, err := uuid.NewV7()
+		if err != nil {
+			return err
+		}
+		_, err = branch.Rewind(m, b.name, to, length, line, time.Now())
+		return err
+	})
+	return public(Error{Op: "rewind", Context: b.c.dir.ID, Branch: b.name}, err)
+}
+
+// Switch makes a branch the active branch.
+func (c *Context) Switch(ctx context.Context, name string) error {
+	err := c.change(ctx, false, func(m *Metadata) error { return branch.Switch(m, name) })
+	return public(Error{Op: "switch", Context: c.dir.ID, Branch: name}, err)
+}
+
+// Remove removes a branch's name. Its messages stay for the branches that show them; the others stay until a
+// collection. It fails with [ErrActive] for the active branch.
+func (c *Context) Remove(ctx context.Context, name string) error {
+	err := c.change(ctx, false, func(m *Metadata) error { return branch.Remove(m, name, time.Now()) })
+	return public(Error{Op: "remove", Context: c.dir.ID, Branch: name}, err)
+}
+
+// Rename renames a branch and its folder.
+func (c *Context) Rename(ctx context.Context, name, to string) error {
+	err := c.use(func() error { return c.rename(ctx, name, to) })
+	return public(Error{Op: "rename", Context: c.dir.ID, Branch: name}, err)
+}
+
+func (c *Context) rename(ctx context.Context, name, to string) error {
+	for {
+		var clear *ctxfolder.Renaming
+		err := c.changeNow(ctx, false, func(m *Metadata) (err error) {
+			if clear, err = branch.Rename(m, name, to); clear != nil {
+				branch.MoveFolder(m, *clear)
+			}
+			return err
+		})
+		if err != nil {
+			return err
+		}
+		// A write renames the folder. If this one fails, the next writer does it.
+		if err := c.write(ctx, func(*Metadata) error { return nil }); err != nil {
+			return err
+		}
+		if clear == nil {
+			return nil
+		}
+	}
+}
+
+// length returns the number of messages that a branch shows.
+func (c *Context) length(m *Metadata, name string) (int64, error) {
+	b, err := branch.Get(m, name)
+	if err != nil {
+		return 0, err
+	}
+	return c.end(m, b.Line)
+}
+
+func (c *Context) end(m *Metadata, line uuid.UUID) (int64, error) {
+	l, ok := m.Line(line)
+	if !ok {
+		return 0, fmt.Errorf("%w: line %s is missing", ErrMetadata, line)
+	}
+	end, err := c.committed(m, l)
+	return max(end, l.Base), err
+}
+
+// committed returns the end of a line's own messages, lost ones included: a line that begins beyond proves a loss.
+func (c *Context) committed(m *Metadata, l *ctxfolder.Line) (int64, error) {
+	counts, _, err := c.log.Counts(l.ID)
+	short := func(fork ctxfolder.Line) bool { return fork.Parent == l.ID && fork.Base > counts.End() }
+	if err == nil && slices.ContainsFunc(m.Lines, short) {
+		if err = c.log.Complete(); err == nil {
+			counts, _, err = c.log.Counts(l.ID)
+		}
+	}
+	return counts.End(), err
+}
+
+// spans resolves positions of a branch to the lines that own them. A negative from counts from the end.
+func (b *Branch) spans(from, to int64) ([]loader.Span, error) {
+	m := b.c.current()
+	info, err := branch.Get(m, b.name)
+	if err != nil {
+		return nil, err
+	}
+	end, err := b.c.end(m, info.Line)
+	if err != nil {
+		return nil, err
+	}
+	if from < 0 {
+		from = max(end+from, 0)
+	}
+	segments, err := branch.Segments(m, info.Line, from, min(to, end))
+	if err != nil {
+		return nil, err
+	}
+	spans := make([]loader.Span, len(segments))
+	for i, s := range segments {
+		l, _ := m.Line(s.Line)
+		if _, err := b.c.committed(m, l); err != nil {
+			return nil, err
+		}
+		spans[i] = loader.Span{Line: s.Line, Folder: l.Folder, From: s.From, To: s.To}
+	}
+	return spans, nil
+}

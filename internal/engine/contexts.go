@@ -1,0 +1,533 @@
+package engine
+
+import (
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"io/fs"
+	"slices"
+	"sync"
+	"time"
+
+	"github.com/ctxdir/ctxdir/branch"
+	ctxfolder "github.com/ctxdir/ctxdir/context"
+	"github.com/ctxdir/ctxdir/index"
+	"github.com/ctxdir/ctxdir/internal/vfs"
+	"github.com/ctxdir/ctxdir/loader"
+	"github.com/google/uuid"
+)
+
+// Types of the metadata, as in metadata.json.
+type (
+	// Metadata is everything about a context but its messages.
+	Metadata = ctxfolder.Metadata
+	// Object is a JSON object that keeps the order and spelling of its members.
+	Object = ctxfolder.Object
+)
+
+// MainBranch is the branch of a new context.
+const MainBranch = "main"
+
+// Context is an open context. Several goroutines may use it. It shows the state as of the last operation that wrote
+// through it, or of the last [Context.Refresh].
+type Context struct {
+	store *Store
+	dir   *ctxfolder.Dir
+	log   *index.Log
+	load  *loader.Loader
+	// prepared is the tenure of the lock in which the handle was brought up to date; only for the holder of the lock.
+	prepared uint64
+	doubtful bool // a write of metadata.json failed: the file may not be durable; only for the holder of the lock
+
+	closing sync.Once
+	under   sync.WaitGroup // running operations
+
+	mu       sync.Mutex // guards metadata, folding and closed
+	closed   bool       // no operation may begin
+	metadata *Metadata
+	stamp    ctxfolder.Stamp
+	broken   error         // why metadata.json is unusable; metadata is then the journals' copy
+	wrote    bool          // something was appended through this handle
+	imported bool          // an import through this handle ended
+	uncut    bool          // no pack has messages that were cut from a line; a collection uses this
+	folding  chan struct{} // closed when the running fold ends
+	putting  putting
+	foldErr  error
+
+	legacy  LegacyFormat // of a view; empty otherwise
+	release func()       // releases what a view needs
+}
+
+// Create makes a context. Every field of m may be zero: the context then has a new id (UUIDv7) and a branch "main",
+// which takes the system prompt and further members of m.Branches[0], if there is one. Create fails with [ErrExist]
+// when a context, or a legacy context, has the id. A creation that fails leaves nothing that the next Open does not
+// sweep, and can be retried.
+func (s *Store) Create(ctx context.Context, m Metadata) (*Context, error) {
+	created := m.Clone()
+	if created.ID == uuid.Nil {
+		id, err := uuid.NewV7()
+		if err != nil {
+			return nil, public(Error{Op: "create"}, err)
+		}
+		created.ID = id
+	} else if s.Legacy(created.ID) != "" {
+		return nil, public(Error{Op: "create", Context: created.ID}, fmt.Errorf("%w: as a legacy context", ErrExist))
+	}
+	if err := s.create(ctx, created); err != nil {
+		return nil, public(Error{Op: "create", Context: created.ID}, err)
+	}
+	return s.Context(ctx, created.ID)
+}
+
+func (s *Store) create(ctx context.Context, m *Metadata) error {
+	if s.readOnly {
+		return ErrReadOnly
+	}
+	now := time.Now().UTC()
+	var first ctxfolder.Branch
+	if len(m.Branches) > 0 {
+		first = m.Branches[0]
+	}
+	m.Lines, m.Branches, m.Removed, m.Renaming = nil, nil, nil, nil
+	m.CreatedAt, m.UpdatedAt, m.Revision = now, now, 1
+	m.ActiveBranch = MainBranch
+	line, err := uuid.NewV7()
+	if err != nil {
+		return err
+	}
+	main, err := branch.New(m, MainBranch, line)
+	if err != nil {
+		return err
+	}
+	blobs := blobsInUse{s: s}
+	defer blobs.release()
+	if first.SystemPrompt, err = s.externalisePrompt(first.SystemPrompt, func() error { return blobs.hold(ctx) }); err != nil {
+		return err
+	}
+	main.SystemPrompt, main.Extra = first.SystemPrompt, first.Extra
+	files, err := index.BeginFiles(m, s.id, now)
+	if err != nil {
+		return err
+	}
+	limited, cancel := context.WithTimeout(ctx, s.opts.lockTimeout)
+	defer cancel()
+	return ctxfolder.Create(limited, s.fs, m, ctxfolder.Begin{Files: files})
+}
+
+// Context opens a context. It reads metadata.json and nothing else. It fails with [ErrNotExist]. If metadata.json is
+// damaged, the journals' copy serves, and [Context.Problem] says so.
+//
+// A legacy context in the store under that id is migrated first, as by [Store.Migrate]. Without [AutoMigrate], or in a
+// store that is open for reading, it is shown as it is: see [Context.Legacy].
+func (s *Store) Context(ctx context.Context, id uuid.UUID) (*Context, error) {
+	c, err := s.openAny(ctx, id)
+	return c, public(Error{Op: "open", Context: id}, err)
+}
+
+func (s *Store) openAny(ctx context.Context, id uuid.UUID) (*Context, error) {
+	c, err := s.open(ctx, id)
+	if err != nil && ctx.Err() == nil {
+		c, err = s.openLegacy(ctx, id, err)
+	}
+	return c, err
+}
+
+func (s *Store) open(ctx context.Context, id uuid.UUID) (*Context, error) {
+	if err := ctx.Err(); err != nil {
+		return nil, err
+	}
+	c, err := s.openIn(s.fs, id)
+	if errors.Is(err, ctxfolder.ErrNotExist) {
+		if err := s.settle(ctx, id); err != nil {
+			return nil, err
+		}
+		c, err = s.openIn(s.fs, id)
+	}
+	return c, err
+}
+
+// settle waits for a process that is moving a context to its place, empty in between, and finishes an interrupted move.
+func (s *Store) settle(ctx context.Context, id uuid.UUID) error {
+	if !ctxfolder.Ready(s.fs, id) {
+		return nil
+	}
+	lock := s.fs.Lock(ctxfolder.Locks + "/" + id.String())
+	defer lock.Close()
+	if err := s.acquire(ctx, lock); err != nil || s.readOnly {
+		return err
+	}
+	return ctxfolder.Settle(s.fs, id)
+}
+
+// openIn opens a context in the folder in.
+func (s *Store) openIn(in vfs.FS, id uuid.UUID) (*Context, error) {
+	dir, err := ctxfolder.Open(in, s.id, id)
+	if err != nil {
+		return nil, err
+	}
+	c := &Context{store: s, dir: dir, log: s.openLog(dir)}
+	c.load = loader.New(dir, c.log, s.pool, s.blobs, s.opts.memory)
+	if err := c.readMetadata(); err != nil {
+		_ = c.Close()
+		return nil, err
+	}
+	return c, nil
+}
+
+func (s *Store) openLog(dir *ctxfolder.Dir) *index.Log {
+	return index.Open(dir, index.Options{
+		FoldBytes: s.opts.foldBytes, Relaxed: s.opts.relaxed, Retain: s.opts.retain, Payloads: payloadStore{s}, Wait: s.opts.lockTimeout,
+	})
+}
+
+// Close waits for running operations, folds what was appended if that helps the next open, and releases the context. If
+// much was written since the last settle, it settles the journals too, so that the disk holds the messages about once.
+// Later calls fail with [ErrClosed], except for what is in memory, such as the metadata. An iteration ends with
+// ErrClosed at its next read, so its body may close the context. A function passed to [Context.Update] or another
+// operation must not: each would wait for the other. Payloads of messages that were read before stay readable if they
+// are in blobs. Closing again does nothing.
+func (c *Context) Close() (err error) {
+	c.closing.Do(func() { err = c.close() })
+	return err
+}
+
+func (c *Context) close() error {
+	c.mu.Lock()
+	c.closed = true
+	c.mu.Unlock()
+	c.under.Wait()
+	c.mu.Lock()
+	folding, wrote := c.folding, c.wrote
+	c.mu.Unlock()
+	if folding != nil {
+		<-folding
+	}
+	c.putting.run(c)
+	if wrote && !c.store.opts.noFold {
+		// A fold that fails only costs a longer journal.
+		switch {
+		case c.imported || c.log.ShedDue(shedAtClose):
+			_ = c.shed()
+		case c.log.FoldDue(foldAtClose):
+			_ = c.fold()
+		}
+	}
+	c.load.Close()
+	err := errors.Join(c.log.Close(), c.dir.Close())
+	if c.release != nil {
+		c.release()
+	}
+	return err
+}
+
+// use runs an operation, unless the context was closed. Every exported method that needs the context's files runs in
+// it, except payloads of messages: see [loader.Loader.Close]. Operations do not nest: Close may refuse the inner one.
+func (c *Context) use(f func() error) error {
+	c.mu.Lock()
+	if c.closed {
+		c.mu.Unlock()
+		return ErrClosed
+	}
+	c.under.Add(1)
+	c.mu.Unlock()
+	defer c.under.Done()
+	return f()
+}
+
+// using is use for operations with a result.
+func using[T any](c *Context, f func() (T, error)) (result T, err error) {
+	err = c.use(func() (err error) {
+		result, err = f()
+		return err
+	})
+	return result, err
+}
+
+// readMetadata reads metadata.json if it is not the known version. If the file is unusable, the journals' copy replaces
+// it in memory: a reader does not repair.
+func (c *Context) readMetadata() error {
+	stamp := c.dir.MetadataStamp()
+	c.mu.Lock()
+	same := c.metadata != nil && c.broken == nil && stamp.Same(c.stamp)
+	c.mu.Unlock()
+	if same {
+		return nil
+	}
+	m, stamp, err := c.dir.ReadMetadata()
+	if errors.Is(err, fs.ErrNotExist) || errors.Is(err, ErrMetadata) {
+		broken := err
+		raw, cerr := c.log.MetadataCopy()
+		if cerr != nil || raw == nil {
+			return err
+		}
+		if m, cerr = ctxfolder.ParseMetadata(raw); cerr != nil {
+			return err
+		}
+		err = broken
+	} else if err != nil {
+		return err
+	}
+	c.dir.SetRenaming(m.Renaming)
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	c.metadata, c.stamp, c.broken = m, stamp, err
+	return nil
+}
+
+func (c *Context) current() *Metadata {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	return c.metadata
+}
+
+// ID returns the context's id.
+func (c *Context) ID() uuid.UUID { return c.dir.ID }
+
+// Metadata returns a copy of the metadata.
+func (c *Context) Metadata() *Metadata { return c.current().Clone() }
+
+// Problem returns why an open context is not in order, or nil if nothing is known.
+func (c *Context) Problem() error {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	return c.broken
+}
+
+// Refresh reads what other processes committed, and makes later reads check whether message files were edited by hand.
+// Until then a second access to a loaded message does no I/O.
+func (c *Context) Refresh(ctx context.Context) error {
+	return public(Error{Op: "refresh", Context: c.dir.ID}, c.use(func() error { return c.refresh(ctx) }))
+}
+
+func (c *Context) refresh(ctx context.Context) error {
+	err := ctx.Err()
+	if err == nil {
+		err = c.dir.Check()
+	}
+	if err == nil {
+		err = c.readMetadata()
+	}
+	if err == nil {
+		err = c.log.Refresh()
+	}
+	c.load.Refresh()
+	return public(Error{Op: "refresh", Context: c.dir.ID}, err)
+}
+
+// write runs f with the lock held, the metadata current, and the log ready for an append.
+func (c *Context) write(ctx context.Context, f func(m *Metadata) error) error {
+	if c.store.readOnly {
+		return ErrReadOnly
+	}
+	deadline := time.Now().Add(c.store.opts.lockTimeout)
+	for {
+		err := c.writeOnce(ctx, f)
+		if !errors.Is(err, index.ErrBusy) || time.Now().After(deadline) {
+			return err
+		}
+		select {
+		case <-time.After(5 * time.Millisecond):
+		case <-ctx.Done():
+			return ctx.Err()
+		}
+	}
+}
+
+func (c *Context) writeOnce(ctx context.Context, f func(m *Metadata) error) error {
+	if err := c.store.acquire(ctx, c.dir.Lock); err != nil {
+		return err
+	}
+	defer c.dir.Lock.Release()
+	// Within one tenure of the lock, no other process can have written since this handle looked.
+	tenure := c.dir.Lock.Tenure()
+	if c.prepared != tenure || !c.log.Ready() || c.current().Renaming != nil {
+		c.prepared = 0
+		if err := c.prepare(); err != nil {
+			return err
+		}
+		c.prepared = tenure
+	}
+	return f(c.current())
+}
+
+// prepare brings the handle up to date for a write. The caller holds the lock.
+func (c *Context) prepare() error {
+	if err := c.dir.Check(); err != nil {
+		return err
+	}
+	if err := c.readMetadata(); err != nil {
+		return err
+	}
+	if err := c.Problem(); err != nil {
+		return fmt.Errorf("%w; repair mends it", err)
+	}
+	if err := c.log.Prepare(); err != nil {
+		return err
+	}
+	if c.doubtful {
+		// The file may be there without being durable. What builds on it must not be acknowledged before it is certain.
+		// The failed sync is not retried: the same content is written again, to another file.
+		if _, err := c.dir.WriteMetadata(c.current()); err != nil {
+			return err
+		}
+		c.doubtful = false
+		if err := c.readMetadata(); err != nil {
+			return err
+		}
+	}
+	return c.finishRenaming()
+}
+
+// finishRenaming finishes the rename of a branch folder. The caller holds the lock.
+func (c *Context) finishRenaming() error {
+	m := c.current()
+	if m.Renaming == nil {
+		return nil
+	}
+	if err := c.dir.FinishRenaming(*m.Renaming); err != nil {
+		return err
+	}
+	done := m.Clone()
+	done.Renaming = nil
+	return c.writeMetadata(done)
+}
+
+// writeMetadata commits a change of the metadata. The caller holds the lock.
+func (c *Context) writeMetadata(m *Metadata) error {
+	m.Revision++
+	stamp, err := c.dir.WriteMetadata(m)
+	if err != nil {
+		c.doubtful, c.prepared = true, 0
+		return err
+	}
+	c.dir.SetRenaming(m.Renaming)
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	c.metadata, c.stamp = m, stamp
+	return nil
+}
+
+// change changes the metadata. With positions, the change relies on messages: it makes them durable first, since those
+// of other processes may not be yet.
+//
+// Crash order: the journal's copy comes first. It counts only once metadata.json has its revision, so replacing that
+// file commits the change.
+func (c *Context) change(ctx context.Context, positions bool, f func(m *Metadata) error) error {
+	return c.use(func() error { return c.changeNow(ctx, positions, f) })
+}
+
+func (c *Context) changeNow(ctx context.Context, positions bool, f func(m *Metadata) error) error {
+	return c.write(ctx, func(current *Metadata) error {
+		m := current.Clone()
+		if err := f(m); err != nil {
+			return err
+		}
+		m.UpdatedAt = time.Now().UTC()
+		next := m.Clone()
+		next.Revision++
+		positions = positions && !c.log.Durable()
+		commit := c.log.Append([]index.Item{{Kind: index.KindMetadata, Body: ctxfolder.RawMetadata(next)}})
+		if commit.Err != nil {
+			return commit.Err
+		}
+		if positions {
+			if err := commit.Sync(); err != nil {
+				return err
+			}
+		}
+		return c.writeMetadata(m)
+	})
+}
+
+// Update changes title, config, state, parent, unknown members, and the system prompts and further members of branches.
+// It undoes what f does to ids, lines, branch names, the active branch, revision and times: other methods change these.
+func (c *Context) Update(ctx context.Context, f func(m *Metadata) error) error {
+	blobs := blobsInUse{s: c.store}
+	defer blobs.release()
+	err := c.change(ctx, false, func(m *Metadata) error {
+		fixed := m.Clone()
+		if err := f(m); err != nil {
+			return err
+		}
+		edited := m.Branches
+		for i := range edited {
+			prompt, err := c.store.externalisePrompt(edited[i].SystemPrompt, func() error { return blobs.hold(ctx) })
+			if err != nil {
+				return err
+			}
+			edited[i].SystemPrompt = prompt
+		}
+		m.ID, m.Lines, m.Removed, m.Renaming = fixed.ID, fixed.Lines, fixed.Removed, fixed.Renaming
+		m.ActiveBranch, m.Revision, m.CreatedAt, m.Branches = fixed.ActiveBranch, fixed.Revision, fixed.CreatedAt, fixed.Branches
+		for i := range m.Branches {
+			if j := slices.IndexFunc(edited, func(b ctxfolder.Branch) bool { return b.Name == m.Branches[i].Name }); j >= 0 {
+				m.Branches[i].SystemPrompt, m.Branches[i].Extra = edited[j].SystemPrompt, edited[j].Extra
+			}
+		}
+		if m.State != nil && !json.Valid(m.State) {
+			return fmt.Errorf("%w: state is not valid JSON", ErrInvalid)
+		}
+		return nil
+	})
+	return public(Error{Op: "update", Context: c.dir.ID}, err)
+}
+
+// Fold brings the journals into message files and index now, durably, so that they are no longer needed. Journals that
+// have grown enough are folded automatically. While another process folds the context, Fold does nothing.
+func (c *Context) Fold(ctx context.Context) error {
+	if c.store.readOnly {
+		return public(Error{Op: "fold", Context: c.dir.ID}, ErrReadOnly)
+	}
+	return public(Error{Op: "fold", Context: c.dir.ID}, c.use(func() error { return c.log.Fold(ctx, true) }))
+}
+
+// foldAtClose divides the fold size of a journal: Close folds a journal from there on.
+const foldAtClose = 16
+
+// shedAtClose multiplies the fold size of a journal: Close sheds unsettled journals from there on. It leaves smaller
+// ones to followers that begin again.
+const shedAtClose = 4
+
+// foldIfDue starts a fold in the background, unless one is running. A fold that fails, on a full disk for instance,
+// only costs a longer journal: the next append retries it.
+func (c *Context) foldIfDue() {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	c.wrote = true
+	if c.store.opts.noFold || !c.log.FoldDue(1) {
+		return
+	}
+	if c.folding != nil {
+		select {
+		case <-c.folding:
+		default:
+			return
+		}
+	}
+	done := make(chan struct{})
+	c.folding = done
+	go func() {
+		defer close(done)
+		err := c.fold()
+		if err == nil && c.log.FoldDue(1) { // a burst went on meanwhile
+			err = c.fold()
+		}
+		c.mu.Lock()
+		c.foldErr = err
+		c.mu.Unlock()
+	}()
+}
+
+// shed settles the journals and removes them.
+func (c *Context) shed() error {
+	limited, cancel := context.WithTimeout(context.Background(), c.store.opts.lockTimeout)
+	defer cancel()
+	return c.log.Shed(limited)
+}
+
+func (c *Context) fold() error {
+	limited, cancel := context.WithTimeout(context.Background(), c.store.opts.lockTimeout)
+	defer cancel()
+	return c.log.Fold(limited, false)
+}

@@ -1,0 +1,339 @@
+package engine
+
+import (
+	"bytes"
+	"context"
+	"errors"
+	"fmt"
+	"os"
+	"path/filepath"
+	"strings"
+	"testing"
+
+	"github.com/ctxdir/ctxdir/internal/vfs/crashfs"
+	"github.com/google/uuid"
+)
+
+// TestEraseCollected: a message of a removed branch is erased before it is collected, after, or in between; nothing of it is left,
+// and when the branch is restored its position is erased and the others are what they were.
+func TestEraseCollected(t *testing.T) {
+	ctx := context.Background()
+	type world struct {
+		s      *Store
+		c      *Context
+		id     uuid.UUID
+		folder string
+	}
+	erases := func(t *testing.T, w *world) {
+		t.Helper()
+		w.c.putting.run(w.c) // or the blob comes while trees are compared
+		before := tree(t, w.s.path)
+		if _, err := erase(w.s, w.c.ID(), w.id, EraseOptions{DryRun: true}); err != nil || tree(t, w.s.path) != before {
+			t.Fatalf("dry run: %v, or something changed", err)
+		}
+		if done, err := erase(w.s, w.c.ID(), w.id, EraseOptions{}); err != nil || len(done) == 0 {
+			t.Fatalf("%+v, %v", done, err)
+		}
+	}
+	remove := func(t *testing.T, w *world) { check(t, w.c.Refresh(ctx), w.c.Remove(ctx, "gone")) }
+	gc := func(t *testing.T, w *world) {
+		if moved, _ := collect(t, w.s, Collecting{Contexts: []uuid.UUID{w.c.ID()}, Grace: DefaultGrace}); len(moved) != 1 {
+			t.Fatalf("%+v", moved)
+		}
+	}
+	piece := func(t *testing.T, w *world) string {
+		t.Helper()
+		paths, _ := filepath.Glob(filepath.Join(w.folder, "trash", "*", "messages-1.jsonl"))
+		if len(paths) != 1 {
+			t.Fatal(paths)
+		}
+		return paths[0]
+	}
+	// harm changes the message's line in trash.
+	harm := func(change func(line []byte) []byte) func(t *testing.T, w *world) {
+		return func(t *testing.T, w *world) {
+			path := piece(t, w)
+			lines := bytes.SplitAfter(must[[]byte](t)(os.ReadFile(path)), []byte("\n"))
+			lines[1] = change(lines[1])
+			check(t, os.WriteFile(path, bytes.Join(lines, nil), 0o600))
+		}
+	}
+	for name, steps := range map[string][]func(*testing.T, *world){
+		"before it is removed":   {erases, remove, gc},
+		"before it is collected": {remove, erases, gc},
+		"after":                  {remove, gc, erases},
+		"twice": {remove, gc, erases, func(t *testing.T, w *world) {
+			before := holding(t, w.folder, w.id.String())
+			if _, err := erase(w.s, w.c.ID(), w.id, EraseOptions{}); err != nil || len(holding(t, w.folder, w.id.String())) != len(before) {
+				t.Errorf("a second time: %v", err)
+			}
+		}},
+		"a left-over": {remove, func(t *testing.T, w *world) {
+			saved := t.TempDir()
+			check(t, w.c.Fold(ctx), os.CopyFS(saved, os.DirFS(filepath.Join(w.folder, "messages", "branch-gone"))))
+			gc(t, w)
+			check(t, os.CopyFS(filepath.Join(w.folder, "messages", "branch-gone"), os.DirFS(saved)), os.Remove(filepath.Join(filepath.Dir(piece(t, w)), "cleared")))
+		}, erases},
+		"a torn line":    {remove, gc, harm(func(line []byte) []byte { return append(line[:len(line)-5], '\n') }), erases},
+		"an edited line": {remove, gc, harm(func(line []byte) []byte { return bytes.Replace(line, []byte(`"id":`), []byte(`"id": `), 1) }), erases},
+		"it could not be had": {remove, gc, harm(func([]byte) []byte {
+			return []byte(`{"ctxdir":"gap/1","position":2,"id":"` + testID(7).String() + `","reason":"of the canary ` + canary + `"}` + "\n")
+		}), erases},
+		"half collected": {remove, gc, func(t *testing.T, w *world) {
+			check(t, os.CopyFS(filepath.Join(w.folder, "trash", "."+uuid.NewString()), os.DirFS(filepath.Dir(piece(t, w)))))
+			torn := filepath.Join(w.folder, "trash", "."+uuid.NewString())
+			check(t, os.Mkdir(torn, 0o700), os.WriteFile(torn+"/messages-1.jsonl", []byte("\x00\x00"+canary), 0o600))
+		}, erases},
+		"a copy of the context": {remove, gc, func(t *testing.T, w *world) {
+			check(t, os.CopyFS(filepath.Join(w.s.path, "trash", uuid.NewString(), w.c.ID().String()), os.DirFS(w.folder)))
+		}, erases},
+	} {
+		for _, size := range []int{10, 3000} {
+			t.Run(fmt.Sprint(name, " ", size), func(t *testing.T) {
+				c, folder := newContext(t, WithTextThreshold(1<<10), WithFoldBytes(-1))
+				w := &world{c.store, c, testID(7), folder}
+				fill(t, c.Active(), 1)
+				gone := must[*Branch](t)(c.Active().Fork(ctx, "gone", 1))
+				fill(t, gone, 1)
+				must[Appended](t)(gone.Append(ctx, Draft{ID: w.id, Body: secret(size + 20)}))
+				check(t, gone.Replace(ctx, w.id, Draft{Body: secret(size)}))
+				fill(t, gone, 2)
+				want := bodies(t, gone)
+				if len(holding(t, w.s.path, canary)) == 0 {
+					t.Fatal("the canary is not there")
+				}
+				for _, step := range steps {
+					step(t, w)
+				}
+				if found := holding(t, w.s.path, canary); len(found) > 0 {
+					t.Errorf("the canary is in %v", found)
+				}
+				r := must[Restored](t)(w.s.Restore(ctx, trashOf(t, w.s, "line")[0].Item))
+				if r.Branch != "gone" || r.Messages != 3 || r.Missing != 1 {
+					t.Errorf("%+v", r)
+				}
+				for _, lost := range []string{"nothing", "index.json", "index.json journal-*"} {
+					for _, pattern := range strings.Fields(lost) {
+						paths, _ := filepath.Glob(filepath.Join(folder, pattern))
+						for _, path := range paths {
+							check(t, os.Remove(path))
+						}
+					}
+					again := must[*Context](t)(w.s.Context(ctx, c.ID()))
+					got := must[[]*Message](t)(must[*Branch](t)(again.Branch("gone")).Load(ctx))
+					if len(got) != len(want) {
+						t.Fatalf("without %s: %d messages", lost, len(got))
+					}
+					for i, m := range got {
+						if i == 2 && (m.ID != w.id || !errors.Is(m.Unavailable, ErrErased)) || i != 2 && (m.Unavailable != nil || m.ID.String()+string(m.Stored) != want[i]) {
+							t.Errorf("without %s: message %d is %s, %v", lost, i, m.ID, m.Unavailable)
+						}
+					}
+					check(t, again.Close())
+				}
+				if files, _ := filepath.Glob(filepath.Join(folder, "messages", "branch-gone", "*.json")); len(files) != 3 {
+					t.Errorf("message files %v", files)
+				}
+				if found := holding(t, w.s.path, canary); len(found) > 0 {
+					t.Errorf("restored, the canary is in %v", found)
+				}
+			})
+		}
+	}
+}
+
+// TestEraseCollectedAndThere: a message that is in trash and, under the same id, on another line in the same folder is erased in both
+// places, and what stands for it while it is restored goes.
+func TestEraseCollectedAndThere(t *testing.T) {
+	ctx := context.Background()
+	c, folder := newContext(t)
+	fill(t, c.Active(), 1)
+	must[Appended](t)(c.Active().Append(ctx, Draft{ID: testID(7), Body: secret(10)}))
+	check(t, c.Active().Rewind(ctx, 1))
+	must[Appended](t)(c.Active().Append(ctx, Draft{ID: testID(7), Body: secret(20)}))
+	moved, _ := collect(t, c.store, Collecting{Grace: DefaultGrace})
+	_, err := erase(c.store, c.ID(), testID(7), EraseOptions{})
+	check(t, err, c.Refresh(ctx))
+	if ms := must[[]*Message](t)(c.Active().Load(ctx)); len(ms) != 2 || !errors.Is(ms[1].Unavailable, ErrErased) {
+		t.Errorf("%+v", ms)
+	}
+	check(t, c.Active().Rewind(ctx, 1))
+	must[Appended](t)(c.Active().Append(ctx, Draft{ID: testID(7), Body: []byte(`{"anew":1}`)})) // takes the file's name
+	r := must[Restored](t)(c.store.Restore(ctx, moved[0].Item))
+	check(t, c.Refresh(ctx))
+	if ms := must[[]*Message](t)(c.Active().Load(ctx)); len(ms) != 2 || ms[1].Unavailable != nil {
+		t.Errorf("%+v", ms)
+	}
+	if ms := must[[]*Message](t)(must[*Branch](t)(c.Branch(r.Branch)).Load(ctx)); len(ms) != 2 || ms[1].ID != testID(7) || !errors.Is(ms[1].Unavailable, ErrErased) {
+		t.Errorf("%+v", ms)
+	}
+	if files, _ := filepath.Glob(filepath.Join(folder, "messages", "*", "*.json")); len(files) != 2 {
+		t.Errorf("message files %v, wanted 2", files)
+	}
+	if found := holding(t, filepath.Dir(folder), canary); len(found) > 0 {
+		t.Errorf("the canary is in %v", found)
+	}
+}
+
+// TestEraseLeftOver: files of a line that is in trash alone go too, whatever their names.
+func TestEraseLeftOver(t *testing.T) {
+	ctx := context.Background()
+	c, folder := newContext(t)
+	for n := range 2 {
+		must[Appended](t)(c.Active().Append(ctx, Draft{ID: testID(7), Body: secret(10 + 20*n)}))
+		check(t, c.Active().Rewind(ctx, 0))
+	}
+	fill(t, c.Active(), 1)
+	saved := t.TempDir()
+	check(t, os.CopyFS(saved, os.DirFS(filepath.Join(folder, "messages"))))
+	moved, _ := collect(t, c.store, Collecting{Grace: DefaultGrace})
+	for _, x := range moved {
+		check(t, os.Remove(filepath.Join(filepath.Dir(folder), x.Path, "cleared")))
+	}
+	check(t, c.Refresh(ctx), os.RemoveAll(filepath.Join(folder, "messages")), os.CopyFS(filepath.Join(folder, "messages"), os.DirFS(saved)))
+	if len(moved) != 2 || len(c.Metadata().Lines) != 1 || len(holding(t, filepath.Join(folder, "messages"), canary)) != 2 {
+		t.Fatalf("%+v, %+v", moved, c.Metadata().Lines)
+	}
+	_, err := erase(c.store, c.ID(), testID(7), EraseOptions{})
+	check(t, err)
+	if found := holding(t, filepath.Dir(folder), canary); len(found) > 0 {
+		t.Errorf("the canary is in %v", found)
+	}
+	if len(bodies(t, c.Active())) != 1 {
+		t.Error("another message is gone")
+	}
+}
+
+// TestGaps: also what is broken keeps its position, by what it says or by the line before.
+func TestGaps(t *testing.T) {
+	e := &erasing{ids: map[uuid.UUID]bool{testID(7): true}}
+	gaps := e.gaps()
+	id := testID(7).String()
+	for i, line := range []string{
+		`{"ctxdir":"message/1","id":"` + id + `","line":"` + id + `","position":3,"prev":null,"stored_at":"2026-01-02T03:04:05Z","message":{"torn`,
+		`{"id":"` + id + `",`,
+		`{"ctxdir":"gap/1","position":5,"id":"` + id + `","reason":"x"}`,
+		`{"ctxdir":"gap/1","position":6,"id":"` + id + `","reason":"erased"}`,
+		`{"ctxdir":"gap/1","position":7,"id":"` + testID(8).String() + `","reason":"x"}`,
+		`{"prev":"` + id + `","torn`,
+		`{"id":"` + id + `",`,
+	} {
+		g, held := gaps([]byte(line + "\n"))
+		if want := i < 3 || i == 6; held != want || g.Position != int64(3+i) || held && g.ID != testID(7) {
+			t.Errorf("line %d: %+v, %v", i, g, held)
+		}
+	}
+}
+
+// TestRestoreErased: what was erased stays so when an item that still has the message is restored.
+func TestRestoreErased(t *testing.T) {
+	ctx := context.Background()
+	s, dir := newStore(t)
+	c, want := orphaned(t, s)
+	moved, _ := collect(t, s, Collecting{Grace: DefaultGrace})
+	item := filepath.Join(dir, moved[0].Path)
+	saved := t.TempDir()
+	check(t, os.CopyFS(saved, os.DirFS(item)))
+	id := uuid.MustParse(want[3][:36])
+	_, err := erase(s, c.ID(), id, EraseOptions{})
+	check(t, err)
+	for range 2 {
+		must[Restored](t)(s.Restore(ctx, moved[0].Item))
+		check(t, c.Refresh(ctx))
+		for i, m := range must[[]*Message](t)(must[*Branch](t)(c.Branch("gone")).Load(ctx)) {
+			if !strings.HasPrefix(want[i], m.ID.String()) || errors.Is(m.Unavailable, ErrErased) != (i == 3) {
+				t.Errorf("message %d: %s, %v", i, m.ID, m.Unavailable)
+			}
+		}
+		check(t, os.CopyFS(item, os.DirFS(saved)))
+	}
+	check(t, c.Close())
+}
+
+// TestEraseBesideACollection: nobody collects or restores while a message is erased, since he would write what he has read of it.
+func TestEraseBesideACollection(t *testing.T) {
+	s, _ := newStore(t, WithLockTimeout(1))
+	c, want := orphaned(t, s)
+	lock := s.fs.Lock(collectLock)
+	check(t, lock.Acquire(context.Background()))
+	id := uuid.MustParse(want[3][:36])
+	if _, err := erase(s, c.ID(), id, EraseOptions{}); !errors.Is(err, ErrLocked) {
+		t.Errorf("%v, wanted ErrLocked", err)
+	}
+	check(t, lock.Release(), lock.Close(), c.Close())
+}
+
+// TestEraseCollectedCut cuts the power at every operation of an erase of what is in trash alone. To erase again finishes it, and the
+// line comes back with its positions.
+func TestEraseCollectedCut(t *testing.T) {
+	t.Parallel()
+	ctx := context.Background()
+	made := crashfs.New()
+	s, err := Init("disk", withFS(made), WithFoldBytes(-1), withRetain(2), WithTextThreshold(1<<10))
+	check(t, err)
+	c := must[*Context](t)(s.Create(ctx, Metadata{ID: testID(60000)}))
+	fill(t, c.Active(), 1)
+	gone := must[*Branch](t)(c.Active().Fork(ctx, "gone", 1))
+	fill(t, gone, 1)
+	must[Appended](t)(gone.Append(ctx, Draft{ID: testID(2), Body: secret(3000)}))
+	fill(t, gone, 1)
+	want := bodies(t, gone)
+	check(t, c.Remove(ctx, "gone"), c.Close(), collectAll(s, DefaultGrace), s.Close())
+	verify := func(disk *crashfs.FS) error {
+		s, err := openCrash(disk)
+		if err != nil {
+			return err
+		}
+		defer s.Close()
+		if _, err := erase(s, testID(60000), testID(2), EraseOptions{}); err != nil {
+			return err
+		}
+		item, err := findTrashed(s, "gone")
+		if err == nil {
+			_, err = s.Restore(ctx, item.Item)
+		}
+		if err != nil {
+			return err
+		}
+		if found, err := singing(disk.Crash(crashfs.Lose)); err != nil || len(found) > 0 {
+			return fmt.Errorf("the canary is in %v, %w", found, err)
+		}
+		c, err := s.Context(ctx, testID(60000))
+		if err != nil {
+			return err
+		}
+		defer c.Close()
+		b, err := c.Branch("gone")
+		if err != nil {
+			return err
+		}
+		got, err := b.Load(ctx)
+		if err != nil || len(got) != len(want) {
+			return fmt.Errorf("%d messages, %w", len(got), err)
+		}
+		for i, m := range got {
+			if i == 2 && !errors.Is(m.Unavailable, ErrErased) || i != 2 && (m.Unavailable != nil || m.ID.String()+string(m.Stored) != want[i]) {
+				return fmt.Errorf("message %d: %s, %w", i, m.ID, m.Unavailable)
+			}
+		}
+		return nil
+	}
+	for k := 1; ; k += stride() {
+		disk := made.Clone()
+		s, err := openCrash(disk)
+		check(t, err)
+		disk.CutAt(len(disk.Ops()) + k)
+		_, err = erase(s, testID(60000), testID(2), EraseOptions{})
+		if err != nil && !disk.PowerCut() {
+			t.Fatal(err)
+		}
+		for _, choice := range []crashfs.Choice{crashfs.Lose, crashfs.Keep, crashfs.ZeroFill, crashfs.Random(uint64(k))} {
+			if err := verify(disk.Crash(choice)); err != nil {
+				t.Fatalf("power cut at operation %d (%s), disk %s: %v", k, lastOp(disk), choice, err)
+			}
+		}
+		if !disk.PowerCut() {
+			break
+		}
+	}
+}

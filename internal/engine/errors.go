@@ -1,0 +1,130 @@
+package engine
+
+import (
+	"errors"
+	"fmt"
+	"strings"
+
+	"github.com/ctxdir/ctxdir/blob"
+	"github.com/ctxdir/ctxdir/branch"
+	ctxfolder "github.com/ctxdir/ctxdir/context"
+	"github.com/ctxdir/ctxdir/index"
+	"github.com/ctxdir/ctxdir/legacy"
+	"github.com/ctxdir/ctxdir/loader"
+	"github.com/ctxdir/ctxdir/message"
+	"github.com/google/uuid"
+)
+
+// Errors to test with errors.Is. They come wrapped in an [*Error], which says where.
+var (
+	// ErrNoStore: the folder is not a store.
+	ErrNoStore = errors.New("not a store")
+	// ErrFormat: a file has a format version, or the store a feature, that this program does not know.
+	ErrFormat = ctxfolder.ErrVersion
+	// ErrNotExist: there is no such context, branch or message.
+	ErrNotExist = errors.New("not found")
+	// ErrExist: the name or id is taken.
+	ErrExist = errors.New("already exists")
+	// ErrInvalid: the name, id or message cannot be stored.
+	ErrInvalid = errors.New("invalid")
+	// ErrConflict: a message with that id exists and has other content.
+	ErrConflict = errors.New("a message with this id exists with other content")
+	// ErrPosition: the position is out of range, or is not the expected one.
+	ErrPosition = errors.New("position")
+	// ErrShared: other branches show the message too.
+	ErrShared = errors.New("other branches also show the message")
+	// ErrActive: the branch is the active one.
+	ErrActive = branch.ErrActive
+	// ErrLocked: waiting for a lock timed out.
+	ErrLocked = errors.New("timed out waiting for a lock")
+	// ErrReadOnly: the store is open for reading only.
+	ErrReadOnly = errors.New("store is read-only")
+	// ErrGone: the context's folder was moved or removed.
+	ErrGone = ctxfolder.ErrGone
+	// ErrClosed: this program closed the context. The operation did nothing.
+	ErrClosed = loader.ErrClosed
+	// ErrMetadata: metadata.json is unusable.
+	ErrMetadata = ctxfolder.ErrMetadata
+	// ErrDamaged: the stored data differs from what was committed.
+	ErrDamaged = index.ErrDamaged
+	// ErrErased: the message was erased.
+	ErrErased = index.ErrErased
+	// ErrDurability: a sync failed. After a crash, what was being written may be there or not.
+	ErrDurability = index.ErrDurability
+	// ErrNotLegacy: there is no legacy context to migrate, or the context did not come from one.
+	ErrNotLegacy = legacy.ErrNotLegacy
+	// ErrTooLarge: the message exceeds the store's limit, or its payloads exceed [MaxAttached].
+	ErrTooLarge = index.ErrTooLarge
+	// ErrMemoryLimit: the call would exceed [WithMemoryLimit]. It is an ErrTooLarge too. Streaming still works.
+	ErrMemoryLimit = loader.ErrMemoryLimit
+)
+
+// Error says what failed, and where. Fields that do not apply are empty.
+type Error struct {
+	Op      string // the operation: "append", "fork", …
+	Context uuid.UUID
+	Branch  string
+	ID      uuid.UUID // of the message
+	Path    string
+	Err     error
+}
+
+func (e *Error) Error() string {
+	var b strings.Builder
+	b.WriteString(e.Op)
+	if e.Path != "" {
+		fmt.Fprintf(&b, " %s", e.Path)
+	}
+	if e.Context != uuid.Nil {
+		fmt.Fprintf(&b, " context %s", e.Context)
+	}
+	if e.Branch != "" {
+		fmt.Fprintf(&b, " branch %q", e.Branch)
+	}
+	if e.ID != uuid.Nil {
+		fmt.Fprintf(&b, " message %s", e.ID)
+	}
+	return b.String() + ": " + e.Err.Error()
+}
+
+// Unwrap returns the cause.
+func (e *Error) Unwrap() error { return e.Err }
+
+// sentinels maps errors of the packages below to those of this one.
+var sentinels = []struct{ below, here error }{
+	{ctxfolder.ErrNotExist, ErrNotExist},
+	{ctxfolder.ErrExist, ErrExist},
+	{branch.ErrNotExist, ErrNotExist},
+	{branch.ErrExist, ErrExist},
+	{branch.ErrName, ErrInvalid},
+	{branch.ErrPosition, ErrPosition},
+	{message.ErrMalformed, ErrInvalid},
+	{blob.ErrPlace, ErrInvalid},
+	{legacy.ErrDamaged, ErrDamaged},
+	{legacy.ErrTooLarge, ErrTooLarge},
+}
+
+// public turns an error of a package below into an [*Error].
+func public(e Error, err error) error {
+	if err == nil {
+		return nil
+	}
+	var already *Error
+	if errors.As(err, &already) {
+		return err
+	}
+	for _, s := range sentinels {
+		if errors.Is(err, s.below) && !errors.Is(err, s.here) {
+			err = both{err, s.here}
+			break
+		}
+	}
+	e.Err = err
+	return &e
+}
+
+// both has the text of the first error and matches both.
+type both struct{ text, also error }
+
+func (b both) Error() string   { return b.text.Error() }
+func (b both) Unwrap() []error { return []error{b.text, b.also} }

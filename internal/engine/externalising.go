@@ -1,0 +1,202 @@
+package engine
+
+import (
+	"bytes"
+	"context"
+	"errors"
+
+	"github.com/ctxdir/ctxdir/blob"
+	ctxfolder "github.com/ctxdir/ctxdir/context"
+	"github.com/ctxdir/ctxdir/index"
+	"github.com/ctxdir/ctxdir/loader"
+	"github.com/ctxdir/ctxdir/message"
+)
+
+// Externalised is the effect of a threshold on the messages of a context, real or in a dry run.
+type Externalised struct {
+	Messages int64 // changed
+	Before   int64 // bytes of their message files
+	After    int64
+}
+
+// Externalise applies a text threshold, as of [WithTextThreshold], to stored messages, including those of removed
+// branches. It does not read binary payloads, nor texts that stay long enough. It takes a message that was edited by
+// hand as it is now. It leaves alone unavailable messages, those that need an unavailable payload, and those whose
+// payloads together are too large ([MaxAttached], [WithMemoryLimit]). An interruption leaves each message in one form
+// or the other; a second call continues. With dryRun it only counts.
+func (c *Context) Externalise(ctx context.Context, threshold int64, dryRun bool) (Externalised, error) {
+	e := externalising{c: c, policy: blob.Policy{Text: threshold}, dryRun: dryRun, blobs: blobsInUse{s: c.store}}
+	err := c.use(func() error {
+		err := c.refresh(ctx)
+		if err == nil && c.store.readOnly && !dryRun {
+			err = ErrReadOnly
+		}
+		if err == nil {
+			err = e.run(ctx)
+		}
+		if !dryRun {
+			c.foldIfDue()
+		}
+		return err
+	})
+	return e.done, public(Error{Op: "externalise", Context: c.dir.ID}, err)
+}
+
+type externalising struct {
+	c      *Context
+	policy blob.Policy
+	dryRun bool
+	blobs  blobsInUse
+	done   Externalised
+}
+
+// rewritten is a message in its new form.
+type rewritten struct {
+	draft
+	entry index.Entry // of the version it was made from
+}
+
+// rewrittenAtOnce is how many messages are changed within one hold of the lock.
+const rewrittenAtOnce = 64
+
+func (e *externalising) run(ctx context.Context) error {
+	for _, line := range e.c.current().Lines {
+		counts, ok, err := e.c.log.Counts(line.ID)
+		if err != nil {
+			return err
+		}
+		if !ok {
+			continue
+		}
+		for from := counts.Base; from < counts.End(); from += rewrittenAtOnce {
+			if err := e.some(ctx, line, from); err != nil {
+				return err
+			}
+		}
+	}
+	return nil
+}
+
+// some changes the messages of a line from a position on, at most rewrittenAtOnce.
+func (e *externalising) some(ctx context.Context, line ctxfolder.Line, from int64) error {
+	defer e.blobs.release()
+	span := loader.Span{Line: line.ID, Folder: line.Folder, From: from, To: from + rewrittenAtOnce}
+	entries, err := e.c.log.Entries(line.ID, span.From, span.To)
+	if err != nil {
+		return err
+	}
+	var changed []rewritten
+	for _, entry := range entries {
+		m, err := e.c.load.Load(ctx, span, &entry)
+		if err != nil {
+			return err
+		}
+		r := rewritten{entry: entry}
+		var unavailable *UnavailableError
+		switch err := e.rewrite(ctx, m, &r.draft); {
+		case m.Unavailable != nil || errors.As(err, &unavailable) || errors.Is(err, ErrTooLarge):
+			continue
+		case err != nil:
+			return err
+		case !bytes.Equal(r.stored, m.Stored):
+			changed = append(changed, r)
+		}
+	}
+	if len(changed) == 0 {
+		return nil
+	}
+	if e.dryRun {
+		for _, r := range changed {
+			e.done.add(&r.entry, r.entry.Size-int64(len(r.Body)-len(r.stored)))
+		}
+		return nil
+	}
+	return e.c.write(ctx, func(m *Metadata) error {
+		now, ok := m.Line(line.ID)
+		if !ok {
+			return nil // the line went with its branch
+		}
+		span.Folder = now.Folder // the branch may have been renamed
+		return e.replace(span, changed)
+	})
+}
+
+func (x *Externalised) add(before *index.Entry, after int64) {
+	x.Messages++
+	x.Before += before.Size
+	x.After += after
+}
+
+// rewrite makes the new form of a message. Body is the present stored form.
+func (e *externalising) rewrite(ctx context.Context, m *Message, d *draft) error {
+	if m.Unavailable != nil {
+		return nil
+	}
+	d.Body = m.Stored
+	left := e.c.store.opts.memory
+	get := func(ref Payload) ([]byte, error) {
+		if ref.Size > left {
+			return nil, ErrMemoryLimit
+		}
+		left -= ref.Size
+		return m.Payload(ref)
+	}
+	put := func(payload []byte) (blob.Sum, error) { return blob.SumOf(payload), nil }
+	if !e.dryRun {
+		put = e.c.store.put(d, func() error { return e.blobs.hold(ctx) })
+	}
+	stored, refs, err := blob.Reexternalise(m.Stored, e.policy, get, put)
+	d.stored, d.refs = stored, len(refs)
+	d.moved = 0
+	for _, ref := range refs { // unchanged references count too
+		err = errors.Join(err, d.count(ref.Size))
+	}
+	return err
+}
+
+// replace commits the new forms of those messages that did not change meanwhile. The caller holds the lock, so the
+// files are there before it is released.
+//
+// Crash order: as for a replacement. The old version has the same body, so it does not go to the trash.
+func (e *externalising) replace(span loader.Span, changed []rewritten) error {
+	c := e.c
+	var items []index.Item
+	var envelopes []*message.Envelope
+	riding := map[index.Sum]bool{}
+	var counted Externalised
+	for i := range changed {
+		r := &changed[i]
+		now, err := c.log.Entries(span.Line, r.entry.Position, r.entry.Position+1)
+		if err != nil {
+			return err
+		}
+		if len(now) == 0 || now[0].Sum != r.entry.Sum || now[0].At != r.entry.At {
+			continue // replaced meanwhile
+		}
+		_, env, err := c.load.Envelope(span, &now[0])
+		if err != nil {
+			return err
+		}
+		if !bytes.Equal(env.Body, r.Body) {
+			continue // edited by hand meanwhile
+		}
+		env.Body, env.Payloads, env.StoredAt = r.stored, r.refs, r.entry.Next()
+		items = c.ride(items, r.payloads, riding)
+		raw := env.AppendTo(nil)
+		items = append(items, index.Item{Kind: index.KindReplace, Envelope: env, Body: raw, Was: r.entry.Size})
+		envelopes = append(envelopes, env)
+		counted.add(&r.entry, int64(len(raw)))
+	}
+	if len(items) == 0 {
+		return nil
+	}
+	if err := c.commit(items); err != nil {
+		return err
+	}
+	e.done.Messages, e.done.Before, e.done.After = e.done.Messages+counted.Messages, e.done.Before+counted.Before, e.done.After+counted.After
+	for _, env := range envelopes {
+		// A missing file is no error: the journal holds the version, and the next settle makes the file.
+		_ = c.dir.ReplaceMessage(span.Folder, env.FileID(), env.AppendTo(nil), env.StoredAt)
+	}
+	return nil
+}

@@ -1,0 +1,153 @@
+package engine
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"os"
+	"path/filepath"
+	"strings"
+	"testing"
+
+	"github.com/ctxdir/ctxdir/integrity"
+	"github.com/google/uuid"
+)
+
+// restoredOver makes a context of three messages, and copies that over its own newer state: 30 more messages in a pack, the first of them secret, and two in a
+// journal and no file.
+func restoredOver(t *testing.T) (s *Store, id uuid.UUID, dir string, newer []uuid.UUID) {
+	t.Helper()
+	ctx := context.Background()
+	s, root := newStore(t, WithFoldBytes(-1), WithTextThreshold(200), withoutPause())
+	c := must[*Context](t)(s.Create(ctx, Metadata{}))
+	id, dir = c.ID(), filepath.Join(root, c.ID().String())
+	add := func(body string) uuid.UUID {
+		return must[Appended](t)(c.Active().Append(ctx, Draft{Body: []byte(body)})).ID
+	}
+	for i := range 3 {
+		add(fmt.Sprintf(`{"old":%d}`, i))
+	}
+	saved := t.TempDir()
+	c.putting.run(c)
+	check(t, copyTree(dir, saved))
+	for i := range 30 {
+		newer = append(newer, add(fmt.Sprintf(`{"new":%d,"text":"%s %s"}`, i, strings.Repeat("word ", 50), map[bool]string{true: canary}[i == 0])))
+	}
+	_, err := c.Archive(ctx, ArchiveOptions{})
+	check(t, err)
+	for i := range 2 {
+		newer = append(newer, add(fmt.Sprintf(`{"last":%d,"text":"%s"}`, i, map[bool]string{true: canary}[i == 0])))
+	}
+	check(t, c.log.Fold(ctx, false)) // journal 3 has what journal 2 had in the older copy
+	check(t, c.Close())
+	for _, m := range newer[30:] {
+		check(t, os.Remove(filepath.Join(dir, "messages", "branch-main", m.String()+".json")))
+	}
+	check(t, copyTree(saved, dir))
+	return s, id, dir, newer
+}
+
+func checked(t *testing.T, s *Store) (found []Finding) {
+	t.Helper()
+	for f, err := range s.Check(context.Background(), nil, CheckOptions{}) {
+		check(t, err)
+		found = append(found, f)
+	}
+	return found
+}
+
+// TestRestoredOverNewer: a check tells of the journal and the pack that an older copy of a context left behind it; a collection leaves the pack alone; a repair moves
+// the journal to the trash; with Adopt it takes the messages of both in.
+func TestRestoredOverNewer(t *testing.T) {
+	ctx := context.Background()
+	for _, adopt := range []bool{false, true} {
+		t.Run(fmt.Sprint("adopt ", adopt), func(t *testing.T) {
+			s, id, dir, newer := restoredOver(t)
+			kinds := map[integrity.Kind]int{}
+			for _, f := range checked(t, s) {
+				if f.Severity != SeverityWarning && !strings.HasSuffix(f.Path, "journal-4.jsonl") { // that one holds nothing
+					t.Errorf("%+v", f)
+				}
+				kinds[f.Kind]++
+			}
+			if kinds[integrity.KindJournal] != 2 || kinds[integrity.KindForeign] != 1 || len(kinds) != 2 {
+				t.Fatalf("findings %v", kinds)
+			}
+			collect(t, s, Collecting{Contexts: []uuid.UUID{id}, Grace: DefaultGrace})
+			packs := func() int { return len(must[[]string](t)(filepath.Glob(filepath.Join(dir, "archive", "*.zst")))) }
+			if packs() != 1 {
+				t.Error("a collection removed the pack")
+			}
+			for _, err := range s.Repair(ctx, nil, CheckOptions{Adopt: adopt}) {
+				check(t, err)
+			}
+			trashed := must[[]string](t)(filepath.Glob(filepath.Join(dir, "trash", "*", "journal-*.jsonl")))
+			if len(trashed) != 2 || strings.Contains(trashed[0]+trashed[1], "journal-1.jsonl") {
+				t.Errorf("in the trash: %v", trashed)
+			}
+			c := must[*Context](t)(s.Context(ctx, id))
+			defer c.Close()
+			infos := must[[]BranchInfo](t)(c.Branches(ctx))
+			if !adopt {
+				if found := checked(t, s); len(found) != 1 || found[0].Kind != integrity.KindForeign || len(infos) != 1 || packs() != 1 {
+					t.Errorf("findings %+v, branches %+v", found, infos)
+				}
+				return
+			}
+			if found := checked(t, s); len(found) > 0 || packs() != 0 {
+				t.Fatalf("findings %+v, %d packs", found, packs())
+			}
+			ms := must[[]*Message](t)(c.Active().Load(ctx)) // they go on where the line ends
+			if len(ms) != 35 {
+				t.Fatalf("%d messages taken in", len(ms))
+			}
+			for i, m := range ms[3:] {
+				if body, err := m.Body(ctx); m.ID != newer[i] || err != nil || len(body) == 0 {
+					t.Errorf("message %d: %s, %v", i, m.ID, err)
+				}
+			}
+		})
+	}
+}
+
+// TestEraseOtherHistory: a message that only a journal or a pack of another history holds is erased all the same, and the others in these stay.
+func TestEraseOtherHistory(t *testing.T) {
+	ctx := context.Background()
+	s, id, dir, newer := restoredOver(t)
+	if found := holding(t, dir, canary); len(found) == 0 {
+		t.Fatal("no secret to be erased")
+	}
+	for _, dry := range []bool{true, false} {
+		before := tree(t, s.path)
+		for _, m := range []uuid.UUID{newer[0], newer[30]} {
+			if done, err := erase(s, id, m, EraseOptions{DryRun: dry}); err != nil || len(done) == 0 {
+				t.Fatalf("%s: %+v, %v", m, done, err)
+			}
+		}
+		if dry && before != tree(t, s.path) {
+			t.Error("a dry run changed something")
+		}
+	}
+	if found := holding(t, s.path, canary); len(found) > 0 {
+		t.Errorf("the secret is in %v", found)
+	}
+	for _, err := range s.Repair(ctx, nil, CheckOptions{Adopt: true}) {
+		check(t, err)
+	}
+	c := must[*Context](t)(s.Context(ctx, id))
+	defer c.Close()
+	n := 0
+	for _, info := range must[[]BranchInfo](t)(c.Branches(ctx)) {
+		for _, m := range must[[]*Message](t)(must[*Branch](t)(c.Branch(info.Name)).Load(ctx)) {
+			if _, err := m.Body(ctx); err == nil && m.Unavailable == nil && strings.Contains(string(m.Stored), "new") {
+				n++
+			}
+		}
+	}
+	if n != 29 {
+		t.Errorf("%d of the other 29 messages of the pack are there", n)
+	}
+	if _, err := erase(s, id, uuid.New(), EraseOptions{}); !errors.Is(err, ErrNotExist) {
+		t.Errorf("erasing what is nowhere: %v", err)
+	}
+}

@@ -1,0 +1,220 @@
+package engine
+
+import (
+	"context"
+	"errors"
+	"io/fs"
+	"iter"
+
+	ctxfolder "github.com/ctxdir/ctxdir/context"
+	"github.com/ctxdir/ctxdir/internal/vfs"
+	"github.com/ctxdir/ctxdir/legacy"
+	"github.com/google/uuid"
+)
+
+// LegacyFormat is the format of a context of the program before ctxdir; empty for any other context.
+type LegacyFormat = legacy.Format
+
+// Formats of legacy contexts. Both may be of any generation.
+const (
+	LegacyFile  = legacy.Monolithic // one JSON file
+	LegacySplit = legacy.Split      // a folder, with each message in a file of its own
+)
+
+// Legacy returns the format of the unmigrated legacy context that this context is a view of, or "". Writes to a view
+// fail with [ErrReadOnly]. Opening a view takes as long as a migration, and as much space until it is closed.
+func (c *Context) Legacy() LegacyFormat { return c.legacy }
+
+// Legacy returns the format of the unmigrated legacy context with that id in the store; empty if there is none.
+func (s *Store) Legacy(id uuid.UUID) LegacyFormat {
+	switch name, ok := s.legacyAt(id); {
+	case !ok:
+		return ""
+	case name == id.String():
+		return LegacySplit
+	}
+	return LegacyFile
+}
+
+// legacyAt returns the name of the legacy file or folder in the store for a context of that id.
+func (s *Store) legacyAt(id uuid.UUID) (name string, ok bool) {
+	if info, err := s.fs.Lstat(id.String()); err == nil && info.IsDir() {
+		return id.String(), isSplit(s.fs, id.String())
+	}
+	name = id.String() + ".json"
+	if info, err := s.fs.Lstat(name); err != nil || !info.Mode().IsRegular() {
+		return "", false
+	}
+	format, err := legacy.Detect(s.fs, name)
+	return name, err == nil && format == legacy.Monolithic
+}
+
+// isSplit reports whether a folder in the store is a split legacy context.
+func isSplit(fsys vfs.FS, name string) bool {
+	format, err := legacy.Detect(fsys, name)
+	return err == nil && format == legacy.Split
+}
+
+// openLegacy opens the legacy context in the place of a context that did not open. Without one, it returns why.
+func (s *Store) openLegacy(ctx context.Context, id uuid.UUID, why error) (c *Context, err error) {
+	name, ok := s.legacyAt(id)
+	switch {
+	case !ok:
+		err = why
+	case s.opts.keepLegacy || s.readOnly:
+		c, err = s.view(ctx, id, name)
+	default:
+		if err = s.migrateInStore(ctx, name); err == nil {
+			return s.open(ctx, id)
+		}
+	}
+	if err != nil {
+		if c, oerr := s.open(ctx, id); oerr == nil { // another process migrated it meanwhile
+			return c, nil
+		}
+	}
+	return c, err
+}
+
+// view migrates a legacy context into a temporary store, and opens it there for reading.
+func (s *Store) view(ctx context.Context, id uuid.UUID, name string) (*Context, error) {
+	text := name
+	if name == id.String() {
+		text += "/" + legacy.ContextFile
+	}
+	src, err := legacy.Open(s.fs, name, legacy.Options{Limit: s.opts.maxMessage, Stop: ctx.Err})
+	if err != nil {
+		return nil, err
+	}
+	defer src.Close()
+	info, err := s.fs.Lstat(text)
+	if err != nil {
+		return nil, err
+	}
+	in, remove, err := scratchStore(s)
+	if err != nil {
+		return nil, err
+	}
+	st := &stagingLegacy{to: in, src: src, id: id, at: info.ModTime()}
+	err = st.run(ctx)
+	if err == nil {
+		err = in.fs.Rename(ctxfolder.StagingFolder(id), id.String())
+	}
+	var c *Context
+	if err == nil {
+		c, err = in.open(ctx, id)
+	}
+	if err != nil {
+		remove()
+		return nil, err
+	}
+	in.readOnly = true
+	c.legacy, c.release = src.Format, remove
+	return c, nil
+}
+
+// deleteLegacy is delete for a legacy context that is a file.
+func (s *Store) deleteLegacy(ctx context.Context, id uuid.UUID) (Trashed, error) {
+	lock := s.fs.Lock(ctxfolder.Locks + "/" + id.String())
+	defer lock.Close()
+	if err := s.acquire(ctx, lock); err != nil {
+		return Trashed{}, err
+	}
+	defer lock.Release()
+	name := id.String() + ".json"
+	info, err := s.fs.Lstat(name)
+	if errors.Is(err, fs.ErrNotExist) {
+		return Trashed{}, ErrGone // it was migrated meanwhile
+	}
+	if err != nil {
+		return Trashed{}, err
+	}
+	return s.moveToTrash(ctxfolder.TrashItem{Name: name, Context: id, RemovedAt: s.now()}, info.Size())
+}
+
+// entry is the file or folder in the store under the id of a context.
+type entry struct {
+	id     uuid.UUID
+	folder bool // a folder, of a context or a split legacy one; else a file
+}
+
+// entries yields whatever may be a context, each id once, in no particular order, even while it is being migrated.
+func (s *Store) entries() iter.Seq2[entry, error] {
+	return func(yield func(entry, error) bool) {
+		files := map[uuid.UUID]bool{} // false: only a backup of a migrated context
+		folders := map[uuid.UUID]bool{}
+		for e, err := range s.fs.ReadDir(".") {
+			if err != nil {
+				yield(entry{}, public(Error{Op: "list", Path: s.path}, err))
+				return
+			}
+			if id, ok := ctxfolder.ParseID(e.Name()); ok && e.IsDir() {
+				folders[id] = true
+				if !yield(entry{id, true}, nil) {
+					return
+				}
+				continue
+			}
+			if stem, ok := legacy.NamedAfterContext(legacy.Original(e.Name())); ok && e.Type().IsRegular() {
+				id := uuid.MustParse(stem)
+				files[id] = files[id] || !legacy.IsBackup(e.Name())
+			} else if id, ok := ctxfolder.ParseID(legacy.Original(e.Name())); ok && e.IsDir() {
+				files[id] = files[id] || false
+			}
+		}
+		for id, file := range files {
+			if folders[id] {
+				continue
+			}
+			_ = s.settle(context.Background(), id) // opening the context reports what is wrong
+			info, err := s.fs.Lstat(id.String())
+			folder := err == nil && info.IsDir()
+			if (folder || file) && !yield(entry{id, folder}, nil) {
+				return
+			}
+		}
+	}
+}
+
+// legacySummary returns the row of a legacy context in a list. ok is false if it is not a legacy context after all.
+func (s *Store) legacySummary(known *summaries, id uuid.UUID, name string) (sum Summary, ok bool) {
+	before, _ := s.looksLegacy(name)
+	if r := known.known[id]; r != nil && r.Format != "" && r.Files == before {
+		r.used = true
+		return r.summary(), true
+	}
+	delete(known.known, id)
+	sum.ID = id
+	info, err := s.fs.Lstat(name)
+	if errors.Is(err, fs.ErrNotExist) {
+		return sum, false
+	}
+	if err == nil {
+		sum.Format, err = legacy.Detect(s.fs, name)
+		if err == nil && !sum.Format.Legacy() {
+			return sum, false
+		}
+		sum.Bytes, sum.CreatedAt, sum.UpdatedAt = info.Size(), info.ModTime().UTC(), info.ModTime().UTC()
+	}
+	if err == nil {
+		err = s.summariseLegacy(&sum, name)
+	}
+	if err != nil {
+		sum.Problem = public(Error{Op: "read", Path: name}, err)
+	}
+	now, looked := s.looksLegacy(name)
+	s.rememberLooking(known, before, now, looked, 0, sum)
+	return sum, true
+}
+
+func (s *Store) summariseLegacy(sum *Summary, name string) error {
+	f, err := legacy.Open(s.fs, name, legacy.Options{Limit: s.opts.maxMessage})
+	if err != nil {
+		return err
+	}
+	defer f.Close()
+	sum.Title, _ = legacy.Text(f.Members.Get("title"))
+	sum.ActiveBranch, _ = legacy.Text(f.Members.Get("active_branch_name"))
+	sum.Branches, sum.Messages, sum.Bytes = len(f.Branches), int64(f.Len()), f.Size
+	return nil
+}

@@ -1,0 +1,101 @@
+package engine
+
+import (
+	"time"
+
+	"github.com/ctxdir/ctxdir/internal/vfs"
+	"github.com/ctxdir/ctxdir/watch"
+)
+
+// Option configures how a store is opened.
+type Option func(*options)
+
+type options struct {
+	fs          vfs.FS
+	pool        int64
+	memory      int64
+	relaxed     bool
+	readOnly    bool
+	lockTimeout time.Duration
+	foldBytes   int64
+	retain      int
+	maxMessage  int64
+	threshold   *int64 // nil: the store's setting
+	noFold      bool
+	pause       time.Duration
+	clock       func() time.Time
+	keepLegacy  bool
+	inOrder     bool
+	watching    watch.Options
+}
+
+func newOptions(opts []Option) options {
+	o := options{pool: 64 << 20, memory: 256 << 20, lockTimeout: 10 * time.Second, pause: 5 * time.Millisecond, maxMessage: 256 << 20, clock: time.Now}
+	for _, f := range opts {
+		f(&o)
+	}
+	return o
+}
+
+// Durability is the failure that an acknowledged append survives.
+type Durability int
+
+const (
+	// Full survives a power cut. One fdatasync of the journal has covered the message.
+	Full Durability = iota
+	// Relaxed survives the end of the process. A power cut may lose the newest messages; it harms no others.
+	Relaxed
+)
+
+// WithDurability sets the durability of appends. The default is Full.
+func WithDurability(d Durability) Option { return func(o *options) { o.relaxed = d == Relaxed } }
+
+// WithPool bounds the loaded messages kept in memory, in bytes. The default is 64 MiB; 0 keeps none.
+func WithPool(bytes int64) Option { return func(o *options) { o.pool = max(bytes, 0) } }
+
+// WithMemoryLimit bounds the expanded data that one call holds, in bytes. The default is 256 MiB. Data is compressed on
+// disk, so a small file can claim gigabytes. The limit counts the bodies that [Message.Body], [Message.Texts] and
+// [ResolveAll] assemble, the payload of [Message.Payload], and the archived messages of [Branch.Load], [Branch.Range]
+// and [Branch.Last]. While it assembles a body, the call may take twice the limit. Data beyond the limit fails with
+// [ErrMemoryLimit]. [Message.WriteBody], [Message.Open] and [Branch.Messages] stream, so the limit does not affect
+// them.
+func WithMemoryLimit(bytes int64) Option { return func(o *options) { o.memory = max(bytes, 0) } }
+
+// WithLockTimeout bounds the wait for another process's lock. The default is 10 s.
+func WithLockTimeout(d time.Duration) Option { return func(o *options) { o.lockTimeout = d } }
+
+// WithMaxMessage bounds one message, in bytes. The default is 256 MiB.
+func WithMaxMessage(bytes int64) Option { return func(o *options) { o.maxMessage = bytes } }
+
+// WithFoldBytes sets the journal size, in bytes, from which the store folds it into files and index in the background.
+// The default is 512 KiB. With a negative size only [Context.Fold] folds.
+func WithFoldBytes(bytes int64) Option {
+	return func(o *options) { o.foldBytes, o.noFold = max(bytes, 0), bytes < 0 }
+}
+
+// WithTextThreshold sets the least length, in bytes, of a text in a message that moves to a blob: 0 moves every string,
+// a negative number none. Binary data (base64) always moves. [Init] stores the threshold in the store; with [Open] it
+// applies to this handle.
+func WithTextThreshold(bytes int64) Option { return func(o *options) { o.threshold = &bytes } }
+
+// AutoMigrate sets whether [Store.Context] migrates a requested legacy context of the store. The default is true.
+func AutoMigrate(on bool) Option { return func(o *options) { o.keepLegacy = !on } }
+
+// ReadOnly opens the store read-only: nothing in it changes. The view of a legacy context then uses the system's
+// temporary folder.
+func ReadOnly() Option { return func(o *options) { o.readOnly = true } }
+
+// withFS replaces the file system under the store. Tests inject faults with it.
+func withFS(fsys vfs.FS) Option { return func(o *options) { o.fs = fsys } }
+
+// withClock replaces the clock of collections and purges, so that tests can advance it.
+func withClock(clock func() time.Time) Option { return func(o *options) { o.clock = clock } }
+
+// withoutPause makes a check repeat a suspicious look at once, for tests without another writer.
+func withoutPause() Option { return func(o *options) { o.pause = 0 } }
+
+// inOrder disables concurrent and deferred work, so that a repeated test performs the same disk operations.
+func inOrder() Option { return func(o *options) { o.inOrder = true } }
+
+// withRetain sets how many folded journals may wait before they are settled. Tests set a small number.
+func withRetain(journals int) Option { return func(o *options) { o.retain = journals } }

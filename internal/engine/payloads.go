@@ -1,0 +1,293 @@
+package engine
+
+import (
+	"bytes"
+	"context"
+	"encoding/json"
+	"fmt"
+	"iter"
+	"slices"
+	"sync"
+	"time"
+
+	"github.com/ctxdir/ctxdir/blob"
+	"github.com/ctxdir/ctxdir/branch"
+	ctxfolder "github.com/ctxdir/ctxdir/context"
+	"github.com/ctxdir/ctxdir/index"
+	"github.com/ctxdir/ctxdir/internal/vfs"
+	"github.com/ctxdir/ctxdir/loader"
+)
+
+// Payload is a piece of a message in a blob. In [Message.Stored] a reference replaces it.
+type Payload = blob.Ref
+
+// UnavailableError says which payload of a message is unavailable, and why.
+type UnavailableError = blob.UnavailableError
+
+const (
+	// DefaultTextThreshold is the default of the least length, in bytes, of a text that moves to a blob. The store or
+	// an option can override it. docs/DESIGN.md has the measurements.
+	DefaultTextThreshold = 16 << 10
+
+	// rides bounds a payload in the journal, in bytes. A larger one is made durable in a blob before the record that
+	// refers to it.
+	rides = 64 << 10
+
+	// blobsLock is held shared from the use of a blob to the commit that refers to it, and exclusively by a sweep.
+	blobsLock = "locks/blobs"
+)
+
+// TextThreshold returns the least length, in bytes, of a text in a message that moves to a blob.
+func (s *Store) TextThreshold() int64 {
+	switch {
+	case s.opts.threshold != nil:
+		return *s.opts.threshold
+	case s.settings.TextThreshold != nil:
+		return *s.settings.TextThreshold
+	}
+	return DefaultTextThreshold
+}
+
+// ResolveAll returns the bodies of messages with their payloads in place, read concurrently: [Message.Body] for many
+// messages. They share the memory limit of one call ([WithMemoryLimit]), in order. A message that no longer fits keeps
+// its references, and the error wraps [ErrMemoryLimit].
+func ResolveAll(ctx context.Context, messages []*Message) ([]json.RawMessage, error) {
+	return loader.Bodies(ctx, messages)
+}
+
+// payloadStore receives the payloads of a journal that is about to go.
+type payloadStore struct{ s *Store }
+
+var _ index.PayloadStore = payloadStore{}
+
+// Keep implements [index.PayloadStore].
+func (p payloadStore) Keep(payloads iter.Seq[[]byte], durable bool) error {
+	blobs := blobsInUse{s: p.s}
+	defer blobs.release()
+	if err := blobs.hold(context.Background()); err != nil {
+		return err
+	}
+	for payload := range payloads {
+		var err error
+		if durable {
+			_, err = p.s.blobs.Rewrite(payload)
+		} else {
+			_, _, err = p.s.blobs.PutUnsynced(payload)
+		}
+		if err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// draft is a message before its commit.
+type draft struct {
+	Draft
+	stored   []byte       // Body, with references
+	refs     int          // number of references
+	moved    int64        // size of their payloads
+	payloads []index.Item // small ones, for the journal
+}
+
+// count adds to the bytes moved out of the draft. It fails beyond MaxBody, since no body could be read with them.
+func (d *draft) count(size int64) error {
+	if size > loader.MaxBody-d.moved {
+		return errMoved
+	}
+	d.moved += size
+	return nil
+}
+
+var errMoved = fmt.Errorf("%w: its payloads are larger than %d bytes", ErrTooLarge, int64(loader.MaxBody))
+
+// externalise moves the payloads of a draft out of its body and reads its attachments. The large ones are durable when
+// it returns. It calls hold before the first of them, which keeps a sweep away until the record that refers to them is
+// written.
+func (s *Store) externalise(d *draft, threshold int64, hold func() error) error {
+	attached, err := s.attached(d, hold)
+	if err != nil {
+		return err
+	}
+	stored, refs, err := blob.Attach(d.Body, blob.Policy{Text: threshold}, s.put(d, hold), attached)
+	d.stored, d.refs = stored, len(refs)
+	return err
+}
+
+// ride appends to items the payloads that are neither in a live journal nor in riding. It adds them to riding, the set
+// of payloads in items. The caller holds the context's lock.
+func (c *Context) ride(items, payloads []index.Item, riding map[index.Sum]bool) []index.Item {
+	for _, p := range payloads {
+		if !riding[p.Sum] && !c.log.HasPayload(p.Sum) {
+			riding[p.Sum] = true
+			items = append(items, p)
+		}
+	}
+	return items
+}
+
+// put returns the function that stores the payloads of a draft.
+func (s *Store) put(d *draft, hold func() error) func(payload []byte) (blob.Sum, error) {
+	return func(payload []byte) (blob.Sum, error) {
+		if err := d.count(int64(len(payload))); err != nil {
+			return blob.Sum{}, err
+		}
+		if len(payload) > rides {
+			if err := hold(); err != nil {
+				return blob.Sum{}, err
+			}
+			sum, _, err := s.blobs.Put(payload)
+			return sum, err
+		}
+		sum := blob.SumOf(payload)
+		if !slices.ContainsFunc(d.payloads, func(it index.Item) bool { return it.Sum == sum }) {
+			d.payloads = append(d.payloads, index.PayloadItem(sum, slices.Clone(payload)))
+		}
+		return sum, nil
+	}
+}
+
+// externalisePrompt moves a branch's system prompt to a blob, durably, unless it is already a reference: prompts are
+// long, and equal in many contexts. Anything but a text stays.
+func (s *Store) externalisePrompt(prompt json.RawMessage, hold func() error) (json.RawMessage, error) {
+	text := bytes.TrimSpace(prompt)
+	if len(text) <= len(`""`) || text[0] != '"' {
+		return prompt, nil
+	}
+	stored, _, err := blob.Externalise(text, blob.Policy{}, func(payload []byte) (blob.Sum, error) {
+		if err := hold(); err != nil {
+			return blob.Sum{}, err
+		}
+		sum, _, err := s.blobs.Put(payload)
+		return sum, err
+	})
+	return stored, err
+}
+
+// SystemPrompt returns a branch's system prompt as given, nil without one. The metadata holds a reference in its place.
+func (c *Context) SystemPrompt(ctx context.Context, name string) (json.RawMessage, error) {
+	info, err := branch.Get(c.current(), name)
+	if err == nil {
+		err = ctx.Err()
+	}
+	var prompt json.RawMessage
+	if err == nil {
+		err = c.use(func() (err error) {
+			if info.SystemPrompt != nil {
+				prompt, err = c.load.Resolve(ctx, info.SystemPrompt)
+			}
+			return err
+		})
+	}
+	return prompt, public(Error{Op: "read the system prompt", Context: c.dir.ID, Branch: name}, err)
+}
+
+// blobsInUse is a shared hold on the store's blobs.
+type blobsInUse struct {
+	s    *Store
+	lock vfs.Lock
+}
+
+func (b *blobsInUse) hold(ctx context.Context) error {
+	if b.lock != nil {
+		return nil
+	}
+	lock := b.s.fs.Lock(blobsLock)
+	if err := b.s.acquireShared(ctx, lock); err != nil {
+		_ = lock.Close()
+		return err
+	}
+	b.lock = lock
+	return nil
+}
+
+// blobsAlone runs f while no other process or goroutine holds blobs.
+func (s *Store) blobsAlone(ctx context.Context, f func() error) error {
+	lock := s.fs.Lock(blobsLock)
+	defer lock.Close()
+	if err := s.acquire(ctx, lock); err != nil {
+		return err
+	}
+	defer lock.Release()
+	return f()
+}
+
+func (b *blobsInUse) release() {
+	if b.lock != nil {
+		_ = b.lock.Release()
+		_ = b.lock.Close()
+		b.lock = nil
+	}
+}
+
+// putting makes blobs of payloads in the journal after a moment without appends, since making one takes as long as an
+// append. So a blob appears shortly after the append, and at the latest when the context is closed. The settle makes
+// the blobs of payloads beyond the bound.
+type putting struct {
+	mu      sync.Mutex
+	waiting []waiting
+	size    int
+	timer   *time.Timer
+
+	one sync.Mutex // held while blobs are made
+}
+
+// waiting is a payload without a blob, and the journal that holds it.
+type waiting struct {
+	journal uint64
+	payload []byte
+}
+
+const (
+	// putAtMost bounds the waiting payloads, in bytes.
+	putAtMost = 4 << 20
+	// putAfter is the time without appends before blobs are made.
+	putAfter = 100 * time.Millisecond
+)
+
+// putLater queues the payloads among items written to a journal.
+func (c *Context) putLater(items []index.Item, journal uint64) {
+	p := &c.putting
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	for _, it := range items {
+		if it.Kind == index.KindPayload && p.size+len(it.Payload) <= putAtMost {
+			p.waiting, p.size = append(p.waiting, waiting{journal, it.Payload}), p.size+len(it.Payload)
+		}
+	}
+	switch {
+	case len(p.waiting) == 0 || c.store.opts.inOrder:
+	case p.timer == nil:
+		p.timer = time.AfterFunc(putAfter, func() { p.run(c) })
+	default:
+		p.timer.Reset(putAfter)
+	}
+}
+
+// run makes the waiting blobs. A failure is no error: the journal has the payload. If the journal is gone, the blob was
+// made and may have been erased since: an erase removes the journal before it takes the lock on blobs.
+func (p *putting) run(c *Context) {
+	p.one.Lock()
+	defer p.one.Unlock()
+	p.mu.Lock()
+	if p.timer != nil {
+		p.timer.Stop()
+		p.timer = nil
+	}
+	waiting := p.waiting
+	p.waiting, p.size = nil, 0
+	p.mu.Unlock()
+	if len(waiting) == 0 {
+		return
+	}
+	blobs := blobsInUse{s: c.store}
+	defer blobs.release()
+	if blobs.hold(context.Background()) != nil {
+		return
+	}
+	for _, w := range waiting {
+		if _, err := vfs.LstatNumber(c.dir.FS, ctxfolder.JournalFile(w.journal)); err == nil {
+			_, _, _ = c.store.blobs.PutUnsynced(w.payload)
+		}
+	}
+}

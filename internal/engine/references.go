@@ -1,0 +1,319 @@
+package engine
+
+import (
+	"cmp"
+	"context"
+	"errors"
+	"fmt"
+	"io/fs"
+	"iter"
+	"maps"
+	"os"
+	"path"
+	"slices"
+	"syscall"
+
+	"github.com/ctxdir/ctxdir/archive"
+	"github.com/ctxdir/ctxdir/blob"
+	ctxfolder "github.com/ctxdir/ctxdir/context"
+	"github.com/ctxdir/ctxdir/index"
+	"github.com/ctxdir/ctxdir/internal/vfs"
+	"github.com/ctxdir/ctxdir/loader"
+	"github.com/google/uuid"
+)
+
+// references calls f for each blob to which the context refers, in its lines and in its trash.
+func (c *Context) references(ctx context.Context, edited bool, f func(blob.Sum)) (unread, err error) {
+	unread, err = c.referencesInLines(ctx, edited, f)
+	var entries []fs.DirEntry
+	if err == nil {
+		entries, err = ctxfolder.ListTrash(c.dir.FS)
+	}
+	if err == nil {
+		err = c.referencesInTrash(entries, f)
+	}
+	return unread, err
+}
+
+// referencesInLines calls f for each blob to which messages of any line, also of removed branches, or system prompts
+// refer. It reads only messages with payloads in the index and, with edited, messages edited by hand, for which it
+// checks each file. It continues after an unreadable message and returns the error in unread. During the rename of a
+// branch a file may be invisible under both names: then it starts again, and f receives blobs again.
+func (c *Context) referencesInLines(ctx context.Context, edited bool, f func(blob.Sum)) (unread, err error) {
+	for range findings {
+		m := c.current()
+		waits := c.waitsForRename(m)
+		if unread, err = c.referencesOnce(ctx, m, edited, f); err != nil {
+			return nil, err
+		}
+		if _, renamed := c.inFolders(m); !renamed && c.waitsForRename(m) == waits {
+			return unread, nil
+		}
+		if err := c.refresh(ctx); err != nil {
+			return nil, err
+		}
+	}
+	return errors.New("branches kept being renamed; retry"), nil
+}
+
+// waitsForRename reports whether a folder with a new name in metadata.json still has its old one.
+func (c *Context) waitsForRename(m *Metadata) bool {
+	if m.Renaming == nil {
+		return false
+	}
+	_, err := c.dir.FS.Lstat(ctxfolder.Messages + "/" + m.Renaming.From)
+	return err == nil
+}
+
+func (c *Context) referencesOnce(ctx context.Context, m *Metadata, edited bool, f func(blob.Sum)) (unread, err error) {
+	for _, b := range m.Branches {
+		mentioned(b.SystemPrompt, f)
+	}
+	for _, line := range m.Lines {
+		counts, ok, err := c.log.Counts(line.ID)
+		if err != nil {
+			return nil, err
+		}
+		if ok && (edited || counts.Referring > 0) {
+			span := loader.Span{Line: line.ID, Folder: line.Folder, From: counts.Base, To: counts.End()}
+			lost, err := c.referencesOf(ctx, span, edited, f)
+			if err != nil {
+				return nil, err
+			}
+			unread = cmp.Or(unread, lost)
+		}
+	}
+	return unread, nil
+}
+
+// rowsAtOnce is the number of rows per read.
+const rowsAtOnce = 1024
+
+func (c *Context) referencesOf(ctx context.Context, span loader.Span, edited bool, f func(blob.Sum)) (unread, err error) {
+	for from := span.From; from < span.To; from += rowsAtOnce {
+		if err := ctx.Err(); err != nil {
+			return nil, err
+		}
+		entries, err := c.log.Entries(span.Line, from, min(from+rowsAtOnce, span.To))
+		if err != nil {
+			return nil, err
+		}
+		if len(entries) == 0 {
+			break // the count was wrong, and the index was rebuilt
+		}
+		for i := range entries {
+			e := &entries[i]
+			if e.Lost != "" {
+				if _, err := c.dir.StatMessage(span.Folder, e.FileID()); errors.Is(err, fs.ErrNotExist) {
+					continue // the message is gone for good, with its references
+				}
+			}
+			if c.store.besides.message(c.dir.ID, e.ID) {
+				continue
+			}
+			if e.Payloads == 0 && !edited {
+				continue
+			}
+			if e.Payloads == 0 {
+				info, err := c.dir.StatMessage(span.Folder, e.FileID())
+				if errors.Is(err, fs.ErrNotExist) || err == nil && ctxfolder.Untouched(info, e.Size, e.StoredAt()) {
+					continue
+				}
+			}
+			m, err := c.load.Load(ctx, span, e)
+			if err != nil {
+				return nil, err
+			}
+			if m.Unavailable == nil {
+				mentioned(m.Stored, c.outside(e, f))
+			} else if e.Payloads > 0 && unread == nil {
+				unread = fmt.Errorf("message %s: %w", e.ID, m.Unavailable)
+			}
+		}
+	}
+	return unread, nil
+}
+
+// outside returns the function to call for the references of a message: payloads in packs need no blob. If a blob
+// exists as well, outside reads the pack's payload: a damaged one must not cost the blob.
+func (c *Context) outside(e *index.Entry, f func(blob.Sum)) func(blob.Sum) {
+	if e.Pack == uuid.Nil {
+		return f
+	}
+	return func(sum blob.Sum) {
+		if c.log.HasArchivedPayload(index.Sum(sum)) {
+			if _, err := c.store.fs.Lstat(blob.Path(sum)); err != nil || c.log.ArchivedPayload(index.Sum(sum)) != nil {
+				return
+			}
+		}
+		f(sum)
+	}
+}
+
+// mentioned calls f for each blob to which stored may refer.
+func mentioned(stored []byte, f func(blob.Sum)) {
+	for sum := range blob.Mentions(stored) {
+		f(sum)
+	}
+}
+
+// referencesInTrash calls f for each blob to which the files of the context's trash may refer: messages of lines, old
+// versions, damaged files, cut journals.
+func (c *Context) referencesInTrash(entries []fs.DirEntry, f func(blob.Sum)) error {
+	for _, e := range entries {
+		err := walkFile(c.dir.FS, ctxfolder.Trash, e, func(path string) error {
+			if c.store.besides.file(c.dir.ID, path) {
+				return nil
+			}
+			return mentionedIn(c.dir.FS, path, f)
+		})
+		if err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// mentionedIn calls f for each blob to which a file of any size, or a message in a pack, may refer. A missing file
+// refers to none. A reference does not span a hole in the file.
+func mentionedIn(fsys vfs.FS, path string, f func(blob.Sum)) error {
+	if isPack(path) {
+		return mentionedInPack(fsys, path, f)
+	}
+	file, err := fsys.OpenFile(path, os.O_RDONLY)
+	if errors.Is(err, fs.ErrNotExist) {
+		return nil
+	}
+	if err != nil {
+		return err
+	}
+	defer file.Close()
+	for part, err := range vfs.Data(file) {
+		if err != nil {
+			return err
+		}
+		for sum, err := range blob.MentionsIn(part) {
+			if err != nil {
+				return err
+			}
+			f(sum)
+		}
+	}
+	return nil
+}
+
+func mentionedInPack(fsys vfs.FS, p string, f func(blob.Sum)) error {
+	folder, err := fsys.Sub(path.Dir(p))
+	if err != nil {
+		return err
+	}
+	defer folder.Close()
+	for found, err := range archive.Scan(folder, path.Base(p)) {
+		if errors.Is(err, fs.ErrNotExist) {
+			return nil
+		}
+		if err != nil {
+			return err
+		}
+		mentioned(found.Envelope, f)
+	}
+	return nil
+}
+
+// walkFiles calls f for each regular file below a folder. It follows no link. A missing folder has no files.
+func walkFiles(fsys vfs.FS, folder string, f func(path string) error) error {
+	for e, err := range fsys.ReadDir(folder) {
+		if errors.Is(err, fs.ErrNotExist) {
+			return nil
+		}
+		if err != nil {
+			return err
+		}
+		if err := walkFile(fsys, folder, e, f); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// walkFile is walkFiles for one entry of a folder.
+func walkFile(fsys vfs.FS, folder string, e fs.DirEntry, f func(path string) error) error {
+	path := folder + "/" + e.Name()
+	switch {
+	case e.IsDir():
+		return walkFiles(fsys, path, f)
+	case e.Type().IsRegular():
+		return f(path)
+	}
+	return nil
+}
+
+// Files yields the paths, relative to the store's folder, of all files needed to read a context: a copy of them is a
+// store with this context. Unless the store is read-only, Files first folds what only journals hold.
+func (c *Context) Files(ctx context.Context) iter.Seq2[string, error] {
+	return func(yield func(string, error) bool) {
+		paths, err := using(c, func() ([]string, error) { return c.files(ctx) })
+		for _, p := range paths {
+			if !yield(p, nil) {
+				return
+			}
+		}
+		if err != nil {
+			yield("", public(Error{Op: "list the files of", Context: c.dir.ID}, err))
+		}
+	}
+}
+
+func (c *Context) files(ctx context.Context) ([]string, error) {
+	if !c.store.readOnly {
+		if err := c.log.Fold(ctx, true); err != nil && !errors.Is(err, syscall.EROFS) {
+			return nil, err
+		}
+	}
+	if err := c.refresh(ctx); err != nil {
+		return nil, err
+	}
+	id := c.dir.ID.String()
+	paths := []string{storeFile}
+	err := walkFiles(c.store.fs, id, func(path string) error {
+		if name := path[len(id)+1:]; ctxfolder.Needed(name) {
+			paths = append(paths, path)
+		}
+		return nil
+	})
+	if err != nil {
+		return nil, err
+	}
+	blobs := map[string]bool{}
+	unread, err := c.references(ctx, true, func(sum blob.Sum) { blobs[blob.Path(sum)] = true })
+	if err != nil {
+		return nil, err
+	}
+	for _, path := range slices.Sorted(maps.Keys(blobs)) {
+		if _, err := c.store.fs.Lstat(path); err == nil { // check reports a missing blob
+			paths = append(paths, path)
+		}
+	}
+	return paths, unread
+}
+
+// BlobBytes returns the bytes on disk of the blobs to which the context refers; other contexts may share them. It
+// counts as far as the messages are readable. It opens no blob and reads only the messages with payloads. References
+// added to a file by hand do not count.
+func (c *Context) BlobBytes(ctx context.Context) (int64, error) {
+	seen := map[blob.Sum]bool{}
+	var size int64
+	err := c.use(func() error {
+		_, err := c.references(ctx, false, func(sum blob.Sum) {
+			if seen[sum] {
+				return
+			}
+			seen[sum] = true
+			if info, err := c.store.fs.Lstat(blob.Path(sum)); err == nil {
+				size += info.Size()
+			}
+		})
+		return err
+	})
+	return size, public(Error{Op: "measure", Context: c.dir.ID}, err)
+}

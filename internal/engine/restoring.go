@@ -1,0 +1,280 @@
+package engine
+
+import (
+	"bytes"
+	"cmp"
+	"context"
+	"errors"
+	"fmt"
+	"io/fs"
+
+	"github.com/ctxdir/ctxdir/blob"
+	ctxfolder "github.com/ctxdir/ctxdir/context"
+	"github.com/ctxdir/ctxdir/index"
+	"github.com/ctxdir/ctxdir/loader"
+	"github.com/ctxdir/ctxdir/message"
+	"github.com/google/uuid"
+)
+
+// Restored is the result of a restore.
+type Restored struct {
+	Item     uuid.UUID
+	Kind     string    // as in [Trashed]
+	Context  uuid.UUID // uuid.Nil for blobs
+	Path     string    // of the restored thing, relative to the store
+	Branch   string    // of a line: its present name
+	Messages int64     // of a line: messages restored now or before
+	Missing  int64     // of a line: positions without a message in the trash; they are marked unavailable
+	Bytes    int64
+}
+
+// Restore moves an item out of trash, back to where it was. A context gets its folder back; Restore fails with
+// [ErrExist] when the folder exists. The end of a line returns message by message, each to its own position, and the
+// line gets a branch with its former name or a similar one. An old version of a message replaces the present one, which
+// goes to trash. Blobs return to their places.
+//
+// Restore fails with [ErrNotExist] for an unknown item; with [ErrPosition] when another item has to be restored first,
+// which the error names; with [ErrConflict] when other messages have the positions; and with [ErrInvalid] for an item
+// that can only be inspected. An interrupted restore can be repeated until the item is gone. An item with further
+// content stays in trash with it.
+func (s *Store) Restore(ctx context.Context, item uuid.UUID) (Restored, error) {
+	r, err := s.restore(ctx, item)
+	return r, public(Error{Op: "restore", Path: item.String()}, err)
+}
+
+func (s *Store) restore(ctx context.Context, item uuid.UUID) (Restored, error) {
+	if s.readOnly {
+		return Restored{}, ErrReadOnly
+	}
+	release, err := s.lockCollecting(ctx)
+	if err != nil {
+		return Restored{}, err
+	}
+	defer release()
+	// Without this hold, a sweep that has already looked for references could move blobs of the restored item.
+	blobs := blobsInUse{s: s}
+	defer blobs.release()
+	if err := blobs.hold(ctx); err != nil {
+		return Restored{}, err
+	}
+	var r Restored
+	var failed, unlisted error
+	for t, err := range s.trash(ctx, nil, func(id uuid.UUID, _ bool) bool { return id == item }) {
+		if t == nil {
+			return Restored{}, err
+		}
+		if err != nil {
+			unlisted = err
+			continue
+		}
+		if r, failed = s.restoreItem(ctx, t); failed == nil || ctx.Err() != nil {
+			return r, failed
+		}
+		// Another trash may have an item of the same id, for example that of a copied context.
+	}
+	return r, cmp.Or(failed, unlisted, fmt.Errorf("%w: item %s", ErrNotExist, item))
+}
+
+func (s *Store) restoreItem(ctx context.Context, t *trashed) (r Restored, err error) {
+	if t.Problem != nil {
+		return r, fmt.Errorf("%w: %w", ErrInvalid, t.Problem)
+	}
+	r = Restored{Item: t.ID, Kind: t.Item.Kind, Context: t.in}
+	switch {
+	case t.Item.Kind == ctxfolder.TrashContext && t.in == uuid.Nil:
+		err = s.restoreContext(ctx, t, &r)
+	case t.Item.Kind == ctxfolder.TrashBlobs && t.in == uuid.Nil:
+		err = s.restoreBlobs(ctx, t, &r)
+	case t.Item.Kind == ctxfolder.TrashVersion && t.in != uuid.Nil:
+		err = s.inContext(ctx, t.in, func(c *Context) error { return c.restoreVersion(ctx, t, &r) })
+	case t.Item.Kind == ctxfolder.TrashLine && t.in != uuid.Nil:
+		err = s.inContext(ctx, t.in, func(c *Context) error { return c.restoreLine(ctx, t, &r) })
+	default:
+		err = fmt.Errorf("%w: what is %q cannot be restored; inspect it in %s", ErrInvalid, t.Item.Kind, t.public().Path)
+	}
+	if err != nil {
+		return r, err
+	}
+	if more, err := t.HoldsMore(spent); more || err != nil {
+		return r, err
+	}
+	return r, t.Purge()
+}
+
+// spent reports whether a file in an item is useless after the restore.
+func spent(name string) bool {
+	_, payload := blob.ParseFile(name)
+	return payload || name == ctxfolder.TrashNote || name == ctxfolder.ClearedFile || isPiece(ctxfolder.Trash+"/item/"+name)
+}
+
+func (s *Store) inContext(ctx context.Context, id uuid.UUID, f func(*Context) error) error {
+	c, err := s.open(ctx, id)
+	if err != nil {
+		return err
+	}
+	return errors.Join(f(c), c.Close())
+}
+
+// touch gives a blob a new time before a new reference to it. A reader reports a missing blob.
+func (s *Store) touch(sum blob.Sum) { _ = s.blobs.Touch(sum) }
+
+// restoreContext moves a context's folder back.
+//
+// Crash order: the rename is the only step. Until the syncs of both folders a crash may undo it, and the item then
+// still has its context.
+func (s *Store) restoreContext(ctx context.Context, t *trashed, r *Restored) error {
+	id := t.Item.Context
+	r.Context, r.Path = id, id.String()
+	legacyFile := t.Item.Name == r.Path+".json"
+	if legacyFile {
+		r.Path = t.Item.Name
+	}
+	from := t.Path + "/" + r.Path
+	if info, err := s.fs.Lstat(from); err != nil || !info.IsDir() && (!legacyFile || !info.Mode().IsRegular()) {
+		return fmt.Errorf("%w: the item does not contain context %s", ErrNotExist, id)
+	}
+	lock := s.fs.Lock(ctxfolder.Locks + "/" + id.String())
+	defer lock.Close()
+	if err := s.acquire(ctx, lock); err != nil {
+		return err
+	}
+	defer lock.Release()
+	if _, err := s.fs.Lstat(id.String()); err == nil {
+		return fmt.Errorf("%w: context %s", ErrExist, id)
+	} else if !errors.Is(err, fs.ErrNotExist) {
+		return err
+	}
+	if err := s.touchReferences(ctx, t, id); err != nil {
+		return err
+	}
+	r.Bytes = t.Size()
+	if err := s.fs.RenameNew(from, r.Path); err != nil {
+		return err
+	}
+	if err := s.fs.SyncDir("."); err != nil {
+		return err
+	}
+	return s.fs.SyncDir(t.Path)
+}
+
+// touchReferences gives a new time to the blobs to which a context in trash refers.
+func (s *Store) touchReferences(ctx context.Context, t *trashed, id uuid.UUID) error {
+	sub, err := s.fs.Sub(t.Path)
+	if err != nil {
+		return err
+	}
+	defer sub.Close()
+	in := *s
+	in.fs, in.readOnly = sub, true
+	c, err := in.open(ctx, id)
+	if err != nil {
+		return ctx.Err() // a damaged context returns as it is
+	}
+	_, _ = c.references(ctx, true, s.touch)
+	return errors.Join(ctx.Err(), c.Close())
+}
+
+func (s *Store) restoreBlobs(ctx context.Context, t *trashed, r *Restored) error {
+	r.Path = blob.Folder
+	var sums []blob.Sum
+	for e, err := range s.fs.ReadDir(t.Path) {
+		if err != nil {
+			return err
+		}
+		if sum, ok := blob.ParseFile(e.Name()); ok {
+			sums = append(sums, sum)
+		}
+	}
+	for _, sum := range sums {
+		if err := ctx.Err(); err != nil {
+			return err
+		}
+		info, err := s.fs.Lstat(t.Path + "/" + sum.String() + ".zst")
+		if err != nil {
+			return err
+		}
+		moved, err := s.blobs.Return(t.Path+"/"+sum.String()+".zst", sum)
+		if err != nil {
+			return err
+		}
+		if !moved {
+			if moved, err = s.adoptBlob(t.Path+"/"+sum.String()+".zst", sum); err != nil {
+				return err
+			}
+		}
+		if moved {
+			r.Bytes += info.Size()
+		}
+	}
+	return nil
+}
+
+// adoptBlob replaces a damaged blob.
+func (s *Store) adoptBlob(path string, sum blob.Sum) (moved bool, err error) {
+	if whole, err := s.blobs.Share(sum, false); whole || err != nil {
+		return false, err
+	}
+	err = s.blobs.Adopt(path, sum)
+	if errors.Is(err, blob.ErrDamaged) {
+		return false, nil // both are damaged
+	}
+	return err == nil, err
+}
+
+// restoreVersion makes an old version of a message the present one, by a replace.
+func (c *Context) restoreVersion(ctx context.Context, t *trashed, r *Restored) error {
+	raw, err := t.Envelope()
+	if err != nil {
+		return err
+	}
+	old, err := message.Parse(raw)
+	if err != nil {
+		return fmt.Errorf("%w: %s: %w", ErrDamaged, t.Path, err)
+	}
+	mentioned(old.Body, c.store.touch)
+	err = c.write(ctx, func(m *Metadata) error {
+		l, ok := m.Line(t.Item.Line)
+		if !ok {
+			return c.firstRestore(t.Item.Line, t.Item.Position)
+		}
+		entries, err := c.log.Entries(l.ID, t.Item.Position, t.Item.Position+1)
+		if err != nil {
+			return err
+		}
+		if len(entries) == 0 {
+			return c.firstRestore(l.ID, t.Item.Position)
+		}
+		at := place{span: loader.Span{Line: l.ID, Folder: l.Folder, From: t.Item.Position, To: t.Item.Position + 1}, entry: entries[0]}
+		if at.entry.Lost == index.Erased {
+			return fmt.Errorf("%w: message %s", ErrErased, old.ID)
+		}
+		if at.entry.ID != old.ID {
+			return fmt.Errorf("%w: position %d has message %s now", ErrConflict, t.Item.Position, at.entry.ID)
+		}
+		r.Path, r.Bytes = c.dir.ID.String()+"/"+c.dir.MessagePath(l.Folder, at.entry.FileID()), int64(len(raw))
+		present, env, err := c.load.Envelope(at.span, &at.entry)
+		if err != nil || present != nil && bytes.Equal(env.Body, old.Body) {
+			return err
+		}
+		recount(&old)
+		old.Line, old.Position, old.File, old.StoredAt = l.ID, t.Item.Position, at.entry.File, at.entry.Next()
+		if present == nil {
+			if _, old.File, err = c.makeRoom(m, at); err != nil {
+				return err
+			}
+		}
+		return c.supersede(at, present, &old, nil)
+	})
+	c.foldIfDue()
+	return err
+}
+
+// firstRestore returns an error that names the item to restore first: the item with a position of a line.
+func (c *Context) firstRestore(line uuid.UUID, position int64) error {
+	for t, err := range ctxfolder.EachTrash(c.dir.FS, onlyFolders) {
+		if err == nil && t.Problem == nil && t.Item.Kind == ctxfolder.TrashLine && t.Item.Line == line && t.Item.From <= position && position < t.Item.To {
+			return fmt.Errorf("%w: it needs message %d of line %s, which is in trash: restore %s first", ErrPosition, position, line, t.ID)
+		}
+	}
+	return fmt.Errorf("%w: it needs message %d of line %s, which is gone", ErrPosition, position, line)
+}

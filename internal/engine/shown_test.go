@@ -1,0 +1,122 @@
+package engine
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"os"
+	"path/filepath"
+	"strings"
+	"testing"
+
+	"github.com/ctxdir/ctxdir/blob"
+)
+
+// appendFile appends a message with a text and a file, and harms the file's blob behind its head, where only who
+// reads the payload notices. It returns the stored reference.
+func appendFile(t *testing.T, c *Context, dir, text string) (*Message, Payload) {
+	t.Helper()
+	ctx := context.Background()
+	at := must[Appended](t)(c.Active().Append(ctx, Draft{
+		Body:        []byte(`{"role":"user","content":[{"text":"` + text + `"},{"$blob":""}]}`),
+		Attachments: []Attachment{{At: "/content/1/$blob", MediaType: "a/b", Open: attachment("", strings.Repeat("file", 50_000)).Open}},
+	}))
+	if err := c.Fold(ctx); err != nil {
+		t.Fatal(err)
+	}
+	m := must[*Message](t)(c.Active().Message(ctx, at.ID))
+	for _, ref := range must[[]Payload](t)(m.Payloads()) {
+		if ref.Encoding == "" {
+			continue
+		}
+		path := filepath.Join(dir, filepath.FromSlash(blob.Path(ref.Sum)))
+		b, err := os.ReadFile(path)
+		if err != nil {
+			t.Fatal(err)
+		}
+		b[len(b)-1] ^= 0xff
+		if err := os.WriteFile(path, b, 0o600); err != nil {
+			t.Fatal(err)
+		}
+		return m, ref
+	}
+	t.Fatal("no file in the message")
+	return nil, Payload{}
+}
+
+// TestTexts: who only shows a message reads its texts, and no file in it.
+func TestTexts(t *testing.T) {
+	ctx := context.Background()
+	c, folder := newContext(t, WithTextThreshold(100))
+	text := strings.Repeat("long ", 100)
+	m, ref := appendFile(t, c, filepath.Dir(folder), text)
+	want := fmt.Sprintf(`{"role":"user","content":[{"text":"%s"},{"$blob":{"$blob":"%s","size":200000,"encoding":"base64","media_type":"a/b"}}]}`, text, ref.Sum)
+	if got, err := m.Texts(ctx); err != nil || string(got) != want {
+		t.Errorf("%s, %v", got, err)
+	}
+	if _, err := m.Body(ctx); !errors.Is(err, blob.ErrDamaged) {
+		t.Errorf("the damage is not there: %v", err)
+	}
+	if err := os.Remove(filepath.Join(filepath.Dir(folder), filepath.FromSlash(blob.Path(ref.Sum)))); err != nil {
+		t.Fatal(err)
+	}
+	var gone *UnavailableError
+	if _, err := m.Texts(ctx); !errors.As(err, &gone) || gone.Ref.Sum != ref.Sum {
+		t.Errorf("a file that is gone: %v", err)
+	}
+}
+
+// TestExternaliseLeavesFiles: moving a text reads no file, and the file's reference stays byte for byte.
+func TestExternaliseLeavesFiles(t *testing.T) {
+	ctx := context.Background()
+	c, folder := newContext(t, WithTextThreshold(-1))
+	text := strings.Repeat("long ", 100)
+	m, ref := appendFile(t, c, filepath.Dir(folder), text)
+	inline := string(m.Stored)
+	done := must[Externalised](t)(c.Externalise(ctx, 100, false))
+	m = must[*Message](t)(c.Active().Message(ctx, m.ID))
+	want := strings.Replace(inline, `"`+text+`"`, `{"$blob":"`+blob.SumOf([]byte(text)).String()+`","size":500}`, 1)
+	if done.Messages != 1 || string(m.Stored) != want {
+		t.Errorf("%+v: %s, wanted %s", done, m.Stored, want)
+	}
+	if refs := must[[]Payload](t)(m.Payloads()); len(refs) != 2 || refs[1].Sum != ref.Sum || refs[1].MediaType != "a/b" {
+		t.Errorf("%+v", refs)
+	}
+	must[Externalised](t)(c.Externalise(ctx, -1, false))
+	if m = must[*Message](t)(c.Active().Message(ctx, m.ID)); string(m.Stored) != inline {
+		t.Errorf("back: %s, wanted %s", m.Stored, inline)
+	}
+}
+
+// TestTooLargeForABody: a message whose references stand for more than fits into a body, which nobody here writes, says
+// so; its payloads can be had one by one, and it is left as it is.
+func TestTooLargeForABody(t *testing.T) {
+	ctx := context.Background()
+	c, folder := newContext(t, WithTextThreshold(-1))
+	m, ref := appendFile(t, c, filepath.Dir(folder), "text")
+	path := filepath.Join(folder, "messages", "branch-main", m.ID.String()+".json")
+	raw, err := os.ReadFile(path)
+	if err != nil {
+		t.Fatal(err)
+	}
+	huge := strings.Replace(string(raw), `"size":200000`, fmt.Sprintf(`"size":%d`, int64(MaxAttached)+1), 1)
+	huge = strings.Replace(huge, `"text":"text"`, `"text":["a longer text",{"$blob":"`+ref.Sum.String()+`","size":9223372036854775807}]`, 1)
+	if err := os.WriteFile(path, []byte(huge), 0o600); err != nil {
+		t.Fatal(err)
+	}
+	if err := c.Refresh(ctx); err != nil {
+		t.Fatal(err)
+	}
+	m = must[*Message](t)(c.Active().Message(ctx, m.ID))
+	stays := strings.Replace(string(m.Stored), "$$blob", "$blob", 1)
+	if body, err := m.Body(ctx); !errors.Is(err, ErrMemoryLimit) || !errors.Is(err, ErrTooLarge) || string(body) != stays {
+		t.Errorf("%s, %v", body, err)
+	}
+	var streamed strings.Builder
+	if err := m.WriteBody(ctx, &streamed); !errors.Is(err, ErrTooLarge) || !strings.Contains(err.Error(), "1073741824") || streamed.String() != stays {
+		t.Errorf("streamed: %s, %v", &streamed, err)
+	}
+	if done := must[Externalised](t)(c.Externalise(ctx, 5, false)); done.Messages != 0 {
+		t.Errorf("%+v", done)
+	}
+}

@@ -1,0 +1,372 @@
+// Package engine implements package ctxdir: the store, its contexts and branches, and every operation on them.
+//
+// A store is a folder. Each context, a conversation with its branches, is a folder in it. Each message is a file.
+// [Open] opens a store, [Store.Create] and [Store.Context] return a [Context], and its [Branch]es append, read and
+// fork:
+//
+//	s, err := engine.Open(dir)
+//	c, err := s.Context(ctx, id)
+//	b := c.Active()
+//	at, err := b.Append(ctx, engine.Draft{Body: body})
+//	for m, err := range b.Messages(ctx) { … }
+//
+// A line is an append-only sequence of messages. A branch is a name that points at a line. A fork begins a new line at
+// a position of another line and copies nothing. No operation on one branch changes what another branch shows, and none
+// destroys a message.
+//
+// When an append returns, the message is durable: one fdatasync of the context's journal has covered it. Other
+// processes may append to the same context at the same time. Readers take no lock. A reader may see a message shortly
+// before it is durable.
+//
+// docs/FORMAT.md describes the format on disk, docs/DESIGN.md the promises and how the engine keeps them.
+package engine
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"io/fs"
+	"iter"
+	"os"
+	"path/filepath"
+	"slices"
+	"strings"
+	"time"
+
+	"github.com/ctxdir/ctxdir/blob"
+	ctxfolder "github.com/ctxdir/ctxdir/context"
+	"github.com/ctxdir/ctxdir/internal/vfs"
+	"github.com/ctxdir/ctxdir/loader"
+	"github.com/google/uuid"
+)
+
+const (
+	storeFile    = "ctxdir.json"
+	storeVersion = "store/1"
+	maxStoreFile = 1 << 20
+	storeLock    = ctxfolder.Locks + "/store" // held to make the store and to set a file of it aside
+)
+
+// Store is an open store. Several goroutines may use it, and several processes may open the folder.
+type Store struct {
+	fs       vfs.FS
+	path     string
+	id       uuid.UUID
+	opts     options
+	pool     *loader.Pool
+	blobs    *blob.Store
+	settings settings
+	readOnly bool
+	besides  *besides // set in the dry run of an erase
+	problem  error    // why ctxdir.json is unusable
+}
+
+// storeInfo is the content of ctxdir.json.
+type storeInfo struct {
+	Version   string    `json:"ctxdir"`
+	ID        uuid.UUID `json:"id"`
+	CreatedAt time.Time `json:"created_at"`
+	Features  features  `json:"features"`
+	Settings  settings  `json:"settings"`
+}
+
+// settings are the store's own settings. A writer of the file keeps unknown members.
+type settings struct {
+	TextThreshold *int64 `json:"text_threshold,omitempty"`
+}
+
+// features names the features that a store uses beyond version 1. This program knows none yet.
+type features struct {
+	Compatible         []string `json:"compatible"`
+	ReadOnlyCompatible []string `json:"read_only_compatible"`
+	Incompatible       []string `json:"incompatible"`
+}
+
+// Init makes dir a store, unless it is one already, and opens it. It makes missing parent folders. It fails with
+// [ErrStoreFile] where dir holds contexts but no ctxdir.json: under a new id they would belong to another store.
+func Init(dir string, opts ...Option) (*Store, error) {
+	fail := func(err error) (*Store, error) { return nil, public(Error{Op: "init", Path: dir}, err) }
+	if newOptions(opts).fs == nil {
+		if err := vfs.MkdirAll(dir); err != nil {
+			return fail(err)
+		}
+	}
+	fsys, err := openFS(dir, opts)
+	if err != nil {
+		return fail(err)
+	}
+	err = initStore(fsys, settings{newOptions(opts).threshold})
+	if cerr := fsys.Close(); err == nil {
+		err = cerr
+	}
+	if err != nil {
+		return fail(err)
+	}
+	return Open(dir, opts...)
+}
+
+// initStore writes the files and folders of a new store. ctxdir.json comes last: without it the folder is no store, and
+// the next Init starts over.
+func initStore(fsys vfs.FS, told settings) error {
+	if _, err := readStoreFile(fsys); !errors.Is(err, ErrNoStore) {
+		return err
+	}
+	if err := makeFolders(fsys); err != nil {
+		return err
+	}
+	lock := fsys.Lock(storeLock)
+	defer lock.Close()
+	if err := lock.Acquire(context.Background()); err != nil {
+		return err
+	}
+	defer lock.Release()
+	if _, err := fsys.Lstat(storeFile); err == nil {
+		return nil // another process made it first
+	}
+	// The lock file exists from the start, so that a collection can free space on a full disk.
+	if err := vfs.WriteNew(fsys, collectLock, nil); err != nil && !errors.Is(err, fs.ErrExist) {
+		return err
+	}
+	return (&Store{fs: fsys}).writeStoreFile(uuid.New(), told)
+}
+
+// makeFolders makes the folders that are usually empty. A program that copies only files loses them.
+func makeFolders(fsys vfs.FS) error {
+	for _, dir := range []string{ctxfolder.Locks, ctxfolder.Staging, ctxfolder.Trash} {
+		if err := fsys.Mkdir(dir); err != nil && !errors.Is(err, fs.ErrExist) {
+			return err
+		}
+	}
+	return nil
+}
+
+func openFS(dir string, opts []Option) (vfs.FS, error) {
+	o := newOptions(opts)
+	if o.fs != nil {
+		return o.fs.Sub(".")
+	}
+	return vfs.OS(dir)
+}
+
+// Open opens the store in dir. It fails with [ErrNoStore] when dir is no store, and with [ErrFormat] when the store has
+// another version. A store with features that this program can only read opens read-only. Where ctxdir.json is damaged,
+// or missing beside contexts, Open fails with [ErrStoreFile]. With [ReadOnly] such a store opens, and [Store.Problem]
+// reports the error.
+func Open(dir string, opts ...Option) (*Store, error) {
+	fail := func(err error) (*Store, error) { return nil, public(Error{Op: "open", Path: dir}, err) }
+	fsys, err := openFS(dir, opts)
+	if errors.Is(err, fs.ErrNotExist) {
+		return fail(ErrNoStore)
+	}
+	if err != nil {
+		return fail(err)
+	}
+	s := &Store{fs: fsys, path: dir, opts: newOptions(opts)}
+	if err := s.readInfo(); err != nil {
+		_ = fsys.Close()
+		return fail(err)
+	}
+	s.pool = loader.NewPool(s.opts.pool)
+	s.blobs = blob.Open(s.fs, blob.SetAside(s.setAside))
+	if !s.readOnly {
+		// On a read-only file system makeFolders fails. Such a store needs neither the folders nor a sweep of
+		// unfinished creations.
+		if makeFolders(s.fs) == nil {
+			_ = ctxfolder.SweepStaging(s.fs)
+		}
+	}
+	return s, nil
+}
+
+func (s *Store) readInfo() error {
+	info, err := readStoreFile(s.fs)
+	if errors.Is(err, ErrStoreFile) && s.opts.readOnly {
+		s.problem = err
+		info.ID, err = toldID(s.fs, fewContexts)
+	}
+	if err != nil {
+		return err
+	}
+	s.readOnly = s.opts.readOnly || len(info.Features.ReadOnlyCompatible) > 0
+	s.id, s.settings = info.ID, info.Settings
+	return nil
+}
+
+// Close releases the store. Close its contexts first.
+func (s *Store) Close() error { return s.fs.Close() }
+
+// Path returns the path with which the store was opened.
+func (s *Store) Path() string { return s.path }
+
+// ID returns the store's id.
+func (s *Store) ID() uuid.UUID { return s.id }
+
+// Delete moves a whole context, also a legacy one, to the store's trash. It waits for writers, and fails with
+// [ErrNotExist].
+//
+// Crash order: the item's note is durable before the context's folder is renamed into the item. The rename moves the
+// context; the syncs of both folders make it durable.
+func (s *Store) Delete(ctx context.Context, id uuid.UUID) (Trashed, error) {
+	t, err := s.delete(ctx, id)
+	return t, public(Error{Op: "delete", Context: id}, err)
+}
+
+// Trashed is an item in a trash, or the result of moving one there.
+type Trashed struct {
+	Context   uuid.UUID
+	Path      string // relative to the store
+	Bytes     int64  // size of the files
+	Reason    string
+	Item      uuid.UUID // the item's id, for [Store.Restore] and [Store.Purge]
+	Kind      string    // "context", "line", "version", "blobs", "tail" or "damaged"; empty when the item does not say
+	Name      string    // of the removed thing: the name of a branch or a file
+	RemovedAt time.Time
+	Problem   error // why the item cannot be read or restored
+}
+
+func (s *Store) delete(ctx context.Context, id uuid.UUID) (Trashed, error) {
+	if s.readOnly {
+		return Trashed{}, ErrReadOnly
+	}
+	if s.Legacy(id) == LegacyFile {
+		return s.deleteLegacy(ctx, id)
+	}
+	dir, err := ctxfolder.Open(s.fs, s.id, id)
+	if err != nil {
+		return Trashed{}, err
+	}
+	defer dir.Close()
+	if err := s.acquire(ctx, dir.Lock); err != nil {
+		return Trashed{}, err
+	}
+	defer dir.Lock.Release()
+	return s.deleteLocked(ctx, dir)
+}
+
+// deleteLocked is delete for a caller that holds the context's lock.
+func (s *Store) deleteLocked(ctx context.Context, dir *ctxfolder.Dir) (Trashed, error) {
+	if err := dir.Check(); err != nil {
+		return Trashed{}, err
+	}
+	id := dir.ID
+	return s.moveToTrash(ctxfolder.TrashItem{Name: id.String(), Context: id, RemovedAt: s.latest(ctx, id)}, vfs.TreeSize(dir.FS, "."))
+}
+
+// moveToTrash moves a context, also a legacy one, by its name in the store. The caller holds the context's lock.
+func (s *Store) moveToTrash(removed ctxfolder.TrashItem, size int64) (Trashed, error) {
+	removed.Kind = ctxfolder.TrashContext
+	item, err := ctxfolder.IntoTrash(s.fs, removed, func(folder string) error { return s.fs.Rename(removed.Name, folder+"/"+removed.Name) })
+	if err != nil {
+		return Trashed{}, err
+	}
+	return Trashed{
+		Context: removed.Context, Path: item + "/" + removed.Name, Bytes: size, Reason: "removed",
+		Item: itemID(item), Kind: removed.Kind, Name: removed.Name, RemovedAt: removed.RemovedAt,
+	}, s.fs.SyncDir(".")
+}
+
+// acquire takes a lock within the configured lock timeout.
+func (s *Store) acquire(ctx context.Context, lock vfs.Lock) error {
+	return s.within(ctx, lock.Acquire)
+}
+
+// acquireShared takes a shared lock within the configured lock timeout.
+func (s *Store) acquireShared(ctx context.Context, lock vfs.Lock) error {
+	return s.within(ctx, lock.AcquireShared)
+}
+
+func (s *Store) within(ctx context.Context, acquire func(context.Context) error) error {
+	if err := ctx.Err(); err != nil {
+		return err
+	}
+	limited, cancel := context.WithTimeout(ctx, s.opts.lockTimeout)
+	defer cancel()
+	err := acquire(limited)
+	if err != nil && limited.Err() != nil && ctx.Err() == nil {
+		return fmt.Errorf("%w: waited %v", ErrLocked, s.opts.lockTimeout)
+	}
+	return err
+}
+
+// IDs yields the ids of the contexts in the store, in no particular order and without legacy contexts.
+func (s *Store) IDs() iter.Seq2[uuid.UUID, error] {
+	return func(yield func(uuid.UUID, error) bool) {
+		for e, err := range s.entries() {
+			if err == nil && (!e.folder || isSplit(s.fs, e.id.String())) {
+				continue
+			}
+			if !yield(e.id, err) || err != nil {
+				return
+			}
+		}
+	}
+}
+
+// names reports whether part, in lower case, names an id: as its beginning, its end, or the beginning of its last group of
+// digits, which lists show.
+func names(part string, id uuid.UUID) bool {
+	text := id.String()
+	return strings.HasPrefix(text, part) || strings.HasSuffix(text, part) || strings.HasPrefix(text[strings.LastIndexByte(text, '-')+1:], part)
+}
+
+// Resolve returns the context, also a legacy one, that ref names: a full id, or a unique part of one (see names). It
+// fails with [ErrNotExist], or with an [*AmbiguousError] that lists the candidates.
+func (s *Store) Resolve(ref string) (uuid.UUID, error) {
+	fail := func(err error) (uuid.UUID, error) { return uuid.Nil, public(Error{Op: "find", Path: s.path}, err) }
+	if id, err := uuid.Parse(ref); err == nil && len(ref) == 36 {
+		if info, err := s.fs.Lstat(id.String()); err == nil && info.IsDir() {
+			return id, nil
+		}
+		if _, ok := s.legacyAt(id); ok {
+			return id, nil
+		}
+		// Another process may be publishing the context right now.
+		_ = s.settle(context.Background(), id)
+		if info, err := s.fs.Lstat(id.String()); err == nil && info.IsDir() {
+			return id, nil
+		}
+		return fail(fmt.Errorf("%w: context %s", ErrNotExist, ref))
+	}
+	part := strings.ToLower(ref)
+	if part == "" || strings.Trim(part, "0123456789abcdef-") != "" {
+		return fail(fmt.Errorf("%w: %q is not a context id", ErrInvalid, ref))
+	}
+	var found []uuid.UUID
+	for e, err := range s.entries() {
+		if err != nil {
+			return fail(err)
+		}
+		if !names(part, e.id) || slices.Contains(found, e.id) {
+			continue
+		}
+		if _, ok := s.legacyAt(e.id); e.folder || ok {
+			found = append(found, e.id)
+		}
+	}
+	switch len(found) {
+	case 0:
+		return fail(fmt.Errorf("%w: no context id begins or ends with %q", ErrNotExist, ref))
+	case 1:
+		return found[0], nil
+	}
+	slices.SortFunc(found, func(a, b uuid.UUID) int { return slices.Compare(a[:], b[:]) })
+	return fail(&AmbiguousError{ref, found, "contexts"})
+}
+
+// AmbiguousError is the error of a partial id that matches several contexts, or several items in trash.
+type AmbiguousError struct {
+	Ref     string
+	Matches []uuid.UUID
+
+	of string // what the matches are
+}
+
+func (e *AmbiguousError) Error() string {
+	return fmt.Sprintf("%q could be any of %d %s", e.Ref, len(e.Matches), e.of)
+}
+
+// Exists reports whether dir has a ctxdir.json, and so looks like a store.
+func Exists(dir string) bool {
+	info, err := os.Lstat(filepath.Join(dir, storeFile))
+	return err == nil && info.Mode().IsRegular()
+}

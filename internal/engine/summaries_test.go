@@ -1,0 +1,143 @@
+package engine
+
+import (
+	"context"
+	"os"
+	"path/filepath"
+	"slices"
+	"testing"
+	"time"
+
+	ctxfolder "github.com/ctxdir/ctxdir/context"
+	"github.com/google/go-cmp/cmp"
+	"github.com/google/uuid"
+)
+
+func list(t *testing.T, s *Store) []Summary {
+	t.Helper()
+	var all []Summary
+	for sum, err := range s.List(context.Background()) {
+		if err != nil {
+			t.Fatal(err)
+		}
+		all = append(all, sum)
+	}
+	slices.SortFunc(all, func(a, b Summary) int { return slices.Compare(a.ID[:], b.ID[:]) })
+	return all
+}
+
+// old makes the files of a context look as if nothing had touched them for a while.
+func old(t *testing.T, dir string, ids ...uuid.UUID) {
+	t.Helper()
+	for _, id := range ids {
+		names, err := filepath.Glob(filepath.Join(dir, id.String(), "*.json*"))
+		if err != nil || len(names) < 3 {
+			t.Fatal(names, err)
+		}
+		for _, n := range names {
+			if err := os.Chtimes(n, time.Time{}, time.Now().Add(-time.Hour)); err != nil {
+				t.Fatal(err)
+			}
+		}
+	}
+}
+
+// TestListFromTheCache: a list shows the same with the cache as without, after any change, and reads nothing of contexts that
+// did not change.
+func TestListFromTheCache(t *testing.T) {
+	ctx := context.Background()
+	dir := t.TempDir()
+	s := must[*Store](t)(Init(dir))
+	var ids []uuid.UUID
+	for i := range 3 {
+		c := must[*Context](t)(s.Create(ctx, Metadata{Title: string(rune('a' + i))}))
+		must[Appended](t)(c.Active().Append(ctx, Draft{Body: []byte(`{"n":1}`)}))
+		ids = append(ids, c.ID())
+		if err := c.Close(); err != nil {
+			t.Fatal(err)
+		}
+	}
+	path := filepath.Join(dir, summariesFile)
+	list(t, s)
+	if _, err := os.Stat(path); err == nil {
+		t.Error("what changed a moment ago was kept: its time does not tell the next change")
+	}
+	old(t, dir, ids...)
+	want := list(t, s)
+	known := s.readSummaries()
+	for _, id := range ids {
+		if _, ok := s.remembered(known, id); !ok {
+			t.Errorf("%s is not in the cache", id)
+		}
+	}
+	for _, change := range []struct {
+		name string
+		do   func(c *Context) error
+	}{
+		{"append", func(c *Context) error { _, err := c.Active().Append(ctx, Draft{Body: []byte(`{"n":2}`)}); return err }},
+		{"title", func(c *Context) error { return c.Update(ctx, func(m *Metadata) error { m.Title = "new"; return nil }) }},
+		{"fork", func(c *Context) error { _, err := c.Active().Fork(ctx, "f", 1); return err }},
+		{"fold", func(c *Context) error { return c.Fold(ctx) }},
+		{"gone", func(c *Context) error { return os.Remove(filepath.Join(dir, c.ID().String(), ctxfolder.MetadataFile)) }},
+	} {
+		name := change.name
+		c := must[*Context](t)(s.Context(ctx, ids[1]))
+		if err := change.do(c); err != nil {
+			t.Fatalf("%s: %v", name, err)
+		}
+		if err := c.Close(); err != nil {
+			t.Fatal(err)
+		}
+		got := list(t, s)
+		if err := os.Remove(path); err != nil {
+			t.Fatalf("%s: %v", name, err)
+		}
+		bare := list(t, s)
+		for i := range got {
+			got[i].Problem, bare[i].Problem = nil, nil
+		}
+		if diff := cmp.Diff(bare, got); diff != "" {
+			t.Errorf("%s: without the cache and with it: %s", name, diff)
+		}
+		if cmp.Equal(want[0], got[1]) || !cmp.Equal(want[0], got[0]) {
+			t.Errorf("%s: %+v", name, got)
+		}
+	}
+}
+
+// TestSpoiledCache: whatever lies in the cache's place, a list is right.
+func TestSpoiledCache(t *testing.T) {
+	ctx := context.Background()
+	dir := t.TempDir()
+	s := must[*Store](t)(Init(dir))
+	c := must[*Context](t)(s.Create(ctx, Metadata{Title: "right"}))
+	if err := c.Close(); err != nil {
+		t.Fatal(err)
+	}
+	old(t, dir, c.ID())
+	want := list(t, s)
+	path := filepath.Join(dir, summariesFile)
+	good, err := os.ReadFile(path)
+	if err != nil {
+		t.Fatal(err)
+	}
+	wrong := slices.Clone(good)
+	wrong[slices.Index(wrong, '\n')+60] ^= 1
+	for name, content := range map[string][]byte{"empty": nil, "zeros": make([]byte, 500), "cut": good[:len(good)-9], "flipped": wrong, "text": []byte("{}\n{}\n")} {
+		if err := os.WriteFile(path, content, 0o600); err != nil {
+			t.Fatal(err)
+		}
+		if diff := cmp.Diff(want, list(t, s)); diff != "" {
+			t.Errorf("%s: %s", name, diff)
+		}
+	}
+	if err := os.Remove(path); err != nil {
+		t.Fatal(err)
+	}
+	if err := os.Mkdir(path, 0o700); err != nil {
+		t.Fatal(err)
+	}
+	if diff := cmp.Diff(want, list(t, s)); diff != "" {
+		t.Errorf("a folder: %s", diff)
+	}
+}

@@ -1,0 +1,63 @@
+package ctxdir
+
+import (
+	"context"
+	"errors"
+
+	"github.com/ctxdir/ctxdir/internal/engine"
+	"github.com/google/uuid"
+)
+
+// LegacyOptions change a migration or its rollback.
+type LegacyOptions struct {
+	DryRun   bool                    // of a migration: validate, and change nothing
+	To       string                  // of a rollback: the path of the legacy file to be written
+	Force    bool                    // of a rollback: leave out messages that cannot be read, and ignore what changed since the migration
+	Progress func(done, total int64) // is called with bytes read or messages written; nil for no calls
+}
+
+// LegacyResult describes a migration or its rollback.
+type LegacyResult struct {
+	Context  uuid.UUID
+	Path     string // of the legacy file or folder
+	Backup   string // where the legacy file is after a migration; empty in a dry run
+	Branches int
+	Messages int64
+	Missing  int64 // messages that could not be read and are not in the legacy file
+	Bytes    int64 // of the legacy files
+	Again    bool  // the context had been migrated before, and only the legacy file was renamed
+	Trashed  Item  // the context, when the legacy file took its place
+}
+
+// Migrate makes a context of a legacy file, or of the folder of a split one. It compares what the context would give back with the original before the
+// context gets its place; then the legacy file gets the suffix .old. A legacy file ID.json in the store becomes the context ID; others have their id in
+// them. Interrupted, it can be repeated.
+//
+// Migrate fails with [ErrInvalid] for a path that is no legacy context, with [ErrDamaged] when the file cannot be read to its end, with [ErrTooLarge],
+// with [ErrConflict] when the context would differ ([Error].Differs says how), and with [ErrExist] when another context has the id. Then nothing changed.
+func (s *Store) Migrate(ctx context.Context, path string, o LegacyOptions) (LegacyResult, error) {
+	m, err := s.e.Migrate(ctx, path, engine.MigrateOptions{DryRun: o.DryRun, Progress: o.Progress})
+	return LegacyResult{
+		Context: m.Context, Path: m.Path, Backup: m.Backup, Branches: m.Branches, Messages: m.Messages, Bytes: m.Bytes, Again: m.Again,
+	}, wrap(err)
+}
+
+// Rollback writes a context to a legacy file at o.To, which must not exist, with the branches and messages that came since the migration. Without o.To it
+// puts the legacy file that the context came from back in its place, and moves the context to the trash; it fails with [ErrConflict] when the context
+// changed since the migration, unless o.Force is set.
+func (s *Store) Rollback(ctx context.Context, id uuid.UUID, o LegacyOptions) (LegacyResult, error) {
+	r, err := s.rollback(ctx, id, o.To, engine.RollbackOptions{Force: o.Force, Progress: o.Progress})
+	return LegacyResult{Context: r.Context, Path: r.Path, Messages: r.Messages, Missing: r.Missing, Trashed: item(r.Trashed)}, wrap(err)
+}
+
+func (s *Store) rollback(ctx context.Context, id uuid.UUID, to string, o engine.RollbackOptions) (engine.RolledBack, error) {
+	if to == "" {
+		return s.e.RestoreLegacy(ctx, id, o)
+	}
+	c, err := s.e.Context(ctx, id)
+	if err != nil {
+		return engine.RolledBack{}, err
+	}
+	r, err := c.Rollback(ctx, to, o)
+	return r, errors.Join(err, c.Close())
+}

@@ -1,0 +1,105 @@
+package ctxdir
+
+import (
+	"bytes"
+	"encoding/json"
+	"fmt"
+	"time"
+
+	ctxfolder "github.com/ctxdir/ctxdir/context"
+	"github.com/google/uuid"
+)
+
+// Metadata is everything about a context but its messages: the content of metadata.json.
+type Metadata struct {
+	ID           uuid.UUID
+	ParentID     uuid.UUID // the context that this one came from, or uuid.Nil
+	Title        string
+	Config       json.RawMessage // an object: model_id, mode, agent_role, parameters, and any other members
+	State        json.RawMessage
+	ActiveBranch string
+	Branches     []BranchMetadata // in order of creation
+	Revision     int64            // counts the changes
+	CreatedAt    time.Time
+	UpdatedAt    time.Time
+	Extra        json.RawMessage // an object: members that this program does not know
+	Raw          json.RawMessage // the object in metadata.json, for display; ignored by Create and Update
+	Problem      error           // why metadata.json cannot be read; then this is the journal's copy of it. Ignored by Create and Update
+
+	from *ctxfolder.Metadata // what the engine has; the lines are its affair
+}
+
+// BranchMetadata is what metadata.json says about a branch.
+type BranchMetadata struct {
+	Name         string
+	SystemPrompt json.RawMessage // a text, or the reference to one; [Context.SystemPrompt] returns the text
+	Extra        json.RawMessage // an object: members that this program does not know
+}
+
+func metadata(e *ctxfolder.Metadata) *Metadata {
+	if e == nil {
+		return nil
+	}
+	m := &Metadata{
+		ID: e.ID, ParentID: e.ParentID, Title: e.Title, Config: raw(e.Config), State: e.State, ActiveBranch: e.ActiveBranch,
+		Revision: e.Revision, CreatedAt: e.CreatedAt, UpdatedAt: e.UpdatedAt, Extra: raw(e.Extra), Raw: ctxfolder.RawMetadata(e), from: e,
+	}
+	for _, b := range e.Branches {
+		m.Branches = append(m.Branches, BranchMetadata{b.Name, b.SystemPrompt, raw(b.Extra)})
+	}
+	return m
+}
+
+// raw returns an object of the engine, nil for an empty one.
+func raw(o ctxfolder.Object) json.RawMessage {
+	if len(o.Members()) == 0 {
+		return nil
+	}
+	var compact bytes.Buffer
+	b, err := o.MarshalJSON()
+	if err != nil || json.Compact(&compact, b) != nil {
+		return nil // cannot be: the members were JSON when they were read
+	}
+	return compact.Bytes()
+}
+
+// parse is the way back from raw.
+func parse(what string, b json.RawMessage) (o ctxfolder.Object, err error) {
+	if len(b) == 0 {
+		return o, nil
+	}
+	if err := o.UnmarshalJSON(b); err != nil {
+		return o, fmt.Errorf("%w: %s is not a JSON object: %w", ErrInvalid, what, err)
+	}
+	return o, nil
+}
+
+// engine returns the metadata as the engine has it. Lines, and what else callers cannot change, stay as they are.
+func (m *Metadata) engine() (*ctxfolder.Metadata, error) {
+	e := &ctxfolder.Metadata{}
+	if m.from != nil {
+		e = m.from.Clone()
+	}
+	var err error
+	if e.Config, err = parse("config", m.Config); err != nil {
+		return nil, err
+	}
+	if e.Extra, err = parse("extra", m.Extra); err != nil {
+		return nil, err
+	}
+	e.ID, e.ParentID, e.Title, e.State = m.ID, m.ParentID, m.Title, m.State
+	branches := make([]ctxfolder.Branch, 0, len(m.Branches))
+	for _, b := range m.Branches {
+		branch := ctxfolder.Branch{Name: b.Name}
+		if known, ok := e.Branch(b.Name); ok {
+			branch = *known
+		}
+		branch.SystemPrompt = b.SystemPrompt
+		if branch.Extra, err = parse("extra of a branch", b.Extra); err != nil {
+			return nil, err
+		}
+		branches = append(branches, branch)
+	}
+	e.Branches = branches
+	return e, nil
+}

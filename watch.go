@@ -1,0 +1,91 @@
+package ctxdir
+
+import (
+	"context"
+	"iter"
+	"strings"
+	"time"
+
+	"github.com/ctxdir/ctxdir/internal/engine"
+	"github.com/google/uuid"
+)
+
+// Kinds of events: what an event is about.
+const (
+	EventContext  = "context"
+	EventBranch   = "branch"
+	EventMessage  = "message"
+	EventMetadata = "metadata"
+	EventResync   = "resync" // the journals do not reach back; the event describes the present state, and later events continue from it
+)
+
+// Event is something that happened in a store.
+type Event struct {
+	Kind string // [EventContext], [EventBranch], [EventMessage], [EventMetadata] or [EventResync]
+	// Op says what happened: to a context "created", also by a restore, "migrated" or "removed"; to a branch "created", "renamed", "moved" (it shows other
+	// messages, after a rewind) or "removed"; to a message "appended", "replaced" or "edited" (by hand; best effort); to the metadata "changed".
+	Op      string
+	Context uuid.UUID
+	// Seq is the number of the commit in its context: pass it to [Context.Watch] to continue behind it. It is 0 for what is no commit: contexts that
+	// come and go, and edits by hand.
+	Seq uint64
+	// More says that another event of the same commit follows. Do not continue behind Seq before that.
+	More bool
+	At   time.Time // of the commit, as far as known
+
+	Branch   string       // of events of branches; of a message, the first branch that shows it, empty when none does
+	Was      string       // the former name of a renamed branch
+	Message  *Message     // of events of messages
+	Metadata *Metadata    // after the event; nil for a removed context
+	Before   *Metadata    // before a change of the metadata or of a branch
+	Branches []BranchInfo // the branch of a branch's event; all branches of a context that was created, and with EventResync
+}
+
+// Watcher yields every commit of any process exactly once, the commits of a context in order. It reads the journals; hints of the file system only say
+// when, and without them it looks every 0.2 seconds. It keeps no queue: a slow reader costs no memory, and one that falls behind the journals gets an
+// [EventResync]. A commit may be yielded shortly before it is durable.
+type Watcher struct {
+	// Polling says why the watcher looks every so often: the system watches no folders, or its limits are reached. It is nil while the system watches. A
+	// polling watcher yields no edits by hand.
+	Polling error
+
+	e *engine.Watcher
+}
+
+// Watch follows a context behind the commit of number from: it yields what was committed since, then what is being committed. [Summary].Sequence is
+// the commit that a handle shows. ctx bounds the beginning only; Close releases the watcher.
+func (c *Context) Watch(ctx context.Context, from uint64) (*Watcher, error) {
+	return newWatcher(c.e.Watch(ctx, from))
+}
+
+// Watch follows every context of the store from now on, and the contexts that come and go.
+func (s *Store) Watch(ctx context.Context) (*Watcher, error) { return newWatcher(s.e.Watch(ctx)) }
+
+func newWatcher(e *engine.Watcher, err error) (*Watcher, error) {
+	if err != nil {
+		return nil, wrap(err)
+	}
+	return &Watcher{e.Polling(), e}, nil
+}
+
+// Close ends the watcher and a running iteration.
+func (w *Watcher) Close() error { return wrap(w.e.Close()) }
+
+// Events yields what happens until ctx ends or the watcher is closed. An error concerns one context and does not end the iteration: it is yielded once,
+// and the watcher looks at that context again.
+func (w *Watcher) Events(ctx context.Context) iter.Seq2[Event, error] {
+	return each(w.e.Events(ctx), event)
+}
+
+// Pending yields what happened until now, and ends.
+func (w *Watcher) Pending(ctx context.Context) iter.Seq2[Event, error] {
+	return each(w.e.Pending(ctx), event)
+}
+
+func event(e engine.Event) Event {
+	kind, op, _ := strings.Cut(string(e.Kind), ".")
+	return Event{
+		Kind: kind, Op: op, Context: e.Context, Seq: e.Seq, More: e.More, At: e.At, Branch: e.Branch, Was: e.Was, Message: message(e.Message),
+		Metadata: metadata(e.Metadata), Before: metadata(e.Before), Branches: branchInfos(e.Branches),
+	}
+}
