@@ -180,7 +180,7 @@ func TestRefusedJournalTakenUp(t *testing.T) {
 	b.survives(disk)
 }
 
-// TestFailedSyncOfAnother: who has the journal open is told of what another process could not write, and writes all of it to a new one.
+// TestFailedSyncOfAnother: the process that has the journal open gets the error of another process's write, and writes all records to a new journal.
 func TestFailedSyncOfAnother(t *testing.T) {
 	b, disk := newCrashBench(t)
 	b.must(b.add(3, true))

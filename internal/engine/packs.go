@@ -60,6 +60,8 @@ func (c *Context) collectPacks(ctx context.Context, dryRun bool, yield func(Coll
 // dropCut writes the packs of a context anew without the messages that were cut from its lines, before their item goes from
 // the trash of c, which may be nil. Afterwards they would look like messages of another history. On a full disk the item goes
 // all the same, to make room.
+//
+// Crash order: until the item goes it explains the messages in the old packs. The new packs are durable before the item goes.
 func (s *Store) dropCut(ctx context.Context, c *Context, t *trashed) (err error) {
 	if t.in == uuid.Nil || t.Problem != nil || t.Item.Kind != ctxfolder.TrashLine || c != nil && c.uncut {
 		return nil

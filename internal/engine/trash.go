@@ -309,12 +309,10 @@ func (s *Store) purge(ctx context.Context, c *Context, t *trashed, dryRun bool) 
 	}
 	// Only the item explains what an interrupted collection left of its messages, in packs and in files, so that goes first.
 	err := s.dropCut(ctx, c, t)
-	switch {
-	case err != nil:
-	case c != nil:
-		err = c.clearLeft(ctx, t.Trashed)
-	default:
-		err = s.clearLeftOver(ctx, t)
+	if c != nil {
+		err = errors.Join(err, c.clearLeft(ctx, t.Trashed))
+	} else {
+		err = errors.Join(err, s.clearLeftOver(ctx, t))
 	}
 	if err != nil && ctx.Err() != nil {
 		return x, err
