@@ -7,6 +7,9 @@ import (
 	"path/filepath"
 	"testing"
 	"time"
+
+	"github.com/ctxdir/ctxdir/integrity"
+	"github.com/ctxdir/ctxdir/internal/vfs/crashfs"
 )
 
 // TestCollectCopies: a pack that a stopped archive left behind goes before its messages are collected. Behind that it would look like a pack of another
@@ -130,4 +133,51 @@ func TestPurgeDropsCut(t *testing.T) {
 			t.Errorf("%s: %s: %s %s", name, f.Kind, f.Path, f.Detail)
 		}
 	}
+}
+
+// TestPowerCutWhilePurging cuts the power at each operation of the purge of TestPurgeDropsCut. Another purge then finishes it: the branch shows what it should, and
+// a check finds nothing of another history.
+func TestPowerCutWhilePurging(t *testing.T) {
+	t.Parallel()
+	ctx := context.Background()
+	states := 0
+	for k := 1; ; k += stride() {
+		disk := crashfs.New()
+		s := must[*Store](t)(Init("disk", onCrashFS(disk, inOrder())...))
+		c := must[*Context](t)(s.Create(ctx, Metadata{ID: testID(60000)}))
+		fill(t, c.Active(), 9)
+		must[Archived](t)(c.Archive(ctx, ArchiveOptions{}))
+		check(t, c.Active().Rewind(ctx, 6), c.Close())
+		for done, err := range s.Collect(ctx, Collecting{Grace: time.Hour}) {
+			if check(t, err); done.Kind == "line" {
+				break
+			}
+		}
+		disk.CutAt(len(disk.Ops()) + k)
+		for range s.Purge(ctx, nil, 0, false) { // what failed is looked at afterwards
+		}
+		cut := disk.PowerCut()
+		for _, choice := range []crashfs.Choice{crashfs.Lose, crashfs.Keep, crashfs.ZeroFill, crashfs.Random(uint64(k))} {
+			states++
+			s := must[*Store](t)(Open("disk", onCrashFS(disk.Crash(choice), inOrder())...))
+			for _, err := range s.Purge(ctx, nil, 0, false) {
+				check(t, err)
+			}
+			check(t, collectAll(s, time.Hour))
+			c := must[*Context](t)(s.Context(ctx, testID(60000)))
+			if n := must[int64](t)(c.Active().Len(ctx)); n != 6 {
+				t.Errorf("cut at %d (%s), disk %s: %d messages", k, lastOp(disk), choice, n)
+			}
+			for f, err := range s.Check(ctx, nil, CheckOptions{ReadData: true}) {
+				if check(t, err); f.Severity == SeverityError || f.Kind == integrity.KindForeign {
+					t.Fatalf("cut at %d (%s), disk %s: %s: %s %s", k, lastOp(disk), choice, f.Kind, f.Path, f.Detail)
+				}
+			}
+			check(t, c.Close(), s.Close())
+		}
+		if !cut {
+			break
+		}
+	}
+	t.Logf("%d disk states", states)
 }
