@@ -5,6 +5,7 @@ import (
 	"errors"
 	"flag"
 	"fmt"
+	"sync"
 	"syscall"
 	"testing"
 
@@ -20,6 +21,16 @@ func faults() map[string]func(k int) func(crashfs.Op) error {
 		all[kind] = func(k int) func(crashfs.Op) error { return faulty(k)[kind] }
 	}
 	return all
+}
+
+// inTurn makes calls of the hook wait for each other, where an operation works in several goroutines.
+func inTurn(hook func(crashfs.Op) error) func(crashfs.Op) error {
+	var mu sync.Mutex
+	return func(o crashfs.Op) error {
+		mu.Lock()
+		defer mu.Unlock()
+		return hook(o)
+	}
 }
 
 // unread lets a call that only looks fail: the kth.
@@ -72,11 +83,11 @@ func underFault(fault func(k int) func(crashfs.Op) error, k int) (fired bool, fa
 	}
 	defer s.Close()
 	hook := fault(len(disk.Ops()) + k)
-	disk.Fail(func(o crashfs.Op) error {
+	disk.Fail(inTurn(func(o crashfs.Op) error {
 		err := hook(o)
 		fired = fired || err != nil
 		return err
-	})
+	}))
 	w := &world{ctx: context.Background(), store: s, id: testID(60000)}
 	before := said{}
 	for _, st := range workload() {

@@ -91,11 +91,11 @@ func TestLastCopyFaults(t *testing.T) {
 				for k := 1; ; k += 2 * stride() {
 					x, disk := newFaultyCopy(t, k/2%2 == 0)
 					hook, fired := fault(len(disk.Ops())+k), false
-					disk.Fail(func(o crashfs.Op) error {
+					disk.Fail(inTurn(func(o crashfs.Op) error {
 						err := hook(o)
 						fired = fired || err != nil
 						return err
-					})
+					}))
 					if verbs[verb](context.Background(), x) != nil {
 						failed++
 					}

@@ -218,12 +218,12 @@ func TestSweepReady(t *testing.T) {
 	stays := must[*Store](t)(Init("disk", withFS(disk)))
 	killed := must[*Store](t)(Open("disk", withFS(disk)))
 	dead := false
-	disk.Fail(func(o crashfs.Op) error {
+	disk.Fail(inTurn(func(o crashfs.Op) error {
 		if dead = dead || o.Kind == crashfs.KindRename && strings.HasSuffix(o.Path, ".ready"); dead {
 			return errors.New("killed")
 		}
 		return nil
-	})
+	}))
 	if _, err := from.Backup(ctx, testID(1), killed); err == nil || !dead {
 		t.Fatalf("the backup was not killed: %v", err)
 	}

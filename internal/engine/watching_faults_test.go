@@ -14,13 +14,13 @@ import (
 // failAt lets one operation of a disk fail, and returns what that was, and how many there were.
 func failAt(disk *crashfs.FS, k int) func() (failed string, ops int) {
 	failed, ops := "", 0
-	disk.Fail(func(o crashfs.Op) error {
+	disk.Fail(inTurn(func(o crashfs.Op) error {
 		if ops++; ops == k {
 			failed = o.String()
 			return errors.New("input/output error")
 		}
 		return nil
-	})
+	}))
 	return func() (string, int) {
 		disk.Fail(nil)
 		return failed, ops
