@@ -24,10 +24,12 @@ type Draft struct {
 	Attachments []Attachment
 }
 
-// Attachment is a payload to be put into a message as base64. It becomes a blob without passing through memory whole. A message whose attachment cannot
-// be placed is refused with [ErrInvalid] before anything is stored; one whose payloads are above 1 GiB, before base64, with [ErrTooLarge].
+// Attachment is a payload to be put into a message as base64. It becomes a blob without passing through memory whole. A
+// message whose attachment cannot be placed is refused with [ErrInvalid] before anything is stored; one whose payloads
+// are above 1 GiB, before base64, with [ErrTooLarge].
 type Attachment struct {
-	// At is the RFC 6901 pointer, of at most 1 KiB, to the empty string in Body where the payload belongs. Each attachment needs a string of its own.
+	// At is the RFC 6901 pointer, of at most 1 KiB, to the empty string in Body where the payload belongs. Each
+	// attachment needs a string of its own.
 	At        string
 	MediaType string // in UTF-8; empty when unknown
 	Prefix    string // what stands before the base64, in UTF-8, such as "data:image/png;base64,"
@@ -78,20 +80,21 @@ func WithShared() WriteOption {
 	return func(w *write) { w.replaces = append(w.replaces, engine.Shared()) }
 }
 
-// Append adds a message at the end of the branch. Unless the store was opened with [WithRelaxedDurability], the message is on disk when Append returns:
-// one fdatasync, which concurrent appends share, has covered it.
+// Append adds a message at the end of the branch. Unless the store was opened with [WithRelaxedDurability], the message
+// is on disk when Append returns: one fdatasync, which concurrent appends share, has covered it.
 //
-// A retry is safe. An id that exists with an equal body succeeds and returns its position; with another body it fails with [ErrConflict]. When the
-// message of that id is damaged or lost, the body becomes its content again, in its place. An error that wraps [ErrDurability] leaves open whether the
-// message is there: retry with the same id. ctx cancels the wait for the lock, never a commit.
+// A retry is safe. An id that exists with an equal body succeeds and returns its position; with another body it fails
+// with [ErrConflict]. When the message of that id is damaged or lost, the body becomes its content again, in its place.
+// An error that wraps [ErrDurability] leaves open whether the message is there: retry with the same id. ctx cancels the
+// wait for the lock, never a commit.
 func (b *Branch) Append(ctx context.Context, d Draft, opts ...WriteOption) (AppendResult, error) {
 	at, err := b.e.Append(ctx, d.engine(), writeOptions(opts).appends...)
 	return AppendResult{ID: at.ID, Position: at.Position, Existed: at.Existed}, wrap(err)
 }
 
-// AppendBatch adds messages in order, with one commit and one fdatasync. The results say of each message whether it is durable. A message that is refused
-// for its content keeps no other message from being stored. The error says why nothing was tried, or why the batch ended early: then the durable
-// messages are the first ones.
+// AppendBatch adds messages in order, with one commit and one fdatasync. The results say of each message whether it is
+// durable. A message that is refused for its content keeps no other message from being stored. The error says why
+// nothing was tried, or why the batch ended early: then the durable messages are the first ones.
 func (b *Branch) AppendBatch(ctx context.Context, drafts []Draft, opts ...WriteOption) ([]AppendResult, error) {
 	from := make([]engine.Draft, len(drafts))
 	for i := range drafts {
@@ -105,8 +108,9 @@ func (b *Branch) AppendBatch(ctx context.Context, drafts []Draft, opts ...WriteO
 	return results, wrap(err)
 }
 
-// Replace gives a message another body, for instance while it streams. Its position stays; the old version goes to the trash of the context. Replace
-// fails with [ErrShared] when another branch shows the message too, unless [WithShared] allows it.
+// Replace gives a message another body, for instance while it streams. Its position stays; the old version goes to the
+// trash of the context. Replace fails with [ErrShared] when another branch shows the message too, unless [WithShared]
+// allows it.
 func (b *Branch) Replace(ctx context.Context, id uuid.UUID, d Draft, opts ...WriteOption) error {
 	return wrap(b.e.Replace(ctx, id, d.engine(), writeOptions(opts).replaces...))
 }

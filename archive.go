@@ -32,9 +32,10 @@ func archived(id uuid.UUID, a engine.Archived) ArchiveResult {
 	return ArchiveResult{id, a.Messages, a.Stayed, a.Before, a.After}
 }
 
-// Archive moves messages from their files into a compressed pack, one for each context. They are read, replaced, forked and erased as before, also while
-// Archive runs. Messages that were edited by hand stay files until a repair records the edit. Payloads that no other context refers to go along. A context
-// that cannot be archived is part of the error, and the others follow. With All, a context without the branch has nothing to archive.
+// Archive moves messages from their files into a compressed pack, one for each context. They are read, replaced, forked
+// and erased as before, also while Archive runs. Messages that were edited by hand stay files until a repair records
+// the edit. Payloads that no other context refers to go along. A context that cannot be archived is part of the error,
+// and the others follow. With All, a context without the branch has nothing to archive.
 func (s *Store) Archive(ctx context.Context, o ArchiveOptions) ([]ArchiveResult, error) {
 	ids := o.Contexts
 	if o.All {
@@ -52,9 +53,9 @@ func (c *Context) Unarchive(ctx context.Context, progress func(done, total int64
 	return archived(c.ID(), r), wrap(err)
 }
 
-// Externalise applies a text threshold, as of [WithTextThreshold], to the stored messages, those of removed branches included. Messages that cannot be
-// read, or that lack a payload that is needed, stay as they are. Interrupted, it leaves each message in one form or the other; repeated, it continues.
-// With dryRun it only counts.
+// Externalise applies a text threshold, as of [WithTextThreshold], to the stored messages, those of removed branches
+// included. Messages that cannot be read, or that lack a payload that is needed, stay as they are. Interrupted, it
+// leaves each message in one form or the other; repeated, it continues. With dryRun it only counts.
 func (c *Context) Externalise(ctx context.Context, threshold int64, dryRun bool) (ArchiveResult, error) {
 	r, err := c.e.Externalise(ctx, threshold, dryRun)
 	return ArchiveResult{Context: c.ID(), Messages: r.Messages, Before: r.Before, After: r.After}, wrap(err)

@@ -16,10 +16,11 @@ type BackupResult struct {
 	Problem  error // why the first of these could not
 }
 
-// Backup copies a context to another store: its metadata and messages as of one moment, with their payloads. Appends continue meanwhile. A message that is
-// replaced meanwhile may come in its newer version; one that was edited by hand comes as it is. A message that cannot be read keeps its position, marked
-// unavailable. A former backup of the context goes to the trash of that store. Backup fails with [ErrInvalid] when both are the same store, or when the
-// other one lies in this one.
+// Backup copies a context to another store: its metadata and messages as of one moment, with their payloads. Appends
+// continue meanwhile. A message that is replaced meanwhile may come in its newer version; one that was edited by hand
+// comes as it is. A message that cannot be read keeps its position, marked unavailable. A former backup of the context
+// goes to the trash of that store. Backup fails with [ErrInvalid] when both are the same store, or when the other one
+// lies in this one.
 func (s *Store) Backup(ctx context.Context, id uuid.UUID, to *Store) (BackupResult, error) {
 	r, err := s.e.Backup(ctx, id, to.e)
 	return BackupResult{r.Context, r.Path, r.Messages, r.Bytes, r.Missing, wrap(r.Problem)}, wrap(err)

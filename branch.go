@@ -14,8 +14,8 @@ import (
 // End is a position beyond every message.
 const End = math.MaxInt64
 
-// Branch is a branch of an open context, by its name. It keeps its meaning when the branch is rewound. After a rename or a removal, operations fail
-// with [ErrNotExist].
+// Branch is a branch of an open context, by its name. It keeps its meaning when the branch is rewound. After a rename
+// or a removal, operations fail with [ErrNotExist].
 type Branch struct {
 	e *engine.Branch
 }
@@ -62,8 +62,9 @@ func (b *Branch) Len(ctx context.Context) (int64, error) {
 	return n, wrap(err)
 }
 
-// Messages yields the messages at the positions [from, to) in order, and reads ahead while the caller works. Positions that do not exist yield nothing:
-// Messages(ctx, 0, End) is the whole branch. A message that cannot be read comes with Unavailable set; an error ends the sequence.
+// Messages yields the messages at the positions [from, to) in order, and reads ahead while the caller works. Positions
+// that do not exist yield nothing: Messages(ctx, 0, End) is the whole branch. A message that cannot be read comes with
+// Unavailable set; an error ends the sequence.
 func (b *Branch) Messages(ctx context.Context, from, to int64) iter.Seq2[*Message, error] {
 	return each(b.e.Between(ctx, from, to), message)
 }
@@ -85,15 +86,15 @@ func all(from []*loader.Message, err error) ([]*Message, error) {
 	return messages(from), nil
 }
 
-// Message returns the message with an id, without a scan. It fails with [ErrNotExist] when the branch does not show it. A message that cannot be read
-// comes with Unavailable set.
+// Message returns the message with an id, without a scan. It fails with [ErrNotExist] when the branch does not show it.
+// A message that cannot be read comes with Unavailable set.
 func (b *Branch) Message(ctx context.Context, id uuid.UUID) (*Message, error) {
 	m, err := b.e.Message(ctx, id)
 	return message(m), wrap(err)
 }
 
-// Fork adds a branch that begins with the first n messages of this one, and with its system prompt. It copies nothing and reads no message, and does not
-// switch. It fails with [ErrInvalid], [ErrExist] or [ErrPosition].
+// Fork adds a branch that begins with the first n messages of this one, and with its system prompt. It copies nothing
+// and reads no message, and does not switch. It fails with [ErrInvalid], [ErrExist] or [ErrPosition].
 func (b *Branch) Fork(ctx context.Context, name string, n int64) (*Branch, error) {
 	return newBranch(b.e.Fork(ctx, name, n))
 }

@@ -52,8 +52,8 @@ func (o CheckOptions) engine() engine.CheckOptions {
 	return e
 }
 
-// Check yields what is wrong with contexts, legacy ones included. It changes nothing, takes no lock and runs beside writers. A context that cannot be read
-// at all is a finding.
+// Check yields what is wrong with contexts, legacy ones included. It changes nothing, takes no lock and runs beside
+// writers. A context that cannot be read at all is a finding.
 func (s *Store) Check(ctx context.Context, o CheckOptions) iter.Seq2[Finding, error] {
 	if !o.All && len(o.Contexts) == 0 {
 		return func(func(Finding, error) bool) {}
@@ -63,9 +63,10 @@ func (s *Store) Check(ctx context.Context, o CheckOptions) iter.Seq2[Finding, er
 	})
 }
 
-// Repair mends what a check finds, and returns what it did. The trash keeps a copy of everything that it replaces. A message without any copy is marked
-// unavailable and keeps its position. Repair looks without a lock, and locks a context to mend it. Repeated, it does nothing. A context that it cannot
-// mend is part of the error, and the others are mended.
+// Repair mends what a check finds, and returns what it did. The trash keeps a copy of everything that it replaces. A
+// message without any copy is marked unavailable and keeps its position. Repair looks without a lock, and locks a
+// context to mend it. Repeated, it does nothing. A context that it cannot mend is part of the error, and the others are
+// mended.
 func (s *Store) Repair(ctx context.Context, o CheckOptions) ([]Finding, error) {
 	if !o.All && len(o.Contexts) == 0 {
 		return nil, nil
@@ -77,9 +78,10 @@ func repaired(r integrity.Repaired) Finding {
 	return Finding{Context: r.Context, Kind: string(r.Kind), Path: r.Path, ID: r.ID, Detail: r.Detail}
 }
 
-// RepairStore writes ctxdir.json, the store's own file, again when it is damaged or missing: with the id that the contexts have, and without settings.
-// The damaged file goes to the trash. Until then [Open] fails with [ErrDamaged], and only a store that is opened with [WithReadOnly] shows its contexts.
-// RepairStore returns what it did, nothing when the file is in order. It fails with [ErrFormat] when a newer version of the program made the store.
+// RepairStore writes ctxdir.json, the store's own file, again when it is damaged or missing: with the id that the
+// contexts have, and without settings. The damaged file goes to the trash. Until then [Open] fails with [ErrDamaged],
+// and only a store that is opened with [WithReadOnly] shows its contexts. RepairStore returns what it did, nothing when
+// the file is in order. It fails with [ErrFormat] when a newer version of the program made the store.
 func RepairStore(dir string, opts ...Option) ([]Finding, error) {
 	r, done, err := engine.RepairStore(dir, engineOptions(opts)...)
 	if err != nil || !done {

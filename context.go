@@ -22,9 +22,10 @@ func newContext(e *engine.Context, err error) (*Context, error) {
 	return &Context{e}, nil
 }
 
-// Close waits for running operations, folds if worthwhile, and releases the context. Later calls return [ErrClosed], but for those that need no file,
-// such as [Context.Metadata]; closing again does nothing. An iteration over messages ends with ErrClosed, so its body may close the context; a function
-// given to [Context.Update] must not. Messages that were read before keep their bodies, as far as their payloads are in blobs.
+// Close waits for running operations, folds if worthwhile, and releases the context. Later calls return [ErrClosed],
+// but for those that need no file, such as [Context.Metadata]; closing again does nothing. An iteration over messages
+// ends with ErrClosed, so its body may close the context; a function given to [Context.Update] must not. Messages that
+// were read before keep their bodies, as far as their payloads are in blobs.
 func (c *Context) Close() error { return wrap(c.e.Close()) }
 
 // ID returns the id of the context.
@@ -48,11 +49,13 @@ func (c *Context) Summary() Summary {
 	return s
 }
 
-// Refresh reads what other processes committed. Later reads also look for edits by hand; without a Refresh, reading a message again does no I/O.
+// Refresh reads what other processes committed. Later reads also look for edits by hand; without a Refresh, reading a
+// message again does no I/O.
 func (c *Context) Refresh(ctx context.Context) error { return wrap(c.e.Refresh(ctx)) }
 
-// Update changes title, config, state, parent, unknown members, and the system prompts and unknown members of branches. f gets the newest metadata,
-// under the lock. Update ignores what f does to ids, branch names, revision and times: other methods change those.
+// Update changes title, config, state, parent, unknown members, and the system prompts and unknown members of branches.
+// f gets the newest metadata, under the lock. Update ignores what f does to ids, branch names, revision and times:
+// other methods change those.
 func (c *Context) Update(ctx context.Context, f func(m *Metadata) error) error {
 	return wrap(c.e.Update(ctx, func(e *ctxfolder.Metadata) error {
 		m := metadata(e)
@@ -67,7 +70,8 @@ func (c *Context) Update(ctx context.Context, f func(m *Metadata) error) error {
 	}))
 }
 
-// SystemPrompt returns the system prompt of a branch as it was given, nil when the branch has none. [Metadata] has a reference in its place.
+// SystemPrompt returns the system prompt of a branch as it was given, nil when the branch has none. [Metadata] has a
+// reference in its place.
 func (c *Context) SystemPrompt(ctx context.Context, branch string) (json.RawMessage, error) {
 	prompt, err := c.e.SystemPrompt(ctx, branch)
 	return prompt, wrap(err)
@@ -79,8 +83,9 @@ func (c *Context) Active() *Branch { return &Branch{c.e.Active()} }
 // Branch returns the branch of a name. It fails with [ErrNotExist].
 func (c *Context) Branch(name string) (*Branch, error) { return newBranch(c.e.Branch(name)) }
 
-// Branches describes the branches in order of creation. From and Shared describe the tree of branches: two branches have as many messages in common as the
-// least Shared on the way from one to the other. Branches reads the index and no message.
+// Branches describes the branches in order of creation. From and Shared describe the tree of branches: two branches
+// have as many messages in common as the least Shared on the way from one to the other. Branches reads the index and no
+// message.
 func (c *Context) Branches(ctx context.Context) ([]BranchInfo, error) {
 	infos, err := c.e.Branches(ctx)
 	if err != nil {
@@ -104,24 +109,25 @@ func (c *Context) RenameBranch(ctx context.Context, branch, to string) error {
 	return wrap(c.e.Rename(ctx, branch, to))
 }
 
-// RemoveBranch takes the name of a branch away. Its messages stay for the branches that show them, and until they are collected. It fails with
-// [ErrInvalid] for the active branch.
+// RemoveBranch takes the name of a branch away. Its messages stay for the branches that show them, and until they are
+// collected. It fails with [ErrInvalid] for the active branch.
 func (c *Context) RemoveBranch(ctx context.Context, branch string) error {
 	return wrap(c.e.Remove(ctx, branch))
 }
 
-// Fold writes what the journals hold into message files and index now, durably. The engine folds by itself when the journals have grown enough. While
-// another process folds the context, Fold does nothing.
+// Fold writes what the journals hold into message files and index now, durably. The engine folds by itself when the
+// journals have grown enough. While another process folds the context, Fold does nothing.
 func (c *Context) Fold(ctx context.Context) error { return wrap(c.e.Fold(ctx)) }
 
-// Files yields the paths, relative to the store's folder, of every file that the context needs: a copy of these files is a store with this context. It
-// folds first, unless the store is open for reading.
+// Files yields the paths, relative to the store's folder, of every file that the context needs: a copy of these files
+// is a store with this context. It folds first, unless the store is open for reading.
 func (c *Context) Files(ctx context.Context) iter.Seq2[string, error] {
 	return each(c.e.Files(ctx), func(path string) string { return path })
 }
 
-// BlobBytes returns the size of the blobs, in bytes on disk, that the context refers to; other contexts may share them. It opens no blob, and only the
-// messages that have payloads. References that were put into a file by hand do not count.
+// BlobBytes returns the size of the blobs, in bytes on disk, that the context refers to; other contexts may share them.
+// It opens no blob, and only the messages that have payloads. References that were put into a file by hand do not
+// count.
 func (c *Context) BlobBytes(ctx context.Context) (int64, error) {
 	n, err := c.e.BlobBytes(ctx)
 	return n, wrap(err)

@@ -93,8 +93,8 @@ func ExampleWithPosition() {
 	// Output: true
 }
 
-// stream stores an answer while it arrives, and replaces it with each page. After a crash the newest version is there, under the same id and
-// position.
+// stream stores an answer while it arrives, and replaces it with each page. After a crash the newest version is there,
+// under the same id and position.
 func stream(ctx context.Context, b *ctxdir.Branch, parts iter.Seq[string]) error {
 	const page = 4 << 10
 	at, err := b.Append(ctx, ctxdir.Draft{Body: said("assistant", "")})

@@ -113,12 +113,45 @@ var goldenStates = map[string]func(g *golden){
 	},
 	"migrated": func(g *golden) {
 		node := func(id, role, text string) string {
-			return fmt.Sprintf(`%q:{"id":%q,"message":{"role":%q,"content":[{"type":"text","text":%q}],"metadata":null},"parent_id":null}`, id, id, role, text)
+			return fmt.Sprintf(
+				`%q:{"id":%q,"message":{"role":%q,"content":[{"type":"text","text":%q}],"metadata":null},"parent_id":null}`,
+				id,
+				id,
+				role,
+				text,
+			)
 		}
-		ids := []string{"0a000000-0000-4000-8000-000000000001", "0a000000-0000-4000-8000-000000000002", "not-a-uuid", "0a000000-0000-4000-8000-000000000004"}
+		ids := []string{
+			"0a000000-0000-4000-8000-000000000001",
+			"0a000000-0000-4000-8000-000000000002",
+			"not-a-uuid",
+			"0a000000-0000-4000-8000-000000000004",
+		}
 		file := `{"id":"0a000000-0000-4000-8000-0000000000ff","parent_id":null,"title":"migrated","config":{"model_id":"m-1","mode":"chat","parameters":{"temperature":1.0}},` +
-			`"message_pool":{` + node(ids[0], "System", "Be kind.") + "," + node(ids[1], "User", "Which way?") + "," + node(ids[2], "Assistant", "Left.") + "," + node(ids[3], "Assistant", "Right.") + `},` +
-			`"branches":{"main":{"name":"main","message_ids":["` + strings.Join(ids[:3], `","`) + `"],"system_prompt":{"id":"p","content":"` + strings.Repeat("kind ", 500) + `"},"user_prompt":null},` +
+			`"message_pool":{` + node(
+			ids[0],
+			"System",
+			"Be kind.",
+		) + "," + node(
+			ids[1],
+			"User",
+			"Which way?",
+		) + "," + node(
+			ids[2],
+			"Assistant",
+			"Left.",
+		) + "," + node(
+			ids[3],
+			"Assistant",
+			"Right.",
+		) + `},` +
+			`"branches":{"main":{"name":"main","message_ids":["` + strings.Join(
+			ids[:3],
+			`","`,
+		) + `"],"system_prompt":{"id":"p","content":"` + strings.Repeat(
+			"kind ",
+			500,
+		) + `"},"user_prompt":null},` +
 			`"other":{"name":"other","message_ids":["` + ids[0] + `","` + ids[1] + `","` + ids[3] + `"],"system_prompt":null,"user_prompt":null}},` +
 			`"active_branch_name":"main","current_state":{"awaiting_tool_approval":{"pending":["a"]}}}`
 		path := filepath.Join(g.dir, "0a000000-0000-4000-8000-0000000000ff.json")
@@ -137,9 +170,23 @@ var goldenStates = map[string]func(g *golden){
 			must(must(c.Branch("main")).Append(g.Context(), ctxdir.Draft{Body: json.RawMessage(body)}))
 		}
 		must(must(c.Branch("main")).Fork(g.Context(), "alt", 5))
-		must(must(c.Branch("alt")).Append(g.Context(), ctxdir.Draft{Body: json.RawMessage(`{"role":"tool","content":"` + strings.Repeat("another long line\\n", 4000) + `"}`)}))
+		must(
+			must(
+				c.Branch("alt"),
+			).Append(
+				g.Context(),
+				ctxdir.Draft{Body: json.RawMessage(`{"role":"tool","content":"` + strings.Repeat("another long line\\n", 4000) + `"}`)},
+			),
+		)
 		g.archive(c, ctxdir.ArchiveOptions{Branch: "alt"})
-		must(must(c.Branch("main")).Append(g.Context(), ctxdir.Draft{Body: json.RawMessage(`{"role":"tool","content":"` + strings.Repeat("in the journal\\n", 2000) + `"}`)}))
+		must(
+			must(
+				c.Branch("main"),
+			).Append(
+				g.Context(),
+				ctxdir.Draft{Body: json.RawMessage(`{"role":"tool","content":"` + strings.Repeat("in the journal\\n", 2000) + `"}`)},
+			),
+		)
 	},
 	"erased": func(g *golden) {
 		c := g.new("erased")
@@ -161,7 +208,13 @@ var goldenStates = map[string]func(g *golden){
 		c := g.new("edited")
 		ms := g.alone(c, 4)
 		b := must(os.ReadFile(g.file(c, ms[1])))
-		g.do(os.WriteFile(g.file(c, ms[1]), bytes.Replace(b, []byte(`"content":"message`), []byte(`"content":"what a hand made of message`), 1), 0o600))
+		g.do(
+			os.WriteFile(
+				g.file(c, ms[1]),
+				bytes.Replace(b, []byte(`"content":"message`), []byte(`"content":"what a hand made of message`), 1),
+				0o600,
+			),
+		)
 	},
 	"damaged-files": func(g *golden) {
 		c := g.new("damaged files")

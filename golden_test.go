@@ -266,7 +266,14 @@ func pack(t *testing.T, dir, file string) {
 			return err
 		}
 		info := must(d.Info())
-		h := &tar.Header{Format: tar.FormatPAX, Name: filepath.ToSlash(must(filepath.Rel(dir, path))), Mode: 0o600, ModTime: info.ModTime(), Typeflag: tar.TypeReg, Size: info.Size()}
+		h := &tar.Header{
+			Format:   tar.FormatPAX,
+			Name:     filepath.ToSlash(must(filepath.Rel(dir, path))),
+			Mode:     0o600,
+			ModTime:  info.ModTime(),
+			Typeflag: tar.TypeReg,
+			Size:     info.Size(),
+		}
 		if d.IsDir() {
 			h.Mode, h.Typeflag, h.Size, h.Name = 0o700, tar.TypeDir, 0, h.Name+"/"
 			return w.WriteHeader(h)

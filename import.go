@@ -7,7 +7,8 @@ import (
 	"github.com/ctxdir/ctxdir/importer"
 )
 
-// Importer returns the store in the form that package importer takes: importer.Import(ctx, s.Importer(), path, …) stores what another tool kept.
+// Importer returns the store in the form that package importer takes: importer.Import(ctx, s.Importer(), path, …)
+// stores what another tool kept.
 func (s *Store) Importer() importer.Store { return importStore{s.e.Importer()} }
 
 // importStore makes the errors of the engine those of this package.

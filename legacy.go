@@ -29,12 +29,13 @@ type LegacyResult struct {
 	Trashed  Item  // the context, when the legacy file took its place
 }
 
-// Migrate makes a context of a legacy file, or of the folder of a split one. It compares what the context would give back with the original before the
-// context gets its place; then the legacy file gets the suffix .old. A legacy file ID.json in the store becomes the context ID; others have their id in
-// them. Interrupted, it can be repeated.
+// Migrate makes a context of a legacy file, or of the folder of a split one. It compares what the context would give
+// back with the original before the context gets its place; then the legacy file gets the suffix .old. A legacy file
+// ID.json in the store becomes the context ID; others have their id in them. Interrupted, it can be repeated.
 //
-// Migrate fails with [ErrInvalid] for a path that is no legacy context, with [ErrDamaged] when the file cannot be read to its end, with [ErrTooLarge],
-// with [ErrConflict] when the context would differ ([Error].Differs says how), and with [ErrExist] when another context has the id. Then nothing changed.
+// Migrate fails with [ErrInvalid] for a path that is no legacy context, with [ErrDamaged] when the file cannot be read
+// to its end, with [ErrTooLarge], with [ErrConflict] when the context would differ ([Error].Differs says how), and with
+// [ErrExist] when another context has the id. Then nothing changed.
 func (s *Store) Migrate(ctx context.Context, path string, o LegacyOptions) (LegacyResult, error) {
 	m, err := s.e.Migrate(ctx, path, engine.MigrateOptions{DryRun: o.DryRun, Progress: o.Progress})
 	return LegacyResult{
@@ -42,9 +43,10 @@ func (s *Store) Migrate(ctx context.Context, path string, o LegacyOptions) (Lega
 	}, wrap(err)
 }
 
-// Rollback writes a context to a legacy file at o.To, which must not exist, with the branches and messages that came since the migration. Without o.To it
-// puts the legacy file that the context came from back in its place, and moves the context to the trash; it fails with [ErrConflict] when the context
-// changed since the migration, unless o.Force is set.
+// Rollback writes a context to a legacy file at o.To, which must not exist, with the branches and messages that came
+// since the migration. Without o.To it puts the legacy file that the context came from back in its place, and moves the
+// context to the trash; it fails with [ErrConflict] when the context changed since the migration, unless o.Force is
+// set.
 func (s *Store) Rollback(ctx context.Context, id uuid.UUID, o LegacyOptions) (LegacyResult, error) {
 	r, err := s.rollback(ctx, id, o.To, engine.RollbackOptions{Force: o.Force, Progress: o.Progress})
 	return LegacyResult{Context: r.Context, Path: r.Path, Messages: r.Messages, Missing: r.Missing, Trashed: item(r.Trashed)}, wrap(err)

@@ -8,7 +8,8 @@ import (
 	"testing"
 )
 
-// TestLibraryPage: every block of Go in docs/LIBRARY.md is part of an example, which compiles and runs, and every option and error is named.
+// TestLibraryPage: every block of Go in docs/LIBRARY.md is part of an example, which compiles and runs, and every
+// option and error is named.
 func TestLibraryPage(t *testing.T) {
 	page, err := os.ReadFile("docs/LIBRARY.md")
 	if err != nil {

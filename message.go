@@ -27,8 +27,8 @@ type Message struct {
 
 	// Edited says that the file was changed by hand since the commit.
 	Edited bool
-	// Unavailable says why the message cannot be read. ID, Position and Line are set all the same, as far as they are known. It wraps [ErrDamaged],
-	// [ErrErased], [ErrTooLarge] or an error of the file system.
+	// Unavailable says why the message cannot be read. ID, Position and Line are set all the same, as far as they are
+	// known. It wraps [ErrDamaged], [ErrErased], [ErrTooLarge] or an error of the file system.
 	Unavailable error
 
 	from *loader.Message
@@ -39,8 +39,19 @@ func message(m *loader.Message) *Message {
 		return nil
 	}
 	return &Message{
-		ID: m.ID, Position: m.Position, Line: m.Line, Role: m.Role, Type: m.Type, CreatedAt: m.CreatedAt, StoredAt: m.StoredAt, OriginID: m.OriginID,
-		Source: m.Source, Stored: m.Stored, Edited: m.Edited, Unavailable: m.Unavailable, from: m,
+		ID:          m.ID,
+		Position:    m.Position,
+		Line:        m.Line,
+		Role:        m.Role,
+		Type:        m.Type,
+		CreatedAt:   m.CreatedAt,
+		StoredAt:    m.StoredAt,
+		OriginID:    m.OriginID,
+		Source:      m.Source,
+		Stored:      m.Stored,
+		Edited:      m.Edited,
+		Unavailable: m.Unavailable,
+		from:        m,
 	}
 }
 
@@ -85,21 +96,23 @@ func (m *Message) Payloads() ([]Payload, error) {
 // Open returns a payload of the message as a stream, and its size in bytes. The reader verifies the content at its end.
 func (m *Message) Open(p Payload) (io.ReadCloser, int64, error) { return m.from.Open(p.ref) }
 
-// Body returns the framework's object, byte for byte, with every payload in its place. When a payload cannot be read, the body has the reference in its
-// place, and the error joins an [*Error] for each, with its pointer as Path. An unavailable message has no body; the error says why.
+// Body returns the framework's object, byte for byte, with every payload in its place. When a payload cannot be read,
+// the body has the reference in its place, and the error joins an [*Error] for each, with its pointer as Path. An
+// unavailable message has no body; the error says why.
 func (m *Message) Body(ctx context.Context) (json.RawMessage, error) {
 	body, err := m.from.Body(ctx)
 	return body, m.wrap(err)
 }
 
-// WriteBody writes what Body returns to w as a stream, so a body above the limit of [WithMemoryLimit] can be read. It fails as Body does; the references of
-// payloads that cannot be read are written in their places.
+// WriteBody writes what Body returns to w as a stream, so a body above the limit of [WithMemoryLimit] can be read. It
+// fails as Body does; the references of payloads that cannot be read are written in their places.
 func (m *Message) WriteBody(ctx context.Context, w io.Writer) error {
 	return m.wrap(m.from.WriteBody(ctx, w))
 }
 
-// Texts is Body for display: references to binary payloads stay, and say size and media type. Texts makes sure that the blobs of these are there and
-// reads none of them. Do not store the result: a framework may have an object that looks like a reference.
+// Texts is Body for display: references to binary payloads stay, and say size and media type. Texts makes sure that the
+// blobs of these are there and reads none of them. Do not store the result: a framework may have an object that looks
+// like a reference.
 func (m *Message) Texts(ctx context.Context) (json.RawMessage, error) {
 	texts, err := m.from.Texts(ctx)
 	return texts, m.wrap(err)

@@ -87,7 +87,8 @@ func TestRepairStore(t *testing.T) {
 	}
 }
 
-// TestFailed: a callback gets what failed for one context, and the others are done. The error has what stops an operation, and all of it without a callback.
+// TestFailed: a callback gets what failed for one context, and the others are done. The error has what stops an
+// operation, and all of it without a callback.
 func TestFailed(t *testing.T) {
 	s, ids := stocked(t, 3)
 	overwrite(t, s, ids[1].String()+"/metadata.json", `{"ctxdir":"context/9"}`)
@@ -115,7 +116,8 @@ func TestFailed(t *testing.T) {
 		failed := func(err error) { failures = append(failures, err) }
 		done, err := run(s, failed)
 		where := new(ctxdir.Error)
-		if err != nil || done != 2 || len(failures) != 1 || !errors.As(failures[0], &where) || where.Context != ids[1] || !errors.Is(failures[0], ctxdir.ErrFormat) {
+		if err != nil || done != 2 || len(failures) != 1 || !errors.As(failures[0], &where) || where.Context != ids[1] ||
+			!errors.Is(failures[0], ctxdir.ErrFormat) {
 			t.Errorf("%s: %d done, %v, failed: %v", name, done, err, failures)
 		}
 		if done, err := run(s, nil); done != 2 || !errors.Is(err, ctxdir.ErrFormat) {

@@ -19,16 +19,18 @@ func engineOptions(opts []Option) []engine.Option {
 	return all
 }
 
-// WithRelaxedDurability lets an append return before the message is durable: it survives the end of the process, not a power cut. A power cut may then
-// lose the newest messages, and no others. By default one fdatasync of the journal covers each message before its append returns.
+// WithRelaxedDurability lets an append return before the message is durable: it survives the end of the process, not a
+// power cut. A power cut may then lose the newest messages, and no others. By default one fdatasync of the journal
+// covers each message before its append returns.
 func WithRelaxedDurability() Option { return option(engine.WithDurability(engine.Relaxed)) }
 
 // WithPool bounds the messages that are kept in memory, in bytes. The default is 64 MiB; 0 keeps none.
 func WithPool(bytes int64) Option { return option(engine.WithPool(bytes)) }
 
-// WithMemoryLimit bounds the memory that one call may take for data that is compressed on disk, in bytes: a small file can claim gigabytes. The default is
-// 256 MiB. The limit counts bodies, texts, payloads and archived messages; while the engine assembles a body, the call may take twice the limit. What does not
-// fit fails with [ErrTooLarge]. [Message.WriteBody], [Message.Open] and [Branch.Messages] stream, and read it all the same.
+// WithMemoryLimit bounds the memory that one call may take for data that is compressed on disk, in bytes: a small file
+// can claim gigabytes. The default is 256 MiB. The limit counts bodies, texts, payloads and archived messages; while
+// the engine assembles a body, the call may take twice the limit. What does not fit fails with [ErrTooLarge].
+// [Message.WriteBody], [Message.Open] and [Branch.Messages] stream, and read it all the same.
 func WithMemoryLimit(bytes int64) Option { return option(engine.WithMemoryLimit(bytes)) }
 
 // WithLockTimeout bounds the wait for another process. The default is 10 seconds.
@@ -37,17 +39,19 @@ func WithLockTimeout(d time.Duration) Option { return option(engine.WithLockTime
 // WithMaxMessage bounds a message, in bytes. The default is 256 MiB.
 func WithMaxMessage(bytes int64) Option { return option(engine.WithMaxMessage(bytes)) }
 
-// WithFoldBytes sets the size of a journal, in bytes, at which the engine folds it into files and index in the background. The default is 512 KiB. A
-// negative size leaves folding to [Context.Fold].
+// WithFoldBytes sets the size of a journal, in bytes, at which the engine folds it into files and index in the
+// background. The default is 512 KiB. A negative size leaves folding to [Context.Fold].
 func WithFoldBytes(bytes int64) Option { return option(engine.WithFoldBytes(bytes)) }
 
-// WithTextThreshold sets the length of a text in a message, in bytes, from which on it moves to a blob: 0 moves every string, a negative number none.
-// The default is 16 KiB; docs/DESIGN.md has the figures behind it. Binary data (base64) moves whatever its length. [Init] writes the threshold into the
-// settings of a new store; with [Open] it counts for this handle.
+// WithTextThreshold sets the length of a text in a message, in bytes, from which on it moves to a blob: 0 moves every
+// string, a negative number none. The default is 16 KiB; docs/DESIGN.md has the figures behind it. Binary data (base64)
+// moves whatever its length. [Init] writes the threshold into the settings of a new store; with [Open] it counts for
+// this handle.
 func WithTextThreshold(bytes int64) Option { return option(engine.WithTextThreshold(bytes)) }
 
 // WithoutMigration shows a legacy context that lies in the store as it is. By default [Store.Context] migrates it.
 func WithoutMigration() Option { return option(engine.AutoMigrate(false)) }
 
-// WithReadOnly opens the store for reading: nothing in it changes. What the view of a legacy context needs then lies in the system's temporary folder.
+// WithReadOnly opens the store for reading: nothing in it changes. What the view of a legacy context needs then lies in
+// the system's temporary folder.
 func WithReadOnly() Option { return option(engine.ReadOnly()) }

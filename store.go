@@ -1,7 +1,8 @@
 // Package ctxdir stores the conversations of language-model agents as plain files: Maildir for agent contexts.
 //
-// A store is a folder. Each context, a conversation with its branches, is a folder in it. Each message is a file. [Init] makes a store, [Open] opens
-// one, [Store.Create] and [Store.Context] return a [Context], and its [Branch]es append, read and fork:
+// A store is a folder. Each context, a conversation with its branches, is a folder in it. Each message is a file.
+// [Init] makes a store, [Open] opens one, [Store.Create] and [Store.Context] return a [Context], and its [Branch]es
+// append, read and fork:
 //
 //	s, err := ctxdir.Open(dir)
 //	c, err := s.Context(ctx, id)
@@ -9,15 +10,16 @@
 //	at, err := b.Append(ctx, ctxdir.Draft{Body: body})
 //	for m, err := range b.Messages(ctx, 0, ctxdir.End) { … }
 //
-// A line is an append-only sequence of messages. A branch is a name that points at a line. A fork begins a new line at a position of another line and
-// copies nothing. No operation on one branch changes what another branch shows, and none destroys a message: what no branch shows moves to the trash
-// and stays there for a grace period.
+// A line is an append-only sequence of messages. A branch is a name that points at a line. A fork begins a new line at
+// a position of another line and copies nothing. No operation on one branch changes what another branch shows, and none
+// destroys a message: what no branch shows moves to the trash and stays there for a grace period.
 //
-// When an append returns, the message is durable: one fdatasync of the context's journal has covered it. Several processes may append to one context
-// at the same time. Readers take no lock. A reader may see a message shortly before it is durable.
+// When an append returns, the message is durable: one fdatasync of the context's journal has covered it. Several
+// processes may append to one context at the same time. Readers take no lock. A reader may see a message shortly before
+// it is durable.
 //
-// The format on disk is described in docs/FORMAT.md; the promises, and how the engine keeps them, in docs/DESIGN.md. This package is the only one with
-// a compatibility promise.
+// The format on disk is described in docs/FORMAT.md; the promises, and how the engine keeps them, in docs/DESIGN.md.
+// This package is the only one with a compatibility promise.
 package ctxdir
 
 import (
@@ -40,9 +42,10 @@ func Init(dir string, opts ...Option) (*Store, error) {
 	return newStore(e, err)
 }
 
-// Open opens the store in dir. It fails with [ErrNoStore] when there is none, and with [ErrFormat] when the store is of another version. A store with
-// features that this program can only read is opened for reading. It fails with [ErrDamaged] when the store's own file, ctxdir.json, is damaged:
-// [RepairStore] mends that. With [WithReadOnly] such a store opens, and [StoreInfo].Problem says what is wrong.
+// Open opens the store in dir. It fails with [ErrNoStore] when there is none, and with [ErrFormat] when the store is of
+// another version. A store with features that this program can only read is opened for reading. It fails with
+// [ErrDamaged] when the store's own file, ctxdir.json, is damaged: [RepairStore] mends that. With [WithReadOnly] such a
+// store opens, and [StoreInfo].Problem says what is wrong.
 func Open(dir string, opts ...Option) (*Store, error) {
 	e, err := engine.Open(dir, engineOptions(opts)...)
 	return newStore(e, err)
@@ -72,9 +75,9 @@ func (s *Store) Info() StoreInfo {
 	return StoreInfo{s.e.ID(), s.e.Path(), s.e.TextThreshold(), s.e.LastCollected(), wrap(s.e.Problem())}
 }
 
-// Create makes a context. Every field of m may be zero: the context then has a new id (UUIDv7) and a branch "main", which takes the system prompt and
-// the further members of m.Branches[0], if there is one. Create fails with [ErrExist] when the id is taken. A creation that fails leaves nothing that
-// the next Open does not sweep.
+// Create makes a context. Every field of m may be zero: the context then has a new id (UUIDv7) and a branch "main",
+// which takes the system prompt and the further members of m.Branches[0], if there is one. Create fails with [ErrExist]
+// when the id is taken. A creation that fails leaves nothing that the next Open does not sweep.
 func (s *Store) Create(ctx context.Context, m Metadata) (*Context, error) {
 	e, err := m.engine()
 	if err != nil {
@@ -83,11 +86,13 @@ func (s *Store) Create(ctx context.Context, m Metadata) (*Context, error) {
 	return newContext(s.e.Create(ctx, *e))
 }
 
-// Context opens a context. It reads metadata.json and nothing else, so its cost does not depend on the length of the conversation. It fails with
-// [ErrNotExist]. When metadata.json is damaged, the journal's copy serves, and [Summary].Problem says so.
+// Context opens a context. It reads metadata.json and nothing else, so its cost does not depend on the length of the
+// conversation. It fails with [ErrNotExist]. When metadata.json is damaged, the journal's copy serves, and
+// [Summary].Problem says so.
 //
-// A legacy context that lies in the store under that id is migrated first, as by [Store.Migrate]. With [WithoutMigration], or in a store that is open
-// for reading, it is shown as it is and cannot be written to; [Summary].Legacy names its format.
+// A legacy context that lies in the store under that id is migrated first, as by [Store.Migrate]. With
+// [WithoutMigration], or in a store that is open for reading, it is shown as it is and cannot be written to;
+// [Summary].Legacy names its format.
 func (s *Store) Context(ctx context.Context, id uuid.UUID) (*Context, error) {
 	return newContext(s.e.Context(ctx, id))
 }
@@ -97,9 +102,10 @@ func (s *Store) IDs() iter.Seq2[uuid.UUID, error] {
 	return each(s.e.IDs(), func(id uuid.UUID) uuid.UUID { return id })
 }
 
-// Resolve returns the context that ref names: a full id, or a unique part of one. A part is the beginning of the id, its end, or the beginning of its last
-// group of digits, which is the random part that lists show. Legacy contexts in the store count too. Resolve fails with [ErrNotExist], or with
-// [ErrAmbiguous]; [Error].Matches then lists the candidates.
+// Resolve returns the context that ref names: a full id, or a unique part of one. A part is the beginning of the id,
+// its end, or the beginning of its last group of digits, which is the random part that lists show. Legacy contexts in
+// the store count too. Resolve fails with [ErrNotExist], or with [ErrAmbiguous]; [Error].Matches then lists the
+// candidates.
 func (s *Store) Resolve(ref string) (uuid.UUID, error) {
 	id, err := s.e.Resolve(ref)
 	return id, wrap(err)
@@ -121,8 +127,9 @@ type Summary struct {
 	Problem      error  // why the context, or a part of it, cannot be used; the other fields hold what is known
 }
 
-// List yields every context in the store in no particular order, legacy contexts too. A damaged context is a row with its Problem; an error says that
-// the store's own folder cannot be read. The store keeps what earlier lists read in summaries.jsonl, a cache.
+// List yields every context in the store in no particular order, legacy contexts too. A damaged context is a row with
+// its Problem; an error says that the store's own folder cannot be read. The store keeps what earlier lists read in
+// summaries.jsonl, a cache.
 func (s *Store) List(ctx context.Context) iter.Seq2[Summary, error] {
 	return each(s.e.List(ctx), summary)
 }

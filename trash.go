@@ -34,8 +34,8 @@ func item(e engine.Trashed) Item {
 	}
 }
 
-// collect runs an operation of the engine to its end. An error that comes with a value of E concerns one thing, and the others follow: failed gets it, or
-// it becomes part of the error.
+// collect runs an operation of the engine to its end. An error that comes with a value of E concerns one thing, and the
+// others follow: failed gets it, or it becomes part of the error.
 func collect[E comparable, T any](seq iter.Seq2[E, error], report func(T), failed func(error), convert func(E) T) (all []T, err error) {
 	var none E
 	for e, fault := range seq {
@@ -72,9 +72,10 @@ type CollectOptions struct {
 	Failed   func(error)   // is called for each thing that failed, which then is no part of the error; nil for no calls
 }
 
-// Collect moves messages that no branch shows to the trash of their context, purges what has been in a trash for longer than the grace period, and moves
-// blobs that nothing refers to to the trash. It runs beside writers. What it cannot do for one context is part of the error, and the others follow. It
-// fails with [ErrLocked] while another process collects.
+// Collect moves messages that no branch shows to the trash of their context, purges what has been in a trash for longer
+// than the grace period, and moves blobs that nothing refers to to the trash. It runs beside writers. What it cannot do
+// for one context is part of the error, and the others follow. It fails with [ErrLocked] while another process
+// collects.
 func (s *Store) Collect(ctx context.Context, o CollectOptions) ([]Item, error) {
 	switch {
 	case o.Grace == 0:
@@ -88,11 +89,16 @@ func (s *Store) Collect(ctx context.Context, o CollectOptions) ([]Item, error) {
 	if !o.All && len(o.Contexts) == 0 {
 		return nil, nil
 	}
-	return collect(s.e.Collect(ctx, engine.Collecting{Contexts: o.Contexts, Grace: o.Grace, DryRun: o.DryRun}), o.Report, o.Failed, func(c engine.Collected) Item {
-		i := item(c.Trashed)
-		i.Purged = c.Purged
-		return i
-	})
+	return collect(
+		s.e.Collect(ctx, engine.Collecting{Contexts: o.Contexts, Grace: o.Grace, DryRun: o.DryRun}),
+		o.Report,
+		o.Failed,
+		func(c engine.Collected) Item {
+			i := item(c.Trashed)
+			i.Purged = c.Purged
+			return i
+		},
+	)
 }
 
 // RemoveOptions change an erase or a purge of the trash.
@@ -103,26 +109,31 @@ type RemoveOptions struct {
 	Failed func(error) // of a purge: is called for each item that failed, which then is no part of the error; nil for no calls
 }
 
-// Erase removes messages of a context for good: their files, what journals, packs and trash hold of any version, copies of the context in the store's
-// trash, and payloads that nothing else refers to. The positions stay; readers find the messages unavailable, with [ErrErased]. docs/DESIGN.md lists what
-// an erase cannot reach.
+// Erase removes messages of a context for good: their files, what journals, packs and trash hold of any version, copies
+// of the context in the store's trash, and payloads that nothing else refers to. The positions stay; readers find the
+// messages unavailable, with [ErrErased]. docs/DESIGN.md lists what an erase cannot reach.
 //
-// Erase fails with [ErrNotExist] when the context has no message of one of the ids, and with [ErrShared] when several branches show one: before anything
-// is changed. Repeated, it finishes what an interrupted erase left.
+// Erase fails with [ErrNotExist] when the context has no message of one of the ids, and with [ErrShared] when several
+// branches show one: before anything is changed. Repeated, it finishes what an interrupted erase left.
 func (s *Store) Erase(ctx context.Context, id uuid.UUID, messages []uuid.UUID, o RemoveOptions) ([]Item, error) {
-	return collect(s.e.Erase(ctx, id, messages, engine.EraseOptions{Shared: o.Shared, DryRun: o.DryRun}), o.Report, nil, func(e engine.Erased) Item {
-		return Item{Context: e.Context, Message: e.ID, Path: e.Path, Bytes: e.Bytes, Reason: e.Reason, Purged: !o.DryRun}
-	})
+	return collect(
+		s.e.Erase(ctx, id, messages, engine.EraseOptions{Shared: o.Shared, DryRun: o.DryRun}),
+		o.Report,
+		nil,
+		func(e engine.Erased) Item {
+			return Item{Context: e.Context, Message: e.ID, Path: e.Path, Bytes: e.Bytes, Reason: e.Reason, Purged: !o.DryRun}
+		},
+	)
 }
 
-// Trash yields what is in the trash of the store and in those of its contexts, oldest first in each; with ids, only what belongs to these contexts. A
-// trash that cannot be read comes with an error, and the others follow.
+// Trash yields what is in the trash of the store and in those of its contexts, oldest first in each; with ids, only
+// what belongs to these contexts. A trash that cannot be read comes with an error, and the others follow.
 func (s *Store) Trash(ctx context.Context, contexts ...uuid.UUID) iter.Seq2[Item, error] {
 	return each(s.e.Trash(ctx, contexts...), item)
 }
 
-// ResolveItem returns the item of the trash that ref names: a full id, or a unique part of one, as in [Store.Resolve]. It fails with [ErrNotExist], or with
-// [ErrAmbiguous]; [Error].Matches then lists the candidates.
+// ResolveItem returns the item of the trash that ref names: a full id, or a unique part of one, as in [Store.Resolve].
+// It fails with [ErrNotExist], or with [ErrAmbiguous]; [Error].Matches then lists the candidates.
 func (s *Store) ResolveItem(ctx context.Context, ref string) (uuid.UUID, error) {
 	id, err := s.e.ResolveTrashed(ctx, ref)
 	return id, wrap(err)
@@ -136,7 +147,8 @@ func (s *Store) PurgeItems(ctx context.Context, items []uuid.UUID, o RemoveOptio
 	return s.purge(ctx, items, 0, o)
 }
 
-// PurgeOlder removes every item from the trash for good that was removed at least so long ago: with 0, all. Errors are those of [Store.PurgeItems].
+// PurgeOlder removes every item from the trash for good that was removed at least so long ago: with 0, all. Errors are
+// those of [Store.PurgeItems].
 func (s *Store) PurgeOlder(ctx context.Context, age time.Duration, o RemoveOptions) ([]Item, error) {
 	return s.purge(ctx, nil, age, o)
 }
@@ -149,12 +161,14 @@ func (s *Store) purge(ctx context.Context, items []uuid.UUID, age time.Duration,
 	})
 }
 
-// Restore brings an item back and takes it out of the trash. A context returns to its folder. The end of a line returns to its positions, under the name
-// of its branch or a similar one. An old version of a message replaces the present one, which goes to the trash. Blobs return to their places.
+// Restore brings an item back and takes it out of the trash. A context returns to its folder. The end of a line returns
+// to its positions, under the name of its branch or a similar one. An old version of a message replaces the present
+// one, which goes to the trash. Blobs return to their places.
 //
-// Name of the result is the name of the branch that a line has now. Restore fails with [ErrNotExist] when there is no such item, with [ErrExist] when the
-// context is there, with [ErrPosition] when another item, which the error names, has to be restored first, with [ErrConflict] when other messages have
-// the positions, and with [ErrInvalid] for an item that can only be looked at. Repeated after an interruption, it finishes.
+// Name of the result is the name of the branch that a line has now. Restore fails with [ErrNotExist] when there is no
+// such item, with [ErrExist] when the context is there, with [ErrPosition] when another item, which the error names,
+// has to be restored first, with [ErrConflict] when other messages have the positions, and with [ErrInvalid] for an
+// item that can only be looked at. Repeated after an interruption, it finishes.
 func (s *Store) Restore(ctx context.Context, id uuid.UUID) (Item, error) {
 	r, err := s.e.Restore(ctx, id)
 	return Item{

@@ -22,12 +22,13 @@ const (
 // Event is something that happened in a store.
 type Event struct {
 	Kind string // [EventContext], [EventBranch], [EventMessage], [EventMetadata] or [EventResync]
-	// Op says what happened: to a context "created", also by a restore, "migrated" or "removed"; to a branch "created", "renamed", "moved" (it shows other
-	// messages, after a rewind) or "removed"; to a message "appended", "replaced" or "edited" (by hand; best effort); to the metadata "changed".
+	// Op says what happened: to a context "created", also by a restore, "migrated" or "removed"; to a branch "created",
+	// "renamed", "moved" (it shows other messages, after a rewind) or "removed"; to a message "appended", "replaced" or
+	// "edited" (by hand; best effort); to the metadata "changed".
 	Op      string
 	Context uuid.UUID
-	// Seq is the number of the commit in its context: pass it to [Context.Watch] to continue behind it. It is 0 for what is no commit: contexts that
-	// come and go, and edits by hand.
+	// Seq is the number of the commit in its context: pass it to [Context.Watch] to continue behind it. It is 0 for what
+	// is no commit: contexts that come and go, and edits by hand.
 	Seq uint64
 	// More says that another event of the same commit follows. Do not continue behind Seq before that.
 	More bool
@@ -41,19 +42,21 @@ type Event struct {
 	Branches []BranchInfo // the branch of a branch's event; all branches of a context that was created, and with EventResync
 }
 
-// Watcher yields every commit of any process exactly once, the commits of a context in order. It reads the journals; hints of the file system only say
-// when, and without them it looks every 0.2 seconds. It keeps no queue: a slow reader costs no memory, and one that falls behind the journals gets an
-// [EventResync]. A commit may be yielded shortly before it is durable.
+// Watcher yields every commit of any process exactly once, the commits of a context in order. It reads the journals;
+// hints of the file system only say when, and without them it looks every 0.2 seconds. It keeps no queue: a slow reader
+// costs no memory, and one that falls behind the journals gets an [EventResync]. A commit may be yielded shortly before
+// it is durable.
 type Watcher struct {
-	// Polling says why the watcher looks every so often: the system watches no folders, or its limits are reached. It is nil while the system watches. A
-	// polling watcher yields no edits by hand.
+	// Polling says why the watcher looks every so often: the system watches no folders, or its limits are reached. It is
+	// nil while the system watches. A polling watcher yields no edits by hand.
 	Polling error
 
 	e *engine.Watcher
 }
 
-// Watch follows a context behind the commit of number from: it yields what was committed since, then what is being committed. [Summary].Sequence is
-// the commit that a handle shows. ctx bounds the beginning only; Close releases the watcher.
+// Watch follows a context behind the commit of number from: it yields what was committed since, then what is being
+// committed. [Summary].Sequence is the commit that a handle shows. ctx bounds the beginning only; Close releases the
+// watcher.
 func (c *Context) Watch(ctx context.Context, from uint64) (*Watcher, error) {
 	return newWatcher(c.e.Watch(ctx, from))
 }
@@ -71,8 +74,8 @@ func newWatcher(e *engine.Watcher, err error) (*Watcher, error) {
 // Close ends the watcher and a running iteration.
 func (w *Watcher) Close() error { return wrap(w.e.Close()) }
 
-// Events yields what happens until ctx ends or the watcher is closed. An error concerns one context and does not end the iteration: it is yielded once,
-// and the watcher looks at that context again.
+// Events yields what happens until ctx ends or the watcher is closed. An error concerns one context and does not end
+// the iteration: it is yielded once, and the watcher looks at that context again.
 func (w *Watcher) Events(ctx context.Context) iter.Seq2[Event, error] {
 	return each(w.e.Events(ctx), event)
 }

@@ -150,8 +150,8 @@ func part(t *testing.T, p *Pack, at int64) string {
 	return "tables"
 }
 
-// TestBitFlips flips a bit in each byte of a pack. What is read is right or known to be damaged; the damage is found; it costs the messages of one
-// frame, or the payloads of one group; and a scan finds everything else.
+// TestBitFlips flips a bit in each byte of a pack. What is read is right or known to be damaged; the damage is found;
+// it costs the messages of one frame, or the payloads of one group; and a scan finds everything else.
 func TestBitFlips(t *testing.T) {
 	entries, payloads, file := small(t)
 	whole := open(t, put(t, file), damagedName)
@@ -194,7 +194,8 @@ func TestBitFlips(t *testing.T) {
 		}
 		if damages == 0 {
 			// A bit that no decoder looks at: padding within a frame.
-			if where != "messages" && where != "payloads" || c.lookups+c.messages+c.byID+c.ranged+c.payloads > 0 || found != messages || blobs != len(payloads) {
+			if where != "messages" && where != "payloads" || c.lookups+c.messages+c.byID+c.ranged+c.payloads > 0 || found != messages ||
+				blobs != len(payloads) {
 				t.Fatalf("%s: not found, but %+v", name, c)
 			}
 			times["harmless"]++
@@ -223,7 +224,8 @@ func TestBitFlips(t *testing.T) {
 	}
 }
 
-// TestRowsAndMessages damages the rows of a segment: they come from its messages. With these damaged as well the segment is lost, and nothing else.
+// TestRowsAndMessages damages the rows of a segment: they come from its messages. With these damaged as well the
+// segment is lost, and nothing else.
 func TestRowsAndMessages(t *testing.T) {
 	entries, payloads, file := small(t)
 	s, count, err := open(t, put(t, file), damagedName).segment(1)

@@ -66,7 +66,11 @@ func TestRecompressedHuge(t *testing.T) {
 	if testing.Short() {
 		t.Skip("it takes some hundred MiB")
 	}
-	entries := []entry{entryOf(t, makeEnvelope(0, 0, "short")), entryOf(t, makeEnvelope(0, 1, strings.Repeat("long ", (MaxMessage-2000)/5))), entryOf(t, makeEnvelope(0, 2, "short"))}
+	entries := []entry{
+		entryOf(t, makeEnvelope(0, 0, "short")),
+		entryOf(t, makeEnvelope(0, 1, strings.Repeat("long ", (MaxMessage-2000)/5))),
+		entryOf(t, makeEnvelope(0, 2, "short")),
+	}
 	p := salvagePack(t, put(t, recompressed(t, entries, true, true)))
 	for n, e := range entries {
 		r, err := p.Lookup(lineID(0), int64(n))
@@ -126,7 +130,12 @@ func TestFront(t *testing.T) {
 	}
 	// A pack behind another one is no part of that.
 	other, _ := sample(t)
-	if p := salvagePack(t, put(t, append(append(bytes.Clone(file), recompressed(t, other, false, true)...), file...))); p.Len() != int64(len(entries)) {
+	if p := salvagePack(
+		t,
+		put(t, append(append(bytes.Clone(file), recompressed(t, other, false, true)...), file...)),
+	); p.Len() != int64(
+		len(entries),
+	) {
 		t.Errorf("%d messages", p.Len())
 	}
 }

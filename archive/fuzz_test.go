@@ -51,8 +51,8 @@ func FuzzPack(f *testing.F) {
 	})
 }
 
-// FuzzSalvage salvages whatever bytes there are, and a pack with pieces that were changed, moved or left out. What a scan finds in order is in the
-// pack; what else there is, is read without harm.
+// FuzzSalvage salvages whatever bytes there are, and a pack with pieces that were changed, moved or left out. What a
+// scan finds in order is in the pack; what else there is, is read without harm.
 func FuzzSalvage(f *testing.F) {
 	entries, payloads, file := small(f)
 	whole := footerOf(f, file)

@@ -99,7 +99,8 @@ func TestReadMessagesDamaged(t *testing.T) {
 	}
 }
 
-// waitingFS has files that tell how often each place was read, and how many reads there were at once. A read below an offset waits for a second one.
+// waitingFS has files that tell how often each place was read, and how many reads there were at once. A read below an
+// offset waits for a second one.
 type waitingFS struct {
 	vfs.FS
 	limit int64

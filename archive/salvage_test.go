@@ -21,7 +21,8 @@ func salvagePack(t tb, fsys vfs.FS) *Pack {
 	return p
 }
 
-// checkSalvaged compares a salvaged pack with what a scan finds in the same file, and returns both. All that is found is in the pack, and nothing else.
+// checkSalvaged compares a salvaged pack with what a scan finds in the same file, and returns both. All that is found
+// is in the pack, and nothing else.
 func checkSalvaged(t tb, fsys vfs.FS) (p *Pack, rows []Found, payloads map[Sum][]byte) {
 	t.Helper()
 	p = salvagePack(t, fsys)
@@ -41,7 +42,15 @@ func checkSalvaged(t tb, fsys vfs.FS) (p *Pack, rows []Found, payloads map[Sum][
 		}
 	}
 	if p.Len() != int64(len(rows)) || p.Bytes() != size || p.PayloadCount() != int64(len(payloads)) {
-		t.Fatalf("%d messages of %d bytes, %d payloads; a scan finds %d, %d, %d", p.Len(), p.Bytes(), p.PayloadCount(), len(rows), size, len(payloads))
+		t.Fatalf(
+			"%d messages of %d bytes, %d payloads; a scan finds %d, %d, %d",
+			p.Len(),
+			p.Bytes(),
+			p.PayloadCount(),
+			len(rows),
+			size,
+			len(payloads),
+		)
 	}
 	for i := range rows {
 		checkFound(t, p, &rows[i])
@@ -149,7 +158,8 @@ func wholeRows(t tb, rows []Found, entries []entry) (n int) {
 	return n
 }
 
-// TestSalvage flips a bit in each third byte of a pack, with its footer and without its tables. All rows and messages are there but those whose place it is.
+// TestSalvage flips a bit in each third byte of a pack, with its footer and without its tables. All rows and messages
+// are there but those whose place it is.
 func TestSalvage(t *testing.T) {
 	entries, payloads, file := small(t)
 	whole := open(t, put(t, file), damagedName)

@@ -27,7 +27,12 @@ func Externalise(body []byte, policy Policy, put func(payload []byte) (Sum, erro
 // 1 KiB to functions. Each pointer names an empty string of body; its function returns the reference that replaces it
 // in stored. Attach takes sum, size, media type, encoding and prefix of it. Attach checks the pointers before any
 // payload. The error wraps [ErrPlace] if a pointer leads to no empty string, or to several because a name occurs twice.
-func Attach(body []byte, policy Policy, put func(payload []byte) (Sum, error), attached map[string]func() (Ref, error)) (stored []byte, refs []Ref, err error) {
+func Attach(
+	body []byte,
+	policy Policy,
+	put func(payload []byte) (Sum, error),
+	attached map[string]func() (Ref, error),
+) (stored []byte, refs []Ref, err error) {
 	w := writer{body: body, policy: policy, put: put, places: places{refs: attached}}
 	return w.write()
 }
@@ -36,7 +41,12 @@ func Attach(body []byte, policy Policy, put func(payload []byte) (Sum, error), a
 // payloads, and to texts that the policy moves, stay, and Reexternalise does not get their payloads. It resolves other
 // references and examines their strings again. So the result equals that of [Externalise] for the original message,
 // except for attached binary payloads. If a payload is unavailable, the error wraps an [UnavailableError].
-func Reexternalise(stored []byte, policy Policy, get func(Ref) ([]byte, error), put func(payload []byte) (Sum, error)) ([]byte, []Ref, error) {
+func Reexternalise(
+	stored []byte,
+	policy Policy,
+	get func(Ref) ([]byte, error),
+	put func(payload []byte) (Sum, error),
+) ([]byte, []Ref, error) {
 	body, kept, err := resolve(stored, func(ref Ref) ([]byte, error) {
 		if policy.keeps(ref) {
 			return nil, ErrKeep

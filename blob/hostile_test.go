@@ -142,7 +142,15 @@ func TestEveryByteMatters(t *testing.T) {
 		for i := range whole {
 			file := bytes.Clone(whole)
 			file[i] ^= 0x55
-			if got, err := placeFile(t, sum, file).Get(sum, 1<<20); err == nil && !bytes.Equal(got, b) || err != nil && !errors.Is(err, ErrDamaged) && !errors.Is(err, vfs.ErrTooLarge) {
+			if got, err := placeFile(
+				t,
+				sum,
+				file,
+			).Get(
+				sum,
+				1<<20,
+			); err == nil && !bytes.Equal(got, b) ||
+				err != nil && !errors.Is(err, ErrDamaged) && !errors.Is(err, vfs.ErrTooLarge) {
 				t.Errorf("byte %d: %d bytes, %v", i, len(got), err)
 			}
 			if got, err := placeFile(t, sum, whole[:i]).Get(sum, 1<<20); err == nil {

@@ -36,8 +36,8 @@ func escaped(text string) string {
 	return b.String()
 }
 
-// TestMentions: a reference is found however it is spelled and wherever it lies in a stream, also where what is around it is damaged; what a
-// framework wrote, and what stands inside a text, is none.
+// TestMentions: a reference is found however it is spelled and wherever it lies in a stream, also where what is around
+// it is damaged; what a framework wrote, and what stands inside a text, is none.
 func TestMentions(t *testing.T) {
 	sum := SumOf([]byte("x"))
 	name := sum.String()
@@ -88,9 +88,27 @@ func TestMentionsAllRefs(t *testing.T) {
 			}
 			sum := SumOf(fmt.Append(nil, i))
 			want = append(want, sum)
-			fmt.Fprintf(&b, "%s{%s%s%s:%s%s,%s:1}", space.Draw(t, "space"), space.Draw(t, "space"), spell("$blob"), space.Draw(t, "space"), space.Draw(t, "space"),
-				spell(sum.String()), spell("size"))
-			b.WriteString(`,"` + rapid.StringMatching(`[$blob:\\"a ]{0,9}`).Filter(func(s string) bool { return !strings.ContainsAny(s, `"\`) }).Draw(t, "text") + `"`)
+			fmt.Fprintf(
+				&b,
+				"%s{%s%s%s:%s%s,%s:1}",
+				space.Draw(t, "space"),
+				space.Draw(t, "space"),
+				spell("$blob"),
+				space.Draw(t, "space"),
+				space.Draw(t, "space"),
+				spell(sum.String()),
+				spell("size"),
+			)
+			b.WriteString(
+				`,"` + rapid.StringMatching(
+					`[$blob:\\"a ]{0,9}`,
+				).Filter(
+					func(s string) bool { return !strings.ContainsAny(s, `"\`) },
+				).Draw(
+					t,
+					"text",
+				) + `"`,
+			)
 		}
 		b.WriteString("]")
 		refs, err := Refs([]byte(b.String()))

@@ -33,7 +33,8 @@ func TestResolveTo(t *testing.T) {
 		want, werr := Resolve([]byte(stored), m.get)
 		var got bytes.Buffer
 		err := ResolveTo(&got, []byte(stored), m.open)
-		if got.String() != string(want) || (err == nil) != (werr == nil) || err != nil && (err.Error() != werr.Error() || !errors.Is(err, errGone)) {
+		if got.String() != string(want) || (err == nil) != (werr == nil) ||
+			err != nil && (err.Error() != werr.Error() || !errors.Is(err, errGone)) {
 			r.Fatalf("%s, %v\nwanted %s, %v", &got, err, want, werr)
 		}
 		for _, ref := range refs { // escapes do not count
@@ -47,7 +48,8 @@ func TestResolveTo(t *testing.T) {
 	})
 }
 
-// TestResolveToLarge: a payload that is not held is proved before its first byte is written, and what goes wrong between the two ends the body.
+// TestResolveToLarge: a payload that is not held is proved before its first byte is written, and what goes wrong
+// between the two ends the body.
 func TestResolveToLarge(t *testing.T) {
 	text := strings.Repeat("é\x01", atOnce)
 	whole := Ref{Sum: SumOf([]byte(text)), Size: int64(len(text))}

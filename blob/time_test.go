@@ -7,8 +7,8 @@ import (
 	"github.com/ctxdir/ctxdir/internal/vfs/crashfs"
 )
 
-// TestNewBlobIsNotOld: a blob bears no time before it was made, also where the file system's own stamps are a tick behind the clock. A sweep would take
-// it for older than its beginning.
+// TestNewBlobIsNotOld: a blob bears no time before it was made, also where the file system's own stamps are a tick
+// behind the clock. A sweep would take it for older than its beginning.
 func TestNewBlobIsNotOld(t *testing.T) {
 	disk := crashfs.New()
 	disk.SetClock(func() time.Time { return time.Now().Add(-10 * time.Millisecond) })

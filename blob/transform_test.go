@@ -125,14 +125,18 @@ func TestThreshold(t *testing.T) {
 func TestStoredForm(t *testing.T) {
 	sum := SumOf([]byte("hello"))
 	stored, _, _ := roundTrip(t, `{"a":"hello","b":["h\u00e9llo"]}`, 5)
-	want := `{"a":{"$blob":"` + sum.String() + `","size":5},"b":[{"$blob":"` + SumOf([]byte("héllo")).String() + `","size":6,"spelling":"ascii"}]}`
+	want := `{"a":{"$blob":"` + sum.String() + `","size":5},"b":[{"$blob":"` + SumOf(
+		[]byte("héllo"),
+	).String() + `","size":6,"spelling":"ascii"}]}`
 	if stored != want {
 		t.Errorf("%s\nwanted %s", stored, want)
 	}
 	png := noise(300)
 	uri := "data:image/png;base64," + base64.StdEncoding.EncodeToString(png)
 	stored, _, _ = roundTrip(t, `{"url":"`+strings.ReplaceAll(uri, "/", `\/`)+`"}`, -1)
-	want = `{"url":{"$blob":"` + SumOf(png).String() + `","size":300,"spelling":"slash","encoding":"base64","prefix":"data:image/png;base64,","media_type":"image/png"}}`
+	want = `{"url":{"$blob":"` + SumOf(
+		png,
+	).String() + `","size":300,"spelling":"slash","encoding":"base64","prefix":"data:image/png;base64,","media_type":"image/png"}}`
 	if stored != want {
 		t.Errorf("%s\nwanted %s", stored, want)
 	}
@@ -183,7 +187,11 @@ func TestUnavailable(t *testing.T) {
 	delete(m, refs[1].Sum)
 	m[refs[2].Sum] = []byte("short")
 	got, err := Resolve(stored, m.get)
-	want := `{"a":"first payload","$blob":"b","c":[` + string(stored[refs[1].Offset:refs[1].end]) + "," + string(stored[refs[2].Offset:refs[2].end]) + `]}`
+	want := `{"a":"first payload","$blob":"b","c":[` + string(
+		stored[refs[1].Offset:refs[1].end],
+	) + "," + string(
+		stored[refs[2].Offset:refs[2].end],
+	) + `]}`
 	if string(got) != want {
 		t.Errorf("%s\nwanted %s", got, want)
 	}

@@ -13,7 +13,8 @@ import (
 )
 
 // TestReach holds what is collected against what branches show: a message is within its line's reach if and only if one
-// shows it, and so many as Showing says; without the others every branch shows what it did; and with them put back so does a branch of the line.
+// shows it, and so many as Showing says; without the others every branch shows what it did; and with them put back so
+// does a branch of the line.
 func TestReach(t *testing.T) {
 	rapid.Check(t, func(t *rapid.T) {
 		w := newWorld(t)

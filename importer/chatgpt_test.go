@@ -32,7 +32,8 @@ func TestChatGPT(t *testing.T) {
 	}
 	main := knots.all(Main)
 	last := main[len(main)-1]
-	if last.Role != "assistant" || last.Type != "node" || last.CreatedAt.Nanosecond() != 1000 || !strings.Contains(string(last.Body), `"create_time":1725181410.000001`) {
+	if last.Role != "assistant" || last.Type != "node" || last.CreatedAt.Nanosecond() != 1000 ||
+		!strings.Contains(string(last.Body), `"create_time":1725181410.000001`) {
 		t.Errorf("%+v %s", last, last.Body)
 	}
 	moon := s.contexts[got.results[1].Context]
@@ -60,7 +61,15 @@ func exportOf(current string, nodes ...string) string {
 		}
 		name, parent, _ := strings.Cut(n, "<")
 		c, _ := json.Marshal(append([]string{}, children[name]...))
-		fmt.Fprintf(&b, `%q:{"id":%q,"message":{"author":{"role":"user"},"content":{"parts":["%s"]}},"parent":%q,"children":%s}`, name, name, name, parent, c)
+		fmt.Fprintf(
+			&b,
+			`%q:{"id":%q,"message":{"author":{"role":"user"},"content":{"parts":["%s"]}},"parent":%q,"children":%s}`,
+			name,
+			name,
+			name,
+			parent,
+			c,
+		)
 	}
 	return fmt.Sprintf(`{"title":"t","conversation_id":"c","mapping":{%s},"current_node":%q}`, b.String(), current)
 }

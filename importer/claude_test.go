@@ -126,7 +126,14 @@ func TestForkAndSidechainShowTheirPath(t *testing.T) {
 	s := newFakeStore()
 	importFile(t, s, filepath.Join(fixtures, "claude-code/release-notes-tuesday.jsonl"), Options{})
 	c := s.only(t)
-	shared := []string{"file-history-snapshot", "user: Write the release notes ", "assistant", "progress", "user", "assistant: Three changes: neap"}
+	shared := []string{
+		"file-history-snapshot",
+		"user: Write the release notes ",
+		"assistant",
+		"progress",
+		"user",
+		"assistant: Three changes: neap",
+	}
 	for branch, want := range map[string][]string{
 		"main":               slices.Concat(shared, []string{"user: Formal, one line each.", "assistant: - Corrected the sig"}),
 		"fork-1":             slices.Concat(shared, []string{"user: Friendly, please, and th", "assistant", "user", "assistant: tide 1.4 is out! Ne", "user: Perfect.", "assistant: Fair winds!"}),
@@ -239,7 +246,12 @@ func line(spec string, more ...string) string {
 	case "reply":
 		return head + fmt.Sprintf(`,"type":"assistant","message":{"id":"%s","role":"assistant","content":[]}`, f[3]) + tail
 	case "task":
-		return head + fmt.Sprintf(`,"type":"assistant","message":{"id":"%s","role":"assistant","content":[{"type":"tool_use","id":"%s","name":"Task","input":{"prompt":"%s"}}]}`, f[3], f[4], f[5]) + tail
+		return head + fmt.Sprintf(
+			`,"type":"assistant","message":{"id":"%s","role":"assistant","content":[{"type":"tool_use","id":"%s","name":"Task","input":{"prompt":"%s"}}]}`,
+			f[3],
+			f[4],
+			f[5],
+		) + tail
 	}
 	return head + fmt.Sprintf(`,"type":"%s"`, f[0]) + tail
 }

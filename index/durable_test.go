@@ -44,7 +44,8 @@ func failing(disk *crashfs.FS, pick func(crashfs.Op) bool) (stop func()) {
 func (b *bench) addFailing(disk *crashfs.FS) {
 	b.t.Helper()
 	stop := failing(disk, func(o crashfs.Op) bool {
-		return o.Kind == crashfs.KindDatasync && strings.Contains(o.Path, "/journal-") || o.Kind == crashfs.KindSync && strings.Contains(o.Path, "/.journal-")
+		return o.Kind == crashfs.KindDatasync && strings.Contains(o.Path, "/journal-") ||
+			o.Kind == crashfs.KindSync && strings.Contains(o.Path, "/.journal-")
 	})
 	defer stop()
 	b.commit(true)
@@ -104,8 +105,8 @@ func (b *bench) survives(disk *crashfs.FS) {
 	}
 }
 
-// TestAppendAfterAFailedSync: one process is told that its record could not be written, and ends. What the next one acknowledges is there after a power
-// cut, with all that it stands behind.
+// TestAppendAfterAFailedSync: one process is told that its record could not be written, and ends. What the next one
+// acknowledges is there after a power cut, with all that it stands behind.
 func TestAppendAfterAFailedSync(t *testing.T) {
 	ctx := stdcontext.Background()
 	for name, next := range map[string]func(b *bench){
@@ -144,7 +145,8 @@ func TestAppendAfterAFailedSync(t *testing.T) {
 	}
 }
 
-// TestAppendAfterAFailedRotation: so is what is appended to a journal whose beginning another process could not make durable, nor take away.
+// TestAppendAfterAFailedRotation: so is what is appended to a journal whose beginning another process could not make
+// durable, nor take away.
 func TestAppendAfterAFailedRotation(t *testing.T) {
 	b, disk := newCrashBench(t)
 	b.must(b.add(3, true))
@@ -161,7 +163,8 @@ func TestAppendAfterAFailedRotation(t *testing.T) {
 	other.survives(disk)
 }
 
-// TestRefusedJournalTakenUp: the process whose rotation failed finds that another one has gone on in the journal that it could not take away.
+// TestRefusedJournalTakenUp: the process whose rotation failed finds that another one has gone on in the journal that
+// it could not take away.
 func TestRefusedJournalTakenUp(t *testing.T) {
 	b, disk := newCrashBench(t)
 	b.must(b.add(3, true))
@@ -180,7 +183,8 @@ func TestRefusedJournalTakenUp(t *testing.T) {
 	b.survives(disk)
 }
 
-// TestFailedSyncOfAnother: the process that has the journal open gets the error of another process's write, and writes all records to a new journal.
+// TestFailedSyncOfAnother: the process that has the journal open gets the error of another process's write, and writes
+// all records to a new journal.
 func TestFailedSyncOfAnother(t *testing.T) {
 	b, disk := newCrashBench(t)
 	b.must(b.add(3, true))
@@ -235,7 +239,8 @@ func TestReplacedRecord(t *testing.T) {
 	other.survives(disk)
 }
 
-// TestOneSync: a process that opens a journal writes the records again that no mark says are durable, once, and syncs once. Marks keep that short.
+// TestOneSync: a process that opens a journal writes the records again that no mark says are durable, once, and syncs
+// once. Marks keep that short.
 func TestOneSync(t *testing.T) {
 	b, disk := newCrashBench(t)
 	for range 5 {
@@ -298,7 +303,8 @@ func (b *bench) marks() (marks []uint64) {
 	return marks
 }
 
-// TestMarks: a record says up to where its writer knows all to be durable, and no further: a writer that does not sync knows what others say.
+// TestMarks: a record says up to where its writer knows all to be durable, and no further: a writer that does not sync
+// knows what others say.
 func TestMarks(t *testing.T) {
 	b, disk := newCrashBench(t)
 	b.commit(false)
@@ -332,8 +338,8 @@ func TestRewrittenOnce(t *testing.T) {
 	}
 }
 
-// TestRelaxedAndAFailedWriteback: what was appended without a sync, and what the system then could not write, is there when something behind it is
-// acknowledged.
+// TestRelaxedAndAFailedWriteback: what was appended without a sync, and what the system then could not write, is there
+// when something behind it is acknowledged.
 func TestRelaxedAndAFailedWriteback(t *testing.T) {
 	b, disk := newCrashBench(t)
 	b.commit(false)
@@ -359,7 +365,13 @@ func (b *bench) next() Item {
 	c, _, err := b.log.Counts(b.line)
 	b.must(err)
 	env := &message.Envelope{
-		ID: uuid.New(), Line: b.line, Position: c.End(), Prev: c.Last, StoredAt: time.Now().UTC().Truncate(time.Second), Branch: "main", Body: fmt.Appendf(nil, `{"n":%d}`, c.End()),
+		ID:       uuid.New(),
+		Line:     b.line,
+		Position: c.End(),
+		Prev:     c.Last,
+		StoredAt: time.Now().UTC().Truncate(time.Second),
+		Branch:   "main",
+		Body:     fmt.Appendf(nil, `{"n":%d}`, c.End()),
 	}
 	return Item{Kind: KindAppend, Envelope: env, Body: env.AppendTo(nil)}
 }

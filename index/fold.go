@@ -341,7 +341,10 @@ func (l *Log) writeRows(w *foldWork) error {
 			continue
 		}
 		write := l.writeRowsOf
-		if dense := ln.dense(ln.Base); ln.cut && ln.End() < dense || len(ln.entries) > 0 && ln.entries[0].Position < dense || slices.ContainsFunc(ln.entries, archived) {
+		if dense := ln.dense(
+			ln.Base,
+		); ln.cut && ln.End() < dense || len(ln.entries) > 0 && ln.entries[0].Position < dense ||
+			slices.ContainsFunc(ln.entries, archived) {
 			write = l.rewriteRowsOf
 		}
 		made, err := write(ln)

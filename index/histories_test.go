@@ -14,8 +14,8 @@ import (
 	"github.com/ctxdir/ctxdir/internal/vfs/crashfs"
 )
 
-// newMixed makes a context over which an older copy was copied. The copy has index.json, journal 1, and three messages. Of the newer history journals 2 and 3 are
-// left, or journal 3 alone; journal 3 holds two messages.
+// newMixed makes a context over which an older copy was copied. The copy has index.json, journal 1, and three messages.
+// Of the newer history journals 2 and 3 are left, or journal 3 alone; journal 3 holds two messages.
 func newMixed(t *testing.T, second bool) (*bench, *crashfs.FS) {
 	b, disk := newCrashBench(t)
 	ctx := stdcontext.Background()
@@ -64,8 +64,8 @@ func (b *bench) trashed() (n int) {
 	return n
 }
 
-// TestOlderCopyOverNewer: journals of the newer history are not believed, whether they stand right behind the restored one or further on; what is appended stays
-// through rotations, and the journals in the way go to trash.
+// TestOlderCopyOverNewer: journals of the newer history are not believed, whether they stand right behind the restored
+// one or further on; what is appended stays through rotations, and the journals in the way go to trash.
 func TestOlderCopyOverNewer(t *testing.T) {
 	for name, second := range map[string]bool{"the next journal is there": true, "one behind a gap": false} {
 		t.Run(name, func(t *testing.T) {
@@ -124,8 +124,8 @@ func TestRecommitBesideStray(t *testing.T) {
 	b.shows(5)
 }
 
-// TestRotationOntoStrayCut cuts the power at every operation of a rotation onto the number of a journal of another history. What was acknowledged is there, and so is
-// that journal, in its place or in the trash.
+// TestRotationOntoStrayCut cuts the power at every operation of a rotation onto the number of a journal of another
+// history. What was acknowledged is there, and so is that journal, in its place or in the trash.
 func TestRotationOntoStrayCut(t *testing.T) {
 	for k, cut := 1, true; cut; k++ {
 		b, disk := newMixed(t, true)
@@ -175,7 +175,8 @@ func walk(fsys vfs.FS, folder string, f func(path string)) error {
 	return nil
 }
 
-// TestTailBesideStray: one who follows begins in the context's own journal, and goes on through rotations, whatever journals of another history lie behind.
+// TestTailBesideStray: one who follows begins in the context's own journal, and goes on through rotations, whatever
+// journals of another history lie behind.
 func TestTailBesideStray(t *testing.T) {
 	for _, second := range []bool{true, false} {
 		b, _ := newMixed(t, second)
@@ -196,8 +197,8 @@ func TestTailBesideStray(t *testing.T) {
 	}
 }
 
-// TestRebuildOfMixed: index.json is lost after another copy was copied over the context and the work went on. What was acknowledged since is there; what is left of the
-// other history takes no place of it.
+// TestRebuildOfMixed: index.json is lost after another copy was copied over the context and the work went on. What was
+// acknowledged since is there; what is left of the other history takes no place of it.
 func TestRebuildOfMixed(t *testing.T) {
 	for name, second := range map[string]bool{"the next journal is there": true, "one behind a gap": false} {
 		t.Run(name, func(t *testing.T) {

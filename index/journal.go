@@ -64,7 +64,14 @@ func parseBegin(body []byte, dir *ctxfolder.Dir, generation uint64) (begin, erro
 		return b, fmt.Errorf("%w: journal %d begins at record %d", ErrDamaged, generation, b.Seq)
 	}
 	if b.Context != dir.ID || b.Store != dir.Store || b.Generation != generation {
-		return b, fmt.Errorf("%w: journal %d is of context %s in store %s, generation %d", ErrDamaged, generation, b.Context, b.Store, b.Generation)
+		return b, fmt.Errorf(
+			"%w: journal %d is of context %s in store %s, generation %d",
+			ErrDamaged,
+			generation,
+			b.Context,
+			b.Store,
+			b.Generation,
+		)
 	}
 	for _, c := range b.Lines {
 		if !c.sane() {

@@ -223,7 +223,8 @@ func TestDamagedRecordInTheMiddle(t *testing.T) {
 			b.reopen()
 			entries, err := b.log.Entries(b.line, 0, 10)
 			b.must(err)
-			if len(entries) != 5 || (entries[2].Lost == "") != files || entries[2].ID != b.ids[2] || entries[3].ID != b.ids[3] || entries[3].Lost != "" {
+			if len(entries) != 5 || (entries[2].Lost == "") != files || entries[2].ID != b.ids[2] || entries[3].ID != b.ids[3] ||
+				entries[3].Lost != "" {
 				t.Fatalf("entries %+v", entries)
 			}
 			if p, err := b.log.Problems(); err != nil || len(p) == 0 {

@@ -15,8 +15,9 @@ import (
 	"github.com/ctxdir/ctxdir/internal/vfs/crashfs"
 )
 
-// TestFoldBesideANewJournal: a new journal that repeats the last one's records is begun while a fold has not ended, which then says that some of them
-// have rows. Nothing is damaged, and in the end nothing is left of the journal that was repeated.
+// TestFoldBesideANewJournal: a new journal that repeats the last one's records is begun while a fold has not ended,
+// which then says that some of them have rows. Nothing is damaged, and in the end nothing is left of the journal that
+// was repeated.
 func TestFoldBesideANewJournal(t *testing.T) {
 	ctx := stdcontext.Background()
 	b, disk := newCrashBench(t)
@@ -49,7 +50,8 @@ func TestFoldBesideANewJournal(t *testing.T) {
 	}
 }
 
-// TestJournalBefore: a journal/1 is read, and a journal/2 goes on from it. Its records bear no mark, so all of them are written again before that.
+// TestJournalBefore: a journal/1 is read, and a journal/2 goes on from it. Its records bear no mark, so all of them are
+// written again before that.
 func TestJournalBefore(t *testing.T) {
 	b, disk := newCrashBench(t)
 	b.must(b.add(3, true))

@@ -47,7 +47,15 @@ func rebuildOnce(dir *ctxfolder.Dir, held []*journal, x *folded) (*state, error)
 	if x == nil && s.replayFromRows() {
 		return s, nil
 	}
-	b := &rebuilder{s: s, x: x, found: map[uuid.UUID]map[int64]Entry{}, prev: map[uuid.UUID]uuid.UUID{}, rows: map[fileKey]Entry{}, filed: map[lineKey]int64{}, older: map[[2]uuid.UUID]bool{}}
+	b := &rebuilder{
+		s:     s,
+		x:     x,
+		found: map[uuid.UUID]map[int64]Entry{},
+		prev:  map[uuid.UUID]uuid.UUID{},
+		rows:  map[fileKey]Entry{},
+		filed: map[lineKey]int64{},
+		older: map[[2]uuid.UUID]bool{},
+	}
 	b.readScraps()
 	b.expect(x)
 	if err := b.run(); err != nil {

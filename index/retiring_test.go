@@ -9,8 +9,8 @@ import (
 	"github.com/ctxdir/ctxdir/message"
 )
 
-// TestRetireReplaced: a message that was replaced between the rotation and the end of a fold keeps nobody from forgetting the ones behind it: what is
-// folded may be archived next, and no journal has it.
+// TestRetireReplaced: a message that was replaced between the rotation and the end of a fold keeps nobody from
+// forgetting the ones behind it: what is folded may be archived next, and no journal has it.
 func TestRetireReplaced(t *testing.T) {
 	b, _ := newCrashBench(t)
 	b.must(b.add(4, true))
@@ -26,7 +26,13 @@ func TestRetireReplaced(t *testing.T) {
 	b.must(b.dir.Lock.Acquire(ctx))
 	b.must(b.log.Prepare())
 	env := &message.Envelope{
-		ID: b.ids[1], Line: b.line, Position: 1, Prev: b.ids[0], StoredAt: old[0].StoredAt().Add(time.Second), Branch: "main", Body: []byte(`{"n":"new"}`),
+		ID:       b.ids[1],
+		Line:     b.line,
+		Position: 1,
+		Prev:     b.ids[0],
+		StoredAt: old[0].StoredAt().Add(time.Second),
+		Branch:   "main",
+		Body:     []byte(`{"n":"new"}`),
 	}
 	commit := b.log.Append([]Item{{Kind: KindReplace, Envelope: env, Body: env.AppendTo(nil), Was: old[0].Size}})
 	b.must(b.dir.Lock.Release())

@@ -8,8 +8,8 @@ import (
 	"testing"
 )
 
-// TestScrapsOfAnotherHistory: the records of a journal with a damaged beginning count where they go on from what is known, and not where an older copy of the
-// context was put over a newer one: there they only fill gaps.
+// TestScrapsOfAnotherHistory: the records of a journal with a damaged beginning count where they go on from what is
+// known, and not where an older copy of the context was put over a newer one: there they only fill gaps.
 func TestScrapsOfAnotherHistory(t *testing.T) {
 	for name, older := range map[string]bool{"the same history": false, "another one": true} {
 		t.Run(name, func(t *testing.T) {

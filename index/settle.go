@@ -42,7 +42,11 @@ func (l *Log) withRetry(settle func() error) error {
 }
 
 // settleUnder is settle with the context lock from locked, which it takes more than once if it has files to write.
-func (l *Log) settleUnder(w *foldWork, journals []uint64, locked func(func(folders map[uuid.UUID]string) error) error) (settled int, err error) {
+func (l *Log) settleUnder(
+	w *foldWork,
+	journals []uint64,
+	locked func(func(folders map[uuid.UUID]string) error) error,
+) (settled int, err error) {
 	err = l.withRetry(func() error {
 		settled, err = l.settleOnce(w, journals, locked)
 		return err

@@ -12,8 +12,8 @@ import (
 	"github.com/google/uuid"
 )
 
-// TestSettleOthersFiles: a message's file that the system could not write, and told somebody else of, is made again before the journal goes that has the
-// message. It looks right as long as the system has it in memory.
+// TestSettleOthersFiles: a message's file that the system could not write, and told somebody else of, is made again
+// before the journal goes that has the message. It looks right as long as the system has it in memory.
 func TestSettleOthersFiles(t *testing.T) {
 	ctx := stdcontext.Background()
 	b, disk := newCrashBench(t)

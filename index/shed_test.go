@@ -17,7 +17,8 @@ func (b *bench) journals() (there, folded []uint64) {
 	return there, x.retained()
 }
 
-// TestShed: a journal that is large beside what the context holds goes, one that is small stays as a second copy; handles that looked before go on.
+// TestShed: a journal that is large beside what the context holds goes, one that is small stays as a second copy;
+// handles that looked before go on.
 func TestShed(t *testing.T) {
 	ctx := stdcontext.Background()
 	b, disk := newCrashBench(t)

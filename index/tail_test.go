@@ -45,8 +45,8 @@ func (b *bench) follow() *ctxfolder.Dir {
 	return dir
 }
 
-// TestTail: whatever folds do, each record is read once and in order by who follows; one who rested goes on where he was, or learns that the journals
-// do not reach back so far.
+// TestTail: whatever folds do, each record is read once and in order by who follows; one who rested goes on where he
+// was, or learns that the journals do not reach back so far.
 func TestTail(t *testing.T) {
 	rapid.Check(t, func(rt *rapid.T) {
 		b := newBench(t)
@@ -94,7 +94,8 @@ func TestTail(t *testing.T) {
 			sameIDs(rt, ids, b.ids[told:])
 			counted, _, err := b.log.Counts(b.line)
 			b.must(err)
-			if got := live.Counts()[b.line]; got.Base != counted.Base || got.Count != counted.Count || got.Bytes != counted.Bytes || got.Last != counted.Last {
+			if got := live.Counts()[b.line]; got.Base != counted.Base || got.Count != counted.Count || got.Bytes != counted.Bytes ||
+				got.Last != counted.Last {
 				rt.Fatalf("counted %+v, wanted %+v", got, counted)
 			}
 			if told = len(b.ids); rapid.Bool().Draw(rt, "rest") {
@@ -115,7 +116,8 @@ func sameIDs(t interface{ Fatal(...any) }, got, want []uuid.UUID) {
 	}
 }
 
-// TestTailTorn: what is written in part is nothing yet, and what a crash tore is nothing ever: what the next writer puts in its place is told.
+// TestTailTorn: what is written in part is nothing yet, and what a crash tore is nothing ever: what the next writer
+// puts in its place is told.
 func TestTailTorn(t *testing.T) {
 	b := newBench(t)
 	b.must(b.add(2, true))

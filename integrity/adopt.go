@@ -49,7 +49,9 @@ func (r *repair) link() error {
 		if err != nil || len(wrong) == 0 {
 			return err
 		}
-		p := problem{Finding: Finding{Kind: KindStructure, Path: r.Dir.ID.String() + "/" + ctxfolder.MetadataFile, Detail: strings.Join(wrong, "; ")}}
+		p := problem{
+			Finding: Finding{Kind: KindStructure, Path: r.Dir.ID.String() + "/" + ctxfolder.MetadataFile, Detail: strings.Join(wrong, "; ")},
+		}
 		if err := r.mendStructure(p); err != nil {
 			return err
 		}

@@ -17,7 +17,8 @@ func (x *examination) collected(file uuid.UUID, env *message.Envelope) (item str
 			return item, cleared
 		}
 		i := &t.Item
-		if t.Problem != nil || i.Kind != ctxfolder.TrashLine || env != nil && (i.Line != env.Line || env.Position < i.From || env.Position >= i.To) {
+		if t.Problem != nil || i.Kind != ctxfolder.TrashLine ||
+			env != nil && (i.Line != env.Line || env.Position < i.From || env.Position >= i.To) {
 			continue
 		}
 		if !x.keptIn(t.Path)[file] {

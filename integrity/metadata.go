@@ -25,7 +25,10 @@ func wrongLines(m *ctxfolder.Metadata, dir *ctxfolder.Dir, log *index.Log) (wron
 		l := &fixed.Lines[i]
 		own := all[l.ID]
 		if own.Count > 0 && own.Base != l.Base {
-			wrong = append(wrong, fmt.Sprintf("line %s begins at %d according to its messages, and at %d according to metadata.json", l.ID, own.Base, l.Base))
+			wrong = append(
+				wrong,
+				fmt.Sprintf("line %s begins at %d according to its messages, and at %d according to metadata.json", l.ID, own.Base, l.Base),
+			)
 			l.Base = own.Base
 		}
 	}
@@ -96,7 +99,10 @@ func wrongParents(m *ctxfolder.Metadata, dir *ctxfolder.Dir, log *index.Log) (wr
 				return wrong, err
 			}
 			if own && id == env.Prev && !descends(m, p.ID, l.ID) {
-				wrong = append(wrong, fmt.Sprintf("line %s continues line %s according to its messages, and %s according to metadata.json", l.ID, p.ID, l.Parent))
+				wrong = append(
+					wrong,
+					fmt.Sprintf("line %s continues line %s according to its messages, and %s according to metadata.json", l.ID, p.ID, l.Parent),
+				)
 				l.Parent = p.ID
 				break
 			}

@@ -180,7 +180,13 @@ func (x *examination) eachMisnamed(ctx context.Context, files bool, wrong func(m
 
 // contextNames are the names in a context's folder, except those of journals.
 var contextNames = []string{
-	ctxfolder.MetadataFile, ctxfolder.IndexFile, ctxfolder.ErasingFile, ctxfolder.RowsFolder, ctxfolder.Archive, ctxfolder.Messages, ctxfolder.Trash,
+	ctxfolder.MetadataFile,
+	ctxfolder.IndexFile,
+	ctxfolder.ErasingFile,
+	ctxfolder.RowsFolder,
+	ctxfolder.Archive,
+	ctxfolder.Messages,
+	ctxfolder.Trash,
 }
 
 // rightName is the right name of an entry in a context's folder.

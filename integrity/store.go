@@ -70,7 +70,11 @@ func (s *Store) RepairBlobs(ctx context.Context, dryRun bool, yield func(Repaire
 
 // mend moves what look finds to the trash.
 func (s *Store) mend(
-	ctx context.Context, look func(context.Context, func(Finding) error) error, dryRun bool, yield func(Repaired) bool, setAside func(Finding) (bool, error),
+	ctx context.Context,
+	look func(context.Context, func(Finding) error) error,
+	dryRun bool,
+	yield func(Repaired) bool,
+	setAside func(Finding) (bool, error),
 ) (left int, err error) {
 	var wrong []Finding
 	err = look(ctx, func(f Finding) error {
@@ -167,7 +171,11 @@ func (s *Store) folder(path string, repairable bool, tell func(Finding) error) e
 		return err
 	}
 	return tell(Finding{
-		Kind: KindFolder, Severity: SeverityError, Path: path, Repairable: repairable, Detail: "where a folder belongs lies " + what(info.Mode().Type()),
+		Kind:       KindFolder,
+		Severity:   SeverityError,
+		Path:       path,
+		Repairable: repairable,
+		Detail:     "where a folder belongs lies " + what(info.Mode().Type()),
 	})
 }
 

@@ -20,7 +20,10 @@ func (x *examination) strays(ctx context.Context) error {
 			case s.Problem != nil:
 				p.Severity, p.Detail = SeverityWarning, fmt.Sprintf("a damaged journal of another history: %v", s.Problem)
 			case s.Hidden > 0:
-				p.Severity, p.Detail = SeverityWarning, fmt.Sprintf("it belongs to another history of the context; %d messages in it are not shown", s.Hidden)
+				p.Severity, p.Detail = SeverityWarning, fmt.Sprintf(
+					"it belongs to another history of the context; %d messages in it are not shown",
+					s.Hidden,
+				)
 			}
 			problems = append(problems, p)
 		}

@@ -12,8 +12,15 @@ import (
 
 // roles maps common role names to those of the old program.
 var roles = map[string]string{
-	"system": "System", "developer": "System", "user": "User", "human": "User", "assistant": "Assistant", "model": "Assistant", "ai": "Assistant",
-	"tool": "Tool", "function": "Tool",
+	"system":    "System",
+	"developer": "System",
+	"user":      "User",
+	"human":     "User",
+	"assistant": "Assistant",
+	"model":     "Assistant",
+	"ai":        "Assistant",
+	"tool":      "Tool",
+	"function":  "Tool",
 }
 
 // NewNode builds the node of a message that came from no node. A message in the old program's form stays as it is. Of

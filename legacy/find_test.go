@@ -12,7 +12,8 @@ import (
 	"github.com/ctxdir/ctxdir/legacy"
 )
 
-// TestFindBeside: another process migrates everything that the search has seen in a folder but not yet looked at. The search passes it over.
+// TestFindBeside: another process migrates everything that the search has seen in a folder but not yet looked at. The
+// search passes it over.
 func TestFindBeside(t *testing.T) {
 	dir := t.TempDir()
 	whole := legacytest.Whole(id)
@@ -37,20 +38,44 @@ func TestFindBeside(t *testing.T) {
 	}
 }
 
-// TestFindOdd: what has the name or the place of a legacy context gives a context or an error. Everything else in the folder is something else.
+// TestFindOdd: what has the name or the place of a legacy context gives a context or an error. Everything else in the
+// folder is something else.
 func TestFindOdd(t *testing.T) {
 	whole := legacytest.Whole(id)
 	other := func(n int) string { return legacytest.ID(n) + ".json" }
 	dir := t.TempDir()
 	want := map[string]string{
-		"package.json": "None", "tsconfig.txt": "nothing", "empty.json": "error", "zeros.json": "error", "comment.json": "error", "deep/comment.json": "None",
-		other(1): "Legacy", other(2): "Legacy", other(3): "Legacy", strings.ToUpper(legacytest.ID(4)) + ".JSON": "Legacy", other(5): "None",
-		other(6): "error", legacytest.ID(7): "error", "link.json": "nothing", "lost": "Legacy", "whole.json": "Legacy",
+		"package.json":      "None",
+		"tsconfig.txt":      "nothing",
+		"empty.json":        "error",
+		"zeros.json":        "error",
+		"comment.json":      "error",
+		"deep/comment.json": "None",
+		other(1):            "Legacy",
+		other(2):            "Legacy",
+		other(3):            "Legacy",
+		strings.ToUpper(legacytest.ID(4)) + ".JSON": "Legacy",
+		other(5):         "None",
+		other(6):         "error",
+		legacytest.ID(7): "error",
+		"link.json":      "nothing",
+		"lost":           "Legacy",
+		"whole.json":     "Legacy",
 	}
 	texts := map[string]string{
-		"package.json": `{"name":"x","config":{}}`, "tsconfig.txt": "//", "empty.json": "", "zeros.json": strings.Repeat("\x00", 100), "comment.json": "{ // no\n}",
-		"deep/comment.json": "{ // no\n}", other(1): `{"messages":[]}`, other(2): `[]`, other(3): "", strings.ToUpper(legacytest.ID(4)) + ".JSON": "7",
-		other(5): `{"ctxdir":"message/1"}`, "lost/messages_pool/a.json": "{}", "whole.json": whole,
+		"package.json":      `{"name":"x","config":{}}`,
+		"tsconfig.txt":      "//",
+		"empty.json":        "",
+		"zeros.json":        strings.Repeat("\x00", 100),
+		"comment.json":      "{ // no\n}",
+		"deep/comment.json": "{ // no\n}",
+		other(1):            `{"messages":[]}`,
+		other(2):            `[]`,
+		other(3):            "",
+		strings.ToUpper(legacytest.ID(4)) + ".JSON": "7",
+		other(5):                    `{"ctxdir":"message/1"}`,
+		"lost/messages_pool/a.json": "{}",
+		"whole.json":                whole,
 	}
 	for name, text := range texts {
 		write(t, dir, name, text)
@@ -83,8 +108,8 @@ func TestFindOdd(t *testing.T) {
 	}
 }
 
-// TestFindAmong: a file that is no JSON is told only beside a legacy context, or beside what was migrated; and one that is too long to be looked at whole is
-// not taken for one.
+// TestFindAmong: a file that is no JSON is told only beside a legacy context, or beside what was migrated; and one that
+// is too long to be looked at whole is not taken for one.
 func TestFindAmong(t *testing.T) {
 	for with, want := range map[string]string{"whole.json": "error", "whole.json.old": "error", "whole.JSON.old-2": "error", "notes.txt.old": "None"} {
 		dir := t.TempDir()

@@ -22,7 +22,12 @@ func TestLostPool(t *testing.T) {
 			}
 		}
 		for _, name := range []string{"x", "x/context.json"} {
-			if f, err := legacy.Open(fsys, name, legacy.Options{}); !errors.Is(err, legacy.ErrDamaged) || !strings.Contains(err.Error(), "without its messages") {
+			if f, err := legacy.Open(
+				fsys,
+				name,
+				legacy.Options{},
+			); !errors.Is(err, legacy.ErrDamaged) ||
+				!strings.Contains(err.Error(), "without its messages") {
 				t.Errorf("%s with %q: %v, %v", name, where, f, err)
 			}
 		}
@@ -49,7 +54,12 @@ func TestOddNodes(t *testing.T) {
 			t.Fatal(err)
 		}
 		defer fsys.Close()
-		if _, err := legacy.Open(fsys, "x", legacy.Options{}); !errors.Is(err, legacy.ErrDamaged) || !strings.Contains(err.Error(), legacytest.ID(1)) {
+		if _, err := legacy.Open(
+			fsys,
+			"x",
+			legacy.Options{},
+		); !errors.Is(err, legacy.ErrDamaged) ||
+			!strings.Contains(err.Error(), legacytest.ID(1)) {
 			t.Errorf("%s: %v", what, err)
 		}
 	}

@@ -265,7 +265,10 @@ func (s *folderSink) Prompt(v jsontext.Value) error {
 }
 
 func (s *folderSink) write(name string, v jsontext.Value) error {
-	pretty, err := jsontext.AppendFormat(nil, v, append([]jsontext.Options{jsontext.Multiline(true), jsontext.WithIndent("  ")}, verbatim...)...)
+	pretty, err := jsontext.AppendFormat(
+		nil,
+		v,
+		append([]jsontext.Options{jsontext.Multiline(true), jsontext.WithIndent("  ")}, verbatim...)...)
 	if err != nil {
 		return damaged("%v", err)
 	}

@@ -311,7 +311,13 @@ type batch struct{ messages []*Message }
 
 // batches reads the spans batch by batch, the messages of a batch concurrently. memory bounds archived messages, unless
 // it is nil.
-func (l *Loader) batches(ctx context.Context, spans []Span, use func(read func() error) error, memory *budget, yield func(batch) bool) error {
+func (l *Loader) batches(
+	ctx context.Context,
+	spans []Span,
+	use func(read func() error) error,
+	memory *budget,
+	yield func(batch) bool,
+) error {
 	for _, span := range spans {
 		for from := span.From; from < span.To; {
 			var entries []index.Entry

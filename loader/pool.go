@@ -49,7 +49,15 @@ func NewPool(max int64) *Pool {
 
 // get returns this version of the message from the pool, from a read in progress, or from load. fresh reports whether a
 // message pooled before the last refresh still matches its file.
-func (p *Pool) get(ctx context.Context, k poolKey, sum uint64, at int64, epoch uint64, fresh func(*Message) bool, load func() (*Message, error)) (*Message, error) {
+func (p *Pool) get(
+	ctx context.Context,
+	k poolKey,
+	sum uint64,
+	at int64,
+	epoch uint64,
+	fresh func(*Message) bool,
+	load func() (*Message, error),
+) (*Message, error) {
 	p.mu.Lock()
 	if el, ok := p.items[k]; ok {
 		if it := el.Value.(*pooled); it.sum == sum && it.at == at {

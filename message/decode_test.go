@@ -13,8 +13,19 @@ import (
 // The ways to read an envelope that were compared: docs/DESIGN.md, "Decoding".
 func BenchmarkEnvelope(b *testing.B) {
 	env := Envelope{
-		ID: uuid.New(), Line: uuid.New(), Position: 12345, Prev: uuid.New(), StoredAt: time.Now().UTC(), Branch: "main", Role: "assistant",
-		Body: json.RawMessage(`{"role":"assistant","content":[{"type":"text","text":"` + strings.Repeat("what was said ", 150) + `"}],"usage":{"input_tokens":1,"output_tokens":2}}`),
+		ID:       uuid.New(),
+		Line:     uuid.New(),
+		Position: 12345,
+		Prev:     uuid.New(),
+		StoredAt: time.Now().UTC(),
+		Branch:   "main",
+		Role:     "assistant",
+		Body: json.RawMessage(
+			`{"role":"assistant","content":[{"type":"text","text":"` + strings.Repeat(
+				"what was said ",
+				150,
+			) + `"}],"usage":{"input_tokens":1,"output_tokens":2}}`,
+		),
 	}
 	raw := env.AppendTo(nil)
 	type decoded struct {

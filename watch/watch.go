@@ -57,7 +57,15 @@ const (
 
 // New returns Hints that watch no folder yet. Close releases them.
 func New(o Options) *Hints {
-	h := &Hints{slow: sweepEvery, fast: pollEvery, below: o.Below, why: o.Poll, wake: make(chan struct{}, 1), folders: map[string]bool{}, files: map[string]bool{}}
+	h := &Hints{
+		slow:    sweepEvery,
+		fast:    pollEvery,
+		below:   o.Below,
+		why:     o.Poll,
+		wake:    make(chan struct{}, 1),
+		folders: map[string]bool{},
+		files:   map[string]bool{},
+	}
 	if o.Every > 0 {
 		h.fast, h.slow = o.Every, max(o.Every, sweepEvery)
 	}

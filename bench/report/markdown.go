@@ -22,7 +22,10 @@ func (r *Report) markdown() []byte {
 }
 
 func (r *Report) head(b *bytes.Buffer) {
-	fmt.Fprintf(b, "# Benchmarks\n\nMade by `go run ./cmd/compare` in `bench/`; not to be edited by hand. The figures, with those of every round, are in [results.json](results.json).\n\n")
+	fmt.Fprintf(
+		b,
+		"# Benchmarks\n\nMade by `go run ./cmd/compare` in `bench/`; not to be edited by hand. The figures, with those of every round, are in [results.json](results.json).\n\n",
+	)
 	if r.Settings.Quick {
 		fmt.Fprintf(b, "**A quick run: small sizes, few operations. It shows that everything works, and no more.**\n\n")
 	}
@@ -30,9 +33,23 @@ func (r *Report) head(b *bytes.Buffer) {
 	fmt.Fprintf(b, "%s. %s, %d cores, %s MiB of memory; %s, %s, %s; %s. %d rounds, %.0f minutes.\n\n", r.Date,
 		m.CPU, m.Cores, rows.Count(m.MemoryMiB), m.Kernel, m.Arch, m.FileSystem, m.Go, r.Settings.Rounds, r.Took.Minutes())
 	c := r.Settings.Corpus
-	fmt.Fprintf(b, "Messages: %s real ones from %s; %s bytes in the mean, %s in the median, %s at 90 %%, %s at 99 %%.\n\n",
-		rows.Count(int64(c.Bodies)), c.From, rows.Count(int64(c.Mean)), rows.Count(int64(c.Median)), rows.Count(int64(c.P90)), rows.Count(int64(c.P99)))
-	fmt.Fprintf(b, "Making a file bare (open, write, close, rename) took %s at the beginning.\n\n", format(float64(r.Settings.FileMade), rows.Nanoseconds))
+	fmt.Fprintf(
+		b,
+		"Messages: %s real ones from %s; %s bytes in the mean, %s in the median, %s at 90 %%, %s at 99 %%.\n\n",
+		rows.Count(
+			int64(c.Bodies),
+		),
+		c.From,
+		rows.Count(int64(c.Mean)),
+		rows.Count(int64(c.Median)),
+		rows.Count(int64(c.P90)),
+		rows.Count(int64(c.P99)),
+	)
+	fmt.Fprintf(
+		b,
+		"Making a file bare (open, write, close, rename) took %s at the beginning.\n\n",
+		format(float64(r.Settings.FileMade), rows.Nanoseconds),
+	)
 	fmt.Fprintf(b, "![Durable append](append.svg)\n![Reading](reading.svg)\n![Ratio to each goal](goals.svg)\n\n")
 }
 
@@ -103,7 +120,10 @@ func (r *Report) details(b *bytes.Buffer) {
 		if res.Unit == rows.PerSecond {
 			latency = rows.Nanoseconds
 		}
-		fmt.Fprintf(b, "| | median | rounds from – to | p99 | mean | most | operations | errors |\n| --- | --- | --- | --- | --- | --- | --- | --- |\n")
+		fmt.Fprintf(
+			b,
+			"| | median | rounds from – to | p99 | mean | most | operations | errors |\n| --- | --- | --- | --- | --- | --- | --- | --- |\n",
+		)
 		for _, c := range res.Cells {
 			name := c.Name
 			if c.Note != "" {
@@ -158,7 +178,12 @@ func (r *Report) missed(b *bytes.Buffer) {
 			}
 		}
 		if p := res.Profile; p != nil {
-			fmt.Fprintf(b, "\nProfile of ours: %.1f s of processor time in %.1f s; what is missing was waiting, for the disk as a rule.\n\n", p.CPU.Seconds(), p.Wall.Seconds())
+			fmt.Fprintf(
+				b,
+				"\nProfile of ours: %.1f s of processor time in %.1f s; what is missing was waiting, for the disk as a rule.\n\n",
+				p.CPU.Seconds(),
+				p.Wall.Seconds(),
+			)
 			fmt.Fprintf(b, "- in these functions themselves: %s\n- in these and what they call: %s\n", list(p.Flat), list(p.Under))
 		}
 		fmt.Fprintf(b, "\n")
@@ -203,7 +228,10 @@ part of the disk of its own (chattr +T on the folder above): where many files we
 	for _, m := range r.Missing {
 		fmt.Fprintf(b, "- Not here: %s.\n", m)
 	}
-	fmt.Fprintf(b, "\n## How long filling the contexts took\n\nNot durable, in batches of 1,000; engines that rewrite what grows write once.\n\n| engine | messages | took |\n| --- | --- | --- |\n")
+	fmt.Fprintf(
+		b,
+		"\n## How long filling the contexts took\n\nNot durable, in batches of 1,000; engines that rewrite what grows write once.\n\n| engine | messages | took |\n| --- | --- | --- |\n",
+	)
 	for _, build := range r.Builds {
 		if build.Messages >= 100_000 {
 			fmt.Fprintf(b, "| %s | %s | %.1f s |\n", build.Engine, rows.Count(build.Messages), build.Took.Seconds())

@@ -26,8 +26,12 @@ type sharedAppender interface {
 
 // goroutinesRow has several goroutines append to one context through one handle.
 func goroutinesRow(ctx context.Context, e *Env) ([]*Result, error) {
-	return e.concurrent(ctx, &Result{Row: fmt.Sprintf("%d goroutines appending durably", goroutines),
-		Notes: []string{"One handle. Engines without a way to share it get a mutex around it. bbolt batches what waits at the same time."}}, false)
+	return e.concurrent(ctx, &Result{
+		Row: fmt.Sprintf("%d goroutines appending durably", goroutines),
+		Notes: []string{
+			"One handle. Engines without a way to share it get a mutex around it. bbolt batches what waits at the same time.",
+		},
+	}, false)
 }
 
 // processesRow has several processes append to one context.

@@ -34,7 +34,12 @@ func contentRow(ctx context.Context, e *Env) ([]*Result, error) {
 	size := &Result{Row: "store size", At: at, Unit: Bytes, Notes: []string{
 		"Blocks of all files and folders, each message stored once, the store closed and folded. In brackets the bytes of the files."}}
 	write := &Result{Row: "durable append, by threshold", At: at, Unit: Nanoseconds}
-	read := &Result{Row: "whole branch decoded, by threshold", At: at, Unit: Nanoseconds, Notes: []string{"From files and blobs, the journals gone; per message."}}
+	read := &Result{
+		Row:   "whole branch decoded, by threshold",
+		At:    at,
+		Unit:  Nanoseconds,
+		Notes: []string{"From files and blobs, the journals gone; per message."},
+	}
 	bodies := make([][]byte, n)
 	s := e.Corpus.Once()
 	for i := range bodies {

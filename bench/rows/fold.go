@@ -18,10 +18,16 @@ func foldRow(ctx context.Context, e *Env) ([]*Result, error) {
 	if e.Quick {
 		size = 50
 	}
-	r := &Result{Row: fmt.Sprintf("fold of %s messages", Count(int64(size))), At: Count(e.size(10_000)), Unit: Nanoseconds,
-		Notes: []string{"Durable appends one by one, folding held back. \"Close\" then folds what the journal holds into rows and index.json, which is what the background does once a journal has grown to its size. " +
-			"Context.Fold makes the message files durable too, which the background does once in eight folds: it contains a syncfs, which also writes back what other programs left on the same file system. " +
-			"\"syncfs alone\" is what a syncfs takes after as many files were made bare."}}
+	r := &Result{
+		Row:  fmt.Sprintf("fold of %s messages", Count(int64(size))),
+		At:   Count(e.size(10_000)),
+		Unit: Nanoseconds,
+		Notes: []string{
+			"Durable appends one by one, folding held back. \"Close\" then folds what the journal holds into rows and index.json, which is what the background does once a journal has grown to its size. " +
+				"Context.Fold makes the message files durable too, which the background does once in eight folds: it contains a syncfs, which also writes back what other programs left on the same file system. " +
+				"\"syncfs alone\" is what a syncfs takes after as many files were made bare.",
+		},
+	}
 	f, err := e.Fresh(e.Engines[0], e.size(10_000))
 	if err != nil {
 		return nil, err

@@ -16,9 +16,16 @@ const floorReplace = "floor: durable metadata write"
 // forkRow forks a branch in its middle.
 func forkRow(ctx context.Context, e *Env) ([]*Result, error) {
 	n := e.size(100_000)
-	r := &Result{Row: "fork", At: Count(n), Unit: Nanoseconds, Goal: "≤ 1 durable metadata write; 0 messages copied",
-		Notes: []string{"The floor writes the metadata.json that ours has at the beginning of the turn: temporary file, fsync, rename, fsync of the folder. Ours grows by a branch with each fork. " +
-			"JSON Lines and one document copy the messages before the fork, the file per message its index."}}
+	r := &Result{
+		Row:  "fork",
+		At:   Count(n),
+		Unit: Nanoseconds,
+		Goal: "≤ 1 durable metadata write; 0 messages copied",
+		Notes: []string{
+			"The floor writes the metadata.json that ours has at the beginning of the turn: temporary file, fsync, rename, fsync of the folder. Ours grows by a branch with each fork. " +
+				"JSON Lines and one document copy the messages before the fork, the file per message its index.",
+		},
+	}
 	var lanes []measure.Lane
 	var ours *Fixture
 	for _, eng := range e.able(n) {

@@ -18,9 +18,18 @@ func listRow(ctx context.Context, e *Env) ([]*Result, error) {
 	if e.Quick {
 		count, each = 30, 5
 	}
-	r := &Result{Row: fmt.Sprintf("list %s contexts, with counts and sizes", Count(int64(count))), At: "–", Unit: Nanoseconds,
-		Goal:  "≤ 2 × reading their metadata files",
-		Notes: []string{fmt.Sprintf("%d messages in each. The store is opened anew for each list. The floor opens, reads and closes every metadata.json, by paths known beforehand.", each)}}
+	r := &Result{
+		Row:  fmt.Sprintf("list %s contexts, with counts and sizes", Count(int64(count))),
+		At:   "–",
+		Unit: Nanoseconds,
+		Goal: "≤ 2 × reading their metadata files",
+		Notes: []string{
+			fmt.Sprintf(
+				"%d messages in each. The store is opened anew for each list. The floor opens, reads and closes every metadata.json, by paths known beforehand.",
+				each,
+			),
+		},
+	}
 	var lanes []measure.Lane
 	for _, eng := range e.Engines {
 		f, err := e.Fresh(eng, 0)

@@ -18,9 +18,16 @@ func memoryRow(ctx context.Context, e *Env) ([]*Result, error) {
 		size = 10 << 20
 	}
 	n := min(size/int64(e.Corpus.Mean()), e.Scale)
-	r := &Result{Row: "peak memory: resume and append", At: Count(n*int64(e.Corpus.Mean())>>20) + " MiB", Unit: Bytes, Goal: "≤ 64 MiB",
-		Notes: []string{"A process of its own opens the context (" + Count(n) + " messages), loads the last 50, decodes them, appends " + Count(appends) +
-			" durably, and folds. Peak resident memory, pages of mapped files included (bbolt maps its file)."}}
+	r := &Result{
+		Row:  "peak memory: resume and append",
+		At:   Count(n*int64(e.Corpus.Mean())>>20) + " MiB",
+		Unit: Bytes,
+		Goal: "≤ 64 MiB",
+		Notes: []string{
+			"A process of its own opens the context (" + Count(n) + " messages), loads the last 50, decodes them, appends " + Count(appends) +
+				" durably, and folds. Peak resident memory, pages of mapped files included (bbolt maps its file).",
+		},
+	}
 	if err := e.Corpus.WriteFile(e.bodies(), 64); err != nil {
 		return nil, err
 	}

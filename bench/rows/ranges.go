@@ -35,9 +35,16 @@ func (e *Env) simple(ctx context.Context, r *Result, n int64, lane func(f *Fixtu
 // answers.
 func rangeRow(ctx context.Context, e *Env) ([]*Result, error) {
 	n := e.size(100_000)
-	r := &Result{Row: "range of 50 in the middle", At: Count(n), Goal: "≤ 1.5 × SQLite", Unit: Nanoseconds,
-		Notes: []string{"A long-lived handle, random ranges of the middle half, decoded, each read once before by another handle, so that it is in the page cache. " +
-			"One document and the file per message's index are in memory already."}}
+	r := &Result{
+		Row:  "range of 50 in the middle",
+		At:   Count(n),
+		Goal: "≤ 1.5 × SQLite",
+		Unit: Nanoseconds,
+		Notes: []string{
+			"A long-lived handle, random ranges of the middle half, decoded, each read once before by another handle, so that it is in the page cache. " +
+				"One document and the file per message's index are in memory already.",
+		},
+	}
 	ours, err := e.simple(ctx, r, n, func(f *Fixture) measure.Lane {
 		turn := uint64(0)
 		var starts []int64
@@ -126,7 +133,10 @@ func wholeRow(ctx context.Context, e *Env) ([]*Result, error) {
 			return nil, err
 		}
 	}
-	results[0].Notes = append(results[0].Notes, "A new handle in an open store; each message is decoded as it comes and let go, by one goroutine.")
+	results[0].Notes = append(
+		results[0].Notes,
+		"A new handle in an open store; each message is decoded as it comes and let go, by one goroutine.",
+	)
 	return results, nil
 }
 

@@ -133,7 +133,10 @@ func flat(results []*Result, limit float64, name string) {
 	first := results[0].Cell(name)
 	for _, r := range results[1:] {
 		if c := r.Cell(name); c != nil && first != nil && first.Value > 0 {
-			r.Checks = append(r.Checks, Check{What: fmt.Sprintf("p50 at %s / at %s", r.At, results[0].At), Value: c.Value / first.Value, Limit: limit})
+			r.Checks = append(
+				r.Checks,
+				Check{What: fmt.Sprintf("p50 at %s / at %s", r.At, results[0].At), Value: c.Value / first.Value, Limit: limit},
+			)
 		}
 	}
 }

@@ -166,7 +166,11 @@ func (a *app) archived(record, name string, done ctxdir.ArchiveResult) (err erro
 		err = a.printf("%s\n", text)
 	}
 	if err == nil && done.Stayed > 0 {
-		a.note("%s%s stayed: edited by hand, damaged or too large; \"ctxtool check\" tells", name, plural(int(done.Stayed), "message", "messages"))
+		a.note(
+			"%s%s stayed: edited by hand, damaged or too large; \"ctxtool check\" tells",
+			name,
+			plural(int(done.Stayed), "message", "messages"),
+		)
 		if record == "unarchived" {
 			err = &problemsError{text: "not every message could be taken out"}
 		}

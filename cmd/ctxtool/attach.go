@@ -64,7 +64,10 @@ func attachedDraft(role, text string, paths []string) (ctxdir.Draft, error) {
 			At: fmt.Sprintf("/content/%d/source/data", len(content.Content)), MediaType: mediaType,
 			Open: func() (io.ReadCloser, error) { return openRegular(p) },
 		})
-		content.Content = append(content.Content, attachedFile{kind, filepath.ToSlash(filepath.Clean(p)), attachedSource{"base64", mediaType, ""}})
+		content.Content = append(
+			content.Content,
+			attachedFile{kind, filepath.ToSlash(filepath.Clean(p)), attachedSource{"base64", mediaType, ""}},
+		)
 	}
 	return ctxdir.Draft{Body: encode(content), Attachments: attachments}, nil
 }

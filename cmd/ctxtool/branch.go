@@ -49,7 +49,12 @@ func (a *app) branchCmd() *cobra.Command {
 }
 
 // branchVerb is a verb whose first argument is a context.
-func (a *app) branchVerb(use, short, example string, args int, do func(ctx context.Context, c *ctxdir.Context, args []string) error, opts ...ctxdir.Option) *cobra.Command {
+func (a *app) branchVerb(
+	use, short, example string,
+	args int,
+	do func(ctx context.Context, c *ctxdir.Context, args []string) error,
+	opts ...ctxdir.Option,
+) *cobra.Command {
 	return &cobra.Command{
 		Use: use, Short: short, Example: example, Annotations: exits("", ofStores...), Args: between(args, args),
 		ValidArgsFunction: a.completeContexts(1),
@@ -116,67 +121,86 @@ func forkedFrom(b ctxdir.BranchInfo) string {
 }
 
 func (a *app) branchLsCmd() *cobra.Command {
-	cmd := a.branchVerb("ls CONTEXT", "List the branches in order of creation", "  ctxtool branch ls 7c2f", 1, func(ctx context.Context, c *ctxdir.Context, _ []string) error {
-		branches, err := c.Branches(ctx)
-		if err != nil {
-			return err
-		}
-		if !a.json {
-			if err := a.branchTable(branches); err != nil {
+	cmd := a.branchVerb(
+		"ls CONTEXT",
+		"List the branches in order of creation",
+		"  ctxtool branch ls 7c2f",
+		1,
+		func(ctx context.Context, c *ctxdir.Context, _ []string) error {
+			branches, err := c.Branches(ctx)
+			if err != nil {
 				return err
+			}
+			if !a.json {
+				if err := a.branchTable(branches); err != nil {
+					return err
+				}
+				return problemOf(c)
+			}
+			for _, b := range branches {
+				if err := a.record(branchRow(b)); err != nil {
+					return err
+				}
 			}
 			return problemOf(c)
-		}
-		for _, b := range branches {
-			if err := a.record(branchRow(b)); err != nil {
-				return err
-			}
-		}
-		return problemOf(c)
-	}, ctxdir.WithReadOnly())
+		},
+		ctxdir.WithReadOnly(),
+	)
 	cmd.Annotations = exits("the context has a problem", ofStores...)
 	return cmd
 }
 
 func (a *app) branchNewCmd() *cobra.Command {
-	return a.branchVerb("new CONTEXT NAME", "Add an empty branch", "  ctxtool branch new 7c2f notes", 2, func(ctx context.Context, c *ctxdir.Context, args []string) error {
-		b, err := c.NewBranch(ctx, args[0])
-		if err != nil {
-			return nameError(args[0], err)
-		}
-		return a.printBranch(ctx, c, b.Name())
-	})
+	return a.branchVerb(
+		"new CONTEXT NAME",
+		"Add an empty branch",
+		"  ctxtool branch new 7c2f notes",
+		2,
+		func(ctx context.Context, c *ctxdir.Context, args []string) error {
+			b, err := c.NewBranch(ctx, args[0])
+			if err != nil {
+				return nameError(args[0], err)
+			}
+			return a.printBranch(ctx, c, b.Name())
+		},
+	)
 }
 
 func (a *app) branchForkCmd() *cobra.Command {
 	var from, at string
-	cmd := a.branchVerb("fork CONTEXT NAME", "Add a branch that begins like another one", "  ctxtool branch fork 7c2f retry --at 12\n  ctxtool branch fork 7c2f again --from alt --at 0197f3c2-7a1e-7c55-9a3e-5f2f3c0d9b11", 2, func(ctx context.Context, c *ctxdir.Context, args []string) error {
-		point, err := parsePoint(at)
-		if err != nil {
-			return err
-		}
-		b, err := branchOf(c, from)
-		if err != nil {
-			return err
-		}
-		if at == "" {
-			if point.position, err = b.Len(ctx); err != nil {
+	cmd := a.branchVerb(
+		"fork CONTEXT NAME",
+		"Add a branch that begins like another one",
+		"  ctxtool branch fork 7c2f retry --at 12\n  ctxtool branch fork 7c2f again --from alt --at 0197f3c2-7a1e-7c55-9a3e-5f2f3c0d9b11",
+		2,
+		func(ctx context.Context, c *ctxdir.Context, args []string) error {
+			point, err := parsePoint(at)
+			if err != nil {
 				return err
 			}
-		}
-		if point.id != uuid.Nil {
-			m, err := b.Message(ctx, point.id)
+			b, err := branchOf(c, from)
 			if err != nil {
-				return during("fork", err)
+				return err
 			}
-			point.position = m.Position + 1
-		}
-		forked, err := b.Fork(ctx, args[0], point.position)
-		if err != nil {
-			return nameError(args[0], err)
-		}
-		return a.printBranch(ctx, c, forked.Name())
-	})
+			if at == "" {
+				if point.position, err = b.Len(ctx); err != nil {
+					return err
+				}
+			}
+			if point.id != uuid.Nil {
+				m, err := b.Message(ctx, point.id)
+				if err != nil {
+					return during("fork", err)
+				}
+				point.position = m.Position + 1
+			}
+			forked, err := b.Fork(ctx, args[0], point.position)
+			if err != nil {
+				return nameError(args[0], err)
+			}
+			return a.printBranch(ctx, c, forked.Name())
+		},
+	)
 	cmd.Long = `Add a branch NAME that begins like another one: with its messages before a position, or up to and with the message
 of an id, or with all. Nothing is copied, and the active branch stays the same.`
 	a.branchFlag(cmd, &from, "from", "the `BRANCH` to fork; the active one if not given")
@@ -213,55 +237,73 @@ func nameError(name string, err error) error {
 }
 
 func (a *app) branchSwitchCmd() *cobra.Command {
-	cmd := a.branchVerb("switch CONTEXT NAME", "Make a branch the active one", "  ctxtool branch switch 7c2f alt", 2, func(ctx context.Context, c *ctxdir.Context, args []string) error {
-		if err := c.Switch(ctx, args[0]); err != nil {
-			return err
-		}
-		return a.printBranch(ctx, c, args[0])
-	})
+	cmd := a.branchVerb(
+		"switch CONTEXT NAME",
+		"Make a branch the active one",
+		"  ctxtool branch switch 7c2f alt",
+		2,
+		func(ctx context.Context, c *ctxdir.Context, args []string) error {
+			if err := c.Switch(ctx, args[0]); err != nil {
+				return err
+			}
+			return a.printBranch(ctx, c, args[0])
+		},
+	)
 	cmd.ValidArgsFunction = a.completeBranches
 	return cmd
 }
 
 func (a *app) branchRenameCmd() *cobra.Command {
-	cmd := a.branchVerb("rename CONTEXT NAME NEW-NAME", "Give a branch another name", "  ctxtool branch rename 7c2f alt first-try", 3, func(ctx context.Context, c *ctxdir.Context, args []string) error {
-		if err := c.RenameBranch(ctx, args[0], args[1]); err != nil {
-			return nameError(args[1], err)
-		}
-		b, err := c.Branch(args[1])
-		if err != nil {
-			return err
-		}
-		return a.printBranch(ctx, c, b.Name())
-	})
+	cmd := a.branchVerb(
+		"rename CONTEXT NAME NEW-NAME",
+		"Give a branch another name",
+		"  ctxtool branch rename 7c2f alt first-try",
+		3,
+		func(ctx context.Context, c *ctxdir.Context, args []string) error {
+			if err := c.RenameBranch(ctx, args[0], args[1]); err != nil {
+				return nameError(args[1], err)
+			}
+			b, err := c.Branch(args[1])
+			if err != nil {
+				return err
+			}
+			return a.printBranch(ctx, c, b.Name())
+		},
+	)
 	cmd.ValidArgsFunction = a.completeBranches
 	return cmd
 }
 
 func (a *app) branchRmCmd() *cobra.Command {
-	cmd := a.branchVerb("rm CONTEXT NAME", "Take a branch's name away; its messages stay until they are collected", "  ctxtool branch rm 7c2f alt --dry-run\n  ctxtool branch rm 7c2f alt", 2, func(ctx context.Context, c *ctxdir.Context, args []string) error {
-		if _, err := c.Branch(args[0]); err != nil {
-			return err
-		}
-		info, err := infoOf(ctx, c, args[0])
-		if err != nil {
-			return err
-		}
-		if a.dryRun && info.Active {
-			err = fmt.Errorf("branch %q: %w", info.Name, branch.ErrActive)
-		} else if !a.dryRun {
-			err = c.RemoveBranch(ctx, args[0])
-		}
-		if err != nil {
-			return err
-		}
-		if !a.json {
-			return a.branchTable([]ctxdir.BranchInfo{info})
-		}
-		r := branchRow(info)
-		r.DryRun = a.dryRun
-		return a.record(r)
-	})
+	cmd := a.branchVerb(
+		"rm CONTEXT NAME",
+		"Take a branch's name away; its messages stay until they are collected",
+		"  ctxtool branch rm 7c2f alt --dry-run\n  ctxtool branch rm 7c2f alt",
+		2,
+		func(ctx context.Context, c *ctxdir.Context, args []string) error {
+			if _, err := c.Branch(args[0]); err != nil {
+				return err
+			}
+			info, err := infoOf(ctx, c, args[0])
+			if err != nil {
+				return err
+			}
+			if a.dryRun && info.Active {
+				err = fmt.Errorf("branch %q: %w", info.Name, branch.ErrActive)
+			} else if !a.dryRun {
+				err = c.RemoveBranch(ctx, args[0])
+			}
+			if err != nil {
+				return err
+			}
+			if !a.json {
+				return a.branchTable([]ctxdir.BranchInfo{info})
+			}
+			r := branchRow(info)
+			r.DryRun = a.dryRun
+			return a.record(r)
+		},
+	)
 	cmd.ValidArgsFunction = a.completeBranches
 	a.dryRunFlag(cmd)
 	return cmd
@@ -272,7 +314,13 @@ func (a *app) branchRewindCmd() *cobra.Command {
 		name string
 		to   int64
 	)
-	cmd := a.branchVerb("rewind CONTEXT --to POSITION", "Let a branch show only the messages before a position", "  ctxtool branch rewind 7c2f --to 10 --dry-run\n  ctxtool branch rewind 7c2f --branch alt --to 10", 1, nil)
+	cmd := a.branchVerb(
+		"rewind CONTEXT --to POSITION",
+		"Let a branch show only the messages before a position",
+		"  ctxtool branch rewind 7c2f --to 10 --dry-run\n  ctxtool branch rewind 7c2f --branch alt --to 10",
+		1,
+		nil,
+	)
 	cmd.Long = `Let a branch show only its messages before a position. Those behind it stay where they are, other branches go on
 showing them, and gc collects what no branch shows.`
 	a.branchFlag(cmd, &name, "branch", "the `BRANCH`; the active one if not given")

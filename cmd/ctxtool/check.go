@@ -99,7 +99,12 @@ func (a *app) check(ctx context.Context, s *ctxdir.Store, o ctxdir.CheckOptions)
 	}
 	bar.clear()
 	sum.Contexts, sum.Messages = last.Contexts, last.Messages
-	if err := a.summary(sum, "%s in %s looked at", plural(int(sum.Messages), "message", "messages"), plural(sum.Contexts, "context", "contexts")); err != nil {
+	if err := a.summary(
+		sum,
+		"%s in %s looked at",
+		plural(int(sum.Messages), "message", "messages"),
+		plural(sum.Contexts, "context", "contexts"),
+	); err != nil {
 		return err
 	}
 	if wrong == 0 {

@@ -10,7 +10,10 @@ import (
 )
 
 // completing opens the store in use for what a shell asks about while a line is typed. It finds nothing rather than to say what is wrong.
-func (a *app) completing(part string, find func(s *ctxdir.Store, offer func(word, description string)) error) ([]string, cobra.ShellCompDirective) {
+func (a *app) completing(
+	part string,
+	find func(s *ctxdir.Store, offer func(word, description string)) error,
+) ([]string, cobra.ShellCompDirective) {
 	s, err := a.open(ctxdir.WithReadOnly())
 	if err != nil {
 		return nil, cobra.ShellCompDirectiveNoFileComp

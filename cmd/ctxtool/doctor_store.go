@@ -115,7 +115,12 @@ func locksHeld(dir, device string) []place.Finding {
 }
 
 func lockHeld(h place.Holder) place.Finding {
-	x := place.Finding{Kind: place.KindLock, Severity: place.Info, Path: "locks/" + h.Name, Detail: fmt.Sprintf("held by process %d", h.Process)}
+	x := place.Finding{
+		Kind:     place.KindLock,
+		Severity: place.Info,
+		Path:     "locks/" + h.Name,
+		Detail:   fmt.Sprintf("held by process %d", h.Process),
+	}
 	if h.Process == 0 {
 		x.Severity, x.Hint = place.Warning, `"fuser" tells who has the file open`
 		x.Detail = "held, and its holder cannot be seen: it is in another container, or ended and left it to a child"
@@ -146,7 +151,10 @@ func staged(path string) []place.Finding {
 	}
 	if others > 0 {
 		found = append(found, place.Finding{
-			Kind: kindStaging, Severity: place.Info, Path: "staging", Detail: plural(others, "thing", "things") + " nobody knows: they can be removed",
+			Kind:     kindStaging,
+			Severity: place.Info,
+			Path:     "staging",
+			Detail:   plural(others, "thing", "things") + " nobody knows: they can be removed",
 		})
 	}
 	if found == nil {

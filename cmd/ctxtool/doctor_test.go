@@ -32,8 +32,14 @@ func TestDiagnosis(t *testing.T) {
 			`{"record":"summary","findings":2,"by_kind":{"a":1,"file-system":1},"problems":1}`, "1 problem",
 		},
 		{
-			[]place.Finding{ok, failing, warning}, "ok       a            fine\nerror    a            worse\nwarning  file-system  bad\n                      move\n",
-			`{"record":"summary","findings":3,"by_kind":{"a":2,"file-system":1},"problems":2}`, "2 problems",
+			[]place.Finding{
+				ok,
+				failing,
+				warning,
+			},
+			"ok       a            fine\nerror    a            worse\nwarning  file-system  bad\n                      move\n",
+			`{"record":"summary","findings":3,"by_kind":{"a":2,"file-system":1},"problems":2}`,
+			"2 problems",
 		},
 	}
 	for _, test := range tests {
@@ -85,7 +91,10 @@ func TestStock(t *testing.T) {
 }
 
 func TestLockHeld(t *testing.T) {
-	if x := lockHeld(place.Holder{Name: "gc", Process: 4711}); x.Severity != place.Info || x.Path != "locks/gc" || x.Detail != "held by process 4711" {
+	if x := lockHeld(
+		place.Holder{Name: "gc", Process: 4711},
+	); x.Severity != place.Info || x.Path != "locks/gc" ||
+		x.Detail != "held by process 4711" {
 		t.Errorf("%+v", x)
 	}
 	if x := lockHeld(place.Holder{Name: "gc"}); x.Severity != place.Warning || !strings.Contains(x.Detail, "cannot be seen") || x.Hint == "" {

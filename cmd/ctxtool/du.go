@@ -76,7 +76,14 @@ func (a *app) sizes(ctx context.Context, s *ctxdir.Store) error {
 }
 
 func sizeOf(s ctxdir.Summary) sizeRecord {
-	return sizeRecord{Record: "size", Context: s.ID.String(), Messages: s.Messages, Bytes: s.Bytes, ArchivedBytes: s.Archived, Problem: problemText(s.Problem)}
+	return sizeRecord{
+		Record:        "size",
+		Context:       s.ID.String(),
+		Messages:      s.Messages,
+		Bytes:         s.Bytes,
+		ArchivedBytes: s.Archived,
+		Problem:       problemText(s.Problem),
+	}
 }
 
 func (a *app) branchSizes(ctx context.Context, c *ctxdir.Context) error {
@@ -91,7 +98,14 @@ func (a *app) branchSizes(ctx context.Context, c *ctxdir.Context) error {
 	}
 	if a.json {
 		for _, b := range branches {
-			r := sizeRecord{Record: "size", Context: c.ID().String(), Branch: b.Name, Messages: b.Messages, Bytes: b.Bytes, ArchivedBytes: b.Archived}
+			r := sizeRecord{
+				Record:        "size",
+				Context:       c.ID().String(),
+				Branch:        b.Name,
+				Messages:      b.Messages,
+				Bytes:         b.Bytes,
+				ArchivedBytes: b.Archived,
+			}
 			if err := a.record(r); err != nil {
 				return err
 			}

@@ -69,7 +69,10 @@ messages; markdown and html are for reading.`,
 	a.branchFlag(cmd, &branch, "branch", "the `BRANCH`; the active one if not given")
 	cmd.Flags().StringVar(&format, "format", "jsonl", "jsonl, openai, markdown or html")
 	cmd.Flags().StringVarP(&path, "output", "o", "", "write to `FILE`, which appears when it is complete")
-	_ = cmd.RegisterFlagCompletionFunc("format", cobra.FixedCompletions([]string{"jsonl", "openai", "markdown", "html"}, cobra.ShellCompDirectiveNoFileComp))
+	_ = cmd.RegisterFlagCompletionFunc(
+		"format",
+		cobra.FixedCompletions([]string{"jsonl", "openai", "markdown", "html"}, cobra.ShellCompDirectiveNoFileComp),
+	)
 	return cmd
 }
 

@@ -72,7 +72,13 @@ func (a *app) externalise(ctx context.Context, s *ctxdir.Store, ids []uuid.UUID,
 		if a.json {
 			err = a.record(externalisedRecord{"externalised", id.String(), done.Messages, done.Before, done.After})
 		} else if done.Messages > 0 {
-			err = a.printf("%s  %s, %s before, %s after\n", id, plural(int(done.Messages), "message", "messages"), humanSize(done.Before), humanSize(done.After))
+			err = a.printf(
+				"%s  %s, %s before, %s after\n",
+				id,
+				plural(int(done.Messages), "message", "messages"),
+				humanSize(done.Before),
+				humanSize(done.After),
+			)
 		}
 		if err != nil {
 			return err

@@ -160,7 +160,13 @@ func TestExamples(t *testing.T) {
 		}
 		shell := exec.Command("sh", "-e", "-c", cmd.Example)
 		shell.Dir = filepath.Join(home, "work")
-		shell.Env = append(os.Environ(), "HOME="+home, "PATH="+filepath.Join(home, "bin")+":"+os.Getenv("PATH"), "CTXDIR_STORE=", "XDG_DATA_HOME=")
+		shell.Env = append(
+			os.Environ(),
+			"HOME="+home,
+			"PATH="+filepath.Join(home, "bin")+":"+os.Getenv("PATH"),
+			"CTXDIR_STORE=",
+			"XDG_DATA_HOME=",
+		)
 		out, err := shell.CombinedOutput()
 		if cmd.Name() == "doctor" && shell.ProcessState.ExitCode() == exitProblems {
 			err = nil // nobody knows on what file system tests run

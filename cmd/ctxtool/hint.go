@@ -15,8 +15,8 @@ import (
 	"github.com/google/uuid"
 )
 
-// hints say what to try next, the first one that fits: for an error, or any if nil, of these operations, or all. In the text CONTEXT stands for the
-// id of the context, where it is known.
+// hints say what to try next, the first one that fits: for an error, or any if nil, of these operations, or all. In the
+// text CONTEXT stands for the id of the context, where it is known.
 var hints = []struct {
 	err  error
 	ops  []string

@@ -93,7 +93,10 @@ func TestRareHints(t *testing.T) {
 	}{
 		{in("append", ctxdir.ErrLocked), "--lock-timeout waits longer"},
 		{in("append", path(syscall.ENOSPC)), `the disk is full: "ctxtool trash empty" frees what lies in the trash`},
-		{in("append", fmt.Errorf("%w: %w", ctxdir.ErrDurability, syscall.EIO)), "whether it is stored is not certain: append again with the same id"},
+		{
+			in("append", fmt.Errorf("%w: %w", ctxdir.ErrDurability, syscall.EIO)),
+			"whether it is stored is not certain: append again with the same id",
+		},
 		{in("append", path(syscall.EROFS)), "the file system is for reading only: --store names a store elsewhere"},
 		{in("append", path(fs.ErrPermission)), "check who may read and write there"},
 		{in("read", ctxdir.ErrDamaged), `"ctxtool repair ` + id.String() + `" mends what can be mended`},

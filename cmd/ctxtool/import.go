@@ -225,7 +225,12 @@ func (i *importing) printSummary() error {
 		return i.a.record(i.sum)
 	}
 	s := i.sum
-	text := fmt.Sprintf("%s from %s: %s", plural(s.Contexts, "context", "contexts"), plural(s.Files, "file", "files"), plural(int(s.Added), "new message", "new messages"))
+	text := fmt.Sprintf(
+		"%s from %s: %s",
+		plural(s.Contexts, "context", "contexts"),
+		plural(s.Files, "file", "files"),
+		plural(int(s.Added), "new message", "new messages"),
+	)
 	if s.Skipped > 0 {
 		text += fmt.Sprintf(", %s there already", humanCount(s.Skipped))
 	}

@@ -27,8 +27,8 @@ func forksOff(all []ctxdir.BranchInfo, name string) map[int64][]string {
 	return forks
 }
 
-// sharedBy returns how many messages two branches have in common. In the tree of branches it is the least that any branch on the way from one to the
-// other shares with the branch from which it hangs.
+// sharedBy returns how many messages two branches have in common. In the tree of branches it is the least that any
+// branch on the way from one to the other shares with the branch from which it hangs.
 func sharedBy(all []ctxdir.BranchInfo, order map[string]int, i, j int) int64 {
 	n := int64(math.MaxInt64)
 	for i != j {

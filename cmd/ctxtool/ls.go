@@ -66,7 +66,10 @@ takes, those first that were changed last. One with a problem is listed with it.
 	}
 	cmd.Flags().IntVar(&limit, "limit", 0, "list at most `N`")
 	cmd.Flags().StringVar(&sort, "sort", "updated", "updated, created, size (largest or newest first), or title")
-	_ = cmd.RegisterFlagCompletionFunc("sort", cobra.FixedCompletions([]string{"updated", "created", "size", "title"}, cobra.ShellCompDirectiveNoFileComp))
+	_ = cmd.RegisterFlagCompletionFunc(
+		"sort",
+		cobra.FixedCompletions([]string{"updated", "created", "size", "title"}, cobra.ShellCompDirectiveNoFileComp),
+	)
 	return cmd
 }
 

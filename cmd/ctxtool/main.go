@@ -14,8 +14,8 @@ import (
 func main() { os.Exit(mainCode()) }
 
 func mainCode() int {
-	// A reader that goes away shall give an error instead of ending the process: contexts are to be closed. Ignoring the signal would do too, but
-	// a pager would inherit that.
+	// A reader that goes away shall give an error instead of ending the process: contexts are to be closed. Ignoring the
+	// signal would do too, but a pager would inherit that.
 	signal.Notify(make(chan os.Signal, 1), syscall.SIGPIPE)
 	ctx, stop := signal.NotifyContext(context.Background(), os.Interrupt, syscall.SIGTERM)
 	defer stop()

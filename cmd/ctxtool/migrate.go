@@ -146,7 +146,9 @@ func (m *migrating) migrate(s *ctxdir.Store, path, asked string) error {
 	m.sum.Migrated++
 	m.sum.Messages += done.Messages
 	if m.a.json {
-		return m.a.record(migratedRecord{"migrated", path, done.Context.String(), done.Branches, done.Messages, done.Bytes, true, done.Backup, done.Again})
+		return m.a.record(
+			migratedRecord{"migrated", path, done.Context.String(), done.Branches, done.Messages, done.Bytes, true, done.Backup, done.Again},
+		)
 	}
 	what := fmt.Sprintf("%s, %s", plural(int(done.Messages), "message", "messages"), plural(done.Branches, "branch", "branches"))
 	if done.Again {
@@ -192,7 +194,12 @@ func (m *migrating) printSummary() error {
 	if m.a.dryRun {
 		verb = "can be migrated"
 	}
-	text := fmt.Sprintf("%s %s, %s", plural(m.sum.Migrated, "legacy context", "legacy contexts"), verb, plural(int(m.sum.Messages), "message", "messages"))
+	text := fmt.Sprintf(
+		"%s %s, %s",
+		plural(m.sum.Migrated, "legacy context", "legacy contexts"),
+		verb,
+		plural(int(m.sum.Messages), "message", "messages"),
+	)
 	if m.sum.Skipped > 0 {
 		text += ", " + plural(m.sum.Skipped, "other file", "other files")
 	}

@@ -11,7 +11,8 @@ import (
 	"github.com/ctxdir/ctxdir/internal/legacytest"
 )
 
-// TestMigrateFlips migrates a folder of files that differ from a legacy context in one bit each. Every one is migrated, or makes the exit status 3.
+// TestMigrateFlips migrates a folder of files that differ from a legacy context in one bit each. Every one is migrated,
+// or makes the exit status 3.
 func TestMigrateFlips(t *testing.T) {
 	whole, dir := legacytest.Whole(legacytest.ID(500)), t.TempDir()
 	step := 29

@@ -61,7 +61,8 @@ func pagerCommand(pager string) []string {
 	return strings.Fields(pager)
 }
 
-// pagerEnv is the environment of a pager: less and lv show colours, and less leaves the screen as it is, unless the user wants it otherwise.
+// pagerEnv is the environment of a pager: less and lv show colours, and less leaves the screen as it is, unless the
+// user wants it otherwise.
 func pagerEnv(env func(string) string) []string {
 	all := os.Environ()
 	for _, v := range []struct{ key, value string }{{"LESS", "FRX"}, {"LV", "-c"}} {

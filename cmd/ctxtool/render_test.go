@@ -22,23 +22,63 @@ func TestParts(t *testing.T) {
 		want       []part
 	}{
 		{"text", `{"role":"user","content":"hi"}`, []part{{text: "hi"}}},
-		{"blocks", `{"content":[{"type":"text","text":"a"},{"type":"input_text","text":"b"},"c"]}`, []part{{text: "a"}, {text: "b"}, {text: "c"}}},
+		{
+			"blocks",
+			`{"content":[{"type":"text","text":"a"},{"type":"input_text","text":"b"},"c"]}`,
+			[]part{{text: "a"}, {text: "b"}, {text: "c"}},
+		},
 		{"session record", `{"type":"user","message":{"role":"user","content":"hi"}}`, []part{{text: "hi"}}},
-		{"payload", `{"type":"response_item","payload":{"role":"assistant","content":[{"type":"output_text","text":"hi"}]}}`, []part{{text: "hi"}}},
+		{
+			"payload",
+			`{"type":"response_item","payload":{"role":"assistant","content":[{"type":"output_text","text":"hi"}]}}`,
+			[]part{{text: "hi"}},
+		},
 		{"node", `{"id":"x","message":{"author":{"role":"user"},"content":{"content_type":"text","parts":["hi",""]}}}`, []part{{text: "hi"}}},
-		{"parts", `{"role":"model","parts":[{"text":"hi"},{"functionCall":{"name":"f","args":{"a":1.0}}}]}`, []part{{text: "hi"}, {callPart, "f", `{"a":1.0}`}}},
+		{
+			"parts",
+			`{"role":"model","parts":[{"text":"hi"},{"functionCall":{"name":"f","args":{"a":1.0}}}]}`,
+			[]part{{text: "hi"}, {callPart, "f", `{"a":1.0}`}},
+		},
 		{"thinking", `{"content":[{"type":"thinking","thinking":"hm"}]}`, []part{{kind: thoughtPart, text: "hm"}}},
 		{"tool use", `{"content":[{"type":"tool_use","name":"Bash","input":{"command":"ls"}}]}`, []part{{callPart, "Bash", `{"command":"ls"}`}}},
-		{"tool result", `{"content":[{"type":"tool_result","content":[{"type":"text","text":"a"},{"type":"text","text":"b"}]}]}`, []part{{kind: resultPart, text: "a\nb"}}},
+		{
+			"tool result",
+			`{"content":[{"type":"tool_result","content":[{"type":"text","text":"a"},{"type":"text","text":"b"}]}]}`,
+			[]part{{kind: resultPart, text: "a\nb"}},
+		},
 		{"tool spelled otherwise", `{"role":"Tool","content":"done"}`, []part{{kind: resultPart, text: "done"}}},
 		{"tool as author", `{"message":{"author":{"role":"tool"},"content":{"parts":["done"]}}}`, []part{{kind: resultPart, text: "done"}}},
 		{"tool message", `{"role":"tool","tool_call_id":"1","content":"done"}`, []part{{kind: resultPart, text: "done"}}},
-		{"tool calls", `{"role":"assistant","content":null,"tool_calls":[{"function":{"name":"f","arguments":"{\"a\":1}"}}]}`, []part{{callPart, "f", `{"a":1}`}}},
-		{"image", `{"content":[{"type":"image","source":{"type":"base64","media_type":"image/png","data":"AAAA"}}]}`, []part{{kind: attachedPart, text: "image image/png, 3 B"}}},
-		{"image elsewhere", `{"content":[{"type":"image","source":{"type":"url","url":"https://example.org/a.png"}}]}`, []part{{kind: attachedPart, text: "image"}}},
-		{"image in a blob", `{"content":[{"type":"image_url","image_url":{"url":{"$blob":"` + someBlob + `","size":2048,"encoding":"base64","media_type":"image/gif"}}}]}`, []part{{kind: attachedPart, text: "image image/gif, 2.0 KiB"}}},
-		{"text in a blob", `{"content":[{"type":"text","text":{"$blob":"` + someBlob + `","size":10,"encoding":"base64"}}]}`, []part{{kind: attachedPart, text: "payload, 10 B"}}},
-		{"content in a blob", `{"content":{"$blob":"` + someBlob + `","size":10,"encoding":"base64","media_type":"a/b"}}`, []part{{kind: attachedPart, text: "payload a/b, 10 B"}}},
+		{
+			"tool calls",
+			`{"role":"assistant","content":null,"tool_calls":[{"function":{"name":"f","arguments":"{\"a\":1}"}}]}`,
+			[]part{{callPart, "f", `{"a":1}`}},
+		},
+		{
+			"image",
+			`{"content":[{"type":"image","source":{"type":"base64","media_type":"image/png","data":"AAAA"}}]}`,
+			[]part{{kind: attachedPart, text: "image image/png, 3 B"}},
+		},
+		{
+			"image elsewhere",
+			`{"content":[{"type":"image","source":{"type":"url","url":"https://example.org/a.png"}}]}`,
+			[]part{{kind: attachedPart, text: "image"}},
+		},
+		{
+			"image in a blob",
+			`{"content":[{"type":"image_url","image_url":{"url":{"$blob":"` + someBlob + `","size":2048,"encoding":"base64","media_type":"image/gif"}}}]}`,
+			[]part{{kind: attachedPart, text: "image image/gif, 2.0 KiB"}},
+		},
+		{
+			"text in a blob",
+			`{"content":[{"type":"text","text":{"$blob":"` + someBlob + `","size":10,"encoding":"base64"}}]}`,
+			[]part{{kind: attachedPart, text: "payload, 10 B"}},
+		},
+		{
+			"content in a blob",
+			`{"content":{"$blob":"` + someBlob + `","size":10,"encoding":"base64","media_type":"a/b"}}`,
+			[]part{{kind: attachedPart, text: "payload a/b, 10 B"}},
+		},
 		{"summary", `{"type":"summary","summary":"all of it"}`, []part{{text: "all of it"}}},
 		{"unknown", `{"n":1.0}`, []part{{kind: otherPart, text: `{"n":1.0}`}}},
 		{"unknown block", `{"content":[{"type":"new","n":1}]}`, []part{{kind: otherPart, text: `{"type":"new","n":1}`}}},
@@ -54,7 +94,9 @@ func TestParts(t *testing.T) {
 
 func TestRenderMessage(t *testing.T) {
 	id := uuid.MustParse("0195f0a0-0000-7000-8000-000000000001")
-	body := json.RawMessage(`{"role":"user","content":[{"type":"text","text":"bell\u0007 red\u001b[31m\nnext"},{"type":"tool_use","name":"Bash","input":{"command":"echo one; echo two"}}]}`)
+	body := json.RawMessage(
+		`{"role":"user","content":[{"type":"text","text":"bell\u0007 red\u001b[31m\nnext"},{"type":"tool_use","name":"Bash","input":{"command":"echo one; echo two"}}]}`,
+	)
 	m := &ctxdir.Message{ID: id, Position: 7, Role: "user", CreatedAt: time.Date(2025, 3, 4, 5, 6, 7, 0, time.Local), Stored: body}
 	edited, lost, typed := *m, *m, *m
 	edited.Edited = true
@@ -71,15 +113,35 @@ func TestRenderMessage(t *testing.T) {
 		want string
 	}{
 		{"plain", renderer{fold: 30}, m, head + "\nbell\a red\x1b[31m\nnext\n> Bash {\"command\":\"echo one; …\n\n"},
-		{"terminal", renderer{fold: 80, terminal: true}, m, "── " + head + " ─────────\nbell red[31m\nnext\n> Bash {\"command\":\"echo one; echo two\"}\n\n"},
-		{"full", renderer{fold: 30, full: true}, m, head + "\nbell\a red\x1b[31m\nnext\n> Bash\n  {\n    \"command\": \"echo one; echo two\"\n  }\n\n"},
+		{
+			"terminal",
+			renderer{fold: 80, terminal: true},
+			m,
+			"── " + head + " ─────────\nbell red[31m\nnext\n> Bash {\"command\":\"echo one; echo two\"}\n\n",
+		},
+		{
+			"full",
+			renderer{fold: 30, full: true},
+			m,
+			head + "\nbell\a red\x1b[31m\nnext\n> Bash\n  {\n    \"command\": \"echo one; echo two\"\n  }\n\n",
+		},
 		{"blank", renderer{fold: 80}, &blank, head + "\n(nothing to show)\n\n"},
-		{"forks", renderer{fold: 80, forks: map[int64][]string{7: {"no"}, 8: {"a", "b\n"}}}, &blank, head + "\n(nothing to show)\n\n├─ forks here: a, b \n\n"},
+		{
+			"forks",
+			renderer{fold: 80, forks: map[int64][]string{7: {"no"}, 8: {"a", "b\n"}}},
+			&blank,
+			head + "\n(nothing to show)\n\n├─ forks here: a, b \n\n",
+		},
 		{"heads", renderer{fold: 80, headsOnly: true}, m, head + "  158 B\n"},
 		{"edited", renderer{fold: 80, headsOnly: true}, &edited, head + "  158 B  edited by hand\n"},
 		{"lost", renderer{fold: 80}, &lost, head + "\nunavailable: file is empty\n\n"},
 		{"type", renderer{fold: 80}, &typed, strings.Replace(head, "user", "[progress]", 1) + "\n  n: 1\n\n"},
-		{"colour", renderer{fold: 80, colour: true}, &lost, "\x1b[1m7\x1b[0m  \x1b[1;34muser\x1b[0m  \x1b[2m2025-03-04 05:06:07\x1b[0m  \x1b[2m" + id.String() + "\x1b[0m\n\x1b[31munavailable: file is empty\x1b[0m\n\n"},
+		{
+			"colour",
+			renderer{fold: 80, colour: true},
+			&lost,
+			"\x1b[1m7\x1b[0m  \x1b[1;34muser\x1b[0m  \x1b[2m2025-03-04 05:06:07\x1b[0m  \x1b[2m" + id.String() + "\x1b[0m\n\x1b[31munavailable: file is empty\x1b[0m\n\n",
+		},
 	}
 	for _, test := range tests {
 		var b strings.Builder
@@ -226,9 +288,16 @@ func TestChatMessages(t *testing.T) {
 	tests := []struct{ name, body, want string }{
 		{"as it is", `{"role":"user","content":"a","x":1.0}`, `[{"role":"user","content":"a","x":1.0}]`},
 		{"session record", `{"type":"user","message":{"role":"user","content":"a"}}`, `[{"role":"user","content":"a"}]`},
-		{"tools", `{"message":{"role":"assistant","content":[{"type":"thinking","thinking":"h"},{"type":"text","text":"a<b"},{"type":"tool_use","id":"t1","name":"f","input":{"n":1.0}}]}}`,
-			`[{"role":"assistant","content":[{"type":"text","text":"a<b"}],"tool_calls":[{"id":"t1","type":"function","function":{"name":"f","arguments":"{\"n\":1.0}"}}]}]`},
-		{"results", `{"message":{"role":"user","content":[{"type":"tool_result","tool_use_id":"t1","content":"ok"}]}}`, `[{"role":"tool","content":"ok","tool_call_id":"t1"}]`},
+		{
+			"tools",
+			`{"message":{"role":"assistant","content":[{"type":"thinking","thinking":"h"},{"type":"text","text":"a<b"},{"type":"tool_use","id":"t1","name":"f","input":{"n":1.0}}]}}`,
+			`[{"role":"assistant","content":[{"type":"text","text":"a<b"}],"tool_calls":[{"id":"t1","type":"function","function":{"name":"f","arguments":"{\"n\":1.0}"}}]}]`,
+		},
+		{
+			"results",
+			`{"message":{"role":"user","content":[{"type":"tool_result","tool_use_id":"t1","content":"ok"}]}}`,
+			`[{"role":"tool","content":"ok","tool_call_id":"t1"}]`,
+		},
 		{"image", `{"role":"user","content":[{"type":"image","source":{"type":"base64","media_type":"image/png","data":"AA=="}}]}`,
 			`[{"role":"user","content":[{"type":"image_url","image_url":{"url":"data:image/png;base64,AA=="}}]}]`},
 		{"node", `{"message":{"author":{"role":"user"},"content":{"parts":["a"]}}}`, `[{"role":"user","content":[{"type":"text","text":"a"}]}]`},
@@ -237,7 +306,11 @@ func TestChatMessages(t *testing.T) {
 	for _, test := range tests {
 		var b strings.Builder
 		e := &openaiExport{w: &b}
-		err := errors.Join(e.begin(&ctxdir.Metadata{}, "main"), e.message(t.Context(), &said{Message: &ctxdir.Message{}, Body: json.RawMessage(test.body)}), e.end())
+		err := errors.Join(
+			e.begin(&ctxdir.Metadata{}, "main"),
+			e.message(t.Context(), &said{Message: &ctxdir.Message{}, Body: json.RawMessage(test.body)}),
+			e.end(),
+		)
 		if got := strings.NewReplacer("\n  ", "", "\n", "").Replace(b.String()); err != nil || got != test.want {
 			t.Errorf("%s: %v\n%s\nwanted\n%s", test.name, err, got, test.want)
 		}

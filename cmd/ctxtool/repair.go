@@ -114,7 +114,13 @@ func (a *app) repair(ctx context.Context, s *ctxdir.Store, o ctxdir.CheckOptions
 	if a.dryRun {
 		done = "to mend"
 	}
-	if err := a.summary(sum, "%s %s in %s", plural(sum.Findings, "thing", "things"), done, plural(sum.Contexts, "context", "contexts")); err != nil {
+	if err := a.summary(
+		sum,
+		"%s %s in %s",
+		plural(sum.Findings, "thing", "things"),
+		done,
+		plural(sum.Contexts, "context", "contexts"),
+	); err != nil {
 		return err
 	}
 	if failed > 0 {

@@ -68,7 +68,9 @@ func (a *app) rollback(ctx context.Context, ref, to string, force bool) error {
 			return err
 		}
 		if done.Missing > 0 {
-			return &problemsError{text: plural(int(done.Missing), "message that cannot be read is", "messages that cannot be read are") + " not in the file"}
+			return &problemsError{
+				text: plural(int(done.Missing), "message that cannot be read is", "messages that cannot be read are") + " not in the file",
+			}
 		}
 		return nil
 	})

@@ -14,14 +14,15 @@ import (
 // What a terminal shows and what files are called comes from strangers: titles, messages, file names. This file is the one place that says
 // what of it reaches a terminal or a file system.
 
-// obeyed reports whether a terminal does something else with a character than to show it: control characters (C0, DEL, C1), line and paragraph
-// separators, and the marks, overrides and isolates that turn the direction of writing. Other characters of no width stay: emoji and
-// several scripts need joiners, and a terminal does nothing with them.
+// obeyed reports whether a terminal does something else with a character than to show it: control characters (C0, DEL,
+// C1), line and paragraph separators, and the marks, overrides and isolates that turn the direction of writing. Other
+// characters of no width stay: emoji and several scripts need joiners, and a terminal does nothing with them.
 func obeyed(r rune) bool {
 	return unicode.IsControl(r) || r == '\u2028' || r == '\u2029' || unicode.Is(unicode.Bidi_Control, r)
 }
 
-// oneLine makes one line of a text that a terminal only shows: the direction of writing stays, everything else that is obeyed becomes a blank.
+// oneLine makes one line of a text that a terminal only shows: the direction of writing stays, everything else that is
+// obeyed becomes a blank.
 func oneLine(s string) string {
 	return strings.Map(func(r rune) rune {
 		switch {
@@ -105,8 +106,8 @@ const (
 // reserved are names that mean a device on Windows, whatever extension they have.
 var reserved = regexp.MustCompile(`(?i)^(con|prn|aux|nul|conin\$|conout\$|clock\$|com[0-9¹²³]|lpt[0-9¹²³]) *(\.|$)`)
 
-// safeName makes a file's name of a path from a message, with slashes, "" where nothing is left of it. It leads nowhere else, and no part of it is an option, hidden,
-// a device, or looks like another one.
+// safeName makes a file's name of a path from a message, with slashes, "" where nothing is left of it. It leads nowhere
+// else, and no part of it is an option, hidden, a device, or looks like another one.
 func safeName(name string) string {
 	var parts []string
 	for part := range strings.SplitSeq(path.Clean("/"+strings.ReplaceAll(name, `\`, "/")), "/") {

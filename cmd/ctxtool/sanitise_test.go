@@ -34,7 +34,8 @@ func checkShown(t *testing.T, what, got string) {
 			continue
 		}
 		r, size := utf8.DecodeRuneInString(got)
-		if r == utf8.RuneError && size == 1 || r != '\n' && r != '\t' && (unicode.IsControl(r) || unicode.Is(unicode.Bidi_Control, r) || r == '\u2028' || r == '\u2029') {
+		if r == utf8.RuneError && size == 1 ||
+			r != '\n' && r != '\t' && (unicode.IsControl(r) || unicode.Is(unicode.Bidi_Control, r) || r == '\u2028' || r == '\u2029') {
 			t.Errorf("%s: %q is shown, before %.40q", what, r, got[size:])
 			return
 		}
@@ -42,7 +43,8 @@ func checkShown(t *testing.T, what, got string) {
 	}
 }
 
-// TestTerminalInjection: whatever a store holds, no verb makes a terminal do more than to show text; and what is not a terminal gets messages as they are.
+// TestTerminalInjection: whatever a store holds, no verb makes a terminal do more than to show text; and what is not a
+// terminal gets messages as they are.
 func TestTerminalInjection(t *testing.T) {
 	p := newInProcess(t)
 	ctx := t.Context()
@@ -53,7 +55,9 @@ func TestTerminalInjection(t *testing.T) {
 	text, _ := json.Marshal(rude)
 	raw := strings.NewReplacer(`\u2028`, "\u2028", `\u2029`, "\u2029", "\\u007f", "\x7f").Replace(string(text))
 	messages := []string{
-		`{"role":"user","content":` + raw + `}`, `{"role":` + raw + `,"content":` + raw + `}`, `{"type":` + raw + `,"x":` + raw + `,` + raw + `:1}`,
+		`{"role":"user","content":` + raw + `}`,
+		`{"role":` + raw + `,"content":` + raw + `}`,
+		`{"type":` + raw + `,"x":` + raw + `,` + raw + `:1}`,
 		`{"role":"assistant","content":[{"type":"tool_use","name":` + raw + `,"input":{"a":` + raw + `}},{"type":"thinking","thinking":` + raw + `}]}`,
 		`{"role":"tool","content":[{"type":"tool_result","content":` + raw + `},{"type":"image","media_type":` + raw + `,"filename":` + raw + `}]}`,
 	}
@@ -124,7 +128,24 @@ func TestTerminalInjection(t *testing.T) {
 func TestSanitiser(t *testing.T) {
 	rapid.Check(t, func(r *rapid.T) {
 		pieces := rapid.SliceOf(rapid.SampledFrom([]string{
-			"a", "é", "😀", "\n", "\t", "\x1b", "\x1b[1m", "\x1b[0m", "\x1b[8m", "\x1b[2J", "\x9b", "\u009b", "\u202e", "\u200d", "\u2028", "\xff", "\xf0\x9f", "\xe2\x80",
+			"a",
+			"é",
+			"😀",
+			"\n",
+			"\t",
+			"\x1b",
+			"\x1b[1m",
+			"\x1b[0m",
+			"\x1b[8m",
+			"\x1b[2J",
+			"\x9b",
+			"\u009b",
+			"\u202e",
+			"\u200d",
+			"\u2028",
+			"\xff",
+			"\xf0\x9f",
+			"\xe2\x80",
 		})).Draw(r, "pieces")
 		s := sanitiser{colours: rapid.Bool().Draw(r, "colours"), json: rapid.Bool().Draw(r, "json")}
 		whole := strings.Join(pieces, "")
@@ -159,13 +180,23 @@ func TestSafeNames(t *testing.T) {
 		}
 	}
 	rapid.Check(t, func(r *rapid.T) {
-		name := safeName(rapid.OneOf(rapid.String(), rapid.StringMatching(`[-. /\\a:]{0,30}`), rapid.StringMatching(`(?i)(con|aux|lpt1|-|\.| )*(\.x)?`)).Draw(r, "name"))
+		name := safeName(
+			rapid.OneOf(
+				rapid.String(),
+				rapid.StringMatching(`[-. /\\a:]{0,30}`),
+				rapid.StringMatching(`(?i)(con|aux|lpt1|-|\.| )*(\.x)?`),
+			).Draw(
+				r,
+				"name",
+			),
+		)
 		if len(name) > (mostName+2)*(mostFolder+1) || name != "" && !filepath.IsLocal(name) {
 			r.Fatalf("%q", name)
 		}
 		for part := range strings.SplitSeq(name, "/") {
-			if name != "" && (part == "" || strings.ContainsAny(part[:1], "-. ") || strings.ContainsAny(part[len(part)-1:], ". ") || len(part) > mostName+1 || oneLine(part) != part ||
-				reserved.MatchString(part) || safePart(part) != part) {
+			if name != "" &&
+				(part == "" || strings.ContainsAny(part[:1], "-. ") || strings.ContainsAny(part[len(part)-1:], ". ") || len(part) > mostName+1 || oneLine(part) != part ||
+					reserved.MatchString(part) || safePart(part) != part) {
 				r.Fatalf("part %q of %q", part, name)
 			}
 		}
@@ -184,7 +215,23 @@ func TestSaveUnderRudeNames(t *testing.T) {
 	var lines []string
 	for i, name := range []string{"-rf", ".profile", "a", "a/b", "A.png", "a.png", "a.png", "x\u202egnp.sh", "NUL", "../up", "\x1b[2J"} {
 		data := base64.StdEncoding.EncodeToString(bytes.Repeat([]byte{0, byte(i)}, 500))
-		lines = append(lines, string(encode(map[string]any{"role": "user", "content": []any{map[string]any{"type": "image", "filename": name, "source": map[string]any{"type": "base64", "media_type": "image/png", "data": data}}}})))
+		lines = append(
+			lines,
+			string(
+				encode(
+					map[string]any{
+						"role": "user",
+						"content": []any{
+							map[string]any{
+								"type":     "image",
+								"filename": name,
+								"source":   map[string]any{"type": "base64", "media_type": "image/png", "data": data},
+							},
+						},
+					},
+				),
+			),
+		)
 	}
 	if code := p.run(t.Context(), strings.Join(lines, "\n")+"\n", "append", id, "--jsonl"); code != 0 {
 		t.Fatal(p.stderr.String())

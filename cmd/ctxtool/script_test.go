@@ -44,7 +44,13 @@ func TestScripts(t *testing.T) {
 			return os.Mkdir(home, 0o700)
 		},
 		Cmds: map[string]func(ts *testscript.TestScript, neg bool, args []string){
-			"exits": scriptExits, "var": scriptVar, "end": scriptEnd, "damage": scriptDamage, "repeat": scriptRepeat, "sparse": scriptSparse, "lock": scriptLock,
+			"exits":  scriptExits,
+			"var":    scriptVar,
+			"end":    scriptEnd,
+			"damage": scriptDamage,
+			"repeat": scriptRepeat,
+			"sparse": scriptSparse,
+			"lock":   scriptLock,
 		},
 	})
 }

@@ -157,8 +157,8 @@ func (a *app) withContext(ctx context.Context, ref string, f func(c *ctxdir.Cont
 	}, opts...)
 }
 
-// migrateFirst migrates a legacy context that lies in the store, also for a verb that only reads. Where that fails the verb shows it as it is,
-// or says why it cannot.
+// migrateFirst migrates a legacy context that lies in the store, also for a verb that only reads. Where that fails the
+// verb shows it as it is, or says why it cannot.
 func (a *app) migrateFirst(ctx context.Context, s *ctxdir.Store, id uuid.UUID) {
 	root := s.Info().Path
 	if a.dryRun || !mayBeLegacy(filepath.Join(root, id.String())) {

@@ -92,7 +92,12 @@ func (a *app) listTrash(ctx context.Context, s *ctxdir.Store, ids []uuid.UUID) e
 			expires = x.RemovedAt
 		}
 		if a.json {
-			r := trashRecord{collectedRecord: collectedRecordOf(x, false, false), Name: x.Name, RemovedAt: x.RemovedAt.UTC(), ExpiresAt: expires.UTC()}
+			r := trashRecord{
+				collectedRecord: collectedRecordOf(x, false, false),
+				Name:            x.Name,
+				RemovedAt:       x.RemovedAt.UTC(),
+				ExpiresAt:       expires.UTC(),
+			}
 			if x.Problem != nil {
 				r.Problem = x.Problem.Error()
 			}

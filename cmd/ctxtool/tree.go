@@ -50,8 +50,8 @@ func (a *app) tree(ctx context.Context, c *ctxdir.Context) error {
 	return problemOf(c)
 }
 
-// addTwig adds a row for a branch and those for what hangs from it. before is what the lines of the tree draw in front of its siblings, turn where
-// it hangs from them, and below what they draw in front of its own twigs.
+// addTwig adds a row for a branch and those for what hangs from it. before is what the lines of the tree draw in front
+// of its siblings, turn where it hangs from them, and below what they draw in front of its own twigs.
 func (t *table) addTwig(w *twig, before, turn, below string) {
 	name, fork := w.Name, ""
 	if w.Active {

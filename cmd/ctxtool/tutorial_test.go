@@ -81,8 +81,9 @@ func readSteps(t *testing.T) (steps []*step) {
 	return steps
 }
 
-// TestTutorial runs every command of the tutorial, in order, and compares what it shows. Ids may be others, but the same ones in the same places;
-// sizes and times may be others; "…" stands for anything. The one block of language sh installs what is tested here.
+// TestTutorial runs every command of the tutorial, in order, and compares what it shows. Ids may be others, but the
+// same ones in the same places; sizes and times may be others; "…" stands for anything. The one block of language sh
+// installs what is tested here.
 func TestTutorial(t *testing.T) {
 	if runtime.GOOS == "windows" {
 		t.Skip("the tutorial is for a shell of Unix")

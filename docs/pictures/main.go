@@ -1,5 +1,5 @@
-// Command pictures draws terminal sessions as SVG: it runs real commands on a pseudo terminal of 80 columns and draws what they print, once on a light
-// and once on a dark ground.
+// Command pictures draws terminal sessions as SVG: it runs real commands on a pseudo terminal of 80 columns and draws
+// what they print, once on a light and once on a dark ground.
 //
 //	cd docs/pictures && go run .
 package main
@@ -88,7 +88,15 @@ func run(root, out string) error {
 func perform(root, work, command string) (string, error) {
 	cmd := exec.Command("bash", "-c", command)
 	cmd.Dir = root
-	cmd.Env = append(os.Environ(), "PATH="+work+":"+os.Getenv("PATH"), "CTXDIR_STORE="+filepath.Join(work, "store"), "CTXDIR_NO_GC=1", "PAGER=cat", "TERM=xterm-256color", "TZ=UTC")
+	cmd.Env = append(
+		os.Environ(),
+		"PATH="+work+":"+os.Getenv("PATH"),
+		"CTXDIR_STORE="+filepath.Join(work, "store"),
+		"CTXDIR_NO_GC=1",
+		"PAGER=cat",
+		"TERM=xterm-256color",
+		"TZ=UTC",
+	)
 	terminal, err := pty.StartWithSize(cmd, &pty.Winsize{Rows: 60, Cols: columns})
 	if err != nil {
 		return "", err

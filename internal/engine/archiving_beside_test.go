@@ -64,8 +64,19 @@ func wholeBeside(m *Message, alt bool, at int) error {
 		err = json.Unmarshal(body, &told)
 	}
 	want := besideID(alt, at)
-	if m.Unavailable != nil || err != nil || m.Edited || m.Position != int64(at) || m.ID != testID(told.N) || want != 0 && told.N != want || string(body) != besideBody(told.N, told.V) {
-		return fmt.Errorf("alt %v, position %d: %s at %d, unavailable %w, edited %v, %.60q, %w", alt, at, m.ID, m.Position, m.Unavailable, m.Edited, body, err)
+	if m.Unavailable != nil || err != nil || m.Edited || m.Position != int64(at) || m.ID != testID(told.N) || want != 0 && told.N != want ||
+		string(body) != besideBody(told.N, told.V) {
+		return fmt.Errorf(
+			"alt %v, position %d: %s at %d, unavailable %w, edited %v, %.60q, %w",
+			alt,
+			at,
+			m.ID,
+			m.Position,
+			m.Unavailable,
+			m.Edited,
+			body,
+			err,
+		)
 	}
 	return nil
 }
@@ -259,8 +270,9 @@ func besideWriter(c *Context, n int, stop *atomic.Bool) (versions map[int]int, a
 	return versions, appended, err
 }
 
-// TestReadingWhileArchiving: others archive and unarchive all, in turns, while readers read every message in every way, through handles that were
-// opened before, in this process and in another one, and one appends, replaces, forks and renames. No message is ever missing or another one.
+// TestReadingWhileArchiving: others archive and unarchive all, in turns, while readers read every message in every way,
+// through handles that were opened before, in this process and in another one, and one appends, replaces, forks and
+// renames. No message is ever missing or another one.
 func TestReadingWhileArchiving(t *testing.T) {
 	ctx := context.Background()
 	dir := t.TempDir()
@@ -364,12 +376,16 @@ func TestReadingWhileArchiving(t *testing.T) {
 			t.Errorf("a check finds %+v, %v", f, err)
 		}
 	}
-	if names := c.Metadata().Branches; !slices.ContainsFunc(names, func(b ctxfolder.Branch) bool { return strings.HasPrefix(b.Name, "fork") }) {
+	if names := c.Metadata().Branches; !slices.ContainsFunc(
+		names,
+		func(b ctxfolder.Branch) bool { return strings.HasPrefix(b.Name, "fork") },
+	) {
 		t.Errorf("nothing was forked: %v", names)
 	}
 }
 
-// TestRebuiltBesideArchiving: a handle whose index was made anew in memory, because journals were missing, follows what another one then writes and archives.
+// TestRebuiltBesideArchiving: a handle whose index was made anew in memory, because journals were missing, follows what
+// another one then writes and archives.
 func TestRebuiltBesideArchiving(t *testing.T) {
 	ctx := context.Background()
 	c, dir := newContext(t, WithFoldBytes(-1))
@@ -398,8 +414,8 @@ func TestRebuiltBesideArchiving(t *testing.T) {
 	}
 }
 
-// TestRebuiltInVain: an index that was made in memory, because journals went each time that index.json was read, is left for index.json as soon as a
-// message is not where it says.
+// TestRebuiltInVain: an index that was made in memory, because journals went each time that index.json was read, is
+// left for index.json as soon as a message is not where it says.
 func TestRebuiltInVain(t *testing.T) {
 	ctx := context.Background()
 	disk := crashfs.New()

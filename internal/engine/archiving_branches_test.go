@@ -55,7 +55,12 @@ func TestBranchesOfArchived(t *testing.T) {
 		t.Errorf("%+v", taken)
 	}
 	// Its file has a derived name, so the archived one can come back.
-	if _, err := os.Stat(filepath.Join(dir, c.ID().String(), "messages", "branch-alt", testID(202).String()+".json")); !errors.Is(err, fs.ErrNotExist) {
+	if _, err := os.Stat(
+		filepath.Join(dir, c.ID().String(), "messages", "branch-alt", testID(202).String()+".json"),
+	); !errors.Is(
+		err,
+		fs.ErrNotExist,
+	) {
 		t.Errorf("the file of another line's message: %v", err)
 	}
 	after := resolvedBodies(t, alt)

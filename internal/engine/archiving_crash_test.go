@@ -134,16 +134,27 @@ func arrangements() []arrangement {
 				setBody(s, s["main"][at].id, newerBody(at))
 			}
 		}, do: func(w *world) error { return errors.Join(collectAll(w.store, DefaultGrace), w.c.Refresh(w.ctx)) }},
-		{name: "erase", before: archiveAway, erases: true, then: func(s said) { setBody(s, s["main"][3].id, erasedBody) }, do: func(w *world) error {
-			_, err := erase(w.store, w.id, testID(4), EraseOptions{Shared: true})
-			return errors.Join(err, w.c.Refresh(w.ctx))
-		}},
-		{name: "replace and fold", before: archiveAll, then: func(s said) { setBody(s, s["main"][1].id, newerBody(1)) }, do: func(w *world) error {
-			if err := replaceWith(w, 1, newerBody(1)); err != nil {
-				return err
-			}
-			return w.c.Fold(w.ctx)
-		}},
+		{
+			name:   "erase",
+			before: archiveAway,
+			erases: true,
+			then:   func(s said) { setBody(s, s["main"][3].id, erasedBody) },
+			do: func(w *world) error {
+				_, err := erase(w.store, w.id, testID(4), EraseOptions{Shared: true})
+				return errors.Join(err, w.c.Refresh(w.ctx))
+			},
+		},
+		{
+			name:   "replace and fold",
+			before: archiveAll,
+			then:   func(s said) { setBody(s, s["main"][1].id, newerBody(1)) },
+			do: func(w *world) error {
+				if err := replaceWith(w, 1, newerBody(1)); err != nil {
+					return err
+				}
+				return w.c.Fold(w.ctx)
+			},
+		},
 		{name: "append and fold", before: archiveAway, then: func(s said) { s["main"] = append(s["main"], more) }, do: func(w *world) error {
 			if _, err := w.branch("main").Append(w.ctx, Draft{ID: more.id, Body: []byte(more.body)}); err != nil {
 				return err
@@ -363,9 +374,9 @@ func (a *arrangement) collected(w *world, after said) error {
 	return nil
 }
 
-// TestPowerCutWhileArchiving cuts the power at each operation of what moves messages to packs and back, or changes archived ones. Whatever the
-// disk holds then: every message is there, a check finds nothing, and the same done again leaves nothing over. One of the states is that of a
-// program that was killed: nothing is lost, nothing is durable.
+// TestPowerCutWhileArchiving cuts the power at each operation of what moves messages to packs and back, or changes
+// archived ones. Whatever the disk holds then: every message is there, a check finds nothing, and the same done again
+// leaves nothing over. One of the states is that of a program that was killed: nothing is lost, nothing is durable.
 func TestPowerCutWhileArchiving(t *testing.T) {
 	for _, a := range arrangements() {
 		t.Run(a.name, func(t *testing.T) {
@@ -476,8 +487,8 @@ func faulty(k int) map[string]func(crashfs.Op) error {
 	}
 }
 
-// TestArchivingFails lets each operation of an archive and an unarchive fail: it tells, everything is read as before, through the same handle and
-// through a new one, and done again it works, and lasts.
+// TestArchivingFails lets each operation of an archive and an unarchive fail: it tells, everything is read as before,
+// through the same handle and through a new one, and done again it works, and lasts.
 func TestArchivingFails(t *testing.T) {
 	for _, a := range arrangements()[:4] {
 		for kind := range faulty(0) {

@@ -51,9 +51,17 @@ var archivedDamages = []archivedDamage{
 		p.flip(part, p.part("rows", 1))
 		return part.ids
 	}},
-	{name: "page of the directory damaged", kind: integrity.KindPack, do: func(p *patient) []uuid.UUID { p.flip(p.part("directory", 0)); return nil }},
+	{
+		name: "page of the directory damaged",
+		kind: integrity.KindPack,
+		do:   func(p *patient) []uuid.UUID { p.flip(p.part("directory", 0)); return nil },
+	},
 	{name: "page of ids damaged", kind: integrity.KindPack, do: func(p *patient) []uuid.UUID { p.flip(p.part("ids", 0)); return nil }},
-	{name: "page of payloads damaged", kind: integrity.KindPack, do: func(p *patient) []uuid.UUID { p.flip(p.part("payload table", 0)); return nil }},
+	{
+		name: "page of payloads damaged",
+		kind: integrity.KindPack,
+		do:   func(p *patient) []uuid.UUID { p.flip(p.part("payload table", 0)); return nil },
+	},
 	{name: "footer damaged", kind: integrity.KindPack, do: func(p *patient) []uuid.UUID { p.flip(p.part("footer", 0)); return nil }},
 	{name: "head damaged", kind: integrity.KindPack, do: func(p *patient) []uuid.UUID {
 		p.change(p.packs()[0], func(b []byte) []byte { b[15] ^= 0x40; return b })
@@ -129,7 +137,11 @@ var archivedDamages = []archivedDamage{
 		return lost
 	}},
 
-	{name: "index.json missing", kind: integrity.KindIndex, do: func(p *patient) []uuid.UUID { p.remove(p.glob("index.json")...); return nil }},
+	{
+		name: "index.json missing",
+		kind: integrity.KindIndex,
+		do:   func(p *patient) []uuid.UUID { p.remove(p.glob("index.json")...); return nil },
+	},
 	{name: "index.json truncated", kind: integrity.KindIndex, do: func(p *patient) []uuid.UUID {
 		p.change(p.glob("index.json")[0], func(b []byte) []byte { return b[:len(b)/2] })
 		return nil
@@ -160,7 +172,11 @@ var archivedDamages = []archivedDamage{
 		p.removeRows()
 		return nil
 	}},
-	{name: "journals missing", kind: integrity.KindIndex, do: func(p *patient) []uuid.UUID { p.remove(p.glob("journal-*.jsonl")...); return nil }},
+	{
+		name: "journals missing",
+		kind: integrity.KindIndex,
+		do:   func(p *patient) []uuid.UUID { p.remove(p.glob("journal-*.jsonl")...); return nil },
+	},
 	{name: "journals and index.json missing", kind: integrity.KindIndex, do: func(p *patient) []uuid.UUID {
 		p.remove(slices.Concat(p.glob("journal-*.jsonl"), p.glob("index.json"))...)
 		return nil
@@ -170,13 +186,22 @@ var archivedDamages = []archivedDamage{
 		p.removeRows()
 		return nil
 	}},
-	{name: "index.json missing, a message frame and its rows damaged", kind: integrity.KindIndex, nameless: true, do: func(p *patient) []uuid.UUID {
-		part := p.part("messages", 1)
-		p.flip(part, p.part("rows", 1))
-		p.remove(p.glob("index.json")...)
-		return part.ids
-	}},
-	{name: "metadata.json missing", kind: integrity.KindMetadata, do: func(p *patient) []uuid.UUID { p.remove(p.glob("metadata.json")...); return nil }},
+	{
+		name:     "index.json missing, a message frame and its rows damaged",
+		kind:     integrity.KindIndex,
+		nameless: true,
+		do: func(p *patient) []uuid.UUID {
+			part := p.part("messages", 1)
+			p.flip(part, p.part("rows", 1))
+			p.remove(p.glob("index.json")...)
+			return part.ids
+		},
+	},
+	{
+		name: "metadata.json missing",
+		kind: integrity.KindMetadata,
+		do:   func(p *patient) []uuid.UUID { p.remove(p.glob("metadata.json")...); return nil },
+	},
 	{name: "metadata.json with another parent", kind: integrity.KindStructure, do: func(p *patient) []uuid.UUID {
 		p.metadata(func(m map[string]any) {
 			lines := m["lines"].([]any)
@@ -205,7 +230,11 @@ var archivedDamages = []archivedDamage{
 		write(p.t, p.main[3], []byte("garbage"))
 		return nil
 	}},
-	{name: "a folder in the place of a message", kind: integrity.KindDamaged, do: func(p *patient) []uuid.UUID { p.mkdir(p.main[3]); return nil }},
+	{
+		name: "a folder in the place of a message",
+		kind: integrity.KindDamaged,
+		do:   func(p *patient) []uuid.UUID { p.mkdir(p.main[3]); return nil },
+	},
 	{name: "a link in the place of a message", kind: integrity.KindDamaged, do: func(p *patient) []uuid.UUID {
 		p.mkdir(filepath.Dir(p.main[3]))
 		p.link(p.outside, p.main[3])
@@ -248,8 +277,8 @@ var archivedDamages = []archivedDamage{
 	}},
 }
 
-// TestDamageArchived is TestDamage for archived messages. What is damaged is unavailable before and after a repair, under its id where that is
-// known, and nothing else is.
+// TestDamageArchived is TestDamage for archived messages. What is damaged is unavailable before and after a repair,
+// under its id where that is known, and nothing else is.
 func TestDamageArchived(t *testing.T) {
 	for _, kind := range archivedKinds {
 		_ = newArchived(t, kind)

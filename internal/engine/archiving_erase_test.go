@@ -18,8 +18,8 @@ import (
 	"github.com/klauspost/compress/zstd"
 )
 
-// inside returns the files of a store that hold a text: as they are, and whatever looks like a zstd frame or a part of a pack in them decoded,
-// skippable frames too.
+// inside returns the files of a store that hold a text: as they are, and whatever looks like a zstd frame or a part of
+// a pack in them decoded, skippable frames too.
 func inside(t *testing.T, dir, text string) (paths []string) {
 	t.Helper()
 	z := must[*zstd.Decoder](t)(zstd.NewReader(nil, zstd.WithDecoderConcurrency(1)))
@@ -253,12 +253,15 @@ func TestEraseArchivedShared(t *testing.T) {
 	}
 }
 
-// TestEraseFromDamagedPack: an erase does not end while a pack may hold the message in a part that cannot be read; after a repair it does, and
-// takes the damaged pack with it.
+// TestEraseFromDamagedPack: an erase does not end while a pack may hold the message in a part that cannot be read;
+// after a repair it does, and takes the damaged pack with it.
 func TestEraseFromDamagedPack(t *testing.T) {
 	for _, d := range archivedDamages {
-		if !slices.Contains([]string{"message frame damaged", "message frame and its rows damaged", "pack cut short", "directory and a message frame damaged",
-			"index.json missing, a message frame and its rows damaged"}, d.name) {
+		if !slices.Contains(
+			[]string{"message frame damaged", "message frame and its rows damaged", "pack cut short", "directory and a message frame damaged",
+				"index.json missing, a message frame and its rows damaged"},
+			d.name,
+		) {
 			continue
 		}
 		t.Run(d.name, func(t *testing.T) {

@@ -21,8 +21,8 @@ func archiveTogether(t *testing.T, s *Store, ids ...uuid.UUID) (done []ArchivedC
 	return done
 }
 
-// TestArchiveCosts: archiving one context opens nothing of the others, however many there are; archiving all opens each message with payloads
-// of every context no more than twice, once to find out what they share.
+// TestArchiveCosts: archiving one context opens nothing of the others, however many there are; archiving all opens each
+// message with payloads of every context no more than twice, once to find out what they share.
 func TestArchiveCosts(t *testing.T) {
 	ctx := context.Background()
 	opened := map[string][]int{}
@@ -80,8 +80,9 @@ func TestArchiveCosts(t *testing.T) {
 	}
 }
 
-// TestArchiveShared: of contexts that are archived in one call, a payload that several refer to stays a blob, once; the others go into packs. A
-// context that is archived alone takes copies of all its payloads, and the blob stays as long as another context needs it.
+// TestArchiveShared: of contexts that are archived in one call, a payload that several refer to stays a blob, once; the
+// others go into packs. A context that is archived alone takes copies of all its payloads, and the blob stays as long
+// as another context needs it.
 func TestArchiveShared(t *testing.T) {
 	ctx := context.Background()
 	for _, together := range []bool{true, false} {

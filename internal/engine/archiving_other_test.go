@@ -68,8 +68,8 @@ func clean(t *testing.T, s *Store) {
 	}
 }
 
-// TestArchivedPackOfAnotherVersion: a pack of another version is no damage. Whatever needs it fails, nothing is changed, and it is read again
-// when a program that knows it has been there.
+// TestArchivedPackOfAnotherVersion: a pack of another version is no damage. Whatever needs it fails, nothing is
+// changed, and it is read again when a program that knows it has been there.
 func TestArchivedPackOfAnotherVersion(t *testing.T) {
 	ctx := context.Background()
 	for _, where := range []string{"footer", "head"} {
@@ -183,8 +183,8 @@ func TestBackupDamagedPack(t *testing.T) {
 	}
 }
 
-// TestSweepArchived: the blob of a payload that is in a pack goes, when nothing else refers to it, and comes back with the message. One whose payload is
-// damaged in the pack stays.
+// TestSweepArchived: the blob of a payload that is in a pack goes, when nothing else refers to it, and comes back with
+// the message. One whose payload is damaged in the pack stays.
 func TestSweepArchived(t *testing.T) {
 	ctx := context.Background()
 	c, dir := archivedContext(t)

@@ -40,7 +40,11 @@ func TestAttachmentPlaces(t *testing.T) {
 func TestAttachmentsRefused(t *testing.T) {
 	ctx := context.Background()
 	c, folder := newContext(t, WithMaxMessage(100_000))
-	must[Appended](t)(c.Active().Append(ctx, Draft{Body: []byte(`{"a":""}`), Attachments: []Attachment{attachment("/a", "the lock is there now")}}))
+	must[Appended](
+		t,
+	)(
+		c.Active().Append(ctx, Draft{Body: []byte(`{"a":""}`), Attachments: []Attachment{attachment("/a", "the lock is there now")}}),
+	)
 	body := `{"role":"user","content":["",{"$blob":"","$$blob":"x"}],"twice":"","twice":""}`
 	long := strings.Repeat("x", 90_000)
 	good := attachment("/content/0", long)

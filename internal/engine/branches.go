@@ -139,7 +139,12 @@ func (b *Branch) ForkAt(ctx context.Context, name string, id uuid.UUID, attrs ..
 	return b.Fork(ctx, name, at.entry.Position+1, attrs...)
 }
 
-func (c *Context) addBranch(ctx context.Context, op, name string, attrs []ctxfolder.Member, add func(*Metadata, uuid.UUID) (*ctxfolder.Branch, error)) (*Branch, error) {
+func (c *Context) addBranch(
+	ctx context.Context,
+	op, name string,
+	attrs []ctxfolder.Member,
+	add func(*Metadata, uuid.UUID) (*ctxfolder.Branch, error),
+) (*Branch, error) {
 	err := c.change(ctx, true, func(m *Metadata) error {
 		line, err := uuid.NewV7()
 		if err != nil {

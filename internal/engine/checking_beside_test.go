@@ -67,8 +67,9 @@ func TestCheckBesideBlobs(t *testing.T) {
 	}
 }
 
-// TestCheckBesideArchive: while a check looks closely at what did not look right, one message that was edited and one whose file was elsewhere for a
-// while, somebody archives, and somebody appends meanwhile, so that the newest journal stays. The check tells of the one that was edited alone.
+// TestCheckBesideArchive: while a check looks closely at what did not look right, one message that was edited and one
+// whose file was elsewhere for a while, somebody archives, and somebody appends meanwhile, so that the newest journal
+// stays. The check tells of the one that was edited alone.
 func TestCheckBesideArchive(t *testing.T) {
 	ctx := context.Background()
 	disk := crashfs.New()
@@ -111,8 +112,8 @@ func TestCheckBesideArchive(t *testing.T) {
 	}
 }
 
-// TestCheckBesideRewind: between the look at metadata.json and that at the index somebody takes the messages away that a branch began behind, and the
-// branch before that.
+// TestCheckBesideRewind: between the look at metadata.json and that at the index somebody takes the messages away that
+// a branch began behind, and the branch before that.
 func TestCheckBesideRewind(t *testing.T) {
 	ctx := context.Background()
 	disk := crashfs.New()
@@ -140,7 +141,8 @@ func TestCheckBesideRewind(t *testing.T) {
 	}
 }
 
-// TestCheckBesideSettle: a payload of two contexts has no blob yet when the first of them is looked at, and no journal has it any more when the second one is.
+// TestCheckBesideSettle: a payload of two contexts has no blob yet when the first of them is looked at, and no journal
+// has it any more when the second one is.
 func TestCheckBesideSettle(t *testing.T) {
 	ctx := context.Background()
 	s, dir := newStore(t, WithFoldBytes(-1), WithTextThreshold(100), withoutPause())
@@ -169,8 +171,9 @@ func TestCheckBesideSettle(t *testing.T) {
 	}
 }
 
-// TestCheckUnsettled: a blob that is missing is nothing wrong while the journal that has its payload is not settled, folded or not: it may never have been
-// there. A message file was, so that it is told of, and comes back by a repair or a settle. What is missing after that is told.
+// TestCheckUnsettled: a blob that is missing is nothing wrong while the journal that has its payload is not settled,
+// folded or not: it may never have been there. A message file was, so that it is told of, and comes back by a repair or
+// a settle. What is missing after that is told.
 func TestCheckUnsettled(t *testing.T) {
 	ctx := context.Background()
 	s, dir := newStore(t, WithFoldBytes(-1), WithTextThreshold(100), withoutPause())

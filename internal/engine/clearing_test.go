@@ -79,7 +79,8 @@ func repairAll(t *testing.T, s *Store, o CheckOptions) (done []Repaired) {
 	return done
 }
 
-// TestClearRenamed: a collection is cut at every operation; then the branch whose folder the files are in is renamed. The next collection finds them.
+// TestClearRenamed: a collection is cut at every operation; then the branch whose folder the files are in is renamed.
+// The next collection finds them.
 func TestClearRenamed(t *testing.T) {
 	ctx := context.Background()
 	for k := 1; ; k++ {
@@ -102,8 +103,8 @@ func TestClearRenamed(t *testing.T) {
 	}
 }
 
-// TestClearRenaming: between the record that cuts the line and the removal of its files a rename is cut at every operation. Whoever comes first then, a
-// collection or a repair, nothing that is shown is lost, and no file is left.
+// TestClearRenaming: between the record that cuts the line and the removal of its files a rename is cut at every
+// operation. Whoever comes first then, a collection or a repair, nothing that is shown is lost, and no file is left.
 func TestClearRenaming(t *testing.T) {
 	ctx := context.Background()
 	for k := 1; ; k++ {
@@ -131,8 +132,8 @@ func TestClearRenaming(t *testing.T) {
 	}
 }
 
-// TestClearWhileRenamed: the branch has got another name since the cut, and the folder gets its next one, or one that metadata.json has already, while the
-// collection is about to look into it.
+// TestClearWhileRenamed: the branch has got another name since the cut, and the folder gets its next one, or one that
+// metadata.json has already, while the collection is about to look into it.
 func TestClearWhileRenamed(t *testing.T) {
 	ctx := context.Background()
 	for _, begun := range []bool{false, true} {
@@ -165,8 +166,8 @@ func TestClearWhileRenamed(t *testing.T) {
 	}
 }
 
-// TestClearTorn: message files that a crash emptied or tore are removed with those that are whole; what holds another message stays, and so does the
-// damaged file of a message of that id that counts.
+// TestClearTorn: message files that a crash emptied or tore are removed with those that are whole; what holds another
+// message stays, and so does the damaged file of a message of that id that counts.
 func TestClearTorn(t *testing.T) {
 	ctx := context.Background()
 	_, s, c, _ := uncleared(t)
@@ -197,8 +198,9 @@ func TestClearTorn(t *testing.T) {
 	}
 }
 
-// TestCollectedNotAdopted: the file of a message that was collected, there again, is a copy of what the trash has; a repair moves it there, and brings the
-// message back for nobody. One of the same place with another id is a message that was never here.
+// TestCollectedNotAdopted: the file of a message that was collected, there again, is a copy of what the trash has; a
+// repair moves it there, and brings the message back for nobody. One of the same place with another id is a message
+// that was never here.
 func TestCollectedNotAdopted(t *testing.T) {
 	ctx := context.Background()
 	for _, cleared := range []bool{false, true} {

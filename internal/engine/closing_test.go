@@ -79,10 +79,20 @@ func ended[T any](seq func(yield func(T, error) bool)) (err error) {
 	return err
 }
 
-// TestClosed: whatever is asked of a context after Close fails with ErrClosed and writes nothing, but for what is in memory. To close it again is no error.
+// TestClosed: whatever is asked of a context after Close fails with ErrClosed and writes nothing, but for what is in
+// memory. To close it again is no error.
 func TestClosed(t *testing.T) {
 	ctx := context.Background()
-	inMemory := []string{"Context.Active", "Context.Branch", "Context.Close", "Context.ID", "Context.Legacy", "Context.Metadata", "Context.Problem", "Branch.Name"}
+	inMemory := []string{
+		"Context.Active",
+		"Context.Branch",
+		"Context.Close",
+		"Context.ID",
+		"Context.Legacy",
+		"Context.Metadata",
+		"Context.Problem",
+		"Branch.Name",
+	}
 	s, dir := newStore(t)
 	c := must[*Context](t)(s.Create(ctx, Metadata{Title: "closed"}))
 	at := must[Appended](t)(c.Active().Append(ctx, Draft{Body: []byte(`{"role":"user"}`)}))
@@ -105,11 +115,15 @@ func TestClosed(t *testing.T) {
 	}
 	before := tree(t, dir)
 	for name, operation := range all {
-		if err := operation(); !errors.Is(err, ErrClosed) || errors.Is(err, ErrMetadata) || errors.Is(err, ErrDurability) || errors.Is(err, os.ErrClosed) {
+		if err := operation(); !errors.Is(err, ErrClosed) || errors.Is(err, ErrMetadata) || errors.Is(err, ErrDurability) ||
+			errors.Is(err, os.ErrClosed) {
 			t.Errorf("%s: %v", name, err)
 		}
 	}
-	if b, err := c.Branch("side"); err != nil || b.Name() != "side" || c.Active().Name() != MainBranch || c.ID() != c.Metadata().ID || c.Problem() != nil {
+	if b, err := c.Branch(
+		"side",
+	); err != nil || b.Name() != "side" || c.Active().Name() != MainBranch || c.ID() != c.Metadata().ID ||
+		c.Problem() != nil {
 		t.Errorf("%v %v %v %v", b, err, c.Metadata(), c.Problem())
 	}
 	if sum := c.Summary(); sum.Title != "closed" {
@@ -123,8 +137,8 @@ func TestClosed(t *testing.T) {
 	}
 }
 
-// TestCloseBeside: a context is closed while everything is done with it in other goroutines. What they do succeeds, or fails with ErrClosed and did nothing;
-// what was acknowledged is there, and nothing is damaged.
+// TestCloseBeside: a context is closed while everything is done with it in other goroutines. What they do succeeds, or
+// fails with ErrClosed and did nothing; what was acknowledged is there, and nothing is damaged.
 func TestCloseBeside(t *testing.T) {
 	ctx := context.Background()
 	rounds := 100
@@ -311,7 +325,8 @@ func TestCloseInIteration(t *testing.T) {
 	}
 }
 
-// TestClosePayloads: payloads of messages that were read before are read when the context was closed. Of one that no blob has, the error is ErrClosed too.
+// TestClosePayloads: payloads of messages that were read before are read when the context was closed. Of one that no
+// blob has, the error is ErrClosed too.
 func TestClosePayloads(t *testing.T) {
 	ctx := context.Background()
 	s, dir := newStore(t, WithTextThreshold(100))
@@ -327,7 +342,10 @@ func TestClosePayloads(t *testing.T) {
 		check(t, os.Remove(filepath.Join(dir, filepath.FromSlash(blob.Path(ref.Sum)))))
 		_, _, err := m.Open(ref)
 		var unavailable *UnavailableError
-		if _, berr := m.Body(ctx); !errors.Is(err, ErrClosed) || !errors.Is(berr, ErrClosed) || !errors.As(berr, &unavailable) || !errors.Is(berr, os.ErrNotExist) {
+		if _, berr := m.Body(
+			ctx,
+		); !errors.Is(err, ErrClosed) || !errors.Is(berr, ErrClosed) || !errors.As(berr, &unavailable) ||
+			!errors.Is(berr, os.ErrNotExist) {
 			t.Errorf("%v, %v", err, berr)
 		}
 	}
@@ -339,7 +357,8 @@ func TestClosePayloads(t *testing.T) {
 	}
 }
 
-// TestStoreCloseBeside: a store is closed beside operations on it and on a context that is open. They fail, at some moment, and what was acknowledged is there.
+// TestStoreCloseBeside: a store is closed beside operations on it and on a context that is open. They fail, at some
+// moment, and what was acknowledged is there.
 func TestStoreCloseBeside(t *testing.T) {
 	ctx := context.Background()
 	s, dir := newStore(t)

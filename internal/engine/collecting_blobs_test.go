@@ -7,8 +7,9 @@ import (
 	"testing"
 )
 
-// TestCollectKeepsBlobs: a collection looks for references while it goes from context to context. It misses none that goes to the trash meanwhile, in
-// the same pass, nor one of a context that is removed beside it; and it moves no blob when a message cannot be read.
+// TestCollectKeepsBlobs: a collection looks for references while it goes from context to context. It misses none that
+// goes to the trash meanwhile, in the same pass, nor one of a context that is removed beside it; and it moves no blob
+// when a message cannot be read.
 func TestCollectKeepsBlobs(t *testing.T) {
 	ctx := context.Background()
 	for name, hide := range map[string]struct {

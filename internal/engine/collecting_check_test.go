@@ -7,8 +7,8 @@ import (
 	"github.com/ctxdir/ctxdir/internal/vfs/crashfs"
 )
 
-// TestCheckAfterCollect: a collection that is stopped when the lines of two branches are cut, of which one begins on the other, and metadata.json has not
-// forgotten them: that is no damage.
+// TestCheckAfterCollect: a collection that is stopped when the lines of two branches are cut, of which one begins on
+// the other, and metadata.json has not forgotten them: that is no damage.
 func TestCheckAfterCollect(t *testing.T) {
 	ctx := context.Background()
 	for k := 1; ; k++ {

@@ -12,8 +12,8 @@ import (
 	"github.com/ctxdir/ctxdir/internal/vfs/crashfs"
 )
 
-// TestCollectCopies: a pack that a stopped archive left behind goes before its messages are collected. Behind that it would look like a pack of another
-// history, which stays.
+// TestCollectCopies: a pack that a stopped archive left behind goes before its messages are collected. Behind that it
+// would look like a pack of another history, which stays.
 func TestCollectCopies(t *testing.T) {
 	ctx := context.Background()
 	c, dir := newContext(t)
@@ -41,7 +41,8 @@ func TestCollectCopies(t *testing.T) {
 	}
 }
 
-// TestCollectDropped: a pack that a stopped collection made anew and did not remove holds messages that are gone. It is no pack of another history.
+// TestCollectDropped: a pack that a stopped collection made anew and did not remove holds messages that are gone. It is
+// no pack of another history.
 func TestCollectDropped(t *testing.T) {
 	ctx := context.Background()
 	c, dir := newContext(t)
@@ -76,7 +77,8 @@ func TestCollectDropped(t *testing.T) {
 	}
 }
 
-// TestCollectUnread: a pack of which a collection cuts off the last messages that were read from it goes in the same collection. A rebuild would bring them back.
+// TestCollectUnread: a pack of which a collection cuts off the last messages that were read from it goes in the same
+// collection. A rebuild would bring them back.
 func TestCollectUnread(t *testing.T) {
 	ctx := context.Background()
 	c, dir := newContext(t)
@@ -102,8 +104,8 @@ func TestCollectUnread(t *testing.T) {
 	}
 }
 
-// TestPurgeDropsCut: an item goes from the trash after the packs that still have its messages were written anew. Afterwards they would look like messages of
-// another history.
+// TestPurgeDropsCut: an item goes from the trash after the packs that still have its messages were written anew.
+// Afterwards they would look like messages of another history.
 func TestPurgeDropsCut(t *testing.T) {
 	ctx := context.Background()
 	purges := map[string]func(c *Context) error{
@@ -135,8 +137,8 @@ func TestPurgeDropsCut(t *testing.T) {
 	}
 }
 
-// TestPowerCutWhilePurging cuts the power at each operation of the purge of TestPurgeDropsCut. Another purge then finishes it: the branch shows what it should, and
-// a check finds nothing of another history.
+// TestPowerCutWhilePurging cuts the power at each operation of the purge of TestPurgeDropsCut. Another purge then
+// finishes it: the branch shows what it should, and a check finds nothing of another history.
 func TestPowerCutWhilePurging(t *testing.T) {
 	t.Parallel()
 	ctx := context.Background()

@@ -9,7 +9,8 @@ import (
 	"github.com/ctxdir/ctxdir/internal/vfs/crashfs"
 )
 
-// TestCollectGivesUp: a collection that has copied one end of a line gives up, and is killed while it removes the copy. No part of that stays in the trash.
+// TestCollectGivesUp: a collection that has copied one end of a line gives up, and is killed while it removes the copy.
+// No part of that stays in the trash.
 func TestCollectGivesUp(t *testing.T) {
 	ctx := context.Background()
 	for kill := 1; ; kill++ {

@@ -109,8 +109,14 @@ func TestNothingIsPurgedEarly(t *testing.T) {
 	was := uuid.Must(uuid.NewV7())
 	copy(was[:6], []byte{1, 0x60, 0, 0, 0, 0}) // years ago
 	check(t, os.Mkdir(filepath.Join(dir, "trash", was.String()), 0o700))
-	check(t, os.Mkdir(bare, 0o700), os.Mkdir(harmed, 0o700), os.Mkdir(old, 0o700), os.WriteFile(harmed+"/item.json", []byte(`{"ctxdir":"trash/1"`), 0o600),
-		os.Chtimes(old, time.Time{}, real.Add(-year)))
+	check(
+		t,
+		os.Mkdir(bare, 0o700),
+		os.Mkdir(harmed, 0o700),
+		os.Mkdir(old, 0o700),
+		os.WriteFile(harmed+"/item.json", []byte(`{"ctxdir":"trash/1"`), 0o600),
+		os.Chtimes(old, time.Time{}, real.Add(-year)),
+	)
 	foreign := filepath.Join(dir, "trash", "notes.txt")
 	check(t, os.WriteFile(foreign, nil, 0o600), os.Chtimes(foreign, time.Time{}, real.Add(-year)))
 	const all = 7
@@ -303,7 +309,8 @@ func TestCollectIfDue(t *testing.T) {
 		check(t, err)
 		return string(b)
 	}
-	if got := log(); strings.Count(got, `"record":"run"`) != 1 || strings.Count(got, `"record":"trashed"`) != 1 || !strings.HasPrefix(got, `{"ctxdir":"collected/1"`) {
+	if got := log(); strings.Count(got, `"record":"run"`) != 1 || strings.Count(got, `"record":"trashed"`) != 1 ||
+		!strings.HasPrefix(got, `{"ctxdir":"collected/1"`) {
 		t.Errorf("log: %s", got)
 	}
 	again := must[*Branch](t)(c.NewBranch(ctx, "again"))

@@ -116,7 +116,10 @@ func TestOnePayloadOneBlob(t *testing.T) {
 	ctx := context.Background()
 	c, folder := newContext(t, WithTextThreshold(1<<10))
 	dir := filepath.Dir(folder)
-	img := `{"role":"user","content":[{"type":"image","source":{"type":"base64","media_type":"image/png","data":"` + picture(3, 20_000) + `"}},{"type":"text","text":"%d"}]}`
+	img := `{"role":"user","content":[{"type":"image","source":{"type":"base64","media_type":"image/png","data":"` + picture(
+		3,
+		20_000,
+	) + `"}},{"type":"text","text":"%d"}]}`
 	for i := range 200 {
 		must[Appended](t)(c.Active().Append(ctx, Draft{Body: fmt.Appendf(nil, img, i)}))
 	}

@@ -9,8 +9,8 @@ import (
 	"github.com/ctxdir/ctxdir/internal/vfs/crashfs"
 )
 
-// TestCollectCosts: a collection with its sweep opens each context once, lists each context's trash once, and looks at each thing in it once. The
-// trash of the store is listed again at the end, since a context may have come into it.
+// TestCollectCosts: a collection with its sweep opens each context once, lists each context's trash once, and looks at
+// each thing in it once. The trash of the store is listed again at the end, since a context may have come into it.
 func TestCollectCosts(t *testing.T) {
 	ctx := context.Background()
 	for _, dry := range []bool{false, true} {

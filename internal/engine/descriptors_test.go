@@ -11,8 +11,8 @@ import (
 	"github.com/ctxdir/ctxdir/internal/held"
 )
 
-// TestDescriptorsStay: whatever goes on in a context, through one handle and another, what it opened is closed when it is of no more use, and not when
-// the garbage collector finds it.
+// TestDescriptorsStay: whatever goes on in a context, through one handle and another, what it opened is closed when it
+// is of no more use, and not when the garbage collector finds it.
 func TestDescriptorsStay(t *testing.T) {
 	defer debug.SetGCPercent(debug.SetGCPercent(-1))
 	ctx := context.Background()

@@ -353,7 +353,8 @@ func (x *erasable) shows(m *Metadata, line, id uuid.UUID) (bool, error) {
 	}
 	for _, seg := range lines {
 		for _, at := range x.places {
-			if p := at.entry.Position; at.entry.ID == id && at.entry.Lost != index.Erased && at.span.Line == seg.Line && p >= seg.From && p < seg.To {
+			if p := at.entry.Position; at.entry.ID == id && at.entry.Lost != index.Erased && at.span.Line == seg.Line && p >= seg.From &&
+				p < seg.To {
 				return true, nil
 			}
 		}

@@ -125,7 +125,8 @@ func TestEraseCollected(t *testing.T) {
 						t.Fatalf("without %s: %d messages", lost, len(got))
 					}
 					for i, m := range got {
-						if i == 2 && (m.ID != w.id || !errors.Is(m.Unavailable, ErrErased)) || i != 2 && (m.Unavailable != nil || m.ID.String()+string(m.Stored) != want[i]) {
+						if i == 2 && (m.ID != w.id || !errors.Is(m.Unavailable, ErrErased)) ||
+							i != 2 && (m.Unavailable != nil || m.ID.String()+string(m.Stored) != want[i]) {
 							t.Errorf("without %s: message %d is %s, %v", lost, i, m.ID, m.Unavailable)
 						}
 					}
@@ -164,7 +165,12 @@ func TestEraseCollectedAndThere(t *testing.T) {
 	if ms := must[[]*Message](t)(c.Active().Load(ctx)); len(ms) != 2 || ms[1].Unavailable != nil {
 		t.Errorf("%+v", ms)
 	}
-	if ms := must[[]*Message](t)(must[*Branch](t)(c.Branch(r.Branch)).Load(ctx)); len(ms) != 2 || ms[1].ID != testID(7) || !errors.Is(ms[1].Unavailable, ErrErased) {
+	if ms := must[[]*Message](
+		t,
+	)(
+		must[*Branch](t)(c.Branch(r.Branch)).Load(ctx),
+	); len(ms) != 2 || ms[1].ID != testID(7) ||
+		!errors.Is(ms[1].Unavailable, ErrErased) {
 		t.Errorf("%+v", ms)
 	}
 	if files, _ := filepath.Glob(filepath.Join(folder, "messages", "*", "*.json")); len(files) != 2 {

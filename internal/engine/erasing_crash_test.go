@@ -67,7 +67,10 @@ func canaries(t *testing.T, disk *crashfs.FS) (s *Store, want said) {
 	if _, _, err := s.blobs.Put(secret(4000)); err != nil { // an edit by hand left it
 		t.Fatal(err)
 	}
-	return s, said{"main": {{testID(1), kept}, {testID(2), ""}, {testID(4), `{"n":4}`}}, "alt": {{testID(1), kept}, {testID(2), ""}, {testID(3), kept}}}
+	return s, said{
+		"main": {{testID(1), kept}, {testID(2), ""}, {testID(4), `{"n":4}`}},
+		"alt":  {{testID(1), kept}, {testID(2), ""}, {testID(3), kept}},
+	}
 }
 
 // TestEraseCut cuts the power at every operation of an erase. Whatever the disk holds then, the other messages are there; the

@@ -47,8 +47,8 @@ func editFile(t *testing.T, c *Context, path string, edit func(*testing.T, []byt
 	check(t, c.Refresh(context.Background()))
 }
 
-// TestEraseEditedPayload: a payload goes with its message however a hand edited the message file before: spelled otherwise, or edited away; and
-// whatever became of the old version and of the blob since.
+// TestEraseEditedPayload: a payload goes with its message however a hand edited the message file before: spelled
+// otherwise, or edited away; and whatever became of the old version and of the blob since.
 func TestEraseEditedPayload(t *testing.T) {
 	ctx := context.Background()
 	fold := func(t *testing.T, c *Context, _ string) { check(t, c.Fold(ctx)) }
@@ -91,7 +91,8 @@ func TestEraseEditedPayload(t *testing.T) {
 					editFile(t, c, filepath.Join(folder, "messages", "branch-main", at.ID.String()+".json"), edit.do)
 					then.do(t, c, dir)
 					check(t, c.Refresh(ctx))
-					if m := must[[]*Message](t)(c.Active().Load(ctx))[0]; edit.name != "redacted" && (m.Unavailable != nil || !strings.Contains(bodyOf(m), canary)) {
+					if m := must[[]*Message](t)(c.Active().Load(ctx))[0]; edit.name != "redacted" &&
+						(m.Unavailable != nil || !strings.Contains(bodyOf(m), canary)) {
 						t.Errorf("before: %v, %.60q", m.Unavailable, bodyOf(m))
 					}
 					c.putting.run(c) // or the blob comes while trees are compared
@@ -119,8 +120,8 @@ func TestEraseEditedPayload(t *testing.T) {
 	}
 }
 
-// TestEraseSparesUnindexed: a payload that no index knows of stays where some file of the store mentions it; nothing is known of such a message,
-// and a repair may bring it back.
+// TestEraseSparesUnindexed: a payload that no index knows of stays where some file of the store mentions it; nothing is
+// known of such a message, and a repair may bring it back.
 func TestEraseSparesUnindexed(t *testing.T) {
 	ctx := context.Background()
 	for name, hide := range map[string]func(t *testing.T, dir, folder, file string){
@@ -159,8 +160,9 @@ func TestEraseSparesUnindexed(t *testing.T) {
 	}
 }
 
-// TestEraseBlind: where another message cannot be read, the payload of an erased one stays, since that may refer to it, and the erase says so, also
-// when the payload was edited away. Of a message that never had any, damage elsewhere is none of its business.
+// TestEraseBlind: where another message cannot be read, the payload of an erased one stays, since that may refer to it,
+// and the erase says so, also when the payload was edited away. Of a message that never had any, damage elsewhere is
+// none of its business.
 func TestEraseBlind(t *testing.T) {
 	ctx := context.Background()
 	for name, body := range map[string][]byte{"no payload": []byte(`{"n":1}`), "a payload": secret(200_000), "edited away": secret(200_000)} {
@@ -206,14 +208,25 @@ func TestKeepEditedPayload(t *testing.T) {
 			committed := must[os.FileInfo](t)(os.Stat(file)).ModTime()
 			editFile(t, c, file, edit)
 			if then != "nothing" { // an index that is made anew takes the edit for what was committed
-				check(t, os.Chtimes(file, committed, committed), c.Close(), os.RemoveAll(filepath.Join(folder, "index")), os.Remove(filepath.Join(folder, "index.json")))
+				check(
+					t,
+					os.Chtimes(file, committed, committed),
+					c.Close(),
+					os.RemoveAll(filepath.Join(folder, "index")),
+					os.Remove(filepath.Join(folder, "index.json")),
+				)
 				for _, j := range must[[]string](t)(filepath.Glob(filepath.Join(folder, "journal-*"))) {
 					check(t, os.Remove(j))
 				}
 				c = must[*Context](t)(c.store.Context(ctx, c.ID()))
 			}
 			if then == "archived" {
-				if done := must[Archived](t)(c.Archive(ctx, ArchiveOptions{})); done.Messages+done.Stayed != 1 || done.Stayed == 1 && name != "indented" {
+				if done := must[Archived](
+					t,
+				)(
+					c.Archive(ctx, ArchiveOptions{}),
+				); done.Messages+done.Stayed != 1 ||
+					done.Stayed == 1 && name != "indented" {
 					t.Fatalf("%s: %+v", name, done) // what takes several lines stays a file
 				}
 			}

@@ -103,7 +103,11 @@ func TestErase(t *testing.T) {
 			if err := os.Remove(filepath.Join(folder, "index.json")); err != nil {
 				t.Fatal(err)
 			}
-			if err := os.WriteFile(filepath.Join(folder, "journal-1.jsonl"), append(must[[]byte](t)(os.ReadFile(filepath.Join(folder, "journal-1.jsonl"))), "torn"...), 0o600); err != nil {
+			if err := os.WriteFile(
+				filepath.Join(folder, "journal-1.jsonl"),
+				append(must[[]byte](t)(os.ReadFile(filepath.Join(folder, "journal-1.jsonl"))), "torn"...),
+				0o600,
+			); err != nil {
 				t.Fatal(err)
 			}
 			again := must[*Context](t)(c.store.Context(ctx, c.ID()))
@@ -266,7 +270,8 @@ func TestEraseShared(t *testing.T) {
 		t.Fatal(err)
 	}
 	ms := must[[]*Message](t)(c.Active().Load(ctx))
-	if len(ms) != 3 || !errors.Is(ms[0].Unavailable, ErrErased) || bodyOf(ms[1]) != string(secret(3000)) || !errors.Is(ms[2].Unavailable, ErrErased) {
+	if len(ms) != 3 || !errors.Is(ms[0].Unavailable, ErrErased) || bodyOf(ms[1]) != string(secret(3000)) ||
+		!errors.Is(ms[2].Unavailable, ErrErased) {
 		t.Errorf("main: %+v", ms)
 	}
 	ms = must[[]*Message](t)(other.Load(ctx))

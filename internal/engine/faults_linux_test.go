@@ -77,8 +77,8 @@ func (a *acknowledged) shown(t *testing.T, s *Store, id uuid.UUID) {
 
 func bodyBytes(m *Message) ([]byte, error) { return m.Body(context.Background()) }
 
-// TestFullDisk fills a file system, with small messages and with large ones: what was acknowledged is there, reading works, and with room again the same
-// handle goes on.
+// TestFullDisk fills a file system, with small messages and with large ones: what was acknowledged is there, reading
+// works, and with room again the same handle goes on.
 func TestFullDisk(t *testing.T) {
 	for _, size := range []int{200, 3000, 40_000} {
 		t.Run(fmt.Sprint(size), func(t *testing.T) {
@@ -170,8 +170,8 @@ func TestTooManyOpenFiles(t *testing.T) {
 	}
 }
 
-// TestReadOnlyFileSystem: contexts on a file system that is for reading only can be listed, read and copied, whatever state they are in, and nothing can
-// be written.
+// TestReadOnlyFileSystem: contexts on a file system that is for reading only can be listed, read and copied, whatever
+// state they are in, and nothing can be written.
 func TestReadOnlyFileSystem(t *testing.T) {
 	ctx := context.Background()
 	dir := mounted(t, 16<<20)
@@ -210,7 +210,11 @@ func TestReadOnlyFileSystem(t *testing.T) {
 		for i, a := range all {
 			a.shown(t, s, ids[i])
 			c := must[*Context](t)(s.Context(ctx, ids[i]))
-			if _, err := c.Active().Append(ctx, Draft{Body: []byte(`{}`)}); !errors.Is(err, syscall.EROFS) && !errors.Is(err, ErrReadOnly) && !errors.Is(err, fs.ErrPermission) {
+			if _, err := c.Active().Append(
+				ctx,
+				Draft{Body: []byte(`{}`)},
+			); !errors.Is(err, syscall.EROFS) && !errors.Is(err, ErrReadOnly) &&
+				!errors.Is(err, fs.ErrPermission) {
 				t.Errorf("append: %v", err)
 			}
 			files := 0

@@ -48,9 +48,10 @@ func unread(k int) func(crashfs.Op) error {
 	}
 }
 
-// TestFaultAtEveryOperation lets calls of the workload fail, one or all from there on. Each operation then succeeds or says what failed; nothing that was
-// acknowledged is lost, through the same handle or a new one; and when the fault is gone, the operation works when it is done again, through the same
-// handle, and lasts: a power cut right behind it takes nothing.
+// TestFaultAtEveryOperation lets calls of the workload fail, one or all from there on. Each operation then succeeds or
+// says what failed; nothing that was acknowledged is lost, through the same handle or a new one; and when the fault is
+// gone, the operation works when it is done again, through the same handle, and lasts: a power cut right behind it
+// takes nothing.
 func TestFaultAtEveryOperation(t *testing.T) {
 	for kind, fault := range faults() {
 		t.Run(kind, func(t *testing.T) {
@@ -107,7 +108,11 @@ func underFault(fault func(k int) func(crashfs.Op) error, k int) (fired bool, fa
 				err, got = nil, after
 			}
 			if err != nil || !equal(got, after) {
-				return fired, failed, fmt.Errorf("a power cut behind %q takes what was acknowledged: %w", st.name, errors.Join(err, allowed(got, after, after, nil)))
+				return fired, failed, fmt.Errorf(
+					"a power cut behind %q takes what was acknowledged: %w",
+					st.name,
+					errors.Join(err, allowed(got, after, after, nil)),
+				)
 			}
 		}
 		before = after
@@ -116,8 +121,8 @@ func underFault(fault func(k int) func(crashfs.Op) error, k int) (fired bool, fa
 	return fired, failed, verify(disk, before, before, nil, true)
 }
 
-// recovers looks at what an operation left that failed, and does it again. certain says that it succeeded then: not, when it finds that it was done
-// before, as far as can be seen.
+// recovers looks at what an operation left that failed, and does it again. certain says that it succeeded then: not,
+// when it finds that it was done before, as far as can be seen.
 func (st *step) recovers(w *world, failed error, before, after said) (certain bool, err error) {
 	if !errors.Is(failed, syscall.EIO) && !errors.Is(failed, syscall.ENOSPC) && !errors.Is(failed, ErrDurability) {
 		return false, errors.New("that is not what failed")

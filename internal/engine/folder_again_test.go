@@ -7,8 +7,8 @@ import (
 	"testing"
 )
 
-// TestFolderMadeAnew: a branch folder that is removed, since all is archived, and made anew for a new message, is another one also for handles that have
-// the first one open: for one that reads, and for one that appends and folds.
+// TestFolderMadeAnew: a branch folder that is removed, since all is archived, and made anew for a new message, is
+// another one also for handles that have the first one open: for one that reads, and for one that appends and folds.
 func TestFolderMadeAnew(t *testing.T) {
 	ctx := context.Background()
 	c, dir := newContext(t, WithFoldBytes(-1))

@@ -10,8 +10,9 @@ import (
 	"github.com/ctxdir/ctxdir/internal/vfs/crashfs"
 )
 
-// TestFullCopyOnWrite: on a full file system that writes nothing in place, an append fails, whoever tries; what was acknowledged is read as it was, a
-// check finds no error, and nobody makes the index anew. With room again it goes on, and a power cut right behind that takes nothing.
+// TestFullCopyOnWrite: on a full file system that writes nothing in place, an append fails, whoever tries; what was
+// acknowledged is read as it was, a check finds no error, and nobody makes the index anew. With room again it goes on,
+// and a power cut right behind that takes nothing.
 func TestFullCopyOnWrite(t *testing.T) {
 	for _, written := range []int{0, 1, 100, 170, 400} {
 		for _, truncates := range []bool{true, false} {

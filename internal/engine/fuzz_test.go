@@ -47,7 +47,12 @@ func fuzzedStore(t testing.TB) (disk *crashfs.FS, files []string) {
 		do(err)
 	}
 	_, err = main.Append(ctx, Draft{Body: []byte(`{"n":1}`)})
-	do(err, s.CollectIfDue(ctx, time.Hour), vfs.WriteSynced(disk, c.ID().String()+"/erasing.json", []byte(`{"ctxdir":"erasing/1","messages":[],"blobs":[]}`)), c.Close())
+	do(
+		err,
+		s.CollectIfDue(ctx, time.Hour),
+		vfs.WriteSynced(disk, c.ID().String()+"/erasing.json", []byte(`{"ctxdir":"erasing/1","messages":[],"blobs":[]}`)),
+		c.Close(),
+	)
 	gone, err := s.Create(ctx, Metadata{ID: testID(60001)})
 	do(err, gone.Close())
 	_, err = s.Delete(ctx, gone.ID())
@@ -76,8 +81,8 @@ func filesIn(t testing.TB, disk vfs.FS, dir string) (files []string) {
 	return files
 }
 
-// FuzzFiles puts anything in the place of a file of a store and does all that reads it: nothing panics, hangs, or takes more memory than there is; and who
-// writes then says why he cannot, or does it.
+// FuzzFiles puts anything in the place of a file of a store and does all that reads it: nothing panics, hangs, or takes
+// more memory than there is; and who writes then says why he cannot, or does it.
 func FuzzFiles(f *testing.F) {
 	begun, files := fuzzedStore(f)
 	for i, name := range files {

@@ -130,7 +130,8 @@ func copyWhole(from, to string) error {
 	return err
 }
 
-// intact returns every version of every message that some file below a folder holds whole, and the file; newest are the last versions of each.
+// intact returns every version of every message that some file below a folder holds whole, and the file; newest are the
+// last versions of each.
 func (h *historian) intact(dir string) (all, newest map[string]string) {
 	h.t.Helper()
 	all, newest = map[string]string{}, map[string]string{}
@@ -236,8 +237,9 @@ func (h *historian) shown() map[string]bool {
 	return all
 }
 
-// TestHistoriesMixed lays some files of one history of a context over those of another one, and works on. What is acknowledged from then on stays; a check tells
-// of every message that is there and not shown; a repair settles it; nothing that was intact is destroyed.
+// TestHistoriesMixed lays some files of one history of a context over those of another one, and works on. What is
+// acknowledged from then on stays; a check tells of every message that is there and not shown; a repair settles it;
+// nothing that was intact is destroyed.
 func TestHistoriesMixed(t *testing.T) {
 	t.Parallel()
 	rapid.Check(t, func(rt *rapid.T) {

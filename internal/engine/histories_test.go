@@ -13,8 +13,8 @@ import (
 	"github.com/google/uuid"
 )
 
-// restoredOver makes a context of three messages, and copies that over its own newer state: 30 more messages in a pack, the first of them secret, and two in a
-// journal and no file.
+// restoredOver makes a context of three messages, and copies that over its own newer state: 30 more messages in a pack,
+// the first of them secret, and two in a journal and no file.
 func restoredOver(t *testing.T) (s *Store, id uuid.UUID, dir string, newer []uuid.UUID) {
 	t.Helper()
 	ctx := context.Background()
@@ -31,7 +31,10 @@ func restoredOver(t *testing.T) (s *Store, id uuid.UUID, dir string, newer []uui
 	c.putting.run(c)
 	check(t, copyTree(dir, saved))
 	for i := range 30 {
-		newer = append(newer, add(fmt.Sprintf(`{"new":%d,"text":"%s %s"}`, i, strings.Repeat("word ", 50), map[bool]string{true: canary}[i == 0])))
+		newer = append(
+			newer,
+			add(fmt.Sprintf(`{"new":%d,"text":"%s %s"}`, i, strings.Repeat("word ", 50), map[bool]string{true: canary}[i == 0])),
+		)
 	}
 	_, err := c.Archive(ctx, ArchiveOptions{})
 	check(t, err)
@@ -56,8 +59,9 @@ func checked(t *testing.T, s *Store) (found []Finding) {
 	return found
 }
 
-// TestRestoredOverNewer: a check tells of the journal and the pack that an older copy of a context left behind it; a collection leaves the pack alone; a repair moves
-// the journal to the trash; with Adopt it takes the messages of both in.
+// TestRestoredOverNewer: a check tells of the journal and the pack that an older copy of a context left behind it; a
+// collection leaves the pack alone; a repair moves the journal to the trash; with Adopt it takes the messages of both
+// in.
 func TestRestoredOverNewer(t *testing.T) {
 	ctx := context.Background()
 	for _, adopt := range []bool{false, true} {
@@ -110,7 +114,8 @@ func TestRestoredOverNewer(t *testing.T) {
 	}
 }
 
-// TestEraseOtherHistory: a message that only a journal or a pack of another history holds is erased all the same, and the others in these stay.
+// TestEraseOtherHistory: a message that only a journal or a pack of another history holds is erased all the same, and
+// the others in these stay.
 func TestEraseOtherHistory(t *testing.T) {
 	ctx := context.Background()
 	s, id, dir, newer := restoredOver(t)

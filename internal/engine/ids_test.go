@@ -48,8 +48,8 @@ func (p *patient) settled(when string) {
 	}
 }
 
-// once looks whether branches show each id once: every message of what the patient had with its content, but for the lost ones, whose ids are found all the
-// same.
+// once looks whether branches show each id once: every message of what the patient had with its content, but for the
+// lost ones, whose ids are found all the same.
 func (p *patient) once(when string, lost []uuid.UUID) {
 	p.t.Helper()
 	ctx := context.Background()
@@ -94,8 +94,8 @@ func (p *patient) retry(when string, ids []uuid.UUID) {
 	})
 }
 
-// TestRetryOfDamaged: a message whose file is its only copy, and is damaged or lost, is found by its id, and to append it again makes it what it was, in its
-// place; before a repair and after. No id is shown twice, and a repair settles.
+// TestRetryOfDamaged: a message whose file is its only copy, and is damaged or lost, is found by its id, and to append
+// it again makes it what it was, in its place; before a repair and after. No id is shown twice, and a repair settles.
 func TestRetryOfDamaged(t *testing.T) {
 	garbage := func(p *patient) { write(p.t, p.main[5], []byte("garbage")) }
 	for _, d := range []struct {
@@ -239,8 +239,9 @@ func TestRetryOfArchived(t *testing.T) {
 	}
 }
 
-// TestStoredAgain: a message whose file is missing without a trace, and that is appended again before anybody noticed, is shown once with its content, at the
-// end. The old position has no file then: it is missing, not edited; a repair marks it once, and what is changed at the one place is not at the other.
+// TestStoredAgain: a message whose file is missing without a trace, and that is appended again before anybody noticed,
+// is shown once with its content, at the end. The old position has no file then: it is missing, not edited; a repair
+// marks it once, and what is changed at the one place is not at the other.
 func TestStoredAgain(t *testing.T) {
 	ctx := context.Background()
 	for _, marked := range []bool{false, true} {
@@ -342,8 +343,8 @@ func TestStoredAgainBesideItsFile(t *testing.T) {
 	}
 }
 
-// TestRetryOfLostElsewhere: what a repair has marked lost is found by its id by who opened the context before, also behind an index that was made anew, and is
-// no more among the lost ones when it is back.
+// TestRetryOfLostElsewhere: what a repair has marked lost is found by its id by who opened the context before, also
+// behind an index that was made anew, and is no more among the lost ones when it is back.
 func TestRetryOfLostElsewhere(t *testing.T) {
 	ctx := context.Background()
 	p := newPatient(t, false)
@@ -392,7 +393,8 @@ func TestRetryOfLostElsewhere(t *testing.T) {
 	p.once("in the end", nil)
 }
 
-// TestRetryOfLostUnderDerivedName: a message whose id another line has in the same folder does not get that one's file when its own is lost.
+// TestRetryOfLostUnderDerivedName: a message whose id another line has in the same folder does not get that one's file
+// when its own is lost.
 func TestRetryOfLostUnderDerivedName(t *testing.T) {
 	ctx := context.Background()
 	for _, how := range []string{"retry", "replace", "an older version"} {
@@ -460,7 +462,8 @@ func TestRetryOfLostUnderDerivedName(t *testing.T) {
 	}
 }
 
-// TestRetryOfLostWhoseNameIsTaken: a message that comes back when another line has a file of its name in their folder gets another name, and is found under it.
+// TestRetryOfLostWhoseNameIsTaken: a message that comes back when another line has a file of its name in their folder
+// gets another name, and is found under it.
 func TestRetryOfLostWhoseNameIsTaken(t *testing.T) {
 	ctx := context.Background()
 	c, dir := newContext(t, WithFoldBytes(-1), withoutPause())
@@ -509,7 +512,12 @@ func TestRetryOfLostWithPayloads(t *testing.T) {
 	p.settled("missing")
 	p.in(func(c *Context) {
 		results, err := c.Active().AppendBatch(ctx, []Draft{
-			{Body: []byte(`{"one":1}`)}, {ID: w.id, Body: json.RawMessage(w.text)}, {Body: []byte(`{"two":2}`)}, {ID: w.id, Body: json.RawMessage(w.text)},
+			{
+				Body: []byte(`{"one":1}`),
+			},
+			{ID: w.id, Body: json.RawMessage(w.text)},
+			{Body: []byte(`{"two":2}`)},
+			{ID: w.id, Body: json.RawMessage(w.text)},
 			{ID: w.id, Body: []byte(`{"another":1}`)},
 		})
 		if err != nil || len(results) != 5 {
@@ -622,7 +630,8 @@ func TestStoredAgainCollected(t *testing.T) {
 	p.settled("restored")
 }
 
-// TestRetryCosts: an append with an id that is new looks at no row of a context that has no lost messages, and reads the rows of one that has some once.
+// TestRetryCosts: an append with an id that is new looks at no row of a context that has no lost messages, and reads
+// the rows of one that has some once.
 func TestRetryCosts(t *testing.T) {
 	ctx := context.Background()
 	k := newCounted(t, WithFoldBytes(-1), withoutPause())

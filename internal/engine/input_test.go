@@ -173,7 +173,11 @@ func TestForeignFiles(t *testing.T) {
 		}
 	}
 	s, dir := newStore(t)
-	if err := os.WriteFile(filepath.Join(dir, "ctxdir.json"), []byte(`{"ctxdir":"store/1","id":"`+s.ID().String()+`","features":{"incompatible":["time-travel"]}}`), 0o600); err != nil {
+	if err := os.WriteFile(
+		filepath.Join(dir, "ctxdir.json"),
+		[]byte(`{"ctxdir":"store/1","id":"`+s.ID().String()+`","features":{"incompatible":["time-travel"]}}`),
+		0o600,
+	); err != nil {
 		t.Fatal(err)
 	}
 	if _, err := Open(dir); !errors.Is(err, ErrFormat) || !strings.Contains(err.Error(), "time-travel") {
@@ -290,7 +294,10 @@ func TestRetries(t *testing.T) {
 			t.Errorf("other content on %s: %v", br.Name(), err)
 		}
 	}
-	results, err := b.AppendBatch(ctx, []Draft{{ID: id, Body: []byte(`{"a":1}`)}, {ID: id, Body: []byte(`{"a":9}`)}, {Body: []byte(`{"new":1}`)}})
+	results, err := b.AppendBatch(
+		ctx,
+		[]Draft{{ID: id, Body: []byte(`{"a":1}`)}, {ID: id, Body: []byte(`{"a":9}`)}, {Body: []byte(`{"new":1}`)}},
+	)
 	if err != nil || !results[0].Existed || !errors.Is(results[1].Err, ErrConflict) || results[2].Err != nil || results[2].Position != 4 {
 		t.Errorf("a batch with both: %+v, %v", results, err)
 	}
@@ -350,7 +357,12 @@ func TestGoroutines(t *testing.T) {
 					return
 				}
 				if i%10 == 5 {
-					if err := h.Active().Replace(ctx, at.ID, Draft{Body: fmt.Appendf(nil, `{"w":%d,"i":%d,"replaced":true}`, w, i)}, Shared()); err != nil {
+					if err := h.Active().Replace(
+						ctx,
+						at.ID,
+						Draft{Body: fmt.Appendf(nil, `{"w":%d,"i":%d,"replaced":true}`, w, i)},
+						Shared(),
+					); err != nil {
 						t.Error(err)
 					}
 				}

@@ -38,8 +38,9 @@ func onDisk() []string {
 	return slices.DeleteFunc(slices.Sorted(maps.Keys(verbs)), func(verb string) bool { return verb == "repair of a journal" })
 }
 
-// TestLastCopyCannotBeWritten: while a message's file cannot be made again, the journal stays and serves the message, operations that need the
-// journal to go say so, and the other messages are settled; when it can be made again, it is, and the journal goes.
+// TestLastCopyCannotBeWritten: while a message's file cannot be made again, the journal stays and serves the message,
+// operations that need the journal to go say so, and the other messages are settled; when it can be made again, it is,
+// and the journal goes.
 func TestLastCopyCannotBeWritten(t *testing.T) {
 	for _, verb := range onDisk() {
 		for _, foreign := range []bool{false, true} {
@@ -81,7 +82,8 @@ func TestLastCopyCannotBeWritten(t *testing.T) {
 	}
 }
 
-// TestLastCopyFaults lets calls fail during each verb, one or all from there on: the message stays, at once, after a power cut, and after a repair.
+// TestLastCopyFaults lets calls fail during each verb, one or all from there on: the message stays, at once, after a
+// power cut, and after a repair.
 func TestLastCopyFaults(t *testing.T) {
 	for kind, fault := range faults() {
 		t.Run(kind, func(t *testing.T) {

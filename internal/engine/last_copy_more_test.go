@@ -15,8 +15,8 @@ import (
 	"github.com/ctxdir/ctxdir/internal/vfs/crashfs"
 )
 
-// TestLastCopyInAHarmedJournal: a journal whose beginning is harmed still has its records; the messages that they serve are written to their files before
-// it goes to trash.
+// TestLastCopyInAHarmedJournal: a journal whose beginning is harmed still has its records; the messages that they serve
+// are written to their files before it goes to trash.
 func TestLastCopyInAHarmedJournal(t *testing.T) {
 	for _, verb := range onDisk() {
 		x := newLastCopy(t)

@@ -166,8 +166,8 @@ func (x *lastCopy) beside(ctx context.Context) (string, error) {
 	return "beside", err
 }
 
-// TestLastCopyOfAMessage: whatever is done to a context beside a damaged file, the message that the journal has stays, and its file is made again, or it
-// goes into a pack.
+// TestLastCopyOfAMessage: whatever is done to a context beside a damaged file, the message that the journal has stays,
+// and its file is made again, or it goes into a pack.
 func TestLastCopyOfAMessage(t *testing.T) {
 	for verb, do := range verbs {
 		for _, damage := range damages {

@@ -129,8 +129,8 @@ func (g *gone) repair() {
 	}
 }
 
-// TestLostPositions: a message that is lost with everything that told of it, but for a line that begins behind it, keeps its position: for readers, for the
-// next message, and after a repair.
+// TestLostPositions: a message that is lost with everything that told of it, but for a line that begins behind it,
+// keeps its position: for readers, for the next message, and after a repair.
 func TestLostPositions(t *testing.T) {
 	ctx := context.Background()
 	for _, d := range []struct {

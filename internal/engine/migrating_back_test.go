@@ -90,8 +90,8 @@ func (m meddling) RenameNew(from, to string) error {
 	return m.FS.RenameNew(from, to)
 }
 
-// TestMigrateWritten: what is written to a legacy context in the last moment is not lost: there is no context of the older state, and the legacy
-// one has its name.
+// TestMigrateWritten: what is written to a legacy context in the last moment is not lost: there is no context of the
+// older state, and the legacy one has its name.
 func TestMigrateWritten(t *testing.T) {
 	ctx := context.Background()
 	for _, split := range []bool{false, true} {

@@ -36,7 +36,11 @@ func legacyOnDisk(t *testing.T, split bool) (disk *crashfs.FS, id uuid.UUID, tex
 			return to.Member(legacy.Quote("id"), legacy.Quote(id.String()))
 		})
 		node := func(n int, parent string) string {
-			return fmt.Sprintf(`{"id":%q,"message":{"role":"User","content":[{"type":"text","text":"t"}],"metadata":null},"parent_id":%s}`, legacytest.ID(n), parent)
+			return fmt.Sprintf(
+				`{"id":%q,"message":{"role":"User","content":[{"type":"text","text":"t"}],"metadata":null},"parent_id":%s}`,
+				legacytest.ID(n),
+				parent,
+			)
 		}
 		err = errors.Join(err, disk.Replace(id.String()+"/context.json", []byte(legacytest.Split(text))), disk.SyncDir(id.String()))
 		for n, parent := range map[int]string{1: "null", 2: `"` + legacytest.ID(1) + `"`} {
@@ -86,8 +90,8 @@ func TestMigrateCut(t *testing.T) {
 	}
 }
 
-// TestGivingWayCut cuts the power at every operation of a migration that gives way, because another program wrote the legacy file, durably, in the
-// last moment. What that wrote is there: it becomes the context, or stays beside it.
+// TestGivingWayCut cuts the power at every operation of a migration that gives way, because another program wrote the
+// legacy file, durably, in the last moment. What that wrote is there: it becomes the context, or stays beside it.
 func TestGivingWayCut(t *testing.T) {
 	ctx := context.Background()
 	states := 0
@@ -386,7 +390,8 @@ func TestMigrateInvalid(t *testing.T) {
 	}
 }
 
-// TestLegacyListed: a legacy context that did not change is not read again for a list; one that did is, and one that was migrated is one of ours.
+// TestLegacyListed: a legacy context that did not change is not read again for a list; one that did is, and one that
+// was migrated is one of ours.
 func TestLegacyListed(t *testing.T) {
 	ctx := context.Background()
 	s, dir := newStore(t)
@@ -419,7 +424,10 @@ func TestLegacyListed(t *testing.T) {
 	}
 	// The same size and time, so that only a cache can say "first".
 	info := must[os.FileInfo](t)(os.Lstat(path))
-	if err := errors.Join(os.WriteFile(path, []byte(strings.Replace(titled, "first", "other", 1)), 0o600), os.Chtimes(path, info.ModTime(), info.ModTime())); err != nil {
+	if err := errors.Join(
+		os.WriteFile(path, []byte(strings.Replace(titled, "first", "other", 1)), 0o600),
+		os.Chtimes(path, info.ModTime(), info.ModTime()),
+	); err != nil {
 		t.Fatal(err)
 	}
 	if got := row(); got.Title != "first" || got.Messages != 2 || got.Format != LegacyFile {
@@ -440,8 +448,8 @@ func TestLegacyListed(t *testing.T) {
 	}
 }
 
-// TestRestoreLegacyCut cuts the power at every operation of giving a legacy context its place back: there is the context or the legacy one, whole, or the
-// context is in the trash, and done again it ends.
+// TestRestoreLegacyCut cuts the power at every operation of giving a legacy context its place back: there is the
+// context or the legacy one, whole, or the context is in the trash, and done again it ends.
 func TestRestoreLegacyCut(t *testing.T) {
 	ctx := context.Background()
 	for _, split := range []bool{false, true} {

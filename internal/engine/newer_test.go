@@ -14,7 +14,8 @@ import (
 	"github.com/cespare/xxhash/v2"
 )
 
-// TestNewerFormat: what a newer program has written in a way that this one does not know is refused, and stays as it is, also where it is asked for a repair.
+// TestNewerFormat: what a newer program has written in a way that this one does not know is refused, and stays as it
+// is, also where it is asked for a repair.
 func TestNewerFormat(t *testing.T) {
 	ctx := context.Background()
 	body := []byte(`{"t":"` + strings.Repeat("a long text ", 100) + `"}`)
@@ -126,7 +127,8 @@ func newerRecord(b []byte, kind string) []byte {
 	return b
 }
 
-// TestNewerMessageFile: the file of a message that a newer program has written is not taken for damaged, nor is one that nobody refers to moved away.
+// TestNewerMessageFile: the file of a message that a newer program has written is not taken for damaged, nor is one
+// that nobody refers to moved away.
 func TestNewerMessageFile(t *testing.T) {
 	ctx := context.Background()
 	s, dir := newStore(t, withoutPause())

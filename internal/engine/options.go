@@ -30,7 +30,14 @@ type options struct {
 }
 
 func newOptions(opts []Option) options {
-	o := options{pool: 64 << 20, memory: 256 << 20, lockTimeout: 10 * time.Second, pause: 5 * time.Millisecond, maxMessage: 256 << 20, clock: time.Now}
+	o := options{
+		pool:        64 << 20,
+		memory:      256 << 20,
+		lockTimeout: 10 * time.Second,
+		pause:       5 * time.Millisecond,
+		maxMessage:  256 << 20,
+		clock:       time.Now,
+	}
 	for _, f := range opts {
 		f(&o)
 	}

@@ -204,8 +204,8 @@ func TestPassedOnLockIsFresh(t *testing.T) {
 	}
 }
 
-// TestProcessesMigrate lets four processes open one legacy context at once, and append to it: there is one migrated context, with what all of them
-// wrote.
+// TestProcessesMigrate lets four processes open one legacy context at once, and append to it: there is one migrated
+// context, with what all of them wrote.
 func TestProcessesMigrate(t *testing.T) {
 	const writers, each = 4, 25
 	ctx := context.Background()

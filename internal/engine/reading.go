@@ -233,7 +233,9 @@ type probed struct {
 }
 
 // odd returns find where something is wrong with the message's file, and a search without result otherwise.
-func (p *probed) odd(find func(line, id uuid.UUID, end int64) (index.Entry, bool, error)) func(line, id uuid.UUID, end int64) (index.Entry, bool, error) {
+func (p *probed) odd(
+	find func(line, id uuid.UUID, end int64) (index.Entry, bool, error),
+) func(line, id uuid.UUID, end int64) (index.Entry, bool, error) {
 	if p.wrong {
 		return find
 	}

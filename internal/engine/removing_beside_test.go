@@ -10,8 +10,8 @@ import (
 	"github.com/ctxdir/ctxdir/internal/vfs/crashfs"
 )
 
-// TestRemoveBesideCollect: while something is moved to the trash, a collection of another process without a grace period goes on before any one of its
-// operations there. What was to be removed is, and nothing fails.
+// TestRemoveBesideCollect: while something is moved to the trash, a collection of another process without a grace
+// period goes on before any one of its operations there. What was to be removed is, and nothing fails.
 func TestRemoveBesideCollect(t *testing.T) {
 	ctx := context.Background()
 	for what, remove := range map[string]func(s *Store, c *Context) error{

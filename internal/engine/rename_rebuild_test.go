@@ -55,7 +55,8 @@ func TestRebuildDuringARename(t *testing.T) {
 	}
 }
 
-// TestRepairDuringARename: a power cut in the rename of a branch folder in which files were torn. A repair has everything in one place then.
+// TestRepairDuringARename: a power cut in the rename of a branch folder in which files were torn. A repair has
+// everything in one place then.
 func TestRepairDuringARename(t *testing.T) {
 	ctx := context.Background()
 	states := 0
@@ -96,8 +97,8 @@ func TestRepairDuringARename(t *testing.T) {
 	}
 }
 
-// TestSlowWriterAndARename: who has committed a message, and comes to make its file when another process has renamed the branch, and maybe begun
-// another one of that name, makes it where it belongs.
+// TestSlowWriterAndARename: who has committed a message, and comes to make its file when another process has renamed
+// the branch, and maybe begun another one of that name, makes it where it belongs.
 func TestSlowWriterAndARename(t *testing.T) {
 	ctx := context.Background()
 	for _, anew := range []bool{false, true} {

@@ -12,8 +12,8 @@ import (
 	"github.com/google/uuid"
 )
 
-// newRider makes a context of six messages, each with a payload that is in a journal alone: in the live one, or in one that is folded and not
-// settled.
+// newRider makes a context of six messages, each with a payload that is in a journal alone: in the live one, or in one
+// that is folded and not settled.
 func newRider(t *testing.T, folded bool) *patient {
 	t.Helper()
 	ctx := context.Background()
@@ -67,8 +67,8 @@ func (p *patient) readable() (n int) {
 	return n
 }
 
-// TestRepairWholeRecords: a repair takes every whole record of a journal, whatever surrounds it. A payload counts by its name; a message counts where nothing
-// else has its position.
+// TestRepairWholeRecords: a repair takes every whole record of a journal, whatever surrounds it. A payload counts by
+// its name; a message counts where nothing else has its position.
 func TestRepairWholeRecords(t *testing.T) {
 	for _, d := range []struct {
 		name  string
@@ -157,7 +157,15 @@ func TestRepairPayloadFromTrash(t *testing.T) {
 		p := newRider(t, true)
 		item := filepath.Join(p.dir, "trash", testID(1).String())
 		p.mkdir(item)
-		write(t, filepath.Join(item, "item.json"), fmt.Appendf(nil, `{"ctxdir":"trash/1","kind":"damaged","name":"journal-1.jsonl","context":"%s","removed_at":"2026-01-02T03:04:05Z"}`, p.id))
+		write(
+			t,
+			filepath.Join(item, "item.json"),
+			fmt.Appendf(
+				nil,
+				`{"ctxdir":"trash/1","kind":"damaged","name":"journal-1.jsonl","context":"%s","removed_at":"2026-01-02T03:04:05Z"}`,
+				p.id,
+			),
+		)
 		if damage > 0 {
 			p.journal(func(b []byte) []byte { return zero(b, bytes.Index(b, []byte("payload 4")), 16) })
 		}

@@ -178,7 +178,10 @@ func (p *patient) heal(o CheckOptions) (found []Finding, lost int) {
 	replaced := map[string][]byte{}
 	for _, f := range found {
 		path := filepath.Join(p.store.Path(), filepath.FromSlash(f.Path))
-		if info, err := os.Lstat(path); err == nil && info.Mode().IsRegular() && (f.Kind == integrity.KindDamaged || f.Kind == integrity.KindMetadata || f.Kind == integrity.KindStructure) {
+		if info, err := os.Lstat(
+			path,
+		); err == nil && info.Mode().IsRegular() &&
+			(f.Kind == integrity.KindDamaged || f.Kind == integrity.KindMetadata || f.Kind == integrity.KindStructure) {
 			replaced[path] = must[[]byte](p.t)(os.ReadFile(path))
 		}
 	}

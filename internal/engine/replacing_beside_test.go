@@ -7,8 +7,9 @@ import (
 	"testing"
 )
 
-// TestWriteToArchived: a message was archived by another process since the handle looked, and an append of a third one in between left the journal that the
-// handle knows in place. To replace the message finds it, and to append it once more finds that it is there.
+// TestWriteToArchived: a message was archived by another process since the handle looked, and an append of a third one
+// in between left the journal that the handle knows in place. To replace the message finds it, and to append it once
+// more finds that it is there.
 func TestWriteToArchived(t *testing.T) {
 	ctx := context.Background()
 	c, _ := newContext(t, WithFoldBytes(-1))

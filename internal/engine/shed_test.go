@@ -25,7 +25,8 @@ func journalBytes(t *testing.T, dir string) (bytes int64) {
 	return bytes
 }
 
-// TestImportLeavesNoJournals: after an import a journal is left that takes a block, however little or much was imported, and everything is there.
+// TestImportLeavesNoJournals: after an import a journal is left that takes a block, however little or much was
+// imported, and everything is there.
 func TestImportLeavesNoJournals(t *testing.T) {
 	ctx := context.Background()
 	for _, n := range []int{1, 30, 600} {
@@ -105,8 +106,8 @@ func TestCloseSheds(t *testing.T) {
 	}
 }
 
-// TestCollectSheds: a collection lets go of journals that are large beside what their context holds, an hour after something was written, and of no
-// others; a dry run of none.
+// TestCollectSheds: a collection lets go of journals that are large beside what their context holds, an hour after
+// something was written, and of no others; a dry run of none.
 func TestCollectSheds(t *testing.T) {
 	ctx := context.Background()
 	now := time.Now()

@@ -12,8 +12,8 @@ import (
 	"github.com/ctxdir/ctxdir/integrity"
 )
 
-// TestSpelling: other systems and editors spell what a file holds in another way. It is the same message, unedited; a check tells of it, and a repair
-// writes the file again and keeps a copy.
+// TestSpelling: other systems and editors spell what a file holds in another way. It is the same message, unedited; a
+// check tells of it, and a repair writes the file again and keeps a copy.
 func TestSpelling(t *testing.T) {
 	ctx := context.Background()
 	indented := func(b []byte) []byte {
@@ -55,7 +55,12 @@ func TestSpelling(t *testing.T) {
 				if len(found) != 1 || found[0].Kind != integrity.KindEdited || found[0].ID != m.ID || lost > 0 {
 					t.Errorf("%d are lost, found %+v", lost, found)
 				}
-				if now := must[[]byte](t)(os.ReadFile(path)); len(now) < 2 || now[len(now)-1] != '\n' || now[len(now)-2] != '}' || !json.Valid(now) || bytes.ContainsAny(now[:len(now)-1], "\n") {
+				if now := must[[]byte](
+					t,
+				)(
+					os.ReadFile(path),
+				); len(now) < 2 || now[len(now)-1] != '\n' || now[len(now)-2] != '}' || !json.Valid(now) ||
+					bytes.ContainsAny(now[:len(now)-1], "\n") {
 					t.Errorf("the file is %q", now)
 				}
 				if !p.inTrash(respelled) {
@@ -106,7 +111,10 @@ func TestSpellingWithoutIndex(t *testing.T) {
 			for _, path := range p.main {
 				p.change(path, respell)
 			}
-			p.change(filepath.Join(p.dir, "metadata.json"), func(b []byte) []byte { return bytes.ReplaceAll(respell(b), []byte("\n"), []byte("\r\n")) })
+			p.change(
+				filepath.Join(p.dir, "metadata.json"),
+				func(b []byte) []byte { return bytes.ReplaceAll(respell(b), []byte("\n"), []byte("\r\n")) },
+			)
 			p.remove(p.glob("index*")...)
 			p.remove(p.glob("journal-*")...)
 			found, lost := p.heal(CheckOptions{})

@@ -89,7 +89,13 @@ func (g *stagingLegacy) run(ctx context.Context) error {
 func (g *stagingLegacy) metadata(ctx context.Context) error {
 	g.m = &Metadata{ID: g.id, CreatedAt: g.at, UpdatedAt: g.at, Revision: 1}
 	g.naming = naming{branch.AddMany(g.m), map[string]int{}}
-	from := &legacyContext{format: g.src.Format, path: g.path, sum: hex.EncodeToString(g.src.Digest[:]), members: g.src.Members, prompt: g.src.Prompt}
+	from := &legacyContext{
+		format:  g.src.Format,
+		path:    g.path,
+		sum:     hex.EncodeToString(g.src.Digest[:]),
+		members: g.src.Members,
+		prompt:  g.src.Prompt,
+	}
 	active := g.src.Members.Get("active_branch_name")
 	lines := map[string]uuid.UUID{} // of the branches that kept their names
 	for i, l := range g.plan {

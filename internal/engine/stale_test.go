@@ -43,8 +43,9 @@ func (h *hooked) Sub(name string) (vfs.FS, error) {
 	return &hooked{sub, h.open, h.remove, h.look}, nil
 }
 
-// TestStaleAppend: an append through a handle that is two journals behind, while a fold of another process removes these: between the look at the one
-// that the handle knows and that for the next one both go. What is acknowledged is there.
+// TestStaleAppend: an append through a handle that is two journals behind, while a fold of another process removes
+// these: between the look at the one that the handle knows and that for the next one both go. What is acknowledged is
+// there.
 func TestStaleAppend(t *testing.T) {
 	ctx := context.Background()
 	disk := crashfs.New()

@@ -170,7 +170,11 @@ func RepairStore(dir string, opts ...Option) (r Repaired, done bool, err error) 
 	if err != nil {
 		return fail(err)
 	}
-	return Repaired{Kind: integrity.KindStore, Path: storeFile, Detail: "rewritten with the id that the contexts record; " + why.Error()}, true, nil
+	return Repaired{
+		Kind:   integrity.KindStore,
+		Path:   storeFile,
+		Detail: "rewritten with the id that the contexts record; " + why.Error(),
+	}, true, nil
 }
 
 // maxContexts bounds the contexts that a repair reads.

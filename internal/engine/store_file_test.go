@@ -157,8 +157,8 @@ func TestStoreFileOfNewer(t *testing.T) {
 	}
 }
 
-// TestStoreFileID: of several ids that contexts tell the one that most tell counts; without contexts a damaged file is enough of a store, and a folder with
-// contexts of nobody's none.
+// TestStoreFileID: of several ids that contexts tell the one that most tell counts; without contexts a damaged file is
+// enough of a store, and a folder with contexts of nobody's none.
 func TestStoreFileID(t *testing.T) {
 	ctx := context.Background()
 	s, dir := newStore(t)
@@ -187,7 +187,11 @@ func TestStoreFileID(t *testing.T) {
 		t.Error(done, err)
 	}
 	var info storeInfo
-	if err := json.Unmarshal(must[[]byte](t)(os.ReadFile(filepath.Join(empty, storeFile))), &info); err != nil || info.ID == uuid.Nil || info.Version != storeVersion {
+	if err := json.Unmarshal(
+		must[[]byte](t)(os.ReadFile(filepath.Join(empty, storeFile))),
+		&info,
+	); err != nil || info.ID == uuid.Nil ||
+		info.Version != storeVersion {
 		t.Errorf("%+v, %v", info, err)
 	}
 	if _, _, err := RepairStore(dir, ReadOnly()); !errors.Is(err, ErrReadOnly) {

@@ -67,7 +67,12 @@ func TestReplacedInStore(t *testing.T) {
 			if got := bodies(t, again.Active())[:5]; !slices.Equal(got, want) {
 				t.Errorf("%q, wanted %q", got, want)
 			}
-			if entries := must[[]os.DirEntry](t)(os.ReadDir(filepath.Dir(outside))); len(entries) != 1 || string(must[[]byte](t)(os.ReadFile(outside))) != "outside" {
+			if entries := must[[]os.DirEntry](
+				t,
+			)(
+				os.ReadDir(filepath.Dir(outside)),
+			); len(entries) != 1 ||
+				string(must[[]byte](t)(os.ReadFile(outside))) != "outside" {
 				t.Error("something outside was changed")
 			}
 		})

@@ -131,8 +131,19 @@ func (s *Store) rememberLooking(known *summaries, before, now [3]look, ok bool, 
 	}
 	known.fresh++
 	known.known[sum.ID] = &remembered{
-		Context: sum.ID, Journal: journal, Files: now, Title: sum.Title, Branches: sum.Branches, Active: sum.ActiveBranch,
-		Messages: sum.Messages, Bytes: sum.Bytes, Archived: sum.Archived, Created: sum.CreatedAt, Updated: sum.UpdatedAt, Format: string(sum.Format), used: true,
+		Context:  sum.ID,
+		Journal:  journal,
+		Files:    now,
+		Title:    sum.Title,
+		Branches: sum.Branches,
+		Active:   sum.ActiveBranch,
+		Messages: sum.Messages,
+		Bytes:    sum.Bytes,
+		Archived: sum.Archived,
+		Created:  sum.CreatedAt,
+		Updated:  sum.UpdatedAt,
+		Format:   string(sum.Format),
+		used:     true,
 	}
 }
 

@@ -11,8 +11,8 @@ import (
 	"github.com/ctxdir/ctxdir/internal/vfs/crashfs"
 )
 
-// besideSweep is a disk with a context whose branch alt has one reference to a blob: in a message file that was edited by hand, of which the index knows
-// nothing.
+// besideSweep is a disk with a context whose branch alt has one reference to a blob: in a message file that was edited
+// by hand, of which the index knows nothing.
 func besideSweep(t *testing.T) *crashfs.FS {
 	ctx := context.Background()
 	disk := crashfs.New()
@@ -34,8 +34,8 @@ func besideSweep(t *testing.T) *crashfs.FS {
 	return disk
 }
 
-// TestSweepBeside: before any operation of a sweep another process moves the context, or renames the branch, or ends a rename that was begun. The sweep
-// does not fail, and leaves the blob.
+// TestSweepBeside: before any operation of a sweep another process moves the context, or renames the branch, or ends a
+// rename that was begun. The sweep does not fail, and leaves the blob.
 func TestSweepBeside(t *testing.T) {
 	ctx := context.Background()
 	fresh := besideSweep(t)

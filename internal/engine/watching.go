@@ -132,7 +132,13 @@ func (s *Store) newWatcher(only uuid.UUID) (*Watcher, error) {
 		o.Poll = errors.New("the store is not on the operating system's file system")
 	}
 	return &Watcher{
-		s: s, only: only, root: root, hints: watch.New(o), done: make(chan struct{}), followers: map[uuid.UUID]*follower{}, left: map[uuid.UUID]*follower{},
+		s:         s,
+		only:      only,
+		root:      root,
+		hints:     watch.New(o),
+		done:      make(chan struct{}),
+		followers: map[uuid.UUID]*follower{},
+		left:      map[uuid.UUID]*follower{},
 	}, nil
 }
 

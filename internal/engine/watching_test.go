@@ -115,7 +115,12 @@ func TestWatchKinds(t *testing.T) {
 			must[Appended](t)(alt.Append(ctx, Draft{Body: body}))
 			wantEvents(t, w, "branch.created alt", "message.appended alt 2")
 			check(c.Rename(ctx, "alt", "other"))
-			if e := wantEvents(t, w, "branch.renamed other was alt"); e.Branches[0].Messages != 3 || e.Branches[0].Base != 2 || e.Branches[0].Bytes == 0 {
+			if e := wantEvents(
+				t,
+				w,
+				"branch.renamed other was alt",
+			); e.Branches[0].Messages != 3 || e.Branches[0].Base != 2 ||
+				e.Branches[0].Bytes == 0 {
 				t.Errorf("%+v", e.Branches)
 			}
 			check(c.Switch(ctx, "other"))
@@ -347,8 +352,8 @@ func TestWatchFrom(t *testing.T) {
 	wantEvents(t, w, "resync", "message.appended main 40")
 }
 
-// TestProcessesWatched follows what four processes append while this one forks and folds. The watcher is stopped again and again and another one goes on
-// from the last number: each message is told once, and in order.
+// TestProcessesWatched follows what four processes append while this one forks and folds. The watcher is stopped again
+// and again and another one goes on from the last number: each message is told once, and in order.
 func TestProcessesWatched(t *testing.T) {
 	const writers = 4
 	each := 25_000
@@ -437,8 +442,8 @@ func fewQueued(t *testing.T) (restore func()) {
 	}
 }
 
-// TestWatchUncommitted: a change of the metadata that got as far as the journal and no further never happened; one that is on its way is told when it
-// is there, and before what follows it.
+// TestWatchUncommitted: a change of the metadata that got as far as the journal and no further never happened; one that
+// is on its way is told when it is there, and before what follows it.
 func TestWatchUncommitted(t *testing.T) {
 	ctx := context.Background()
 	s, dir := newStore(t)

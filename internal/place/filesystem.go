@@ -17,7 +17,11 @@ const toDisk = "keep the store on a local disk; \"ctxtool backup\" copies contex
 
 var (
 	sound  = verdict{OK, "the promises hold on it", ""}
-	remote = verdict{Warning, "a network file system: whether a sync reaches a disk, and whether a lock counts for other machines, is up to the server", toDisk}
+	remote = verdict{
+		Warning,
+		"a network file system: whether a sync reaches a disk, and whether a lock counts for other machines, is up to the server",
+		toDisk,
+	}
 	memory = verdict{Warning, "in memory: nothing survives a restart or a power cut", toDisk}
 	shared = verdict{Warning, "another machine's folder: a sync may end in its memory, and a lock may not count there", toDisk}
 	served = verdict{Warning, "a program serves it (FUSE): whether syncs and locks do anything is up to that", toDisk}
@@ -26,20 +30,50 @@ var (
 
 // fileSystems lists the known file systems, by the kernel's names.
 var fileSystems = map[string]verdict{
-	"ext4": sound, "ext3": sound, "xfs": sound, "btrfs": sound,
+	"ext4":     sound,
+	"ext3":     sound,
+	"xfs":      sound,
+	"btrfs":    sound,
 	"f2fs":     {Info, "a sync is one by its documentation; the tests of power cuts have no case of it", ""},
 	"bcachefs": {Info, "a sync is one by its documentation; the tests of power cuts have no case of it", ""},
 	"zfs":      {Info, "a sync is one unless the dataset has sync=disabled, which cannot be seen from here", "\"zfs get sync\" tells"},
 	"overlay": {Info, "a container's folder, as a rule: syncs go to the file system below, and the store goes when the container is removed",
 		"keep the store on a volume"},
-	"ext2": plain, "vfat": plain, "msdos": plain, "exfat": plain,
-	"tmpfs": memory, "ramfs": memory,
-	"nfs": remote, "nfs4": remote, "cifs": remote, "smb3": remote, "smbfs": remote, "afs": remote, "ceph": remote, "glusterfs": remote, "lustre": remote,
-	"gpfs": remote, "ncpfs": remote, "coda": remote, "beegfs": remote,
-	"fuse.sshfs": remote, "fuse.glusterfs": remote, "fuse.ceph": remote, "fuse.s3fs": remote, "fuse.rclone": remote, "fuse.gcsfuse": remote,
-	"fuse.juicefs": remote, "fuse.davfs": remote,
-	"9p": shared, "virtiofs": shared, "vboxsf": shared, "vmhgfs": shared, "prl_fs": shared, "fuse.vmhgfs-fuse": shared,
-	"fuse": served, "fuseblk": served,
+	"ext2":             plain,
+	"vfat":             plain,
+	"msdos":            plain,
+	"exfat":            plain,
+	"tmpfs":            memory,
+	"ramfs":            memory,
+	"nfs":              remote,
+	"nfs4":             remote,
+	"cifs":             remote,
+	"smb3":             remote,
+	"smbfs":            remote,
+	"afs":              remote,
+	"ceph":             remote,
+	"glusterfs":        remote,
+	"lustre":           remote,
+	"gpfs":             remote,
+	"ncpfs":            remote,
+	"coda":             remote,
+	"beegfs":           remote,
+	"fuse.sshfs":       remote,
+	"fuse.glusterfs":   remote,
+	"fuse.ceph":        remote,
+	"fuse.s3fs":        remote,
+	"fuse.rclone":      remote,
+	"fuse.gcsfuse":     remote,
+	"fuse.juicefs":     remote,
+	"fuse.davfs":       remote,
+	"9p":               shared,
+	"virtiofs":         shared,
+	"vboxsf":           shared,
+	"vmhgfs":           shared,
+	"prl_fs":           shared,
+	"fuse.vmhgfs-fuse": shared,
+	"fuse":             served,
+	"fuseblk":          served,
 }
 
 func (f Facts) fileSystem() []Finding {
@@ -75,13 +109,23 @@ func (f Facts) mount() []Finding {
 	for _, o := range f.Options {
 		if what := takesBack[o]; what != "" {
 			found = append(found, Finding{
-				Kind: KindMount, Severity: Warning, Path: f.Mount,
-				Detail: fmt.Sprintf("mounted with %s: %s, and a power cut can take what was acknowledged", o, what), Hint: "mount it without that option",
+				Kind:     KindMount,
+				Severity: Warning,
+				Path:     f.Mount,
+				Detail: fmt.Sprintf(
+					"mounted with %s: %s, and a power cut can take what was acknowledged",
+					o,
+					what,
+				),
+				Hint: "mount it without that option",
 			})
 		}
 	}
 	if slices.Contains(f.Options, "ro") {
-		found = append(found, Finding{Kind: KindMount, Severity: Warning, Path: f.Mount, Detail: "mounted for reading only: nothing can be appended"})
+		found = append(
+			found,
+			Finding{Kind: KindMount, Severity: Warning, Path: f.Mount, Detail: "mounted for reading only: nothing can be appended"},
+		)
 	}
 	if slices.Contains(f.Options, "sync") || slices.Contains(f.Options, "dirsync") {
 		found = append(found, Finding{

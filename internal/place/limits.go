@@ -77,8 +77,15 @@ func (f Facts) watches(contexts int) []Finding {
 	var found []Finding
 	if f.Watches <= watchesEach*uint64(contexts) {
 		found = append(found, Finding{
-			Kind: KindWatches, Severity: Warning, Hint: "\"sysctl fs.inotify.max_user_watches\" raises it",
-			Detail: fmt.Sprintf("a user may have %s, and the store has %s contexts to be followed, which takes %d for each and one for each more branch; others are looked at every 0.2 s", count(f.Watches), count(uint64(contexts)), watchesEach),
+			Kind:     KindWatches,
+			Severity: Warning,
+			Hint:     "\"sysctl fs.inotify.max_user_watches\" raises it",
+			Detail: fmt.Sprintf(
+				"a user may have %s, and the store has %s contexts to be followed, which takes %d for each and one for each more branch; others are looked at every 0.2 s",
+				count(f.Watches),
+				count(uint64(contexts)),
+				watchesEach,
+			),
 		})
 	}
 	if f.Instances < fewInstances {
@@ -88,7 +95,9 @@ func (f Facts) watches(contexts int) []Finding {
 		})
 	}
 	if found == nil {
-		found = []Finding{{Kind: KindWatches, Severity: OK, Detail: fmt.Sprintf("a user may have %s, in %s instances", count(f.Watches), count(f.Instances))}}
+		found = []Finding{
+			{Kind: KindWatches, Severity: OK, Detail: fmt.Sprintf("a user may have %s, in %s instances", count(f.Watches), count(f.Instances))},
+		}
 	}
 	return found
 }

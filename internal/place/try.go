@@ -56,7 +56,10 @@ func try(fsys vfs.FS) []Finding {
 	found = append(found, t.lock(), t.names())
 	t.file.Close()
 	if err := fsys.Remove(t.name); err != nil {
-		found = append(found, Finding{Kind: KindWrite, Severity: Error, Path: t.name, Detail: fmt.Sprintf("a file cannot be removed again: %v", err)})
+		found = append(
+			found,
+			Finding{Kind: KindWrite, Severity: Error, Path: t.name, Detail: fmt.Sprintf("a file cannot be removed again: %v", err)},
+		)
 	}
 	return found
 }
@@ -88,7 +91,11 @@ func (t *trial) sync() Finding {
 	if runtime.GOOS == "windows" {
 		return Finding{Kind: KindSync, Severity: Info, Detail: "files can be synced; folders have no sync here"}
 	}
-	return Finding{Kind: KindSync, Severity: OK, Detail: fmt.Sprintf("files and folders can be synced; an fdatasync took %v", took.Round(time.Microsecond))}
+	return Finding{
+		Kind:     KindSync,
+		Severity: OK,
+		Detail:   fmt.Sprintf("files and folders can be synced; an fdatasync took %v", took.Round(time.Microsecond)),
+	}
 }
 
 func unsynced(what string, err error) Finding {
@@ -124,7 +131,11 @@ func (t *trial) times() Finding {
 	}
 	switch {
 	case err != nil:
-		return Finding{Kind: KindTimes, Severity: Warning, Detail: fmt.Sprintf("a file's time cannot be set: %v: every message is summed each time it is read", err)}
+		return Finding{
+			Kind:     KindTimes,
+			Severity: Warning,
+			Detail:   fmt.Sprintf("a file's time cannot be set: %v: every message is summed each time it is read", err),
+		}
 	case !info.ModTime().Equal(want):
 		return Finding{
 			Kind: KindTimes, Severity: Warning, Hint: toDisk,
@@ -190,7 +201,11 @@ func (t *trial) names() Finding {
 	if as == nil {
 		return Finding{Kind: KindNames, Severity: OK, Detail: "names are what they are written as"}
 	}
-	return Finding{Kind: KindNames, Severity: Info, Detail: fmt.Sprintf("a name is the same %s; branch names are kept apart whatever they are written as", strings.Join(as, " and "))}
+	return Finding{
+		Kind:     KindNames,
+		Severity: Info,
+		Detail:   fmt.Sprintf("a name is the same %s; branch names are kept apart whatever they are written as", strings.Join(as, " and ")),
+	}
 }
 
 func (t *trial) found(name string) bool {

@@ -26,8 +26,9 @@ type Round struct {
 	Faults   bool        // the disk refused writes, so that steps may have failed
 }
 
-// accounts reads what the writers put down. What they were told behind a cut they would not have heard if their system had gone too: so that counts as
-// what was going on. (A sync that waits while ext4 is shut down may be told that it succeeded.)
+// accounts reads what the writers put down. What they were told behind a cut they would not have heard if their system
+// had gone too: so that counts as what was going on. (A sync that waits while ext4 is shut down may be told that it
+// succeeded.)
 func (r Round) accounts() (accounts [][]writer.Step, err error) {
 	for _, path := range r.Accounts {
 		steps, err := writer.ReadAccount(path)
@@ -62,8 +63,9 @@ func (o Outcome) String() string {
 	return b.String()
 }
 
-// Audit opens a store whose writers are gone, compares what it shows with their accounts, checks and repairs it, and goes on with it. Nothing is to be
-// mended by hand: no lock, no leftover is in the way. The error is about the accounts, or ctx; what is wrong with the store is a problem.
+// Audit opens a store whose writers are gone, compares what it shows with their accounts, checks and repairs it, and
+// goes on with it. Nothing is to be mended by hand: no lock, no leftover is in the way. The error is about the
+// accounts, or ctx; what is wrong with the store is a problem.
 func Audit(ctx context.Context, dir string, r Round) (Outcome, error) {
 	accounts, err := r.accounts()
 	if err != nil {
@@ -106,7 +108,8 @@ func (o *Outcome) audit(ctx context.Context, s *ctxdir.Store, r Round, accounts 
 	o.Problems = append(o.Problems, problems...)
 }
 
-// repair checks, repairs, and checks again: then there must be nothing. The first check finds warnings at the most: nothing here damages what was flushed.
+// repair checks, repairs, and checks again: then there must be nothing. The first check finds warnings at the most:
+// nothing here damages what was flushed.
 func (o *Outcome) repair(ctx context.Context, s *ctxdir.Store, shown Shown) {
 	for f, err := range s.Check(ctx, ctxdir.CheckOptions{All: true, ReadData: true}) {
 		if err != nil {

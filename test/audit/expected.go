@@ -31,8 +31,8 @@ type Problem struct {
 	Detail  string
 }
 
-// expected is what a store must show. It begins with what the store showed before, and what was acknowledged since is done to it; what was going on
-// is done as far as the store shows that it happened.
+// expected is what a store must show. It begins with what the store showed before, and what was acknowledged since is
+// done to it; what was going on is done as far as the store shows that it happened.
 type expected struct {
 	got      Shown
 	shared   []uuid.UUID
@@ -76,7 +76,8 @@ func (e *expected) problem(t Trouble, format string, args ...any) {
 	e.problems = append(e.problems, Problem{t, fmt.Sprintf(format, args...)})
 }
 
-// main is the branch that all append to. What was there stays, what was acknowledged is in its place, and between them is what was going on.
+// main is the branch that all append to. What was there stays, what was acknowledged is in its place, and between them
+// is what was going on.
 func (e *expected) main(at place, accounts [][]writer.Step) {
 	got, offered := e.got.branches[at], map[uuid.UUID]bool{}
 	for i, id := range e.branches[at] {
@@ -247,8 +248,8 @@ func (e *expected) doIf(happened bool, s writer.Step) {
 	}
 }
 
-// importing finds the contexts of imports that were going on, among those that nobody else made: an id is the importer's affair. One that is empty
-// still can be any's.
+// importing finds the contexts of imports that were going on, among those that nobody else made: an id is the
+// importer's affair. One that is empty still can be any's.
 func (e *expected) importing() {
 	for _, empty := range []bool{false, true} {
 		e.imports = slices.DeleteFunc(e.imports, func(s writer.Step) bool {

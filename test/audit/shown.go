@@ -1,7 +1,7 @@
 // Package audit compares what a store shows with what its writers were told, after they were ended by whatever it was.
 //
-// Everything that was acknowledged must be there: each message at its position with its content, each branch under its name. Of what was going on,
-// all, nothing or, of a batch, a beginning may be there, whole. Anything else must not.
+// Everything that was acknowledged must be there: each message at its position with its content, each branch under its
+// name. Of what was going on, all, nothing or, of a batch, a beginning may be there, whole. Anything else must not.
 package audit
 
 import (
@@ -142,7 +142,10 @@ func (s *Shown) take(ctx context.Context, at place, m *ctxdir.Message) *Problem 
 func (s *Shown) same(again Shown) (problems []Problem) {
 	for at, ids := range s.branches {
 		if other, ok := again.branches[at]; !ok || !slices.Equal(ids, other) {
-			problems = append(problems, Problem{Lost, fmt.Sprintf("%s showed %d messages before the repair, %d others after it", at, len(ids), len(other))})
+			problems = append(
+				problems,
+				Problem{Lost, fmt.Sprintf("%s showed %d messages before the repair, %d others after it", at, len(ids), len(other))},
+			)
 		}
 	}
 	for n, sum := range s.sums {

@@ -1,14 +1,17 @@
 // Package disk is a disk that can lose power, with a file system on it.
 //
-// The disk has a volatile cache, as disks have: what was written is read back at once, and is certain to stay only when the cache was flushed since. When
-// the power goes, nothing gets through any more, and of what was written since the last flush each block of 4 KiB stays or is lost by itself, in whatever
-// order it was written; of several writes to one block an earlier one may stay. Blocks are whole.
+// The disk has a volatile cache, as disks have: what was written is read back at once, and is certain to stay only when
+// the cache was flushed since. When the power goes, nothing gets through any more, and of what was written since the
+// last flush each block of 4 KiB stays or is lost by itself, in whatever order it was written; of several writes to one
+// block an earlier one may stay. Blocks are whole.
 //
 // It is a file of a FUSE file system, with a loop device on it: Linux turns the flushes and forced writes (FUA) of the
-// file system into an fsync of that file. dm-log-writes and dm-flakey would do as well, but few kernels have them. A clone of an image in use,
-// made in one instant (FICLONE), has all that the file system wrote, flushed or not: it is what is left here when nothing is lost.
+// file system into an fsync of that file. dm-log-writes and dm-flakey would do as well, but few kernels have them. A
+// clone of an image in use, made in one instant (FICLONE), has all that the file system wrote, flushed or not: it is
+// what is left here when nothing is lost.
 //
-// It can also refuse some writes. Linux then reports the error once, keeps what it could not write in memory as if it were on the disk, and loses it with the power.
+// It can also refuse some writes. Linux then reports the error once, keeps what it could not write in memory as if it
+// were on the disk, and loses it with the power.
 //
 // What is not tried: a disk that lies about flushes, blocks that are torn, and what was flushed going bad.
 package disk
@@ -51,8 +54,9 @@ type Cut struct {
 	Error           string
 }
 
-// Faults says which writes fail with EIO: those that hold the text Of, this share of them. Nothing of such a write reaches the disk. A write is
-// whatever the file system hands over in one piece: other files' blocks beside the text fail with it.
+// Faults says which writes fail with EIO: those that hold the text Of, this share of them. Nothing of such a write
+// reaches the disk. A write is whatever the file system hands over in one piece: other files' blocks beside the text
+// fail with it.
 type Faults struct {
 	Of    string // "" for no fault
 	Share float64
@@ -67,7 +71,8 @@ type order struct {
 	Fail     *Faults
 }
 
-// Disk is a disk that is there. A process of its own serves it: one that uses what it serves could not be killed, since it would wait for itself.
+// Disk is a disk that is there. A process of its own serves it: one that uses what it serves could not be killed, since
+// it would wait for itself.
 type Disk struct {
 	dir    string // where it is mounted
 	server *exec.Cmd
@@ -77,8 +82,8 @@ type Disk struct {
 
 // On makes a file a disk, and mounts a file system on dir in which it is the file Path names.
 //
-// The server has a mount namespace of its own, from before the mount: the last process of ours unmounts what is left, and that must not be the
-// server, which would have to answer meanwhile.
+// The server has a mount namespace of its own, from before the mount: the last process of ours unmounts what is left,
+// and that must not be the server, which would have to answer meanwhile.
 func On(image, dir string) (d *Disk, err error) {
 	self, err := os.Executable()
 	if err != nil {
@@ -133,8 +138,9 @@ func (d *Disk) Remove() error {
 // Fail lets writes fail from now on, until the disk is taken away.
 func (d *Disk) Fail(f Faults) error { return json.NewEncoder(d.orders).Encode(order{Fail: &f}) }
 
-// Cut cuts the power when so many requests have come from now on: a random number of them makes it hit writes and flushes alike, where a moment of the clock
-// mostly hits the pauses in between. It returns at once; the channel tells when the power has gone.
+// Cut cuts the power when so many requests have come from now on: a random number of them makes it hit writes and
+// flushes alike, where a moment of the clock mostly hits the pauses in between. It returns at once; the channel tells
+// when the power has gone.
 func (d *Disk) Cut(requests int, loss Loss, seed uint64) <-chan Cut {
 	gone := make(chan Cut, 1)
 	go func() {

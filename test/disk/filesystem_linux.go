@@ -100,7 +100,8 @@ func End(dir string, how Shutdown) error {
 	return unix.IoctlSetPointerInt(int(f.Fd()), shutdown, int(how))
 }
 
-// Unmount unmounts what is mounted on dir. The library leaves it to the runtime to close some folders: until it has, the file system is busy.
+// Unmount unmounts what is mounted on dir. The library leaves it to the runtime to close some folders: until it has,
+// the file system is busy.
 func Unmount(dir string) error {
 	var err error
 	for range 100 {

@@ -1,8 +1,9 @@
 // Package kill kills processes in the middle of their work, again and again, and looks what they leave.
 //
-// Several writers work on one store; each is killed with SIGKILL at a moment of its own, so that the others go on beside what it left, or all are killed
-// at once. Then the store is audited, and the next round goes on with it. This shows that nothing acknowledged hangs on memory of a process, that locks go with
-// it, and that no half-done operation is in anybody's way. What reached the system's memory stays there: a power cut is another thing.
+// Several writers work on one store; each is killed with SIGKILL at a moment of its own, so that the others go on
+// beside what it left, or all are killed at once. Then the store is audited, and the next round goes on with it. This
+// shows that nothing acknowledged hangs on memory of a process, that locks go with it, and that no half-done operation
+// is in anybody's way. What reached the system's memory stays there: a power cut is another thing.
 package kill
 
 import (

@@ -1,15 +1,16 @@
-// Package powercut cuts the power of a disk on which several processes write to a store, again and again, and looks what is left after the file system
-// was mounted anew.
+// Package powercut cuts the power of a disk on which several processes write to a store, again and again, and looks
+// what is left after the file system was mounted anew.
 //
-// There are two kinds of cuts. Power: the disk gets nothing any more and loses some of what it was not told to flush, as package disk says; what
-// the system had in memory goes with it. And a forced shutdown of the file system (ext4 and XFS know one, btrfs does not yet): the disk keeps
-// what it has, and the file system loses what it has not written, its log with it or not.
+// There are two kinds of cuts. Power: the disk gets nothing any more and loses some of what it was not told to flush,
+// as package disk says; what the system had in memory goes with it. And a forced shutdown of the file system (ext4 and
+// XFS know one, btrfs does not yet): the disk keeps what it has, and the file system loses what it has not written, its
+// log with it or not.
 //
-// Besides, the disk can refuse some of the writes that hold journal records. A writer that is told of it ends, and another one begins in its place: to that
-// the kernel does not report the error again.
+// Besides, the disk can refuse some of the writes that hold journal records. A writer that is told of it ends, and
+// another one begins in its place: to that the kernel does not report the error again.
 //
-// In neither case does a disk lie: what was flushed stays. The writers are on a system that goes on, so they see errors, and what they do about
-// those is part of the test; what they are told behind the cut does not count.
+// In neither case does a disk lie: what was flushed stays. The writers are on a system that goes on, so they see
+// errors, and what they do about those is part of the test; what they are told behind the cut does not count.
 package powercut
 
 import (
@@ -75,8 +76,8 @@ type Tally struct {
 	Refused    int // writes
 }
 
-// Run cuts the power of a file system. A store in which there are problems stays in Dir, on its image, as it was found, and what follows begins
-// with a new one.
+// Run cuts the power of a file system. A store in which there are problems stays in Dir, on its image, as it was found,
+// and what follows begins with a new one.
 func Run(ctx context.Context, fs string, o Options) ([]*Tally, error) {
 	random := rand.New(rand.NewPCG(o.Seed, 0))
 	ways := waysFor(fs)
@@ -98,7 +99,14 @@ func Run(ctx context.Context, fs string, o Options) ([]*Tally, error) {
 }
 
 // runLife makes a file system and a store, and cuts the power so many times. It ends early when there are problems.
-func runLife(ctx context.Context, fs string, o Options, random *rand.Rand, n, cuts int, next func(int) (way, *Tally)) (done int, err error) {
+func runLife(
+	ctx context.Context,
+	fs string,
+	o Options,
+	random *rand.Rand,
+	n, cuts int,
+	next func(int) (way, *Tally),
+) (done int, err error) {
 	l := &life{fs: fs, dir: filepath.Join(o.Dir, fmt.Sprintf("%s-from-cut-%d", fs, n+1)), random: random, o: o}
 	defer func() { err = errors.Join(err, l.end()) }()
 	if err := l.begin(ctx); err != nil {

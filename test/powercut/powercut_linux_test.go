@@ -25,7 +25,13 @@ func TestPowerCut(t *testing.T) {
 				t.Skip(why)
 			}
 			o := Options{
-				Dir: t.TempDir(), Cuts: len(waysFor(fs)), Life: 4, Writers: 3, Longest: 300 * time.Millisecond, Seed: uint64(time.Now().UnixNano()), Logf: t.Logf,
+				Dir:     t.TempDir(),
+				Cuts:    len(waysFor(fs)),
+				Life:    4,
+				Writers: 3,
+				Longest: 300 * time.Millisecond,
+				Seed:    uint64(time.Now().UnixNano()),
+				Logf:    t.Logf,
 			}
 			for _, tally := range cutAll(t, fs, o) {
 				if tally.Rounds != 1 {
@@ -36,8 +42,8 @@ func TestPowerCut(t *testing.T) {
 	}
 }
 
-// TestRefusedWrites cuts the power of a disk that refuses some writes of journals. Nobody is told of one twice, and nothing that was acknowledged behind it is
-// lost.
+// TestRefusedWrites cuts the power of a disk that refuses some writes of journals. Nobody is told of one twice, and
+// nothing that was acknowledged behind it is lost.
 func TestRefusedWrites(t *testing.T) {
 	for _, fs := range []string{"ext4", "xfs"} {
 		t.Run(fs, func(t *testing.T) {

@@ -12,8 +12,9 @@ import (
 
 const privateEnv = "CTXDIR_TEST_PRIVATE"
 
-// InPrivate runs a program in a mount namespace of its own: again, in a child process. So whatever ends it, SIGKILL too, its mounts go, and with them
-// its loop devices; and nobody else sees them. Without the rights for it the program runs as it is.
+// InPrivate runs a program in a mount namespace of its own: again, in a child process. So whatever ends it, SIGKILL
+// too, its mounts go, and with them its loop devices; and nobody else sees them. Without the rights for it the program
+// runs as it is.
 func InPrivate(program func() int) int {
 	if os.Getenv(privateEnv) != "" || os.Geteuid() != 0 {
 		return program()

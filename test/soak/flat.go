@@ -13,7 +13,8 @@ type Measure struct {
 	Unit  string
 }
 
-// Measures are what is looked at. Descriptors may grow with the branches of contexts that are open, which are bounded, and memory with their messages.
+// Measures are what is looked at. Descriptors may grow with the branches of contexts that are open, which are bounded,
+// and memory with their messages.
 var Measures = []Measure{
 	{"descriptors", func(s Sample) float64 { return float64(s.Descriptors) }, 16, ""},
 	{"goroutines", func(s Sample) float64 { return float64(s.Goroutines) }, 4, ""},
@@ -21,8 +22,9 @@ var Measures = []Measure{
 	{"resident", func(s Sample) float64 { return float64(s.Resident) / (1 << 20) }, 32, "MiB"},
 }
 
-// Trend compares a measure in the second quarter of the time and in the last: the lower quartile of each. What is held in the midst of a piece of work
-// says little, and the work gets more as contexts grow; what stays when it is done is what would leak.
+// Trend compares a measure in the second quarter of the time and in the last: the lower quartile of each. What is held
+// in the midst of a piece of work says little, and the work gets more as contexts grow; what stays when it is done is
+// what would leak.
 func (p *Process) Trend(m Measure) (early, late float64, flat bool) {
 	n := len(p.Samples)
 	early, late = low(p.Samples[n/4:n/2], m), low(p.Samples[n-n/4:], m)

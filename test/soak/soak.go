@@ -1,8 +1,8 @@
 // Package soak has processes at work on one store for a long time, and looks whether what they hold stays the same.
 //
-// Three processes do what writers do (package writer); one more follows the store, lists it, reads and checks it, beside them, and keeps the contexts
-// open that they share. Each puts down, every so
-// often, how many descriptors and goroutines it has and how much memory is in use. At the end they are killed and the store is audited.
+// Three processes do what writers do (package writer); one more follows the store, lists it, reads and checks it,
+// beside them, and keeps the contexts open that they share. Each puts down, every so often, how many descriptors and
+// goroutines it has and how much memory is in use. At the end they are killed and the store is audited.
 package soak
 
 import (
@@ -119,7 +119,8 @@ func lookAt(ctx context.Context, s *ctxdir.Store) error {
 // pause is between two looks at a context that stays open.
 const pause = 20 * time.Millisecond
 
-// stay keeps a context open and reads the ends of its branches again and again. What is unavailable twice in a row was not removed meanwhile.
+// stay keeps a context open and reads the ends of its branches again and again. What is unavailable twice in a row was
+// not removed meanwhile.
 func stay(ctx context.Context, s *ctxdir.Store, id uuid.UUID) error {
 	c, err := s.Context(ctx, id)
 	if err != nil {
@@ -273,7 +274,8 @@ func wait(ctx context.Context, long time.Duration, crew writer.Crew, reader <-ch
 	}
 }
 
-// startReader starts the process that reads. ended is closed when it ends; stop ends it, and returns what it had said if it had ended before.
+// startReader starts the process that reads. ended is closed when it ends; stop ends it, and returns what it had said
+// if it had ended before.
 func startReader(store, samples string) (ended <-chan struct{}, stop func() (said string), err error) {
 	self, err := os.Executable()
 	if err != nil {

@@ -68,8 +68,8 @@ type Message struct {
 	Position int64     `json:"position"`
 }
 
-// account is where a writer puts down what it is about to do and what it was told. It lies outside of the file system whose power is cut, and
-// is written before the writer goes on: who dies now has said everything.
+// account is where a writer puts down what it is about to do and what it was told. It lies outside of the file system
+// whose power is cut, and is written before the writer goes on: who dies now has said everything.
 type account struct {
 	mu   sync.Mutex
 	file *os.File

@@ -92,7 +92,10 @@ func (w *worker) migrate() error {
 		return err
 	}
 	id := w.uuid()
-	drafts, messages := w.drafts(1+w.random.IntN(12), said{Role: "User", By: w.Name}) // as the old program has it, which keeps such bodies as they are
+	drafts, messages := w.drafts(
+		1+w.random.IntN(12),
+		said{Role: "User", By: w.Name},
+	) // as the old program has it, which keeps such bodies as they are
 	file, err := w.legacyFile(id, drafts)
 	if err != nil {
 		return err

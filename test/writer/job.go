@@ -1,5 +1,5 @@
-// Package writer is a process that does to a store what programs do, at random, until it is ended, and puts down what it was told. Several of
-// them work on one store, and something else ends them.
+// Package writer is a process that does to a store what programs do, at random, until it is ended, and puts down what
+// it was told. Several of them work on one store, and something else ends them.
 //
 // So that what a store must show afterwards is known without an order between writers, each has branches and contexts of its own, which it
 // forks, rewinds, renames, replaces in and removes; and all append to the branch "main" of the contexts that they share, where nobody does
@@ -61,7 +61,8 @@ type Process struct {
 	done chan struct{} // closed when it has ended
 }
 
-// Start starts a writer, which is this program again, and waits until it is at work. What it says when it ends with an error is in its account too.
+// Start starts a writer, which is this program again, and waits until it is at work. What it says when it ends with an
+// error is in its account too.
 func Start(j Job) (*Process, error) {
 	text, err := json.Marshal(j)
 	if err != nil {

@@ -89,10 +89,33 @@ var operations = []struct {
 	weight int
 	do     func(*worker) error
 }{
-	{24, (*worker).appendShared}, {5, (*worker).burst}, {24, (*worker).appendOwn}, {10, (*worker).replace},
-	{4, (*worker).fork}, {3, (*worker).forkShared}, {3, (*worker).rename}, {3, (*worker).rewind}, {3, (*worker).remove}, {2, (*worker).newBranch},
-	{4, (*worker).configure}, {2, (*worker).create}, {1, (*worker).delete}, {2, (*worker).importFile}, {1, (*worker).migrate},
-	{2, (*worker).fold}, {2, (*worker).archive}, {1, (*worker).unarchive}, {1, (*worker).externalise}, {2, (*worker).collect}, {1, (*worker).reopen},
+	{24, (*worker).appendShared},
+	{5, (*worker).burst},
+	{24, (*worker).appendOwn},
+	{10, (*worker).replace},
+	{
+		4,
+		(*worker).fork,
+	},
+	{3, (*worker).forkShared},
+	{3, (*worker).rename},
+	{3, (*worker).rewind},
+	{3, (*worker).remove},
+	{2, (*worker).newBranch},
+	{4, (*worker).configure},
+	{2, (*worker).create},
+	{1, (*worker).delete},
+	{2, (*worker).importFile},
+	{1, (*worker).migrate},
+	{
+		2,
+		(*worker).fold,
+	},
+	{2, (*worker).archive},
+	{1, (*worker).unarchive},
+	{1, (*worker).externalise},
+	{2, (*worker).collect},
+	{1, (*worker).reopen},
 }
 
 func (w *worker) pick() func(*worker) error {
@@ -109,7 +132,8 @@ func (w *worker) pick() func(*worker) error {
 	panic("weights do not add up")
 }
 
-// step puts down what is about to be done, does it, and puts down what came of it. Of what was busy nothing has happened, and the writer goes on.
+// step puts down what is about to be done, does it, and puts down what came of it. Of what was busy nothing has
+// happened, and the writer goes on.
 func (w *worker) step(s Step, do func(s *Step) error) error {
 	s.State = Begun
 	if err := w.account.write(s); err != nil {

@@ -131,8 +131,18 @@ func measureAll(ctx context.Context, o options, match *regexp.Regexp, c *corpus.
 	r := &report.Report{
 		Date: start.UTC().Format("2006-01-02 15:04 MST"), Machine: machine.Describe(dir), Missing: missing,
 		Settings: report.Settings{
-			Quick: o.quick, Rounds: o.rounds, Scale: o.scale, Rows: o.rows,
-			Corpus: report.Corpus{From: c.About, Bodies: c.Len(), Mean: c.Mean(), Median: c.Quantile(0.5), P90: c.Quantile(0.9), P99: c.Quantile(0.99)},
+			Quick:  o.quick,
+			Rounds: o.rounds,
+			Scale:  o.scale,
+			Rows:   o.rows,
+			Corpus: report.Corpus{
+				From:   c.About,
+				Bodies: c.Len(),
+				Mean:   c.Mean(),
+				Median: c.Quantile(0.5),
+				P90:    c.Quantile(0.9),
+				P99:    c.Quantile(0.99),
+			},
 		},
 	}
 	for _, eng := range engines {

@@ -281,9 +281,22 @@ written, shortly before it is durable. In between two appends are %s, but in bur
 `, rounds, n, pause)
 	for _, l := range lanes {
 		took, call := measure.Quantile(l.took, 0.5), measure.Quantile(l.call, 0.5)
-		fmt.Fprintf(out, "| %s | %s | %s | %s | %.2f |\n", l.name, short(call), short(took), short(measure.Quantile(l.took, 0.99)), float64(took)/float64(call))
+		fmt.Fprintf(
+			out,
+			"| %s | %s | %s | %s | %.2f |\n",
+			l.name,
+			short(call),
+			short(took),
+			short(measure.Quantile(l.took, 0.99)),
+			float64(took)/float64(call),
+		)
 	}
-	fmt.Fprintf(out, "\nFrom a bare write to what the system tells of it, in one process: %s, 99 %%: %s.\n", short(measure.Quantile(floor, 0.5)), short(measure.Quantile(floor, 0.99)))
+	fmt.Fprintf(
+		out,
+		"\nFrom a bare write to what the system tells of it, in one process: %s, 99 %%: %s.\n",
+		short(measure.Quantile(floor, 0.5)),
+		short(measure.Quantile(floor, 0.99)),
+	)
 	worst := time.Duration(0)
 	for _, l := range lanes {
 		if !l.burst {

@@ -6,7 +6,8 @@ import (
 	"testing"
 )
 
-// TestFailedWriteIsToldOnce: each descriptor that is open when a write fails is told of it once, and one that is opened later only if nobody was.
+// TestFailedWriteIsToldOnce: each descriptor that is open when a write fails is told of it once, and one that is opened
+// later only if nobody was.
 func TestFailedWriteIsToldOnce(t *testing.T) {
 	f := New()
 	writeSynced(t, f, "f", "old")

@@ -61,7 +61,19 @@ var posixCases = map[string]string{
 	"rename new": `
 		renamenew f g; open h f rwc; write h x; renamenew f g; ls .; open h f rwc; renamenew f g; renamenew f f; cat g; renamenew nope g; mkdir d; renamenew f d
 		renamenew d f; renamenew d e; ls .; renamenew e f/x; renamenew f e/f; ls e; renamenew g e/f; renamenew e/f e/g; cat e/g; renamenew e e/x; renamenew g ../g`,
-	"long name": `mkdir ` + strings.Repeat("n", 255) + `; mkdir ` + strings.Repeat("n", 256) + `; lstat ` + strings.Repeat("n", 300) + `; lstat ` + strings.Repeat("n", 300) + `/x`,
+	"long name": `mkdir ` + strings.Repeat(
+		"n",
+		255,
+	) + `; mkdir ` + strings.Repeat(
+		"n",
+		256,
+	) + `; lstat ` + strings.Repeat(
+		"n",
+		300,
+	) + `; lstat ` + strings.Repeat(
+		"n",
+		300,
+	) + `/x`,
 	"replace": `
 		replace f one; cat f; lstat f; replace f two; cat f; ls .; replace d/f x; mkdir d; replace d/f x; cat d/f; ls d; replace d x; ls .; replace . x; ls .
 		replace '' x; replace ../f x; replace /f x; replace d/ x; ls .; ls d; replace f/x y; open h f r; replace f three; read h 9; cat f; replace .. x; ls .`,
@@ -105,11 +117,34 @@ func TestPosixRandom(t *testing.T) {
 	flag := rapid.SampledFrom([]string{"r", "w", "rw", "rwc", "wc", "rwct", "wt", "rwa", "rwca", "rwcx", "rc", "rt"})
 	data := rapid.SampledFrom([]string{"x", "hello", strings.Repeat("z", 5000)})
 	forms := [][]any{
-		{"open", handle, name, flag}, {"open", handle, name, flag}, {"write", handle, data}, {"writeat", handle, num, data},
-		{"read", handle, num}, {"readat", handle, num, num}, {"trunc", handle, num}, {"stat", handle}, {"mtime", handle, num},
-		{"close", handle}, {"sync", handle}, {"mkdir", name}, {"mkdir", name}, {"rename", name, name}, {"rename", name, name},
-		{"rename", name, name}, {"renamenew", plain, plain}, {"remove", name}, {"ls", name}, {"lstat", name}, {"replace", name, data}, {"cat", name},
-		{"syncdir", name}, {"sub", handle, name},
+		{"open", handle, name, flag},
+		{"open", handle, name, flag},
+		{"write", handle, data},
+		{"writeat", handle, num, data},
+		{"read", handle, num},
+		{"readat", handle, num, num},
+		{"trunc", handle, num},
+		{"stat", handle},
+		{"mtime", handle, num},
+		{"close", handle},
+		{"sync", handle},
+		{"mkdir", name},
+		{"mkdir", name},
+		{"rename", name, name},
+		{"rename", name, name},
+		{
+			"rename",
+			name,
+			name,
+		},
+		{"renamenew", plain, plain},
+		{"remove", name},
+		{"ls", name},
+		{"lstat", name},
+		{"replace", name, data},
+		{"cat", name},
+		{"syncdir", name},
+		{"sub", handle, name},
 	}
 	command := rapid.Custom(func(t *rapid.T) string {
 		form := rapid.SampledFrom(forms).Draw(t, "form")

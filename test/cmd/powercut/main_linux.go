@@ -1,5 +1,5 @@
-// Powercut cuts the power of disks on which several processes write to a store, again and again, and audits what is left: see package powercut. It
-// takes root, and mkfs of the file systems.
+// Powercut cuts the power of disks on which several processes write to a store, again and again, and audits what is
+// left: see package powercut. It takes root, and mkfs of the file systems.
 //
 //	go run ./cmd/powercut -fs ext4,xfs,btrfs -cuts 100
 package main
@@ -78,10 +78,21 @@ func run(ctx context.Context) (err error) {
 }
 
 func report(tallies []*powercut.Tally, o powercut.Options, took time.Duration) {
-	fmt.Printf("# Power cuts\n\n%d writers, up to %s to a cut; a new file system every %d cuts; %g %% of the journal's writes refused; seed %d; %s.\n\n",
-		o.Writers, o.Longest, o.Life, 100*o.Refuse, o.Seed, took.Round(time.Second))
+	fmt.Printf(
+		"# Power cuts\n\n%d writers, up to %s to a cut; a new file system every %d cuts; %g %% of the journal's writes refused; seed %d; %s.\n\n",
+		o.Writers,
+		o.Longest,
+		o.Life,
+		100*o.Refuse,
+		o.Seed,
+		took.Round(time.Second),
+	)
 	fmt.Printf("*Not flushed* are blocks of 4 KiB in the disk's cache at the cuts, *lost* those of them that the disk lost.\n\n")
-	fmt.Printf("| file system | cut | not flushed | lost | refused writes | not mounted |%s\n| --- | --- | --- | --- | --- | --- %s\n", audit.TallyHead, audit.TallyLine)
+	fmt.Printf(
+		"| file system | cut | not flushed | lost | refused writes | not mounted |%s\n| --- | --- | --- | --- | --- | --- %s\n",
+		audit.TallyHead,
+		audit.TallyLine,
+	)
 	for _, t := range tallies {
 		fmt.Printf("| %s | %s | %d | %d | %d | %d |%s\n", t.FileSystem, t.Way, t.Unflushed, t.LostBlocks, t.Refused, t.Unmounted, t.Row())
 	}
