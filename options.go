@@ -1,9 +1,11 @@
 package ctxdir
 
 import (
+	"context"
 	"time"
 
 	"github.com/ctxdir/ctxdir/internal/engine"
+	"github.com/google/uuid"
 )
 
 // Option changes how a store is opened.
@@ -50,7 +52,13 @@ func WithFoldBytes(bytes int64) Option { return option(engine.WithFoldBytes(byte
 func WithTextThreshold(bytes int64) Option { return option(engine.WithTextThreshold(bytes)) }
 
 // WithoutMigration shows a legacy context that lies in the store as it is. By default [Store.Context] migrates it.
-func WithoutMigration() Option { return option(engine.AutoMigrate(false)) }
+func WithoutMigration() Option {
+	return option(engine.OpenLegacy(
+		func(ctx context.Context, s *engine.Store, id uuid.UUID, name string) (*engine.Context, error) {
+			return s.View(ctx, id, name)
+		},
+	))
+}
 
 // WithReadOnly opens the store for reading: nothing in it changes. What the view of a legacy context needs then lies in
 // the system's temporary folder.

@@ -282,3 +282,12 @@ func (b *Branch) spans(from, to int64) ([]loader.Span, error) {
 	}
 	return spans, nil
 }
+
+func branchOfLine(m *Metadata, line uuid.UUID) *ctxfolder.Branch {
+	for i := range m.Branches {
+		if m.Branches[i].Line == line {
+			return &m.Branches[i]
+		}
+	}
+	return nil
+}

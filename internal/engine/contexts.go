@@ -2,11 +2,9 @@ package engine
 
 import (
 	"context"
-	"encoding/json"
 	"errors"
 	"fmt"
 	"io/fs"
-	"slices"
 	"sync"
 	"time"
 
@@ -56,7 +54,7 @@ type Context struct {
 	foldErr  error
 
 	legacy  LegacyFormat // of a view; empty otherwise
-	release func()       // releases what a view needs
+	release func()       // releases the temporary store of a view
 }
 
 // Create makes a context. Every field of m may be zero: the context then has a new id (UUIDv7) and a branch "main",
@@ -118,8 +116,7 @@ func (s *Store) create(ctx context.Context, m *Metadata) error {
 // Context opens a context. It reads metadata.json and nothing else. It fails with [ErrNotExist]. If metadata.json is
 // damaged, the journals' copy serves, and [Context.Problem] says so.
 //
-// A legacy context in the store under that id is migrated first, as by [Store.Migrate]. Without [AutoMigrate], or in a
-// store that is open for reading, it is shown as it is: see [Context.Legacy].
+// A legacy context in the store under that id is opened as [OpenLegacy] says.
 func (s *Store) Context(ctx context.Context, id uuid.UUID) (*Context, error) {
 	c, err := s.openAny(ctx, id)
 	return c, public(Error{Op: "open", Context: id}, err)
@@ -127,10 +124,16 @@ func (s *Store) Context(ctx context.Context, id uuid.UUID) (*Context, error) {
 
 func (s *Store) openAny(ctx context.Context, id uuid.UUID) (*Context, error) {
 	c, err := s.open(ctx, id)
-	if err != nil && ctx.Err() == nil {
-		c, err = s.openLegacy(ctx, id, err)
+	if err == nil || ctx.Err() != nil {
+		return c, err
 	}
-	return c, err
+	if name, ok := s.legacyAt(id); ok && s.opts.openLegacy != nil {
+		return s.opts.openLegacy(ctx, s, id, name)
+	}
+	if c, oerr := s.open(ctx, id); oerr == nil { // another process migrated it meanwhile
+		return c, nil
+	}
+	return nil, err
 }
 
 func (s *Store) open(ctx context.Context, id uuid.UUID) (*Context, error) {
@@ -313,221 +316,4 @@ func (c *Context) refresh(ctx context.Context) error {
 	}
 	c.load.Refresh()
 	return public(Error{Op: "refresh", Context: c.dir.ID}, err)
-}
-
-// write runs f with the lock held, the metadata current, and the log ready for an append.
-func (c *Context) write(ctx context.Context, f func(m *Metadata) error) error {
-	if c.store.readOnly {
-		return ErrReadOnly
-	}
-	deadline := time.Now().Add(c.store.opts.lockTimeout)
-	for {
-		err := c.writeOnce(ctx, f)
-		if !errors.Is(err, index.ErrBusy) || time.Now().After(deadline) {
-			return err
-		}
-		select {
-		case <-time.After(5 * time.Millisecond):
-		case <-ctx.Done():
-			return ctx.Err()
-		}
-	}
-}
-
-func (c *Context) writeOnce(ctx context.Context, f func(m *Metadata) error) error {
-	if err := c.store.acquire(ctx, c.dir.Lock); err != nil {
-		return err
-	}
-	defer c.dir.Lock.Release()
-	// Within one tenure of the lock, no other process can have written since this handle looked.
-	tenure := c.dir.Lock.Tenure()
-	if c.prepared != tenure || !c.log.Ready() || c.current().Renaming != nil {
-		c.prepared = 0
-		if err := c.prepare(); err != nil {
-			return err
-		}
-		c.prepared = tenure
-	}
-	return f(c.current())
-}
-
-// prepare brings the handle up to date for a write. The caller holds the lock.
-func (c *Context) prepare() error {
-	if err := c.dir.Check(); err != nil {
-		return err
-	}
-	if err := c.readMetadata(); err != nil {
-		return err
-	}
-	if err := c.Problem(); err != nil {
-		return fmt.Errorf("%w; repair mends it", err)
-	}
-	if err := c.log.Prepare(); err != nil {
-		return err
-	}
-	if c.doubtful {
-		// The file may be there without being durable. What builds on it must not be acknowledged before it is certain.
-		// The failed sync is not retried: the same content is written again, to another file.
-		if _, err := c.dir.WriteMetadata(c.current()); err != nil {
-			return err
-		}
-		c.doubtful = false
-		if err := c.readMetadata(); err != nil {
-			return err
-		}
-	}
-	return c.finishRenaming()
-}
-
-// finishRenaming finishes the rename of a branch folder. The caller holds the lock.
-func (c *Context) finishRenaming() error {
-	m := c.current()
-	if m.Renaming == nil {
-		return nil
-	}
-	if err := c.dir.FinishRenaming(*m.Renaming); err != nil {
-		return err
-	}
-	done := m.Clone()
-	done.Renaming = nil
-	return c.writeMetadata(done)
-}
-
-// writeMetadata commits a change of the metadata. The caller holds the lock.
-func (c *Context) writeMetadata(m *Metadata) error {
-	m.Revision++
-	stamp, err := c.dir.WriteMetadata(m)
-	if err != nil {
-		c.doubtful, c.prepared = true, 0
-		return err
-	}
-	c.dir.SetRenaming(m.Renaming)
-	c.mu.Lock()
-	defer c.mu.Unlock()
-	c.metadata, c.stamp = m, stamp
-	return nil
-}
-
-// change changes the metadata. With positions, the change relies on messages: it makes them durable first, since those
-// of other processes may not be yet.
-//
-// Crash order: the journal's copy comes first. It counts only once metadata.json has its revision, so replacing that
-// file commits the change.
-func (c *Context) change(ctx context.Context, positions bool, f func(m *Metadata) error) error {
-	return c.use(func() error { return c.changeNow(ctx, positions, f) })
-}
-
-func (c *Context) changeNow(ctx context.Context, positions bool, f func(m *Metadata) error) error {
-	return c.write(ctx, func(current *Metadata) error {
-		m := current.Clone()
-		if err := f(m); err != nil {
-			return err
-		}
-		m.UpdatedAt = time.Now().UTC()
-		next := m.Clone()
-		next.Revision++
-		positions = positions && !c.log.Durable()
-		commit := c.log.Append([]index.Item{{Kind: index.KindMetadata, Body: ctxfolder.RawMetadata(next)}})
-		if commit.Err != nil {
-			return commit.Err
-		}
-		if positions {
-			if err := commit.Sync(); err != nil {
-				return err
-			}
-		}
-		return c.writeMetadata(m)
-	})
-}
-
-// Update changes title, config, state, parent, unknown members, and the system prompts and further members of branches.
-// It undoes what f does to ids, lines, branch names, the active branch, revision and times: other methods change these.
-func (c *Context) Update(ctx context.Context, f func(m *Metadata) error) error {
-	blobs := blobsInUse{s: c.store}
-	defer blobs.release()
-	err := c.change(ctx, false, func(m *Metadata) error {
-		fixed := m.Clone()
-		if err := f(m); err != nil {
-			return err
-		}
-		edited := m.Branches
-		for i := range edited {
-			prompt, err := c.store.externalisePrompt(edited[i].SystemPrompt, func() error { return blobs.hold(ctx) })
-			if err != nil {
-				return err
-			}
-			edited[i].SystemPrompt = prompt
-		}
-		m.ID, m.Lines, m.Removed, m.Renaming = fixed.ID, fixed.Lines, fixed.Removed, fixed.Renaming
-		m.ActiveBranch, m.Revision, m.CreatedAt, m.Branches = fixed.ActiveBranch, fixed.Revision, fixed.CreatedAt, fixed.Branches
-		for i := range m.Branches {
-			if j := slices.IndexFunc(edited, func(b ctxfolder.Branch) bool { return b.Name == m.Branches[i].Name }); j >= 0 {
-				m.Branches[i].SystemPrompt, m.Branches[i].Extra = edited[j].SystemPrompt, edited[j].Extra
-			}
-		}
-		if m.State != nil && !json.Valid(m.State) {
-			return fmt.Errorf("%w: state is not valid JSON", ErrInvalid)
-		}
-		return nil
-	})
-	return public(Error{Op: "update", Context: c.dir.ID}, err)
-}
-
-// Fold brings the journals into message files and index now, durably, so that they are no longer needed. Journals that
-// have grown enough are folded automatically. While another process folds the context, Fold does nothing.
-func (c *Context) Fold(ctx context.Context) error {
-	if c.store.readOnly {
-		return public(Error{Op: "fold", Context: c.dir.ID}, ErrReadOnly)
-	}
-	return public(Error{Op: "fold", Context: c.dir.ID}, c.use(func() error { return c.log.Fold(ctx, true) }))
-}
-
-// foldAtClose divides the fold size of a journal: Close folds a journal from there on.
-const foldAtClose = 16
-
-// shedAtClose multiplies the fold size of a journal: Close sheds unsettled journals from there on. It leaves smaller
-// ones to followers that begin again.
-const shedAtClose = 4
-
-// foldIfDue starts a fold in the background, unless one is running. A fold that fails, on a full disk for instance,
-// only costs a longer journal: the next append retries it.
-func (c *Context) foldIfDue() {
-	c.mu.Lock()
-	defer c.mu.Unlock()
-	c.wrote = true
-	if c.store.opts.noFold || !c.log.FoldDue(1) {
-		return
-	}
-	if c.folding != nil {
-		select {
-		case <-c.folding:
-		default:
-			return
-		}
-	}
-	done := make(chan struct{})
-	c.folding = done
-	go func() {
-		defer close(done)
-		err := c.fold()
-		if err == nil && c.log.FoldDue(1) { // a burst went on meanwhile
-			err = c.fold()
-		}
-		c.mu.Lock()
-		c.foldErr = err
-		c.mu.Unlock()
-	}()
-}
-
-// shed settles the journals and removes them.
-func (c *Context) shed() error {
-	limited, cancel := context.WithTimeout(context.Background(), c.store.opts.lockTimeout)
-	defer cancel()
-	return c.log.Shed(limited)
-}
-
-func (c *Context) fold() error {
-	limited, cancel := context.WithTimeout(context.Background(), c.store.opts.lockTimeout)
-	defer cancel()
-	return c.log.Fold(limited, false)
 }

@@ -77,12 +77,6 @@ func (e *erasing) repack(ctx context.Context, x *erasable) error {
 	})
 }
 
-// isPack reports whether a file in the trash has the name of a pack.
-func isPack(p string) bool {
-	_, ok := archive.ParseFileName(path.Base(p))
-	return ok
-}
-
 // packed reports whether a pack in the trash may have one of the messages. It then goes: another pack has the rest.
 func (e *erasing) packed(fsys vfs.FS, p string) (t thing, ok bool, err error) {
 	folder, err := fsys.Sub(path.Dir(p))

@@ -234,20 +234,3 @@ func (e *erasing) payload(p, what string) error {
 	}
 	return clearOne(e.s.fs, p)
 }
-
-// besides is what a dry run of an erase takes as gone.
-type besides struct {
-	context uuid.UUID
-	ids     map[uuid.UUID]bool
-	paths   map[string]bool // relative to the context's folder
-}
-
-// message reports whether a message counts as gone.
-func (b *besides) message(context, id uuid.UUID) bool {
-	return b != nil && b.context == context && b.ids[id]
-}
-
-// file reports whether a file counts as gone.
-func (b *besides) file(context uuid.UUID, path string) bool {
-	return b != nil && b.context == context && b.paths[path]
-}

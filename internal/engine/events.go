@@ -5,7 +5,6 @@ import (
 	"encoding/json"
 	"time"
 
-	ctxfolder "github.com/ctxdir/ctxdir/context"
 	"github.com/google/uuid"
 )
 
@@ -96,15 +95,6 @@ func changes(was, now *Metadata) (events []Event) {
 		tell(MetadataChanged, "", "")
 	}
 	return events
-}
-
-func branchOfLine(m *Metadata, line uuid.UUID) *ctxfolder.Branch {
-	for i := range m.Branches {
-		if m.Branches[i].Line == line {
-			return &m.Branches[i]
-		}
-	}
-	return nil
 }
 
 // alike reports whether a and b are the same JSON but for white space.

@@ -25,6 +25,12 @@ const (
 // fail with [ErrReadOnly]. Opening a view takes as long as a migration, and as much space until it is closed.
 func (c *Context) Legacy() LegacyFormat { return c.legacy }
 
+// asView makes c the read-only view of a legacy context. Close calls release.
+func (c *Context) asView(of LegacyFormat, release func()) {
+	c.store.readOnly = true
+	c.legacy, c.release = of, release
+}
+
 // Legacy returns the format of the unmigrated legacy context with that id in the store; empty if there is none.
 func (s *Store) Legacy(id uuid.UUID) LegacyFormat {
 	switch name, ok := s.legacyAt(id); {
@@ -53,83 +59,6 @@ func (s *Store) legacyAt(id uuid.UUID) (name string, ok bool) {
 func isSplit(fsys vfs.FS, name string) bool {
 	format, err := legacy.Detect(fsys, name)
 	return err == nil && format == legacy.Split
-}
-
-// openLegacy opens the legacy context in the place of a context that did not open. Without one, it returns why.
-func (s *Store) openLegacy(ctx context.Context, id uuid.UUID, why error) (c *Context, err error) {
-	name, ok := s.legacyAt(id)
-	switch {
-	case !ok:
-		err = why
-	case s.opts.keepLegacy || s.readOnly:
-		c, err = s.view(ctx, id, name)
-	default:
-		if err = s.migrateInStore(ctx, name); err == nil {
-			return s.open(ctx, id)
-		}
-	}
-	if err != nil {
-		if c, oerr := s.open(ctx, id); oerr == nil { // another process migrated it meanwhile
-			return c, nil
-		}
-	}
-	return c, err
-}
-
-// view migrates a legacy context into a temporary store, and opens it there for reading.
-func (s *Store) view(ctx context.Context, id uuid.UUID, name string) (*Context, error) {
-	text := name
-	if name == id.String() {
-		text += "/" + legacy.ContextFile
-	}
-	src, err := legacy.Open(s.fs, name, legacy.Options{Limit: s.opts.maxMessage, Stop: ctx.Err})
-	if err != nil {
-		return nil, err
-	}
-	defer src.Close()
-	info, err := s.fs.Lstat(text)
-	if err != nil {
-		return nil, err
-	}
-	in, remove, err := scratchStore(s)
-	if err != nil {
-		return nil, err
-	}
-	st := &stagingLegacy{to: in, src: src, id: id, at: info.ModTime()}
-	err = st.run(ctx)
-	if err == nil {
-		err = in.fs.Rename(ctxfolder.StagingFolder(id), id.String())
-	}
-	var c *Context
-	if err == nil {
-		c, err = in.open(ctx, id)
-	}
-	if err != nil {
-		remove()
-		return nil, err
-	}
-	in.readOnly = true
-	c.legacy, c.release = src.Format, remove
-	return c, nil
-}
-
-// deleteLegacy is delete for a legacy context that is a file.
-func (s *Store) deleteLegacy(ctx context.Context, id uuid.UUID) (Trashed, error) {
-	lock := s.fs.Lock(ctxfolder.Locks + "/" + id.String())
-	defer lock.Close()
-	if err := s.acquire(ctx, lock); err != nil {
-		return Trashed{}, err
-	}
-	defer lock.Release()
-	name := id.String() + ".json"
-	info, err := s.fs.Lstat(name)
-	if errors.Is(err, fs.ErrNotExist) {
-		return Trashed{}, ErrGone // it was migrated meanwhile
-	}
-	if err != nil {
-		return Trashed{}, err
-	}
-	return s.moveToTrash(ctxfolder.TrashItem{Name: name, Context: id, RemovedAt: s.now()}, info.Size())
 }
 
 // entry is the file or folder in the store under the id of a context.

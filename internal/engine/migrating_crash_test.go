@@ -266,7 +266,7 @@ func TestMigrateTogether(t *testing.T) {
 // TestLegacyView: where nothing is migrated, a legacy context is read through the same API, and nothing changes.
 func TestLegacyView(t *testing.T) {
 	ctx := context.Background()
-	for _, options := range [][]Option{{AutoMigrate(false)}, {ReadOnly()}} {
+	for _, options := range [][]Option{{viewing}, {ReadOnly()}} {
 		_, dir := newStore(t)
 		id := uuid.MustParse(legacytest.ID(500))
 		path := dir + "/" + id.String() + ".json"
@@ -316,7 +316,7 @@ func TestScratch(t *testing.T) {
 	count := func(folder string) int { return len(must[[]os.DirEntry](t)(os.ReadDir(folder))) }
 	t.Setenv("TMPDIR", t.TempDir())
 	locks := count(dir + "/locks")
-	s := must[*Store](t)(Open(dir, AutoMigrate(false)))
+	s := must[*Store](t)(Open(dir, viewing))
 	defer s.Close()
 	c := must[*Context](t)(s.Context(ctx, id))
 	must[Migrated](t)(s.Migrate(ctx, dir+"/"+id.String()+".json", MigrateOptions{DryRun: true}))
@@ -532,3 +532,8 @@ func afterRestoreCut(disk *crashfs.FS, id uuid.UUID, name string, done bool) err
 	}
 	return nil
 }
+
+// viewing shows legacy contexts without migrating them.
+var viewing = OpenLegacy(func(ctx context.Context, s *Store, id uuid.UUID, name string) (*Context, error) {
+	return s.View(ctx, id, name)
+})

@@ -1,10 +1,12 @@
 package engine
 
 import (
+	"context"
 	"time"
 
 	"github.com/ctxdir/ctxdir/internal/vfs"
 	"github.com/ctxdir/ctxdir/watch"
+	"github.com/google/uuid"
 )
 
 // Option configures how a store is opened.
@@ -24,7 +26,7 @@ type options struct {
 	noFold      bool
 	pause       time.Duration
 	clock       func() time.Time
-	keepLegacy  bool
+	openLegacy  func(ctx context.Context, s *Store, id uuid.UUID, name string) (*Context, error)
 	inOrder     bool
 	watching    watch.Options
 }
@@ -37,6 +39,9 @@ func newOptions(opts []Option) options {
 		pause:       5 * time.Millisecond,
 		maxMessage:  256 << 20,
 		clock:       time.Now,
+		openLegacy: func(ctx context.Context, s *Store, id uuid.UUID, name string) (*Context, error) {
+			return s.MigrateAndOpen(ctx, id, name)
+		},
 	}
 	for _, f := range opts {
 		f(&o)
@@ -85,8 +90,11 @@ func WithFoldBytes(bytes int64) Option {
 // applies to this handle.
 func WithTextThreshold(bytes int64) Option { return func(o *options) { o.threshold = &bytes } }
 
-// AutoMigrate sets whether [Store.Context] migrates a requested legacy context of the store. The default is true.
-func AutoMigrate(on bool) Option { return func(o *options) { o.keepLegacy = !on } }
+// OpenLegacy sets how [Store.Context] opens a legacy context of the store, which has that name there. Without it,
+// Context fails with [ErrNotExist].
+func OpenLegacy(open func(ctx context.Context, s *Store, id uuid.UUID, name string) (*Context, error)) Option {
+	return func(o *options) { o.openLegacy = open }
+}
 
 // ReadOnly opens the store read-only: nothing in it changes. The view of a legacy context then uses the system's
 // temporary folder.

@@ -317,3 +317,26 @@ func (c *Context) BlobBytes(ctx context.Context) (int64, error) {
 	})
 	return size, public(Error{Op: "measure", Context: c.dir.ID}, err)
 }
+
+// isPack reports whether a file in the trash has the name of a pack.
+func isPack(p string) bool {
+	_, ok := archive.ParseFileName(path.Base(p))
+	return ok
+}
+
+// besides is what a dry run of an erase takes as gone.
+type besides struct {
+	context uuid.UUID
+	ids     map[uuid.UUID]bool
+	paths   map[string]bool // relative to the context's folder
+}
+
+// message reports whether a message counts as gone.
+func (b *besides) message(context, id uuid.UUID) bool {
+	return b != nil && b.context == context && b.ids[id]
+}
+
+// file reports whether a file counts as gone.
+func (b *besides) file(context uuid.UUID, path string) bool {
+	return b != nil && b.context == context && b.paths[path]
+}

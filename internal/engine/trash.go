@@ -19,41 +19,6 @@ import (
 // DefaultGrace is how long removed things stay in the trash unless the caller says otherwise.
 const DefaultGrace = 7 * 24 * time.Hour
 
-// now returns the clock's time for removals and purges.
-func (s *Store) now() time.Time { return s.opts.clock() }
-
-// latest returns the present time, or a later one in the context: with a clock that was set back, a new item must not
-// look old.
-func (s *Store) latest(ctx context.Context, id uuid.UUID) time.Time {
-	c, err := s.open(ctx, id)
-	if err != nil {
-		return s.now()
-	}
-	defer c.Close()
-	return c.latest()
-}
-
-func (c *Context) latest() time.Time {
-	at := c.dir.Latest(c.store.now())
-	for _, l := range c.current().Lines {
-		counts, ok, err := c.log.Counts(l.ID)
-		if err != nil || !ok || counts.Count == 0 {
-			continue
-		}
-		entries, err := c.log.Entries(l.ID, counts.End()-1, counts.End())
-		if err == nil && len(entries) == 1 && entries[0].StoredAt().After(at) {
-			at = entries[0].StoredAt()
-		}
-	}
-	return at
-}
-
-// itemID returns the id of the item with this path.
-func itemID(path string) uuid.UUID {
-	id, _ := ctxfolder.ParseID(path[strings.LastIndexByte(path, '/')+1:])
-	return id
-}
-
 // trashed is an item and its trash. Without an item it stands for the trash.
 type trashed struct {
 	*ctxfolder.Trashed
@@ -236,22 +201,6 @@ func (s *Store) ResolveTrashed(ctx context.Context, ref string) (uuid.UUID, erro
 	}
 	return fail(&AmbiguousError{ref, found, "items"})
 }
-
-// lockCollecting takes collectLock.
-func (s *Store) lockCollecting(ctx context.Context) (release func(), err error) {
-	lock := s.fs.Lock(collectLock)
-	if err := s.acquire(ctx, lock); err != nil {
-		_ = lock.Close()
-		return nil, err
-	}
-	return func() {
-		_ = lock.Release()
-		_ = lock.Close()
-	}, nil
-}
-
-// collectLock is held to collect, purge, restore or erase.
-const collectLock = ctxfolder.Locks + "/gc"
 
 // Purge removes items from the trash for good, now: those with these ids, or without ids all that were removed longer
 // ago than older. It yields each; with dryRun it removes none. An item whose removal fails comes with its error, and

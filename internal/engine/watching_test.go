@@ -284,7 +284,7 @@ func TestWatchLeavesNothing(t *testing.T) {
 	if now := descriptors(t); now > files {
 		t.Errorf("%d descriptors, there were %d", now, files)
 	}
-	for range 100 {
+	for range 1_000_000 { // one that has nothing left to do may not have ended yet
 		if runtime.Gosched(); runtime.NumGoroutine() <= goroutines {
 			return
 		}

@@ -1,0 +1,62 @@
+package engine
+
+import "context"
+
+// Fold brings the journals into message files and index now, durably, so that they are no longer needed. Journals that
+// have grown enough are folded automatically. While another process folds the context, Fold does nothing.
+func (c *Context) Fold(ctx context.Context) error {
+	if c.store.readOnly {
+		return public(Error{Op: "fold", Context: c.dir.ID}, ErrReadOnly)
+	}
+	return public(Error{Op: "fold", Context: c.dir.ID}, c.use(func() error { return c.log.Fold(ctx, true) }))
+}
+
+// foldAtClose divides the fold size of a journal: Close folds a journal from there on.
+const foldAtClose = 16
+
+// shedAtClose multiplies the fold size of a journal: Close sheds unsettled journals from there on. It leaves smaller
+// ones to followers that begin again.
+const shedAtClose = 4
+
+// foldIfDue starts a fold in the background, unless one is running. A fold that fails, on a full disk for instance,
+// only costs a longer journal: the next append retries it.
+func (c *Context) foldIfDue() {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	c.wrote = true
+	if c.store.opts.noFold || !c.log.FoldDue(1) {
+		return
+	}
+	if c.folding != nil {
+		select {
+		case <-c.folding:
+		default:
+			return
+		}
+	}
+	done := make(chan struct{})
+	c.folding = done
+	go func() {
+		defer close(done)
+		err := c.fold()
+		if err == nil && c.log.FoldDue(1) { // a burst went on meanwhile
+			err = c.fold()
+		}
+		c.mu.Lock()
+		c.foldErr = err
+		c.mu.Unlock()
+	}()
+}
+
+// shed settles the journals and removes them.
+func (c *Context) shed() error {
+	limited, cancel := context.WithTimeout(context.Background(), c.store.opts.lockTimeout)
+	defer cancel()
+	return c.log.Shed(limited)
+}
+
+func (c *Context) fold() error {
+	limited, cancel := context.WithTimeout(context.Background(), c.store.opts.lockTimeout)
+	defer cancel()
+	return c.log.Fold(limited, false)
+}
