@@ -142,7 +142,7 @@ func TestEraseArchived(t *testing.T) {
 				}
 				check(t, c.Fold(ctx))
 				make(t, c, at.ID, folder)
-				c.putting.run(c)
+				c.PutBlobs()
 				check(t, c.Refresh(ctx))
 				if len(inside(t, dir, canary)) == 0 {
 					t.Fatal("the canary is not there")

@@ -6,7 +6,6 @@ import (
 	"errors"
 	"fmt"
 	"io/fs"
-	"path/filepath"
 	"syscall"
 
 	"github.com/ctxdir/ctxdir/blob"
@@ -25,40 +24,6 @@ type BackedUp struct {
 	Bytes    int64 // of the messages
 	Missing  int64 // unavailable messages and payloads
 	Problem  error // why the first of those is unavailable, nil if there is none
-}
-
-// lies reports whether path is the folder in, or is below it. It follows links as far as the paths exist.
-func lies(path, in string) (bool, error) {
-	_, within, err := relative(path, in)
-	return within, err
-}
-
-// relative is lies, and also returns the path relative to in.
-func relative(path, in string) (rel string, within bool, err error) {
-	if path, err = resolved(path); err != nil {
-		return "", false, err
-	}
-	if in, err = resolved(in); err != nil {
-		return "", false, err
-	}
-	rel, err = filepath.Rel(in, path)
-	return rel, err == nil && filepath.IsLocal(rel), nil
-}
-
-func resolved(path string) (string, error) {
-	path, err := filepath.Abs(path)
-	if err != nil {
-		return "", err
-	}
-	for rest := ""; ; path, rest = filepath.Dir(path), filepath.Join(filepath.Base(path), rest) {
-		there, err := filepath.EvalSymlinks(path)
-		if err == nil {
-			return filepath.Join(there, rest), nil
-		}
-		if !errors.Is(err, fs.ErrNotExist) || path == filepath.Dir(path) {
-			return "", err
-		}
-	}
 }
 
 // Backup copies a context to another store, even while writers append: the metadata and, of each line, the messages of
@@ -81,12 +46,12 @@ func (s *Store) backup(ctx context.Context, id uuid.UUID, to *Store) (BackedUp, 
 	}
 	inside, err := sameStore(s, to)
 	if err == nil && !inside {
-		inside, err = lies(to.path, s.path)
+		inside, err = lies(to.Path(), s.Path())
 	}
 	if err != nil || inside {
 		return BackedUp{}, cmp.Or(err, fmt.Errorf("%w: the backup folder is the store or lies in it; choose another folder", ErrInvalid))
 	}
-	c, err := s.openAny(ctx, id)
+	c, err := s.Context(ctx, id)
 	if err != nil {
 		return BackedUp{}, err
 	}
@@ -205,7 +170,7 @@ func (b *backingUp) stage(ctx context.Context) error {
 	if err != nil {
 		return err
 	}
-	copied := index.NewCopy(b.staged, b.to.id, b.m.ID, packs)
+	copied := index.NewCopy(b.staged, b.to.ID(), b.m.ID, packs)
 	err = b.lines(ctx, copied)
 	if ferr := copied.Finish(b.m, err); err == nil {
 		err = ferr
@@ -229,25 +194,6 @@ func (b *backingUp) stage(ctx context.Context) error {
 		}
 	}
 	return syncTree(b.to.fs, staged)
-}
-
-// syncTree makes a folder and its contents durable.
-func syncTree(fsys vfs.FS, folder string) error {
-	for e, err := range fsys.ReadDir(folder) {
-		if err != nil {
-			return err
-		}
-		path := folder + "/" + e.Name()
-		if e.IsDir() {
-			err = syncTree(fsys, path)
-		} else {
-			err = vfs.SyncFile(fsys, path)
-		}
-		if err != nil {
-			return err
-		}
-	}
-	return fsys.SyncDir(folder)
 }
 
 func (b *backingUp) lines(ctx context.Context, copied *index.Copy) error {

@@ -154,7 +154,7 @@ func TestCheckBesideSettle(t *testing.T) {
 		contexts = append(contexts, c)
 	}
 	for _, c := range contexts {
-		c.putting.run(c)
+		c.PutBlobs()
 	}
 	check(t, os.RemoveAll(dir+"/blobs"))
 	settled := false
@@ -180,7 +180,7 @@ func TestCheckUnsettled(t *testing.T) {
 	c := must[*Context](t)(s.Create(ctx, Metadata{}))
 	defer c.Close()
 	must[Appended](t)(c.Active().Append(ctx, Draft{ID: testID(1), Body: fmt.Appendf(nil, `{"text":"%s"}`, strings.Repeat("long ", 100))}))
-	c.putting.run(c)
+	c.PutBlobs()
 	file := dir + "/" + c.ID().String() + "/" + c.dir.MessagePath("branch-main", testID(1))
 	expect := func(when, want string) {
 		t.Helper()

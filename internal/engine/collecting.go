@@ -38,7 +38,7 @@ type Collecting struct {
 // under the context's lock, Collect checks again what it cuts off. It fails with [ErrLocked] while another one runs.
 func (s *Store) Collect(ctx context.Context, o Collecting) iter.Seq2[Collected, error] {
 	return func(yield func(Collected, error) bool) {
-		fail := func(err error) { yield(Collected{}, public(Error{Op: "collect in", Path: s.path}, err)) }
+		fail := func(err error) { yield(Collected{}, public(Error{Op: "collect in", Path: s.Path()}, err)) }
 		if !o.DryRun {
 			if s.readOnly {
 				fail(ErrReadOnly)
@@ -91,7 +91,7 @@ func (s *Store) CollectIfDue(ctx context.Context, grace time.Duration) error {
 	if limited.Err() != nil && ctx.Err() == nil {
 		return nil
 	}
-	return public(Error{Op: "collect in", Path: s.path}, err)
+	return public(Error{Op: "collect in", Path: s.Path()}, err)
 }
 
 // collectionDue reports whether the last collection was long ago. One in the future was made under a wrong clock.
@@ -252,7 +252,7 @@ func (x *collecting) trash(ctx context.Context, fsys vfs.FS, in uuid.UUID, c *Co
 		}
 		item := &trashed{t, in}
 		if old(t.ID) && x.s.expired(item, x.o.Grace) {
-			gone, err := x.s.purge(ctx, c, item, x.o.DryRun)
+			gone, err := x.s.purgeItem(ctx, c, item, x.o.DryRun)
 			if !x.tell(Collected{gone, true}, public(Error{Op: "purge", Path: gone.Path}, err)) {
 				return damage, false
 			}

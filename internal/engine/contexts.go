@@ -201,12 +201,10 @@ func (c *Context) close() error {
 	c.mu.Unlock()
 	c.under.Wait()
 	c.mu.Lock()
-	folding, wrote := c.folding, c.wrote
+	wrote := c.wrote
 	c.mu.Unlock()
-	if folding != nil {
-		<-folding
-	}
-	c.putting.run(c)
+	c.AwaitFold()
+	c.PutBlobs()
 	if wrote && !c.store.opts.noFold {
 		// A fold that fails only costs a longer journal.
 		switch {

@@ -192,9 +192,7 @@ func (e *erasing) openTrashed(ctx context.Context, items []string, f func() erro
 		}
 		defer vfs.RemoveAll(item, ctxfolder.Locks) //nolint:errcheck // empty files
 	}
-	in := *e.s
-	in.fs = item
-	c, err := in.open(ctx, e.id)
+	c, err := e.s.In(item).open(ctx, e.id)
 	if err != nil {
 		return fmt.Errorf("%s: %w", items[0], err)
 	}

@@ -26,9 +26,9 @@ func TestEraseCollected(t *testing.T) {
 	}
 	erases := func(t *testing.T, w *world) {
 		t.Helper()
-		w.c.putting.run(w.c) // or the blob comes while trees are compared
-		before := tree(t, w.s.path)
-		if _, err := erase(w.s, w.c.ID(), w.id, EraseOptions{DryRun: true}); err != nil || tree(t, w.s.path) != before {
+		w.c.PutBlobs() // or the blob comes while trees are compared
+		before := tree(t, w.s.Path())
+		if _, err := erase(w.s, w.c.ID(), w.id, EraseOptions{DryRun: true}); err != nil || tree(t, w.s.Path()) != before {
 			t.Fatalf("dry run: %v, or something changed", err)
 		}
 		if done, err := erase(w.s, w.c.ID(), w.id, EraseOptions{}); err != nil || len(done) == 0 {
@@ -85,7 +85,7 @@ func TestEraseCollected(t *testing.T) {
 			check(t, os.Mkdir(torn, 0o700), os.WriteFile(torn+"/messages-1.jsonl", []byte("\x00\x00"+canary), 0o600))
 		}, erases},
 		"a copy of the context": {remove, gc, func(t *testing.T, w *world) {
-			check(t, os.CopyFS(filepath.Join(w.s.path, "trash", uuid.NewString(), w.c.ID().String()), os.DirFS(w.folder)))
+			check(t, os.CopyFS(filepath.Join(w.s.Path(), "trash", uuid.NewString(), w.c.ID().String()), os.DirFS(w.folder)))
 		}, erases},
 	} {
 		for _, size := range []int{10, 3000} {
@@ -99,13 +99,13 @@ func TestEraseCollected(t *testing.T) {
 				check(t, gone.Replace(ctx, w.id, Draft{Body: secret(size)}))
 				fill(t, gone, 2)
 				want := bodies(t, gone)
-				if len(holding(t, w.s.path, canary)) == 0 {
+				if len(holding(t, w.s.Path(), canary)) == 0 {
 					t.Fatal("the canary is not there")
 				}
 				for _, step := range steps {
 					step(t, w)
 				}
-				if found := holding(t, w.s.path, canary); len(found) > 0 {
+				if found := holding(t, w.s.Path(), canary); len(found) > 0 {
 					t.Errorf("the canary is in %v", found)
 				}
 				r := must[Restored](t)(w.s.Restore(ctx, trashOf(t, w.s, "line")[0].Item))
@@ -135,7 +135,7 @@ func TestEraseCollected(t *testing.T) {
 				if files, _ := filepath.Glob(filepath.Join(folder, "messages", "branch-gone", "*.json")); len(files) != 3 {
 					t.Errorf("message files %v", files)
 				}
-				if found := holding(t, w.s.path, canary); len(found) > 0 {
+				if found := holding(t, w.s.Path(), canary); len(found) > 0 {
 					t.Errorf("restored, the canary is in %v", found)
 				}
 			})

@@ -144,7 +144,7 @@ func TestErase(t *testing.T) {
 				if len(holding(t, dir, canary)) == 0 {
 					t.Fatal("the canary is not there")
 				}
-				c.putting.run(c) // or the blob comes while trees are compared
+				c.PutBlobs() // or the blob comes while trees are compared
 				want := must[[]*Message](t)(must[*Context](t)(c.store.Context(ctx, c.ID())).Active().Load(ctx))
 				file := filepath.Join(folder, "messages", "branch-main", at.ID.String()+".json")
 				raw := must[[]byte](t)(os.ReadFile(file))
@@ -366,7 +366,7 @@ func TestEraseBeforeBlobs(t *testing.T) {
 		t.Errorf("%d payloads wait for their blobs", len(c.putting.waiting))
 	}
 	c.putting.one.Unlock()
-	c.putting.run(c)
+	c.PutBlobs()
 	if found := holding(t, filepath.Dir(folder), canary); len(found) > 0 {
 		t.Errorf("the canary is in %v", found)
 	}

@@ -60,3 +60,13 @@ func (c *Context) fold() error {
 	defer cancel()
 	return c.log.Fold(limited, false)
 }
+
+// AwaitFold waits for the fold in the background, if one is running.
+func (c *Context) AwaitFold() {
+	c.mu.Lock()
+	folding := c.folding
+	c.mu.Unlock()
+	if folding != nil {
+		<-folding
+	}
+}

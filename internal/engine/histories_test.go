@@ -28,7 +28,7 @@ func restoredOver(t *testing.T) (s *Store, id uuid.UUID, dir string, newer []uui
 		add(fmt.Sprintf(`{"old":%d}`, i))
 	}
 	saved := t.TempDir()
-	c.putting.run(c)
+	c.PutBlobs()
 	check(t, copyTree(dir, saved))
 	for i := range 30 {
 		newer = append(
@@ -123,17 +123,17 @@ func TestEraseOtherHistory(t *testing.T) {
 		t.Fatal("no secret to be erased")
 	}
 	for _, dry := range []bool{true, false} {
-		before := tree(t, s.path)
+		before := tree(t, s.Path())
 		for _, m := range []uuid.UUID{newer[0], newer[30]} {
 			if done, err := erase(s, id, m, EraseOptions{DryRun: dry}); err != nil || len(done) == 0 {
 				t.Fatalf("%s: %+v, %v", m, done, err)
 			}
 		}
-		if dry && before != tree(t, s.path) {
+		if dry && before != tree(t, s.Path()) {
 			t.Error("a dry run changed something")
 		}
 	}
-	if found := holding(t, s.path, canary); len(found) > 0 {
+	if found := holding(t, s.Path(), canary); len(found) > 0 {
 		t.Errorf("the secret is in %v", found)
 	}
 	for _, err := range s.Repair(ctx, nil, CheckOptions{Adopt: true}) {

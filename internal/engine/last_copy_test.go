@@ -127,7 +127,7 @@ var verbs = map[string]func(ctx context.Context, x *lastCopy) error{
 	},
 	"gc": func(ctx context.Context, x *lastCopy) error {
 		defer func(was func() time.Time) { x.s.opts.clock = was }(x.s.opts.clock)
-		x.s.opts.clock = func() time.Time { return time.Now().Add(2 * shedIdle) }
+		x.s.opts.clock = func() time.Time { return time.Now().Add(24 * time.Hour) }
 		return ended(x.s.Collect(ctx, Collecting{Grace: DefaultGrace}))
 	},
 	"restore": func(ctx context.Context, x *lastCopy) error {

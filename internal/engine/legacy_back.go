@@ -47,7 +47,7 @@ func (c *Context) rollback(ctx context.Context, path string, o RollbackOptions) 
 	r := &rollingBack{c: c, lenient: o.Force, progress: o.Progress}
 	abs, err := filepath.Abs(path)
 	if err == nil {
-		err = c.refresh(ctx)
+		err = c.Refresh(ctx)
 	}
 	if err != nil {
 		return r.done, err
@@ -156,7 +156,7 @@ func (s *Store) placeOf(from *legacyContext, done *RolledBack) (vfs.FS, error) {
 	if !filepath.IsLocal(filepath.FromSlash(from.path)) {
 		return nil, fmt.Errorf("%w: the context has no path of its original", ErrNotLegacy)
 	}
-	done.Path = filepath.Join(s.path, filepath.FromSlash(from.path))
+	done.Path = filepath.Join(s.Path(), filepath.FromSlash(from.path))
 	return s.fs.Sub(path.Dir(from.path))
 }
 

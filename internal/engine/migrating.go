@@ -104,7 +104,7 @@ func (s *Store) migratePath(ctx context.Context, path string, o MigrateOptions) 
 
 // migrateInStore migrates a legacy context that occupies the place of the context of its id.
 func (s *Store) migrateInStore(ctx context.Context, name string) error {
-	g := &migrating{s: s, from: s.fs, name: name, path: filepath.Join(s.path, name)}
+	g := &migrating{s: s, from: s.fs, name: name, path: filepath.Join(s.Path(), name)}
 	if abs, err := filepath.Abs(g.path); err == nil {
 		g.path = abs
 	}
@@ -278,7 +278,7 @@ func (g *migrating) inPlace() bool {
 // place returns the path of the legacy context. Inside the store it is relative, so that it stays valid when the store
 // is moved or copied.
 func (g *migrating) place() string {
-	dir, within, err := relative(filepath.Dir(g.path), g.s.path)
+	dir, within, err := relative(filepath.Dir(g.path), g.s.Path())
 	if err != nil || !within {
 		return g.path
 	}

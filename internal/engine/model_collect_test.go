@@ -36,12 +36,7 @@ func (d *driver) learn() {
 // come back with an index that is lost.
 func (d *driver) quiet() {
 	for _, c := range []*Context{d.c, d.other} {
-		c.mu.Lock()
-		folding := c.folding
-		c.mu.Unlock()
-		if folding != nil {
-			<-folding
-		}
+		c.AwaitFold()
 	}
 }
 
@@ -103,7 +98,7 @@ func (d *driver) items() []uuid.UUID {
 }
 
 func (d *driver) lineOf(item uuid.UUID) uuid.UUID {
-	for t, err := range d.store.trash(d.ctx(), nil, nil) {
+	for t, err := range d.store.eachTrashed(d.ctx(), nil, nil) {
 		d.check(err)
 		if t.ID == item {
 			return t.Item.Line

@@ -100,7 +100,7 @@ func (c *Context) collectOrphans(ctx context.Context, dryRun bool, yield func(Tr
 			continue
 		}
 		if o.left {
-			err = c.purge(o.item)
+			err = c.purgeOwn(o.item)
 		} else {
 			err = c.clear(ctx, o.item)
 		}
@@ -115,12 +115,12 @@ func (c *Context) collectOrphans(ctx context.Context, dryRun bool, yield func(Tr
 func (c *Context) discard(orphans []*orphan) {
 	for _, o := range orphans {
 		if o.item != "" {
-			_ = c.purge(o.item)
+			_ = c.purgeOwn(o.item)
 		}
 	}
 }
 
-func (c *Context) purge(item string) error {
+func (c *Context) purgeOwn(item string) error {
 	t, err := ctxfolder.ReadTrashed(c.dir.FS, item)
 	if t == nil {
 		return err

@@ -220,6 +220,9 @@ func (b *blobsInUse) release() {
 	}
 }
 
+// PutBlobs makes the blobs now that wait for a moment without appends.
+func (c *Context) PutBlobs() { c.putting.run(c) }
+
 // putting makes blobs of payloads in the journal after a moment without appends, since making one takes as long as an
 // append. So a blob appears shortly after the append, and at the latest when the context is closed. The settle makes
 // the blobs of payloads beyond the bound.

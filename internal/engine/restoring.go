@@ -59,7 +59,7 @@ func (s *Store) restore(ctx context.Context, item uuid.UUID) (Restored, error) {
 	}
 	var r Restored
 	var failed, unlisted error
-	for t, err := range s.trash(ctx, nil, func(id uuid.UUID, _ bool) bool { return id == item }) {
+	for t, err := range s.eachTrashed(ctx, nil, func(id uuid.UUID, _ bool) bool { return id == item }) {
 		if t == nil {
 			return Restored{}, err
 		}
@@ -164,13 +164,13 @@ func (s *Store) touchReferences(ctx context.Context, t *trashed, id uuid.UUID) e
 		return err
 	}
 	defer sub.Close()
-	in := *s
-	in.fs, in.readOnly = sub, true
+	in := s.In(sub)
+	in.readOnly = true
 	c, err := in.open(ctx, id)
 	if err != nil {
 		return ctx.Err() // a damaged context returns as it is
 	}
-	_, _ = c.references(ctx, true, s.touch)
+	_, _ = c.references(ctx, true, func(sum blob.Sum) { s.touch(sum) })
 	return errors.Join(ctx.Err(), c.Close())
 }
 
@@ -231,7 +231,7 @@ func (c *Context) restoreVersion(ctx context.Context, t *trashed, r *Restored) e
 	if err != nil {
 		return fmt.Errorf("%w: %s: %w", ErrDamaged, t.Path, err)
 	}
-	mentioned(old.Body, c.store.touch)
+	mentioned(old.Body, func(sum blob.Sum) { c.store.touch(sum) })
 	err = c.write(ctx, func(m *Metadata) error {
 		l, ok := m.Line(t.Item.Line)
 		if !ok {

@@ -9,6 +9,7 @@ import (
 	"io/fs"
 	"strconv"
 
+	"github.com/ctxdir/ctxdir/blob"
 	"github.com/ctxdir/ctxdir/branch"
 	ctxfolder "github.com/ctxdir/ctxdir/context"
 	"github.com/ctxdir/ctxdir/index"
@@ -102,7 +103,7 @@ func (x *returning) add(ctx context.Context, k *keptMessage) error {
 	if k.gap != nil {
 		x.gaps[k.Position] = k.gap.Reason
 	} else {
-		mentioned(k.Body, x.c.store.touch)
+		mentioned(k.Body, func(sum blob.Sum) { x.c.store.touch(sum) })
 		if x.ids[k.ID] {
 			return fmt.Errorf("%w: message %s is a duplicate", ErrDamaged, k.ID)
 		}

@@ -59,7 +59,7 @@ func (g *stagingLegacy) run(ctx context.Context) error {
 		return err
 	}
 	defer g.staged.Close()
-	copied := index.NewCopy(g.staged, g.to.id, g.id, nil)
+	copied := index.NewCopy(g.staged, g.to.ID(), g.id, nil)
 	err = g.lines(ctx, copied)
 	if ferr := copied.Finish(g.m, err); err == nil {
 		err = ferr

@@ -192,6 +192,13 @@ func (s *Store) readInfo() error {
 	return nil
 }
 
+// In returns the same store with another folder in the place of its own. A context in a trash item opens there.
+func (s *Store) In(fsys vfs.FS) *Store {
+	in := *s
+	in.fs = fsys
+	return &in
+}
+
 // Close releases the store. Close its contexts first.
 func (s *Store) Close() error { return s.fs.Close() }
 

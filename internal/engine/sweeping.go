@@ -25,7 +25,7 @@ import (
 // the lock held, before it moves the blob.
 func (s *Store) Sweep(ctx context.Context, grace time.Duration, dryRun bool) iter.Seq2[Trashed, error] {
 	return func(yield func(Trashed, error) bool) {
-		fail := func(err error) { yield(Trashed{}, public(Error{Op: "sweep the blobs of", Path: s.path}, err)) }
+		fail := func(err error) { yield(Trashed{}, public(Error{Op: "sweep the blobs of", Path: s.Path()}, err)) }
 		if !dryRun && !s.readOnly {
 			release, err := s.lockCollecting(ctx)
 			if err != nil {
@@ -74,10 +74,10 @@ func (s *Store) beginMarking(ctx context.Context, dryRun bool) (*marking, error)
 		}
 	}
 	at, err := s.barrier(ctx)
-	return s.marking(at), err
+	return s.newMarking(at), err
 }
 
-func (s *Store) marking(at time.Time) *marking {
+func (s *Store) newMarking(at time.Time) *marking {
 	return &marking{s: s, at: at, marked: map[blob.Sum]bool{}, seen: map[uuid.UUID]bool{}}
 }
 
@@ -124,7 +124,7 @@ func (s *Store) barrier(ctx context.Context) (time.Time, error) {
 
 // mark returns the blobs to which something refers. With an error it returns those of the readable contexts.
 func (s *Store) mark(ctx context.Context) (map[blob.Sum]bool, error) {
-	m := s.marking(time.Time{})
+	m := s.newMarking(time.Time{})
 	err := m.all(ctx)
 	return m.marked, cmp.Or(err, m.unread)
 }
@@ -135,7 +135,7 @@ func (m *marking) all(ctx context.Context) error {
 	in := func(s *Store) error { return m.contexts(ctx, s) }
 	err := in(m.s)
 	if err == nil {
-		err = m.s.eachTrashed(in)
+		err = m.s.eachTrashedStore(in)
 	}
 	if err == nil {
 		err = in(m.s)
@@ -181,8 +181,8 @@ func (m *marking) note(id uuid.UUID, unread, err error, here bool) {
 	}
 }
 
-// eachTrashed calls f for each item in the store's trash, as a read-only store.
-func (s *Store) eachTrashed(f func(*Store) error) error {
+// eachTrashedStore calls f for each item in the store's trash, as a read-only store.
+func (s *Store) eachTrashedStore(f func(*Store) error) error {
 	for e, err := range s.fs.ReadDir(ctxfolder.Trash) {
 		if errors.Is(err, fs.ErrNotExist) {
 			break
@@ -200,9 +200,9 @@ func (s *Store) eachTrashed(f func(*Store) error) error {
 		if err != nil {
 			return err
 		}
-		in := *s
-		in.fs, in.readOnly = item, true
-		err = errors.Join(f(&in), item.Close())
+		in := s.In(item)
+		in.readOnly = true
+		err = errors.Join(f(in), item.Close())
 		if err != nil {
 			return err
 		}

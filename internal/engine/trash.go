@@ -87,9 +87,9 @@ func trashPath(in uuid.UUID) string {
 // only their items. A trash that cannot be listed comes with an error, its path and its context, and the others follow.
 func (s *Store) Trash(ctx context.Context, contexts ...uuid.UUID) iter.Seq2[Trashed, error] {
 	return func(yield func(Trashed, error) bool) {
-		for t, err := range s.trash(ctx, contexts, nil) {
+		for t, err := range s.eachTrashed(ctx, contexts, nil) {
 			if t == nil {
-				yield(Trashed{}, public(Error{Op: "list the trash of", Path: s.path}, err))
+				yield(Trashed{}, public(Error{Op: "list the trash of", Path: s.Path()}, err))
 				return
 			}
 			if !yield(t.public(), err) {
@@ -102,9 +102,9 @@ func (s *Store) Trash(ctx context.Context, contexts ...uuid.UUID) iter.Seq2[Tras
 // onlyFolders leaves out old versions of messages, which can be many.
 func onlyFolders(_ uuid.UUID, folder bool) bool { return folder }
 
-// trash yields the wanted items. The trash of an item is open while the caller handles it. An error ends the sequence,
+// eachTrashed yields the wanted items. The trash of an item is open while the caller handles it. An error ends the sequence,
 // unless it comes with a [*trashed], which stands for a trash that cannot be listed.
-func (s *Store) trash(ctx context.Context, contexts []uuid.UUID, want func(id uuid.UUID, folder bool) bool) iter.Seq2[*trashed, error] {
+func (s *Store) eachTrashed(ctx context.Context, contexts []uuid.UUID, want func(id uuid.UUID, folder bool) bool) iter.Seq2[*trashed, error] {
 	return func(yield func(*trashed, error) bool) {
 		unlisted := func(in uuid.UUID, err error) bool {
 			return yield(&trashed{in: in}, public(Error{Op: "list", Path: trashPath(in)}, err))
@@ -171,7 +171,7 @@ func (s *Store) trash(ctx context.Context, contexts []uuid.UUID, want func(id uu
 // with [ErrNotExist], or with an [*AmbiguousError] that lists the candidates.
 func (s *Store) ResolveTrashed(ctx context.Context, ref string) (uuid.UUID, error) {
 	fail := func(err error) (uuid.UUID, error) {
-		return uuid.Nil, public(Error{Op: "find in trash of", Path: s.path}, err)
+		return uuid.Nil, public(Error{Op: "find in trash of", Path: s.Path()}, err)
 	}
 	part := strings.ToLower(ref)
 	if part == "" || strings.Trim(part, "0123456789abcdef-") != "" {
@@ -180,7 +180,7 @@ func (s *Store) ResolveTrashed(ctx context.Context, ref string) (uuid.UUID, erro
 	named := func(id uuid.UUID, _ bool) bool { return names(part, id) }
 	var found []uuid.UUID
 	var failed error
-	for t, err := range s.trash(ctx, nil, named) {
+	for t, err := range s.eachTrashed(ctx, nil, named) {
 		switch {
 		case t == nil:
 			return fail(err)
@@ -207,7 +207,7 @@ func (s *Store) ResolveTrashed(ctx context.Context, ref string) (uuid.UUID, erro
 // the others follow.
 func (s *Store) Purge(ctx context.Context, items []uuid.UUID, older time.Duration, dryRun bool) iter.Seq2[Trashed, error] {
 	return func(yield func(Trashed, error) bool) {
-		fail := func(err error) { yield(Trashed{}, public(Error{Op: "empty the trash of", Path: s.path}, err)) }
+		fail := func(err error) { yield(Trashed{}, public(Error{Op: "empty the trash of", Path: s.Path()}, err)) }
 		if !dryRun {
 			if s.readOnly {
 				fail(ErrReadOnly)
@@ -222,7 +222,7 @@ func (s *Store) Purge(ctx context.Context, items []uuid.UUID, older time.Duratio
 		}
 		log := s.beginLog(dryRun)
 		defer log.close()
-		for t, err := range s.trash(ctx, nil, nil) {
+		for t, err := range s.eachTrashed(ctx, nil, nil) {
 			if t == nil {
 				fail(err)
 				return
@@ -236,7 +236,7 @@ func (s *Store) Purge(ctx context.Context, items []uuid.UUID, older time.Duratio
 			if len(items) > 0 && !slices.Contains(items, t.ID) || len(items) == 0 && older > 0 && !s.expired(t, older) {
 				continue
 			}
-			x, err := s.purge(ctx, nil, t, dryRun)
+			x, err := s.purgeItem(ctx, nil, t, dryRun)
 			if err == nil {
 				log.add(Collected{x, true})
 			}
@@ -250,8 +250,8 @@ func (s *Store) Purge(ctx context.Context, items []uuid.UUID, older time.Duratio
 // expired reports whether an item was removed longer ago than grace. A clock that was set back makes it younger.
 func (s *Store) expired(t *trashed, grace time.Duration) bool { return s.now().Sub(t.Since()) > grace }
 
-// purge removes an item from the trash of c, which may be nil. The caller holds collectLock, unless it is a dry run.
-func (s *Store) purge(ctx context.Context, c *Context, t *trashed, dryRun bool) (Trashed, error) {
+// purgeItem removes an item from the trash of c, which may be nil. The caller holds collectLock, unless it is a dry run.
+func (s *Store) purgeItem(ctx context.Context, c *Context, t *trashed, dryRun bool) (Trashed, error) {
 	x := t.public()
 	if dryRun {
 		return x, nil

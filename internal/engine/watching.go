@@ -55,12 +55,12 @@ const turn = 256
 // reported when it is committed. Where the journals do not reach back to from, one [Resync] comes first. Close releases
 // the watcher; ctx applies only to the start.
 func (c *Context) Watch(ctx context.Context, from uint64) (*Watcher, error) {
-	w, err := using(c, func() (*Watcher, error) { return c.watch(ctx, from) })
+	w, err := using(c, func() (*Watcher, error) { return c.follow(ctx, from) })
 	return w, public(Error{Op: "watch", Context: c.dir.ID}, err)
 }
 
-func (c *Context) watch(ctx context.Context, from uint64) (*Watcher, error) {
-	if c.legacy != "" {
+func (c *Context) follow(ctx context.Context, from uint64) (*Watcher, error) {
+	if c.Legacy() != "" {
 		return nil, fmt.Errorf("%w: cannot watch a legacy context; migrate it first", ErrReadOnly)
 	}
 	w, err := c.store.newWatcher(c.dir.ID)
@@ -94,11 +94,11 @@ func (c *Context) Sequence() (uint64, error) {
 
 // Watch follows all contexts of the store from now on: their commits, their creation and their removal.
 func (s *Store) Watch(ctx context.Context) (*Watcher, error) {
-	w, err := s.watch(ctx)
-	return w, public(Error{Op: "watch", Path: s.path}, err)
+	w, err := s.followAll(ctx)
+	return w, public(Error{Op: "watch", Path: s.Path()}, err)
 }
 
-func (s *Store) watch(ctx context.Context) (*Watcher, error) {
+func (s *Store) followAll(ctx context.Context) (*Watcher, error) {
 	w, err := s.newWatcher(uuid.Nil)
 	if err != nil {
 		return nil, err
@@ -122,7 +122,7 @@ func (s *Store) watch(ctx context.Context) (*Watcher, error) {
 }
 
 func (s *Store) newWatcher(only uuid.UUID) (*Watcher, error) {
-	root, err := filepath.Abs(s.path)
+	root, err := filepath.Abs(s.Path())
 	if err != nil {
 		return nil, err
 	}

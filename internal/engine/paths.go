@@ -1,0 +1,62 @@
+package engine
+
+import (
+	"errors"
+	"io/fs"
+	"path/filepath"
+
+	"github.com/ctxdir/ctxdir/internal/vfs"
+)
+
+// lies reports whether path is the folder in, or is below it. It follows links as far as the paths exist.
+func lies(path, in string) (bool, error) {
+	_, within, err := relative(path, in)
+	return within, err
+}
+
+// relative is lies, and also returns the path relative to in.
+func relative(path, in string) (rel string, within bool, err error) {
+	if path, err = resolved(path); err != nil {
+		return "", false, err
+	}
+	if in, err = resolved(in); err != nil {
+		return "", false, err
+	}
+	rel, err = filepath.Rel(in, path)
+	return rel, err == nil && filepath.IsLocal(rel), nil
+}
+
+func resolved(path string) (string, error) {
+	path, err := filepath.Abs(path)
+	if err != nil {
+		return "", err
+	}
+	for rest := ""; ; path, rest = filepath.Dir(path), filepath.Join(filepath.Base(path), rest) {
+		there, err := filepath.EvalSymlinks(path)
+		if err == nil {
+			return filepath.Join(there, rest), nil
+		}
+		if !errors.Is(err, fs.ErrNotExist) || path == filepath.Dir(path) {
+			return "", err
+		}
+	}
+}
+
+// syncTree makes a folder and its contents durable.
+func syncTree(fsys vfs.FS, folder string) error {
+	for e, err := range fsys.ReadDir(folder) {
+		if err != nil {
+			return err
+		}
+		path := folder + "/" + e.Name()
+		if e.IsDir() {
+			err = syncTree(fsys, path)
+		} else {
+			err = vfs.SyncFile(fsys, path)
+		}
+		if err != nil {
+			return err
+		}
+	}
+	return fsys.SyncDir(folder)
+}
