@@ -103,13 +103,8 @@ func TestErase(t *testing.T) {
 			if err := os.Remove(filepath.Join(folder, "index.json")); err != nil {
 				t.Fatal(err)
 			}
-			if err := os.WriteFile(
-				filepath.Join(folder, "journal-1.jsonl"),
-				append(must[[]byte](t)(os.ReadFile(filepath.Join(folder, "journal-1.jsonl"))), "torn"...),
-				0o600,
-			); err != nil {
-				t.Fatal(err)
-			}
+			journal := filepath.Join(folder, "journal-1.jsonl")
+			write(t, journal, append(must[[]byte](t)(os.ReadFile(journal)), "torn"...))
 			again := must[*Context](t)(c.store.Context(ctx, c.ID()))
 			fill(t, again.Active(), 1)
 			if err := again.Close(); err != nil {
@@ -270,8 +265,8 @@ func TestEraseShared(t *testing.T) {
 		t.Fatal(err)
 	}
 	ms := must[[]*Message](t)(c.Active().Load(ctx))
-	if len(ms) != 3 || !errors.Is(ms[0].Unavailable, ErrErased) || bodyOf(ms[1]) != string(secret(3000)) ||
-		!errors.Is(ms[2].Unavailable, ErrErased) {
+	if len(ms) != 3 || bodyOf(ms[1]) != string(secret(3000)) ||
+		!errors.Is(ms[0].Unavailable, ErrErased) || !errors.Is(ms[2].Unavailable, ErrErased) {
 		t.Errorf("main: %+v", ms)
 	}
 	ms = must[[]*Message](t)(other.Load(ctx))
@@ -392,7 +387,9 @@ func TestEraseSparesOthers(t *testing.T) {
 			t.Fatal(err)
 		}
 	}
-	mixed := `{"kept":1}` + "\n" + `{"body":{"ctxdir":"message/1","id":"` + at.ID.String() + `","message":"` + canary + `"}}` + "\n" + `{"id":"` + at.ID.String() + `",` + "\x00\n"
+	mixed := `{"kept":1}` + "\n" +
+		`{"body":{"ctxdir":"message/1","id":"` + at.ID.String() + `","message":"` + canary + `"}}` + "\n" +
+		`{"id":"` + at.ID.String() + `",` + "\x00\n"
 	if err := os.WriteFile(filepath.Join(item, "journal-8.jsonl"), []byte(mixed), 0o600); err != nil {
 		t.Fatal(err)
 	}
