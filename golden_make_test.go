@@ -113,46 +113,24 @@ var goldenStates = map[string]func(g *golden){
 	},
 	"migrated": func(g *golden) {
 		node := func(id, role, text string) string {
-			return fmt.Sprintf(
-				`%q:{"id":%q,"message":{"role":%q,"content":[{"type":"text","text":%q}],"metadata":null},"parent_id":null}`,
-				id,
-				id,
-				role,
-				text,
-			)
+			message := fmt.Sprintf(`{"role":%q,"content":[{"type":"text","text":%q}],"metadata":null}`, role, text)
+			return fmt.Sprintf(`%q:{"id":%q,"message":%s,"parent_id":null}`, id, id, message)
 		}
 		ids := []string{
-			"0a000000-0000-4000-8000-000000000001",
-			"0a000000-0000-4000-8000-000000000002",
-			"not-a-uuid",
-			"0a000000-0000-4000-8000-000000000004",
+			"0a000000-0000-4000-8000-000000000001", "0a000000-0000-4000-8000-000000000002",
+			"not-a-uuid", "0a000000-0000-4000-8000-000000000004",
 		}
-		file := `{"id":"0a000000-0000-4000-8000-0000000000ff","parent_id":null,"title":"migrated","config":{"model_id":"m-1","mode":"chat","parameters":{"temperature":1.0}},` +
-			`"message_pool":{` + node(
-			ids[0],
-			"System",
-			"Be kind.",
-		) + "," + node(
-			ids[1],
-			"User",
-			"Which way?",
-		) + "," + node(
-			ids[2],
-			"Assistant",
-			"Left.",
-		) + "," + node(
-			ids[3],
-			"Assistant",
-			"Right.",
-		) + `},` +
-			`"branches":{"main":{"name":"main","message_ids":["` + strings.Join(
-			ids[:3],
-			`","`,
-		) + `"],"system_prompt":{"id":"p","content":"` + strings.Repeat(
-			"kind ",
-			500,
-		) + `"},"user_prompt":null},` +
-			`"other":{"name":"other","message_ids":["` + ids[0] + `","` + ids[1] + `","` + ids[3] + `"],"system_prompt":null,"user_prompt":null}},` +
+		pool := []string{
+			node(ids[0], "System", "Be kind."), node(ids[1], "User", "Which way?"),
+			node(ids[2], "Assistant", "Left."), node(ids[3], "Assistant", "Right."),
+		}
+		file := `{"id":"0a000000-0000-4000-8000-0000000000ff","parent_id":null,"title":"migrated",` +
+			`"config":{"model_id":"m-1","mode":"chat","parameters":{"temperature":1.0}},` +
+			`"message_pool":{` + strings.Join(pool, ",") + `},` +
+			`"branches":{"main":{"name":"main","message_ids":["` + strings.Join(ids[:3], `","`) + `"],` +
+			`"system_prompt":{"id":"p","content":"` + strings.Repeat("kind ", 500) + `"},"user_prompt":null},` +
+			`"other":{"name":"other","message_ids":["` + ids[0] + `","` + ids[1] + `","` + ids[3] + `"],` +
+			`"system_prompt":null,"user_prompt":null}},` +
 			`"active_branch_name":"main","current_state":{"awaiting_tool_approval":{"pending":["a"]}}}`
 		path := filepath.Join(g.dir, "0a000000-0000-4000-8000-0000000000ff.json")
 		g.do(os.WriteFile(path, []byte(file), 0o600))
@@ -162,31 +140,21 @@ var goldenStates = map[string]func(g *golden){
 		c := g.new("payloads")
 		g.fill(c, "main", 2)
 		noise := bytes.Repeat([]byte("\x89PNG\r\n noise \x00\xff"), 700)
+		png, jpeg := base64.StdEncoding.EncodeToString(noise), base64.StdEncoding.EncodeToString(noise[9:])
 		for _, body := range []string{
-			`{"role":"user","content":[{"type":"image","source":{"type":"base64","media_type":"image/png","data":"` + base64.StdEncoding.EncodeToString(noise) + `"}}]}`,
-			`{"role":"user","content":[{"type":"image_url","image_url":{"url":"data:image/jpeg;base64,` + base64.StdEncoding.EncodeToString(noise[9:]) + `"}}]}`,
+			`{"role":"user","content":[{"type":"image",` +
+				`"source":{"type":"base64","media_type":"image/png","data":"` + png + `"}}]}`,
+			`{"role":"user","content":[{"type":"image_url","image_url":{"url":"data:image/jpeg;base64,` + jpeg + `"}}]}`,
 			`{"role":"tool","content":"` + strings.Repeat(`a long line of output \u003c\n`, 900) + `","$blob":1}`,
 		} {
 			must(must(c.Branch("main")).Append(g.Context(), ctxdir.Draft{Body: json.RawMessage(body)}))
 		}
 		must(must(c.Branch("main")).Fork(g.Context(), "alt", 5))
-		must(
-			must(
-				c.Branch("alt"),
-			).Append(
-				g.Context(),
-				ctxdir.Draft{Body: json.RawMessage(`{"role":"tool","content":"` + strings.Repeat("another long line\\n", 4000) + `"}`)},
-			),
-		)
+		body := json.RawMessage(`{"role":"tool","content":"` + strings.Repeat("another long line\\n", 4000) + `"}`)
+		must(must(c.Branch("alt")).Append(g.Context(), ctxdir.Draft{Body: body}))
 		g.archive(c, ctxdir.ArchiveOptions{Branch: "alt"})
-		must(
-			must(
-				c.Branch("main"),
-			).Append(
-				g.Context(),
-				ctxdir.Draft{Body: json.RawMessage(`{"role":"tool","content":"` + strings.Repeat("in the journal\\n", 2000) + `"}`)},
-			),
-		)
+		body = json.RawMessage(`{"role":"tool","content":"` + strings.Repeat("in the journal\\n", 2000) + `"}`)
+		must(must(c.Branch("main")).Append(g.Context(), ctxdir.Draft{Body: body}))
 	},
 	"erased": func(g *golden) {
 		c := g.new("erased")
@@ -208,13 +176,8 @@ var goldenStates = map[string]func(g *golden){
 		c := g.new("edited")
 		ms := g.alone(c, 4)
 		b := must(os.ReadFile(g.file(c, ms[1])))
-		g.do(
-			os.WriteFile(
-				g.file(c, ms[1]),
-				bytes.Replace(b, []byte(`"content":"message`), []byte(`"content":"what a hand made of message`), 1),
-				0o600,
-			),
-		)
+		b = bytes.Replace(b, []byte(`"content":"message`), []byte(`"content":"what a hand made of message`), 1)
+		g.do(os.WriteFile(g.file(c, ms[1]), b, 0o600))
 	},
 	"damaged-files": func(g *golden) {
 		c := g.new("damaged files")

@@ -116,8 +116,8 @@ func TestFailed(t *testing.T) {
 		failed := func(err error) { failures = append(failures, err) }
 		done, err := run(s, failed)
 		where := new(ctxdir.Error)
-		if err != nil || done != 2 || len(failures) != 1 || !errors.As(failures[0], &where) || where.Context != ids[1] ||
-			!errors.Is(failures[0], ctxdir.ErrFormat) {
+		if err != nil || done != 2 || len(failures) != 1 || !errors.Is(failures[0], ctxdir.ErrFormat) ||
+			!errors.As(failures[0], &where) || where.Context != ids[1] {
 			t.Errorf("%s: %d done, %v, failed: %v", name, done, err, failures)
 		}
 		if done, err := run(s, nil); done != 2 || !errors.Is(err, ctxdir.ErrFormat) {
@@ -237,10 +237,13 @@ func TestErrorsOfParts(t *testing.T) {
 			_, err := reading.Importer().Open(ctx, importer.Info{ID: uuid.New()})
 			return err
 		}, ctxdir.ErrReadOnly},
-		"a rollback": {func(ctx context.Context) error { _, err := s.Rollback(ctx, ids[0], ctxdir.LegacyOptions{}); return err }, ctxdir.ErrInvalid},
-		"a branch":   {func(ctx context.Context) error { return c.RemoveBranch(ctx, "main") }, ctxdir.ErrDamaged},
-		"an item":    {func(ctx context.Context) error { _, err := s.ResolveItem(ctx, "0123456789ab"); return err }, ctxdir.ErrNotExist},
-		"a context":  {func(context.Context) error { _, err := s.Resolve("ffff"); return err }, ctxdir.ErrNotExist},
+		"a rollback": {func(ctx context.Context) error {
+			_, err := s.Rollback(ctx, ids[0], ctxdir.LegacyOptions{})
+			return err
+		}, ctxdir.ErrInvalid},
+		"a branch":  {func(ctx context.Context) error { return c.RemoveBranch(ctx, "main") }, ctxdir.ErrDamaged},
+		"an item":   {func(ctx context.Context) error { _, err := s.ResolveItem(ctx, "0123456789ab"); return err }, ctxdir.ErrNotExist},
+		"a context": {func(context.Context) error { _, err := s.Resolve("ffff"); return err }, ctxdir.ErrNotExist},
 	} {
 		err := test.do(t.Context())
 		if where := new(ctxdir.Error); !errors.As(err, &where) || !errors.Is(err, test.want) {

@@ -66,10 +66,12 @@ type CollectOptions struct {
 	Contexts []uuid.UUID   // these contexts and their trash
 	All      bool          // every context, the trash of the store, and its blobs
 	Grace    time.Duration // how long things stay in the trash: 0 means a week, a negative time not at all
-	IfDue    bool          // only when the last collection was a day ago and no other process collects, for two seconds at most; the next one continues
-	DryRun   bool          // only report what would be done
-	Report   func(Item)    // is called for each thing when it is done; nil for no calls
-	Failed   func(error)   // is called for each thing that failed, which then is no part of the error; nil for no calls
+	// IfDue collects only when the last collection was a day ago and no other process collects, and for two seconds at
+	// most; the next collection continues.
+	IfDue  bool
+	DryRun bool        // only report what would be done
+	Report func(Item)  // is called for each thing when it is done; nil for no calls
+	Failed func(error) // is called for each thing that failed, which then is no part of the error; nil for no calls
 }
 
 // Collect moves messages that no branch shows to the trash of their context, purges what has been in a trash for longer
@@ -89,16 +91,12 @@ func (s *Store) Collect(ctx context.Context, o CollectOptions) ([]Item, error) {
 	if !o.All && len(o.Contexts) == 0 {
 		return nil, nil
 	}
-	return collect(
-		s.e.Collect(ctx, engine.Collecting{Contexts: o.Contexts, Grace: o.Grace, DryRun: o.DryRun}),
-		o.Report,
-		o.Failed,
-		func(c engine.Collected) Item {
-			i := item(c.Trashed)
-			i.Purged = c.Purged
-			return i
-		},
-	)
+	collected := s.e.Collect(ctx, engine.Collecting{Contexts: o.Contexts, Grace: o.Grace, DryRun: o.DryRun})
+	return collect(collected, o.Report, o.Failed, func(c engine.Collected) Item {
+		i := item(c.Trashed)
+		i.Purged = c.Purged
+		return i
+	})
 }
 
 // RemoveOptions change an erase or a purge of the trash.
@@ -116,14 +114,10 @@ type RemoveOptions struct {
 // Erase fails with [ErrNotExist] when the context has no message of one of the ids, and with [ErrShared] when several
 // branches show one: before anything is changed. Repeated, it finishes what an interrupted erase left.
 func (s *Store) Erase(ctx context.Context, id uuid.UUID, messages []uuid.UUID, o RemoveOptions) ([]Item, error) {
-	return collect(
-		s.e.Erase(ctx, id, messages, engine.EraseOptions{Shared: o.Shared, DryRun: o.DryRun}),
-		o.Report,
-		nil,
-		func(e engine.Erased) Item {
-			return Item{Context: e.Context, Message: e.ID, Path: e.Path, Bytes: e.Bytes, Reason: e.Reason, Purged: !o.DryRun}
-		},
-	)
+	erased := s.e.Erase(ctx, id, messages, engine.EraseOptions{Shared: o.Shared, DryRun: o.DryRun})
+	return collect(erased, o.Report, nil, func(e engine.Erased) Item {
+		return Item{Context: e.Context, Message: e.ID, Path: e.Path, Bytes: e.Bytes, Reason: e.Reason, Purged: !o.DryRun}
+	})
 }
 
 // Trash yields what is in the trash of the store and in those of its contexts, oldest first in each; with ids, only

@@ -143,11 +143,7 @@ func sample(t tb) (entries []entry, payloads [][]byte) {
 		entries = append(entries, entryOf(t, makeEnvelope(2, 100+n, "other line")))
 	}
 	return entries, [][]byte{
-		[]byte("a payload"),
-		{},
-		bytes.Repeat([]byte("long "), 9999),
-		[]byte(noise(700<<10, 1)),
-		[]byte(noise(700<<10, 2)),
+		[]byte("a payload"), {}, bytes.Repeat([]byte("long "), 9999), []byte(noise(700<<10, 1)), []byte(noise(700<<10, 2)),
 	}
 }
 

@@ -194,8 +194,8 @@ func TestBitFlips(t *testing.T) {
 		}
 		if damages == 0 {
 			// A bit that no decoder looks at: padding within a frame.
-			if where != "messages" && where != "payloads" || c.lookups+c.messages+c.byID+c.ranged+c.payloads > 0 || found != messages ||
-				blobs != len(payloads) {
+			if where != "messages" && where != "payloads" || found != messages || blobs != len(payloads) ||
+				c.lookups+c.messages+c.byID+c.ranged+c.payloads > 0 {
 				t.Fatalf("%s: not found, but %+v", name, c)
 			}
 			times["harmless"]++

@@ -117,7 +117,8 @@ func TestRecompressedDamaged(t *testing.T) {
 func TestFront(t *testing.T) {
 	entries, payloads, file := small(t)
 	for name, front := range map[string][]byte{
-		"byte": {0}, "mark": []byte("\ufeff"), "text": []byte("hello\n"), "zeros": make([]byte, 100_000), "frame": recompressed(t, entries[:1], false, true),
+		"byte": {0}, "mark": []byte("\ufeff"), "text": []byte("hello\n"), "zeros": make([]byte, 100_000),
+		"frame": recompressed(t, entries[:1], false, true),
 	} {
 		p, rows, _ := checkSalvaged(t, put(t, append(bytes.Clone(front), file...)))
 		if len(rows) != len(entries) {
@@ -130,12 +131,8 @@ func TestFront(t *testing.T) {
 	}
 	// A pack behind another one is no part of that.
 	other, _ := sample(t)
-	if p := salvagePack(
-		t,
-		put(t, append(append(bytes.Clone(file), recompressed(t, other, false, true)...), file...)),
-	); p.Len() != int64(
-		len(entries),
-	) {
+	both := slices.Concat(file, recompressed(t, other, false, true), file)
+	if p := salvagePack(t, put(t, both)); p.Len() != int64(len(entries)) {
 		t.Errorf("%d messages", p.Len())
 	}
 }

@@ -224,14 +224,8 @@ func (r blocks) ReadAt(b []byte, off int64) (int, error) {
 // TestLongFrames: no frame is longer than maxFrame, and no segment of the directory either.
 func TestLongFrames(t *testing.T) {
 	for n, want := range map[int64]bool{maxFrame - 2*maxBlock: true, maxFrame: false} {
-		if length, _, err := frameLength(
-			blocks(n),
-			0,
-			1<<40,
-			maxFrame,
-			&zstd.Header{HasCheckSum: true},
-		); (err == nil) != want ||
-			err != nil && !errors.Is(err, ErrDamaged) {
+		length, _, err := frameLength(blocks(n), 0, 1<<40, maxFrame, &zstd.Header{HasCheckSum: true})
+		if (err == nil) != want || err != nil && !errors.Is(err, ErrDamaged) {
 			t.Errorf("last block at byte %d: %d bytes, %v", n, length, err)
 		}
 	}

@@ -42,15 +42,8 @@ func checkSalvaged(t tb, fsys vfs.FS) (p *Pack, rows []Found, payloads map[Sum][
 		}
 	}
 	if p.Len() != int64(len(rows)) || p.Bytes() != size || p.PayloadCount() != int64(len(payloads)) {
-		t.Fatalf(
-			"%d messages of %d bytes, %d payloads; a scan finds %d, %d, %d",
-			p.Len(),
-			p.Bytes(),
-			p.PayloadCount(),
-			len(rows),
-			size,
-			len(payloads),
-		)
+		t.Fatalf("%d messages of %d bytes, %d payloads; a scan finds %d, %d, %d",
+			p.Len(), p.Bytes(), p.PayloadCount(), len(rows), size, len(payloads))
 	}
 	for i := range rows {
 		checkFound(t, p, &rows[i])
@@ -215,7 +208,10 @@ func TestSalvageAll(t *testing.T) {
 		entries  []entry
 		payloads [][]byte
 		most     int
-	}{"large": {large, payloads, FrameSize}, "many": {many, payloads[:3], 1}, "nothing": {nil, nil, FrameSize}, "payloads": {nil, payloads, FrameSize}} {
+	}{
+		"large": {large, payloads, FrameSize}, "many": {many, payloads[:3], 1},
+		"nothing": {nil, nil, FrameSize}, "payloads": {nil, payloads, FrameSize},
+	} {
 		disk := crashfs.New()
 		file, err := vfs.ReadFile(disk, buildFrames(t, disk, c.most, c.entries, c.payloads...), 10<<20)
 		if err != nil {

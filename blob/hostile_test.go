@@ -142,15 +142,8 @@ func TestEveryByteMatters(t *testing.T) {
 		for i := range whole {
 			file := bytes.Clone(whole)
 			file[i] ^= 0x55
-			if got, err := placeFile(
-				t,
-				sum,
-				file,
-			).Get(
-				sum,
-				1<<20,
-			); err == nil && !bytes.Equal(got, b) ||
-				err != nil && !errors.Is(err, ErrDamaged) && !errors.Is(err, vfs.ErrTooLarge) {
+			got, err := placeFile(t, sum, file).Get(sum, 1<<20)
+			if err == nil && !bytes.Equal(got, b) || err != nil && !errors.Is(err, ErrDamaged) && !errors.Is(err, vfs.ErrTooLarge) {
 				t.Errorf("byte %d: %d bytes, %v", i, len(got), err)
 			}
 			if got, err := placeFile(t, sum, whole[:i]).Get(sum, 1<<20); err == nil {

@@ -13,43 +13,9 @@ import (
 
 // chars are what JSON strings are made of, as spelled: runs of one writer and of several.
 var chars = []string{
-	"a",
-	"b",
-	" ",
-	"/",
-	`\/`,
-	"<",
-	`\u003c`,
-	`\u003C`,
-	"é",
-	`\u00e9`,
-	`\u00E9`,
-	"\u2028",
-	`\u2028`,
-	"😀",
-	`\ud83d\ude00`,
-	`\uD83D\uDE00`,
-	`\ud83d`,
-	`\n`,
-	`\u000a`,
-	`\b`,
-	`\u0008`,
-	`\\`,
-	`\"`,
-	`\u0022`,
-	`\u0000`,
-	"\x7f",
-	`\u007f`,
-	"$",
-	`\u0024`,
-	"blob",
-	"{",
-	"}",
-	"[",
-	"]",
-	",",
-	":",
-	"~",
+	"a", "b", " ", "/", `\/`, "<", `\u003c`, `\u003C`, "é", `\u00e9`, `\u00E9`, "\u2028", `\u2028`, "😀", `\ud83d\ude00`,
+	`\uD83D\uDE00`, `\ud83d`, `\n`, `\u000a`, `\b`, `\u0008`, `\\`, `\"`, `\u0022`, `\u0000`, "\x7f", `\u007f`, "$", `\u0024`,
+	"blob", "{", "}", "[", "]", ",", ":", "~",
 }
 
 func stringToken(r *rapid.T) string {
@@ -61,12 +27,8 @@ func stringToken(r *rapid.T) string {
 		b, _ := json.Marshal(rapid.String().Draw(r, "text"))
 		return string(b)
 	case 3: // base64, some of it long enough
-		codec := rapid.SampledFrom(
-			[]*base64.Encoding{base64.StdEncoding, base64.RawStdEncoding, base64.URLEncoding, base64.RawURLEncoding},
-		).Draw(
-			r,
-			"codec",
-		)
+		codecs := []*base64.Encoding{base64.StdEncoding, base64.RawStdEncoding, base64.URLEncoding, base64.RawURLEncoding}
+		codec := rapid.SampledFrom(codecs).Draw(r, "codec")
 		text := codec.EncodeToString(noise(rapid.IntRange(150, 300).Draw(r, "size")))
 		if rapid.Bool().Draw(r, "uri") {
 			text = rapid.SampledFrom([]string{"data:image/png;base64,", "data:;base64,", "DATA:a/b;c=d;BASE64,", "data:,"}).Draw(r, "prefix") + text
@@ -80,23 +42,8 @@ func stringToken(r *rapid.T) string {
 }
 
 var names = []string{
-	`"$blob"`,
-	`"$$blob"`,
-	`"$$$blob"`,
-	`"\u0024blob"`,
-	`"$\u0024blob"`,
-	`"\u0024$blob"`,
-	`"$bl\u006fb"`,
-	`"size"`,
-	`"data"`,
-	`"media_type"`,
-	`"type"`,
-	`"format"`,
-	`"source"`,
-	`"content"`,
-	`"encoding"`,
-	`"images"`,
-	`""`,
+	`"$blob"`, `"$$blob"`, `"$$$blob"`, `"\u0024blob"`, `"$\u0024blob"`, `"\u0024$blob"`, `"$bl\u006fb"`, `"size"`, `"data"`,
+	`"media_type"`, `"type"`, `"format"`, `"source"`, `"content"`, `"encoding"`, `"images"`, `""`,
 }
 
 func value(r *rapid.T, depth int) string {
@@ -122,12 +69,9 @@ func value(r *rapid.T, depth int) string {
 		}
 		return "[" + strings.Join(elements, ",") + "]"
 	case 4:
-		return rapid.SampledFrom(
-			[]string{"null", "true", "-1.50e+7", "0", `"base64"`, `"image/png"`, `{"$blob":"x","size":1}`},
-		).Draw(
-			r,
-			"literal",
-		)
+		return rapid.SampledFrom([]string{
+			"null", "true", "-1.50e+7", "0", `"base64"`, `"image/png"`, `{"$blob":"x","size":1}`,
+		}).Draw(r, "literal")
 	}
 	return stringToken(r)
 }

@@ -17,15 +17,17 @@ func TestDetect(t *testing.T) {
 		want    Format
 		err     error
 	}{
-		"claude":                    {claude, ClaudeCode, nil},
-		"claude, BOM and space":     {bom + "\r\n  " + claude + "\r\n", ClaudeCode, nil},
-		"claude behind NUL":         {strings.Repeat("\x00", 1<<20) + claude, ClaudeCode, nil},
-		"claude behind noise":       {"noise\n42\n[1]\n{\"type\":\"user\",\"mess\n" + claude, ClaudeCode, nil},
-		"claude behind noise, NUL":  {"noise\n\x00\x00" + claude, ClaudeCode, nil},
-		"claude behind others":      {`{"silly":"this"}` + "\n" + claude, ClaudeCode, nil},
-		"claude, the rest cut off":  {claude[:60], ClaudeCode, nil},
-		"claude, summary":           {`{"type":"summary","summary":"x","leafUuid":"y"}`, ClaudeCode, nil},
-		"claude, a line of 5 MB":    {`{"parentUuid":null,"sessionId":"s","type":"user","message":"` + strings.Repeat("x", 5<<20) + `"}`, ClaudeCode, nil},
+		"claude":                   {claude, ClaudeCode, nil},
+		"claude, BOM and space":    {bom + "\r\n  " + claude + "\r\n", ClaudeCode, nil},
+		"claude behind NUL":        {strings.Repeat("\x00", 1<<20) + claude, ClaudeCode, nil},
+		"claude behind noise":      {"noise\n42\n[1]\n{\"type\":\"user\",\"mess\n" + claude, ClaudeCode, nil},
+		"claude behind noise, NUL": {"noise\n\x00\x00" + claude, ClaudeCode, nil},
+		"claude behind others":     {`{"silly":"this"}` + "\n" + claude, ClaudeCode, nil},
+		"claude, the rest cut off": {claude[:60], ClaudeCode, nil},
+		"claude, summary":          {`{"type":"summary","summary":"x","leafUuid":"y"}`, ClaudeCode, nil},
+		"claude, a line of 5 MB": {
+			`{"parentUuid":null,"sessionId":"s","type":"user","message":"` + strings.Repeat("x", 5<<20) + `"}`, ClaudeCode, nil,
+		},
 		"chatgpt":                   {"[" + exportOf("a", "a<") + "]", ChatGPT, nil},
 		"chatgpt, pretty":           {"{\n \"title\": \"x\",\n \"mapping\": {\n}}", ChatGPT, nil},
 		"chatgpt, large":            {"[{\"title\":\"x\",\n\"mapping\":{\"a\":\"" + strings.Repeat("x", 5<<20) + "\"}}]", ChatGPT, nil},

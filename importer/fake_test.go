@@ -216,18 +216,8 @@ func (s *fakeStore) dump() string {
 	var b strings.Builder
 	for _, id := range slices.SortedFunc(maps.Keys(s.contexts), func(a, b uuid.UUID) int { return bytes.Compare(a[:], b[:]) }) {
 		c := s.contexts[id]
-		fmt.Fprintf(
-			&b,
-			"context %s %s %q %q %q %v %s\nactive %s\n",
-			id,
-			c.info.Format,
-			c.info.Session,
-			c.info.Title,
-			c.info.Model,
-			c.info.CreatedAt,
-			c.info.Extra,
-			c.active,
-		)
+		fmt.Fprintf(&b, "context %s %s %q %q %q %v %s\nactive %s\n",
+			id, c.info.Format, c.info.Session, c.info.Title, c.info.Model, c.info.CreatedAt, c.info.Extra, c.active)
 		for _, name := range slices.Sorted(maps.Keys(c.branches)) {
 			br := c.branches[name]
 			base, _ := c.own(name)

@@ -51,9 +51,8 @@ func drawTranscript(t *rapid.T) string {
 		case 8:
 			b.WriteString(line(fmt.Sprintf("progress %s %s", id, parent), more...))
 		case 9:
-			b.WriteString(
-				rapid.SampledFrom([]string{"42", "noise", "\x00\x00", `{"type":"summary","leafUuid":"u1"}`, `{"cut":"`, "[{}]"}).Draw(t, "other"),
-			)
+			others := []string{"42", "noise", "\x00\x00", `{"type":"summary","leafUuid":"u1"}`, `{"cut":"`, "[{}]"}
+			b.WriteString(rapid.SampledFrom(others).Draw(t, "other"))
 		}
 		b.WriteString(rapid.SampledFrom([]string{"\n", "\n", "\n", "\n", "\r\n", "", "\x00"}).Draw(t, "end"))
 	}

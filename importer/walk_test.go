@@ -94,19 +94,9 @@ func TestDiverging(t *testing.T) {
 	if s.dump() != before {
 		t.Error("importing again changed the store")
 	}
-	step(
-		"off the branch that went off",
-		history(t, "1", "2", "x3", "y4"),
-		counts{1, 3},
-		map[string]string{
-			"main":      "1 2 3 4 5 6",
-			"import":    "1 2 x3 x4 x5",
-			"import'":   "1 2 3b 4",
-			"import''":  "0 1",
-			"import'''": "1 2 x3 y4",
-		},
-		"import",
-	)
+	step("off the branch that went off", history(t, "1", "2", "x3", "y4"), counts{1, 3}, map[string]string{
+		"main": "1 2 3 4 5 6", "import": "1 2 x3 x4 x5", "import'": "1 2 3b 4", "import''": "0 1", "import'''": "1 2 x3 y4",
+	}, "import")
 }
 
 // The same message at the same place is no reason to go on there, if what is before it is another history.
@@ -177,24 +167,16 @@ func TestNameTaken(t *testing.T) {
 	c.branches["sidechain-7f3a"], c.order = c.branches[Main], []string{"sidechain-7f3a"}
 	delete(c.branches, Main)
 	importFile(t, s, transcriptOf(t, lines...), Options{})
-	if got := outline(
-		c,
-	); len(got) != 2 || got[0] != "sidechain-7f3a@0+1" || !strings.HasPrefix(got[1], "sidechain-7f3a-") ||
-		!strings.HasSuffix(got[1], "@1+1") {
+	if got := outline(c); len(got) != 2 || got[0] != "sidechain-7f3a@0+1" ||
+		!strings.HasPrefix(got[1], "sidechain-7f3a-") || !strings.HasSuffix(got[1], "@1+1") {
 		t.Error(got)
 	}
 }
 
 func TestForkOfADivergedHistory(t *testing.T) {
 	lines := []string{
-		line("prompt u1 - a"),
-		line("reply a1 u1 m1"),
-		line("prompt u2 a1 b"),
-		line("reply a2 u2 m2"),
-		line("prompt u3 a1 c"),
-		line("prompt u4 a2 d"),
-		line("reply a4 u4 m4"),
-		line("prompt u5 a2 e"),
+		line("prompt u1 - a"), line("reply a1 u1 m1"), line("prompt u2 a1 b"), line("reply a2 u2 m2"), line("prompt u3 a1 c"),
+		line("prompt u4 a2 d"), line("reply a4 u4 m4"), line("prompt u5 a2 e"),
 	}
 	s := newFakeStore()
 	importFile(t, s, transcriptOf(t, lines...), Options{})
@@ -254,8 +236,8 @@ func TestErrorsNameFileAndContext(t *testing.T) {
 	s.fail = 1
 	path := history(t, "1", "2", "3")
 	got := importFile(t, s, path, Options{})
-	if len(got.errs) != 1 || !errors.Is(got.errs[0], errInjected) || !strings.Contains(got.errs[0].Error(), path) ||
-		!strings.Contains(got.errs[0].Error(), s.only(t).info.ID.String()) {
+	if len(got.errs) != 1 || !errors.Is(got.errs[0], errInjected) ||
+		!strings.Contains(got.errs[0].Error(), path) || !strings.Contains(got.errs[0].Error(), s.only(t).info.ID.String()) {
 		t.Errorf("%v", got.errs)
 	}
 	ctx, cancel := context.WithCancel(context.Background())

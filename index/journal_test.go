@@ -223,8 +223,8 @@ func TestDamagedRecordInTheMiddle(t *testing.T) {
 			b.reopen()
 			entries, err := b.log.Entries(b.line, 0, 10)
 			b.must(err)
-			if len(entries) != 5 || (entries[2].Lost == "") != files || entries[2].ID != b.ids[2] || entries[3].ID != b.ids[3] ||
-				entries[3].Lost != "" {
+			if len(entries) != 5 || entries[2].ID != b.ids[2] || (entries[2].Lost == "") != files ||
+				entries[3].ID != b.ids[3] || entries[3].Lost != "" {
 				t.Fatalf("entries %+v", entries)
 			}
 			if p, err := b.log.Problems(); err != nil || len(p) == 0 {
@@ -514,7 +514,10 @@ func FuzzIndex(f *testing.F) {
 func TestRowRoundTrip(t *testing.T) {
 	for _, e := range []Entry{
 		{Position: 0, ID: uuid.New(), Size: 12, Sum: 1 << 63, At: 1763692800123456789},
-		{Position: 9_999_999_999, ID: uuid.New(), File: uuid.New(), Size: 9_999_999_999, Sum: 5, At: 1<<63 - 1, gen: 9_999_999_999, off: 9_999_999_999},
+		{
+			Position: 9_999_999_999, ID: uuid.New(), File: uuid.New(), Size: 9_999_999_999, Sum: 5, At: 1<<63 - 1,
+			gen: 9_999_999_999, off: 9_999_999_999,
+		},
 		{Position: 5, Lost: "no copy was found"},
 	} {
 		row := appendRow(nil, &e)

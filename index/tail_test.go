@@ -94,8 +94,8 @@ func TestTail(t *testing.T) {
 			sameIDs(rt, ids, b.ids[told:])
 			counted, _, err := b.log.Counts(b.line)
 			b.must(err)
-			if got := live.Counts()[b.line]; got.Base != counted.Base || got.Count != counted.Count || got.Bytes != counted.Bytes ||
-				got.Last != counted.Last {
+			if got := live.Counts()[b.line]; got.Base != counted.Base || got.Count != counted.Count ||
+				got.Bytes != counted.Bytes || got.Last != counted.Last {
 				rt.Fatalf("counted %+v, wanted %+v", got, counted)
 			}
 			if told = len(b.ids); rapid.Bool().Draw(rt, "rest") {

@@ -22,12 +22,8 @@ func TestLostPool(t *testing.T) {
 			}
 		}
 		for _, name := range []string{"x", "x/context.json"} {
-			if f, err := legacy.Open(
-				fsys,
-				name,
-				legacy.Options{},
-			); !errors.Is(err, legacy.ErrDamaged) ||
-				!strings.Contains(err.Error(), "without its messages") {
+			f, err := legacy.Open(fsys, name, legacy.Options{})
+			if !errors.Is(err, legacy.ErrDamaged) || !strings.Contains(err.Error(), "without its messages") {
 				t.Errorf("%s with %q: %v, %v", name, where, f, err)
 			}
 		}
@@ -54,12 +50,8 @@ func TestOddNodes(t *testing.T) {
 			t.Fatal(err)
 		}
 		defer fsys.Close()
-		if _, err := legacy.Open(
-			fsys,
-			"x",
-			legacy.Options{},
-		); !errors.Is(err, legacy.ErrDamaged) ||
-			!strings.Contains(err.Error(), legacytest.ID(1)) {
+		_, err = legacy.Open(fsys, "x", legacy.Options{})
+		if !errors.Is(err, legacy.ErrDamaged) || !strings.Contains(err.Error(), legacytest.ID(1)) {
 			t.Errorf("%s: %v", what, err)
 		}
 	}

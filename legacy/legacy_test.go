@@ -68,13 +68,11 @@ func TestDetect(t *testing.T) {
 		{"context.json alone", legacy.None, []entry{{"x/context.json", whole}}},
 		{"context.json without its messages", legacy.Split, []entry{{"x/context.json", emptied}}},
 		{
-			"context.json without its messages and a pool",
-			legacy.Split,
+			"context.json without its messages and a pool", legacy.Split,
 			[]entry{{"x/context.json", strings.Replace(emptied, `"message_pool":{},`, "", 1)}},
 		},
 		{
-			"context.json without its messages, the pool null",
-			legacy.Split,
+			"context.json without its messages, the pool null", legacy.Split,
 			[]entry{{"x/context.json", strings.Replace(emptied, `"message_pool":{}`, `"message_pool":null`, 1)}},
 		},
 		{"context.json beside a file where its messages belong", legacy.Split, []entry{{"x/context.json", emptied}, {"x/messages_pool", ""}}},
@@ -85,22 +83,19 @@ func TestDetect(t *testing.T) {
 		{"no JSON with three of the members in it", legacy.None, []entry{{"x", `["id":"x","config":{},"branches":{}}`}}},
 		{"no JSON with a pool and another member in it", legacy.Monolithic, []entry{{"x", `["id":"x","message_pool":{}}`}}},
 		{
-			"a name in the midst of no JSON, far behind",
-			legacy.Monolithic,
+			"a name in the midst of no JSON, far behind", legacy.Monolithic,
 			[]entry{{"x", `["x":"` + strings.Repeat("long ", 30_000) + `","id":"x","message_pool":{}}`}},
 		},
 		{"a name across two reads", legacy.Monolithic, []entry{{"x", `["x":"` + strings.Repeat("x", 64<<10-20) + `","message_pool":{"id":1}}`}}},
 		{"context.json of somebody else", legacy.None, []entry{{"x/context.json", `{"id":"x","config":{},"parent_id":null}`}}},
 		{
-			"context.json in a damaged one of ours",
-			legacy.None,
+			"context.json in a damaged one of ours", legacy.None,
 			[]entry{{"x/context.json", emptied}, {"x/index.json", "{}"}, {"x/messages/a", ""}},
 		},
 		{"one of ours", legacy.Context, []entry{{"x/metadata.json", `{"ctxdir":"context/1"}`}}},
 		{"one of ours, damaged", legacy.Context, []entry{{"x/metadata.json", ``}, {"x/messages/a", ""}}},
 		{
-			"one of ours beside a split one",
-			legacy.Context,
+			"one of ours beside a split one", legacy.Context,
 			[]entry{{"x/metadata.json", `{"ctxdir":"context/1"}`}, {"x/context.json", whole}, {"x/messages_pool/a.json", "{}"}},
 		},
 		{"metadata of somebody else", legacy.None, []entry{{"x/metadata.json", `{"title":"x"}`}}},
@@ -294,13 +289,8 @@ func TestCompare(t *testing.T) {
 
 func compact(t *testing.T, text string) string {
 	t.Helper()
-	b, err := jsontext.AppendFormat(
-		nil,
-		[]byte(text),
-		jsontext.AllowDuplicateNames(true),
-		jsontext.AllowInvalidUTF8(true),
-		jsontext.PreserveRawStrings(true),
-	)
+	b, err := jsontext.AppendFormat(nil, []byte(text),
+		jsontext.AllowDuplicateNames(true), jsontext.AllowInvalidUTF8(true), jsontext.PreserveRawStrings(true))
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -426,12 +416,7 @@ func TestFind(t *testing.T) {
 	}
 	slices.Sort(got)
 	want := []string{
-		"a.json legacy",
-		"b.JSON legacy",
-		"d.json ",
-		"deep/er/e.json legacy",
-		"s legacy-split",
-		"store/" + id + ".json legacy",
+		"a.json legacy", "b.JSON legacy", "d.json ", "deep/er/e.json legacy", "s legacy-split", "store/" + id + ".json legacy",
 		"store/kept/x.json legacy",
 	}
 	slices.Sort(want)

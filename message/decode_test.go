@@ -20,12 +20,8 @@ func BenchmarkEnvelope(b *testing.B) {
 		StoredAt: time.Now().UTC(),
 		Branch:   "main",
 		Role:     "assistant",
-		Body: json.RawMessage(
-			`{"role":"assistant","content":[{"type":"text","text":"` + strings.Repeat(
-				"what was said ",
-				150,
-			) + `"}],"usage":{"input_tokens":1,"output_tokens":2}}`,
-		),
+		Body: json.RawMessage(`{"role":"assistant","content":[{"type":"text","text":"` +
+			strings.Repeat("what was said ", 150) + `"}],"usage":{"input_tokens":1,"output_tokens":2}}`),
 	}
 	raw := env.AppendTo(nil)
 	type decoded struct {

@@ -8,13 +8,19 @@ import (
 
 // TestValid: what a valid envelope is, as docs/FORMAT.md says it. Each case is an envelope with something in place of a part of it.
 func TestValid(t *testing.T) {
-	const id, line, prev = "0198c0de-0000-7000-8000-00000000abcd", "0198c0de-0000-7000-8000-00000000eeee", "0198c0de-0000-7000-8000-00000000aaaa"
+	const (
+		id   = "0198c0de-0000-7000-8000-00000000abcd"
+		line = "0198c0de-0000-7000-8000-00000000eeee"
+		prev = "0198c0de-0000-7000-8000-00000000aaaa"
+	)
 	const text = `{"ctxdir":"message/1","id":"` + id + `","line":"` + line + `","position":3,"prev":"` + prev +
 		`","stored_at":"2026-01-02T03:04:05Z","role":"user","message":{"a":1}}`
 	want, err := Parse([]byte(text))
 	if err != nil || string(want.AppendTo(nil)) != text {
 		t.Fatalf("%s, %v", want.AppendTo(nil), err)
 	}
+	upper := strings.NewReplacer(id, strings.ToUpper(id), line, strings.ToUpper(line), prev, strings.ToUpper(prev))
+	const members = `"id":"` + id + `","line":"` + line + `"`
 	for name, x := range map[string]struct {
 		old, new string
 		same     bool // it says the same
@@ -26,8 +32,8 @@ func TestValid(t *testing.T) {
 		"two marks":                    {text, "\ufeff\ufeff" + text, false},
 		"white space":                  {`,"role":"user"`, " ,\t\"role\" :\r\n\"user\"", true},
 		"upper-case id":                {id, strings.ToUpper(id), true},
-		"upper-case ids":               {text, strings.NewReplacer(id, strings.ToUpper(id), line, strings.ToUpper(line), prev, strings.ToUpper(prev)).Replace(text), true},
-		"upper-case id, another order": {`"id":"` + id + `","line":"` + line + `"`, `"line":"` + line + `","id":"` + strings.ToUpper(id) + `"`, true},
+		"upper-case ids":               {text, upper.Replace(text), true},
+		"upper-case id, another order": {members, `"line":"` + line + `","id":"` + strings.ToUpper(id) + `"`, true},
 		"id without hyphens":           {id, strings.ReplaceAll(id, "-", ""), false},
 		"id in braces":                 {id, "{" + id + "}", false},
 		"id as URN":                    {id, "urn:uuid:" + id, false},
@@ -41,19 +47,20 @@ func TestValid(t *testing.T) {
 		"no message":                   {`"message":{`, `"no":{`, false},
 		"message null":                 {`{"a":1}`, `null`, false},
 		"message a list":               {`{"a":1}`, `[]`, false},
-		"optional members null":        {`"role":"user"`, `"role":"user","type":null,"file":null,"payloads":null,"created_at":null,"origin_id":null,"source":null,"branch":null`, true},
-		"unknown member":               {`"role":"user"`, `"role":"user","mood":["good"]`, true},
-		"repeated, the last counts":    {`"role":"user"`, `"role":"tool","role":"user"`, true},
-		"position with a fraction":     {`"position":3`, `"position":3.0`, false},
-		"position below zero":          {`"position":3`, `"position":-3`, false},
-		"position a text":              {`"position":3`, `"position":"3"`, false},
-		"invalid UTF-8 in role":        {`user`, "us\xffer", false},
-		"invalid UTF-8 in a name":      {`"role":`, "\"r\xff\":1,\"role\":", false},
-		"half a surrogate in UTF-8":    {`user`, "\xed\xa0\x80", false},
-		"overlong UTF-8":               {`user`, "\xc0\xaf", false},
-		"something behind it":          {text, text + "{}", false},
-		"a NUL behind it":              {text, text + "\x00", false},
-		"another kind":                 {"message/1", "context/1", false},
+		"optional members null": {`"role":"user"`, `"role":"user","type":null,"file":null,"payloads":null,"created_at":null,` +
+			`"origin_id":null,"source":null,"branch":null`, true},
+		"unknown member":            {`"role":"user"`, `"role":"user","mood":["good"]`, true},
+		"repeated, the last counts": {`"role":"user"`, `"role":"tool","role":"user"`, true},
+		"position with a fraction":  {`"position":3`, `"position":3.0`, false},
+		"position below zero":       {`"position":3`, `"position":-3`, false},
+		"position a text":           {`"position":3`, `"position":"3"`, false},
+		"invalid UTF-8 in role":     {`user`, "us\xffer", false},
+		"invalid UTF-8 in a name":   {`"role":`, "\"r\xff\":1,\"role\":", false},
+		"half a surrogate in UTF-8": {`user`, "\xed\xa0\x80", false},
+		"overlong UTF-8":            {`user`, "\xc0\xaf", false},
+		"something behind it":       {text, text + "{}", false},
+		"a NUL behind it":           {text, text + "\x00", false},
+		"another kind":              {"message/1", "context/1", false},
 	} {
 		e, err := Parse([]byte(strings.Replace(text, x.old, x.new, 1)))
 		switch {

@@ -13,9 +13,10 @@ import (
 )
 
 var ctxdirEngine = &Engine{
-	Name:  Ours,
-	About: "this library with its defaults: a message file is there when Append returns, a journal is folded in the background once it holds 512 KiB, and at Close",
-	Open:  openCtxdir,
+	Name: Ours,
+	About: "this library with its defaults: a message file is there when Append returns, " +
+		"a journal is folded in the background once it holds 512 KiB, and at Close",
+	Open: openCtxdir,
 }
 
 func openCtxdir(dir string, d Durability) (Store, error) {

@@ -24,11 +24,8 @@ func TestRun(t *testing.T) {
 			return nil
 		}}
 	}
-	samples, err := Run(
-		context.Background(),
-		Plan{Rounds: 2, Turn: time.Minute, Total: time.Minute},
-		[]Lane{lane("a", 3), lane("b", 1), lane("c", 1)},
-	)
+	samples, err := Run(context.Background(), Plan{Rounds: 2, Turn: time.Minute, Total: time.Minute},
+		[]Lane{lane("a", 3), lane("b", 1), lane("c", 1)})
 	if err != nil {
 		t.Fatal(err)
 	}

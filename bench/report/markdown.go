@@ -22,10 +22,8 @@ func (r *Report) markdown() []byte {
 }
 
 func (r *Report) head(b *bytes.Buffer) {
-	fmt.Fprintf(
-		b,
-		"# Benchmarks\n\nMade by `go run ./cmd/compare` in `bench/`; not to be edited by hand. The figures, with those of every round, are in [results.json](results.json).\n\n",
-	)
+	fmt.Fprintf(b, "# Benchmarks\n\nMade by `go run ./cmd/compare` in `bench/`; not to be edited by hand. "+
+		"The figures, with those of every round, are in [results.json](results.json).\n\n")
 	if r.Settings.Quick {
 		fmt.Fprintf(b, "**A quick run: small sizes, few operations. It shows that everything works, and no more.**\n\n")
 	}
@@ -33,23 +31,11 @@ func (r *Report) head(b *bytes.Buffer) {
 	fmt.Fprintf(b, "%s. %s, %d cores, %s MiB of memory; %s, %s, %s; %s. %d rounds, %.0f minutes.\n\n", r.Date,
 		m.CPU, m.Cores, rows.Count(m.MemoryMiB), m.Kernel, m.Arch, m.FileSystem, m.Go, r.Settings.Rounds, r.Took.Minutes())
 	c := r.Settings.Corpus
-	fmt.Fprintf(
-		b,
-		"Messages: %s real ones from %s; %s bytes in the mean, %s in the median, %s at 90 %%, %s at 99 %%.\n\n",
-		rows.Count(
-			int64(c.Bodies),
-		),
-		c.From,
-		rows.Count(int64(c.Mean)),
-		rows.Count(int64(c.Median)),
-		rows.Count(int64(c.P90)),
-		rows.Count(int64(c.P99)),
-	)
-	fmt.Fprintf(
-		b,
-		"Making a file bare (open, write, close, rename) took %s at the beginning.\n\n",
-		format(float64(r.Settings.FileMade), rows.Nanoseconds),
-	)
+	fmt.Fprintf(b, "Messages: %s real ones from %s; %s bytes in the mean, %s in the median, %s at 90 %%, %s at 99 %%.\n\n",
+		rows.Count(int64(c.Bodies)), c.From,
+		rows.Count(int64(c.Mean)), rows.Count(int64(c.Median)), rows.Count(int64(c.P90)), rows.Count(int64(c.P99)))
+	fmt.Fprintf(b, "Making a file bare (open, write, close, rename) took %s at the beginning.\n\n",
+		format(float64(r.Settings.FileMade), rows.Nanoseconds))
 	fmt.Fprintf(b, "![Durable append](append.svg)\n![Reading](reading.svg)\n![Ratio to each goal](goals.svg)\n\n")
 }
 
@@ -120,10 +106,8 @@ func (r *Report) details(b *bytes.Buffer) {
 		if res.Unit == rows.PerSecond {
 			latency = rows.Nanoseconds
 		}
-		fmt.Fprintf(
-			b,
-			"| | median | rounds from – to | p99 | mean | most | operations | errors |\n| --- | --- | --- | --- | --- | --- | --- | --- |\n",
-		)
+		fmt.Fprintf(b, "| | median | rounds from – to | p99 | mean | most | operations | errors |\n"+
+			"| --- | --- | --- | --- | --- | --- | --- | --- |\n")
 		for _, c := range res.Cells {
 			name := c.Name
 			if c.Note != "" {
@@ -178,12 +162,9 @@ func (r *Report) missed(b *bytes.Buffer) {
 			}
 		}
 		if p := res.Profile; p != nil {
-			fmt.Fprintf(
-				b,
+			fmt.Fprintf(b,
 				"\nProfile of ours: %.1f s of processor time in %.1f s; what is missing was waiting, for the disk as a rule.\n\n",
-				p.CPU.Seconds(),
-				p.Wall.Seconds(),
-			)
+				p.CPU.Seconds(), p.Wall.Seconds())
 			fmt.Fprintf(b, "- in these functions themselves: %s\n- in these and what they call: %s\n", list(p.Flat), list(p.Under))
 		}
 		fmt.Fprintf(b, "\n")
@@ -203,13 +184,15 @@ func list(costs []measure.Cost) string {
 func (r *Report) method(b *bytes.Buffer) {
 	fmt.Fprintf(b, `## Method
 
-In each row every engine has its turn in each round, one after the other, and each round begins with another one. Before a turn what the one before
-left is written back (syncfs) and garbage collected; after it a fold that is going on is waited for. The figures are medians over all operations of
-all rounds, and ratios are those of medians. A slow engine does fewer operations: a turn ends after two seconds, and after twenty in all it sits out.
+In each row every engine has its turn in each round, one after the other, and each round begins with another one. Before
+a turn what the one before left is written back (syncfs) and garbage collected; after it a fold that is going on is
+waited for. The figures are medians over all operations of all rounds, and ratios are those of medians. A slow engine
+does fewer operations: a turn ends after two seconds, and after twenty in all it sits out.
 
-All hold the same messages under the same ids, from a fixed seed. "Durable" means fdatasync or fsync for everybody, synchronous=FULL for SQLite. "Decoded" is the same
-function for everybody, from the message's JSON to a Go struct. The page cache is warm for everybody. No store is deleted before the end, and each lies in a
-part of the disk of its own (chattr +T on the folder above): where many files were deleted shortly before, ext4 is slow to make new ones.
+All hold the same messages under the same ids, from a fixed seed. "Durable" means fdatasync or fsync for everybody,
+synchronous=FULL for SQLite. "Decoded" is the same function for everybody, from the message's JSON to a Go struct. The
+page cache is warm for everybody. No store is deleted before the end, and each lies in a part of the disk of its own
+(chattr +T on the folder above): where many files were deleted shortly before, ext4 is slow to make new ones.
 
 ## Engines
 
@@ -228,10 +211,9 @@ part of the disk of its own (chattr +T on the folder above): where many files we
 	for _, m := range r.Missing {
 		fmt.Fprintf(b, "- Not here: %s.\n", m)
 	}
-	fmt.Fprintf(
-		b,
-		"\n## How long filling the contexts took\n\nNot durable, in batches of 1,000; engines that rewrite what grows write once.\n\n| engine | messages | took |\n| --- | --- | --- |\n",
-	)
+	fmt.Fprintf(b, "\n## How long filling the contexts took\n\n"+
+		"Not durable, in batches of 1,000; engines that rewrite what grows write once.\n\n"+
+		"| engine | messages | took |\n| --- | --- | --- |\n")
 	for _, build := range r.Builds {
 		if build.Messages >= 100_000 {
 			fmt.Fprintf(b, "| %s | %s | %.1f s |\n", build.Engine, rows.Count(build.Messages), build.Took.Seconds())

@@ -68,12 +68,8 @@ func chart(title, note string, groups []group, goal float64) []byte {
 	fmt.Fprintf(&b, `<svg xmlns="http://www.w3.org/2000/svg" viewBox="0 0 %d %d" width="%d" height="%d" role="img" aria-label="%s">`+"\n",
 		width, height, width, height, html.EscapeString(title))
 	b.WriteString(style)
-	fmt.Fprintf(
-		&b,
-		`<text class="title" x="8" y="22">%s</text>`+"\n"+`<text x="8" y="42">%s</text>`+"\n",
-		html.EscapeString(title),
-		html.EscapeString(note),
-	)
+	fmt.Fprintf(&b, `<text class="title" x="8" y="22">%s</text>`+"\n"+`<text x="8" y="42">%s</text>`+"\n",
+		html.EscapeString(title), html.EscapeString(note))
 	y := 54
 	for _, g := range groups {
 		y += groupStep
@@ -81,14 +77,8 @@ func chart(title, note string, groups []group, goal float64) []byte {
 		fmt.Fprintf(&b, `<line class="axis" x1="%d" y1="%d" x2="%d" y2="%d"/>`+"\n", labelEnd, y-6, labelEnd, y-6+lineStep*len(g.bars))
 		for _, bar := range g.bars {
 			fmt.Fprintf(&b, `<text x="%d" y="%d" text-anchor="end">%s</text>`, labelEnd-8, y+7, html.EscapeString(bar.label))
-			fmt.Fprintf(
-				&b,
-				`<rect class="%s" x="%d" y="%d" width="%.1f" height="13" rx="2"/>`,
-				bar.kind,
-				labelEnd,
-				y-4,
-				max(x(bar.value)-labelEnd, 1),
-			)
+			fmt.Fprintf(&b, `<rect class="%s" x="%d" y="%d" width="%.1f" height="13" rx="2"/>`,
+				bar.kind, labelEnd, y-4, max(x(bar.value)-labelEnd, 1))
 			fmt.Fprintf(&b, `<text x="%.1f" y="%d">%s</text>`+"\n", x(bar.value)+6, y+7, html.EscapeString(bar.text))
 			y += lineStep
 		}
@@ -114,12 +104,8 @@ func (r *Report) charts() map[string][]byte {
 		out["concurrent.svg"] = chart("Appending side by side", "Durable appends per second on a logarithmic scale; longer is better.", gs, 0)
 	}
 	if g := r.distance(); len(g.bars) > 0 {
-		out["goals.svg"] = chart(
-			"How far from each goal",
-			"What was measured, divided by what the goal allows: left of the line it is met. Logarithmic scale.",
-			[]group{g},
-			1,
-		)
+		note := "What was measured, divided by what the goal allows: left of the line it is met. Logarithmic scale."
+		out["goals.svg"] = chart("How far from each goal", note, []group{g}, 1)
 	}
 	return out
 }

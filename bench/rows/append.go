@@ -67,12 +67,12 @@ func appendRow(ctx context.Context, e *Env) ([]*Result, error) {
 		r.atMost(1.25, p99, "p99 / ", engine.Ours, floorFiles)
 	}
 	flat(results, 1.1, engine.Ours)
-	results[0].Notes = append(
-		results[0].Notes,
-		"\""+floorSync+"\" is pwrite to a file laid out beforehand, and fdatasync. \""+floorFiles+"\" makes the message's file besides: openat(O_CREAT|O_EXCL) "+
-			"of a temporary name, write, close, renameat, in a folder that begins empty. Neither takes a lock nor lays out space within the time measured.",
-		"The smallest size gets a new context in each turn; the larger ones grow by the appends measured. Background folds count where an append meets them, in p99 and mean.",
-	)
+	results[0].Notes = append(results[0].Notes,
+		"\""+floorSync+"\" is pwrite to a file laid out beforehand, and fdatasync. \""+floorFiles+"\" makes the message's "+
+			"file besides: openat(O_CREAT|O_EXCL) of a temporary name, write, close, renameat, in a folder that begins empty. "+
+			"Neither takes a lock nor lays out space within the time measured.",
+		"The smallest size gets a new context in each turn; the larger ones grow by the appends measured. "+
+			"Background folds count where an append meets them, in p99 and mean.")
 	for i, r := range results {
 		for k, lane := range lanes {
 			if at[k] == i && lane.Name == engine.Ours {
@@ -191,7 +191,8 @@ func relaxedRow(ctx context.Context, e *Env) ([]*Result, error) {
 		At:   Count(n),
 		Unit: Nanoseconds,
 		Notes: []string{
-			"Relaxed: survives the end of the process, not a power cut. SQLite with synchronous=NORMAL, bbolt with NoSync, the others without fsync.",
+			"Relaxed: survives the end of the process, not a power cut. SQLite with synchronous=NORMAL, bbolt with " +
+				"NoSync, the others without fsync.",
 		},
 	}
 	var lanes []measure.Lane

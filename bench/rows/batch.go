@@ -145,12 +145,9 @@ func fiveKRow(ctx context.Context, e *Env) ([]*Result, error) {
 	// No two are equal: each makes a blob.
 	results := make([][]byte, 8192)
 	for i := range results {
-		results[i] = fmt.Appendf(
-			nil,
+		results[i] = fmt.Appendf(nil,
 			`{"type":"user","message":{"role":"user","content":[{"type":"tool_result","tool_use_id":"toolu_01","content":"%d\\n%s"}]}}`,
-			i,
-			bytes.Repeat([]byte("ok  \\tpackage/of/the/project\\t0.123s\\n"), 5*1024/37),
-		)
+			i, bytes.Repeat([]byte("ok  \\tpackage/of/the/project\\t0.123s\\n"), 5*1024/37))
 	}
 	var lanes []measure.Lane
 	for _, eng := range e.named(engine.Ours, engine.Modernc, engine.Mattn) {

@@ -55,10 +55,9 @@ func checkRow(ctx context.Context, e *Env) ([]*Result, error) {
 		}
 		results = append(results, result)
 	}
-	results[0].Notes = append(
-		results[0].Notes,
-		"The floors know the folder; they list it, and look at each file by its path, one after the other. The page cache is warm. The sum is XXH64, as that of messages is.",
-	)
+	results[0].Notes = append(results[0].Notes,
+		"The floors know the folder; they list it, and look at each file by its path, one after the other. "+
+			"The page cache is warm. The sum is XXH64, as that of messages is.")
 	return results, nil
 }
 

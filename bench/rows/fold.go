@@ -23,8 +23,10 @@ func foldRow(ctx context.Context, e *Env) ([]*Result, error) {
 		At:   Count(e.size(10_000)),
 		Unit: Nanoseconds,
 		Notes: []string{
-			"Durable appends one by one, folding held back. \"Close\" then folds what the journal holds into rows and index.json, which is what the background does once a journal has grown to its size. " +
-				"Context.Fold makes the message files durable too, which the background does once in eight folds: it contains a syncfs, which also writes back what other programs left on the same file system. " +
+			"Durable appends one by one, folding held back. \"Close\" then folds what the journal holds into rows and " +
+				"index.json, which is what the background does once a journal has grown to its size. " +
+				"Context.Fold makes the message files durable too, which the background does once in eight folds: " +
+				"it contains a syncfs, which also writes back what other programs left on the same file system. " +
 				"\"syncfs alone\" is what a syncfs takes after as many files were made bare.",
 		},
 	}

@@ -24,10 +24,8 @@ func listRow(ctx context.Context, e *Env) ([]*Result, error) {
 		Unit: Nanoseconds,
 		Goal: "≤ 2 × reading their metadata files",
 		Notes: []string{
-			fmt.Sprintf(
-				"%d messages in each. The store is opened anew for each list. The floor opens, reads and closes every metadata.json, by paths known beforehand.",
-				each,
-			),
+			fmt.Sprintf("%d messages in each. The store is opened anew for each list. "+
+				"The floor opens, reads and closes every metadata.json, by paths known beforehand.", each),
 		},
 	}
 	var lanes []measure.Lane

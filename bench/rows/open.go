@@ -55,10 +55,8 @@ func openRow(ctx context.Context, e *Env) ([]*Result, error) {
 		r.Notes = append(r.Notes, "Ours allocates "+Count(bytes)+" bytes in "+Count(objects)+" objects.")
 	}
 	flat(results, 1.1, engine.Ours)
-	results[0].Notes = append(
-		results[0].Notes,
-		"\""+floorRead+"\" opens, reads to the end and closes what opening has to look at: metadata.json, index.json and the journals that are not folded.",
-	)
+	results[0].Notes = append(results[0].Notes, "\""+floorRead+"\" opens, reads to the end and closes what opening has to "+
+		"look at: metadata.json, index.json and the journals that are not folded.")
 	for i, r := range results {
 		for k, lane := range lanes {
 			if at[k] == i && lane.Name == engine.Ours {

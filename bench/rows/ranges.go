@@ -41,7 +41,8 @@ func rangeRow(ctx context.Context, e *Env) ([]*Result, error) {
 		Goal: "≤ 1.5 × SQLite",
 		Unit: Nanoseconds,
 		Notes: []string{
-			"A long-lived handle, random ranges of the middle half, decoded, each read once before by another handle, so that it is in the page cache. " +
+			"A long-lived handle, random ranges of the middle half, decoded, each read once before by another handle, " +
+				"so that it is in the page cache. " +
 				"One document and the file per message's index are in memory already.",
 		},
 	}
@@ -133,10 +134,8 @@ func wholeRow(ctx context.Context, e *Env) ([]*Result, error) {
 			return nil, err
 		}
 	}
-	results[0].Notes = append(
-		results[0].Notes,
-		"A new handle in an open store; each message is decoded as it comes and let go, by one goroutine.",
-	)
+	results[0].Notes = append(results[0].Notes,
+		"A new handle in an open store; each message is decoded as it comes and let go, by one goroutine.")
 	return results, nil
 }
 

@@ -54,10 +54,10 @@ func readersRow(ctx context.Context, e *Env) ([]*Result, error) {
 		c.Value, c.Rounds = s.MedianRate(), s.Rates
 		results[at[k]].Cells = append(results[at[k]].Cells, c)
 	}
-	results[0].Notes = append(
-		results[0].Notes,
-		"A process bound to the cores, a reader per core, each with a handle (SQLite: a connection) of its own: random ranges of 50, decoded; messages per second. A handle is opened anew when every range was read once, so that no cache of messages answers.",
-	)
+	results[0].Notes = append(results[0].Notes,
+		"A process bound to the cores, a reader per core, each with a handle (SQLite: a connection) of its own: random ranges "+
+			"of 50, decoded; messages per second. A handle is opened anew when every range was read once, so that no cache "+
+			"of messages answers.")
 	if len(results) == 2 {
 		scale := func(name string) float64 { return results[1].Cell(name).Value / results[0].Cell(name).Value }
 		ours, loop := scale(engine.Ours), scale(bareLoop)

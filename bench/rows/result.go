@@ -133,10 +133,8 @@ func flat(results []*Result, limit float64, name string) {
 	first := results[0].Cell(name)
 	for _, r := range results[1:] {
 		if c := r.Cell(name); c != nil && first != nil && first.Value > 0 {
-			r.Checks = append(
-				r.Checks,
-				Check{What: fmt.Sprintf("p50 at %s / at %s", r.At, results[0].At), Value: c.Value / first.Value, Limit: limit},
-			)
+			what := fmt.Sprintf("p50 at %s / at %s", r.At, results[0].At)
+			r.Checks = append(r.Checks, Check{What: what, Value: c.Value / first.Value, Limit: limit})
 		}
 	}
 }

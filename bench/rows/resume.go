@@ -66,11 +66,10 @@ func (e *Env) resume(ctx context.Context, decoding bool) ([]*Result, error) {
 		r.atMost(0.5, value, "p50 / ", engine.Ours, sqlites...)
 	}
 	flat(results, 1.1, engine.Ours)
-	results[0].Notes = append(
-		results[0].Notes,
-		"Each engine opens its store, the context, loads the newest 50 messages and decodes them; nothing of it is open before, and closing is not timed. "+
-			"With \"store open\" the store is open and warm and only the context's handle is new.",
-	)
+	results[0].Notes = append(results[0].Notes,
+		"Each engine opens its store, the context, loads the newest 50 messages and decodes them; nothing of it is open "+
+			"before, and closing is not timed. With \"store open\" the store is open and warm and only the context's handle "+
+			"is new.")
 	for i, r := range results {
 		for k, lane := range lanes {
 			if at[k] == i && lane.Name == engine.Ours {

@@ -32,11 +32,7 @@ func TestDiagnosis(t *testing.T) {
 			`{"record":"summary","findings":2,"by_kind":{"a":1,"file-system":1},"problems":1}`, "1 problem",
 		},
 		{
-			[]place.Finding{
-				ok,
-				failing,
-				warning,
-			},
+			[]place.Finding{ok, failing, warning},
 			"ok       a            fine\nerror    a            worse\nwarning  file-system  bad\n                      move\n",
 			`{"record":"summary","findings":3,"by_kind":{"a":2,"file-system":1},"problems":2}`,
 			"2 problems",
@@ -91,10 +87,8 @@ func TestStock(t *testing.T) {
 }
 
 func TestLockHeld(t *testing.T) {
-	if x := lockHeld(
-		place.Holder{Name: "gc", Process: 4711},
-	); x.Severity != place.Info || x.Path != "locks/gc" ||
-		x.Detail != "held by process 4711" {
+	x := lockHeld(place.Holder{Name: "gc", Process: 4711})
+	if x.Severity != place.Info || x.Path != "locks/gc" || x.Detail != "held by process 4711" {
 		t.Errorf("%+v", x)
 	}
 	if x := lockHeld(place.Holder{Name: "gc"}); x.Severity != place.Warning || !strings.Contains(x.Detail, "cannot be seen") || x.Hint == "" {

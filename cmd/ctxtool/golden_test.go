@@ -73,13 +73,8 @@ func (g *goldenStore) do(stdin string, args ...string) {
 
 // goldenMessage is a line of "append --envelope".
 func goldenMessage(context, number, minute int, body string) string {
-	return fmt.Sprintf(
-		`{"id":"0195f0a0-%04d-7000-8000-%012d","created_at":"1999-12-31T23:%02d:00Z","message":%s}`+"\n",
-		context,
-		number,
-		minute,
-		body,
-	)
+	return fmt.Sprintf(`{"id":"0195f0a0-%04d-7000-8000-%012d","created_at":"1999-12-31T23:%02d:00Z","message":%s}`+"\n",
+		context, number, minute, body)
 }
 
 func (g *goldenStore) fill() {
@@ -88,45 +83,36 @@ func (g *goldenStore) fill() {
 	for i, body := range []string{
 		`{"role":"system","content":"You help."}`,
 		`{"role":"user","content":"# A question\n\n* one\n* two\n\nWhat does *the parser* do?"}`,
-		`{"role":"assistant","content":[{"type":"thinking","thinking":"First I read it.\nThen I answer."},{"type":"text","text":"I read it."},{"type":"tool_use","name":"Bash","input":{"command":"cat parser.go","description":"a description that does not fit into a line of eighty columns"}}]}`,
+		`{"role":"assistant","content":[{"type":"thinking","thinking":"First I read it.\nThen I answer."},` +
+			`{"type":"text","text":"I read it."},{"type":"tool_use","name":"Bash","input":{"command":"cat parser.go",` +
+			`"description":"a description that does not fit into a line of eighty columns"}}]}`,
 		`{"role":"tool","content":"package parser\n\nfunc Parse() {\n}\n"}`,
-		`{"role":"User","content":[{"type":"text","text":"And this?"},{"type":"image","source":{"type":"base64","media_type":"image/png","data":"AAAAAAAAAAAA"}},{"type":"file","filename":"notes 日本.txt","source":{"type":"base64","media_type":"text/plain","data":"AAAA"}}]}`,
+		`{"role":"User","content":[{"type":"text","text":"And this?"},` +
+			`{"type":"image","source":{"type":"base64","media_type":"image/png","data":"AAAAAAAAAAAA"}},` +
+			`{"type":"file","filename":"notes 日本.txt","source":{"type":"base64","media_type":"text/plain","data":"AAAA"}}]}`,
 		`{"role":"Assistant","content":"It parses."}`,
 	} {
 		walk.WriteString(goldenMessage(1, i, i, body))
 	}
 	g.do(walk.String(), "append", walkID, "--jsonl", "--envelope")
 	g.do("", "branch", "fork", walkID, "alt", "--at", "4")
-	g.do(
-		goldenMessage(1, 10, 10, `{"type":"progress","data":{"n":1}}`)+goldenMessage(1, 11, 11, `{"role":"user","content":"\n"}`),
-		"append",
-		walkID,
-		"--branch",
-		"alt",
-		"--jsonl",
-		"--envelope",
-	)
+	alt := goldenMessage(1, 10, 10, `{"type":"progress","data":{"n":1}}`) +
+		goldenMessage(1, 11, 11, `{"role":"user","content":"\n"}`)
+	g.do(alt, "append", walkID, "--branch", "alt", "--jsonl", "--envelope")
 	g.do("", "branch", "fork", walkID, "分岐 👩‍👩‍👧‍👦", "--from", "alt", "--at", "5")
 	g.do("", "branch", "fork", walkID, "early", "--at", "1")
 	g.do("", "branch", "new", walkID, "apart")
 
-	g.do("", "new", "--id", wideID, "--title", "日本語の題名は幅が二倍あるので、途中で切られるときも列がずれてはいけません。")
-	g.do(goldenMessage(2, 0, 20, `{"role":"user","content":"日本語 Ελληνικά עברית 👩🏽‍💻 é ﷽"}`)+
-		goldenMessage(
-			2,
-			1,
-			21,
-			`{"role":"assistant","content":[{"type":"thinking","thinking":"漢字の思考はとても長いので、八十桁の端末では一行に収まりません。切れ目は文字の途中であってはならない。"},{"type":"text","text":"👍🏿"}]}`,
-		),
-		"append", wideID, "--jsonl", "--envelope")
-	g.do(
-		"",
-		"new",
-		"--id",
-		joinedID,
-		"--title",
-		"👩‍👩‍👧‍👦 family, 🏳️‍🌈 flag, 🇩🇪 country, e\u0301 combining, a\u0300\u0301\u0302\u0303 stack, "+strings.Repeat("🧑🏾‍🚀", 20),
-	)
+	g.do("", "new", "--id", wideID,
+		"--title", "日本語の題名は幅が二倍あるので、途中で切られるときも列がずれてはいけません。")
+	wide := goldenMessage(2, 0, 20, `{"role":"user","content":"日本語 Ελληνικά עברית 👩🏽‍💻 é ﷽"}`) +
+		goldenMessage(2, 1, 21, `{"role":"assistant","content":[{"type":"thinking","thinking":"`+
+			`漢字の思考はとても長いので、八十桁の端末では一行に収まりません。`+
+			`切れ目は文字の途中であってはならない。"},{"type":"text","text":"👍🏿"}]}`)
+	g.do(wide, "append", wideID, "--jsonl", "--envelope")
+	joined := "👩‍👩‍👧‍👦 family, 🏳️‍🌈 flag, 🇩🇪 country, " +
+		"e\u0301 combining, a\u0300\u0301\u0302\u0303 stack, " + strings.Repeat("🧑🏾‍🚀", 20)
+	g.do("", "new", "--id", joinedID, "--title", joined)
 	g.do("", "new", "--id", rudeID, "--title", "bell\a \x1b[31mred\x1b[0m line\nbreak \u202eesrever\u202c tab\tend")
 	g.do("", "new", "--id", removedID, "--title", "Removed")
 

@@ -98,10 +98,14 @@ func prepareExamples(t *testing.T) (home string) {
 		".zfunc/x":                   "",
 		".config/fish/completions/x": "",
 		".local/share/bash-completion/completions/x": "",
-		".old-tool/conversations/" + migratedID + ".json": `{"id": "` + migratedID + `", "parent_id": null, "config": {}, "message_pool": {}, "branches": {"main": {"name": "main", ` +
-			`"message_ids": [], "system_prompt": null, "user_prompt": null}}, "active_branch_name": "main", "current_state": "idle"}`,
+		".old-tool/conversations/" + migratedID + ".json": `{"id": "` + migratedID + `", "parent_id": null, "config": {}, ` +
+			`"message_pool": {}, "branches": {"main": {"name": "main", "message_ids": [], "system_prompt": null, ` +
+			`"user_prompt": null}}, "active_branch_name": "main", "current_state": "idle"}`,
 	}
-	for from, to := range map[string]string{"chatgpt/conversations.json": "work/conversations.json", "claude-code/simple.jsonl": ".claude/projects/walk/simple.jsonl"} {
+	for from, to := range map[string]string{
+		"chatgpt/conversations.json": "work/conversations.json",
+		"claude-code/simple.jsonl":   ".claude/projects/walk/simple.jsonl",
+	} {
 		b, err := os.ReadFile(filepath.Join("../../testdata", from))
 		if err != nil {
 			t.Fatal(err)
@@ -160,13 +164,8 @@ func TestExamples(t *testing.T) {
 		}
 		shell := exec.Command("sh", "-e", "-c", cmd.Example)
 		shell.Dir = filepath.Join(home, "work")
-		shell.Env = append(
-			os.Environ(),
-			"HOME="+home,
-			"PATH="+filepath.Join(home, "bin")+":"+os.Getenv("PATH"),
-			"CTXDIR_STORE=",
-			"XDG_DATA_HOME=",
-		)
+		shell.Env = append(os.Environ(), "HOME="+home, "PATH="+filepath.Join(home, "bin")+":"+os.Getenv("PATH"),
+			"CTXDIR_STORE=", "XDG_DATA_HOME=")
 		out, err := shell.CombinedOutput()
 		if cmd.Name() == "doctor" && shell.ProcessState.ExitCode() == exitProblems {
 			err = nil // nobody knows on what file system tests run
@@ -193,7 +192,10 @@ func TestManuals(t *testing.T) {
 			continue
 		}
 		page := string(b)
-		for _, wanted := range []string{".TH \"" + escaped(strings.ToUpper(name)) + "\" \"1\"", ".SH \"SYNOPSIS\"", ".SH \"EXIT STATUS\"", ".SH \"EXAMPLES\"", escaped(cmd.Short)} {
+		for _, wanted := range []string{
+			`.TH "` + escaped(strings.ToUpper(name)) + `" "1"`, `.SH "SYNOPSIS"`, `.SH "EXIT STATUS"`, `.SH "EXAMPLES"`,
+			escaped(cmd.Short),
+		} {
 			if !strings.Contains(page, wanted) {
 				t.Errorf("%s: no %s", name, wanted)
 			}

@@ -66,7 +66,8 @@ func TestParts(t *testing.T) {
 		},
 		{
 			"image in a blob",
-			`{"content":[{"type":"image_url","image_url":{"url":{"$blob":"` + someBlob + `","size":2048,"encoding":"base64","media_type":"image/gif"}}}]}`,
+			`{"content":[{"type":"image_url","image_url":{"url":{"$blob":"` + someBlob + `","size":2048,` +
+				`"encoding":"base64","media_type":"image/gif"}}}]}`,
 			[]part{{kind: attachedPart, text: "image image/gif, 2.0 KiB"}},
 		},
 		{
@@ -94,9 +95,8 @@ func TestParts(t *testing.T) {
 
 func TestRenderMessage(t *testing.T) {
 	id := uuid.MustParse("0195f0a0-0000-7000-8000-000000000001")
-	body := json.RawMessage(
-		`{"role":"user","content":[{"type":"text","text":"bell\u0007 red\u001b[31m\nnext"},{"type":"tool_use","name":"Bash","input":{"command":"echo one; echo two"}}]}`,
-	)
+	body := json.RawMessage(`{"role":"user","content":[{"type":"text","text":"bell\u0007 red\u001b[31m\nnext"},` +
+		`{"type":"tool_use","name":"Bash","input":{"command":"echo one; echo two"}}]}`)
 	m := &ctxdir.Message{ID: id, Position: 7, Role: "user", CreatedAt: time.Date(2025, 3, 4, 5, 6, 7, 0, time.Local), Stored: body}
 	edited, lost, typed := *m, *m, *m
 	edited.Edited = true
@@ -114,22 +114,16 @@ func TestRenderMessage(t *testing.T) {
 	}{
 		{"plain", renderer{fold: 30}, m, head + "\nbell\a red\x1b[31m\nnext\n> Bash {\"command\":\"echo one; …\n\n"},
 		{
-			"terminal",
-			renderer{fold: 80, terminal: true},
-			m,
+			"terminal", renderer{fold: 80, terminal: true}, m,
 			"── " + head + " ─────────\nbell red[31m\nnext\n> Bash {\"command\":\"echo one; echo two\"}\n\n",
 		},
 		{
-			"full",
-			renderer{fold: 30, full: true},
-			m,
+			"full", renderer{fold: 30, full: true}, m,
 			head + "\nbell\a red\x1b[31m\nnext\n> Bash\n  {\n    \"command\": \"echo one; echo two\"\n  }\n\n",
 		},
 		{"blank", renderer{fold: 80}, &blank, head + "\n(nothing to show)\n\n"},
 		{
-			"forks",
-			renderer{fold: 80, forks: map[int64][]string{7: {"no"}, 8: {"a", "b\n"}}},
-			&blank,
+			"forks", renderer{fold: 80, forks: map[int64][]string{7: {"no"}, 8: {"a", "b\n"}}}, &blank,
 			head + "\n(nothing to show)\n\n├─ forks here: a, b \n\n",
 		},
 		{"heads", renderer{fold: 80, headsOnly: true}, m, head + "  158 B\n"},
@@ -137,10 +131,9 @@ func TestRenderMessage(t *testing.T) {
 		{"lost", renderer{fold: 80}, &lost, head + "\nunavailable: file is empty\n\n"},
 		{"type", renderer{fold: 80}, &typed, strings.Replace(head, "user", "[progress]", 1) + "\n  n: 1\n\n"},
 		{
-			"colour",
-			renderer{fold: 80, colour: true},
-			&lost,
-			"\x1b[1m7\x1b[0m  \x1b[1;34muser\x1b[0m  \x1b[2m2025-03-04 05:06:07\x1b[0m  \x1b[2m" + id.String() + "\x1b[0m\n\x1b[31munavailable: file is empty\x1b[0m\n\n",
+			"colour", renderer{fold: 80, colour: true}, &lost,
+			"\x1b[1m7\x1b[0m  \x1b[1;34muser\x1b[0m  \x1b[2m2025-03-04 05:06:07\x1b[0m  \x1b[2m" + id.String() +
+				"\x1b[0m\n\x1b[31munavailable: file is empty\x1b[0m\n\n",
 		},
 	}
 	for _, test := range tests {
@@ -226,7 +219,8 @@ func TestShorten(t *testing.T) {
 		n    int
 		want string
 	}{
-		{"abc", 3, "abc"}, {"abcd", 3, "ab…"}, {"", 0, ""}, {"日本語", 6, "日本語"}, {"日本語", 5, "日本…"}, {"日本語", 4, "日…"},
+		{"abc", 3, "abc"}, {"abcd", 3, "ab…"}, {"", 0, ""}, {"日本語", 6, "日本語"}, {"日本語", 5, "日本…"},
+		{"日本語", 4, "日…"},
 		{"👩‍👩‍👧x", 3, "👩‍👩‍👧x"}, {"👩‍👩‍👧xy", 3, "👩‍👩‍👧…"},
 	}
 	for _, test := range tests {
@@ -290,8 +284,10 @@ func TestChatMessages(t *testing.T) {
 		{"session record", `{"type":"user","message":{"role":"user","content":"a"}}`, `[{"role":"user","content":"a"}]`},
 		{
 			"tools",
-			`{"message":{"role":"assistant","content":[{"type":"thinking","thinking":"h"},{"type":"text","text":"a<b"},{"type":"tool_use","id":"t1","name":"f","input":{"n":1.0}}]}}`,
-			`[{"role":"assistant","content":[{"type":"text","text":"a<b"}],"tool_calls":[{"id":"t1","type":"function","function":{"name":"f","arguments":"{\"n\":1.0}"}}]}]`,
+			`{"message":{"role":"assistant","content":[{"type":"thinking","thinking":"h"},{"type":"text","text":"a<b"},` +
+				`{"type":"tool_use","id":"t1","name":"f","input":{"n":1.0}}]}}`,
+			`[{"role":"assistant","content":[{"type":"text","text":"a<b"}],` +
+				`"tool_calls":[{"id":"t1","type":"function","function":{"name":"f","arguments":"{\"n\":1.0}"}}]}]`,
 		},
 		{
 			"results",
@@ -306,11 +302,8 @@ func TestChatMessages(t *testing.T) {
 	for _, test := range tests {
 		var b strings.Builder
 		e := &openaiExport{w: &b}
-		err := errors.Join(
-			e.begin(&ctxdir.Metadata{}, "main"),
-			e.message(t.Context(), &said{Message: &ctxdir.Message{}, Body: json.RawMessage(test.body)}),
-			e.end(),
-		)
+		m := &said{Message: &ctxdir.Message{}, Body: json.RawMessage(test.body)}
+		err := errors.Join(e.begin(&ctxdir.Metadata{}, "main"), e.message(t.Context(), m), e.end())
 		if got := strings.NewReplacer("\n  ", "", "\n", "").Replace(b.String()); err != nil || got != test.want {
 			t.Errorf("%s: %v\n%s\nwanted\n%s", test.name, err, got, test.want)
 		}

@@ -34,8 +34,8 @@ func checkShown(t *testing.T, what, got string) {
 			continue
 		}
 		r, size := utf8.DecodeRuneInString(got)
-		if r == utf8.RuneError && size == 1 ||
-			r != '\n' && r != '\t' && (unicode.IsControl(r) || unicode.Is(unicode.Bidi_Control, r) || r == '\u2028' || r == '\u2029') {
+		control := unicode.IsControl(r) || unicode.Is(unicode.Bidi_Control, r) || r == '\u2028' || r == '\u2029'
+		if r == utf8.RuneError && size == 1 || r != '\n' && r != '\t' && control {
 			t.Errorf("%s: %q is shown, before %.40q", what, r, got[size:])
 			return
 		}
@@ -55,11 +55,12 @@ func TestTerminalInjection(t *testing.T) {
 	text, _ := json.Marshal(rude)
 	raw := strings.NewReplacer(`\u2028`, "\u2028", `\u2029`, "\u2029", "\\u007f", "\x7f").Replace(string(text))
 	messages := []string{
-		`{"role":"user","content":` + raw + `}`,
-		`{"role":` + raw + `,"content":` + raw + `}`,
+		`{"role":"user","content":` + raw + `}`, `{"role":` + raw + `,"content":` + raw + `}`,
 		`{"type":` + raw + `,"x":` + raw + `,` + raw + `:1}`,
-		`{"role":"assistant","content":[{"type":"tool_use","name":` + raw + `,"input":{"a":` + raw + `}},{"type":"thinking","thinking":` + raw + `}]}`,
-		`{"role":"tool","content":[{"type":"tool_result","content":` + raw + `},{"type":"image","media_type":` + raw + `,"filename":` + raw + `}]}`,
+		`{"role":"assistant","content":[{"type":"tool_use","name":` + raw + `,"input":{"a":` + raw + `}},` +
+			`{"type":"thinking","thinking":` + raw + `}]}`,
+		`{"role":"tool","content":[{"type":"tool_result","content":` + raw + `},` +
+			`{"type":"image","media_type":` + raw + `,"filename":` + raw + `}]}`,
 	}
 	if code := p.run(ctx, strings.Join(messages, "\n")+"\n", "append", id, "--jsonl"); code != 0 {
 		t.Fatal(p.stderr.String())
@@ -74,12 +75,15 @@ func TestTerminalInjection(t *testing.T) {
 		odd = p.store
 	}
 	for _, args := range [][]string{
-		{"ls"}, {"show", id}, {"show", id, "--full"}, {"show", id, "--no-content"}, {"show", id, "--branch", rude}, {"tree", id}, {"branch", "ls", id}, {"meta", id},
-		{"du"}, {"du", id}, {"check"}, {"check", "-v"}, {"watch", id, "--tail", "9", "--no-follow"}, {"watch", id, "--from", "0", "--no-follow"}, {"watch", "--no-follow"},
-		{"export", id}, {"export", id, "--format", "openai"}, {"export", id, "--format", "markdown"}, {"export", id, "--format", "html"},
-		{"trash", "ls"}, {"files", id}, {"doctor"}, {"import", odd}, {"migrate", odd}, {"migrate", p.store}, {"repair", "--dry-run"}, {"gc", "--dry-run"},
-		{"show", rude}, {"branch", "switch", id, rude + "x"}, {"--store", rude, "ls"}, {rude}, {"ls", "--sort", rude}, {"export", id, "-o", "/none/" + rude},
-		{"__complete", "branch", "switch", id, ""}, {"__complete", "show", ""}, {"man"}, {"help", "show"},
+		{"ls"}, {"show", id}, {"show", id, "--full"}, {"show", id, "--no-content"}, {"show", id, "--branch", rude},
+		{"tree", id}, {"branch", "ls", id}, {"meta", id}, {"du"}, {"du", id}, {"check"}, {"check", "-v"},
+		{"watch", id, "--tail", "9", "--no-follow"}, {"watch", id, "--from", "0", "--no-follow"}, {"watch", "--no-follow"},
+		{"export", id}, {"export", id, "--format", "openai"}, {"export", id, "--format", "markdown"},
+		{"export", id, "--format", "html"}, {"trash", "ls"}, {"files", id}, {"doctor"}, {"import", odd}, {"migrate", odd},
+		{"migrate", p.store}, {"repair", "--dry-run"}, {"gc", "--dry-run"}, {"show", rude},
+		{"branch", "switch", id, rude + "x"}, {"--store", rude, "ls"}, {rude}, {"ls", "--sort", rude},
+		{"export", id, "-o", "/none/" + rude}, {"__complete", "branch", "switch", id, ""}, {"__complete", "show", ""},
+		{"man"}, {"help", "show"},
 	} {
 		for _, global := range [][]string{nil, {"--json"}, {"NO_COLOR"}} {
 			env := p.env
@@ -128,24 +132,8 @@ func TestTerminalInjection(t *testing.T) {
 func TestSanitiser(t *testing.T) {
 	rapid.Check(t, func(r *rapid.T) {
 		pieces := rapid.SliceOf(rapid.SampledFrom([]string{
-			"a",
-			"é",
-			"😀",
-			"\n",
-			"\t",
-			"\x1b",
-			"\x1b[1m",
-			"\x1b[0m",
-			"\x1b[8m",
-			"\x1b[2J",
-			"\x9b",
-			"\u009b",
-			"\u202e",
-			"\u200d",
-			"\u2028",
-			"\xff",
-			"\xf0\x9f",
-			"\xe2\x80",
+			"a", "é", "😀", "\n", "\t", "\x1b", "\x1b[1m", "\x1b[0m", "\x1b[8m", "\x1b[2J", "\x9b", "\u009b", "\u202e", "\u200d",
+			"\u2028", "\xff", "\xf0\x9f", "\xe2\x80",
 		})).Draw(r, "pieces")
 		s := sanitiser{colours: rapid.Bool().Draw(r, "colours"), json: rapid.Bool().Draw(r, "json")}
 		whole := strings.Join(pieces, "")
@@ -169,34 +157,29 @@ func TestSanitiser(t *testing.T) {
 // TestSafeNames: a file's name from a message leads nowhere, hides nothing and means no device.
 func TestSafeNames(t *testing.T) {
 	for name, want := range map[string]string{
-		"a/b.png": "a/b.png", `a\b.png`: "a/b.png", "../../etc/passwd": "etc/passwd", "-rf": "rf", "--": "", ".bashrc": "bashrc", "a/.ssh/-x": "a/ssh/x", "...": "",
-		"con": "_con", "NUL.txt": "_NUL.txt", "com1.tar.gz": "_com1.tar.gz", "COM¹": "_COM¹", "console": "console", "lpt1 .txt": "_lpt1 .txt", "a. . ": "a", "a:b|c?": "a_b_c_",
-		"x\u202egnp.exe": "xgnp.exe", "x\u200by\ufeff": "xy", "x\x1b[31m\u009b": "x[31m", "x\u2028y\n": "xy", "\xff": "_", "": "", "/": "",
-		strings.Repeat("é", 150) + ".png": strings.Repeat("é", 98) + ".png", strings.Repeat("x", 300): strings.Repeat("x", 200),
-		strings.Repeat("d/", 50) + "f": strings.Repeat("d/", 8) + "f",
+		"a/b.png": "a/b.png", `a\b.png`: "a/b.png", "../../etc/passwd": "etc/passwd", "-rf": "rf", "--": "",
+		".bashrc": "bashrc", "a/.ssh/-x": "a/ssh/x", "...": "", "con": "_con", "NUL.txt": "_NUL.txt",
+		"com1.tar.gz": "_com1.tar.gz", "COM¹": "_COM¹", "console": "console", "lpt1 .txt": "_lpt1 .txt", "a. . ": "a",
+		"a:b|c?": "a_b_c_", "x\u202egnp.exe": "xgnp.exe", "x\u200by\ufeff": "xy", "x\x1b[31m\u009b": "x[31m",
+		"x\u2028y\n": "xy", "\xff": "_", "": "", "/": "",
+		strings.Repeat("é", 150) + ".png": strings.Repeat("é", 98) + ".png",
+		strings.Repeat("x", 300):          strings.Repeat("x", 200), strings.Repeat("d/", 50) + "f": strings.Repeat("d/", 8) + "f",
 	} {
 		if got := safeName(name); got != want {
 			t.Errorf("%q is called %q, wanted %q", name, got, want)
 		}
 	}
+	names := rapid.OneOf(
+		rapid.String(), rapid.StringMatching(`[-. /\\a:]{0,30}`), rapid.StringMatching(`(?i)(con|aux|lpt1|-|\.| )*(\.x)?`),
+	)
 	rapid.Check(t, func(r *rapid.T) {
-		name := safeName(
-			rapid.OneOf(
-				rapid.String(),
-				rapid.StringMatching(`[-. /\\a:]{0,30}`),
-				rapid.StringMatching(`(?i)(con|aux|lpt1|-|\.| )*(\.x)?`),
-			).Draw(
-				r,
-				"name",
-			),
-		)
+		name := safeName(names.Draw(r, "name"))
 		if len(name) > (mostName+2)*(mostFolder+1) || name != "" && !filepath.IsLocal(name) {
 			r.Fatalf("%q", name)
 		}
 		for part := range strings.SplitSeq(name, "/") {
-			if name != "" &&
-				(part == "" || strings.ContainsAny(part[:1], "-. ") || strings.ContainsAny(part[len(part)-1:], ". ") || len(part) > mostName+1 || oneLine(part) != part ||
-					reserved.MatchString(part) || safePart(part) != part) {
+			if name != "" && (part == "" || len(part) > mostName+1 || oneLine(part) != part || safePart(part) != part ||
+				strings.ContainsAny(part[:1], "-. ") || strings.ContainsAny(part[len(part)-1:], ". ") || reserved.MatchString(part)) {
 				r.Fatalf("part %q of %q", part, name)
 			}
 		}
@@ -215,23 +198,9 @@ func TestSaveUnderRudeNames(t *testing.T) {
 	var lines []string
 	for i, name := range []string{"-rf", ".profile", "a", "a/b", "A.png", "a.png", "a.png", "x\u202egnp.sh", "NUL", "../up", "\x1b[2J"} {
 		data := base64.StdEncoding.EncodeToString(bytes.Repeat([]byte{0, byte(i)}, 500))
-		lines = append(
-			lines,
-			string(
-				encode(
-					map[string]any{
-						"role": "user",
-						"content": []any{
-							map[string]any{
-								"type":     "image",
-								"filename": name,
-								"source":   map[string]any{"type": "base64", "media_type": "image/png", "data": data},
-							},
-						},
-					},
-				),
-			),
-		)
+		source := map[string]any{"type": "base64", "media_type": "image/png", "data": data}
+		image := map[string]any{"type": "image", "filename": name, "source": source}
+		lines = append(lines, string(encode(map[string]any{"role": "user", "content": []any{image}})))
 	}
 	if code := p.run(t.Context(), strings.Join(lines, "\n")+"\n", "append", id, "--jsonl"); code != 0 {
 		t.Fatal(p.stderr.String())

@@ -88,15 +88,9 @@ func run(root, out string) error {
 func perform(root, work, command string) (string, error) {
 	cmd := exec.Command("bash", "-c", command)
 	cmd.Dir = root
-	cmd.Env = append(
-		os.Environ(),
-		"PATH="+work+":"+os.Getenv("PATH"),
-		"CTXDIR_STORE="+filepath.Join(work, "store"),
-		"CTXDIR_NO_GC=1",
-		"PAGER=cat",
-		"TERM=xterm-256color",
-		"TZ=UTC",
-	)
+	cmd.Env = append(os.Environ(),
+		"PATH="+work+":"+os.Getenv("PATH"), "CTXDIR_STORE="+filepath.Join(work, "store"), "CTXDIR_NO_GC=1",
+		"PAGER=cat", "TERM=xterm-256color", "TZ=UTC")
 	terminal, err := pty.StartWithSize(cmd, &pty.Winsize{Rows: 60, Cols: columns})
 	if err != nil {
 		return "", err

@@ -40,13 +40,9 @@ func draw(screen string, t theme) ([]byte, error) {
 	lines := strings.Split(strings.TrimRight(screen, "\n"), "\n")
 	width, height := 2*margin+columns*cell, bar+margin+len(lines)*lineHeight
 	var b strings.Builder
-	fmt.Fprintf(
-		&b,
-		`<svg xmlns="http://www.w3.org/2000/svg" viewBox="0 0 %.0f %d" font-family="ui-monospace,SFMono-Regular,Menlo,Consolas,'Liberation Mono','DejaVu Sans Mono',monospace" font-size="%d">`+"\n",
-		width,
-		height,
-		fontSize,
-	)
+	const fonts = `ui-monospace,SFMono-Regular,Menlo,Consolas,'Liberation Mono','DejaVu Sans Mono',monospace`
+	fmt.Fprintf(&b, `<svg xmlns="http://www.w3.org/2000/svg" viewBox="0 0 %.0f %d" font-family="`+fonts+`" font-size="%d">`+"\n",
+		width, height, fontSize)
 	fmt.Fprintf(&b, `<rect x=".5" y=".5" width="%.0f" height="%d" rx="8" fill="%s" stroke="%s"/>`+"\n", width-1, height-1, t.ground, t.frame)
 	for i := range 3 {
 		fmt.Fprintf(&b, `<circle cx="%d" cy="18" r="5.5" fill="%s"/>`+"\n", margin+20*i+2, t.frame)
@@ -70,14 +66,8 @@ func (t theme) line(b *strings.Builder, line string, y int) error {
 	for _, run := range runs {
 		text := strings.TrimRight(run.Label, " ")
 		if n := uniseg.StringWidth(text); n > 0 {
-			fmt.Fprintf(
-				b,
-				`<text x="%.1f" y="%d" textLength="%.1f" lengthAdjust="spacingAndGlyphs" xml:space="preserve"%s>`,
-				margin+float64(column)*cell,
-				y,
-				float64(n)*cell,
-				t.style(run),
-			)
+			fmt.Fprintf(b, `<text x="%.1f" y="%d" textLength="%.1f" lengthAdjust="spacingAndGlyphs" xml:space="preserve"%s>`,
+				margin+float64(column)*cell, y, float64(n)*cell, t.style(run))
 			if err := xml.EscapeText(b, []byte(text)); err != nil {
 				return err
 			}

@@ -129,10 +129,8 @@ func (b *Branch) appendBatch(ctx context.Context, drafts []Draft, opts []AppendO
 // refused reports whether an error is about the draft itself: the rest of a batch can then be stored without it. After
 // any other error, as of a full disk, the rest is not stored: a retry would change the order of the messages.
 func refused(err error) bool {
-	return slices.ContainsFunc(
-		[]error{ErrInvalid, ErrTooLarge, ErrConflict, ErrDamaged, ErrErased},
-		func(of error) bool { return errors.Is(err, of) },
-	)
+	ofDraft := []error{ErrInvalid, ErrTooLarge, ErrConflict, ErrDamaged, ErrErased}
+	return slices.ContainsFunc(ofDraft, func(of error) bool { return errors.Is(err, of) })
 }
 
 // complete checks a draft's body, fills in from it what the draft leaves open, and moves its payloads out.

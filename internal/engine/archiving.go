@@ -115,19 +115,13 @@ func add(to, more map[uuid.UUID]index.Spans) {
 
 // arrange moves messages as planned. No collection, erase or restore runs meanwhile, so no needed blob or pack goes.
 func (c *Context) arrange(
-	ctx context.Context,
-	progress func(done, all int64),
-	with *sharing,
-	plan func() (index.Plan, int64, error),
+	ctx context.Context, progress func(done, all int64), with *sharing, plan func() (index.Plan, int64, error),
 ) (Archived, error) {
 	return using(c, func() (Archived, error) { return c.arrangeNow(ctx, progress, with, plan) })
 }
 
 func (c *Context) arrangeNow(
-	ctx context.Context,
-	progress func(done, all int64),
-	with *sharing,
-	plan func() (index.Plan, int64, error),
+	ctx context.Context, progress func(done, all int64), with *sharing, plan func() (index.Plan, int64, error),
 ) (done Archived, err error) {
 	if c.store.readOnly {
 		return done, ErrReadOnly

@@ -64,19 +64,10 @@ func wholeBeside(m *Message, alt bool, at int) error {
 		err = json.Unmarshal(body, &told)
 	}
 	want := besideID(alt, at)
-	if m.Unavailable != nil || err != nil || m.Edited || m.Position != int64(at) || m.ID != testID(told.N) || want != 0 && told.N != want ||
-		string(body) != besideBody(told.N, told.V) {
-		return fmt.Errorf(
-			"alt %v, position %d: %s at %d, unavailable %w, edited %v, %.60q, %w",
-			alt,
-			at,
-			m.ID,
-			m.Position,
-			m.Unavailable,
-			m.Edited,
-			body,
-			err,
-		)
+	if m.Unavailable != nil || err != nil || m.Edited || m.Position != int64(at) || m.ID != testID(told.N) ||
+		want != 0 && told.N != want || string(body) != besideBody(told.N, told.V) {
+		return fmt.Errorf("alt %v, position %d: %s at %d, unavailable %w, edited %v, %.60q, %w",
+			alt, at, m.ID, m.Position, m.Unavailable, m.Edited, body, err)
 	}
 	return nil
 }
@@ -376,10 +367,8 @@ func TestReadingWhileArchiving(t *testing.T) {
 			t.Errorf("a check finds %+v, %v", f, err)
 		}
 	}
-	if names := c.Metadata().Branches; !slices.ContainsFunc(
-		names,
-		func(b ctxfolder.Branch) bool { return strings.HasPrefix(b.Name, "fork") },
-	) {
+	fork := func(b ctxfolder.Branch) bool { return strings.HasPrefix(b.Name, "fork") }
+	if names := c.Metadata().Branches; !slices.ContainsFunc(names, fork) {
 		t.Errorf("nothing was forked: %v", names)
 	}
 }

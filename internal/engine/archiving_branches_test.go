@@ -55,12 +55,8 @@ func TestBranchesOfArchived(t *testing.T) {
 		t.Errorf("%+v", taken)
 	}
 	// Its file has a derived name, so the archived one can come back.
-	if _, err := os.Stat(
-		filepath.Join(dir, c.ID().String(), "messages", "branch-alt", testID(202).String()+".json"),
-	); !errors.Is(
-		err,
-		fs.ErrNotExist,
-	) {
+	own := filepath.Join(dir, c.ID().String(), "messages", "branch-alt", testID(202).String()+".json")
+	if _, err := os.Stat(own); !errors.Is(err, fs.ErrNotExist) {
 		t.Errorf("the file of another line's message: %v", err)
 	}
 	after := resolvedBodies(t, alt)

@@ -39,14 +39,16 @@ func TestAttachmentPlaces(t *testing.T) {
 func TestAttachmentsRefused(t *testing.T) {
 	ctx := context.Background()
 	c, folder := newContext(t, WithMaxMessage(100_000))
-	must[Appended](
-		t,
-	)(
-		c.Active().Append(ctx, Draft{Body: []byte(`{"a":""}`), Attachments: []Attachment{attachment("/a", "the lock is there now")}}),
-	)
+	first := Draft{Body: []byte(`{"a":""}`), Attachments: []Attachment{attachment("/a", "the lock is there now")}}
+	must[Appended](t)(c.Active().Append(ctx, first))
 	body := `{"role":"user","content":["",{"$blob":"","$$blob":"x"}],"twice":"","twice":""}`
 	long := strings.Repeat("x", 90_000)
 	good := attachment("/content/0", long)
+	with := func(second Attachment) []Attachment {
+		second.At, second.Open = "/content/1/$blob", good.Open
+		return []Attachment{good, second}
+	}
+	refused := func() (io.ReadCloser, error) { return nil, fs.ErrPermission }
 	for name, test := range map[string]struct {
 		attachments []Attachment
 		want        error
@@ -60,10 +62,10 @@ func TestAttachmentsRefused(t *testing.T) {
 		"a name twice":         {[]Attachment{good, attachment("/twice", long)}, ErrInvalid, `"/twice" leads to 2 strings`},
 		"one place for two":    {[]Attachment{good, attachment("/content/0", "other")}, ErrInvalid, "the same pointer"},
 		"Open is nil":          {[]Attachment{good, {At: "/content/1/$blob"}}, ErrInvalid, "Open is nil"},
-		"prefix not UTF-8":     {[]Attachment{good, {At: "/content/1/$blob", Open: good.Open, Prefix: "data:\xff,"}}, ErrInvalid, "prefix"},
-		"media type not UTF-8": {[]Attachment{good, {At: "/content/1/$blob", Open: good.Open, MediaType: "a/\xed\xa0\x80"}}, ErrInvalid, "media type"},
-		"prefix too long":      {[]Attachment{good, {At: "/content/1/$blob", Open: good.Open, Prefix: long + long}}, ErrTooLarge, "100000"},
-		"cannot open":          {[]Attachment{{At: "/content/0", Open: func() (io.ReadCloser, error) { return nil, fs.ErrPermission }}}, fs.ErrPermission, `"/content/0"`},
+		"prefix not UTF-8":     {with(Attachment{Prefix: "data:\xff,"}), ErrInvalid, "prefix"},
+		"media type not UTF-8": {with(Attachment{MediaType: "a/\xed\xa0\x80"}), ErrInvalid, "media type"},
+		"prefix too long":      {with(Attachment{Prefix: long + long}), ErrTooLarge, "100000"},
+		"cannot open":          {[]Attachment{{At: "/content/0", Open: refused}}, fs.ErrPermission, `"/content/0"`},
 	} {
 		before := tree(t, filepath.Dir(folder))
 		_, err := c.Active().Append(ctx, Draft{Body: []byte(body), Attachments: test.attachments})

@@ -56,13 +56,8 @@ func TestBackup(t *testing.T) {
 		return filepath.Join(dir, c.ID().String(), "messages", "branch-main", id.String()+".json")
 	}
 	raw := string(must[[]byte](t)(os.ReadFile(path(edited))))
-	if err := errors.Join(
-		os.WriteFile(path(edited), []byte(strings.Replace(raw, "short", "longer than before", 1)), 0o600),
-		os.Remove(path(recorded)),
-		c.Refresh(ctx),
-	); err != nil {
-		t.Fatal(err)
-	}
+	write(t, path(edited), []byte(strings.Replace(raw, "short", "longer than before", 1)))
+	check(t, os.Remove(path(recorded)), c.Refresh(ctx))
 	at := t.TempDir()
 	to := must[*Store](t)(Init(filepath.Join(at, "new", "backups")))
 	same := func(missing int) {
@@ -87,7 +82,8 @@ func TestBackup(t *testing.T) {
 			}
 			for p := line.Base; p < counts.End(); p++ {
 				x, y := messageAt(t, c, line, p), messageAt(t, copied, line, p)
-				if x.ID != y.ID || x.Unavailable == nil && (y.Unavailable != nil || y.Edited || bodyOf(x) != bodyOf(y)) ||
+				if x.ID != y.ID ||
+					x.Unavailable == nil && (y.Unavailable != nil || y.Edited || bodyOf(x) != bodyOf(y)) ||
 					x.Unavailable != nil && y.Unavailable == nil {
 					t.Errorf("line %s, position %d: %v, %v, %.60s, wanted %.60s", line.ID, p, x.Unavailable, y.Unavailable, bodyOf(y), bodyOf(x))
 				}

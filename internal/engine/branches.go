@@ -140,10 +140,7 @@ func (b *Branch) ForkAt(ctx context.Context, name string, id uuid.UUID, attrs ..
 }
 
 func (c *Context) addBranch(
-	ctx context.Context,
-	op, name string,
-	attrs []ctxfolder.Member,
-	add func(*Metadata, uuid.UUID) (*ctxfolder.Branch, error),
+	ctx context.Context, op, name string, attrs []ctxfolder.Member, add func(*Metadata, uuid.UUID) (*ctxfolder.Branch, error),
 ) (*Branch, error) {
 	err := c.change(ctx, true, func(m *Metadata) error {
 		line, err := uuid.NewV7()

@@ -84,14 +84,8 @@ func ended[T any](seq func(yield func(T, error) bool)) (err error) {
 func TestClosed(t *testing.T) {
 	ctx := context.Background()
 	inMemory := []string{
-		"Context.Active",
-		"Context.Branch",
-		"Context.Close",
-		"Context.ID",
-		"Context.Legacy",
-		"Context.Metadata",
-		"Context.Problem",
-		"Branch.Name",
+		"Context.Active", "Context.Branch", "Context.Close", "Context.ID",
+		"Context.Legacy", "Context.Metadata", "Context.Problem", "Branch.Name",
 	}
 	s, dir := newStore(t)
 	c := must[*Context](t)(s.Create(ctx, Metadata{Title: "closed"}))
@@ -115,15 +109,13 @@ func TestClosed(t *testing.T) {
 	}
 	before := tree(t, dir)
 	for name, operation := range all {
-		if err := operation(); !errors.Is(err, ErrClosed) || errors.Is(err, ErrMetadata) || errors.Is(err, ErrDurability) ||
-			errors.Is(err, os.ErrClosed) {
+		err := operation()
+		if !errors.Is(err, ErrClosed) || errors.Is(err, ErrMetadata) || errors.Is(err, ErrDurability) || errors.Is(err, os.ErrClosed) {
 			t.Errorf("%s: %v", name, err)
 		}
 	}
-	if b, err := c.Branch(
-		"side",
-	); err != nil || b.Name() != "side" || c.Active().Name() != MainBranch || c.ID() != c.Metadata().ID ||
-		c.Problem() != nil {
+	if b, err := c.Branch("side"); err != nil || b.Name() != "side" || c.Active().Name() != MainBranch ||
+		c.ID() != c.Metadata().ID || c.Problem() != nil {
 		t.Errorf("%v %v %v %v", b, err, c.Metadata(), c.Problem())
 	}
 	if sum := c.Summary(); sum.Title != "closed" {
@@ -342,10 +334,8 @@ func TestClosePayloads(t *testing.T) {
 		check(t, os.Remove(filepath.Join(dir, filepath.FromSlash(blob.Path(ref.Sum)))))
 		_, _, err := m.Open(ref)
 		var unavailable *UnavailableError
-		if _, berr := m.Body(
-			ctx,
-		); !errors.Is(err, ErrClosed) || !errors.Is(berr, ErrClosed) || !errors.As(berr, &unavailable) ||
-			!errors.Is(berr, os.ErrNotExist) {
+		if _, berr := m.Body(ctx); !errors.Is(err, ErrClosed) || !errors.Is(berr, ErrClosed) ||
+			!errors.As(berr, &unavailable) || !errors.Is(berr, os.ErrNotExist) {
 			t.Errorf("%v, %v", err, berr)
 		}
 	}

@@ -232,12 +232,11 @@ func (x *collecting) trash(ctx context.Context, fsys vfs.FS, in uuid.UUID, c *Co
 		return damage, unlisted(err)
 	}
 	if !x.o.DryRun && (in != uuid.Nil || len(x.o.Contexts) == 0) {
-		if err := ctxfolder.SweepTrash(
-			fsys,
-			entries,
-		); err != nil &&
-			!x.tell(Collected{Trashed: (&trashed{in: in}).public()}, public(Error{Op: "sweep", Path: trashPath(in)}, err)) {
-			return damage, false
+		if err := ctxfolder.SweepTrash(fsys, entries); err != nil {
+			err = public(Error{Op: "sweep", Path: trashPath(in)}, err)
+			if !x.tell(Collected{Trashed: (&trashed{in: in}).public()}, err) {
+				return damage, false
+			}
 		}
 	}
 	// An item is no older than its name, so most old versions need not be read.

@@ -90,32 +90,14 @@ func collectingWorkload(removed *[][]saidMessage) []step {
 			_, err := w.branch("main").Fork(w.ctx, "alt", 2)
 			return err
 		}},
-		add("alt", 10, 3000),
-		fold,
-		add("alt", 70_000, 10),
-		remove("alt"),
-		collect,
-		add("main", 10),
-		lazily,
-		restore("alt", "alt"),
-		add("alt", 10),
-		fold,
+		add("alt", 10, 3000), fold, add("alt", 70_000, 10), remove("alt"), collect, add("main", 10), lazily, restore("alt", "alt"),
+		add("alt", 10), fold,
 		{name: "rewind", do: func(w *world) error { return w.branch("main").Rewind(w.ctx, 3) }, then: func(s said) {
 			*removed = append(*removed, s["main"])
 			s["main"] = s["main"][:3:3]
 		}},
-		collect,
-		add("main", 10),
-		restore("main", "main-2"),
-		fold,
-		remove("alt"),
-		remove("main-2"),
-		collect,
-		fold,
-		add("main", 10),
-		purge,
-		collect,
-		fold,
+		collect, add("main", 10), restore("main", "main-2"), fold, remove("alt"), remove("main-2"), collect, fold, add("main", 10),
+		purge, collect, fold,
 	}
 }
 

@@ -109,14 +109,8 @@ func TestNothingIsPurgedEarly(t *testing.T) {
 	was := uuid.Must(uuid.NewV7())
 	copy(was[:6], []byte{1, 0x60, 0, 0, 0, 0}) // years ago
 	check(t, os.Mkdir(filepath.Join(dir, "trash", was.String()), 0o700))
-	check(
-		t,
-		os.Mkdir(bare, 0o700),
-		os.Mkdir(harmed, 0o700),
-		os.Mkdir(old, 0o700),
-		os.WriteFile(harmed+"/item.json", []byte(`{"ctxdir":"trash/1"`), 0o600),
-		os.Chtimes(old, time.Time{}, real.Add(-year)),
-	)
+	check(t, os.Mkdir(bare, 0o700), os.Mkdir(harmed, 0o700), os.Mkdir(old, 0o700),
+		os.WriteFile(harmed+"/item.json", []byte(`{"ctxdir":"trash/1"`), 0o600), os.Chtimes(old, time.Time{}, real.Add(-year)))
 	foreign := filepath.Join(dir, "trash", "notes.txt")
 	check(t, os.WriteFile(foreign, nil, 0o600), os.Chtimes(foreign, time.Time{}, real.Add(-year)))
 	const all = 7

@@ -116,10 +116,9 @@ func TestOnePayloadOneBlob(t *testing.T) {
 	ctx := context.Background()
 	c, folder := newContext(t, WithTextThreshold(1<<10))
 	dir := filepath.Dir(folder)
-	img := `{"role":"user","content":[{"type":"image","source":{"type":"base64","media_type":"image/png","data":"` + picture(
-		3,
-		20_000,
-	) + `"}},{"type":"text","text":"%d"}]}`
+	img := `{"role":"user","content":[` +
+		`{"type":"image","source":{"type":"base64","media_type":"image/png","data":"` + picture(3, 20_000) + `"}},` +
+		`{"type":"text","text":"%d"}]}`
 	for i := range 200 {
 		must[Appended](t)(c.Active().Append(ctx, Draft{Body: fmt.Appendf(nil, img, i)}))
 	}
@@ -275,7 +274,8 @@ func TestReadOnlyMakesNoBlob(t *testing.T) {
 	large := Draft{Body: []byte(largeBody("r"))}
 	_, appending := r.Active().Append(ctx, large)
 	_, externalising := r.Externalise(ctx, 0, false)
-	for what, err := range map[string]error{"append": appending, "replace": r.Active().Replace(ctx, at.ID, large), "externalise": externalising} {
+	replacing := r.Active().Replace(ctx, at.ID, large)
+	for what, err := range map[string]error{"append": appending, "replace": replacing, "externalise": externalising} {
 		if !errors.Is(err, ErrReadOnly) {
 			t.Errorf("%s: %v", what, err)
 		}

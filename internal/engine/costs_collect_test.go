@@ -81,12 +81,16 @@ func TestReadOnlyCosts(t *testing.T) {
 		do   func(*Store)
 		less []string // what it does not open besides
 	}{
-		"ls": {func(s *Store) { list(t, s) }, []string{"messages", "blobs", ".rows"}},
-		"show": {with(func(c *Context) { must[[]*Message](t)(c.Active().Last(ctx, 2)) }),
-			[]string{"blobs", "summaries"}},
-		"du CONTEXT": {with(func(c *Context) { c.Summary(); must[[]BranchInfo](t)(c.Branches(ctx)) }), []string{"messages", "blobs", ".rows", "summaries"}},
-		"meta":       {with(func(c *Context) { c.Metadata() }), []string{"messages", "blobs", "index", "journal", "summaries"}},
-		"branch ls":  {with(func(c *Context) { must[[]BranchInfo](t)(c.Branches(ctx)) }), []string{"messages", "blobs", ".rows", "summaries"}},
+		"ls":   {func(s *Store) { list(t, s) }, []string{"messages", "blobs", ".rows"}},
+		"show": {with(func(c *Context) { must[[]*Message](t)(c.Active().Last(ctx, 2)) }), []string{"blobs", "summaries"}},
+		"du CONTEXT": {with(func(c *Context) {
+			c.Summary()
+			must[[]BranchInfo](t)(c.Branches(ctx))
+		}), []string{"messages", "blobs", ".rows", "summaries"}},
+		"meta": {with(func(c *Context) { c.Metadata() }), []string{"messages", "blobs", "index", "journal", "summaries"}},
+		"branch ls": {with(func(c *Context) {
+			must[[]BranchInfo](t)(c.Branches(ctx))
+		}), []string{"messages", "blobs", ".rows", "summaries"}},
 	} {
 		calls := k.during(func() {
 			s := must[*Store](t)(Open("disk", withFS(k.disk), ReadOnly()))

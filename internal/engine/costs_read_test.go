@@ -77,7 +77,9 @@ func TestReadCosts(t *testing.T) {
 			t.Fatal(err)
 		}
 	}
-	for name, most := range map[string]cost{"open": {4, 20_000}, "resume": {3, 60_000}, "range": {51, 60_000}, "by id": {2, 2_000}, "fork": {4, 80_000}} {
+	for name, most := range map[string]cost{
+		"open": {4, 20_000}, "resume": {3, 60_000}, "range": {51, 60_000}, "by id": {2, 2_000}, "fork": {4, 80_000},
+	} {
 		few, many := costs[name][0], costs[name][1]
 		if many.files > few.files || many.bytes > few.bytes+few.bytes/10 {
 			t.Errorf("%s: %+v of 1,000 messages, %+v of 20,000", name, few, many)

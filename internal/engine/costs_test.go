@@ -142,12 +142,8 @@ func TestOpenCosts(t *testing.T) {
 		return files
 	}
 	var again *Context
-	if files := opened(
-		k.during(func() { again = must[*Context](t)(k.store.Context(ctx, c.ID())) }),
-	); !slices.Equal(
-		files,
-		[]string{"metadata.json"},
-	) {
+	opening := k.during(func() { again = must[*Context](t)(k.store.Context(ctx, c.ID())) })
+	if files := opened(opening); !slices.Equal(files, []string{"metadata.json"}) {
 		t.Errorf("opening opens %v", files)
 	}
 	if files := opened(k.during(func() { must[[]BranchInfo](t)(again.Branches(ctx)) })); len(files) > 4 {
@@ -162,12 +158,8 @@ func TestOpenCosts(t *testing.T) {
 	if d := again.load.Reads() - n; d != 10 {
 		t.Errorf("a range of 10 reads %d messages", d)
 	}
-	if calls := k.during(
-		func() { read() },
-	); slices.ContainsFunc(
-		calls,
-		func(o crashfs.Op) bool { return strings.Contains(o.Path, "messages/") },
-	) {
+	ofMessages := func(o crashfs.Op) bool { return strings.Contains(o.Path, "messages/") }
+	if calls := k.during(func() { read() }); slices.ContainsFunc(calls, ofMessages) {
 		t.Errorf("a second access touches files: %v", calls)
 	}
 	if err := again.Refresh(ctx); err != nil {

@@ -70,12 +70,15 @@ func TestEraseCollected(t *testing.T) {
 		}},
 		"a left-over": {remove, func(t *testing.T, w *world) {
 			saved := t.TempDir()
-			check(t, w.c.Fold(ctx), os.CopyFS(saved, os.DirFS(filepath.Join(w.folder, "messages", "branch-gone"))))
+			folder := filepath.Join(w.folder, "messages", "branch-gone")
+			check(t, w.c.Fold(ctx), os.CopyFS(saved, os.DirFS(folder)))
 			gc(t, w)
-			check(t, os.CopyFS(filepath.Join(w.folder, "messages", "branch-gone"), os.DirFS(saved)), os.Remove(filepath.Join(filepath.Dir(piece(t, w)), "cleared")))
+			check(t, os.CopyFS(folder, os.DirFS(saved)), os.Remove(filepath.Join(filepath.Dir(piece(t, w)), "cleared")))
 		}, erases},
-		"a torn line":    {remove, gc, harm(func(line []byte) []byte { return append(line[:len(line)-5], '\n') }), erases},
-		"an edited line": {remove, gc, harm(func(line []byte) []byte { return bytes.Replace(line, []byte(`"id":`), []byte(`"id": `), 1) }), erases},
+		"a torn line": {remove, gc, harm(func(line []byte) []byte { return append(line[:len(line)-5], '\n') }), erases},
+		"an edited line": {remove, gc, harm(func(line []byte) []byte {
+			return bytes.Replace(line, []byte(`"id":`), []byte(`"id": `), 1)
+		}), erases},
 		"it could not be had": {remove, gc, harm(func([]byte) []byte {
 			return []byte(`{"ctxdir":"gap/1","position":2,"id":"` + testID(7).String() + `","reason":"of the canary ` + canary + `"}` + "\n")
 		}), erases},
@@ -165,11 +168,7 @@ func TestEraseCollectedAndThere(t *testing.T) {
 	if ms := must[[]*Message](t)(c.Active().Load(ctx)); len(ms) != 2 || ms[1].Unavailable != nil {
 		t.Errorf("%+v", ms)
 	}
-	if ms := must[[]*Message](
-		t,
-	)(
-		must[*Branch](t)(c.Branch(r.Branch)).Load(ctx),
-	); len(ms) != 2 || ms[1].ID != testID(7) ||
+	if ms := must[[]*Message](t)(must[*Branch](t)(c.Branch(r.Branch)).Load(ctx)); len(ms) != 2 || ms[1].ID != testID(7) ||
 		!errors.Is(ms[1].Unavailable, ErrErased) {
 		t.Errorf("%+v", ms)
 	}
@@ -216,7 +215,8 @@ func TestGaps(t *testing.T) {
 	gaps := e.gaps()
 	id := testID(7).String()
 	for i, line := range []string{
-		`{"ctxdir":"message/1","id":"` + id + `","line":"` + id + `","position":3,"prev":null,"stored_at":"2026-01-02T03:04:05Z","message":{"torn`,
+		`{"ctxdir":"message/1","id":"` + id + `","line":"` + id + `","position":3,` +
+			`"prev":null,"stored_at":"2026-01-02T03:04:05Z","message":{"torn`,
 		`{"id":"` + id + `",`,
 		`{"ctxdir":"gap/1","position":5,"id":"` + id + `","reason":"x"}`,
 		`{"ctxdir":"gap/1","position":6,"id":"` + id + `","reason":"erased"}`,

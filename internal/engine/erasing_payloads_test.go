@@ -91,8 +91,8 @@ func TestEraseEditedPayload(t *testing.T) {
 					editFile(t, c, filepath.Join(folder, "messages", "branch-main", at.ID.String()+".json"), edit.do)
 					then.do(t, c, dir)
 					check(t, c.Refresh(ctx))
-					if m := must[[]*Message](t)(c.Active().Load(ctx))[0]; edit.name != "redacted" &&
-						(m.Unavailable != nil || !strings.Contains(bodyOf(m), canary)) {
+					m := must[[]*Message](t)(c.Active().Load(ctx))[0]
+					if edit.name != "redacted" && (m.Unavailable != nil || !strings.Contains(bodyOf(m), canary)) {
 						t.Errorf("before: %v, %.60q", m.Unavailable, bodyOf(m))
 					}
 					c.PutBlobs() // or the blob comes while trees are compared
@@ -126,7 +126,8 @@ func TestEraseSparesUnindexed(t *testing.T) {
 	ctx := context.Background()
 	for name, hide := range map[string]func(t *testing.T, dir, folder, file string){
 		"a message that was never committed here": func(t *testing.T, dir, _, file string) {
-			write(t, filepath.Join(dir, testID(60000).String(), "messages", "branch-main", testID(1).String()+".json"), must[[]byte](t)(os.ReadFile(file)))
+			folder := filepath.Join(dir, testID(60000).String(), "messages", "branch-main")
+			write(t, filepath.Join(folder, testID(1).String()+".json"), must[[]byte](t)(os.ReadFile(file)))
 		},
 		"an indented copy under another name": func(t *testing.T, dir, _, file string) {
 			write(t, filepath.Join(dir, "copy.json"), indented(t, must[[]byte](t)(os.ReadFile(file))))
@@ -208,25 +209,16 @@ func TestKeepEditedPayload(t *testing.T) {
 			committed := must[os.FileInfo](t)(os.Stat(file)).ModTime()
 			editFile(t, c, file, edit)
 			if then != "nothing" { // an index that is made anew takes the edit for what was committed
-				check(
-					t,
-					os.Chtimes(file, committed, committed),
-					c.Close(),
-					os.RemoveAll(filepath.Join(folder, "index")),
-					os.Remove(filepath.Join(folder, "index.json")),
-				)
+				check(t, os.Chtimes(file, committed, committed), c.Close(),
+					os.RemoveAll(filepath.Join(folder, "index")), os.Remove(filepath.Join(folder, "index.json")))
 				for _, j := range must[[]string](t)(filepath.Glob(filepath.Join(folder, "journal-*"))) {
 					check(t, os.Remove(j))
 				}
 				c = must[*Context](t)(c.store.Context(ctx, c.ID()))
 			}
 			if then == "archived" {
-				if done := must[Archived](
-					t,
-				)(
-					c.Archive(ctx, ArchiveOptions{}),
-				); done.Messages+done.Stayed != 1 ||
-					done.Stayed == 1 && name != "indented" {
+				done := must[Archived](t)(c.Archive(ctx, ArchiveOptions{}))
+				if done.Messages+done.Stayed != 1 || done.Stayed == 1 && name != "indented" {
 					t.Fatalf("%s: %+v", name, done) // what takes several lines stays a file
 				}
 			}

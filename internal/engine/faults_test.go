@@ -108,11 +108,8 @@ func underFault(fault func(k int) func(crashfs.Op) error, k int) (fired bool, fa
 				err, got = nil, after
 			}
 			if err != nil || !equal(got, after) {
-				return fired, failed, fmt.Errorf(
-					"a power cut behind %q takes what was acknowledged: %w",
-					st.name,
-					errors.Join(err, allowed(got, after, after, nil)),
-				)
+				err = errors.Join(err, allowed(got, after, after, nil))
+				return fired, failed, fmt.Errorf("a power cut behind %q takes what was acknowledged: %w", st.name, err)
 			}
 		}
 		before = after

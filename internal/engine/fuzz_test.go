@@ -47,12 +47,9 @@ func fuzzedStore(t testing.TB) (disk *crashfs.FS, files []string) {
 		do(err)
 	}
 	_, err = main.Append(ctx, Draft{Body: []byte(`{"n":1}`)})
-	do(
-		err,
-		s.CollectIfDue(ctx, time.Hour),
+	do(err, s.CollectIfDue(ctx, time.Hour),
 		vfs.WriteSynced(disk, c.ID().String()+"/erasing.json", []byte(`{"ctxdir":"erasing/1","messages":[],"blobs":[]}`)),
-		c.Close(),
-	)
+		c.Close())
 	gone, err := s.Create(ctx, Metadata{ID: testID(60001)})
 	do(err, gone.Close())
 	_, err = s.Delete(ctx, gone.ID())

@@ -31,10 +31,8 @@ func restoredOver(t *testing.T) (s *Store, id uuid.UUID, dir string, newer []uui
 	c.PutBlobs()
 	check(t, copyTree(dir, saved))
 	for i := range 30 {
-		newer = append(
-			newer,
-			add(fmt.Sprintf(`{"new":%d,"text":"%s %s"}`, i, strings.Repeat("word ", 50), map[bool]string{true: canary}[i == 0])),
-		)
+		secret := map[bool]string{true: canary}[i == 0]
+		newer = append(newer, add(fmt.Sprintf(`{"new":%d,"text":"%s %s"}`, i, strings.Repeat("word ", 50), secret)))
 	}
 	_, err := c.Archive(ctx, ArchiveOptions{})
 	check(t, err)

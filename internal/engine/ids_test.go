@@ -512,12 +512,8 @@ func TestRetryOfLostWithPayloads(t *testing.T) {
 	p.settled("missing")
 	p.in(func(c *Context) {
 		results, err := c.Active().AppendBatch(ctx, []Draft{
-			{
-				Body: []byte(`{"one":1}`),
-			},
-			{ID: w.id, Body: json.RawMessage(w.text)},
-			{Body: []byte(`{"two":2}`)},
-			{ID: w.id, Body: json.RawMessage(w.text)},
+			{Body: []byte(`{"one":1}`)}, {ID: w.id, Body: json.RawMessage(w.text)},
+			{Body: []byte(`{"two":2}`)}, {ID: w.id, Body: json.RawMessage(w.text)},
 			{ID: w.id, Body: []byte(`{"another":1}`)},
 		})
 		if err != nil || len(results) != 5 {

@@ -69,6 +69,13 @@ func TestBadInput(t *testing.T) {
 		t.Fatal(err)
 	}
 	before := tree(t, filepath.Dir(dir))
+	named := func(name string) func() error {
+		return func() error { _, err := c.NewBranch(ctx, name); return err }
+	}
+	appended := func(at int64) func() error {
+		return func() error { _, err := c.Active().Append(ctx, Draft{Body: []byte(`{}`)}, AtPosition(at)); return err }
+	}
+	badState := func(m *Metadata) error { m.State = []byte("{"); return nil }
 	for name, try := range map[string]struct {
 		do   func() error
 		want error
@@ -79,13 +86,13 @@ func TestBadInput(t *testing.T) {
 		"two objects":         {func() error { return add1(c, `{}{}`) }, ErrInvalid, "malformed"},
 		"invalid UTF-8":       {func() error { return add1(c, "{\"a\":\"\xff\"}") }, ErrInvalid, "UTF-8"},
 		"too large":           {func() error { return add1(c, `{"a":"`+strings.Repeat("x", 1<<20)+`"}`) }, ErrTooLarge, "more than 1048576"},
-		"name leads out":      {func() error { _, err := c.NewBranch(ctx, "a/../../../b"+strings.Repeat("x", 250)); return err }, ErrInvalid, "255"},
-		"name with NUL":       {func() error { _, err := c.NewBranch(ctx, "a\x00b"); return err }, ErrInvalid, "NUL"},
-		"empty name":          {func() error { _, err := c.NewBranch(ctx, ""); return err }, ErrInvalid, "empty"},
-		"name no UTF-8":       {func() error { _, err := c.NewBranch(ctx, "a\xff"); return err }, ErrInvalid, "UTF-8"},
-		"name too long":       {func() error { _, err := c.NewBranch(ctx, strings.Repeat("é", 125)); return err }, ErrInvalid, "255"},
-		"name equal by case":  {func() error { _, err := c.NewBranch(ctx, "STRASSE"); return err }, ErrExist, "Straße"},
-		"name taken":          {func() error { _, err := c.NewBranch(ctx, "main"); return err }, ErrExist, "main"},
+		"name leads out":      {named("a/../../../b" + strings.Repeat("x", 250)), ErrInvalid, "255"},
+		"name with NUL":       {named("a\x00b"), ErrInvalid, "NUL"},
+		"empty name":          {named(""), ErrInvalid, "empty"},
+		"name no UTF-8":       {named("a\xff"), ErrInvalid, "UTF-8"},
+		"name too long":       {named(strings.Repeat("é", 125)), ErrInvalid, "255"},
+		"name equal by case":  {named("STRASSE"), ErrExist, "Straße"},
+		"name taken":          {named("main"), ErrExist, "main"},
 		"fork beyond":         {func() error { _, err := c.Active().Fork(ctx, "x", 4); return err }, ErrPosition, "4 of 3"},
 		"fork before":         {func() error { _, err := c.Active().Fork(ctx, "x", -1); return err }, ErrPosition, ""},
 		"fork at unknown id":  {func() error { _, err := c.Active().ForkAt(ctx, "x", uuid.New()); return err }, ErrNotExist, ""},
@@ -95,7 +102,7 @@ func TestBadInput(t *testing.T) {
 		"range":               {func() error { _, err := c.Active().Range(ctx, 2, 1); return err }, ErrPosition, "2:1"},
 		"unknown message":     {func() error { _, err := c.Active().Message(ctx, uuid.New()); return err }, ErrNotExist, ""},
 		"replace unknown":     {func() error { return c.Active().Replace(ctx, uuid.New(), Draft{Body: []byte(`{}`)}) }, ErrNotExist, ""},
-		"state no JSON":       {func() error { return c.Update(ctx, func(m *Metadata) error { m.State = []byte("{"); return nil }) }, ErrInvalid, "state"},
+		"state no JSON":       {func() error { return c.Update(ctx, badState) }, ErrInvalid, "state"},
 		"context leads out":   {func() error { _, err := c.store.Resolve("../" + c.ID().String()); return err }, ErrInvalid, "../"},
 		"context of other id": {func() error { _, err := c.store.Context(ctx, uuid.New()); return err }, ErrNotExist, ""},
 		"absolute context":    {func() error { _, err := c.store.Resolve("/etc"); return err }, ErrInvalid, ""},
@@ -106,8 +113,8 @@ func TestBadInput(t *testing.T) {
 			_, err := c.Active().Append(done, Draft{Body: []byte(`{}`)})
 			return err
 		}, context.Canceled, ""},
-		"a negative position":  {func() error { _, err := c.Active().Append(ctx, Draft{Body: []byte(`{}`)}, AtPosition(-1)); return err }, ErrPosition, "the next one is 3"},
-		"position not as told": {func() error { _, err := c.Active().Append(ctx, Draft{Body: []byte(`{}`)}, AtPosition(7)); return err }, ErrPosition, "the next one is 3"},
+		"a negative position":  {appended(-1), ErrPosition, "the next one is 3"},
+		"position not as told": {appended(7), ErrPosition, "the next one is 3"},
 	} {
 		err := try.do()
 		if !errors.Is(err, try.want) || !strings.Contains(err.Error(), try.says) {
@@ -131,15 +138,19 @@ func add1(c *Context, body string) error {
 // TestForeignFiles: files of another version, or of no sense, are named in the error and left as they are.
 func TestForeignFiles(t *testing.T) {
 	ctx := context.Background()
+	first, second := testID(1).String(), testID(2).String()
+	line := func(members string) string {
+		return `{"ctxdir":"context/1","id":"ID","lines":[{"id":"` + first + `",` + members + `}]}`
+	}
 	for name, metadata := range map[string]string{
 		"another version": `{"ctxdir":"context/9","id":"ID"}`,
 		"no version":      `{"id":"ID"}`,
 		"empty":           ``,
 		"array":           `[]`,
 		"another id":      `{"ctxdir":"context/1","id":"00000000-0000-4000-8000-000000000001"}`,
-		"leads out":       `{"ctxdir":"context/1","id":"ID","lines":[{"id":"00000000-0000-4000-8000-000000000001","base":0,"folder":"../../x"}]}`,
-		"no parent":       `{"ctxdir":"context/1","id":"ID","lines":[{"id":"00000000-0000-4000-8000-000000000001","parent":"00000000-0000-4000-8000-000000000002","base":0,"folder":"branch-x"}]}`,
-		"cycle":           `{"ctxdir":"context/1","id":"ID","lines":[{"id":"00000000-0000-4000-8000-000000000001","parent":"00000000-0000-4000-8000-000000000001","base":0,"folder":"branch-x"}]}`,
+		"leads out":       line(`"base":0,"folder":"../../x"`),
+		"no parent":       line(`"parent":"` + second + `","base":0,"folder":"branch-x"`),
+		"cycle":           line(`"parent":"` + first + `","base":0,"folder":"branch-x"`),
 	} {
 		c, dir := newContext(t)
 		path := filepath.Join(dir, "metadata.json")
@@ -173,13 +184,8 @@ func TestForeignFiles(t *testing.T) {
 		}
 	}
 	s, dir := newStore(t)
-	if err := os.WriteFile(
-		filepath.Join(dir, "ctxdir.json"),
-		[]byte(`{"ctxdir":"store/1","id":"`+s.ID().String()+`","features":{"incompatible":["time-travel"]}}`),
-		0o600,
-	); err != nil {
-		t.Fatal(err)
-	}
+	newer := `{"ctxdir":"store/1","id":"` + s.ID().String() + `","features":{"incompatible":["time-travel"]}}`
+	write(t, filepath.Join(dir, "ctxdir.json"), []byte(newer))
 	if _, err := Open(dir); !errors.Is(err, ErrFormat) || !strings.Contains(err.Error(), "time-travel") {
 		t.Errorf("an incompatible feature: %v", err)
 	}
@@ -294,10 +300,9 @@ func TestRetries(t *testing.T) {
 			t.Errorf("other content on %s: %v", br.Name(), err)
 		}
 	}
-	results, err := b.AppendBatch(
-		ctx,
-		[]Draft{{ID: id, Body: []byte(`{"a":1}`)}, {ID: id, Body: []byte(`{"a":9}`)}, {Body: []byte(`{"new":1}`)}},
-	)
+	results, err := b.AppendBatch(ctx, []Draft{
+		{ID: id, Body: []byte(`{"a":1}`)}, {ID: id, Body: []byte(`{"a":9}`)}, {Body: []byte(`{"new":1}`)},
+	})
 	if err != nil || !results[0].Existed || !errors.Is(results[1].Err, ErrConflict) || results[2].Err != nil || results[2].Position != 4 {
 		t.Errorf("a batch with both: %+v, %v", results, err)
 	}
@@ -357,12 +362,8 @@ func TestGoroutines(t *testing.T) {
 					return
 				}
 				if i%10 == 5 {
-					if err := h.Active().Replace(
-						ctx,
-						at.ID,
-						Draft{Body: fmt.Appendf(nil, `{"w":%d,"i":%d,"replaced":true}`, w, i)},
-						Shared(),
-					); err != nil {
+					with := Draft{Body: fmt.Appendf(nil, `{"w":%d,"i":%d,"replaced":true}`, w, i)}
+					if err := h.Active().Replace(ctx, at.ID, with, Shared()); err != nil {
 						t.Error(err)
 					}
 				}

@@ -163,7 +163,11 @@ func TestLostPositions(t *testing.T) {
 			g.fork("deep", "alt", 4)
 			g.say("deep", 1)
 			g.lose(a...)
-		}, 2, map[string][]string{"main": {"main 0", "main 1"}, "alt": {"main 0", "main 1", "", ""}, "deep": {"main 0", "main 1", "", "", "deep 0"}}},
+		}, 2, map[string][]string{
+			"main": {"main 0", "main 1"},
+			"alt":  {"main 0", "main 1", "", ""},
+			"deep": {"main 0", "main 1", "", "", "deep 0"},
+		}},
 		{"a rewind behind it", func(g *gone) {
 			m := g.say("main", 4)
 			check(g.t, g.branch("main").Rewind(ctx, 3))

@@ -89,12 +89,8 @@ func besideMigrated(t *testing.T, disk *crashfs.FS, id uuid.UUID, at string) {
 	defer s.Close()
 	c := must[*Context](t)(s.Context(context.Background(), id))
 	defer c.Close()
-	if ms := must[[]*Message](
-		t,
-	)(
-		c.Active().Load(context.Background()),
-	); len(ms) != 2 || ms[1].ID.String() != legacytest.ID(2) ||
-		c.Legacy() != "" {
+	ms := must[[]*Message](t)(c.Active().Load(context.Background()))
+	if len(ms) != 2 || ms[1].ID.String() != legacytest.ID(2) || c.Legacy() != "" {
 		t.Fatalf("%d messages", len(ms))
 	}
 	if _, err := disk.Lstat(at + ".old"); err != nil {

@@ -36,11 +36,8 @@ func legacyOnDisk(t *testing.T, split bool) (disk *crashfs.FS, id uuid.UUID, tex
 			return to.Member(legacy.Quote("id"), legacy.Quote(id.String()))
 		})
 		node := func(n int, parent string) string {
-			return fmt.Sprintf(
-				`{"id":%q,"message":{"role":"User","content":[{"type":"text","text":"t"}],"metadata":null},"parent_id":%s}`,
-				legacytest.ID(n),
-				parent,
-			)
+			message := `{"role":"User","content":[{"type":"text","text":"t"}],"metadata":null}`
+			return fmt.Sprintf(`{"id":%q,"message":%s,"parent_id":%s}`, legacytest.ID(n), message, parent)
 		}
 		err = errors.Join(err, disk.Replace(id.String()+"/context.json", []byte(legacytest.Split(text))), disk.SyncDir(id.String()))
 		for n, parent := range map[int]string{1: "null", 2: `"` + legacytest.ID(1) + `"`} {
@@ -424,12 +421,8 @@ func TestLegacyListed(t *testing.T) {
 	}
 	// The same size and time, so that only a cache can say "first".
 	info := must[os.FileInfo](t)(os.Lstat(path))
-	if err := errors.Join(
-		os.WriteFile(path, []byte(strings.Replace(titled, "first", "other", 1)), 0o600),
-		os.Chtimes(path, info.ModTime(), info.ModTime()),
-	); err != nil {
-		t.Fatal(err)
-	}
+	check(t, os.WriteFile(path, []byte(strings.Replace(titled, "first", "other", 1)), 0o600),
+		os.Chtimes(path, info.ModTime(), info.ModTime()))
 	if got := row(); got.Title != "first" || got.Messages != 2 || got.Format != LegacyFile {
 		t.Errorf("not from the cache: %+v", got)
 	}

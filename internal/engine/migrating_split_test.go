@@ -165,17 +165,18 @@ func TestRollbackChanges(t *testing.T) {
 		t.Errorf("%q, %q, %v, %s", o.Title, o.Active, o.Config, o.State)
 	}
 	trunk, fork, apart := o.Branches["trunk"], o.Branches["alt"], o.Branches["other"]
-	if len(o.Branches) != 3 || trunk.Name != "trunk" || len(trunk.IDs) != 2 || len(fork.IDs) != 3 || fork.IDs[1] != trunk.IDs[1] ||
-		len(apart.IDs) != 1 {
+	if len(o.Branches) != 3 || trunk.Name != "trunk" || len(trunk.IDs) != 2 || len(apart.IDs) != 1 ||
+		len(fork.IDs) != 3 || fork.IDs[1] != trunk.IDs[1] {
 		t.Fatalf("%+v", o.Branches)
 	}
 	added := o.Pool[fork.IDs[2]]
-	if added.Message.Role != "Assistant" || added.Message.Content[0].Text != long || added.Message.Was.N != "1.50" || added.Parent == nil ||
-		*added.Parent != legacytest.ID(2) {
+	if added.Message.Role != "Assistant" || added.Message.Content[0].Text != long || added.Message.Was.N != "1.50" ||
+		added.Parent == nil || *added.Parent != legacytest.ID(2) {
 		t.Errorf("%+v", added)
 	}
 	// The other version of a message is another one.
-	if version := o.Pool[apart.IDs[0]]; apart.IDs[0] == one.String() || version.Message.Another != "version" || version.ID != apart.IDs[0] ||
+	version := o.Pool[apart.IDs[0]]
+	if version.ID != apart.IDs[0] || version.ID == one.String() || version.Message.Another != "version" ||
 		o.Pool[one.String()].Message.Another != "" {
 		t.Errorf("%+v", version)
 	}
@@ -231,12 +232,8 @@ func TestRollbackNames(t *testing.T) {
 // TestMigrateTwins: branches that bear one name in the legacy context come back as that.
 func TestMigrateTwins(t *testing.T) {
 	s, _ := newStore(t)
-	text := strings.Replace(
-		legacytest.Whole(legacytest.ID(500)),
-		`"branches":{`,
-		`"branches":{"main":{"name":"main","message_ids":[]},"main":{"message_ids":[]},`,
-		1,
-	)
+	text := strings.Replace(legacytest.Whole(legacytest.ID(500)), `"branches":{`,
+		`"branches":{"main":{"name":"main","message_ids":[]},"main":{"message_ids":[]},`, 1)
 	path, done := migrated(t, s, text)
 	c := must[*Context](t)(s.Context(context.Background(), done.Context))
 	defer c.Close()
@@ -298,12 +295,10 @@ func TestRollbackMade(t *testing.T) {
 		c := must[*Context](t)(s.Context(ctx, done.Context))
 		defer c.Close()
 		same := must[RolledBack](t)(c.Rollback(ctx, path+".same", RollbackOptions{}))
-		if got := compactFile(
-			t,
-			same.Path,
-		); test.name != "nothing" && strings.Contains(got, test.want) ||
-			got != compactFile(t, done.Backup) && test.text == twice {
-			t.Errorf("%s, before: %s", test.name, got)
+		unchanged := compactFile(t, same.Path)
+		if test.name != "nothing" && strings.Contains(unchanged, test.want) ||
+			test.text == twice && unchanged != compactFile(t, done.Backup) {
+			t.Errorf("%s, before: %s", test.name, unchanged)
 		}
 		if err := test.do(c); err != nil {
 			t.Fatal(test.name, err)
@@ -449,12 +444,8 @@ func TestLostPool(t *testing.T) {
 	for n := 1; n <= 2; n++ {
 		check(t, os.WriteFile(filepath.Join(pool, legacytest.ID(n)+".json"), []byte(`{"message":{}}`), 0o600))
 	}
-	if done := must[Migrated](
-		t,
-	)(
-		s.Migrate(ctx, filepath.Join(folder, "context.json"), MigrateOptions{}),
-	); done.Messages != 2 ||
-		done.Backup != folder+".old" {
+	done := must[Migrated](t)(s.Migrate(ctx, filepath.Join(folder, "context.json"), MigrateOptions{}))
+	if done.Messages != 2 || done.Backup != folder+".old" {
 		t.Errorf("%+v", done)
 	}
 }

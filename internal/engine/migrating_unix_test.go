@@ -57,12 +57,8 @@ func TestMigrateUnnameable(t *testing.T) {
 	if err := os.WriteFile(path, []byte(legacytest.Whole(legacytest.ID(500))), 0o600); err != nil {
 		t.Skip(err)
 	}
-	if done, err := s.Migrate(
-		context.Background(),
-		path,
-		MigrateOptions{},
-	); !errors.Is(err, ErrInvalid) ||
-		!strings.Contains(err.Error(), "UTF-8") {
+	done, err := s.Migrate(context.Background(), path, MigrateOptions{})
+	if !errors.Is(err, ErrInvalid) || !strings.Contains(err.Error(), "UTF-8") {
 		t.Errorf("%+v, %v", done, err)
 	}
 	if _, err := os.Lstat(path); err != nil {

@@ -55,10 +55,8 @@ func (d *driver) migrate() {
 		for _, m := range l.own {
 			list = append(list, fmt.Sprintf("%q", m.id))
 		}
-		branches = append(
-			branches,
-			fmt.Sprintf(`%q:{"name":%q,"message_ids":[%s],"system_prompt":null,"user_prompt":null}`, name, name, strings.Join(list, ",")),
-		)
+		branches = append(branches, fmt.Sprintf(`%q:{"name":%q,"message_ids":[%s],"system_prompt":null,"user_prompt":null}`,
+			name, name, strings.Join(list, ",")))
 		if i > 0 {
 			d.share(name, l)
 		}
@@ -66,12 +64,8 @@ func (d *driver) migrate() {
 	d.rest(n, bodies)
 	id := uuid.New()
 	path := filepath.Join(d.dir, id.String()+".json")
-	text := fmt.Sprintf(
-		`{"id":%q,"parent_id":null,"config":{},"message_pool":{%s},"branches":{%s},"active_branch_name":"main","current_state":"idle"}`,
-		id,
-		strings.Join(pool, ","),
-		strings.Join(branches, ","),
-	)
+	text := fmt.Sprintf(`{"id":%q,"parent_id":null,"config":{},"message_pool":{%s},"branches":{%s},`+
+		`"active_branch_name":"main","current_state":"idle"}`, id, strings.Join(pool, ","), strings.Join(branches, ","))
 	d.check(os.WriteFile(path, []byte(text), 0o600))
 	var err error
 	d.c, err = d.store.Context(d.ctx(), id)

@@ -94,11 +94,8 @@ func (d *driver) branch() string { return rapid.SampledFrom(d.m.names()).Draw(d.
 
 func (d *driver) body() string {
 	d.n++
-	return fmt.Sprintf(
-		`{"role":"user","n":%d,"f":0.000003,"text":%q}`,
-		d.n,
-		strings.Repeat("x", rapid.SampledFrom([]int{0, 10, 3000, 30000}).Draw(d.t, "size")),
-	)
+	size := rapid.SampledFrom([]int{0, 10, 3000, 30000}).Draw(d.t, "size")
+	return fmt.Sprintf(`{"role":"user","n":%d,"f":0.000003,"text":%q}`, d.n, strings.Repeat("x", size))
 }
 
 // handle is the one that acts: what the other one does must be visible after Refresh.
@@ -449,17 +446,8 @@ func (d *driver) compare() {
 func (d *driver) same(view []*modelMessage, at int, m *Message) {
 	d.t.Helper()
 	if m.Position != int64(at) || m.ID != view[at].id || m.Unavailable != nil || m.Edited || bodyOf(m) != view[at].body {
-		d.t.Fatalf(
-			"position %d: %s at %d, unavailable %v, edited %v, body %.300s; wanted %s, %.300s",
-			at,
-			m.ID,
-			m.Position,
-			m.Unavailable,
-			m.Edited,
-			bodyOf(m),
-			view[at].id,
-			view[at].body,
-		)
+		d.t.Fatalf("position %d: %s at %d, unavailable %v, edited %v, body %.300s; wanted %s, %.300s",
+			at, m.ID, m.Position, m.Unavailable, m.Edited, bodyOf(m), view[at].id, view[at].body)
 	}
 }
 
@@ -475,16 +463,11 @@ func TestAgainstModel(t *testing.T) {
 		}
 		defer os.RemoveAll(dir)
 		// The sync is left out for speed: nothing loses power here.
-		s, err := Init(
-			dir,
-			WithDurability(Relaxed),
+		s, err := Init(dir, WithDurability(Relaxed),
 			WithFoldBytes(rapid.SampledFrom([]int64{-1, 2000, 100000}).Draw(t, "fold at")),
-			withRetain(
-				rapid.SampledFrom([]int{1, 3, 16}).Draw(t, "retain"),
-			),
+			withRetain(rapid.SampledFrom([]int{1, 3, 16}).Draw(t, "retain")),
 			WithTextThreshold(rapid.SampledFrom([]int64{-1, 0, 1 << 10}).Draw(t, "threshold")),
-			WithPool(rapid.SampledFrom([]int64{0, 5000, 1 << 20}).Draw(t, "pool")),
-		)
+			WithPool(rapid.SampledFrom([]int64{0, 5000, 1 << 20}).Draw(t, "pool")))
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -496,9 +479,8 @@ func TestAgainstModel(t *testing.T) {
 			"remove": d.remove, "switch": d.switchTo, "update": d.update, "fold": d.fold, "reopen": d.reopen, "lose": d.lose,
 			"collect": d.collect, "restore": d.restore, "archive": d.archive, "unarchive": d.unarchive, "rollback": d.rollback,
 		}
-		often := strings.Fields(
-			"append append append append batch batch replace replace fork fork rewind rename remove switch update fold fold reopen lose collect restore archive archive unarchive rollback",
-		)
+		often := strings.Fields("append append append append batch batch replace replace fork fork rewind rename remove switch " +
+			"update fold fold reopen lose collect restore archive archive unarchive rollback")
 		for i := range operations {
 			ops[rapid.SampledFrom(often).Draw(t, "operation")]()
 			d.learn()

@@ -55,10 +55,12 @@ func TestNames(t *testing.T) {
 		do   func(p *patient)
 		kind integrity.Kind
 	}{
-		"a message file":      {func(p *patient) { p.upper(p.main[5]) }, integrity.KindMisplaced},
-		"all message files":   {func(p *patient) { p.upper(p.main...) }, integrity.KindMisplaced},
-		"the last ones":       {func(p *patient) { p.upper(p.main[38:]...) }, integrity.KindMisplaced},
-		"mixed case":          {func(p *patient) { p.rename(p.main[5], strings.TrimSuffix(filepath.Base(p.main[5]), ".json")+".Json") }, integrity.KindMisplaced},
+		"a message file":    {func(p *patient) { p.upper(p.main[5]) }, integrity.KindMisplaced},
+		"all message files": {func(p *patient) { p.upper(p.main...) }, integrity.KindMisplaced},
+		"the last ones":     {func(p *patient) { p.upper(p.main[38:]...) }, integrity.KindMisplaced},
+		"mixed case": {func(p *patient) {
+			p.rename(p.main[5], strings.TrimSuffix(filepath.Base(p.main[5]), ".json")+".Json")
+		}, integrity.KindMisplaced},
 		"a branch folder":     {func(p *patient) { p.upper(in(p, "messages/branch-main")...) }, integrity.KindName},
 		"the messages folder": {func(p *patient) { p.upper(in(p, "messages")...) }, integrity.KindName},
 		"metadata.json":       {func(p *patient) { p.upper(in(p, "metadata.json")...) }, integrity.KindName},

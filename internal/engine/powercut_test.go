@@ -149,58 +149,23 @@ func workload() []step {
 			w.c, err = w.store.Create(w.ctx, Metadata{ID: w.id})
 			return err
 		}},
-		add("main", 10),
-		add("main", 5000),
-		add("main", 10, 20, 3000, 10),
-		fork("main", "alt", 3),
-		add("alt", 10),
-		lazily,
-		replace("main", 5),
-		lazily,
-		add("main", 10),
-		lazily,
-		replace(
-			"main",
-			1,
-		),
-		add("main", 10),
-		lazily,
-		fold,
-		add("main", 10),
-		replace("main", 1),
-		add("alt", 10, 10),
-		fold,
-		add("main", 10),
-		shed,
-		shed,
+		add("main", 10), add("main", 5000), add("main", 10, 20, 3000, 10), fork("main", "alt", 3), add("alt", 10), lazily,
+		replace("main", 5), lazily, add("main", 10), lazily, replace("main", 1), add("main", 10), lazily, fold, add("main", 10),
+		replace("main", 1), add("alt", 10, 10), fold, add("main", 10), shed, shed,
 		{
 			name: "rename",
 			then: func(s said) { s["neu"] = s["alt"]; delete(s, "alt") },
 			do:   func(w *world) error { return w.c.Rename(w.ctx, "alt", "neu") },
 		},
-		add(
-			"neu",
-			10,
-			700,
-		),
+		add("neu", 10, 700),
 		{
 			name: "rewind",
 			then: func(s said) { s["main"] = s["main"][:4:4] },
 			do:   func(w *world) error { return w.branch("main").Rewind(w.ctx, 4) },
 		},
-		lazily,
-		externalise(0),
-		add("main", 10, 10),
-		lazily,
-		externalise(1 << 10),
-		fork("neu", "third", 5),
-		add("third", 10),
+		lazily, externalise(0), add("main", 10, 10), lazily, externalise(1 << 10), fork("neu", "third", 5), add("third", 10),
 		{name: "remove", then: func(s said) { delete(s, "neu") }, do: func(w *world) error { return w.c.Remove(w.ctx, "neu") }},
-		shed,
-		add("third", 10, 10),
-		replace("third", 1),
-		add("main", 10),
-		fold,
+		shed, add("third", 10, 10), replace("third", 1), add("main", 10), fold,
 		{name: "title", then: func(said) {}, do: func(w *world) error {
 			return w.c.Update(w.ctx, func(m *Metadata) error { m.Title = "t"; return nil })
 		}},
@@ -414,15 +379,8 @@ func read(disk *crashfs.FS, id uuid.UUID) (said, error) {
 				return nil, err
 			}
 			if m.Unavailable != nil || m.Edited || m.Position != int64(len(got[b.Name])) {
-				return nil, fmt.Errorf(
-					"branch %q, position %d: %s at %d, unavailable %v, edited %v",
-					b.Name,
-					len(got[b.Name]),
-					m.ID,
-					m.Position,
-					m.Unavailable,
-					m.Edited,
-				)
+				return nil, fmt.Errorf("branch %q, position %d: %s at %d, unavailable %v, edited %v",
+					b.Name, len(got[b.Name]), m.ID, m.Position, m.Unavailable, m.Edited)
 			}
 			got[b.Name] = append(got[b.Name], saidMessage{m.ID, bodyOf(m)})
 		}

@@ -75,8 +75,8 @@ func TestRepairFromTrash(t *testing.T) {
 		}
 		halve(t, p.blobs[0])
 		found, lost := p.heal(CheckOptions{})
-		if repairable := whole >= 0; len(found) == 0 || found[0].Repairable != repairable || (lost == 0) != repairable ||
-			found[0].Severity != SeverityError {
+		repairable := whole >= 0
+		if len(found) == 0 || found[0].Repairable != repairable || found[0].Severity != SeverityError || (lost == 0) != repairable {
 			t.Errorf("whole copy %d: %d messages lost, found %+v", whole, lost, found)
 		}
 	}

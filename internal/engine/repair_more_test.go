@@ -179,8 +179,8 @@ func TestUnreadable(t *testing.T) {
 			if strings.HasSuffix(o.To, id.String()+".json") { // a new file can be read
 				readable.Store(true)
 			}
-			if !readable.Load() && (o.Kind == crashfs.KindOpen || o.Kind == crashfs.KindRead) && strings.HasSuffix(o.Path, id.String()+".json") &&
-				!strings.Contains(o.Path, "trash") {
+			ofMessage := strings.HasSuffix(o.Path, id.String()+".json") && !strings.Contains(o.Path, "trash")
+			if ofMessage && !readable.Load() && (o.Kind == crashfs.KindOpen || o.Kind == crashfs.KindRead) {
 				return syscall.EACCES
 			}
 			return nil

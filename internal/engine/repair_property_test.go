@@ -156,10 +156,8 @@ func TestRandomDamage(t *testing.T) {
 			if metadataLost && descentLost(w, damaged) {
 				continue // nothing is left that tells what it began on
 			}
-			if end := len(
-				g,
-			); end < len(w) && journals && indexLost &&
-				!slices.ContainsFunc(w[end:], func(m stored) bool { return !m.damaged(damaged) }) {
+			whole := func(m stored) bool { return !m.damaged(damaged) }
+			if end := len(g); end < len(w) && journals && indexLost && !slices.ContainsFunc(w[end:], whole) {
 				w = w[:end] // nothing is left that tells of the last messages
 			}
 			if len(g) != len(w) {

@@ -106,14 +106,14 @@ func TestRandomDamageToRecords(t *testing.T) {
 			text = text[:len(text)-len(`"}`)]
 			sum := blob.SumOf([]byte(text))
 			at := len(messages)
-			messages = append(
-				messages,
-				piece{file: filepath.Join(dir, "messages", "branch-main", m.id.String()+".json"), record: record(`"id":"` + m.id.String())},
-			)
-			payloads = append(
-				payloads,
-				piece{file: filepath.Join(root, "store", filepath.FromSlash(blob.Path(sum))), record: record(`{"blob":"` + sum.String())},
-			)
+			messages = append(messages, piece{
+				file:   filepath.Join(dir, "messages", "branch-main", m.id.String()+".json"),
+				record: record(`"id":"` + m.id.String()),
+			})
+			payloads = append(payloads, piece{
+				file:   filepath.Join(root, "store", filepath.FromSlash(blob.Path(sum))),
+				record: record(`{"blob":"` + sum.String()),
+			})
 			for _, p := range []*piece{&messages[at], &payloads[at]} {
 				p.whole, _ = os.ReadFile(p.file)
 			}

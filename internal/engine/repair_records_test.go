@@ -157,15 +157,8 @@ func TestRepairPayloadFromTrash(t *testing.T) {
 		p := newRider(t, true)
 		item := filepath.Join(p.dir, "trash", testID(1).String())
 		p.mkdir(item)
-		write(
-			t,
-			filepath.Join(item, "item.json"),
-			fmt.Appendf(
-				nil,
-				`{"ctxdir":"trash/1","kind":"damaged","name":"journal-1.jsonl","context":"%s","removed_at":"2026-01-02T03:04:05Z"}`,
-				p.id,
-			),
-		)
+		write(t, filepath.Join(item, "item.json"), []byte(`{"ctxdir":"trash/1","kind":"damaged","name":"journal-1.jsonl",`+
+			`"context":"`+p.id.String()+`","removed_at":"2026-01-02T03:04:05Z"}`))
 		if damage > 0 {
 			p.journal(func(b []byte) []byte { return zero(b, bytes.Index(b, []byte("payload 4")), 16) })
 		}

@@ -178,9 +178,7 @@ func (p *patient) heal(o CheckOptions) (found []Finding, lost int) {
 	replaced := map[string][]byte{}
 	for _, f := range found {
 		path := filepath.Join(p.store.Path(), filepath.FromSlash(f.Path))
-		if info, err := os.Lstat(
-			path,
-		); err == nil && info.Mode().IsRegular() &&
+		if info, err := os.Lstat(path); err == nil && info.Mode().IsRegular() &&
 			(f.Kind == integrity.KindDamaged || f.Kind == integrity.KindMetadata || f.Kind == integrity.KindStructure) {
 			replaced[path] = must[[]byte](p.t)(os.ReadFile(path))
 		}
@@ -273,9 +271,15 @@ func TestDamage(t *testing.T) {
 	}{
 		{"message file missing", func(p *patient) { p.remove(p.main[5]) }, integrity.KindMissing, shared, 0, none},
 		{"message file empty", func(p *patient) { write(p.t, p.main[5], nil) }, integrity.KindDamaged, shared, 0, none},
-		{"message file truncated", func(p *patient) { p.change(p.main[5], func(b []byte) []byte { return b[:30] }) }, integrity.KindDamaged, shared, 0, none},
-		{"message file NUL-filled", func(p *patient) { p.change(p.main[30], func(b []byte) []byte { return make([]byte, len(b)) }) }, integrity.KindDamaged, 1, 0, none},
-		{"bit flipped, time kept", func(p *patient) { p.keepTime(p.main[5], func() { p.change(p.main[5], flipped) }) }, integrity.KindDamaged, shared, 0, none},
+		{"message file truncated", func(p *patient) {
+			p.change(p.main[5], func(b []byte) []byte { return b[:30] })
+		}, integrity.KindDamaged, shared, 0, none},
+		{"message file NUL-filled", func(p *patient) {
+			p.change(p.main[30], func(b []byte) []byte { return make([]byte, len(b)) })
+		}, integrity.KindDamaged, 1, 0, none},
+		{"bit flipped, time kept", func(p *patient) {
+			p.keepTime(p.main[5], func() { p.change(p.main[5], flipped) })
+		}, integrity.KindDamaged, shared, 0, none},
 		{"three in a row NUL-filled", func(p *patient) {
 			for _, path := range p.main[30:33] {
 				p.change(path, func(b []byte) []byte { return make([]byte, len(b)) })
@@ -304,7 +308,9 @@ func TestDamage(t *testing.T) {
 			}
 		}, integrity.KindIndex, 0, 0, none},
 		{"extra unindexed file", func(p *patient) { p.foreign("branch-main", 40) }, integrity.KindForeign, 0, 0, none},
-		{"branch folder missing", func(p *patient) { p.remove(filepath.Join(p.dir, "messages", "branch-alt")) }, integrity.KindMissing, 10, 0, none},
+		{"branch folder missing", func(p *patient) {
+			p.remove(filepath.Join(p.dir, "messages", "branch-alt"))
+		}, integrity.KindMissing, 10, 0, none},
 		{"branch folder is a link that leads out", func(p *patient) {
 			p.remove(filepath.Join(p.dir, "messages", "branch-alt"))
 			p.link(filepath.Dir(p.outside), filepath.Join(p.dir, "messages", "branch-alt"))
@@ -368,7 +374,9 @@ func TestDamage(t *testing.T) {
 				return slices.Concat(b[256:512], b[:256], b[512:])
 			})
 		}, integrity.KindIndex, 0, 0, none},
-		{"index and rows missing", func(p *patient) { p.remove(append(p.glob("index/*.rows"), p.glob("index.json")...)...) }, integrity.KindIndex, 0, 0, none},
+		{"index and rows missing", func(p *patient) {
+			p.remove(append(p.glob("index/*.rows"), p.glob("index.json")...)...)
+		}, integrity.KindIndex, 0, 0, none},
 
 		{"journals missing", func(p *patient) { p.remove(p.glob("journal-*.jsonl")...) }, integrity.KindIndex, 0, 0, none},
 		{"journals and index missing", func(p *patient) {
@@ -430,7 +438,9 @@ func TestDamage(t *testing.T) {
 		{"blob damaged", func(p *patient) {
 			p.change(p.blobs[0], func(b []byte) []byte { return slices.Concat(b[:len(b)*3/4], flipped(b[len(b)*3/4:])) })
 		}, integrity.KindBlob, 2, 0, none},
-		{"blob of the wrong size", func(p *patient) { p.change(p.blobs[0], func(b []byte) []byte { return b[:len(b)/2] }) }, integrity.KindBlob, 2, 0, none},
+		{"blob of the wrong size", func(p *patient) {
+			p.change(p.blobs[0], func(b []byte) []byte { return b[:len(b)/2] })
+		}, integrity.KindBlob, 2, 0, none},
 		{"folder of blobs replaced by a link that leads out", func(p *patient) {
 			folder := filepath.Dir(filepath.Dir(p.blobs[0]))
 			if err := os.RemoveAll(folder); err != nil {

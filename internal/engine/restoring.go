@@ -272,8 +272,8 @@ func (c *Context) restoreVersion(ctx context.Context, t *trashed, r *Restored) e
 // firstRestore returns an error that names the item to restore first: the item with a position of a line.
 func (c *Context) firstRestore(line uuid.UUID, position int64) error {
 	for t, err := range ctxfolder.EachTrash(c.dir.FS, onlyFolders) {
-		if err == nil && t.Problem == nil && t.Item.Kind == ctxfolder.TrashLine && t.Item.Line == line && t.Item.From <= position &&
-			position < t.Item.To {
+		if err == nil && t.Problem == nil && t.Item.Kind == ctxfolder.TrashLine && t.Item.Line == line &&
+			t.Item.From <= position && position < t.Item.To {
 			return fmt.Errorf("%w: it needs message %d of line %s, which is in trash: restore %s first", ErrPosition, position, line, t.ID)
 		}
 	}

@@ -70,11 +70,8 @@ func TestRestoreKeepsTheRest(t *testing.T) {
 	whole := filepath.Join(h.dir, h.whole.Path)
 	blobs := h.in(`{"ctxdir":"trash/1","kind":"blobs","name":"blobs","removed_at":"2026-01-02T03:04:05Z"}`)
 	beside := testID(50).String()
-	check(
-		t,
-		os.CopyFS(blobs+"/"+h.whole.Name, os.DirFS(whole+"/"+h.whole.Name)),
-		os.CopyFS(whole+"/"+beside, os.DirFS(whole+"/"+h.whole.Name)),
-	)
+	check(t, os.CopyFS(blobs+"/"+h.whole.Name, os.DirFS(whole+"/"+h.whole.Name)),
+		os.CopyFS(whole+"/"+beside, os.DirFS(whole+"/"+h.whole.Name)))
 	for _, item := range []string{blobs, whole} {
 		_, _ = h.store.Restore(ctx, itemID(item))
 	}

@@ -25,8 +25,8 @@ import (
 // once all messages are durable. The item goes after that.
 func (c *Context) restoreLine(ctx context.Context, t *trashed, r *Restored) error {
 	x := &returning{c: c, info: &t.Item, gaps: map[int64]string{}, ids: map[uuid.UUID]bool{}}
-	if i := x.info; i.Line == uuid.Nil || i.Base < 0 || i.Base > 0 && i.Parent == uuid.Nil || i.From < i.Base || i.To < i.From ||
-		!ctxfolder.ValidFolder(i.Folder) {
+	if i := x.info; i.Line == uuid.Nil || !ctxfolder.ValidFolder(i.Folder) ||
+		i.Base < 0 || i.Base > 0 && i.Parent == uuid.Nil || i.From < i.Base || i.To < i.From {
 		return fmt.Errorf("%w: %s is implausible", ErrDamaged, t.Path)
 	}
 	// What a crash left behind must not pass for the restored messages.

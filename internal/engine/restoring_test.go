@@ -81,9 +81,9 @@ func TestRestoreWhatIsMissing(t *testing.T) {
 			t.Fatalf("%d messages, wanted %d", len(got), len(want))
 		}
 		for i, m := range got {
-			if missing := i == 2 ||
-				i == 5; m.Position != int64(i) || (m.Unavailable != nil) != missing || !missing && m.ID.String()+string(m.Stored) != want[i] ||
-				!strings.HasPrefix(want[i], m.ID.String()) {
+			missing := i == 2 || i == 5
+			if m.Position != int64(i) || (m.Unavailable != nil) != missing || !strings.HasPrefix(want[i], m.ID.String()) ||
+				!missing && m.ID.String()+string(m.Stored) != want[i] {
 				t.Errorf("message %d: %s at %d, %v", i, m.ID, m.Position, m.Unavailable)
 			}
 		}

@@ -43,7 +43,10 @@ type spot struct {
 
 // bornMembers returns the members of a context that never was a legacy one.
 func bornMembers(m *Metadata) (ms legacy.Members) {
-	for _, name := range []string{"id", "parent_id", "config", "title", legacy.NamePool, legacy.NameBranches, "active_branch_name", "current_state"} {
+	names := []string{
+		"id", "parent_id", "config", "title", legacy.NamePool, legacy.NameBranches, "active_branch_name", "current_state",
+	}
+	for _, name := range names {
 		if name != "title" || m.Title != "" {
 			ms = append(ms, legacy.Member{Name: legacy.Quote(name)})
 		}

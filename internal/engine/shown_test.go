@@ -50,11 +50,8 @@ func TestTexts(t *testing.T) {
 	c, folder := newContext(t, WithTextThreshold(100))
 	text := strings.Repeat("long ", 100)
 	m, ref := appendFile(t, c, filepath.Dir(folder), text)
-	want := fmt.Sprintf(
-		`{"role":"user","content":[{"text":"%s"},{"$blob":{"$blob":"%s","size":200000,"encoding":"base64","media_type":"a/b"}}]}`,
-		text,
-		ref.Sum,
-	)
+	want := `{"role":"user","content":[{"text":"` + text + `"},` +
+		`{"$blob":{"$blob":"` + ref.Sum.String() + `","size":200000,"encoding":"base64","media_type":"a/b"}}]}`
 	if got, err := m.Texts(ctx); err != nil || string(got) != want {
 		t.Errorf("%s, %v", got, err)
 	}
@@ -117,11 +114,8 @@ func TestTooLargeForABody(t *testing.T) {
 		t.Errorf("%s, %v", body, err)
 	}
 	var streamed strings.Builder
-	if err := m.WriteBody(
-		ctx,
-		&streamed,
-	); !errors.Is(err, ErrTooLarge) || !strings.Contains(err.Error(), "1073741824") ||
-		streamed.String() != stays {
+	err = m.WriteBody(ctx, &streamed)
+	if !errors.Is(err, ErrTooLarge) || !strings.Contains(err.Error(), "1073741824") || streamed.String() != stays {
 		t.Errorf("streamed: %s, %v", &streamed, err)
 	}
 	if done := must[Externalised](t)(c.Externalise(ctx, 5, false)); done.Messages != 0 {

@@ -55,12 +55,8 @@ func TestSpelling(t *testing.T) {
 				if len(found) != 1 || found[0].Kind != integrity.KindEdited || found[0].ID != m.ID || lost > 0 {
 					t.Errorf("%d are lost, found %+v", lost, found)
 				}
-				if now := must[[]byte](
-					t,
-				)(
-					os.ReadFile(path),
-				); len(now) < 2 || now[len(now)-1] != '\n' || now[len(now)-2] != '}' || !json.Valid(now) ||
-					bytes.ContainsAny(now[:len(now)-1], "\n") {
+				now := must[[]byte](t)(os.ReadFile(path))
+				if !bytes.HasSuffix(now, []byte("}\n")) || !json.Valid(now) || bytes.Count(now, []byte("\n")) != 1 {
 					t.Errorf("the file is %q", now)
 				}
 				if !p.inTrash(respelled) {
@@ -111,10 +107,8 @@ func TestSpellingWithoutIndex(t *testing.T) {
 			for _, path := range p.main {
 				p.change(path, respell)
 			}
-			p.change(
-				filepath.Join(p.dir, "metadata.json"),
-				func(b []byte) []byte { return bytes.ReplaceAll(respell(b), []byte("\n"), []byte("\r\n")) },
-			)
+			p.change(filepath.Join(p.dir, "metadata.json"),
+				func(b []byte) []byte { return bytes.ReplaceAll(respell(b), []byte("\n"), []byte("\r\n")) })
 			p.remove(p.glob("index*")...)
 			p.remove(p.glob("journal-*")...)
 			found, lost := p.heal(CheckOptions{})

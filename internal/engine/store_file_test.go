@@ -187,11 +187,8 @@ func TestStoreFileID(t *testing.T) {
 		t.Error(done, err)
 	}
 	var info storeInfo
-	if err := json.Unmarshal(
-		must[[]byte](t)(os.ReadFile(filepath.Join(empty, storeFile))),
-		&info,
-	); err != nil || info.ID == uuid.Nil ||
-		info.Version != storeVersion {
+	raw := must[[]byte](t)(os.ReadFile(filepath.Join(empty, storeFile)))
+	if err := json.Unmarshal(raw, &info); err != nil || info.ID == uuid.Nil || info.Version != storeVersion {
 		t.Errorf("%+v, %v", info, err)
 	}
 	if _, _, err := RepairStore(dir, ReadOnly()); !errors.Is(err, ErrReadOnly) {

@@ -19,21 +19,26 @@ import (
 // left of a context; the contexts are what they were.
 func TestReplacedInStore(t *testing.T) {
 	ctx := context.Background()
+	link := func(path, outside string) error { return os.Symlink(outside, path) }
+	linkUp := func(path, outside string) error { return os.Symlink(filepath.Dir(outside), path) }
+	file := func(path, _ string) error { return os.WriteFile(path, []byte("x"), 0o600) }
+	fifo := func(path, _ string) error { return syscall.Mkfifo(path, 0o600) }
+	folder := func(path, _ string) error { return os.Mkdir(path, 0o700) }
 	for name, x := range map[string]struct {
 		path string
 		make func(path, outside string) error
 		kind integrity.Kind
 		left int
 	}{
-		"context as link":         {testID(9).String(), func(path, outside string) error { return os.Symlink(filepath.Dir(outside), path) }, integrity.KindContext, 1},
-		"context as file":         {testID(9).String(), func(path, _ string) error { return os.WriteFile(path, []byte("x"), 0o600) }, integrity.KindContext, 1},
-		"context as FIFO":         {testID(9).String(), func(path, _ string) error { return syscall.Mkfifo(path, 0o600) }, integrity.KindContext, 1},
-		"lock of gc as folder":    {"locks/gc", func(path, _ string) error { return os.Mkdir(path, 0o700) }, integrity.KindLock, 0},
-		"lock of blobs as FIFO":   {"locks/blobs", func(path, _ string) error { return syscall.Mkfifo(path, 0o600) }, integrity.KindLock, 0},
-		"lock of gc as link":      {"locks/gc", func(path, outside string) error { return os.Symlink(outside, path) }, integrity.KindLock, 0},
-		"folder of blobs as file": {"blobs/ab", func(path, _ string) error { return os.WriteFile(path, []byte("x"), 0o600) }, integrity.KindFolder, 0},
-		"locks as link":           {"locks", func(path, outside string) error { return os.Symlink(filepath.Dir(outside), path) }, integrity.KindFolder, 1},
-		"staging as link":         {"staging", func(path, outside string) error { return os.Symlink(filepath.Dir(outside), path) }, integrity.KindFolder, 1},
+		"context as link":         {testID(9).String(), linkUp, integrity.KindContext, 1},
+		"context as file":         {testID(9).String(), file, integrity.KindContext, 1},
+		"context as FIFO":         {testID(9).String(), fifo, integrity.KindContext, 1},
+		"lock of gc as folder":    {"locks/gc", folder, integrity.KindLock, 0},
+		"lock of blobs as FIFO":   {"locks/blobs", fifo, integrity.KindLock, 0},
+		"lock of gc as link":      {"locks/gc", link, integrity.KindLock, 0},
+		"folder of blobs as file": {"blobs/ab", file, integrity.KindFolder, 0},
+		"locks as link":           {"locks", linkUp, integrity.KindFolder, 1},
+		"staging as link":         {"staging", linkUp, integrity.KindFolder, 1},
 	} {
 		t.Run(name, func(t *testing.T) {
 			c, folder := newContext(t, WithTextThreshold(100))
@@ -67,12 +72,8 @@ func TestReplacedInStore(t *testing.T) {
 			if got := bodies(t, again.Active())[:5]; !slices.Equal(got, want) {
 				t.Errorf("%q, wanted %q", got, want)
 			}
-			if entries := must[[]os.DirEntry](
-				t,
-			)(
-				os.ReadDir(filepath.Dir(outside)),
-			); len(entries) != 1 ||
-				string(must[[]byte](t)(os.ReadFile(outside))) != "outside" {
+			entries := must[[]os.DirEntry](t)(os.ReadDir(filepath.Dir(outside)))
+			if len(entries) != 1 || string(must[[]byte](t)(os.ReadFile(outside))) != "outside" {
 				t.Error("something outside was changed")
 			}
 		})

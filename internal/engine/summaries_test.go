@@ -123,7 +123,9 @@ func TestSpoiledCache(t *testing.T) {
 	}
 	wrong := slices.Clone(good)
 	wrong[slices.Index(wrong, '\n')+60] ^= 1
-	for name, content := range map[string][]byte{"empty": nil, "zeros": make([]byte, 500), "cut": good[:len(good)-9], "flipped": wrong, "text": []byte("{}\n{}\n")} {
+	for name, content := range map[string][]byte{
+		"empty": nil, "zeros": make([]byte, 500), "cut": good[:len(good)-9], "flipped": wrong, "text": []byte("{}\n{}\n"),
+	} {
 		if err := os.WriteFile(path, content, 0o600); err != nil {
 			t.Fatal(err)
 		}

@@ -275,10 +275,8 @@ func (w *sweeping) move(sum blob.Sum) (t Trashed, ok bool, err error) {
 		return t, true, nil
 	}
 	if w.item == "" {
-		if w.item, err = ctxfolder.NewTrash(
-			w.s.fs,
-			ctxfolder.TrashItem{Kind: ctxfolder.TrashBlobs, Name: blob.Folder, RemovedAt: w.s.now()},
-		); err != nil {
+		item := ctxfolder.TrashItem{Kind: ctxfolder.TrashBlobs, Name: blob.Folder, RemovedAt: w.s.now()}
+		if w.item, err = ctxfolder.NewTrash(w.s.fs, item); err != nil {
 			return t, false, err
 		}
 	}

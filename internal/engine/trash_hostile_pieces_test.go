@@ -49,18 +49,15 @@ func TestHostilePieces(t *testing.T) {
 		},
 		"a file that main has": func(h *hoard) { one(envelope(testID(90), x, 1, `,"file":"`+h.id(2).String()+`"`))(h) },
 		"an id twice": func(h *hoard) {
-			h.like(
-				change{"line": x, "from": 1, "to": 4},
-				envelope(testID(90), x, 1, "")+envelope(testID(90), x, 2, "")+envelope(testID(90), x, 3, ""),
-			)
+			h.like(change{"line": x, "from": 1, "to": 4},
+				envelope(testID(90), x, 1, "")+envelope(testID(90), x, 2, "")+envelope(testID(90), x, 3, ""))
 		},
 		"no id":               one(envelope(uuid.Nil, x, 1, "")),
 		"stored in year 9999": one(strings.Replace(envelope(testID(90), x, 1, ""), "2026", "9999", 1)),
 		"stored in year 1":    one(strings.Replace(envelope(testID(90), x, 1, ""), "2026", "0001", 1)),
 		"made in year 10000":  one(envelope(testID(90), x, 1, `,"created_at":"9999-12-31T23:59:59-14:00"`)),
-		"controls": one(
-			envelope(testID(90), x, 1, `,"branch":"\u001b[31m\u0000","role":"\u001b","type":"\n","origin_id":"../../x"`),
-		),
+		"controls": one(envelope(testID(90), x, 1,
+			`,"branch":"\u001b[31m\u0000","role":"\u001b","type":"\n","origin_id":"../../x"`)),
 		"of another format":      one(strings.Replace(envelope(testID(90), x, 1, ""), "message/1", "message/2", 1)),
 		"a gap":                  gap(`"position":1,"id":"` + x + `","reason":"lost"`),
 		"a gap of megabytes":     gap(`"position":1,"id":"` + x + `","reason":"` + strings.Repeat(`\u001b[31m`, 1<<17) + `"`),

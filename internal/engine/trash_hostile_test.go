@@ -129,13 +129,8 @@ func (h *hoard) in(note string) string {
 
 // envelope is a message of a line at a position.
 func envelope(id uuid.UUID, line string, position int64, more string) string {
-	return fmt.Sprintf(
-		`{"ctxdir":"message/1","id":"%s","line":"%s","position":%d,"prev":null,"stored_at":"2026-01-02T03:04:05Z"%s,"message":{"by":"somebody else"}}`+"\n",
-		id,
-		line,
-		position,
-		more,
-	)
+	return fmt.Sprintf(`{"ctxdir":"message/1","id":"%s","line":"%s","position":%d,"prev":null,`+
+		`"stored_at":"2026-01-02T03:04:05Z"%s,"message":{"by":"somebody else"}}`+"\n", id, line, position, more)
 }
 
 // list is every item, whatever cannot be listed beside them.

@@ -44,12 +44,8 @@ func TestHostileThings(t *testing.T) {
 			return h.in(`{"ctxdir":"trash/1","kind":"context","context":"`+x+`","removed_at":"2026-01-02T03:04:05Z"}`) + "/" + x
 		},
 		"a blob": func(h *hoard) string {
-			return h.in(
-				`{"ctxdir":"trash/1","kind":"blobs","name":"blobs","removed_at":"2026-01-02T03:04:05Z"}`,
-			) + "/" + strings.Repeat(
-				"ab",
-				32,
-			) + ".zst"
+			item := h.in(`{"ctxdir":"trash/1","kind":"blobs","name":"blobs","removed_at":"2026-01-02T03:04:05Z"}`)
+			return item + "/" + strings.Repeat("ab", 32) + ".zst"
 		},
 	}
 	for kind, put := range kinds {
@@ -93,11 +89,8 @@ func TestHostileCopies(t *testing.T) {
 	}
 	h := newHoard(t)
 	item := h.in(note)
-	check(
-		t,
-		os.CopyFS(filepath.Join(item, h.c.ID().String()), os.DirFS(filepath.Join(h.dir, h.c.ID().String()))),
-		os.Symlink(h.outside, item+"/locks"),
-	)
+	check(t, os.CopyFS(filepath.Join(item, h.c.ID().String()), os.DirFS(filepath.Join(h.dir, h.c.ID().String()))),
+		os.Symlink(h.outside, item+"/locks"))
 	h.erases()
 }
 

@@ -115,12 +115,8 @@ func TestWatchKinds(t *testing.T) {
 			must[Appended](t)(alt.Append(ctx, Draft{Body: body}))
 			wantEvents(t, w, "branch.created alt", "message.appended alt 2")
 			check(c.Rename(ctx, "alt", "other"))
-			if e := wantEvents(
-				t,
-				w,
-				"branch.renamed other was alt",
-			); e.Branches[0].Messages != 3 || e.Branches[0].Base != 2 ||
-				e.Branches[0].Bytes == 0 {
+			e := wantEvents(t, w, "branch.renamed other was alt")
+			if b := e.Branches[0]; b.Messages != 3 || b.Base != 2 || b.Bytes == 0 {
 				t.Errorf("%+v", e.Branches)
 			}
 			check(c.Switch(ctx, "other"))

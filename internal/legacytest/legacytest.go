@@ -33,15 +33,10 @@ type Generation struct {
 var Generations = []Generation{
 	{States: []string{`"Idle"`, `"AwaitingToolApproval"`, `{"Failed":{"error":"x"}}`, `"ProcessingUserMessage"`}},
 	{States: []string{`"idle"`, `"awaiting_l_l_m_response"`, `{"awaiting_tool_approval":{"pending":["a"],"n":1.0}}`}, Titled: true},
-	{
-		States: []string{
-			`{"failed":{"error":"x","at":1e3}}`,
-			`{"failed_in_a_new_way":{"error":"x","n":12345678901234567890}}`,
-			`null`,
-			`[1,{"a":null}]`,
-		},
-		Titled: true,
-	},
+	{States: []string{
+		`{"failed":{"error":"x","at":1e3}}`, `{"failed_in_a_new_way":{"error":"x","n":12345678901234567890}}`,
+		`null`, `[1,{"a":null}]`,
+	}, Titled: true},
 }
 
 // object writes members, each `"name":value`.
@@ -64,13 +59,9 @@ func Draw(t *rapid.T, id string) string {
 	pool = rapid.Permutation(pool).Draw(t, "order")
 	var branches, names []string
 	for i := range rapid.IntRange(0, 5).Draw(t, "branches") {
+		unusual := []string{"", "Main", "odd/ näme", "CON", "unlisted", strings.Repeat("ü", 200), "a\x00b"}
 		name := rapid.OneOf(
-			rapid.Just(
-				"main",
-			),
-			rapid.Just("alt"),
-			rapid.SampledFrom([]string{"", "Main", "odd/ näme", "CON", "unlisted", strings.Repeat("ü", 200), "a\x00b"}),
-			rapid.StringN(0, 20, -1),
+			rapid.Just("main"), rapid.Just("alt"), rapid.SampledFrom(unusual), rapid.StringN(0, 20, -1),
 		).Draw(t, "name")
 		if contains(names, name) {
 			name += fmt.Sprint(i)
@@ -154,10 +145,8 @@ func drawMessage(t *rapid.T) string {
 	content := []string{object(member("type", `"text"`), member("text", Quote(text)))}
 	if rapid.IntRange(0, 3).Draw(t, "image") == 0 {
 		image := strings.Repeat("iVBORw0KGgoAAAANSUhEUgAA", 20+rapid.IntRange(0, 3).Draw(t, "image"))
-		content = append(
-			content,
-			object(member("type", `"image"`), member("url", Quote("data:image/png;base64,"+image)), member("detail", `"auto"`)),
-		)
+		url := member("url", Quote("data:image/png;base64,"+image))
+		content = append(content, object(member("type", `"image"`), url, member("detail", `"auto"`)))
 	}
 	members := []string{
 		member("role", Quote(role)),
@@ -165,29 +154,17 @@ func drawMessage(t *rapid.T) string {
 		member("metadata", drawMetadata(t)),
 	}
 	if role == "Assistant" && rapid.Bool().Draw(t, "calls") {
-		members = append(
-			members,
-			member(
-				"tool_calls",
-				`[{"id":"c","tool_name":"read","arguments":["a",{"n":1.00}],"approval_status":"Pending","display_preference":"Default","ui_hints":null}]`,
-			),
-		)
+		members = append(members, member("tool_calls", `[{"id":"c","tool_name":"read","arguments":["a",{"n":1.00}],`+
+			`"approval_status":"Pending","display_preference":"Default","ui_hints":null}]`))
 	}
 	if role == "Tool" || rapid.IntRange(0, 5).Draw(t, "result") == 0 {
 		members = append(members, member("tool_result", `{"request_id":"c","result":{"$blob":"not a reference","lines":[1,2]}}`))
 	}
-	members = append(
-		members,
-		member("message_type", rapid.SampledFrom([]string{`"text"`, `"plan"`, `"tool_call"`, `"unheard_of"`}).Draw(t, "type")),
-	)
+	kind := rapid.SampledFrom([]string{`"text"`, `"plan"`, `"tool_call"`, `"unheard_of"`}).Draw(t, "type")
+	members = append(members, member("message_type", kind))
 	if rapid.IntRange(0, 4).Draw(t, "rich") == 0 {
-		members = append(
-			members,
-			member(
-				"rich_type",
-				`{"kind":"streaming_response","data":{"chunks":[{"sequence":1,"delta":"a","accumulated_chars":1}],"average":8.220352564102564}}`,
-			),
-		)
+		members = append(members, member("rich_type", `{"kind":"streaming_response","data":{`+
+			`"chunks":[{"sequence":1,"delta":"a","accumulated_chars":1}],"average":8.220352564102564}}`))
 	}
 	return object(members...)
 }
@@ -196,18 +173,16 @@ func drawMetadata(t *rapid.T) string {
 	return rapid.SampledFrom([]string{
 		`null`,
 		`{"created_at":"2025-11-09T15:41:41.442124Z","source":"a_i_generated","streaming":{"chunks_count":1249}}`,
-		`{"created_at":"soon"}`,
-		`{"extra":{"a":"\ud83d"}}`,
+		`{"created_at":"soon"}`, `{"extra":{"a":"\ud83d"}}`,
 	}).Draw(t, "metadata")
 }
 
 func drawConfig(t *rapid.T) string {
 	return rapid.SampledFrom([]string{
 		`{"model_id":"m","mode":"chat","parameters":{"temperature":0.70,"big":12345678901234567890}}`,
-		`{"model_id":"m","mode":"chat","parameters":{},"system_prompt_id":"p","agent_role":"actor","workspace_path":"/a","later_key":[1,{"a":null}],"\u00fc":"\u00fc","<&>":"<&>"}`,
-		`{}`,
-		`null`,
-		`"none"`,
+		`{"model_id":"m","mode":"chat","parameters":{},"system_prompt_id":"p","agent_role":"actor","workspace_path":"/a",` +
+			`"later_key":[1,{"a":null}],"\u00fc":"\u00fc","<&>":"<&>"}`,
+		`{}`, `null`, `"none"`,
 	}).Draw(t, "config")
 }
 
@@ -231,14 +206,9 @@ func drawBranch(t *rapid.T, name string, keys []string) string {
 		ids = append(ids[:at:at], append(missing, ids[at:]...)...)
 	}
 	prompt := rapid.SampledFrom([]string{
-		`null`,
-		`{"id":"p","content":"Be kind. \u00fc"}`,
-		`{"id":"p","content":""}`,
+		`null`, `{"id":"p","content":"Be kind. \u00fc"}`, `{"id":"p","content":""}`,
 		`{"content":"` + strings.Repeat("Sei nett. ", 300) + `","id":"q","new":1.0}`,
-		`"a text"`,
-		`""`,
-		`{"id":"p"}`,
-		`7`,
+		`"a text"`, `""`, `{"id":"p"}`, `7`,
 	}).Draw(t, "prompt")
 	members := []string{
 		member("name", Quote(name)), member("message_ids", "["+strings.Join(ids, ",")+"]"), member("system_prompt", prompt),
@@ -265,36 +235,19 @@ type Damage struct {
 // Whole returns a small context for tests to damage.
 func Whole(id string) string {
 	node := func(n int, parent string) string {
-		return member(
-			ID(n),
-			object(
-				member("id", Quote(ID(n))),
-				member("message", `{"role":"User","content":[{"type":"text","text":"t"}],"metadata":null}`),
-				member("parent_id", parent),
-			),
-		)
+		message := member("message", `{"role":"User","content":[{"type":"text","text":"t"}],"metadata":null}`)
+		return member(ID(n), object(member("id", Quote(ID(n))), message, member("parent_id", parent)))
 	}
+	main := object(
+		member("name", `"main"`), member("message_ids", "["+Quote(ID(1))+","+Quote(ID(2))+"]"),
+		member("system_prompt", "null"), member("user_prompt", "null"),
+	)
 	return object(
-		member("id", Quote(id)),
-		member("parent_id", "null"),
+		member("id", Quote(id)), member("parent_id", "null"),
 		member("config", `{"model_id":"m","mode":"chat","parameters":{}}`),
 		member("message_pool", object(node(1, "null"), node(2, Quote(ID(1))))),
-		member(
-			"branches",
-			object(
-				member(
-					"main",
-					object(
-						member("name", `"main"`),
-						member("message_ids", "["+Quote(ID(1))+","+Quote(ID(2))+"]"),
-						member("system_prompt", "null"),
-						member("user_prompt", "null"),
-					),
-				),
-			),
-		),
-		member("active_branch_name", `"main"`),
-		member("current_state", `"idle"`),
+		member("branches", object(member("main", main))),
+		member("active_branch_name", `"main"`), member("current_state", `"idle"`),
 	)
 }
 

@@ -109,12 +109,8 @@ func TestHolesFound(t *testing.T) {
 			t.Errorf("a hole in [%d, %d): %v", c.from, c.to, got)
 		}
 	}
-	if b, err := ReadData(
-		f,
-		2,
-		1<<30,
-	); err != nil || len(b) > 4<<20 || !bytes.HasPrefix(b, []byte("rst\x00")) || !bytes.Contains(b, []byte("second")) ||
-		!bytes.HasSuffix(b, []byte("third")) {
+	if b, err := ReadData(f, 2, 1<<30); err != nil || len(b) > 4<<20 || !bytes.HasPrefix(b, []byte("rst\x00")) ||
+		!bytes.Contains(b, []byte("second")) || !bytes.HasSuffix(b, []byte("third")) {
 		t.Errorf("%d bytes read, %v", len(b), err)
 	}
 	if b, err := ReadData(f, 2, 9); err != nil || len(b) != 9 {

@@ -142,10 +142,8 @@ func (s *Shown) take(ctx context.Context, at place, m *ctxdir.Message) *Problem 
 func (s *Shown) same(again Shown) (problems []Problem) {
 	for at, ids := range s.branches {
 		if other, ok := again.branches[at]; !ok || !slices.Equal(ids, other) {
-			problems = append(
-				problems,
-				Problem{Lost, fmt.Sprintf("%s showed %d messages before the repair, %d others after it", at, len(ids), len(other))},
-			)
+			why := fmt.Sprintf("%s showed %d messages before the repair, %d others after it", at, len(ids), len(other))
+			problems = append(problems, Problem{Lost, why})
 		}
 	}
 	for n, sum := range s.sums {

@@ -31,7 +31,8 @@ func (t *Tally) Add(o Outcome) {
 }
 
 // TallyHead is the head of a Markdown table of tallies, behind the columns of whoever makes it.
-const TallyHead = " rounds | acknowledged | lost | altered | invented | unreadable | damaged | unsettled | refused | found by the first check |"
+const TallyHead = " rounds | acknowledged | lost | altered | invented | unreadable | damaged | unsettled | refused | " +
+	"found by the first check |"
 
 // TallyLine is the line below that head.
 const TallyLine = "| --- | --- | --- | --- | --- | --- | --- | --- | --- | --- |"

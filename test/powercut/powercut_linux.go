@@ -100,12 +100,7 @@ func Run(ctx context.Context, fs string, o Options) ([]*Tally, error) {
 
 // runLife makes a file system and a store, and cuts the power so many times. It ends early when there are problems.
 func runLife(
-	ctx context.Context,
-	fs string,
-	o Options,
-	random *rand.Rand,
-	n, cuts int,
-	next func(int) (way, *Tally),
+	ctx context.Context, fs string, o Options, random *rand.Rand, n, cuts int, next func(int) (way, *Tally),
 ) (done int, err error) {
 	l := &life{fs: fs, dir: filepath.Join(o.Dir, fmt.Sprintf("%s-from-cut-%d", fs, n+1)), random: random, o: o}
 	defer func() { err = errors.Join(err, l.end()) }()

@@ -46,10 +46,9 @@ type source struct {
 	Data      string `json:"data"`
 }
 
-var words = strings.Fields(
-	`the a of and to in it was said went river stone light house garden never always again slowly quickly paper window
-	morning evening table letter name answer question remember forget open close begin end many few small large old new`,
-)
+var words = strings.Fields(`
+	the a of and to in it was said went river stone light house garden never always again slowly quickly paper window
+	morning evening table letter name answer question remember forget open close begin end many few small large old new`)
 
 // body gives s content: mostly text, of any size up to 200 KB with small ones more often, and sometimes an image.
 func body(random *rand.Rand, s said) json.RawMessage {

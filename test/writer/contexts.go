@@ -92,10 +92,8 @@ func (w *worker) migrate() error {
 		return err
 	}
 	id := w.uuid()
-	drafts, messages := w.drafts(
-		1+w.random.IntN(12),
-		said{Role: "User", By: w.Name},
-	) // as the old program has it, which keeps such bodies as they are
+	// The role as the old program spells it: it keeps such bodies as they are.
+	drafts, messages := w.drafts(1+w.random.IntN(12), said{Role: "User", By: w.Name})
 	file, err := w.legacyFile(id, drafts)
 	if err != nil {
 		return err

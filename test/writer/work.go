@@ -89,33 +89,12 @@ var operations = []struct {
 	weight int
 	do     func(*worker) error
 }{
-	{24, (*worker).appendShared},
-	{5, (*worker).burst},
-	{24, (*worker).appendOwn},
-	{10, (*worker).replace},
-	{
-		4,
-		(*worker).fork,
-	},
-	{3, (*worker).forkShared},
-	{3, (*worker).rename},
-	{3, (*worker).rewind},
-	{3, (*worker).remove},
+	{24, (*worker).appendShared}, {5, (*worker).burst}, {24, (*worker).appendOwn}, {10, (*worker).replace},
+	{4, (*worker).fork}, {3, (*worker).forkShared}, {3, (*worker).rename}, {3, (*worker).rewind}, {3, (*worker).remove},
 	{2, (*worker).newBranch},
-	{4, (*worker).configure},
-	{2, (*worker).create},
-	{1, (*worker).delete},
-	{2, (*worker).importFile},
-	{1, (*worker).migrate},
-	{
-		2,
-		(*worker).fold,
-	},
-	{2, (*worker).archive},
-	{1, (*worker).unarchive},
-	{1, (*worker).externalise},
-	{2, (*worker).collect},
-	{1, (*worker).reopen},
+	{4, (*worker).configure}, {2, (*worker).create}, {1, (*worker).delete}, {2, (*worker).importFile}, {1, (*worker).migrate},
+	{2, (*worker).fold}, {2, (*worker).archive}, {1, (*worker).unarchive}, {1, (*worker).externalise},
+	{2, (*worker).collect}, {1, (*worker).reopen},
 }
 
 func (w *worker) pick() func(*worker) error {

@@ -24,15 +24,8 @@ func frames(out io.Writer, contexts []*conversation) error {
 		ten += c.zstd10
 		messages += len(c.messages)
 	}
-	fmt.Fprintf(
-		out,
-		"%d contexts, %d messages, %d bytes; `zstd -10` over each context's messages: %d bytes (%.1f %%).\n\n",
-		len(contexts),
-		messages,
-		raw,
-		ten,
-		percent(ten, raw),
-	)
+	fmt.Fprintf(out, "%d contexts, %d messages, %d bytes; `zstd -10` over each context's messages: %d bytes (%.1f %%).\n\n",
+		len(contexts), messages, raw, ten, percent(ten, raw))
 	fmt.Fprintln(out, "| level | frame | bytes | to `zstd -10` | worst above 256 KiB | compressed | decoded | one frame, median by message |")
 	fmt.Fprintln(out, "| --- | --- | --- | --- | --- | --- | --- | --- |")
 	d, err := zstd.NewReader(nil, zstd.WithDecoderConcurrency(1), zstd.WithDecoderLowmem(true))
@@ -67,18 +60,9 @@ func frames(out io.Writer, contexts []*conversation) error {
 			if err != nil {
 				return err
 			}
-			fmt.Fprintf(
-				out,
-				"| %v | %d KiB | %d | %.3f | %.3f | %.0f MB/s | %.0f MB/s | %d µs |\n",
-				level,
-				kib,
-				total,
-				float64(total)/float64(ten),
-				worst,
-				float64(raw)/1e6/encoding.Seconds(),
-				float64(raw)/1e6/decoding.Seconds(),
-				each.Microseconds(),
-			)
+			fmt.Fprintf(out, "| %v | %d KiB | %d | %.3f | %.3f | %.0f MB/s | %.0f MB/s | %d µs |\n",
+				level, kib, total, float64(total)/float64(ten), worst,
+				float64(raw)/1e6/encoding.Seconds(), float64(raw)/1e6/decoding.Seconds(), each.Microseconds())
 		}
 	}
 	fmt.Fprintln(out)

@@ -76,13 +76,18 @@ func run(out io.Writer, dir string, paths []string) error {
 
 const head = `# Archiving real conversations
 
-Made by ` + "`go run ./cmd/packs`" + ` in bench/. Every context is archived whole, in one pack; what is left in trash by the collection of blobs is emptied.
+Made by ` + "`go run ./cmd/packs`" + ` in bench/. Every context is archived whole, in one pack; what is left in
+trash by the collection of blobs is emptied.
 
-- *bytes* and *blocks*: how much less the files of a context take, journals and trash left out on both sides, and the blobs that no other context refers to included on both. Folders are not counted: a
-  folder of a thousand message files takes another 100 KB on ext4, and goes.
-- *pack to zstd -10*: the pack's size without payloads, tables included, to that of ` + "`zstd -10`" + ` over the same envelopes, one after the other.
-- *read one*: the median of 60 messages at random, each in a context that was just opened, by position, from looking it up to the message; *the slowest* of them; in the system's memory as all here.
-- *branches, to files*: reading every branch of a context that was just opened, archived, as a multiple of the same from message files; medians of nine rounds, taken in turns.
+- *bytes* and *blocks*: how much less the files of a context take, journals and trash left out on both sides, and the
+  blobs that no other context refers to included on both. Folders are not counted: a folder of a thousand message files
+  takes another 100 KB on ext4, and goes.
+- *pack to zstd -10*: the pack's size without payloads, tables included, to that of ` + "`zstd -10`" + ` over the same
+  envelopes, one after the other.
+- *read one*: the median of 60 messages at random, each in a context that was just opened, by position, from looking it
+  up to the message; *the slowest* of them; in the system's memory as all here.
+- *branches, to files*: reading every branch of a context that was just opened, archived, as a multiple of the same from
+  message files; medians of nine rounds, taken in turns.
 
 `
 

@@ -78,21 +78,12 @@ func run(ctx context.Context) (err error) {
 }
 
 func report(tallies []*powercut.Tally, o powercut.Options, took time.Duration) {
-	fmt.Printf(
-		"# Power cuts\n\n%d writers, up to %s to a cut; a new file system every %d cuts; %g %% of the journal's writes refused; seed %d; %s.\n\n",
-		o.Writers,
-		o.Longest,
-		o.Life,
-		100*o.Refuse,
-		o.Seed,
-		took.Round(time.Second),
-	)
+	fmt.Printf("# Power cuts\n\n%d writers, up to %s to a cut; a new file system every %d cuts; "+
+		"%g %% of the journal's writes refused; seed %d; %s.\n\n",
+		o.Writers, o.Longest, o.Life, 100*o.Refuse, o.Seed, took.Round(time.Second))
 	fmt.Printf("*Not flushed* are blocks of 4 KiB in the disk's cache at the cuts, *lost* those of them that the disk lost.\n\n")
-	fmt.Printf(
-		"| file system | cut | not flushed | lost | refused writes | not mounted |%s\n| --- | --- | --- | --- | --- | --- %s\n",
-		audit.TallyHead,
-		audit.TallyLine,
-	)
+	fmt.Printf("| file system | cut | not flushed | lost | refused writes | not mounted |%s\n"+
+		"| --- | --- | --- | --- | --- | --- %s\n", audit.TallyHead, audit.TallyLine)
 	for _, t := range tallies {
 		fmt.Printf("| %s | %s | %d | %d | %d | %d |%s\n", t.FileSystem, t.Way, t.Unflushed, t.LostBlocks, t.Refused, t.Unmounted, t.Row())
 	}

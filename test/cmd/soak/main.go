@@ -50,12 +50,8 @@ func run(ctx context.Context) (err error) {
 }
 
 func report(res soak.Result, o soak.Options) {
-	fmt.Printf(
-		"# Processes at work for %s\n\n%d write, one follows, lists, reads and checks; seed %d. Lower quartiles of the second quarter of the time and of the last one.\n\n| process |",
-		o.For,
-		o.Writers,
-		o.Seed,
-	)
+	fmt.Printf("# Processes at work for %s\n\n%d write, one follows, lists, reads and checks; seed %d. "+
+		"Lower quartiles of the second quarter of the time and of the last one.\n\n| process |", o.For, o.Writers, o.Seed)
 	line := "\n| --- |"
 	for _, m := range soak.Measures {
 		fmt.Printf(" %s |", strings.TrimSpace(m.Name+" "+m.Unit))
