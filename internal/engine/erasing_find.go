@@ -135,8 +135,8 @@ func (x *erasable) shows(m *Metadata, line, id uuid.UUID) (bool, error) {
 	}
 	for _, seg := range lines {
 		for _, at := range x.places {
-			if p := at.entry.Position; at.entry.ID == id && at.entry.Lost != index.Erased && at.span.Line == seg.Line && p >= seg.From &&
-				p < seg.To {
+			shown := at.span.Line == seg.Line && seg.From <= at.entry.Position && at.entry.Position < seg.To
+			if shown && at.entry.ID == id && at.entry.Lost != index.Erased {
 				return true, nil
 			}
 		}
