@@ -232,19 +232,11 @@ const commitBytes = 16 << 20
 func (a *appending) commit(m *Metadata) error {
 	c := a.b.c
 	a.items, a.of, a.existed = nil, nil, nil // left from an attempt that found a broken index
-	info, err := branch.Get(m, a.b.name)
+	next, err := a.locate(m)
 	if err != nil {
 		return err
 	}
-	line, ok := m.Line(info.Line)
-	if !ok {
-		return fmt.Errorf("%w: line %s is missing", ErrMetadata, info.Line)
-	}
-	a.line = *line
-	next, err := c.end(m, line.ID)
-	if err != nil {
-		return err
-	}
+	line := &a.line
 	if expect := a.opts.expect; expect != nil && *expect != next && !a.retried(m, *expect) {
 		return fmt.Errorf("%w %d was expected, the next one is %d", ErrPosition, *expect, next)
 	}
@@ -307,6 +299,20 @@ func (a *appending) commit(m *Metadata) error {
 		a.commits = append(a.commits, c.log.Barrier())
 	}
 	return nil
+}
+
+// locate finds the line to append to and returns its next position.
+func (a *appending) locate(m *Metadata) (next int64, err error) {
+	info, err := branch.Get(m, a.b.name)
+	if err != nil {
+		return 0, err
+	}
+	line, ok := m.Line(info.Line)
+	if !ok {
+		return 0, fmt.Errorf("%w: line %s is missing", ErrMetadata, info.Line)
+	}
+	a.line = *line
+	return a.b.c.end(m, line.ID)
 }
 
 // flush writes the items in pieces. Only an error of the first piece means that nothing was written.
