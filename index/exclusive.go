@@ -136,8 +136,8 @@ func (l *Log) mark(line uuid.UUID, marked []Entry, more, fewer int64) error {
 
 // bytesWith adds up the envelopes of a line, with marked in place of the stored rows.
 func (l *Log) bytesWith(f *foldLine, marked []Entry) (bytes int64, err error) {
-	for from := f.Base; from < f.End(); from += atOnce {
-		entries, err := l.stored(f.Line, from, min(from+atOnce, f.End()))
+	for from := f.Base; from < f.End(); from += pageRows {
+		entries, err := l.stored(f.Line, from, min(from+pageRows, f.End()))
 		if err != nil {
 			return 0, err
 		}

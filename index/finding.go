@@ -1,7 +1,9 @@
 package index
 
 import (
+	stdcontext "context"
 	"errors"
+	"iter"
 	"math"
 	"slices"
 
@@ -57,6 +59,51 @@ func (l *Log) entries(id uuid.UUID, from, to int64) ([]Entry, error) {
 	return append(rows, recent...), nil
 }
 
+// pageRows is how many entries are read at once.
+const pageRows = 1024
+
+// All yields the entries of a line's own positions [from, to), in order, and omits positions that do not exist. It
+// reads them in pages: others may append to the line or cut it meanwhile.
+func (l *Log) All(ctx stdcontext.Context, line uuid.UUID, from, to int64) iter.Seq2[*Entry, error] {
+	return func(yield func(*Entry, error) bool) {
+		for entries, err := range l.Pages(ctx, line, from, to) {
+			if err != nil {
+				yield(nil, err)
+				return
+			}
+			for i := range entries {
+				if !yield(&entries[i], nil) {
+					return
+				}
+			}
+		}
+	}
+}
+
+// Pages is [Log.All] for callers that process several entries at once.
+func (l *Log) Pages(ctx stdcontext.Context, line uuid.UUID, from, to int64) iter.Seq2[[]Entry, error] {
+	return func(yield func([]Entry, error) bool) {
+		counts, _, err := l.Counts(line)
+		from = max(from, counts.Base)
+		for err == nil && from < min(to, maxSeq) {
+			var entries []Entry
+			if err = ctx.Err(); err == nil {
+				entries, err = l.Entries(line, from, min(from+pageRows, to))
+			}
+			if err != nil || len(entries) == 0 {
+				break
+			}
+			from = entries[len(entries)-1].Position + 1
+			if !yield(entries, nil) {
+				return
+			}
+		}
+		if err != nil {
+			yield(nil, err)
+		}
+	}
+}
+
 // FindRecent looks an id up among the messages in live journals, in one line below position end.
 func (l *Log) FindRecent(line, id uuid.UUID, end int64) (e Entry, ok bool, err error) {
 	if err := l.load(); err != nil {
@@ -72,61 +119,112 @@ func (l *Log) FindRecent(line, id uuid.UUID, end int64) (e Entry, ok bool, err e
 	return e, ok, nil
 }
 
-// FindFolded looks an id up in the retained folded journals, in one line below position end. Their messages may have no
-// files: until they are settled, a power cut can lose those.
-func (l *Log) FindFolded(line, id uuid.UUID, end int64) (Entry, bool, error) {
-	var position int64
-	var ok bool
-	err := l.view(func(s *state) { position, ok = s.kept.find(s.dir, line, id) })
-	if err != nil || !ok || position >= end {
-		return Entry{}, false, err
+// Find looks an id up in one line below position end: in live journals, packs, folded journals, and rows that are marked
+// lost. It does not look for a message file. With rows it also searches every row, for callers that know that the
+// message's file is wrong. It omits erased messages, except those of a rebuilt index.
+func (l *Log) Find(line, id uuid.UUID, end int64, rows bool) (e Entry, ok bool, err error) {
+	if e, ok, err = l.FindRecent(line, id, end); ok || err != nil {
+		return e, ok, err
 	}
-	entries, err := l.Entries(line, position, position+1)
-	if err != nil || len(entries) == 0 || entries[0].ID != id {
-		return Entry{}, false, err
+	try := func(positions []int64, perr error) (done bool) {
+		err = perr
+		for _, p := range positions {
+			var entries []Entry
+			if err == nil && !ok && p < end {
+				entries, err = l.Entries(line, p, p+1)
+			}
+			if err == nil && len(entries) == 1 && entries[0].ID == id && entries[0].Lost != Erased {
+				e, ok = entries[0], true
+			}
+		}
+		return ok || err != nil
 	}
-	return entries[0], true, nil
+	packed, damaged, err := l.inPacks(line, id)
+	_ = try(packed, err) || try(l.inFolded(line, id)) ||
+		(rows || damaged) && try(l.inRows(line, id, end)) || // this rebuilds the index if rows need what a pack had
+		try(l.inLost(line, id))
+	return e, ok, err
 }
 
-// FindLost looks an id up among the messages of a line that are marked lost, below position end. It reads nothing if
-// the line has none, and the rows once otherwise.
-func (l *Log) FindLost(line, id uuid.UUID, end int64) (Entry, bool, error) {
-	counts, _, err := l.Counts(line)
-	if err != nil || counts.Lost == 0 {
-		return Entry{}, false, err
-	}
-	position, ok, err := l.findUnfound(line, id)
-	if err != nil || !ok || position >= end {
-		return Entry{}, false, err
-	}
-	entries, err := l.Entries(line, position, position+1)
-	if err != nil || len(entries) == 0 || entries[0].ID != id || entries[0].Lost == Erased {
-		return Entry{}, false, err
-	}
-	return entries[0], true, nil
+// inPacks returns the positions that packs state for a message. If damaged, there may be others.
+func (l *Log) inPacks(line, id uuid.UUID) (positions []int64, damaged bool, err error) {
+	verr := l.view(func(s *state) {
+		if s.lines[line] == nil {
+			return
+		}
+		for _, pack := range s.lines[line].Packs {
+			p, perr := s.openPack(pack)
+			if errors.Is(perr, ErrDamaged) {
+				damaged = true
+				continue
+			}
+			if perr != nil {
+				err = perr // it may have the id
+				return
+			}
+			p.find(id, func(r archive.Row) bool {
+				if r.Line == line && !slices.Contains(positions, r.Position) {
+					positions = append(positions, r.Position)
+				}
+				return true
+			})
+			damaged = damaged || p.isSalvaged()
+			p.Release()
+		}
+	})
+	return positions, damaged, errors.Join(verr, err)
 }
 
-// findUnfound returns the position of a row that is marked lost.
-func (l *Log) findUnfound(line, id uuid.UUID) (position int64, ok bool, err error) {
-	var was *state
-	var known map[uuid.UUID]int64
-	look := func(s *state) {
-		if was = s; s.lines[line] != nil {
-			known = s.lines[line].unfound
+// inFolded returns the position that the folded journals state for a message, if any. The message may have no file: a
+// power cut can lose it until it is settled.
+func (l *Log) inFolded(line, id uuid.UUID) (positions []int64, err error) {
+	err = l.view(func(s *state) {
+		if p, ok := s.kept.find(s.dir, line, id); ok {
+			positions = []int64{p}
+		}
+	})
+	return positions, err
+}
+
+// inRows searches all rows of a line. Of several rows the last counts, and a row that is not marked lost before one that
+// is.
+func (l *Log) inRows(line, id uuid.UUID, end int64) (positions []int64, err error) {
+	lost := false
+	for e, err := range l.All(stdcontext.Background(), line, 0, end) {
+		if err != nil {
+			return nil, err
+		}
+		if e.ID == id && e.Lost != Erased && (positions == nil || lost || e.Lost == "") {
+			positions, lost = []int64{e.Position}, e.Lost != ""
 		}
 	}
+	return positions, nil
+}
+
+// inLost returns the position of the message's row that is marked lost, if any. It reads nothing if the line has none,
+// and the rows once otherwise.
+func (l *Log) inLost(line, id uuid.UUID) (positions []int64, err error) {
+	var was *state
+	var known map[uuid.UUID]int64
+	none := true
 	seen := l.Renewals()
-	if err := l.view(look); err != nil {
-		return 0, false, err
+	err = l.view(func(s *state) {
+		if ln := s.lines[line]; ln != nil {
+			was, none, known = s, ln.Lost == 0, ln.unfound
+		}
+	})
+	if none || err != nil {
+		return nil, err
 	}
 	if known == nil {
 		known = map[uuid.UUID]int64{}
-		if err := l.each(line, math.MaxInt64, func(e *Entry) {
+		for e, err := range l.All(stdcontext.Background(), line, 0, math.MaxInt64) {
+			if err != nil {
+				return nil, err
+			}
 			if e.unfound() {
 				known[e.ID] = e.Position
 			}
-		}); err != nil {
-			return 0, false, err
 		}
 		l.mu.Lock()
 		if l.state == was && l.Renewals() == seen && was.lines[line] != nil {
@@ -134,64 +232,10 @@ func (l *Log) findUnfound(line, id uuid.UUID) (position int64, ok bool, err erro
 		}
 		l.mu.Unlock()
 	}
-	position, ok = known[id]
-	return position, ok, nil
-}
-
-// FindRow looks an id up in all rows of a line, below position end. It is for callers that know that the message's file
-// is wrong. Of several rows the last counts, and a row that is not marked lost before one that is.
-func (l *Log) FindRow(line, id uuid.UUID, end int64) (found Entry, ok bool, err error) {
-	err = l.each(line, end, func(e *Entry) {
-		if e.ID == id && e.Lost != Erased && (!ok || found.Lost != "" || e.Lost == "") {
-			found, ok = *e, true
-		}
-	})
-	return found, ok && err == nil, err
-}
-
-// each calls f for every entry of a line below position end.
-func (l *Log) each(line uuid.UUID, end int64, f func(*Entry)) error {
-	counts, _, err := l.Counts(line)
-	for from := counts.Base; err == nil && from < min(counts.End(), end); from += atOnce {
-		var entries []Entry
-		entries, err = l.Entries(line, from, min(from+atOnce, end))
-		for i := range entries {
-			f(&entries[i])
-		}
+	if p, ok := known[id]; ok {
+		positions = []int64{p}
 	}
-	return err
-}
-
-// FindArchived looks an id up in the packs that serve a line, below position end. If one of them is damaged, it
-// searches the rows. That rebuilds the index if they need what the pack had.
-func (l *Log) FindArchived(line, id uuid.UUID, end int64) (Entry, bool, error) {
-	var rows []archive.Row
-	var harmed bool
-	var rowsErr error
-	err := l.view(func(s *state) {
-		if ln := s.lines[line]; ln != nil {
-			rows, harmed, rowsErr = s.archived(ln.Packs, id)
-		}
-	})
-	if err = errors.Join(err, rowsErr); err != nil {
-		return Entry{}, false, err
-	}
-	var positions []int64
-	for i := range rows {
-		if r := &rows[i]; r.Line == line && r.Position < end && !slices.Contains(positions, r.Position) {
-			positions = append(positions, r.Position)
-		}
-	}
-	for _, p := range positions {
-		entries, eerr := l.Entries(line, p, p+1)
-		if err = eerr; err != nil || len(entries) == 1 && entries[0].ID == id {
-			return entries[0], err == nil, err
-		}
-	}
-	if harmed && err == nil {
-		return l.FindRow(line, id, end)
-	}
-	return Entry{}, false, err
+	return positions, nil
 }
 
 // RowsFile returns the path of a line's row file.

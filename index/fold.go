@@ -390,9 +390,9 @@ func (l *Log) rewriteRowsOf(ln *foldLine) (made bool, err error) {
 		return false, err
 	}
 	news := ln.entries
-	for from := ln.Base; from < ln.End() && err == nil; from += atOnce {
+	for from := ln.Base; from < ln.End() && err == nil; from += pageRows {
 		var old []Entry
-		to := min(from+atOnce, ln.End())
+		to := min(from+pageRows, ln.End())
 		if old, err = l.stored(ln.Line, from, min(to, ln.start)); err != nil {
 			break
 		}

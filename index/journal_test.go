@@ -397,7 +397,7 @@ func TestFoldedMessagesOutliveTheirFiles(t *testing.T) {
 		if env, err := message.Parse(record); err != nil || env.ID != b.ids[i] {
 			t.Errorf("position %d: %v, %v", i, env.ID, err)
 		}
-		if e, ok, err := b.log.FindFolded(b.line, b.ids[i], 9); !ok || err != nil || e.Position != int64(i) {
+		if e, ok, err := b.log.Find(b.line, b.ids[i], 9, false); !ok || err != nil || e.Position != int64(i) {
 			t.Errorf("by id, position %d: %v, %v", e.Position, ok, err)
 		}
 	}

@@ -7,6 +7,7 @@ import (
 	"io/fs"
 	"iter"
 	"maps"
+	"math"
 	"slices"
 
 	"github.com/ctxdir/ctxdir/archive"
@@ -109,23 +110,20 @@ func (l *Log) PackUses(ctx stdcontext.Context) ([]PackUse, error) {
 			}
 		}
 	}
-	for line, c := range counts {
-		for from := c.Base; from < c.End() && err == nil; from += atOnce {
-			var entries []Entry
-			if err = ctx.Err(); err == nil {
-				entries, err = l.Entries(line, from, from+atOnce)
+	for line := range counts {
+		for e, err := range l.All(ctx, line, 0, math.MaxInt64) {
+			if err != nil {
+				return nil, err
 			}
-			for i := range entries {
-				if use := byID[entries[i].Pack]; use != nil {
-					live := use.Live[line]
-					live.Add(entries[i].Position)
-					use.Live[line] = live
-					use.Bytes += entries[i].Size
-				}
+			if use := byID[e.Pack]; use != nil {
+				live := use.Live[line]
+				live.Add(e.Position)
+				use.Live[line] = live
+				use.Bytes += e.Size
 			}
 		}
 	}
-	return uses, err
+	return uses, nil
 }
 
 // Unnamed reports whether there are packs that the index does not name.
@@ -145,14 +143,14 @@ func (l *Log) countLost(ctx stdcontext.Context, use *PackUse, counts map[uuid.UU
 		return
 	}
 	defer p.Release()
-	for line, c := range counts {
-		for from := c.Base; from < c.End() && ctx.Err() == nil; from += atOnce {
-			entries, err := l.Entries(line, from, from+atOnce)
-			if err != nil || len(entries) == 0 {
+	for line := range counts {
+		for entries, err := range l.Pages(ctx, line, 0, math.MaxInt64) {
+			if err != nil {
 				break
 			}
+			from := entries[0].Position
 			for e := range p.entries(line, from, from+int64(len(entries))) {
-				if now := &entries[e.Position-from]; now.Lost != "" && now.Lost != Erased && (now.ID == e.ID || now.ID == uuid.Nil) {
+				if now := &entries[e.Position-from]; now.unfound() && (now.ID == e.ID || now.ID == uuid.Nil) {
 					use.Lost++
 				}
 			}

@@ -99,8 +99,8 @@ func (p *openPack) get() *archive.Pack {
 // Len returns the number of messages in the pack.
 func (p *openPack) Len() int64 { return p.get().Len() }
 
-// isHarmed reports whether the pack's tables were rebuilt: they may lack what was damaged.
-func (p *openPack) isHarmed() bool {
+// isSalvaged reports whether the pack's tables were rebuilt: they may lack what was damaged.
+func (p *openPack) isSalvaged() bool {
 	p.mu.Lock()
 	defer p.mu.Unlock()
 	return p.salvaged
@@ -151,28 +151,6 @@ func (p *openPack) entry(r *archive.Row) Entry {
 // row returns what the pack knows of an entry that came from it.
 func (e *Entry) row() archive.Row {
 	return archive.Row{Position: e.Position, ID: e.ID, Size: e.Size, Sum: e.Sum, Place: e.place}
-}
-
-// archived returns the rows that packs have of an id, on any line. harmed says that a pack is damaged or missing, so
-// that there may be other rows. Reading the positions of that pack rebuilds the index.
-func (s *state) archived(packs []uuid.UUID, id uuid.UUID) (rows []archive.Row, harmed bool, err error) {
-	for _, pack := range packs {
-		p, err := s.openPack(pack)
-		if errors.Is(err, ErrDamaged) {
-			harmed = true
-			continue
-		}
-		if err != nil {
-			return nil, false, err // it may have the id
-		}
-		p.find(id, func(r archive.Row) bool {
-			rows = append(rows, r)
-			return true
-		})
-		harmed = harmed || p.isHarmed()
-		p.Release()
-	}
-	return rows, harmed, nil
 }
 
 // find yields the rows of an id. Where tables are damaged, it may yield some twice.

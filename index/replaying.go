@@ -46,16 +46,13 @@ func (s *state) replayFromRows() bool {
 	return true
 }
 
-// rowsAtOnce is how many rows are read at once.
-const rowsAtOnce = 1024
-
 // rowsWhole reports whether a line has every row that it should have. It counts those marked lost, since the marks may
 // be newer than c.
 func (s *state) rowsWhole(c *Counts) bool {
 	var last uuid.UUID
 	c.Lost = 0
-	for from := c.Base; from < c.End(); from += rowsAtOnce {
-		rows, err := s.readDense(&line{Counts: *c}, from, min(from+rowsAtOnce, c.End()))
+	for from := c.Base; from < c.End(); from += pageRows {
+		rows, err := s.readDense(&line{Counts: *c}, from, min(from+pageRows, c.End()))
 		if err != nil {
 			return false
 		}

@@ -180,15 +180,12 @@ type recordAt struct {
 	sum uint64
 }
 
-// atOnce is how many rows are read at once.
-const atOnce = 1024
-
 // line examines the files of some of a line's messages, in their current versions.
 func (s *settling) line(line uuid.UUID, positions []int64) error {
 	for len(positions) > 0 {
 		from := positions[0]
 		n := 0
-		for n < len(positions) && positions[n] < from+atOnce {
+		for n < len(positions) && positions[n] < from+pageRows {
 			n++
 		}
 		entries, err := s.log.entries(line, from, positions[n-1]+1)
@@ -216,8 +213,8 @@ func (s *settling) rowsOf(harmed []uint64) error {
 		return err
 	}
 	for line, c := range all {
-		for from := c.Base; from < c.End(); from += atOnce {
-			entries, err := s.log.entries(line, from, min(from+atOnce, c.End()))
+		for from := c.Base; from < c.End(); from += pageRows {
+			entries, err := s.log.entries(line, from, min(from+pageRows, c.End()))
 			if err != nil {
 				return err
 			}

@@ -124,20 +124,23 @@ func (l *Log) UnknownLines(ctx stdcontext.Context) (map[uuid.UUID]int64, error) 
 
 // HiddenInLine calls f for each message of a line that metadata.json does not know, if a journal or a pack has it and
 // no other line does.
-func (l *Log) HiddenInLine(line uuid.UUID, f func(envelope []byte) error) (err error) {
+func (l *Log) HiddenInLine(line uuid.UUID, f func(envelope []byte) error) error {
 	has := &inventory{log: l}
-	each := l.each(line, math.MaxInt64, func(e *Entry) {
-		if err != nil || e.Lost != "" {
-			return
+	for e, err := range l.All(stdcontext.Background(), line, 0, math.MaxInt64) {
+		hidden := false
+		if err == nil && e.Lost == "" {
+			hidden, err = has.lacks(e)
 		}
-		var hidden bool
-		if hidden, err = has.lacks(e); err == nil && hidden {
+		if hidden && err == nil {
 			if raw, ok := l.ReadRecord(e); ok {
 				err = f(raw)
 			}
 		}
-	})
-	return errors.Join(each, err)
+		if err != nil {
+			return err
+		}
+	}
+	return nil
 }
 
 // SetStrayAside moves a stray journal to the trash. Its payloads become blobs first. It is for use in
@@ -232,17 +235,16 @@ func (v *inventory) take() (err error) {
 	}
 	v.copies = map[version]bool{}
 	for line := range lines {
-		if err == nil {
-			err = v.log.each(line, math.MaxInt64, func(e *Entry) {
-				if e.Lost == "" || e.Lost == Erased {
-					v.copies[version{e.ID, e.At}] = true
-				}
-			})
+		for e, err := range v.log.All(stdcontext.Background(), line, 0, math.MaxInt64) {
+			if err != nil {
+				return err
+			}
+			if !e.unfound() {
+				v.copies[version{e.ID, e.At}] = true
+			}
 		}
 	}
-	if err == nil {
-		v.gone, err = collectedIDs(v.log.dir)
-	}
+	v.gone, err = collectedIDs(v.log.dir)
 	return err
 }
 
@@ -292,8 +294,8 @@ func (v *inventory) eachArchived(id uuid.UUID, f func(*openPack, *Entry) error) 
 	}
 	defer p.Release()
 	for run, err := range p.get().Runs() {
-		for from := run.From; err == nil && from < run.To; from += atOnce {
-			err = v.someArchived(p, run.Line, from, min(from+atOnce, run.To), f)
+		for from := run.From; err == nil && from < run.To; from += pageRows {
+			err = v.someArchived(p, run.Line, from, min(from+pageRows, run.To), f)
 		}
 		if err != nil && !errors.Is(err, archive.ErrDamaged) {
 			return err

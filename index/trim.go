@@ -1,6 +1,7 @@
 package index
 
 import (
+	stdcontext "context"
 	"encoding/json"
 	"errors"
 	"fmt"
@@ -41,24 +42,21 @@ func (l *Log) TrimItem(line uuid.UUID, end int64) (Item, error) {
 	t := trim{Line: line, End: end}
 	if end > counts.Base {
 		t.Bytes = counts.Bytes
-		for from := end; from < counts.End(); from += atOnce {
-			entries, err := l.Entries(line, from, min(from+atOnce, counts.End()))
+		next := end - 1
+		for e, err := range l.All(stdcontext.Background(), line, next, counts.End()) {
 			if err != nil {
 				return Item{}, err
 			}
-			for i := range entries {
-				t.Bytes -= entries[i].Size
+			if next = e.Position + 1; next == end {
+				t.Last = e.ID
+			} else {
+				t.Bytes -= e.Size
 			}
 		}
+		if next != counts.End() {
+			return Item{}, fmt.Errorf("%w: position %d of line %s is missing", ErrDamaged, next, line)
+		}
 		t.Bytes = max(t.Bytes, 0)
-		last, err := l.Entries(line, end-1, end)
-		if err == nil && len(last) == 0 {
-			err = fmt.Errorf("%w: position %d of line %s is missing", ErrDamaged, end-1, line)
-		}
-		if err != nil {
-			return Item{}, err
-		}
-		t.Last = last[0].ID
 	}
 	body, err := json.Marshal(t)
 	return Item{Kind: KindTrim, Body: body}, err
