@@ -21,8 +21,8 @@ import (
 // caller releases the context lock and begins again.
 var ErrBusy = errors.New("the index is being rebuilt; try again")
 
-// rebuild builds the state from the existing files: journals and rows if they agree, otherwise the whole rows, message
-// files for the gaps, and the journals on top. It writes nothing.
+// rebuild builds the state from the existing files: whole rows, packs, message files for the gaps, and the journals on
+// top. It writes nothing.
 //
 // A writer may rename a folder meanwhile, so that its files seem missing. If metadata.json was replaced since it was
 // read, rebuild reads everything again.
@@ -44,9 +44,6 @@ func rebuildOnce(dir *ctxfolder.Dir, held []*journal, x *folded) (*state, error)
 		return nil, err
 	}
 	s.keepOwn(held, x)
-	if x == nil && s.replayFromRows() {
-		return s, nil
-	}
 	b := &rebuilder{
 		s:     s,
 		x:     x,
