@@ -2,9 +2,9 @@ package index
 
 import (
 	"bytes"
+	"cmp"
 	"errors"
 	"fmt"
-	"io/fs"
 	"os"
 	"time"
 
@@ -388,7 +388,7 @@ func (l *Log) createJournal(gen uint64, fill func(vfs.File) error) error {
 // different locks use different endings for the temporary name.
 func (l *Log) createFile(name, ending string, fill func(vfs.File) error, rename func(from, to string) error) error {
 	tmp := "." + name + ending
-	if err := l.dir.FS.Remove(tmp); err != nil && !errors.Is(err, fs.ErrNotExist) {
+	if err := l.remove(tmp); err != nil {
 		return err
 	}
 	f, err := l.dir.FS.OpenFile(tmp, os.O_RDWR|os.O_CREATE|os.O_EXCL)
@@ -399,9 +399,7 @@ func (l *Log) createFile(name, ending string, fill func(vfs.File) error, rename 
 	if err == nil {
 		err = f.Sync()
 	}
-	if cerr := f.Close(); err == nil {
-		err = cerr
-	}
+	err = cmp.Or(err, f.Close())
 	if err == nil {
 		err = rename(tmp, name)
 	}

@@ -66,7 +66,7 @@ func (a *arranging) clearTemporary() error {
 		}
 	}
 	for _, name := range names {
-		if err := a.log.dir.FS.Remove(ctxfolder.Archive + "/" + name); err != nil && !errors.Is(err, fs.ErrNotExist) {
+		if err := a.log.remove(ctxfolder.Archive + "/" + name); err != nil {
 			return err
 		}
 	}

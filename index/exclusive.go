@@ -5,7 +5,6 @@ import (
 	stdcontext "context"
 	"errors"
 	"fmt"
-	"io/fs"
 	"slices"
 
 	"github.com/ctxdir/ctxdir/archive"
@@ -157,7 +156,7 @@ func (l *Log) bytesWith(f *foldLine, marked []Entry) (bytes int64, err error) {
 
 // workOf returns a fold that changes nothing.
 func (l *Log) workOf(x *folded) *foldWork {
-	w := &foldWork{seq: x.Seq, chain: x.chain, width: x.RowWidth, settled: x.Settled, journals: x.Journals, newestAt: x.newest()}
+	w := &foldWork{seq: x.Seq, chain: x.chain, settled: x.Settled, journals: x.Journals, newestAt: x.newest()}
 	for _, ln := range x.Lines {
 		w.lines = append(w.lines, foldLine{FoldedLine: ln})
 	}
@@ -227,7 +226,7 @@ func (l *Log) removeStray(live uint64) error {
 		if gen >= live || !regular(l.dir, name) {
 			continue
 		}
-		if err := l.dir.FS.Remove(name); err != nil && !errors.Is(err, fs.ErrNotExist) {
+		if err := l.remove(name); err != nil {
 			return err
 		}
 	}

@@ -2,6 +2,7 @@ package index
 
 import (
 	"bytes"
+	"cmp"
 	stdcontext "context"
 	"errors"
 	"fmt"
@@ -122,7 +123,6 @@ type foldWork struct {
 	settled    uint64   // journals up to here are only a second copy
 	harmed     []uint64 // journals that could not be read whole: they go to the trash
 	superseded []uint64 // a later journal repeats these: index.json does not name them, and they go with this fold
-	width      int
 	newestAt   int64
 	lines      []foldLine
 	folders    map[uuid.UUID]string
@@ -171,7 +171,7 @@ func (l *Log) rotate(ctx stdcontext.Context, settle bool) (*foldWork, error) {
 			return nil, err
 		}
 	}
-	w := &foldWork{seq: s.newest().begin.Seq, chain: s.newest().begin.chain, width: rowWidth, newestAt: s.newestAt, folders: s.folders()}
+	w := &foldWork{seq: s.newest().begin.Seq, chain: s.newest().begin.chain, newestAt: s.newestAt, folders: s.folders()}
 	w.journals, w.settled, w.superseded = append(x.retained(), s.superseded...), x.Settled, s.superseded
 	w.idle = s.seq == x.Seq && !x.unsettled() && len(s.superseded) == 0
 	for _, j := range s.journals {
@@ -239,7 +239,7 @@ func (l *Log) beginJournal(r room) error {
 	}
 	if r == tight {
 		b = append(bytes.TrimRight(b, "\n"), '\n', '\n')
-		if err := l.dir.FS.Remove(ctxfolder.JournalFile(gen)); err != nil && !errors.Is(err, fs.ErrNotExist) {
+		if err := l.remove(ctxfolder.JournalFile(gen)); err != nil {
 			return err // the preallocated file
 		}
 	}
@@ -302,8 +302,8 @@ func (l *Log) start(gen uint64, beginning []byte) error {
 	if err == nil {
 		return nil
 	}
-	gone := l.dir.FS.Remove(ctxfolder.JournalFile(gen))
-	if gone == nil || errors.Is(gone, fs.ErrNotExist) {
+	gone := l.remove(ctxfolder.JournalFile(gen))
+	if gone == nil {
 		gone = l.dir.FS.SyncDir(".")
 	}
 	if gone != nil {
@@ -374,10 +374,7 @@ func (l *Log) writeRowsOf(ln *foldLine) (made bool, err error) {
 	if err == nil {
 		err = rows.end(ln.End() - first)
 	}
-	if cerr := rows.close(); err == nil {
-		err = cerr
-	}
-	return rows.made, err
+	return rows.made, cmp.Or(err, rows.close())
 }
 
 // rewriteRowsOf writes a new row file where rows belong between others: rows of archived messages that now have another
@@ -448,7 +445,7 @@ func timeOrZero(ns int64) (t time.Time) {
 func (l *Log) finishFold(w *foldWork, keep []uint64) (*folded, error) {
 	x := &folded{
 		Context: l.dir.ID, Store: l.dir.Store, Seq: w.seq, chain: w.chain, Journals: keep, Live: keep[len(keep)-1], Settled: w.settled,
-		RowWidth: w.width, UpdatedAt: time.Now().UTC(), NewestAt: timeOrZero(w.newestAt),
+		RowWidth: rowWidth, UpdatedAt: time.Now().UTC(), NewestAt: timeOrZero(w.newestAt),
 	}
 	for i := range w.lines {
 		x.Lines = append(x.Lines, w.lines[i].FoldedLine)
@@ -473,13 +470,14 @@ func (l *Log) finishFold(w *foldWork, keep []uint64) (*folded, error) {
 	}
 	for _, gen := range gone { // in order of their numbers: see catchUp
 		name := ctxfolder.JournalFile(gen)
-		err := l.dir.MakeWay(name)
-		if err == nil && slices.Contains(w.harmed, gen) {
-			err = l.dir.SetAside(name)
-		} else if err == nil {
-			err = l.dir.FS.Remove(name)
+		if err := l.dir.MakeWay(name); err != nil {
+			return nil, err
 		}
-		if err != nil && !errors.Is(err, fs.ErrNotExist) {
+		remove := l.remove
+		if slices.Contains(w.harmed, gen) {
+			remove = l.trash
+		}
+		if err := remove(name); err != nil {
 			return nil, err
 		}
 	}

@@ -162,17 +162,11 @@ func (l *Log) clearWay(gen uint64) error {
 		j := &journal{gen: gen, f: f}
 		blank, err := j.blankBehind(0)
 		empty := blank || j.unbegun()
-		if cerr := f.Close(); err == nil {
-			err = cerr
-		}
-		if err != nil || empty {
+		if err = cmp.Or(err, f.Close()); err != nil || empty {
 			return err
 		}
 	}
-	if err := l.dir.SetAside(name); !errors.Is(err, fs.ErrNotExist) {
-		return err
-	}
-	return nil
+	return l.trash(name)
 }
 
 // keepOwn closes the journals of other histories. It also closes the journals older than those that index.json names:

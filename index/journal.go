@@ -49,38 +49,38 @@ func encodeBegin(b begin) ([]byte, error) {
 	return append(out, bytes.Repeat([]byte{'\n'}, space(int64(len(out))))...), nil
 }
 
-// known reports whether this program can read the journal.
-func (b *begin) known() bool { return b.Version == journalVersion || b.Version == journalBefore }
-
-func parseBegin(body []byte, dir *ctxfolder.Dir, generation uint64) (begin, error) {
-	var b begin
+// decodeBegin parses the body of a begin record of any context.
+func decodeBegin(body []byte) (b begin, err error) {
 	if err := json.Unmarshal(body, &b); err != nil {
-		return b, fmt.Errorf("%w: beginning of the journal: %w", ErrDamaged, err)
+		return b, fmt.Errorf("%w: begin record: %w", ErrDamaged, err)
 	}
-	if !b.known() {
+	if b.Version != journalVersion && b.Version != journalBefore {
 		return b, fmt.Errorf("%w: journal is %q, wanted %q or %q", ctxfolder.ErrVersion, b.Version, journalVersion, journalBefore)
 	}
 	if b.Seq > maxSeq {
-		return b, fmt.Errorf("%w: journal %d begins at record %d", ErrDamaged, generation, b.Seq)
-	}
-	if b.Context != dir.ID || b.Store != dir.Store || b.Generation != generation {
-		return b, fmt.Errorf(
-			"%w: journal %d is of context %s in store %s, generation %d",
-			ErrDamaged,
-			generation,
-			b.Context,
-			b.Store,
-			b.Generation,
-		)
+		return b, fmt.Errorf("%w: begin record has number %d", ErrDamaged, b.Seq)
 	}
 	for _, c := range b.Lines {
 		if !c.sane() {
-			return b, fmt.Errorf("%w: counts of line %s: %+v", ErrDamaged, c.Line, c)
+			return b, fmt.Errorf("%w: begin record has counts %+v of line %s", ErrDamaged, c, c.Line)
 		}
 	}
-	var err error
-	b.chain, err = parseHexString(b.Chain)
+	if b.chain, err = parseHexString(b.Chain); err != nil {
+		err = fmt.Errorf("%w: begin record: %w", ErrDamaged, err)
+	}
 	return b, err
+}
+
+// parseBegin parses the body of the begin record of a context's journal.
+func parseBegin(body []byte, dir *ctxfolder.Dir, generation uint64) (begin, error) {
+	b, err := decodeBegin(body)
+	if err != nil {
+		return b, err
+	}
+	if b.Context != dir.ID || b.Store != dir.Store || b.Generation != generation {
+		return b, fmt.Errorf("%w: journal %d is of context %s in store %s, generation %d", ErrDamaged, generation, b.Context, b.Store, b.Generation)
+	}
+	return b, nil
 }
 
 // journal is an open journal file.

@@ -28,8 +28,6 @@ type state struct {
 	seq        uint64                            // of the last record read or written
 	chain      uint64                            // of that record
 	newestAt   int64                             // time of the newest message, nanoseconds since 1970; 0 if unknown
-	width      int                               // of the rows on disk
-	foldSeq    uint64                            // by index.json, everything up to here is folded
 	settled    uint64                            // folded journals up to here are only a second copy
 	unsaved    bool                              // rebuilt in memory: the index on disk is still damaged
 	metadata   json.RawMessage
@@ -161,7 +159,7 @@ func (s *state) beginAt(lines iter.Seq[FoldedLine], seq, chain uint64) {
 		s.lines[l.Line] = newLine(l.Counts)
 		s.lines[l.Line].Stored = l.Stored
 	}
-	s.seq, s.chain, s.foldSeq = seq, chain, seq
+	s.seq, s.chain = seq, chain
 }
 
 // replay applies every record of the journals.

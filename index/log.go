@@ -97,6 +97,19 @@ func (l *Log) acquire(ctx stdcontext.Context, lock vfs.Lock) error {
 	return lock.Acquire(ctx)
 }
 
+// remove removes a file of the context's folder, if it is there.
+func (l *Log) remove(path string) error { return ifThere(l.dir.FS.Remove(path)) }
+
+// trash moves a file or folder of the context's folder to the trash, if it is there.
+func (l *Log) trash(path string) error { return ifThere(l.dir.SetAside(path)) }
+
+func ifThere(err error) error {
+	if errors.Is(err, fs.ErrNotExist) {
+		return nil
+	}
+	return err
+}
+
 // Close closes the journals and all other open files.
 func (l *Log) Close() error {
 	l.advance.Lock()
@@ -248,13 +261,10 @@ func (l *Log) held() []*journal {
 
 // readState reads the state from index.json and the unfolded journals.
 func readState(dir *ctxfolder.Dir, x *folded, held []*journal) (*state, error) {
-	s := &state{dir: dir, width: x.RowWidth, settled: x.Settled, kept: kept{gens: x.retained()}}
+	s := &state{dir: dir, settled: x.Settled, kept: kept{gens: x.retained()}}
 	s.beginAt(slices.Values(x.Lines), x.Seq, x.chain)
 	s.newestAt = x.newest()
 	err := s.openLive(x, held)
-	if err == nil && x.RowWidth != rowWidth {
-		err = fmt.Errorf("%w: rows of %d bytes, wanted %d", ErrDamaged, x.RowWidth, rowWidth)
-	}
 	if err == nil {
 		s.dropSuperseded(held)
 		err = s.replay()

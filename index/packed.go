@@ -321,22 +321,22 @@ func (l *Log) verifyPack(id uuid.UUID, data bool, yield func(PackDamage, error) 
 // DropPack moves a pack that no line is read from to the trash. Its payloads become blobs first: items in the trash may
 // refer to them. It is for use in [Log.Exclusively].
 func (l *Log) DropPack(id uuid.UUID) error {
-	l.advance.Lock()
-	defer l.advance.Unlock()
-	if slices.Contains(l.state.packsInOrder(), id) {
+	err := l.giveUpPack(id, l.dir.SetAside)
+	if errors.Is(err, ErrBusy) {
 		return nil // it is in use again
 	}
-	if err := l.syncIndex(); err != nil {
-		return err
-	}
-	if err := l.keepPacked(id, nil); err != nil {
-		return err
-	}
-	return l.dir.SetAside(ctxfolder.Archive + "/" + archive.FileName(id))
+	return err
 }
 
 // RemovePack is DropPack for a pack that must not be kept.
 func (l *Log) RemovePack(id uuid.UUID) error {
+	if err := l.giveUpPack(id, l.remove); err != nil {
+		return err
+	}
+	return l.dir.FS.SyncDir(ctxfolder.Archive)
+}
+
+func (l *Log) giveUpPack(id uuid.UUID, remove func(path string) error) error {
 	l.advance.Lock()
 	defer l.advance.Unlock()
 	if slices.Contains(l.state.packsInOrder(), id) {
@@ -348,10 +348,7 @@ func (l *Log) RemovePack(id uuid.UUID) error {
 	if err := l.keepPacked(id, nil); err != nil {
 		return err
 	}
-	if err := l.dir.FS.Remove(ctxfolder.Archive + "/" + archive.FileName(id)); err != nil && !errors.Is(err, fs.ErrNotExist) {
-		return err
-	}
-	return l.dir.FS.SyncDir(ctxfolder.Archive)
+	return remove(ctxfolder.Archive + "/" + archive.FileName(id))
 }
 
 // RemoveFromPack removes an unused pack with messages that must not be kept. It is for use in [Log.Exclusively].

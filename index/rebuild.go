@@ -38,7 +38,7 @@ func rebuild(dir *ctxfolder.Dir, held []*journal, x *folded) (*state, error) {
 }
 
 func rebuildOnce(dir *ctxfolder.Dir, held []*journal, x *folded) (*state, error) {
-	s := &state{dir: dir, width: rowWidth, unsaved: true, lines: map[uuid.UUID]*line{}}
+	s := &state{dir: dir, unsaved: true, lines: map[uuid.UUID]*line{}}
 	if err := s.openAll(held); err != nil {
 		s.closeBut(held)
 		return nil, err

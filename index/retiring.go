@@ -19,7 +19,7 @@ func (s *state) retire(x *folded) bool {
 	if s.journals[0].gen < x.Live {
 		return false
 	}
-	s.foldSeq, s.settled, s.width = x.Seq, x.Settled, x.RowWidth
+	s.settled = x.Settled
 	for sum, at := range s.payloads {
 		if at.gen < x.Live {
 			delete(s.payloads, sum)

@@ -2,6 +2,7 @@ package index
 
 import (
 	"bytes"
+	"cmp"
 	"errors"
 	"fmt"
 	"io"
@@ -164,7 +165,7 @@ func (s *state) openRowFile(ln *line) (*rowsReader, error) {
 		f.Release()
 		return nil, err
 	}
-	return &rowsReader{f, size / int64(s.width)}, nil
+	return &rowsReader{f, size / rowWidth}, nil
 }
 
 func (r *rowsReader) short(ln *line) error {
@@ -181,17 +182,17 @@ func (s *state) readDense(ln *line, from, to int64) ([]Entry, error) {
 		return nil, err
 	}
 	defer r.Release()
-	width, first := int64(s.width), ln.first(ln.Base)
+	first := ln.first(ln.Base)
 	if first+r.rows < to { // allocate for the existing rows, not for the request
 		return nil, r.short(ln)
 	}
-	b := make([]byte, (to-from)*width)
-	if _, err := r.ReadAt(b, (from-first)*width); err != nil && !errors.Is(err, io.EOF) {
+	b := make([]byte, (to-from)*rowWidth)
+	if _, err := r.ReadAt(b, (from-first)*rowWidth); err != nil && !errors.Is(err, io.EOF) {
 		return nil, err
 	}
 	entries := make([]Entry, 0, to-from)
 	for p := from; p < to; p++ {
-		e, err := parseRow(b[:width])
+		e, err := parseRow(b[:rowWidth])
 		if err == nil && e.Position != p {
 			err = fmt.Errorf("%w: index row of position %d", ErrDamaged, e.Position)
 		}
@@ -199,7 +200,7 @@ func (s *state) readDense(ln *line, from, to int64) ([]Entry, error) {
 			return nil, fmt.Errorf("line %s, position %d: %w", ln.Line, p, err)
 		}
 		entries = append(entries, e)
-		b = b[width:]
+		b = b[rowWidth:]
 	}
 	return entries, nil
 }
@@ -292,8 +293,5 @@ func (w *rowsWriter) close() error {
 	if err == nil {
 		err = w.f.Datasync()
 	}
-	if cerr := w.f.Close(); err == nil {
-		err = cerr
-	}
-	return err
+	return cmp.Or(err, w.f.Close())
 }

@@ -2,9 +2,7 @@ package index
 
 import (
 	"cmp"
-	"errors"
 	"fmt"
-	"io/fs"
 	"slices"
 	"time"
 
@@ -27,7 +25,7 @@ func (l *Log) save(foldLocked bool) error {
 		defer l.dir.FoldLock.Release()
 	}
 	s := l.state
-	w := &foldWork{seq: s.seq, chain: s.chain, width: rowWidth, newestAt: s.newestAt, folders: s.folders()}
+	w := &foldWork{seq: s.seq, chain: s.chain, newestAt: s.newestAt, folders: s.folders()}
 	old, err := generations(l.dir)
 	if err != nil {
 		return err
@@ -85,7 +83,7 @@ func (l *Log) save(foldLocked bool) error {
 		return err
 	}
 	for _, gen := range old {
-		if err := l.dir.SetAside(ctxfolder.JournalFile(gen)); err != nil && !errors.Is(err, fs.ErrNotExist) {
+		if err := l.trash(ctxfolder.JournalFile(gen)); err != nil {
 			return err
 		}
 	}

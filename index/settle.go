@@ -334,7 +334,7 @@ func (s *settling) message(folder string, e *Entry) error {
 			return err
 		}
 		if is == FileDamaged && !s.torn(folder, e, b) {
-			if err := dir.SetAside(dir.MessagePath(folder, e.FileID())); err != nil && !errors.Is(err, fs.ErrNotExist) {
+			if err := s.log.trash(dir.MessagePath(folder, e.FileID())); err != nil {
 				return err // MakeFolderWay has moved a link in place of the folder
 			}
 			is = FileMissing

@@ -175,7 +175,7 @@ func parseFolded(b []byte) (*folded, error) {
 	if x.chain, err = parseHexString(x.Chain); err != nil {
 		return nil, fmt.Errorf("%w: %w", ErrDamaged, err)
 	}
-	if x.RowWidth < 64 || x.RowWidth > 4096 || len(x.Journals) == 0 || len(x.Journals) > maxJournals || !slices.Contains(x.Journals, x.Live) ||
+	if x.RowWidth != rowWidth || len(x.Journals) == 0 || len(x.Journals) > maxJournals || !slices.Contains(x.Journals, x.Live) ||
 		x.Settled >= x.Live ||
 		x.Seq > maxSeq {
 		return nil, fmt.Errorf("%w: it is implausible", ErrDamaged)

@@ -114,8 +114,8 @@ func (s *state) readApart(ln *line, from, to int64, yield func(Entry)) error {
 		return r.short(ln)
 	}
 	at := func(n int64) (e Entry, err error) {
-		b := make([]byte, s.width)
-		if _, err := r.ReadAt(b, n*int64(s.width)); err != nil && err != io.EOF { //nolint:errorlint // as documented
+		b := make([]byte, rowWidth)
+		if _, err := r.ReadAt(b, n*rowWidth); err != nil && err != io.EOF { //nolint:errorlint // as documented
 			return e, err
 		}
 		if e, err = parseRow(b); err != nil {

@@ -151,11 +151,7 @@ func (l *Log) SetStrayAside(gen uint64) error {
 	if _, err := l.readPayloads(gen, true); err != nil && !errors.Is(err, fs.ErrNotExist) && !errors.Is(err, ErrDamaged) {
 		return err
 	}
-	err := l.dir.SetAside(ctxfolder.JournalFile(gen))
-	if errors.Is(err, fs.ErrNotExist) {
-		err = nil
-	}
-	return err
+	return l.trash(ctxfolder.JournalFile(gen))
 }
 
 // SetStraysAside moves all journals of other histories to the trash, even those with the names of the context's

@@ -101,7 +101,7 @@ func (l *Log) removeRows(x *folded) error {
 			if named[name] {
 				continue
 			}
-			if err := l.dir.FS.Remove(name); err != nil && !errors.Is(err, fs.ErrNotExist) {
+			if err := l.remove(name); err != nil {
 				return err
 			}
 		}
