@@ -1,7 +1,6 @@
 package index
 
 import (
-	"bytes"
 	stdcontext "context"
 	"errors"
 	"fmt"
@@ -123,7 +122,7 @@ func (a *arranging) begin() error {
 		}
 	}
 	// A pack stores lines in this order.
-	slices.SortFunc(a.work.lines, func(a, b foldLine) int { return bytes.Compare(a.Line[:], b.Line[:]) })
+	slices.SortFunc(a.work.lines, func(a, b foldLine) int { return compareIDs(a.Line, b.Line) })
 	return nil
 }
 
@@ -367,22 +366,17 @@ func (a *arranging) settle() error {
 
 // giveBack stores the payloads of packs about to go as blobs.
 func (a *arranging) giveBack() error {
-	named := map[uuid.UUID]bool{}
+	var named []uuid.UUID
 	for i := range a.work.lines {
-		for _, id := range a.work.lines[i].Packs {
-			named[id] = true
-		}
+		named = append(named, a.work.lines[i].Packs...)
 	}
-	for i := range a.x.Lines {
-		for _, id := range a.x.Lines[i].Packs {
-			if named[id] {
-				continue
-			}
-			named[id] = true
-			a.moved.Removed = append(a.moved.Removed, id)
-			if err := a.log.keepPacked(id, a.pack); err != nil {
-				return err
-			}
+	for _, id := range a.x.packs() {
+		if slices.Contains(named, id) || slices.Contains(a.moved.Removed, id) {
+			continue
+		}
+		a.moved.Removed = append(a.moved.Removed, id)
+		if err := a.log.keepPacked(id, a.pack); err != nil {
+			return err
 		}
 	}
 	return nil

@@ -3,7 +3,6 @@ package index
 import (
 	stdcontext "context"
 	"errors"
-	"fmt"
 	"io/fs"
 	"slices"
 	"strings"
@@ -40,15 +39,6 @@ func (l *Log) ClearLeft(ctx stdcontext.Context) error {
 		return err
 	}
 	return a.clearFiles(ctx, func(ln *foldLine) bool { return len(ln.Packs) > 0 && more[a.work.folders[ln.Line]] })
-}
-
-// syncIndex makes the name of index.json durable: the process that replaced it may have stopped before. Only then is
-// data that index.json does not name useless.
-func (l *Log) syncIndex() error {
-	if err := l.dir.FS.SyncDir("."); err != nil {
-		return fmt.Errorf("%w: %w", ErrDurability, err)
-	}
-	return nil
 }
 
 // clearTemporary removes unfinished packs. The caller holds the fold lock, so nobody is writing one.

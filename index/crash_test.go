@@ -24,7 +24,7 @@ func newCrashBench(t *testing.T) (*bench, *crashfs.FS) {
 	m := &ctxfolder.Metadata{ID: uuid.New(), ActiveBranch: "main", CreatedAt: time.Now(), Revision: 1}
 	_, err := branch.New(m, "main", b.line)
 	b.must(err)
-	files, err := BeginFiles(m, testStore, time.Now())
+	files, err := BeginFiles(m, testStore)
 	b.must(err)
 	b.must(ctxfolder.Create(stdcontext.Background(), disk, m, ctxfolder.Begin{Files: files}))
 	b.open(m.ID)

@@ -169,10 +169,17 @@ func (l *Log) commit(w *foldWork, keep []uint64) error {
 	if err != nil {
 		return err
 	}
+	l.retire(x)
+	return nil
+}
+
+// retire updates the state to an index.json that this log wrote. The caller holds advance.
+func (l *Log) retire(x *folded) {
 	l.mu.Lock()
 	defer l.mu.Unlock()
-	l.state.retire(x)
-	return nil
+	if l.state != nil {
+		l.state.retire(x)
+	}
 }
 
 // Erased is the reason in the row of a message that was erased on purpose. Readers do not take a file of that name for

@@ -91,11 +91,7 @@ func (l *Log) fold(ctx stdcontext.Context, settle bool) error {
 	}
 	l.advance.Lock()
 	defer l.advance.Unlock()
-	l.mu.Lock()
-	defer l.mu.Unlock()
-	if l.state != nil {
-		l.state.retire(x)
-	}
+	l.retire(x)
 	return unsettled
 }
 
@@ -183,16 +179,11 @@ func (l *Log) rotate(ctx stdcontext.Context, settle bool) (*foldWork, error) {
 			continue
 		}
 		f := foldLine{FoldedLine: FoldedLine{Counts: ln.Counts, Stored: ln.Stored, Folder: w.folders[id]}, start: ln.start, cut: ln.cut > x.Seq}
-		for _, e := range ln.changed {
-			f.entries = append(f.entries, *e)
-		}
-		f.entries = append(f.entries, ln.recent...)
-		f.entries = slices.DeleteFunc(f.entries, func(e Entry) bool { return e.seq != 0 && e.seq <= x.Seq })
-		slices.SortFunc(f.entries, func(a, b Entry) int { return int(a.Position - b.Position) })
+		f.entries = slices.DeleteFunc(ln.unfolded(), func(e Entry) bool { return e.seq != 0 && e.seq <= x.Seq })
 		s.countFound(ln, &f)
 		w.lines = append(w.lines, f)
 	}
-	slices.SortFunc(w.lines, func(a, b foldLine) int { return slices.Compare(a.Line[:], b.Line[:]) })
+	slices.SortFunc(w.lines, func(a, b foldLine) int { return compareIDs(a.Line, b.Line) })
 	return w, nil
 }
 
@@ -222,15 +213,11 @@ func (l *Log) beginJournal(r room) error {
 	for _, ln := range s.lines {
 		counts = append(counts, ln.Counts)
 	}
-	slices.SortFunc(counts, func(a, b Counts) int { return slices.Compare(a.Line[:], b.Line[:]) })
 	metadata := s.metadata
 	if m, _, err := l.dir.ReadMetadata(); err == nil {
 		metadata = ctxfolder.RawMetadata(m)
 	}
-	b, err := encodeBegin(begin{
-		Context: l.dir.ID, Store: l.dir.Store, Generation: gen, Seq: s.seq, chain: s.chain,
-		Lines: counts, Metadata: metadata, CreatedAt: time.Now().UTC(),
-	})
+	b, err := encodeBegin(l.dir, gen, Spot{s.seq, s.chain}, counts, metadata)
 	if err != nil {
 		return err
 	}
@@ -424,8 +411,14 @@ func (l *Log) stored(id uuid.UUID, from, to int64) (entries []Entry, err error) 
 }
 
 // syncRows makes the names of row files durable.
-func (l *Log) syncRows() error {
-	for _, dir := range []string{ctxfolder.RowsFolder, "."} {
+func (l *Log) syncRows() error { return l.syncDirs(ctxfolder.RowsFolder, ".") }
+
+// syncIndex makes the name of index.json durable: the process that replaced it may have stopped before. Only then is
+// data that index.json does not name useless.
+func (l *Log) syncIndex() error { return l.syncDirs(".") }
+
+func (l *Log) syncDirs(dirs ...string) error {
+	for _, dir := range dirs {
 		if err := l.dir.FS.SyncDir(dir); err != nil {
 			return fmt.Errorf("%w: %w", ErrDurability, err)
 		}

@@ -174,7 +174,7 @@ func (l *Log) clearWay(gen uint64) error {
 func (s *state) keepOwn(held []*journal, x *folded) {
 	if x != nil && len(x.Journals) > 0 {
 		n, _ := slices.BinarySearchFunc(s.journals, x.Journals[0], func(j *journal, gen uint64) int { return cmp.Compare(j.gen, gen) })
-		(&state{journals: s.journals[:n]}).closeBut(held)
+		_ = closeBut(s.journals[:n], held)
 		s.journals = s.journals[n:]
 	}
 	own, others := ofOneHistory(s.journals, x)
@@ -182,7 +182,7 @@ func (s *state) keepOwn(held []*journal, x *folded) {
 		s.note("journal", "%s belongs to another history", ctxfolder.JournalFile(j.gen))
 		s.foreign = append(s.foreign, j.gen)
 	}
-	(&state{journals: others}).closeBut(held)
+	_ = closeBut(others, held)
 	s.journals, s.metadata = own, nil
 	for _, j := range own {
 		if j.begin.Metadata != nil {

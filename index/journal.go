@@ -8,6 +8,7 @@ import (
 	"io"
 	"io/fs"
 	"os"
+	"slices"
 	"sync"
 	"syscall"
 	"time"
@@ -39,13 +40,17 @@ type begin struct {
 }
 
 // encodeBegin returns a journal with only a begin record and blank space.
-func encodeBegin(b begin) ([]byte, error) {
-	b.Version, b.Chain = journalVersion, Hex(b.chain)
-	body, err := json.Marshal(b)
+func encodeBegin(dir *ctxfolder.Dir, gen uint64, at Spot, lines []Counts, metadata json.RawMessage) ([]byte, error) {
+	lines = slices.SortedFunc(slices.Values(lines), func(a, b Counts) int { return compareIDs(a.Line, b.Line) })
+	body, err := json.Marshal(begin{
+		Version: journalVersion, Context: dir.ID, Store: dir.Store, Generation: gen, Seq: at.Seq, Chain: Hex(at.Chain),
+		Lines: append([]Counts{}, lines...), Metadata: metadata, CreatedAt: time.Now().UTC(),
+	})
 	if err != nil {
 		return nil, err
 	}
-	out, _ := appendRecord(nil, head{prev: b.chain, seq: b.Seq, kind: KindBegin, len: int64(len(body)), sum: bodySum(body)}, body)
+	h := head{prev: at.Chain, seq: at.Seq, kind: KindBegin, len: int64(len(body)), sum: bodySum(body)}
+	out, _ := appendRecord(nil, h, body)
 	return append(out, bytes.Repeat([]byte{'\n'}, space(int64(len(out))))...), nil
 }
 
@@ -260,20 +265,13 @@ func (j *journal) quiet() bool {
 
 // blankBehind reports whether the file has nothing but newlines from off to its end.
 func (j *journal) blankBehind(off int64) (bool, error) {
-	b := make([]byte, 64<<10)
-	for {
-		n, err := j.f.ReadAt(b, off)
-		if len(bytes.TrimLeft(b[:n], "\n")) > 0 {
-			return false, nil
-		}
-		off += int64(n)
-		if errors.Is(err, io.EOF) {
-			return true, nil
-		}
-		if err != nil {
-			return false, err
-		}
+	size, err := j.size()
+	if err != nil {
+		return false, err
 	}
+	r := &reader{f: j.f, size: size}
+	defer r.giveBack(r.borrow())
+	return r.blank(off)
 }
 
 // page is how many bytes a file system writes whole or not at all, or a part of that number.

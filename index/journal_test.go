@@ -46,7 +46,7 @@ func newBench(t testing.TB) *bench {
 	if _, err := branch.New(m, "main", b.line); err != nil {
 		t.Fatal(err)
 	}
-	files, err := BeginFiles(m, testStore, time.Now())
+	files, err := BeginFiles(m, testStore)
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -1,6 +1,7 @@
 package index
 
 import (
+	"cmp"
 	"encoding/json"
 	"errors"
 	"fmt"
@@ -75,31 +76,40 @@ func (ln *line) find(id uuid.UUID) (position int64, ok bool) {
 	return position, ok
 }
 
+// unfolded returns the entries of a line that have no rows, or have other ones, in order of position.
+func (ln *line) unfolded() []Entry {
+	entries := slices.Clone(ln.recent)
+	for _, e := range ln.changed {
+		entries = append(entries, *e)
+	}
+	slices.SortFunc(entries, func(a, b Entry) int { return cmp.Compare(a.Position, b.Position) })
+	return entries
+}
+
 func (s *state) newest() *journal { return s.journals[len(s.journals)-1] }
 
 func (s *state) note(kind, format string, args ...any) {
 	s.problems = append(s.problems, Problem{kind, fmt.Sprintf(format, args...)})
 }
 
-func (s *state) close() error {
-	var errs []error
+// close closes the files, except journals that held shares.
+func (s *state) close(held []*journal) error {
 	s.kept.only(nil)
 	s.scraps.only(nil)
 	s.rows.Clear()
 	s.packs.Clear()
-	for _, j := range s.journals {
-		errs = append(errs, j.f.Close())
-	}
-	return errors.Join(errs...)
+	return closeBut(s.journals, held)
 }
 
-// closeBut closes the journals whose files no journal of held has open.
-func (s *state) closeBut(held []*journal) {
-	for _, j := range s.journals {
+// closeBut closes journals, except those whose files a journal of held has open.
+func closeBut(journals, held []*journal) error {
+	var errs []error
+	for _, j := range journals {
 		if !slices.ContainsFunc(held, func(h *journal) bool { return h.f == j.f }) {
-			_ = j.f.Close()
+			errs = append(errs, j.f.Close())
 		}
 	}
+	return errors.Join(errs...)
 }
 
 // openLive opens the unfolded journals: those that index.json names, and newer ones that continue them.
@@ -135,19 +145,17 @@ func (s *state) openLive(x *folded, held []*journal) error {
 // dropSuperseded drops journals if a later one repeats all their records. After a failed sync a new journal begins at
 // the last fold and repeats what was whole in the previous ones.
 func (s *state) dropSuperseded(held []*journal) {
-	all := s.journals
-	s.journals = nil
+	var keep, repeated []*journal
 	next := uint64(math.MaxUint64)
-	var keep []*journal
-	for _, j := range slices.Backward(all) {
+	for _, j := range slices.Backward(s.journals) {
 		if j.begin.Seq < next {
 			keep, next = append(keep, j), j.begin.Seq
 		} else {
-			s.journals = append(s.journals, j)
+			repeated = append(repeated, j)
 			s.superseded = append(s.superseded, j.gen)
 		}
 	}
-	s.closeBut(held)
+	_ = closeBut(repeated, held)
 	slices.Reverse(keep)
 	s.journals = keep
 }

@@ -135,13 +135,11 @@ func (l *Log) become(s *state) error {
 	if old == nil {
 		return nil
 	}
-	if s != nil {
-		l.dir.ForgetFolders()
-		old.journals = slices.DeleteFunc(old.journals, func(o *journal) bool {
-			return slices.ContainsFunc(s.journals, func(n *journal) bool { return n.f == o.f })
-		})
+	if s == nil {
+		return old.close(nil)
 	}
-	return old.close()
+	l.dir.ForgetFolders()
+	return old.close(s.journals)
 }
 
 // load reads the index and the journals unless that was done before.
@@ -270,7 +268,7 @@ func readState(dir *ctxfolder.Dir, x *folded, held []*journal) (*state, error) {
 		err = s.replay()
 	}
 	if err != nil {
-		s.closeBut(held)
+		_ = closeBut(s.journals, held)
 		return nil, err
 	}
 	return s, nil

@@ -33,14 +33,14 @@ func rebuild(dir *ctxfolder.Dir, held []*journal, x *folded) (*state, error) {
 		if now := dir.MetadataStamp(); err != nil || try == 3 || now.Same(before) || now == before {
 			return s, err
 		}
-		s.closeBut(held)
+		_ = closeBut(s.journals, held)
 	}
 }
 
 func rebuildOnce(dir *ctxfolder.Dir, held []*journal, x *folded) (*state, error) {
 	s := &state{dir: dir, unsaved: true, lines: map[uuid.UUID]*line{}}
 	if err := s.openAll(held); err != nil {
-		s.closeBut(held)
+		_ = closeBut(s.journals, held)
 		return nil, err
 	}
 	s.keepOwn(held, x)
@@ -56,7 +56,7 @@ func rebuildOnce(dir *ctxfolder.Dir, held []*journal, x *folded) (*state, error)
 	b.readScraps()
 	b.expect(x)
 	if err := b.run(); err != nil {
-		s.closeBut(held)
+		_ = closeBut(s.journals, held)
 		return nil, err
 	}
 	if x != nil {

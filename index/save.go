@@ -1,10 +1,8 @@
 package index
 
 import (
-	"cmp"
 	"fmt"
 	"slices"
-	"time"
 
 	ctxfolder "github.com/ctxdir/ctxdir/context"
 	"github.com/ctxdir/ctxdir/internal/vfs"
@@ -46,11 +44,7 @@ func (l *Log) save(foldLocked bool) error {
 		if ln.Count == 0 {
 			continue
 		}
-		f := foldLine{FoldedLine: FoldedLine{Counts: ln.Counts, Folder: w.folders[id]}, entries: slices.Clone(ln.recent), cut: true}
-		for _, e := range ln.changed {
-			f.entries = append(f.entries, *e)
-		}
-		slices.SortFunc(f.entries, func(a, b Entry) int { return cmp.Compare(a.Position, b.Position) })
+		f := foldLine{FoldedLine: FoldedLine{Counts: ln.Counts, Folder: w.folders[id]}, entries: ln.unfolded(), cut: true}
 		if slices.ContainsFunc(f.entries, archived) {
 			f.Rows, f.Packs = slices.Max(append(numbers[id], 0)), s.packOrder // leave a file that an index.json may name
 		}
@@ -63,10 +57,7 @@ func (l *Log) save(foldLocked bool) error {
 	if err := l.withRetry(func() error { return l.settleRebuilt(w) }); err != nil {
 		return err
 	}
-	b, err := encodeBegin(begin{
-		Context: l.dir.ID, Store: l.dir.Store, Generation: gen + 1, Seq: s.seq, chain: s.chain,
-		Lines: counts, Metadata: s.metadata, CreatedAt: time.Now().UTC(),
-	})
+	b, err := encodeBegin(l.dir, gen+1, Spot{s.seq, s.chain}, counts, s.metadata)
 	if err != nil {
 		return err
 	}

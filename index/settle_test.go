@@ -47,7 +47,7 @@ func TestSettleTogether(t *testing.T) {
 	neighbour.line, neighbour.ids = uuid.New(), nil
 	_, err := branch.New(m, "main", neighbour.line)
 	b.must(err)
-	files, err := BeginFiles(m, testStore, time.Now())
+	files, err := BeginFiles(m, testStore)
 	b.must(err)
 	b.must(ctxfolder.Create(ctx, disk, m, ctxfolder.Begin{Files: files}))
 	neighbour.open(m.ID)

@@ -188,21 +188,36 @@ func parseFolded(b []byte) (*folded, error) {
 	return &x.folded, nil
 }
 
-// BeginFiles returns this package's files of a new context: the first journal, and an index without folded entries.
-func BeginFiles(m *ctxfolder.Metadata, store uuid.UUID, now time.Time) (map[string][]byte, error) {
-	const first = 1
-	j, err := encodeBegin(begin{
-		Context: m.ID, Store: store, Generation: first, Lines: []Counts{},
-		Metadata: ctxfolder.RawMetadata(m), CreatedAt: now.UTC(),
-	})
-	if err != nil {
-		return nil, err
+// countsOf returns the counts of lines.
+func countsOf(lines []FoldedLine) []Counts {
+	counts := make([]Counts, 0, len(lines))
+	for i := range lines {
+		counts = append(counts, lines[i].Counts)
 	}
-	x, err := folded{
-		Context: m.ID, Store: store, Journals: []uint64{first}, Live: first, RowWidth: rowWidth, UpdatedAt: now.UTC(),
+	return counts
+}
+
+// firstJournal is the number of a context's first journal.
+const firstJournal = 1
+
+// beginFiles returns the first journal and index.json of a context whose messages, if any, all have rows.
+func beginFiles(dir *ctxfolder.Dir, m *ctxfolder.Metadata, seq uint64, lines []FoldedLine, newestAt int64) (journal, index []byte, err error) {
+	journal, err = encodeBegin(dir, firstJournal, Spot{Seq: seq}, countsOf(lines), ctxfolder.RawMetadata(m))
+	if err != nil {
+		return nil, nil, err
+	}
+	index, err = folded{
+		Context: dir.ID, Store: dir.Store, Seq: seq, Journals: []uint64{firstJournal}, Live: firstJournal, RowWidth: rowWidth,
+		UpdatedAt: time.Now().UTC(), NewestAt: timeOrZero(newestAt), Lines: lines,
 	}.encode()
+	return journal, index, err
+}
+
+// BeginFiles returns this package's files of a new context: the first journal, and an index without folded entries.
+func BeginFiles(m *ctxfolder.Metadata, store uuid.UUID) (map[string][]byte, error) {
+	j, x, err := beginFiles(&ctxfolder.Dir{ID: m.ID, Store: store}, m, 0, nil, 0)
 	if err != nil {
 		return nil, err
 	}
-	return map[string][]byte{ctxfolder.JournalFile(first): j, ctxfolder.IndexFile: x}, nil
+	return map[string][]byte{ctxfolder.JournalFile(firstJournal): j, ctxfolder.IndexFile: x}, nil
 }
