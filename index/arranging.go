@@ -191,8 +191,7 @@ func (a *arranging) openPack() (err error) {
 const arrangedAtOnce = 4 << 20
 
 func (a *arranging) line(ctx stdcontext.Context, ln *foldLine, rows *rowsBuilder) error {
-	for from := ln.Base; from < ln.End(); from += pageRows {
-		entries, err := a.log.stored(ln.Line, from, min(from+pageRows, ln.End()))
+	for entries, err := range a.log.storedPages(ln.Line, ln.Base, ln.End()) {
 		if err != nil {
 			return err
 		}

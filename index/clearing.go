@@ -136,18 +136,20 @@ func (a *arranging) clearFiles(ctx stdcontext.Context, of func(*foldLine) bool) 
 		if !of(ln) {
 			continue
 		}
-		for from := ln.Base; from < ln.End(); from += clearedAtOnce {
-			entries, err := a.log.stored(ln.Line, from, min(from+clearedAtOnce, ln.End()))
-			packed := make([][]byte, len(entries))
-			a.log.readPacks(entries, packed)
-			if err == nil {
-				err = a.log.underLock(ctx, func(folders map[uuid.UUID]string) error {
-					cleared[folders[ln.Line]] = true
-					return a.clearSome(folders[ln.Line], ln.Line, entries, packed)
-				})
-			}
+		for entries, err := range a.log.storedPages(ln.Line, ln.Base, ln.End()) {
 			if err != nil {
 				return err
+			}
+			for some := range slices.Chunk(entries, clearedAtOnce) {
+				packed := make([][]byte, len(some))
+				a.log.readPacks(some, packed)
+				err := a.log.underLock(ctx, func(folders map[uuid.UUID]string) error {
+					cleared[folders[ln.Line]] = true
+					return a.clearSome(folders[ln.Line], ln.Line, some, packed)
+				})
+				if err != nil {
+					return err
+				}
 			}
 		}
 	}

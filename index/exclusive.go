@@ -112,8 +112,12 @@ func (l *Log) mark(line uuid.UUID, marked []Entry, more, fewer int64) error {
 	f.start, f.entries = f.End(), marked
 	was := f.Bytes
 	if slices.ContainsFunc(marked, func(e Entry) bool { return e.Lost == Erased }) {
-		if f.Bytes, err = l.bytesWith(f, marked); err != nil {
-			return err
+		f.Bytes = 0
+		for e, err := range l.merged(f) {
+			if err != nil {
+				return err
+			}
+			f.Bytes += e.Size
 		}
 	}
 	if err := l.writeRows(w); errors.Is(err, ErrDamaged) {
@@ -131,27 +135,6 @@ func (l *Log) mark(line uuid.UUID, marked []Entry, more, fewer int64) error {
 		ln.Bytes = max(ln.Bytes+f.Bytes-was, 0)
 	}
 	return nil
-}
-
-// bytesWith adds up the envelopes of a line, with marked in place of the stored rows.
-func (l *Log) bytesWith(f *foldLine, marked []Entry) (bytes int64, err error) {
-	for from := f.Base; from < f.End(); from += pageRows {
-		entries, err := l.stored(f.Line, from, min(from+pageRows, f.End()))
-		if err != nil {
-			return 0, err
-		}
-		for i := range entries {
-			e := &entries[i]
-			for len(marked) > 0 && marked[0].Position < e.Position {
-				marked = marked[1:]
-			}
-			if len(marked) > 0 && marked[0].Position == e.Position {
-				e = &marked[0]
-			}
-			bytes += e.Size
-		}
-	}
-	return bytes, nil
 }
 
 // workOf returns a fold that changes nothing.

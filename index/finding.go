@@ -82,15 +82,34 @@ func (l *Log) All(ctx stdcontext.Context, line uuid.UUID, from, to int64) iter.S
 
 // Pages is [Log.All] for callers that process several entries at once.
 func (l *Log) Pages(ctx stdcontext.Context, line uuid.UUID, from, to int64) iter.Seq2[[]Entry, error] {
+	return l.pages(func(line uuid.UUID, from, to int64) ([]Entry, error) {
+		if err := ctx.Err(); err != nil {
+			return nil, err
+		}
+		return l.Entries(line, from, to)
+	}, line, from, to)
+}
+
+// storedPages is [Log.Pages] for the folded entries of a line, without later changes from the journals.
+func (l *Log) storedPages(line uuid.UUID, from, to int64) iter.Seq2[[]Entry, error] {
+	return l.pages(func(line uuid.UUID, from, to int64) (entries []Entry, err error) {
+		l.mu.RLock()
+		defer l.mu.RUnlock()
+		if ln := l.state.lines[line]; ln != nil {
+			entries, err = l.state.readRows(ln, from, to)
+		}
+		return entries, err
+	}, line, from, to)
+}
+
+// pages yields what read returns, page by page, until it returns nothing.
+func (l *Log) pages(read func(line uuid.UUID, from, to int64) ([]Entry, error), line uuid.UUID, from, to int64) iter.Seq2[[]Entry, error] {
 	return func(yield func([]Entry, error) bool) {
 		counts, _, err := l.Counts(line)
 		from = max(from, counts.Base)
 		for err == nil && from < min(to, maxSeq) {
 			var entries []Entry
-			if err = ctx.Err(); err == nil {
-				entries, err = l.Entries(line, from, min(from+pageRows, to))
-			}
-			if err != nil || len(entries) == 0 {
+			if entries, err = read(line, from, min(from+pageRows, to)); err != nil || len(entries) == 0 {
 				break
 			}
 			from = entries[len(entries)-1].Position + 1

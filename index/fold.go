@@ -7,6 +7,7 @@ import (
 	"errors"
 	"fmt"
 	"io/fs"
+	"iter"
 	"os"
 	"slices"
 	"time"
@@ -373,41 +374,52 @@ func (l *Log) rewriteRowsOf(ln *foldLine) (made bool, err error) {
 	if err != nil {
 		return false, err
 	}
-	news := ln.entries
-	for from := ln.Base; from < ln.End() && err == nil; from += pageRows {
-		var old []Entry
-		to := min(from+pageRows, ln.End())
-		if old, err = l.stored(ln.Line, from, min(to, ln.start)); err != nil {
-			break
+	for e, err := range l.merged(ln) {
+		if err == nil {
+			err = rows.put(e)
 		}
-		for p := from; p < to && err == nil; p++ {
-			switch {
-			case len(news) > 0 && news[0].Position == p:
-				err = rows.put(&news[0])
-				news = news[1:]
-			case p-from < int64(len(old)):
-				err = rows.put(&old[p-from])
-			default:
-				err = fmt.Errorf("%w: position %d of line %s has no entry", ErrDamaged, p, ln.Line)
-			}
+		if err != nil {
+			rows.abandon()
+			return false, err
 		}
-	}
-	if err != nil {
-		rows.abandon()
-		return false, err
 	}
 	ln.Stored, err = rows.finish()
 	return true, err
 }
 
-// stored returns the folded entries of a line, without later changes from the journals.
-func (l *Log) stored(id uuid.UUID, from, to int64) (entries []Entry, err error) {
-	l.mu.RLock()
-	defer l.mu.RUnlock()
-	if ln := l.state.lines[id]; ln != nil && from < to {
-		entries, err = l.state.readRows(ln, from, to)
+// merged yields all entries of a line: the new ones of a fold, and the stored ones in the other positions.
+func (l *Log) merged(ln *foldLine) iter.Seq2[*Entry, error] {
+	return func(yield func(*Entry, error) bool) {
+		news, next := ln.entries, ln.Base
+		put := func(e *Entry) bool {
+			if e.Position != next {
+				yield(nil, fmt.Errorf("%w: line %s has no entry of position %d", ErrDamaged, ln.Line, next))
+				return false
+			}
+			next++
+			return yield(e, nil)
+		}
+		for old, err := range l.storedPages(ln.Line, ln.Base, min(ln.start, ln.End())) {
+			if err != nil {
+				yield(nil, err)
+				return
+			}
+			for i := range old {
+				e := &old[i]
+				if len(news) > 0 && news[0].Position == e.Position {
+					e, news = &news[0], news[1:]
+				}
+				if !put(e) {
+					return
+				}
+			}
+		}
+		for i := range news {
+			if !put(&news[i]) {
+				return
+			}
+		}
 	}
-	return entries, err
 }
 
 // syncRows makes the names of row files durable.

@@ -9,28 +9,12 @@ import (
 	"slices"
 
 	ctxfolder "github.com/ctxdir/ctxdir/context"
-	"github.com/ctxdir/ctxdir/internal/vfs"
 	"github.com/google/uuid"
 )
 
 // A folder holds files of two histories when an older or another copy of a context was copied over it. The chain of the
 // records distinguishes the journals. The history is that of index.json, and a newer journal belongs to it only if it
 // continues the previous one.
-
-// stray is a journal of another history with the number of the next journal.
-type stray struct {
-	gen  uint64
-	info fs.FileInfo
-}
-
-// still reports whether the stray journal still has that number.
-func (s stray) still(dir *ctxfolder.Dir, gen uint64) bool {
-	if s.gen != gen || s.info == nil {
-		return false
-	}
-	now, err := vfs.LstatNumber(dir.FS, ctxfolder.JournalFile(gen))
-	return err == nil && vfs.SameFile(now, s.info)
-}
 
 // endSpot returns the place after the last record of a journal. exact is false when the journal is damaged or torn: it
 // may then have ended later.

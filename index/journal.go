@@ -2,6 +2,7 @@ package index
 
 import (
 	"bytes"
+	"cmp"
 	"encoding/json"
 	"errors"
 	"fmt"
@@ -287,39 +288,30 @@ func space(end int64) int {
 
 // syncer lets concurrent committers share syncs: each waits for a sync that began after it asked.
 type syncer struct {
-	mu       sync.Mutex
-	done     *sync.Cond
-	running  bool
-	started  uint64
-	finished uint64
-	covered  int64 // a successful sync covers the file up to here
-	failed   error // the first failure: it stays, since a failed sync is never retried
-	settled  bool  // a rotation synced the file after its last record
+	turn sync.Mutex // held by the committer that syncs
+
+	mu      sync.Mutex // guards the rest
+	begun   uint64     // syncs; all of them have ended while nobody holds turn
+	covered int64      // a successful sync covers the file up to here
+	failed  error      // the first failure: it stays, since a failed sync is never retried
+	settled bool       // a rotation synced the file after its last record
 }
 
 // wait returns nil once a sync that began after the call has succeeded. The caller wrote or read the file up to end.
 func (s *syncer) wait(datasync func() error, end int64) error {
 	s.mu.Lock()
+	need := s.begun + 1
+	s.mu.Unlock()
+	s.turn.Lock()
+	defer s.turn.Unlock()
+	s.mu.Lock()
 	defer s.mu.Unlock()
-	if s.done == nil {
-		s.done = sync.NewCond(&s.mu)
-	}
-	for need := s.started + 1; s.finished < need && s.failed == nil && !s.settled; {
-		if s.running {
-			s.done.Wait()
-			continue
-		}
-		s.running = true
-		s.started++
+	if s.begun < need && s.failed == nil && !s.settled {
+		s.begun++
 		s.mu.Unlock()
 		err := datasync()
 		s.mu.Lock()
-		s.running = false
-		s.finished = s.started
-		if err != nil && s.failed == nil {
-			s.failed = err
-		}
-		s.done.Broadcast()
+		s.failed = cmp.Or(s.failed, err)
 	}
 	if s.failed == nil {
 		s.covered = max(s.covered, end)

@@ -34,7 +34,6 @@ type state struct {
 	metadata   json.RawMessage
 	payloads   map[Sum]payloadAt // in the unfolded journals
 	problems   []Problem
-	stray      stray    // after the newest journal
 	foreign    []uint64 // of a rebuilt state: journals of another history
 
 	packOrder []uuid.UUID // of a rebuilt state: the packs, in ascending order of precedence
@@ -134,7 +133,6 @@ func (s *state) openLive(x *folded, held []*journal) error {
 			return err
 		}
 		if !j.follows(s.newest()) {
-			s.stray = stray{j.gen, j.info}
 			_ = j.f.Close()
 			return s.newest().there(s.dir)
 		}

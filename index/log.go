@@ -299,9 +299,6 @@ func (l *Log) catchUp() error {
 		if err := l.readOn(newest); err != nil {
 			return l.reload()
 		}
-		if l.state.stray.still(l.dir, newest.gen+1) {
-			return nil
-		}
 		next, err := openJournal(l.dir, newest.gen+1, nil)
 		if errors.Is(err, fs.ErrNotExist) {
 			if newest.there(l.dir) != nil {
@@ -315,7 +312,6 @@ func (l *Log) catchUp() error {
 		// The rotation held the lock, so the old journal is final now.
 		err = l.readOn(newest)
 		if err == nil && !next.follows(newest) {
-			l.state.stray = stray{next.gen, next.info}
 			_ = next.f.Close()
 			return nil
 		}

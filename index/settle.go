@@ -6,6 +6,7 @@ import (
 	"errors"
 	"fmt"
 	"io/fs"
+	"math"
 	"slices"
 
 	ctxfolder "github.com/ctxdir/ctxdir/context"
@@ -182,22 +183,14 @@ type recordAt struct {
 
 // line examines the files of some of a line's messages, in their current versions.
 func (s *settling) line(line uuid.UUID, positions []int64) error {
-	for len(positions) > 0 {
-		from := positions[0]
-		n := 0
-		for n < len(positions) && positions[n] < from+pageRows {
-			n++
-		}
-		entries, err := s.log.entries(line, from, positions[n-1]+1)
+	for _, p := range positions {
+		entries, err := s.log.entries(line, p, p+1)
 		if err != nil {
 			return err
 		}
-		for i := range entries {
-			if _, found := slices.BinarySearch(positions[:n], entries[i].Position); found {
-				s.look(line, &entries[i])
-			}
+		if len(entries) > 0 { // the line was not cut
+			s.look(line, &entries[0])
 		}
-		positions = positions[n:]
 	}
 	return nil
 }
@@ -212,9 +205,8 @@ func (s *settling) rowsOf(harmed []uint64) error {
 	if err != nil {
 		return err
 	}
-	for line, c := range all {
-		for from := c.Base; from < c.End(); from += pageRows {
-			entries, err := s.log.entries(line, from, min(from+pageRows, c.End()))
+	for line := range all {
+		for entries, err := range s.log.pages(s.log.entries, line, 0, math.MaxInt64) {
 			if err != nil {
 				return err
 			}

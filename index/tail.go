@@ -43,8 +43,6 @@ type Tail struct {
 	meta   *ctxfolder.Metadata // of the newest metadata record, else of the begin record; nil if neither is usable
 	metaAt Spot                // before that record; the zero Spot for the begin record
 	before *ctxfolder.Metadata // the one before meta, which counts if meta does not
-
-	stray stray // after the journal
 }
 
 // FollowEnd begins after the last existing record.
@@ -323,10 +321,6 @@ func (t *Tail) Next() (rec Record, ok bool, err error) {
 // behind determines why there is no next record here: there is none yet, or it is damaged, or it is in the next
 // journal, which behind then enters (on).
 func (t *Tail) behind() (rec record, ok, on bool, err error) {
-	if t.stray.still(t.dir, t.j.gen+1) {
-		on, err = t.lost()
-		return rec, false, on, err
-	}
 	next, err := openJournal(t.dir, t.j.gen+1, nil)
 	if errors.Is(err, fs.ErrNotExist) {
 		on, err = t.lost()
@@ -354,7 +348,6 @@ func (t *Tail) behind() (rec record, ok, on bool, err error) {
 	if err != nil {
 		return rec, false, false, err
 	}
-	t.stray = stray{next.gen, next.info}
 	on, err = t.lost()
 	return rec, false, on, err
 }
