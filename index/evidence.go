@@ -154,24 +154,6 @@ func (b *rebuilder) continues(changes []change) bool {
 // prove notes the least length of a line.
 func (b *rebuilder) prove(line uuid.UUID, end int64) { b.ends[line] = max(b.ends[line], end) }
 
-// credible returns the plausible positions of a line, in order. A position far beyond the others comes from a damaged
-// digit, unless it has a neighbour.
-func (b *rebuilder) credible(ln *line, at map[int64]Entry) []int64 {
-	positions := make([]int64, 0, len(at))
-	known := ln.Base + 2*int64(len(at))
-	for p := range at {
-		_, before := at[p-1]
-		_, behind := at[p+1]
-		if p < known+strayed || p < known+claimed && (before || behind) {
-			positions = append(positions, p)
-		} else {
-			b.s.note("message", "line %s: position %d is implausible", ln.Line, p)
-		}
-	}
-	slices.Sort(positions)
-	return positions
-}
-
 // claim says where a line ended. It counts only up to most positions beyond those that were found.
 type claim struct {
 	end, most int64
@@ -213,37 +195,6 @@ func (b *rebuilder) elsewhere(fork *ctxfolder.Line) bool {
 	return before != uuid.Nil && slices.ContainsFunc(b.metadata.Lines, func(l ctxfolder.Line) bool {
 		return l.ID != fork.Parent && b.found[l.ID][fork.Base-1].ID == before
 	})
-}
-
-// end returns where a line ended, from the number of messages found and the claims.
-func (b *rebuilder) end(ln *line, found int64, claims []claim) (end int64) {
-	for _, c := range claims {
-		switch {
-		case c.end <= end:
-		case c.end <= ln.Base+2*found+c.most:
-			end = c.end
-		default:
-			b.s.note("index", "line %s ends at position %d by %s, which is implausible", ln.Line, c.end, c.by)
-		}
-	}
-	return end
-}
-
-// spared returns the spare message for the position of a lost one, or the lost entry.
-func (b *rebuilder) spared(line uuid.UUID, lost Entry) Entry {
-	if e, ok := b.spare[line][lost.Position]; ok && lost.Lost != Erased && (lost.ID == uuid.Nil || lost.ID == e.ID) {
-		return e
-	}
-	return lost
-}
-
-// missing returns the entry of a position without a message. id is the message's, if its neighbours know it.
-func (b *rebuilder) missing(line uuid.UUID, position int64, id uuid.UUID) Entry {
-	e := b.spared(line, Entry{Position: position, ID: id, Lost: "no copy was found"})
-	if e.Lost != "" {
-		e = b.named(line, e)
-	}
-	return e
 }
 
 // forks is [branch.Forks] without the lines that have another base or parent in the newest copy of metadata.json in the

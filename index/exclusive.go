@@ -137,34 +137,6 @@ func (l *Log) mark(line uuid.UUID, marked []Entry, more, fewer int64) error {
 	return nil
 }
 
-// workOf returns a fold that changes nothing.
-func (l *Log) workOf(x *folded) *foldWork {
-	w := &foldWork{seq: x.Seq, chain: x.chain, settled: x.Settled, journals: x.Journals, newestAt: x.newest()}
-	for _, ln := range x.Lines {
-		w.lines = append(w.lines, foldLine{FoldedLine: ln})
-	}
-	return w
-}
-
-// commit replaces index.json and updates the state.
-func (l *Log) commit(w *foldWork, keep []uint64) error {
-	x, err := l.finishFold(w, keep)
-	if err != nil {
-		return err
-	}
-	l.retire(x)
-	return nil
-}
-
-// retire updates the state to an index.json that this log wrote. The caller holds advance.
-func (l *Log) retire(x *folded) {
-	l.mu.Lock()
-	defer l.mu.Unlock()
-	if l.state != nil {
-		l.state.retire(x)
-	}
-}
-
 // Erased is the reason in the row of a message that was erased on purpose. Readers do not take a file of that name for
 // the message, and a rebuild trusts the row.
 const Erased = "erased"
@@ -221,21 +193,6 @@ func (l *Log) removeStray(live uint64) error {
 		}
 	}
 	return l.dir.FS.SyncDir(".")
-}
-
-// renew begins a new journal. The caller holds the context lock and advance, and has prepared the log.
-//
-// Crash order: records of the old journal may not be durable yet; those of the new one must not be durable before them.
-func (l *Log) renew(r room) error {
-	old := l.state.newest()
-	if err := old.makeDurable(); err != nil {
-		return err
-	}
-	if err := l.beginJournal(r); err != nil {
-		return err
-	}
-	old.sync.settle()
-	return nil
 }
 
 // Due reports whether the journal that holds a message is not settled. Readers take the message from there if its file,

@@ -1,19 +1,12 @@
 package index
 
 import (
-	"bytes"
-	"cmp"
 	stdcontext "context"
 	"errors"
-	"fmt"
-	"io/fs"
-	"iter"
-	"os"
 	"slices"
 	"time"
 
 	ctxfolder "github.com/ctxdir/ctxdir/context"
-	"github.com/ctxdir/ctxdir/internal/vfs"
 	"github.com/google/uuid"
 )
 
@@ -198,246 +191,6 @@ func (s *state) countFound(ln *line, f *foldLine) {
 	}
 }
 
-// room is how much space a new journal preallocates.
-type room bool
-
-const (
-	roomy room = true  // for the next appends
-	tight room = false // the least that a journal must have
-)
-
-// beginJournal begins the next generation as the newest journal.
-func (l *Log) beginJournal(r room) error {
-	s := l.state
-	gen := s.newest().gen + 1
-	counts := make([]Counts, 0, len(s.lines))
-	for _, ln := range s.lines {
-		counts = append(counts, ln.Counts)
-	}
-	metadata := s.metadata
-	if m, _, err := l.dir.ReadMetadata(); err == nil {
-		metadata = ctxfolder.RawMetadata(m)
-	}
-	b, err := encodeBegin(l.dir, gen, Spot{s.seq, s.chain}, counts, metadata)
-	if err != nil {
-		return err
-	}
-	if err := l.clearWay(gen); err != nil {
-		return err
-	}
-	if r == tight {
-		b = append(bytes.TrimRight(b, "\n"), '\n', '\n')
-		if err := l.remove(ctxfolder.JournalFile(gen)); err != nil {
-			return err // the preallocated file
-		}
-	}
-	if err := l.start(gen, b); err != nil {
-		return err
-	}
-	j, err := openJournal(l.dir, gen, nil)
-	if err != nil {
-		return err
-	}
-	j.setDurable()
-	l.mu.Lock()
-	defer l.mu.Unlock()
-	s.journals = append(s.journals, j)
-	s.metadata = metadata
-	return nil
-}
-
-// layOut preallocates the next journal as blank space, durably: the slow part of a rotation precedes the lock. For all
-// others, a journal that has not begun does not exist.
-func (l *Log) layOut() error {
-	var newest *journal
-	var end int64
-	var empty bool
-	err := l.view(func(s *state) {
-		if empty = s.unsaved; !empty {
-			newest = s.newest()
-			end, empty = newest.first, newest.end == newest.first
-		}
-	})
-	if err != nil || empty {
-		return err
-	}
-	gen := newest.gen + 1
-	if _, err := l.dir.FS.Lstat(ctxfolder.JournalFile(gen)); err == nil {
-		return l.dir.FS.SyncDir(".") // another process rotated or preallocated it; that sync may have failed
-	}
-	if newest.there(l.dir) != nil {
-		return nil // others rotated more than once
-	}
-	// The blank file must not replace a journal that an append, after a failed sync, begins meanwhile under the lock.
-	err = l.createFile(ctxfolder.JournalFile(gen), ".blank", func(f vfs.File) error {
-		_, err := f.Write(bytes.Repeat([]byte{'\n'}, int(end)+space(end)))
-		return err
-	}, l.dir.FS.RenameNew)
-	if err != nil && !errors.Is(err, fs.ErrExist) {
-		return err
-	}
-	return l.dir.FS.SyncDir(".")
-}
-
-// start writes a journal's begin record: into preallocated space, or into a new file.
-//
-// Crash order: until the sync the journal may be blank or torn, and counts as missing; nothing in it is acknowledged.
-// The previous journal is durable already. If start fails, the new journal must be gone for good before another record
-// is acknowledged in the previous one: it would count instead of that record. If it cannot be removed, every writer
-// continues in it and rewrites its begin record: see cover.
-func (l *Log) start(gen uint64, beginning []byte) error {
-	err := l.writeBeginning(gen, beginning)
-	if err == nil {
-		return nil
-	}
-	gone := l.remove(ctxfolder.JournalFile(gen))
-	if gone == nil {
-		gone = l.dir.FS.SyncDir(".")
-	}
-	if gone != nil {
-		l.state.newest().sync.fail(err) // the next append begins a journal that repeats everything, unless this one still exists
-	}
-	return err
-}
-
-func (l *Log) writeBeginning(gen uint64, beginning []byte) error {
-	f, err := l.dir.FS.OpenFile(ctxfolder.JournalFile(gen), os.O_RDWR)
-	if err == nil {
-		blank, berr := (&journal{f: f}).blankBehind(0)
-		if blank {
-			if _, err = f.WriteAt(beginning, 0); err == nil {
-				err = f.Datasync()
-			}
-		}
-		err = errors.Join(err, berr, f.Close())
-		if blank || err != nil {
-			return err
-		}
-	}
-	return l.createJournal(gen, func(f vfs.File) error {
-		_, err := f.Write(beginning)
-		return err
-	})
-}
-
-// writeRows writes the rows of the folded entries and makes them durable.
-func (l *Log) writeRows(w *foldWork) error {
-	named := false
-	for i := range w.lines {
-		ln := &w.lines[i]
-		if len(ln.entries) == 0 && !ln.cut {
-			continue
-		}
-		write := l.writeRowsOf
-		if dense := ln.dense(
-			ln.Base,
-		); ln.cut && ln.End() < dense || len(ln.entries) > 0 && ln.entries[0].Position < dense ||
-			slices.ContainsFunc(ln.entries, archived) {
-			write = l.rewriteRowsOf
-		}
-		made, err := write(ln)
-		if err != nil {
-			return err
-		}
-		named = named || made
-	}
-	if !named {
-		return nil
-	}
-	return l.syncRows()
-}
-
-// writeRowsOf writes rows of the dense part in their places. It reports whether it created the file.
-func (l *Log) writeRowsOf(ln *foldLine) (made bool, err error) {
-	first := ln.first(ln.Base)
-	rows, err := openRows(l.dir, ctxfolder.RowsFile(ln.Line, ln.Rows), first)
-	if err != nil {
-		return false, err
-	}
-	for i := range ln.entries {
-		if err == nil {
-			err = rows.put(&ln.entries[i])
-		}
-	}
-	if err == nil {
-		err = rows.end(ln.End() - first)
-	}
-	return rows.made, cmp.Or(err, rows.close())
-}
-
-// rewriteRowsOf writes a new row file where rows belong between others: rows of archived messages that now have another
-// version, or none.
-//
-// Crash order: index.json names the old file until the new one is durable. The old file goes last.
-func (l *Log) rewriteRowsOf(ln *foldLine) (made bool, err error) {
-	rows, err := buildRows(l.dir, ln.Counts, ln.Rows+1, ln.Packs)
-	if err != nil {
-		return false, err
-	}
-	for e, err := range l.merged(ln) {
-		if err == nil {
-			err = rows.put(e)
-		}
-		if err != nil {
-			rows.abandon()
-			return false, err
-		}
-	}
-	ln.Stored, err = rows.finish()
-	return true, err
-}
-
-// merged yields all entries of a line: the new ones of a fold, and the stored ones in the other positions.
-func (l *Log) merged(ln *foldLine) iter.Seq2[*Entry, error] {
-	return func(yield func(*Entry, error) bool) {
-		news, next := ln.entries, ln.Base
-		put := func(e *Entry) bool {
-			if e.Position != next {
-				yield(nil, fmt.Errorf("%w: line %s has no entry of position %d", ErrDamaged, ln.Line, next))
-				return false
-			}
-			next++
-			return yield(e, nil)
-		}
-		for old, err := range l.storedPages(ln.Line, ln.Base, min(ln.start, ln.End())) {
-			if err != nil {
-				yield(nil, err)
-				return
-			}
-			for i := range old {
-				e := &old[i]
-				if len(news) > 0 && news[0].Position == e.Position {
-					e, news = &news[0], news[1:]
-				}
-				if !put(e) {
-					return
-				}
-			}
-		}
-		for i := range news {
-			if !put(&news[i]) {
-				return
-			}
-		}
-	}
-}
-
-// syncRows makes the names of row files durable.
-func (l *Log) syncRows() error { return l.syncDirs(ctxfolder.RowsFolder, ".") }
-
-// syncIndex makes the name of index.json durable: the process that replaced it may have stopped before. Only then is
-// data that index.json does not name useless.
-func (l *Log) syncIndex() error { return l.syncDirs(".") }
-
-func (l *Log) syncDirs(dirs ...string) error {
-	for _, dir := range dirs {
-		if err := l.dir.FS.SyncDir(dir); err != nil {
-			return fmt.Errorf("%w: %w", ErrDurability, err)
-		}
-	}
-	return nil
-}
-
 // timeOrZero converts nanoseconds since 1970 to a time; 0 stands for none.
 func timeOrZero(ns int64) (t time.Time) {
 	if ns > 0 {
@@ -487,4 +240,32 @@ func (l *Log) finishFold(w *foldWork, keep []uint64) (*folded, error) {
 		}
 	}
 	return x, l.removeRows(x)
+}
+
+// workOf returns a fold that changes nothing.
+func (l *Log) workOf(x *folded) *foldWork {
+	w := &foldWork{seq: x.Seq, chain: x.chain, settled: x.Settled, journals: x.Journals, newestAt: x.newest()}
+	for _, ln := range x.Lines {
+		w.lines = append(w.lines, foldLine{FoldedLine: ln})
+	}
+	return w
+}
+
+// commit replaces index.json and updates the state.
+func (l *Log) commit(w *foldWork, keep []uint64) error {
+	x, err := l.finishFold(w, keep)
+	if err != nil {
+		return err
+	}
+	l.retire(x)
+	return nil
+}
+
+// retire updates the state to an index.json that this log wrote. The caller holds advance.
+func (l *Log) retire(x *folded) {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	if l.state != nil {
+		l.state.retire(x)
+	}
 }
