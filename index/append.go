@@ -86,7 +86,7 @@ func (l *Log) prepareOnce(foldLocked bool) error {
 	if err := j.cover(); err != nil {
 		return err
 	}
-	if !j.quiet() {
+	if !j.unchanged() {
 		blank, err := j.blankBehind(j.end)
 		if err == nil && !blank {
 			err = l.cutTail(j)
@@ -124,7 +124,7 @@ func (l *Log) cutTail(j *journal) error {
 	if err := j.syncTo(j.end); err != nil {
 		return err
 	}
-	j.laid = j.end + int64(len(blank))
+	j.allocated = j.end + int64(len(blank))
 	return nil
 }
 
@@ -134,7 +134,7 @@ func (j *journal) cut(end int64) error {
 	if err := j.f.Truncate(end + 1); err != nil {
 		return err
 	}
-	j.laid = end + 1
+	j.allocated = end + 1
 	return nil
 }
 
@@ -213,12 +213,12 @@ func (s *state) encode(items []Item) (b []byte, records []change, err error) {
 func (j *journal) write(b []byte, records []change) (written []change, err error) {
 	size := len(b)
 	end := j.end + int64(size)
-	if end >= j.laid { // a journal without blank space after its last record counts as cut short
+	if end >= j.allocated { // a journal without blank space after its last record counts as cut short
 		b = append(b, bytes.Repeat([]byte{'\n'}, space(end))...)
 	}
 	n, err := j.f.WriteAt(b, j.end)
 	if n >= size { // at most preallocated space is missing
-		j.laid = max(j.laid, j.end+int64(n))
+		j.allocated = max(j.allocated, j.end+int64(n))
 		return records, nil
 	}
 	whole := j.end

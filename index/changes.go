@@ -38,16 +38,16 @@ func (j *journal) whole() (news, error) {
 	return n, err
 }
 
-// usual is about the size of a record, in bytes.
-const usual = 1 << 10
+// typicalRecord is about the size of a record, in bytes.
+const typicalRecord = 1 << 10
 
 // read parses the records after the last known one, up to number limit.
-func (j *journal) read(limit uint64, acked witness) (n news, err error) {
+func (j *journal) read(limit uint64, acknowledged witness) (n news, err error) {
 	var lost int64
 	if size, serr := j.size(); serr == nil {
-		n.changes = make([]change, 0, min(max(size-j.end, 0)/usual, 4096))
+		n.changes = make([]change, 0, min(max(size-j.end, 0)/typicalRecord, 4096))
 	}
-	end, behind, err := j.scan(j.end, j.seq, j.chain, acked, func(rec record) error {
+	end, behind, err := j.scan(j.end, j.seq, j.chain, acknowledged, func(rec record) error {
 		if rec.seq > limit {
 			return nil
 		}
@@ -65,8 +65,8 @@ func (j *journal) read(limit uint64, acked witness) (n news, err error) {
 			err = fmt.Errorf("%w: %s was cut short", ErrDamaged, ctxfolder.JournalFile(j.gen))
 		}
 	}
-	if err == nil && limit == maxSeq && behind == tailTorn && j.harmed(end) {
-		err = fmt.Errorf("%w: the end of %s", ErrDamaged, ctxfolder.JournalFile(j.gen))
+	if err == nil && limit == maxSeq && behind == tailTorn && j.looksDamaged(end) {
+		err = fmt.Errorf("%w: the last record of %s", ErrDamaged, ctxfolder.JournalFile(j.gen))
 	}
 	if err == nil && behind == tailTorn {
 		n.torn, n.tornAt = make([]byte, headSize+bodyHead), end
@@ -110,7 +110,7 @@ func (c *change) parse(j *journal, rec record) error {
 	case KindPayload:
 		var ok bool
 		if c.payload, ok = payloadSum(body); !ok {
-			return fmt.Errorf("%w: journal %d, record %d: no payload's name", ErrDamaged, j.gen, rec.seq)
+			return fmt.Errorf("%w: journal %d, record %d: the payload has no name", ErrDamaged, j.gen, rec.seq)
 		}
 	case KindTrim:
 		if err := whole(); err != nil {
@@ -122,7 +122,7 @@ func (c *change) parse(j *journal, rec record) error {
 		}
 		c.trim = &t
 	case KindBegin:
-		return fmt.Errorf("%w: journal %d begins a second time", ErrDamaged, j.gen)
+		return fmt.Errorf("%w: journal %d has a second begin record", ErrDamaged, j.gen)
 	}
 	// An unknown kind says nothing about messages: the store's features would have announced an incompatible one.
 	return nil
@@ -143,5 +143,5 @@ func (j *journal) moveBehind(c *change) {
 
 // gap returns the error about missing records before a record.
 func (j *journal) gap(before *change) error {
-	return fmt.Errorf("%w: %d records before byte %d of %s", ErrDamaged, before.lost, before.off, ctxfolder.JournalFile(j.gen))
+	return fmt.Errorf("%w: %d records before byte %d of %s are missing", ErrDamaged, before.lost, before.off, ctxfolder.JournalFile(j.gen))
 }

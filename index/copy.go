@@ -53,7 +53,7 @@ func (c *Copy) endLine() error {
 	rows := c.rows
 	c.rows = nil
 	var err error
-	c.lines[len(c.lines)-1].Stored, err = rows.finish()
+	c.lines[len(c.lines)-1].Placement, err = rows.finish()
 	return err
 }
 

@@ -194,7 +194,7 @@ func TestFailedSyncOfAnother(t *testing.T) {
 	b.addFailing(disk)
 	other.ids = b.ids
 	other.commit(false)
-	if gen, err := other.log.Newest(); err != nil || gen != 2 {
+	if gen, err := other.log.NewestJournal(); err != nil || gen != 2 {
 		t.Errorf("it goes on in journal %d, %v", gen, err)
 	}
 	if size, err := other.log.state.newest().size(); err != nil || size%page != 0 {
@@ -290,7 +290,7 @@ func (b *bench) recordAt(position int64) *Entry {
 // marks are those of the newest journal's records.
 func (b *bench) marks() (marks []uint64) {
 	b.t.Helper()
-	gen, err := b.log.Newest()
+	gen, err := b.log.NewestJournal()
 	b.must(err)
 	j, err := openJournal(b.dir, gen, nil)
 	b.must(err)

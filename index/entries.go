@@ -12,17 +12,17 @@ import (
 
 // Entries returns the entries of a line's own positions [from, to). It omits positions that do not exist.
 func (l *Log) Entries(id uuid.UUID, from, to int64) ([]Entry, error) {
-	seen := l.Renewals()
+	seen := l.IndexVersion()
 	entries, err := l.entries(id, from, to)
 	for renewed, rebuilt := 0, 0; errors.Is(err, ErrDamaged) && rebuilt < 3; { // a writer may replace the index in between
-		if renewed < 8 && l.Renewed(seen) { // the missing data has moved
+		if renewed < 8 && l.IndexChanged(seen) { // the missing data has moved
 			renewed++
 		} else if err := l.rebuildRows(err); err != nil { // the rows are a cache: rebuild what they lost
 			return nil, err
 		} else {
 			rebuilt++
 		}
-		seen = l.Renewals()
+		seen = l.IndexVersion()
 		entries, err = l.entries(id, from, to)
 	}
 	return entries, err

@@ -56,8 +56,8 @@ func (e *Entry) FileID() uuid.UUID {
 	return e.ID
 }
 
-// unfound reports whether an entry is marked lost and not erased.
-func (e *Entry) unfound() bool { return e.Lost != "" && e.Lost != Erased }
+// isLost reports whether an entry is marked lost and not erased.
+func (e *Entry) isLost() bool { return e.Lost != "" && e.Lost != Erased }
 
 // end returns where the record ends in its journal, or slightly more: the head may have no mark.
 func (e *Entry) end() int64 { return e.off + int64(headSize) + e.Size + tailSize }
@@ -134,7 +134,7 @@ func (c *Counts) add(e *Entry) {
 	if e.Payloads > 0 {
 		c.Referring++
 	}
-	if e.unfound() {
+	if e.isLost() {
 		c.Lost++
 	}
 }

@@ -30,8 +30,8 @@ func TestRetireTellsOthers(t *testing.T) {
 			t.Errorf("journal %d is still known", j.gen)
 		}
 	}
-	if len(other.log.state.kept.gens) > 0 {
-		t.Errorf("journals %v are still known", other.log.state.kept.gens)
+	if len(other.log.state.folded.gens) > 0 {
+		t.Errorf("journals %v are still known", other.log.state.folded.gens)
 	}
 	other.shows(len(b.ids))
 	b.must(b.add(2, true))

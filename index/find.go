@@ -85,7 +85,7 @@ func (l *Log) inPacks(line, id uuid.UUID) (positions []int64, damaged bool, err 
 // power cut can lose it until it is settled.
 func (l *Log) inFolded(line, id uuid.UUID) (positions []int64, err error) {
 	err = l.view(func(s *state) {
-		if p, ok := s.kept.find(s.dir, line, id); ok {
+		if p, ok := s.folded.find(s.dir, line, id); ok {
 			positions = []int64{p}
 		}
 	})
@@ -113,10 +113,10 @@ func (l *Log) inLost(line, id uuid.UUID) (positions []int64, err error) {
 	var was *state
 	var known map[uuid.UUID]int64
 	none := true
-	seen := l.Renewals()
+	seen := l.IndexVersion()
 	err = l.view(func(s *state) {
 		if ln := s.lines[line]; ln != nil {
-			was, none, known = s, ln.Lost == 0, ln.unfound
+			was, none, known = s, ln.Lost == 0, ln.lostIDs
 		}
 	})
 	if none || err != nil {
@@ -128,13 +128,13 @@ func (l *Log) inLost(line, id uuid.UUID) (positions []int64, err error) {
 			if err != nil {
 				return nil, err
 			}
-			if e.unfound() {
+			if e.isLost() {
 				known[e.ID] = e.Position
 			}
 		}
 		l.mu.Lock()
-		if l.state == was && l.Renewals() == seen && was.lines[line] != nil {
-			was.lines[line].unfound = known
+		if l.state == was && l.IndexVersion() == seen && was.lines[line] != nil {
+			was.lines[line].lostIDs = known
 		}
 		l.mu.Unlock()
 	}

@@ -68,7 +68,7 @@ func (l *Log) fold(ctx stdcontext.Context, settle bool) error {
 			l.stuck = folded - settled
 			todo.settled = keep[settled] - 1
 			keep = keep[min(settled, folded-1):] // the newest folded one stays, as a second copy
-			if settled == folded && (slices.Contains(todo.harmed, keep[0]) || slices.Contains(todo.superseded, keep[0])) {
+			if settled == folded && (slices.Contains(todo.damaged, keep[0]) || slices.Contains(todo.superseded, keep[0])) {
 				keep = keep[1:]
 			}
 		}
@@ -111,7 +111,7 @@ type foldWork struct {
 	seq, chain uint64
 	journals   []uint64 // existing ones, oldest first; the last one is not folded
 	settled    uint64   // journals up to here are only a second copy
-	harmed     []uint64 // journals that could not be read whole: they go to the trash
+	damaged    []uint64 // journals that could not be read whole: they go to the trash
 	superseded []uint64 // a later journal repeats these: index.json does not name them, and they go with this fold
 	newestAt   int64
 	lines      []foldLine
@@ -172,7 +172,7 @@ func (l *Log) rotate(ctx stdcontext.Context, settle bool) (*foldWork, error) {
 		if ln.Count == 0 {
 			continue
 		}
-		f := foldLine{FoldedLine: FoldedLine{Counts: ln.Counts, Stored: ln.Stored, Folder: w.folders[id]}, start: ln.start, cut: ln.cut > x.Seq}
+		f := foldLine{FoldedLine: FoldedLine{Counts: ln.Counts, Placement: ln.Placement, Folder: w.folders[id]}, start: ln.start, cut: ln.cut > x.Seq}
 		f.entries = slices.DeleteFunc(ln.unfolded(), func(e Entry) bool { return e.seq != 0 && e.seq <= x.Seq })
 		s.countFound(ln, &f)
 		w.lines = append(w.lines, f)
@@ -185,7 +185,7 @@ func (l *Log) rotate(ctx stdcontext.Context, settle bool) (*foldWork, error) {
 func (s *state) countFound(ln *line, f *foldLine) {
 	for i := 0; f.Lost > 0 && i < len(f.entries) && f.entries[i].Position < ln.start; i++ {
 		rows, err := s.readRows(ln, f.entries[i].Position, f.entries[i].Position+1)
-		if err == nil && rows[0].unfound() && !f.entries[i].unfound() {
+		if err == nil && rows[0].isLost() && !f.entries[i].isLost() {
 			f.Lost--
 		}
 	}
@@ -200,8 +200,8 @@ func timeOrZero(ns int64) (t time.Time) {
 }
 
 // finishFold replaces index.json. It names the journals to keep, the newest ones, and removes the others.
-func (l *Log) finishFold(w *foldWork, keep []uint64) (*folded, error) {
-	x := &folded{
+func (l *Log) finishFold(w *foldWork, keep []uint64) (*indexFile, error) {
+	x := &indexFile{
 		Context: l.dir.ID, Store: l.dir.Store, Seq: w.seq, chain: w.chain, Journals: keep, Live: keep[len(keep)-1], Settled: w.settled,
 		RowWidth: rowWidth, UpdatedAt: time.Now().UTC(), NewestAt: timeOrZero(w.newestAt),
 	}
@@ -211,7 +211,7 @@ func (l *Log) finishFold(w *foldWork, keep []uint64) (*folded, error) {
 	x.Dropped = x.dropped(l.dir)
 	gone := w.journals[:len(w.journals)-len(keep)]
 	if len(gone) > 0 {
-		w.harmed = append(w.harmed, l.replaced(w.journals[:len(gone)+1])...)
+		w.damaged = append(w.damaged, l.replaced(w.journals[:len(gone)+1])...)
 	}
 	b, err := x.encode()
 	if err != nil {
@@ -232,7 +232,7 @@ func (l *Log) finishFold(w *foldWork, keep []uint64) (*folded, error) {
 			return nil, err
 		}
 		remove := l.remove
-		if slices.Contains(w.harmed, gen) {
+		if slices.Contains(w.damaged, gen) {
 			remove = l.trash
 		}
 		if err := remove(name); err != nil {
@@ -243,7 +243,7 @@ func (l *Log) finishFold(w *foldWork, keep []uint64) (*folded, error) {
 }
 
 // workOf returns a fold that changes nothing.
-func (l *Log) workOf(x *folded) *foldWork {
+func (l *Log) workOf(x *indexFile) *foldWork {
 	w := &foldWork{seq: x.Seq, chain: x.chain, settled: x.Settled, journals: x.Journals, newestAt: x.newest()}
 	for _, ln := range x.Lines {
 		w.lines = append(w.lines, foldLine{FoldedLine: ln})
@@ -262,7 +262,7 @@ func (l *Log) commit(w *foldWork, keep []uint64) error {
 }
 
 // retire updates the state to an index.json that this log wrote. The caller holds advance.
-func (l *Log) retire(x *folded) {
+func (l *Log) retire(x *indexFile) {
 	l.mu.Lock()
 	defer l.mu.Unlock()
 	if l.state != nil {

@@ -72,7 +72,7 @@ func (l *Log) rewriteRowsOf(ln *foldLine) (made bool, err error) {
 			return false, err
 		}
 	}
-	ln.Stored, err = rows.finish()
+	ln.Placement, err = rows.finish()
 	return true, err
 }
 

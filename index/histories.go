@@ -74,7 +74,7 @@ func (j *journal) newestAt() int64 {
 // ofOneHistory splits journals into those of one history, in order, and the others. The history is that of index.json
 // if its live journal exists. Otherwise it is that of the newest message: messages that were acknowledged after the
 // mixing are newer than both histories.
-func ofOneHistory(journals []*journal, x *folded) (own, others []*journal) {
+func ofOneHistory(journals []*journal, x *indexFile) (own, others []*journal) {
 	if len(journals) < 2 {
 		return journals, nil
 	}
@@ -153,9 +153,9 @@ func (l *Log) clearWay(gen uint64) error {
 	return l.trash(name)
 }
 
-// keepOwn closes the journals of other histories. It also closes the journals older than those that index.json names:
+// selectHistory closes the journals of other histories. It also closes the journals older than those that index.json names:
 // they were settled, or they are of another history. Nothing distinguishes the two, so their contents only fill gaps.
-func (s *state) keepOwn(held []*journal, x *folded) {
+func (s *state) selectHistory(held []*journal, x *indexFile) {
 	if x != nil && len(x.Journals) > 0 {
 		n, _ := slices.BinarySearchFunc(s.journals, x.Journals[0], func(j *journal, gen uint64) int { return cmp.Compare(j.gen, gen) })
 		_ = closeBut(s.journals[:n], held)

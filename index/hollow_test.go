@@ -49,7 +49,7 @@ func TestHollowRecord(t *testing.T) {
 	if out[0] != nil {
 		t.Errorf("%d bytes of a run", len(out[0]))
 	}
-	if j.harmed(int64(headSize)) {
+	if j.looksDamaged(int64(headSize)) {
 		t.Error("what was never written was a record once")
 	}
 	if rec, found, err := r.resync(0, 0); !found || err != nil || rec.seq != 9 {

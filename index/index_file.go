@@ -22,8 +22,8 @@ const (
 	maxJournals = 1024
 )
 
-// folded is the content of index.json: the state at the last fold.
-type folded struct {
+// indexFile is the content of index.json: the state at the last fold.
+type indexFile struct {
 	Version   string       `json:"ctxdir"`
 	Context   uuid.UUID    `json:"context"`
 	Store     uuid.UUID    `json:"store"`
@@ -42,7 +42,7 @@ type folded struct {
 }
 
 // packs returns the packs that index.json names.
-func (x *folded) packs() (ids []uuid.UUID) {
+func (x *indexFile) packs() (ids []uuid.UUID) {
 	for i := range x.Lines {
 		ids = append(ids, x.Lines[i].Packs...)
 	}
@@ -51,12 +51,12 @@ func (x *folded) packs() (ids []uuid.UUID) {
 
 // dropped returns the existing packs that index.json named and x does not. Their messages were moved or collected.
 // Without this list, an interrupted removal would leave them looking like packs of another history.
-func (x *folded) dropped(dir *ctxfolder.Dir) (ids []uuid.UUID) {
+func (x *indexFile) dropped(dir *ctxfolder.Dir) (ids []uuid.UUID) {
 	there, err := packIDs(dir)
 	if err != nil || len(there) == 0 {
 		return nil
 	}
-	before, err := readFolded(dir)
+	before, err := readIndexFile(dir)
 	if err != nil {
 		return nil
 	}
@@ -67,14 +67,14 @@ func (x *folded) dropped(dir *ctxfolder.Dir) (ids []uuid.UUID) {
 // FoldedLine is one line in index.json.
 type FoldedLine struct {
 	Counts
-	Stored
+	Placement
 	Folder string `json:"folder,omitempty"` // for people
 }
 
 // FoldedLines returns the lines in an intact index.json and the time of that file, for when metadata.json is
 // unavailable. It returns none if index.json is not intact.
 func FoldedLines(dir *ctxfolder.Dir) (lines []FoldedLine, at time.Time) {
-	x, err := readFolded(dir)
+	x, err := readIndexFile(dir)
 	if err != nil {
 		return nil, at
 	}
@@ -82,7 +82,7 @@ func FoldedLines(dir *ctxfolder.Dir) (lines []FoldedLine, at time.Time) {
 }
 
 // newest returns the time of the newest message, nanoseconds since 1970; 0 if unknown.
-func (x *folded) newest() int64 {
+func (x *indexFile) newest() int64 {
 	if x.NewestAt.Year() < 1970 || x.NewestAt.Year() > 2261 {
 		return 0
 	}
@@ -90,7 +90,7 @@ func (x *folded) newest() int64 {
 }
 
 // retained returns the folded journals that index.json names.
-func (x *folded) retained() (gens []uint64) {
+func (x *indexFile) retained() (gens []uint64) {
 	for _, gen := range x.Journals {
 		if gen < x.Live {
 			gens = append(gens, gen)
@@ -100,13 +100,13 @@ func (x *folded) retained() (gens []uint64) {
 }
 
 // unsettled reports whether the message files of some folded journal may not be durable.
-func (x *folded) unsettled() bool {
+func (x *indexFile) unsettled() bool {
 	gens := x.retained()
 	return len(gens) > 0 && gens[len(gens)-1] > x.Settled
 }
 
 // encode returns index.json, with a row for each member and each line, and the check at the end.
-func (x folded) encode() ([]byte, error) {
+func (x indexFile) encode() ([]byte, error) {
 	x.Version, x.Chain = indexVersion, Hex(x.chain)
 	lines := x.Lines
 	x.Lines = nil
@@ -134,8 +134,8 @@ func (x folded) encode() ([]byte, error) {
 	return b.Bytes(), nil
 }
 
-// readFolded reads index.json. An error that wraps ErrDamaged means that the index has to be rebuilt.
-func readFolded(dir *ctxfolder.Dir) (*folded, error) {
+// readIndexFile reads index.json. An error that wraps ErrDamaged means that the index has to be rebuilt.
+func readIndexFile(dir *ctxfolder.Dir) (*indexFile, error) {
 	b, err := vfs.ReadFile(dir.FS, ctxfolder.IndexFile, maxIndex)
 	if err != nil {
 		if errors.Is(err, fs.ErrNotExist) || errors.Is(err, vfs.ErrTooLarge) || !regular(dir, ctxfolder.IndexFile) {
@@ -143,7 +143,7 @@ func readFolded(dir *ctxfolder.Dir) (*folded, error) {
 		}
 		return nil, err
 	}
-	x, err := parseFolded(b)
+	x, err := parseIndexFile(b)
 	if err != nil {
 		return nil, fmt.Errorf("%s: %w", ctxfolder.IndexFile, err)
 	}
@@ -153,13 +153,13 @@ func readFolded(dir *ctxfolder.Dir) (*folded, error) {
 	return x, nil
 }
 
-func parseFolded(b []byte) (*folded, error) {
+func parseIndexFile(b []byte) (*indexFile, error) {
 	i := bytes.LastIndex(b, []byte(`"check"`))
 	if i < 0 {
 		return nil, fmt.Errorf("%w: the checksum is missing", ErrDamaged)
 	}
 	var x struct {
-		folded
+		indexFile
 		Check string `json:"check"`
 	}
 	if err := json.Unmarshal(b, &x); err != nil {
@@ -178,14 +178,14 @@ func parseFolded(b []byte) (*folded, error) {
 	if x.RowWidth != rowWidth || len(x.Journals) == 0 || len(x.Journals) > maxJournals || !slices.Contains(x.Journals, x.Live) ||
 		x.Settled >= x.Live ||
 		x.Seq > maxSeq {
-		return nil, fmt.Errorf("%w: it is implausible", ErrDamaged)
+		return nil, fmt.Errorf("%w: its values are impossible", ErrDamaged)
 	}
 	for _, l := range x.Lines {
-		if !l.Counts.sane() || !l.Stored.sane(&l.Counts) {
-			return nil, fmt.Errorf("%w: counts of line %s", ErrDamaged, l.Line)
+		if !l.Counts.sane() || !l.Placement.sane(&l.Counts) {
+			return nil, fmt.Errorf("%w: the counts of line %s are impossible", ErrDamaged, l.Line)
 		}
 	}
-	return &x.folded, nil
+	return &x.indexFile, nil
 }
 
 // countsOf returns the counts of lines.
@@ -206,7 +206,7 @@ func beginFiles(dir *ctxfolder.Dir, m *ctxfolder.Metadata, seq uint64, lines []F
 	if err != nil {
 		return nil, nil, err
 	}
-	index, err = folded{
+	index, err = indexFile{
 		Context: dir.ID, Store: dir.Store, Seq: seq, Journals: []uint64{firstJournal}, Live: firstJournal, RowWidth: rowWidth,
 		UpdatedAt: time.Now().UTC(), NewestAt: timeOrZero(newestAt), Lines: lines,
 	}.encode()

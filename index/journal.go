@@ -62,11 +62,11 @@ func decodeBegin(body []byte) (b begin, err error) {
 		return b, fmt.Errorf("%w: journal is %q, wanted %q or %q", ctxfolder.ErrVersion, b.Version, journalVersion, journalBefore)
 	}
 	if b.Seq > maxSeq {
-		return b, fmt.Errorf("%w: begin record has number %d", ErrDamaged, b.Seq)
+		return b, fmt.Errorf("%w: begin record has the impossible number %d", ErrDamaged, b.Seq)
 	}
 	for _, c := range b.Lines {
 		if !c.sane() {
-			return b, fmt.Errorf("%w: begin record has counts %+v of line %s", ErrDamaged, c, c.Line)
+			return b, fmt.Errorf("%w: begin record has impossible counts %+v of line %s", ErrDamaged, c, c.Line)
 		}
 	}
 	if b.chain, err = parseHexString(b.Chain); err != nil {
@@ -89,16 +89,16 @@ func parseBegin(body []byte, dir *ctxfolder.Dir, generation uint64) (begin, erro
 
 // journal is an open journal file.
 type journal struct {
-	gen      uint64
-	f        vfs.File
-	info     fs.FileInfo
-	begin    begin
-	first    int64 // where the first record after the begin record starts
-	end      int64 // after the last whole record that was read or written
-	laid     int64 // the file is known to be preallocated up to here
-	messages int64 // after the last record of a message
-	seq      uint64
-	chain    uint64 // of the last record before end
+	gen       uint64
+	f         vfs.File
+	info      fs.FileInfo
+	begin     begin
+	first     int64 // where the first record after the begin record starts
+	end       int64 // after the last whole record that was read or written
+	allocated int64 // the file is known to be preallocated up to here
+	messages  int64 // after the last record of a message
+	seq       uint64
+	chain     uint64 // of the last record before end
 
 	checked bool // the space after end is blank, or was when last read
 	sync    *syncer
@@ -176,7 +176,7 @@ func (j *journal) unbegun() bool {
 		found = rec.kind != KindBegin
 		return !found
 	})
-	return err == nil && !found && !j.harmed(0)
+	return err == nil && !found && !j.looksDamaged(0)
 }
 
 func (j *journal) readBegin(dir *ctxfolder.Dir) error {
@@ -198,7 +198,7 @@ func (j *journal) readBegin(dir *ctxfolder.Dir) error {
 	if j.begin, err = parseBegin(body, dir, j.gen); err != nil {
 		return err
 	}
-	j.first, j.end, j.laid = h.size(), h.size(), info.Size()
+	j.first, j.end, j.allocated = h.size(), h.size(), info.Size()
 	j.seq, j.chain = j.begin.Seq, j.begin.chain
 	j.durable = recordEnd{seq: j.begin.Seq}
 	return nil
@@ -216,7 +216,7 @@ func (j *journal) readWhole(off, size int64) (head, []byte, error) {
 
 // readRecord is readWhole, but returns the whole record, head included.
 func (j *journal) readRecord(off, size int64) (head, []byte, error) {
-	bad := fmt.Errorf("%w: journal %d, record at byte %d", ErrDamaged, j.gen, off)
+	bad := fmt.Errorf("%w: journal %d has no whole record at byte %d", ErrDamaged, j.gen, off)
 	var first [headSize]byte
 	n, err := j.f.ReadAt(first[:], off)
 	if err != nil && !errors.Is(err, io.EOF) {
@@ -239,10 +239,10 @@ func (j *journal) readRecord(off, size int64) (head, []byte, error) {
 	return h, b, nil
 }
 
-// there fails with fs.ErrNotExist when the journal is no longer in the folder. A caller that found no next journal must
+// exists fails with fs.ErrNotExist when the journal is no longer in the folder. A caller that found no next journal must
 // ask. Journals go in order of their numbers: while this one exists, there was no next one. If this one has gone, a
 // next one may have existed and gone too.
-func (j *journal) there(dir *ctxfolder.Dir) error {
+func (j *journal) exists(dir *ctxfolder.Dir) error {
 	name := ctxfolder.JournalFile(j.gen)
 	now, err := vfs.LstatNumber(dir.FS, name)
 	if err == nil && !vfs.SameFile(now, j.info) {
@@ -254,9 +254,9 @@ func (j *journal) there(dir *ctxfolder.Dir) error {
 // size returns the current length of the file.
 func (j *journal) size() (int64, error) { return vfs.Size(j.f) }
 
-// quiet reports whether nothing was written since the journal was last read or written. One byte shows it: each writer
+// unchanged reports whether nothing was written since the journal was last read or written. One byte shows it: each writer
 // begins at the end of the previous record and leaves blank space after its own.
-func (j *journal) quiet() bool {
+func (j *journal) unchanged() bool {
 	var b [1]byte
 	n, _ := j.f.ReadAt(b[:], j.end)
 	return j.checked && n == 1 && b[0] == '\n'
@@ -278,7 +278,7 @@ const page = 4 << 10
 
 // space returns how many newlines to preallocate after a journal that will end at end. It doubles the journal, within
 // bounds: a small context's journal stays small, and a large one seldom changes its size. It fills the last page: a
-// crash that takes back a later write's growth of the file then leaves the file's end there, too (see harmed).
+// crash that takes back a later write's growth of the file then leaves the file's end there, too (see looksDamaged).
 func space(end int64) int {
 	laid := end + min(max(end, page), 128<<10)
 	return int((laid+page-1)/page*page - end)

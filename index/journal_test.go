@@ -505,7 +505,7 @@ func FuzzIndex(f *testing.F) {
 	b.must(err)
 	f.Add(raw)
 	f.Fuzz(func(t *testing.T, raw []byte) {
-		if x, err := parseFolded(raw); err == nil && len(x.Journals) == 0 {
+		if x, err := parseIndexFile(raw); err == nil && len(x.Journals) == 0 {
 			t.Fatal("an index without journals")
 		}
 	})

@@ -10,13 +10,13 @@ import (
 // line is the state of one line.
 type line struct {
 	Counts
-	Stored
+	Placement
 	start   int64               // position of recent[0]; lower positions are folded
 	recent  []Entry             // what the journals added
 	byID    map[uuid.UUID]int64 // positions of recent; nil until first used
 	changed map[int64]*Entry    // rows below start that a journal replaced
 	cut     uint64              // the last record that cut the line, 0 for none
-	unfound map[uuid.UUID]int64 // positions of rows marked lost; nil until first used
+	lostIDs map[uuid.UUID]int64 // positions of rows marked lost; nil until first used
 }
 
 func newLine(c Counts) *line {

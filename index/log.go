@@ -113,11 +113,11 @@ func ifThere(err error) error {
 func (l *Log) Close() error {
 	l.advance.Lock()
 	defer l.advance.Unlock()
-	return l.become(nil)
+	return l.setState(nil)
 }
 
-// become makes s the state and closes the files that only the previous state has open.
-func (l *Log) become(s *state) error {
+// setState makes s the state and closes the files that only the previous state has open.
+func (l *Log) setState(s *state) error {
 	l.mu.Lock()
 	defer l.mu.Unlock()
 	old := l.state
@@ -181,8 +181,8 @@ func (l *Log) view(f func(*state)) error {
 	return nil
 }
 
-// Newest returns the generation of the journal that writers append to.
-func (l *Log) Newest() (gen uint64, err error) {
+// NewestJournal returns the generation of the journal that writers append to.
+func (l *Log) NewestJournal() (gen uint64, err error) {
 	err = l.view(func(s *state) {
 		if len(s.journals) > 0 && !s.unsaved {
 			gen = s.newest().gen

@@ -45,8 +45,8 @@ func TestFoldBesideANewJournal(t *testing.T) {
 	if slices.Contains(gens, 1) || slices.Contains(gens, 2) {
 		t.Errorf("there are the journals %d", gens)
 	}
-	if harmed, err := other.log.HarmedJournals(); err != nil || len(harmed) > 0 {
-		t.Errorf("%v, %v", harmed, err)
+	if damaged, err := other.log.DamagedJournals(); err != nil || len(damaged) > 0 {
+		t.Errorf("%v, %v", damaged, err)
 	}
 }
 
@@ -135,7 +135,7 @@ func TestLayOutBesideANewJournal(t *testing.T) {
 // asBefore returns the newest journal as one of the version before, and where its last record begins.
 func (b *bench) asBefore() (out []byte, last int) {
 	b.t.Helper()
-	gen, err := b.log.Newest()
+	gen, err := b.log.NewestJournal()
 	b.must(err)
 	j, err := openJournal(b.dir, gen, nil)
 	b.must(err)

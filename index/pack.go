@@ -73,8 +73,8 @@ func noPack(fsys vfs.FS, id uuid.UUID, err error) error {
 	return fmt.Errorf("pack %s: %w", id, err)
 }
 
-// OpensPack returns the error of opening a pack, nil if it opens.
-func (l *Log) OpensPack(id uuid.UUID) error {
+// CheckPack returns the error of opening a pack, nil if it opens.
+func (l *Log) CheckPack(id uuid.UUID) error {
 	p, err := l.openPack(id)
 	if err == nil {
 		p.Release()
@@ -128,13 +128,13 @@ func (p *openPack) salvage() bool {
 func (p *openPack) entries(line uuid.UUID, from, to int64) iter.Seq[Entry] {
 	return func(yield func(Entry) bool) {
 		for {
-			harmed := false
+			damaged := false
 			for r, err := range p.get().Rows(line, from, to) {
-				if harmed = harmed || err != nil; err == nil && !yield(p.entry(&r)) {
+				if damaged = damaged || err != nil; err == nil && !yield(p.entry(&r)) {
 					return
 				}
 			}
-			if !harmed || !p.salvage() {
+			if !damaged || !p.salvage() {
 				return
 			}
 		}
@@ -156,13 +156,13 @@ func (e *Entry) row() archive.Row {
 // find yields the rows of an id. Where tables are damaged, it may yield some twice.
 func (p *openPack) find(id uuid.UUID, yield func(archive.Row) bool) {
 	for {
-		harmed := false
+		damaged := false
 		for r, err := range p.get().LookupID(id) {
-			if harmed = harmed || err != nil; err == nil && !yield(r) {
+			if damaged = damaged || err != nil; err == nil && !yield(r) {
 				return
 			}
 		}
-		if !harmed || !p.salvage() {
+		if !damaged || !p.salvage() {
 			return
 		}
 	}
@@ -252,12 +252,12 @@ func (b *rebuilder) readPacks() error {
 			ln := &b.metadata.Lines[i]
 			for e := range p.entries(ln.ID, 0, math.MaxInt64) {
 				if old, taken := b.found[ln.ID][e.Position]; taken && old.ID != e.ID {
-					b.claimed(ln.ID, old, e.ID) // rows, and packs that index.json names, count more
+					b.noteClaim(ln.ID, old, e.ID) // rows, and packs that index.json names, count more
 					b.isOlder(e, old)
 					continue
 				}
 				if n >= len(named) && e.Position >= b.counts[ln.ID].End() {
-					b.fill(ln.ID, e) // another history may have continued there
+					b.addSpare(ln.ID, e) // another history may have continued there
 					continue
 				}
 				b.offer(ln.ID, e)

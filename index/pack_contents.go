@@ -108,7 +108,7 @@ func (l *Log) ArchivedVersions(ids map[uuid.UUID]bool) iter.Seq2[ArchivedVersion
 				return
 			}
 			if doubt {
-				err = fmt.Errorf("%w: pack %s is, where it may have the message; a repair comes first", ErrDamaged, id)
+				err = fmt.Errorf("%w: pack %s may hold the message in its damaged part; repair the context first", ErrDamaged, id)
 			}
 			if err != nil {
 				yield(ArchivedVersion{}, err)

@@ -62,8 +62,8 @@ func (p *openPack) hasPayload(sum Sum) bool {
 	return has
 }
 
-// keepPacked stores the payloads of a pack as blobs, except those that the pack but has.
-func (l *Log) keepPacked(id uuid.UUID, but *archive.Writer) error {
+// storePackPayloads stores the payloads of a pack as blobs, except those that the pack but has.
+func (l *Log) storePackPayloads(id uuid.UUID, but *archive.Writer) error {
 	p, err := l.openPack(id)
 	if errors.Is(err, ErrDamaged) {
 		return nil

@@ -13,7 +13,7 @@ import (
 // DropPack moves a pack that no line is read from to the trash. Its payloads become blobs first: items in the trash may
 // refer to them. It is for use in [Log.Exclusively].
 func (l *Log) DropPack(id uuid.UUID) error {
-	err := l.giveUpPack(id, l.dir.SetAside)
+	err := l.discardPack(id, l.dir.SetAside)
 	if errors.Is(err, ErrBusy) {
 		return nil // it is in use again
 	}
@@ -22,13 +22,13 @@ func (l *Log) DropPack(id uuid.UUID) error {
 
 // RemovePack is DropPack for a pack that must not be kept.
 func (l *Log) RemovePack(id uuid.UUID) error {
-	if err := l.giveUpPack(id, l.remove); err != nil {
+	if err := l.discardPack(id, l.remove); err != nil {
 		return err
 	}
 	return l.dir.FS.SyncDir(ctxfolder.Archive)
 }
 
-func (l *Log) giveUpPack(id uuid.UUID, remove func(path string) error) error {
+func (l *Log) discardPack(id uuid.UUID, remove func(path string) error) error {
 	l.advance.Lock()
 	defer l.advance.Unlock()
 	if slices.Contains(l.state.packsInOrder(), id) {
@@ -37,7 +37,7 @@ func (l *Log) giveUpPack(id uuid.UUID, remove func(path string) error) error {
 	if err := l.syncIndex(); err != nil {
 		return err
 	}
-	if err := l.keepPacked(id, nil); err != nil {
+	if err := l.storePackPayloads(id, nil); err != nil {
 		return err
 	}
 	return remove(ctxfolder.Archive + "/" + archive.FileName(id))
@@ -45,16 +45,16 @@ func (l *Log) giveUpPack(id uuid.UUID, remove func(path string) error) error {
 
 // RemoveFromPack removes an unused pack with messages that must not be kept. It is for use in [Log.Exclusively].
 func (l *Log) RemoveFromPack(id uuid.UUID, messages map[uuid.UUID]bool) error {
-	if err := l.keepHidden(id, messages); err != nil {
+	if err := l.copyHidden(id, messages); err != nil {
 		return err
 	}
 	return l.RemovePack(id)
 }
 
-// keepHidden writes a new pack with the messages of another history in a pack about to go, except those in but.
+// copyHidden writes a new pack with the messages of another history in a pack about to go, except those in but.
 //
 // Crash order: the new pack is durable before the old one goes.
-func (l *Log) keepHidden(id uuid.UUID, but map[uuid.UUID]bool) error {
+func (l *Log) copyHidden(id uuid.UUID, but map[uuid.UUID]bool) error {
 	folder, err := l.dir.FS.Sub(ctxfolder.Archive)
 	if err != nil {
 		return err

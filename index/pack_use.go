@@ -57,15 +57,15 @@ func (l *Log) Archived(line uuid.UUID) (bytes int64, err error) {
 
 // PackUse describes what a context reads from a pack.
 type PackUse struct {
-	ID     uuid.UUID
-	Live   map[uuid.UUID]Spans // positions, by line
-	Bytes  int64               // of these messages
-	Holds  int64               // bytes of all messages in the pack; 0 if it cannot be opened
-	Size   int64               // of the file
-	Named  bool                // by the index; interrupted processes left the others
-	Lost   int64               // messages in the pack that the index marks lost
-	Hidden int64               // in an unnamed pack, of another history: messages and newer versions that the context does not show
-	Cut    int64               // messages that were cut off from their line: a rebuild would bring them back
+	ID         uuid.UUID
+	Live       map[uuid.UUID]Spans // positions, by line
+	Bytes      int64               // of these messages
+	TotalBytes int64               // bytes of all messages in the pack; 0 if it cannot be opened
+	Size       int64               // of the file
+	Named      bool                // by the index; interrupted processes left the others
+	Lost       int64               // messages in the pack that the index marks lost
+	Hidden     int64               // in an unnamed pack, of another history: messages and newer versions that the context does not show
+	Cut        int64               // messages that were cut off from their line: a rebuild would bring them back
 }
 
 // PackUses returns the packs in archive/ and how much of each is in use.
@@ -86,7 +86,7 @@ func (l *Log) PackUses(ctx stdcontext.Context) ([]PackUse, error) {
 			uses[i].Size = info.Size()
 		}
 		if p, err := l.openPack(id); err == nil {
-			uses[i].Holds = p.get().Bytes()
+			uses[i].TotalBytes = p.get().Bytes()
 			p.Release()
 		}
 		byID[id] = &uses[i]
@@ -120,8 +120,8 @@ func (l *Log) PackUses(ctx stdcontext.Context) ([]PackUse, error) {
 	return uses, nil
 }
 
-// Unnamed reports whether there are packs that the index does not name.
-func (l *Log) Unnamed() (bool, error) {
+// HasUnnamedPacks reports whether there are packs that the index does not name.
+func (l *Log) HasUnnamedPacks() (bool, error) {
 	there, err := packIDs(l.dir)
 	if err != nil || len(there) == 0 {
 		return false, err
@@ -144,7 +144,7 @@ func (l *Log) countLost(ctx stdcontext.Context, use *PackUse, counts map[uuid.UU
 			}
 			from := entries[0].Position
 			for e := range p.entries(line, from, from+int64(len(entries))) {
-				if now := &entries[e.Position-from]; now.unfound() && (now.ID == e.ID || now.ID == uuid.Nil) {
+				if now := &entries[e.Position-from]; now.isLost() && (now.ID == e.ID || now.ID == uuid.Nil) {
 					use.Lost++
 				}
 			}
@@ -154,7 +154,7 @@ func (l *Log) countLost(ctx stdcontext.Context, use *PackUse, counts map[uuid.UU
 
 // countHidden counts the messages of a pack that the context does not show, except those marked lost.
 func (l *Log) countHidden(use *PackUse) error {
-	if x, err := readFolded(l.dir); err == nil && slices.Contains(x.Dropped, use.ID) {
+	if x, err := readIndexFile(l.dir); err == nil && slices.Contains(x.Dropped, use.ID) {
 		return nil
 	}
 	has := &inventory{log: l}
@@ -185,8 +185,8 @@ func (l *Log) countCut(use *PackUse, counts map[uuid.UUID]Counts) {
 	}
 }
 
-// HoldsCut reports whether a pack has messages that were cut off from their lines.
-func (l *Log) HoldsCut() (bool, error) {
+// HasCutMessages reports whether a pack has messages that were cut off from their lines.
+func (l *Log) HasCutMessages() (bool, error) {
 	there, err := packIDs(l.dir)
 	if err != nil || len(there) == 0 {
 		return false, err

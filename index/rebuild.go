@@ -21,7 +21,7 @@ var ErrBusy = errors.New("the index is being rebuilt; try again")
 //
 // A writer may rename a folder meanwhile, so that its files seem missing. If metadata.json was replaced since it was
 // read, rebuild reads everything again.
-func rebuild(dir *ctxfolder.Dir, held []*journal, x *folded) (*state, error) {
+func rebuild(dir *ctxfolder.Dir, held []*journal, x *indexFile) (*state, error) {
 	for try := 0; ; try++ {
 		before := dir.MetadataStamp()
 		s, err := rebuildOnce(dir, held, x)
@@ -32,13 +32,13 @@ func rebuild(dir *ctxfolder.Dir, held []*journal, x *folded) (*state, error) {
 	}
 }
 
-func rebuildOnce(dir *ctxfolder.Dir, held []*journal, x *folded) (*state, error) {
+func rebuildOnce(dir *ctxfolder.Dir, held []*journal, x *indexFile) (*state, error) {
 	s := &state{dir: dir, unsaved: true, lines: map[uuid.UUID]*line{}}
 	if err := s.openAll(held); err != nil {
 		_ = closeBut(s.journals, held)
 		return nil, err
 	}
-	s.keepOwn(held, x)
+	s.selectHistory(held, x)
 	b := &rebuilder{
 		s:     s,
 		x:     x,
@@ -102,7 +102,7 @@ func generations(dir *ctxfolder.Dir) (gens []uint64, err error) {
 // rebuilder collects entries from all sources.
 type rebuilder struct {
 	s        *state
-	x        *folded // index.json, nil without one
+	x        *indexFile // index.json, nil without one
 	metadata *ctxfolder.Metadata
 	reach    map[uuid.UUID]int64 // how far branches show lines
 	found    map[uuid.UUID]map[int64]Entry
@@ -179,8 +179,8 @@ func (b *rebuilder) readJournals() error {
 			b.takeScrap(gen)
 			continue
 		}
-		b.newer(j.begin.Metadata)
-		n, err := j.read(maxSeq, b.s.acked)
+		b.takeMetadata(j.begin.Metadata)
+		n, err := j.read(maxSeq, b.s.acknowledged)
 		if err != nil { // records read until then count
 			b.s.note("journal", "%s: %v", ctxfolder.JournalFile(j.gen), err)
 		}
@@ -195,9 +195,9 @@ func (b *rebuilder) readJournals() error {
 // take applies a record of a journal.
 func (b *rebuilder) take(c *change, gen uint64) {
 	b.s.seq = max(b.s.seq, c.seq)
-	b.newer(c.metadata)
+	b.takeMetadata(c.metadata)
 	if c.kind == KindPayload {
-		b.s.keep(c, gen)
+		b.s.addPayload(c, gen)
 	}
 	if c.trim != nil {
 		b.cut(c.trim)
@@ -211,7 +211,7 @@ func (b *rebuilder) take(c *change, gen uint64) {
 		delete(b.found[c.address.Line], p) // a record has a checksum
 	}
 	if old, taken := b.found[c.address.Line][e.Position]; taken && old.ID != e.ID {
-		b.claimed(c.address.Line, old, e.ID)
+		b.noteClaim(c.address.Line, old, e.ID)
 		delete(b.found[c.address.Line], e.Position) // no row, pack or file is newer than the journals
 	}
 	b.offer(c.address.Line, e)
@@ -233,9 +233,9 @@ func (b *rebuilder) cut(t *trim) {
 	}
 }
 
-// lose notes a row that says why a message is unavailable. It counts only if nothing else is found, but always for an
+// addLost notes a row that says why a message is unavailable. It counts only if nothing else is found, but always for an
 // erased message.
-func (b *rebuilder) lose(id uuid.UUID, e Entry) {
+func (b *rebuilder) addLost(id uuid.UUID, e Entry) {
 	if b.lost == nil {
 		b.lost = map[uuid.UUID]map[int64]Entry{}
 	}
@@ -261,7 +261,7 @@ func (b *rebuilder) offer(id uuid.UUID, e Entry) {
 		b.isOlder(e, old)
 		return
 	default:
-		b.claimed(id, old, e.ID)
+		b.noteClaim(id, old, e.ID)
 		if cmp.Compare(e.At, old.At) >= 0 {
 			return
 		}
@@ -271,8 +271,8 @@ func (b *rebuilder) offer(id uuid.UUID, e Entry) {
 	b.s.newestAt = max(b.s.newestAt, e.At)
 }
 
-func (b *rebuilder) claimed(line uuid.UUID, old Entry, by uuid.UUID) {
-	b.s.note("message", "line %s, position %d is claimed by %s and %s", line, old.Position, old.ID, by)
+func (b *rebuilder) noteClaim(line uuid.UUID, old Entry, by uuid.UUID) {
+	b.s.note("message", "messages %[3]s and %[4]s both claim position %[2]d of line %[1]s", line, old.Position, old.ID, by)
 }
 
 // isOlder notes which of two packs has the newer version of a message.

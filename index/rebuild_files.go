@@ -46,7 +46,7 @@ func (b *rebuilder) readRowFile(ln *ctxfolder.Line, number uint64) {
 	for n := int64(0); ; n++ {
 		c, err := r.bytes(n*rowWidth, rowWidth)
 		if err != nil || len(c) < rowWidth {
-			b.prove(ln.ID, end)
+			b.noteEnd(ln.ID, end)
 			return
 		}
 		copy(row, c)
@@ -64,9 +64,9 @@ func (b *rebuilder) readRowFile(ln *ctxfolder.Line, number uint64) {
 		end = max(end, e.Position+1)
 		switch {
 		case e.Lost != "":
-			b.lose(ln.ID, e)
+			b.addLost(ln.ID, e)
 		case b.found[ln.ID][e.Position].ID != e.ID && b.found[ln.ID][e.Position].ID != uuid.Nil:
-			b.claimed(ln.ID, b.found[ln.ID][e.Position], e.ID)
+			b.noteClaim(ln.ID, b.found[ln.ID][e.Position], e.ID)
 		default:
 			b.offer(ln.ID, e)
 			b.rows[fileKey{ln.Folder, e.FileID()}] = e
@@ -78,8 +78,8 @@ func (b *rebuilder) readRowFile(ln *ctxfolder.Line, number uint64) {
 // version than its row: its stored_at distinguishes that from an edit by hand.
 func (b *rebuilder) readFolder(folder string) error {
 	err := b.s.dir.MessageIDs(folder, func(id uuid.UUID) error {
-		row, told := b.rows[fileKey{folder, id}]
-		if told {
+		row, known := b.rows[fileKey{folder, id}]
+		if known {
 			info, err := b.s.dir.StatMessage(folder, id)
 			if errors.Is(err, fs.ErrNotExist) || err == nil && ctxfolder.Untouched(info, row.Size, row.StoredAt()) {
 				return nil
@@ -91,8 +91,8 @@ func (b *rebuilder) readFolder(folder string) error {
 			return nil
 		}
 		env, err := message.Parse(raw)
-		if a, ok := message.ParseAddress(raw); err != nil && !told && ok && a.FileID() == id && b.belongs(folder, &a) == nil {
-			b.lose(a.Line, Entry{Position: a.Position, ID: a.ID, File: a.File, Lost: "its file is damaged"})
+		if a, ok := message.ParseAddress(raw); err != nil && !known && ok && a.FileID() == id && b.belongs(folder, &a) == nil {
+			b.addLost(a.Line, Entry{Position: a.Position, ID: a.ID, File: a.File, Lost: "its file is damaged"})
 		}
 		if err == nil && env.FileID() != id {
 			err = fmt.Errorf("it holds message %s", env.ID)
@@ -101,14 +101,14 @@ func (b *rebuilder) readFolder(folder string) error {
 		if err == nil {
 			err = b.belongs(folder, &a)
 		}
-		if err == nil && told && a.Position != row.Position {
-			err = fmt.Errorf("it says position %d, its row %d", a.Position, row.Position)
+		if err == nil && known && a.Position != row.Position {
+			err = fmt.Errorf("it states position %d, but its row states %d", a.Position, row.Position)
 		}
 		if err != nil {
 			b.s.note("message", "%s/%s: %v", folder, id, err)
 			return nil
 		}
-		if told && env.StoredAt.UnixNano() <= row.At {
+		if known && env.StoredAt.UnixNano() <= row.At {
 			return nil
 		}
 		b.offerFile(&a, raw)
@@ -124,7 +124,7 @@ func (b *rebuilder) readFolder(folder string) error {
 func (b *rebuilder) belongs(folder string, a *message.Address) error {
 	ln, ok := b.metadata.Line(a.Line)
 	if b.below[a.Line] = b.below[a.Line] || ok && a.Position < ln.Base; !ok || ln.Folder != folder || a.Position < ln.Base {
-		return fmt.Errorf("it is of line %s, position %d, which has no place here", a.Line, a.Position)
+		return fmt.Errorf("it states line %s and position %d, which do not belong in this folder", a.Line, a.Position)
 	}
 	return nil
 }
@@ -133,7 +133,7 @@ func (b *rebuilder) belongs(folder string, a *message.Address) error {
 func (b *rebuilder) offerFile(a *message.Address, raw []byte) {
 	if old, taken := b.found[a.Line][a.Position]; taken && old.ID != a.ID {
 		if p, filed := b.filed[lineKey{a.Line, old.ID}]; !filed || p != a.Position {
-			b.claimed(a.Line, old, a.ID) // rows and packs have checksums, the position in a file has none
+			b.noteClaim(a.Line, old, a.ID) // rows and packs have checksums, the position in a file has none
 			return
 		}
 	}

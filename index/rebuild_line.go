@@ -17,7 +17,7 @@ func (b *rebuilder) build(of *ctxfolder.Line, claims []claim) {
 	}
 	for p, e := range b.lost[of.ID] {
 		if now, found := at[p]; !found || e.Lost == Erased && (now.seq == 0 || now.ID == e.ID) {
-			at[p] = b.spared(of.ID, e)
+			at[p] = b.spareFor(of.ID, e)
 		}
 	}
 	base := of.Base
@@ -28,10 +28,10 @@ func (b *rebuilder) build(of *ctxfolder.Line, claims []claim) {
 	b.s.lines[of.ID] = ln
 	for _, p := range b.credible(ln, at) {
 		for ln.End() < p-1 {
-			ln.push(b.missing(of.ID, ln.End(), uuid.Nil))
+			ln.push(b.lostEntry(of.ID, ln.End(), uuid.Nil))
 		}
 		if ln.End() < p {
-			ln.push(b.missing(of.ID, ln.End(), b.before(of.Folder, at[p])))
+			ln.push(b.lostEntry(of.ID, ln.End(), b.idBefore(of.Folder, at[p])))
 		}
 		ln.push(at[p])
 	}
@@ -41,16 +41,16 @@ func (b *rebuilder) build(of *ctxfolder.Line, claims []claim) {
 		if ln.End() == was.End()-1 {
 			last = was.Last
 		}
-		ln.push(b.missing(of.ID, ln.End(), last))
+		ln.push(b.lostEntry(of.ID, ln.End(), last))
 	}
 }
 
-// named sets the id of a lost message from the first message of a line that begins right after it.
-func (b *rebuilder) named(line uuid.UUID, lost Entry) Entry {
+// nameLost sets the id of a lost message from the first message of a line that begins right after it.
+func (b *rebuilder) nameLost(line uuid.UUID, lost Entry) Entry {
 	for i := range b.metadata.Lines {
 		fork := &b.metadata.Lines[i]
 		if first, ok := b.found[fork.ID][fork.Base]; ok && lost.ID == uuid.Nil && fork.Parent == line && fork.Base == lost.Position+1 {
-			lost.ID = b.before(fork.Folder, first)
+			lost.ID = b.idBefore(fork.Folder, first)
 		}
 	}
 	// A message that claims another position exists: no line has a message twice.
@@ -60,8 +60,8 @@ func (b *rebuilder) named(line uuid.UUID, lost Entry) Entry {
 	return lost
 }
 
-// before returns the id of the message before e, as far as e names it.
-func (b *rebuilder) before(folder string, e Entry) uuid.UUID {
+// idBefore returns the id of the message before e, as far as e names it.
+func (b *rebuilder) idBefore(folder string, e Entry) uuid.UUID {
 	id, known := b.prev[e.ID]
 	if known {
 		return id
@@ -79,19 +79,19 @@ func (b *rebuilder) before(folder string, e Entry) uuid.UUID {
 	return id
 }
 
-// spared returns the spare message for the position of a lost one, or the lost entry.
-func (b *rebuilder) spared(line uuid.UUID, lost Entry) Entry {
+// spareFor returns the spare message for the position of a lost one, or the lost entry.
+func (b *rebuilder) spareFor(line uuid.UUID, lost Entry) Entry {
 	if e, ok := b.spare[line][lost.Position]; ok && lost.Lost != Erased && (lost.ID == uuid.Nil || lost.ID == e.ID) {
 		return e
 	}
 	return lost
 }
 
-// missing returns the entry of a position without a message. id is the message's, if its neighbours know it.
-func (b *rebuilder) missing(line uuid.UUID, position int64, id uuid.UUID) Entry {
-	e := b.spared(line, Entry{Position: position, ID: id, Lost: "no copy was found"})
+// lostEntry returns the entry of a position without a message. id is the message's, if its neighbours know it.
+func (b *rebuilder) lostEntry(line uuid.UUID, position int64, id uuid.UUID) Entry {
+	e := b.spareFor(line, Entry{Position: position, ID: id, Lost: "no copy was found"})
 	if e.Lost != "" {
-		e = b.named(line, e)
+		e = b.nameLost(line, e)
 	}
 	return e
 }
@@ -104,10 +104,10 @@ func (b *rebuilder) credible(ln *line, at map[int64]Entry) []int64 {
 	for p := range at {
 		_, before := at[p-1]
 		_, behind := at[p+1]
-		if p < known+strayed || p < known+claimed && (before || behind) {
+		if p < known+maxUnchecked || p < known+maxChecked && (before || behind) {
 			positions = append(positions, p)
 		} else {
-			b.s.note("message", "line %s: position %d is implausible", ln.Line, p)
+			b.s.note("message", "position %[2]d of line %[1]s is ignored: it is far beyond the other messages", ln.Line, p)
 		}
 	}
 	slices.Sort(positions)
@@ -119,10 +119,10 @@ func (b *rebuilder) end(ln *line, found int64, claims []claim) (end int64) {
 	for _, c := range claims {
 		switch {
 		case c.end <= end:
-		case c.end <= ln.Base+2*found+c.most:
+		case c.end <= ln.Base+2*found+c.limit:
 			end = c.end
 		default:
-			b.s.note("index", "line %s ends at position %d by %s, which is implausible", ln.Line, c.end, c.by)
+			b.s.note("index", "line %s ends at position %d according to %s: ignored, since that is far beyond its messages", ln.Line, c.end, c.by)
 		}
 	}
 	return end

@@ -36,7 +36,7 @@ func (l *Log) Recommit(c *Commit) (bool, error) {
 // Crash order: until the folder's sync the new journal may be missing, and the old ones count as far as they are whole.
 // From then on the new one counts: it begins before the old one's end.
 func (l *Log) recommit() error {
-	x, err := readFolded(l.dir)
+	x, err := readIndexFile(l.dir)
 	if err != nil {
 		return err
 	}
@@ -56,7 +56,7 @@ func (l *Log) recommit() error {
 		end := int64(len(beginning))
 		seq := x.Seq
 		for _, j := range l.state.journals {
-			_, _, err := j.scan(j.first, j.begin.Seq, j.begin.chain, l.state.acked, func(rec record) error {
+			_, _, err := j.scan(j.first, j.begin.Seq, j.begin.chain, l.state.acknowledged, func(rec record) error {
 				if rec.seq <= seq {
 					return nil
 				}

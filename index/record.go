@@ -233,7 +233,7 @@ func Hex(sum uint64) string { return string(appendHex(nil, sum)) }
 func parseHexString(s string) (uint64, error) {
 	v, ok := parseHex([]byte(s))
 	if !ok {
-		return 0, fmt.Errorf("%q is no checksum", s)
+		return 0, fmt.Errorf("%q is not a checksum", s)
 	}
 	return v, nil
 }

@@ -35,7 +35,7 @@ func (l *Log) catchUp() error {
 		}
 		next, err := openJournal(l.dir, newest.gen+1, nil)
 		if errors.Is(err, fs.ErrNotExist) {
-			if newest.there(l.dir) != nil {
+			if newest.exists(l.dir) != nil {
 				return l.reload()
 			}
 			return nil
@@ -66,10 +66,10 @@ func (l *Log) catchUp() error {
 
 // readOn applies the records of the newest journal after the last known one.
 func (l *Log) readOn(j *journal) error {
-	if j.quiet() {
+	if j.unchanged() {
 		return nil
 	}
-	news, err := j.read(maxSeq, l.state.acked)
+	news, err := j.read(maxSeq, l.state.acknowledged)
 	if err != nil {
 		return err
 	}
@@ -86,7 +86,7 @@ func (l *Log) readOn(j *journal) error {
 // is damaged. A mismatch that remains is damage, and reload rebuilds the state from rows and message files.
 func (l *Log) reload() error {
 	var broken error
-	var intact *folded
+	var intact *indexFile
 	var now fs.FileInfo
 	for same, looks := 0, 0; same < 4 && looks < 64; looks++ {
 		if looks > 0 {
@@ -98,9 +98,9 @@ func (l *Log) reload() error {
 			same = 1
 		}
 		if l.distrusted() {
-			return l.rebuild(fmt.Errorf("%w: rows", ErrDamaged), l.anyFolded(), now)
+			return l.rebuild(fmt.Errorf("%w: rows of the index", ErrDamaged), l.anyIndexFile(), now)
 		}
-		x, err := readFolded(l.dir)
+		x, err := readIndexFile(l.dir)
 		if err != nil {
 			if !errors.Is(err, ErrDamaged) {
 				return err
@@ -111,8 +111,8 @@ func (l *Log) reload() error {
 		intact = x
 		s, err := readState(l.dir, x, l.held())
 		if err == nil {
-			l.took(now)
-			return l.become(s)
+			l.noteIndexFile(now)
+			return l.setState(s)
 		}
 		if !errors.Is(err, ErrDamaged) && !errors.Is(err, fs.ErrNotExist) {
 			return err
@@ -123,14 +123,14 @@ func (l *Log) reload() error {
 }
 
 // readState reads the state from index.json and the unfolded journals.
-func readState(dir *ctxfolder.Dir, x *folded, held []*journal) (*state, error) {
+func readState(dir *ctxfolder.Dir, x *indexFile, held []*journal) (*state, error) {
 	s := &state{
 		dir: dir, lines: make(map[uuid.UUID]*line, len(x.Lines)), seq: x.Seq, chain: x.chain,
-		newestAt: x.newest(), settled: x.Settled, kept: kept{gens: x.retained()},
+		newestAt: x.newest(), settled: x.Settled, folded: journalSet{gens: x.retained()},
 	}
 	for i := range x.Lines {
 		ln := newLine(x.Lines[i].Counts)
-		ln.Stored = x.Lines[i].Stored
+		ln.Placement = x.Lines[i].Placement
 		s.lines[ln.Line] = ln
 	}
 	err := s.openLive(x, held)
@@ -154,7 +154,7 @@ func (l *Log) held() []*journal {
 }
 
 // rebuild rebuilds the state beside an unreliable index.json. now is the stat data of that file.
-func (l *Log) rebuild(why error, x *folded, now fs.FileInfo) error {
+func (l *Log) rebuild(why error, x *indexFile, now fs.FileInfo) error {
 	s, err := rebuild(l.dir, l.held(), x)
 	if err != nil {
 		if gone := l.dir.Check(); errors.Is(gone, ctxfolder.ErrGone) {
@@ -162,9 +162,9 @@ func (l *Log) rebuild(why error, x *folded, now fs.FileInfo) error {
 		}
 		return fmt.Errorf("rebuilding the index of %s: %w", l.dir.ID, err)
 	}
-	s.note("index", "%v: rebuilt", why)
-	l.took(now)
-	return l.become(s)
+	s.note("index", "rebuilt in memory: %v", why)
+	l.noteIndexFile(now)
+	return l.setState(s)
 }
 
 // distrusted reports whether index.json is still the file whose rows are damaged.
@@ -192,49 +192,49 @@ func (l *Log) distrustRows(why error) error {
 	if err == nil {
 		l.distrust = now
 	}
-	return l.rebuild(why, l.anyFolded(), now)
+	return l.rebuild(why, l.anyIndexFile(), now)
 }
 
-// anyFolded returns index.json, or an empty one if it cannot be read.
-func (l *Log) anyFolded() *folded {
-	if x, err := readFolded(l.dir); err == nil {
+// anyIndexFile returns index.json, or an empty one if it cannot be read.
+func (l *Log) anyIndexFile() *indexFile {
+	if x, err := readIndexFile(l.dir); err == nil {
 		return x
 	}
-	return &folded{}
+	return &indexFile{}
 }
 
 // forgetRetired drops the journals that a fold removed, and the entries in memory that now have rows.
 func (l *Log) forgetRetired() { _, _ = l.takeFolded() }
 
 // takeFolded reads index.json and applies what others folded or archived to the state. The caller holds advance.
-func (l *Log) takeFolded() (*folded, error) {
+func (l *Log) takeFolded() (*indexFile, error) {
 	now, _ := l.dir.FS.Lstat(ctxfolder.IndexFile)
-	x, err := readFolded(l.dir)
+	x, err := readIndexFile(l.dir)
 	if err != nil {
 		return nil, err
 	}
 	l.mu.Lock()
 	defer l.mu.Unlock()
 	if l.state.retire(x) {
-		l.took(now)
+		l.noteIndexFile(now)
 	}
 	return x, nil
 }
 
-// took notes the index.json from which the state was read, or beside which it was rebuilt.
-func (l *Log) took(now fs.FileInfo) {
+// noteIndexFile notes the index.json from which the state was read, or beside which it was rebuilt.
+func (l *Log) noteIndexFile(now fs.FileInfo) {
 	if !sameIndex(now, l.read) {
 		l.renewals.Add(1)
 	}
 	l.read = now
 }
 
-// Renewals counts how often the log took in another index.json, for [Log.Renewed].
-func (l *Log) Renewals() uint64 { return l.renewals.Load() }
+// IndexVersion counts how often the log took in another index.json, for [Log.IndexChanged].
+func (l *Log) IndexVersion() uint64 { return l.renewals.Load() }
 
-// Renewed takes in changes of index.json since it was last read. It reports whether the log took in any since Renewals
+// IndexChanged takes in changes of index.json since it was last read. It reports whether the log took in any since IndexVersion
 // returned seen, in whichever call. A change may have removed rows, message files and packs.
-func (l *Log) Renewed(seen uint64) bool {
+func (l *Log) IndexChanged(seen uint64) bool {
 	l.advance.Lock()
 	defer l.advance.Unlock()
 	now, err := l.dir.FS.Lstat(ctxfolder.IndexFile)
@@ -255,7 +255,7 @@ func (l *Log) readAgain(now fs.FileInfo) bool {
 	if l.distrusted() {
 		return false
 	}
-	x, err := readFolded(l.dir)
+	x, err := readIndexFile(l.dir)
 	if err != nil {
 		return false
 	}
@@ -263,8 +263,8 @@ func (l *Log) readAgain(now fs.FileInfo) bool {
 	if err != nil {
 		return false
 	}
-	l.took(now)
-	return l.become(s) == nil
+	l.noteIndexFile(now)
+	return l.setState(s) == nil
 }
 
 func sameIndex(a, b fs.FileInfo) bool {
@@ -273,7 +273,7 @@ func sameIndex(a, b fs.FileInfo) bool {
 
 // retire forgets what a fold brought into index.json: journals, and the entries that now have rows. It reports whether
 // the state is then that of x, which it is not while it has journals to read.
-func (s *state) retire(x *folded) bool {
+func (s *state) retire(x *indexFile) bool {
 	if s.unsaved {
 		return false // it was rebuilt because the rows are unreliable
 	}
@@ -290,7 +290,7 @@ func (s *state) retire(x *folded) bool {
 			delete(s.payloads, sum)
 		}
 	}
-	s.kept.only(x.retained())
+	s.folded.only(x.retained())
 	s.superseded = slices.DeleteFunc(s.superseded, func(gen uint64) bool { return gen < x.Live })
 	s.rows.Clear() // a rebuild may have replaced the files
 	for id, ln := range s.lines {
@@ -322,8 +322,8 @@ func (s *state) retire(x *folded) bool {
 			if !slices.Equal(ln.Packs, x.Lines[i].Packs) {
 				s.dir.ForgetFolders() // archiving may have removed one
 			}
-			ln.Stored = x.Lines[i].Stored
-			ln.Lost, ln.unfound = x.Lines[i].Lost, nil
+			ln.Placement = x.Lines[i].Placement
+			ln.Lost, ln.lostIDs = x.Lines[i].Lost, nil
 		}
 		for _, id := range x.Lines[i].Packs {
 			packs[id] = true

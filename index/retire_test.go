@@ -44,7 +44,7 @@ func TestRetireReplaced(t *testing.T) {
 	_, err = b.log.finishFold(work, work.journals)
 	b.must(err)
 	for name, log := range map[string]*Log{"who folded": b.log, "another one": other.log} {
-		log.Renewed(log.Renewals())
+		log.IndexChanged(log.IndexVersion())
 		ln := log.state.lines[b.line]
 		if ln.start != 4 || len(ln.recent) != 1 || len(ln.changed) != 1 || ln.changed[1] == nil {
 			t.Errorf("%s: rows up to %d, %d behind them, %d changed", name, ln.start, len(ln.recent), len(ln.changed))
@@ -73,7 +73,7 @@ func TestLayOutStale(t *testing.T) {
 		b.must(b.log.Fold(ctx, true))
 	}
 	b.must(other.log.Fold(ctx, true))
-	x, err := readFolded(b.dir)
+	x, err := readIndexFile(b.dir)
 	b.must(err)
 	gens, err := generations(b.dir)
 	b.must(err)

@@ -93,7 +93,7 @@ func (l *Log) layOut() error {
 	if _, err := l.dir.FS.Lstat(ctxfolder.JournalFile(gen)); err == nil {
 		return l.dir.FS.SyncDir(".") // another process rotated or preallocated it; that sync may have failed
 	}
-	if newest.there(l.dir) != nil {
+	if newest.exists(l.dir) != nil {
 		return nil // others rotated more than once
 	}
 	// The blank file must not replace a journal that an append, after a failed sync, begins meanwhile under the lock.

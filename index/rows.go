@@ -105,7 +105,7 @@ func appendID(b []byte, id uuid.UUID) []byte {
 // parseRow parses a row.
 func parseRow(b []byte) (Entry, error) {
 	bad := func() (Entry, error) {
-		return Entry{}, fmt.Errorf("%w: index row", ErrDamaged)
+		return Entry{}, fmt.Errorf("%w: row of the index", ErrDamaged)
 	}
 	if len(b) != rowWidth || string(b[:len(rowCheck)]) != rowCheck {
 		return bad()
@@ -155,7 +155,7 @@ func (s *state) openRowFile(ln *line) (*rowsReader, error) {
 	name := ctxfolder.RowsFile(ln.Line, ln.Rows)
 	f, err := s.rows.Get(name, func() (*openFile, error) { return openRegular(s.dir.FS, name) })
 	if errors.Is(err, fs.ErrNotExist) || err != nil && !regular(s.dir, name) {
-		return nil, fmt.Errorf("%w: row file of line %s is missing", ErrDamaged, ln.Line)
+		return nil, fmt.Errorf("%w: the row file of line %s is missing", ErrDamaged, ln.Line)
 	}
 	if err != nil {
 		return nil, err
@@ -169,7 +169,7 @@ func (s *state) openRowFile(ln *line) (*rowsReader, error) {
 }
 
 func (r *rowsReader) short(ln *line) error {
-	return fmt.Errorf("%w: row file of line %s has %d rows", ErrDamaged, ln.Line, r.rows)
+	return fmt.Errorf("%w: the row file of line %s has only %d rows", ErrDamaged, ln.Line, r.rows)
 }
 
 // readDense is readRows for positions that all have rows.
@@ -194,7 +194,7 @@ func (s *state) readDense(ln *line, from, to int64) ([]Entry, error) {
 	for p := from; p < to; p++ {
 		e, err := parseRow(b[:rowWidth])
 		if err == nil && e.Position != p {
-			err = fmt.Errorf("%w: index row of position %d", ErrDamaged, e.Position)
+			err = fmt.Errorf("%w: the row states position %d", ErrDamaged, e.Position)
 		}
 		if err != nil {
 			return nil, fmt.Errorf("line %s, position %d: %w", ln.Line, p, err)

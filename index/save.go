@@ -32,7 +32,7 @@ func (l *Log) save(foldLocked bool) error {
 	if len(old) > 0 {
 		gen = old[len(old)-1]
 	}
-	if x, err := readFolded(l.dir); err == nil {
+	if x, err := readIndexFile(l.dir); err == nil {
 		gen = max(gen, slices.Max(x.Journals))
 	}
 	numbers, err := rowFiles(l.dir)
@@ -84,10 +84,10 @@ func (l *Log) save(foldLocked bool) error {
 
 // settleRebuilt makes the message files durable that only journals hold: those journals go to the trash.
 func (l *Log) settleRebuilt(w *foldWork) error {
-	if err := l.keepAllPayloads(); err != nil {
+	if err := l.storeAllPayloads(); err != nil {
 		return err
 	}
-	s := l.settling()
+	s := l.newSettle()
 	for i := range w.lines {
 		ln := &w.lines[i]
 		for k := range ln.entries {
@@ -98,7 +98,7 @@ func (l *Log) settleRebuilt(w *foldWork) error {
 			}
 		}
 	}
-	if err := s.sync(func() error { return nil }); err != nil { // keepAllPayloads has synced the payloads
+	if err := s.sync(func() error { return nil }); err != nil { // storeAllPayloads has synced the payloads
 		return fmt.Errorf("%w: %w", ErrDurability, err)
 	}
 	return nil

@@ -55,22 +55,22 @@ func (l *Log) settleUnder(
 }
 
 func (l *Log) settleOnce(w *foldWork, journals []uint64, locked func(func(folders map[uuid.UUID]string) error) error) (int, error) {
-	s := l.settling()
+	s := l.newSettle()
 	s.folders, s.settled = w.folders, w.settled
-	lines, harmed := s.read(journals, w.superseded)
-	w.harmed = harmed
+	lines, damaged := s.read(journals, w.superseded)
+	w.damaged = damaged
 	for line, positions := range lines {
-		if err := s.line(line, positions); err != nil {
+		if err := s.inspectLine(line, positions); err != nil {
 			return 0, err
 		}
 	}
-	if err := s.rowsOf(harmed); err != nil {
+	if err := s.inspectRowsOf(damaged); err != nil {
 		return 0, err
 	}
 	if err := s.mend(locked); err != nil {
 		return 0, err
 	}
-	if err := s.sync(func() error { return l.keepAgain(journals) }); err != nil {
+	if err := s.sync(func() error { return l.storePayloadsDurably(journals) }); err != nil {
 		return 0, fmt.Errorf("%w: %w", ErrDurability, err)
 	}
 	for i, gen := range journals {
@@ -83,7 +83,7 @@ func (l *Log) settleOnce(w *foldWork, journals []uint64, locked func(func(folder
 
 // read stores the payloads of journals and returns the positions that their records commit, sorted and unique. It
 // settles the readable part of a damaged journal, which then goes to the trash, and skips superseded journals.
-func (s *settling) read(journals, superseded []uint64) (lines map[uuid.UUID][]int64, harmed []uint64) {
+func (s *settleRun) read(journals, superseded []uint64) (lines map[uuid.UUID][]int64, damaged []uint64) {
 	lines = map[uuid.UUID][]int64{}
 	for _, gen := range journals {
 		if slices.Contains(superseded, gen) {
@@ -96,7 +96,7 @@ func (s *settling) read(journals, superseded []uint64) (lines map[uuid.UUID][]in
 			whole = true
 		case errors.Is(err, fs.ErrNotExist):
 		case errors.Is(err, ErrDamaged):
-			harmed = append(harmed, gen)
+			damaged = append(damaged, gen)
 		default: // the unread data may be whole
 			s.stuck[gen] = err
 		}
@@ -113,7 +113,7 @@ func (s *settling) read(journals, superseded []uint64) (lines map[uuid.UUID][]in
 		slices.Sort(p)
 		lines[line] = slices.Compact(p)
 	}
-	return lines, harmed
+	return lines, damaged
 }
 
 // readPayloads reads a journal and stores its payloads. With an error that wraps ErrDamaged it returns what is whole.
@@ -131,15 +131,15 @@ func (l *Log) readPayloads(gen uint64, durable bool) (news, error) {
 		}
 		n.changes = scrap.changes
 	}
-	damaged, kerr := l.keepPayloads(gen, n.changes, durable)
+	damaged, kerr := l.storePayloads(gen, n.changes, durable)
 	if kerr == nil && damaged && err == nil {
-		err = fmt.Errorf("%w: payload in %s", ErrDamaged, ctxfolder.JournalFile(gen))
+		err = fmt.Errorf("%w: a payload in %s", ErrDamaged, ctxfolder.JournalFile(gen))
 	}
 	return n, cmp.Or(kerr, err)
 }
 
-// keepAgain stores the payloads of journals one by one, durably.
-func (l *Log) keepAgain(journals []uint64) error {
+// storePayloadsDurably stores the payloads of journals one by one, durably.
+func (l *Log) storePayloadsDurably(journals []uint64) error {
 	for _, gen := range journals {
 		if _, err := l.readPayloads(gen, true); err != nil && !errors.Is(err, fs.ErrNotExist) && !errors.Is(err, ErrDamaged) {
 			return err
@@ -151,19 +151,19 @@ func (l *Log) keepAgain(journals []uint64) error {
 // mustRewrite reports whether a settle rewrites the files of a journal's records even where they look right. The kernel
 // reports a failed write only to descriptors that were open at that moment, and keeps the data in memory. So a settle
 // relies on a sync only for files that were written since this log was loaded, or that were settled before.
-func (s *settling) mustRewrite(gen uint64) bool {
+func (s *settleRun) mustRewrite(gen uint64) bool {
 	l := s.log
 	l.mu.RLock()
 	defer l.mu.RUnlock()
 	return l.resettle || gen > s.settled && gen <= l.foundGen
 }
 
-func (l *Log) settling() settling {
-	return settling{log: l, wrote: map[string][]uuid.UUID{}, stuck: map[uint64]error{}, whole: map[recordAt]bool{}}
+func (l *Log) newSettle() settleRun {
+	return settleRun{log: l, wrote: map[string][]uuid.UUID{}, stuck: map[uint64]error{}, whole: map[recordAt]bool{}}
 }
 
-// settling is the work of one settle.
-type settling struct {
+// settleRun is the work of one settle.
+type settleRun struct {
 	log     *Log
 	folders map[uuid.UUID]string   // of the lines
 	settled uint64                 // journals up to here were settled before
@@ -180,24 +180,24 @@ type recordAt struct {
 	sum uint64
 }
 
-// line examines the files of some of a line's messages, in their current versions.
-func (s *settling) line(line uuid.UUID, positions []int64) error {
+// inspectLine examines the files of some of a line's messages, in their current versions.
+func (s *settleRun) inspectLine(line uuid.UUID, positions []int64) error {
 	for _, p := range positions {
 		entries, err := s.log.entries(line, p, p+1)
 		if err != nil {
 			return err
 		}
 		if len(entries) > 0 { // the line was not cut
-			s.look(line, &entries[0])
+			s.inspect(line, &entries[0])
 		}
 	}
 	return nil
 }
 
-// rowsOf examines every message whose row names one of these journals, which are not whole. A row finds its record
+// inspectRowsOf examines every message whose row names one of these journals, which are not whole. A row finds its record
 // whatever is wrong around it.
-func (s *settling) rowsOf(harmed []uint64) error {
-	if len(harmed) == 0 {
+func (s *settleRun) inspectRowsOf(damaged []uint64) error {
+	if len(damaged) == 0 {
 		return nil
 	}
 	all, _, err := s.log.AllCounts()
@@ -210,8 +210,8 @@ func (s *settling) rowsOf(harmed []uint64) error {
 				return err
 			}
 			for i := range entries {
-				if slices.Contains(harmed, entries[i].gen) {
-					s.look(line, &entries[i])
+				if slices.Contains(damaged, entries[i].gen) {
+					s.inspect(line, &entries[i])
 				}
 			}
 		}
@@ -219,17 +219,17 @@ func (s *settling) rowsOf(harmed []uint64) error {
 	return nil
 }
 
-// look notes whether a message is right in its place.
-func (s *settling) look(line uuid.UUID, e *Entry) {
+// inspect notes whether a message is right in its place.
+func (s *settleRun) inspect(line uuid.UUID, e *Entry) {
 	folder := s.folders[line]
 	switch {
 	case e.Lost == Erased || archived(*e):
 		return
 	case folder == "":
-		if s.anywhere(e) {
+		if s.hasFileAnywhere(e) {
 			return
 		}
-	case s.stays(s.file(folder, e), e):
+	case s.keepsFile(s.fileState(folder, e), e):
 		s.wrote[folder] = append(s.wrote[folder], e.FileID())
 		return
 	}
@@ -239,8 +239,8 @@ func (s *settling) look(line uuid.UUID, e *Entry) {
 	s.wrong[line] = append(s.wrong[line], *e)
 }
 
-// anywhere reports whether any folder has the file of a message whose line metadata.json does not know.
-func (s *settling) anywhere(e *Entry) bool {
+// hasFileAnywhere reports whether any folder has the file of a message whose line metadata.json does not know.
+func (s *settleRun) hasFileAnywhere(e *Entry) bool {
 	folders, _ := s.log.dir.Folders()
-	return slices.ContainsFunc(folders, func(folder string) bool { return s.file(folder, e) == FileExact })
+	return slices.ContainsFunc(folders, func(folder string) bool { return s.fileState(folder, e) == FileExact })
 }

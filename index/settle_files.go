@@ -17,7 +17,7 @@ const mendedAtOnce = 64
 
 // mend writes the files that are not right, under the context lock: since the look, a branch may have been renamed and
 // a message replaced. If a file cannot be written, its journal is stuck, and mend writes the others.
-func (s *settling) mend(locked func(func(folders map[uuid.UUID]string) error) error) error {
+func (s *settleRun) mend(locked func(func(folders map[uuid.UUID]string) error) error) error {
 	for line, entries := range s.wrong {
 		for some := range slices.Chunk(entries, mendedAtOnce) {
 			err := locked(func(folders map[uuid.UUID]string) error {
@@ -32,7 +32,7 @@ func (s *settling) mend(locked func(func(folders map[uuid.UUID]string) error) er
 	return nil
 }
 
-func (s *settling) mendSome(line uuid.UUID, entries []Entry) error {
+func (s *settleRun) mendSome(line uuid.UUID, entries []Entry) error {
 	for i := range entries {
 		if !s.log.state.has(line, entries[i].Position) {
 			continue // the line was cut meanwhile
@@ -64,7 +64,7 @@ func (l *Log) underLock(ctx stdcontext.Context, f func(folders map[uuid.UUID]str
 		return err
 	}
 	if l.state.unsaved {
-		return fmt.Errorf("%w: the index was found broken meanwhile", ErrBusy)
+		return fmt.Errorf("%w: the index was found damaged meanwhile", ErrBusy)
 	}
 	return f(l.state.folders())
 }
@@ -73,18 +73,18 @@ func (l *Log) underLock(ctx stdcontext.Context, f func(folders map[uuid.UUID]str
 // and reads it back. Old content goes to the trash, unless a crash left it. The caller holds the context lock.
 //
 // Crash order: the journal has the message until the file is durable.
-func (s *settling) message(folder string, e *Entry) error {
+func (s *settleRun) message(folder string, e *Entry) error {
 	dir := s.log.dir
 	_, is, why := e.ReadFile(dir, folder)
-	if !s.stays(is, e) {
+	if !s.keepsFile(is, e) {
 		b, ok := s.log.ReadRecord(e)
 		switch {
 		case !ok && s.whole[recordAt{e.gen, e.off, e.Sum}]:
-			return fmt.Errorf("its record in %s could not be read again", ctxfolder.JournalFile(e.gen))
+			return fmt.Errorf("its record in %s could be read before but not now", ctxfolder.JournalFile(e.gen))
 		case !ok:
 			return nil // both copies are damaged, or the row is of another history: the row stays, reading reports it
 		case folder == "":
-			return errors.New("metadata.json does not say where its line keeps its files")
+			return errors.New("metadata.json does not name the folder of its line")
 		case errors.Is(why, ctxfolder.ErrVersion):
 			return why
 		}
@@ -114,7 +114,7 @@ func (s *settling) message(folder string, e *Entry) error {
 
 // torn reports whether a damaged file holds only bytes of the message, in their places, and zero bytes: so a crash
 // leaves a file that is not durable yet.
-func (s *settling) torn(folder string, e *Entry, record []byte) bool {
+func (s *settleRun) torn(folder string, e *Entry, record []byte) bool {
 	info, err := s.log.dir.StatMessage(folder, e.FileID())
 	if err != nil || !info.Mode().IsRegular() || info.Size() > e.Size+1 {
 		return false
@@ -128,19 +128,19 @@ func (s *settling) torn(folder string, e *Entry, record []byte) bool {
 	return err == nil
 }
 
-// stays reports whether a settle leaves a file alone.
-func (s *settling) stays(is FileState, e *Entry) bool {
+// keepsFile reports whether a settle leaves a file alone.
+func (s *settleRun) keepsFile(is FileState, e *Entry) bool {
 	return is == FileEdited || is.Whole() && !s.mustRewrite(e.gen)
 }
 
-func (s *settling) file(folder string, e *Entry) FileState {
+func (s *settleRun) fileState(folder string, e *Entry) FileState {
 	_, is, _ := e.ReadFile(s.log.dir, folder)
 	return is
 }
 
 // sync makes files, folders and blobs durable, if possible with one call, which also flushes other programs' writes to
 // the same file system. Otherwise it syncs them one by one, and blobs syncs the blobs.
-func (s *settling) sync(blobs func() error) error {
+func (s *settleRun) sync(blobs func() error) error {
 	fsys := s.log.dir.FS
 	if err := s.log.dir.SyncAll(&s.log.failures); !errors.Is(err, errors.ErrUnsupported) {
 		return err

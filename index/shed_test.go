@@ -12,7 +12,7 @@ import (
 func (b *bench) journals() (there, folded []uint64) {
 	there, err := generations(b.dir)
 	b.must(err)
-	x, err := readFolded(b.dir)
+	x, err := readIndexFile(b.dir)
 	b.must(err)
 	return there, x.retained()
 }
@@ -38,7 +38,7 @@ func TestShed(t *testing.T) {
 	b.must(b.log.Refresh())
 	b.shows(301)
 	b.must(b.log.Fold(ctx, true))
-	if b.log.Bulky() {
+	if b.log.CanShed() {
 		t.Error("a journal with the last of 301 messages is large")
 	}
 	b.must(b.log.Shed(ctx))
@@ -59,7 +59,7 @@ func TestShedBeside(t *testing.T) {
 	other.open(b.dir.ID)
 	defer other.close()
 	b.must(b.dir.FoldLock.Acquire(ctx))
-	a := arranging{log: b.log}
+	a := arrangement{log: b.log}
 	b.must(a.begin())
 	b.must(other.add(2, true))
 	b.ids = other.ids

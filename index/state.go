@@ -20,8 +20,8 @@ type state struct {
 	lines      map[uuid.UUID]*line
 	journals   []*journal                        // not folded, oldest first; writers append to the last one
 	superseded []uint64                          // journals whose records a later one repeats
-	kept       kept                              // the folded journals that still exist
-	scraps     kept                              // of a rebuilt state: all journals, whole or not
+	folded     journalSet                        // the folded journals that still exist
+	scraps     journalSet                        // of a rebuilt state: all journals, whole or not
 	rows       openFiles[string]                 // open row files
 	packs      held.Things[uuid.UUID, *openPack] // open packs
 	seq        uint64                            // of the last record read or written
@@ -45,7 +45,7 @@ func (s *state) note(kind, format string, args ...any) {
 
 // close closes the files, except journals that held shares.
 func (s *state) close(held []*journal) error {
-	s.kept.only(nil)
+	s.folded.only(nil)
 	s.scraps.only(nil)
 	s.rows.Clear()
 	s.packs.Clear()
@@ -64,7 +64,7 @@ func closeBut(journals, held []*journal) error {
 }
 
 // openLive opens the unfolded journals: those that index.json names, and newer ones that continue them.
-func (s *state) openLive(x *folded, held []*journal) error {
+func (s *state) openLive(x *indexFile, held []*journal) error {
 	for _, gen := range x.Journals {
 		if gen < x.Live {
 			continue
@@ -79,14 +79,14 @@ func (s *state) openLive(x *folded, held []*journal) error {
 	for {
 		j, err := openJournal(s.dir, s.newest().gen+1, held)
 		if errors.Is(err, fs.ErrNotExist) {
-			return s.newest().there(s.dir)
+			return s.newest().exists(s.dir)
 		}
 		if err != nil {
 			return err
 		}
 		if !j.follows(s.newest()) {
 			_ = j.f.Close()
-			return s.newest().there(s.dir)
+			return s.newest().exists(s.dir)
 		}
 		s.journals = append(s.journals, j)
 	}
@@ -116,7 +116,7 @@ func (s *state) replay() error {
 		// After a failed sync a journal begins at the last fold. A fold running then has advanced index.json since.
 		folded := i == 0 && j.begin.Seq < s.seq
 		if !folded && (j.begin.Seq != s.seq || j.begin.chain != s.chain) {
-			return fmt.Errorf("%w: journal %d goes on from record %d, the one before ends at %d", ErrDamaged, j.gen, j.begin.Seq, s.seq)
+			return fmt.Errorf("%w: journal %d continues record %d, but the previous journal ends at record %d", ErrDamaged, j.gen, j.begin.Seq, s.seq)
 		}
 		if j.begin.Metadata != nil {
 			s.metadata = j.begin.Metadata
@@ -125,7 +125,7 @@ func (s *state) replay() error {
 		if i+1 < len(s.journals) {
 			limit = s.journals[i+1].begin.Seq
 		}
-		news, err := j.read(limit, s.acked)
+		news, err := j.read(limit, s.acknowledged)
 		if err != nil {
 			return err
 		}
@@ -133,7 +133,7 @@ func (s *state) replay() error {
 			return err
 		}
 		if j.seq < s.seq || limit < maxSeq && s.seq != limit {
-			return fmt.Errorf("%w: journal %d ends at record %d, the next goes on from %d", ErrDamaged, j.gen, s.seq, limit)
+			return fmt.Errorf("%w: journal %d ends at record %d, but the next journal continues record %d", ErrDamaged, j.gen, s.seq, limit)
 		}
 	}
 	return nil
@@ -158,7 +158,7 @@ func (s *state) take(j *journal, n news) error {
 			s.metadata = c.metadata
 		}
 		if c.kind == KindPayload {
-			s.keep(c, j.gen)
+			s.addPayload(c, j.gen)
 		}
 		if c.trim != nil {
 			if err := s.trim(c.trim, c.seq); err != nil {
@@ -180,13 +180,13 @@ func (s *state) take(j *journal, n news) error {
 		j.moveBehind(c)
 	}
 	if n.torn != nil && s.committed(n.torn) {
-		return fmt.Errorf("%w: the last record of %s is torn, and its message was committed", ErrDamaged, ctxfolder.JournalFile(j.gen))
+		return fmt.Errorf("%w: the last record of %s is incomplete, although its message was committed", ErrDamaged, ctxfolder.JournalFile(j.gen))
 	}
 	return nil
 }
 
-// keep notes where a journal has a payload.
-func (s *state) keep(c *change, gen uint64) {
+// addPayload notes where a journal has a payload.
+func (s *state) addPayload(c *change, gen uint64) {
 	if s.payloads == nil {
 		s.payloads = map[Sum]payloadAt{}
 	}
@@ -207,7 +207,7 @@ func (s *state) put(a *message.Address, e Entry, was int64) error {
 	case e.Position == ln.End():
 		ln.push(e)
 	default:
-		return fmt.Errorf("%w: line %s goes on at position %d behind %d", ErrDamaged, a.Line, e.Position, ln.End())
+		return fmt.Errorf("%w: line %s continues at position %d, but ends at %d", ErrDamaged, a.Line, e.Position, ln.End())
 	}
 	return nil
 }
@@ -241,22 +241,22 @@ func (s *state) entryAt(id uuid.UUID, position int64) (Entry, error) {
 // file to be replaced. A writer creates a file only after its record is durable, so then this is damage and no torn
 // write.
 func (s *state) committed(torn []byte) bool {
-	told, ok := message.ParseAddress(torn[min(headWidth(torn), len(torn)):])
-	return ok && s.filed(&told)
+	a, ok := message.ParseAddress(torn[min(headWidth(torn), len(torn)):])
+	return ok && s.hasFile(&a)
 }
 
-// filed reports whether the file of a message holds this version or a newer one.
-func (s *state) filed(told *message.Address) bool {
-	b, _, err := s.dir.ReadMessage(s.folders()[told.Line], told.FileID())
+// hasFile reports whether the file of a message holds this version or a newer one.
+func (s *state) hasFile(a *message.Address) bool {
+	b, _, err := s.dir.ReadMessage(s.folders()[a.Line], a.FileID())
 	if err != nil {
 		return false
 	}
 	env, err := message.Parse(b)
-	return err == nil && env.ID == told.ID && env.Line == told.Line && env.Position == told.Position && !env.StoredAt.Before(told.StoredAt)
+	return err == nil && env.ID == a.ID && env.Line == a.Line && env.Position == a.Position && !env.StoredAt.Before(a.StoredAt)
 }
 
-// acked is a witness: a writer creates the file of a message only after its record is durable.
-func (s *state) acked(rec record) bool {
+// acknowledged is a witness: a writer creates the file of a message only after its record is durable.
+func (s *state) acknowledged(rec record) bool {
 	if rec.kind != KindAppend && rec.kind != KindReplace {
 		return false
 	}
@@ -265,7 +265,7 @@ func (s *state) acked(rec record) bool {
 		return false
 	}
 	info, err := s.dir.StatMessage(s.folders()[a.Line], a.FileID())
-	return err == nil && (ctxfolder.Untouched(info, rec.len, a.StoredAt) || s.filed(&a))
+	return err == nil && (ctxfolder.Untouched(info, rec.len, a.StoredAt) || s.hasFile(&a))
 }
 
 // folders returns the folders in which lines keep their messages, by metadata.json or its copy in the journals.

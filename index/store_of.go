@@ -31,7 +31,7 @@ func StoreOf(fsys vfs.FS) (uuid.UUID, error) {
 	if err != nil {
 		return uuid.Nil, nil //nolint:nilerr // it tells nothing
 	}
-	x, err := parseFolded(b)
+	x, err := parseIndexFile(b)
 	if errors.Is(err, ctxfolder.ErrVersion) {
 		return uuid.Nil, fmt.Errorf("%s: %w", ctxfolder.IndexFile, err)
 	}

@@ -38,7 +38,7 @@ func (l *Log) Strays(ctx stdcontext.Context) (strays []Stray, err error) {
 	var own []uint64
 	var newest uint64
 	err = l.view(func(s *state) {
-		own = slices.Clone(s.kept.gens)
+		own = slices.Clone(s.folded.gens)
 		for _, j := range s.journals {
 			own, newest = append(own, j.gen), max(newest, j.gen)
 		}
@@ -143,9 +143,9 @@ func (l *Log) HiddenInLine(line uuid.UUID, f func(envelope []byte) error) error 
 	return nil
 }
 
-// SetStrayAside moves a stray journal to the trash. Its payloads become blobs first. It is for use in
+// TrashStray moves a stray journal to the trash. Its payloads become blobs first. It is for use in
 // [Log.Exclusively].
-func (l *Log) SetStrayAside(gen uint64) error {
+func (l *Log) TrashStray(gen uint64) error {
 	l.advance.Lock()
 	defer l.advance.Unlock()
 	if _, err := l.readPayloads(gen, true); err != nil && !errors.Is(err, fs.ErrNotExist) && !errors.Is(err, ErrDamaged) {
@@ -154,14 +154,14 @@ func (l *Log) SetStrayAside(gen uint64) error {
 	return l.trash(ctxfolder.JournalFile(gen))
 }
 
-// SetStraysAside moves all journals of other histories to the trash, even those with the names of the context's
+// TrashStrays moves all journals of other histories to the trash, even those with the names of the context's
 // journals. It is for use in [Log.Exclusively].
-func (l *Log) SetStraysAside(ctx stdcontext.Context) error {
+func (l *Log) TrashStrays(ctx stdcontext.Context) error {
 	strays, err := l.Strays(ctx)
 	if err != nil {
 		return err
 	}
-	replaced, err := l.Replaced()
+	replaced, err := l.ReplacedJournals()
 	if err != nil {
 		return err
 	}
@@ -169,26 +169,26 @@ func (l *Log) SetStraysAside(ctx stdcontext.Context) error {
 		replaced = append(replaced, s.Journal)
 	}
 	for _, gen := range replaced {
-		if err := l.SetStrayAside(gen); err != nil {
+		if err := l.TrashStray(gen); err != nil {
 			return err
 		}
 	}
 	return nil
 }
 
-// Replaced returns the journals of other histories that have the names of the context's own folded ones.
-func (l *Log) Replaced() ([]uint64, error) {
+// ReplacedJournals returns the journals of other histories that have the names of the context's own folded ones.
+func (l *Log) ReplacedJournals() ([]uint64, error) {
 	var own []uint64
-	err := l.view(func(s *state) { own = s.named() })
+	err := l.view(func(s *state) { own = s.namedJournals() })
 	return l.replaced(own), err
 }
 
-// named returns the folded journals and the live one.
-func (s *state) named() []uint64 {
+// namedJournals returns the folded journals and the live one.
+func (s *state) namedJournals() []uint64 {
 	if len(s.journals) == 0 {
-		return slices.Clone(s.kept.gens)
+		return slices.Clone(s.folded.gens)
 	}
-	return append(slices.Clone(s.kept.gens), s.journals[0].gen)
+	return append(slices.Clone(s.folded.gens), s.journals[0].gen)
 }
 
 // inventory determines which messages of other files the context has.
@@ -235,7 +235,7 @@ func (v *inventory) take() (err error) {
 			if err != nil {
 				return err
 			}
-			if !e.unfound() {
+			if !e.isLost() {
 				v.copies[version{e.ID, e.At}] = true
 			}
 		}

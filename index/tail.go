@@ -11,7 +11,7 @@ import (
 )
 
 // ErrGap reports that requested records are in no journal any more, or not yet, or are damaged.
-var ErrGap = errors.New("the journals no longer have these records")
+var ErrGap = errors.New("the journals do not have these records")
 
 // Spot is a place between two records of a context's journals: after record number Seq. Chain distinguishes histories
 // that a crash made differ.
@@ -53,7 +53,7 @@ func FollowEnd(dir *ctxfolder.Dir) (*Tail, error) {
 	for more := true; more && err == nil; {
 		if t.off, _, err = t.j.scan(t.off, t.at.Seq, t.at.Chain, nil, t.pass, nil); err == nil {
 			var ok, on bool
-			_, ok, on, err = t.behind()
+			_, ok, on, err = t.nextJournal()
 			more = ok || on
 		}
 	}
@@ -73,8 +73,8 @@ func FollowFrom(dir *ctxfolder.Dir, seq uint64) (*Tail, error) {
 	ok, err := t.passUpTo(seq)
 	for err == nil && !ok {
 		var more, on bool
-		if _, more, on, err = t.behind(); err == nil && !more && !on {
-			err = fmt.Errorf("%w: %d is not there yet", ErrGap, seq)
+		if _, more, on, err = t.nextJournal(); err == nil && !more && !on {
+			err = fmt.Errorf("%w: record %d does not exist yet", ErrGap, seq)
 		}
 		if err == nil {
 			ok, err = t.passUpTo(seq)
@@ -91,7 +91,7 @@ func FollowFrom(dir *ctxfolder.Dir, seq uint64) (*Tail, error) {
 func follow(dir *ctxfolder.Dir, will func(t *Tail) bool) (*Tail, error) {
 	const looks = 8
 	for look := 1; ; look++ {
-		gens, err := named(dir, look == looks)
+		gens, err := journalsToFollow(dir, look == looks)
 		if err != nil {
 			return nil, err
 		}
@@ -108,14 +108,14 @@ func follow(dir *ctxfolder.Dir, will func(t *Tail) bool) (*Tail, error) {
 			t.Close()
 		}
 		if !gone || look == looks {
-			return nil, fmt.Errorf("%w: no journal reaches back so far", ErrGap)
+			return nil, fmt.Errorf("%w: every journal begins later", ErrGap)
 		}
 	}
 }
 
-// named returns the journals that index.json names, or all that exist with all or without a readable index.json.
-func named(dir *ctxfolder.Dir, all bool) ([]uint64, error) {
-	x, err := readFolded(dir)
+// journalsToFollow returns the journals that index.json names, or all that exist with all or without a readable index.json.
+func journalsToFollow(dir *ctxfolder.Dir, all bool) ([]uint64, error) {
+	x, err := readIndexFile(dir)
 	if all || errors.Is(err, ErrDamaged) {
 		return generations(dir)
 	}
@@ -130,7 +130,7 @@ func Resume(dir *ctxfolder.Dir, at Spot) (*Tail, error) {
 	t, err := FollowFrom(dir, at.Seq)
 	if err == nil && t.at != at {
 		t.Close()
-		return nil, fmt.Errorf("%w: %d was another one", ErrGap, at.Seq)
+		return nil, fmt.Errorf("%w: record %d belongs to another history", ErrGap, at.Seq)
 	}
 	return t, err
 }
@@ -157,12 +157,12 @@ func (t *Tail) enter(j *journal) {
 	for _, c := range j.begin.Lines {
 		t.lines[c.Line] = c
 	}
-	t.Rest()
+	t.ReleaseBuffer()
 	t.r.f = j.f
 }
 
-// Rest releases the buffer, for a while without reads.
-func (t *Tail) Rest() {
+// ReleaseBuffer releases the buffer, for a while without reads.
+func (t *Tail) ReleaseBuffer() {
 	if t.buf != nil {
 		t.r.giveBack(t.buf)
 	}
@@ -171,7 +171,7 @@ func (t *Tail) Rest() {
 
 // Close closes the journal.
 func (t *Tail) Close() {
-	t.Rest()
+	t.ReleaseBuffer()
 	_ = t.j.f.Close()
 }
 
@@ -256,10 +256,10 @@ func (t *Tail) count(c *change) {
 // Next reads the next record. ok is false if there is none yet. If records are missing, it fails with [ErrGap].
 func (t *Tail) Next() (rec Record, ok bool, err error) {
 	for {
-		r, ok, err := t.here()
+		r, ok, err := t.nextHere()
 		if err == nil && !ok {
 			var on bool
-			if r, ok, on, err = t.behind(); on {
+			if r, ok, on, err = t.nextJournal(); on {
 				continue
 			}
 		}

@@ -9,8 +9,8 @@ import (
 	ctxfolder "github.com/ctxdir/ctxdir/context"
 )
 
-// here reads the next record of this journal.
-func (t *Tail) here() (rec record, ok bool, err error) {
+// nextHere reads the next record of this journal.
+func (t *Tail) nextHere() (rec record, ok bool, err error) {
 	if t.buf == nil {
 		t.buf = t.r.borrow()
 	}
@@ -38,7 +38,7 @@ func (t *Tail) body(rec record) (body []byte, err error) {
 // passUpTo passes the records of this journal up to a number. ok is false if they end before.
 func (t *Tail) passUpTo(seq uint64) (ok bool, err error) {
 	for t.at.Seq < seq {
-		rec, ok, err := t.here()
+		rec, ok, err := t.nextHere()
 		if err != nil || !ok {
 			return false, err
 		}
@@ -49,19 +49,19 @@ func (t *Tail) passUpTo(seq uint64) (ok bool, err error) {
 	return true, nil
 }
 
-// behind determines why there is no next record here: there is none yet, or it is damaged, or it is in the next
-// journal, which behind then enters (on).
-func (t *Tail) behind() (rec record, ok, on bool, err error) {
+// nextJournal determines why there is no next record here: there is none yet, or it is damaged, or it is in the next
+// journal, which nextJournal then enters (on).
+func (t *Tail) nextJournal() (rec record, ok, on bool, err error) {
 	next, err := openJournal(t.dir, t.j.gen+1, nil)
 	if errors.Is(err, fs.ErrNotExist) {
-		on, err = t.lost()
+		on, err = t.checkLost()
 		return rec, false, on, err
 	}
 	if err != nil {
 		return rec, false, false, err
 	}
 	// A rotation holds the lock, so this journal is final now.
-	if rec, ok, err = t.here(); err != nil || ok {
+	if rec, ok, err = t.nextHere(); err != nil || ok {
 		_ = next.f.Close()
 		return rec, ok, false, err
 	}
@@ -69,29 +69,29 @@ func (t *Tail) behind() (rec record, ok, on bool, err error) {
 	ahead := &Tail{dir: t.dir}
 	ahead.enter(next)
 	if ok, err = ahead.passUpTo(t.at.Seq); err == nil && ok && ahead.at == t.at {
-		t.giveWay(ahead)
+		t.replaceBy(ahead)
 		return rec, false, true, nil
 	}
 	ahead.Close()
 	if err == nil {
-		err = t.whole()
+		err = t.checkEnd()
 	}
 	if err != nil {
 		return rec, false, false, err
 	}
-	on, err = t.lost()
+	on, err = t.checkLost()
 	return rec, false, on, err
 }
 
-// giveWay replaces t by another Tail at the same place.
-func (t *Tail) giveWay(to *Tail) {
+// replaceBy replaces t by another Tail at the same place.
+func (t *Tail) replaceBy(to *Tail) {
 	to.meta, to.metaAt, to.before = t.Metadata()
 	t.Close()
 	*t = *to
 }
 
-// whole fails with [ErrGap] if the journal lost its end: then nothing shows whether the next one continues it.
-func (t *Tail) whole() error {
+// checkEnd fails with [ErrGap] if the journal lost its end: then nothing shows whether the next one continues it.
+func (t *Tail) checkEnd() error {
 	size, err := t.j.size()
 	if err != nil {
 		return err
@@ -99,23 +99,23 @@ func (t *Tail) whole() error {
 	if blank, err := t.j.blankBehind(t.off); err != nil || blank && size > t.off {
 		return err
 	}
-	return fmt.Errorf("%w: the end of %s", ErrGap, ctxfolder.JournalFile(t.j.gen))
+	return fmt.Errorf("%w: the end of %s is damaged", ErrGap, ctxfolder.JournalFile(t.j.gen))
 }
 
-// lost determines whether the next record will never appear here: it is damaged, or this journal was removed and a
-// later one continues, which lost then enters (on).
-func (t *Tail) lost() (on bool, err error) {
+// checkLost determines whether the next record will never appear here: it is damaged, or this journal was removed and a
+// later one continues, which checkLost then enters (on).
+func (t *Tail) checkLost() (on bool, err error) {
 	b, err := t.r.bytes(t.off, 1)
 	if err != nil {
 		return false, err
 	}
 	if len(b) == 1 && b[0] != '\n' && b[0] != 0 {
 		// A whole record follows a broken one: either is damaged, unless a crash tore what was never acknowledged.
-		if rec, ok, err := t.r.behind(t.off, t.at.Seq, nil); err != nil || ok && (rec.off != t.off || rec.prev != t.at.Chain) {
+		if rec, ok, err := t.r.resume(t.off, t.at.Seq, nil); err != nil || ok && (rec.off != t.off || rec.prev != t.at.Chain) {
 			return false, cmp.Or(err, fmt.Errorf("%w: damage before byte %d of %s", ErrGap, rec.off, ctxfolder.JournalFile(t.j.gen)))
 		}
 	}
-	if err := t.j.there(t.dir); !errors.Is(err, fs.ErrNotExist) {
+	if err := t.j.exists(t.dir); !errors.Is(err, fs.ErrNotExist) {
 		return false, err
 	}
 	// Others continued in later journals and removed those between, maybe without a record in them.
@@ -123,6 +123,6 @@ func (t *Tail) lost() (on bool, err error) {
 	if err != nil {
 		return false, err
 	}
-	t.giveWay(next)
+	t.replaceBy(next)
 	return true, nil
 }

@@ -99,7 +99,7 @@ func TestTail(t *testing.T) {
 				rt.Fatalf("counted %+v, wanted %+v", got, counted)
 			}
 			if told = len(b.ids); rapid.Bool().Draw(rt, "rest") {
-				live.Rest()
+				live.ReleaseBuffer()
 			}
 		}
 	})
@@ -149,9 +149,9 @@ func TestTailDamaged(t *testing.T) {
 	b.must(b.add(5, true))
 	raw := b.used(1)
 	for at := bytes.Index(raw, []byte(b.ids[2].String())); at < len(raw); at += 41 {
-		harmed := append(bytes.Clone(raw), "\n\n\n"...)
-		harmed[at] ^= 1
-		b.must(os.WriteFile(b.journal(1), harmed, 0o600))
+		damaged := append(bytes.Clone(raw), "\n\n\n"...)
+		damaged[at] ^= 1
+		b.must(os.WriteFile(b.journal(1), damaged, 0o600))
 		tail, err := FollowFrom(b.follow(), 0)
 		b.must(err)
 		ids, err := tailed(t, tail)

@@ -254,7 +254,7 @@ func (x *examination) openIndex() error {
 	if err := x.replaced(); err != nil {
 		return err
 	}
-	harmed, err := x.Log.HarmedJournals()
+	harmed, err := x.Log.DamagedJournals()
 	if err != nil {
 		return err
 	}

@@ -139,7 +139,7 @@ func (c *Context) arrangeNow(
 	defer release()
 	err = c.refresh(ctx) // branches may have been renamed
 	if err == nil {
-		err = c.store.within(ctx, c.log.Current)
+		err = c.store.within(ctx, c.log.Update)
 	}
 	if err != nil {
 		return done, err

@@ -130,12 +130,12 @@ func (b *Branch) find(id uuid.UUID) (at place, err error) {
 // the caller holds the lock: a write does not reread index.json. After such a change find searches again.
 func (c *Context) find(m *Metadata, line, id uuid.UUID) (at place, err error) {
 	for range findings {
-		seen := c.log.Renewals()
+		seen := c.log.IndexVersion()
 		if at, err = c.findOnce(m, line, id); !errors.Is(err, ErrNotExist) {
 			break
 		}
 		moved, known := c.inFolders(m)
-		if !c.log.Renewed(seen) && !known {
+		if !c.log.IndexChanged(seen) && !known {
 			break
 		}
 		m = moved
