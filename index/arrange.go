@@ -302,7 +302,8 @@ func (a *arrangement) add(e *Entry, raw []byte) error {
 	return nil
 }
 
-// createFiles creates message files of archived messages, under the context lock, since branches and messages may change.
+// createFiles creates message files of archived messages, under the context lock, since branches and messages may
+// change.
 func (a *arrangement) createFiles(ctx stdcontext.Context, line uuid.UUID, out []*Entry, raws [][]byte) error {
 	return a.log.underLock(ctx, func(folders map[uuid.UUID]string) error {
 		folder := folders[line]

@@ -167,8 +167,8 @@ func (a *arrangement) clearFiles(ctx stdcontext.Context, of func(*foldLine) bool
 	})
 }
 
-// clearFilesOf removes the files of archived messages. It keeps a file that was touched: that is not what was archived. It
-// also keeps a file whose message it could not read back from its pack: that is the last copy.
+// clearFilesOf removes the files of archived messages. It keeps a file that was touched: that is not what was archived.
+// It also keeps a file whose message it could not read back from its pack: that is the last copy.
 func (a *arrangement) clearFilesOf(folder string, line uuid.UUID, entries []Entry, packed [][]byte) error {
 	dir := a.log.dir
 	for i := range entries {

@@ -43,6 +43,7 @@ func (b *bench) cut(disk *crashfs.FS) {
 // TestAppendsDuringAFold: between the rotation and the end of a fold, what is appended to the new journal is as
 // durable as ever.
 func TestAppendsDuringAFold(t *testing.T) {
+	t.Parallel()
 	b, disk := newCrashBench(t)
 	b.must(b.add(3, true))
 	work, err := b.log.rotate(stdcontext.Background(), false)
@@ -61,6 +62,7 @@ func TestAppendsDuringAFold(t *testing.T) {
 // TestRotationCoversOthersRecords: a record that another process wrote and did not sync yet is durable before
 // one behind it, in the next journal, is acknowledged.
 func TestRotationCoversOthersRecords(t *testing.T) {
+	t.Parallel()
 	b, disk := newCrashBench(t)
 	b.must(b.add(2, true))
 	other := *b
@@ -80,9 +82,10 @@ func TestRotationCoversOthersRecords(t *testing.T) {
 	b.must(unsynced.Wait())
 }
 
-// TestRotationFails: where the beginning of a new journal cannot be made durable, that journal never counts, whatever of it
-// a power cut leaves: records that are acknowledged afterwards, in the journal before it, by anybody, are there.
+// TestRotationFails: where the beginning of a new journal cannot be made durable, that journal never counts, whatever
+// of it a power cut leaves: records that are acknowledged afterwards, in the journal before it, by anybody, are there.
 func TestRotationFails(t *testing.T) {
+	t.Parallel()
 	for _, also := range []crashfs.Kind{"", crashfs.KindRemove, crashfs.KindSyncDir} {
 		b, disk := newCrashBench(t)
 		b.must(b.add(3, true))

@@ -40,7 +40,8 @@ func failing(disk *crashfs.FS, pick func(crashfs.Op) bool) (stop func()) {
 	return func() { disk.Fail(nil) }
 }
 
-// addFailing appends a message while the disk refuses its record, and the new journal for it. Others see the record from then on.
+// addFailing appends a message while the disk refuses its record, and the new journal for it. Others see the record
+// from then on.
 func (b *bench) addFailing(disk *crashfs.FS) {
 	b.t.Helper()
 	stop := failing(disk, func(o crashfs.Op) bool {
@@ -51,7 +52,8 @@ func (b *bench) addFailing(disk *crashfs.FS) {
 	b.commit(true)
 }
 
-// commit appends a message and makes a new journal where the sync fails, as those who append do; failed says that even that fails.
+// commit appends a message and makes a new journal where the sync fails, as those who append do; failed says that even
+// that fails.
 func (b *bench) commit(failed bool) {
 	b.t.Helper()
 	ctx := stdcontext.Background()
@@ -108,6 +110,7 @@ func (b *bench) survives(disk *crashfs.FS) {
 // TestAppendAfterAFailedSync: one process is told that its record could not be written, and ends. What the next one
 // acknowledges is there after a power cut, with all that it stands behind.
 func TestAppendAfterAFailedSync(t *testing.T) {
+	t.Parallel()
 	ctx := stdcontext.Background()
 	for name, next := range map[string]func(b *bench){
 		"append": func(b *bench) { b.commit(false) },
@@ -148,6 +151,7 @@ func TestAppendAfterAFailedSync(t *testing.T) {
 // TestAppendAfterAFailedRotation: so is what is appended to a journal whose beginning another process could not make
 // durable, nor take away.
 func TestAppendAfterAFailedRotation(t *testing.T) {
+	t.Parallel()
 	b, disk := newCrashBench(t)
 	b.must(b.add(3, true))
 	stop := failing(disk, func(o crashfs.Op) bool {
@@ -166,6 +170,7 @@ func TestAppendAfterAFailedRotation(t *testing.T) {
 // TestRefusedJournalTakenUp: the process whose rotation failed finds that another one has gone on in the journal that
 // it could not take away.
 func TestRefusedJournalTakenUp(t *testing.T) {
+	t.Parallel()
 	b, disk := newCrashBench(t)
 	b.must(b.add(3, true))
 	stop := failing(disk, func(o crashfs.Op) bool {
@@ -186,6 +191,7 @@ func TestRefusedJournalTakenUp(t *testing.T) {
 // TestFailedSyncOfAnother: the process that has the journal open gets the error of another process's write, and writes
 // all records to a new journal.
 func TestFailedSyncOfAnother(t *testing.T) {
+	t.Parallel()
 	b, disk := newCrashBench(t)
 	b.must(b.add(3, true))
 	other := b.process(disk)
@@ -203,8 +209,10 @@ func TestFailedSyncOfAnother(t *testing.T) {
 	other.survives(disk)
 }
 
-// TestForgottenRecord: a record that one process could not write is there when the next one reads, and not when that writes.
+// TestForgottenRecord: a record that one process could not write is there when the next one reads, and not when that
+// writes.
 func TestForgottenRecord(t *testing.T) {
+	t.Parallel()
 	b, disk := newCrashBench(t)
 	b.must(b.add(3, true))
 	b.addFailing(disk)
@@ -220,6 +228,7 @@ func TestForgottenRecord(t *testing.T) {
 
 // TestReplacedRecord: where that record stood, another process has put one of the same length meanwhile.
 func TestReplacedRecord(t *testing.T) {
+	t.Parallel()
 	b, disk := newCrashBench(t)
 	b.must(b.add(3, true))
 	b.addFailing(disk)
@@ -242,6 +251,7 @@ func TestReplacedRecord(t *testing.T) {
 // TestOneSync: a process that opens a journal writes the records again that no mark says are durable, once, and syncs
 // once. Marks keep that short.
 func TestOneSync(t *testing.T) {
+	t.Parallel()
 	b, disk := newCrashBench(t)
 	for range 5 {
 		b.commit(false)
@@ -306,6 +316,7 @@ func (b *bench) marks() (marks []uint64) {
 // TestMarks: a record says up to where its writer knows all to be durable, and no further: a writer that does not sync
 // knows what others say.
 func TestMarks(t *testing.T) {
+	t.Parallel()
 	b, disk := newCrashBench(t)
 	b.commit(false)
 	b.commit(false)
@@ -324,6 +335,7 @@ func TestMarks(t *testing.T) {
 
 // TestRewrittenOnce: a writer that does not sync rewrites nothing of its own, also when it reads the index again.
 func TestRewrittenOnce(t *testing.T) {
+	t.Parallel()
 	b, disk := newCrashBench(t)
 	b.log.opts.Relaxed = true
 	for range 3 {
@@ -341,6 +353,7 @@ func TestRewrittenOnce(t *testing.T) {
 // TestRelaxedAndAFailedWriteback: what was appended without a sync, and what the system then could not write, is there
 // when something behind it is acknowledged.
 func TestRelaxedAndAFailedWriteback(t *testing.T) {
+	t.Parallel()
 	b, disk := newCrashBench(t)
 	b.commit(false)
 	told := b.process(disk)

@@ -195,8 +195,8 @@ func (l *Log) removeStray(live uint64) error {
 	return l.dir.FS.SyncDir(".")
 }
 
-// Unsettled reports whether the journal that holds a message is not settled. Readers take the message from there if its file,
-// which need not be durable yet, is missing.
+// Unsettled reports whether the journal that holds a message is not settled. Readers take the message from there if its
+// file, which need not be durable yet, is missing.
 func (l *Log) Unsettled(e *Entry) (due bool) {
 	_ = l.view(func(s *state) {
 		due = slices.ContainsFunc(s.journals, func(j *journal) bool { return j.gen == e.gen }) ||

@@ -5,9 +5,10 @@ import (
 	"testing"
 )
 
-// TestRetireTellsOthers: whoever looked between the rotation and the end of a fold learns from the next refresh that the folded
-// journals are gone: he must not take them for the copy of a payload.
+// TestRetireTellsOthers: whoever looked between the rotation and the end of a fold learns from the next refresh that
+// the folded journals are gone: he must not take them for the copy of a payload.
 func TestRetireTellsOthers(t *testing.T) {
+	t.Parallel()
 	b, _ := newCrashBench(t)
 	b.must(b.add(3, true))
 	other := *b

@@ -25,9 +25,9 @@ func (l *Log) FindRecent(line, id uuid.UUID, end int64) (e Entry, ok bool, err e
 	return e, ok, nil
 }
 
-// Find looks an id up in one line below position end: in live journals, packs, folded journals, and rows that are marked
-// lost. It does not look for a message file. With rows it also searches every row, for callers that know that the
-// message's file is wrong. It omits erased messages, except those of a rebuilt index.
+// Find looks an id up in one line below position end: in live journals, packs, folded journals, and rows that are
+// marked lost. It does not look for a message file. With rows it also searches every row, for callers that know that
+// the message's file is wrong. It omits erased messages, except those of a rebuilt index.
 func (l *Log) Find(line, id uuid.UUID, end int64, rows bool) (e Entry, ok bool, err error) {
 	if e, ok, err = l.FindRecent(line, id, end); ok || err != nil {
 		return e, ok, err
@@ -92,8 +92,8 @@ func (l *Log) inFolded(line, id uuid.UUID) (positions []int64, err error) {
 	return positions, err
 }
 
-// inRows searches all rows of a line. Of several rows the last counts, and a row that is not marked lost before one that
-// is.
+// inRows searches all rows of a line. Of several rows the last counts, and a row that is not marked lost before one
+// that is.
 func (l *Log) inRows(line, id uuid.UUID, end int64) (positions []int64, err error) {
 	lost := false
 	for e, err := range l.All(stdcontext.Background(), line, 0, end) {

@@ -172,7 +172,8 @@ func (l *Log) rotate(ctx stdcontext.Context, settle bool) (*foldWork, error) {
 		if ln.Count == 0 {
 			continue
 		}
-		f := foldLine{FoldedLine: FoldedLine{Counts: ln.Counts, Placement: ln.Placement, Folder: w.folders[id]}, start: ln.start, cut: ln.cut > x.Seq}
+		f := foldLine{start: ln.start, cut: ln.cut > x.Seq}
+		f.Counts, f.Placement, f.Folder = ln.Counts, ln.Placement, w.folders[id]
 		f.entries = slices.DeleteFunc(ln.unfolded(), func(e Entry) bool { return e.seq != 0 && e.seq <= x.Seq })
 		s.countFound(ln, &f)
 		w.lines = append(w.lines, f)

@@ -153,8 +153,9 @@ func (l *Log) clearWay(gen uint64) error {
 	return l.trash(name)
 }
 
-// selectHistory closes the journals of other histories. It also closes the journals older than those that index.json names:
-// they were settled, or they are of another history. Nothing distinguishes the two, so their contents only fill gaps.
+// selectHistory closes the journals of other histories. It also closes the journals older than those that index.json
+// names: they were settled, or they are of another history. Nothing distinguishes the two, so their contents only fill
+// gaps.
 func (s *state) selectHistory(held []*journal, x *indexFile) {
 	if x != nil && len(x.Journals) > 0 {
 		n, _ := slices.BinarySearchFunc(s.journals, x.Journals[0], func(j *journal, gen uint64) int { return cmp.Compare(j.gen, gen) })

@@ -67,6 +67,7 @@ func (b *bench) trashed() (n int) {
 // TestOlderCopyOverNewer: journals of the newer history are not believed, whether they stand right behind the restored
 // one or further on; what is appended stays through rotations, and the journals in the way go to trash.
 func TestOlderCopyOverNewer(t *testing.T) {
+	t.Parallel()
 	for name, second := range map[string]bool{"the next journal is there": true, "one behind a gap": false} {
 		t.Run(name, func(t *testing.T) {
 			b, _ := newMixed(t, second)
@@ -97,8 +98,10 @@ func TestOlderCopyOverNewer(t *testing.T) {
 	}
 }
 
-// TestRecommitBesideStray: the journal that takes the place of one whose sync failed does not take that of a journal of another history.
+// TestRecommitBesideStray: the journal that takes the place of one whose sync failed does not take that of a journal of
+// another history.
 func TestRecommitBesideStray(t *testing.T) {
+	t.Parallel()
 	b, disk := newMixed(t, true)
 	defer b.close()
 	failed := false
@@ -127,6 +130,7 @@ func TestRecommitBesideStray(t *testing.T) {
 // TestRotationOntoStrayCut cuts the power at every operation of a rotation onto the number of a journal of another
 // history. What was acknowledged is there, and so is that journal, in its place or in the trash.
 func TestRotationOntoStrayCut(t *testing.T) {
+	t.Parallel()
 	for k, cut := 1, true; cut; k++ {
 		b, disk := newMixed(t, true)
 		stray, err := vfs.ReadFile(b.dir.FS, ctxfolder.JournalFile(2), 1<<20)
@@ -178,6 +182,7 @@ func walk(fsys vfs.FS, folder string, f func(path string)) error {
 // TestTailBesideStray: one who follows begins in the context's own journal, and goes on through rotations, whatever
 // journals of another history lie behind.
 func TestTailBesideStray(t *testing.T) {
+	t.Parallel()
 	for _, second := range []bool{true, false} {
 		b, _ := newMixed(t, second)
 		live, err := FollowEnd(b.follow())
@@ -200,6 +205,7 @@ func TestTailBesideStray(t *testing.T) {
 // TestRebuildOfMixed: index.json is lost after another copy was copied over the context and the work went on. What was
 // acknowledged since is there; what is left of the other history takes no place of it.
 func TestRebuildOfMixed(t *testing.T) {
+	t.Parallel()
 	for name, second := range map[string]bool{"the next journal is there": true, "one behind a gap": false} {
 		t.Run(name, func(t *testing.T) {
 			b, _ := newMixed(t, second)
@@ -215,8 +221,10 @@ func TestRebuildOfMixed(t *testing.T) {
 	}
 }
 
-// TestRowsOfAnotherHistory: rows behind those that count go with the next fold, so that no rebuild takes them for messages.
+// TestRowsOfAnotherHistory: rows behind those that count go with the next fold, so that no rebuild takes them for
+// messages.
 func TestRowsOfAnotherHistory(t *testing.T) {
+	t.Parallel()
 	b, _ := newMixed(t, false)
 	defer b.close()
 	rows := ctxfolder.RowsFile(b.line, 0)

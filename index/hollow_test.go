@@ -9,8 +9,10 @@ import (
 	"github.com/ctxdir/ctxdir/internal/vfs"
 )
 
-// TestHollowRecord: a record that claims gigabytes, of which hardly anything was written, is none: nobody reads it, or makes room for it.
+// TestHollowRecord: a record that claims gigabytes, of which hardly anything was written, is none: nobody reads it, or
+// makes room for it.
 func TestHollowRecord(t *testing.T) {
+	t.Parallel()
 	fsys, err := vfs.OS(t.TempDir())
 	if err != nil {
 		t.Fatal(err)

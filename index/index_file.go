@@ -201,7 +201,9 @@ func countsOf(lines []FoldedLine) []Counts {
 const firstJournal = 1
 
 // beginFiles returns the first journal and index.json of a context whose messages, if any, all have rows.
-func beginFiles(dir *ctxfolder.Dir, m *ctxfolder.Metadata, seq uint64, lines []FoldedLine, newestAt int64) (journal, index []byte, err error) {
+func beginFiles(
+	dir *ctxfolder.Dir, m *ctxfolder.Metadata, seq uint64, lines []FoldedLine, newestAt int64,
+) (journal, index []byte, err error) {
 	journal, err = encodeBegin(dir, firstJournal, Spot{Seq: seq}, countsOf(lines), ctxfolder.RawMetadata(m))
 	if err != nil {
 		return nil, nil, err

@@ -82,7 +82,8 @@ func parseBegin(body []byte, dir *ctxfolder.Dir, generation uint64) (begin, erro
 		return b, err
 	}
 	if b.Context != dir.ID || b.Store != dir.Store || b.Generation != generation {
-		return b, fmt.Errorf("%w: journal %d is of context %s in store %s, generation %d", ErrDamaged, generation, b.Context, b.Store, b.Generation)
+		return b, fmt.Errorf("%w: journal %d is of context %s in store %s, generation %d",
+			ErrDamaged, generation, b.Context, b.Store, b.Generation)
 	}
 	return b, nil
 }
@@ -239,9 +240,9 @@ func (j *journal) readRecord(off, size int64) (head, []byte, error) {
 	return h, b, nil
 }
 
-// exists fails with fs.ErrNotExist when the journal is no longer in the folder. A caller that found no next journal must
-// ask. Journals go in order of their numbers: while this one exists, there was no next one. If this one has gone, a
-// next one may have existed and gone too.
+// exists fails with fs.ErrNotExist when the journal is no longer in the folder. A caller that found no next journal
+// must ask. Journals go in order of their numbers: while this one exists, there was no next one. If this one has gone,
+// a next one may have existed and gone too.
 func (j *journal) exists(dir *ctxfolder.Dir) error {
 	name := ctxfolder.JournalFile(j.gen)
 	now, err := vfs.LstatNumber(dir.FS, name)
@@ -254,8 +255,8 @@ func (j *journal) exists(dir *ctxfolder.Dir) error {
 // size returns the current length of the file.
 func (j *journal) size() (int64, error) { return vfs.Size(j.f) }
 
-// unchanged reports whether nothing was written since the journal was last read or written. One byte shows it: each writer
-// begins at the end of the previous record and leaves blank space after its own.
+// unchanged reports whether nothing was written since the journal was last read or written. One byte shows it: each
+// writer begins at the end of the previous record and leaves blank space after its own.
 func (j *journal) unchanged() bool {
 	var b [1]byte
 	n, _ := j.f.ReadAt(b[:], j.end)

@@ -19,6 +19,7 @@ import (
 // which then says that some of them have rows. Nothing is damaged, and in the end nothing is left of the journal that
 // was repeated.
 func TestFoldBesideANewJournal(t *testing.T) {
+	t.Parallel()
 	ctx := stdcontext.Background()
 	b, disk := newCrashBench(t)
 	b.must(b.add(3, true))
@@ -53,6 +54,7 @@ func TestFoldBesideANewJournal(t *testing.T) {
 // TestJournalBefore: a journal/1 is read, and a journal/2 goes on from it. Its records bear no mark, so all of them are
 // written again before that.
 func TestJournalBefore(t *testing.T) {
+	t.Parallel()
 	b, disk := newCrashBench(t)
 	b.must(b.add(3, true))
 	whole, last := b.asBefore()
@@ -103,6 +105,7 @@ func TestJournalBefore(t *testing.T) {
 
 // TestLayOutBesideANewJournal: a fold lays out the next journal while an append whose sync failed begins it.
 func TestLayOutBesideANewJournal(t *testing.T) {
+	t.Parallel()
 	for _, at := range []crashfs.Kind{crashfs.KindCreate, crashfs.KindSync, crashfs.KindRename} {
 		b, disk := newCrashBench(t)
 		b.must(b.add(3, true))

@@ -233,8 +233,8 @@ func (b *rebuilder) cut(t *trim) {
 	}
 }
 
-// addLost notes a row that says why a message is unavailable. It counts only if nothing else is found, but always for an
-// erased message.
+// addLost notes a row that says why a message is unavailable. It counts only if nothing else is found, but always for
+// an erased message.
 func (b *rebuilder) addLost(id uuid.UUID, e Entry) {
 	if b.lost == nil {
 		b.lost = map[uuid.UUID]map[int64]Entry{}

@@ -22,9 +22,10 @@ const (
 	KindTrim     Kind = "trim"     // a line ends earlier from now on: the rest went to the trash
 )
 
-// The fields of a record's head have fixed widths, so that a reader finds the body without parsing:
+// The fields of a record's head, one line, have fixed widths, so that a reader finds the body without parsing:
 //
-//	{"chain":"0123456789abcdef","prev":"0123456789abcdef","seq":              2,"mark":              1,"kind":"append"  ,"len":       123,"was":         0,"sum":"0123456789abcdef","body":
+//	{"chain":"0123456789abcdef","prev":"0123456789abcdef","seq":              2,"mark":              1,
+//	"kind":"append"  ,"len":       123,"was":         0,"sum":"0123456789abcdef","body":
 //
 // A begin record has no mark, so that readers of every version can read it. Records of a journal/1 have none, either.
 const (

@@ -13,8 +13,8 @@ import (
 	"github.com/google/uuid"
 )
 
-// journalSet holds the folded journals that still exist: the only durable copy of their messages until these are settled, and
-// the fast copy. Each is opened on first read.
+// journalSet holds the folded journals that still exist: the only durable copy of their messages until these are
+// settled, and the fast copy. Each is opened on first read.
 type journalSet struct {
 	gens  []uint64
 	files openFiles[uint64]

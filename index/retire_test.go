@@ -12,6 +12,7 @@ import (
 // TestRetireReplaced: a message that was replaced between the rotation and the end of a fold keeps nobody from
 // forgetting the ones behind it: what is folded may be archived next, and no journal has it.
 func TestRetireReplaced(t *testing.T) {
+	t.Parallel()
 	b, _ := newCrashBench(t)
 	b.must(b.add(4, true))
 	other := *b
@@ -61,6 +62,7 @@ func TestRetireReplaced(t *testing.T) {
 
 // TestLayOutStale: a handle whose newest journal went long ago lays out no space for one that nobody will begin.
 func TestLayOutStale(t *testing.T) {
+	t.Parallel()
 	b, _ := newCrashBench(t)
 	b.must(b.add(1, true))
 	other := *b

@@ -15,9 +15,10 @@ import (
 	"github.com/google/uuid"
 )
 
-// The fields of a row have fixed offsets, so that reading one needs no parser:
+// The fields of a row, one line, have fixed offsets, so that reading one needs no parser:
 //
-//	{"check":"01234567","pos":              7,"id":"UUID","size":       812,"at":1795240427441899000,"sum":"0123456789abcdef","gen":         3,"off":     70687,"payloads":    2,"file":"UUID"}
+//	{"check":"01234567","pos":              7,"id":"UUID","size":       812,"at":1795240427441899000,
+//	"sum":"0123456789abcdef","gen":         3,"off":     70687,"payloads":    2,"file":"UUID"}
 //
 // "file" is present if it differs from "id"; in its place "lost" says why there is no message. Spaces fill the row.
 const (

@@ -191,9 +191,9 @@ func (r *reader) torn(from, to int64, seq uint64, acknowledged witness) (bool, e
 	}
 }
 
-// looksDamaged reports whether the bytes after the last whole record look like a record that was whole once: no sector is
-// blank, and they end like a record, or the file ends in the middle of it. A crash leaves the record's end at the end
-// of a sector. It leaves the file's end where a sector ends or where it was, one byte on in a journal without more
+// looksDamaged reports whether the bytes after the last whole record look like a record that was whole once: no sector
+// is blank, and they end like a record, or the file ends in the middle of it. A crash leaves the record's end at the
+// end of a sector. It leaves the file's end where a sector ends or where it was, one byte on in a journal without more
 // preallocated space. A wrong answer costs only the time to look for the message in its file.
 func (j *journal) looksDamaged(end int64) bool {
 	size, err := j.size()
@@ -226,7 +226,9 @@ const sector = 512
 // scan calls f for each whole record of the journal from off on. It returns where the last one ends and what follows
 // it. Whole records may follow a broken one. Either a crash tore the write of several records, none of which was
 // acknowledged, and scan ends there. Or there is damage: scan calls gap with the number of lost records and continues.
-func (j *journal) scan(off int64, seq, chain uint64, acknowledged witness, f func(record) error, gap func(lost uint64)) (int64, tail, error) {
+func (j *journal) scan(
+	off int64, seq, chain uint64, acknowledged witness, f func(record) error, gap func(lost uint64),
+) (int64, tail, error) {
 	size, err := j.size()
 	if err != nil {
 		return off, tailBlank, err

@@ -194,8 +194,8 @@ func (s *settleRun) inspectLine(line uuid.UUID, positions []int64) error {
 	return nil
 }
 
-// inspectRowsOf examines every message whose row names one of these journals, which are not whole. A row finds its record
-// whatever is wrong around it.
+// inspectRowsOf examines every message whose row names one of these journals, which are not whole. A row finds its
+// record whatever is wrong around it.
 func (s *settleRun) inspectRowsOf(damaged []uint64) error {
 	if len(damaged) == 0 {
 		return nil

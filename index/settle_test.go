@@ -15,6 +15,7 @@ import (
 // TestSettleOthersFiles: a message's file that the system could not write, and told somebody else of, is made again
 // before the journal goes that has the message. It looks right as long as the system has it in memory.
 func TestSettleOthersFiles(t *testing.T) {
+	t.Parallel()
 	ctx := stdcontext.Background()
 	b, disk := newCrashBench(t)
 	for range 3 {
@@ -38,8 +39,10 @@ func (b *bench) messagePath(i int) string {
 	return b.dir.ID.String() + "/" + ctxfolder.Messages + "/branch-main/" + ctxfolder.MessageFile(b.ids[i])
 }
 
-// TestSettleTogether: the system tells of a failed write once, also where several contexts of a process share the descriptor.
+// TestSettleTogether: the system tells of a failed write once, also where several contexts of a process share the
+// descriptor.
 func TestSettleTogether(t *testing.T) {
+	t.Parallel()
 	ctx := stdcontext.Background()
 	b, disk := newCrashBench(t)
 	neighbour := *b
@@ -68,6 +71,7 @@ func TestSettleTogether(t *testing.T) {
 
 // TestSettleOthersPayloads: so is the blob of a payload.
 func TestSettleOthersPayloads(t *testing.T) {
+	t.Parallel()
 	ctx := stdcontext.Background()
 	b, disk := newCrashBench(t)
 	b.must(b.dir.Lock.Acquire(ctx))

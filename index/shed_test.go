@@ -20,6 +20,7 @@ func (b *bench) journals() (there, folded []uint64) {
 // TestShed: a journal that is large beside what the context holds goes, one that is small stays as a second copy;
 // handles that looked before go on.
 func TestShed(t *testing.T) {
+	t.Parallel()
 	ctx := stdcontext.Background()
 	b, disk := newCrashBench(t)
 	other := *b
@@ -49,8 +50,10 @@ func TestShed(t *testing.T) {
 	b.cut(disk)
 }
 
-// TestShedBeside: what is appended while journals are let go of keeps them: an append to the newest one is not lost with it.
+// TestShedBeside: what is appended while journals are let go of keeps them: an append to the newest one is not lost
+// with it.
 func TestShedBeside(t *testing.T) {
+	t.Parallel()
 	ctx := stdcontext.Background()
 	b, disk := newCrashBench(t)
 	b.must(b.add(5, true))
@@ -81,6 +84,7 @@ func TestShedBeside(t *testing.T) {
 
 // TestPowerCutAroundShed cuts the power at each operation of a shed.
 func TestPowerCutAroundShed(t *testing.T) {
+	t.Parallel()
 	for k := 1; ; k++ {
 		b, disk := newCrashBench(t)
 		b.must(b.add(3, true))

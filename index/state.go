@@ -116,7 +116,8 @@ func (s *state) replay() error {
 		// After a failed sync a journal begins at the last fold. A fold running then has advanced index.json since.
 		folded := i == 0 && j.begin.Seq < s.seq
 		if !folded && (j.begin.Seq != s.seq || j.begin.chain != s.chain) {
-			return fmt.Errorf("%w: journal %d continues record %d, but the previous journal ends at record %d", ErrDamaged, j.gen, j.begin.Seq, s.seq)
+			return fmt.Errorf("%w: journal %d continues record %d, but the previous journal ends at record %d",
+				ErrDamaged, j.gen, j.begin.Seq, s.seq)
 		}
 		if j.begin.Metadata != nil {
 			s.metadata = j.begin.Metadata

@@ -113,7 +113,8 @@ func follow(dir *ctxfolder.Dir, will func(t *Tail) bool) (*Tail, error) {
 	}
 }
 
-// journalsToFollow returns the journals that index.json names, or all that exist with all or without a readable index.json.
+// journalsToFollow returns the journals that index.json names, or all that exist with all or without a readable
+// index.json.
 func journalsToFollow(dir *ctxfolder.Dir, all bool) ([]uint64, error) {
 	x, err := readIndexFile(dir)
 	if all || errors.Is(err, ErrDamaged) {

@@ -48,6 +48,7 @@ func (b *bench) follow() *ctxfolder.Dir {
 // TestTail: whatever folds do, each record is read once and in order by who follows; one who rested goes on where he
 // was, or learns that the journals do not reach back so far.
 func TestTail(t *testing.T) {
+	t.Parallel()
 	rapid.Check(t, func(rt *rapid.T) {
 		b := newBench(t)
 		defer b.close()
@@ -119,6 +120,7 @@ func sameIDs(t interface{ Fatal(...any) }, got, want []uuid.UUID) {
 // TestTailTorn: what is written in part is nothing yet, and what a crash tore is nothing ever: what the next writer
 // puts in its place is told.
 func TestTailTorn(t *testing.T) {
+	t.Parallel()
 	b := newBench(t)
 	b.must(b.add(2, true))
 	live, err := FollowEnd(b.follow())
@@ -145,6 +147,7 @@ func TestTailTorn(t *testing.T) {
 
 // TestTailDamaged: a record that is damaged is a gap, and never skipped in silence.
 func TestTailDamaged(t *testing.T) {
+	t.Parallel()
 	b := newBench(t)
 	b.must(b.add(5, true))
 	raw := b.used(1)
@@ -164,8 +167,10 @@ func TestTailDamaged(t *testing.T) {
 	}
 }
 
-// TestTailAfterFailedSync: the journal that then repeats what was whole in the one before repeats it to nobody who follows.
+// TestTailAfterFailedSync: the journal that then repeats what was whole in the one before repeats it to nobody who
+// follows.
 func TestTailAfterFailedSync(t *testing.T) {
+	t.Parallel()
 	b, disk := newCrashBench(t)
 	b.must(b.add(2, true))
 	live, err := FollowFrom(b.follow(), 0)

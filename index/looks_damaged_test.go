@@ -11,8 +11,10 @@ import (
 	"github.com/ctxdir/ctxdir/internal/vfs"
 )
 
-// TestLooksDamaged: what a crash leaves of a record is told from a record that was damaged, also where it ends in what could be a record's end.
+// TestLooksDamaged tells what a crash leaves of a record from a damaged record, even if it ends like a record.
+// could be a record's end.
 func TestLooksDamaged(t *testing.T) {
+	t.Parallel()
 	// The body is so long that the record ends in the third sector, and has a closing brace before each sector's end.
 	record := func(total int) []byte {
 		body := `{"a":"` + strings.Repeat("}", total-headSize-len(`{"a":""}`)-tailSize) + `"}`
