@@ -105,13 +105,13 @@ type Counts struct {
 	Count int64     `json:"count"` // its own messages
 	Bytes int64     `json:"bytes"` // of their envelopes
 	Last  uuid.UUID `json:"last"`  // the id of the newest
-	// Derived counts the messages whose files have derived names. If it is 0, nobody need look for those.
+	// Derived counts the messages whose files have derived names. If it is 0, readers do not look for those.
 	Derived int64 `json:"derived,omitempty"`
-	// Referring counts all messages, and versions of them, that ever referred to blobs. If it is 0, nobody need look
-	// for references.
+	// Referring counts all messages, and versions of them, that ever referred to blobs. If it is 0, readers do not
+	// look for references.
 	Referring int64 `json:"referring,omitempty"`
-	// Lost is an upper bound for the messages whose rows are marked lost. If it is 0, nobody need search the rows for
-	// an id.
+	// Lost is an upper bound for the messages whose rows are marked lost. If it is 0, readers do not search the rows
+	// for an id.
 	Lost int64 `json:"lost,omitempty"`
 }
 

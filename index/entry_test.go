@@ -8,7 +8,7 @@ import (
 	"github.com/google/uuid"
 )
 
-// TestStorable: whatever the clock says, what is stored can be read.
+// TestStorable checks that a stored message can be read, whatever time the clock shows.
 func TestStorable(t *testing.T) {
 	t.Parallel()
 	for _, at := range []time.Time{

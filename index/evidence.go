@@ -221,7 +221,8 @@ func (s *state) short(m *ctxfolder.Metadata) error {
 			of = newLine(Counts{Line: fork.Parent})
 		}
 		own, ok := s.lines[fork.ID]
-		if told := !ok || own.Count == 0 || own.Base == fork.Base; told && fork.Base > of.End() && fork.Base <= of.Base+2*of.Count+maxUnchecked {
+		begins := !ok || own.Count == 0 || own.Base == fork.Base
+		if begins && fork.Base > of.End() && fork.Base <= of.Base+2*of.Count+maxUnchecked {
 			return fmt.Errorf("%w: line %s ends at position %d, but line %s begins on it at %d", ErrDamaged,
 				fork.Parent, of.End(), fork.ID, fork.Base)
 		}

@@ -5,8 +5,8 @@ import (
 	"testing"
 )
 
-// TestRetireTellsOthers: whoever looked between the rotation and the end of a fold learns from the next refresh that
-// the folded journals are gone: he must not take them for the copy of a payload.
+// TestRetireTellsOthers lets a handle look between the rotation and the end of a fold. Its next refresh must notice
+// that the folded journals are gone: they are no copy of a payload any more.
 func TestRetireTellsOthers(t *testing.T) {
 	t.Parallel()
 	b, _ := newCrashBench(t)

@@ -9,8 +9,8 @@ import (
 	"github.com/ctxdir/ctxdir/internal/vfs"
 )
 
-// TestHollowRecord: a record that claims gigabytes, of which hardly anything was written, is none: nobody reads it, or
-// makes room for it.
+// TestHollowRecord writes a record that claims gigabytes but has hardly any data. No reader may accept it or allocate
+// for it.
 func TestHollowRecord(t *testing.T) {
 	t.Parallel()
 	fsys, err := vfs.OS(t.TempDir())

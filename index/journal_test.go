@@ -164,8 +164,10 @@ func TestTornTailIsCut(t *testing.T) {
 		stride = 7
 	}
 	for name, tear := range map[string]func(raw []byte, whole, cut int) []byte{
-		"end":  func(raw []byte, _, cut int) []byte { return raw[:cut] },
-		"NULs": func(raw []byte, _, cut int) []byte { return append(bytes.Clone(raw[:cut]), make([]byte, len(raw)-cut)...) },
+		"end": func(raw []byte, _, cut int) []byte { return raw[:cut] },
+		"NULs": func(raw []byte, _, cut int) []byte {
+			return append(bytes.Clone(raw[:cut]), make([]byte, len(raw)-cut)...)
+		},
 		"page": func(raw []byte, whole, cut int) []byte {
 			return append(append(append(bytes.Clone(raw[:whole]), bytes.Repeat([]byte{'\n'}, cut-whole)...), raw[cut:]...), "\n\n"...)
 		},
@@ -240,7 +242,7 @@ func TestDamagedRecordInTheMiddle(t *testing.T) {
 				t.Fatalf("entries %+v", entries)
 			}
 			if p, err := b.log.Problems(); err != nil || len(p) == 0 {
-				t.Fatalf("nothing was told: %v", err)
+				t.Fatalf("no problem was reported: %v", err)
 			}
 			b.must(b.add(1, files))
 			b.reopen()
@@ -253,8 +255,8 @@ func TestDamagedRecordInTheMiddle(t *testing.T) {
 	}
 }
 
-// TestDamageAtTheEndOfALine: records that are damaged, or cut away, are found again in the message files, also when
-// nothing of their line stands behind them.
+// TestDamageAtTheEndOfALine damages records, or cuts them off. The rebuild must find them in the message files, even if
+// no later record of their line exists.
 func TestDamageAtTheEndOfALine(t *testing.T) {
 	t.Parallel()
 	for name, damage := range map[string]func(raw []byte, ids []uuid.UUID) []byte{
@@ -397,8 +399,8 @@ func TestFoldsRetireOneGenerationLate(t *testing.T) {
 	}
 }
 
-// TestFoldedMessagesOutliveTheirFiles: until the files of folded messages are settled, a power cut may take them; the
-// journals that are kept serve the messages, and the next settle makes the files again.
+// TestFoldedMessagesOutliveTheirFiles loses the files of folded messages that are not settled. The folded journals must
+// serve the messages, and the next settle must write the files again.
 func TestFoldedMessagesOutliveTheirFiles(t *testing.T) {
 	t.Parallel()
 	b := newBench(t)

@@ -11,8 +11,8 @@ import (
 	"github.com/ctxdir/ctxdir/internal/vfs"
 )
 
-// TestLooksDamaged tells what a crash leaves of a record from a damaged record, even if it ends like a record.
-// could be a record's end.
+// TestLooksDamaged checks that what a crash leaves of a record does not look damaged, even if it ends like a record,
+// and that a damaged record does.
 func TestLooksDamaged(t *testing.T) {
 	t.Parallel()
 	// The body is so long that the record ends in the third sector, and has a closing brace before each sector's end.

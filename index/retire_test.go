@@ -9,8 +9,8 @@ import (
 	"github.com/ctxdir/ctxdir/message"
 )
 
-// TestRetireReplaced: a message that was replaced between the rotation and the end of a fold keeps nobody from
-// forgetting the ones behind it: what is folded may be archived next, and no journal has it.
+// TestRetireReplaced replaces a message between the rotation and the end of a fold. The handle must still forget the
+// later entries: they may be archived next, and then no journal has them.
 func TestRetireReplaced(t *testing.T) {
 	t.Parallel()
 	b, _ := newCrashBench(t)
@@ -60,7 +60,7 @@ func TestRetireReplaced(t *testing.T) {
 	}
 }
 
-// TestLayOutStale: a handle whose newest journal went long ago lays out no space for one that nobody will begin.
+// TestLayOutStale checks that a stale handle does not preallocate a journal.
 func TestLayOutStale(t *testing.T) {
 	t.Parallel()
 	b, _ := newCrashBench(t)

@@ -17,8 +17,8 @@ func (b *bench) journals() (there, folded []uint64) {
 	return there, x.retained()
 }
 
-// TestShed: a journal that is large beside what the context holds goes, one that is small stays as a second copy;
-// handles that looked before go on.
+// TestShed checks that a journal goes if it is large beside the context and stays as a second copy if it is small.
+// Older handles must continue.
 func TestShed(t *testing.T) {
 	t.Parallel()
 	ctx := stdcontext.Background()
@@ -50,8 +50,7 @@ func TestShed(t *testing.T) {
 	b.cut(disk)
 }
 
-// TestShedBeside: what is appended while journals are let go of keeps them: an append to the newest one is not lost
-// with it.
+// TestShedBeside appends while a shed runs: the append must not be lost with the newest journal.
 func TestShedBeside(t *testing.T) {
 	t.Parallel()
 	ctx := stdcontext.Background()

@@ -29,7 +29,7 @@ func StoreOf(fsys vfs.FS) (uuid.UUID, error) {
 	}
 	b, err := vfs.ReadFile(fsys, ctxfolder.IndexFile, maxIndex)
 	if err != nil {
-		return uuid.Nil, nil //nolint:nilerr // it tells nothing
+		return uuid.Nil, nil //nolint:nilerr // an unreadable file names no store
 	}
 	x, err := parseIndexFile(b)
 	if errors.Is(err, ctxfolder.ErrVersion) {

@@ -77,8 +77,8 @@ var lost = map[string]func(b *bench) error{
 	},
 }
 
-// TestTrim: what is cut stays cut, however much was folded before and after, and also when the index is made anew from
-// rows and message files that are still there. What is appended after comes behind what is left.
+// TestTrim checks that cut messages stay away, however much was folded before and after, even if the index is rebuilt
+// from rows and message files that are still there. Later messages follow the remaining ones.
 func TestTrim(t *testing.T) {
 	t.Parallel()
 	stride := 1
@@ -128,8 +128,8 @@ func TestTrim(t *testing.T) {
 	}
 }
 
-// TestTrimmedRowsAreGone: once the record of a cut may go, rows say nothing of what was cut, so that an index that is
-// rebuilt much later does not show it.
+// TestTrimmedRowsAreGone checks that rows of cut messages are gone before the record of the cut may go, so that a later
+// rebuild does not show them.
 func TestTrimmedRowsAreGone(t *testing.T) {
 	t.Parallel()
 	for _, end := range []int64{0, 3} {
@@ -146,8 +146,8 @@ func TestTrimmedRowsAreGone(t *testing.T) {
 	}
 }
 
-// TestTrimTakesNothingShown: a branch bears the line again. A rebuild must not go by the record of the cut, since those
-// that put the messages back can be lost; their files are there.
+// TestTrimTakesNothingShown puts a cut line back under a branch and loses the records of that. A rebuild must not apply
+// the cut: the message files are there.
 func TestTrimTakesNothingShown(t *testing.T) {
 	t.Parallel()
 	b := newBench(t)
@@ -164,7 +164,8 @@ func TestTrimTakesNothingShown(t *testing.T) {
 	b.agrees()
 }
 
-// TestTrimOfOthers: another handle sees the cut, and one that looked before does not write behind what is gone.
+// TestTrimOfOthers checks that another handle sees the cut, and that a stale handle does not append after the cut
+// messages.
 func TestTrimOfOthers(t *testing.T) {
 	t.Parallel()
 	b := newBench(t)
@@ -186,7 +187,7 @@ func TestTrimOfOthers(t *testing.T) {
 	other.agrees()
 }
 
-// TestPowerCutAroundTrim cuts the power at each operation from the cut of a line to the settle behind it.
+// TestPowerCutAroundTrim cuts the power at each operation from the cut of a line to the settle after it.
 func TestPowerCutAroundTrim(t *testing.T) {
 	t.Parallel()
 	for k := 1; ; k++ {
