@@ -156,14 +156,14 @@ func add(m *ctxfolder.Metadata, name string, line ctxfolder.Line) (*ctxfolder.Br
 	return &m.Branches[len(m.Branches)-1], nil
 }
 
-// freeName checks that a branch can have a name and returns its folder. It ignores the branch besides, which is about
+// freeName checks that a branch can have a name and returns its folder. It ignores the branch except, which is about
 // to lose its name.
-func freeName(m *ctxfolder.Metadata, name, besides string) (folder string, err error) {
+func freeName(m *ctxfolder.Metadata, name, except string) (folder string, err error) {
 	if folder, err = Folder(name); err != nil {
 		return "", err
 	}
 	for _, b := range m.Branches {
-		if b.Name != besides && alike(b.Name, name) {
+		if b.Name != except && alike(b.Name, name) {
 			if b.Name == name {
 				return "", fmt.Errorf("%w: %q", ErrExist, name)
 			}

@@ -13,6 +13,7 @@ import (
 )
 
 func TestFolder(t *testing.T) {
+	t.Parallel()
 	for name, want := range map[string]string{
 		"main":           "branch-main",
 		"a/b":            "branch-a%2Fb",
@@ -65,6 +66,7 @@ func FuzzFolder(f *testing.F) {
 }
 
 func TestNamesThatLookAlike(t *testing.T) {
+	t.Parallel()
 	for _, pair := range [][2]string{
 		{"Main", "main"}, {"STRASSE", "straße"}, {"e\u0301", "é"}, {"Ǆ", "ǆ"}, {"ﬁ", "FI"},
 	} {
@@ -79,6 +81,7 @@ func TestNamesThatLookAlike(t *testing.T) {
 
 // TestLines holds the table of lines against messages in memory: forks of forks, rewinds, removals.
 func TestLines(t *testing.T) {
+	t.Parallel()
 	rapid.Check(t, func(t *rapid.T) {
 		m := &ctxfolder.Metadata{ID: uuid.New(), ActiveBranch: "0"}
 		own := map[uuid.UUID][]int{} // the messages of each line

@@ -11,6 +11,7 @@ import (
 
 // TestMany: many branches are what as many single ones are.
 func TestMany(t *testing.T) {
+	t.Parallel()
 	var one, many ctxfolder.Metadata
 	a := branch.AddMany(&many)
 	for i, name := range []string{"main", "Main", "", "a/b", "A/B", "a%2Fb", "\u00e9", "e\u0301", "MAIN ", "x\x00", "x"} {

@@ -16,6 +16,7 @@ import (
 // shows it, and so many as Showing says; without the others every branch shows what it did; and with them put back so
 // does a branch of the line.
 func TestReach(t *testing.T) {
+	t.Parallel()
 	rapid.Check(t, func(t *rapid.T) {
 		w := newWorld(t)
 		for range rapid.IntRange(1, 60).Draw(t, "steps") {

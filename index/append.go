@@ -2,11 +2,10 @@ package index
 
 import (
 	"bytes"
+	"cmp"
 	"errors"
 	"fmt"
-	"io/fs"
-	"os"
-	"time"
+	"io"
 
 	ctxfolder "github.com/ctxdir/ctxdir/context"
 	"github.com/ctxdir/ctxdir/internal/vfs"
@@ -34,9 +33,8 @@ type Commit struct {
 	Err     error
 	Entries []Entry // of the written items; zero for metadata
 
-	lines      []uuid.UUID // of the entries
-	seq, chain uint64      // of the last record
-	end        int64       // where that record ends in the journal
+	lines []uuid.UUID // of the entries
+	end   int64       // where the last record ends in the journal
 }
 
 // Prepare brings the log up to date before an append and repairs what the last writer left torn. The caller holds the
@@ -88,7 +86,7 @@ func (l *Log) prepareOnce(foldLocked bool) error {
 	if err := j.cover(); err != nil {
 		return err
 	}
-	if !j.quiet() {
+	if !j.unchanged() {
 		blank, err := j.blankBehind(j.end)
 		if err == nil && !blank {
 			err = l.cutTail(j)
@@ -123,10 +121,10 @@ func (l *Log) cutTail(j *journal) error {
 	if _, err := j.f.WriteAt(blank, j.end); err != nil {
 		return err
 	}
-	if err := j.sync.wait(j.f.Datasync, j.end); err != nil {
-		return fmt.Errorf("%w: %w", ErrDurability, err)
+	if err := j.syncTo(j.end); err != nil {
+		return err
 	}
-	j.laid = j.end + int64(len(blank))
+	j.allocated = j.end + int64(len(blank))
 	return nil
 }
 
@@ -136,7 +134,7 @@ func (j *journal) cut(end int64) error {
 	if err := j.f.Truncate(end + 1); err != nil {
 		return err
 	}
-	j.laid = end + 1
+	j.allocated = end + 1
 	return nil
 }
 
@@ -146,83 +144,18 @@ func (j *journal) cut(end int64) error {
 func (l *Log) Append(items []Item) *Commit {
 	l.advance.Lock()
 	defer l.advance.Unlock()
-	return l.write(items)
-}
-
-func (l *Log) write(items []Item) *Commit {
 	s := l.state
 	if s.unsaved || !s.newest().covered {
 		// A read since Prepare found damaged rows. The numbers of the rebuilt state are not those of the journal.
 		return &Commit{log: l, Err: ErrBusy}
 	}
 	j := s.newest()
-	mark := j.durableSeq()
-	c := &Commit{log: l, journal: j, seq: s.seq, chain: s.chain}
-	var size int
-	for _, it := range items {
-		size += headSize + len(it.Body) + tailSize
+	c := &Commit{log: l, journal: j}
+	b, records, err := s.encode(items)
+	if err == nil {
+		records, err = j.write(b, records)
 	}
-	after := j.end + int64(size)
-	blank := 0
-	if after >= j.laid {
-		blank = space(after) // never 0: a journal without blank space after its last record counts as cut short
-	}
-	buf := make([]byte, 0, size+blank)
-	records := make([]change, 0, len(items))
-	for _, it := range items {
-		at := j.end + int64(len(buf))
-		h := head{seq: c.seq + 1, mark: mark, prev: c.chain, kind: it.Kind, len: int64(len(it.Body)), was: it.Was, sum: bodySum(it.Body)}
-		buf, h = appendRecord(buf, h, it.Body)
-		r := change{head: h, off: at}
-		switch it.Kind {
-		case KindMetadata:
-			r.metadata = it.Body
-		case KindPayload:
-			r.payload = it.Sum
-		case KindTrim:
-			t, err := parseTrim(it.Body)
-			if err != nil {
-				return &Commit{log: l, Err: err}
-			}
-			r.trim = &t
-		default:
-			r.address = it.Envelope.Address()
-		}
-		records = append(records, r)
-		c.seq, c.chain = h.seq, h.chain
-	}
-	size = len(buf)
-	for range blank {
-		buf = append(buf, '\n')
-	}
-	n, err := j.f.WriteAt(buf, j.end)
-	if n >= size {
-		// Only preallocated space is missing.
-		j.laid = max(j.laid, j.end+int64(n))
-		err = nil
-	} else if err == nil {
-		err = errors.New("short write")
-	}
-	c.Written = len(records)
-	if err != nil {
-		c.Err = fmt.Errorf("writing %s: %w", ctxfolder.JournalFile(j.gen), err)
-		c.Written = 0
-		whole := j.end
-		for _, r := range records {
-			if end := r.off + r.size(); end <= j.end+int64(n) {
-				c.Written++
-				whole = end
-			}
-		}
-		records = records[:c.Written]
-		// Cut off the torn rest at once, so that the next record follows a whole one. The cut touches nothing that was
-		// synced. If it fails, the log gives up this journal. There may be a rest even where n is 0: os.File.WriteAt
-		// does not count a part that it wrote before the part that failed.
-		if terr := j.cut(whole); terr != nil {
-			j.sync.fail(terr)
-		}
-		_, _ = j.f.WriteAt([]byte{'\n'}, whole)
-	}
+	c.Written, c.Err = len(records), err
 	l.mu.Lock()
 	defer l.mu.Unlock()
 	if err := s.take(j, news{changes: records}); err != nil {
@@ -231,15 +164,73 @@ func (l *Log) write(items []Item) *Commit {
 	}
 	for i := range records {
 		var e Entry
-		r := &records[i]
-		if r.address.Line != uuid.Nil {
-			e = entryOf(&r.address, r.head)
-			e.seq, e.gen, e.off = r.seq, j.gen, r.off
+		if r := &records[i]; r.address.Line != uuid.Nil {
+			e = r.entry(j.gen)
 		}
-		c.Entries, c.lines = append(c.Entries, e), append(c.lines, r.address.Line)
+		c.Entries, c.lines = append(c.Entries, e), append(c.lines, records[i].address.Line)
 	}
-	c.seq, c.chain, c.end = s.seq, s.chain, j.end
+	c.end = j.end
 	return c
+}
+
+// encode returns the records of items as the newest journal is to hold them, and what they change.
+func (s *state) encode(items []Item) (b []byte, records []change, err error) {
+	j := s.newest()
+	mark, seq, chain := j.durableSeq(), s.seq, s.chain
+	size := 0
+	for _, it := range items {
+		size += headSize + len(it.Body) + tailSize
+	}
+	b, records = make([]byte, 0, size), make([]change, 0, len(items))
+	for _, it := range items {
+		r := change{off: j.end + int64(len(b))}
+		h := head{seq: seq + 1, mark: mark, prev: chain, kind: it.Kind, len: int64(len(it.Body)), was: it.Was, sum: bodySum(it.Body)}
+		b, r.head = appendRecord(b, h, it.Body)
+		switch it.Kind {
+		case KindMetadata:
+			r.metadata = it.Body
+		case KindPayload:
+			r.payload = it.Sum
+		case KindTrim:
+			t, err := parseTrim(it.Body)
+			if err != nil {
+				return nil, nil, err
+			}
+			r.trim = &t
+		default:
+			r.address = it.Envelope.Address()
+		}
+		records = append(records, r)
+		seq, chain = r.seq, r.chain
+	}
+	return b, records, nil
+}
+
+// write writes records, which b holds, after the last record. It returns those that the journal then holds whole.
+//
+// Crash order: a failed write is cut off at once, so that the next record follows a whole one. The cut touches nothing
+// that was synced. If the cut fails, no sync of this journal succeeds any more, and the log begins a new one.
+func (j *journal) write(b []byte, records []change) (written []change, err error) {
+	size := len(b)
+	end := j.end + int64(size)
+	if end >= j.allocated { // a journal without blank space after its last record counts as cut short
+		b = append(b, bytes.Repeat([]byte{'\n'}, space(end))...)
+	}
+	n, err := j.f.WriteAt(b, j.end)
+	if n >= size { // at most preallocated space is missing
+		j.allocated = max(j.allocated, j.end+int64(n))
+		return records, nil
+	}
+	whole := j.end
+	for i := 0; i < len(records) && records[i].off+records[i].size() <= j.end+int64(n); i++ {
+		written, whole = records[:i+1], records[i].off+records[i].size()
+	}
+	// There may be a rest even where n is 0: os.File.WriteAt does not count a part before the part that failed.
+	if cerr := j.cut(whole); cerr != nil {
+		j.sync.fail(cerr)
+	}
+	_, _ = j.f.WriteAt([]byte{'\n'}, whole)
+	return written, fmt.Errorf("writing %s: %w", ctxfolder.JournalFile(j.gen), cmp.Or(err, io.ErrShortWrite))
 }
 
 // Barrier returns a commit without records. Its Sync covers every record known so far. The caller holds the context
@@ -251,7 +242,7 @@ func (l *Log) Barrier() *Commit {
 	if err := j.cover(); err != nil { // Prepare did this, unless the journal was reopened since
 		j.sync.fail(err)
 	}
-	return &Commit{log: l, journal: j, seq: l.state.seq, chain: l.state.chain, end: j.end}
+	return &Commit{log: l, journal: j, end: j.end}
 }
 
 // Durable reports whether every known message is durable, as far as this handle knows.
@@ -276,137 +267,4 @@ func (c *Commit) Wait() error {
 }
 
 // Sync is Wait, but syncs even where the log is relaxed.
-func (c *Commit) Sync() error {
-	if err := c.journal.sync.wait(c.journal.f.Datasync, c.end); err != nil {
-		return fmt.Errorf("%w: %w", ErrDurability, err)
-	}
-	return nil
-}
-
-// Recommit begins a new journal after a failed sync. That journal repeats every whole record since the last fold, so
-// that nothing depends on what the failed sync brought to disk. Recommit reports whether the records of c are among
-// them and therefore durable now. The caller holds the context lock.
-func (l *Log) Recommit(c *Commit) (bool, error) {
-	l.advance.Lock()
-	defer l.advance.Unlock()
-	if err := l.prepare(false); err != nil { // begins the new journal, unless another process did
-		return false, err
-	}
-	if err := l.state.newest().makeDurable(); err != nil {
-		return false, err
-	}
-	for i, e := range c.Entries {
-		if e.ID == uuid.Nil {
-			continue
-		}
-		if now, err := l.state.entryAt(c.lines[i], e.Position); err != nil || now.ID != e.ID || now.Sum != e.Sum {
-			return false, nil
-		}
-	}
-	return true, nil
-}
-
-// recommit writes the new journal.
-//
-// Crash order: until the folder's sync the new journal may be missing, and the old ones count as far as they are whole.
-// From then on the new one counts: it begins before the old one's end.
-func (l *Log) recommit() error {
-	x, err := readFolded(l.dir)
-	if err != nil {
-		return err
-	}
-	counts := make([]Counts, 0, len(x.Lines))
-	for _, ln := range x.Lines {
-		counts = append(counts, ln.Counts)
-	}
-	gen := l.state.newest().gen + 1
-	if err := l.clearWay(gen); err != nil {
-		return err
-	}
-	b, err := encodeBegin(begin{
-		Context: l.dir.ID, Store: l.dir.Store, Generation: gen, Seq: x.Seq, chain: x.chain,
-		Lines: counts, Metadata: l.state.metadata, CreatedAt: time.Now().UTC(),
-	})
-	if err != nil {
-		return err
-	}
-	err = l.createJournal(gen, func(f vfs.File) error {
-		beginning := append(bytes.TrimRight(b, "\n"), '\n')
-		if _, err := f.Write(beginning); err != nil {
-			return err
-		}
-		end := int64(len(beginning))
-		seq := x.Seq
-		for _, j := range l.state.journals {
-			_, _, err := j.scan(j.first, j.begin.Seq, j.begin.chain, l.state.acked, func(rec record) error {
-				if rec.seq <= seq {
-					return nil
-				}
-				seq = rec.seq
-				whole := make([]byte, rec.size())
-				if _, err := j.f.ReadAt(whole, rec.off); err != nil {
-					return err
-				}
-				_, err := f.Write(whole)
-				end += rec.size()
-				return err
-			}, nil)
-			if err != nil {
-				return err
-			}
-		}
-		_, err := f.Write(bytes.Repeat([]byte{'\n'}, space(end)))
-		return err
-	})
-	if err != nil {
-		return fmt.Errorf("%w: cannot create a new journal after a failed sync: %w", ErrDurability, err)
-	}
-	if err := l.reload(); err != nil {
-		return err
-	}
-	if j := l.state.newest(); j.gen == gen && !l.state.unsaved {
-		j.setDurable()
-	}
-	return nil
-}
-
-// createJournal creates the file of a generation, whole and durable, or leaves none. The caller holds the context lock.
-func (l *Log) createJournal(gen uint64, fill func(vfs.File) error) error {
-	name := ctxfolder.JournalFile(gen)
-	if err := l.createFile(name, ".tmp", fill, l.dir.FS.Rename); err != nil {
-		return err
-	}
-	if err := l.dir.FS.SyncDir("."); err != nil {
-		// Never append to a file whose name may not last.
-		_ = l.dir.FS.Remove(name)
-		return err
-	}
-	return nil
-}
-
-// createFile makes a file durable under a temporary name and renames it. The new name is not durable. Callers that hold
-// different locks use different endings for the temporary name.
-func (l *Log) createFile(name, ending string, fill func(vfs.File) error, rename func(from, to string) error) error {
-	tmp := "." + name + ending
-	if err := l.dir.FS.Remove(tmp); err != nil && !errors.Is(err, fs.ErrNotExist) {
-		return err
-	}
-	f, err := l.dir.FS.OpenFile(tmp, os.O_RDWR|os.O_CREATE|os.O_EXCL)
-	if err != nil {
-		return err
-	}
-	err = fill(f)
-	if err == nil {
-		err = f.Sync()
-	}
-	if cerr := f.Close(); err == nil {
-		err = cerr
-	}
-	if err == nil {
-		err = rename(tmp, name)
-	}
-	if err != nil {
-		_ = l.dir.FS.Remove(tmp)
-	}
-	return err
-}
+func (c *Commit) Sync() error { return c.journal.syncTo(c.end) }

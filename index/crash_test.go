@@ -24,7 +24,7 @@ func newCrashBench(t *testing.T) (*bench, *crashfs.FS) {
 	m := &ctxfolder.Metadata{ID: uuid.New(), ActiveBranch: "main", CreatedAt: time.Now(), Revision: 1}
 	_, err := branch.New(m, "main", b.line)
 	b.must(err)
-	files, err := BeginFiles(m, testStore, time.Now())
+	files, err := BeginFiles(m, testStore)
 	b.must(err)
 	b.must(ctxfolder.Create(stdcontext.Background(), disk, m, ctxfolder.Begin{Files: files}))
 	b.open(m.ID)
@@ -40,9 +40,10 @@ func (b *bench) cut(disk *crashfs.FS) {
 	left.shows(len(b.ids))
 }
 
-// TestAppendsDuringAFold: between the rotation and the end of a fold, what is appended to the new journal is as
+// TestAppendsDuringAFold appends to the new journal between the rotation and the end of a fold: the messages are
 // durable as ever.
 func TestAppendsDuringAFold(t *testing.T) {
+	t.Parallel()
 	b, disk := newCrashBench(t)
 	b.must(b.add(3, true))
 	work, err := b.log.rotate(stdcontext.Background(), false)
@@ -58,9 +59,10 @@ func TestAppendsDuringAFold(t *testing.T) {
 	b.cut(disk)
 }
 
-// TestRotationCoversOthersRecords: a record that another process wrote and did not sync yet is durable before
-// one behind it, in the next journal, is acknowledged.
+// TestRotationCoversOthersRecords rotates after another process wrote a record and did not sync it. The record must be
+// durable before a later one, in the next journal, is acknowledged.
 func TestRotationCoversOthersRecords(t *testing.T) {
+	t.Parallel()
 	b, disk := newCrashBench(t)
 	b.must(b.add(2, true))
 	other := *b
@@ -80,9 +82,11 @@ func TestRotationCoversOthersRecords(t *testing.T) {
 	b.must(unsynced.Wait())
 }
 
-// TestRotationFails: where the beginning of a new journal cannot be made durable, that journal never counts, whatever of it
-// a power cut leaves: records that are acknowledged afterwards, in the journal before it, by anybody, are there.
+// TestRotationFails lets the begin record of a new journal fail to become durable. That journal must never count,
+// whatever a power cut leaves of it. Records acknowledged afterwards, by any process, must survive in the previous
+// journal.
 func TestRotationFails(t *testing.T) {
+	t.Parallel()
 	for _, also := range []crashfs.Kind{"", crashfs.KindRemove, crashfs.KindSyncDir} {
 		b, disk := newCrashBench(t)
 		b.must(b.add(3, true))

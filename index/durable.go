@@ -61,7 +61,12 @@ func (j *journal) makeDurable() error {
 	if err := j.cover(); err != nil {
 		return err
 	}
-	if err := j.sync.wait(j.f.Datasync, j.end); err != nil {
+	return j.syncTo(j.end)
+}
+
+// syncTo returns nil once a sync that began after the call has succeeded. The caller wrote or read the file up to end.
+func (j *journal) syncTo(end int64) error {
+	if err := j.sync.wait(j.f.Datasync, end); err != nil {
 		return fmt.Errorf("%w: %w", ErrDurability, err)
 	}
 	return nil

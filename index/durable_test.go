@@ -40,7 +40,8 @@ func failing(disk *crashfs.FS, pick func(crashfs.Op) bool) (stop func()) {
 	return func() { disk.Fail(nil) }
 }
 
-// addFailing appends a message while the disk refuses its record, and the new journal for it. Others see the record from then on.
+// addFailing appends a message while the disk refuses its record, and the new journal for it. Others see the record
+// from then on.
 func (b *bench) addFailing(disk *crashfs.FS) {
 	b.t.Helper()
 	stop := failing(disk, func(o crashfs.Op) bool {
@@ -51,7 +52,8 @@ func (b *bench) addFailing(disk *crashfs.FS) {
 	b.commit(true)
 }
 
-// commit appends a message and makes a new journal where the sync fails, as those who append do; failed says that even that fails.
+// commit appends a message and begins a new journal if the sync fails, as the engine does. failed says that this fails
+// too.
 func (b *bench) commit(failed bool) {
 	b.t.Helper()
 	ctx := stdcontext.Background()
@@ -82,7 +84,7 @@ var worst = func() []crashfs.Choice {
 	return all
 }()
 
-// survives cuts the power in several ways and looks for the messages.
+// survives cuts the power in several ways and checks that the messages survive.
 func (b *bench) survives(disk *crashfs.FS) {
 	b.t.Helper()
 	for _, how := range worst {
@@ -105,9 +107,10 @@ func (b *bench) survives(disk *crashfs.FS) {
 	}
 }
 
-// TestAppendAfterAFailedSync: one process is told that its record could not be written, and ends. What the next one
-// acknowledges is there after a power cut, with all that it stands behind.
+// TestAppendAfterAFailedSync lets a process end after the system refused its record. A record that the next process
+// acknowledges must survive a power cut, with all records before it.
 func TestAppendAfterAFailedSync(t *testing.T) {
+	t.Parallel()
 	ctx := stdcontext.Background()
 	for name, next := range map[string]func(b *bench){
 		"append": func(b *bench) { b.commit(false) },
@@ -145,9 +148,10 @@ func TestAppendAfterAFailedSync(t *testing.T) {
 	}
 }
 
-// TestAppendAfterAFailedRotation: so is what is appended to a journal whose beginning another process could not make
-// durable, nor take away.
+// TestAppendAfterAFailedRotation appends to a journal whose begin record another process could neither make durable nor
+// remove.
 func TestAppendAfterAFailedRotation(t *testing.T) {
+	t.Parallel()
 	b, disk := newCrashBench(t)
 	b.must(b.add(3, true))
 	stop := failing(disk, func(o crashfs.Op) bool {
@@ -163,9 +167,10 @@ func TestAppendAfterAFailedRotation(t *testing.T) {
 	other.survives(disk)
 }
 
-// TestRefusedJournalTakenUp: the process whose rotation failed finds that another one has gone on in the journal that
-// it could not take away.
+// TestRefusedJournalTakenUp lets another process continue in a journal that the failed rotation of the first process
+// could not remove. The first process must notice.
 func TestRefusedJournalTakenUp(t *testing.T) {
+	t.Parallel()
 	b, disk := newCrashBench(t)
 	b.must(b.add(3, true))
 	stop := failing(disk, func(o crashfs.Op) bool {
@@ -183,9 +188,10 @@ func TestRefusedJournalTakenUp(t *testing.T) {
 	b.survives(disk)
 }
 
-// TestFailedSyncOfAnother: the process that has the journal open gets the error of another process's write, and writes
-// all records to a new journal.
+// TestFailedSyncOfAnother gives a process the error of another process's write. It must write all records to a new
+// journal.
 func TestFailedSyncOfAnother(t *testing.T) {
+	t.Parallel()
 	b, disk := newCrashBench(t)
 	b.must(b.add(3, true))
 	other := b.process(disk)
@@ -194,7 +200,7 @@ func TestFailedSyncOfAnother(t *testing.T) {
 	b.addFailing(disk)
 	other.ids = b.ids
 	other.commit(false)
-	if gen, err := other.log.Newest(); err != nil || gen != 2 {
+	if gen, err := other.log.NewestJournal(); err != nil || gen != 2 {
 		t.Errorf("it goes on in journal %d, %v", gen, err)
 	}
 	if size, err := other.log.state.newest().size(); err != nil || size%page != 0 {
@@ -203,8 +209,9 @@ func TestFailedSyncOfAnother(t *testing.T) {
 	other.survives(disk)
 }
 
-// TestForgottenRecord: a record that one process could not write is there when the next one reads, and not when that writes.
+// TestForgottenRecord reads a record that the system could not write and drops before the next process writes.
 func TestForgottenRecord(t *testing.T) {
+	t.Parallel()
 	b, disk := newCrashBench(t)
 	b.must(b.add(3, true))
 	b.addFailing(disk)
@@ -218,8 +225,9 @@ func TestForgottenRecord(t *testing.T) {
 	other.survives(disk)
 }
 
-// TestReplacedRecord: where that record stood, another process has put one of the same length meanwhile.
+// TestReplacedRecord puts a record of the same length, by another process, in the place of the dropped one.
 func TestReplacedRecord(t *testing.T) {
+	t.Parallel()
 	b, disk := newCrashBench(t)
 	b.must(b.add(3, true))
 	b.addFailing(disk)
@@ -239,9 +247,10 @@ func TestReplacedRecord(t *testing.T) {
 	other.survives(disk)
 }
 
-// TestOneSync: a process that opens a journal writes the records again that no mark says are durable, once, and syncs
-// once. Marks keep that short.
+// TestOneSync opens a journal with records that no mark proves durable. The process must rewrite them once and sync
+// once. Marks keep that rewrite short.
 func TestOneSync(t *testing.T) {
+	t.Parallel()
 	b, disk := newCrashBench(t)
 	for range 5 {
 		b.commit(false)
@@ -290,7 +299,7 @@ func (b *bench) recordAt(position int64) *Entry {
 // marks are those of the newest journal's records.
 func (b *bench) marks() (marks []uint64) {
 	b.t.Helper()
-	gen, err := b.log.Newest()
+	gen, err := b.log.NewestJournal()
 	b.must(err)
 	j, err := openJournal(b.dir, gen, nil)
 	b.must(err)
@@ -303,9 +312,10 @@ func (b *bench) marks() (marks []uint64) {
 	return marks
 }
 
-// TestMarks: a record says up to where its writer knows all to be durable, and no further: a writer that does not sync
-// knows what others say.
+// TestMarks checks that a record states up to where its writer knows all records to be durable, and no further. A
+// writer that does not sync learns this from the marks of others.
 func TestMarks(t *testing.T) {
+	t.Parallel()
 	b, disk := newCrashBench(t)
 	b.commit(false)
 	b.commit(false)
@@ -322,8 +332,10 @@ func TestMarks(t *testing.T) {
 	}
 }
 
-// TestRewrittenOnce: a writer that does not sync rewrites nothing of its own, also when it reads the index again.
+// TestRewrittenOnce checks that a writer that does not sync never rewrites its own records, even after it read the
+// index again.
 func TestRewrittenOnce(t *testing.T) {
+	t.Parallel()
 	b, disk := newCrashBench(t)
 	b.log.opts.Relaxed = true
 	for range 3 {
@@ -338,9 +350,10 @@ func TestRewrittenOnce(t *testing.T) {
 	}
 }
 
-// TestRelaxedAndAFailedWriteback: what was appended without a sync, and what the system then could not write, is there
-// when something behind it is acknowledged.
+// TestRelaxedAndAFailedWriteback appends without a sync, and the system fails to write the record. It must be durable
+// when a later record is acknowledged.
 func TestRelaxedAndAFailedWriteback(t *testing.T) {
+	t.Parallel()
 	b, disk := newCrashBench(t)
 	b.commit(false)
 	told := b.process(disk)
@@ -352,7 +365,7 @@ func TestRelaxedAndAFailedWriteback(t *testing.T) {
 	}
 	b.must(disk.FailWriteback(b.dir.ID.String() + "/journal-1.jsonl"))
 	if err := told.log.state.newest().sync.wait(told.log.state.newest().f.Datasync, 0); err == nil {
-		t.Fatal("nobody was told")
+		t.Fatal("the failed write was not reported")
 	}
 	other := relaxed.process(disk)
 	other.commit(false)

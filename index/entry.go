@@ -56,8 +56,8 @@ func (e *Entry) FileID() uuid.UUID {
 	return e.ID
 }
 
-// unfound reports whether an entry is marked lost and not erased.
-func (e *Entry) unfound() bool { return e.Lost != "" && e.Lost != Erased }
+// isLost reports whether an entry is marked lost and not erased.
+func (e *Entry) isLost() bool { return e.Lost != "" && e.Lost != Erased }
 
 // end returns where the record ends in its journal, or slightly more: the head may have no mark.
 func (e *Entry) end() int64 { return e.off + int64(headSize) + e.Size + tailSize }
@@ -105,13 +105,13 @@ type Counts struct {
 	Count int64     `json:"count"` // its own messages
 	Bytes int64     `json:"bytes"` // of their envelopes
 	Last  uuid.UUID `json:"last"`  // the id of the newest
-	// Derived counts the messages whose files have derived names. If it is 0, nobody need look for those.
+	// Derived counts the messages whose files have derived names. If it is 0, readers do not look for those.
 	Derived int64 `json:"derived,omitempty"`
-	// Referring counts all messages, and versions of them, that ever referred to blobs. If it is 0, nobody need look
-	// for references.
+	// Referring counts all messages, and versions of them, that ever referred to blobs. If it is 0, readers do not
+	// look for references.
 	Referring int64 `json:"referring,omitempty"`
-	// Lost is an upper bound for the messages whose rows are marked lost. If it is 0, nobody need search the rows for
-	// an id.
+	// Lost is an upper bound for the messages whose rows are marked lost. If it is 0, readers do not search the rows
+	// for an id.
 	Lost int64 `json:"lost,omitempty"`
 }
 
@@ -134,7 +134,7 @@ func (c *Counts) add(e *Entry) {
 	if e.Payloads > 0 {
 		c.Referring++
 	}
-	if e.unfound() {
+	if e.isLost() {
 		c.Lost++
 	}
 }

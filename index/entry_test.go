@@ -8,8 +8,9 @@ import (
 	"github.com/google/uuid"
 )
 
-// TestStorable: whatever the clock says, what is stored can be read.
+// TestStorable checks that a stored message can be read, whatever time the clock shows.
 func TestStorable(t *testing.T) {
+	t.Parallel()
 	for _, at := range []time.Time{
 		time.Date(1, 1, 1, 0, 0, 0, 0, time.UTC), time.Date(1969, 12, 31, 23, 59, 59, 0, time.UTC),
 		time.Date(2026, 1, 2, 3, 4, 5, 6789, time.UTC),

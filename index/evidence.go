@@ -25,10 +25,10 @@ type evidence struct {
 }
 
 const (
-	// strayed bounds the positions that a claim without a checksum can add to those found: a damaged digit adds more.
-	strayed = 1 << 12
-	// claimed is that bound for a claim with a checksum or a second claim that confirms it. Each position takes a row.
-	claimed = 1 << 16
+	// maxUnchecked bounds the positions that a claim without a checksum can add to those found: a damaged digit adds more.
+	maxUnchecked = 1 << 12
+	// maxChecked is that bound for a claim with a checksum or a second claim that confirms it. Each position takes a row.
+	maxChecked = 1 << 16
 )
 
 // readScraps reads the journals that cannot be opened.
@@ -39,7 +39,7 @@ func (b *rebuilder) readScraps() {
 	}
 	for _, gen := range b.s.scraps.gens {
 		if i := slices.IndexFunc(b.s.journals, func(j *journal) bool { return j.gen == gen }); i >= 0 {
-			b.newer(b.s.journals[i].begin.Metadata)
+			b.takeMetadata(b.s.journals[i].begin.Metadata)
 			continue
 		}
 		s, _ := readScrap(b.s.dir, gen)
@@ -48,30 +48,30 @@ func (b *rebuilder) readScraps() {
 			s.changes = slices.DeleteFunc(s.changes, func(c change) bool { return c.kind != KindPayload })
 		}
 		if b.scraps[gen] = s; s.begin != nil {
-			b.copied(s.begin.Metadata)
+			b.takeCopy(s.begin.Metadata)
 		}
 		for i := range s.changes {
-			b.copied(s.changes[i].metadata)
+			b.takeCopy(s.changes[i].metadata)
 		}
 	}
 }
 
-// newer takes a copy of metadata.json that is newer than the previous ones, unless it is nil.
-func (b *rebuilder) newer(raw json.RawMessage) {
+// takeMetadata takes a copy of metadata.json that is newer than the previous ones, unless it is nil.
+func (b *rebuilder) takeMetadata(raw json.RawMessage) {
 	if raw != nil {
 		b.s.metadata = raw
 	}
 }
 
-// copied is newer for a copy that may be of another context.
-func (b *rebuilder) copied(raw json.RawMessage) {
+// takeCopy is takeMetadata for a copy that may be of another context.
+func (b *rebuilder) takeCopy(raw json.RawMessage) {
 	if m, err := ctxfolder.ParseMetadata(raw); err == nil && m.ID == b.s.dir.ID {
-		b.newer(raw)
+		b.takeMetadata(raw)
 	}
 }
 
 // expect takes the newest counts from index.json and the begin records of journals.
-func (b *rebuilder) expect(x *folded) {
+func (b *rebuilder) expect(x *indexFile) {
 	var newest uint64
 	take := func(seq uint64, lines []Counts) {
 		if seq < newest {
@@ -106,7 +106,7 @@ func (b *rebuilder) takeScrap(gen uint64) {
 	s := b.scraps[gen]
 	known := b.continues(s.changes)
 	if s.begin != nil {
-		b.copied(s.begin.Metadata)
+		b.takeCopy(s.begin.Metadata)
 	}
 	for i := range s.changes {
 		c := &s.changes[i]
@@ -114,19 +114,19 @@ func (b *rebuilder) takeScrap(gen uint64) {
 			b.spots[c.seq] = c.chain
 		}
 		if c.metadata != nil {
-			b.copied(c.metadata)
+			b.takeCopy(c.metadata)
 			c.metadata = nil
 		}
 		if known || c.kind != KindAppend && c.kind != KindReplace {
 			b.take(c, gen)
 			continue
 		}
-		b.fill(c.address.Line, c.entry(gen))
+		b.addSpare(c.address.Line, c.entry(gen))
 	}
 }
 
-// fill takes a message that counts only where other evidence proves that there was one.
-func (b *rebuilder) fill(line uuid.UUID, e Entry) {
+// addSpare takes a message that counts only where other evidence proves that there was one.
+func (b *rebuilder) addSpare(line uuid.UUID, e Entry) {
 	if b.spare[line] == nil {
 		b.spare[line] = map[int64]Entry{}
 	}
@@ -151,31 +151,13 @@ func (b *rebuilder) continues(changes []change) bool {
 	return false
 }
 
-// prove notes the least length of a line.
-func (b *rebuilder) prove(line uuid.UUID, end int64) { b.ends[line] = max(b.ends[line], end) }
+// noteEnd notes the least length of a line.
+func (b *rebuilder) noteEnd(line uuid.UUID, end int64) { b.ends[line] = max(b.ends[line], end) }
 
-// credible returns the plausible positions of a line, in order. A position far beyond the others comes from a damaged
-// digit, unless it has a neighbour.
-func (b *rebuilder) credible(ln *line, at map[int64]Entry) []int64 {
-	positions := make([]int64, 0, len(at))
-	known := ln.Base + 2*int64(len(at))
-	for p := range at {
-		_, before := at[p-1]
-		_, behind := at[p+1]
-		if p < known+strayed || p < known+claimed && (before || behind) {
-			positions = append(positions, p)
-		} else {
-			b.s.note("message", "line %s: position %d is implausible", ln.Line, p)
-		}
-	}
-	slices.Sort(positions)
-	return positions
-}
-
-// claim says where a line ended. It counts only up to most positions beyond those that were found.
+// claim says where a line ended. It counts only up to limit positions beyond those that were found.
 type claim struct {
-	end, most int64
-	by        string
+	end, limit int64
+	by         string
 }
 
 // claims returns the evidence for the ends of lines, besides their messages.
@@ -183,21 +165,21 @@ func (b *rebuilder) claims() map[uuid.UUID][]claim {
 	all := map[uuid.UUID][]claim{}
 	for i := range b.metadata.Lines {
 		id := b.metadata.Lines[i].ID
-		all[id] = append(all[id], claim{b.counts[id].End(), claimed, "the index"}, claim{b.ends[id], claimed, "its rows"})
+		all[id] = append(all[id], claim{b.counts[id].End(), maxChecked, "the index"}, claim{b.ends[id], maxChecked, "its rows"})
 	}
 	for fork := range b.s.forks(b.metadata) {
-		most := int64(strayed)
+		limit := int64(maxUnchecked)
 		if len(b.found[fork.ID]) > 0 {
-			most = claimed
+			limit = maxChecked
 		}
 		if !b.below[fork.ID] && !b.elsewhere(fork) {
-			all[fork.Parent] = append(all[fork.Parent], claim{fork.Base, most, "line " + fork.ID.String()})
+			all[fork.Parent] = append(all[fork.Parent], claim{fork.Base, limit, "line " + fork.ID.String()})
 		}
 	}
 	for t, err := range ctxfolder.EachTrash(b.s.dir.FS, func(_ uuid.UUID, folder bool) bool { return folder }) {
 		// A line that no branch points at may have been cut since.
 		if err == nil && t.Problem == nil && t.Item.Kind == ctxfolder.TrashLine && b.reach[t.Item.Parent] == branch.Whole {
-			all[t.Item.Parent] = append(all[t.Item.Parent], claim{t.Item.Base, strayed, t.Path})
+			all[t.Item.Parent] = append(all[t.Item.Parent], claim{t.Item.Base, maxUnchecked, t.Path})
 		}
 	}
 	return all
@@ -209,41 +191,10 @@ func (b *rebuilder) elsewhere(fork *ctxfolder.Line) bool {
 	if !ok {
 		return false
 	}
-	before := b.before(fork.Folder, first)
+	before := b.idBefore(fork.Folder, first)
 	return before != uuid.Nil && slices.ContainsFunc(b.metadata.Lines, func(l ctxfolder.Line) bool {
 		return l.ID != fork.Parent && b.found[l.ID][fork.Base-1].ID == before
 	})
-}
-
-// end returns where a line ended, from the number of messages found and the claims.
-func (b *rebuilder) end(ln *line, found int64, claims []claim) (end int64) {
-	for _, c := range claims {
-		switch {
-		case c.end <= end:
-		case c.end <= ln.Base+2*found+c.most:
-			end = c.end
-		default:
-			b.s.note("index", "line %s ends at position %d by %s, which is implausible", ln.Line, c.end, c.by)
-		}
-	}
-	return end
-}
-
-// spared returns the spare message for the position of a lost one, or the lost entry.
-func (b *rebuilder) spared(line uuid.UUID, lost Entry) Entry {
-	if e, ok := b.spare[line][lost.Position]; ok && lost.Lost != Erased && (lost.ID == uuid.Nil || lost.ID == e.ID) {
-		return e
-	}
-	return lost
-}
-
-// missing returns the entry of a position without a message. id is the message's, if its neighbours know it.
-func (b *rebuilder) missing(line uuid.UUID, position int64, id uuid.UUID) Entry {
-	e := b.spared(line, Entry{Position: position, ID: id, Lost: "no copy was found"})
-	if e.Lost != "" {
-		e = b.named(line, e)
-	}
-	return e
 }
 
 // forks is [branch.Forks] without the lines that have another base or parent in the newest copy of metadata.json in the
@@ -270,8 +221,10 @@ func (s *state) short(m *ctxfolder.Metadata) error {
 			of = newLine(Counts{Line: fork.Parent})
 		}
 		own, ok := s.lines[fork.ID]
-		if told := !ok || own.Count == 0 || own.Base == fork.Base; told && fork.Base > of.End() && fork.Base <= of.Base+2*of.Count+strayed {
-			return fmt.Errorf("%w: line %s ends at position %d, and line %s goes on from %d", ErrDamaged, fork.Parent, of.End(), fork.ID, fork.Base)
+		begins := !ok || own.Count == 0 || own.Base == fork.Base
+		if begins && fork.Base > of.End() && fork.Base <= of.Base+2*of.Count+maxUnchecked {
+			return fmt.Errorf("%w: line %s ends at position %d, but line %s begins on it at %d", ErrDamaged,
+				fork.Parent, of.End(), fork.ID, fork.Base)
 		}
 	}
 	return nil

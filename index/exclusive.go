@@ -5,7 +5,6 @@ import (
 	stdcontext "context"
 	"errors"
 	"fmt"
-	"io/fs"
 	"slices"
 
 	"github.com/ctxdir/ctxdir/archive"
@@ -36,8 +35,8 @@ func (l *Log) Exclusively(ctx stdcontext.Context, f func() error) error {
 	return f()
 }
 
-// Current brings the log up to date and saves a rebuilt index.
-func (l *Log) Current(ctx stdcontext.Context) error {
+// Update brings the log up to date and saves a rebuilt index.
+func (l *Log) Update(ctx stdcontext.Context) error {
 	return l.Exclusively(ctx, func() error { return nil })
 }
 
@@ -47,7 +46,7 @@ func (l *Log) Rebuild(ctx stdcontext.Context) error {
 		return err
 	}
 	defer l.dir.FoldLock.Release()
-	return l.foldAnew(ctx, fmt.Errorf("%w: it lacks a pack", ErrDamaged))
+	return l.foldAnew(ctx, fmt.Errorf("%w: a pack is missing from the index", ErrDamaged))
 }
 
 // Mark writes into the rows of messages why they are unavailable, by position. An empty reason removes the mark. The
@@ -72,7 +71,7 @@ func (l *Log) Mark(line uuid.UUID, reasons map[int64]string) error {
 			return fmt.Errorf("%w: position %d is not folded", ErrBusy, position)
 		}
 		e.Pack, e.place = uuid.Nil, archive.Place{} // the mark is in a row
-		if e.unfound() {
+		if e.isLost() {
 			fewer++
 		}
 		if reason != "" && reason != Erased {
@@ -113,8 +112,12 @@ func (l *Log) mark(line uuid.UUID, marked []Entry, more, fewer int64) error {
 	f.start, f.entries = f.End(), marked
 	was := f.Bytes
 	if slices.ContainsFunc(marked, func(e Entry) bool { return e.Lost == Erased }) {
-		if f.Bytes, err = l.bytesWith(f, marked); err != nil {
-			return err
+		f.Bytes = 0
+		for e, err := range l.merged(f) {
+			if err != nil {
+				return err
+			}
+			f.Bytes += e.Size
 		}
 	}
 	if err := l.writeRows(w); errors.Is(err, ErrDamaged) {
@@ -134,48 +137,6 @@ func (l *Log) mark(line uuid.UUID, marked []Entry, more, fewer int64) error {
 	return nil
 }
 
-// bytesWith adds up the envelopes of a line, with marked in place of the stored rows.
-func (l *Log) bytesWith(f *foldLine, marked []Entry) (bytes int64, err error) {
-	for from := f.Base; from < f.End(); from += atOnce {
-		entries, err := l.stored(f.Line, from, min(from+atOnce, f.End()))
-		if err != nil {
-			return 0, err
-		}
-		for i := range entries {
-			e := &entries[i]
-			for len(marked) > 0 && marked[0].Position < e.Position {
-				marked = marked[1:]
-			}
-			if len(marked) > 0 && marked[0].Position == e.Position {
-				e = &marked[0]
-			}
-			bytes += e.Size
-		}
-	}
-	return bytes, nil
-}
-
-// workOf returns a fold that changes nothing.
-func (l *Log) workOf(x *folded) *foldWork {
-	w := &foldWork{seq: x.Seq, chain: x.chain, width: x.RowWidth, settled: x.Settled, journals: x.Journals, newestAt: x.newest()}
-	for _, ln := range x.Lines {
-		w.lines = append(w.lines, foldLine{FoldedLine: ln})
-	}
-	return w
-}
-
-// commit replaces index.json and updates the state.
-func (l *Log) commit(w *foldWork, keep []uint64) error {
-	x, err := l.finishFold(w, keep)
-	if err != nil {
-		return err
-	}
-	l.mu.Lock()
-	defer l.mu.Unlock()
-	l.state.retire(x)
-	return nil
-}
-
 // Erased is the reason in the row of a message that was erased on purpose. Readers do not take a file of that name for
 // the message, and a rebuild trusts the row.
 const Erased = "erased"
@@ -190,12 +151,12 @@ const Erased = "erased"
 func (l *Log) Retire() error {
 	l.advance.Lock()
 	defer l.advance.Unlock()
-	x, err := readFolded(l.dir)
+	x, err := readIndexFile(l.dir)
 	if err != nil {
 		return err
 	}
 	if x.unsettled() {
-		return fmt.Errorf("%w: folded journals are not durable in message files yet", ErrBusy)
+		return fmt.Errorf("%w: messages of folded journals are not durable in their files yet", ErrBusy)
 	}
 	w, retained := l.workOf(x), x.retained()
 	w.folders, w.journals = l.state.folders(), append(x.retained(), x.Live)
@@ -227,52 +188,37 @@ func (l *Log) removeStray(live uint64) error {
 		if gen >= live || !regular(l.dir, name) {
 			continue
 		}
-		if err := l.dir.FS.Remove(name); err != nil && !errors.Is(err, fs.ErrNotExist) {
+		if err := l.remove(name); err != nil {
 			return err
 		}
 	}
 	return l.dir.FS.SyncDir(".")
 }
 
-// renew begins a new journal. The caller holds the context lock and advance, and has prepared the log.
-//
-// Crash order: records of the old journal may not be durable yet; those of the new one must not be durable before them.
-func (l *Log) renew(r room) error {
-	old := l.state.newest()
-	if err := old.makeDurable(); err != nil {
-		return err
-	}
-	if err := l.beginJournal(r); err != nil {
-		return err
-	}
-	old.sync.settle()
-	return nil
-}
-
-// Due reports whether the journal that holds a message is not settled. Readers take the message from there if its file,
-// which need not be durable yet, is missing.
-func (l *Log) Due(e *Entry) (due bool) {
+// Unsettled reports whether the journal that holds a message is not settled. Readers take the message from there if its
+// file, which need not be durable yet, is missing.
+func (l *Log) Unsettled(e *Entry) (due bool) {
 	_ = l.view(func(s *state) {
 		due = slices.ContainsFunc(s.journals, func(j *journal) bool { return j.gen == e.gen }) ||
-			slices.Contains(s.kept.gens, e.gen) && !settled(s.dir, e.gen)
+			slices.Contains(s.folded.gens, e.gen) && !settled(s.dir, e.gen)
 	})
 	return due
 }
 
 // settled reports whether index.json now says that the message files and blobs of a folded journal are durable.
 func settled(dir *ctxfolder.Dir, gen uint64) bool {
-	x, err := readFolded(dir)
+	x, err := readIndexFile(dir)
 	return err == nil && gen <= x.Settled
 }
 
-// HarmedJournals reads the folded journals that still exist and returns those that are missing or not whole.
-func (l *Log) HarmedJournals() (map[uint64]error, error) {
+// DamagedJournals reads the folded journals that still exist and returns those that are missing or not whole.
+func (l *Log) DamagedJournals() (map[uint64]error, error) {
 	var gens []uint64
-	err := l.view(func(s *state) { gens = slices.Clone(s.kept.gens) })
+	err := l.view(func(s *state) { gens = slices.Clone(s.folded.gens) })
 	if err != nil {
 		return nil, err
 	}
-	harmed := map[uint64]error{}
+	damaged := map[uint64]error{}
 	for _, gen := range gens {
 		j, err := openJournal(l.dir, gen, nil)
 		if err == nil {
@@ -280,21 +226,21 @@ func (l *Log) HarmedJournals() (map[uint64]error, error) {
 			_ = j.f.Close()
 		}
 		if err != nil {
-			harmed[gen] = err
+			damaged[gen] = err
 		}
 	}
-	if len(harmed) == 0 {
+	if len(damaged) == 0 {
 		return nil, nil
 	}
 	// A fold may have removed them meanwhile.
-	x, err := readFolded(l.dir)
+	x, err := readIndexFile(l.dir)
 	if err != nil {
 		return nil, err
 	}
-	for gen := range harmed {
+	for gen := range damaged {
 		if !slices.Contains(x.Journals, gen) {
-			delete(harmed, gen)
+			delete(damaged, gen)
 		}
 	}
-	return harmed, nil
+	return damaged, nil
 }

@@ -5,9 +5,10 @@ import (
 	"testing"
 )
 
-// TestRetireTellsOthers: whoever looked between the rotation and the end of a fold learns from the next refresh that the folded
-// journals are gone: he must not take them for the copy of a payload.
+// TestRetireTellsOthers lets a handle look between the rotation and the end of a fold. Its next refresh must notice
+// that the folded journals are gone: they are no copy of a payload any more.
 func TestRetireTellsOthers(t *testing.T) {
+	t.Parallel()
 	b, _ := newCrashBench(t)
 	b.must(b.add(3, true))
 	other := *b
@@ -30,8 +31,8 @@ func TestRetireTellsOthers(t *testing.T) {
 			t.Errorf("journal %d is still known", j.gen)
 		}
 	}
-	if len(other.log.state.kept.gens) > 0 {
-		t.Errorf("journals %v are still known", other.log.state.kept.gens)
+	if len(other.log.state.folded.gens) > 0 {
+		t.Errorf("journals %v are still known", other.log.state.folded.gens)
 	}
 	other.shows(len(b.ids))
 	b.must(b.add(2, true))

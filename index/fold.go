@@ -1,17 +1,12 @@
 package index
 
 import (
-	"bytes"
 	stdcontext "context"
 	"errors"
-	"fmt"
-	"io/fs"
-	"os"
 	"slices"
 	"time"
 
 	ctxfolder "github.com/ctxdir/ctxdir/context"
-	"github.com/ctxdir/ctxdir/internal/vfs"
 	"github.com/google/uuid"
 )
 
@@ -73,7 +68,7 @@ func (l *Log) fold(ctx stdcontext.Context, settle bool) error {
 			l.stuck = folded - settled
 			todo.settled = keep[settled] - 1
 			keep = keep[min(settled, folded-1):] // the newest folded one stays, as a second copy
-			if settled == folded && (slices.Contains(todo.harmed, keep[0]) || slices.Contains(todo.superseded, keep[0])) {
+			if settled == folded && (slices.Contains(todo.damaged, keep[0]) || slices.Contains(todo.superseded, keep[0])) {
 				keep = keep[1:]
 			}
 		}
@@ -90,11 +85,7 @@ func (l *Log) fold(ctx stdcontext.Context, settle bool) error {
 	}
 	l.advance.Lock()
 	defer l.advance.Unlock()
-	l.mu.Lock()
-	defer l.mu.Unlock()
-	if l.state != nil {
-		l.state.retire(x)
-	}
+	l.retire(x)
 	return unsettled
 }
 
@@ -120,9 +111,8 @@ type foldWork struct {
 	seq, chain uint64
 	journals   []uint64 // existing ones, oldest first; the last one is not folded
 	settled    uint64   // journals up to here are only a second copy
-	harmed     []uint64 // journals that could not be read whole: they go to the trash
+	damaged    []uint64 // journals that could not be read whole: they go to the trash
 	superseded []uint64 // a later journal repeats these: index.json does not name them, and they go with this fold
-	width      int
 	newestAt   int64
 	lines      []foldLine
 	folders    map[uuid.UUID]string
@@ -171,7 +161,7 @@ func (l *Log) rotate(ctx stdcontext.Context, settle bool) (*foldWork, error) {
 			return nil, err
 		}
 	}
-	w := &foldWork{seq: s.newest().begin.Seq, chain: s.newest().begin.chain, width: rowWidth, newestAt: s.newestAt, folders: s.folders()}
+	w := &foldWork{seq: s.newest().begin.Seq, chain: s.newest().begin.chain, newestAt: s.newestAt, folders: s.folders()}
 	w.journals, w.settled, w.superseded = append(x.retained(), s.superseded...), x.Settled, s.superseded
 	w.idle = s.seq == x.Seq && !x.unsettled() && len(s.superseded) == 0
 	for _, j := range s.journals {
@@ -182,17 +172,13 @@ func (l *Log) rotate(ctx stdcontext.Context, settle bool) (*foldWork, error) {
 		if ln.Count == 0 {
 			continue
 		}
-		f := foldLine{FoldedLine: FoldedLine{Counts: ln.Counts, Stored: ln.Stored, Folder: w.folders[id]}, start: ln.start, cut: ln.cut > x.Seq}
-		for _, e := range ln.changed {
-			f.entries = append(f.entries, *e)
-		}
-		f.entries = append(f.entries, ln.recent...)
-		f.entries = slices.DeleteFunc(f.entries, func(e Entry) bool { return e.seq != 0 && e.seq <= x.Seq })
-		slices.SortFunc(f.entries, func(a, b Entry) int { return int(a.Position - b.Position) })
+		f := foldLine{start: ln.start, cut: ln.cut > x.Seq}
+		f.Counts, f.Placement, f.Folder = ln.Counts, ln.Placement, w.folders[id]
+		f.entries = slices.DeleteFunc(ln.unfolded(), func(e Entry) bool { return e.seq != 0 && e.seq <= x.Seq })
 		s.countFound(ln, &f)
 		w.lines = append(w.lines, f)
 	}
-	slices.SortFunc(w.lines, func(a, b foldLine) int { return slices.Compare(a.Line[:], b.Line[:]) })
+	slices.SortFunc(w.lines, func(a, b foldLine) int { return compareIDs(a.Line, b.Line) })
 	return w, nil
 }
 
@@ -200,240 +186,10 @@ func (l *Log) rotate(ctx stdcontext.Context, settle bool) (*foldWork, error) {
 func (s *state) countFound(ln *line, f *foldLine) {
 	for i := 0; f.Lost > 0 && i < len(f.entries) && f.entries[i].Position < ln.start; i++ {
 		rows, err := s.readRows(ln, f.entries[i].Position, f.entries[i].Position+1)
-		if err == nil && rows[0].unfound() && !f.entries[i].unfound() {
+		if err == nil && rows[0].isLost() && !f.entries[i].isLost() {
 			f.Lost--
 		}
 	}
-}
-
-// room is how much space a new journal preallocates.
-type room bool
-
-const (
-	roomy room = true  // for the next appends
-	tight room = false // the least that a journal must have
-)
-
-// beginJournal begins the next generation as the newest journal.
-func (l *Log) beginJournal(r room) error {
-	s := l.state
-	gen := s.newest().gen + 1
-	counts := make([]Counts, 0, len(s.lines))
-	for _, ln := range s.lines {
-		counts = append(counts, ln.Counts)
-	}
-	slices.SortFunc(counts, func(a, b Counts) int { return slices.Compare(a.Line[:], b.Line[:]) })
-	metadata := s.metadata
-	if m, _, err := l.dir.ReadMetadata(); err == nil {
-		metadata = ctxfolder.RawMetadata(m)
-	}
-	b, err := encodeBegin(begin{
-		Context: l.dir.ID, Store: l.dir.Store, Generation: gen, Seq: s.seq, chain: s.chain,
-		Lines: counts, Metadata: metadata, CreatedAt: time.Now().UTC(),
-	})
-	if err != nil {
-		return err
-	}
-	if err := l.clearWay(gen); err != nil {
-		return err
-	}
-	if r == tight {
-		b = append(bytes.TrimRight(b, "\n"), '\n', '\n')
-		if err := l.dir.FS.Remove(ctxfolder.JournalFile(gen)); err != nil && !errors.Is(err, fs.ErrNotExist) {
-			return err // the preallocated file
-		}
-	}
-	if err := l.start(gen, b); err != nil {
-		return err
-	}
-	j, err := openJournal(l.dir, gen, nil)
-	if err != nil {
-		return err
-	}
-	j.setDurable()
-	l.mu.Lock()
-	defer l.mu.Unlock()
-	s.journals = append(s.journals, j)
-	s.metadata = metadata
-	return nil
-}
-
-// layOut preallocates the next journal as blank space, durably: the slow part of a rotation precedes the lock. For all
-// others, a journal that has not begun does not exist.
-func (l *Log) layOut() error {
-	var newest *journal
-	var end int64
-	var empty bool
-	err := l.view(func(s *state) {
-		if empty = s.unsaved; !empty {
-			newest = s.newest()
-			end, empty = newest.first, newest.end == newest.first
-		}
-	})
-	if err != nil || empty {
-		return err
-	}
-	gen := newest.gen + 1
-	if _, err := l.dir.FS.Lstat(ctxfolder.JournalFile(gen)); err == nil {
-		return l.dir.FS.SyncDir(".") // another process rotated or preallocated it; that sync may have failed
-	}
-	if newest.there(l.dir) != nil {
-		return nil // others rotated more than once
-	}
-	// The blank file must not replace a journal that an append, after a failed sync, begins meanwhile under the lock.
-	err = l.createFile(ctxfolder.JournalFile(gen), ".blank", func(f vfs.File) error {
-		_, err := f.Write(bytes.Repeat([]byte{'\n'}, int(end)+space(end)))
-		return err
-	}, l.dir.FS.RenameNew)
-	if err != nil && !errors.Is(err, fs.ErrExist) {
-		return err
-	}
-	return l.dir.FS.SyncDir(".")
-}
-
-// start writes a journal's begin record: into preallocated space, or into a new file.
-//
-// Crash order: until the sync the journal may be blank or torn, and counts as missing; nothing in it is acknowledged.
-// The previous journal is durable already. If start fails, the new journal must be gone for good before another record
-// is acknowledged in the previous one: it would count instead of that record. If it cannot be removed, every writer
-// continues in it and rewrites its begin record: see cover.
-func (l *Log) start(gen uint64, beginning []byte) error {
-	err := l.writeBeginning(gen, beginning)
-	if err == nil {
-		return nil
-	}
-	gone := l.dir.FS.Remove(ctxfolder.JournalFile(gen))
-	if gone == nil || errors.Is(gone, fs.ErrNotExist) {
-		gone = l.dir.FS.SyncDir(".")
-	}
-	if gone != nil {
-		l.state.newest().sync.fail(err) // the next append begins a journal that repeats everything, unless this one still exists
-	}
-	return err
-}
-
-func (l *Log) writeBeginning(gen uint64, beginning []byte) error {
-	f, err := l.dir.FS.OpenFile(ctxfolder.JournalFile(gen), os.O_RDWR)
-	if err == nil {
-		blank, berr := (&journal{f: f}).blankBehind(0)
-		if blank {
-			if _, err = f.WriteAt(beginning, 0); err == nil {
-				err = f.Datasync()
-			}
-		}
-		err = errors.Join(err, berr, f.Close())
-		if blank || err != nil {
-			return err
-		}
-	}
-	return l.createJournal(gen, func(f vfs.File) error {
-		_, err := f.Write(beginning)
-		return err
-	})
-}
-
-// writeRows writes the rows of the folded entries and makes them durable.
-func (l *Log) writeRows(w *foldWork) error {
-	named := false
-	for i := range w.lines {
-		ln := &w.lines[i]
-		if len(ln.entries) == 0 && !ln.cut {
-			continue
-		}
-		write := l.writeRowsOf
-		if dense := ln.dense(
-			ln.Base,
-		); ln.cut && ln.End() < dense || len(ln.entries) > 0 && ln.entries[0].Position < dense ||
-			slices.ContainsFunc(ln.entries, archived) {
-			write = l.rewriteRowsOf
-		}
-		made, err := write(ln)
-		if err != nil {
-			return err
-		}
-		named = named || made
-	}
-	if !named {
-		return nil
-	}
-	return l.syncRows()
-}
-
-// writeRowsOf writes rows of the dense part in their places. It reports whether it created the file.
-func (l *Log) writeRowsOf(ln *foldLine) (made bool, err error) {
-	first := ln.first(ln.Base)
-	rows, err := openRows(l.dir, ctxfolder.RowsFile(ln.Line, ln.Rows), first)
-	if err != nil {
-		return false, err
-	}
-	for i := range ln.entries {
-		if err == nil {
-			err = rows.put(&ln.entries[i])
-		}
-	}
-	if err == nil {
-		err = rows.end(ln.End() - first)
-	}
-	if cerr := rows.close(); err == nil {
-		err = cerr
-	}
-	return rows.made, err
-}
-
-// rewriteRowsOf writes a new row file where rows belong between others: rows of archived messages that now have another
-// version, or none.
-//
-// Crash order: index.json names the old file until the new one is durable. The old file goes last.
-func (l *Log) rewriteRowsOf(ln *foldLine) (made bool, err error) {
-	rows, err := buildRows(l.dir, ln.Counts, ln.Rows+1, ln.Packs)
-	if err != nil {
-		return false, err
-	}
-	news := ln.entries
-	for from := ln.Base; from < ln.End() && err == nil; from += atOnce {
-		var old []Entry
-		to := min(from+atOnce, ln.End())
-		if old, err = l.stored(ln.Line, from, min(to, ln.start)); err != nil {
-			break
-		}
-		for p := from; p < to && err == nil; p++ {
-			switch {
-			case len(news) > 0 && news[0].Position == p:
-				err = rows.put(&news[0])
-				news = news[1:]
-			case p-from < int64(len(old)):
-				err = rows.put(&old[p-from])
-			default:
-				err = fmt.Errorf("%w: position %d of line %s has no entry", ErrDamaged, p, ln.Line)
-			}
-		}
-	}
-	if err != nil {
-		rows.abandon()
-		return false, err
-	}
-	ln.Stored, err = rows.finish()
-	return true, err
-}
-
-// stored returns the folded entries of a line, without later changes from the journals.
-func (l *Log) stored(id uuid.UUID, from, to int64) (entries []Entry, err error) {
-	l.mu.RLock()
-	defer l.mu.RUnlock()
-	if ln := l.state.lines[id]; ln != nil && from < to {
-		entries, err = l.state.readRows(ln, from, to)
-	}
-	return entries, err
-}
-
-// syncRows makes the names of row files durable.
-func (l *Log) syncRows() error {
-	for _, dir := range []string{ctxfolder.RowsFolder, "."} {
-		if err := l.dir.FS.SyncDir(dir); err != nil {
-			return fmt.Errorf("%w: %w", ErrDurability, err)
-		}
-	}
-	return nil
 }
 
 // timeOrZero converts nanoseconds since 1970 to a time; 0 stands for none.
@@ -445,10 +201,10 @@ func timeOrZero(ns int64) (t time.Time) {
 }
 
 // finishFold replaces index.json. It names the journals to keep, the newest ones, and removes the others.
-func (l *Log) finishFold(w *foldWork, keep []uint64) (*folded, error) {
-	x := &folded{
+func (l *Log) finishFold(w *foldWork, keep []uint64) (*indexFile, error) {
+	x := &indexFile{
 		Context: l.dir.ID, Store: l.dir.Store, Seq: w.seq, chain: w.chain, Journals: keep, Live: keep[len(keep)-1], Settled: w.settled,
-		RowWidth: w.width, UpdatedAt: time.Now().UTC(), NewestAt: timeOrZero(w.newestAt),
+		RowWidth: rowWidth, UpdatedAt: time.Now().UTC(), NewestAt: timeOrZero(w.newestAt),
 	}
 	for i := range w.lines {
 		x.Lines = append(x.Lines, w.lines[i].FoldedLine)
@@ -456,7 +212,7 @@ func (l *Log) finishFold(w *foldWork, keep []uint64) (*folded, error) {
 	x.Dropped = x.dropped(l.dir)
 	gone := w.journals[:len(w.journals)-len(keep)]
 	if len(gone) > 0 {
-		w.harmed = append(w.harmed, l.replaced(w.journals[:len(gone)+1])...)
+		w.damaged = append(w.damaged, l.replaced(w.journals[:len(gone)+1])...)
 	}
 	b, err := x.encode()
 	if err != nil {
@@ -473,15 +229,44 @@ func (l *Log) finishFold(w *foldWork, keep []uint64) (*folded, error) {
 	}
 	for _, gen := range gone { // in order of their numbers: see catchUp
 		name := ctxfolder.JournalFile(gen)
-		err := l.dir.MakeWay(name)
-		if err == nil && slices.Contains(w.harmed, gen) {
-			err = l.dir.SetAside(name)
-		} else if err == nil {
-			err = l.dir.FS.Remove(name)
+		if err := l.dir.MakeWay(name); err != nil {
+			return nil, err
 		}
-		if err != nil && !errors.Is(err, fs.ErrNotExist) {
+		remove := l.remove
+		if slices.Contains(w.damaged, gen) {
+			remove = l.trash
+		}
+		if err := remove(name); err != nil {
 			return nil, err
 		}
 	}
 	return x, l.removeRows(x)
+}
+
+// workOf returns a fold that changes nothing.
+func (l *Log) workOf(x *indexFile) *foldWork {
+	w := &foldWork{seq: x.Seq, chain: x.chain, settled: x.Settled, journals: x.Journals, newestAt: x.newest()}
+	for _, ln := range x.Lines {
+		w.lines = append(w.lines, foldLine{FoldedLine: ln})
+	}
+	return w
+}
+
+// commit replaces index.json and updates the state.
+func (l *Log) commit(w *foldWork, keep []uint64) error {
+	x, err := l.finishFold(w, keep)
+	if err != nil {
+		return err
+	}
+	l.retire(x)
+	return nil
+}
+
+// retire updates the state to an index.json that this log wrote. The caller holds advance.
+func (l *Log) retire(x *indexFile) {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	if l.state != nil {
+		l.state.retire(x)
+	}
 }

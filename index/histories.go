@@ -9,28 +9,12 @@ import (
 	"slices"
 
 	ctxfolder "github.com/ctxdir/ctxdir/context"
-	"github.com/ctxdir/ctxdir/internal/vfs"
 	"github.com/google/uuid"
 )
 
 // A folder holds files of two histories when an older or another copy of a context was copied over it. The chain of the
 // records distinguishes the journals. The history is that of index.json, and a newer journal belongs to it only if it
 // continues the previous one.
-
-// stray is a journal of another history with the number of the next journal.
-type stray struct {
-	gen  uint64
-	info fs.FileInfo
-}
-
-// still reports whether the stray journal still has that number.
-func (s stray) still(dir *ctxfolder.Dir, gen uint64) bool {
-	if s.gen != gen || s.info == nil {
-		return false
-	}
-	now, err := vfs.LstatNumber(dir.FS, ctxfolder.JournalFile(gen))
-	return err == nil && vfs.SameFile(now, s.info)
-}
 
 // endSpot returns the place after the last record of a journal. exact is false when the journal is damaged or torn: it
 // may then have ended later.
@@ -90,7 +74,7 @@ func (j *journal) newestAt() int64 {
 // ofOneHistory splits journals into those of one history, in order, and the others. The history is that of index.json
 // if its live journal exists. Otherwise it is that of the newest message: messages that were acknowledged after the
 // mixing are newer than both histories.
-func ofOneHistory(journals []*journal, x *folded) (own, others []*journal) {
+func ofOneHistory(journals []*journal, x *indexFile) (own, others []*journal) {
 	if len(journals) < 2 {
 		return journals, nil
 	}
@@ -162,25 +146,20 @@ func (l *Log) clearWay(gen uint64) error {
 		j := &journal{gen: gen, f: f}
 		blank, err := j.blankBehind(0)
 		empty := blank || j.unbegun()
-		if cerr := f.Close(); err == nil {
-			err = cerr
-		}
-		if err != nil || empty {
+		if err = cmp.Or(err, f.Close()); err != nil || empty {
 			return err
 		}
 	}
-	if err := l.dir.SetAside(name); !errors.Is(err, fs.ErrNotExist) {
-		return err
-	}
-	return nil
+	return l.trash(name)
 }
 
-// keepOwn closes the journals of other histories. It also closes the journals older than those that index.json names:
-// they were settled, or they are of another history. Nothing distinguishes the two, so their contents only fill gaps.
-func (s *state) keepOwn(held []*journal, x *folded) {
+// selectHistory closes the journals of other histories. It also closes the journals older than those that index.json
+// names: they were settled, or they are of another history. Nothing distinguishes the two, so their contents only fill
+// gaps.
+func (s *state) selectHistory(held []*journal, x *indexFile) {
 	if x != nil && len(x.Journals) > 0 {
 		n, _ := slices.BinarySearchFunc(s.journals, x.Journals[0], func(j *journal, gen uint64) int { return cmp.Compare(j.gen, gen) })
-		(&state{journals: s.journals[:n]}).closeBut(held)
+		_ = closeBut(s.journals[:n], held)
 		s.journals = s.journals[n:]
 	}
 	own, others := ofOneHistory(s.journals, x)
@@ -188,7 +167,7 @@ func (s *state) keepOwn(held []*journal, x *folded) {
 		s.note("journal", "%s belongs to another history", ctxfolder.JournalFile(j.gen))
 		s.foreign = append(s.foreign, j.gen)
 	}
-	(&state{journals: others}).closeBut(held)
+	_ = closeBut(others, held)
 	s.journals, s.metadata = own, nil
 	for _, j := range own {
 		if j.begin.Metadata != nil {

@@ -64,9 +64,10 @@ func (b *bench) trashed() (n int) {
 	return n
 }
 
-// TestOlderCopyOverNewer: journals of the newer history are not believed, whether they stand right behind the restored
-// one or further on; what is appended stays through rotations, and the journals in the way go to trash.
+// TestOlderCopyOverNewer restores an older journal under newer ones. Journals of the newer history must not count,
+// whatever their numbers. New messages must survive rotations, and the journals in the way go to the trash.
 func TestOlderCopyOverNewer(t *testing.T) {
+	t.Parallel()
 	for name, second := range map[string]bool{"the next journal is there": true, "one behind a gap": false} {
 		t.Run(name, func(t *testing.T) {
 			b, _ := newMixed(t, second)
@@ -97,8 +98,9 @@ func TestOlderCopyOverNewer(t *testing.T) {
 	}
 }
 
-// TestRecommitBesideStray: the journal that takes the place of one whose sync failed does not take that of a journal of another history.
+// TestRecommitBesideStray begins a new journal after a failed sync where a journal of another history has its number.
 func TestRecommitBesideStray(t *testing.T) {
+	t.Parallel()
 	b, disk := newMixed(t, true)
 	defer b.close()
 	failed := false
@@ -125,8 +127,9 @@ func TestRecommitBesideStray(t *testing.T) {
 }
 
 // TestRotationOntoStrayCut cuts the power at every operation of a rotation onto the number of a journal of another
-// history. What was acknowledged is there, and so is that journal, in its place or in the trash.
+// history. Acknowledged messages must survive, and so must that journal, in its place or in the trash.
 func TestRotationOntoStrayCut(t *testing.T) {
+	t.Parallel()
 	for k, cut := 1, true; cut; k++ {
 		b, disk := newMixed(t, true)
 		stray, err := vfs.ReadFile(b.dir.FS, ctxfolder.JournalFile(2), 1<<20)
@@ -175,9 +178,10 @@ func walk(fsys vfs.FS, folder string, f func(path string)) error {
 	return nil
 }
 
-// TestTailBesideStray: one who follows begins in the context's own journal, and goes on through rotations, whatever
-// journals of another history lie behind.
+// TestTailBesideStray checks that a follower begins in the context's own journal and continues through rotations,
+// whatever journals of another history come after it.
 func TestTailBesideStray(t *testing.T) {
+	t.Parallel()
 	for _, second := range []bool{true, false} {
 		b, _ := newMixed(t, second)
 		live, err := FollowEnd(b.follow())
@@ -197,9 +201,10 @@ func TestTailBesideStray(t *testing.T) {
 	}
 }
 
-// TestRebuildOfMixed: index.json is lost after another copy was copied over the context and the work went on. What was
-// acknowledged since is there; what is left of the other history takes no place of it.
+// TestRebuildOfMixed loses index.json after another copy was copied over the context and more was appended. Messages
+// acknowledged since must be there, and the other history must not take their places.
 func TestRebuildOfMixed(t *testing.T) {
+	t.Parallel()
 	for name, second := range map[string]bool{"the next journal is there": true, "one behind a gap": false} {
 		t.Run(name, func(t *testing.T) {
 			b, _ := newMixed(t, second)
@@ -215,8 +220,9 @@ func TestRebuildOfMixed(t *testing.T) {
 	}
 }
 
-// TestRowsOfAnotherHistory: rows behind those that count go with the next fold, so that no rebuild takes them for messages.
+// TestRowsOfAnotherHistory checks that a fold removes surplus rows, so that no rebuild takes them for messages.
 func TestRowsOfAnotherHistory(t *testing.T) {
+	t.Parallel()
 	b, _ := newMixed(t, false)
 	defer b.close()
 	rows := ctxfolder.RowsFile(b.line, 0)

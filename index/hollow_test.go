@@ -9,8 +9,10 @@ import (
 	"github.com/ctxdir/ctxdir/internal/vfs"
 )
 
-// TestHollowRecord: a record that claims gigabytes, of which hardly anything was written, is none: nobody reads it, or makes room for it.
+// TestHollowRecord writes a record that claims gigabytes but has hardly any data. No reader may accept it or allocate
+// for it.
 func TestHollowRecord(t *testing.T) {
+	t.Parallel()
 	fsys, err := vfs.OS(t.TempDir())
 	if err != nil {
 		t.Fatal(err)
@@ -49,7 +51,7 @@ func TestHollowRecord(t *testing.T) {
 	if out[0] != nil {
 		t.Errorf("%d bytes of a run", len(out[0]))
 	}
-	if j.harmed(int64(headSize)) {
+	if j.looksDamaged(int64(headSize)) {
 		t.Error("what was never written was a record once")
 	}
 	if rec, found, err := r.resync(0, 0); !found || err != nil || rec.seq != 9 {

@@ -8,7 +8,7 @@ import (
 	"io"
 	"io/fs"
 	"os"
-	"sync"
+	"slices"
 	"syscall"
 	"time"
 
@@ -39,62 +39,67 @@ type begin struct {
 }
 
 // encodeBegin returns a journal with only a begin record and blank space.
-func encodeBegin(b begin) ([]byte, error) {
-	b.Version, b.Chain = journalVersion, Hex(b.chain)
-	body, err := json.Marshal(b)
+func encodeBegin(dir *ctxfolder.Dir, gen uint64, at Spot, lines []Counts, metadata json.RawMessage) ([]byte, error) {
+	lines = slices.SortedFunc(slices.Values(lines), func(a, b Counts) int { return compareIDs(a.Line, b.Line) })
+	body, err := json.Marshal(begin{
+		Version: journalVersion, Context: dir.ID, Store: dir.Store, Generation: gen, Seq: at.Seq, Chain: Hex(at.Chain),
+		Lines: append([]Counts{}, lines...), Metadata: metadata, CreatedAt: time.Now().UTC(),
+	})
 	if err != nil {
 		return nil, err
 	}
-	out, _ := appendRecord(nil, head{prev: b.chain, seq: b.Seq, kind: KindBegin, len: int64(len(body)), sum: bodySum(body)}, body)
+	h := head{prev: at.Chain, seq: at.Seq, kind: KindBegin, len: int64(len(body)), sum: bodySum(body)}
+	out, _ := appendRecord(nil, h, body)
 	return append(out, bytes.Repeat([]byte{'\n'}, space(int64(len(out))))...), nil
 }
 
-// known reports whether this program can read the journal.
-func (b *begin) known() bool { return b.Version == journalVersion || b.Version == journalBefore }
-
-func parseBegin(body []byte, dir *ctxfolder.Dir, generation uint64) (begin, error) {
-	var b begin
+// decodeBegin parses the body of a begin record of any context.
+func decodeBegin(body []byte) (b begin, err error) {
 	if err := json.Unmarshal(body, &b); err != nil {
-		return b, fmt.Errorf("%w: beginning of the journal: %w", ErrDamaged, err)
+		return b, fmt.Errorf("%w: begin record: %w", ErrDamaged, err)
 	}
-	if !b.known() {
+	if b.Version != journalVersion && b.Version != journalBefore {
 		return b, fmt.Errorf("%w: journal is %q, wanted %q or %q", ctxfolder.ErrVersion, b.Version, journalVersion, journalBefore)
 	}
 	if b.Seq > maxSeq {
-		return b, fmt.Errorf("%w: journal %d begins at record %d", ErrDamaged, generation, b.Seq)
-	}
-	if b.Context != dir.ID || b.Store != dir.Store || b.Generation != generation {
-		return b, fmt.Errorf(
-			"%w: journal %d is of context %s in store %s, generation %d",
-			ErrDamaged,
-			generation,
-			b.Context,
-			b.Store,
-			b.Generation,
-		)
+		return b, fmt.Errorf("%w: begin record has the impossible number %d", ErrDamaged, b.Seq)
 	}
 	for _, c := range b.Lines {
 		if !c.sane() {
-			return b, fmt.Errorf("%w: counts of line %s: %+v", ErrDamaged, c.Line, c)
+			return b, fmt.Errorf("%w: begin record has impossible counts %+v of line %s", ErrDamaged, c, c.Line)
 		}
 	}
-	var err error
-	b.chain, err = parseHexString(b.Chain)
+	if b.chain, err = parseHexString(b.Chain); err != nil {
+		err = fmt.Errorf("%w: begin record: %w", ErrDamaged, err)
+	}
 	return b, err
+}
+
+// parseBegin parses the body of the begin record of a context's journal.
+func parseBegin(body []byte, dir *ctxfolder.Dir, generation uint64) (begin, error) {
+	b, err := decodeBegin(body)
+	if err != nil {
+		return b, err
+	}
+	if b.Context != dir.ID || b.Store != dir.Store || b.Generation != generation {
+		return b, fmt.Errorf("%w: journal %d is of context %s in store %s, generation %d",
+			ErrDamaged, generation, b.Context, b.Store, b.Generation)
+	}
+	return b, nil
 }
 
 // journal is an open journal file.
 type journal struct {
-	gen      uint64
-	f        vfs.File
-	info     fs.FileInfo
-	begin    begin
-	first    int64 // where the first record after the begin record starts
-	end      int64 // after the last whole record that was read or written
-	laid     int64 // the file is known to be preallocated up to here
-	messages int64 // after the last record of a message
-	seq      uint64
-	chain    uint64 // of the last record before end
+	gen       uint64
+	f         vfs.File
+	info      fs.FileInfo
+	begin     begin
+	first     int64 // where the first record after the begin record starts
+	end       int64 // after the last whole record that was read or written
+	allocated int64 // the file is known to be preallocated up to here
+	messages  int64 // after the last record of a message
+	seq       uint64
+	chain     uint64 // of the last record before end
 
 	checked bool // the space after end is blank, or was when last read
 	sync    *syncer
@@ -172,7 +177,7 @@ func (j *journal) unbegun() bool {
 		found = rec.kind != KindBegin
 		return !found
 	})
-	return err == nil && !found && !j.harmed(0)
+	return err == nil && !found && !j.looksDamaged(0)
 }
 
 func (j *journal) readBegin(dir *ctxfolder.Dir) error {
@@ -194,7 +199,7 @@ func (j *journal) readBegin(dir *ctxfolder.Dir) error {
 	if j.begin, err = parseBegin(body, dir, j.gen); err != nil {
 		return err
 	}
-	j.first, j.end, j.laid = h.size(), h.size(), info.Size()
+	j.first, j.end, j.allocated = h.size(), h.size(), info.Size()
 	j.seq, j.chain = j.begin.Seq, j.begin.chain
 	j.durable = recordEnd{seq: j.begin.Seq}
 	return nil
@@ -212,7 +217,7 @@ func (j *journal) readWhole(off, size int64) (head, []byte, error) {
 
 // readRecord is readWhole, but returns the whole record, head included.
 func (j *journal) readRecord(off, size int64) (head, []byte, error) {
-	bad := fmt.Errorf("%w: journal %d, record at byte %d", ErrDamaged, j.gen, off)
+	bad := fmt.Errorf("%w: journal %d has no whole record at byte %d", ErrDamaged, j.gen, off)
 	var first [headSize]byte
 	n, err := j.f.ReadAt(first[:], off)
 	if err != nil && !errors.Is(err, io.EOF) {
@@ -235,10 +240,10 @@ func (j *journal) readRecord(off, size int64) (head, []byte, error) {
 	return h, b, nil
 }
 
-// there fails with fs.ErrNotExist when the journal is no longer in the folder. A caller that found no next journal must
-// ask. Journals go in order of their numbers: while this one exists, there was no next one. If this one has gone, a
-// next one may have existed and gone too.
-func (j *journal) there(dir *ctxfolder.Dir) error {
+// exists fails with fs.ErrNotExist when the journal is no longer in the folder. A caller that found no next journal
+// must ask. Journals go in order of their numbers: while this one exists, there was no next one. If this one has gone,
+// a next one may have existed and gone too.
+func (j *journal) exists(dir *ctxfolder.Dir) error {
 	name := ctxfolder.JournalFile(j.gen)
 	now, err := vfs.LstatNumber(dir.FS, name)
 	if err == nil && !vfs.SameFile(now, j.info) {
@@ -250,9 +255,9 @@ func (j *journal) there(dir *ctxfolder.Dir) error {
 // size returns the current length of the file.
 func (j *journal) size() (int64, error) { return vfs.Size(j.f) }
 
-// quiet reports whether nothing was written since the journal was last read or written. One byte shows it: each writer
-// begins at the end of the previous record and leaves blank space after its own.
-func (j *journal) quiet() bool {
+// unchanged reports whether nothing was written since the journal was last read or written. One byte shows it: each
+// writer begins at the end of the previous record and leaves blank space after its own.
+func (j *journal) unchanged() bool {
 	var b [1]byte
 	n, _ := j.f.ReadAt(b[:], j.end)
 	return j.checked && n == 1 && b[0] == '\n'
@@ -260,20 +265,13 @@ func (j *journal) quiet() bool {
 
 // blankBehind reports whether the file has nothing but newlines from off to its end.
 func (j *journal) blankBehind(off int64) (bool, error) {
-	b := make([]byte, 64<<10)
-	for {
-		n, err := j.f.ReadAt(b, off)
-		if len(bytes.TrimLeft(b[:n], "\n")) > 0 {
-			return false, nil
-		}
-		off += int64(n)
-		if errors.Is(err, io.EOF) {
-			return true, nil
-		}
-		if err != nil {
-			return false, err
-		}
+	size, err := j.size()
+	if err != nil {
+		return false, err
 	}
+	r := &reader{f: j.f, size: size}
+	defer r.giveBack(r.borrow())
+	return r.blank(off)
 }
 
 // page is how many bytes a file system writes whole or not at all, or a part of that number.
@@ -281,79 +279,8 @@ const page = 4 << 10
 
 // space returns how many newlines to preallocate after a journal that will end at end. It doubles the journal, within
 // bounds: a small context's journal stays small, and a large one seldom changes its size. It fills the last page: a
-// crash that takes back a later write's growth of the file then leaves the file's end there, too (see harmed).
+// crash that takes back a later write's growth of the file then leaves the file's end there, too (see looksDamaged).
 func space(end int64) int {
 	laid := end + min(max(end, page), 128<<10)
 	return int((laid+page-1)/page*page - end)
-}
-
-// syncer lets concurrent committers share syncs: each waits for a sync that began after it asked.
-type syncer struct {
-	mu       sync.Mutex
-	done     *sync.Cond
-	running  bool
-	started  uint64
-	finished uint64
-	covered  int64 // a successful sync covers the file up to here
-	failed   error // the first failure: it stays, since a failed sync is never retried
-	settled  bool  // a rotation synced the file after its last record
-}
-
-// wait returns nil once a sync that began after the call has succeeded. The caller wrote or read the file up to end.
-func (s *syncer) wait(datasync func() error, end int64) error {
-	s.mu.Lock()
-	defer s.mu.Unlock()
-	if s.done == nil {
-		s.done = sync.NewCond(&s.mu)
-	}
-	for need := s.started + 1; s.finished < need && s.failed == nil && !s.settled; {
-		if s.running {
-			s.done.Wait()
-			continue
-		}
-		s.running = true
-		s.started++
-		s.mu.Unlock()
-		err := datasync()
-		s.mu.Lock()
-		s.running = false
-		s.finished = s.started
-		if err != nil && s.failed == nil {
-			s.failed = err
-		}
-		s.done.Broadcast()
-	}
-	if s.failed == nil {
-		s.covered = max(s.covered, end)
-	}
-	return s.failed
-}
-
-// covers reports whether the file's content up to end is durable.
-func (s *syncer) covers(end int64) bool {
-	s.mu.Lock()
-	defer s.mu.Unlock()
-	return s.failed == nil && (s.settled || end <= s.covered)
-}
-
-// settle notes that the file was synced after its last record.
-func (s *syncer) settle() {
-	s.mu.Lock()
-	defer s.mu.Unlock()
-	s.settled = true
-}
-
-// fail makes every later wait fail.
-func (s *syncer) fail(err error) {
-	s.mu.Lock()
-	defer s.mu.Unlock()
-	if s.failed == nil {
-		s.failed = err
-	}
-}
-
-func (s *syncer) err() error {
-	s.mu.Lock()
-	defer s.mu.Unlock()
-	return s.failed
 }

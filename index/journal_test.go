@@ -46,7 +46,7 @@ func newBench(t testing.TB) *bench {
 	if _, err := branch.New(m, "main", b.line); err != nil {
 		t.Fatal(err)
 	}
-	files, err := BeginFiles(m, testStore, time.Now())
+	files, err := BeginFiles(m, testStore)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -158,48 +158,61 @@ func (b *bench) used(gen int) []byte {
 }
 
 func TestTornTailIsCut(t *testing.T) {
-	b := newBench(t)
-	b.must(b.add(3, true))
-	whole := len(b.used(1))
-	b.must(b.add(1, false)) // its file is never made: the commit did not end
-	raw := b.used(1)
-	ids := b.ids[:3]
-	intact := t.TempDir()
-	b.must(os.CopyFS(intact, os.DirFS(b.root)))
-	inTrash := 0
-	for cut := whole + 1; cut < len(raw); cut++ {
-		for name, tail := range map[string][]byte{
-			"end":  raw[:cut],
-			"NULs": append(bytes.Clone(raw[:cut]), make([]byte, len(raw)-cut)...),
-			"page": append(append(append(bytes.Clone(raw[:whole]), bytes.Repeat([]byte{'\n'}, cut-whole)...), raw[cut:]...), "\n\n"...),
-		} {
-			if name == "page" && len(bytes.Trim(raw[cut:], "\n")) == 0 {
-				continue
-			}
-			b.close()
-			b.must(os.RemoveAll(b.root))
-			b.must(os.CopyFS(b.root, os.DirFS(intact)))
-			b.must(os.WriteFile(b.journal(1), tail, 0o600))
-			b.reopen()
-			b.ids = ids[:3:3]
-			b.shows(3)
-			b.must(b.add(1, false))
-			b.reopen()
-			b.shows(4)
-			items, err := filepath.Glob(filepath.Join(b.root, "trash", "*", "journal-1.jsonl"))
-			b.must(err)
-			inTrash += len(items)
-		}
-		if cut > whole+200 && cut < len(raw)-40 {
-			cut += 37
-		}
+	t.Parallel()
+	stride := 1
+	if testing.Short() {
+		stride = 7
 	}
-	if inTrash == 0 {
-		t.Fatal("the cut tails are not in trash")
+	for name, tear := range map[string]func(raw []byte, whole, cut int) []byte{
+		"end": func(raw []byte, _, cut int) []byte { return raw[:cut] },
+		"NULs": func(raw []byte, _, cut int) []byte {
+			return append(bytes.Clone(raw[:cut]), make([]byte, len(raw)-cut)...)
+		},
+		"page": func(raw []byte, whole, cut int) []byte {
+			return append(append(append(bytes.Clone(raw[:whole]), bytes.Repeat([]byte{'\n'}, cut-whole)...), raw[cut:]...), "\n\n"...)
+		},
+	} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			b := newBench(t)
+			b.must(b.add(3, true))
+			whole := len(b.used(1))
+			b.must(b.add(1, false)) // its file is never made: the commit did not end
+			raw := b.used(1)
+			ids := b.ids[:3]
+			intact := t.TempDir()
+			b.must(os.CopyFS(intact, os.DirFS(b.root)))
+			inTrash := 0
+			for cut := whole + 1; cut < len(raw); cut += stride {
+				if name == "page" && len(bytes.Trim(raw[cut:], "\n")) == 0 {
+					continue
+				}
+				b.close()
+				b.must(os.RemoveAll(b.root))
+				b.must(os.CopyFS(b.root, os.DirFS(intact)))
+				b.must(os.WriteFile(b.journal(1), tear(raw, whole, cut), 0o600))
+				b.reopen()
+				b.ids = ids[:3:3]
+				b.shows(3)
+				b.must(b.add(1, false))
+				b.reopen()
+				b.shows(4)
+				items, err := filepath.Glob(filepath.Join(b.root, "trash", "*", "journal-1.jsonl"))
+				b.must(err)
+				inTrash += len(items)
+				if cut > whole+200 && cut < len(raw)-40 {
+					cut += 37
+				}
+			}
+			if inTrash == 0 {
+				t.Fatal("no torn tail is in the trash")
+			}
+		})
 	}
 }
 
 func TestTornRecordWithFileIsReinstated(t *testing.T) {
+	t.Parallel()
 	b := newBench(t)
 	b.must(b.add(4, true))
 	raw := b.used(1)
@@ -212,6 +225,7 @@ func TestTornRecordWithFileIsReinstated(t *testing.T) {
 }
 
 func TestDamagedRecordInTheMiddle(t *testing.T) {
+	t.Parallel()
 	for name, files := range map[string]bool{"with files": true, "without": false} {
 		t.Run(name, func(t *testing.T) {
 			b := newBench(t)
@@ -228,7 +242,7 @@ func TestDamagedRecordInTheMiddle(t *testing.T) {
 				t.Fatalf("entries %+v", entries)
 			}
 			if p, err := b.log.Problems(); err != nil || len(p) == 0 {
-				t.Fatalf("nothing was told: %v", err)
+				t.Fatalf("no problem was reported: %v", err)
 			}
 			b.must(b.add(1, files))
 			b.reopen()
@@ -241,9 +255,10 @@ func TestDamagedRecordInTheMiddle(t *testing.T) {
 	}
 }
 
-// TestDamageAtTheEndOfALine: records that are damaged, or cut away, are found again in the message files, also when
-// nothing of their line stands behind them.
+// TestDamageAtTheEndOfALine damages records, or cuts them off. The rebuild must find them in the message files, even if
+// no later record of their line exists.
 func TestDamageAtTheEndOfALine(t *testing.T) {
+	t.Parallel()
 	for name, damage := range map[string]func(raw []byte, ids []uuid.UUID) []byte{
 		"bit in the last one": func(raw []byte, ids []uuid.UUID) []byte {
 			raw[bytes.LastIndex(raw, []byte(ids[4].String()))] ^= 1
@@ -303,6 +318,7 @@ func (f faultyFile) Datasync() error {
 }
 
 func TestFailedSyncBeginsANewJournal(t *testing.T) {
+	t.Parallel()
 	b := newBench(t)
 	f := &faulty{FS: b.dir.FS}
 	b.dir.FS = f
@@ -330,6 +346,7 @@ func TestFailedSyncBeginsANewJournal(t *testing.T) {
 }
 
 func TestRecommitAcknowledges(t *testing.T) {
+	t.Parallel()
 	b := newBench(t)
 	f := &faulty{FS: b.dir.FS}
 	b.dir.FS = f
@@ -360,6 +377,7 @@ func TestRecommitAcknowledges(t *testing.T) {
 }
 
 func TestFoldsRetireOneGenerationLate(t *testing.T) {
+	t.Parallel()
 	b := newBench(t)
 	for gen := 1; gen <= 4; gen++ {
 		b.must(b.add(3, gen%2 == 0))
@@ -381,9 +399,10 @@ func TestFoldsRetireOneGenerationLate(t *testing.T) {
 	}
 }
 
-// TestFoldedMessagesOutliveTheirFiles: until the files of folded messages are settled, a power cut may take them; the journals
-// that are kept serve the messages, and the next settle makes the files again.
+// TestFoldedMessagesOutliveTheirFiles loses the files of folded messages that are not settled. The folded journals must
+// serve the messages, and the next settle must write the files again.
 func TestFoldedMessagesOutliveTheirFiles(t *testing.T) {
+	t.Parallel()
 	b := newBench(t)
 	for range 3 {
 		b.must(b.add(3, true))
@@ -397,7 +416,7 @@ func TestFoldedMessagesOutliveTheirFiles(t *testing.T) {
 		if env, err := message.Parse(record); err != nil || env.ID != b.ids[i] {
 			t.Errorf("position %d: %v, %v", i, env.ID, err)
 		}
-		if e, ok, err := b.log.FindFolded(b.line, b.ids[i], 9); !ok || err != nil || e.Position != int64(i) {
+		if e, ok, err := b.log.Find(b.line, b.ids[i], 9, false); !ok || err != nil || e.Position != int64(i) {
 			t.Errorf("by id, position %d: %v, %v", e.Position, ok, err)
 		}
 	}
@@ -413,6 +432,7 @@ func TestFoldedMessagesOutliveTheirFiles(t *testing.T) {
 }
 
 func TestEveryCacheCanGo(t *testing.T) {
+	t.Parallel()
 	for name, lose := range map[string]func(b *bench){
 		"index.json": func(b *bench) { b.must(os.Remove(filepath.Join(b.root, "index.json"))) },
 		"rows":       func(b *bench) { b.must(os.RemoveAll(filepath.Join(b.root, "index"))) },
@@ -505,19 +525,17 @@ func FuzzIndex(f *testing.F) {
 	b.must(err)
 	f.Add(raw)
 	f.Fuzz(func(t *testing.T, raw []byte) {
-		if x, err := parseFolded(raw); err == nil && len(x.Journals) == 0 {
+		if x, err := parseIndexFile(raw); err == nil && len(x.Journals) == 0 {
 			t.Fatal("an index without journals")
 		}
 	})
 }
 
 func TestRowRoundTrip(t *testing.T) {
+	t.Parallel()
 	for _, e := range []Entry{
 		{Position: 0, ID: uuid.New(), Size: 12, Sum: 1 << 63, At: 1763692800123456789},
-		{
-			Position: 9_999_999_999, ID: uuid.New(), File: uuid.New(), Size: 9_999_999_999, Sum: 5, At: 1<<63 - 1,
-			gen: 9_999_999_999, off: 9_999_999_999,
-		},
+		{Position: 9_999_999_999, ID: uuid.New(), File: uuid.New(), Size: maxLen, Sum: 5, At: 1<<63 - 1, gen: maxLen, off: maxLen},
 		{Position: 5, Lost: "no copy was found"},
 	} {
 		row := appendRow(nil, &e)

@@ -4,7 +4,6 @@ import (
 	stdcontext "context"
 	"encoding/json"
 	"errors"
-	"fmt"
 	"io/fs"
 	"slices"
 	"sync"
@@ -97,15 +96,28 @@ func (l *Log) acquire(ctx stdcontext.Context, lock vfs.Lock) error {
 	return lock.Acquire(ctx)
 }
 
+// remove removes a file of the context's folder, if it is there.
+func (l *Log) remove(path string) error { return ifThere(l.dir.FS.Remove(path)) }
+
+// trash moves a file or folder of the context's folder to the trash, if it is there.
+func (l *Log) trash(path string) error { return ifThere(l.dir.SetAside(path)) }
+
+func ifThere(err error) error {
+	if errors.Is(err, fs.ErrNotExist) {
+		return nil
+	}
+	return err
+}
+
 // Close closes the journals and all other open files.
 func (l *Log) Close() error {
 	l.advance.Lock()
 	defer l.advance.Unlock()
-	return l.become(nil)
+	return l.setState(nil)
 }
 
-// become makes s the state and closes the files that only the previous state has open.
-func (l *Log) become(s *state) error {
+// setState makes s the state and closes the files that only the previous state has open.
+func (l *Log) setState(s *state) error {
 	l.mu.Lock()
 	defer l.mu.Unlock()
 	old := l.state
@@ -122,13 +134,11 @@ func (l *Log) become(s *state) error {
 	if old == nil {
 		return nil
 	}
-	if s != nil {
-		l.dir.ForgetFolders()
-		old.journals = slices.DeleteFunc(old.journals, func(o *journal) bool {
-			return slices.ContainsFunc(s.journals, func(n *journal) bool { return n.f == o.f })
-		})
+	if s == nil {
+		return old.close(nil)
 	}
-	return old.close()
+	l.dir.ForgetFolders()
+	return old.close(s.journals)
 }
 
 // load reads the index and the journals unless that was done before.
@@ -145,270 +155,6 @@ func (l *Log) load() error {
 		return nil
 	}
 	return l.reload()
-}
-
-// reload reads index.json, the journals that it names, and newer ones. A concurrent fold can remove a journal in
-// between; then reload reads again. While index.json changes from one look to the next, others are at work and nothing
-// is damaged. A mismatch that remains is damage, and reload rebuilds the state from rows and message files.
-func (l *Log) reload() error {
-	var broken error
-	var intact *folded
-	var now fs.FileInfo
-	for same, looks := 0, 0; same < 4 && looks < 64; looks++ {
-		if looks > 0 {
-			time.Sleep(time.Millisecond << min(looks, 4)) // a writer may be at work
-		}
-		before := now
-		now, _ = l.dir.FS.Lstat(ctxfolder.IndexFile)
-		if same++; !sameIndex(now, before) {
-			same = 1
-		}
-		if l.distrusted() {
-			return l.rebuild(fmt.Errorf("%w: rows", ErrDamaged), l.anyFolded(), now)
-		}
-		x, err := readFolded(l.dir)
-		if err != nil {
-			if !errors.Is(err, ErrDamaged) {
-				return err
-			}
-			broken = err
-			break
-		}
-		intact = x
-		s, err := readState(l.dir, x, l.held())
-		if err == nil {
-			l.took(now)
-			return l.become(s)
-		}
-		if !errors.Is(err, ErrDamaged) && !errors.Is(err, fs.ErrNotExist) {
-			return err
-		}
-		broken = err
-	}
-	return l.rebuild(broken, intact, now)
-}
-
-// rebuild rebuilds the state beside an unreliable index.json. now is the stat data of that file.
-func (l *Log) rebuild(why error, x *folded, now fs.FileInfo) error {
-	s, err := rebuild(l.dir, l.held(), x)
-	if err != nil {
-		if gone := l.dir.Check(); errors.Is(gone, ctxfolder.ErrGone) {
-			return gone
-		}
-		return fmt.Errorf("rebuilding the index of %s: %w", l.dir.ID, err)
-	}
-	s.note("index", "%v: rebuilt", why)
-	l.took(now)
-	return l.become(s)
-}
-
-// distrusted reports whether index.json is still the file whose rows are damaged.
-func (l *Log) distrusted() bool {
-	if l.distrust == nil {
-		return false
-	}
-	if now, err := l.dir.FS.Lstat(ctxfolder.IndexFile); err == nil && !sameIndex(now, l.distrust) {
-		l.distrust = nil
-	}
-	return l.distrust != nil
-}
-
-// rebuildRows rebuilds the state from message files and journals, in memory, because rows turned out to be damaged. The
-// next writer saves it.
-func (l *Log) rebuildRows(why error) error {
-	l.advance.Lock()
-	defer l.advance.Unlock()
-	return l.distrustRows(why)
-}
-
-// distrustRows is rebuildRows for the holder of advance.
-func (l *Log) distrustRows(why error) error {
-	now, err := l.dir.FS.Lstat(ctxfolder.IndexFile)
-	if err == nil {
-		l.distrust = now
-	}
-	return l.rebuild(why, l.anyFolded(), now)
-}
-
-// anyFolded returns index.json, or an empty one if it cannot be read.
-func (l *Log) anyFolded() *folded {
-	if x, err := readFolded(l.dir); err == nil {
-		return x
-	}
-	return &folded{}
-}
-
-// held returns the journals that are open.
-func (l *Log) held() []*journal {
-	if l.state == nil {
-		return nil
-	}
-	return l.state.journals
-}
-
-// readState reads the state from index.json and the unfolded journals.
-func readState(dir *ctxfolder.Dir, x *folded, held []*journal) (*state, error) {
-	s := &state{dir: dir, width: x.RowWidth, settled: x.Settled, kept: kept{gens: x.retained()}}
-	s.beginAt(slices.Values(x.Lines), x.Seq, x.chain)
-	s.newestAt = x.newest()
-	err := s.openLive(x, held)
-	if err == nil && x.RowWidth != rowWidth {
-		err = fmt.Errorf("%w: rows of %d bytes, wanted %d", ErrDamaged, x.RowWidth, rowWidth)
-	}
-	if err == nil {
-		s.dropSuperseded(held)
-		err = s.replay()
-	}
-	if err != nil {
-		s.closeBut(held)
-		return nil, err
-	}
-	return s, nil
-}
-
-// Refresh reads what any process committed since.
-func (l *Log) Refresh() error {
-	l.advance.Lock()
-	defer l.advance.Unlock()
-	return l.catchUp()
-}
-
-// catchUp reads new records from the newest journal and from newer ones. The caller holds advance.
-func (l *Log) catchUp() error {
-	if l.state == nil {
-		return l.reload()
-	}
-	if l.state.unsaved {
-		// Only a saved index gives a place to read on from.
-		return l.reload()
-	}
-	newest := l.state.newest()
-	now, err := vfs.LstatNumber(l.dir.FS, ctxfolder.JournalFile(newest.gen))
-	if err != nil || !vfs.SameFile(now, newest.info) {
-		return l.reload()
-	}
-	for {
-		if err := l.readOn(newest); err != nil {
-			return l.reload()
-		}
-		if l.state.stray.still(l.dir, newest.gen+1) {
-			return nil
-		}
-		next, err := openJournal(l.dir, newest.gen+1, nil)
-		if errors.Is(err, fs.ErrNotExist) {
-			if newest.there(l.dir) != nil {
-				return l.reload()
-			}
-			return nil
-		}
-		if err != nil {
-			return l.reload()
-		}
-		// The rotation held the lock, so the old journal is final now.
-		err = l.readOn(newest)
-		if err == nil && !next.follows(newest) {
-			l.state.stray = stray{next.gen, next.info}
-			_ = next.f.Close()
-			return nil
-		}
-		if err != nil || next.begin.Seq != l.state.seq || next.begin.chain != l.state.chain {
-			_ = next.f.Close()
-			return l.reload()
-		}
-		newest.sync.settle()
-		l.mu.Lock()
-		l.state.journals = append(l.state.journals, next)
-		l.state.metadata = next.begin.Metadata
-		l.state.recount(next.begin.Lines)
-		l.mu.Unlock()
-		newest = next
-		l.forgetRetired()
-	}
-}
-
-// readOn applies the records of the newest journal after the last known one.
-func (l *Log) readOn(j *journal) error {
-	if j.quiet() {
-		return nil
-	}
-	news, err := j.read(maxSeq, l.state.acked)
-	if err != nil {
-		return err
-	}
-	if len(news.changes) == 0 && news.torn == nil {
-		return nil
-	}
-	l.mu.Lock()
-	defer l.mu.Unlock()
-	return l.state.take(j, news)
-}
-
-// forgetRetired drops the journals that a fold removed, and the entries in memory that now have rows.
-func (l *Log) forgetRetired() { _, _ = l.takeFolded() }
-
-// takeFolded reads index.json and applies what others folded or archived to the state. The caller holds advance.
-func (l *Log) takeFolded() (*folded, error) {
-	now, _ := l.dir.FS.Lstat(ctxfolder.IndexFile)
-	x, err := readFolded(l.dir)
-	if err != nil {
-		return nil, err
-	}
-	l.mu.Lock()
-	defer l.mu.Unlock()
-	if l.state.retire(x) {
-		l.took(now)
-	}
-	return x, nil
-}
-
-// took notes the index.json from which the state was read, or beside which it was rebuilt.
-func (l *Log) took(now fs.FileInfo) {
-	if !sameIndex(now, l.read) {
-		l.renewals.Add(1)
-	}
-	l.read = now
-}
-
-// Renewals counts how often the log took in another index.json, for [Log.Renewed].
-func (l *Log) Renewals() uint64 { return l.renewals.Load() }
-
-// Renewed takes in changes of index.json since it was last read. It reports whether the log took in any since Renewals
-// returned seen, in whichever call. A change may have removed rows, message files and packs.
-func (l *Log) Renewed(seen uint64) bool {
-	l.advance.Lock()
-	defer l.advance.Unlock()
-	now, err := l.dir.FS.Lstat(ctxfolder.IndexFile)
-	if err == nil && l.state != nil && l.state.unsaved {
-		return l.readAgain(now) || l.renewals.Load() != seen
-	}
-	if err != nil || l.state == nil || l.read != nil && sameIndex(now, l.read) {
-		return l.renewals.Load() != seen
-	}
-	if l.catchUp() == nil && !sameIndex(now, l.read) {
-		l.forgetRetired()
-	}
-	return true
-}
-
-// readAgain tries once to read index.json, now, in place of a rebuilt state: the missing files may only have been late.
-func (l *Log) readAgain(now fs.FileInfo) bool {
-	if l.distrusted() {
-		return false
-	}
-	x, err := readFolded(l.dir)
-	if err != nil {
-		return false
-	}
-	s, err := readState(l.dir, x, l.held())
-	if err != nil {
-		return false
-	}
-	l.took(now)
-	return l.become(s) == nil
-}
-
-func sameIndex(a, b fs.FileInfo) bool {
-	return a != nil && b != nil && vfs.SameFile(a, b) && a.Size() == b.Size() && a.ModTime().Equal(b.ModTime())
 }
 
 // Problem is a fault that did not stop the work.
@@ -435,8 +181,8 @@ func (l *Log) view(f func(*state)) error {
 	return nil
 }
 
-// Newest returns the generation of the journal that writers append to.
-func (l *Log) Newest() (gen uint64, err error) {
+// NewestJournal returns the generation of the journal that writers append to.
+func (l *Log) NewestJournal() (gen uint64, err error) {
 	err = l.view(func(s *state) {
 		if len(s.journals) > 0 && !s.unsaved {
 			gen = s.newest().gen

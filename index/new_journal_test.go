@@ -15,10 +15,10 @@ import (
 	"github.com/ctxdir/ctxdir/internal/vfs/crashfs"
 )
 
-// TestFoldBesideANewJournal: a new journal that repeats the last one's records is begun while a fold has not ended,
-// which then says that some of them have rows. Nothing is damaged, and in the end nothing is left of the journal that
-// was repeated.
+// TestFoldBesideANewJournal begins a new journal that repeats records while a fold runs, which then writes rows for
+// some of them. Nothing is damaged, and in the end the repeated journal is gone.
 func TestFoldBesideANewJournal(t *testing.T) {
+	t.Parallel()
 	ctx := stdcontext.Background()
 	b, disk := newCrashBench(t)
 	b.must(b.add(3, true))
@@ -45,19 +45,20 @@ func TestFoldBesideANewJournal(t *testing.T) {
 	if slices.Contains(gens, 1) || slices.Contains(gens, 2) {
 		t.Errorf("there are the journals %d", gens)
 	}
-	if harmed, err := other.log.HarmedJournals(); err != nil || len(harmed) > 0 {
-		t.Errorf("%v, %v", harmed, err)
+	if damaged, err := other.log.DamagedJournals(); err != nil || len(damaged) > 0 {
+		t.Errorf("%v, %v", damaged, err)
 	}
 }
 
-// TestJournalBefore: a journal/1 is read, and a journal/2 goes on from it. Its records bear no mark, so all of them are
-// written again before that.
+// TestJournalBefore reads a journal/1 and continues it in a journal/2. Its records have no mark, so all of them are
+// rewritten first.
 func TestJournalBefore(t *testing.T) {
+	t.Parallel()
 	b, disk := newCrashBench(t)
 	b.must(b.add(3, true))
 	whole, last := b.asBefore()
 	name := ctxfolder.JournalFile(1)
-	// The last record, as a process wrote it that was told that the disk refused it.
+	// The last record is missing: the system refused it and told the process that wrote it.
 	b.must(b.dir.FS.Replace(name, append(slices.Clone(whole[:last]), bytes.Repeat([]byte{'\n'}, len(whole)-last)...)))
 	b.must(b.dir.FS.SyncDir("."))
 	f, err := b.dir.FS.OpenFile(name, os.O_RDWR)
@@ -101,8 +102,9 @@ func TestJournalBefore(t *testing.T) {
 	}
 }
 
-// TestLayOutBesideANewJournal: a fold lays out the next journal while an append whose sync failed begins it.
+// TestLayOutBesideANewJournal preallocates the next journal while an append, after a failed sync, begins it.
 func TestLayOutBesideANewJournal(t *testing.T) {
+	t.Parallel()
 	for _, at := range []crashfs.Kind{crashfs.KindCreate, crashfs.KindSync, crashfs.KindRename} {
 		b, disk := newCrashBench(t)
 		b.must(b.add(3, true))
@@ -135,7 +137,7 @@ func TestLayOutBesideANewJournal(t *testing.T) {
 // asBefore returns the newest journal as one of the version before, and where its last record begins.
 func (b *bench) asBefore() (out []byte, last int) {
 	b.t.Helper()
-	gen, err := b.log.Newest()
+	gen, err := b.log.NewestJournal()
 	b.must(err)
 	j, err := openJournal(b.dir, gen, nil)
 	b.must(err)

@@ -56,7 +56,7 @@ func parsePayload(b []byte) ([]byte, error) {
 		Base64 []byte  `json:"base64"`
 	}
 	if err := json.Unmarshal(b, &x); err != nil {
-		return nil, fmt.Errorf("%w: payload in a journal: %w", ErrDamaged, err)
+		return nil, fmt.Errorf("%w: payload record: %w", ErrDamaged, err)
 	}
 	if x.Text != nil {
 		return []byte(*x.Text), nil
@@ -92,7 +92,7 @@ func (l *Log) Payload(sum Sum, folded bool) (payload []byte, err error) {
 		if at, ok := s.payloads[sum]; ok {
 			payload, _ = readPayload(s.record(at.gen), at)
 		}
-		for _, k := range []*kept{&s.kept, &s.scraps} {
+		for _, k := range []*journalSet{&s.folded, &s.scraps} {
 			if payload != nil || !folded {
 				return
 			}
@@ -110,7 +110,7 @@ func (l *Log) PayloadSettled(sum Sum) (is bool) {
 		if _, live := s.payloads[sum]; live {
 			return
 		}
-		if at, ok := s.kept.payload(s.dir, sum); ok {
+		if at, ok := s.folded.payload(s.dir, sum); ok {
 			is = settled(s.dir, at.gen)
 		}
 	})
@@ -124,7 +124,7 @@ type PayloadStore interface {
 	Keep(payloads iter.Seq[[]byte], durable bool) error
 }
 
-var errNoPlace = errors.New("no place for payloads")
+var errNoPlace = errors.New("the log was opened without a payload store")
 
 // readPayload returns the payload of a record, nil if the record is not whole. It fails only if the system could not
 // read. It releases the file, which may be nil.
@@ -144,9 +144,9 @@ func readPayload(f *openFile, at payloadAt) (payload []byte, err error) {
 // errUnread reports data that the system could not read and that may be whole.
 var errUnread = errors.New("could not be read")
 
-// keepPayloads stores the payloads of a journal. It continues after a damaged payload and reports it. After a payload
+// storePayloads stores the payloads of a journal. It continues after a damaged payload and reports it. After a payload
 // that the system could not read it continues, too, and fails with errUnread.
-func (l *Log) keepPayloads(gen uint64, changes []change, durable bool) (damaged bool, err error) {
+func (l *Log) storePayloads(gen uint64, changes []change, durable bool) (damaged bool, err error) {
 	payloads := slices.DeleteFunc(slices.Clone(changes), func(c change) bool { return c.kind != KindPayload })
 	if len(payloads) == 0 {
 		return false, nil
@@ -175,15 +175,15 @@ func (l *Log) keepPayloads(gen uint64, changes []change, durable bool) (damaged 
 	return damaged, cmp.Or(err, unread)
 }
 
-// keepAllPayloads is keepPayloads with durable, for all journals, whole or not: a rebuild is about to give them up.
-func (l *Log) keepAllPayloads() error {
+// storeAllPayloads is storePayloads with durable, for all journals, whole or not: a rebuild is about to give them up.
+func (l *Log) storeAllPayloads() error {
 	gens, err := generations(l.dir)
 	if err != nil {
 		return err
 	}
 	for _, gen := range gens {
 		scrap, _ := readScrap(l.dir, gen) // unreadable records go to the trash with the journal
-		if _, err := l.keepPayloads(gen, scrap.changes, true); err != nil && !errors.Is(err, fs.ErrNotExist) && !errors.Is(err, errUnread) {
+		if _, err := l.storePayloads(gen, scrap.changes, true); err != nil && !errors.Is(err, fs.ErrNotExist) && !errors.Is(err, errUnread) {
 			return err
 		}
 	}

@@ -22,9 +22,10 @@ const (
 	KindTrim     Kind = "trim"     // a line ends earlier from now on: the rest went to the trash
 )
 
-// The fields of a record's head have fixed widths, so that a reader finds the body without parsing:
+// The fields of a record's head, one line, have fixed widths, so that a reader finds the body without parsing:
 //
-//	{"chain":"0123456789abcdef","prev":"0123456789abcdef","seq":              2,"mark":              1,"kind":"append"  ,"len":       123,"was":         0,"sum":"0123456789abcdef","body":
+//	{"chain":"0123456789abcdef","prev":"0123456789abcdef","seq":              2,"mark":              1,
+//	"kind":"append"  ,"len":       123,"was":         0,"sum":"0123456789abcdef","body":
 //
 // A begin record has no mark, so that readers of every version can read it. Records of a journal/1 have none, either.
 const (
@@ -233,7 +234,7 @@ func Hex(sum uint64) string { return string(appendHex(nil, sum)) }
 func parseHexString(s string) (uint64, error) {
 	v, ok := parseHex([]byte(s))
 	if !ok {
-		return 0, fmt.Errorf("%q is no checksum", s)
+		return 0, fmt.Errorf("%q is not a checksum", s)
 	}
 	return v, nil
 }

@@ -13,9 +13,9 @@ import (
 	"github.com/google/uuid"
 )
 
-// kept holds the folded journals that still exist: the only durable copy of their messages until these are settled, and
-// the fast copy. Each is opened on first read.
-type kept struct {
+// journalSet holds the folded journals that still exist: the only durable copy of their messages until these are
+// settled, and the fast copy. Each is opened on first read.
+type journalSet struct {
 	gens  []uint64
 	files openFiles[uint64]
 
@@ -35,7 +35,7 @@ type bodyKey struct {
 type lineID struct{ line, id uuid.UUID }
 
 // file returns the file of one of these journals, which the caller releases, or nil for any other.
-func (k *kept) file(dir *ctxfolder.Dir, gen uint64) *openFile {
+func (k *journalSet) file(dir *ctxfolder.Dir, gen uint64) *openFile {
 	if !slices.Contains(k.gens, gen) {
 		return nil
 	}
@@ -47,7 +47,7 @@ func (k *kept) file(dir *ctxfolder.Dir, gen uint64) *openFile {
 }
 
 // find returns the position of a message, according to the journals.
-func (k *kept) find(dir *ctxfolder.Dir, line, id uuid.UUID) (position int64, ok bool) {
+func (k *journalSet) find(dir *ctxfolder.Dir, line, id uuid.UUID) (position int64, ok bool) {
 	k.mu.Lock()
 	defer k.mu.Unlock()
 	k.search(dir)
@@ -56,7 +56,7 @@ func (k *kept) find(dir *ctxfolder.Dir, line, id uuid.UUID) (position int64, ok 
 }
 
 // payload returns where a journal has a payload.
-func (k *kept) payload(dir *ctxfolder.Dir, sum Sum) (at payloadAt, ok bool) {
+func (k *journalSet) payload(dir *ctxfolder.Dir, sum Sum) (at payloadAt, ok bool) {
 	k.mu.Lock()
 	defer k.mu.Unlock()
 	k.search(dir)
@@ -64,8 +64,8 @@ func (k *kept) payload(dir *ctxfolder.Dir, sum Sum) (at payloadAt, ok bool) {
 	return at, ok
 }
 
-// moved returns where a record is that is not where its entry says: bytes were inserted or removed before it.
-func (k *kept) moved(dir *ctxfolder.Dir, e *Entry) (at payloadAt, ok bool) {
+// locate returns where a record is that is not where its entry says: bytes were inserted or removed before it.
+func (k *journalSet) locate(dir *ctxfolder.Dir, e *Entry) (at payloadAt, ok bool) {
 	k.mu.Lock()
 	defer k.mu.Unlock()
 	k.search(dir)
@@ -74,7 +74,7 @@ func (k *kept) moved(dir *ctxfolder.Dir, e *Entry) (at payloadAt, ok bool) {
 }
 
 // search reads each journal once.
-func (k *kept) search(dir *ctxfolder.Dir) {
+func (k *journalSet) search(dir *ctxfolder.Dir) {
 	for _, gen := range k.gens {
 		if k.known[gen] {
 			continue
@@ -97,7 +97,7 @@ func (k *kept) search(dir *ctxfolder.Dir) {
 }
 
 // only forgets all journals but these.
-func (k *kept) only(gens []uint64) {
+func (k *journalSet) only(gens []uint64) {
 	k.gens = gens
 	k.files.Clear()
 }
@@ -130,17 +130,17 @@ func (s *state) record(gen uint64) *openFile {
 			return &openFile{File: j.f}
 		}
 	}
-	if f := s.kept.file(s.dir, gen); f != nil {
+	if f := s.folded.file(s.dir, gen); f != nil {
 		return f
 	}
 	return s.scraps.file(s.dir, gen)
 }
 
 const (
-	// between is how far apart two records may be to be read at once, in bytes: less than the cost of a second call.
-	between = 16 << 10
-	// together is how many bytes are read at once.
-	together = 1 << 20
+	// maxGap is how far apart two records may be to be read at once, in bytes: less than the cost of a second call.
+	maxGap = 16 << 10
+	// maxRun is how many bytes are read at once.
+	maxRun = 1 << 20
 )
 
 // ReadRecords returns the envelopes of entries from the journals that committed them, or the packs that hold them. It
@@ -158,7 +158,7 @@ func (l *Log) ReadRecords(entries []Entry) [][]byte {
 			if f := s.record(entries[i].gen); f != nil {
 				buf, _ = readRun(f.File, entries[i:i+n], out[i:i+n], buf)
 				f.Release()
-				s.readMoved(entries[i:i+n], out[i:i+n])
+				s.readDisplaced(entries[i:i+n], out[i:i+n])
 			}
 			i += n
 		}
@@ -166,12 +166,12 @@ func (l *Log) ReadRecords(entries []Entry) [][]byte {
 	return out
 }
 
-// readMoved reads the records of folded journals that are not where their entries say.
-func (s *state) readMoved(entries []Entry, out [][]byte) {
+// readDisplaced reads the records of folded journals that are not where their entries say.
+func (s *state) readDisplaced(entries []Entry, out [][]byte) {
 	for i := range entries {
-		if e := entries[i]; out[i] == nil && slices.Contains(s.kept.gens, e.gen) {
-			at, _ := s.kept.moved(s.dir, &e)
-			if f := s.kept.file(s.dir, at.gen); f != nil {
+		if e := entries[i]; out[i] == nil && slices.Contains(s.folded.gens, e.gen) {
+			at, _ := s.folded.locate(s.dir, &e)
+			if f := s.folded.file(s.dir, at.gen); f != nil {
 				e.off = at.off
 				_, _ = readRun(f.File, []Entry{e}, out[i:i+1], nil)
 				f.Release()
@@ -192,7 +192,7 @@ func neighbours(entries []Entry) int {
 	n := 1
 	for n < len(entries) {
 		e, before := &entries[n], &entries[n-1]
-		if e.gen != first.gen || e.off <= before.off || e.off-before.end() > between || e.end()-first.off > together {
+		if e.gen != first.gen || e.off <= before.off || e.off-before.end() > maxGap || e.end()-first.off > maxRun {
 			break
 		}
 		n++

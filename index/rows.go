@@ -2,6 +2,7 @@ package index
 
 import (
 	"bytes"
+	"cmp"
 	"errors"
 	"fmt"
 	"io"
@@ -14,9 +15,10 @@ import (
 	"github.com/google/uuid"
 )
 
-// The fields of a row have fixed offsets, so that reading one needs no parser:
+// The fields of a row, one line, have fixed offsets, so that reading one needs no parser:
 //
-//	{"check":"01234567","pos":              7,"id":"UUID","size":       812,"at":1795240427441899000,"sum":"0123456789abcdef","gen":         3,"off":     70687,"payloads":    2,"file":"UUID"}
+//	{"check":"01234567","pos":              7,"id":"UUID","size":       812,"at":1795240427441899000,
+//	"sum":"0123456789abcdef","gen":         3,"off":     70687,"payloads":    2,"file":"UUID"}
 //
 // "file" is present if it differs from "id"; in its place "lost" says why there is no message. Spaces fill the row.
 const (
@@ -104,7 +106,7 @@ func appendID(b []byte, id uuid.UUID) []byte {
 // parseRow parses a row.
 func parseRow(b []byte) (Entry, error) {
 	bad := func() (Entry, error) {
-		return Entry{}, fmt.Errorf("%w: index row", ErrDamaged)
+		return Entry{}, fmt.Errorf("%w: row of the index", ErrDamaged)
 	}
 	if len(b) != rowWidth || string(b[:len(rowCheck)]) != rowCheck {
 		return bad()
@@ -154,7 +156,7 @@ func (s *state) openRowFile(ln *line) (*rowsReader, error) {
 	name := ctxfolder.RowsFile(ln.Line, ln.Rows)
 	f, err := s.rows.Get(name, func() (*openFile, error) { return openRegular(s.dir.FS, name) })
 	if errors.Is(err, fs.ErrNotExist) || err != nil && !regular(s.dir, name) {
-		return nil, fmt.Errorf("%w: row file of line %s is missing", ErrDamaged, ln.Line)
+		return nil, fmt.Errorf("%w: the row file of line %s is missing", ErrDamaged, ln.Line)
 	}
 	if err != nil {
 		return nil, err
@@ -164,11 +166,11 @@ func (s *state) openRowFile(ln *line) (*rowsReader, error) {
 		f.Release()
 		return nil, err
 	}
-	return &rowsReader{f, size / int64(s.width)}, nil
+	return &rowsReader{f, size / rowWidth}, nil
 }
 
 func (r *rowsReader) short(ln *line) error {
-	return fmt.Errorf("%w: row file of line %s has %d rows", ErrDamaged, ln.Line, r.rows)
+	return fmt.Errorf("%w: the row file of line %s has only %d rows", ErrDamaged, ln.Line, r.rows)
 }
 
 // readDense is readRows for positions that all have rows.
@@ -181,25 +183,25 @@ func (s *state) readDense(ln *line, from, to int64) ([]Entry, error) {
 		return nil, err
 	}
 	defer r.Release()
-	width, first := int64(s.width), ln.first(ln.Base)
+	first := ln.first(ln.Base)
 	if first+r.rows < to { // allocate for the existing rows, not for the request
 		return nil, r.short(ln)
 	}
-	b := make([]byte, (to-from)*width)
-	if _, err := r.ReadAt(b, (from-first)*width); err != nil && !errors.Is(err, io.EOF) {
+	b := make([]byte, (to-from)*rowWidth)
+	if _, err := r.ReadAt(b, (from-first)*rowWidth); err != nil && !errors.Is(err, io.EOF) {
 		return nil, err
 	}
 	entries := make([]Entry, 0, to-from)
 	for p := from; p < to; p++ {
-		e, err := parseRow(b[:width])
+		e, err := parseRow(b[:rowWidth])
 		if err == nil && e.Position != p {
-			err = fmt.Errorf("%w: index row of position %d", ErrDamaged, e.Position)
+			err = fmt.Errorf("%w: the row states position %d", ErrDamaged, e.Position)
 		}
 		if err != nil {
 			return nil, fmt.Errorf("line %s, position %d: %w", ln.Line, p, err)
 		}
 		entries = append(entries, e)
-		b = b[width:]
+		b = b[rowWidth:]
 	}
 	return entries, nil
 }
@@ -292,8 +294,5 @@ func (w *rowsWriter) close() error {
 	if err == nil {
 		err = w.f.Datasync()
 	}
-	if cerr := w.f.Close(); err == nil {
-		err = cerr
-	}
-	return err
+	return cmp.Or(err, w.f.Close())
 }

@@ -1,12 +1,8 @@
 package index
 
 import (
-	"cmp"
-	"errors"
 	"fmt"
-	"io/fs"
 	"slices"
-	"time"
 
 	ctxfolder "github.com/ctxdir/ctxdir/context"
 	"github.com/ctxdir/ctxdir/internal/vfs"
@@ -16,7 +12,7 @@ import (
 // index.json. The caller holds the context lock.
 //
 // Crash order: index.json comes last; until then the next open rebuilds again. The new journal is created when the rows
-// are durable, since a rebuild trusts the counts in the oldest begin record.
+// are durable, since a rebuild trusts the counts in its begin record.
 func (l *Log) save(foldLocked bool) error {
 	if !foldLocked {
 		if ok, err := l.dir.FoldLock.TryAcquire(); err != nil {
@@ -26,38 +22,13 @@ func (l *Log) save(foldLocked bool) error {
 		}
 		defer l.dir.FoldLock.Release()
 	}
-	s := l.state
-	w := &foldWork{seq: s.seq, chain: s.chain, width: rowWidth, newestAt: s.newestAt, folders: s.folders()}
 	old, err := generations(l.dir)
 	if err != nil {
 		return err
 	}
-	gen := uint64(0)
-	if len(old) > 0 {
-		gen = old[len(old)-1]
-	}
-	if x, err := readFolded(l.dir); err == nil {
-		gen = max(gen, slices.Max(x.Journals))
-	}
-	numbers, err := rowFiles(l.dir)
+	w, err := l.rebuiltWork()
 	if err != nil {
 		return err
-	}
-	var counts []Counts
-	for id, ln := range s.lines {
-		if ln.Count == 0 {
-			continue
-		}
-		f := foldLine{FoldedLine: FoldedLine{Counts: ln.Counts, Folder: w.folders[id]}, entries: slices.Clone(ln.recent), cut: true}
-		for _, e := range ln.changed {
-			f.entries = append(f.entries, *e)
-		}
-		slices.SortFunc(f.entries, func(a, b Entry) int { return cmp.Compare(a.Position, b.Position) })
-		if slices.ContainsFunc(f.entries, archived) {
-			f.Rows, f.Packs = slices.Max(append(numbers[id], 0)), s.packOrder // leave a file that an index.json may name
-		}
-		w.lines = append(w.lines, f)
-		counts = append(counts, ln.Counts)
 	}
 	if err := l.writeRows(w); err != nil {
 		return err
@@ -65,10 +36,15 @@ func (l *Log) save(foldLocked bool) error {
 	if err := l.withRetry(func() error { return l.settleRebuilt(w) }); err != nil {
 		return err
 	}
-	b, err := encodeBegin(begin{
-		Context: l.dir.ID, Store: l.dir.Store, Generation: gen + 1, Seq: s.seq, chain: s.chain,
-		Lines: counts, Metadata: s.metadata, CreatedAt: time.Now().UTC(),
-	})
+	gen := slices.Max(append(old, 0))
+	if x, err := readIndexFile(l.dir); err == nil {
+		gen = max(gen, slices.Max(x.Journals))
+	}
+	counts := make([]Counts, 0, len(w.lines))
+	for i := range w.lines {
+		counts = append(counts, w.lines[i].Counts)
+	}
+	b, err := encodeBegin(l.dir, gen+1, Spot{w.seq, w.chain}, counts, l.state.metadata)
 	if err != nil {
 		return err
 	}
@@ -85,7 +61,7 @@ func (l *Log) save(foldLocked bool) error {
 		return err
 	}
 	for _, gen := range old {
-		if err := l.dir.SetAside(ctxfolder.JournalFile(gen)); err != nil && !errors.Is(err, fs.ErrNotExist) {
+		if err := l.trash(ctxfolder.JournalFile(gen)); err != nil {
 			return err
 		}
 	}
@@ -93,12 +69,30 @@ func (l *Log) save(foldLocked bool) error {
 	return l.reload()
 }
 
+// rebuiltWork returns the fold that writes every row of a rebuilt state.
+func (l *Log) rebuiltWork() (*foldWork, error) {
+	s := l.state
+	numbers, err := rowFiles(l.dir)
+	w := &foldWork{seq: s.seq, chain: s.chain, newestAt: s.newestAt, folders: s.folders()}
+	for id, ln := range s.lines {
+		if ln.Count == 0 {
+			continue
+		}
+		f := foldLine{FoldedLine: FoldedLine{Counts: ln.Counts, Folder: w.folders[id]}, entries: ln.unfolded(), cut: true}
+		if slices.ContainsFunc(f.entries, archived) {
+			f.Rows, f.Packs = slices.Max(append(numbers[id], 0)), s.packOrder // leave a file that an index.json may name
+		}
+		w.lines = append(w.lines, f)
+	}
+	return w, err
+}
+
 // settleRebuilt makes the message files durable that only journals hold: those journals go to the trash.
 func (l *Log) settleRebuilt(w *foldWork) error {
-	if err := l.keepAllPayloads(); err != nil {
+	if err := l.storeAllPayloads(); err != nil {
 		return err
 	}
-	s := l.settling()
+	s := l.newSettle()
 	for i := range w.lines {
 		ln := &w.lines[i]
 		for k := range ln.entries {
@@ -109,7 +103,7 @@ func (l *Log) settleRebuilt(w *foldWork) error {
 			}
 		}
 	}
-	if err := s.sync(func() error { return nil }); err != nil { // keepAllPayloads has synced the payloads
+	if err := s.sync(func() error { return nil }); err != nil { // storeAllPayloads has synced the payloads
 		return fmt.Errorf("%w: %w", ErrDurability, err)
 	}
 	return nil

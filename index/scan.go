@@ -163,7 +163,7 @@ type witness func(record) bool
 // nothing after them was acknowledged either. Such a write leaves sectors inside a record that are still preallocated
 // newlines, or zero. Neither byte can be in a record, and damage seldom leaves them. A witness of a later record proves
 // the contrary.
-func (r *reader) torn(from, to int64, seq uint64, acked witness) (bool, error) {
+func (r *reader) torn(from, to int64, seq uint64, acknowledged witness) (bool, error) {
 	blank := false
 	for at := from; at < to && !blank; {
 		b, err := r.bytes(at, int(min(window, to-at)))
@@ -176,7 +176,7 @@ func (r *reader) torn(from, to int64, seq uint64, acked witness) (bool, error) {
 		}
 		blank = bytes.ContainsAny(bytes.ReplaceAll(b, []byte("}\n"+headChain), nil), "\n\x00")
 	}
-	if !blank || acked == nil {
+	if !blank || acknowledged == nil {
 		return blank, nil
 	}
 	for {
@@ -184,18 +184,18 @@ func (r *reader) torn(from, to int64, seq uint64, acked witness) (bool, error) {
 		if err != nil || !found {
 			return true, err
 		}
-		if acked(rec) {
+		if acknowledged(rec) {
 			return false, nil
 		}
 		to, seq = rec.off+rec.size(), rec.seq
 	}
 }
 
-// harmed reports whether the bytes after the last whole record look like a record that was whole once: no sector is
-// blank, and they end like a record, or the file ends in the middle of it. A crash leaves the record's end at the end
-// of a sector. It leaves the file's end where a sector ends or where it was, one byte on in a journal without more
+// looksDamaged reports whether the bytes after the last whole record look like a record that was whole once: no sector
+// is blank, and they end like a record, or the file ends in the middle of it. A crash leaves the record's end at the
+// end of a sector. It leaves the file's end where a sector ends or where it was, one byte on in a journal without more
 // preallocated space. A wrong answer costs only the time to look for the message in its file.
-func (j *journal) harmed(end int64) bool {
+func (j *journal) looksDamaged(end int64) bool {
 	size, err := j.size()
 	if err != nil {
 		return false
@@ -226,7 +226,9 @@ const sector = 512
 // scan calls f for each whole record of the journal from off on. It returns where the last one ends and what follows
 // it. Whole records may follow a broken one. Either a crash tore the write of several records, none of which was
 // acknowledged, and scan ends there. Or there is damage: scan calls gap with the number of lost records and continues.
-func (j *journal) scan(off int64, seq, chain uint64, acked witness, f func(record) error, gap func(lost uint64)) (int64, tail, error) {
+func (j *journal) scan(
+	off int64, seq, chain uint64, acknowledged witness, f func(record) error, gap func(lost uint64),
+) (int64, tail, error) {
 	size, err := j.size()
 	if err != nil {
 		return off, tailBlank, err
@@ -248,7 +250,7 @@ func (j *journal) scan(off int64, seq, chain uint64, acked witness, f func(recor
 			return off, tailBlank, err
 		}
 		if !ok || rec.seq != seq+1 || rec.prev != chain {
-			if rec, ok, err = r.behind(off, seq, acked); err != nil || !ok {
+			if rec, ok, err = r.resume(off, seq, acknowledged); err != nil || !ok {
 				return off, tailTorn, err
 			}
 			if lost := rec.seq - seq - 1; lost > 0 && gap != nil {
@@ -263,8 +265,8 @@ func (j *journal) scan(off int64, seq, chain uint64, acked witness, f func(recor
 	}
 }
 
-// behind finds the record to continue with when the one at off is not the next whole one. ok is false when none counts.
-func (r *reader) behind(off int64, seq uint64, acked witness) (rec record, ok bool, err error) {
+// resume finds the record to continue with when the one at off is not the next whole one. ok is false when none counts.
+func (r *reader) resume(off int64, seq uint64, acknowledged witness) (rec record, ok bool, err error) {
 	next, found, err := r.resync(off, seq)
 	if err != nil || !found {
 		return rec, false, err
@@ -274,7 +276,7 @@ func (r *reader) behind(off int64, seq uint64, acked witness) (rec record, ok bo
 	if rec, ok, err = r.whole(off); err != nil || ok && rec.seq == seq+1 {
 		return rec, ok, err
 	}
-	if torn, err := r.torn(off, next.off, seq, acked); err != nil || torn {
+	if torn, err := r.torn(off, next.off, seq, acknowledged); err != nil || torn {
 		return rec, false, err
 	}
 	return r.whole(next.off)

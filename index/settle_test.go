@@ -12,9 +12,10 @@ import (
 	"github.com/google/uuid"
 )
 
-// TestSettleOthersFiles: a message's file that the system could not write, and told somebody else of, is made again
-// before the journal goes that has the message. It looks right as long as the system has it in memory.
+// TestSettleOthersFiles fails to write a message's file and reports that to another process only. A settle must write
+// the file again before the journal goes: it looks right as long as it is in memory.
 func TestSettleOthersFiles(t *testing.T) {
+	t.Parallel()
 	ctx := stdcontext.Background()
 	b, disk := newCrashBench(t)
 	for range 3 {
@@ -23,7 +24,7 @@ func TestSettleOthersFiles(t *testing.T) {
 	}
 	b.must(disk.FailWriteback(b.messagePath(0)))
 	if b.fs.SyncAll() == nil {
-		t.Fatal("nobody was told")
+		t.Fatal("the failed write was not reported")
 	}
 	b.close()
 	other := b.process(disk)
@@ -38,8 +39,10 @@ func (b *bench) messagePath(i int) string {
 	return b.dir.ID.String() + "/" + ctxfolder.Messages + "/branch-main/" + ctxfolder.MessageFile(b.ids[i])
 }
 
-// TestSettleTogether: the system tells of a failed write once, also where several contexts of a process share the descriptor.
+// TestSettleTogether checks that the one report of a failed write is not lost when several contexts of a process share
+// a descriptor.
 func TestSettleTogether(t *testing.T) {
+	t.Parallel()
 	ctx := stdcontext.Background()
 	b, disk := newCrashBench(t)
 	neighbour := *b
@@ -47,7 +50,7 @@ func TestSettleTogether(t *testing.T) {
 	neighbour.line, neighbour.ids = uuid.New(), nil
 	_, err := branch.New(m, "main", neighbour.line)
 	b.must(err)
-	files, err := BeginFiles(m, testStore, time.Now())
+	files, err := BeginFiles(m, testStore)
 	b.must(err)
 	b.must(ctxfolder.Create(ctx, disk, m, ctxfolder.Begin{Files: files}))
 	neighbour.open(m.ID)
@@ -66,8 +69,9 @@ func TestSettleTogether(t *testing.T) {
 	neighbour.survives(disk)
 }
 
-// TestSettleOthersPayloads: so is the blob of a payload.
+// TestSettleOthersPayloads is TestSettleOthersFiles for the blob of a payload.
 func TestSettleOthersPayloads(t *testing.T) {
+	t.Parallel()
 	ctx := stdcontext.Background()
 	b, disk := newCrashBench(t)
 	b.must(b.dir.Lock.Acquire(ctx))

@@ -17,7 +17,7 @@ func (l *Log) ShedDue(times int64) bool {
 		for _, j := range s.journals {
 			size += j.end - j.first
 		}
-		for _, gen := range s.kept.gens {
+		for _, gen := range s.folded.gens {
 			if gen > s.settled {
 				size += s.journalSize(gen)
 			}
@@ -26,11 +26,11 @@ func (l *Log) ShedDue(times int64) bool {
 	return size >= times*l.opts.FoldBytes
 }
 
-// Bulky reports whether there are folded journals that [Log.Shed] can remove.
-func (l *Log) Bulky() (bulky bool) {
+// CanShed reports whether there are folded journals that [Log.Shed] can remove.
+func (l *Log) CanShed() (bulky bool) {
 	_ = l.view(func(s *state) {
 		var folded, all int64
-		for _, gen := range s.kept.gens {
+		for _, gen := range s.folded.gens {
 			folded += s.journalSize(gen)
 		}
 		for _, ln := range s.lines {
@@ -58,10 +58,10 @@ func (l *Log) Shed(ctx stdcontext.Context) error {
 		return err
 	}
 	defer l.dir.FoldLock.Release()
-	if err := l.fold(ctx, true); err != nil || !l.Bulky() {
+	if err := l.fold(ctx, true); err != nil || !l.CanShed() {
 		return err
 	}
-	a := arranging{log: l}
+	a := arrangement{log: l}
 	if err := a.begin(); err != nil {
 		return err
 	}
@@ -73,7 +73,7 @@ func (l *Log) Shed(ctx stdcontext.Context) error {
 
 // commitAlone replaces index.json, with a new journal as the only one. A handle that relies on the others for a message
 // reads the index again. commitAlone does nothing if a writer appended meanwhile. The caller holds the context lock.
-func (a *arranging) commitAlone() (done bool, err error) {
+func (a *arrangement) commitAlone() (done bool, err error) {
 	l := a.log
 	if err := l.prepare(true); err != nil {
 		return false, err

@@ -12,14 +12,15 @@ import (
 func (b *bench) journals() (there, folded []uint64) {
 	there, err := generations(b.dir)
 	b.must(err)
-	x, err := readFolded(b.dir)
+	x, err := readIndexFile(b.dir)
 	b.must(err)
 	return there, x.retained()
 }
 
-// TestShed: a journal that is large beside what the context holds goes, one that is small stays as a second copy;
-// handles that looked before go on.
+// TestShed checks that a journal goes if it is large beside the context and stays as a second copy if it is small.
+// Older handles must continue.
 func TestShed(t *testing.T) {
+	t.Parallel()
 	ctx := stdcontext.Background()
 	b, disk := newCrashBench(t)
 	other := *b
@@ -38,7 +39,7 @@ func TestShed(t *testing.T) {
 	b.must(b.log.Refresh())
 	b.shows(301)
 	b.must(b.log.Fold(ctx, true))
-	if b.log.Bulky() {
+	if b.log.CanShed() {
 		t.Error("a journal with the last of 301 messages is large")
 	}
 	b.must(b.log.Shed(ctx))
@@ -49,8 +50,9 @@ func TestShed(t *testing.T) {
 	b.cut(disk)
 }
 
-// TestShedBeside: what is appended while journals are let go of keeps them: an append to the newest one is not lost with it.
+// TestShedBeside appends while a shed runs: the append must not be lost with the newest journal.
 func TestShedBeside(t *testing.T) {
+	t.Parallel()
 	ctx := stdcontext.Background()
 	b, disk := newCrashBench(t)
 	b.must(b.add(5, true))
@@ -59,7 +61,7 @@ func TestShedBeside(t *testing.T) {
 	other.open(b.dir.ID)
 	defer other.close()
 	b.must(b.dir.FoldLock.Acquire(ctx))
-	a := arranging{log: b.log}
+	a := arrangement{log: b.log}
 	b.must(a.begin())
 	b.must(other.add(2, true))
 	b.ids = other.ids
@@ -81,6 +83,7 @@ func TestShedBeside(t *testing.T) {
 
 // TestPowerCutAroundShed cuts the power at each operation of a shed.
 func TestPowerCutAroundShed(t *testing.T) {
+	t.Parallel()
 	for k := 1; ; k++ {
 		b, disk := newCrashBench(t)
 		b.must(b.add(3, true))

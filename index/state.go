@@ -1,208 +1,283 @@
 package index
 
 import (
-	"bytes"
 	"encoding/json"
 	"errors"
 	"fmt"
 	"io/fs"
+	"math"
 	"slices"
-	"time"
 
-	"github.com/cespare/xxhash/v2"
 	ctxfolder "github.com/ctxdir/ctxdir/context"
-	"github.com/ctxdir/ctxdir/internal/vfs"
+	"github.com/ctxdir/ctxdir/internal/held"
+	"github.com/ctxdir/ctxdir/message"
 	"github.com/google/uuid"
 )
 
-const (
-	indexVersion = "index/1"
-	maxIndex     = 256 << 20
-	// maxJournals bounds the journals that index.json names.
-	maxJournals = 1024
-)
+// state is what a log knows of the lines, as of the last record read.
+type state struct {
+	dir        *ctxfolder.Dir
+	lines      map[uuid.UUID]*line
+	journals   []*journal                        // not folded, oldest first; writers append to the last one
+	superseded []uint64                          // journals whose records a later one repeats
+	folded     journalSet                        // the folded journals that still exist
+	scraps     journalSet                        // of a rebuilt state: all journals, whole or not
+	rows       openFiles[string]                 // open row files
+	packs      held.Things[uuid.UUID, *openPack] // open packs
+	seq        uint64                            // of the last record read or written
+	chain      uint64                            // of that record
+	newestAt   int64                             // time of the newest message, nanoseconds since 1970; 0 if unknown
+	settled    uint64                            // folded journals up to here are only a second copy
+	unsaved    bool                              // rebuilt in memory: the index on disk is still damaged
+	metadata   json.RawMessage
+	payloads   map[Sum]payloadAt // in the unfolded journals
+	problems   []Problem
+	foreign    []uint64 // of a rebuilt state: journals of another history
 
-// folded is the content of index.json: the state at the last fold.
-type folded struct {
-	Version   string       `json:"ctxdir"`
-	Context   uuid.UUID    `json:"context"`
-	Store     uuid.UUID    `json:"store"`
-	Seq       uint64       `json:"seq"`
-	Chain     string       `json:"chain"`
-	Journals  []uint64     `json:"journals"`
-	Live      uint64       `json:"live"`
-	Settled   uint64       `json:"settled"`
-	RowWidth  int          `json:"row_width"`
-	UpdatedAt time.Time    `json:"updated_at"`
-	NewestAt  time.Time    `json:"newest_at,omitzero"` // of the newest message
-	Dropped   []uuid.UUID  `json:"dropped,omitempty"`  // packs that it no longer names and that are to go
-	Lines     []FoldedLine `json:"lines"`              // the last member: see encode
-
-	chain uint64
+	packOrder []uuid.UUID // of a rebuilt state: the packs, in ascending order of precedence
 }
 
-// packs returns the packs that index.json names.
-func (x *folded) packs() (ids []uuid.UUID) {
-	for i := range x.Lines {
-		ids = append(ids, x.Lines[i].Packs...)
+func (s *state) newest() *journal { return s.journals[len(s.journals)-1] }
+
+func (s *state) note(kind, format string, args ...any) {
+	s.problems = append(s.problems, Problem{kind, fmt.Sprintf(format, args...)})
+}
+
+// close closes the files, except journals that held shares.
+func (s *state) close(held []*journal) error {
+	s.folded.only(nil)
+	s.scraps.only(nil)
+	s.rows.Clear()
+	s.packs.Clear()
+	return closeBut(s.journals, held)
+}
+
+// closeBut closes journals, except those whose files a journal of held has open.
+func closeBut(journals, held []*journal) error {
+	var errs []error
+	for _, j := range journals {
+		if !slices.ContainsFunc(held, func(h *journal) bool { return h.f == j.f }) {
+			errs = append(errs, j.f.Close())
+		}
 	}
-	return ids
+	return errors.Join(errs...)
 }
 
-// dropped returns the existing packs that index.json named and x does not. Their messages were moved or collected.
-// Without this list, an interrupted removal would leave them looking like packs of another history.
-func (x *folded) dropped(dir *ctxfolder.Dir) (ids []uuid.UUID) {
-	there, err := packIDs(dir)
-	if err != nil || len(there) == 0 {
-		return nil
-	}
-	before, err := readFolded(dir)
-	if err != nil {
-		return nil
-	}
-	named, now := append(before.packs(), before.Dropped...), x.packs()
-	return slices.DeleteFunc(there, func(id uuid.UUID) bool { return slices.Contains(now, id) || !slices.Contains(named, id) })
-}
-
-// FoldedLine is one line in index.json.
-type FoldedLine struct {
-	Counts
-	Stored
-	Folder string `json:"folder,omitempty"` // for people
-}
-
-// FoldedLines returns the lines in an intact index.json and the time of that file, for when metadata.json is
-// unavailable. It returns none if index.json is not intact.
-func FoldedLines(dir *ctxfolder.Dir) (lines []FoldedLine, at time.Time) {
-	x, err := readFolded(dir)
-	if err != nil {
-		return nil, at
-	}
-	return x.Lines, x.UpdatedAt
-}
-
-// newest returns the time of the newest message, nanoseconds since 1970; 0 if unknown.
-func (x *folded) newest() int64 {
-	if x.NewestAt.Year() < 1970 || x.NewestAt.Year() > 2261 {
-		return 0
-	}
-	return x.NewestAt.UnixNano()
-}
-
-// retained returns the folded journals that index.json names.
-func (x *folded) retained() (gens []uint64) {
+// openLive opens the unfolded journals: those that index.json names, and newer ones that continue them.
+func (s *state) openLive(x *indexFile, held []*journal) error {
 	for _, gen := range x.Journals {
 		if gen < x.Live {
-			gens = append(gens, gen)
+			continue
 		}
-	}
-	return gens
-}
-
-// unsettled reports whether the message files of some folded journal may not be durable.
-func (x *folded) unsettled() bool {
-	gens := x.retained()
-	return len(gens) > 0 && gens[len(gens)-1] > x.Settled
-}
-
-// encode returns index.json, with a row for each member and each line, and the check at the end.
-func (x folded) encode() ([]byte, error) {
-	x.Version, x.Chain = indexVersion, Hex(x.chain)
-	lines := x.Lines
-	x.Lines = nil
-	head, err := json.MarshalIndent(x, "", "  ")
-	if err != nil {
-		return nil, err
-	}
-	var b bytes.Buffer
-	b.Write(bytes.TrimSuffix(head, []byte("null\n}")))
-	b.WriteByte('[')
-	for i, l := range lines {
-		row, err := json.Marshal(l)
+		j, err := openJournal(s.dir, gen, held)
 		if err != nil {
-			return nil, err
+			return err
 		}
-		if i > 0 {
-			b.WriteByte(',')
-		}
-		b.WriteString("\n    ")
-		b.Write(row)
+		j.durable.end = j.first // index.json names a journal only when its begin record is durable
+		s.journals = append(s.journals, j)
 	}
-	b.WriteString("\n  ],\n  ")
-	sum := xxhash.Sum64(b.Bytes())
-	fmt.Fprintf(&b, "\"check\": \"%s\"\n}\n", Hex(sum))
-	return b.Bytes(), nil
+	for {
+		j, err := openJournal(s.dir, s.newest().gen+1, held)
+		if errors.Is(err, fs.ErrNotExist) {
+			return s.newest().exists(s.dir)
+		}
+		if err != nil {
+			return err
+		}
+		if !j.follows(s.newest()) {
+			_ = j.f.Close()
+			return s.newest().exists(s.dir)
+		}
+		s.journals = append(s.journals, j)
+	}
 }
 
-// readFolded reads index.json. An error that wraps ErrDamaged means that the index has to be rebuilt.
-func readFolded(dir *ctxfolder.Dir) (*folded, error) {
-	b, err := vfs.ReadFile(dir.FS, ctxfolder.IndexFile, maxIndex)
-	if err != nil {
-		if errors.Is(err, fs.ErrNotExist) || errors.Is(err, vfs.ErrTooLarge) || !regular(dir, ctxfolder.IndexFile) {
-			return nil, fmt.Errorf("%w: %w", ErrDamaged, err)
-		}
-		return nil, err
-	}
-	x, err := parseFolded(b)
-	if err != nil {
-		return nil, fmt.Errorf("%s: %w", ctxfolder.IndexFile, err)
-	}
-	if x.Context != dir.ID || x.Store != dir.Store {
-		return nil, fmt.Errorf("%w: %s is of context %s in store %s", ErrDamaged, ctxfolder.IndexFile, x.Context, x.Store)
-	}
-	return x, nil
-}
-
-func parseFolded(b []byte) (*folded, error) {
-	i := bytes.LastIndex(b, []byte(`"check"`))
-	if i < 0 {
-		return nil, fmt.Errorf("%w: the checksum is missing", ErrDamaged)
-	}
-	var x struct {
-		folded
-		Check string `json:"check"`
-	}
-	if err := json.Unmarshal(b, &x); err != nil {
-		return nil, fmt.Errorf("%w: %w", ErrDamaged, err)
-	}
-	if x.Check != Hex(xxhash.Sum64(b[:i])) {
-		return nil, fmt.Errorf("%w: checksum mismatch", ErrDamaged)
-	}
-	if x.Version != indexVersion {
-		return nil, fmt.Errorf("%w: index is %q, wanted %q", ctxfolder.ErrVersion, x.Version, indexVersion)
-	}
-	var err error
-	if x.chain, err = parseHexString(x.Chain); err != nil {
-		return nil, fmt.Errorf("%w: %w", ErrDamaged, err)
-	}
-	if x.RowWidth < 64 || x.RowWidth > 4096 || len(x.Journals) == 0 || len(x.Journals) > maxJournals || !slices.Contains(x.Journals, x.Live) ||
-		x.Settled >= x.Live ||
-		x.Seq > maxSeq {
-		return nil, fmt.Errorf("%w: it is implausible", ErrDamaged)
-	}
-	for _, l := range x.Lines {
-		if !l.Counts.sane() || !l.Stored.sane(&l.Counts) {
-			return nil, fmt.Errorf("%w: counts of line %s", ErrDamaged, l.Line)
+// dropSuperseded drops journals if a later one repeats all their records. After a failed sync a new journal begins at
+// the last fold and repeats what was whole in the previous ones.
+func (s *state) dropSuperseded(held []*journal) {
+	var keep, repeated []*journal
+	next := uint64(math.MaxUint64)
+	for _, j := range slices.Backward(s.journals) {
+		if j.begin.Seq < next {
+			keep, next = append(keep, j), j.begin.Seq
+		} else {
+			repeated = append(repeated, j)
+			s.superseded = append(s.superseded, j.gen)
 		}
 	}
-	return &x.folded, nil
+	_ = closeBut(repeated, held)
+	slices.Reverse(keep)
+	s.journals = keep
 }
 
-// BeginFiles returns this package's files of a new context: the first journal, and an index without folded entries.
-func BeginFiles(m *ctxfolder.Metadata, store uuid.UUID, now time.Time) (map[string][]byte, error) {
-	const first = 1
-	j, err := encodeBegin(begin{
-		Context: m.ID, Store: store, Generation: first, Lines: []Counts{},
-		Metadata: ctxfolder.RawMetadata(m), CreatedAt: now.UTC(),
-	})
-	if err != nil {
-		return nil, err
+// replay applies every record of the journals.
+func (s *state) replay() error {
+	for i, j := range s.journals {
+		// After a failed sync a journal begins at the last fold. A fold running then has advanced index.json since.
+		folded := i == 0 && j.begin.Seq < s.seq
+		if !folded && (j.begin.Seq != s.seq || j.begin.chain != s.chain) {
+			return fmt.Errorf("%w: journal %d continues record %d, but the previous journal ends at record %d",
+				ErrDamaged, j.gen, j.begin.Seq, s.seq)
+		}
+		if j.begin.Metadata != nil {
+			s.metadata = j.begin.Metadata
+		}
+		limit := uint64(maxSeq)
+		if i+1 < len(s.journals) {
+			limit = s.journals[i+1].begin.Seq
+		}
+		news, err := j.read(limit, s.acknowledged)
+		if err != nil {
+			return err
+		}
+		if err := s.take(j, news); err != nil {
+			return err
+		}
+		if j.seq < s.seq || limit < maxSeq && s.seq != limit {
+			return fmt.Errorf("%w: journal %d ends at record %d, but the next journal continues record %d", ErrDamaged, j.gen, s.seq, limit)
+		}
 	}
-	x, err := folded{
-		Context: m.ID, Store: store, Journals: []uint64{first}, Live: first, RowWidth: rowWidth, UpdatedAt: now.UTC(),
-	}.encode()
-	if err != nil {
-		return nil, err
+	return nil
+}
+
+// take applies what was read from a journal. Missing records, and torn ones whose message file exists, are damage: a
+// rebuild has to look for their messages in the message files.
+func (s *state) take(j *journal, n news) error {
+	for i := range n.changes {
+		c := &n.changes[i]
+		if c.lost > 0 {
+			return j.gap(c)
+		}
+		if c.seq <= s.seq {
+			if c.seq == s.seq && c.chain != s.chain {
+				return fmt.Errorf("%w: record %d of %s belongs to another history", ErrDamaged, c.seq, ctxfolder.JournalFile(j.gen))
+			}
+			j.moveBehind(c)
+			continue
+		}
+		if c.metadata != nil {
+			s.metadata = c.metadata
+		}
+		if c.kind == KindPayload {
+			s.addPayload(c, j.gen)
+		}
+		if c.trim != nil {
+			if err := s.trim(c.trim, c.seq); err != nil {
+				return err
+			}
+		}
+		if c.kind == KindAppend || c.kind == KindReplace {
+			e := c.entry(j.gen)
+			was := int64(-1)
+			if c.kind == KindReplace {
+				was = c.was
+			}
+			if err := s.put(&c.address, e, was); err != nil {
+				return err
+			}
+			j.messages = c.off + c.size()
+		}
+		s.seq, s.chain = c.seq, c.chain
+		j.moveBehind(c)
 	}
-	return map[string][]byte{ctxfolder.JournalFile(first): j, ctxfolder.IndexFile: x}, nil
+	if n.torn != nil && s.committed(n.torn) {
+		return fmt.Errorf("%w: the last record of %s is incomplete, although its message was committed", ErrDamaged, ctxfolder.JournalFile(j.gen))
+	}
+	return nil
+}
+
+// addPayload notes where a journal has a payload.
+func (s *state) addPayload(c *change, gen uint64) {
+	if s.payloads == nil {
+		s.payloads = map[Sum]payloadAt{}
+	}
+	s.payloads[c.payload] = payloadAt{gen, c.off, c.len, c.sum}
+}
+
+// put adds an entry to its line: at the end, or in place of the entry that it replaces.
+func (s *state) put(a *message.Address, e Entry, was int64) error {
+	ln := s.lines[a.Line]
+	if ln == nil {
+		ln = newLine(Counts{Line: a.Line, Base: e.Position})
+		s.lines[a.Line] = ln
+	}
+	s.newestAt = max(s.newestAt, e.At)
+	switch {
+	case e.Position < ln.End():
+		ln.change(e, was)
+	case e.Position == ln.End():
+		ln.push(e)
+	default:
+		return fmt.Errorf("%w: line %s continues at position %d, but ends at %d", ErrDamaged, a.Line, e.Position, ln.End())
+	}
+	return nil
+}
+
+// has reports whether a line has a message of its own at a position.
+func (s *state) has(id uuid.UUID, position int64) bool {
+	ln := s.lines[id]
+	return ln != nil && position >= ln.Base && position < ln.End()
+}
+
+// entryAt returns the entry at one of a line's own positions.
+func (s *state) entryAt(id uuid.UUID, position int64) (Entry, error) {
+	if !s.has(id, position) {
+		return Entry{}, fmt.Errorf("line %s has no position %d", id, position)
+	}
+	ln := s.lines[id]
+	if position >= ln.start {
+		return ln.recent[position-ln.start], nil
+	}
+	if e := ln.changed[position]; e != nil {
+		return *e, nil
+	}
+	rows, err := s.readRows(ln, position, position+1)
+	if err != nil {
+		return Entry{}, err
+	}
+	return rows[0], nil
+}
+
+// committed reports whether the torn bytes after a journal are of a record whose message file exists and is not the
+// file to be replaced. A writer creates a file only after its record is durable, so then this is damage and no torn
+// write.
+func (s *state) committed(torn []byte) bool {
+	a, ok := message.ParseAddress(torn[min(headWidth(torn), len(torn)):])
+	return ok && s.hasFile(&a)
+}
+
+// hasFile reports whether the file of a message holds this version or a newer one.
+func (s *state) hasFile(a *message.Address) bool {
+	b, _, err := s.dir.ReadMessage(s.folders()[a.Line], a.FileID())
+	if err != nil {
+		return false
+	}
+	env, err := message.Parse(b)
+	return err == nil && env.ID == a.ID && env.Line == a.Line && env.Position == a.Position && !env.StoredAt.Before(a.StoredAt)
+}
+
+// acknowledged is a witness: a writer creates the file of a message only after its record is durable.
+func (s *state) acknowledged(rec record) bool {
+	if rec.kind != KindAppend && rec.kind != KindReplace {
+		return false
+	}
+	a, ok := message.ParseAddress(rec.body)
+	if !ok {
+		return false
+	}
+	info, err := s.dir.StatMessage(s.folders()[a.Line], a.FileID())
+	return err == nil && (ctxfolder.Untouched(info, rec.len, a.StoredAt) || s.hasFile(&a))
+}
+
+// folders returns the folders in which lines keep their messages, by metadata.json or its copy in the journals.
+func (s *state) folders() map[uuid.UUID]string {
+	m, err := s.dir.UsableMetadata(s.metadata)
+	if err != nil {
+		return nil
+	}
+	folders := make(map[uuid.UUID]string, len(m.Lines))
+	for _, l := range m.Lines {
+		folders[l.ID] = l.Folder
+	}
+	return folders
 }

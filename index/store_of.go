@@ -1,10 +1,8 @@
 package index
 
 import (
-	"encoding/json"
 	"errors"
 	"fmt"
-	"os"
 	"slices"
 
 	ctxfolder "github.com/ctxdir/ctxdir/context"
@@ -31,9 +29,9 @@ func StoreOf(fsys vfs.FS) (uuid.UUID, error) {
 	}
 	b, err := vfs.ReadFile(fsys, ctxfolder.IndexFile, maxIndex)
 	if err != nil {
-		return uuid.Nil, nil //nolint:nilerr // it tells nothing
+		return uuid.Nil, nil //nolint:nilerr // an unreadable file names no store
 	}
-	x, err := parseFolded(b)
+	x, err := parseIndexFile(b)
 	if errors.Is(err, ctxfolder.ErrVersion) {
 		return uuid.Nil, fmt.Errorf("%s: %w", ctxfolder.IndexFile, err)
 	}
@@ -44,26 +42,22 @@ func StoreOf(fsys vfs.FS) (uuid.UUID, error) {
 }
 
 func storeOfJournal(dir *ctxfolder.Dir, gen uint64) (uuid.UUID, error) {
-	f, err := dir.FS.OpenFile(ctxfolder.JournalFile(gen), os.O_RDONLY)
+	f, err := openRegular(dir.FS, ctxfolder.JournalFile(gen))
 	if err != nil {
 		return uuid.Nil, err
 	}
 	defer f.Close()
-	info, err := f.Stat()
-	if err != nil || !info.Mode().IsRegular() {
+	size, err := vfs.Size(f)
+	if err != nil {
 		return uuid.Nil, err
 	}
-	j := journal{gen: gen, f: f}
-	h, body, err := j.readWhole(0, info.Size())
+	h, body, err := (&journal{gen: gen, f: f.File}).readWhole(0, size)
 	if err != nil || h.kind != KindBegin {
 		return uuid.Nil, err
 	}
-	var b begin
-	if err := json.Unmarshal(body, &b); err != nil {
-		return uuid.Nil, err
-	}
-	if b.Version != journalVersion {
-		return uuid.Nil, fmt.Errorf("%w: %s is %q, wanted %q", ctxfolder.ErrVersion, ctxfolder.JournalFile(gen), b.Version, journalVersion)
+	b, err := decodeBegin(body)
+	if err != nil {
+		return uuid.Nil, fmt.Errorf("%s: %w", ctxfolder.JournalFile(gen), err)
 	}
 	return b.Store, nil
 }

@@ -1,7 +1,6 @@
 package index
 
 import (
-	"cmp"
 	"errors"
 	"fmt"
 	"io/fs"
@@ -12,7 +11,7 @@ import (
 )
 
 // ErrGap reports that requested records are in no journal any more, or not yet, or are damaged.
-var ErrGap = errors.New("the journals no longer have these records")
+var ErrGap = errors.New("the journals do not have these records")
 
 // Spot is a place between two records of a context's journals: after record number Seq. Chain distinguishes histories
 // that a crash made differ.
@@ -43,8 +42,6 @@ type Tail struct {
 	meta   *ctxfolder.Metadata // of the newest metadata record, else of the begin record; nil if neither is usable
 	metaAt Spot                // before that record; the zero Spot for the begin record
 	before *ctxfolder.Metadata // the one before meta, which counts if meta does not
-
-	stray stray // after the journal
 }
 
 // FollowEnd begins after the last existing record.
@@ -56,7 +53,7 @@ func FollowEnd(dir *ctxfolder.Dir) (*Tail, error) {
 	for more := true; more && err == nil; {
 		if t.off, _, err = t.j.scan(t.off, t.at.Seq, t.at.Chain, nil, t.pass, nil); err == nil {
 			var ok, on bool
-			_, ok, on, err = t.behind()
+			_, ok, on, err = t.nextJournal()
 			more = ok || on
 		}
 	}
@@ -76,8 +73,8 @@ func FollowFrom(dir *ctxfolder.Dir, seq uint64) (*Tail, error) {
 	ok, err := t.passUpTo(seq)
 	for err == nil && !ok {
 		var more, on bool
-		if _, more, on, err = t.behind(); err == nil && !more && !on {
-			err = fmt.Errorf("%w: %d is not there yet", ErrGap, seq)
+		if _, more, on, err = t.nextJournal(); err == nil && !more && !on {
+			err = fmt.Errorf("%w: record %d does not exist yet", ErrGap, seq)
 		}
 		if err == nil {
 			ok, err = t.passUpTo(seq)
@@ -94,7 +91,7 @@ func FollowFrom(dir *ctxfolder.Dir, seq uint64) (*Tail, error) {
 func follow(dir *ctxfolder.Dir, will func(t *Tail) bool) (*Tail, error) {
 	const looks = 8
 	for look := 1; ; look++ {
-		gens, err := named(dir, look == looks)
+		gens, err := journalsToFollow(dir, look == looks)
 		if err != nil {
 			return nil, err
 		}
@@ -111,14 +108,15 @@ func follow(dir *ctxfolder.Dir, will func(t *Tail) bool) (*Tail, error) {
 			t.Close()
 		}
 		if !gone || look == looks {
-			return nil, fmt.Errorf("%w: no journal reaches back so far", ErrGap)
+			return nil, fmt.Errorf("%w: every journal begins later", ErrGap)
 		}
 	}
 }
 
-// named returns the journals that index.json names, or all that exist with all or without a readable index.json.
-func named(dir *ctxfolder.Dir, all bool) ([]uint64, error) {
-	x, err := readFolded(dir)
+// journalsToFollow returns the journals that index.json names, or all that exist with all or without a readable
+// index.json.
+func journalsToFollow(dir *ctxfolder.Dir, all bool) ([]uint64, error) {
+	x, err := readIndexFile(dir)
 	if all || errors.Is(err, ErrDamaged) {
 		return generations(dir)
 	}
@@ -133,7 +131,7 @@ func Resume(dir *ctxfolder.Dir, at Spot) (*Tail, error) {
 	t, err := FollowFrom(dir, at.Seq)
 	if err == nil && t.at != at {
 		t.Close()
-		return nil, fmt.Errorf("%w: %d was another one", ErrGap, at.Seq)
+		return nil, fmt.Errorf("%w: record %d belongs to another history", ErrGap, at.Seq)
 	}
 	return t, err
 }
@@ -160,12 +158,12 @@ func (t *Tail) enter(j *journal) {
 	for _, c := range j.begin.Lines {
 		t.lines[c.Line] = c
 	}
-	t.Rest()
+	t.ReleaseBuffer()
 	t.r.f = j.f
 }
 
-// Rest releases the buffer, for a while without reads.
-func (t *Tail) Rest() {
+// ReleaseBuffer releases the buffer, for a while without reads.
+func (t *Tail) ReleaseBuffer() {
 	if t.buf != nil {
 		t.r.giveBack(t.buf)
 	}
@@ -174,7 +172,7 @@ func (t *Tail) Rest() {
 
 // Close closes the journal.
 func (t *Tail) Close() {
-	t.Rest()
+	t.ReleaseBuffer()
 	_ = t.j.f.Close()
 }
 
@@ -256,53 +254,13 @@ func (t *Tail) count(c *change) {
 	t.lines[a.Line] = ln
 }
 
-// body returns the whole body of a record, of which rec may have only the first bytes.
-func (t *Tail) body(rec record) (body []byte, err error) {
-	if int64(len(rec.body)) == rec.len {
-		return rec.body, nil
-	}
-	_, body, err = t.j.readWhole(rec.off, rec.off+rec.size())
-	return body, err
-}
-
-// passUpTo passes the records of this journal up to a number. ok is false if they end before.
-func (t *Tail) passUpTo(seq uint64) (ok bool, err error) {
-	for t.at.Seq < seq {
-		rec, ok, err := t.here()
-		if err != nil || !ok {
-			return false, err
-		}
-		if err := t.pass(rec); err != nil {
-			return false, err
-		}
-	}
-	return true, nil
-}
-
-// here reads the next record of this journal.
-func (t *Tail) here() (rec record, ok bool, err error) {
-	if t.buf == nil {
-		t.buf = t.r.borrow()
-	}
-	for range 2 { // the buffer may be older than the record
-		if rec, ok, err = t.r.whole(t.off); err != nil || ok && rec.seq == t.at.Seq+1 && rec.prev == t.at.Chain {
-			return rec, ok, err
-		}
-		t.r.forget()
-		if t.r.size, err = t.j.size(); err != nil {
-			return rec, false, err
-		}
-	}
-	return rec, false, nil
-}
-
 // Next reads the next record. ok is false if there is none yet. If records are missing, it fails with [ErrGap].
 func (t *Tail) Next() (rec Record, ok bool, err error) {
 	for {
-		r, ok, err := t.here()
+		r, ok, err := t.nextHere()
 		if err == nil && !ok {
 			var on bool
-			if r, ok, on, err = t.behind(); on {
+			if r, ok, on, err = t.nextJournal(); on {
 				continue
 			}
 		}
@@ -318,87 +276,4 @@ func (t *Tail) Next() (rec Record, ok bool, err error) {
 		}
 		return Record{r.seq, r.kind, body}, true, nil
 	}
-}
-
-// behind determines why there is no next record here: there is none yet, or it is damaged, or it is in the next
-// journal, which behind then enters (on).
-func (t *Tail) behind() (rec record, ok, on bool, err error) {
-	if t.stray.still(t.dir, t.j.gen+1) {
-		on, err = t.lost()
-		return rec, false, on, err
-	}
-	next, err := openJournal(t.dir, t.j.gen+1, nil)
-	if errors.Is(err, fs.ErrNotExist) {
-		on, err = t.lost()
-		return rec, false, on, err
-	}
-	if err != nil {
-		return rec, false, false, err
-	}
-	// A rotation holds the lock, so this journal is final now.
-	if rec, ok, err = t.here(); err != nil || ok {
-		_ = next.f.Close()
-		return rec, ok, false, err
-	}
-	// After a failed sync the next journal repeats what was whole in this one.
-	ahead := &Tail{dir: t.dir}
-	ahead.enter(next)
-	if ok, err = ahead.passUpTo(t.at.Seq); err == nil && ok && ahead.at == t.at {
-		t.giveWay(ahead)
-		return rec, false, true, nil
-	}
-	ahead.Close()
-	if err == nil {
-		err = t.whole()
-	}
-	if err != nil {
-		return rec, false, false, err
-	}
-	t.stray = stray{next.gen, next.info}
-	on, err = t.lost()
-	return rec, false, on, err
-}
-
-// giveWay replaces t by another Tail at the same place.
-func (t *Tail) giveWay(to *Tail) {
-	to.meta, to.metaAt, to.before = t.Metadata()
-	t.Close()
-	*t = *to
-}
-
-// whole fails with [ErrGap] if the journal lost its end: then nothing shows whether the next one continues it.
-func (t *Tail) whole() error {
-	size, err := t.j.size()
-	if err != nil {
-		return err
-	}
-	if blank, err := t.j.blankBehind(t.off); err != nil || blank && size > t.off {
-		return err
-	}
-	return fmt.Errorf("%w: the end of %s", ErrGap, ctxfolder.JournalFile(t.j.gen))
-}
-
-// lost determines whether the next record will never appear here: it is damaged, or this journal was removed and a
-// later one continues, which lost then enters (on).
-func (t *Tail) lost() (on bool, err error) {
-	b, err := t.r.bytes(t.off, 1)
-	if err != nil {
-		return false, err
-	}
-	if len(b) == 1 && b[0] != '\n' && b[0] != 0 {
-		// A whole record follows a broken one: either is damaged, unless a crash tore what was never acknowledged.
-		if rec, ok, err := t.r.behind(t.off, t.at.Seq, nil); err != nil || ok && (rec.off != t.off || rec.prev != t.at.Chain) {
-			return false, cmp.Or(err, fmt.Errorf("%w: damage before byte %d of %s", ErrGap, rec.off, ctxfolder.JournalFile(t.j.gen)))
-		}
-	}
-	if err := t.j.there(t.dir); !errors.Is(err, fs.ErrNotExist) {
-		return false, err
-	}
-	// Others continued in later journals and removed those between, maybe without a record in them.
-	next, err := Resume(t.dir, t.at)
-	if err != nil {
-		return false, err
-	}
-	t.giveWay(next)
-	return true, nil
 }

@@ -37,7 +37,7 @@ func tailed(t interface{ Fatal(...any) }, tail *Tail) (ids []uuid.UUID, err erro
 	}
 }
 
-// follow opens the context's folder for who follows.
+// follow opens the context's folder for a follower.
 func (b *bench) follow() *ctxfolder.Dir {
 	dir, err := ctxfolder.Open(b.fs, testStore, b.dir.ID)
 	b.must(err)
@@ -45,9 +45,10 @@ func (b *bench) follow() *ctxfolder.Dir {
 	return dir
 }
 
-// TestTail: whatever folds do, each record is read once and in order by who follows; one who rested goes on where he
-// was, or learns that the journals do not reach back so far.
+// TestTail checks that a follower reads each record once and in order, whatever folds do. A follower that paused
+// continues where it was, or gets ErrGap.
 func TestTail(t *testing.T) {
+	t.Parallel()
 	rapid.Check(t, func(rt *rapid.T) {
 		b := newBench(t)
 		defer b.close()
@@ -99,7 +100,7 @@ func TestTail(t *testing.T) {
 				rt.Fatalf("counted %+v, wanted %+v", got, counted)
 			}
 			if told = len(b.ids); rapid.Bool().Draw(rt, "rest") {
-				live.Rest()
+				live.ReleaseBuffer()
 			}
 		}
 	})
@@ -116,9 +117,10 @@ func sameIDs(t interface{ Fatal(...any) }, got, want []uuid.UUID) {
 	}
 }
 
-// TestTailTorn: what is written in part is nothing yet, and what a crash tore is nothing ever: what the next writer
-// puts in its place is told.
+// TestTailTorn checks that a follower ignores a partly written record, even after a crash, and reads the record that
+// the next writer puts in its place.
 func TestTailTorn(t *testing.T) {
+	t.Parallel()
 	b := newBench(t)
 	b.must(b.add(2, true))
 	live, err := FollowEnd(b.follow())
@@ -143,15 +145,16 @@ func TestTailTorn(t *testing.T) {
 	sameIDs(t, ids, b.ids[2:])
 }
 
-// TestTailDamaged: a record that is damaged is a gap, and never skipped in silence.
+// TestTailDamaged checks that a damaged record is a gap and is never skipped in silence.
 func TestTailDamaged(t *testing.T) {
+	t.Parallel()
 	b := newBench(t)
 	b.must(b.add(5, true))
 	raw := b.used(1)
 	for at := bytes.Index(raw, []byte(b.ids[2].String())); at < len(raw); at += 41 {
-		harmed := append(bytes.Clone(raw), "\n\n\n"...)
-		harmed[at] ^= 1
-		b.must(os.WriteFile(b.journal(1), harmed, 0o600))
+		damaged := append(bytes.Clone(raw), "\n\n\n"...)
+		damaged[at] ^= 1
+		b.must(os.WriteFile(b.journal(1), damaged, 0o600))
 		tail, err := FollowFrom(b.follow(), 0)
 		b.must(err)
 		ids, err := tailed(t, tail)
@@ -164,8 +167,9 @@ func TestTailDamaged(t *testing.T) {
 	}
 }
 
-// TestTailAfterFailedSync: the journal that then repeats what was whole in the one before repeats it to nobody who follows.
+// TestTailAfterFailedSync checks that followers do not read records twice when a new journal repeats them.
 func TestTailAfterFailedSync(t *testing.T) {
+	t.Parallel()
 	b, disk := newCrashBench(t)
 	b.must(b.add(2, true))
 	live, err := FollowFrom(b.follow(), 0)

@@ -1,6 +1,7 @@
 package index
 
 import (
+	stdcontext "context"
 	"encoding/json"
 	"errors"
 	"fmt"
@@ -20,10 +21,10 @@ type trim struct {
 
 func parseTrim(b []byte) (t trim, err error) {
 	if err := json.Unmarshal(b, &t); err != nil {
-		return t, fmt.Errorf("%w: trim: %w", ErrDamaged, err)
+		return t, fmt.Errorf("%w: trim record: %w", ErrDamaged, err)
 	}
 	if t.Line == uuid.Nil || t.End < 0 || t.Bytes < 0 {
-		return t, fmt.Errorf("%w: trim of line %s to %d", ErrDamaged, t.Line, t.End)
+		return t, fmt.Errorf("%w: trim record of line %s at position %d", ErrDamaged, t.Line, t.End)
 	}
 	return t, nil
 }
@@ -36,29 +37,26 @@ func (l *Log) TrimItem(line uuid.UUID, end int64) (Item, error) {
 		return Item{}, err
 	}
 	if !ok || end < counts.Base || end > counts.End() {
-		return Item{}, fmt.Errorf("line %s has no position %d to be cut at", line, end)
+		return Item{}, fmt.Errorf("line %s cannot be cut at position %d", line, end)
 	}
 	t := trim{Line: line, End: end}
 	if end > counts.Base {
 		t.Bytes = counts.Bytes
-		for from := end; from < counts.End(); from += atOnce {
-			entries, err := l.Entries(line, from, min(from+atOnce, counts.End()))
+		next := end - 1
+		for e, err := range l.All(stdcontext.Background(), line, next, counts.End()) {
 			if err != nil {
 				return Item{}, err
 			}
-			for i := range entries {
-				t.Bytes -= entries[i].Size
+			if next = e.Position + 1; next == end {
+				t.Last = e.ID
+			} else {
+				t.Bytes -= e.Size
 			}
 		}
+		if next != counts.End() {
+			return Item{}, fmt.Errorf("%w: position %d of line %s is missing", ErrDamaged, next, line)
+		}
 		t.Bytes = max(t.Bytes, 0)
-		last, err := l.Entries(line, end-1, end)
-		if err == nil && len(last) == 0 {
-			err = fmt.Errorf("%w: position %d of line %s is missing", ErrDamaged, end-1, line)
-		}
-		if err != nil {
-			return Item{}, err
-		}
-		t.Last = last[0].ID
 	}
 	body, err := json.Marshal(t)
 	return Item{Kind: KindTrim, Body: body}, err
@@ -68,7 +66,7 @@ func (l *Log) TrimItem(line uuid.UUID, end int64) (Item, error) {
 func (s *state) trim(t *trim, seq uint64) error {
 	ln := s.lines[t.Line]
 	if ln == nil || t.End < ln.Base || t.End > ln.End() {
-		return fmt.Errorf("%w: line %s is cut at %d, where it has nothing", ErrDamaged, t.Line, t.End)
+		return fmt.Errorf("%w: line %s is cut at position %d, which it does not have", ErrDamaged, t.Line, t.End)
 	}
 	ln.recent = ln.recent[:max(t.End-ln.start, 0)]
 	ln.start = min(ln.start, t.End)
@@ -77,7 +75,7 @@ func (s *state) trim(t *trim, seq uint64) error {
 			delete(ln.changed, p)
 		}
 	}
-	ln.byID, ln.unfound = nil, nil
+	ln.byID, ln.lostIDs = nil, nil
 	ln.Count, ln.Bytes, ln.Last, ln.cut = t.End-ln.Base, t.Bytes, t.Last, seq
 	if ln.Count == 0 {
 		ln.Derived, ln.Referring, ln.Lost = 0, 0, 0
@@ -88,7 +86,7 @@ func (s *state) trim(t *trim, seq uint64) error {
 // removeRows removes the row files that index.json does not name: those of empty lines, and those that were rewritten.
 //
 // Crash order: a durable index.json does not name them. A file that comes back means nothing.
-func (l *Log) removeRows(x *folded) error {
+func (l *Log) removeRows(x *indexFile) error {
 	named := map[string]bool{}
 	for i := range x.Lines {
 		named[ctxfolder.RowsFile(x.Lines[i].Line, x.Lines[i].Rows)] = true
@@ -103,7 +101,7 @@ func (l *Log) removeRows(x *folded) error {
 			if named[name] {
 				continue
 			}
-			if err := l.dir.FS.Remove(name); err != nil && !errors.Is(err, fs.ErrNotExist) {
+			if err := l.remove(name); err != nil {
 				return err
 			}
 		}

@@ -77,52 +77,61 @@ var lost = map[string]func(b *bench) error{
 	},
 }
 
-// TestTrim: what is cut stays cut, however much was folded before and after, and also when the index is made anew from rows
-// and message files that are still there. What is appended after comes behind what is left.
+// TestTrim checks that cut messages stay away, however much was folded before and after, even if the index is rebuilt
+// from rows and message files that are still there. Later messages follow the remaining ones.
 func TestTrim(t *testing.T) {
+	t.Parallel()
+	stride := 1
+	if testing.Short() {
+		stride = 3
+	}
 	for how, lose := range lost {
-		for folds := range 8 {
-			for _, end := range []int64{0, 3, 5} {
-				b := newBench(t)
-				b.unname(min(end, 2)) // a branch shows less than is left: a rebuild is to go by the record
-				at := func(bit int) {
-					if folds&bit != 0 {
-						b.fold(false)
+		t.Run(how, func(t *testing.T) {
+			t.Parallel()
+			for folds := 0; folds < 8; folds += stride {
+				for _, end := range []int64{0, 3, 5} {
+					b := newBench(t)
+					b.unname(min(end, 2)) // a branch shows less than is left: a rebuild is to go by the record
+					at := func(bit int) {
+						if folds&bit != 0 {
+							b.fold(false)
+						}
+					}
+					b.must(b.add(4, true))
+					at(1)
+					b.must(b.add(4, true))
+					at(2)
+					b.trim(end)
+					b.agrees()
+					at(4)
+					b.agrees()
+					reopened := func() {
+						t.Helper()
+						b.reopen()
+						b.agrees()
+					}
+					reopened()
+					b.must(lose(b))
+					reopened()
+					b.must(b.add(2, true))
+					b.agrees()
+					reopened()
+					b.fold(true)
+					reopened()
+					b.close()
+					if t.Failed() {
+						t.Fatalf("%s lost, folds %03b, cut at %d", how, folds, end)
 					}
 				}
-				b.must(b.add(4, true))
-				at(1)
-				b.must(b.add(4, true))
-				at(2)
-				b.trim(end)
-				b.agrees()
-				at(4)
-				b.agrees()
-				reopened := func() {
-					t.Helper()
-					b.reopen()
-					b.agrees()
-				}
-				reopened()
-				b.must(lose(b))
-				reopened()
-				b.must(b.add(2, true))
-				b.agrees()
-				reopened()
-				b.fold(true)
-				reopened()
-				b.close()
-				if t.Failed() {
-					t.Fatalf("%s lost, folds %03b, cut at %d", how, folds, end)
-				}
 			}
-		}
+		})
 	}
 }
 
-// TestTrimmedRowsAreGone: once the record of a cut may go, rows say nothing of what was cut, so that an index that is rebuilt much
-// later does not show it.
+// TestTrimmedRowsAreGone checks that rows of cut messages are gone before the record of the cut may go, so that a later
+// rebuild does not show them.
 func TestTrimmedRowsAreGone(t *testing.T) {
+	t.Parallel()
 	for _, end := range []int64{0, 3} {
 		b := newBench(t)
 		b.unname(end)
@@ -137,9 +146,10 @@ func TestTrimmedRowsAreGone(t *testing.T) {
 	}
 }
 
-// TestTrimTakesNothingShown: a branch bears the line again. A rebuild must not go by the record of the cut, since those that put
-// the messages back can be lost; their files are there.
+// TestTrimTakesNothingShown puts a cut line back under a branch and loses the records of that. A rebuild must not apply
+// the cut: the message files are there.
 func TestTrimTakesNothingShown(t *testing.T) {
+	t.Parallel()
 	b := newBench(t)
 	for range 2 {
 		b.must(b.add(3, true))
@@ -154,8 +164,10 @@ func TestTrimTakesNothingShown(t *testing.T) {
 	b.agrees()
 }
 
-// TestTrimOfOthers: another handle sees the cut, and one that looked before does not write behind what is gone.
+// TestTrimOfOthers checks that another handle sees the cut, and that a stale handle does not append after the cut
+// messages.
 func TestTrimOfOthers(t *testing.T) {
+	t.Parallel()
 	b := newBench(t)
 	b.must(b.add(5, true))
 	other := *b
@@ -175,8 +187,9 @@ func TestTrimOfOthers(t *testing.T) {
 	other.agrees()
 }
 
-// TestPowerCutAroundTrim cuts the power at each operation from the cut of a line to the settle behind it.
+// TestPowerCutAroundTrim cuts the power at each operation from the cut of a line to the settle after it.
 func TestPowerCutAroundTrim(t *testing.T) {
+	t.Parallel()
 	for k := 1; ; k++ {
 		b, disk := newCrashBench(t)
 		b.unname(1)

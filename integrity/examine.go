@@ -6,6 +6,7 @@ import (
 	"errors"
 	"fmt"
 	"io/fs"
+	"math"
 	"slices"
 	"time"
 
@@ -253,7 +254,7 @@ func (x *examination) openIndex() error {
 	if err := x.replaced(); err != nil {
 		return err
 	}
-	harmed, err := x.Log.HarmedJournals()
+	harmed, err := x.Log.DamagedJournals()
 	if err != nil {
 		return err
 	}
@@ -275,18 +276,10 @@ func (x *examination) rows(ctx context.Context) error {
 	}
 	return x.indexProblems(func() error {
 		for _, line := range x.metadata.Lines {
-			counts, _, err := x.Log.Counts(line.ID)
-			for from := counts.Base; from < counts.End() && err == nil; from += entriesAtOnce {
-				var entries []index.Entry
-				if err = ctx.Err(); err == nil {
-					entries, err = x.Log.Entries(line.ID, from, from+entriesAtOnce)
+			for _, err := range x.Log.Pages(ctx, line.ID, 0, math.MaxInt64) {
+				if err != nil {
+					return err
 				}
-				if len(entries) == 0 {
-					break
-				}
-			}
-			if err != nil {
-				return err
 			}
 		}
 		return nil
@@ -349,9 +342,6 @@ func (x *examination) structure() error {
 	})
 }
 
-// entriesAtOnce is how many rows one call reads.
-const entriesAtOnce = 1024
-
 // messages checks the messages of a line.
 func (x *examination) messages(ctx context.Context, line ctxfolder.Line) error {
 	counts, ok, err := x.Log.Counts(line.ID)
@@ -359,16 +349,9 @@ func (x *examination) messages(ctx context.Context, line ctxfolder.Line) error {
 		return err
 	}
 	x.done.Messages, x.done.Of = 0, counts.Count
-	for from := counts.Base; from < counts.End(); from += entriesAtOnce {
-		if err := ctx.Err(); err != nil {
-			return err
-		}
-		entries, err := x.Log.Entries(line.ID, from, from+entriesAtOnce)
+	for entries, err := range x.Log.Pages(ctx, line.ID, counts.Base, counts.End()) {
 		if err != nil {
 			return err
-		}
-		if len(entries) == 0 {
-			break // the count was wrong, and the index was rebuilt
 		}
 		for i, g := range x.glances(line.Folder, entries) {
 			if err := x.message(line, &entries[i], g); err != nil {

@@ -69,7 +69,7 @@ func (r *repair) mendJournal(p problem) error {
 	if p.Kind != KindJournal {
 		return nil
 	}
-	harmed, err := r.Log.HarmedJournals()
+	harmed, err := r.Log.DamagedJournals()
 	if err == nil && len(harmed) > 0 {
 		err = r.Log.Retire()
 	}
@@ -182,7 +182,7 @@ func (r *repair) take(line ctxfolder.Line, e *index.Entry) error {
 	switch _, is, _ := e.ReadFile(r.Dir, line.Folder); is {
 	case index.FileEdited:
 		return r.record(line, e)
-	case index.FileSpelled:
+	case index.FileRespelled:
 		if err := r.rewrite(line, e); err != nil {
 			return err
 		}
@@ -195,7 +195,7 @@ func (r *repair) take(line ctxfolder.Line, e *index.Entry) error {
 // Crash order: a copy of the file is durable in the trash first. The new file is durable before it takes the name.
 func (r *repair) rewrite(line ctxfolder.Line, e *index.Entry) error {
 	raw, is, err := e.ReadFile(r.Dir, line.Folder)
-	if err != nil || is != index.FileSpelled {
+	if err != nil || is != index.FileRespelled {
 		return err
 	}
 	own := r.Dir.MessagePath(line.Folder, e.FileID())
@@ -356,7 +356,7 @@ func (r *repair) putBack(p problem, again *problem) error {
 	switch _, is, _ := e.ReadFile(r.Dir, line.Folder); {
 	case e.Lost != "" || is == index.FileEdited:
 		return r.take(*line, &e)
-	case is == index.FileSpelled:
+	case is == index.FileRespelled:
 		return r.rewrite(*line, &e)
 	case is == index.FileDamaged:
 		return r.takeOlder(*line, e)

@@ -44,7 +44,7 @@ func (x *examination) strays(ctx context.Context) error {
 // replaced finds journals of other histories in the places of the context's own folded ones.
 func (x *examination) replaced() error {
 	return x.patiently(func() (problems []problem, err error) {
-		replaced, err := x.Log.Replaced()
+		replaced, err := x.Log.ReplacedJournals()
 		for _, gen := range replaced {
 			problems = append(problems, problem{stray: gen, Finding: Finding{
 				Kind: KindJournal, Severity: SeverityWarning, Path: ctxfolder.JournalFile(gen), Repairable: true,
@@ -60,7 +60,7 @@ func (r *repair) mendStray(p problem) error {
 	if p.stray == 0 {
 		return nil
 	}
-	if err := r.Log.SetStrayAside(p.stray); err != nil {
+	if err := r.Log.TrashStray(p.stray); err != nil {
 		return err
 	}
 	r.did(p, "moved to the trash; was: %s", p.Detail)

@@ -163,7 +163,7 @@ func (x *examination) refresh() error {
 		x.metadata = m
 	}
 	err := x.Log.Refresh()
-	x.Log.Renewed(x.Log.Renewals())
+	x.Log.IndexChanged(x.Log.IndexVersion())
 	x.Payloads.again()
 	return err
 }
@@ -197,9 +197,9 @@ func (x *examination) judge(line ctxfolder.Line, e *index.Entry) (raw []byte, p 
 	case e.Lost != "":
 		p.Kind, p.Severity, p.Detail = KindLost, SeverityWarning, e.Lost
 		return raw, p
-	case is == index.FileExact, is == index.FileSpelled && e.Pack != uuid.Nil:
+	case is == index.FileExact, is == index.FileRespelled && e.Pack != uuid.Nil:
 		return raw, nil
-	case is == index.FileSpelled:
+	case is == index.FileRespelled:
 		p.Kind, p.Severity, p.Repairable, p.spelled = KindEdited, SeverityWarning, true, true
 		p.Detail = "its file spells the message differently than it was written: a byte order mark, other white space, or ids in upper case"
 		return raw, p
@@ -209,7 +209,7 @@ func (x *examination) judge(line ctxfolder.Line, e *index.Entry) (raw []byte, p 
 	}
 	record, journal := x.Log.ReadRecord(e)
 	if e.Pack != uuid.Nil && !journal {
-		if err := x.Log.OpensPack(e.Pack); vfs.IsShortage(err) {
+		if err := x.Log.CheckPack(e.Pack); vfs.IsShortage(err) {
 			why = err
 		}
 	}
@@ -240,7 +240,7 @@ func (x *examination) judge(line ctxfolder.Line, e *index.Entry) (raw []byte, p 
 		p.Severity = SeverityWarning
 		p.Detail += "; the journal has it"
 		raw = record
-		p.due = is == index.FileMissing && x.Log.Due(e)
+		p.due = is == index.FileMissing && x.Log.Unsettled(e)
 	}
 	return raw, p
 }

@@ -167,11 +167,11 @@ const moves = 8
 // moved finds a message that is not where its entry says: another process may have archived or unarchived it, or
 // renamed its folder. It returns nil when the message is nowhere and nothing moves any more.
 func (l *Loader) moved(span Span, e *index.Entry) *Message {
-	seen := l.log.Renewals()
+	seen := l.log.IndexVersion()
 	folders := []string{span.Folder}
 	for try := range moves {
-		renewed := l.log.Renewed(seen)
-		seen = l.log.Renewals()
+		renewed := l.log.IndexChanged(seen)
+		seen = l.log.IndexVersion()
 		before := folders
 		if folders = l.dir.FoldersOf(span.Line); len(folders) == 0 {
 			folders = before

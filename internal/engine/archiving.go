@@ -133,7 +133,7 @@ func (c *Context) arrangeNow(
 	defer release()
 	err = c.refresh(ctx) // branches may have been renamed
 	if err == nil {
-		err = c.store.within(ctx, c.log.Current)
+		err = c.store.within(ctx, c.log.Update)
 	}
 	if err != nil {
 		return done, err
@@ -171,32 +171,28 @@ func (c *Context) planArchive(ctx context.Context, o ArchiveOptions) (plan index
 	var bytes int64
 	for _, span := range spans {
 		var chosen index.Spans
-		for from := span.From; from < span.To; from += rowsAtOnce {
-			entries, err := c.log.Entries(span.Line, from, min(from+rowsAtOnce, span.To))
+		for e, err := range c.log.All(ctx, span.Line, span.From, span.To) {
 			if err != nil {
 				return plan, 0, err
 			}
-			for i := range entries {
-				e := &entries[i]
-				if e.Pack != uuid.Nil || e.Lost != "" {
+			if e.Pack != uuid.Nil || e.Lost != "" {
+				continue
+			}
+			if o.OlderThan > 0 {
+				m, err := c.load.Load(ctx, span, e)
+				if err != nil {
+					return plan, 0, err
+				}
+				if m.Unavailable != nil {
+					stayed++
 					continue
 				}
-				if o.OlderThan > 0 {
-					m, err := c.load.Load(ctx, span, e)
-					if err != nil {
-						return plan, 0, err
-					}
-					if m.Unavailable != nil {
-						stayed++
-						continue
-					}
-					if !timeOf(m).Before(before) {
-						continue
-					}
+				if !timeOf(m).Before(before) {
+					continue
 				}
-				chosen.Add(e.Position)
-				bytes += e.Size
 			}
+			chosen.Add(e.Position)
+			bytes += e.Size
 		}
 		if len(chosen) > 0 {
 			plan.Pack[span.Line] = plan.Pack[span.Line].With(chosen)

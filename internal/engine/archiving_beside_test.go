@@ -426,7 +426,7 @@ func TestRebuiltInVain(t *testing.T) {
 	if problems := must[[]index.Problem](t)(reader.log.Problems()); len(problems) == 0 {
 		t.Fatal("the index was not made anew")
 	}
-	if !reader.log.Renewed(reader.log.Renewals()) {
+	if !reader.log.IndexChanged(reader.log.IndexVersion()) {
 		t.Error("index.json is not read again")
 	}
 	if problems := must[[]index.Problem](t)(reader.log.Problems()); len(problems) > 0 {

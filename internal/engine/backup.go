@@ -211,21 +211,18 @@ func (b *backingUp) lines(ctx context.Context, copied *index.Copy) error {
 		if err := copied.Line(line); err != nil {
 			return err
 		}
-		for from := line.Base; from < counts.End(); from += rowsAtOnce {
-			entries, err := b.c.log.Entries(line.ID, from, min(from+rowsAtOnce, counts.End()))
+		for e, err := range b.c.log.All(ctx, line.ID, line.Base, counts.End()) {
+			if err == nil {
+				err = ctx.Err()
+			}
+			if err == nil {
+				err = b.message(line, e)
+			}
+			if err == nil {
+				err = copied.Put(*e)
+			}
 			if err != nil {
 				return err
-			}
-			for k := range entries {
-				if err := ctx.Err(); err != nil {
-					return err
-				}
-				if err := b.message(line, &entries[k]); err != nil {
-					return err
-				}
-				if err := copied.Put(entries[k]); err != nil {
-					return err
-				}
 			}
 		}
 	}

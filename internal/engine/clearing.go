@@ -7,7 +7,6 @@ import (
 	"slices"
 
 	ctxfolder "github.com/ctxdir/ctxdir/context"
-	"github.com/ctxdir/ctxdir/loader"
 	"github.com/ctxdir/ctxdir/message"
 	"github.com/google/uuid"
 )
@@ -162,7 +161,7 @@ func (x *clearing) removeTorn(ctx context.Context) error {
 			if !ok || l.Folder != folder {
 				continue
 			}
-			for e, err := range x.c.entries(ctx, loader.Span{Line: l.ID, Folder: folder, From: counts.Base, To: counts.End()}) {
+			for e, err := range x.c.log.All(ctx, l.ID, counts.Base, counts.End()) {
 				if err != nil {
 					return err
 				}

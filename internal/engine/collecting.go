@@ -208,7 +208,7 @@ func (x *collecting) context(ctx context.Context, id uuid.UUID) (more bool, err 
 	if more && err == nil {
 		more, err = c.collectPacks(ctx, x.o.DryRun, func(y Collected) bool { return x.tell(y, nil) })
 	}
-	if more && err == nil && !x.o.DryRun && c.idle() && c.log.Bulky() {
+	if more && err == nil && !x.o.DryRun && c.idle() && c.log.CanShed() {
 		err = c.store.within(ctx, c.log.Shed)
 	}
 	return more, errors.Join(damaged.left, err)
@@ -270,7 +270,7 @@ const shedIdle = time.Hour
 
 // idle reports whether nothing was written for shedIdle.
 func (c *Context) idle() bool {
-	newest, err := c.log.Newest()
+	newest, err := c.log.NewestJournal()
 	if err != nil {
 		return false
 	}

@@ -104,7 +104,7 @@ func (s *Store) create(ctx context.Context, m *Metadata) error {
 		return err
 	}
 	main.SystemPrompt, main.Extra = first.SystemPrompt, first.Extra
-	files, err := index.BeginFiles(m, s.id, now)
+	files, err := index.BeginFiles(m, s.id)
 	if err != nil {
 		return err
 	}

@@ -219,7 +219,7 @@ func (e *erasing) erase(ctx context.Context, x *erasable) error {
 		if err == nil {
 			err = x.c.exclusively(ctx, func() error {
 				// In the trash, a journal of another history loses the messages and keeps the others.
-				if err := x.c.log.SetStraysAside(ctx); err != nil {
+				if err := x.c.log.TrashStrays(ctx); err != nil {
 					return err
 				}
 				return e.remove(x)

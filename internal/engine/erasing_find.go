@@ -3,6 +3,7 @@ package engine
 import (
 	"context"
 	"fmt"
+	"math"
 	"slices"
 
 	"github.com/ctxdir/ctxdir/branch"
@@ -148,21 +149,14 @@ func (x *erasable) shows(m *Metadata, line, id uuid.UUID) (bool, error) {
 func (x *erasable) find(ids map[uuid.UUID]bool) error {
 	x.places = nil
 	for _, line := range x.c.current().Lines {
-		counts, ok, err := x.c.log.Counts(line.ID)
-		if err != nil {
-			return err
-		}
-		for from := counts.Base; ok && from < counts.End(); from += rowsAtOnce {
-			entries, err := x.c.log.Entries(line.ID, from, min(from+rowsAtOnce, counts.End()))
+		for entry, err := range x.c.log.All(context.Background(), line.ID, 0, math.MaxInt64) {
 			if err != nil {
 				return err
 			}
-			for _, entry := range entries {
-				if ids[entry.ID] {
-					at := place{entry: entry}
-					at.span.Line, at.span.Folder = line.ID, line.Folder
-					x.places = append(x.places, at)
-				}
+			if ids[entry.ID] {
+				at := place{entry: *entry}
+				at.span.Line, at.span.Folder = line.ID, line.Folder
+				x.places = append(x.places, at)
 			}
 		}
 	}

@@ -231,7 +231,7 @@ func (f *follower) next(ctx context.Context) (e Event, ok bool, err error) {
 				break
 			}
 			if byHand = f.lookAtMetadata(); err == nil && byHand == nil {
-				f.tail.Rest()
+				f.tail.ReleaseBuffer()
 				return e, false, nil
 			}
 		}

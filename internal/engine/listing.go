@@ -76,7 +76,7 @@ func (s *Store) summary(ctx context.Context, known *summaries, id uuid.UUID) Sum
 		return Summary{ID: id, Problem: public(Error{Op: "open", Context: id}, err)}
 	}
 	defer c.Close()
-	journal, err := c.log.Newest()
+	journal, err := c.log.NewestJournal()
 	if err != nil || journal == 0 {
 		return c.Summary()
 	}

@@ -5,7 +5,6 @@ import (
 	"encoding/json"
 	"errors"
 	"io/fs"
-	"iter"
 	"slices"
 	"time"
 
@@ -155,32 +154,8 @@ func (o *orphan) trashItem() ctxfolder.TrashItem {
 	}
 }
 
-// entries yields the index entries of a span.
-func (c *Context) entries(ctx context.Context, span loader.Span) iter.Seq2[*index.Entry, error] {
-	return func(yield func(*index.Entry, error) bool) {
-		for from := span.From; from < span.To; from += rowsAtOnce {
-			entries, err := c.log.Entries(span.Line, from, min(from+rowsAtOnce, span.To))
-			if err == nil {
-				err = ctx.Err()
-			}
-			if err != nil {
-				yield(nil, err)
-				return
-			}
-			if len(entries) == 0 {
-				return // the count was wrong, and the index was rebuilt
-			}
-			for i := range entries {
-				if !yield(&entries[i], nil) {
-					return
-				}
-			}
-		}
-	}
-}
-
 func (c *Context) measure(ctx context.Context, o *orphan) error {
-	for e, err := range c.entries(ctx, o.span()) {
+	for e, err := range c.log.All(ctx, o.span().Line, o.span().From, o.span().To) {
 		if err != nil {
 			return err
 		}
@@ -213,7 +188,7 @@ func (c *Context) copyToTrash(ctx context.Context, o *orphan, removed time.Time)
 	item := o.trashItem()
 	item.Context, item.RemovedAt = c.dir.ID, removed
 	o.bytes = 0
-	for e, err := range c.entries(ctx, o.span()) {
+	for e, err := range c.log.All(ctx, o.span().Line, o.span().From, o.span().To) {
 		if err != nil {
 			return err
 		}

@@ -27,7 +27,7 @@ func (c *Context) collectPacks(ctx context.Context, dryRun bool, yield func(Coll
 		return true, err
 	}
 	if !dryRun {
-		if err := c.log.ClearLeft(ctx); err != nil {
+		if err := c.log.ClearLeftovers(ctx); err != nil {
 			return true, err
 		}
 	}
@@ -36,7 +36,7 @@ func (c *Context) collectPacks(ctx context.Context, dryRun bool, yield func(Coll
 		t := c.packGone(&use)
 		switch {
 		case !use.Named: // see collectCopies; a repair can use it
-		case use.Bytes < use.Holds/2 || use.Cut > 0:
+		case use.Bytes < use.TotalBytes/2 || use.Cut > 0:
 			add(plan.Pack, use.Live)
 			if dryRun && !yield(Collected{t, true}) {
 				return false, nil
@@ -72,7 +72,7 @@ func (s *Store) dropCut(ctx context.Context, c *Context, t *trashed) (err error)
 		}
 		defer func() { err = errors.Join(err, c.Close()) }()
 	}
-	cut, err := c.log.HoldsCut()
+	cut, err := c.log.HasCutMessages()
 	if err == nil && cut {
 		_, err = c.collectPacks(ctx, false, func(Collected) bool { return true })
 	}
@@ -87,7 +87,7 @@ func (s *Store) dropCut(ctx context.Context, c *Context, t *trashed) (err error)
 // archive leaves such packs. It runs before messages are cut from their lines, when a copy of them could look like
 // another history, and again afterwards: a rebuild would bring back the messages of an unread pack.
 func (c *Context) collectCopies(ctx context.Context, dryRun bool, yield func(Collected) bool) (more bool, err error) {
-	if there, err := c.log.Unnamed(); err != nil || !there {
+	if there, err := c.log.HasUnnamedPacks(); err != nil || !there {
 		return true, err
 	}
 	uses, err := c.log.PackUses(ctx)

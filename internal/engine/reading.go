@@ -130,12 +130,12 @@ func (b *Branch) find(id uuid.UUID) (at place, err error) {
 // the caller holds the lock: a write does not reread index.json. After such a change find searches again.
 func (c *Context) find(m *Metadata, line, id uuid.UUID) (at place, err error) {
 	for range findings {
-		seen := c.log.Renewals()
+		seen := c.log.IndexVersion()
 		if at, err = c.findOnce(m, line, id); !errors.Is(err, ErrNotExist) {
 			break
 		}
 		moved, known := c.inFolders(m)
-		if !c.log.Renewed(seen) && !known {
+		if !c.log.IndexChanged(seen) && !known {
 			break
 		}
 		m = moved
@@ -204,16 +204,11 @@ func (c *Context) findOnce(m *Metadata, line, id uuid.UUID) (place, error) {
 			return place{span: span, entry: p.entry, raw: p.raw}, nil
 		}
 		free = free || i == 0 && p.none && seg.Line == line
-		for _, find := range []func(line, id uuid.UUID, end int64) (index.Entry, bool, error){
-			c.log.FindArchived, c.log.FindFolded, p.odd(c.log.FindRow), c.log.FindLost,
-		} {
-			e, ok, err := find(seg.Line, id, seg.To)
-			if err != nil {
-				return place{}, err
-			}
-			if ok {
-				return place{span: span, entry: e}, nil
-			}
+		if e, ok, err = c.log.Find(seg.Line, id, seg.To, p.wrong); err != nil {
+			return place{}, err
+		}
+		if ok {
+			return place{span: span, entry: e}, nil
 		}
 		if p.failed != nil {
 			return place{}, p.failed
@@ -230,16 +225,6 @@ type probed struct {
 	none   bool   // no file bears the id
 	wrong  bool   // a file shows neither where the message is nor that it is another message
 	failed error  // the error of reading the file
-}
-
-// odd returns find where something is wrong with the message's file, and a search without result otherwise.
-func (p *probed) odd(
-	find func(line, id uuid.UUID, end int64) (index.Entry, bool, error),
-) func(line, id uuid.UUID, end int64) (index.Entry, bool, error) {
-	if p.wrong {
-		return find
-	}
-	return func(uuid.UUID, uuid.UUID, int64) (index.Entry, bool, error) { return index.Entry{}, false, nil }
 }
 
 // probe looks for a message's file under its id, and under the name that the file has when the id was taken.

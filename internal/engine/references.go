@@ -86,49 +86,36 @@ func (c *Context) referencesOnce(ctx context.Context, m *Metadata, edited bool, 
 	return unread, nil
 }
 
-// rowsAtOnce is the number of rows per read.
-const rowsAtOnce = 1024
-
 func (c *Context) referencesOf(ctx context.Context, span loader.Span, edited bool, f func(blob.Sum)) (unread, err error) {
-	for from := span.From; from < span.To; from += rowsAtOnce {
-		if err := ctx.Err(); err != nil {
-			return nil, err
-		}
-		entries, err := c.log.Entries(span.Line, from, min(from+rowsAtOnce, span.To))
+	for e, err := range c.log.All(ctx, span.Line, span.From, span.To) {
 		if err != nil {
 			return nil, err
 		}
-		if len(entries) == 0 {
-			break // the count was wrong, and the index was rebuilt
+		if e.Lost != "" {
+			if _, err := c.dir.StatMessage(span.Folder, e.FileID()); errors.Is(err, fs.ErrNotExist) {
+				continue // the message is gone for good, with its references
+			}
 		}
-		for i := range entries {
-			e := &entries[i]
-			if e.Lost != "" {
-				if _, err := c.dir.StatMessage(span.Folder, e.FileID()); errors.Is(err, fs.ErrNotExist) {
-					continue // the message is gone for good, with its references
-				}
-			}
-			if c.store.besides.message(c.dir.ID, e.ID) {
+		if c.store.besides.message(c.dir.ID, e.ID) {
+			continue
+		}
+		if e.Payloads == 0 && !edited {
+			continue
+		}
+		if e.Payloads == 0 {
+			info, err := c.dir.StatMessage(span.Folder, e.FileID())
+			if errors.Is(err, fs.ErrNotExist) || err == nil && ctxfolder.Untouched(info, e.Size, e.StoredAt()) {
 				continue
 			}
-			if e.Payloads == 0 && !edited {
-				continue
-			}
-			if e.Payloads == 0 {
-				info, err := c.dir.StatMessage(span.Folder, e.FileID())
-				if errors.Is(err, fs.ErrNotExist) || err == nil && ctxfolder.Untouched(info, e.Size, e.StoredAt()) {
-					continue
-				}
-			}
-			m, err := c.load.Load(ctx, span, e)
-			if err != nil {
-				return nil, err
-			}
-			if m.Unavailable == nil {
-				mentioned(m.Stored, c.outside(e, f))
-			} else if e.Payloads > 0 && unread == nil {
-				unread = fmt.Errorf("message %s: %w", e.ID, m.Unavailable)
-			}
+		}
+		m, err := c.load.Load(ctx, span, e)
+		if err != nil {
+			return nil, err
+		}
+		if m.Unavailable == nil {
+			mentioned(m.Stored, c.outside(e, f))
+		} else if e.Payloads > 0 && unread == nil {
+			unread = fmt.Errorf("message %s: %w", e.ID, m.Unavailable)
 		}
 	}
 	return unread, nil

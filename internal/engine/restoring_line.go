@@ -195,7 +195,7 @@ func (x *returning) items(ctx context.Context, m *Metadata) (folder string, item
 // from leftover rows can count a message that only trash has: it has to take its entry's place.
 func (x *returning) there(ctx context.Context, line *ctxfolder.Line, k *keptMessage, id uuid.UUID) (bool, *index.Entry, error) {
 	span := loader.Span{Line: line.ID, Folder: line.Folder, From: k.Position, To: k.Position + 1}
-	for e, err := range x.c.entries(ctx, span) {
+	for e, err := range x.c.log.All(ctx, span.Line, span.From, span.To) {
 		if err != nil {
 			return false, nil, err
 		}

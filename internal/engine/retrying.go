@@ -80,14 +80,7 @@ func (c *Context) fileFor(m *Metadata, line *ctxfolder.Line, id uuid.UUID, free 
 	}
 	for i := range m.Lines {
 		if other := &m.Lines[i]; !taken && other.Folder == line.Folder && other.ID != line.ID {
-			for _, find := range []func(line, id uuid.UUID, end int64) (index.Entry, bool, error){
-				c.log.FindRecent, c.log.FindFolded, c.log.FindArchived,
-			} {
-				if err == nil && !taken {
-					_, taken, err = find(other.ID, id, math.MaxInt64)
-				}
-			}
-			if err != nil {
+			if _, taken, err = c.log.Find(other.ID, id, math.MaxInt64, false); err != nil {
 				return uuid.Nil, err
 			}
 		}

@@ -92,19 +92,13 @@ func (r *rollingBack) list(ctx context.Context, b *ctxfolder.Branch, of *legacyB
 			return
 		}
 		for _, seg := range segments {
-			for from := seg.From; from < seg.To; from += rowsAtOnce {
-				entries, err := r.c.log.Entries(seg.Line, from, min(from+rowsAtOnce, seg.To))
-				if err == nil {
-					err = ctx.Err()
-				}
+			for e, err := range r.c.log.All(ctx, seg.Line, seg.From, seg.To) {
 				if err != nil {
 					yield(nil, err)
 					return
 				}
-				for _, e := range entries {
-					if !put(e.Position) || !yield(r.key(seg.Line, e.Position, e.ID), nil) {
-						return
-					}
+				if !put(e.Position) || !yield(r.key(seg.Line, e.Position, e.ID), nil) {
+					return
 				}
 			}
 		}

@@ -73,8 +73,8 @@ func noPack(fsys vfs.FS, id uuid.UUID, err error) error {
 	return fmt.Errorf("pack %s: %w", id, err)
 }
 
-// OpensPack returns the error of opening a pack, nil if it opens.
-func (l *Log) OpensPack(id uuid.UUID) error {
+// CheckPack returns the error of opening a pack, nil if it opens.
+func (l *Log) CheckPack(id uuid.UUID) error {
 	p, err := l.openPack(id)
 	if err == nil {
 		p.Release()
@@ -99,8 +99,8 @@ func (p *openPack) get() *archive.Pack {
 // Len returns the number of messages in the pack.
 func (p *openPack) Len() int64 { return p.get().Len() }
 
-// isHarmed reports whether the pack's tables were rebuilt: they may lack what was damaged.
-func (p *openPack) isHarmed() bool {
+// isSalvaged reports whether the pack's tables were rebuilt: they may lack what was damaged.
+func (p *openPack) isSalvaged() bool {
 	p.mu.Lock()
 	defer p.mu.Unlock()
 	return p.salvaged
@@ -128,13 +128,13 @@ func (p *openPack) salvage() bool {
 func (p *openPack) entries(line uuid.UUID, from, to int64) iter.Seq[Entry] {
 	return func(yield func(Entry) bool) {
 		for {
-			harmed := false
+			damaged := false
 			for r, err := range p.get().Rows(line, from, to) {
-				if harmed = harmed || err != nil; err == nil && !yield(p.entry(&r)) {
+				if damaged = damaged || err != nil; err == nil && !yield(p.entry(&r)) {
 					return
 				}
 			}
-			if !harmed || !p.salvage() {
+			if !damaged || !p.salvage() {
 				return
 			}
 		}
@@ -153,38 +153,16 @@ func (e *Entry) row() archive.Row {
 	return archive.Row{Position: e.Position, ID: e.ID, Size: e.Size, Sum: e.Sum, Place: e.place}
 }
 
-// archived returns the rows that packs have of an id, on any line. harmed says that a pack is damaged or missing, so
-// that there may be other rows. Reading the positions of that pack rebuilds the index.
-func (s *state) archived(packs []uuid.UUID, id uuid.UUID) (rows []archive.Row, harmed bool, err error) {
-	for _, pack := range packs {
-		p, err := s.openPack(pack)
-		if errors.Is(err, ErrDamaged) {
-			harmed = true
-			continue
-		}
-		if err != nil {
-			return nil, false, err // it may have the id
-		}
-		p.find(id, func(r archive.Row) bool {
-			rows = append(rows, r)
-			return true
-		})
-		harmed = harmed || p.isHarmed()
-		p.Release()
-	}
-	return rows, harmed, nil
-}
-
 // find yields the rows of an id. Where tables are damaged, it may yield some twice.
 func (p *openPack) find(id uuid.UUID, yield func(archive.Row) bool) {
 	for {
-		harmed := false
+		damaged := false
 		for r, err := range p.get().LookupID(id) {
-			if harmed = harmed || err != nil; err == nil && !yield(r) {
+			if damaged = damaged || err != nil; err == nil && !yield(r) {
 				return
 			}
 		}
-		if !harmed || !p.salvage() {
+		if !damaged || !p.salvage() {
 			return
 		}
 	}
@@ -274,12 +252,12 @@ func (b *rebuilder) readPacks() error {
 			ln := &b.metadata.Lines[i]
 			for e := range p.entries(ln.ID, 0, math.MaxInt64) {
 				if old, taken := b.found[ln.ID][e.Position]; taken && old.ID != e.ID {
-					b.claimed(ln.ID, old, e.ID) // rows, and packs that index.json names, count more
+					b.noteClaim(ln.ID, old, e.ID) // rows, and packs that index.json names, count more
 					b.isOlder(e, old)
 					continue
 				}
 				if n >= len(named) && e.Position >= b.counts[ln.ID].End() {
-					b.fill(ln.ID, e) // another history may have continued there
+					b.addSpare(ln.ID, e) // another history may have continued there
 					continue
 				}
 				b.offer(ln.ID, e)

@@ -1,7 +1,6 @@
 package index
 
 import (
-	"bytes"
 	stdcontext "context"
 	"errors"
 	"fmt"
@@ -27,8 +26,8 @@ type Plan struct {
 	Aside []uuid.UUID
 }
 
-// Moved is the result of [Log.Arrange].
-type Moved struct {
+// ArrangeResult is the result of [Log.Arrange].
+type ArrangeResult struct {
 	Messages int64       // that were moved
 	Stayed   int64       // that could not be moved: edited by hand, damaged, too large, or the name of their file was taken
 	Files    int64       // bytes of the message files that were removed or created
@@ -44,9 +43,9 @@ type Moved struct {
 // Crash order: everything is settled first, so that nothing needs the folded journals. The new pack, files and rows,
 // and the payloads of packs about to go, are durable before index.json names the new places. Unneeded data goes last:
 // message files, packs, row files, journals. So each message is always where index.json says, and leftovers are copies.
-func (l *Log) Arrange(ctx stdcontext.Context, plan Plan) (Moved, error) {
+func (l *Log) Arrange(ctx stdcontext.Context, plan Plan) (ArrangeResult, error) {
 	if err := l.acquire(ctx, l.dir.FoldLock); err != nil {
-		return Moved{}, err
+		return ArrangeResult{}, err
 	}
 	defer l.dir.FoldLock.Release()
 	moved, err := l.arrange(ctx, plan)
@@ -59,16 +58,16 @@ func (l *Log) Arrange(ctx stdcontext.Context, plan Plan) (Moved, error) {
 	return l.arrange(ctx, plan)
 }
 
-func (l *Log) arrange(ctx stdcontext.Context, plan Plan) (Moved, error) {
+func (l *Log) arrange(ctx stdcontext.Context, plan Plan) (ArrangeResult, error) {
 	if err := l.fold(ctx, true); err != nil {
-		return Moved{}, err
+		return ArrangeResult{}, err
 	}
-	a := arranging{log: l, plan: plan}
+	a := arrangement{log: l, plan: plan}
 	if err := a.begin(); err != nil {
 		return a.moved, err
 	}
 	if a.x.unsettled() {
-		return a.moved, fmt.Errorf("%w: folded journals are not durable in message files yet", ErrBusy)
+		return a.moved, fmt.Errorf("%w: messages of folded journals are not durable in their files yet", ErrBusy)
 	}
 	err := a.lines(ctx)
 	if err == nil {
@@ -89,22 +88,22 @@ func (l *Log) arrange(ctx stdcontext.Context, plan Plan) (Moved, error) {
 	return a.moved, a.clear(ctx)
 }
 
-// arranging is the state of one Arrange.
-type arranging struct {
+// arrangement is the state of one Arrange.
+type arrangement struct {
 	log     *Log
 	plan    Plan
-	x       *folded
+	x       *indexFile
 	work    *foldWork
-	wrote   settling
+	wrote   settleRun
 	folder  vfs.FS // the folder of the packs
 	pack    *archive.Writer
 	changed bool
-	moved   Moved
+	moved   ArrangeResult
 
 	done, all int64 // messages examined
 }
 
-func (a *arranging) begin() error {
+func (a *arrangement) begin() error {
 	l := a.log
 	l.advance.Lock()
 	defer l.advance.Unlock()
@@ -115,7 +114,7 @@ func (a *arranging) begin() error {
 	a.x, a.work = x, l.workOf(x)
 	a.work.journals = append(x.retained(), x.Live)
 	a.work.folders = l.state.folders()
-	a.wrote = l.settling()
+	a.wrote = l.newSettle()
 	if len(a.plan.File) > 0 {
 		// This sync collects errors about earlier files, so that a later error is about the files created here.
 		if err := l.dir.SyncAll(&l.failures); err != nil && !errors.Is(err, errors.ErrUnsupported) {
@@ -123,12 +122,12 @@ func (a *arranging) begin() error {
 		}
 	}
 	// A pack stores lines in this order.
-	slices.SortFunc(a.work.lines, func(a, b foldLine) int { return bytes.Compare(a.Line[:], b.Line[:]) })
+	slices.SortFunc(a.work.lines, func(a, b foldLine) int { return compareIDs(a.Line, b.Line) })
 	return nil
 }
 
 // lines rearranges each line that the plan touches.
-func (a *arranging) lines(ctx stdcontext.Context) error {
+func (a *arrangement) lines(ctx stdcontext.Context) error {
 	for i := range a.work.lines {
 		if ln := &a.work.lines[i]; a.plan.touches(ln.Line) {
 			a.all += ln.Count
@@ -154,7 +153,7 @@ func (a *arranging) lines(ctx stdcontext.Context) error {
 			rows.abandon()
 			return err
 		}
-		if ln.Stored, err = rows.finish(); err != nil {
+		if ln.Placement, err = rows.finish(); err != nil {
 			return err
 		}
 	}
@@ -163,7 +162,7 @@ func (a *arranging) lines(ctx stdcontext.Context) error {
 
 func (p *Plan) touches(line uuid.UUID) bool { return len(p.Pack[line])+len(p.File[line]) > 0 }
 
-func (a *arranging) openPack() (err error) {
+func (a *arrangement) openPack() (err error) {
 	if a.pack != nil {
 		return nil
 	}
@@ -191,9 +190,8 @@ func (a *arranging) openPack() (err error) {
 // arrangedAtOnce bounds the bytes of messages held in memory at a time.
 const arrangedAtOnce = 4 << 20
 
-func (a *arranging) line(ctx stdcontext.Context, ln *foldLine, rows *rowsBuilder) error {
-	for from := ln.Base; from < ln.End(); from += atOnce {
-		entries, err := a.log.stored(ln.Line, from, min(from+atOnce, ln.End()))
+func (a *arrangement) line(ctx stdcontext.Context, ln *foldLine, rows *rowsBuilder) error {
+	for entries, err := range a.log.storedPages(ln.Line, ln.Base, ln.End()) {
 		if err != nil {
 			return err
 		}
@@ -206,7 +204,7 @@ func (a *arranging) line(ctx stdcontext.Context, ln *foldLine, rows *rowsBuilder
 				size += entries[n].Size
 				n++
 			}
-			if err := a.some(ctx, ln, entries[:n]); err != nil {
+			if err := a.moveSome(ctx, ln, entries[:n]); err != nil {
 				return err
 			}
 			for i := range entries[:n] {
@@ -223,8 +221,8 @@ func (a *arranging) line(ctx stdcontext.Context, ln *foldLine, rows *rowsBuilder
 	return nil
 }
 
-// some moves some messages of a line and updates their entries.
-func (a *arranging) some(ctx stdcontext.Context, ln *foldLine, entries []Entry) error {
+// moveSome moves some messages of a line and updates their entries.
+func (a *arrangement) moveSome(ctx stdcontext.Context, ln *foldLine, entries []Entry) error {
 	pack, file := a.plan.Pack[ln.Line], a.plan.File[ln.Line]
 	var records [][]byte
 	if slices.ContainsFunc(entries, func(e Entry) bool { return archived(e) && (pack.Has(e.Position) || file.Has(e.Position)) }) {
@@ -261,7 +259,7 @@ func (a *arranging) some(ctx stdcontext.Context, ln *foldLine, entries []Entry) 
 	if len(out) == 0 {
 		return nil
 	}
-	return a.takeOut(ctx, ln.Line, out, raws)
+	return a.createFiles(ctx, ln.Line, out, raws)
 }
 
 // isChanged reports whether a journal replaced a folded message or cut it off.
@@ -273,7 +271,7 @@ func (l *Log) isChanged(line uuid.UUID, position int64) bool {
 }
 
 // add adds a message to the new pack.
-func (a *arranging) add(e *Entry, raw []byte) error {
+func (a *arrangement) add(e *Entry, raw []byte) error {
 	if raw == nil {
 		a.moved.Stayed++
 		return nil
@@ -304,8 +302,9 @@ func (a *arranging) add(e *Entry, raw []byte) error {
 	return nil
 }
 
-// takeOut creates message files of archived messages, under the context lock, since branches and messages may change.
-func (a *arranging) takeOut(ctx stdcontext.Context, line uuid.UUID, out []*Entry, raws [][]byte) error {
+// createFiles creates message files of archived messages, under the context lock, since branches and messages may
+// change.
+func (a *arrangement) createFiles(ctx stdcontext.Context, line uuid.UUID, out []*Entry, raws [][]byte) error {
 	return a.log.underLock(ctx, func(folders map[uuid.UUID]string) error {
 		folder := folders[line]
 		for i, e := range out {
@@ -328,7 +327,7 @@ func (a *arranging) takeOut(ctx stdcontext.Context, line uuid.UUID, out []*Entry
 
 // create creates the file of an archived message. A file edited by hand stays. A whole file is written again: a crash
 // may have left it, torn on disk where a sync failed. Any other file goes to the trash.
-func (a *arranging) create(folder string, e *Entry, raw []byte) error {
+func (a *arrangement) create(folder string, e *Entry, raw []byte) error {
 	dir := a.log.dir
 	switch _, is, _ := e.ReadFile(dir, folder); is {
 	case FileEdited:
@@ -342,7 +341,7 @@ func (a *arranging) create(folder string, e *Entry, raw []byte) error {
 }
 
 // settle makes everything durable that index.json is about to name.
-func (a *arranging) settle() error {
+func (a *arrangement) settle() error {
 	if !a.changed {
 		return nil
 	}
@@ -359,37 +358,32 @@ func (a *arranging) settle() error {
 			return fmt.Errorf("%w: %w", ErrDurability, err)
 		}
 	}
-	if err := a.giveBack(); err != nil {
+	if err := a.storeFreedPayloads(); err != nil {
 		return err
 	}
 	return l.syncRows()
 }
 
-// giveBack stores the payloads of packs about to go as blobs.
-func (a *arranging) giveBack() error {
-	named := map[uuid.UUID]bool{}
+// storeFreedPayloads stores the payloads of packs about to go as blobs.
+func (a *arrangement) storeFreedPayloads() error {
+	var named []uuid.UUID
 	for i := range a.work.lines {
-		for _, id := range a.work.lines[i].Packs {
-			named[id] = true
-		}
+		named = append(named, a.work.lines[i].Packs...)
 	}
-	for i := range a.x.Lines {
-		for _, id := range a.x.Lines[i].Packs {
-			if named[id] {
-				continue
-			}
-			named[id] = true
-			a.moved.Removed = append(a.moved.Removed, id)
-			if err := a.log.keepPacked(id, a.pack); err != nil {
-				return err
-			}
+	for _, id := range a.x.packs() {
+		if slices.Contains(named, id) || slices.Contains(a.moved.Removed, id) {
+			continue
+		}
+		a.moved.Removed = append(a.moved.Removed, id)
+		if err := a.log.storePackPayloads(id, a.pack); err != nil {
+			return err
 		}
 	}
 	return nil
 }
 
 // commit replaces index.json. If nobody appended meanwhile, a new journal is the only one left.
-func (a *arranging) commit(ctx stdcontext.Context) error {
+func (a *arrangement) commit(ctx stdcontext.Context) error {
 	return a.log.underLock(ctx, func(map[uuid.UUID]string) error {
 		done, err := a.commitAlone()
 		if done || err != nil {

@@ -38,7 +38,7 @@ func (l *Log) Strays(ctx stdcontext.Context) (strays []Stray, err error) {
 	var own []uint64
 	var newest uint64
 	err = l.view(func(s *state) {
-		own = slices.Clone(s.kept.gens)
+		own = slices.Clone(s.folded.gens)
 		for _, j := range s.journals {
 			own, newest = append(own, j.gen), max(newest, j.gen)
 		}
@@ -124,45 +124,44 @@ func (l *Log) UnknownLines(ctx stdcontext.Context) (map[uuid.UUID]int64, error) 
 
 // HiddenInLine calls f for each message of a line that metadata.json does not know, if a journal or a pack has it and
 // no other line does.
-func (l *Log) HiddenInLine(line uuid.UUID, f func(envelope []byte) error) (err error) {
+func (l *Log) HiddenInLine(line uuid.UUID, f func(envelope []byte) error) error {
 	has := &inventory{log: l}
-	each := l.each(line, math.MaxInt64, func(e *Entry) {
-		if err != nil || e.Lost != "" {
-			return
+	for e, err := range l.All(stdcontext.Background(), line, 0, math.MaxInt64) {
+		hidden := false
+		if err == nil && e.Lost == "" {
+			hidden, err = has.lacks(e)
 		}
-		var hidden bool
-		if hidden, err = has.lacks(e); err == nil && hidden {
+		if hidden && err == nil {
 			if raw, ok := l.ReadRecord(e); ok {
 				err = f(raw)
 			}
 		}
-	})
-	return errors.Join(each, err)
+		if err != nil {
+			return err
+		}
+	}
+	return nil
 }
 
-// SetStrayAside moves a stray journal to the trash. Its payloads become blobs first. It is for use in
+// TrashStray moves a stray journal to the trash. Its payloads become blobs first. It is for use in
 // [Log.Exclusively].
-func (l *Log) SetStrayAside(gen uint64) error {
+func (l *Log) TrashStray(gen uint64) error {
 	l.advance.Lock()
 	defer l.advance.Unlock()
 	if _, err := l.readPayloads(gen, true); err != nil && !errors.Is(err, fs.ErrNotExist) && !errors.Is(err, ErrDamaged) {
 		return err
 	}
-	err := l.dir.SetAside(ctxfolder.JournalFile(gen))
-	if errors.Is(err, fs.ErrNotExist) {
-		err = nil
-	}
-	return err
+	return l.trash(ctxfolder.JournalFile(gen))
 }
 
-// SetStraysAside moves all journals of other histories to the trash, even those with the names of the context's
+// TrashStrays moves all journals of other histories to the trash, even those with the names of the context's
 // journals. It is for use in [Log.Exclusively].
-func (l *Log) SetStraysAside(ctx stdcontext.Context) error {
+func (l *Log) TrashStrays(ctx stdcontext.Context) error {
 	strays, err := l.Strays(ctx)
 	if err != nil {
 		return err
 	}
-	replaced, err := l.Replaced()
+	replaced, err := l.ReplacedJournals()
 	if err != nil {
 		return err
 	}
@@ -170,26 +169,26 @@ func (l *Log) SetStraysAside(ctx stdcontext.Context) error {
 		replaced = append(replaced, s.Journal)
 	}
 	for _, gen := range replaced {
-		if err := l.SetStrayAside(gen); err != nil {
+		if err := l.TrashStray(gen); err != nil {
 			return err
 		}
 	}
 	return nil
 }
 
-// Replaced returns the journals of other histories that have the names of the context's own folded ones.
-func (l *Log) Replaced() ([]uint64, error) {
+// ReplacedJournals returns the journals of other histories that have the names of the context's own folded ones.
+func (l *Log) ReplacedJournals() ([]uint64, error) {
 	var own []uint64
-	err := l.view(func(s *state) { own = s.named() })
+	err := l.view(func(s *state) { own = s.namedJournals() })
 	return l.replaced(own), err
 }
 
-// named returns the folded journals and the live one.
-func (s *state) named() []uint64 {
+// namedJournals returns the folded journals and the live one.
+func (s *state) namedJournals() []uint64 {
 	if len(s.journals) == 0 {
-		return slices.Clone(s.kept.gens)
+		return slices.Clone(s.folded.gens)
 	}
-	return append(slices.Clone(s.kept.gens), s.journals[0].gen)
+	return append(slices.Clone(s.folded.gens), s.journals[0].gen)
 }
 
 // inventory determines which messages of other files the context has.
@@ -232,17 +231,16 @@ func (v *inventory) take() (err error) {
 	}
 	v.copies = map[version]bool{}
 	for line := range lines {
-		if err == nil {
-			err = v.log.each(line, math.MaxInt64, func(e *Entry) {
-				if e.Lost == "" || e.Lost == Erased {
-					v.copies[version{e.ID, e.At}] = true
-				}
-			})
+		for e, err := range v.log.All(stdcontext.Background(), line, 0, math.MaxInt64) {
+			if err != nil {
+				return err
+			}
+			if !e.isLost() {
+				v.copies[version{e.ID, e.At}] = true
+			}
 		}
 	}
-	if err == nil {
-		v.gone, err = collectedIDs(v.log.dir)
-	}
+	v.gone, err = collectedIDs(v.log.dir)
 	return err
 }
 
@@ -292,8 +290,8 @@ func (v *inventory) eachArchived(id uuid.UUID, f func(*openPack, *Entry) error) 
 	}
 	defer p.Release()
 	for run, err := range p.get().Runs() {
-		for from := run.From; err == nil && from < run.To; from += atOnce {
-			err = v.someArchived(p, run.Line, from, min(from+atOnce, run.To), f)
+		for from := run.From; err == nil && from < run.To; from += pageRows {
+			err = v.someArchived(p, run.Line, from, min(from+pageRows, run.To), f)
 		}
 		if err != nil && !errors.Is(err, archive.ErrDamaged) {
 			return err

@@ -16,15 +16,15 @@ type FileState int
 
 // The states of a message's file.
 const (
-	FileExact   FileState = iota // holds what was committed
-	FileSpelled                  // what was committed, in another form: a byte order mark, white space, ids in upper case
-	FileEdited                   // a valid envelope of the message: edited by hand, or a newer version
-	FileMissing                  // no file
-	FileDamaged                  // anything else
+	FileExact     FileState = iota // holds what was committed
+	FileRespelled                  // what was committed, in another form: a byte order mark, white space, ids in upper case
+	FileEdited                     // a valid envelope of the message: edited by hand, or a newer version
+	FileMissing                    // no file
+	FileDamaged                    // anything else
 )
 
 // Whole reports whether a file holds what was committed.
-func (is FileState) Whole() bool { return is == FileExact || is == FileSpelled }
+func (is FileState) Whole() bool { return is == FileExact || is == FileRespelled }
 
 // ReadFile reads the message file of an entry from a folder in messages/ and returns its state. raw is the file without
 // the final newline, or the committed bytes if the file has them in another form. raw is nil if no file can be read.
@@ -59,7 +59,7 @@ func (e *Entry) ReadFile(dir *ctxfolder.Dir, folder string) (raw []byte, is File
 		if int64(len(raw)) == info.Size()-1 && e.sameAs(raw) {
 			return raw, FileExact, nil
 		}
-		return committed, FileSpelled, nil
+		return committed, FileRespelled, nil
 	}
 	err = e.edited(&env, err, info)
 	if errors.Is(err, message.ErrVersion) {
@@ -93,8 +93,8 @@ func (l *Log) taken(line uuid.UUID, e *Entry, folder string, raw []byte) (positi
 	if err != nil || env.ID != e.ID || env.Line == line && env.Position == e.Position {
 		return 0, false
 	}
-	told, err := l.entries(env.Line, env.Position, env.Position+1)
-	if err != nil || len(told) == 0 || told[0].ID != e.ID || told[0].FileID() != e.FileID() {
+	known, err := l.entries(env.Line, env.Position, env.Position+1)
+	if err != nil || len(known) == 0 || known[0].ID != e.ID || known[0].FileID() != e.FileID() {
 		return 0, false
 	}
 	return env.Position, env.Line == line || slices.Contains(l.dir.FoldersOf(env.Line), folder)
@@ -132,7 +132,7 @@ func (e *Entry) edited(env *message.Envelope, err error, info fs.FileInfo) error
 	case e.Lost != "":
 		return nil
 	case ctxfolder.Untouched(info, e.Size, e.StoredAt()):
-		return errors.New("has changed, its time has not")
+		return errors.New("changed but kept its modification time")
 	case env.StoredAt.UnixNano() < e.At:
 		// A writer was stopped between the commit of a new version and its file.
 		return errors.New("holds an older version")

@@ -3,8 +3,6 @@ package index
 import (
 	"bytes"
 	"cmp"
-	"encoding/json"
-	"slices"
 
 	ctxfolder "github.com/ctxdir/ctxdir/context"
 	"github.com/ctxdir/ctxdir/internal/vfs"
@@ -103,8 +101,8 @@ func (j *journal) beginOf(rec record) *begin {
 	if err != nil {
 		body = rec.body
 	}
-	var b begin
-	if json.Unmarshal(body, &b) != nil || !b.known() || slices.ContainsFunc(b.Lines, func(c Counts) bool { return !c.sane() }) {
+	b, err := decodeBegin(body)
+	if err != nil {
 		return nil
 	}
 	return &b

@@ -8,9 +8,10 @@ import (
 	"testing"
 )
 
-// TestScrapsOfAnotherHistory: the records of a journal with a damaged beginning count where they go on from what is
-// known, and not where an older copy of the context was put over a newer one: there they only fill gaps.
-func TestScrapsOfAnotherHistory(t *testing.T) {
+// TestSalvageOfAnotherHistory damages the begin record of a journal. Its records must count where they continue the
+// known history. Where an older copy of the context was put over a newer one, they only fill gaps.
+func TestSalvageOfAnotherHistory(t *testing.T) {
+	t.Parallel()
 	for name, older := range map[string]bool{"the same history": false, "another one": true} {
 		t.Run(name, func(t *testing.T) {
 			ctx := stdcontext.Background()

@@ -9,9 +9,10 @@ import (
 	"github.com/ctxdir/ctxdir/message"
 )
 
-// TestRetireReplaced: a message that was replaced between the rotation and the end of a fold keeps nobody from
-// forgetting the ones behind it: what is folded may be archived next, and no journal has it.
+// TestRetireReplaced replaces a message between the rotation and the end of a fold. The handle must still forget the
+// later entries: they may be archived next, and then no journal has them.
 func TestRetireReplaced(t *testing.T) {
+	t.Parallel()
 	b, _ := newCrashBench(t)
 	b.must(b.add(4, true))
 	other := *b
@@ -44,7 +45,7 @@ func TestRetireReplaced(t *testing.T) {
 	_, err = b.log.finishFold(work, work.journals)
 	b.must(err)
 	for name, log := range map[string]*Log{"who folded": b.log, "another one": other.log} {
-		log.Renewed(log.Renewals())
+		log.IndexChanged(log.IndexVersion())
 		ln := log.state.lines[b.line]
 		if ln.start != 4 || len(ln.recent) != 1 || len(ln.changed) != 1 || ln.changed[1] == nil {
 			t.Errorf("%s: rows up to %d, %d behind them, %d changed", name, ln.start, len(ln.recent), len(ln.changed))
@@ -59,8 +60,9 @@ func TestRetireReplaced(t *testing.T) {
 	}
 }
 
-// TestLayOutStale: a handle whose newest journal went long ago lays out no space for one that nobody will begin.
+// TestLayOutStale checks that a stale handle does not preallocate a journal.
 func TestLayOutStale(t *testing.T) {
+	t.Parallel()
 	b, _ := newCrashBench(t)
 	b.must(b.add(1, true))
 	other := *b
@@ -73,7 +75,7 @@ func TestLayOutStale(t *testing.T) {
 		b.must(b.log.Fold(ctx, true))
 	}
 	b.must(other.log.Fold(ctx, true))
-	x, err := readFolded(b.dir)
+	x, err := readIndexFile(b.dir)
 	b.must(err)
 	gens, err := generations(b.dir)
 	b.must(err)

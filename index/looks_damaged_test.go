@@ -11,8 +11,10 @@ import (
 	"github.com/ctxdir/ctxdir/internal/vfs"
 )
 
-// TestHarmed: what a crash leaves of a record is told from a record that was damaged, also where it ends in what could be a record's end.
-func TestHarmed(t *testing.T) {
+// TestLooksDamaged checks that what a crash leaves of a record does not look damaged, even if it ends like a record,
+// and that a damaged record does.
+func TestLooksDamaged(t *testing.T) {
+	t.Parallel()
 	// The body is so long that the record ends in the third sector, and has a closing brace before each sector's end.
 	record := func(total int) []byte {
 		body := `{"a":"` + strings.Repeat("}", total-headSize-len(`{"a":""}`)-tailSize) + `"}`
@@ -58,7 +60,7 @@ func TestHarmed(t *testing.T) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		if got := (&journal{gen: 1, f: f}).harmed(0); got != v.want {
+		if got := (&journal{gen: 1, f: f}).looksDamaged(0); got != v.want {
 			t.Errorf("%s: %v", name, got)
 		}
 		if err := errors.Join(f.Close(), fsys.Close()); err != nil {

@@ -1,8 +1,6 @@
 package index
 
 import (
-	"time"
-
 	ctxfolder "github.com/ctxdir/ctxdir/context"
 	"github.com/ctxdir/ctxdir/internal/vfs"
 	"github.com/google/uuid"
@@ -55,7 +53,7 @@ func (c *Copy) endLine() error {
 	rows := c.rows
 	c.rows = nil
 	var err error
-	c.lines[len(c.lines)-1].Stored, err = rows.finish()
+	c.lines[len(c.lines)-1].Placement, err = rows.finish()
 	return err
 }
 
@@ -66,29 +64,15 @@ func (c *Copy) Finish(m *ctxfolder.Metadata, failed error) error {
 	if err := c.endLine(); err != nil || failed != nil {
 		return err
 	}
-	const first = 1
-	now := time.Now().UTC()
 	seq := uint64(max(m.Revision, 0))
-	counts := make([]Counts, 0, len(c.lines))
-	for _, ln := range c.lines {
-		counts = append(counts, ln.Counts)
-		seq += uint64(ln.Count)
+	for i := range c.lines {
+		seq += uint64(c.lines[i].Count)
 	}
-	j, err := encodeBegin(begin{
-		Context: c.dir.ID, Store: c.dir.Store, Generation: first, Seq: seq, Lines: counts,
-		Metadata: ctxfolder.RawMetadata(m), CreatedAt: now,
-	})
+	j, x, err := beginFiles(c.dir, m, seq, c.lines, c.newestAt)
 	if err != nil {
 		return err
 	}
-	if err := vfs.WriteSynced(c.dir.FS, ctxfolder.JournalFile(first), j); err != nil {
-		return err
-	}
-	x, err := folded{
-		Context: c.dir.ID, Store: c.dir.Store, Seq: seq, Journals: []uint64{first}, Live: first, RowWidth: rowWidth,
-		UpdatedAt: now, NewestAt: timeOrZero(c.newestAt), Lines: c.lines,
-	}.encode()
-	if err != nil {
+	if err := vfs.WriteSynced(c.dir.FS, ctxfolder.JournalFile(firstJournal), j); err != nil {
 		return err
 	}
 	return vfs.WriteSynced(c.dir.FS, ctxfolder.IndexFile, x)

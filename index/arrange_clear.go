@@ -3,7 +3,6 @@ package index
 import (
 	stdcontext "context"
 	"errors"
-	"fmt"
 	"io/fs"
 	"slices"
 	"strings"
@@ -13,8 +12,8 @@ import (
 	"github.com/google/uuid"
 )
 
-// ClearLeft removes what an interrupted [Log.Arrange] left: the files of archived messages, and unfinished packs.
-func (l *Log) ClearLeft(ctx stdcontext.Context) error {
+// ClearLeftovers removes what an interrupted [Log.Arrange] left: the files of archived messages, and unfinished packs.
+func (l *Log) ClearLeftovers(ctx stdcontext.Context) error {
 	if ids, err := l.Packs(); err != nil || len(ids) == 0 {
 		return err
 	}
@@ -25,7 +24,7 @@ func (l *Log) ClearLeft(ctx stdcontext.Context) error {
 	if err := l.fold(ctx, false); err != nil {
 		return err
 	}
-	a := arranging{log: l}
+	a := arrangement{log: l}
 	if err := a.begin(); err != nil {
 		return err
 	}
@@ -42,17 +41,8 @@ func (l *Log) ClearLeft(ctx stdcontext.Context) error {
 	return a.clearFiles(ctx, func(ln *foldLine) bool { return len(ln.Packs) > 0 && more[a.work.folders[ln.Line]] })
 }
 
-// syncIndex makes the name of index.json durable: the process that replaced it may have stopped before. Only then is
-// data that index.json does not name useless.
-func (l *Log) syncIndex() error {
-	if err := l.dir.FS.SyncDir("."); err != nil {
-		return fmt.Errorf("%w: %w", ErrDurability, err)
-	}
-	return nil
-}
-
 // clearTemporary removes unfinished packs. The caller holds the fold lock, so nobody is writing one.
-func (a *arranging) clearTemporary() error {
+func (a *arrangement) clearTemporary() error {
 	var names []string
 	for e, err := range a.log.dir.FS.ReadDir(ctxfolder.Archive) {
 		if errors.Is(err, fs.ErrNotExist) {
@@ -66,7 +56,7 @@ func (a *arranging) clearTemporary() error {
 		}
 	}
 	for _, name := range names {
-		if err := a.log.dir.FS.Remove(ctxfolder.Archive + "/" + name); err != nil && !errors.Is(err, fs.ErrNotExist) {
+		if err := a.log.remove(ctxfolder.Archive + "/" + name); err != nil {
 			return err
 		}
 	}
@@ -74,7 +64,7 @@ func (a *arranging) clearTemporary() error {
 }
 
 // outnumbered returns the folders that hold more files than their lines have messages with a file.
-func (a *arranging) outnumbered() (map[string]bool, error) {
+func (a *arrangement) outnumbered() (map[string]bool, error) {
 	room := map[string]int64{}
 	for i := range a.work.lines {
 		ln := &a.work.lines[i]
@@ -103,7 +93,7 @@ func (a *arranging) outnumbered() (map[string]bool, error) {
 const clearedAtOnce = 256
 
 // clear removes what nothing needs any more: the files of messages in the new pack, and unused packs.
-func (a *arranging) clear(ctx stdcontext.Context) error {
+func (a *arrangement) clear(ctx stdcontext.Context) error {
 	dir := a.log.dir
 	if a.moved.Pack != uuid.Nil {
 		if err := a.clearFiles(ctx, func(ln *foldLine) bool { return slices.Contains(ln.Packs, a.moved.Pack) }); err != nil {
@@ -122,7 +112,7 @@ func (a *arranging) clear(ctx stdcontext.Context) error {
 			if slices.Contains(a.plan.Aside, id) {
 				remove = dir.SetAside
 			} else {
-				err = a.log.keepHidden(id, nil)
+				err = a.log.copyHidden(id, nil)
 			}
 			if err == nil {
 				err = remove(path)
@@ -139,25 +129,27 @@ func (a *arranging) clear(ctx stdcontext.Context) error {
 }
 
 // clearFiles removes the files of archived messages, in the lines that of selects.
-func (a *arranging) clearFiles(ctx stdcontext.Context, of func(*foldLine) bool) error {
+func (a *arrangement) clearFiles(ctx stdcontext.Context, of func(*foldLine) bool) error {
 	cleared := map[string]bool{}
 	for i := range a.work.lines {
 		ln := &a.work.lines[i]
 		if !of(ln) {
 			continue
 		}
-		for from := ln.Base; from < ln.End(); from += clearedAtOnce {
-			entries, err := a.log.stored(ln.Line, from, min(from+clearedAtOnce, ln.End()))
-			packed := make([][]byte, len(entries))
-			a.log.readPacks(entries, packed)
-			if err == nil {
-				err = a.log.underLock(ctx, func(folders map[uuid.UUID]string) error {
-					cleared[folders[ln.Line]] = true
-					return a.clearSome(folders[ln.Line], ln.Line, entries, packed)
-				})
-			}
+		for entries, err := range a.log.storedPages(ln.Line, ln.Base, ln.End()) {
 			if err != nil {
 				return err
+			}
+			for some := range slices.Chunk(entries, clearedAtOnce) {
+				packed := make([][]byte, len(some))
+				a.log.readPacks(some, packed)
+				err := a.log.underLock(ctx, func(folders map[uuid.UUID]string) error {
+					cleared[folders[ln.Line]] = true
+					return a.clearFilesOf(folders[ln.Line], ln.Line, some, packed)
+				})
+				if err != nil {
+					return err
+				}
 			}
 		}
 	}
@@ -175,9 +167,9 @@ func (a *arranging) clearFiles(ctx stdcontext.Context, of func(*foldLine) bool) 
 	})
 }
 
-// clearSome removes the files of archived messages. It keeps a file that was touched: that is not what was archived. It
-// also keeps a file whose message it could not read back from its pack: that is the last copy.
-func (a *arranging) clearSome(folder string, line uuid.UUID, entries []Entry, packed [][]byte) error {
+// clearFilesOf removes the files of archived messages. It keeps a file that was touched: that is not what was archived.
+// It also keeps a file whose message it could not read back from its pack: that is the last copy.
+func (a *arrangement) clearFilesOf(folder string, line uuid.UUID, entries []Entry, packed [][]byte) error {
 	dir := a.log.dir
 	for i := range entries {
 		e := &entries[i]

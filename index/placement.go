@@ -10,11 +10,11 @@ import (
 	"github.com/google/uuid"
 )
 
-// Stored says where the folded entries of a line are: in its row file, and in packs.
+// Placement says where the folded entries of a line are: in its row file, and in packs.
 //
 // The row file has, in order, the rows of positions below Dense that are not read from a pack, then one row for each
 // position from Dense on. So a row counts before a pack; of two packs with a position, the later named one counts.
-type Stored struct {
+type Placement struct {
 	Rows     uint64      `json:"rows,omitempty"`           // the number in the row file's name
 	Apart    int64       `json:"apart,omitempty"`          // number of rows of positions below Dense
 	Dense    int64       `json:"dense,omitempty"`          // 0 without packs: every position has a row
@@ -26,14 +26,14 @@ type Stored struct {
 const maxPacks = 1 << 12
 
 // sane reports whether values read from a file are possible for a line.
-func (st *Stored) sane(c *Counts) bool {
+func (st *Placement) sane(c *Counts) bool {
 	return st.Apart >= 0 && st.Archived >= 0 && len(st.Packs) <= maxPacks &&
 		(len(st.Packs) == 0 && st.Apart == 0 && st.Dense == 0 ||
 			len(st.Packs) > 0 && st.Dense > c.Base && st.Dense <= maxSeq && st.Apart < st.Dense-c.Base)
 }
 
 // dense returns the position from which on each has a row.
-func (st *Stored) dense(base int64) int64 {
+func (st *Placement) dense(base int64) int64 {
 	if len(st.Packs) == 0 {
 		return base
 	}
@@ -41,7 +41,7 @@ func (st *Stored) dense(base int64) int64 {
 }
 
 // first returns the position that the file's first row would have if all rows were as dense as the last ones.
-func (st *Stored) first(base int64) int64 { return st.dense(base) - st.Apart }
+func (st *Placement) first(base int64) int64 { return st.dense(base) - st.Apart }
 
 // readRows returns the entries of the positions [from, to) of a line, all of which are folded. If one is damaged or
 // missing, the error wraps ErrDamaged.
@@ -114,8 +114,8 @@ func (s *state) readApart(ln *line, from, to int64, yield func(Entry)) error {
 		return r.short(ln)
 	}
 	at := func(n int64) (e Entry, err error) {
-		b := make([]byte, s.width)
-		if _, err := r.ReadAt(b, n*int64(s.width)); err != nil && err != io.EOF { //nolint:errorlint // as documented
+		b := make([]byte, rowWidth)
+		if _, err := r.ReadAt(b, n*rowWidth); err != nil && err != io.EOF { //nolint:errorlint // as documented
 			return e, err
 		}
 		if e, err = parseRow(b); err != nil {
@@ -138,7 +138,7 @@ func (s *state) readApart(ln *line, from, to int64, yield func(Entry)) error {
 			break
 		}
 		if e.Position <= last {
-			return fmt.Errorf("%w: row %d of line %s is of position %d", ErrDamaged, n, ln.Line, e.Position)
+			return fmt.Errorf("%w: row %d of line %s is out of order: it has position %d", ErrDamaged, n, ln.Line, e.Position)
 		}
 		last = e.Position
 		yield(e)
@@ -152,7 +152,7 @@ type rowsBuilder struct {
 	counts Counts
 	packs  []uuid.UUID // in ascending order of precedence
 	used   map[uuid.UUID]bool
-	stored Stored
+	stored Placement
 	rows   *rowsWriter
 	n      int64 // rows written
 }
@@ -166,7 +166,7 @@ func buildRows(dir *ctxfolder.Dir, c Counts, number uint64, packs []uuid.UUID) (
 			return nil, err
 		}
 	}
-	b := &rowsBuilder{dir: dir, counts: c, packs: packs, used: map[uuid.UUID]bool{}, stored: Stored{Rows: number}}
+	b := &rowsBuilder{dir: dir, counts: c, packs: packs, used: map[uuid.UUID]bool{}, stored: Placement{Rows: number}}
 	var err error
 	b.rows, err = openRows(dir, name, 0)
 	return b, err
@@ -185,7 +185,7 @@ func (b *rowsBuilder) put(e *Entry) error {
 }
 
 // finish makes the file durable, except for its name, and returns where the entries are.
-func (b *rowsBuilder) finish() (Stored, error) {
+func (b *rowsBuilder) finish() (Placement, error) {
 	err := b.rows.close()
 	for _, id := range b.packs {
 		if b.used[id] {

@@ -1,0 +1,147 @@
+package index
+
+import (
+	"encoding/json"
+	"errors"
+	"fmt"
+	"slices"
+
+	ctxfolder "github.com/ctxdir/ctxdir/context"
+	"github.com/ctxdir/ctxdir/message"
+)
+
+// news holds what was read from a journal, for the state to take.
+type news struct {
+	changes []change
+	torn    []byte // the first bytes after the last whole record, if they are not blank
+	tornAt  int64
+}
+
+type change struct {
+	head
+	off      int64
+	address  message.Address // for an append or replace
+	metadata json.RawMessage
+	payload  Sum
+	trim     *trim
+	lost     int64 // damaged records before it
+}
+
+// whole reads a folded journal. It fails where records are missing: the fold synced the journal, so no crash tore it.
+func (j *journal) whole() (news, error) {
+	n, err := j.read(maxSeq, func(record) bool { return true })
+	for i := range n.changes {
+		if c := &n.changes[i]; c.lost > 0 && err == nil {
+			err = j.gap(c)
+		}
+	}
+	return n, err
+}
+
+// typicalRecord is about the size of a record, in bytes.
+const typicalRecord = 1 << 10
+
+// read parses the records after the last known one, up to number limit.
+func (j *journal) read(limit uint64, acknowledged witness) (n news, err error) {
+	var lost int64
+	if size, serr := j.size(); serr == nil {
+		n.changes = make([]change, 0, min(max(size-j.end, 0)/typicalRecord, 4096))
+	}
+	end, behind, err := j.scan(j.end, j.seq, j.chain, acknowledged, func(rec record) error {
+		if rec.seq > limit {
+			return nil
+		}
+		c := change{lost: lost}
+		lost = 0
+		if err := c.parse(j, rec); err != nil {
+			return err
+		}
+		n.changes = append(n.changes, c)
+		return nil
+	}, func(records uint64) { lost += int64(min(records, maxSeq)) })
+	if err == nil && limit == maxSeq && behind == tailBlank {
+		// Every write leaves blank space after its record. A journal that ends without it was cut short.
+		if size, serr := j.size(); serr == nil && size == end {
+			err = fmt.Errorf("%w: %s was cut short", ErrDamaged, ctxfolder.JournalFile(j.gen))
+		}
+	}
+	if err == nil && limit == maxSeq && behind == tailTorn && j.looksDamaged(end) {
+		err = fmt.Errorf("%w: the last record of %s", ErrDamaged, ctxfolder.JournalFile(j.gen))
+	}
+	if err == nil && behind == tailTorn {
+		n.torn, n.tornAt = make([]byte, headSize+bodyHead), end
+		m, _ := j.f.ReadAt(n.torn, end)
+		n.torn = n.torn[:m]
+	}
+	return n, err
+}
+
+func (c *change) parse(j *journal, rec record) error {
+	c.head, c.off = rec.head, rec.off
+	body := rec.body
+	whole := func() (err error) {
+		if int64(len(body)) < rec.len {
+			_, body, err = j.readWhole(rec.off, rec.off+rec.size())
+		}
+		return err
+	}
+	switch rec.kind {
+	case KindMetadata:
+		if err := whole(); err != nil {
+			return err
+		}
+		c.metadata = slices.Clone(body)
+	case KindAppend, KindReplace:
+		var ok bool
+		if c.address, ok = message.ParseAddress(body); ok {
+			return nil
+		}
+		if err := whole(); err != nil {
+			return err
+		}
+		env, err := message.ParseTrusted(body)
+		if errors.Is(err, message.ErrVersion) {
+			return fmt.Errorf("%w: journal %d, record %d: %w", ctxfolder.ErrVersion, j.gen, rec.seq, err)
+		}
+		if err != nil {
+			return fmt.Errorf("%w: journal %d, record %d: %w", ErrDamaged, j.gen, rec.seq, err)
+		}
+		c.address = env.Address()
+	case KindPayload:
+		var ok bool
+		if c.payload, ok = payloadSum(body); !ok {
+			return fmt.Errorf("%w: journal %d, record %d: the payload has no name", ErrDamaged, j.gen, rec.seq)
+		}
+	case KindTrim:
+		if err := whole(); err != nil {
+			return err
+		}
+		t, err := parseTrim(body)
+		if err != nil {
+			return fmt.Errorf("journal %d, record %d: %w", j.gen, rec.seq, err)
+		}
+		c.trim = &t
+	case KindBegin:
+		return fmt.Errorf("%w: journal %d has a second begin record", ErrDamaged, j.gen)
+	}
+	// An unknown kind says nothing about messages: the store's features would have announced an incompatible one.
+	return nil
+}
+
+// entry returns the entry of the message that a record commits.
+func (c *change) entry(gen uint64) Entry {
+	e := entryOf(&c.address, c.head)
+	e.seq, e.gen, e.off = c.seq, gen, c.off
+	return e
+}
+
+// moveBehind makes a record the last known one.
+func (j *journal) moveBehind(c *change) {
+	j.seq, j.chain, j.end = c.seq, c.chain, c.off+c.size()
+	j.pass(recordEnd{j.seq, j.end}, c.mark)
+}
+
+// gap returns the error about missing records before a record.
+func (j *journal) gap(before *change) error {
+	return fmt.Errorf("%w: %d records before byte %d of %s are missing", ErrDamaged, before.lost, before.off, ctxfolder.JournalFile(j.gen))
+}

@@ -1,0 +1,343 @@
+package index
+
+import (
+	"errors"
+	"fmt"
+	"io/fs"
+	"slices"
+	"time"
+
+	ctxfolder "github.com/ctxdir/ctxdir/context"
+	"github.com/ctxdir/ctxdir/internal/vfs"
+	"github.com/google/uuid"
+)
+
+// Refresh reads what any process committed since.
+func (l *Log) Refresh() error {
+	l.advance.Lock()
+	defer l.advance.Unlock()
+	return l.catchUp()
+}
+
+// catchUp reads new records from the newest journal and from newer ones. The caller holds advance.
+func (l *Log) catchUp() error {
+	if l.state == nil || l.state.unsaved { // only a saved index gives a place to read on from
+		return l.reload()
+	}
+	newest := l.state.newest()
+	now, err := vfs.LstatNumber(l.dir.FS, ctxfolder.JournalFile(newest.gen))
+	if err != nil || !vfs.SameFile(now, newest.info) {
+		return l.reload()
+	}
+	for {
+		if err := l.readOn(newest); err != nil {
+			return l.reload()
+		}
+		next, err := openJournal(l.dir, newest.gen+1, nil)
+		if errors.Is(err, fs.ErrNotExist) {
+			if newest.exists(l.dir) != nil {
+				return l.reload()
+			}
+			return nil
+		}
+		if err != nil {
+			return l.reload()
+		}
+		// The rotation held the lock, so the old journal is final now.
+		err = l.readOn(newest)
+		if err == nil && !next.follows(newest) {
+			_ = next.f.Close()
+			return nil
+		}
+		if err != nil || next.begin.Seq != l.state.seq || next.begin.chain != l.state.chain {
+			_ = next.f.Close()
+			return l.reload()
+		}
+		newest.sync.settle()
+		l.mu.Lock()
+		l.state.journals = append(l.state.journals, next)
+		l.state.metadata = next.begin.Metadata
+		l.state.recount(next.begin.Lines)
+		l.mu.Unlock()
+		newest = next
+		l.forgetRetired()
+	}
+}
+
+// readOn applies the records of the newest journal after the last known one.
+func (l *Log) readOn(j *journal) error {
+	if j.unchanged() {
+		return nil
+	}
+	news, err := j.read(maxSeq, l.state.acknowledged)
+	if err != nil {
+		return err
+	}
+	if len(news.changes) == 0 && news.torn == nil {
+		return nil
+	}
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	return l.state.take(j, news)
+}
+
+// reload reads index.json, the journals that it names, and newer ones. A concurrent fold can remove a journal in
+// between; then reload reads again. While index.json changes from one look to the next, others are at work and nothing
+// is damaged. A mismatch that remains is damage, and reload rebuilds the state from rows and message files.
+func (l *Log) reload() error {
+	var broken error
+	var intact *indexFile
+	var now fs.FileInfo
+	for same, looks := 0, 0; same < 4 && looks < 64; looks++ {
+		if looks > 0 {
+			time.Sleep(time.Millisecond << min(looks, 4)) // a writer may be at work
+		}
+		before := now
+		now, _ = l.dir.FS.Lstat(ctxfolder.IndexFile)
+		if same++; !sameIndex(now, before) {
+			same = 1
+		}
+		if l.distrusted() {
+			return l.rebuild(fmt.Errorf("%w: rows of the index", ErrDamaged), l.anyIndexFile(), now)
+		}
+		x, err := readIndexFile(l.dir)
+		if err != nil {
+			if !errors.Is(err, ErrDamaged) {
+				return err
+			}
+			broken = err
+			break
+		}
+		intact = x
+		s, err := readState(l.dir, x, l.held())
+		if err == nil {
+			l.noteIndexFile(now)
+			return l.setState(s)
+		}
+		if !errors.Is(err, ErrDamaged) && !errors.Is(err, fs.ErrNotExist) {
+			return err
+		}
+		broken = err
+	}
+	return l.rebuild(broken, intact, now)
+}
+
+// readState reads the state from index.json and the unfolded journals.
+func readState(dir *ctxfolder.Dir, x *indexFile, held []*journal) (*state, error) {
+	s := &state{
+		dir: dir, lines: make(map[uuid.UUID]*line, len(x.Lines)), seq: x.Seq, chain: x.chain,
+		newestAt: x.newest(), settled: x.Settled, folded: journalSet{gens: x.retained()},
+	}
+	for i := range x.Lines {
+		ln := newLine(x.Lines[i].Counts)
+		ln.Placement = x.Lines[i].Placement
+		s.lines[ln.Line] = ln
+	}
+	err := s.openLive(x, held)
+	if err == nil {
+		s.dropSuperseded(held)
+		err = s.replay()
+	}
+	if err != nil {
+		_ = closeBut(s.journals, held)
+		return nil, err
+	}
+	return s, nil
+}
+
+// held returns the journals that are open.
+func (l *Log) held() []*journal {
+	if l.state == nil {
+		return nil
+	}
+	return l.state.journals
+}
+
+// rebuild rebuilds the state beside an unreliable index.json. now is the stat data of that file.
+func (l *Log) rebuild(why error, x *indexFile, now fs.FileInfo) error {
+	s, err := rebuild(l.dir, l.held(), x)
+	if err != nil {
+		if gone := l.dir.Check(); errors.Is(gone, ctxfolder.ErrGone) {
+			return gone
+		}
+		return fmt.Errorf("rebuilding the index of %s: %w", l.dir.ID, err)
+	}
+	s.note("index", "rebuilt in memory: %v", why)
+	l.noteIndexFile(now)
+	return l.setState(s)
+}
+
+// distrusted reports whether index.json is still the file whose rows are damaged.
+func (l *Log) distrusted() bool {
+	if l.distrust == nil {
+		return false
+	}
+	if now, err := l.dir.FS.Lstat(ctxfolder.IndexFile); err == nil && !sameIndex(now, l.distrust) {
+		l.distrust = nil
+	}
+	return l.distrust != nil
+}
+
+// rebuildRows rebuilds the state from message files and journals, in memory, because rows turned out to be damaged. The
+// next writer saves it.
+func (l *Log) rebuildRows(why error) error {
+	l.advance.Lock()
+	defer l.advance.Unlock()
+	return l.distrustRows(why)
+}
+
+// distrustRows is rebuildRows for the holder of advance.
+func (l *Log) distrustRows(why error) error {
+	now, err := l.dir.FS.Lstat(ctxfolder.IndexFile)
+	if err == nil {
+		l.distrust = now
+	}
+	return l.rebuild(why, l.anyIndexFile(), now)
+}
+
+// anyIndexFile returns index.json, or an empty one if it cannot be read.
+func (l *Log) anyIndexFile() *indexFile {
+	if x, err := readIndexFile(l.dir); err == nil {
+		return x
+	}
+	return &indexFile{}
+}
+
+// forgetRetired drops the journals that a fold removed, and the entries in memory that now have rows.
+func (l *Log) forgetRetired() { _, _ = l.takeFolded() }
+
+// takeFolded reads index.json and applies what others folded or archived to the state. The caller holds advance.
+func (l *Log) takeFolded() (*indexFile, error) {
+	now, _ := l.dir.FS.Lstat(ctxfolder.IndexFile)
+	x, err := readIndexFile(l.dir)
+	if err != nil {
+		return nil, err
+	}
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	if l.state.retire(x) {
+		l.noteIndexFile(now)
+	}
+	return x, nil
+}
+
+// noteIndexFile notes the index.json from which the state was read, or beside which it was rebuilt.
+func (l *Log) noteIndexFile(now fs.FileInfo) {
+	if !sameIndex(now, l.read) {
+		l.renewals.Add(1)
+	}
+	l.read = now
+}
+
+// IndexVersion counts how often the log took in another index.json, for [Log.IndexChanged].
+func (l *Log) IndexVersion() uint64 { return l.renewals.Load() }
+
+// IndexChanged takes in changes of index.json since it was last read. It reports whether the log took in any since
+// IndexVersion returned seen, in whichever call. A change may have removed rows, message files and packs.
+func (l *Log) IndexChanged(seen uint64) bool {
+	l.advance.Lock()
+	defer l.advance.Unlock()
+	now, err := l.dir.FS.Lstat(ctxfolder.IndexFile)
+	if err == nil && l.state != nil && l.state.unsaved {
+		return l.readAgain(now) || l.renewals.Load() != seen
+	}
+	if err != nil || l.state == nil || l.read != nil && sameIndex(now, l.read) {
+		return l.renewals.Load() != seen
+	}
+	if l.catchUp() == nil && !sameIndex(now, l.read) {
+		l.forgetRetired()
+	}
+	return true
+}
+
+// readAgain tries once to read index.json, now, in place of a rebuilt state: the missing files may only have been late.
+func (l *Log) readAgain(now fs.FileInfo) bool {
+	if l.distrusted() {
+		return false
+	}
+	x, err := readIndexFile(l.dir)
+	if err != nil {
+		return false
+	}
+	s, err := readState(l.dir, x, l.held())
+	if err != nil {
+		return false
+	}
+	l.noteIndexFile(now)
+	return l.setState(s) == nil
+}
+
+func sameIndex(a, b fs.FileInfo) bool {
+	return a != nil && b != nil && vfs.SameFile(a, b) && a.Size() == b.Size() && a.ModTime().Equal(b.ModTime())
+}
+
+// retire forgets what a fold brought into index.json: journals, and the entries that now have rows. It reports whether
+// the state is then that of x, which it is not while it has journals to read.
+func (s *state) retire(x *indexFile) bool {
+	if s.unsaved {
+		return false // it was rebuilt because the rows are unreliable
+	}
+	for len(s.journals) > 1 && s.journals[0].gen < x.Live {
+		_ = s.journals[0].f.Close()
+		s.journals = s.journals[1:]
+	}
+	if s.journals[0].gen < x.Live {
+		return false
+	}
+	s.settled = x.Settled
+	for sum, at := range s.payloads {
+		if at.gen < x.Live {
+			delete(s.payloads, sum)
+		}
+	}
+	s.folded.only(x.retained())
+	s.superseded = slices.DeleteFunc(s.superseded, func(gen uint64) bool { return gen < x.Live })
+	s.rows.Clear() // a rebuild may have replaced the files
+	for id, ln := range s.lines {
+		if ln.Count == 0 && ln.cut <= x.Seq {
+			delete(s.lines, id)
+			continue
+		}
+		n := len(ln.recent)
+		for n > 0 && ln.recent[n-1].seq > x.Seq {
+			n--
+		}
+		for i := range n { // all of them have rows, even those replaced since
+			if e := ln.recent[i]; e.seq > x.Seq {
+				ln.changeRow(e)
+			}
+		}
+		ln.byID = nil
+		ln.recent = slices.Clone(ln.recent[n:])
+		ln.start += int64(n)
+		for p, e := range ln.changed {
+			if e.seq <= x.Seq {
+				delete(ln.changed, p)
+			}
+		}
+	}
+	packs := map[uuid.UUID]bool{}
+	for i := range x.Lines {
+		if ln := s.lines[x.Lines[i].Line]; ln != nil {
+			if !slices.Equal(ln.Packs, x.Lines[i].Packs) {
+				s.dir.ForgetFolders() // archiving may have removed one
+			}
+			ln.Placement = x.Lines[i].Placement
+			ln.Lost, ln.lostIDs = x.Lines[i].Lost, nil
+		}
+		for _, id := range x.Lines[i].Packs {
+			packs[id] = true
+		}
+	}
+	s.packs.Only(func(id uuid.UUID) bool { return packs[id] })
+	return true
+}
+
+// recount takes over another process's byte counts of lines at the state's end: it may have erased messages.
+func (s *state) recount(lines []Counts) {
+	for _, c := range lines {
+		if ln := s.lines[c.Line]; ln != nil {
+			ln.Bytes = c.Bytes
+		}
+	}
+}
