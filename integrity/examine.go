@@ -4,15 +4,11 @@ import (
 	"cmp"
 	"context"
 	"errors"
-	"fmt"
-	"io/fs"
-	"slices"
 	"time"
 
 	"github.com/ctxdir/ctxdir/blob"
 	ctxfolder "github.com/ctxdir/ctxdir/context"
 	"github.com/ctxdir/ctxdir/index"
-	"github.com/ctxdir/ctxdir/message"
 	"github.com/google/uuid"
 )
 
@@ -176,55 +172,6 @@ func (x *examination) tellAll(problems []problem) error {
 	return nil
 }
 
-// openMetadata reads metadata.json or its best substitute. Without either, metadata stays nil.
-func (x *examination) openMetadata() error {
-	m, source, err := x.usableMetadata()
-	if err == nil {
-		x.metadata = m
-		return nil
-	}
-	if !errors.Is(err, ctxfolder.ErrMetadata) {
-		return err
-	}
-	p := problem{Finding: Finding{
-		Kind: KindMetadata, Severity: SeverityError, Path: ctxfolder.MetadataFile, Detail: err.Error(), Repairable: m != nil,
-	}}
-	if m != nil {
-		p.Detail += "; recoverable from " + source
-	}
-	x.metadata = m
-	x.Dir.Assume(m)
-	return x.tell(p)
-}
-
-// usableMetadata returns metadata.json, or its best substitute with the source and the error of metadata.json.
-func (c *Context) usableMetadata() (m *ctxfolder.Metadata, source string, err error) {
-	for try := range usualTries {
-		c.wait(try)
-		m, _, err = c.Dir.ReadMetadata()
-		if err == nil {
-			c.Dir.SetRenaming(m.Renaming)
-			return m, "", nil
-		}
-	}
-	if !errors.Is(err, ctxfolder.ErrMetadata) {
-		return nil, "", err
-	}
-	if raw, cerr := c.Log.MetadataCopy(); cerr == nil && raw != nil {
-		if m, cerr := ctxfolder.ParseMetadata(raw); cerr == nil && m.ID == c.Dir.ID {
-			return completed(m, c.Dir), "the journal", err
-		}
-	}
-	if m := copied(c.Dir); m != nil {
-		return m, "the context that it was copied from", err
-	}
-	m, rerr := reconstruct(c.Dir)
-	if rerr != nil {
-		return nil, "", errors.Join(err, rerr)
-	}
-	return m, "the messages", err
-}
-
 // usualTries is how many looks in a row must find a problem: a writer may be in the middle of a change.
 const usualTries = 4
 
@@ -242,100 +189,6 @@ func (c *Context) wait(try int) {
 	}
 }
 
-// openIndex reads the index and the journals.
-func (x *examination) openIndex() error {
-	if err := x.indexProblems(func() error { return nil }); err != nil {
-		return err
-	}
-	if !x.ReadData {
-		return nil
-	}
-	if err := x.replaced(); err != nil {
-		return err
-	}
-	harmed, err := x.Log.HarmedJournals()
-	if err != nil {
-		return err
-	}
-	for gen, why := range harmed {
-		err := x.tell(problem{Finding: Finding{
-			Kind: KindJournal, Severity: SeverityWarning, Path: ctxfolder.JournalFile(gen), Detail: why.Error(), Repairable: true,
-		}})
-		if err != nil {
-			return err
-		}
-	}
-	return nil
-}
-
-// rows reports damaged rows: reading them rebuilt the index.
-func (x *examination) rows(ctx context.Context) error {
-	if x.indexTold {
-		return nil
-	}
-	return x.indexProblems(func() error {
-		for _, line := range x.metadata.Lines {
-			counts, _, err := x.Log.Counts(line.ID)
-			for from := counts.Base; from < counts.End() && err == nil; from += entriesAtOnce {
-				var entries []index.Entry
-				if err = ctx.Err(); err == nil {
-					entries, err = x.Log.Entries(line.ID, from, from+entriesAtOnce)
-				}
-				if len(entries) == 0 {
-					break
-				}
-			}
-			if err != nil {
-				return err
-			}
-		}
-		return nil
-	})
-}
-
-// indexProblems reports the problems that the log meets at every try, since a writer may be at work. read repeats the
-// reads that met them.
-func (x *examination) indexProblems(read func() error) error {
-	var problems []index.Problem
-	for try := range x.tries() {
-		x.wait(try)
-		err := x.Log.Refresh()
-		if err == nil {
-			err = x.Log.Complete()
-		}
-		if err == nil && try > 0 {
-			err = read()
-		}
-		if err == nil {
-			problems, err = x.Log.Problems()
-		}
-		if err != nil {
-			return err
-		}
-		if !slices.ContainsFunc(problems, ofIndex) {
-			return nil
-		}
-		if try < x.tries()-1 {
-			_ = x.Log.Close() // the next try begins anew
-		}
-	}
-	x.indexTold = true
-	for _, p := range problems {
-		if ofIndex(p) {
-			f := problem{Finding: Finding{Kind: Kind(p.Kind), Severity: SeverityError, Detail: p.Detail, Repairable: true}}
-			if err := x.tell(f); err != nil {
-				return err
-			}
-		}
-	}
-	return nil
-}
-
-// ofIndex reports whether a problem of the log concerns the index. Problems of messages are found again one by one.
-func ofIndex(p index.Problem) bool {
-	return p.Kind == string(KindIndex) || p.Kind == string(KindJournal)
-}
-
 // structure compares metadata.json with the messages. The two are not read at one moment, so it looks more than once.
 func (x *examination) structure() error {
 	return x.patiently(func() (problems []problem, err error) {
@@ -347,122 +200,4 @@ func (x *examination) structure() error {
 		}
 		return problems, err
 	})
-}
-
-// entriesAtOnce is how many rows one call reads.
-const entriesAtOnce = 1024
-
-// messages checks the messages of a line.
-func (x *examination) messages(ctx context.Context, line ctxfolder.Line) error {
-	counts, ok, err := x.Log.Counts(line.ID)
-	if err != nil || !ok {
-		return err
-	}
-	x.done.Messages, x.done.Of = 0, counts.Count
-	for from := counts.Base; from < counts.End(); from += entriesAtOnce {
-		if err := ctx.Err(); err != nil {
-			return err
-		}
-		entries, err := x.Log.Entries(line.ID, from, from+entriesAtOnce)
-		if err != nil {
-			return err
-		}
-		if len(entries) == 0 {
-			break // the count was wrong, and the index was rebuilt
-		}
-		for i, g := range x.glances(line.Folder, entries) {
-			if err := x.message(line, &entries[i], g); err != nil {
-				return err
-			}
-		}
-		x.done.Messages += int64(len(entries))
-		x.done.Total += int64(len(entries))
-		if x.Progress != nil {
-			x.Progress(x.done)
-		}
-	}
-	return nil
-}
-
-// message checks one message. If it looks wrong, it becomes a suspect.
-func (x *examination) message(line ctxfolder.Line, e *index.Entry, g glance) error {
-	x.seen[ctxfolder.Messages+"/"+line.Folder].take(e.FileID())
-	if !g.fine {
-		x.suspects = append(x.suspects, suspect{line, e.Position})
-		return nil
-	}
-	if e.Payloads == 0 {
-		return nil
-	}
-	if len(x.payloadsOf(e, g.raw)) > 0 {
-		x.suspects = append(x.suspects, suspect{line, e.Position})
-	}
-	return nil
-}
-
-// erasing checks the note of an unfinished erase.
-func (x *examination) erasing() error {
-	n, err := ctxfolder.ReadErasing(x.Dir.FS)
-	for i := 0; err == nil && i < len(n.Blobs); i++ {
-		_, err = blob.ParseSum(n.Blobs[i])
-	}
-	info, serr := x.Dir.FS.Lstat(ctxfolder.ErasingFile)
-	if errors.Is(err, fs.ErrNotExist) || errors.Is(serr, fs.ErrNotExist) {
-		return nil
-	}
-	p := problem{Finding: Finding{Kind: KindErasing, Severity: SeverityWarning, Path: ctxfolder.ErasingFile}}
-	switch {
-	case errors.Is(err, ctxfolder.ErrVersion):
-		p.Detail = err.Error()
-	case err != nil:
-		p.Detail, p.Repairable = fmt.Sprintf("the note of an erase that was interrupted cannot be used: %v", err), true
-	case serr == nil && time.Since(info.ModTime()) < abandoned:
-		p.Severity, p.Detail = SeverityInfo, "an erase is running, or was just interrupted: repeat it to complete it"
-	default:
-		p.Detail = "an erase was interrupted: repeat it to complete it"
-	}
-	return x.tell(p)
-}
-
-// payloadsOf returns the problems of a message's payloads.
-func (x *examination) payloadsOf(e *index.Entry, raw []byte) []problem {
-	if blob.Count(raw) == 0 {
-		return nil
-	}
-	env, err := message.Parse(raw)
-	if err != nil {
-		return nil // the damaged file is reported elsewhere
-	}
-	return x.references(env.Body, e.ID)
-}
-
-// prompts checks the payloads of the system prompts.
-func (x *examination) prompts() error {
-	return x.patiently(func() (problems []problem, err error) {
-		for _, b := range x.metadata.Branches {
-			problems = append(problems, x.references(b.SystemPrompt, uuid.Nil)...)
-		}
-		return problems, nil
-	})
-}
-
-// references returns the problems of the payloads that stored refers to.
-func (x *examination) references(stored []byte, id uuid.UUID) (problems []problem) {
-	if len(stored) == 0 {
-		return nil
-	}
-	refs, err := blob.Refs(stored)
-	if err != nil {
-		return nil // strings that only look like references are the framework's business
-	}
-	for _, ref := range refs {
-		if ref.Problem != "" {
-			continue
-		}
-		if f := x.look(ref.Sum); f != nil {
-			f.ID, f.Detail = id, fmt.Sprintf("payload at %q: %s", ref.Path, f.Detail)
-			problems = append(problems, problem{sum: ref.Sum, Finding: *f})
-		}
-	}
-	return problems
 }

@@ -1,6 +1,7 @@
 package integrity
 
 import (
+	"errors"
 	"fmt"
 	"slices"
 
@@ -182,4 +183,53 @@ func free(m *ctxfolder.Metadata, name string) string {
 		name = fmt.Sprintf("%.200s (%d)", stem, n)
 	}
 	return name
+}
+
+// openMetadata reads metadata.json or its best substitute. Without either, metadata stays nil.
+func (x *examination) openMetadata() error {
+	m, source, err := x.usableMetadata()
+	if err == nil {
+		x.metadata = m
+		return nil
+	}
+	if !errors.Is(err, ctxfolder.ErrMetadata) {
+		return err
+	}
+	p := problem{Finding: Finding{
+		Kind: KindMetadata, Severity: SeverityError, Path: ctxfolder.MetadataFile, Detail: err.Error(), Repairable: m != nil,
+	}}
+	if m != nil {
+		p.Detail += "; recoverable from " + source
+	}
+	x.metadata = m
+	x.Dir.Assume(m)
+	return x.tell(p)
+}
+
+// usableMetadata returns metadata.json, or its best substitute with the source and the error of metadata.json.
+func (c *Context) usableMetadata() (m *ctxfolder.Metadata, source string, err error) {
+	for try := range usualTries {
+		c.wait(try)
+		m, _, err = c.Dir.ReadMetadata()
+		if err == nil {
+			c.Dir.SetRenaming(m.Renaming)
+			return m, "", nil
+		}
+	}
+	if !errors.Is(err, ctxfolder.ErrMetadata) {
+		return nil, "", err
+	}
+	if raw, cerr := c.Log.MetadataCopy(); cerr == nil && raw != nil {
+		if m, cerr := ctxfolder.ParseMetadata(raw); cerr == nil && m.ID == c.Dir.ID {
+			return completed(m, c.Dir), "the journal", err
+		}
+	}
+	if m := copied(c.Dir); m != nil {
+		return m, "the context that it was copied from", err
+	}
+	m, rerr := reconstruct(c.Dir)
+	if rerr != nil {
+		return nil, "", errors.Join(err, rerr)
+	}
+	return m, "the messages", err
 }

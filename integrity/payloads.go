@@ -12,6 +12,7 @@ import (
 	ctxfolder "github.com/ctxdir/ctxdir/context"
 	"github.com/ctxdir/ctxdir/index"
 	"github.com/ctxdir/ctxdir/internal/vfs"
+	"github.com/ctxdir/ctxdir/message"
 	"github.com/google/uuid"
 )
 
@@ -218,4 +219,47 @@ func (p *Payloads) setAside(path string) error {
 	item := ctxfolder.TrashItem{Kind: ctxfolder.TrashDamaged, Name: info.Name()}
 	_, err = ctxfolder.IntoTrash(p.Store, item, func(folder string) error { return p.Store.Rename(path, folder+"/"+info.Name()) })
 	return err
+}
+
+// payloadsOf returns the problems of a message's payloads.
+func (x *examination) payloadsOf(e *index.Entry, raw []byte) []problem {
+	if blob.Count(raw) == 0 {
+		return nil
+	}
+	env, err := message.Parse(raw)
+	if err != nil {
+		return nil // the damaged file is reported elsewhere
+	}
+	return x.references(env.Body, e.ID)
+}
+
+// prompts checks the payloads of the system prompts.
+func (x *examination) prompts() error {
+	return x.patiently(func() (problems []problem, err error) {
+		for _, b := range x.metadata.Branches {
+			problems = append(problems, x.references(b.SystemPrompt, uuid.Nil)...)
+		}
+		return problems, nil
+	})
+}
+
+// references returns the problems of the payloads that stored refers to.
+func (x *examination) references(stored []byte, id uuid.UUID) (problems []problem) {
+	if len(stored) == 0 {
+		return nil
+	}
+	refs, err := blob.Refs(stored)
+	if err != nil {
+		return nil // strings that only look like references are the framework's business
+	}
+	for _, ref := range refs {
+		if ref.Problem != "" {
+			continue
+		}
+		if f := x.look(ref.Sum); f != nil {
+			f.ID, f.Detail = id, fmt.Sprintf("payload at %q: %s", ref.Path, f.Detail)
+			problems = append(problems, problem{sum: ref.Sum, Finding: *f})
+		}
+	}
+	return problems
 }

@@ -260,3 +260,51 @@ func describe(raw []byte, why error) string {
 func pathOf(folder string, file uuid.UUID) string {
 	return ctxfolder.Messages + "/" + folder + "/" + ctxfolder.MessageFile(file)
 }
+
+// messages checks the messages of a line.
+func (x *examination) messages(ctx context.Context, line ctxfolder.Line) error {
+	counts, ok, err := x.Log.Counts(line.ID)
+	if err != nil || !ok {
+		return err
+	}
+	x.done.Messages, x.done.Of = 0, counts.Count
+	for from := counts.Base; from < counts.End(); from += entriesAtOnce {
+		if err := ctx.Err(); err != nil {
+			return err
+		}
+		entries, err := x.Log.Entries(line.ID, from, from+entriesAtOnce)
+		if err != nil {
+			return err
+		}
+		if len(entries) == 0 {
+			break // the count was wrong, and the index was rebuilt
+		}
+		for i, g := range x.glances(line.Folder, entries) {
+			if err := x.message(line, &entries[i], g); err != nil {
+				return err
+			}
+		}
+		x.done.Messages += int64(len(entries))
+		x.done.Total += int64(len(entries))
+		if x.Progress != nil {
+			x.Progress(x.done)
+		}
+	}
+	return nil
+}
+
+// message checks one message. If it looks wrong, it becomes a suspect.
+func (x *examination) message(line ctxfolder.Line, e *index.Entry, g glance) error {
+	x.seen[ctxfolder.Messages+"/"+line.Folder].take(e.FileID())
+	if !g.fine {
+		x.suspects = append(x.suspects, suspect{line, e.Position})
+		return nil
+	}
+	if e.Payloads == 0 {
+		return nil
+	}
+	if len(x.payloadsOf(e, g.raw)) > 0 {
+		x.suspects = append(x.suspects, suspect{line, e.Position})
+	}
+	return nil
+}
