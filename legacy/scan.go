@@ -33,12 +33,12 @@ type File struct {
 	limit int64
 	file  vfs.File // of a monolithic context
 	nodes []node
-	byKey []int32          // nodes sorted by key
-	files map[int32]string // of a split context: names that are not UUIDs
+	byKey []int32        // nodes sorted by key
+	files map[key]string // of a split context: names that are not UUIDs
 	read  func(done int64)
 	stop  func() error
 
-	looked     stamp
+	stamp      stamp
 	mark       int64 // length of the byte order mark at the beginning
 	pool       bool  // message_pool exists and is an object
 	branchesAt int64 // offset of the value; -1 if there is none
@@ -87,7 +87,7 @@ func Open(fsys vfs.FS, name string, o Options) (*File, error) {
 	if err != nil {
 		return nil, err
 	}
-	f := &File{Format: format, fs: fsys, name: name, limit: o.Limit, read: o.Progress, stop: o.Stop, branchesAt: -1, files: map[int32]string{}}
+	f := &File{Format: format, fs: fsys, name: name, limit: o.Limit, read: o.Progress, stop: o.Stop, branchesAt: -1, files: map[key]string{}}
 	if f.limit <= 0 {
 		f.limit = 256 << 20
 	}
@@ -161,7 +161,7 @@ func (f *File) scan(name string, sum hash.Hash) error {
 	if err != nil {
 		return err
 	}
-	f.looked.add(name, info)
+	f.stamp.add(name, info)
 	r, mark := withoutMark(io.TeeReader(f.file, sum))
 	f.mark = mark
 	in := &counted{r: r, limit: f.limit + 1<<20, zero: -1, tell: f.read, stop: f.stop}
