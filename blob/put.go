@@ -1,6 +1,7 @@
 package blob
 
 import (
+	"bytes"
 	"errors"
 	"fmt"
 	"io"
@@ -164,13 +165,13 @@ func (s *Store) writeFile(name string, payload []byte, sync bool) error {
 	return s.create(name, sync, func(f vfs.File) error {
 		head := header(int64(len(payload)))
 		if len(payload) <= blockSize {
-			_, err := f.Write(appendFrames(head, payload))
+			_, err := f.Write(appendFrame(head, payload))
 			return err
 		}
 		if _, err := f.Write(head); err != nil {
 			return err
 		}
-		return writeFrames(f, payload, nil)
+		return writeFrame(f, bytes.NewReader(payload))
 	})
 }
 
