@@ -78,11 +78,8 @@ func TestGivingUp(t *testing.T) {
 		ctx, cancel := context.WithCancel(context.Background())
 		waiting := make(chan error)
 		go func() { waiting <- l.Acquire(ctx) }()
-		for waits := false; !waits; runtime.Gosched() {
-			own := l.(*osLock)
-			own.mu.Lock()
-			waits = own.waiters == 1
-			own.mu.Unlock()
+		for l.(*osLock).waiters.Load() == 0 {
+			runtime.Gosched()
 		}
 		released := make(chan struct{})
 		go func() {
@@ -104,8 +101,8 @@ func TestGivingUp(t *testing.T) {
 	}
 }
 
-// TestTwoHandles: a lock that another handle holds is waited for, in the system, and giving up leaves nothing behind
-// that keeps it from others.
+// TestTwoHandles: a lock that another handle holds is waited for, and giving up leaves nothing behind that keeps it from
+// others.
 func TestTwoHandles(t *testing.T) {
 	dir := t.TempDir()
 	l, other := lockOf(t, dir), lockOf(t, dir)
