@@ -71,7 +71,7 @@ func TestPassingOn(t *testing.T) {
 func TestGivingUp(t *testing.T) {
 	dir := t.TempDir()
 	l, other := lockOf(t, dir), lockOf(t, dir)
-	for range 2000 {
+	for round := range 8000 {
 		if err := l.Acquire(context.Background()); err != nil {
 			t.Fatal(err)
 		}
@@ -82,11 +82,17 @@ func TestGivingUp(t *testing.T) {
 			runtime.Gosched()
 		}
 		released := make(chan struct{})
-		go func() {
+		release := func() {
 			defer close(released)
 			_ = l.Release()
-		}()
-		cancel()
+		}
+		if round%2 == 0 {
+			go release()
+			cancel()
+		} else {
+			go cancel()
+			release()
+		}
 		if err := <-waiting; err == nil {
 			<-released
 			_ = l.Release()
