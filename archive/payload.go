@@ -3,17 +3,15 @@ package archive
 import (
 	"crypto/sha256"
 	"encoding/binary"
-	"encoding/hex"
+
+	"github.com/ctxdir/ctxdir/blob"
 )
 
 // Sum names a payload: the SHA-256 of its bytes.
-type Sum [sha256.Size]byte
+type Sum = blob.Sum
 
 // SumOf returns the name of a payload.
-func SumOf(payload []byte) Sum { return sha256.Sum256(payload) }
-
-// String returns 64 hexadecimal digits in lower case.
-func (s Sum) String() string { return hex.EncodeToString(s[:]) }
+func SumOf(payload []byte) Sum { return blob.SumOf(payload) }
 
 // A group is a skippable frame with payloads: their count (4 bytes), the name and length (4 bytes) of each, and one
 // zstd frame with all of them in sequence. If all are empty, the zstd frame is missing.

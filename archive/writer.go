@@ -33,7 +33,7 @@ type Writer struct {
 	file vfs.File
 	size int64 // bytes written
 	err  error
-	zstd *zstd.Encoder
+	zstd *zstd.Encoder // the level is measured: see docs/DESIGN.md
 	out  []byte
 	most int // FrameSize; less in tests
 
@@ -54,7 +54,7 @@ func Create(fsys vfs.FS) (*Writer, error) {
 	if err != nil {
 		return nil, err
 	}
-	w := &Writer{fs: fsys, id: id, tmp: vfs.TemporaryName(FileName(id)), zstd: newEncoder(), most: FrameSize, known: map[Sum]bool{}}
+	w := &Writer{fs: fsys, id: id, tmp: vfs.TemporaryName(FileName(id)), zstd: newEncoder(zstd.SpeedBestCompression), most: FrameSize, known: map[Sum]bool{}}
 	if w.file, err = fsys.OpenFile(w.tmp, os.O_WRONLY|os.O_CREATE|os.O_EXCL); err != nil {
 		return nil, err
 	}

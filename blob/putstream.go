@@ -34,7 +34,7 @@ func (s *Store) putStream(head []byte, rest io.Reader) (sum Sum, size int64, cre
 		return sum, 0, false, err
 	}
 	in.sum.Sum(sum[:0])
-	there, err := s.reuse(sum, true)
+	there, err := s.Share(sum, true)
 	if there || err != nil {
 		_ = s.fs.Remove(tmp)
 		return sum, in.size, false, err

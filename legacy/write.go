@@ -159,11 +159,7 @@ func writeFile(fsys vfs.FS, name string, fill func(Sink) error) (err error) {
 	if err != nil {
 		return err
 	}
-	defer func() {
-		if cerr := f.Close(); err == nil {
-			err = cerr
-		}
-	}()
+	defer func() { err = errors.Join(err, f.Close()) }()
 	e, err := NewEncoder(f)
 	if err == nil {
 		err = fill(e)
