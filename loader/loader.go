@@ -113,7 +113,7 @@ func (l *Loader) load(ctx context.Context, span Span, e *index.Entry, file stat,
 	if err := ctx.Err(); err != nil {
 		return nil, err
 	}
-	return l.pool.get(ctx, l.key(span, e), e.Sum, e.At, l.epoch.Load(),
+	return l.pool.get(ctx, l.key(span, e), l.epoch.Load(),
 		func(m *Message) bool {
 			info, err := l.dir.StatMessage(span.Folder, e.FileID())
 			if e.Pack != uuid.Nil && errors.Is(err, fs.ErrNotExist) {
@@ -121,10 +121,12 @@ func (l *Loader) load(ctx context.Context, span Span, e *index.Entry, file stat,
 			}
 			return err == nil && !m.Edited && ctxfolder.Untouched(info, e.Size, e.StoredAt())
 		},
-		func() (*Message, error) { return l.read(span, e, file, record()), nil })
+		func() *Message { return l.read(span, e, file, record()) })
 }
 
-func (l *Loader) key(span Span, e *index.Entry) poolKey { return poolKey{l, span.Line, e.Position} }
+func (l *Loader) key(span Span, e *index.Entry) poolKey {
+	return poolKey{l, span.Line, e.Position, e.Sum, e.At}
+}
 
 // read finds the message. It takes the record of the journal or pack, if there is one and the file is untouched or
 // missing. Otherwise it reads the file, and falls back to the record when the file is damaged.
@@ -246,7 +248,7 @@ func (l *Loader) Loaded(span Span, e *index.Entry, raw []byte) (*Message, error)
 		return nil, fmt.Errorf("%w: %w", index.ErrDamaged, err)
 	}
 	m := l.messageOf(span, &env, int64(len(raw)))
-	l.pool.add(l.key(span, e), m, e.Sum, e.At, l.epoch.Load())
+	l.pool.add(l.key(span, e), m, l.epoch.Load())
 	return m, nil
 }
 

@@ -30,13 +30,13 @@ const slow = 300 * time.Microsecond
 // outside.
 func (l *Loader) Each(ctx context.Context, spans []Span, use func(read func() error) error, yield func(*Message) bool) error {
 	ctx, stop := context.WithCancel(ctx)
-	batches := make(chan batch)
+	batches := make(chan []*Message)
 	var group errgroup.Group
 	group.Go(func() error {
 		defer close(batches)
-		return l.batches(ctx, spans, use, nil, func(b batch) bool {
+		return l.batches(ctx, spans, use, nil, func(messages []*Message) bool {
 			select {
-			case batches <- b:
+			case batches <- messages:
 				return true
 			case <-ctx.Done():
 				return false
@@ -44,8 +44,8 @@ func (l *Loader) Each(ctx context.Context, spans []Span, use func(read func() er
 		})
 	})
 	more := true
-	for b := range batches {
-		for _, m := range b.messages {
+	for messages := range batches {
+		for _, m := range messages {
 			if more = more && yield(m); !more {
 				break
 			}
@@ -68,8 +68,8 @@ func (l *Loader) Each(ctx context.Context, spans []Span, use func(read func() er
 // unavailable.
 func (l *Loader) Range(ctx context.Context, spans []Span) ([]*Message, error) {
 	var out []*Message
-	err := l.batches(ctx, spans, Plainly, newBudget(l.memory), func(b batch) bool {
-		out = append(out, b.messages...)
+	err := l.batches(ctx, spans, Plainly, newBudget(l.memory), func(messages []*Message) bool {
+		out = append(out, messages...)
 		return true
 	})
 	return out, err
@@ -78,8 +78,6 @@ func (l *Loader) Range(ctx context.Context, spans []Span) ([]*Message, error) {
 // Plainly is a use function for [Loader.Each] that only calls read.
 func Plainly(read func() error) error { return read() }
 
-type batch struct{ messages []*Message }
-
 // batches reads the spans batch by batch, the messages of a batch concurrently. memory bounds archived messages, unless
 // it is nil.
 func (l *Loader) batches(
@@ -87,7 +85,7 @@ func (l *Loader) batches(
 	spans []Span,
 	use func(read func() error) error,
 	memory *budget,
-	yield func(batch) bool,
+	yield func([]*Message) bool,
 ) error {
 	for _, span := range spans {
 		for from := span.From; from < span.To; {
@@ -109,15 +107,15 @@ func (l *Loader) batches(
 					bytes += entries[n].Size
 					n++
 				}
-				var b batch
+				var messages []*Message
 				err := use(func() (err error) {
-					b, err = l.batch(ctx, span, entries[:n], memory)
+					messages, err = l.batch(ctx, span, entries[:n], memory)
 					return err
 				})
 				if err != nil {
 					return err
 				}
-				if !yield(b) {
+				if !yield(messages) {
 					return ctx.Err()
 				}
 				entries = entries[n:]
@@ -128,23 +126,25 @@ func (l *Loader) batches(
 }
 
 // batch reads messages concurrently: neighbours in a journal with one read, message files with several readers.
-func (l *Loader) batch(ctx context.Context, span Span, entries []index.Entry, memory *budget) (batch, error) {
-	b := batch{make([]*Message, len(entries))}
+func (l *Loader) batch(ctx context.Context, span Span, entries []index.Entry, memory *budget) ([]*Message, error) {
+	messages := make([]*Message, len(entries))
 	missing := make([]index.Entry, 0, len(entries))
 	at := make([]int, 0, len(entries))
 	for i := range entries {
 		if e := &entries[i]; memory != nil && e.Pack != uuid.Nil {
 			if err := memory.take(e.Size); err != nil {
-				b.messages[i] = &Message{ID: e.ID, Line: span.Line, Position: e.Position, StoredAt: e.StoredAt(), Unavailable: err}
+				messages[i] = &Message{ID: e.ID, Line: span.Line, Position: e.Position, StoredAt: e.StoredAt(), Unavailable: err}
 				continue
 			}
 		}
-		if b.messages[i] = l.pool.peek(l.key(span, &entries[i]), entries[i].Sum, entries[i].At, l.epoch.Load()); b.messages[i] == nil {
+		if m, current := l.pool.peek(l.key(span, &entries[i]), l.epoch.Load()); current {
+			messages[i] = m
+		} else {
 			missing, at = append(missing, entries[i]), append(at, i)
 		}
 	}
 	if len(missing) == 0 {
-		return b, nil
+		return messages, nil
 	}
 	records := l.log.ReadRecords(missing)
 	file := stat(l.dir.StatNext)
@@ -159,14 +159,14 @@ func (l *Loader) batch(ctx context.Context, span Span, entries []index.Entry, me
 			return false, nil
 		}
 		m, err := l.load(ctx, span, &missing[i], file, func() []byte { return records[i] })
-		b.messages[at[i]] = m
+		messages[at[i]] = m
 		return err == nil, err
 	}
 	// One reader reads cached files as fast as several do. So the others start only when reading turns out to be slow.
 	start := time.Now()
 	for time.Since(start) < slow {
 		if more, err := one(); !more {
-			return b, err
+			return messages, err
 		}
 	}
 	var group errgroup.Group
@@ -179,5 +179,5 @@ func (l *Loader) batch(ctx context.Context, span Span, entries []index.Entry, me
 			}
 		})
 	}
-	return b, group.Wait()
+	return messages, group.Wait()
 }
