@@ -200,6 +200,14 @@ func (j *job) reader(progress func(read, size int64)) io.Reader {
 	return &metered{vfs.FileOf(j.file), 0, j.size, progress}
 }
 
+// records returns the records of the file. report and progress may be nil.
+func (j *job) records(report func(line int64, reason string), progress func(read, size int64)) records {
+	if j.layout == byLine {
+		return newLines(j.reader(progress), j.o.MaxRecord, report)
+	}
+	return newValues(j, report, progress)
+}
+
 // metered reads a file and reports its progress. Of an unwritten part, which reads as zeros, it returns only the first
 // ones.
 type metered struct {

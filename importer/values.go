@@ -161,20 +161,7 @@ func elements(array jsontext.Value, f func(jsontext.Value) error) error {
 	if array.Kind() != '[' {
 		return nil
 	}
-	d := jsontext.NewDecoder(bytes.NewReader(array), lenient...)
-	if _, err := d.ReadToken(); err != nil {
-		return err
-	}
-	for d.PeekKind() != ']' {
-		v, err := d.ReadValue()
-		if err != nil {
-			return err
-		}
-		if err := f(v); err != nil {
-			return err
-		}
-	}
-	return nil
+	return message.Elements(array, f)
 }
 
 // text is a JSON string's content; "" for any other value, and for a string longer than limit bytes.

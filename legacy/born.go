@@ -39,7 +39,7 @@ func isMessage(body json.RawMessage) bool {
 	if err := message.Members(body, func(name string, v jsontext.Value) error {
 		switch name {
 		case "role":
-			role = short(v)
+			role = message.Short(v)
 		case "content":
 			content = v.Kind()
 		}

@@ -15,6 +15,7 @@ import (
 	"strings"
 
 	"github.com/ctxdir/ctxdir/internal/vfs"
+	"github.com/ctxdir/ctxdir/message"
 	"github.com/go-json-experiment/json/jsontext"
 	"github.com/google/uuid"
 )
@@ -112,7 +113,7 @@ func Open(fsys vfs.FS, name string, o Options) (*File, error) {
 	case format == Split:
 		err = f.scanFolder(sum)
 	case !f.pool:
-		err = damaged("it has no %q, or that is no object", namePool)
+		err = damaged("it has no %q, or that is no object", NamePool)
 	case len(f.nodes) == 0 && path.Base(name) == ContextFile:
 		err = damaged("a split context without its messages")
 	}
@@ -165,7 +166,7 @@ func (f *File) scan(name string, sum hash.Hash) error {
 	r, mark := withoutMark(io.TeeReader(f.file, sum))
 	f.mark = mark
 	in := &counted{r: r, limit: f.limit + 1<<20, zero: -1, tell: f.read, stop: f.stop}
-	d := jsontext.NewDecoder(in, verbatim...)
+	d := jsontext.NewDecoder(in, message.Verbatim...)
 	err = f.scanObject(d, in)
 	f.Size = f.mark + in.read
 	return readable(err, in)
@@ -216,9 +217,9 @@ func (f *File) scanObject(d *jsontext.Decoder, in *counted) error {
 			return err
 		}
 		switch kind := d.PeekKind(); {
-		case m.Is(namePool) && kind == '{':
+		case m.Is(NamePool) && kind == '{':
 			if f.pool {
-				return damaged("%q stands there twice", namePool)
+				return damaged("%q stands there twice", NamePool)
 			}
 			f.pool = true
 			err = f.scanPool(d, in)
