@@ -49,6 +49,11 @@ type problem struct {
 	short   error // a shortage of descriptors or memory, which leaves the state unknown
 }
 
+// repairable returns a problem that a repair fixes.
+func repairable(kind Kind, severity Severity, path, detail string) problem {
+	return problem{Finding: Finding{Kind: kind, Severity: severity, Path: path, Detail: detail, Repairable: true}}
+}
+
 // examination is one pass over a context.
 type examination struct {
 	*Context
@@ -194,9 +199,7 @@ func (x *examination) structure() error {
 	return x.patiently(func() (problems []problem, err error) {
 		wrong, _, err := wrongLines(x.metadata, x.Dir, x.Log)
 		for _, detail := range wrong {
-			problems = append(problems, problem{Finding: Finding{
-				Kind: KindStructure, Severity: SeverityError, Path: ctxfolder.MetadataFile, Detail: detail, Repairable: true,
-			}})
+			problems = append(problems, repairable(KindStructure, SeverityError, ctxfolder.MetadataFile, detail))
 		}
 		return problems, err
 	})

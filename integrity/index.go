@@ -24,10 +24,7 @@ func (x *examination) openIndex() error {
 		return err
 	}
 	for gen, why := range harmed {
-		err := x.tell(problem{Finding: Finding{
-			Kind: KindJournal, Severity: SeverityWarning, Path: ctxfolder.JournalFile(gen), Detail: why.Error(), Repairable: true,
-		}})
-		if err != nil {
+		if err := x.tell(repairable(KindJournal, SeverityWarning, ctxfolder.JournalFile(gen), why.Error())); err != nil {
 			return err
 		}
 	}
@@ -88,8 +85,7 @@ func (x *examination) indexProblems(read func() error) error {
 	x.indexTold = true
 	for _, p := range problems {
 		if ofIndex(p) {
-			f := problem{Finding: Finding{Kind: Kind(p.Kind), Severity: SeverityError, Detail: p.Detail, Repairable: true}}
-			if err := x.tell(f); err != nil {
+			if err := x.tell(repairable(Kind(p.Kind), SeverityError, "", p.Detail)); err != nil {
 				return err
 			}
 		}

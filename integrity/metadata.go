@@ -163,11 +163,8 @@ func completed(m *ctxfolder.Metadata, dir *ctxfolder.Dir) *ctxfolder.Metadata {
 
 // collected reports whether the end of a line is in the context's trash.
 func collected(dir *ctxfolder.Dir, line uuid.UUID) bool {
-	for t, err := range ctxfolder.EachTrash(dir.FS, func(_ uuid.UUID, folder bool) bool { return folder }) {
-		if err != nil {
-			return false
-		}
-		if t.Problem == nil && t.Item.Kind == ctxfolder.TrashLine && t.Item.Line == line {
+	for t := range trashedLines(dir) {
+		if t.Item.Line == line {
 			return true
 		}
 	}

@@ -152,9 +152,9 @@ func (x *examination) names(ctx context.Context) error {
 }
 
 func misnamedProblem(m misnamed) problem {
-	return problem{found: m.path, Finding: Finding{
-		Kind: KindName, Severity: SeverityError, Path: m.path, Repairable: true, Detail: "its name is " + path.Base(m.right),
-	}}
+	p := repairable(KindName, SeverityError, m.path, "its name is "+path.Base(m.right))
+	p.found = m.path
+	return p
 }
 
 // eachMisnamed calls wrong for each misspelled name whose right name is free; files includes message files.

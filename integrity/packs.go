@@ -18,18 +18,17 @@ import (
 // packs checks the packs that messages are read from. Messages and payloads that damage costs are reported one by one.
 func (x *examination) packs(ctx context.Context) error {
 	if info, err := x.Dir.FS.Lstat(ctxfolder.Archive); err == nil && !info.IsDir() {
-		return x.tell(problem{found: ctxfolder.Archive, Finding: Finding{
-			Kind: KindFolder, Severity: SeverityError, Path: ctxfolder.Archive, Repairable: true, Detail: "not a folder",
-		}})
+		p := repairable(KindFolder, SeverityError, ctxfolder.Archive, "not a folder")
+		p.found = ctxfolder.Archive
+		return x.tell(p)
 	}
 	for d, err := range x.Log.VerifyPacks(ctx, x.ReadData) {
 		if err != nil {
 			return err
 		}
-		p := problem{pack: d.Pack, Finding: Finding{
-			Kind: KindPack, Severity: SeverityWarning, Path: packPath(d.Pack), Repairable: true,
-			Detail: fmt.Sprintf("%s, %d bytes from %d on: %v", d.Part, d.Size, d.Offset, d.Err),
-		}}
+		p := repairable(KindPack, SeverityWarning, packPath(d.Pack),
+			fmt.Sprintf("%s, %d bytes from %d on: %v", d.Part, d.Size, d.Offset, d.Err))
+		p.pack = d.Pack
 		if len(d.Rows)+len(d.Payloads) > 0 {
 			p.Severity = SeverityError
 			p.Detail += fmt.Sprintf("; it costs %d messages and %d payloads", len(d.Rows), len(d.Payloads))
@@ -60,11 +59,9 @@ func (x *examination) unnamedPacks(ctx context.Context) error {
 		if use.Lost == 0 {
 			continue
 		}
-		err := x.tell(problem{pack: use.ID, several: int(use.Lost), Finding: Finding{
-			Kind: KindFound, Severity: SeverityWarning, Path: packPath(use.ID), Repairable: true,
-			Detail: fmt.Sprintf("the pack has %d lost messages", use.Lost),
-		}})
-		if err != nil {
+		p := repairable(KindFound, SeverityWarning, packPath(use.ID), fmt.Sprintf("the pack has %d lost messages", use.Lost))
+		p.pack, p.several = use.ID, int(use.Lost)
+		if err := x.tell(p); err != nil {
 			return err
 		}
 	}
