@@ -136,7 +136,7 @@ func decode(b []byte, size int64) ([]byte, error) {
 		return nil, damaged("frame: %v", err)
 	}
 	if n := int64(len(content)); size >= 0 && n != size || h.HasFCS && n != room {
-		return nil, damaged("frame holds %d bytes, not what it should", n)
+		return nil, damaged("frame holds %d bytes instead of the declared ones", n)
 	}
 	return content, nil
 }
@@ -148,7 +148,7 @@ func frameHeader(b []byte) (h zstd.Header, err error) {
 	}
 	switch {
 	case h.Skippable || !h.HasCheckSum || h.DictionaryID != 0:
-		return h, damaged("frame is not of the kind that packs have")
+		return h, damaged("not a frame of a pack")
 	case h.HasFCS && h.FrameContentSize > MaxMessage+1:
 		return h, fmt.Errorf("%w: frame declares %d bytes: %w", ErrDamaged, h.FrameContentSize, vfs.ErrTooLarge)
 	}

@@ -30,9 +30,9 @@ type group struct {
 	content []byte
 }
 
-// full reports whether a payload of n bytes needs another group, if a group holds up to most bytes.
-func (g *group) full(n, most int) bool {
-	return len(g.sums) > 0 && (len(g.content)+n > most || len(g.sums) == groupCount)
+// full reports whether a payload of n bytes needs another group, if a group holds up to limit bytes.
+func (g *group) full(n, limit int) bool {
+	return len(g.sums) > 0 && (len(g.content)+n > limit || len(g.sums) == groupCount)
 }
 
 func (g *group) add(sum Sum, payload []byte) {

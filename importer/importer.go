@@ -56,7 +56,7 @@ var (
 	// ErrNotYet means that a later release will import the format.
 	ErrNotYet = errors.New("not supported yet")
 	// ErrEmpty means that a file contains no message.
-	ErrEmpty = errors.New("no message in it")
+	ErrEmpty = errors.New("it contains no message")
 	// ErrTooLarge means that a record exceeds [Options.MaxRecord]. Problems name it too.
 	ErrTooLarge = errors.New("record too large")
 )

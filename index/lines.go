@@ -24,7 +24,7 @@ type state struct {
 	kept       kept                              // the folded journals that still exist
 	scraps     kept                              // of a rebuilt state: all journals, whole or not
 	rows       openFiles[string]                 // open row files
-	packs      held.Things[uuid.UUID, *openPack] // open packs
+	packs      held.Table[uuid.UUID, *openPack] // open packs
 	seq        uint64                            // of the last record read or written
 	chain      uint64                            // of that record
 	newestAt   int64                             // time of the newest message, nanoseconds since 1970; 0 if unknown

@@ -15,7 +15,7 @@ import (
 func (x *examination) collected(file uuid.UUID, env *message.Envelope) (item string, cleared bool) {
 	for t := range trashedLines(x.Dir) {
 		i := &t.Item
-		if env != nil && (i.Line != env.Line || env.Position < i.From || env.Position >= i.To) || !x.keptIn(t.Path)[file] {
+		if env != nil && (i.Line != env.Line || env.Position < i.From || env.Position >= i.To) || !x.messagesIn(t.Path)[file] {
 			continue
 		}
 		if !t.Has(ctxfolder.ClearedFile) {
@@ -37,8 +37,8 @@ func trashedLines(dir *ctxfolder.Dir) iter.Seq[*ctxfolder.Trashed] {
 	}
 }
 
-// keptIn returns the file names of the messages in a trash item of the end of a line, if they are readable.
-func (x *examination) keptIn(item string) map[uuid.UUID]bool {
+// messagesIn returns the file names of the messages in a trash item of the end of a line, if they are readable.
+func (x *examination) messagesIn(item string) map[uuid.UUID]bool {
 	if kept, ok := x.kept[item]; ok {
 		return kept
 	}

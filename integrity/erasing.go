@@ -25,11 +25,11 @@ func (x *examination) erasing() error {
 	case errors.Is(err, ctxfolder.ErrVersion):
 		p.Detail = err.Error()
 	case err != nil:
-		p.Detail, p.Repairable = fmt.Sprintf("the note of an erase that was interrupted cannot be used: %v", err), true
+		p.Detail, p.Repairable = fmt.Sprintf("the note of an interrupted erase is unusable: %v", err), true
 	case serr == nil && time.Since(info.ModTime()) < abandoned:
 		p.Severity, p.Detail = SeverityInfo, "an erase is running, or was just interrupted: repeat it to complete it"
 	default:
 		p.Detail = "an erase was interrupted: repeat it to complete it"
 	}
-	return x.tell(p)
+	return x.report(p)
 }

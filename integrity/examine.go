@@ -61,11 +61,11 @@ type examination struct {
 	yield    func(problem) bool
 	done     Progress
 	seen     map[string]*listing           // by branch folder
-	kept     map[string]map[uuid.UUID]bool // see keptIn
+	kept     map[string]map[uuid.UUID]bool // see messagesIn
 	suspects []suspect
 	alone    bool // nobody else writes
 
-	indexTold bool // a problem of the index was reported
+	indexReported bool // a problem of the index was reported
 }
 
 // errStopped ends an examination whose caller wants no more results.
@@ -116,7 +116,7 @@ func (x *examination) run(ctx context.Context) error {
 	if err := x.strays(ctx); err != nil {
 		return err
 	}
-	if err := x.interrogate(ctx); err != nil {
+	if err := x.checkSuspects(ctx); err != nil {
 		return err
 	}
 	if err := x.leftovers(ctx); err != nil {
@@ -128,8 +128,8 @@ func (x *examination) run(ctx context.Context) error {
 	return x.erasing()
 }
 
-// tell yields a problem.
-func (x *examination) tell(p problem) error {
+// report yields a problem.
+func (x *examination) report(p problem) error {
 	if err := cmp.Or(p.short, x.Payloads.short); err != nil {
 		return err
 	}
@@ -143,17 +143,17 @@ func (x *examination) tell(p problem) error {
 	return nil
 }
 
-// patiently reports what look finds at every try: a writer may be in the middle of a change.
-func (x *examination) patiently(look func() ([]problem, error)) error {
-	problems, err := x.insist(look)
+// reportConfirmed reports what look finds at every try: a writer may be in the middle of a change.
+func (x *examination) reportConfirmed(look func() ([]problem, error)) error {
+	problems, err := x.confirm(look)
 	if err != nil {
 		return err
 	}
-	return x.tellAll(problems)
+	return x.reportAll(problems)
 }
 
-// insist is patiently, but returns the problems.
-func (x *examination) insist(look func() ([]problem, error)) (problems []problem, err error) {
+// confirm is reportConfirmed, but returns the problems.
+func (x *examination) confirm(look func() ([]problem, error)) (problems []problem, err error) {
 	for try := range x.tries() {
 		x.wait(try)
 		if try > 0 {
@@ -168,9 +168,9 @@ func (x *examination) insist(look func() ([]problem, error)) (problems []problem
 	return problems, err
 }
 
-func (x *examination) tellAll(problems []problem) error {
+func (x *examination) reportAll(problems []problem) error {
 	for _, p := range problems {
-		if err := x.tell(p); err != nil {
+		if err := x.report(p); err != nil {
 			return err
 		}
 	}
@@ -196,7 +196,7 @@ func (c *Context) wait(try int) {
 
 // structure compares metadata.json with the messages. The two are not read at one moment, so it looks more than once.
 func (x *examination) structure() error {
-	return x.patiently(func() (problems []problem, err error) {
+	return x.reportConfirmed(func() (problems []problem, err error) {
 		wrong, _, err := wrongLines(x.metadata, x.Dir, x.Log)
 		for _, detail := range wrong {
 			problems = append(problems, repairable(KindStructure, SeverityError, ctxfolder.MetadataFile, detail))

@@ -47,7 +47,7 @@ func (x *examination) list(ctx context.Context, folder string) error {
 	if info, err := x.Dir.FS.Lstat(folder); err == nil && !info.IsDir() {
 		p := repairable(KindFolder, SeverityError, folder, "not a folder")
 		p.found = folder
-		return x.tell(p)
+		return x.report(p)
 	}
 	for e, err := range x.Dir.FS.ReadDir(folder) {
 		if err == nil {
@@ -109,7 +109,7 @@ func (x *examination) leftovers(ctx context.Context) error {
 	if err := x.refresh(); err != nil {
 		return err
 	}
-	return x.patiently(func() (problems []problem, err error) {
+	return x.reportConfirmed(func() (problems []problem, err error) {
 		var left []string
 		for _, path := range unexplained {
 			p, err := x.leftover(path)
@@ -135,13 +135,13 @@ const abandoned = time.Hour
 func (x *examination) other(folder, name string) error {
 	path := folder + "/" + name
 	if !strings.HasPrefix(name, ".") {
-		return x.tell(problem{Finding: Finding{Kind: KindStray, Severity: SeverityInfo, Path: path, Detail: "not a message file"}})
+		return x.report(problem{Finding: Finding{Kind: KindStray, Severity: SeverityInfo, Path: path, Detail: "not a message file"}})
 	}
 	info, err := x.Dir.FS.Lstat(path)
 	if err != nil || time.Since(info.ModTime()) < abandoned || !info.Mode().IsRegular() {
 		return nil
 	}
-	return x.tell(repairable(KindTemporary, SeverityInfo, path, "temporary file of an interrupted writer"))
+	return x.report(repairable(KindTemporary, SeverityInfo, path, "temporary file of an interrupted writer"))
 }
 
 // leftover classifies a file that belongs to no message. It returns nil if the file belongs to one after all.

@@ -19,12 +19,12 @@ func (x *examination) openIndex() error {
 	if err := x.replaced(); err != nil {
 		return err
 	}
-	harmed, err := x.Log.HarmedJournals()
+	damaged, err := x.Log.HarmedJournals()
 	if err != nil {
 		return err
 	}
-	for gen, why := range harmed {
-		if err := x.tell(repairable(KindJournal, SeverityWarning, ctxfolder.JournalFile(gen), why.Error())); err != nil {
+	for gen, why := range damaged {
+		if err := x.report(repairable(KindJournal, SeverityWarning, ctxfolder.JournalFile(gen), why.Error())); err != nil {
 			return err
 		}
 	}
@@ -33,7 +33,7 @@ func (x *examination) openIndex() error {
 
 // rows reports damaged rows: reading them rebuilt the index.
 func (x *examination) rows(ctx context.Context) error {
-	if x.indexTold {
+	if x.indexReported {
 		return nil
 	}
 	return x.indexProblems(func() error {
@@ -82,10 +82,10 @@ func (x *examination) indexProblems(read func() error) error {
 			_ = x.Log.Close() // the next try begins anew
 		}
 	}
-	x.indexTold = true
+	x.indexReported = true
 	for _, p := range problems {
 		if ofIndex(p) {
-			if err := x.tell(repairable(Kind(p.Kind), SeverityError, "", p.Detail)); err != nil {
+			if err := x.report(repairable(Kind(p.Kind), SeverityError, "", p.Detail)); err != nil {
 				return err
 			}
 		}

@@ -135,13 +135,13 @@ func copied(dir *ctxfolder.Dir) *ctxfolder.Metadata {
 // completed adds lines to an older copy of metadata: those that messages and index.json prove and the copy lacks,
 // except collected ones.
 func completed(m *ctxfolder.Metadata, dir *ctxfolder.Dir) *ctxfolder.Metadata {
-	told, err := reconstruct(dir)
+	proven, err := reconstruct(dir)
 	if err != nil {
 		return m
 	}
 	more := m.Clone()
-	for _, b := range told.Branches {
-		l, ok := told.Line(b.Line)
+	for _, b := range proven.Branches {
+		l, ok := proven.Line(b.Line)
 		if _, known := m.Line(b.Line); known || !ok || b.Line == firstLine(dir) || collected(dir, b.Line) {
 			continue
 		}
@@ -200,7 +200,7 @@ func (x *examination) openMetadata() error {
 	}
 	x.metadata = m
 	x.Dir.Assume(m)
-	return x.tell(p)
+	return x.report(p)
 }
 
 // usableMetadata returns metadata.json, or its best substitute with the source and the error of metadata.json.

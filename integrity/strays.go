@@ -9,7 +9,7 @@ import (
 
 // strays finds journals of other histories: an older copy of the context, or another one, may have been copied over it.
 func (x *examination) strays(ctx context.Context) error {
-	return x.patiently(func() (problems []problem, err error) {
+	return x.reportConfirmed(func() (problems []problem, err error) {
 		strays, err := x.Log.Strays(ctx)
 		for _, s := range strays {
 			p := repairable(KindJournal, SeverityInfo, ctxfolder.JournalFile(s.Journal),
@@ -31,7 +31,7 @@ func (x *examination) strays(ctx context.Context) error {
 		for line, hidden := range unknown {
 			problems = append(problems, problem{line: line, several: int(hidden), Finding: Finding{
 				Kind: KindForeign, Severity: SeverityWarning, Path: ctxfolder.MetadataFile,
-				Detail: fmt.Sprintf("it does not have line %s; %d of its messages are not shown", line, hidden),
+				Detail: fmt.Sprintf("it lacks line %s; %d of its messages are not shown", line, hidden),
 			}})
 		}
 		return problems, err
@@ -40,7 +40,7 @@ func (x *examination) strays(ctx context.Context) error {
 
 // replaced finds journals of other histories in the places of the context's own folded ones.
 func (x *examination) replaced() error {
-	return x.patiently(func() (problems []problem, err error) {
+	return x.reportConfirmed(func() (problems []problem, err error) {
 		replaced, err := x.Log.Replaced()
 		for _, gen := range replaced {
 			p := repairable(KindJournal, SeverityWarning, ctxfolder.JournalFile(gen),

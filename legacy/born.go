@@ -125,7 +125,9 @@ func NewConfig(config jsontext.Value) jsontext.Value {
 	if err != nil {
 		ms = Members{}
 	}
-	for _, need := range []Member{{Quote("model_id"), Quote("")}, {Quote("mode"), Quote("chat")}, {Quote("parameters"), jsontext.Value("{}")}} {
+	for _, need := range []Member{
+		{Quote("model_id"), Quote("")}, {Quote("mode"), Quote("chat")}, {Quote("parameters"), jsontext.Value("{}")},
+	} {
 		if name, _ := Text(need.Name); ms.Last(name) < 0 {
 			ms = append(ms, need)
 		}

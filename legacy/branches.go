@@ -41,7 +41,7 @@ func (f *File) scanBranches() error {
 		if d.PeekKind() == '{' {
 			err = f.scanBranch(d, in, &b)
 		} else {
-			err = damaged("branch %s is no object", b.Name)
+			err = damaged("branch %s is not an object", b.Name)
 		}
 		if err != nil {
 			return readable(err, in)
@@ -66,12 +66,12 @@ func (f *File) scanBranch(d *jsontext.Decoder, in *counted, b *Branch) error {
 		switch kind := d.PeekKind(); {
 		case m.Is(NameList) && kind == '[':
 			if listed {
-				return damaged("branch %s: %q stands there twice", b.Name, NameList)
+				return damaged("branch %s: %q occurs twice", b.Name, NameList)
 			}
 			listed = true
 			err = f.scanList(d, in, b)
 		case m.Is(NameList) && kind != 'n':
-			err = damaged("branch %s: %q is no array", b.Name, NameList)
+			err = damaged("branch %s: %q is not an array", b.Name, NameList)
 		default:
 			m.Value, err = shallowNext(d)
 		}
@@ -112,7 +112,7 @@ func (f *File) scanList(d *jsontext.Decoder, in *counted, b *Branch) error {
 			return err
 		}
 		if b.Missing = append(b.Missing, Missing{len(b.Nodes), id}); len(b.Missing) > maxMissing {
-			return damaged("branch %s: more than %d of its messages are not there", b.Name, maxMissing)
+			return damaged("branch %s: more than %d of its messages are missing", b.Name, maxMissing)
 		}
 	}
 	_, err := d.ReadToken()

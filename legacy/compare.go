@@ -102,7 +102,7 @@ func (c *Comparer) node(n Node) error {
 			}
 			return nil
 		}
-		if reason = "it is another one"; other < 0 {
+		if reason = "it differs"; other < 0 {
 			other = at
 		}
 	}
@@ -160,7 +160,7 @@ func (c *Comparer) branch(want *Branch, got *ListedBranch, name string) error {
 		}
 	}
 	if n := len(want.Nodes) + len(want.Missing); elements != n {
-		c.differ(fmt.Sprintf("%d messages, there were %d", elements, n), NameBranches, name, NameList)
+		c.differ(fmt.Sprintf("%d messages instead of %d", elements, n), NameBranches, name, NameList)
 	}
 	return nil
 }
@@ -209,7 +209,7 @@ func (c *Comparer) Finish() error {
 		}
 	}
 	if (c.prompt == nil) != (c.f.Prompt == nil) || c.prompt != nil && !Equal(c.prompt, c.f.Prompt) {
-		c.report(Discrepancy{PromptFile, "it is another one"})
+		c.report(Discrepancy{PromptFile, "it differs"})
 	}
 	return nil
 }

@@ -31,8 +31,8 @@ func Detect(fsys vfs.FS, name string) (Format, error) {
 	return format, err
 }
 
-// detect is Detect. noJSON reports that a file of an unknown format is not readable as JSON.
-func detect(fsys vfs.FS, name string) (format Format, noJSON bool, err error) {
+// detect is Detect. notJSON reports that a file of an unknown format is not readable as JSON.
+func detect(fsys vfs.FS, name string) (format Format, notJSON bool, err error) {
 	info, err := fsys.Lstat(name)
 	switch {
 	case err != nil:

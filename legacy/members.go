@@ -27,7 +27,7 @@ type Members []Member
 func MembersOf(object jsontext.Value) (Members, error) {
 	d := jsontext.NewDecoder(bytes.NewReader(object), message.Verbatim...)
 	if t, err := d.ReadToken(); err != nil || t.Kind() != '{' {
-		return nil, damaged("an object was wanted")
+		return nil, damaged("not an object")
 	}
 	ms := Members{}
 	for d.PeekKind() == '"' {

@@ -153,7 +153,7 @@ func (l *Loader) read(span Span, e *index.Entry, file stat, record []byte) *Mess
 		}
 	}
 	if e.Pack != uuid.Nil {
-		err = fmt.Errorf("%w: pack %s does not have it as it was", index.ErrDamaged, e.Pack)
+		err = fmt.Errorf("%w: pack %s does not hold it intact", index.ErrDamaged, e.Pack)
 	}
 	if e.Lost != "" && e.Lost != index.Erased {
 		err = fmt.Errorf("%w: %s", index.ErrDamaged, e.Lost)
@@ -161,15 +161,15 @@ func (l *Loader) read(span Span, e *index.Entry, file stat, record []byte) *Mess
 	return &Message{ID: e.ID, Line: span.Line, Position: e.Position, StoredAt: e.StoredAt(), Unavailable: err}
 }
 
-// moves bounds the attempts to find a message that other processes move meanwhile.
-const moves = 8
+// maxMoves bounds the attempts to find a message that other processes move meanwhile.
+const maxMoves = 8
 
 // moved finds a message that is not where its entry says: another process may have archived or unarchived it, or
 // renamed its folder. It returns nil when the message is nowhere and nothing moves any more.
 func (l *Loader) moved(span Span, e *index.Entry) *Message {
 	seen := l.log.Renewals()
 	folders := []string{span.Folder}
-	for try := range moves {
+	for try := range maxMoves {
 		renewed := l.log.Renewed(seen)
 		seen = l.log.Renewals()
 		before := folders

@@ -296,7 +296,7 @@ func unmarshalID(v jsontext.Value, into *uuid.UUID) error {
 	}
 	id, err := uuid.Parse(text)
 	if err != nil || len(text) != 36 {
-		return malformed("%q is no UUID", text)
+		return malformed("%q is not a UUID", text)
 	}
 	*into = id
 	return nil

@@ -169,7 +169,8 @@ func drawMessage(t *rapid.T) string {
 			members,
 			member(
 				"tool_calls",
-				`[{"id":"c","tool_name":"read","arguments":["a",{"n":1.00}],"approval_status":"Pending","display_preference":"Default","ui_hints":null}]`,
+				`[{"id":"c","tool_name":"read","arguments":["a",{"n":1.00}],"approval_status":"Pending",`+
+					`"display_preference":"Default","ui_hints":null}]`,
 			),
 		)
 	}
@@ -204,7 +205,8 @@ func drawMetadata(t *rapid.T) string {
 func drawConfig(t *rapid.T) string {
 	return rapid.SampledFrom([]string{
 		`{"model_id":"m","mode":"chat","parameters":{"temperature":0.70,"big":12345678901234567890}}`,
-		`{"model_id":"m","mode":"chat","parameters":{},"system_prompt_id":"p","agent_role":"actor","workspace_path":"/a","later_key":[1,{"a":null}],"\u00fc":"\u00fc","<&>":"<&>"}`,
+		`{"model_id":"m","mode":"chat","parameters":{},"system_prompt_id":"p","agent_role":"actor","workspace_path":"/a",` +
+			`"later_key":[1,{"a":null}],"\u00fc":"\u00fc","<&>":"<&>"}`,
 		`{}`,
 		`null`,
 		`"none"`,

@@ -137,12 +137,12 @@ func (l *osLock) TryAcquire() (ok bool, err error) {
 	return ok, err
 }
 
-// mostPasses limits how often this process passes the lock on while other processes may be waiting.
-const mostPasses = 32
+// maxPasses limits how often this process passes the lock on while other processes may be waiting.
+const maxPasses = 32
 
 // take takes over a kept lock, or tries to get the lock from the system.
 func (l *osLock) take(shared bool) (ok bool, err error) {
-	if l.kept && !shared && l.passed < mostPasses {
+	if l.kept && !shared && l.passed < maxPasses {
 		l.kept = false
 		l.passed++
 		return true, nil
