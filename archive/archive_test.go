@@ -83,7 +83,7 @@ func buildFrames(t tb, fsys vfs.FS, most int, entries []entry, payloads ...[]byt
 	if err != nil {
 		t.Fatal(err)
 	}
-	w.most = most
+	w.limit = most
 	name := FileName(w.ID())
 	if err := fill(w, entries, payloads); err != nil {
 		t.Fatal(err)

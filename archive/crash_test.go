@@ -40,7 +40,7 @@ func write(disk vfs.FS, entries []entry, payloads [][]byte) (acked bool, err err
 	if err != nil {
 		return false, err
 	}
-	w.most = 800
+	w.limit = 800
 	if err := fill(w, entries, payloads); err != nil {
 		w.Abort()
 		return false, err

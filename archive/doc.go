@@ -19,6 +19,7 @@ import (
 	"fmt"
 	"strings"
 
+	ctxfolder "github.com/ctxdir/ctxdir/context"
 	"github.com/google/uuid"
 )
 
@@ -57,11 +58,10 @@ func FileName(id uuid.UUID) string { return id.String() + End }
 // ParseFileName is the inverse of FileName. It rejects other spellings of an id.
 func ParseFileName(name string) (uuid.UUID, bool) {
 	s, ok := strings.CutSuffix(name, End)
-	if !ok || len(s) != 36 {
+	if !ok {
 		return uuid.Nil, false
 	}
-	id, err := uuid.Parse(s)
-	return id, err == nil && id.String() == s
+	return ctxfolder.ParseID(s)
 }
 
 func damaged(format string, args ...any) error {

@@ -31,15 +31,15 @@ func behind(f vfs.File, size int64) (vfs.File, int64, error) {
 	if err := readAt(f, b, size-footerSize); err != nil {
 		return nil, 0, err
 	}
-	told := int64(binary.LittleEndian.Uint64(b[5*8:]))
-	if foot, err := parseFooter(b, told); err != nil || foot.size >= size {
+	stated := int64(binary.LittleEndian.Uint64(b[5*8:]))
+	if foot, err := parseFooter(b, stated); err != nil || foot.size >= size {
 		return f, size, nil //nolint:nilerr // a bad footer counts as none
 	}
 	head := appendSkip(nil, kindPack, 0)
 	if err := readAt(f, b[:len(head)], 0); err != nil || bytes.Equal(b[:len(head)], head) {
 		return f, size, err // this is the end of another pack
 	}
-	return &shifted{f, size - told}, told, nil
+	return &shifted{f, size - stated}, stated, nil
 }
 
 // openDamaged opens the file of a pack that may be damaged in any way.
@@ -55,8 +55,8 @@ func openDamaged(fsys vfs.FS, name string) (vfs.File, int64, error) {
 	return f, size, err
 }
 
-// strangers is how many lines without a message a frame may hold, beyond the number of its messages.
-const strangers = 1000
+// maxStrangers is how many lines without a message a frame may hold, beyond the number of its messages.
+const maxStrangers = 1000
 
 // foreign reads a frame that no [Writer] wrote and reports its messages, some at a time. It reads the frame twice: no
 // message counts before the frame's checksum proves right. length is 0 if the frame is damaged.
@@ -128,7 +128,7 @@ func (s *scanner) lineByLine(at, length int64, yield func(content []byte, rows [
 			}
 			rows := linesOf(piece, 0)
 			good += len(rows)
-			if bad += bytes.Count(piece, []byte{'\n'}) - len(rows); bad > good+strangers {
+			if bad += bytes.Count(piece, []byte{'\n'}) - len(rows); bad > good+maxStrangers {
 				return damaged("%d lines that hold no message", bad)
 			}
 			yield(piece[:len(piece):len(piece)], rows)

@@ -105,7 +105,7 @@ func TestRecompressedDamaged(t *testing.T) {
 		t.Errorf("%d messages", len(rows))
 	}
 	var bomb []entry
-	for range 10 * strangers {
+	for range 10 * maxStrangers {
 		bomb = append(bomb, stranger)
 	}
 	if _, rows, _ := checkSalvaged(t, put(t, recompressed(t, append(bomb, entries...), true, false))); len(rows) != 0 {

@@ -1,6 +1,7 @@
 package archive
 
 import (
+	"bytes"
 	"encoding/binary"
 	"errors"
 	"fmt"
@@ -76,11 +77,7 @@ func rowsSummed(b []byte, at int64) bool {
 	return n >= skipHead && binary.LittleEndian.Uint64(b[n:]) == placedSum(b[8:n], at)
 }
 
-func newEncoder() *zstd.Encoder { return encoderOf(zstd.SpeedBestCompression) } // measured: see docs/DESIGN.md
-
-func newFastEncoder() *zstd.Encoder { return encoderOf(zstd.SpeedFastest) }
-
-func encoderOf(level zstd.EncoderLevel) *zstd.Encoder {
+func newEncoder(level zstd.EncoderLevel) *zstd.Encoder {
 	e, err := zstd.NewWriter(nil,
 		zstd.WithEncoderLevel(level),
 		zstd.WithWindowSize(windowSize),
@@ -115,7 +112,7 @@ func decode(b []byte, size int64) ([]byte, error) {
 	if err != nil {
 		return nil, err
 	}
-	length, blocks, err := frameLength(memory(b), 0, int64(len(b)), maxFrame, &h)
+	length, blocks, err := frameLength(bytes.NewReader(b), 0, int64(len(b)), maxFrame, &h)
 	if err != nil {
 		return nil, err
 	}
@@ -139,7 +136,7 @@ func decode(b []byte, size int64) ([]byte, error) {
 		return nil, damaged("frame: %v", err)
 	}
 	if n := int64(len(content)); size >= 0 && n != size || h.HasFCS && n != room {
-		return nil, damaged("frame holds %d bytes, not what it should", n)
+		return nil, damaged("frame holds %d bytes instead of the declared ones", n)
 	}
 	return content, nil
 }
@@ -151,25 +148,11 @@ func frameHeader(b []byte) (h zstd.Header, err error) {
 	}
 	switch {
 	case h.Skippable || !h.HasCheckSum || h.DictionaryID != 0:
-		return h, damaged("frame is not of the kind that packs have")
+		return h, damaged("not a frame of a pack")
 	case h.HasFCS && h.FrameContentSize > MaxMessage+1:
 		return h, fmt.Errorf("%w: frame declares %d bytes: %w", ErrDamaged, h.FrameContentSize, vfs.ErrTooLarge)
 	}
 	return h, nil
-}
-
-// memory reads a slice like a file. A bytes.Reader would keep a position.
-type memory []byte
-
-func (m memory) ReadAt(b []byte, off int64) (int, error) {
-	if off >= int64(len(m)) {
-		return 0, io.EOF
-	}
-	n := copy(b, m[off:])
-	if n < len(b) {
-		return n, io.EOF
-	}
-	return n, nil
 }
 
 // frameLength follows the block headers of a frame at off. The frame must end by limit and be no longer than most.

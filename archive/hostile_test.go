@@ -244,7 +244,7 @@ func TestHostileFrameOfMany(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	w.most = 32 << 20
+	w.limit = 32 << 20
 	for i := range 3 {
 		if err := w.Add(makeEnvelope(1, i, strings.Repeat("a", []int{20 << 20, 10, 10}[i]))); err != nil {
 			t.Fatal(err)

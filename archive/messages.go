@@ -95,7 +95,7 @@ func own(r *Row, content []byte) ([]byte, error) {
 func envelope(r *Row, content []byte) ([]byte, error) {
 	from, to := int64(r.offset), int64(r.offset)+r.Size
 	if r.Size < 0 || to >= int64(len(content)) || content[to] != '\n' || message.Sum(content[from:to]) != r.Sum {
-		return nil, damaged("position %d of line %s is not what was written", r.Position, r.Line)
+		return nil, damaged("position %d of line %s differs from what was written", r.Position, r.Line)
 	}
 	return content[from:to:to], nil
 }

@@ -61,7 +61,7 @@ func Open(fsys vfs.FS, name string) (*Pack, error) {
 func newPack(name string, f vfs.File, size int64, foot footer) *Pack {
 	p := &Pack{name: name, file: f, size: size, foot: foot}
 	p.directory, p.ids, p.payloads = foot.layout()
-	p.pages.most, p.rows.most, p.frames.most, p.groups.most = 8, 4, 2, 1
+	p.pages.limit, p.rows.limit, p.frames.limit, p.groups.limit = 8, 4, 2, 1
 	return p
 }
 
@@ -217,7 +217,7 @@ func (p *Pack) segmentRows(n int64) (*segmentRows, error) {
 // check compares the rows of the n-th segment with its directory entry.
 func (s *segment) check(n int64, rows []Row, count int64) error {
 	if int64(len(rows)) != count || rows[0].compare(s.line, s.position) != 0 {
-		return damaged("rows of segment %d are not those that the directory tells of", n)
+		return damaged("rows of segment %d differ from the directory", n)
 	}
 	return nil
 }

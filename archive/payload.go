@@ -3,17 +3,15 @@ package archive
 import (
 	"crypto/sha256"
 	"encoding/binary"
-	"encoding/hex"
+
+	"github.com/ctxdir/ctxdir/blob"
 )
 
 // Sum names a payload: the SHA-256 of its bytes.
-type Sum [sha256.Size]byte
+type Sum = blob.Sum
 
 // SumOf returns the name of a payload.
-func SumOf(payload []byte) Sum { return sha256.Sum256(payload) }
-
-// String returns 64 hexadecimal digits in lower case.
-func (s Sum) String() string { return hex.EncodeToString(s[:]) }
+func SumOf(payload []byte) Sum { return blob.SumOf(payload) }
 
 // A group is a skippable frame with payloads: their count (4 bytes), the name and length (4 bytes) of each, and one
 // zstd frame with all of them in sequence. If all are empty, the zstd frame is missing.
@@ -32,9 +30,9 @@ type group struct {
 	content []byte
 }
 
-// full reports whether a payload of n bytes needs another group, if a group holds up to most bytes.
-func (g *group) full(n, most int) bool {
-	return len(g.sums) > 0 && (len(g.content)+n > most || len(g.sums) == groupCount)
+// full reports whether a payload of n bytes needs another group, if a group holds up to limit bytes.
+func (g *group) full(n, limit int) bool {
+	return len(g.sums) > 0 && (len(g.content)+n > limit || len(g.sums) == groupCount)
 }
 
 func (g *group) add(sum Sum, payload []byte) {

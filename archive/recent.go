@@ -4,9 +4,9 @@ import "sync"
 
 // recent keeps the few values that were used last. It is safe for concurrent use; its values never change.
 type recent[K comparable, V any] struct {
-	most int
-	mu   sync.Mutex
-	used []kept[K, V] // most recently used first
+	limit int
+	mu    sync.Mutex
+	used  []kept[K, V] // most recently used first
 }
 
 type kept[K comparable, V any] struct {
@@ -30,7 +30,7 @@ func (r *recent[K, V]) get(key K) (v V, ok bool) {
 func (r *recent[K, V]) put(key K, v V) {
 	r.mu.Lock()
 	defer r.mu.Unlock()
-	if len(r.used) < r.most {
+	if len(r.used) < r.limit {
 		r.used = append(r.used, kept[K, V]{})
 	}
 	copy(r.used[1:], r.used)

@@ -106,7 +106,7 @@ type salvaged struct {
 	tables
 	size    int64 // of the file
 	last    Row
-	frames  memory // of recompressed messages, as if appended to the file
+	frames  []byte // of recompressed messages, as if appended to the file
 	encoder *zstd.Encoder
 }
 
@@ -138,7 +138,7 @@ func (s *salvaged) add(p *piece) {
 // compress makes a pack's frame of messages from a frame that does not allow reading a part of it.
 func (s *salvaged) compress(content []byte) segment {
 	if s.encoder == nil {
-		s.encoder = newFastEncoder()
+		s.encoder = newEncoder(zstd.SpeedFastest)
 	}
 	at := segment{offset: s.size + int64(len(s.frames)), content: int64(len(content))}
 	s.frames = s.encoder.EncodeAll(content, s.frames)
@@ -162,12 +162,12 @@ func (s *salvaged) follow(rows []Row) bool {
 type withTables struct {
 	vfs.File
 	size   int64
-	tables memory
+	tables []byte
 }
 
 func (f *withTables) ReadAt(b []byte, off int64) (int, error) {
 	if off >= f.size {
-		return f.tables.ReadAt(b, off-f.size)
+		return bytes.NewReader(f.tables).ReadAt(b, off-f.size)
 	}
 	return f.File.ReadAt(b, off)
 }

@@ -36,7 +36,7 @@ func (p *Pack) Verify() iter.Seq[Damage] {
 		tables := span{p.foot.tables, p.foot.size}
 		report("tables", tables, nil, nil, p.verifyHead(tables.from, tables.to-tables.from, kindTables))
 		if p.size != p.foot.size {
-			report("tables", tables, nil, nil, damaged("they are not in the file, which was salvaged"))
+			report("tables", tables, nil, nil, damaged("the file lacks them, and was salvaged"))
 		}
 		for _, t := range []*table{&p.directory, &p.ids, &p.payloads} {
 			for n := range t.pages() {
@@ -93,7 +93,7 @@ func covered(spans []span) error {
 	slices.SortFunc(spans, func(a, b span) int { return cmp.Compare(a.from, b.from) })
 	for i := 1; i < len(spans); i++ {
 		if spans[i].from != spans[i-1].to {
-			return damaged("no part ends at byte %d, where one begins", spans[i].from)
+			return damaged("a gap or an overlap before byte %d", spans[i].from)
 		}
 	}
 	return nil

@@ -27,15 +27,15 @@ const (
 // A Writer is for one goroutine. After a write error every further call returns that error. A rejected message or
 // payload (order, size, form) changes nothing.
 type Writer struct {
-	fs   vfs.FS
-	id   uuid.UUID
-	tmp  string
-	file vfs.File
-	size int64 // bytes written
-	err  error
-	zstd *zstd.Encoder
-	out  []byte
-	most int // FrameSize; less in tests
+	fs    vfs.FS
+	id    uuid.UUID
+	tmp   string
+	file  vfs.File
+	size  int64 // bytes written
+	err   error
+	zstd  *zstd.Encoder // the level is measured: see docs/DESIGN.md
+	out   []byte
+	limit int // FrameSize; less in tests
 
 	content []byte // the envelopes of the segment, each with its newline
 	rows    []byte
@@ -54,7 +54,7 @@ func Create(fsys vfs.FS) (*Writer, error) {
 	if err != nil {
 		return nil, err
 	}
-	w := &Writer{fs: fsys, id: id, tmp: vfs.TemporaryName(FileName(id)), zstd: newEncoder(), most: FrameSize, known: map[Sum]bool{}}
+	w := &Writer{fs: fsys, id: id, tmp: vfs.TemporaryName(FileName(id)), zstd: newEncoder(zstd.SpeedBestCompression), limit: FrameSize, known: map[Sum]bool{}}
 	if w.file, err = fsys.OpenFile(w.tmp, os.O_WRONLY|os.O_CREATE|os.O_EXCL); err != nil {
 		return nil, err
 	}
@@ -83,12 +83,12 @@ func (w *Writer) Add(b []byte) error {
 		return err
 	}
 	if len(w.ids) > 0 && w.last.compare(r.Line, r.Position) >= 0 {
-		return fmt.Errorf("%w: line %s, position %d behind line %s, position %d", ErrOrder, r.Line, r.Position, w.last.Line, w.last.Position)
+		return fmt.Errorf("%w: line %s, position %d after line %s, position %d", ErrOrder, r.Line, r.Position, w.last.Line, w.last.Position)
 	}
 	if len(w.ids) == MaxCount {
 		return fmt.Errorf("%w: %d messages", ErrFull, len(w.ids))
 	}
-	if len(w.rows) >= rowsSize || len(w.content) > 0 && len(w.content)+len(b)+1 > w.most {
+	if len(w.rows) >= rowsSize || len(w.content) > 0 && len(w.content)+len(b)+1 > w.limit {
 		if err := w.endSegment(); err != nil {
 			return err
 		}
@@ -117,7 +117,7 @@ func (w *Writer) AddPayload(b []byte) (Sum, error) {
 	case len(w.known) == MaxCount:
 		return sum, fmt.Errorf("%w: %d payloads", ErrFull, len(w.known))
 	}
-	if w.group.full(len(b), w.most) {
+	if w.group.full(len(b), w.limit) {
 		if err := w.endGroup(); err != nil {
 			return sum, err
 		}

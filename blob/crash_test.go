@@ -196,11 +196,11 @@ func TestFailures(t *testing.T) {
 // TestTornIsMended: whatever is in a blob's place, the next put of it makes it whole.
 func TestTornIsMended(t *testing.T) {
 	b := text(4000)
-	whole := appendFrames(header(int64(len(b))), b)
+	whole := appendFrame(header(int64(len(b))), b)
 	for name, content := range map[string][]byte{
 		"empty": {}, "in the header": whole[:10], "header only": whole[:headerSize], "torn": whole[:len(whole)-1],
-		"zeros": make([]byte, len(whole)), "another": appendFrames(header(4000), noise(4000)),
-		"behind": append(bytes.Clone(whole), 0), "size": appendFrames(header(3999), b),
+		"zeros": make([]byte, len(whole)), "another": appendFrame(header(4000), noise(4000)),
+		"behind": append(bytes.Clone(whole), 0), "size": appendFrame(header(3999), b),
 	} {
 		for how, p := range map[string]put{"Put": durablePut, "PutReader": streamingPut, "PutUnsynced": unsyncedPut} {
 			disk := crashfs.New()

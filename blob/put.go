@@ -1,6 +1,7 @@
 package blob
 
 import (
+	"bytes"
 	"errors"
 	"fmt"
 	"io"
@@ -18,7 +19,7 @@ import (
 // replaces a damaged one.
 func (s *Store) Put(payload []byte) (sum Sum, created bool, err error) {
 	sum = SumOf(payload)
-	if there, err := s.reuse(sum, true); there || err != nil {
+	if there, err := s.Share(sum, true); there || err != nil {
 		return sum, false, err
 	}
 	return sum, true, s.write(sum, payload)
@@ -37,7 +38,7 @@ func (s *Store) Rewrite(payload []byte) (Sum, error) {
 func (s *Store) PutUnsynced(payload []byte) (sum Sum, created bool, err error) {
 	sum = SumOf(payload)
 	for range 3 {
-		if there, err := s.reuse(sum, false); there || err != nil {
+		if there, err := s.Share(sum, false); there || err != nil {
 			return sum, false, err
 		}
 		if _, err = s.fs.Lstat(Path(sum)); err == nil {
@@ -53,12 +54,9 @@ func (s *Store) PutUnsynced(payload []byte) (sum Sum, created bool, err error) {
 	return sum, false, err
 }
 
-// Share reports whether a blob exists intact, by reading it, and touches it. With durable it also syncs it.
-func (s *Store) Share(sum Sum, durable bool) (bool, error) { return s.reuse(sum, durable) }
-
-// reuse reports whether the blob exists intact, and touches it. In doubt it returns false, and the caller writes a new
-// file. With durable it syncs the blob and the names that lead to it.
-func (s *Store) reuse(sum Sum, durable bool) (bool, error) {
+// Share reports whether a blob exists intact, by reading it, and touches it. In doubt it returns false, and the caller
+// writes a new file. With durable it syncs the blob and the names that lead to it.
+func (s *Store) Share(sum Sum, durable bool) (bool, error) {
 	f, _, err := s.open(sum, os.O_RDWR)
 	if err != nil {
 		return false, nil
@@ -97,16 +95,24 @@ func (s *Store) write(sum Sum, payload []byte) error {
 	return s.settle(tmp, sum)
 }
 
-// settle gives a synced temporary file its name, durably.
+// settle gives a synced temporary file its name, durably. After an error it leaves nothing.
 func (s *Store) settle(tmp string, sum Sum) error {
-	// Crash order: the content is durable before it gets its name, so a surviving name never stands for less than the
-	// payload. If two writers meet, either file may stay: both are durable.
-	err := s.makeWay(Path(sum))
-	if err == nil {
-		err = s.fs.Rename(tmp, Path(sum))
-	}
+	err := s.install(tmp, sum)
 	if err != nil {
 		_ = s.fs.Remove(tmp)
+	}
+	return err
+}
+
+// install moves a synced file to the place of a blob, durably.
+//
+// Crash order: the content is durable before it gets its name, so a surviving name never stands for less than the
+// payload. If two writers meet, either file may stay: both are durable.
+func (s *Store) install(path string, sum Sum) error {
+	if err := s.makeWay(Path(sum)); err != nil {
+		return err
+	}
+	if err := s.fs.Rename(path, Path(sum)); err != nil {
 		return err
 	}
 	return s.fs.SyncDir(leaf(sum))
@@ -121,26 +127,16 @@ func (s *Store) Adopt(path string, sum Sum) error {
 	if err != nil {
 		return err
 	}
-	err = verify(f, sum)
-	if err == nil {
+	if err = verify(f, sum); err == nil {
 		err = f.Sync()
 	}
-	if cerr := f.Close(); err == nil {
-		err = cerr
+	if err = errors.Join(err, f.Close()); err != nil {
+		return err
 	}
-	if err == nil {
-		err = s.makeDurableFolders(sum)
+	if err := s.makeDurableFolders(sum); err != nil {
+		return err
 	}
-	if err == nil {
-		err = s.makeWay(Path(sum))
-	}
-	if err == nil {
-		err = s.fs.Rename(path, Path(sum))
-	}
-	if err == nil {
-		err = s.fs.SyncDir(leaf(sum))
-	}
-	return err
+	return s.install(path, sum)
 }
 
 func (s *Store) writeUnsynced(sum Sum, payload []byte) error {
@@ -164,13 +160,13 @@ func (s *Store) writeFile(name string, payload []byte, sync bool) error {
 	return s.create(name, sync, func(f vfs.File) error {
 		head := header(int64(len(payload)))
 		if len(payload) <= blockSize {
-			_, err := f.Write(appendFrames(head, payload))
+			_, err := f.Write(appendFrame(head, payload))
 			return err
 		}
 		if _, err := f.Write(head); err != nil {
 			return err
 		}
-		return writeFrames(f, payload, nil)
+		return writeFrame(f, bytes.NewReader(payload))
 	})
 }
 
@@ -187,10 +183,7 @@ func (s *Store) create(name string, sync bool, fill func(vfs.File) error) error 
 	if err == nil && sync {
 		err = f.Sync()
 	}
-	if cerr := f.Close(); err == nil {
-		err = cerr
-	}
-	if err != nil {
+	if err = errors.Join(err, f.Close()); err != nil {
 		_ = s.fs.Remove(name)
 	}
 	return err

@@ -1,6 +1,7 @@
 package blob
 
 import (
+	"bytes"
 	"crypto/sha256"
 	"fmt"
 	"hash"
@@ -22,7 +23,7 @@ func (s *Store) putStream(head []byte, rest io.Reader) (sum Sum, size int64, cre
 		if _, err := f.Write(header(0)); err != nil {
 			return err
 		}
-		if err := writeFrames(f, head, in); err != nil {
+		if err := writeFrame(f, io.MultiReader(bytes.NewReader(head), in)); err != nil {
 			return err
 		}
 		// The size is known now. Nothing reads it before the rename.
@@ -33,7 +34,7 @@ func (s *Store) putStream(head []byte, rest io.Reader) (sum Sum, size int64, cre
 		return sum, 0, false, err
 	}
 	in.sum.Sum(sum[:0])
-	there, err := s.reuse(sum, true)
+	there, err := s.Share(sum, true)
 	if there || err != nil {
 		_ = s.fs.Remove(tmp)
 		return sum, in.size, false, err

@@ -128,7 +128,7 @@ func (s *scanner) reference(offset int) Ref {
 			r.Sum = sum
 		case "size":
 			if r.Size = parseSize(value); r.Size < 0 {
-				problem("size is no count of bytes")
+				problem("size is not a number of bytes")
 			}
 		case "spelling":
 			var ok bool
@@ -141,11 +141,11 @@ func (s *scanner) reference(offset int) Ref {
 			}
 		case "prefix":
 			if r.Prefix = text; text == "" {
-				problem("prefix is no text")
+				problem("prefix is not a text")
 			}
 		case "media_type":
 			if r.MediaType = text; text == "" {
-				problem("media type is no text")
+				problem("media type is not a text")
 			}
 		}
 		seen[key] = true

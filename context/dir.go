@@ -31,7 +31,7 @@ type Dir struct {
 	// FoldLock excludes other folds and rebuilds. A process that needs both locks takes FoldLock first.
 	FoldLock vfs.Lock
 
-	subs held.Things[string, *Folder] // folders in messages/
+	subs held.Table[string, *Folder] // folders in messages/
 
 	mu       sync.Mutex
 	renaming *Renaming

@@ -78,60 +78,45 @@ func line(data []byte) []byte {
 }
 
 // ReadMessage returns the content of a message file, see [message.Text], and its Stat.
-func (d *Dir) ReadMessage(folder string, id uuid.UUID) ([]byte, fs.FileInfo, error) {
-	b, info, err := d.readMessage(folder, id)
-	if from, ok := d.renamedFrom(folder); ok && errors.Is(err, fs.ErrNotExist) {
-		return d.readMessage(from, id)
-	}
-	return b, info, err
-}
-
-// LoadMessage returns the bytes of a message file that should hold size bytes and a newline. Of a longer file it
-// returns only the beginning. The caller verifies the checksum; if it does not match, ReadMessage returns the whole
-// file.
-func (d *Dir) LoadMessage(folder string, id uuid.UUID, size int64) ([]byte, error) {
-	b, err := d.loadMessage(folder, id, size)
-	if from, ok := d.renamedFrom(folder); ok && errors.Is(err, fs.ErrNotExist) {
-		return d.loadMessage(from, id, size)
-	}
-	return b, err
-}
-
-func (d *Dir) loadMessage(folder string, id uuid.UUID, size int64) (b []byte, err error) {
-	err = d.inFolder(folder, false, func(sub *Folder) (err error) {
-		b, err = vfs.LoadFile(sub.FS, MessageFile(id), size+1)
-		return err
-	})
-	return b, err
-}
-
-func (d *Dir) readMessage(folder string, id uuid.UUID) (b []byte, info fs.FileInfo, err error) {
-	err = d.inFolder(folder, false, func(sub *Folder) (err error) {
+func (d *Dir) ReadMessage(folder string, id uuid.UUID) (b []byte, info fs.FileInfo, err error) {
+	err = d.inEither(folder, func(sub *Folder) (err error) {
 		b, info, err = vfs.ReadStat(sub.FS, MessageFile(id), MaxMessage)
 		return err
 	})
 	return message.Text(b), info, err
 }
 
-// MessagePath returns the path in the context's folder at which a message file is read or would be made.
-func (d *Dir) MessagePath(folder string, id uuid.UUID) string {
-	if from, ok := d.renamedFrom(folder); ok {
-		if _, err := d.statMessage(folder, id); errors.Is(err, fs.ErrNotExist) {
-			if _, err := d.statMessage(from, id); err == nil {
-				folder = from
-			}
-		}
-	}
-	return Messages + "/" + folder + "/" + MessageFile(id)
+// LoadMessage returns the bytes of a message file that should hold size bytes and a newline. Of a longer file it
+// returns only the beginning. The caller verifies the checksum; if it does not match, ReadMessage returns the whole
+// file.
+func (d *Dir) LoadMessage(folder string, id uuid.UUID, size int64) (b []byte, err error) {
+	err = d.inEither(folder, func(sub *Folder) (err error) {
+		b, err = vfs.LoadFile(sub.FS, MessageFile(id), size+1)
+		return err
+	})
+	return b, err
 }
 
 // StatMessage returns the Lstat of a message file.
-func (d *Dir) StatMessage(folder string, id uuid.UUID) (fs.FileInfo, error) {
-	info, err := d.statMessage(folder, id)
-	if from, ok := d.renamedFrom(folder); ok && errors.Is(err, fs.ErrNotExist) {
-		return d.statMessage(from, id)
-	}
+func (d *Dir) StatMessage(folder string, id uuid.UUID) (info fs.FileInfo, err error) {
+	err = d.inEither(folder, func(sub *Folder) (err error) {
+		info, err = sub.Lstat(MessageFile(id))
+		return err
+	})
 	return info, err
+}
+
+// MessagePath returns the path in the context's folder at which a message file is read or would be made.
+func (d *Dir) MessagePath(folder string, id uuid.UUID) string {
+	at := folder
+	_ = d.inEither(folder, func(sub *Folder) error {
+		_, err := sub.Lstat(MessageFile(id))
+		if err == nil {
+			at = sub.name
+		}
+		return err
+	})
+	return Messages + "/" + at + "/" + MessageFile(id)
 }
 
 // StatNext is StatMessage for a caller that has just called [Dir.HasFolder]: it does not check the folder again for
@@ -146,14 +131,6 @@ func (d *Dir) StatNext(folder string, id uuid.UUID) (fs.FileInfo, error) {
 	}
 	defer sub.Release()
 	return sub.Lstat(MessageFile(id))
-}
-
-func (d *Dir) statMessage(folder string, id uuid.UUID) (info fs.FileInfo, err error) {
-	err = d.inFolder(folder, false, func(sub *Folder) (err error) {
-		info, err = sub.Lstat(MessageFile(id))
-		return err
-	})
-	return info, err
 }
 
 // SetAside moves to trash what occupies the path of a file of ours.
@@ -176,18 +153,17 @@ func (d *Dir) MakeWay(path string) error {
 // RemoveMessage removes a message file if goes accepts its bytes; goes receives nil for a file too large for a message.
 // A missing file is no error, nor is one that stays. RemoveMessage syncs nothing.
 func (d *Dir) RemoveMessage(folder string, id uuid.UUID, goes func(raw []byte) bool) error {
-	raw, _, err := d.readMessage(folder, id)
-	switch {
-	case errors.Is(err, fs.ErrNotExist) || errors.Is(err, vfs.ErrNotRegular):
-		return nil
-	case errors.Is(err, vfs.ErrTooLarge):
-		raw, err = nil, nil
-	}
-	if err != nil || !goes(raw) {
-		return err
-	}
-	err = d.inFolder(folder, false, func(sub *Folder) error { return sub.Remove(MessageFile(id)) })
-	if errors.Is(err, fs.ErrNotExist) {
+	err := d.inFolder(folder, false, func(sub *Folder) error {
+		raw, err := vfs.ReadFile(sub.FS, MessageFile(id), MaxMessage)
+		if errors.Is(err, vfs.ErrTooLarge) {
+			raw, err = nil, nil
+		}
+		if err != nil || !goes(message.Text(raw)) {
+			return err
+		}
+		return sub.Remove(MessageFile(id))
+	})
+	if errors.Is(err, fs.ErrNotExist) || errors.Is(err, vfs.ErrNotRegular) {
 		return nil
 	}
 	return err

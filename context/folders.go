@@ -73,6 +73,15 @@ func (d *Dir) inFolder(name string, create bool, f func(*Folder) error) error {
 	}
 }
 
+// inEither is inFolder that also tries the former folder during a rename: files may still be there.
+func (d *Dir) inEither(name string, f func(*Folder) error) error {
+	err := d.inFolder(name, false, f)
+	if from, ok := d.renamedFrom(name); ok && errors.Is(err, fs.ErrNotExist) {
+		return d.inFolder(from, false, f)
+	}
+	return err
+}
+
 // missed reports whether err is a missing file and the folder no longer bears its name. Such a folder is not used
 // again.
 func (f *Folder) missed(err error) bool {
@@ -89,17 +98,13 @@ func (f *Folder) missed(err error) bool {
 
 // HasFolder reports whether a branch folder exists. Without it no message in it has a file.
 func (d *Dir) HasFolder(name string) bool {
-	there := func(name string) bool {
-		err := d.inFolder(name, false, func(f *Folder) error {
-			if f.missed(fs.ErrNotExist) {
-				return fs.ErrNotExist // try again with the folder that bears the name now
-			}
-			return nil
-		})
-		return !errors.Is(err, fs.ErrNotExist)
-	}
-	from, ok := d.renamedFrom(name)
-	return there(name) || ok && there(from)
+	err := d.inEither(name, func(f *Folder) error {
+		if f.missed(fs.ErrNotExist) {
+			return fs.ErrNotExist // try again with the folder that bears the name now
+		}
+		return nil
+	})
+	return !errors.Is(err, fs.ErrNotExist)
 }
 
 // MakeFolderWay sets aside whatever occupies the path of a branch folder or of messages/ and is not a folder, such as a

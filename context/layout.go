@@ -64,21 +64,12 @@ func JournalFile(generation uint64) string {
 
 // ParseJournalFile is the inverse of JournalFile.
 func ParseJournalFile(name string) (generation uint64, ok bool) {
-	s, ok := strings.CutPrefix(name, journalStart)
-	if !ok {
-		return 0, false
+	s := strings.TrimSuffix(strings.TrimPrefix(name, journalStart), journalEnd)
+	if len(s) > 18 {
+		return 0, false // a name cannot lead to the end of the numbers
 	}
-	s, ok = strings.CutSuffix(s, journalEnd)
-	if !ok || s == "" || len(s) > 18 || s[0] == '0' {
-		return 0, false
-	}
-	for _, c := range []byte(s) {
-		if c < '0' || c > '9' {
-			return 0, false
-		}
-		generation = generation*10 + uint64(c-'0')
-	}
-	return generation, true
+	generation, _ = strconv.ParseUint(s, 10, 64)
+	return generation, generation > 0 && name == JournalFile(generation)
 }
 
 // RowsFile returns the path of a line's row file. Removing rows, or inserting rows into the middle, writes a new file

@@ -51,8 +51,8 @@ const (
 	TrashBlobs   = "blobs"   // blobs that nothing referred to
 )
 
-// outrun bounds how often IntoTrash makes an item again after another process purged it.
-const outrun = 8
+// maxRaces bounds how often IntoTrash makes an item again after another process purged it.
+const maxRaces = 8
 
 // IntoTrash makes an item below fsys and calls put to move or write something into its folder. It returns the folder's
 // path, and syncs the folder. The caller syncs the source folder of a move. A collection without a grace period may
@@ -60,7 +60,7 @@ const outrun = 8
 //
 // Crash order: item.json is durable before the call of put. An item without content is an interrupted removal.
 func IntoTrash(fsys vfs.FS, item TrashItem, put func(folder string) error) (folder string, err error) {
-	for range outrun {
+	for range maxRaces {
 		if folder, err = NewTrash(fsys, item); err == nil {
 			err = put(folder)
 		}

@@ -12,16 +12,10 @@ import (
 // chat imports chat messages, or objects of any kind. The file is one conversation, or each of its objects holds a
 // conversation under "messages".
 func (j *job) chat() error {
-	open := func(report func(int64, string), progress func(read, size int64)) records {
-		if j.layout == byLine {
-			return newLines(j.reader(progress), j.o.MaxRecord, report)
-		}
-		return newValues(j, report, progress)
-	}
 	// Read until the kind of file is known.
 	var opening []json.RawMessage
 	many := false
-	err := j.each(open(nil, nil), func(body json.RawMessage, _ int64) error {
+	err := j.each(j.records(nil, nil), func(body json.RawMessage, _ int64) error {
 		_, many = conversationOf(body)
 		many = many && j.format == OpenAI
 		opening = append(opening, body)
@@ -33,7 +27,7 @@ func (j *job) chat() error {
 	if err != nil && !errors.Is(err, errKnown) {
 		return err
 	}
-	r := open(j.report, j.o.Progress)
+	r := j.records(j.report, j.o.Progress)
 	if !many {
 		info := Info{Format: j.format}
 		info.begin(opening)

@@ -13,7 +13,7 @@ import (
 // chatGPT imports a ChatGPT export as one context for each conversation. A record is a node of its tree: the links and,
 // unless it is null, the message.
 func (j *job) chatGPT() error {
-	return j.each(j.documents(), func(body json.RawMessage, line int64) error {
+	return j.each(j.records(j.report, j.o.Progress), func(body json.RawMessage, line int64) error {
 		c, err := parseConversation(body)
 		if err != nil {
 			j.report(line, err.Error())
@@ -42,14 +42,6 @@ func (j *job) chatGPT() error {
 
 // errStop ends the read of a file when the caller stops.
 var errStop = errors.New("stopped")
-
-// documents returns the objects of a file in any layout.
-func (j *job) documents() records {
-	if j.layout == byLine {
-		return newLines(j.reader(j.o.Progress), j.o.MaxRecord, j.report)
-	}
-	return newValues(j, j.report, j.o.Progress)
-}
 
 // conversation is a conversation of an export.
 type conversation struct {

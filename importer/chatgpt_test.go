@@ -155,7 +155,7 @@ func TestChatGPTOddities(t *testing.T) {
 		"one object":       {good, 1, nil},
 		"an object a line": {good + "\n" + strings.Replace(good, `"c"`, `"c2"`, 1) + "\n", 2, nil},
 		"cut off":          {"[" + good + ",\n" + good[:40], 1, []string{"2 the file ends in the middle of a value"}},
-		"noise":            {"[" + good + ",\n@@@", 1, []string{"2 no JSON"}},
+		"noise":            {"[" + good + ",\n@@@", 1, []string{"2 invalid JSON"}},
 		"an element no tree": {"[" + good + ",\n7,{\"mapping\":3},\n{\"mapping\":{}}]", 1, []string{
 			"2 a JSON number, wanted an object", `2 not a conversation`, "3 a conversation without messages",
 		}},

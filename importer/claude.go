@@ -24,7 +24,7 @@ func (j *job) claude() error {
 		return err
 	}
 	t := newTranscript()
-	err = j.each(newLines(j.reader(j.o.Progress), j.o.MaxRecord, j.report), func(body json.RawMessage, _ int64) error {
+	err = j.each(j.records(j.report, j.o.Progress), func(body json.RawMessage, _ int64) error {
 		e := parseEntry(body)
 		to := t.place(&e)
 		if err := s.put(to, e.uuid, body); err != nil {
@@ -46,7 +46,7 @@ func (j *job) claudeInfo() (Info, error) {
 	info := Info{Format: ClaudeCode}
 	var first json.RawMessage
 	n := 0
-	err := j.each(newLines(j.reader(nil), j.o.MaxRecord, nil), func(body json.RawMessage, _ int64) error {
+	err := j.each(j.records(nil, nil), func(body json.RawMessage, _ int64) error {
 		if first == nil {
 			first = body
 		}
@@ -90,7 +90,7 @@ func (j *job) claudeInfo() (Info, error) {
 
 // empty reports the problems of a file without records.
 func (j *job) empty() error {
-	_ = j.each(newLines(j.reader(nil), j.o.MaxRecord, j.report), func(json.RawMessage, int64) error { return io.EOF })
+	_ = j.each(j.records(j.report, nil), func(json.RawMessage, int64) error { return io.EOF })
 	return fmt.Errorf("%s: %w", j.path, ErrEmpty)
 }
 

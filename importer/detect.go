@@ -47,7 +47,7 @@ func (j *job) detect() error {
 	case "", Auto:
 		if j.format = recognise(head, first, j.layout); j.format == "" {
 			if slices.Contains(first.keys, "message_pool") {
-				return fmt.Errorf("%w: a monolithic context file is migrated, not imported", ErrFormat)
+				return fmt.Errorf("%w: it is a legacy context, which \"ctxtool migrate\" converts", ErrFormat)
 			}
 			return ErrFormat
 		}

@@ -47,7 +47,7 @@ func TestDetect(t *testing.T) {
 		"binary":                    {"\x7fELF\x02\x01\x01\x00\x00\xff\xfe[[{{\n\x01{", "", ErrFormat},
 		"prose":                     {"Dear diary,\n{today}\n", "", ErrFormat},
 		"pretty JSON of other kind": {"{\n \"a\": 1\n}", "", ErrFormat},
-		"monolithic":                {"{\n \"id\": \"x\",\n \"message_pool\": {}\n}", "migrated", ErrFormat},
+		"monolithic":                {"{\n \"id\": \"x\",\n \"message_pool\": {}\n}", "legacy context", ErrFormat},
 		"array of other kind":       {`[{"a":1}]`, "", ErrFormat},
 		"array of numbers":          {`[1,2]`, "", ErrFormat},
 		"UTF-16":                    {"\xff\xfe{\x00\"\x00", "", ErrFormat},

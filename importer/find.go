@@ -48,7 +48,7 @@ func (w *walk) read(b *branch, at int64) (Record, error) {
 func (w *walk) fetch(b *branch, from, to int64) ([]Record, error) {
 	recs, err := w.conv.Messages(w.ctx, b.name, from, to)
 	if err == nil && (len(recs) == 0 || int64(len(recs)) > to-from) {
-		err = fmt.Errorf("%d messages where 1 to %d were asked for", len(recs), to-from)
+		err = fmt.Errorf("the store returned %d messages instead of 1 to %d", len(recs), to-from)
 	}
 	if err != nil {
 		return nil, fmt.Errorf("branch %q: from %d: %w", b.name, from, err)

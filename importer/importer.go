@@ -56,7 +56,7 @@ var (
 	// ErrNotYet means that a later release will import the format.
 	ErrNotYet = errors.New("not supported yet")
 	// ErrEmpty means that a file contains no message.
-	ErrEmpty = errors.New("no message in it")
+	ErrEmpty = errors.New("it contains no message")
 	// ErrTooLarge means that a record exceeds [Options.MaxRecord]. Problems name it too.
 	ErrTooLarge = errors.New("record too large")
 )
@@ -198,6 +198,14 @@ func (j *job) report(line int64, reason string) {
 // reader reads the file from the beginning up to its size when opened.
 func (j *job) reader(progress func(read, size int64)) io.Reader {
 	return &metered{vfs.FileOf(j.file), 0, j.size, progress}
+}
+
+// records returns the records of the file. report and progress may be nil.
+func (j *job) records(report func(line int64, reason string), progress func(read, size int64)) records {
+	if j.layout == byLine {
+		return newLines(j.reader(progress), j.o.MaxRecord, report)
+	}
+	return newValues(j, report, progress)
 }
 
 // metered reads a file and reports its progress. Of an unwritten part, which reads as zeros, it returns only the first

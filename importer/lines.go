@@ -181,7 +181,7 @@ func reasonOf(err error) string {
 	case errors.Is(err, io.ErrUnexpectedEOF):
 		return "truncated JSON value"
 	case errors.As(err, &syntactic):
-		return fmt.Sprintf("no JSON at byte %d of it: %v", syntactic.ByteOffset, syntactic.Err)
+		return fmt.Sprintf("invalid JSON at byte %d of it: %v", syntactic.ByteOffset, syntactic.Err)
 	}
 	return strings.TrimPrefix(err.Error(), message.ErrMalformed.Error()+": ")
 }

@@ -35,7 +35,7 @@ func TestLines(t *testing.T) {
 		"CRLF, blank lines": {"{ \"a\" : 1 }\r\n\r\n \n{\"b\":2}\r\n", []string{`1: {"a":1}`, `4: {"b":2}`}, nil},
 		"BOM":               {bom + "{}\n{}", []string{"1: {}", "2: {}"}, nil},
 		"fused":             {"{\"a\":1}{\"b\":2} {\"c\":3}\n{}", []string{`1: {"a":1}`, `1: {"b":2}`, `1: {"c":3}`, "2: {}"}, nil},
-		"noise behind":      {`{"a":1},{"b":2}` + "\n{}", []string{`1: {"a":1}`, "2: {}"}, []string{"1 no JSON at byte 7 of it"}},
+		"noise behind":      {`{"a":1},{"b":2}` + "\n{}", []string{`1: {"a":1}`, "2: {}"}, []string{"1 invalid JSON at byte 7 of it"}},
 		"values that are none": {
 			"42 {\"a\":1} [1]\n\"x\"", []string{`1: {"a":1}`},
 			[]string{"1 a JSON number, wanted an object", "2 a JSON string, wanted an object"},

@@ -58,7 +58,7 @@ func (v *values) next() (json.RawMessage, int64, error) {
 		if err == nil {
 			return body, line, nil
 		}
-		v.tell(line, reasonOf(err))
+		v.problem(line, reasonOf(err))
 	}
 	return nil, v.line, io.EOF
 }
@@ -70,11 +70,11 @@ func (v *values) broken(err error) (json.RawMessage, int64, error) {
 	switch {
 	case errors.Is(err, io.EOF):
 	case errors.Is(err, ErrTooLarge):
-		v.tell(v.lineAt(v.value()), fmt.Sprintf("%v: the limit is %d bytes; the rest was not read", ErrTooLarge, v.src.limit))
+		v.problem(v.lineAt(v.value()), fmt.Sprintf("%v: the limit is %d bytes; the rest was not read", ErrTooLarge, v.src.limit))
 	case errors.Is(err, io.ErrUnexpectedEOF):
-		v.tell(v.lineAt(v.value()), "the file ends in the middle of a value")
+		v.problem(v.lineAt(v.value()), "the file ends in the middle of a value")
 	case errors.As(err, &syntactic):
-		v.tell(v.lineAt(syntactic.ByteOffset), fmt.Sprintf("no JSON: %v; the rest was not read", syntactic.Err))
+		v.problem(v.lineAt(syntactic.ByteOffset), fmt.Sprintf("invalid JSON: %v; the rest was not read", syntactic.Err))
 	default:
 		return nil, v.line, err
 	}
@@ -88,7 +88,7 @@ func (v *values) value() int64 {
 	return v.begin + int64(n-len(bytes.TrimLeft(buf[:n], " \t\r\n,")))
 }
 
-func (v *values) tell(line int64, reason string) {
+func (v *values) problem(line int64, reason string) {
 	if v.report != nil {
 		v.report(line, reason)
 	}
@@ -161,20 +161,7 @@ func elements(array jsontext.Value, f func(jsontext.Value) error) error {
 	if array.Kind() != '[' {
 		return nil
 	}
-	d := jsontext.NewDecoder(bytes.NewReader(array), lenient...)
-	if _, err := d.ReadToken(); err != nil {
-		return err
-	}
-	for d.PeekKind() != ']' {
-		v, err := d.ReadValue()
-		if err != nil {
-			return err
-		}
-		if err := f(v); err != nil {
-			return err
-		}
-	}
-	return nil
+	return message.Elements(array, f)
 }
 
 // text is a JSON string's content; "" for any other value, and for a string longer than limit bytes.

@@ -103,7 +103,7 @@ func (k *journalSet) only(gens []uint64) {
 }
 
 // openFiles are files that are read repeatedly.
-type openFiles[K comparable] = held.Things[K, *openFile]
+type openFiles[K comparable] = held.Table[K, *openFile]
 
 type openFile struct {
 	held.Use

@@ -24,7 +24,7 @@ type foreign struct {
 // adopt takes in foreign messages. A message that continues its line is appended to it. A message that contradicts its
 // line, as a diverged history does, gets a new line with a branch, so that nothing is interleaved.
 func (r *repair) adopt(problems []problem) error {
-	found, err := r.strangers(problems)
+	found, err := r.foreignMessages(problems)
 	if err != nil {
 		return err
 	}
@@ -87,8 +87,8 @@ func (r *repair) endLines(problems []problem) error {
 	return nil
 }
 
-// strangers returns the messages to adopt, each once: from files, and from journals and packs of other histories.
-func (r *repair) strangers(problems []problem) (found []foreign, err error) {
+// foreignMessages returns the messages to adopt, each once: from files, and from journals and packs of other histories.
+func (r *repair) foreignMessages(problems []problem) (found []foreign, err error) {
 	type place struct{ line, id uuid.UUID }
 	seen := map[place]bool{}
 	add := func(p problem, raw []byte) {

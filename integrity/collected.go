@@ -2,6 +2,7 @@ package integrity
 
 import (
 	"bytes"
+	"iter"
 
 	ctxfolder "github.com/ctxdir/ctxdir/context"
 	"github.com/ctxdir/ctxdir/internal/vfs"
@@ -12,16 +13,9 @@ import (
 // collected returns the context's trash item that keeps the message of a file, "" if none: env's message, or without
 // env any with that file name. cleared reports that such files are removed; else the next collection removes them.
 func (x *examination) collected(file uuid.UUID, env *message.Envelope) (item string, cleared bool) {
-	for t, err := range ctxfolder.EachTrash(x.Dir.FS, func(_ uuid.UUID, folder bool) bool { return folder }) {
-		if err != nil {
-			return item, cleared
-		}
+	for t := range trashedLines(x.Dir) {
 		i := &t.Item
-		if t.Problem != nil || i.Kind != ctxfolder.TrashLine ||
-			env != nil && (i.Line != env.Line || env.Position < i.From || env.Position >= i.To) {
-			continue
-		}
-		if !x.keptIn(t.Path)[file] {
+		if env != nil && (i.Line != env.Line || env.Position < i.From || env.Position >= i.To) || !x.messagesIn(t.Path)[file] {
 			continue
 		}
 		if !t.Has(ctxfolder.ClearedFile) {
@@ -32,8 +26,19 @@ func (x *examination) collected(file uuid.UUID, env *message.Envelope) (item str
 	return item, cleared
 }
 
-// keptIn returns the file names of the messages in a trash item of the end of a line, if they are readable.
-func (x *examination) keptIn(item string) map[uuid.UUID]bool {
+// trashedLines yields the ends of lines in the context's trash, as far as the trash is readable.
+func trashedLines(dir *ctxfolder.Dir) iter.Seq[*ctxfolder.Trashed] {
+	return func(yield func(*ctxfolder.Trashed) bool) {
+		for t, err := range ctxfolder.EachTrash(dir.FS, func(_ uuid.UUID, folder bool) bool { return folder }) {
+			if err != nil || t.Problem == nil && t.Item.Kind == ctxfolder.TrashLine && !yield(t) {
+				return
+			}
+		}
+	}
+}
+
+// messagesIn returns the file names of the messages in a trash item of the end of a line, if they are readable.
+func (x *examination) messagesIn(item string) map[uuid.UUID]bool {
 	if kept, ok := x.kept[item]; ok {
 		return kept
 	}

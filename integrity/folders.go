@@ -45,9 +45,9 @@ func (x *examination) list(ctx context.Context, folder string) error {
 	l := &listing{}
 	var below []string
 	if info, err := x.Dir.FS.Lstat(folder); err == nil && !info.IsDir() {
-		return x.tell(problem{found: folder, Finding: Finding{
-			Kind: KindFolder, Severity: SeverityError, Path: folder, Repairable: true, Detail: "not a folder",
-		}})
+		p := repairable(KindFolder, SeverityError, folder, "not a folder")
+		p.found = folder
+		return x.report(p)
 	}
 	for e, err := range x.Dir.FS.ReadDir(folder) {
 		if err == nil {
@@ -109,7 +109,7 @@ func (x *examination) leftovers(ctx context.Context) error {
 	if err := x.refresh(); err != nil {
 		return err
 	}
-	return x.patiently(func() (problems []problem, err error) {
+	return x.reportConfirmed(func() (problems []problem, err error) {
 		var left []string
 		for _, path := range unexplained {
 			p, err := x.leftover(path)
@@ -134,15 +134,14 @@ const abandoned = time.Hour
 // other checks a file whose name no message file has.
 func (x *examination) other(folder, name string) error {
 	path := folder + "/" + name
-	p := problem{Finding: Finding{Kind: KindStray, Severity: SeverityInfo, Path: path, Detail: "not a message file"}}
-	if strings.HasPrefix(name, ".") {
-		info, err := x.Dir.FS.Lstat(path)
-		if err != nil || time.Since(info.ModTime()) < abandoned || !info.Mode().IsRegular() {
-			return nil
-		}
-		p.Kind, p.Severity, p.Detail, p.Repairable = KindTemporary, SeverityInfo, "temporary file of an interrupted writer", true
+	if !strings.HasPrefix(name, ".") {
+		return x.report(problem{Finding: Finding{Kind: KindStray, Severity: SeverityInfo, Path: path, Detail: "not a message file"}})
 	}
-	return x.tell(p)
+	info, err := x.Dir.FS.Lstat(path)
+	if err != nil || time.Since(info.ModTime()) < abandoned || !info.Mode().IsRegular() {
+		return nil
+	}
+	return x.report(repairable(KindTemporary, SeverityInfo, path, "temporary file of an interrupted writer"))
 }
 
 // leftover classifies a file that belongs to no message. It returns nil if the file belongs to one after all.

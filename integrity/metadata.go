@@ -1,6 +1,7 @@
 package integrity
 
 import (
+	"errors"
 	"fmt"
 	"slices"
 
@@ -134,13 +135,13 @@ func copied(dir *ctxfolder.Dir) *ctxfolder.Metadata {
 // completed adds lines to an older copy of metadata: those that messages and index.json prove and the copy lacks,
 // except collected ones.
 func completed(m *ctxfolder.Metadata, dir *ctxfolder.Dir) *ctxfolder.Metadata {
-	told, err := reconstruct(dir)
+	proven, err := reconstruct(dir)
 	if err != nil {
 		return m
 	}
 	more := m.Clone()
-	for _, b := range told.Branches {
-		l, ok := told.Line(b.Line)
+	for _, b := range proven.Branches {
+		l, ok := proven.Line(b.Line)
 		if _, known := m.Line(b.Line); known || !ok || b.Line == firstLine(dir) || collected(dir, b.Line) {
 			continue
 		}
@@ -162,11 +163,8 @@ func completed(m *ctxfolder.Metadata, dir *ctxfolder.Dir) *ctxfolder.Metadata {
 
 // collected reports whether the end of a line is in the context's trash.
 func collected(dir *ctxfolder.Dir, line uuid.UUID) bool {
-	for t, err := range ctxfolder.EachTrash(dir.FS, func(_ uuid.UUID, folder bool) bool { return folder }) {
-		if err != nil {
-			return false
-		}
-		if t.Problem == nil && t.Item.Kind == ctxfolder.TrashLine && t.Item.Line == line {
+	for t := range trashedLines(dir) {
+		if t.Item.Line == line {
 			return true
 		}
 	}
@@ -182,4 +180,53 @@ func free(m *ctxfolder.Metadata, name string) string {
 		name = fmt.Sprintf("%.200s (%d)", stem, n)
 	}
 	return name
+}
+
+// openMetadata reads metadata.json or its best substitute. Without either, metadata stays nil.
+func (x *examination) openMetadata() error {
+	m, source, err := x.usableMetadata()
+	if err == nil {
+		x.metadata = m
+		return nil
+	}
+	if !errors.Is(err, ctxfolder.ErrMetadata) {
+		return err
+	}
+	p := problem{Finding: Finding{
+		Kind: KindMetadata, Severity: SeverityError, Path: ctxfolder.MetadataFile, Detail: err.Error(), Repairable: m != nil,
+	}}
+	if m != nil {
+		p.Detail += "; recoverable from " + source
+	}
+	x.metadata = m
+	x.Dir.Assume(m)
+	return x.report(p)
+}
+
+// usableMetadata returns metadata.json, or its best substitute with the source and the error of metadata.json.
+func (c *Context) usableMetadata() (m *ctxfolder.Metadata, source string, err error) {
+	for try := range usualTries {
+		c.wait(try)
+		m, _, err = c.Dir.ReadMetadata()
+		if err == nil {
+			c.Dir.SetRenaming(m.Renaming)
+			return m, "", nil
+		}
+	}
+	if !errors.Is(err, ctxfolder.ErrMetadata) {
+		return nil, "", err
+	}
+	if raw, cerr := c.Log.MetadataCopy(); cerr == nil && raw != nil {
+		if m, cerr := ctxfolder.ParseMetadata(raw); cerr == nil && m.ID == c.Dir.ID {
+			return completed(m, c.Dir), "the journal", err
+		}
+	}
+	if m := copied(c.Dir); m != nil {
+		return m, "the context that it was copied from", err
+	}
+	m, rerr := reconstruct(c.Dir)
+	if rerr != nil {
+		return nil, "", errors.Join(err, rerr)
+	}
+	return m, "the messages", err
 }

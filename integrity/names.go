@@ -21,14 +21,14 @@ import (
 // Some file systems and copy programs write names in upper case, or compose their characters in another way. Only a
 // file system that compares names like that finds such a file.
 
-// misnamed is a file or folder whose name is spelled in another way.
-type misnamed struct {
+// wrongName is a file or folder whose name is spelled in another way.
+type wrongName struct {
 	path, right string
 	taken       bool // something else has the right name
 }
 
 // parent is the folder of the right name.
-func (m *misnamed) parent() string {
+func (m *wrongName) parent() string {
 	if i := strings.LastIndexByte(m.right, '/'); i >= 0 {
 		return m.right[:i]
 	}
@@ -41,14 +41,14 @@ type names struct {
 	fs  vfs.FS
 	// right returns the right name of an entry in a folder, "" for an unknown entry.
 	right func(folder, name string) string
-	// wrong receives each misnamed entry, folder by folder, and returns its path from then on.
-	wrong func(misnamed) (path string, err error)
+	// wrong receives each wrongName entry, folder by folder, and returns its path from then on.
+	wrong func(wrongName) (path string, err error)
 }
 
 // walk walks a folder, whose right path is right.
 func (n *names) walk(folder, right string) error {
 	type inside struct{ path, right string }
-	var wrong []misnamed
+	var wrong []wrongName
 	var folders []inside
 	for e, err := range n.fs.ReadDir(folder) {
 		if err == nil {
@@ -65,7 +65,7 @@ func (n *names) walk(folder, right string) error {
 			continue // entries of the trash have other names
 		}
 		if name != e.Name() {
-			wrong = append(wrong, misnamed{path: below(folder, e.Name()), right: below(folder, name)})
+			wrong = append(wrong, wrongName{path: below(folder, e.Name()), right: below(folder, name)})
 		}
 		if e.IsDir() {
 			folders = append(folders, inside{below(folder, e.Name()), below(right, name)})
@@ -106,7 +106,7 @@ func below(folder, name string) string {
 // there. done is false if an entry keeps its wrong name because the right one is taken.
 //
 // Crash order: no rename replaces anything, so every entry has one of the two names.
-func rename(fsys vfs.FS, m misnamed) (done bool, err error) {
+func rename(fsys vfs.FS, m wrongName) (done bool, err error) {
 	err = fsys.RenameNew(m.path, m.right)
 	if errors.Is(err, fs.ErrExist) {
 		return merge(fsys, m)
@@ -117,7 +117,7 @@ func rename(fsys vfs.FS, m misnamed) (done bool, err error) {
 	return true, fsys.SyncDir(m.parent())
 }
 
-func merge(fsys vfs.FS, m misnamed) (done bool, err error) {
+func merge(fsys vfs.FS, m wrongName) (done bool, err error) {
 	for _, path := range []string{m.path, m.right} {
 		if info, err := fsys.Lstat(path); err != nil || !info.IsDir() {
 			return false, err
@@ -148,19 +148,19 @@ func merge(fsys vfs.FS, m misnamed) (done bool, err error) {
 
 // names reports misspelled names in a context's folder, except those of message files, which are checked one by one.
 func (x *examination) names(ctx context.Context) error {
-	return x.eachMisnamed(ctx, false, func(m misnamed) (string, error) { return m.path, x.tell(misnamedProblem(m)) })
+	return x.eachWrongName(ctx, false, func(m wrongName) (string, error) { return m.path, x.report(nameProblem(m)) })
 }
 
-func misnamedProblem(m misnamed) problem {
-	return problem{found: m.path, Finding: Finding{
-		Kind: KindName, Severity: SeverityError, Path: m.path, Repairable: true, Detail: "its name is " + path.Base(m.right),
-	}}
+func nameProblem(m wrongName) problem {
+	p := repairable(KindName, SeverityError, m.path, "its name is "+path.Base(m.right))
+	p.found = m.path
+	return p
 }
 
-// eachMisnamed calls wrong for each misspelled name whose right name is free; files includes message files.
-func (x *examination) eachMisnamed(ctx context.Context, files bool, wrong func(m misnamed) (string, error)) error {
+// eachWrongName calls wrong for each misspelled name whose right name is free; files includes message files.
+func (x *examination) eachWrongName(ctx context.Context, files bool, wrong func(m wrongName) (string, error)) error {
 	folders := sync.OnceValue(func() func(string) string { return rightFolders(x.Dir) }) // metadata.json gets its name first
-	n := names{ctx: ctx, fs: x.Dir.FS, wrong: func(m misnamed) (string, error) {
+	n := names{ctx: ctx, fs: x.Dir.FS, wrong: func(m wrongName) (string, error) {
 		if m.taken {
 			return m.path, nil
 		}
@@ -238,7 +238,7 @@ func rightFolders(dir *ctxfolder.Dir) func(name string) string {
 // planned reports that a dry run would rename something, so that the rest is unknown yet.
 func (r *repair) mendNames(ctx context.Context) (planned bool, err error) {
 	some := false
-	err = r.eachMisnamed(ctx, !r.opts.DryRun, func(m misnamed) (string, error) {
+	err = r.eachWrongName(ctx, !r.opts.DryRun, func(m wrongName) (string, error) {
 		if some = true; r.opts.DryRun {
 			r.didName(m, "would be renamed to ")
 		}
@@ -246,7 +246,7 @@ func (r *repair) mendNames(ctx context.Context) (planned bool, err error) {
 	})
 	if err == nil && some && !r.opts.DryRun {
 		err = r.locked(ctx, func() error {
-			return r.eachMisnamed(ctx, true, func(m misnamed) (string, error) {
+			return r.eachWrongName(ctx, true, func(m wrongName) (string, error) {
 				done, err := rename(r.Dir.FS, m)
 				if err != nil || !done {
 					return m.path, err
@@ -260,11 +260,11 @@ func (r *repair) mendNames(ctx context.Context) (planned bool, err error) {
 	if err != nil {
 		return false, err
 	}
-	return some && r.opts.DryRun, r.tellDone()
+	return some && r.opts.DryRun, r.reportDone()
 }
 
-func (r *repair) didName(m misnamed, what string) {
-	p := misnamedProblem(m)
+func (r *repair) didName(m wrongName, what string) {
+	p := nameProblem(m)
 	if _, file := ctxfolder.ParseMessageFile(path.Base(m.right)); file {
 		p.Kind = KindMisplaced
 	}
@@ -276,23 +276,23 @@ func (r *repair) didName(m misnamed, what string) {
 var storeFolders = []string{blob.Folder, ctxfolder.Trash}
 
 // names reports names of the store in upper case.
-func (s *Store) names(ctx context.Context, tell func(Finding) error) error {
-	return s.eachMisnamed(ctx, func(m misnamed) (string, error) {
+func (s *Store) names(ctx context.Context, report func(Finding) error) error {
+	return s.eachWrongName(ctx, func(m wrongName) (string, error) {
 		f := Finding{Kind: KindName, Severity: SeverityError, Path: m.path, Repairable: true, Detail: "its name is " + path.Base(m.right)}
 		if f.Repairable = !m.taken || !m.context(); !f.Repairable {
-			f.Detail += ", which is that of another context"
+			f.Detail += ", and another context has that name"
 		}
-		return m.path, tell(f)
+		return m.path, report(f)
 	})
 }
 
 // context reports whether the entry is a context's folder.
-func (m *misnamed) context() bool {
+func (m *wrongName) context() bool {
 	_, ok := ctxfolder.ParseID(m.right)
 	return ok
 }
 
-func (s *Store) eachMisnamed(ctx context.Context, wrong func(misnamed) (string, error)) error {
+func (s *Store) eachWrongName(ctx context.Context, wrong func(wrongName) (string, error)) error {
 	n := names{ctx: ctx, fs: s.FS, right: s.rightName, wrong: wrong}
 	return n.walk(".", ".")
 }
@@ -336,7 +336,7 @@ func IsContext(store vfs.FS, name string) bool {
 // RepairNames renames entries of the store from upper case. It runs before all other repairs.
 func (s *Store) RepairNames(ctx context.Context, dryRun bool, yield func(Repaired) bool) (left int, err error) {
 	s.ReadData = true
-	err = s.eachMisnamed(ctx, func(m misnamed) (string, error) {
+	err = s.eachWrongName(ctx, func(m wrongName) (string, error) {
 		now, done, what := m.path, !m.taken || !m.context(), "would be renamed to "
 		if done && !dryRun {
 			what, now = "renamed to ", m.right
@@ -364,14 +364,14 @@ func (s *Store) RepairNames(ctx context.Context, dryRun bool, yield func(Repaire
 }
 
 // alone runs f while nobody uses the wrong name or the right one.
-func (s *Store) alone(ctx context.Context, m misnamed, f func() error) error {
+func (s *Store) alone(ctx context.Context, m wrongName, f func() error) error {
 	id, ok := ctxfolder.ParseID(m.right)
 	if !ok {
 		return s.Payloads.Alone(ctx, f)
 	}
 	return s.Alone(ctx, id, func() error {
 		if _, err := s.FS.Lstat(m.right); err == nil || ctxfolder.Ready(s.FS, id) {
-			return fmt.Errorf("%w: another context gets that name", fs.ErrExist)
+			return fmt.Errorf("%w: another context has that name", fs.ErrExist)
 		}
 		return f()
 	})

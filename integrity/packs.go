@@ -18,23 +18,22 @@ import (
 // packs checks the packs that messages are read from. Messages and payloads that damage costs are reported one by one.
 func (x *examination) packs(ctx context.Context) error {
 	if info, err := x.Dir.FS.Lstat(ctxfolder.Archive); err == nil && !info.IsDir() {
-		return x.tell(problem{found: ctxfolder.Archive, Finding: Finding{
-			Kind: KindFolder, Severity: SeverityError, Path: ctxfolder.Archive, Repairable: true, Detail: "not a folder",
-		}})
+		p := repairable(KindFolder, SeverityError, ctxfolder.Archive, "not a folder")
+		p.found = ctxfolder.Archive
+		return x.report(p)
 	}
 	for d, err := range x.Log.VerifyPacks(ctx, x.ReadData) {
 		if err != nil {
 			return err
 		}
-		p := problem{pack: d.Pack, Finding: Finding{
-			Kind: KindPack, Severity: SeverityWarning, Path: packPath(d.Pack), Repairable: true,
-			Detail: fmt.Sprintf("%s, %d bytes from %d on: %v", d.Part, d.Size, d.Offset, d.Err),
-		}}
+		p := repairable(KindPack, SeverityWarning, packPath(d.Pack),
+			fmt.Sprintf("%s, %d bytes from %d on: %v", d.Part, d.Size, d.Offset, d.Err))
+		p.pack = d.Pack
 		if len(d.Rows)+len(d.Payloads) > 0 {
 			p.Severity = SeverityError
-			p.Detail += fmt.Sprintf("; it costs %d messages and %d payloads", len(d.Rows), len(d.Payloads))
+			p.Detail += fmt.Sprintf("; it affects %d messages and %d payloads", len(d.Rows), len(d.Payloads))
 		}
-		if err := x.tell(p); err != nil {
+		if err := x.report(p); err != nil {
 			return err
 		}
 	}
@@ -49,7 +48,7 @@ func (x *examination) unnamedPacks(ctx context.Context) error {
 	}
 	for _, use := range uses {
 		if use.Hidden > 0 {
-			err := x.tell(problem{pack: use.ID, Finding: Finding{
+			err := x.report(problem{pack: use.ID, Finding: Finding{
 				Kind: KindForeign, Severity: SeverityWarning, Path: packPath(use.ID),
 				Detail: fmt.Sprintf("the pack belongs to another history of the context; %d messages in it are not shown", use.Hidden),
 			}})
@@ -60,19 +59,17 @@ func (x *examination) unnamedPacks(ctx context.Context) error {
 		if use.Lost == 0 {
 			continue
 		}
-		err := x.tell(problem{pack: use.ID, several: int(use.Lost), Finding: Finding{
-			Kind: KindFound, Severity: SeverityWarning, Path: packPath(use.ID), Repairable: true,
-			Detail: fmt.Sprintf("the pack has %d lost messages", use.Lost),
-		}})
-		if err != nil {
+		p := repairable(KindFound, SeverityWarning, packPath(use.ID), fmt.Sprintf("the pack has %d lost messages", use.Lost))
+		p.pack, p.several = use.ID, int(use.Lost)
+		if err := x.report(p); err != nil {
 			return err
 		}
 	}
 	return nil
 }
 
-// glanceAtPacked is glance for an archived message. It has no file; a file left in its place is a copy.
-func (x *examination) glanceAtPacked(folder string, e *index.Entry) glance {
+// glanceAtArchived is glance for an archived message. It has no file; a file left in its place is a copy.
+func (x *examination) glanceAtArchived(folder string, e *index.Entry) glance {
 	info, err := x.Dir.StatMessage(folder, e.FileID())
 	if !errors.Is(err, fs.ErrNotExist) && (err != nil || !ctxfolder.Untouched(info, e.Size, e.StoredAt())) {
 		return glance{}
@@ -96,7 +93,7 @@ func (x *examination) judgePacked(p *problem, is index.FileState, record []byte)
 		p.Kind, p.Severity, p.Repairable, p.Detail = KindDamaged, SeverityWarning, true, "another file is in its place; the pack has the message"
 	default:
 		p.Kind, p.Severity, p.Repairable = KindDamaged, SeverityError, true
-		p.Path, p.Detail = packPath(p.entry.Pack), "it is damaged in the pack"
+		p.Path, p.Detail = packPath(p.entry.Pack), "the message is damaged in the pack"
 	}
 	return record, p
 }

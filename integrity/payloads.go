@@ -12,6 +12,7 @@ import (
 	ctxfolder "github.com/ctxdir/ctxdir/context"
 	"github.com/ctxdir/ctxdir/index"
 	"github.com/ctxdir/ctxdir/internal/vfs"
+	"github.com/ctxdir/ctxdir/message"
 	"github.com/google/uuid"
 )
 
@@ -22,13 +23,13 @@ type Payloads struct {
 	// Alone runs f while nobody stores a blob, or refers to an existing one.
 	Alone func(ctx context.Context, f func() error) error
 
-	known map[blob.Sum]looked // blobs that something refers to
-	short error               // the shortage that prevented a look: see problem
+	known map[blob.Sum]blobState // blobs that something refers to
+	short error                  // the shortage that prevented a look: see problem
 	round int
 }
 
-// looked is the result of a look at a blob.
-type looked struct {
+// blobState is the result of a look at a blob.
+type blobState struct {
 	wrong error
 	round int
 }
@@ -41,7 +42,7 @@ func (c *Context) look(sum blob.Sum) *Finding {
 	p, log, readData := c.Payloads, c.Log, c.ReadData
 	now, known := p.known[sum]
 	if !known || now.wrong != nil && now.round != p.round {
-		now = looked{p.verify(sum, readData), p.round}
+		now = blobState{p.verify(sum, readData), p.round}
 		if now.wrong != nil && !p.folders(sum) {
 			now.wrong = fs.ErrNotExist
 		}
@@ -54,24 +55,24 @@ func (c *Context) look(sum blob.Sum) *Finding {
 		p.short = now.wrong
 	}
 	f := &Finding{Kind: KindBlob, Severity: SeverityError, Path: blob.Path(sum), Detail: now.wrong.Error()}
-	rides, missing := riding(log, sum) != nil, errors.Is(now.wrong, fs.ErrNotExist)
+	logged, missing := loggedPayload(log, sum) != nil, errors.Is(now.wrong, fs.ErrNotExist)
 	switch {
-	case missing && rides && (!log.PayloadSettled(sum) || log.ArchivedPayload(sum) != nil):
+	case missing && logged && (!log.PayloadSettled(sum) || log.ArchivedPayload(sum) != nil):
 		return nil // the settle of the journal writes its blob, or a pack has it
 	case missing:
 		f.Kind, f.Detail = KindPayload, fmt.Sprintf("blob %s is missing", sum)
 	}
-	if rides {
+	if logged {
 		f.Severity = SeverityWarning
 		f.Detail += "; a journal or pack has it"
 	}
-	f.Repairable = rides || p.trashed(sum) != "" || c.salvage(sum) != nil
+	f.Repairable = logged || p.trashed(sum) != "" || c.salvage(sum) != nil
 	return f
 }
 
-func (p *Payloads) note(sum blob.Sum, l looked) {
+func (p *Payloads) note(sum blob.Sum, l blobState) {
 	if p.known == nil {
-		p.known = map[blob.Sum]looked{}
+		p.known = map[blob.Sum]blobState{}
 	}
 	p.known[sum] = l
 }
@@ -102,8 +103,8 @@ func (p *Payloads) folders(sum blob.Sum) bool {
 	return true
 }
 
-// riding returns a payload from a journal or a pack, nil if neither has it.
-func riding(log *index.Log, sum blob.Sum) []byte {
+// loggedPayload returns a payload from a journal or a pack, nil if neither has it.
+func loggedPayload(log *index.Log, sum blob.Sum) []byte {
 	payload, err := log.Payload(sum, true)
 	if err != nil || payload == nil || blob.SumOf(payload) != sum {
 		return nil
@@ -178,11 +179,11 @@ func (c *Context) eachPayload(name string, yield func(sum blob.Sum, read func() 
 func (c *Context) recover(sum blob.Sum) (from string, err error) {
 	p := c.Payloads
 	if p.Blobs.Verify(sum) == nil {
-		p.note(sum, looked{})
+		p.note(sum, blobState{})
 		return "another repair", nil
 	}
 	from = "the journal"
-	payload, trashed := riding(c.Log, sum), ""
+	payload, trashed := loggedPayload(c.Log, sum), ""
 	if payload == nil {
 		from = "the trash"
 		if trashed = p.trashed(sum); trashed == "" {
@@ -201,7 +202,7 @@ func (c *Context) recover(sum blob.Sum) (from string, err error) {
 		err = p.Blobs.Adopt(trashed, sum)
 	}
 	if err == nil {
-		p.note(sum, looked{})
+		p.note(sum, blobState{})
 	}
 	return from, err
 }
@@ -218,4 +219,47 @@ func (p *Payloads) setAside(path string) error {
 	item := ctxfolder.TrashItem{Kind: ctxfolder.TrashDamaged, Name: info.Name()}
 	_, err = ctxfolder.IntoTrash(p.Store, item, func(folder string) error { return p.Store.Rename(path, folder+"/"+info.Name()) })
 	return err
+}
+
+// payloadsOf returns the problems of a message's payloads.
+func (x *examination) payloadsOf(e *index.Entry, raw []byte) []problem {
+	if blob.Count(raw) == 0 {
+		return nil
+	}
+	env, err := message.Parse(raw)
+	if err != nil {
+		return nil // the damaged file is reported elsewhere
+	}
+	return x.references(env.Body, e.ID)
+}
+
+// prompts checks the payloads of the system prompts.
+func (x *examination) prompts() error {
+	return x.reportConfirmed(func() (problems []problem, err error) {
+		for _, b := range x.metadata.Branches {
+			problems = append(problems, x.references(b.SystemPrompt, uuid.Nil)...)
+		}
+		return problems, nil
+	})
+}
+
+// references returns the problems of the payloads that stored refers to.
+func (x *examination) references(stored []byte, id uuid.UUID) (problems []problem) {
+	if len(stored) == 0 {
+		return nil
+	}
+	refs, err := blob.Refs(stored)
+	if err != nil {
+		return nil // strings that only look like references are the framework's business
+	}
+	for _, ref := range refs {
+		if ref.Problem != "" {
+			continue
+		}
+		if f := x.look(ref.Sum); f != nil {
+			f.ID, f.Detail = id, fmt.Sprintf("payload at %q: %s", ref.Path, f.Detail)
+			problems = append(problems, problem{sum: ref.Sum, Finding: *f})
+		}
+	}
+	return problems
 }

@@ -118,7 +118,7 @@ func (r *repair) findCopies(problems []problem) (err error) {
 // plan yields what a repair would do.
 func (r *repair) plan(problems []problem) error {
 	for _, p := range problems {
-		detail := p.Detail + "; would mend it"
+		detail := p.Detail + "; would repair it"
 		switch p.Kind {
 		case KindMissing, KindDamaged:
 			if _, from := r.copies.copyOf(r.Log, &p.entry); from != "" {
@@ -140,8 +140,8 @@ func (r *repair) plan(problems []problem) error {
 	return nil
 }
 
-// tellDone yields what was done, which is durable by then.
-func (r *repair) tellDone() error {
+// reportDone yields what was done, which is durable by then.
+func (r *repair) reportDone() error {
 	done := r.done
 	r.done = nil
 	for _, d := range done {
@@ -171,7 +171,7 @@ func (r *repair) mendMetadata(ctx context.Context) error {
 	p := problem{Finding: Finding{Context: r.Dir.ID, Kind: KindMetadata, Path: r.Dir.ID.String() + "/" + ctxfolder.MetadataFile}}
 	if r.opts.DryRun {
 		r.did(p, "%v; would rewrite it from %s", err, source)
-		return r.tellDone()
+		return r.reportDone()
 	}
 	err = r.locked(ctx, func() error {
 		if _, _, err := r.Dir.ReadMetadata(); err == nil {
@@ -190,7 +190,7 @@ func (r *repair) mendMetadata(ctx context.Context) error {
 	if err != nil {
 		return err
 	}
-	return r.tellDone()
+	return r.reportDone()
 }
 
 // exclusively runs f with the context locked and its index saved. r.Wait bounds only the wait for the locks.
@@ -280,7 +280,7 @@ func (r *repair) mend(ctx context.Context, problems []problem) error {
 	if err != nil {
 		return err
 	}
-	return errors.Join(r.tellDone(), errors.Join(r.failed...))
+	return errors.Join(r.reportDone(), errors.Join(r.failed...))
 }
 
 func (r *repair) mendAll(ctx context.Context, problems []problem, mend func(problem) error) error {

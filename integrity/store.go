@@ -24,7 +24,7 @@ type Store struct {
 
 // Check yields the problems of the store.
 func (s *Store) Check(ctx context.Context, yield func(Finding) bool) error {
-	for _, look := range []func(context.Context, func(Finding) error) error{s.names, s.folders, s.entries, s.unreferred} {
+	for _, look := range []func(context.Context, func(Finding) error) error{s.names, s.folders, s.entries, s.unreferenced} {
 		err := look(ctx, func(f Finding) error {
 			if !yield(f) {
 				return errStopped
@@ -56,7 +56,7 @@ func (s *Store) Repair(ctx context.Context, dryRun bool, yield func(Repaired) bo
 // Crash order: as in Repair.
 func (s *Store) RepairBlobs(ctx context.Context, dryRun bool, yield func(Repaired) bool) (left int, err error) {
 	s.ReadData = true
-	return s.mend(ctx, s.unreferred, dryRun, yield, func(f Finding) (done bool, err error) {
+	return s.mend(ctx, s.unreferenced, dryRun, yield, func(f Finding) (done bool, err error) {
 		err = s.Payloads.Alone(ctx, func() error {
 			sum, _ := blob.ParseFile(path.Base(f.Path))
 			if done = errors.Is(s.Payloads.Blobs.Verify(sum), blob.ErrDamaged); !done {
@@ -109,9 +109,9 @@ func (s *Store) setAside(name string) error {
 }
 
 // folders finds anything else in the place of a folder or a lock.
-func (s *Store) folders(ctx context.Context, tell func(Finding) error) error {
+func (s *Store) folders(ctx context.Context, report func(Finding) error) error {
 	for _, name := range []string{ctxfolder.Trash, ctxfolder.Staging, ctxfolder.Locks} {
-		if err := s.folder(name, false, tell); err != nil {
+		if err := s.folder(name, false, report); err != nil {
 			return err
 		}
 	}
@@ -120,8 +120,8 @@ func (s *Store) folders(ctx context.Context, tell func(Finding) error) error {
 			return err
 		}
 		if _, ok := ctxfolder.ParseID(e.Name()); ok && !e.IsDir() {
-			err := tell(Finding{
-				Kind: KindContext, Severity: SeverityError, Path: e.Name(), Detail: "where a context's folder belongs lies " + what(e.Type()),
+			err := report(Finding{
+				Kind: KindContext, Severity: SeverityError, Path: e.Name(), Detail: "a context's folder was expected, but this is " + what(e.Type()),
 			})
 			if err != nil {
 				return err
@@ -133,26 +133,26 @@ func (s *Store) folders(ctx context.Context, tell func(Finding) error) error {
 			return err
 		}
 		if !e.Type().IsRegular() {
-			err := tell(Finding{
+			err := report(Finding{
 				Kind: KindLock, Severity: SeverityError, Path: ctxfolder.Locks + "/" + e.Name(), Repairable: true,
-				Detail: "where a lock belongs lies " + what(e.Type()),
+				Detail: "a lock file was expected, but this is " + what(e.Type()),
 			})
 			if err != nil {
 				return err
 			}
 		}
 	}
-	return s.blobFolders(ctx, blob.Folder, 0, tell)
+	return s.blobFolders(ctx, blob.Folder, 0, report)
 }
 
 // blobFolders checks a folder of blobs and the folders in it.
-func (s *Store) blobFolders(ctx context.Context, folder string, depth int, tell func(Finding) error) error {
-	if err := s.folder(folder, true, tell); err != nil || depth == 2 {
+func (s *Store) blobFolders(ctx context.Context, folder string, depth int, report func(Finding) error) error {
+	if err := s.folder(folder, true, report); err != nil || depth == 2 {
 		return err
 	}
 	for e, err := range s.entriesOf(ctx, folder) {
 		if err == nil && len(e.Name()) == 2 && strings.Trim(e.Name(), "0123456789abcdef") == "" {
-			err = s.blobFolders(ctx, folder+"/"+e.Name(), depth+1, tell)
+			err = s.blobFolders(ctx, folder+"/"+e.Name(), depth+1, report)
 		}
 		if err != nil {
 			return err
@@ -162,7 +162,7 @@ func (s *Store) blobFolders(ctx context.Context, folder string, depth int, tell 
 }
 
 // folder reports anything else in the place of a folder.
-func (s *Store) folder(path string, repairable bool, tell func(Finding) error) error {
+func (s *Store) folder(path string, repairable bool, report func(Finding) error) error {
 	info, err := s.FS.Lstat(path)
 	if errors.Is(err, fs.ErrNotExist) || err == nil && info.IsDir() {
 		return nil
@@ -170,12 +170,12 @@ func (s *Store) folder(path string, repairable bool, tell func(Finding) error) e
 	if err != nil {
 		return err
 	}
-	return tell(Finding{
+	return report(Finding{
 		Kind:       KindFolder,
 		Severity:   SeverityError,
 		Path:       path,
 		Repairable: repairable,
-		Detail:     "where a folder belongs lies " + what(info.Mode().Type()),
+		Detail:     "a folder was expected, but this is " + what(info.Mode().Type()),
 	})
 }
 
@@ -209,11 +209,11 @@ func what(t fs.FileMode) string {
 	case t&fs.ModeSymlink != 0:
 		return "a link, which is not followed"
 	}
-	return "something else than a file or folder"
+	return "neither a file nor a folder"
 }
 
 // entries checks staging for unknown entries.
-func (s *Store) entries(ctx context.Context, tell func(Finding) error) error {
+func (s *Store) entries(ctx context.Context, report func(Finding) error) error {
 	for e, err := range s.entriesOf(ctx, ctxfolder.Staging) {
 		if err != nil {
 			return err
@@ -221,7 +221,7 @@ func (s *Store) entries(ctx context.Context, tell func(Finding) error) error {
 		if _, ok := ctxfolder.ParseID(e.Name()); ok {
 			continue
 		}
-		err := tell(Finding{Kind: KindStray, Severity: SeverityInfo, Path: ctxfolder.Staging + "/" + e.Name(), Detail: "unknown file"})
+		err := report(Finding{Kind: KindStray, Severity: SeverityInfo, Path: ctxfolder.Staging + "/" + e.Name(), Detail: "unknown file"})
 		if err != nil {
 			return err
 		}
@@ -229,10 +229,10 @@ func (s *Store) entries(ctx context.Context, tell func(Finding) error) error {
 	return nil
 }
 
-// unreferred verifies the blobs that nothing refers to.
-func (s *Store) unreferred(ctx context.Context, tell func(Finding) error) error {
+// unreferenced verifies the blobs that nothing refers to.
+func (s *Store) unreferenced(ctx context.Context, report func(Finding) error) error {
 	if info, err := s.FS.Lstat(blob.Folder); !s.ReadData || err != nil || !info.IsDir() {
-		return nil //nolint:nilerr // what lies in its place was told
+		return nil //nolint:nilerr // an item in its place was reported
 	}
 	for sum, err := range s.Payloads.Blobs.Walk(nil) {
 		if err == nil {
@@ -248,7 +248,7 @@ func (s *Store) unreferred(ctx context.Context, tell func(Finding) error) error 
 		if vfs.IsShortage(why) {
 			return why
 		}
-		err := tell(Finding{
+		err := report(Finding{
 			Kind: KindBlob, Severity: SeverityWarning, Path: blob.Path(sum), Repairable: errors.Is(why, blob.ErrDamaged),
 			Detail: "no message refers to it: " + why.Error(),
 		})

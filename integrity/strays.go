@@ -9,21 +9,18 @@ import (
 
 // strays finds journals of other histories: an older copy of the context, or another one, may have been copied over it.
 func (x *examination) strays(ctx context.Context) error {
-	return x.patiently(func() (problems []problem, err error) {
+	return x.reportConfirmed(func() (problems []problem, err error) {
 		strays, err := x.Log.Strays(ctx)
 		for _, s := range strays {
-			p := problem{stray: s.Journal, Finding: Finding{
-				Kind: KindJournal, Severity: SeverityInfo, Path: ctxfolder.JournalFile(s.Journal), Repairable: true,
-				Detail: "it belongs to another history, and the context has all its messages",
-			}}
+			p := repairable(KindJournal, SeverityInfo, ctxfolder.JournalFile(s.Journal),
+				"it belongs to another history, and the context has all its messages")
+			p.stray = s.Journal
 			switch {
 			case s.Problem != nil:
 				p.Severity, p.Detail = SeverityWarning, fmt.Sprintf("a damaged journal of another history: %v", s.Problem)
 			case s.Hidden > 0:
-				p.Severity, p.Detail = SeverityWarning, fmt.Sprintf(
-					"it belongs to another history of the context; %d messages in it are not shown",
-					s.Hidden,
-				)
+				p.Severity = SeverityWarning
+				p.Detail = fmt.Sprintf("it belongs to another history of the context; %d messages in it are not shown", s.Hidden)
 			}
 			problems = append(problems, p)
 		}
@@ -34,7 +31,7 @@ func (x *examination) strays(ctx context.Context) error {
 		for line, hidden := range unknown {
 			problems = append(problems, problem{line: line, several: int(hidden), Finding: Finding{
 				Kind: KindForeign, Severity: SeverityWarning, Path: ctxfolder.MetadataFile,
-				Detail: fmt.Sprintf("it does not have line %s; %d of its messages are not shown", line, hidden),
+				Detail: fmt.Sprintf("it lacks line %s; %d of its messages are not shown", line, hidden),
 			}})
 		}
 		return problems, err
@@ -43,13 +40,13 @@ func (x *examination) strays(ctx context.Context) error {
 
 // replaced finds journals of other histories in the places of the context's own folded ones.
 func (x *examination) replaced() error {
-	return x.patiently(func() (problems []problem, err error) {
+	return x.reportConfirmed(func() (problems []problem, err error) {
 		replaced, err := x.Log.ReplacedJournals()
 		for _, gen := range replaced {
-			problems = append(problems, problem{stray: gen, Finding: Finding{
-				Kind: KindJournal, Severity: SeverityWarning, Path: ctxfolder.JournalFile(gen), Repairable: true,
-				Detail: "it belongs to another history of the context, and has replaced one of its journals",
-			}})
+			p := repairable(KindJournal, SeverityWarning, ctxfolder.JournalFile(gen),
+				"it belongs to another history of the context, and has replaced one of its journals")
+			p.stray = gen
+			problems = append(problems, p)
 		}
 		return problems, err
 	})

@@ -39,7 +39,7 @@ func isMessage(body json.RawMessage) bool {
 	if err := message.Members(body, func(name string, v jsontext.Value) error {
 		switch name {
 		case "role":
-			role = short(v)
+			role = message.Short(v)
 		case "content":
 			content = v.Kind()
 		}
@@ -125,7 +125,9 @@ func NewConfig(config jsontext.Value) jsontext.Value {
 	if err != nil {
 		ms = Members{}
 	}
-	for _, need := range []Member{{Quote("model_id"), Quote("")}, {Quote("mode"), Quote("chat")}, {Quote("parameters"), jsontext.Value("{}")}} {
+	for _, need := range []Member{
+		{Quote("model_id"), Quote("")}, {Quote("mode"), Quote("chat")}, {Quote("parameters"), jsontext.Value("{}")},
+	} {
 		if name, _ := Text(need.Name); ms.Last(name) < 0 {
 			ms = append(ms, need)
 		}

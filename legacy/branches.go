@@ -5,6 +5,7 @@ import (
 	"io"
 	"math"
 
+	"github.com/ctxdir/ctxdir/message"
 	"github.com/go-json-experiment/json/jsontext"
 )
 
@@ -23,7 +24,7 @@ func (f *File) scanBranches() error {
 	}
 	_ = r.UnreadByte()
 	in := &counted{r: r, limit: f.limit + 1<<20, zero: -1, stop: f.stop}
-	d := jsontext.NewDecoder(in, verbatim...)
+	d := jsontext.NewDecoder(in, message.Verbatim...)
 	if _, err := d.ReadToken(); err != nil {
 		return readable(err, in)
 	}
@@ -40,7 +41,7 @@ func (f *File) scanBranches() error {
 		if d.PeekKind() == '{' {
 			err = f.scanBranch(d, in, &b)
 		} else {
-			err = damaged("branch %s is no object", b.Name)
+			err = damaged("branch %s is not an object", b.Name)
 		}
 		if err != nil {
 			return readable(err, in)
@@ -63,14 +64,14 @@ func (f *File) scanBranch(d *jsontext.Decoder, in *counted, b *Branch) error {
 			return err
 		}
 		switch kind := d.PeekKind(); {
-		case m.Is(nameList) && kind == '[':
+		case m.Is(NameList) && kind == '[':
 			if listed {
-				return damaged("branch %s: %q stands there twice", b.Name, nameList)
+				return damaged("branch %s: %q occurs twice", b.Name, NameList)
 			}
 			listed = true
 			err = f.scanList(d, in, b)
-		case m.Is(nameList) && kind != 'n':
-			err = damaged("branch %s: %q is no array", b.Name, nameList)
+		case m.Is(NameList) && kind != 'n':
+			err = damaged("branch %s: %q is not an array", b.Name, NameList)
 		default:
 			m.Value, err = shallowNext(d)
 		}
@@ -111,7 +112,7 @@ func (f *File) scanList(d *jsontext.Decoder, in *counted, b *Branch) error {
 			return err
 		}
 		if b.Missing = append(b.Missing, Missing{len(b.Nodes), id}); len(b.Missing) > maxMissing {
-			return damaged("branch %s: more than %d of its messages are not there", b.Name, maxMissing)
+			return damaged("branch %s: more than %d of its messages are missing", b.Name, maxMissing)
 		}
 	}
 	_, err := d.ReadToken()

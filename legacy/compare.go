@@ -58,7 +58,7 @@ func (c *Comparer) Prompt(v jsontext.Value) error {
 
 // Pool implements [Sink].
 func (c *Comparer) Pool(nodes iter.Seq2[Node, error]) error {
-	c.given = append(c.given, Member{Quote(namePool), nil})
+	c.given = append(c.given, Member{Quote(NamePool), nil})
 	_, err := c.Files(nodes)
 	return err
 }
@@ -82,7 +82,7 @@ func (c *Comparer) node(n Node) error {
 	k, _ := keyOf(text)
 	from, to := c.f.run(k)
 	if from == to {
-		c.differ("it is not in the legacy context", namePool, text)
+		c.differ("it is not in the legacy context", NamePool, text)
 		return nil
 	}
 	reason, other := "duplicate", int32(-1)
@@ -102,14 +102,14 @@ func (c *Comparer) node(n Node) error {
 			}
 			return nil
 		}
-		if reason = "it is another one"; other < 0 {
+		if reason = "it differs"; other < 0 {
 			other = at
 		}
 	}
 	if other >= 0 {
 		c.nodes[other] = true // report it once
 	}
-	c.differ(reason, namePool, text)
+	c.differ(reason, NamePool, text)
 	return nil
 }
 
@@ -155,12 +155,12 @@ func (c *Comparer) branch(want *Branch, got *ListedBranch, name string) error {
 		case at < len(want.Nodes) && id.Kind() == '"' && c.f.nodes[want.Nodes[at]].key == k:
 			at++
 		default:
-			c.differ("another message is at "+fmt.Sprint(elements-1), NameBranches, name, nameList)
+			c.differ("another message is at "+fmt.Sprint(elements-1), NameBranches, name, NameList)
 			return nil
 		}
 	}
 	if n := len(want.Nodes) + len(want.Missing); elements != n {
-		c.differ(fmt.Sprintf("%d messages, there were %d", elements, n), NameBranches, name, nameList)
+		c.differ(fmt.Sprintf("%d messages instead of %d", elements, n), NameBranches, name, NameList)
 	}
 	return nil
 }
@@ -201,7 +201,7 @@ func (c *Comparer) Finish() error {
 			return err
 		}
 		name, _ := Text(n.Key)
-		c.differ("it is missing", namePool, name)
+		c.differ("it is missing", NamePool, name)
 	}
 	for i, there := range c.listed {
 		if name, _ := Text(c.f.Branches[i].Name); !there {
@@ -209,7 +209,7 @@ func (c *Comparer) Finish() error {
 		}
 	}
 	if (c.prompt == nil) != (c.f.Prompt == nil) || c.prompt != nil && !Equal(c.prompt, c.f.Prompt) {
-		c.report(Discrepancy{PromptFile, "it is another one"})
+		c.report(Discrepancy{PromptFile, "it differs"})
 	}
 	return nil
 }

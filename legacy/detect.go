@@ -11,11 +11,12 @@ import (
 	"strings"
 
 	"github.com/ctxdir/ctxdir/internal/vfs"
+	"github.com/ctxdir/ctxdir/message"
 	"github.com/go-json-experiment/json/jsontext"
 )
 
 // known are the top-level members that every generation has.
-var known = []string{nameID, "parent_id", "config", namePool, NameBranches, "active_branch_name", "current_state"}
+var known = []string{nameID, "parent_id", "config", NamePool, NameBranches, "active_branch_name", "current_state"}
 
 // How much of a file detection reads.
 const (
@@ -30,8 +31,8 @@ func Detect(fsys vfs.FS, name string) (Format, error) {
 	return format, err
 }
 
-// detect is Detect. noJSON reports that a file of an unknown format is not readable as JSON.
-func detect(fsys vfs.FS, name string) (format Format, noJSON bool, err error) {
+// detect is Detect. notJSON reports that a file of an unknown format is not readable as JSON.
+func detect(fsys vfs.FS, name string) (format Format, notJSON bool, err error) {
 	info, err := fsys.Lstat(name)
 	switch {
 	case err != nil:
@@ -113,7 +114,7 @@ func (s *shape) damaged() bool {
 	if !s.broken {
 		return s.pool == 0 && score(s.names) >= 4
 	}
-	return s.pool == 0 && score(s.names) >= 2 || score(s.words) >= 4 || score(s.words) >= 2 && slices.Contains(s.words, namePool)
+	return s.pool == 0 && score(s.names) >= 2 || score(s.words) >= 4 || score(s.words) >= 2 && slices.Contains(s.words, NamePool)
 }
 
 // NamedAfterContext reports whether a file has the name of a monolithic context, ID.json, and returns the ID.
@@ -138,7 +139,7 @@ type shape struct {
 // shapeOf reads members until they identify the file.
 func shapeOf(r io.Reader) (s shape) {
 	in, _ := withoutMark(r)
-	d := jsontext.NewDecoder(in, verbatim...)
+	d := jsontext.NewDecoder(in, message.Verbatim...)
 	if d.PeekKind() != '{' {
 		s.broken = d.SkipValue() != nil
 		return s
@@ -155,7 +156,7 @@ func shapeOf(r io.Reader) (s shape) {
 		}
 		name := t.String()
 		s.names = append(s.names, name)
-		if name != namePool || d.PeekKind() != '{' {
+		if name != NamePool || d.PeekKind() != '{' {
 			err = d.SkipValue()
 		} else {
 			s.pool = '{'

@@ -17,16 +17,16 @@ import (
 
 // Found is a path that may be a legacy context.
 type Found struct {
-	Path   string
-	Format Format // [None] for any other file
-	Backup bool   // a backup of an earlier migration, found only because root names it
-	noJSON bool   // of an unknown format, and not readable as JSON
+	Path    string
+	Format  Format // [None] for any other file
+	Backup  bool   // a backup of an earlier migration, found only because root names it
+	notJSON bool   // of an unknown format, and not readable as JSON
 }
 
-// odd returns the problem of a file among legacy contexts that is not a legacy context.
-func (f Found) odd(among func() bool) error {
-	if f.noJSON && among() {
-		return damaged("the file lies among legacy contexts, and is no JSON")
+// foreignError returns the problem of a file among legacy contexts that is not a legacy context.
+func (f Found) foreignError(among func() bool) error {
+	if f.notJSON && among() {
+		return damaged("the file is among legacy contexts, and is not JSON")
 	}
 	return nil
 }
@@ -59,7 +59,7 @@ func Find(root string) iter.Seq2[Found, error] {
 			return
 		}
 		if err == nil {
-			err = named.odd(func() bool { return holdsContexts(filepath.Dir(root)) })
+			err = named.foreignError(func() bool { return holdsContexts(filepath.Dir(root)) })
 		}
 		if errors.Is(err, fs.ErrNotExist) {
 			named.Path = root // moved meanwhile
@@ -91,8 +91,8 @@ func at(path string) (Found, error) {
 		return Found{Path: path}, err
 	}
 	defer fsys.Close()
-	format, noJSON, err := detect(fsys, filepath.Base(path))
-	return Found{Path: path, Format: format, noJSON: noJSON}, err
+	format, notJSON, err := detect(fsys, filepath.Base(path))
+	return Found{Path: path, Format: format, notJSON: notJSON}, err
 }
 
 func findIn(dir string, yield func(Found, error) bool) bool {
@@ -148,7 +148,7 @@ func findEntry(dir string, store bool, among func() bool, e fs.DirEntry, yield f
 		return true // moved meanwhile
 	}
 	if err == nil {
-		err = found.odd(among)
+		err = found.foreignError(among)
 	}
 	return yield(found, err)
 }

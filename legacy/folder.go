@@ -1,7 +1,6 @@
 package legacy
 
 import (
-	"crypto/sha256"
 	"errors"
 	"hash"
 	"io/fs"
@@ -16,68 +15,22 @@ import (
 // scanFolder notes the nodes of a split context that have files, and reads its system prompt.
 func (f *File) scanFolder(sum hash.Hash) error {
 	f.inline = len(f.nodes) > 0
-	prompt, info, err := vfs.ReadStat(f.fs, f.name+"/"+PromptFile, f.limit)
-	switch {
-	case notThere(err):
-	case err != nil:
+	if err := f.scanPrompt(sum); err != nil {
 		return err
-	default:
-		if f.Prompt, err = shallow(prompt); err != nil {
-			return inFileNamed(PromptFile, err)
-		}
-		sum.Write([]byte(PromptFile))
-		sum.Write(prompt)
-		f.Size += int64(len(prompt))
-		f.looked.add("/"+PromptFile, info)
 	}
 	pool := f.name + "/" + PoolFolder
 	if info, err := f.fs.Lstat(pool); notThere(err) {
-		return damaged("a split context without its messages: %s is not there", PoolFolder)
+		return damaged("a split context without its messages: %s is missing", PoolFolder)
 	} else if err == nil && !info.IsDir() {
-		return damaged("a split context without its messages: %s is no folder", PoolFolder)
+		return damaged("a split context without its messages: %s is not a folder", PoolFolder)
 	}
-	// The files come in any order. Combine their sums so that the order does not matter.
-	var all [sha256.Size]byte
-	names := map[key]string{}
+	var all digest
 	for e, err := range f.fs.ReadDir(pool) {
+		if err == nil && isNodeFile(e.Name()) {
+			err = f.scanNodeFile(e, &all)
+		}
 		if err != nil {
 			return err
-		}
-		if !isNodeFile(e.Name()) {
-			continue
-		}
-		if !e.Type().IsRegular() {
-			return inFileNamed(PoolFolder+"/"+e.Name(), damaged("it is a folder, a link or a device"))
-		}
-		b, info, err := f.readNodeFile(e.Name())
-		if err == nil {
-			_, err = compacted(b)
-		}
-		if err != nil {
-			return inFileNamed(PoolFolder+"/"+e.Name(), err)
-		}
-		f.looked.add("/"+PoolFolder+"/"+e.Name(), info)
-		stem := strings.TrimSuffix(e.Name(), nodeEnd)
-		k, isID := keyOf(stem)
-		n := node{key: k, size: uint32(len(b)), flags: inFile}
-		if isID {
-			n.flags |= canonical
-		} else {
-			names[k] = stem
-		}
-		f.nodes = append(f.nodes, n)
-		f.Size += int64(len(b))
-		one := sha256.Sum256(append([]byte(e.Name()+"\x00"), b...))
-		for i := range all {
-			all[i] ^= one[i]
-		}
-		if f.read != nil {
-			f.read(f.Size)
-		}
-		if f.stop != nil {
-			if err := f.stop(); err != nil {
-				return err
-			}
 		}
 	}
 	if len(f.nodes) > math.MaxInt32-1 {
@@ -91,10 +44,58 @@ func (f *File) scanFolder(sum hash.Hash) error {
 		}
 		return slices.Compare(a.key[:], b.key[:])
 	})
-	for i := range f.nodes {
-		if n := &f.nodes[i]; n.flags&inFile != 0 && n.flags&canonical == 0 {
-			f.files[int32(i)] = names[n.key]
-		}
+	return nil
+}
+
+// scanPrompt reads the system prompt, if it has a file.
+func (f *File) scanPrompt(sum hash.Hash) error {
+	prompt, info, err := vfs.ReadStat(f.fs, f.name+"/"+PromptFile, f.limit)
+	if notThere(err) {
+		return nil
+	}
+	if err != nil {
+		return err
+	}
+	if f.Prompt, err = shallow(prompt); err != nil {
+		return &fileError{PromptFile, err}
+	}
+	sum.Write([]byte(PromptFile))
+	sum.Write(prompt)
+	f.Size += int64(len(prompt))
+	f.stamp.add("/"+PromptFile, info)
+	return nil
+}
+
+// scanNodeFile notes the node in a file, and adds the file to the digest of all such files.
+func (f *File) scanNodeFile(e fs.DirEntry, all *digest) error {
+	name := PoolFolder + "/" + e.Name()
+	if !e.Type().IsRegular() {
+		return &fileError{name, damaged("it is a folder, a link or a device")}
+	}
+	b, info, err := f.readNodeFile(e.Name())
+	if err == nil {
+		_, err = compacted(b)
+	}
+	if err != nil {
+		return &fileError{name, err}
+	}
+	f.stamp.add("/"+name, info)
+	all.add(append([]byte(e.Name()+"\x00"), b...))
+	stem := strings.TrimSuffix(e.Name(), nodeEnd)
+	k, isID := keyOf(stem)
+	n := node{key: k, size: uint32(len(b)), flags: inFile}
+	if isID {
+		n.flags |= canonical
+	} else {
+		f.files[k] = stem
+	}
+	f.nodes = append(f.nodes, n)
+	f.Size += int64(len(b))
+	if f.read != nil {
+		f.read(f.Size)
+	}
+	if f.stop != nil {
+		return f.stop()
 	}
 	return nil
 }
@@ -105,10 +106,6 @@ func (f *File) readNodeFile(name string) ([]byte, fs.FileInfo, error) {
 		err = errors.Join(ErrTooLarge, err)
 	}
 	return b, info, err
-}
-
-func inFileNamed(name string, err error) error {
-	return &fileError{name, err}
 }
 
 // fileError names the damaged file of a split context.
@@ -122,8 +119,9 @@ func (e *fileError) Unwrap() error { return e.err }
 
 // stem is the name of a node's file without its suffix.
 func (f *File) stem(i int32) string {
-	if name, ok := f.files[i]; ok {
+	k := f.nodes[i].key
+	if name, ok := f.files[k]; ok {
 		return name
 	}
-	return uuid.UUID(f.nodes[i].key).String()
+	return uuid.UUID(k).String()
 }

@@ -18,6 +18,7 @@ import (
 	"fmt"
 	"unicode/utf8"
 
+	"github.com/ctxdir/ctxdir/message"
 	"github.com/go-json-experiment/json/jsontext"
 	"github.com/google/uuid"
 )
@@ -46,16 +47,14 @@ const (
 // Names of known members.
 const (
 	nameID      = "id"
-	namePool    = "message_pool"
-	nameList    = "message_ids"
 	nameMessage = "message"
 
 	// NameBranches is the member that holds the branches.
 	NameBranches = "branches"
 	// NamePool is the member that holds the nodes.
-	NamePool = namePool
+	NamePool = "message_pool"
 	// NameList is the member of a branch that holds its list.
-	NameList = nameList
+	NameList = "message_ids"
 )
 
 // Errors that callers distinguish.
@@ -74,12 +73,6 @@ func damaged(format string, args ...any) error {
 	return fmt.Errorf("%w: "+format, append([]any{ErrDamaged}, args...)...)
 }
 
-// verbatim makes the JSON reader and writer keep every spelling.
-var verbatim = []jsontext.Options{
-	jsontext.AllowDuplicateNames(true), jsontext.AllowInvalidUTF8(true), jsontext.PreserveRawStrings(true),
-	jsontext.CanonicalizeRawInts(false), jsontext.CanonicalizeRawFloats(false),
-}
-
 // maxDepth limits the nesting of values other than messages: they go into metadata.json, which others read too.
 const maxDepth = 1000
 
@@ -88,7 +81,7 @@ func compacted(v []byte) (jsontext.Value, error) {
 	if !utf8.Valid(v) {
 		return nil, damaged("a text is not valid UTF-8")
 	}
-	out, err := jsontext.AppendFormat(nil, v, verbatim...)
+	out, err := jsontext.AppendFormat(nil, v, message.Verbatim...)
 	if err != nil {
 		return nil, damaged("%v", err)
 	}
@@ -101,7 +94,7 @@ func shallow(v []byte) (jsontext.Value, error) {
 	if err != nil {
 		return nil, err
 	}
-	d := jsontext.NewDecoder(bytes.NewBuffer(out), verbatim...)
+	d := jsontext.NewDecoder(bytes.NewBuffer(out), message.Verbatim...)
 	for d.PeekKind() != 0 {
 		if _, err := d.ReadToken(); err != nil {
 			return nil, damaged("%v", err)

@@ -3,6 +3,7 @@ package legacy
 import (
 	"bytes"
 
+	"github.com/ctxdir/ctxdir/message"
 	"github.com/go-json-experiment/json/jsontext"
 )
 
@@ -24,9 +25,9 @@ type Members []Member
 
 // MembersOf returns the members of a JSON object.
 func MembersOf(object jsontext.Value) (Members, error) {
-	d := jsontext.NewDecoder(bytes.NewReader(object), verbatim...)
+	d := jsontext.NewDecoder(bytes.NewReader(object), message.Verbatim...)
 	if t, err := d.ReadToken(); err != nil || t.Kind() != '{' {
-		return nil, damaged("an object was wanted")
+		return nil, damaged("not an object")
 	}
 	ms := Members{}
 	for d.PeekKind() == '"' {
@@ -135,16 +136,12 @@ func (ms *Members) UnmarshalJSON(b []byte) error {
 
 // elements returns the elements of a JSON array.
 func elements(array jsontext.Value) (out []jsontext.Value, err error) {
-	d := jsontext.NewDecoder(bytes.NewReader(array), verbatim...)
-	if t, err := d.ReadToken(); err != nil || t.Kind() != '[' {
-		return nil, damaged("an array was wanted")
-	}
-	for d.PeekKind() != ']' {
-		v, err := d.ReadValue()
-		if err != nil {
-			return nil, damaged("%v", err)
-		}
+	err = message.Elements(array, func(v jsontext.Value) error {
 		out = append(out, v.Clone())
+		return nil
+	})
+	if err != nil {
+		return nil, damaged("%v", err)
 	}
 	return out, nil
 }

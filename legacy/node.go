@@ -34,7 +34,7 @@ func (f *File) Node(i int32) (Node, error) {
 		return Node{}, changed(err)
 	}
 	b = bytes.TrimLeft(b, " \t\r\n,")
-	d := jsontext.NewDecoder(bytes.NewBuffer(b), verbatim...)
+	d := jsontext.NewDecoder(bytes.NewBuffer(b), message.Verbatim...)
 	name, err := d.ReadValue()
 	if err != nil || name.Kind() != '"' {
 		return Node{}, ErrChanged
@@ -207,9 +207,9 @@ func Describe(body json.RawMessage) (role, typ string, created time.Time) {
 	_ = message.Members(body, func(name string, v jsontext.Value) error {
 		switch name {
 		case "role":
-			role = short(v)
+			role = message.Short(v)
 		case "message_type":
-			typ = short(v)
+			typ = message.Short(v)
 		case "metadata":
 			if v.Kind() == '{' {
 				return message.Members(v, func(name string, v jsontext.Value) error {
@@ -223,12 +223,4 @@ func Describe(body json.RawMessage) (role, typ string, created time.Time) {
 		return nil
 	})
 	return role, typ, created
-}
-
-// short is a text of at most 64 bytes, "" for any other value.
-func short(v jsontext.Value) string {
-	if s, ok := Text(v); ok && len(s) <= 64 {
-		return s
-	}
-	return ""
 }

@@ -27,9 +27,9 @@ func (f *File) Plan() []Line {
 		order[i] = i
 	}
 	slices.SortStableFunc(order, func(a, b int) int {
-		return f.mains(b) - f.mains(a)
+		return f.isMain(b) - f.isMain(a)
 	})
-	p := planning{next: map[edge]int32{}, owner: []int32{-1}, listed: make([]bool, len(f.nodes)), seen: make([]int32, len(f.nodes))}
+	p := planner{next: map[edge]int32{}, owner: []int32{-1}, listed: make([]bool, len(f.nodes)), seen: make([]int32, len(f.nodes))}
 	lines := make([]Line, 0, len(order)+1)
 	for at, i := range order {
 		lines = append(lines, p.line(i, int32(at), f.Branches[i].Nodes, at < len(order)-1))
@@ -46,15 +46,15 @@ func (f *File) Plan() []Line {
 	return lines
 }
 
-func (f *File) mains(i int) int {
+func (f *File) isMain(i int) int {
 	if name, _ := Text(f.Branches[i].Name); name == "main" {
 		return 1
 	}
 	return 0
 }
 
-// planning is a tree of the lists so far: each path from the root is the beginning of a list.
-type planning struct {
+// planner is a tree of the lists so far: each path from the root is the beginning of a list.
+type planner struct {
 	next   map[edge]int32
 	owner  []int32 // line of each place in the tree
 	listed []bool  // by node
@@ -66,7 +66,7 @@ type edge struct {
 	item Item
 }
 
-func (p *planning) line(branch int, number int32, nodes []int32, more bool) Line {
+func (p *planner) line(branch int, number int32, nodes []int32, more bool) Line {
 	l := Line{Branch: branch, Parent: -1}
 	times := map[int32]int32{} // repetitions of nodes
 	place, shares := int32(0), true

@@ -15,6 +15,7 @@ import (
 	"strings"
 
 	"github.com/ctxdir/ctxdir/internal/vfs"
+	"github.com/ctxdir/ctxdir/message"
 	"github.com/go-json-experiment/json/jsontext"
 	"github.com/google/uuid"
 )
@@ -33,12 +34,12 @@ type File struct {
 	limit int64
 	file  vfs.File // of a monolithic context
 	nodes []node
-	byKey []int32          // nodes sorted by key
-	files map[int32]string // of a split context: names that are not UUIDs
+	byKey []int32        // nodes sorted by key
+	files map[key]string // of a split context: names that are not UUIDs
 	read  func(done int64)
 	stop  func() error
 
-	looked     stamp
+	stamp      stamp
 	mark       int64 // length of the byte order mark at the beginning
 	pool       bool  // message_pool exists and is an object
 	branchesAt int64 // offset of the value; -1 if there is none
@@ -87,7 +88,7 @@ func Open(fsys vfs.FS, name string, o Options) (*File, error) {
 	if err != nil {
 		return nil, err
 	}
-	f := &File{Format: format, fs: fsys, name: name, limit: o.Limit, read: o.Progress, stop: o.Stop, branchesAt: -1, files: map[int32]string{}}
+	f := &File{Format: format, fs: fsys, name: name, limit: o.Limit, read: o.Progress, stop: o.Stop, branchesAt: -1, files: map[key]string{}}
 	if f.limit <= 0 {
 		f.limit = 256 << 20
 	}
@@ -112,12 +113,12 @@ func Open(fsys vfs.FS, name string, o Options) (*File, error) {
 	case format == Split:
 		err = f.scanFolder(sum)
 	case !f.pool:
-		err = damaged("it has no %q, or that is no object", namePool)
+		err = damaged("it has no object %q", NamePool)
 	case len(f.nodes) == 0 && path.Base(name) == ContextFile:
 		err = damaged("a split context without its messages")
 	}
 	if err == nil {
-		f.arrange()
+		f.sortNodes()
 		err = f.scanBranches()
 	}
 	if err != nil {
@@ -161,11 +162,11 @@ func (f *File) scan(name string, sum hash.Hash) error {
 	if err != nil {
 		return err
 	}
-	f.looked.add(name, info)
+	f.stamp.add(name, info)
 	r, mark := withoutMark(io.TeeReader(f.file, sum))
 	f.mark = mark
-	in := &counted{r: r, limit: f.limit + 1<<20, zero: -1, tell: f.read, stop: f.stop}
-	d := jsontext.NewDecoder(in, verbatim...)
+	in := &counted{r: r, limit: f.limit + 1<<20, zero: -1, report: f.read, stop: f.stop}
+	d := jsontext.NewDecoder(in, message.Verbatim...)
 	err = f.scanObject(d, in)
 	f.Size = f.mark + in.read
 	return readable(err, in)
@@ -198,7 +199,7 @@ func readable(err error, in *counted) error {
 		if in.zero >= 0 {
 			return damaged("zero bytes from byte %d on", in.zero)
 		}
-		return damaged("no JSON at byte %d: %v", syntactic.ByteOffset, syntactic.Err)
+		return damaged("invalid JSON at byte %d: %v", syntactic.ByteOffset, syntactic.Err)
 	}
 	return err
 }
@@ -206,7 +207,7 @@ func readable(err error, in *counted) error {
 func (f *File) scanObject(d *jsontext.Decoder, in *counted) error {
 	if t, err := d.ReadToken(); err != nil || t.Kind() != '{' {
 		if err == nil {
-			err = damaged("it is no object")
+			err = damaged("it is not an object")
 		}
 		return err
 	}
@@ -216,15 +217,15 @@ func (f *File) scanObject(d *jsontext.Decoder, in *counted) error {
 			return err
 		}
 		switch kind := d.PeekKind(); {
-		case m.Is(namePool) && kind == '{':
+		case m.Is(NamePool) && kind == '{':
 			if f.pool {
-				return damaged("%q stands there twice", namePool)
+				return damaged("%q occurs twice", NamePool)
 			}
 			f.pool = true
 			err = f.scanPool(d, in)
 		case m.Is(NameBranches) && kind == '{':
 			if f.branchesAt >= 0 {
-				return damaged("%q stands there twice", NameBranches)
+				return damaged("%q occurs twice", NameBranches)
 			}
 			f.branchesAt = d.InputOffset()
 			err = skipMembers(d, in)
@@ -320,8 +321,8 @@ func (f *File) scanPool(d *jsontext.Decoder, in *counted) error {
 	return err
 }
 
-// arrange sorts the nodes by key, and marks those whose key a later node has.
-func (f *File) arrange() {
+// sortNodes sorts the nodes by key, and marks those whose key a later node has.
+func (f *File) sortNodes() {
 	f.byKey = make([]int32, len(f.nodes))
 	for i := range f.byKey {
 		f.byKey[i] = int32(i)
@@ -362,7 +363,7 @@ type counted struct {
 	read, floor int64
 	limit       int64
 	zero        int64 // offset of the first zero byte; -1 if there is none
-	tell        func(int64)
+	report      func(int64)
 	stop        func() error
 }
 
@@ -384,8 +385,8 @@ func (c *counted) Read(p []byte) (int, error) {
 		}
 	}
 	c.read += int64(n)
-	if c.tell != nil {
-		c.tell(c.read)
+	if c.report != nil {
+		c.report(c.read)
 	}
 	return n, err
 }

@@ -9,15 +9,21 @@ import (
 	"github.com/ctxdir/ctxdir/internal/vfs"
 )
 
-// stamp is the state of a legacy context's files. A write or a replacement changes it, as far as file times show.
-type stamp [sha256.Size]byte
+// digest combines the hashes of several files. The order does not matter, since a folder lists its files in any order.
+type digest [sha256.Size]byte
 
-// add adds a file. The order does not matter.
-func (s *stamp) add(name string, info fs.FileInfo) {
-	one := sha256.Sum256(fmt.Appendf(nil, "%s\x00%d %d %d", name, vfs.Number(info), info.Size(), info.ModTime().UnixNano()))
-	for i := range s {
-		s[i] ^= one[i]
+func (d *digest) add(content []byte) {
+	one := sha256.Sum256(content)
+	for i := range d {
+		d[i] ^= one[i]
 	}
+}
+
+// stamp is the state of a legacy context's files. A write or a replacement changes it, as far as file times show.
+type stamp struct{ digest }
+
+func (s *stamp) add(name string, info fs.FileInfo) {
+	s.digest.add(fmt.Appendf(nil, "%s\x00%d %d %d", name, vfs.Number(info), info.Size(), info.ModTime().UnixNano()))
 }
 
 // Unchanged fails with [ErrChanged] if the inodes, sizes or times of the files under name differ from those read.
@@ -37,7 +43,7 @@ func (f *File) Unchanged(name string) error {
 	} else if err := f.lookAround(name, look); err != nil {
 		return err
 	}
-	if now != f.looked {
+	if now != f.stamp {
 		return ErrChanged
 	}
 	return nil

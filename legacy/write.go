@@ -10,6 +10,7 @@ import (
 	"os"
 
 	"github.com/ctxdir/ctxdir/internal/vfs"
+	"github.com/ctxdir/ctxdir/message"
 	"github.com/go-json-experiment/json/jsontext"
 	"github.com/google/uuid"
 )
@@ -42,7 +43,7 @@ type Encoder struct {
 // NewEncoder returns an encoder that writes to w. Close ends the file.
 func NewEncoder(w io.Writer) (*Encoder, error) {
 	b := bufio.NewWriterSize(w, 256<<10)
-	e := jsontext.NewEncoder(b, append([]jsontext.Options{jsontext.Multiline(true), jsontext.WithIndent("  ")}, verbatim...)...)
+	e := jsontext.NewEncoder(b, append([]jsontext.Options{jsontext.Multiline(true), jsontext.WithIndent("  ")}, message.Verbatim...)...)
 	return &Encoder{b, e}, e.WriteToken(jsontext.BeginObject)
 }
 
@@ -61,7 +62,7 @@ func (e *Encoder) Prompt(v jsontext.Value) error {
 
 // Pool implements [Sink].
 func (e *Encoder) Pool(nodes iter.Seq2[Node, error]) error {
-	return e.object(Quote(namePool), func() error {
+	return e.object(Quote(NamePool), func() error {
 		for n, err := range nodes {
 			if err == nil {
 				err = e.Member(n.Key, n.Value)
@@ -159,11 +160,7 @@ func writeFile(fsys vfs.FS, name string, fill func(Sink) error) (err error) {
 	if err != nil {
 		return err
 	}
-	defer func() {
-		if cerr := f.Close(); err == nil {
-			err = cerr
-		}
-	}()
+	defer func() { err = errors.Join(err, f.Close()) }()
 	e, err := NewEncoder(f)
 	if err == nil {
 		err = fill(e)
@@ -268,7 +265,7 @@ func (s *folderSink) write(name string, v jsontext.Value) error {
 	pretty, err := jsontext.AppendFormat(
 		nil,
 		v,
-		append([]jsontext.Options{jsontext.Multiline(true), jsontext.WithIndent("  ")}, verbatim...)...)
+		append([]jsontext.Options{jsontext.Multiline(true), jsontext.WithIndent("  ")}, message.Verbatim...)...)
 	if err != nil {
 		return damaged("%v", err)
 	}

@@ -10,7 +10,6 @@ import (
 	"errors"
 	"fmt"
 	"io/fs"
-	"runtime"
 	"slices"
 	"sync"
 	"sync/atomic"
@@ -21,7 +20,6 @@ import (
 	"github.com/ctxdir/ctxdir/index"
 	"github.com/ctxdir/ctxdir/message"
 	"github.com/google/uuid"
-	"golang.org/x/sync/errgroup"
 )
 
 // Message is one stored message. Callers must not change it, since others share it.
@@ -115,7 +113,7 @@ func (l *Loader) load(ctx context.Context, span Span, e *index.Entry, file stat,
 	if err := ctx.Err(); err != nil {
 		return nil, err
 	}
-	return l.pool.get(ctx, l.key(span, e), e.Sum, e.At, l.epoch.Load(),
+	return l.pool.get(ctx, l.key(span, e), l.epoch.Load(),
 		func(m *Message) bool {
 			info, err := l.dir.StatMessage(span.Folder, e.FileID())
 			if e.Pack != uuid.Nil && errors.Is(err, fs.ErrNotExist) {
@@ -123,10 +121,12 @@ func (l *Loader) load(ctx context.Context, span Span, e *index.Entry, file stat,
 			}
 			return err == nil && !m.Edited && ctxfolder.Untouched(info, e.Size, e.StoredAt())
 		},
-		func() (*Message, error) { return l.read(span, e, file, record()), nil })
+		func() *Message { return l.read(span, e, file, record()) })
 }
 
-func (l *Loader) key(span Span, e *index.Entry) poolKey { return poolKey{l, span.Line, e.Position} }
+func (l *Loader) key(span Span, e *index.Entry) poolKey {
+	return poolKey{l, span.Line, e.Position, e.Sum, e.At}
+}
 
 // read finds the message. It takes the record of the journal or pack, if there is one and the file is untouched or
 // missing. Otherwise it reads the file, and falls back to the record when the file is damaged.
@@ -153,7 +153,7 @@ func (l *Loader) read(span Span, e *index.Entry, file stat, record []byte) *Mess
 		}
 	}
 	if e.Pack != uuid.Nil {
-		err = fmt.Errorf("%w: pack %s does not have it as it was", index.ErrDamaged, e.Pack)
+		err = fmt.Errorf("%w: pack %s does not hold it intact", index.ErrDamaged, e.Pack)
 	}
 	if e.Lost != "" && e.Lost != index.Erased {
 		err = fmt.Errorf("%w: %s", index.ErrDamaged, e.Lost)
@@ -161,15 +161,15 @@ func (l *Loader) read(span Span, e *index.Entry, file stat, record []byte) *Mess
 	return &Message{ID: e.ID, Line: span.Line, Position: e.Position, StoredAt: e.StoredAt(), Unavailable: err}
 }
 
-// moves bounds the attempts to find a message that other processes move meanwhile.
-const moves = 8
+// maxMoves bounds the attempts to find a message that other processes move meanwhile.
+const maxMoves = 8
 
 // moved finds a message that is not where its entry says: another process may have archived or unarchived it, or
 // renamed its folder. It returns nil when the message is nowhere and nothing moves any more.
 func (l *Loader) moved(span Span, e *index.Entry) *Message {
 	seen := l.log.IndexVersion()
 	folders := []string{span.Folder}
-	for try := range moves {
+	for try := range maxMoves {
 		renewed := l.log.IndexChanged(seen)
 		seen = l.log.IndexVersion()
 		before := folders
@@ -241,176 +241,6 @@ func (l *Loader) messageOf(span Span, env *message.Envelope, size int64) *Messag
 	}
 }
 
-// A batch is the part of a range that is read at once, bounded in messages and bytes.
-const (
-	batchMessages = 512
-	batchBytes    = 4 << 20
-	rowsAtOnce    = 512
-)
-
-// readers bounds the files that one range keeps open.
-var readers = max(4, 2*runtime.GOMAXPROCS(0))
-
-// slow is how long one reader may take for a batch before more readers start.
-const slow = 300 * time.Microsecond
-
-// Each calls yield for every message of the spans in order, reading ahead meanwhile. It stops with nil when yield
-// returns false, and with ctx's error when ctx ends. Every read runs inside use, which may refuse it; yield runs
-// outside.
-func (l *Loader) Each(ctx context.Context, spans []Span, use func(read func() error) error, yield func(*Message) bool) error {
-	ctx, stop := context.WithCancel(ctx)
-	batches := make(chan batch)
-	var group errgroup.Group
-	group.Go(func() error {
-		defer close(batches)
-		return l.batches(ctx, spans, use, nil, func(b batch) bool {
-			select {
-			case batches <- b:
-				return true
-			case <-ctx.Done():
-				return false
-			}
-		})
-	})
-	more := true
-	for b := range batches {
-		for _, m := range b.messages {
-			if more = more && yield(m); !more {
-				break
-			}
-		}
-		if !more {
-			break
-		}
-	}
-	stop()
-	for range batches { // unblocks the reader, so that it ends
-	}
-	err := group.Wait()
-	if !more {
-		return nil
-	}
-	return err
-}
-
-// Range returns the messages of the spans in order. Archived messages beyond the memory limit of one call are
-// unavailable.
-func (l *Loader) Range(ctx context.Context, spans []Span) ([]*Message, error) {
-	var out []*Message
-	err := l.batches(ctx, spans, Plainly, newBudget(l.memory), func(b batch) bool {
-		out = append(out, b.messages...)
-		return true
-	})
-	return out, err
-}
-
-// Plainly is a use function for [Loader.Each] that only calls read.
-func Plainly(read func() error) error { return read() }
-
-type batch struct{ messages []*Message }
-
-// batches reads the spans batch by batch, the messages of a batch concurrently. memory bounds archived messages, unless
-// it is nil.
-func (l *Loader) batches(
-	ctx context.Context,
-	spans []Span,
-	use func(read func() error) error,
-	memory *budget,
-	yield func(batch) bool,
-) error {
-	for _, span := range spans {
-		for from := span.From; from < span.To; {
-			var entries []index.Entry
-			err := use(func() (err error) {
-				entries, err = l.log.Entries(span.Line, from, min(from+rowsAtOnce, span.To))
-				return err
-			})
-			if err != nil {
-				return err
-			}
-			if len(entries) == 0 {
-				break
-			}
-			from += int64(len(entries))
-			for len(entries) > 0 {
-				n, bytes := 0, int64(0)
-				for n < len(entries) && n < batchMessages && (n == 0 || bytes+entries[n].Size <= batchBytes) {
-					bytes += entries[n].Size
-					n++
-				}
-				var b batch
-				err := use(func() (err error) {
-					b, err = l.batch(ctx, span, entries[:n], memory)
-					return err
-				})
-				if err != nil {
-					return err
-				}
-				if !yield(b) {
-					return ctx.Err()
-				}
-				entries = entries[n:]
-			}
-		}
-	}
-	return ctx.Err()
-}
-
-// batch reads messages concurrently: neighbours in a journal with one read, message files with several readers.
-func (l *Loader) batch(ctx context.Context, span Span, entries []index.Entry, memory *budget) (batch, error) {
-	b := batch{make([]*Message, len(entries))}
-	missing := make([]index.Entry, 0, len(entries))
-	at := make([]int, 0, len(entries))
-	for i := range entries {
-		if e := &entries[i]; memory != nil && e.Pack != uuid.Nil {
-			if err := memory.take(e.Size); err != nil {
-				b.messages[i] = &Message{ID: e.ID, Line: span.Line, Position: e.Position, StoredAt: e.StoredAt(), Unavailable: err}
-				continue
-			}
-		}
-		if b.messages[i] = l.pool.peek(l.key(span, &entries[i]), entries[i].Sum, entries[i].At, l.epoch.Load()); b.messages[i] == nil {
-			missing, at = append(missing, entries[i]), append(at, i)
-		}
-	}
-	if len(missing) == 0 {
-		return b, nil
-	}
-	records := l.log.ReadRecords(missing)
-	file := stat(l.dir.StatNext)
-	if !l.dir.HasFolder(span.Folder) {
-		// Where everything is archived, there are no files to look for.
-		file = func(string, uuid.UUID) (fs.FileInfo, error) { return nil, fs.ErrNotExist }
-	}
-	var next atomic.Int64
-	one := func() (bool, error) {
-		i := int(next.Add(1)) - 1
-		if i >= len(missing) {
-			return false, nil
-		}
-		m, err := l.load(ctx, span, &missing[i], file, func() []byte { return records[i] })
-		b.messages[at[i]] = m
-		return err == nil, err
-	}
-	// One reader reads cached files as fast as several do. So the others start only when reading turns out to be slow.
-	start := time.Now()
-	for time.Since(start) < slow {
-		if more, err := one(); !more {
-			return b, err
-		}
-	}
-	var group errgroup.Group
-	for range readers {
-		group.Go(func() error {
-			for {
-				if more, err := one(); !more {
-					return err
-				}
-			}
-		})
-	}
-	return b, group.Wait()
-}
-
 // Loaded is Load for a message whose file has been read and matches the entry.
 func (l *Loader) Loaded(span Span, e *index.Entry, raw []byte) (*Message, error) {
 	env, err := message.ParseTrusted(raw)
@@ -418,7 +248,7 @@ func (l *Loader) Loaded(span Span, e *index.Entry, raw []byte) (*Message, error)
 		return nil, fmt.Errorf("%w: %w", index.ErrDamaged, err)
 	}
 	m := l.messageOf(span, &env, int64(len(raw)))
-	l.pool.add(l.key(span, e), m, e.Sum, e.At, l.epoch.Load())
+	l.pool.add(l.key(span, e), m, l.epoch.Load())
 	return m, nil
 }
 

@@ -19,27 +19,25 @@ type Pool struct {
 	under map[poolKey]*flight
 }
 
+// poolKey identifies one version of a message.
 type poolKey struct {
 	owner    *Loader
 	line     uuid.UUID
 	position int64
+	sum      uint64
+	at       int64
 }
 
 type pooled struct {
 	key     poolKey
 	message *Message
-	sum     uint64
-	at      int64
-	epoch   uint64
+	epoch   uint64 // of the last check of its file
 }
 
 // flight is a read in progress.
 type flight struct {
-	sum     uint64
-	at      int64
 	done    chan struct{}
 	message *Message
-	err     error
 }
 
 // NewPool returns a pool of at most max bytes; 0 keeps nothing.
@@ -47,95 +45,84 @@ func NewPool(max int64) *Pool {
 	return &Pool{max: max, items: map[poolKey]*list.Element{}, order: list.New(), under: map[poolKey]*flight{}}
 }
 
-// get returns this version of the message from the pool, from a read in progress, or from load. fresh reports whether a
-// message pooled before the last refresh still matches its file.
+// get returns the message from the pool, from a read in progress, or from load. fresh reports whether a message that
+// was pooled before the last refresh still matches its file.
 func (p *Pool) get(
 	ctx context.Context,
 	k poolKey,
-	sum uint64,
-	at int64,
 	epoch uint64,
 	fresh func(*Message) bool,
-	load func() (*Message, error),
+	load func() *Message,
 ) (*Message, error) {
-	p.mu.Lock()
-	if el, ok := p.items[k]; ok {
-		if it := el.Value.(*pooled); it.sum == sum && it.at == at {
-			p.order.MoveToFront(el)
-			if it.epoch == epoch {
-				p.mu.Unlock()
-				return it.message, nil
-			}
-			m := it.message
-			p.mu.Unlock()
-			if fresh(m) {
-				p.mu.Lock()
-				it.epoch = epoch
-				p.mu.Unlock()
-				return m, nil
-			}
-			p.mu.Lock()
-		}
+	m, current := p.peek(k, epoch)
+	if current {
+		return m, nil
 	}
-	if f, ok := p.under[k]; ok && f.sum == sum && f.at == at {
+	if m != nil && fresh(m) {
+		p.add(k, m, epoch)
+		return m, nil
+	}
+	p.mu.Lock()
+	if it := p.find(k); it != nil && it.epoch == epoch { // read meanwhile
+		p.mu.Unlock()
+		return it.message, nil
+	}
+	if f, ok := p.under[k]; ok {
 		p.mu.Unlock()
 		select {
 		case <-f.done:
-			return f.message, f.err
+			return f.message, nil
 		case <-ctx.Done():
 			return nil, ctx.Err()
 		}
 	}
-	f := &flight{sum: sum, at: at, done: make(chan struct{})}
+	f := &flight{done: make(chan struct{})}
 	p.under[k] = f
 	p.mu.Unlock()
 
-	f.message, f.err = load()
-
+	f.message = load()
+	if f.message.Unavailable == nil {
+		p.add(k, f.message, epoch)
+	}
 	p.mu.Lock()
-	if p.under[k] == f {
-		delete(p.under, k)
-	}
-	if f.err == nil && f.message.Unavailable == nil {
-		p.put(&pooled{k, f.message, sum, at, epoch})
-	}
+	delete(p.under, k)
 	p.mu.Unlock()
 	close(f.done)
-	return f.message, f.err
+	return f.message, nil
 }
 
-// peek returns this version of the message if the pool has it and it needs no check.
-func (p *Pool) peek(k poolKey, sum uint64, at int64, epoch uint64) *Message {
+// peek returns the message if the pool has it. current reports that it needs no check.
+func (p *Pool) peek(k poolKey, epoch uint64) (m *Message, current bool) {
 	p.mu.Lock()
 	defer p.mu.Unlock()
+	if it := p.find(k); it != nil {
+		return it.message, it.epoch == epoch
+	}
+	return nil, false
+}
+
+// find returns the item of a key, nil without one. The caller holds mu.
+func (p *Pool) find(k poolKey) *pooled {
 	el, ok := p.items[k]
 	if !ok {
 		return nil
 	}
-	it := el.Value.(*pooled)
-	if it.sum != sum || it.at != at || it.epoch != epoch {
-		return nil
-	}
 	p.order.MoveToFront(el)
-	return it.message
+	return el.Value.(*pooled)
 }
 
 // add puts a loaded message into the pool.
-func (p *Pool) add(k poolKey, m *Message, sum uint64, at int64, epoch uint64) {
+func (p *Pool) add(k poolKey, m *Message, epoch uint64) {
 	p.mu.Lock()
 	defer p.mu.Unlock()
-	p.put(&pooled{k, m, sum, at, epoch})
-}
-
-func (p *Pool) put(it *pooled) {
-	if el, ok := p.items[it.key]; ok {
+	if el, ok := p.items[k]; ok {
 		p.drop(el)
 	}
-	if it.message.cost() > p.max {
+	if m.cost() > p.max {
 		return
 	}
-	p.items[it.key] = p.order.PushFront(it)
-	for p.size += it.message.cost(); p.size > p.max; {
+	p.items[k] = p.order.PushFront(&pooled{k, m, epoch})
+	for p.size += m.cost(); p.size > p.max; {
 		p.drop(p.order.Back())
 	}
 }

@@ -150,7 +150,7 @@ func (m *Message) there(ref blob.Ref) error {
 	}
 	_ = r.Close() // only opened for reading
 	if size != ref.Size {
-		return fmt.Errorf("%w: %d bytes, the reference says %d", blob.ErrDamaged, size, ref.Size)
+		return fmt.Errorf("%w: %d bytes instead of the %d in the reference", blob.ErrDamaged, size, ref.Size)
 	}
 	return blob.ErrKeep
 }
@@ -195,7 +195,7 @@ func (m *Message) Payload(ref blob.Ref) ([]byte, error) {
 // Open returns one of the message's payloads as a stream, and its size in bytes. The stream verifies its content at the
 // end.
 func (m *Message) Open(ref blob.Ref) (io.ReadCloser, int64, error) {
-	if b := m.from.riding(ref, false); b != nil {
+	if b := m.from.fromJournal(ref, false); b != nil {
 		return io.NopCloser(bytes.NewReader(b)), int64(len(b)), nil
 	}
 	r, size, err := m.from.blobs.Open(ref.Sum)
@@ -211,7 +211,7 @@ func (m *Message) Open(ref blob.Ref) (io.ReadCloser, int64, error) {
 // payload looks in the journals in memory, which hold the newest payloads, then for a blob. If the blob is missing or
 // damaged, it searches the folded journals and the packs.
 func (l *Loader) payload(ref blob.Ref) ([]byte, error) {
-	if b := l.riding(ref, false); b != nil {
+	if b := l.fromJournal(ref, false); b != nil {
 		return b, nil
 	}
 	b, err := l.blobs.Get(ref.Sum, ref.Size)
@@ -243,8 +243,8 @@ func (l *Loader) elsewhere(ref blob.Ref, why error) (b []byte, err error) {
 	return b, why
 }
 
-// riding returns a payload from a journal, nil without an undamaged one.
-func (l *Loader) riding(ref blob.Ref, folded bool) (b []byte) {
+// fromJournal returns a payload from a journal, nil without an undamaged one.
+func (l *Loader) fromJournal(ref blob.Ref, folded bool) (b []byte) {
 	_ = l.whileOpen(func() { b = l.inJournals(ref, folded) })
 	return b
 }
@@ -260,7 +260,7 @@ func (l *Loader) whileOpen(f func()) error {
 	return nil
 }
 
-// inJournals is riding for a caller that keeps the log open.
+// inJournals is fromJournal for a caller that keeps the log open.
 func (l *Loader) inJournals(ref blob.Ref, folded bool) []byte {
 	if b, err := l.log.Payload(ref.Sum, folded); err == nil && b != nil && blob.SumOf(b) == ref.Sum {
 		return b

@@ -11,9 +11,9 @@ import (
 	"github.com/go-json-experiment/json/jsontext"
 )
 
-// verbatim keeps a framework's text: duplicate keys, raw strings and number literals, and escaped halves of surrogate
+// Verbatim keeps a framework's text: duplicate keys, raw strings and number literals, and escaped halves of surrogate
 // pairs ("\ud83d" at the end of a string that JavaScript cut). Callers check separately that the bytes are UTF-8.
-var verbatim = []jsontext.Options{
+var Verbatim = []jsontext.Options{
 	jsontext.AllowDuplicateNames(true),
 	jsontext.AllowInvalidUTF8(true),
 	jsontext.PreserveRawStrings(true),
@@ -21,7 +21,7 @@ var verbatim = []jsontext.Options{
 	jsontext.CanonicalizeRawFloats(false),
 }
 
-func valid(b []byte) bool { return utf8.Valid(b) && jsontext.Value(b).IsValid(verbatim...) }
+func valid(b []byte) bool { return utf8.Valid(b) && jsontext.Value(b).IsValid(Verbatim...) }
 
 // Compact returns a framework's object without insignificant white space and otherwise unchanged. It does not change b.
 // It fails with [ErrMalformed] if b is not one JSON object in valid UTF-8.
@@ -32,7 +32,7 @@ func Compact(b []byte) (json.RawMessage, error) {
 	if !utf8.Valid(b) {
 		return nil, malformed("invalid UTF-8")
 	}
-	out, err := jsontext.AppendFormat(nil, b, verbatim...)
+	out, err := jsontext.AppendFormat(nil, b, Verbatim...)
 	if err != nil {
 		var syntactic *jsontext.SyntacticError
 		if errors.As(err, &syntactic) {
@@ -59,9 +59,9 @@ func Describe(body []byte) (role, typ string, created time.Time) {
 	_ = Members(body, func(key string, v jsontext.Value) error {
 		switch key {
 		case "role":
-			role = str(v)
+			role = Short(v)
 		case "type":
-			typ = str(v)
+			typ = Short(v)
 		case "message", "author", "info":
 			if v.Kind() == '{' && inner == "" {
 				inner = roleOf(v)
@@ -82,14 +82,15 @@ func Describe(body []byte) (role, typ string, created time.Time) {
 func roleOf(object []byte) (role string) {
 	_ = Members(object, func(key string, v jsontext.Value) error {
 		if key == "role" {
-			role = str(v)
+			role = Short(v)
 		}
 		return nil
 	})
 	return role
 }
 
-func str(v jsontext.Value) string {
+// Short returns the content of a JSON string of at most 64 bytes, "" for any other value.
+func Short(v jsontext.Value) string {
 	var s string
 	if v.Kind() != '"' || json.Unmarshal(v, &s) != nil || len(s) > 64 {
 		return ""
@@ -102,7 +103,7 @@ func str(v jsontext.Value) string {
 func Time(v jsontext.Value) time.Time {
 	switch v.Kind() {
 	case '"':
-		if t, err := time.Parse(time.RFC3339Nano, str(v)); err == nil && ValidTime(t) {
+		if t, err := time.Parse(time.RFC3339Nano, Short(v)); err == nil && ValidTime(t) {
 			return t.UTC()
 		}
 	case '0':

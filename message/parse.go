@@ -296,7 +296,7 @@ func unmarshalID(v jsontext.Value, into *uuid.UUID) error {
 	}
 	id, err := uuid.Parse(text)
 	if err != nil || len(text) != 36 {
-		return malformed("%q is no UUID", text)
+		return malformed("%q is not a UUID", text)
 	}
 	*into = id
 	return nil
@@ -305,7 +305,7 @@ func unmarshalID(v jsontext.Value, into *uuid.UUID) error {
 // Members calls f for each member of a JSON object, in order, duplicates included. It fails with [ErrMalformed] if b is
 // not one JSON object.
 func Members(b []byte, f func(key string, v jsontext.Value) error) error {
-	d := jsontext.NewDecoder(bytes.NewReader(b), verbatim...)
+	d := jsontext.NewDecoder(bytes.NewReader(b), Verbatim...)
 	t, err := d.ReadToken()
 	if err != nil {
 		return malformed("%v", err)
@@ -332,6 +332,24 @@ func Members(b []byte, f func(key string, v jsontext.Value) error) error {
 	}
 	if rest := bytes.TrimLeft(b[d.InputOffset():], " \t\r\n"); len(rest) > 0 {
 		return malformed("data after the object")
+	}
+	return nil
+}
+
+// Elements calls f for each element of a JSON array. It fails with [ErrMalformed] if b does not begin with an array.
+func Elements(b []byte, f func(jsontext.Value) error) error {
+	d := jsontext.NewDecoder(bytes.NewReader(b), Verbatim...)
+	if t, err := d.ReadToken(); err != nil || t.Kind() != '[' {
+		return malformed("no array")
+	}
+	for d.PeekKind() != ']' {
+		v, err := d.ReadValue()
+		if err != nil {
+			return malformed("%v", err)
+		}
+		if err := f(v); err != nil {
+			return err
+		}
 	}
 	return nil
 }

@@ -18,8 +18,8 @@ import (
 
 // Bounds of the hints kept until Take. Beyond them the hint is that anything may have changed.
 const (
-	mostFolders = 1 << 16
-	mostFiles   = 1 << 12
+	maxFolders = 1 << 16
+	maxFiles   = 1 << 12
 )
 
 // Hints collects hints until Take. Several goroutines may use it.
@@ -110,11 +110,11 @@ func (h *Hints) collect() {
 func (h *Hints) mark(path string) {
 	h.mu.Lock()
 	defer h.mu.Unlock()
-	if h.folders[filepath.Dir(path)] = true; len(h.folders) > mostFolders {
+	if h.folders[filepath.Dir(path)] = true; len(h.folders) > maxFolders {
 		h.all = true
 		clear(h.folders)
 	}
-	if len(h.files) < mostFiles {
+	if len(h.files) < maxFiles {
 		h.files[path] = true
 	} else {
 		h.cut = true

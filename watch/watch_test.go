@@ -62,16 +62,16 @@ func TestHints(t *testing.T) {
 func TestBounds(t *testing.T) {
 	h := New(Options{Poll: errors.New("a test gives the hints")})
 	defer h.Close()
-	for i := range mostFiles + 1 {
+	for i := range maxFiles + 1 {
 		h.mark(filepath.Join("dir", fmt.Sprint(i)))
 	}
-	if got := h.Take(); len(got.Files) != mostFiles || !got.Cut || got.All || !got.Folders["dir"] {
+	if got := h.Take(); len(got.Files) != maxFiles || !got.Cut || got.All || !got.Folders["dir"] {
 		t.Errorf("%d files, cut %v, all %v", len(got.Files), got.Cut, got.All)
 	}
-	for i := range mostFolders + 1 {
+	for i := range maxFolders + 1 {
 		h.mark(filepath.Join("dir", fmt.Sprint(i), "x"))
 	}
-	if got := h.Take(); !got.All || len(got.Folders) > mostFolders {
+	if got := h.Take(); !got.All || len(got.Folders) > maxFolders {
 		t.Errorf("%d folders, all %v", len(got.Folders), got.All)
 	}
 	if got := h.Take(); got.All || got.Cut || len(got.Folders)+len(got.Files) > 0 {

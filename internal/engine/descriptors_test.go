@@ -79,7 +79,7 @@ func TestDescriptorsStay(t *testing.T) {
 func TestDescriptorsBounded(t *testing.T) {
 	ctx := context.Background()
 	c, _ := newContext(t, WithFoldBytes(-1))
-	const branches = 5 * held.Most
+	const branches = 5 * held.MaxOpen
 	for i := range branches {
 		fill(t, must[*Branch](t)(c.NewBranch(ctx, fmt.Sprintf("branch %d", i))), 1)
 	}
@@ -92,7 +92,7 @@ func TestDescriptorsBounded(t *testing.T) {
 			must[json.RawMessage](t)(m.Body(ctx))
 		}
 	}
-	if opened := descriptors(t) - before; opened > 3*held.Most+8 { // folders, two each; row files; and what the context itself needs
+	if opened := descriptors(t) - before; opened > 3*held.MaxOpen+8 { // folders, two each; row files; and what the context itself needs
 		t.Errorf("%d descriptors more", opened)
 	}
 }

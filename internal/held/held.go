@@ -6,30 +6,30 @@ import (
 	"sync"
 )
 
-// Things are open resources by key: a bounded number of them, plus those in use. The last user of a thing closes it;
-// the table is one of its users. The zero value is ready to use.
-type Things[K comparable, T Thing] struct {
+// Table holds open resources by key: a bounded number of them, plus those in use. The last user of a resource closes
+// it; the table is one of its users. The zero value is ready to use.
+type Table[K comparable, T Resource] struct {
 	mu  sync.Mutex
 	all map[K]T
 }
 
-// Thing is a resource that the table can hold: a pointer to a struct that embeds [Use].
-type Thing interface {
+// Resource is a resource that the table can hold: a pointer to a struct that embeds [Use].
+type Resource interface {
 	comparable
 	io.Closer
 	use() *Use
 }
 
-// Use counts the users of a thing.
+// Use counts the users of a resource.
 type Use struct {
-	table *sync.Mutex // guards users; nil for a thing in no table
+	table *sync.Mutex // guards users; nil for a resource in no table
 	users int
 	last  func() error
 }
 
 func (u *Use) use() *Use { return u }
 
-// Release ends one use of the thing.
+// Release ends one use of the resource.
 func (u *Use) Release() {
 	if u.table == nil {
 		return
@@ -45,11 +45,11 @@ func (u *Use) drop() {
 	}
 }
 
-// Most bounds the things that a table keeps open.
-const Most = 64
+// MaxOpen bounds the resources that a table keeps open.
+const MaxOpen = 64
 
-// Get returns the thing of a key and opens it if necessary. The caller must Release it.
-func (t *Things[K, T]) Get(key K, open func() (T, error)) (T, error) {
+// Get returns the resource of a key and opens it if necessary. The caller must Release it.
+func (t *Table[K, T]) Get(key K, open func() (T, error)) (T, error) {
 	t.mu.Lock()
 	defer t.mu.Unlock()
 	if x, ok := t.all[key]; ok {
@@ -61,7 +61,7 @@ func (t *Things[K, T]) Get(key K, open func() (T, error)) (T, error) {
 		return x, err
 	}
 	for other := range t.all {
-		if len(t.all) < Most {
+		if len(t.all) < MaxOpen {
 			break
 		}
 		t.drop(other) // any will do: there are seldom that many
@@ -74,15 +74,15 @@ func (t *Things[K, T]) Get(key K, open func() (T, error)) (T, error) {
 	return x, nil
 }
 
-// drop removes the thing of a key. The caller holds mu.
-func (t *Things[K, T]) drop(key K) {
+// drop removes the resource of a key. The caller holds mu.
+func (t *Table[K, T]) drop(key K) {
 	x := t.all[key]
 	delete(t.all, key)
 	x.use().drop()
 }
 
-// Drop removes a thing, unless its key has another one by now.
-func (t *Things[K, T]) Drop(key K, x T) {
+// Drop removes a resource, unless its key has another one by now.
+func (t *Table[K, T]) Drop(key K, x T) {
 	t.mu.Lock()
 	defer t.mu.Unlock()
 	if now, ok := t.all[key]; ok && now == x {
@@ -90,8 +90,8 @@ func (t *Things[K, T]) Drop(key K, x T) {
 	}
 }
 
-// Only removes the things that keep rejects.
-func (t *Things[K, T]) Only(keep func(K) bool) {
+// Only removes the resources that keep rejects.
+func (t *Table[K, T]) Only(keep func(K) bool) {
 	t.mu.Lock()
 	defer t.mu.Unlock()
 	for key := range t.all {
@@ -101,5 +101,5 @@ func (t *Things[K, T]) Only(keep func(K) bool) {
 	}
 }
 
-// Clear removes all things.
-func (t *Things[K, T]) Clear() { t.Only(func(K) bool { return false }) }
+// Clear removes all resources.
+func (t *Table[K, T]) Clear() { t.Only(func(K) bool { return false }) }

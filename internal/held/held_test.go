@@ -17,7 +17,7 @@ func (d *door) Close() error {
 
 // TestThings: what is used is open, whatever becomes of the table, and what nobody uses is closed once.
 func TestThings(t *testing.T) {
-	var doors Things[int, *door]
+	var doors Table[int, *door]
 	var made []*door
 	get := func(key int) *door {
 		t.Helper()
@@ -64,18 +64,18 @@ func TestThings(t *testing.T) {
 	}
 	second.Release()
 	used := get(2)
-	for key := range 3 * Most {
+	for key := range 3 * MaxOpen {
 		get(key).Release()
 	}
-	if n := open(); n > Most+1 || used.closed > 0 {
+	if n := open(); n > MaxOpen+1 || used.closed > 0 {
 		t.Errorf("%d are open", n)
 	}
 	used.Release()
-	doors.Only(func(key int) bool { return key == 3*Most-1 })
+	doors.Only(func(key int) bool { return key == 3*MaxOpen-1 })
 	if n := open(); n != 1 {
 		t.Errorf("%d are open, wanted one", n)
 	}
-	doors.Drop(3*Most-1, made[len(made)-1])
+	doors.Drop(3*MaxOpen-1, made[len(made)-1])
 	if n := open(); n != 0 {
 		t.Errorf("%d are open", n)
 	}

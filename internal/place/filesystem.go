@@ -16,16 +16,16 @@ type verdict struct {
 const toDisk = "keep the store on a local disk; \"ctxtool backup\" copies contexts to another one"
 
 var (
-	sound  = verdict{OK, "the promises hold on it", ""}
+	sound  = verdict{OK, "the promises hold here", ""}
 	remote = verdict{
 		Warning,
-		"a network file system: whether a sync reaches a disk, and whether a lock counts for other machines, is up to the server",
+		"a network file system: the server decides whether syncs reach a disk and whether locks exclude other machines",
 		toDisk,
 	}
-	memory = verdict{Warning, "in memory: nothing survives a restart or a power cut", toDisk}
-	shared = verdict{Warning, "another machine's folder: a sync may end in its memory, and a lock may not count there", toDisk}
-	served = verdict{Warning, "a program serves it (FUSE): whether syncs and locks do anything is up to that", toDisk}
-	plain  = verdict{Warning, "it has no journal: a power cut can harm the file system itself, whatever was synced", toDisk}
+	memory = verdict{Warning, "it is in memory: a restart or a power cut loses everything", toDisk}
+	shared = verdict{Warning, "a folder of the host machine: syncs may stop in the host's memory, and locks may not apply there", toDisk}
+	served = verdict{Warning, "a FUSE program serves it, and decides whether syncs and locks work", toDisk}
+	plain  = verdict{Warning, "it has no journal: a power cut can damage it, synced files included", toDisk}
 )
 
 // fileSystems lists the known file systems, by the kernel's names.
@@ -34,10 +34,10 @@ var fileSystems = map[string]verdict{
 	"ext3":     sound,
 	"xfs":      sound,
 	"btrfs":    sound,
-	"f2fs":     {Info, "a sync is one by its documentation; the tests of power cuts have no case of it", ""},
-	"bcachefs": {Info, "a sync is one by its documentation; the tests of power cuts have no case of it", ""},
-	"zfs":      {Info, "a sync is one unless the dataset has sync=disabled, which cannot be seen from here", "\"zfs get sync\" tells"},
-	"overlay": {Info, "a container's folder, as a rule: syncs go to the file system below, and the store goes when the container is removed",
+	"f2fs":     {Info, "its documentation promises durable syncs; the tests of power cuts do not cover it", ""},
+	"bcachefs": {Info, "its documentation promises durable syncs; the tests of power cuts do not cover it", ""},
+	"zfs":      {Info, "syncs are durable unless the dataset has sync=disabled, which this check cannot see", "run \"zfs get sync\""},
+	"overlay": {Info, "usually a container's folder: removing the container removes the store",
 		"keep the store on a volume"},
 	"ext2":             plain,
 	"vfat":             plain,
@@ -78,26 +78,26 @@ var fileSystems = map[string]verdict{
 
 func (f Facts) fileSystem() []Finding {
 	if f.FileSystem == "" {
-		return []Finding{{Kind: KindFileSystem, Severity: Info, Detail: "the system does not tell which one it is"}}
+		return []Finding{{Kind: KindFileSystem, Severity: Info, Detail: "the system does not report it"}}
 	}
 	v, ok := fileSystems[f.FileSystem]
 	if !ok && strings.HasPrefix(f.FileSystem, "fuse.") {
 		v, ok = served, true
 	}
 	if !ok {
-		v = verdict{Info, "nothing is known of it here; the promises are tested for ext4, XFS and btrfs", ""}
+		v = verdict{Info, "this check does not know it; the promises are tested on ext4, XFS and btrfs", ""}
 	}
 	return []Finding{{Kind: KindFileSystem, Severity: v.severity, Detail: f.FileSystem + ": " + v.why, Hint: v.hint}}
 }
 
-// takesBack lists the options that break a promise on any file system. data=writeback does not: the engine syncs what
+// weakening lists the options that break a promise on any file system. data=writeback does not: the engine syncs what
 // it relies on, and sums detect the rest.
-var takesBack = map[string]string{
-	"nobarrier":            "syncs do not empty the disk's cache",
-	"barrier=0":            "syncs do not empty the disk's cache",
-	"barrier=none":         "syncs do not empty the disk's cache",
+var weakening = map[string]string{
+	"nobarrier":            "syncs do not flush the disk's cache",
+	"barrier=0":            "syncs do not flush the disk's cache",
+	"barrier=none":         "syncs do not flush the disk's cache",
 	"fsync=volatile":       "syncs do nothing", // overlayfs, as newer kernels report it
-	"fsync_mode=nobarrier": "syncs do not empty the disk's cache",
+	"fsync_mode=nobarrier": "syncs do not flush the disk's cache",
 	"volatile":             "syncs do nothing",
 }
 
@@ -107,34 +107,24 @@ func (f Facts) mount() []Finding {
 	}
 	var found []Finding
 	for _, o := range f.Options {
-		if what := takesBack[o]; what != "" {
+		if what := weakening[o]; what != "" {
 			found = append(found, Finding{
-				Kind:     KindMount,
-				Severity: Warning,
-				Path:     f.Mount,
-				Detail: fmt.Sprintf(
-					"mounted with %s: %s, and a power cut can take what was acknowledged",
-					o,
-					what,
-				),
-				Hint: "mount it without that option",
+				Kind: KindMount, Severity: Warning, Path: f.Mount, Hint: "mount it without this option",
+				Detail: fmt.Sprintf("mounted with %s: %s, so a power cut can lose acknowledged messages", o, what),
 			})
 		}
 	}
 	if slices.Contains(f.Options, "ro") {
-		found = append(
-			found,
-			Finding{Kind: KindMount, Severity: Warning, Path: f.Mount, Detail: "mounted for reading only: nothing can be appended"},
-		)
+		found = append(found, Finding{Kind: KindMount, Severity: Warning, Path: f.Mount, Detail: "mounted read-only: appends fail"})
 	}
 	if slices.Contains(f.Options, "sync") || slices.Contains(f.Options, "dirsync") {
 		found = append(found, Finding{
 			Kind: KindMount, Severity: Info, Path: f.Mount,
-			Detail: "mounted with sync or dirsync: every write waits for the disk; it is slow, and not needed",
+			Detail: "mounted with sync or dirsync: every write waits for the disk, which is slow and unnecessary",
 		})
 	}
 	if found == nil {
-		found = []Finding{{Kind: KindMount, Severity: OK, Path: f.Mount, Detail: "no option takes a promise back"}}
+		found = []Finding{{Kind: KindMount, Severity: OK, Path: f.Mount, Detail: "no option weakens a promise"}}
 	}
 	return found
 }

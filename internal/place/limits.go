@@ -20,7 +20,7 @@ const (
 
 func (f Facts) space() []Finding {
 	if f.Size == 0 {
-		return []Finding{{Kind: KindSpace, Severity: Info, Detail: "the file system does not tell how much is free"}}
+		return []Finding{{Kind: KindSpace, Severity: Info, Detail: "the file system does not report its free space"}}
 	}
 	x := Finding{Kind: KindSpace, Severity: OK, Detail: fmt.Sprintf("%s of %s free", humanize.IBytes(f.Free), humanize.IBytes(f.Size))}
 	switch {
@@ -30,7 +30,7 @@ func (f Facts) space() []Finding {
 		x.Severity, x.Detail = Warning, x.Detail+": large messages may not fit"
 	}
 	if x.Severity != OK {
-		x.Hint = "make room; \"ctxtool trash empty\" and \"ctxtool archive\" give some back"
+		x.Hint = "free some space, for example with \"ctxtool trash empty\" or \"ctxtool archive\""
 	}
 	return []Finding{x}
 }
@@ -42,7 +42,7 @@ func (f Facts) inodes() []Finding {
 	x := Finding{Kind: KindInodes, Severity: OK, Detail: fmt.Sprintf("%s of %s free", count(f.FreeInodes), count(f.Inodes))}
 	switch {
 	case f.FreeInodes < leastInodes:
-		x.Severity, x.Detail = Error, x.Detail+": too few to go on"
+		x.Severity, x.Detail = Error, x.Detail+": too few for a new context"
 	case f.FreeInodes < fewInodes:
 		x.Severity, x.Detail = Warning, x.Detail+": every message is a file"
 	}
@@ -58,11 +58,11 @@ func (f Facts) openFiles() []Finding {
 		return nil
 	case f.OpenFiles < fewOpenFiles:
 		return []Finding{{
-			Kind: KindOpenFiles, Severity: Warning, Hint: "\"ulimit -n 1024\" raises it",
-			Detail: fmt.Sprintf("a process may have %s: too few for programs that work in many contexts", count(f.OpenFiles)),
+			Kind: KindOpenFiles, Severity: Warning, Hint: "raise it with \"ulimit -n 1024\"",
+			Detail: fmt.Sprintf("a process may open %s files: too few for programs that work in many contexts", count(f.OpenFiles)),
 		}}
 	}
-	return []Finding{{Kind: KindOpenFiles, Severity: OK, Detail: fmt.Sprintf("a process may have %s", count(f.OpenFiles))}}
+	return []Finding{{Kind: KindOpenFiles, Severity: OK, Detail: fmt.Sprintf("a process may open %s files", count(f.OpenFiles))}}
 }
 
 // watchesEach is the number of watches to follow a context: its folder, that of the messages, and each branch.
@@ -77,27 +77,22 @@ func (f Facts) watches(contexts int) []Finding {
 	var found []Finding
 	if f.Watches <= watchesEach*uint64(contexts) {
 		found = append(found, Finding{
-			Kind:     KindWatches,
-			Severity: Warning,
-			Hint:     "\"sysctl fs.inotify.max_user_watches\" raises it",
-			Detail: fmt.Sprintf(
-				"a user may have %s, and the store has %s contexts to be followed, which takes %d for each and one for each more branch; others are looked at every 0.2 s",
-				count(f.Watches),
-				count(uint64(contexts)),
-				watchesEach,
-			),
+			Kind: KindWatches, Severity: Warning, Hint: "raise it with \"sysctl fs.inotify.max_user_watches\"",
+			Detail: fmt.Sprintf("a user may have %s watches; following %s contexts takes %d for each, and one for each further branch; "+
+				"the rest is polled every 0.2 s", count(f.Watches), count(uint64(contexts)), watchesEach),
 		})
 	}
 	if f.Instances < fewInstances {
 		found = append(found, Finding{
-			Kind: KindWatches, Severity: Warning, Hint: "\"sysctl fs.inotify.max_user_instances\" raises it",
-			Detail: fmt.Sprintf("a user may have %s inotify instances, and each process that follows takes one", count(f.Instances)),
+			Kind: KindWatches, Severity: Warning, Hint: "raise it with \"sysctl fs.inotify.max_user_instances\"",
+			Detail: fmt.Sprintf("a user may have %s inotify instances, and each following process takes one", count(f.Instances)),
 		})
 	}
 	if found == nil {
-		found = []Finding{
-			{Kind: KindWatches, Severity: OK, Detail: fmt.Sprintf("a user may have %s, in %s instances", count(f.Watches), count(f.Instances))},
-		}
+		found = []Finding{{
+			Kind: KindWatches, Severity: OK,
+			Detail: fmt.Sprintf("a user may have %s watches, in %s instances", count(f.Watches), count(f.Instances)),
+		}}
 	}
 	return found
 }

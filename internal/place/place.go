@@ -68,7 +68,7 @@ func (f Facts) Findings(contexts int) []Finding {
 	if f.System != "linux" {
 		return []Finding{{
 			Kind: KindSystem, Severity: Info,
-			Detail: "the promise against power cuts is given on Linux; file system, mount options, room and limits cannot be told on " + f.System,
+			Detail: "the promise about power cuts covers Linux only; file system, mount options, space and limits cannot be checked on " + f.System,
 		}}
 	}
 	return slices.Concat(f.fileSystem(), f.mount(), f.space(), f.inodes(), f.openFiles(), f.watches(contexts))

@@ -29,8 +29,8 @@ func Try(dir string) []Finding {
 // untried reports that the checks could not run without a file.
 func untried(err error) []Finding {
 	return []Finding{{
-		Kind: KindWrite, Severity: Warning, Hint: "check who owns the folder, and how it is mounted",
-		Detail: fmt.Sprintf("nothing can be written here: %v; syncs, locks, file times and names were not tried", err),
+		Kind: KindWrite, Severity: Warning, Hint: "check the folder's owner and mount options",
+		Detail: fmt.Sprintf("cannot create a file: %v; syncs, locks, file times and names were not checked", err),
 	}}
 }
 
@@ -56,19 +56,18 @@ func try(fsys vfs.FS) []Finding {
 	found = append(found, t.lock(), t.names())
 	t.file.Close()
 	if err := fsys.Remove(t.name); err != nil {
-		found = append(
-			found,
-			Finding{Kind: KindWrite, Severity: Error, Path: t.name, Detail: fmt.Sprintf("a file cannot be removed again: %v", err)},
-		)
+		found = append(found, Finding{
+			Kind: KindWrite, Severity: Error, Path: t.name, Detail: fmt.Sprintf("cannot remove a file: %v", err),
+		})
 	}
 	return found
 }
 
 func (t *trial) write() Finding {
 	if _, err := t.file.WriteAt(make([]byte, 4096), 0); err != nil {
-		return Finding{Kind: KindWrite, Severity: Error, Detail: fmt.Sprintf("a file cannot be written: %v", err)}
+		return Finding{Kind: KindWrite, Severity: Error, Detail: fmt.Sprintf("cannot write a file: %v", err)}
 	}
-	return Finding{Kind: KindWrite, Severity: OK, Detail: "a file can be made and written"}
+	return Finding{Kind: KindWrite, Severity: OK, Detail: "files can be created and written"}
 }
 
 // sync tests the syncs of an append and of a fold. It cannot test whether the disk reports the truth.
@@ -99,26 +98,26 @@ func (t *trial) sync() Finding {
 }
 
 func unsynced(what string, err error) Finding {
-	return Finding{Kind: KindSync, Severity: Error, Detail: fmt.Sprintf("%s cannot be synced: %v: appends fail here", what, err), Hint: toDisk}
+	return Finding{Kind: KindSync, Severity: Error, Detail: fmt.Sprintf("cannot sync %s: %v; appends fail here", what, err), Hint: toDisk}
 }
 
-// mostOff is how far the time of a new file may differ from the clock: vfat has steps of two seconds.
-const mostOff = 3 * time.Second
+// maxOff is how far the time of a new file may differ from the clock: vfat has steps of two seconds.
+const maxOff = 3 * time.Second
 
 func (t *trial) clock() Finding {
 	info, err := t.fs.Lstat(t.name)
 	if err != nil {
-		return Finding{Kind: KindClock, Severity: Error, Detail: fmt.Sprintf("a file's time cannot be read: %v", err)}
+		return Finding{Kind: KindClock, Severity: Error, Detail: fmt.Sprintf("cannot read a file's time: %v", err)}
 	}
 	early, late := t.at.Sub(info.ModTime()), time.Until(info.ModTime())
-	if off := max(early, late); off > mostOff {
+	if off := max(early, late); off > maxOff {
 		return Finding{
-			Kind: KindClock, Severity: Warning, Hint: "set both clocks by the same source",
-			Detail: fmt.Sprintf("a file made now has the time %s, %v off: grace periods of payloads go by file times",
+			Kind: KindClock, Severity: Warning, Hint: "synchronise both clocks",
+			Detail: fmt.Sprintf("a new file has the time %s, %v off: the grace periods of payloads depend on file times",
 				info.ModTime().UTC().Format(time.RFC3339), off.Round(time.Second)),
 		}
 	}
-	return Finding{Kind: KindClock, Severity: OK, Detail: "file times are those of the system's clock"}
+	return Finding{Kind: KindClock, Severity: OK, Detail: "file times agree with the system's clock"}
 }
 
 // times checks whether a file keeps the time that the engine sets: that of its commit, in microseconds.
@@ -134,16 +133,16 @@ func (t *trial) times() Finding {
 		return Finding{
 			Kind:     KindTimes,
 			Severity: Warning,
-			Detail:   fmt.Sprintf("a file's time cannot be set: %v: every message is summed each time it is read", err),
+			Detail:   fmt.Sprintf("cannot set a file's time: %v; every read of a message computes its checksum", err),
 		}
 	case !info.ModTime().Equal(want):
 		return Finding{
 			Kind: KindTimes, Severity: Warning, Hint: toDisk,
-			Detail: fmt.Sprintf("a file keeps its time %v off: every message is summed each time it is read",
+			Detail: fmt.Sprintf("a file's time is stored %v off: every read of a message computes its checksum",
 				info.ModTime().Sub(want).Abs()),
 		}
 	}
-	return Finding{Kind: KindTimes, Severity: OK, Detail: "files keep their times to the microsecond"}
+	return Finding{Kind: KindTimes, Severity: OK, Detail: "file times are stored to the microsecond"}
 }
 
 // lock takes a lock, and requests it as another process would: through its own handle.
@@ -155,21 +154,21 @@ func (t *trial) lock() Finding {
 		return Finding{Kind: KindLock, Severity: Error, Hint: toDisk, Detail: fmt.Sprintf(format, args...)}
 	}
 	if ok, err := first.TryAcquire(); !ok || err != nil {
-		return wrong("a lock cannot be taken: %v", errors.Join(err, taken(ok)))
+		return wrong("cannot acquire a lock: %v", errors.Join(err, taken(ok)))
 	}
 	if ok, err := second.TryAcquire(); ok || err != nil {
 		if err != nil {
-			return wrong("a lock that is held cannot be asked for: %v", err)
+			return wrong("cannot request a held lock: %v", err)
 		}
-		return wrong("two can hold one lock: two processes would write over each other")
+		return wrong("two handles can hold one lock: processes would overwrite each other's data")
 	}
 	if err := first.Release(); err != nil {
-		return wrong("a lock cannot be given back: %v", err)
+		return wrong("cannot release a lock: %v", err)
 	}
 	if ok, err := second.TryAcquire(); !ok || err != nil {
-		return wrong("a lock that was given back cannot be taken: %v", errors.Join(err, taken(ok)))
+		return wrong("cannot acquire a released lock: %v", errors.Join(err, taken(ok)))
 	}
-	return Finding{Kind: KindLock, Severity: OK, Detail: "a lock is refused to a second one while it is held, and free afterwards"}
+	return Finding{Kind: KindLock, Severity: OK, Detail: "a lock excludes others until its release"}
 }
 
 // taken explains a lock that was not granted if no error does.
@@ -177,7 +176,7 @@ func taken(ok bool) error {
 	if ok {
 		return nil
 	}
-	return errors.New("somebody holds it")
+	return errors.New("another process holds it")
 }
 
 // names checks which other names find the file. None does harm: no file system considers two branch names equal.
@@ -193,18 +192,18 @@ func (t *trial) names() Finding {
 		if err == nil && e.Name() != t.name && strings.HasSuffix(e.Name(), t.name[len(TemporaryStart)+len("é"):]) {
 			return Finding{
 				Kind: KindNames, Severity: Warning,
-				Detail: fmt.Sprintf("%q comes back as %q: a check may not recognise the folders of branches with such names", t.name, e.Name()),
+				Detail: fmt.Sprintf("the file system stores %q as %q: a check may not recognise the folders of such branches", t.name, e.Name()),
 				Hint:   "name branches in ASCII",
 			}
 		}
 	}
 	if as == nil {
-		return Finding{Kind: KindNames, Severity: OK, Detail: "names are what they are written as"}
+		return Finding{Kind: KindNames, Severity: OK, Detail: "names are stored as they are written"}
 	}
 	return Finding{
 		Kind:     KindNames,
 		Severity: Info,
-		Detail:   fmt.Sprintf("a name is the same %s; branch names are kept apart whatever they are written as", strings.Join(as, " and ")),
+		Detail:   fmt.Sprintf("names are the same %s; ctxdir keeps branches apart in any case", strings.Join(as, " and ")),
 	}
 }
 

@@ -13,8 +13,8 @@ import (
 	"github.com/ctxdir/ctxdir/internal/vfs"
 )
 
-// odd is a file system that does something else than it should.
-type odd struct {
+// faultyFS is a file system that does something else than it should.
+type faultyFS struct {
 	vfs.FS
 	create   error
 	write    error
@@ -31,15 +31,15 @@ type odd struct {
 	lock     func(vfs.Lock) vfs.Lock
 }
 
-func (o *odd) OpenFile(name string, flag int) (vfs.File, error) {
+func (o *faultyFS) OpenFile(name string, flag int) (vfs.File, error) {
 	if o.create != nil {
 		return nil, o.create
 	}
 	f, err := o.FS.OpenFile(name, flag)
-	return oddFile{f, o}, err
+	return faultyFile{f, o}, err
 }
 
-func (o *odd) Lstat(name string) (fs.FileInfo, error) {
+func (o *faultyFS) Lstat(name string) (fs.FileInfo, error) {
 	if o.fold {
 		name = strings.NewReplacer("DOCTOR", "doctor", "É", "é").Replace(name)
 		name = name[:len(TemporaryStart)] + strings.ToLower(name[len(TemporaryStart):])
@@ -48,10 +48,10 @@ func (o *odd) Lstat(name string) (fs.FileInfo, error) {
 		name = strings.ReplaceAll(name, "e\u0301", "é")
 	}
 	info, err := o.FS.Lstat(name)
-	return oddInfo{info, o}, err
+	return faultyInfo{info, o}, err
 }
 
-func (o *odd) ReadDir(name string) iter.Seq2[fs.DirEntry, error] {
+func (o *faultyFS) ReadDir(name string) iter.Seq2[fs.DirEntry, error] {
 	return func(yield func(fs.DirEntry, error) bool) {
 		for e, err := range o.FS.ReadDir(name) {
 			if o.respell && err == nil {
@@ -64,40 +64,40 @@ func (o *odd) ReadDir(name string) iter.Seq2[fs.DirEntry, error] {
 	}
 }
 
-func (o *odd) SyncDir(name string) error { return errors.Join(o.folder, o.FS.SyncDir(name)) }
-func (o *odd) SyncAll() error            { return o.all } // nothing else is to be flushed by a test
-func (o *odd) Remove(name string) error  { return errors.Join(o.remove, o.FS.Remove(name)) }
+func (o *faultyFS) SyncDir(name string) error { return errors.Join(o.folder, o.FS.SyncDir(name)) }
+func (o *faultyFS) SyncAll() error            { return o.all } // nothing else is to be flushed by a test
+func (o *faultyFS) Remove(name string) error  { return errors.Join(o.remove, o.FS.Remove(name)) }
 
-func (o *odd) Lock(name string) vfs.Lock {
+func (o *faultyFS) Lock(name string) vfs.Lock {
 	if o.lock != nil {
 		return o.lock(o.FS.Lock(name))
 	}
 	return o.FS.Lock(name)
 }
 
-type oddFile struct {
+type faultyFile struct {
 	vfs.File
-	fs *odd
+	fs *faultyFS
 }
 
-func (f oddFile) WriteAt(b []byte, off int64) (int, error) {
+func (f faultyFile) WriteAt(b []byte, off int64) (int, error) {
 	if f.fs.write != nil {
 		return 0, f.fs.write
 	}
 	return f.File.WriteAt(b, off)
 }
 
-func (f oddFile) Datasync() error { return f.fs.datasync }
-func (f oddFile) SetModTime(t time.Time) error {
+func (f faultyFile) Datasync() error { return f.fs.datasync }
+func (f faultyFile) SetModTime(t time.Time) error {
 	return errors.Join(f.fs.modTime, f.File.SetModTime(t))
 }
 
-type oddInfo struct {
+type faultyInfo struct {
 	fs.FileInfo
-	fs *odd
+	fs *faultyFS
 }
 
-func (i oddInfo) ModTime() time.Time {
+func (i faultyInfo) ModTime() time.Time {
 	at := i.FileInfo.ModTime().Add(i.fs.off)
 	if i.fs.coarse > 0 {
 		at = at.Truncate(i.fs.coarse)
@@ -123,31 +123,31 @@ func (failing) TryAcquire() (bool, error)  { return false, syscall.ENOLCK }
 
 func TestTry(t *testing.T) {
 	for name, test := range map[string]struct {
-		odd  odd
+		fs   faultyFS
 		kind Kind
 		want Severity
 		says string
 	}{
-		"read-only":            {odd{create: syscall.EROFS}, KindWrite, Warning, "not tried"},
-		"not ours":             {odd{create: fs.ErrPermission}, KindWrite, Warning, "permission"},
-		"full":                 {odd{write: syscall.ENOSPC}, KindWrite, Error, "cannot be written"},
-		"stays":                {odd{remove: fs.ErrPermission}, KindWrite, Error, "cannot be removed"},
-		"no fdatasync":         {odd{datasync: syscall.EINVAL}, KindSync, Error, "a file cannot be synced"},
-		"no folder sync":       {odd{folder: syscall.EINVAL}, KindSync, Error, "a folder cannot be synced"},
-		"no syncfs":            {odd{all: errors.ErrUnsupported}, KindSync, OK, "can be synced"},
-		"syncfs fails":         {odd{all: syscall.EIO}, KindSync, Error, "the file system cannot be synced"},
-		"slow clock":           {odd{off: -time.Hour}, KindClock, Warning, "1h0m0s off"},
-		"fast clock":           {odd{off: time.Hour}, KindClock, Warning, "1h0m0s off"},
-		"steps of two seconds": {odd{coarse: 2 * time.Second}, KindTimes, Warning, "1.123456s off"},
-		"of two seconds now":   {odd{coarse: 2 * time.Second}, KindClock, OK, ""},
-		"times cannot be set":  {odd{modTime: fs.ErrPermission}, KindTimes, Warning, "cannot be set"},
-		"two hold a lock":      {odd{lock: func(l vfs.Lock) vfs.Lock { return free{l} }}, KindLock, Error, "two can hold"},
-		"nobody gets a lock":   {odd{lock: func(l vfs.Lock) vfs.Lock { return refusing{l} }}, KindLock, Error, "cannot be taken: somebody"},
-		"no locks":             {odd{lock: func(l vfs.Lock) vfs.Lock { return failing{l} }}, KindLock, Error, "no locks available"},
-		"case":                 {odd{fold: true}, KindNames, Info, "the same in upper and lower case;"},
-		"Unicode":              {odd{unicode: true}, KindNames, Info, "the same in any Unicode form;"},
-		"both":                 {odd{fold: true, unicode: true}, KindNames, Info, "lower case and in any"},
-		"respelled":            {odd{respell: true}, KindNames, Warning, "comes back as"},
+		"read-only":            {faultyFS{create: syscall.EROFS}, KindWrite, Warning, "not checked"},
+		"not ours":             {faultyFS{create: fs.ErrPermission}, KindWrite, Warning, "permission"},
+		"full":                 {faultyFS{write: syscall.ENOSPC}, KindWrite, Error, "cannot write"},
+		"stays":                {faultyFS{remove: fs.ErrPermission}, KindWrite, Error, "cannot remove"},
+		"no fdatasync":         {faultyFS{datasync: syscall.EINVAL}, KindSync, Error, "cannot sync a file"},
+		"no folder sync":       {faultyFS{folder: syscall.EINVAL}, KindSync, Error, "cannot sync a folder"},
+		"no syncfs":            {faultyFS{all: errors.ErrUnsupported}, KindSync, OK, "can be synced"},
+		"syncfs fails":         {faultyFS{all: syscall.EIO}, KindSync, Error, "cannot sync the file system"},
+		"slow clock":           {faultyFS{off: -time.Hour}, KindClock, Warning, "1h0m0s off"},
+		"fast clock":           {faultyFS{off: time.Hour}, KindClock, Warning, "1h0m0s off"},
+		"steps of two seconds": {faultyFS{coarse: 2 * time.Second}, KindTimes, Warning, "1.123456s off"},
+		"of two seconds now":   {faultyFS{coarse: 2 * time.Second}, KindClock, OK, ""},
+		"times cannot be set":  {faultyFS{modTime: fs.ErrPermission}, KindTimes, Warning, "cannot set"},
+		"two hold a lock":      {faultyFS{lock: func(l vfs.Lock) vfs.Lock { return free{l} }}, KindLock, Error, "two handles can hold"},
+		"nobody gets a lock":   {faultyFS{lock: func(l vfs.Lock) vfs.Lock { return refusing{l} }}, KindLock, Error, "cannot acquire a lock: another process"},
+		"no locks":             {faultyFS{lock: func(l vfs.Lock) vfs.Lock { return failing{l} }}, KindLock, Error, "no locks available"},
+		"case":                 {faultyFS{fold: true}, KindNames, Info, "the same in upper and lower case;"},
+		"Unicode":              {faultyFS{unicode: true}, KindNames, Info, "the same in any Unicode form;"},
+		"both":                 {faultyFS{fold: true, unicode: true}, KindNames, Info, "lower case and in any"},
+		"respelled":            {faultyFS{respell: true}, KindNames, Warning, "stores "},
 	} {
 		t.Run(name, func(t *testing.T) {
 			dir := t.TempDir()
@@ -156,8 +156,8 @@ func TestTry(t *testing.T) {
 				t.Fatal(err)
 			}
 			defer under.Close()
-			test.odd.FS = under
-			found := try(&test.odd)
+			test.fs.FS = under
+			found := try(&test.fs)
 			if x := worst(found, test.kind); x.Severity != test.want || !strings.Contains(x.Detail, test.says) {
 				t.Errorf("%+v, wanted %q with %q", x, test.want, test.says)
 			}

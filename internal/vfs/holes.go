@@ -12,8 +12,8 @@ import (
 // zeros, and may be of any size. ErrHole wraps [ErrTooLarge].
 var ErrHole = fmt.Errorf("%w: a part of it was never written", ErrTooLarge)
 
-// hollow is a file that can locate its data.
-type hollow interface {
+// holeFinder is a file that can locate its data.
+type holeFinder interface {
 	// data returns the first part at or after off that has data. from is the size of the file if there is none.
 	data(off, size int64) (from, to int64, err error)
 }
@@ -23,10 +23,10 @@ type hollow interface {
 func Data(f File) iter.Seq2[*io.SectionReader, error] {
 	return func(yield func(*io.SectionReader, error) bool) {
 		size, err := Size(f)
-		h, tells := f.(hollow)
+		h, ok := f.(holeFinder)
 		for off := int64(0); off < size && err == nil; {
 			from, to := off, size
-			if tells {
+			if ok {
 				from, to, err = h.data(off, size)
 			}
 			if err != nil || from >= size || to <= from {
@@ -45,8 +45,8 @@ func Data(f File) iter.Seq2[*io.SectionReader, error] {
 
 // unbroken fails with ErrHole if a file above the trusted size has a hole.
 func unbroken(f File, info fs.FileInfo) error {
-	h, tells := f.(hollow)
-	if !tells || info.Size() <= trusted {
+	h, ok := f.(holeFinder)
+	if !ok || info.Size() <= trusted {
 		return nil
 	}
 	if from, to, err := h.data(0, info.Size()); err == nil && (from > 0 || to < info.Size()) {
@@ -58,7 +58,7 @@ func unbroken(f File, info fs.FileInfo) error {
 // NextData returns where the next part with data begins, at or after off. It returns the size of the file if there is
 // none, and off if the file system does not report holes. The skipped part reads as zeros.
 func NextData(f io.ReaderAt, off, size int64) int64 {
-	if h, tells := f.(hollow); tells && off < size {
+	if h, ok := f.(holeFinder); ok && off < size {
 		if from, _, err := h.data(off, size); err == nil {
 			return max(off, min(from, size))
 		}
@@ -68,8 +68,8 @@ func NextData(f io.ReaderAt, off, size int64) int64 {
 
 // HasHole reports whether a part of [from, to) was never written. A range short enough to read counts as whole.
 func HasHole(f io.ReaderAt, from, to int64) bool {
-	h, tells := f.(hollow)
-	if !tells || to-from <= trusted {
+	h, ok := f.(holeFinder)
+	if !ok || to-from <= trusted {
 		return false
 	}
 	begins, ends, err := h.data(from, to)

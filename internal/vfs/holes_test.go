@@ -35,7 +35,7 @@ func TestHoles(t *testing.T) {
 		t.Fatal(err)
 	}
 	defer opened.Close()
-	if h, ok := opened.(hollow); !ok {
+	if h, ok := opened.(holeFinder); !ok {
 		t.Skip("holes cannot be told on this system")
 	} else if from, _, err := h.data(0, size); err != nil || from == 0 {
 		t.Skipf("holes cannot be told on this file system: %v", err)
@@ -87,7 +87,7 @@ func TestHolesFound(t *testing.T) {
 			t.Fatal(err)
 		}
 	}
-	if h, ok := f.(hollow); !ok {
+	if h, ok := f.(holeFinder); !ok {
 		t.Skip("holes cannot be told on this system")
 	} else if from, _, err := h.data(1<<20, size); err != nil || from == 1<<20 {
 		t.Skipf("holes cannot be told on this file system: %v", err)

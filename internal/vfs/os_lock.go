@@ -8,206 +8,152 @@ import (
 	"os"
 	"path"
 	"path/filepath"
-	"sync"
+	"sync/atomic"
 	"time"
 
 	"github.com/gofrs/flock"
 )
 
 func (o *osFS) Lock(name string) Lock {
-	p := filepath.Join(o.dir, filepath.FromSlash(name))
-	return &osLock{
-		fs: o, name: name,
-		inner: make(chan struct{}, 1),
-		f:     flock.New(p, flock.SetFlag(os.O_RDWR|openFlags)), // do not let flock create the file: the path may lead elsewhere
-	}
+	l := &osLock{fs: o, name: name, turn: make(chan struct{}, 1)}
+	l.f = l.handle()
+	l.turn <- struct{}{}
+	return l
 }
 
-// osLock is a flock behind a mutex: one handle does not exclude the goroutines that share it.
+// osLock is a flock behind a mutex: one handle does not exclude the goroutines that share it. Release keeps the
+// system's lock for a waiting goroutine.
 type osLock struct {
-	fs    *osFS
-	name  string
-	inner chan struct{} // full while a goroutine holds or requests the lock
-	f     *flock.Flock
+	fs      *osFS
+	name    string
+	turn    chan struct{} // the mutex: empty while a goroutine holds or requests the lock
+	waiters atomic.Int64  // goroutines that wait for turn
+	asking  atomic.Bool   // a goroutine waits in the system, perhaps for a caller that gave up
 
-	// The goroutine that filled inner owns these fields.
+	// The goroutine that emptied turn owns these fields.
+	f      *flock.Flock
 	folder FS     // the folder of the lock file
-	asked  *asked // a pending system call for the lock
+	kept   bool   // the last holder did not release the system's lock
 	passed int    // how often the lock was passed on since the system granted it
 	tenure uint64 // how often the system granted it
-
-	mu      sync.Mutex
-	waiters int  // goroutines that wait for inner
-	kept    bool // the system's lock was not released; the next goroutine that fills inner has it
 }
 
-// asked is a pending call for the system's lock. Nothing can cancel it: a goroutine that gives up leaves it to the next
-// that wants the lock, so there is at most one. If none wants the granted lock, ask releases it.
-type asked struct {
-	shared bool
-	answer chan error
-	wanted bool // a goroutine waits for the answer; guarded by osLock.mu
-}
-
-// errGivenBack is the answer if no goroutine wanted the lock any more.
-var errGivenBack = errors.New("the lock was given back")
-
-// same checks that the file locked by path is the one in the folder: the path may lead elsewhere by now.
-func (l *osLock) same() error {
-	held, err := l.f.Stat()
-	if err != nil {
-		return err
-	}
-	for range 2 {
-		if err := l.locate(); err != nil {
-			return err
-		}
-		var there fs.FileInfo
-		if there, err = l.folder.Lstat(path.Base(l.name)); err == nil && SameFile(held, there) {
-			return nil
-		}
-		// The folder of locks may be another one now.
-		_ = l.folder.Close()
-		l.folder = nil
-	}
-	if err == nil {
-		err = &fs.PathError{Op: "lock", Path: l.name, Err: fs.ErrNotExist}
-	}
-	return err
-}
-
-// locate opens the folder of the lock file without following links.
-func (l *osLock) locate() error {
-	if l.folder != nil {
-		return nil
-	}
-	folder, err := l.fs.Sub(path.Dir(l.name))
-	if err == nil {
-		l.folder = folder
-	}
-	return err
-}
-
-func (l *osLock) Acquire(ctx context.Context) error       { return l.wait(ctx, false) }
-func (l *osLock) AcquireShared(ctx context.Context) error { return l.wait(ctx, true) }
-
-func (l *osLock) wait(ctx context.Context, shared bool) error {
-	if err := l.enter(ctx); err != nil {
-		return err
-	}
-	if l.take(shared) {
-		return nil
-	}
-	err := l.get(ctx, shared)
-	if err == nil {
-		if err = l.same(); err != nil {
-			_ = l.f.Unlock()
-		}
-	}
-	if err != nil {
-		<-l.inner
-	}
-	return err
-}
-
-// enter fills inner.
-func (l *osLock) enter(ctx context.Context) error {
-	select {
-	case l.inner <- struct{}{}:
-		return nil
-	default:
-	}
-	l.mu.Lock()
-	l.waiters++
-	l.mu.Unlock()
-	var err error
-	select {
-	case l.inner <- struct{}{}:
-	case <-ctx.Done():
-		err = ctx.Err()
-	}
-	l.mu.Lock()
-	defer l.mu.Unlock()
-	l.waiters--
-	if err != nil && l.waiters == 0 && l.kept {
-		// The lock may have been kept for this goroutine.
-		select {
-		case l.inner <- struct{}{}:
-			l.kept = false
-			_ = l.f.Unlock()
-			<-l.inner
-		default: // another goroutine has it
-		}
-	}
-	return err
-}
-
-// most limits how often this process passes the lock on while other processes may be waiting.
-const most = 32
-
-// take takes over a lock that the last holder kept.
-func (l *osLock) take(shared bool) bool {
-	l.mu.Lock()
-	kept := l.kept
-	l.kept = false
-	l.mu.Unlock()
-	if kept && (shared || l.passed >= most) {
-		_ = l.f.Unlock()
-		kept = false
-	}
-	if kept {
-		l.passed++
-	} else {
-		l.passed = 0
-		l.tenure++
-	}
-	return kept
+func (l *osLock) handle() *flock.Flock {
+	p := filepath.Join(l.fs.dir, filepath.FromSlash(l.name))
+	return flock.New(p, flock.SetFlag(os.O_RDWR|openFlags)) // do not let flock create the file: the path may lead elsewhere
 }
 
 func (l *osLock) Tenure() uint64 { return l.tenure }
 
-// tries is how often get tries the lock before it waits in the system. A holder needs some ten microseconds; waking a
-// waiter takes longer.
-const tries = 3
+func (l *osLock) Acquire(ctx context.Context) error       { return l.acquire(ctx, false) }
+func (l *osLock) AcquireShared(ctx context.Context) error { return l.acquire(ctx, true) }
 
-func (l *osLock) get(ctx context.Context, shared bool) error {
-	if l.asked != nil {
-		other := l.asked.shared != shared
-		err := l.answer(ctx)
-		if err == nil && other {
-			_ = l.f.Unlock()
-		} else if !errors.Is(err, errGivenBack) {
-			return err
-		}
+// A goroutine tries some times before it waits in the system: a holder needs some ten microseconds, and waking a waiter
+// takes longer.
+const (
+	tries         = 3
+	shortestPause = 10 * time.Microsecond
+	longestPause  = time.Millisecond
+)
+
+func (l *osLock) acquire(ctx context.Context, shared bool) error {
+	if err := l.await(ctx); err != nil {
+		return err
 	}
-	for i := range tries {
-		if ok, err := l.try(shared); ok || err != nil {
-			return err
+	ok, err := l.take(shared)
+	for n, pause := 1, shortestPause; !ok && err == nil; n++ {
+		if n >= tries && l.asking.CompareAndSwap(false, true) {
+			ok, err = l.ask(ctx, shared)
+			break
 		}
-		pause := 10 * time.Microsecond << i
-		time.Sleep(pause/2 + rand.N(pause))
+		select {
+		case <-time.After(pause/2 + rand.N(pause)):
+			ok, err = l.try(shared)
+		case <-ctx.Done():
+			err = ctx.Err()
+		}
+		pause = min(2*pause, longestPause)
 	}
-	l.asked = &asked{shared: shared, answer: make(chan error, 1), wanted: true}
-	go l.ask(l.asked)
-	return l.answer(ctx)
+	if err != nil {
+		l.turn <- struct{}{}
+	}
+	return err
 }
 
-// ask waits for the lock in the system.
-func (l *osLock) ask(a *asked) {
-	lock := l.f.Lock
-	if a.shared {
-		lock = l.f.RLock
+// ask waits for the lock in the system. Nothing can cancel that call. So when ctx ends, the call goes on until it can
+// give the lock back, and meanwhile others only try: there is never more than one such call.
+func (l *osLock) ask(ctx context.Context, shared bool) (ok bool, err error) {
+	f, answer := l.handle(), make(chan error)
+	go func() {
+		defer l.asking.Store(false)
+		lock := f.Lock
+		if shared {
+			lock = f.RLock
+		}
+		err := lock()
+		select {
+		case answer <- err:
+		case <-ctx.Done():
+			_ = f.Unlock()
+		}
+	}()
+	select {
+	case err := <-answer:
+		l.f = f
+		return l.granted(err == nil, err)
+	case <-ctx.Done():
+		return false, ctx.Err()
 	}
-	err := lock()
-	l.mu.Lock()
-	defer l.mu.Unlock()
-	if err == nil && !a.wanted {
-		_ = l.f.Unlock()
-		err = errGivenBack
-	}
-	a.answer <- err
 }
 
+// await empties turn.
+func (l *osLock) await(ctx context.Context) error {
+	select {
+	case <-l.turn:
+		return nil
+	default:
+	}
+	l.waiters.Add(1)
+	select {
+	case <-l.turn:
+		l.waiters.Add(-1)
+		return nil
+	case <-ctx.Done():
+		l.waiters.Add(-1)
+		_ = l.settle() // the lock may have been kept for this goroutine
+		return ctx.Err()
+	}
+}
+
+func (l *osLock) TryAcquire() (ok bool, err error) {
+	select {
+	case <-l.turn:
+	default:
+		return false, nil
+	}
+	if ok, err = l.take(false); !ok {
+		l.turn <- struct{}{}
+	}
+	return ok, err
+}
+
+// maxPasses limits how often this process passes the lock on while other processes may be waiting.
+const maxPasses = 32
+
+// take takes over a kept lock, or tries to get the lock from the system.
+func (l *osLock) take(shared bool) (ok bool, err error) {
+	if l.kept && !shared && l.passed < maxPasses {
+		l.kept = false
+		l.passed++
+		return true, nil
+	}
+	if err := l.free(); err != nil {
+		return false, err
+	}
+	return l.try(shared)
+}
+
+// try gets the lock from the system if no other process has it.
 func (l *osLock) try(shared bool) (ok bool, err error) {
 	if err := l.locate(); err != nil {
 		return false, err
@@ -221,13 +167,100 @@ func (l *osLock) try(shared bool) (ok bool, err error) {
 			ok, err = lock()
 		}
 	}
-	return ok, err
+	return l.granted(ok, err)
+}
+
+// granted begins a tenure if the system granted the lock.
+func (l *osLock) granted(ok bool, err error) (bool, error) {
+	if !ok || err != nil {
+		return false, err
+	}
+	if err := l.same(); err != nil {
+		_ = l.f.Unlock()
+		return false, err
+	}
+	l.passed = 0
+	l.tenure++
+	return true, nil
+}
+
+// Release keeps the system's lock for waiting goroutines.
+func (l *osLock) Release() error {
+	var err error
+	if l.kept = l.f.Locked(); !l.kept {
+		err = l.f.Unlock() // a shared lock
+	}
+	l.turn <- struct{}{}
+	return errors.Join(err, l.settle())
+}
+
+// settle releases a kept lock that no goroutine waits for. Both the last holder and the last waiter that gives up call
+// it, after the one filled turn and the other stopped waiting. So one of them finds the lock.
+func (l *osLock) settle() (err error) {
+	if l.waiters.Load() > 0 {
+		return nil
+	}
+	select {
+	case <-l.turn:
+		err = l.free()
+		l.turn <- struct{}{}
+	default: // another goroutine has the lock, and will release it
+	}
+	return err
+}
+
+// free releases a kept lock.
+func (l *osLock) free() error {
+	if !l.kept {
+		return nil
+	}
+	l.kept = false
+	return l.f.Unlock()
+}
+
+// same checks that the locked file is the one in the folder: the path may lead elsewhere by now.
+func (l *osLock) same() error {
+	held, err := l.f.Stat()
+	if err != nil {
+		return err
+	}
+	for range 2 {
+		if err := l.locate(); err != nil {
+			return err
+		}
+		var there fs.FileInfo
+		if there, err = l.folder.Lstat(path.Base(l.name)); err == nil && SameFile(held, there) {
+			return nil
+		}
+		l.forget() // the folder of locks may be another one now
+	}
+	if err == nil {
+		err = &fs.PathError{Op: "lock", Path: l.name, Err: fs.ErrNotExist}
+	}
+	return err
+}
+
+// locate opens the folder of the lock file without following links.
+func (l *osLock) locate() (err error) {
+	if l.folder == nil {
+		var folder FS
+		if folder, err = l.fs.Sub(path.Dir(l.name)); err == nil {
+			l.folder = folder
+		}
+	}
+	return err
+}
+
+func (l *osLock) forget() {
+	if l.folder != nil {
+		_ = l.folder.Close()
+		l.folder = nil
+	}
 }
 
 // create makes the lock file in its current folder.
 func (l *osLock) create() error {
-	_ = l.folder.Close()
-	l.folder = nil
+	l.forget()
 	if err := l.locate(); err != nil {
 		return err
 	}
@@ -238,109 +271,14 @@ func (l *osLock) create() error {
 	return f.Close()
 }
 
-// answer waits for the pending call.
-func (l *osLock) answer(ctx context.Context) error {
-	l.want(true)
+func (l *osLock) Close() error {
 	select {
-	case err := <-l.asked.answer:
-		l.asked = nil
-		return err
-	case <-ctx.Done():
-	}
-	l.want(false)
-	select {
-	case err := <-l.asked.answer: // the answer came in between
-		if l.asked = nil; err == nil {
-			_ = l.f.Unlock()
-		}
-	default:
-	}
-	return ctx.Err()
-}
-
-func (l *osLock) want(wanted bool) {
-	l.mu.Lock()
-	defer l.mu.Unlock()
-	l.asked.wanted = wanted
-}
-
-func (l *osLock) TryAcquire() (ok bool, err error) {
-	select {
-	case l.inner <- struct{}{}:
-	default:
-		return false, nil
-	}
-	defer func() {
-		if !ok {
-			<-l.inner
-		}
-	}()
-	if l.take(false) {
-		return true, nil
-	}
-	if l.asked != nil {
-		select {
-		case err = <-l.asked.answer:
-			ok = err == nil && !l.asked.shared
-			if err == nil && !ok {
-				_ = l.f.Unlock()
-			}
-			if errors.Is(err, errGivenBack) {
-				err = nil
-			}
-			l.asked = nil
-		default:
-			return false, nil
-		}
-	}
-	if !ok && err == nil {
-		ok, err = l.try(false)
-	}
-	if ok {
-		if err = l.same(); err != nil {
-			ok = false
-			_ = l.f.Unlock()
-		}
-	}
-	return ok, err
-}
-
-// Release passes the lock on to a waiting goroutine without releasing it to the system.
-func (l *osLock) Release() (err error) {
-	l.mu.Lock()
-	defer l.mu.Unlock()
-	if l.waiters > 0 && l.f.Locked() {
-		l.kept = true
-	} else {
-		err = l.f.Unlock()
-	}
-	// Hold mu here: a waiter that gives up in between must find inner free, or nothing would release the system's lock.
-	select {
-	case <-l.inner:
-	default: // it was not held
-	}
-	return err
-}
-
-func (l *osLock) Close() (err error) {
-	select {
-	case l.inner <- struct{}{}:
+	case <-l.turn:
 	default: // the caller holds it
 	}
-	if l.asked == nil {
-		err = l.f.Unlock()
-	} else {
-		go func(a *asked) {
-			if <-a.answer == nil {
-				_ = l.f.Unlock()
-			}
-		}(l.asked)
-		l.asked = nil
-	}
-	if l.folder != nil {
-		_ = l.folder.Close()
-		l.folder = nil
-	}
-	<-l.inner
+	l.kept = false
+	err := l.f.Unlock()
+	l.forget()
+	l.turn <- struct{}{}
 	return err
 }

@@ -71,25 +71,28 @@ func TestPassingOn(t *testing.T) {
 func TestGivingUp(t *testing.T) {
 	dir := t.TempDir()
 	l, other := lockOf(t, dir), lockOf(t, dir)
-	for range 2000 {
+	for round := range 8000 {
 		if err := l.Acquire(context.Background()); err != nil {
 			t.Fatal(err)
 		}
 		ctx, cancel := context.WithCancel(context.Background())
 		waiting := make(chan error)
 		go func() { waiting <- l.Acquire(ctx) }()
-		for waits := false; !waits; runtime.Gosched() {
-			own := l.(*osLock)
-			own.mu.Lock()
-			waits = own.waiters == 1
-			own.mu.Unlock()
+		for l.(*osLock).waiters.Load() == 0 {
+			runtime.Gosched()
 		}
 		released := make(chan struct{})
-		go func() {
+		release := func() {
 			defer close(released)
 			_ = l.Release()
-		}()
-		cancel()
+		}
+		if round%2 == 0 {
+			go release()
+			cancel()
+		} else {
+			go cancel()
+			release()
+		}
 		if err := <-waiting; err == nil {
 			<-released
 			_ = l.Release()
@@ -104,8 +107,8 @@ func TestGivingUp(t *testing.T) {
 	}
 }
 
-// TestTwoHandles: a lock that another handle holds is waited for, in the system, and giving up leaves nothing behind
-// that keeps it from others.
+// TestTwoHandles: a lock that another handle holds is waited for, and giving up leaves nothing behind that keeps it from
+// others.
 func TestTwoHandles(t *testing.T) {
 	dir := t.TempDir()
 	l, other := lockOf(t, dir), lockOf(t, dir)

@@ -29,10 +29,7 @@ func replaceIn(dir *os.Root, name string, data []byte) error {
 	if err == nil {
 		err = f.Sync()
 	}
-	if cerr := f.Close(); err == nil {
-		err = cerr
-	}
-	if err == nil {
+	if err = errors.Join(err, f.Close()); err == nil {
 		err = dir.Rename(tmp, name)
 	}
 	if err != nil {

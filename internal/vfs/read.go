@@ -37,27 +37,24 @@ func ReadOpened(f File, info fs.FileInfo, name string, limit int64) ([]byte, err
 
 // WriteNew makes a new file with this content. It syncs nothing.
 func WriteNew(fsys FS, name string, data []byte) error {
-	return writeNew(fsys, name, data, false)
+	return writeNew(fsys, name, data, func(File) error { return nil })
 }
 
 // WriteSynced makes a new file with this content and syncs it. Its name is durable after SyncDir.
 func WriteSynced(fsys FS, name string, data []byte) error {
-	return writeNew(fsys, name, data, true)
+	return writeNew(fsys, name, data, File.Sync)
 }
 
-func writeNew(fsys FS, name string, data []byte, sync bool) error {
+// writeNew makes a new file with this content, and calls then before it closes the file.
+func writeNew(fsys FS, name string, data []byte, then func(File) error) error {
 	f, err := fsys.OpenFile(name, os.O_WRONLY|os.O_CREATE|os.O_EXCL)
 	if err != nil {
 		return err
 	}
-	_, err = f.Write(data)
-	if err == nil && sync {
-		err = f.Sync()
+	if _, err = f.Write(data); err == nil {
+		err = then(f)
 	}
-	if cerr := f.Close(); err == nil {
-		err = cerr
-	}
-	return err
+	return errors.Join(err, f.Close())
 }
 
 // RemoveAll removes a file, or a folder with its content. It follows no link. A missing file is no error.
@@ -98,11 +95,7 @@ func SyncFile(fsys FS, name string) error {
 	if err != nil {
 		return err
 	}
-	err = f.Sync()
-	if cerr := f.Close(); err == nil {
-		err = cerr
-	}
-	return err
+	return errors.Join(f.Sync(), f.Close())
 }
 
 // TreeSize adds up the sizes of the files below a folder. It omits unreadable items.

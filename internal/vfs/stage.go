@@ -27,7 +27,7 @@ func StageFile(fsys FS, name string, data []byte, at time.Time) (Staged, error) 
 }
 
 func stageFile(fsys FS, name string, data []byte, at time.Time) (Staged, error) {
-	s := &named{fsys, TemporaryName(name), name}
+	s := &namedFile{fsys, TemporaryName(name), name}
 	if err := CreateFile(fsys, s.tmp, data, at); err != nil {
 		s.Discard()
 		return nil, err
@@ -41,12 +41,12 @@ func TemporaryName(name string) string {
 }
 
 // named is a staged file with a temporary name.
-type named struct {
+type namedFile struct {
 	fs        FS
 	tmp, name string
 }
 
-func (s *named) Create() error {
+func (s *namedFile) Create() error {
 	err := s.fs.RenameNew(s.tmp, s.name)
 	if err != nil {
 		s.Discard()
@@ -54,4 +54,4 @@ func (s *named) Create() error {
 	return err
 }
 
-func (s *named) Discard() { _ = s.fs.Remove(s.tmp) }
+func (s *namedFile) Discard() { _ = s.fs.Remove(s.tmp) }

@@ -11,7 +11,7 @@ import (
 )
 
 // unnamed is a staged file without any name (O_TMPFILE).
-type unnamed struct {
+type unnamedFile struct {
 	fs   *osFS
 	fd   int
 	name string
@@ -19,8 +19,8 @@ type unnamed struct {
 	at   time.Time
 }
 
-// mostUnnamed bounds the descriptors that unnamed files of this process hold.
-const mostUnnamed = 64
+// maxUnnamed bounds the descriptors that unnamed files of this process hold.
+const maxUnnamed = 64
 
 var (
 	openUnnamed atomic.Int64
@@ -31,11 +31,11 @@ func (o *osFS) stageFile(name string, data []byte, at time.Time) (Staged, error)
 	if !plain(name) || unnameable.Load() {
 		return stageFile(o, name, data, at)
 	}
-	if openUnnamed.Add(1) > mostUnnamed {
+	if openUnnamed.Add(1) > maxUnnamed {
 		openUnnamed.Add(-1)
 		return stageFile(o, name, data, at)
 	}
-	u := &unnamed{fs: o, name: name, data: data, at: at}
+	u := &unnamedFile{fs: o, name: name, data: data, at: at}
 	err := o.at("openat", name, func(dir int) (err error) {
 		err = again(func() error {
 			u.fd, err = unix.Openat(dir, ".", unix.O_WRONLY|unix.O_TMPFILE|unix.O_CLOEXEC|largeFiles, filePerm)
@@ -57,7 +57,7 @@ func (o *osFS) stageFile(name string, data []byte, at time.Time) (Staged, error)
 	return stageFile(o, name, data, at)
 }
 
-func (u *unnamed) Create() error {
+func (u *unnamedFile) Create() error {
 	defer u.Discard()
 	err := u.fs.at("linkat", u.name, func(dir int) error {
 		err := unix.Linkat(u.fd, "", dir, u.name, unix.AT_EMPTY_PATH)
@@ -77,7 +77,7 @@ func (u *unnamed) Create() error {
 	return s.Create()
 }
 
-func (u *unnamed) Discard() {
+func (u *unnamedFile) Discard() {
 	_ = unix.Close(u.fd)
 	openUnnamed.Add(-1)
 }

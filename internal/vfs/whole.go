@@ -25,18 +25,7 @@ func CreateFile(fsys FS, name string, data []byte, at time.Time) error {
 }
 
 func createFile(fsys FS, name string, data []byte, at time.Time) error {
-	f, err := fsys.OpenFile(name, os.O_WRONLY|os.O_CREATE|os.O_EXCL)
-	if err != nil {
-		return err
-	}
-	_, err = f.Write(data)
-	if err == nil {
-		err = f.SetModTime(at)
-	}
-	if cerr := f.Close(); err == nil {
-		err = cerr
-	}
-	return err
+	return writeNew(fsys, name, data, func(f File) error { return f.SetModTime(at) })
 }
 
 // LoadFile returns the content of a file of the expected size: all of it if the size is right, else an error or up to

@@ -49,7 +49,7 @@ func (x *examination) glance(folder string, e *index.Entry) glance {
 		return glance{}
 	}
 	if e.Pack != uuid.Nil {
-		return x.glanceAtPacked(folder, e)
+		return x.glanceAtArchived(folder, e)
 	}
 	if !x.ReadData {
 		info, err := x.Dir.StatMessage(folder, e.FileID())
@@ -71,21 +71,21 @@ type suspect struct {
 	position int64
 }
 
-// interrogate examines the suspects, and again after a pause those that it cannot clear: a writer may be at work.
-func (x *examination) interrogate(ctx context.Context) error {
-	look := func() ([]problem, error) { return x.question(ctx) }
-	problems, err := x.insist(look)
+// checkSuspects examines the suspects, and again after a pause those that it cannot clear: a writer may be at work.
+func (x *examination) checkSuspects(ctx context.Context) error {
+	look := func() ([]problem, error) { return x.recheck(ctx) }
+	problems, err := x.confirm(look)
 	if err == nil && !x.alone && slices.ContainsFunc(problems, func(p problem) bool { return p.due }) {
-		problems, err = x.overdue(ctx, problems, look)
+		problems, err = x.checkDue(ctx, problems, look)
 	}
 	if err != nil {
 		return err
 	}
-	return x.tellAll(problems)
+	return x.reportAll(problems)
 }
 
-// question examines the suspects once and keeps those that it cannot clear.
-func (x *examination) question(ctx context.Context) (problems []problem, err error) {
+// recheck examines the suspects once and keeps those that it cannot clear.
+func (x *examination) recheck(ctx context.Context) (problems []problem, err error) {
 	var left []suspect
 	for _, s := range x.suspects {
 		if err := ctx.Err(); err != nil {
@@ -114,12 +114,12 @@ func (x *examination) question(ctx context.Context) (problems []problem, err err
 	return problems, nil
 }
 
-// overdue waits until nothing has entered the folders of due files for a while, usually five seconds, and looks once
-// more. If something enters such a folder meanwhile, its due files may still come, so overdue drops them; the settle
+// checkDue waits until nothing has entered the folders of due files for a while, usually five seconds, and looks once
+// more. If something enters such a folder meanwhile, its due files may still come, so checkDue drops them; the settle
 // writes them in any case.
 //
 // An append writes its files when its record is durable, and holds no lock then.
-func (x *examination) overdue(ctx context.Context, problems []problem, look func() ([]problem, error)) ([]problem, error) {
+func (x *examination) checkDue(ctx context.Context, problems []problem, look func() ([]problem, error)) ([]problem, error) {
 	const pauses = 1000
 	changed := map[string]time.Time{}
 	left := time.Duration(0)
@@ -226,7 +226,7 @@ func (x *examination) judge(line ctxfolder.Line, e *index.Entry) (raw []byte, p 
 		_, text, _ := strings.Cut(why.Error(), ": ")
 		p.Kind, p.Detail, p.taken = KindMissing, text, true
 	case is == index.FileMissing:
-		p.Kind, p.Detail = KindMissing, "there is no file"
+		p.Kind, p.Detail = KindMissing, "its file is missing"
 	case errors.Is(why, index.ErrDamaged):
 		p.Kind, p.Detail = KindDamaged, describe(raw, why)
 	case errors.Is(why, fs.ErrPermission):
@@ -259,4 +259,45 @@ func describe(raw []byte, why error) string {
 
 func pathOf(folder string, file uuid.UUID) string {
 	return ctxfolder.Messages + "/" + folder + "/" + ctxfolder.MessageFile(file)
+}
+
+// messages checks the messages of a line.
+func (x *examination) messages(ctx context.Context, line ctxfolder.Line) error {
+	counts, ok, err := x.Log.Counts(line.ID)
+	if err != nil || !ok {
+		return err
+	}
+	x.done.Messages, x.done.Of = 0, counts.Count
+	for entries, err := range x.Log.Pages(ctx, line.ID, counts.Base, counts.End()) {
+		if err != nil {
+			return err
+		}
+		for i, g := range x.glances(line.Folder, entries) {
+			if err := x.message(line, &entries[i], g); err != nil {
+				return err
+			}
+		}
+		x.done.Messages += int64(len(entries))
+		x.done.Total += int64(len(entries))
+		if x.Progress != nil {
+			x.Progress(x.done)
+		}
+	}
+	return nil
+}
+
+// message checks one message. If it looks wrong, it becomes a suspect.
+func (x *examination) message(line ctxfolder.Line, e *index.Entry, g glance) error {
+	x.seen[ctxfolder.Messages+"/"+line.Folder].take(e.FileID())
+	if !g.fine {
+		x.suspects = append(x.suspects, suspect{line, e.Position})
+		return nil
+	}
+	if e.Payloads == 0 {
+		return nil
+	}
+	if len(x.payloadsOf(e, g.raw)) > 0 {
+		x.suspects = append(x.suspects, suspect{line, e.Position})
+	}
+	return nil
 }

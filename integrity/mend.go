@@ -69,8 +69,8 @@ func (r *repair) mendJournal(p problem) error {
 	if p.Kind != KindJournal {
 		return nil
 	}
-	harmed, err := r.Log.DamagedJournals()
-	if err == nil && len(harmed) > 0 {
+	damaged, err := r.Log.DamagedJournals()
+	if err == nil && len(damaged) > 0 {
 		err = r.Log.Retire()
 	}
 	if err != nil {
