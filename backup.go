@@ -3,6 +3,7 @@ package ctxdir
 import (
 	"context"
 
+	"github.com/ctxdir/ctxdir/internal/backup"
 	"github.com/google/uuid"
 )
 
@@ -22,6 +23,6 @@ type BackupResult struct {
 // goes to the trash of that store. Backup fails with [ErrInvalid] when both are the same store, or when the other one
 // lies in this one.
 func (s *Store) Backup(ctx context.Context, id uuid.UUID, to *Store) (BackupResult, error) {
-	r, err := s.e.Backup(ctx, id, to.e)
+	r, err := backup.Backup(ctx, s.e, id, to.e)
 	return BackupResult{r.Context, r.Path, r.Messages, r.Bytes, r.Missing, wrap(r.Problem)}, wrap(err)
 }

@@ -5,6 +5,8 @@ import (
 	"encoding/json"
 	"iter"
 
+	"github.com/ctxdir/ctxdir/internal/follow"
+
 	ctxfolder "github.com/ctxdir/ctxdir/context"
 	"github.com/ctxdir/ctxdir/internal/engine"
 	"github.com/google/uuid"
@@ -45,7 +47,7 @@ func (c *Context) Summary() Summary {
 		s.Problem = wrap(c.e.Problem())
 	}
 	s.Legacy = string(c.e.Legacy())
-	s.Sequence, _ = c.e.Sequence() // a damaged index has none
+	s.Sequence, _ = follow.Sequence(c.e) // a damaged index has none
 	return s
 }
 

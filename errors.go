@@ -6,6 +6,7 @@ import (
 	"strings"
 
 	"github.com/ctxdir/ctxdir/internal/engine"
+	"github.com/ctxdir/ctxdir/internal/migrate"
 	"github.com/google/uuid"
 )
 
@@ -103,7 +104,7 @@ func wrap(err error) error {
 	if errors.As(err, &ambiguous) {
 		e.Matches, e.Err = ambiguous.Matches, also{e.Err, ErrAmbiguous}
 	}
-	var differs *engine.ValidationError
+	var differs *migrate.ValidationError
 	if errors.As(err, &differs) {
 		for _, d := range differs.Discrepancies {
 			e.Differs = append(e.Differs, d.String())

@@ -4,7 +4,7 @@ import (
 	"context"
 	"errors"
 
-	"github.com/ctxdir/ctxdir/internal/engine"
+	"github.com/ctxdir/ctxdir/internal/migrate"
 	"github.com/google/uuid"
 )
 
@@ -37,7 +37,7 @@ type LegacyResult struct {
 // to its end, with [ErrTooLarge], with [ErrConflict] when the context would differ ([Error].Differs says how), and with
 // [ErrExist] when another context has the id. Then nothing changed.
 func (s *Store) Migrate(ctx context.Context, path string, o LegacyOptions) (LegacyResult, error) {
-	m, err := s.e.Migrate(ctx, path, engine.MigrateOptions{DryRun: o.DryRun, Progress: o.Progress})
+	m, err := migrate.Migrate(ctx, s.e, path, migrate.MigrateOptions{DryRun: o.DryRun, Progress: o.Progress})
 	return LegacyResult{
 		Context: m.Context, Path: m.Path, Backup: m.Backup, Branches: m.Branches, Messages: m.Messages, Bytes: m.Bytes, Again: m.Again,
 	}, wrap(err)
@@ -48,18 +48,18 @@ func (s *Store) Migrate(ctx context.Context, path string, o LegacyOptions) (Lega
 // context to the trash; it fails with [ErrConflict] when the context changed since the migration, unless o.Force is
 // set.
 func (s *Store) Rollback(ctx context.Context, id uuid.UUID, o LegacyOptions) (LegacyResult, error) {
-	r, err := s.rollback(ctx, id, o.To, engine.RollbackOptions{Force: o.Force, Progress: o.Progress})
+	r, err := s.rollback(ctx, id, o.To, migrate.RollbackOptions{Force: o.Force, Progress: o.Progress})
 	return LegacyResult{Context: r.Context, Path: r.Path, Messages: r.Messages, Missing: r.Missing, Trashed: item(r.Trashed)}, wrap(err)
 }
 
-func (s *Store) rollback(ctx context.Context, id uuid.UUID, to string, o engine.RollbackOptions) (engine.RolledBack, error) {
+func (s *Store) rollback(ctx context.Context, id uuid.UUID, to string, o migrate.RollbackOptions) (migrate.RolledBack, error) {
 	if to == "" {
-		return s.e.RestoreLegacy(ctx, id, o)
+		return migrate.RestoreLegacy(ctx, s.e, id, o)
 	}
 	c, err := s.e.Context(ctx, id)
 	if err != nil {
-		return engine.RolledBack{}, err
+		return migrate.RolledBack{}, err
 	}
-	r, err := c.Rollback(ctx, to, o)
+	r, err := migrate.Rollback(ctx, c, to, o)
 	return r, errors.Join(err, c.Close())
 }

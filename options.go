@@ -1,11 +1,10 @@
 package ctxdir
 
 import (
-	"context"
 	"time"
 
 	"github.com/ctxdir/ctxdir/internal/engine"
-	"github.com/google/uuid"
+	"github.com/ctxdir/ctxdir/internal/migrate"
 )
 
 // Option changes how a store is opened.
@@ -14,7 +13,7 @@ type Option func(*[]engine.Option)
 func option(o engine.Option) Option { return func(all *[]engine.Option) { *all = append(*all, o) } }
 
 func engineOptions(opts []Option) []engine.Option {
-	var all []engine.Option
+	all := []engine.Option{engine.OpenLegacy(migrate.Open)}
 	for _, o := range opts {
 		o(&all)
 	}
@@ -53,11 +52,7 @@ func WithTextThreshold(bytes int64) Option { return option(engine.WithTextThresh
 
 // WithoutMigration shows a legacy context that lies in the store as it is. By default [Store.Context] migrates it.
 func WithoutMigration() Option {
-	return option(engine.OpenLegacy(
-		func(ctx context.Context, s *engine.Store, id uuid.UUID, name string) (*engine.Context, error) {
-			return s.View(ctx, id, name)
-		},
-	))
+	return option(engine.OpenLegacy(migrate.View))
 }
 
 // WithReadOnly opens the store for reading: nothing in it changes. What the view of a legacy context needs then lies in

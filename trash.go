@@ -7,6 +7,8 @@ import (
 	"time"
 
 	"github.com/ctxdir/ctxdir/internal/engine"
+	"github.com/ctxdir/ctxdir/internal/erase"
+	"github.com/ctxdir/ctxdir/internal/trash"
 	"github.com/google/uuid"
 )
 
@@ -81,18 +83,18 @@ type CollectOptions struct {
 func (s *Store) Collect(ctx context.Context, o CollectOptions) ([]Item, error) {
 	switch {
 	case o.Grace == 0:
-		o.Grace = engine.DefaultGrace
+		o.Grace = trash.DefaultGrace
 	case o.Grace < 0:
 		o.Grace = 0
 	}
 	if o.IfDue {
-		return nil, wrap(s.e.CollectIfDue(ctx, o.Grace))
+		return nil, wrap(trash.CollectIfDue(ctx, s.e, o.Grace))
 	}
 	if !o.All && len(o.Contexts) == 0 {
 		return nil, nil
 	}
-	collected := s.e.Collect(ctx, engine.Collecting{Contexts: o.Contexts, Grace: o.Grace, DryRun: o.DryRun})
-	return collect(collected, o.Report, o.Failed, func(c engine.Collected) Item {
+	collected := trash.Collect(ctx, s.e, trash.Collecting{Contexts: o.Contexts, Grace: o.Grace, DryRun: o.DryRun})
+	return collect(collected, o.Report, o.Failed, func(c trash.Collected) Item {
 		i := item(c.Trashed)
 		i.Purged = c.Purged
 		return i
@@ -114,8 +116,8 @@ type RemoveOptions struct {
 // Erase fails with [ErrNotExist] when the context has no message of one of the ids, and with [ErrShared] when several
 // branches show one: before anything is changed. Repeated, it finishes what an interrupted erase left.
 func (s *Store) Erase(ctx context.Context, id uuid.UUID, messages []uuid.UUID, o RemoveOptions) ([]Item, error) {
-	erased := s.e.Erase(ctx, id, messages, engine.EraseOptions{Shared: o.Shared, DryRun: o.DryRun})
-	return collect(erased, o.Report, nil, func(e engine.Erased) Item {
+	erased := erase.Erase(ctx, s.e, id, messages, erase.EraseOptions{Shared: o.Shared, DryRun: o.DryRun})
+	return collect(erased, o.Report, nil, func(e erase.Erased) Item {
 		return Item{Context: e.Context, Message: e.ID, Path: e.Path, Bytes: e.Bytes, Reason: e.Reason, Purged: !o.DryRun}
 	})
 }
@@ -123,13 +125,13 @@ func (s *Store) Erase(ctx context.Context, id uuid.UUID, messages []uuid.UUID, o
 // Trash yields what is in the trash of the store and in those of its contexts, oldest first in each; with ids, only
 // what belongs to these contexts. A trash that cannot be read comes with an error, and the others follow.
 func (s *Store) Trash(ctx context.Context, contexts ...uuid.UUID) iter.Seq2[Item, error] {
-	return each(s.e.Trash(ctx, contexts...), item)
+	return each(trash.Trash(ctx, s.e, contexts...), item)
 }
 
 // ResolveItem returns the item of the trash that ref names: a full id, or a unique part of one, as in [Store.Resolve].
 // It fails with [ErrNotExist], or with [ErrAmbiguous]; [Error].Matches then lists the candidates.
 func (s *Store) ResolveItem(ctx context.Context, ref string) (uuid.UUID, error) {
-	id, err := s.e.ResolveTrashed(ctx, ref)
+	id, err := trash.ResolveTrashed(ctx, s.e, ref)
 	return id, wrap(err)
 }
 
@@ -148,7 +150,7 @@ func (s *Store) PurgeOlder(ctx context.Context, age time.Duration, o RemoveOptio
 }
 
 func (s *Store) purge(ctx context.Context, items []uuid.UUID, age time.Duration, o RemoveOptions) ([]Item, error) {
-	return collect(s.e.Purge(ctx, items, age, o.DryRun), o.Report, o.Failed, func(t engine.Trashed) Item {
+	return collect(trash.Purge(ctx, s.e, items, age, o.DryRun), o.Report, o.Failed, func(t engine.Trashed) Item {
 		i := item(t)
 		i.Purged = !o.DryRun
 		return i
@@ -164,7 +166,7 @@ func (s *Store) purge(ctx context.Context, items []uuid.UUID, age time.Duration,
 // has to be restored first, with [ErrConflict] when other messages have the positions, and with [ErrInvalid] for an
 // item that can only be looked at. Repeated after an interruption, it finishes.
 func (s *Store) Restore(ctx context.Context, id uuid.UUID) (Item, error) {
-	r, err := s.e.Restore(ctx, id)
+	r, err := trash.Restore(ctx, s.e, id)
 	return Item{
 		ID: r.Item, Context: r.Context, Kind: r.Kind, Name: r.Branch, Path: r.Path, Bytes: r.Bytes, Messages: r.Messages, Missing: r.Missing,
 	}, wrap(err)

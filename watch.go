@@ -6,7 +6,7 @@ import (
 	"strings"
 	"time"
 
-	"github.com/ctxdir/ctxdir/internal/engine"
+	"github.com/ctxdir/ctxdir/internal/follow"
 	"github.com/google/uuid"
 )
 
@@ -51,20 +51,22 @@ type Watcher struct {
 	// nil while the system watches. A polling watcher yields no edits by hand.
 	Polling error
 
-	e *engine.Watcher
+	e *follow.Watcher
 }
 
 // Watch follows a context behind the commit of number from: it yields what was committed since, then what is being
 // committed. [Summary].Sequence is the commit that a handle shows. ctx bounds the beginning only; Close releases the
 // watcher.
 func (c *Context) Watch(ctx context.Context, from uint64) (*Watcher, error) {
-	return newWatcher(c.e.Watch(ctx, from))
+	return newWatcher(follow.WatchContext(ctx, c.e, from))
 }
 
 // Watch follows every context of the store from now on, and the contexts that come and go.
-func (s *Store) Watch(ctx context.Context) (*Watcher, error) { return newWatcher(s.e.Watch(ctx)) }
+func (s *Store) Watch(ctx context.Context) (*Watcher, error) {
+	return newWatcher(follow.Watch(ctx, s.e))
+}
 
-func newWatcher(e *engine.Watcher, err error) (*Watcher, error) {
+func newWatcher(e *follow.Watcher, err error) (*Watcher, error) {
 	if err != nil {
 		return nil, wrap(err)
 	}
@@ -85,7 +87,7 @@ func (w *Watcher) Pending(ctx context.Context) iter.Seq2[Event, error] {
 	return each(w.e.Pending(ctx), event)
 }
 
-func event(e engine.Event) Event {
+func event(e follow.Event) Event {
 	kind, op, _ := strings.Cut(string(e.Kind), ".")
 	return Event{
 		Kind: kind, Op: op, Context: e.Context, Seq: e.Seq, More: e.More, At: e.At, Branch: e.Branch, Was: e.Was, Message: message(e.Message),

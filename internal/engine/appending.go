@@ -80,31 +80,31 @@ func (b *Branch) Append(ctx context.Context, d Draft, opts ...AppendOption) (App
 // others from being stored. The error says why nothing was tried, or why the batch was cut short: then the durable
 // messages are the first ones.
 func (b *Branch) AppendBatch(ctx context.Context, drafts []Draft, opts ...AppendOption) ([]Result, error) {
-	results, err := using(b.c, func() ([]Result, error) { return b.appendBatch(ctx, drafts, opts) })
+	results, err := Using(b.c, func() ([]Result, error) { return b.appendBatch(ctx, drafts, opts) })
 	return results, b.fail("append", err)
 }
 
 func (b *Branch) appendBatch(ctx context.Context, drafts []Draft, opts []AppendOption) ([]Result, error) {
 	a := &appending{
-		b: b, drafts: make([]draft, len(drafts)),
-		results: make([]Result, len(drafts)), done: make(map[int]bool, len(drafts)), blobs: blobsInUse{s: b.c.store},
+		b: b, drafts: make([]Prepared, len(drafts)),
+		results: make([]Result, len(drafts)), done: make(map[int]bool, len(drafts)), blobs: BlobHold{Store: b.c.Store},
 	}
-	defer a.blobs.release()
-	if b.c.store.readOnly {
+	defer a.blobs.Release()
+	if b.c.Store.ReadOnly {
 		return nil, b.fail("append", ErrReadOnly) // before any blob is made
 	}
 	for _, f := range opts {
 		f(&a.opts)
 	}
-	threshold := b.c.store.TextThreshold()
+	threshold := b.c.Store.TextThreshold()
 	if a.opts.threshold != nil {
 		threshold = *a.opts.threshold
 	}
 	for i := range a.drafts {
 		d := &a.drafts[i]
 		d.Draft = drafts[i]
-		if err := b.c.store.complete(d, threshold, func() error { return a.blobs.hold(ctx) }); err != nil {
-			err = public(Error{Op: "append", Context: b.c.dir.ID, Branch: b.name, ID: d.ID}, err)
+		if err := b.c.Store.Complete(d, threshold, func() error { return a.blobs.Hold(ctx) }); err != nil {
+			err = Wrap(Error{Op: "append", Context: b.c.Dir.ID, Branch: b.name, ID: d.ID}, err)
 			if len(drafts) == 1 || !refused(err) {
 				return nil, err
 			}
@@ -133,10 +133,10 @@ func refused(err error) bool {
 	return slices.ContainsFunc(ofDraft, func(of error) bool { return errors.Is(err, of) })
 }
 
-// complete checks a draft's body, fills in from it what the draft leaves open, and moves its payloads out.
-func (s *Store) complete(d *draft, threshold int64, hold func() error) error {
-	if int64(len(d.Body)) > s.opts.maxMessage {
-		return fmt.Errorf("%w: %d bytes, more than %d", ErrTooLarge, len(d.Body), s.opts.maxMessage)
+// Complete checks a draft's body, fills in from it what the draft leaves open, and moves its payloads out.
+func (s *Store) Complete(d *Prepared, threshold int64, hold func() error) error {
+	if int64(len(d.Body)) > s.Options.MaxMessage {
+		return fmt.Errorf("%w: %d bytes, more than %d", ErrTooLarge, len(d.Body), s.Options.MaxMessage)
 	}
 	body, err := message.Compact(d.Body)
 	if err != nil {
@@ -168,8 +168,8 @@ func (s *Store) complete(d *draft, threshold int64, hold func() error) error {
 type appending struct {
 	b       *Branch
 	opts    appendOptions
-	drafts  []draft
-	blobs   blobsInUse
+	drafts  []Prepared
+	blobs   BlobHold
 	results []Result
 	done    map[int]bool // results that are final
 
@@ -184,11 +184,11 @@ type appending struct {
 
 func (a *appending) run(ctx context.Context) error {
 	c := a.b.c
-	err := c.write(ctx, func(m *Metadata) error {
+	err := c.Write(ctx, func(m *Metadata) error {
 		err := a.commit(m)
 		if len(a.commits) > 0 && len(a.items) > 0 {
 			// With the lock held: the files then reach the folder even if a rename gives its name to another one.
-			a.folder, _ = c.dir.OpenFolder(a.line.Folder)
+			a.folder, _ = c.Dir.OpenFolder(a.line.Folder)
 		}
 		return err
 	})
@@ -221,12 +221,12 @@ func (a *appending) run(ctx context.Context) error {
 		}
 	}
 	files.create()
-	c.foldIfDue()
+	c.FoldIfDue()
 	return err
 }
 
-// commitBytes bounds one write to the journal, in bytes.
-const commitBytes = 16 << 20
+// CommitBytes bounds one write to the journal, in bytes.
+const CommitBytes = 16 << 20
 
 // commit writes the journal records. The caller holds the lock.
 func (a *appending) commit(m *Metadata) error {
@@ -240,7 +240,7 @@ func (a *appending) commit(m *Metadata) error {
 	if expect := a.opts.expect; expect != nil && *expect != next && !a.retried(m, *expect) {
 		return fmt.Errorf("%w %d was expected, the next one is %d", ErrPosition, *expect, next)
 	}
-	prev, err := c.idBefore(m, line.ID, next)
+	prev, err := c.IDBefore(m, line.ID, next)
 	if err != nil {
 		return err
 	}
@@ -270,19 +270,19 @@ func (a *appending) commit(m *Metadata) error {
 		}
 		env := &message.Envelope{
 			ID: d.ID, Line: line.ID, Position: next, Prev: prev, StoredAt: now, Branch: a.b.name,
-			Role: d.Role, Type: d.Type, CreatedAt: d.CreatedAt, OriginID: d.OriginID, Source: d.Source, Body: d.stored,
-			Payloads: d.refs,
+			Role: d.Role, Type: d.Type, CreatedAt: d.CreatedAt, OriginID: d.OriginID, Source: d.Source, Body: d.Stored,
+			Payloads: d.Refs,
 		}
 		if env.ID == uuid.Nil {
 			if env.ID, err = uuid.NewV7(); err != nil {
 				return err
 			}
-		} else if env.File, err = c.fileFor(m, line, env.ID, free); err != nil {
+		} else if env.File, err = c.FileFor(m, line, env.ID, free); err != nil {
 			return err
 		}
-		raw := env.AppendTo(make([]byte, 0, len(d.stored)+512))
+		raw := env.AppendTo(make([]byte, 0, len(d.Stored)+512))
 		env.Body, env.Source = nil, nil
-		for a.items = c.ride(a.items, d.payloads, riding); len(a.of) < len(a.items); {
+		for a.items = c.ride(a.items, d.Payloads, riding); len(a.of) < len(a.items); {
 			a.of = append(a.of, -1)
 		}
 		a.items = append(a.items, index.Item{Kind: index.KindAppend, Envelope: env, Body: raw})
@@ -296,7 +296,7 @@ func (a *appending) commit(m *Metadata) error {
 		return err
 	}
 	if len(a.existed) > 0 && len(a.commits) == 0 {
-		a.commits = append(a.commits, c.log.Barrier())
+		a.commits = append(a.commits, c.Log.Barrier())
 	}
 	return nil
 }
@@ -312,18 +312,18 @@ func (a *appending) locate(m *Metadata) (next int64, err error) {
 		return 0, fmt.Errorf("%w: line %s is missing", ErrMetadata, info.Line)
 	}
 	a.line = *line
-	return a.b.c.end(m, line.ID)
+	return a.b.c.End(m, line.ID)
 }
 
 // flush writes the items in pieces. Only an error of the first piece means that nothing was written.
 func (a *appending) flush() error {
 	for from := 0; from < len(a.items); {
 		n, size := 0, 0
-		for from+n < len(a.items) && (n == 0 || size+len(a.items[from+n].Body) <= commitBytes) {
+		for from+n < len(a.items) && (n == 0 || size+len(a.items[from+n].Body) <= CommitBytes) {
 			size += len(a.items[from+n].Body)
 			n++
 		}
-		commit := a.b.c.log.Append(a.items[from : from+n])
+		commit := a.b.c.Log.Append(a.items[from : from+n])
 		if commit.Err != nil && from == 0 && commit.Written == 0 {
 			return commit.Err
 		}

@@ -50,7 +50,7 @@ func (c *Context) Archive(ctx context.Context, o ArchiveOptions) (Archived, erro
 
 func (c *Context) archive(ctx context.Context, o ArchiveOptions, with *sharing) (Archived, error) {
 	done, err := c.arrange(ctx, o.Progress, with, func() (index.Plan, int64, error) { return c.planArchive(ctx, o) })
-	return done, public(Error{Op: "archive", Context: c.dir.ID, Branch: o.Branch}, err)
+	return done, Wrap(Error{Op: "archive", Context: c.Dir.ID, Branch: o.Branch}, err)
 }
 
 // ArchivedContext is the result of archiving one of several contexts.
@@ -68,7 +68,7 @@ func (s *Store) Archive(ctx context.Context, ids []uuid.UUID, o ArchiveOptions) 
 		if all {
 			for id, err := range s.IDs() {
 				if err != nil {
-					yield(ArchivedContext{}, public(Error{Op: "archive", Path: s.path}, err))
+					yield(ArchivedContext{}, Wrap(Error{Op: "archive", Path: s.path}, err))
 					return
 				}
 				ids = append(ids, id)
@@ -96,18 +96,18 @@ func (s *Store) Archive(ctx context.Context, ids []uuid.UUID, o ArchiveOptions) 
 // again. progress, unless nil, receives the number of messages examined so far.
 func (c *Context) Unarchive(ctx context.Context, progress func(done, all int64)) (Archived, error) {
 	done, err := c.arrange(ctx, progress, &sharing{}, func() (index.Plan, int64, error) {
-		uses, err := c.log.PackUses(ctx)
+		uses, err := c.Log.PackUses(ctx)
 		plan := index.Plan{File: map[uuid.UUID]index.Spans{}}
 		for _, use := range uses {
-			add(plan.File, use.Live)
+			AddSpans(plan.File, use.Live)
 		}
 		return plan, 0, err
 	})
-	return done, public(Error{Op: "unarchive", Context: c.dir.ID}, err)
+	return done, Wrap(Error{Op: "unarchive", Context: c.Dir.ID}, err)
 }
 
-// add adds the positions of more to those of to.
-func add(to, more map[uuid.UUID]index.Spans) {
+// AddSpans adds the positions of more to those of to.
+func AddSpans(to, more map[uuid.UUID]index.Spans) {
 	for line, spans := range more {
 		to[line] = to[line].With(spans)
 	}
@@ -117,23 +117,23 @@ func add(to, more map[uuid.UUID]index.Spans) {
 func (c *Context) arrange(
 	ctx context.Context, progress func(done, all int64), with *sharing, plan func() (index.Plan, int64, error),
 ) (Archived, error) {
-	return using(c, func() (Archived, error) { return c.arrangeNow(ctx, progress, with, plan) })
+	return Using(c, func() (Archived, error) { return c.arrangeNow(ctx, progress, with, plan) })
 }
 
 func (c *Context) arrangeNow(
 	ctx context.Context, progress func(done, all int64), with *sharing, plan func() (index.Plan, int64, error),
 ) (done Archived, err error) {
-	if c.store.readOnly {
+	if c.Store.ReadOnly {
 		return done, ErrReadOnly
 	}
-	release, err := c.store.lockCollecting(ctx)
+	release, err := c.Store.LockCollecting(ctx)
 	if err != nil {
 		return done, err
 	}
 	defer release()
 	err = c.refresh(ctx) // branches may have been renamed
 	if err == nil {
-		err = c.store.within(ctx, c.log.Update)
+		err = c.Store.Within(ctx, c.Log.Update)
 	}
 	if err != nil {
 		return done, err
@@ -145,9 +145,9 @@ func (c *Context) arrangeNow(
 	}
 	taking := &taking{c: c, ctx: ctx, with: with, seen: map[blob.Sum]bool{}}
 	p.Payloads, p.Progress = taking.from, progress
-	moved, err := c.log.Arrange(ctx, p)
+	moved, err := c.Log.Arrange(ctx, p)
 	if errors.Is(err, context.DeadlineExceeded) && ctx.Err() == nil {
-		err = fmt.Errorf("%w: waited %v", ErrLocked, c.store.opts.lockTimeout)
+		err = fmt.Errorf("%w: waited %v", ErrLocked, c.Store.Options.LockTimeout)
 	}
 	done.Messages, done.Stayed = moved.Messages, done.Stayed+moved.Stayed
 	done.Before, done.After = moved.Freed, moved.Packed
@@ -166,12 +166,12 @@ func (c *Context) planArchive(ctx context.Context, o ArchiveOptions) (plan index
 	if err != nil {
 		return plan, 0, err
 	}
-	before := c.store.now().Add(-o.OlderThan)
+	before := c.Store.Now().Add(-o.OlderThan)
 	plan.Pack = map[uuid.UUID]index.Spans{}
 	var bytes int64
 	for _, span := range spans {
 		var chosen index.Spans
-		for e, err := range c.log.All(ctx, span.Line, span.From, span.To) {
+		for e, err := range c.Log.All(ctx, span.Line, span.From, span.To) {
 			if err != nil {
 				return plan, 0, err
 			}
@@ -179,7 +179,7 @@ func (c *Context) planArchive(ctx context.Context, o ArchiveOptions) (plan index
 				continue
 			}
 			if o.OlderThan > 0 {
-				m, err := c.load.Load(ctx, span, e)
+				m, err := c.Loader.Load(ctx, span, e)
 				if err != nil {
 					return plan, 0, err
 				}
@@ -198,7 +198,7 @@ func (c *Context) planArchive(ctx context.Context, o ArchiveOptions) (plan index
 			plan.Pack[span.Line] = plan.Pack[span.Line].With(chosen)
 		}
 	}
-	uses, err := c.log.PackUses(ctx)
+	uses, err := c.Log.PackUses(ctx)
 	if err != nil {
 		return plan, stayed, err
 	}
@@ -208,7 +208,7 @@ func (c *Context) planArchive(ctx context.Context, o ArchiveOptions) (plan index
 	}
 	for _, use := range uses {
 		if use.Named && (whole || use.Bytes <= bytes) {
-			add(plan.Pack, use.Live)
+			AddSpans(plan.Pack, use.Live)
 		}
 	}
 	return plan, stayed, nil
@@ -224,13 +224,13 @@ func timeOf(m *Message) time.Time {
 
 // archivable returns the positions that a branch shows, or without a name those of all lines.
 func (c *Context) archivable(name string) (spans []loader.Span, err error) {
-	m := c.current()
+	m := c.Current()
 	if name != "" {
 		info, err := branch.Get(m, name)
 		if err != nil {
 			return nil, err
 		}
-		end, err := c.end(m, info.Line)
+		end, err := c.End(m, info.Line)
 		if err != nil {
 			return nil, err
 		}
@@ -243,7 +243,7 @@ func (c *Context) archivable(name string) (spans []loader.Span, err error) {
 	}
 	for i := range m.Lines {
 		l := &m.Lines[i]
-		counts, _, err := c.log.Counts(l.ID)
+		counts, _, err := c.Log.Counts(l.ID)
 		if err != nil {
 			return nil, err
 		}
@@ -281,14 +281,14 @@ func (t *taking) from(envelope []byte, add func([]byte) error) error {
 		} else if shared {
 			continue
 		}
-		payload, err := t.c.load.Payload(ref)
+		payload, err := t.c.Loader.Payload(ref)
 		if err != nil {
 			continue // a check reports it
 		}
 		if err := add(payload); err != nil {
 			return err
 		}
-		if info, err := t.c.store.fs.Lstat(blob.Path(ref.Sum)); err == nil {
+		if info, err := t.c.Store.FS.Lstat(blob.Path(ref.Sum)); err == nil {
 			t.blobs += info.Size()
 		}
 	}
@@ -316,13 +316,13 @@ func (x *sharing) shares(ctx context.Context, sum blob.Sum) (bool, error) {
 }
 
 func (x *sharing) look(ctx context.Context, id uuid.UUID) error {
-	c, err := x.store.open(ctx, id)
+	c, err := x.store.Open(ctx, id)
 	if err != nil {
 		return ctx.Err()
 	}
 	defer c.Close()
 	own := map[blob.Sum]bool{}
-	_, _ = c.referencesInLines(ctx, false, func(sum blob.Sum) { own[sum] = true })
+	_, _ = c.ReferencesInLines(ctx, false, func(sum blob.Sum) { own[sum] = true })
 	for sum := range own {
 		_, x.several[sum] = x.several[sum]
 	}

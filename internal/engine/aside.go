@@ -10,16 +10,16 @@ import (
 	ctxfolder "github.com/ctxdir/ctxdir/context"
 )
 
-// setAside moves whatever takes the place of a blob, or of a folder of blobs, to the store's trash. The lock admits one
+// SetAside moves whatever takes the place of a blob, or of a folder of blobs, to the store's trash. The lock admits one
 // writer at a time: a slow writer must not move the blob that a faster writer has put there meanwhile.
-func (s *Store) setAside(name string) error {
-	lock := s.fs.Lock(storeLock)
+func (s *Store) SetAside(name string) error {
+	lock := s.FS.Lock(storeLock)
 	defer lock.Close()
-	if err := s.acquire(context.Background(), lock); err != nil {
+	if err := s.Acquire(context.Background(), lock); err != nil {
 		return err
 	}
 	defer lock.Release()
-	info, err := s.fs.Lstat(name)
+	info, err := s.FS.Lstat(name)
 	if errors.Is(err, fs.ErrNotExist) {
 		return nil
 	}
@@ -28,6 +28,6 @@ func (s *Store) setAside(name string) error {
 	}
 	base := path.Base(name)
 	item := ctxfolder.TrashItem{Kind: ctxfolder.TrashDamaged, Name: base}
-	_, err = ctxfolder.IntoTrash(s.fs, item, func(folder string) error { return s.fs.Rename(name, folder+"/"+base) })
+	_, err = ctxfolder.IntoTrash(s.FS, item, func(folder string) error { return s.FS.Rename(name, folder+"/"+base) })
 	return err
 }

@@ -38,7 +38,7 @@ func (a *Attachment) check() error {
 }
 
 // attached returns the functions that store the attachments of a draft, by pointer.
-func (s *Store) attached(d *draft, hold func() error) (map[string]func() (blob.Ref, error), error) {
+func (s *Store) attached(d *Prepared, hold func() error) (map[string]func() (blob.Ref, error), error) {
 	if len(d.Attachments) == 0 {
 		return nil, nil
 	}
@@ -52,8 +52,8 @@ func (s *Store) attached(d *draft, hold func() error) (map[string]func() (blob.R
 		if err != nil {
 			return nil, fmt.Errorf("%w: attachment at %q: %w", ErrInvalid, a.At, err)
 		}
-		if size += int64(len(a.Prefix) + len(a.MediaType)); size > s.opts.maxMessage {
-			return nil, fmt.Errorf("%w: with prefixes and media types more than %d bytes", ErrTooLarge, s.opts.maxMessage)
+		if size += int64(len(a.Prefix) + len(a.MediaType)); size > s.Options.MaxMessage {
+			return nil, fmt.Errorf("%w: with prefixes and media types more than %d bytes", ErrTooLarge, s.Options.MaxMessage)
 		}
 		attached[a.At] = func() (blob.Ref, error) {
 			if err := hold(); err != nil {
@@ -69,19 +69,19 @@ func (s *Store) attached(d *draft, hold func() error) (map[string]func() (blob.R
 }
 
 // attach makes a blob of the bytes that open supplies.
-func (s *Store) attach(d *draft, open func() (io.ReadCloser, error)) (sum blob.Sum, size int64, err error) {
+func (s *Store) attach(d *Prepared, open func() (io.ReadCloser, error)) (sum blob.Sum, size int64, err error) {
 	r, err := open()
 	if err != nil {
 		return sum, 0, err
 	}
-	sum, size, _, err = s.blobs.PutReader(&limited{r, d})
+	sum, size, _, err = s.Blobs.PutReader(&limited{r, d})
 	return sum, size, errors.Join(err, r.Close())
 }
 
 // limited fails when a draft's payloads become too large.
 type limited struct {
 	r io.Reader
-	d *draft
+	d *Prepared
 }
 
 func (c *limited) Read(p []byte) (int, error) {

@@ -36,12 +36,12 @@ type BranchInfo struct {
 }
 
 // Active returns the active branch.
-func (c *Context) Active() *Branch { return &Branch{c, c.current().ActiveBranch} }
+func (c *Context) Active() *Branch { return &Branch{c, c.Current().ActiveBranch} }
 
 // Branch returns the branch with this name. It fails with [ErrNotExist].
 func (c *Context) Branch(name string) (*Branch, error) {
-	if _, err := branch.Get(c.current(), name); err != nil {
-		return nil, public(Error{Op: "open", Context: c.dir.ID, Branch: name}, err)
+	if _, err := branch.Get(c.Current(), name); err != nil {
+		return nil, Wrap(Error{Op: "open", Context: c.Dir.ID, Branch: name}, err)
 	}
 	return &Branch{c, name}, nil
 }
@@ -51,24 +51,24 @@ func (b *Branch) Name() string { return b.name }
 
 // Branches describes the branches in order of creation.
 func (c *Context) Branches(ctx context.Context) ([]BranchInfo, error) {
-	infos, err := using(c, func() ([]BranchInfo, error) { return c.branches(ctx) })
-	return infos, public(Error{Op: "list branches", Context: c.dir.ID}, err)
+	infos, err := Using(c, func() ([]BranchInfo, error) { return c.branches(ctx) })
+	return infos, Wrap(Error{Op: "list branches", Context: c.Dir.ID}, err)
 }
 
 func (c *Context) branches(ctx context.Context) ([]BranchInfo, error) {
 	if err := ctx.Err(); err != nil {
 		return nil, err
 	}
-	m := c.current()
-	all, _, err := c.log.AllCounts()
+	m := c.Current()
+	all, _, err := c.Log.AllCounts()
 	if err != nil {
 		return nil, err
 	}
 	infos := make([]BranchInfo, 0, len(m.Branches))
 	for i := range m.Branches {
-		info, err := describe(m, &m.Branches[i], all)
+		info, err := DescribeBranch(m, &m.Branches[i], all)
 		if err == nil {
-			info.Archived, err = c.log.Archived(info.Line)
+			info.Archived, err = c.Log.Archived(info.Line)
 		}
 		if err != nil {
 			return nil, err
@@ -78,8 +78,8 @@ func (c *Context) branches(ctx context.Context) ([]BranchInfo, error) {
 	return infos, relate(m, infos)
 }
 
-// describe describes a branch of a version of the metadata, except how much of it is archived.
-func describe(m *Metadata, b *ctxfolder.Branch, counts map[uuid.UUID]index.Counts) (info BranchInfo, err error) {
+// DescribeBranch describes a branch of a version of the metadata, except how much of it is archived.
+func DescribeBranch(m *Metadata, b *ctxfolder.Branch, counts map[uuid.UUID]index.Counts) (info BranchInfo, err error) {
 	l, ok := m.Line(b.Line)
 	if !ok {
 		return info, fmt.Errorf("%w: branch %q has no line", ErrMetadata, b.Name)
@@ -88,7 +88,7 @@ func describe(m *Metadata, b *ctxfolder.Branch, counts map[uuid.UUID]index.Count
 		Name: b.Name, Line: l.ID, Base: l.Base, Messages: max(counts[l.ID].End(), l.Base), Bytes: counts[l.ID].Bytes,
 		Active: b.Name == m.ActiveBranch, Metadata: b.Extra,
 	}
-	switch parent := branchOfLine(m, l.Parent); {
+	switch parent := BranchOfLine(m, l.Parent); {
 	case parent != nil:
 		info.Parent = parent.Name
 	case l.Parent != uuid.Nil:
@@ -108,7 +108,7 @@ func (b *Branch) Info(ctx context.Context) (BranchInfo, error) {
 			return i, nil
 		}
 	}
-	return BranchInfo{}, public(Error{Op: "describe", Context: b.c.dir.ID}, fmt.Errorf("%w: branch %q", ErrNotExist, b.name))
+	return BranchInfo{}, Wrap(Error{Op: "describe", Context: b.c.Dir.ID}, fmt.Errorf("%w: branch %q", ErrNotExist, b.name))
 }
 
 // NewBranch adds an empty branch. It fails with [ErrInvalid] or [ErrExist].
@@ -132,17 +132,17 @@ func (b *Branch) Fork(ctx context.Context, name string, at int64, attrs ...ctxfo
 
 // ForkAt is Fork with the messages up to and including the one with this id.
 func (b *Branch) ForkAt(ctx context.Context, name string, id uuid.UUID, attrs ...ctxfolder.Member) (*Branch, error) {
-	at, err := using(b.c, func() (place, error) { return b.find(id) })
+	at, err := Using(b.c, func() (Place, error) { return b.find(id) })
 	if err != nil {
-		return nil, public(Error{Op: "fork", Context: b.c.dir.ID, Branch: b.name, ID: id}, err)
+		return nil, Wrap(Error{Op: "fork", Context: b.c.Dir.ID, Branch: b.name, ID: id}, err)
 	}
-	return b.Fork(ctx, name, at.entry.Position+1, attrs...)
+	return b.Fork(ctx, name, at.Entry.Position+1, attrs...)
 }
 
 func (c *Context) addBranch(
 	ctx context.Context, op, name string, attrs []ctxfolder.Member, add func(*Metadata, uuid.UUID) (*ctxfolder.Branch, error),
 ) (*Branch, error) {
-	err := c.change(ctx, true, func(m *Metadata) error {
+	err := c.Change(ctx, true, func(m *Metadata) error {
 		line, err := uuid.NewV7()
 		if err != nil {
 			return err
@@ -157,7 +157,7 @@ func (c *Context) addBranch(
 		return nil
 	})
 	if err != nil {
-		return nil, public(Error{Op: op, Context: c.dir.ID, Branch: name}, err)
+		return nil, Wrap(Error{Op: op, Context: c.Dir.ID, Branch: name}, err)
 	}
 	return &Branch{c, name}, nil
 }
@@ -165,7 +165,7 @@ func (c *Context) addBranch(
 // Rewind makes the branch show only its first to messages. The others stay on the line that loses the name, and other
 // branches still show them.
 func (b *Branch) Rewind(ctx context.Context, to int64) error {
-	err := b.c.change(ctx, true, func(m *Metadata) error {
+	err := b.c.Change(ctx, true, func(m *Metadata) error {
 		length, err := b.c.length(m, b.name)
 		if err != nil {
 			return err
@@ -177,26 +177,26 @@ func (b *Branch) Rewind(ctx context.Context, to int64) error {
 		_, err = branch.Rewind(m, b.name, to, length, line, time.Now())
 		return err
 	})
-	return public(Error{Op: "rewind", Context: b.c.dir.ID, Branch: b.name}, err)
+	return Wrap(Error{Op: "rewind", Context: b.c.Dir.ID, Branch: b.name}, err)
 }
 
 // Switch makes a branch the active branch.
 func (c *Context) Switch(ctx context.Context, name string) error {
-	err := c.change(ctx, false, func(m *Metadata) error { return branch.Switch(m, name) })
-	return public(Error{Op: "switch", Context: c.dir.ID, Branch: name}, err)
+	err := c.Change(ctx, false, func(m *Metadata) error { return branch.Switch(m, name) })
+	return Wrap(Error{Op: "switch", Context: c.Dir.ID, Branch: name}, err)
 }
 
 // Remove removes a branch's name. Its messages stay for the branches that show them; the others stay until a
 // collection. It fails with [ErrActive] for the active branch.
 func (c *Context) Remove(ctx context.Context, name string) error {
-	err := c.change(ctx, false, func(m *Metadata) error { return branch.Remove(m, name, time.Now()) })
-	return public(Error{Op: "remove", Context: c.dir.ID, Branch: name}, err)
+	err := c.Change(ctx, false, func(m *Metadata) error { return branch.Remove(m, name, time.Now()) })
+	return Wrap(Error{Op: "remove", Context: c.Dir.ID, Branch: name}, err)
 }
 
 // Rename renames a branch and its folder.
 func (c *Context) Rename(ctx context.Context, name, to string) error {
 	err := c.use(func() error { return c.rename(ctx, name, to) })
-	return public(Error{Op: "rename", Context: c.dir.ID, Branch: name}, err)
+	return Wrap(Error{Op: "rename", Context: c.Dir.ID, Branch: name}, err)
 }
 
 func (c *Context) rename(ctx context.Context, name, to string) error {
@@ -212,7 +212,7 @@ func (c *Context) rename(ctx context.Context, name, to string) error {
 			return err
 		}
 		// A write renames the folder. If this one fails, the next writer does it.
-		if err := c.write(ctx, func(*Metadata) error { return nil }); err != nil {
+		if err := c.Write(ctx, func(*Metadata) error { return nil }); err != nil {
 			return err
 		}
 		if clear == nil {
@@ -227,10 +227,10 @@ func (c *Context) length(m *Metadata, name string) (int64, error) {
 	if err != nil {
 		return 0, err
 	}
-	return c.end(m, b.Line)
+	return c.End(m, b.Line)
 }
 
-func (c *Context) end(m *Metadata, line uuid.UUID) (int64, error) {
+func (c *Context) End(m *Metadata, line uuid.UUID) (int64, error) {
 	l, ok := m.Line(line)
 	if !ok {
 		return 0, fmt.Errorf("%w: line %s is missing", ErrMetadata, line)
@@ -241,11 +241,11 @@ func (c *Context) end(m *Metadata, line uuid.UUID) (int64, error) {
 
 // committed returns the end of a line's own messages, lost ones included: a line that begins beyond proves a loss.
 func (c *Context) committed(m *Metadata, l *ctxfolder.Line) (int64, error) {
-	counts, _, err := c.log.Counts(l.ID)
+	counts, _, err := c.Log.Counts(l.ID)
 	short := func(fork ctxfolder.Line) bool { return fork.Parent == l.ID && fork.Base > counts.End() }
 	if err == nil && slices.ContainsFunc(m.Lines, short) {
-		if err = c.log.Complete(); err == nil {
-			counts, _, err = c.log.Counts(l.ID)
+		if err = c.Log.Complete(); err == nil {
+			counts, _, err = c.Log.Counts(l.ID)
 		}
 	}
 	return counts.End(), err
@@ -253,12 +253,12 @@ func (c *Context) committed(m *Metadata, l *ctxfolder.Line) (int64, error) {
 
 // spans resolves positions of a branch to the lines that own them. A negative from counts from the end.
 func (b *Branch) spans(from, to int64) ([]loader.Span, error) {
-	m := b.c.current()
+	m := b.c.Current()
 	info, err := branch.Get(m, b.name)
 	if err != nil {
 		return nil, err
 	}
-	end, err := b.c.end(m, info.Line)
+	end, err := b.c.End(m, info.Line)
 	if err != nil {
 		return nil, err
 	}
@@ -280,7 +280,7 @@ func (b *Branch) spans(from, to int64) ([]loader.Span, error) {
 	return spans, nil
 }
 
-func branchOfLine(m *Metadata, line uuid.UUID) *ctxfolder.Branch {
+func BranchOfLine(m *Metadata, line uuid.UUID) *ctxfolder.Branch {
 	for i := range m.Branches {
 		if m.Branches[i].Line == line {
 			return &m.Branches[i]

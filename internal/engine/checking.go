@@ -73,7 +73,7 @@ func (s *Store) Check(ctx context.Context, ids []uuid.UUID, o CheckOptions) iter
 			} else {
 				err = c.with(id, func(x *integrity.Context) error { return x.Check(ctx, tell) })
 			}
-			if err != nil && len(ids) == 0 && s.went(id) {
+			if err != nil && len(ids) == 0 && s.Vanished(id) {
 				err = nil
 			}
 			if err != nil && ctx.Err() == nil && !vfs.IsShortage(err) {
@@ -89,7 +89,7 @@ func (s *Store) Check(ctx context.Context, ids []uuid.UUID, o CheckOptions) iter
 			err = c.store().Check(ctx, tell)
 		}
 		if err != nil && !stopped {
-			yield(Finding{}, public(Error{Op: "check", Path: s.path}, err))
+			yield(Finding{}, Wrap(Error{Op: "check", Path: s.path}, err))
 		}
 	}
 }
@@ -101,8 +101,8 @@ func (s *Store) Check(ctx context.Context, ids []uuid.UUID, o CheckOptions) iter
 // the others follow.
 func (s *Store) Repair(ctx context.Context, ids []uuid.UUID, o CheckOptions) iter.Seq2[Repaired, error] {
 	return func(yield func(Repaired, error) bool) {
-		if s.readOnly && !o.DryRun {
-			yield(Repaired{}, public(Error{Op: "repair", Path: s.path}, ErrReadOnly))
+		if s.ReadOnly && !o.DryRun {
+			yield(Repaired{}, Wrap(Error{Op: "repair", Path: s.path}, ErrReadOnly))
 			return
 		}
 		c := s.newChecking(o)
@@ -120,7 +120,7 @@ func (s *Store) Repair(ctx context.Context, ids []uuid.UUID, o CheckOptions) ite
 			c.done.Left += left
 			c.report()
 			if err != nil && !stopped {
-				stopped = !yield(Repaired{}, public(Error{Op: "repair", Path: s.path}, err))
+				stopped = !yield(Repaired{}, Wrap(Error{Op: "repair", Path: s.path}, err))
 			}
 		}
 		if len(ids) == 0 {
@@ -145,12 +145,12 @@ func (s *Store) Repair(ctx context.Context, ids []uuid.UUID, o CheckOptions) ite
 				c.done.Left += left
 				return err
 			})
-			if err != nil && len(ids) == 0 && s.went(id) {
+			if err != nil && len(ids) == 0 && s.Vanished(id) {
 				err = nil
 			}
 			if err != nil && ctx.Err() == nil {
 				unread = true
-				stopped = !yield(Repaired{Context: id}, public(Error{Op: "repair", Context: id}, err))
+				stopped = !yield(Repaired{Context: id}, Wrap(Error{Op: "repair", Context: id}, err))
 				err = nil
 			}
 			if stopped {
@@ -159,7 +159,7 @@ func (s *Store) Repair(ctx context.Context, ids []uuid.UUID, o CheckOptions) ite
 			return err
 		})
 		if err != nil && !stopped {
-			yield(Repaired{}, public(Error{Op: "repair", Path: s.path}, err))
+			yield(Repaired{}, Wrap(Error{Op: "repair", Path: s.path}, err))
 		} else if err == nil && len(ids) == 0 && !unread {
 			mend(c.store().RepairBlobs)
 		}
@@ -175,7 +175,7 @@ type checking struct {
 }
 
 func (s *Store) newChecking(o CheckOptions) *checking {
-	return &checking{s: s, o: o, payloads: &integrity.Payloads{Store: s.fs, Blobs: s.blobs, Alone: s.blobsAlone}}
+	return &checking{s: s, o: o, payloads: &integrity.Payloads{Store: s.FS, Blobs: s.Blobs, Alone: s.blobsAlone}}
 }
 
 // each calls f for each of the contexts, or without ids for all contexts of the store.
@@ -212,9 +212,9 @@ func (c *checking) each(ctx context.Context, ids []uuid.UUID, f func(uuid.UUID) 
 	return nil
 }
 
-// went reports whether a context was removed meanwhile: then nothing is wrong with it.
-func (s *Store) went(id uuid.UUID) bool {
-	_, err := s.fs.Lstat(id.String())
+// Vanished reports whether a context was removed meanwhile: then nothing is wrong with it.
+func (s *Store) Vanished(id uuid.UUID) bool {
+	_, err := s.FS.Lstat(id.String())
 	return errors.Is(err, fs.ErrNotExist)
 }
 
@@ -234,7 +234,7 @@ func (c *checking) legacy(id uuid.UUID, name string) Finding {
 }
 
 func (c *checking) readLegacy(name string) error {
-	f, err := legacy.Open(c.s.fs, name, legacy.Options{Limit: c.s.opts.maxMessage})
+	f, err := legacy.Open(c.s.FS, name, legacy.Options{Limit: c.s.Options.MaxMessage})
 	if err != nil {
 		return err
 	}
@@ -253,35 +253,35 @@ func (c *checking) readLegacy(name string) error {
 // with opens a context for f.
 func (c *checking) with(id uuid.UUID, f func(*integrity.Context) error) error {
 	s, before := c.s, c.done.Messages
-	dir, err := ctxfolder.Open(s.fs, s.id, id)
+	dir, err := ctxfolder.Open(s.FS, s.id, id)
 	if err != nil {
 		return err
 	}
 	log := s.openLog(dir)
 	err = f(&integrity.Context{
-		Dir: dir, Log: log, Payloads: c.payloads, ReadData: c.o.ReadData, Wait: s.opts.lockTimeout, Pause: s.opts.pause,
+		Dir: dir, Log: log, Payloads: c.payloads, ReadData: c.o.ReadData, Wait: s.Options.LockTimeout, Pause: s.Options.pause,
 		Progress: func(p integrity.Progress) {
 			c.done.Messages, c.done.Done, c.done.Of = before+p.Total, p.Messages, p.Of
 			c.report()
 		},
 	})
 	if errors.Is(err, context.DeadlineExceeded) {
-		err = fmt.Errorf("%w: waited %v", ErrLocked, s.opts.lockTimeout)
+		err = fmt.Errorf("%w: waited %v", ErrLocked, s.Options.LockTimeout)
 	}
 	return errors.Join(err, log.Close(), dir.Close())
 }
 
 // store returns the checker for what belongs to no single context.
 func (c *checking) store() *integrity.Store {
-	return &integrity.Store{FS: c.s.fs, Payloads: c.payloads, ReadData: c.o.ReadData, Alone: c.s.contextAlone}
+	return &integrity.Store{FS: c.s.FS, Payloads: c.payloads, ReadData: c.o.ReadData, Alone: c.s.contextAlone}
 }
 
 // contextAlone runs f with writers of a context locked out. The context need not exist.
 func (s *Store) contextAlone(ctx context.Context, id uuid.UUID, f func() error) error {
 	for _, name := range []string{id.String() + ".fold", id.String()} {
-		lock := s.fs.Lock(ctxfolder.Locks + "/" + name)
+		lock := s.FS.Lock(ctxfolder.Locks + "/" + name)
 		defer lock.Close()
-		if err := s.acquire(ctx, lock); err != nil {
+		if err := s.Acquire(ctx, lock); err != nil {
 			return err
 		}
 		defer lock.Release()

@@ -30,10 +30,10 @@ const MainBranch = "main"
 // Context is an open context. Several goroutines may use it. It shows the state as of the last operation that wrote
 // through it, or of the last [Context.Refresh].
 type Context struct {
-	store *Store
-	dir   *ctxfolder.Dir
-	log   *index.Log
-	load  *loader.Loader
+	Store  *Store
+	Dir    *ctxfolder.Dir
+	Log    *index.Log
+	Loader *loader.Loader
 	// prepared is the tenure of the lock in which the handle was brought up to date; only for the holder of the lock.
 	prepared uint64
 	doubtful bool // a write of metadata.json failed: the file may not be durable; only for the holder of the lock
@@ -48,7 +48,7 @@ type Context struct {
 	broken   error         // why metadata.json is unusable; metadata is then the journals' copy
 	wrote    bool          // something was appended through this handle
 	imported bool          // an import through this handle ended
-	uncut    bool          // no pack has messages that were cut from a line; a collection uses this
+	Uncut    bool          // no pack has messages that were cut from a line; a collection uses this
 	folding  chan struct{} // closed when the running fold ends
 	putting  putting
 	foldErr  error
@@ -66,20 +66,20 @@ func (s *Store) Create(ctx context.Context, m Metadata) (*Context, error) {
 	if created.ID == uuid.Nil {
 		id, err := uuid.NewV7()
 		if err != nil {
-			return nil, public(Error{Op: "create"}, err)
+			return nil, Wrap(Error{Op: "create"}, err)
 		}
 		created.ID = id
 	} else if s.Legacy(created.ID) != "" {
-		return nil, public(Error{Op: "create", Context: created.ID}, fmt.Errorf("%w: as a legacy context", ErrExist))
+		return nil, Wrap(Error{Op: "create", Context: created.ID}, fmt.Errorf("%w: as a legacy context", ErrExist))
 	}
 	if err := s.create(ctx, created); err != nil {
-		return nil, public(Error{Op: "create", Context: created.ID}, err)
+		return nil, Wrap(Error{Op: "create", Context: created.ID}, err)
 	}
 	return s.Context(ctx, created.ID)
 }
 
 func (s *Store) create(ctx context.Context, m *Metadata) error {
-	if s.readOnly {
+	if s.ReadOnly {
 		return ErrReadOnly
 	}
 	now := time.Now().UTC()
@@ -98,9 +98,9 @@ func (s *Store) create(ctx context.Context, m *Metadata) error {
 	if err != nil {
 		return err
 	}
-	blobs := blobsInUse{s: s}
-	defer blobs.release()
-	if first.SystemPrompt, err = s.externalisePrompt(first.SystemPrompt, func() error { return blobs.hold(ctx) }); err != nil {
+	blobs := BlobHold{Store: s}
+	defer blobs.Release()
+	if first.SystemPrompt, err = s.ExternalisePrompt(first.SystemPrompt, func() error { return blobs.Hold(ctx) }); err != nil {
 		return err
 	}
 	main.SystemPrompt, main.Extra = first.SystemPrompt, first.Extra
@@ -108,9 +108,9 @@ func (s *Store) create(ctx context.Context, m *Metadata) error {
 	if err != nil {
 		return err
 	}
-	limited, cancel := context.WithTimeout(ctx, s.opts.lockTimeout)
+	limited, cancel := context.WithTimeout(ctx, s.Options.LockTimeout)
 	defer cancel()
-	return ctxfolder.Create(limited, s.fs, m, ctxfolder.Begin{Files: files})
+	return ctxfolder.Create(limited, s.FS, m, ctxfolder.Begin{Files: files})
 }
 
 // Context opens a context. It reads metadata.json and nothing else. It fails with [ErrNotExist]. If metadata.json is
@@ -118,60 +118,60 @@ func (s *Store) create(ctx context.Context, m *Metadata) error {
 //
 // A legacy context in the store under that id is opened as [OpenLegacy] says.
 func (s *Store) Context(ctx context.Context, id uuid.UUID) (*Context, error) {
-	c, err := s.openAny(ctx, id)
-	return c, public(Error{Op: "open", Context: id}, err)
+	c, err := s.OpenAny(ctx, id)
+	return c, Wrap(Error{Op: "open", Context: id}, err)
 }
 
-func (s *Store) openAny(ctx context.Context, id uuid.UUID) (*Context, error) {
-	c, err := s.open(ctx, id)
+func (s *Store) OpenAny(ctx context.Context, id uuid.UUID) (*Context, error) {
+	c, err := s.Open(ctx, id)
 	if err == nil || ctx.Err() != nil {
 		return c, err
 	}
-	if name, ok := s.legacyAt(id); ok && s.opts.openLegacy != nil {
-		return s.opts.openLegacy(ctx, s, id, name)
+	if name, ok := s.legacyAt(id); ok && s.Options.openLegacy != nil {
+		return s.Options.openLegacy(ctx, s, id, name)
 	}
-	if c, oerr := s.open(ctx, id); oerr == nil { // another process migrated it meanwhile
+	if c, oerr := s.Open(ctx, id); oerr == nil { // another process migrated it meanwhile
 		return c, nil
 	}
 	return nil, err
 }
 
-func (s *Store) open(ctx context.Context, id uuid.UUID) (*Context, error) {
+func (s *Store) Open(ctx context.Context, id uuid.UUID) (*Context, error) {
 	if err := ctx.Err(); err != nil {
 		return nil, err
 	}
-	c, err := s.openIn(s.fs, id)
+	c, err := s.OpenIn(s.FS, id)
 	if errors.Is(err, ctxfolder.ErrNotExist) {
 		if err := s.settle(ctx, id); err != nil {
 			return nil, err
 		}
-		c, err = s.openIn(s.fs, id)
+		c, err = s.OpenIn(s.FS, id)
 	}
 	return c, err
 }
 
 // settle waits for a process that is moving a context to its place, empty in between, and finishes an interrupted move.
 func (s *Store) settle(ctx context.Context, id uuid.UUID) error {
-	if !ctxfolder.Ready(s.fs, id) {
+	if !ctxfolder.Ready(s.FS, id) {
 		return nil
 	}
-	lock := s.fs.Lock(ctxfolder.Locks + "/" + id.String())
+	lock := s.FS.Lock(ctxfolder.Locks + "/" + id.String())
 	defer lock.Close()
-	if err := s.acquire(ctx, lock); err != nil || s.readOnly {
+	if err := s.Acquire(ctx, lock); err != nil || s.ReadOnly {
 		return err
 	}
-	return ctxfolder.Settle(s.fs, id)
+	return ctxfolder.Settle(s.FS, id)
 }
 
-// openIn opens a context in the folder in.
-func (s *Store) openIn(in vfs.FS, id uuid.UUID) (*Context, error) {
+// OpenIn opens a context in the folder in.
+func (s *Store) OpenIn(in vfs.FS, id uuid.UUID) (*Context, error) {
 	dir, err := ctxfolder.Open(in, s.id, id)
 	if err != nil {
 		return nil, err
 	}
-	c := &Context{store: s, dir: dir, log: s.openLog(dir)}
-	c.load = loader.New(dir, c.log, s.pool, s.blobs, s.opts.memory)
-	if err := c.readMetadata(); err != nil {
+	c := &Context{Store: s, Dir: dir, Log: s.openLog(dir)}
+	c.Loader = loader.New(dir, c.Log, s.Pool, s.Blobs, s.Options.Memory)
+	if err := c.ReadMetadata(); err != nil {
 		_ = c.Close()
 		return nil, err
 	}
@@ -180,7 +180,7 @@ func (s *Store) openIn(in vfs.FS, id uuid.UUID) (*Context, error) {
 
 func (s *Store) openLog(dir *ctxfolder.Dir) *index.Log {
 	return index.Open(dir, index.Options{
-		FoldBytes: s.opts.foldBytes, Relaxed: s.opts.relaxed, Retain: s.opts.retain, Payloads: payloadStore{s}, Wait: s.opts.lockTimeout,
+		FoldBytes: s.Options.foldBytes, Relaxed: s.Options.relaxed, Retain: s.Options.retain, Payloads: payloadStore{s}, Wait: s.Options.LockTimeout,
 	})
 }
 
@@ -205,17 +205,17 @@ func (c *Context) close() error {
 	c.mu.Unlock()
 	c.AwaitFold()
 	c.PutBlobs()
-	if wrote && !c.store.opts.noFold {
+	if wrote && !c.Store.Options.noFold {
 		// A fold that fails only costs a longer journal.
 		switch {
-		case c.imported || c.log.ShedDue(shedAtClose):
+		case c.imported || c.Log.ShedDue(shedAtClose):
 			_ = c.shed()
-		case c.log.FoldDue(foldAtClose):
+		case c.Log.FoldDue(foldAtClose):
 			_ = c.fold()
 		}
 	}
-	c.load.Close()
-	err := errors.Join(c.log.Close(), c.dir.Close())
+	c.Loader.Close()
+	err := errors.Join(c.Log.Close(), c.Dir.Close())
 	if c.release != nil {
 		c.release()
 	}
@@ -236,8 +236,8 @@ func (c *Context) use(f func() error) error {
 	return f()
 }
 
-// using is use for operations with a result.
-func using[T any](c *Context, f func() (T, error)) (result T, err error) {
+// Using is use for operations with a result.
+func Using[T any](c *Context, f func() (T, error)) (result T, err error) {
 	err = c.use(func() (err error) {
 		result, err = f()
 		return err
@@ -245,20 +245,20 @@ func using[T any](c *Context, f func() (T, error)) (result T, err error) {
 	return result, err
 }
 
-// readMetadata reads metadata.json if it is not the known version. If the file is unusable, the journals' copy replaces
+// ReadMetadata reads metadata.json if it is not the known version. If the file is unusable, the journals' copy replaces
 // it in memory: a reader does not repair.
-func (c *Context) readMetadata() error {
-	stamp := c.dir.MetadataStamp()
+func (c *Context) ReadMetadata() error {
+	stamp := c.Dir.MetadataStamp()
 	c.mu.Lock()
 	same := c.metadata != nil && c.broken == nil && stamp.Same(c.stamp)
 	c.mu.Unlock()
 	if same {
 		return nil
 	}
-	m, stamp, err := c.dir.ReadMetadata()
+	m, stamp, err := c.Dir.ReadMetadata()
 	if errors.Is(err, fs.ErrNotExist) || errors.Is(err, ErrMetadata) {
 		broken := err
-		raw, cerr := c.log.MetadataCopy()
+		raw, cerr := c.Log.MetadataCopy()
 		if cerr != nil || raw == nil {
 			return err
 		}
@@ -269,24 +269,24 @@ func (c *Context) readMetadata() error {
 	} else if err != nil {
 		return err
 	}
-	c.dir.SetRenaming(m.Renaming)
+	c.Dir.SetRenaming(m.Renaming)
 	c.mu.Lock()
 	defer c.mu.Unlock()
 	c.metadata, c.stamp, c.broken = m, stamp, err
 	return nil
 }
 
-func (c *Context) current() *Metadata {
+func (c *Context) Current() *Metadata {
 	c.mu.Lock()
 	defer c.mu.Unlock()
 	return c.metadata
 }
 
 // ID returns the context's id.
-func (c *Context) ID() uuid.UUID { return c.dir.ID }
+func (c *Context) ID() uuid.UUID { return c.Dir.ID }
 
 // Metadata returns a copy of the metadata.
-func (c *Context) Metadata() *Metadata { return c.current().Clone() }
+func (c *Context) Metadata() *Metadata { return c.Current().Clone() }
 
 // Problem returns why an open context is not in order, or nil if nothing is known.
 func (c *Context) Problem() error {
@@ -298,20 +298,20 @@ func (c *Context) Problem() error {
 // Refresh reads what other processes committed, and makes later reads check whether message files were edited by hand.
 // Until then a second access to a loaded message does no I/O.
 func (c *Context) Refresh(ctx context.Context) error {
-	return public(Error{Op: "refresh", Context: c.dir.ID}, c.use(func() error { return c.refresh(ctx) }))
+	return Wrap(Error{Op: "refresh", Context: c.Dir.ID}, c.use(func() error { return c.refresh(ctx) }))
 }
 
 func (c *Context) refresh(ctx context.Context) error {
 	err := ctx.Err()
 	if err == nil {
-		err = c.dir.Check()
+		err = c.Dir.Check()
 	}
 	if err == nil {
-		err = c.readMetadata()
+		err = c.ReadMetadata()
 	}
 	if err == nil {
-		err = c.log.Refresh()
+		err = c.Log.Refresh()
 	}
-	c.load.Refresh()
-	return public(Error{Op: "refresh", Context: c.dir.ID}, err)
+	c.Loader.Refresh()
+	return Wrap(Error{Op: "refresh", Context: c.Dir.ID}, err)
 }

@@ -104,8 +104,8 @@ var sentinels = []struct{ below, here error }{
 	{legacy.ErrTooLarge, ErrTooLarge},
 }
 
-// public turns an error of a package below into an [*Error].
-func public(e Error, err error) error {
+// Wrap turns an error of a package below into an [*Error].
+func Wrap(e Error, err error) error {
 	if err == nil {
 		return nil
 	}

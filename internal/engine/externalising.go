@@ -25,34 +25,34 @@ type Externalised struct {
 // payloads together are too large ([MaxAttached], [WithMemoryLimit]). An interruption leaves each message in one form
 // or the other; a second call continues. With dryRun it only counts.
 func (c *Context) Externalise(ctx context.Context, threshold int64, dryRun bool) (Externalised, error) {
-	e := externalising{c: c, policy: blob.Policy{Text: threshold}, dryRun: dryRun, blobs: blobsInUse{s: c.store}}
+	e := externalising{c: c, policy: blob.Policy{Text: threshold}, dryRun: dryRun, blobs: BlobHold{Store: c.Store}}
 	err := c.use(func() error {
 		err := c.refresh(ctx)
-		if err == nil && c.store.readOnly && !dryRun {
+		if err == nil && c.Store.ReadOnly && !dryRun {
 			err = ErrReadOnly
 		}
 		if err == nil {
 			err = e.run(ctx)
 		}
 		if !dryRun {
-			c.foldIfDue()
+			c.FoldIfDue()
 		}
 		return err
 	})
-	return e.done, public(Error{Op: "externalise", Context: c.dir.ID}, err)
+	return e.done, Wrap(Error{Op: "externalise", Context: c.Dir.ID}, err)
 }
 
 type externalising struct {
 	c      *Context
 	policy blob.Policy
 	dryRun bool
-	blobs  blobsInUse
+	blobs  BlobHold
 	done   Externalised
 }
 
 // rewritten is a message in its new form.
 type rewritten struct {
-	draft
+	Prepared
 	entry index.Entry // of the version it was made from
 }
 
@@ -60,8 +60,8 @@ type rewritten struct {
 const rewrittenAtOnce = 64
 
 func (e *externalising) run(ctx context.Context) error {
-	for _, line := range e.c.current().Lines {
-		counts, ok, err := e.c.log.Counts(line.ID)
+	for _, line := range e.c.Current().Lines {
+		counts, ok, err := e.c.Log.Counts(line.ID)
 		if err != nil {
 			return err
 		}
@@ -79,26 +79,26 @@ func (e *externalising) run(ctx context.Context) error {
 
 // some changes the messages of a line from a position on, at most rewrittenAtOnce.
 func (e *externalising) some(ctx context.Context, line ctxfolder.Line, from int64) error {
-	defer e.blobs.release()
+	defer e.blobs.Release()
 	span := loader.Span{Line: line.ID, Folder: line.Folder, From: from, To: from + rewrittenAtOnce}
-	entries, err := e.c.log.Entries(line.ID, span.From, span.To)
+	entries, err := e.c.Log.Entries(line.ID, span.From, span.To)
 	if err != nil {
 		return err
 	}
 	var changed []rewritten
 	for _, entry := range entries {
-		m, err := e.c.load.Load(ctx, span, &entry)
+		m, err := e.c.Loader.Load(ctx, span, &entry)
 		if err != nil {
 			return err
 		}
 		r := rewritten{entry: entry}
 		var unavailable *UnavailableError
-		switch err := e.rewrite(ctx, m, &r.draft); {
+		switch err := e.rewrite(ctx, m, &r.Prepared); {
 		case m.Unavailable != nil || errors.As(err, &unavailable) || errors.Is(err, ErrTooLarge):
 			continue
 		case err != nil:
 			return err
-		case !bytes.Equal(r.stored, m.Stored):
+		case !bytes.Equal(r.Stored, m.Stored):
 			changed = append(changed, r)
 		}
 	}
@@ -107,11 +107,11 @@ func (e *externalising) some(ctx context.Context, line ctxfolder.Line, from int6
 	}
 	if e.dryRun {
 		for _, r := range changed {
-			e.done.add(&r.entry, r.entry.Size-int64(len(r.Body)-len(r.stored)))
+			e.done.add(&r.entry, r.entry.Size-int64(len(r.Body)-len(r.Stored)))
 		}
 		return nil
 	}
-	return e.c.write(ctx, func(m *Metadata) error {
+	return e.c.Write(ctx, func(m *Metadata) error {
 		now, ok := m.Line(line.ID)
 		if !ok {
 			return nil // the line went with its branch
@@ -128,12 +128,12 @@ func (x *Externalised) add(before *index.Entry, after int64) {
 }
 
 // rewrite makes the new form of a message. Body is the present stored form.
-func (e *externalising) rewrite(ctx context.Context, m *Message, d *draft) error {
+func (e *externalising) rewrite(ctx context.Context, m *Message, d *Prepared) error {
 	if m.Unavailable != nil {
 		return nil
 	}
 	d.Body = m.Stored
-	left := e.c.store.opts.memory
+	left := e.c.Store.Options.Memory
 	get := func(ref Payload) ([]byte, error) {
 		if ref.Size > left {
 			return nil, ErrMemoryLimit
@@ -143,10 +143,10 @@ func (e *externalising) rewrite(ctx context.Context, m *Message, d *draft) error
 	}
 	put := func(payload []byte) (blob.Sum, error) { return blob.SumOf(payload), nil }
 	if !e.dryRun {
-		put = e.c.store.put(d, func() error { return e.blobs.hold(ctx) })
+		put = e.c.Store.put(d, func() error { return e.blobs.Hold(ctx) })
 	}
 	stored, refs, err := blob.Reexternalise(m.Stored, e.policy, get, put)
-	d.stored, d.refs = stored, len(refs)
+	d.Stored, d.Refs = stored, len(refs)
 	d.moved = 0
 	for _, ref := range refs { // unchanged references count too
 		err = errors.Join(err, d.count(ref.Size))
@@ -166,22 +166,22 @@ func (e *externalising) replace(span loader.Span, changed []rewritten) error {
 	var counted Externalised
 	for i := range changed {
 		r := &changed[i]
-		now, err := c.log.Entries(span.Line, r.entry.Position, r.entry.Position+1)
+		now, err := c.Log.Entries(span.Line, r.entry.Position, r.entry.Position+1)
 		if err != nil {
 			return err
 		}
 		if len(now) == 0 || now[0].Sum != r.entry.Sum || now[0].At != r.entry.At {
 			continue // replaced meanwhile
 		}
-		_, env, err := c.load.Envelope(span, &now[0])
+		_, env, err := c.Loader.Envelope(span, &now[0])
 		if err != nil {
 			return err
 		}
 		if !bytes.Equal(env.Body, r.Body) {
 			continue // edited by hand meanwhile
 		}
-		env.Body, env.Payloads, env.StoredAt = r.stored, r.refs, r.entry.Next()
-		items = c.ride(items, r.payloads, riding)
+		env.Body, env.Payloads, env.StoredAt = r.Stored, r.Refs, r.entry.Next()
+		items = c.ride(items, r.Payloads, riding)
 		raw := env.AppendTo(nil)
 		items = append(items, index.Item{Kind: index.KindReplace, Envelope: env, Body: raw, Was: r.entry.Size})
 		envelopes = append(envelopes, env)
@@ -196,7 +196,7 @@ func (e *externalising) replace(span loader.Span, changed []rewritten) error {
 	e.done.Messages, e.done.Before, e.done.After = e.done.Messages+counted.Messages, e.done.Before+counted.Before, e.done.After+counted.After
 	for _, env := range envelopes {
 		// A missing file is no error: the journal holds the version, and the next settle makes the file.
-		_ = c.dir.ReplaceMessage(span.Folder, env.FileID(), env.AppendTo(nil), env.StoredAt)
+		_ = c.Dir.ReplaceMessage(span.Folder, env.FileID(), env.AppendTo(nil), env.StoredAt)
 	}
 	return nil
 }

@@ -5,10 +5,10 @@ import "context"
 // Fold brings the journals into message files and index now, durably, so that they are no longer needed. Journals that
 // have grown enough are folded automatically. While another process folds the context, Fold does nothing.
 func (c *Context) Fold(ctx context.Context) error {
-	if c.store.readOnly {
-		return public(Error{Op: "fold", Context: c.dir.ID}, ErrReadOnly)
+	if c.Store.ReadOnly {
+		return Wrap(Error{Op: "fold", Context: c.Dir.ID}, ErrReadOnly)
 	}
-	return public(Error{Op: "fold", Context: c.dir.ID}, c.use(func() error { return c.log.Fold(ctx, true) }))
+	return Wrap(Error{Op: "fold", Context: c.Dir.ID}, c.use(func() error { return c.Log.Fold(ctx, true) }))
 }
 
 // foldAtClose divides the fold size of a journal: Close folds a journal from there on.
@@ -18,13 +18,13 @@ const foldAtClose = 16
 // ones to followers that begin again.
 const shedAtClose = 4
 
-// foldIfDue starts a fold in the background, unless one is running. A fold that fails, on a full disk for instance,
+// FoldIfDue starts a fold in the background, unless one is running. A fold that fails, on a full disk for instance,
 // only costs a longer journal: the next append retries it.
-func (c *Context) foldIfDue() {
+func (c *Context) FoldIfDue() {
 	c.mu.Lock()
 	defer c.mu.Unlock()
 	c.wrote = true
-	if c.store.opts.noFold || !c.log.FoldDue(1) {
+	if c.Store.Options.noFold || !c.Log.FoldDue(1) {
 		return
 	}
 	if c.folding != nil {
@@ -39,7 +39,7 @@ func (c *Context) foldIfDue() {
 	go func() {
 		defer close(done)
 		err := c.fold()
-		if err == nil && c.log.FoldDue(1) { // a burst went on meanwhile
+		if err == nil && c.Log.FoldDue(1) { // a burst went on meanwhile
 			err = c.fold()
 		}
 		c.mu.Lock()
@@ -50,15 +50,15 @@ func (c *Context) foldIfDue() {
 
 // shed settles the journals and removes them.
 func (c *Context) shed() error {
-	limited, cancel := context.WithTimeout(context.Background(), c.store.opts.lockTimeout)
+	limited, cancel := context.WithTimeout(context.Background(), c.Store.Options.LockTimeout)
 	defer cancel()
-	return c.log.Shed(limited)
+	return c.Log.Shed(limited)
 }
 
 func (c *Context) fold() error {
-	limited, cancel := context.WithTimeout(context.Background(), c.store.opts.lockTimeout)
+	limited, cancel := context.WithTimeout(context.Background(), c.Store.Options.LockTimeout)
 	defer cancel()
-	return c.log.Fold(limited, false)
+	return c.Log.Fold(limited, false)
 }
 
 // AwaitFold waits for the fold in the background, if one is running.

@@ -113,10 +113,10 @@ func (v *conversation) Branches(ctx context.Context) ([]importer.Branch, error) 
 	if err := v.c.Refresh(ctx); err != nil {
 		return nil, err
 	}
-	m := v.c.current()
+	m := v.c.Current()
 	var out []importer.Branch
 	for _, b := range m.Branches {
-		end, err := v.c.end(m, b.Line)
+		end, err := v.c.End(m, b.Line)
 		if err != nil {
 			return nil, err
 		}

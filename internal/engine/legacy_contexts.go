@@ -25,9 +25,9 @@ const (
 // fail with [ErrReadOnly]. Opening a view takes as long as a migration, and as much space until it is closed.
 func (c *Context) Legacy() LegacyFormat { return c.legacy }
 
-// asView makes c the read-only view of a legacy context. Close calls release.
-func (c *Context) asView(of LegacyFormat, release func()) {
-	c.store.readOnly = true
+// AsView makes c the read-only view of a legacy context. Close calls release.
+func (c *Context) AsView(of LegacyFormat, release func()) {
+	c.Store.ReadOnly = true
 	c.legacy, c.release = of, release
 }
 
@@ -44,19 +44,19 @@ func (s *Store) Legacy(id uuid.UUID) LegacyFormat {
 
 // legacyAt returns the name of the legacy file or folder in the store for a context of that id.
 func (s *Store) legacyAt(id uuid.UUID) (name string, ok bool) {
-	if info, err := s.fs.Lstat(id.String()); err == nil && info.IsDir() {
-		return id.String(), isSplit(s.fs, id.String())
+	if info, err := s.FS.Lstat(id.String()); err == nil && info.IsDir() {
+		return id.String(), IsSplit(s.FS, id.String())
 	}
 	name = id.String() + ".json"
-	if info, err := s.fs.Lstat(name); err != nil || !info.Mode().IsRegular() {
+	if info, err := s.FS.Lstat(name); err != nil || !info.Mode().IsRegular() {
 		return "", false
 	}
-	format, err := legacy.Detect(s.fs, name)
+	format, err := legacy.Detect(s.FS, name)
 	return name, err == nil && format == legacy.Monolithic
 }
 
-// isSplit reports whether a folder in the store is a split legacy context.
-func isSplit(fsys vfs.FS, name string) bool {
+// IsSplit reports whether a folder in the store is a split legacy context.
+func IsSplit(fsys vfs.FS, name string) bool {
 	format, err := legacy.Detect(fsys, name)
 	return err == nil && format == legacy.Split
 }
@@ -72,9 +72,9 @@ func (s *Store) entries() iter.Seq2[entry, error] {
 	return func(yield func(entry, error) bool) {
 		files := map[uuid.UUID]bool{} // false: only a backup of a migrated context
 		folders := map[uuid.UUID]bool{}
-		for e, err := range s.fs.ReadDir(".") {
+		for e, err := range s.FS.ReadDir(".") {
 			if err != nil {
-				yield(entry{}, public(Error{Op: "list", Path: s.path}, err))
+				yield(entry{}, Wrap(Error{Op: "list", Path: s.path}, err))
 				return
 			}
 			if id, ok := ctxfolder.ParseID(e.Name()); ok && e.IsDir() {
@@ -96,7 +96,7 @@ func (s *Store) entries() iter.Seq2[entry, error] {
 				continue
 			}
 			_ = s.settle(context.Background(), id) // opening the context reports what is wrong
-			info, err := s.fs.Lstat(id.String())
+			info, err := s.FS.Lstat(id.String())
 			folder := err == nil && info.IsDir()
 			if (folder || file) && !yield(entry{id, folder}, nil) {
 				return
@@ -114,12 +114,12 @@ func (s *Store) legacySummary(known *summaries, id uuid.UUID, name string) (sum 
 	}
 	delete(known.known, id)
 	sum.ID = id
-	info, err := s.fs.Lstat(name)
+	info, err := s.FS.Lstat(name)
 	if errors.Is(err, fs.ErrNotExist) {
 		return sum, false
 	}
 	if err == nil {
-		sum.Format, err = legacy.Detect(s.fs, name)
+		sum.Format, err = legacy.Detect(s.FS, name)
 		if err == nil && !sum.Format.Legacy() {
 			return sum, false
 		}
@@ -129,7 +129,7 @@ func (s *Store) legacySummary(known *summaries, id uuid.UUID, name string) (sum 
 		err = s.summariseLegacy(&sum, name)
 	}
 	if err != nil {
-		sum.Problem = public(Error{Op: "read", Path: name}, err)
+		sum.Problem = Wrap(Error{Op: "read", Path: name}, err)
 	}
 	now, looked := s.looksLegacy(name)
 	s.rememberLooking(known, before, now, looked, 0, sum)
@@ -137,7 +137,7 @@ func (s *Store) legacySummary(known *summaries, id uuid.UUID, name string) (sum 
 }
 
 func (s *Store) summariseLegacy(sum *Summary, name string) error {
-	f, err := legacy.Open(s.fs, name, legacy.Options{Limit: s.opts.maxMessage})
+	f, err := legacy.Open(s.FS, name, legacy.Options{Limit: s.Options.MaxMessage})
 	if err != nil {
 		return err
 	}

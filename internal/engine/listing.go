@@ -58,11 +58,11 @@ func (s *Store) entrySummary(ctx context.Context, known *summaries, e entry) (su
 	} else {
 		name += ".json"
 	}
-	if !e.folder || isSplit(s.fs, name) {
+	if !e.folder || IsSplit(s.FS, name) {
 		if sum, ok = s.legacySummary(known, e.id, name); ok && sum.Problem == nil || s.Legacy(e.id) != "" {
 			return sum, ok
 		}
-		if _, err := s.fs.Lstat(e.id.String()); err != nil && !ctxfolder.Ready(s.fs, e.id) {
+		if _, err := s.FS.Lstat(e.id.String()); err != nil && !ctxfolder.Ready(s.FS, e.id) {
 			return sum, ok
 		}
 		// It was migrated meanwhile.
@@ -71,12 +71,12 @@ func (s *Store) entrySummary(ctx context.Context, known *summaries, e entry) (su
 }
 
 func (s *Store) summary(ctx context.Context, known *summaries, id uuid.UUID) Summary {
-	c, err := s.open(ctx, id)
+	c, err := s.Open(ctx, id)
 	if err != nil {
-		return Summary{ID: id, Problem: public(Error{Op: "open", Context: id}, err)}
+		return Summary{ID: id, Problem: Wrap(Error{Op: "open", Context: id}, err)}
 	}
 	defer c.Close()
-	journal, err := c.log.NewestJournal()
+	journal, err := c.Log.NewestJournal()
 	if err != nil || journal == 0 {
 		return c.Summary()
 	}
@@ -94,7 +94,7 @@ func (s *Store) summary(ctx context.Context, known *summaries, id uuid.UUID) Sum
 
 // Summary returns the row of the context in a list.
 func (c *Context) Summary() Summary {
-	m := c.current()
+	m := c.Current()
 	sum := Summary{
 		ID: m.ID, Title: m.Title, Branches: len(m.Branches), ActiveBranch: m.ActiveBranch,
 		CreatedAt: m.CreatedAt, UpdatedAt: m.UpdatedAt, Problem: c.Problem(),
@@ -107,7 +107,7 @@ func (c *Context) Summary() Summary {
 
 // sizes adds the counts and sizes of the index to a summary.
 func (c *Context) sizes(m *Metadata, sum *Summary) error {
-	all, newest, err := c.log.AllCounts()
+	all, newest, err := c.Log.AllCounts()
 	if err != nil {
 		return err
 	}
@@ -128,7 +128,7 @@ func (c *Context) sizes(m *Metadata, sum *Summary) error {
 	for _, l := range m.Lines {
 		sum.Messages += max(shown[l.ID]-l.Base, 0)
 		sum.Bytes += all[l.ID].Bytes
-		archived, err := c.log.Archived(l.ID)
+		archived, err := c.Log.Archived(l.ID)
 		if err != nil {
 			sum.Problem = err
 		}

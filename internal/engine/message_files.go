@@ -28,7 +28,7 @@ func (a *appending) stage(written int) *files {
 	}
 	var next atomic.Int64
 	workers := min(writers, written)
-	if a.b.c.store.opts.inOrder {
+	if a.b.c.Store.Options.inOrder {
 		workers = min(1, written)
 	}
 	for range workers {
@@ -46,7 +46,7 @@ func (a *appending) stage(written int) *files {
 			}
 		})
 	}
-	if a.b.c.store.opts.inOrder {
+	if a.b.c.Store.Options.inOrder {
 		_ = f.done.Wait()
 	}
 	return f

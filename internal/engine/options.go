@@ -10,38 +10,35 @@ import (
 )
 
 // Option configures how a store is opened.
-type Option func(*options)
+type Option func(*Options)
 
-type options struct {
-	fs          vfs.FS
-	pool        int64
-	memory      int64
+type Options struct {
+	FS          vfs.FS
+	Pool        int64
+	Memory      int64
 	relaxed     bool
 	readOnly    bool
-	lockTimeout time.Duration
+	LockTimeout time.Duration
 	foldBytes   int64
 	retain      int
-	maxMessage  int64
+	MaxMessage  int64
 	threshold   *int64 // nil: the store's setting
 	noFold      bool
 	pause       time.Duration
-	clock       func() time.Time
+	Clock       func() time.Time
 	openLegacy  func(ctx context.Context, s *Store, id uuid.UUID, name string) (*Context, error)
 	inOrder     bool
-	watching    watch.Options
+	Watching    watch.Options
 }
 
-func newOptions(opts []Option) options {
-	o := options{
-		pool:        64 << 20,
-		memory:      256 << 20,
-		lockTimeout: 10 * time.Second,
+func newOptions(opts []Option) Options {
+	o := Options{
+		Pool:        64 << 20,
+		Memory:      256 << 20,
+		LockTimeout: 10 * time.Second,
 		pause:       5 * time.Millisecond,
-		maxMessage:  256 << 20,
-		clock:       time.Now,
-		openLegacy: func(ctx context.Context, s *Store, id uuid.UUID, name string) (*Context, error) {
-			return s.MigrateAndOpen(ctx, id, name)
-		},
+		MaxMessage:  256 << 20,
+		Clock:       time.Now,
 	}
 	for _, f := range opts {
 		f(&o)
@@ -60,10 +57,10 @@ const (
 )
 
 // WithDurability sets the durability of appends. The default is Full.
-func WithDurability(d Durability) Option { return func(o *options) { o.relaxed = d == Relaxed } }
+func WithDurability(d Durability) Option { return func(o *Options) { o.relaxed = d == Relaxed } }
 
 // WithPool bounds the loaded messages kept in memory, in bytes. The default is 64 MiB; 0 keeps none.
-func WithPool(bytes int64) Option { return func(o *options) { o.pool = max(bytes, 0) } }
+func WithPool(bytes int64) Option { return func(o *Options) { o.Pool = max(bytes, 0) } }
 
 // WithMemoryLimit bounds the expanded data that one call holds, in bytes. The default is 256 MiB. Data is compressed on
 // disk, so a small file can claim gigabytes. The limit counts the bodies that [Message.Body], [Message.Texts] and
@@ -71,46 +68,46 @@ func WithPool(bytes int64) Option { return func(o *options) { o.pool = max(bytes
 // and [Branch.Last]. While it assembles a body, the call may take twice the limit. Data beyond the limit fails with
 // [ErrMemoryLimit]. [Message.WriteBody], [Message.Open] and [Branch.Messages] stream, so the limit does not affect
 // them.
-func WithMemoryLimit(bytes int64) Option { return func(o *options) { o.memory = max(bytes, 0) } }
+func WithMemoryLimit(bytes int64) Option { return func(o *Options) { o.Memory = max(bytes, 0) } }
 
 // WithLockTimeout bounds the wait for another process's lock. The default is 10 s.
-func WithLockTimeout(d time.Duration) Option { return func(o *options) { o.lockTimeout = d } }
+func WithLockTimeout(d time.Duration) Option { return func(o *Options) { o.LockTimeout = d } }
 
 // WithMaxMessage bounds one message, in bytes. The default is 256 MiB.
-func WithMaxMessage(bytes int64) Option { return func(o *options) { o.maxMessage = bytes } }
+func WithMaxMessage(bytes int64) Option { return func(o *Options) { o.MaxMessage = bytes } }
 
 // WithFoldBytes sets the journal size, in bytes, from which the store folds it into files and index in the background.
 // The default is 512 KiB. With a negative size only [Context.Fold] folds.
 func WithFoldBytes(bytes int64) Option {
-	return func(o *options) { o.foldBytes, o.noFold = max(bytes, 0), bytes < 0 }
+	return func(o *Options) { o.foldBytes, o.noFold = max(bytes, 0), bytes < 0 }
 }
 
 // WithTextThreshold sets the least length, in bytes, of a text in a message that moves to a blob: 0 moves every string,
 // a negative number none. Binary data (base64) always moves. [Init] stores the threshold in the store; with [Open] it
 // applies to this handle.
-func WithTextThreshold(bytes int64) Option { return func(o *options) { o.threshold = &bytes } }
+func WithTextThreshold(bytes int64) Option { return func(o *Options) { o.threshold = &bytes } }
 
 // OpenLegacy sets how [Store.Context] opens a legacy context of the store, which has that name there. Without it,
 // Context fails with [ErrNotExist].
 func OpenLegacy(open func(ctx context.Context, s *Store, id uuid.UUID, name string) (*Context, error)) Option {
-	return func(o *options) { o.openLegacy = open }
+	return func(o *Options) { o.openLegacy = open }
 }
 
 // ReadOnly opens the store read-only: nothing in it changes. The view of a legacy context then uses the system's
 // temporary folder.
-func ReadOnly() Option { return func(o *options) { o.readOnly = true } }
+func ReadOnly() Option { return func(o *Options) { o.readOnly = true } }
 
-// withFS replaces the file system under the store. Tests inject faults with it.
-func withFS(fsys vfs.FS) Option { return func(o *options) { o.fs = fsys } }
+// WithFS replaces the file system under the store. Tests inject faults with it.
+func WithFS(fsys vfs.FS) Option { return func(o *Options) { o.FS = fsys } }
 
-// withClock replaces the clock of collections and purges, so that tests can advance it.
-func withClock(clock func() time.Time) Option { return func(o *options) { o.clock = clock } }
+// WithClock replaces the clock of collections and purges, so that tests can advance it.
+func WithClock(clock func() time.Time) Option { return func(o *Options) { o.Clock = clock } }
 
-// withoutPause makes a check repeat a suspicious look at once, for tests without another writer.
-func withoutPause() Option { return func(o *options) { o.pause = 0 } }
+// WithoutPause makes a check repeat a suspicious look at once, for tests without another writer.
+func WithoutPause() Option { return func(o *Options) { o.pause = 0 } }
 
-// inOrder disables concurrent and deferred work, so that a repeated test performs the same disk operations.
-func inOrder() Option { return func(o *options) { o.inOrder = true } }
+// InOrder disables concurrent and deferred work, so that a repeated test performs the same disk operations.
+func InOrder() Option { return func(o *Options) { o.inOrder = true } }
 
-// withRetain sets how many folded journals may wait before they are settled. Tests set a small number.
-func withRetain(journals int) Option { return func(o *options) { o.retain = journals } }
+// WithRetain sets how many folded journals may wait before they are settled. Tests set a small number.
+func WithRetain(journals int) Option { return func(o *Options) { o.retain = journals } }

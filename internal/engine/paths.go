@@ -8,14 +8,14 @@ import (
 	"github.com/ctxdir/ctxdir/internal/vfs"
 )
 
-// lies reports whether path is the folder in, or is below it. It follows links as far as the paths exist.
-func lies(path, in string) (bool, error) {
-	_, within, err := relative(path, in)
+// LiesIn reports whether path is the folder in, or is below it. It follows links as far as the paths exist.
+func LiesIn(path, in string) (bool, error) {
+	_, within, err := RelativePath(path, in)
 	return within, err
 }
 
-// relative is lies, and also returns the path relative to in.
-func relative(path, in string) (rel string, within bool, err error) {
+// RelativePath is lies, and also returns the path relative to in.
+func RelativePath(path, in string) (rel string, within bool, err error) {
 	if path, err = resolved(path); err != nil {
 		return "", false, err
 	}
@@ -42,15 +42,15 @@ func resolved(path string) (string, error) {
 	}
 }
 
-// syncTree makes a folder and its contents durable.
-func syncTree(fsys vfs.FS, folder string) error {
+// SyncTree makes a folder and its contents durable.
+func SyncTree(fsys vfs.FS, folder string) error {
 	for e, err := range fsys.ReadDir(folder) {
 		if err != nil {
 			return err
 		}
 		path := folder + "/" + e.Name()
 		if e.IsDir() {
-			err = syncTree(fsys, path)
+			err = SyncTree(fsys, path)
 		} else {
 			err = vfs.SyncFile(fsys, path)
 		}

@@ -34,14 +34,14 @@ const (
 	rides = 64 << 10
 
 	// blobsLock is held shared from the use of a blob to the commit that refers to it, and exclusively by a sweep.
-	blobsLock = "locks/blobs"
+	BlobsLock = "locks/blobs"
 )
 
 // TextThreshold returns the least length, in bytes, of a text in a message that moves to a blob.
 func (s *Store) TextThreshold() int64 {
 	switch {
-	case s.opts.threshold != nil:
-		return *s.opts.threshold
+	case s.Options.threshold != nil:
+		return *s.Options.threshold
 	case s.settings.TextThreshold != nil:
 		return *s.settings.TextThreshold
 	}
@@ -62,17 +62,17 @@ var _ index.PayloadStore = payloadStore{}
 
 // Keep implements [index.PayloadStore].
 func (p payloadStore) Keep(payloads iter.Seq[[]byte], durable bool) error {
-	blobs := blobsInUse{s: p.s}
-	defer blobs.release()
-	if err := blobs.hold(context.Background()); err != nil {
+	blobs := BlobHold{Store: p.s}
+	defer blobs.Release()
+	if err := blobs.Hold(context.Background()); err != nil {
 		return err
 	}
 	for payload := range payloads {
 		var err error
 		if durable {
-			_, err = p.s.blobs.Rewrite(payload)
+			_, err = p.s.Blobs.Rewrite(payload)
 		} else {
-			_, _, err = p.s.blobs.PutUnsynced(payload)
+			_, _, err = p.s.Blobs.PutUnsynced(payload)
 		}
 		if err != nil {
 			return err
@@ -81,17 +81,17 @@ func (p payloadStore) Keep(payloads iter.Seq[[]byte], durable bool) error {
 	return nil
 }
 
-// draft is a message before its commit.
-type draft struct {
+// Prepared is a message before its commit.
+type Prepared struct {
 	Draft
-	stored   []byte       // Body, with references
-	refs     int          // number of references
+	Stored   []byte       // Body, with references
+	Refs     int          // number of references
 	moved    int64        // size of their payloads
-	payloads []index.Item // small ones, for the journal
+	Payloads []index.Item // small ones, for the journal
 }
 
 // count adds to the bytes moved out of the draft. It fails beyond MaxBody, since no body could be read with them.
-func (d *draft) count(size int64) error {
+func (d *Prepared) count(size int64) error {
 	if size > loader.MaxBody-d.moved {
 		return errMoved
 	}
@@ -104,13 +104,13 @@ var errMoved = fmt.Errorf("%w: its payloads are larger than %d bytes", ErrTooLar
 // externalise moves the payloads of a draft out of its body and reads its attachments. The large ones are durable when
 // it returns. It calls hold before the first of them, which keeps a sweep away until the record that refers to them is
 // written.
-func (s *Store) externalise(d *draft, threshold int64, hold func() error) error {
+func (s *Store) externalise(d *Prepared, threshold int64, hold func() error) error {
 	attached, err := s.attached(d, hold)
 	if err != nil {
 		return err
 	}
 	stored, refs, err := blob.Attach(d.Body, blob.Policy{Text: threshold}, s.put(d, hold), attached)
-	d.stored, d.refs = stored, len(refs)
+	d.Stored, d.Refs = stored, len(refs)
 	return err
 }
 
@@ -118,7 +118,7 @@ func (s *Store) externalise(d *draft, threshold int64, hold func() error) error 
 // of payloads in items. The caller holds the context's lock.
 func (c *Context) ride(items, payloads []index.Item, riding map[index.Sum]bool) []index.Item {
 	for _, p := range payloads {
-		if !riding[p.Sum] && !c.log.HasPayload(p.Sum) {
+		if !riding[p.Sum] && !c.Log.HasPayload(p.Sum) {
 			riding[p.Sum] = true
 			items = append(items, p)
 		}
@@ -127,7 +127,7 @@ func (c *Context) ride(items, payloads []index.Item, riding map[index.Sum]bool) 
 }
 
 // put returns the function that stores the payloads of a draft.
-func (s *Store) put(d *draft, hold func() error) func(payload []byte) (blob.Sum, error) {
+func (s *Store) put(d *Prepared, hold func() error) func(payload []byte) (blob.Sum, error) {
 	return func(payload []byte) (blob.Sum, error) {
 		if err := d.count(int64(len(payload))); err != nil {
 			return blob.Sum{}, err
@@ -136,20 +136,20 @@ func (s *Store) put(d *draft, hold func() error) func(payload []byte) (blob.Sum,
 			if err := hold(); err != nil {
 				return blob.Sum{}, err
 			}
-			sum, _, err := s.blobs.Put(payload)
+			sum, _, err := s.Blobs.Put(payload)
 			return sum, err
 		}
 		sum := blob.SumOf(payload)
-		if !slices.ContainsFunc(d.payloads, func(it index.Item) bool { return it.Sum == sum }) {
-			d.payloads = append(d.payloads, index.PayloadItem(sum, slices.Clone(payload)))
+		if !slices.ContainsFunc(d.Payloads, func(it index.Item) bool { return it.Sum == sum }) {
+			d.Payloads = append(d.Payloads, index.PayloadItem(sum, slices.Clone(payload)))
 		}
 		return sum, nil
 	}
 }
 
-// externalisePrompt moves a branch's system prompt to a blob, durably, unless it is already a reference: prompts are
+// ExternalisePrompt moves a branch's system prompt to a blob, durably, unless it is already a reference: prompts are
 // long, and equal in many contexts. Anything but a text stays.
-func (s *Store) externalisePrompt(prompt json.RawMessage, hold func() error) (json.RawMessage, error) {
+func (s *Store) ExternalisePrompt(prompt json.RawMessage, hold func() error) (json.RawMessage, error) {
 	text := bytes.TrimSpace(prompt)
 	if len(text) <= len(`""`) || text[0] != '"' {
 		return prompt, nil
@@ -158,7 +158,7 @@ func (s *Store) externalisePrompt(prompt json.RawMessage, hold func() error) (js
 		if err := hold(); err != nil {
 			return blob.Sum{}, err
 		}
-		sum, _, err := s.blobs.Put(payload)
+		sum, _, err := s.Blobs.Put(payload)
 		return sum, err
 	})
 	return stored, err
@@ -166,7 +166,7 @@ func (s *Store) externalisePrompt(prompt json.RawMessage, hold func() error) (js
 
 // SystemPrompt returns a branch's system prompt as given, nil without one. The metadata holds a reference in its place.
 func (c *Context) SystemPrompt(ctx context.Context, name string) (json.RawMessage, error) {
-	info, err := branch.Get(c.current(), name)
+	info, err := branch.Get(c.Current(), name)
 	if err == nil {
 		err = ctx.Err()
 	}
@@ -174,26 +174,26 @@ func (c *Context) SystemPrompt(ctx context.Context, name string) (json.RawMessag
 	if err == nil {
 		err = c.use(func() (err error) {
 			if info.SystemPrompt != nil {
-				prompt, err = c.load.Resolve(ctx, info.SystemPrompt)
+				prompt, err = c.Loader.Resolve(ctx, info.SystemPrompt)
 			}
 			return err
 		})
 	}
-	return prompt, public(Error{Op: "read the system prompt", Context: c.dir.ID, Branch: name}, err)
+	return prompt, Wrap(Error{Op: "read the system prompt", Context: c.Dir.ID, Branch: name}, err)
 }
 
-// blobsInUse is a shared hold on the store's blobs.
-type blobsInUse struct {
-	s    *Store
-	lock vfs.Lock
+// BlobHold is a shared hold on the store's blobs.
+type BlobHold struct {
+	Store *Store
+	lock  vfs.Lock
 }
 
-func (b *blobsInUse) hold(ctx context.Context) error {
+func (b *BlobHold) Hold(ctx context.Context) error {
 	if b.lock != nil {
 		return nil
 	}
-	lock := b.s.fs.Lock(blobsLock)
-	if err := b.s.acquireShared(ctx, lock); err != nil {
+	lock := b.Store.FS.Lock(BlobsLock)
+	if err := b.Store.acquireShared(ctx, lock); err != nil {
 		_ = lock.Close()
 		return err
 	}
@@ -203,16 +203,16 @@ func (b *blobsInUse) hold(ctx context.Context) error {
 
 // blobsAlone runs f while no other process or goroutine holds blobs.
 func (s *Store) blobsAlone(ctx context.Context, f func() error) error {
-	lock := s.fs.Lock(blobsLock)
+	lock := s.FS.Lock(BlobsLock)
 	defer lock.Close()
-	if err := s.acquire(ctx, lock); err != nil {
+	if err := s.Acquire(ctx, lock); err != nil {
 		return err
 	}
 	defer lock.Release()
 	return f()
 }
 
-func (b *blobsInUse) release() {
+func (b *BlobHold) Release() {
 	if b.lock != nil {
 		_ = b.lock.Release()
 		_ = b.lock.Close()
@@ -259,7 +259,7 @@ func (c *Context) putLater(items []index.Item, journal uint64) {
 		}
 	}
 	switch {
-	case len(p.waiting) == 0 || c.store.opts.inOrder:
+	case len(p.waiting) == 0 || c.Store.Options.inOrder:
 	case p.timer == nil:
 		p.timer = time.AfterFunc(putAfter, func() { p.run(c) })
 	default:
@@ -283,14 +283,14 @@ func (p *putting) run(c *Context) {
 	if len(waiting) == 0 {
 		return
 	}
-	blobs := blobsInUse{s: c.store}
-	defer blobs.release()
-	if blobs.hold(context.Background()) != nil {
+	blobs := BlobHold{Store: c.Store}
+	defer blobs.Release()
+	if blobs.Hold(context.Background()) != nil {
 		return
 	}
 	for _, w := range waiting {
-		if _, err := vfs.LstatNumber(c.dir.FS, ctxfolder.JournalFile(w.journal)); err == nil {
-			_, _, _ = c.store.blobs.PutUnsynced(w.payload)
+		if _, err := vfs.LstatNumber(c.Dir.FS, ctxfolder.JournalFile(w.journal)); err == nil {
+			_, _, _ = c.Store.Blobs.PutUnsynced(w.payload)
 		}
 	}
 }

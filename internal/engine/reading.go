@@ -23,7 +23,7 @@ func (b *Branch) Len(ctx context.Context) (int64, error) {
 	err := ctx.Err()
 	var n int64
 	if err == nil {
-		n, err = using(b.c, func() (int64, error) { return b.c.length(b.c.current(), b.name) })
+		n, err = Using(b.c, func() (int64, error) { return b.c.length(b.c.Current(), b.name) })
 	}
 	return n, b.fail("count", err)
 }
@@ -42,9 +42,9 @@ func (b *Branch) From(ctx context.Context, position int64) iter.Seq2[*Message, e
 // Between is Messages of the positions [from, to). It ignores positions before the first message and beyond the last.
 func (b *Branch) Between(ctx context.Context, from, to int64) iter.Seq2[*Message, error] {
 	return func(yield func(*Message, error) bool) {
-		spans, err := using(b.c, func() ([]loader.Span, error) { return b.spans(max(from, 0), to) })
+		spans, err := Using(b.c, func() ([]loader.Span, error) { return b.spans(max(from, 0), to) })
 		if err == nil {
-			err = b.c.load.Each(ctx, spans, b.c.use, func(m *Message) bool { return yield(m, nil) })
+			err = b.c.Loader.Each(ctx, spans, b.c.use, func(m *Message) bool { return yield(m, nil) })
 		}
 		if err != nil {
 			yield(nil, b.fail("read", err))
@@ -75,12 +75,12 @@ func (b *Branch) Last(ctx context.Context, n int) ([]*Message, error) {
 }
 
 func (b *Branch) read(ctx context.Context, from, to int64) ([]*Message, error) {
-	messages, err := using(b.c, func() ([]*Message, error) {
+	messages, err := Using(b.c, func() ([]*Message, error) {
 		spans, err := b.spans(from, to)
 		if err != nil {
 			return nil, err
 		}
-		return b.c.load.Range(ctx, spans)
+		return b.c.Loader.Range(ctx, spans)
 	})
 	return messages, b.fail("read", err)
 }
@@ -88,37 +88,37 @@ func (b *Branch) read(ctx context.Context, from, to int64) ([]*Message, error) {
 // Message returns the message with an id, without a scan. It fails with [ErrNotExist] when the branch shows no such
 // message. An unavailable message has Unavailable set.
 func (b *Branch) Message(ctx context.Context, id uuid.UUID) (*Message, error) {
-	m, err := using(b.c, func() (*Message, error) {
+	m, err := Using(b.c, func() (*Message, error) {
 		at, err := b.find(id)
 		switch {
 		case err != nil:
 			return nil, err
 		case at.raw != nil:
-			return b.c.load.Loaded(at.span, &at.entry, at.raw)
+			return b.c.Loader.Loaded(at.Span, &at.Entry, at.raw)
 		}
-		return b.c.load.Load(ctx, at.span, &at.entry)
+		return b.c.Loader.Load(ctx, at.Span, &at.Entry)
 	})
-	return m, public(Error{Op: "read", Context: b.c.dir.ID, Branch: b.name, ID: id}, err)
+	return m, Wrap(Error{Op: "read", Context: b.c.Dir.ID, Branch: b.name, ID: id}, err)
 }
 
 func (b *Branch) fail(op string, err error) error {
-	return public(Error{Op: op, Context: b.c.dir.ID, Branch: b.name}, err)
+	return Wrap(Error{Op: op, Context: b.c.Dir.ID, Branch: b.name}, err)
 }
 
-// place is the result of a search for a message.
-type place struct {
-	span  loader.Span
-	entry index.Entry
+// Place is the result of a search for a message.
+type Place struct {
+	Span  loader.Span
+	Entry index.Entry
 	free  bool   // no message found, and no file bears the id in the folder of the requested line
 	raw   []byte // the file's content, if it was read and matches the commit
 }
 
 // find looks up an id among the messages that the branch shows.
-func (b *Branch) find(id uuid.UUID) (at place, err error) {
-	m := b.c.current()
+func (b *Branch) find(id uuid.UUID) (at Place, err error) {
+	m := b.c.Current()
 	info, err := branch.Get(m, b.name)
 	if err != nil {
-		return place{}, err
+		return Place{}, err
 	}
 	return b.c.find(m, info.Line, id)
 }
@@ -128,14 +128,14 @@ func (b *Branch) find(id uuid.UUID) (at place, err error) {
 // or a pack, shows that something is wrong. So it misses a message that left nothing behind and that no repair has seen
 // yet. Other processes may archive or unarchive the message or rename a folder, before or during the search, even while
 // the caller holds the lock: a write does not reread index.json. After such a change find searches again.
-func (c *Context) find(m *Metadata, line, id uuid.UUID) (at place, err error) {
-	for range findings {
-		seen := c.log.IndexVersion()
+func (c *Context) find(m *Metadata, line, id uuid.UUID) (at Place, err error) {
+	for range Tries {
+		seen := c.Log.IndexVersion()
 		if at, err = c.findOnce(m, line, id); !errors.Is(err, ErrNotExist) {
 			break
 		}
-		moved, known := c.inFolders(m)
-		if !c.log.IndexChanged(seen) && !known {
+		moved, known := c.InFolders(m)
+		if !c.Log.IndexChanged(seen) && !known {
 			break
 		}
 		m = moved
@@ -143,18 +143,18 @@ func (c *Context) find(m *Metadata, line, id uuid.UUID) (at place, err error) {
 	return at, err
 }
 
-// findings bounds the searches for an id that other processes move meanwhile.
-const findings = 8
+// Tries bounds the searches for an id that other processes move meanwhile.
+const Tries = 8
 
-// inFolders returns metadata with the present folder names of lines, and whether any name changed.
-func (c *Context) inFolders(m *Metadata) (now *Metadata, renamed bool) {
+// InFolders returns metadata with the present folder names of lines, and whether any name changed.
+func (c *Context) InFolders(m *Metadata) (now *Metadata, renamed bool) {
 	c.mu.Lock()
 	stamp := c.stamp
 	c.mu.Unlock()
-	if c.dir.MetadataStamp().Same(stamp) {
+	if c.Dir.MetadataStamp().Same(stamp) {
 		return m, false
 	}
-	fresh, _, err := c.dir.ReadMetadata()
+	fresh, _, err := c.Dir.ReadMetadata()
 	if err != nil {
 		return m, false
 	}
@@ -176,45 +176,45 @@ func (c *Context) inFolders(m *Metadata) (now *Metadata, renamed bool) {
 	return now, renamed
 }
 
-func (c *Context) findOnce(m *Metadata, line, id uuid.UUID) (place, error) {
-	end, err := c.end(m, line)
+func (c *Context) findOnce(m *Metadata, line, id uuid.UUID) (Place, error) {
+	end, err := c.End(m, line)
 	if err != nil {
-		return place{}, err
+		return Place{}, err
 	}
 	lines, err := branch.Lines(m, line, end)
 	if err != nil {
-		return place{}, err
+		return Place{}, err
 	}
 	free := false
 	for i, seg := range lines {
 		l, _ := m.Line(seg.Line)
 		span := loader.Span{Line: seg.Line, Folder: l.Folder, From: seg.From, To: seg.To}
-		e, ok, err := c.log.FindRecent(seg.Line, id, seg.To)
+		e, ok, err := c.Log.FindRecent(seg.Line, id, seg.To)
 		if err != nil {
-			return place{}, err
+			return Place{}, err
 		}
 		if ok {
-			return place{span: span, entry: e}, nil
+			return Place{Span: span, Entry: e}, nil
 		}
 		p, err := c.probe(span, id)
 		if err != nil {
-			return place{}, err
+			return Place{}, err
 		}
 		if p.ok {
-			return place{span: span, entry: p.entry, raw: p.raw}, nil
+			return Place{Span: span, Entry: p.entry, raw: p.raw}, nil
 		}
 		free = free || i == 0 && p.none && seg.Line == line
-		if e, ok, err = c.log.Find(seg.Line, id, seg.To, p.wrong); err != nil {
-			return place{}, err
+		if e, ok, err = c.Log.Find(seg.Line, id, seg.To, p.wrong); err != nil {
+			return Place{}, err
 		}
 		if ok {
-			return place{span: span, entry: e}, nil
+			return Place{Span: span, Entry: e}, nil
 		}
 		if p.failed != nil {
-			return place{}, p.failed
+			return Place{}, p.failed
 		}
 	}
-	return place{free: free}, fmt.Errorf("%w: message %s", ErrNotExist, id)
+	return Place{free: free}, fmt.Errorf("%w: message %s", ErrNotExist, id)
 }
 
 // probed is the result of a probe for a message's file.
@@ -230,13 +230,13 @@ type probed struct {
 // probe looks for a message's file under its id, and under the name that the file has when the id was taken.
 func (c *Context) probe(span loader.Span, id uuid.UUID) (p probed, err error) {
 	names := []uuid.UUID{id}
-	if counts, _, err := c.log.Counts(span.Line); err != nil {
+	if counts, _, err := c.Log.Counts(span.Line); err != nil {
 		return p, err
 	} else if counts.Derived > 0 {
 		names = append(names, message.DerivedID(span.Line, id.String()))
 	}
 	for _, file := range names {
-		raw, _, err := c.dir.ReadMessage(span.Folder, file)
+		raw, _, err := c.Dir.ReadMessage(span.Folder, file)
 		if errors.Is(err, fs.ErrNotExist) {
 			p.none = p.none || file == id
 			continue
@@ -250,7 +250,7 @@ func (c *Context) probe(span loader.Span, id uuid.UUID) (p probed, err error) {
 			p.wrong = true
 			continue
 		}
-		entries, err := c.log.Entries(env.Line, env.Position, env.Position+1)
+		entries, err := c.Log.Entries(env.Line, env.Position, env.Position+1)
 		switch {
 		case err != nil:
 			return p, err

@@ -22,31 +22,31 @@ import (
 	"github.com/google/uuid"
 )
 
-// references calls f for each blob to which the context refers, in its lines and in its trash.
-func (c *Context) references(ctx context.Context, edited bool, f func(blob.Sum)) (unread, err error) {
-	unread, err = c.referencesInLines(ctx, edited, f)
+// References calls f for each blob to which the context refers, in its lines and in its trash.
+func (c *Context) References(ctx context.Context, edited bool, f func(blob.Sum)) (unread, err error) {
+	unread, err = c.ReferencesInLines(ctx, edited, f)
 	var entries []fs.DirEntry
 	if err == nil {
-		entries, err = ctxfolder.ListTrash(c.dir.FS)
+		entries, err = ctxfolder.ListTrash(c.Dir.FS)
 	}
 	if err == nil {
-		err = c.referencesInTrash(entries, f)
+		err = c.ReferencesInTrash(entries, f)
 	}
 	return unread, err
 }
 
-// referencesInLines calls f for each blob to which messages of any line, also of removed branches, or system prompts
+// ReferencesInLines calls f for each blob to which messages of any line, also of removed branches, or system prompts
 // refer. It reads only messages with payloads in the index and, with edited, messages edited by hand, for which it
 // checks each file. It continues after an unreadable message and returns the error in unread. During the rename of a
 // branch a file may be invisible under both names: then it starts again, and f receives blobs again.
-func (c *Context) referencesInLines(ctx context.Context, edited bool, f func(blob.Sum)) (unread, err error) {
-	for range findings {
-		m := c.current()
+func (c *Context) ReferencesInLines(ctx context.Context, edited bool, f func(blob.Sum)) (unread, err error) {
+	for range Tries {
+		m := c.Current()
 		waits := c.waitsForRename(m)
 		if unread, err = c.referencesOnce(ctx, m, edited, f); err != nil {
 			return nil, err
 		}
-		if _, renamed := c.inFolders(m); !renamed && c.waitsForRename(m) == waits {
+		if _, renamed := c.InFolders(m); !renamed && c.waitsForRename(m) == waits {
 			return unread, nil
 		}
 		if err := c.refresh(ctx); err != nil {
@@ -61,16 +61,16 @@ func (c *Context) waitsForRename(m *Metadata) bool {
 	if m.Renaming == nil {
 		return false
 	}
-	_, err := c.dir.FS.Lstat(ctxfolder.Messages + "/" + m.Renaming.From)
+	_, err := c.Dir.FS.Lstat(ctxfolder.Messages + "/" + m.Renaming.From)
 	return err == nil
 }
 
 func (c *Context) referencesOnce(ctx context.Context, m *Metadata, edited bool, f func(blob.Sum)) (unread, err error) {
 	for _, b := range m.Branches {
-		mentioned(b.SystemPrompt, f)
+		Mentioned(b.SystemPrompt, f)
 	}
 	for _, line := range m.Lines {
-		counts, ok, err := c.log.Counts(line.ID)
+		counts, ok, err := c.Log.Counts(line.ID)
 		if err != nil {
 			return nil, err
 		}
@@ -87,33 +87,33 @@ func (c *Context) referencesOnce(ctx context.Context, m *Metadata, edited bool, 
 }
 
 func (c *Context) referencesOf(ctx context.Context, span loader.Span, edited bool, f func(blob.Sum)) (unread, err error) {
-	for e, err := range c.log.All(ctx, span.Line, span.From, span.To) {
+	for e, err := range c.Log.All(ctx, span.Line, span.From, span.To) {
 		if err != nil {
 			return nil, err
 		}
 		if e.Lost != "" {
-			if _, err := c.dir.StatMessage(span.Folder, e.FileID()); errors.Is(err, fs.ErrNotExist) {
+			if _, err := c.Dir.StatMessage(span.Folder, e.FileID()); errors.Is(err, fs.ErrNotExist) {
 				continue // the message is gone for good, with its references
 			}
 		}
-		if c.store.besides.message(c.dir.ID, e.ID) {
+		if c.Store.Except.message(c.Dir.ID, e.ID) {
 			continue
 		}
 		if e.Payloads == 0 && !edited {
 			continue
 		}
 		if e.Payloads == 0 {
-			info, err := c.dir.StatMessage(span.Folder, e.FileID())
+			info, err := c.Dir.StatMessage(span.Folder, e.FileID())
 			if errors.Is(err, fs.ErrNotExist) || err == nil && ctxfolder.Untouched(info, e.Size, e.StoredAt()) {
 				continue
 			}
 		}
-		m, err := c.load.Load(ctx, span, e)
+		m, err := c.Loader.Load(ctx, span, e)
 		if err != nil {
 			return nil, err
 		}
 		if m.Unavailable == nil {
-			mentioned(m.Stored, c.outside(e, f))
+			Mentioned(m.Stored, c.OutsidePacks(e, f))
 		} else if e.Payloads > 0 && unread == nil {
 			unread = fmt.Errorf("message %s: %w", e.ID, m.Unavailable)
 		}
@@ -121,15 +121,15 @@ func (c *Context) referencesOf(ctx context.Context, span loader.Span, edited boo
 	return unread, nil
 }
 
-// outside returns the function to call for the references of a message: payloads in packs need no blob. If a blob
+// OutsidePacks returns the function to call for the references of a message: payloads in packs need no blob. If a blob
 // exists as well, outside reads the pack's payload: a damaged one must not cost the blob.
-func (c *Context) outside(e *index.Entry, f func(blob.Sum)) func(blob.Sum) {
+func (c *Context) OutsidePacks(e *index.Entry, f func(blob.Sum)) func(blob.Sum) {
 	if e.Pack == uuid.Nil {
 		return f
 	}
 	return func(sum blob.Sum) {
-		if c.log.HasArchivedPayload(index.Sum(sum)) {
-			if _, err := c.store.fs.Lstat(blob.Path(sum)); err != nil || c.log.ArchivedPayload(index.Sum(sum)) != nil {
+		if c.Log.HasArchivedPayload(index.Sum(sum)) {
+			if _, err := c.Store.FS.Lstat(blob.Path(sum)); err != nil || c.Log.ArchivedPayload(index.Sum(sum)) != nil {
 				return
 			}
 		}
@@ -137,22 +137,22 @@ func (c *Context) outside(e *index.Entry, f func(blob.Sum)) func(blob.Sum) {
 	}
 }
 
-// mentioned calls f for each blob to which stored may refer.
-func mentioned(stored []byte, f func(blob.Sum)) {
+// Mentioned calls f for each blob to which stored may refer.
+func Mentioned(stored []byte, f func(blob.Sum)) {
 	for sum := range blob.Mentions(stored) {
 		f(sum)
 	}
 }
 
-// referencesInTrash calls f for each blob to which the files of the context's trash may refer: messages of lines, old
+// ReferencesInTrash calls f for each blob to which the files of the context's trash may refer: messages of lines, old
 // versions, damaged files, cut journals.
-func (c *Context) referencesInTrash(entries []fs.DirEntry, f func(blob.Sum)) error {
+func (c *Context) ReferencesInTrash(entries []fs.DirEntry, f func(blob.Sum)) error {
 	for _, e := range entries {
-		err := walkFile(c.dir.FS, ctxfolder.Trash, e, func(path string) error {
-			if c.store.besides.file(c.dir.ID, path) {
+		err := walkFile(c.Dir.FS, ctxfolder.Trash, e, func(path string) error {
+			if c.Store.Except.file(c.Dir.ID, path) {
 				return nil
 			}
-			return mentionedIn(c.dir.FS, path, f)
+			return MentionedIn(c.Dir.FS, path, f)
 		})
 		if err != nil {
 			return err
@@ -161,10 +161,10 @@ func (c *Context) referencesInTrash(entries []fs.DirEntry, f func(blob.Sum)) err
 	return nil
 }
 
-// mentionedIn calls f for each blob to which a file of any size, or a message in a pack, may refer. A missing file
+// MentionedIn calls f for each blob to which a file of any size, or a message in a pack, may refer. A missing file
 // refers to none. A reference does not span a hole in the file.
-func mentionedIn(fsys vfs.FS, path string, f func(blob.Sum)) error {
-	if isPack(path) {
+func MentionedIn(fsys vfs.FS, path string, f func(blob.Sum)) error {
+	if IsPack(path) {
 		return mentionedInPack(fsys, path, f)
 	}
 	file, err := fsys.OpenFile(path, os.O_RDONLY)
@@ -202,13 +202,13 @@ func mentionedInPack(fsys vfs.FS, p string, f func(blob.Sum)) error {
 		if err != nil {
 			return err
 		}
-		mentioned(found.Envelope, f)
+		Mentioned(found.Envelope, f)
 	}
 	return nil
 }
 
-// walkFiles calls f for each regular file below a folder. It follows no link. A missing folder has no files.
-func walkFiles(fsys vfs.FS, folder string, f func(path string) error) error {
+// WalkFiles calls f for each regular file below a folder. It follows no link. A missing folder has no files.
+func WalkFiles(fsys vfs.FS, folder string, f func(path string) error) error {
 	for e, err := range fsys.ReadDir(folder) {
 		if errors.Is(err, fs.ErrNotExist) {
 			return nil
@@ -228,7 +228,7 @@ func walkFile(fsys vfs.FS, folder string, e fs.DirEntry, f func(path string) err
 	path := folder + "/" + e.Name()
 	switch {
 	case e.IsDir():
-		return walkFiles(fsys, path, f)
+		return WalkFiles(fsys, path, f)
 	case e.Type().IsRegular():
 		return f(path)
 	}
@@ -239,30 +239,30 @@ func walkFile(fsys vfs.FS, folder string, e fs.DirEntry, f func(path string) err
 // store with this context. Unless the store is read-only, Files first folds what only journals hold.
 func (c *Context) Files(ctx context.Context) iter.Seq2[string, error] {
 	return func(yield func(string, error) bool) {
-		paths, err := using(c, func() ([]string, error) { return c.files(ctx) })
+		paths, err := Using(c, func() ([]string, error) { return c.files(ctx) })
 		for _, p := range paths {
 			if !yield(p, nil) {
 				return
 			}
 		}
 		if err != nil {
-			yield("", public(Error{Op: "list the files of", Context: c.dir.ID}, err))
+			yield("", Wrap(Error{Op: "list the files of", Context: c.Dir.ID}, err))
 		}
 	}
 }
 
 func (c *Context) files(ctx context.Context) ([]string, error) {
-	if !c.store.readOnly {
-		if err := c.log.Fold(ctx, true); err != nil && !errors.Is(err, syscall.EROFS) {
+	if !c.Store.ReadOnly {
+		if err := c.Log.Fold(ctx, true); err != nil && !errors.Is(err, syscall.EROFS) {
 			return nil, err
 		}
 	}
 	if err := c.refresh(ctx); err != nil {
 		return nil, err
 	}
-	id := c.dir.ID.String()
-	paths := []string{storeFile}
-	err := walkFiles(c.store.fs, id, func(path string) error {
+	id := c.Dir.ID.String()
+	paths := []string{StoreFile}
+	err := WalkFiles(c.Store.FS, id, func(path string) error {
 		if name := path[len(id)+1:]; ctxfolder.Needed(name) {
 			paths = append(paths, path)
 		}
@@ -272,12 +272,12 @@ func (c *Context) files(ctx context.Context) ([]string, error) {
 		return nil, err
 	}
 	blobs := map[string]bool{}
-	unread, err := c.references(ctx, true, func(sum blob.Sum) { blobs[blob.Path(sum)] = true })
+	unread, err := c.References(ctx, true, func(sum blob.Sum) { blobs[blob.Path(sum)] = true })
 	if err != nil {
 		return nil, err
 	}
 	for _, path := range slices.Sorted(maps.Keys(blobs)) {
-		if _, err := c.store.fs.Lstat(path); err == nil { // check reports a missing blob
+		if _, err := c.Store.FS.Lstat(path); err == nil { // check reports a missing blob
 			paths = append(paths, path)
 		}
 	}
@@ -291,39 +291,39 @@ func (c *Context) BlobBytes(ctx context.Context) (int64, error) {
 	seen := map[blob.Sum]bool{}
 	var size int64
 	err := c.use(func() error {
-		_, err := c.references(ctx, false, func(sum blob.Sum) {
+		_, err := c.References(ctx, false, func(sum blob.Sum) {
 			if seen[sum] {
 				return
 			}
 			seen[sum] = true
-			if info, err := c.store.fs.Lstat(blob.Path(sum)); err == nil {
+			if info, err := c.Store.FS.Lstat(blob.Path(sum)); err == nil {
 				size += info.Size()
 			}
 		})
 		return err
 	})
-	return size, public(Error{Op: "measure", Context: c.dir.ID}, err)
+	return size, Wrap(Error{Op: "measure", Context: c.Dir.ID}, err)
 }
 
-// isPack reports whether a file in the trash has the name of a pack.
-func isPack(p string) bool {
+// IsPack reports whether a file in the trash has the name of a pack.
+func IsPack(p string) bool {
 	_, ok := archive.ParseFileName(path.Base(p))
 	return ok
 }
 
-// besides is what a dry run of an erase takes as gone.
-type besides struct {
-	context uuid.UUID
-	ids     map[uuid.UUID]bool
-	paths   map[string]bool // relative to the context's folder
+// Except is what a dry run of an erase takes as gone.
+type Except struct {
+	Context uuid.UUID
+	IDs     map[uuid.UUID]bool
+	Paths   map[string]bool // relative to the context's folder
 }
 
 // message reports whether a message counts as gone.
-func (b *besides) message(context, id uuid.UUID) bool {
-	return b != nil && b.context == context && b.ids[id]
+func (b *Except) message(context, id uuid.UUID) bool {
+	return b != nil && b.Context == context && b.IDs[id]
 }
 
 // file reports whether a file counts as gone.
-func (b *besides) file(context uuid.UUID, path string) bool {
-	return b != nil && b.context == context && b.paths[path]
+func (b *Except) file(context uuid.UUID, path string) bool {
+	return b != nil && b.Context == context && b.Paths[path]
 }

@@ -12,28 +12,28 @@ import (
 	"github.com/google/uuid"
 )
 
-// now returns the clock's time for removals and purges.
-func (s *Store) now() time.Time { return s.opts.clock() }
+// Now returns the clock's time for removals and purges.
+func (s *Store) Now() time.Time { return s.Options.Clock() }
 
 // latest returns the present time, or a later one in the context: with a clock that was set back, a new item must not
 // look old.
 func (s *Store) latest(ctx context.Context, id uuid.UUID) time.Time {
-	c, err := s.open(ctx, id)
+	c, err := s.Open(ctx, id)
 	if err != nil {
-		return s.now()
+		return s.Now()
 	}
 	defer c.Close()
-	return c.latest()
+	return c.Latest()
 }
 
-func (c *Context) latest() time.Time {
-	at := c.dir.Latest(c.store.now())
-	for _, l := range c.current().Lines {
-		counts, ok, err := c.log.Counts(l.ID)
+func (c *Context) Latest() time.Time {
+	at := c.Dir.Latest(c.Store.Now())
+	for _, l := range c.Current().Lines {
+		counts, ok, err := c.Log.Counts(l.ID)
 		if err != nil || !ok || counts.Count == 0 {
 			continue
 		}
-		entries, err := c.log.Entries(l.ID, counts.End()-1, counts.End())
+		entries, err := c.Log.Entries(l.ID, counts.End()-1, counts.End())
 		if err == nil && len(entries) == 1 && entries[0].StoredAt().After(at) {
 			at = entries[0].StoredAt()
 		}
@@ -41,16 +41,16 @@ func (c *Context) latest() time.Time {
 	return at
 }
 
-// itemID returns the id of the item with this path.
-func itemID(path string) uuid.UUID {
+// ItemID returns the id of the item with this path.
+func ItemID(path string) uuid.UUID {
 	id, _ := ctxfolder.ParseID(path[strings.LastIndexByte(path, '/')+1:])
 	return id
 }
 
-// lockCollecting takes collectLock.
-func (s *Store) lockCollecting(ctx context.Context) (release func(), err error) {
-	lock := s.fs.Lock(collectLock)
-	if err := s.acquire(ctx, lock); err != nil {
+// LockCollecting takes collectLock.
+func (s *Store) LockCollecting(ctx context.Context) (release func(), err error) {
+	lock := s.FS.Lock(CollectLock)
+	if err := s.Acquire(ctx, lock); err != nil {
 		_ = lock.Close()
 		return nil, err
 	}
@@ -60,8 +60,8 @@ func (s *Store) lockCollecting(ctx context.Context) (release func(), err error) 
 	}, nil
 }
 
-// collectLock is held to collect, purge, restore or erase.
-const collectLock = ctxfolder.Locks + "/gc"
+// CollectLock is held to collect, purge, restore or erase.
+const CollectLock = ctxfolder.Locks + "/gc"
 
 // Delete moves a whole context, also a legacy one, to the store's trash. It waits for writers, and fails with
 // [ErrNotExist].
@@ -70,7 +70,7 @@ const collectLock = ctxfolder.Locks + "/gc"
 // context; the syncs of both folders make it durable.
 func (s *Store) Delete(ctx context.Context, id uuid.UUID) (Trashed, error) {
 	t, err := s.delete(ctx, id)
-	return t, public(Error{Op: "delete", Context: id}, err)
+	return t, Wrap(Error{Op: "delete", Context: id}, err)
 }
 
 // Trashed is an item in a trash, or the result of moving one there.
@@ -79,7 +79,7 @@ type Trashed struct {
 	Path      string // relative to the store
 	Bytes     int64  // size of the files
 	Reason    string
-	Item      uuid.UUID // the item's id, for [Store.Restore] and [Store.Purge]
+	Item      uuid.UUID // the item's id, for [trash.Restore] and [trash.Purge]
 	Kind      string    // "context", "line", "version", "blobs", "tail" or "damaged"; empty when the item does not say
 	Name      string    // of the removed thing: the name of a branch or a file
 	RemovedAt time.Time
@@ -87,26 +87,26 @@ type Trashed struct {
 }
 
 func (s *Store) delete(ctx context.Context, id uuid.UUID) (Trashed, error) {
-	if s.readOnly {
+	if s.ReadOnly {
 		return Trashed{}, ErrReadOnly
 	}
 	if s.Legacy(id) == LegacyFile {
 		return s.deleteLegacy(ctx, id)
 	}
-	dir, err := ctxfolder.Open(s.fs, s.id, id)
+	dir, err := ctxfolder.Open(s.FS, s.id, id)
 	if err != nil {
 		return Trashed{}, err
 	}
 	defer dir.Close()
-	if err := s.acquire(ctx, dir.Lock); err != nil {
+	if err := s.Acquire(ctx, dir.Lock); err != nil {
 		return Trashed{}, err
 	}
 	defer dir.Lock.Release()
-	return s.deleteLocked(ctx, dir)
+	return s.DeleteLocked(ctx, dir)
 }
 
-// deleteLocked is delete for a caller that holds the context's lock.
-func (s *Store) deleteLocked(ctx context.Context, dir *ctxfolder.Dir) (Trashed, error) {
+// DeleteLocked is delete for a caller that holds the context's lock.
+func (s *Store) DeleteLocked(ctx context.Context, dir *ctxfolder.Dir) (Trashed, error) {
 	if err := dir.Check(); err != nil {
 		return Trashed{}, err
 	}
@@ -117,31 +117,31 @@ func (s *Store) deleteLocked(ctx context.Context, dir *ctxfolder.Dir) (Trashed, 
 // moveToTrash moves a context, also a legacy one, by its name in the store. The caller holds the context's lock.
 func (s *Store) moveToTrash(removed ctxfolder.TrashItem, size int64) (Trashed, error) {
 	removed.Kind = ctxfolder.TrashContext
-	item, err := ctxfolder.IntoTrash(s.fs, removed, func(folder string) error { return s.fs.Rename(removed.Name, folder+"/"+removed.Name) })
+	item, err := ctxfolder.IntoTrash(s.FS, removed, func(folder string) error { return s.FS.Rename(removed.Name, folder+"/"+removed.Name) })
 	if err != nil {
 		return Trashed{}, err
 	}
 	return Trashed{
 		Context: removed.Context, Path: item + "/" + removed.Name, Bytes: size, Reason: "removed",
-		Item: itemID(item), Kind: removed.Kind, Name: removed.Name, RemovedAt: removed.RemovedAt,
-	}, s.fs.SyncDir(".")
+		Item: ItemID(item), Kind: removed.Kind, Name: removed.Name, RemovedAt: removed.RemovedAt,
+	}, s.FS.SyncDir(".")
 }
 
 // deleteLegacy is delete for a legacy context that is a file.
 func (s *Store) deleteLegacy(ctx context.Context, id uuid.UUID) (Trashed, error) {
-	lock := s.fs.Lock(ctxfolder.Locks + "/" + id.String())
+	lock := s.FS.Lock(ctxfolder.Locks + "/" + id.String())
 	defer lock.Close()
-	if err := s.acquire(ctx, lock); err != nil {
+	if err := s.Acquire(ctx, lock); err != nil {
 		return Trashed{}, err
 	}
 	defer lock.Release()
 	name := id.String() + ".json"
-	info, err := s.fs.Lstat(name)
+	info, err := s.FS.Lstat(name)
 	if errors.Is(err, fs.ErrNotExist) {
 		return Trashed{}, ErrGone // it was migrated meanwhile
 	}
 	if err != nil {
 		return Trashed{}, err
 	}
-	return s.moveToTrash(ctxfolder.TrashItem{Name: name, Context: id, RemovedAt: s.now()}, info.Size())
+	return s.moveToTrash(ctxfolder.TrashItem{Name: name, Context: id, RemovedAt: s.Now()}, info.Size())
 }

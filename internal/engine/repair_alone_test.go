@@ -1,4 +1,4 @@
-package engine
+package engine_test
 
 import (
 	"context"
@@ -8,37 +8,34 @@ import (
 	"time"
 
 	"github.com/ctxdir/ctxdir/blob"
-	"github.com/ctxdir/ctxdir/integrity"
+	"github.com/ctxdir/ctxdir/internal/engine"
+
+	kit "github.com/ctxdir/ctxdir/internal/storetest"
 )
 
 // TestRepairUnreferredLocks: who refers to a blob is waited for, and a blob that he has put in the place of the damaged one stays.
 func TestRepairUnreferredLocks(t *testing.T) {
 	ctx := context.Background()
-	p, payload, _, path := unreferred(t, WithLockTimeout(time.Millisecond))
-	writer := blobsInUse{s: must[*Store](t)(Open(p.store.Path()))}
-	defer writer.s.Close()
-	check(t, writer.hold(ctx))
+	p, payload, _, path := kit.Unreferred(t, engine.WithLockTimeout(time.Millisecond))
+	writer := engine.BlobHold{Store: kit.Must[*engine.Store](t)(kit.Open(p.Store.Path()))}
+	defer writer.Store.Close()
+	kit.Check(t, writer.Hold(ctx))
 	var failed error
-	for r, err := range p.store.Repair(ctx, nil, CheckOptions{}) {
+	for r, err := range p.Store.Repair(ctx, nil, engine.CheckOptions{}) {
 		if failed = errors.Join(failed, err); err == nil {
 			t.Errorf("beside a writer it did %+v", r)
 		}
 	}
-	if _, err := os.Lstat(path); err != nil || !errors.Is(failed, ErrLocked) {
+	if _, err := os.Lstat(path); err != nil || !errors.Is(failed, engine.ErrLocked) {
 		t.Errorf("beside a writer: %v, %v", failed, err)
 	}
-	writer.release()
+	writer.Release()
 
-	c := p.store.newChecking(CheckOptions{})
-	c.payloads.Alone = func(ctx context.Context, f func() error) error {
-		check(t, putOnly(p.store, payload))
-		return p.store.blobsAlone(ctx, f)
-	}
-	for id := range p.store.IDs() {
-		check(t, c.with(id, func(x *integrity.Context) error { return x.Check(ctx, func(Finding) bool { return true }) }))
-	}
-	left, err := c.store().RepairBlobs(ctx, false, func(r Repaired) bool { t.Errorf("it did %+v", r); return true })
-	if left != 0 || err != nil || p.store.blobs.Verify(blob.SumOf(payload)) != nil {
-		t.Errorf("a blob was put in the place of the damaged one: %d left, %v, %v", left, err, p.store.blobs.Verify(blob.SumOf(payload)))
+	left, err := p.Store.RepairBlobs(ctx, func() error { return kit.PutOnly(p.Store, payload) }, func(r engine.Repaired) bool {
+		t.Errorf("it did %+v", r)
+		return true
+	})
+	if left != 0 || err != nil || p.Store.Blobs.Verify(blob.SumOf(payload)) != nil {
+		t.Errorf("a blob was put in the place of the damaged one: %d left, %v, %v", left, err, p.Store.Blobs.Verify(blob.SumOf(payload)))
 	}
 }

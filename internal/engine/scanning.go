@@ -10,9 +10,9 @@ import (
 	"github.com/ctxdir/ctxdir/internal/vfs"
 )
 
-// eachLine calls f for each line of a regular file, with its newline. The line is valid until f returns. A missing file
+// EachLine calls f for each line of a regular file, with its newline. The line is valid until f returns. A missing file
 // has no lines.
-func eachLine(fsys vfs.FS, path string, f func(line []byte) error) error {
+func EachLine(fsys vfs.FS, path string, f func(line []byte) error) error {
 	info, err := fsys.Lstat(path)
 	if errors.Is(err, fs.ErrNotExist) || err == nil && !info.Mode().IsRegular() {
 		return nil
@@ -57,6 +57,6 @@ func eachLineIn(from io.Reader, f func(line []byte) error) error {
 	}
 }
 
-func createFile(fsys vfs.FS, path string) (vfs.File, error) {
+func CreateFile(fsys vfs.FS, path string) (vfs.File, error) {
 	return fsys.OpenFile(path, os.O_WRONLY|os.O_CREATE|os.O_EXCL)
 }

@@ -41,28 +41,28 @@ import (
 )
 
 const (
-	storeFile    = "ctxdir.json"
-	storeVersion = "store/1"
-	maxStoreFile = 1 << 20
+	StoreFile    = "ctxdir.json"
+	StoreVersion = "store/1"
+	MaxStoreFile = 1 << 20
 	storeLock    = ctxfolder.Locks + "/store" // held to make the store and to set a file of it aside
 )
 
 // Store is an open store. Several goroutines may use it, and several processes may open the folder.
 type Store struct {
-	fs       vfs.FS
+	FS       vfs.FS
 	path     string
 	id       uuid.UUID
-	opts     options
-	pool     *loader.Pool
-	blobs    *blob.Store
+	Options  Options
+	Pool     *loader.Pool
+	Blobs    *blob.Store
 	settings settings
-	readOnly bool
-	besides  *besides // set in the dry run of an erase
-	problem  error    // why ctxdir.json is unusable
+	ReadOnly bool
+	Except   *Except // set in the dry run of an erase
+	problem  error   // why ctxdir.json is unusable
 }
 
-// storeInfo is the content of ctxdir.json.
-type storeInfo struct {
+// StoreInfo is the content of ctxdir.json.
+type StoreInfo struct {
 	Version   string    `json:"ctxdir"`
 	ID        uuid.UUID `json:"id"`
 	CreatedAt time.Time `json:"created_at"`
@@ -85,8 +85,8 @@ type features struct {
 // Init makes dir a store, unless it is one already, and opens it. It makes missing parent folders. It fails with
 // [ErrStoreFile] where dir holds contexts but no ctxdir.json: under a new id they would belong to another store.
 func Init(dir string, opts ...Option) (*Store, error) {
-	fail := func(err error) (*Store, error) { return nil, public(Error{Op: "init", Path: dir}, err) }
-	if newOptions(opts).fs == nil {
+	fail := func(err error) (*Store, error) { return nil, Wrap(Error{Op: "init", Path: dir}, err) }
+	if newOptions(opts).FS == nil {
 		if err := vfs.MkdirAll(dir); err != nil {
 			return fail(err)
 		}
@@ -120,14 +120,14 @@ func initStore(fsys vfs.FS, told settings) error {
 		return err
 	}
 	defer lock.Release()
-	if _, err := fsys.Lstat(storeFile); err == nil {
+	if _, err := fsys.Lstat(StoreFile); err == nil {
 		return nil // another process made it first
 	}
 	// The lock file exists from the start, so that a collection can free space on a full disk.
-	if err := vfs.WriteNew(fsys, collectLock, nil); err != nil && !errors.Is(err, fs.ErrExist) {
+	if err := vfs.WriteNew(fsys, CollectLock, nil); err != nil && !errors.Is(err, fs.ErrExist) {
 		return err
 	}
-	return (&Store{fs: fsys}).writeStoreFile(uuid.New(), told)
+	return (&Store{FS: fsys}).writeStoreFile(uuid.New(), told)
 }
 
 // makeFolders makes the folders that are usually empty. A program that copies only files loses them.
@@ -142,8 +142,8 @@ func makeFolders(fsys vfs.FS) error {
 
 func openFS(dir string, opts []Option) (vfs.FS, error) {
 	o := newOptions(opts)
-	if o.fs != nil {
-		return o.fs.Sub(".")
+	if o.FS != nil {
+		return o.FS.Sub(".")
 	}
 	return vfs.OS(dir)
 }
@@ -153,7 +153,7 @@ func openFS(dir string, opts []Option) (vfs.FS, error) {
 // or missing beside contexts, Open fails with [ErrStoreFile]. With [ReadOnly] such a store opens, and [Store.Problem]
 // reports the error.
 func Open(dir string, opts ...Option) (*Store, error) {
-	fail := func(err error) (*Store, error) { return nil, public(Error{Op: "open", Path: dir}, err) }
+	fail := func(err error) (*Store, error) { return nil, Wrap(Error{Op: "open", Path: dir}, err) }
 	fsys, err := openFS(dir, opts)
 	if errors.Is(err, fs.ErrNotExist) {
 		return fail(ErrNoStore)
@@ -161,33 +161,33 @@ func Open(dir string, opts ...Option) (*Store, error) {
 	if err != nil {
 		return fail(err)
 	}
-	s := &Store{fs: fsys, path: dir, opts: newOptions(opts)}
+	s := &Store{FS: fsys, path: dir, Options: newOptions(opts)}
 	if err := s.readInfo(); err != nil {
 		_ = fsys.Close()
 		return fail(err)
 	}
-	s.pool = loader.NewPool(s.opts.pool)
-	s.blobs = blob.Open(s.fs, blob.SetAside(s.setAside))
-	if !s.readOnly {
+	s.Pool = loader.NewPool(s.Options.Pool)
+	s.Blobs = blob.Open(s.FS, blob.SetAside(s.SetAside))
+	if !s.ReadOnly {
 		// On a read-only file system makeFolders fails. Such a store needs neither the folders nor a sweep of
 		// unfinished creations.
-		if makeFolders(s.fs) == nil {
-			_ = ctxfolder.SweepStaging(s.fs)
+		if makeFolders(s.FS) == nil {
+			_ = ctxfolder.SweepStaging(s.FS)
 		}
 	}
 	return s, nil
 }
 
 func (s *Store) readInfo() error {
-	info, err := readStoreFile(s.fs)
-	if errors.Is(err, ErrStoreFile) && s.opts.readOnly {
+	info, err := readStoreFile(s.FS)
+	if errors.Is(err, ErrStoreFile) && s.Options.readOnly {
 		s.problem = err
-		info.ID, err = toldID(s.fs, fewContexts)
+		info.ID, err = toldID(s.FS, fewContexts)
 	}
 	if err != nil {
 		return err
 	}
-	s.readOnly = s.opts.readOnly || len(info.Features.ReadOnlyCompatible) > 0
+	s.ReadOnly = s.Options.readOnly || len(info.Features.ReadOnlyCompatible) > 0
 	s.id, s.settings = info.ID, info.Settings
 	return nil
 }
@@ -195,12 +195,12 @@ func (s *Store) readInfo() error {
 // In returns the same store with another folder in the place of its own. A context in a trash item opens there.
 func (s *Store) In(fsys vfs.FS) *Store {
 	in := *s
-	in.fs = fsys
+	in.FS = fsys
 	return &in
 }
 
 // Close releases the store. Close its contexts first.
-func (s *Store) Close() error { return s.fs.Close() }
+func (s *Store) Close() error { return s.FS.Close() }
 
 // Path returns the path with which the store was opened.
 func (s *Store) Path() string { return s.path }
@@ -208,25 +208,25 @@ func (s *Store) Path() string { return s.path }
 // ID returns the store's id.
 func (s *Store) ID() uuid.UUID { return s.id }
 
-// acquire takes a lock within the configured lock timeout.
-func (s *Store) acquire(ctx context.Context, lock vfs.Lock) error {
-	return s.within(ctx, lock.Acquire)
+// Acquire takes a lock within the configured lock timeout.
+func (s *Store) Acquire(ctx context.Context, lock vfs.Lock) error {
+	return s.Within(ctx, lock.Acquire)
 }
 
 // acquireShared takes a shared lock within the configured lock timeout.
 func (s *Store) acquireShared(ctx context.Context, lock vfs.Lock) error {
-	return s.within(ctx, lock.AcquireShared)
+	return s.Within(ctx, lock.AcquireShared)
 }
 
-func (s *Store) within(ctx context.Context, acquire func(context.Context) error) error {
+func (s *Store) Within(ctx context.Context, acquire func(context.Context) error) error {
 	if err := ctx.Err(); err != nil {
 		return err
 	}
-	limited, cancel := context.WithTimeout(ctx, s.opts.lockTimeout)
+	limited, cancel := context.WithTimeout(ctx, s.Options.LockTimeout)
 	defer cancel()
 	err := acquire(limited)
 	if err != nil && limited.Err() != nil && ctx.Err() == nil {
-		return fmt.Errorf("%w: waited %v", ErrLocked, s.opts.lockTimeout)
+		return fmt.Errorf("%w: waited %v", ErrLocked, s.Options.LockTimeout)
 	}
 	return err
 }
@@ -235,7 +235,7 @@ func (s *Store) within(ctx context.Context, acquire func(context.Context) error)
 func (s *Store) IDs() iter.Seq2[uuid.UUID, error] {
 	return func(yield func(uuid.UUID, error) bool) {
 		for e, err := range s.entries() {
-			if err == nil && (!e.folder || isSplit(s.fs, e.id.String())) {
+			if err == nil && (!e.folder || IsSplit(s.FS, e.id.String())) {
 				continue
 			}
 			if !yield(e.id, err) || err != nil {
@@ -245,9 +245,9 @@ func (s *Store) IDs() iter.Seq2[uuid.UUID, error] {
 	}
 }
 
-// names reports whether part, in lower case, names an id: as its beginning, its end, or the beginning of its last group of
+// Names reports whether part, in lower case, names an id: as its beginning, its end, or the beginning of its last group of
 // digits, which lists show.
-func names(part string, id uuid.UUID) bool {
+func Names(part string, id uuid.UUID) bool {
 	text := id.String()
 	return strings.HasPrefix(text, part) || strings.HasSuffix(text, part) || strings.HasPrefix(text[strings.LastIndexByte(text, '-')+1:], part)
 }
@@ -255,9 +255,9 @@ func names(part string, id uuid.UUID) bool {
 // Resolve returns the context, also a legacy one, that ref names: a full id, or a unique part of one (see names). It
 // fails with [ErrNotExist], or with an [*AmbiguousError] that lists the candidates.
 func (s *Store) Resolve(ref string) (uuid.UUID, error) {
-	fail := func(err error) (uuid.UUID, error) { return uuid.Nil, public(Error{Op: "find", Path: s.path}, err) }
+	fail := func(err error) (uuid.UUID, error) { return uuid.Nil, Wrap(Error{Op: "find", Path: s.path}, err) }
 	if id, err := uuid.Parse(ref); err == nil && len(ref) == 36 {
-		if info, err := s.fs.Lstat(id.String()); err == nil && info.IsDir() {
+		if info, err := s.FS.Lstat(id.String()); err == nil && info.IsDir() {
 			return id, nil
 		}
 		if _, ok := s.legacyAt(id); ok {
@@ -265,7 +265,7 @@ func (s *Store) Resolve(ref string) (uuid.UUID, error) {
 		}
 		// Another process may be publishing the context right now.
 		_ = s.settle(context.Background(), id)
-		if info, err := s.fs.Lstat(id.String()); err == nil && info.IsDir() {
+		if info, err := s.FS.Lstat(id.String()); err == nil && info.IsDir() {
 			return id, nil
 		}
 		return fail(fmt.Errorf("%w: context %s", ErrNotExist, ref))
@@ -279,7 +279,7 @@ func (s *Store) Resolve(ref string) (uuid.UUID, error) {
 		if err != nil {
 			return fail(err)
 		}
-		if !names(part, e.id) || slices.Contains(found, e.id) {
+		if !Names(part, e.id) || slices.Contains(found, e.id) {
 			continue
 		}
 		if _, ok := s.legacyAt(e.id); e.folder || ok {
@@ -301,15 +301,15 @@ type AmbiguousError struct {
 	Ref     string
 	Matches []uuid.UUID
 
-	of string // what the matches are
+	Of string // what the matches are
 }
 
 func (e *AmbiguousError) Error() string {
-	return fmt.Sprintf("%q could be any of %d %s", e.Ref, len(e.Matches), e.of)
+	return fmt.Sprintf("%q could be any of %d %s", e.Ref, len(e.Matches), e.Of)
 }
 
 // Exists reports whether dir has a ctxdir.json, and so looks like a store.
 func Exists(dir string) bool {
-	info, err := os.Lstat(filepath.Join(dir, storeFile))
+	info, err := os.Lstat(filepath.Join(dir, StoreFile))
 	return err == nil && info.Mode().IsRegular()
 }

@@ -21,7 +21,7 @@ import (
 
 // ErrStoreFile reports that ctxdir.json is damaged, or missing from a folder with contexts. [RepairStore] writes it
 // again. Until then the store opens only with [ReadOnly].
-var ErrStoreFile = errors.New(storeFile + " is unusable")
+var ErrStoreFile = errors.New(StoreFile + " is unusable")
 
 // Patterns that show that a newer program wrote an unparsable ctxdir.json.
 var (
@@ -31,9 +31,9 @@ var (
 
 // readStoreFile reads ctxdir.json. Its error is ErrNoStore, or wraps ErrStoreFile, ErrFormat or an error of the file
 // system.
-func readStoreFile(fsys vfs.FS) (info storeInfo, err error) {
-	b, err := vfs.ReadFile(fsys, storeFile, maxStoreFile)
-	there, serr := fsys.Lstat(storeFile)
+func readStoreFile(fsys vfs.FS) (info StoreInfo, err error) {
+	b, err := vfs.ReadFile(fsys, StoreFile, MaxStoreFile)
+	there, serr := fsys.Lstat(StoreFile)
 	switch {
 	case errors.Is(err, fs.ErrNotExist) && errors.Is(serr, fs.ErrNotExist):
 		if !holdsContexts(fsys) {
@@ -48,15 +48,15 @@ func readStoreFile(fsys vfs.FS) (info storeInfo, err error) {
 	b = message.Text(b)
 	err = json.Unmarshal(b, &info)
 	switch {
-	case err == nil && info.Version != storeVersion && strings.HasPrefix(info.Version, "store/"):
-		return info, fmt.Errorf("%w: %s is %q, wanted %q", ErrFormat, storeFile, info.Version, storeVersion)
+	case err == nil && info.Version != StoreVersion && strings.HasPrefix(info.Version, "store/"):
+		return info, fmt.Errorf("%w: %s is %q, wanted %q", ErrFormat, StoreFile, info.Version, StoreVersion)
 	case err != nil && (newerStore.Match(b) || newFeature.Match(b)):
-		return info, fmt.Errorf("%w: %s is damaged and was written by a newer program", ErrFormat, storeFile)
+		return info, fmt.Errorf("%w: %s is damaged and was written by a newer program", ErrFormat, StoreFile)
 	case len(bytes.Trim(b, " \t\r\n\x00")) == 0:
 		return info, fmt.Errorf("%w: it is empty", ErrStoreFile)
 	case err != nil:
 		return info, fmt.Errorf("%w: %w", ErrStoreFile, err)
-	case info.Version != storeVersion || info.ID == uuid.Nil:
+	case info.Version != StoreVersion || info.ID == uuid.Nil:
 		return info, fmt.Errorf("%w: it has neither a format version nor the store's id", ErrStoreFile)
 	case len(info.Features.Incompatible) > 0:
 		return info, fmt.Errorf("%w: the store needs %s", ErrFormat, strings.Join(info.Features.Incompatible, ", "))
@@ -120,11 +120,11 @@ func toldID(fsys vfs.FS, most int) (id uuid.UUID, err error) {
 const fewContexts = 64
 
 // Problem returns why the store opened read-only: an error that wraps [ErrStoreFile], nil for a healthy store.
-func (s *Store) Problem() error { return public(Error{Op: "open", Path: s.path}, s.problem) }
+func (s *Store) Problem() error { return Wrap(Error{Op: "open", Path: s.path}, s.problem) }
 
 // brokenFile returns the finding about ctxdir.json.
 func (s *Store) brokenFile() Finding {
-	return Finding{Kind: integrity.KindStore, Severity: SeverityError, Path: storeFile, Detail: s.problem.Error(), Repairable: true}
+	return Finding{Kind: integrity.KindStore, Severity: SeverityError, Path: StoreFile, Detail: s.problem.Error(), Repairable: true}
 }
 
 // RepairStore writes ctxdir.json again where [Open] fails with [ErrStoreFile]. It takes the id from the contexts; the
@@ -134,7 +134,7 @@ func (s *Store) brokenFile() Finding {
 // Crash order: the old file is in the trash before the new one is written. In between the store has none, and the
 // contexts still yield the same id.
 func RepairStore(dir string, opts ...Option) (r Repaired, done bool, err error) {
-	fail := func(err error) (Repaired, bool, error) { return r, false, public(Error{Op: "repair", Path: dir}, err) }
+	fail := func(err error) (Repaired, bool, error) { return r, false, Wrap(Error{Op: "repair", Path: dir}, err) }
 	fsys, err := openFS(dir, opts)
 	if errors.Is(err, fs.ErrNotExist) {
 		return fail(ErrNoStore)
@@ -143,8 +143,8 @@ func RepairStore(dir string, opts ...Option) (r Repaired, done bool, err error) 
 		return fail(err)
 	}
 	defer fsys.Close()
-	s := &Store{fs: fsys, path: dir, opts: newOptions(opts)}
-	if s.opts.readOnly {
+	s := &Store{FS: fsys, path: dir, Options: newOptions(opts)}
+	if s.Options.readOnly {
 		return fail(ErrReadOnly)
 	}
 	if _, err := readStoreFile(fsys); !errors.Is(err, ErrStoreFile) {
@@ -155,7 +155,7 @@ func RepairStore(dir string, opts ...Option) (r Repaired, done bool, err error) 
 	}
 	lock := fsys.Lock(storeLock)
 	defer lock.Close()
-	if err := s.acquire(context.Background(), lock); err != nil {
+	if err := s.Acquire(context.Background(), lock); err != nil {
 		return fail(err)
 	}
 	defer lock.Release()
@@ -172,7 +172,7 @@ func RepairStore(dir string, opts ...Option) (r Repaired, done bool, err error) 
 	}
 	return Repaired{
 		Kind:   integrity.KindStore,
-		Path:   storeFile,
+		Path:   StoreFile,
 		Detail: "rewritten with the id that the contexts record; " + why.Error(),
 	}, true, nil
 }
@@ -182,22 +182,22 @@ const maxContexts = 1 << 30
 
 // writeStoreFile writes ctxdir.json durably and moves an old one to the trash. The caller holds the store's lock.
 func (s *Store) writeStoreFile(id uuid.UUID, told settings) error {
-	if _, err := s.fs.Lstat(storeFile); err == nil {
-		item := ctxfolder.TrashItem{Kind: ctxfolder.TrashDamaged, Name: storeFile}
-		_, err := ctxfolder.IntoTrash(s.fs, item, func(folder string) error { return s.fs.Rename(storeFile, folder+"/"+storeFile) })
+	if _, err := s.FS.Lstat(StoreFile); err == nil {
+		item := ctxfolder.TrashItem{Kind: ctxfolder.TrashDamaged, Name: StoreFile}
+		_, err := ctxfolder.IntoTrash(s.FS, item, func(folder string) error { return s.FS.Rename(StoreFile, folder+"/"+StoreFile) })
 		if err != nil {
 			return err
 		}
 	}
-	b, err := json.MarshalIndent(storeInfo{
-		Version: storeVersion, ID: id, CreatedAt: time.Now().UTC(),
+	b, err := json.MarshalIndent(StoreInfo{
+		Version: StoreVersion, ID: id, CreatedAt: time.Now().UTC(),
 		Features: features{[]string{}, []string{}, []string{}}, Settings: told,
 	}, "", "  ")
 	if err != nil {
 		return err
 	}
-	if err := s.fs.Replace(storeFile, append(b, '\n')); err != nil {
+	if err := s.FS.Replace(StoreFile, append(b, '\n')); err != nil {
 		return err
 	}
-	return s.fs.SyncDir(".")
+	return s.FS.SyncDir(".")
 }

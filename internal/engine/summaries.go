@@ -17,7 +17,7 @@ import (
 )
 
 const (
-	summariesFile    = "summaries.jsonl"
+	SummariesFile    = "summaries.jsonl"
 	summariesVersion = "summaries/1"
 	maxSummaries     = 256 << 20
 )
@@ -55,13 +55,13 @@ type look struct {
 	At     int64  `json:"at"` // modification time, nanoseconds since 1970
 }
 
-// racy is the age from which the time of a change distinguishes it from a later one, on the coarsest clock of a file
+// Racy is the age from which the time of a change distinguishes it from a later one, on the coarsest clock of a file
 // system.
-const racy = 2 * time.Second
+const Racy = 2 * time.Second
 
 // looks returns the present state of a context's files. ok is false when a file is missing or a newer journal exists.
 func (s *Store) looks(id uuid.UUID, journal uint64) (files [3]look, ok bool) {
-	infos, err := vfs.LstatIn(s.fs, id.String(), ctxfolder.MetadataFile, ctxfolder.IndexFile,
+	infos, err := vfs.LstatIn(s.FS, id.String(), ctxfolder.MetadataFile, ctxfolder.IndexFile,
 		ctxfolder.JournalFile(journal), ctxfolder.JournalFile(journal+1))
 	if err != nil || infos[3] != nil {
 		return files, false
@@ -102,7 +102,7 @@ func (s *Store) looksLegacy(name string) (files [3]look, ok bool) {
 		names = []string{name + "/" + legacy.ContextFile, name + "/" + legacy.PoolFolder}
 	}
 	for i, n := range names {
-		info, err := s.fs.Lstat(n)
+		info, err := s.FS.Lstat(n)
 		if err != nil {
 			return files, false
 		}
@@ -125,7 +125,7 @@ func (s *Store) rememberLooking(known *summaries, before, now [3]look, ok bool, 
 		return
 	}
 	for _, f := range now {
-		if f != (look{}) && time.Since(time.Unix(0, f.At)) < racy {
+		if f != (look{}) && time.Since(time.Unix(0, f.At)) < Racy {
 			return
 		}
 	}
@@ -150,7 +150,7 @@ func (s *Store) rememberLooking(known *summaries, before, now [3]look, ok bool, 
 // readSummaries reads the cache. It ignores a damaged one.
 func (s *Store) readSummaries() *summaries {
 	known := &summaries{known: map[uuid.UUID]*remembered{}}
-	b, err := vfs.ReadFile(s.fs, summariesFile, maxSummaries)
+	b, err := vfs.ReadFile(s.FS, SummariesFile, maxSummaries)
 	if err != nil {
 		return known
 	}
@@ -185,7 +185,7 @@ func (s *Store) summariesHead(rest []byte) []byte {
 // Concurrent lists each write their own file.
 func (s *Store) writeSummaries(known *summaries) {
 	maps.DeleteFunc(known.known, func(_ uuid.UUID, r *remembered) bool { return !r.used })
-	if s.readOnly || known.fresh <= len(known.known)/16 {
+	if s.ReadOnly || known.fresh <= len(known.known)/16 {
 		return
 	}
 	all := slices.SortedFunc(maps.Values(known.known), func(a, b *remembered) int { return bytes.Compare(a.Context[:], b.Context[:]) })
@@ -197,12 +197,12 @@ func (s *Store) writeSummaries(known *summaries) {
 		}
 		rest = append(append(rest, line...), '\n')
 	}
-	if info, err := s.fs.Lstat(summariesFile); err == nil && !info.Mode().IsRegular() {
+	if info, err := s.FS.Lstat(SummariesFile); err == nil && !info.Mode().IsRegular() {
 		return
 	}
-	tmp := "." + summariesFile + "." + uuid.NewString() + ".tmp"
-	if err := vfs.CreateFile(s.fs, tmp, append(append(s.summariesHead(rest), '\n'), rest...), time.Now()); err != nil ||
-		s.fs.Rename(tmp, summariesFile) != nil {
-		_ = s.fs.Remove(tmp)
+	tmp := "." + SummariesFile + "." + uuid.NewString() + ".tmp"
+	if err := vfs.CreateFile(s.FS, tmp, append(append(s.summariesHead(rest), '\n'), rest...), time.Now()); err != nil ||
+		s.FS.Rename(tmp, SummariesFile) != nil {
+		_ = s.FS.Remove(tmp)
 	}
 }

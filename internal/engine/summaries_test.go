@@ -1,4 +1,4 @@
-package engine
+package engine_test
 
 import (
 	"context"
@@ -9,22 +9,12 @@ import (
 	"time"
 
 	ctxfolder "github.com/ctxdir/ctxdir/context"
+	"github.com/ctxdir/ctxdir/internal/engine"
 	"github.com/google/go-cmp/cmp"
 	"github.com/google/uuid"
-)
 
-func list(t *testing.T, s *Store) []Summary {
-	t.Helper()
-	var all []Summary
-	for sum, err := range s.List(context.Background()) {
-		if err != nil {
-			t.Fatal(err)
-		}
-		all = append(all, sum)
-	}
-	slices.SortFunc(all, func(a, b Summary) int { return slices.Compare(a.ID[:], b.ID[:]) })
-	return all
-}
+	kit "github.com/ctxdir/ctxdir/internal/storetest"
+)
 
 // old makes the files of a context look as if nothing had touched them for a while.
 func old(t *testing.T, dir string, ids ...uuid.UUID) {
@@ -47,52 +37,56 @@ func old(t *testing.T, dir string, ids ...uuid.UUID) {
 func TestListFromTheCache(t *testing.T) {
 	ctx := context.Background()
 	dir := t.TempDir()
-	s := must[*Store](t)(Init(dir))
+	s := kit.Must[*engine.Store](t)(kit.Init(dir))
 	var ids []uuid.UUID
 	for i := range 3 {
-		c := must[*Context](t)(s.Create(ctx, Metadata{Title: string(rune('a' + i))}))
-		must[Appended](t)(c.Active().Append(ctx, Draft{Body: []byte(`{"n":1}`)}))
+		c := kit.Must[*engine.Context](t)(s.Create(ctx, engine.Metadata{Title: string(rune('a' + i))}))
+		kit.Must[engine.Appended](t)(c.Active().Append(ctx, engine.Draft{Body: []byte(`{"n":1}`)}))
 		ids = append(ids, c.ID())
 		if err := c.Close(); err != nil {
 			t.Fatal(err)
 		}
 	}
-	path := filepath.Join(dir, summariesFile)
-	list(t, s)
+	path := filepath.Join(dir, engine.SummariesFile)
+	kit.List(t, s)
 	if _, err := os.Stat(path); err == nil {
 		t.Error("what changed a moment ago was kept: its time does not tell the next change")
 	}
 	old(t, dir, ids...)
-	want := list(t, s)
-	known := s.readSummaries()
-	for _, id := range ids {
-		if _, ok := s.remembered(known, id); !ok {
-			t.Errorf("%s is not in the cache", id)
-		}
+	want := kit.List(t, s)
+	if forgotten := s.Forgotten(ids); len(forgotten) > 0 {
+		t.Errorf("%v are not in the cache", forgotten)
 	}
 	for _, change := range []struct {
 		name string
-		do   func(c *Context) error
+		do   func(c *engine.Context) error
 	}{
-		{"append", func(c *Context) error { _, err := c.Active().Append(ctx, Draft{Body: []byte(`{"n":2}`)}); return err }},
-		{"title", func(c *Context) error { return c.Update(ctx, func(m *Metadata) error { m.Title = "new"; return nil }) }},
-		{"fork", func(c *Context) error { _, err := c.Active().Fork(ctx, "f", 1); return err }},
-		{"fold", func(c *Context) error { return c.Fold(ctx) }},
-		{"gone", func(c *Context) error { return os.Remove(filepath.Join(dir, c.ID().String(), ctxfolder.MetadataFile)) }},
+		{"append", func(c *engine.Context) error {
+			_, err := c.Active().Append(ctx, engine.Draft{Body: []byte(`{"n":2}`)})
+			return err
+		}},
+		{"title", func(c *engine.Context) error {
+			return c.Update(ctx, func(m *engine.Metadata) error { m.Title = "new"; return nil })
+		}},
+		{"fork", func(c *engine.Context) error { _, err := c.Active().Fork(ctx, "f", 1); return err }},
+		{"fold", func(c *engine.Context) error { return c.Fold(ctx) }},
+		{"gone", func(c *engine.Context) error {
+			return os.Remove(filepath.Join(dir, c.ID().String(), ctxfolder.MetadataFile))
+		}},
 	} {
 		name := change.name
-		c := must[*Context](t)(s.Context(ctx, ids[1]))
+		c := kit.Must[*engine.Context](t)(s.Context(ctx, ids[1]))
 		if err := change.do(c); err != nil {
 			t.Fatalf("%s: %v", name, err)
 		}
 		if err := c.Close(); err != nil {
 			t.Fatal(err)
 		}
-		got := list(t, s)
+		got := kit.List(t, s)
 		if err := os.Remove(path); err != nil {
 			t.Fatalf("%s: %v", name, err)
 		}
-		bare := list(t, s)
+		bare := kit.List(t, s)
 		for i := range got {
 			got[i].Problem, bare[i].Problem = nil, nil
 		}
@@ -109,14 +103,14 @@ func TestListFromTheCache(t *testing.T) {
 func TestSpoiledCache(t *testing.T) {
 	ctx := context.Background()
 	dir := t.TempDir()
-	s := must[*Store](t)(Init(dir))
-	c := must[*Context](t)(s.Create(ctx, Metadata{Title: "right"}))
+	s := kit.Must[*engine.Store](t)(kit.Init(dir))
+	c := kit.Must[*engine.Context](t)(s.Create(ctx, engine.Metadata{Title: "right"}))
 	if err := c.Close(); err != nil {
 		t.Fatal(err)
 	}
 	old(t, dir, c.ID())
-	want := list(t, s)
-	path := filepath.Join(dir, summariesFile)
+	want := kit.List(t, s)
+	path := filepath.Join(dir, engine.SummariesFile)
 	good, err := os.ReadFile(path)
 	if err != nil {
 		t.Fatal(err)
@@ -129,7 +123,7 @@ func TestSpoiledCache(t *testing.T) {
 		if err := os.WriteFile(path, content, 0o600); err != nil {
 			t.Fatal(err)
 		}
-		if diff := cmp.Diff(want, list(t, s)); diff != "" {
+		if diff := cmp.Diff(want, kit.List(t, s)); diff != "" {
 			t.Errorf("%s: %s", name, diff)
 		}
 	}
@@ -139,7 +133,7 @@ func TestSpoiledCache(t *testing.T) {
 	if err := os.Mkdir(path, 0o700); err != nil {
 		t.Fatal(err)
 	}
-	if diff := cmp.Diff(want, list(t, s)); diff != "" {
+	if diff := cmp.Diff(want, kit.List(t, s)); diff != "" {
 		t.Errorf("a folder: %s", diff)
 	}
 }

@@ -1,0 +1,50 @@
+package engine
+
+import (
+	"context"
+
+	"github.com/ctxdir/ctxdir/integrity"
+	"github.com/google/uuid"
+)
+
+// NewPrepared returns a message whose payloads may still take room bytes.
+func NewPrepared(d Draft, room int64) *Prepared {
+	return &Prepared{Draft: d, moved: MaxAttached - room}
+}
+
+// ExternaliseAbove moves texts of at least threshold bytes out of a message.
+func (s *Store) ExternaliseAbove(d *Prepared, threshold int64) error {
+	return s.externalise(d, threshold, func() error { return nil })
+}
+
+// OnRelease sets what Close calls at its end.
+func (c *Context) OnRelease(f func()) { c.release = f }
+
+// Forgotten returns the contexts that a list would have to read again.
+func (s *Store) Forgotten(ids []uuid.UUID) (forgotten []uuid.UUID) {
+	known := s.readSummaries()
+	for _, id := range ids {
+		if _, ok := s.remembered(known, id); !ok {
+			forgotten = append(forgotten, id)
+		}
+	}
+	return forgotten
+}
+
+// RepairBlobs repairs the blobs as a repair of the whole store does, after before ran with writers still admitted.
+func (s *Store) RepairBlobs(ctx context.Context, before func() error, tell func(Repaired) bool) (left int, err error) {
+	c := s.newChecking(CheckOptions{})
+	c.payloads.Alone = func(ctx context.Context, f func() error) error {
+		if err := before(); err != nil {
+			return err
+		}
+		return s.blobsAlone(ctx, f)
+	}
+	for id := range s.IDs() {
+		err := c.with(id, func(x *integrity.Context) error { return x.Check(ctx, func(Finding) bool { return true }) })
+		if err != nil {
+			return 0, err
+		}
+	}
+	return c.store().RepairBlobs(ctx, false, tell)
+}

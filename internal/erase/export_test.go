@@ -1,0 +1,11 @@
+package erase
+
+import (
+	"github.com/ctxdir/ctxdir/internal/trash"
+	"github.com/google/uuid"
+)
+
+// Gaps returns what recognises the lines of messages to erase in a trash item.
+func Gaps(ids map[uuid.UUID]bool) func(line []byte) (trash.Gap, bool) {
+	return (&erasing{ids: ids}).gaps()
+}

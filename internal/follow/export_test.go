@@ -1,0 +1,20 @@
+package follow
+
+// Bounds of a watcher.
+const (
+	MostAwake = mostAwake
+	Turn      = turn
+)
+
+// Awake returns the number of contexts that a watcher may hold open.
+func (w *Watcher) Awake() int { return len(w.awake) }
+
+// Open returns the number of contexts that a watcher holds open now: those, and the one that it reads.
+func (w *Watcher) Open() (n int) {
+	for _, f := range w.followers {
+		if f.c != nil {
+			n++
+		}
+	}
+	return n
+}

@@ -1,0 +1,165 @@
+package storetest_test
+
+import (
+	"context"
+	"path"
+	"strings"
+	"testing"
+
+	"github.com/ctxdir/ctxdir/internal/engine"
+	"github.com/ctxdir/ctxdir/internal/vfs/crashfs"
+
+	kit "github.com/ctxdir/ctxdir/internal/storetest"
+)
+
+// read adds up what calls read: files opened, and bytes asked for.
+func (k *counted) read(f func()) (opened []string, bytes int64) {
+	for _, o := range k.during(f) {
+		switch o.Kind {
+		case crashfs.KindOpen:
+			if path.Ext(o.Path) != "" { // folders have none
+				opened = append(opened, o.Path)
+			}
+		case crashfs.KindRead:
+			bytes += o.Size
+		}
+	}
+	return opened, bytes
+}
+
+// TestReadCosts: what opening, resuming, a range and a look-up by id read does not depend on the length of the branch.
+func TestReadCosts(t *testing.T) {
+	ctx := context.Background()
+	type cost struct {
+		files int
+		bytes int64
+	}
+	costs := map[string][]cost{}
+	for _, n := range []int{1_000, 20_000} {
+		k := newCounted(t, engine.WithFoldBytes(-1))
+		c := kit.Must[*engine.Context](t)(k.store.Create(ctx, engine.Metadata{}))
+		for range n / 1000 {
+			kit.Fill(t, c.Active(), 1000)
+		}
+		if err := c.Fold(ctx); err != nil {
+			t.Fatal(err)
+		}
+		kit.Fill(t, c.Active(), 60)
+		if err := c.Log.Fold(ctx, false); err != nil {
+			t.Fatal(err)
+		}
+		id := kit.Must[[]*engine.Message](t)(c.Active().Range(ctx, 500, 501))[0].ID
+		if err := c.Close(); err != nil {
+			t.Fatal(err)
+		}
+		var open *engine.Context
+		for _, step := range []struct {
+			name string
+			do   func()
+		}{
+			{"open", func() {
+				open = kit.Must[*engine.Context](t)(k.store.Context(ctx, c.ID()))
+				kit.Must[[]engine.BranchInfo](t)(open.Branches(ctx))
+			}},
+			{"resume", func() { kit.Must[[]*engine.Message](t)(open.Active().Last(ctx, 50)) }},
+			{"range", func() { kit.Must[[]*engine.Message](t)(open.Active().Range(ctx, int64(n/2), int64(n/2)+50)) }},
+			{"by id", func() { kit.Must[*engine.Message](t)(open.Active().Message(ctx, id)) }},
+			{"fork", func() { kit.Must[*engine.Branch](t)(open.Active().Fork(ctx, "f", int64(n/2))) }},
+		} {
+			files, bytes := k.read(step.do)
+			costs[step.name] = append(costs[step.name], cost{len(files), bytes})
+			if step.name == "resume" {
+				for _, f := range files {
+					if strings.Contains(f, "messages/") {
+						t.Errorf("%d messages: the newest are read from %s, and not from a journal in one piece", n, f)
+					}
+				}
+			}
+		}
+		if err := open.Close(); err != nil {
+			t.Fatal(err)
+		}
+	}
+	for name, most := range map[string]cost{
+		"open": {4, 20_000}, "resume": {3, 60_000}, "range": {51, 60_000}, "by id": {2, 2_000}, "fork": {4, 80_000},
+	} {
+		few, many := costs[name][0], costs[name][1]
+		if many.files > few.files || many.bytes > few.bytes+few.bytes/10 {
+			t.Errorf("%s: %+v of 1,000 messages, %+v of 20,000", name, few, many)
+		}
+		if many.files > most.files || many.bytes > most.bytes {
+			t.Errorf("%s: %+v, wanted no more than %+v", name, many, most)
+		}
+	}
+}
+
+// TestBlobBytesCosts: what the blobs of a context take is told without a look at messages that have none.
+func TestBlobBytesCosts(t *testing.T) {
+	ctx := context.Background()
+	k := newCounted(t, engine.WithFoldBytes(-1), engine.WithTextThreshold(5000))
+	c := kit.Must[*engine.Context](t)(k.store.Create(ctx, engine.Metadata{}))
+	defer c.Close()
+	kit.Fill(t, c.Active(), 100)
+	fork := kit.Must[*engine.Branch](t)(c.Active().Fork(ctx, "f", 50))
+	kit.Must[engine.Appended](t)(fork.Append(ctx, engine.Draft{Body: []byte(`{"text":"` + strings.Repeat("x", 5000) + `"}`)}))
+	kit.Fill(t, fork, 20)
+	if err := c.Fold(ctx); err != nil {
+		t.Fatal(err)
+	}
+	looked := 0
+	var size int64
+	calls := k.during(func() { size = kit.Must[int64](t)(c.BlobBytes(ctx)) })
+	for _, o := range calls {
+		if strings.Contains(o.Path, "messages/") {
+			looked++
+		}
+	}
+	if size == 0 || looked > 3 {
+		t.Errorf("%d bytes, %d calls about message files", size, looked)
+	}
+}
+
+// TestListCosts: a list that knows its contexts opens none of their files.
+func TestListCosts(t *testing.T) {
+	k := newCounted(t)
+	for range 3 {
+		c := kit.Must[*engine.Context](t)(k.store.Create(context.Background(), engine.Metadata{}))
+		kit.Fill(t, c.Active(), 3)
+		if err := c.Close(); err != nil {
+			t.Fatal(err)
+		}
+	}
+	// The disk's clock stands in the past: what changed there is old enough.
+	want := kit.List(t, k.store)
+	var got []engine.Summary
+	files, _ := k.read(func() { got = kit.List(t, k.store) })
+	if len(files) != 1 || path.Base(files[0]) != engine.SummariesFile || len(got) != len(want) {
+		t.Errorf("a list of %d contexts opens %v", len(got), files)
+	}
+}
+
+// TestForkSyncs: a fork of messages that this handle has made durable syncs metadata.json and its folder, nothing else.
+func TestForkSyncs(t *testing.T) {
+	ctx := context.Background()
+	k := newCounted(t, engine.WithFoldBytes(-1))
+	c := kit.Must[*engine.Context](t)(k.store.Create(ctx, engine.Metadata{}))
+	defer c.Close()
+	kit.Fill(t, c.Active(), 10)
+	calls := k.during(func() { kit.Must[*engine.Branch](t)(c.Active().Fork(ctx, "alt", 5)) })
+	for _, s := range syncs(calls) {
+		if strings.Contains(s, "journal") {
+			t.Errorf("%s: the messages were durable", s)
+		}
+	}
+	if n := len(syncs(calls)); n != 2 {
+		t.Errorf("syncs %q", syncs(calls))
+	}
+	// Another handle cannot know, and syncs the journal.
+	other := kit.Must[*engine.Context](t)(k.store.Context(ctx, c.ID()))
+	defer other.Close()
+	kit.Fill(t, c.Active(), 1)
+	calls = k.during(func() { kit.Must[*engine.Branch](t)(other.Active().Fork(ctx, "alt 2", 11)) })
+	if s := syncs(calls); len(s) != 3 || !strings.Contains(s[0], "journal") {
+		t.Errorf("another handle's fork: syncs %q", s)
+	}
+}

@@ -1,0 +1,48 @@
+package storetest
+
+import (
+	"errors"
+	"fmt"
+	"sync"
+	"syscall"
+
+	"github.com/ctxdir/ctxdir/internal/engine"
+	"github.com/ctxdir/ctxdir/internal/vfs/crashfs"
+)
+
+// InTurn makes calls of the hook wait for each other, where an operation works in several goroutines.
+func InTurn(hook func(crashfs.Op) error) func(crashfs.Op) error {
+	var mu sync.Mutex
+	return func(o crashfs.Op) error {
+		mu.Lock()
+		defer mu.Unlock()
+		return hook(o)
+	}
+}
+
+// Recovers looks at what an operation left that failed, and does it again. certain says that it succeeded then: not,
+// when it finds that it was done before, as far as can be seen.
+func (st *Step) Recovers(w *World, failed error, before, after Said) (certain bool, err error) {
+	if !errors.Is(failed, syscall.EIO) && !errors.Is(failed, syscall.ENOSPC) && !errors.Is(failed, engine.ErrDurability) {
+		return false, errors.New("that is not what failed")
+	}
+	disk := w.Store.Options.FS.(*crashfs.FS)
+	got, err := Read(disk, w.ID)
+	if errors.Is(err, engine.ErrNotExist) && len(before) == 0 {
+		return true, st.Do(w)
+	}
+	if err != nil {
+		return false, fmt.Errorf("through a new handle: %w", err)
+	}
+	if err := Allowed(got, before, after, st); err != nil {
+		return false, fmt.Errorf("through a new handle: %w", err)
+	}
+	err = st.Do(w)
+	if (errors.Is(err, engine.ErrExist) || errors.Is(err, engine.ErrNotExist)) && Equal(got, after) {
+		return false, nil
+	}
+	if err != nil {
+		return false, fmt.Errorf("done again: %w", err)
+	}
+	return true, nil
+}

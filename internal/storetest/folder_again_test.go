@@ -1,0 +1,61 @@
+package storetest_test
+
+import (
+	"context"
+	"os"
+	"path/filepath"
+	"testing"
+
+	"github.com/ctxdir/ctxdir/internal/engine"
+
+	kit "github.com/ctxdir/ctxdir/internal/storetest"
+)
+
+// TestFolderMadeAnew: a branch folder that is removed, since all is archived, and made anew for a new message, is
+// another one also for handles that have the first one open: for one that reads, and for one that appends and folds.
+func TestFolderMadeAnew(t *testing.T) {
+	ctx := context.Background()
+	c, dir := kit.NewContext(t, engine.WithFoldBytes(-1))
+	path := filepath.Join(dir, "messages", "branch-main")
+	archived := func(other *engine.Context) {
+		t.Helper()
+		kit.Must[engine.Archived](t)(c.Archive(ctx, engine.ArchiveOptions{}))
+		kit.Must[[]*engine.Message](t)(other.Active().Load(ctx))
+		// As the archive found and left it: the handle opens the folder right before it is removed.
+		kit.Check(t, os.Mkdir(path, 0o700))
+		if !other.Dir.HasFolder("branch-main") {
+			t.Fatal("the handle does not see the folder")
+		}
+		kit.Check(t, os.Remove(path))
+	}
+	kit.Fill(t, c.Active(), 5)
+	other := kit.Must[*engine.Context](t)(c.Store.Context(ctx, c.ID()))
+	archived(other)
+	for range 2 {
+		kit.Fill(t, c.Active(), 2)
+		kit.Check(t, c.Log.Fold(ctx, false))
+		kit.Check(t, other.Refresh(ctx))
+	}
+	kit.Check(t, c.Fold(ctx)) // of the first two messages there is no journal any more
+	for _, m := range kit.Must[[]*engine.Message](t)(other.Active().Load(ctx)) {
+		if m.Unavailable != nil {
+			t.Errorf("position %d: %v", m.Position, m.Unavailable)
+		}
+	}
+	kit.Check(t, other.Close())
+
+	other = kit.Must[*engine.Context](t)(c.Store.Context(ctx, c.ID()))
+	archived(other)
+	var a engine.Appended
+	for range 3 { // the first one finds out, and the fold makes its file
+		a = kit.Must[engine.Appended](t)(other.Active().Append(ctx, engine.Draft{Body: []byte(`{}`)}))
+	}
+	if _, err := os.Lstat(filepath.Join(path, a.ID.String()+".json")); err != nil {
+		t.Error(err)
+	}
+	kit.Check(t, other.Fold(ctx))
+	if names, err := os.ReadDir(path); err != nil || len(names) != 3 {
+		t.Errorf("%d message files, %v", len(names), err)
+	}
+	kit.Check(t, other.Close())
+}

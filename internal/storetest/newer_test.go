@@ -1,0 +1,168 @@
+package storetest_test
+
+import (
+	"bytes"
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"os"
+	"path/filepath"
+	"strings"
+	"testing"
+
+	"github.com/cespare/xxhash/v2"
+	"github.com/ctxdir/ctxdir/internal/engine"
+
+	kit "github.com/ctxdir/ctxdir/internal/storetest"
+	"github.com/ctxdir/ctxdir/internal/trash"
+)
+
+// TestNewerFormat: what a newer program has written in a way that this one does not know is refused, and stays as it
+// is, also where it is asked for a repair.
+func TestNewerFormat(t *testing.T) {
+	ctx := context.Background()
+	body := []byte(`{"t":"` + strings.Repeat("a long text ", 100) + `"}`)
+	for name, x := range map[string]struct {
+		path string
+		make func(b []byte) []byte
+	}{
+		"store": {"ctxdir.json", func(b []byte) []byte { return bytes.Replace(b, []byte("store/1"), []byte("store/2"), 1) }},
+		"feature": {"ctxdir.json", func(b []byte) []byte {
+			return bytes.Replace(b, []byte(`"incompatible": []`), []byte(`"incompatible": ["x"]`), 1)
+		}},
+		"context": {"ID/metadata.json", func(b []byte) []byte { return bytes.Replace(b, []byte("context/1"), []byte("context/2"), 1) }},
+		"index":   {"ID/index.json", newerIndex},
+		"journal": {"ID/journal-2.jsonl", func(b []byte) []byte { return newerRecord(b, `"ctxdir":"journal/`) }},
+		"record":  {"ID/journal-2.jsonl", func(b []byte) []byte { return newerRecord(b, `"ctxdir":"message/`) }},
+	} {
+		t.Run(name, func(t *testing.T) {
+			s, dir := kit.NewStore(t, engine.WithTextThreshold(100), engine.WithoutPause())
+			c := kit.Must[*engine.Context](t)(s.Create(ctx, engine.Metadata{}))
+			for i := range 6 {
+				kit.Must[engine.Appended](t)(c.Active().Append(ctx, engine.Draft{Body: body}))
+				if i == 3 {
+					kit.Check(t, c.Fold(ctx))
+				}
+			}
+			kit.Check(t, errors.Join(c.Close(), s.Close()))
+			path := filepath.Join(dir, strings.Replace(x.path, "ID", c.ID().String(), 1))
+			was := kit.Must[[]byte](t)(os.ReadFile(path))
+			newer := x.make(bytes.Clone(was))
+			if bytes.Equal(was, newer) {
+				t.Fatal("nothing is newer")
+			}
+			kit.Check(t, os.WriteFile(path, newer, 0o600))
+			err := tryAll(t, dir, c)
+			if !errors.Is(err, engine.ErrFormat) || !strings.Contains(err.Error(), "unsupported") {
+				t.Errorf("%v", err)
+			}
+			if now := kit.Must[[]byte](t)(os.ReadFile(path)); !bytes.Equal(now, newer) {
+				t.Error("the file was changed")
+			}
+		})
+	}
+}
+
+// tryAll does what may change a context, and returns what opening it gives.
+func tryAll(t *testing.T, dir string, c *engine.Context) error {
+	t.Helper()
+	ctx := context.Background()
+	s, err := kit.Open(dir, engine.WithTextThreshold(100), engine.WithoutPause())
+	if err != nil {
+		return err
+	}
+	defer s.Close()
+	for sum, err := range s.List(ctx) {
+		if err != nil {
+			t.Errorf("list: %v", err)
+		}
+		t.Logf("listed: %v", sum.Problem)
+	}
+	found := 0
+	for f, err := range s.Check(ctx, nil, engine.CheckOptions{ReadData: true}) {
+		if found++; err != nil || f.Severity != engine.SeverityError || !strings.Contains(f.Detail, "unsupported") {
+			t.Errorf("check: %+v, %v", f, err)
+		}
+	}
+	if found == 0 {
+		t.Error("a check finds nothing")
+	}
+	for r, err := range s.Repair(ctx, nil, engine.CheckOptions{Adopt: true}) {
+		if !errors.Is(err, engine.ErrFormat) {
+			t.Errorf("repair: %+v, %v", r, err)
+		}
+	}
+	for x, err := range trash.Collect(ctx, s, trash.Collecting{}) {
+		t.Logf("collect: %+v, %v", x, err)
+	}
+	again, err := s.Context(ctx, c.ID())
+	if err == nil {
+		_, err = again.Active().Append(ctx, engine.Draft{Body: []byte(`{}`)})
+		err = errors.Join(err, again.Close())
+	}
+	return err
+}
+
+// newerIndex is an index.json of the next version.
+func newerIndex(b []byte) []byte {
+	b = bytes.Replace(b, []byte("index/1"), []byte("index/2"), 1)
+	i := bytes.LastIndex(b, []byte(`"check"`))
+	j := i + len(`"check": "`)
+	copy(b[j:], fmt.Sprintf("%016x", xxhash.Sum64(b[:i])))
+	return b
+}
+
+// newerRecord gives the first record of a journal that names a kind of format the next version of it, and the sums that belong to it.
+func newerRecord(b []byte, kind string) []byte {
+	at := bytes.Index(b, []byte(kind))
+	b[at+len(kind)]++
+	start := bytes.LastIndexByte(b[:at], '\n') + 1
+	end := start + bytes.IndexByte(b[start:], '\n')
+	record := b[start:end]
+	body := bytes.Index(record, []byte(`"body":`)) + len(`"body":`)
+	sum := bytes.Index(record, []byte(`"sum":"`)) + len(`"sum":"`)
+	copy(record[sum:], fmt.Sprintf("%016x", xxhash.Sum64(record[body:len(record)-1])))
+	chained := bytes.Index(record, []byte(`","prev"`))
+	copy(record[len(`{"chain":"`):], fmt.Sprintf("%016x", xxhash.Sum64(record[chained:body])))
+	if !json.Valid(record) {
+		panic("no record")
+	}
+	return b
+}
+
+// TestNewerMessageFile: the file of a message that a newer program has written is not taken for damaged, nor is one
+// that nobody refers to moved away.
+func TestNewerMessageFile(t *testing.T) {
+	ctx := context.Background()
+	s, dir := kit.NewStore(t, engine.WithoutPause())
+	c := kit.Must[*engine.Context](t)(s.Create(ctx, engine.Metadata{}))
+	at := kit.Must[engine.Appended](t)(c.Active().Append(ctx, engine.Draft{Body: []byte(`{"n":1}`)}))
+	kit.Check(t, c.Close())
+	folder := filepath.Join(dir, c.ID().String(), "messages", "branch-main")
+	own, foreign := filepath.Join(folder, at.ID.String()+".json"), filepath.Join(folder, kit.TestID(7).String()+".json")
+	newer := bytes.Replace(kit.Must[[]byte](t)(os.ReadFile(own)), []byte("message/1"), []byte("message/2"), 1)
+	for _, path := range []string{own, foreign} {
+		kit.Check(t, os.WriteFile(path, newer, 0o600))
+	}
+	for range 2 {
+		kinds := map[string]int{}
+		for f, err := range s.Check(ctx, nil, engine.CheckOptions{ReadData: true}) {
+			if err != nil || f.Repairable || !strings.Contains(f.Detail, "unsupported") {
+				t.Errorf("%+v, %v", f, err)
+			}
+			kinds[string(f.Kind)]++
+		}
+		if len(kinds) != 2 || kinds["message-unreadable"] != 1 || kinds["stray"] != 1 {
+			t.Errorf("found %v", kinds)
+		}
+		for r, err := range s.Repair(ctx, nil, engine.CheckOptions{Adopt: true}) {
+			t.Errorf("repaired: %+v, %v", r, err)
+		}
+	}
+	for _, path := range []string{own, foreign} {
+		if b := kit.Must[[]byte](t)(os.ReadFile(path)); !bytes.Equal(b, newer) {
+			t.Errorf("%s was changed", filepath.Base(path))
+		}
+	}
+}

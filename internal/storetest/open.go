@@ -1,0 +1,20 @@
+package storetest
+
+import (
+	"github.com/ctxdir/ctxdir/internal/engine"
+	"github.com/ctxdir/ctxdir/internal/migrate"
+)
+
+// Open opens a store as the public API does: a legacy context in it is migrated when it is opened.
+func Open(dir string, opts ...engine.Option) (*engine.Store, error) {
+	return engine.Open(dir, migrating(opts)...)
+}
+
+// Init makes a store and opens it as Open does.
+func Init(dir string, opts ...engine.Option) (*engine.Store, error) {
+	return engine.Init(dir, migrating(opts)...)
+}
+
+func migrating(opts []engine.Option) []engine.Option {
+	return append([]engine.Option{engine.OpenLegacy(migrate.Open)}, opts...)
+}

@@ -1,0 +1,252 @@
+package storetest
+
+import (
+	"context"
+	"errors"
+	"flag"
+	"fmt"
+	"maps"
+	"slices"
+	"strings"
+	"testing"
+
+	"github.com/ctxdir/ctxdir/internal/engine"
+	"github.com/ctxdir/ctxdir/internal/vfs/crashfs"
+	"github.com/google/uuid"
+)
+
+var PowercutSeeds = flag.Int("powercut.seeds", 4, "random disk states for each operation of the workload")
+
+// Stride is how many operations are passed over between two power cuts: none, but for a short run.
+func Stride() int {
+	if testing.Short() {
+		return 9
+	}
+	return 1
+}
+
+// Said is what a workload was told: for each branch, the messages it must show.
+type Said map[string][]SaidMessage
+
+type SaidMessage struct {
+	ID   uuid.UUID
+	Body string
+}
+
+func (s Said) Clone() Said {
+	c := Said{}
+	for n, ms := range s {
+		c[n] = slices.Clone(ms)
+	}
+	return c
+}
+
+// Step is one operation of the workload: what it does to the disk, and what holds when it succeeded.
+type Step struct {
+	Name string
+	Do   func(w *World) error
+	Then func(s Said)
+	// partly says that a prefix of the messages may be there when the power goes meanwhile.
+	Partly string
+}
+
+type World struct {
+	Ctx   context.Context
+	Store *engine.Store
+	C     *engine.Context
+	ID    uuid.UUID
+}
+
+func (w *World) Branch(name string) *engine.Branch {
+	b, err := w.C.Branch(name)
+	if err != nil {
+		panic(err)
+	}
+	return b
+}
+
+func TestID(n int) uuid.UUID {
+	id := uuid.UUID{6: 0x40, 8: 0x80}
+	id[14], id[15] = byte(n>>8), byte(n)
+	return id
+}
+
+// OnCrashFS are the options of a store whose power is cut.
+func OnCrashFS(disk *crashfs.FS, more ...engine.Option) []engine.Option {
+	return append([]engine.Option{engine.WithFS(disk), engine.WithFoldBytes(-1), engine.WithRetain(2), engine.WithTextThreshold(1 << 10), engine.WithoutPause()}, more...)
+}
+
+func OpenCrash(disk *crashfs.FS) (*engine.Store, error) {
+	return Open("disk", OnCrashFS(disk)...)
+}
+
+func RunSteps(t *testing.T, disk *crashfs.FS, k int, steps []Step, opts ...engine.Option) (before, after Said, cut *Step) {
+	t.Helper()
+	s, err := Init("disk", OnCrashFS(disk, opts...)...)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if k > 0 {
+		disk.CutAt(len(disk.Ops()) + k)
+	}
+	w := &World{Ctx: context.Background(), Store: s, ID: TestID(60000)}
+	before = Said{}
+	for _, st := range steps {
+		after = before.Clone()
+		st.Then(after)
+		if err := st.Do(w); err != nil {
+			if !errors.Is(err, crashfs.ErrPowerCut) && !disk.PowerCut() {
+				t.Fatalf("%s: %v", st.Name, err)
+			}
+			return before, after, &st
+		}
+		before = after
+	}
+	return before, before, nil
+}
+
+func LastOp(disk *crashfs.FS) string {
+	ops := disk.Ops()
+	return ops[len(ops)-1].String()
+}
+
+// Verify opens a disk and compares it with what was said, goes on working with it, and opens it once more; with repair
+// it is checked and repaired first.
+func Verify(disk *crashfs.FS, before, after Said, cut *Step, repair bool) error {
+	id := TestID(60000)
+	got, err := Read(disk, id)
+	if err != nil {
+		if len(before) == 0 && errors.Is(err, engine.ErrNotExist) {
+			return nil // the context was being made
+		}
+		return err
+	}
+	if err := Allowed(got, before, after, cut); err != nil {
+		return err
+	}
+	s, err := OpenCrash(disk)
+	if err != nil {
+		return err
+	}
+	defer s.Close()
+	ctx := context.Background()
+	if repair {
+		if err := Settles(ctx, s); err != nil {
+			return err
+		}
+		if again, err := Read(disk, id); err != nil || !Equal(again, got) {
+			return fmt.Errorf("after a repair: %d messages on main, wanted %d: %w", len(again["main"]), len(got["main"]), err)
+		}
+	}
+	c, err := s.Context(ctx, id)
+	if err != nil {
+		return err
+	}
+	defer c.Close()
+	more := TestID(50000)
+	if at, err := c.Active().Append(ctx, engine.Draft{ID: more, Body: []byte(`{"more":1}`)}); err != nil || at.Position != int64(len(got["main"])) {
+		return fmt.Errorf("going on: %+v, %w", at, err)
+	}
+	got["main"] = append(got["main"], SaidMessage{more, `{"more":1}`})
+	for range 2 {
+		if again, err := Read(disk, id); err != nil || !Equal(again, got) {
+			return fmt.Errorf("after going on: %d messages on main, wanted %d: %w", len(again["main"]), len(got["main"]), err)
+		}
+		if err := c.Fold(ctx); err != nil {
+			return fmt.Errorf("fold: %w", err)
+		}
+	}
+	// What is durable now must not hang on anything that the first cut left unsynced.
+	if again, err := Read(disk.Crash(crashfs.Lose), id); err != nil || !Equal(again, got) {
+		return fmt.Errorf("after a second cut: %d messages on main, wanted %d: %w", len(again["main"]), len(got["main"]), err)
+	}
+	return nil
+}
+
+// Settles reports an error unless a check takes nothing that a power cut leaves of an index or a journal for damage, and a repair settles
+// what it finds.
+func Settles(ctx context.Context, s *engine.Store) error {
+	o := engine.CheckOptions{ReadData: true}
+	for f, err := range s.Check(ctx, nil, o) {
+		if err != nil {
+			return err
+		}
+		if f.Severity == engine.SeverityError {
+			return fmt.Errorf("check: %+v", f)
+		}
+	}
+	for _, err := range s.Repair(ctx, nil, o) {
+		if err != nil {
+			return err
+		}
+	}
+	for f, err := range s.Check(ctx, nil, o) {
+		if err != nil {
+			return err
+		}
+		if f.Severity != engine.SeverityInfo {
+			return fmt.Errorf("check after a repair: %+v", f)
+		}
+	}
+	return nil
+}
+
+// Read opens the context and reads every branch.
+func Read(disk *crashfs.FS, id uuid.UUID) (Said, error) {
+	s, err := OpenCrash(disk)
+	if err != nil {
+		return nil, err
+	}
+	defer s.Close()
+	ctx := context.Background()
+	c, err := s.Context(ctx, id)
+	if err != nil {
+		return nil, err
+	}
+	defer c.Close()
+	got := Said{}
+	for _, b := range c.Metadata().Branches {
+		open, err := c.Branch(b.Name)
+		if err != nil {
+			return nil, err
+		}
+		got[b.Name] = nil
+		for m, err := range open.Messages(ctx) {
+			if err != nil {
+				return nil, err
+			}
+			if m.Unavailable != nil || m.Edited || m.Position != int64(len(got[b.Name])) {
+				return nil, fmt.Errorf("branch %q, position %d: %s at %d, unavailable %v, edited %v",
+					b.Name, len(got[b.Name]), m.ID, m.Position, m.Unavailable, m.Edited)
+			}
+			got[b.Name] = append(got[b.Name], SaidMessage{m.ID, BodyOf(m)})
+		}
+	}
+	return got, nil
+}
+
+func Equal(a, b Said) bool {
+	return maps.EqualFunc(a, b, func(x, y []SaidMessage) bool { return slices.Equal(x, y) })
+}
+
+// Allowed reports an error unless the state is what was acknowledged, with all, none or, of a batch, a prefix of what
+// was going on.
+func Allowed(got, before, after Said, cut *Step) error {
+	if Equal(got, before) || Equal(got, after) {
+		return nil
+	}
+	if cut != nil && cut.Partly != "" {
+		for n := len(before[cut.Partly]); n < len(after[cut.Partly]); n++ {
+			part := before.Clone()
+			part[cut.Partly] = after[cut.Partly][:n]
+			if Equal(got, part) {
+				return nil
+			}
+		}
+	}
+	var b strings.Builder
+	for _, name := range slices.Sorted(maps.Keys(got)) {
+		fmt.Fprintf(&b, " %s: %d (acknowledged %d, with the step %d)", name, len(got[name]), len(before[name]), len(after[name]))
+	}
+	return fmt.Errorf("neither what was acknowledged nor the next step:%s", b.String())
+}

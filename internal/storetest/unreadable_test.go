@@ -1,0 +1,125 @@
+//go:build unix
+
+package storetest_test
+
+import (
+	"os"
+	"path/filepath"
+	"slices"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/ctxdir/ctxdir/internal/engine"
+	"github.com/google/uuid"
+
+	kit "github.com/ctxdir/ctxdir/internal/storetest"
+	"github.com/ctxdir/ctxdir/internal/trash"
+)
+
+// unreadable is a place, relative to the context's folder, and who has to say that it cannot be read.
+type unreadable struct{ path, told string }
+
+var unreadablePlaces = map[string]unreadable{
+	"a message":          {"messages/branch-alt/*.json", "check show backup gc"},
+	"a branch":           {"messages/branch-alt", "check show backup repair gc erase"},
+	"all branches":       {"messages", "check show backup repair gc erase"},
+	"index.json":         {"index.json", "check show list backup repair gc erase"},
+	"rows":               {"index/*.rows", "check show backup repair gc erase"},
+	"the folder of rows": {"index", "check repair gc erase"},
+	"metadata.json":      {"metadata.json", "check show list repair"},
+	"journals":           {"journal-*.jsonl", "check show list backup repair gc erase"},
+	"the context":        {"", "check show list backup repair gc erase trash"},
+	"trash":              {"trash", "trash gc erase"},
+	"an item":            {"trash/*-*", "trash gc erase"},
+	"a file in an item":  {"trash/*/messages-1.jsonl", "gc erase"},
+	"a note":             {"trash/*/item.json", "trash gc"},
+	"the store's trash":  {"../trash", "trash gc erase"},
+	"an item there":      {"../trash/*-*", "trash gc erase"},
+	"a note there":       {"../trash/*-*/item.json", "trash erase"},
+	"a context there":    {"../trash/*-*/*-*", "gc"},
+	"blobs":              {"../blobs", "check show backup gc"},
+	"a blob":             {"../blobs/*/*/*.zst", "check show backup"},
+	"the cache":          {"../summaries.jsonl", ""},
+	"the log":            {"../collected.jsonl", ""},
+}
+
+// TestUnreadablePlaces: what cannot be read for want of permission is told of by who needs it, and nothing is lost: when it can be read
+// again, everything is there.
+func TestUnreadablePlaces(t *testing.T) {
+	if !kit.AsNobody(t) {
+		return
+	}
+	for name, place := range unreadablePlaces {
+		for _, second := range []bool{true, false} {
+			t.Run(name, func(t *testing.T) {
+				p := kit.NewPatient(t, second)
+				p.More()
+				for _, path := range p.Glob(place.path) {
+					kit.Check(t, os.Chmod(path, 0))
+				}
+				for _, op := range []string{"check", "show", "list", "backup", "trash", "gc", "erase", "repair"} {
+					told := p.Tries(op)
+					t.Logf("journals %v: %s: %.300q", second, op, told)
+					if slices.Contains(strings.Fields(place.told), op) && len(told) == 0 {
+						t.Errorf("journals %v: %s says nothing", second, op)
+					}
+				}
+				p.Permit()
+				// It is gone, or is erased when that is done again.
+				delete(p.Want, "empty")
+				if _, lost := p.Heal(engine.CheckOptions{}); lost > 0 {
+					t.Errorf("journals %v: %d messages are lost", second, lost)
+				}
+				p.Restores()
+			})
+		}
+	}
+}
+
+// TestUnreadableTrashIsPurged: an item that is due and cannot be removed is told of, each time, and goes when it can be; what is beside it
+// is collected and purged meanwhile.
+func TestUnreadableTrashIsPurged(t *testing.T) {
+	if !kit.AsNobody(t) {
+		return
+	}
+	clock := kit.NewClock()
+	s, dir := kit.NewStore(t, engine.WithClock(clock.Now))
+	var folders []string
+	for range 2 {
+		c, _ := kit.Orphaned(t, s)
+		kit.Check(t, c.Close())
+		folders = append(folders, filepath.Join(dir, c.ID().String()))
+	}
+	kit.Collect(t, s, trash.Collecting{Grace: trash.DefaultGrace})
+	items, _ := filepath.Glob(filepath.Join(folders[0], "trash", "*-*"))
+	inside := filepath.Join(items[0], "folder")
+	kit.Check(t, os.Mkdir(inside, 0o700), os.WriteFile(inside+"/file", nil, 0o600), os.Chmod(inside, 0))
+	clock.Jump(8 * 24 * time.Hour)
+	for round, want := range []int{1, 0, 0} {
+		orphan := kit.Must[*engine.Context](t)(s.Context(t.Context(), uuid.MustParse(filepath.Base(folders[round%2]))))
+		kit.Fill(t, kit.Must[*engine.Branch](t)(orphan.NewBranch(t.Context(), "more")), 1)
+		kit.Check(t, orphan.Remove(t.Context(), "more"), orphan.Close())
+		moved, purged, failed := 0, 0, 0
+		for x, err := range trash.Collect(t.Context(), s, trash.Collecting{Grace: trash.DefaultGrace}) {
+			switch {
+			case err != nil:
+				failed++
+			case x.Purged:
+				purged++
+			default:
+				moved++
+			}
+		}
+		if moved != 1 || purged != want || (failed > 0) != (round < 2) {
+			t.Errorf("round %d: %d moved, %d purged, %d failed", round, moved, purged, failed)
+		}
+		if round == 1 {
+			hidden, _ := filepath.Glob(filepath.Join(folders[0], "trash", ".*", "folder"))
+			kit.Check(t, os.Chmod(hidden[0], 0o700))
+		}
+	}
+	if left, _ := filepath.Glob(filepath.Join(folders[0], "trash", ".*")); len(left) > 0 {
+		t.Errorf("left: %v", left)
+	}
+}

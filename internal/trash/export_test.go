@@ -1,0 +1,30 @@
+package trash
+
+import (
+	"context"
+
+	"github.com/ctxdir/ctxdir/blob"
+	"github.com/ctxdir/ctxdir/internal/engine"
+)
+
+// MaxCollected bounds collected.jsonl.
+const MaxCollected = maxCollected
+
+// CollectionDue reports whether the last collection was long enough ago.
+func CollectionDue(s *engine.Store) bool { return collectionDue(s) }
+
+// SweepAround sweeps one blob and calls marked once the marks are known: what refers to it, and what a writer does then.
+func SweepAround(ctx context.Context, s *engine.Store, sum blob.Sum, marked func(map[blob.Sum]bool), moved func(engine.Trashed)) error {
+	before, err := barrier(ctx, s)
+	if err != nil {
+		return err
+	}
+	marks, err := Mark(ctx, s)
+	if err != nil {
+		return err
+	}
+	marked(marks)
+	w := sweeping{s: s, before: before, found: []blob.Sum{sum}, yield: func(x engine.Trashed) bool { moved(x); return true }}
+	_, err = w.flush(ctx)
+	return err
+}

@@ -1,0 +1,120 @@
+package trash
+
+import (
+	"context"
+	"errors"
+	"slices"
+	"syscall"
+
+	"github.com/ctxdir/ctxdir/archive"
+	ctxfolder "github.com/ctxdir/ctxdir/context"
+	"github.com/ctxdir/ctxdir/index"
+	"github.com/ctxdir/ctxdir/integrity"
+	"github.com/ctxdir/ctxdir/internal/engine"
+	"github.com/google/uuid"
+)
+
+// collectPacks writes the live messages of mostly dead packs to a new pack, and moves unread packs to trash. During the
+// grace period the trash has copies of the replaced and removed messages. A new pack omits messages that were cut from
+// a line: a rebuild would bring them back.
+func collectPacks(ctx context.Context, c *engine.Context, dryRun bool, yield func(Collected) bool) (more bool, err error) {
+	if !dryRun { // the messages cut since may have been the last ones that the index read from a pack
+		if more, err := collectCopies(ctx, c, false, yield); !more || err != nil {
+			return more, err
+		}
+	}
+	uses, err := c.Log.PackUses(ctx)
+	if err != nil || len(uses) == 0 {
+		return true, err
+	}
+	if !dryRun {
+		if err := c.Log.ClearLeftovers(ctx); err != nil {
+			return true, err
+		}
+	}
+	plan := index.Plan{Pack: map[uuid.UUID]index.Spans{}, Payloads: integrity.PackedPayloads(c.Log)}
+	for _, use := range uses {
+		t := packGone(c, &use)
+		switch {
+		case !use.Named: // see collectCopies; a repair can use it
+		case use.Bytes < use.TotalBytes/2 || use.Cut > 0:
+			engine.AddSpans(plan.Pack, use.Live)
+			if dryRun && !yield(Collected{t, true}) {
+				return false, nil
+			}
+		}
+	}
+	if dryRun || len(plan.Pack) == 0 {
+		return true, nil
+	}
+	moved, err := c.Log.Arrange(ctx, plan)
+	for _, use := range uses {
+		if slices.Contains(moved.Removed, use.ID) {
+			if !yield(Collected{packGone(c, &use), true}) {
+				return false, err
+			}
+		}
+	}
+	return true, err
+}
+
+// dropCut writes the packs of a context anew without the messages that were cut from its lines, before their item goes from
+// the trash of c, which may be nil. Afterwards they would look like messages of another history. On a full disk the item goes
+// all the same, to make room.
+//
+// Crash order: until the item goes it explains the messages in the old packs. The new packs are durable before the item goes.
+func dropCut(ctx context.Context, s *engine.Store, c *engine.Context, t *trashed) (err error) {
+	if t.in == uuid.Nil || t.Problem != nil || t.Item.Kind != ctxfolder.TrashLine || c != nil && c.Uncut {
+		return nil
+	}
+	if c == nil {
+		if c, err = s.Open(ctx, t.in); err != nil {
+			return err
+		}
+		defer func() { err = errors.Join(err, c.Close()) }()
+	}
+	cut, err := c.Log.HasCutMessages()
+	if err == nil && cut {
+		_, err = collectPacks(ctx, c, false, func(Collected) bool { return true })
+	}
+	if errors.Is(err, syscall.ENOSPC) || errors.Is(err, syscall.EDQUOT) {
+		return nil
+	}
+	c.Uncut = err == nil
+	return err
+}
+
+// collectCopies moves packs that the index does not name to trash if all their messages exist elsewhere. An interrupted
+// archive leaves such packs. It runs before messages are cut from their lines, when a copy of them could look like
+// another history, and again afterwards: a rebuild would bring back the messages of an unread pack.
+func collectCopies(ctx context.Context, c *engine.Context, dryRun bool, yield func(Collected) bool) (more bool, err error) {
+	if there, err := c.Log.HasUnnamedPacks(); err != nil || !there {
+		return true, err
+	}
+	uses, err := c.Log.PackUses(ctx)
+	if err != nil {
+		return true, err
+	}
+	for _, use := range uses {
+		if use.Named || use.Lost+use.Hidden > 0 { // a repair will use it again
+			continue
+		}
+		t := packGone(c, &use)
+		t.Reason, t.Kind = "no message uses it", ctxfolder.TrashDamaged
+		if !dryRun {
+			err = c.Exclusively(ctx, func() error { return c.Log.DropPack(use.ID) })
+		}
+		if err != nil || !yield(Collected{t, false}) {
+			return err == nil, err
+		}
+	}
+	return true, nil
+}
+
+// packGone describes a pack that was made anew.
+func packGone(c *engine.Context, use *index.PackUse) engine.Trashed {
+	return engine.Trashed{
+		Context: c.Dir.ID, Path: c.Dir.ID.String() + "/" + ctxfolder.Archive + "/" + archive.FileName(use.ID), Bytes: use.Size,
+		Reason: "most of its messages were replaced or removed; the rest is in a new pack",
+	}
+}

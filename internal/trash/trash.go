@@ -1,0 +1,279 @@
+package trash
+
+import (
+	"cmp"
+	"context"
+	"errors"
+	"fmt"
+	"io/fs"
+	"iter"
+	"slices"
+	"strings"
+	"time"
+
+	ctxfolder "github.com/ctxdir/ctxdir/context"
+	"github.com/ctxdir/ctxdir/internal/engine"
+	"github.com/ctxdir/ctxdir/internal/vfs"
+	"github.com/google/uuid"
+)
+
+// DefaultGrace is how long removed things stay in the trash unless the caller says otherwise.
+const DefaultGrace = 7 * 24 * time.Hour
+
+// trashed is an item and its trash. Without an item it stands for the trash.
+type trashed struct {
+	*ctxfolder.Trashed
+	in uuid.UUID // the context of the trash, uuid.Nil for the store's
+}
+
+func (t *trashed) public() engine.Trashed {
+	if t.Trashed == nil {
+		return engine.Trashed{Context: t.in, Path: TrashPath(t.in)}
+	}
+	x := engine.Trashed{
+		Context: t.Item.Context, Path: t.Path, Bytes: t.Size(), Item: t.ID, Kind: t.Item.Kind, Name: t.Item.Name,
+		RemovedAt: t.Since(), Problem: t.Problem, Reason: reason(&t.Item),
+	}
+	if t.in != uuid.Nil {
+		x.Context, x.Path = t.in, t.in.String()+"/"+t.Path
+	}
+	if t.Problem != nil {
+		x.Reason = t.Problem.Error()
+	}
+	return x
+}
+
+// reason says why a thing is in trash.
+func reason(item *ctxfolder.TrashItem) string {
+	switch item.Kind {
+	case ctxfolder.TrashContext:
+		return "removed"
+	case ctxfolder.TrashLine:
+		return lineReason(item)
+	case ctxfolder.TrashVersion:
+		return fmt.Sprintf("message %d was replaced", item.Position)
+	case ctxfolder.TrashTail:
+		return "torn write, never acknowledged"
+	case ctxfolder.TrashDamaged:
+		return "damaged, or in the place of another file"
+	case ctxfolder.TrashBlobs:
+		return "no message refers to it"
+	}
+	return ""
+}
+
+func lineReason(item *ctxfolder.TrashItem) string {
+	r := fmt.Sprintf("no branch shows messages %d to %d", item.From, item.To-1)
+	if item.From == item.To {
+		r = "no branch descends from it"
+	}
+	if item.Name != "" && item.Why != "" {
+		r += fmt.Sprintf(" of %q, which was %s", item.Name, item.Why)
+	}
+	if item.Missing > 0 {
+		r += fmt.Sprintf("; %d unavailable", item.Missing)
+	}
+	return r
+}
+
+// TrashPath returns the path of a context's trash in the store, or of the store's own trash for uuid.Nil.
+func TrashPath(in uuid.UUID) string {
+	if in == uuid.Nil {
+		return ctxfolder.Trash
+	}
+	return in.String() + "/" + ctxfolder.Trash
+}
+
+// Trash yields the items in the trash of the store and of its contexts, oldest first in each. With contexts it yields
+// only their items. A trash that cannot be listed comes with an error, its path and its context, and the others follow.
+func Trash(ctx context.Context, s *engine.Store, contexts ...uuid.UUID) iter.Seq2[engine.Trashed, error] {
+	return func(yield func(engine.Trashed, error) bool) {
+		for t, err := range EachTrashed(ctx, s, contexts, nil) {
+			if t == nil {
+				yield(engine.Trashed{}, engine.Wrap(engine.Error{Op: "list the trash of", Path: s.Path()}, err))
+				return
+			}
+			if !yield(t.public(), err) {
+				return
+			}
+		}
+	}
+}
+
+// OnlyFolders leaves out old versions of messages, which can be many.
+func OnlyFolders(_ uuid.UUID, folder bool) bool { return folder }
+
+// EachTrashed yields the wanted items. The trash of an item is open while the caller handles it. An error ends the sequence,
+// unless it comes with a [*trashed], which stands for a trash that cannot be listed.
+func EachTrashed(ctx context.Context, s *engine.Store, contexts []uuid.UUID, want func(id uuid.UUID, folder bool) bool) iter.Seq2[*trashed, error] {
+	return func(yield func(*trashed, error) bool) {
+		unlisted := func(in uuid.UUID, err error) bool {
+			return yield(&trashed{in: in}, engine.Wrap(engine.Error{Op: "list", Path: TrashPath(in)}, err))
+		}
+		each := func(fsys vfs.FS, in uuid.UUID) bool {
+			for t, err := range ctxfolder.EachTrash(fsys, want) {
+				if ctx.Err() != nil {
+					yield(nil, ctx.Err())
+					return false
+				}
+				if err != nil {
+					return unlisted(in, err)
+				}
+				if in == uuid.Nil && len(contexts) > 0 && !slices.Contains(contexts, t.Item.Context) {
+					continue
+				}
+				if !yield(&trashed{t, in}, nil) {
+					return false
+				}
+			}
+			return true
+		}
+		if !each(s.FS, uuid.Nil) {
+			return
+		}
+		ids := func(yield func(uuid.UUID, error) bool) {
+			for _, id := range contexts {
+				if !yield(id, nil) {
+					return
+				}
+			}
+		}
+		if len(contexts) == 0 {
+			ids = s.IDs()
+		}
+		for id, err := range ids {
+			if err == nil {
+				err = ctx.Err()
+			}
+			if err != nil {
+				yield(nil, err)
+				return
+			}
+			sub, err := s.FS.Sub(id.String())
+			if errors.Is(err, fs.ErrNotExist) {
+				continue
+			}
+			if err != nil {
+				if !unlisted(id, err) {
+					return
+				}
+				continue
+			}
+			more := each(sub, id)
+			_ = sub.Close()
+			if !more {
+				return
+			}
+		}
+	}
+}
+
+// ResolveTrashed returns the item that ref names: a full id, or a unique part of one, as for [engine.Store.Resolve]. It fails
+// with [engine.ErrNotExist], or with an [*engine.AmbiguousError] that lists the candidates.
+func ResolveTrashed(ctx context.Context, s *engine.Store, ref string) (uuid.UUID, error) {
+	fail := func(err error) (uuid.UUID, error) {
+		return uuid.Nil, engine.Wrap(engine.Error{Op: "find in trash of", Path: s.Path()}, err)
+	}
+	part := strings.ToLower(ref)
+	if part == "" || strings.Trim(part, "0123456789abcdef-") != "" {
+		return fail(fmt.Errorf("%w: %q is not an item id", engine.ErrInvalid, ref))
+	}
+	named := func(id uuid.UUID, _ bool) bool { return engine.Names(part, id) }
+	var found []uuid.UUID
+	var failed error
+	for t, err := range EachTrashed(ctx, s, nil, named) {
+		switch {
+		case t == nil:
+			return fail(err)
+		case err != nil:
+			failed = cmp.Or(failed, err)
+		case !slices.Contains(found, t.ID): // a copied context has items of the same ids
+			found = append(found, t.ID)
+		}
+	}
+	switch len(found) {
+	case 0:
+		if failed != nil {
+			return fail(failed)
+		}
+		return fail(fmt.Errorf("%w: no item id begins or ends with %q", engine.ErrNotExist, ref))
+	case 1:
+		return found[0], nil
+	}
+	return fail(&engine.AmbiguousError{Ref: ref, Matches: found, Of: "items"})
+}
+
+// Purge removes items from the trash for good, now: those with these ids, or without ids all that were removed longer
+// ago than older. It yields each; with dryRun it removes none. An item whose removal fails comes with its error, and
+// the others follow.
+func Purge(ctx context.Context, s *engine.Store, items []uuid.UUID, older time.Duration, dryRun bool) iter.Seq2[engine.Trashed, error] {
+	return func(yield func(engine.Trashed, error) bool) {
+		fail := func(err error) {
+			yield(engine.Trashed{}, engine.Wrap(engine.Error{Op: "empty the trash of", Path: s.Path()}, err))
+		}
+		if !dryRun {
+			if s.ReadOnly {
+				fail(engine.ErrReadOnly)
+				return
+			}
+			release, err := s.LockCollecting(ctx)
+			if err != nil {
+				fail(err)
+				return
+			}
+			defer release()
+		}
+		log := beginLog(s, dryRun)
+		defer log.close()
+		for t, err := range EachTrashed(ctx, s, nil, nil) {
+			if t == nil {
+				fail(err)
+				return
+			}
+			if err != nil {
+				if !yield(t.public(), err) {
+					return
+				}
+				continue
+			}
+			if len(items) > 0 && !slices.Contains(items, t.ID) || len(items) == 0 && older > 0 && !expired(s, t, older) {
+				continue
+			}
+			x, err := purgeItem(ctx, s, nil, t, dryRun)
+			if err == nil {
+				log.add(Collected{x, true})
+			}
+			if !yield(x, engine.Wrap(engine.Error{Op: "purge", Path: x.Path}, err)) {
+				return
+			}
+		}
+	}
+}
+
+// expired reports whether an item was removed longer ago than grace. A clock that was set back makes it younger.
+func expired(s *engine.Store, t *trashed, grace time.Duration) bool {
+	return s.Now().Sub(t.Since()) > grace
+}
+
+// purgeItem removes an item from the trash of c, which may be nil. The caller holds collectLock, unless it is a dry run.
+func purgeItem(ctx context.Context, s *engine.Store, c *engine.Context, t *trashed, dryRun bool) (engine.Trashed, error) {
+	x := t.public()
+	if dryRun {
+		return x, nil
+	}
+	// Only the item explains what an interrupted collection left of its messages, in packs and in files, so that goes first.
+	err := dropCut(ctx, s, c, t)
+	if c != nil {
+		err = errors.Join(err, clearLeft(ctx, c, t.Trashed))
+	} else {
+		err = errors.Join(err, clearLeftOver(ctx, s, t))
+	}
+	if err != nil && ctx.Err() != nil {
+		return x, err
+	}
+	err = t.Purge()
+	if errors.Is(err, fs.ErrNotExist) {
+		err = nil
+	}
+	return x, err
+}
