@@ -162,7 +162,7 @@ func (l *Log) rebuild(why error, x *indexFile, now fs.FileInfo) error {
 		}
 		return fmt.Errorf("rebuilding the index of %s: %w", l.dir.ID, err)
 	}
-	s.note("index", "rebuilt in memory: %v", why)
+	s.note("index", "%v; the index was rebuilt", why)
 	l.noteIndexFile(now)
 	return l.setState(s)
 }
