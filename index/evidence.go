@@ -19,7 +19,6 @@ type evidence struct {
 	counts map[uuid.UUID]Counts          // from index.json and the begin records of journals
 	ends   map[uuid.UUID]int64           // the least length of lines, by their rows
 	below  map[uuid.UUID]bool            // lines with a message below the base in metadata.json
-	scraps map[uint64]scrap              // the journals that cannot be opened
 	spots  map[uint64]uint64             // chains of records with a known place in the history, by number
 	spare  map[uuid.UUID]map[int64]Entry // messages in journals and packs without a known place in the history
 }
@@ -31,28 +30,40 @@ const (
 	maxChecked = 1 << 16
 )
 
-// readScraps reads the journals that cannot be opened.
-func (b *rebuilder) readScraps() {
+// journalSource is a journal as a rebuild reads it.
+type journalSource struct {
+	gen  uint64
+	open *journal // nil for a journal that cannot be opened or is of another history
+
+	wholeRecords // the begin record, and without open the others
+}
+
+// readSources finds out how to read each journal, and salvages those that cannot be opened.
+func (b *rebuilder) readSources() {
 	b.evidence = evidence{
 		counts: map[uuid.UUID]Counts{}, ends: map[uuid.UUID]int64{}, below: map[uuid.UUID]bool{},
-		scraps: map[uint64]scrap{}, spots: map[uint64]uint64{}, spare: map[uuid.UUID]map[int64]Entry{},
+		spots: map[uint64]uint64{}, spare: map[uuid.UUID]map[int64]Entry{},
 	}
-	for _, gen := range b.s.scraps.gens {
+	for _, gen := range b.s.all.gens {
+		src := journalSource{gen: gen}
 		if i := slices.IndexFunc(b.s.journals, func(j *journal) bool { return j.gen == gen }); i >= 0 {
-			b.takeMetadata(b.s.journals[i].begin.Metadata)
+			src.open, src.begin = b.s.journals[i], &b.s.journals[i].begin
+			b.takeMetadata(src.begin.Metadata)
+			b.sources = append(b.sources, src)
 			continue
 		}
-		s, _ := readScrap(b.s.dir, gen)
+		src.wholeRecords, _ = salvage(b.s.dir, gen)
 		if slices.Contains(b.s.foreign, gen) { // its messages do not count; the name of a payload proves it
-			s.begin = nil
-			s.changes = slices.DeleteFunc(s.changes, func(c change) bool { return c.kind != KindPayload })
+			src.begin = nil
+			src.changes = slices.DeleteFunc(src.changes, func(c change) bool { return c.kind != KindPayload })
 		}
-		if b.scraps[gen] = s; s.begin != nil {
-			b.takeCopy(s.begin.Metadata)
+		if src.begin != nil {
+			b.takeCopy(src.begin.Metadata)
 		}
-		for i := range s.changes {
-			b.takeCopy(s.changes[i].metadata)
+		for i := range src.changes {
+			b.takeCopy(src.changes[i].metadata)
 		}
+		b.sources = append(b.sources, src)
 	}
 }
 
@@ -88,22 +99,16 @@ func (b *rebuilder) expect(x *indexFile) {
 			take(x.Seq, []Counts{ln.Counts})
 		}
 	}
-	for _, gen := range b.s.scraps.gens {
-		if s := b.scraps[gen]; s.begin != nil {
-			take(s.begin.Seq, s.begin.Lines)
-		}
-		for _, j := range b.s.journals {
-			if j.gen == gen {
-				take(j.begin.Seq, j.begin.Lines)
-			}
+	for _, src := range b.sources {
+		if src.begin != nil {
+			take(src.begin.Seq, src.begin.Lines)
 		}
 	}
 }
 
-// takeScrap takes the whole records of a journal that cannot be opened. If its place in the history is unknown, its
+// takeSalvaged takes the whole records of a journal that cannot be opened. If its place in the history is unknown, its
 // messages only fill gaps.
-func (b *rebuilder) takeScrap(gen uint64) {
-	s := b.scraps[gen]
+func (b *rebuilder) takeSalvaged(s *journalSource) {
 	known := b.continues(s.changes)
 	if s.begin != nil {
 		b.takeCopy(s.begin.Metadata)
@@ -118,10 +123,10 @@ func (b *rebuilder) takeScrap(gen uint64) {
 			c.metadata = nil
 		}
 		if known || c.kind != KindAppend && c.kind != KindReplace {
-			b.take(c, gen)
+			b.take(c, s.gen)
 			continue
 		}
-		b.addSpare(c.address.Line, c.entry(gen))
+		b.addSpare(c.address.Line, c.entry(s.gen))
 	}
 }
 

@@ -41,10 +41,10 @@ type Log struct {
 	// it reads state without mu.
 	advance sync.Mutex
 
-	// read is the index.json from which the state was read, or beside which it was rebuilt. advance guards it. renewals
-	// counts how often the file changed.
-	read     fs.FileInfo
-	renewals atomic.Uint64
+	// read is the index.json from which the state was read, or the one that was there when the state was rebuilt. advance
+	// guards it. version counts how often the file changed.
+	read    fs.FileInfo
+	version atomic.Uint64
 
 	// distrust is set when rows turned out to be damaged though index.json is intact. Until that file is replaced, the
 	// log rebuilds the state instead of reading it.

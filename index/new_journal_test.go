@@ -58,7 +58,7 @@ func TestJournalBefore(t *testing.T) {
 	b.must(b.add(3, true))
 	whole, last := b.asBefore()
 	name := ctxfolder.JournalFile(1)
-	// The last record is missing: the system refused it and told the process that wrote it.
+	// The last record is not on the disk: the system refused it, and only the process that wrote it knows.
 	b.must(b.dir.FS.Replace(name, append(slices.Clone(whole[:last]), bytes.Repeat([]byte{'\n'}, len(whole)-last)...)))
 	b.must(b.dir.FS.SyncDir("."))
 	f, err := b.dir.FS.OpenFile(name, os.O_RDWR)
@@ -75,6 +75,9 @@ func TestJournalBefore(t *testing.T) {
 
 	b = b.process(disk)
 	b.shows(3)
+	if id, err := StoreOf(b.dir.FS); id != testStore || err != nil {
+		t.Errorf("the journal names store %s, %v", id, err)
+	}
 	b.commit(false)
 	b.shows(4)
 	if marks := b.marks(); !slices.Equal(marks, []uint64{3}) {

@@ -92,7 +92,7 @@ func (l *Log) Payload(sum Sum, folded bool) (payload []byte, err error) {
 		if at, ok := s.payloads[sum]; ok {
 			payload, _ = readPayload(s.record(at.gen), at)
 		}
-		for _, k := range []*journalSet{&s.folded, &s.scraps} {
+		for _, k := range []*journalSet{&s.folded, &s.all} {
 			if payload != nil || !folded {
 				return
 			}
@@ -182,8 +182,8 @@ func (l *Log) storeAllPayloads() error {
 		return err
 	}
 	for _, gen := range gens {
-		scrap, _ := readScrap(l.dir, gen) // unreadable records go to the trash with the journal
-		if _, err := l.storePayloads(gen, scrap.changes, true); err != nil && !errors.Is(err, fs.ErrNotExist) && !errors.Is(err, errUnread) {
+		found, _ := salvage(l.dir, gen) // unreadable records go to the trash with the journal
+		if _, err := l.storePayloads(gen, found.changes, true); err != nil && !errors.Is(err, fs.ErrNotExist) && !errors.Is(err, errUnread) {
 			return err
 		}
 	}

@@ -48,7 +48,7 @@ func rebuildOnce(dir *ctxfolder.Dir, held []*journal, x *indexFile) (*state, err
 		filed: map[lineKey]int64{},
 		older: map[[2]uuid.UUID]bool{},
 	}
-	b.readScraps()
+	b.readSources()
 	b.expect(x)
 	if err := b.run(); err != nil {
 		_ = closeBut(s.journals, held)
@@ -68,7 +68,7 @@ func (s *state) openAll(held []*journal) error {
 	if err != nil {
 		return err
 	}
-	s.scraps.gens = gens
+	s.all.gens = gens
 	for _, gen := range gens {
 		j, err := openJournal(s.dir, gen, held)
 		switch {
@@ -110,6 +110,7 @@ type rebuilder struct {
 	rows     map[fileKey]Entry       // message files that rows name
 	filed    map[lineKey]int64       // positions of the messages whose files were read
 	lost     map[uuid.UUID]map[int64]Entry
+	sources  []journalSource
 	evidence
 	older map[[2]uuid.UUID]bool // pairs of packs: the second has a newer version of a message in the first
 }
@@ -151,9 +152,7 @@ func (b *rebuilder) run() error {
 	if err := b.readStrays(folders); err != nil {
 		return err
 	}
-	if err := b.readJournals(); err != nil {
-		return err
-	}
+	b.readJournals()
 	claims := b.claims()
 	for i := range m.Lines {
 		b.build(&m.Lines[i], claims[m.Lines[i].ID])
@@ -167,16 +166,14 @@ func (b *rebuilder) run() error {
 }
 
 // readJournals takes every whole record; newer versions replace older ones.
-func (b *rebuilder) readJournals() error {
-	opened := map[uint64]*journal{}
+func (b *rebuilder) readJournals() {
 	for _, j := range b.s.journals {
-		opened[j.gen] = j
 		b.spots[j.begin.Seq] = j.begin.chain
 	}
-	for _, gen := range b.s.scraps.gens { // a later journal is newer
-		j := opened[gen]
+	for i := range b.sources { // a later journal is newer
+		j := b.sources[i].open
 		if j == nil {
-			b.takeScrap(gen)
+			b.takeSalvaged(&b.sources[i])
 			continue
 		}
 		b.takeMetadata(j.begin.Metadata)
@@ -186,10 +183,9 @@ func (b *rebuilder) readJournals() error {
 		}
 		for i := range n.changes {
 			b.spots[n.changes[i].seq] = n.changes[i].chain
-			b.take(&n.changes[i], gen)
+			b.take(&n.changes[i], j.gen)
 		}
 	}
-	return nil
 }
 
 // take applies a record of a journal.

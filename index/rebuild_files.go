@@ -114,10 +114,14 @@ func (b *rebuilder) readFolder(folder string) error {
 		b.offerFile(&a, raw)
 		return nil
 	})
-	if errors.Is(err, fs.ErrNotExist) {
+	if err == nil {
 		return nil
 	}
-	return err
+	if info, serr := b.s.dir.FS.Lstat(ctxfolder.Messages + "/" + folder); serr == nil && !info.IsDir() {
+		b.s.note("message", "%s is not a folder: %v", folder, err)
+		return nil // the next writer moves it to the trash
+	}
+	return ifThere(err)
 }
 
 // belongs returns why a message has no place in a folder, nil if it has one.

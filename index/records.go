@@ -82,9 +82,9 @@ func (k *journalSet) search(dir *ctxfolder.Dir) {
 		if k.known == nil {
 			k.known, k.ids, k.payloads, k.records = map[uint64]bool{}, map[lineID]int64{}, map[Sum]payloadAt{}, map[bodyKey]payloadAt{}
 		}
-		scrap, err := readScrap(dir, gen)
+		found, err := salvage(dir, gen)
 		k.known[gen] = !vfs.IsShortage(err)
-		for _, c := range scrap.changes {
+		for _, c := range found.changes {
 			switch c.kind {
 			case KindAppend, KindReplace:
 				k.ids[lineID{c.address.Line, c.address.ID}] = c.address.Position
@@ -133,7 +133,7 @@ func (s *state) record(gen uint64) *openFile {
 	if f := s.folded.file(s.dir, gen); f != nil {
 		return f
 	}
-	return s.scraps.file(s.dir, gen)
+	return s.all.file(s.dir, gen)
 }
 
 const (

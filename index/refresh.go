@@ -162,7 +162,7 @@ func (l *Log) rebuild(why error, x *indexFile, now fs.FileInfo) error {
 		}
 		return fmt.Errorf("rebuilding the index of %s: %w", l.dir.ID, err)
 	}
-	s.note("index", "rebuilt in memory: %v", why)
+	s.note("index", "%v; the index was rebuilt", why)
 	l.noteIndexFile(now)
 	return l.setState(s)
 }
@@ -224,13 +224,13 @@ func (l *Log) takeFolded() (*indexFile, error) {
 // noteIndexFile notes the index.json from which the state was read, or beside which it was rebuilt.
 func (l *Log) noteIndexFile(now fs.FileInfo) {
 	if !sameIndex(now, l.read) {
-		l.renewals.Add(1)
+		l.version.Add(1)
 	}
 	l.read = now
 }
 
 // IndexVersion counts how often the log took in another index.json, for [Log.IndexChanged].
-func (l *Log) IndexVersion() uint64 { return l.renewals.Load() }
+func (l *Log) IndexVersion() uint64 { return l.version.Load() }
 
 // IndexChanged takes in changes of index.json since it was last read. It reports whether the log took in any since
 // IndexVersion returned seen, in whichever call. A change may have removed rows, message files and packs.
@@ -239,10 +239,10 @@ func (l *Log) IndexChanged(seen uint64) bool {
 	defer l.advance.Unlock()
 	now, err := l.dir.FS.Lstat(ctxfolder.IndexFile)
 	if err == nil && l.state != nil && l.state.unsaved {
-		return l.readAgain(now) || l.renewals.Load() != seen
+		return l.readAgain(now) || l.version.Load() != seen
 	}
 	if err != nil || l.state == nil || l.read != nil && sameIndex(now, l.read) {
-		return l.renewals.Load() != seen
+		return l.version.Load() != seen
 	}
 	if l.catchUp() == nil && !sameIndex(now, l.read) {
 		l.forgetRetired()

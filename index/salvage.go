@@ -69,14 +69,14 @@ func eachRecord(f vfs.File, yield func(record) bool) error {
 	return nil
 }
 
-// scrap holds the whole records of a journal.
-type scrap struct {
+// wholeRecords holds the whole records of a journal.
+type wholeRecords struct {
 	begin   *begin // nil if it is damaged
 	changes []change
 }
 
-// readScrap reads the whole records of a journal. Records read before an error count.
-func readScrap(dir *ctxfolder.Dir, gen uint64) (s scrap, err error) {
+// salvage reads the whole records of a journal. Records read before an error count.
+func salvage(dir *ctxfolder.Dir, gen uint64) (s wholeRecords, err error) {
 	f, err := openRegular(dir.FS, ctxfolder.JournalFile(gen))
 	if err != nil {
 		return s, err

@@ -125,11 +125,11 @@ func (l *Log) readPayloads(gen uint64, durable bool) (news, error) {
 		err = cmp.Or(err, j.f.Close())
 	}
 	if errors.Is(err, ErrDamaged) {
-		scrap, serr := readScrap(l.dir, gen)
+		found, serr := salvage(l.dir, gen)
 		if serr != nil && regular(l.dir, ctxfolder.JournalFile(gen)) {
 			err = fmt.Errorf("%s %w: %w", ctxfolder.JournalFile(gen), errUnread, serr)
 		}
-		n.changes = scrap.changes
+		n.changes = found.changes
 	}
 	damaged, kerr := l.storePayloads(gen, n.changes, durable)
 	if kerr == nil && damaged && err == nil {

@@ -21,7 +21,7 @@ type state struct {
 	journals   []*journal                       // not folded, oldest first; writers append to the last one
 	superseded []uint64                         // journals whose records a later one repeats
 	folded     journalSet                       // the folded journals that still exist
-	scraps     journalSet                       // of a rebuilt state: all journals, whole or not
+	all        journalSet                       // of a rebuilt state: all journals, whole or not
 	rows       openFiles[string]                // open row files
 	packs      held.Table[uuid.UUID, *openPack] // open packs
 	seq        uint64                           // of the last record read or written
@@ -46,7 +46,7 @@ func (s *state) note(kind, format string, args ...any) {
 // close closes the files, except journals that held shares.
 func (s *state) close(held []*journal) error {
 	s.folded.only(nil)
-	s.scraps.only(nil)
+	s.all.only(nil)
 	s.rows.Clear()
 	s.packs.Clear()
 	return closeBut(s.journals, held)
