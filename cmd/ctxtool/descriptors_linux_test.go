@@ -15,8 +15,8 @@ import (
 	"github.com/ctxdir/ctxdir"
 )
 
-// wrongly is how damage is told.
-var wrongly = regexp.MustCompile(`-(damaged|missing)\b|damaged:|is missing|cannot be used|would be moved`)
+// damageReport matches reports of damage.
+var damageReport = regexp.MustCompile(`-(damaged|missing)\b|damaged:|is missing|cannot be used|would be moved`)
 
 // TestFewDescriptors: with too few descriptors a verb says so, and says how to get more; nothing is told to be damaged, and a repair
 // changes nothing.
@@ -54,7 +54,7 @@ func TestFewDescriptors(t *testing.T) {
 					t.Errorf("%v with %d descriptors: %v, no advice: %s", args, few, err, told)
 				}
 			}
-			if strings.Contains(told, "ctxtool repair") || wrongly.MatchString(told) {
+			if strings.Contains(told, "ctxtool repair") || damageReport.MatchString(told) {
 				t.Errorf("%v with %d descriptors: %v: %s", args, few, err, told)
 			}
 		}
@@ -73,8 +73,8 @@ func TestFewDescriptors(t *testing.T) {
 // TestRefusalHints: what the system refuses comes with advice that helps, and never with a repair, whatever was being done.
 func TestRefusalHints(t *testing.T) {
 	for number, want := range map[syscall.Errno]string{
-		syscall.EMFILE: "ulimit -n", syscall.ENFILE: "fs.file-max", syscall.ENOMEM: "memory", syscall.ENOSPC: "trash empty", syscall.EDQUOT: "quota", syscall.EROFS: "for reading only",
-		syscall.EACCES: "who may", syscall.EPERM: "who may", syscall.EIO: "the disk fails",
+		syscall.EMFILE: "ulimit -n", syscall.ENFILE: "fs.file-max", syscall.ENOMEM: "memory", syscall.ENOSPC: "trash empty", syscall.EDQUOT: "quota", syscall.EROFS: "a writable file system",
+		syscall.EACCES: "permissions", syscall.EPERM: "permissions", syscall.EIO: "the disk may be failing",
 	} {
 		reason := &fs.PathError{Op: "open", Path: "x", Err: number}
 		for _, err := range []error{
@@ -86,9 +86,9 @@ func TestRefusalHints(t *testing.T) {
 			if got := problemHint(ctxdir.Summary{}.ID, err); !strings.Contains(got, want) {
 				t.Errorf("%v: the problem: %q", err, got)
 			}
-			l := lacking{}
-			l.add(&said{Message: &ctxdir.Message{Unavailable: err}})
-			if got := hint(l.err(ctxdir.Summary{}.ID, "message", "messages")); !strings.Contains(got, want) {
+			l := incompleteCount{}
+			l.add(&loadedMessage{Message: &ctxdir.Message{Unavailable: err}})
+			if got := hint(l.err(ctxdir.Summary{}.ID)); !strings.Contains(got, want) {
 				t.Errorf("%v: messages: %q", err, got)
 			}
 		}

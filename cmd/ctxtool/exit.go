@@ -11,7 +11,7 @@ import (
 	"github.com/spf13/cobra"
 )
 
-// The exit statuses, as the contract has them.
+// The exit statuses.
 const (
 	exitOK          = 0
 	exitFailed      = 1
@@ -22,7 +22,7 @@ const (
 	exitInterrupted = 130
 )
 
-// usageError is about how the command was called.
+// usageError rejects the arguments of a command.
 type usageError struct {
 	text string
 	hint string
@@ -34,7 +34,7 @@ func usage(cmd *cobra.Command, format string, args ...any) *usageError {
 	return &usageError{fmt.Sprintf(format, args...), "usage: " + useLine(cmd)}
 }
 
-// problemsError says that the verb did what it could and something was wrong all the same.
+// problemsError reports a verb that completed, but found problems or failed on some items.
 type problemsError struct {
 	text string
 	hint string
@@ -42,7 +42,7 @@ type problemsError struct {
 
 func (e *problemsError) Error() string { return e.text }
 
-// summedError sums up errors that were told already.
+// summedError sums up errors that were printed already.
 type summedError struct {
 	text string
 	err  error
@@ -51,16 +51,16 @@ type summedError struct {
 func (e *summedError) Error() string { return e.text }
 func (e *summedError) Unwrap() error { return e.err }
 
-// errHelp: the help was shown in place of doing something.
+// errHelp ends a command that showed its help instead of running.
 var errHelp = errors.New("a verb is missing")
 
-// errOutput is an error of writing to stdout.
+// errOutput marks an error of writing to stdout.
 type errOutput struct{ err error }
 
-func (e errOutput) Error() string { return "writing the output: " + e.err.Error() }
+func (e errOutput) Error() string { return "cannot write the output: " + e.err.Error() }
 func (e errOutput) Unwrap() error { return e.err }
 
-// readerLeft reports whether who read the output went away: "ctxtool show … | head".
+// readerLeft reports whether the reader of stdout is gone, as in "ctxtool show … | head".
 func readerLeft(err error) bool {
 	var out errOutput
 	return errors.As(err, &out) && errors.Is(out.err, syscall.EPIPE)
@@ -89,7 +89,7 @@ func exitCode(ctx context.Context, err error) int {
 	return exitFailed
 }
 
-// errorRecord is an error as --json prints it, on stderr.
+// errorRecord is an error on stderr; --json prints it as a record.
 type errorRecord struct {
 	Record  string   `json:"record"`
 	Code    int      `json:"code"`
@@ -100,7 +100,7 @@ type errorRecord struct {
 	Matches []string `json:"matches,omitempty"`
 }
 
-// finish tells an error and returns the exit status.
+// finish prints an error and returns the exit status.
 func (a *app) finish(ctx context.Context, err error) int {
 	code := exitCode(ctx, err)
 	switch {
@@ -110,25 +110,25 @@ func (a *app) finish(ctx context.Context, err error) int {
 		return code
 	case code == exitInterrupted:
 		if _, ok := displayOf(a.stderr); ok && !a.dumb() {
-			fmt.Fprint(a.stderr, eraseLine) // of the ^C that the terminal wrote, and of a bar that was being drawn
+			fmt.Fprint(a.stderr, eraseLine) // the ^C of the terminal, or a progress bar
 		}
 		a.fail(errorRecord{Code: code, Error: "interrupted"})
 		return code
 	}
 	rec := errorRecord{Code: code, Error: err.Error(), Hint: hint(err)}
-	for _, id := range placeOf(err).Matches {
+	for _, id := range libraryError(err).Matches {
 		rec.Matches = append(rec.Matches, id.String())
 	}
 	a.fail(rec)
 	return code
 }
 
-// mostMatches bounds the ids that a line for people lists.
-const mostMatches = 20
+// maxMatches bounds the ids that an error lists for people.
+const maxMatches = 20
 
 // fail prints an error: one line on stderr.
 func (a *app) fail(rec errorRecord) {
-	_ = a.out.Flush() // likewise: see note
+	_ = a.out.Flush() // see note
 	if a.json {
 		rec.Record = "error"
 		line := append(encode(rec), '\n')
@@ -151,12 +151,12 @@ func (a *app) fail(rec errorRecord) {
 	}
 	b.WriteString(rec.Error)
 	if n := len(rec.Matches); n > 0 {
-		b.WriteString(": " + strings.Join(rec.Matches[:min(n, mostMatches)], ", "))
-		if n > mostMatches {
-			fmt.Fprintf(&b, " and %d more", n-mostMatches)
+		b.WriteString(": " + strings.Join(rec.Matches[:min(n, maxMatches)], ", "))
+		if n > maxMatches {
+			fmt.Fprintf(&b, " and %d more", n-maxMatches)
 		}
 	}
-	line := a.colours(a.stderr).paint(redder, "ctxtool:") + oneLine(b.String())
+	line := a.colours(a.stderr).paint(boldRed, "ctxtool:") + oneLine(b.String())
 	if rec.Hint != "" {
 		line += a.colours(a.stderr).paint(dim, " ("+oneLine(rec.Hint)+")")
 	}
@@ -169,29 +169,20 @@ func (a *app) warn(rec errorRecord) {
 	a.fail(rec)
 }
 
-func isInvalid(err error) bool { return errors.Is(err, ctxdir.ErrInvalid) }
+// warnOf prints an error of the library that does not end the verb.
+func (a *app) warnOf(err error) { a.warn(errorRecord{Error: err.Error(), Hint: hint(err)}) }
 
-// placeOf says where something failed, as far as the error does.
-func placeOf(err error) *ctxdir.Error {
-	where := &ctxdir.Error{}
-	errors.As(err, &where)
-	return where
+// libraryError returns the library's error in err, or an empty one.
+func libraryError(err error) *ctxdir.Error {
+	e := &ctxdir.Error{}
+	errors.As(err, &e)
+	return e
 }
 
 // cause is an error without the operation that failed.
 func cause(err error) error {
-	if where := placeOf(err); where.Err != nil {
-		return where.Err
+	if e := libraryError(err); e.Err != nil {
+		return e.Err
 	}
 	return err
-}
-
-// during names the operation that a step belongs to in the error of that step.
-func during(op string, err error) error {
-	where := *placeOf(err)
-	if where.Err == nil {
-		return err
-	}
-	where.Op = op
-	return &where
 }

@@ -125,9 +125,9 @@ func prepareExamples(t *testing.T) (home string) {
 		{"", []string{"new", "--id", exampleID, "--title", "A walk"}},
 		{strings.Repeat(`{"role":"user","content":"text"}`+"\n", 20), []string{"append", exampleID, "--jsonl"}},
 		{"", []string{"branch", "fork", exampleID, "alt"}},
-		{"", []string{"append", exampleID, "--branch", "alt", "--id", exampleMessage, "to be named"}},
 		{"", []string{"branch", "fork", exampleID, "retry"}},
 		{"", []string{"branch", "rm", exampleID, "retry"}},
+		{"", []string{"append", exampleID, "--id", exampleMessage, "to be named"}},
 		{"", []string{"migrate", filepath.Join(home, ".old-tool/conversations", migratedID+".json")}},
 		{"", []string{"new", "--id", exampleItem}},
 		{"", []string{"rm", exampleItem}},
@@ -193,7 +193,7 @@ func TestManuals(t *testing.T) {
 			continue
 		}
 		page := string(b)
-		for _, wanted := range []string{".TH \"" + escaped(strings.ToUpper(name)) + "\" \"1\"", ".SH \"SYNOPSIS\"", ".SH \"EXIT STATUS\"", ".SH \"EXAMPLES\"", escaped(cmd.Short)} {
+		for _, wanted := range []string{".TH \"" + escape(strings.ToUpper(name)) + "\" \"1\"", ".SH \"SYNOPSIS\"", ".SH \"EXIT STATUS\"", ".SH \"EXAMPLES\"", escape(cmd.Short)} {
 			if !strings.Contains(page, wanted) {
 				t.Errorf("%s: no %s", name, wanted)
 			}

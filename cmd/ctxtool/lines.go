@@ -11,34 +11,34 @@ import (
 	"github.com/ctxdir/ctxdir"
 )
 
-// errEnd: the input is at its end.
+// errEnd marks the end of the input.
 var errEnd = errors.New("end of input")
 
 // inputLine is a line of the input, without its line break.
 type inputLine struct {
 	number int64 // from 1 on
 	text   []byte
-	err    error // why it is not there: it is too long
+	err    error // the line is too long
 }
 
-// lineQueue reads lines ahead of who takes them, as much as a batch holds.
+// lineQueue reads up to one batch of lines ahead of its consumer.
 type lineQueue struct {
 	mu      sync.Mutex
 	changed *sync.Cond
 	lines   []inputLine
 	bytes   int
-	end     error // why no more come
+	end     error // ends the queue
 }
 
-func newLineQueue(r io.Reader, most int64) *lineQueue {
+func newLineQueue(r io.Reader, limit int64) *lineQueue {
 	q := &lineQueue{}
 	q.changed = sync.NewCond(&q.mu)
-	go q.read(bufio.NewReaderSize(r, 256<<10), most)
+	go q.read(bufio.NewReaderSize(r, 256<<10), limit)
 	return q
 }
 
-// take waits for lines and returns those that have arrived, at most a batch. The error comes when there are
-// no more: errEnd, or what went wrong.
+// take waits for lines and returns those that have arrived, at most a batch. At the end it returns errEnd, or the
+// error of reading.
 func (q *lineQueue) take() ([]inputLine, error) {
 	q.mu.Lock()
 	defer q.mu.Unlock()
@@ -66,7 +66,7 @@ func (q *lineQueue) finish(err error) {
 	q.changed.Broadcast()
 }
 
-// put waits for room and reports whether lines are still wanted.
+// put waits for room, and reports whether the queue still accepts lines.
 func (q *lineQueue) put(l inputLine) bool {
 	q.mu.Lock()
 	defer q.mu.Unlock()
@@ -82,9 +82,9 @@ func (q *lineQueue) put(l inputLine) bool {
 	return true
 }
 
-func (q *lineQueue) read(r *bufio.Reader, most int64) {
+func (q *lineQueue) read(r *bufio.Reader, limit int64) {
 	for number := int64(1); ; number++ {
-		text, err := readLine(r, most)
+		text, err := readLine(r, limit)
 		if err != nil && !errors.Is(err, ctxdir.ErrTooLarge) {
 			if errors.Is(err, io.EOF) {
 				err = errEnd
@@ -101,14 +101,14 @@ func (q *lineQueue) read(r *bufio.Reader, most int64) {
 	}
 }
 
-// readLine reads a line of any length; of one longer than most bytes it keeps nothing, and fails with
-// ErrTooLarge. io.EOF comes only where there is nothing more.
-func readLine(r *bufio.Reader, most int64) ([]byte, error) {
+// readLine reads a line of any length. It drops a line longer than limit bytes, and returns ErrTooLarge. It returns
+// io.EOF only after the last line.
+func readLine(r *bufio.Reader, limit int64) ([]byte, error) {
 	var line []byte
 	size := int64(0)
 	for {
 		piece, err := r.ReadSlice('\n')
-		if size += int64(len(piece)); size <= most+1 {
+		if size += int64(len(piece)); size <= limit+1 {
 			line = append(line, piece...)
 		} else {
 			line = nil
@@ -118,8 +118,8 @@ func readLine(r *bufio.Reader, most int64) ([]byte, error) {
 			continue
 		case errors.Is(err, io.EOF) && size > 0, err == nil:
 			line = bytes.TrimSuffix(line, []byte("\n"))
-			if size > most+1 || int64(len(line)) > most {
-				return nil, fmt.Errorf("%w: %d bytes, more than %d", ctxdir.ErrTooLarge, size, most)
+			if size > limit+1 || int64(len(line)) > limit {
+				return nil, fmt.Errorf("%w: %d bytes, more than %d", ctxdir.ErrTooLarge, size, limit)
 			}
 			return line, nil
 		default:

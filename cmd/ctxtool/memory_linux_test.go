@@ -136,9 +136,9 @@ func TestMemory(t *testing.T) {
 				{[]string{"--json", "watch", id, "--tail", "99", "--no-follow"}, 160 * mib, true},
 				{[]string{"--json", "show", id, "--range", "0:4"}, 160 * mib, false},
 				{[]string{"export", id}, 160 * mib, true},
-				{[]string{"export", id, "--format", "openai"}, 8 * transformed, false},
-				{[]string{"export", id, "--format", "html"}, 8 * transformed, false},
-				{[]string{"show", id, "--full"}, 8 * transformed, false},
+				{[]string{"export", id, "--format", "openai"}, 8 * maxParsedBody, false},
+				{[]string{"export", id, "--format", "html"}, 8 * maxParsedBody, false},
+				{[]string{"show", id, "--full"}, 8 * maxParsedBody, false},
 				{[]string{"check", "--read-data", id}, 160 * mib, false},
 			} {
 				m := measure(t, b.store, verb.args...)

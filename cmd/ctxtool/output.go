@@ -26,8 +26,16 @@ func (a *app) record(v any) error {
 	return err
 }
 
-// recordWith prints a line of JSON to which one more member is added, its value as it is: encoding/json would
-// check every byte of it again.
+// result prints a record with --json, else a line for people.
+func (a *app) result(record any, format string, args ...any) error {
+	if a.json {
+		return a.record(record)
+	}
+	return a.printf(format+"\n", args...)
+}
+
+// recordWith prints a value as a line of JSON with one more member, whose value it does not check: encoding/json would
+// parse every byte of it again.
 func (a *app) recordWith(v any, key string, value json.RawMessage) error {
 	b := encode(v)
 	b = append(b[:len(b)-1], `,"`+key+`":`...)
@@ -41,10 +49,10 @@ func (a *app) recordWith(v any, key string, value json.RawMessage) error {
 	return err
 }
 
-// printFitting prints a line for people, on a terminal no more than fits: what matters least stands at its end.
+// printFitting prints a line for people. On a terminal, it cuts the end of a line that is too long.
 func (a *app) printFitting(line string) error {
 	if a.onTerminal() {
-		line = shorten(line, max(a.width(), narrowest))
+		line = shorten(line, max(a.width(), minWidth))
 	}
 	return a.printf("%s\n", line)
 }
@@ -55,8 +63,8 @@ func (a *app) printf(format string, args ...any) error {
 	return err
 }
 
-// printing runs an operation that reports each thing it did, for print. An error of print ends the operation.
-func printing[T any](ctx context.Context, print func(T) error, run func(ctx context.Context, report func(T)) error) error {
+// withReport runs an operation that reports its steps to print. An error of print cancels the operation.
+func withReport[T any](ctx context.Context, print func(T) error, run func(ctx context.Context, report func(T)) error) error {
 	ctx, cancel := context.WithCancel(ctx)
 	defer cancel()
 	var failed error

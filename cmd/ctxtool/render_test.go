@@ -125,12 +125,12 @@ func TestRenderMessage(t *testing.T) {
 			m,
 			head + "\nbell\a red\x1b[31m\nnext\n> Bash\n  {\n    \"command\": \"echo one; echo two\"\n  }\n\n",
 		},
-		{"blank", renderer{fold: 80}, &blank, head + "\n(nothing to show)\n\n"},
+		{"blank", renderer{fold: 80}, &blank, head + "\n(no content)\n\n"},
 		{
 			"forks",
 			renderer{fold: 80, forks: map[int64][]string{7: {"no"}, 8: {"a", "b\n"}}},
 			&blank,
-			head + "\n(nothing to show)\n\n├─ forks here: a, b \n\n",
+			head + "\n(no content)\n\n├─ forks here: a, b \n\n",
 		},
 		{"heads", renderer{fold: 80, headsOnly: true}, m, head + "  158 B\n"},
 		{"edited", renderer{fold: 80, headsOnly: true}, &edited, head + "  158 B  edited by hand\n"},
@@ -146,7 +146,7 @@ func TestRenderMessage(t *testing.T) {
 	for _, test := range tests {
 		var b strings.Builder
 		test.r.w = &b
-		if err := test.r.message(&said{Message: test.m, Body: test.m.Stored}); err != nil || b.String() != test.want {
+		if err := test.r.message(&loadedMessage{Message: test.m, Body: test.m.Stored}); err != nil || b.String() != test.want {
 			t.Errorf("%s: %v\n%q\nwanted\n%q", test.name, err, b.String(), test.want)
 		}
 	}
@@ -206,7 +206,7 @@ ID  TITLE          N
 `},
 	}
 	for _, test := range tests {
-		tab := table{head: []string{"ID", "TITLE", "N"}, right: []int{2}, give: []int{1}}
+		tab := table{head: []string{"ID", "TITLE", "N"}, right: []int{2}, shrink: []int{1}}
 		tab.add("1", "a title\nof some text", "5")
 		tab.add("22", "日本語の題", "10")
 		tab.add("3", "", "")
@@ -306,11 +306,15 @@ func TestChatMessages(t *testing.T) {
 	for _, test := range tests {
 		var b strings.Builder
 		e := &openaiExport{w: &b}
-		err := errors.Join(
-			e.begin(&ctxdir.Metadata{}, "main"),
-			e.message(t.Context(), &said{Message: &ctxdir.Message{}, Body: json.RawMessage(test.body)}),
-			e.end(),
-		)
+		begun := e.begin(&ctxdir.Metadata{}, "main")
+		err := e.message(t.Context(), &loadedMessage{Message: &ctxdir.Message{}, Body: json.RawMessage(test.body)})
+		if (test.want == "[]") != errors.Is(err, errUnsupported) {
+			t.Errorf("%s: %v", test.name, err)
+		}
+		if errors.Is(err, errUnsupported) {
+			err = nil
+		}
+		err = errors.Join(begun, err, e.end())
 		if got := strings.NewReplacer("\n  ", "", "\n", "").Replace(b.String()); err != nil || got != test.want {
 			t.Errorf("%s: %v\n%s\nwanted\n%s", test.name, err, got, test.want)
 		}

@@ -190,13 +190,13 @@ func TestSafeNames(t *testing.T) {
 				"name",
 			),
 		)
-		if len(name) > (mostName+2)*(mostFolder+1) || name != "" && !filepath.IsLocal(name) {
+		if len(name) > (maxNameBytes+2)*(maxNameFolders+1) || name != "" && !filepath.IsLocal(name) {
 			r.Fatalf("%q", name)
 		}
 		for part := range strings.SplitSeq(name, "/") {
 			if name != "" &&
-				(part == "" || strings.ContainsAny(part[:1], "-. ") || strings.ContainsAny(part[len(part)-1:], ". ") || len(part) > mostName+1 || oneLine(part) != part ||
-					reserved.MatchString(part) || safePart(part) != part) {
+				(part == "" || strings.ContainsAny(part[:1], "-. ") || strings.ContainsAny(part[len(part)-1:], ". ") || len(part) > maxNameBytes+1 || oneLine(part) != part ||
+					deviceName.MatchString(part) || safePart(part) != part) {
 				r.Fatalf("part %q of %q", part, name)
 			}
 		}

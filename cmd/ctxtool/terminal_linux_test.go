@@ -209,7 +209,7 @@ func TestCtrlC(t *testing.T) {
 		t.Errorf("the terminal's settings changed: %v, %+v, were %+v", err, after, before)
 	}
 	status, shown := c.end(cmd)
-	if status != exitInterrupted || !strings.HasSuffix(shown, "^C"+eraseLine+painter(true).paint(redder, "ctxtool:")+" interrupted\n") {
+	if status != exitInterrupted || !strings.HasSuffix(shown, "^C"+eraseLine+painter(true).paint(boldRed, "ctxtool:")+" interrupted\n") {
 		t.Errorf("status %d: %q", status, shown)
 	}
 }
