@@ -61,7 +61,7 @@ stored again.`,
 	flags.Int64Var(&f.expect, "expect-position", 0, "append only if the first message gets position `N`")
 	flags.BoolVar(&f.jsonl, "jsonl", false, "append one message per line of stdin")
 	flags.BoolVar(&f.envelope, "envelope", false, "with --jsonl, unpack each message from an envelope")
-	flags.Int64Var(&f.maxMessage, "max-message", 256<<20, "accept messages of at most `BYTES`")
+	flags.Int64Var(&f.maxMessage, "max-message", 256<<20, "limit messages to `BYTES`")
 	flags.StringArrayVar(&f.attach, "attach", nil, "attach `FILE`; can be repeated")
 	return cmd
 }

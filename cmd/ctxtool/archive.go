@@ -64,7 +64,7 @@ later removes the blobs of payloads that moved into the pack.`,
 			})
 		},
 	}
-	cmd.Flags().DurationVar(&o.OlderThan, "older-than", archiveAge, "archive messages older than `DURATION`")
+	durationFlag(cmd, &o.OlderThan, "older-than", archiveAge, "archive messages older than `DURATION`")
 	cmd.Flags().BoolVar(&all, "all", false, "archive every message")
 	a.branchFlag(cmd, &o.Branch, "branch", "archive only the messages of `BRANCH`")
 	return cmd

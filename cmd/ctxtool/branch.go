@@ -160,9 +160,9 @@ func (a *app) branchForkCmd() *cobra.Command {
 	cmd := a.branchVerb(cobra.Command{
 		Use:   "fork CONTEXT NAME",
 		Short: "Create a branch from another one",
-		Long: `Create branch NAME from another branch. --at ends its messages before a position, or after the
-message with an id; without --at, the new branch has all messages. fork copies nothing, and does not
-change the active branch.`,
+		Long: `Create branch NAME from another branch. --at POSITION keeps the messages before that position, --at
+ID those up to and including the message with that id. Without --at, the new branch has all the
+messages. fork copies nothing, and does not change the active branch.`,
 		Example: "  ctxtool branch fork 7c2f retry --at 12\n  ctxtool branch fork 7c2f again --at 0197f3c2-7a1e-7c55-9a3e-5f2f3c0d9b11",
 	}, 2, func(ctx context.Context, c *ctxdir.Context, args []string) error {
 		id, position, err := parsePoint(at)
@@ -192,7 +192,7 @@ change the active branch.`,
 		return a.printBranch(ctx, c, forked.Name())
 	})
 	a.branchFlag(cmd, &from, "from", "fork `BRANCH` instead of the active one")
-	cmd.Flags().StringVar(&at, "at", "", "fork at `POSITION`, or after the message with a full id")
+	cmd.Flags().StringVar(&at, "at", "", "fork at `POSITION`, or after the message with this full id")
 	return cmd
 }
 
@@ -271,7 +271,7 @@ the trash.`,
 			return err
 		}
 		if a.dryRun && info.Active {
-			err = fmt.Errorf("branch %q: %w", info.Name, branch.ErrActive)
+			err = &ctxdir.Error{Op: "remove", Context: c.ID(), Branch: info.Name, Err: branch.ErrActive}
 		} else if !a.dryRun {
 			err = c.RemoveBranch(ctx, args[0])
 		}
@@ -337,7 +337,8 @@ func (a *app) planRewind(ctx context.Context, c *ctxdir.Context, name string, to
 		return err
 	}
 	if to > info.Messages {
-		return fmt.Errorf("rewind to %d: %w out of range: branch %q has %s", to, ctxdir.ErrPosition, info.Name, count(info.Messages, "message"))
+		err := fmt.Errorf("%w %d is out of range: the branch has %s", ctxdir.ErrPosition, to, count(info.Messages, "message"))
+		return &ctxdir.Error{Op: "rewind", Context: c.ID(), Branch: info.Name, Err: err}
 	}
 	if !a.json {
 		a.note("would rewind branch %q from %s to %s", info.Name, count(info.Messages, "message"), humanCount(to))

@@ -23,9 +23,9 @@ func (a *app) eraseCmd() *cobra.Command {
 	cmd := &cobra.Command{
 		Use:   "erase CONTEXT ID…",
 		Short: "Remove messages for good",
-		Long: `Remove every version of messages for good: message files, journals, packs, the trash, copies of the
-context in the trash, and payloads that nothing else refers to. Their positions remain, and show as
-erased. This cannot be undone.
+		Long: `Remove every version of messages for good: from message files, journals, packs and the trash,
+including copies of the context there, and from payloads that nothing else refers to. Their
+positions remain, and show as erased. This cannot be undone.
 
 erase does not reach anything outside the store, nor other contexts, titles and system prompts that
 repeat a message.`,

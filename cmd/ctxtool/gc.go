@@ -64,7 +64,7 @@ it.`,
 			})
 		},
 	}
-	cmd.Flags().DurationVar(&grace, "grace", defaultGrace, "set the grace period to `DURATION`")
+	durationFlag(cmd, &grace, "grace", defaultGrace, "set the grace period to `DURATION`")
 	a.dryRunFlag(cmd)
 	return cmd
 }

@@ -27,7 +27,7 @@ func (a *app) initCmd() *cobra.Command {
 		Short: "Create a store in DIR, or in ./.ctxdir",
 		Long: `Create a store in DIR. Without DIR, use the folder that --store or $CTXDIR_STORE names, else
 ./.ctxdir, which then serves the current folder and all folders below it. An existing store stays
-unchanged.`,
+unchanged. --threshold 0 moves all texts to blobs, -1 none.`,
 		Example:     "  ctxtool init\n  ctxtool init ~/conversations --threshold 4096",
 		Annotations: exits("", ofNewStore...),
 		Args:        between(0, 1),
@@ -52,7 +52,7 @@ unchanged.`,
 			return a.initStore(dir, opts...)
 		},
 	}
-	cmd.Flags().Int64Var(&threshold, "threshold", defaultThreshold, "move texts of at least `N` bytes to blobs; 0 all, -1 none")
+	cmd.Flags().Int64Var(&threshold, "threshold", defaultThreshold, "move texts of at least `N` bytes to blobs")
 	return cmd
 }
 

@@ -58,7 +58,7 @@ config.NAME.NAME, or any other name for your own data. V is a JSON value, or els
 			}, opts...)
 		},
 	}
-	cmd.Flags().StringArrayVar(&set, "set", nil, "set member K to V: `K=V`; can be repeated")
+	cmd.Flags().StringArrayVar(&set, "set", nil, "set member `K=V`; can be repeated")
 	cmd.Flags().StringVar(&title, "title", "", "set the title to `TITLE`")
 	return cmd
 }

@@ -26,7 +26,7 @@ func (a *app) newCmd() *cobra.Command {
 	cmd := &cobra.Command{
 		Use:   "new",
 		Short: "Create a context and print its id",
-		Long:  "Create a context with branch main, and print its id.",
+		Long:  `Create a context with branch main, and print its id. V of --config is a JSON value, or else a text.`,
 		Example: `  ctxtool new --title "First steps"
   ctxtool new --model small-1 --config agent=walker --system-prompt prompt.md`,
 		Annotations: exits("", ofNewStore...),
@@ -42,8 +42,8 @@ func (a *app) newCmd() *cobra.Command {
 	flags.StringVar(&f.title, "title", "", "set the title to `TITLE`")
 	flags.StringVar(&f.model, "model", "", "set config.model_id to `MODEL`")
 	flags.StringVar(&f.mode, "mode", "", "set config.mode to `MODE`")
-	flags.StringVar(&f.prompt, "system-prompt", "", "read the system prompt of main from `FILE`; - is stdin")
-	flags.StringArrayVar(&f.config, "config", nil, "set config.K to V, JSON or text: `K=V`; can be repeated")
+	flags.StringVar(&f.prompt, "system-prompt", "", "read the system prompt from `FILE`, or from stdin for -")
+	flags.StringArrayVar(&f.config, "config", nil, "set config member `K=V`; can be repeated")
 	return cmd
 }
 

@@ -50,7 +50,7 @@ moves the context to the trash. It fails if the context has changed since, unles
 	}
 	cmd.Flags().StringVar(&to, "to", "", "write the legacy context to `FILE`")
 	cmd.Flags().BoolVar(&backup, "from-backup", false, "restore the original that the context was migrated from")
-	cmd.Flags().BoolVar(&force, "force", false, "accept that messages are lost, or are unreadable")
+	cmd.Flags().BoolVar(&force, "force", false, "proceed despite unreadable messages or later changes")
 	return cmd
 }
 

@@ -8,6 +8,7 @@ import (
 	"os"
 	"path/filepath"
 	"syscall"
+	"time"
 
 	"github.com/ctxdir/ctxdir"
 	"github.com/ctxdir/ctxdir/legacy"
@@ -63,6 +64,12 @@ func (a *app) options(more ...ctxdir.Option) []ctxdir.Option {
 // dryRunFlag adds --dry-run to a verb.
 func (a *app) dryRunFlag(cmd *cobra.Command) {
 	cmd.Flags().BoolVar(&a.dryRun, "dry-run", false, "print the plan and change nothing")
+}
+
+// durationFlag adds a flag whose default the help shows in hours.
+func durationFlag(cmd *cobra.Command, into *time.Duration, name string, value time.Duration, usage string) {
+	cmd.Flags().DurationVar(into, name, value, usage)
+	cmd.Flags().Lookup(name).DefValue = fmt.Sprintf("%.0fh", value.Hours())
 }
 
 // open opens the store in use.
