@@ -36,26 +36,19 @@ func (a *app) appendLines(ctx context.Context, c *ctxdir.Context, b *ctxdir.Bran
 	if f.envelope {
 		limit += maxEnvelopeHead
 	}
-	q := newLineQueue(a.stdin, limit)
-	stop := context.AfterFunc(ctx, q.cancel)
-	defer stop()
-	defer q.cancel() // its reader may stay in a read: the process is about to end
-	for {
-		lines, err := q.take()
-		if len(lines) > 0 {
-			if err := l.store(ctx, lines); err != nil {
-				return err
-			}
+	ctx, stop := context.WithCancel(ctx)
+	defer stop() // the reader may stay in a read: the process is about to end
+	q := readLines(ctx, a.stdin, limit)
+	for lines := q.next(ctx); len(lines) > 0; lines = q.next(ctx) {
+		if err := l.store(ctx, lines); err != nil {
+			return err
 		}
-		if ctx.Err() != nil {
-			return ctx.Err()
-		}
-		if errors.Is(err, errEnd) {
-			break
-		}
-		if err != nil {
-			return fmt.Errorf("cannot read stdin: %w", err)
-		}
+	}
+	switch {
+	case ctx.Err() != nil:
+		return ctx.Err()
+	case q.err != nil:
+		return fmt.Errorf("cannot read stdin: %w", q.err)
 	}
 	a.detail("stored %s", count(l.stored, "message"))
 	if l.rejected > 0 {

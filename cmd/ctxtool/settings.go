@@ -41,36 +41,19 @@ func parseSetting(cmd *cobra.Command, flag, text string) (setting, error) {
 
 // into sets the value at a path of an object. A nil object is empty; missing objects on the path are created.
 func (s *setting) into(object *json.RawMessage, path []string) error {
-	var o folder.Object
-	if *object != nil {
-		if err := o.UnmarshalJSON(*object); err != nil {
-			return err
-		}
-	}
-	err := s.set(&o, path)
-	if err == nil {
-		*object, err = o.MarshalJSON()
-	}
-	return err
-}
-
-func (s *setting) set(o *folder.Object, path []string) error {
-	if len(path) == 1 {
-		o.Set(path[0], s.value)
+	if len(path) == 0 {
+		*object = s.value
 		return nil
 	}
-	var inner folder.Object
-	if have := o.Get(path[0]); have != nil {
-		if err := inner.UnmarshalJSON(have); err != nil {
-			return fmt.Errorf("%q exists and is not an object", path[0])
-		}
+	var o folder.Object
+	if *object != nil && o.UnmarshalJSON(*object) != nil {
+		return fmt.Errorf("cannot set member %q of a value that is not an object", path[0])
 	}
-	if err := s.set(&inner, path[1:]); err != nil {
-		return err
-	}
-	b, err := inner.MarshalJSON()
+	member := o.Get(path[0])
+	err := s.into(&member, path[1:])
 	if err == nil {
-		o.Set(path[0], b)
+		o.Set(path[0], member)
+		*object, err = o.MarshalJSON()
 	}
 	return err
 }
