@@ -52,7 +52,7 @@ func (a *app) appendLines(ctx context.Context, c *ctxdir.Context, b *ctxdir.Bran
 	}
 	a.detail("stored %s", count(l.stored, "message"))
 	if l.rejected > 0 {
-		return &problemsError{text: fmt.Sprintf("failed to store %d of %s", l.rejected, count(l.rejected+l.stored, "line"))}
+		return problems("", "failed to store %d of %s", l.rejected, count(l.rejected+l.stored, "line"))
 	}
 	return nil
 }

@@ -158,7 +158,7 @@ func (a *app) archived(record, name string, done ctxdir.ArchiveResult) error {
 	}
 	const reasons = `edited by hand, damaged or too large; run "ctxtool check" for details`
 	if record == "unarchived" {
-		return &problemsError{text: fmt.Sprintf("left %s in the packs: %s", count(done.Stayed, "message"), reasons)}
+		return problems("", "left %s in the packs: %s", count(done.Stayed, "message"), reasons)
 	}
 	a.note("%sleft %s unarchived: %s", name, count(done.Stayed, "message"), reasons)
 	return nil

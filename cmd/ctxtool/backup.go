@@ -98,7 +98,7 @@ func (a *app) backup(ctx context.Context, s *ctxdir.Store, ids []uuid.UUID, to *
 		err = failures("back up", failed, len(ids))
 	}
 	if err == nil && missing > 0 {
-		err = &problemsError{text: fmt.Sprintf("left out %s that cannot be read", count(missing, "item"))}
+		err = problems("", "left out %s that cannot be read", count(missing, "item"))
 	}
 	return err
 }

@@ -31,16 +31,6 @@ func branchRow(b ctxdir.BranchInfo) branchRecord {
 	return r
 }
 
-// printBranchRecords prints branches in order of creation.
-func (a *app) printBranchRecords(branches []ctxdir.BranchInfo) error {
-	for _, b := range branches {
-		if err := a.record(branchRow(b)); err != nil {
-			return err
-		}
-	}
-	return nil
-}
-
 func (a *app) branchCmd() *cobra.Command {
 	cmd := &cobra.Command{
 		Use:                        "branch",
@@ -92,9 +82,6 @@ func (a *app) printBranch(ctx context.Context, c *ctxdir.Context, name string) e
 }
 
 func (a *app) printBranches(branches []ctxdir.BranchInfo) error {
-	if a.json {
-		return a.printBranchRecords(branches)
-	}
 	t := table{head: []string{"", "BRANCH", "MESSAGES", "SIZE", "FROM"}, right: []int{2, 3}, shrink: []int{1, 4}}
 	for _, b := range branches {
 		mark, from := "", ""
@@ -104,7 +91,7 @@ func (a *app) printBranches(branches []ctxdir.BranchInfo) error {
 		if b.Parent != "" {
 			from = forkPoint(b)
 		}
-		t.add(mark, b.Name, humanCount(b.Messages), humanSize(b.Bytes), from)
+		t.add(branchRow(b), mark, b.Name, humanCount(b.Messages), humanSize(b.Bytes), from)
 		if b.Active {
 			t.style(0, boldGreen)
 			t.style(1, boldGreen)
@@ -206,9 +193,7 @@ func parsePoint(text string) (id uuid.UUID, position int64, err error) {
 	}
 	n, err := strconv.ParseUint(text, 10, 63)
 	if err != nil {
-		return uuid.Nil, 0, &usageError{
-			fmt.Sprintf("--at: %q is neither a position nor the full id of a message", text), `run "ctxtool show" to see both`,
-		}
+		return uuid.Nil, 0, badArgument(`run "ctxtool show" to see both`, "--at: %q is neither a position nor the full id of a message", text)
 	}
 	return uuid.Nil, int64(n), nil
 }
@@ -216,7 +201,7 @@ func parsePoint(text string) (id uuid.UUID, position int64, err error) {
 // nameError turns an error about the name of a branch into a usage error.
 func nameError(name string, err error) error {
 	if errors.Is(err, ctxdir.ErrInvalid) {
-		return &usageError{fmt.Sprintf("branch name %q: %v", shorten(name, 60), cause(err)), ""}
+		return badArgument("", "branch name %q: %v", shorten(name, 60), cause(err))
 	}
 	return err
 }

@@ -44,14 +44,14 @@ verify the whole store.`,
 func (a *app) check(ctx context.Context, s *ctxdir.Store, o ctxdir.CheckOptions) error {
 	v := a.newSurvey("Checking")
 	o.Progress = v.progress
-	problems, unrepairable := 0, 0
+	found, unrepairable := 0, 0
 	for f, err := range s.Check(ctx, o) {
 		if err != nil {
 			v.bar.clear()
 			return err
 		}
 		if f.Severity != "info" {
-			problems++
+			found++
 			if f.Kind == "legacy" {
 				unrepairable++
 			}
@@ -61,12 +61,12 @@ func (a *app) check(ctx context.Context, s *ctxdir.Store, o ctxdir.CheckOptions)
 			return err
 		}
 	}
-	if err := v.end("checked %s in %s", count(v.last.Messages, "message"), count(v.last.Contexts, "context")); err != nil || problems == 0 {
+	if err := v.end("checked %s in %s", count(v.last.Messages, "message"), count(v.last.Contexts, "context")); err != nil || found == 0 {
 		return err
 	}
 	advice := `run "ctxtool repair --dry-run" to see what repair would do`
-	if unrepairable == problems {
+	if unrepairable == found {
 		advice = "legacy contexts cannot be repaired"
 	}
-	return &problemsError{text: "found " + count(problems, "problem"), hint: advice}
+	return problems(advice, "found %s", count(found, "problem"))
 }

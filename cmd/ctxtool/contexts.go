@@ -2,7 +2,6 @@ package main
 
 import (
 	"context"
-	"fmt"
 
 	"github.com/ctxdir/ctxdir"
 	"github.com/google/uuid"
@@ -61,5 +60,5 @@ func failures(verb string, failed, all int) error {
 	if failed == 0 {
 		return nil
 	}
-	return &problemsError{text: fmt.Sprintf("failed to %s %d of %s", verb, failed, count(all, "context"))}
+	return problems("", "failed to %s %d of %s", verb, failed, count(all, "context"))
 }

@@ -142,7 +142,7 @@ func (a *app) diagnosis(found []place.Finding) error {
 		}
 	}
 	if sum.Problems > 0 {
-		return &problemsError{text: "found " + count(sum.Problems, "problem")}
+		return problems("", "found %s", count(sum.Problems, "problem"))
 	}
 	return nil
 }

@@ -52,21 +52,13 @@ func (a *app) contextSizes(ctx context.Context, s *ctxdir.Store, _ []string) err
 	slices.SortFunc(all, func(x, y ctxdir.Summary) int {
 		return cmp.Or(cmp.Compare(y.Bytes, x.Bytes), slices.Compare(x.ID[:], y.ID[:]))
 	})
-	if a.json {
-		for _, s := range all {
-			if err := a.record(sizeOf(s)); err != nil {
-				return err
-			}
-		}
-		return listProblems(all)
-	}
 	t := table{head: []string{"SIZE", "MESSAGES", "CONTEXT", "TITLE"}, right: []int{0, 1}, shrink: []int{3}}
 	var bytes, messages int64
 	for _, s := range all {
-		t.add(humanSize(s.Bytes), humanCount(s.Messages), shortID(s.ID), s.Title)
+		t.add(sizeOf(s), humanSize(s.Bytes), humanCount(s.Messages), shortID(s.ID), s.Title)
 		bytes, messages = bytes+s.Bytes, messages+s.Messages
 	}
-	t.add(humanSize(bytes), humanCount(messages), "total", "")
+	t.add(nil, humanSize(bytes), humanCount(messages), "total", "")
 	if err := a.printTable(&t); err != nil {
 		return err
 	}
@@ -90,34 +82,23 @@ func (a *app) branchSizes(ctx context.Context, c *ctxdir.Context, _ []string) er
 	if err != nil {
 		return err
 	}
-	if a.json {
-		for _, b := range branches {
-			r := sizeRecord{
-				Record: "size", Context: c.ID().String(), Branch: b.Name, Messages: b.Messages, Bytes: b.Bytes, ArchivedBytes: b.Archived,
-			}
-			if err := a.record(r); err != nil {
-				return err
-			}
-		}
-		whole := sizeOf(sum)
-		if blobs > 0 {
-			whole.BlobBytes = &blobs
-		}
-		if err := a.record(whole); err != nil {
-			return err
-		}
-		return problemOf(c)
+	whole := sizeOf(sum)
+	if blobs > 0 {
+		whole.BlobBytes = &blobs
 	}
 	t := table{head: []string{"SIZE", "MESSAGES", "BRANCH"}, right: []int{0, 1}, shrink: []int{2}}
 	for _, b := range branches {
-		t.add(humanSize(b.Bytes), humanCount(b.Messages), b.Name)
+		r := sizeRecord{
+			Record: "size", Context: c.ID().String(), Branch: b.Name, Messages: b.Messages, Bytes: b.Bytes, ArchivedBytes: b.Archived,
+		}
+		t.add(r, humanSize(b.Bytes), humanCount(b.Messages), b.Name)
 	}
-	t.add(humanSize(sum.Bytes), humanCount(sum.Messages), "whole context")
+	t.add(whole, humanSize(sum.Bytes), humanCount(sum.Messages), "whole context")
 	if sum.Archived > 0 {
-		t.add(humanSize(sum.Archived), "", "archived, before compression")
+		t.add(nil, humanSize(sum.Archived), "", "archived, before compression")
 	}
 	if blobs > 0 {
-		t.add(humanSize(blobs), "", "blobs")
+		t.add(nil, humanSize(blobs), "", "blobs")
 	}
 	if err := a.printTable(&t); err != nil {
 		return err

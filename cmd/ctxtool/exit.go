@@ -22,34 +22,29 @@ const (
 	exitInterrupted = 130
 )
 
-// usageError rejects the arguments of a command.
-type usageError struct {
-	text string
-	hint string
+// verbError ends a verb with an exit status and a hint, which may be empty.
+type verbError struct {
+	status int
+	text   string
+	hint   string
 }
 
-func (e *usageError) Error() string { return e.text }
+func (e *verbError) Error() string { return e.text }
 
-func usage(cmd *cobra.Command, format string, args ...any) *usageError {
-	return &usageError{fmt.Sprintf(format, args...), "usage: " + useLine(cmd)}
+// usage rejects the arguments of a command, with its usage as the hint.
+func usage(cmd *cobra.Command, format string, args ...any) *verbError {
+	return badArgument("usage: "+useLine(cmd), format, args...)
 }
 
-// problemsError reports a verb that completed, but found problems or failed on some items.
-type problemsError struct {
-	text string
-	hint string
+// badArgument rejects an argument.
+func badArgument(hint, format string, args ...any) *verbError {
+	return &verbError{exitUsage, fmt.Sprintf(format, args...), hint}
 }
 
-func (e *problemsError) Error() string { return e.text }
-
-// summedError sums up errors that were printed already.
-type summedError struct {
-	text string
-	err  error
+// problems ends a verb that completed, but found problems or failed on some items.
+func problems(hint, format string, args ...any) *verbError {
+	return &verbError{exitProblems, fmt.Sprintf(format, args...), hint}
 }
-
-func (e *summedError) Error() string { return e.text }
-func (e *summedError) Unwrap() error { return e.err }
 
 // errHelp ends a command that showed its help instead of running.
 var errHelp = errors.New("a verb is missing")
@@ -68,19 +63,16 @@ func readerLeft(err error) bool {
 
 // exitCode is the one place that maps errors to exit statuses.
 func exitCode(ctx context.Context, err error) int {
-	var (
-		use      *usageError
-		problems *problemsError
-	)
+	var verb *verbError
 	switch {
 	case err == nil || readerLeft(err):
 		return exitOK
-	case errors.As(err, &use) || errors.Is(err, errHelp):
+	case errors.As(err, &verb):
+		return verb.status
+	case errors.Is(err, errHelp):
 		return exitUsage
 	case ctx.Err() != nil && errors.Is(err, context.Canceled):
 		return exitInterrupted
-	case errors.As(err, &problems):
-		return exitProblems
 	case errors.Is(err, ctxdir.ErrNoStore):
 		return exitNoStore
 	case errors.Is(err, ctxdir.ErrLocked):

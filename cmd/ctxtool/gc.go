@@ -109,7 +109,7 @@ func (a *app) gc(ctx context.Context, s *ctxdir.Store, o ctxdir.CollectOptions) 
 		return err
 	}
 	if failed > 0 {
-		return &problemsError{text: "failed to collect " + count(failed, "item")}
+		return problems("", "failed to collect %s", count(failed, "item"))
 	}
 	return nil
 }

@@ -60,21 +60,15 @@ const findContext = `run "ctxtool ls" to list the contexts, or "ctxtool trash ls
 // hint says what to do after an error, "" if there is no advice.
 func hint(err error) string {
 	var (
-		use      *usageError
-		problems *problemsError
-		summed   *summedError
-		file     *fs.PathError
+		verb *verbError
+		file *fs.PathError
 	)
 	where := libraryError(err)
 	switch {
 	case errors.As(err, &file) && file.Path == os.Stdout.Name():
 		return "" // the fault is not in the store
-	case errors.As(err, &summed):
-		return ""
-	case errors.As(err, &use):
-		return use.hint
-	case errors.As(err, &problems):
-		return problems.hint
+	case errors.As(err, &verb):
+		return verb.hint
 	case errors.Is(err, ctxdir.ErrAmbiguous):
 		return "type more of the id"
 	case where.Op == "migrate" && errors.Is(err, legacy.ErrDamaged), where.Differs != nil:

@@ -103,7 +103,7 @@ func TestRareHints(t *testing.T) {
 		{in("refresh", folder.ErrGone), findContext},
 		{in("restore", ctxdir.ErrExist), `run "ctxtool rm" to move the existing context to the trash`},
 		{in("replace", ctxdir.ErrShared), "add --shared to change it in all of them"},
-		{&summedError{"all of it", path(fs.ErrNotExist)}, ""},
+		{problems("", "%v", path(fs.ErrNotExist)), ""},
 		{&fs.PathError{Op: "write", Path: "/dev/stdout", Err: syscall.ENOSPC}, ""},
 		{errors.New("something else"), ""},
 	}

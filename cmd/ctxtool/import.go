@@ -105,13 +105,13 @@ func (i *importRun) run(ctx context.Context, s *ctxdir.Store, paths []string) er
 		if i.a.json {
 			return i.firstErr
 		}
-		return &summedError{"imported nothing", i.firstErr}
+		return &verbError{exitCode(ctx, i.firstErr), "imported nothing", ""}
 	case failed > 0 && done == 0:
 		return fmt.Errorf("failed to import any of %s", count(i.sum.Files, "file"))
 	case failed > 0:
-		return &problemsError{text: fmt.Sprintf("failed to import %d of %s", failed, count(i.sum.Files, "file"))}
+		return problems("", "failed to import %d of %s", failed, count(i.sum.Files, "file"))
 	case i.sum.Problems > 0:
-		return &problemsError{text: "failed to import " + count(i.sum.Problems, "record")}
+		return problems("", "failed to import %s", count(i.sum.Problems, "record"))
 	}
 	return nil
 }

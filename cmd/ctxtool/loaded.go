@@ -119,7 +119,7 @@ func (l *incompleteCount) err(context uuid.UUID) error {
 	case l.large:
 		advice = fmt.Sprintf(`run "ctxtool --json show %s" for messages of any size, and --save-attachments DIR for their files`, context)
 	}
-	return &problemsError{fmt.Sprintf("failed to read %s completely", count(l.messages, "message")), advice}
+	return problems(advice, "failed to read %s completely", count(l.messages, "message"))
 }
 
 // fullSize is the size of a message with its payloads, in bytes, as far as the references know.

@@ -95,11 +95,7 @@ func (a *app) list(ctx context.Context, s *ctxdir.Store, order func(a, b *ctxdir
 	if limit > 0 {
 		all = all[:min(limit, total)]
 	}
-	print := a.listTable
-	if a.json {
-		print = a.listRecords
-	}
-	if err := print(all); err != nil {
+	if err := a.printList(all); err != nil {
 		return err
 	}
 	if len(all) < total {
@@ -108,21 +104,8 @@ func (a *app) list(ctx context.Context, s *ctxdir.Store, order func(a, b *ctxdir
 	return listProblems(all)
 }
 
-func (a *app) listRecords(all []ctxdir.Summary) error {
-	for _, s := range all {
-		r := contextRecord{
-			"context", s.ID.String(), s.Title, s.Branches, s.ActiveBranch, s.Messages, s.Bytes, s.CreatedAt, s.UpdatedAt,
-			s.Legacy, problemText(s.Problem),
-		}
-		if err := a.record(r); err != nil {
-			return err
-		}
-	}
-	return nil
-}
-
-func (a *app) listTable(all []ctxdir.Summary) error {
-	if len(all) == 0 {
+func (a *app) printList(all []ctxdir.Summary) error {
+	if len(all) == 0 && !a.json {
 		a.note(`no contexts yet; run "ctxtool new" to create one, or "ctxtool import" to import histories`)
 		return nil
 	}
@@ -149,7 +132,10 @@ func (a *app) listTable(all []ctxdir.Summary) error {
 		if problems {
 			row = append(row, strings.TrimPrefix(problemText(cause(s.Problem)), s.ID.String()+"/"))
 		}
-		t.add(row...)
+		t.add(contextRecord{
+			"context", s.ID.String(), s.Title, s.Branches, s.ActiveBranch, s.Messages, s.Bytes, s.CreatedAt, s.UpdatedAt,
+			s.Legacy, problemText(s.Problem),
+		}, row...)
 		if problems {
 			t.style(len(row)-1, red)
 		}
@@ -175,5 +161,5 @@ func listProblems(all []ctxdir.Summary) error {
 		return nil
 	}
 	worst := bad[max(slices.IndexFunc(bad, func(s ctxdir.Summary) bool { return s.Legacy == "" }), 0)]
-	return &problemsError{"found problems in " + count(len(bad), "context"), problemHint(worst.ID, worst.Problem)}
+	return problems(problemHint(worst.ID, worst.Problem), "found problems in %s", count(len(bad), "context"))
 }

@@ -3,7 +3,6 @@ package main
 import (
 	"bytes"
 	"encoding/json"
-	"fmt"
 
 	"github.com/ctxdir/ctxdir"
 	folder "github.com/ctxdir/ctxdir/context"
@@ -96,12 +95,12 @@ func apply(m *ctxdir.Metadata, changes []setting) error {
 		case s.key == "config":
 			var o folder.Object
 			if err := o.UnmarshalJSON(s.value); err != nil {
-				return &usageError{text: "--set: config must be an object"}
+				return badArgument("", "--set: config must be an object")
 			}
 			m.Config = s.value
 		case s.path[0] == "config":
 			if err := s.into(&m.Config, s.path[1:]); err != nil {
-				return &usageError{text: fmt.Sprintf("--set %s: %v", s.key, err)}
+				return badArgument("", "--set %s: %v", s.key, err)
 			}
 		default:
 			if err := s.into(&m.Extra, []string{s.key}); err != nil {
@@ -139,5 +138,5 @@ func problemOf(c *ctxdir.Context) error {
 	if p == nil {
 		return nil
 	}
-	return &problemsError{p.Error(), problemHint(c.ID(), p)}
+	return problems(problemHint(c.ID(), p), "%v", p)
 }

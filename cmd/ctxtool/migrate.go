@@ -93,7 +93,7 @@ func (m *migrateRun) run(s *ctxdir.Store, paths []string) error {
 		return err
 	}
 	if stopped == nil && m.sum.Failed > 0 {
-		return &problemsError{text: "failed to migrate " + count(m.sum.Failed, "legacy context")}
+		return problems("", "failed to migrate %s", count(m.sum.Failed, "legacy context"))
 	}
 	return stopped
 }

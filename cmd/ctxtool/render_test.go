@@ -207,9 +207,9 @@ ID  TITLE          N
 	}
 	for _, test := range tests {
 		tab := table{head: []string{"ID", "TITLE", "N"}, right: []int{2}, shrink: []int{1}}
-		tab.add("1", "a title\nof some text", "5")
-		tab.add("22", "日本語の題", "10")
-		tab.add("3", "", "")
+		tab.add(nil, "1", "a title\nof some text", "5")
+		tab.add(nil, "22", "日本語の題", "10")
+		tab.add(nil, "3", "", "")
 		var b strings.Builder
 		if err := tab.print(&b, test.width, false); err != nil {
 			t.Fatal(err)

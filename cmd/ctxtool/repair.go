@@ -104,7 +104,7 @@ func (a *app) repair(ctx context.Context, s *ctxdir.Store, o ctxdir.CheckOptions
 		return failures("repair", failed, v.last.Contexts)
 	}
 	if v.last.Left > 0 {
-		return &problemsError{count(v.last.Left, "problem") + " cannot be repaired", `run "ctxtool check --read-data" for details`}
+		return problems(`run "ctxtool check --read-data" for details`, "%s cannot be repaired", count(v.last.Left, "problem"))
 	}
 	return nil
 }

@@ -2,7 +2,6 @@ package main
 
 import (
 	"context"
-	"fmt"
 
 	"github.com/ctxdir/ctxdir"
 	"github.com/spf13/cobra"
@@ -68,7 +67,7 @@ func (a *app) rollback(ctx context.Context, ref, to string, force bool) error {
 			for _, d := range differs {
 				a.detail("%s", oneLine(d))
 			}
-			return &problemsError{err.Error(), "add --force to restore the original anyway, and move the context to the trash"}
+			return problems("add --force to restore the original anyway, and move the context to the trash", "%v", err)
 		}
 		if err != nil {
 			return err
@@ -76,7 +75,7 @@ func (a *app) rollback(ctx context.Context, ref, to string, force bool) error {
 		if err := a.rolledBack(done); err != nil || done.Missing == 0 {
 			return err
 		}
-		return &problemsError{text: fmt.Sprintf("left out %s that cannot be read", count(done.Missing, "message"))}
+		return problems("", "left out %s that cannot be read", count(done.Missing, "message"))
 	})
 }
 

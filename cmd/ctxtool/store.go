@@ -118,7 +118,7 @@ func (a *app) openOrInit(opts ...ctxdir.Option) (*ctxdir.Store, error) {
 func resolve(s *ctxdir.Store, ref string) (uuid.UUID, error) {
 	id, err := s.Resolve(ref)
 	if errors.Is(err, ctxdir.ErrInvalid) {
-		return id, &usageError{fmt.Sprintf("%q is neither a context id nor a part of one", ref), `run "ctxtool ls" to list the contexts`}
+		return id, badArgument(`run "ctxtool ls" to list the contexts`, "%q is neither a context id nor a part of one", ref)
 	}
 	return id, err
 }
@@ -136,7 +136,7 @@ func (a *app) withStore(ctx context.Context, f func(s *ctxdir.Store) error, opts
 // store.
 func (a *app) closeStore(ctx context.Context, s *ctxdir.Store, err error) error {
 	if problem := s.Info().Problem; err == nil && problem != nil {
-		err = &problemsError{problem.Error(), hint(problem)}
+		err = problems(hint(problem), "%v", problem)
 	}
 	if err == nil && ctx.Err() == nil {
 		if err = a.out.Flush(); err == nil && a.collects {

@@ -11,19 +11,25 @@ import (
 	"github.com/rivo/uniseg"
 )
 
-// table aligns rows in columns. If they are wider than the terminal, it cuts the columns in shrink.
+// table aligns rows in columns, or prints their records with --json. If the rows are wider than the terminal, it cuts the
+// columns in shrink.
 type table struct {
-	head   []string
-	right  []int // columns aligned to the right
-	shrink []int // columns to cut, in this order
-	rows   [][]string
-	styles map[[2]int]string // of cells, by row and column
+	head    []string
+	right   []int // columns aligned to the right
+	shrink  []int // columns to cut, in this order
+	records []any
+	rows    [][]string
+	styles  map[[2]int]string // of cells, by row and column
 }
 
 // minWidth is the width that a cut column keeps.
 const minWidth = 12
 
-func (t *table) add(cells ...string) {
+// add adds a row. Its record is nil if the row is only for people.
+func (t *table) add(record any, cells ...string) {
+	if record != nil {
+		t.records = append(t.records, record)
+	}
 	for i := range cells {
 		cells[i] = oneLine(cells[i])
 	}
@@ -91,7 +97,17 @@ func (t *table) row(w io.Writer, cells []string, widths []int, style func(column
 	return err
 }
 
-func (a *app) printTable(t *table) error { return t.print(a.out, a.width(), a.colours(a.out.w)) }
+func (a *app) printTable(t *table) error {
+	if !a.json {
+		return t.print(a.out, a.width(), a.colours(a.out.w))
+	}
+	for _, r := range t.records {
+		if err := a.record(r); err != nil {
+			return err
+		}
+	}
+	return nil
+}
 
 // shorten cuts a text to a number of columns.
 func shorten(s string, columns int) string {

@@ -89,29 +89,21 @@ func (a *app) listTrash(ctx context.Context, s *ctxdir.Store, refs []string) err
 		if expires.UTC().Year() > 9999 { // JSON cannot hold such a time
 			expires = x.RemovedAt
 		}
-		if a.json {
-			r := trashRecord{itemRecordOf(x, false, false), x.Name, x.RemovedAt.UTC(), expires.UTC(), ""}
-			if x.Problem != nil {
-				r.Problem = x.Problem.Error()
-			}
-			if err := a.record(r); err != nil {
-				return err
-			}
-			continue
-		}
+		r := trashRecord{itemRecordOf(x, false, false), x.Name, x.RemovedAt.UTC(), expires.UTC(), problemText(x.Problem)}
 		context := ""
 		if x.Context != uuid.Nil {
 			context = shortID(x.Context)
 		}
-		t.add(shortID(x.ID), cmp.Or(x.Kind, "?"), humanSize(x.Bytes), humanTime(x.RemovedAt), expires.Local().Format(time.DateOnly), context, x.Reason)
+		t.add(r, shortID(x.ID), cmp.Or(x.Kind, "?"), humanSize(x.Bytes), humanTime(x.RemovedAt), expires.Local().Format(time.DateOnly),
+			context, x.Reason)
 	}
-	if !a.json && len(t.rows) > 0 {
+	if len(t.rows) > 0 {
 		if err := a.printTable(&t); err != nil {
 			return err
 		}
 	}
 	if failed > 0 {
-		return &problemsError{text: "failed to list " + count(failed, "trash folder")}
+		return problems("", "failed to list %s", count(failed, "trash folder"))
 	}
 	return nil
 }
@@ -121,7 +113,7 @@ func items(ctx context.Context, s *ctxdir.Store, refs []string) (ids []uuid.UUID
 	for _, ref := range refs {
 		id, err := s.ResolveItem(ctx, ref)
 		if errors.Is(err, ctxdir.ErrInvalid) {
-			return nil, &usageError{fmt.Sprintf("%q is neither an item id nor a part of one", ref), `run "ctxtool trash ls" to list the items`}
+			return nil, badArgument(`run "ctxtool trash ls" to list the items`, "%q is neither an item id nor a part of one", ref)
 		}
 		if err != nil {
 			return nil, err
@@ -219,7 +211,7 @@ func (a *app) empty(ctx context.Context, s *ctxdir.Store, ids []uuid.UUID, older
 		return err
 	}
 	if failed > 0 {
-		return &problemsError{text: "failed to purge " + count(failed, "item")}
+		return problems("", "failed to purge %s", count(failed, "item"))
 	}
 	return nil
 }

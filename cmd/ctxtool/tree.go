@@ -30,7 +30,7 @@ func (a *app) tree(ctx context.Context, c *ctxdir.Context, _ []string) error {
 	}
 	print := a.printTree
 	if a.json {
-		print = a.printBranchRecords
+		print = a.printBranches
 	}
 	if err := print(all); err != nil {
 		return err
@@ -57,7 +57,7 @@ func (t *table) addNode(w *branchNode, prefix, corner, below string) {
 	if corner != "" {
 		fork = humanCount(w.Shared)
 	}
-	t.add(prefix+corner+name, fork, humanCount(w.Messages), humanSize(w.Bytes))
+	t.add(nil, prefix+corner+name, fork, humanCount(w.Messages), humanSize(w.Bytes))
 	if w.Active {
 		t.style(0, boldGreen)
 	}
