@@ -31,16 +31,12 @@ interrupted run can be repeated.`,
 		Args:              between(0, -1),
 		ValidArgsFunction: a.completeContexts(-1),
 		RunE: func(cmd *cobra.Command, args []string) error {
-			return a.withStore(cmd.Context(), func(s *ctxdir.Store) error {
-				ids, err := contextsOf(s, args)
-				if err != nil {
-					return err
-				}
+			return a.onStore(func(ctx context.Context, s *ctxdir.Store, args []string) error {
 				if !cmd.Flags().Changed("threshold") {
 					threshold = s.Info().TextThreshold
 				}
-				return a.externalise(cmd.Context(), s, ids, threshold)
-			})
+				return a.externalise(ctx, s, args, threshold)
+			})(cmd, args)
 		},
 	}
 	cmd.Flags().Int64Var(&threshold, "threshold", 0, "move texts of at least `N` bytes (default: the store's setting)")
@@ -48,7 +44,11 @@ interrupted run can be repeated.`,
 	return cmd
 }
 
-func (a *app) externalise(ctx context.Context, s *ctxdir.Store, ids []uuid.UUID, threshold int64) error {
+func (a *app) externalise(ctx context.Context, s *ctxdir.Store, refs []string, threshold int64) error {
+	ids, err := contextsOf(s, refs)
+	if err != nil {
+		return err
+	}
 	var messages int64
 	failed, err := eachContext(ctx, a, "Externalising", ids, func(id uuid.UUID) (done ctxdir.ArchiveResult, err error) {
 		err = withOpen(ctx, s, id, func(c *ctxdir.Context) (err error) {

@@ -26,9 +26,7 @@ holds are written to files first.`,
 		Annotations:       exits("", ofStores...),
 		Args:              between(1, -1),
 		ValidArgsFunction: a.completeContexts(-1),
-		RunE: func(cmd *cobra.Command, args []string) error {
-			return a.withStore(cmd.Context(), func(s *ctxdir.Store) error { return a.files(cmd.Context(), s, args) })
-		},
+		RunE:              a.onStore(a.files),
 	}
 }
 

@@ -55,13 +55,13 @@ it.`,
 			if grace < 0 {
 				return usage(cmd, "--grace must not be negative")
 			}
-			return a.withStore(cmd.Context(), func(s *ctxdir.Store) error {
+			return a.onStore(func(ctx context.Context, s *ctxdir.Store, args []string) error {
 				ids, all, err := selectContexts(s, args)
 				if err != nil {
 					return err
 				}
-				return a.gc(cmd.Context(), s, ctxdir.CollectOptions{Contexts: ids, All: all, Grace: cmp.Or(grace, -1), DryRun: a.dryRun})
-			})
+				return a.gc(ctx, s, ctxdir.CollectOptions{Contexts: ids, All: all, Grace: cmp.Or(grace, -1), DryRun: a.dryRun})
+			})(cmd, args)
 		},
 	}
 	durationFlag(cmd, &grace, "grace", defaultGrace, "set the grace period to `DURATION`")

@@ -204,11 +204,16 @@ func (i *importRun) failed(path string, err error) error {
 		i.firstErr = err
 	}
 	i.progress.clear()
-	reason := reasonOf(err, path)
-	if i.a.json {
-		return i.a.record(failedRecord{"failed", path, reason})
+	return i.a.fileFailed(path, err, err)
+}
+
+// fileFailed reports why a verb failed on a file.
+func (a *app) fileFailed(path string, reason, err error) error {
+	text := reasonOf(reason, path)
+	if a.json {
+		return a.record(failedRecord{"failed", path, text})
 	}
-	i.a.warn(errorRecord{Path: path, Error: reason, Hint: hint(err)})
+	a.warn(errorRecord{Path: path, Error: text, Hint: hint(err)})
 	return nil
 }
 

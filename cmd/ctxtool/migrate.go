@@ -165,12 +165,7 @@ func (m *migrateRun) failed(path string, err error) error {
 	for _, d := range libraryError(err).Differs {
 		m.a.warn(errorRecord{Path: path, Error: oneLine(d)})
 	}
-	reason := reasonOf(cause(err), path)
-	if m.a.json {
-		return m.a.record(failedRecord{"failed", path, reason})
-	}
-	m.a.warn(errorRecord{Path: path, Error: reason, Hint: hint(err)})
-	return nil
+	return m.a.fileFailed(path, cause(err), err)
 }
 
 // skipped reports a file that is not migrated. For people, a file that PATH does not name is only a detail.

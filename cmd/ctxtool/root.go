@@ -1,7 +1,6 @@
 package main
 
 import (
-	"bufio"
 	"context"
 	"fmt"
 	"io"
@@ -74,38 +73,14 @@ unique beginning or end of the id.`,
 		Args:                       cobra.ArbitraryArgs,
 		RunE:                       needVerb,
 	}
-	root.PersistentPreRunE = func(cmd *cobra.Command, _ []string) error {
-		switch {
-		case a.quiet && a.verbose:
-			return usage(cmd, "--quiet and --verbose cannot be used together")
-		case a.lockTimeout < 0:
-			return usage(cmd, "--lock-timeout must not be negative")
-		}
-		if a.json {
-			a.out.expectJSON()
-		}
-		a.collects = !a.noGC && a.env("CTXDIR_NO_GC") == "" && collectsAfter(cmd)
-		return nil
-	}
+	root.PersistentPreRunE = a.begin
 	root.SetIn(stdin)
 	root.SetOut(a.out)
 	root.SetErr(stderr)
 	root.SetFlagErrorFunc(func(cmd *cobra.Command, err error) error {
 		return usage(cmd, "%v", err)
 	})
-	flags := root.PersistentFlags()
-	flags.StringVar(&a.storeDir, "store", "", "use the store in `DIR`")
-	flags.BoolVar(&a.json, "json", false, "print results as JSON Lines")
-	flags.BoolVarP(&a.quiet, "quiet", "q", false, "print no notes and no progress")
-	flags.BoolVarP(&a.verbose, "verbose", "v", false, "print more notes on stderr")
-	flags.BoolVar(&a.noProgress, "no-progress", false, "show no progress bar")
-	flags.BoolVar(&a.noPager, "no-pager", false, "print long results without a pager")
-	flags.BoolVar(&a.noGC, "no-gc", false, "skip the daily garbage collection (like $CTXDIR_NO_GC)")
-	flags.DurationVar(&a.lockTimeout, "lock-timeout", 10*time.Second, "wait at most `DURATION` for a lock")
-
-	flags.BoolP("help", "h", false, "show this help")
-	root.Flags().Bool("version", false, "print the version")
-
+	a.addGlobalFlags(root)
 	root.AddCommand(
 		a.initCmd(), a.newCmd(), a.appendCmd(), a.lsCmd(), a.showCmd(), a.treeCmd(), a.branchCmd(), a.metaCmd(), a.duCmd(), a.rmCmd(),
 		a.checkCmd(), a.repairCmd(), a.importCmd(), a.exportCmd(), a.filesCmd(), a.externaliseCmd(), a.archiveCmd(), a.unarchiveCmd(), a.gcCmd(),
@@ -115,13 +90,42 @@ unique beginning or end of the id.`,
 	root.SetHelpCommand(help)
 	root.AddCommand(help)
 	root.SetHelpFunc(func(cmd *cobra.Command, _ []string) { fmt.Fprint(cmd.OutOrStdout(), a.help(cmd)) })
-	_ = root.MarkPersistentFlagDirname("store")
 	root.Version = versionLine()
 	root.SetVersionTemplate("{{.Version}}\n")
 	root.InitDefaultCompletionCmd("completion")
 	ownCompletion(root)
 	group(root)
 	return a, root
+}
+
+func (a *app) addGlobalFlags(root *cobra.Command) {
+	flags := root.PersistentFlags()
+	flags.StringVar(&a.storeDir, "store", "", "use the store in `DIR`")
+	flags.BoolVar(&a.json, "json", false, "print results as JSON Lines")
+	flags.BoolVarP(&a.quiet, "quiet", "q", false, "print no notes and no progress")
+	flags.BoolVarP(&a.verbose, "verbose", "v", false, "print more notes on stderr")
+	flags.BoolVar(&a.noProgress, "no-progress", false, "show no progress bar")
+	flags.BoolVar(&a.noPager, "no-pager", false, "print long results without a pager")
+	flags.BoolVar(&a.noGC, "no-gc", false, "skip the daily garbage collection (like $CTXDIR_NO_GC)")
+	flags.DurationVar(&a.lockTimeout, "lock-timeout", 10*time.Second, "wait at most `DURATION` for a lock")
+	flags.BoolP("help", "h", false, "show this help")
+	root.Flags().Bool("version", false, "print the version")
+	_ = root.MarkPersistentFlagDirname("store")
+}
+
+// begin checks the global flags before a verb runs.
+func (a *app) begin(cmd *cobra.Command, _ []string) error {
+	switch {
+	case a.quiet && a.verbose:
+		return usage(cmd, "--quiet and --verbose cannot be used together")
+	case a.lockTimeout < 0:
+		return usage(cmd, "--lock-timeout must not be negative")
+	}
+	if a.json {
+		a.out.expectJSON()
+	}
+	a.collects = !a.noGC && a.env("CTXDIR_NO_GC") == "" && collectsAfter(cmd)
+	return nil
 }
 
 // collectsAfter reports whether a verb writes, and so collects garbage when it closes the store. A store opened
@@ -184,66 +188,4 @@ func between(least, limit int) cobra.PositionalArgs {
 		}
 		return nil
 	}
-}
-
-// note prints a note on stderr, after the results so far.
-func (a *app) note(format string, args ...any) {
-	if !a.quiet {
-		_ = a.out.Flush() // an error returns when the verb ends
-		fmt.Fprintln(a.stderr, "ctxtool: "+oneLine(fmt.Sprintf(format, args...)))
-	}
-}
-
-// detail prints a note that only --verbose asks for.
-func (a *app) detail(format string, args ...any) {
-	if a.verbose {
-		a.note(format, args...)
-	}
-}
-
-// output is stdout. It marks its errors as errOutput.
-type output struct {
-	w         io.Writer  // as given: it may be a terminal
-	sanitiser *sanitiser // nil unless w is a terminal
-	buf       *bufio.Writer
-	pager     *pager // nil if results go to w directly
-}
-
-func newOutput(w io.Writer) *output { return &output{w: w, buf: bufio.NewWriterSize(w, 64<<10)} }
-
-func (o *output) Write(p []byte) (int, error) {
-	shown := p
-	if o.sanitiser != nil {
-		shown = o.sanitiser.shown(p)
-	}
-	if _, err := o.buf.Write(shown); err != nil {
-		return 0, errOutput{err}
-	}
-	return len(p), nil
-}
-
-// expectJSON announces that the results are JSON, so that the sanitiser escapes instead of dropping.
-func (o *output) expectJSON() {
-	if o.sanitiser != nil {
-		o.sanitiser.json = true
-	}
-}
-
-// Flush writes buffered results.
-func (o *output) Flush() error {
-	if err := o.buf.Flush(); err != nil {
-		return errOutput{err}
-	}
-	return nil
-}
-
-// Close writes buffered results, and waits until the user leaves the pager.
-func (o *output) Close() error {
-	err := o.Flush()
-	if o.pager != nil {
-		if cerr := o.pager.Close(); err == nil && cerr != nil {
-			err = errOutput{cerr}
-		}
-	}
-	return err
 }

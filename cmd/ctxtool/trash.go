@@ -177,13 +177,9 @@ func (a *app) trashEmptyCmd() *cobra.Command {
 			if older > 0 && len(args) > 0 {
 				return usage(cmd, "--older-than and ITEM cannot be used together")
 			}
-			return a.withStore(cmd.Context(), func(s *ctxdir.Store) error {
-				ids, err := items(cmd.Context(), s, args)
-				if err != nil {
-					return err
-				}
-				return a.empty(cmd.Context(), s, ids, older)
-			})
+			return a.onStore(func(ctx context.Context, s *ctxdir.Store, args []string) error {
+				return a.empty(ctx, s, args, older)
+			})(cmd, args)
 		},
 	}
 	cmd.Flags().DurationVar(&older, "older-than", 0, "purge only items removed at least `DURATION` ago")
@@ -191,10 +187,14 @@ func (a *app) trashEmptyCmd() *cobra.Command {
 	return cmd
 }
 
-func (a *app) empty(ctx context.Context, s *ctxdir.Store, ids []uuid.UUID, older time.Duration) error {
+func (a *app) empty(ctx context.Context, s *ctxdir.Store, refs []string, older time.Duration) error {
+	ids, err := items(ctx, s, refs)
+	if err != nil {
+		return err
+	}
 	failed := 0
 	print := func(t ctxdir.Item) error { return a.printItem(t, true) }
-	err := withReport(ctx, print, func(ctx context.Context, report func(ctxdir.Item)) error {
+	err = withReport(ctx, print, func(ctx context.Context, report func(ctxdir.Item)) error {
 		o := ctxdir.RemoveOptions{DryRun: a.dryRun, Report: report, Failed: func(err error) {
 			failed++
 			a.warnOf(err)
