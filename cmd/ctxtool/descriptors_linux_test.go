@@ -39,8 +39,10 @@ func TestFewDescriptors(t *testing.T) {
 	want, refusals := whole(), 0
 	for few := 9; few <= 30; few++ {
 		for _, args := range [][]string{
-			{"ls"}, {"show", s.folded}, {"--json", "show", s.archived}, {"export", s.archived}, {"check"}, {"check", "--read-data"}, {"repair"}, {"du"}, {"gc"},
-			{"append", s.folded, "--expect-position", "99", "x"}, {"files", s.archived}, {"tree", s.folded}, {"branch", "ls", s.archived}, {"meta", s.folded},
+			{"ls"}, {"show", s.folded}, {"--json", "show", s.archived}, {"export", s.archived},
+			{"check"}, {"check", "--read-data"}, {"repair"}, {"du"}, {"gc"},
+			{"append", s.folded, "--expect-position", "99", "x"}, {"files", s.archived},
+			{"tree", s.folded}, {"branch", "ls", s.archived}, {"meta", s.folded},
 		} {
 			cmd := exec.Command("ctxtool-measured", args...)
 			cmd.Env = append(os.Environ(), "CTXDIR_STORE="+s.dir, "CTXDIR_NO_GC=1", "MEASURED=", fmt.Sprintf("DESCRIPTORS=%d", few))
@@ -73,7 +75,8 @@ func TestFewDescriptors(t *testing.T) {
 // TestRefusalHints: what the system refuses comes with advice that helps, and never with a repair, whatever was being done.
 func TestRefusalHints(t *testing.T) {
 	for number, want := range map[syscall.Errno]string{
-		syscall.EMFILE: "ulimit -n", syscall.ENFILE: "fs.file-max", syscall.ENOMEM: "memory", syscall.ENOSPC: "trash empty", syscall.EDQUOT: "quota", syscall.EROFS: "a writable file system",
+		syscall.EMFILE: "ulimit -n", syscall.ENFILE: "fs.file-max", syscall.ENOMEM: "memory", syscall.ENOSPC: "trash empty",
+		syscall.EDQUOT: "quota", syscall.EROFS: "a writable file system",
 		syscall.EACCES: "permissions", syscall.EPERM: "permissions", syscall.EIO: "the disk may be failing",
 	} {
 		reason := &fs.PathError{Op: "open", Path: "x", Err: number}

@@ -88,9 +88,13 @@ func (g *goldenStore) fill() {
 	for i, body := range []string{
 		`{"role":"system","content":"You help."}`,
 		`{"role":"user","content":"# A question\n\n* one\n* two\n\nWhat does *the parser* do?"}`,
-		`{"role":"assistant","content":[{"type":"thinking","thinking":"First I read it.\nThen I answer."},{"type":"text","text":"I read it."},{"type":"tool_use","name":"Bash","input":{"command":"cat parser.go","description":"a description that does not fit into a line of eighty columns"}}]}`,
+		`{"role":"assistant","content":[{"type":"thinking","thinking":"First I read it.\nThen I answer."},` +
+			`{"type":"text","text":"I read it."},{"type":"tool_use","name":"Bash","input":{"command":"cat parser.go",` +
+			`"description":"a description that does not fit into a line of eighty columns"}}]}`,
 		`{"role":"tool","content":"package parser\n\nfunc Parse() {\n}\n"}`,
-		`{"role":"User","content":[{"type":"text","text":"And this?"},{"type":"image","source":{"type":"base64","media_type":"image/png","data":"AAAAAAAAAAAA"}},{"type":"file","filename":"notes 日本.txt","source":{"type":"base64","media_type":"text/plain","data":"AAAA"}}]}`,
+		`{"role":"User","content":[{"type":"text","text":"And this?"},` +
+			`{"type":"image","source":{"type":"base64","media_type":"image/png","data":"AAAAAAAAAAAA"}},` +
+			`{"type":"file","filename":"notes 日本.txt","source":{"type":"base64","media_type":"text/plain","data":"AAAA"}}]}`,
 		`{"role":"Assistant","content":"It parses."}`,
 	} {
 		walk.WriteString(goldenMessage(1, i, i, body))
@@ -116,7 +120,8 @@ func (g *goldenStore) fill() {
 			2,
 			1,
 			21,
-			`{"role":"assistant","content":[{"type":"thinking","thinking":"漢字の思考はとても長いので、八十桁の端末では一行に収まりません。切れ目は文字の途中であってはならない。"},{"type":"text","text":"👍🏿"}]}`,
+			`{"role":"assistant","content":[{"type":"thinking","thinking":"漢字の思考はとても長いので、八十桁の端末では一行に収まりません。切れ目は文字の途中であってはならない。"},`+
+				`{"type":"text","text":"👍🏿"}]}`,
 		),
 		"append", wideID, "--jsonl", "--envelope")
 	g.do(

@@ -98,10 +98,14 @@ func prepareExamples(t *testing.T) (home string) {
 		".zfunc/x":                   "",
 		".config/fish/completions/x": "",
 		".local/share/bash-completion/completions/x": "",
-		".old-tool/conversations/" + migratedID + ".json": `{"id": "` + migratedID + `", "parent_id": null, "config": {}, "message_pool": {}, "branches": {"main": {"name": "main", ` +
+		".old-tool/conversations/" + migratedID + ".json": `{"id": "` + migratedID + `", "parent_id": null, "config": {}, ` +
+			`"message_pool": {}, "branches": {"main": {"name": "main", ` +
 			`"message_ids": [], "system_prompt": null, "user_prompt": null}}, "active_branch_name": "main", "current_state": "idle"}`,
 	}
-	for from, to := range map[string]string{"chatgpt/conversations.json": "work/conversations.json", "claude-code/simple.jsonl": ".claude/projects/walk/simple.jsonl"} {
+	for from, to := range map[string]string{
+		"chatgpt/conversations.json": "work/conversations.json",
+		"claude-code/simple.jsonl":   ".claude/projects/walk/simple.jsonl",
+	} {
 		b, err := os.ReadFile(filepath.Join("../../testdata", from))
 		if err != nil {
 			t.Fatal(err)
@@ -193,7 +197,8 @@ func TestManuals(t *testing.T) {
 			continue
 		}
 		page := string(b)
-		for _, wanted := range []string{".TH \"" + escape(strings.ToUpper(name)) + "\" \"1\"", ".SH \"SYNOPSIS\"", ".SH \"EXIT STATUS\"", ".SH \"EXAMPLES\"", escape(cmd.Short)} {
+		title := ".TH \"" + escape(strings.ToUpper(name)) + "\" \"1\""
+		for _, wanted := range []string{title, ".SH \"SYNOPSIS\"", ".SH \"EXIT STATUS\"", ".SH \"EXAMPLES\"", escape(cmd.Short)} {
 			if !strings.Contains(page, wanted) {
 				t.Errorf("%s: no %s", name, wanted)
 			}

@@ -66,7 +66,8 @@ func TestParts(t *testing.T) {
 		},
 		{
 			"image in a blob",
-			`{"content":[{"type":"image_url","image_url":{"url":{"$blob":"` + someBlob + `","size":2048,"encoding":"base64","media_type":"image/gif"}}}]}`,
+			`{"content":[{"type":"image_url","image_url":{"url":{"$blob":"` + someBlob +
+				`","size":2048,"encoding":"base64","media_type":"image/gif"}}}]}`,
 			[]part{{kind: attachedPart, text: "image image/gif, 2.0 KiB"}},
 		},
 		{
@@ -95,7 +96,8 @@ func TestParts(t *testing.T) {
 func TestRenderMessage(t *testing.T) {
 	id := uuid.MustParse("0195f0a0-0000-7000-8000-000000000001")
 	body := json.RawMessage(
-		`{"role":"user","content":[{"type":"text","text":"bell\u0007 red\u001b[31m\nnext"},{"type":"tool_use","name":"Bash","input":{"command":"echo one; echo two"}}]}`,
+		`{"role":"user","content":[{"type":"text","text":"bell\u0007 red\u001b[31m\nnext"},` +
+			`{"type":"tool_use","name":"Bash","input":{"command":"echo one; echo two"}}]}`,
 	)
 	m := &ctxdir.Message{ID: id, Position: 7, Role: "user", CreatedAt: time.Date(2025, 3, 4, 5, 6, 7, 0, time.Local), Stored: body}
 	edited, lost, typed := *m, *m, *m
@@ -140,7 +142,8 @@ func TestRenderMessage(t *testing.T) {
 			"colour",
 			renderer{fold: 80, colour: true},
 			&lost,
-			"\x1b[1m7\x1b[0m  \x1b[1;34muser\x1b[0m  \x1b[2m2025-03-04 05:06:07\x1b[0m  \x1b[2m" + id.String() + "\x1b[0m\n\x1b[31munavailable: file is empty\x1b[0m\n\n",
+			"\x1b[1m7\x1b[0m  \x1b[1;34muser\x1b[0m  \x1b[2m2025-03-04 05:06:07\x1b[0m  \x1b[2m" + id.String() +
+				"\x1b[0m\n\x1b[31munavailable: file is empty\x1b[0m\n\n",
 		},
 	}
 	for _, test := range tests {
@@ -290,8 +293,10 @@ func TestChatMessages(t *testing.T) {
 		{"session record", `{"type":"user","message":{"role":"user","content":"a"}}`, `[{"role":"user","content":"a"}]`},
 		{
 			"tools",
-			`{"message":{"role":"assistant","content":[{"type":"thinking","thinking":"h"},{"type":"text","text":"a<b"},{"type":"tool_use","id":"t1","name":"f","input":{"n":1.0}}]}}`,
-			`[{"role":"assistant","content":[{"type":"text","text":"a<b"}],"tool_calls":[{"id":"t1","type":"function","function":{"name":"f","arguments":"{\"n\":1.0}"}}]}]`,
+			`{"message":{"role":"assistant","content":[{"type":"thinking","thinking":"h"},{"type":"text","text":"a<b"},` +
+				`{"type":"tool_use","id":"t1","name":"f","input":{"n":1.0}}]}}`,
+			`[{"role":"assistant","content":[{"type":"text","text":"a<b"}],` +
+				`"tool_calls":[{"id":"t1","type":"function","function":{"name":"f","arguments":"{\"n\":1.0}"}}]}]`,
 		},
 		{
 			"results",

@@ -58,8 +58,10 @@ func TestTerminalInjection(t *testing.T) {
 		`{"role":"user","content":` + raw + `}`,
 		`{"role":` + raw + `,"content":` + raw + `}`,
 		`{"type":` + raw + `,"x":` + raw + `,` + raw + `:1}`,
-		`{"role":"assistant","content":[{"type":"tool_use","name":` + raw + `,"input":{"a":` + raw + `}},{"type":"thinking","thinking":` + raw + `}]}`,
-		`{"role":"tool","content":[{"type":"tool_result","content":` + raw + `},{"type":"image","media_type":` + raw + `,"filename":` + raw + `}]}`,
+		`{"role":"assistant","content":[{"type":"tool_use","name":` + raw + `,"input":{"a":` + raw + `}},` +
+			`{"type":"thinking","thinking":` + raw + `}]}`,
+		`{"role":"tool","content":[{"type":"tool_result","content":` + raw + `},` +
+			`{"type":"image","media_type":` + raw + `,"filename":` + raw + `}]}`,
 	}
 	if code := p.run(ctx, strings.Join(messages, "\n")+"\n", "append", id, "--jsonl"); code != 0 {
 		t.Fatal(p.stderr.String())
@@ -74,11 +76,15 @@ func TestTerminalInjection(t *testing.T) {
 		odd = p.store
 	}
 	for _, args := range [][]string{
-		{"ls"}, {"show", id}, {"show", id, "--full"}, {"show", id, "--no-content"}, {"show", id, "--branch", rude}, {"tree", id}, {"branch", "ls", id}, {"meta", id},
-		{"du"}, {"du", id}, {"check"}, {"check", "-v"}, {"watch", id, "--tail", "9", "--no-follow"}, {"watch", id, "--from", "0", "--no-follow"}, {"watch", "--no-follow"},
+		{"ls"}, {"show", id}, {"show", id, "--full"}, {"show", id, "--no-content"}, {"show", id, "--branch", rude},
+		{"tree", id}, {"branch", "ls", id}, {"meta", id},
+		{"du"}, {"du", id}, {"check"}, {"check", "-v"}, {"watch", id, "--tail", "9", "--no-follow"}, {"watch", id, "--from", "0", "--no-follow"},
+		{"watch", "--no-follow"},
 		{"export", id}, {"export", id, "--format", "openai"}, {"export", id, "--format", "markdown"}, {"export", id, "--format", "html"},
-		{"trash", "ls"}, {"files", id}, {"doctor"}, {"import", odd}, {"migrate", odd}, {"migrate", p.store}, {"repair", "--dry-run"}, {"gc", "--dry-run"},
-		{"show", rude}, {"branch", "switch", id, rude + "x"}, {"--store", rude, "ls"}, {rude}, {"ls", "--sort", rude}, {"export", id, "-o", "/none/" + rude},
+		{"trash", "ls"}, {"files", id}, {"doctor"}, {"import", odd}, {"migrate", odd}, {"migrate", p.store},
+		{"repair", "--dry-run"}, {"gc", "--dry-run"},
+		{"show", rude}, {"branch", "switch", id, rude + "x"}, {"--store", rude, "ls"}, {rude}, {"ls", "--sort", rude},
+		{"export", id, "-o", "/none/" + rude},
 		{"__complete", "branch", "switch", id, ""}, {"__complete", "show", ""}, {"man"}, {"help", "show"},
 	} {
 		for _, global := range [][]string{nil, {"--json"}, {"NO_COLOR"}} {
@@ -169,8 +175,10 @@ func TestSanitiser(t *testing.T) {
 // TestSafeNames: a file's name from a message leads nowhere, hides nothing and means no device.
 func TestSafeNames(t *testing.T) {
 	for name, want := range map[string]string{
-		"a/b.png": "a/b.png", `a\b.png`: "a/b.png", "../../etc/passwd": "etc/passwd", "-rf": "rf", "--": "", ".bashrc": "bashrc", "a/.ssh/-x": "a/ssh/x", "...": "",
-		"con": "_con", "NUL.txt": "_NUL.txt", "com1.tar.gz": "_com1.tar.gz", "COM¹": "_COM¹", "console": "console", "lpt1 .txt": "_lpt1 .txt", "a. . ": "a", "a:b|c?": "a_b_c_",
+		"a/b.png": "a/b.png", `a\b.png`: "a/b.png", "../../etc/passwd": "etc/passwd", "-rf": "rf", "--": "",
+		".bashrc": "bashrc", "a/.ssh/-x": "a/ssh/x", "...": "",
+		"con": "_con", "NUL.txt": "_NUL.txt", "com1.tar.gz": "_com1.tar.gz", "COM¹": "_COM¹", "console": "console",
+		"lpt1 .txt": "_lpt1 .txt", "a. . ": "a", "a:b|c?": "a_b_c_",
 		"x\u202egnp.exe": "xgnp.exe", "x\u200by\ufeff": "xy", "x\x1b[31m\u009b": "x[31m", "x\u2028y\n": "xy", "\xff": "_", "": "", "/": "",
 		strings.Repeat("é", 150) + ".png": strings.Repeat("é", 98) + ".png", strings.Repeat("x", 300): strings.Repeat("x", 200),
 		strings.Repeat("d/", 50) + "f": strings.Repeat("d/", 8) + "f",
@@ -195,7 +203,8 @@ func TestSafeNames(t *testing.T) {
 		}
 		for part := range strings.SplitSeq(name, "/") {
 			if name != "" &&
-				(part == "" || strings.ContainsAny(part[:1], "-. ") || strings.ContainsAny(part[len(part)-1:], ". ") || len(part) > maxNameBytes+1 || oneLine(part) != part ||
+				(part == "" || strings.ContainsAny(part[:1], "-. ") || strings.ContainsAny(part[len(part)-1:], ". ") ||
+					len(part) > maxNameBytes+1 || oneLine(part) != part ||
 					deviceName.MatchString(part) || safePart(part) != part) {
 				r.Fatalf("part %q of %q", part, name)
 			}

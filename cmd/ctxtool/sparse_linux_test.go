@@ -63,7 +63,10 @@ func newSparseStore(t *testing.T) *sparseStore {
 	s.message = strings.Split(do("", "--json", "show", s.folded, "--range", "4:5"), `"id":"`)[1][:36]
 	do(`{"n":2}`+"\n", "append", s.folded, "--jsonl")
 	do("", "ls")
-	for name, text := range map[string]string{"import.jsonl": `{"role":"user","content":"a"}` + "\n", "0a0a0a0a-0000-4000-8000-000000000000.json": `{"id":"0a0a0a0a-0000-4000-8000-000000000000","message_pool":{},"branches":{}}`} {
+	for name, text := range map[string]string{
+		"import.jsonl": `{"role":"user","content":"a"}` + "\n",
+		"0a0a0a0a-0000-4000-8000-000000000000.json": `{"id":"0a0a0a0a-0000-4000-8000-000000000000","message_pool":{},"branches":{}}`,
+	} {
 		if err := os.WriteFile(filepath.Join(filepath.Dir(s.dir), name), []byte(text), 0o600); err != nil {
 			t.Fatal(err)
 		}

@@ -250,7 +250,10 @@ func TestConsoleInjection(t *testing.T) {
 	if code := p.run(t.Context(), strings.Repeat(rude+"\n", 50), "append", id); code != 0 {
 		t.Fatal(p.stderr.String())
 	}
-	for _, args := range [][]string{{"export", id, "--format", "markdown"}, {"export", id}, {"show", id}, {"--json", "show", id}, {"watch", id, "--tail", "1", "--no-follow"}} {
+	for _, args := range [][]string{
+		{"export", id, "--format", "markdown"}, {"export", id}, {"show", id}, {"--json", "show", id},
+		{"watch", id, "--tail", "1", "--no-follow"},
+	} {
 		c := newConsole(t)
 		_, shown := c.end(c.start(p.store, []string{"PAGER=head -n 1000"}, args...))
 		checkShown(t, args[0], shown)
