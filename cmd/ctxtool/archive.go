@@ -10,8 +10,8 @@ import (
 	"github.com/spf13/cobra"
 )
 
-// archivedRecord is the result of archive, or, as "unarchived", of unarchive.
-type archivedRecord struct {
+// rewriteRecord is a context whose messages archive, unarchive or externalise rewrote.
+type rewriteRecord struct {
 	Record   string `json:"record"`
 	Context  string `json:"context"`
 	Messages int64  `json:"messages"`
@@ -152,7 +152,7 @@ func (a *app) archive(ctx context.Context, s *ctxdir.Store, o ctxdir.ArchiveOpti
 
 // archived prints what archive or unarchive did to a context.
 func (a *app) archived(record, name string, done ctxdir.ArchiveResult) error {
-	r := archivedRecord{record, done.Context.String(), done.Messages, done.Before, done.After, done.Stayed}
+	r := rewriteRecord{record, done.Context.String(), done.Messages, done.Before, done.After, done.Stayed}
 	if err := a.result(r, "%s%s %s", name, record, sizeChange(done)); err != nil || done.Stayed == 0 {
 		return err
 	}

@@ -8,14 +8,6 @@ import (
 	"github.com/spf13/cobra"
 )
 
-type externalisedRecord struct {
-	Record   string `json:"record"`
-	Context  string `json:"context"`
-	Messages int64  `json:"messages"`
-	Before   int64  `json:"bytes_before"`
-	After    int64  `json:"bytes_after"`
-}
-
 func (a *app) externaliseCmd() *cobra.Command {
 	var threshold int64
 	cmd := &cobra.Command{
@@ -61,7 +53,7 @@ func (a *app) externalise(ctx context.Context, s *ctxdir.Store, refs []string, t
 		if !a.json && done.Messages == 0 {
 			return nil
 		}
-		r := externalisedRecord{"externalised", id.String(), done.Messages, done.Before, done.After}
+		r := rewriteRecord{"externalised", id.String(), done.Messages, done.Before, done.After, 0}
 		return a.result(r, "%s  %s", id, sizeChange(done))
 	})
 	if err != nil {

@@ -11,15 +11,6 @@ import (
 	"github.com/spf13/cobra"
 )
 
-type trashedRecord struct {
-	Record  string `json:"record"`
-	Context string `json:"context"`
-	Path    string `json:"path"` // in the store
-	Bytes   int64  `json:"bytes"`
-	Reason  string `json:"reason"`
-	DryRun  bool   `json:"dry_run,omitempty"`
-}
-
 func (a *app) rmCmd() *cobra.Command {
 	cmd := &cobra.Command{
 		Use:               "rm CONTEXT…",
@@ -50,7 +41,7 @@ func (a *app) remove(ctx context.Context, s *ctxdir.Store, refs []string) error 
 	failed, err := eachContext(ctx, a, "Removing", unique, func(id uuid.UUID) (ctxdir.Item, error) {
 		return moveToTrash(ctx, s, id, a.dryRun)
 	}, func(id uuid.UUID, t ctxdir.Item) error {
-		r := trashedRecord{"trashed", id.String(), t.Path, t.Bytes, t.Reason, a.dryRun}
+		r := itemRecord{Record: "trashed", Context: id.String(), Path: t.Path, Bytes: t.Bytes, Reason: t.Reason, DryRun: a.dryRun}
 		return a.result(r, "%s  %s  -> %s", id, humanSize(t.Bytes), t.Path)
 	})
 	if err != nil {

@@ -93,7 +93,10 @@ prints one "resync" record instead. A message may appear shortly before it is du
 			case len(args) == 0:
 				return a.withStore(cmd.Context(), func(s *ctxdir.Store) error {
 					w, err := s.Watch(cmd.Context())
-					return a.follow(cmd.Context(), &follower{a: a, f: &f}, w, err)
+					if err != nil {
+						return err
+					}
+					return (&follower{a: a, f: &f}).run(cmd.Context(), w)
 				}, ctxdir.WithReadOnly(), ctxdir.WithMemoryLimit(maxParsedBody))
 			}
 			return a.withContext(cmd.Context(), args[0], func(c *ctxdir.Context) error {
@@ -131,9 +134,12 @@ func (a *app) followContext(ctx context.Context, c *ctxdir.Context, f *watchFlag
 			return err
 		}
 	}
-	w, err := c.Watch(ctx, from)
 	p.seq = &from
-	return a.follow(ctx, p, w, err)
+	w, err := c.Watch(ctx, from)
+	if err != nil {
+		return err
+	}
+	return p.run(ctx, w)
 }
 
 // follower prints events.
@@ -151,14 +157,9 @@ type branchKey struct {
 	branch  string
 }
 
-func (a *app) follow(ctx context.Context, p *follower, w *ctxdir.Watcher, err error) error {
-	if err != nil {
-		return err
-	}
-	return closeAfter(w.Close, p.run(ctx, w))
-}
-
-func (p *follower) run(ctx context.Context, w *ctxdir.Watcher) error {
+// run prints events until the watcher ends, and closes it.
+func (p *follower) run(ctx context.Context, w *ctxdir.Watcher) (err error) {
+	defer func() { err = closeAfter(w.Close, err) }()
 	a := p.a
 	if err := p.ready(w); err != nil {
 		return err
