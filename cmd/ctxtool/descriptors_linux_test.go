@@ -18,7 +18,7 @@ import (
 // damageReport matches reports of damage.
 var damageReport = regexp.MustCompile(`-(damaged|missing)\b|damaged:|is missing|cannot be used|would be moved`)
 
-// TestFewDescriptors: with too few descriptors a verb says so, and says how to get more; nothing is told to be damaged, and a repair
+// TestFewDescriptors: with too few descriptors a verb says so, and how to get more. It reports no damage, and repair
 // changes nothing.
 func TestFewDescriptors(t *testing.T) {
 	if testing.Short() {
@@ -72,7 +72,7 @@ func TestFewDescriptors(t *testing.T) {
 	}
 }
 
-// TestRefusalHints: what the system refuses comes with advice that helps, and never with a repair, whatever was being done.
+// TestRefusalHints: when the system refuses an operation, the hint names the remedy, and never a repair.
 func TestRefusalHints(t *testing.T) {
 	for number, want := range map[syscall.Errno]string{
 		syscall.EMFILE: "ulimit -n", syscall.ENFILE: "fs.file-max", syscall.ENOMEM: "memory", syscall.ENOSPC: "trash empty",

@@ -11,7 +11,7 @@ import (
 	"github.com/ctxdir/ctxdir/internal/place"
 )
 
-// TestDiagnosis: all is well with infos, not with a warning or an error.
+// TestDiagnosis: a warning or an error fails the verb, an info does not.
 func TestDiagnosis(t *testing.T) {
 	ok := place.Finding{Kind: "a", Severity: place.OK, Detail: "fine"}
 	info := place.Finding{Kind: "b", Severity: place.Info, Detail: "good\nto know", Path: "in/it"}

@@ -26,7 +26,8 @@ func (e *jsonlExport) message(ctx context.Context, m *loadedMessage) error {
 	return err
 }
 
-// openaiExport writes an array of chat messages. It writes a chat message verbatim, and converts the record of a session.
+// openaiExport writes an array of chat messages. It writes a chat message verbatim, and converts the record of a
+// session.
 type openaiExport struct {
 	w     io.Writer
 	begun bool // an element was written
@@ -123,8 +124,8 @@ func hasBlocks(content json.RawMessage) bool {
 	return false
 }
 
-// chatMessages converts a record to chat messages: tool calls beside the content, each tool result as a separate message
-// before the rest. A record without a speaker has none.
+// chatMessages converts a record to chat messages: tool calls beside the content, each tool result as a separate
+// message before the rest. A record without a speaker has none.
 func chatMessages(m *loadedMessage) []chatMessage {
 	o := chatObject(m.Body)
 	role := o.text("role")

@@ -46,7 +46,7 @@ var goldenViews = []struct {
 	{"meta", []string{"meta", rudeID}},
 }
 
-// laterViews come after garbage was collected and some files were damaged.
+// laterViews follow a garbage collection and some damage.
 var laterViews = []struct {
 	name string
 	args []string
@@ -58,7 +58,7 @@ var laterViews = []struct {
 	{"show-unavailable", []string{"show", walkID, "--last", "1"}},
 }
 
-// goldenStore is a store in which all that would differ from one run to the next is fixed: the clock is that of a bubble.
+// goldenStore is a store without differences between runs: its clock is that of a bubble.
 type goldenStore struct {
 	t *testing.T
 	inProcess
@@ -164,7 +164,7 @@ var (
 )
 
 // view returns what a verb shows on screens of two widths, with colours and without, and to a file. Escapes become
-// visible, and ids that come from chance become x.
+// visible, and random ids become x.
 func (g *goldenStore) view(args []string) string {
 	var b bytes.Buffer
 	for _, on := range []struct {
@@ -203,7 +203,7 @@ func (g *goldenStore) view(args []string) string {
 	})
 }
 
-// TestGolden compares what people see with the files in testdata/golden. "go test -run Golden -update" writes them anew.
+// TestGolden compares what people see with the files in testdata/golden. "go test -run Golden -update" rewrites them.
 func TestGolden(t *testing.T) {
 	local := time.Local
 	time.Local = time.UTC

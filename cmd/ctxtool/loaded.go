@@ -28,8 +28,8 @@ const (
 	maxBufferedBody = 1 << 20
 )
 
-// loadMessage reads the payloads of a message: all, or only the texts if it is for people. An unavailable payload leaves
-// its reference in the body.
+// loadMessage reads the payloads of a message: all, or only the texts if it is for people. An unavailable payload
+// leaves its reference in the body.
 func loadMessage(ctx context.Context, m *ctxdir.Message, forPeople bool) (*loadedMessage, error) {
 	if m.Unavailable != nil || !forPeople && fullSize(m) > maxBufferedBody {
 		return &loadedMessage{Message: m}, nil
@@ -86,7 +86,8 @@ func (s *loadedMessage) inMemory(ctx context.Context) (*loadedMessage, error) {
 	return s, ctx.Err()
 }
 
-// incompleteCount counts unavailable and incomplete messages. Erased messages do not count: they were removed on purpose.
+// incompleteCount counts unavailable and incomplete messages. Erased messages do not count: they were removed on
+// purpose.
 type incompleteCount struct {
 	messages int
 	large    bool  // a message is too large to parse

@@ -1,4 +1,5 @@
-// Command ctxtool works with stores of agent contexts. Package ctxdir describes stores; "ctxtool --help" lists the verbs.
+// Command ctxtool works with stores of agent contexts. Package ctxdir describes stores; "ctxtool --help" lists the
+// verbs.
 //
 // A verb parses its arguments, calls the library and prints. Results go to stdout, everything else to stderr.
 package main

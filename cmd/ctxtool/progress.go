@@ -9,7 +9,8 @@ import (
 	"github.com/schollz/progressbar/v3"
 )
 
-// progress is a bar on a terminal's stderr for work that takes longer than about a second. A nil progress shows nothing.
+// progress is a bar on a terminal's stderr for work that takes longer than about a second. A nil progress shows
+// nothing.
 type progress struct {
 	w       io.Writer
 	columns int // of the terminal

@@ -16,7 +16,7 @@ type screen struct {
 
 func (s *screen) Size() (columns, rows int, err error) { return s.columns, s.rows, nil }
 
-// TestProgress: a bar comes after a while, tells rate and remaining time, and leaves nothing behind.
+// TestProgress: a bar appears after a delay, shows rate and remaining time, and leaves nothing on the screen.
 func TestProgress(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		s := &screen{columns: 120}
@@ -57,7 +57,7 @@ func TestProgress(t *testing.T) {
 	})
 }
 
-// TestContextsProgress: one context needs no bar of its own, and several are counted as such.
+// TestContextsProgress: a bar counts contexts only if there are several.
 func TestContextsProgress(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		s := &screen{columns: 120}
@@ -77,7 +77,7 @@ func TestContextsProgress(t *testing.T) {
 	})
 }
 
-// TestNoProgress: nobody sees a bar who is not at a terminal, or does not want it.
+// TestNoProgress: without a terminal, or with --no-progress, there is no bar.
 func TestNoProgress(t *testing.T) {
 	dumb := func(key string) string { return map[string]string{"TERM": "dumb"}[key] }
 	plain := func(string) string { return "" }

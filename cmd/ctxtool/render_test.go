@@ -167,7 +167,7 @@ func TestVoices(t *testing.T) {
 	}
 }
 
-// TestFolded tells how much of a text cannot be seen.
+// TestFolded checks the number of hidden lines.
 func TestFolded(t *testing.T) {
 	r := renderer{fold: 24}
 	for text, want := range map[string]string{

@@ -11,12 +11,12 @@ import (
 	"unicode/utf8"
 )
 
-// Titles, messages and file names come from strangers. This file alone decides which of their characters reach a terminal
-// or a file system.
+// Titles, messages and file names come from strangers. This file alone decides which of their characters reach a
+// terminal or a file system.
 
-// controlsTerminal reports whether a character controls a terminal: control characters (C0, DEL, C1), line and paragraph
-// separators, and the marks, overrides and isolates that change the direction of writing. Other characters without width
-// pass: emoji and several scripts need joiners.
+// controlsTerminal reports whether a character controls a terminal: control characters (C0, DEL, C1), line and
+// paragraph separators, and the marks, overrides and isolates that change the direction of writing. Other characters
+// without width pass: emoji and several scripts need joiners.
 func controlsTerminal(r rune) bool {
 	return unicode.IsControl(r) || r == '\u2028' || r == '\u2029' || unicode.Is(unicode.Bidi_Control, r)
 }
@@ -106,8 +106,8 @@ const (
 // deviceName matches names that mean a device on Windows, with any extension.
 var deviceName = regexp.MustCompile(`(?i)^(con|prn|aux|nul|conin\$|conout\$|clock\$|com[0-9¹²³]|lpt[0-9¹²³]) *(\.|$)`)
 
-// safeName turns a path from a message into a relative path with slashes, "" if nothing remains. The path does not leave
-// its folder, and no part of it is an option, hidden, a device, or looks like another name.
+// safeName turns a path from a message into a relative path with slashes, "" if nothing remains. The path does not
+// leave its folder, and no part of it is an option, hidden, a device, or looks like another name.
 func safeName(name string) string {
 	var parts []string
 	for part := range strings.SplitSeq(path.Clean("/"+strings.ReplaceAll(name, `\`, "/")), "/") {

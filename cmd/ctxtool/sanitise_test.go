@@ -17,7 +17,7 @@ import (
 	"pgregory.net/rapid"
 )
 
-// terminal is a writer that somebody reads.
+// terminal is a writer to a terminal.
 type terminal struct{ bytes.Buffer }
 
 func (*terminal) Size() (columns, rows int, err error) { return 200, 50, nil }
@@ -25,7 +25,7 @@ func (*terminal) Size() (columns, rows int, err error) { return 200, 50, nil }
 // rude is what a stranger may write: escapes, a title, C1 in UTF-8, overrides, isolates, marks and separators.
 const rude = "A\x1b[31mB\x1b]0;title\x07C\u009b31mD\u0085E\x7fF\r\u202eG\u2066H\u200fI\u061cJ\u2028K\u2029L"
 
-// checkShown fails where a terminal got something that it obeys, but for styles of the command.
+// checkShown fails if control characters reached a terminal, except the styles of the command.
 func checkShown(t *testing.T, what, got string) {
 	t.Helper()
 	for len(got) > 0 {
@@ -43,8 +43,8 @@ func checkShown(t *testing.T, what, got string) {
 	}
 }
 
-// TestTerminalInjection: whatever a store holds, no verb makes a terminal do more than to show text; and what is not a
-// terminal gets messages as they are.
+// TestTerminalInjection: whatever a store holds, no verb lets it control a terminal. Files and pipes get messages
+// verbatim.
 func TestTerminalInjection(t *testing.T) {
 	p := newInProcess(t)
 	ctx := t.Context()
@@ -130,7 +130,7 @@ func TestTerminalInjection(t *testing.T) {
 	}
 }
 
-// TestSanitiser: in whatever pieces it comes, a terminal gets nothing to obey but styles, and all else as it is.
+// TestSanitiser: however the output is split, only styles control the terminal, and the text stays the same.
 func TestSanitiser(t *testing.T) {
 	rapid.Check(t, func(r *rapid.T) {
 		pieces := rapid.SliceOf(rapid.SampledFrom([]string{
@@ -172,7 +172,7 @@ func TestSanitiser(t *testing.T) {
 	})
 }
 
-// TestSafeNames: a file's name from a message leads nowhere, hides nothing and means no device.
+// TestSafeNames: a file name from a message stays in its folder, is visible, and means no device.
 func TestSafeNames(t *testing.T) {
 	for name, want := range map[string]string{
 		"a/b.png": "a/b.png", `a\b.png`: "a/b.png", "../../etc/passwd": "etc/passwd", "-rf": "rf", "--": "",
@@ -212,7 +212,7 @@ func TestSafeNames(t *testing.T) {
 	})
 }
 
-// TestSaveUnderRudeNames: the files in messages get safe and different names, below the folder, and replace nothing.
+// TestSaveUnderRudeNames: attached files get safe and distinct names below the folder, and replace no file.
 func TestSaveUnderRudeNames(t *testing.T) {
 	p := newInProcess(t)
 	id := p.new(t)

@@ -115,8 +115,8 @@ func parsePosition(text string) (int64, error) {
 	return int64(n), nil
 }
 
-// eachMessage calls f for the messages at the positions [from, to) of a branch. A negative from counts from the end. Memory
-// stays bounded.
+// eachMessage calls f for the messages at the positions [from, to) of a branch. A negative from counts from the end.
+// Memory stays bounded.
 func eachMessage(ctx context.Context, b *ctxdir.Branch, from, to int64, f func(m *ctxdir.Message) error) error {
 	n, err := b.Len(ctx)
 	if err != nil {

@@ -74,7 +74,7 @@ func newSparseStore(t *testing.T) *sparseStore {
 	return s
 }
 
-// TestSparse: a file of a terabyte that was hardly written, in the place of any file, is no reason for a verb to read for ever, or to take
+// TestSparse: if any file is replaced by a sparse file of a terabyte, a verb neither reads for ever nor uses much
 // memory.
 func TestSparse(t *testing.T) {
 	if testing.Short() {

@@ -36,8 +36,8 @@ func (v *survey) progress(p ctxdir.CheckProgress) {
 	v.bar.steps("…"+shortID(p.Context), p.Done, p.Of)
 }
 
-// print prints a finding: with --json its record, else one line. On a terminal, where the ids of a path leave no room in
-// the line, the path goes to a second one.
+// print prints a finding: with --json its record, else one line. On a terminal, where the ids of a path leave no room
+// in the line, the path goes to a second one.
 func (v *survey) print(f ctxdir.Finding, record any) error {
 	v.bar.clear()
 	v.count++

@@ -11,8 +11,8 @@ import (
 	"github.com/rivo/uniseg"
 )
 
-// table aligns rows in columns, or prints their records with --json. If the rows are wider than the terminal, it cuts the
-// columns in shrink.
+// table aligns rows in columns, or prints their records with --json. If the rows are wider than the terminal, it cuts
+// the columns in shrink.
 type table struct {
 	head    []string
 	right   []int // columns aligned to the right

@@ -190,7 +190,7 @@ func TestPagerCommand(t *testing.T) {
 	}
 }
 
-// TestCtrlC types it while text is being read: the terminal is as it was, and the line with the ^C is gone.
+// TestCtrlC interrupts reading a text: the terminal is restored, and the line with the ^C is cleared.
 func TestCtrlC(t *testing.T) {
 	p := newInProcess(t)
 	id := p.new(t)
@@ -214,7 +214,7 @@ func TestCtrlC(t *testing.T) {
 	}
 }
 
-// TestCtrlCInPager: it is the pager's, which decides when the command ends.
+// TestCtrlCInPager: Ctrl-C belongs to the pager, and the command ends with it.
 func TestCtrlCInPager(t *testing.T) {
 	p := newInProcess(t)
 	id := p.new(t)
@@ -243,7 +243,7 @@ func TestCtrlCInPager(t *testing.T) {
 	}
 }
 
-// TestConsoleInjection: on a real terminal too, and through a pager, a message is only shown.
+// TestConsoleInjection: a message does not control a real terminal, even through a pager.
 func TestConsoleInjection(t *testing.T) {
 	p := newInProcess(t)
 	id := p.new(t)
