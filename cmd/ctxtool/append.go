@@ -10,7 +10,6 @@ import (
 	"unicode/utf8"
 
 	"github.com/ctxdir/ctxdir"
-	"github.com/google/uuid"
 	"github.com/spf13/cobra"
 )
 
@@ -20,7 +19,7 @@ type appendedRecord struct {
 	Branch   string `json:"branch"`
 	ID       string `json:"id"`
 	Position int64  `json:"position"`
-	Existed  bool   `json:"existed,omitempty"` // it was there already, with equal content, or lost
+	Existed  bool   `json:"existed,omitempty"` // it was stored before, with equal content, or its message was lost
 }
 
 type appendFlags struct {
@@ -35,18 +34,20 @@ func (a *app) appendCmd() *cobra.Command {
 	var f appendFlags
 	cmd := &cobra.Command{
 		Use:   "append CONTEXT [TEXT]",
-		Short: "Append a message, or with --jsonl one per line of stdin",
-		Long: `Append one message with the text of the argument or of stdin, and print its id.
+		Short: "Append a message, or with --jsonl many from stdin",
+		Long: `Append one message and print its id. The text is the argument, or else stdin.
 
-With --jsonl each line of stdin is a message as the framework has it, a JSON object that is kept verbatim; with
---envelope too it is an object with "message" and, if known, "id", "created_at", "role" and "type". Ids are
-printed as soon as their messages are durable. A line that cannot be stored is told, and the rest goes on.
+With --jsonl, append one message per line of stdin. Each line is a JSON object, stored verbatim.
+With --envelope too, each line is an object that holds the message as "message", and can hold "id",
+"created_at", "role" and "type". ctxtool prints each id as soon as its message is durable. It
+reports a line that it cannot store, and continues with the next one.
 
-A message whose --id is there already with equal content is not stored again.`,
+To retry an append, repeat it with the same --id. A message that exists with equal content is not
+stored again.`,
 		Example: `  ctxtool append 7c2f "What does the parser do?"
   agent --stream-json | ctxtool append 7c2f --jsonl
   ctxtool append 7c2f "What is wrong here?" --attach screenshot.png`,
-		Annotations:       exits("some lines were not stored", ofStores...),
+		Annotations:       exits("failed to store some lines", ofStores...),
 		Args:              between(1, 2),
 		ValidArgsFunction: a.completeContexts(1),
 		RunE: func(cmd *cobra.Command, args []string) error {
@@ -54,14 +55,14 @@ A message whose --id is there already with equal content is not stored again.`,
 		},
 	}
 	flags := cmd.Flags()
-	a.branchFlag(cmd, &f.branch, "branch", "the `BRANCH`; the active one if not given")
-	flags.StringVar(&f.role, "role", "user", "the role of the text")
-	flags.StringVar(&f.id, "id", "", "the `UUID` it shall have")
-	flags.Int64Var(&f.expect, "expect-position", 0, "append only if the (first) message gets position `N`")
-	flags.BoolVar(&f.jsonl, "jsonl", false, "each line of stdin is a message")
-	flags.BoolVar(&f.envelope, "envelope", false, "with --jsonl: each line is an object that holds a message")
-	flags.Int64Var(&f.maxMessage, "max-message", 256<<20, "the largest message, in `BYTES`")
-	flags.StringArrayVar(&f.attach, "attach", nil, "attach a `FILE`; given again, one more")
+	a.branchFlag(cmd, &f.branch, "branch", "append to `BRANCH` instead of the active one")
+	flags.StringVar(&f.role, "role", "user", "set the `ROLE` of the message")
+	flags.StringVar(&f.id, "id", "", "give the message this `UUID`")
+	flags.Int64Var(&f.expect, "expect-position", 0, "append only if the first message gets position `N`")
+	flags.BoolVar(&f.jsonl, "jsonl", false, "append one message per line of stdin")
+	flags.BoolVar(&f.envelope, "envelope", false, "with --jsonl, unpack each message from an envelope")
+	flags.Int64Var(&f.maxMessage, "max-message", 256<<20, "limit messages to `BYTES`")
+	flags.StringArrayVar(&f.attach, "attach", nil, "attach `FILE`; can be repeated")
 	return cmd
 }
 
@@ -69,19 +70,19 @@ func (a *app) appendTo(cmd *cobra.Command, args []string, f *appendFlags) error 
 	flags := cmd.Flags()
 	switch {
 	case f.envelope && !f.jsonl:
-		return usage(cmd, "--envelope goes with --jsonl")
+		return usage(cmd, "--envelope requires --jsonl")
 	case f.jsonl && len(f.attach) > 0:
-		return usage(cmd, "--attach is for one message, not for --jsonl")
+		return usage(cmd, "--attach cannot be used with --jsonl")
 	case f.jsonl && len(args) > 1:
-		return usage(cmd, "with --jsonl messages come from stdin, not from an argument")
+		return usage(cmd, "TEXT cannot be used with --jsonl, which reads stdin")
 	case f.jsonl && (flags.Changed("id") || flags.Changed("role")):
-		return usage(cmd, "--id and --role are for one message; with --jsonl --envelope each line can bear its own")
+		return usage(cmd, "--id and --role cannot be used with --jsonl; an --envelope can hold them")
 	case flags.Changed("expect-position") && f.expect < 0:
-		return usage(cmd, "--expect-position: a position is not below 0")
+		return usage(cmd, "--expect-position must not be negative")
 	case f.maxMessage <= 0:
-		return usage(cmd, "--max-message: wanted a number above 0")
+		return usage(cmd, "--max-message must be positive")
 	case f.role == "" || len(f.role) > 64 || !utf8.ValidString(f.role):
-		return usage(cmd, "--role: %q is no role", f.role)
+		return usage(cmd, "--role must be 1 to 64 bytes of UTF-8")
 	}
 	var draft ctxdir.Draft
 	if !f.jsonl {
@@ -101,22 +102,25 @@ func (a *app) appendTo(cmd *cobra.Command, args []string, f *appendFlags) error 
 		if f.jsonl {
 			return a.appendLines(cmd.Context(), c, b, f)
 		}
-		at, err := b.Append(cmd.Context(), draft, expecting(f.expect)...)
+		at, err := b.Append(cmd.Context(), draft, positionOption(f.expect)...)
 		if err != nil {
 			return err
 		}
-		return a.acknowledge(c, b, at)
+		if err := a.printAppended(c, b, at); err != nil {
+			return err
+		}
+		return a.out.Flush() // the caller may wait for the id, and closing the context may fold
 	}, ctxdir.WithMaxMessage(f.maxMessage))
 }
 
-func expecting(position int64) []ctxdir.WriteOption {
+func positionOption(position int64) []ctxdir.WriteOption {
 	if position < 0 {
 		return nil
 	}
 	return []ctxdir.WriteOption{ctxdir.WithPosition(position)}
 }
 
-// textDraft makes a message of the argument or of stdin.
+// textDraft is a message with the text of the argument, or of stdin.
 func (a *app) textDraft(cmd *cobra.Command, args []string, f *appendFlags) (d ctxdir.Draft, err error) {
 	if cmd.Flags().Changed("id") {
 		if d.ID, err = parseID(cmd, "--id", f.id); err != nil {
@@ -127,16 +131,16 @@ func (a *app) textDraft(cmd *cobra.Command, args []string, f *appendFlags) (d ct
 	if len(args) > 0 {
 		text = args[0]
 	} else if _, terminal := displayOf(a.stdin); len(f.attach) > 0 && terminal {
-		// Files need no words.
+		// A message of attachments needs no text.
 	} else if text, err = a.readText(cmd, f.maxMessage, len(f.attach) > 0); err != nil {
 		return d, err
 	}
 	if !utf8.ValidString(text) {
-		return d, fmt.Errorf("the text: %w: not UTF-8", ctxdir.ErrInvalid)
+		return d, fmt.Errorf("text: %w: not valid UTF-8", ctxdir.ErrInvalid)
 	}
 	if len(f.attach) > 0 {
 		id := d.ID
-		if d, err = attachedDraft(f.role, text, f.attach); err != nil {
+		if d, err = multipartDraft(f.role, text, f.attach); err != nil {
 			return d, err
 		}
 		d.ID, d.CreatedAt = id, time.Now().UTC()
@@ -150,31 +154,31 @@ func (a *app) textDraft(cmd *cobra.Command, args []string, f *appendFlags) (d ct
 	return d, nil
 }
 
-// readText reads all of stdin. The line break at its end is none of the message's.
-func (a *app) readText(cmd *cobra.Command, most int64, mayLack bool) (string, error) {
+// readText reads all of stdin, without the line break at its end.
+func (a *app) readText(cmd *cobra.Command, limit int64, optional bool) (string, error) {
 	if _, ok := displayOf(a.stdin); ok {
-		a.note("reading the text from the terminal: end it with Ctrl-D")
+		a.note("reading the text from the terminal; end it with Ctrl-D")
 	}
 	var b []byte
 	err := interruptible(cmd.Context(), func() (err error) {
-		b, err = io.ReadAll(io.LimitReader(a.stdin, most+1))
+		b, err = io.ReadAll(io.LimitReader(a.stdin, limit+1))
 		return err
 	})
 	if err != nil {
-		return "", fmt.Errorf("reading stdin: %w", err)
+		return "", fmt.Errorf("cannot read stdin: %w", err)
 	}
-	if int64(len(b)) > most {
-		return "", fmt.Errorf("stdin: %w: more than %d bytes", ctxdir.ErrTooLarge, most)
+	if int64(len(b)) > limit {
+		return "", fmt.Errorf("stdin: %w: more than %d bytes", ctxdir.ErrTooLarge, limit)
 	}
 	b = bytes.TrimSuffix(b, []byte("\n"))
 	b = bytes.TrimSuffix(b, []byte("\r"))
-	if len(b) == 0 && !mayLack {
-		return "", usage(cmd, "there is no text: neither an argument nor anything on stdin")
+	if len(b) == 0 && !optional {
+		return "", usage(cmd, "no text: pass TEXT, or write it to stdin")
 	}
 	return string(b), nil
 }
 
-// interruptible returns when f does, or when ctx ends: reading from a terminal cannot be stopped otherwise.
+// interruptible returns when f does, or when ctx ends. Nothing else interrupts a read from a terminal.
 func interruptible(ctx context.Context, f func() error) error {
 	done := make(chan error, 1)
 	go func() { done <- f() }()
@@ -186,20 +190,10 @@ func interruptible(ctx context.Context, f func() error) error {
 	}
 }
 
-// acknowledge prints where a message is, at once: somebody may wait for it.
-func (a *app) acknowledge(c *ctxdir.Context, b *ctxdir.Branch, at ctxdir.AppendResult) error {
-	if err := a.printAppended(c.ID(), b, at); err != nil {
-		return err
-	}
-	return a.out.Flush()
+func (a *app) printAppended(c *ctxdir.Context, b *ctxdir.Branch, at ctxdir.AppendResult) error {
+	r := appendedRecord{"appended", c.ID().String(), b.Name(), at.ID.String(), at.Position, at.Existed}
+	return a.result(r, "%s", at.ID)
 }
 
-func (a *app) printAppended(id uuid.UUID, b *ctxdir.Branch, at ctxdir.AppendResult) error {
-	if a.json {
-		return a.record(appendedRecord{"appended", id.String(), b.Name(), at.ID.String(), at.Position, at.Existed})
-	}
-	return a.printf("%s\n", at.ID)
-}
-
-// errUnheard: what was stored can no longer be told.
-var errUnheard = errors.New("stdout was closed: the rest of the input is not stored")
+// errStdoutClosed ends an append whose ids nobody can read.
+var errStdoutClosed = errors.New("stdout was closed: the rest of the input was not stored")

@@ -12,14 +12,14 @@ import (
 	"github.com/google/uuid"
 )
 
-// A batch is one commit. Of what has arrived it takes no more than this.
+// A batch is one commit, of at most so many lines and bytes.
 const (
 	batchLines = 1000
 	batchBytes = 8 << 20
 )
 
-// lineAppender stores the lines of stdin: while one batch is made durable, the next one arrives. So who
-// writes a line and waits gets its id at once, and a long input goes in large batches.
+// lineAppender stores the lines of stdin. The next batch arrives while one becomes durable: a caller that writes a line
+// and waits gets its id at once, and a long input goes in large batches.
 type lineAppender struct {
 	a        *app
 	c        *ctxdir.Context
@@ -27,39 +27,32 @@ type lineAppender struct {
 	envelope bool
 	expect   int64 // the next position, or -1 for any
 	stored   int64
-	bad      int64
+	rejected int64
 }
 
 func (a *app) appendLines(ctx context.Context, c *ctxdir.Context, b *ctxdir.Branch, f *appendFlags) error {
 	l := &lineAppender{a: a, c: c, b: b, envelope: f.envelope, expect: f.expect}
-	most := f.maxMessage
+	limit := f.maxMessage
 	if f.envelope {
-		most += maxEnvelopeHead
+		limit += maxEnvelopeHead
 	}
-	q := newLineQueue(a.stdin, most)
-	stop := context.AfterFunc(ctx, q.cancel)
-	defer stop()
-	defer q.cancel() // the reader may be left behind in a read: the process is about to end
-	for {
-		lines, err := q.take()
-		if len(lines) > 0 {
-			if err := l.store(ctx, lines); err != nil {
-				return err
-			}
-		}
-		if ctx.Err() != nil {
-			return ctx.Err()
-		}
-		if errors.Is(err, errEnd) {
-			break
-		}
-		if err != nil {
-			return fmt.Errorf("reading stdin: %w", err)
+	ctx, stop := context.WithCancel(ctx)
+	defer stop() // the reader may stay in a read: the process is about to end
+	q := readLines(ctx, a.stdin, limit)
+	for lines := q.next(ctx); len(lines) > 0; lines = q.next(ctx) {
+		if err := l.store(ctx, lines); err != nil {
+			return err
 		}
 	}
-	a.detail("%d stored", l.stored)
-	if l.bad > 0 {
-		return &problemsError{text: fmt.Sprintf("%d of %d lines were not stored", l.bad, l.bad+l.stored)}
+	switch {
+	case ctx.Err() != nil:
+		return ctx.Err()
+	case q.err != nil:
+		return fmt.Errorf("cannot read stdin: %w", q.err)
+	}
+	a.detail("stored %s", count(l.stored, "message"))
+	if l.rejected > 0 {
+		return problems("", "failed to store %d of %s", l.rejected, count(l.rejected+l.stored, "line"))
 	}
 	return nil
 }
@@ -79,8 +72,8 @@ func (l *lineAppender) store(ctx context.Context, lines []inputLine) error {
 	if len(drafts) == 0 {
 		return nil
 	}
-	results, err := l.b.AppendBatch(ctx, drafts, expecting(l.expect)...)
-	if results == nil && len(drafts) == 1 && ownFault(err) {
+	results, err := l.b.AppendBatch(ctx, drafts, positionOption(l.expect)...)
+	if results == nil && len(drafts) == 1 && isMessageFault(err) {
 		l.reject(numbers[0], err)
 		return nil
 	}
@@ -91,39 +84,38 @@ func (l *lineAppender) store(ctx context.Context, lines []inputLine) error {
 			if l.expect >= 0 {
 				l.expect = max(l.expect, r.Position+1)
 			}
-			if perr := l.a.printAppended(l.c.ID(), l.b, r); perr != nil {
-				return unheard(perr)
+			if perr := l.a.printAppended(l.c, l.b, r); perr != nil {
+				return inputLost(perr)
 			}
-		case ownFault(r.Err):
+		case isMessageFault(r.Err):
 			l.reject(numbers[i], r.Err)
 		}
 	}
 	if ferr := l.a.out.Flush(); ferr != nil {
-		return unheard(ferr)
+		return inputLost(ferr)
 	}
 	return err
 }
 
-// ownFault reports whether an error is about one message, so that the next ones can be stored.
-func ownFault(err error) bool {
+// isMessageFault reports whether an error is about one message, so that the next ones can be stored.
+func isMessageFault(err error) bool {
 	return errors.Is(err, ctxdir.ErrConflict) || errors.Is(err, ctxdir.ErrTooLarge) || errors.Is(err, ctxdir.ErrInvalid)
 }
 
-// unheard makes of a closed stdout a failure: other verbs end quietly, but here input is lost.
-func unheard(err error) error {
+// inputLost turns a closed stdout into a failure. Other verbs end quietly, but here input is lost.
+func inputLost(err error) error {
 	if readerLeft(err) {
-		return errUnheard
+		return errStdoutClosed
 	}
 	return err
 }
 
 func (l *lineAppender) reject(number int64, err error) {
-	l.bad++
+	l.rejected++
 	l.a.warn(errorRecord{Path: "stdin", Line: number, Error: cause(err).Error(), Hint: hint(err)})
 }
 
-// draft makes a message of a line. What the engine would refuse is refused here, so that it does not
-// refuse the whole batch.
+// draft parses a line. It rejects here what the engine would reject together with the whole batch.
 func (l *lineAppender) draft(line inputLine) (d ctxdir.Draft, err error) {
 	if line.err != nil {
 		return d, line.err
@@ -138,10 +130,10 @@ func (l *lineAppender) draft(line inputLine) (d ctxdir.Draft, err error) {
 	return d, err
 }
 
-// maxEnvelopeHead is what may stand around a message of the largest size.
+// maxEnvelopeHead bounds the envelope around a message, in bytes.
 const maxEnvelopeHead = 64 << 10
 
-// parseEnvelope reads a line of --envelope.
+// parseEnvelope parses a line of --envelope.
 func parseEnvelope(line []byte) (d ctxdir.Draft, err error) {
 	err = message.Members(line, func(key string, v jsontext.Value) error {
 		switch key {
@@ -151,38 +143,38 @@ func parseEnvelope(line []byte) (d ctxdir.Draft, err error) {
 			}
 			var text string
 			if err := json.Unmarshal(v, &text); err != nil {
-				return fmt.Errorf("id: %w: not a text", ctxdir.ErrInvalid)
+				return fmt.Errorf("id: %w: not a string", ctxdir.ErrInvalid)
 			}
 			id, err := uuid.Parse(text)
 			if err != nil || len(text) != 36 || id == uuid.Nil {
-				return fmt.Errorf("id: %w: %q is no UUID", ctxdir.ErrInvalid, text)
+				return fmt.Errorf("id: %w: %q is not a UUID", ctxdir.ErrInvalid, text)
 			}
 			d.ID = id
 		case "created_at":
 			if d.CreatedAt = message.Time(v); d.CreatedAt.IsZero() && v.Kind() != 'n' {
-				return fmt.Errorf("created_at: %w: %s is no time", ctxdir.ErrInvalid, v)
+				return fmt.Errorf("created_at: %w: %s is not a time", ctxdir.ErrInvalid, v)
 			}
 		case "role":
-			return text(key, v, &d.Role)
+			return stringMember(key, v, &d.Role)
 		case "type":
-			return text(key, v, &d.Type)
+			return stringMember(key, v, &d.Type)
 		case "message":
 			d.Body = append([]byte(nil), v...)
 		}
 		return nil
 	})
 	if err == nil && d.Body == nil {
-		err = fmt.Errorf(`%w: no "message"`, ctxdir.ErrInvalid)
+		err = fmt.Errorf(`%w: "message" is missing`, ctxdir.ErrInvalid)
 	}
 	return d, err
 }
 
-func text(key string, v jsontext.Value, into *string) error {
+func stringMember(key string, v jsontext.Value, into *string) error {
 	if v.Kind() == 'n' {
 		return nil
 	}
 	if err := json.Unmarshal(v, into); err != nil {
-		return fmt.Errorf("%s: %w: not a text", key, ctxdir.ErrInvalid)
+		return fmt.Errorf("%s: %w: not a string", key, ctxdir.ErrInvalid)
 	}
 	return nil
 }

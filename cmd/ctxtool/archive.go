@@ -10,8 +10,8 @@ import (
 	"github.com/spf13/cobra"
 )
 
-// archivedRecord tells what archiving did, or, as "unarchived", undid.
-type archivedRecord struct {
+// rewriteRecord is a context whose messages archive, unarchive or externalise rewrote.
+type rewriteRecord struct {
 	Record   string `json:"record"`
 	Context  string `json:"context"`
 	Messages int64  `json:"messages"`
@@ -20,7 +20,7 @@ type archivedRecord struct {
 	Stayed   int64  `json:"stayed,omitempty"`
 }
 
-// archiveAge is the age from which on messages are archived unless a flag says otherwise.
+// archiveAge is the default age of messages to archive.
 const archiveAge = 180 * 24 * time.Hour
 
 func (a *app) archiveCmd() *cobra.Command {
@@ -28,43 +28,45 @@ func (a *app) archiveCmd() *cobra.Command {
 	var all bool
 	cmd := &cobra.Command{
 		Use:   "archive [CONTEXT…]",
-		Short: "Move old messages to a compressed pack; they are read as before",
-		Long: `Move messages that are older than 180 days, or than --older-than says, from their files to a pack in the context's archive/, or
-with --all every message. A message that tells no time is as old as its file. Everything else works as before: show, append, fork, export, check
-read and write an archived context like any other. A pack is a zstd file: zstdcat prints the messages in it.
+		Short: "Move old messages to a compressed pack",
+		Long: `Move messages older than 180 days from their files to a compressed pack in the context's archive/
+folder. --older-than sets another age, --all moves every message. A message without a time is as old
+as its file. Every verb reads and writes an archived context like any other. A pack is a zstd file:
+zstdcat prints its messages.
 
-Without CONTEXT, archive every context of the store. Contexts that are archived together keep a payload that several of them refer to once, as a blob;
-a context that is archived alone takes copies of all its payloads into its pack.
+Without CONTEXT, archive every context of the store. Contexts archived together share a payload that
+several of them refer to, as one blob. A context archived alone copies all its payloads into its
+pack.
 
-A message that was edited by hand stays a file until "ctxtool repair" has taken the edit in. The blobs of payloads that went into the pack go with the next
-collections ("ctxtool gc").`,
+A message edited by hand remains a file until "ctxtool repair" commits the edit. Garbage collection
+later removes the blobs of payloads that moved into the pack.`,
 		Example: `  ctxtool archive
   ctxtool archive 7c2f --all
   ctxtool archive 7c2f --older-than 720h --branch main`,
-		Annotations:       exits("some contexts could not be archived", ofStores...),
+		Annotations:       exits("failed to archive some contexts", ofStores...),
 		Args:              between(0, -1),
 		ValidArgsFunction: a.completeContexts(-1),
 		RunE: func(cmd *cobra.Command, args []string) error {
 			switch {
 			case all && cmd.Flags().Changed("older-than"):
-				return usage(cmd, "either --all or --older-than")
+				return usage(cmd, "--all and --older-than cannot be used together")
 			case o.OlderThan < 0:
-				return usage(cmd, "--older-than: a time from 0 on")
+				return usage(cmd, "--older-than must not be negative")
 			case all:
 				o.OlderThan = 0
 			}
 			return a.withStore(cmd.Context(), func(s *ctxdir.Store) error {
 				var err error
-				if o.Contexts, o.All, err = chosen(s, args); err != nil {
+				if o.Contexts, o.All, err = selectContexts(s, args); err != nil {
 					return err
 				}
 				return a.archive(cmd.Context(), s, o)
 			})
 		},
 	}
-	cmd.Flags().DurationVar(&o.OlderThan, "older-than", archiveAge, "archive messages that are older, as in 720h")
+	durationFlag(cmd, &o.OlderThan, "older-than", archiveAge, "archive messages older than `DURATION`")
 	cmd.Flags().BoolVar(&all, "all", false, "archive every message")
-	a.branchFlag(cmd, &o.Branch, "branch", "only what this `BRANCH` shows")
+	a.branchFlag(cmd, &o.Branch, "branch", "archive only the messages of `BRANCH`")
 	return cmd
 }
 
@@ -72,48 +74,46 @@ func (a *app) unarchiveCmd() *cobra.Command {
 	return &cobra.Command{
 		Use:   "unarchive CONTEXT",
 		Short: "Move archived messages back to files",
-		Long: `Move every message in the packs of a context back to a file of its own, byte for byte what it was. Payloads become blobs
-again.`,
+		Long: `Move every message in the packs of a context back to a file, byte for byte as it was. Payloads
+become blobs again.`,
 		Example:           "  ctxtool unarchive 7c2f",
-		Annotations:       exits("some messages stayed where they were", ofStores...),
+		Annotations:       exits("left some messages in their packs", ofStores...),
 		Args:              between(1, 1),
 		ValidArgsFunction: a.completeContexts(1),
-		RunE: func(cmd *cobra.Command, args []string) error {
-			return a.withContext(cmd.Context(), args[0], func(c *ctxdir.Context) error {
-				bar := a.newProgress("Taking out")
-				done, err := c.Unarchive(cmd.Context(), func(done, all int64) { bar.steps("messages", done, all) })
-				bar.clear()
-				if err != nil {
-					return err
-				}
-				return a.archived("unarchived", "", done)
-			})
-		},
+		RunE: a.onContext(func(ctx context.Context, c *ctxdir.Context, _ []string) error {
+			bar := a.newProgress("Unarchiving")
+			done, err := c.Unarchive(ctx, func(done, all int64) { bar.steps("messages", done, all) })
+			bar.clear()
+			if err != nil {
+				return err
+			}
+			return a.archived("unarchived", "", done)
+		}),
 	}
 }
 
-// archive archives contexts. The progress of a single one counts its messages, and its failure is that of the verb.
+// archive archives contexts. For a single context, the progress counts messages, and its failure is that of the verb.
 func (a *app) archive(ctx context.Context, s *ctxdir.Store, o ctxdir.ArchiveOptions) error {
-	several, count := len(o.Contexts) != 1, len(o.Contexts)
+	several, all := len(o.Contexts) != 1, len(o.Contexts)
 	if o.All {
-		of, err := contextsOf(s, nil)
+		ids, err := contextsOf(s, nil)
 		if err != nil {
 			return err
 		}
-		count = len(of)
+		all = len(ids)
 	}
 	bar := a.newProgress("Archiving")
 	if !several {
 		o.Progress = func(done, all int64) { bar.steps("messages", done, all) }
 	}
-	looked, failed := 0, 0
+	processed, failed := 0, 0
 	var sum ctxdir.ArchiveResult
-	bar.contexts(looked, count)
+	bar.contexts(processed, all)
 	print := func(done ctxdir.ArchiveResult) error {
 		bar.clear()
-		looked++
+		processed++
 		sum.Messages, sum.Before, sum.After = sum.Messages+done.Messages, sum.Before+done.Before, sum.After+done.After
-		defer bar.contexts(looked, count)
+		defer bar.contexts(processed, all)
 		switch {
 		case !several:
 			return a.archived("archived", "", done)
@@ -122,7 +122,7 @@ func (a *app) archive(ctx context.Context, s *ctxdir.Store, o ctxdir.ArchiveOpti
 		}
 		return nil
 	}
-	err := printing(ctx, print, func(ctx context.Context, report func(ctxdir.ArchiveResult)) error {
+	err := withReport(ctx, print, func(ctx context.Context, report func(ctxdir.ArchiveResult)) error {
 		var stopped error
 		if several {
 			o.Failed = func(err error) {
@@ -131,9 +131,9 @@ func (a *app) archive(ctx context.Context, s *ctxdir.Store, o ctxdir.ArchiveOpti
 					stopped = err
 					return
 				}
-				looked, failed = looked+1, failed+1
-				a.warn(errorRecord{Error: err.Error(), Hint: hint(err)})
-				bar.contexts(looked, count)
+				processed, failed = processed+1, failed+1
+				a.warnOf(err)
+				bar.contexts(processed, all)
 			}
 		}
 		o.Report = report
@@ -145,35 +145,30 @@ func (a *app) archive(ctx context.Context, s *ctxdir.Store, o ctxdir.ArchiveOpti
 		return err
 	}
 	if several {
-		a.note("%s archived in %s, %s before, %s after", plural(int(sum.Messages), "message", "messages"), plural(looked, "context", "contexts"),
-			humanSize(sum.Before), humanSize(sum.After))
+		a.note("archived %s in %s", sizeChange(sum), count(processed, "context"))
 	}
-	if failed > 0 {
-		return &problemsError{text: fmt.Sprintf("%d of %d contexts could not be archived", failed, looked)}
+	return failures("archive", failed, processed)
+}
+
+// archived prints what archive or unarchive did to a context.
+func (a *app) archived(record, name string, done ctxdir.ArchiveResult) error {
+	r := rewriteRecord{record, done.Context.String(), done.Messages, done.Before, done.After, done.Stayed}
+	if err := a.result(r, "%s%s %s", name, record, sizeChange(done)); err != nil || done.Stayed == 0 {
+		return err
 	}
+	const reasons = `edited by hand, damaged or too large; run "ctxtool check" for details`
+	if record == "unarchived" {
+		return problems("", "left %s in the packs: %s", count(done.Stayed, "message"), reasons)
+	}
+	a.note("%sleft %s unarchived: %s", name, count(done.Stayed, "message"), reasons)
 	return nil
 }
 
-// archived tells what was done to a context.
-func (a *app) archived(record, name string, done ctxdir.ArchiveResult) (err error) {
-	if a.json {
-		err = a.record(archivedRecord{record, done.Context.String(), done.Messages, done.Before, done.After, done.Stayed})
-	} else {
-		text := name + plural(int(done.Messages), "message", "messages") + " " + record
-		if done.Messages > 0 {
-			text += fmt.Sprintf(", %s before, %s after", humanSize(done.Before), humanSize(done.After))
-		}
-		err = a.printf("%s\n", text)
+// sizeChange is a number of messages, and their size before and after.
+func sizeChange(r ctxdir.ArchiveResult) string {
+	text := count(r.Messages, "message")
+	if r.Messages > 0 {
+		text += fmt.Sprintf(" (%s before, %s after)", humanSize(r.Before), humanSize(r.After))
 	}
-	if err == nil && done.Stayed > 0 {
-		a.note(
-			"%s%s stayed: edited by hand, damaged or too large; \"ctxtool check\" tells",
-			name,
-			plural(int(done.Stayed), "message", "messages"),
-		)
-		if record == "unarchived" {
-			err = &problemsError{text: "not every message could be taken out"}
-		}
-	}
-	return err
+	return text
 }

@@ -21,34 +21,34 @@ import (
 // maxAttached bounds the files in a message, in bytes: the library's limit.
 const maxAttached = 1 << 30
 
-// A message with attachments has a content of parts: the text, and each file in order.
-type attachedContent struct {
+// multipartMessage is a message with attachments: its content is the text, then each file.
+type multipartMessage struct {
 	Role    string `json:"role"`
 	Content []any  `json:"content"`
 }
 
-type attachedText struct {
+type textContent struct {
 	Type string `json:"type"`
 	Text string `json:"text"`
 }
 
-type attachedFile struct {
-	Type     string         `json:"type"` // "image" or "file"
-	Filename string         `json:"filename"`
-	Source   attachedSource `json:"source"`
+type fileContent struct {
+	Type     string     `json:"type"` // "image" or "file"
+	Filename string     `json:"filename"`
+	Source   fileSource `json:"source"`
 }
 
-type attachedSource struct {
+type fileSource struct {
 	Type      string `json:"type"`
 	MediaType string `json:"media_type"`
 	Data      string `json:"data"` // a payload
 }
 
-// attachedDraft makes a message of a text, which may be empty, and files.
-func attachedDraft(role, text string, paths []string) (ctxdir.Draft, error) {
-	content := attachedContent{Role: role}
+// multipartDraft is a message of files and a text, which may be empty.
+func multipartDraft(role, text string, paths []string) (ctxdir.Draft, error) {
+	content := multipartMessage{Role: role}
 	if text != "" {
-		content.Content = append(content.Content, attachedText{"text", text})
+		content.Content = append(content.Content, textContent{"text", text})
 	}
 	var attachments []ctxdir.Attachment
 	for _, p := range paths {
@@ -64,15 +64,13 @@ func attachedDraft(role, text string, paths []string) (ctxdir.Draft, error) {
 			At: fmt.Sprintf("/content/%d/source/data", len(content.Content)), MediaType: mediaType,
 			Open: func() (io.ReadCloser, error) { return openRegular(p) },
 		})
-		content.Content = append(
-			content.Content,
-			attachedFile{kind, filepath.ToSlash(filepath.Clean(p)), attachedSource{"base64", mediaType, ""}},
-		)
+		source := fileSource{"base64", mediaType, ""}
+		content.Content = append(content.Content, fileContent{kind, filepath.ToSlash(filepath.Clean(p)), source})
 	}
 	return ctxdir.Draft{Body: encode(content), Attachments: attachments}, nil
 }
 
-// openRegular opens a file and nothing else: a FIFO would wait for who writes to it, a device might never end.
+// openRegular opens a regular file. A FIFO would wait for its writer, and a device might never end.
 func openRegular(name string) (*os.File, error) {
 	f, err := os.OpenFile(name, os.O_RDONLY|syscall.O_NONBLOCK, 0)
 	if err != nil {
@@ -80,10 +78,10 @@ func openRegular(name string) (*os.File, error) {
 	}
 	info, err := f.Stat()
 	if err == nil && !info.Mode().IsRegular() {
-		err = fmt.Errorf("%s is no regular file", name)
+		err = fmt.Errorf("%s is not a regular file", name)
 	}
 	if err == nil && info.Size() > maxAttached {
-		err = fmt.Errorf("%s: %w: the files in a message may have %d bytes", name, ctxdir.ErrTooLarge, int64(maxAttached))
+		err = fmt.Errorf("%s: %w: the files of a message may have at most %d bytes", name, ctxdir.ErrTooLarge, int64(maxAttached))
 	}
 	if err != nil {
 		_ = f.Close()
@@ -92,7 +90,7 @@ func openRegular(name string) (*os.File, error) {
 	return f, nil
 }
 
-// mediaTypeOf tells by a file's beginning what it is, and by its name where that says no more than text.
+// mediaTypeOf detects the type of a file by its beginning, or by its name if the beginning is merely text or binary.
 func mediaTypeOf(name string) (string, error) {
 	f, err := openRegular(name)
 	if err != nil {
@@ -106,15 +104,15 @@ func mediaTypeOf(name string) (string, error) {
 	}
 	mediaType := http.DetectContentType(head[:n])
 	if generic := strings.HasPrefix(mediaType, "text/plain") || mediaType == "application/octet-stream"; generic {
-		if told := mime.TypeByExtension(filepath.Ext(name)); told != "" {
-			mediaType = told
+		if byName := mime.TypeByExtension(filepath.Ext(name)); byName != "" {
+			mediaType = byName
 		}
 	}
 	mediaType, _, _ = strings.Cut(mediaType, ";")
 	return mediaType, nil
 }
 
-// saver writes the payloads of messages that are files to a folder.
+// saver writes the attached files of messages to a folder.
 type saver struct {
 	root  *os.Root
 	saved int
@@ -133,7 +131,7 @@ func newSaver(dir string) (*saver, error) {
 
 func (s *saver) Close() error { return s.root.Close() }
 
-// message writes the message's files, under the names they had if the message tells, else by position and number.
+// message saves the files of a message under the names in the message, or else by position and number.
 func (s *saver) message(ctx context.Context, m *ctxdir.Message) error {
 	refs, err := m.Payloads()
 	if err != nil || m.Unavailable != nil {
@@ -149,7 +147,7 @@ func (s *saver) message(ctx context.Context, m *ctxdir.Message) error {
 			continue // a text
 		}
 		if left -= ref.Size; left < 0 {
-			return fmt.Errorf("message %d: %w: its files have more than %d bytes", m.Position, ctxdir.ErrTooLarge, int64(maxAttached))
+			return fmt.Errorf("message %d: %w: its files exceed %d bytes", m.Position, ctxdir.ErrTooLarge, int64(maxAttached))
 		}
 		if err := ctx.Err(); err != nil {
 			return err
@@ -165,7 +163,8 @@ func (s *saver) message(ctx context.Context, m *ctxdir.Message) error {
 	return nil
 }
 
-// save never replaces a file: a second one of a name gets a number. It writes no more than the reference says.
+// save writes a payload to a new file: if the name is taken, it adds a number. It writes no more bytes than the
+// reference says.
 func (s *saver) save(m *ctxdir.Message, ref ctxdir.Payload, name string) (err error) {
 	if dir := path.Dir(name); dir != "." && s.root.MkdirAll(dir, 0o755) != nil {
 		name = path.Base(name) // a file has the folder's name
@@ -176,7 +175,7 @@ func (s *saver) save(m *ctxdir.Message, ref ctxdir.Payload, name string) (err er
 	}
 	defer func() { err = errors.Join(err, r.Close()) }()
 	if size != ref.Size {
-		return fmt.Errorf("%w: a payload of %d bytes, the reference says %d", ctxdir.ErrDamaged, size, ref.Size)
+		return fmt.Errorf("%w: the payload has %d bytes, its reference says %d", ctxdir.ErrDamaged, size, ref.Size)
 	}
 	ext := path.Ext(name)
 	f, err := s.root.OpenFile(name, os.O_WRONLY|os.O_CREATE|os.O_EXCL, 0o644)
@@ -193,8 +192,8 @@ func (s *saver) save(m *ctxdir.Message, ref ctxdir.Payload, name string) (err er
 	return err
 }
 
-// nameFor returns the file name that a body tells of a payload: the member "filename", "name" or "path" of the nearest
-// object around it that has one.
+// nameFor returns the file name of a payload: the member "filename", "name" or "path" of the nearest object around it
+// that has one.
 func nameFor(body json.RawMessage, pointer string) string {
 	for at := pointer; at != ""; {
 		at = at[:max(strings.LastIndexByte(at, '/'), 0)]

@@ -9,7 +9,7 @@ import (
 	"github.com/ctxdir/ctxdir/blob"
 )
 
-// attachment is what is known of a block that is an image or a file. Its payload stands for itself by a reference.
+// attachment describes a block that is an image or a file. A reference stands for its payload.
 func attachment(kind string, o members, block json.RawMessage) string {
 	media := cmp.Or(o.text("media_type", "mimeType", "mime"), objectOf(o["source"]).text("media_type"))
 	size := int64(-1)
@@ -24,11 +24,11 @@ func attachment(kind string, o members, block json.RawMessage) string {
 	if size < 0 {
 		size = inlineSize(o)
 	}
-	return described(strings.TrimPrefix(strings.TrimSuffix(kind, "_url"), "input_"), media, o.text("filename", "name", "title"), size)
+	return attachmentLine(strings.TrimPrefix(strings.TrimSuffix(kind, "_url"), "input_"), media, o.text("filename", "name", "title"), size)
 }
 
-// described is a line like "image image/png dot.png, 12 KiB". A size below 0 is not known.
-func described(kind, media, name string, size int64) string {
+// attachmentLine is a line like "image image/png dot.png, 12 KiB". A negative size is unknown.
+func attachmentLine(kind, media, name string, size int64) string {
 	words := []string{kind}
 	for _, w := range []string{media, name} {
 		if w != "" {
@@ -42,7 +42,7 @@ func described(kind, media, name string, size int64) string {
 	return text
 }
 
-// inlineSize is the size in bytes of what stands in a block as base64, -1 where nothing does.
+// inlineSize is the size in bytes of the base64 data in a block, -1 if there is none.
 func inlineSize(o members) int64 {
 	for _, in := range []members{o, objectOf(o["source"]), objectOf(o["image_url"]), objectOf(o["input_audio"]), objectOf(o["file"])} {
 		text := in.text("data", "url", "image_url", "file_data")
@@ -56,7 +56,7 @@ func inlineSize(o members) int64 {
 	return -1
 }
 
-// payloadOf returns the payload that a value is a reference to.
+// payloadOf parses a reference to a payload.
 func payloadOf(v json.RawMessage) (blob.Ref, bool) {
 	refs, err := blob.Refs(v)
 	if err != nil || len(refs) != 1 || refs[0].Path != "" || refs[0].Problem != "" {

@@ -24,40 +24,42 @@ func (a *app) backupCmd() *cobra.Command {
 	var to string
 	cmd := &cobra.Command{
 		Use:   "backup CONTEXT… --to DIR",
-		Short: "Copy contexts to another store, also while they are written",
-		Long: `Copy contexts, with the payloads they refer to, to the store in DIR, which is made when there is none. Each copy is what the context
-was at one moment; writers go on meanwhile. An older copy in DIR goes to the trash there. What cannot be read is left out and told.`,
+		Short: "Copy contexts to another store",
+		Long: `Copy contexts and the payloads they refer to into the store in DIR, which is created if it is
+missing. Each copy is consistent, even while processes write to the context. An older copy in DIR
+moves to the trash there. backup leaves out unreadable messages and payloads, and reports them.`,
 		Example: `  ctxtool backup 7c2f --to ~/backup
   ctxtool --store ~/backup ls`,
-		Annotations:       exits("some contexts, messages or payloads were not copied", ofStores...),
+		Annotations:       exits("failed to copy some contexts, messages or payloads", ofStores...),
 		Args:              between(1, -1),
 		ValidArgsFunction: a.completeContexts(-1),
 		RunE: func(cmd *cobra.Command, args []string) error {
 			if to == "" {
-				return usage(cmd, "--to is missing")
+				return usage(cmd, "--to is required")
 			}
 			return a.withStore(cmd.Context(), func(s *ctxdir.Store) error {
 				ids, err := contextsOf(s, args)
 				if err != nil {
 					return err
 				}
-				if within(to, s.Info().Path) { // a store is not made where no backup goes
-					return &ctxdir.Error{Op: "open", Path: to, Err: fmt.Errorf("%w: a backup does not go into the store itself", ctxdir.ErrInvalid)}
+				if within(to, s.Info().Path) { // before Init creates a store there
+					err := fmt.Errorf("%w: a store cannot be backed up into itself", ctxdir.ErrInvalid)
+					return &ctxdir.Error{Op: "open", Path: to, Err: err}
 				}
 				target, err := ctxdir.Init(to, a.options()...)
 				if err != nil {
 					return err
 				}
-				return closing(target.Close, a.backup(cmd.Context(), s, ids, target))
+				return closeAfter(target.Close, a.backup(cmd.Context(), s, ids, target))
 			})
 		},
 	}
-	cmd.Flags().StringVar(&to, "to", "", "the `DIR` of the store for backups")
+	cmd.Flags().StringVar(&to, "to", "", "copy into the store in `DIR`")
 	_ = cmd.MarkFlagDirname("to")
 	return cmd
 }
 
-// within reports whether a path, of which the end need not exist, is a folder or lies below it. It follows links.
+// within reports whether a path is a folder or lies below it. It follows links; the end of the path need not exist.
 func within(path, dir string) bool {
 	in, err := os.Stat(dir)
 	if err != nil {
@@ -80,39 +82,23 @@ func within(path, dir string) bool {
 }
 
 func (a *app) backup(ctx context.Context, s *ctxdir.Store, ids []uuid.UUID, to *ctxdir.Store) error {
-	failed, missing, root := 0, int64(0), to.Info().Path
-	bar := a.newProgress("Backing up")
-	for i, id := range ids {
-		bar.contexts(i, len(ids))
-		done, err := s.Backup(ctx, id, to)
-		bar.clear()
-		if err != nil && (len(ids) == 1 || ctx.Err() != nil) {
-			return err
-		}
-		if err != nil {
-			failed++
-			a.warn(errorRecord{Error: err.Error(), Hint: hint(err)})
-			continue
-		}
+	var missing int64
+	failed, err := eachContext(ctx, a, "Backing up", ids, func(id uuid.UUID) (ctxdir.BackupResult, error) {
+		return s.Backup(ctx, id, to)
+	}, func(id uuid.UUID, done ctxdir.BackupResult) error {
 		if done.Missing > 0 {
 			missing += done.Missing
-			a.warn(errorRecord{Error: fmt.Sprintf("context %s: %d not copied: %v", id, done.Missing, done.Problem)})
+			a.warn(errorRecord{Error: fmt.Sprintf("context %s: left out %s: %v", id, count(done.Missing, "item"), done.Problem)})
 		}
-		path := filepath.Join(root, done.Path)
-		if a.json {
-			err = a.record(backedUpRecord{"backed_up", id.String(), path, done.Messages, done.Bytes, done.Missing})
-		} else {
-			err = a.printf("%s  %s, %s\n", path, plural(int(done.Messages), "message", "messages"), humanSize(done.Bytes))
-		}
-		if err != nil {
-			return err
-		}
+		path := filepath.Join(to.Info().Path, done.Path)
+		return a.result(backedUpRecord{"backed_up", id.String(), path, done.Messages, done.Bytes, done.Missing},
+			"%s  %s, %s", path, count(done.Messages, "message"), humanSize(done.Bytes))
+	})
+	if err == nil {
+		err = failures("back up", failed, len(ids))
 	}
-	switch {
-	case failed > 0:
-		return &problemsError{text: fmt.Sprintf("%d of %d contexts were not backed up", failed, len(ids))}
-	case missing > 0:
-		return &problemsError{text: plural(int(missing), "message or payload is", "messages or payloads are") + " not in the backup"}
+	if err == nil && missing > 0 {
+		err = problems("", "left out %s that cannot be read", count(missing, "item"))
 	}
-	return nil
+	return err
 }

@@ -2,6 +2,7 @@ package main
 
 import (
 	"context"
+	"errors"
 	"fmt"
 	"strconv"
 
@@ -34,7 +35,7 @@ func (a *app) branchCmd() *cobra.Command {
 	cmd := &cobra.Command{
 		Use:                        "branch",
 		Short:                      "List and change the branches of a context",
-		Long:                       "List and change the branches of a context. No operation on one branch changes what another one shows.",
+		Long:                       "List and change the branches of a context. A change to one branch never changes what another one shows.",
 		Example:                    "  ctxtool branch ls 7c2f\n  ctxtool branch fork 7c2f retry --at 12\n  ctxtool branch switch 7c2f retry",
 		Annotations:                exits("the context has a problem", ofStores...),
 		SuggestionsMinimumDistance: 2,
@@ -48,26 +49,17 @@ func (a *app) branchCmd() *cobra.Command {
 	return cmd
 }
 
-// branchVerb is a verb whose first argument is a context.
+// branchVerb completes a verb with so many arguments, whose first one is a context.
 func (a *app) branchVerb(
-	use, short, example string,
-	args int,
-	do func(ctx context.Context, c *ctxdir.Context, args []string) error,
-	opts ...ctxdir.Option,
+	cmd cobra.Command, args int, do func(ctx context.Context, c *ctxdir.Context, args []string) error, opts ...ctxdir.Option,
 ) *cobra.Command {
-	return &cobra.Command{
-		Use: use, Short: short, Example: example, Annotations: exits("", ofStores...), Args: between(args, args),
-		ValidArgsFunction: a.completeContexts(1),
-		RunE: func(cmd *cobra.Command, args []string) error {
-			return a.withContext(cmd.Context(), args[0], func(c *ctxdir.Context) error {
-				return do(cmd.Context(), c, args[1:])
-			}, opts...)
-		},
-	}
+	cmd.Annotations, cmd.Args = exits("", ofStores...), between(args, args)
+	cmd.ValidArgsFunction, cmd.RunE = a.completeContexts(1), a.onContext(do, opts...)
+	return &cmd
 }
 
-// infoOf describes a branch.
-func infoOf(ctx context.Context, c *ctxdir.Context, name string) (ctxdir.BranchInfo, error) {
+// branchInfo describes a branch.
+func branchInfo(ctx context.Context, c *ctxdir.Context, name string) (ctxdir.BranchInfo, error) {
 	branches, err := c.Branches(ctx)
 	if err != nil {
 		return ctxdir.BranchInfo{}, err
@@ -80,230 +72,204 @@ func infoOf(ctx context.Context, c *ctxdir.Context, name string) (ctxdir.BranchI
 	return ctxdir.BranchInfo{}, &ctxdir.Error{Op: "describe", Context: c.ID(), Err: fmt.Errorf("%w: branch %q", ctxdir.ErrNotExist, name)}
 }
 
-// printBranch prints a branch as it now is.
+// printBranch prints the present state of a branch.
 func (a *app) printBranch(ctx context.Context, c *ctxdir.Context, name string) error {
-	info, err := infoOf(ctx, c, name)
+	info, err := branchInfo(ctx, c, name)
 	if err != nil {
 		return err
 	}
-	if a.json {
-		return a.record(branchRow(info))
-	}
-	return a.branchTable([]ctxdir.BranchInfo{info})
+	return a.printBranches([]ctxdir.BranchInfo{info})
 }
 
-func (a *app) branchTable(branches []ctxdir.BranchInfo) error {
-	t := table{head: []string{"", "BRANCH", "MESSAGES", "SIZE", "FROM"}, right: []int{2, 3}, give: []int{1, 4}}
+func (a *app) printBranches(branches []ctxdir.BranchInfo) error {
+	t := table{head: []string{"", "BRANCH", "MESSAGES", "SIZE", "FROM"}, right: []int{2, 3}, shrink: []int{1, 4}}
 	for _, b := range branches {
 		mark, from := "", ""
 		if b.Active {
 			mark = "*"
 		}
 		if b.Parent != "" {
-			from = forkedFrom(b)
+			from = forkPoint(b)
 		}
-		t.add(mark, b.Name, humanCount(b.Messages), humanSize(b.Bytes), from)
+		t.add(branchRow(b), mark, b.Name, humanCount(b.Messages), humanSize(b.Bytes), from)
 		if b.Active {
-			t.style(0, greener)
-			t.style(1, greener)
+			t.style(0, boldGreen)
+			t.style(1, boldGreen)
 		}
 	}
 	return a.printTable(&t)
 }
 
-// forkedFrom says where a branch begins on another one, or on a line that no branch has any more.
-func forkedFrom(b ctxdir.BranchInfo) string {
+// forkPoint says where a branch begins on its parent, which may be a line that no branch has any more.
+func forkPoint(b ctxdir.BranchInfo) string {
 	parent := oneLine(b.Parent)
 	if id, err := uuid.Parse(parent); err == nil {
-		parent = "line …" + ending(id)
+		parent = "line …" + shortID(id)
 	}
 	return fmt.Sprintf("%s at %s", parent, humanCount(b.Base))
 }
 
 func (a *app) branchLsCmd() *cobra.Command {
-	cmd := a.branchVerb(
-		"ls CONTEXT",
-		"List the branches in order of creation",
-		"  ctxtool branch ls 7c2f",
-		1,
-		func(ctx context.Context, c *ctxdir.Context, _ []string) error {
-			branches, err := c.Branches(ctx)
-			if err != nil {
-				return err
-			}
-			if !a.json {
-				if err := a.branchTable(branches); err != nil {
-					return err
-				}
-				return problemOf(c)
-			}
-			for _, b := range branches {
-				if err := a.record(branchRow(b)); err != nil {
-					return err
-				}
-			}
-			return problemOf(c)
-		},
-		ctxdir.WithReadOnly(),
-	)
+	cmd := a.branchVerb(cobra.Command{
+		Use:     "ls CONTEXT",
+		Short:   "List the branches in order of creation",
+		Example: "  ctxtool branch ls 7c2f",
+	}, 1, func(ctx context.Context, c *ctxdir.Context, _ []string) error {
+		branches, err := c.Branches(ctx)
+		if err != nil {
+			return err
+		}
+		if err := a.printBranches(branches); err != nil {
+			return err
+		}
+		return problemOf(c)
+	}, ctxdir.WithReadOnly())
 	cmd.Annotations = exits("the context has a problem", ofStores...)
 	return cmd
 }
 
 func (a *app) branchNewCmd() *cobra.Command {
-	return a.branchVerb(
-		"new CONTEXT NAME",
-		"Add an empty branch",
-		"  ctxtool branch new 7c2f notes",
-		2,
-		func(ctx context.Context, c *ctxdir.Context, args []string) error {
-			b, err := c.NewBranch(ctx, args[0])
-			if err != nil {
-				return nameError(args[0], err)
-			}
-			return a.printBranch(ctx, c, b.Name())
-		},
-	)
+	return a.branchVerb(cobra.Command{
+		Use:     "new CONTEXT NAME",
+		Short:   "Create an empty branch",
+		Example: "  ctxtool branch new 7c2f notes",
+	}, 2, func(ctx context.Context, c *ctxdir.Context, args []string) error {
+		b, err := c.NewBranch(ctx, args[0])
+		if err != nil {
+			return nameError(args[0], err)
+		}
+		return a.printBranch(ctx, c, b.Name())
+	})
 }
 
 func (a *app) branchForkCmd() *cobra.Command {
 	var from, at string
-	cmd := a.branchVerb(
-		"fork CONTEXT NAME",
-		"Add a branch that begins like another one",
-		"  ctxtool branch fork 7c2f retry --at 12\n  ctxtool branch fork 7c2f again --from alt --at 0197f3c2-7a1e-7c55-9a3e-5f2f3c0d9b11",
-		2,
-		func(ctx context.Context, c *ctxdir.Context, args []string) error {
-			point, err := parsePoint(at)
-			if err != nil {
-				return err
+	cmd := a.branchVerb(cobra.Command{
+		Use:   "fork CONTEXT NAME",
+		Short: "Create a branch from another one",
+		Long: `Create branch NAME from another branch. --at POSITION keeps the messages before that position, --at
+ID those up to and including the message with that id. Without --at, the new branch has all the
+messages. fork copies nothing, and does not change the active branch.`,
+		Example: "  ctxtool branch fork 7c2f retry --at 12\n  ctxtool branch fork 7c2f again --at 0197f3c2-7a1e-7c55-9a3e-5f2f3c0d9b11",
+	}, 2, func(ctx context.Context, c *ctxdir.Context, args []string) error {
+		id, position, err := parsePoint(at)
+		if err != nil {
+			return err
+		}
+		b, err := branchOf(c, from)
+		if err != nil {
+			return err
+		}
+		switch {
+		case at == "":
+			position, err = b.Len(ctx)
+		case id != uuid.Nil:
+			var last *ctxdir.Message
+			if last, err = b.Message(ctx, id); err == nil {
+				position = last.Position + 1
 			}
-			b, err := branchOf(c, from)
-			if err != nil {
-				return err
-			}
-			if at == "" {
-				if point.position, err = b.Len(ctx); err != nil {
-					return err
-				}
-			}
-			if point.id != uuid.Nil {
-				m, err := b.Message(ctx, point.id)
-				if err != nil {
-					return during("fork", err)
-				}
-				point.position = m.Position + 1
-			}
-			forked, err := b.Fork(ctx, args[0], point.position)
-			if err != nil {
-				return nameError(args[0], err)
-			}
-			return a.printBranch(ctx, c, forked.Name())
-		},
-	)
-	cmd.Long = `Add a branch NAME that begins like another one: with its messages before a position, or up to and with the message
-of an id, or with all. Nothing is copied, and the active branch stays the same.`
-	a.branchFlag(cmd, &from, "from", "the `BRANCH` to fork; the active one if not given")
-	cmd.Flags().StringVar(&at, "at", "", "a `POSITION` or a message's whole id; the end if not given")
+		}
+		if err != nil {
+			return err
+		}
+		forked, err := b.Fork(ctx, args[0], position)
+		if err != nil {
+			return nameError(args[0], err)
+		}
+		return a.printBranch(ctx, c, forked.Name())
+	})
+	a.branchFlag(cmd, &from, "from", "fork `BRANCH` instead of the active one")
+	cmd.Flags().StringVar(&at, "at", "", "fork at `POSITION`, or after the message with this full id")
 	return cmd
 }
 
-// point is where to fork: a position, or a message.
-type point struct {
-	position int64
-	id       uuid.UUID
-}
-
-func parsePoint(text string) (point, error) {
+// parsePoint parses the place of a fork: the full id of a message, or a position.
+func parsePoint(text string) (id uuid.UUID, position int64, err error) {
 	if text == "" {
-		return point{}, nil
+		return uuid.Nil, 0, nil
 	}
 	if id, err := uuid.Parse(text); err == nil && len(text) == 36 {
-		return point{id: id}, nil
+		return id, 0, nil
 	}
 	n, err := strconv.ParseUint(text, 10, 63)
 	if err != nil {
-		return point{}, &usageError{fmt.Sprintf("--at: %q is neither a position nor a message's whole id", text), `"ctxtool show" tells both`}
+		return uuid.Nil, 0, badArgument(`run "ctxtool show" to see both`, "--at: %q is neither a position nor the full id of a message", text)
 	}
-	return point{position: int64(n)}, nil
+	return uuid.Nil, int64(n), nil
 }
 
-// nameError makes an error about a branch's name one about the arguments.
+// nameError turns an error about the name of a branch into a usage error.
 func nameError(name string, err error) error {
-	if isInvalid(err) {
-		return &usageError{fmt.Sprintf("branch name %q: %v", shorten(name, 60), cause(err)), ""}
+	if errors.Is(err, ctxdir.ErrInvalid) {
+		return badArgument("", "branch name %q: %v", shorten(name, 60), cause(err))
 	}
 	return err
 }
 
 func (a *app) branchSwitchCmd() *cobra.Command {
-	cmd := a.branchVerb(
-		"switch CONTEXT NAME",
-		"Make a branch the active one",
-		"  ctxtool branch switch 7c2f alt",
-		2,
-		func(ctx context.Context, c *ctxdir.Context, args []string) error {
-			if err := c.Switch(ctx, args[0]); err != nil {
-				return err
-			}
-			return a.printBranch(ctx, c, args[0])
-		},
-	)
+	cmd := a.branchVerb(cobra.Command{
+		Use:     "switch CONTEXT NAME",
+		Short:   "Make a branch the active one",
+		Example: "  ctxtool branch switch 7c2f alt",
+	}, 2, func(ctx context.Context, c *ctxdir.Context, args []string) error {
+		if err := c.Switch(ctx, args[0]); err != nil {
+			return err
+		}
+		return a.printBranch(ctx, c, args[0])
+	})
 	cmd.ValidArgsFunction = a.completeBranches
 	return cmd
 }
 
 func (a *app) branchRenameCmd() *cobra.Command {
-	cmd := a.branchVerb(
-		"rename CONTEXT NAME NEW-NAME",
-		"Give a branch another name",
-		"  ctxtool branch rename 7c2f alt first-try",
-		3,
-		func(ctx context.Context, c *ctxdir.Context, args []string) error {
-			if err := c.RenameBranch(ctx, args[0], args[1]); err != nil {
-				return nameError(args[1], err)
-			}
-			b, err := c.Branch(args[1])
-			if err != nil {
-				return err
-			}
-			return a.printBranch(ctx, c, b.Name())
-		},
-	)
+	cmd := a.branchVerb(cobra.Command{
+		Use:     "rename CONTEXT NAME NEW-NAME",
+		Short:   "Rename a branch",
+		Example: "  ctxtool branch rename 7c2f alt first-try",
+	}, 3, func(ctx context.Context, c *ctxdir.Context, args []string) error {
+		if err := c.RenameBranch(ctx, args[0], args[1]); err != nil {
+			return nameError(args[1], err)
+		}
+		b, err := c.Branch(args[1])
+		if err != nil {
+			return err
+		}
+		return a.printBranch(ctx, c, b.Name())
+	})
 	cmd.ValidArgsFunction = a.completeBranches
 	return cmd
 }
 
 func (a *app) branchRmCmd() *cobra.Command {
-	cmd := a.branchVerb(
-		"rm CONTEXT NAME",
-		"Take a branch's name away; its messages stay until they are collected",
-		"  ctxtool branch rm 7c2f alt --dry-run\n  ctxtool branch rm 7c2f alt",
-		2,
-		func(ctx context.Context, c *ctxdir.Context, args []string) error {
-			if _, err := c.Branch(args[0]); err != nil {
-				return err
-			}
-			info, err := infoOf(ctx, c, args[0])
-			if err != nil {
-				return err
-			}
-			if a.dryRun && info.Active {
-				err = fmt.Errorf("branch %q: %w", info.Name, branch.ErrActive)
-			} else if !a.dryRun {
-				err = c.RemoveBranch(ctx, args[0])
-			}
-			if err != nil {
-				return err
-			}
-			if !a.json {
-				return a.branchTable([]ctxdir.BranchInfo{info})
-			}
-			r := branchRow(info)
-			r.DryRun = a.dryRun
-			return a.record(r)
-		},
-	)
+	cmd := a.branchVerb(cobra.Command{
+		Use:   "rm CONTEXT NAME",
+		Short: "Remove a branch",
+		Long: `Remove a branch. Garbage collection later moves those of its messages that no other branch shows to
+the trash.`,
+		Example: "  ctxtool branch rm 7c2f alt --dry-run\n  ctxtool branch rm 7c2f alt",
+	}, 2, func(ctx context.Context, c *ctxdir.Context, args []string) error {
+		if _, err := c.Branch(args[0]); err != nil {
+			return err
+		}
+		info, err := branchInfo(ctx, c, args[0])
+		if err != nil {
+			return err
+		}
+		if a.dryRun && info.Active {
+			err = &ctxdir.Error{Op: "remove", Context: c.ID(), Branch: info.Name, Err: branch.ErrActive}
+		} else if !a.dryRun {
+			err = c.RemoveBranch(ctx, args[0])
+		}
+		if err != nil {
+			return err
+		}
+		if !a.json {
+			return a.printBranches([]ctxdir.BranchInfo{info})
+		}
+		r := branchRow(info)
+		r.DryRun = a.dryRun
+		return a.record(r)
+	})
 	cmd.ValidArgsFunction = a.completeBranches
 	a.dryRunFlag(cmd)
 	return cmd
@@ -314,53 +280,53 @@ func (a *app) branchRewindCmd() *cobra.Command {
 		name string
 		to   int64
 	)
-	cmd := a.branchVerb(
-		"rewind CONTEXT --to POSITION",
-		"Let a branch show only the messages before a position",
-		"  ctxtool branch rewind 7c2f --to 10 --dry-run\n  ctxtool branch rewind 7c2f --branch alt --to 10",
-		1,
-		nil,
-	)
-	cmd.Long = `Let a branch show only its messages before a position. Those behind it stay where they are, other branches go on
-showing them, and gc collects what no branch shows.`
-	a.branchFlag(cmd, &name, "branch", "the `BRANCH`; the active one if not given")
-	cmd.Flags().Int64Var(&to, "to", 0, "the `POSITION` of the first message that goes")
+	cmd := a.branchVerb(cobra.Command{
+		Use:   "rewind CONTEXT --to POSITION",
+		Short: "Rewind a branch to a position",
+		Long: `Rewind a branch: it keeps only the messages before a position. Other branches still show the removed
+messages. Garbage collection moves those that no branch shows to the trash.`,
+		Example: "  ctxtool branch rewind 7c2f --to 10 --dry-run\n  ctxtool branch rewind 7c2f --branch alt --to 10",
+	}, 1, func(ctx context.Context, c *ctxdir.Context, _ []string) error {
+		b, err := branchOf(c, name)
+		if err != nil {
+			return err
+		}
+		if a.dryRun {
+			return a.planRewind(ctx, c, b.Name(), to)
+		}
+		if err := b.Rewind(ctx, to); err != nil {
+			return err
+		}
+		return a.printBranch(ctx, c, b.Name())
+	})
+	a.branchFlag(cmd, &name, "branch", "rewind `BRANCH` instead of the active one")
+	cmd.Flags().Int64Var(&to, "to", 0, "keep the messages before `POSITION`")
 	a.dryRunFlag(cmd)
+	rewind := cmd.RunE
 	cmd.RunE = func(cmd *cobra.Command, args []string) error {
 		switch {
 		case !cmd.Flags().Changed("to"):
-			return usage(cmd, "--to is missing")
+			return usage(cmd, "--to is required")
 		case to < 0:
-			return usage(cmd, "--to: a position is not below 0")
+			return usage(cmd, "--to must not be negative")
 		}
-		return a.withContext(cmd.Context(), args[0], func(c *ctxdir.Context) error {
-			b, err := branchOf(c, name)
-			if err != nil {
-				return err
-			}
-			if !a.dryRun {
-				if err := b.Rewind(cmd.Context(), to); err != nil {
-					return err
-				}
-				return a.printBranch(cmd.Context(), c, b.Name())
-			}
-			return a.planRewind(cmd.Context(), c, b.Name(), to)
-		})
+		return rewind(cmd, args)
 	}
 	return cmd
 }
 
-// planRewind prints the branch as it would be. The size of what stays is not known without reading.
+// planRewind prints the branch as it would be. It leaves the size unchanged, which only reading would reveal.
 func (a *app) planRewind(ctx context.Context, c *ctxdir.Context, name string, to int64) error {
-	info, err := infoOf(ctx, c, name)
+	info, err := branchInfo(ctx, c, name)
 	if err != nil {
 		return err
 	}
 	if to > info.Messages {
-		return fmt.Errorf("rewind to %d: %w out of range: branch %q shows %d messages", to, ctxdir.ErrPosition, info.Name, info.Messages)
+		err := fmt.Errorf("%w %d is out of range: the branch has %s", ctxdir.ErrPosition, to, count(info.Messages, "message"))
+		return &ctxdir.Error{Op: "rewind", Context: c.ID(), Branch: info.Name, Err: err}
 	}
 	if !a.json {
-		a.note("branch %q would go from %s to %s messages", info.Name, humanCount(info.Messages), humanCount(to))
+		a.note("would rewind branch %q from %s to %s", info.Name, count(info.Messages, "message"), humanCount(to))
 		return nil
 	}
 	r := branchRow(info)

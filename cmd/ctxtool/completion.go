@@ -9,8 +9,8 @@ import (
 	"github.com/spf13/cobra"
 )
 
-// completing opens the store in use for what a shell asks about while a line is typed. It finds nothing rather than to say what is wrong.
-func (a *app) completing(
+// complete answers a shell that completes a command line from the store in use. On an error it offers nothing.
+func (a *app) complete(
 	part string,
 	find func(s *ctxdir.Store, offer func(word, description string)) error,
 ) ([]string, cobra.ShellCompDirective) {
@@ -28,33 +28,33 @@ func (a *app) completing(
 	return found, cobra.ShellCompDirectiveNoFileComp
 }
 
-// completeContexts offers the ids that an argument may begin with.
-func (a *app) completeContexts(most int) cobra.CompletionFunc {
+// completeContexts offers context ids for the first limit arguments; a negative limit is none.
+func (a *app) completeContexts(limit int) cobra.CompletionFunc {
 	return func(cmd *cobra.Command, args []string, part string) ([]string, cobra.ShellCompDirective) {
-		if most >= 0 && len(args) >= most {
+		if limit >= 0 && len(args) >= limit {
 			return nil, cobra.ShellCompDirectiveNoFileComp
 		}
-		return a.completing(part, func(s *ctxdir.Store, offer func(word, description string)) error {
+		return a.complete(part, func(s *ctxdir.Store, offer func(word, description string)) error {
 			for sum, err := range s.List(cmd.Context()) {
 				if err != nil {
 					return err
 				}
-				offer(completed(sum.ID, part), sum.Title)
+				offer(completeID(sum.ID, part), sum.Title)
 			}
 			return nil
 		})
 	}
 }
 
-// completed is what a line that begins an id with part goes on to: the id, or the end of it that lists show.
-func completed(id uuid.UUID, part string) string {
+// completeID is what an id completes to: the full id if part begins it, else its end, which lists show.
+func completeID(id uuid.UUID, part string) string {
 	if text := id.String(); strings.HasPrefix(text, part) {
 		return text
 	}
-	return ending(id)
+	return shortID(id)
 }
 
-// completeBranches offers contexts for the first argument and the branches of that context for the second one.
+// completeBranches offers contexts for the first argument, and branches of that context for the second.
 func (a *app) completeBranches(cmd *cobra.Command, args []string, part string) ([]string, cobra.ShellCompDirective) {
 	if len(args) == 1 {
 		return a.branchesOf(cmd.Context(), args[0], part)
@@ -63,7 +63,7 @@ func (a *app) completeBranches(cmd *cobra.Command, args []string, part string) (
 }
 
 func (a *app) branchesOf(ctx context.Context, ref, part string) ([]string, cobra.ShellCompDirective) {
-	return a.completing(part, func(s *ctxdir.Store, offer func(word, description string)) error {
+	return a.complete(part, func(s *ctxdir.Store, offer func(word, description string)) error {
 		id, err := resolve(s, ref)
 		if err != nil {
 			return err
@@ -71,7 +71,7 @@ func (a *app) branchesOf(ctx context.Context, ref, part string) ([]string, cobra
 		return withOpen(ctx, s, id, func(c *ctxdir.Context) error {
 			branches, err := c.Branches(ctx)
 			for _, b := range branches {
-				description := plural(int(b.Messages), "message", "messages")
+				description := count(b.Messages, "message")
 				if b.Active {
 					description += ", active"
 				}
@@ -82,7 +82,7 @@ func (a *app) branchesOf(ctx context.Context, ref, part string) ([]string, cobra
 	})
 }
 
-// branchFlag gives a verb, whose first argument is a context, a flag that names a branch of it.
+// branchFlag adds a flag that names a branch of the context in the first argument.
 func (a *app) branchFlag(cmd *cobra.Command, into *string, name, text string) {
 	cmd.Flags().StringVar(into, name, "", text)
 	_ = cmd.RegisterFlagCompletionFunc(name, func(cmd *cobra.Command, args []string, part string) ([]string, cobra.ShellCompDirective) {
@@ -93,14 +93,14 @@ func (a *app) branchFlag(cmd *cobra.Command, into *string, name, text string) {
 	})
 }
 
-// completeItems offers what lies in the trash.
+// completeItems offers the items in the trash.
 func (a *app) completeItems(cmd *cobra.Command, _ []string, part string) ([]string, cobra.ShellCompDirective) {
-	return a.completing(part, func(s *ctxdir.Store, offer func(word, description string)) error {
+	return a.complete(part, func(s *ctxdir.Store, offer func(word, description string)) error {
 		for x, err := range s.Trash(cmd.Context()) {
 			if err != nil {
 				return err
 			}
-			offer(completed(x.ID, part), x.Kind+", "+x.Reason)
+			offer(completeID(x.ID, part), x.Kind+", "+x.Reason)
 		}
 		return nil
 	})

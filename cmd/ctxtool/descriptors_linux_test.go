@@ -15,10 +15,10 @@ import (
 	"github.com/ctxdir/ctxdir"
 )
 
-// wrongly is how damage is told.
-var wrongly = regexp.MustCompile(`-(damaged|missing)\b|damaged:|is missing|cannot be used|would be moved`)
+// damageReport matches reports of damage.
+var damageReport = regexp.MustCompile(`-(damaged|missing)\b|damaged:|is missing|cannot be used|would be moved`)
 
-// TestFewDescriptors: with too few descriptors a verb says so, and says how to get more; nothing is told to be damaged, and a repair
+// TestFewDescriptors: with too few descriptors a verb says so, and how to get more. It reports no damage, and repair
 // changes nothing.
 func TestFewDescriptors(t *testing.T) {
 	if testing.Short() {
@@ -39,9 +39,10 @@ func TestFewDescriptors(t *testing.T) {
 	want, refusals := whole(), 0
 	for few := 9; few <= 30; few++ {
 		for _, args := range [][]string{
-			{"ls"}, {"show", s.folded}, {"--json", "show", s.archived}, {"export", s.archived}, {"check"},
-			{"check", "--read-data"}, {"repair"}, {"du"}, {"gc"}, {"append", s.folded, "--expect-position", "99", "x"},
-			{"files", s.archived}, {"tree", s.folded}, {"branch", "ls", s.archived}, {"meta", s.folded},
+			{"ls"}, {"show", s.folded}, {"--json", "show", s.archived}, {"export", s.archived},
+			{"check"}, {"check", "--read-data"}, {"repair"}, {"du"}, {"gc"},
+			{"append", s.folded, "--expect-position", "99", "x"}, {"files", s.archived},
+			{"tree", s.folded}, {"branch", "ls", s.archived}, {"meta", s.folded},
 		} {
 			cmd := exec.Command("ctxtool-measured", args...)
 			cmd.Env = append(os.Environ(), "CTXDIR_STORE="+s.dir, "CTXDIR_NO_GC=1", "MEASURED=", fmt.Sprintf("DESCRIPTORS=%d", few))
@@ -55,7 +56,7 @@ func TestFewDescriptors(t *testing.T) {
 					t.Errorf("%v with %d descriptors: %v, no advice: %s", args, few, err, told)
 				}
 			}
-			if strings.Contains(told, "ctxtool repair") || wrongly.MatchString(told) {
+			if strings.Contains(told, "ctxtool repair") || damageReport.MatchString(told) {
 				t.Errorf("%v with %d descriptors: %v: %s", args, few, err, told)
 			}
 		}
@@ -71,12 +72,12 @@ func TestFewDescriptors(t *testing.T) {
 	}
 }
 
-// TestRefusalHints: what the system refuses comes with advice that helps, and never with a repair, whatever was being done.
+// TestRefusalHints: when the system refuses an operation, the hint names the remedy, and never a repair.
 func TestRefusalHints(t *testing.T) {
 	for number, want := range map[syscall.Errno]string{
 		syscall.EMFILE: "ulimit -n", syscall.ENFILE: "fs.file-max", syscall.ENOMEM: "memory", syscall.ENOSPC: "trash empty",
-		syscall.EDQUOT: "quota", syscall.EROFS: "for reading only",
-		syscall.EACCES: "who may", syscall.EPERM: "who may", syscall.EIO: "the disk fails",
+		syscall.EDQUOT: "quota", syscall.EROFS: "a writable file system",
+		syscall.EACCES: "permissions", syscall.EPERM: "permissions", syscall.EIO: "the disk may be failing",
 	} {
 		reason := &fs.PathError{Op: "open", Path: "x", Err: number}
 		for _, err := range []error{
@@ -88,9 +89,9 @@ func TestRefusalHints(t *testing.T) {
 			if got := problemHint(ctxdir.Summary{}.ID, err); !strings.Contains(got, want) {
 				t.Errorf("%v: the problem: %q", err, got)
 			}
-			l := lacking{}
-			l.add(&said{Message: &ctxdir.Message{Unavailable: err}})
-			if got := hint(l.err(ctxdir.Summary{}.ID, "message", "messages")); !strings.Contains(got, want) {
+			l := incompleteCount{}
+			l.add(&loadedMessage{Message: &ctxdir.Message{Unavailable: err}})
+			if got := hint(l.err(ctxdir.Summary{}.ID)); !strings.Contains(got, want) {
 				t.Errorf("%v: messages: %q", err, got)
 			}
 		}

@@ -11,8 +11,8 @@ import (
 	"github.com/spf13/cobra"
 )
 
-// lookedAtRecord is something that the doctor looked at.
-type lookedAtRecord struct {
+// diagnosisRecord is a finding of the doctor.
+type diagnosisRecord struct {
 	Record   string `json:"record"`
 	Kind     string `json:"kind"`
 	Severity string `json:"severity"`
@@ -21,7 +21,7 @@ type lookedAtRecord struct {
 	Path     string `json:"path,omitempty"`
 }
 
-type diagnosisRecord struct {
+type doctorSummary struct {
 	Record   string         `json:"record"`
 	Findings int            `json:"findings"`
 	ByKind   map[string]int `json:"by_kind"`
@@ -31,16 +31,17 @@ type diagnosisRecord struct {
 func (a *app) doctorCmd() *cobra.Command {
 	return &cobra.Command{
 		Use:   "doctor",
-		Short: "Look whether the store lies where its promises hold",
-		Long: `Look at the place of the store: the versions of its formats, file system and mount options, room and limits, and try there what
-the store relies on: syncs, locks, file times, names. Whether everything in the store is whole is for "ctxtool check".
+		Short: "Check that this file system is safe for the store",
+		Long: `Check the formats of the store, its file system and mount options, free space and limits. Test there
+what the store relies on: syncs, locks, file times and names. To verify the contents, run "ctxtool
+check".
 
-Nothing in the store is changed. One temporary file is made in its folder staging/ and removed again; where that cannot be made, the
-first finding of kind "write" says what was not tried. With --store DIR, a folder that is no store yet is looked at too: the file is
-made in it.`,
+doctor changes nothing in the store. It creates one temporary file in staging/ and removes it. If it
+cannot create the file, the first finding of kind "write" says which tests it skipped. With --store
+DIR, doctor also checks a folder that is not a store yet, and creates the file there.`,
 		Example: `  ctxtool doctor
   ctxtool --json doctor`,
-		Annotations: exits("there is a warning or an error", exitNoStore, exitInterrupted),
+		Annotations: exits("found warnings or errors", exitNoStore, exitInterrupted),
 		Args:        between(0, 0),
 		RunE: func(cmd *cobra.Command, _ []string) error {
 			found, err := a.diagnose(cmd.Context())
@@ -52,53 +53,53 @@ made in it.`,
 	}
 }
 
-// diagnose looks at the store in use, and at its place. Without a store it looks at the place that --store names.
+// diagnose checks the store in use and its file system. Without a store it checks the folder that --store names.
 func (a *app) diagnose(ctx context.Context) ([]place.Finding, error) {
 	path, err := a.storePath()
 	if err != nil {
 		return nil, err
 	}
 	var found []place.Finding
-	var seen stock
+	var contexts contextSurvey
 	s, err := a.open(ctxdir.WithReadOnly())
 	switch {
 	case err == nil:
 		defer s.Close()
-		found, err = seen.look(ctx, s)
+		found, err = contexts.look(ctx, s)
 		if err != nil {
 			return nil, err
 		}
 	case errors.Is(err, ctxdir.ErrNoStore) && (a.storeDir == "" || noFolder(path)):
 		return nil, err
 	default:
-		found = []place.Finding{unopened(err)}
+		found = []place.Finding{openFailure(err)}
 	}
-	more, err := lookAround(path, seen.contexts)
+	more, err := examineFolder(path, contexts.contexts)
 	if err != nil {
 		return nil, err
 	}
 	found = append(found, more...)
 	if s != nil {
-		found = append(found, staged(path)...)
-		found = append(found, collectedLast(s, seen.contexts))
+		found = append(found, stagingFindings(path)...)
+		found = append(found, collectionFinding(s, contexts.contexts))
 	}
 	return found, nil
 }
 
-// unopened tells why a folder could not be opened as a store.
-func unopened(err error) place.Finding {
+// openFailure explains why a folder did not open as a store.
+func openFailure(err error) place.Finding {
 	x := place.Finding{Kind: kindStore, Severity: place.Error, Detail: err.Error(), Hint: hint(err)}
 	switch {
 	case errors.Is(err, ctxdir.ErrNoStore):
-		x.Severity, x.Detail, x.Hint = place.Info, "no store yet", `"ctxtool init" makes one`
+		x.Severity, x.Detail, x.Hint = place.Info, "no store yet", `run "ctxtool init" to create one`
 	case errors.Is(err, ctxdir.ErrFormat):
 		x.Kind = kindFormat
 	}
 	return x
 }
 
-// lookAround looks at the folder of a store of so many contexts.
-func lookAround(path string, contexts int) ([]place.Finding, error) {
+// examineFolder checks the folder of a store with so many contexts.
+func examineFolder(path string, contexts int) ([]place.Finding, error) {
 	facts, err := place.Look(path)
 	if err != nil {
 		return nil, err
@@ -111,7 +112,7 @@ func lookAround(path string, contexts int) ([]place.Finding, error) {
 	for _, name := range apart {
 		found = append(found, place.Finding{
 			Kind: place.KindLayout, Severity: place.Warning, Path: name, Hint: "keep the whole store on one file system",
-			Detail: "it lies on another file system: nothing can be moved there or from there",
+			Detail: "on another file system: files cannot be moved into or out of it",
 		})
 	}
 	staging := filepath.Join(path, "staging")
@@ -119,24 +120,19 @@ func lookAround(path string, contexts int) ([]place.Finding, error) {
 		staging = path
 	}
 	found = append(found, place.Try(staging)...)
-	return append(found, locksHeld(filepath.Join(path, "locks"), facts.Device)...), nil
+	return append(found, lockFindings(filepath.Join(path, "locks"), facts.Device)...), nil
 }
 
 // diagnosis prints findings.
 func (a *app) diagnosis(found []place.Finding) error {
-	sum := diagnosisRecord{Record: "summary", Findings: len(found), ByKind: map[string]int{}}
+	sum := doctorSummary{Record: "summary", Findings: len(found), ByKind: map[string]int{}}
 	for _, f := range found {
 		sum.ByKind[string(f.Kind)]++
 		if f.Severity == place.Warning || f.Severity == place.Error {
 			sum.Problems++
 		}
-		var err error
-		if a.json {
-			err = a.record(lookedAtRecord{"finding", string(f.Kind), string(f.Severity), f.Detail, f.Hint, f.Path})
-		} else {
-			err = a.printf("%s", lookedAtLines(f))
-		}
-		if err != nil {
+		r := diagnosisRecord{"finding", string(f.Kind), string(f.Severity), f.Detail, f.Hint, f.Path}
+		if err := a.result(r, "%s", findingLines(f)); err != nil {
 			return err
 		}
 	}
@@ -146,20 +142,20 @@ func (a *app) diagnosis(found []place.Finding) error {
 		}
 	}
 	if sum.Problems > 0 {
-		return &problemsError{text: plural(sum.Problems, "problem", "problems")}
+		return problems("", "found %s", count(sum.Problems, "problem"))
 	}
 	return nil
 }
 
-// lookedAtLines is a finding for people: a line, and one more with what to do.
-func lookedAtLines(f place.Finding) string {
+// findingLines is a finding for people: a line, and a second one with the hint.
+func findingLines(f place.Finding) string {
 	detail := oneLine(f.Detail)
 	if f.Path != "" {
 		detail = oneLine(f.Path) + ": " + detail
 	}
-	s := fmt.Sprintf("%-7s  %-11s  %s\n", f.Severity, f.Kind, detail)
+	s := fmt.Sprintf("%-7s  %-11s  %s", f.Severity, f.Kind, detail)
 	if f.Hint != "" {
-		s += fmt.Sprintf("%22s%s\n", "", oneLine(f.Hint))
+		s += fmt.Sprintf("\n%22s%s", "", oneLine(f.Hint))
 	}
 	return s
 }

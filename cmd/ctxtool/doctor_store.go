@@ -14,7 +14,7 @@ import (
 	"github.com/google/uuid"
 )
 
-// What the doctor finds out about the store itself.
+// The kinds of findings about the store itself.
 const (
 	kindStore      place.Kind = "store"
 	kindFormat     place.Kind = "format"
@@ -24,18 +24,18 @@ const (
 	kindCollection place.Kind = "collection"
 )
 
-// stock is what a list of the store's contexts tells.
-type stock struct {
+// contextSurvey counts the contexts of the store by their state.
+type contextSurvey struct {
 	contexts int
 	legacy   int
 	failing  int
-	ahead    time.Time // the newest change, where it is in the future
+	ahead    time.Time // the newest change, if it is in the future
 }
 
-// tolerated is how far ahead of the clock a change may be: clocks of several machines differ.
-const tolerated = time.Minute
+// clockTolerance is how far ahead of the clock a change may be: the clocks of machines differ.
+const clockTolerance = time.Minute
 
-func (k *stock) look(ctx context.Context, s *ctxdir.Store) ([]place.Finding, error) {
+func (k *contextSurvey) look(ctx context.Context, s *ctxdir.Store) ([]place.Finding, error) {
 	info := s.Info()
 	path, err := filepath.Abs(info.Path)
 	if err != nil {
@@ -48,7 +48,7 @@ func (k *stock) look(ctx context.Context, s *ctxdir.Store) ([]place.Finding, err
 	} else if format, err = formatOf(path); err != nil {
 		return nil, err
 	}
-	limit := time.Now().Add(tolerated)
+	limit := time.Now().Add(clockTolerance)
 	for sum, err := range s.List(ctx) {
 		if err != nil {
 			return nil, err
@@ -67,7 +67,7 @@ func (k *stock) look(ctx context.Context, s *ctxdir.Store) ([]place.Finding, err
 		}
 	}
 	if len(found) == 1 {
-		found = append(found, place.Finding{Kind: kindFormat, Severity: place.OK, Detail: format + ", and no context of a newer one"})
+		found = append(found, place.Finding{Kind: kindFormat, Severity: place.OK, Detail: format + "; no context has a newer format"})
 	}
 	return append(found, k.findings()...), nil
 }
@@ -75,37 +75,37 @@ func (k *stock) look(ctx context.Context, s *ctxdir.Store) ([]place.Finding, err
 func newerContext(id uuid.UUID) place.Finding {
 	return place.Finding{
 		Kind: kindFormat, Severity: place.Error, Path: id.String(),
-		Detail: "the context is of a format this program does not know", Hint: hint(ctxdir.ErrFormat),
+		Detail: "the context has a format that this version does not know", Hint: hint(ctxdir.ErrFormat),
 	}
 }
 
-func (k *stock) findings() []place.Finding {
-	x := place.Finding{Kind: kindContexts, Severity: place.OK, Detail: plural(k.contexts, "context", "contexts")}
+func (k *contextSurvey) findings() []place.Finding {
+	x := place.Finding{Kind: kindContexts, Severity: place.OK, Detail: count(k.contexts, "context")}
 	if k.failing > 0 {
-		x.Severity, x.Hint = place.Warning, `"ctxtool check" tells what is wrong, "ctxtool repair" mends it`
-		x.Detail = fmt.Sprintf("%d of %s not in order", k.failing, x.Detail)
+		x.Severity, x.Hint = place.Warning, `run "ctxtool check" for details, and "ctxtool repair" to repair`
+		x.Detail = fmt.Sprintf("found problems in %d of %s", k.failing, x.Detail)
 	}
 	found := []place.Finding{x}
 	if k.legacy > 0 {
 		found = append(found, place.Finding{
-			Kind: kindLegacy, Severity: place.Info, Hint: `"ctxtool migrate" migrates them all at once`,
-			Detail: plural(k.legacy, "legacy context", "legacy contexts") + ", migrated when they are opened",
+			Kind: kindLegacy, Severity: place.Info, Hint: `run "ctxtool migrate" on the store to migrate all at once`,
+			Detail: count(k.legacy, "legacy context") + "; opening a legacy context migrates it",
 		})
 	}
 	if !k.ahead.IsZero() {
 		found = append(found, place.Finding{
 			Kind: place.KindClock, Severity: place.Warning, Hint: "set the clock",
-			Detail: fmt.Sprintf("something was changed at %s, which is yet to come: the clock is wrong, or was", k.ahead.UTC().Format(time.RFC3339)),
+			Detail: fmt.Sprintf("a context changed at %s, in the future: the clock is or was wrong", k.ahead.UTC().Format(time.RFC3339)),
 		})
 	}
 	return found
 }
 
-// locksHeld tells who holds locks. Files that nobody holds are no matter: they are never removed.
-func locksHeld(dir, device string) []place.Finding {
+// lockFindings lists the holders of locks. Lock files without a holder are normal: they are never removed.
+func lockFindings(dir, device string) []place.Finding {
 	holders, err := place.Holders(dir, device)
 	if err != nil {
-		return nil // not told here, or there are none yet
+		return nil // unsupported here, or no locks yet
 	}
 	var found []place.Finding
 	for _, h := range holders {
@@ -122,60 +122,57 @@ func lockHeld(h place.Holder) place.Finding {
 		Detail:   fmt.Sprintf("held by process %d", h.Process),
 	}
 	if h.Process == 0 {
-		x.Severity, x.Hint = place.Warning, `"fuser" tells who has the file open`
-		x.Detail = "held, and its holder cannot be seen: it is in another container, or ended and left it to a child"
+		x.Severity, x.Hint = place.Warning, `"fuser" shows the processes that have the file open`
+		x.Detail = "held by a hidden process: it runs in another container, or it ended and left the lock to a child"
 	}
 	return x
 }
 
-// staged tells of what is in staging/.
-func staged(path string) []place.Finding {
+// stagingFindings reports the contents of staging/.
+func stagingFindings(path string) []place.Finding {
 	entries, err := os.ReadDir(filepath.Join(path, "staging"))
 	if err != nil {
-		return nil // made when it is needed
+		return nil // created on demand
 	}
-	contexts, others := 0, 0
+	contexts, unknown := 0, 0
 	for _, e := range entries {
 		if _, err := uuid.Parse(strings.TrimSuffix(e.Name(), ".ready")); err == nil && e.IsDir() {
 			contexts++
 		} else {
-			others++
+			unknown++
 		}
 	}
 	var found []place.Finding
 	if contexts > 0 {
 		found = append(found, place.Finding{
 			Kind: kindStaging, Severity: place.Info, Path: "staging",
-			Detail: plural(contexts, "context", "contexts") + " being made, or left when that was stopped: the next verb that writes removes those",
+			Detail: count(contexts, "incomplete context") + ": in creation, or left over; the next verb that writes removes leftovers",
 		})
 	}
-	if others > 0 {
+	if unknown > 0 {
 		found = append(found, place.Finding{
-			Kind:     kindStaging,
-			Severity: place.Info,
-			Path:     "staging",
-			Detail:   plural(others, "thing", "things") + " nobody knows: they can be removed",
+			Kind: kindStaging, Severity: place.Info, Path: "staging", Detail: count(unknown, "unknown file") + ": safe to remove",
 		})
 	}
 	if found == nil {
-		found = []place.Finding{{Kind: kindStaging, Severity: place.OK, Detail: "nothing was left half-made"}}
+		found = []place.Finding{{Kind: kindStaging, Severity: place.OK, Detail: "no leftovers"}}
 	}
 	return found
 }
 
-// longAgo is how old a collection is when it is worth a word: in a store that is written to there is one each day.
-const longAgo = 30 * 24 * time.Hour
+// collectionOverdue is the age of a collection that the doctor mentions: a store with writers collects once a day.
+const collectionOverdue = 30 * 24 * time.Hour
 
-func collectedLast(s *ctxdir.Store, contexts int) place.Finding {
+func collectionFinding(s *ctxdir.Store, contexts int) place.Finding {
 	x := place.Finding{Kind: kindCollection, Severity: place.OK}
 	last := s.Info().LastCollected
 	switch {
 	case last.IsZero() && contexts == 0:
-		x.Detail = "nothing to collect yet"
+		x.Detail = "no garbage yet"
 	case last.IsZero():
-		x.Severity, x.Detail, x.Hint = place.Info, "nothing was ever collected", `"ctxtool gc" does it now`
-	case time.Since(last) > longAgo:
-		x.Severity, x.Hint = place.Info, `"ctxtool gc" does it now`
+		x.Severity, x.Detail, x.Hint = place.Info, "garbage was never collected", `run "ctxtool gc" to collect it`
+	case time.Since(last) > collectionOverdue:
+		x.Severity, x.Hint = place.Info, `run "ctxtool gc" to collect garbage`
 		fallthrough
 	default:
 		x.Detail = "last collected " + humanTime(last)

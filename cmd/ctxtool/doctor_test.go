@@ -11,7 +11,7 @@ import (
 	"github.com/ctxdir/ctxdir/internal/place"
 )
 
-// TestDiagnosis: all is well with infos, not with a warning or an error.
+// TestDiagnosis: a warning or an error fails the verb, an info does not.
 func TestDiagnosis(t *testing.T) {
 	ok := place.Finding{Kind: "a", Severity: place.OK, Detail: "fine"}
 	info := place.Finding{Kind: "b", Severity: place.Info, Detail: "good\nto know", Path: "in/it"}
@@ -29,13 +29,13 @@ func TestDiagnosis(t *testing.T) {
 		},
 		{
 			[]place.Finding{ok, warning}, "ok       a            fine\nwarning  file-system  bad\n                      move\n",
-			`{"record":"summary","findings":2,"by_kind":{"a":1,"file-system":1},"problems":1}`, "1 problem",
+			`{"record":"summary","findings":2,"by_kind":{"a":1,"file-system":1},"problems":1}`, "found 1 problem",
 		},
 		{
 			[]place.Finding{ok, failing, warning},
 			"ok       a            fine\nerror    a            worse\nwarning  file-system  bad\n                      move\n",
 			`{"record":"summary","findings":3,"by_kind":{"a":2,"file-system":1},"problems":2}`,
-			"2 problems",
+			"found 2 problems",
 		},
 	}
 	for _, test := range tests {
@@ -66,22 +66,22 @@ func errorText(err error) string {
 	return err.Error()
 }
 
-// TestStock: what is told of contexts when a list of them gave these numbers.
-func TestStock(t *testing.T) {
+// TestContextSurvey checks the findings for numbers of contexts.
+func TestContextSurvey(t *testing.T) {
 	for _, test := range []struct {
-		stock stock
-		kind  place.Kind
-		want  place.Severity
-		says  string
+		survey contextSurvey
+		kind   place.Kind
+		want   place.Severity
+		says   string
 	}{
-		{stock{contexts: 3}, kindContexts, place.OK, "3 contexts"},
-		{stock{contexts: 3, failing: 1}, kindContexts, place.Warning, "1 of 3 contexts not in order"},
-		{stock{contexts: 3, legacy: 2}, kindLegacy, place.Info, "2 legacy contexts"},
-		{stock{contexts: 3, ahead: time.Date(2090, 1, 2, 3, 4, 5, 0, time.UTC)}, place.KindClock, place.Warning, "2090-01-02T03:04:05Z"},
+		{contextSurvey{contexts: 3}, kindContexts, place.OK, "3 contexts"},
+		{contextSurvey{contexts: 3, failing: 1}, kindContexts, place.Warning, "found problems in 1 of 3 contexts"},
+		{contextSurvey{contexts: 3, legacy: 2}, kindLegacy, place.Info, "2 legacy contexts"},
+		{contextSurvey{contexts: 3, ahead: time.Date(2090, 1, 2, 3, 4, 5, 0, time.UTC)}, place.KindClock, place.Warning, "2090-01-02T03:04:05Z"},
 	} {
-		found := test.stock.findings()
+		found := test.survey.findings()
 		if x := found[len(found)-1]; x.Kind != test.kind || x.Severity != test.want || !strings.Contains(x.Detail, test.says) {
-			t.Errorf("%+v: %+v", test.stock, x)
+			t.Errorf("%+v: %+v", test.survey, x)
 		}
 	}
 }
@@ -91,12 +91,12 @@ func TestLockHeld(t *testing.T) {
 	if x.Severity != place.Info || x.Path != "locks/gc" || x.Detail != "held by process 4711" {
 		t.Errorf("%+v", x)
 	}
-	if x := lockHeld(place.Holder{Name: "gc"}); x.Severity != place.Warning || !strings.Contains(x.Detail, "cannot be seen") || x.Hint == "" {
+	if x := lockHeld(place.Holder{Name: "gc"}); x.Severity != place.Warning || !strings.Contains(x.Detail, "hidden process") || x.Hint == "" {
 		t.Errorf("%+v", x)
 	}
 }
 
-// TestLastCollected: a store that was left alone for long is worth a word.
+// TestLastCollected: the doctor mentions a store without recent collections.
 func TestLastCollected(t *testing.T) {
 	for _, test := range []struct {
 		ago  time.Duration
@@ -117,7 +117,7 @@ func TestLastCollected(t *testing.T) {
 		if err := os.WriteFile(filepath.Join(dir, "collected.jsonl"), []byte(line), 0o600); err != nil {
 			t.Fatal(err)
 		}
-		if x := collectedLast(s, 1); x.Severity != test.want || x.Detail != test.says {
+		if x := collectionFinding(s, 1); x.Severity != test.want || x.Detail != test.says {
 			t.Errorf("%v ago: %+v", test.ago, x)
 		}
 	}

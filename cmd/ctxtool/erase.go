@@ -22,11 +22,13 @@ func (a *app) eraseCmd() *cobra.Command {
 	var o ctxdir.RemoveOptions
 	cmd := &cobra.Command{
 		Use:   "erase CONTEXT ID…",
-		Short: "Remove messages for good, from everything in the store",
-		Long: `Remove messages for good: their files, what journals and trash hold of them, in any version, also in copies of the context in the
-trash, and every payload in the store that nothing refers to any more. Their positions stay, and show as erased. It cannot be undone.
+		Short: "Remove messages for good",
+		Long: `Remove every version of messages for good: from message files, journals, packs and the trash,
+including copies of the context there, and from payloads that nothing else refers to. Their
+positions remain, and show as erased. This cannot be undone.
 
-It does not reach what is outside the store, nor other contexts, titles and system prompts that repeat what a message said.`,
+erase does not reach anything outside the store, nor other contexts, titles and system prompts that
+repeat a message.`,
 		Example: `  ctxtool erase 7c2f 0197f3c2-7a1e-7c55-9a3e-5f2f3c0d9b11 --dry-run
   ctxtool erase 7c2f 0197f3c2-7a1e-7c55-9a3e-5f2f3c0d9b11`,
 		Annotations:       exits("", ofStores...),
@@ -51,29 +53,27 @@ It does not reach what is outside the store, nor other contexts, titles and syst
 			})
 		},
 	}
-	cmd.Flags().BoolVar(&o.Shared, "shared", false, "erase also what several branches show")
+	cmd.Flags().BoolVar(&o.Shared, "shared", false, "also erase messages that several branches show")
 	a.dryRunFlag(cmd)
 	return cmd
 }
 
-// unreached is what an erase says it cannot do.
-const unreached = "not reached: copies in git, exports, backups, migrated files (.old) and snapshots, and blocks that the disk or its journal has not written over; " +
-	"nor a title, a system prompt or another context that repeats the message"
+// eraseLimits lists what an erase cannot remove.
+const eraseLimits = "not reached: copies in git, exports, backups, snapshots and migrated files (.old), disk blocks that are not yet " +
+	"overwritten, and titles, system prompts or contexts that repeat the message"
 
 func (a *app) erase(ctx context.Context, s *ctxdir.Store, c uuid.UUID, ids []uuid.UUID, o ctxdir.RemoveOptions) error {
 	print := func(e ctxdir.Item) error {
-		if a.json {
-			return a.record(erasedRecord{"erased", c.String(), idText(e.Message), e.Path, e.Bytes, e.Reason, a.dryRun})
-		}
-		return a.printf("%s  %s  %s\n", e.Path, humanSize(e.Bytes), e.Reason)
+		r := erasedRecord{"erased", c.String(), idText(e.Message), e.Path, e.Bytes, e.Reason, a.dryRun}
+		return a.result(r, "%s  %s  %s", e.Path, humanSize(e.Bytes), e.Reason)
 	}
-	err := printing(ctx, print, func(ctx context.Context, report func(ctxdir.Item)) error {
+	err := withReport(ctx, print, func(ctx context.Context, report func(ctxdir.Item)) error {
 		o.Report = report
 		_, err := s.Erase(ctx, c, ids, o)
 		return err
 	})
 	if err == nil {
-		a.note(unreached)
+		a.note(eraseLimits)
 	}
 	return err
 }

@@ -11,7 +11,7 @@ import (
 	"github.com/spf13/cobra"
 )
 
-// The exit statuses, as the contract has them.
+// The exit statuses.
 const (
 	exitOK          = 0
 	exitFailed      = 1
@@ -22,45 +22,40 @@ const (
 	exitInterrupted = 130
 )
 
-// usageError is about how the command was called.
-type usageError struct {
-	text string
-	hint string
+// verbError ends a verb with an exit status and a hint, which may be empty.
+type verbError struct {
+	status int
+	text   string
+	hint   string
 }
 
-func (e *usageError) Error() string { return e.text }
+func (e *verbError) Error() string { return e.text }
 
-func usage(cmd *cobra.Command, format string, args ...any) *usageError {
-	return &usageError{fmt.Sprintf(format, args...), "usage: " + useLine(cmd)}
+// usage rejects the arguments of a command, with its usage as the hint.
+func usage(cmd *cobra.Command, format string, args ...any) *verbError {
+	return badArgument("usage: "+useLine(cmd), format, args...)
 }
 
-// problemsError says that the verb did what it could and something was wrong all the same.
-type problemsError struct {
-	text string
-	hint string
+// badArgument rejects an argument.
+func badArgument(hint, format string, args ...any) *verbError {
+	return &verbError{exitUsage, fmt.Sprintf(format, args...), hint}
 }
 
-func (e *problemsError) Error() string { return e.text }
-
-// summedError sums up errors that were told already.
-type summedError struct {
-	text string
-	err  error
+// problems ends a verb that completed, but found problems or failed on some items.
+func problems(hint, format string, args ...any) *verbError {
+	return &verbError{exitProblems, fmt.Sprintf(format, args...), hint}
 }
 
-func (e *summedError) Error() string { return e.text }
-func (e *summedError) Unwrap() error { return e.err }
-
-// errHelp: the help was shown in place of doing something.
+// errHelp ends a command that showed its help instead of running.
 var errHelp = errors.New("a verb is missing")
 
-// errOutput is an error of writing to stdout.
+// errOutput marks an error of writing to stdout.
 type errOutput struct{ err error }
 
-func (e errOutput) Error() string { return "writing the output: " + e.err.Error() }
+func (e errOutput) Error() string { return "cannot write the output: " + e.err.Error() }
 func (e errOutput) Unwrap() error { return e.err }
 
-// readerLeft reports whether who read the output went away: "ctxtool show … | head".
+// readerLeft reports whether the reader of stdout is gone, as in "ctxtool show … | head".
 func readerLeft(err error) bool {
 	var out errOutput
 	return errors.As(err, &out) && errors.Is(out.err, syscall.EPIPE)
@@ -68,19 +63,16 @@ func readerLeft(err error) bool {
 
 // exitCode is the one place that maps errors to exit statuses.
 func exitCode(ctx context.Context, err error) int {
-	var (
-		use      *usageError
-		problems *problemsError
-	)
+	var verb *verbError
 	switch {
 	case err == nil || readerLeft(err):
 		return exitOK
-	case errors.As(err, &use) || errors.Is(err, errHelp):
+	case errors.As(err, &verb):
+		return verb.status
+	case errors.Is(err, errHelp):
 		return exitUsage
 	case ctx.Err() != nil && errors.Is(err, context.Canceled):
 		return exitInterrupted
-	case errors.As(err, &problems):
-		return exitProblems
 	case errors.Is(err, ctxdir.ErrNoStore):
 		return exitNoStore
 	case errors.Is(err, ctxdir.ErrLocked):
@@ -89,7 +81,7 @@ func exitCode(ctx context.Context, err error) int {
 	return exitFailed
 }
 
-// errorRecord is an error as --json prints it, on stderr.
+// errorRecord is an error on stderr; --json prints it as a record.
 type errorRecord struct {
 	Record  string   `json:"record"`
 	Code    int      `json:"code"`
@@ -100,7 +92,7 @@ type errorRecord struct {
 	Matches []string `json:"matches,omitempty"`
 }
 
-// finish tells an error and returns the exit status.
+// finish prints an error and returns the exit status.
 func (a *app) finish(ctx context.Context, err error) int {
 	code := exitCode(ctx, err)
 	switch {
@@ -110,25 +102,25 @@ func (a *app) finish(ctx context.Context, err error) int {
 		return code
 	case code == exitInterrupted:
 		if _, ok := displayOf(a.stderr); ok && !a.dumb() {
-			fmt.Fprint(a.stderr, eraseLine) // of the ^C that the terminal wrote, and of a bar that was being drawn
+			fmt.Fprint(a.stderr, eraseLine) // the ^C of the terminal, or a progress bar
 		}
 		a.fail(errorRecord{Code: code, Error: "interrupted"})
 		return code
 	}
 	rec := errorRecord{Code: code, Error: err.Error(), Hint: hint(err)}
-	for _, id := range placeOf(err).Matches {
+	for _, id := range libraryError(err).Matches {
 		rec.Matches = append(rec.Matches, id.String())
 	}
 	a.fail(rec)
 	return code
 }
 
-// mostMatches bounds the ids that a line for people lists.
-const mostMatches = 20
+// maxMatches bounds the ids that an error lists for people.
+const maxMatches = 20
 
 // fail prints an error: one line on stderr.
 func (a *app) fail(rec errorRecord) {
-	_ = a.out.Flush() // likewise: see note
+	_ = a.out.Flush() // see note
 	if a.json {
 		rec.Record = "error"
 		line := append(encode(rec), '\n')
@@ -151,12 +143,12 @@ func (a *app) fail(rec errorRecord) {
 	}
 	b.WriteString(rec.Error)
 	if n := len(rec.Matches); n > 0 {
-		b.WriteString(": " + strings.Join(rec.Matches[:min(n, mostMatches)], ", "))
-		if n > mostMatches {
-			fmt.Fprintf(&b, " and %d more", n-mostMatches)
+		b.WriteString(": " + strings.Join(rec.Matches[:min(n, maxMatches)], ", "))
+		if n > maxMatches {
+			fmt.Fprintf(&b, " and %d more", n-maxMatches)
 		}
 	}
-	line := a.colours(a.stderr).paint(redder, "ctxtool:") + oneLine(b.String())
+	line := a.colours(a.stderr).paint(boldRed, "ctxtool:") + oneLine(b.String())
 	if rec.Hint != "" {
 		line += a.colours(a.stderr).paint(dim, " ("+oneLine(rec.Hint)+")")
 	}
@@ -169,29 +161,20 @@ func (a *app) warn(rec errorRecord) {
 	a.fail(rec)
 }
 
-func isInvalid(err error) bool { return errors.Is(err, ctxdir.ErrInvalid) }
+// warnOf prints an error of the library that does not end the verb.
+func (a *app) warnOf(err error) { a.warn(errorRecord{Error: err.Error(), Hint: hint(err)}) }
 
-// placeOf says where something failed, as far as the error does.
-func placeOf(err error) *ctxdir.Error {
-	where := &ctxdir.Error{}
-	errors.As(err, &where)
-	return where
+// libraryError returns the library's error in err, or an empty one.
+func libraryError(err error) *ctxdir.Error {
+	e := &ctxdir.Error{}
+	errors.As(err, &e)
+	return e
 }
 
 // cause is an error without the operation that failed.
 func cause(err error) error {
-	if where := placeOf(err); where.Err != nil {
-		return where.Err
+	if e := libraryError(err); e.Err != nil {
+		return e.Err
 	}
 	return err
-}
-
-// during names the operation that a step belongs to in the error of that step.
-func during(op string, err error) error {
-	where := *placeOf(err)
-	if where.Err == nil {
-		return err
-	}
-	where.Op = op
-	return &where
 }

@@ -9,44 +9,51 @@ import (
 	"math"
 	"os"
 	"path/filepath"
+	"strings"
 
 	"github.com/ctxdir/ctxdir"
 	"github.com/spf13/cobra"
 )
 
-// exporter writes a branch in one format. A message it cannot write gives an error that wraps errLeftOut.
+// exporter writes a branch in one format. message returns errUnsupported for a message that the format cannot hold.
 type exporter interface {
 	begin(c *ctxdir.Metadata, branch string) error
-	message(ctx context.Context, m *said) error
+	message(ctx context.Context, m *loadedMessage) error
 	end() error
-	// leftOut is how many messages the format has no place for.
-	leftOut() int
-	// forPeople says that binary payloads have no place in the format.
-	forPeople() bool
 }
 
-var exporters = map[string]func(w io.Writer) exporter{
-	"jsonl":    func(w io.Writer) exporter { return &jsonlExport{w: w} },
-	"openai":   func(w io.Writer) exporter { return &openaiExport{w: w} },
-	"markdown": func(w io.Writer) exporter { return &markdownExport{w: w} },
-	"html":     func(w io.Writer) exporter { return &htmlExport{w: w} },
+var errUnsupported = errors.New("the format cannot hold this message")
+
+// exportFormat makes exporters. A format for people holds no binary payloads.
+type exportFormat struct {
+	forPeople bool
+	exporter  func(w io.Writer) exporter
 }
+
+var exportFormats = map[string]exportFormat{
+	"jsonl":    {false, func(w io.Writer) exporter { return &jsonlExport{w: w} }},
+	"openai":   {false, func(w io.Writer) exporter { return &openaiExport{w: w} }},
+	"markdown": {true, func(w io.Writer) exporter { return &markdownExport{w: w} }},
+	"html":     {true, func(w io.Writer) exporter { return &htmlExport{w: w} }},
+}
+
+var exportFormatNames = []string{"jsonl", "openai", "markdown", "html"}
 
 func (a *app) exportCmd() *cobra.Command {
-	var branch, format, path string
+	var branch, name, path string
 	cmd := &cobra.Command{
 		Use:   "export CONTEXT",
-		Short: "Write the messages of a branch in another format",
-		Long: `Write the messages of a branch: jsonl has each as the framework had it, one a line; openai is a JSON array of chat
-messages; markdown and html are for reading.`,
+		Short: "Export the messages of a branch",
+		Long: `Export the messages of a branch. jsonl writes each message verbatim, one per line. openai writes a
+JSON array of chat messages. markdown and html are for reading.`,
 		Example:           "  ctxtool export 7c2f --format markdown\n  ctxtool export 7c2f --branch alt --format html -o walk.html",
-		Annotations:       exits("messages are missing or not complete", ofStores...),
+		Annotations:       exits("some messages are missing or incomplete", ofStores...),
 		Args:              between(1, 1),
 		ValidArgsFunction: a.completeContexts(1),
 		RunE: func(cmd *cobra.Command, args []string) error {
-			make, ok := exporters[format]
+			format, ok := exportFormats[name]
 			if !ok {
-				return usage(cmd, "--format: %q is none of jsonl, openai, markdown, html", format)
+				return usage(cmd, "--format: unknown format %q; use one of: %s", name, strings.Join(exportFormatNames, ", "))
 			}
 			return a.withContext(cmd.Context(), args[0], func(c *ctxdir.Context) error {
 				b, err := branchOf(c, branch)
@@ -56,45 +63,31 @@ messages; markdown and html are for reading.`,
 				bar := a.newProgress("Exporting")
 				if path == "" || path == "-" {
 					if a.onTerminal() {
-						bar = nil // it would stand among the messages
+						bar = nil // it would mix with the messages
 					}
-					return a.export(cmd.Context(), c, b, exporting(make, a.out), bar)
+					return a.export(cmd.Context(), c, b, format, a.out, bar)
 				}
-				return writeFile(path, func(w io.Writer) error {
-					return a.export(cmd.Context(), c, b, exporting(make, w), bar)
-				})
-			}, ctxdir.WithReadOnly(), ctxdir.WithMemoryLimit(transformed))
+				return writeFile(path, func(w io.Writer) error { return a.export(cmd.Context(), c, b, format, w, bar) })
+			}, ctxdir.WithReadOnly(), ctxdir.WithMemoryLimit(maxParsedBody))
 		},
 	}
-	a.branchFlag(cmd, &branch, "branch", "the `BRANCH`; the active one if not given")
-	cmd.Flags().StringVar(&format, "format", "jsonl", "jsonl, openai, markdown or html")
-	cmd.Flags().StringVarP(&path, "output", "o", "", "write to `FILE`, which appears when it is complete")
-	_ = cmd.RegisterFlagCompletionFunc(
-		"format",
-		cobra.FixedCompletions([]string{"jsonl", "openai", "markdown", "html"}, cobra.ShellCompDirectiveNoFileComp),
-	)
+	a.branchFlag(cmd, &branch, "branch", "export `BRANCH` instead of the active one")
+	cmd.Flags().StringVar(&name, "format", "jsonl", "write `FORMAT`: "+strings.Join(exportFormatNames, ", "))
+	cmd.Flags().StringVarP(&path, "output", "o", "", "write to `FILE`; it appears when it is complete")
+	_ = cmd.RegisterFlagCompletionFunc("format", cobra.FixedCompletions(exportFormatNames, cobra.ShellCompDirectiveNoFileComp))
 	return cmd
 }
 
-// exporting returns an exporter, and tells a terminal what comes.
-func exporting(make func(w io.Writer) exporter, w io.Writer) exporter {
-	e := make(w)
-	if o, ok := w.(*output); ok && !e.forPeople() {
-		o.holdsJSON()
+func (a *app) export(
+	ctx context.Context, c *ctxdir.Context, b *ctxdir.Branch, format exportFormat, w io.Writer, bar *progress,
+) error {
+	if o, ok := w.(*output); ok && !format.forPeople {
+		o.expectJSON()
 	}
-	return e
-}
-
-func (a *app) export(ctx context.Context, c *ctxdir.Context, b *ctxdir.Branch, e exporter, bar *progress) error {
-	m := c.Metadata()
-	for i := range m.Branches {
-		if m.Branches[i].Name == b.Name() {
-			prompt, err := c.SystemPrompt(ctx, b.Name())
-			if err != nil {
-				return err
-			}
-			m.Branches[i].SystemPrompt = prompt
-		}
+	e := format.exporter(w)
+	m, err := metadataWithPrompt(ctx, c, b.Name())
+	if err != nil {
+		return err
 	}
 	if err := e.begin(m, b.Name()); err != nil {
 		return err
@@ -103,26 +96,31 @@ func (a *app) export(ctx context.Context, c *ctxdir.Context, b *ctxdir.Branch, e
 	if err != nil {
 		return err
 	}
-	var lacks lacking
-	err = each(ctx, b, 0, math.MaxInt64, func(m *ctxdir.Message) error {
+	unsupported := 0
+	var lacks incompleteCount
+	err = eachMessage(ctx, b, 0, math.MaxInt64, func(m *ctxdir.Message) error {
 		bar.steps("messages", m.Position, n)
-		s, err := say(ctx, m, e.forPeople())
+		s, err := loadMessage(ctx, m, format.forPeople)
 		if err != nil {
 			return err
 		}
-		if err := e.message(ctx, s); err != nil {
+		if err := e.message(ctx, s); errors.Is(err, errUnsupported) {
+			unsupported++
+		} else if err != nil {
 			return err
 		}
-		if lacks.add(s) {
+		name := fmt.Sprintf("message %d (%s)", m.Position, m.ID)
+		switch {
+		case isErased(s):
 			bar.clear()
-			what, why := "not complete", s.missing
+			a.note("left out %s: it was erased", name)
+		case lacks.add(s):
+			bar.clear()
+			text := fmt.Sprintf("%s is incomplete: %v", name, s.missing)
 			if m.Unavailable != nil {
-				what, why = "left out", m.Unavailable
+				text = fmt.Sprintf("left out %s: %v", name, m.Unavailable)
 			}
-			a.warn(errorRecord{Error: fmt.Sprintf("message %d (%s) is %s: %v", m.Position, m.ID, what, why)})
-		} else if isErased(s) {
-			bar.clear()
-			a.note("message %d (%s) is left out: it was erased", m.Position, m.ID)
+			a.warn(errorRecord{Error: text})
 		}
 		return nil
 	})
@@ -133,18 +131,32 @@ func (a *app) export(ctx context.Context, c *ctxdir.Context, b *ctxdir.Branch, e
 	if err := e.end(); err != nil {
 		return err
 	}
-	if n := e.leftOut(); n > 0 {
-		a.note("%s left out that are no chat messages", plural(n, "record", "records"))
+	if unsupported > 0 {
+		a.note("left out %s that the format cannot hold", count(unsupported, "record"))
 	}
-	if err := lacks.err(c.ID(), "message is missing or not complete", "messages are missing or not complete"); err != nil {
+	if err := lacks.err(c.ID()); err != nil {
 		return err
 	}
 	return problemOf(c)
 }
 
-// writeFile lets write fill a file that takes the place of path when it is complete. What write says of
-// problems does not keep the file from appearing. Something that is no file, such as /dev/stderr, is written to
-// as it is.
+// metadataWithPrompt is the metadata of a context, with the system prompt of a branch in its place.
+func metadataWithPrompt(ctx context.Context, c *ctxdir.Context, branch string) (*ctxdir.Metadata, error) {
+	m := c.Metadata()
+	for i := range m.Branches {
+		if m.Branches[i].Name == branch {
+			prompt, err := c.SystemPrompt(ctx, branch)
+			if err != nil {
+				return nil, err
+			}
+			m.Branches[i].SystemPrompt = prompt
+		}
+	}
+	return m, nil
+}
+
+// writeFile replaces a file with what write writes, once that is complete. Problems that write reports do not prevent
+// it. A path that is not a regular file, such as /dev/stderr, is written to directly.
 func writeFile(path string, write func(w io.Writer) error) (err error) {
 	if info, serr := os.Stat(path); serr == nil && !info.Mode().IsRegular() {
 		f, err := os.OpenFile(path, os.O_WRONLY, 0)
@@ -155,15 +167,15 @@ func writeFile(path string, write func(w io.Writer) error) (err error) {
 		if _, ok := displayOf(f); ok {
 			o.sanitiser = &sanitiser{}
 		}
-		return closing(f.Close, closing(o.Close, write(o)))
+		return closeAfter(f.Close, closeAfter(o.Close, write(o)))
 	}
-	// A symbolic link goes on pointing at the file.
+	// A symbolic link keeps pointing at the file.
 	if target, lerr := filepath.EvalSymlinks(path); lerr == nil {
 		path = target
 	}
 	f, err := os.CreateTemp(filepath.Dir(path), ".ctxtool-*")
 	if err != nil {
-		return fmt.Errorf("writing %s: %w", path, errors.Unwrap(err))
+		return fmt.Errorf("cannot write %s: %w", path, errors.Unwrap(err))
 	}
 	problems := buffered(f, write)
 	if problems != nil && exitCode(context.Background(), problems) != exitProblems {

@@ -9,15 +9,13 @@ import (
 	"github.com/ctxdir/ctxdir"
 )
 
-// jsonlExport writes each message as the framework had it, one a line.
+// jsonlExport writes each message verbatim, one per line.
 type jsonlExport struct{ w io.Writer }
 
 func (e *jsonlExport) begin(*ctxdir.Metadata, string) error { return nil }
 func (e *jsonlExport) end() error                           { return nil }
-func (e *jsonlExport) leftOut() int                         { return 0 }
-func (e *jsonlExport) forPeople() bool                      { return false }
 
-func (e *jsonlExport) message(ctx context.Context, m *said) error {
+func (e *jsonlExport) message(ctx context.Context, m *loadedMessage) error {
 	if m.Unavailable != nil {
 		return nil
 	}
@@ -28,16 +26,12 @@ func (e *jsonlExport) message(ctx context.Context, m *said) error {
 	return err
 }
 
-// openaiExport writes an array of chat messages. A chat message is written as it is; of a session's
-// record, what was said is put into that form.
+// openaiExport writes an array of chat messages. It writes a chat message verbatim, and converts the record of a
+// session.
 type openaiExport struct {
-	w    io.Writer
-	some bool
-	left int
+	w     io.Writer
+	begun bool // an element was written
 }
-
-func (e *openaiExport) leftOut() int    { return e.left }
-func (e *openaiExport) forPeople() bool { return false }
 
 func (e *openaiExport) begin(c *ctxdir.Metadata, branch string) error {
 	if _, err := io.WriteString(e.w, "["); err != nil {
@@ -58,13 +52,13 @@ func (e *openaiExport) write(object []byte) error {
 	})
 }
 
-// element writes what separates an element from the one before, and the element.
+// element writes an element of the array, after a separator.
 func (e *openaiExport) element(write func() error) error {
 	separator := "\n  "
-	if e.some {
+	if e.begun {
 		separator = ",\n  "
 	}
-	e.some = true
+	e.begun = true
 	if _, err := io.WriteString(e.w, separator); err != nil {
 		return err
 	}
@@ -76,24 +70,24 @@ func (e *openaiExport) end() error {
 	return err
 }
 
-func (e *openaiExport) message(ctx context.Context, m *said) error {
+func (e *openaiExport) message(ctx context.Context, m *loadedMessage) error {
 	if m.Unavailable != nil {
 		return nil
 	}
 	body := m.Body
 	if body == nil {
-		body = m.Stored // its payloads say nothing about its form
+		body = m.Stored // its form does not depend on payloads
 	}
 	if o := objectOf(body); o.text("role") != "" && o["content"] != nil && !hasBlocks(o["content"]) {
 		return e.element(func() error { return m.writeTo(ctx, e.w) })
 	}
-	m, err := m.held(ctx)
+	m, err := m.inMemory(ctx)
 	if err != nil {
 		return err
 	}
 	messages := chatMessages(m)
 	if len(messages) == 0 {
-		e.left++
+		return errUnsupported
 	}
 	for _, c := range messages {
 		if err := e.write(encode(c)); err != nil {
@@ -119,7 +113,7 @@ type chatCall struct {
 	} `json:"function"`
 }
 
-// hasBlocks reports whether a content is of blocks that chat messages do not have.
+// hasBlocks reports whether a content has blocks that are not part of chat messages.
 func hasBlocks(content json.RawMessage) bool {
 	for _, b := range list(content) {
 		switch objectOf(b).text("type") {
@@ -130,10 +124,10 @@ func hasBlocks(content json.RawMessage) bool {
 	return false
 }
 
-// chatMessages puts a record into the form of chat messages: tool calls beside the content, each tool result as
-// a message of its own, before what else was said. There are none where nobody says anything.
-func chatMessages(m *said) []chatMessage {
-	o := spoken(m.Body)
+// chatMessages converts a record to chat messages: tool calls beside the content, each tool result as a separate
+// message before the rest. A record without a speaker has none.
+func chatMessages(m *loadedMessage) []chatMessage {
+	o := chatObject(m.Body)
 	role := o.text("role")
 	if author := objectOf(o["author"]); role == "" && author != nil {
 		role = author.text("role")
@@ -142,10 +136,10 @@ func chatMessages(m *said) []chatMessage {
 		return nil
 	}
 	var out []chatMessage
-	said := chatMessage{Role: role}
+	message := chatMessage{Role: role}
 	var content []json.RawMessage
 	if kindOf(o["content"]) == '"' {
-		said.Content = o["content"]
+		message.Content = o["content"]
 	}
 	blocks := list(o["content"])
 	if inner := objectOf(o["content"]); inner != nil {
@@ -157,7 +151,7 @@ func chatMessages(m *said) []chatMessage {
 		case "tool_use":
 			call := chatCall{ID: block.text("id"), Type: "function"}
 			call.Function.Name, call.Function.Arguments = block.text("name"), string(block["input"])
-			said.ToolCalls = append(said.ToolCalls, call)
+			message.ToolCalls = append(message.ToolCalls, call)
 		case "tool_result":
 			out = append(out, chatMessage{
 				Role: "tool", Content: textOf(joinText(contentParts(block["content"]))), ToolCallID: block.text("tool_use_id"),
@@ -171,18 +165,18 @@ func chatMessages(m *said) []chatMessage {
 	}
 	switch {
 	case len(content) > 0:
-		said.Content = encode(content)
-	case said.Content == nil && len(said.ToolCalls) > 0:
-		said.Content = json.RawMessage("null")
-	case said.Content == nil && len(out) == 0 && len(blocks) > 0:
-		said.Content = json.RawMessage(`""`) // it only thought
-	case said.Content == nil:
+		message.Content = encode(content)
+	case message.Content == nil && len(message.ToolCalls) > 0:
+		message.Content = json.RawMessage("null")
+	case message.Content == nil && len(out) == 0 && len(blocks) > 0:
+		message.Content = json.RawMessage(`""`) // it has only thoughts
+	case message.Content == nil:
 		return out
 	}
-	return append(out, said)
+	return append(out, message)
 }
 
-// textBlock makes a block of a text where it is one; others stay as they are.
+// textBlock turns a text into a block, and keeps other blocks.
 func textBlock(b json.RawMessage) json.RawMessage {
 	text := b
 	if o := objectOf(b); o != nil {
@@ -194,7 +188,7 @@ func textBlock(b json.RawMessage) json.RawMessage {
 	return bytes.Join([][]byte{[]byte(`{"type":"text","text":`), text, []byte("}")}, nil)
 }
 
-// imageBlock makes an image_url of an image that stands in the message.
+// imageBlock turns an inline image into an image_url.
 func imageBlock(o members, b json.RawMessage) json.RawMessage {
 	source := objectOf(o["source"])
 	url := source.text("url")

@@ -11,19 +11,17 @@ import (
 	"github.com/ctxdir/ctxdir"
 )
 
-// markdownExport writes text to read: a heading for each message, what tools are told and say in code blocks.
+// markdownExport writes a heading for each message, and tool calls and results as code blocks.
 type markdownExport struct{ w io.Writer }
 
-func (e *markdownExport) end() error      { return nil }
-func (e *markdownExport) leftOut() int    { return 0 }
-func (e *markdownExport) forPeople() bool { return true }
+func (e *markdownExport) end() error { return nil }
 
 func (e *markdownExport) begin(c *ctxdir.Metadata, branch string) error {
 	_, err := fmt.Fprintf(e.w, "# %s\n\nContext `%s`, branch %s\n", oneLine(cmp.Or(c.Title, "Untitled")), c.ID, oneLine(branch))
 	return err
 }
 
-func (e *markdownExport) message(_ context.Context, m *said) error {
+func (e *markdownExport) message(_ context.Context, m *loadedMessage) error {
 	var b strings.Builder
 	fmt.Fprintf(&b, "\n## %d. %s\n", m.Position, oneLine(speaker(m.Message)))
 	if !m.CreatedAt.IsZero() {
@@ -68,7 +66,7 @@ func partLabel(p part) string {
 	return ""
 }
 
-// fenced puts a text into a code block whose fence is longer than any in the text.
+// fenced is a text in a code block, with a fence longer than any in the text.
 func fenced(text string) string {
 	longest, run := 2, 0
 	for _, c := range []byte(text) {
@@ -83,11 +81,8 @@ func fenced(text string) string {
 	return fence + "\n" + strings.TrimRight(text, "\n") + "\n" + fence
 }
 
-// htmlExport writes one page that needs nothing else.
+// htmlExport writes a self-contained page.
 type htmlExport struct{ w io.Writer }
-
-func (e *htmlExport) leftOut() int    { return 0 }
-func (e *htmlExport) forPeople() bool { return true }
 
 const pageHead = `<!DOCTYPE html>
 <html lang="en">
@@ -123,7 +118,7 @@ func (e *htmlExport) end() error {
 	return err
 }
 
-func (e *htmlExport) message(_ context.Context, m *said) error {
+func (e *htmlExport) message(_ context.Context, m *loadedMessage) error {
 	var b strings.Builder
 	class := ""
 	if v := voice(m.Role); v != "" {

@@ -2,99 +2,71 @@ package main
 
 import (
 	"context"
-	"fmt"
 
 	"github.com/ctxdir/ctxdir"
 	"github.com/google/uuid"
 	"github.com/spf13/cobra"
 )
 
-type externalisedRecord struct {
-	Record   string `json:"record"`
-	Context  string `json:"context"`
-	Messages int64  `json:"messages"`
-	Before   int64  `json:"bytes_before"`
-	After    int64  `json:"bytes_after"`
-}
-
 func (a *app) externaliseCmd() *cobra.Command {
 	var threshold int64
 	cmd := &cobra.Command{
 		Use:   "externalise [CONTEXT…]",
 		Short: "Move large texts of stored messages to blobs, or back",
-		Long: `Apply a threshold to messages that are stored already: texts of N bytes or more become blobs, shorter ones go back into
-their messages; binary data becomes blobs in any case. 0 moves every string, -1 no text. Without --threshold, that of the
-store counts; without CONTEXT, every context of the store. It can be stopped at any time and done again.`,
+		Long: `Apply a threshold to stored messages. Texts of at least N bytes move to blobs, shorter ones back into
+their messages; binary data always moves to blobs. 0 moves every string, -1 no text. Without
+--threshold, use the setting of the store. Without CONTEXT, change every context of the store. An
+interrupted run can be repeated.`,
 		Example: `  ctxtool externalise --threshold 4096 --dry-run
   ctxtool externalise 7c2f --threshold -1`,
-		Annotations:       exits("some contexts could not be changed", ofStores...),
+		Annotations:       exits("failed to change some contexts", ofStores...),
 		Args:              between(0, -1),
 		ValidArgsFunction: a.completeContexts(-1),
 		RunE: func(cmd *cobra.Command, args []string) error {
-			return a.withStore(cmd.Context(), func(s *ctxdir.Store) error {
-				ids, err := contextsOf(s, args)
-				if err != nil {
-					return err
-				}
+			return a.onStore(func(ctx context.Context, s *ctxdir.Store, args []string) error {
 				if !cmd.Flags().Changed("threshold") {
 					threshold = s.Info().TextThreshold
 				}
-				return a.externalise(cmd.Context(), s, ids, threshold)
-			})
+				return a.externalise(ctx, s, args, threshold)
+			})(cmd, args)
 		},
 	}
-	cmd.Flags().Int64Var(&threshold, "threshold", 0, "move texts of `N` bytes or more; the store's setting if not given")
+	cmd.Flags().Int64Var(&threshold, "threshold", 0, "move texts of at least `N` bytes (default: the store's setting)")
 	a.dryRunFlag(cmd)
 	return cmd
 }
 
-func (a *app) externalise(ctx context.Context, s *ctxdir.Store, ids []uuid.UUID, threshold int64) error {
-	failed := 0
-	var sum ctxdir.ArchiveResult
-	bar := a.newProgress("Looking through")
-	for i, id := range ids {
-		bar.contexts(i, len(ids))
-		var done ctxdir.ArchiveResult
-		err := withOpen(ctx, s, id, func(c *ctxdir.Context) (err error) {
+func (a *app) externalise(ctx context.Context, s *ctxdir.Store, refs []string, threshold int64) error {
+	ids, err := contextsOf(s, refs)
+	if err != nil {
+		return err
+	}
+	var messages int64
+	failed, err := eachContext(ctx, a, "Externalising", ids, func(id uuid.UUID) (done ctxdir.ArchiveResult, err error) {
+		err = withOpen(ctx, s, id, func(c *ctxdir.Context) (err error) {
 			done, err = c.Externalise(ctx, threshold, a.dryRun)
 			return err
 		})
-		bar.clear()
-		if err != nil && (len(ids) == 1 || ctx.Err() != nil) {
-			return err
+		return done, err
+	}, func(id uuid.UUID, done ctxdir.ArchiveResult) error {
+		messages += done.Messages
+		if !a.json && done.Messages == 0 {
+			return nil
 		}
-		if err != nil {
-			failed++
-			a.warn(errorRecord{Error: err.Error(), Hint: hint(err)})
-			continue
-		}
-		sum.Messages, sum.Before, sum.After = sum.Messages+done.Messages, sum.Before+done.Before, sum.After+done.After
-		if a.json {
-			err = a.record(externalisedRecord{"externalised", id.String(), done.Messages, done.Before, done.After})
-		} else if done.Messages > 0 {
-			err = a.printf(
-				"%s  %s, %s before, %s after\n",
-				id,
-				plural(int(done.Messages), "message", "messages"),
-				humanSize(done.Before),
-				humanSize(done.After),
-			)
-		}
-		if err != nil {
-			return err
-		}
+		r := rewriteRecord{"externalised", id.String(), done.Messages, done.Before, done.After, 0}
+		return a.result(r, "%s  %s", id, sizeChange(done))
+	})
+	if err != nil {
+		return err
 	}
-	var err error
-	switch {
-	case a.json:
-		err = a.record(summaryRecord{Record: "summary", Contexts: len(ids), ByKind: map[string]int{}})
-	case a.dryRun:
-		a.note("%s would change", plural(int(sum.Messages), "message", "messages"))
-	default:
-		a.note("%s changed in %s", plural(int(sum.Messages), "message", "messages"), plural(len(ids), "context", "contexts"))
+	verb := "changed"
+	if a.dryRun {
+		verb = "would change"
 	}
-	if err == nil && failed > 0 {
-		err = &problemsError{text: fmt.Sprintf("%d of %d contexts could not be changed", failed, len(ids))}
+	if !a.json {
+		a.note("%s %s in %s", verb, count(messages, "message"), count(len(ids), "context"))
+	} else if err := a.record(summaryRecord{Record: "summary", Contexts: len(ids), ByKind: map[string]int{}}); err != nil {
+		return err
 	}
-	return err
+	return failures("change", failed, len(ids))
 }

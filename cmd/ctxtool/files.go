@@ -19,15 +19,14 @@ func (a *app) filesCmd() *cobra.Command {
 	return &cobra.Command{
 		Use:   "files CONTEXT…",
 		Short: "List every file that contexts need, blobs included",
-		Long: `List the path of every file that is needed to read the contexts, one a line, relative to the current folder: those of the
-contexts, the blobs they refer to, and the store's own. What journals alone hold is brought into files first.`,
+		Long: `List the path of every file that contexts need, one per line, relative to the current folder:
+their own files, the blobs they refer to, and the files of the store. Messages that only a journal
+holds are written to files first.`,
 		Example:           `  git add $(ctxtool files 7c2f)`,
 		Annotations:       exits("", ofStores...),
 		Args:              between(1, -1),
 		ValidArgsFunction: a.completeContexts(-1),
-		RunE: func(cmd *cobra.Command, args []string) error {
-			return a.withStore(cmd.Context(), func(s *ctxdir.Store) error { return a.files(cmd.Context(), s, args) })
-		},
+		RunE:              a.onStore(a.files),
 	}
 }
 
@@ -37,17 +36,17 @@ func (a *app) files(ctx context.Context, s *ctxdir.Store, refs []string) error {
 		return err
 	}
 	root := s.Info().Path
-	told := map[string]bool{} // contexts share blobs
+	listed := map[string]bool{} // contexts share blobs
 	for _, id := range ids {
 		err := withOpen(ctx, s, id, func(c *ctxdir.Context) error {
 			for path, err := range c.Files(ctx) {
 				if err != nil {
 					return err
 				}
-				if told[path] {
+				if listed[path] {
 					continue
 				}
-				told[path] = true
+				listed[path] = true
 				if err := a.file(filepath.Join(root, filepath.FromSlash(path))); err != nil {
 					return err
 				}

@@ -3,7 +3,6 @@ package main
 import (
 	"cmp"
 	"context"
-	"fmt"
 	"time"
 
 	"github.com/ctxdir/ctxdir"
@@ -11,8 +10,8 @@ import (
 	"github.com/spf13/cobra"
 )
 
-// collectedRecord is something that went to trash, or was purged from it.
-type collectedRecord struct {
+// itemRecord is an item that moved to the trash, or was purged from it.
+type itemRecord struct {
 	Record  string `json:"record"`
 	Context string `json:"context,omitempty"`
 	Path    string `json:"path"` // in the store
@@ -23,8 +22,8 @@ type collectedRecord struct {
 	DryRun  bool   `json:"dry_run,omitempty"`
 }
 
-func collectedRecordOf(t ctxdir.Item, purged, dryRun bool) collectedRecord {
-	r := collectedRecord{
+func itemRecordOf(t ctxdir.Item, purged, dryRun bool) itemRecord {
+	r := itemRecord{
 		Record: "trashed", Context: idText(t.Context), Path: t.Path, Bytes: t.Bytes, Reason: t.Reason, Item: idText(t.ID),
 		Kind: t.Kind, DryRun: dryRun,
 	}
@@ -38,32 +37,34 @@ func (a *app) gcCmd() *cobra.Command {
 	var grace time.Duration
 	cmd := &cobra.Command{
 		Use:   "gc [CONTEXT…]",
-		Short: "Move what nothing refers to to the trash, and purge what was there long enough",
-		Long: `Move messages that no branch shows to the trash of their context, purge what has been in a trash for longer than the grace
-period, and move blobs to the store's trash that no message refers to and that nobody wanted for as long. "ctxtool trash" lists what is
-there and brings it back. With CONTEXT, only these contexts and their trash.
+		Short: "Collect unreachable messages (automatic, daily)",
+		Long: `Move messages that no branch shows to the trash of their context. Move blobs that no message has
+referred to for the grace period to the trash of the store. Purge items that have been in the trash
+for longer than the grace period. "ctxtool trash" lists and restores items. With CONTEXT, collect
+only in these contexts.
 
-After verbs that write, this is done by itself once a day, for two seconds at most, with a grace period of a week; collected.jsonl in
-the store says what was removed. --no-gc, or $CTXDIR_NO_GC, leaves it out.`,
+Verbs that write collect automatically: once a day, for at most two seconds, with a grace period of
+a week. collected.jsonl in the store records what they removed. --no-gc or $CTXDIR_NO_GC prevents
+it.`,
 		Example: `  ctxtool gc --dry-run
   ctxtool gc --grace 720h`,
-		Annotations:       exits("something could not be collected", ofStores...),
+		Annotations:       exits("failed to collect some items", ofStores...),
 		Args:              between(0, -1),
 		ValidArgsFunction: a.completeContexts(-1),
 		RunE: func(cmd *cobra.Command, args []string) error {
 			if grace < 0 {
-				return usage(cmd, "--grace: a time from 0 on")
+				return usage(cmd, "--grace must not be negative")
 			}
-			return a.withStore(cmd.Context(), func(s *ctxdir.Store) error {
-				ids, all, err := chosen(s, args)
+			return a.onStore(func(ctx context.Context, s *ctxdir.Store, args []string) error {
+				ids, all, err := selectContexts(s, args)
 				if err != nil {
 					return err
 				}
-				return a.gc(cmd.Context(), s, ctxdir.CollectOptions{Contexts: ids, All: all, Grace: cmp.Or(grace, -1), DryRun: a.dryRun})
-			})
+				return a.gc(ctx, s, ctxdir.CollectOptions{Contexts: ids, All: all, Grace: cmp.Or(grace, -1), DryRun: a.dryRun})
+			})(cmd, args)
 		},
 	}
-	cmd.Flags().DurationVar(&grace, "grace", defaultGrace, "the grace period, as in 168h")
+	durationFlag(cmd, &grace, "grace", defaultGrace, "set the grace period to `DURATION`")
 	a.dryRunFlag(cmd)
 	return cmd
 }
@@ -74,22 +75,23 @@ const defaultGrace = 7 * 24 * time.Hour
 func (a *app) gc(ctx context.Context, s *ctxdir.Store, o ctxdir.CollectOptions) error {
 	kinds := map[string]int{}
 	contexts := map[uuid.UUID]bool{}
-	failed, purged, size := 0, 0, int64(0)
+	items, failed, purged, size := 0, 0, 0, int64(0)
 	print := func(x ctxdir.Item) error {
 		if x.Context != uuid.Nil {
 			contexts[x.Context] = true
 		}
+		items++
 		kinds[x.Kind]++
 		if size += x.Bytes; x.Purged {
 			purged++
 		}
-		return a.collected(x, x.Purged)
+		return a.printItem(x, x.Purged)
 	}
-	err := printing(ctx, print, func(ctx context.Context, report func(ctxdir.Item)) error {
+	err := withReport(ctx, print, func(ctx context.Context, report func(ctxdir.Item)) error {
 		o.Report = report
 		o.Failed = func(err error) {
 			failed++
-			a.warn(errorRecord{Error: err.Error(), Hint: hint(err)})
+			a.warnOf(err)
 		}
 		_, err := s.Collect(ctx, o)
 		return err
@@ -97,32 +99,23 @@ func (a *app) gc(ctx context.Context, s *ctxdir.Store, o ctxdir.CollectOptions) 
 	if err != nil {
 		return err
 	}
-	n := 0
-	for _, of := range kinds {
-		n += of
-	}
-	would := ""
+	format := "moved %s to the trash and purged %s (%s)"
 	if a.dryRun {
-		would = "would be "
+		format = "would move %s to the trash and purge %s (%s)"
 	}
-	if a.json {
-		if err := a.record(summaryRecord{Record: "summary", Contexts: len(contexts), Findings: n, ByKind: kinds}); err != nil {
-			return err
-		}
-	} else {
-		a.note("%s%d moved to the trash and %d purged, %s", would, n-purged, purged, humanSize(size))
+	if !a.json {
+		a.note(format, count(items-purged, "item"), humanCount(int64(purged)), humanSize(size))
+	} else if err := a.record(summaryRecord{Record: "summary", Contexts: len(contexts), Findings: items, ByKind: kinds}); err != nil {
+		return err
 	}
 	if failed > 0 {
-		return &problemsError{text: fmt.Sprintf("%s could not be collected", plural(failed, "thing", "things"))}
+		return problems("", "failed to collect %s", count(failed, "item"))
 	}
 	return nil
 }
 
-// collected tells of one thing.
-func (a *app) collected(t ctxdir.Item, purged bool) error {
-	r := collectedRecordOf(t, purged, a.dryRun)
-	if a.json {
-		return a.record(r)
-	}
-	return a.printf("%-7s  %9s  %s  %s\n", r.Record, humanSize(r.Bytes), r.Path, oneLine(r.Reason))
+// printItem prints an item that moved to the trash, or was purged.
+func (a *app) printItem(t ctxdir.Item, purged bool) error {
+	r := itemRecordOf(t, purged, a.dryRun)
+	return a.result(r, "%-7s  %9s  %s  %s", r.Record, humanSize(r.Bytes), r.Path, oneLine(r.Reason))
 }

@@ -46,7 +46,7 @@ var goldenViews = []struct {
 	{"meta", []string{"meta", rudeID}},
 }
 
-// laterViews come after garbage was collected and some files were damaged.
+// laterViews follow a garbage collection and some damage.
 var laterViews = []struct {
 	name string
 	args []string
@@ -58,7 +58,7 @@ var laterViews = []struct {
 	{"show-unavailable", []string{"show", walkID, "--last", "1"}},
 }
 
-// goldenStore is a store in which all that would differ from one run to the next is fixed: the clock is that of a bubble.
+// goldenStore is a store without differences between runs: its clock is that of a bubble.
 type goldenStore struct {
 	t *testing.T
 	inProcess
@@ -73,8 +73,13 @@ func (g *goldenStore) do(stdin string, args ...string) {
 
 // goldenMessage is a line of "append --envelope".
 func goldenMessage(context, number, minute int, body string) string {
-	return fmt.Sprintf(`{"id":"0195f0a0-%04d-7000-8000-%012d","created_at":"1999-12-31T23:%02d:00Z","message":%s}`+"\n",
-		context, number, minute, body)
+	return fmt.Sprintf(
+		`{"id":"0195f0a0-%04d-7000-8000-%012d","created_at":"1999-12-31T23:%02d:00Z","message":%s}`+"\n",
+		context,
+		number,
+		minute,
+		body,
+	)
 }
 
 func (g *goldenStore) fill() {
@@ -96,23 +101,37 @@ func (g *goldenStore) fill() {
 	}
 	g.do(walk.String(), "append", walkID, "--jsonl", "--envelope")
 	g.do("", "branch", "fork", walkID, "alt", "--at", "4")
-	alt := goldenMessage(1, 10, 10, `{"type":"progress","data":{"n":1}}`) +
-		goldenMessage(1, 11, 11, `{"role":"user","content":"\n"}`)
-	g.do(alt, "append", walkID, "--branch", "alt", "--jsonl", "--envelope")
+	g.do(
+		goldenMessage(1, 10, 10, `{"type":"progress","data":{"n":1}}`)+goldenMessage(1, 11, 11, `{"role":"user","content":"\n"}`),
+		"append",
+		walkID,
+		"--branch",
+		"alt",
+		"--jsonl",
+		"--envelope",
+	)
 	g.do("", "branch", "fork", walkID, "分岐 👩‍👩‍👧‍👦", "--from", "alt", "--at", "5")
 	g.do("", "branch", "fork", walkID, "early", "--at", "1")
 	g.do("", "branch", "new", walkID, "apart")
 
-	g.do("", "new", "--id", wideID,
-		"--title", "日本語の題名は幅が二倍あるので、途中で切られるときも列がずれてはいけません。")
-	wide := goldenMessage(2, 0, 20, `{"role":"user","content":"日本語 Ελληνικά עברית 👩🏽‍💻 é ﷽"}`) +
-		goldenMessage(2, 1, 21, `{"role":"assistant","content":[{"type":"thinking","thinking":"`+
-			`漢字の思考はとても長いので、八十桁の端末では一行に収まりません。`+
-			`切れ目は文字の途中であってはならない。"},{"type":"text","text":"👍🏿"}]}`)
-	g.do(wide, "append", wideID, "--jsonl", "--envelope")
-	joined := "👩‍👩‍👧‍👦 family, 🏳️‍🌈 flag, 🇩🇪 country, " +
-		"e\u0301 combining, a\u0300\u0301\u0302\u0303 stack, " + strings.Repeat("🧑🏾‍🚀", 20)
-	g.do("", "new", "--id", joinedID, "--title", joined)
+	g.do("", "new", "--id", wideID, "--title", "日本語の題名は幅が二倍あるので、途中で切られるときも列がずれてはいけません。")
+	g.do(goldenMessage(2, 0, 20, `{"role":"user","content":"日本語 Ελληνικά עברית 👩🏽‍💻 é ﷽"}`)+
+		goldenMessage(
+			2,
+			1,
+			21,
+			`{"role":"assistant","content":[{"type":"thinking","thinking":"漢字の思考はとても長いので、八十桁の端末では一行に収まりません。切れ目は文字の途中であってはならない。"},`+
+				`{"type":"text","text":"👍🏿"}]}`,
+		),
+		"append", wideID, "--jsonl", "--envelope")
+	g.do(
+		"",
+		"new",
+		"--id",
+		joinedID,
+		"--title",
+		"👩‍👩‍👧‍👦 family, 🏳️‍🌈 flag, 🇩🇪 country, e\u0301 combining, a\u0300\u0301\u0302\u0303 stack, "+strings.Repeat("🧑🏾‍🚀", 20),
+	)
 	g.do("", "new", "--id", rudeID, "--title", "bell\a \x1b[31mred\x1b[0m line\nbreak \u202eesrever\u202c tab\tend")
 	g.do("", "new", "--id", removedID, "--title", "Removed")
 
@@ -145,7 +164,7 @@ var (
 )
 
 // view returns what a verb shows on screens of two widths, with colours and without, and to a file. Escapes become
-// visible, and ids that come from chance become x.
+// visible, and random ids become x.
 func (g *goldenStore) view(args []string) string {
 	var b bytes.Buffer
 	for _, on := range []struct {
@@ -184,7 +203,7 @@ func (g *goldenStore) view(args []string) string {
 	})
 }
 
-// TestGolden compares what people see with the files in testdata/golden. "go test -run Golden -update" writes them anew.
+// TestGolden compares what people see with the files in testdata/golden. "go test -run Golden -update" rewrites them.
 func TestGolden(t *testing.T) {
 	local := time.Local
 	time.Local = time.UTC

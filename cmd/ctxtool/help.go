@@ -10,17 +10,17 @@ import (
 	"github.com/spf13/cobra"
 )
 
-// exitsKey is the annotation of a command that says how it can end: a line for each exit status.
+// exitsKey is the annotation of a command that lists its exit statuses, one per line.
 const exitsKey = "exit status"
 
-// Exit statuses that verbs have beside those that all of them have.
+// Exit statuses beyond those that every verb has.
 var (
 	ofStores   = []int{exitNoStore, exitLocked, exitInterrupted}
-	ofNewStore = []int{exitLocked, exitInterrupted} // of verbs that make a store where there is none
+	ofNewStore = []int{exitLocked, exitInterrupted} // of verbs that create a missing store
 )
 
-// exits annotates a command. problems is what status 3 tells, "" where it cannot come.
-func exits(problems string, besides ...int) map[string]string {
+// exits annotates a command with its exit statuses. problems explains status 3; "" omits it.
+func exits(problems string, extra ...int) map[string]string {
 	lines := []string{
 		fmt.Sprint(exitOK, " ok"),
 		fmt.Sprint(exitFailed, " failed"),
@@ -29,23 +29,19 @@ func exits(problems string, besides ...int) map[string]string {
 	if problems != "" {
 		lines = append(lines, fmt.Sprint(exitProblems, " ", problems))
 	}
-	for _, b := range []struct {
-		status int
-		text   string
-	}{{exitNoStore, "not a store"}, {exitLocked, "timed out waiting for a lock"}, {exitInterrupted, "interrupted"}} {
-		if slices.Contains(besides, b.status) {
-			lines = append(lines, fmt.Sprint(b.status, " ", b.text))
-		}
+	texts := map[int]string{exitNoStore: "no store there", exitLocked: "timed out waiting for a lock", exitInterrupted: "interrupted"}
+	for _, status := range extra {
+		lines = append(lines, fmt.Sprint(status, " ", texts[status]))
 	}
 	return map[string]string{exitsKey: strings.Join(lines, "\n")}
 }
 
-// groups are the verbs by what they are for, as the help lists them. Others come last.
+// groups are the verbs by purpose, in the order of the help. Other verbs come last.
 var groups = []struct{ title, verbs string }{
 	{"Conversations", "append branch init ls meta new show tree watch"},
-	{"In and out", "backup export files import migrate rollback"},
-	{"Care", "archive check doctor du externalise repair unarchive"},
-	{"Removing", "erase gc rm trash"},
+	{"Import and export", "backup export files import migrate rollback"},
+	{"Maintenance", "archive check doctor du externalise repair unarchive"},
+	{"Removal", "erase gc rm trash"},
 }
 
 func group(root *cobra.Command) {
@@ -59,13 +55,13 @@ func group(root *cobra.Command) {
 	}
 }
 
-// readable is how many columns a text may take to be read easily.
-const readable = 100
+// maxHelpColumns bounds the width of the help on a wide terminal.
+const maxHelpColumns = 100
 
 func (a *app) help(cmd *cobra.Command) string {
-	columns := readable
+	columns := maxHelpColumns
 	if n := a.width(); n > 0 {
-		columns = min(n, readable)
+		columns = min(n, maxHelpColumns)
 	}
 	var b strings.Builder
 	section := func(title, text string) {
@@ -73,23 +69,23 @@ func (a *app) help(cmd *cobra.Command) string {
 			fmt.Fprintf(&b, "\n%s:\n%s\n", title, text)
 		}
 	}
-	b.WriteString(filled(cmp.Or(cmd.Long, cmd.Short+"."), columns) + "\n")
+	b.WriteString(wrap(cmp.Or(cmd.Long, cmd.Short+"."), columns) + "\n")
 	section("Usage", "  "+useLine(cmd))
 	section("Examples", cmd.Example)
 	for _, g := range cmd.Groups() {
-		section(g.Title, listed(cmd, g.ID))
+		section(g.Title, verbList(cmd, g.ID))
 	}
-	section(map[bool]string{true: "Others", false: "Verbs"}[len(cmd.Groups()) > 0], listed(cmd, ""))
+	section(map[bool]string{true: "Other verbs", false: "Verbs"}[len(cmd.Groups()) > 0], verbList(cmd, ""))
 	section("Flags", cmd.LocalFlags().FlagUsagesWrapped(columns))
-	section("Flags of every verb", cmd.InheritedFlags().FlagUsagesWrapped(columns))
-	section("Exit status", indented(cmd.Annotations[exitsKey]))
+	section("Global flags", cmd.InheritedFlags().FlagUsagesWrapped(columns))
+	section("Exit status", statusList(cmd.Annotations[exitsKey]))
 	if cmd.HasAvailableSubCommands() {
-		fmt.Fprintf(&b, "\n%q explains a verb.\n", cmd.CommandPath()+" VERB --help")
+		fmt.Fprintf(&b, "\nRun %q for the help of a verb.\n", cmd.CommandPath()+" VERB --help")
 	}
 	return b.String()
 }
 
-// useLine is how a command is called.
+// useLine is the usage of a command.
 func useLine(cmd *cobra.Command) string {
 	if cmd.HasAvailableSubCommands() {
 		return cmd.CommandPath() + " VERB"
@@ -97,8 +93,8 @@ func useLine(cmd *cobra.Command) string {
 	return cmd.UseLine()
 }
 
-// listed are the verbs of a group, one a line.
-func listed(cmd *cobra.Command, group string) string {
+// verbList lists the verbs of a group, one per line.
+func verbList(cmd *cobra.Command, group string) string {
 	var b strings.Builder
 	for _, c := range cmd.Commands() {
 		if c.GroupID == group && !c.Hidden {
@@ -108,8 +104,8 @@ func listed(cmd *cobra.Command, group string) string {
 	return b.String()
 }
 
-// indented puts the texts of exit statuses under each other.
-func indented(statuses string) string {
+// statusList aligns the texts of exit statuses.
+func statusList(statuses string) string {
 	var b strings.Builder
 	for line := range strings.Lines(statuses) {
 		status, text, _ := strings.Cut(strings.TrimSpace(line), " ")
@@ -118,8 +114,8 @@ func indented(statuses string) string {
 	return b.String()
 }
 
-// paragraphs splits a text where lines are empty. Those with an indented line are to be kept as they are.
-func paragraphs(text string, f func(paragraph string, asIs bool)) {
+// paragraphs splits a text at empty lines. A paragraph with an indented line keeps its line breaks.
+func paragraphs(text string, f func(paragraph string, verbatim bool)) {
 	for p := range strings.SplitSeq(strings.TrimSpace(text), "\n\n") {
 		if p = strings.Trim(p, "\n"); p != "" {
 			f(p, strings.HasPrefix(p, " ") || strings.Contains(p, "\n ") || strings.HasPrefix(p, "\t") || strings.Contains(p, "\n\t"))
@@ -127,11 +123,11 @@ func paragraphs(text string, f func(paragraph string, asIs bool)) {
 	}
 }
 
-// filled breaks the lines of a text anew.
-func filled(text string, columns int) string {
+// wrap breaks the lines of a text at a width.
+func wrap(text string, columns int) string {
 	var out []string
-	paragraphs(text, func(p string, asIs bool) {
-		if asIs {
+	paragraphs(text, func(p string, verbatim bool) {
+		if verbatim {
 			out = append(out, p)
 			return
 		}
@@ -151,7 +147,7 @@ func filled(text string, columns int) string {
 func (a *app) helpCmd() *cobra.Command {
 	return &cobra.Command{
 		Use:         "help [VERB…]",
-		Short:       "Explain a verb",
+		Short:       "Show the help of a verb",
 		Example:     "  ctxtool help show\n  ctxtool help branch fork",
 		Annotations: exits(""),
 		ValidArgsFunction: func(cmd *cobra.Command, args []string, part string) (found []string, _ cobra.ShellCompDirective) {

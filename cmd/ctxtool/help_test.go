@@ -12,7 +12,7 @@ import (
 	"github.com/spf13/pflag"
 )
 
-// commands returns every command, those within others too.
+// commands returns a command and all commands below it.
 func commands(cmd *cobra.Command) []*cobra.Command {
 	all := []*cobra.Command{cmd}
 	for _, c := range cmd.Commands() {
@@ -26,7 +26,7 @@ func allCommands() []*cobra.Command {
 	return commands(root)
 }
 
-// TestHelpIsComplete looks for what every command's help has.
+// TestHelpIsComplete checks that the help of every command has all its parts.
 func TestHelpIsComplete(t *testing.T) {
 	for _, cmd := range allCommands() {
 		path := cmd.CommandPath()
@@ -59,7 +59,7 @@ func TestHelpIsComplete(t *testing.T) {
 	}
 }
 
-// TestHelpFits: nothing is wider than a narrow terminal but examples and names.
+// TestHelpFits: the help fits a narrow terminal, except examples and names.
 func TestHelpFits(t *testing.T) {
 	for _, cmd := range allCommands() {
 		a, _ := newRoot(strings.NewReader(""), &screen{columns: 80, rows: 24}, &strings.Builder{}, func(string) string { return "" })
@@ -87,7 +87,7 @@ const (
 	migratedID     = "b81d2c3a-1e4f-4a5b-8c6d-0f1e2d3c4b5a"
 )
 
-// prepareExamples makes a home in which every example can be run: a store, a folder to work in, and stand-ins for other programs.
+// prepareExamples creates a home for every example: a store, a working folder, and stand-ins for other programs.
 func prepareExamples(t *testing.T) (home string) {
 	home = t.TempDir()
 	files := map[string]string{
@@ -99,8 +99,8 @@ func prepareExamples(t *testing.T) (home string) {
 		".config/fish/completions/x": "",
 		".local/share/bash-completion/completions/x": "",
 		".old-tool/conversations/" + migratedID + ".json": `{"id": "` + migratedID + `", "parent_id": null, "config": {}, ` +
-			`"message_pool": {}, "branches": {"main": {"name": "main", "message_ids": [], "system_prompt": null, ` +
-			`"user_prompt": null}}, "active_branch_name": "main", "current_state": "idle"}`,
+			`"message_pool": {}, "branches": {"main": {"name": "main", ` +
+			`"message_ids": [], "system_prompt": null, "user_prompt": null}}, "active_branch_name": "main", "current_state": "idle"}`,
 	}
 	for from, to := range map[string]string{
 		"chatgpt/conversations.json": "work/conversations.json",
@@ -129,9 +129,9 @@ func prepareExamples(t *testing.T) (home string) {
 		{"", []string{"new", "--id", exampleID, "--title", "A walk"}},
 		{strings.Repeat(`{"role":"user","content":"text"}`+"\n", 20), []string{"append", exampleID, "--jsonl"}},
 		{"", []string{"branch", "fork", exampleID, "alt"}},
-		{"", []string{"append", exampleID, "--branch", "alt", "--id", exampleMessage, "to be named"}},
 		{"", []string{"branch", "fork", exampleID, "retry"}},
 		{"", []string{"branch", "rm", exampleID, "retry"}},
+		{"", []string{"append", exampleID, "--id", exampleMessage, "to be named"}},
 		{"", []string{"migrate", filepath.Join(home, ".old-tool/conversations", migratedID+".json")}},
 		{"", []string{"new", "--id", exampleItem}},
 		{"", []string{"rm", exampleItem}},
@@ -140,7 +140,7 @@ func prepareExamples(t *testing.T) (home string) {
 			t.Fatalf("%q: %s", step.args, p.stderr.String())
 		}
 	}
-	// Items get ids of their own.
+	// The item of the examples gets their id.
 	items, err := filepath.Glob(filepath.Join(p.store, "trash", "*-*"))
 	if err != nil || len(items) != 1 {
 		t.Fatal(items, err)
@@ -151,7 +151,7 @@ func prepareExamples(t *testing.T) (home string) {
 	return home
 }
 
-// TestExamples runs the examples of every command's help, each command's in a home of its own.
+// TestExamples runs the examples of every command, each in a separate home.
 func TestExamples(t *testing.T) {
 	if runtime.GOOS == "windows" {
 		t.Skip("examples are for a shell of Unix, which this system may not have")
@@ -164,8 +164,13 @@ func TestExamples(t *testing.T) {
 		}
 		shell := exec.Command("sh", "-e", "-c", cmd.Example)
 		shell.Dir = filepath.Join(home, "work")
-		shell.Env = append(os.Environ(), "HOME="+home, "PATH="+filepath.Join(home, "bin")+":"+os.Getenv("PATH"),
-			"CTXDIR_STORE=", "XDG_DATA_HOME=")
+		shell.Env = append(
+			os.Environ(),
+			"HOME="+home,
+			"PATH="+filepath.Join(home, "bin")+":"+os.Getenv("PATH"),
+			"CTXDIR_STORE=",
+			"XDG_DATA_HOME=",
+		)
 		out, err := shell.CombinedOutput()
 		if cmd.Name() == "doctor" && shell.ProcessState.ExitCode() == exitProblems {
 			err = nil // nobody knows on what file system tests run
@@ -176,7 +181,7 @@ func TestExamples(t *testing.T) {
 	}
 }
 
-// TestManuals: each command has a page, which begins and ends as such pages do and has nothing that troff would take for a macro.
+// TestManuals: each command has a complete page, in which no text looks like a macro.
 func TestManuals(t *testing.T) {
 	p := newInProcess(t)
 	dir := filepath.Join(t.TempDir(), "man1")
@@ -192,10 +197,8 @@ func TestManuals(t *testing.T) {
 			continue
 		}
 		page := string(b)
-		for _, wanted := range []string{
-			`.TH "` + escaped(strings.ToUpper(name)) + `" "1"`, `.SH "SYNOPSIS"`, `.SH "EXIT STATUS"`, `.SH "EXAMPLES"`,
-			escaped(cmd.Short),
-		} {
+		title := ".TH \"" + escape(strings.ToUpper(name)) + "\" \"1\""
+		for _, wanted := range []string{title, ".SH \"SYNOPSIS\"", ".SH \"EXIT STATUS\"", ".SH \"EXAMPLES\"", escape(cmd.Short)} {
 			if !strings.Contains(page, wanted) {
 				t.Errorf("%s: no %s", name, wanted)
 			}

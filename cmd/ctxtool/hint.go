@@ -2,6 +2,7 @@ package main
 
 import (
 	"errors"
+	"fmt"
 	"io/fs"
 	"os"
 	"slices"
@@ -15,73 +16,69 @@ import (
 	"github.com/google/uuid"
 )
 
-// hints say what to try next, the first one that fits: for an error, or any if nil, of these operations, or all. In the
-// text CONTEXT stands for the id of the context, where it is known.
+// hints say what to do next. The first match counts; a nil error matches any error, nil operations match all. CONTEXT
+// stands for the id of the context, if the error has it.
 var hints = []struct {
 	err  error
 	ops  []string
 	text string
 }{
-	{ctxdir.ErrDurability, nil, "whether it is stored is not certain: append again with the same id"},
-	{syscall.EMFILE, nil, `the process may open too few files: "ulimit -n 1024" allows more`},
-	{syscall.ENFILE, nil, "the system has too many files open: end other programs, or raise its limit (fs.file-max)"},
-	{syscall.ENOMEM, nil, "the system has no memory left: end other programs"},
-	{syscall.ENOSPC, nil, `the disk is full: "ctxtool trash empty" frees what lies in the trash`},
-	{syscall.EDQUOT, nil, `your quota of the disk is used up: "ctxtool trash empty" frees what lies in the trash`},
-	{syscall.EROFS, nil, "the file system is for reading only: --store names a store elsewhere"},
-	{syscall.EIO, nil, "the disk fails: copy the store to another one, and look at the system's log"},
-	{ctxdir.ErrNoStore, nil, `"ctxtool init" makes one, --store names another`},
-	{ctxdir.ErrLocked, nil, "--lock-timeout waits longer"},
-	{ctxdir.ErrFormat, nil, "a newer ctxtool may read it"},
-	{os.ErrPermission, nil, "check who may read and write there"},
-	{branch.ErrActive, nil, `"ctxtool branch switch CONTEXT NAME" makes another one active`},
-	{ctxdir.ErrExist, []string{"restore"}, `"ctxtool rm" moves what is there to the trash`},
-	{nil, []string{"restore", "find in trash of"}, `"ctxtool trash ls" lists the items`},
-	{ctxdir.ErrExist, []string{"create"}, `"ctxtool show CONTEXT" shows it; without --id the new one gets another id`},
-	{ctxdir.ErrExist, []string{"new branch", "fork", "rename"}, `"ctxtool branch ls CONTEXT" lists the names that are taken`},
-	{fs.ErrExist, []string{"roll back"}, "name a file that is not there yet"},
-	{legacy.ErrNotLegacy, []string{"roll back"}, `"ctxtool rollback CONTEXT --to FILE" writes a legacy file`},
+	{ctxdir.ErrDurability, nil, "the message may or may not be stored; append it again with the same id"},
+	{syscall.EMFILE, nil, `raise the limit of open files, as with "ulimit -n 1024"`},
+	{syscall.ENFILE, nil, "close other programs, or raise the system's limit of open files (fs.file-max)"},
+	{syscall.ENOMEM, nil, "close other programs to free memory"},
+	{syscall.ENOSPC, nil, `free disk space; "ctxtool trash empty" purges the trash`},
+	{syscall.EDQUOT, nil, `free space in your quota; "ctxtool trash empty" purges the trash`},
+	{syscall.EROFS, nil, "use a store on a writable file system, as with --store DIR"},
+	{syscall.EIO, nil, "the disk may be failing: copy the store to another disk, and read the system log"},
+	{ctxdir.ErrNoStore, nil, `run "ctxtool init" to create a store, or name one with --store DIR`},
+	{ctxdir.ErrLocked, nil, "retry, or wait longer with --lock-timeout"},
+	{ctxdir.ErrFormat, nil, "use a newer version of ctxtool"},
+	{os.ErrPermission, nil, "check the permissions of the file and its folder"},
+	{branch.ErrActive, nil, `run "ctxtool branch switch CONTEXT NAME" to make another branch active`},
+	{ctxdir.ErrExist, []string{"restore"}, `run "ctxtool rm" to move the existing context to the trash`},
+	{nil, []string{"restore", "find in trash of"}, `run "ctxtool trash ls" to list the items`},
+	{ctxdir.ErrExist, []string{"create"}, `run "ctxtool show CONTEXT" to see it, or omit --id to create another context`},
+	{ctxdir.ErrExist, []string{"new branch", "fork", "rename"}, `run "ctxtool branch ls CONTEXT" to list the names in use`},
+	{fs.ErrExist, []string{"roll back"}, "name a file that does not exist yet"},
+	{legacy.ErrNotLegacy, []string{"roll back"}, `run "ctxtool rollback CONTEXT --to FILE" to write a legacy file`},
 	{ctxdir.ErrInvalid, []string{"open"}, "name another folder"},
-	{ctxdir.ErrPosition, nil, `"ctxtool branch ls CONTEXT" tells how many messages there are`},
-	{ctxdir.ErrShared, nil, "--shared changes it in all of them"},
-	{legacy.ErrDamaged, nil, `nothing mends a legacy context; "ctxtool rm CONTEXT" moves it to the trash`},
-	{ctxdir.ErrDamaged, nil, `"ctxtool repair CONTEXT" mends what can be mended`},
-	{folder.ErrGone, nil, `"ctxtool ls" lists the contexts, "ctxtool trash ls" what was removed`},
-	{ctxdir.ErrNotExist, []string{"find"}, `"ctxtool ls" lists the contexts, "ctxtool trash ls" what was removed`},
-	{ctxdir.ErrConflict, nil, "another id, or none, adds it as a new message"},
-	{ctxdir.ErrTooLarge, []string{"append"}, "--max-message allows larger ones"},
-	{fs.ErrNotExist, nil, "is the path right?"},
-	{syscall.ENOTDIR, nil, "is the path right?"},
+	{ctxdir.ErrPosition, nil, `run "ctxtool branch ls CONTEXT" to see the number of messages`},
+	{ctxdir.ErrShared, nil, "add --shared to change it in all of them"},
+	{legacy.ErrDamaged, nil, `a legacy context cannot be repaired; run "ctxtool rm CONTEXT" to move it to the trash`},
+	{ctxdir.ErrDamaged, nil, `run "ctxtool repair CONTEXT"`},
+	{folder.ErrGone, nil, findContext},
+	{ctxdir.ErrNotExist, []string{"find"}, findContext},
+	{ctxdir.ErrConflict, nil, "append it as a new message with another id, or without --id"},
+	{ctxdir.ErrTooLarge, []string{"append"}, "raise the limit with --max-message"},
+	{fs.ErrNotExist, nil, "check the path"},
+	{syscall.ENOTDIR, nil, "check the path"},
 }
 
-// hint says what to try next, "" where nothing can be said.
+const findContext = `run "ctxtool ls" to list the contexts, or "ctxtool trash ls" for removed ones`
+
+// hint says what to do after an error, "" if there is no advice.
 func hint(err error) string {
 	var (
-		use      *usageError
-		problems *problemsError
-		summed   *summedError
-		file     *fs.PathError
+		verb *verbError
+		file *fs.PathError
 	)
-	where := placeOf(err)
+	where := libraryError(err)
 	switch {
 	case errors.As(err, &file) && file.Path == os.Stdout.Name():
-		return "" // nothing is wrong with the store
-	case errors.As(err, &summed):
-		return ""
-	case errors.As(err, &use):
-		return use.hint
-	case errors.As(err, &problems):
-		return problems.hint
+		return "" // the fault is not in the store
+	case errors.As(err, &verb):
+		return verb.hint
 	case errors.Is(err, ctxdir.ErrAmbiguous):
-		return "give more of the id"
+		return "type more of the id"
 	case where.Op == "migrate" && errors.Is(err, legacy.ErrDamaged), where.Differs != nil:
-		return "" // the reason is all that is known
+		return "" // the reason says it all
 	case storeDamaged(err) && !refused(err):
-		return `"ctxtool repair" writes it again`
+		return `run "ctxtool repair" to rewrite it`
 	}
 	text := ""
 	if errors.Is(err, ctxdir.ErrNotExist) && !errors.Is(err, folder.ErrGone) {
-		text = missing(where)
+		text = missingHint(where)
 	}
 	for _, h := range hints {
 		if text == "" && (h.err == nil || errors.Is(err, h.err)) && (h.ops == nil || slices.Contains(h.ops, where.Op)) {
@@ -94,24 +91,24 @@ func hint(err error) string {
 	return text
 }
 
-// storeDamaged reports whether an error is about ctxdir.json, without which a store opens for reading only.
+// storeDamaged reports whether an error is about ctxdir.json. Without that file a store opens read-only.
 func storeDamaged(err error) bool {
-	where := placeOf(err)
+	where := libraryError(err)
 	return errors.Is(err, ctxdir.ErrDamaged) && where.Context == uuid.Nil && slices.Contains([]string{"open", "init", "repair"}, where.Op)
 }
 
-// missing is the hint for a message or a branch that is not there.
-func missing(where *ctxdir.Error) string {
+// missingHint is the hint for a missing message or branch.
+func missingHint(where *ctxdir.Error) string {
 	switch {
 	case where.ID != uuid.Nil:
-		return `"ctxtool show CONTEXT --no-content" tells the ids`
+		return `run "ctxtool show CONTEXT --no-content" to list the ids`
 	case where.Branch != "" || where.Op == "open":
-		return `"ctxtool branch ls CONTEXT" lists the branches`
+		return `run "ctxtool branch ls CONTEXT" to list the branches`
 	}
 	return ""
 }
 
-// refused reports whether the system refused something for a reason that no repair takes away.
+// refused reports whether the system refused an operation for a reason that repair cannot remove.
 func refused(err error) bool {
 	return slices.ContainsFunc([]error{
 		syscall.EMFILE, syscall.ENFILE, syscall.ENOMEM, syscall.ENOSPC, syscall.EDQUOT, syscall.EROFS, syscall.EIO, os.ErrPermission,
@@ -123,5 +120,5 @@ func problemHint(id uuid.UUID, problem error) string {
 	if refused(problem) || errors.Is(problem, ctxdir.ErrFormat) || errors.Is(problem, legacy.ErrDamaged) {
 		return strings.ReplaceAll(hint(problem), "CONTEXT", id.String())
 	}
-	return strings.ReplaceAll(`"ctxtool repair CONTEXT" mends what can be mended`, "CONTEXT", id.String())
+	return fmt.Sprintf("run %q", "ctxtool repair "+id.String())
 }

@@ -16,7 +16,7 @@ import (
 	"github.com/google/uuid"
 )
 
-// TestHints meets errors as users do: each says what to run next.
+// TestHints causes errors as users do: each says what to run next.
 func TestHints(t *testing.T) {
 	p := newInProcess(t)
 	if p.run(t.Context(), "", "ls"); !strings.Contains(p.stderr.String(), "ctxtool init") {
@@ -42,35 +42,35 @@ func TestHints(t *testing.T) {
 		args []string
 		want string
 	}{
-		{[]string{"show", nobody}, `"ctxtool ls" lists the contexts, "ctxtool trash ls" what was removed`},
-		{[]string{"show", id[:6]}, "give more of the id"},
-		{[]string{"show", "xyz"}, `"ctxtool ls" lists the contexts`},
-		{[]string{"show", id, "--branch", "none"}, `"ctxtool branch ls ` + id + `" lists the branches`},
-		{[]string{"archive", id, "--branch", "none"}, `"ctxtool branch ls ` + id + `" lists the branches`},
-		{[]string{"branch", "switch", id, "none"}, `"ctxtool branch ls ` + id + `" lists the branches`},
-		{[]string{"branch", "new", id, "main"}, `"ctxtool branch ls ` + id + `" lists the names that are taken`},
-		{[]string{"branch", "fork", id, "MAIN"}, `"ctxtool branch ls ` + id + `" lists the names that are taken`},
-		{[]string{"branch", "fork", id, "f", "--at", "9"}, `"ctxtool branch ls ` + id + `" tells how many messages there are`},
-		{[]string{"branch", "fork", id, "f", "--at", nobody}, `"ctxtool show ` + id + ` --no-content" tells the ids`},
-		{[]string{"branch", "rm", id, "main"}, `"ctxtool branch switch ` + id + ` NAME" makes another one active`},
+		{[]string{"show", nobody}, findContext},
+		{[]string{"show", id[:6]}, "type more of the id"},
+		{[]string{"show", "xyz"}, `run "ctxtool ls" to list the contexts`},
+		{[]string{"show", id, "--branch", "none"}, `run "ctxtool branch ls ` + id + `" to list the branches`},
+		{[]string{"archive", id, "--branch", "none"}, `run "ctxtool branch ls ` + id + `" to list the branches`},
+		{[]string{"branch", "switch", id, "none"}, `run "ctxtool branch ls ` + id + `" to list the branches`},
+		{[]string{"branch", "new", id, "main"}, `run "ctxtool branch ls ` + id + `" to list the names in use`},
+		{[]string{"branch", "fork", id, "MAIN"}, `run "ctxtool branch ls ` + id + `" to list the names in use`},
+		{[]string{"branch", "fork", id, "f", "--at", "9"}, `run "ctxtool branch ls ` + id + `" to see the number of messages`},
+		{[]string{"branch", "fork", id, "f", "--at", nobody}, `run "ctxtool show ` + id + ` --no-content" to list the ids`},
+		{[]string{"branch", "rm", id, "main"}, `"ctxtool branch switch ` + id + ` NAME" to make another branch active`},
 		{[]string{"branch", "forkk"}, "did you mean fork?"},
-		{[]string{"new", "--id", id}, `"ctxtool show ` + id + `" shows it`},
-		{[]string{"append", id, "x", "--expect-position", "7"}, `"ctxtool branch ls ` + id + `" tells how many messages there are`},
-		{[]string{"append", id, "x", "--id", message}, "another id, or none"},
+		{[]string{"new", "--id", id}, `run "ctxtool show ` + id + `" to see it`},
+		{[]string{"append", id, "x", "--expect-position", "7"}, `run "ctxtool branch ls ` + id + `" to see the number of messages`},
+		{[]string{"append", id, "x", "--id", message}, "another id, or without --id"},
 		{[]string{"append", id, "xyz", "--max-message", "2"}, "--max-message"},
-		{[]string{"append", id, "--attach", "/does/not/exist"}, "is the path right?"},
-		{[]string{"erase", id, nobody}, `"ctxtool show ` + id + ` --no-content" tells the ids`},
-		{[]string{"trash", "restore", "999"}, `"ctxtool trash ls" lists the items`},
-		{[]string{"trash", "restore", "xyz"}, `"ctxtool trash ls" lists the items`},
-		{[]string{"rollback", id, "--from-backup"}, `"ctxtool rollback ` + id + ` --to FILE" writes a legacy file`},
-		{[]string{"rollback", id, "--to", there}, "name a file that is not there yet"},
+		{[]string{"append", id, "--attach", "/does/not/exist"}, "check the path"},
+		{[]string{"erase", id, nobody}, `run "ctxtool show ` + id + ` --no-content" to list the ids`},
+		{[]string{"trash", "restore", "999"}, `run "ctxtool trash ls" to list the items`},
+		{[]string{"trash", "restore", "xyz"}, `run "ctxtool trash ls" to list the items`},
+		{[]string{"rollback", id, "--from-backup"}, `run "ctxtool rollback ` + id + ` --to FILE" to write a legacy file`},
+		{[]string{"rollback", id, "--to", there}, "name a file that does not exist yet"},
 		{[]string{"backup", id, "--to", p.store}, "name another folder"},
-		{[]string{"import", "/does/not/exist"}, "is the path right?"},
-		{[]string{"export", id, "-o", "/does/not/exist"}, "is the path right?"},
-		{[]string{"init", filepath.Join(there, "in")}, "is the path right?"},
-		{[]string{"show", newer}, "a newer ctxtool may read it"},
-		{[]string{"show", damaged}, `"ctxtool repair ` + damaged + `" mends what can be mended`},
-		{[]string{"meta", other, "--set", "branches=[]"}, `"ctxtool branch" changes them`},
+		{[]string{"import", "/does/not/exist"}, "check the path"},
+		{[]string{"export", id, "-o", "/does/not/exist"}, "check the path"},
+		{[]string{"init", filepath.Join(there, "in")}, "check the path"},
+		{[]string{"show", newer}, "use a newer version of ctxtool"},
+		{[]string{"show", damaged}, `run "ctxtool repair ` + damaged + `"`},
+		{[]string{"meta", other, "--set", "branches=[]"}, `use "ctxtool branch"`},
 		{[]string{"ls", "--sort", "x"}, "usage: ctxtool ls"},
 	}
 	for _, test := range tests {
@@ -82,7 +82,7 @@ func TestHints(t *testing.T) {
 	}
 }
 
-// TestRareHints are of errors that cannot be brought about everywhere.
+// TestRareHints covers errors that a test cannot cause on every system.
 func TestRareHints(t *testing.T) {
 	id := uuid.MustParse("0195f0a0-0000-7000-8000-00000000000a")
 	in := func(op string, err error) error { return &ctxdir.Error{Op: op, Context: id, Err: err} }
@@ -91,19 +91,19 @@ func TestRareHints(t *testing.T) {
 		err  error
 		want string
 	}{
-		{in("append", ctxdir.ErrLocked), "--lock-timeout waits longer"},
-		{in("append", path(syscall.ENOSPC)), `the disk is full: "ctxtool trash empty" frees what lies in the trash`},
+		{in("append", ctxdir.ErrLocked), "retry, or wait longer with --lock-timeout"},
+		{in("append", path(syscall.ENOSPC)), `free disk space; "ctxtool trash empty" purges the trash`},
 		{
 			in("append", fmt.Errorf("%w: %w", ctxdir.ErrDurability, syscall.EIO)),
-			"whether it is stored is not certain: append again with the same id",
+			"the message may or may not be stored; append it again with the same id",
 		},
-		{in("append", path(syscall.EROFS)), "the file system is for reading only: --store names a store elsewhere"},
-		{in("append", path(fs.ErrPermission)), "check who may read and write there"},
-		{in("read", ctxdir.ErrDamaged), `"ctxtool repair ` + id.String() + `" mends what can be mended`},
-		{in("refresh", folder.ErrGone), `"ctxtool ls" lists the contexts, "ctxtool trash ls" what was removed`},
-		{in("restore", ctxdir.ErrExist), `"ctxtool rm" moves what is there to the trash`},
-		{in("replace", ctxdir.ErrShared), "--shared changes it in all of them"},
-		{&summedError{"all of it", path(fs.ErrNotExist)}, ""},
+		{in("append", path(syscall.EROFS)), "use a store on a writable file system, as with --store DIR"},
+		{in("append", path(fs.ErrPermission)), "check the permissions of the file and its folder"},
+		{in("read", ctxdir.ErrDamaged), `run "ctxtool repair ` + id.String() + `"`},
+		{in("refresh", folder.ErrGone), findContext},
+		{in("restore", ctxdir.ErrExist), `run "ctxtool rm" to move the existing context to the trash`},
+		{in("replace", ctxdir.ErrShared), "add --shared to change it in all of them"},
+		{problems("", "%v", path(fs.ErrNotExist)), ""},
 		{&fs.PathError{Op: "write", Path: "/dev/stdout", Err: syscall.ENOSPC}, ""},
 		{errors.New("something else"), ""},
 	}

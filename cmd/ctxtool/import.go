@@ -52,33 +52,34 @@ func (a *app) importCmd() *cobra.Command {
 	}
 	cmd := &cobra.Command{
 		Use:   "import PATH…",
-		Short: "Bring in other tools' histories; again, only what is new",
-		Long: `Bring in the histories of other tools: files, and all .jsonl and .json files in folders. Each conversation becomes
-a context, each record a message, verbatim. Importing again adds only what is new.`,
+		Short: "Import the histories of other tools",
+		Long: `Import the histories of other tools: files, and all .jsonl and .json files in folders. Each
+conversation becomes a context, and each record a message, stored verbatim. Importing again adds
+only what is new.`,
 		Example: `  ctxtool import ~/.claude/projects
   ctxtool import --format chatgpt conversations.json`,
-		Annotations: exits("some files or records could not be imported", ofNewStore...),
+		Annotations: exits("failed to import some files or records", ofNewStore...),
 		Args:        between(1, -1),
 		RunE: func(cmd *cobra.Command, paths []string) error {
 			if !slices.Contains(names, format) {
-				return usage(cmd, "--format: %q is none of %s", format, strings.Join(names, ", "))
+				return usage(cmd, "--format: unknown format %q; use one of: %s", format, strings.Join(names, ", "))
 			}
 			s, err := a.openOrInit()
 			if err != nil {
 				return err
 			}
-			i := &importing{a: a, format: importer.Format(format), contexts: map[uuid.UUID]bool{}}
-			i.progress = a.newProgress("importing")
+			i := &importRun{a: a, format: importer.Format(format), contexts: map[uuid.UUID]bool{}}
+			i.progress = a.newProgress("Importing")
 			return a.closeStore(cmd.Context(), s, i.run(cmd.Context(), s, paths))
 		},
 	}
-	cmd.Flags().StringVar(&format, "format", "auto", strings.Join(names, ", "))
+	cmd.Flags().StringVar(&format, "format", "auto", "read `FORMAT`: "+strings.Join(names, ", "))
 	_ = cmd.RegisterFlagCompletionFunc("format", cobra.FixedCompletions(names, cobra.ShellCompDirectiveNoFileComp))
 	return cmd
 }
 
-// importing is one run of the verb.
-type importing struct {
+// importRun is one run of the verb.
+type importRun struct {
 	a        *app
 	format   importer.Format
 	progress *progress
@@ -87,7 +88,7 @@ type importing struct {
 	firstErr error
 }
 
-func (i *importing) run(ctx context.Context, s *ctxdir.Store, paths []string) error {
+func (i *importRun) run(ctx context.Context, s *ctxdir.Store, paths []string) error {
 	stopped := i.files(ctx, s, paths)
 	i.progress.clear()
 	if stopped != nil && ctx.Err() == nil {
@@ -104,19 +105,19 @@ func (i *importing) run(ctx context.Context, s *ctxdir.Store, paths []string) er
 		if i.a.json {
 			return i.firstErr
 		}
-		return &summedError{"nothing was imported", i.firstErr}
+		return &verbError{exitCode(ctx, i.firstErr), "imported nothing", ""}
 	case failed > 0 && done == 0:
-		return fmt.Errorf("none of %d files could be imported", i.sum.Files)
+		return fmt.Errorf("failed to import any of %s", count(i.sum.Files, "file"))
 	case failed > 0:
-		return &problemsError{text: fmt.Sprintf("%d of %s could not be imported", failed, plural(i.sum.Files, "file", "files"))}
+		return problems("", "failed to import %d of %s", failed, count(i.sum.Files, "file"))
 	case i.sum.Problems > 0:
-		return &problemsError{text: plural(int(i.sum.Problems), "record", "records") + " could not be imported"}
+		return problems("", "failed to import %s", count(i.sum.Problems, "record"))
 	}
 	return nil
 }
 
-// files imports all that the paths lead to. The error is one that ends the whole.
-func (i *importing) files(ctx context.Context, s *ctxdir.Store, paths []string) error {
+// files imports every file under the paths. An error ends the run.
+func (i *importRun) files(ctx context.Context, s *ctxdir.Store, paths []string) error {
 	for _, path := range paths {
 		for file, err := range importer.Files(path) {
 			if ctx.Err() != nil {
@@ -136,7 +137,7 @@ func (i *importing) files(ctx context.Context, s *ctxdir.Store, paths []string) 
 	return nil
 }
 
-func (i *importing) file(ctx context.Context, s *ctxdir.Store, path string) error {
+func (i *importRun) file(ctx context.Context, s *ctxdir.Store, path string) error {
 	i.progress.file(path)
 	failed := false
 	options := importer.Options{
@@ -177,7 +178,7 @@ func fatal(err error) bool {
 	return errors.Is(err, ctxdir.ErrReadOnly) || errors.Is(err, ctxdir.ErrNoStore) || errors.Is(err, ctxdir.ErrDurability)
 }
 
-func (i *importing) imported(r importer.Result) error {
+func (i *importRun) imported(r importer.Result) error {
 	i.contexts[r.Context] = true
 	i.sum.Messages, i.sum.Added, i.sum.Skipped = i.sum.Messages+r.Messages, i.sum.Added+r.Added, i.sum.Skipped+r.Skipped
 	i.progress.clear()
@@ -186,9 +187,9 @@ func (i *importing) imported(r importer.Result) error {
 			"imported", r.Path, string(r.Format), r.Context.String(), r.Title, r.Branches, r.Messages, r.Added, r.Skipped, r.Problems,
 		})
 	}
-	what := plural(int(r.Added), "message", "messages")
+	what := count(r.Added, "message")
 	if r.Skipped > 0 {
-		what += fmt.Sprintf(" (%s there already)", humanCount(r.Skipped))
+		what += fmt.Sprintf(" (%s already stored)", humanCount(r.Skipped))
 	}
 	if r.Branches > 1 {
 		what += fmt.Sprintf(", %d branches", r.Branches)
@@ -196,22 +197,27 @@ func (i *importing) imported(r importer.Result) error {
 	return i.a.printFitting(fmt.Sprintf("%s  %s  %s  %s", r.Context, what, shorten(oneLine(r.Title), 60), oneLine(r.Path)))
 }
 
-// failed tells of a file that could not be imported, or not all of it.
-func (i *importing) failed(path string, err error) error {
+// failed reports a file that was not imported, or only in part.
+func (i *importRun) failed(path string, err error) error {
 	i.sum.Failed++
 	if i.firstErr == nil {
 		i.firstErr = err
 	}
 	i.progress.clear()
-	reason := reasonOf(err, path)
-	if i.a.json {
-		return i.a.record(failedRecord{"failed", path, reason})
+	return i.a.fileFailed(path, err, err)
+}
+
+// fileFailed reports why a verb failed on a file.
+func (a *app) fileFailed(path string, reason, err error) error {
+	text := reasonOf(reason, path)
+	if a.json {
+		return a.record(failedRecord{"failed", path, text})
 	}
-	i.a.warn(errorRecord{Path: path, Error: reason, Hint: hint(err)})
+	a.warn(errorRecord{Path: path, Error: text, Hint: hint(err)})
 	return nil
 }
 
-// reasonOf is an error about a file without the file.
+// reasonOf is an error about a file, without its path.
 func reasonOf(err error, path string) string {
 	var of *fs.PathError
 	if errors.As(err, &of) && of.Path == path {
@@ -220,22 +226,17 @@ func reasonOf(err error, path string) string {
 	return oneLine(strings.TrimPrefix(err.Error(), path+": "))
 }
 
-func (i *importing) printSummary() error {
+func (i *importRun) printSummary() error {
 	if i.a.json {
 		return i.a.record(i.sum)
 	}
 	s := i.sum
-	text := fmt.Sprintf(
-		"%s from %s: %s",
-		plural(s.Contexts, "context", "contexts"),
-		plural(s.Files, "file", "files"),
-		plural(int(s.Added), "new message", "new messages"),
-	)
+	text := fmt.Sprintf("%s from %s: %s", count(s.Contexts, "context"), count(s.Files, "file"), count(s.Added, "new message"))
 	if s.Skipped > 0 {
-		text += fmt.Sprintf(", %s there already", humanCount(s.Skipped))
+		text += fmt.Sprintf(", %s already stored", humanCount(s.Skipped))
 	}
 	if s.Failed > 0 {
-		text += ", " + plural(s.Failed, "file failed", "files failed")
+		text += ", failed on " + count(s.Failed, "file")
 	}
 	return i.a.printf("%s\n", text)
 }

@@ -24,9 +24,10 @@ func (a *app) initCmd() *cobra.Command {
 	var threshold int64
 	cmd := &cobra.Command{
 		Use:   "init [DIR]",
-		Short: "Make a store: of DIR, or in ./.ctxdir",
-		Long: `Make a store of DIR; without DIR, of the folder that --store or $CTXDIR_STORE names, else of ./.ctxdir, which
-then is the store of this folder and those below it. What is a store already stays as it is.`,
+		Short: "Create a store in DIR, or in ./.ctxdir",
+		Long: `Create a store in DIR. Without DIR, use the folder that --store or $CTXDIR_STORE names, else
+./.ctxdir, which then serves the current folder and all folders below it. An existing store stays
+unchanged. --threshold 0 moves all texts to blobs, -1 none.`,
 		Example:     "  ctxtool init\n  ctxtool init ~/conversations --threshold 4096",
 		Annotations: exits("", ofNewStore...),
 		Args:        between(0, 1),
@@ -42,7 +43,7 @@ then is the store of this folder and those below it. What is a store already sta
 				}
 			}
 			if dir == "" {
-				return usage(cmd, "the folder's name is empty")
+				return usage(cmd, "DIR must not be empty")
 			}
 			var opts []ctxdir.Option
 			if cmd.Flags().Changed("threshold") {
@@ -51,12 +52,12 @@ then is the store of this folder and those below it. What is a store already sta
 			return a.initStore(dir, opts...)
 		},
 	}
-	cmd.Flags().Int64Var(&threshold, "threshold", defaultThreshold, "a new store moves texts of `N` bytes or more to blobs; 0: all, -1: none")
+	cmd.Flags().Int64Var(&threshold, "threshold", defaultThreshold, "move texts of at least `N` bytes to blobs")
 	return cmd
 }
 
 func (a *app) initStore(dir string, opts ...ctxdir.Option) error {
-	there := isStore(dir)
+	exists := isStore(dir)
 	s, err := ctxdir.Init(dir, a.options(opts...)...)
 	if err != nil {
 		return err
@@ -66,8 +67,8 @@ func (a *app) initStore(dir string, opts ...ctxdir.Option) error {
 	if err != nil {
 		return err
 	}
-	if there {
-		a.note("%s is a store already", path)
+	if exists {
+		a.note("%s is already a store", path)
 	}
 	if !a.json {
 		return a.printf("%s\n", path)
@@ -79,13 +80,13 @@ func (a *app) initStore(dir string, opts ...ctxdir.Option) error {
 	return a.record(storeRecord{"store", path, format, s.Info().ID.String()})
 }
 
-// isStore reports whether a folder is a store already.
+// isStore reports whether a folder is already a store.
 func isStore(dir string) bool {
 	info, err := os.Lstat(filepath.Join(dir, "ctxdir.json"))
 	return err == nil && info.Mode().IsRegular()
 }
 
-// formatOf is the version that a store's ctxdir.json tells.
+// formatOf is the format version in a store's ctxdir.json.
 func formatOf(dir string) (string, error) {
 	var info struct {
 		Format string `json:"ctxdir"`

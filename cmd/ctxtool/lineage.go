@@ -8,7 +8,7 @@ import (
 	"github.com/ctxdir/ctxdir"
 )
 
-// forksOff returns the names of the branches that leave one, by the position where they do.
+// forksOff returns the names of the branches that fork off a branch, by position.
 func forksOff(all []ctxdir.BranchInfo, name string) map[int64][]string {
 	order := map[string]int{}
 	for i, b := range all {
@@ -27,8 +27,8 @@ func forksOff(all []ctxdir.BranchInfo, name string) map[int64][]string {
 	return forks
 }
 
-// sharedBy returns how many messages two branches have in common. In the tree of branches it is the least that any
-// branch on the way from one to the other shares with the branch from which it hangs.
+// sharedBy returns the number of messages that two branches share: in the tree of branches, the minimum that any branch
+// on the path between them shares with its parent.
 func sharedBy(all []ctxdir.BranchInfo, order map[string]int, i, j int) int64 {
 	n := int64(math.MaxInt64)
 	for i != j {
@@ -42,26 +42,26 @@ func sharedBy(all []ctxdir.BranchInfo, order map[string]int, i, j int) int64 {
 	return n
 }
 
-// twig is a branch in a tree of branches.
-type twig struct {
+// branchNode is a branch in the tree of branches.
+type branchNode struct {
 	ctxdir.BranchInfo
-	twigs []*twig
+	children []*branchNode
 }
 
-// treeOf hangs each branch from the one that it shares its first messages with.
-func treeOf(all []ctxdir.BranchInfo) (roots []*twig) {
-	grown := map[string]*twig{}
+// treeOf attaches each branch to the one that it shares its first messages with.
+func treeOf(all []ctxdir.BranchInfo) (roots []*branchNode) {
+	nodes := map[string]*branchNode{}
 	for _, b := range all {
-		t := &twig{BranchInfo: b}
-		grown[b.Name] = t
-		if from := grown[b.From]; from != nil {
-			from.twigs = append(from.twigs, t)
+		t := &branchNode{BranchInfo: b}
+		nodes[b.Name] = t
+		if from := nodes[b.From]; from != nil {
+			from.children = append(from.children, t)
 		} else {
 			roots = append(roots, t)
 		}
 	}
-	for _, t := range grown {
-		slices.SortStableFunc(t.twigs, func(x, y *twig) int { return cmp.Compare(x.Shared, y.Shared) })
+	for _, t := range nodes {
+		slices.SortStableFunc(t.children, func(x, y *branchNode) int { return cmp.Compare(x.Shared, y.Shared) })
 	}
 	return roots
 }

@@ -3,112 +3,96 @@ package main
 import (
 	"bufio"
 	"bytes"
+	"context"
 	"errors"
 	"fmt"
 	"io"
-	"sync"
 
 	"github.com/ctxdir/ctxdir"
+	"golang.org/x/sync/semaphore"
 )
-
-// errEnd: the input is at its end.
-var errEnd = errors.New("end of input")
 
 // inputLine is a line of the input, without its line break.
 type inputLine struct {
 	number int64 // from 1 on
 	text   []byte
-	err    error // why it is not there: it is too long
+	err    error // the line is too long
 }
 
-// lineQueue reads lines ahead of who takes them, as much as a batch holds.
-type lineQueue struct {
-	mu      sync.Mutex
-	changed *sync.Cond
-	lines   []inputLine
-	bytes   int
-	end     error // why no more come
+// lineReader reads up to one batch of lines ahead of its consumer.
+type lineReader struct {
+	lines chan inputLine
+	room  *semaphore.Weighted // in bytes
+	err   error               // of reading, once lines is closed
 }
 
-func newLineQueue(r io.Reader, most int64) *lineQueue {
-	q := &lineQueue{}
-	q.changed = sync.NewCond(&q.mu)
-	go q.read(bufio.NewReaderSize(r, 256<<10), most)
+func readLines(ctx context.Context, r io.Reader, limit int64) *lineReader {
+	q := &lineReader{lines: make(chan inputLine, batchLines), room: semaphore.NewWeighted(batchBytes)}
+	go func() {
+		defer close(q.lines)
+		q.err = q.read(ctx, bufio.NewReaderSize(r, 256<<10), limit)
+	}()
 	return q
 }
 
-// take waits for lines and returns those that have arrived, at most a batch. The error comes when there are
-// no more: errEnd, or what went wrong.
-func (q *lineQueue) take() ([]inputLine, error) {
-	q.mu.Lock()
-	defer q.mu.Unlock()
-	for len(q.lines) == 0 && q.end == nil {
-		q.changed.Wait()
-	}
-	if len(q.lines) == 0 {
-		return nil, q.end
-	}
-	lines := q.lines
-	q.lines, q.bytes = nil, 0
-	q.changed.Broadcast()
-	return lines, nil
-}
-
-// cancel ends the queue.
-func (q *lineQueue) cancel() { q.finish(errEnd) }
-
-func (q *lineQueue) finish(err error) {
-	q.mu.Lock()
-	defer q.mu.Unlock()
-	if q.end == nil {
-		q.end = err
-	}
-	q.changed.Broadcast()
-}
-
-// put waits for room and reports whether lines are still wanted.
-func (q *lineQueue) put(l inputLine) bool {
-	q.mu.Lock()
-	defer q.mu.Unlock()
-	for q.end == nil && len(q.lines) > 0 && (len(q.lines) >= batchLines || q.bytes+len(l.text) > batchBytes) {
-		q.changed.Wait()
-	}
-	if q.end != nil {
-		return false
-	}
-	q.lines = append(q.lines, l)
-	q.bytes += len(l.text)
-	q.changed.Broadcast()
-	return true
-}
-
-func (q *lineQueue) read(r *bufio.Reader, most int64) {
+func (q *lineReader) read(ctx context.Context, r *bufio.Reader, limit int64) error {
 	for number := int64(1); ; number++ {
-		text, err := readLine(r, most)
-		if err != nil && !errors.Is(err, ctxdir.ErrTooLarge) {
-			if errors.Is(err, io.EOF) {
-				err = errEnd
-			}
-			q.finish(err)
-			return
-		}
-		if err == nil && len(bytes.TrimSpace(text)) == 0 {
+		text, err := readLine(r, limit)
+		switch {
+		case errors.Is(err, io.EOF):
+			return nil
+		case err != nil && !errors.Is(err, ctxdir.ErrTooLarge):
+			return err
+		case err == nil && len(bytes.TrimSpace(text)) == 0:
 			continue
 		}
-		if !q.put(inputLine{number, text, err}) {
-			return
+		line := inputLine{number, text, err}
+		if err := q.room.Acquire(ctx, line.weight()); err != nil {
+			return err
+		}
+		select {
+		case q.lines <- line:
+		case <-ctx.Done():
+			return ctx.Err()
 		}
 	}
 }
 
-// readLine reads a line of any length; of one longer than most bytes it keeps nothing, and fails with
-// ErrTooLarge. io.EOF comes only where there is nothing more.
-func readLine(r *bufio.Reader, most int64) ([]byte, error) {
+// weight is the room that a line takes: a longer line than a batch takes all of it.
+func (l inputLine) weight() int64 { return min(int64(len(l.text)), batchBytes) }
+
+// next waits for a line, and returns the lines that have arrived, at most a batch. It returns none after the last line.
+func (q *lineReader) next(ctx context.Context) (lines []inputLine) {
+	var line inputLine
+	var ok bool
+	select {
+	case line, ok = <-q.lines:
+	case <-ctx.Done():
+	}
+	weight := int64(0)
+	for ok {
+		lines, weight = append(lines, line), weight+line.weight()
+		if len(lines) == batchLines {
+			break
+		}
+		select {
+		case line, ok = <-q.lines:
+		default:
+			ok = false
+		}
+	}
+	q.room.Release(weight)
+	return lines
+}
+
+// readLine reads a line of any length. It drops a line longer than limit bytes, and returns ErrTooLarge. It returns
+// io.EOF only after the last line.
+func readLine(r *bufio.Reader, limit int64) ([]byte, error) {
 	var line []byte
 	size := int64(0)
 	for {
 		piece, err := r.ReadSlice('\n')
-		if size += int64(len(piece)); size <= most+1 {
+		if size += int64(len(piece)); size <= limit+1 {
 			line = append(line, piece...)
 		} else {
 			line = nil
@@ -118,8 +102,8 @@ func readLine(r *bufio.Reader, most int64) ([]byte, error) {
 			continue
 		case errors.Is(err, io.EOF) && size > 0, err == nil:
 			line = bytes.TrimSuffix(line, []byte("\n"))
-			if size > most+1 || int64(len(line)) > most {
-				return nil, fmt.Errorf("%w: %d bytes, more than %d", ctxdir.ErrTooLarge, size, most)
+			if size > limit+1 || int64(len(line)) > limit {
+				return nil, fmt.Errorf("%w: %d bytes, more than %d", ctxdir.ErrTooLarge, size, limit)
 			}
 			return line, nil
 		default:

@@ -25,7 +25,7 @@ type contextRecord struct {
 	Problem      string    `json:"problem,omitempty"`
 }
 
-// orders are the ways to sort; equal contexts come in the order of their ids.
+// orders are the sort orders; equal contexts sort by id.
 var orders = map[string]func(a, b *ctxdir.Summary) int{
 	"updated": func(a, b *ctxdir.Summary) int { return b.UpdatedAt.Compare(a.UpdatedAt) },
 	"created": func(a, b *ctxdir.Summary) int { return b.CreatedAt.Compare(a.CreatedAt) },
@@ -35,6 +35,8 @@ var orders = map[string]func(a, b *ctxdir.Summary) int{
 	},
 }
 
+var orderNames = []string{"updated", "created", "size", "title"}
+
 func (a *app) lsCmd() *cobra.Command {
 	var (
 		limit int
@@ -43,43 +45,48 @@ func (a *app) lsCmd() *cobra.Command {
 	cmd := &cobra.Command{
 		Use:   "ls",
 		Short: "List the contexts of the store",
-		Long: `List the contexts of the store: the end of each id, which is enough to name it, its title, how many branches and messages it has, and what it
-takes, those first that were changed last. One with a problem is listed with it.`,
+		Long: `List the contexts of the store, most recently changed first. A row shows the end of the id, which
+suffices as CONTEXT, the title, the number of branches and messages, and the size. A context with a
+problem shows the problem.`,
 		Example:     "  ctxtool ls --limit 10\n  ctxtool ls --sort size",
 		Annotations: exits("a context has a problem", ofStores...),
 		Args:        between(0, 0),
-		RunE: func(cmd *cobra.Command, _ []string) error {
+		RunE: func(cmd *cobra.Command, args []string) error {
 			order, ok := orders[sort]
 			if !ok {
-				return usage(cmd, "--sort: %q is none of updated, created, size, title", sort)
+				return usage(cmd, "--sort: unknown order %q; use one of: %s", sort, strings.Join(orderNames, ", "))
 			}
 			if limit < 0 || cmd.Flags().Changed("limit") && limit == 0 {
-				return usage(cmd, "--limit: wanted a number above 0")
+				return usage(cmd, "--limit must be positive")
 			}
-			list := func(s *ctxdir.Store) error { return a.list(cmd.Context(), s, order, limit) }
-			err := a.withStore(cmd.Context(), list)
+			list := func(ctx context.Context, s *ctxdir.Store, _ []string) error { return a.list(ctx, s, order, limit) }
+			err := a.onStore(list)(cmd, args)
 			if storeDamaged(err) {
-				err = a.withStore(cmd.Context(), list, ctxdir.WithReadOnly())
+				err = a.onStore(list, ctxdir.WithReadOnly())(cmd, args)
 			}
 			return err
 		},
 	}
-	cmd.Flags().IntVar(&limit, "limit", 0, "list at most `N`")
-	cmd.Flags().StringVar(&sort, "sort", "updated", "updated, created, size (largest or newest first), or title")
-	_ = cmd.RegisterFlagCompletionFunc(
-		"sort",
-		cobra.FixedCompletions([]string{"updated", "created", "size", "title"}, cobra.ShellCompDirectiveNoFileComp),
-	)
+	cmd.Flags().IntVar(&limit, "limit", 0, "list at most `N` contexts")
+	cmd.Flags().StringVar(&sort, "sort", "updated", "sort by `ORDER`: "+strings.Join(orderNames, ", "))
+	_ = cmd.RegisterFlagCompletionFunc("sort", cobra.FixedCompletions(orderNames, cobra.ShellCompDirectiveNoFileComp))
 	return cmd
 }
 
-func (a *app) list(ctx context.Context, s *ctxdir.Store, order func(a, b *ctxdir.Summary) int, limit int) error {
-	var all []ctxdir.Summary
+func listAll(ctx context.Context, s *ctxdir.Store) (all []ctxdir.Summary, err error) {
 	for sum, err := range s.List(ctx) {
 		if err != nil {
-			return err
+			return nil, err
 		}
 		all = append(all, sum)
+	}
+	return all, nil
+}
+
+func (a *app) list(ctx context.Context, s *ctxdir.Store, order func(a, b *ctxdir.Summary) int, limit int) error {
+	all, err := listAll(ctx, s)
+	if err != nil {
+		return err
 	}
 	slices.SortFunc(all, func(x, y ctxdir.Summary) int {
 		return cmp.Or(order(&x, &y), slices.Compare(x.ID[:], y.ID[:]))
@@ -88,40 +95,23 @@ func (a *app) list(ctx context.Context, s *ctxdir.Store, order func(a, b *ctxdir
 	if limit > 0 {
 		all = all[:min(limit, total)]
 	}
-	print := a.listTable
-	if a.json {
-		print = a.listRecords
-	}
-	if err := print(all); err != nil {
+	if err := a.printList(all); err != nil {
 		return err
 	}
 	if len(all) < total {
-		a.detail("%d of %s listed", len(all), plural(total, "context", "contexts"))
+		a.detail("listed %d of %s", len(all), count(total, "context"))
 	}
 	return listProblems(all)
 }
 
-func (a *app) listRecords(all []ctxdir.Summary) error {
-	for _, s := range all {
-		r := contextRecord{
-			"context", s.ID.String(), s.Title, s.Branches, s.ActiveBranch, s.Messages, s.Bytes, s.CreatedAt, s.UpdatedAt,
-			s.Legacy, problemText(s.Problem),
-		}
-		if err := a.record(r); err != nil {
-			return err
-		}
-	}
-	return nil
-}
-
-func (a *app) listTable(all []ctxdir.Summary) error {
-	if len(all) == 0 {
-		a.note(`no contexts yet ("ctxtool new" makes one, "ctxtool import" brings in histories)`)
+func (a *app) printList(all []ctxdir.Summary) error {
+	if len(all) == 0 && !a.json {
+		a.note(`no contexts yet; run "ctxtool new" to create one, or "ctxtool import" to import histories`)
 		return nil
 	}
 	a.page()
 	t := table{
-		head: []string{"ID", "TITLE", "BRANCHES", "MESSAGES", "SIZE", "UPDATED"}, right: []int{2, 3, 4}, give: []int{1},
+		head: []string{"ID", "TITLE", "BRANCHES", "MESSAGES", "SIZE", "UPDATED"}, right: []int{2, 3, 4}, shrink: []int{1},
 	}
 	old := slices.ContainsFunc(all, func(s ctxdir.Summary) bool { return s.Legacy != "" })
 	if old {
@@ -129,12 +119,12 @@ func (a *app) listTable(all []ctxdir.Summary) error {
 	}
 	problems := slices.ContainsFunc(all, func(s ctxdir.Summary) bool { return s.Problem != nil })
 	if problems {
-		t.give = append(t.give, len(t.head))
+		t.shrink = append(t.shrink, len(t.head))
 		t.head = append(t.head, "PROBLEM")
 	}
 	for _, s := range all {
 		row := []string{
-			ending(s.ID), s.Title, humanCount(int64(s.Branches)), humanCount(s.Messages), humanSize(s.Bytes), humanTime(s.UpdatedAt),
+			shortID(s.ID), s.Title, humanCount(int64(s.Branches)), humanCount(s.Messages), humanSize(s.Bytes), humanTime(s.UpdatedAt),
 		}
 		if old {
 			row = append(row, cmp.Or(s.Legacy, "ctxdir"))
@@ -142,7 +132,10 @@ func (a *app) listTable(all []ctxdir.Summary) error {
 		if problems {
 			row = append(row, strings.TrimPrefix(problemText(cause(s.Problem)), s.ID.String()+"/"))
 		}
-		t.add(row...)
+		t.add(contextRecord{
+			"context", s.ID.String(), s.Title, s.Branches, s.ActiveBranch, s.Messages, s.Bytes, s.CreatedAt, s.UpdatedAt,
+			s.Legacy, problemText(s.Problem),
+		}, row...)
 		if problems {
 			t.style(len(row)-1, red)
 		}
@@ -167,7 +160,6 @@ func listProblems(all []ctxdir.Summary) error {
 	if len(bad) == 0 {
 		return nil
 	}
-	told := bad[max(slices.IndexFunc(bad, func(s ctxdir.Summary) bool { return s.Legacy == "" }), 0)]
-	return &problemsError{plural(len(bad), "context has a problem", "contexts have problems"), problemHint(told.ID, told.Problem)}
-
+	worst := bad[max(slices.IndexFunc(bad, func(s ctxdir.Summary) bool { return s.Legacy == "" }), 0)]
+	return problems(problemHint(worst.ID, worst.Problem), "found problems in %s", count(len(bad), "context"))
 }

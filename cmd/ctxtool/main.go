@@ -1,7 +1,7 @@
-// Command ctxtool works with stores of agent contexts: see package ctxdir for what they are, and
-// "ctxtool --help" for the verbs.
+// Command ctxtool works with stores of agent contexts. Package ctxdir describes stores; "ctxtool --help" lists the
+// verbs.
 //
-// The verbs parse, call the library and print. Results go to stdout, everything else to stderr.
+// A verb parses its arguments, calls the library and prints. Results go to stdout, everything else to stderr.
 package main
 
 import (
@@ -14,8 +14,8 @@ import (
 func main() { os.Exit(mainCode()) }
 
 func mainCode() int {
-	// A reader that goes away shall give an error instead of ending the process: contexts are to be closed. Ignoring the
-	// signal would do too, but a pager would inherit that.
+	// A closed stdout returns an error instead of ending the process, so that contexts get closed. The signal is not
+	// ignored, because a pager would inherit that.
 	signal.Notify(make(chan os.Signal, 1), syscall.SIGPIPE)
 	ctx, stop := signal.NotifyContext(context.Background(), os.Interrupt, syscall.SIGTERM)
 	defer stop()

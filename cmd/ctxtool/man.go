@@ -17,8 +17,8 @@ func (a *app) manCmd() *cobra.Command {
 	return &cobra.Command{
 		Use:   "man [DIR]",
 		Short: "Print the manual page, or write one for each verb",
-		Long: `Print the manual page of ctxtool, or with DIR write it there as ctxtool.1, with one beside it for each verb, such as ctxtool-show.1. They say what
---help says.`,
+		Long: `Print the manual page of ctxtool. With DIR, write ctxtool.1 and a page for each verb, such as
+ctxtool-show.1, to DIR. The pages repeat the text of --help.`,
 		Example:     "  ctxtool man > ctxtool.1\n  ctxtool man ~/.local/share/man/man1",
 		Annotations: exits(""),
 		Args:        between(0, 1),
@@ -71,7 +71,7 @@ func manual(cmd *cobra.Command) string {
 	p.paragraphs(cmp.Or(cmd.Long, cmd.Short+"."))
 	p.verbs(cmd)
 	p.flags("OPTIONS", cmd.LocalFlags())
-	p.flags("OPTIONS OF EVERY VERB", cmd.InheritedFlags())
+	p.flags("GLOBAL OPTIONS", cmd.InheritedFlags())
 	p.macro("SH", "EXIT STATUS")
 	for line := range strings.Lines(cmd.Annotations[exitsKey]) {
 		status, text, _ := strings.Cut(strings.TrimSpace(line), " ")
@@ -80,49 +80,49 @@ func manual(cmd *cobra.Command) string {
 		p.text(text)
 	}
 	p.macro("SH", "EXAMPLES")
-	p.asIs(cmd.Example)
+	p.verbatim(cmd.Example)
 	p.seeAlso(cmd)
 	return p.String()
 }
 
-// macro writes a line that tells troff what to do.
+// macro writes a request line for troff.
 func (p *roff) macro(name string, args ...string) {
 	p.WriteString("." + name)
 	for _, arg := range args {
-		fmt.Fprintf(p, ` "%s"`, strings.ReplaceAll(escaped(arg), `"`, `\(dq`))
+		fmt.Fprintf(p, ` "%s"`, strings.ReplaceAll(escape(arg), `"`, `\(dq`))
 	}
 	p.WriteByte('\n')
 }
 
-// text writes lines that troff fills. One that begins like a macro is kept from being one.
+// text writes lines that troff fills, and escapes a line that begins like a macro.
 func (p *roff) text(text string) {
 	for line := range strings.SplitSeq(strings.Trim(text, "\n"), "\n") {
-		if line = escaped(line); strings.HasPrefix(line, ".") || strings.HasPrefix(line, "'") {
+		if line = escape(line); strings.HasPrefix(line, ".") || strings.HasPrefix(line, "'") {
 			line = `\&` + line
 		}
 		p.WriteString(line + "\n")
 	}
 }
 
-// escaped makes of each character one that stands for itself: a bare hyphen would become another sign than the one to be typed.
-var escaped = strings.NewReplacer(`\`, `\e`, "-", `\-`, "…", `\|.\|.\|.`).Replace
+// escape protects characters that troff would change: it turns a bare hyphen into another sign than the one to type.
+var escape = strings.NewReplacer(`\`, `\e`, "-", `\-`, "…", `\|.\|.\|.`).Replace
 
 func (p *roff) paragraphs(text string) {
 	first := true
-	paragraphs(text, func(paragraph string, asIs bool) {
+	paragraphs(text, func(paragraph string, verbatim bool) {
 		if !first {
 			p.macro("PP")
 		}
-		if first = false; asIs {
-			p.asIs(paragraph)
+		if first = false; verbatim {
+			p.verbatim(paragraph)
 		} else {
-			p.text(filled(paragraph, 78))
+			p.text(wrap(paragraph, 78))
 		}
 	})
 }
 
-// asIs writes lines that are not filled.
-func (p *roff) asIs(text string) {
+// verbatim writes lines that troff does not fill.
+func (p *roff) verbatim(text string) {
 	p.macro("EX")
 	for line := range strings.SplitSeq(strings.Trim(text, "\n"), "\n") {
 		p.text(line)

@@ -95,8 +95,8 @@ func asText(ref string) string {
 
 const mib = 1 << 20
 
-// TestMemory: whatever a small store says that it holds, no verb takes much memory for it; and a verb that writes
-// messages as they are writes all of it.
+// TestMemory: whatever sizes a small store claims, no verb uses much memory, and a verb that writes messages verbatim
+// writes them completely.
 func TestMemory(t *testing.T) {
 	if testing.Short() {
 		t.Skip("it writes gigabytes")
@@ -136,9 +136,9 @@ func TestMemory(t *testing.T) {
 				{[]string{"--json", "watch", id, "--tail", "99", "--no-follow"}, 160 * mib, true},
 				{[]string{"--json", "show", id, "--range", "0:4"}, 160 * mib, false},
 				{[]string{"export", id}, 160 * mib, true},
-				{[]string{"export", id, "--format", "openai"}, 8 * transformed, false},
-				{[]string{"export", id, "--format", "html"}, 8 * transformed, false},
-				{[]string{"show", id, "--full"}, 8 * transformed, false},
+				{[]string{"export", id, "--format", "openai"}, 8 * maxParsedBody, false},
+				{[]string{"export", id, "--format", "html"}, 8 * maxParsedBody, false},
+				{[]string{"show", id, "--full"}, 8 * maxParsedBody, false},
 				{[]string{"check", "--read-data", id}, 160 * mib, false},
 			} {
 				m := measure(t, b.store, verb.args...)
@@ -155,8 +155,8 @@ func TestMemory(t *testing.T) {
 
 func init() { programs["ctxtool-measured"] = measured }
 
-// measured is the command, which writes at its end how much memory it had at most and how much it read. One that reads
-// for ever is ended by the system, by the time that it works.
+// measured is the command, which reports its peak memory and the bytes it read. The system ends one that reads for
+// ever.
 func measured() {
 	limit := unix.Rlimit{Cur: 10, Max: 10}
 	err := unix.Setrlimit(unix.RLIMIT_CPU, &limit)

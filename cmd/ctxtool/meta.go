@@ -3,19 +3,18 @@ package main
 import (
 	"bytes"
 	"encoding/json"
-	"fmt"
 
 	"github.com/ctxdir/ctxdir"
 	folder "github.com/ctxdir/ctxdir/context"
 	"github.com/spf13/cobra"
 )
 
-// structural are the members of metadata.json that verbs of their own change, or nothing does.
-var structural = map[string]string{
+// fixedMembers are the members of metadata.json that --set cannot change, and the hint to change them.
+var fixedMembers = map[string]string{
 	"ctxdir": "", "record": "", "id": "", "lines": "", "removed": "", "renaming": "", "revision": "", "created_at": "", "updated_at": "",
-	"parent_id":     `"ctxtool new --parent" sets it`,
-	"active_branch": `"ctxtool branch switch" changes it`,
-	"branches":      `"ctxtool branch" changes them`,
+	"parent_id":     `use "ctxtool new --parent"`,
+	"active_branch": `use "ctxtool branch switch"`,
+	"branches":      `use "ctxtool branch"`,
 }
 
 func (a *app) metaCmd() *cobra.Command {
@@ -25,10 +24,10 @@ func (a *app) metaCmd() *cobra.Command {
 	)
 	cmd := &cobra.Command{
 		Use:   "meta CONTEXT",
-		Short: "Show or change a context's metadata",
-		Long: `Show a context's metadata, after changing what --set and --title say. K is title, state, config.NAME (or
-config.NAME.NAME), or any other word for a member of your own; V is a JSON value, or else a text.`,
-		Example:           "  ctxtool meta 7c2f\n  ctxtool meta 7c2f --title 'Parser rewrite' --set config.parameters.temperature=0.2",
+		Short: "Show or change the metadata of a context",
+		Long: `Show the metadata of a context, after applying --set and --title. K is title, state, config.NAME,
+config.NAME.NAME, or any other name for your own data. V is a JSON value, or else a text.`,
+		Example:           "  ctxtool meta 7c2f\n  ctxtool meta 7c2f --title 'Parser rewrite' --set config.mode=plan",
 		Annotations:       exits("the context has a problem", ofStores...),
 		Args:              between(1, 1),
 		ValidArgsFunction: a.completeContexts(1),
@@ -58,8 +57,8 @@ config.NAME.NAME), or any other word for a member of your own; V is a JSON value
 			}, opts...)
 		},
 	}
-	cmd.Flags().StringArrayVar(&set, "set", nil, "set a member: `K=V`; can be repeated")
-	cmd.Flags().StringVar(&title, "title", "", "set the title")
+	cmd.Flags().StringArrayVar(&set, "set", nil, "set member `K=V`; can be repeated")
+	cmd.Flags().StringVar(&title, "title", "", "set the title to `TITLE`")
 	return cmd
 }
 
@@ -70,16 +69,16 @@ func parseChanges(cmd *cobra.Command, texts []string) ([]setting, error) {
 		if err != nil {
 			return nil, err
 		}
-		how, fixed := structural[s.path[0]]
+		how, fixed := fixedMembers[s.path[0]]
 		switch {
 		case fixed:
-			err := usage(cmd, "--set: %q is part of the structure and cannot be set", s.path[0])
+			err := usage(cmd, "--set: cannot set %q, which ctxtool maintains itself", s.path[0])
 			if how != "" {
 				err.hint = how
 			}
 			return nil, err
 		case len(s.path) > 1 && s.path[0] != "config":
-			return nil, usage(cmd, "--set: %q: only config has members to set", s.key)
+			return nil, usage(cmd, "--set: cannot set %q: only config has nested members", s.key)
 		}
 		changes = append(changes, s)
 	}
@@ -96,12 +95,12 @@ func apply(m *ctxdir.Metadata, changes []setting) error {
 		case s.key == "config":
 			var o folder.Object
 			if err := o.UnmarshalJSON(s.value); err != nil {
-				return &usageError{text: "--set: config is an object"}
+				return badArgument("", "--set: config must be an object")
 			}
 			m.Config = s.value
 		case s.path[0] == "config":
 			if err := s.into(&m.Config, s.path[1:]); err != nil {
-				return &usageError{text: fmt.Sprintf("--set %s: %v", s.key, err)}
+				return badArgument("", "--set %s: %v", s.key, err)
 			}
 		default:
 			if err := s.into(&m.Extra, []string{s.key}); err != nil {
@@ -112,7 +111,7 @@ func apply(m *ctxdir.Metadata, changes []setting) error {
 	return nil
 }
 
-// printMetadata prints the object of metadata.json; with --json as a record.
+// printMetadata prints metadata.json; with --json, as a record.
 func (a *app) printMetadata(m *ctxdir.Metadata) error {
 	if !a.json {
 		var b bytes.Buffer
@@ -120,7 +119,7 @@ func (a *app) printMetadata(m *ctxdir.Metadata) error {
 			return err
 		}
 		b.WriteByte('\n')
-		a.out.holdsJSON()
+		a.out.expectJSON()
 		_, err := a.out.Write(b.Bytes())
 		return err
 	}
@@ -128,16 +127,16 @@ func (a *app) printMetadata(m *ctxdir.Metadata) error {
 	return err
 }
 
-// metadataLine is the object of metadata.json as a record.
+// metadataLine is metadata.json as a record.
 func metadataLine(m *ctxdir.Metadata) []byte {
 	return append([]byte(`{"record":"metadata",`), m.Raw[1:]...)
 }
 
-// problemOf tells what is wrong with a context that could be opened all the same.
+// problemOf reports the problem of a context that could be opened nevertheless.
 func problemOf(c *ctxdir.Context) error {
 	p := c.Metadata().Problem
 	if p == nil {
 		return nil
 	}
-	return &problemsError{p.Error(), problemHint(c.ID(), p)}
+	return problems(problemHint(c.ID(), p), "%v", p)
 }

@@ -21,7 +21,7 @@ type migratedRecord struct {
 	Bytes     int64  `json:"bytes"`
 	Validated bool   `json:"validated"`
 	Backup    string `json:"backup,omitempty"`
-	Again     bool   `json:"again,omitempty"` // it had been migrated before
+	Again     bool   `json:"again,omitempty"` // it was migrated before
 }
 
 type migrateSummary struct {
@@ -35,24 +35,25 @@ type migrateSummary struct {
 func (a *app) migrateCmd() *cobra.Command {
 	cmd := &cobra.Command{
 		Use:   "migrate PATH…",
-		Short: "Make contexts of the monolithic files of the program before",
-		Long: `Make contexts of legacy ones: files with a whole conversation in them, and folders with a context.json and a messages_pool. PATH is
-one, or a folder in which they are looked for. Each new context is compared with its original before anything else changes; then the
-original gets the suffix .old. What cannot be migrated is told and left alone. It can be stopped at any time and done again.
-With --dry-run everything is done in a temporary folder, and nothing is changed.`,
+		Short: "Convert legacy contexts",
+		Long: `Convert legacy contexts: files with a whole conversation, and folders with a context.json and a
+messages_pool. PATH is a legacy context, or a folder to search for them. migrate compares each new
+context with its original, and then renames the original with the suffix .old. It reports originals
+that it cannot convert, and leaves them unchanged. An interrupted run can be repeated. --dry-run
+converts into a temporary folder.`,
 		Example: `  ctxtool migrate ~/.old-tool/conversations --dry-run
   ctxtool migrate ~/.old-tool/conversations`,
-		Annotations: exits("some legacy contexts could not be migrated", ofNewStore...),
+		Annotations: exits("failed to migrate some legacy contexts", ofNewStore...),
 		Args:        between(1, -1),
 		RunE: func(cmd *cobra.Command, paths []string) error {
-			m := &migrating{a: a, ctx: cmd.Context(), progress: a.newProgress("migrating")}
+			m := &migrateRun{a: a, ctx: cmd.Context(), progress: a.newProgress("Migrating")}
 			s, remove, err := a.storeToMigrateTo()
 			if err != nil {
 				return err
 			}
 			err = m.run(s, paths)
 			if remove != nil {
-				return closing(remove, err)
+				return closeAfter(remove, err)
 			}
 			return a.closeStore(cmd.Context(), s, err)
 		},
@@ -61,7 +62,7 @@ With --dry-run everything is done in a temporary folder, and nothing is changed.
 	return cmd
 }
 
-// storeToMigrateTo is the store in use, made when there is none. A dry run makes none there: one that is removed again serves.
+// storeToMigrateTo is the store in use, created if it is missing. A dry run creates a temporary store instead.
 func (a *app) storeToMigrateTo() (s *ctxdir.Store, remove func() error, err error) {
 	if !a.dryRun {
 		s, err = a.openOrInit()
@@ -73,15 +74,15 @@ func (a *app) storeToMigrateTo() (s *ctxdir.Store, remove func() error, err erro
 	return s, nil, err
 }
 
-// migrating is one run of the verb.
-type migrating struct {
+// migrateRun is one run of the verb.
+type migrateRun struct {
 	a        *app
 	ctx      context.Context
 	progress *progress
 	sum      migrateSummary
 }
 
-func (m *migrating) run(s *ctxdir.Store, paths []string) error {
+func (m *migrateRun) run(s *ctxdir.Store, paths []string) error {
 	m.sum.Record = "summary"
 	stopped := m.paths(s, paths)
 	m.progress.clear()
@@ -92,13 +93,13 @@ func (m *migrating) run(s *ctxdir.Store, paths []string) error {
 		return err
 	}
 	if stopped == nil && m.sum.Failed > 0 {
-		return &problemsError{text: plural(m.sum.Failed, "legacy context", "legacy contexts") + " could not be migrated"}
+		return problems("", "failed to migrate %s", count(m.sum.Failed, "legacy context"))
 	}
 	return stopped
 }
 
-// paths migrates all that the paths lead to. The error is one that ends the whole.
-func (m *migrating) paths(s *ctxdir.Store, paths []string) error {
+// paths migrates every legacy context under the paths. An error ends the run.
+func (m *migrateRun) paths(s *ctxdir.Store, paths []string) error {
 	for _, path := range paths {
 		for found, err := range legacy.Find(path) {
 			if m.ctx.Err() != nil {
@@ -110,7 +111,7 @@ func (m *migrating) paths(s *ctxdir.Store, paths []string) error {
 			case err != nil:
 				err = m.failed(found.Path, &ctxdir.Error{Op: "migrate", Path: found.Path, Err: err})
 			case found.Backup:
-				err = m.skipped(found.Path, path, "a backup of what was migrated")
+				err = m.skipped(found.Path, path, "backup of a migrated context")
 			case found.Format.Legacy():
 				err = m.migrate(s, found.Path, path)
 			default:
@@ -124,7 +125,7 @@ func (m *migrating) paths(s *ctxdir.Store, paths []string) error {
 	return nil
 }
 
-func (m *migrating) migrate(s *ctxdir.Store, path, asked string) error {
+func (m *migrateRun) migrate(s *ctxdir.Store, path, asked string) error {
 	m.progress.file(path)
 	done, err := s.Migrate(m.ctx, path, ctxdir.LegacyOptions{DryRun: m.a.dryRun, Progress: m.progress.bytes})
 	m.progress.clear()
@@ -132,7 +133,7 @@ func (m *migrating) migrate(s *ctxdir.Store, path, asked string) error {
 		return m.ctx.Err()
 	}
 	if _, lerr := os.Lstat(path); errors.Is(err, fs.ErrNotExist) && errors.Is(lerr, fs.ErrNotExist) && path != asked {
-		return m.skipped(path, asked, "moved away meanwhile")
+		return m.skipped(path, asked, "removed during the migration")
 	}
 	if err != nil {
 		if ferr := m.failed(path, err); ferr != nil {
@@ -150,30 +151,25 @@ func (m *migrating) migrate(s *ctxdir.Store, path, asked string) error {
 			migratedRecord{"migrated", path, done.Context.String(), done.Branches, done.Messages, done.Bytes, true, done.Backup, done.Again},
 		)
 	}
-	what := fmt.Sprintf("%s, %s", plural(int(done.Messages), "message", "messages"), plural(done.Branches, "branch", "branches"))
+	what := fmt.Sprintf("%s, %s", count(done.Messages, "message"), count(done.Branches, "branch"))
 	if done.Again {
 		what += ", migrated before"
 	}
 	return m.a.printFitting(fmt.Sprintf("%s  %s  %s", done.Context, what, oneLine(path)))
 }
 
-// failed tells of a legacy context that stays what it is, and each thing in which the new one would differ.
-func (m *migrating) failed(path string, err error) error {
+// failed reports a legacy context that was not migrated, and how the new context would differ.
+func (m *migrateRun) failed(path string, err error) error {
 	m.sum.Failed++
 	m.progress.clear()
-	for _, d := range placeOf(err).Differs {
+	for _, d := range libraryError(err).Differs {
 		m.a.warn(errorRecord{Path: path, Error: oneLine(d)})
 	}
-	reason := reasonOf(cause(err), path)
-	if m.a.json {
-		return m.a.record(failedRecord{"failed", path, reason})
-	}
-	m.a.warn(errorRecord{Path: path, Error: reason, Hint: hint(err)})
-	return nil
+	return m.a.fileFailed(path, cause(err), err)
 }
 
-// skipped tells of a file of which no context is made. Of those that were only come across, people are told when they want to know more.
-func (m *migrating) skipped(path, asked, reason string) error {
+// skipped reports a file that is not migrated. For people, a file that PATH does not name is only a detail.
+func (m *migrateRun) skipped(path, asked, reason string) error {
 	m.sum.Skipped++
 	if m.a.json {
 		return m.a.record(failedRecord{"skipped", path, reason})
@@ -186,25 +182,20 @@ func (m *migrating) skipped(path, asked, reason string) error {
 	return nil
 }
 
-func (m *migrating) printSummary() error {
+func (m *migrateRun) printSummary() error {
 	if m.a.json {
 		return m.a.record(m.sum)
 	}
 	verb := "migrated"
 	if m.a.dryRun {
-		verb = "can be migrated"
+		verb = "would migrate"
 	}
-	text := fmt.Sprintf(
-		"%s %s, %s",
-		plural(m.sum.Migrated, "legacy context", "legacy contexts"),
-		verb,
-		plural(int(m.sum.Messages), "message", "messages"),
-	)
+	text := fmt.Sprintf("%s %s with %s", verb, count(m.sum.Migrated, "legacy context"), count(m.sum.Messages, "message"))
 	if m.sum.Skipped > 0 {
-		text += ", " + plural(m.sum.Skipped, "other file", "other files")
+		text += ", skipped " + count(m.sum.Skipped, "other file")
 	}
 	if m.sum.Failed > 0 {
-		text += fmt.Sprintf(", %s failed", humanCount(int64(m.sum.Failed)))
+		text += fmt.Sprintf(", failed on %d", m.sum.Failed)
 	}
 	return m.a.printf("%s\n", text)
 }

@@ -25,9 +25,10 @@ func (a *app) newCmd() *cobra.Command {
 	var f newFlags
 	cmd := &cobra.Command{
 		Use:   "new",
-		Short: "Make a context with branch main, and print its id",
+		Short: "Create a context and print its id",
+		Long:  `Create a context with branch main, and print its id. V of --config is a JSON value, or else a text.`,
 		Example: `  ctxtool new --title "First steps"
-  ctxtool new --model small-1 --config parameters.temperature=0.2 --system-prompt prompt.md`,
+  ctxtool new --model small-1 --config agent=walker --system-prompt prompt.md`,
 		Annotations: exits("", ofNewStore...),
 		Args:        between(0, 0),
 		RunE: func(cmd *cobra.Command, _ []string) error {
@@ -35,14 +36,14 @@ func (a *app) newCmd() *cobra.Command {
 		},
 	}
 	flags := cmd.Flags()
-	flags.StringVar(&f.id, "id", "", "the `UUID` it shall have")
-	flags.StringVar(&f.parent, "parent", "", "the `CONTEXT` it comes from")
+	flags.StringVar(&f.id, "id", "", "give the context this `UUID`")
+	flags.StringVar(&f.parent, "parent", "", "record `CONTEXT` as its parent")
 	_ = cmd.RegisterFlagCompletionFunc("parent", a.completeContexts(-1))
-	flags.StringVar(&f.title, "title", "", "its title")
-	flags.StringVar(&f.model, "model", "", "the model: sets config.model_id")
-	flags.StringVar(&f.mode, "mode", "", "the mode: sets config.mode")
-	flags.StringVar(&f.prompt, "system-prompt", "", "a `FILE` with the system prompt of main; - is stdin")
-	flags.StringArrayVar(&f.config, "config", nil, "set config.K to a JSON value or a text: `K=V`; can be repeated")
+	flags.StringVar(&f.title, "title", "", "set the title to `TITLE`")
+	flags.StringVar(&f.model, "model", "", "set config.model_id to `MODEL`")
+	flags.StringVar(&f.mode, "mode", "", "set config.mode to `MODE`")
+	flags.StringVar(&f.prompt, "system-prompt", "", "read the system prompt from `FILE`, or from stdin for -")
+	flags.StringArrayVar(&f.config, "config", nil, "set config member `K=V`; can be repeated")
 	return cmd
 }
 
@@ -90,7 +91,7 @@ func (a *app) newContext(cmd *cobra.Command, f *newFlags) error {
 // maxPrompt bounds a system prompt, in bytes.
 const maxPrompt = 64 << 20
 
-// readPrompt reads a system prompt: the file's text as it is.
+// readPrompt reads a system prompt verbatim.
 func (a *app) readPrompt(path string) (text []byte, err error) {
 	from := a.stdin
 	if path != "-" {
@@ -131,10 +132,8 @@ func (a *app) create(ctx context.Context, s *ctxdir.Store, m ctxdir.Metadata, pa
 			return nil
 		})
 	}
-	if err == nil && a.json {
-		err = a.record(newRecord{"context", c.ID().String()})
-	} else if err == nil {
-		err = a.printf("%s\n", c.ID())
+	if err == nil {
+		err = a.result(newRecord{"context", c.ID().String()}, "%s", c.ID())
 	}
-	return closing(c.Close, err)
+	return closeAfter(c.Close, err)
 }

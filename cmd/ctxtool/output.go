@@ -1,72 +1,53 @@
 package main
 
 import (
-	"bytes"
-	"cmp"
-	"context"
-	"encoding/json"
-	"fmt"
+	"bufio"
 	"io"
 )
 
-// encode returns a value as one line of JSON, without escaping for HTML.
-func encode(v any) []byte {
-	var b bytes.Buffer
-	e := json.NewEncoder(&b)
-	e.SetEscapeHTML(false)
-	if err := e.Encode(v); err != nil {
-		panic("ctxtool: " + err.Error()) // records are plain structs
+// output is stdout. It marks its errors as errOutput.
+type output struct {
+	w         io.Writer  // as given: it may be a terminal
+	sanitiser *sanitiser // nil unless w is a terminal
+	buf       *bufio.Writer
+	pager     *pager // nil if results go to w directly
+}
+
+func newOutput(w io.Writer) *output { return &output{w: w, buf: bufio.NewWriterSize(w, 64<<10)} }
+
+func (o *output) Write(p []byte) (int, error) {
+	shown := p
+	if o.sanitiser != nil {
+		shown = o.sanitiser.shown(p)
 	}
-	return bytes.TrimRight(b.Bytes(), "\n")
-}
-
-// record prints a value as a line of JSON.
-func (a *app) record(v any) error {
-	_, err := a.out.Write(append(encode(v), '\n'))
-	return err
-}
-
-// recordWith prints a line of JSON to which one more member is added, its value as it is: encoding/json would
-// check every byte of it again.
-func (a *app) recordWith(v any, key string, value json.RawMessage) error {
-	b := encode(v)
-	b = append(b[:len(b)-1], `,"`+key+`":`...)
-	if _, err := a.out.Write(b); err != nil {
-		return err
+	if _, err := o.buf.Write(shown); err != nil {
+		return 0, errOutput{err}
 	}
-	if _, err := a.out.Write(value); err != nil {
-		return err
+	return len(p), nil
+}
+
+// expectJSON announces that the results are JSON, so that the sanitiser escapes instead of dropping.
+func (o *output) expectJSON() {
+	if o.sanitiser != nil {
+		o.sanitiser.json = true
 	}
-	_, err := io.WriteString(a.out, "}\n")
-	return err
 }
 
-// printFitting prints a line for people, on a terminal no more than fits: what matters least stands at its end.
-func (a *app) printFitting(line string) error {
-	if a.onTerminal() {
-		line = shorten(line, max(a.width(), narrowest))
+// Flush writes buffered results.
+func (o *output) Flush() error {
+	if err := o.buf.Flush(); err != nil {
+		return errOutput{err}
 	}
-	return a.printf("%s\n", line)
+	return nil
 }
 
-// printf prints text for people.
-func (a *app) printf(format string, args ...any) error {
-	_, err := fmt.Fprintf(a.out, format, args...)
-	return err
-}
-
-// printing runs an operation that reports each thing it did, for print. An error of print ends the operation.
-func printing[T any](ctx context.Context, print func(T) error, run func(ctx context.Context, report func(T)) error) error {
-	ctx, cancel := context.WithCancel(ctx)
-	defer cancel()
-	var failed error
-	err := run(ctx, func(x T) {
-		if failed != nil {
-			return
+// Close writes buffered results, and waits until the user leaves the pager.
+func (o *output) Close() error {
+	err := o.Flush()
+	if o.pager != nil {
+		if cerr := o.pager.Close(); err == nil && cerr != nil {
+			err = errOutput{cerr}
 		}
-		if failed = print(x); failed != nil {
-			cancel()
-		}
-	})
-	return cmp.Or(failed, err)
+	}
+	return err
 }

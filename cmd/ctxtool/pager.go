@@ -11,22 +11,22 @@ import (
 	"syscall"
 )
 
-// pager is the program that somebody reads long results with. What is written waits until the screen cannot hold it; only then the program
-// starts, so that short results stay where they are whatever the program is.
+// pager shows long results in the user's pager. It holds results back until they exceed the screen, and starts the
+// program only then: short results stay on the screen, whatever the program is.
 type pager struct {
 	screen        *os.File
 	command       []string
 	env           []string
 	columns, rows int
-	failed        func(err error) // is told why the program cannot be started; results go to the screen then
+	failed        func(err error) // called if the program does not start; results go to the screen then
 
 	held bytes.Buffer
-	used int // rows of the screen that what is held takes
+	used int // rows of the screen that held needs
 	cmd  *exec.Cmd
 	in   io.WriteCloser
 }
 
-// page lets results go through a pager, if there is somebody to use it.
+// page sends results through a pager, if a user is there to use it.
 func (a *app) page() {
 	screen, ok := a.out.w.(*os.File)
 	if !ok || a.json || a.noPager || a.dumb() || !a.onTerminal() {
@@ -41,14 +41,15 @@ func (a *app) page() {
 		screen: screen, command: command, env: pagerEnv(a.env), columns: max(columns, 1), rows: rows,
 		failed: func(err error) {
 			if a.env("PAGER") != "" && !a.quiet {
-				fmt.Fprintln(a.stderr, "ctxtool: $PAGER:", oneLine(err.Error())) // no note: that would hand on first what is just being handed on
+				// Not a note: a note flushes the output, and this runs during a flush.
+				fmt.Fprintln(a.stderr, "ctxtool: cannot start $PAGER:", oneLine(err.Error()))
 			}
 		},
 	}
 	a.out.buf.Reset(a.out.pager)
 }
 
-// pagerCommand is the command that $PAGER means, nil for none.
+// pagerCommand parses $PAGER; nil is no pager.
 func pagerCommand(pager string) []string {
 	switch {
 	case pager == "cat":
@@ -61,8 +62,8 @@ func pagerCommand(pager string) []string {
 	return strings.Fields(pager)
 }
 
-// pagerEnv is the environment of a pager: less and lv show colours, and less leaves the screen as it is, unless the
-// user wants it otherwise.
+// pagerEnv is the environment of a pager. Unless the user set them otherwise, less and lv show colours, and less keeps
+// the screen.
 func pagerEnv(env func(string) string) []string {
 	all := os.Environ()
 	for _, v := range []struct{ key, value string }{{"LESS", "FRX"}, {"LV", "-c"}} {
@@ -79,7 +80,7 @@ func (p *pager) Write(b []byte) (int, error) {
 	}
 	p.held.Write(b)
 	for line := range bytes.Lines(b) {
-		p.used += 1 + len(line)/p.columns // never less than it takes
+		p.used += 1 + len(line)/p.columns // never too few
 	}
 	if p.used < p.rows {
 		return len(b), nil
@@ -95,7 +96,7 @@ func (p *pager) Write(b []byte) (int, error) {
 	return len(b), nil
 }
 
-// pass hands on to the pager. Whatever goes wrong there, it is gone, as when somebody quits it.
+// pass writes to the pager. Any error counts as a user who left it.
 func (p *pager) pass(b []byte) (int, error) {
 	n, err := p.in.Write(b)
 	if err != nil && p.cmd != nil {
@@ -115,12 +116,12 @@ func (p *pager) start() error {
 		return err
 	}
 	p.cmd, p.in = cmd, in
-	// Ctrl-C is the pager's now: ending before it does would leave it to fight the shell for the terminal.
+	// Ctrl-C belongs to the pager now: if ctxtool ended first, pager and shell would both read the terminal.
 	signal.Ignore(os.Interrupt)
 	return nil
 }
 
-// Close waits until the pager is left. How it ends says nothing about the results.
+// Close waits until the user leaves the pager. Its exit status says nothing about the results.
 func (p *pager) Close() error {
 	if p.cmd == nil {
 		_, err := p.screen.Write(p.held.Bytes())

@@ -7,7 +7,7 @@ import (
 	"strings"
 )
 
-// A part is a piece of a message that people look at as one.
+// part is a piece of a message, as people see it.
 type part struct {
 	kind partKind
 	name string // of the tool
@@ -18,16 +18,16 @@ type partKind int
 
 const (
 	textPart     partKind = iota
-	thoughtPart           // what a model thought aloud
-	callPart              // a tool is called: its arguments
-	resultPart            // what a tool returned
-	attachedPart          // an image or a file: what is known of it
-	otherPart             // JSON that is none of these
+	thoughtPart           // a thought of the model
+	callPart              // the arguments of a tool call
+	resultPart            // the result of a tool
+	attachedPart          // the description of an image or a file
+	otherPart             // other JSON
 )
 
 type members map[string]json.RawMessage
 
-// objectOf returns the members of a JSON object, nil when it is something else.
+// objectOf returns the members of a JSON object, nil for another value.
 func objectOf(v json.RawMessage) members {
 	var o members
 	if kindOf(v) != '{' || json.Unmarshal(v, &o) != nil {
@@ -36,7 +36,7 @@ func objectOf(v json.RawMessage) members {
 	return o
 }
 
-// kindOf is the first byte of a JSON value, 0 where there is none.
+// kindOf is the first byte of a JSON value, 0 if there is none.
 func kindOf(v json.RawMessage) byte {
 	if v = bytes.TrimLeft(v, " \t\r\n"); len(v) > 0 {
 		return v[0]
@@ -54,7 +54,7 @@ func (o members) text(keys ...string) string {
 	return ""
 }
 
-// valueAt returns the value at an RFC 6901 pointer, nil where there is none.
+// valueAt returns the value at an RFC 6901 pointer, nil if there is none.
 func valueAt(v json.RawMessage, pointer string) json.RawMessage {
 	if pointer == "" {
 		return v
@@ -83,9 +83,8 @@ func list(v json.RawMessage) []json.RawMessage {
 	return l
 }
 
-// spoken is the object of a record that holds what was said: of a chat message the message itself, of a session's
-// record the message in it.
-func spoken(body json.RawMessage) members {
+// chatObject is the chat message in a record: the record itself, or the message in the record of a session.
+func chatObject(body json.RawMessage) members {
 	o := objectOf(body)
 	for _, k := range []string{"message", "payload"} {
 		if inner := objectOf(o[k]); inner != nil && o["content"] == nil {
@@ -95,9 +94,9 @@ func spoken(body json.RawMessage) members {
 	return o
 }
 
-// partsOf takes a message apart, whatever framework it comes from. What it knows nothing about is one part as it is.
+// partsOf splits a message of any framework into parts. An unknown message is one part of JSON.
 func partsOf(body json.RawMessage) []part {
-	o := spoken(body)
+	o := chatObject(body)
 	var parts []part
 	if t := o.text("reasoning_content"); t != "" {
 		parts = append(parts, part{kind: thoughtPart, text: t})
@@ -137,7 +136,7 @@ func partsOf(body json.RawMessage) []part {
 	return parts
 }
 
-// contentParts reads a message's content: a text, or a list of blocks, or an object with parts.
+// contentParts splits the content of a message: a text, a list of blocks, or an object with parts.
 func contentParts(v json.RawMessage) []part {
 	switch kindOf(v) {
 	case '"':
@@ -166,7 +165,7 @@ func blockParts(v json.RawMessage) []part {
 		return contentParts(v)
 	}
 	if p, ok := payloadOf(v); ok {
-		return []part{{kind: attachedPart, text: described("payload", p.MediaType, "", p.Size)}}
+		return []part{{kind: attachedPart, text: attachmentLine("payload", p.MediaType, "", p.Size)}}
 	}
 	o := objectOf(v)
 	switch t := o.text("type", "content_type"); t {
@@ -210,7 +209,7 @@ func first(o members, keys ...string) json.RawMessage {
 	return nil
 }
 
-// argumentText is a call's arguments: JSON, or a text that holds JSON.
+// argumentText is the arguments of a call: JSON, or a text that holds JSON.
 func argumentText(v json.RawMessage) string {
 	var s string
 	if kindOf(v) == '"' && json.Unmarshal(v, &s) == nil {

@@ -9,27 +9,28 @@ import (
 	"github.com/schollz/progressbar/v3"
 )
 
-// progress is a bar on stderr for work that takes longer than about a second, on a terminal. It is nil
-// where none is to be shown.
+// progress is a bar on a terminal's stderr for work that takes longer than about a second. A nil progress shows
+// nothing.
 type progress struct {
 	w       io.Writer
 	columns int // of the terminal
 	what    string
 	path    string
-	unit    string // what steps are counted in
+	unit    string // of steps
 	bar     *progressbar.ProgressBar
 }
 
-const patience = time.Second
+const progressDelay = time.Second
 
-// patient writes nothing for a while: bars know how fast things go from the beginning on, but only who has to wait is shown one.
-type patient struct {
+// delayedWriter drops what is written during the first second: the bar measures its rate from the start, but short work
+// shows none.
+type delayedWriter struct {
 	w     io.Writer
-	begun time.Time
+	start time.Time
 }
 
-func (p *patient) Write(b []byte) (int, error) {
-	if time.Since(p.begun) < patience {
+func (p *delayedWriter) Write(b []byte) (int, error) {
+	if time.Since(p.start) < progressDelay {
 		return len(b), nil
 	}
 	return p.w.Write(b)
@@ -44,7 +45,7 @@ func (a *app) newProgress(what string) *progress {
 	if err != nil {
 		return nil
 	}
-	return &progress{w: &patient{a.stderr, time.Now()}, columns: columns, what: what, unit: "messages"}
+	return &progress{w: &delayedWriter{a.stderr, time.Now()}, columns: columns, what: what, unit: "messages"}
 }
 
 func (p *progress) file(path string) {
@@ -60,12 +61,12 @@ func (p *progress) bytes(read, size int64) {
 	}
 	if p.bar == nil {
 		p.draw(shorten(oneLine(filepath.Base(p.path)), 30), size, progressbar.OptionShowBytes(true), progressbar.OptionUseIECUnits(true))
-		read = 0 // what was read before the bar began would count as read in no time
+		read = 0 // earlier bytes would inflate the rate
 	}
 	_ = p.bar.Set64(min(read, size))
 }
 
-// steps shows how many of a number of things are done.
+// steps shows the number of steps done.
 func (p *progress) steps(of string, done, all int64) {
 	if p == nil {
 		return
@@ -78,13 +79,13 @@ func (p *progress) steps(of string, done, all int64) {
 	_ = p.bar.Set64(min(done, all))
 }
 
-// The figures beside a bar take so many columns, and the bar what is left, which need not be more than one can see at a glance.
+// The columns that the figures beside a bar need, and the largest bar.
 const (
 	figuresColumns = 50
 	barColumns     = 40
 )
 
-// draw begins a bar. It shows the time that went by and, from the rate of late, the time that is left.
+// draw begins a bar. It shows the elapsed time and an estimate of the remaining time.
 func (p *progress) draw(of string, all int64, more ...progressbar.Option) {
 	room := p.columns - figuresColumns - uniseg.StringWidth(p.what+" "+of)
 	p.bar = progressbar.NewOptions64(all, append(more,
@@ -92,10 +93,10 @@ func (p *progress) draw(of string, all int64, more ...progressbar.Option) {
 		progressbar.OptionSetDescription(p.what+" "+of), progressbar.OptionUseANSICodes(true),
 		progressbar.OptionThrottle(100*time.Millisecond), progressbar.OptionClearOnFinish(),
 	)...)
-	_ = p.bar.RenderBlank() // its time begins
+	_ = p.bar.RenderBlank() // starts its clock
 }
 
-// contexts shows which one of several contexts it is the turn of.
+// contexts shows how many of several contexts are done.
 func (p *progress) contexts(done, all int) {
 	if p != nil && all > 1 {
 		p.unit = "contexts"
@@ -103,7 +104,7 @@ func (p *progress) contexts(done, all int) {
 	}
 }
 
-// clear takes the bar away, so that something can be printed.
+// clear removes the bar before other output.
 func (p *progress) clear() {
 	if p != nil && p.bar != nil {
 		_ = p.bar.Clear()

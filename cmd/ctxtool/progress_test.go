@@ -16,7 +16,7 @@ type screen struct {
 
 func (s *screen) Size() (columns, rows int, err error) { return s.columns, s.rows, nil }
 
-// TestProgress: a bar comes after a while, tells rate and remaining time, and leaves nothing behind.
+// TestProgress: a bar appears after a delay, shows rate and remaining time, and leaves nothing on the screen.
 func TestProgress(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		s := &screen{columns: 120}
@@ -31,8 +31,7 @@ func TestProgress(t *testing.T) {
 		time.Sleep(2 * time.Second)
 		p.steps("…abc", 400, 1000)
 		bars := strings.Split(s.String(), "\r")
-		want := "Checking …abc  40% |" + strings.Repeat("█", 16) + strings.Repeat(" ", 24) +
-			"| (400/1000, 100 messages/s) [4s:6s]\x1b[0K"
+		const want = "Checking …abc  40% |████████████████                        | (400/1000, 100 messages/s) [4s:6s]\x1b[0K"
 		if bar := bars[len(bars)-1]; bar != want {
 			t.Errorf("bar: %q", bar)
 		}
@@ -58,7 +57,7 @@ func TestProgress(t *testing.T) {
 	})
 }
 
-// TestContextsProgress: one context needs no bar of its own, and several are counted as such.
+// TestContextsProgress: a bar counts contexts only if there are several.
 func TestContextsProgress(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		s := &screen{columns: 120}
@@ -78,7 +77,7 @@ func TestContextsProgress(t *testing.T) {
 	})
 }
 
-// TestNoProgress: nobody sees a bar who is not at a terminal, or does not want it.
+// TestNoProgress: without a terminal, or with --no-progress, there is no bar.
 func TestNoProgress(t *testing.T) {
 	dumb := func(key string) string { return map[string]string{"TERM": "dumb"}[key] }
 	plain := func(string) string { return "" }

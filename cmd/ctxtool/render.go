@@ -20,20 +20,20 @@ type renderer struct {
 	w         io.Writer
 	colour    painter
 	terminal  bool
-	fold      int                // columns of what is folded to a line
+	fold      int                // columns of a folded line
 	full      bool               // folds nothing
-	headsOnly bool               // leaves out what was said
-	forks     map[int64][]string // the branches that leave the shown one, by position
+	headsOnly bool               // omits the content
+	forks     map[int64][]string // the branches that fork off, by position
 }
 
-const foldColumns = 160 // where the width is not known
+const foldColumns = 160 // if the width is unknown
 
 func (a *app) newRenderer() *renderer {
 	return &renderer{w: a.out, colour: a.colours(a.out.w), terminal: a.onTerminal(), fold: cmp.Or(a.width(), foldColumns)}
 }
 
 // message writes one message and an empty line.
-func (r *renderer) message(m *said) error {
+func (r *renderer) message(m *loadedMessage) error {
 	var b strings.Builder
 	b.WriteString(r.head(m) + "\n")
 	switch {
@@ -45,10 +45,10 @@ func (r *renderer) message(m *said) error {
 			b.WriteString(r.part(p) + "\n")
 		}
 		if len(parts) == 0 {
-			b.WriteString(r.colour.paint(dim, "(nothing to show)") + "\n")
+			b.WriteString(r.colour.paint(dim, "(no content)") + "\n")
 		}
 		if m.missing != nil {
-			b.WriteString(r.colour.paint(red, "not complete: "+oneLine(m.missing.Error())) + "\n")
+			b.WriteString(r.colour.paint(red, "incomplete: "+oneLine(m.missing.Error())) + "\n")
 		}
 		b.WriteByte('\n')
 	}
@@ -62,8 +62,9 @@ func (r *renderer) message(m *said) error {
 	return err
 }
 
-// head is a line like "12  assistant  2025-03-04 15:06:07  0195…": whole ids, since forking takes them. On a terminal it is a rule.
-func (r *renderer) head(m *said) string {
+// head is a line like "12  assistant  2025-03-04 15:06:07  0195…", with the full id, which "branch fork" takes. On a
+// terminal it is a rule.
+func (r *renderer) head(m *loadedMessage) string {
 	type word struct{ style, text string }
 	words := []word{{bold, fmt.Sprint(m.Position)}, {voiceStyle(m.Role), oneLine(speaker(m.Message))}}
 	if !m.CreatedAt.IsZero() {
@@ -71,7 +72,7 @@ func (r *renderer) head(m *said) string {
 	}
 	words = append(words, word{dim, m.ID.String()})
 	if r.headsOnly {
-		words = append(words, word{"", humanSize(int64(whole(m.Message)))})
+		words = append(words, word{"", humanSize(int64(fullSize(m.Message)))})
 	}
 	if m.Edited {
 		words = append(words, word{yellow, "edited by hand"})
@@ -89,7 +90,7 @@ func (r *renderer) head(m *said) string {
 	return line
 }
 
-// voice is what a role is, however a framework spells it: "user", "assistant", "tool", "system", or "" for another one.
+// voice unifies the roles of frameworks: "user", "assistant", "tool", "system", or "" for others.
 func voice(role string) string {
 	switch role = strings.ToLower(role); role {
 	case "user", "assistant", "tool", "system":
@@ -109,16 +110,16 @@ func voice(role string) string {
 func voiceStyle(role string) string {
 	switch voice(role) {
 	case "user":
-		return bluish
+		return boldBlue
 	case "assistant":
-		return greener
+		return boldGreen
 	case "tool":
 		return purple
 	}
 	return yellow
 }
 
-// speaker is a message's role, or its type where it has none.
+// speaker is the role of a message, or else its type.
 func speaker(m *ctxdir.Message) string {
 	switch {
 	case m.Role != "":
@@ -148,15 +149,15 @@ func (r *renderer) part(p part) string {
 	return r.colour.paint(dim, r.folded("  ", gist([]byte(p.text))))
 }
 
-// plain is a text as it is, but for what a terminal would obey.
+// plain is a text without the characters that control a terminal.
 func (r *renderer) plain(text string) string {
 	if r.terminal {
-		return harmless(text)
+		return withoutControls(text)
 	}
 	return text
 }
 
-// aside is what a tool is told or says, or a thought: folded to a line, or whole and indented.
+// aside is a thought, a tool call or a tool result: folded to a line, or in full and indented.
 func (r *renderer) aside(mark, name, text string) string {
 	if !r.full {
 		return r.colour.paint(dim, r.folded(mark, strings.TrimSpace(name+" "+text)))
@@ -171,23 +172,23 @@ func (r *renderer) aside(mark, name, text string) string {
 	}
 	lines := strings.Split(text, "\n")
 	for i, l := range lines {
-		lines[i] = r.colour.paint(dim, strings.TrimRight(mark+l, " ")) // a pager begins each line without a colour
+		lines[i] = r.colour.paint(dim, strings.TrimRight(mark+l, " ")) // a pager resets the colour at each line
 		mark = "  "
 	}
 	return strings.Join(lines, "\n")
 }
 
-// repeated are members that every record of a session has; what a record of no message says stands in others.
-var repeated = map[string]bool{
+// commonMembers are members of every record of a session; the others distinguish a record.
+var commonMembers = map[string]bool{
 	"parentUuid": true, "isSidechain": true, "userType": true, "cwd": true, "sessionId": true, "version": true, "gitBranch": true,
 	"uuid": true, "timestamp": true, "type": true, "logicalParentUuid": true, "slug": true,
 }
 
-// gist is a JSON object without the members that say nothing new.
+// gist is a JSON object without the common members.
 func gist(object []byte) string {
 	var b strings.Builder
 	err := message.Members(object, func(key string, v jsontext.Value) error {
-		if !repeated[key] {
+		if !commonMembers[key] {
 			fmt.Fprintf(&b, "%s: %s  ", key, v)
 		}
 		return nil
@@ -198,15 +199,15 @@ func gist(object []byte) string {
 	return b.String()
 }
 
-// folded is a text on one line, cut where the line ends, with the number of lines it had.
+// folded is a text cut to one line, with the number of its lines.
 func (r *renderer) folded(mark, text string) string {
 	note := ""
 	if n := strings.Count(strings.TrimSpace(text), "\n"); n > 0 {
 		note = fmt.Sprintf(" (%s lines)", humanCount(int64(n+1)))
 	}
-	// Not more of a long text than can be seen is looked at.
-	if most := r.fold * 8; len(text) > most {
-		text = strings.ToValidUTF8(text[:most], "")
+	// The rest of a long text is not visible.
+	if limit := r.fold * 8; len(text) > limit {
+		text = strings.ToValidUTF8(text[:limit], "")
 	}
 	return mark + shorten(strings.Join(strings.Fields(oneLine(text)), " "), r.fold-len(mark)-len(note)) + note
 }

@@ -1,9 +1,7 @@
 package main
 
 import (
-	"cmp"
 	"context"
-	"fmt"
 
 	"github.com/ctxdir/ctxdir"
 	"github.com/spf13/cobra"
@@ -23,39 +21,40 @@ func (a *app) repairCmd() *cobra.Command {
 	var o ctxdir.CheckOptions
 	cmd := &cobra.Command{
 		Use:   "repair [CONTEXT…]",
-		Short: "Mend what check finds",
-		Long: `Read every message, mend what is wrong, and keep a copy in the trash of whatever is replaced. Messages are rewritten from the
-journal or another copy; one of which there is none is marked unavailable and stays listed. Valid message files that were
-put there by hand are left alone, unless --adopt is given. Without CONTEXT, every context of the store. Doing it again does nothing.`,
+		Short: "Repair what check finds",
+		Long: `Read every message, repair what is damaged, and keep a copy of everything replaced in the trash.
+repair restores messages from the journal or another copy. It marks a message without any copy as
+unavailable, and keeps its position. It leaves valid message files that were put there by hand
+alone, unless --adopt is given. Without CONTEXT, repair every context of the store. A second run
+changes nothing.`,
 		Example:           "  ctxtool repair --dry-run\n  ctxtool repair 7c2f",
-		Annotations:       exits("something stays wrong", ofStores...),
+		Annotations:       exits("some problems remain", ofStores...),
 		Args:              between(0, -1),
 		ValidArgsFunction: a.completeContexts(-1),
-		RunE: func(cmd *cobra.Command, args []string) error {
-			var before []ctxdir.Finding
-			repair := func(s *ctxdir.Store) error {
-				var err error
-				if o.Contexts, o.All, err = chosen(s, args); err != nil {
-					return err
-				}
-				o.DryRun = a.dryRun
-				return a.repair(cmd.Context(), s, o, before)
-			}
-			err := a.withStore(cmd.Context(), repair)
-			if storeDamaged(err) {
-				if before, err = a.repairStore(); err == nil {
-					err = a.withStore(cmd.Context(), repair)
-				}
-			}
-			return err
-		},
 	}
 	a.dryRunFlag(cmd)
-	cmd.Flags().BoolVar(&o.Adopt, "adopt", false, "take in valid message files that were never committed")
+	cmd.Flags().BoolVar(&o.Adopt, "adopt", false, "commit valid message files that were put there by hand")
+	cmd.RunE = func(cmd *cobra.Command, args []string) error {
+		var before []ctxdir.Finding
+		repair := a.onStore(func(ctx context.Context, s *ctxdir.Store, args []string) (err error) {
+			if o.Contexts, o.All, err = selectContexts(s, args); err != nil {
+				return err
+			}
+			o.DryRun = a.dryRun
+			return a.repair(ctx, s, o, before)
+		})
+		err := repair(cmd, args)
+		if storeDamaged(err) {
+			if before, err = a.repairStore(); err == nil {
+				err = repair(cmd, args)
+			}
+		}
+		return err
+	}
 	return cmd
 }
 
-// repairStore writes ctxdir.json again where it cannot be used: without it no store opens.
+// repairStore rewrites an unusable ctxdir.json: without it no store opens.
 func (a *app) repairStore() ([]ctxdir.Finding, error) {
 	path, err := a.storePath()
 	if err != nil {
@@ -64,73 +63,48 @@ func (a *app) repairStore() ([]ctxdir.Finding, error) {
 	return ctxdir.RepairStore(path, a.options()...)
 }
 
-func (a *app) tellRepaired(r ctxdir.Finding) error {
-	if a.json {
-		return a.record(repairedRecord{"repaired", idText(r.Context), r.Kind, r.Path, idText(r.ID), r.Detail, a.dryRun})
-	}
-	return a.tell(told{kind: r.Kind, where: cmp.Or(r.Path, idText(r.Context)), detail: r.Detail})
-}
-
+// repair prints the repairs that were done before, repairs contexts and prints a summary.
 func (a *app) repair(ctx context.Context, s *ctxdir.Store, o ctxdir.CheckOptions, before []ctxdir.Finding) error {
-	bar := a.newProgress("Repairing")
-	var last ctxdir.CheckProgress
-	o.Progress = func(p ctxdir.CheckProgress) {
-		last = p
-		bar.steps("…"+ending(p.Context), p.Done, p.Of)
-	}
-	sum := checkedRecord{Record: "summary", ByKind: map[string]int{}}
-	tell := func(r ctxdir.Finding) error {
-		sum.Findings++
-		sum.ByKind[r.Kind]++
-		return a.tellRepaired(r)
+	v := a.newSurvey("Repairing")
+	print := func(r ctxdir.Finding) error {
+		r.Severity, r.Repairable = "", false
+		return v.print(r, repairedRecord{"repaired", idText(r.Context), r.Kind, r.Path, idText(r.ID), r.Detail, a.dryRun})
 	}
 	for _, r := range before {
-		if err := tell(r); err != nil {
+		if err := print(r); err != nil {
 			return err
 		}
 	}
+	o.Progress = v.progress
 	failed := 0
 	if len(o.Contexts) != 1 {
 		o.Failed = func(err error) {
-			bar.clear()
+			v.bar.clear()
 			failed++
-			a.warn(errorRecord{Error: err.Error(), Hint: hint(err)})
+			a.warnOf(err)
 		}
 	}
-	err := printing(ctx, tell, func(ctx context.Context, report func(ctxdir.Finding)) error {
-		o.Report = func(r ctxdir.Finding) {
-			bar.clear()
-			report(r)
-		}
+	err := withReport(ctx, print, func(ctx context.Context, report func(ctxdir.Finding)) error {
+		o.Report = report
 		_, err := s.Repair(ctx, o)
 		return err
 	})
-	bar.clear()
 	if err != nil {
+		v.bar.clear()
 		return err
 	}
-	sum.Contexts, sum.Messages = last.Contexts, last.Messages
-	done := "mended"
+	verb := "made"
 	if a.dryRun {
-		done = "to mend"
+		verb = "would make"
 	}
-	if err := a.summary(
-		sum,
-		"%s %s in %s",
-		plural(sum.Findings, "thing", "things"),
-		done,
-		plural(sum.Contexts, "context", "contexts"),
-	); err != nil {
+	if err := v.end("%s %s in %s", verb, count(v.count, "repair"), count(v.last.Contexts, "context")); err != nil {
 		return err
 	}
 	if failed > 0 {
-		return &problemsError{text: fmt.Sprintf("%d of %d contexts could not be repaired", failed, sum.Contexts)}
+		return failures("repair", failed, v.last.Contexts)
 	}
-	if last.Left > 0 {
-		return &problemsError{
-			text: plural(last.Left, "thing stays wrong", "things stay wrong"),
-			hint: `"ctxtool check --read-data" lists them`,
-		}
+	if v.last.Left > 0 {
+		return problems(`run "ctxtool check --read-data" for details`, "%s cannot be repaired", count(v.last.Left, "problem"))
 	}
 	return nil
 }

@@ -2,7 +2,6 @@ package main
 
 import (
 	"context"
-	"fmt"
 	"io/fs"
 	"path/filepath"
 	"slices"
@@ -12,74 +11,47 @@ import (
 	"github.com/spf13/cobra"
 )
 
-type trashedRecord struct {
-	Record  string `json:"record"`
-	Context string `json:"context"`
-	Path    string `json:"path"` // in the store
-	Bytes   int64  `json:"bytes"`
-	Reason  string `json:"reason"`
-	DryRun  bool   `json:"dry_run,omitempty"`
-}
-
 func (a *app) rmCmd() *cobra.Command {
 	cmd := &cobra.Command{
 		Use:               "rm CONTEXT…",
-		Short:             "Move whole contexts to the store's trash",
-		Long:              `Move whole contexts to the store's trash. "ctxtool trash restore" brings them back, until they have been there for a week.`,
+		Short:             "Move contexts to the trash",
+		Long:              `Move contexts to the trash of the store. "ctxtool trash restore" brings them back for at least a week.`,
 		Example:           "  ctxtool rm 7c2f --dry-run\n  ctxtool rm 7c2f",
-		Annotations:       exits("some contexts were not removed", ofStores...),
+		Annotations:       exits("failed to remove some contexts", ofStores...),
 		Args:              between(1, -1),
 		ValidArgsFunction: a.completeContexts(-1),
-		RunE: func(cmd *cobra.Command, args []string) error {
-			return a.withStore(cmd.Context(), func(s *ctxdir.Store) error {
-				return a.remove(cmd.Context(), s, args)
-			})
-		},
+		RunE:              a.onStore(a.remove),
 	}
 	a.dryRunFlag(cmd)
 	return cmd
 }
 
-// remove finds every context before it removes the first, so that a slip of the pen removes none.
+// remove resolves every argument before it removes the first context, so that a typing error removes none.
 func (a *app) remove(ctx context.Context, s *ctxdir.Store, refs []string) error {
-	var ids []uuid.UUID
-	for _, ref := range refs {
-		id, err := resolve(s, ref)
-		if err != nil {
-			return err
-		}
-		if !slices.Contains(ids, id) {
-			ids = append(ids, id)
-		}
+	ids, err := contextsOf(s, refs)
+	if err != nil {
+		return err
 	}
-	failed := 0
+	var unique []uuid.UUID
 	for _, id := range ids {
-		if ctx.Err() != nil {
-			return ctx.Err()
-		}
-		t, err := trashed(ctx, s, id, a.dryRun)
-		switch {
-		case err != nil && (len(ids) == 1 || ctx.Err() != nil):
-			return err
-		case err != nil:
-			failed++
-			a.warn(errorRecord{Error: err.Error(), Hint: hint(err)})
-		case a.json:
-			err = a.record(trashedRecord{"trashed", id.String(), t.Path, t.Bytes, t.Reason, a.dryRun})
-		default:
-			err = a.printf("%s  %s  -> %s\n", id, humanSize(t.Bytes), t.Path)
-		}
-		if readerLeft(err) {
-			return err
+		if !slices.Contains(unique, id) {
+			unique = append(unique, id)
 		}
 	}
-	if failed > 0 {
-		return &problemsError{text: fmt.Sprintf("%d of %d contexts were not removed", failed, len(ids))}
+	failed, err := eachContext(ctx, a, "Removing", unique, func(id uuid.UUID) (ctxdir.Item, error) {
+		return moveToTrash(ctx, s, id, a.dryRun)
+	}, func(id uuid.UUID, t ctxdir.Item) error {
+		r := itemRecord{Record: "trashed", Context: id.String(), Path: t.Path, Bytes: t.Bytes, Reason: t.Reason, DryRun: a.dryRun}
+		return a.result(r, "%s  %s  -> %s", id, humanSize(t.Bytes), t.Path)
+	})
+	if err != nil {
+		return err
 	}
-	return nil
+	return failures("remove", failed, len(unique))
 }
 
-func trashed(ctx context.Context, s *ctxdir.Store, id uuid.UUID, dryRun bool) (ctxdir.Item, error) {
+// moveToTrash removes a context. A dry run only measures it.
+func moveToTrash(ctx context.Context, s *ctxdir.Store, id uuid.UUID, dryRun bool) (ctxdir.Item, error) {
 	if !dryRun {
 		return s.Remove(ctx, id)
 	}

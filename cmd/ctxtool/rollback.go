@@ -23,32 +23,33 @@ func (a *app) rollbackCmd() *cobra.Command {
 	)
 	cmd := &cobra.Command{
 		Use:   "rollback CONTEXT (--to FILE | --from-backup)",
-		Short: "Give a context back in the form of the program before",
-		Long: `Give a context back in the form of the program before it. With --to, FILE is written, with archived messages and payloads; the context
-stays. One that was migrated comes in its old form, equal to what it was and with what was said since; one that was a folder becomes a
-folder, unless FILE ends in .json. With --from-backup, what the context was migrated from loses the suffix .old, and the context goes to the
-trash; this is refused when it was changed since, unless --force is given.`,
+		Short: "Convert a context back to the legacy format",
+		Long: `Convert a context back to the legacy format.
+
+--to writes FILE, including archived messages and payloads. The context stays. A migrated context
+gets its original form, with the messages appended since. A context that was a folder becomes a
+folder, unless FILE ends in .json.
+
+--from-backup removes the suffix .old from the original that the context was migrated from, and
+moves the context to the trash. It fails if the context has changed since, unless --force is given.`,
 		Example: `  ctxtool rollback 7c2f --to old.json
   ctxtool rollback b81d --from-backup`,
-		Annotations:       exits("some messages could not be read, or the context was changed since", ofStores...),
+		Annotations:       exits("some messages are unreadable, or the context has changed since", ofStores...),
 		Args:              between(1, 1),
 		ValidArgsFunction: a.completeContexts(1),
 		RunE: func(cmd *cobra.Command, args []string) error {
 			switch given := cmd.Flags().Changed("to"); {
 			case given && backup:
-				return usage(cmd, "--to and --from-backup exclude each other")
+				return usage(cmd, "--to and --from-backup cannot be used together")
 			case to == "" && !backup:
-				return usage(cmd, "either --to or --from-backup is needed")
-			}
-			if backup {
-				return a.restoreLegacy(cmd.Context(), args[0], force)
+				return usage(cmd, "--to or --from-backup is required")
 			}
 			return a.rollback(cmd.Context(), args[0], to, force)
 		},
 	}
-	cmd.Flags().StringVar(&to, "to", "", "write this `FILE`")
-	cmd.Flags().BoolVar(&backup, "from-backup", false, "put back what the context was migrated from")
-	cmd.Flags().BoolVar(&force, "force", false, "also when messages came since, or some cannot be read")
+	cmd.Flags().StringVar(&to, "to", "", "write the legacy context to `FILE`")
+	cmd.Flags().BoolVar(&backup, "from-backup", false, "restore the original that the context was migrated from")
+	cmd.Flags().BoolVar(&force, "force", false, "proceed despite unreadable messages or later changes")
 	return cmd
 }
 
@@ -58,50 +59,30 @@ func (a *app) rollback(ctx context.Context, ref, to string, force bool) error {
 		if err != nil {
 			return err
 		}
-		p := a.newProgress("writing")
-		done, err := s.Rollback(ctx, id, ctxdir.LegacyOptions{To: to, Force: force, Progress: func(n, all int64) { p.steps("messages", n, all) }})
-		p.clear()
-		if err != nil {
-			return err
-		}
-		if err := a.rolledBack(done); err != nil {
-			return err
-		}
-		if done.Missing > 0 {
-			return &problemsError{
-				text: plural(int(done.Missing), "message that cannot be read is", "messages that cannot be read are") + " not in the file",
-			}
-		}
-		return nil
-	})
-}
-
-func (a *app) restoreLegacy(ctx context.Context, ref string, force bool) error {
-	return a.withStore(ctx, func(s *ctxdir.Store) error {
-		id, err := resolve(s, ref)
-		if err != nil {
-			return err
-		}
-		done, err := s.Rollback(ctx, id, ctxdir.LegacyOptions{Force: force})
-		if differs := placeOf(err).Differs; differs != nil {
+		bar := a.newProgress("Writing")
+		o := ctxdir.LegacyOptions{To: to, Force: force, Progress: func(n, all int64) { bar.steps("messages", n, all) }}
+		done, err := s.Rollback(ctx, id, o)
+		bar.clear()
+		if differs := libraryError(err).Differs; to == "" && differs != nil {
 			for _, d := range differs {
 				a.detail("%s", oneLine(d))
 			}
-			return &problemsError{text: err.Error(), hint: "--force puts the old file back all the same; the context goes to the trash"}
+			return problems("add --force to restore the original anyway, and move the context to the trash", "%v", err)
 		}
 		if err != nil {
 			return err
 		}
-		return a.rolledBack(done)
+		if err := a.rolledBack(done); err != nil || done.Missing == 0 {
+			return err
+		}
+		return problems("", "left out %s that cannot be read", count(done.Missing, "message"))
 	})
 }
 
 func (a *app) rolledBack(done ctxdir.LegacyResult) error {
-	if a.json {
-		return a.record(rolledBackRecord{"rolled_back", done.Context.String(), done.Path, done.Messages, done.Missing, done.Trashed.Path})
+	if !a.json && done.Trashed.Path != "" {
+		a.note("moved the context to %s", done.Trashed.Path)
 	}
-	if done.Trashed.Path != "" {
-		a.note("the context is in the trash: %s", done.Trashed.Path)
-	}
-	return a.printf("%s  %s\n", oneLine(done.Path), plural(int(done.Messages), "message", "messages"))
+	r := rolledBackRecord{"rolled_back", done.Context.String(), done.Path, done.Messages, done.Missing, done.Trashed.Path}
+	return a.result(r, "%s  %s", oneLine(done.Path), count(done.Messages, "message"))
 }

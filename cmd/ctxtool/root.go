@@ -1,7 +1,6 @@
 package main
 
 import (
-	"bufio"
 	"context"
 	"fmt"
 	"io"
@@ -25,14 +24,14 @@ type app struct {
 	verbose     bool
 	noProgress  bool
 	noPager     bool
-	silent      bool // an interrupt is no error to be told
+	silent      bool // do not report an interrupt: it is how the verb ends
 	noGC        bool
-	dryRun      bool // the verb says what it would do; the store is opened for reading
-	collects    bool // the verb is one that garbage is collected after
+	dryRun      bool // the verb prints its plan; the store is opened read-only
+	collects    bool // closing the store collects garbage
 	lockTimeout time.Duration
 }
 
-// run is the command without the process around it. It returns the exit status.
+// run is the command without its process. It returns the exit status.
 func run(ctx context.Context, args []string, stdin io.Reader, stdout, stderr io.Writer, env func(string) string) int {
 	a, root := newRoot(stdin, stdout, stderr, env)
 	root.SetArgs(args)
@@ -40,7 +39,7 @@ func run(ctx context.Context, args []string, stdin io.Reader, stdout, stderr io.
 	if cerr := a.out.Close(); err == nil {
 		err = cerr
 	}
-	// Where parsing the flags failed, --json may not have been met yet.
+	// Parsing may have failed before it reached --json.
 	if end := slices.Index(args, "--"); end >= 0 {
 		args = args[:end]
 	}
@@ -55,53 +54,33 @@ func newRoot(stdin io.Reader, stdout, stderr io.Writer, env func(string) string)
 	}
 	root := &cobra.Command{
 		Use:   "ctxtool",
-		Short: "Keep the conversations of language-model agents as plain files",
-		Long: `ctxtool keeps the conversations of language-model agents as plain files: a store is a folder, each context
-(one conversation with its branches) a folder in it, each message a file.
+		Short: "Store the conversations of language-model agents as plain files",
+		Long: `Store the conversations of language-model agents as plain files. A store is a folder. Each
+context, a conversation with all its branches, is a folder in the store. Each message is a file.
 
-The store is the folder that --store names, else $CTXDIR_STORE, else the nearest .ctxdir from here upwards,
-else $XDG_DATA_HOME/ctxdir. CONTEXT is an id or any unique beginning or end of one.`,
+ctxtool uses the store that --store names, else $CTXDIR_STORE, else the nearest .ctxdir in the
+current folder or above it, else $XDG_DATA_HOME/ctxdir. CONTEXT is the id of a context, or any
+unique beginning or end of the id.`,
 		Example: `  id=$(ctxtool new --title "First steps")
   ctxtool append $id "How do I begin?"
   ctxtool show $id
   ctxtool import ~/.claude/projects
   ctxtool ls`,
-		Annotations:                exits("done, but problems were found or some items failed", ofStores...),
+		Annotations:                exits("completed, but found problems or failed on some items", ofStores...),
 		SilenceErrors:              true,
 		SilenceUsage:               true,
 		SuggestionsMinimumDistance: 2,
 		Args:                       cobra.ArbitraryArgs,
 		RunE:                       needVerb,
 	}
-	root.PersistentPreRunE = func(cmd *cobra.Command, _ []string) error {
-		switch {
-		case a.quiet && a.verbose:
-			return usage(cmd, "--quiet and --verbose exclude each other")
-		case a.lockTimeout < 0:
-			return usage(cmd, "--lock-timeout: wanted a time from 0 on")
-		}
-		if a.json {
-			a.out.holdsJSON()
-		}
-		a.collects = !a.noGC && a.env("CTXDIR_NO_GC") == "" && collectsAfter(cmd)
-		return nil
-	}
+	root.PersistentPreRunE = a.begin
 	root.SetIn(stdin)
 	root.SetOut(a.out)
 	root.SetErr(stderr)
 	root.SetFlagErrorFunc(func(cmd *cobra.Command, err error) error {
 		return usage(cmd, "%v", err)
 	})
-	flags := root.PersistentFlags()
-	flags.StringVar(&a.storeDir, "store", "", "the store's `DIR`")
-	flags.BoolVar(&a.json, "json", false, "print JSON Lines")
-	flags.BoolVarP(&a.quiet, "quiet", "q", false, "print no notes and no progress")
-	flags.BoolVarP(&a.verbose, "verbose", "v", false, "say more on stderr")
-	flags.BoolVar(&a.noProgress, "no-progress", false, "show no progress bar")
-	flags.BoolVar(&a.noPager, "no-pager", false, "print long results as they are, without $PAGER")
-	flags.BoolVar(&a.noGC, "no-gc", false, "do not collect garbage after the verb; $CTXDIR_NO_GC does the same")
-	flags.DurationVar(&a.lockTimeout, "lock-timeout", 10*time.Second, "how long to wait for another process")
-
+	a.addGlobalFlags(root)
 	root.AddCommand(
 		a.initCmd(), a.newCmd(), a.appendCmd(), a.lsCmd(), a.showCmd(), a.treeCmd(), a.branchCmd(), a.metaCmd(), a.duCmd(), a.rmCmd(),
 		a.checkCmd(), a.repairCmd(), a.importCmd(), a.exportCmd(), a.filesCmd(), a.externaliseCmd(), a.archiveCmd(), a.unarchiveCmd(), a.gcCmd(),
@@ -111,7 +90,6 @@ else $XDG_DATA_HOME/ctxdir. CONTEXT is an id or any unique beginning or end of o
 	root.SetHelpCommand(help)
 	root.AddCommand(help)
 	root.SetHelpFunc(func(cmd *cobra.Command, _ []string) { fmt.Fprint(cmd.OutOrStdout(), a.help(cmd)) })
-	_ = root.MarkPersistentFlagDirname("store")
 	root.Version = versionLine()
 	root.SetVersionTemplate("{{.Version}}\n")
 	root.InitDefaultCompletionCmd("completion")
@@ -120,8 +98,38 @@ else $XDG_DATA_HOME/ctxdir. CONTEXT is an id or any unique beginning or end of o
 	return a, root
 }
 
-// collectsAfter reports whether garbage is collected after a verb: those that write. Where they open the store for reading, nothing
-// is collected.
+func (a *app) addGlobalFlags(root *cobra.Command) {
+	flags := root.PersistentFlags()
+	flags.StringVar(&a.storeDir, "store", "", "use the store in `DIR`")
+	flags.BoolVar(&a.json, "json", false, "print results as JSON Lines")
+	flags.BoolVarP(&a.quiet, "quiet", "q", false, "print no notes and no progress")
+	flags.BoolVarP(&a.verbose, "verbose", "v", false, "print more notes on stderr")
+	flags.BoolVar(&a.noProgress, "no-progress", false, "show no progress bar")
+	flags.BoolVar(&a.noPager, "no-pager", false, "print long results without a pager")
+	flags.BoolVar(&a.noGC, "no-gc", false, "skip the daily garbage collection (like $CTXDIR_NO_GC)")
+	flags.DurationVar(&a.lockTimeout, "lock-timeout", 10*time.Second, "wait at most `DURATION` for a lock")
+	flags.BoolP("help", "h", false, "show this help")
+	root.Flags().Bool("version", false, "print the version")
+	_ = root.MarkPersistentFlagDirname("store")
+}
+
+// begin checks the global flags before a verb runs.
+func (a *app) begin(cmd *cobra.Command, _ []string) error {
+	switch {
+	case a.quiet && a.verbose:
+		return usage(cmd, "--quiet and --verbose cannot be used together")
+	case a.lockTimeout < 0:
+		return usage(cmd, "--lock-timeout must not be negative")
+	}
+	if a.json {
+		a.out.expectJSON()
+	}
+	a.collects = !a.noGC && a.env("CTXDIR_NO_GC") == "" && collectsAfter(cmd)
+	return nil
+}
+
+// collectsAfter reports whether a verb writes, and so collects garbage when it closes the store. A store opened
+// read-only collects nothing.
 func collectsAfter(cmd *cobra.Command) bool {
 	for cmd.HasParent() && cmd.Parent().HasParent() {
 		cmd = cmd.Parent()
@@ -129,7 +137,8 @@ func collectsAfter(cmd *cobra.Command) bool {
 	return slices.Contains([]string{"append", "branch", "externalise", "import", "meta", "new", "repair", "rm"}, cmd.Name())
 }
 
-// ownCompletion makes the commands that cobra brings along like the others: wrong arguments are usage errors, and the help has everything.
+// ownCompletion makes cobra's completion commands like the others: wrong arguments are usage errors, and the help is
+// complete.
 func ownCompletion(root *cobra.Command) {
 	files := map[string]string{
 		"bash": "~/.local/share/bash-completion/completions/ctxtool", "zsh": "~/.zfunc/_ctxtool",
@@ -139,8 +148,8 @@ func ownCompletion(root *cobra.Command) {
 		if cmd.Name() != "completion" {
 			continue
 		}
-		cmd.Short = "Print a script that completes verbs, contexts and branches in a shell"
-		cmd.Long = cmd.Short + "."
+		cmd.Short = "Print a shell completion script"
+		cmd.Long = "Print a script that lets a shell complete verbs, contexts and branches."
 		cmd.Example, cmd.Annotations = "  ctxtool completion bash > "+files["bash"], exits("")
 		cmd.Args, cmd.RunE = cobra.ArbitraryArgs, needVerb
 		for _, shell := range cmd.Commands() {
@@ -151,7 +160,7 @@ func ownCompletion(root *cobra.Command) {
 	}
 }
 
-// needVerb is what a command does that only holds others.
+// needVerb runs a command that only groups others: it shows the help, or rejects an unknown verb.
 func needVerb(cmd *cobra.Command, args []string) error {
 	if len(args) == 0 {
 		cmd.SetOut(cmd.ErrOrStderr())
@@ -159,86 +168,24 @@ func needVerb(cmd *cobra.Command, args []string) error {
 		return errHelp
 	}
 	err := usage(cmd, "unknown verb %q", strings.TrimPrefix(cmd.CommandPath()+" ", "ctxtool ")+args[0])
-	err.hint = fmt.Sprintf("%q lists the verbs", cmd.CommandPath()+" --help")
+	err.hint = fmt.Sprintf("run %q to list the verbs", cmd.CommandPath()+" --help")
 	if like := cmd.SuggestionsFor(args[0]); len(like) > 0 {
 		err.hint = "did you mean " + strings.Join(like, " or ") + "?"
 	}
 	return err
 }
 
-// between is the check of a verb's arguments, from least to most of them; most < 0 is any number.
-func between(least, most int) cobra.PositionalArgs {
+// between checks that a verb has from least to limit arguments; a negative limit allows any number.
+func between(least, limit int) cobra.PositionalArgs {
 	return func(cmd *cobra.Command, args []string) error {
 		switch {
 		case len(args) < least && least == 1:
-			return usage(cmd, "an argument is missing")
+			return usage(cmd, "missing argument")
 		case len(args) < least:
-			return usage(cmd, "%d arguments are needed, %d given", least, len(args))
-		case most >= 0 && len(args) > most:
-			return usage(cmd, "unexpected argument %q", args[most])
+			return usage(cmd, "expected %d arguments, got %d", least, len(args))
+		case limit >= 0 && len(args) > limit:
+			return usage(cmd, "unexpected argument %q", args[limit])
 		}
 		return nil
 	}
-}
-
-// note says something on stderr that is no error, behind the results that belong before it.
-func (a *app) note(format string, args ...any) {
-	if !a.quiet {
-		_ = a.out.Flush() // an error comes again when the verb ends
-		fmt.Fprintln(a.stderr, "ctxtool: "+oneLine(fmt.Sprintf(format, args...)))
-	}
-}
-
-// detail is a note for who wants to know more.
-func (a *app) detail(format string, args ...any) {
-	if a.verbose {
-		a.note(format, args...)
-	}
-}
-
-// output is stdout. Its errors are told apart from others: see errOutput.
-type output struct {
-	w         io.Writer  // as given, to find out whether it is a terminal
-	sanitiser *sanitiser // nil where it is none
-	buf       *bufio.Writer
-	pager     *pager // nil where results go to w directly
-}
-
-func newOutput(w io.Writer) *output { return &output{w: w, buf: bufio.NewWriterSize(w, 64<<10)} }
-
-func (o *output) Write(p []byte) (int, error) {
-	shown := p
-	if o.sanitiser != nil {
-		shown = o.sanitiser.shown(p)
-	}
-	if _, err := o.buf.Write(shown); err != nil {
-		return 0, errOutput{err}
-	}
-	return len(p), nil
-}
-
-// holdsJSON says that the results are JSON, whatever is in its texts.
-func (o *output) holdsJSON() {
-	if o.sanitiser != nil {
-		o.sanitiser.json = true
-	}
-}
-
-// Flush hands on what was written.
-func (o *output) Flush() error {
-	if err := o.buf.Flush(); err != nil {
-		return errOutput{err}
-	}
-	return nil
-}
-
-// Close hands on what was written, and waits for who reads it in a pager.
-func (o *output) Close() error {
-	err := o.Flush()
-	if o.pager != nil {
-		if cerr := o.pager.Close(); err == nil && cerr != nil {
-			err = errOutput{cerr}
-		}
-	}
-	return err
 }

@@ -14,7 +14,7 @@ import (
 	"testing"
 )
 
-// gone is a stdout whose reader went away.
+// gone is a stdout without a reader.
 type gone struct{}
 
 func (gone) Write([]byte) (int, error) {
@@ -123,7 +123,7 @@ func TestAppendAnswers(t *testing.T) {
 	}
 }
 
-// TestAppendMany stores more than fits into a batch and looks at every message.
+// TestAppendMany stores more than fits into a batch and checks every message.
 func TestAppendMany(t *testing.T) {
 	p := newInProcess(t)
 	id := p.new(t)
@@ -145,7 +145,7 @@ func TestAppendMany(t *testing.T) {
 	}
 }
 
-// TestErrorsAreOneLine calls verbs wrongly: each says so in one line, with --json as one object.
+// TestErrorsAreOneLine makes usage errors: each is one line, with --json one object.
 func TestErrorsAreOneLine(t *testing.T) {
 	p := newInProcess(t)
 	id := p.new(t)

@@ -11,36 +11,36 @@ import (
 	"unicode/utf8"
 )
 
-// What a terminal shows and what files are called comes from strangers: titles, messages, file names. This file is the one place that says
-// what of it reaches a terminal or a file system.
+// Titles, messages and file names come from strangers. This file alone decides which of their characters reach a
+// terminal or a file system.
 
-// obeyed reports whether a terminal does something else with a character than to show it: control characters (C0, DEL,
-// C1), line and paragraph separators, and the marks, overrides and isolates that turn the direction of writing. Other
-// characters of no width stay: emoji and several scripts need joiners, and a terminal does nothing with them.
-func obeyed(r rune) bool {
+// controlsTerminal reports whether a character controls a terminal: control characters (C0, DEL, C1), line and
+// paragraph separators, and the marks, overrides and isolates that change the direction of writing. Other characters
+// without width pass: emoji and several scripts need joiners.
+func controlsTerminal(r rune) bool {
 	return unicode.IsControl(r) || r == '\u2028' || r == '\u2029' || unicode.Is(unicode.Bidi_Control, r)
 }
 
-// oneLine makes one line of a text that a terminal only shows: the direction of writing stays, everything else that is
-// obeyed becomes a blank.
+// oneLine makes a text safe for one line: it drops characters that change the direction of writing, and turns other
+// control characters into blanks.
 func oneLine(s string) string {
 	return strings.Map(func(r rune) rune {
 		switch {
 		case unicode.Is(unicode.Bidi_Control, r):
 			return -1
-		case obeyed(r):
+		case controlsTerminal(r):
 			return ' '
 		}
 		return r
 	}, s)
 }
 
-// harmless takes out of a text of several lines what a terminal would obey.
-func harmless(s string) string {
+// withoutControls drops the control characters of a text, except line breaks and tabs.
+func withoutControls(s string) string {
 	s = strings.ReplaceAll(s, "\r\n", "\n")
 	return strings.Map(func(r rune) rune {
 		switch {
-		case r == '\n' || r == '\t' || !obeyed(r):
+		case r == '\n' || r == '\t' || !controlsTerminal(r):
 			return r
 		case r == '\u2028' || r == '\u2029':
 			return '\n'
@@ -49,14 +49,14 @@ func harmless(s string) string {
 	}, s)
 }
 
-// sanitiser is what stands between the results and a terminal, whatever verb they are of. A character may come in several pieces.
+// sanitiser protects a terminal from all results. A character may be split between writes.
 type sanitiser struct {
 	colours bool   // the command's own styles pass
-	json    bool   // results are JSON: what a terminal would obey is written as \uXXXX, which means the same there
-	open    []byte // the beginning of a character, or of a style
+	json    bool   // escape control characters as \uXXXX, which keeps the JSON equal
+	open    []byte // the beginning of a character or a style
 }
 
-// shown returns what the terminal gets of the next piece.
+// shown returns the bytes of the next write that reach the terminal.
 func (s *sanitiser) shown(p []byte) []byte {
 	b := slices.Concat(s.open, p)
 	out := make([]byte, 0, len(b))
@@ -73,8 +73,8 @@ func (s *sanitiser) shown(p []byte) []byte {
 		}
 		r, size := utf8.DecodeRune(b)
 		switch {
-		case r == '\n' || r == '\t' || !obeyed(r):
-			out = utf8.AppendRune(out, r) // a byte that is no character becomes U+FFFD: some terminals take it for C1
+		case r == '\n' || r == '\t' || !controlsTerminal(r):
+			out = utf8.AppendRune(out, r) // an invalid byte becomes U+FFFD: some terminals take it for C1
 		case s.json:
 			out = fmt.Appendf(out, `\u%04x`, r)
 		case r == '\u2028' || r == '\u2029':
@@ -86,9 +86,9 @@ func (s *sanitiser) shown(p []byte) []byte {
 	return out
 }
 
-// styleAt returns the length of a style of ours that b begins with; more says that b may be the beginning of one.
+// styleAt returns the length of the command's own style at the beginning of b. more says that b may be cut within one.
 func styleAt(b []byte) (n int, more bool) {
-	for _, style := range []string{"0", bold, dim, red, yellow, redder, greener, bluish, purple} {
+	for _, style := range []string{"0", bold, dim, red, yellow, boldRed, boldGreen, boldBlue, purple} {
 		code := "\x1b[" + style + "m"
 		if bytes.HasPrefix(b, []byte(code)) {
 			return len(code), false
@@ -99,15 +99,15 @@ func styleAt(b []byte) (n int, more bool) {
 }
 
 const (
-	mostName   = 200 // bytes of a part of a file's name, which leaves room for a number
-	mostFolder = 8   // folders that a name may lead through
+	maxNameBytes   = 200 // of a part of a name; it leaves room for a number
+	maxNameFolders = 8   // in a name
 )
 
-// reserved are names that mean a device on Windows, whatever extension they have.
-var reserved = regexp.MustCompile(`(?i)^(con|prn|aux|nul|conin\$|conout\$|clock\$|com[0-9¹²³]|lpt[0-9¹²³]) *(\.|$)`)
+// deviceName matches names that mean a device on Windows, with any extension.
+var deviceName = regexp.MustCompile(`(?i)^(con|prn|aux|nul|conin\$|conout\$|clock\$|com[0-9¹²³]|lpt[0-9¹²³]) *(\.|$)`)
 
-// safeName makes a file's name of a path from a message, with slashes, "" where nothing is left of it. It leads nowhere
-// else, and no part of it is an option, hidden, a device, or looks like another one.
+// safeName turns a path from a message into a relative path with slashes, "" if nothing remains. The path does not
+// leave its folder, and no part of it is an option, hidden, a device, or looks like another name.
 func safeName(name string) string {
 	var parts []string
 	for part := range strings.SplitSeq(path.Clean("/"+strings.ReplaceAll(name, `\`, "/")), "/") {
@@ -115,7 +115,7 @@ func safeName(name string) string {
 			parts = append(parts, part)
 		}
 	}
-	return strings.Join(parts[max(len(parts)-mostFolder-1, 0):], "/")
+	return strings.Join(parts[max(len(parts)-maxNameFolders-1, 0):], "/")
 }
 
 func safePart(part string) string {
@@ -123,25 +123,25 @@ func safePart(part string) string {
 		switch {
 		case r == utf8.RuneError || strings.ContainsRune(`<>:"|?*`, r):
 			return '_'
-		case obeyed(r) || unicode.Is(unicode.Cf, r): // in a name, what is not seen only makes it look like another one
+		case controlsTerminal(r) || unicode.Is(unicode.Cf, r): // invisible characters make names look alike
 			return -1
 		}
 		return r
 	}, part)
 	ext := path.Ext(part)
-	if stem := strings.TrimSuffix(part, ext); len(part) > mostName && len(ext) < 20 {
-		part = cutText(stem, mostName-len(ext)) + ext
+	if stem := strings.TrimSuffix(part, ext); len(part) > maxNameBytes && len(ext) < 20 {
+		part = cutText(stem, maxNameBytes-len(ext)) + ext
 	}
-	part = cutText(part, mostName)
+	part = cutText(part, maxNameBytes)
 	part = strings.TrimRightFunc(strings.TrimLeftFunc(part, func(r rune) bool { return r == '-' || r == '.' || unicode.IsSpace(r) }),
 		func(r rune) bool { return r == '.' || unicode.IsSpace(r) })
-	if reserved.MatchString(part) {
+	if deviceName.MatchString(part) {
 		part = "_" + part
 	}
 	return part
 }
 
-// cutText returns at most n bytes of a text, and no part of a character.
+// cutText returns at most n bytes of a text, without splitting a character.
 func cutText(s string, n int) string {
 	for n < len(s) && n > 0 && !utf8.RuneStart(s[n]) {
 		n--

@@ -17,7 +17,7 @@ import (
 	"pgregory.net/rapid"
 )
 
-// terminal is a writer that somebody reads.
+// terminal is a writer to a terminal.
 type terminal struct{ bytes.Buffer }
 
 func (*terminal) Size() (columns, rows int, err error) { return 200, 50, nil }
@@ -25,7 +25,7 @@ func (*terminal) Size() (columns, rows int, err error) { return 200, 50, nil }
 // rude is what a stranger may write: escapes, a title, C1 in UTF-8, overrides, isolates, marks and separators.
 const rude = "A\x1b[31mB\x1b]0;title\x07C\u009b31mD\u0085E\x7fF\r\u202eG\u2066H\u200fI\u061cJ\u2028K\u2029L"
 
-// checkShown fails where a terminal got something that it obeys, but for styles of the command.
+// checkShown fails if control characters reached a terminal, except the styles of the command.
 func checkShown(t *testing.T, what, got string) {
 	t.Helper()
 	for len(got) > 0 {
@@ -34,8 +34,8 @@ func checkShown(t *testing.T, what, got string) {
 			continue
 		}
 		r, size := utf8.DecodeRuneInString(got)
-		control := unicode.IsControl(r) || unicode.Is(unicode.Bidi_Control, r) || r == '\u2028' || r == '\u2029'
-		if r == utf8.RuneError && size == 1 || r != '\n' && r != '\t' && control {
+		if r == utf8.RuneError && size == 1 ||
+			r != '\n' && r != '\t' && (unicode.IsControl(r) || unicode.Is(unicode.Bidi_Control, r) || r == '\u2028' || r == '\u2029') {
 			t.Errorf("%s: %q is shown, before %.40q", what, r, got[size:])
 			return
 		}
@@ -43,8 +43,8 @@ func checkShown(t *testing.T, what, got string) {
 	}
 }
 
-// TestTerminalInjection: whatever a store holds, no verb makes a terminal do more than to show text; and what is not a
-// terminal gets messages as they are.
+// TestTerminalInjection: whatever a store holds, no verb lets it control a terminal. Files and pipes get messages
+// verbatim.
 func TestTerminalInjection(t *testing.T) {
 	p := newInProcess(t)
 	ctx := t.Context()
@@ -55,7 +55,8 @@ func TestTerminalInjection(t *testing.T) {
 	text, _ := json.Marshal(rude)
 	raw := strings.NewReplacer(`\u2028`, "\u2028", `\u2029`, "\u2029", "\\u007f", "\x7f").Replace(string(text))
 	messages := []string{
-		`{"role":"user","content":` + raw + `}`, `{"role":` + raw + `,"content":` + raw + `}`,
+		`{"role":"user","content":` + raw + `}`,
+		`{"role":` + raw + `,"content":` + raw + `}`,
 		`{"type":` + raw + `,"x":` + raw + `,` + raw + `:1}`,
 		`{"role":"assistant","content":[{"type":"tool_use","name":` + raw + `,"input":{"a":` + raw + `}},` +
 			`{"type":"thinking","thinking":` + raw + `}]}`,
@@ -76,14 +77,15 @@ func TestTerminalInjection(t *testing.T) {
 	}
 	for _, args := range [][]string{
 		{"ls"}, {"show", id}, {"show", id, "--full"}, {"show", id, "--no-content"}, {"show", id, "--branch", rude},
-		{"tree", id}, {"branch", "ls", id}, {"meta", id}, {"du"}, {"du", id}, {"check"}, {"check", "-v"},
-		{"watch", id, "--tail", "9", "--no-follow"}, {"watch", id, "--from", "0", "--no-follow"}, {"watch", "--no-follow"},
-		{"export", id}, {"export", id, "--format", "openai"}, {"export", id, "--format", "markdown"},
-		{"export", id, "--format", "html"}, {"trash", "ls"}, {"files", id}, {"doctor"}, {"import", odd}, {"migrate", odd},
-		{"migrate", p.store}, {"repair", "--dry-run"}, {"gc", "--dry-run"}, {"show", rude},
-		{"branch", "switch", id, rude + "x"}, {"--store", rude, "ls"}, {rude}, {"ls", "--sort", rude},
-		{"export", id, "-o", "/none/" + rude}, {"__complete", "branch", "switch", id, ""}, {"__complete", "show", ""},
-		{"man"}, {"help", "show"},
+		{"tree", id}, {"branch", "ls", id}, {"meta", id},
+		{"du"}, {"du", id}, {"check"}, {"check", "-v"}, {"watch", id, "--tail", "9", "--no-follow"}, {"watch", id, "--from", "0", "--no-follow"},
+		{"watch", "--no-follow"},
+		{"export", id}, {"export", id, "--format", "openai"}, {"export", id, "--format", "markdown"}, {"export", id, "--format", "html"},
+		{"trash", "ls"}, {"files", id}, {"doctor"}, {"import", odd}, {"migrate", odd}, {"migrate", p.store},
+		{"repair", "--dry-run"}, {"gc", "--dry-run"},
+		{"show", rude}, {"branch", "switch", id, rude + "x"}, {"--store", rude, "ls"}, {rude}, {"ls", "--sort", rude},
+		{"export", id, "-o", "/none/" + rude},
+		{"__complete", "branch", "switch", id, ""}, {"__complete", "show", ""}, {"man"}, {"help", "show"},
 	} {
 		for _, global := range [][]string{nil, {"--json"}, {"NO_COLOR"}} {
 			env := p.env
@@ -128,12 +130,28 @@ func TestTerminalInjection(t *testing.T) {
 	}
 }
 
-// TestSanitiser: in whatever pieces it comes, a terminal gets nothing to obey but styles, and all else as it is.
+// TestSanitiser: however the output is split, only styles control the terminal, and the text stays the same.
 func TestSanitiser(t *testing.T) {
 	rapid.Check(t, func(r *rapid.T) {
 		pieces := rapid.SliceOf(rapid.SampledFrom([]string{
-			"a", "é", "😀", "\n", "\t", "\x1b", "\x1b[1m", "\x1b[0m", "\x1b[8m", "\x1b[2J", "\x9b", "\u009b", "\u202e", "\u200d",
-			"\u2028", "\xff", "\xf0\x9f", "\xe2\x80",
+			"a",
+			"é",
+			"😀",
+			"\n",
+			"\t",
+			"\x1b",
+			"\x1b[1m",
+			"\x1b[0m",
+			"\x1b[8m",
+			"\x1b[2J",
+			"\x9b",
+			"\u009b",
+			"\u202e",
+			"\u200d",
+			"\u2028",
+			"\xff",
+			"\xf0\x9f",
+			"\xe2\x80",
 		})).Draw(r, "pieces")
 		s := sanitiser{colours: rapid.Bool().Draw(r, "colours"), json: rapid.Bool().Draw(r, "json")}
 		whole := strings.Join(pieces, "")
@@ -154,39 +172,47 @@ func TestSanitiser(t *testing.T) {
 	})
 }
 
-// TestSafeNames: a file's name from a message leads nowhere, hides nothing and means no device.
+// TestSafeNames: a file name from a message stays in its folder, is visible, and means no device.
 func TestSafeNames(t *testing.T) {
 	for name, want := range map[string]string{
 		"a/b.png": "a/b.png", `a\b.png`: "a/b.png", "../../etc/passwd": "etc/passwd", "-rf": "rf", "--": "",
-		".bashrc": "bashrc", "a/.ssh/-x": "a/ssh/x", "...": "", "con": "_con", "NUL.txt": "_NUL.txt",
-		"com1.tar.gz": "_com1.tar.gz", "COM¹": "_COM¹", "console": "console", "lpt1 .txt": "_lpt1 .txt", "a. . ": "a",
-		"a:b|c?": "a_b_c_", "x\u202egnp.exe": "xgnp.exe", "x\u200by\ufeff": "xy", "x\x1b[31m\u009b": "x[31m",
-		"x\u2028y\n": "xy", "\xff": "_", "": "", "/": "",
-		strings.Repeat("é", 150) + ".png": strings.Repeat("é", 98) + ".png",
-		strings.Repeat("x", 300):          strings.Repeat("x", 200), strings.Repeat("d/", 50) + "f": strings.Repeat("d/", 8) + "f",
+		".bashrc": "bashrc", "a/.ssh/-x": "a/ssh/x", "...": "",
+		"con": "_con", "NUL.txt": "_NUL.txt", "com1.tar.gz": "_com1.tar.gz", "COM¹": "_COM¹", "console": "console",
+		"lpt1 .txt": "_lpt1 .txt", "a. . ": "a", "a:b|c?": "a_b_c_",
+		"x\u202egnp.exe": "xgnp.exe", "x\u200by\ufeff": "xy", "x\x1b[31m\u009b": "x[31m", "x\u2028y\n": "xy", "\xff": "_", "": "", "/": "",
+		strings.Repeat("é", 150) + ".png": strings.Repeat("é", 98) + ".png", strings.Repeat("x", 300): strings.Repeat("x", 200),
+		strings.Repeat("d/", 50) + "f": strings.Repeat("d/", 8) + "f",
 	} {
 		if got := safeName(name); got != want {
 			t.Errorf("%q is called %q, wanted %q", name, got, want)
 		}
 	}
-	names := rapid.OneOf(
-		rapid.String(), rapid.StringMatching(`[-. /\\a:]{0,30}`), rapid.StringMatching(`(?i)(con|aux|lpt1|-|\.| )*(\.x)?`),
-	)
 	rapid.Check(t, func(r *rapid.T) {
-		name := safeName(names.Draw(r, "name"))
-		if len(name) > (mostName+2)*(mostFolder+1) || name != "" && !filepath.IsLocal(name) {
+		name := safeName(
+			rapid.OneOf(
+				rapid.String(),
+				rapid.StringMatching(`[-. /\\a:]{0,30}`),
+				rapid.StringMatching(`(?i)(con|aux|lpt1|-|\.| )*(\.x)?`),
+			).Draw(
+				r,
+				"name",
+			),
+		)
+		if len(name) > (maxNameBytes+2)*(maxNameFolders+1) || name != "" && !filepath.IsLocal(name) {
 			r.Fatalf("%q", name)
 		}
 		for part := range strings.SplitSeq(name, "/") {
-			if name != "" && (part == "" || len(part) > mostName+1 || oneLine(part) != part || safePart(part) != part ||
-				strings.ContainsAny(part[:1], "-. ") || strings.ContainsAny(part[len(part)-1:], ". ") || reserved.MatchString(part)) {
+			if name != "" &&
+				(part == "" || strings.ContainsAny(part[:1], "-. ") || strings.ContainsAny(part[len(part)-1:], ". ") ||
+					len(part) > maxNameBytes+1 || oneLine(part) != part ||
+					deviceName.MatchString(part) || safePart(part) != part) {
 				r.Fatalf("part %q of %q", part, name)
 			}
 		}
 	})
 }
 
-// TestSaveUnderRudeNames: the files in messages get safe and different names, below the folder, and replace nothing.
+// TestSaveUnderRudeNames: attached files get safe and distinct names below the folder, and replace no file.
 func TestSaveUnderRudeNames(t *testing.T) {
 	p := newInProcess(t)
 	id := p.new(t)
@@ -198,9 +224,23 @@ func TestSaveUnderRudeNames(t *testing.T) {
 	var lines []string
 	for i, name := range []string{"-rf", ".profile", "a", "a/b", "A.png", "a.png", "a.png", "x\u202egnp.sh", "NUL", "../up", "\x1b[2J"} {
 		data := base64.StdEncoding.EncodeToString(bytes.Repeat([]byte{0, byte(i)}, 500))
-		source := map[string]any{"type": "base64", "media_type": "image/png", "data": data}
-		image := map[string]any{"type": "image", "filename": name, "source": source}
-		lines = append(lines, string(encode(map[string]any{"role": "user", "content": []any{image}})))
+		lines = append(
+			lines,
+			string(
+				encode(
+					map[string]any{
+						"role": "user",
+						"content": []any{
+							map[string]any{
+								"type":     "image",
+								"filename": name,
+								"source":   map[string]any{"type": "base64", "media_type": "image/png", "data": data},
+							},
+						},
+					},
+				),
+			),
+		)
 	}
 	if code := p.run(t.Context(), strings.Join(lines, "\n")+"\n", "append", id, "--jsonl"); code != 0 {
 		t.Fatal(p.stderr.String())

@@ -25,7 +25,7 @@ type messageRecord struct {
 	CreatedAt   time.Time `json:"created_at,omitzero"`
 	Edited      bool      `json:"edited,omitempty"`
 	Unavailable string    `json:"unavailable,omitempty"`
-	Bytes       *int      `json:"bytes,omitempty"` // in place of the message
+	Bytes       *int      `json:"bytes,omitempty"` // replaces the message
 }
 
 type showFlags struct {
@@ -41,22 +41,25 @@ func (a *app) showCmd() *cobra.Command {
 	cmd := &cobra.Command{
 		Use:   "show CONTEXT",
 		Short: "Show the messages of a branch in order",
-		Long: `Show the messages of a branch in order: all, the last N, or those at positions A to B-1 (positions begin at 0; A:
-goes to the end, :B begins at the beginning). Thoughts (~), tool calls (>) and results (<) are folded to a line unless --full is given,
-attachments (+) show with type and size, and a line says where other branches fork off. --json has every message verbatim.`,
+		Long: `Show the messages of a branch in order: all, the last N, or those at positions A to B-1. Positions
+begin at 0. "A:" ends with the last message, ":B" begins with the first.
+
+show folds thoughts (~), tool calls (>) and tool results (<) to one line each, unless --full is
+given. For an attachment (+) it prints type and size. A line marks where other branches fork off.
+--json prints every message verbatim.`,
 		Example: `  ctxtool show 7c2f --last 20
   ctxtool show 7c2f --branch alt --full
   ctxtool --json show 7c2f --range 100:150`,
-		Annotations:       exits("some message is not available, or a part of it", ofStores...),
+		Annotations:       exits("some messages are unavailable or incomplete", ofStores...),
 		Args:              between(1, 1),
 		ValidArgsFunction: a.completeContexts(1),
 		RunE: func(cmd *cobra.Command, args []string) error {
 			from, to := int64(0), int64(math.MaxInt64)
 			switch {
 			case cmd.Flags().Changed("last") && cmd.Flags().Changed("range"):
-				return usage(cmd, "--last and --range exclude each other")
+				return usage(cmd, "--last and --range cannot be used together")
 			case cmd.Flags().Changed("last") && f.last < 0:
-				return usage(cmd, "--last: wanted a number from 0 on")
+				return usage(cmd, "--last must not be negative")
 			case cmd.Flags().Changed("last"):
 				from = -f.last
 				if f.last == 0 {
@@ -70,20 +73,20 @@ attachments (+) show with type and size, and a line says where other branches fo
 			}
 			return a.withContext(cmd.Context(), args[0], func(c *ctxdir.Context) error {
 				return a.show(cmd.Context(), c, &f, from, to)
-			}, ctxdir.WithReadOnly(), ctxdir.WithMemoryLimit(transformed))
+			}, ctxdir.WithReadOnly(), ctxdir.WithMemoryLimit(maxParsedBody))
 		},
 	}
 	flags := cmd.Flags()
-	a.branchFlag(cmd, &f.branch, "branch", "the `BRANCH`; the active one if not given")
+	a.branchFlag(cmd, &f.branch, "branch", "show `BRANCH` instead of the active one")
 	flags.Int64Var(&f.last, "last", 0, "show the last `N` messages")
-	flags.StringVar(&f.span, "range", "", "show the messages at positions `A:B`, B not included")
-	flags.StringVar(&f.save, "save-attachments", "", "write the files in the messages to the folder `DIR`")
-	flags.BoolVar(&f.full, "full", false, "fold nothing: tool calls, results and thoughts in full")
-	flags.BoolVar(&f.noContent, "no-content", false, "show what is known of the messages, without the messages")
+	flags.StringVar(&f.span, "range", "", "show the messages at positions `A:B`, without B")
+	flags.StringVar(&f.save, "save-attachments", "", "save attached files to the folder `DIR`")
+	flags.BoolVar(&f.full, "full", false, "show thoughts, tool calls and results in full")
+	flags.BoolVar(&f.noContent, "no-content", false, "show messages without their content")
 	return cmd
 }
 
-// parseRange reads A:B; either may be missing.
+// parseRange parses A:B; either may be missing.
 func parseRange(text string) (from, to int64, err error) {
 	a, b, ok := strings.Cut(text, ":")
 	to = math.MaxInt64
@@ -95,7 +98,7 @@ func parseRange(text string) (from, to int64, err error) {
 	}
 	switch {
 	case !ok:
-		return 0, 0, fmt.Errorf("%q is not of the form A:B", text)
+		return 0, 0, fmt.Errorf("expected A:B, got %q", text)
 	case err != nil:
 		return 0, 0, err
 	case to < from:
@@ -107,14 +110,14 @@ func parseRange(text string) (from, to int64, err error) {
 func parsePosition(text string) (int64, error) {
 	n, err := strconv.ParseUint(text, 10, 63)
 	if err != nil {
-		return 0, fmt.Errorf("%q is no position", text)
+		return 0, fmt.Errorf("%q is not a position", text)
 	}
 	return int64(n), nil
 }
 
-// each calls f for the messages at the positions [from, to) of a branch, a negative from counting from
-// the end. Memory stays bounded however many they are.
-func each(ctx context.Context, b *ctxdir.Branch, from, to int64, f func(m *ctxdir.Message) error) error {
+// eachMessage calls f for the messages at the positions [from, to) of a branch. A negative from counts from the end.
+// Memory stays bounded.
+func eachMessage(ctx context.Context, b *ctxdir.Branch, from, to int64, f func(m *ctxdir.Message) error) error {
 	n, err := b.Len(ctx)
 	if err != nil {
 		return err
@@ -141,7 +144,7 @@ func (a *app) show(ctx context.Context, c *ctxdir.Context, f *showFlags, from, t
 	a.page()
 	print := a.messagePrinter(ctx, c, b.Name(), f)
 	shown := 0
-	var lacks lacking
+	var lacks incompleteCount
 	var files *saver
 	if f.save != "" {
 		if files, err = newSaver(f.save); err != nil {
@@ -149,12 +152,12 @@ func (a *app) show(ctx context.Context, c *ctxdir.Context, f *showFlags, from, t
 		}
 		defer files.Close() //nolint:errcheck // a folder
 	}
-	err = each(ctx, b, from, to, func(m *ctxdir.Message) error {
+	err = eachMessage(ctx, b, from, to, func(m *ctxdir.Message) error {
 		shown++
-		s := &said{Message: m}
+		s := &loadedMessage{Message: m}
 		if !f.noContent {
 			var err error
-			if s, err = say(ctx, m, !a.json); err != nil {
+			if s, err = loadMessage(ctx, m, !a.json); err != nil {
 				return err
 			}
 		}
@@ -168,51 +171,51 @@ func (a *app) show(ctx context.Context, c *ctxdir.Context, f *showFlags, from, t
 		return err
 	})
 	if err == nil {
-		err = lacks.err(c.ID(), "message is unavailable, or a part of it", "messages are unavailable, or parts of them")
+		err = lacks.err(c.ID())
 	}
 	switch {
 	case err != nil:
 		return err
 	case files != nil:
-		a.note("%s saved in %s", plural(files.saved, "file", "files"), f.save)
+		a.note("saved %s in %s", count(files.saved, "file"), f.save)
 	case shown == 0 && !a.json:
-		a.note("no messages there")
+		a.note("no messages to show")
 	}
 	return problemOf(c)
 }
 
-// messagePrinter returns what prints a message: a record, or text for people.
-func (a *app) messagePrinter(ctx context.Context, c *ctxdir.Context, branch string, f *showFlags) func(m *said) error {
+// messagePrinter returns a function that prints a message: as a record, or for people.
+func (a *app) messagePrinter(ctx context.Context, c *ctxdir.Context, branch string, f *showFlags) func(m *loadedMessage) error {
 	if !a.json {
 		r := a.newRenderer()
 		r.full, r.headsOnly = f.full, f.noContent
-		// A branch that is damaged is no reason not to show another one.
+		// A damaged branch does not prevent showing another one.
 		if all, err := c.Branches(ctx); err == nil {
 			r.forks = forksOff(all, branch)
 		}
 		return r.message
 	}
-	return func(m *said) error {
+	return func(m *loadedMessage) error {
 		r := recordOf(m, branch, f.noContent)
 		return a.messageRecord(ctx, m, r, &r)
 	}
 }
 
-// recordOf is the record of a message without the message itself; noContent has the size in its place.
-func recordOf(m *said, branch string, noContent bool) messageRecord {
+// recordOf is the record of a message, without the message. With noContent, it has the size instead.
+func recordOf(m *loadedMessage, branch string, noContent bool) messageRecord {
 	r := messageRecord{
 		Record: "message", Branch: branch, Position: m.Position, ID: m.ID.String(), Role: m.Role, Type: m.Type,
 		CreatedAt: m.CreatedAt, Edited: m.Edited, Unavailable: problemText(cmp.Or(m.Unavailable, m.missing)),
 	}
 	if noContent && m.Unavailable == nil {
-		size := whole(m.Message)
+		size := fullSize(m.Message)
 		r.Bytes = &size
 	}
 	return r
 }
 
-// messageRecord prints a record with the message behind it, unless r has its size.
-func (a *app) messageRecord(ctx context.Context, m *said, record any, r *messageRecord) error {
+// messageRecord prints a record and the message, unless r has the size instead.
+func (a *app) messageRecord(ctx context.Context, m *loadedMessage, record any, r *messageRecord) error {
 	switch {
 	case m.Unavailable != nil:
 		return a.recordWith(record, "message", json.RawMessage("null"))
@@ -229,7 +232,7 @@ func (a *app) messageRecord(ctx context.Context, m *said, record any, r *message
 		return err
 	}
 	end := "}\n"
-	if m.missing != nil { // nobody knew when the record began
+	if m.missing != nil { // discovered after the record began
 		end = `,"unavailable":` + string(encode(problemText(m.missing))) + end
 	}
 	_, err := io.WriteString(a.out, end)

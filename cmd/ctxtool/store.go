@@ -8,6 +8,7 @@ import (
 	"os"
 	"path/filepath"
 	"syscall"
+	"time"
 
 	"github.com/ctxdir/ctxdir"
 	"github.com/ctxdir/ctxdir/legacy"
@@ -18,8 +19,8 @@ import (
 // workspace is the store of a folder and those below it.
 const workspace = ".ctxdir"
 
-// storePath is the folder of the store in use: the one that --store names, $CTXDIR_STORE, the nearest
-// .ctxdir from here upwards, or the user's own.
+// storePath is the folder of the store in use: --store, $CTXDIR_STORE, the nearest .ctxdir in the current folder or
+// above it, or the user's own store.
 func (a *app) storePath() (string, error) {
 	if a.storeDir != "" {
 		return a.storeDir, nil
@@ -40,13 +41,13 @@ func (a *app) storePath() (string, error) {
 			break
 		}
 	}
-	if dir := a.env("XDG_DATA_HOME"); filepath.IsAbs(dir) { // others are to be ignored, says its specification
+	if dir := a.env("XDG_DATA_HOME"); filepath.IsAbs(dir) { // its specification ignores relative paths
 		return filepath.Join(dir, "ctxdir"), nil
 	}
 	home := a.env("HOME")
 	if home == "" {
 		if home, err = os.UserHomeDir(); err != nil {
-			return "", fmt.Errorf("no home folder to keep a store in: %w", err)
+			return "", fmt.Errorf("cannot find a home folder for the store: %w", err)
 		}
 	}
 	return filepath.Join(home, ".local", "share", "ctxdir"), nil
@@ -60,9 +61,15 @@ func (a *app) options(more ...ctxdir.Option) []ctxdir.Option {
 	return append(opts, more...)
 }
 
-// dryRunFlag gives a verb its --dry-run.
+// dryRunFlag adds --dry-run to a verb.
 func (a *app) dryRunFlag(cmd *cobra.Command) {
-	cmd.Flags().BoolVar(&a.dryRun, "dry-run", false, "say what would be done, and change nothing")
+	cmd.Flags().BoolVar(&a.dryRun, "dry-run", false, "print the plan and change nothing")
+}
+
+// durationFlag adds a flag whose default the help shows in hours.
+func durationFlag(cmd *cobra.Command, into *time.Duration, name string, value time.Duration, usage string) {
+	cmd.Flags().DurationVar(into, name, value, usage)
+	cmd.Flags().Lookup(name).DefValue = fmt.Sprintf("%.0fh", value.Hours())
 }
 
 // open opens the store in use.
@@ -84,7 +91,7 @@ func isFolder(path string) bool {
 	return err == nil && info.IsDir()
 }
 
-// noFolder reports whether something else than a folder is there, or nothing: what cannot be looked at may be one.
+// noFolder reports whether a path is surely not a folder. A path that cannot be examined may be one.
 func noFolder(path string) bool {
 	info, err := os.Stat(path)
 	if err == nil {
@@ -93,7 +100,7 @@ func noFolder(path string) bool {
 	return errors.Is(err, fs.ErrNotExist) || errors.Is(err, syscall.ENOTDIR)
 }
 
-// openOrInit opens the store in use, and makes it when there is none.
+// openOrInit opens the store in use, and creates it if it is missing.
 func (a *app) openOrInit(opts ...ctxdir.Option) (*ctxdir.Store, error) {
 	s, err := a.open(opts...)
 	if !errors.Is(err, ctxdir.ErrNoStore) {
@@ -103,7 +110,7 @@ func (a *app) openOrInit(opts ...ctxdir.Option) (*ctxdir.Store, error) {
 	if err != nil {
 		return nil, err
 	}
-	a.note("new store %s", path)
+	a.note("creating store %s", path)
 	return ctxdir.Init(path, a.options(opts...)...)
 }
 
@@ -111,7 +118,7 @@ func (a *app) openOrInit(opts ...ctxdir.Option) (*ctxdir.Store, error) {
 func resolve(s *ctxdir.Store, ref string) (uuid.UUID, error) {
 	id, err := s.Resolve(ref)
 	if errors.Is(err, ctxdir.ErrInvalid) {
-		return id, &usageError{fmt.Sprintf("%q is no context's id, nor a part of one", ref), `"ctxtool ls" lists the contexts`}
+		return id, badArgument(`run "ctxtool ls" to list the contexts`, "%q is neither a context id nor a part of one", ref)
 	}
 	return id, err
 }
@@ -125,23 +132,23 @@ func (a *app) withStore(ctx context.Context, f func(s *ctxdir.Store) error, opts
 	return a.closeStore(ctx, s, f(s))
 }
 
-// closeStore closes a store when a verb is done with it, and collects garbage in it if it is time for that. What the verb has to say is
-// said before.
+// closeStore ends a verb that used a store: it prints the results, collects garbage if that is due, and closes the
+// store.
 func (a *app) closeStore(ctx context.Context, s *ctxdir.Store, err error) error {
 	if problem := s.Info().Problem; err == nil && problem != nil {
-		err = &problemsError{problem.Error(), hint(problem)}
+		err = problems(hint(problem), "%v", problem)
 	}
 	if err == nil && ctx.Err() == nil {
 		if err = a.out.Flush(); err == nil && a.collects {
 			if _, cerr := s.Collect(ctx, ctxdir.CollectOptions{All: true, IfDue: true}); cerr != nil {
-				a.detail("collecting garbage: %v", cerr)
+				a.detail("garbage collection failed: %v", cerr)
 			}
 		}
 	}
-	return closing(s.Close, err)
+	return closeAfter(s.Close, err)
 }
 
-// withContext runs f with the context that ref names. Closing it waits for a fold that goes on.
+// withContext runs f with the context that ref names. Closing the context waits for a running fold.
 func (a *app) withContext(ctx context.Context, ref string, f func(c *ctxdir.Context) error, opts ...ctxdir.Option) error {
 	return a.withStore(ctx, func(s *ctxdir.Store) error {
 		id, err := resolve(s, ref)
@@ -153,12 +160,12 @@ func (a *app) withContext(ctx context.Context, ref string, f func(c *ctxdir.Cont
 		if err != nil {
 			return err
 		}
-		return closing(c.Close, f(c))
+		return closeAfter(c.Close, f(c))
 	}, opts...)
 }
 
-// migrateFirst migrates a legacy context that lies in the store, also for a verb that only reads. Where that fails the
-// verb shows it as it is, or says why it cannot.
+// migrateFirst migrates a legacy context in the store, even for a verb that only reads. If that fails, the verb shows
+// the legacy context, or fails with the reason.
 func (a *app) migrateFirst(ctx context.Context, s *ctxdir.Store, id uuid.UUID) {
 	root := s.Info().Path
 	if a.dryRun || !mayBeLegacy(filepath.Join(root, id.String())) {
@@ -171,21 +178,21 @@ func (a *app) migrateFirst(ctx context.Context, s *ctxdir.Store, id uuid.UUID) {
 	defer to.Close()
 	c, err := to.Context(ctx, id)
 	if err != nil {
-		a.detail("migrating context %s: %v", id, err)
+		a.detail("failed to migrate context %s: %v", id, err)
 		return
 	}
 	_ = c.Close() // nothing was written through it
 }
 
-// mayBeLegacy reports whether a legacy context may lie in the place of a context: a file, or a folder with a context.json.
+// mayBeLegacy reports whether the path of a context may hold a legacy context: a file, or a folder with a context.json.
 func mayBeLegacy(path string) bool {
 	info, err := os.Lstat(filepath.Join(path, legacy.ContextFile))
 	return err == nil && info.Mode().IsRegular() || !isFolder(path)
 }
 
-// closing closes what was open, and returns its error unless there is another one.
-func closing(closeIt func() error, err error) error {
-	if cerr := closeIt(); err == nil {
+// closeAfter closes a resource and returns the first error: err, or that of closing.
+func closeAfter(close func() error, err error) error {
+	if cerr := close(); err == nil {
 		return cerr
 	}
 	return err
@@ -199,16 +206,16 @@ func branchOf(c *ctxdir.Context, name string) (*ctxdir.Branch, error) {
 	return c.Branch(name)
 }
 
-// parseID reads a whole UUID.
+// parseID parses a full UUID.
 func parseID(cmd *cobra.Command, what, text string) (uuid.UUID, error) {
 	id, err := uuid.Parse(text)
 	if err != nil || len(text) != 36 || id == uuid.Nil {
-		return uuid.Nil, usage(cmd, "%s: %q is no UUID", what, text)
+		return uuid.Nil, usage(cmd, "%s: %q is not a UUID", what, text)
 	}
 	return id, nil
 }
 
-// contextsOf returns the contexts that arguments name: without any, all of the store.
+// contextsOf returns the contexts that arguments name; without arguments, all contexts of the store.
 func contextsOf(s *ctxdir.Store, refs []string) (ids []uuid.UUID, err error) {
 	for _, ref := range refs {
 		id, err := resolve(s, ref)
@@ -229,16 +236,25 @@ func contextsOf(s *ctxdir.Store, refs []string) (ids []uuid.UUID, err error) {
 	return ids, nil
 }
 
-// withOpen opens a context for f.
+// selectContexts returns the contexts that arguments name. Without arguments, the verb is for all of the store.
+func selectContexts(s *ctxdir.Store, refs []string) (ids []uuid.UUID, all bool, err error) {
+	if len(refs) == 0 {
+		return nil, true, nil
+	}
+	ids, err = contextsOf(s, refs)
+	return ids, false, err
+}
+
+// withOpen runs f with an open context.
 func withOpen(ctx context.Context, s *ctxdir.Store, id uuid.UUID, f func(c *ctxdir.Context) error) error {
 	c, err := s.Context(ctx, id)
 	if err != nil {
 		return err
 	}
-	return closing(c.Close, f(c))
+	return closeAfter(c.Close, f(c))
 }
 
-// temporaryStore makes a store for a verb that is not to change anything. remove closes and removes it.
+// temporaryStore creates a store for a dry run. remove closes and removes it.
 func temporaryStore(opts ...ctxdir.Option) (s *ctxdir.Store, remove func() error, err error) {
 	dir, err := os.MkdirTemp("", "ctxtool-")
 	if err != nil {

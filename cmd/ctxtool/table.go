@@ -11,25 +11,32 @@ import (
 	"github.com/rivo/uniseg"
 )
 
-// table is rows of aligned columns. Where the rows are wider than width, some columns give way.
+// table aligns rows in columns, or prints their records with --json. If the rows are wider than the terminal, it cuts
+// the columns in shrink.
 type table struct {
-	head   []string
-	right  []int // columns aligned to the right
-	give   []int // the columns that give way, the first one as far as it can before the next one does
-	rows   [][]string
-	styles map[[2]int]string // of cells, by row and column
+	head    []string
+	right   []int // columns aligned to the right
+	shrink  []int // columns to cut, in this order
+	records []any
+	rows    [][]string
+	styles  map[[2]int]string // of cells, by row and column
 }
 
-const narrowest = 12 // columns that one that gives way keeps
+// minWidth is the width that a cut column keeps.
+const minWidth = 12
 
-func (t *table) add(cells ...string) {
+// add adds a row. Its record is nil if the row is only for people.
+func (t *table) add(record any, cells ...string) {
+	if record != nil {
+		t.records = append(t.records, record)
+	}
 	for i := range cells {
 		cells[i] = oneLine(cells[i])
 	}
 	t.rows = append(t.rows, cells)
 }
 
-// style colours a cell of the row that was added last.
+// style colours a cell of the last row.
 func (t *table) style(column int, style string) {
 	if t.styles == nil {
 		t.styles = map[[2]int]string{}
@@ -37,7 +44,7 @@ func (t *table) style(column int, style string) {
 	t.styles[[2]int{len(t.rows) - 1, column}] = style
 }
 
-// print writes the table; a width of 0 is any.
+// print writes the table; a width of 0 is unlimited.
 func (t *table) print(w io.Writer, width int, colours painter) error {
 	widths := t.widths(width)
 	if err := t.row(w, t.head, widths, func(int) string { return bold }, colours); err != nil {
@@ -61,10 +68,10 @@ func (t *table) widths(width int) []int {
 		}
 		sum += widths[i]
 	}
-	for _, i := range t.give {
+	for _, i := range t.shrink {
 		if width > 0 && sum > width {
 			before := widths[i]
-			widths[i] = min(before, max(narrowest, before-(sum-width)))
+			widths[i] = min(before, max(minWidth, before-(sum-width)))
 			sum -= before - widths[i]
 		}
 	}
@@ -73,7 +80,7 @@ func (t *table) widths(width int) []int {
 
 func (t *table) row(w io.Writer, cells []string, widths []int, style func(column int) string, colours painter) error {
 	var b strings.Builder
-	gap := 0 // blanks to come before the next text, so that none end the line
+	gap := 0 // blanks before the next cell, so that no line ends with blanks
 	for i, cell := range cells {
 		cell = shorten(cell, widths[i])
 		pad := widths[i] - uniseg.StringWidth(cell)
@@ -90,9 +97,19 @@ func (t *table) row(w io.Writer, cells []string, widths []int, style func(column
 	return err
 }
 
-func (a *app) printTable(t *table) error { return t.print(a.out, a.width(), a.colours(a.out.w)) }
+func (a *app) printTable(t *table) error {
+	if !a.json {
+		return t.print(a.out, a.width(), a.colours(a.out.w))
+	}
+	for _, r := range t.records {
+		if err := a.record(r); err != nil {
+			return err
+		}
+	}
+	return nil
+}
 
-// shorten cuts a text that takes more than so many columns.
+// shorten cuts a text to a number of columns.
 func shorten(s string, columns int) string {
 	if uniseg.StringWidth(s) <= columns {
 		return s
@@ -119,10 +136,14 @@ func humanTime(t time.Time) string {
 	return humanize.Time(t)
 }
 
-// plural is a number and the word for what it counts.
-func plural(n int, one, many string) string {
-	if n == 1 {
-		return "1 " + one
+// count is a number and the noun that it counts, as in "2 branches".
+func count[N int | int64](n N, noun string) string {
+	switch {
+	case n == 1:
+	case strings.HasSuffix(noun, "ch"):
+		noun += "es"
+	default:
+		noun += "s"
 	}
-	return humanize.Comma(int64(n)) + " " + many
+	return humanize.Comma(int64(n)) + " " + noun
 }

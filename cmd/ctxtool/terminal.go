@@ -7,7 +7,7 @@ import (
 	"golang.org/x/term"
 )
 
-// display is a terminal that somebody reads.
+// display is a terminal.
 type display interface {
 	Size() (columns, rows int, err error)
 }
@@ -16,7 +16,7 @@ type terminalFile struct{ *os.File }
 
 func (f terminalFile) Size() (columns, rows int, err error) { return term.GetSize(int(f.Fd())) }
 
-// displayOf returns the terminal that a writer or a reader is, if it is one.
+// displayOf returns a writer or a reader as a terminal, if it is one.
 func displayOf(w any) (display, bool) {
 	switch f := w.(type) {
 	case display:
@@ -27,22 +27,22 @@ func displayOf(w any) (display, bool) {
 	return nil, false
 }
 
-// onTerminal reports whether results are read by somebody at a terminal.
+// onTerminal reports whether results go to a terminal.
 func (a *app) onTerminal() bool {
 	_, ok := displayOf(a.out.w)
 	return ok
 }
 
-// dumb reports whether the terminal knows neither colours nor how to go back in a line.
+// dumb reports whether the terminal has neither colours nor cursor movement.
 func (a *app) dumb() bool { return a.env("TERM") == "dumb" }
 
-// colours tells how to colour what is written to w: not at all, unless it is a terminal and nobody minds.
+// colours returns the painter for w. It paints only on a terminal, unless the user disabled colours.
 func (a *app) colours(w any) painter {
 	_, ok := displayOf(w)
 	return painter(ok && a.env("NO_COLOR") == "" && !a.dumb())
 }
 
-// width is how many columns results may take, 0 for any number.
+// width is the number of columns for results, 0 if unlimited.
 func (a *app) width() int {
 	if n, err := strconv.Atoi(a.env("COLUMNS")); err == nil && n > 0 {
 		return n
@@ -55,19 +55,19 @@ func (a *app) width() int {
 	return 0
 }
 
-// The styles of what is shown, as the numbers of "select graphic rendition".
+// Styles, as parameters of the escape sequence "select graphic rendition".
 const (
-	bold    = "1"
-	dim     = "2"
-	red     = "31"
-	yellow  = "33"
-	redder  = "1;31"
-	greener = "1;32"
-	bluish  = "1;34"
-	purple  = "35"
+	bold      = "1"
+	dim       = "2"
+	red       = "31"
+	yellow    = "33"
+	boldRed   = "1;31"
+	boldGreen = "1;32"
+	boldBlue  = "1;34"
+	purple    = "35"
 )
 
-// eraseLine takes away what stands in the line that is being written.
+// eraseLine clears the current line.
 const eraseLine = "\r\x1b[K"
 
 // painter colours texts, or leaves them as they are.

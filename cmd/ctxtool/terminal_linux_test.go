@@ -190,7 +190,7 @@ func TestPagerCommand(t *testing.T) {
 	}
 }
 
-// TestCtrlC types it while text is being read: the terminal is as it was, and the line with the ^C is gone.
+// TestCtrlC interrupts reading a text: the terminal is restored, and the line with the ^C is cleared.
 func TestCtrlC(t *testing.T) {
 	p := newInProcess(t)
 	id := p.new(t)
@@ -209,12 +209,12 @@ func TestCtrlC(t *testing.T) {
 		t.Errorf("the terminal's settings changed: %v, %+v, were %+v", err, after, before)
 	}
 	status, shown := c.end(cmd)
-	if status != exitInterrupted || !strings.HasSuffix(shown, "^C"+eraseLine+painter(true).paint(redder, "ctxtool:")+" interrupted\n") {
+	if status != exitInterrupted || !strings.HasSuffix(shown, "^C"+eraseLine+painter(true).paint(boldRed, "ctxtool:")+" interrupted\n") {
 		t.Errorf("status %d: %q", status, shown)
 	}
 }
 
-// TestCtrlCInPager: it is the pager's, which decides when the command ends.
+// TestCtrlCInPager: Ctrl-C belongs to the pager, and the command ends with it.
 func TestCtrlCInPager(t *testing.T) {
 	p := newInProcess(t)
 	id := p.new(t)
@@ -243,7 +243,7 @@ func TestCtrlCInPager(t *testing.T) {
 	}
 }
 
-// TestConsoleInjection: on a real terminal too, and through a pager, a message is only shown.
+// TestConsoleInjection: a message does not control a real terminal, even through a pager.
 func TestConsoleInjection(t *testing.T) {
 	p := newInProcess(t)
 	id := p.new(t)

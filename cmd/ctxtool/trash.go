@@ -1,6 +1,7 @@
 package main
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
@@ -11,9 +12,9 @@ import (
 	"github.com/spf13/cobra"
 )
 
-// trashRecord is an item in trash.
+// trashRecord is an item in the trash.
 type trashRecord struct {
-	collectedRecord
+	itemRecord
 	Name      string    `json:"name,omitempty"`
 	RemovedAt time.Time `json:"removed_at"`
 	ExpiresAt time.Time `json:"expires_at"`
@@ -35,11 +36,11 @@ type restoredRecord struct {
 func (a *app) trashCmd() *cobra.Command {
 	cmd := &cobra.Command{
 		Use:   "trash",
-		Short: "List, bring back or purge what was removed",
-		Long: `List, bring back or purge what was removed: contexts, messages that no branch showed any longer, what repair replaced. Everything stays in
-the trash for a week; gc purges what has been there for longer.`,
+		Short: "List, restore or purge removed items",
+		Long: `List, restore or purge removed items: contexts, messages that no branch showed any more, and files
+that repair replaced. Items stay in the trash for a week; garbage collection purges older ones.`,
 		Example:     "  ctxtool trash ls\n  ctxtool trash restore 5f2f3c0d",
-		Annotations: exits("some items could not be listed or purged", ofStores...),
+		Annotations: exits("failed to list or purge some items", ofStores...),
 		Args:        cobra.ArbitraryArgs,
 		RunE:        needVerb,
 	}
@@ -49,34 +50,31 @@ the trash for a week; gc purges what has been there for longer.`,
 
 func (a *app) trashLsCmd() *cobra.Command {
 	return &cobra.Command{
-		Use:               "ls [CONTEXT…]",
-		Short:             "List what is in the trash of the store and its contexts",
-		Long:              `List what is in the trash of the store and of its contexts; with CONTEXT, what is of these, also of such that are in the trash themselves (whole ids then).`,
+		Use:   "ls [CONTEXT…]",
+		Short: "List the items in the trash",
+		Long: `List the items in the trash of the store and of its contexts. With CONTEXT, list only the items of
+these contexts. A context that is in the trash itself needs its full id.`,
 		Example:           "  ctxtool trash ls\n  ctxtool trash ls 7c2f",
-		Annotations:       exits("a trash could not be listed", ofStores...),
+		Annotations:       exits("failed to list some items", ofStores...),
 		Args:              between(0, -1),
 		ValidArgsFunction: a.completeContexts(-1),
-		RunE: func(cmd *cobra.Command, args []string) error {
-			return a.withStore(cmd.Context(), func(s *ctxdir.Store) error {
-				var ids []uuid.UUID
-				for _, ref := range args {
-					id, err := resolve(s, ref)
-					if errors.Is(err, ctxdir.ErrNotExist) && len(ref) == 36 {
-						id, err = parseID(cmd, "CONTEXT", ref)
-					}
-					if err != nil {
-						return err
-					}
-					ids = append(ids, id)
-				}
-				return a.listTrash(cmd.Context(), s, ids)
-			}, ctxdir.WithReadOnly())
-		},
+		RunE:              a.onStore(a.listTrash, ctxdir.WithReadOnly()),
 	}
 }
 
-func (a *app) listTrash(ctx context.Context, s *ctxdir.Store, ids []uuid.UUID) error {
-	t := table{head: []string{"ITEM", "KIND", "SIZE", "REMOVED", "PURGED", "CONTEXT", "WHAT"}, right: []int{2}, give: []int{6}}
+func (a *app) listTrash(ctx context.Context, s *ctxdir.Store, refs []string) error {
+	var ids []uuid.UUID
+	for _, ref := range refs {
+		id, err := resolve(s, ref)
+		if removed, perr := uuid.Parse(ref); errors.Is(err, ctxdir.ErrNotExist) && perr == nil && len(ref) == 36 {
+			id, err = removed, nil // the context may be in the trash itself
+		}
+		if err != nil {
+			return err
+		}
+		ids = append(ids, id)
+	}
+	t := table{head: []string{"ITEM", "KIND", "SIZE", "REMOVED", "EXPIRES", "CONTEXT", "REASON"}, right: []int{2}, shrink: []int{6}}
 	failed := 0
 	for x, err := range s.Trash(ctx, ids...) {
 		if err != nil && x.Path == "" {
@@ -84,55 +82,38 @@ func (a *app) listTrash(ctx context.Context, s *ctxdir.Store, ids []uuid.UUID) e
 		}
 		if err != nil {
 			failed++
-			a.warn(errorRecord{Error: err.Error(), Hint: hint(err)})
+			a.warnOf(err)
 			continue
 		}
 		expires := x.RemovedAt.Add(defaultGrace)
-		if expires.UTC().Year() > 9999 { // such a time cannot be written
+		if expires.UTC().Year() > 9999 { // JSON cannot hold such a time
 			expires = x.RemovedAt
 		}
-		if a.json {
-			r := trashRecord{
-				collectedRecord: collectedRecordOf(x, false, false),
-				Name:            x.Name,
-				RemovedAt:       x.RemovedAt.UTC(),
-				ExpiresAt:       expires.UTC(),
-			}
-			if x.Problem != nil {
-				r.Problem = x.Problem.Error()
-			}
-			if err := a.record(r); err != nil {
-				return err
-			}
-			continue
-		}
-		kind := x.Kind
-		if kind == "" {
-			kind = "?"
-		}
+		r := trashRecord{itemRecordOf(x, false, false), x.Name, x.RemovedAt.UTC(), expires.UTC(), problemText(x.Problem)}
 		context := ""
 		if x.Context != uuid.Nil {
-			context = ending(x.Context)
+			context = shortID(x.Context)
 		}
-		t.add(ending(x.ID), kind, humanSize(x.Bytes), humanTime(x.RemovedAt), expires.Local().Format(time.DateOnly), context, x.Reason)
+		t.add(r, shortID(x.ID), cmp.Or(x.Kind, "?"), humanSize(x.Bytes), humanTime(x.RemovedAt), expires.Local().Format(time.DateOnly),
+			context, x.Reason)
 	}
-	if !a.json && len(t.rows) > 0 {
+	if len(t.rows) > 0 {
 		if err := a.printTable(&t); err != nil {
 			return err
 		}
 	}
 	if failed > 0 {
-		return &problemsError{text: plural(failed, "trash", "trashes") + " could not be listed"}
+		return problems("", "failed to list %s", count(failed, "trash folder"))
 	}
 	return nil
 }
 
-// items finds the items that arguments name, before anything is done to the first.
+// items resolves every argument, before a verb changes the first item.
 func items(ctx context.Context, s *ctxdir.Store, refs []string) (ids []uuid.UUID, err error) {
 	for _, ref := range refs {
 		id, err := s.ResolveItem(ctx, ref)
 		if errors.Is(err, ctxdir.ErrInvalid) {
-			return nil, &usageError{fmt.Sprintf("%q is not an item id, nor a part of one", ref), `"ctxtool trash ls" lists the items`}
+			return nil, badArgument(`run "ctxtool trash ls" to list the items`, "%q is neither an item id nor a part of one", ref)
 		}
 		if err != nil {
 			return nil, err
@@ -145,41 +126,34 @@ func items(ctx context.Context, s *ctxdir.Store, refs []string) (ids []uuid.UUID
 func (a *app) trashRestoreCmd() *cobra.Command {
 	return &cobra.Command{
 		Use:   "restore ITEM…",
-		Short: "Bring things back from the trash",
-		Long: `Bring things back from the trash to where they were: a context; messages that no branch showed, each to its own position, with
-a branch that shows them; an old version of a message, in the place of the present one; blobs. ITEM is an id, or any unique beginning or
-end of one.`,
+		Short: "Restore items from the trash",
+		Long: `Restore items from the trash: contexts; messages, at their positions and with a branch that shows
+them; old versions of messages, in place of the present ones; blobs. ITEM is the id of an item, or
+any unique beginning or end of the id.`,
 		Example:           "  ctxtool trash restore 5f2f3c0d",
 		Annotations:       exits("", ofStores...),
 		Args:              between(1, -1),
 		ValidArgsFunction: a.completeItems,
-		RunE: func(cmd *cobra.Command, args []string) error {
-			return a.withStore(cmd.Context(), func(s *ctxdir.Store) error {
-				ids, err := items(cmd.Context(), s, args)
-				if err != nil {
-					return err
-				}
-				return a.restore(cmd.Context(), s, ids)
-			})
-		},
+		RunE:              a.onStore(a.restore),
 	}
 }
 
-func (a *app) restore(ctx context.Context, s *ctxdir.Store, ids []uuid.UUID) error {
+func (a *app) restore(ctx context.Context, s *ctxdir.Store, refs []string) error {
+	ids, err := items(ctx, s, refs)
+	if err != nil {
+		return err
+	}
 	for _, id := range ids {
 		r, err := s.Restore(ctx, id)
 		if err != nil {
 			return err
 		}
-		switch {
-		case a.json:
-			err = a.record(restoredRecord{"restored", r.ID.String(), r.Kind, idText(r.Context), r.Path, r.Name, r.Messages, r.Missing, r.Bytes})
-		case r.Name != "":
-			err = a.printf("%s  %s  branch %s\n", r.Path, plural(int(r.Messages), "message", "messages"), oneLine(r.Name))
-		default:
-			err = a.printf("%s  %s\n", r.Path, humanSize(r.Bytes))
+		line := r.Path + "  " + humanSize(r.Bytes)
+		if r.Name != "" {
+			line = fmt.Sprintf("%s  %s  branch %s", r.Path, count(r.Messages, "message"), oneLine(r.Name))
 		}
-		if err != nil {
+		record := restoredRecord{"restored", r.ID.String(), r.Kind, idText(r.Context), r.Path, r.Name, r.Messages, r.Missing, r.Bytes}
+		if err := a.result(record, "%s", line); err != nil {
 			return err
 		}
 	}
@@ -190,37 +164,40 @@ func (a *app) trashEmptyCmd() *cobra.Command {
 	var older time.Duration
 	cmd := &cobra.Command{
 		Use:               "empty [ITEM…]",
-		Short:             "Purge what is in the trash, now",
-		Long:              `Purge items of the trash for good, or without ITEM everything that was removed longer ago than --older-than tells.`,
+		Short:             "Purge items from the trash",
+		Long:              `Purge items from the trash for good. Without ITEM, purge everything older than --older-than.`,
 		Example:           "  ctxtool trash empty --older-than 72h --dry-run\n  ctxtool trash empty 5f2f3c0d",
-		Annotations:       exits("some items could not be purged", ofStores...),
+		Annotations:       exits("failed to purge some items", ofStores...),
 		Args:              between(0, -1),
 		ValidArgsFunction: a.completeItems,
 		RunE: func(cmd *cobra.Command, args []string) error {
-			if older < 0 || older > 0 && len(args) > 0 {
-				return usage(cmd, "--older-than: a time from 0 on, and no ITEM beside it")
+			if older < 0 {
+				return usage(cmd, "--older-than must not be negative")
 			}
-			return a.withStore(cmd.Context(), func(s *ctxdir.Store) error {
-				ids, err := items(cmd.Context(), s, args)
-				if err != nil {
-					return err
-				}
-				return a.empty(cmd.Context(), s, ids, older)
-			})
+			if older > 0 && len(args) > 0 {
+				return usage(cmd, "--older-than and ITEM cannot be used together")
+			}
+			return a.onStore(func(ctx context.Context, s *ctxdir.Store, args []string) error {
+				return a.empty(ctx, s, args, older)
+			})(cmd, args)
 		},
 	}
-	cmd.Flags().DurationVar(&older, "older-than", 0, "only what was removed so long ago, as in 168h")
+	cmd.Flags().DurationVar(&older, "older-than", 0, "purge only items removed at least `DURATION` ago")
 	a.dryRunFlag(cmd)
 	return cmd
 }
 
-func (a *app) empty(ctx context.Context, s *ctxdir.Store, ids []uuid.UUID, older time.Duration) error {
+func (a *app) empty(ctx context.Context, s *ctxdir.Store, refs []string, older time.Duration) error {
+	ids, err := items(ctx, s, refs)
+	if err != nil {
+		return err
+	}
 	failed := 0
-	print := func(t ctxdir.Item) error { return a.collected(t, true) }
-	err := printing(ctx, print, func(ctx context.Context, report func(ctxdir.Item)) error {
+	print := func(t ctxdir.Item) error { return a.printItem(t, true) }
+	err = withReport(ctx, print, func(ctx context.Context, report func(ctxdir.Item)) error {
 		o := ctxdir.RemoveOptions{DryRun: a.dryRun, Report: report, Failed: func(err error) {
 			failed++
-			a.warn(errorRecord{Error: err.Error(), Hint: hint(err)})
+			a.warnOf(err)
 		}}
 		var err error
 		if len(ids) > 0 {
@@ -234,7 +211,7 @@ func (a *app) empty(ctx context.Context, s *ctxdir.Store, ids []uuid.UUID, older
 		return err
 	}
 	if failed > 0 {
-		return &problemsError{text: plural(failed, "item", "items") + " could not be purged"}
+		return problems("", "failed to purge %s", count(failed, "item"))
 	}
 	return nil
 }

@@ -41,7 +41,7 @@ func versionLine() string {
 	return fmt.Sprintf("%s %s %s/%s", text, v.Go, runtime.GOOS, runtime.GOARCH)
 }
 
-// version is what the Go tool wrote into the binary.
+// version is the version that the Go tool recorded in the binary.
 func version() versionRecord {
 	v := versionRecord{Record: "version", Version: "(devel)", Go: runtime.Version()}
 	info, ok := debug.ReadBuildInfo()

@@ -13,7 +13,7 @@ import (
 	"github.com/spf13/cobra"
 )
 
-// eventFields are what every record of an event has beside those of its kind.
+// eventFields are the fields of every event.
 type eventFields struct {
 	Event   string `json:"event,omitempty"`
 	Context string `json:"context"`
@@ -25,7 +25,7 @@ type readyRecord struct {
 	Record  string  `json:"record"`
 	Context string  `json:"context,omitempty"`
 	Seq     *uint64 `json:"seq,omitempty"`
-	Polling string  `json:"polling,omitempty"` // why it looks every so often
+	Polling string  `json:"polling,omitempty"` // why it polls
 }
 
 type branchEvent struct {
@@ -68,49 +68,54 @@ func (a *app) watchCmd() *cobra.Command {
 	var f watchFlags
 	cmd := &cobra.Command{
 		Use:   "watch [CONTEXT]",
-		Short: "Follow a context, or all, as they are written by any process",
-		Long: `Print what is committed to a context, or to all of the store, by any process, as it happens: messages, branches, metadata, contexts that
-come and go, and messages that are edited by hand. It ends with Ctrl-C. --tail shows the last messages first. With --json what was
-committed bears its number as "seq": --from goes on behind one, without a gap and without repeating anything. What is older than the
-journals that are kept cannot be told: then there is one "resync" record. A message may be told shortly before it is durable.`,
+		Short: "Follow the changes of a context or the store",
+		Long: `Print every change to a context, or to the whole store, as any process commits it: messages,
+branches, metadata, created and removed contexts, and messages edited by hand. Stop with Ctrl-C.
+
+With --json, "seq" is the sequence number of the commit of a change. --from continues after such a
+number: it misses nothing and repeats nothing. If the journals no longer reach back that far, watch
+prints one "resync" record instead. A message may appear shortly before it is durable.`,
 		Example: `  ctxtool watch 7c2f --tail 5 --no-follow
   ctxtool --json watch 7c2f --from 12 --no-follow
   ctxtool watch --no-follow`,
-		Annotations:       exits("some message is not available, or a part of it", ofStores...),
+		Annotations:       exits("some messages are unavailable or incomplete", ofStores...),
 		Args:              between(0, 1),
 		ValidArgsFunction: a.completeContexts(1),
 		RunE: func(cmd *cobra.Command, args []string) error {
 			since := cmd.Flags().Changed("from")
 			switch {
 			case since && cmd.Flags().Changed("tail"):
-				return usage(cmd, "--from and --tail exclude each other")
+				return usage(cmd, "--from and --tail cannot be used together")
 			case (since || cmd.Flags().Changed("tail")) && len(args) == 0:
-				return usage(cmd, "--from and --tail are for one CONTEXT")
+				return usage(cmd, "--from and --tail require CONTEXT")
 			case f.tail < 0:
-				return usage(cmd, "--tail: wanted a number from 0 on")
+				return usage(cmd, "--tail must not be negative")
 			case len(args) == 0:
 				return a.withStore(cmd.Context(), func(s *ctxdir.Store) error {
 					w, err := s.Watch(cmd.Context())
-					return a.follow(cmd.Context(), &following{a: a, f: &f}, w, err)
-				}, ctxdir.WithReadOnly(), ctxdir.WithMemoryLimit(transformed))
+					if err != nil {
+						return err
+					}
+					return (&follower{a: a, f: &f}).run(cmd.Context(), w)
+				}, ctxdir.WithReadOnly(), ctxdir.WithMemoryLimit(maxParsedBody))
 			}
 			return a.withContext(cmd.Context(), args[0], func(c *ctxdir.Context) error {
 				return a.followContext(cmd.Context(), c, &f, since)
-			}, ctxdir.WithReadOnly(), ctxdir.WithMemoryLimit(transformed))
+			}, ctxdir.WithReadOnly(), ctxdir.WithMemoryLimit(maxParsedBody))
 		},
 	}
 	flags := cmd.Flags()
-	flags.Int64Var(&f.tail, "tail", 0, "show the last `N` messages of the active branch first")
-	flags.Uint64Var(&f.from, "from", 0, "begin behind the commit of number `SEQ`")
-	flags.BoolVar(&f.noContent, "no-content", false, "show what is known of the messages, without the messages")
-	flags.BoolVar(&f.full, "full", false, "fold nothing: tool calls, results and thoughts in full")
-	flags.BoolVar(&f.noFollow, "no-follow", false, "end when everything that happened until now is told")
+	flags.Int64Var(&f.tail, "tail", 0, "first show the last `N` messages of the active branch")
+	flags.Uint64Var(&f.from, "from", 0, "continue after the commit with sequence number `SEQ`")
+	flags.BoolVar(&f.noContent, "no-content", false, "show messages without their content")
+	flags.BoolVar(&f.full, "full", false, "show thoughts, tool calls and results in full")
+	flags.BoolVar(&f.noFollow, "no-follow", false, "print the changes until now, then exit")
 	return cmd
 }
 
-// followContext follows one context. What --tail shows ends where what is told begins.
+// followContext follows one context. The changes begin where the messages of --tail end.
 func (a *app) followContext(ctx context.Context, c *ctxdir.Context, f *watchFlags, since bool) error {
-	p := &following{a: a, f: f, only: c, last: topic{c.ID(), c.Active().Name()}}
+	p := &follower{a: a, f: f, only: c, last: branchKey{c.ID(), c.Active().Name()}}
 	from := f.from
 	if !since {
 		var err error
@@ -121,7 +126,7 @@ func (a *app) followContext(ctx context.Context, c *ctxdir.Context, f *watchFlag
 			}
 		}
 		if err == nil && f.tail > 0 {
-			err = each(ctx, c.Active(), -f.tail, math.MaxInt64, func(m *ctxdir.Message) error {
+			err = eachMessage(ctx, c.Active(), -f.tail, math.MaxInt64, func(m *ctxdir.Message) error {
 				return p.message(ctx, &ctxdir.Event{Context: c.ID(), Branch: c.Active().Name(), Message: m}, "tail")
 			})
 		}
@@ -129,35 +134,32 @@ func (a *app) followContext(ctx context.Context, c *ctxdir.Context, f *watchFlag
 			return err
 		}
 	}
-	w, err := c.Watch(ctx, from)
 	p.seq = &from
-	return a.follow(ctx, p, w, err)
+	w, err := c.Watch(ctx, from)
+	if err != nil {
+		return err
+	}
+	return p.run(ctx, w)
 }
 
-// following prints events.
-type following struct {
-	a    *app
-	only *ctxdir.Context // the one that is followed; nil for all
-	f    *watchFlags
-	seq  *uint64
-	last topic // of the message that was shown last
-	lacking
+// follower prints events.
+type follower struct {
+	a     *app
+	only  *ctxdir.Context // nil to follow all contexts
+	f     *watchFlags
+	seq   *uint64
+	last  branchKey // of the last message
+	lacks incompleteCount
 }
 
-// topic is where a message was said.
-type topic struct {
+type branchKey struct {
 	context uuid.UUID
 	branch  string
 }
 
-func (a *app) follow(ctx context.Context, p *following, w *ctxdir.Watcher, err error) error {
-	if err != nil {
-		return err
-	}
-	return closing(w.Close, p.run(ctx, w))
-}
-
-func (p *following) run(ctx context.Context, w *ctxdir.Watcher) error {
+// run prints events until the watcher ends, and closes it.
+func (p *follower) run(ctx context.Context, w *ctxdir.Watcher) (err error) {
+	defer func() { err = closeAfter(w.Close, err) }()
 	a := p.a
 	if err := p.ready(w); err != nil {
 		return err
@@ -168,25 +170,29 @@ func (p *following) run(ctx context.Context, w *ctxdir.Watcher) error {
 	}
 	for e, err := range events(ctx) {
 		if err != nil {
-			a.warn(errorRecord{Error: err.Error(), Hint: hint(err)})
+			a.warnOf(err)
 			continue
 		}
 		if err := p.print(ctx, &e); err != nil {
 			return err
 		}
-		if err := a.out.Flush(); err != nil { // somebody waits for it
+		if err := a.out.Flush(); err != nil { // a reader may wait for it
 			return err
 		}
 	}
 	if ctx.Err() != nil {
-		a.silent = true // that is how it ends
+		a.silent = true // a watch ends with an interrupt
 		return ctx.Err()
 	}
-	return p.err(uuid.Nil, "message is unavailable, or a part of it", "messages are unavailable, or parts of them")
+	id := uuid.Nil
+	if p.only != nil {
+		id = p.only.ID()
+	}
+	return p.lacks.err(id)
 }
 
-// ready says that from now on nothing is missed.
-func (p *following) ready(w *ctxdir.Watcher) error {
+// ready announces that watch misses no change from now on.
+func (p *follower) ready(w *ctxdir.Watcher) error {
 	r := readyRecord{Record: "ready", Seq: p.seq, Polling: problemText(w.Polling)}
 	if p.only != nil {
 		r.Context = p.only.ID().String()
@@ -196,12 +202,12 @@ func (p *following) ready(w *ctxdir.Watcher) error {
 			return err
 		}
 	} else if r.Polling != "" {
-		p.a.note("looking every so often, since nothing says what changes: %s", r.Polling)
+		p.a.note("polling for changes, since notifications are not available: %s", r.Polling)
 	}
 	return p.a.out.Flush()
 }
 
-func (p *following) print(ctx context.Context, e *ctxdir.Event) error {
+func (p *follower) print(ctx context.Context, e *ctxdir.Event) error {
 	switch e.Kind {
 	case ctxdir.EventMessage:
 		return p.message(ctx, e, e.Op)
@@ -219,46 +225,46 @@ func fieldsOf(e *ctxdir.Event, what string) eventFields {
 	return eventFields{what, e.Context.String(), e.Seq, e.More}
 }
 
-func (p *following) message(ctx context.Context, e *ctxdir.Event, what string) error {
-	m := &said{Message: e.Message}
+func (p *follower) message(ctx context.Context, e *ctxdir.Event, what string) error {
+	m := &loadedMessage{Message: e.Message}
 	if !p.f.noContent {
 		var err error
-		if m, err = say(ctx, e.Message, !p.a.json); err != nil {
+		if m, err = loadMessage(ctx, e.Message, !p.a.json); err != nil {
 			return err
 		}
 	}
 	if p.a.json {
 		r := messageEvent{recordOf(m, e.Branch, p.f.noContent), fieldsOf(e, what)}
 		err := p.a.messageRecord(ctx, m, r, &r.messageRecord)
-		p.add(m)
+		p.lacks.add(m)
 		return err
 	}
-	p.add(m)
+	p.lacks.add(m)
 	if what == "replaced" || what == "edited" {
-		if err := p.line(e, "message %d of %s was %s:", e.Message.Position, oneLine(e.Branch), what); err != nil {
+		if err := p.line(e, "%s message %d of %s:", what, e.Message.Position, oneLine(e.Branch)); err != nil {
 			return err
 		}
-	} else if p.last != (topic{e.Context, e.Branch}) {
+	} else if p.last != (branchKey{e.Context, e.Branch}) {
 		if err := p.line(e, "%s", oneLine(e.Branch)); err != nil {
 			return err
 		}
 	}
-	p.last = topic{e.Context, e.Branch}
+	p.last = branchKey{e.Context, e.Branch}
 	r := p.a.newRenderer()
 	r.headsOnly, r.full = p.f.noContent, p.f.full
 	return r.message(m)
 }
 
-// line prints something about a context for people.
-func (p *following) line(e *ctxdir.Event, format string, args ...any) error {
+// line prints an event of a context for people.
+func (p *follower) line(e *ctxdir.Event, format string, args ...any) error {
 	text := fmt.Sprintf(format, args...)
 	if p.only == nil {
-		text = ending(e.Context) + "  " + text
+		text = shortID(e.Context) + "  " + text
 	}
 	return p.a.printf("%s\n", p.a.colours(p.a.out.w).paint(dim, "· "+text))
 }
 
-func (p *following) branch(e *ctxdir.Event) error {
+func (p *follower) branch(e *ctxdir.Event) error {
 	info := ctxdir.BranchInfo{Name: e.Branch}
 	if len(e.Branches) > 0 {
 		info = e.Branches[0]
@@ -270,18 +276,18 @@ func (p *following) branch(e *ctxdir.Event) error {
 	switch e.Op {
 	case "created":
 		if info.Parent != "" {
-			return p.line(e, "new branch %s, from %s", name, forkedFrom(info))
+			return p.line(e, "new branch %s, from %s", name, forkPoint(info))
 		}
 		return p.line(e, "new branch %s", name)
 	case "renamed":
-		return p.line(e, "branch %s is called %s now", oneLine(e.Was), name)
+		return p.line(e, "renamed branch %s to %s", oneLine(e.Was), name)
 	case "moved":
-		return p.line(e, "branch %s was rewound to %s", name, plural(int(info.Base), "message", "messages"))
+		return p.line(e, "rewound branch %s to %s", name, count(info.Base, "message"))
 	}
-	return p.line(e, "branch %s was removed", name)
+	return p.line(e, "removed branch %s", name)
 }
 
-func (p *following) metadata(e *ctxdir.Event) error {
+func (p *follower) metadata(e *ctxdir.Event) error {
 	if p.a.json {
 		b := metadataLine(e.Metadata)
 		fields := encode(fieldsOf(e, e.Op))
@@ -289,18 +295,18 @@ func (p *following) metadata(e *ctxdir.Event) error {
 	}
 	var changed []string
 	if e.Before.Title != e.Metadata.Title {
-		changed = append(changed, "the title is "+strconv.Quote(e.Metadata.Title)+" now")
+		changed = append(changed, "set the title to "+strconv.Quote(e.Metadata.Title))
 	}
 	if e.Before.ActiveBranch != e.Metadata.ActiveBranch {
-		changed = append(changed, "the active branch is "+oneLine(e.Metadata.ActiveBranch)+" now")
+		changed = append(changed, "switched to branch "+oneLine(e.Metadata.ActiveBranch))
 	}
 	if len(changed) == 0 {
-		changed = append(changed, "metadata changed")
+		changed = append(changed, "changed the metadata")
 	}
 	return p.line(e, "%s", strings.Join(changed, ", "))
 }
 
-func (p *following) resync(e *ctxdir.Event) error {
+func (p *follower) resync(e *ctxdir.Event) error {
 	if p.a.json {
 		r := resyncRecord{Record: "resync", eventFields: fieldsOf(e, "")}
 		for _, b := range e.Branches {
@@ -308,11 +314,11 @@ func (p *following) resync(e *ctxdir.Event) error {
 		}
 		return p.a.record(r)
 	}
-	return p.line(e, "what happened before cannot be told any more: %q shows it", "ctxtool show "+e.Context.String())
+	return p.line(e, "cannot list the changes since then; run %q to see the messages", "ctxtool show "+e.Context.String())
 }
 
-// context tells of a context that came or went.
-func (p *following) context(e *ctxdir.Event) error {
+// context prints a created or removed context.
+func (p *follower) context(e *ctxdir.Event) error {
 	title := ""
 	if e.Metadata != nil {
 		title = e.Metadata.Title

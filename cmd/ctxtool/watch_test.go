@@ -56,8 +56,8 @@ func (w *watched) next(t *testing.T) (r watchedRecord) {
 	return r
 }
 
-// TestWatchKilled: a watcher that is killed, while others write, and begun again behind the last number that it told misses nothing
-// and repeats nothing.
+// TestWatchKilled: a watcher is killed while others write, and restarted after the last number it printed. It misses
+// nothing and repeats nothing.
 func TestWatchKilled(t *testing.T) {
 	const rounds, each = 8, 200
 	p := newInProcess(t)
@@ -91,7 +91,7 @@ func TestWatchKilled(t *testing.T) {
 	}
 }
 
-// TestWatchInterrupted: who presses Ctrl-C gets the exit status for it.
+// TestWatchInterrupted: Ctrl-C ends a watch with the exit status of an interrupt.
 func TestWatchInterrupted(t *testing.T) {
 	if runtime.GOOS == "windows" {
 		t.Skip("a process cannot be interrupted there")

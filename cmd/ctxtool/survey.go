@@ -1,0 +1,90 @@
+package main
+
+import (
+	"cmp"
+	"fmt"
+	"strings"
+
+	"github.com/ctxdir/ctxdir"
+	"github.com/google/uuid"
+)
+
+// summaryRecord ends the records of a verb that works on many contexts.
+type summaryRecord struct {
+	Record   string         `json:"record"`
+	Contexts int            `json:"contexts"`
+	Messages *int64         `json:"messages,omitempty"`
+	Findings int            `json:"findings"`
+	ByKind   map[string]int `json:"by_kind"`
+}
+
+// survey is the output of check and repair: findings behind a progress bar, and a summary.
+type survey struct {
+	a      *app
+	bar    *progress
+	last   ctxdir.CheckProgress
+	byKind map[string]int
+	count  int
+}
+
+func (a *app) newSurvey(label string) *survey {
+	return &survey{a: a, bar: a.newProgress(label), byKind: map[string]int{}}
+}
+
+func (v *survey) progress(p ctxdir.CheckProgress) {
+	v.last = p
+	v.bar.steps("…"+shortID(p.Context), p.Done, p.Of)
+}
+
+// print prints a finding: with --json its record, else one line. On a terminal, where the ids of a path leave no room
+// in the line, the path goes to a second one.
+func (v *survey) print(f ctxdir.Finding, record any) error {
+	v.bar.clear()
+	v.count++
+	v.byKind[f.Kind]++
+	a := v.a
+	if a.json {
+		return a.record(record)
+	}
+	colours := a.colours(a.out.w)
+	line := colours.paint(bold, f.Kind)
+	if f.Severity != "" {
+		style := map[string]string{"error": red, "warning": yellow}[f.Severity]
+		line = colours.paint(style, fmt.Sprintf("%-7s", f.Severity)) + "  " + line
+	}
+	where := cmp.Or(f.Path, idText(f.Context))
+	detail := oneLine(strings.TrimPrefix(f.Detail, where+": "))
+	if f.Repairable {
+		detail += " (repairable)"
+	}
+	switch {
+	case where == "":
+		line += ": " + detail
+	case a.onTerminal():
+		line += ": " + detail + "\n  " + colours.paint(dim, oneLine(where))
+	default:
+		line += "  " + where + ": " + detail
+	}
+	return a.printf("%s\n", line)
+}
+
+// end prints the summary: a record, or a note for people.
+func (v *survey) end(format string, args ...any) error {
+	v.bar.clear()
+	if v.a.json {
+		return v.a.record(summaryRecord{"summary", v.last.Contexts, &v.last.Messages, v.count, v.byKind})
+	}
+	v.a.note(format, args...)
+	return nil
+}
+
+// idText is an id, "" for none.
+func idText(id uuid.UUID) string {
+	if id == uuid.Nil {
+		return ""
+	}
+	return id.String()
+}
+
+// shortID is the end of an id. It distinguishes better than the beginning, which is the time of creation.
+func shortID(id uuid.UUID) string { return id.String()[24:] }
