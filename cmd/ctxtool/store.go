@@ -110,7 +110,7 @@ func (a *app) openOrInit(opts ...ctxdir.Option) (*ctxdir.Store, error) {
 	if err != nil {
 		return nil, err
 	}
-	a.note("creating store %s", path)
+	a.note("creating a store in %s", path)
 	return ctxdir.Init(path, a.options(opts...)...)
 }
 
