@@ -161,9 +161,10 @@ func wholeRows(t tb, rows []Found, entries []entry) (n int) {
 // TestSalvage flips a bit in each third byte of a pack, with its footer and without its tables. All rows and messages
 // are there but those whose place it is.
 func TestSalvage(t *testing.T) {
+	t.Parallel()
 	entries, payloads, file := small(t)
 	whole := open(t, put(t, file), damagedName)
-	for at := 0; at < len(file); at += 3 {
+	for at := 0; at < len(file); at += 3 * stride(5) {
 		for _, end := range []int64{int64(len(file)), whole.foot.tables} {
 			if int64(at) >= end {
 				continue
@@ -204,6 +205,7 @@ func damagedMessages(p *Pack) (spans []span) {
 
 // TestSalvageAll salvages packs of large messages and of many segments, with no tables, with damaged pages, and whole.
 func TestSalvageAll(t *testing.T) {
+	t.Parallel()
 	large, payloads := sample(t)
 	var many []entry
 	for line := range 30 {
@@ -215,7 +217,12 @@ func TestSalvageAll(t *testing.T) {
 		entries  []entry
 		payloads [][]byte
 		most     int
-	}{"large": {large, payloads, FrameSize}, "many": {many, payloads[:3], 1}, "nothing": {nil, nil, FrameSize}, "payloads": {nil, payloads, FrameSize}} {
+	}{
+		"large":    {large, payloads, FrameSize},
+		"many":     {many, payloads[:3], 1},
+		"nothing":  {nil, nil, FrameSize},
+		"payloads": {nil, payloads, FrameSize},
+	} {
 		disk := crashfs.New()
 		file, err := vfs.ReadFile(disk, buildFrames(t, disk, c.most, c.entries, c.payloads...), 10<<20)
 		if err != nil {
@@ -245,10 +252,11 @@ func TestSalvageAll(t *testing.T) {
 
 // TestSalvageCut cuts a pack at each length. Each segment and group that is whole is there.
 func TestSalvageCut(t *testing.T) {
+	t.Parallel()
 	entries, _, file := small(t)
 	whole := open(t, put(t, file), damagedName)
 	groups, _ := whole.payloadEntries()
-	for n := range len(file) {
+	for n := 0; n < len(file); n += stride(7) {
 		p, rows, blobs := checkSalvaged(t, put(t, file[:n]))
 		p.Close()
 		want, wantBlobs := 0, 0

@@ -42,12 +42,14 @@ func TestMentions(t *testing.T) {
 	sum := SumOf([]byte("x"))
 	name := sum.String()
 	for _, spelled := range []string{
-		`{"$blob":"SUM","size":1}`, `{"\u0024blob" : "SUM"}`, "{\n  \"$blob\":\n\t\"SUM\"}", "{\"$blob\"" + strings.Repeat(" \n", 500) + ":\r\n\"SUM\"}",
+		`{"$blob":"SUM","size":1}`, `{"\u0024blob" : "SUM"}`, "{\n  \"$blob\":\n\t\"SUM\"}",
+		"{\"$blob\"" + strings.Repeat(" \n", 500) + ":\r\n\"SUM\"}",
 		`{"size":1,"encoding":"base64","$blob":"SUM"}`, `{"` + escaped("$blob") + `":"` + escaped(name) + `"}`, `{"$\u0062lob":"SUM"}`,
 		`torn","size":1}{"$blob":"SUM`, "\x00\xff\\\"$blob\": \"\\{{{[\"$blob\":\"SUM", `"$blob"$blob":"$blob":"SUM"`, `\u00"$blob":"SUM"`,
 	} {
 		ref := []byte(strings.ReplaceAll(spelled, "SUM", name))
-		for _, before := range []int{0, 1, mentionPiece - len(ref), mentionPiece - len(ref)/2, mentionPiece - 1, mentionPiece, 2*mentionPiece - 50, 2*mentionPiece + 7} {
+		for _, before := range []int{0, 1, mentionPiece - len(ref), mentionPiece - len(ref)/2, mentionPiece - 1, mentionPiece,
+			2*mentionPiece - 50, 2*mentionPiece + 7} {
 			b := slices.Concat(bytes.Repeat([]byte("x"), max(before, 0)), ref, bytes.Repeat([]byte("\n"), 1000))
 			if found := mentionsIn(t, b); !slices.Equal(found, []Sum{sum}) {
 				t.Fatalf("%s behind %d bytes: %v", spelled, before, found)
@@ -55,7 +57,8 @@ func TestMentions(t *testing.T) {
 		}
 	}
 	for _, other := range []string{
-		`{"$$blob":"SUM"}`, `{"blob":"SUM","text":"x"}`, `{"text":"{\"$blob\":\"SUM\"}"}`, `{"text":"{\\u0024blob\": \"SUM\"}"}`, `{"sha256":"SUM"}`,
+		`{"$$blob":"SUM"}`, `{"blob":"SUM","text":"x"}`, `{"text":"{\"$blob\":\"SUM\"}"}`,
+		`{"text":"{\\u0024blob\": \"SUM\"}"}`, `{"sha256":"SUM"}`,
 		`{"$blob":"` + name[:63] + `"}`, `{"$blob":"` + strings.ToUpper(name) + `"}`, `{"$blob":["SUM"]}`, `{"$blobs":"SUM"}`,
 	} {
 		if found := mentionsIn(t, []byte(strings.ReplaceAll(other, "SUM", name))); len(found) > 0 {

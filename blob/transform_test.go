@@ -284,7 +284,8 @@ func TestNotReferences(t *testing.T) {
 }
 
 func TestMalformedMessages(t *testing.T) {
-	for _, b := range []string{`{"a`, `{"$blob":`, `{"$blob"`, `{"$blob":"x"`, `{"$blob":{`, `[}`, `}`, `{]`, `{"$blob":1]`, `{"a":"x" "$blob"`, `{"$blob":"x""y"}`, `[[[`, `{["x"]}`, `{{"$blob":"x","size":1}}`, `{"a":1,["$blob"]}`} {
+	for _, b := range []string{`{"a`, `{"$blob":`, `{"$blob"`, `{"$blob":"x"`, `{"$blob":{`, `[}`, `}`, `{]`, `{"$blob":1]`,
+		`{"a":"x" "$blob"`, `{"$blob":"x""y"}`, `[[[`, `{["x"]}`, `{{"$blob":"x","size":1}}`, `{"a":1,["$blob"]}`} {
 		_, _, xerr := Externalise([]byte(b), Policy{0}, payloadsOf{}.put)
 		_, rerr := Resolve([]byte(b), payloadsOf{}.get)
 		_, lerr := Refs([]byte(b))

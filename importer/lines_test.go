@@ -31,23 +31,26 @@ func TestLines(t *testing.T) {
 		want     []string
 		problems []string
 	}{
-		"one":                   {`{"a":1}`, []string{`1: {"a":1}`}, nil},
-		"CRLF, blank lines":     {"{ \"a\" : 1 }\r\n\r\n \n{\"b\":2}\r\n", []string{`1: {"a":1}`, `4: {"b":2}`}, nil},
-		"BOM":                   {bom + "{}\n{}", []string{"1: {}", "2: {}"}, nil},
-		"fused":                 {"{\"a\":1}{\"b\":2} {\"c\":3}\n{}", []string{`1: {"a":1}`, `1: {"b":2}`, `1: {"c":3}`, "2: {}"}, nil},
-		"noise behind":          {`{"a":1},{"b":2}` + "\n{}", []string{`1: {"a":1}`, "2: {}"}, []string{"1 invalid JSON at byte 7 of it"}},
-		"values that are none":  {"42 {\"a\":1} [1]\n\"x\"", []string{`1: {"a":1}`}, []string{"1 a JSON number, wanted an object", "2 a JSON string, wanted an object"}},
+		"one":               {`{"a":1}`, []string{`1: {"a":1}`}, nil},
+		"CRLF, blank lines": {"{ \"a\" : 1 }\r\n\r\n \n{\"b\":2}\r\n", []string{`1: {"a":1}`, `4: {"b":2}`}, nil},
+		"BOM":               {bom + "{}\n{}", []string{"1: {}", "2: {}"}, nil},
+		"fused":             {"{\"a\":1}{\"b\":2} {\"c\":3}\n{}", []string{`1: {"a":1}`, `1: {"b":2}`, `1: {"c":3}`, "2: {}"}, nil},
+		"noise behind":      {`{"a":1},{"b":2}` + "\n{}", []string{`1: {"a":1}`, "2: {}"}, []string{"1 invalid JSON at byte 7 of it"}},
+		"values that are none": {"42 {\"a\":1} [1]\n\"x\"", []string{`1: {"a":1}`},
+			[]string{"1 a JSON number, wanted an object", "2 a JSON string, wanted an object"}},
 		"cut off":               {"{}\n{\"a\":\"b", []string{"1: {}"}, []string{"2 truncated JSON value"}},
 		"NUL alone":             {"{}\n" + nul + "\n{}", []string{"1: {}", "3: {}"}, []string{"2 307200 NUL bytes"}},
 		"NUL before and behind": {nul + "{}" + nul, []string{"1: {}"}, []string{"1 614400 NUL bytes"}},
-		"NUL in between":        {`{"a":1}` + nul + `{"b":` + "\x00" + `{"c":3}`, []string{`1: {"a":1}`, `1: {"c":3}`}, []string{"1 307201 NUL bytes; truncated JSON value"}},
+		"NUL in between": {`{"a":1}` + nul + `{"b":` + "\x00" + `{"c":3}`, []string{`1: {"a":1}`, `1: {"c":3}`},
+			[]string{"1 307201 NUL bytes; truncated JSON value"}},
 		"invalid UTF-8":         {"{\"a\":\"\xff\"}{\"b\":2}\n", []string{`1: {"b":2}`}, []string{"1 invalid UTF-8"}},
 		"half a surrogate pair": {`{"a":"\ud83d"}`, []string{`1: {"a":"\ud83d"}`}, nil},
 		"at the limit":          {`{"a":"` + strings.Repeat("x", 992) + `"}`, []string{`1: {"a":"` + strings.Repeat("x", 992) + `"}`}, nil},
 		"above the limit":       {`{"a":"` + strings.Repeat("x", 993) + "\"}\n{}", []string{"2: {}"}, []string{"1 record too large"}},
-		"far above the limit":   {strings.Repeat("x", 1<<20) + "\x00{}\n{}", []string{"1: {}", "2: {}"}, []string{"1 1 NUL bytes; record too large"}},
-		"deep":                  {strings.Repeat("[", 900) + "\n{}", []string{"2: {}"}, []string{"1 truncated JSON value"}},
-		"nothing":               {"", nil, nil},
+		"far above the limit": {strings.Repeat("x", 1<<20) + "\x00{}\n{}", []string{"1: {}", "2: {}"},
+			[]string{"1 1 NUL bytes; record too large"}},
+		"deep":    {strings.Repeat("[", 900) + "\n{}", []string{"2: {}"}, []string{"1 truncated JSON value"}},
+		"nothing": {"", nil, nil},
 	} {
 		t.Run(name, func(t *testing.T) {
 			var problems []Problem

@@ -102,7 +102,8 @@ func TestEnvelopeRoundTrip(t *testing.T) {
 // again: nobody could read it.
 func TestTimesBeyond(t *testing.T) {
 	for _, at := range []string{"9999-12-31T23:59:59-14:00", "0000-01-01T00:00:00+14:00"} {
-		raw := `{"ctxdir":"message/1","id":"0a000000-0000-4000-8000-000000000001","line":"0a000000-0000-4000-8000-000000000002","position":0,"prev":null,` +
+		raw := `{"ctxdir":"message/1","id":"0a000000-0000-4000-8000-000000000001",` +
+			`"line":"0a000000-0000-4000-8000-000000000002","position":0,"prev":null,` +
 			`"stored_at":"2026-01-02T03:04:05Z","created_at":"` + at + `","message":{"a":1}}`
 		e, err := Parse([]byte(raw))
 		if err != nil {
