@@ -19,19 +19,19 @@ import (
 type state struct {
 	dir        *ctxfolder.Dir
 	lines      map[uuid.UUID]*line
-	journals   []*journal                        // not folded, oldest first; writers append to the last one
-	superseded []uint64                          // journals whose records a later one repeats
-	kept       kept                              // the folded journals that still exist
-	scraps     kept                              // of a rebuilt state: all journals, whole or not
-	rows       openFiles[string]                 // open row files
+	journals   []*journal                       // not folded, oldest first; writers append to the last one
+	superseded []uint64                         // journals whose records a later one repeats
+	kept       kept                             // the folded journals that still exist
+	scraps     kept                             // of a rebuilt state: all journals, whole or not
+	rows       openFiles[string]                // open row files
 	packs      held.Table[uuid.UUID, *openPack] // open packs
-	seq        uint64                            // of the last record read or written
-	chain      uint64                            // of that record
-	newestAt   int64                             // time of the newest message, nanoseconds since 1970; 0 if unknown
-	width      int                               // of the rows on disk
-	foldSeq    uint64                            // by index.json, everything up to here is folded
-	settled    uint64                            // folded journals up to here are only a second copy
-	unsaved    bool                              // rebuilt in memory: the index on disk is still damaged
+	seq        uint64                           // of the last record read or written
+	chain      uint64                           // of that record
+	newestAt   int64                            // time of the newest message, nanoseconds since 1970; 0 if unknown
+	width      int                              // of the rows on disk
+	foldSeq    uint64                           // by index.json, everything up to here is folded
+	settled    uint64                           // folded journals up to here are only a second copy
+	unsaved    bool                             // rebuilt in memory: the index on disk is still damaged
 	metadata   json.RawMessage
 	payloads   map[Sum]payloadAt // in the unfolded journals
 	problems   []Problem
