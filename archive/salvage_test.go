@@ -23,7 +23,7 @@ func salvagePack(t tb, fsys vfs.FS) *Pack {
 
 // checkSalvaged compares a salvaged pack with what a scan finds in the same file, and returns both. All that is found
 // is in the pack, and nothing else.
-func checkSalvaged(t tb, fsys vfs.FS) (p *Pack, rows []Found, payloads map[Sum][]byte) {
+func checkSalvaged(t tb, fsys vfs.FS) (p *Pack, rows []ScanResult, payloads map[Sum][]byte) {
 	t.Helper()
 	p = salvagePack(t, fsys)
 	payloads = map[Sum][]byte{}
@@ -85,7 +85,7 @@ func checkSalvaged(t tb, fsys vfs.FS) (p *Pack, rows []Found, payloads map[Sum][
 }
 
 // checkFound looks up a row, and reads its message, as a scan found it.
-func checkFound(t tb, p *Pack, f *Found) {
+func checkFound(t tb, p *Pack, f *ScanResult) {
 	t.Helper()
 	r, err := p.Lookup(f.Line, f.Position)
 	if err != nil || bare(r) != bare(f.Row) {
@@ -110,7 +110,7 @@ func checkFound(t tb, p *Pack, f *Found) {
 }
 
 // checkOrder goes through a pack by runs; its rows come in the order in which a scan found them.
-func checkOrder(t tb, p *Pack, want []Found) {
+func checkOrder(t tb, p *Pack, want []ScanResult) {
 	t.Helper()
 	var rows []Row
 	var messages []Message
@@ -145,7 +145,7 @@ func checkOrder(t tb, p *Pack, want []Found) {
 }
 
 // wholeRows counts the messages that are whole.
-func wholeRows(t tb, rows []Found, entries []entry) (n int) {
+func wholeRows(t tb, rows []ScanResult, entries []entry) (n int) {
 	t.Helper()
 	for i := range rows {
 		if rows[i].Err == nil {

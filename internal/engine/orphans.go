@@ -396,7 +396,7 @@ func (s *Store) clearLeftOver(ctx context.Context, t *trashed) error {
 	return errors.Join(c.clear(ctx, t.Path), c.Close())
 }
 
-func (c *Context) clearLeft(ctx context.Context, t *ctxfolder.Trashed) error {
+func (c *Context) clearLeft(ctx context.Context, t *ctxfolder.TrashEntry) error {
 	if t.Problem != nil || t.Item.Kind != ctxfolder.TrashLine || t.Has(ctxfolder.ClearedFile) {
 		return nil
 	}

@@ -29,7 +29,7 @@ func (c *Context) restoreLine(ctx context.Context, t *trashed, r *Restored) erro
 		return fmt.Errorf("%w: %s is implausible", ErrDamaged, t.Path)
 	}
 	// What a crash left behind must not pass for the restored messages.
-	if err := c.clearLeft(ctx, t.Trashed); err != nil {
+	if err := c.clearLeft(ctx, t.TrashEntry); err != nil {
 		return err
 	}
 	if err := x.returnLine(ctx); err != nil {

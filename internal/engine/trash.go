@@ -56,12 +56,12 @@ func itemID(path string) uuid.UUID {
 
 // trashed is an item and its trash. Without an item it stands for the trash.
 type trashed struct {
-	*ctxfolder.Trashed
+	*ctxfolder.TrashEntry
 	in uuid.UUID // the context of the trash, uuid.Nil for the store's
 }
 
 func (t *trashed) public() Trashed {
-	if t.Trashed == nil {
+	if t.TrashEntry == nil {
 		return Trashed{Context: t.in, Path: trashPath(t.in)}
 	}
 	x := Trashed{
@@ -310,7 +310,7 @@ func (s *Store) purge(ctx context.Context, c *Context, t *trashed, dryRun bool) 
 	// Only the item explains what an interrupted collection left of its messages, in packs and in files, so that goes first.
 	err := s.dropCut(ctx, c, t)
 	if c != nil {
-		err = errors.Join(err, c.clearLeft(ctx, t.Trashed))
+		err = errors.Join(err, c.clearLeft(ctx, t.TrashEntry))
 	} else {
 		err = errors.Join(err, s.clearLeftOver(ctx, t))
 	}
