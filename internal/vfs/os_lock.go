@@ -62,7 +62,7 @@ func (l *osLock) acquire(ctx context.Context, shared bool) error {
 	}
 	ok, err := l.take(shared)
 	for n, pause := 1, shortestPause; !ok && err == nil; n++ {
-		if n >= tries && l.asking.CompareAndSwap(false, true) {
+		if n > tries && l.asking.CompareAndSwap(false, true) {
 			err = l.ask(ctx, shared)
 			break
 		}
