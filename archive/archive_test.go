@@ -277,3 +277,11 @@ func eachMessage(p *Pack, line uuid.UUID, from, to int64) iter.Seq2[Message, err
 		}
 	}
 }
+
+// stride is the step of an exhaustive loop: 1, or n under -short.
+func stride(n int) int {
+	if testing.Short() {
+		return n
+	}
+	return 1
+}

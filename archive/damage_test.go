@@ -153,6 +153,7 @@ func part(t *testing.T, p *Pack, at int64) string {
 // TestBitFlips flips a bit in each byte of a pack. What is read is right or known to be damaged; the damage is found;
 // it costs the messages of one frame, or the payloads of one group; and a scan finds everything else.
 func TestBitFlips(t *testing.T) {
+	t.Parallel()
 	entries, payloads, file := small(t)
 	whole := open(t, put(t, file), damagedName)
 	if whole.foot.segments < 4 {
@@ -160,7 +161,7 @@ func TestBitFlips(t *testing.T) {
 	}
 	messages := len(entries)
 	times := map[string]int{}
-	for at := range file {
+	for at := 0; at < len(file); at += stride(7) {
 		where := part(t, whole, int64(at))
 		bit := (at*5 + at/8) % 8
 		b := bytes.Clone(file)

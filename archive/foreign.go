@@ -14,13 +14,13 @@ import (
 // This file reads packs that other programs changed. When zstd recompresses a decompressed pack, only the messages
 // remain, in one frame that is as long as all of them. Other data may precede a pack.
 
-// shifted is a file without the data that precedes the pack.
-type shifted struct {
+// offsetFile is a file without the data that precedes the pack.
+type offsetFile struct {
 	vfs.File
 	from int64
 }
 
-func (f *shifted) ReadAt(b []byte, off int64) (int, error) { return f.File.ReadAt(b, f.from+off) }
+func (f *offsetFile) ReadAt(b []byte, off int64) (int, error) { return f.File.ReadAt(b, f.from+off) }
 
 // behind returns the pack after preceding data, and its size, as the footer states. Other files stay unchanged.
 func behind(f vfs.File, size int64) (vfs.File, int64, error) {
@@ -39,7 +39,7 @@ func behind(f vfs.File, size int64) (vfs.File, int64, error) {
 	if err := readAt(f, b[:len(head)], 0); err != nil || bytes.Equal(b[:len(head)], head) {
 		return f, size, err // this is the end of another pack
 	}
-	return &shifted{f, size - stated}, stated, nil
+	return &offsetFile{f, size - stated}, stated, nil
 }
 
 // openDamaged opens the file of a pack that may be damaged in any way.
@@ -76,13 +76,13 @@ func (s *scanner) foreign(at int64, h *zstd.Header) (length int64, err error) {
 	return length, err
 }
 
-// tracked is a reader that keeps its error, since the decoder that reads from it may hide it.
-type tracked struct {
+// errorReader is a reader that keeps its error, since the decoder that reads from it may hide it.
+type errorReader struct {
 	io.Reader
 	err error
 }
 
-func (r *tracked) Read(b []byte) (n int, err error) {
+func (r *errorReader) Read(b []byte) (n int, err error) {
 	if n, err = r.Reader.Read(b); err != nil && !errors.Is(err, io.EOF) {
 		r.err = err
 	}
@@ -91,7 +91,7 @@ func (r *tracked) Read(b []byte) (n int, err error) {
 
 // lineByLine decodes a frame and yields its lines with their rows, no more at once than a [Writer] puts into a frame.
 func (s *scanner) lineByLine(at, length int64, yield func(content []byte, rows []Row)) error {
-	r := &tracked{Reader: io.NewSectionReader(s.file, at, length)}
+	r := &errorReader{Reader: io.NewSectionReader(s.file, at, length)}
 	d, err := zstd.NewReader(r, zstd.WithDecoderConcurrency(1), zstd.WithDecoderLowmem(true), zstd.WithDecoderMaxWindow(maxWindow))
 	if err != nil {
 		return damaged("frame: %v", err)

@@ -6,10 +6,10 @@ import "sync"
 type recent[K comparable, V any] struct {
 	limit int
 	mu    sync.Mutex
-	used  []kept[K, V] // most recently used first
+	used  []recentItem[K, V] // most recently used first
 }
 
-type kept[K comparable, V any] struct {
+type recentItem[K comparable, V any] struct {
 	key   K
 	value V
 }
@@ -31,8 +31,8 @@ func (r *recent[K, V]) put(key K, v V) {
 	r.mu.Lock()
 	defer r.mu.Unlock()
 	if len(r.used) < r.limit {
-		r.used = append(r.used, kept[K, V]{})
+		r.used = append(r.used, recentItem[K, V]{})
 	}
 	copy(r.used[1:], r.used)
-	r.used[0] = kept[K, V]{key, v}
+	r.used[0] = recentItem[K, V]{key, v}
 }

@@ -64,7 +64,7 @@ func salvage(name string, f vfs.File, size int64) (*Pack, error) {
 	if err := checkVersion(f, size); err != nil {
 		return nil, err
 	}
-	t := salvaged{size: size}
+	t := salvageTables{size: size}
 	s := scanner{file: f, size: size, yield: func(p *piece) bool { t.add(p); return true }}
 	if err := s.run(); err != nil {
 		return nil, err
@@ -101,8 +101,8 @@ func checkVersion(r io.ReaderAt, size int64) error {
 	return nil
 }
 
-// salvaged holds the results of a scan as tables.
-type salvaged struct {
+// salvageTables holds the results of a scan as tables.
+type salvageTables struct {
 	tables
 	size    int64 // of the file
 	last    Row
@@ -110,7 +110,7 @@ type salvaged struct {
 	encoder *zstd.Encoder
 }
 
-func (s *salvaged) add(p *piece) {
+func (s *salvageTables) add(p *piece) {
 	switch {
 	case p.group != nil && p.err == nil:
 		for i, sum := range p.group.sums {
@@ -136,7 +136,7 @@ func (s *salvaged) add(p *piece) {
 }
 
 // compress makes a pack's frame of messages from a frame that does not allow reading a part of it.
-func (s *salvaged) compress(content []byte) segment {
+func (s *salvageTables) compress(content []byte) segment {
 	if s.encoder == nil {
 		s.encoder = newEncoder(zstd.SpeedFastest)
 	}
@@ -147,7 +147,7 @@ func (s *salvaged) compress(content []byte) segment {
 }
 
 // follow reports whether rows is not empty, ascends, and comes after all rows so far.
-func (s *salvaged) follow(rows []Row) bool {
+func (s *salvageTables) follow(rows []Row) bool {
 	prev := &s.last
 	for i := range rows {
 		if len(s.ids)+i > 0 && prev.compare(rows[i].Line, rows[i].Position) >= 0 {

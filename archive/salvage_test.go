@@ -23,7 +23,7 @@ func salvagePack(t tb, fsys vfs.FS) *Pack {
 
 // checkSalvaged compares a salvaged pack with what a scan finds in the same file, and returns both. All that is found
 // is in the pack, and nothing else.
-func checkSalvaged(t tb, fsys vfs.FS) (p *Pack, rows []Found, payloads map[Sum][]byte) {
+func checkSalvaged(t tb, fsys vfs.FS) (p *Pack, rows []ScanResult, payloads map[Sum][]byte) {
 	t.Helper()
 	p = salvagePack(t, fsys)
 	payloads = map[Sum][]byte{}
@@ -42,8 +42,15 @@ func checkSalvaged(t tb, fsys vfs.FS) (p *Pack, rows []Found, payloads map[Sum][
 		}
 	}
 	if p.Len() != int64(len(rows)) || p.Bytes() != size || p.PayloadCount() != int64(len(payloads)) {
-		t.Fatalf("%d messages of %d bytes, %d payloads; a scan finds %d, %d, %d",
-			p.Len(), p.Bytes(), p.PayloadCount(), len(rows), size, len(payloads))
+		t.Fatalf(
+			"%d messages of %d bytes, %d payloads; a scan finds %d, %d, %d",
+			p.Len(),
+			p.Bytes(),
+			p.PayloadCount(),
+			len(rows),
+			size,
+			len(payloads),
+		)
 	}
 	for i := range rows {
 		checkFound(t, p, &rows[i])
@@ -78,7 +85,7 @@ func checkSalvaged(t tb, fsys vfs.FS) (p *Pack, rows []Found, payloads map[Sum][
 }
 
 // checkFound looks up a row, and reads its message, as a scan found it.
-func checkFound(t tb, p *Pack, f *Found) {
+func checkFound(t tb, p *Pack, f *ScanResult) {
 	t.Helper()
 	r, err := p.Lookup(f.Line, f.Position)
 	if err != nil || bare(r) != bare(f.Row) {
@@ -103,7 +110,7 @@ func checkFound(t tb, p *Pack, f *Found) {
 }
 
 // checkOrder goes through a pack by runs; its rows come in the order in which a scan found them.
-func checkOrder(t tb, p *Pack, want []Found) {
+func checkOrder(t tb, p *Pack, want []ScanResult) {
 	t.Helper()
 	var rows []Row
 	var messages []Message
@@ -138,7 +145,7 @@ func checkOrder(t tb, p *Pack, want []Found) {
 }
 
 // wholeRows counts the messages that are whole.
-func wholeRows(t tb, rows []Found, entries []entry) (n int) {
+func wholeRows(t tb, rows []ScanResult, entries []entry) (n int) {
 	t.Helper()
 	for i := range rows {
 		if rows[i].Err == nil {
@@ -154,9 +161,10 @@ func wholeRows(t tb, rows []Found, entries []entry) (n int) {
 // TestSalvage flips a bit in each third byte of a pack, with its footer and without its tables. All rows and messages
 // are there but those whose place it is.
 func TestSalvage(t *testing.T) {
+	t.Parallel()
 	entries, payloads, file := small(t)
 	whole := open(t, put(t, file), damagedName)
-	for at := 0; at < len(file); at += 3 {
+	for at := 0; at < len(file); at += 3 * stride(5) {
 		for _, end := range []int64{int64(len(file)), whole.foot.tables} {
 			if int64(at) >= end {
 				continue
@@ -197,6 +205,7 @@ func damagedMessages(p *Pack) (spans []span) {
 
 // TestSalvageAll salvages packs of large messages and of many segments, with no tables, with damaged pages, and whole.
 func TestSalvageAll(t *testing.T) {
+	t.Parallel()
 	large, payloads := sample(t)
 	var many []entry
 	for line := range 30 {
@@ -209,8 +218,10 @@ func TestSalvageAll(t *testing.T) {
 		payloads [][]byte
 		most     int
 	}{
-		"large": {large, payloads, FrameSize}, "many": {many, payloads[:3], 1},
-		"nothing": {nil, nil, FrameSize}, "payloads": {nil, payloads, FrameSize},
+		"large":    {large, payloads, FrameSize},
+		"many":     {many, payloads[:3], 1},
+		"nothing":  {nil, nil, FrameSize},
+		"payloads": {nil, payloads, FrameSize},
 	} {
 		disk := crashfs.New()
 		file, err := vfs.ReadFile(disk, buildFrames(t, disk, c.most, c.entries, c.payloads...), 10<<20)
@@ -241,10 +252,11 @@ func TestSalvageAll(t *testing.T) {
 
 // TestSalvageCut cuts a pack at each length. Each segment and group that is whole is there.
 func TestSalvageCut(t *testing.T) {
+	t.Parallel()
 	entries, _, file := small(t)
 	whole := open(t, put(t, file), damagedName)
 	groups, _ := whole.payloadEntries()
-	for n := range len(file) {
+	for n := 0; n < len(file); n += stride(7) {
 		p, rows, blobs := checkSalvaged(t, put(t, file[:n]))
 		p.Close()
 		want, wantBlobs := 0, 0

@@ -10,8 +10,8 @@ import (
 	"github.com/klauspost/compress/zstd"
 )
 
-// Found is a result of [Scan]: a message with its row, a row alone, or a payload.
-type Found struct {
+// ScanResult is a result of [Scan]: a message with its row, a row alone, or a payload.
+type ScanResult struct {
 	Message
 	Payload []byte
 	Name    *Sum  // of a payload
@@ -22,11 +22,11 @@ type Found struct {
 // yields intact parts in the order of the file, which for messages is the order of line and position. So a [Writer] can
 // make a new pack from them. It yields known but damaged items with Err, and skips unrecognisable parts. After such a
 // part, messages count only with intact rows: they could belong to a pack inside a payload. Place has no meaning.
-func Scan(fsys vfs.FS, name string) iter.Seq2[Found, error] {
-	return func(yield func(Found, error) bool) {
+func Scan(fsys vfs.FS, name string) iter.Seq2[ScanResult, error] {
+	return func(yield func(ScanResult, error) bool) {
 		f, size, err := openDamaged(fsys, name)
 		if err != nil {
-			yield(Found{}, err)
+			yield(ScanResult{}, err)
 			return
 		}
 		defer f.Close()
@@ -39,7 +39,7 @@ func Scan(fsys vfs.FS, name string) iter.Seq2[Found, error] {
 			return true
 		}}
 		if err := s.run(); err != nil {
-			yield(Found{}, fmt.Errorf("pack %s: %w", name, err))
+			yield(ScanResult{}, fmt.Errorf("pack %s: %w", name, err))
 		}
 	}
 }
@@ -55,10 +55,10 @@ type piece struct {
 }
 
 // found yields the items of a piece.
-func (p *piece) found() iter.Seq[Found] {
-	return func(yield func(Found) bool) {
+func (p *piece) found() iter.Seq[ScanResult] {
+	return func(yield func(ScanResult) bool) {
 		for i := range p.rows {
-			f := Found{Message: Message{Row: p.rows[i]}, Err: p.err}
+			f := ScanResult{Message: Message{Row: p.rows[i]}, Err: p.err}
 			if p.err == nil {
 				f.Envelope, f.Err = envelope(&p.rows[i], p.content)
 			}
@@ -70,7 +70,7 @@ func (p *piece) found() iter.Seq[Found] {
 			return
 		}
 		for i := range p.group.sums {
-			f := Found{Name: &p.group.sums[i], Err: p.err}
+			f := ScanResult{Name: &p.group.sums[i], Err: p.err}
 			if p.err == nil {
 				f.Payload, f.Err = p.group.payload(int64(i), *f.Name)
 			}

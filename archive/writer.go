@@ -54,7 +54,10 @@ func Create(fsys vfs.FS) (*Writer, error) {
 	if err != nil {
 		return nil, err
 	}
-	w := &Writer{fs: fsys, id: id, tmp: vfs.TemporaryName(FileName(id)), zstd: newEncoder(zstd.SpeedBestCompression), limit: FrameSize, known: map[Sum]bool{}}
+	w := &Writer{
+		fs: fsys, id: id, tmp: vfs.TemporaryName(FileName(id)),
+		zstd: newEncoder(zstd.SpeedBestCompression), limit: FrameSize, known: map[Sum]bool{},
+	}
 	if w.file, err = fsys.OpenFile(w.tmp, os.O_WRONLY|os.O_CREATE|os.O_EXCL); err != nil {
 		return nil, err
 	}

@@ -11,13 +11,16 @@ import (
 	"github.com/ctxdir/ctxdir/internal/vfs/crashfs"
 )
 
-var crashChoices = func() []crashfs.Choice {
-	c := []crashfs.Choice{crashfs.Lose, crashfs.Keep, crashfs.ZeroFill}
-	for seed := range uint64(25) {
+func crashChoices() []crashfs.Choice {
+	c, seeds := []crashfs.Choice{crashfs.Lose, crashfs.Keep, crashfs.ZeroFill}, uint64(25)
+	if testing.Short() {
+		seeds = 5
+	}
+	for seed := range seeds {
 		c = append(c, crashfs.Random(seed))
 	}
 	return c
-}()
+}
 
 type put func(*Store, []byte) error
 
@@ -39,6 +42,7 @@ type step struct {
 // everything again there. prepare runs before the first cut, on a store of another process.
 func cutEverywhere(t *testing.T, prepare func(*Store), steps []step) {
 	t.Helper()
+	t.Parallel()
 	for k := 1; ; k++ {
 		disk := crashfs.New()
 		if prepare != nil {
@@ -53,7 +57,7 @@ func cutEverywhere(t *testing.T, prepare func(*Store), steps []step) {
 			}
 			acked++
 		}
-		for _, c := range crashChoices {
+		for _, c := range crashChoices() {
 			left := disk.Crash(c)
 			where := fmt.Sprintf("cut at %d, %v", k, c)
 			for i, st := range steps {
@@ -144,7 +148,7 @@ func TestDurableMeanwhile(t *testing.T) {
 	if err := unsyncedPut(s, b); err != nil {
 		t.Fatal(err)
 	}
-	for _, c := range crashChoices {
+	for _, c := range crashChoices() {
 		if err := Open(disk.Crash(c)).Verify(SumOf(b)); err != nil {
 			t.Errorf("%v: %v", c, err)
 		}

@@ -18,6 +18,7 @@ import (
 	"encoding/hex"
 	"errors"
 	"fmt"
+	"strings"
 )
 
 // ErrDamaged is wrapped by errors about a blob whose file does not hold the payload of its name.
@@ -33,23 +34,12 @@ func SumOf(payload []byte) Sum { return sha256.Sum256(payload) }
 func (s Sum) String() string { return hex.EncodeToString(s[:]) }
 
 // ParseSum reads the output of [Sum.String] only. It rejects upper case, so that a payload has one name.
-func ParseSum(text string) (s Sum, err error) {
-	if len(text) != 2*len(s) {
-		return Sum{}, fmt.Errorf("blob name of %d characters, wanted %d", len(text), 2*len(s))
+func ParseSum(text string) (Sum, error) {
+	b, err := hex.DecodeString(text)
+	if err != nil || len(b) != len(Sum{}) || strings.ToLower(text) != text {
+		return Sum{}, fmt.Errorf("%.80q is not the name of a blob, %d lower-case hexadecimal digits", text, hexLen)
 	}
-	for i := range len(text) {
-		c := text[i]
-		switch {
-		case c >= '0' && c <= '9':
-			c -= '0'
-		case c >= 'a' && c <= 'f':
-			c -= 'a' - 10
-		default:
-			return Sum{}, fmt.Errorf("blob name with %q, wanted lower-case hexadecimal digits", text[i])
-		}
-		s[i/2] = s[i/2]<<4 | c
-	}
-	return s, nil
+	return Sum(b), nil
 }
 
 func damaged(sum Sum, format string, args ...any) error {

@@ -48,8 +48,8 @@ func TestMentions(t *testing.T) {
 		`torn","size":1}{"$blob":"SUM`, "\x00\xff\\\"$blob\": \"\\{{{[\"$blob\":\"SUM", `"$blob"$blob":"$blob":"SUM"`, `\u00"$blob":"SUM"`,
 	} {
 		ref := []byte(strings.ReplaceAll(spelled, "SUM", name))
-		const at = mentionPiece
-		for _, before := range []int{0, 1, at - len(ref), at - len(ref)/2, at - 1, at, 2*at - 50, 2*at + 7} {
+		for _, before := range []int{0, 1, mentionPiece - len(ref), mentionPiece - len(ref)/2, mentionPiece - 1, mentionPiece,
+			2*mentionPiece - 50, 2*mentionPiece + 7} {
 			b := slices.Concat(bytes.Repeat([]byte("x"), max(before, 0)), ref, bytes.Repeat([]byte("\n"), 1000))
 			if found := mentionsIn(t, b); !slices.Equal(found, []Sum{sum}) {
 				t.Fatalf("%s behind %d bytes: %v", spelled, before, found)
@@ -58,8 +58,8 @@ func TestMentions(t *testing.T) {
 	}
 	for _, other := range []string{
 		`{"$$blob":"SUM"}`, `{"blob":"SUM","text":"x"}`, `{"text":"{\"$blob\":\"SUM\"}"}`,
-		`{"text":"{\\u0024blob\": \"SUM\"}"}`, `{"sha256":"SUM"}`, `{"$blob":"` + name[:63] + `"}`,
-		`{"$blob":"` + strings.ToUpper(name) + `"}`, `{"$blob":["SUM"]}`, `{"$blobs":"SUM"}`,
+		`{"text":"{\\u0024blob\": \"SUM\"}"}`, `{"sha256":"SUM"}`,
+		`{"$blob":"` + name[:63] + `"}`, `{"$blob":"` + strings.ToUpper(name) + `"}`, `{"$blob":["SUM"]}`, `{"$blobs":"SUM"}`,
 	} {
 		if found := mentionsIn(t, []byte(strings.ReplaceAll(other, "SUM", name))); len(found) > 0 {
 			t.Errorf("%s: %v", other, found)
@@ -71,8 +71,6 @@ func TestMentions(t *testing.T) {
 func TestMentionsAllRefs(t *testing.T) {
 	rapid.Check(t, func(t *rapid.T) {
 		space := rapid.StringOfN(rapid.RuneFrom([]rune(" \t\r\n")), 0, 3, -1)
-		plain := func(s string) bool { return !strings.ContainsAny(s, `"\`) }
-		text := rapid.StringMatching(`[$blob:\\"a ]{0,9}`).Filter(plain)
 		spell := func(text string) string {
 			var b strings.Builder
 			for _, c := range text {
@@ -93,9 +91,27 @@ func TestMentionsAllRefs(t *testing.T) {
 			}
 			sum := SumOf(fmt.Append(nil, i))
 			want = append(want, sum)
-			gap := func() string { return space.Draw(t, "space") }
-			fmt.Fprintf(&b, "%s{%s%s%s:%s%s,%s:1}", gap(), gap(), spell("$blob"), gap(), gap(), spell(sum.String()), spell("size"))
-			b.WriteString(`,"` + text.Draw(t, "text") + `"`)
+			fmt.Fprintf(
+				&b,
+				"%s{%s%s%s:%s%s,%s:1}",
+				space.Draw(t, "space"),
+				space.Draw(t, "space"),
+				spell("$blob"),
+				space.Draw(t, "space"),
+				space.Draw(t, "space"),
+				spell(sum.String()),
+				spell("size"),
+			)
+			b.WriteString(
+				`,"` + rapid.StringMatching(
+					`[$blob:\\"a ]{0,9}`,
+				).Filter(
+					func(s string) bool { return !strings.ContainsAny(s, `"\`) },
+				).Draw(
+					t,
+					"text",
+				) + `"`,
+			)
 		}
 		b.WriteString("]")
 		refs, err := Refs([]byte(b.String()))

@@ -16,7 +16,7 @@ func (s *Store) putStream(head []byte, rest io.Reader) (sum Sum, size int64, cre
 	if err := s.mkdir(Folder); err != nil {
 		return sum, 0, false, err
 	}
-	in := &hashed{r: rest, sum: sha256.New(), size: int64(len(head))}
+	in := &hashReader{r: rest, sum: sha256.New(), size: int64(len(head))}
 	in.sum.Write(head)
 	tmp := temporary(Folder)
 	err = s.create(tmp, true, func(f vfs.File) error {
@@ -46,14 +46,14 @@ func (s *Store) putStream(head []byte, rest io.Reader) (sum Sum, size int64, cre
 	return sum, in.size, true, s.settle(tmp, sum)
 }
 
-// hashed counts and hashes the bytes read through it.
-type hashed struct {
+// hashReader counts and hashes the bytes read through it.
+type hashReader struct {
 	r    io.Reader
 	sum  hash.Hash
 	size int64
 }
 
-func (h *hashed) Read(p []byte) (int, error) {
+func (h *hashReader) Read(p []byte) (int, error) {
 	n, err := h.r.Read(p)
 	h.sum.Write(p[:n])
 	h.size += int64(n)

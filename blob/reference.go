@@ -3,7 +3,7 @@ package blob
 import (
 	"bytes"
 	"fmt"
-	"math"
+	"strconv"
 	"unicode/utf8"
 )
 
@@ -193,15 +193,10 @@ func (s *scanner) value() (raw []byte, text string) {
 func isSpace(c byte) bool { return c == ' ' || c == '\t' || c == '\n' || c == '\r' }
 
 // parseSize reads a count of bytes, or returns -1.
-func parseSize(b []byte) (n int64) {
-	if len(b) == 0 || len(b) > 1 && b[0] == '0' {
+func parseSize(b []byte) int64 {
+	n, err := strconv.ParseInt(string(b), 10, 64)
+	if err != nil || string(appendInt(nil, n)) != string(b) {
 		return -1
-	}
-	for _, c := range b {
-		if c < '0' || c > '9' || n > (math.MaxInt64-int64(c-'0'))/10 {
-			return -1
-		}
-		n = n*10 + int64(c-'0')
 	}
 	return n
 }

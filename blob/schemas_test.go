@@ -16,15 +16,15 @@ func TestSchemas(t *testing.T) {
 		name, body, media string
 		encoding          Encoding
 	}{
-		{"Anthropic", `{"content":[{"type":"image",` +
-			`"source":{"type":"base64","media_type":"image/png","data":"` + std + `"}}]}`, "image/png", Base64},
+		{"Anthropic", `{"content":[{"type":"image","source":{"type":"base64","media_type":"image/png","data":"` + std + `"}}]}`, "image/png",
+			Base64},
 		{"Anthropic, data first", `{"source":{"data":"` + std + `","media_type":"image/png","type":"base64"}}`, "image/png", Base64},
 		{"OpenAI image_url", `{"content":[{"type":"image_url","image_url":{"url":"data:image/jpeg;base64,` + std + `"}}]}`, "image/jpeg", Base64},
 		{"OpenAI Responses", `{"type":"input_image","image_url":"data:image/jpeg;base64,` + std + `"}`, "image/jpeg", Base64},
 		{"OpenAI input_audio", `{"type":"input_audio","input_audio":{"data":"` + std + `","format":"wav"}}`, "", Base64},
 		{"OpenAI audio", `{"audio":{"id":"a","expires_at":1,"data":"` + std + `","transcript":"Hi"}}`, "", Base64},
-		{"OpenAI file", `{"type":"file","file":{"filename":"a.pdf",` +
-			`"file_data":"data:application/pdf;base64,` + std + `"}}`, "application/pdf", Base64},
+		{"OpenAI file", `{"type":"file","file":{"filename":"a.pdf","file_data":"data:application/pdf;base64,` + std + `"}}`,
+			"application/pdf", Base64},
 		{"OpenAI image call", `{"type":"image_generation_call","output_format":"png","result":"` + std + `"}`, "", Base64},
 		{"OpenAI Images", `{"data":[{"b64_json":"` + std + `"}]}`, "", Base64},
 		{"Gemini", `{"parts":[{"inlineData":{"mimeType":"image/webp","data":"` + std + `"}}]}`, "image/webp", Base64},

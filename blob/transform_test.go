@@ -125,16 +125,18 @@ func TestThreshold(t *testing.T) {
 func TestStoredForm(t *testing.T) {
 	sum := SumOf([]byte("hello"))
 	stored, _, _ := roundTrip(t, `{"a":"hello","b":["h\u00e9llo"]}`, 5)
-	want := `{"a":{"$blob":"` + sum.String() + `","size":5},` +
-		`"b":[{"$blob":"` + SumOf([]byte("héllo")).String() + `","size":6,"spelling":"ascii"}]}`
+	want := `{"a":{"$blob":"` + sum.String() + `","size":5},"b":[{"$blob":"` + SumOf(
+		[]byte("héllo"),
+	).String() + `","size":6,"spelling":"ascii"}]}`
 	if stored != want {
 		t.Errorf("%s\nwanted %s", stored, want)
 	}
 	png := noise(300)
 	uri := "data:image/png;base64," + base64.StdEncoding.EncodeToString(png)
 	stored, _, _ = roundTrip(t, `{"url":"`+strings.ReplaceAll(uri, "/", `\/`)+`"}`, -1)
-	want = `{"url":{"$blob":"` + SumOf(png).String() + `","size":300,"spelling":"slash","encoding":"base64",` +
-		`"prefix":"data:image/png;base64,","media_type":"image/png"}}`
+	want = `{"url":{"$blob":"` + SumOf(
+		png,
+	).String() + `","size":300,"spelling":"slash","encoding":"base64","prefix":"data:image/png;base64,","media_type":"image/png"}}`
 	if stored != want {
 		t.Errorf("%s\nwanted %s", stored, want)
 	}
@@ -185,8 +187,11 @@ func TestUnavailable(t *testing.T) {
 	delete(m, refs[1].Sum)
 	m[refs[2].Sum] = []byte("short")
 	got, err := Resolve(stored, m.get)
-	second, third := stored[refs[1].Offset:refs[1].end], stored[refs[2].Offset:refs[2].end]
-	want := `{"a":"first payload","$blob":"b","c":[` + string(second) + "," + string(third) + `]}`
+	want := `{"a":"first payload","$blob":"b","c":[` + string(
+		stored[refs[1].Offset:refs[1].end],
+	) + "," + string(
+		stored[refs[2].Offset:refs[2].end],
+	) + `]}`
 	if string(got) != want {
 		t.Errorf("%s\nwanted %s", got, want)
 	}
@@ -279,10 +284,8 @@ func TestNotReferences(t *testing.T) {
 }
 
 func TestMalformedMessages(t *testing.T) {
-	for _, b := range []string{
-		`{"a`, `{"$blob":`, `{"$blob"`, `{"$blob":"x"`, `{"$blob":{`, `[}`, `}`, `{]`, `{"$blob":1]`, `{"a":"x" "$blob"`,
-		`{"$blob":"x""y"}`, `[[[`, `{["x"]}`, `{{"$blob":"x","size":1}}`, `{"a":1,["$blob"]}`,
-	} {
+	for _, b := range []string{`{"a`, `{"$blob":`, `{"$blob"`, `{"$blob":"x"`, `{"$blob":{`, `[}`, `}`, `{]`, `{"$blob":1]`,
+		`{"a":"x" "$blob"`, `{"$blob":"x""y"}`, `[[[`, `{["x"]}`, `{{"$blob":"x","size":1}}`, `{"a":1,["$blob"]}`} {
 		_, _, xerr := Externalise([]byte(b), Policy{0}, payloadsOf{}.put)
 		_, rerr := Resolve([]byte(b), payloadsOf{}.get)
 		_, lerr := Refs([]byte(b))

@@ -7,6 +7,9 @@ import (
 	"strings"
 )
 
+// IsFanOut reports whether a name is that of a folder between the folder of blobs and the blobs.
+func IsFanOut(name string) bool { return len(name) == 2 && strings.Trim(name, lowerDigits) == "" }
+
 // Walk yields the names of all blobs, in no particular order and in bounded memory, without opening any. It skips other
 // items: temporary files of writers, which begin with a dot, left-overs of crashes, and foreign files. If foreign is
 // not nil, Walk calls it with each such path, relative to the store's folder. An unreadable folder gives an error, and
@@ -34,7 +37,7 @@ func (s *Store) walk(dir, digits string, foreign func(string), yield func(Sum, e
 		}
 		path := dir + "/" + e.Name()
 		if len(digits) < 4 {
-			if !e.IsDir() || len(e.Name()) != 2 || strings.Trim(e.Name(), "0123456789abcdef") != "" {
+			if !e.IsDir() || !IsFanOut(e.Name()) {
 				foreign(path)
 			} else if !s.walk(path, digits+e.Name(), foreign, yield) {
 				return false

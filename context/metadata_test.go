@@ -132,9 +132,8 @@ func TestNames(t *testing.T) {
 	if got, ok := ParseMessageFile(MessageFile(id)); !ok || got != id {
 		t.Error("message file")
 	}
-	for _, bad := range []string{
-		"x.json", "0A000000-0000-4000-8000-000000000001.json", "../" + MessageFile(id), id.String(), "." + MessageFile(id),
-	} {
+	for _, bad := range []string{"x.json", "0A000000-0000-4000-8000-000000000001.json", "../" + MessageFile(id), id.String(),
+		"." + MessageFile(id)} {
 		if _, ok := ParseMessageFile(bad); ok {
 			t.Errorf("%q passes for a message file", bad)
 		}
@@ -144,18 +143,14 @@ func TestNames(t *testing.T) {
 			t.Errorf("journal %d: %d, %v", gen, got, ok)
 		}
 	}
-	for _, bad := range []string{
-		"journal-.jsonl", "journal-0.jsonl", "journal-01.jsonl", "journal-1234567890123456789.jsonl", "journal-1.json",
-		".journal-1.jsonl.tmp",
-	} {
+	for _, bad := range []string{"journal-.jsonl", "journal-0.jsonl", "journal-01.jsonl", "journal-1234567890123456789.jsonl",
+		"journal-1.json", ".journal-1.jsonl.tmp"} {
 		if _, ok := ParseJournalFile(bad); ok {
 			t.Errorf("%q passes for a journal", bad)
 		}
 	}
-	for name, want := range map[string]bool{
-		"branch-a": true, "branch-": false, "a": false, "branch-a/b": false, "branch-..": false, `branch-a\b`: false,
-		"branch-%2E%2E": true,
-	} {
+	for name, want := range map[string]bool{"branch-a": true, "branch-": false, "a": false, "branch-a/b": false, "branch-..": false,
+		`branch-a\b`: false, "branch-%2E%2E": true} {
 		if ValidFolder(name) != want {
 			t.Errorf("ValidFolder(%q) is %v", name, !want)
 		}

@@ -27,8 +27,8 @@ const (
 // PieceFile returns the name of the n-th file of messages in an item of kind TrashLine, from 1 on.
 func PieceFile(n int) string { return fmt.Sprintf("messages-%d.jsonl", n) }
 
-// Trashed is an item in a trash folder.
-type Trashed struct {
+// TrashEntry is an item in a trash folder.
+type TrashEntry struct {
 	ID   uuid.UUID
 	Path string // trash/ITEM, or trash/ITEM.json
 	Item TrashItem
@@ -42,8 +42,8 @@ type Trashed struct {
 // EachTrash yields the items in the trash of a store's or a context's folder, ordered by id and thus by removal. It
 // skips everything else there. A version comes without its envelope, which may be large: see Envelope. want, if not
 // nil, selects the items to read; versions are not folders.
-func EachTrash(fsys vfs.FS, want func(id uuid.UUID, folder bool) bool) iter.Seq2[*Trashed, error] {
-	return func(yield func(*Trashed, error) bool) {
+func EachTrash(fsys vfs.FS, want func(id uuid.UUID, folder bool) bool) iter.Seq2[*TrashEntry, error] {
+	return func(yield func(*TrashEntry, error) bool) {
 		entries, err := ListTrash(fsys)
 		if err != nil {
 			yield(nil, err)
@@ -73,17 +73,17 @@ func ListTrash(fsys vfs.FS) (entries []fs.DirEntry, err error) {
 }
 
 // Items is EachTrash for a listed trash.
-func Items(fsys vfs.FS, entries []fs.DirEntry, want func(id uuid.UUID, folder bool) bool) iter.Seq[*Trashed] {
-	return func(yield func(*Trashed) bool) {
-		var found []*Trashed
+func Items(fsys vfs.FS, entries []fs.DirEntry, want func(id uuid.UUID, folder bool) bool) iter.Seq[*TrashEntry] {
+	return func(yield func(*TrashEntry) bool) {
+		var found []*TrashEntry
 		for _, e := range entries {
 			id, ok := ParseID(strings.TrimSuffix(e.Name(), MessageEnd))
 			if folder := e.IsDir(); ok && folder == (len(e.Name()) == len(id.String())) && (folder || e.Type().IsRegular()) &&
 				(want == nil || want(id, folder)) {
-				found = append(found, &Trashed{ID: id, Path: Trash + "/" + e.Name(), fs: fsys, folder: folder})
+				found = append(found, &TrashEntry{ID: id, Path: Trash + "/" + e.Name(), fs: fsys, folder: folder})
 			}
 		}
-		slices.SortFunc(found, func(a, b *Trashed) int { return bytes.Compare(a.ID[:], b.ID[:]) })
+		slices.SortFunc(found, func(a, b *TrashEntry) int { return bytes.Compare(a.ID[:], b.ID[:]) })
 		for _, t := range found {
 			err := t.read()
 			if errors.Is(err, fs.ErrNotExist) && !t.there() {
@@ -98,24 +98,24 @@ func Items(fsys vfs.FS, entries []fs.DirEntry, want func(id uuid.UUID, folder bo
 }
 
 // ReadTrashed reads the item with a path as in EachTrash. It fails for an item without a valid description.
-func ReadTrashed(fsys vfs.FS, path string) (*Trashed, error) {
+func ReadTrashed(fsys vfs.FS, path string) (*TrashEntry, error) {
 	name := strings.TrimPrefix(path, Trash+"/")
 	id, ok := ParseID(strings.TrimSuffix(name, MessageEnd))
 	if !ok {
 		return nil, fmt.Errorf("%q is not an item in trash", path)
 	}
-	t := &Trashed{ID: id, Path: Trash + "/" + name, fs: fsys, folder: !strings.HasSuffix(name, MessageEnd)}
+	t := &TrashEntry{ID: id, Path: Trash + "/" + name, fs: fsys, folder: !strings.HasSuffix(name, MessageEnd)}
 	return t, t.read()
 }
 
 // Has reports whether the item contains a file.
-func (t *Trashed) Has(name string) bool {
+func (t *TrashEntry) Has(name string) bool {
 	_, err := t.fs.Lstat(t.Path + "/" + name)
 	return err == nil
 }
 
 // HoldsMore reports whether the item's folder contains anything that is not spent.
-func (t *Trashed) HoldsMore(spent func(name string) bool) (bool, error) {
+func (t *TrashEntry) HoldsMore(spent func(name string) bool) (bool, error) {
 	if !t.folder {
 		return false, nil
 	}
@@ -127,12 +127,12 @@ func (t *Trashed) HoldsMore(spent func(name string) bool) (bool, error) {
 	return false, nil
 }
 
-func (t *Trashed) there() bool {
+func (t *TrashEntry) there() bool {
 	_, err := t.fs.Lstat(t.Path)
 	return err == nil
 }
 
-func (t *Trashed) read() error {
+func (t *TrashEntry) read() error {
 	b, err := t.head()
 	if err != nil {
 		return err
@@ -153,7 +153,7 @@ func (t *Trashed) read() error {
 }
 
 // head returns the item's description.
-func (t *Trashed) head() ([]byte, error) {
+func (t *TrashEntry) head() ([]byte, error) {
 	if t.folder {
 		return vfs.ReadFile(t.fs, t.Path+"/"+TrashNote, maxItem)
 	}
@@ -174,7 +174,7 @@ func (t *Trashed) head() ([]byte, error) {
 }
 
 // Envelope reads the envelope of a version, byte for byte.
-func (t *Trashed) Envelope() ([]byte, error) {
+func (t *TrashEntry) Envelope() ([]byte, error) {
 	b, err := vfs.ReadFile(t.fs, t.Path, MaxMessage)
 	if err != nil {
 		return nil, err
@@ -187,7 +187,7 @@ func (t *Trashed) Envelope() ([]byte, error) {
 }
 
 // Size returns the bytes of the item's files.
-func (t *Trashed) Size() int64 {
+func (t *TrashEntry) Size() int64 {
 	if t.folder {
 		return vfs.TreeSize(t.fs, t.Path)
 	}
@@ -199,7 +199,7 @@ func (t *Trashed) Size() int64 {
 
 // Since returns the time of removal. Without a valid description it returns the later of the times of the item's id and
 // of its folder.
-func (t *Trashed) Since() time.Time {
+func (t *TrashEntry) Since() time.Time {
 	if t.Problem == nil {
 		return t.Item.RemovedAt
 	}
@@ -222,7 +222,7 @@ func TimeOf(id uuid.UUID) time.Time {
 //
 // Crash order: the folder first gets a name that begins with a dot, durably, so that half an item never looks whole.
 // SweepTrash removes what remains under that name.
-func (t *Trashed) Purge() error {
+func (t *TrashEntry) Purge() error {
 	if !t.folder {
 		return t.fs.Remove(t.Path)
 	}

@@ -19,38 +19,26 @@ func TestChat(t *testing.T) {
 		problems      []string
 	}{
 		"array": {path: "openai/messages.json", format: OpenAI, messages: []int64{5}, title: "May we come in?"},
-		"object": {
-			path: "openai/request.json", format: OpenAI, messages: []int64{5}, title: "May we come in?",
-			extra: `{"model":"gpt-4o-mini","temperature":0.20}`,
-		},
+		"object": {path: "openai/request.json", format: OpenAI, messages: []int64{5}, title: "May we come in?",
+			extra: `{"model":"gpt-4o-mini","temperature":0.20}`},
 		"objects":       {path: "openai/examples.jsonl", format: OpenAI, messages: []int64{3, 3, 3}},
 		"lines":         {path: "jsonl/log.jsonl", format: JSONL, messages: []int64{4}},
 		"message lines": {content: user + "\n" + `{"role":"assistant","content":"1.0"}`, format: OpenAI, messages: []int64{2}, title: "hi"},
 		"array of conversations": {
 			content: `[{"messages":[` + user + `],"id":"1"},` + "\n" + `{"messages":[` + user + `,3],"id":"2"},{"messages":[]},8,{"no":1}]`,
 			format:  OpenAI, messages: []int64{1, 1},
-			problems: []string{
-				"2 a JSON number, wanted an object", "2 a conversation without messages",
-				"2 a JSON number, wanted an object", "2 not a conversation",
-			},
+			problems: []string{"2 a JSON number, wanted an object", "2 a conversation without messages", "2 a JSON number, wanted an object",
+				"2 not a conversation"},
 		},
-		"array with a bad element": {
-			content: "[" + user + ",\n1,\n" + user + "]", format: OpenAI, messages: []int64{2}, title: "hi",
-			problems: []string{"2 a JSON number, wanted an object"},
-		},
-		"array cut off": {
-			content: "[\n" + user + ",\n" + user[:9], format: OpenAI, messages: []int64{1}, title: "hi",
-			problems: []string{"3 the file ends in the middle of a value"},
-		},
-		"parts": {
-			content: `[{"role":"user","content":[{"type":"image_url"},{"type":"text","text":" a\n b "}]}]`, format: OpenAI,
-			messages: []int64{1}, title: "a b",
-		},
+		"array with a bad element": {content: "[" + user + ",\n1,\n" + user + "]", format: OpenAI, messages: []int64{2}, title: "hi",
+			problems: []string{"2 a JSON number, wanted an object"}},
+		"array cut off": {content: "[\n" + user + ",\n" + user[:9], format: OpenAI, messages: []int64{1}, title: "hi",
+			problems: []string{"3 the file ends in the middle of a value"}},
+		"parts": {content: `[{"role":"user","content":[{"type":"image_url"},{"type":"text","text":" a\n b "}]}]`,
+			format: OpenAI, messages: []int64{1}, title: "a b"},
 		"one line that is no end": {content: `{"messages":[` + user + `]`, format: OpenAI, problems: []string{"1 truncated JSON value"}},
-		"messages twice": {
-			content: `{"messages":[` + user + `],"messages":[],"x":1.0}`, format: OpenAI, messages: []int64{1}, title: "hi",
-			extra: `{"messages":[],"x":1.0}`,
-		},
+		"messages twice": {content: `{"messages":[` + user + `],"messages":[],"x":1.0}`, format: OpenAI, messages: []int64{1},
+			title: "hi", extra: `{"messages":[],"x":1.0}`},
 	} {
 		t.Run(name, func(t *testing.T) {
 			path := filepath.Join(fixtures, test.path)

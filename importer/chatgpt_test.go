@@ -61,8 +61,15 @@ func exportOf(current string, nodes ...string) string {
 		}
 		name, parent, _ := strings.Cut(n, "<")
 		c, _ := json.Marshal(append([]string{}, children[name]...))
-		fmt.Fprintf(&b, `%q:{"id":%q,"message":{"author":{"role":"user"},"content":{"parts":["%s"]}},"parent":%q,"children":%s}`,
-			name, name, name, parent, c)
+		fmt.Fprintf(
+			&b,
+			`%q:{"id":%q,"message":{"author":{"role":"user"},"content":{"parts":["%s"]}},"parent":%q,"children":%s}`,
+			name,
+			name,
+			name,
+			parent,
+			c,
+		)
 	}
 	return fmt.Sprintf(`{"title":"t","conversation_id":"c","mapping":{%s},"current_node":%q}`, b.String(), current)
 }
@@ -96,8 +103,8 @@ func TestTrees(t *testing.T) {
 		"a circle beside":        {exportOf("a", "a<", "x<y", "y<x", "z<y"), []string{"main@0: a", "fork-1@0: x y z"}},
 		"into a circle":          {exportOf("x", "x<z", "y<z", "z<y"), []string{"main@0: y z x"}},
 		"only the children lists, in a circle": {
-			`{"conversation_id":"c","current_node":"c","mapping":{"a":{"children":["b","c","zzz"]},"b":{"children":null},` +
-				`"c":{"parent":null,"children":["a"]}}}`,
+			`{"conversation_id":"c","current_node":"c","mapping":{` +
+				`"a":{"children":["b","c","zzz"]},"b":{"children":null},"c":{"parent":null,"children":["a"]}}}`,
 			[]string{"main@0: a c", "fork-1@1: b"},
 		},
 		"parents win over children": {
@@ -156,13 +163,11 @@ func TestChatGPTOddities(t *testing.T) {
 		"an object a line": {good + "\n" + strings.Replace(good, `"c"`, `"c2"`, 1) + "\n", 2, nil},
 		"cut off":          {"[" + good + ",\n" + good[:40], 1, []string{"2 the file ends in the middle of a value"}},
 		"noise":            {"[" + good + ",\n@@@", 1, []string{"2 invalid JSON"}},
-		"an element no tree": {"[" + good + ",\n7,{\"mapping\":3},\n{\"mapping\":{}}]", 1, []string{
-			"2 a JSON number, wanted an object", `2 not a conversation`, "3 a conversation without messages",
-		}},
+		"an element no tree": {"[" + good + ",\n7,{\"mapping\":3},\n{\"mapping\":{}}]", 1,
+			[]string{"2 a JSON number, wanted an object", `2 not a conversation`, "3 a conversation without messages"}},
 		"a node no object": {`[{"conversation_id":"c","mapping":{"a":{"id":"a"},"b":null}}]`, 1, []string{`1 node "b"`}},
-		"two mappings": {strings.Replace(good, `"current_node"`, `"mapping":{"z":{}},"current_node"`, 1), 1, []string{
-			`1 a second "mapping"`,
-		}},
+		"two mappings": {strings.Replace(good, `"current_node"`, `"mapping":{"z":{}},"current_node"`, 1), 1,
+			[]string{`1 a second "mapping"`}},
 	} {
 		t.Run(name, func(t *testing.T) {
 			got := importFile(t, newFakeStore(), fileOf(t, "x.json", test.content), Options{Format: ChatGPT})

@@ -41,10 +41,8 @@ func TestClaudeCode(t *testing.T) {
 		problems []string
 	}{
 		{file: "simple", title: "How high is the tide at Saint-Malo today?", messages: 8, branches: []string{"main@0+8"}},
-		{
-			file: "release-notes-monday", title: "Write the release notes for tide 1.4. Look at the commits first.",
-			messages: 8, branches: []string{"main@0+8"},
-		},
+		{file: "release-notes-monday", title: "Write the release notes for tide 1.4. Look at the commits first.", messages: 8,
+			branches: []string{"main@0+8"}},
 		{
 			file: "release-notes-tuesday", title: "Write the release notes for tide 1.4. Look at the commits first.", messages: 18,
 			branches: []string{"main@0+8", "fork-1@6+6", "sidechain-39fe52b8@8+4"}, active: "fork-1",
@@ -130,19 +128,19 @@ func TestForkAndSidechainShowTheirPath(t *testing.T) {
 	importFile(t, s, filepath.Join(fixtures, "claude-code/release-notes-tuesday.jsonl"), Options{})
 	c := s.only(t)
 	shared := []string{
-		"file-history-snapshot", "user: Write the release notes ", "assistant",
-		"progress", "user", "assistant: Three changes: neap",
+		"file-history-snapshot",
+		"user: Write the release notes ",
+		"assistant",
+		"progress",
+		"user",
+		"assistant: Three changes: neap",
 	}
 	for branch, want := range map[string][]string{
 		"main": slices.Concat(shared, []string{"user: Formal, one line each.", "assistant: - Corrected the sig"}),
-		"fork-1": slices.Concat(shared, []string{
-			"user: Friendly, please, and th", "assistant", "user", "assistant: tide 1.4 is out! Ne", "user: Perfect.",
-			"assistant: Fair winds!",
-		}),
-		"sidechain-39fe52b8": slices.Concat(shared, []string{
-			"user: Friendly, please, and th", "assistant", "user: Find out who reported th", "assistant", "user",
-			"assistant: Grace and Edsger.",
-		}),
+		"fork-1": slices.Concat(shared, []string{"user: Friendly, please, and th", "assistant", "user",
+			"assistant: tide 1.4 is out! Ne", "user: Perfect.", "assistant: Fair winds!"}),
+		"sidechain-39fe52b8": slices.Concat(shared, []string{"user: Friendly, please, and th", "assistant", "user: Find out who reported th",
+			"assistant", "user", "assistant: Grace and Edsger."}),
 	} {
 		if d := cmp.Diff(want, texts(c, branch)); d != "" {
 			t.Errorf("%s: %s", branch, d)
@@ -251,8 +249,13 @@ func line(spec string, more ...string) string {
 	case "reply":
 		return head + fmt.Sprintf(`,"type":"assistant","message":{"id":"%s","role":"assistant","content":[]}`, f[3]) + tail
 	case "task":
-		use := fmt.Sprintf(`{"type":"tool_use","id":"%s","name":"Task","input":{"prompt":"%s"}}`, f[4], f[5])
-		return head + fmt.Sprintf(`,"type":"assistant","message":{"id":"%s","role":"assistant","content":[%s]}`, f[3], use) + tail
+		return head + fmt.Sprintf(
+			`,"type":"assistant","message":{"id":"%s","role":"assistant",`+
+				`"content":[{"type":"tool_use","id":"%s","name":"Task","input":{"prompt":"%s"}}]}`,
+			f[3],
+			f[4],
+			f[5],
+		) + tail
 	}
 	return head + fmt.Sprintf(`,"type":"%s"`, f[0]) + tail
 }
@@ -265,31 +268,23 @@ func TestPlacing(t *testing.T) {
 		want  []string // branch@base: ids
 	}{
 		"three prompts under one reply": {
-			[]string{
-				line("prompt u1 - a"), line("reply a1 u1 m1"), line("prompt u2 a1 b"), line("prompt u3 a1 c"),
-				line("reply a3 u3 m3"), line("prompt u4 a1 d"),
-			},
+			[]string{line("prompt u1 - a"), line("reply a1 u1 m1"), line("prompt u2 a1 b"), line("prompt u3 a1 c"), line("reply a3 u3 m3"),
+				line("prompt u4 a1 d")},
 			[]string{"main@0: u1 a1 u2", "fork-1@2: u3 a3", "fork-2@2: u4"},
 		},
 		"back to an older branch": {
-			[]string{
-				line("prompt u1 - a"), line("reply a1 u1 m1"), line("prompt u2 a1 b"), line("prompt u3 a1 c"),
-				line("reply a2 u2 m2"), line("progress p u3"), line("prompt u5 a2 e"),
-			},
+			[]string{line("prompt u1 - a"), line("reply a1 u1 m1"), line("prompt u2 a1 b"), line("prompt u3 a1 c"), line("reply a2 u2 m2"),
+				line("progress p u3"), line("prompt u5 a2 e")},
 			[]string{"main@0: u1 a1 u2 a2 u5", "fork-1@2: u3 p"},
 		},
 		"a parent in the shared part continues the branch at hand": {
-			[]string{
-				line("prompt u1 - a"), line("reply a1 u1 m1"), line("prompt u2 a1 b"), line("prompt u3 a1 c"),
-				line("system s a1"), line("result r u1"),
-			},
+			[]string{line("prompt u1 - a"), line("reply a1 u1 m1"), line("prompt u2 a1 b"), line("prompt u3 a1 c"), line("system s a1"),
+				line("result r u1")},
 			[]string{"main@0: u1 a1 u2", "fork-1@2: u3 s r"},
 		},
 		"a fork of a fork, and one behind it of the shared part": {
-			[]string{
-				line("prompt u1 - a"), line("reply a1 u1 m1"), line("prompt u2 a1 b"), line("prompt u3 a1 c"),
-				line("reply a3 u3 m3"), line("prompt u4 a3 d"), line("prompt u5 a3 e"), line("prompt u6 a1 f"),
-			},
+			[]string{line("prompt u1 - a"), line("reply a1 u1 m1"), line("prompt u2 a1 b"), line("prompt u3 a1 c"), line("reply a3 u3 m3"),
+				line("prompt u4 a3 d"), line("prompt u5 a3 e"), line("prompt u6 a1 f")},
 			[]string{"main@0: u1 a1 u2", "fork-1@2: u3 a3 u4", "fork-2@4: u5", "fork-3@2: u6"},
 		},
 		"two replies, then more of the first": {
@@ -297,32 +292,24 @@ func TestPlacing(t *testing.T) {
 			[]string{"main@0: u1 a1 a2", "fork-1@1: b1 b2"},
 		},
 		"replies of one message, replies to a result": {
-			[]string{
-				line("prompt u1 - a"), line("reply a1 u1 m1"), line("reply a2 u1 m1"), line("result r a1"), line("reply a3 r m2"),
-				line("reply a4 r m3"),
-			},
+			[]string{line("prompt u1 - a"), line("reply a1 u1 m1"), line("reply a2 u1 m1"), line("result r a1"), line("reply a3 r m2"),
+				line("reply a4 r m3")},
 			[]string{"main@0: u1 a1 a2 r a3 a4"},
 		},
 		"what no one typed": {
-			[]string{
-				line("prompt u1 - a"), line("reply a1 u1 m1"), line("prompt u2 a1 b"), line("prompt u3 a1 c", `"isMeta":true`),
+			[]string{line("prompt u1 - a"), line("reply a1 u1 m1"), line("prompt u2 a1 b"), line("prompt u3 a1 c", `"isMeta":true`),
 				line("prompt u4 a1 d", `"isCompactSummary":true`), line("prompt u5 a1 e", `"toolUseResult":"Error"`),
-				line("prompt u6 a1 f", `"sourceToolUseID":"x"`),
-			},
+				line("prompt u6 a1 f", `"sourceToolUseID":"x"`)},
 			[]string{"main@0: u1 a1 u2 u3 u4 u5 u6"},
 		},
 		"a history written out again": {
-			[]string{
-				line("prompt u1 - a"), line("reply a1 u1 m1"), line("prompt u2 a1 b"), line("prompt u1 - a"),
-				line("reply a1 u1 m1"), line("prompt u2 a1 b"), line("reply a2 u2 m2"),
-			},
+			[]string{line("prompt u1 - a"), line("reply a1 u1 m1"), line("prompt u2 a1 b"), line("prompt u1 - a"), line("reply a1 u1 m1"),
+				line("prompt u2 a1 b"), line("reply a2 u2 m2")},
 			[]string{"main@0: u1 a1 u2 u1 a1 u2 a2"},
 		},
 		"a history written out again, and left": {
-			[]string{
-				line("prompt u1 - a"), line("reply a1 u1 m1"), line("prompt u2 a1 b"), line("prompt u1 - a"),
-				line("reply a1 u1 m1"), line("prompt u9 a1 z"),
-			},
+			[]string{line("prompt u1 - a"), line("reply a1 u1 m1"), line("prompt u2 a1 b"), line("prompt u1 - a"), line("reply a1 u1 m1"),
+				line("prompt u9 a1 z")},
 			[]string{"main@0: u1 a1 u2 u1 a1 u9"},
 		},
 		"one prompt written twice": {
@@ -340,8 +327,8 @@ func TestPlacing(t *testing.T) {
 		"spawned by a call's id, by an agent's name, by a parent": {
 			[]string{
 				line("prompt u1 - a"), line("task a1 u1 m1 t1 find"), line("progress p1 a1"),
-				line("prompt x1 - other", side, `"parentToolUseID":"t1"`), line("prompt y1 p1 words", side, `"agentId":"7f3a"`),
-				line("reply y2 - my", side, `"agentId":"7f3a"`),
+				line("prompt x1 - other", side, `"parentToolUseID":"t1"`),
+				line("prompt y1 p1 words", side, `"agentId":"7f3a"`), line("reply y2 - my", side, `"agentId":"7f3a"`),
 				line("prompt z1 u1 words", side), line("reply z2 nowhere mz", side),
 			},
 			[]string{"main@0: u1 a1 p1", "sidechain-*@2: x1", "sidechain-7f3a@3: y1 y2", "sidechain-*@1: z1 z2"},

@@ -25,9 +25,8 @@ func TestDetect(t *testing.T) {
 		"claude behind others":     {`{"silly":"this"}` + "\n" + claude, ClaudeCode, nil},
 		"claude, the rest cut off": {claude[:60], ClaudeCode, nil},
 		"claude, summary":          {`{"type":"summary","summary":"x","leafUuid":"y"}`, ClaudeCode, nil},
-		"claude, a line of 5 MB": {
-			`{"parentUuid":null,"sessionId":"s","type":"user","message":"` + strings.Repeat("x", 5<<20) + `"}`, ClaudeCode, nil,
-		},
+		"claude, a line of 5 MB": {`{"parentUuid":null,"sessionId":"s","type":"user","message":"` + strings.Repeat("x", 5<<20) + `"}`,
+			ClaudeCode, nil},
 		"chatgpt":                   {"[" + exportOf("a", "a<") + "]", ChatGPT, nil},
 		"chatgpt, pretty":           {"{\n \"title\": \"x\",\n \"mapping\": {\n}}", ChatGPT, nil},
 		"chatgpt, large":            {"[{\"title\":\"x\",\n\"mapping\":{\"a\":\"" + strings.Repeat("x", 5<<20) + "\"}}]", ChatGPT, nil},

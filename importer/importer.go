@@ -197,7 +197,7 @@ func (j *job) report(line int64, reason string) {
 
 // reader reads the file from the beginning up to its size when opened.
 func (j *job) reader(progress func(read, size int64)) io.Reader {
-	return &metered{vfs.FileOf(j.file), 0, j.size, progress}
+	return &progressReader{vfs.FileOf(j.file), 0, j.size, progress}
 }
 
 // records returns the records of the file. report and progress may be nil.
@@ -208,15 +208,15 @@ func (j *job) records(report func(line int64, reason string), progress func(read
 	return newValues(j, report, progress)
 }
 
-// metered reads a file and reports its progress. Of an unwritten part, which reads as zeros, it returns only the first
+// progressReader reads a file and reports its progress. Of an unwritten part, which reads as zeros, it returns only the first
 // ones.
-type metered struct {
+type progressReader struct {
 	file       vfs.File
 	read, size int64
 	progress   func(read, size int64)
 }
 
-func (m *metered) Read(p []byte) (int, error) {
+func (m *progressReader) Read(p []byte) (int, error) {
 	p = p[:min(int64(len(p)), m.size-m.read)]
 	if len(p) == 0 {
 		return 0, io.EOF

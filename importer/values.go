@@ -15,7 +15,7 @@ import (
 // current value. After a syntax error, values cannot be separated any more, so the rest is reported as one problem.
 type values struct {
 	d      *jsontext.Decoder
-	src    *bounded
+	src    *limitReader
 	file   io.ReaderAt
 	report func(line int64, reason string) // may be nil
 
@@ -34,7 +34,7 @@ func newValues(j *job, report func(int64, string), progress func(read, size int6
 		v.start = int64(n)
 		_, _ = io.ReadFull(r, head[:])
 	}
-	v.src = &bounded{r: r, limit: j.o.MaxRecord}
+	v.src = &limitReader{r: r, limit: j.o.MaxRecord}
 	v.d = jsontext.NewDecoder(v.src, lenient...)
 	return v
 }
@@ -109,15 +109,15 @@ func (v *values) lineAt(offset int64) int64 {
 	return v.line
 }
 
-// bounded fails if the reader wants more than limit bytes after floor, so that an endless value does not fill the
+// limitReader fails if the reader wants more than limit bytes after floor, so that an endless value does not fill the
 // memory.
-type bounded struct {
+type limitReader struct {
 	r           io.Reader
 	read, floor int64
 	limit       int64
 }
 
-func (b *bounded) Read(p []byte) (int, error) {
+func (b *limitReader) Read(p []byte) (int, error) {
 	if b.read-b.floor > b.limit {
 		return 0, ErrTooLarge
 	}

@@ -27,8 +27,8 @@ func (x *examination) collected(file uuid.UUID, env *message.Envelope) (item str
 }
 
 // trashedLines yields the ends of lines in the context's trash, as far as the trash is readable.
-func trashedLines(dir *ctxfolder.Dir) iter.Seq[*ctxfolder.Trashed] {
-	return func(yield func(*ctxfolder.Trashed) bool) {
+func trashedLines(dir *ctxfolder.Dir) iter.Seq[*ctxfolder.TrashEntry] {
+	return func(yield func(*ctxfolder.TrashEntry) bool) {
 		for t, err := range ctxfolder.EachTrash(dir.FS, func(_ uuid.UUID, folder bool) bool { return folder }) {
 			if err != nil || t.Problem == nil && t.Item.Kind == ctxfolder.TrashLine && !yield(t) {
 				return

@@ -309,7 +309,7 @@ func (s *Store) rightName(folder, name string) string {
 		}
 		ours = ours || slices.Contains(storeFolders, lower)
 	case parts[0] == blob.Folder && len(parts) < 3:
-		ours = len(lower) == 2 && strings.Trim(lower, "0123456789abcdef") == ""
+		ours = blob.IsFanOut(lower)
 	case parts[0] == blob.Folder && s.ReadData:
 		_, ours = blob.ParseFile(lower)
 	}

@@ -5,7 +5,6 @@ import (
 	"errors"
 	"io/fs"
 	"path"
-	"strings"
 
 	"github.com/ctxdir/ctxdir/blob"
 	ctxfolder "github.com/ctxdir/ctxdir/context"
@@ -151,7 +150,7 @@ func (s *Store) blobFolders(ctx context.Context, folder string, depth int, repor
 		return err
 	}
 	for e, err := range s.entriesOf(ctx, folder) {
-		if err == nil && len(e.Name()) == 2 && strings.Trim(e.Name(), "0123456789abcdef") == "" {
+		if err == nil && blob.IsFanOut(e.Name()) {
 			err = s.blobFolders(ctx, folder+"/"+e.Name(), depth+1, report)
 		}
 		if err != nil {

@@ -23,7 +23,7 @@ func (f *File) scanBranches() error {
 		}
 	}
 	_ = r.UnreadByte()
-	in := &counted{r: r, limit: f.limit + 1<<20, zero: -1, stop: f.stop}
+	in := &limitReader{r: r, limit: f.limit + 1<<20, zero: -1, stop: f.stop}
 	d := jsontext.NewDecoder(in, message.Verbatim...)
 	if _, err := d.ReadToken(); err != nil {
 		return readable(err, in)
@@ -53,7 +53,7 @@ func (f *File) scanBranches() error {
 	return nil
 }
 
-func (f *File) scanBranch(d *jsontext.Decoder, in *counted, b *Branch) error {
+func (f *File) scanBranch(d *jsontext.Decoder, in *limitReader, b *Branch) error {
 	if _, err := d.ReadToken(); err != nil {
 		return err
 	}
@@ -90,7 +90,7 @@ const maxBranches = 1 << 16
 // maxMissing limits the elements of a list that the pool lacks: metadata.json keeps them.
 const maxMissing = 1 << 16
 
-func (f *File) scanList(d *jsontext.Decoder, in *counted, b *Branch) error {
+func (f *File) scanList(d *jsontext.Decoder, in *limitReader, b *Branch) error {
 	if _, err := d.ReadToken(); err != nil {
 		return err
 	}

@@ -111,9 +111,8 @@ func TestFindOdd(t *testing.T) {
 // TestFindAmong: a file that is no JSON is told only beside a legacy context, or beside what was migrated; and one that
 // is too long to be looked at whole is not taken for one.
 func TestFindAmong(t *testing.T) {
-	for with, want := range map[string]string{
-		"whole.json": "error", "whole.json.old": "error", "whole.JSON.old-2": "error", "notes.txt.old": "None",
-	} {
+	for with, want := range map[string]string{"whole.json": "error", "whole.json.old": "error", "whole.JSON.old-2": "error",
+		"notes.txt.old": "None"} {
 		dir := t.TempDir()
 		write(t, dir, with, legacytest.Whole(id))
 		write(t, dir, "comment.json", "{ // no\n}")

@@ -165,7 +165,7 @@ func (f *File) scan(name string, sum hash.Hash) error {
 	f.stamp.add(name, info)
 	r, mark := withoutMark(io.TeeReader(f.file, sum))
 	f.mark = mark
-	in := &counted{r: r, limit: f.limit + 1<<20, zero: -1, report: f.read, stop: f.stop}
+	in := &limitReader{r: r, limit: f.limit + 1<<20, zero: -1, report: f.read, stop: f.stop}
 	d := jsontext.NewDecoder(in, message.Verbatim...)
 	err = f.scanObject(d, in)
 	f.Size = f.mark + in.read
@@ -184,7 +184,7 @@ func withoutMark(r io.Reader) (io.Reader, int64) {
 }
 
 // readable explains why a file is not readable as JSON.
-func readable(err error, in *counted) error {
+func readable(err error, in *limitReader) error {
 	var syntactic *jsontext.SyntacticError
 	switch {
 	case err == nil, errors.Is(err, ErrDamaged):
@@ -204,7 +204,7 @@ func readable(err error, in *counted) error {
 	return err
 }
 
-func (f *File) scanObject(d *jsontext.Decoder, in *counted) error {
+func (f *File) scanObject(d *jsontext.Decoder, in *limitReader) error {
 	if t, err := d.ReadToken(); err != nil || t.Kind() != '{' {
 		if err == nil {
 			err = damaged("it is not an object")
@@ -252,7 +252,7 @@ func (f *File) scanObject(d *jsontext.Decoder, in *counted) error {
 }
 
 // nextMember reads the name of the next member of an object.
-func nextMember(d *jsontext.Decoder, in *counted) (m Member, err error) {
+func nextMember(d *jsontext.Decoder, in *limitReader) (m Member, err error) {
 	in.floor = d.InputOffset()
 	raw, err := d.ReadValue()
 	if err == nil {
@@ -271,7 +271,7 @@ func shallowNext(d *jsontext.Decoder) (jsontext.Value, error) {
 }
 
 // skipMembers skips the members of an object; the limit applies to each.
-func skipMembers(d *jsontext.Decoder, in *counted) error {
+func skipMembers(d *jsontext.Decoder, in *limitReader) error {
 	if _, err := d.ReadToken(); err != nil {
 		return err
 	}
@@ -289,7 +289,7 @@ func skipMembers(d *jsontext.Decoder, in *counted) error {
 }
 
 // scanPool notes the places of the nodes.
-func (f *File) scanPool(d *jsontext.Decoder, in *counted) error {
+func (f *File) scanPool(d *jsontext.Decoder, in *limitReader) error {
 	if _, err := d.ReadToken(); err != nil {
 		return err
 	}
@@ -357,8 +357,8 @@ func (f *File) lookup(k key) (int32, bool) {
 	return f.byKey[i-1], true
 }
 
-// counted counts bytes, and fails more than limit bytes after floor: an endless value must not fill the memory.
-type counted struct {
+// limitReader counts bytes, and fails more than limit bytes after floor: an endless value must not fill the memory.
+type limitReader struct {
 	r           io.Reader
 	read, floor int64
 	limit       int64
@@ -369,7 +369,7 @@ type counted struct {
 
 var errLimit = errors.New("limit")
 
-func (c *counted) Read(p []byte) (int, error) {
+func (c *limitReader) Read(p []byte) (int, error) {
 	if c.read-c.floor > c.limit {
 		return 0, errLimit
 	}

@@ -135,7 +135,7 @@ func (l *Loader) read(span Span, e *index.Entry, file stat, record []byte) *Mess
 	if record != nil {
 		info, err := file(span.Folder, e.FileID())
 		if errors.Is(err, fs.ErrNotExist) || err == nil && ctxfolder.Untouched(info, e.Size, e.StoredAt()) {
-			if m := l.fromRecord(span, record); m != nil {
+			if m := l.Committed(record); m != nil {
 				return m
 			}
 		}
@@ -144,7 +144,7 @@ func (l *Loader) read(span Span, e *index.Entry, file stat, record []byte) *Mess
 	if err == nil {
 		return m
 	}
-	if m := l.fromRecord(span, record); m != nil {
+	if m := l.Committed(record); m != nil {
 		return m
 	}
 	if errors.Is(err, fs.ErrNotExist) && e.Lost == "" {
@@ -184,7 +184,7 @@ func (l *Loader) moved(span Span, e *index.Entry) *Message {
 			break
 		}
 		record, _ := l.log.ReadRecord(&entries[0])
-		if m := l.fromRecord(span, record); m != nil {
+		if m := l.Committed(record); m != nil {
 			return m
 		}
 		for _, span.Folder = range folders {
@@ -196,25 +196,14 @@ func (l *Loader) moved(span Span, e *index.Entry) *Message {
 	return nil
 }
 
-func (l *Loader) fromRecord(span Span, record []byte) *Message {
-	if record == nil {
-		return nil
-	}
-	env, err := message.ParseTrusted(record)
-	if err != nil {
-		return nil
-	}
-	return l.messageOf(span, &env, int64(len(record)))
-}
-
-// Committed returns the message in a journal's record, nil for another record. The message refers to the record's
-// bytes.
+// Committed returns the message in a record of a journal or a pack, nil for another record. The message refers to the
+// record's bytes.
 func (l *Loader) Committed(record []byte) *Message {
 	env, err := message.ParseTrusted(record)
 	if err != nil {
 		return nil
 	}
-	return l.messageOf(Span{Line: env.Line}, &env, int64(len(record)))
+	return l.messageOf(&env, int64(len(record)))
 }
 
 func (l *Loader) fromFile(span Span, e *index.Entry) (*Message, error) {
@@ -226,16 +215,16 @@ func (l *Loader) fromFile(span Span, e *index.Entry) (*Message, error) {
 	if err != nil {
 		return nil, fmt.Errorf("%w: %w", index.ErrDamaged, err)
 	}
-	env.Position = e.Position
-	m := l.messageOf(span, &env, int64(len(raw)))
+	env.Line, env.Position = span.Line, e.Position
+	m := l.messageOf(&env, int64(len(raw)))
 	// A later stored_at means that this version was committed after the entry was read.
 	m.Edited = is == index.FileEdited && e.Lost == "" && env.StoredAt.UnixNano() == e.At
 	return m, nil
 }
 
-func (l *Loader) messageOf(span Span, env *message.Envelope, size int64) *Message {
+func (l *Loader) messageOf(env *message.Envelope, size int64) *Message {
 	return &Message{
-		ID: env.ID, Position: env.Position, Line: span.Line, Role: env.Role, Type: env.Type,
+		ID: env.ID, Position: env.Position, Line: env.Line, Role: env.Role, Type: env.Type,
 		CreatedAt: env.CreatedAt, StoredAt: env.StoredAt, OriginID: env.OriginID, Source: env.Source, Stored: env.Body,
 		size: size, from: l,
 	}
@@ -247,7 +236,8 @@ func (l *Loader) Loaded(span Span, e *index.Entry, raw []byte) (*Message, error)
 	if err != nil {
 		return nil, fmt.Errorf("%w: %w", index.ErrDamaged, err)
 	}
-	m := l.messageOf(span, &env, int64(len(raw)))
+	env.Line = span.Line
+	m := l.messageOf(&env, int64(len(raw)))
 	l.pool.add(l.key(span, e), m, l.epoch.Load())
 	return m, nil
 }

@@ -15,7 +15,7 @@ type Pool struct {
 	max   int64
 	size  int64
 	items map[poolKey]*list.Element
-	order *list.List // of *pooled, the most recently used first
+	order *list.List // of *poolItem, the most recently used first
 	under map[poolKey]*flight
 }
 
@@ -28,7 +28,7 @@ type poolKey struct {
 	at       int64
 }
 
-type pooled struct {
+type poolItem struct {
 	key     poolKey
 	message *Message
 	epoch   uint64 // of the last check of its file
@@ -102,13 +102,13 @@ func (p *Pool) peek(k poolKey, epoch uint64) (m *Message, current bool) {
 }
 
 // find returns the item of a key, nil without one. The caller holds mu.
-func (p *Pool) find(k poolKey) *pooled {
+func (p *Pool) find(k poolKey) *poolItem {
 	el, ok := p.items[k]
 	if !ok {
 		return nil
 	}
 	p.order.MoveToFront(el)
-	return el.Value.(*pooled)
+	return el.Value.(*poolItem)
 }
 
 // add puts a loaded message into the pool.
@@ -121,14 +121,14 @@ func (p *Pool) add(k poolKey, m *Message, epoch uint64) {
 	if m.cost() > p.max {
 		return
 	}
-	p.items[k] = p.order.PushFront(&pooled{k, m, epoch})
+	p.items[k] = p.order.PushFront(&poolItem{k, m, epoch})
 	for p.size += m.cost(); p.size > p.max; {
 		p.drop(p.order.Back())
 	}
 }
 
 func (p *Pool) drop(el *list.Element) {
-	it := p.order.Remove(el).(*pooled)
+	it := p.order.Remove(el).(*poolItem)
 	delete(p.items, it.key)
 	p.size -= it.message.cost()
 }

@@ -19,36 +19,40 @@ func TestValid(t *testing.T) {
 	if err != nil || string(want.AppendTo(nil)) != text {
 		t.Fatalf("%s, %v", want.AppendTo(nil), err)
 	}
-	upper := strings.NewReplacer(id, strings.ToUpper(id), line, strings.ToUpper(line), prev, strings.ToUpper(prev))
-	const members = `"id":"` + id + `","line":"` + line + `"`
 	for name, x := range map[string]struct {
 		old, new string
 		same     bool // it says the same
 	}{
-		"as it is":                     {"", "", true},
-		"byte order mark":              {text, "\ufeff" + text, true},
-		"line ends":                    {text, text + "\r\n\r\n", true},
-		"mark in the middle":           {`,"role"`, "\ufeff,\"role\"", false},
-		"two marks":                    {text, "\ufeff\ufeff" + text, false},
-		"white space":                  {`,"role":"user"`, " ,\t\"role\" :\r\n\"user\"", true},
-		"upper-case id":                {id, strings.ToUpper(id), true},
-		"upper-case ids":               {text, upper.Replace(text), true},
-		"upper-case id, another order": {members, `"line":"` + line + `","id":"` + strings.ToUpper(id) + `"`, true},
-		"id without hyphens":           {id, strings.ReplaceAll(id, "-", ""), false},
-		"id in braces":                 {id, "{" + id + "}", false},
-		"id as URN":                    {id, "urn:uuid:" + id, false},
-		"prev in braces":               {prev, "{" + prev + "}", false},
-		"id a number":                  {`"` + id + `"`, `7`, false},
-		"another time zone":            {"2026-01-02T03:04:05Z", "2026-01-02T04:04:05+01:00", true},
-		"no id":                        {`"id"`, `"no"`, false},
-		"id null":                      {`"` + id + `"`, `null`, false},
-		"no stored_at":                 {`"stored_at"`, `"no"`, false},
-		"stored_at null":               {`"2026-01-02T03:04:05Z"`, `null`, false},
-		"no message":                   {`"message":{`, `"no":{`, false},
-		"message null":                 {`{"a":1}`, `null`, false},
-		"message a list":               {`{"a":1}`, `[]`, false},
-		"optional members null": {`"role":"user"`, `"role":"user","type":null,"file":null,"payloads":null,"created_at":null,` +
-			`"origin_id":null,"source":null,"branch":null`, true},
+		"as it is":           {"", "", true},
+		"byte order mark":    {text, "\ufeff" + text, true},
+		"line ends":          {text, text + "\r\n\r\n", true},
+		"mark in the middle": {`,"role"`, "\ufeff,\"role\"", false},
+		"two marks":          {text, "\ufeff\ufeff" + text, false},
+		"white space":        {`,"role":"user"`, " ,\t\"role\" :\r\n\"user\"", true},
+		"upper-case id":      {id, strings.ToUpper(id), true},
+		"upper-case ids": {
+			text, strings.NewReplacer(id, strings.ToUpper(id), line, strings.ToUpper(line), prev, strings.ToUpper(prev)).Replace(text), true,
+		},
+		"upper-case id, another order": {
+			`"id":"` + id + `","line":"` + line + `"`, `"line":"` + line + `","id":"` + strings.ToUpper(id) + `"`, true,
+		},
+		"id without hyphens": {id, strings.ReplaceAll(id, "-", ""), false},
+		"id in braces":       {id, "{" + id + "}", false},
+		"id as URN":          {id, "urn:uuid:" + id, false},
+		"prev in braces":     {prev, "{" + prev + "}", false},
+		"id a number":        {`"` + id + `"`, `7`, false},
+		"another time zone":  {"2026-01-02T03:04:05Z", "2026-01-02T04:04:05+01:00", true},
+		"no id":              {`"id"`, `"no"`, false},
+		"id null":            {`"` + id + `"`, `null`, false},
+		"no stored_at":       {`"stored_at"`, `"no"`, false},
+		"stored_at null":     {`"2026-01-02T03:04:05Z"`, `null`, false},
+		"no message":         {`"message":{`, `"no":{`, false},
+		"message null":       {`{"a":1}`, `null`, false},
+		"message a list":     {`{"a":1}`, `[]`, false},
+		"optional members null": {
+			`"role":"user"`,
+			`"role":"user","type":null,"file":null,"payloads":null,"created_at":null,"origin_id":null,"source":null,"branch":null`, true,
+		},
 		"unknown member":            {`"role":"user"`, `"role":"user","mood":["good"]`, true},
 		"repeated, the last counts": {`"role":"user"`, `"role":"tool","role":"user"`, true},
 		"position with a fraction":  {`"position":3`, `"position":3.0`, false},

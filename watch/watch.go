@@ -184,8 +184,8 @@ func (h *Hints) Every() time.Duration {
 // Changed returns a channel that receives when Take has hints.
 func (h *Hints) Changed() <-chan struct{} { return h.wake }
 
-// Taken is a set of hints.
-type Taken struct {
+// Batch is a set of hints.
+type Batch struct {
 	All     bool            // anything may have changed
 	Folders map[string]bool // these folders may have changed
 	Files   map[string]bool // these files in them may have changed
@@ -193,10 +193,10 @@ type Taken struct {
 }
 
 // Take returns the hints since its last call.
-func (h *Hints) Take() Taken {
+func (h *Hints) Take() Batch {
 	h.mu.Lock()
 	defer h.mu.Unlock()
-	t := Taken{h.all, h.folders, h.files, h.cut}
+	t := Batch{h.all, h.folders, h.files, h.cut}
 	h.all, h.cut, h.folders, h.files = false, false, map[string]bool{}, map[string]bool{}
 	return t
 }

@@ -10,7 +10,7 @@ import (
 )
 
 // wanted waits for hints until there is one that is wanted.
-func wanted(h *Hints, good func(Taken) bool) {
+func wanted(h *Hints, good func(Batch) bool) {
 	for !good(h.Take()) {
 		<-h.Changed()
 	}
@@ -35,19 +35,19 @@ func TestHints(t *testing.T) {
 	h.Watch(filepath.Join(dir, "nowhere"))
 	file := filepath.Join(dir, "a")
 	write(t, file)
-	wanted(h, func(got Taken) bool { return got.Folders[dir] && got.Files[file] })
+	wanted(h, func(got Batch) bool { return got.Folders[dir] && got.Files[file] })
 	// A folder that appears is watched if it is to be: what happens in it from then on is told.
 	if err := os.Mkdir(below, 0o700); err != nil {
 		t.Fatal(err)
 	}
-	wanted(h, func(got Taken) bool { return got.Files[below] })
+	wanted(h, func(got Batch) bool { return got.Files[below] })
 	file = filepath.Join(below, "b")
 	write(t, file)
-	wanted(h, func(got Taken) bool { return got.Folders[below] && got.Files[file] })
+	wanted(h, func(got Batch) bool { return got.Folders[below] && got.Files[file] })
 	h.Forget(below)
 	write(t, filepath.Join(below, "c"))
 	write(t, filepath.Join(dir, "d"))
-	wanted(h, func(got Taken) bool {
+	wanted(h, func(got Batch) bool {
 		if got.Files[filepath.Join(below, "c")] {
 			t.Error("there is a hint about a folder that is not watched")
 		}
@@ -90,7 +90,7 @@ func TestOverflow(t *testing.T) {
 		write(t, filepath.Join(dir, fmt.Sprint(i)))
 	}
 	h.mu.Unlock()
-	wanted(h, func(got Taken) bool { return got.All })
+	wanted(h, func(got Batch) bool { return got.All })
 	if h.Polling() != nil {
 		t.Errorf("it is polled: %v", h.Polling())
 	}

@@ -142,12 +142,13 @@ func TestTry(t *testing.T) {
 		"of two seconds now":   {faultyFS{coarse: 2 * time.Second}, KindClock, OK, ""},
 		"times cannot be set":  {faultyFS{modTime: fs.ErrPermission}, KindTimes, Warning, "cannot set"},
 		"two hold a lock":      {faultyFS{lock: func(l vfs.Lock) vfs.Lock { return free{l} }}, KindLock, Error, "two handles can hold"},
-		"nobody gets a lock":   {faultyFS{lock: func(l vfs.Lock) vfs.Lock { return refusing{l} }}, KindLock, Error, "cannot acquire a lock: another process"},
-		"no locks":             {faultyFS{lock: func(l vfs.Lock) vfs.Lock { return failing{l} }}, KindLock, Error, "no locks available"},
-		"case":                 {faultyFS{fold: true}, KindNames, Info, "the same in upper and lower case;"},
-		"Unicode":              {faultyFS{unicode: true}, KindNames, Info, "the same in any Unicode form;"},
-		"both":                 {faultyFS{fold: true, unicode: true}, KindNames, Info, "lower case and in any"},
-		"respelled":            {faultyFS{respell: true}, KindNames, Warning, "stores "},
+		"nobody gets a lock": {faultyFS{lock: func(l vfs.Lock) vfs.Lock { return refusing{l} }}, KindLock, Error,
+			"cannot acquire a lock: another process"},
+		"no locks":  {faultyFS{lock: func(l vfs.Lock) vfs.Lock { return failing{l} }}, KindLock, Error, "no locks available"},
+		"case":      {faultyFS{fold: true}, KindNames, Info, "the same in upper and lower case;"},
+		"Unicode":   {faultyFS{unicode: true}, KindNames, Info, "the same in any Unicode form;"},
+		"both":      {faultyFS{fold: true, unicode: true}, KindNames, Info, "lower case and in any"},
+		"respelled": {faultyFS{respell: true}, KindNames, Warning, "stores "},
 	} {
 		t.Run(name, func(t *testing.T) {
 			dir := t.TempDir()

@@ -136,7 +136,7 @@ func clearLeftOver(ctx context.Context, s *engine.Store, t *trashed) error {
 	return errors.Join(clear(ctx, c, t.Path), c.Close())
 }
 
-func clearLeft(ctx context.Context, c *engine.Context, t *ctxfolder.Trashed) error {
+func clearLeft(ctx context.Context, c *engine.Context, t *ctxfolder.TrashEntry) error {
 	if t.Problem != nil || t.Item.Kind != ctxfolder.TrashLine || t.Has(ctxfolder.ClearedFile) {
 		return nil
 	}

@@ -31,7 +31,7 @@ func restoreLine(ctx context.Context, c *engine.Context, t *trashed, r *Restored
 		return fmt.Errorf("%w: %s is implausible", engine.ErrDamaged, t.Path)
 	}
 	// What a crash left behind must not pass for the restored messages.
-	if err := clearLeft(ctx, c, t.Trashed); err != nil {
+	if err := clearLeft(ctx, c, t.TrashEntry); err != nil {
 		return err
 	}
 	if err := x.returnLine(ctx); err != nil {

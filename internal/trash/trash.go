@@ -22,12 +22,12 @@ const DefaultGrace = 7 * 24 * time.Hour
 
 // trashed is an item and its trash. Without an item it stands for the trash.
 type trashed struct {
-	*ctxfolder.Trashed
+	*ctxfolder.TrashEntry
 	in uuid.UUID // the context of the trash, uuid.Nil for the store's
 }
 
 func (t *trashed) public() engine.Trashed {
-	if t.Trashed == nil {
+	if t.TrashEntry == nil {
 		return engine.Trashed{Context: t.in, Path: TrashPath(t.in)}
 	}
 	x := engine.Trashed{
@@ -264,7 +264,7 @@ func purgeItem(ctx context.Context, s *engine.Store, c *engine.Context, t *trash
 	// Only the item explains what an interrupted collection left of its messages, in packs and in files, so that goes first.
 	err := dropCut(ctx, s, c, t)
 	if c != nil {
-		err = errors.Join(err, clearLeft(ctx, c, t.Trashed))
+		err = errors.Join(err, clearLeft(ctx, c, t.TrashEntry))
 	} else {
 		err = errors.Join(err, clearLeftOver(ctx, s, t))
 	}

@@ -62,8 +62,8 @@ func (l *osLock) acquire(ctx context.Context, shared bool) error {
 	}
 	ok, err := l.take(shared)
 	for n, pause := 1, shortestPause; !ok && err == nil; n++ {
-		if n >= tries && l.asking.CompareAndSwap(false, true) {
-			ok, err = l.ask(ctx, shared)
+		if n > tries && l.asking.CompareAndSwap(false, true) {
+			err = l.ask(ctx, shared)
 			break
 		}
 		select {
@@ -82,7 +82,7 @@ func (l *osLock) acquire(ctx context.Context, shared bool) error {
 
 // ask waits for the lock in the system. Nothing can cancel that call. So when ctx ends, the call goes on until it can
 // give the lock back, and meanwhile others only try: there is never more than one such call.
-func (l *osLock) ask(ctx context.Context, shared bool) (ok bool, err error) {
+func (l *osLock) ask(ctx context.Context, shared bool) error {
 	f, answer := l.handle(), make(chan error)
 	go func() {
 		defer l.asking.Store(false)
@@ -99,10 +99,12 @@ func (l *osLock) ask(ctx context.Context, shared bool) (ok bool, err error) {
 	}()
 	select {
 	case err := <-answer:
-		l.f = f
-		return l.granted(err == nil, err)
+		if l.f = f; err == nil {
+			err = l.begin()
+		}
+		return err
 	case <-ctx.Done():
-		return false, ctx.Err()
+		return ctx.Err()
 	}
 }
 
@@ -167,21 +169,21 @@ func (l *osLock) try(shared bool) (ok bool, err error) {
 			ok, err = lock()
 		}
 	}
-	return l.granted(ok, err)
+	if ok && err == nil {
+		err = l.begin()
+	}
+	return ok && err == nil, err
 }
 
-// granted begins a tenure if the system granted the lock.
-func (l *osLock) granted(ok bool, err error) (bool, error) {
-	if !ok || err != nil {
-		return false, err
-	}
+// begin begins a tenure: the system has granted the lock.
+func (l *osLock) begin() error {
 	if err := l.same(); err != nil {
 		_ = l.f.Unlock()
-		return false, err
+		return err
 	}
 	l.passed = 0
 	l.tenure++
-	return true, nil
+	return nil
 }
 
 // Release keeps the system's lock for waiting goroutines.

@@ -185,8 +185,8 @@ func TestGivenUp(t *testing.T) {
 func TestLockSwapped(t *testing.T) {
 	for name, swap := range map[string]func(dir, outside string) error{
 		"folder": func(dir, outside string) error {
-			locks := filepath.Join(dir, "locks")
-			return errors.Join(os.Rename(locks, filepath.Join(dir, "before")), os.Symlink(outside, locks))
+			return errors.Join(os.Rename(filepath.Join(dir, "locks"), filepath.Join(dir, "before")),
+				os.Symlink(outside, filepath.Join(dir, "locks")))
 		},
 		"lock": func(dir, outside string) error {
 			lock := filepath.Join(dir, "locks", "a")
