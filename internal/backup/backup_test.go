@@ -30,7 +30,7 @@ func TestBackup(t *testing.T) {
 	defer c.Close()
 	var edited, lost, recorded uuid.UUID
 	for i, body := range append(kit.Samples(), kit.LargeBody("b")) {
-		at := kit.Must[engine.Appended](t)(c.Active().Append(ctx, engine.Draft{Body: []byte(body)}))
+		at := kit.Append(t, c.Active(), engine.Draft{Body: []byte(body)})
 		switch i {
 		case 0:
 			edited = at.ID
@@ -122,7 +122,7 @@ func TestBackup(t *testing.T) {
 	copied := kit.Must[*engine.Context](t)(kit.Must[*engine.Store](t)(kit.Open(to.Path())).Context(ctx, c.ID()))
 	defer copied.Close()
 	n := kit.Must[int64](t)(copied.Active().Len(ctx))
-	if more := kit.Must[engine.Appended](t)(copied.Active().Append(ctx, engine.Draft{Body: []byte(`{"more":1}`)})); more.Position != n {
+	if more := kit.Append(t, copied.Active(), engine.Draft{Body: []byte(`{"more":1}`)}); more.Position != n {
 		t.Errorf("went on at %d of %d", more.Position, n)
 	}
 	link := filepath.Join(t.TempDir(), "link")
@@ -155,7 +155,7 @@ func messageAt(t *testing.T, c *engine.Context, line ctxfolder.Line, position in
 func TestBackupBesideWriters(t *testing.T) {
 	ctx := context.Background()
 	c, _ := kit.NewContext(t, engine.WithTextThreshold(1<<10), engine.WithFoldBytes(20_000))
-	kit.Must[engine.Appended](t)(c.Active().Append(ctx, engine.Draft{Body: []byte(`{"first":1}`)}))
+	kit.Append(t, c.Active(), engine.Draft{Body: []byte(`{"first":1}`)})
 	kit.Must[*engine.Branch](t)(c.Active().Fork(ctx, "alt", 1))
 	var group sync.WaitGroup
 	for w := range 4 {
@@ -193,8 +193,8 @@ func TestBackupBesideWriters(t *testing.T) {
 	for i, to := range copies {
 		copied := kit.Must[*engine.Context](t)(to.Context(ctx, c.ID()))
 		for _, name := range []string{"main", "alt"} {
-			want := kit.Must[[]*engine.Message](t)(kit.Must[*engine.Branch](t)(c.Branch(name)).Load(ctx))
-			got := kit.Must[[]*engine.Message](t)(kit.Must[*engine.Branch](t)(copied.Branch(name)).Load(ctx))
+			want := kit.Load(t, kit.Must[*engine.Branch](t)(c.Branch(name)))
+			got := kit.Load(t, kit.Must[*engine.Branch](t)(copied.Branch(name)))
 			if len(got) > len(want) || len(got) == 0 {
 				t.Fatalf("copy %d, %s: %d messages of %d", i, name, len(got), len(want))
 			}

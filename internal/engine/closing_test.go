@@ -96,7 +96,7 @@ func TestClosed(t *testing.T) {
 	}
 	s, dir := kit.NewStore(t)
 	c := kit.Must[*engine.Context](t)(s.Create(ctx, engine.Metadata{Title: "closed"}))
-	at := kit.Must[engine.Appended](t)(c.Active().Append(ctx, engine.Draft{Body: []byte(`{"role":"user"}`)}))
+	at := kit.Append(t, c.Active(), engine.Draft{Body: []byte(`{"role":"user"}`)})
 	kit.Must[*engine.Branch](t)(c.Active().Fork(ctx, "side", 1))
 	path := filepath.Join(t.TempDir(), "legacy.json")
 	all := everything(ctx, c, at.ID, "b", path)
@@ -117,7 +117,8 @@ func TestClosed(t *testing.T) {
 	before := kit.Tree(t, dir)
 	for name, operation := range all {
 		err := operation()
-		if !errors.Is(err, engine.ErrClosed) || errors.Is(err, engine.ErrMetadata) || errors.Is(err, engine.ErrDurability) || errors.Is(err, os.ErrClosed) {
+		if !errors.Is(err, engine.ErrClosed) || errors.Is(err, engine.ErrMetadata) ||
+			errors.Is(err, engine.ErrDurability) || errors.Is(err, os.ErrClosed) {
 			t.Errorf("%s: %v", name, err)
 		}
 	}
@@ -150,7 +151,7 @@ func TestCloseBeside(t *testing.T) {
 	text := func(of string) engine.Draft {
 		return engine.Draft{Body: []byte(`{"role":"user","text":"` + strings.Repeat(of+" ", 30) + `"}`)}
 	}
-	first := kit.Must[engine.Appended](t)(c.Active().Append(ctx, text("first"))).ID
+	first := kit.Append(t, c.Active(), text("first")).ID
 	kit.Check(t, c.Close())
 	want := map[uuid.UUID]bool{first: true} // whether it was acknowledged
 	for round := range rounds {
@@ -331,7 +332,7 @@ func TestClosePayloads(t *testing.T) {
 	s, dir := kit.NewStore(t, engine.WithTextThreshold(100))
 	c := kit.Must[*engine.Context](t)(s.Create(ctx, engine.Metadata{}))
 	body := `{"text":"` + strings.Repeat("text ", 100) + `"}`
-	at := kit.Must[engine.Appended](t)(c.Active().Append(ctx, engine.Draft{Body: []byte(body)}))
+	at := kit.Append(t, c.Active(), engine.Draft{Body: []byte(body)})
 	m := kit.Must[*engine.Message](t)(c.Active().Message(ctx, at.ID))
 	kit.Check(t, c.Close())
 	if now := kit.Must[json.RawMessage](t)(m.Body(ctx)); string(now) != body {
@@ -412,7 +413,7 @@ func TestStoreCloseBeside(t *testing.T) {
 	}
 	c = kit.Must[*engine.Context](t)(s.Context(ctx, id))
 	defer c.Close()
-	for _, m := range kit.Must[[]*engine.Message](t)(c.Active().Load(ctx)) {
+	for _, m := range kit.Load(t, c.Active()) {
 		kit.Check(t, m.Unavailable)
 		delete(want, m.ID)
 	}

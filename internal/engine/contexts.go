@@ -179,8 +179,9 @@ func (s *Store) OpenIn(in vfs.FS, id uuid.UUID) (*Context, error) {
 }
 
 func (s *Store) openLog(dir *ctxfolder.Dir) *index.Log {
+	o := s.Options
 	return index.Open(dir, index.Options{
-		FoldBytes: s.Options.foldBytes, Relaxed: s.Options.relaxed, Retain: s.Options.retain, Payloads: payloadStore{s}, Wait: s.Options.LockTimeout,
+		FoldBytes: o.foldBytes, Relaxed: o.relaxed, Retain: o.retain, Payloads: payloadStore{s}, Wait: o.LockTimeout,
 	})
 }
 

@@ -41,7 +41,7 @@ func TestListFromTheCache(t *testing.T) {
 	var ids []uuid.UUID
 	for i := range 3 {
 		c := kit.Must[*engine.Context](t)(s.Create(ctx, engine.Metadata{Title: string(rune('a' + i))}))
-		kit.Must[engine.Appended](t)(c.Active().Append(ctx, engine.Draft{Body: []byte(`{"n":1}`)}))
+		kit.Append(t, c.Active(), engine.Draft{Body: []byte(`{"n":1}`)})
 		ids = append(ids, c.ID())
 		if err := c.Close(); err != nil {
 			t.Fatal(err)

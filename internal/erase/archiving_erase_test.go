@@ -140,10 +140,10 @@ func TestEraseArchived(t *testing.T) {
 				c, folder := kit.NewContext(t, engine.WithTextThreshold(1<<10), engine.WithFoldBytes(-1))
 				dir := filepath.Dir(folder)
 				kit.Fill(t, c.Active(), 3)
-				at := kit.Must[engine.Appended](t)(c.Active().Append(ctx, engine.Draft{Body: kit.Secret(size)}))
+				at := kit.Append(t, c.Active(), engine.Draft{Body: kit.Secret(size)})
 				keep := fmt.Appendf(nil, `{"parentUuid":"%s","content":"%s"}`, at.ID, strings.Repeat("kept ", 1000))
 				for range 2 {
-					kit.Must[engine.Appended](t)(c.Active().Append(ctx, engine.Draft{Body: keep}))
+					kit.Append(t, c.Active(), engine.Draft{Body: keep})
 				}
 				kit.Check(t, c.Fold(ctx))
 				make(t, c, at.ID, folder)
@@ -152,7 +152,7 @@ func TestEraseArchived(t *testing.T) {
 				if len(inside(t, dir, kit.Canary)) == 0 {
 					t.Fatal("the canary is not there")
 				}
-				want := kit.Must[[]*engine.Message](t)(c.Active().Load(ctx))
+				want := kit.Load(t, c.Active())
 				wanted := kit.Must[[]json.RawMessage](t)(engine.ResolveAll(ctx, slices.Delete(slices.Clone(want), 3, 4)))
 				before := kit.Tree(t, dir)
 				plan, err := kit.Erase(c.Store, c.ID(), at.ID, erase.EraseOptions{DryRun: true})
@@ -177,7 +177,7 @@ func TestEraseArchived(t *testing.T) {
 				}
 				verify := func(stage string, c *engine.Context) {
 					t.Helper()
-					got := kit.Must[[]*engine.Message](t)(c.Active().Load(ctx))
+					got := kit.Load(t, c.Active())
 					if len(got) != len(want) || !errors.Is(got[3].Unavailable, engine.ErrErased) {
 						t.Fatalf("%s: %d messages, wanted %d; %v", stage, len(got), len(want), got[3].Unavailable)
 					}
@@ -234,12 +234,12 @@ func TestEraseArchivedShared(t *testing.T) {
 	for _, elsewhere := range []bool{false, true} {
 		c, folder := kit.NewContext(t, engine.WithTextThreshold(1<<10))
 		dir := filepath.Dir(folder)
-		first := kit.Must[engine.Appended](t)(c.Active().Append(ctx, engine.Draft{Body: kit.Secret(3000)}))
+		first := kit.Append(t, c.Active(), engine.Draft{Body: kit.Secret(3000)})
 		other := c
 		if elsewhere {
 			other = kit.Must[*engine.Context](t)(c.Store.Create(ctx, engine.Metadata{}))
 		}
-		second := kit.Must[engine.Appended](t)(other.Active().Append(ctx, engine.Draft{Body: kit.Secret(3000)}))
+		second := kit.Append(t, other.Active(), engine.Draft{Body: kit.Secret(3000)})
 		for _, x := range []*engine.Context{c, other} {
 			kit.Must[engine.Archived](t)(x.Archive(ctx, engine.ArchiveOptions{}))
 		}
@@ -276,7 +276,7 @@ func TestEraseFromDamagedPack(t *testing.T) {
 			d.Do(p)
 			c := kit.Must[*engine.Context](t)(p.Store.Context(context.Background(), p.ID))
 			var id uuid.UUID
-			for _, m := range kit.Must[[]*engine.Message](t)(c.Active().Load(context.Background())) {
+			for _, m := range kit.Load(t, c.Active()) {
 				if m.Unavailable != nil && m.ID != uuid.Nil {
 					id = m.ID
 				}

@@ -28,7 +28,7 @@ func TestErasedBytes(t *testing.T) {
 			c, dir := kit.NewContext(t, engine.WithFoldBytes(-1))
 			kit.Fill(t, c.Active(), 10)
 			kit.Check(t, x(c))
-			all := kit.Must[[]*engine.Message](t)(c.Active().Load(ctx))
+			all := kit.Load(t, c.Active())
 			bytesOf := func() int64 {
 				t.Helper()
 				again := kit.Must[*engine.Context](t)(c.Store.Context(ctx, c.ID()))
@@ -50,7 +50,7 @@ func TestErasedBytes(t *testing.T) {
 				if counts, _, err := c.Log.Counts(c.Current().Lines[0].ID); err != nil || counts.Bytes != after {
 					t.Errorf("an open handle tells %d bytes, another one %d, %v", counts.Bytes, after, err)
 				}
-				kit.Must[engine.Appended](t)(c.Active().Append(ctx, engine.Draft{Body: []byte(`{"after":1}`)}))
+				kit.Append(t, c.Active(), engine.Draft{Body: []byte(`{"after":1}`)})
 				kit.Check(t, c.Fold(ctx))
 				with := bytesOf()
 				kit.Check(t, os.Remove(filepath.Join(dir, "index.json")))

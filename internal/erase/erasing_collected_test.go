@@ -69,7 +69,8 @@ func TestEraseCollected(t *testing.T) {
 		"after":                  {remove, gc, erases},
 		"twice": {remove, gc, erases, func(t *testing.T, w *world) {
 			before := kit.Holding(t, w.folder, w.id.String())
-			if _, err := kit.Erase(w.s, w.c.ID(), w.id, erase.EraseOptions{}); err != nil || len(kit.Holding(t, w.folder, w.id.String())) != len(before) {
+			_, err := kit.Erase(w.s, w.c.ID(), w.id, erase.EraseOptions{})
+			if err != nil || len(kit.Holding(t, w.folder, w.id.String())) != len(before) {
 				t.Errorf("a second time: %v", err)
 			}
 		}},
@@ -103,7 +104,7 @@ func TestEraseCollected(t *testing.T) {
 				kit.Fill(t, c.Active(), 1)
 				gone := kit.Must[*engine.Branch](t)(c.Active().Fork(ctx, "gone", 1))
 				kit.Fill(t, gone, 1)
-				kit.Must[engine.Appended](t)(gone.Append(ctx, engine.Draft{ID: w.id, Body: kit.Secret(size + 20)}))
+				kit.Append(t, gone, engine.Draft{ID: w.id, Body: kit.Secret(size + 20)})
 				kit.Check(t, gone.Replace(ctx, w.id, engine.Draft{Body: kit.Secret(size)}))
 				kit.Fill(t, gone, 2)
 				want := kit.Bodies(t, gone)
@@ -128,7 +129,7 @@ func TestEraseCollected(t *testing.T) {
 						}
 					}
 					again := kit.Must[*engine.Context](t)(w.s.Context(ctx, c.ID()))
-					got := kit.Must[[]*engine.Message](t)(kit.Must[*engine.Branch](t)(again.Branch("gone")).Load(ctx))
+					got := kit.Load(t, kit.Must[*engine.Branch](t)(again.Branch("gone")))
 					if len(got) != len(want) {
 						t.Fatalf("without %s: %d messages", lost, len(got))
 					}
@@ -157,23 +158,23 @@ func TestEraseCollectedAndThere(t *testing.T) {
 	ctx := context.Background()
 	c, folder := kit.NewContext(t)
 	kit.Fill(t, c.Active(), 1)
-	kit.Must[engine.Appended](t)(c.Active().Append(ctx, engine.Draft{ID: kit.TestID(7), Body: kit.Secret(10)}))
+	kit.Append(t, c.Active(), engine.Draft{ID: kit.TestID(7), Body: kit.Secret(10)})
 	kit.Check(t, c.Active().Rewind(ctx, 1))
-	kit.Must[engine.Appended](t)(c.Active().Append(ctx, engine.Draft{ID: kit.TestID(7), Body: kit.Secret(20)}))
+	kit.Append(t, c.Active(), engine.Draft{ID: kit.TestID(7), Body: kit.Secret(20)})
 	moved, _ := kit.Collect(t, c.Store, trash.Collecting{Grace: trash.DefaultGrace})
 	_, err := kit.Erase(c.Store, c.ID(), kit.TestID(7), erase.EraseOptions{})
 	kit.Check(t, err, c.Refresh(ctx))
-	if ms := kit.Must[[]*engine.Message](t)(c.Active().Load(ctx)); len(ms) != 2 || !errors.Is(ms[1].Unavailable, engine.ErrErased) {
+	if ms := kit.Load(t, c.Active()); len(ms) != 2 || !errors.Is(ms[1].Unavailable, engine.ErrErased) {
 		t.Errorf("%+v", ms)
 	}
 	kit.Check(t, c.Active().Rewind(ctx, 1))
-	kit.Must[engine.Appended](t)(c.Active().Append(ctx, engine.Draft{ID: kit.TestID(7), Body: []byte(`{"anew":1}`)})) // takes the file's name
+	kit.Append(t, c.Active(), engine.Draft{ID: kit.TestID(7), Body: []byte(`{"anew":1}`)}) // takes the file's name
 	r := kit.Must[trash.Restored](t)(trash.Restore(ctx, c.Store, moved[0].Item))
 	kit.Check(t, c.Refresh(ctx))
-	if ms := kit.Must[[]*engine.Message](t)(c.Active().Load(ctx)); len(ms) != 2 || ms[1].Unavailable != nil {
+	if ms := kit.Load(t, c.Active()); len(ms) != 2 || ms[1].Unavailable != nil {
 		t.Errorf("%+v", ms)
 	}
-	if ms := kit.Must[[]*engine.Message](t)(kit.Must[*engine.Branch](t)(c.Branch(r.Branch)).Load(ctx)); len(ms) != 2 || ms[1].ID != kit.TestID(7) ||
+	if ms := kit.Load(t, kit.Must[*engine.Branch](t)(c.Branch(r.Branch))); len(ms) != 2 || ms[1].ID != kit.TestID(7) ||
 		!errors.Is(ms[1].Unavailable, engine.ErrErased) {
 		t.Errorf("%+v", ms)
 	}
@@ -190,7 +191,7 @@ func TestEraseLeftOver(t *testing.T) {
 	ctx := context.Background()
 	c, folder := kit.NewContext(t)
 	for n := range 2 {
-		kit.Must[engine.Appended](t)(c.Active().Append(ctx, engine.Draft{ID: kit.TestID(7), Body: kit.Secret(10 + 20*n)}))
+		kit.Append(t, c.Active(), engine.Draft{ID: kit.TestID(7), Body: kit.Secret(10 + 20*n)})
 		kit.Check(t, c.Active().Rewind(ctx, 0))
 	}
 	kit.Fill(t, c.Active(), 1)
@@ -200,8 +201,9 @@ func TestEraseLeftOver(t *testing.T) {
 	for _, x := range moved {
 		kit.Check(t, os.Remove(filepath.Join(filepath.Dir(folder), x.Path, "cleared")))
 	}
-	kit.Check(t, c.Refresh(ctx), os.RemoveAll(filepath.Join(folder, "messages")), os.CopyFS(filepath.Join(folder, "messages"), os.DirFS(saved)))
-	if len(moved) != 2 || len(c.Metadata().Lines) != 1 || len(kit.Holding(t, filepath.Join(folder, "messages"), kit.Canary)) != 2 {
+	messages := filepath.Join(folder, "messages")
+	kit.Check(t, c.Refresh(ctx), os.RemoveAll(messages), os.CopyFS(messages, os.DirFS(saved)))
+	if len(moved) != 2 || len(c.Metadata().Lines) != 1 || len(kit.Holding(t, messages, kit.Canary)) != 2 {
 		t.Fatalf("%+v, %+v", moved, c.Metadata().Lines)
 	}
 	_, err := kit.Erase(c.Store, c.ID(), kit.TestID(7), erase.EraseOptions{})
@@ -250,7 +252,7 @@ func TestRestoreErased(t *testing.T) {
 	for range 2 {
 		kit.Must[trash.Restored](t)(trash.Restore(ctx, s, moved[0].Item))
 		kit.Check(t, c.Refresh(ctx))
-		for i, m := range kit.Must[[]*engine.Message](t)(kit.Must[*engine.Branch](t)(c.Branch("gone")).Load(ctx)) {
+		for i, m := range kit.Load(t, kit.Must[*engine.Branch](t)(c.Branch("gone"))) {
 			if !strings.HasPrefix(want[i], m.ID.String()) || errors.Is(m.Unavailable, engine.ErrErased) != (i == 3) {
 				t.Errorf("message %d: %s, %v", i, m.ID, m.Unavailable)
 			}
@@ -285,7 +287,7 @@ func TestEraseCollectedCut(t *testing.T) {
 	kit.Fill(t, c.Active(), 1)
 	gone := kit.Must[*engine.Branch](t)(c.Active().Fork(ctx, "gone", 1))
 	kit.Fill(t, gone, 1)
-	kit.Must[engine.Appended](t)(gone.Append(ctx, engine.Draft{ID: kit.TestID(2), Body: kit.Secret(3000)}))
+	kit.Append(t, gone, engine.Draft{ID: kit.TestID(2), Body: kit.Secret(3000)})
 	kit.Fill(t, gone, 1)
 	want := kit.Bodies(t, gone)
 	kit.Check(t, c.Remove(ctx, "gone"), c.Close(), kit.CollectAll(s, trash.DefaultGrace), s.Close())
@@ -322,7 +324,8 @@ func TestEraseCollectedCut(t *testing.T) {
 			return fmt.Errorf("%d messages, %w", len(got), err)
 		}
 		for i, m := range got {
-			if i == 2 && !errors.Is(m.Unavailable, engine.ErrErased) || i != 2 && (m.Unavailable != nil || m.ID.String()+string(m.Stored) != want[i]) {
+			if i == 2 && !errors.Is(m.Unavailable, engine.ErrErased) ||
+				i != 2 && (m.Unavailable != nil || m.ID.String()+string(m.Stored) != want[i]) {
 				return fmt.Errorf("message %d: %s, %w", i, m.ID, m.Unavailable)
 			}
 		}

@@ -28,7 +28,7 @@ func TestEraseDamagedVersion(t *testing.T) {
 	} {
 		s, dir := kit.NewStore(t)
 		c := kit.Must[*engine.Context](t)(s.Create(ctx, engine.Metadata{}))
-		a := kit.Must[engine.Appended](t)(c.Active().Append(ctx, engine.Draft{Body: []byte(`{"content":"the secret"}`)}))
+		a := kit.Append(t, c.Active(), engine.Draft{Body: []byte(`{"content":"the secret"}`)})
 		kit.Check(t, c.Active().Replace(ctx, a.ID, engine.Draft{Body: []byte(`{"content":"x"}`)}), c.Fold(ctx))
 		paths := kit.Must[[]string](t)(filepath.Glob(filepath.Join(dir, c.ID().String(), "trash", "*.json")))
 		if len(paths) != 1 {

@@ -96,13 +96,13 @@ func TestEraseEditedPayload(t *testing.T) {
 				t.Run(edit.name+", "+then.name, func(t *testing.T) {
 					c, folder := kit.NewContext(t, engine.WithTextThreshold(1<<10), engine.WithFoldBytes(-1))
 					dir := filepath.Dir(folder)
-					at := kit.Must[engine.Appended](t)(c.Active().Append(ctx, engine.Draft{Body: kit.Secret(size)}))
-					kit.Must[engine.Appended](t)(c.Active().Append(ctx, engine.Draft{Body: []byte(kit.LargeBody("kept"))}))
+					at := kit.Append(t, c.Active(), engine.Draft{Body: kit.Secret(size)})
+					kit.Append(t, c.Active(), engine.Draft{Body: []byte(kit.LargeBody("kept"))})
 					kit.Check(t, c.Fold(ctx))
 					editFile(t, c, filepath.Join(folder, "messages", "branch-main", at.ID.String()+".json"), edit.do)
 					then.do(t, c, dir)
 					kit.Check(t, c.Refresh(ctx))
-					m := kit.Must[[]*engine.Message](t)(c.Active().Load(ctx))[0]
+					m := kit.Load(t, c.Active())[0]
 					if edit.name != "redacted" && (m.Unavailable != nil || !strings.Contains(kit.BodyOf(m), kit.Canary)) {
 						t.Errorf("before: %v, %.60q", m.Unavailable, kit.BodyOf(m))
 					}
@@ -122,7 +122,7 @@ func TestEraseEditedPayload(t *testing.T) {
 						t.Errorf("the canary is in %v", found)
 					}
 					kit.Check(t, c.Refresh(ctx))
-					if ms := kit.Must[[]*engine.Message](t)(c.Active().Load(ctx)); len(ms) != 2 || kit.BodyOf(ms[1]) != kit.LargeBody("kept") {
+					if ms := kit.Load(t, c.Active()); len(ms) != 2 || kit.BodyOf(ms[1]) != kit.LargeBody("kept") {
 						t.Errorf("the other message: %+v", ms)
 					}
 				})
@@ -154,8 +154,8 @@ func TestEraseSparesUnindexed(t *testing.T) {
 			s, dir := kit.NewStore(t, engine.WithFoldBytes(-1))
 			c := kit.Must[*engine.Context](t)(s.Create(ctx, engine.Metadata{ID: kit.TestID(60000)}))
 			other := kit.Must[*engine.Context](t)(s.Create(ctx, engine.Metadata{ID: kit.TestID(60001)}))
-			kit.Must[engine.Appended](t)(other.Active().Append(ctx, engine.Draft{ID: kit.TestID(1), Body: []byte(kit.LargeBody("a"))}))
-			at := kit.Must[engine.Appended](t)(c.Active().Append(ctx, engine.Draft{Body: []byte(kit.LargeBody("b"))}))
+			kit.Append(t, other.Active(), engine.Draft{ID: kit.TestID(1), Body: []byte(kit.LargeBody("a"))})
+			at := kit.Append(t, c.Active(), engine.Draft{Body: []byte(kit.LargeBody("b"))})
 			kit.Check(t, other.Fold(ctx))
 			folder := filepath.Join(dir, other.ID().String())
 			saved := filepath.Join(t.TempDir(), "file")
@@ -177,18 +177,19 @@ func TestEraseSparesUnindexed(t *testing.T) {
 // none of its business.
 func TestEraseBlind(t *testing.T) {
 	ctx := context.Background()
-	for name, body := range map[string][]byte{"no payload": []byte(`{"n":1}`), "a payload": kit.Secret(200_000), "edited away": kit.Secret(200_000)} {
+	large := kit.Secret(200_000)
+	for name, body := range map[string][]byte{"no payload": []byte(`{"n":1}`), "a payload": large, "edited away": large} {
 		s, dir := kit.NewStore(t, engine.WithFoldBytes(-1))
 		c := kit.Must[*engine.Context](t)(s.Create(ctx, engine.Metadata{ID: kit.TestID(60000)}))
-		at := kit.Must[engine.Appended](t)(c.Active().Append(ctx, engine.Draft{Body: body}))
-		kit.Must[engine.Appended](t)(c.Active().Append(ctx, engine.Draft{Body: []byte(`{"another":1}`)})) // which is archived
+		at := kit.Append(t, c.Active(), engine.Draft{Body: body})
+		kit.Append(t, c.Active(), engine.Draft{Body: []byte(`{"another":1}`)}) // which is archived
 		kit.Check(t, c.Fold(ctx))
 		if name == "edited away" {
 			editFile(t, c, filepath.Join(dir, c.ID().String(), "messages", "branch-main", at.ID.String()+".json"), redacted)
 			kit.Must[engine.Archived](t)(c.Archive(ctx, engine.ArchiveOptions{}))
 		}
 		other := kit.Must[*engine.Context](t)(s.Create(ctx, engine.Metadata{ID: kit.TestID(60001)}))
-		kit.Must[engine.Appended](t)(other.Active().Append(ctx, engine.Draft{ID: kit.TestID(1), Body: []byte(kit.LargeBody("a"))}))
+		kit.Append(t, other.Active(), engine.Draft{ID: kit.TestID(1), Body: []byte(kit.LargeBody("a"))})
 		kit.Check(t, other.Fold(ctx), other.Close())
 		for _, j := range kit.Must[[]string](t)(filepath.Glob(filepath.Join(dir, other.ID().String(), "journal-1*"))) {
 			kit.Check(t, os.Remove(j))
@@ -200,7 +201,7 @@ func TestEraseBlind(t *testing.T) {
 			t.Errorf("%s: %v", name, err)
 		}
 		kit.Check(t, c.Refresh(ctx))
-		if m := kit.Must[[]*engine.Message](t)(c.Active().Load(ctx))[0]; !errors.Is(m.Unavailable, engine.ErrErased) || len(kit.BlobFiles(t, dir)) != blobs {
+		if m := kit.Load(t, c.Active())[0]; !errors.Is(m.Unavailable, engine.ErrErased) || len(kit.BlobFiles(t, dir)) != blobs {
 			t.Errorf("%s: %v, %d blobs of %d", name, m.Unavailable, len(kit.BlobFiles(t, dir)), blobs)
 		}
 		kit.Check(t, c.Close())
@@ -214,7 +215,7 @@ func TestKeepEditedPayload(t *testing.T) {
 		for _, then := range []string{"nothing", "rebuilt", "archived"} {
 			c, folder := kit.NewContext(t, engine.WithTextThreshold(1<<10), engine.WithFoldBytes(-1))
 			dir := filepath.Dir(folder)
-			at := kit.Must[engine.Appended](t)(c.Active().Append(ctx, engine.Draft{Body: []byte(kit.LargeBody("a"))}))
+			at := kit.Append(t, c.Active(), engine.Draft{Body: []byte(kit.LargeBody("a"))})
 			kit.Check(t, c.Fold(ctx))
 			file := filepath.Join(folder, "messages", "branch-main", at.ID.String()+".json")
 			committed := kit.Must[os.FileInfo](t)(os.Stat(file)).ModTime()

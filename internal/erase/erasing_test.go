@@ -90,10 +90,10 @@ func TestErase(t *testing.T) {
 				c, folder := kit.NewContext(t, engine.WithTextThreshold(1<<10), engine.WithFoldBytes(-1))
 				dir := filepath.Dir(folder)
 				kit.Fill(t, c.Active(), 3)
-				at := kit.Must[engine.Appended](t)(c.Active().Append(ctx, engine.Draft{Body: kit.Secret(size)}))
+				at := kit.Append(t, c.Active(), engine.Draft{Body: kit.Secret(size)})
 				keep := fmt.Appendf(nil, `{"parentUuid":"%s","content":"%s"}`, at.ID, strings.Repeat("kept ", 1000))
-				kit.Must[engine.Appended](t)(c.Active().Append(ctx, engine.Draft{Body: keep}))
-				kept := kit.Must[engine.Appended](t)(c.Active().Append(ctx, engine.Draft{Body: keep}))
+				kit.Append(t, c.Active(), engine.Draft{Body: keep})
+				kept := kit.Append(t, c.Active(), engine.Draft{Body: keep})
 				if err := c.Active().Replace(ctx, kept.ID, engine.Draft{Body: []byte(`{"final":1}`)}); err != nil {
 					t.Fatal(err)
 				}
@@ -102,7 +102,7 @@ func TestErase(t *testing.T) {
 					t.Fatal("the canary is not there")
 				}
 				c.PutBlobs() // or the blob comes while trees are compared
-				want := kit.Must[[]*engine.Message](t)(kit.Must[*engine.Context](t)(c.Store.Context(ctx, c.ID())).Active().Load(ctx))
+				want := kit.Load(t, kit.Must[*engine.Context](t)(c.Store.Context(ctx, c.ID())).Active())
 				file := filepath.Join(folder, "messages", "branch-main", at.ID.String()+".json")
 				raw := kit.Must[[]byte](t)(os.ReadFile(file))
 				before := kit.Tree(t, dir)
@@ -127,7 +127,7 @@ func TestErase(t *testing.T) {
 				}
 				check := func(stage string, c *engine.Context, lost bool) {
 					t.Helper()
-					got := kit.Must[[]*engine.Message](t)(c.Active().Load(ctx))
+					got := kit.Load(t, c.Active())
 					if len(got) != len(want) {
 						t.Fatalf("%s: %d messages, wanted %d", stage, len(got), len(want))
 					}
@@ -196,11 +196,11 @@ func TestEraseShared(t *testing.T) {
 	ctx := context.Background()
 	c, folder := kit.NewContext(t, engine.WithTextThreshold(1<<10))
 	dir := filepath.Dir(folder)
-	first := kit.Must[engine.Appended](t)(c.Active().Append(ctx, engine.Draft{Body: kit.Secret(3000)}))
-	kit.Must[engine.Appended](t)(c.Active().Append(ctx, engine.Draft{Body: kit.Secret(3000)}))
+	first := kit.Append(t, c.Active(), engine.Draft{Body: kit.Secret(3000)})
+	kit.Append(t, c.Active(), engine.Draft{Body: kit.Secret(3000)})
 	other := kit.Must[*engine.Branch](t)(c.Active().Fork(ctx, "alt", 1))
-	own := kit.Must[engine.Appended](t)(other.Append(ctx, engine.Draft{ID: kit.TestID(7), Body: []byte(`{"own":"` + kit.Canary + `"}`)}))
-	kit.Must[engine.Appended](t)(c.Active().Append(ctx, engine.Draft{ID: kit.TestID(7), Body: []byte(`{"same id":1}`)}))
+	own := kit.Append(t, other, engine.Draft{ID: kit.TestID(7), Body: []byte(`{"own":"` + kit.Canary + `"}`)})
+	kit.Append(t, c.Active(), engine.Draft{ID: kit.TestID(7), Body: []byte(`{"same id":1}`)})
 	if err := c.Fold(ctx); err != nil {
 		t.Fatal(err)
 	}
@@ -226,12 +226,12 @@ func TestEraseShared(t *testing.T) {
 	if err := c.Refresh(ctx); err != nil {
 		t.Fatal(err)
 	}
-	ms := kit.Must[[]*engine.Message](t)(c.Active().Load(ctx))
+	ms := kit.Load(t, c.Active())
 	if len(ms) != 3 || kit.BodyOf(ms[1]) != string(kit.Secret(3000)) ||
 		!errors.Is(ms[0].Unavailable, engine.ErrErased) || !errors.Is(ms[2].Unavailable, engine.ErrErased) {
 		t.Errorf("main: %+v", ms)
 	}
-	ms = kit.Must[[]*engine.Message](t)(other.Load(ctx))
+	ms = kit.Load(t, other)
 	if len(ms) != 2 || !errors.Is(ms[0].Unavailable, engine.ErrErased) || !errors.Is(ms[1].Unavailable, engine.ErrErased) {
 		t.Errorf("alt: %+v", ms)
 	}
@@ -246,9 +246,9 @@ func TestEraseBesideAWriter(t *testing.T) {
 	c, folder := kit.NewContext(t, engine.WithTextThreshold(1<<10), engine.WithFoldBytes(20_000), engine.WithPool(0))
 	var erased []uuid.UUID
 	for range 8 {
-		erased = append(erased, kit.Must[engine.Appended](t)(c.Active().Append(ctx, engine.Draft{Body: kit.Secret(3000)})).ID)
+		erased = append(erased, kit.Append(t, c.Active(), engine.Draft{Body: kit.Secret(3000)}).ID)
 	}
-	bystander := kit.Must[engine.Appended](t)(c.Active().Append(ctx, engine.Draft{Body: []byte(`{"n":0}`)}))
+	bystander := kit.Append(t, c.Active(), engine.Draft{Body: []byte(`{"n":0}`)})
 	payload := []byte(`{"role":"tool","content":"` + strings.Repeat("wanted again ", 200) + `"}`)
 	var group sync.WaitGroup
 	said := make([][]uuid.UUID, 2)
@@ -279,7 +279,7 @@ func TestEraseBesideAWriter(t *testing.T) {
 	}
 	for _, id := range erased {
 		// A message with the writers' payload goes too: theirs must stay.
-		more := kit.Must[engine.Appended](t)(c.Active().Append(ctx, engine.Draft{Body: payload}))
+		more := kit.Append(t, c.Active(), engine.Draft{Body: payload})
 		for _, id := range []uuid.UUID{id, more.ID} {
 			if _, err := kit.Erase(c.Store, c.ID(), id, erase.EraseOptions{}); err != nil {
 				t.Fatal(err)
@@ -290,7 +290,7 @@ func TestEraseBesideAWriter(t *testing.T) {
 	fresh := kit.Must[*engine.Context](t)(kit.Must[*engine.Store](t)(kit.Open(filepath.Dir(folder))).Context(ctx, c.ID()))
 	defer fresh.Close()
 	got := map[uuid.UUID]string{}
-	for _, m := range kit.Must[[]*engine.Message](t)(fresh.Active().Load(ctx)) {
+	for _, m := range kit.Load(t, fresh.Active()) {
 		if m.Unavailable == nil {
 			got[m.ID] = kit.BodyOf(m)
 		}
@@ -312,9 +312,8 @@ func TestEraseBesideAWriter(t *testing.T) {
 
 // TestEraseBeforeBlobs: a payload that a handle was about to make a blob of is not made one after an erase.
 func TestEraseBeforeBlobs(t *testing.T) {
-	ctx := context.Background()
 	c, folder := kit.NewContext(t, engine.WithTextThreshold(1<<10), engine.InOrder())
-	at := kit.Must[engine.Appended](t)(c.Active().Append(ctx, engine.Draft{Body: kit.Secret(3000)}))
+	at := kit.Append(t, c.Active(), engine.Draft{Body: kit.Secret(3000)})
 	if made := kit.BlobFiles(t, filepath.Dir(folder)); len(made) > 0 {
 		t.Errorf("there are blobs: %v", made)
 	}
@@ -329,9 +328,8 @@ func TestEraseBeforeBlobs(t *testing.T) {
 
 // TestEraseSparesOthers: what lies in the trash and only mentions the message stays as it is.
 func TestEraseSparesOthers(t *testing.T) {
-	ctx := context.Background()
 	c, folder := kit.NewContext(t)
-	at := kit.Must[engine.Appended](t)(c.Active().Append(ctx, engine.Draft{Body: kit.Secret(10)}))
+	at := kit.Append(t, c.Active(), engine.Draft{Body: kit.Secret(10)})
 	item := filepath.Join(folder, "trash", uuid.NewString())
 	if err := os.MkdirAll(item, 0o700); err != nil {
 		t.Fatal(err)

@@ -85,7 +85,7 @@ func TestWatchBegin(t *testing.T) {
 		w, err := follow.Watch(ctx, s)
 		failed, ops := works()
 		if err == nil {
-			kit.Must[engine.Appended](t)(c.Active().Append(ctx, engine.Draft{Body: []byte(`{"n":3}`)}))
+			kit.Append(t, c.Active(), engine.Draft{Body: []byte(`{"n":3}`)})
 			var told []follow.EventKind
 			for e, err := range w.Pending(ctx) {
 				kit.Check(t, err)

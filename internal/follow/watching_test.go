@@ -103,7 +103,7 @@ func TestWatchKinds(t *testing.T) {
 			}
 			main := c.Active()
 			body := []byte(`{"role":"user","content":"x"}`)
-			first := kit.Must[engine.Appended](t)(main.Append(ctx, engine.Draft{Body: body}))
+			first := kit.Append(t, main, engine.Draft{Body: body})
 			kit.Must[[]engine.Result](t)(main.AppendBatch(ctx, []engine.Draft{{Body: body}, {Body: body}}))
 			wantEvents(t, w, "message.appended main 0", "message.appended main 1", "message.appended main 2")
 			check := func(err error) {
@@ -117,7 +117,7 @@ func TestWatchKinds(t *testing.T) {
 				t.Errorf("the event has another message: %s", e.Message.Stored)
 			}
 			alt := kit.Must[*engine.Branch](t)(main.Fork(ctx, "alt", 2))
-			kit.Must[engine.Appended](t)(alt.Append(ctx, engine.Draft{Body: body}))
+			kit.Append(t, alt, engine.Draft{Body: body})
 			wantEvents(t, w, "branch.created alt", "message.appended alt 2")
 			check(c.Rename(ctx, "alt", "other"))
 			e := wantEvents(t, w, "branch.renamed other was alt")
@@ -127,7 +127,7 @@ func TestWatchKinds(t *testing.T) {
 			check(c.Switch(ctx, "other"))
 			wantEvents(t, w, "metadata.changed")
 			check(main.Rewind(ctx, 1))
-			kit.Must[engine.Appended](t)(main.Append(ctx, engine.Draft{Body: body}))
+			kit.Append(t, main, engine.Draft{Body: body})
 			wantEvents(t, w, "branch.moved main", "message.appended main 1")
 			check(c.Remove(ctx, "main"))
 			check(c.Update(ctx, func(m *engine.Metadata) error { m.Title = "T"; return nil }))
@@ -140,7 +140,7 @@ func TestWatchKinds(t *testing.T) {
 			for x, err := range trash.Collect(ctx, other, trash.Collecting{Grace: trash.DefaultGrace}) {
 				_, _ = x, err
 			}
-			last := kit.Must[engine.Appended](t)(kit.Must[*engine.Branch](t)(c.Branch("other")).Append(ctx, engine.Draft{Body: body}))
+			last := kit.Append(t, kit.Must[*engine.Branch](t)(c.Branch("other")), engine.Draft{Body: body})
 			if e := wantEvents(t, w, "message.appended other 3"); e.Message.ID != last.ID || e.Seq != kit.Must[uint64](t)(follow.Sequence(c)) {
 				t.Errorf("%+v", e)
 			}
@@ -185,21 +185,21 @@ func TestWatchStore(t *testing.T) {
 			old := kit.Must[*engine.Context](t)(other.Create(ctx, engine.Metadata{}))
 			defer old.Close()
 			body := []byte(`{"role":"user","content":"x"}`)
-			kit.Must[engine.Appended](t)(old.Active().Append(ctx, engine.Draft{Body: body}))
+			kit.Append(t, old.Active(), engine.Draft{Body: body})
 			w := kit.Must[*follow.Watcher](t)(follow.Watch(ctx, s))
 			defer w.Close()
-			kit.Must[engine.Appended](t)(old.Active().Append(ctx, engine.Draft{Body: body}))
+			kit.Append(t, old.Active(), engine.Draft{Body: body})
 			wantEvents(t, w, "message.appended main 1")
 			added := kit.Must[*engine.Context](t)(other.Create(ctx, engine.Metadata{Title: "new"}))
 			defer added.Close()
-			kit.Must[engine.Appended](t)(added.Active().Append(ctx, engine.Draft{Body: body}))
+			kit.Append(t, added.Active(), engine.Draft{Body: body})
 			wantEvents(t, w, "context.created", "message.appended main 0")
 			gone := kit.Must[engine.Trashed](t)(other.Delete(ctx, added.ID()))
 			wantEvents(t, w, "context.removed")
 			kit.Must[trash.Restored](t)(trash.Restore(ctx, other, gone.Item))
 			back := kit.Must[*engine.Context](t)(other.Context(ctx, added.ID()))
 			defer back.Close()
-			kit.Must[engine.Appended](t)(back.Active().Append(ctx, engine.Draft{Body: body}))
+			kit.Append(t, back.Active(), engine.Draft{Body: body})
 			wantEvents(t, w, "context.created", "message.appended main 1") // and not again what it has been told
 			id := legacytest.ID(500)
 			if err := os.WriteFile(filepath.Join(dir, id+".json"), []byte(legacytest.Whole(id)), 0o600); err != nil {
@@ -229,7 +229,7 @@ func TestWatchMany(t *testing.T) {
 	defer w.Close()
 	for round := range 3 {
 		for _, c := range all {
-			kit.Must[engine.Appended](t)(c.Active().Append(ctx, engine.Draft{Body: []byte(`{}`)}))
+			kit.Append(t, c.Active(), engine.Draft{Body: []byte(`{}`)})
 		}
 		seen := map[uuid.UUID]bool{}
 		n := 0
@@ -254,10 +254,10 @@ func TestWatchLeavesNothing(t *testing.T) {
 	s, _ := kit.NewStore(t)
 	c := kit.Must[*engine.Context](t)(s.Create(ctx, engine.Metadata{}))
 	defer c.Close()
-	kit.Must[engine.Appended](t)(c.Active().Append(ctx, engine.Draft{Body: []byte(`{}`)}))
+	kit.Append(t, c.Active(), engine.Draft{Body: []byte(`{}`)})
 	begun := func() (w *follow.Watcher) {
 		w = kit.Must[*follow.Watcher](t)(follow.Watch(ctx, s))
-		kit.Must[engine.Appended](t)(c.Active().Append(ctx, engine.Draft{Body: []byte(`{}`)}))
+		kit.Append(t, c.Active(), engine.Draft{Body: []byte(`{}`)})
 		events(t, w, 1)
 		return w
 	}
@@ -303,7 +303,7 @@ func TestWatchFrom(t *testing.T) {
 	var all []string
 	body := []byte(`{"role":"user"}`)
 	for i := range 40 {
-		kit.Must[engine.Appended](t)(c.Active().Append(ctx, engine.Draft{Body: body}))
+		kit.Append(t, c.Active(), engine.Draft{Body: body})
 		all = append(all, fmt.Sprintf("message.appended main %d", i))
 		if i%10 == 9 {
 			if err := c.Log.Fold(ctx, false); err != nil {
@@ -340,7 +340,7 @@ func TestWatchFrom(t *testing.T) {
 	}
 	w := kit.Must[*follow.Watcher](t)(follow.WatchContext(ctx, c, end+1))
 	defer w.Close()
-	kit.Must[engine.Appended](t)(c.Active().Append(ctx, engine.Draft{Body: body}))
+	kit.Append(t, c.Active(), engine.Draft{Body: body})
 	wantEvents(t, w, "resync", "message.appended main 40")
 }
 
@@ -468,7 +468,7 @@ func TestWatchUncommitted(t *testing.T) {
 	if got := pending(); len(got) > 0 {
 		t.Errorf("%q", got)
 	}
-	kit.Must[engine.Appended](t)(c.Active().Append(ctx, engine.Draft{Body: []byte(`{}`)}))
+	kit.Append(t, c.Active(), engine.Draft{Body: []byte(`{}`)})
 	recorded("never again")
 	recorded("nor this")
 	if err := c.Update(ctx, func(m *engine.Metadata) error { m.Title = "T"; return nil }); err != nil {
@@ -530,7 +530,7 @@ func TestWatchGap(t *testing.T) {
 	defer c.Close()
 	body := []byte(`{}`)
 	for range 3 {
-		kit.Must[engine.Appended](t)(c.Active().Append(ctx, engine.Draft{Body: body}))
+		kit.Append(t, c.Active(), engine.Draft{Body: body})
 	}
 	w := kit.Must[*follow.Watcher](t)(follow.WatchContext(ctx, c, 1))
 	defer w.Close()
@@ -543,11 +543,11 @@ func TestWatchGap(t *testing.T) {
 	}
 	other := kit.Must[*engine.Context](t)(s.Context(ctx, c.ID()))
 	defer other.Close()
-	kit.Must[engine.Appended](t)(other.Active().Append(ctx, engine.Draft{Body: body}))
+	kit.Append(t, other.Active(), engine.Draft{Body: body})
 	if e := wantEvents(t, w, "resync"); e.Branches[0].Messages != 4 {
 		t.Errorf("%+v", e.Branches)
 	}
-	kit.Must[engine.Appended](t)(other.Active().Append(ctx, engine.Draft{Body: body}))
+	kit.Append(t, other.Active(), engine.Draft{Body: body})
 	wantEvents(t, w, "message.appended main 4")
 }
 
@@ -557,7 +557,7 @@ func TestWatchPendingRests(t *testing.T) {
 	s, dir := kit.NewStore(t)
 	c := kit.Must[*engine.Context](t)(s.Create(ctx, engine.Metadata{}))
 	defer c.Close()
-	kit.Must[engine.Appended](t)(c.Active().Append(ctx, engine.Draft{Body: []byte(`{}`)}))
+	kit.Append(t, c.Active(), engine.Draft{Body: []byte(`{}`)})
 	file := filepath.Join(dir, c.ID().String(), "metadata.json")
 	before := kit.Must[[]byte](t)(os.ReadFile(file))
 	kit.Check(t, c.Rename(ctx, "main", "trunk"))
@@ -572,7 +572,7 @@ func TestWatchPendingRests(t *testing.T) {
 		t.Errorf("%+v", e)
 	}
 	kit.Check(t, os.WriteFile(file, after, 0o600))
-	kit.Must[engine.Appended](t)(c.Active().Append(ctx, engine.Draft{Body: []byte(`{}`)}))
+	kit.Append(t, c.Active(), engine.Draft{Body: []byte(`{}`)})
 	for _, w := range []*follow.Watcher{w, one, kit.Must[*follow.Watcher](t)(follow.WatchContext(ctx, c, e.Seq))} {
 		if e := wantEvents(t, w, "branch.renamed trunk was main", "message.appended trunk 1"); e.Seq != 3 {
 			t.Errorf("%+v", e)
@@ -590,13 +590,13 @@ func TestWatchShown(t *testing.T) {
 	body := engine.Draft{Body: []byte(`{}`)}
 	main := c.Active()
 	kit.Check(t, c.Update(ctx, func(m *engine.Metadata) error { m.Extra.Set("import", json.RawMessage(`{"a":{"b":1}}`)); return nil }))
-	first := kit.Must[engine.Appended](t)(main.Append(ctx, body))
-	kit.Must[engine.Appended](t)(main.Append(ctx, body))
+	first := kit.Append(t, main, body)
+	kit.Append(t, main, body)
 	alt := kit.Must[*engine.Branch](t)(main.Fork(ctx, "alt", 1))
 	w := kit.Must[*follow.Watcher](t)(follow.WatchContext(ctx, c, follow.FromNow))
 	defer w.Close()
 	kit.Check(t, main.Rewind(ctx, 0), alt.Replace(ctx, first.ID, engine.Draft{Body: []byte(`{"n":1}`)}, engine.Shared()))
 	kit.Check(t, c.Update(ctx, func(*engine.Metadata) error { return nil }))
-	kit.Must[engine.Appended](t)(main.Append(ctx, body))
+	kit.Append(t, main, body)
 	wantEvents(t, w, "branch.moved main", "message.replaced alt 0", "message.appended main 0")
 }

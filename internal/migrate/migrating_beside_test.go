@@ -93,7 +93,7 @@ func besideMigrated(t *testing.T, disk *crashfs.FS, id uuid.UUID, at string) {
 	defer s.Close()
 	c := kit.Must[*engine.Context](t)(s.Context(context.Background(), id))
 	defer c.Close()
-	ms := kit.Must[[]*engine.Message](t)(c.Active().Load(context.Background()))
+	ms := kit.Load(t, c.Active())
 	if len(ms) != 2 || ms[1].ID.String() != legacytest.ID(2) || c.Legacy() != "" {
 		t.Fatalf("%d messages", len(ms))
 	}

@@ -81,7 +81,8 @@ func TestMigrateCut(t *testing.T) {
 			for _, choice := range choices {
 				states++
 				if err := afterMigrateCut(disk.Crash(choice), id, split, done); err != nil {
-					t.Fatalf("power cut at operation %d (%s), disk %s, split %v: %v\n%s", k, kit.LastOp(disk), choice, split, err, disk.Crash(choice).Dump())
+					t.Fatalf("power cut at operation %d (%s), disk %s, split %v: %v\n%s",
+						k, kit.LastOp(disk), choice, split, err, disk.Crash(choice).Dump())
 				}
 			}
 			if done {
@@ -281,7 +282,7 @@ func TestLegacyView(t *testing.T) {
 		if c.Legacy() != engine.LegacyFile || c.ID() != id {
 			t.Errorf("%q, %s", c.Legacy(), c.ID())
 		}
-		if got := kit.Must[[]*engine.Message](t)(c.Active().Load(ctx)); len(got) != 2 || got[1].ID.String() != legacytest.ID(2) || got[1].Role != "User" {
+		if got := kit.Load(t, c.Active()); len(got) != 2 || got[1].ID.String() != legacytest.ID(2) || got[1].Role != "User" {
 			t.Errorf("%+v", got)
 		}
 		if _, err := c.Active().Append(ctx, engine.Draft{Body: []byte(`{}`)}); !errors.Is(err, engine.ErrReadOnly) {
@@ -333,7 +334,7 @@ func TestScratch(t *testing.T) {
 	kit.Check(t, view.Close(), reader.Close())
 	other := kit.Must[*engine.Store](t)(kit.Open(dir)) // it sweeps, but not what is in use
 	other.Close()
-	if got := kit.Must[[]*engine.Message](t)(c.Active().Load(ctx)); len(got) != 2 {
+	if got := kit.Load(t, c.Active()); len(got) != 2 {
 		t.Errorf("%d messages", len(got))
 	}
 	left := t.TempDir()
@@ -475,7 +476,8 @@ func TestRestoreLegacyCut(t *testing.T) {
 			for _, choice := range choices {
 				states++
 				if err := afterRestoreCut(disk.Crash(choice), id, name, done); err != nil {
-					t.Fatalf("power cut at operation %d (%s), disk %s, split %v: %v\n%s", k, kit.LastOp(disk), choice, split, err, disk.Crash(choice).Dump())
+					t.Fatalf("power cut at operation %d (%s), disk %s, split %v: %v\n%s",
+						k, kit.LastOp(disk), choice, split, err, disk.Crash(choice).Dump())
 				}
 			}
 			if done {

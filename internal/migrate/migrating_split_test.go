@@ -125,10 +125,10 @@ func TestRollbackChanges(t *testing.T) {
 	defer c.Close()
 	long := strings.Repeat("long ", 1000)
 	alt := kit.Must[*engine.Branch](t)(c.Active().Fork(ctx, "alt", 2))
-	kit.Must[engine.Appended](t)(alt.Append(ctx, engine.Draft{Body: []byte(`{"role":"assistant","content":[{"type":"text","text":"` + long + `"}],"n":1.50}`)}))
+	kit.Append(t, alt, engine.Draft{Body: []byte(`{"role":"assistant","content":[{"type":"text","text":"` + long + `"}],"n":1.50}`)})
 	other := kit.Must[*engine.Branch](t)(c.NewBranch(ctx, "other"))
 	one := uuid.MustParse(legacytest.ID(1))
-	kit.Must[engine.Appended](t)(other.Append(ctx, engine.Draft{ID: one, Body: []byte(`{"role":"User","content":[],"another":"version"}`)}))
+	kit.Append(t, other, engine.Draft{ID: one, Body: []byte(`{"role":"User","content":[],"another":"version"}`)})
 	kit.Must[engine.Archived](t)(c.Archive(ctx, engine.ArchiveOptions{}))
 	err := errors.Join(c.Rename(ctx, "main", "trunk"), c.Switch(ctx, "alt"), c.Update(ctx, func(m *engine.Metadata) error {
 		m.Title, m.State = "New", json.RawMessage(`{"awaiting":{"n":1.0}}`)
@@ -192,8 +192,8 @@ func TestRollbackChanges(t *testing.T) {
 		t.Error("the old file was put back")
 	}
 	again, _ := kit.NewStore(t)
-	if got := kit.Must[migrate.Migrated](t)(migrate.Migrate(ctx, again, back, migrate.MigrateOptions{})); got.Messages != 4 || got.Branches != 3 {
-		t.Errorf("%+v", got)
+	if got, err := migrate.Migrate(ctx, again, back, migrate.MigrateOptions{}); err != nil || got.Messages != 4 || got.Branches != 3 {
+		t.Errorf("%+v, %v", got, err)
 	}
 }
 
@@ -279,7 +279,9 @@ func TestRollbackMade(t *testing.T) {
 		{"nothing", short, func(*engine.Context) error { return nil }, `"main":`, `"unlisted":`},
 		{"append", short, func(c *engine.Context) error { return say(c, "unlisted") }, `"unlisted":`, "no such"},
 		{"rewind", short, rewind, `"unlisted":`, "no such"},
-		{"rewind and append", short, func(c *engine.Context) error { return errors.Join(rewind(c), say(c, "unlisted")) }, `"unlisted":`, "no such"},
+		{"rewind and append", short, func(c *engine.Context) error {
+			return errors.Join(rewind(c), say(c, "unlisted"))
+		}, `"unlisted":`, "no such"},
 		{"rename", short, func(c *engine.Context) error { return c.Rename(ctx, "unlisted", "kept") }, `"kept":`, `"unlisted":`},
 		{"switch", short, func(c *engine.Context) error { return c.Switch(ctx, "unlisted") }, `"unlisted":`, "no such"},
 		{"rename where there was none", bare, func(c *engine.Context) error { return c.Rename(ctx, "main", "trunk") }, `"trunk":`, `"main"`},
@@ -313,7 +315,8 @@ func TestRollbackMade(t *testing.T) {
 			t.Errorf("%s: %s", test.name, got)
 		}
 		var differs *migrate.ValidationError
-		if _, err := migrate.RestoreLegacy(ctx, s, done.Context, migrate.RollbackOptions{}); errors.As(err, &differs) != (test.name != "nothing") {
+		_, err := migrate.RestoreLegacy(ctx, s, done.Context, migrate.RollbackOptions{})
+		if errors.As(err, &differs) != (test.name != "nothing") {
 			t.Errorf("%s: %v", test.name, err)
 		}
 	}
@@ -369,8 +372,9 @@ func TestMigrateStopped(t *testing.T) {
 	if err := os.WriteFile(path, []byte(legacytest.Whole(id)), 0o600); err != nil {
 		t.Fatal(err)
 	}
-	if done := kit.Must[migrate.Migrated](t)(migrate.Migrate(context.Background(), s, path, migrate.MigrateOptions{})); !done.Again || done.Backup != path+".old-2" {
-		t.Errorf("%+v", done)
+	done, err := migrate.Migrate(context.Background(), s, path, migrate.MigrateOptions{})
+	if err != nil || !done.Again || done.Backup != path+".old-2" {
+		t.Errorf("%+v, %v", done, err)
 	}
 }
 

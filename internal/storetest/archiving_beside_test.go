@@ -278,11 +278,11 @@ func TestReadingWhileArchiving(t *testing.T) {
 		if at == besideFork {
 			kit.Must[*engine.Branch](t)(c.Active().Fork(ctx, "alt", besideFork))
 		}
-		kit.Must[engine.Appended](t)(c.Active().Append(ctx, engine.Draft{ID: kit.TestID(at + 1), Body: []byte(besideBody(at+1, 0))}))
+		kit.Append(t, c.Active(), engine.Draft{ID: kit.TestID(at + 1), Body: []byte(besideBody(at+1, 0))})
 	}
 	alt := kit.Must[*engine.Branch](t)(c.Branch("alt"))
 	for n := 1000; n < 1000+besideAlt; n++ {
-		kit.Must[engine.Appended](t)(alt.Append(ctx, engine.Draft{ID: kit.TestID(n), Body: []byte(besideBody(n, 0))}))
+		kit.Append(t, alt, engine.Draft{ID: kit.TestID(n), Body: []byte(besideBody(n, 0))})
 	}
 	kit.Check(t, c.Fold(ctx))
 
@@ -352,7 +352,7 @@ func TestReadingWhileArchiving(t *testing.T) {
 	kit.Check(t, c.Refresh(ctx))
 	main, _, err := besideBranches(c)
 	kit.Check(t, err)
-	all := kit.Must[[]*engine.Message](t)(main.Load(ctx))
+	all := kit.Load(t, main)
 	if len(all) != besideMain+appended {
 		t.Fatalf("%d messages, wanted %d", len(all), besideMain+appended)
 	}
@@ -395,7 +395,7 @@ func TestRebuiltBesideArchiving(t *testing.T) {
 	defer theirs.Close()
 	kit.Fill(t, theirs.Active(), 1)
 	kit.Must[engine.Archived](t)(theirs.Archive(ctx, engine.ArchiveOptions{}))
-	ms := kit.Must[[]*engine.Message](t)(reader.Active().Load(ctx))
+	ms := kit.Load(t, reader.Active())
 	for _, m := range ms {
 		if m.Unavailable != nil {
 			t.Errorf("position %d: %v", m.Position, m.Unavailable)

@@ -24,10 +24,11 @@ func TestBranchesOfArchived(t *testing.T) {
 	want := kit.ResolvedBodies(t, main)
 	n := int64(len(want))
 	// An id that is in a pack is there.
-	if at, err := main.Append(ctx, engine.Draft{ID: kit.TestID(103), Body: []byte(`{"n":3}`)}); err != nil || !at.Existed || at.Position != 3 {
+	third := engine.Draft{ID: kit.TestID(103), Body: []byte(`{"n":3}`)}
+	if at, err := main.Append(ctx, third); err != nil || !at.Existed || at.Position != 3 {
 		t.Errorf("a retry: %+v, %v", at, err)
 	}
-	if at, err := main.Append(ctx, engine.Draft{ID: kit.TestID(103), Body: []byte(`{"n":3}`)}, engine.AtPosition(3)); err != nil || !at.Existed {
+	if at, err := main.Append(ctx, third, engine.AtPosition(3)); err != nil || !at.Existed {
 		t.Errorf("a retry at its position: %+v, %v", at, err)
 	}
 	if _, err := main.Append(ctx, engine.Draft{ID: kit.TestID(103), Body: []byte(`{"n":4}`)}); !errors.Is(err, engine.ErrConflict) {
@@ -41,20 +42,20 @@ func TestBranchesOfArchived(t *testing.T) {
 		t.Errorf("the next position: %+v, %v", at, err)
 	}
 	with := kit.Attachment("/data", "attached "+strings.Repeat("content ", 1000))
-	kit.Must[engine.Appended](t)(main.Append(ctx, engine.Draft{Body: []byte(`{"data":""}`), Attachments: []engine.Attachment{with}}))
+	kit.Append(t, main, engine.Draft{Body: []byte(`{"data":""}`), Attachments: []engine.Attachment{with}})
 	want = kit.ResolvedBodies(t, main)
 
 	// A fork of it and one in the midst of it, a rewind into it: the line that goes on shares the folder.
 	fork := kit.Must[*engine.Branch](t)(main.Fork(ctx, "fork", 7))
 	same(t, "fork", kit.ResolvedBodies(t, fork), want[:7])
-	kit.Must[engine.Appended](t)(fork.Append(ctx, engine.Draft{ID: kit.TestID(109), Body: []byte(`{"fork":1}`)}))
+	kit.Append(t, fork, engine.Draft{ID: kit.TestID(109), Body: []byte(`{"fork":1}`)})
 	at0 := kit.Must[*engine.Branch](t)(main.ForkAt(ctx, "at", kit.TestID(104)))
 	same(t, "at", kit.ResolvedBodies(t, at0), want[:kit.Must[int64](t)(at0.Len(ctx))])
 	alt := kit.Must[*engine.Branch](t)(c.Branch("alt"))
 	before := kit.ResolvedBodies(t, alt)
 	kit.Check(t, alt.Rewind(ctx, 6))
 	same(t, "rewound", kit.ResolvedBodies(t, alt), before[:6])
-	taken := kit.Must[engine.Appended](t)(alt.Append(ctx, engine.Draft{ID: kit.TestID(202), Body: []byte(`{"another":"of that id"}`)}))
+	taken := kit.Append(t, alt, engine.Draft{ID: kit.TestID(202), Body: []byte(`{"another":"of that id"}`)})
 	if taken.Existed || taken.Position != 6 {
 		t.Errorf("%+v", taken)
 	}
@@ -98,7 +99,8 @@ func TestBranchesOfArchived(t *testing.T) {
 		if m := kit.Must[*engine.Message](t)(renamed.Message(ctx, kit.TestID(202))); !bytes.Contains(m.Stored, []byte("another")) {
 			t.Errorf("%s", m.Stored)
 		}
-		if at, err := renamed.Append(ctx, engine.Draft{ID: kit.TestID(202), Body: []byte(`{"another":"of that id"}`)}); err != nil || !at.Existed {
+		retry := engine.Draft{ID: kit.TestID(202), Body: []byte(`{"another":"of that id"}`)}
+		if at, err := renamed.Append(ctx, retry); err != nil || !at.Existed {
 			t.Errorf("%+v, %v", at, err)
 		}
 	}

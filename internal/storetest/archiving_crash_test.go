@@ -37,7 +37,7 @@ type arrangement struct {
 func shelf(t *testing.T, disk *crashfs.FS) (*kit.World, kit.Said) {
 	t.Helper()
 	ctx := context.Background()
-	s := kit.Must[*engine.Store](t)(kit.Init("disk", engine.WithFS(disk), engine.WithFoldBytes(-1), engine.WithRetain(2), engine.WithTextThreshold(1<<10)))
+	s := kit.Must[*engine.Store](t)(kit.Init("disk", kit.OnCrashFS(disk)...))
 	c := kit.Must[*engine.Context](t)(s.Create(ctx, engine.Metadata{ID: kit.TestID(60000)}))
 	w := &kit.World{Ctx: ctx, Store: s, C: c, ID: c.ID()}
 	want := kit.Said{}
@@ -45,7 +45,7 @@ func shelf(t *testing.T, disk *crashfs.FS) (*kit.World, kit.Said) {
 	add := func(branch string, size int) {
 		n++
 		m := kit.SaidMessage{kit.TestID(n), fmt.Sprintf(`{"n":%d,"text":%q}`, n, strings.Repeat(fmt.Sprint(n, " "), size/2))}
-		kit.Must[engine.Appended](t)(w.Branch(branch).Append(ctx, engine.Draft{ID: m.ID, Body: []byte(m.Body)}))
+		kit.Append(t, w.Branch(branch), engine.Draft{ID: m.ID, Body: []byte(m.Body)})
 		want[branch] = append(want[branch], m)
 	}
 	add("main", 10)
@@ -65,7 +65,7 @@ func shelf(t *testing.T, disk *crashfs.FS) (*kit.World, kit.Said) {
 	add("main", 10)
 
 	other := kit.Must[*engine.Context](t)(s.Create(ctx, engine.Metadata{ID: kit.TestID(60001)}))
-	kit.Must[engine.Appended](t)(other.Active().Append(ctx, engine.Draft{Body: []byte(want["main"][2].Body)}))
+	kit.Append(t, other.Active(), engine.Draft{Body: []byte(want["main"][2].Body)})
 	kit.Check(t, other.Fold(ctx), other.Close())
 	return w, want
 }
@@ -157,7 +157,9 @@ func arrangements() []arrangement {
 				return w.C.Fold(w.Ctx)
 			},
 		},
-		{name: "append and fold", before: archiveAway, then: func(s kit.Said) { s["main"] = append(s["main"], more) }, do: func(w *kit.World) error {
+		{name: "append and fold", before: archiveAway, then: func(s kit.Said) {
+			s["main"] = append(s["main"], more)
+		}, do: func(w *kit.World) error {
 			if _, err := w.Branch("main").Append(w.Ctx, engine.Draft{ID: more.ID, Body: []byte(more.Body)}); err != nil {
 				return err
 			}
@@ -191,7 +193,7 @@ func (a *arrangement) ready(t *testing.T) (disk *crashfs.FS, before, after kit.S
 
 // opened opens what is on a disk.
 func opened(disk *crashfs.FS) (*kit.World, error) {
-	s, err := kit.Open("disk", engine.WithFS(disk), engine.WithFoldBytes(-1), engine.WithRetain(2), engine.WithTextThreshold(1<<10), engine.WithoutPause())
+	s, err := kit.OpenCrash(disk)
 	if err != nil {
 		return nil, err
 	}

@@ -36,7 +36,7 @@ func TestArchiveCosts(t *testing.T) {
 		for i := range others + 1 {
 			c := kit.Must[*engine.Context](t)(k.store.Create(ctx, engine.Metadata{ID: kit.TestID(60000 + i)}))
 			kit.Fill(t, c.Active(), 20)
-			kit.Must[engine.Appended](t)(c.Active().Append(ctx, engine.Draft{Body: []byte(kit.LargeBody(c.ID().String()))}))
+			kit.Append(t, c.Active(), engine.Draft{Body: []byte(kit.LargeBody(c.ID().String()))})
 			kit.Check(t, c.Fold(ctx), c.Close())
 			ids = append(ids, c.ID())
 		}
@@ -100,7 +100,7 @@ func TestArchiveShared(t *testing.T) {
 				bodies = bodies[:1]
 			}
 			for _, body := range bodies {
-				kit.Must[engine.Appended](t)(c.Active().Append(ctx, engine.Draft{Body: []byte(body)}))
+				kit.Append(t, c.Active(), engine.Draft{Body: []byte(body)})
 			}
 			kit.Check(t, c.Close())
 			ids = append(ids, c.ID())

@@ -12,7 +12,7 @@ import (
 func ResolvedBodies(t *testing.T, b *engine.Branch) (all []string) {
 	t.Helper()
 	ctx := context.Background()
-	for _, body := range Must[[]json.RawMessage](t)(engine.ResolveAll(ctx, Must[[]*engine.Message](t)(b.Load(ctx)))) {
+	for _, body := range Must[[]json.RawMessage](t)(engine.ResolveAll(ctx, Load(t, b))) {
 		all = append(all, string(body))
 	}
 	return all

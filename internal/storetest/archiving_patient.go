@@ -107,7 +107,7 @@ func NewArchived(t *testing.T, kind string) *Patient {
 	copyTimes(t, from.Store.Path(), filepath.Join(root, "store"))
 	p := &Patient{T: t, ID: from.ID, Outside: filepath.Join(root, "outside"), Want: map[string][]Body{}}
 	Write(t, p.Outside, []byte("outside"))
-	p.Store = Must[*engine.Store](t)(Open(filepath.Join(root, "store"), engine.WithFoldBytes(-1), engine.WithTextThreshold(200), engine.WithoutPause()))
+	p.Store = Must[*engine.Store](t)(Open(filepath.Join(root, "store"), Manual(200)...))
 	t.Cleanup(func() { _ = p.Store.Close() })
 	p.Dir = filepath.Join(root, "store", p.ID.String())
 	for name, bodies := range from.Want {
@@ -153,7 +153,7 @@ func makeArchived(t *testing.T, kind string) *Patient {
 		_ = os.RemoveAll(root)
 	})
 	p := &Patient{T: t}
-	p.Store = Must[*engine.Store](t)(Init(filepath.Join(root, "store"), engine.WithFoldBytes(-1), engine.WithTextThreshold(200), engine.WithoutPause()))
+	p.Store = Must[*engine.Store](t)(Init(filepath.Join(root, "store"), Manual(200)...))
 	c := Must[*engine.Context](t)(p.Store.Create(ctx, engine.Metadata{Title: "a title"}))
 	p.ID, p.Dir = c.ID(), filepath.Join(root, "store", c.ID().String())
 	numbers := strings.Repeat("1234567,", 8<<10) + "0" // 64 KiB that is no text: it stays, and several frames are filled
@@ -163,7 +163,7 @@ func makeArchived(t *testing.T, kind string) *Patient {
 			if i%8 == 3 {
 				text = fmt.Sprintf(`{"role":"tool","content":"%s of %s, %d"}`, strings.Repeat("long ", 100), b.Name(), i)
 			}
-			Must[engine.Appended](t)(b.Append(ctx, engine.Draft{Body: []byte(text)}))
+			Append(t, b, engine.Draft{Body: []byte(text)})
 		}
 	}
 	say(c.Active(), 0, 40)
@@ -176,7 +176,8 @@ func makeArchived(t *testing.T, kind string) *Patient {
 	switch kind {
 	case "half":
 		say(c.Active(), 40, 6)
-		Check(t, c.Active().Replace(ctx, Must[[]*engine.Message](t)(c.Active().Range(ctx, 27, 28))[0].ID, engine.Draft{Body: []byte(`{"another":"version"}`)}))
+		replaced := Must[[]*engine.Message](t)(c.Active().Range(ctx, 27, 28))[0].ID
+		Check(t, c.Active().Replace(ctx, replaced, engine.Draft{Body: []byte(`{"another":"version"}`)}))
 		Check(t, c.Fold(ctx))
 	case "two packs":
 		say(c.Active(), 40, 6)
@@ -245,7 +246,7 @@ func (p *Patient) Ill() (gone map[uuid.UUID]error, nameless int) {
 			p.T.Errorf("branch %s: %v", name, err)
 			continue
 		}
-		ms := Must[[]*engine.Message](p.T)(b.Load(ctx))
+		ms := Load(p.T, b)
 		if len(ms) != len(p.Want[name]) {
 			p.T.Errorf("branch %s has %d messages, wanted %d", name, len(ms), len(p.Want[name]))
 			continue

@@ -24,9 +24,9 @@ func TestAttachmentPlaces(t *testing.T) {
 			{`{"$blob":"","$$blob":""}`, "/$$blob", `{"$blob":"","$$blob":"/wA="}`},
 			{`{"a":{"$blob":""}, "b":"text"}`, "/a/$blob", `{"a":{"$blob":"/wA="},"b":"text"}`},
 		} {
-			at := kit.Must[engine.Appended](t)(c.Active().Append(ctx, engine.Draft{
+			at := kit.Append(t, c.Active(), engine.Draft{
 				Body: []byte(test.body), Attachments: []engine.Attachment{kit.Attachment(test.at, "\xff\x00")},
-			}))
+			})
 			if got := kit.BodyOf(kit.Must[*engine.Message](t)(c.Active().Message(ctx, at.ID))); got != test.want {
 				t.Errorf("threshold %d, %s: %s, wanted %s", threshold, test.at, got, test.want)
 			}
@@ -40,10 +40,13 @@ func TestAttachmentsRefused(t *testing.T) {
 	ctx := context.Background()
 	c, folder := kit.NewContext(t, engine.WithMaxMessage(100_000))
 	first := engine.Draft{Body: []byte(`{"a":""}`), Attachments: []engine.Attachment{kit.Attachment("/a", "the lock is there now")}}
-	kit.Must[engine.Appended](t)(c.Active().Append(ctx, first))
+	kit.Append(t, c.Active(), first)
 	body := `{"role":"user","content":["",{"$blob":"","$$blob":"x"}],"twice":"","twice":""}`
 	long := strings.Repeat("x", 90_000)
 	good := kit.Attachment("/content/0", long)
+	pair := func(at, content string) []engine.Attachment {
+		return []engine.Attachment{good, kit.Attachment(at, content)}
+	}
 	with := func(second engine.Attachment) []engine.Attachment {
 		second.At, second.Open = "/content/1/$blob", good.Open
 		return []engine.Attachment{good, second}
@@ -54,13 +57,13 @@ func TestAttachmentsRefused(t *testing.T) {
 		want        error
 		text        string
 	}{
-		"no such place":        {[]engine.Attachment{good, kit.Attachment("/content/7", long)}, engine.ErrInvalid, `"/content/7" leads to no empty string`},
-		"no pointer":           {[]engine.Attachment{good, kit.Attachment("content/0", long)}, engine.ErrInvalid, "leads to no empty string"},
-		"the body itself":      {[]engine.Attachment{good, kit.Attachment("", long)}, engine.ErrInvalid, "leads to no empty string"},
-		"not empty":            {[]engine.Attachment{good, kit.Attachment("/role", long)}, engine.ErrInvalid, `"/role" leads to no empty string`},
-		"not empty, escaped":   {[]engine.Attachment{good, kit.Attachment("/content/1/$$blob", long)}, engine.ErrInvalid, "leads to no empty string"},
-		"a name twice":         {[]engine.Attachment{good, kit.Attachment("/twice", long)}, engine.ErrInvalid, `"/twice" leads to 2 strings`},
-		"one place for two":    {[]engine.Attachment{good, kit.Attachment("/content/0", "other")}, engine.ErrInvalid, "the same pointer"},
+		"no such place":        {pair("/content/7", long), engine.ErrInvalid, `"/content/7" leads to no empty string`},
+		"no pointer":           {pair("content/0", long), engine.ErrInvalid, "leads to no empty string"},
+		"the body itself":      {pair("", long), engine.ErrInvalid, "leads to no empty string"},
+		"not empty":            {pair("/role", long), engine.ErrInvalid, `"/role" leads to no empty string`},
+		"not empty, escaped":   {pair("/content/1/$$blob", long), engine.ErrInvalid, "leads to no empty string"},
+		"a name twice":         {pair("/twice", long), engine.ErrInvalid, `"/twice" leads to 2 strings`},
+		"one place for two":    {pair("/content/0", "other"), engine.ErrInvalid, "the same pointer"},
 		"Open is nil":          {[]engine.Attachment{good, {At: "/content/1/$blob"}}, engine.ErrInvalid, "Open is nil"},
 		"prefix not UTF-8":     {with(engine.Attachment{Prefix: "data:\xff,"}), engine.ErrInvalid, "prefix"},
 		"media type not UTF-8": {with(engine.Attachment{MediaType: "a/\xed\xa0\x80"}), engine.ErrInvalid, "media type"},

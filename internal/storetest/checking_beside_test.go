@@ -37,7 +37,7 @@ func TestCheckBesideBlobs(t *testing.T) {
 		disk := crashfs.New()
 		s := kit.Must[*engine.Store](t)(kit.Init("disk", engine.WithFS(disk), engine.WithFoldBytes(-1), engine.WithTextThreshold(100)))
 		c := kit.Must[*engine.Context](t)(s.Create(ctx, engine.Metadata{ID: kit.TestID(60000)}))
-		kit.Must[engine.Appended](t)(c.Active().Append(ctx, engine.Draft{ID: kit.TestID(1), Body: body(1)}))
+		kit.Append(t, c.Active(), engine.Draft{ID: kit.TestID(1), Body: body(1)})
 		kit.Check(t, c.Fold(ctx), c.Log.Exclusively(ctx, c.Log.Retire))
 		done := false
 		nothing := func(string) {}
@@ -67,7 +67,7 @@ func TestCheckBesideArchive(t *testing.T) {
 	c := kit.Must[*engine.Context](t)(s.Create(ctx, engine.Metadata{ID: kit.TestID(60000)}))
 	defer c.Close()
 	for n := range 3 {
-		kit.Must[engine.Appended](t)(c.Active().Append(ctx, engine.Draft{ID: kit.TestID(n), Body: fmt.Appendf(nil, `{"n":%d}`, n)}))
+		kit.Append(t, c.Active(), engine.Draft{ID: kit.TestID(n), Body: fmt.Appendf(nil, `{"n":%d}`, n)})
 	}
 	kit.Check(t, c.Fold(ctx), c.Log.Exclusively(ctx, c.Log.Retire))
 	path := func(n int) string { return c.ID().String() + "/" + c.Dir.MessagePath("branch-main", kit.TestID(n)) }
@@ -83,7 +83,7 @@ func TestCheckBesideArchive(t *testing.T) {
 			appended := false
 			kit.Must[engine.Archived](t)(c.Archive(ctx, engine.ArchiveOptions{Progress: func(int64, int64) {
 				if !appended {
-					kit.Must[engine.Appended](t)(c.Active().Append(ctx, engine.Draft{Body: []byte(`{"n":4}`)}))
+					kit.Append(t, c.Active(), engine.Draft{Body: []byte(`{"n":4}`)})
 				}
 				appended = true
 			}}))
@@ -134,12 +134,12 @@ func TestCheckBesideRewind(t *testing.T) {
 // has it any more when the second one is.
 func TestCheckBesideSettle(t *testing.T) {
 	ctx := context.Background()
-	s, dir := kit.NewStore(t, engine.WithFoldBytes(-1), engine.WithTextThreshold(100), engine.WithoutPause())
+	s, dir := kit.NewStore(t, kit.Manual(100)...)
 	var contexts []*engine.Context
 	for n := range 2 {
 		c := kit.Must[*engine.Context](t)(s.Create(ctx, engine.Metadata{ID: kit.TestID(60000 + n)}))
 		defer c.Close()
-		kit.Must[engine.Appended](t)(c.Active().Append(ctx, engine.Draft{Body: fmt.Appendf(nil, `{"text":"%s"}`, strings.Repeat("long ", 100))}))
+		kit.Append(t, c.Active(), engine.Draft{Body: fmt.Appendf(nil, `{"text":"%s"}`, strings.Repeat("long ", 100))})
 		contexts = append(contexts, c)
 	}
 	for _, c := range contexts {
@@ -165,10 +165,10 @@ func TestCheckBesideSettle(t *testing.T) {
 // a settle. What is missing after that is told.
 func TestCheckUnsettled(t *testing.T) {
 	ctx := context.Background()
-	s, dir := kit.NewStore(t, engine.WithFoldBytes(-1), engine.WithTextThreshold(100), engine.WithoutPause())
+	s, dir := kit.NewStore(t, kit.Manual(100)...)
 	c := kit.Must[*engine.Context](t)(s.Create(ctx, engine.Metadata{}))
 	defer c.Close()
-	kit.Must[engine.Appended](t)(c.Active().Append(ctx, engine.Draft{ID: kit.TestID(1), Body: fmt.Appendf(nil, `{"text":"%s"}`, strings.Repeat("long ", 100))}))
+	kit.Append(t, c.Active(), engine.Draft{ID: kit.TestID(1), Body: fmt.Appendf(nil, `{"text":"%s"}`, strings.Repeat("long ", 100))})
 	c.PutBlobs()
 	file := dir + "/" + c.ID().String() + "/" + c.Dir.MessagePath("branch-main", kit.TestID(1))
 	expect := func(when, want string) {
@@ -200,7 +200,7 @@ func TestCheckBesideAppend(t *testing.T) {
 	s, dir := kit.NewStore(t, engine.WithFoldBytes(-1))
 	c := kit.Must[*engine.Context](t)(s.Create(ctx, engine.Metadata{}))
 	defer c.Close()
-	kit.Must[engine.Appended](t)(c.Active().Append(ctx, engine.Draft{ID: kit.TestID(1), Body: []byte(`{"n":1}`)}))
+	kit.Append(t, c.Active(), engine.Draft{ID: kit.TestID(1), Body: []byte(`{"n":1}`)})
 	folder := dir + "/" + c.ID().String() + "/messages/branch-main"
 	file := folder + "/" + kit.TestID(1).String() + ".json"
 	kit.Check(t, os.Remove(file))

@@ -30,14 +30,14 @@ func TestDescriptorsStay(t *testing.T) {
 	name, n := "main", 0
 	read := func(c *engine.Context) {
 		kit.Check(t, c.Refresh(ctx))
-		for _, m := range kit.Must[[]*engine.Message](t)(c.Active().Load(ctx)) {
+		for _, m := range kit.Load(t, c.Active()) {
 			kit.Must[json.RawMessage](t)(m.Body(ctx))
 		}
 	}
 	round := func() {
 		for range 3 {
 			n++
-			kit.Must[engine.Appended](t)(c.Active().Append(ctx, engine.Draft{ID: kit.TestID(n), Body: fmt.Appendf(nil, `{"n":%d,"text":"%0200d"}`, n, n)}))
+			kit.Append(t, c.Active(), engine.Draft{ID: kit.TestID(n), Body: fmt.Appendf(nil, `{"n":%d,"text":"%0200d"}`, n, n)})
 			read(theirs)
 			kit.Check(t, c.Log.Fold(ctx, n%3 == 0))
 		}
@@ -57,7 +57,7 @@ func TestDescriptorsStay(t *testing.T) {
 			t.Error(f, err)
 		}
 		third := kit.Must[*engine.Context](t)(other.Create(ctx, engine.Metadata{}))
-		kit.Must[engine.Appended](t)(third.Active().Append(ctx, engine.Draft{Body: fmt.Appendf(nil, `{"text":"%0200d"}`, n)}))
+		kit.Append(t, third.Active(), engine.Draft{Body: fmt.Appendf(nil, `{"text":"%0200d"}`, n)})
 		kit.Check(t, third.Close())
 		kit.Must[engine.Trashed](t)(s.Delete(ctx, third.ID()))
 		for x, err := range trash.Collect(ctx, s, trash.Collecting{Grace: time.Hour}) {

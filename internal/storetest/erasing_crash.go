@@ -45,7 +45,7 @@ func Canaries(t *testing.T, disk *crashfs.FS) (s *engine.Store, want Said) {
 	}
 	c := Must[*engine.Context](t)(s.Create(ctx, engine.Metadata{ID: TestID(60000)}))
 	add := func(b *engine.Branch, n int, body string) {
-		Must[engine.Appended](t)(b.Append(ctx, engine.Draft{ID: TestID(n), Body: []byte(body)}))
+		Append(t, b, engine.Draft{ID: TestID(n), Body: []byte(body)})
 	}
 	kept := `{"kept":"` + strings.Repeat("kept ", 400) + `"}`
 	add(c.Active(), 1, kept)

@@ -21,7 +21,7 @@ func TestExternaliseEdited(t *testing.T) {
 	c := kit.Must[*engine.Context](t)(s.Create(ctx, engine.Metadata{}))
 	for n, size := range []int{5000, 100 << 10} { // the second one's payload does not ride in the journal
 		body := []byte(`{"content":"` + strings.Repeat("a", size) + `"}`)
-		kit.Must[engine.Appended](t)(c.Active().Append(ctx, engine.Draft{ID: kit.TestID(n), Body: body}))
+		kit.Append(t, c.Active(), engine.Draft{ID: kit.TestID(n), Body: body})
 	}
 	kit.Check(t, c.Fold(ctx), c.Close())
 	edited := filepath.Join(dir, c.ID().String(), "messages/branch-main", kit.TestID(0).String()+".json")

@@ -23,11 +23,11 @@ import (
 func restoredOver(t *testing.T) (s *engine.Store, id uuid.UUID, dir string, newer []uuid.UUID) {
 	t.Helper()
 	ctx := context.Background()
-	s, root := kit.NewStore(t, engine.WithFoldBytes(-1), engine.WithTextThreshold(200), engine.WithoutPause())
+	s, root := kit.NewStore(t, kit.Manual(200)...)
 	c := kit.Must[*engine.Context](t)(s.Create(ctx, engine.Metadata{}))
 	id, dir = c.ID(), filepath.Join(root, c.ID().String())
 	add := func(body string) uuid.UUID {
-		return kit.Must[engine.Appended](t)(c.Active().Append(ctx, engine.Draft{Body: []byte(body)})).ID
+		return kit.Append(t, c.Active(), engine.Draft{Body: []byte(body)}).ID
 	}
 	for i := range 3 {
 		add(fmt.Sprintf(`{"old":%d}`, i))
@@ -104,7 +104,7 @@ func TestRestoredOverNewer(t *testing.T) {
 			if found := checked(t, s); len(found) > 0 || packs() != 0 {
 				t.Fatalf("findings %+v, %d packs", found, packs())
 			}
-			ms := kit.Must[[]*engine.Message](t)(c.Active().Load(ctx)) // they go on where the line ends
+			ms := kit.Load(t, c.Active()) // they go on where the line ends
 			if len(ms) != 35 {
 				t.Fatalf("%d messages taken in", len(ms))
 			}
@@ -146,7 +146,7 @@ func TestEraseOtherHistory(t *testing.T) {
 	defer c.Close()
 	n := 0
 	for _, info := range kit.Must[[]engine.BranchInfo](t)(c.Branches(ctx)) {
-		for _, m := range kit.Must[[]*engine.Message](t)(kit.Must[*engine.Branch](t)(c.Branch(info.Name)).Load(ctx)) {
+		for _, m := range kit.Load(t, kit.Must[*engine.Branch](t)(c.Branch(info.Name))) {
 			if _, err := m.Body(ctx); err == nil && m.Unavailable == nil && strings.Contains(string(m.Stored), "new") {
 				n++
 			}

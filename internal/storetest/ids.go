@@ -50,7 +50,7 @@ func (p *Patient) Once(when string, lost []uuid.UUID) {
 		for _, name := range []string{"main", "alt"} {
 			b := Must[*engine.Branch](p.T)(c.Branch(name))
 			seen := map[uuid.UUID]bool{}
-			for i, m := range Must[[]*engine.Message](p.T)(b.Load(ctx)) {
+			for i, m := range Load(p.T, b) {
 				if seen[m.ID] {
 					p.T.Errorf("%s: branch %s shows %s again at %d", when, name, m.ID, i)
 				}

@@ -38,7 +38,9 @@ func TestRetryOfDamaged(t *testing.T) {
 		{name: "missing", do: func(p *kit.Patient) { p.Remove(p.Main[5], p.Main[30]) }, ids: []int{5, 30}, hidden: true},
 		{name: "garbage", do: garbage, ids: []int{5}},
 		{name: "empty", do: func(p *kit.Patient) { kit.Write(p.T, p.Main[30], nil) }, ids: []int{30}},
-		{name: "bit flipped, time kept", do: func(p *kit.Patient) { p.KeepTime(p.Main[5], func() { p.Change(p.Main[5], kit.Flipped) }) }, ids: []int{5}},
+		{name: "bit flipped, time kept", do: func(p *kit.Patient) {
+			p.KeepTime(p.Main[5], func() { p.Change(p.Main[5], kit.Flipped) })
+		}, ids: []int{5}},
 		{name: "another id", do: func(p *kit.Patient) {
 			p.Change(p.Main[30], func(b []byte) []byte { return bytes.Replace(b, []byte(`"id":"0`), []byte(`"id":"1`), 1) })
 		}, ids: []int{30}},
@@ -100,7 +102,7 @@ func TestRetryOfArchived(t *testing.T) {
 		"pack, half": func(p *kit.Patient) (known []uuid.UUID) {
 			p.Remove(p.Packs()[0])
 			p.In(func(c *engine.Context) {
-				for _, m := range kit.Must[[]*engine.Message](p.T)(c.Active().Load(context.Background())) {
+				for _, m := range kit.Load(p.T, c.Active()) {
 					if m.Unavailable != nil && m.ID != uuid.Nil { // the message behind it tells its id
 						known = append(known, m.ID)
 					}
@@ -146,7 +148,7 @@ func TestRetryOfArchived(t *testing.T) {
 				p.Settled("retried")
 				p.Retry("repaired", again)
 				p.In(func(c *engine.Context) {
-					for i, m := range kit.Must[[]*engine.Message](t)(c.Active().Load(context.Background())) {
+					for i, m := range kit.Load(t, c.Active()) {
 						if slices.Contains(again, m.ID) && (m.Unavailable != nil || m.ID != p.Want["main"][i].ID) {
 							t.Errorf("position %d: %+v", i, m)
 						}
@@ -171,7 +173,7 @@ func TestStoredAgain(t *testing.T) {
 			id, draft := p.Want["main"][30].ID, engine.Draft{ID: p.Want["main"][30].ID, Body: json.RawMessage(p.Want["main"][30].Text)}
 			p.Remove(p.Main[30])
 			p.In(func(c *engine.Context) {
-				kit.Must[engine.Appended](t)(c.Active().Append(ctx, draft))
+				kit.Append(t, c.Active(), draft)
 				if err := c.Fold(ctx); err != nil {
 					t.Fatal(err)
 				}
@@ -182,7 +184,7 @@ func TestStoredAgain(t *testing.T) {
 			show := func(when, text string) {
 				t.Helper()
 				p.In(func(c *engine.Context) {
-					ms := kit.Must[[]*engine.Message](t)(c.Active().Load(ctx))
+					ms := kit.Load(t, c.Active())
 					if len(ms) != 41 || ms[30].Unavailable == nil || ms[40].Unavailable != nil || ms[40].Edited || kit.BodyOf(ms[40]) != text {
 						t.Errorf("%s: %d messages, %+v, %+v", when, len(ms), ms[30], ms[len(ms)-1])
 					}
@@ -241,7 +243,7 @@ func TestStoredAgainBesideItsFile(t *testing.T) {
 	raw := kit.Must[[]byte](t)(os.ReadFile(p.Main[30]))
 	p.Remove(p.Main[30])
 	p.In(func(c *engine.Context) {
-		kit.Must[engine.Appended](t)(c.Active().Append(ctx, engine.Draft{ID: w.ID, Body: json.RawMessage(w.Text)}))
+		kit.Append(t, c.Active(), engine.Draft{ID: w.ID, Body: json.RawMessage(w.Text)})
 	})
 	p.Settled("stored again")
 	raw = bytes.Replace(raw, []byte("message 30"), []byte("edited"), 1)
@@ -249,7 +251,7 @@ func TestStoredAgainBesideItsFile(t *testing.T) {
 	p.Repair(engine.CheckOptions{Adopt: true})
 	p.Settled("found elsewhere")
 	p.In(func(c *engine.Context) {
-		ms := kit.Must[[]*engine.Message](t)(c.Active().Load(ctx))
+		ms := kit.Load(t, c.Active())
 		if len(ms) != 41 || ms[30].Unavailable == nil || ms[40].Unavailable != nil || kit.BodyOf(ms[40]) != w.Text {
 			t.Errorf("%d messages, %+v, %+v", len(ms), ms[30], ms[40])
 		}
@@ -322,12 +324,12 @@ func TestRetryOfLostUnderDerivedName(t *testing.T) {
 		c, dir := kit.NewContext(t, engine.WithFoldBytes(-1), engine.WithoutPause())
 		kit.Fill(t, c.Active(), 3)
 		id := uuid.New()
-		kit.Must[engine.Appended](t)(c.Active().Append(ctx, engine.Draft{ID: id, Body: []byte(`{"of":"old"}`)}))
-		old := kit.Must[*engine.Branch](t)(c.Active().Fork(ctx, "old", 4))
+		kit.Append(t, c.Active(), engine.Draft{ID: id, Body: []byte(`{"of":"old"}`)})
+		kit.Must[*engine.Branch](t)(c.Active().Fork(ctx, "old", 4))
 		if err := c.Active().Rewind(ctx, 3); err != nil {
 			t.Fatal(err)
 		}
-		kit.Must[engine.Appended](t)(c.Active().Append(ctx, engine.Draft{ID: id, Body: []byte(`{"of":"new"}`)}))
+		kit.Append(t, c.Active(), engine.Draft{ID: id, Body: []byte(`{"of":"new"}`)})
 		if how == "an older version" {
 			kit.Check(t, c.Active().Replace(ctx, id, engine.Draft{Body: []byte(`{"of":"newest"}`)}))
 		}
@@ -352,7 +354,7 @@ func TestRetryOfLostUnderDerivedName(t *testing.T) {
 		}
 		switch how {
 		case "retry":
-			if at := kit.Must[engine.Appended](t)(c.Active().Append(ctx, engine.Draft{ID: id, Body: []byte(`{"of":"new"}`)})); !at.Existed || at.Position != 3 {
+			if at := kit.Append(t, c.Active(), engine.Draft{ID: id, Body: []byte(`{"of":"new"}`)}); !at.Existed || at.Position != 3 {
 				t.Errorf("%+v", at)
 			}
 		case "replace":
@@ -371,7 +373,8 @@ func TestRetryOfLostUnderDerivedName(t *testing.T) {
 		}
 		p.Settled(how)
 		again := kit.Must[*engine.Context](t)(c.Store.Context(ctx, c.ID()))
-		for b, want := range map[*engine.Branch]string{kit.Must[*engine.Branch](t)(again.Branch("old")): `{"of":"old"}`, again.Active(): `{"of":"new"}`} {
+		old := kit.Must[*engine.Branch](t)(again.Branch("old"))
+		for b, want := range map[*engine.Branch]string{old: `{"of":"old"}`, again.Active(): `{"of":"new"}`} {
 			if m, err := b.Message(ctx, id); err != nil || m.Unavailable != nil || m.Position != 3 || kit.BodyOf(m) != want {
 				t.Errorf("%s: branch %s: %+v, %v", how, b.Name(), m, err)
 			}
@@ -394,19 +397,19 @@ func TestRetryOfLostWhoseNameIsTaken(t *testing.T) {
 	}
 	kit.Fill(t, c.Active(), 3)
 	id := uuid.New()
-	kit.Must[engine.Appended](t)(c.Active().Append(ctx, engine.Draft{ID: id, Body: []byte(`{"of":"old"}`)}))
+	kit.Append(t, c.Active(), engine.Draft{ID: id, Body: []byte(`{"of":"old"}`)})
 	old := kit.Must[*engine.Branch](t)(c.Active().Fork(ctx, "old", 4))
 	kit.Check(t, c.Active().Rewind(ctx, 3))
 	settle()
 	kit.Check(t, os.Remove(filepath.Join(dir, "messages", "branch-main", id.String()+".json")))
-	kit.Must[engine.Appended](t)(c.Active().Append(ctx, engine.Draft{ID: id, Body: []byte(`{"of":"new"}`)}))
+	kit.Append(t, c.Active(), engine.Draft{ID: id, Body: []byte(`{"of":"new"}`)})
 	settle()
 	p := &kit.Patient{T: t, Store: c.Store, ID: c.ID(), Dir: dir}
 	p.Settled("taken")
 	if m, err := old.Message(ctx, id); err != nil || m.Unavailable == nil {
 		t.Errorf("lost: %+v, %v", m, err)
 	}
-	if at := kit.Must[engine.Appended](t)(old.Append(ctx, engine.Draft{ID: id, Body: []byte(`{"of":"old"}`)})); !at.Existed || at.Position != 3 {
+	if at := kit.Append(t, old, engine.Draft{ID: id, Body: []byte(`{"of":"old"}`)}); !at.Existed || at.Position != 3 {
 		t.Errorf("%+v", at)
 	}
 	settle()
@@ -521,7 +524,7 @@ func TestStoredAgainCollected(t *testing.T) {
 	w := p.Want["main"][30]
 	p.Remove(p.Main[30])
 	p.In(func(c *engine.Context) {
-		kit.Must[engine.Appended](t)(c.Active().Append(ctx, engine.Draft{ID: w.ID, Body: json.RawMessage(w.Text)}))
+		kit.Append(t, c.Active(), engine.Draft{ID: w.ID, Body: json.RawMessage(w.Text)})
 		kit.Check(t, c.Fold(ctx), c.Log.Exclusively(ctx, c.Log.Retire), c.Active().Rewind(ctx, 25))
 	})
 	var item trash.Collected
@@ -536,7 +539,7 @@ func TestStoredAgainCollected(t *testing.T) {
 	}
 	p.In(func(c *engine.Context) {
 		b := kit.Must[*engine.Branch](t)(c.Branch(r.Branch))
-		ms := kit.Must[[]*engine.Message](t)(b.Load(ctx))
+		ms := kit.Load(t, b)
 		if len(ms) != 41 || ms[30].Unavailable == nil || ms[40].ID != w.ID || kit.BodyOf(ms[40]) != w.Text {
 			t.Errorf("%d messages, %+v, %+v", len(ms), ms[30], ms[len(ms)-1])
 		}
@@ -565,7 +568,7 @@ func TestRetryCosts(t *testing.T) {
 	kit.Fill(t, c.Active(), 1) // it reads what is laid out in the new journal
 	appends := func() int64 {
 		_, bytes := k.read(func() {
-			kit.Must[engine.Appended](t)(c.Active().Append(ctx, engine.Draft{ID: uuid.New(), Body: []byte(`{}`)}))
+			kit.Append(t, c.Active(), engine.Draft{ID: uuid.New(), Body: []byte(`{}`)})
 		})
 		return bytes
 	}
@@ -589,7 +592,7 @@ func TestRetryCosts(t *testing.T) {
 			t.Errorf("%d bytes are read for another append", got)
 		}
 	}
-	if at := kit.Must[engine.Appended](t)(c.Active().Append(ctx, engine.Draft{ID: m.ID, Body: m.Stored})); !at.Existed || at.Position != 7 {
+	if at := kit.Append(t, c.Active(), engine.Draft{ID: m.ID, Body: m.Stored}); !at.Existed || at.Position != 7 {
 		t.Errorf("%+v", at)
 	}
 }

@@ -40,7 +40,7 @@ func (g *gone) branch(name string) *engine.Branch {
 func (g *gone) say(name string, n int) (ids []uuid.UUID) {
 	g.t.Helper()
 	for i := range n {
-		a := kit.Must[engine.Appended](g.t)(g.branch(name).Append(context.Background(), engine.Draft{Body: fmt.Appendf(nil, `{"text":"%s %d"}`, name, i)}))
+		a := kit.Append(g.t, g.branch(name), engine.Draft{Body: fmt.Appendf(nil, `{"text":"%s %d"}`, name, i)})
 		ids = append(ids, a.ID)
 	}
 	return ids
@@ -94,7 +94,7 @@ func (g *gone) wipe(id uuid.UUID) {
 func (g *gone) shows(name string, want ...string) {
 	g.t.Helper()
 	var got []string
-	for i, m := range kit.Must[[]*engine.Message](g.t)(g.branch(name).Load(context.Background())) {
+	for i, m := range kit.Load(g.t, g.branch(name)) {
 		if m.Position != int64(i) {
 			g.t.Fatalf("branch %s: position %d comes after %d messages", name, m.Position, i)
 		}
@@ -233,7 +233,7 @@ func TestLostPositions(t *testing.T) {
 			}
 			g.tells(d.lost)
 			n := kit.Must[int64](t)(g.branch("main").Len(ctx))
-			a := kit.Must[engine.Appended](t)(g.branch("main").Append(ctx, engine.Draft{Body: []byte(`{"text":"next"}`)}))
+			a := kit.Append(t, g.branch("main"), engine.Draft{Body: []byte(`{"text":"next"}`)})
 			if a.Position != n || n != int64(len(d.show["main"])) {
 				t.Errorf("the next message has position %d, of %d", a.Position, len(d.show["main"]))
 			}

@@ -143,7 +143,8 @@ func (d *driver) append() {
 	if i < 0 {
 		l.own = append(l.own, &modelMessage{got.ID, string(draft.Body)})
 	}
-	if _, err := b.Append(d.ctx(), engine.Draft{Body: []byte("{}")}, engine.AtPosition(int64(len(l.view()))+1)); !errors.Is(err, engine.ErrPosition) {
+	beyond := engine.AtPosition(int64(len(l.view())) + 1)
+	if _, err := b.Append(d.ctx(), engine.Draft{Body: []byte("{}")}, beyond); !errors.Is(err, engine.ErrPosition) {
 		d.t.Fatalf("a wrong expectation: %v, wanted ErrPosition", err)
 	}
 }

@@ -40,7 +40,7 @@ func TestNewerFormat(t *testing.T) {
 			s, dir := kit.NewStore(t, engine.WithTextThreshold(100), engine.WithoutPause())
 			c := kit.Must[*engine.Context](t)(s.Create(ctx, engine.Metadata{}))
 			for i := range 6 {
-				kit.Must[engine.Appended](t)(c.Active().Append(ctx, engine.Draft{Body: body}))
+				kit.Append(t, c.Active(), engine.Draft{Body: body})
 				if i == 3 {
 					kit.Check(t, c.Fold(ctx))
 				}
@@ -137,7 +137,7 @@ func TestNewerMessageFile(t *testing.T) {
 	ctx := context.Background()
 	s, dir := kit.NewStore(t, engine.WithoutPause())
 	c := kit.Must[*engine.Context](t)(s.Create(ctx, engine.Metadata{}))
-	at := kit.Must[engine.Appended](t)(c.Active().Append(ctx, engine.Draft{Body: []byte(`{"n":1}`)}))
+	at := kit.Append(t, c.Active(), engine.Draft{Body: []byte(`{"n":1}`)})
 	kit.Check(t, c.Close())
 	folder := filepath.Join(dir, c.ID().String(), "messages", "branch-main")
 	own, foreign := filepath.Join(folder, at.ID.String()+".json"), filepath.Join(folder, kit.TestID(7).String()+".json")

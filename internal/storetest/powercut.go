@@ -73,11 +73,11 @@ func TestID(n int) uuid.UUID {
 
 // OnCrashFS are the options of a store whose power is cut.
 func OnCrashFS(disk *crashfs.FS, more ...engine.Option) []engine.Option {
-	return append([]engine.Option{engine.WithFS(disk), engine.WithFoldBytes(-1), engine.WithRetain(2), engine.WithTextThreshold(1 << 10), engine.WithoutPause()}, more...)
+	return append(Manual(1<<10, engine.WithFS(disk), engine.WithRetain(2)), more...)
 }
 
-func OpenCrash(disk *crashfs.FS) (*engine.Store, error) {
-	return Open("disk", OnCrashFS(disk)...)
+func OpenCrash(disk *crashfs.FS, more ...engine.Option) (*engine.Store, error) {
+	return Open("disk", OnCrashFS(disk, more...)...)
 }
 
 func RunSteps(t *testing.T, disk *crashfs.FS, k int, steps []Step, opts ...engine.Option) (before, after Said, cut *Step) {
@@ -144,7 +144,8 @@ func Verify(disk *crashfs.FS, before, after Said, cut *Step, repair bool) error 
 	}
 	defer c.Close()
 	more := TestID(50000)
-	if at, err := c.Active().Append(ctx, engine.Draft{ID: more, Body: []byte(`{"more":1}`)}); err != nil || at.Position != int64(len(got["main"])) {
+	at, err := c.Active().Append(ctx, engine.Draft{ID: more, Body: []byte(`{"more":1}`)})
+	if err != nil || at.Position != int64(len(got["main"])) {
 		return fmt.Errorf("going on: %+v, %w", at, err)
 	}
 	got["main"] = append(got["main"], SaidMessage{more, `{"more":1}`})
@@ -216,8 +217,8 @@ func Read(disk *crashfs.FS, id uuid.UUID) (Said, error) {
 				return nil, err
 			}
 			if m.Unavailable != nil || m.Edited || m.Position != int64(len(got[b.Name])) {
-				return nil, fmt.Errorf("branch %q, position %d: %s at %d, unavailable %v, edited %v",
-					b.Name, len(got[b.Name]), m.ID, m.Position, m.Unavailable, m.Edited)
+				return nil, fmt.Errorf("branch %q, position %d: %s at %d, edited %v, unavailable %w",
+					b.Name, len(got[b.Name]), m.ID, m.Position, m.Edited, m.Unavailable)
 			}
 			got[b.Name] = append(got[b.Name], SaidMessage{m.ID, BodyOf(m)})
 		}
@@ -226,7 +227,7 @@ func Read(disk *crashfs.FS, id uuid.UUID) (Said, error) {
 }
 
 func Equal(a, b Said) bool {
-	return maps.EqualFunc(a, b, func(x, y []SaidMessage) bool { return slices.Equal(x, y) })
+	return maps.EqualFunc(a, b, slices.Equal[[]SaidMessage])
 }
 
 // Allowed reports an error unless the state is what was acknowledged, with all, none or, of a batch, a prefix of what

@@ -190,7 +190,7 @@ func TestForkOfOthersRecords(t *testing.T) {
 		disk := crashfs.New()
 		s := kit.Must[*engine.Store](t)(kit.Init("disk", engine.WithFS(disk), engine.WithFoldBytes(-1)))
 		c := kit.Must[*engine.Context](t)(s.Create(ctx, engine.Metadata{ID: kit.TestID(60000)}))
-		relaxed := kit.Must[*engine.Store](t)(kit.Open("disk", engine.WithFS(disk), engine.WithFoldBytes(-1), engine.WithDurability(engine.Relaxed)))
+		relaxed := kit.Must[*engine.Store](t)(kit.OpenCrash(disk, engine.WithDurability(engine.Relaxed)))
 		other := kit.Must[*engine.Context](t)(relaxed.Context(ctx, c.ID()))
 		kit.Fill(t, other.Active(), 3) // in the journal, not synced
 		if err := c.Refresh(ctx); err != nil {

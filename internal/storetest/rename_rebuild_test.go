@@ -42,7 +42,7 @@ func TestRebuildDuringARename(t *testing.T) {
 	}
 	for range 2 {
 		again := kit.Must[*engine.Context](t)(c.Store.Context(ctx, c.ID()))
-		ms := kit.Must[[]*engine.Message](t)(again.Active().Load(ctx))
+		ms := kit.Load(t, again.Active())
 		for i, m := range ms {
 			if m.Unavailable != nil {
 				t.Errorf("position %d: %v", i, m.Unavailable)
@@ -106,7 +106,7 @@ func TestSlowWriterAndARename(t *testing.T) {
 	ctx := context.Background()
 	for _, anew := range []bool{false, true} {
 		c, dir := kit.NewContext(t, engine.WithFoldBytes(-1))
-		first := kit.Must[engine.Appended](t)(c.Active().Append(ctx, engine.Draft{Body: []byte(`{}`)}))
+		first := kit.Append(t, c.Active(), engine.Draft{Body: []byte(`{}`)})
 		slow := kit.Must[*engine.Context](t)(c.Store.Context(ctx, c.ID()))
 		slow.Dir.Lock = &afterRelease{slow.Dir.Lock, func() {
 			kit.Check(t, c.Rename(ctx, "main", "other"))
@@ -114,7 +114,7 @@ func TestSlowWriterAndARename(t *testing.T) {
 				kit.Fill(t, kit.Must[*engine.Branch](t)(c.Active().ForkAt(ctx, "main", first.ID)), 1)
 			}
 		}}
-		a := kit.Must[engine.Appended](t)(slow.Active().Append(ctx, engine.Draft{Body: []byte(`{}`)}))
+		a := kit.Append(t, slow.Active(), engine.Draft{Body: []byte(`{}`)})
 		if _, err := os.Lstat(filepath.Join(dir, "messages", "branch-other", a.ID.String()+".json")); err != nil {
 			t.Error(err)
 		}

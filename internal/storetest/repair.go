@@ -44,7 +44,7 @@ func NewPatient(t *testing.T, second bool) *Patient {
 	root := t.TempDir()
 	p := &Patient{T: t, Outside: filepath.Join(root, "outside")}
 	Write(t, p.Outside, []byte("outside"))
-	p.Store = Must[*engine.Store](t)(Init(filepath.Join(root, "store"), engine.WithFoldBytes(-1), engine.WithTextThreshold(200), engine.WithoutPause()))
+	p.Store = Must[*engine.Store](t)(Init(filepath.Join(root, "store"), Manual(200)...))
 	c := Must[*engine.Context](t)(p.Store.Create(ctx, engine.Metadata{Title: "a title"}))
 	p.ID, p.Dir = c.ID(), filepath.Join(root, "store", c.ID().String())
 	say := func(b *engine.Branch, from, n int) {
@@ -53,7 +53,7 @@ func NewPatient(t *testing.T, second bool) *Patient {
 			if i == 3 {
 				text = fmt.Sprintf(`{"role":"tool","content":"%s of %s"}`, strings.Repeat("long ", 100), b.Name())
 			}
-			Must[engine.Appended](t)(b.Append(ctx, engine.Draft{Body: []byte(text)}))
+			Append(t, b, engine.Draft{Body: []byte(text)})
 		}
 	}
 	say(c.Active(), 0, 40)
@@ -94,7 +94,7 @@ func (p *Patient) Read(c *engine.Context) map[string][]Body {
 	for _, info := range Must[[]engine.BranchInfo](p.T)(c.Branches(ctx)) {
 		b := Must[*engine.Branch](p.T)(c.Branch(info.Name))
 		all[info.Name] = []Body{}
-		for i, m := range Must[[]*engine.Message](p.T)(b.Load(ctx)) {
+		for i, m := range Load(p.T, b) {
 			if m.Position != int64(i) {
 				p.T.Fatalf("branch %s: message %s at %d, wanted %d", info.Name, m.ID, m.Position, i)
 			}
@@ -226,7 +226,7 @@ func (p *Patient) Heal(o engine.CheckOptions) (found []engine.Finding, lost int)
 	if b, _ := os.ReadFile(p.Outside); string(b) != "outside" {
 		p.T.Error("a file outside the store was written")
 	}
-	Must[engine.Appended](p.T)(c.Active().Append(ctx, engine.Draft{Body: json.RawMessage(`{"after":1}`)}))
+	Append(p.T, c.Active(), engine.Draft{Body: json.RawMessage(`{"after":1}`)})
 	return found, lost
 }
 

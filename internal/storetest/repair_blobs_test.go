@@ -59,7 +59,10 @@ func TestRepairFromTrash(t *testing.T) {
 // TestDamagedBlobSeverity: what a journal or a pack has costs nothing, and is a warning.
 func TestDamagedBlobSeverity(t *testing.T) {
 	ctx := context.Background()
-	for name, want := range map[string]engine.Severity{"journal": engine.SeverityWarning, "pack": engine.SeverityWarning, "nothing": engine.SeverityError} {
+	severities := map[string]engine.Severity{
+		"journal": engine.SeverityWarning, "pack": engine.SeverityWarning, "nothing": engine.SeverityError,
+	}
+	for name, want := range severities {
 		for damage, do := range map[string]func(*kit.Patient){
 			"blob-damaged": func(p *kit.Patient) { kit.Halve(t, p.Blobs[0]); kit.Halve(t, p.Blobs[1]) },
 			"blob-missing": func(p *kit.Patient) { p.Remove(p.Blobs[0], p.Blobs[1]) },
@@ -96,7 +99,7 @@ func TestDamagedPrompt(t *testing.T) {
 	m.Branches = append(m.Branches, ctxfolder.Branch{SystemPrompt: prompt})
 	c := kit.Must[*engine.Context](t)(s.Create(ctx, m))
 	defer c.Close()
-	kit.Must[engine.Appended](t)(c.Active().Append(ctx, engine.Draft{Body: append(append([]byte(`{"role":"system","content":`), prompt...), '}')}))
+	kit.Append(t, c.Active(), engine.Draft{Body: append(append([]byte(`{"role":"system","content":`), prompt...), '}')})
 	kit.Halve(t, kit.BlobFiles(t, dir)[0])
 	got, err := c.SystemPrompt(ctx, engine.MainBranch)
 	if err != nil || !bytes.Equal(got, prompt) {

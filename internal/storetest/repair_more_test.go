@@ -173,7 +173,7 @@ func TestUnreadable(t *testing.T) {
 				t.Fatal(err)
 			}
 		}
-		id := kit.Must[[]*engine.Message](t)(c.Active().Load(ctx))[2].ID
+		id := kit.Load(t, c.Active())[2].ID
 		if err := c.Close(); err != nil {
 			t.Fatal(err)
 		}
@@ -207,12 +207,12 @@ func TestUnreadable(t *testing.T) {
 func broken(t *testing.T, disk *crashfs.FS) (*engine.Store, kit.Said) {
 	t.Helper()
 	ctx := context.Background()
-	s := kit.Must[*engine.Store](t)(kit.Init("disk", engine.WithFS(disk), engine.WithFoldBytes(-1), engine.WithTextThreshold(50), engine.WithoutPause()))
+	s := kit.Must[*engine.Store](t)(kit.Init("disk", kit.Manual(50, engine.WithFS(disk))...))
 	c := kit.Must[*engine.Context](t)(s.Create(ctx, engine.Metadata{ID: kit.TestID(60000)}))
 	want := kit.Said{}
 	add := func(b *engine.Branch, n int) {
 		text := fmt.Sprintf(`{"n":%d,"text":"%s"}`, n, strings.Repeat("z", 60))
-		kit.Must[engine.Appended](t)(b.Append(ctx, engine.Draft{ID: kit.TestID(n), Body: []byte(text)}))
+		kit.Append(t, b, engine.Draft{ID: kit.TestID(n), Body: []byte(text)})
 		want[b.Name()] = append(want[b.Name()], kit.SaidMessage{kit.TestID(n), text})
 	}
 	for n := range 4 {
@@ -429,7 +429,7 @@ func TestRecoveryCosts(t *testing.T) {
 		again := kit.Must[*engine.Context](t)(k.store.Context(ctx, c.ID()))
 		defer again.Close()
 		calls := k.during(func() {
-			kit.Must[engine.Appended](t)(again.Active().Append(ctx, engine.Draft{Body: []byte(`{"a":1}`)}))
+			kit.Append(t, again.Active(), engine.Draft{Body: []byte(`{"a":1}`)})
 		})
 		for _, o := range calls {
 			switch o.Kind {

@@ -37,7 +37,7 @@ func TestRandomDamage(t *testing.T) {
 				rt.Fatal(err)
 			}
 		}
-		s, err := kit.Init(filepath.Join(dir, "store"), engine.WithFoldBytes(-1), engine.WithTextThreshold(100), engine.WithRetain(3), engine.WithoutPause())
+		s, err := kit.Init(filepath.Join(dir, "store"), kit.Manual(100, engine.WithRetain(3))...)
 		check(err)
 		defer s.Close()
 		c, err := s.Create(ctx, engine.Metadata{})

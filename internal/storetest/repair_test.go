@@ -242,7 +242,9 @@ func TestDamage(t *testing.T) {
 				p.T.Fatal(err)
 			}
 		}, integrity.KindTemporary, 0, 0, none},
-		{"left-over staging folder", func(p *kit.Patient) { p.Mkdir(filepath.Join(p.Store.Path(), "staging", uuid.NewString())) }, "", 0, 0, none},
+		{"left-over staging folder", func(p *kit.Patient) {
+			p.Mkdir(filepath.Join(p.Store.Path(), "staging", uuid.NewString()))
+		}, "", 0, 0, none},
 	} {
 		for _, second := range []bool{false, true} {
 			name, lost := d.name, d.lost

@@ -18,7 +18,7 @@ func TestWriteToArchived(t *testing.T) {
 	ctx := context.Background()
 	c, _ := kit.NewContext(t, engine.WithFoldBytes(-1))
 	for i := range 3 {
-		kit.Must[engine.Appended](t)(c.Active().Append(ctx, engine.Draft{ID: kit.TestID(i + 1), Body: fmt.Appendf(nil, `{"n":%d}`, i+1)}))
+		kit.Append(t, c.Active(), engine.Draft{ID: kit.TestID(i + 1), Body: fmt.Appendf(nil, `{"n":%d}`, i+1)})
 	}
 	kit.Check(t, c.Fold(ctx))
 	kit.Check(t, c.Log.Exclusively(ctx, c.Log.Retire))
@@ -28,7 +28,7 @@ func TestWriteToArchived(t *testing.T) {
 	defer theirs.Close()
 	ours := kit.Must[*engine.Context](t)(c.Store.Context(ctx, c.ID()))
 	defer ours.Close()
-	kit.Must[[]*engine.Message](t)(ours.Active().Load(ctx))
+	kit.Load(t, ours.Active())
 	var once sync.Once
 	var err error
 	kit.Must[engine.Archived](t)(theirs.Archive(ctx, engine.ArchiveOptions{Progress: func(int64, int64) {

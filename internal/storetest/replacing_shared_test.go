@@ -18,7 +18,7 @@ func TestReplaceShared(t *testing.T) {
 	defer c.Close()
 	main := c.Active()
 	for n := range 5 {
-		kit.Must[engine.Appended](t)(main.Append(ctx, engine.Draft{ID: kit.TestID(n), Body: []byte(`{}`)}))
+		kit.Append(t, main, engine.Draft{ID: kit.TestID(n), Body: []byte(`{}`)})
 	}
 	replace := func(when string, b *engine.Branch, n int, want error) {
 		t.Helper()

@@ -20,10 +20,12 @@ import (
 func appendFile(t *testing.T, c *engine.Context, dir, text string) (*engine.Message, engine.Payload) {
 	t.Helper()
 	ctx := context.Background()
-	at := kit.Must[engine.Appended](t)(c.Active().Append(ctx, engine.Draft{
+	file := kit.Attachment("/content/1/$blob", strings.Repeat("file", 50_000))
+	file.MediaType = "a/b"
+	at := kit.Append(t, c.Active(), engine.Draft{
 		Body:        []byte(`{"role":"user","content":[{"text":"` + text + `"},{"$blob":""}]}`),
-		Attachments: []engine.Attachment{{At: "/content/1/$blob", MediaType: "a/b", Open: kit.Attachment("", strings.Repeat("file", 50_000)).Open}},
-	}))
+		Attachments: []engine.Attachment{file},
+	})
 	if err := c.Fold(ctx); err != nil {
 		t.Fatal(err)
 	}

@@ -73,7 +73,7 @@ func TestStaleAppend(t *testing.T) {
 	defer s.Close()
 	c := kit.Must[*engine.Context](t)(s.Create(ctx, engine.Metadata{ID: kit.TestID(60000)}))
 	defer c.Close()
-	kit.Must[engine.Appended](t)(c.Active().Append(ctx, draft(1)))
+	kit.Append(t, c.Active(), draft(1))
 	other := kit.Must[*engine.Store](t)(kit.Open("disk", engine.WithFS(folds), engine.WithFoldBytes(-1), engine.WithRetain(3)))
 	defer other.Close()
 	theirs := kit.Must[*engine.Context](t)(other.Context(ctx, c.ID()))
@@ -91,7 +91,7 @@ func TestStaleAppend(t *testing.T) {
 		ended <- err
 	}()
 	<-removing
-	at := kit.Must[engine.Appended](t)(c.Active().Append(ctx, draft(2)))
+	at := kit.Append(t, c.Active(), draft(2))
 	kit.Check(t, <-ended)
 	again := kit.Must[*engine.Store](t)(kit.Open("disk", engine.WithFS(disk), engine.WithFoldBytes(-1)))
 	defer again.Close()

@@ -60,7 +60,8 @@ func TestReplacedInStore(t *testing.T) {
 				t.Skipf("this cannot be made here: %v", err)
 			}
 			p := &kit.Patient{T: t, Store: c.Store}
-			if found := p.Check(true); len(found) != 1 || found[0].Kind != x.kind || found[0].Severity != engine.SeverityError || found[0].Path != x.path {
+			found := p.Check(true)
+			if len(found) != 1 || found[0].Kind != x.kind || found[0].Severity != engine.SeverityError || found[0].Path != x.path {
 				t.Errorf("%+v", found)
 			}
 			if done := p.Repair(engine.CheckOptions{}); len(done) != 1-x.left {

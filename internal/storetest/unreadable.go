@@ -109,7 +109,7 @@ func (p *Patient) More() {
 	p.T.Helper()
 	ctx := context.Background()
 	c := Must[*engine.Context](p.T)(p.Store.Context(ctx, p.ID))
-	Must[engine.Appended](p.T)(Must[*engine.Branch](p.T)(c.Branch("empty")).Append(ctx, engine.Draft{Body: []byte(`{"text":"to be erased"}`)}))
+	Append(p.T, Must[*engine.Branch](p.T)(c.Branch("empty")), engine.Draft{Body: []byte(`{"text":"to be erased"}`)})
 	gone := Must[*engine.Branch](p.T)(c.Active().Fork(ctx, "gone", 3))
 	Fill(p.T, gone, 2)
 	Check(p.T, c.Remove(ctx, "gone"), c.Fold(ctx))
@@ -124,8 +124,7 @@ func (p *Patient) More() {
 	Fill(p.T, other.Active(), 2)
 	Check(p.T, other.Close())
 	Must[engine.Trashed](p.T)(p.Store.Delete(ctx, other.ID()))
-	for range p.Store.List(ctx) {
-	}
+	List(p.T, p.Store)
 	if _, err := os.Lstat(filepath.Join(p.Store.Path(), engine.SummariesFile)); err != nil {
 		Write(p.T, filepath.Join(p.Store.Path(), engine.SummariesFile), nil)
 	}

@@ -28,10 +28,10 @@ func rewound(t *testing.T) (*crashfs.FS, *engine.Store, *engine.Context) {
 	c := kit.Must[*engine.Context](t)(s.Create(ctx, engine.Metadata{ID: kit.TestID(60000)}))
 	b := kit.Must[*engine.Branch](t)(c.NewBranch(ctx, "alt"))
 	for i := range 4 {
-		kit.Must[engine.Appended](t)(b.Append(ctx, engine.Draft{ID: kit.TestID(i + 1), Body: fmt.Appendf(nil, `{"n":%d}`, i)}))
+		kit.Append(t, b, engine.Draft{ID: kit.TestID(i + 1), Body: fmt.Appendf(nil, `{"n":%d}`, i)})
 	}
 	kit.Check(t, b.Rewind(ctx, 0))
-	kit.Must[engine.Appended](t)(b.Append(ctx, engine.Draft{ID: kit.TestID(9), Body: []byte(`{"n":9}`)}))
+	kit.Append(t, b, engine.Draft{ID: kit.TestID(9), Body: []byte(`{"n":9}`)})
 	kit.Check(t, c.Fold(ctx))
 	return disk, s, c
 }
@@ -66,7 +66,7 @@ func sound(t *testing.T, s *engine.Store, branch string) {
 	}
 	c := kit.Must[*engine.Context](t)(s.Context(ctx, kit.TestID(60000)))
 	defer c.Close()
-	ms := kit.Must[[]*engine.Message](t)(kit.Must[*engine.Branch](t)(c.Branch(branch)).Load(ctx))
+	ms := kit.Load(t, kit.Must[*engine.Branch](t)(c.Branch(branch)))
 	if len(ms) != 1 || ms[0].ID != kit.TestID(9) || ms[0].Unavailable != nil {
 		t.Errorf("%d messages: %+v", len(ms), ms)
 	}
@@ -186,7 +186,7 @@ func TestClearTorn(t *testing.T) {
 	// The branch has message 4 again, in its line, and its file is damaged.
 	kit.Check(t, c.Dir.FS.Remove(file(4)))
 	alt := kit.Must[*engine.Branch](t)(c.Branch("alt"))
-	kit.Must[engine.Appended](t)(alt.Append(ctx, engine.Draft{ID: kit.TestID(4), Body: []byte(`{"n":3}`)}))
+	kit.Append(t, alt, engine.Draft{ID: kit.TestID(4), Body: []byte(`{"n":3}`)})
 	kit.Check(t, c.Fold(ctx))
 	kit.Check(t, c.Log.Exclusively(ctx, c.Log.Retire))
 	write(4, []byte("{"))
@@ -233,7 +233,7 @@ func TestCollectedNotAdopted(t *testing.T) {
 		sound(t, s, "alt")
 		kit.Check(t, c.Refresh(ctx))
 		for _, b := range c.Metadata().Branches {
-			for _, m := range kit.Must[[]*engine.Message](t)(kit.Must[*engine.Branch](t)(c.Branch(b.Name)).Load(ctx)) {
+			for _, m := range kit.Load(t, kit.Must[*engine.Branch](t)(c.Branch(b.Name))) {
 				if m.ID == kit.TestID(2) || m.ID == kit.TestID(3) {
 					t.Errorf("cleared %v: message %s is back on %q", cleared, m.ID, b.Name)
 				}

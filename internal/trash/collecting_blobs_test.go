@@ -43,7 +43,7 @@ func TestCollectKeepsBlobs(t *testing.T) {
 		for round := range 4 { // contexts come in a random order
 			s, dir := kit.NewStore(t, engine.WithFoldBytes(-1))
 			c := kit.Must[*engine.Context](t)(s.Create(ctx, engine.Metadata{}))
-			kit.Must[engine.Appended](t)(c.Active().Append(ctx, engine.Draft{ID: kit.TestID(1), Body: []byte(kit.LargeBody("a"))}))
+			kit.Append(t, c.Active(), engine.Draft{ID: kit.TestID(1), Body: []byte(kit.LargeBody("a"))})
 			other, _ := kit.Orphaned(t, s) // something is collected
 			kit.Check(t, other.Close())
 			if hide.before != nil {

@@ -29,10 +29,10 @@ func TestRestoreWhatWasAppendedAnew(t *testing.T) {
 		kit.Fill(t, c.Active(), 1)
 		gone := kit.Must[*engine.Branch](t)(c.Active().Fork(ctx, "gone", 1))
 		draft := engine.Draft{ID: kit.TestID(7), Body: []byte(`{"text":"appended again"}`)}
-		kit.Must[engine.Appended](t)(gone.Append(ctx, draft))
+		kit.Append(t, gone, draft)
 		kit.Fill(t, gone, 1)
 		kit.Must[erase.Erased](t)(first(kit.Erase(s, c.ID(), kit.TestID(7), erase.EraseOptions{})))
-		kit.Must[engine.Appended](t)(gone.Append(ctx, draft))
+		kit.Append(t, gone, draft)
 		kit.Fill(t, gone, 1)
 		kit.Check(t, c.Remove(ctx, "gone"), c.Close())
 		moved, _ := kit.Collect(t, s, trash.Collecting{Grace: trash.DefaultGrace})
@@ -49,8 +49,9 @@ func TestRestoreWhatWasAppendedAnew(t *testing.T) {
 			kit.Check(t, c.Fold(ctx), c.Log.Exclusively(ctx, c.Log.Retire), c.Close())
 		}
 		c = kit.Must[*engine.Context](t)(s.Context(ctx, c.ID()))
-		got := kit.Must[[]*engine.Message](t)(kit.Must[*engine.Branch](t)(c.Branch("gone")).Load(ctx))
-		if len(got) != 5 || !errors.Is(got[1].Unavailable, engine.ErrErased) || got[3].ID != kit.TestID(7) || kit.BodyOf(got[3]) != string(draft.Body) ||
+		got := kit.Load(t, kit.Must[*engine.Branch](t)(c.Branch("gone")))
+		if len(got) != 5 || !errors.Is(got[1].Unavailable, engine.ErrErased) ||
+			got[3].ID != kit.TestID(7) || kit.BodyOf(got[3]) != string(draft.Body) ||
 			slices.ContainsFunc(got[2:], func(m *engine.Message) bool { return m.Unavailable != nil }) {
 			t.Errorf("without %s:", lost)
 			for _, m := range got {
@@ -119,10 +120,10 @@ func TestRestoreWhatWasEdited(t *testing.T) {
 	ctx := context.Background()
 	s, dir := kit.NewStore(t, engine.WithTextThreshold(1<<10), engine.WithFoldBytes(-1))
 	c := kit.Must[*engine.Context](t)(s.Create(ctx, engine.Metadata{}))
-	kit.Must[engine.Appended](t)(c.Active().Append(ctx, engine.Draft{Body: []byte(kit.LargeBody("kept"))}))
-	reference := kit.Must[[]*engine.Message](t)(c.Active().Load(ctx))[0].Stored
+	kit.Append(t, c.Active(), engine.Draft{Body: []byte(kit.LargeBody("kept"))})
+	reference := kit.Load(t, c.Active())[0].Stored
 	gone := kit.Must[*engine.Branch](t)(c.NewBranch(ctx, "gone"))
-	at := kit.Must[engine.Appended](t)(gone.Append(ctx, engine.Draft{Body: []byte(`{"text":"edit me"}`)}))
+	at := kit.Append(t, gone, engine.Draft{Body: []byte(`{"text":"edit me"}`)})
 	kit.Check(t, c.Fold(ctx))
 	path := filepath.Join(dir, c.ID().String(), "messages", "branch-gone", at.ID.String()+".json")
 	raw := kit.Must[[]byte](t)(os.ReadFile(path))
@@ -144,7 +145,7 @@ func TestRestoreWhatWasEdited(t *testing.T) {
 	if moved := kit.Sweep(t, s, 0, false); len(moved) > 0 {
 		t.Errorf("swept %+v", moved)
 	}
-	m := kit.Must[[]*engine.Message](t)(kit.Must[*engine.Branch](t)(c.Branch("gone")).Load(ctx))[0]
+	m := kit.Load(t, kit.Must[*engine.Branch](t)(c.Branch("gone")))[0]
 	if body, err := m.Body(ctx); err != nil || string(body) != kit.LargeBody("kept") {
 		t.Errorf("%.60s, %v", body, err)
 	}

@@ -80,7 +80,7 @@ func TestRestoreWhatIsMissing(t *testing.T) {
 			t.Errorf("%+v", r)
 		}
 		c = kit.Must[*engine.Context](t)(s.Context(ctx, c.ID()))
-		got := kit.Must[[]*engine.Message](t)(kit.Must[*engine.Branch](t)(c.Branch("gone")).Load(ctx))
+		got := kit.Load(t, kit.Must[*engine.Branch](t)(c.Branch("gone")))
 		if len(got) != len(want) {
 			t.Fatalf("%d messages, wanted %d", len(got), len(want))
 		}
@@ -163,10 +163,10 @@ func TestRestoreWithABrokenIndex(t *testing.T) {
 	s, dir := kit.NewStore(t)
 	c := kit.Must[*engine.Context](t)(s.Create(ctx, engine.Metadata{}))
 	kit.Fill(t, c.Active(), 1)
-	kit.Must[engine.Appended](t)(c.Active().Append(ctx, engine.Draft{ID: kit.TestID(7), Body: []byte(`{"old":1}`)}))
+	kit.Append(t, c.Active(), engine.Draft{ID: kit.TestID(7), Body: []byte(`{"old":1}`)})
 	want := kit.Bodies(t, c.Active())
 	kit.Check(t, c.Active().Rewind(ctx, 1))
-	kit.Must[engine.Appended](t)(c.Active().Append(ctx, engine.Draft{ID: kit.TestID(7), Body: []byte(`{"new":1}`)}))
+	kit.Append(t, c.Active(), engine.Draft{ID: kit.TestID(7), Body: []byte(`{"new":1}`)})
 	main := kit.Bodies(t, c.Active())
 	kit.Check(t, c.Close())
 	moved, _ := kit.Collect(t, s, trash.Collecting{Grace: trash.DefaultGrace})
@@ -206,14 +206,15 @@ func TestRestoreInOrder(t *testing.T) {
 	if len(moved) != 2 || i < 0 {
 		t.Fatalf("%+v", moved)
 	}
-	if _, err := trash.Restore(ctx, s, moved[1-i].Item); !errors.Is(err, engine.ErrPosition) || !strings.Contains(err.Error(), moved[i].Item.String()) {
+	_, err := trash.Restore(ctx, s, moved[1-i].Item)
+	if !errors.Is(err, engine.ErrPosition) || !strings.Contains(err.Error(), moved[i].Item.String()) {
 		t.Errorf("restoring b before a: %v", err)
 	}
 	for _, x := range []engine.Trashed{moved[i], moved[1-i]} {
 		kit.Must[trash.Restored](t)(trash.Restore(ctx, s, x.Item))
 	}
 	kit.Check(t, c.Refresh(ctx))
-	if got := kit.Must[[]*engine.Message](t)(kit.Must[*engine.Branch](t)(c.Branch("b")).Load(ctx)); len(got) != 5 {
+	if got := kit.Load(t, kit.Must[*engine.Branch](t)(c.Branch("b"))); len(got) != 5 {
 		t.Errorf("%d messages", len(got))
 	}
 	kit.Check(t, c.Close())
@@ -224,7 +225,7 @@ func TestRestoreVersion(t *testing.T) {
 	ctx := context.Background()
 	s, _ := kit.NewStore(t)
 	c := kit.Must[*engine.Context](t)(s.Create(ctx, engine.Metadata{}))
-	at := kit.Must[engine.Appended](t)(c.Active().Append(ctx, engine.Draft{Body: []byte(`{"role":"user","v":1}`)}))
+	at := kit.Append(t, c.Active(), engine.Draft{Body: []byte(`{"role":"user","v":1}`)})
 	kit.Check(t, c.Active().Replace(ctx, at.ID, engine.Draft{Body: []byte(`{"role":"assistant","v":2}`)}))
 	for _, want := range []string{`{"role":"user","v":1}`, `{"role":"assistant","v":2}`} {
 		items := kit.TrashOf(t, s, "version")
@@ -247,7 +248,7 @@ func TestRestoreContextAndBlobs(t *testing.T) {
 	ctx := context.Background()
 	s, dir := kit.NewStore(t, engine.WithTextThreshold(1<<10))
 	c := kit.Must[*engine.Context](t)(s.Create(ctx, engine.Metadata{}))
-	kit.Must[engine.Appended](t)(c.Active().Append(ctx, engine.Draft{Body: []byte(kit.LargeBody("a"))}))
+	kit.Append(t, c.Active(), engine.Draft{Body: []byte(kit.LargeBody("a"))})
 	id := c.ID()
 	kit.Check(t, c.Close())
 	item := kit.Must[engine.Trashed](t)(s.Delete(ctx, id)).Item
@@ -262,7 +263,7 @@ func TestRestoreContextAndBlobs(t *testing.T) {
 		}
 	}
 	c = kit.Must[*engine.Context](t)(s.Context(ctx, id))
-	if got := kit.BodyOf(kit.Must[[]*engine.Message](t)(c.Active().Load(ctx))[0]); got != kit.LargeBody("a") {
+	if got := kit.BodyOf(kit.Load(t, c.Active())[0]); got != kit.LargeBody("a") {
 		t.Errorf("%.80s", got)
 	}
 	kit.Check(t, c.Close())

@@ -25,8 +25,8 @@ func besideSweep(t *testing.T) *crashfs.FS {
 	c := kit.Must[*engine.Context](t)(s.Create(ctx, engine.Metadata{ID: kit.TestID(60000)}))
 	defer c.Close()
 	b := kit.Must[*engine.Branch](t)(c.NewBranch(ctx, "alt"))
-	kit.Must[engine.Appended](t)(b.Append(ctx, engine.Draft{ID: kit.TestID(2), Body: []byte(`{"n":2}`)}))
-	kit.Must[engine.Appended](t)(b.Append(ctx, engine.Draft{ID: kit.TestID(1), Body: []byte(kit.LargeBody("e"))}))
+	kit.Append(t, b, engine.Draft{ID: kit.TestID(2), Body: []byte(`{"n":2}`)})
+	kit.Append(t, b, engine.Draft{ID: kit.TestID(1), Body: []byte(kit.LargeBody("e"))})
 	stored := kit.Must[*engine.Message](t)(b.Message(ctx, kit.TestID(1))).Stored
 	kit.Check(t, b.Replace(ctx, kit.TestID(1), engine.Draft{Body: []byte(`{"n":1}`)}), c.Fold(ctx), c.Log.Exclusively(ctx, c.Log.Retire))
 	for _, err := range trash.Purge(ctx, s, nil, 0, false) {

@@ -36,11 +36,11 @@ func TestSweep(t *testing.T) {
 	c := kit.Must[*engine.Context](t)(s.Create(ctx, engine.Metadata{}))
 	small := `{"role":"tool","content":"` + strings.Repeat("small ", 1000) + `"}`
 	for _, body := range []string{kit.LargeBody("a"), small} {
-		kit.Must[engine.Appended](t)(c.Active().Append(ctx, engine.Draft{Body: []byte(body)}))
+		kit.Append(t, c.Active(), engine.Draft{Body: []byte(body)})
 	}
 	gone := kit.Must[*engine.Context](t)(s.Create(ctx, engine.Metadata{}))
-	kit.Must[engine.Appended](t)(gone.Active().Append(ctx, engine.Draft{Body: []byte(kit.LargeBody("b"))}))
-	at := kit.Must[engine.Appended](t)(c.Active().Append(ctx, engine.Draft{Body: []byte(kit.LargeBody("c"))}))
+	kit.Append(t, gone.Active(), engine.Draft{Body: []byte(kit.LargeBody("b"))})
+	at := kit.Append(t, c.Active(), engine.Draft{Body: []byte(kit.LargeBody("c"))})
 	if err := c.Active().Replace(ctx, at.ID, engine.Draft{Body: []byte(`{"final":true}`)}); err != nil {
 		t.Fatal(err)
 	}
@@ -76,7 +76,7 @@ func TestSweep(t *testing.T) {
 		}
 	}
 	for i, want := range []string{kit.LargeBody("a"), small} {
-		if got := kit.BodyOf(kit.Must[[]*engine.Message](t)(c.Active().Load(ctx))[i]); got != want {
+		if got := kit.BodyOf(kit.Load(t, c.Active())[i]); got != want {
 			t.Errorf("message %d: %.80s", i, got)
 		}
 	}
@@ -104,7 +104,7 @@ func TestSweepBesideAWriter(t *testing.T) {
 	}
 	check := func(t *testing.T, c *engine.Context) {
 		t.Helper()
-		if got := kit.BodyOf(kit.Must[[]*engine.Message](t)(c.Active().Load(ctx))[0]); got != kit.LargeBody("d") {
+		if got := kit.BodyOf(kit.Load(t, c.Active())[0]); got != kit.LargeBody("d") {
 			t.Errorf("%.200s", got)
 		}
 		if err := c.Close(); err != nil {
@@ -113,7 +113,7 @@ func TestSweepBesideAWriter(t *testing.T) {
 	}
 	write := func(t *testing.T, c *engine.Context) {
 		t.Helper()
-		kit.Must[engine.Appended](t)(c.Active().Append(ctx, engine.Draft{Body: []byte(kit.LargeBody("d"))}))
+		kit.Append(t, c.Active(), engine.Draft{Body: []byte(kit.LargeBody("d"))})
 	}
 
 	t.Run("after the mark", func(t *testing.T) {
@@ -170,7 +170,7 @@ func TestNoSweepBlind(t *testing.T) {
 	ctx := context.Background()
 	s, dir := kit.NewStore(t)
 	c := kit.Must[*engine.Context](t)(s.Create(ctx, engine.Metadata{}))
-	at := kit.Must[engine.Appended](t)(c.Active().Append(ctx, engine.Draft{Body: []byte(kit.LargeBody("e"))}))
+	at := kit.Append(t, c.Active(), engine.Draft{Body: []byte(kit.LargeBody("e"))})
 	if err := errors.Join(c.Fold(ctx), c.Close()); err != nil {
 		t.Fatal(err)
 	}
@@ -199,7 +199,7 @@ func TestSweepReady(t *testing.T) {
 	disk := crashfs.New()
 	from := kit.Must[*engine.Store](t)(kit.Init("from", engine.WithFS(crashfs.New()), engine.WithFoldBytes(-1)))
 	c := kit.Must[*engine.Context](t)(from.Create(ctx, engine.Metadata{ID: kit.TestID(1)}))
-	kit.Must[engine.Appended](t)(c.Active().Append(ctx, engine.Draft{ID: kit.TestID(101), Body: []byte(kit.LargeBody("a"))}))
+	kit.Append(t, c.Active(), engine.Draft{ID: kit.TestID(101), Body: []byte(kit.LargeBody("a"))})
 	kit.Check(t, c.Close())
 	stays := kit.Must[*engine.Store](t)(kit.Init("disk", engine.WithFS(disk)))
 	killed := kit.Must[*engine.Store](t)(kit.Open("disk", engine.WithFS(disk)))

@@ -105,7 +105,9 @@ func OnlyFolders(_ uuid.UUID, folder bool) bool { return folder }
 
 // EachTrashed yields the wanted items. The trash of an item is open while the caller handles it. An error ends the sequence,
 // unless it comes with a [*trashed], which stands for a trash that cannot be listed.
-func EachTrashed(ctx context.Context, s *engine.Store, contexts []uuid.UUID, want func(id uuid.UUID, folder bool) bool) iter.Seq2[*trashed, error] {
+func EachTrashed(
+	ctx context.Context, s *engine.Store, contexts []uuid.UUID, want func(id uuid.UUID, folder bool) bool,
+) iter.Seq2[*trashed, error] {
 	return func(yield func(*trashed, error) bool) {
 		unlisted := func(in uuid.UUID, err error) bool {
 			return yield(&trashed{in: in}, engine.Wrap(engine.Error{Op: "list", Path: TrashPath(in)}, err))

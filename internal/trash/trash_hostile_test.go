@@ -45,12 +45,13 @@ func newHoard(t *testing.T) *hoard {
 	ctx := context.Background()
 	root := t.TempDir()
 	h := &hoard{t: t, dir: filepath.Join(root, "store"), outside: filepath.Join(root, "outside"), shown: map[string][]string{}}
-	kit.Check(t, os.MkdirAll(filepath.Join(h.outside, "folder"), 0o700), os.WriteFile(h.outside+"/folder/file.json", []byte(kit.Canary), 0o600),
+	kit.Check(t, os.MkdirAll(filepath.Join(h.outside, "folder"), 0o700),
+		os.WriteFile(h.outside+"/folder/file.json", []byte(kit.Canary), 0o600),
 		os.WriteFile(h.outside+"/item.json", []byte(`{"ctxdir":"trash/1","kind":"damaged","name":"`+kit.Canary+`"}`), 0o600))
-	h.store = kit.Must[*engine.Store](t)(kit.Init(h.dir, engine.WithTextThreshold(1<<10), engine.WithFoldBytes(-1), engine.WithLockTimeout(5*time.Second)))
+	h.store = kit.Must[*engine.Store](t)(kit.Init(h.dir, kit.Manual(1<<10, engine.WithLockTimeout(5*time.Second))...))
 	t.Cleanup(func() { _ = h.store.Close() })
 	lost := kit.Must[*engine.Context](t)(h.store.Create(ctx, engine.Metadata{}))
-	kit.Must[engine.Appended](t)(lost.Active().Append(ctx, engine.Draft{Body: []byte(kit.LargeBody("lost"))}))
+	kit.Append(t, lost.Active(), engine.Draft{Body: []byte(kit.LargeBody("lost"))})
 	kit.Check(t, lost.Fold(ctx), lost.Close())
 	kit.Must[engine.Trashed](t)(h.store.Delete(ctx, lost.ID()))
 	for _, err := range trash.Purge(ctx, h.store, nil, 0, false) {
@@ -66,7 +67,7 @@ func newHoard(t *testing.T) *hoard {
 	h.whole = kit.TrashOf(t, h.store, "context")[0]
 	h.c, h.gone = kit.Orphaned(t, h.store)
 	h.trash = filepath.Join(h.dir, h.c.ID().String(), "trash")
-	m := kit.Must[[]*engine.Message](t)(h.c.Active().Load(ctx))[1]
+	m := kit.Load(t, h.c.Active())[1]
 	kit.Check(t, h.c.Active().Replace(ctx, m.ID, engine.Draft{Body: []byte(`{"newer":1}`)}))
 	kit.Collect(t, h.store, trash.Collecting{Grace: trash.DefaultGrace})
 	h.line, h.old = kit.TrashOf(t, h.store, "line")[0], kit.TrashOf(t, h.store, "version")[0]
@@ -198,7 +199,7 @@ func (h *hoard) survives() {
 	back := false
 	for _, b := range c.Current().Branches {
 		got := []string{}
-		for _, m := range kit.Must[[]*engine.Message](t)(kit.Must[*engine.Branch](t)(c.Branch(b.Name)).Load(ctx)) {
+		for _, m := range kit.Load(t, kit.Must[*engine.Branch](t)(c.Branch(b.Name))) {
 			got = append(got, m.ID.String()+string(m.Stored))
 		}
 		back = back || slices.Equal(got, h.gone)
@@ -218,7 +219,8 @@ func (h *hoard) survives() {
 	h.shown["side"], h.shown[engine.MainBranch] = nil, h.shown[engine.MainBranch][:1] // the old version is there again
 	h.unharmed()
 	for f, err := range h.store.Check(ctx, nil, engine.CheckOptions{ReadData: true}) {
-		if err != nil || (f.Context == h.c.ID() || f.Context == h.whole.Context) && f.Severity != engine.SeverityInfo && f.Kind != integrity.KindLost {
+		ours := f.Context == h.c.ID() || f.Context == h.whole.Context
+		if err != nil || ours && f.Severity != engine.SeverityInfo && f.Kind != integrity.KindLost {
 			t.Errorf("%+v, %v", f, err)
 		}
 	}
@@ -236,7 +238,8 @@ func (h *hoard) erases() {
 	t.Helper()
 	beside := kit.Tree(t, h.outside)
 	for _, dry := range []bool{true, false} {
-		if done, err := kit.Erase(h.store, h.c.ID(), uuid.MustParse(h.gone[2][:36]), erase.EraseOptions{DryRun: dry}); err != nil || len(done) == 0 {
+		done, err := kit.Erase(h.store, h.c.ID(), uuid.MustParse(h.gone[2][:36]), erase.EraseOptions{DryRun: dry})
+		if err != nil || len(done) == 0 {
 			t.Errorf("dry run %v: %+v, %v", dry, done, err)
 		}
 	}
