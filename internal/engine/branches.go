@@ -51,7 +51,7 @@ func (b *Branch) Name() string { return b.name }
 
 // Branches describes the branches in order of creation.
 func (c *Context) Branches(ctx context.Context) ([]BranchInfo, error) {
-	infos, err := Using(c, func() ([]BranchInfo, error) { return c.branches(ctx) })
+	infos, err := Use(c, func() ([]BranchInfo, error) { return c.branches(ctx) })
 	return infos, Wrap(Error{Op: "list branches", Context: c.Dir.ID}, err)
 }
 
@@ -75,7 +75,7 @@ func (c *Context) branches(ctx context.Context) ([]BranchInfo, error) {
 		}
 		infos = append(infos, info)
 	}
-	return infos, relate(m, infos)
+	return infos, relateBranches(m, infos)
 }
 
 // DescribeBranch describes a branch of a version of the metadata, except how much of it is archived.
@@ -132,7 +132,7 @@ func (b *Branch) Fork(ctx context.Context, name string, at int64, attrs ...ctxfo
 
 // ForkAt is Fork with the messages up to and including the one with this id.
 func (b *Branch) ForkAt(ctx context.Context, name string, id uuid.UUID, attrs ...ctxfolder.Member) (*Branch, error) {
-	at, err := Using(b.c, func() (Place, error) { return b.find(id) })
+	at, err := Use(b.c, func() (Place, error) { return b.find(id) })
 	if err != nil {
 		return nil, Wrap(Error{Op: "fork", Context: b.c.Dir.ID, Branch: b.name, ID: id}, err)
 	}

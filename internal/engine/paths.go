@@ -8,13 +8,13 @@ import (
 	"github.com/ctxdir/ctxdir/internal/vfs"
 )
 
-// LiesIn reports whether path is the folder in, or is below it. It follows links as far as the paths exist.
-func LiesIn(path, in string) (bool, error) {
+// IsWithin reports whether path is the folder in, or is below it. It follows links as far as the paths exist.
+func IsWithin(path, in string) (bool, error) {
 	_, within, err := RelativePath(path, in)
 	return within, err
 }
 
-// RelativePath is lies, and also returns the path relative to in.
+// RelativePath is IsWithin, and also returns the path relative to in.
 func RelativePath(path, in string) (rel string, within bool, err error) {
 	if path, err = resolved(path); err != nil {
 		return "", false, err

@@ -32,8 +32,8 @@ func old(t *testing.T, dir string, ids ...uuid.UUID) {
 	}
 }
 
-// TestListFromTheCache: a list shows the same with the cache as without, after any change, and reads nothing of contexts that
-// did not change.
+// TestListFromTheCache: a list shows the same with the cache as without, after any change, and reads nothing of
+// contexts that did not change.
 func TestListFromTheCache(t *testing.T) {
 	ctx := context.Background()
 	dir := t.TempDir()

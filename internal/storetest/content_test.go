@@ -32,7 +32,7 @@ func TestBodiesComeBack(t *testing.T) {
 				drafts = append(drafts, engine.Draft{Body: []byte(b)})
 			}
 			kit.Append(t, c.Active(), engine.Draft{Body: []byte(bodies[0])})
-			kit.Must[[]engine.Result](t)(c.Active().AppendBatch(ctx, drafts))
+			kit.Must[[]engine.BatchResult](t)(c.Active().AppendBatch(ctx, drafts))
 			compare := func(stage string, c *engine.Context) {
 				t.Helper()
 				ms := kit.Load(t, c.Active())
@@ -169,8 +169,8 @@ func flip(path string, at int) error {
 	return os.WriteFile(path, b, 0o600)
 }
 
-// TestEditedReference: a string put back by hand in the place of its reference is valid, and the next write of the message
-// moves it again.
+// TestEditedReference: a string put back by hand in the place of its reference is valid, and the next write of the
+// message moves it again.
 func TestEditedReference(t *testing.T) {
 	ctx := context.Background()
 	c, folder := kit.NewContext(t, engine.WithTextThreshold(1<<10))

@@ -30,10 +30,10 @@ func TestCollectCosts(t *testing.T) {
 			names = append(names, c.ID().String())
 		}
 		// From now on there is an item of each kind, and nothing to do.
-		kit.Finish(t, trash.Collect(ctx, k.store, trash.Collecting{Grace: trash.DefaultGrace}))
+		kit.Finish(t, trash.Collect(ctx, k.store, trash.CollectOptions{Grace: trash.DefaultGrace}))
 		opened, listed := map[string]int{}, map[string]int{}
 		for _, o := range k.during(func() {
-			kit.Finish(t, trash.Collect(ctx, k.store, trash.Collecting{Grace: trash.DefaultGrace, DryRun: dry}))
+			kit.Finish(t, trash.Collect(ctx, k.store, trash.CollectOptions{Grace: trash.DefaultGrace, DryRun: dry}))
 		}) {
 			switch o.Kind {
 			case crashfs.KindOpen:

@@ -239,8 +239,8 @@ func TestWrongKindOfFile(t *testing.T) {
 	}
 }
 
-// TestDamagedPayloadRecord: a payload whose record is damaged in the journal costs that payload, if nothing else has it, and
-// none of those behind it; the journal is kept in trash.
+// TestDamagedPayloadRecord: a payload whose record is damaged in the journal costs that payload, if nothing else has
+// it, and none of those behind it; the journal is kept in trash.
 func TestDamagedPayloadRecord(t *testing.T) {
 	ctx := context.Background()
 	c, dir := kit.NewContext(t, engine.WithFoldBytes(-1), engine.WithTextThreshold(1))
@@ -289,8 +289,8 @@ func TestDamagedPayloadRecord(t *testing.T) {
 	}
 }
 
-// TestNewestJournalsMissing: an old journal that is left, with the index and the newer journals gone, does not hide what came
-// after it.
+// TestNewestJournalsMissing: an old journal that is left, with the index and the newer journals gone, does not hide
+// what came after it.
 func TestNewestJournalsMissing(t *testing.T) {
 	ctx := context.Background()
 	c, dir := kit.NewContext(t, engine.WithFoldBytes(-1), engine.WithRetain(8))

@@ -45,9 +45,9 @@ func TestDescriptorsStay(t *testing.T) {
 		kit.Check(t, c.Rename(ctx, name, to))
 		name = to
 		read(theirs)
-		kit.Must[engine.Archived](t)(theirs.Archive(ctx, engine.ArchiveOptions{}))
+		kit.Must[engine.ArchiveResult](t)(theirs.Archive(ctx, engine.ArchiveOptions{}))
 		read(c)
-		kit.Must[engine.Archived](t)(c.Unarchive(ctx, nil))
+		kit.Must[engine.ArchiveResult](t)(c.Unarchive(ctx, nil))
 		read(theirs)
 		kit.Must[*engine.Message](t)(c.Active().Message(ctx, kit.TestID(n)))
 		for x, err := range trash.Sweep(ctx, s, time.Hour, false) {
@@ -59,8 +59,8 @@ func TestDescriptorsStay(t *testing.T) {
 		third := kit.Must[*engine.Context](t)(other.Create(ctx, engine.Metadata{}))
 		kit.Append(t, third.Active(), engine.Draft{Body: fmt.Appendf(nil, `{"text":"%0200d"}`, n)})
 		kit.Check(t, third.Close())
-		kit.Must[engine.Trashed](t)(s.Delete(ctx, third.ID()))
-		for x, err := range trash.Collect(ctx, s, trash.Collecting{Grace: time.Hour}) {
+		kit.Must[engine.TrashItem](t)(s.Delete(ctx, third.ID()))
+		for x, err := range trash.Collect(ctx, s, trash.CollectOptions{Grace: time.Hour}) {
 			if err != nil {
 				t.Error(x, err)
 			}
@@ -79,7 +79,8 @@ func TestDescriptorsStay(t *testing.T) {
 	}
 }
 
-// TestDescriptorsBounded: a handle that reads every branch of a context does not keep open a row file and a folder of each.
+// TestDescriptorsBounded: a handle that reads every branch of a context does not keep open a row file and a folder of
+// each.
 func TestDescriptorsBounded(t *testing.T) {
 	ctx := context.Background()
 	c, _ := kit.NewContext(t, engine.WithFoldBytes(-1))

@@ -14,8 +14,8 @@ import (
 	kit "github.com/ctxdir/ctxdir/internal/storetest"
 )
 
-// TestFilesAreEnough: a copy of the files of a context, and of nothing else, is a store in which it reads the same and goes
-// on; by plain copying, and by a clone with git.
+// TestFilesAreEnough: a copy of the files of a context, and of nothing else, is a store in which it reads the same and
+// goes on; by plain copying, and by a clone with git.
 func TestFilesAreEnough(t *testing.T) {
 	ctx := context.Background()
 	s, dir := kit.NewStore(t, engine.WithTextThreshold(1<<10))

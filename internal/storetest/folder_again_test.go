@@ -19,7 +19,7 @@ func TestFolderMadeAnew(t *testing.T) {
 	path := filepath.Join(dir, "messages", "branch-main")
 	archived := func(other *engine.Context) {
 		t.Helper()
-		kit.Must[engine.Archived](t)(c.Archive(ctx, engine.ArchiveOptions{}))
+		kit.Must[engine.ArchiveResult](t)(c.Archive(ctx, engine.ArchiveOptions{}))
 		kit.Load(t, other.Active())
 		// As the archive found and left it: the handle opens the folder right before it is removed.
 		kit.Check(t, os.Mkdir(path, 0o700))
@@ -46,7 +46,7 @@ func TestFolderMadeAnew(t *testing.T) {
 
 	other = kit.Must[*engine.Context](t)(c.Store.Context(ctx, c.ID()))
 	archived(other)
-	var a engine.Appended
+	var a engine.AppendResult
 	for range 3 { // the first one finds out, and the fold makes its file
 		a = kit.Append(t, other.Active(), engine.Draft{Body: []byte(`{}`)})
 	}

@@ -27,8 +27,8 @@ func (p *Patient) In(do func(c *engine.Context)) {
 	do(c)
 }
 
-// Settled repairs until nothing is wrong that can be mended, which is to be the case after the first time.
-func (p *Patient) Settled(when string) {
+// Settle repairs until nothing is wrong that can be mended, which is to be the case after the first time.
+func (p *Patient) Settle(when string) {
 	p.T.Helper()
 	p.Repair(engine.CheckOptions{})
 	for _, f := range p.Check(true) {
@@ -41,9 +41,9 @@ func (p *Patient) Settled(when string) {
 	}
 }
 
-// Once looks whether branches show each id once: every message of what the patient had with its content, but for the
-// lost ones, whose ids are found all the same.
-func (p *Patient) Once(when string, lost []uuid.UUID) {
+// VerifyIDs looks whether branches show each id once: every message of what the patient had with its content, but for
+// the lost ones, whose ids are found all the same.
+func (p *Patient) VerifyIDs(when string, lost []uuid.UUID) {
 	p.T.Helper()
 	ctx := context.Background()
 	p.In(func(c *engine.Context) {
@@ -87,8 +87,8 @@ func (p *Patient) Retry(when string, ids []uuid.UUID) {
 	})
 }
 
-// Tell makes the file of one of main's messages tell another position.
-func (p *Patient) Tell(position, told int) {
+// SetPosition makes the file of one of main's messages tell another position.
+func (p *Patient) SetPosition(position, told int) {
 	p.T.Helper()
 	p.Change(p.Main[position], func(b []byte) []byte {
 		return bytes.Replace(b, fmt.Appendf(nil, `"position":%d,`, position), fmt.Appendf(nil, `"position":%d,`, told), 1)

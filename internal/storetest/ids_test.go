@@ -39,7 +39,7 @@ func TestRetryOfDamaged(t *testing.T) {
 		{name: "garbage", do: garbage, ids: []int{5}},
 		{name: "empty", do: func(p *kit.Patient) { kit.Write(p.T, p.Main[30], nil) }, ids: []int{30}},
 		{name: "bit flipped, time kept", do: func(p *kit.Patient) {
-			p.KeepTime(p.Main[5], func() { p.Change(p.Main[5], kit.Flipped) })
+			p.KeepTime(p.Main[5], func() { p.Change(p.Main[5], kit.FlipBit) })
 		}, ids: []int{5}},
 		{name: "another id", do: func(p *kit.Patient) {
 			p.Change(p.Main[30], func(b []byte) []byte { return bytes.Replace(b, []byte(`"id":"0`), []byte(`"id":"1`), 1) })
@@ -49,8 +49,8 @@ func TestRetryOfDamaged(t *testing.T) {
 			kit.Write(p.T, p.Main[30], b)
 			kit.Write(p.T, p.Main[31], a)
 		}, ids: []int{30, 31}, back: true},
-		{name: "position of another message", do: func(p *kit.Patient) { p.Tell(5, 8) }, ids: []int{5}, served: true},
-		{name: "position beyond the end", do: func(p *kit.Patient) { p.Tell(30, 999) }, ids: []int{30}, served: true},
+		{name: "position of another message", do: func(p *kit.Patient) { p.SetPosition(5, 8) }, ids: []int{5}, served: true},
+		{name: "position beyond the end", do: func(p *kit.Patient) { p.SetPosition(30, 999) }, ids: []int{30}, served: true},
 		{name: "too large", do: func(p *kit.Patient) {
 			if err := os.Truncate(p.Main[30], 65<<20); err != nil {
 				p.T.Fatal(err)
@@ -74,9 +74,9 @@ func TestRetryOfDamaged(t *testing.T) {
 					lost = nil
 				}
 				if repaired {
-					p.Settled("damaged")
+					p.Settle("damaged")
 				}
-				p.Once("damaged", lost)
+				p.VerifyIDs("damaged", lost)
 				var lay []byte // in its place
 				if info, err := os.Stat(p.Main[d.ids[0]]); err == nil && info.Size() < 1<<20 && len(lost) > 0 {
 					lay = kit.Must[[]byte](t)(os.ReadFile(p.Main[d.ids[0]]))
@@ -85,12 +85,12 @@ func TestRetryOfDamaged(t *testing.T) {
 				if lay != nil && !p.InTrash(lay) {
 					t.Error("what lay in its place is nowhere")
 				}
-				p.Once("retried", nil)
+				p.VerifyIDs("retried", nil)
 				p.Retry("retried", ids)
-				p.Settled("retried")
-				p.Once("repaired", nil)
+				p.Settle("retried")
+				p.VerifyIDs("repaired", nil)
 				p.Retry("repaired", ids)
-				p.Once("retried again", nil)
+				p.VerifyIDs("retried again", nil)
 			})
 		}
 	}
@@ -133,10 +133,10 @@ func TestRetryOfArchived(t *testing.T) {
 				if strings.HasSuffix(name, "half") {
 					kind = "half"
 				}
-				p := kit.NewArchived(t, kind)
+				p := kit.NewArchivedPatient(t, kind)
 				gone := do(p)
 				if repaired {
-					p.Settled("damaged")
+					p.Settle("damaged")
 				}
 				again := slices.DeleteFunc(slices.Clone(gone), func(id uuid.UUID) bool {
 					return !slices.ContainsFunc(p.Want["main"], func(b kit.Body) bool { return b.ID == id })
@@ -145,7 +145,7 @@ func TestRetryOfArchived(t *testing.T) {
 					t.Fatal("the part has no messages of main")
 				}
 				p.Retry("damaged", again)
-				p.Settled("retried")
+				p.Settle("retried")
 				p.Retry("repaired", again)
 				p.In(func(c *engine.Context) {
 					for i, m := range kit.Load(t, c.Active()) {
@@ -199,7 +199,7 @@ func TestStoredAgain(t *testing.T) {
 				t.Errorf("a check tells of %+v", found)
 			}
 			if marked {
-				p.Settled("stored again")
+				p.Settle("stored again")
 				show("repaired", string(draft.Body))
 			}
 			p.In(func(c *engine.Context) {
@@ -211,13 +211,13 @@ func TestStoredAgain(t *testing.T) {
 				}
 			})
 			show("replaced", `{"new":1}`)
-			p.Settled("replaced")
+			p.Settle("replaced")
 			show("replaced and repaired", `{"new":1}`)
 			if found := p.Check(true); len(found) != 1 || found[0].Kind != integrity.KindLost || !strings.Contains(found[0].Detail, "stored again") {
 				t.Errorf("a check tells of %+v", found)
 			}
 			other, _ := kit.NewStore(t)
-			copied, err := backup.Backup(ctx, p.Store, p.ID, other)
+			copied, err := backup.Copy(ctx, p.Store, p.ID, other)
 			if err != nil || copied.Missing != 1 {
 				t.Errorf("a backup: %+v, %v", copied, err)
 			}
@@ -235,7 +235,8 @@ func TestStoredAgain(t *testing.T) {
 	}
 }
 
-// TestStoredAgainBesideItsFile: the file of a message that was stored again meanwhile turns up elsewhere. It takes no other one's place.
+// TestStoredAgainBesideItsFile: the file of a message that was stored again meanwhile turns up elsewhere. It takes no
+// other one's place.
 func TestStoredAgainBesideItsFile(t *testing.T) {
 	ctx := context.Background()
 	p := kit.NewPatient(t, false)
@@ -245,11 +246,11 @@ func TestStoredAgainBesideItsFile(t *testing.T) {
 	p.In(func(c *engine.Context) {
 		kit.Append(t, c.Active(), engine.Draft{ID: w.ID, Body: json.RawMessage(w.Text)})
 	})
-	p.Settled("stored again")
+	p.Settle("stored again")
 	raw = bytes.Replace(raw, []byte("message 30"), []byte("edited"), 1)
 	kit.Write(t, filepath.Join(p.Dir, "messages", "branch-alt", filepath.Base(p.Main[30])), raw)
 	p.Repair(engine.CheckOptions{Adopt: true})
-	p.Settled("found elsewhere")
+	p.Settle("found elsewhere")
 	p.In(func(c *engine.Context) {
 		ms := kit.Load(t, c.Active())
 		if len(ms) != 41 || ms[30].Unavailable == nil || ms[40].Unavailable != nil || kit.BodyOf(ms[40]) != w.Text {
@@ -276,7 +277,7 @@ func TestRetryOfLostElsewhere(t *testing.T) {
 	kit.Must[int64](t)(before.Active().Len(ctx))
 	lost := p.IDs(5, 30)
 	p.Remove(p.Main[5], p.Main[30])
-	p.Settled("missing")
+	p.Settle("missing")
 	for _, id := range lost {
 		if m, err := before.Active().Message(ctx, id); err != nil || !errors.Is(m.Unavailable, engine.ErrDamaged) {
 			t.Errorf("through an older handle: %+v, %v", m, err)
@@ -294,7 +295,7 @@ func TestRetryOfLostElsewhere(t *testing.T) {
 	}
 	count(2)
 	p.Remove(p.Glob("index.json")...)
-	p.Once("without index.json", lost)
+	p.VerifyIDs("without index.json", lost)
 	p.Retry("without index.json", lost[:1])
 	p.In(func(c *engine.Context) {
 		if err := c.Fold(ctx); err != nil {
@@ -303,17 +304,17 @@ func TestRetryOfLostElsewhere(t *testing.T) {
 	})
 	count(1)
 	p.Remove(slices.Concat(p.Glob("index.json"), p.Glob("journal-*.jsonl"))...)
-	p.Once("without index.json and journals", lost[1:])
+	p.VerifyIDs("without index.json and journals", lost[1:])
 	p.Retry("without index.json and journals", lost)
-	p.Once("retried", nil)
+	p.VerifyIDs("retried", nil)
 	p.In(func(c *engine.Context) {
 		if err := c.Fold(ctx); err != nil {
 			t.Fatal(err)
 		}
 	})
 	count(0)
-	p.Settled("retried")
-	p.Once("in the end", nil)
+	p.Settle("retried")
+	p.VerifyIDs("in the end", nil)
 }
 
 // TestRetryOfLostUnderDerivedName: a message whose id another line has in the same folder does not get that one's file
@@ -348,7 +349,7 @@ func TestRetryOfLostUnderDerivedName(t *testing.T) {
 			t.Fatal(err)
 		}
 		p := &kit.Patient{T: t, Store: c.Store, ID: c.ID(), Dir: dir}
-		p.Settled("missing")
+		p.Settle("missing")
 		if m, err := c.Active().Message(ctx, id); err != nil || m.Unavailable == nil {
 			t.Errorf("lost: %+v, %v", m, err)
 		}
@@ -362,16 +363,16 @@ func TestRetryOfLostUnderDerivedName(t *testing.T) {
 				t.Error(err)
 			}
 		default:
-			for x, err := range trash.Trash(ctx, c.Store, c.ID()) {
+			for x, err := range trash.List(ctx, c.Store, c.ID()) {
 				if kit.Check(t, err); x.Kind == "version" {
-					kit.Must[trash.Restored](t)(trash.Restore(ctx, c.Store, x.Item))
+					kit.Must[trash.RestoreResult](t)(trash.Restore(ctx, c.Store, x.Item))
 				}
 			}
 		}
 		if err := c.Fold(ctx); err != nil {
 			t.Fatal(err)
 		}
-		p.Settled(how)
+		p.Settle(how)
 		again := kit.Must[*engine.Context](t)(c.Store.Context(ctx, c.ID()))
 		old := kit.Must[*engine.Branch](t)(again.Branch("old"))
 		for b, want := range map[*engine.Branch]string{old: `{"of":"old"}`, again.Active(): `{"of":"new"}`} {
@@ -405,7 +406,7 @@ func TestRetryOfLostWhoseNameIsTaken(t *testing.T) {
 	kit.Append(t, c.Active(), engine.Draft{ID: id, Body: []byte(`{"of":"new"}`)})
 	settle()
 	p := &kit.Patient{T: t, Store: c.Store, ID: c.ID(), Dir: dir}
-	p.Settled("taken")
+	p.Settle("taken")
 	if m, err := old.Message(ctx, id); err != nil || m.Unavailable == nil {
 		t.Errorf("lost: %+v, %v", m, err)
 	}
@@ -413,7 +414,7 @@ func TestRetryOfLostWhoseNameIsTaken(t *testing.T) {
 		t.Errorf("%+v", at)
 	}
 	settle()
-	p.Settled("back")
+	p.Settle("back")
 	p.In(func(c *engine.Context) {
 		for b, want := range map[*engine.Branch]string{kit.Must[*engine.Branch](t)(c.Branch("old")): `{"of":"old"}`, c.Active(): `{"of":"new"}`} {
 			if m, err := b.Message(ctx, id); err != nil || m.Unavailable != nil || m.Position != 3 || kit.BodyOf(m) != want {
@@ -423,7 +424,8 @@ func TestRetryOfLostWhoseNameIsTaken(t *testing.T) {
 	})
 }
 
-// TestRetryOfLostWithPayloads: what comes back in its place brings its payloads with it, and goes into a batch with others.
+// TestRetryOfLostWithPayloads: what comes back in its place brings its payloads with it, and goes into a batch with
+// others.
 func TestRetryOfLostWithPayloads(t *testing.T) {
 	ctx := context.Background()
 	p := kit.NewPatient(t, false)
@@ -433,7 +435,7 @@ func TestRetryOfLostWithPayloads(t *testing.T) {
 		return !bytes.Contains(raw, []byte(strings.TrimSuffix(filepath.Base(path), ".zst")))
 	})...)
 	p.Remove(p.Main[3])
-	p.Settled("missing")
+	p.Settle("missing")
 	p.In(func(c *engine.Context) {
 		results, err := c.Active().AppendBatch(ctx, []engine.Draft{
 			{Body: []byte(`{"one":1}`)}, {ID: w.ID, Body: json.RawMessage(w.Text)},
@@ -443,7 +445,7 @@ func TestRetryOfLostWithPayloads(t *testing.T) {
 		if err != nil || len(results) != 5 {
 			t.Fatal(results, err)
 		}
-		for i, want := range []engine.Appended{{Position: 40}, {Position: 3, Existed: true}, {Position: 41}, {Position: 3, Existed: true}} {
+		for i, want := range []engine.AppendResult{{Position: 40}, {Position: 3, Existed: true}, {Position: 41}, {Position: 3, Existed: true}} {
 			if r := results[i]; r.Err != nil || r.Position != want.Position || r.Existed != want.Existed {
 				t.Errorf("message %d: %+v", i, r)
 			}
@@ -452,10 +454,11 @@ func TestRetryOfLostWithPayloads(t *testing.T) {
 			t.Errorf("another body: %+v", results[4])
 		}
 	})
-	p.Once("retried", nil)
+	p.VerifyIDs("retried", nil)
 }
 
-// TestFoundOlderVersion: of a lost message the file of an older version is put back, where it was or elsewhere. It becomes the message.
+// TestFoundOlderVersion: of a lost message the file of an older version is put back, where it was or elsewhere. It
+// becomes the message.
 func TestFoundOlderVersion(t *testing.T) {
 	ctx := context.Background()
 	for _, d := range []struct {
@@ -481,19 +484,20 @@ func TestFoundOlderVersion(t *testing.T) {
 			})
 			p.Remove(p.Main[30], filepath.Join(p.Dir, "trash"))
 			if d.marked {
-				p.Settled("missing")
+				p.Settle("missing")
 			}
 			kit.Write(t, filepath.Join(p.Dir, "messages", d.folder, filepath.Base(p.Main[30])), older)
-			p.Settled("put back")
+			p.Settle("put back")
 			for _, f := range p.Check(true) {
 				t.Errorf("a check tells of %+v", f)
 			}
-			p.Once("put back", nil)
+			p.VerifyIDs("put back", nil)
 		})
 	}
 }
 
-// TestOlderVersionElsewhere: where a journal has the version that counts, an older one that lies elsewhere does not become the message.
+// TestOlderVersionElsewhere: where a journal has the version that counts, an older one that lies elsewhere does not
+// become the message.
 func TestOlderVersionElsewhere(t *testing.T) {
 	ctx := context.Background()
 	p := kit.NewPatient(t, false)
@@ -509,15 +513,16 @@ func TestOlderVersionElsewhere(t *testing.T) {
 	})
 	p.Remove(p.Main[30])
 	kit.Write(t, filepath.Join(p.Dir, "messages", "branch-alt", filepath.Base(p.Main[30])), older)
-	p.Settled("older version elsewhere")
+	p.Settle("older version elsewhere")
 	p.Want["main"][30].Text = `{"newer":true}`
-	p.Once("repaired", nil)
+	p.VerifyIDs("repaired", nil)
 	if !p.InTrash(older) {
 		t.Error("the older version is nowhere")
 	}
 }
 
-// TestStoredAgainCollected: of a message that was stored again, and collected, the copy in the trash is at the newer position.
+// TestStoredAgainCollected: of a message that was stored again, and collected, the copy in the trash is at the newer
+// position.
 func TestStoredAgainCollected(t *testing.T) {
 	ctx := context.Background()
 	p := kit.NewPatient(t, false)
@@ -527,13 +532,13 @@ func TestStoredAgainCollected(t *testing.T) {
 		kit.Append(t, c.Active(), engine.Draft{ID: w.ID, Body: json.RawMessage(w.Text)})
 		kit.Check(t, c.Fold(ctx), c.Log.Exclusively(ctx, c.Log.Retire), c.Active().Rewind(ctx, 25))
 	})
-	var item trash.Collected
-	for x, err := range trash.Collect(ctx, p.Store, trash.Collecting{Grace: time.Hour}) {
+	var item trash.CollectResult
+	for x, err := range trash.Collect(ctx, p.Store, trash.CollectOptions{Grace: time.Hour}) {
 		if kit.Check(t, err); x.Kind == "line" {
 			item = x
 		}
 	}
-	r := kit.Must[trash.Restored](t)(trash.Restore(ctx, p.Store, item.Item))
+	r := kit.Must[trash.RestoreResult](t)(trash.Restore(ctx, p.Store, item.Item))
 	if r.Missing != 1 {
 		t.Errorf("%+v", r)
 	}
@@ -547,7 +552,7 @@ func TestStoredAgainCollected(t *testing.T) {
 			t.Errorf("%+v, %v", m, err)
 		}
 	})
-	p.Settled("restored")
+	p.Settle("restored")
 }
 
 // TestRetryCosts: an append with an id that is new looks at no row of a context that has no lost messages, and reads

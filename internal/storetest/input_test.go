@@ -251,11 +251,11 @@ func TestRetries(t *testing.T) {
 	c, _ := kit.NewContext(t)
 	b := c.Active()
 	id := uuid.New()
-	first := kit.Must[engine.Appended](t)(b.Append(ctx, engine.Draft{ID: id, Body: []byte(`{"a": 1}`)}, engine.AtPosition(0)))
+	first := kit.Must[engine.AppendResult](t)(b.Append(ctx, engine.Draft{ID: id, Body: []byte(`{"a": 1}`)}, engine.AtPosition(0)))
 	kit.Fill(t, b, 3)
 	fork := kit.Must[*engine.Branch](t)(b.Fork(ctx, "alt", 2))
 	for _, br := range []*engine.Branch{b, fork} {
-		again := kit.Must[engine.Appended](t)(br.Append(ctx, engine.Draft{ID: id, Body: []byte(`{"a":1}`)}, engine.AtPosition(0)))
+		again := kit.Must[engine.AppendResult](t)(br.Append(ctx, engine.Draft{ID: id, Body: []byte(`{"a":1}`)}, engine.AtPosition(0)))
 		if again.Position != first.Position || !again.Existed {
 			t.Errorf("a retry on %s: %+v", br.Name(), again)
 		}

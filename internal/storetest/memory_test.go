@@ -74,7 +74,7 @@ func TestMemoryLimitArchived(t *testing.T) {
 	if n := len(kit.Load(t, c.Active())); n != 9 {
 		t.Fatal(n)
 	}
-	if done := kit.Must[engine.Archived](t)(c.Archive(ctx, engine.ArchiveOptions{})); done.Messages != 9 {
+	if done := kit.Must[engine.ArchiveResult](t)(c.Archive(ctx, engine.ArchiveOptions{})); done.Messages != 9 {
 		t.Fatal(done)
 	}
 	var before, after runtime.MemStats

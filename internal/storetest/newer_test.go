@@ -93,7 +93,7 @@ func tryAll(t *testing.T, dir string, c *engine.Context) error {
 			t.Errorf("repair: %+v, %v", r, err)
 		}
 	}
-	for x, err := range trash.Collect(ctx, s, trash.Collecting{}) {
+	for x, err := range trash.Collect(ctx, s, trash.CollectOptions{}) {
 		t.Logf("collect: %+v, %v", x, err)
 	}
 	again, err := s.Context(ctx, c.ID())
@@ -113,7 +113,8 @@ func newerIndex(b []byte) []byte {
 	return b
 }
 
-// newerRecord gives the first record of a journal that names a kind of format the next version of it, and the sums that belong to it.
+// newerRecord gives the first record of a journal that names a kind of format the next version of it, and the sums that
+// belong to it.
 func newerRecord(b []byte, kind string) []byte {
 	at := bytes.Index(b, []byte(kind))
 	b[at+len(kind)]++

@@ -7,14 +7,14 @@ import (
 
 // Open opens a store as the public API does: a legacy context in it is migrated when it is opened.
 func Open(dir string, opts ...engine.Option) (*engine.Store, error) {
-	return engine.Open(dir, migrating(opts)...)
+	return engine.Open(dir, withLegacy(opts)...)
 }
 
 // Init makes a store and opens it as Open does.
 func Init(dir string, opts ...engine.Option) (*engine.Store, error) {
-	return engine.Init(dir, migrating(opts)...)
+	return engine.Init(dir, withLegacy(opts)...)
 }
 
-func migrating(opts []engine.Option) []engine.Option {
+func withLegacy(opts []engine.Option) []engine.Option {
 	return append([]engine.Option{engine.OpenLegacy(migrate.Open)}, opts...)
 }

@@ -25,16 +25,16 @@ func Stride() int {
 	return 1
 }
 
-// Said is what a workload was told: for each branch, the messages it must show.
-type Said map[string][]SaidMessage
+// Transcript is what a workload was told: for each branch, the messages it must show.
+type Transcript map[string][]TranscriptMessage
 
-type SaidMessage struct {
+type TranscriptMessage struct {
 	ID   uuid.UUID
 	Body string
 }
 
-func (s Said) Clone() Said {
-	c := Said{}
+func (s Transcript) Clone() Transcript {
+	c := Transcript{}
 	for n, ms := range s {
 		c[n] = slices.Clone(ms)
 	}
@@ -45,7 +45,7 @@ func (s Said) Clone() Said {
 type Step struct {
 	Name string
 	Do   func(w *World) error
-	Then func(s Said)
+	Then func(s Transcript)
 	// partly says that a prefix of the messages may be there when the power goes meanwhile.
 	Partly string
 }
@@ -71,18 +71,18 @@ func TestID(n int) uuid.UUID {
 	return id
 }
 
-// OnCrashFS are the options of a store whose power is cut.
-func OnCrashFS(disk *crashfs.FS, more ...engine.Option) []engine.Option {
+// CrashOptions are the options of a store whose power is cut.
+func CrashOptions(disk *crashfs.FS, more ...engine.Option) []engine.Option {
 	return append(Manual(1<<10, engine.WithFS(disk), engine.WithRetain(2)), more...)
 }
 
 func OpenCrash(disk *crashfs.FS, more ...engine.Option) (*engine.Store, error) {
-	return Open("disk", OnCrashFS(disk, more...)...)
+	return Open("disk", CrashOptions(disk, more...)...)
 }
 
-func RunSteps(t *testing.T, disk *crashfs.FS, k int, steps []Step, opts ...engine.Option) (before, after Said, cut *Step) {
+func RunSteps(t *testing.T, disk *crashfs.FS, k int, steps []Step, opts ...engine.Option) (before, after Transcript, cut *Step) {
 	t.Helper()
-	s, err := Init("disk", OnCrashFS(disk, opts...)...)
+	s, err := Init("disk", CrashOptions(disk, opts...)...)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -90,7 +90,7 @@ func RunSteps(t *testing.T, disk *crashfs.FS, k int, steps []Step, opts ...engin
 		disk.CutAt(len(disk.Ops()) + k)
 	}
 	w := &World{Ctx: context.Background(), Store: s, ID: TestID(60000)}
-	before = Said{}
+	before = Transcript{}
 	for _, st := range steps {
 		after = before.Clone()
 		st.Then(after)
@@ -112,7 +112,7 @@ func LastOp(disk *crashfs.FS) string {
 
 // Verify opens a disk and compares it with what was said, goes on working with it, and opens it once more; with repair
 // it is checked and repaired first.
-func Verify(disk *crashfs.FS, before, after Said, cut *Step, repair bool) error {
+func Verify(disk *crashfs.FS, before, after Transcript, cut *Step, repair bool) error {
 	id := TestID(60000)
 	got, err := Read(disk, id)
 	if err != nil {
@@ -121,7 +121,7 @@ func Verify(disk *crashfs.FS, before, after Said, cut *Step, repair bool) error 
 		}
 		return err
 	}
-	if err := Allowed(got, before, after, cut); err != nil {
+	if err := VerifyAllowed(got, before, after, cut); err != nil {
 		return err
 	}
 	s, err := OpenCrash(disk)
@@ -131,7 +131,7 @@ func Verify(disk *crashfs.FS, before, after Said, cut *Step, repair bool) error 
 	defer s.Close()
 	ctx := context.Background()
 	if repair {
-		if err := Settles(ctx, s); err != nil {
+		if err := VerifyRepair(ctx, s); err != nil {
 			return err
 		}
 		if again, err := Read(disk, id); err != nil || !Equal(again, got) {
@@ -148,7 +148,7 @@ func Verify(disk *crashfs.FS, before, after Said, cut *Step, repair bool) error 
 	if err != nil || at.Position != int64(len(got["main"])) {
 		return fmt.Errorf("going on: %+v, %w", at, err)
 	}
-	got["main"] = append(got["main"], SaidMessage{more, `{"more":1}`})
+	got["main"] = append(got["main"], TranscriptMessage{more, `{"more":1}`})
 	for range 2 {
 		if again, err := Read(disk, id); err != nil || !Equal(again, got) {
 			return fmt.Errorf("after going on: %d messages on main, wanted %d: %w", len(again["main"]), len(got["main"]), err)
@@ -164,9 +164,9 @@ func Verify(disk *crashfs.FS, before, after Said, cut *Step, repair bool) error 
 	return nil
 }
 
-// Settles reports an error unless a check takes nothing that a power cut leaves of an index or a journal for damage, and a repair settles
-// what it finds.
-func Settles(ctx context.Context, s *engine.Store) error {
+// VerifyRepair reports an error unless a check takes nothing that a power cut leaves of an index or a journal for
+// damage, and a repair settles what it finds.
+func VerifyRepair(ctx context.Context, s *engine.Store) error {
 	o := engine.CheckOptions{ReadData: true}
 	for f, err := range s.Check(ctx, nil, o) {
 		if err != nil {
@@ -193,7 +193,7 @@ func Settles(ctx context.Context, s *engine.Store) error {
 }
 
 // Read opens the context and reads every branch.
-func Read(disk *crashfs.FS, id uuid.UUID) (Said, error) {
+func Read(disk *crashfs.FS, id uuid.UUID) (Transcript, error) {
 	s, err := OpenCrash(disk)
 	if err != nil {
 		return nil, err
@@ -205,7 +205,7 @@ func Read(disk *crashfs.FS, id uuid.UUID) (Said, error) {
 		return nil, err
 	}
 	defer c.Close()
-	got := Said{}
+	got := Transcript{}
 	for _, b := range c.Metadata().Branches {
 		open, err := c.Branch(b.Name)
 		if err != nil {
@@ -220,19 +220,19 @@ func Read(disk *crashfs.FS, id uuid.UUID) (Said, error) {
 				return nil, fmt.Errorf("branch %q, position %d: %s at %d, edited %v, unavailable %w",
 					b.Name, len(got[b.Name]), m.ID, m.Position, m.Edited, m.Unavailable)
 			}
-			got[b.Name] = append(got[b.Name], SaidMessage{m.ID, BodyOf(m)})
+			got[b.Name] = append(got[b.Name], TranscriptMessage{m.ID, BodyOf(m)})
 		}
 	}
 	return got, nil
 }
 
-func Equal(a, b Said) bool {
-	return maps.EqualFunc(a, b, slices.Equal[[]SaidMessage])
+func Equal(a, b Transcript) bool {
+	return maps.EqualFunc(a, b, slices.Equal[[]TranscriptMessage])
 }
 
-// Allowed reports an error unless the state is what was acknowledged, with all, none or, of a batch, a prefix of what
-// was going on.
-func Allowed(got, before, after Said, cut *Step) error {
+// VerifyAllowed reports an error unless the state is what was acknowledged, with all, none or, of a batch, a prefix of
+// what was going on.
+func VerifyAllowed(got, before, after Transcript, cut *Step) error {
 	if Equal(got, before) || Equal(got, after) {
 		return nil
 	}

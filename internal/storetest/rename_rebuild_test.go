@@ -16,7 +16,8 @@ import (
 	kit "github.com/ctxdir/ctxdir/internal/storetest"
 )
 
-// TestRebuildDuringARename: an index that is made anew while a branch's folder does not bear its new name yet has every message.
+// TestRebuildDuringARename: an index that is made anew while a branch's folder does not bear its new name yet has every
+// message.
 func TestRebuildDuringARename(t *testing.T) {
 	ctx := context.Background()
 	c, dir := kit.NewContext(t, engine.WithFoldBytes(-1))
@@ -65,7 +66,7 @@ func TestRepairDuringARename(t *testing.T) {
 	states := 0
 	for k := 1; ; k++ {
 		disk := crashfs.New()
-		s := kit.Must[*engine.Store](t)(kit.Init("disk", kit.OnCrashFS(disk, engine.InOrder())...))
+		s := kit.Must[*engine.Store](t)(kit.Init("disk", kit.CrashOptions(disk, engine.InOrder())...))
 		c := kit.Must[*engine.Context](t)(s.Create(ctx, engine.Metadata{ID: kit.TestID(60000)}))
 		kit.Fill(t, c.Active(), 4)
 		kit.Check(t, c.Fold(ctx))
@@ -83,10 +84,10 @@ func TestRepairDuringARename(t *testing.T) {
 			states++
 			after := disk.Crash(choice)
 			again := kit.Must[*engine.Store](t)(kit.OpenCrash(after))
-			if err := kit.Settles(ctx, again); err != nil {
+			if err := kit.VerifyRepair(ctx, again); err != nil {
 				t.Fatalf("power cut at operation %d (%s), disk %s: %v\n%s", k, kit.LastOp(disk), choice, err, after.Dump())
 			}
-			shows := kit.Must[kit.Said](t)(kit.Read(after, c.ID()))
+			shows := kit.Must[kit.Transcript](t)(kit.Read(after, c.ID()))
 			if len(shows["main"])+len(shows["other"]) != 6 {
 				t.Fatalf("power cut at operation %d (%s), disk %s: it shows %v", k, kit.LastOp(disk), choice, shows)
 			}

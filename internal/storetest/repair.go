@@ -37,8 +37,8 @@ type Body struct {
 	Text string
 }
 
-// NewPatient makes a context of a branch with 40 messages, one with 10 of its own behind 20 of those, and an empty one. With
-// second, journals hold the messages too; without, message files are the only copy.
+// NewPatient makes a context of a branch with 40 messages, one with 10 of its own behind 20 of those, and an empty one.
+// With second, journals hold the messages too; without, message files are the only copy.
 func NewPatient(t *testing.T, second bool) *Patient {
 	ctx := context.Background()
 	root := t.TempDir()
@@ -247,8 +247,8 @@ func (p *Patient) InTrash(raw []byte) (found bool) {
 	return found
 }
 
-// Flipped returns bytes with one bit changed in the middle.
-func Flipped(b []byte) []byte {
+// FlipBit returns bytes with one bit changed in the middle.
+func FlipBit(b []byte) []byte {
 	b = bytes.Clone(b)
 	b[len(b)/2] ^= 0x55
 	return b
@@ -309,8 +309,8 @@ func (p *Patient) Cycle() {
 	})
 }
 
-// Resum puts a text in the place of the first match in index.json, and makes the check at its end right.
-func (p *Patient) Resum(match *regexp.Regexp, text string) {
+// EditIndex puts a text in the place of the first match in index.json, and makes the check at its end right.
+func (p *Patient) EditIndex(match *regexp.Regexp, text string) {
 	p.T.Helper()
 	p.Change(p.Glob("index.json")[0], func(b []byte) []byte {
 		at := match.FindIndex(b)

@@ -18,9 +18,9 @@ func Halve(t *testing.T, path string) []byte {
 	return b[:len(b)/2]
 }
 
-// Unreferred makes a store with a context and a damaged blob that nothing refers to: what a power cut leaves of a message that was not
-// acknowledged.
-func Unreferred(t *testing.T, opts ...engine.Option) (p *Patient, payload, left []byte, path string) {
+// NewUnreferenced makes a store with a context and a damaged blob that nothing refers to: what a power cut leaves of a
+// message that was not acknowledged.
+func NewUnreferenced(t *testing.T, opts ...engine.Option) (p *Patient, payload, left []byte, path string) {
 	t.Helper()
 	p = NewPatient(t, true)
 	payload = bytes.Repeat([]byte("nobody's "), 1000)

@@ -15,9 +15,10 @@ import (
 	kit "github.com/ctxdir/ctxdir/internal/storetest"
 )
 
-// TestRepairUnreferred: a damaged blob that nothing refers to goes to the trash with a repair, and nothing is wrong any more.
+// TestRepairUnreferred: a damaged blob that nothing refers to goes to the trash with a repair, and nothing is wrong any
+// more.
 func TestRepairUnreferred(t *testing.T) {
-	p, payload, left, path := kit.Unreferred(t)
+	p, payload, left, path := kit.NewUnreferenced(t)
 	found, _ := p.Heal(engine.CheckOptions{})
 	if len(found) != 1 || found[0].Kind != integrity.KindBlob || found[0].Severity != engine.SeverityWarning || !found[0].Repairable {
 		t.Errorf("a check found %+v", found)
@@ -70,7 +71,7 @@ func TestDamagedBlobSeverity(t *testing.T) {
 			p := kit.NewPatient(t, name == "journal")
 			if name == "pack" {
 				c := kit.Must[*engine.Context](t)(p.Store.Context(ctx, p.ID))
-				kit.Must[engine.Archived](t)(c.Archive(ctx, engine.ArchiveOptions{}))
+				kit.Must[engine.ArchiveResult](t)(c.Archive(ctx, engine.ArchiveOptions{}))
 				kit.Check(t, c.Close())
 			}
 			do(p)

@@ -22,8 +22,8 @@ import (
 	kit "github.com/ctxdir/ctxdir/internal/storetest"
 )
 
-// TestCheckBesideWriters: four writers with handles of their own append 10,000 messages, replace, fork, rename and fold; a check
-// beside them tells nothing that is not so.
+// TestCheckBesideWriters: four writers with handles of their own append 10,000 messages, replace, fork, rename and
+// fold; a check beside them tells nothing that is not so.
 func TestCheckBesideWriters(t *testing.T) {
 	const writers, each = 4, 2500
 	ctx := context.Background()
@@ -99,8 +99,8 @@ func TestCheckBesideWriters(t *testing.T) {
 	t.Logf("%d checks", checks)
 }
 
-// TestAdopt: messages that were put there by hand are told of and left alone; adopted, one that goes on where its line ends is the
-// line's next, and those that contradict a line get a branch of their own.
+// TestAdopt: messages that were put there by hand are told of and left alone; adopted, one that goes on where its line
+// ends is the line's next, and those that contradict a line get a branch of their own.
 func TestAdopt(t *testing.T) {
 	ctx := context.Background()
 	p := kit.NewPatient(t, false)
@@ -156,8 +156,8 @@ func TestAdopt(t *testing.T) {
 	}
 }
 
-// TestUnreadable: a message file that cannot be read is told of; it is written again where a journal has the message, and else left
-// alone: it may be whole.
+// TestUnreadable: a message file that cannot be read is told of; it is written again where a journal has the message,
+// and else left alone: it may be whole.
 func TestUnreadable(t *testing.T) {
 	ctx := context.Background()
 	for _, second := range []bool{true, false} {
@@ -202,18 +202,18 @@ func TestUnreadable(t *testing.T) {
 	}
 }
 
-// broken makes a context on a disk and damages it, durably. It returns what each branch must show after a repair; of one message
-// there is no copy.
-func broken(t *testing.T, disk *crashfs.FS) (*engine.Store, kit.Said) {
+// broken makes a context on a disk and damages it, durably. It returns what each branch must show after a repair; of
+// one message there is no copy.
+func broken(t *testing.T, disk *crashfs.FS) (*engine.Store, kit.Transcript) {
 	t.Helper()
 	ctx := context.Background()
 	s := kit.Must[*engine.Store](t)(kit.Init("disk", kit.Manual(50, engine.WithFS(disk))...))
 	c := kit.Must[*engine.Context](t)(s.Create(ctx, engine.Metadata{ID: kit.TestID(60000)}))
-	want := kit.Said{}
+	want := kit.Transcript{}
 	add := func(b *engine.Branch, n int) {
 		text := fmt.Sprintf(`{"n":%d,"text":"%s"}`, n, strings.Repeat("z", 60))
 		kit.Append(t, b, engine.Draft{ID: kit.TestID(n), Body: []byte(text)})
-		want[b.Name()] = append(want[b.Name()], kit.SaidMessage{kit.TestID(n), text})
+		want[b.Name()] = append(want[b.Name()], kit.TranscriptMessage{kit.TestID(n), text})
 	}
 	for n := range 4 {
 		add(c.Active(), n+1)
@@ -262,12 +262,12 @@ func broken(t *testing.T, disk *crashfs.FS) (*engine.Store, kit.Said) {
 			t.Fatal(err)
 		}
 	}
-	want["main"][1].Body, want["alt"] = "", append([]kit.SaidMessage{want["main"][0], {kit.TestID(2), ""}}, want["alt"][2:]...)
+	want["main"][1].Body, want["alt"] = "", append([]kit.TranscriptMessage{want["main"][0], {kit.TestID(2), ""}}, want["alt"][2:]...)
 	return s, want
 }
 
-// TestRepairCut cuts the power at every operation of a repair. Whatever the disk holds then, to repair again comes to what one
-// repair does.
+// TestRepairCut cuts the power at every operation of a repair. Whatever the disk holds then, to repair again comes to
+// what one repair does.
 func TestRepairCut(t *testing.T) {
 	t.Parallel()
 	ctx := context.Background()
@@ -348,8 +348,8 @@ func TestRepairCut(t *testing.T) {
 	t.Logf("%d disk states", states)
 }
 
-// TestRepairStopped: a repair that is cancelled, or whose results nobody wants any more, leaves nothing worse, and the next one
-// does the rest.
+// TestRepairStopped: a repair that is cancelled, or whose results nobody wants any more, leaves nothing worse, and the
+// next one does the rest.
 func TestRepairStopped(t *testing.T) {
 	for n := range 4 {
 		p := kit.NewPatient(t, true)
@@ -468,7 +468,8 @@ func (k *counted) tear(t *testing.T, id uuid.UUID) {
 	}
 }
 
-// TestCheckBesideRemovals: a context that is removed between being listed and being looked at is no finding, nor anything to be repaired.
+// TestCheckBesideRemovals: a context that is removed between being listed and being looked at is no finding, nor
+// anything to be repaired.
 func TestCheckBesideRemovals(t *testing.T) {
 	ctx := context.Background()
 	for name, look := range map[string]func(s *engine.Store, o engine.CheckOptions) (found []string){
@@ -495,7 +496,7 @@ func TestCheckBesideRemovals(t *testing.T) {
 		found := look(s, engine.CheckOptions{Progress: func(p engine.CheckProgress) {
 			for id := range ids {
 				if id != p.Context {
-					kit.Must[engine.Trashed](t)(s.Delete(ctx, id))
+					kit.Must[engine.TrashItem](t)(s.Delete(ctx, id))
 				}
 			}
 			clear(ids)

@@ -20,8 +20,9 @@ import (
 	kit "github.com/ctxdir/ctxdir/internal/storetest"
 )
 
-// TestRandomDamage damages a random context in one to five places. After the repair a check is clean, every message that was not
-// damaged is intact, and every one is there that an intact copy, in a journal or a second file, could give back.
+// TestRandomDamage damages a random context in one to five places. After the repair a check is clean, every message
+// that was not damaged is intact, and every one is there that an intact copy, in a journal or a second file, could give
+// back.
 func TestRandomDamage(t *testing.T) {
 	t.Parallel()
 	rapid.Check(t, func(rt *rapid.T) {

@@ -65,7 +65,8 @@ func TestImportLeavesNoJournals(t *testing.T) {
 	}
 }
 
-// TestCloseSheds: Close lets go of the journals once much was written since they were settled: seldom, if each process appends one message.
+// TestCloseSheds: Close lets go of the journals once much was written since they were settled: seldom, if each process
+// appends one message.
 func TestCloseSheds(t *testing.T) {
 	ctx := context.Background()
 	const appends = 600
@@ -97,7 +98,7 @@ func TestCloseSheds(t *testing.T) {
 	for i := range drafts {
 		drafts[i].Body = []byte(`{"n":[` + strings.Repeat("1,", 12<<10) + `1]}`)
 	}
-	kit.Must[[]engine.Result](t)(c.Active().AppendBatch(ctx, drafts))
+	kit.Must[[]engine.BatchResult](t)(c.Active().AppendBatch(ctx, drafts))
 	kit.Check(t, c.Close())
 	var journals []string
 	for e, err := range k.disk.ReadDir(c.ID().String()) {
@@ -124,20 +125,20 @@ func TestCollectSheds(t *testing.T) {
 		if dryRun {
 			now = now.Add(2 * time.Hour)
 		}
-		kit.Collect(t, c.Store, trash.Collecting{Grace: trash.DefaultGrace, DryRun: dryRun})
+		kit.Collect(t, c.Store, trash.CollectOptions{Grace: trash.DefaultGrace, DryRun: dryRun})
 		if size := journalBytes(t, dir); size != before {
 			t.Errorf("%s: %d bytes of journals, %d before", when, size, before)
 		}
 	}
 	now = time.Now().Add(2 * time.Hour)
-	kit.Collect(t, c.Store, trash.Collecting{Grace: trash.DefaultGrace})
+	kit.Collect(t, c.Store, trash.CollectOptions{Grace: trash.DefaultGrace})
 	if size := journalBytes(t, dir); size > 4<<10 {
 		t.Errorf("journals take %d bytes", size)
 	}
 	kit.Fill(t, c.Active(), 5)
 	kit.Check(t, c.Fold(ctx))
 	before = journalBytes(t, dir)
-	kit.Collect(t, c.Store, trash.Collecting{Grace: trash.DefaultGrace})
+	kit.Collect(t, c.Store, trash.CollectOptions{Grace: trash.DefaultGrace})
 	if size := journalBytes(t, dir); size != before {
 		t.Errorf("the second copy of the newest messages: %d bytes of journals, %d before", size, before)
 	}

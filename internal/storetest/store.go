@@ -8,9 +8,9 @@ import (
 )
 
 // Append appends a message and returns where it is.
-func Append(t *testing.T, b *engine.Branch, d engine.Draft) engine.Appended {
+func Append(t *testing.T, b *engine.Branch, d engine.Draft) engine.AppendResult {
 	t.Helper()
-	return Must[engine.Appended](t)(b.Append(context.Background(), d))
+	return Must[engine.AppendResult](t)(b.Append(context.Background(), d))
 }
 
 // Load returns all messages of a branch.

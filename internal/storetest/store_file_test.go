@@ -201,7 +201,8 @@ func TestStoreFileID(t *testing.T) {
 	}
 }
 
-// TestStoreFileCut cuts the power at each operation of writing ctxdir.json again: the next one ends it, with the same id.
+// TestStoreFileCut cuts the power at each operation of writing ctxdir.json again: the next one ends it, with the same
+// id.
 func TestStoreFileCut(t *testing.T) {
 	ctx := context.Background()
 	for _, damage := range []func(disk *crashfs.FS) error{

@@ -19,8 +19,8 @@ import (
 	"github.com/ctxdir/ctxdir/internal/trash"
 )
 
-// TestReplacedInStore: what lies in a store where something of ours belongs is told, and moved to trash unless it may be all that is
-// left of a context; the contexts are what they were.
+// TestReplacedInStore: what lies in a store where something of ours belongs is told, and moved to trash unless it may
+// be all that is left of a context; the contexts are what they were.
 func TestReplacedInStore(t *testing.T) {
 	ctx := context.Background()
 	link := func(path, outside string) error { return os.Symlink(outside, path) }
@@ -97,14 +97,14 @@ func TestCollectBesideAFold(t *testing.T) {
 	defer folding.Close()
 	kit.Check(t, folding.Dir.FoldLock.Acquire(ctx))
 	var failed error
-	for _, err := range trash.Collect(ctx, c.Store, trash.Collecting{Contexts: []uuid.UUID{c.ID()}, Grace: trash.DefaultGrace}) {
+	for _, err := range trash.Collect(ctx, c.Store, trash.CollectOptions{Contexts: []uuid.UUID{c.ID()}, Grace: trash.DefaultGrace}) {
 		failed = errors.Join(failed, err)
 	}
 	if left := kit.Must[[]string](t)(filepath.Glob(files)); len(left) != 3 || !errors.Is(failed, engine.ErrLocked) {
 		t.Errorf("%d files are left, %v", len(left), failed)
 	}
 	kit.Check(t, folding.Dir.FoldLock.Release())
-	kit.Collect(t, c.Store, trash.Collecting{Contexts: []uuid.UUID{c.ID()}, Grace: trash.DefaultGrace})
+	kit.Collect(t, c.Store, trash.CollectOptions{Contexts: []uuid.UUID{c.ID()}, Grace: trash.DefaultGrace})
 	if left := kit.Must[[]string](t)(filepath.Glob(files)); len(left) != 0 || len(kit.TrashOf(t, c.Store, "line")) != 1 {
 		t.Errorf("%v are left", left)
 	}

@@ -42,19 +42,19 @@ func AsNobody(t *testing.T) bool {
 	return false
 }
 
-// Tries does what a verb does, and returns what it says is wrong.
-func (p *Patient) Tries(op string) (told []string) {
+// Problems does what a verb does, and returns what it says is wrong.
+func (p *Patient) Problems(op string) (told []string) {
 	p.T.Helper()
 	ctx := context.Background()
 	switch op {
 	case "check":
 		for f, err := range p.Store.Check(ctx, nil, engine.CheckOptions{ReadData: true}) {
-			told = tells(told, err, string(f.Kind)+" "+f.Path+" "+f.Detail)
+			told = problems(told, err, string(f.Kind)+" "+f.Path+" "+f.Detail)
 		}
 	case "show":
 		c, err := p.Store.Context(ctx, p.ID)
 		if err != nil {
-			return tells(told, err)
+			return problems(told, err)
 		}
 		defer c.Close()
 		for _, b := range c.Current().Branches {
@@ -65,47 +65,47 @@ func (p *Patient) Tries(op string) (told []string) {
 				if err == nil {
 					_, err = m.Body(ctx)
 				}
-				told = tells(told, err)
+				told = problems(told, err)
 			}
 		}
-		return tells(told, c.Problem())
+		return problems(told, c.Problem())
 	case "list":
 		for x, err := range p.Store.List(ctx) {
-			told = tells(tells(told, err), x.Problem)
+			told = problems(problems(told, err), x.Problem)
 		}
 	case "backup":
 		to := Must[*engine.Store](p.T)(Init(filepath.Join(p.T.TempDir(), "copy")))
 		defer to.Close()
-		b, err := backup.Backup(ctx, p.Store, p.ID, to)
-		told = tells(tells(told, err), b.Problem)
+		b, err := backup.Copy(ctx, p.Store, p.ID, to)
+		told = problems(problems(told, err), b.Problem)
 	case "trash":
-		for x, err := range trash.Trash(ctx, p.Store) {
-			told = tells(tells(told, err), x.Problem)
+		for x, err := range trash.List(ctx, p.Store) {
+			told = problems(problems(told, err), x.Problem)
 		}
 	case "gc":
-		for _, err := range trash.Collect(ctx, p.Store, trash.Collecting{Grace: trash.DefaultGrace}) {
-			told = tells(told, err)
+		for _, err := range trash.Collect(ctx, p.Store, trash.CollectOptions{Grace: trash.DefaultGrace}) {
+			told = problems(told, err)
 		}
 	case "erase":
-		_, err := Erase(p.Store, p.ID, p.Want["empty"][0].ID, erase.EraseOptions{})
-		told = tells(told, err)
+		_, err := Erase(p.Store, p.ID, p.Want["empty"][0].ID, erase.Options{})
+		told = problems(told, err)
 	case "repair":
 		for f, err := range p.Store.Repair(ctx, nil, engine.CheckOptions{}) {
-			told = tells(told, err, string(f.Kind)+" "+f.Path+" "+f.Detail)
+			told = problems(told, err, string(f.Kind)+" "+f.Path+" "+f.Detail)
 		}
 	}
 	return told
 }
 
-func tells(told []string, err error, more ...string) []string {
+func problems(told []string, err error, more ...string) []string {
 	if err != nil {
 		return append(told, err.Error())
 	}
 	return append(told, more...)
 }
 
-// More adds to a patient what trash has, and what is to be collected and erased.
-func (p *Patient) More() {
+// AddTrash adds to a patient what trash has, and what is to be collected and erased.
+func (p *Patient) AddTrash() {
 	p.T.Helper()
 	ctx := context.Background()
 	c := Must[*engine.Context](p.T)(p.Store.Context(ctx, p.ID))
@@ -113,7 +113,7 @@ func (p *Patient) More() {
 	gone := Must[*engine.Branch](p.T)(c.Active().Fork(ctx, "gone", 3))
 	Fill(p.T, gone, 2)
 	Check(p.T, c.Remove(ctx, "gone"), c.Fold(ctx))
-	Collect(p.T, p.Store, trash.Collecting{Grace: trash.DefaultGrace})
+	Collect(p.T, p.Store, trash.CollectOptions{Grace: trash.DefaultGrace})
 	Check(p.T, c.Refresh(ctx))
 	left := Must[*engine.Branch](p.T)(c.Active().Fork(ctx, "left", 3))
 	Fill(p.T, left, 2)
@@ -123,7 +123,7 @@ func (p *Patient) More() {
 	other := Must[*engine.Context](p.T)(p.Store.Create(ctx, engine.Metadata{}))
 	Fill(p.T, other.Active(), 2)
 	Check(p.T, other.Close())
-	Must[engine.Trashed](p.T)(p.Store.Delete(ctx, other.ID()))
+	Must[engine.TrashItem](p.T)(p.Store.Delete(ctx, other.ID()))
 	List(p.T, p.Store)
 	if _, err := os.Lstat(filepath.Join(p.Store.Path(), engine.SummariesFile)); err != nil {
 		Write(p.T, filepath.Join(p.Store.Path(), engine.SummariesFile), nil)
@@ -149,8 +149,8 @@ func (p *Patient) Permit() {
 	walk(p.Store.Path())
 }
 
-// Restores brings back all there is in trash that can come back.
-func (p *Patient) Restores() {
+// RestoreAll brings back all there is in trash that can come back.
+func (p *Patient) RestoreAll() {
 	p.T.Helper()
 	ctx := context.Background()
 	for _, kind := range []string{"line", "context"} {

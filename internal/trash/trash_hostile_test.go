@@ -22,8 +22,8 @@ import (
 	"github.com/ctxdir/ctxdir/internal/trash"
 )
 
-// hoard is a store whose trash has an item of each kind that can be brought back, with others to come, and something outside that
-// nothing may touch.
+// hoard is a store whose trash has an item of each kind that can be brought back, with others to come, and something
+// outside that nothing may touch.
 type hoard struct {
 	t       *testing.T
 	store   *engine.Store
@@ -34,10 +34,10 @@ type hoard struct {
 	main    string              // the id of the line that branch main points at
 	shown   map[string][]string // what each branch of c shows
 	gone    []string            // what the line in trash showed
-	line    engine.Trashed
-	old     engine.Trashed // a version
-	whole   engine.Trashed // a context
-	blobs   engine.Trashed
+	line    engine.TrashItem
+	old     engine.TrashItem // a version
+	whole   engine.TrashItem // a context
+	blobs   engine.TrashItem
 }
 
 func newHoard(t *testing.T) *hoard {
@@ -53,7 +53,7 @@ func newHoard(t *testing.T) *hoard {
 	lost := kit.Must[*engine.Context](t)(h.store.Create(ctx, engine.Metadata{}))
 	kit.Append(t, lost.Active(), engine.Draft{Body: []byte(kit.LargeBody("lost"))})
 	kit.Check(t, lost.Fold(ctx), lost.Close())
-	kit.Must[engine.Trashed](t)(h.store.Delete(ctx, lost.ID()))
+	kit.Must[engine.TrashItem](t)(h.store.Delete(ctx, lost.ID()))
 	for _, err := range trash.Purge(ctx, h.store, nil, 0, false) {
 		kit.Check(t, err)
 	}
@@ -63,13 +63,13 @@ func newHoard(t *testing.T) *hoard {
 	lost = kit.Must[*engine.Context](t)(h.store.Create(ctx, engine.Metadata{Title: "whole"}))
 	kit.Fill(t, lost.Active(), 3)
 	kit.Check(t, lost.Close())
-	kit.Must[engine.Trashed](t)(h.store.Delete(ctx, lost.ID()))
+	kit.Must[engine.TrashItem](t)(h.store.Delete(ctx, lost.ID()))
 	h.whole = kit.TrashOf(t, h.store, "context")[0]
-	h.c, h.gone = kit.Orphaned(t, h.store)
+	h.c, h.gone = kit.NewOrphan(t, h.store)
 	h.trash = filepath.Join(h.dir, h.c.ID().String(), "trash")
 	m := kit.Load(t, h.c.Active())[1]
 	kit.Check(t, h.c.Active().Replace(ctx, m.ID, engine.Draft{Body: []byte(`{"newer":1}`)}))
-	kit.Collect(t, h.store, trash.Collecting{Grace: trash.DefaultGrace})
+	kit.Collect(t, h.store, trash.CollectOptions{Grace: trash.DefaultGrace})
 	h.line, h.old = kit.TrashOf(t, h.store, "line")[0], kit.TrashOf(t, h.store, "version")[0]
 	kit.Must[*engine.Branch](t)(h.c.Active().Fork(ctx, "side", 2))
 	kit.Check(t, h.c.Fold(ctx))
@@ -140,8 +140,8 @@ func envelope(id uuid.UUID, line string, position int64, more string) string {
 }
 
 // list is every item, whatever cannot be listed beside them.
-func (h *hoard) list() (found []engine.Trashed, failed []error) {
-	for x, err := range trash.Trash(context.Background(), h.store) {
+func (h *hoard) list() (found []engine.TrashItem, failed []error) {
+	for x, err := range trash.List(context.Background(), h.store) {
 		if err != nil {
 			failed = append(failed, err)
 			continue
@@ -151,23 +151,23 @@ func (h *hoard) list() (found []engine.Trashed, failed []error) {
 	return found, failed
 }
 
-// survives does everything there is to do with trash to a store that was damaged: what is not damaged is listed, collected, restored and
-// purged all the same, and nothing else changes.
+// survives does everything there is to do with trash to a store that was damaged: what is not damaged is listed,
+// collected, restored and purged all the same, and nothing else changes.
 func (h *hoard) survives() {
 	t, ctx := h.t, context.Background()
 	t.Helper()
 	beside := kit.Tree(t, h.outside)
-	good := []engine.Trashed{h.line, h.old, h.whole, h.blobs}
+	good := []engine.TrashItem{h.line, h.old, h.whole, h.blobs}
 	before := kit.Tree(t, h.dir)
 	found, _ := h.list()
 	for _, want := range good {
-		if !slices.ContainsFunc(found, func(x engine.Trashed) bool { return x.Item == want.Item && x.Problem == nil }) {
+		if !slices.ContainsFunc(found, func(x engine.TrashItem) bool { return x.Item == want.Item && x.Problem == nil }) {
 			t.Errorf("item %s, a %s, is not listed", want.Item, want.Kind)
 		}
 	}
 	for _, dry := range []bool{true, false} {
 		next := 0
-		for x, err := range trash.Collect(ctx, h.store, trash.Collecting{Grace: trash.DefaultGrace, DryRun: dry}) {
+		for x, err := range trash.Collect(ctx, h.store, trash.CollectOptions{Grace: trash.DefaultGrace, DryRun: dry}) {
 			if err == nil && x.Name == "next" {
 				next++
 			}
@@ -183,7 +183,7 @@ func (h *hoard) survives() {
 		}
 	}
 	for _, x := range found {
-		if slices.ContainsFunc(good, func(g engine.Trashed) bool { return g.Item == x.Item }) {
+		if slices.ContainsFunc(good, func(g engine.TrashItem) bool { return g.Item == x.Item }) {
 			continue
 		}
 		r, err := trash.Restore(ctx, h.store, x.Item)
@@ -227,7 +227,7 @@ func (h *hoard) survives() {
 	if kit.Tree(t, h.outside) != beside {
 		t.Error("what lies outside changed")
 	}
-	if found := kit.Holding(t, h.dir, kit.Canary); len(found) > 0 {
+	if found := kit.FilesWith(t, h.dir, kit.Canary); len(found) > 0 {
 		t.Errorf("what lies outside was read into %v", found)
 	}
 }
@@ -238,7 +238,7 @@ func (h *hoard) erases() {
 	t.Helper()
 	beside := kit.Tree(t, h.outside)
 	for _, dry := range []bool{true, false} {
-		done, err := kit.Erase(h.store, h.c.ID(), uuid.MustParse(h.gone[2][:36]), erase.EraseOptions{DryRun: dry})
+		done, err := kit.Erase(h.store, h.c.ID(), uuid.MustParse(h.gone[2][:36]), erase.Options{DryRun: dry})
 		if err != nil || len(done) == 0 {
 			t.Errorf("dry run %v: %+v, %v", dry, done, err)
 		}
