@@ -230,6 +230,7 @@ func (c *Context) length(m *Metadata, name string) (int64, error) {
 	return c.End(m, b.Line)
 }
 
+// End returns the end of a line: the position that the next message of it gets. Trash and erase compare lines with it.
 func (c *Context) End(m *Metadata, line uuid.UUID) (int64, error) {
 	l, ok := m.Line(line)
 	if !ok {
@@ -280,6 +281,7 @@ func (b *Branch) spans(from, to int64) ([]loader.Span, error) {
 	return spans, nil
 }
 
+// BranchOfLine returns the branch whose own line this is, nil if the line has no name.
 func BranchOfLine(m *Metadata, line uuid.UUID) *ctxfolder.Branch {
 	for i := range m.Branches {
 		if m.Branches[i].Line == line {

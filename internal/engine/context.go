@@ -122,6 +122,7 @@ func (s *Store) Context(ctx context.Context, id uuid.UUID) (*Context, error) {
 	return c, Wrap(Error{Op: "open", Context: id}, err)
 }
 
+// OpenAny is Context with the errors of the packages below, for a package that wraps them itself.
 func (s *Store) OpenAny(ctx context.Context, id uuid.UUID) (*Context, error) {
 	c, err := s.Open(ctx, id)
 	if err == nil || ctx.Err() != nil {
@@ -136,6 +137,7 @@ func (s *Store) OpenAny(ctx context.Context, id uuid.UUID) (*Context, error) {
 	return nil, err
 }
 
+// Open opens a context as it is in the store, never a legacy one. Its errors are those of the packages below.
 func (s *Store) Open(ctx context.Context, id uuid.UUID) (*Context, error) {
 	if err := ctx.Err(); err != nil {
 		return nil, err
@@ -163,7 +165,7 @@ func (s *Store) settle(ctx context.Context, id uuid.UUID) error {
 	return ctxfolder.Settle(s.FS, id)
 }
 
-// OpenIn opens a context in the folder in.
+// OpenIn opens a context in the folder in, such as a trash item, or staging/ while a backup or a migration makes it.
 func (s *Store) OpenIn(in vfs.FS, id uuid.UUID) (*Context, error) {
 	dir, err := ctxfolder.Open(in, s.id, id)
 	if err != nil {
@@ -278,6 +280,7 @@ func (c *Context) ReadMetadata() error {
 	return nil
 }
 
+// Current returns the metadata that the handle has now. The caller must not change it.
 func (c *Context) Current() *Metadata {
 	c.mu.Lock()
 	defer c.mu.Unlock()

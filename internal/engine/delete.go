@@ -26,6 +26,7 @@ func (s *Store) latest(ctx context.Context, id uuid.UUID) time.Time {
 	return c.Latest()
 }
 
+// Latest returns the present time, or the time of the newest message if that is later: a new trash item gets it.
 func (c *Context) Latest() time.Time {
 	at := c.Dir.Latest(c.Store.Now())
 	for _, l := range c.Current().Lines {

@@ -57,6 +57,7 @@ func eachLineIn(from io.Reader, f func(line []byte) error) error {
 	}
 }
 
+// CreateFile makes a new file for writing. It fails where the path exists.
 func CreateFile(fsys vfs.FS, path string) (vfs.File, error) {
 	return fsys.OpenFile(path, os.O_WRONLY|os.O_CREATE|os.O_EXCL)
 }

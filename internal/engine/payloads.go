@@ -188,6 +188,7 @@ type BlobHold struct {
 	lock  vfs.Lock
 }
 
+// Hold takes the hold, unless it is taken: no sweep moves a blob until Release.
 func (b *BlobHold) Hold(ctx context.Context) error {
 	if b.lock != nil {
 		return nil
@@ -212,6 +213,7 @@ func (s *Store) blobsAlone(ctx context.Context, f func() error) error {
 	return f()
 }
 
+// Release gives the hold back. Without a hold it does nothing.
 func (b *BlobHold) Release() {
 	if b.lock != nil {
 		_ = b.lock.Release()

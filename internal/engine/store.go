@@ -41,9 +41,9 @@ import (
 )
 
 const (
-	StoreFile    = "ctxdir.json"
-	StoreVersion = "store/1"
-	MaxStoreFile = 1 << 20
+	StoreFile    = "ctxdir.json"              // describes the store, as a [StoreInfo]
+	StoreVersion = "store/1"                  // of StoreFile
+	MaxStoreFile = 1 << 20                    // bounds StoreFile, in bytes
 	storeLock    = ctxfolder.Locks + "/store" // held to make the store and to set a file of it aside
 )
 
@@ -218,6 +218,7 @@ func (s *Store) acquireShared(ctx context.Context, lock vfs.Lock) error {
 	return s.AcquireWith(ctx, lock.AcquireShared)
 }
 
+// AcquireWith runs acquire, which takes a lock, within the configured lock timeout. It fails with [ErrLocked].
 func (s *Store) AcquireWith(ctx context.Context, acquire func(context.Context) error) error {
 	if err := ctx.Err(); err != nil {
 		return err

@@ -17,7 +17,7 @@ import (
 )
 
 const (
-	SummariesFile    = "summaries.jsonl"
+	SummariesFile    = "summaries.jsonl" // the cache of [Store.List]
 	summariesVersion = "summaries/1"
 	maxSummaries     = 256 << 20
 )

@@ -1,3 +1,11 @@
+// Package follow reports what any process commits to a store, as it happens.
+//
+// [Watch] follows all contexts of a store, and [WatchContext] one context from a given commit on. The [Watcher] yields
+// each commit once, as an [Event]. A follower for each context reads the context's journals; hints of the file system,
+// or else a timer, say when to look.
+//
+// The package stands on package engine for contexts and their metadata, on package index for the journals, and on
+// package watch for the hints.
 package follow
 
 import (

@@ -15,6 +15,7 @@ import (
 	"github.com/google/uuid"
 )
 
+// PowercutSeeds is the number of random disk states after each power cut.
 var PowercutSeeds = flag.Int("powercut.seeds", 4, "random disk states for each operation of the workload")
 
 // Stride is how many operations are passed over between two power cuts: none, but for a short run.
@@ -28,11 +29,13 @@ func Stride() int {
 // Transcript is what a workload was told: for each branch, the messages it must show.
 type Transcript map[string][]TranscriptMessage
 
+// TranscriptMessage is a message of a [Transcript].
 type TranscriptMessage struct {
 	ID   uuid.UUID
 	Body string
 }
 
+// Clone returns a copy.
 func (s Transcript) Clone() Transcript {
 	c := Transcript{}
 	for n, ms := range s {
@@ -50,6 +53,7 @@ type Step struct {
 	Partly string
 }
 
+// World is what the steps of a workload work on.
 type World struct {
 	Ctx   context.Context
 	Store *engine.Store
@@ -57,6 +61,7 @@ type World struct {
 	ID    uuid.UUID
 }
 
+// Branch returns a branch of the context.
 func (w *World) Branch(name string) *engine.Branch {
 	b, err := w.C.Branch(name)
 	if err != nil {
@@ -65,6 +70,7 @@ func (w *World) Branch(name string) *engine.Branch {
 	return b
 }
 
+// TestID returns the n-th id of the tests.
 func TestID(n int) uuid.UUID {
 	id := uuid.UUID{6: 0x40, 8: 0x80}
 	id[14], id[15] = byte(n>>8), byte(n)
@@ -76,10 +82,13 @@ func CrashOptions(disk *crashfs.FS, more ...engine.Option) []engine.Option {
 	return append(Manual(1<<10, engine.WithFS(disk), engine.WithRetain(2)), more...)
 }
 
+// OpenCrash opens the store on a simulated disk.
 func OpenCrash(disk *crashfs.FS, more ...engine.Option) (*engine.Store, error) {
 	return Open("disk", CrashOptions(disk, more...)...)
 }
 
+// RunSteps runs the steps on a new store and cuts the power at the k-th operation of the disk, never if k is 0. It
+// returns what the context showed before and must show after the step that was cut.
 func RunSteps(t *testing.T, disk *crashfs.FS, k int, steps []Step, opts ...engine.Option) (before, after Transcript, cut *Step) {
 	t.Helper()
 	s, err := Init("disk", CrashOptions(disk, opts...)...)
@@ -105,6 +114,7 @@ func RunSteps(t *testing.T, disk *crashfs.FS, k int, steps []Step, opts ...engin
 	return before, before, nil
 }
 
+// LastOp returns the last operation of a disk.
 func LastOp(disk *crashfs.FS) string {
 	ops := disk.Ops()
 	return ops[len(ops)-1].String()
@@ -226,6 +236,7 @@ func Read(disk *crashfs.FS, id uuid.UUID) (Transcript, error) {
 	return got, nil
 }
 
+// Equal reports whether two transcripts are equal.
 func Equal(a, b Transcript) bool {
 	return maps.EqualFunc(a, b, slices.Equal[[]TranscriptMessage])
 }

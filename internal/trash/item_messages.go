@@ -25,6 +25,7 @@ type Gap struct {
 	Reason   string    `json:"reason"`
 }
 
+// GapVersion is the version of a [Gap], which tells it from a message.
 const GapVersion = "gap/1"
 
 // IsPiece reports whether a path, in a store's or a context's folder, is a file of messages in a trash item.
@@ -85,6 +86,7 @@ func itemMessages(fsys vfs.FS, item string, info *ctxfolder.TrashItem) iter.Seq2
 	}
 }
 
+// ParseMessage parses a line of a file of messages in an item: a message, or the [Gap] in its place.
 func ParseMessage(line []byte) (*itemMessage, error) {
 	k := &itemMessage{raw: line}
 	if bytes.HasPrefix(line, []byte(`{"ctxdir":"`+GapVersion+`"`)) {

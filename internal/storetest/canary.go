@@ -1,7 +1,6 @@
 package storetest
 
 import (
-	"bytes"
 	"context"
 	"errors"
 	"fmt"
@@ -9,34 +8,32 @@ import (
 	"testing"
 
 	"github.com/ctxdir/ctxdir/internal/engine"
-	"github.com/ctxdir/ctxdir/internal/vfs"
+	"github.com/ctxdir/ctxdir/internal/erase"
 	"github.com/ctxdir/ctxdir/internal/vfs/crashfs"
 	"github.com/google/uuid"
-	"github.com/klauspost/compress/zstd"
 )
 
-// FilesWithCanary reports the files on a disk that hold the canary, blobs decompressed.
-func FilesWithCanary(disk *crashfs.FS) (paths []string, err error) {
-	z, err := zstd.NewReader(nil)
-	if err != nil {
-		return nil, err
-	}
-	defer z.Close()
-	err = engine.WalkFiles(disk, ".", func(path string) error {
-		b, err := vfs.ReadFile(disk, path, 1<<30)
-		if err == nil && strings.HasSuffix(path, ".zst") {
-			b, err = z.DecodeAll(b, nil)
-		}
-		if bytes.Contains(b, []byte(Canary)) {
-			paths = append(paths, path)
-		}
-		return err
-	})
-	return paths, err
+// Canary is the text that an erase has to remove from every file.
+const Canary = "the-canary-sings"
+
+// Secret is a body that holds the canary, of a size: small, with a payload in the journal, or with a payload that is
+// too large for it.
+func Secret(size int) []byte {
+	return fmt.Appendf(nil, `{"role":"user","content":"%s"}`, strings.Repeat(Canary+" ", size/len(Canary)+1))
 }
 
-// erasable messages on a disk: one that is replaced and shared by a fork, with payloads, among others; one in the live
-// journal.
+// Erase erases one message, and returns what was removed.
+func Erase(s *engine.Store, c, id uuid.UUID, o erase.Options) (done []erase.Removal, err error) {
+	for x, xerr := range erase.Messages(context.Background(), s, c, []uuid.UUID{id}, o) {
+		if err = xerr; err == nil {
+			done = append(done, x)
+		}
+	}
+	return done, err
+}
+
+// NewCanaryStore makes a store with messages to erase: one that is replaced and shared by a fork, with payloads, among
+// others; one in the live journal.
 func NewCanaryStore(t *testing.T, disk *crashfs.FS) (s *engine.Store, want Transcript) {
 	t.Helper()
 	ctx := context.Background()

@@ -30,6 +30,7 @@ type PackDamage struct {
 	But      string
 }
 
+// PackDamages are the ways to damage an archived context.
 var PackDamages = []PackDamage{
 	{Name: "message frame damaged", kind: integrity.KindDamaged, Do: func(p *Patient) []uuid.UUID {
 		part := p.Part("messages", 1)

@@ -1,5 +1,3 @@
-//go:build linux
-
 package storetest
 
 import (
@@ -17,6 +15,7 @@ func (p *Patient) Upper(paths ...string) {
 	}
 }
 
+// Rename gives a file or folder another name.
 func (p *Patient) Rename(path, name string) {
 	p.T.Helper()
 	if to := filepath.Join(filepath.Dir(path), name); to != path {
@@ -24,7 +23,7 @@ func (p *Patient) Rename(path, name string) {
 	}
 }
 
-// UpperAll is upper for everything below a folder.
+// UpperAll is Upper for everything below a folder.
 func (p *Patient) UpperAll(dir string) {
 	p.T.Helper()
 	var all []string

@@ -15,6 +15,7 @@ import (
 // ErasedBody stands for the body of a message that is erased.
 const ErasedBody = "erased"
 
+// Close closes context and store.
 func (w *World) Close() error { return errors.Join(w.C.Close(), w.Store.Close()) }
 
 // ReadEveryWay reads every branch, in full, piece by piece and by id, and makes sure that all say the same.
@@ -85,6 +86,7 @@ func (w *World) Verify(done bool, states ...Transcript) error {
 	return nil
 }
 
+// Summarise returns a line for each message of a transcript, for error messages.
 func Summarise(s Transcript) (all []string) {
 	for _, name := range slices.Sorted(maps.Keys(s)) {
 		for i, m := range s[name] {

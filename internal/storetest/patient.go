@@ -32,6 +32,7 @@ type Patient struct {
 	nameless bool // the ids of lost messages may not be known
 }
 
+// Body is a message that a branch has to show.
 type Body struct {
 	ID   uuid.UUID
 	Text string
@@ -79,6 +80,7 @@ func NewPatient(t *testing.T, second bool) *Patient {
 	return p
 }
 
+// Write writes a file.
 func Write(t *testing.T, path string, b []byte) {
 	t.Helper()
 	if err := os.WriteFile(path, b, 0o600); err != nil {
@@ -114,6 +116,7 @@ func (p *Patient) Change(path string, f func(b []byte) []byte) {
 	Write(p.T, path, f(Must[[]byte](p.T)(os.ReadFile(path))))
 }
 
+// Remove removes files or folders.
 func (p *Patient) Remove(paths ...string) {
 	p.T.Helper()
 	for _, path := range paths {
@@ -123,6 +126,7 @@ func (p *Patient) Remove(paths ...string) {
 	}
 }
 
+// Glob returns the files of the context that match a pattern.
 func (p *Patient) Glob(pattern string) []string {
 	p.T.Helper()
 	found, err := filepath.Glob(filepath.Join(p.Dir, pattern))
@@ -142,6 +146,7 @@ func (p *Patient) KeepTime(path string, f func()) {
 	}
 }
 
+// Check returns the findings of a check of the store.
 func (p *Patient) Check(readData bool) (found []engine.Finding) {
 	p.T.Helper()
 	for f, err := range p.Store.Check(context.Background(), nil, engine.CheckOptions{ReadData: readData}) {
@@ -153,6 +158,7 @@ func (p *Patient) Check(readData bool) (found []engine.Finding) {
 	return found
 }
 
+// Repair repairs the store, and returns what was mended.
 func (p *Patient) Repair(o engine.CheckOptions) (done []engine.Repaired) {
 	p.T.Helper()
 	for r, err := range p.Store.Repair(context.Background(), nil, o) {
@@ -254,6 +260,7 @@ func FlipBit(b []byte) []byte {
 	return b
 }
 
+// Move moves a file to a folder of the context.
 func (p *Patient) Move(path, to string) {
 	p.T.Helper()
 	if err := os.Rename(path, filepath.Join(p.Dir, filepath.FromSlash(to), filepath.Base(path))); err != nil {
@@ -261,6 +268,7 @@ func (p *Patient) Move(path, to string) {
 	}
 }
 
+// Mkdir makes a folder.
 func (p *Patient) Mkdir(path string) {
 	p.T.Helper()
 	if err := os.MkdirAll(path, 0o700); err != nil {
@@ -268,6 +276,7 @@ func (p *Patient) Mkdir(path string) {
 	}
 }
 
+// Link makes a symbolic link, and skips the test where there are none.
 func (p *Patient) Link(to, path string) {
 	p.T.Helper()
 	if err := os.Symlink(to, path); err != nil {

@@ -3,24 +3,13 @@ package storetest
 import (
 	"context"
 	"errors"
-	"sync/atomic"
+	"fmt"
 	"testing"
 	"time"
 
 	"github.com/ctxdir/ctxdir/internal/engine"
 	"github.com/ctxdir/ctxdir/internal/trash"
 )
-
-// clock is a clock that tests set.
-type clock struct{ at atomic.Int64 }
-
-func (c *clock) Now() time.Time { return time.Unix(0, c.at.Load()) }
-
-func (c *clock) Set(at time.Time) { c.at.Store(at.UnixNano()) }
-
-func NewClock() *clock { c := &clock{}; c.Set(time.Now()); return c }
-
-func (c *clock) Jump(d time.Duration) { c.Set(c.Now().Add(d)) }
 
 // Collect collects, and returns what was moved to trash and what was purged.
 func Collect(t *testing.T, s *engine.Store, o trash.CollectOptions) (moved, purged []engine.TrashItem) {
@@ -38,6 +27,7 @@ func Collect(t *testing.T, s *engine.Store, o trash.CollectOptions) (moved, purg
 	return moved, purged
 }
 
+// TrashOf returns the items of a kind in all trash of a store, or with "" all items.
 func TrashOf(t *testing.T, s *engine.Store, kind string) (found []engine.TrashItem) {
 	t.Helper()
 	for x, err := range trash.List(context.Background(), s) {
@@ -49,24 +39,6 @@ func TrashOf(t *testing.T, s *engine.Store, kind string) (found []engine.TrashIt
 		}
 	}
 	return found
-}
-
-func Bodies(t *testing.T, b *engine.Branch) (all []string) {
-	t.Helper()
-	for m, err := range b.Messages(context.Background()) {
-		if err != nil || m.Unavailable != nil {
-			t.Fatal(err, m.Unavailable)
-		}
-		all = append(all, m.ID.String()+string(m.Stored))
-	}
-	return all
-}
-
-func Check(t *testing.T, errs ...error) {
-	t.Helper()
-	if err := errors.Join(errs...); err != nil {
-		t.Fatal(err)
-	}
 }
 
 // NewOrphan makes a context with a removed branch "gone" of five messages of its own, forked at 1, beside main, and
@@ -81,4 +53,23 @@ func NewOrphan(t *testing.T, s *engine.Store) (c *engine.Context, want []string)
 	want = Bodies(t, gone)
 	Check(t, c.Remove(ctx, "gone"))
 	return c, want
+}
+
+// CollectAll collects in the whole store, and returns every error.
+func CollectAll(s *engine.Store, grace time.Duration) error {
+	var failed []error
+	for _, err := range trash.Collect(context.Background(), s, trash.CollectOptions{Grace: grace}) {
+		failed = append(failed, err)
+	}
+	return errors.Join(failed...)
+}
+
+// FindItem returns the item with the end of the line that had this branch name.
+func FindItem(s *engine.Store, name string) (engine.TrashItem, error) {
+	for t, err := range trash.List(context.Background(), s) {
+		if err != nil || t.Kind == "line" && t.Name == name {
+			return t, err
+		}
+	}
+	return engine.TrashItem{}, fmt.Errorf("nothing of %q is in trash", name)
 }
