@@ -14,7 +14,7 @@ import (
 
 // Item is a thing in a trash, or one that was moved there, purged or erased.
 type Item struct {
-	ID        uuid.UUID // for [Store.Restore] and [Store.Purge]; uuid.Nil for what was erased
+	ID        uuid.UUID // for [Store.Restore] and [Store.PurgeItems]; uuid.Nil for what was erased
 	Context   uuid.UUID
 	Message   uuid.UUID // the erased message; uuid.Nil for a payload
 	Kind      string    // "context", "line", "version", "blobs", "tail" or "damaged"; empty when the item does not say

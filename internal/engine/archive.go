@@ -16,9 +16,6 @@ import (
 	"github.com/google/uuid"
 )
 
-// DefaultArchiveAge is the age from which messages are archived unless an option says otherwise.
-const DefaultArchiveAge = 180 * 24 * time.Hour
-
 // ArchiveOptions selects the messages to archive. The zero value selects all.
 type ArchiveOptions struct {
 	// OlderThan leaves out younger messages. A message without a time has the age of its file.

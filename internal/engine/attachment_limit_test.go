@@ -21,7 +21,7 @@ func TestAttachmentsFillABody(t *testing.T) {
 		want error
 	}{{105, nil}, {104, engine.ErrTooLarge}, {99, engine.ErrTooLarge}} {
 		d := engine.Draft{Body: []byte(`{"a":"","text":"` + text + `"}`), Attachments: []engine.Attachment{kit.Attachment("/a", "12345")}}
-		if err := c.Store.ExternaliseAbove(engine.NewPrepared(d, test.room), 100); !errors.Is(err, test.want) {
+		if err := c.Store.ExternaliseAbove(engine.NewPending(d, test.room), 100); !errors.Is(err, test.want) {
 			t.Errorf("room for %d bytes: %v", test.room, err)
 		}
 	}
@@ -29,7 +29,7 @@ func TestAttachmentsFillABody(t *testing.T) {
 	endless := io.NopCloser(io.MultiReader(bytes.NewReader(make([]byte, 1<<20)), endlessReader{}))
 	d := engine.Draft{Body: []byte(`{"a":""}`)}
 	d.Attachments = []engine.Attachment{{At: "/a", Open: func() (io.ReadCloser, error) { return endless, nil }}}
-	err := c.Store.ExternaliseAbove(engine.NewPrepared(d, 1<<20), 100)
+	err := c.Store.ExternaliseAbove(engine.NewPending(d, 1<<20), 100)
 	if !errors.Is(err, engine.ErrTooLarge) || !strings.Contains(err.Error(), "1073741824") {
 		t.Error(err)
 	}

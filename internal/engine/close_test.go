@@ -89,10 +89,10 @@ func TestClosed(t *testing.T) {
 	// The packages above the engine call these within an operation of their own.
 	within := []string{
 		"Context.AsView", "Context.AwaitFold", "Context.Change", "Context.CommitDurably", "Context.Current", "Context.End",
-		"Context.Exclusively", "Context.FileFor", "Context.FoldIfDue", "Context.IDBefore", "Context.InFolders", "Context.Latest",
+		"Context.Exclusively", "Context.FileFor", "Context.FoldIfDue", "Context.IDBefore", "Context.Latest",
 		"Context.MakeRoom", "Context.OnRelease", "Context.OutsidePacks", "Context.PutBlobs", "Context.ReadMetadata",
-		"Context.References", "Context.ReferencesInLines", "Context.ReferencesInTrash", "Context.Supersede", "Context.Write",
-		"Context.WriteMetadata",
+		"Context.References", "Context.ReferencesInLines", "Context.ReferencesInTrash", "Context.Supersede",
+		"Context.WithCurrentFolders", "Context.Write", "Context.WriteMetadata",
 	}
 	s, dir := kit.NewStore(t)
 	c := kit.Must[*engine.Context](t)(s.Create(ctx, engine.Metadata{Title: "closed"}))

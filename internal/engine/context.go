@@ -118,12 +118,12 @@ func (s *Store) create(ctx context.Context, m *Metadata) error {
 //
 // A legacy context in the store under that id is opened as [OpenLegacy] says.
 func (s *Store) Context(ctx context.Context, id uuid.UUID) (*Context, error) {
-	c, err := s.OpenAny(ctx, id)
+	c, err := s.openAny(ctx, id)
 	return c, Wrap(Error{Op: "open", Context: id}, err)
 }
 
-// OpenAny is Context with the errors of the packages below, for a package that wraps them itself.
-func (s *Store) OpenAny(ctx context.Context, id uuid.UUID) (*Context, error) {
+// openAny is Context with the errors of the packages below.
+func (s *Store) openAny(ctx context.Context, id uuid.UUID) (*Context, error) {
 	c, err := s.Open(ctx, id)
 	if err == nil || ctx.Err() != nil {
 		return c, err

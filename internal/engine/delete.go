@@ -80,7 +80,7 @@ type TrashItem struct {
 	Path      string // relative to the store
 	Bytes     int64  // size of the files
 	Reason    string
-	Item      uuid.UUID // the item's id, for [trash.Restore] and [trash.Purge]
+	Item      uuid.UUID // the item's id, for a restore or a purge
 	Kind      string    // "context", "line", "version", "blobs", "tail" or "damaged"; empty when the item does not say
 	Name      string    // of the removed thing: the name of a branch or a file
 	RemovedAt time.Time

@@ -7,8 +7,8 @@ import (
 	"github.com/google/uuid"
 )
 
-// NewPrepared returns a message whose payloads may still take room bytes.
-func NewPrepared(d Draft, room int64) *PendingMessage {
+// NewPending returns a message whose payloads may still take room bytes.
+func NewPending(d Draft, room int64) *PendingMessage {
 	return &PendingMessage{Draft: d, payloadBytes: MaxAttachmentBytes - room}
 }
 

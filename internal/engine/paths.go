@@ -3,6 +3,7 @@ package engine
 import (
 	"errors"
 	"io/fs"
+	"os"
 	"path/filepath"
 
 	"github.com/ctxdir/ctxdir/internal/vfs"
@@ -59,4 +60,9 @@ func SyncTree(fsys vfs.FS, folder string) error {
 		}
 	}
 	return fsys.SyncDir(folder)
+}
+
+// CreateFile makes a new file for writing. It fails where the path exists.
+func CreateFile(fsys vfs.FS, path string) (vfs.File, error) {
+	return fsys.OpenFile(path, os.O_WRONLY|os.O_CREATE|os.O_EXCL)
 }

@@ -1,4 +1,5 @@
-// Package engine implements package ctxdir: the store, its contexts and branches, and every operation on them.
+// Package engine implements an open store and an open context: appends, reads, branches, references and locks. The
+// packages trash, erase, follow, migrate and backup stand on it, and the root package makes the public API of them all.
 //
 // A store is a folder. Each context, a conversation with its branches, is a folder in it. Each message is a file.
 // [Open] opens a store, [Store.Create] and [Store.Context] return a [Context], and its [Branch]es append, read and
@@ -27,8 +28,6 @@ import (
 	"fmt"
 	"io/fs"
 	"iter"
-	"os"
-	"path/filepath"
 	"slices"
 	"strings"
 	"time"
@@ -192,7 +191,7 @@ func (s *Store) readInfo() error {
 	return nil
 }
 
-// In returns the same store with another folder in the place of its own. A context in a trash item opens there.
+// In returns the same store in another folder: a context in a trash item opens there.
 func (s *Store) In(fsys vfs.FS) *Store {
 	in := *s
 	in.FS = fsys
@@ -307,10 +306,4 @@ type AmbiguousError struct {
 
 func (e *AmbiguousError) Error() string {
 	return fmt.Sprintf("%q could be any of %d %s", e.Ref, len(e.Matches), e.Of)
-}
-
-// Exists reports whether dir has a ctxdir.json, and so looks like a store.
-func Exists(dir string) bool {
-	info, err := os.Lstat(filepath.Join(dir, StoreFile))
-	return err == nil && info.Mode().IsRegular()
 }

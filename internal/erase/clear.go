@@ -72,7 +72,7 @@ func (e *eraser) rewrite(fsys vfs.FS, t trace) error {
 	if err != nil {
 		return err
 	}
-	err = engine.EachLine(fsys, p, func(line []byte) error {
+	err = eachLine(fsys, p, func(line []byte) error {
 		if t.piece {
 			if g, held := gaps(line); held {
 				b, err := json.Marshal(g)

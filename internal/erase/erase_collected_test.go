@@ -218,7 +218,7 @@ func TestEraseLeftOver(t *testing.T) {
 
 // TestGaps: also what is broken keeps its position, by what it says or by the line before.
 func TestGaps(t *testing.T) {
-	gaps := erase.Gaps(map[uuid.UUID]bool{kit.TestID(7): true})
+	gaps := erase.GapFinder(map[uuid.UUID]bool{kit.TestID(7): true})
 	id := kit.TestID(7).String()
 	for i, line := range []string{
 		`{"ctxdir":"message/1","id":"` + id + `","line":"` + id + `","position":3,` +

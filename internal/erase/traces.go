@@ -256,7 +256,7 @@ func (e *eraser) messagesInTrash(x *target) (map[uuid.UUID]bool, error) {
 		if !trash.IsPiece(p) {
 			return nil
 		}
-		return engine.EachLine(fsys, p, func(line []byte) error {
+		return eachLine(fsys, p, func(line []byte) error {
 			if k, err := trash.ParseMessage(bytes.TrimSuffix(line, []byte("\n"))); err == nil {
 				there[k.ID] = true
 			} else if id, held := e.heldMessage(line); held {
@@ -271,7 +271,7 @@ func (e *eraser) messagesInTrash(x *target) (map[uuid.UUID]bool, error) {
 // traceInLines reports whether lines of a file hold the messages.
 func (e *eraser) traceInLines(fsys vfs.FS, p, what string, holds func(line []byte) (uuid.UUID, bool)) (t trace, ok bool, err error) {
 	rest := false
-	err = engine.EachLine(fsys, p, func(line []byte) error {
+	err = eachLine(fsys, p, func(line []byte) error {
 		id, held := holds(line)
 		switch {
 		case held:

@@ -103,7 +103,7 @@ func (f *follower) place() index.Spot {
 	return f.tail.At()
 }
 
-// rest closes the context and its tail, until [follower.wake].
+// rest closes the context and its tail, until wake.
 func (f *follower) rest() {
 	if f.c == nil {
 		return

@@ -110,13 +110,13 @@ func TestWatchOpensFew(t *testing.T) {
 	ctx := context.Background()
 	s, _ := kit.NewStore(t, engine.WithFoldBytes(-1))
 	var contexts []*engine.Context
-	for range 2 * follow.MostAwake {
+	for range 2 * follow.MaxAwake {
 		contexts = append(contexts, kit.Must[*engine.Context](t)(s.Create(ctx, engine.Metadata{})))
 	}
 	w := kit.Must[*follow.Watcher](t)(follow.Watch(ctx, s))
 	defer w.Close()
 	var drafts []engine.Draft
-	for i := range follow.Turn + 10 {
+	for i := range follow.TurnEvents + 10 {
 		drafts = append(drafts, engine.Draft{Body: fmt.Appendf(nil, `{"n":%d}`, i)})
 	}
 	for _, c := range contexts {
@@ -126,11 +126,11 @@ func TestWatchOpensFew(t *testing.T) {
 	most, told := 0, 0
 	for _, err := range w.Pending(ctx) {
 		kit.Check(t, err)
-		if told++; told%follow.Turn == 0 {
+		if told++; told%follow.TurnEvents == 0 {
 			most = max(most, w.Open())
 		}
 	}
-	if most > follow.MostAwake+1 || told != len(contexts)*len(drafts) {
-		t.Errorf("%d contexts were open at once, want %d; %d messages told", most, follow.MostAwake, told)
+	if most > follow.MaxAwake+1 || told != len(contexts)*len(drafts) {
+		t.Errorf("%d contexts were open at once, want %d; %d messages told", most, follow.MaxAwake, told)
 	}
 }

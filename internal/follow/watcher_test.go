@@ -218,7 +218,7 @@ func TestWatchStore(t *testing.T) {
 func TestWatchMany(t *testing.T) {
 	ctx := context.Background()
 	s, _ := kit.NewStore(t)
-	const many = 3 * follow.MostAwake
+	const many = 3 * follow.MaxAwake
 	var all []*engine.Context
 	for range many {
 		c := kit.Must[*engine.Context](t)(s.Create(ctx, engine.Metadata{}))
@@ -243,7 +243,7 @@ func TestWatchMany(t *testing.T) {
 			}
 		}
 	}
-	if w.Awake() > follow.MostAwake {
+	if w.Awake() > follow.MaxAwake {
 		t.Errorf("%d contexts are open", w.Awake())
 	}
 }

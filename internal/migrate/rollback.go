@@ -78,7 +78,7 @@ func rollback(ctx context.Context, c *engine.Context, path string, o RollbackOpt
 // is missing, or fs.ErrExist if its place is taken.
 //
 // Crash order: the original is back, durably, before the context goes. A second call does the rest. A context that has
-// the place of a folder goes first. After a crash in between it is in the trash: [trash.Restore] brings it back for a
+// the place of a folder goes first. After a crash in between it is in the trash: a restore brings it back for a
 // second call.
 func RestoreLegacy(ctx context.Context, s *engine.Store, id uuid.UUID, o RollbackOptions) (RollbackResult, error) {
 	done, err := restoreLegacy(ctx, s, id, o)

@@ -21,10 +21,10 @@ import (
 // PackDamage is one way to damage an archived context.
 type PackDamage struct {
 	Name string
-	// do returns the messages that are gone.
+	// Do makes the damage and returns the lost messages.
 	Do   func(p *Patient) []uuid.UUID
-	kind integrity.Kind // that check tells, "" for nothing it must tell
-	// nameless says that nothing is left that tells the ids of all lost messages.
+	kind integrity.Kind // of a finding that a check must report; empty if it need not report any
+	// nameless says that the ids of some lost messages are lost too.
 	nameless bool
 	payloads bool // they are gone, not the messages
 	But      string

@@ -88,7 +88,7 @@ func Write(t *testing.T, path string, b []byte) {
 	}
 }
 
-// Read returns what each branch shows; "" stands for what cannot be had.
+// Read returns the messages of each branch; "" is the text of an unavailable one.
 func (p *Patient) Read(c *engine.Context) map[string][]Body {
 	p.T.Helper()
 	ctx := context.Background()
@@ -136,7 +136,7 @@ func (p *Patient) Glob(pattern string) []string {
 	return found
 }
 
-// KeepTime does something to a file and gives it back the time it had.
+// KeepTime runs f and then resets the time of the file.
 func (p *Patient) KeepTime(path string, f func()) {
 	p.T.Helper()
 	info := Must[os.FileInfo](p.T)(os.Lstat(path))
@@ -170,7 +170,8 @@ func (p *Patient) Repair(o engine.CheckOptions) (done []engine.Repaired) {
 	return done
 }
 
-// Heal checks, plans, repairs and checks again. It returns what was found, and how many messages cannot be had.
+// Heal checks, plans, repairs and checks again. It returns the findings and the number of unavailable
+// messages.
 func (p *Patient) Heal(o engine.CheckOptions) (found []engine.Finding, lost int) {
 	p.T.Helper()
 	ctx := context.Background()
@@ -284,7 +285,7 @@ func (p *Patient) Link(to, path string) {
 	}
 }
 
-// Foreign drops a valid message into a folder, as of main's line at a position.
+// Foreign writes a valid message that was never committed into a folder. It claims a position of main's line.
 func (p *Patient) Foreign(folder string, position int) uuid.UUID {
 	p.T.Helper()
 	raw := Must[[]byte](p.T)(os.ReadFile(p.Main[30]))

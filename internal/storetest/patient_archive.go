@@ -233,8 +233,7 @@ func (p *Patient) packIDs() (ids []uuid.UUID) {
 	return ids
 }
 
-// Unavailable returns the messages that cannot be had as they were, with the error for each, and those that have no id
-// any more.
+// Unavailable returns the unavailable messages with their errors, and the number of those whose id is lost.
 func (p *Patient) Unavailable() (gone map[uuid.UUID]error, nameless int) {
 	p.T.Helper()
 	ctx := context.Background()

@@ -259,12 +259,12 @@ func TestCollectIfDue(t *testing.T) {
 	if !trash.LastCollection(s).Equal(clock.Now()) {
 		t.Errorf("last collected %v, it is %v", trash.LastCollection(s), clock.Now())
 	}
-	kit.Check(t, os.WriteFile(filepath.Join(dir, "collected.jsonl"), []byte(strings.Repeat("x", trash.MaxCollected)+"\n"), 0o600))
+	kit.Check(t, os.WriteFile(filepath.Join(dir, "collected.jsonl"), []byte(strings.Repeat("x", trash.MaxLogBytes)+"\n"), 0o600))
 	if kit.Check(t, trash.CollectIfDue(ctx, s, trash.DefaultGrace)); len(log()) > 10_000 {
 		t.Errorf("the log has %d bytes", len(log()))
 	}
 	clock.Jump(-time.Hour) // a clock that was ahead is set right
-	if !trash.CollectionDue(s) {
+	if !trash.IsCollectionDue(s) {
 		t.Error("a collection in the future keeps the next one away")
 	}
 	kit.Check(t, c.Close())

@@ -7,11 +7,11 @@ import (
 	"github.com/ctxdir/ctxdir/internal/engine"
 )
 
-// MaxCollected bounds collected.jsonl.
-const MaxCollected = maxLogBytes
+// MaxLogBytes bounds collected.jsonl.
+const MaxLogBytes = maxLogBytes
 
-// CollectionDue reports whether the last collection was long enough ago.
-func CollectionDue(s *engine.Store) bool { return isCollectionDue(s) }
+// IsCollectionDue reports whether the last collection was long enough ago.
+func IsCollectionDue(s *engine.Store) bool { return isCollectionDue(s) }
 
 // SweepAround sweeps one blob and calls marked once the marks are known: what refers to it, and what a writer does
 // then.

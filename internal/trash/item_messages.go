@@ -25,7 +25,7 @@ type Gap struct {
 	Reason   string    `json:"reason"`
 }
 
-// GapVersion is the version of a [Gap], which tells it from a message.
+// GapVersion is the version of a [Gap]. It distinguishes a gap from a message.
 const GapVersion = "gap/1"
 
 // IsPiece reports whether a path, in a store's or a context's folder, is a file of messages in a trash item.

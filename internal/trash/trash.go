@@ -114,7 +114,7 @@ func List(ctx context.Context, s *engine.Store, contexts ...uuid.UUID) iter.Seq2
 func OnlyFolders(_ uuid.UUID, folder bool) bool { return folder }
 
 // EachItem yields the wanted items. The trash of an item is open while the caller handles it. An error ends the
-// sequence, unless it comes with a [*trashItem], which stands for a trash that cannot be listed.
+// sequence, unless it comes with a *trashItem, which stands for a trash that cannot be listed.
 func EachItem(
 	ctx context.Context, s *engine.Store, contexts []uuid.UUID, want func(id uuid.UUID, folder bool) bool,
 ) iter.Seq2[*trashItem, error] {

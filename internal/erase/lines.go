@@ -1,4 +1,4 @@
-package engine
+package erase
 
 import (
 	"bufio"
@@ -10,9 +10,9 @@ import (
 	"github.com/ctxdir/ctxdir/internal/vfs"
 )
 
-// EachLine calls f for each line of a regular file, with its newline. The line is valid until f returns. A missing file
+// eachLine calls f for each line of a regular file, with its newline. The line is valid until f returns. A missing file
 // has no lines.
-func EachLine(fsys vfs.FS, path string, f func(line []byte) error) error {
+func eachLine(fsys vfs.FS, path string, f func(line []byte) error) error {
 	info, err := fsys.Lstat(path)
 	if errors.Is(err, fs.ErrNotExist) || err == nil && !info.Mode().IsRegular() {
 		return nil
@@ -30,7 +30,7 @@ func EachLine(fsys vfs.FS, path string, f func(line []byte) error) error {
 	defer file.Close()
 	for part, err := range vfs.Data(file) {
 		if err == nil {
-			err = eachLineIn(part, f)
+			err = eachLineOf(part, f)
 		}
 		if err != nil {
 			return err
@@ -39,7 +39,7 @@ func EachLine(fsys vfs.FS, path string, f func(line []byte) error) error {
 	return nil
 }
 
-func eachLineIn(from io.Reader, f func(line []byte) error) error {
+func eachLineOf(from io.Reader, f func(line []byte) error) error {
 	r := bufio.NewReaderSize(from, 64<<10)
 	for {
 		line, err := r.ReadBytes('\n')
@@ -55,9 +55,4 @@ func eachLineIn(from io.Reader, f func(line []byte) error) error {
 			return err
 		}
 	}
-}
-
-// CreateFile makes a new file for writing. It fails where the path exists.
-func CreateFile(fsys vfs.FS, path string) (vfs.File, error) {
-	return fsys.OpenFile(path, os.O_WRONLY|os.O_CREATE|os.O_EXCL)
 }
