@@ -46,27 +46,6 @@ type Result struct {
 	Again    bool  // it was already migrated; only the rename was missing
 }
 
-// ValidationError lists how a migrated context would differ from the legacy one. The migration changed nothing.
-type ValidationError struct {
-	Discrepancies []legacy.Discrepancy // the first 1,000
-	Count         int64                // number of all discrepancies
-}
-
-const maxDiscrepancies = 1000
-
-func (e *ValidationError) Error() string {
-	if e.Count == 1 {
-		return "the migrated context differs from the legacy one: " + e.Discrepancies[0].String()
-	}
-	return fmt.Sprintf("the migrated context differs from the legacy one in %d places, the first: %s", e.Count, e.Discrepancies[0])
-}
-
-func (e *ValidationError) add(d legacy.Discrepancy) {
-	if e.Count++; len(e.Discrepancies) < maxDiscrepancies {
-		e.Discrepancies = append(e.Discrepancies, d)
-	}
-}
-
 // Convert converts a legacy context, a file or the folder of a split one, into a context with everything in it. It
 // compares the new context with the original before it publishes it. Then it adds the suffix .old to the name of the
 // old file or folder. An interrupted migration can be repeated. A legacy file in the store named ID.json becomes the

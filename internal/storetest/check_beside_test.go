@@ -3,22 +3,24 @@ package storetest_test
 import (
 	"bytes"
 	"context"
+	"errors"
 	"fmt"
 	"io/fs"
 	"os"
 	"strings"
+	"sync"
+	"sync/atomic"
 	"testing"
 	"time"
 
 	"github.com/ctxdir/ctxdir/integrity"
 	"github.com/ctxdir/ctxdir/internal/engine"
 	"github.com/ctxdir/ctxdir/internal/erase"
+	kit "github.com/ctxdir/ctxdir/internal/storetest"
+	"github.com/ctxdir/ctxdir/internal/trash"
 	"github.com/ctxdir/ctxdir/internal/vfs"
 	"github.com/ctxdir/ctxdir/internal/vfs/crashfs"
 	"github.com/google/uuid"
-
-	kit "github.com/ctxdir/ctxdir/internal/storetest"
-	"github.com/ctxdir/ctxdir/internal/trash"
 )
 
 // TestCheckBesideBlobs: between the look at a message and that at its payload others take both away, or move them.
@@ -221,5 +223,121 @@ func TestCheckBesideAppend(t *testing.T) {
 			t.Errorf("something comes: %v, found: %+v", moving, found)
 		}
 		kit.Check(t, checks.Close())
+	}
+}
+
+// TestCheckBesideWriters: four writers with handles of their own append 10,000 messages, replace, fork, rename and
+// fold; a check beside them tells nothing that is not so.
+func TestCheckBesideWriters(t *testing.T) {
+	const writers, each = 4, 2500
+	ctx := context.Background()
+	s, dir := kit.NewStore(t, engine.WithFoldBytes(64<<10), engine.WithRetain(2), engine.WithTextThreshold(300))
+	c := kit.Must[*engine.Context](t)(s.Create(ctx, engine.Metadata{}))
+	defer c.Close()
+	var running sync.WaitGroup
+	var left atomic.Int32
+	left.Store(writers)
+	errs := make([]error, writers)
+	for w := range writers {
+		running.Go(func() {
+			defer left.Add(-1)
+			errs[w] = func() error {
+				s, err := kit.Open(dir, engine.WithFoldBytes(64<<10), engine.WithRetain(2), engine.WithTextThreshold(300))
+				if err != nil {
+					return err
+				}
+				defer s.Close()
+				c, err := s.Context(ctx, c.ID())
+				if err != nil {
+					return err
+				}
+				name := fmt.Sprint("writer ", w)
+				b, err := c.NewBranch(ctx, name)
+				if err != nil {
+					return err
+				}
+				for i := 0; i < each; {
+					drafts := make([]engine.Draft, 1+i%20)
+					for k := range drafts {
+						drafts[k].Body = fmt.Appendf(nil, `{"n":%d,"text":"%s"}`, i+k, strings.Repeat("x", 20*((i+k)%20)))
+					}
+					done, err := b.AppendBatch(ctx, drafts)
+					if err != nil {
+						return err
+					}
+					i += len(done)
+					switch i % 7 {
+					case 0:
+						err = b.Replace(ctx, done[0].ID, engine.Draft{Body: []byte(`{"replaced":true}`)}, engine.Shared())
+					case 1:
+						_, err = b.Fork(ctx, fmt.Sprint(name, " at ", i), int64(i/2))
+					case 2:
+						to := fmt.Sprint("writer ", w, " ", i)
+						if err = c.Rename(ctx, name, to); err == nil {
+							name = to
+							b, err = c.Branch(name)
+						}
+					}
+					if err != nil {
+						return err
+					}
+				}
+				return c.Close()
+			}()
+		})
+	}
+	checks := 0
+	for more := true; more; checks++ {
+		more = left.Load() > 0 // the last one is after the end
+		for f, err := range s.Check(ctx, nil, engine.CheckOptions{ReadData: checks%2 == 1}) {
+			if err != nil {
+				t.Fatal(err)
+			}
+			t.Errorf("check %d: %+v", checks, f)
+		}
+	}
+	running.Wait()
+	if err := errors.Join(errs...); err != nil {
+		t.Fatal(err)
+	}
+	t.Logf("%d checks", checks)
+}
+
+// TestCheckBesideRemovals: a context that is removed between being listed and being looked at is no finding, nor
+// anything to be repaired.
+func TestCheckBesideRemovals(t *testing.T) {
+	ctx := context.Background()
+	for name, look := range map[string]func(s *engine.Store, o engine.CheckOptions) (found []string){
+		"check": func(s *engine.Store, o engine.CheckOptions) (found []string) {
+			for f, err := range s.Check(ctx, nil, o) {
+				found = append(found, fmt.Sprint(f, err))
+			}
+			return found
+		},
+		"repair": func(s *engine.Store, o engine.CheckOptions) (found []string) {
+			for r, err := range s.Repair(ctx, nil, o) {
+				found = append(found, fmt.Sprint(r, err))
+			}
+			return found
+		},
+	} {
+		s, _ := kit.NewStore(t)
+		ids := map[uuid.UUID]bool{}
+		for range 4 {
+			c := kit.Must[*engine.Context](t)(s.Create(ctx, engine.Metadata{}))
+			ids[c.ID()] = true
+			kit.Check(t, c.Close())
+		}
+		found := look(s, engine.CheckOptions{Progress: func(p engine.CheckProgress) {
+			for id := range ids {
+				if id != p.Context {
+					kit.Must[engine.TrashItem](t)(s.Delete(ctx, id))
+				}
+			}
+			clear(ids)
+		}})
+		if len(found) > 0 {
+			t.Errorf("%s: %q", name, found)
+		}
 	}
 }
