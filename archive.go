@@ -28,8 +28,8 @@ type ArchiveResult struct {
 	After    int64 // bytes of the files that hold them now
 }
 
-func archived(id uuid.UUID, a engine.Archived) ArchiveResult {
-	return ArchiveResult{id, a.Messages, a.Stayed, a.Before, a.After}
+func archived(a engine.ArchiveResult) ArchiveResult {
+	return ArchiveResult{a.Context, a.Messages, a.Stayed, a.Before, a.After}
 }
 
 // Archive moves messages from their files into a compressed pack, one for each context. They are read, replaced, forked
@@ -44,13 +44,13 @@ func (s *Store) Archive(ctx context.Context, o ArchiveOptions) ([]ArchiveResult,
 		return nil, nil
 	}
 	seq := s.e.Archive(ctx, ids, engine.ArchiveOptions{OlderThan: o.OlderThan, Branch: o.Branch, Progress: o.Progress})
-	return collect(seq, o.Report, o.Failed, func(a engine.ArchivedContext) ArchiveResult { return archived(a.Context, a.Archived) })
+	return collect(seq, o.Report, o.Failed, archived)
 }
 
 // Unarchive moves every archived message back to a file, byte for byte. Payloads become blobs again. progress may be nil.
 func (c *Context) Unarchive(ctx context.Context, progress func(done, total int64)) (ArchiveResult, error) {
 	r, err := c.e.Unarchive(ctx, progress)
-	return archived(c.ID(), r), wrap(err)
+	return archived(r), wrap(err)
 }
 
 // Externalise applies a text threshold, as of [WithTextThreshold], to the stored messages, those of removed branches

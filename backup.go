@@ -23,6 +23,6 @@ type BackupResult struct {
 // goes to the trash of that store. Backup fails with [ErrInvalid] when both are the same store, or when the other one
 // lies in this one.
 func (s *Store) Backup(ctx context.Context, id uuid.UUID, to *Store) (BackupResult, error) {
-	r, err := backup.Backup(ctx, s.e, id, to.e)
+	r, err := backup.Copy(ctx, s.e, id, to.e)
 	return BackupResult{r.Context, r.Path, r.Messages, r.Bytes, r.Missing, wrap(r.Problem)}, wrap(err)
 }

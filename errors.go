@@ -2,8 +2,6 @@ package ctxdir
 
 import (
 	"errors"
-	"fmt"
-	"strings"
 
 	"github.com/ctxdir/ctxdir/internal/engine"
 	"github.com/ctxdir/ctxdir/internal/migrate"
@@ -59,21 +57,7 @@ type Error struct {
 }
 
 func (e *Error) Error() string {
-	var b strings.Builder
-	b.WriteString(e.Op)
-	if e.Path != "" {
-		fmt.Fprintf(&b, " %s", e.Path)
-	}
-	if e.Context != uuid.Nil {
-		fmt.Fprintf(&b, " context %s", e.Context)
-	}
-	if e.Branch != "" {
-		fmt.Fprintf(&b, " branch %q", e.Branch)
-	}
-	if e.ID != uuid.Nil {
-		fmt.Fprintf(&b, " message %s", e.ID)
-	}
-	return b.String() + ": " + e.Err.Error()
+	return (&engine.Error{Op: e.Op, Context: e.Context, Branch: e.Branch, ID: e.ID, Path: e.Path, Err: e.Err}).Error()
 }
 
 // Unwrap returns the cause.
@@ -97,19 +81,19 @@ func wrap(err error) error {
 	case !errors.As(err, &at):
 		return mark(err)
 	case err != error(at): //nolint:errorlint // an error around that of the engine keeps its text
-		return also{err, wrap(at)}
+		return engine.Mark(err, wrap(at))
 	}
 	e := &Error{Op: at.Op, Context: at.Context, Branch: at.Branch, ID: at.ID, Path: at.Path, Err: mark(at.Err)}
 	var ambiguous *engine.AmbiguousError
 	if errors.As(err, &ambiguous) {
-		e.Matches, e.Err = ambiguous.Matches, also{e.Err, ErrAmbiguous}
+		e.Matches, e.Err = ambiguous.Matches, engine.Mark(e.Err, ErrAmbiguous)
 	}
 	var differs *migrate.ValidationError
 	if errors.As(err, &differs) {
 		for _, d := range differs.Discrepancies {
 			e.Differs = append(e.Differs, d.String())
 		}
-		e.Err = also{e.Err, ErrConflict}
+		e.Err = engine.Mark(e.Err, ErrConflict)
 	}
 	return e
 }
@@ -118,14 +102,8 @@ func wrap(err error) error {
 func mark(err error) error {
 	for _, s := range sentinels {
 		if errors.Is(err, s.below) && !errors.Is(err, s.here) {
-			err = also{err, s.here}
+			err = engine.Mark(err, s.here)
 		}
 	}
 	return err
 }
-
-// also reads like one error and is another one too.
-type also struct{ err, too error }
-
-func (a also) Error() string   { return a.err.Error() }
-func (a also) Unwrap() []error { return []error{a.err, a.too} }

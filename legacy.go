@@ -37,7 +37,7 @@ type LegacyResult struct {
 // to its end, with [ErrTooLarge], with [ErrConflict] when the context would differ ([Error].Differs says how), and with
 // [ErrExist] when another context has the id. Then nothing changed.
 func (s *Store) Migrate(ctx context.Context, path string, o LegacyOptions) (LegacyResult, error) {
-	m, err := migrate.Migrate(ctx, s.e, path, migrate.MigrateOptions{DryRun: o.DryRun, Progress: o.Progress})
+	m, err := migrate.Convert(ctx, s.e, path, migrate.Options{DryRun: o.DryRun, Progress: o.Progress})
 	return LegacyResult{
 		Context: m.Context, Path: m.Path, Backup: m.Backup, Branches: m.Branches, Messages: m.Messages, Bytes: m.Bytes, Again: m.Again,
 	}, wrap(err)
@@ -52,13 +52,13 @@ func (s *Store) Rollback(ctx context.Context, id uuid.UUID, o LegacyOptions) (Le
 	return LegacyResult{Context: r.Context, Path: r.Path, Messages: r.Messages, Missing: r.Missing, Trashed: item(r.Trashed)}, wrap(err)
 }
 
-func (s *Store) rollback(ctx context.Context, id uuid.UUID, to string, o migrate.RollbackOptions) (migrate.RolledBack, error) {
+func (s *Store) rollback(ctx context.Context, id uuid.UUID, to string, o migrate.RollbackOptions) (migrate.RollbackResult, error) {
 	if to == "" {
 		return migrate.RestoreLegacy(ctx, s.e, id, o)
 	}
 	c, err := s.e.Context(ctx, id)
 	if err != nil {
-		return migrate.RolledBack{}, err
+		return migrate.RollbackResult{}, err
 	}
 	r, err := migrate.Rollback(ctx, c, to, o)
 	return r, errors.Join(err, c.Close())

@@ -73,7 +73,7 @@ type StoreInfo struct {
 
 // Info describes the store.
 func (s *Store) Info() StoreInfo {
-	return StoreInfo{s.e.ID(), s.e.Path(), s.e.TextThreshold(), trash.LastCollected(s.e), wrap(s.e.Problem())}
+	return StoreInfo{s.e.ID(), s.e.Path(), s.e.TextThreshold(), trash.LastCollection(s.e), wrap(s.e.Problem())}
 }
 
 // Create makes a context. Every field of m may be zero: the context then has a new id (UUIDv7) and a branch "main",

@@ -14,7 +14,7 @@ import (
 
 // Item is a thing in a trash, or one that was moved there, purged or erased.
 type Item struct {
-	ID        uuid.UUID // for [Store.Restore] and [Store.Purge]; uuid.Nil for what was erased
+	ID        uuid.UUID // for [Store.Restore] and [Store.PurgeItems]; uuid.Nil for what was erased
 	Context   uuid.UUID
 	Message   uuid.UUID // the erased message; uuid.Nil for a payload
 	Kind      string    // "context", "line", "version", "blobs", "tail" or "damaged"; empty when the item does not say
@@ -29,7 +29,7 @@ type Item struct {
 	Problem   error // why the item cannot be read or restored
 }
 
-func item(e engine.Trashed) Item {
+func item(e engine.TrashItem) Item {
 	return Item{
 		ID: e.Item, Context: e.Context, Kind: e.Kind, Name: e.Name, Path: e.Path, Bytes: e.Bytes, Reason: e.Reason, RemovedAt: e.RemovedAt,
 		Problem: wrap(e.Problem),
@@ -93,9 +93,9 @@ func (s *Store) Collect(ctx context.Context, o CollectOptions) ([]Item, error) {
 	if !o.All && len(o.Contexts) == 0 {
 		return nil, nil
 	}
-	collected := trash.Collect(ctx, s.e, trash.Collecting{Contexts: o.Contexts, Grace: o.Grace, DryRun: o.DryRun})
-	return collect(collected, o.Report, o.Failed, func(c trash.Collected) Item {
-		i := item(c.Trashed)
+	collected := trash.Collect(ctx, s.e, trash.CollectOptions{Contexts: o.Contexts, Grace: o.Grace, DryRun: o.DryRun})
+	return collect(collected, o.Report, o.Failed, func(c trash.CollectResult) Item {
+		i := item(c.TrashItem)
 		i.Purged = c.Purged
 		return i
 	})
@@ -116,8 +116,8 @@ type RemoveOptions struct {
 // Erase fails with [ErrNotExist] when the context has no message of one of the ids, and with [ErrShared] when several
 // branches show one: before anything is changed. Repeated, it finishes what an interrupted erase left.
 func (s *Store) Erase(ctx context.Context, id uuid.UUID, messages []uuid.UUID, o RemoveOptions) ([]Item, error) {
-	erased := erase.Erase(ctx, s.e, id, messages, erase.EraseOptions{Shared: o.Shared, DryRun: o.DryRun})
-	return collect(erased, o.Report, nil, func(e erase.Erased) Item {
+	erased := erase.Messages(ctx, s.e, id, messages, erase.Options{Shared: o.Shared, DryRun: o.DryRun})
+	return collect(erased, o.Report, nil, func(e erase.Removal) Item {
 		return Item{Context: e.Context, Message: e.ID, Path: e.Path, Bytes: e.Bytes, Reason: e.Reason, Purged: !o.DryRun}
 	})
 }
@@ -125,13 +125,13 @@ func (s *Store) Erase(ctx context.Context, id uuid.UUID, messages []uuid.UUID, o
 // Trash yields what is in the trash of the store and in those of its contexts, oldest first in each; with ids, only
 // what belongs to these contexts. A trash that cannot be read comes with an error, and the others follow.
 func (s *Store) Trash(ctx context.Context, contexts ...uuid.UUID) iter.Seq2[Item, error] {
-	return each(trash.Trash(ctx, s.e, contexts...), item)
+	return each(trash.List(ctx, s.e, contexts...), item)
 }
 
 // ResolveItem returns the item of the trash that ref names: a full id, or a unique part of one, as in [Store.Resolve].
 // It fails with [ErrNotExist], or with [ErrAmbiguous]; [Error].Matches then lists the candidates.
 func (s *Store) ResolveItem(ctx context.Context, ref string) (uuid.UUID, error) {
-	id, err := trash.ResolveTrashed(ctx, s.e, ref)
+	id, err := trash.ResolveItem(ctx, s.e, ref)
 	return id, wrap(err)
 }
 
@@ -150,7 +150,7 @@ func (s *Store) PurgeOlder(ctx context.Context, age time.Duration, o RemoveOptio
 }
 
 func (s *Store) purge(ctx context.Context, items []uuid.UUID, age time.Duration, o RemoveOptions) ([]Item, error) {
-	return collect(trash.Purge(ctx, s.e, items, age, o.DryRun), o.Report, o.Failed, func(t engine.Trashed) Item {
+	return collect(trash.Purge(ctx, s.e, items, age, o.DryRun), o.Report, o.Failed, func(t engine.TrashItem) Item {
 		i := item(t)
 		i.Purged = !o.DryRun
 		return i

@@ -8,6 +8,7 @@ package watch
 import (
 	"errors"
 	"io/fs"
+	"os"
 	"path/filepath"
 	"sync"
 	"syscall"
@@ -94,6 +95,9 @@ func (h *Hints) collect() {
 			if e.Has(fsnotify.Create) && h.below != nil && h.below(e.Name) {
 				h.Watch(e.Name)
 			}
+			if e.Has(fsnotify.Rename) && h.below != nil && h.below(e.Name) {
+				h.watchAgain(filepath.Dir(e.Name))
+			}
 			if e.Op != fsnotify.Chmod {
 				h.mark(e.Name)
 			}
@@ -102,6 +106,20 @@ func (h *Hints) collect() {
 				return
 			}
 			h.fail(err)
+		}
+	}
+}
+
+// watchAgain watches the folders in a folder after one of them was renamed. The system's watch moves with the folder:
+// the library reports the new name first, and then drops that watch with the old name.
+func (h *Hints) watchAgain(dir string) {
+	entries, err := os.ReadDir(dir)
+	if err != nil {
+		return // it is gone
+	}
+	for _, e := range entries {
+		if path := filepath.Join(dir, e.Name()); e.IsDir() && h.below(path) {
+			h.Watch(path)
 		}
 	}
 }

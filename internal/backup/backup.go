@@ -1,3 +1,11 @@
+// Package backup copies a context to another store, while writers append to it.
+//
+// [Copy] takes a snapshot of the metadata and of the counts of each line under the context's lock, and copies without
+// the lock: messages as of the snapshot, packs as they are, and payloads, each of which it verifies. What is
+// unavailable is counted, and marked as lost in the copy. The copy is made in staging/ of the other store, and
+// published at the end.
+//
+// The package stands on package engine for both stores, and on package index for the rows of the copy.
 package backup
 
 import (
@@ -17,8 +25,8 @@ import (
 	"github.com/google/uuid"
 )
 
-// BackedUp is the result of a backup.
-type BackedUp struct {
+// Result is the result of a backup.
+type Result struct {
 	Context  uuid.UUID
 	Path     string // of the copy, relative to its store
 	Messages int64
@@ -27,64 +35,65 @@ type BackedUp struct {
 	Problem  error // why the first of those is unavailable, nil if there is none
 }
 
-// Backup copies a context to another store, even while writers append: the metadata and, of each line, the messages of
+// Copy copies a context to another store, even while writers append: the metadata and, of each line, the messages of
 // one moment and their payloads. A message that is replaced meanwhile may be copied in its newer version; an edit by
 // hand is copied as it is now. Unavailable messages and payloads are left out and counted; such a message keeps its
-// position, as lost. A legacy context is migrated first, or its view copied: see [engine.Store.Context]. An earlier backup
-// goes to the other store's trash.
+// position, as lost. A legacy context is migrated first, or its view copied: see [engine.Store.Context]. An earlier
+// backup goes to the other store's trash.
 //
-// It fails with [engine.ErrInvalid] when both are the same store or the other one lies in this one, and with [engine.ErrNotExist].
+// It fails with [engine.ErrInvalid] when both are the same store or the other one lies in this one, and with
+// [engine.ErrNotExist].
 //
 // Crash order: the copy is durable in staging/, payloads first, before it gets its place: see context.Publish.
-func Backup(ctx context.Context, s *engine.Store, id uuid.UUID, to *engine.Store) (BackedUp, error) {
-	done, err := backup(ctx, s, id, to)
+func Copy(ctx context.Context, s *engine.Store, id uuid.UUID, to *engine.Store) (Result, error) {
+	done, err := copyContext(ctx, s, id, to)
 	return done, engine.Wrap(engine.Error{Op: "back up", Context: id}, err)
 }
 
-func backup(ctx context.Context, s *engine.Store, id uuid.UUID, to *engine.Store) (BackedUp, error) {
+func copyContext(ctx context.Context, s *engine.Store, id uuid.UUID, to *engine.Store) (Result, error) {
 	if to.ReadOnly {
-		return BackedUp{}, engine.ErrReadOnly
+		return Result{}, engine.ErrReadOnly
 	}
 	inside, err := sameStore(s, to)
 	if err == nil && !inside {
-		inside, err = engine.LiesIn(to.Path(), s.Path())
+		inside, err = engine.IsWithin(to.Path(), s.Path())
 	}
 	if err != nil || inside {
-		return BackedUp{}, cmp.Or(err, fmt.Errorf("%w: the backup folder is the store or lies in it; choose another folder", engine.ErrInvalid))
+		return Result{}, cmp.Or(err, fmt.Errorf("%w: the backup folder is the store or lies in it; choose another folder", engine.ErrInvalid))
 	}
 	c, err := s.Context(ctx, id)
 	if err != nil {
-		return BackedUp{}, err
+		return Result{}, err
 	}
 	defer c.Close()
-	b := &backingUp{c: c, to: to, seen: map[blob.Sum]bool{}, folders: map[string]vfs.FS{}}
+	b := &copier{c: c, to: to, seen: map[blob.Sum]bool{}, folders: map[string]vfs.FS{}}
 	b.done.Context, b.done.Path, b.lockless = id, id.String(), s.ReadOnly
 	if !b.lockless {
 		// Mend a broken index first: writers cannot do that while the fold lock is held.
 		err := c.Exclusively(ctx, func() error { return nil })
 		if b.lockless = errors.Is(err, syscall.EROFS); err != nil && !b.lockless {
-			return BackedUp{}, err
+			return Result{}, err
 		}
 	}
 	if !b.lockless {
 		// The fold lock keeps the journals in place.
 		if err := s.Acquire(ctx, c.Dir.FoldLock); err != nil {
-			return BackedUp{}, err
+			return Result{}, err
 		}
 		defer c.Dir.FoldLock.Release()
 	}
 	if err := b.snapshot(ctx); err != nil {
-		return BackedUp{}, err
+		return Result{}, err
 	}
 	blobs := engine.BlobHold{Store: to}
 	defer blobs.Release()
 	if err := blobs.Hold(ctx); err != nil {
-		return BackedUp{}, err
+		return Result{}, err
 	}
 	lock := to.FS.Lock(ctxfolder.Locks + "/" + id.String())
 	defer lock.Close()
 	if err := to.Acquire(ctx, lock); err != nil {
-		return BackedUp{}, err
+		return Result{}, err
 	}
 	defer lock.Release()
 	err = b.stage(ctx)
@@ -107,8 +116,8 @@ func sameStore(a, b *engine.Store) (bool, error) {
 	return err == nil && vfs.SameFile(x, y), err
 }
 
-// backingUp is the state of one backup.
-type backingUp struct {
+// copier is the state of one backup.
+type copier struct {
 	c       *engine.Context
 	to      *engine.Store
 	m       *engine.Metadata // as of the snapshot
@@ -116,13 +125,13 @@ type backingUp struct {
 	staged  vfs.FS
 	folders map[string]vfs.FS // of the copy, by name
 	seen    map[blob.Sum]bool
-	done    BackedUp
+	done    Result
 
 	lockless bool // no lock can be taken, since nothing can be written
 }
 
 // snapshot reads the metadata and counts of one moment. It holds the context's lock, which excludes writers.
-func (b *backingUp) snapshot(ctx context.Context) error {
+func (b *copier) snapshot(ctx context.Context) error {
 	c := b.c
 	if !b.lockless {
 		if err := c.Store.Acquire(ctx, c.Dir.Lock); err != nil {
@@ -147,7 +156,7 @@ func (b *backingUp) snapshot(ctx context.Context) error {
 }
 
 // stage makes a durable copy in staging/.
-func (b *backingUp) stage(ctx context.Context) error {
+func (b *copier) stage(ctx context.Context) error {
 	staged := ctxfolder.StagingFolder(b.m.ID)
 	if err := vfs.RemoveAll(b.to.FS, staged); err != nil {
 		return err
@@ -197,7 +206,7 @@ func (b *backingUp) stage(ctx context.Context) error {
 	return engine.SyncTree(b.to.FS, staged)
 }
 
-func (b *backingUp) lines(ctx context.Context, copied *index.Copy) error {
+func (b *copier) lines(ctx context.Context, copied *index.Copy) error {
 	for _, x := range b.m.Branches {
 		if err := b.payloads(x.SystemPrompt, &index.Entry{}); err != nil {
 			return err
@@ -231,14 +240,14 @@ func (b *backingUp) lines(ctx context.Context, copied *index.Copy) error {
 }
 
 // message copies a message's payloads, then its file. The entry becomes the copy's.
-func (b *backingUp) message(line *ctxfolder.Line, e *index.Entry) error {
+func (b *copier) message(line *ctxfolder.Line, e *index.Entry) error {
 	raw, packed, err := b.read(line, e)
 	var env message.Envelope
 	if err == nil {
 		env, err = message.Parse(raw)
 	}
 	if err != nil {
-		b.lose(e, err)
+		b.markLost(e, err)
 		return nil
 	}
 	if err := b.payloads(env.Body, e); err != nil {
@@ -258,7 +267,7 @@ func (b *backingUp) message(line *ctxfolder.Line, e *index.Entry) error {
 	e.Lost, e.Size, e.Sum, e.At = "", int64(len(raw)), message.Sum(raw), env.StoredAt.UnixNano()
 	err = vfs.CreateFile(folder, ctxfolder.MessageFile(e.FileID()), append(raw, '\n'), e.StoredAt())
 	if errors.Is(err, fs.ErrExist) { // two rows name one file
-		b.lose(e, err)
+		b.markLost(e, err)
 		return nil
 	}
 	b.done.Messages++
@@ -266,17 +275,17 @@ func (b *backingUp) message(line *ctxfolder.Line, e *index.Entry) error {
 	return err
 }
 
-// lose leaves a message out: it becomes lost in the copy, or stays erased.
-func (b *backingUp) lose(e *index.Entry, why error) {
+// markLost leaves a message out: it becomes lost in the copy, or stays erased.
+func (b *copier) markLost(e *index.Entry, why error) {
 	e.Lost, e.Pack = cmp.Or(e.Lost, "no copy was found"), uuid.Nil
 	if e.Lost != index.Erased {
-		b.missing(fmt.Errorf("message %s: %w", e.ID, why))
+		b.countMissing(fmt.Errorf("message %s: %w", e.ID, why))
 	}
 }
 
 // read returns a message as of the snapshot, or as edited by hand since. If neither is readable, it returns a newer
 // version. packed says that the message is in a pack, which was copied.
-func (b *backingUp) read(line *ctxfolder.Line, e *index.Entry) (raw []byte, packed bool, err error) {
+func (b *copier) read(line *ctxfolder.Line, e *index.Entry) (raw []byte, packed bool, err error) {
 	now := line
 	for {
 		raw, is, err := b.c.Log.ReadFile(line.ID, e, now.Folder)
@@ -306,12 +315,12 @@ func (b *backingUp) read(line *ctxfolder.Line, e *index.Entry) (raw []byte, pack
 	}
 }
 
-func (b *backingUp) missing(err error) {
+func (b *copier) countMissing(err error) {
 	b.done.Missing++
 	b.done.Problem = cmp.Or(b.done.Problem, err)
 }
 
-func (b *backingUp) folder(name string) (vfs.FS, error) {
+func (b *copier) folder(name string) (vfs.FS, error) {
 	if f, ok := b.folders[name]; ok {
 		return f, nil
 	}

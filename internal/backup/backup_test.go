@@ -19,8 +19,8 @@ import (
 	kit "github.com/ctxdir/ctxdir/internal/storetest"
 )
 
-// TestBackup: what the copy shows is what the context shows: on all lines, removed ones too, with payloads, edits and unknown
-// members. A second backup takes the place of the first, which goes to trash.
+// TestBackup: what the copy shows is what the context shows: on all lines, removed ones too, with payloads, edits and
+// unknown members. A second backup takes the place of the first, which goes to trash.
 func TestBackup(t *testing.T) {
 	ctx := context.Background()
 	s, dir := kit.NewStore(t, engine.WithTextThreshold(1<<10))
@@ -30,7 +30,7 @@ func TestBackup(t *testing.T) {
 	defer c.Close()
 	var edited, lost, recorded uuid.UUID
 	for i, body := range append(kit.Samples(), kit.LargeBody("b")) {
-		at := kit.Must[engine.Appended](t)(c.Active().Append(ctx, engine.Draft{Body: []byte(body)}))
+		at := kit.Append(t, c.Active(), engine.Draft{Body: []byte(body)})
 		switch i {
 		case 0:
 			edited = at.ID
@@ -66,7 +66,7 @@ func TestBackup(t *testing.T) {
 	to := kit.Must[*engine.Store](t)(kit.Init(filepath.Join(at, "new", "backups")))
 	same := func(missing int) {
 		t.Helper()
-		done := kit.Must[backup.BackedUp](t)(backup.Backup(ctx, s, c.ID(), to))
+		done := kit.Must[backup.Result](t)(backup.Copy(ctx, s, c.ID(), to))
 		if int(done.Missing) != missing || (done.Problem != nil) != (missing > 0) {
 			t.Errorf("%+v", done)
 		}
@@ -122,7 +122,7 @@ func TestBackup(t *testing.T) {
 	copied := kit.Must[*engine.Context](t)(kit.Must[*engine.Store](t)(kit.Open(to.Path())).Context(ctx, c.ID()))
 	defer copied.Close()
 	n := kit.Must[int64](t)(copied.Active().Len(ctx))
-	if more := kit.Must[engine.Appended](t)(copied.Active().Append(ctx, engine.Draft{Body: []byte(`{"more":1}`)})); more.Position != n {
+	if more := kit.Append(t, copied.Active(), engine.Draft{Body: []byte(`{"more":1}`)}); more.Position != n {
 		t.Errorf("went on at %d of %d", more.Position, n)
 	}
 	link := filepath.Join(t.TempDir(), "link")
@@ -130,11 +130,11 @@ func TestBackup(t *testing.T) {
 		t.Fatal(err)
 	}
 	for _, dir := range []string{dir, link, filepath.Join(dir, "sub", "folder"), filepath.Join(link, c.ID().String())} {
-		if _, err := backup.Backup(ctx, s, c.ID(), kit.Must[*engine.Store](t)(kit.Init(dir))); !errors.Is(err, engine.ErrInvalid) {
+		if _, err := backup.Copy(ctx, s, c.ID(), kit.Must[*engine.Store](t)(kit.Init(dir))); !errors.Is(err, engine.ErrInvalid) {
 			t.Errorf("into %s: %v", dir, err)
 		}
 	}
-	if _, err := backup.Backup(ctx, s, uuid.New(), to); !errors.Is(err, engine.ErrNotExist) {
+	if _, err := backup.Copy(ctx, s, uuid.New(), to); !errors.Is(err, engine.ErrNotExist) {
 		t.Errorf("an unknown context: %v", err)
 	}
 }
@@ -150,12 +150,12 @@ func messageAt(t *testing.T, c *engine.Context, line ctxfolder.Line, position in
 	return kit.Must[*engine.Message](t)(c.Loader.Load(context.Background(), at.Span, &entries[0]))
 }
 
-// TestBackupBesideWriters: a backup taken while others append to two branches, fold and rename holds a prefix of each, with no
-// hole and every message whole.
+// TestBackupBesideWriters: a backup taken while others append to two branches, fold and rename holds a prefix of each,
+// with no hole and every message whole.
 func TestBackupBesideWriters(t *testing.T) {
 	ctx := context.Background()
 	c, _ := kit.NewContext(t, engine.WithTextThreshold(1<<10), engine.WithFoldBytes(20_000))
-	kit.Must[engine.Appended](t)(c.Active().Append(ctx, engine.Draft{Body: []byte(`{"first":1}`)}))
+	kit.Append(t, c.Active(), engine.Draft{Body: []byte(`{"first":1}`)})
 	kit.Must[*engine.Branch](t)(c.Active().Fork(ctx, "alt", 1))
 	var group sync.WaitGroup
 	for w := range 4 {
@@ -178,7 +178,7 @@ func TestBackupBesideWriters(t *testing.T) {
 	var copies []*engine.Store
 	for i := range 5 {
 		to := kit.Must[*engine.Store](t)(kit.Init(filepath.Join(at, fmt.Sprint(i))))
-		if done := kit.Must[backup.BackedUp](t)(backup.Backup(ctx, c.Store, c.ID(), to)); done.Missing > 0 {
+		if done := kit.Must[backup.Result](t)(backup.Copy(ctx, c.Store, c.ID(), to)); done.Missing > 0 {
 			t.Errorf("%+v", done)
 		}
 		if err := c.Fold(ctx); err != nil {
@@ -193,8 +193,8 @@ func TestBackupBesideWriters(t *testing.T) {
 	for i, to := range copies {
 		copied := kit.Must[*engine.Context](t)(to.Context(ctx, c.ID()))
 		for _, name := range []string{"main", "alt"} {
-			want := kit.Must[[]*engine.Message](t)(kit.Must[*engine.Branch](t)(c.Branch(name)).Load(ctx))
-			got := kit.Must[[]*engine.Message](t)(kit.Must[*engine.Branch](t)(copied.Branch(name)).Load(ctx))
+			want := kit.Load(t, kit.Must[*engine.Branch](t)(c.Branch(name)))
+			got := kit.Load(t, kit.Must[*engine.Branch](t)(copied.Branch(name)))
 			if len(got) > len(want) || len(got) == 0 {
 				t.Fatalf("copy %d, %s: %d messages of %d", i, name, len(got), len(want))
 			}
@@ -229,22 +229,22 @@ func TestBackupWhileABranchIsRenamed(t *testing.T) {
 	}
 }
 
-// TestBackupCut cuts the power at every operation of a first and of a second backup: the other store has the old copy or the
-// new one, whole.
+// TestBackupCut cuts the power at every operation of a first and of a second backup: the other store has the old copy
+// or the new one, whole.
 func TestBackupCut(t *testing.T) {
 	ctx := context.Background()
 	source := crashfs.New()
-	s, want := kit.Canaries(t, source)
+	s, want := kit.NewCanaryStore(t, source)
 	id := kit.TestID(60000)
 	for round := range 2 {
 		for k := 1; ; k += kit.Stride() {
 			disk := crashfs.New()
 			to := kit.Must[*engine.Store](t)(kit.Init("copy", engine.WithFS(disk)))
 			if round == 1 {
-				kit.Must[backup.BackedUp](t)(backup.Backup(ctx, s, id, to))
+				kit.Must[backup.Result](t)(backup.Copy(ctx, s, id, to))
 			}
 			disk.CutAt(len(disk.Ops()) + k)
-			_, err := backup.Backup(ctx, s, id, to)
+			_, err := backup.Copy(ctx, s, id, to)
 			over := err == nil && !disk.PowerCut()
 			choices := []crashfs.Choice{crashfs.Lose, crashfs.Keep, crashfs.ZeroFill}
 			for seed := range *kit.PowercutSeeds {
@@ -270,7 +270,7 @@ func TestBackupCut(t *testing.T) {
 	}
 }
 
-func showsBackup(disk *crashfs.FS, want kit.Said) error {
+func showsBackup(disk *crashfs.FS, want kit.Transcript) error {
 	s, err := kit.OpenCrash(disk)
 	if err != nil {
 		return err
@@ -284,5 +284,5 @@ func showsBackup(disk *crashfs.FS, want kit.Said) error {
 	if problems, err := c.Log.Problems(); err != nil || len(problems) > 0 {
 		return fmt.Errorf("%v, %w", problems, err)
 	}
-	return kit.ShowsAllBut(disk, want, kit.TestID(2), false)
+	return kit.VerifyAllBut(disk, want, kit.TestID(2), false)
 }

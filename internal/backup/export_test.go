@@ -8,7 +8,7 @@ import (
 
 // ReadLater takes the snapshot of a backup, calls meanwhile, and reads the messages of the first line.
 func ReadLater(ctx context.Context, c *engine.Context, to *engine.Store, meanwhile func() error) (read int, err error) {
-	b := &backingUp{c: c, to: to}
+	b := &copier{c: c, to: to}
 	if err := b.snapshot(ctx); err != nil {
 		return 0, err
 	}

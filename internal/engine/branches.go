@@ -51,7 +51,7 @@ func (b *Branch) Name() string { return b.name }
 
 // Branches describes the branches in order of creation.
 func (c *Context) Branches(ctx context.Context) ([]BranchInfo, error) {
-	infos, err := Using(c, func() ([]BranchInfo, error) { return c.branches(ctx) })
+	infos, err := Use(c, func() ([]BranchInfo, error) { return c.branches(ctx) })
 	return infos, Wrap(Error{Op: "list branches", Context: c.Dir.ID}, err)
 }
 
@@ -75,7 +75,7 @@ func (c *Context) branches(ctx context.Context) ([]BranchInfo, error) {
 		}
 		infos = append(infos, info)
 	}
-	return infos, relate(m, infos)
+	return infos, relateBranches(m, infos)
 }
 
 // DescribeBranch describes a branch of a version of the metadata, except how much of it is archived.
@@ -132,7 +132,7 @@ func (b *Branch) Fork(ctx context.Context, name string, at int64, attrs ...ctxfo
 
 // ForkAt is Fork with the messages up to and including the one with this id.
 func (b *Branch) ForkAt(ctx context.Context, name string, id uuid.UUID, attrs ...ctxfolder.Member) (*Branch, error) {
-	at, err := Using(b.c, func() (Place, error) { return b.find(id) })
+	at, err := Use(b.c, func() (Place, error) { return b.find(id) })
 	if err != nil {
 		return nil, Wrap(Error{Op: "fork", Context: b.c.Dir.ID, Branch: b.name, ID: id}, err)
 	}
@@ -230,6 +230,7 @@ func (c *Context) length(m *Metadata, name string) (int64, error) {
 	return c.End(m, b.Line)
 }
 
+// End returns the end of a line: the position that the next message of it gets. Trash and erase compare lines with it.
 func (c *Context) End(m *Metadata, line uuid.UUID) (int64, error) {
 	l, ok := m.Line(line)
 	if !ok {
@@ -280,6 +281,7 @@ func (b *Branch) spans(from, to int64) ([]loader.Span, error) {
 	return spans, nil
 }
 
+// BranchOfLine returns the branch whose own line this is, nil if the line has no name.
 func BranchOfLine(m *Metadata, line uuid.UUID) *ctxfolder.Branch {
 	for i := range m.Branches {
 		if m.Branches[i].Line == line {

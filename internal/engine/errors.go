@@ -53,7 +53,7 @@ var (
 	ErrDurability = index.ErrDurability
 	// ErrNotLegacy: there is no legacy context to migrate, or the context did not come from one.
 	ErrNotLegacy = legacy.ErrNotLegacy
-	// ErrTooLarge: the message exceeds the store's limit, or its payloads exceed [MaxAttached].
+	// ErrTooLarge: the message exceeds the store's limit, or its payloads exceed [MaxAttachmentBytes].
 	ErrTooLarge = index.ErrTooLarge
 	// ErrMemoryLimit: the call would exceed [WithMemoryLimit]. It is an ErrTooLarge too. Streaming still works.
 	ErrMemoryLimit = loader.ErrMemoryLimit
@@ -115,7 +115,7 @@ func Wrap(e Error, err error) error {
 	}
 	for _, s := range sentinels {
 		if errors.Is(err, s.below) && !errors.Is(err, s.here) {
-			err = both{err, s.here}
+			err = Mark(err, s.here)
 			break
 		}
 	}
@@ -123,8 +123,11 @@ func Wrap(e Error, err error) error {
 	return &e
 }
 
-// both has the text of the first error and matches both.
-type both struct{ text, also error }
+// Mark returns an error that reads like err and matches mark too. The root package marks errors of the engine with its
+// own.
+func Mark(err, mark error) error { return markedError{err, mark} }
 
-func (b both) Error() string   { return b.text.Error() }
-func (b both) Unwrap() []error { return []error{b.text, b.also} }
+type markedError struct{ err, mark error }
+
+func (m markedError) Error() string   { return m.err.Error() }
+func (m markedError) Unwrap() []error { return []error{m.err, m.mark} }

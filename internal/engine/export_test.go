@@ -7,13 +7,13 @@ import (
 	"github.com/google/uuid"
 )
 
-// NewPrepared returns a message whose payloads may still take room bytes.
-func NewPrepared(d Draft, room int64) *Prepared {
-	return &Prepared{Draft: d, moved: MaxAttached - room}
+// NewPending returns a message whose payloads may still take room bytes.
+func NewPending(d Draft, room int64) *PendingMessage {
+	return &PendingMessage{Draft: d, payloadBytes: MaxAttachmentBytes - room}
 }
 
 // ExternaliseAbove moves texts of at least threshold bytes out of a message.
-func (s *Store) ExternaliseAbove(d *Prepared, threshold int64) error {
+func (s *Store) ExternaliseAbove(d *PendingMessage, threshold int64) error {
 	return s.externalise(d, threshold, func() error { return nil })
 }
 
@@ -24,7 +24,7 @@ func (c *Context) OnRelease(f func()) { c.release = f }
 func (s *Store) Forgotten(ids []uuid.UUID) (forgotten []uuid.UUID) {
 	known := s.readSummaries()
 	for _, id := range ids {
-		if _, ok := s.remembered(known, id); !ok {
+		if _, ok := s.cachedSummary(known, id); !ok {
 			forgotten = append(forgotten, id)
 		}
 	}
@@ -33,7 +33,7 @@ func (s *Store) Forgotten(ids []uuid.UUID) (forgotten []uuid.UUID) {
 
 // RepairBlobs repairs the blobs as a repair of the whole store does, after before ran with writers still admitted.
 func (s *Store) RepairBlobs(ctx context.Context, before func() error, tell func(Repaired) bool) (left int, err error) {
-	c := s.newChecking(CheckOptions{})
+	c := s.newChecker(CheckOptions{})
 	c.payloads.Alone = func(ctx context.Context, f func() error) error {
 		if err := before(); err != nil {
 			return err
@@ -41,7 +41,7 @@ func (s *Store) RepairBlobs(ctx context.Context, before func() error, tell func(
 		return s.blobsAlone(ctx, f)
 	}
 	for id := range s.IDs() {
-		err := c.with(id, func(x *integrity.Context) error { return x.Check(ctx, func(Finding) bool { return true }) })
+		err := c.withContext(id, func(x *integrity.Context) error { return x.Check(ctx, func(Finding) bool { return true }) })
 		if err != nil {
 			return 0, err
 		}

@@ -4,9 +4,9 @@ import (
 	"github.com/ctxdir/ctxdir/branch"
 )
 
-// relate sets for each branch the earlier branch that shares the most messages with it; among equals, the parent. So
-// lines without a name, from which branches may have been forked, need no place in a tree of branches.
-func relate(m *Metadata, infos []BranchInfo) error {
+// relateBranches sets for each branch the earlier branch that shares the most messages with it; among equals, the
+// parent. So lines without a name, from which branches may have been forked, need no place in a tree of branches.
+func relateBranches(m *Metadata, infos []BranchInfo) error {
 	histories := make([][]branch.Segment, len(infos))
 	for i := range infos {
 		b := &infos[i]
@@ -15,7 +15,7 @@ func relate(m *Metadata, infos []BranchInfo) error {
 			return err
 		}
 		for j := range i {
-			n := shared(histories[i], histories[j])
+			n := sharedLength(histories[i], histories[j])
 			if n > b.Shared || n > 0 && n == b.Shared && infos[j].Name == b.Parent {
 				b.From, b.Shared = infos[j].Name, n
 			}
@@ -24,8 +24,8 @@ func relate(m *Metadata, infos []BranchInfo) error {
 	return nil
 }
 
-// shared returns the number of messages that two histories have in common at their beginnings.
-func shared(a, b []branch.Segment) (n int64) {
+// sharedLength returns the number of messages that two histories have in common at their beginnings.
+func sharedLength(a, b []branch.Segment) (n int64) {
 	for i := range min(len(a), len(b)) {
 		if a[i].Line != b[i].Line {
 			break

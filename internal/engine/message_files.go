@@ -9,9 +9,9 @@ import (
 	"golang.org/x/sync/errgroup"
 )
 
-// files are the message files of an append in progress. A file that cannot be made, on a full disk for example, is no
-// error: the journal holds the message, and the next fold makes the file.
-type files struct {
+// messageFiles are the message files of an append in progress. A file that cannot be made, on a full disk for example,
+// is no error: the journal holds the message, and the next fold makes the file.
+type messageFiles struct {
 	folder *ctxfolder.Folder // nil where the folder cannot be made
 	staged []vfs.Staged      // nil where a file could not be written
 	done   errgroup.Group
@@ -21,8 +21,8 @@ type files struct {
 const writers = 8
 
 // stage starts writing the files of the messages among the first written items.
-func (a *appending) stage(written int) *files {
-	f := &files{folder: a.folder, staged: make([]vfs.Staged, written)}
+func (a *appendOp) stage(written int) *messageFiles {
+	f := &messageFiles{folder: a.folder, staged: make([]vfs.Staged, written)}
 	if f.folder == nil {
 		return f
 	}
@@ -53,11 +53,11 @@ func (a *appending) stage(written int) *files {
 }
 
 // create gives the files their names.
-func (f *files) create() { f.finish(func(s vfs.Staged) { _ = s.Create() }) }
+func (f *messageFiles) create() { f.finish(func(s vfs.Staged) { _ = s.Create() }) }
 
-func (f *files) discard() { f.finish(vfs.Staged.Discard) }
+func (f *messageFiles) discard() { f.finish(vfs.Staged.Discard) }
 
-func (f *files) finish(each func(vfs.Staged)) {
+func (f *messageFiles) finish(each func(vfs.Staged)) {
 	_ = f.done.Wait()
 	for _, s := range f.staged {
 		if s != nil {

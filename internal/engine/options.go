@@ -12,6 +12,7 @@ import (
 // Option configures how a store is opened.
 type Option func(*Options)
 
+// Options are the settings of an open store, as its options set them. The packages above read the exported ones.
 type Options struct {
 	FS          vfs.FS
 	Pool        int64

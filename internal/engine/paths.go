@@ -3,18 +3,19 @@ package engine
 import (
 	"errors"
 	"io/fs"
+	"os"
 	"path/filepath"
 
 	"github.com/ctxdir/ctxdir/internal/vfs"
 )
 
-// LiesIn reports whether path is the folder in, or is below it. It follows links as far as the paths exist.
-func LiesIn(path, in string) (bool, error) {
+// IsWithin reports whether path is the folder in, or is below it. It follows links as far as the paths exist.
+func IsWithin(path, in string) (bool, error) {
 	_, within, err := RelativePath(path, in)
 	return within, err
 }
 
-// RelativePath is lies, and also returns the path relative to in.
+// RelativePath is IsWithin, and also returns the path relative to in.
 func RelativePath(path, in string) (rel string, within bool, err error) {
 	if path, err = resolved(path); err != nil {
 		return "", false, err
@@ -59,4 +60,9 @@ func SyncTree(fsys vfs.FS, folder string) error {
 		}
 	}
 	return fsys.SyncDir(folder)
+}
+
+// CreateFile makes a new file for writing. It fails where the path exists.
+func CreateFile(fsys vfs.FS, path string) (vfs.File, error) {
+	return fsys.OpenFile(path, os.O_WRONLY|os.O_CREATE|os.O_EXCL)
 }

@@ -29,11 +29,11 @@ const (
 	// an option can override it. docs/DESIGN.md has the measurements.
 	DefaultTextThreshold = 16 << 10
 
-	// rides bounds a payload in the journal, in bytes. A larger one is made durable in a blob before the record that
-	// refers to it.
-	rides = 64 << 10
+	// maxJournalPayload bounds a payload in the journal, in bytes. A larger one is made durable in a blob before the
+	// record that refers to it.
+	maxJournalPayload = 64 << 10
 
-	// blobsLock is held shared from the use of a blob to the commit that refers to it, and exclusively by a sweep.
+	// BlobsLock is held shared from the use of a blob to the commit that refers to it, and exclusively by a sweep.
 	BlobsLock = "locks/blobs"
 )
 
@@ -81,31 +81,31 @@ func (p payloadStore) Keep(payloads iter.Seq[[]byte], durable bool) error {
 	return nil
 }
 
-// Prepared is a message before its commit.
-type Prepared struct {
+// PendingMessage is a message before its commit.
+type PendingMessage struct {
 	Draft
-	Stored   []byte       // Body, with references
-	Refs     int          // number of references
-	moved    int64        // size of their payloads
-	Payloads []index.Item // small ones, for the journal
+	Stored       []byte       // Body, with references
+	Refs         int          // number of references
+	payloadBytes int64        // size of their payloads
+	Payloads     []index.Item // small ones, for the journal
 }
 
 // count adds to the bytes moved out of the draft. It fails beyond MaxBody, since no body could be read with them.
-func (d *Prepared) count(size int64) error {
-	if size > loader.MaxBody-d.moved {
-		return errMoved
+func (d *PendingMessage) count(size int64) error {
+	if size > loader.MaxBody-d.payloadBytes {
+		return errPayloadsTooLarge
 	}
-	d.moved += size
+	d.payloadBytes += size
 	return nil
 }
 
-var errMoved = fmt.Errorf("%w: its payloads are larger than %d bytes", ErrTooLarge, int64(loader.MaxBody))
+var errPayloadsTooLarge = fmt.Errorf("%w: its payloads are larger than %d bytes", ErrTooLarge, int64(loader.MaxBody))
 
 // externalise moves the payloads of a draft out of its body and reads its attachments. The large ones are durable when
 // it returns. It calls hold before the first of them, which keeps a sweep away until the record that refers to them is
 // written.
-func (s *Store) externalise(d *Prepared, threshold int64, hold func() error) error {
-	attached, err := s.attached(d, hold)
+func (s *Store) externalise(d *PendingMessage, threshold int64, hold func() error) error {
+	attached, err := s.attachmentFuncs(d, hold)
 	if err != nil {
 		return err
 	}
@@ -114,12 +114,12 @@ func (s *Store) externalise(d *Prepared, threshold int64, hold func() error) err
 	return err
 }
 
-// ride appends to items the payloads that are neither in a live journal nor in riding. It adds them to riding, the set
-// of payloads in items. The caller holds the context's lock.
-func (c *Context) ride(items, payloads []index.Item, riding map[index.Sum]bool) []index.Item {
+// addPayloads appends to items the payloads that are neither in a live journal nor in added. It adds them to added, the
+// set of payloads in items. The caller holds the context's lock.
+func (c *Context) addPayloads(items, payloads []index.Item, added map[index.Sum]bool) []index.Item {
 	for _, p := range payloads {
-		if !riding[p.Sum] && !c.Log.HasPayload(p.Sum) {
-			riding[p.Sum] = true
+		if !added[p.Sum] && !c.Log.HasPayload(p.Sum) {
+			added[p.Sum] = true
 			items = append(items, p)
 		}
 	}
@@ -127,12 +127,12 @@ func (c *Context) ride(items, payloads []index.Item, riding map[index.Sum]bool) 
 }
 
 // put returns the function that stores the payloads of a draft.
-func (s *Store) put(d *Prepared, hold func() error) func(payload []byte) (blob.Sum, error) {
+func (s *Store) put(d *PendingMessage, hold func() error) func(payload []byte) (blob.Sum, error) {
 	return func(payload []byte) (blob.Sum, error) {
 		if err := d.count(int64(len(payload))); err != nil {
 			return blob.Sum{}, err
 		}
-		if len(payload) > rides {
+		if len(payload) > maxJournalPayload {
 			if err := hold(); err != nil {
 				return blob.Sum{}, err
 			}
@@ -188,6 +188,7 @@ type BlobHold struct {
 	lock  vfs.Lock
 }
 
+// Hold takes the hold, unless it is taken: no sweep moves a blob until Release.
 func (b *BlobHold) Hold(ctx context.Context) error {
 	if b.lock != nil {
 		return nil
@@ -212,6 +213,7 @@ func (s *Store) blobsAlone(ctx context.Context, f func() error) error {
 	return f()
 }
 
+// Release gives the hold back. Without a hold it does nothing.
 func (b *BlobHold) Release() {
 	if b.lock != nil {
 		_ = b.lock.Release()
@@ -221,64 +223,64 @@ func (b *BlobHold) Release() {
 }
 
 // PutBlobs makes the blobs now that wait for a moment without appends.
-func (c *Context) PutBlobs() { c.putting.run(c) }
+func (c *Context) PutBlobs() { c.blobQueue.run(c) }
 
-// putting makes blobs of payloads in the journal after a moment without appends, since making one takes as long as an
+// blobQueue makes blobs of payloads in the journal after a moment without appends, since making one takes as long as an
 // append. So a blob appears shortly after the append, and at the latest when the context is closed. The settle makes
 // the blobs of payloads beyond the bound.
-type putting struct {
-	mu      sync.Mutex
-	waiting []waiting
-	size    int
-	timer   *time.Timer
+type blobQueue struct {
+	mu       sync.Mutex
+	payloads []queuedPayload
+	size     int
+	timer    *time.Timer
 
-	one sync.Mutex // held while blobs are made
+	making sync.Mutex // held while blobs are made
 }
 
-// waiting is a payload without a blob, and the journal that holds it.
-type waiting struct {
+// queuedPayload is a payload without a blob, and the journal that holds it.
+type queuedPayload struct {
 	journal uint64
 	payload []byte
 }
 
 const (
-	// putAtMost bounds the waiting payloads, in bytes.
-	putAtMost = 4 << 20
-	// putAfter is the time without appends before blobs are made.
-	putAfter = 100 * time.Millisecond
+	// maxQueuedBytes bounds the waiting payloads, in bytes.
+	maxQueuedBytes = 4 << 20
+	// queueDelay is the time without appends before blobs are made.
+	queueDelay = 100 * time.Millisecond
 )
 
-// putLater queues the payloads among items written to a journal.
-func (c *Context) putLater(items []index.Item, journal uint64) {
-	p := &c.putting
+// queueBlobs queues the payloads among items written to a journal.
+func (c *Context) queueBlobs(items []index.Item, journal uint64) {
+	p := &c.blobQueue
 	p.mu.Lock()
 	defer p.mu.Unlock()
 	for _, it := range items {
-		if it.Kind == index.KindPayload && p.size+len(it.Payload) <= putAtMost {
-			p.waiting, p.size = append(p.waiting, waiting{journal, it.Payload}), p.size+len(it.Payload)
+		if it.Kind == index.KindPayload && p.size+len(it.Payload) <= maxQueuedBytes {
+			p.payloads, p.size = append(p.payloads, queuedPayload{journal, it.Payload}), p.size+len(it.Payload)
 		}
 	}
 	switch {
-	case len(p.waiting) == 0 || c.Store.Options.inOrder:
+	case len(p.payloads) == 0 || c.Store.Options.inOrder:
 	case p.timer == nil:
-		p.timer = time.AfterFunc(putAfter, func() { p.run(c) })
+		p.timer = time.AfterFunc(queueDelay, func() { p.run(c) })
 	default:
-		p.timer.Reset(putAfter)
+		p.timer.Reset(queueDelay)
 	}
 }
 
 // run makes the waiting blobs. A failure is no error: the journal has the payload. If the journal is gone, the blob was
 // made and may have been erased since: an erase removes the journal before it takes the lock on blobs.
-func (p *putting) run(c *Context) {
-	p.one.Lock()
-	defer p.one.Unlock()
+func (p *blobQueue) run(c *Context) {
+	p.making.Lock()
+	defer p.making.Unlock()
 	p.mu.Lock()
 	if p.timer != nil {
 		p.timer.Stop()
 		p.timer = nil
 	}
-	waiting := p.waiting
-	p.waiting, p.size = nil, 0
+	waiting := p.payloads
+	p.payloads, p.size = nil, 0
 	p.mu.Unlock()
 	if len(waiting) == 0 {
 		return

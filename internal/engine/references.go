@@ -40,13 +40,13 @@ func (c *Context) References(ctx context.Context, edited bool, f func(blob.Sum))
 // checks each file. It continues after an unreadable message and returns the error in unread. During the rename of a
 // branch a file may be invisible under both names: then it starts again, and f receives blobs again.
 func (c *Context) ReferencesInLines(ctx context.Context, edited bool, f func(blob.Sum)) (unread, err error) {
-	for range Tries {
+	for range SearchAttempts {
 		m := c.Current()
 		waits := c.waitsForRename(m)
 		if unread, err = c.referencesOnce(ctx, m, edited, f); err != nil {
 			return nil, err
 		}
-		if _, renamed := c.InFolders(m); !renamed && c.waitsForRename(m) == waits {
+		if _, renamed := c.WithCurrentFolders(m); !renamed && c.waitsForRename(m) == waits {
 			return unread, nil
 		}
 		if err := c.refresh(ctx); err != nil {
@@ -67,7 +67,7 @@ func (c *Context) waitsForRename(m *Metadata) bool {
 
 func (c *Context) referencesOnce(ctx context.Context, m *Metadata, edited bool, f func(blob.Sum)) (unread, err error) {
 	for _, b := range m.Branches {
-		Mentioned(b.SystemPrompt, f)
+		EachMention(b.SystemPrompt, f)
 	}
 	for _, line := range m.Lines {
 		counts, ok, err := c.Log.Counts(line.ID)
@@ -96,7 +96,7 @@ func (c *Context) referencesOf(ctx context.Context, span loader.Span, edited boo
 				continue // the message is gone for good, with its references
 			}
 		}
-		if c.Store.Except.message(c.Dir.ID, e.ID) {
+		if c.Store.Exclusions.hasMessage(c.Dir.ID, e.ID) {
 			continue
 		}
 		if e.Payloads == 0 && !edited {
@@ -113,7 +113,7 @@ func (c *Context) referencesOf(ctx context.Context, span loader.Span, edited boo
 			return nil, err
 		}
 		if m.Unavailable == nil {
-			Mentioned(m.Stored, c.OutsidePacks(e, f))
+			EachMention(m.Stored, c.OutsidePacks(e, f))
 		} else if e.Payloads > 0 && unread == nil {
 			unread = fmt.Errorf("message %s: %w", e.ID, m.Unavailable)
 		}
@@ -137,8 +137,8 @@ func (c *Context) OutsidePacks(e *index.Entry, f func(blob.Sum)) func(blob.Sum) 
 	}
 }
 
-// Mentioned calls f for each blob to which stored may refer.
-func Mentioned(stored []byte, f func(blob.Sum)) {
+// EachMention calls f for each blob to which stored may refer.
+func EachMention(stored []byte, f func(blob.Sum)) {
 	for sum := range blob.Mentions(stored) {
 		f(sum)
 	}
@@ -149,10 +149,10 @@ func Mentioned(stored []byte, f func(blob.Sum)) {
 func (c *Context) ReferencesInTrash(entries []fs.DirEntry, f func(blob.Sum)) error {
 	for _, e := range entries {
 		err := walkFile(c.Dir.FS, ctxfolder.Trash, e, func(path string) error {
-			if c.Store.Except.file(c.Dir.ID, path) {
+			if c.Store.Exclusions.hasFile(c.Dir.ID, path) {
 				return nil
 			}
-			return MentionedIn(c.Dir.FS, path, f)
+			return EachMentionInFile(c.Dir.FS, path, f)
 		})
 		if err != nil {
 			return err
@@ -161,11 +161,11 @@ func (c *Context) ReferencesInTrash(entries []fs.DirEntry, f func(blob.Sum)) err
 	return nil
 }
 
-// MentionedIn calls f for each blob to which a file of any size, or a message in a pack, may refer. A missing file
-// refers to none. A reference does not span a hole in the file.
-func MentionedIn(fsys vfs.FS, path string, f func(blob.Sum)) error {
+// EachMentionInFile calls f for each blob to which a file of any size, or a message in a pack, may refer. A missing
+// file refers to none. A reference does not span a hole in the file.
+func EachMentionInFile(fsys vfs.FS, path string, f func(blob.Sum)) error {
 	if IsPack(path) {
-		return mentionedInPack(fsys, path, f)
+		return eachMentionInPack(fsys, path, f)
 	}
 	file, err := fsys.OpenFile(path, os.O_RDONLY)
 	if errors.Is(err, fs.ErrNotExist) {
@@ -189,7 +189,7 @@ func MentionedIn(fsys vfs.FS, path string, f func(blob.Sum)) error {
 	return nil
 }
 
-func mentionedInPack(fsys vfs.FS, p string, f func(blob.Sum)) error {
+func eachMentionInPack(fsys vfs.FS, p string, f func(blob.Sum)) error {
 	folder, err := fsys.Sub(path.Dir(p))
 	if err != nil {
 		return err
@@ -202,7 +202,7 @@ func mentionedInPack(fsys vfs.FS, p string, f func(blob.Sum)) error {
 		if err != nil {
 			return err
 		}
-		Mentioned(found.Envelope, f)
+		EachMention(found.Envelope, f)
 	}
 	return nil
 }
@@ -223,7 +223,7 @@ func WalkFiles(fsys vfs.FS, folder string, f func(path string) error) error {
 	return nil
 }
 
-// walkFile is walkFiles for one entry of a folder.
+// walkFile is WalkFiles for one entry of a folder.
 func walkFile(fsys vfs.FS, folder string, e fs.DirEntry, f func(path string) error) error {
 	path := folder + "/" + e.Name()
 	switch {
@@ -239,7 +239,7 @@ func walkFile(fsys vfs.FS, folder string, e fs.DirEntry, f func(path string) err
 // store with this context. Unless the store is read-only, Files first folds what only journals hold.
 func (c *Context) Files(ctx context.Context) iter.Seq2[string, error] {
 	return func(yield func(string, error) bool) {
-		paths, err := Using(c, func() ([]string, error) { return c.files(ctx) })
+		paths, err := Use(c, func() ([]string, error) { return c.files(ctx) })
 		for _, p := range paths {
 			if !yield(p, nil) {
 				return
@@ -311,19 +311,19 @@ func IsPack(p string) bool {
 	return ok
 }
 
-// Except is what a dry run of an erase takes as gone.
-type Except struct {
+// Exclusions is what a dry run of an erase takes as gone.
+type Exclusions struct {
 	Context uuid.UUID
 	IDs     map[uuid.UUID]bool
 	Paths   map[string]bool // relative to the context's folder
 }
 
-// message reports whether a message counts as gone.
-func (b *Except) message(context, id uuid.UUID) bool {
+// hasMessage reports whether a message counts as gone.
+func (b *Exclusions) hasMessage(context, id uuid.UUID) bool {
 	return b != nil && b.Context == context && b.IDs[id]
 }
 
-// file reports whether a file counts as gone.
-func (b *Except) file(context uuid.UUID, path string) bool {
+// hasFile reports whether a file counts as gone.
+func (b *Exclusions) hasFile(context uuid.UUID, path string) bool {
 	return b != nil && b.Context == context && b.Paths[path]
 }

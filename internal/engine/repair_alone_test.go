@@ -13,10 +13,11 @@ import (
 	kit "github.com/ctxdir/ctxdir/internal/storetest"
 )
 
-// TestRepairUnreferredLocks: who refers to a blob is waited for, and a blob that he has put in the place of the damaged one stays.
+// TestRepairUnreferredLocks: who refers to a blob is waited for, and a blob that he has put in the place of the damaged
+// one stays.
 func TestRepairUnreferredLocks(t *testing.T) {
 	ctx := context.Background()
-	p, payload, _, path := kit.Unreferred(t, engine.WithLockTimeout(time.Millisecond))
+	p, payload, _, path := kit.NewUnreferenced(t, engine.WithLockTimeout(time.Millisecond))
 	writer := engine.BlobHold{Store: kit.Must[*engine.Store](t)(kit.Open(p.Store.Path()))}
 	defer writer.Store.Close()
 	kit.Check(t, writer.Hold(ctx))

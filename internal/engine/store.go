@@ -1,4 +1,5 @@
-// Package engine implements package ctxdir: the store, its contexts and branches, and every operation on them.
+// Package engine implements an open store and an open context: appends, reads, branches, references and locks. The
+// packages trash, erase, follow, migrate and backup stand on it, and the root package makes the public API of them all.
 //
 // A store is a folder. Each context, a conversation with its branches, is a folder in it. Each message is a file.
 // [Open] opens a store, [Store.Create] and [Store.Context] return a [Context], and its [Branch]es append, read and
@@ -27,8 +28,6 @@ import (
 	"fmt"
 	"io/fs"
 	"iter"
-	"os"
-	"path/filepath"
 	"slices"
 	"strings"
 	"time"
@@ -41,24 +40,24 @@ import (
 )
 
 const (
-	StoreFile    = "ctxdir.json"
-	StoreVersion = "store/1"
-	MaxStoreFile = 1 << 20
+	StoreFile    = "ctxdir.json"              // describes the store, as a [StoreInfo]
+	StoreVersion = "store/1"                  // of StoreFile
+	MaxStoreFile = 1 << 20                    // bounds StoreFile, in bytes
 	storeLock    = ctxfolder.Locks + "/store" // held to make the store and to set a file of it aside
 )
 
 // Store is an open store. Several goroutines may use it, and several processes may open the folder.
 type Store struct {
-	FS       vfs.FS
-	path     string
-	id       uuid.UUID
-	Options  Options
-	Pool     *loader.Pool
-	Blobs    *blob.Store
-	settings settings
-	ReadOnly bool
-	Except   *Except // set in the dry run of an erase
-	problem  error   // why ctxdir.json is unusable
+	FS         vfs.FS
+	path       string
+	id         uuid.UUID
+	Options    Options
+	Pool       *loader.Pool
+	Blobs      *blob.Store
+	settings   settings
+	ReadOnly   bool
+	Exclusions *Exclusions // set in the dry run of an erase
+	problem    error       // why ctxdir.json is unusable
 }
 
 // StoreInfo is the content of ctxdir.json.
@@ -107,7 +106,7 @@ func Init(dir string, opts ...Option) (*Store, error) {
 
 // initStore writes the files and folders of a new store. ctxdir.json comes last: without it the folder is no store, and
 // the next Init starts over.
-func initStore(fsys vfs.FS, told settings) error {
+func initStore(fsys vfs.FS, values settings) error {
 	if _, err := readStoreFile(fsys); !errors.Is(err, ErrNoStore) {
 		return err
 	}
@@ -124,10 +123,10 @@ func initStore(fsys vfs.FS, told settings) error {
 		return nil // another process made it first
 	}
 	// The lock file exists from the start, so that a collection can free space on a full disk.
-	if err := vfs.WriteNew(fsys, CollectLock, nil); err != nil && !errors.Is(err, fs.ErrExist) {
+	if err := vfs.WriteNew(fsys, CollectionLock, nil); err != nil && !errors.Is(err, fs.ErrExist) {
 		return err
 	}
-	return (&Store{FS: fsys}).writeStoreFile(uuid.New(), told)
+	return (&Store{FS: fsys}).writeStoreFile(uuid.New(), values)
 }
 
 // makeFolders makes the folders that are usually empty. A program that copies only files loses them.
@@ -182,7 +181,7 @@ func (s *Store) readInfo() error {
 	info, err := readStoreFile(s.FS)
 	if errors.Is(err, ErrStoreFile) && s.Options.readOnly {
 		s.problem = err
-		info.ID, err = toldID(s.FS, fewContexts)
+		info.ID, err = recordedID(s.FS, maxContextsAtOpen)
 	}
 	if err != nil {
 		return err
@@ -192,7 +191,7 @@ func (s *Store) readInfo() error {
 	return nil
 }
 
-// In returns the same store with another folder in the place of its own. A context in a trash item opens there.
+// In returns the same store in another folder: a context in a trash item opens there.
 func (s *Store) In(fsys vfs.FS) *Store {
 	in := *s
 	in.FS = fsys
@@ -210,15 +209,16 @@ func (s *Store) ID() uuid.UUID { return s.id }
 
 // Acquire takes a lock within the configured lock timeout.
 func (s *Store) Acquire(ctx context.Context, lock vfs.Lock) error {
-	return s.Within(ctx, lock.Acquire)
+	return s.AcquireWith(ctx, lock.Acquire)
 }
 
 // acquireShared takes a shared lock within the configured lock timeout.
 func (s *Store) acquireShared(ctx context.Context, lock vfs.Lock) error {
-	return s.Within(ctx, lock.AcquireShared)
+	return s.AcquireWith(ctx, lock.AcquireShared)
 }
 
-func (s *Store) Within(ctx context.Context, acquire func(context.Context) error) error {
+// AcquireWith runs acquire, which takes a lock, within the configured lock timeout. It fails with [ErrLocked].
+func (s *Store) AcquireWith(ctx context.Context, acquire func(context.Context) error) error {
 	if err := ctx.Err(); err != nil {
 		return err
 	}
@@ -245,15 +245,15 @@ func (s *Store) IDs() iter.Seq2[uuid.UUID, error] {
 	}
 }
 
-// Names reports whether part, in lower case, names an id: as its beginning, its end, or the beginning of its last group of
-// digits, which lists show.
-func Names(part string, id uuid.UUID) bool {
+// MatchesID reports whether part, in lower case, names an id: as its beginning, its end, or the beginning of its last
+// group of digits, which lists show.
+func MatchesID(part string, id uuid.UUID) bool {
 	text := id.String()
 	return strings.HasPrefix(text, part) || strings.HasSuffix(text, part) || strings.HasPrefix(text[strings.LastIndexByte(text, '-')+1:], part)
 }
 
-// Resolve returns the context, also a legacy one, that ref names: a full id, or a unique part of one (see names). It
-// fails with [ErrNotExist], or with an [*AmbiguousError] that lists the candidates.
+// Resolve returns the context, also a legacy one, that ref names: a full id, or a unique part of one (see [MatchesID]).
+// It fails with [ErrNotExist], or with an [*AmbiguousError] that lists the candidates.
 func (s *Store) Resolve(ref string) (uuid.UUID, error) {
 	fail := func(err error) (uuid.UUID, error) { return uuid.Nil, Wrap(Error{Op: "find", Path: s.path}, err) }
 	if id, err := uuid.Parse(ref); err == nil && len(ref) == 36 {
@@ -279,7 +279,7 @@ func (s *Store) Resolve(ref string) (uuid.UUID, error) {
 		if err != nil {
 			return fail(err)
 		}
-		if !Names(part, e.id) || slices.Contains(found, e.id) {
+		if !MatchesID(part, e.id) || slices.Contains(found, e.id) {
 			continue
 		}
 		if _, ok := s.legacyAt(e.id); e.folder || ok {
@@ -306,10 +306,4 @@ type AmbiguousError struct {
 
 func (e *AmbiguousError) Error() string {
 	return fmt.Sprintf("%q could be any of %d %s", e.Ref, len(e.Matches), e.Of)
-}
-
-// Exists reports whether dir has a ctxdir.json, and so looks like a store.
-func Exists(dir string) bool {
-	info, err := os.Lstat(filepath.Join(dir, StoreFile))
-	return err == nil && info.Mode().IsRegular()
 }

@@ -85,10 +85,10 @@ func holdsContexts(fsys vfs.FS) (some bool) {
 	return some
 }
 
-// toldID returns the store id that most contexts record, from at most so many contexts. Without any it returns a new
+// recordedID returns the store id that most contexts record, from at most limit contexts. Without any it returns a new
 // id. Where a context is of a newer program, the error wraps ErrFormat: the store may be newer too.
-func toldID(fsys vfs.FS, most int) (id uuid.UUID, err error) {
-	told := map[uuid.UUID]int{}
+func recordedID(fsys vfs.FS, limit int) (id uuid.UUID, err error) {
+	counts := map[uuid.UUID]int{}
 	look := func(name string) bool {
 		var dir vfs.FS
 		if dir, err = fsys.Sub(name); err != nil {
@@ -97,16 +97,16 @@ func toldID(fsys vfs.FS, most int) (id uuid.UUID, err error) {
 		defer dir.Close()
 		var of uuid.UUID
 		if of, err = index.StoreOf(dir); err == nil && of != uuid.Nil {
-			told[of]++
+			counts[of]++
 		}
-		most--
-		return err == nil && most > 0
+		limit--
+		return err == nil && limit > 0
 	}
 	if lerr := contextFolders(fsys, look); err == nil {
 		err = lerr
 	}
-	for of, n := range told {
-		if n > told[id] || n == told[id] && bytes.Compare(of[:], id[:]) < 0 {
+	for of, n := range counts {
+		if n > counts[id] || n == counts[id] && bytes.Compare(of[:], id[:]) < 0 {
 			id = of
 		}
 	}
@@ -116,8 +116,8 @@ func toldID(fsys vfs.FS, most int) (id uuid.UUID, err error) {
 	return id, err
 }
 
-// fewContexts bounds the contexts that a read-only open reads to find the store's id.
-const fewContexts = 64
+// maxContextsAtOpen bounds the contexts that a read-only open reads to find the store's id.
+const maxContextsAtOpen = 64
 
 // Problem returns why the store opened read-only: an error that wraps [ErrStoreFile], nil for a healthy store.
 func (s *Store) Problem() error { return Wrap(Error{Op: "open", Path: s.path}, s.problem) }
@@ -163,7 +163,7 @@ func RepairStore(dir string, opts ...Option) (r Repaired, done bool, err error) 
 	if !errors.Is(why, ErrStoreFile) {
 		return fail(why) // another process repaired it first
 	}
-	id, err := toldID(fsys, maxContexts)
+	id, err := recordedID(fsys, maxContextsAtRepair)
 	if err == nil {
 		err = s.writeStoreFile(id, settings{})
 	}
@@ -177,11 +177,11 @@ func RepairStore(dir string, opts ...Option) (r Repaired, done bool, err error) 
 	}, true, nil
 }
 
-// maxContexts bounds the contexts that a repair reads.
-const maxContexts = 1 << 30
+// maxContextsAtRepair bounds the contexts that a repair reads.
+const maxContextsAtRepair = 1 << 30
 
 // writeStoreFile writes ctxdir.json durably and moves an old one to the trash. The caller holds the store's lock.
-func (s *Store) writeStoreFile(id uuid.UUID, told settings) error {
+func (s *Store) writeStoreFile(id uuid.UUID, values settings) error {
 	if _, err := s.FS.Lstat(StoreFile); err == nil {
 		item := ctxfolder.TrashItem{Kind: ctxfolder.TrashDamaged, Name: StoreFile}
 		_, err := ctxfolder.IntoTrash(s.FS, item, func(folder string) error { return s.FS.Rename(StoreFile, folder+"/"+StoreFile) })
@@ -191,7 +191,7 @@ func (s *Store) writeStoreFile(id uuid.UUID, told settings) error {
 	}
 	b, err := json.MarshalIndent(StoreInfo{
 		Version: StoreVersion, ID: id, CreatedAt: time.Now().UTC(),
-		Features: features{[]string{}, []string{}, []string{}}, Settings: told,
+		Features: features{[]string{}, []string{}, []string{}}, Settings: values,
 	}, "", "  ")
 	if err != nil {
 		return err

@@ -17,7 +17,7 @@ import (
 )
 
 const (
-	SummariesFile    = "summaries.jsonl"
+	SummariesFile    = "summaries.jsonl" // the cache of [Store.List]
 	summariesVersion = "summaries/1"
 	maxSummaries     = 256 << 20
 )
@@ -25,42 +25,43 @@ const (
 // summaries is the cache that makes a list cheap: for each context what the list shows, and the state of the files from
 // which it was read. It can be deleted at any time.
 type summaries struct {
-	known map[uuid.UUID]*remembered
+	known map[uuid.UUID]*cachedSummary
 	fresh int // number of entries that the file does not have
 }
 
-// remembered is a summary and the state of its files: metadata.json, index.json and the newest journal. No newer
+// cachedSummary is a summary and the state of its files: metadata.json, index.json and the newest journal. No newer
 // journal existed.
-type remembered struct {
-	Context  uuid.UUID `json:"context"`
-	Journal  uint64    `json:"journal"`
-	Files    [3]look   `json:"files"`
-	Title    string    `json:"title"`
-	Branches int       `json:"branches"`
-	Active   string    `json:"active_branch"`
-	Messages int64     `json:"messages"`
-	Bytes    int64     `json:"bytes"`
-	Archived int64     `json:"archived_bytes,omitempty"`
-	Created  time.Time `json:"created_at"`
-	Updated  time.Time `json:"updated_at"`
-	Format   string    `json:"format,omitempty"` // of a legacy context: then the files are it, or its context.json and its pool
+type cachedSummary struct {
+	Context  uuid.UUID    `json:"context"`
+	Journal  uint64       `json:"journal"`
+	Files    [3]fileState `json:"files"`
+	Title    string       `json:"title"`
+	Branches int          `json:"branches"`
+	Active   string       `json:"active_branch"`
+	Messages int64        `json:"messages"`
+	Bytes    int64        `json:"bytes"`
+	Archived int64        `json:"archived_bytes,omitempty"`
+	Created  time.Time    `json:"created_at"`
+	Updated  time.Time    `json:"updated_at"`
+	Format   string       `json:"format,omitempty"` // of a legacy context: then the files are it, or its context.json and its pool
 
 	used bool
 }
 
-// look is the state of a file.
-type look struct {
+// fileState is the state of a file.
+type fileState struct {
 	Number uint64 `json:"n"`
 	Size   int64  `json:"size"`
 	At     int64  `json:"at"` // modification time, nanoseconds since 1970
 }
 
-// Racy is the age from which the time of a change distinguishes it from a later one, on the coarsest clock of a file
-// system.
-const Racy = 2 * time.Second
+// TimeResolution is the age from which the time of a change distinguishes it from a later one, on the coarsest clock of
+// a file system.
+const TimeResolution = 2 * time.Second
 
-// looks returns the present state of a context's files. ok is false when a file is missing or a newer journal exists.
-func (s *Store) looks(id uuid.UUID, journal uint64) (files [3]look, ok bool) {
+// fileStates returns the present state of a context's files. ok is false when a file is missing or a newer journal
+// exists.
+func (s *Store) fileStates(id uuid.UUID, journal uint64) (files [3]fileState, ok bool) {
 	infos, err := vfs.LstatIn(s.FS, id.String(), ctxfolder.MetadataFile, ctxfolder.IndexFile,
 		ctxfolder.JournalFile(journal), ctxfolder.JournalFile(journal+1))
 	if err != nil || infos[3] != nil {
@@ -70,33 +71,34 @@ func (s *Store) looks(id uuid.UUID, journal uint64) (files [3]look, ok bool) {
 		if infos[i] == nil || !infos[i].Mode().IsRegular() {
 			return files, false
 		}
-		files[i] = look{vfs.Number(infos[i]), infos[i].Size(), infos[i].ModTime().UnixNano()}
+		files[i] = fileState{vfs.Number(infos[i]), infos[i].Size(), infos[i].ModTime().UnixNano()}
 	}
 	return files, true
 }
 
-// remembered returns the cached summary of a context if its files are unchanged.
-func (s *Store) remembered(known *summaries, id uuid.UUID) (Summary, bool) {
+// cachedSummary returns the cached summary of a context if its files are unchanged.
+func (s *Store) cachedSummary(known *summaries, id uuid.UUID) (Summary, bool) {
 	r := known.known[id]
 	if r == nil || r.Format != "" {
 		return Summary{}, false
 	}
 	r.used = true
-	if now, ok := s.looks(id, r.Journal); !ok || now != r.Files {
+	if now, ok := s.fileStates(id, r.Journal); !ok || now != r.Files {
 		return Summary{}, false
 	}
 	return r.summary(), true
 }
 
-func (r *remembered) summary() Summary {
+func (r *cachedSummary) summary() Summary {
 	return Summary{
 		ID: r.Context, Title: r.Title, Branches: r.Branches, ActiveBranch: r.Active, Messages: r.Messages, Bytes: r.Bytes, Archived: r.Archived,
 		CreatedAt: r.Created, UpdatedAt: r.Updated, Format: LegacyFormat(r.Format),
 	}
 }
 
-// looksLegacy is looks for a legacy context. It misses an edit of a node's file, which the list does not show.
-func (s *Store) looksLegacy(name string) (files [3]look, ok bool) {
+// legacyFileStates is fileStates for a legacy context. It misses an edit of a node's file, which the list does not
+// show.
+func (s *Store) legacyFileStates(name string) (files [3]fileState, ok bool) {
 	names := []string{name}
 	if !strings.HasSuffix(name, ".json") {
 		names = []string{name + "/" + legacy.ContextFile, name + "/" + legacy.PoolFolder}
@@ -106,31 +108,31 @@ func (s *Store) looksLegacy(name string) (files [3]look, ok bool) {
 		if err != nil {
 			return files, false
 		}
-		files[i] = look{vfs.Number(info), info.Size(), info.ModTime().UnixNano()}
+		files[i] = fileState{vfs.Number(info), info.Size(), info.ModTime().UnixNano()}
 	}
 	return files, true
 }
 
-// remember caches a new summary, unless its files changed meanwhile, or so recently that a later change could look the
-// same.
-func (s *Store) remember(known *summaries, before [3]look, journal uint64, sum Summary) {
+// cacheSummary caches a new summary, unless its files changed meanwhile, or so recently that a later change could look
+// the same.
+func (s *Store) cacheSummary(known *summaries, before [3]fileState, journal uint64, sum Summary) {
 	delete(known.known, sum.ID)
-	now, ok := s.looks(sum.ID, journal)
-	s.rememberLooking(known, before, now, ok, journal, sum)
+	now, ok := s.fileStates(sum.ID, journal)
+	s.cacheSummaryAt(known, before, now, ok, journal, sum)
 }
 
-// rememberLooking is remember with the present state of the files.
-func (s *Store) rememberLooking(known *summaries, before, now [3]look, ok bool, journal uint64, sum Summary) {
+// cacheSummaryAt is cacheSummary with the present state of the files.
+func (s *Store) cacheSummaryAt(known *summaries, before, now [3]fileState, ok bool, journal uint64, sum Summary) {
 	if !ok || now != before || sum.Problem != nil {
 		return
 	}
 	for _, f := range now {
-		if f != (look{}) && time.Since(time.Unix(0, f.At)) < Racy {
+		if f != (fileState{}) && time.Since(time.Unix(0, f.At)) < TimeResolution {
 			return
 		}
 	}
 	known.fresh++
-	known.known[sum.ID] = &remembered{
+	known.known[sum.ID] = &cachedSummary{
 		Context:  sum.ID,
 		Journal:  journal,
 		Files:    now,
@@ -149,7 +151,7 @@ func (s *Store) rememberLooking(known *summaries, before, now [3]look, ok bool, 
 
 // readSummaries reads the cache. It ignores a damaged one.
 func (s *Store) readSummaries() *summaries {
-	known := &summaries{known: map[uuid.UUID]*remembered{}}
+	known := &summaries{known: map[uuid.UUID]*cachedSummary{}}
 	b, err := vfs.ReadFile(s.FS, SummariesFile, maxSummaries)
 	if err != nil {
 		return known
@@ -159,7 +161,7 @@ func (s *Store) readSummaries() *summaries {
 		return known
 	}
 	for line := range bytes.Lines(rest) {
-		var r remembered
+		var r cachedSummary
 		if err := json.Unmarshal(line, &r); err != nil {
 			return known
 		}
@@ -184,11 +186,11 @@ func (s *Store) summariesHead(rest []byte) []byte {
 // writeSummaries replaces the cache when many entries are new. Nothing is synced: a torn file has the wrong checksum.
 // Concurrent lists each write their own file.
 func (s *Store) writeSummaries(known *summaries) {
-	maps.DeleteFunc(known.known, func(_ uuid.UUID, r *remembered) bool { return !r.used })
+	maps.DeleteFunc(known.known, func(_ uuid.UUID, r *cachedSummary) bool { return !r.used })
 	if s.ReadOnly || known.fresh <= len(known.known)/16 {
 		return
 	}
-	all := slices.SortedFunc(maps.Values(known.known), func(a, b *remembered) int { return bytes.Compare(a.Context[:], b.Context[:]) })
+	all := slices.SortedFunc(maps.Values(known.known), func(a, b *cachedSummary) int { return bytes.Compare(a.Context[:], b.Context[:]) })
 	var rest []byte
 	for _, r := range all {
 		line, err := json.Marshal(r)

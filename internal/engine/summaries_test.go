@@ -32,8 +32,8 @@ func old(t *testing.T, dir string, ids ...uuid.UUID) {
 	}
 }
 
-// TestListFromTheCache: a list shows the same with the cache as without, after any change, and reads nothing of contexts that
-// did not change.
+// TestListFromTheCache: a list shows the same with the cache as without, after any change, and reads nothing of
+// contexts that did not change.
 func TestListFromTheCache(t *testing.T) {
 	ctx := context.Background()
 	dir := t.TempDir()
@@ -41,7 +41,7 @@ func TestListFromTheCache(t *testing.T) {
 	var ids []uuid.UUID
 	for i := range 3 {
 		c := kit.Must[*engine.Context](t)(s.Create(ctx, engine.Metadata{Title: string(rune('a' + i))}))
-		kit.Must[engine.Appended](t)(c.Active().Append(ctx, engine.Draft{Body: []byte(`{"n":1}`)}))
+		kit.Append(t, c.Active(), engine.Draft{Body: []byte(`{"n":1}`)})
 		ids = append(ids, c.ID())
 		if err := c.Close(); err != nil {
 			t.Fatal(err)

@@ -5,7 +5,7 @@ import (
 	"github.com/google/uuid"
 )
 
-// Gaps returns what recognises the lines of messages to erase in a trash item.
-func Gaps(ids map[uuid.UUID]bool) func(line []byte) (trash.Gap, bool) {
-	return (&erasing{ids: ids}).gaps()
+// GapFinder returns what recognises the lines of messages to erase in a trash item.
+func GapFinder(ids map[uuid.UUID]bool) func(line []byte) (trash.Gap, bool) {
+	return (&eraser{ids: ids}).gapFinder()
 }

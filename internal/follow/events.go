@@ -58,7 +58,7 @@ type Event struct {
 // changes returns the events of a new version of the metadata: first those of branches, in the order of the new
 // version, then those of the rest.
 func changes(was, now *engine.Metadata) (events []Event) {
-	tell := func(kind EventKind, branch, old string) {
+	add := func(kind EventKind, branch, old string) {
 		events = append(events, Event{Kind: kind, Branch: branch, Was: old, Metadata: now, Before: was, At: now.UpdatedAt})
 	}
 	active, prompts := was.ActiveBranch, false
@@ -73,39 +73,39 @@ func changes(was, now *engine.Metadata) (events []Event) {
 		}
 		switch {
 		case old == nil:
-			tell(BranchCreated, b.Name, "")
+			add(BranchCreated, b.Name, "")
 			continue
 		case old.Line != b.Line:
-			tell(BranchMoved, b.Name, "")
+			add(BranchMoved, b.Name, "")
 		case old.Name != b.Name:
-			tell(BranchRenamed, b.Name, old.Name)
+			add(BranchRenamed, b.Name, old.Name)
 			if active == old.Name {
 				active = b.Name
 			}
 		}
 		kept[old.Name] = true
-		prompts = prompts || !alikeText(old.SystemPrompt, b.SystemPrompt) || !alike(&old.Extra, &b.Extra)
+		prompts = prompts || !sameText(old.SystemPrompt, b.SystemPrompt) || !sameJSON(&old.Extra, &b.Extra)
 	}
 	for i := range was.Branches {
 		if b := &was.Branches[i]; !kept[b.Name] {
-			tell(BranchRemoved, b.Name, "")
+			add(BranchRemoved, b.Name, "")
 		}
 	}
-	if prompts || active != now.ActiveBranch || was.Title != now.Title || was.ParentID != now.ParentID || !alikeText(was.State, now.State) ||
-		!alike(&was.Config, &now.Config) || !alike(&was.Extra, &now.Extra) {
-		tell(MetadataChanged, "", "")
+	if prompts || active != now.ActiveBranch || was.Title != now.Title || was.ParentID != now.ParentID || !sameText(was.State, now.State) ||
+		!sameJSON(&was.Config, &now.Config) || !sameJSON(&was.Extra, &now.Extra) {
+		add(MetadataChanged, "", "")
 	}
 	return events
 }
 
-// alike reports whether a and b are the same JSON but for white space.
-func alike(a, b json.Marshaler) bool {
+// sameJSON reports whether a and b are the same JSON but for white space.
+func sameJSON(a, b json.Marshaler) bool {
 	x, err := a.MarshalJSON()
 	y, yerr := b.MarshalJSON()
-	return err == nil && yerr == nil && alikeText(x, y)
+	return err == nil && yerr == nil && sameText(x, y)
 }
 
-func alikeText(a, b []byte) bool {
+func sameText(a, b []byte) bool {
 	if bytes.Equal(a, b) {
 		return true
 	}

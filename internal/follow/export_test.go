@@ -2,8 +2,8 @@ package follow
 
 // Bounds of a watcher.
 const (
-	MostAwake = mostAwake
-	Turn      = turn
+	MaxAwake   = maxAwake
+	TurnEvents = turnEvents
 )
 
 // Awake returns the number of contexts that a watcher may hold open.

@@ -8,6 +8,6 @@ import (
 )
 
 // From is Migrate for a legacy context in any folder.
-func From(ctx context.Context, s *engine.Store, from vfs.FS, name, path string) (Migrated, error) {
-	return (&migrating{s: s, from: from, name: name, path: path}).run(ctx)
+func From(ctx context.Context, s *engine.Store, from vfs.FS, name, path string) (Result, error) {
+	return (&migration{s: s, from: from, name: name, path: path}).run(ctx)
 }

@@ -12,9 +12,9 @@ import (
 // scratchStore makes a store for temporary contexts: in staging/, where a sweep removes leftovers, or in the temporary
 // folder where staging/ is not writable or the store is read-only. remove closes and removes the store.
 func scratchStore(like *engine.Store) (s *engine.Store, remove func(), err error) {
-	threshold := like.TextThreshold()
 	opts := []engine.Option{
-		engine.WithDurability(engine.Relaxed), engine.WithFoldBytes(-1), engine.WithTextThreshold(threshold), engine.WithMaxMessage(like.Options.MaxMessage), engine.WithPool(like.Options.Pool),
+		engine.WithDurability(engine.Relaxed), engine.WithFoldBytes(-1), engine.WithTextThreshold(like.TextThreshold()),
+		engine.WithMaxMessage(like.Options.MaxMessage), engine.WithPool(like.Options.Pool),
 	}
 	in, drop, err := scratchFolder(like)
 	if err == nil {

@@ -88,7 +88,7 @@ func TestInTheWay(t *testing.T) {
 						t.Fatal(err)
 					}
 					body := `{"text":"` + text + `"}`
-					id := kit.Must[engine.Appended](t)(c.Active().Append(ctx, engine.Draft{Body: []byte(body)}, engine.TextThreshold(100))).ID
+					id := kit.Must[engine.AppendResult](t)(c.Active().Append(ctx, engine.Draft{Body: []byte(body)}, engine.TextThreshold(100))).ID
 					if err := c.Fold(ctx); err != nil {
 						t.Fatal(err)
 					}

@@ -31,11 +31,11 @@ func TestBodiesComeBack(t *testing.T) {
 			for _, b := range bodies[1:] {
 				drafts = append(drafts, engine.Draft{Body: []byte(b)})
 			}
-			kit.Must[engine.Appended](t)(c.Active().Append(ctx, engine.Draft{Body: []byte(bodies[0])}))
-			kit.Must[[]engine.Result](t)(c.Active().AppendBatch(ctx, drafts))
+			kit.Append(t, c.Active(), engine.Draft{Body: []byte(bodies[0])})
+			kit.Must[[]engine.BatchResult](t)(c.Active().AppendBatch(ctx, drafts))
 			compare := func(stage string, c *engine.Context) {
 				t.Helper()
-				ms := kit.Must[[]*engine.Message](t)(c.Active().Load(ctx))
+				ms := kit.Load(t, c.Active())
 				all, err := engine.ResolveAll(ctx, ms)
 				if err != nil || len(ms) != len(bodies) {
 					t.Fatalf("%s: %d messages, %v", stage, len(ms), err)
@@ -87,12 +87,12 @@ func TestOnePayloadOneBlob(t *testing.T) {
 		`{"type":"image","source":{"type":"base64","media_type":"image/png","data":"` + kit.Picture(3, 20_000) + `"}},` +
 		`{"type":"text","text":"%d"}]}`
 	for i := range 200 {
-		kit.Must[engine.Appended](t)(c.Active().Append(ctx, engine.Draft{Body: fmt.Appendf(nil, img, i)}))
+		kit.Append(t, c.Active(), engine.Draft{Body: fmt.Appendf(nil, img, i)})
 	}
 	answer := `{"role":"assistant","content":"` + strings.Repeat("because ", 1000) + `"}`
 	for i := range 6 {
 		b := kit.Must[*engine.Branch](t)(c.Active().Fork(ctx, fmt.Sprint("fork", i), 10))
-		kit.Must[engine.Appended](t)(b.Append(ctx, engine.Draft{Body: []byte(answer)}))
+		kit.Append(t, b, engine.Draft{Body: []byte(answer)})
 	}
 	if err := c.Fold(ctx); err != nil {
 		t.Fatal(err)
@@ -128,18 +128,18 @@ func TestMissingBlob(t *testing.T) {
 			dir := filepath.Dir(folder)
 			first := `{"role":"tool","content":"` + strings.Repeat("abcdefg ", 1000) + `","keep":"me"}`
 			second := `{"role":"tool","content":"` + strings.Repeat("hijklmn ", 1000) + `"}`
-			kit.Must[engine.Appended](t)(c.Active().Append(ctx, engine.Draft{Body: []byte(first)}))
+			kit.Append(t, c.Active(), engine.Draft{Body: []byte(first)})
 			if err := c.Fold(ctx); err != nil {
 				t.Fatal(err)
 			}
 			paths := kit.BlobFiles(t, dir)
-			kit.Must[engine.Appended](t)(c.Active().Append(ctx, engine.Draft{Body: []byte(second)}))
+			kit.Append(t, c.Active(), engine.Draft{Body: []byte(second)})
 			if err := errors.Join(c.Fold(ctx), spoil(paths[0])); err != nil {
 				t.Fatal(err)
 			}
 			fresh := kit.Must[*engine.Context](t)(kit.Must[*engine.Store](t)(kit.Open(dir)).Context(ctx, c.ID()))
 			defer fresh.Close()
-			ms := kit.Must[[]*engine.Message](t)(fresh.Active().Load(ctx))
+			ms := kit.Load(t, fresh.Active())
 			body, err := ms[0].Body(ctx)
 			var u *engine.UnavailableError
 			if !errors.As(err, &u) || u.Ref.Size != 8000 || !strings.Contains(string(body), `"keep":"me"`) || ms[0].Unavailable != nil {
@@ -149,11 +149,11 @@ func TestMissingBlob(t *testing.T) {
 				t.Errorf("the other message: %.80s", kit.BodyOf(ms[1]))
 			}
 			// Appending the payload again heals it.
-			kit.Must[engine.Appended](t)(c.Active().Append(ctx, engine.Draft{ID: uuid.New(), Body: []byte(first)}))
+			kit.Append(t, c.Active(), engine.Draft{ID: uuid.New(), Body: []byte(first)})
 			if err := c.Fold(ctx); err != nil {
 				t.Fatal(err)
 			}
-			if got := kit.BodyOf(kit.Must[[]*engine.Message](t)(fresh.Active().Load(ctx))[0]); got != first {
+			if got := kit.BodyOf(kit.Load(t, fresh.Active())[0]); got != first {
 				t.Errorf("after the payload came again: %.80s", got)
 			}
 		})
@@ -169,14 +169,14 @@ func flip(path string, at int) error {
 	return os.WriteFile(path, b, 0o600)
 }
 
-// TestEditedReference: a string put back by hand in the place of its reference is valid, and the next write of the message
-// moves it again.
+// TestEditedReference: a string put back by hand in the place of its reference is valid, and the next write of the
+// message moves it again.
 func TestEditedReference(t *testing.T) {
 	ctx := context.Background()
 	c, folder := kit.NewContext(t, engine.WithTextThreshold(1<<10))
 	text := strings.Repeat("something long ", 200)
 	body := `{"role":"tool","content":"` + text + `","n":1}`
-	at := kit.Must[engine.Appended](t)(c.Active().Append(ctx, engine.Draft{Body: []byte(body)}))
+	at := kit.Append(t, c.Active(), engine.Draft{Body: []byte(body)})
 	if err := c.Fold(ctx); err != nil {
 		t.Fatal(err)
 	}
@@ -218,8 +218,8 @@ func TestAttachments(t *testing.T) {
 			Attachments: []engine.Attachment{{At: "/content/1/data", MediaType: "application/x", Open: open}},
 		}
 		want := `{"role":"user","content":[{"text":""},{"data":"` + base64.StdEncoding.EncodeToString(content) + `"}]}`
-		at := kit.Must[engine.Appended](t)(c.Active().Append(ctx, d))
-		again := kit.Must[engine.Appended](t)(c.Active().Append(ctx, d))
+		at := kit.Append(t, c.Active(), d)
+		again := kit.Append(t, c.Active(), d)
 		m := kit.Must[*engine.Message](t)(c.Active().Message(ctx, at.ID))
 		refs, err := m.Payloads()
 		if err != nil || kit.BodyOf(m) != want || !again.Existed || len(m.Stored) > 2000 || refs[len(refs)-1].MediaType != "application/x" {
@@ -232,7 +232,7 @@ func TestAttachments(t *testing.T) {
 func TestReadOnlyMakesNoBlob(t *testing.T) {
 	ctx := context.Background()
 	c, folder := kit.NewContext(t)
-	at := kit.Must[engine.Appended](t)(c.Active().Append(ctx, engine.Draft{Body: []byte(`{"n":1}`)}))
+	at := kit.Append(t, c.Active(), engine.Draft{Body: []byte(`{"n":1}`)})
 	dir := filepath.Dir(folder)
 	before := kit.Tree(t, dir)
 	s := kit.Must[*engine.Store](t)(kit.Open(dir, engine.ReadOnly()))
@@ -256,7 +256,7 @@ func TestReadOnlyMakesNoBlob(t *testing.T) {
 func TestLongEdit(t *testing.T) {
 	ctx := context.Background()
 	c, folder := kit.NewContext(t, engine.WithTextThreshold(-1))
-	at := kit.Must[engine.Appended](t)(c.Active().Append(ctx, engine.Draft{Body: []byte(`{"text":"` + strings.Repeat("long ", 400_000) + `"}`)}))
+	at := kit.Append(t, c.Active(), engine.Draft{Body: []byte(`{"text":"` + strings.Repeat("long ", 400_000) + `"}`)})
 	path := filepath.Join(folder, "messages", "branch-main", at.ID.String()+".json")
 	raw, err := os.ReadFile(path)
 	if err != nil {

@@ -22,17 +22,18 @@ func TestCollectCosts(t *testing.T) {
 		var names []string
 		for i := range 4 {
 			c := kit.Must[*engine.Context](t)(k.store.Create(ctx, engine.Metadata{ID: kit.TestID(60000 + i)}))
-			at := kit.Must[engine.Appended](t)(c.Active().Append(ctx, engine.Draft{Body: []byte(kit.LargeBody("a"))}))
+			at := kit.Append(t, c.Active(), engine.Draft{Body: []byte(kit.LargeBody("a"))})
 			kit.Check(t, c.Active().Replace(ctx, at.ID, engine.Draft{Body: []byte(kit.LargeBody("b"))}))
 			gone := kit.Must[*engine.Branch](t)(c.Active().Fork(ctx, "gone", 1))
 			kit.Fill(t, gone, 3)
 			kit.Check(t, c.Remove(ctx, "gone"), c.Close())
 			names = append(names, c.ID().String())
 		}
-		kit.Finish(t, trash.Collect(ctx, k.store, trash.Collecting{Grace: trash.DefaultGrace})) // from now on there is an item of each kind, and nothing to do
+		// From now on there is an item of each kind, and nothing to do.
+		kit.Finish(t, trash.Collect(ctx, k.store, trash.CollectOptions{Grace: trash.DefaultGrace}))
 		opened, listed := map[string]int{}, map[string]int{}
 		for _, o := range k.during(func() {
-			kit.Finish(t, trash.Collect(ctx, k.store, trash.Collecting{Grace: trash.DefaultGrace, DryRun: dry}))
+			kit.Finish(t, trash.Collect(ctx, k.store, trash.CollectOptions{Grace: trash.DefaultGrace, DryRun: dry}))
 		}) {
 			switch o.Kind {
 			case crashfs.KindOpen:
@@ -70,7 +71,7 @@ func TestReadOnlyCosts(t *testing.T) {
 	for i := range 3 {
 		c := kit.Must[*engine.Context](t)(k.store.Create(ctx, engine.Metadata{ID: kit.TestID(60000 + i)}))
 		kit.Fill(t, c.Active(), 20)
-		kit.Must[engine.Appended](t)(c.Active().Append(ctx, engine.Draft{Body: []byte(kit.LargeBody("a"))}))
+		kit.Append(t, c.Active(), engine.Draft{Body: []byte(kit.LargeBody("a"))})
 		kit.Must[*engine.Branch](t)(c.Active().Fork(ctx, "alt", 5))
 		kit.Check(t, c.Fold(ctx), c.Close())
 	}

@@ -101,7 +101,7 @@ func TestBlobBytesCosts(t *testing.T) {
 	defer c.Close()
 	kit.Fill(t, c.Active(), 100)
 	fork := kit.Must[*engine.Branch](t)(c.Active().Fork(ctx, "f", 50))
-	kit.Must[engine.Appended](t)(fork.Append(ctx, engine.Draft{Body: []byte(`{"text":"` + strings.Repeat("x", 5000) + `"}`)}))
+	kit.Append(t, fork, engine.Draft{Body: []byte(`{"text":"` + strings.Repeat("x", 5000) + `"}`)})
 	kit.Fill(t, fork, 20)
 	if err := c.Fold(ctx); err != nil {
 		t.Fatal(err)

@@ -72,11 +72,11 @@ func TestAppendCosts(t *testing.T) {
 	}
 	kit.Fill(t, c.Active(), 1)
 	for name, do := range map[string]func(){
-		"append": func() { kit.Must[engine.Appended](t)(c.Active().Append(ctx, engine.Draft{Body: []byte(`{"a":1}`)})) },
+		"append": func() { kit.Append(t, c.Active(), engine.Draft{Body: []byte(`{"a":1}`)}) },
 		"batch":  func() { kit.Fill(t, c.Active(), 50) },
 		"cold": func() {
 			cold := kit.Must[*engine.Context](t)(k.store.Context(ctx, c.ID()))
-			kit.Must[engine.Appended](t)(cold.Active().Append(ctx, engine.Draft{Body: []byte(`{"a":1}`)}))
+			kit.Append(t, cold.Active(), engine.Draft{Body: []byte(`{"a":1}`)})
 			if err := cold.Close(); err != nil {
 				t.Fatal(err)
 			}
@@ -191,7 +191,7 @@ func TestPoolIsBounded(t *testing.T) {
 	c := kit.Must[*engine.Context](t)(k.store.Create(ctx, engine.Metadata{}))
 	defer c.Close()
 	kit.Fill(t, c.Active(), 200)
-	kit.Must[[]*engine.Message](t)(c.Active().Load(ctx))
+	kit.Load(t, c.Active())
 	if size := k.store.Pool.Size(); size == 0 || size > 20_000 {
 		t.Errorf("the pool holds %d bytes", size)
 	}

@@ -34,7 +34,7 @@ func TestRenameOntoAFolderThatIsThere(t *testing.T) {
 	if err := os.Mkdir(stray, 0o700); err != nil {
 		t.Fatal(err)
 	}
-	ms := kit.Must[[]*engine.Message](t)(a.Load(ctx))
+	ms := kit.Load(t, a)
 	for _, name := range []string{"note.txt", ms[0].ID.String() + ".json"} {
 		if err := os.WriteFile(filepath.Join(stray, name), []byte("by hand"), 0o600); err != nil {
 			t.Fatal(err)
@@ -47,7 +47,7 @@ func TestRenameOntoAFolderThatIsThere(t *testing.T) {
 	again := kit.Must[*engine.Context](t)(c.Store.Context(ctx, c.ID()))
 	defer again.Close()
 	unavailable := 0
-	for i, m := range kit.Must[[]*engine.Message](t)(kit.Must[*engine.Branch](t)(again.Branch("b")).Load(ctx)) {
+	for i, m := range kit.Load(t, kit.Must[*engine.Branch](t)(again.Branch("b"))) {
 		if m.ID != ms[i].ID {
 			t.Errorf("position %d: %s", i, m.ID)
 		}
@@ -100,7 +100,7 @@ func TestWhatIsAcknowledgedCanBeRead(t *testing.T) {
 		t.Helper()
 		again := kit.Must[*engine.Context](t)(c.Store.Context(ctx, c.ID()))
 		defer again.Close()
-		ms := kit.Must[[]*engine.Message](t)(again.Active().Load(ctx))
+		ms := kit.Load(t, again.Active())
 		if len(ms) != len(stored) {
 			t.Fatalf("%s: %d messages, wanted %d", stage, len(ms), len(stored))
 		}
@@ -134,7 +134,7 @@ func TestDamagedRecordsOfOtherLines(t *testing.T) {
 		kit.Fill(t, fork, 1)
 		kit.Fill(t, fork, 1)
 		kit.Fill(t, c.Active(), 1)
-		want := kit.Must[[]*engine.Message](t)(fork.Load(ctx))
+		want := kit.Load(t, fork)
 		if err := c.Close(); err != nil {
 			t.Fatal(err)
 		}
@@ -151,7 +151,7 @@ func TestDamagedRecordsOfOtherLines(t *testing.T) {
 		again := kit.Must[*engine.Context](t)(c.Store.Context(ctx, c.ID()))
 		b := kit.Must[*engine.Branch](t)(again.Branch("f"))
 		for range 2 {
-			got := kit.Must[[]*engine.Message](t)(b.Load(ctx))
+			got := kit.Load(t, b)
 			if len(got) < 3 {
 				t.Fatalf("record %d: %d messages", which, len(got))
 			}
@@ -160,7 +160,7 @@ func TestDamagedRecordsOfOtherLines(t *testing.T) {
 					t.Errorf("record %d, position %d: %+v", which, i, got[i])
 				}
 			}
-			if at := kit.Must[engine.Appended](t)(b.Append(ctx, engine.Draft{Body: []byte(`{}`)})); at.Position != int64(len(got)) {
+			if at := kit.Append(t, b, engine.Draft{Body: []byte(`{}`)}); at.Position != int64(len(got)) {
 				t.Errorf("record %d: appended at %d", which, at.Position)
 			}
 			if err := again.Fold(ctx); err != nil {
@@ -239,13 +239,13 @@ func TestWrongKindOfFile(t *testing.T) {
 	}
 }
 
-// TestDamagedPayloadRecord: a payload whose record is damaged in the journal costs that payload, if nothing else has it, and
-// none of those behind it; the journal is kept in trash.
+// TestDamagedPayloadRecord: a payload whose record is damaged in the journal costs that payload, if nothing else has
+// it, and none of those behind it; the journal is kept in trash.
 func TestDamagedPayloadRecord(t *testing.T) {
 	ctx := context.Background()
 	c, dir := kit.NewContext(t, engine.WithFoldBytes(-1), engine.WithTextThreshold(1))
 	for _, text := range []string{"first", "second", "third"} {
-		kit.Must[engine.Appended](t)(c.Active().Append(ctx, engine.Draft{Body: []byte(`{"text":"the ` + text + ` payload"}`)}))
+		kit.Append(t, c.Active(), engine.Draft{Body: []byte(`{"text":"the ` + text + ` payload"}`)})
 	}
 	if err := c.Log.Fold(ctx, false); err != nil { // folded, not settled
 		t.Fatal(err)
@@ -273,7 +273,7 @@ func TestDamagedPayloadRecord(t *testing.T) {
 		t.Errorf("%d copies of the harmed journal in trash", len(kept))
 	}
 	had := 0
-	ms := kit.Must[[]*engine.Message](t)(again.Active().Load(ctx))
+	ms := kit.Load(t, again.Active())
 	if err := again.Close(); err != nil {
 		t.Fatal(err)
 	}
@@ -289,8 +289,8 @@ func TestDamagedPayloadRecord(t *testing.T) {
 	}
 }
 
-// TestNewestJournalsMissing: an old journal that is left, with the index and the newer journals gone, does not hide what came
-// after it.
+// TestNewestJournalsMissing: an old journal that is left, with the index and the newer journals gone, does not hide
+// what came after it.
 func TestNewestJournalsMissing(t *testing.T) {
 	ctx := context.Background()
 	c, dir := kit.NewContext(t, engine.WithFoldBytes(-1), engine.WithRetain(8))
@@ -311,7 +311,7 @@ func TestNewestJournalsMissing(t *testing.T) {
 	}
 	again := kit.Must[*engine.Context](t)(c.Store.Context(ctx, c.ID()))
 	defer again.Close()
-	ms := kit.Must[[]*engine.Message](t)(again.Active().Load(ctx))
+	ms := kit.Load(t, again.Active())
 	for _, m := range ms {
 		if m.Unavailable != nil {
 			t.Errorf("position %d: %v", m.Position, m.Unavailable)

@@ -30,14 +30,14 @@ func TestDescriptorsStay(t *testing.T) {
 	name, n := "main", 0
 	read := func(c *engine.Context) {
 		kit.Check(t, c.Refresh(ctx))
-		for _, m := range kit.Must[[]*engine.Message](t)(c.Active().Load(ctx)) {
+		for _, m := range kit.Load(t, c.Active()) {
 			kit.Must[json.RawMessage](t)(m.Body(ctx))
 		}
 	}
 	round := func() {
 		for range 3 {
 			n++
-			kit.Must[engine.Appended](t)(c.Active().Append(ctx, engine.Draft{ID: kit.TestID(n), Body: fmt.Appendf(nil, `{"n":%d,"text":"%0200d"}`, n, n)}))
+			kit.Append(t, c.Active(), engine.Draft{ID: kit.TestID(n), Body: fmt.Appendf(nil, `{"n":%d,"text":"%0200d"}`, n, n)})
 			read(theirs)
 			kit.Check(t, c.Log.Fold(ctx, n%3 == 0))
 		}
@@ -45,9 +45,9 @@ func TestDescriptorsStay(t *testing.T) {
 		kit.Check(t, c.Rename(ctx, name, to))
 		name = to
 		read(theirs)
-		kit.Must[engine.Archived](t)(theirs.Archive(ctx, engine.ArchiveOptions{}))
+		kit.Must[engine.ArchiveResult](t)(theirs.Archive(ctx, engine.ArchiveOptions{}))
 		read(c)
-		kit.Must[engine.Archived](t)(c.Unarchive(ctx, nil))
+		kit.Must[engine.ArchiveResult](t)(c.Unarchive(ctx, nil))
 		read(theirs)
 		kit.Must[*engine.Message](t)(c.Active().Message(ctx, kit.TestID(n)))
 		for x, err := range trash.Sweep(ctx, s, time.Hour, false) {
@@ -57,10 +57,10 @@ func TestDescriptorsStay(t *testing.T) {
 			t.Error(f, err)
 		}
 		third := kit.Must[*engine.Context](t)(other.Create(ctx, engine.Metadata{}))
-		kit.Must[engine.Appended](t)(third.Active().Append(ctx, engine.Draft{Body: fmt.Appendf(nil, `{"text":"%0200d"}`, n)}))
+		kit.Append(t, third.Active(), engine.Draft{Body: fmt.Appendf(nil, `{"text":"%0200d"}`, n)})
 		kit.Check(t, third.Close())
-		kit.Must[engine.Trashed](t)(s.Delete(ctx, third.ID()))
-		for x, err := range trash.Collect(ctx, s, trash.Collecting{Grace: time.Hour}) {
+		kit.Must[engine.TrashItem](t)(s.Delete(ctx, third.ID()))
+		for x, err := range trash.Collect(ctx, s, trash.CollectOptions{Grace: time.Hour}) {
 			if err != nil {
 				t.Error(x, err)
 			}
@@ -79,7 +79,8 @@ func TestDescriptorsStay(t *testing.T) {
 	}
 }
 
-// TestDescriptorsBounded: a handle that reads every branch of a context does not keep open a row file and a folder of each.
+// TestDescriptorsBounded: a handle that reads every branch of a context does not keep open a row file and a folder of
+// each.
 func TestDescriptorsBounded(t *testing.T) {
 	ctx := context.Background()
 	c, _ := kit.NewContext(t, engine.WithFoldBytes(-1))

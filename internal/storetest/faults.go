@@ -10,8 +10,8 @@ import (
 	"github.com/ctxdir/ctxdir/internal/vfs/crashfs"
 )
 
-// InTurn makes calls of the hook wait for each other, where an operation works in several goroutines.
-func InTurn(hook func(crashfs.Op) error) func(crashfs.Op) error {
+// Serialise makes calls of the hook wait for each other, where an operation works in several goroutines.
+func Serialise(hook func(crashfs.Op) error) func(crashfs.Op) error {
 	var mu sync.Mutex
 	return func(o crashfs.Op) error {
 		mu.Lock()
@@ -20,9 +20,9 @@ func InTurn(hook func(crashfs.Op) error) func(crashfs.Op) error {
 	}
 }
 
-// Recovers looks at what an operation left that failed, and does it again. certain says that it succeeded then: not,
-// when it finds that it was done before, as far as can be seen.
-func (st *Step) Recovers(w *World, failed error, before, after Said) (certain bool, err error) {
+// VerifyRecovery looks at what an operation left that failed, and does it again. certain says that it succeeded then:
+// not, when it finds that it was done before, as far as can be seen.
+func (st *Step) VerifyRecovery(w *World, failed error, before, after Transcript) (certain bool, err error) {
 	if !errors.Is(failed, syscall.EIO) && !errors.Is(failed, syscall.ENOSPC) && !errors.Is(failed, engine.ErrDurability) {
 		return false, errors.New("that is not what failed")
 	}
@@ -34,7 +34,7 @@ func (st *Step) Recovers(w *World, failed error, before, after Said) (certain bo
 	if err != nil {
 		return false, fmt.Errorf("through a new handle: %w", err)
 	}
-	if err := Allowed(got, before, after, st); err != nil {
+	if err := VerifyAllowed(got, before, after, st); err != nil {
 		return false, fmt.Errorf("through a new handle: %w", err)
 	}
 	err = st.Do(w)

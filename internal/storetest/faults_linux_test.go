@@ -114,7 +114,7 @@ func TestFullDisk(t *testing.T) {
 			a.shown(t, s, c.ID())
 			n := len(a.ids)
 			kit.Check(t, os.Remove(ballast), a.append(c.Active(), size, 5), c.Fold(ctx))
-			kit.Must[engine.Archived](t)(c.Archive(ctx, engine.ArchiveOptions{}))
+			kit.Must[engine.ArchiveResult](t)(c.Archive(ctx, engine.ArchiveOptions{}))
 			kit.Check(t, a.append(c.Active(), size, 5))
 			if len(a.ids) != n+10 {
 				t.Errorf("%d messages, then %d", n, len(a.ids))
@@ -190,7 +190,7 @@ func TestReadOnlyFileSystem(t *testing.T) {
 		case 1:
 			kit.Check(t, c.Fold(ctx))
 		case 2:
-			kit.Must[engine.Archived](t)(c.Archive(ctx, engine.ArchiveOptions{}))
+			kit.Must[engine.ArchiveResult](t)(c.Archive(ctx, engine.ArchiveOptions{}))
 		}
 		all, ids = append(all, a), append(ids, c.ID())
 		kit.Check(t, c.Close())
@@ -224,7 +224,7 @@ func TestReadOnlyFileSystem(t *testing.T) {
 				files++
 			}
 			to, _ := kit.NewStore(t)
-			kit.Must[backup.BackedUp](t)(backup.Backup(ctx, s, ids[i], to))
+			kit.Must[backup.Result](t)(backup.Copy(ctx, s, ids[i], to))
 			if a.shown(t, to, ids[i]); files == 0 {
 				t.Error("no files listed")
 			}

@@ -70,19 +70,19 @@ func TestFaultAtEveryOperation(t *testing.T) {
 // underFault does the workload while calls fail. The fault is gone when an operation has failed for it.
 func underFault(fault func(k int) func(crashfs.Op) error, k int) (fired bool, failed int, err error) {
 	disk := crashfs.New()
-	s, err := kit.Init("disk", kit.OnCrashFS(disk, engine.InOrder())...)
+	s, err := kit.Init("disk", kit.CrashOptions(disk, engine.InOrder())...)
 	if err != nil {
 		return false, 0, err
 	}
 	defer s.Close()
 	hook := fault(len(disk.Ops()) + k)
-	disk.Fail(kit.InTurn(func(o crashfs.Op) error {
+	disk.Fail(kit.Serialise(func(o crashfs.Op) error {
 		err := hook(o)
 		fired = fired || err != nil
 		return err
 	}))
 	w := &kit.World{Ctx: context.Background(), Store: s, ID: kit.TestID(60000)}
-	before := kit.Said{}
+	before := kit.Transcript{}
 	for _, st := range workload() {
 		after := before.Clone()
 		st.Then(after)
@@ -90,7 +90,7 @@ func underFault(fault func(k int) func(crashfs.Op) error, k int) (fired bool, fa
 		if serr := st.Do(w); serr != nil {
 			disk.Fail(nil)
 			failed++
-			if certain, err = st.Recovers(w, serr, before, after); err != nil {
+			if certain, err = st.VerifyRecovery(w, serr, before, after); err != nil {
 				return fired, failed, fmt.Errorf("in %q, which said %q: %w", st.Name, serr, err)
 			}
 		}
@@ -100,7 +100,7 @@ func underFault(fault func(k int) func(crashfs.Op) error, k int) (fired bool, fa
 				err, got = nil, after
 			}
 			if err != nil || !kit.Equal(got, after) {
-				err = errors.Join(err, kit.Allowed(got, after, after, nil))
+				err = errors.Join(err, kit.VerifyAllowed(got, after, after, nil))
 				return fired, failed, fmt.Errorf("a power cut behind %q takes what was acknowledged: %w", st.Name, err)
 			}
 		}

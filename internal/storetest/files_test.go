@@ -14,8 +14,8 @@ import (
 	kit "github.com/ctxdir/ctxdir/internal/storetest"
 )
 
-// TestFilesAreEnough: a copy of the files of a context, and of nothing else, is a store in which it reads the same and goes
-// on; by plain copying, and by a clone with git.
+// TestFilesAreEnough: a copy of the files of a context, and of nothing else, is a store in which it reads the same and
+// goes on; by plain copying, and by a clone with git.
 func TestFilesAreEnough(t *testing.T) {
 	ctx := context.Background()
 	s, dir := kit.NewStore(t, engine.WithTextThreshold(1<<10))
@@ -24,12 +24,12 @@ func TestFilesAreEnough(t *testing.T) {
 	c := kit.Must[*engine.Context](t)(s.Create(ctx, m))
 	other := kit.Must[*engine.Context](t)(s.Create(ctx, engine.Metadata{}))
 	for i, body := range kit.Samples() {
-		kit.Must[engine.Appended](t)(c.Active().Append(ctx, engine.Draft{Body: []byte(body)}))
+		kit.Append(t, c.Active(), engine.Draft{Body: []byte(body)})
 		if i == 3 {
 			kit.Must[*engine.Branch](t)(c.Active().Fork(ctx, "alt", 2))
 		}
 	}
-	kit.Must[engine.Appended](t)(other.Active().Append(ctx, engine.Draft{Body: []byte(kit.LargeBody("x"))}))
+	kit.Append(t, other.Active(), engine.Draft{Body: []byte(kit.LargeBody("x"))})
 	if err := other.Close(); err != nil {
 		t.Fatal(err)
 	}
@@ -51,7 +51,7 @@ func TestFilesAreEnough(t *testing.T) {
 		there := kit.Must[*engine.Store](t)(kit.Open(at))
 		copied := kit.Must[*engine.Context](t)(there.Context(ctx, c.ID()))
 		defer copied.Close()
-		got := kit.Must[[]*engine.Message](t)(copied.Active().Load(ctx))
+		got := kit.Load(t, copied.Active())
 		for i, want := range kit.Samples() {
 			if i >= len(got) || kit.BodyOf(got[i]) != want || got[i].Edited {
 				t.Fatalf("%s: message %d of %d: %.100s", name, i, len(got), kit.BodyOf(got[i]))
@@ -63,7 +63,7 @@ func TestFilesAreEnough(t *testing.T) {
 		if p := copied.Problem(); p != nil {
 			t.Errorf("%s: %v", name, p)
 		}
-		kit.Must[engine.Appended](t)(copied.Active().Append(ctx, engine.Draft{Body: []byte(`{"more":true}`)}))
+		kit.Append(t, copied.Active(), engine.Draft{Body: []byte(`{"more":true}`)})
 	}
 	at := t.TempDir()
 	for _, p := range paths {

@@ -19,8 +19,8 @@ func TestFolderMadeAnew(t *testing.T) {
 	path := filepath.Join(dir, "messages", "branch-main")
 	archived := func(other *engine.Context) {
 		t.Helper()
-		kit.Must[engine.Archived](t)(c.Archive(ctx, engine.ArchiveOptions{}))
-		kit.Must[[]*engine.Message](t)(other.Active().Load(ctx))
+		kit.Must[engine.ArchiveResult](t)(c.Archive(ctx, engine.ArchiveOptions{}))
+		kit.Load(t, other.Active())
 		// As the archive found and left it: the handle opens the folder right before it is removed.
 		kit.Check(t, os.Mkdir(path, 0o700))
 		if !other.Dir.HasFolder("branch-main") {
@@ -37,7 +37,7 @@ func TestFolderMadeAnew(t *testing.T) {
 		kit.Check(t, other.Refresh(ctx))
 	}
 	kit.Check(t, c.Fold(ctx)) // of the first two messages there is no journal any more
-	for _, m := range kit.Must[[]*engine.Message](t)(other.Active().Load(ctx)) {
+	for _, m := range kit.Load(t, other.Active()) {
 		if m.Unavailable != nil {
 			t.Errorf("position %d: %v", m.Position, m.Unavailable)
 		}
@@ -46,9 +46,9 @@ func TestFolderMadeAnew(t *testing.T) {
 
 	other = kit.Must[*engine.Context](t)(c.Store.Context(ctx, c.ID()))
 	archived(other)
-	var a engine.Appended
+	var a engine.AppendResult
 	for range 3 { // the first one finds out, and the fold makes its file
-		a = kit.Must[engine.Appended](t)(other.Active().Append(ctx, engine.Draft{Body: []byte(`{}`)}))
+		a = kit.Append(t, other.Active(), engine.Draft{Body: []byte(`{}`)})
 	}
 	if _, err := os.Lstat(filepath.Join(path, a.ID.String()+".json")); err != nil {
 		t.Error(err)

@@ -27,7 +27,7 @@ func TestFullCopyOnWrite(t *testing.T) {
 func fullCopyOnWrite(t *testing.T, written int, truncates bool) {
 	ctx := context.Background()
 	disk := crashfs.New()
-	s := kit.Must[*engine.Store](t)(kit.Init("disk", kit.OnCrashFS(disk)...))
+	s := kit.Must[*engine.Store](t)(kit.Init("disk", kit.CrashOptions(disk)...))
 	defer s.Close()
 	c := kit.Must[*engine.Context](t)(s.Create(ctx, engine.Metadata{}))
 	defer c.Close()

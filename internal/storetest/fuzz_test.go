@@ -29,7 +29,7 @@ func fuzzedStore(t testing.TB) (disk *crashfs.FS, files []string) {
 		}
 	}
 	disk = crashfs.New()
-	s, err := kit.Init("disk", kit.OnCrashFS(disk, engine.WithTextThreshold(64))...)
+	s, err := kit.Init("disk", kit.CrashOptions(disk, engine.WithTextThreshold(64))...)
 	do(err)
 	c, err := s.Create(ctx, engine.Metadata{ID: kit.TestID(60000), Title: "T"})
 	do(err)
@@ -48,7 +48,7 @@ func fuzzedStore(t testing.TB) (disk *crashfs.FS, files []string) {
 	}
 	last, err := main.Last(ctx, 1)
 	do(err, c.Fold(ctx), main.Replace(ctx, last[0].ID, engine.Draft{Body: []byte(`{"role":"model"}`)}), main.Rewind(ctx, 4))
-	for _, err := range trash.Collect(ctx, s, trash.Collecting{Grace: time.Hour}) {
+	for _, err := range trash.Collect(ctx, s, trash.CollectOptions{Grace: time.Hour}) {
 		do(err)
 	}
 	_, err = main.Append(ctx, engine.Draft{Body: []byte(`{"n":1}`)})
@@ -114,7 +114,7 @@ func FuzzFiles(f *testing.F) {
 // useAll does what a program can do with a store. Errors are for it to tell.
 func useAll(disk *crashfs.FS) {
 	ctx := context.Background()
-	s, err := kit.Open("disk", kit.OnCrashFS(disk, engine.WithoutPause())...)
+	s, err := kit.Open("disk", kit.CrashOptions(disk, engine.WithoutPause())...)
 	if err != nil {
 		return
 	}
@@ -123,9 +123,9 @@ func useAll(disk *crashfs.FS) {
 	}
 	for range s.Check(ctx, nil, engine.CheckOptions{ReadData: true}) {
 	}
-	for range trash.Trash(ctx, s) {
+	for range trash.List(ctx, s) {
 	}
-	_ = trash.LastCollected(s)
+	_ = trash.LastCollection(s)
 	if c, err := s.Context(ctx, kit.TestID(60000)); err == nil {
 		use(ctx, c)
 	}
@@ -134,7 +134,7 @@ func useAll(disk *crashfs.FS) {
 	if c, err := s.Context(ctx, kit.TestID(60000)); err == nil {
 		use(ctx, c)
 	}
-	for range trash.Collect(ctx, s, trash.Collecting{}) {
+	for range trash.Collect(ctx, s, trash.CollectOptions{}) {
 	}
 }
 

@@ -252,7 +252,7 @@ func TestHistoriesMixed(t *testing.T) {
 		}
 		defer os.RemoveAll(root)
 		h := &historian{t: rt}
-		h.s, err = kit.Init(filepath.Join(root, "store"), engine.WithFoldBytes(-1), engine.WithTextThreshold(200), engine.WithRetain(2), engine.WithoutPause())
+		h.s, err = kit.Init(filepath.Join(root, "store"), kit.Manual(200, engine.WithRetain(2))...)
 		h.must(err)
 		defer h.s.Close()
 		c, err := h.s.Create(ctx, engine.Metadata{})

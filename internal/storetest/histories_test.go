@@ -23,11 +23,11 @@ import (
 func restoredOver(t *testing.T) (s *engine.Store, id uuid.UUID, dir string, newer []uuid.UUID) {
 	t.Helper()
 	ctx := context.Background()
-	s, root := kit.NewStore(t, engine.WithFoldBytes(-1), engine.WithTextThreshold(200), engine.WithoutPause())
+	s, root := kit.NewStore(t, kit.Manual(200)...)
 	c := kit.Must[*engine.Context](t)(s.Create(ctx, engine.Metadata{}))
 	id, dir = c.ID(), filepath.Join(root, c.ID().String())
 	add := func(body string) uuid.UUID {
-		return kit.Must[engine.Appended](t)(c.Active().Append(ctx, engine.Draft{Body: []byte(body)})).ID
+		return kit.Append(t, c.Active(), engine.Draft{Body: []byte(body)}).ID
 	}
 	for i := range 3 {
 		add(fmt.Sprintf(`{"old":%d}`, i))
@@ -80,7 +80,7 @@ func TestRestoredOverNewer(t *testing.T) {
 			if kinds[integrity.KindJournal] != 2 || kinds[integrity.KindForeign] != 1 || len(kinds) != 2 {
 				t.Fatalf("findings %v", kinds)
 			}
-			kit.Collect(t, s, trash.Collecting{Contexts: []uuid.UUID{id}, Grace: trash.DefaultGrace})
+			kit.Collect(t, s, trash.CollectOptions{Contexts: []uuid.UUID{id}, Grace: trash.DefaultGrace})
 			packs := func() int { return len(kit.Must[[]string](t)(filepath.Glob(filepath.Join(dir, "archive", "*.zst")))) }
 			if packs() != 1 {
 				t.Error("a collection removed the pack")
@@ -104,7 +104,7 @@ func TestRestoredOverNewer(t *testing.T) {
 			if found := checked(t, s); len(found) > 0 || packs() != 0 {
 				t.Fatalf("findings %+v, %d packs", found, packs())
 			}
-			ms := kit.Must[[]*engine.Message](t)(c.Active().Load(ctx)) // they go on where the line ends
+			ms := kit.Load(t, c.Active()) // they go on where the line ends
 			if len(ms) != 35 {
 				t.Fatalf("%d messages taken in", len(ms))
 			}
@@ -122,13 +122,13 @@ func TestRestoredOverNewer(t *testing.T) {
 func TestEraseOtherHistory(t *testing.T) {
 	ctx := context.Background()
 	s, id, dir, newer := restoredOver(t)
-	if found := kit.Holding(t, dir, kit.Canary); len(found) == 0 {
+	if found := kit.FilesWith(t, dir, kit.Canary); len(found) == 0 {
 		t.Fatal("no secret to be erased")
 	}
 	for _, dry := range []bool{true, false} {
 		before := kit.Tree(t, s.Path())
 		for _, m := range []uuid.UUID{newer[0], newer[30]} {
-			if done, err := kit.Erase(s, id, m, erase.EraseOptions{DryRun: dry}); err != nil || len(done) == 0 {
+			if done, err := kit.Erase(s, id, m, erase.Options{DryRun: dry}); err != nil || len(done) == 0 {
 				t.Fatalf("%s: %+v, %v", m, done, err)
 			}
 		}
@@ -136,7 +136,7 @@ func TestEraseOtherHistory(t *testing.T) {
 			t.Error("a dry run changed something")
 		}
 	}
-	if found := kit.Holding(t, s.Path(), kit.Canary); len(found) > 0 {
+	if found := kit.FilesWith(t, s.Path(), kit.Canary); len(found) > 0 {
 		t.Errorf("the secret is in %v", found)
 	}
 	for _, err := range s.Repair(ctx, nil, engine.CheckOptions{Adopt: true}) {
@@ -146,7 +146,7 @@ func TestEraseOtherHistory(t *testing.T) {
 	defer c.Close()
 	n := 0
 	for _, info := range kit.Must[[]engine.BranchInfo](t)(c.Branches(ctx)) {
-		for _, m := range kit.Must[[]*engine.Message](t)(kit.Must[*engine.Branch](t)(c.Branch(info.Name)).Load(ctx)) {
+		for _, m := range kit.Load(t, kit.Must[*engine.Branch](t)(c.Branch(info.Name))) {
 			if _, err := m.Body(ctx); err == nil && m.Unavailable == nil && strings.Contains(string(m.Stored), "new") {
 				n++
 			}
@@ -155,7 +155,7 @@ func TestEraseOtherHistory(t *testing.T) {
 	if n != 29 {
 		t.Errorf("%d of the other 29 messages of the pack are there", n)
 	}
-	if _, err := kit.Erase(s, id, uuid.New(), erase.EraseOptions{}); !errors.Is(err, engine.ErrNotExist) {
+	if _, err := kit.Erase(s, id, uuid.New(), erase.Options{}); !errors.Is(err, engine.ErrNotExist) {
 		t.Errorf("erasing what is nowhere: %v", err)
 	}
 }

@@ -12,10 +12,7 @@ import (
 	"slices"
 	"strings"
 	"testing"
-	"time"
 
-	"github.com/ctxdir/ctxdir/integrity"
-	"github.com/ctxdir/ctxdir/internal/backup"
 	"github.com/ctxdir/ctxdir/internal/engine"
 	"github.com/google/uuid"
 
@@ -38,7 +35,9 @@ func TestRetryOfDamaged(t *testing.T) {
 		{name: "missing", do: func(p *kit.Patient) { p.Remove(p.Main[5], p.Main[30]) }, ids: []int{5, 30}, hidden: true},
 		{name: "garbage", do: garbage, ids: []int{5}},
 		{name: "empty", do: func(p *kit.Patient) { kit.Write(p.T, p.Main[30], nil) }, ids: []int{30}},
-		{name: "bit flipped, time kept", do: func(p *kit.Patient) { p.KeepTime(p.Main[5], func() { p.Change(p.Main[5], kit.Flipped) }) }, ids: []int{5}},
+		{name: "bit flipped, time kept", do: func(p *kit.Patient) {
+			p.KeepTime(p.Main[5], func() { p.Change(p.Main[5], kit.FlipBit) })
+		}, ids: []int{5}},
 		{name: "another id", do: func(p *kit.Patient) {
 			p.Change(p.Main[30], func(b []byte) []byte { return bytes.Replace(b, []byte(`"id":"0`), []byte(`"id":"1`), 1) })
 		}, ids: []int{30}},
@@ -47,8 +46,8 @@ func TestRetryOfDamaged(t *testing.T) {
 			kit.Write(p.T, p.Main[30], b)
 			kit.Write(p.T, p.Main[31], a)
 		}, ids: []int{30, 31}, back: true},
-		{name: "position of another message", do: func(p *kit.Patient) { p.Tell(5, 8) }, ids: []int{5}, served: true},
-		{name: "position beyond the end", do: func(p *kit.Patient) { p.Tell(30, 999) }, ids: []int{30}, served: true},
+		{name: "position of another message", do: func(p *kit.Patient) { p.SetPosition(5, 8) }, ids: []int{5}, served: true},
+		{name: "position beyond the end", do: func(p *kit.Patient) { p.SetPosition(30, 999) }, ids: []int{30}, served: true},
 		{name: "too large", do: func(p *kit.Patient) {
 			if err := os.Truncate(p.Main[30], 65<<20); err != nil {
 				p.T.Fatal(err)
@@ -72,9 +71,9 @@ func TestRetryOfDamaged(t *testing.T) {
 					lost = nil
 				}
 				if repaired {
-					p.Settled("damaged")
+					p.Settle("damaged")
 				}
-				p.Once("damaged", lost)
+				p.VerifyIDs("damaged", lost)
 				var lay []byte // in its place
 				if info, err := os.Stat(p.Main[d.ids[0]]); err == nil && info.Size() < 1<<20 && len(lost) > 0 {
 					lay = kit.Must[[]byte](t)(os.ReadFile(p.Main[d.ids[0]]))
@@ -83,12 +82,12 @@ func TestRetryOfDamaged(t *testing.T) {
 				if lay != nil && !p.InTrash(lay) {
 					t.Error("what lay in its place is nowhere")
 				}
-				p.Once("retried", nil)
+				p.VerifyIDs("retried", nil)
 				p.Retry("retried", ids)
-				p.Settled("retried")
-				p.Once("repaired", nil)
+				p.Settle("retried")
+				p.VerifyIDs("repaired", nil)
 				p.Retry("repaired", ids)
-				p.Once("retried again", nil)
+				p.VerifyIDs("retried again", nil)
 			})
 		}
 	}
@@ -100,7 +99,7 @@ func TestRetryOfArchived(t *testing.T) {
 		"pack, half": func(p *kit.Patient) (known []uuid.UUID) {
 			p.Remove(p.Packs()[0])
 			p.In(func(c *engine.Context) {
-				for _, m := range kit.Must[[]*engine.Message](p.T)(c.Active().Load(context.Background())) {
+				for _, m := range kit.Load(p.T, c.Active()) {
 					if m.Unavailable != nil && m.ID != uuid.Nil { // the message behind it tells its id
 						known = append(known, m.ID)
 					}
@@ -131,10 +130,10 @@ func TestRetryOfArchived(t *testing.T) {
 				if strings.HasSuffix(name, "half") {
 					kind = "half"
 				}
-				p := kit.NewArchived(t, kind)
+				p := kit.NewArchivedPatient(t, kind)
 				gone := do(p)
 				if repaired {
-					p.Settled("damaged")
+					p.Settle("damaged")
 				}
 				again := slices.DeleteFunc(slices.Clone(gone), func(id uuid.UUID) bool {
 					return !slices.ContainsFunc(p.Want["main"], func(b kit.Body) bool { return b.ID == id })
@@ -143,10 +142,10 @@ func TestRetryOfArchived(t *testing.T) {
 					t.Fatal("the part has no messages of main")
 				}
 				p.Retry("damaged", again)
-				p.Settled("retried")
+				p.Settle("retried")
 				p.Retry("repaired", again)
 				p.In(func(c *engine.Context) {
-					for i, m := range kit.Must[[]*engine.Message](t)(c.Active().Load(context.Background())) {
+					for i, m := range kit.Load(t, c.Active()) {
 						if slices.Contains(again, m.ID) && (m.Unavailable != nil || m.ID != p.Want["main"][i].ID) {
 							t.Errorf("position %d: %+v", i, m)
 						}
@@ -160,110 +159,6 @@ func TestRetryOfArchived(t *testing.T) {
 	}
 }
 
-// TestStoredAgain: a message whose file is missing without a trace, and that is appended again before anybody noticed,
-// is shown once with its content, at the end. The old position has no file then: it is missing, not edited; a repair
-// marks it once, and what is changed at the one place is not at the other.
-func TestStoredAgain(t *testing.T) {
-	ctx := context.Background()
-	for _, marked := range []bool{false, true} {
-		t.Run(fmt.Sprint("replaced when marked: ", marked), func(t *testing.T) {
-			p := kit.NewPatient(t, false)
-			id, draft := p.Want["main"][30].ID, engine.Draft{ID: p.Want["main"][30].ID, Body: json.RawMessage(p.Want["main"][30].Text)}
-			p.Remove(p.Main[30])
-			p.In(func(c *engine.Context) {
-				kit.Must[engine.Appended](t)(c.Active().Append(ctx, draft))
-				if err := c.Fold(ctx); err != nil {
-					t.Fatal(err)
-				}
-				if err := c.Log.Exclusively(ctx, c.Log.Retire); err != nil {
-					t.Fatal(err)
-				}
-			})
-			show := func(when, text string) {
-				t.Helper()
-				p.In(func(c *engine.Context) {
-					ms := kit.Must[[]*engine.Message](t)(c.Active().Load(ctx))
-					if len(ms) != 41 || ms[30].Unavailable == nil || ms[40].Unavailable != nil || ms[40].Edited || kit.BodyOf(ms[40]) != text {
-						t.Errorf("%s: %d messages, %+v, %+v", when, len(ms), ms[30], ms[len(ms)-1])
-					}
-					if m, err := c.Active().Message(ctx, id); err != nil || m.Position != 40 || kit.BodyOf(m) != text {
-						t.Errorf("%s: found %+v, %v", when, m, err)
-					}
-				})
-			}
-			show("stored again", string(draft.Body))
-			found := p.Check(true)
-			if len(found) != 1 || found[0].Kind != integrity.KindMissing || !strings.Contains(found[0].Detail, "stored again at position 40") {
-				t.Errorf("a check tells of %+v", found)
-			}
-			if marked {
-				p.Settled("stored again")
-				show("repaired", string(draft.Body))
-			}
-			p.In(func(c *engine.Context) {
-				if err := c.Active().Replace(ctx, id, engine.Draft{Body: []byte(`{"new":1}`)}); err != nil {
-					t.Error(err)
-				}
-				if at, err := c.Active().Append(ctx, engine.Draft{ID: id, Body: []byte(`{"new":1}`)}); err != nil || !at.Existed || at.Position != 40 {
-					t.Errorf("a retry: %+v, %v", at, err)
-				}
-			})
-			show("replaced", `{"new":1}`)
-			p.Settled("replaced")
-			show("replaced and repaired", `{"new":1}`)
-			if found := p.Check(true); len(found) != 1 || found[0].Kind != integrity.KindLost || !strings.Contains(found[0].Detail, "stored again") {
-				t.Errorf("a check tells of %+v", found)
-			}
-			other, _ := kit.NewStore(t)
-			copied, err := backup.Backup(ctx, p.Store, p.ID, other)
-			if err != nil || copied.Missing != 1 {
-				t.Errorf("a backup: %+v, %v", copied, err)
-			}
-			c := kit.Must[*engine.Context](t)(other.Context(ctx, p.ID))
-			defer c.Close()
-			if m, err := c.Active().Message(ctx, id); err != nil || m.Position != 40 || m.Unavailable != nil {
-				t.Errorf("in the backup: %+v, %v", m, err)
-			}
-			for f, err := range other.Check(ctx, nil, engine.CheckOptions{ReadData: true}) {
-				if err != nil || f.Kind != integrity.KindLost {
-					t.Errorf("a check of the backup: %+v, %v", f, err)
-				}
-			}
-		})
-	}
-}
-
-// TestStoredAgainBesideItsFile: the file of a message that was stored again meanwhile turns up elsewhere. It takes no other one's place.
-func TestStoredAgainBesideItsFile(t *testing.T) {
-	ctx := context.Background()
-	p := kit.NewPatient(t, false)
-	w := p.Want["main"][30]
-	raw := kit.Must[[]byte](t)(os.ReadFile(p.Main[30]))
-	p.Remove(p.Main[30])
-	p.In(func(c *engine.Context) {
-		kit.Must[engine.Appended](t)(c.Active().Append(ctx, engine.Draft{ID: w.ID, Body: json.RawMessage(w.Text)}))
-	})
-	p.Settled("stored again")
-	raw = bytes.Replace(raw, []byte("message 30"), []byte("edited"), 1)
-	kit.Write(t, filepath.Join(p.Dir, "messages", "branch-alt", filepath.Base(p.Main[30])), raw)
-	p.Repair(engine.CheckOptions{Adopt: true})
-	p.Settled("found elsewhere")
-	p.In(func(c *engine.Context) {
-		ms := kit.Must[[]*engine.Message](t)(c.Active().Load(ctx))
-		if len(ms) != 41 || ms[30].Unavailable == nil || ms[40].Unavailable != nil || kit.BodyOf(ms[40]) != w.Text {
-			t.Errorf("%d messages, %+v, %+v", len(ms), ms[30], ms[40])
-		}
-	})
-	p.In(func(c *engine.Context) {
-		if infos := kit.Must[[]engine.BranchInfo](t)(c.Branches(ctx)); len(infos) != len(p.Want) {
-			t.Errorf("it was taken in as another message: %+v", infos)
-		}
-	})
-	if !p.InTrash(raw) {
-		t.Error("the file that turned up is nowhere")
-	}
-}
-
 // TestRetryOfLostElsewhere: what a repair has marked lost is found by its id by who opened the context before, also
 // behind an index that was made anew, and is no more among the lost ones when it is back.
 func TestRetryOfLostElsewhere(t *testing.T) {
@@ -274,7 +169,7 @@ func TestRetryOfLostElsewhere(t *testing.T) {
 	kit.Must[int64](t)(before.Active().Len(ctx))
 	lost := p.IDs(5, 30)
 	p.Remove(p.Main[5], p.Main[30])
-	p.Settled("missing")
+	p.Settle("missing")
 	for _, id := range lost {
 		if m, err := before.Active().Message(ctx, id); err != nil || !errors.Is(m.Unavailable, engine.ErrDamaged) {
 			t.Errorf("through an older handle: %+v, %v", m, err)
@@ -292,7 +187,7 @@ func TestRetryOfLostElsewhere(t *testing.T) {
 	}
 	count(2)
 	p.Remove(p.Glob("index.json")...)
-	p.Once("without index.json", lost)
+	p.VerifyIDs("without index.json", lost)
 	p.Retry("without index.json", lost[:1])
 	p.In(func(c *engine.Context) {
 		if err := c.Fold(ctx); err != nil {
@@ -301,17 +196,17 @@ func TestRetryOfLostElsewhere(t *testing.T) {
 	})
 	count(1)
 	p.Remove(slices.Concat(p.Glob("index.json"), p.Glob("journal-*.jsonl"))...)
-	p.Once("without index.json and journals", lost[1:])
+	p.VerifyIDs("without index.json and journals", lost[1:])
 	p.Retry("without index.json and journals", lost)
-	p.Once("retried", nil)
+	p.VerifyIDs("retried", nil)
 	p.In(func(c *engine.Context) {
 		if err := c.Fold(ctx); err != nil {
 			t.Fatal(err)
 		}
 	})
 	count(0)
-	p.Settled("retried")
-	p.Once("in the end", nil)
+	p.Settle("retried")
+	p.VerifyIDs("in the end", nil)
 }
 
 // TestRetryOfLostUnderDerivedName: a message whose id another line has in the same folder does not get that one's file
@@ -322,12 +217,12 @@ func TestRetryOfLostUnderDerivedName(t *testing.T) {
 		c, dir := kit.NewContext(t, engine.WithFoldBytes(-1), engine.WithoutPause())
 		kit.Fill(t, c.Active(), 3)
 		id := uuid.New()
-		kit.Must[engine.Appended](t)(c.Active().Append(ctx, engine.Draft{ID: id, Body: []byte(`{"of":"old"}`)}))
-		old := kit.Must[*engine.Branch](t)(c.Active().Fork(ctx, "old", 4))
+		kit.Append(t, c.Active(), engine.Draft{ID: id, Body: []byte(`{"of":"old"}`)})
+		kit.Must[*engine.Branch](t)(c.Active().Fork(ctx, "old", 4))
 		if err := c.Active().Rewind(ctx, 3); err != nil {
 			t.Fatal(err)
 		}
-		kit.Must[engine.Appended](t)(c.Active().Append(ctx, engine.Draft{ID: id, Body: []byte(`{"of":"new"}`)}))
+		kit.Append(t, c.Active(), engine.Draft{ID: id, Body: []byte(`{"of":"new"}`)})
 		if how == "an older version" {
 			kit.Check(t, c.Active().Replace(ctx, id, engine.Draft{Body: []byte(`{"of":"newest"}`)}))
 		}
@@ -346,13 +241,13 @@ func TestRetryOfLostUnderDerivedName(t *testing.T) {
 			t.Fatal(err)
 		}
 		p := &kit.Patient{T: t, Store: c.Store, ID: c.ID(), Dir: dir}
-		p.Settled("missing")
+		p.Settle("missing")
 		if m, err := c.Active().Message(ctx, id); err != nil || m.Unavailable == nil {
 			t.Errorf("lost: %+v, %v", m, err)
 		}
 		switch how {
 		case "retry":
-			if at := kit.Must[engine.Appended](t)(c.Active().Append(ctx, engine.Draft{ID: id, Body: []byte(`{"of":"new"}`)})); !at.Existed || at.Position != 3 {
+			if at := kit.Append(t, c.Active(), engine.Draft{ID: id, Body: []byte(`{"of":"new"}`)}); !at.Existed || at.Position != 3 {
 				t.Errorf("%+v", at)
 			}
 		case "replace":
@@ -360,18 +255,19 @@ func TestRetryOfLostUnderDerivedName(t *testing.T) {
 				t.Error(err)
 			}
 		default:
-			for x, err := range trash.Trash(ctx, c.Store, c.ID()) {
+			for x, err := range trash.List(ctx, c.Store, c.ID()) {
 				if kit.Check(t, err); x.Kind == "version" {
-					kit.Must[trash.Restored](t)(trash.Restore(ctx, c.Store, x.Item))
+					kit.Must[trash.RestoreResult](t)(trash.Restore(ctx, c.Store, x.Item))
 				}
 			}
 		}
 		if err := c.Fold(ctx); err != nil {
 			t.Fatal(err)
 		}
-		p.Settled(how)
+		p.Settle(how)
 		again := kit.Must[*engine.Context](t)(c.Store.Context(ctx, c.ID()))
-		for b, want := range map[*engine.Branch]string{kit.Must[*engine.Branch](t)(again.Branch("old")): `{"of":"old"}`, again.Active(): `{"of":"new"}`} {
+		old := kit.Must[*engine.Branch](t)(again.Branch("old"))
+		for b, want := range map[*engine.Branch]string{old: `{"of":"old"}`, again.Active(): `{"of":"new"}`} {
 			if m, err := b.Message(ctx, id); err != nil || m.Unavailable != nil || m.Position != 3 || kit.BodyOf(m) != want {
 				t.Errorf("%s: branch %s: %+v, %v", how, b.Name(), m, err)
 			}
@@ -394,23 +290,23 @@ func TestRetryOfLostWhoseNameIsTaken(t *testing.T) {
 	}
 	kit.Fill(t, c.Active(), 3)
 	id := uuid.New()
-	kit.Must[engine.Appended](t)(c.Active().Append(ctx, engine.Draft{ID: id, Body: []byte(`{"of":"old"}`)}))
+	kit.Append(t, c.Active(), engine.Draft{ID: id, Body: []byte(`{"of":"old"}`)})
 	old := kit.Must[*engine.Branch](t)(c.Active().Fork(ctx, "old", 4))
 	kit.Check(t, c.Active().Rewind(ctx, 3))
 	settle()
 	kit.Check(t, os.Remove(filepath.Join(dir, "messages", "branch-main", id.String()+".json")))
-	kit.Must[engine.Appended](t)(c.Active().Append(ctx, engine.Draft{ID: id, Body: []byte(`{"of":"new"}`)}))
+	kit.Append(t, c.Active(), engine.Draft{ID: id, Body: []byte(`{"of":"new"}`)})
 	settle()
 	p := &kit.Patient{T: t, Store: c.Store, ID: c.ID(), Dir: dir}
-	p.Settled("taken")
+	p.Settle("taken")
 	if m, err := old.Message(ctx, id); err != nil || m.Unavailable == nil {
 		t.Errorf("lost: %+v, %v", m, err)
 	}
-	if at := kit.Must[engine.Appended](t)(old.Append(ctx, engine.Draft{ID: id, Body: []byte(`{"of":"old"}`)})); !at.Existed || at.Position != 3 {
+	if at := kit.Append(t, old, engine.Draft{ID: id, Body: []byte(`{"of":"old"}`)}); !at.Existed || at.Position != 3 {
 		t.Errorf("%+v", at)
 	}
 	settle()
-	p.Settled("back")
+	p.Settle("back")
 	p.In(func(c *engine.Context) {
 		for b, want := range map[*engine.Branch]string{kit.Must[*engine.Branch](t)(c.Branch("old")): `{"of":"old"}`, c.Active(): `{"of":"new"}`} {
 			if m, err := b.Message(ctx, id); err != nil || m.Unavailable != nil || m.Position != 3 || kit.BodyOf(m) != want {
@@ -420,7 +316,8 @@ func TestRetryOfLostWhoseNameIsTaken(t *testing.T) {
 	})
 }
 
-// TestRetryOfLostWithPayloads: what comes back in its place brings its payloads with it, and goes into a batch with others.
+// TestRetryOfLostWithPayloads: what comes back in its place brings its payloads with it, and goes into a batch with
+// others.
 func TestRetryOfLostWithPayloads(t *testing.T) {
 	ctx := context.Background()
 	p := kit.NewPatient(t, false)
@@ -430,7 +327,7 @@ func TestRetryOfLostWithPayloads(t *testing.T) {
 		return !bytes.Contains(raw, []byte(strings.TrimSuffix(filepath.Base(path), ".zst")))
 	})...)
 	p.Remove(p.Main[3])
-	p.Settled("missing")
+	p.Settle("missing")
 	p.In(func(c *engine.Context) {
 		results, err := c.Active().AppendBatch(ctx, []engine.Draft{
 			{Body: []byte(`{"one":1}`)}, {ID: w.ID, Body: json.RawMessage(w.Text)},
@@ -440,7 +337,7 @@ func TestRetryOfLostWithPayloads(t *testing.T) {
 		if err != nil || len(results) != 5 {
 			t.Fatal(results, err)
 		}
-		for i, want := range []engine.Appended{{Position: 40}, {Position: 3, Existed: true}, {Position: 41}, {Position: 3, Existed: true}} {
+		for i, want := range []engine.AppendResult{{Position: 40}, {Position: 3, Existed: true}, {Position: 41}, {Position: 3, Existed: true}} {
 			if r := results[i]; r.Err != nil || r.Position != want.Position || r.Existed != want.Existed {
 				t.Errorf("message %d: %+v", i, r)
 			}
@@ -449,102 +346,7 @@ func TestRetryOfLostWithPayloads(t *testing.T) {
 			t.Errorf("another body: %+v", results[4])
 		}
 	})
-	p.Once("retried", nil)
-}
-
-// TestFoundOlderVersion: of a lost message the file of an older version is put back, where it was or elsewhere. It becomes the message.
-func TestFoundOlderVersion(t *testing.T) {
-	ctx := context.Background()
-	for _, d := range []struct {
-		name   string
-		marked bool // before it is put back
-		folder string
-	}{{"marked", true, "branch-main"}, {"marked, in another folder", true, "branch-alt"}, {"in another folder", false, "branch-alt"}} {
-		t.Run(d.name, func(t *testing.T) {
-			t.Parallel()
-			p := kit.NewPatient(t, false)
-			w := p.Want["main"][30]
-			older := kit.Must[[]byte](t)(os.ReadFile(p.Main[30]))
-			p.In(func(c *engine.Context) {
-				if err := c.Active().Replace(ctx, w.ID, engine.Draft{Body: []byte(`{"newer":true}`)}); err != nil {
-					t.Fatal(err)
-				}
-				if err := c.Fold(ctx); err != nil {
-					t.Fatal(err)
-				}
-				if err := c.Log.Exclusively(ctx, c.Log.Retire); err != nil {
-					t.Fatal(err)
-				}
-			})
-			p.Remove(p.Main[30], filepath.Join(p.Dir, "trash"))
-			if d.marked {
-				p.Settled("missing")
-			}
-			kit.Write(t, filepath.Join(p.Dir, "messages", d.folder, filepath.Base(p.Main[30])), older)
-			p.Settled("put back")
-			for _, f := range p.Check(true) {
-				t.Errorf("a check tells of %+v", f)
-			}
-			p.Once("put back", nil)
-		})
-	}
-}
-
-// TestOlderVersionElsewhere: where a journal has the version that counts, an older one that lies elsewhere does not become the message.
-func TestOlderVersionElsewhere(t *testing.T) {
-	ctx := context.Background()
-	p := kit.NewPatient(t, false)
-	w := p.Want["main"][30]
-	older := kit.Must[[]byte](t)(os.ReadFile(p.Main[30]))
-	p.In(func(c *engine.Context) {
-		if err := c.Active().Replace(ctx, w.ID, engine.Draft{Body: []byte(`{"newer":true}`)}); err != nil {
-			t.Fatal(err)
-		}
-		if err := c.Fold(ctx); err != nil {
-			t.Fatal(err)
-		}
-	})
-	p.Remove(p.Main[30])
-	kit.Write(t, filepath.Join(p.Dir, "messages", "branch-alt", filepath.Base(p.Main[30])), older)
-	p.Settled("older version elsewhere")
-	p.Want["main"][30].Text = `{"newer":true}`
-	p.Once("repaired", nil)
-	if !p.InTrash(older) {
-		t.Error("the older version is nowhere")
-	}
-}
-
-// TestStoredAgainCollected: of a message that was stored again, and collected, the copy in the trash is at the newer position.
-func TestStoredAgainCollected(t *testing.T) {
-	ctx := context.Background()
-	p := kit.NewPatient(t, false)
-	w := p.Want["main"][30]
-	p.Remove(p.Main[30])
-	p.In(func(c *engine.Context) {
-		kit.Must[engine.Appended](t)(c.Active().Append(ctx, engine.Draft{ID: w.ID, Body: json.RawMessage(w.Text)}))
-		kit.Check(t, c.Fold(ctx), c.Log.Exclusively(ctx, c.Log.Retire), c.Active().Rewind(ctx, 25))
-	})
-	var item trash.Collected
-	for x, err := range trash.Collect(ctx, p.Store, trash.Collecting{Grace: time.Hour}) {
-		if kit.Check(t, err); x.Kind == "line" {
-			item = x
-		}
-	}
-	r := kit.Must[trash.Restored](t)(trash.Restore(ctx, p.Store, item.Item))
-	if r.Missing != 1 {
-		t.Errorf("%+v", r)
-	}
-	p.In(func(c *engine.Context) {
-		b := kit.Must[*engine.Branch](t)(c.Branch(r.Branch))
-		ms := kit.Must[[]*engine.Message](t)(b.Load(ctx))
-		if len(ms) != 41 || ms[30].Unavailable == nil || ms[40].ID != w.ID || kit.BodyOf(ms[40]) != w.Text {
-			t.Errorf("%d messages, %+v, %+v", len(ms), ms[30], ms[len(ms)-1])
-		}
-		if m, err := b.Message(ctx, w.ID); err != nil || m.Position != 40 {
-			t.Errorf("%+v, %v", m, err)
-		}
-	})
-	p.Settled("restored")
+	p.VerifyIDs("retried", nil)
 }
 
 // TestRetryCosts: an append with an id that is new looks at no row of a context that has no lost messages, and reads
@@ -565,7 +367,7 @@ func TestRetryCosts(t *testing.T) {
 	kit.Fill(t, c.Active(), 1) // it reads what is laid out in the new journal
 	appends := func() int64 {
 		_, bytes := k.read(func() {
-			kit.Must[engine.Appended](t)(c.Active().Append(ctx, engine.Draft{ID: uuid.New(), Body: []byte(`{}`)}))
+			kit.Append(t, c.Active(), engine.Draft{ID: uuid.New(), Body: []byte(`{}`)})
 		})
 		return bytes
 	}
@@ -589,7 +391,7 @@ func TestRetryCosts(t *testing.T) {
 			t.Errorf("%d bytes are read for another append", got)
 		}
 	}
-	if at := kit.Must[engine.Appended](t)(c.Active().Append(ctx, engine.Draft{ID: m.ID, Body: m.Stored})); !at.Existed || at.Position != 7 {
+	if at := kit.Append(t, c.Active(), engine.Draft{ID: m.ID, Body: m.Stored}); !at.Existed || at.Position != 7 {
 		t.Errorf("%+v", at)
 	}
 }

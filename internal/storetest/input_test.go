@@ -36,6 +36,8 @@ func TestBadInput(t *testing.T) {
 			return err
 		}
 	}
+	large := `{"a":"` + strings.Repeat("x", 1<<20) + `"}`
+	empty := engine.Draft{Body: []byte(`{}`)}
 	badState := func(m *engine.Metadata) error { m.State = []byte("{"); return nil }
 	for name, try := range map[string]struct {
 		do   func() error
@@ -46,7 +48,7 @@ func TestBadInput(t *testing.T) {
 		"no object":           {func() error { return add1(c, `[1]`) }, engine.ErrInvalid, "array"},
 		"two objects":         {func() error { return add1(c, `{}{}`) }, engine.ErrInvalid, "malformed"},
 		"invalid UTF-8":       {func() error { return add1(c, "{\"a\":\"\xff\"}") }, engine.ErrInvalid, "UTF-8"},
-		"too large":           {func() error { return add1(c, `{"a":"`+strings.Repeat("x", 1<<20)+`"}`) }, engine.ErrTooLarge, "more than 1048576"},
+		"too large":           {func() error { return add1(c, large) }, engine.ErrTooLarge, "more than 1048576"},
 		"name leads out":      {named("a/../../../b" + strings.Repeat("x", 250)), engine.ErrInvalid, "255"},
 		"name with NUL":       {named("a\x00b"), engine.ErrInvalid, "NUL"},
 		"empty name":          {named(""), engine.ErrInvalid, "empty"},
@@ -62,7 +64,7 @@ func TestBadInput(t *testing.T) {
 		"rename to taken":     {func() error { return c.Rename(ctx, "main", "straSSe") }, engine.ErrExist, ""},
 		"range":               {func() error { _, err := c.Active().Range(ctx, 2, 1); return err }, engine.ErrPosition, "2:1"},
 		"unknown message":     {func() error { _, err := c.Active().Message(ctx, uuid.New()); return err }, engine.ErrNotExist, ""},
-		"replace unknown":     {func() error { return c.Active().Replace(ctx, uuid.New(), engine.Draft{Body: []byte(`{}`)}) }, engine.ErrNotExist, ""},
+		"replace unknown":     {func() error { return c.Active().Replace(ctx, uuid.New(), empty) }, engine.ErrNotExist, ""},
 		"state no JSON":       {func() error { return c.Update(ctx, badState) }, engine.ErrInvalid, "state"},
 		"context leads out":   {func() error { _, err := c.Store.Resolve("../" + c.ID().String()); return err }, engine.ErrInvalid, "../"},
 		"context of other id": {func() error { _, err := c.Store.Context(ctx, uuid.New()); return err }, engine.ErrNotExist, ""},
@@ -188,7 +190,7 @@ func TestHandEdit(t *testing.T) {
 	ctx := context.Background()
 	c, dir := kit.NewContext(t)
 	kit.Fill(t, c.Active(), 4)
-	ms := kit.Must[[]*engine.Message](t)(c.Active().Load(ctx))
+	ms := kit.Load(t, c.Active())
 	file := func(i int) string { return filepath.Join(dir, "messages", "branch-main", ms[i].ID.String()+".json") }
 	edit := func(i int, f func([]byte) []byte) {
 		t.Helper()
@@ -210,7 +212,7 @@ func TestHandEdit(t *testing.T) {
 	}
 	look := func(stage string, c *engine.Context) {
 		t.Helper()
-		got := kit.Must[[]*engine.Message](t)(c.Active().Load(ctx))
+		got := kit.Load(t, c.Active())
 		for i, m := range got {
 			if m.Unavailable != nil || m.Edited != (i == 0) {
 				t.Errorf("%s: message %d: unavailable %v, edited %v", stage, i, m.Unavailable, m.Edited)
@@ -237,7 +239,7 @@ func TestHandEdit(t *testing.T) {
 	look("after folds", kit.Must[*engine.Context](t)(c.Store.Context(ctx, c.ID())))
 
 	edit(2, func([]byte) []byte { return []byte("\x00\x00") })
-	got := kit.Must[[]*engine.Message](t)(kit.Must[*engine.Context](t)(c.Store.Context(ctx, c.ID())).Active().Load(ctx))
+	got := kit.Load(t, kit.Must[*engine.Context](t)(c.Store.Context(ctx, c.ID())).Active())
 	if len(got) != 4 || !errors.Is(got[2].Unavailable, engine.ErrDamaged) || got[2].ID != ms[2].ID || got[3].Unavailable != nil {
 		t.Errorf("with a damaged file and no journal: %+v", got[2])
 	}
@@ -249,11 +251,11 @@ func TestRetries(t *testing.T) {
 	c, _ := kit.NewContext(t)
 	b := c.Active()
 	id := uuid.New()
-	first := kit.Must[engine.Appended](t)(b.Append(ctx, engine.Draft{ID: id, Body: []byte(`{"a": 1}`)}, engine.AtPosition(0)))
+	first := kit.Must[engine.AppendResult](t)(b.Append(ctx, engine.Draft{ID: id, Body: []byte(`{"a": 1}`)}, engine.AtPosition(0)))
 	kit.Fill(t, b, 3)
 	fork := kit.Must[*engine.Branch](t)(b.Fork(ctx, "alt", 2))
 	for _, br := range []*engine.Branch{b, fork} {
-		again := kit.Must[engine.Appended](t)(br.Append(ctx, engine.Draft{ID: id, Body: []byte(`{"a":1}`)}, engine.AtPosition(0)))
+		again := kit.Must[engine.AppendResult](t)(br.Append(ctx, engine.Draft{ID: id, Body: []byte(`{"a":1}`)}, engine.AtPosition(0)))
 		if again.Position != first.Position || !again.Existed {
 			t.Errorf("a retry on %s: %+v", br.Name(), again)
 		}
@@ -264,14 +266,15 @@ func TestRetries(t *testing.T) {
 	results, err := b.AppendBatch(ctx, []engine.Draft{
 		{ID: id, Body: []byte(`{"a":1}`)}, {ID: id, Body: []byte(`{"a":9}`)}, {Body: []byte(`{"new":1}`)},
 	})
-	if err != nil || !results[0].Existed || !errors.Is(results[1].Err, engine.ErrConflict) || results[2].Err != nil || results[2].Position != 4 {
+	if err != nil || !results[0].Existed || !errors.Is(results[1].Err, engine.ErrConflict) ||
+		results[2].Err != nil || results[2].Position != 4 {
 		t.Errorf("a batch with both: %+v, %v", results, err)
 	}
 	// After a rewind the id is free again; the old line keeps its own message of it.
 	if err := b.Rewind(ctx, 0); err != nil {
 		t.Fatal(err)
 	}
-	if at := kit.Must[engine.Appended](t)(b.Append(ctx, engine.Draft{ID: id, Body: []byte(`{"a":3}`)})); at.Existed || at.Position != 0 {
+	if at := kit.Append(t, b, engine.Draft{ID: id, Body: []byte(`{"a":3}`)}); at.Existed || at.Position != 0 {
 		t.Errorf("after a rewind: %+v", at)
 	}
 	for br, want := range map[*engine.Branch]string{b: `{"a":3}`, fork: `{"a":1}`} {
@@ -285,7 +288,7 @@ func TestRetries(t *testing.T) {
 func TestReplacedVersionIsKept(t *testing.T) {
 	ctx := context.Background()
 	c, dir := kit.NewContext(t)
-	at := kit.Must[engine.Appended](t)(c.Active().Append(ctx, engine.Draft{Body: []byte(`{"draft":1.0}`)}))
+	at := kit.Append(t, c.Active(), engine.Draft{Body: []byte(`{"draft":1.0}`)})
 	if err := c.Active().Replace(ctx, at.ID, engine.Draft{Body: []byte(`{"final":true}`)}); err != nil {
 		t.Fatal(err)
 	}
@@ -351,7 +354,7 @@ func TestGoroutines(t *testing.T) {
 		t.Fatal(err)
 	}
 	replaced := 0
-	for _, m := range kit.Must[[]*engine.Message](t)(c.Active().Load(ctx)) {
+	for _, m := range kit.Load(t, c.Active()) {
 		if bytes.Contains([]byte(kit.BodyOf(m)), []byte("replaced")) {
 			replaced++
 		}

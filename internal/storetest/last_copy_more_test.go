@@ -37,7 +37,8 @@ func TestLastCopyInAHarmedJournal(t *testing.T) {
 	}
 }
 
-// TestLastCopyOfAPayload: a blob that is gone or damaged and whose payload a settled journal has is made again before the journal goes.
+// TestLastCopyOfAPayload: a blob that is gone or damaged and whose payload a settled journal has is made again before
+// the journal goes.
 func TestLastCopyOfAPayload(t *testing.T) {
 	ctx := context.Background()
 	payload := strings.Repeat("payload ", 100)
@@ -71,7 +72,7 @@ func TestLastCopyOfAPayload(t *testing.T) {
 func TestLastCopyOfAPayloadCannotBeWritten(t *testing.T) {
 	ctx := context.Background()
 	disk := crashfs.New()
-	s := kit.Must[*engine.Store](t)(kit.Init("disk", kit.OnCrashFS(disk, engine.InOrder())...))
+	s := kit.Must[*engine.Store](t)(kit.Init("disk", kit.CrashOptions(disk, engine.InOrder())...))
 	defer s.Close()
 	x := &lastCopy{t: t, s: s, c: kit.Must[*engine.Context](t)(s.Create(ctx, engine.Metadata{}))}
 	defer x.c.Close()
@@ -105,7 +106,7 @@ func TestLastCopyOfAPayloadCannotBeWritten(t *testing.T) {
 // TestLastCopyBesideAPack: the file of an archived message stays while the pack does not have the message as it was.
 func TestLastCopyBesideAPack(t *testing.T) {
 	ctx := context.Background()
-	p := kit.NewArchived(t, "all")
+	p := kit.NewArchivedPatient(t, "all")
 	c := kit.Must[*engine.Context](t)(p.Store.Context(ctx, p.ID))
 	part := p.Part("messages", 1)
 	m := kit.Must[*engine.Message](t)(c.Active().Message(ctx, part.IDs[0]))
@@ -116,7 +117,8 @@ func TestLastCopyBesideAPack(t *testing.T) {
 	kit.Write(t, file, append(raw, '\n'))
 	kit.Check(t, os.Chtimes(file, entries[0].StoredAt(), entries[0].StoredAt()))
 	p.Flip(part)
-	_ = kit.Ended(trash.Collect(ctx, p.Store, trash.Collecting{Grace: trash.DefaultGrace})) // the sweep says that it cannot read the pack
+	// The sweep fails, since it cannot read the pack.
+	_ = kit.IterationError(trash.Collect(ctx, p.Store, trash.CollectOptions{Grace: trash.DefaultGrace}))
 	if _, err := os.Stat(file); err != nil || !ok {
 		t.Errorf("the last copy: %v", err)
 	}

@@ -72,10 +72,11 @@ func (x *lastCopy) there(when string) {
 }
 
 func (x *lastCopy) repair() error {
-	return kit.Ended(x.s.Repair(context.Background(), nil, engine.CheckOptions{}))
+	return kit.IterationError(x.s.Repair(context.Background(), nil, engine.CheckOptions{}))
 }
 
-// damages are what may lie in the place of a message's file; trashed says that it holds something of its own, which has to go to trash.
+// damages are what may lie in the place of a message's file; trashed says that it holds something of its own, which has
+// to go to trash.
 var damages = []struct {
 	name    string
 	trashed bool
@@ -119,12 +120,12 @@ var verbs = map[string]func(ctx context.Context, x *lastCopy) error{
 		}
 		return err
 	},
-	"files": func(ctx context.Context, x *lastCopy) error { return kit.Ended(x.c.Files(ctx)) },
+	"files": func(ctx context.Context, x *lastCopy) error { return kit.IterationError(x.c.Files(ctx)) },
 	"fold twice": func(ctx context.Context, x *lastCopy) error {
 		return errors.Join(x.c.Fold(ctx), x.append(`{"role":"user","content":"another"}`), x.c.Fold(ctx))
 	},
 	"erase": func(ctx context.Context, x *lastCopy) error {
-		return kit.Ended(erase.Erase(ctx, x.s, x.c.ID(), x.ids[3:4], erase.EraseOptions{}))
+		return kit.IterationError(erase.Messages(ctx, x.s, x.c.ID(), x.ids[3:4], erase.Options{}))
 	},
 	"externalise": func(ctx context.Context, x *lastCopy) error {
 		_, err := x.c.Externalise(ctx, 1, false)
@@ -133,14 +134,14 @@ var verbs = map[string]func(ctx context.Context, x *lastCopy) error{
 	"gc": func(ctx context.Context, x *lastCopy) error {
 		defer func(was func() time.Time) { x.s.Options.Clock = was }(x.s.Options.Clock)
 		x.s.Options.Clock = func() time.Time { return time.Now().Add(24 * time.Hour) }
-		return kit.Ended(trash.Collect(ctx, x.s, trash.Collecting{Grace: trash.DefaultGrace}))
+		return kit.IterationError(trash.Collect(ctx, x.s, trash.CollectOptions{Grace: trash.DefaultGrace}))
 	},
 	"restore": func(ctx context.Context, x *lastCopy) error {
 		b, err := x.beside(ctx)
 		if err == nil {
-			err = errors.Join(x.c.Remove(ctx, b), kit.Ended(trash.Collect(ctx, x.s, trash.Collecting{Grace: trash.DefaultGrace})))
+			err = errors.Join(x.c.Remove(ctx, b), kit.IterationError(trash.Collect(ctx, x.s, trash.CollectOptions{Grace: trash.DefaultGrace})))
 		}
-		for item, terr := range trash.Trash(ctx, x.s) {
+		for item, terr := range trash.List(ctx, x.s) {
 			if err = errors.Join(err, terr); err == nil && item.Kind == ctxfolder.TrashLine {
 				_, err = trash.Restore(ctx, x.s, engine.ItemID(item.Path))
 			}
@@ -151,7 +152,7 @@ var verbs = map[string]func(ctx context.Context, x *lastCopy) error{
 	"repair of a journal": func(ctx context.Context, x *lastCopy) error {
 		kit.Check(x.t, x.c.Log.Fold(ctx, false))
 		journal := filepath.Join(x.dir, "journal-2.jsonl")
-		kit.Write(x.t, journal, kit.Flipped(kit.Must[[]byte](x.t)(os.ReadFile(journal))))
+		kit.Write(x.t, journal, kit.FlipBit(kit.Must[[]byte](x.t)(os.ReadFile(journal))))
 		return x.repair()
 	},
 	"appends": func(ctx context.Context, x *lastCopy) (err error) {

@@ -17,8 +17,8 @@ import (
 	"github.com/ctxdir/ctxdir/internal/trash"
 )
 
-// gone is a context whose index and journals are lost, and message files of it.
-type gone struct {
+// lostLine is a context whose index and journals are lost, and message files of it.
+type lostLine struct {
 	t   *testing.T
 	s   *engine.Store
 	c   *engine.Context
@@ -27,32 +27,32 @@ type gone struct {
 	saved string // a copy of the context as it was before
 }
 
-func newGone(t *testing.T) *gone {
+func newGone(t *testing.T) *lostLine {
 	t.Helper()
 	c, dir := kit.NewContext(t, engine.WithFoldBytes(-1), engine.WithoutPause())
-	return &gone{t: t, s: c.Store, c: c, dir: dir, saved: t.TempDir()}
+	return &lostLine{t: t, s: c.Store, c: c, dir: dir, saved: t.TempDir()}
 }
 
-func (g *gone) branch(name string) *engine.Branch {
+func (g *lostLine) branch(name string) *engine.Branch {
 	return kit.Must[*engine.Branch](g.t)(g.c.Branch(name))
 }
 
-func (g *gone) say(name string, n int) (ids []uuid.UUID) {
+func (g *lostLine) say(name string, n int) (ids []uuid.UUID) {
 	g.t.Helper()
 	for i := range n {
-		a := kit.Must[engine.Appended](g.t)(g.branch(name).Append(context.Background(), engine.Draft{Body: fmt.Appendf(nil, `{"text":"%s %d"}`, name, i)}))
+		a := kit.Append(g.t, g.branch(name), engine.Draft{Body: fmt.Appendf(nil, `{"text":"%s %d"}`, name, i)})
 		ids = append(ids, a.ID)
 	}
 	return ids
 }
 
-func (g *gone) fork(name, from string, at int64) {
+func (g *lostLine) fork(name, from string, at int64) {
 	g.t.Helper()
 	kit.Must[*engine.Branch](g.t)(g.branch(from).Fork(context.Background(), name, at))
 }
 
 // lose removes the index, the journals and the files of messages, and opens the context again.
-func (g *gone) lose(ids ...uuid.UUID) {
+func (g *lostLine) lose(ids ...uuid.UUID) {
 	g.t.Helper()
 	id := g.c.ID()
 	kit.Check(g.t, g.c.Fold(context.Background()))
@@ -78,7 +78,7 @@ func (g *gone) lose(ids ...uuid.UUID) {
 }
 
 // wipe lays newlines over the journal's records from that of a message on, and removes its file.
-func (g *gone) wipe(id uuid.UUID) {
+func (g *lostLine) wipe(id uuid.UUID) {
 	g.t.Helper()
 	kit.Check(g.t, g.c.Close())
 	journal := filepath.Join(g.dir, "journal-1.jsonl")
@@ -91,10 +91,10 @@ func (g *gone) wipe(id uuid.UUID) {
 }
 
 // shows compares what a branch shows; "" stands for a message that is lost.
-func (g *gone) shows(name string, want ...string) {
+func (g *lostLine) shows(name string, want ...string) {
 	g.t.Helper()
 	var got []string
-	for i, m := range kit.Must[[]*engine.Message](g.t)(g.branch(name).Load(context.Background())) {
+	for i, m := range kit.Load(g.t, g.branch(name)) {
 		if m.Position != int64(i) {
 			g.t.Fatalf("branch %s: position %d comes after %d messages", name, m.Position, i)
 		}
@@ -110,8 +110,8 @@ func (g *gone) shows(name string, want ...string) {
 	}
 }
 
-// tells fails unless a check tells of so many lost messages, and of nothing else than them and the index.
-func (g *gone) tells(lost int) {
+// problems fails unless a check tells of so many lost messages, and of nothing else than them and the index.
+func (g *lostLine) tells(lost int) {
 	g.t.Helper()
 	for f, err := range g.s.Check(context.Background(), nil, engine.CheckOptions{ReadData: true}) {
 		kit.Check(g.t, err)
@@ -128,7 +128,7 @@ func (g *gone) tells(lost int) {
 	}
 }
 
-func (g *gone) repair() {
+func (g *lostLine) repair() {
 	g.t.Helper()
 	for _, err := range g.s.Repair(context.Background(), nil, engine.CheckOptions{}) {
 		kit.Check(g.t, err)
@@ -141,28 +141,28 @@ func TestLostPositions(t *testing.T) {
 	ctx := context.Background()
 	for _, d := range []struct {
 		name string
-		do   func(g *gone)
+		do   func(g *lostLine)
 		lost int
 		show map[string][]string // before "next" is appended to main
 	}{
-		{"at the end of a line, with a fork behind it", func(g *gone) {
+		{"at the end of a line, with a fork behind it", func(g *lostLine) {
 			m := g.say("main", 3)
 			g.fork("alt", "main", 3)
 			g.say("alt", 2)
 			g.lose(m[2])
 		}, 1, map[string][]string{"main": {"main 0", "main 1", ""}, "alt": {"main 0", "main 1", "", "alt 0", "alt 1"}}},
-		{"with an empty fork behind it", func(g *gone) {
+		{"with an empty fork behind it", func(g *lostLine) {
 			m := g.say("main", 3)
 			g.fork("alt", "main", 3)
 			g.lose(m[1:]...)
 		}, 2, map[string][]string{"main": {"main 0", "", ""}, "alt": {"main 0", "", ""}}},
-		{"all messages of a line", func(g *gone) {
+		{"all messages of a line", func(g *lostLine) {
 			m := g.say("main", 3)
 			g.fork("alt", "main", 3)
 			g.say("alt", 1)
 			g.lose(m...)
 		}, 3, map[string][]string{"main": {"", "", ""}, "alt": {"", "", "", "alt 0"}}},
-		{"a fork of a fork", func(g *gone) {
+		{"a fork of a fork", func(g *lostLine) {
 			g.say("main", 2)
 			g.fork("alt", "main", 2)
 			a := g.say("alt", 2)
@@ -174,48 +174,48 @@ func TestLostPositions(t *testing.T) {
 			"alt":  {"main 0", "main 1", "", ""},
 			"deep": {"main 0", "main 1", "", "", "deep 0"},
 		}},
-		{"a rewind behind it", func(g *gone) {
+		{"a rewind behind it", func(g *lostLine) {
 			m := g.say("main", 4)
 			kit.Check(g.t, g.branch("main").Rewind(ctx, 3))
 			g.lose(m[2:]...)
 		}, 1, map[string][]string{"main": {"main 0", "main 1", ""}}},
-		{"a removed branch behind it", func(g *gone) {
+		{"a removed branch behind it", func(g *lostLine) {
 			m := g.say("main", 3)
 			g.fork("alt", "main", 3)
 			g.say("alt", 1)
 			kit.Check(g.t, g.c.Remove(ctx, "alt"))
 			g.lose(m[2])
 		}, 1, map[string][]string{"main": {"main 0", "main 1", ""}}},
-		{"a collected branch behind it", func(g *gone) {
+		{"a collected branch behind it", func(g *lostLine) {
 			m := g.say("main", 3)
 			g.fork("alt", "main", 3)
 			g.say("alt", 1)
 			kit.Check(g.t, g.c.Remove(ctx, "alt"))
-			for _, err := range trash.Collect(ctx, g.s, trash.Collecting{Grace: trash.DefaultGrace}) {
+			for _, err := range trash.Collect(ctx, g.s, trash.CollectOptions{Grace: trash.DefaultGrace}) {
 				kit.Check(g.t, err)
 			}
 			g.lose(m[2])
 		}, 1, map[string][]string{"main": {"main 0", "main 1", ""}}},
-		{"the rest of the line is archived", func(g *gone) {
+		{"the rest of the line is archived", func(g *lostLine) {
 			g.say("main", 2)
-			kit.Must[engine.Archived](g.t)(g.c.Archive(ctx, engine.ArchiveOptions{}))
+			kit.Must[engine.ArchiveResult](g.t)(g.c.Archive(ctx, engine.ArchiveOptions{}))
 			m := g.say("main", 1)
 			g.fork("alt", "main", 3)
 			g.say("alt", 1)
 			g.lose(m...)
 		}, 1, map[string][]string{"main": {"main 0", "main 1", ""}, "alt": {"main 0", "main 1", "", "alt 0"}}},
-		{"the end of the journal blank, the index whole", func(g *gone) {
+		{"the end of the journal blank, the index whole", func(g *lostLine) {
 			m := g.say("main", 3)
 			g.fork("alt", "main", 3)
 			g.wipe(m[2])
 		}, 1, map[string][]string{"main": {"main 0", "main 1", ""}, "alt": {"main 0", "main 1", ""}}},
-		{"the end of the journal blank, index.json missing", func(g *gone) {
+		{"the end of the journal blank, index.json missing", func(g *lostLine) {
 			m := g.say("main", 3)
 			g.fork("alt", "main", 3)
 			g.wipe(m[2])
 			kit.Check(g.t, os.Remove(filepath.Join(g.dir, "index.json")))
 		}, 1, map[string][]string{"main": {"main 0", "main 1", ""}, "alt": {"main 0", "main 1", ""}}},
-		{"the last row damaged", func(g *gone) {
+		{"the last row damaged", func(g *lostLine) {
 			m := g.say("main", 3)
 			g.lose(m[2])
 			rows := kit.Must[[]string](g.t)(filepath.Glob(filepath.Join(g.saved, "index", "*.rows")))[0]
@@ -233,7 +233,7 @@ func TestLostPositions(t *testing.T) {
 			}
 			g.tells(d.lost)
 			n := kit.Must[int64](t)(g.branch("main").Len(ctx))
-			a := kit.Must[engine.Appended](t)(g.branch("main").Append(ctx, engine.Draft{Body: []byte(`{"text":"next"}`)}))
+			a := kit.Append(t, g.branch("main"), engine.Draft{Body: []byte(`{"text":"next"}`)})
 			if a.Position != n || n != int64(len(d.show["main"])) {
 				t.Errorf("the next message has position %d, of %d", a.Position, len(d.show["main"]))
 			}

@@ -21,9 +21,9 @@ func TestMemoryLimit(t *testing.T) {
 	body := func(size int) string { return fmt.Sprintf(`{"role":"user","content":"%s"}`, strings.Repeat("x", size)) }
 	sizes := []int{3000, 3000, 9000, 3000, 3000, limit, 40}
 	for _, size := range sizes {
-		kit.Must[engine.Appended](t)(c.Active().Append(ctx, engine.Draft{Body: []byte(body(size))}))
+		kit.Append(t, c.Active(), engine.Draft{Body: []byte(body(size))})
 	}
-	messages := kit.Must[[]*engine.Message](t)(c.Active().Load(ctx))
+	messages := kit.Load(t, c.Active())
 	bodies, err := engine.ResolveAll(ctx, messages)
 	if !errors.Is(err, engine.ErrMemoryLimit) || !errors.Is(err, engine.ErrTooLarge) {
 		t.Error(err)
@@ -57,8 +57,8 @@ func TestMemoryLimitEscapes(t *testing.T) {
 	ctx := context.Background()
 	c, _ := kit.NewContext(t, engine.WithTextThreshold(100), engine.WithMemoryLimit(10_000))
 	body := `{"content":"` + strings.Repeat(`\u0000`, 2000) + `"}`
-	kit.Must[engine.Appended](t)(c.Active().Append(ctx, engine.Draft{Body: []byte(body)}))
-	m := kit.Must[[]*engine.Message](t)(c.Active().Load(ctx))[0]
+	kit.Append(t, c.Active(), engine.Draft{Body: []byte(body)})
+	m := kit.Load(t, c.Active())[0]
 	if b, err := m.Body(ctx); !errors.Is(err, engine.ErrMemoryLimit) || string(b) != string(m.Stored) {
 		t.Errorf("%.50s, %v", b, err)
 	}
@@ -69,17 +69,17 @@ func TestMemoryLimitArchived(t *testing.T) {
 	ctx := context.Background()
 	c, _ := kit.NewContext(t, engine.WithTextThreshold(-1), engine.WithMemoryLimit(3<<20))
 	for i := range 9 {
-		kit.Must[engine.Appended](t)(c.Active().Append(ctx, engine.Draft{Body: fmt.Appendf(nil, `{"n":%d,"content":"%s"}`, i, strings.Repeat("x", 1<<20-500))}))
+		kit.Append(t, c.Active(), engine.Draft{Body: fmt.Appendf(nil, `{"n":%d,"content":"%s"}`, i, strings.Repeat("x", 1<<20-500))})
 	}
-	if n := len(kit.Must[[]*engine.Message](t)(c.Active().Load(ctx))); n != 9 {
+	if n := len(kit.Load(t, c.Active())); n != 9 {
 		t.Fatal(n)
 	}
-	if done := kit.Must[engine.Archived](t)(c.Archive(ctx, engine.ArchiveOptions{})); done.Messages != 9 {
+	if done := kit.Must[engine.ArchiveResult](t)(c.Archive(ctx, engine.ArchiveOptions{})); done.Messages != 9 {
 		t.Fatal(done)
 	}
 	var before, after runtime.MemStats
 	runtime.ReadMemStats(&before)
-	messages := kit.Must[[]*engine.Message](t)(c.Active().Load(ctx))
+	messages := kit.Load(t, c.Active())
 	runtime.ReadMemStats(&after)
 	for i, m := range messages {
 		if (m.Unavailable == nil) != (i < 3) || i >= 3 && (!errors.Is(m.Unavailable, engine.ErrMemoryLimit) || m.Position != int64(i)) {

@@ -34,8 +34,8 @@ func (d *driver) learn() {
 	}
 }
 
-// quiet waits for folds in the background: the one of a collection is left out beside them, and rows that are left over can
-// come back with an index that is lost.
+// quiet waits for folds in the background: the one of a collection is left out beside them, and rows that are left over
+// can come back with an index that is lost.
 func (d *driver) quiet() {
 	for _, c := range []*engine.Context{d.c, d.other} {
 		c.AwaitFold()
@@ -61,14 +61,14 @@ func (d *driver) collect() {
 			descended[l] = true
 		}
 	}
-	var found []engine.Trashed
-	for x, err := range trash.Collect(d.ctx(), d.store, trash.Collecting{Contexts: contexts, Grace: trash.DefaultGrace}) {
+	var found []engine.TrashItem
+	for x, err := range trash.Collect(d.ctx(), d.store, trash.CollectOptions{Contexts: contexts, Grace: trash.DefaultGrace}) {
 		d.check(err)
 		if x.Purged && !strings.Contains(x.Path, "/archive/") {
 			d.t.Fatalf("%+v was purged", x)
 		}
 		if x.Kind == "line" {
-			found = append(found, x.Trashed)
+			found = append(found, x.TrashItem)
 		}
 	}
 	want := 0
@@ -79,7 +79,7 @@ func (d *driver) collect() {
 		}
 		if n < len(l.own) {
 			want++
-			i := slices.IndexFunc(found, func(t engine.Trashed) bool { return d.lineOf(t.Item) == id })
+			i := slices.IndexFunc(found, func(t engine.TrashItem) bool { return d.lineOf(t.Item) == id })
 			if i < 0 {
 				d.t.Fatalf("the end of line %s was not collected", id)
 			}
@@ -100,7 +100,7 @@ func (d *driver) items() []uuid.UUID {
 }
 
 func (d *driver) lineOf(item uuid.UUID) uuid.UUID {
-	for t, err := range trash.EachTrashed(d.ctx(), d.store, nil, nil) {
+	for t, err := range trash.EachItem(d.ctx(), d.store, nil, nil) {
 		d.check(err)
 		if t.ID == item {
 			return t.Item.Line

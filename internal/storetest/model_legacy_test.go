@@ -85,8 +85,8 @@ func inView(view []*modelMessage, id uuid.UUID) bool {
 	return false
 }
 
-// share makes a line of what a list has in common with another one, and of the rest. Names that differ in case only are told apart by a
-// number.
+// share makes a line of what a list has in common with another one, and of the rest. Names that differ in case only are
+// told apart by a number.
 func (d *driver) share(name string, l *modelLine) {
 	var of *modelLine
 	base := 0

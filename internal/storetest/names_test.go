@@ -18,7 +18,8 @@ import (
 	kit "github.com/ctxdir/ctxdir/internal/storetest"
 )
 
-// TestNames: what bears its name in another spelling is told of, gets the right name from a repair, and nothing is lost.
+// TestNames: what bears its name in another spelling is told of, gets the right name from a repair, and nothing is
+// lost.
 func TestNames(t *testing.T) {
 	in := func(p *kit.Patient, names ...string) (paths []string) {
 		for _, name := range names {
@@ -114,7 +115,7 @@ func TestNamesOfPacks(t *testing.T) {
 		"everything": func(p *kit.Patient) { p.UpperAll(p.Dir) },
 	} {
 		t.Run(name, func(t *testing.T) {
-			p := kit.NewArchived(t, "one pack")
+			p := kit.NewArchivedPatient(t, "one pack")
 			do(p)
 			if found := p.Check(false); !slices.ContainsFunc(found, func(f engine.Finding) bool { return f.Kind == integrity.KindName }) {
 				t.Errorf("found %+v", found)
@@ -146,7 +147,8 @@ func TestNamesAdopted(t *testing.T) {
 	}
 }
 
-// TestNamesTaken: nothing takes the place of what bears the right name already, and what a file system takes for one file stays.
+// TestNamesTaken: nothing takes the place of what bears the right name already, and what a file system takes for one
+// file stays.
 func TestNamesTaken(t *testing.T) {
 	t.Run("message file", func(t *testing.T) {
 		p := kit.NewPatient(t, true)
@@ -180,11 +182,11 @@ func TestNamesTaken(t *testing.T) {
 		ctx := context.Background()
 		c, dir := kit.NewContext(t)
 		kit.Fill(t, c.Active(), 3)
-		kit.Must[engine.Trashed](t)(c.Store.Delete(ctx, c.ID()))
+		kit.Must[engine.TrashItem](t)(c.Store.Delete(ctx, c.ID()))
 		trash := filepath.Join(filepath.Dir(dir), "trash")
 		kit.Check(t, os.Rename(trash, filepath.Join(filepath.Dir(dir), "TRASH")))
 		other := kit.Must[*engine.Context](t)(c.Store.Create(ctx, engine.Metadata{}))
-		kit.Must[engine.Trashed](t)(c.Store.Delete(ctx, other.ID()))
+		kit.Must[engine.TrashItem](t)(c.Store.Delete(ctx, other.ID()))
 		p := &kit.Patient{T: t, Store: c.Store}
 		if done := p.Repair(engine.CheckOptions{}); len(done) != 1 || done[0].Kind != integrity.KindName {
 			t.Errorf("repaired %+v", done)
@@ -196,7 +198,8 @@ func TestNamesTaken(t *testing.T) {
 	})
 }
 
-// TestNamesComposed: a copy over a file system that takes names apart, or puts their characters together, has the same branches.
+// TestNamesComposed: a copy over a file system that takes names apart, or puts their characters together, has the same
+// branches.
 func TestNamesComposed(t *testing.T) {
 	ctx := context.Background()
 	const branch = "caf\u00e9"
@@ -232,7 +235,7 @@ func TestNamesErased(t *testing.T) {
 	p := kit.NewPatient(t, true)
 	copied := filepath.Join(p.Dir, "messages", "branch-alt", strings.ToUpper(filepath.Base(p.Main[30])))
 	kit.Write(t, copied, kit.Must[[]byte](t)(os.ReadFile(p.Main[30])))
-	for _, err := range erase.Erase(ctx, p.Store, p.ID, p.IDs(30), erase.EraseOptions{}) {
+	for _, err := range erase.Messages(ctx, p.Store, p.ID, p.IDs(30), erase.Options{}) {
 		kit.Check(t, err)
 	}
 	if _, err := os.Lstat(copied); err == nil {

@@ -40,7 +40,7 @@ func TestNewerFormat(t *testing.T) {
 			s, dir := kit.NewStore(t, engine.WithTextThreshold(100), engine.WithoutPause())
 			c := kit.Must[*engine.Context](t)(s.Create(ctx, engine.Metadata{}))
 			for i := range 6 {
-				kit.Must[engine.Appended](t)(c.Active().Append(ctx, engine.Draft{Body: body}))
+				kit.Append(t, c.Active(), engine.Draft{Body: body})
 				if i == 3 {
 					kit.Check(t, c.Fold(ctx))
 				}
@@ -93,7 +93,7 @@ func tryAll(t *testing.T, dir string, c *engine.Context) error {
 			t.Errorf("repair: %+v, %v", r, err)
 		}
 	}
-	for x, err := range trash.Collect(ctx, s, trash.Collecting{}) {
+	for x, err := range trash.Collect(ctx, s, trash.CollectOptions{}) {
 		t.Logf("collect: %+v, %v", x, err)
 	}
 	again, err := s.Context(ctx, c.ID())
@@ -113,7 +113,8 @@ func newerIndex(b []byte) []byte {
 	return b
 }
 
-// newerRecord gives the first record of a journal that names a kind of format the next version of it, and the sums that belong to it.
+// newerRecord gives the first record of a journal that names a kind of format the next version of it, and the sums that
+// belong to it.
 func newerRecord(b []byte, kind string) []byte {
 	at := bytes.Index(b, []byte(kind))
 	b[at+len(kind)]++
@@ -137,7 +138,7 @@ func TestNewerMessageFile(t *testing.T) {
 	ctx := context.Background()
 	s, dir := kit.NewStore(t, engine.WithoutPause())
 	c := kit.Must[*engine.Context](t)(s.Create(ctx, engine.Metadata{}))
-	at := kit.Must[engine.Appended](t)(c.Active().Append(ctx, engine.Draft{Body: []byte(`{"n":1}`)}))
+	at := kit.Append(t, c.Active(), engine.Draft{Body: []byte(`{"n":1}`)})
 	kit.Check(t, c.Close())
 	folder := filepath.Join(dir, c.ID().String(), "messages", "branch-main")
 	own, foreign := filepath.Join(folder, at.ID.String()+".json"), filepath.Join(folder, kit.TestID(7).String()+".json")

@@ -15,6 +15,7 @@ import (
 	"github.com/google/uuid"
 )
 
+// PowercutSeeds is the number of random disk states after each power cut.
 var PowercutSeeds = flag.Int("powercut.seeds", 4, "random disk states for each operation of the workload")
 
 // Stride is how many operations are passed over between two power cuts: none, but for a short run.
@@ -25,16 +26,18 @@ func Stride() int {
 	return 1
 }
 
-// Said is what a workload was told: for each branch, the messages it must show.
-type Said map[string][]SaidMessage
+// Transcript is what a workload was told: for each branch, the messages it must show.
+type Transcript map[string][]TranscriptMessage
 
-type SaidMessage struct {
+// TranscriptMessage is a message of a [Transcript].
+type TranscriptMessage struct {
 	ID   uuid.UUID
 	Body string
 }
 
-func (s Said) Clone() Said {
-	c := Said{}
+// Clone returns a copy.
+func (s Transcript) Clone() Transcript {
+	c := Transcript{}
 	for n, ms := range s {
 		c[n] = slices.Clone(ms)
 	}
@@ -45,11 +48,12 @@ func (s Said) Clone() Said {
 type Step struct {
 	Name string
 	Do   func(w *World) error
-	Then func(s Said)
+	Then func(s Transcript)
 	// partly says that a prefix of the messages may be there when the power goes meanwhile.
 	Partly string
 }
 
+// World is what the steps of a workload work on.
 type World struct {
 	Ctx   context.Context
 	Store *engine.Store
@@ -57,6 +61,7 @@ type World struct {
 	ID    uuid.UUID
 }
 
+// Branch returns a branch of the context.
 func (w *World) Branch(name string) *engine.Branch {
 	b, err := w.C.Branch(name)
 	if err != nil {
@@ -65,24 +70,28 @@ func (w *World) Branch(name string) *engine.Branch {
 	return b
 }
 
+// TestID returns the n-th id of the tests.
 func TestID(n int) uuid.UUID {
 	id := uuid.UUID{6: 0x40, 8: 0x80}
 	id[14], id[15] = byte(n>>8), byte(n)
 	return id
 }
 
-// OnCrashFS are the options of a store whose power is cut.
-func OnCrashFS(disk *crashfs.FS, more ...engine.Option) []engine.Option {
-	return append([]engine.Option{engine.WithFS(disk), engine.WithFoldBytes(-1), engine.WithRetain(2), engine.WithTextThreshold(1 << 10), engine.WithoutPause()}, more...)
+// CrashOptions are the options of a store whose power is cut.
+func CrashOptions(disk *crashfs.FS, more ...engine.Option) []engine.Option {
+	return append(Manual(1<<10, engine.WithFS(disk), engine.WithRetain(2)), more...)
 }
 
-func OpenCrash(disk *crashfs.FS) (*engine.Store, error) {
-	return Open("disk", OnCrashFS(disk)...)
+// OpenCrash opens the store on a simulated disk.
+func OpenCrash(disk *crashfs.FS, more ...engine.Option) (*engine.Store, error) {
+	return Open("disk", CrashOptions(disk, more...)...)
 }
 
-func RunSteps(t *testing.T, disk *crashfs.FS, k int, steps []Step, opts ...engine.Option) (before, after Said, cut *Step) {
+// RunSteps runs the steps on a new store and cuts the power at the k-th operation of the disk, never if k is 0. It
+// returns what the context showed before and must show after the step that was cut.
+func RunSteps(t *testing.T, disk *crashfs.FS, k int, steps []Step, opts ...engine.Option) (before, after Transcript, cut *Step) {
 	t.Helper()
-	s, err := Init("disk", OnCrashFS(disk, opts...)...)
+	s, err := Init("disk", CrashOptions(disk, opts...)...)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -90,7 +99,7 @@ func RunSteps(t *testing.T, disk *crashfs.FS, k int, steps []Step, opts ...engin
 		disk.CutAt(len(disk.Ops()) + k)
 	}
 	w := &World{Ctx: context.Background(), Store: s, ID: TestID(60000)}
-	before = Said{}
+	before = Transcript{}
 	for _, st := range steps {
 		after = before.Clone()
 		st.Then(after)
@@ -105,6 +114,7 @@ func RunSteps(t *testing.T, disk *crashfs.FS, k int, steps []Step, opts ...engin
 	return before, before, nil
 }
 
+// LastOp returns the last operation of a disk.
 func LastOp(disk *crashfs.FS) string {
 	ops := disk.Ops()
 	return ops[len(ops)-1].String()
@@ -112,7 +122,7 @@ func LastOp(disk *crashfs.FS) string {
 
 // Verify opens a disk and compares it with what was said, goes on working with it, and opens it once more; with repair
 // it is checked and repaired first.
-func Verify(disk *crashfs.FS, before, after Said, cut *Step, repair bool) error {
+func Verify(disk *crashfs.FS, before, after Transcript, cut *Step, repair bool) error {
 	id := TestID(60000)
 	got, err := Read(disk, id)
 	if err != nil {
@@ -121,7 +131,7 @@ func Verify(disk *crashfs.FS, before, after Said, cut *Step, repair bool) error 
 		}
 		return err
 	}
-	if err := Allowed(got, before, after, cut); err != nil {
+	if err := VerifyAllowed(got, before, after, cut); err != nil {
 		return err
 	}
 	s, err := OpenCrash(disk)
@@ -131,7 +141,7 @@ func Verify(disk *crashfs.FS, before, after Said, cut *Step, repair bool) error 
 	defer s.Close()
 	ctx := context.Background()
 	if repair {
-		if err := Settles(ctx, s); err != nil {
+		if err := VerifyRepair(ctx, s); err != nil {
 			return err
 		}
 		if again, err := Read(disk, id); err != nil || !Equal(again, got) {
@@ -144,10 +154,11 @@ func Verify(disk *crashfs.FS, before, after Said, cut *Step, repair bool) error 
 	}
 	defer c.Close()
 	more := TestID(50000)
-	if at, err := c.Active().Append(ctx, engine.Draft{ID: more, Body: []byte(`{"more":1}`)}); err != nil || at.Position != int64(len(got["main"])) {
+	at, err := c.Active().Append(ctx, engine.Draft{ID: more, Body: []byte(`{"more":1}`)})
+	if err != nil || at.Position != int64(len(got["main"])) {
 		return fmt.Errorf("going on: %+v, %w", at, err)
 	}
-	got["main"] = append(got["main"], SaidMessage{more, `{"more":1}`})
+	got["main"] = append(got["main"], TranscriptMessage{more, `{"more":1}`})
 	for range 2 {
 		if again, err := Read(disk, id); err != nil || !Equal(again, got) {
 			return fmt.Errorf("after going on: %d messages on main, wanted %d: %w", len(again["main"]), len(got["main"]), err)
@@ -163,9 +174,9 @@ func Verify(disk *crashfs.FS, before, after Said, cut *Step, repair bool) error 
 	return nil
 }
 
-// Settles reports an error unless a check takes nothing that a power cut leaves of an index or a journal for damage, and a repair settles
-// what it finds.
-func Settles(ctx context.Context, s *engine.Store) error {
+// VerifyRepair reports an error unless a check takes nothing that a power cut leaves of an index or a journal for
+// damage, and a repair settles what it finds.
+func VerifyRepair(ctx context.Context, s *engine.Store) error {
 	o := engine.CheckOptions{ReadData: true}
 	for f, err := range s.Check(ctx, nil, o) {
 		if err != nil {
@@ -192,7 +203,7 @@ func Settles(ctx context.Context, s *engine.Store) error {
 }
 
 // Read opens the context and reads every branch.
-func Read(disk *crashfs.FS, id uuid.UUID) (Said, error) {
+func Read(disk *crashfs.FS, id uuid.UUID) (Transcript, error) {
 	s, err := OpenCrash(disk)
 	if err != nil {
 		return nil, err
@@ -204,7 +215,7 @@ func Read(disk *crashfs.FS, id uuid.UUID) (Said, error) {
 		return nil, err
 	}
 	defer c.Close()
-	got := Said{}
+	got := Transcript{}
 	for _, b := range c.Metadata().Branches {
 		open, err := c.Branch(b.Name)
 		if err != nil {
@@ -216,22 +227,23 @@ func Read(disk *crashfs.FS, id uuid.UUID) (Said, error) {
 				return nil, err
 			}
 			if m.Unavailable != nil || m.Edited || m.Position != int64(len(got[b.Name])) {
-				return nil, fmt.Errorf("branch %q, position %d: %s at %d, unavailable %v, edited %v",
-					b.Name, len(got[b.Name]), m.ID, m.Position, m.Unavailable, m.Edited)
+				return nil, fmt.Errorf("branch %q, position %d: %s at %d, edited %v, unavailable %w",
+					b.Name, len(got[b.Name]), m.ID, m.Position, m.Edited, m.Unavailable)
 			}
-			got[b.Name] = append(got[b.Name], SaidMessage{m.ID, BodyOf(m)})
+			got[b.Name] = append(got[b.Name], TranscriptMessage{m.ID, BodyOf(m)})
 		}
 	}
 	return got, nil
 }
 
-func Equal(a, b Said) bool {
-	return maps.EqualFunc(a, b, func(x, y []SaidMessage) bool { return slices.Equal(x, y) })
+// Equal reports whether two transcripts are equal.
+func Equal(a, b Transcript) bool {
+	return maps.EqualFunc(a, b, slices.Equal[[]TranscriptMessage])
 }
 
-// Allowed reports an error unless the state is what was acknowledged, with all, none or, of a batch, a prefix of what
-// was going on.
-func Allowed(got, before, after Said, cut *Step) error {
+// VerifyAllowed reports an error unless the state is what was acknowledged, with all, none or, of a batch, a prefix of
+// what was going on.
+func VerifyAllowed(got, before, after Transcript, cut *Step) error {
 	if Equal(got, before) || Equal(got, after) {
 		return nil
 	}

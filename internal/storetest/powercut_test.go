@@ -17,12 +17,12 @@ import (
 // workload is what a program does with a context: everything that changes the disk.
 func workload() []kit.Step {
 	n := 0
-	message := func(size int) kit.SaidMessage {
+	message := func(size int) kit.TranscriptMessage {
 		n++
-		return kit.SaidMessage{kit.TestID(n), fmt.Sprintf(`{"n":%d,"text":%q}`, n, strings.Repeat("y", size))}
+		return kit.TranscriptMessage{kit.TestID(n), fmt.Sprintf(`{"n":%d,"text":%q}`, n, strings.Repeat("y", size))}
 	}
 	add := func(branch string, sizes ...int) kit.Step {
-		var ms []kit.SaidMessage
+		var ms []kit.TranscriptMessage
 		for _, size := range sizes {
 			ms = append(ms, message(size))
 		}
@@ -41,7 +41,7 @@ func workload() []kit.Step {
 				}
 				return err
 			},
-			Then:   func(s kit.Said) { s[branch] = append(s[branch], ms...) },
+			Then:   func(s kit.Transcript) { s[branch] = append(s[branch], ms...) },
 			Partly: branch,
 		}
 	}
@@ -56,7 +56,7 @@ func workload() []kit.Step {
 				}
 				return w.Branch(branch).Replace(w.Ctx, ms[0].ID, engine.Draft{Body: []byte(next.Body)}, engine.Shared())
 			},
-			Then: func(s kit.Said) {
+			Then: func(s kit.Transcript) {
 				id := s[branch][at].ID
 				for _, ms := range s {
 					for i := range ms {
@@ -75,20 +75,20 @@ func workload() []kit.Step {
 				_, err := w.Branch(from).Fork(w.Ctx, name, int64(at))
 				return err
 			},
-			Then: func(s kit.Said) { s[name] = slices.Clone(s[from][:at]) },
+			Then: func(s kit.Transcript) { s[name] = slices.Clone(s[from][:at]) },
 		}
 	}
-	fold := kit.Step{Name: "fold", Do: func(w *kit.World) error { return w.C.Fold(w.Ctx) }, Then: func(kit.Said) {}}
-	lazily := kit.Step{Name: "fold lazily", Do: func(w *kit.World) error { return w.C.Log.Fold(w.Ctx, false) }, Then: func(kit.Said) {}}
-	shed := kit.Step{Name: "shed", Do: func(w *kit.World) error { return w.C.Log.Shed(w.Ctx) }, Then: func(kit.Said) {}}
+	fold := kit.Step{Name: "fold", Do: func(w *kit.World) error { return w.C.Fold(w.Ctx) }, Then: func(kit.Transcript) {}}
+	lazily := kit.Step{Name: "fold lazily", Do: func(w *kit.World) error { return w.C.Log.Fold(w.Ctx, false) }, Then: func(kit.Transcript) {}}
+	shed := kit.Step{Name: "shed", Do: func(w *kit.World) error { return w.C.Log.Shed(w.Ctx) }, Then: func(kit.Transcript) {}}
 	externalise := func(threshold int64) kit.Step {
-		return kit.Step{Name: fmt.Sprint("externalise ", threshold), Then: func(kit.Said) {}, Do: func(w *kit.World) error {
+		return kit.Step{Name: fmt.Sprint("externalise ", threshold), Then: func(kit.Transcript) {}, Do: func(w *kit.World) error {
 			_, err := w.C.Externalise(w.Ctx, threshold, false)
 			return err
 		}}
 	}
 	return []kit.Step{
-		{Name: "create", Then: func(s kit.Said) { s["main"] = nil }, Do: func(w *kit.World) (err error) {
+		{Name: "create", Then: func(s kit.Transcript) { s["main"] = nil }, Do: func(w *kit.World) (err error) {
 			w.C, err = w.Store.Create(w.Ctx, engine.Metadata{ID: w.ID})
 			return err
 		}},
@@ -97,19 +97,19 @@ func workload() []kit.Step {
 		replace("main", 1), add("alt", 10, 10), fold, add("main", 10), shed, shed,
 		{
 			Name: "rename",
-			Then: func(s kit.Said) { s["neu"] = s["alt"]; delete(s, "alt") },
+			Then: func(s kit.Transcript) { s["neu"] = s["alt"]; delete(s, "alt") },
 			Do:   func(w *kit.World) error { return w.C.Rename(w.Ctx, "alt", "neu") },
 		},
 		add("neu", 10, 700),
 		{
 			Name: "rewind",
-			Then: func(s kit.Said) { s["main"] = s["main"][:4:4] },
+			Then: func(s kit.Transcript) { s["main"] = s["main"][:4:4] },
 			Do:   func(w *kit.World) error { return w.Branch("main").Rewind(w.Ctx, 4) },
 		},
 		lazily, externalise(0), add("main", 10, 10), lazily, externalise(1 << 10), fork("neu", "third", 5), add("third", 10),
-		{Name: "remove", Then: func(s kit.Said) { delete(s, "neu") }, Do: func(w *kit.World) error { return w.C.Remove(w.Ctx, "neu") }},
+		{Name: "remove", Then: func(s kit.Transcript) { delete(s, "neu") }, Do: func(w *kit.World) error { return w.C.Remove(w.Ctx, "neu") }},
 		shed, add("third", 10, 10), replace("third", 1), add("main", 10), fold,
-		{Name: "title", Then: func(kit.Said) {}, Do: func(w *kit.World) error {
+		{Name: "title", Then: func(kit.Transcript) {}, Do: func(w *kit.World) error {
 			return w.C.Update(w.Ctx, func(m *engine.Metadata) error { m.Title = "t"; return nil })
 		}},
 		add("main", 10),
@@ -118,7 +118,7 @@ func workload() []kit.Step {
 
 // run does the workload until the power goes. It returns what was acknowledged before the step that was cut
 // and, with that step's effect, what may be there too.
-func run(t *testing.T, disk *crashfs.FS, k int, opts ...engine.Option) (before, after kit.Said, cut *kit.Step) {
+func run(t *testing.T, disk *crashfs.FS, k int, opts ...engine.Option) (before, after kit.Transcript, cut *kit.Step) {
 	t.Helper()
 	return kit.RunSteps(t, disk, k, workload(), opts...)
 }
@@ -190,7 +190,7 @@ func TestForkOfOthersRecords(t *testing.T) {
 		disk := crashfs.New()
 		s := kit.Must[*engine.Store](t)(kit.Init("disk", engine.WithFS(disk), engine.WithFoldBytes(-1)))
 		c := kit.Must[*engine.Context](t)(s.Create(ctx, engine.Metadata{ID: kit.TestID(60000)}))
-		relaxed := kit.Must[*engine.Store](t)(kit.Open("disk", engine.WithFS(disk), engine.WithFoldBytes(-1), engine.WithDurability(engine.Relaxed)))
+		relaxed := kit.Must[*engine.Store](t)(kit.OpenCrash(disk, engine.WithDurability(engine.Relaxed)))
 		other := kit.Must[*engine.Context](t)(relaxed.Context(ctx, c.ID()))
 		kit.Fill(t, other.Active(), 3) // in the journal, not synced
 		if err := c.Refresh(ctx); err != nil {

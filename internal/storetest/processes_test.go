@@ -125,8 +125,8 @@ func readIDs(t *testing.T, c *engine.Context, before []uuid.UUID) []uuid.UUID {
 	return ids
 }
 
-// TestPassedOnLockIsFresh: a goroutine that takes the lock for something else, as a fold does, and passes it on does not vouch for what the
-// handle knows: another process may have written before.
+// TestPassedOnLockIsFresh: a goroutine that takes the lock for something else, as a fold does, and passes it on does
+// not vouch for what the handle knows: another process may have written before.
 func TestPassedOnLockIsFresh(t *testing.T) {
 	ctx := context.Background()
 	c, dir := kit.NewContext(t)

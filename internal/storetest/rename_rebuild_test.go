@@ -16,7 +16,8 @@ import (
 	kit "github.com/ctxdir/ctxdir/internal/storetest"
 )
 
-// TestRebuildDuringARename: an index that is made anew while a branch's folder does not bear its new name yet has every message.
+// TestRebuildDuringARename: an index that is made anew while a branch's folder does not bear its new name yet has every
+// message.
 func TestRebuildDuringARename(t *testing.T) {
 	ctx := context.Background()
 	c, dir := kit.NewContext(t, engine.WithFoldBytes(-1))
@@ -42,7 +43,7 @@ func TestRebuildDuringARename(t *testing.T) {
 	}
 	for range 2 {
 		again := kit.Must[*engine.Context](t)(c.Store.Context(ctx, c.ID()))
-		ms := kit.Must[[]*engine.Message](t)(again.Active().Load(ctx))
+		ms := kit.Load(t, again.Active())
 		for i, m := range ms {
 			if m.Unavailable != nil {
 				t.Errorf("position %d: %v", i, m.Unavailable)
@@ -65,7 +66,7 @@ func TestRepairDuringARename(t *testing.T) {
 	states := 0
 	for k := 1; ; k++ {
 		disk := crashfs.New()
-		s := kit.Must[*engine.Store](t)(kit.Init("disk", kit.OnCrashFS(disk, engine.InOrder())...))
+		s := kit.Must[*engine.Store](t)(kit.Init("disk", kit.CrashOptions(disk, engine.InOrder())...))
 		c := kit.Must[*engine.Context](t)(s.Create(ctx, engine.Metadata{ID: kit.TestID(60000)}))
 		kit.Fill(t, c.Active(), 4)
 		kit.Check(t, c.Fold(ctx))
@@ -83,10 +84,10 @@ func TestRepairDuringARename(t *testing.T) {
 			states++
 			after := disk.Crash(choice)
 			again := kit.Must[*engine.Store](t)(kit.OpenCrash(after))
-			if err := kit.Settles(ctx, again); err != nil {
+			if err := kit.VerifyRepair(ctx, again); err != nil {
 				t.Fatalf("power cut at operation %d (%s), disk %s: %v\n%s", k, kit.LastOp(disk), choice, err, after.Dump())
 			}
-			shows := kit.Must[kit.Said](t)(kit.Read(after, c.ID()))
+			shows := kit.Must[kit.Transcript](t)(kit.Read(after, c.ID()))
 			if len(shows["main"])+len(shows["other"]) != 6 {
 				t.Fatalf("power cut at operation %d (%s), disk %s: it shows %v", k, kit.LastOp(disk), choice, shows)
 			}
@@ -106,7 +107,7 @@ func TestSlowWriterAndARename(t *testing.T) {
 	ctx := context.Background()
 	for _, anew := range []bool{false, true} {
 		c, dir := kit.NewContext(t, engine.WithFoldBytes(-1))
-		first := kit.Must[engine.Appended](t)(c.Active().Append(ctx, engine.Draft{Body: []byte(`{}`)}))
+		first := kit.Append(t, c.Active(), engine.Draft{Body: []byte(`{}`)})
 		slow := kit.Must[*engine.Context](t)(c.Store.Context(ctx, c.ID()))
 		slow.Dir.Lock = &afterRelease{slow.Dir.Lock, func() {
 			kit.Check(t, c.Rename(ctx, "main", "other"))
@@ -114,7 +115,7 @@ func TestSlowWriterAndARename(t *testing.T) {
 				kit.Fill(t, kit.Must[*engine.Branch](t)(c.Active().ForkAt(ctx, "main", first.ID)), 1)
 			}
 		}}
-		a := kit.Must[engine.Appended](t)(slow.Active().Append(ctx, engine.Draft{Body: []byte(`{}`)}))
+		a := kit.Append(t, slow.Active(), engine.Draft{Body: []byte(`{}`)})
 		if _, err := os.Lstat(filepath.Join(dir, "messages", "branch-other", a.ID.String()+".json")); err != nil {
 			t.Error(err)
 		}

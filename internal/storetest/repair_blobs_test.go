@@ -15,9 +15,10 @@ import (
 	kit "github.com/ctxdir/ctxdir/internal/storetest"
 )
 
-// TestRepairUnreferred: a damaged blob that nothing refers to goes to the trash with a repair, and nothing is wrong any more.
+// TestRepairUnreferred: a damaged blob that nothing refers to goes to the trash with a repair, and nothing is wrong any
+// more.
 func TestRepairUnreferred(t *testing.T) {
-	p, payload, left, path := kit.Unreferred(t)
+	p, payload, left, path := kit.NewUnreferenced(t)
 	found, _ := p.Heal(engine.CheckOptions{})
 	if len(found) != 1 || found[0].Kind != integrity.KindBlob || found[0].Severity != engine.SeverityWarning || !found[0].Repairable {
 		t.Errorf("a check found %+v", found)
@@ -59,7 +60,10 @@ func TestRepairFromTrash(t *testing.T) {
 // TestDamagedBlobSeverity: what a journal or a pack has costs nothing, and is a warning.
 func TestDamagedBlobSeverity(t *testing.T) {
 	ctx := context.Background()
-	for name, want := range map[string]engine.Severity{"journal": engine.SeverityWarning, "pack": engine.SeverityWarning, "nothing": engine.SeverityError} {
+	severities := map[string]engine.Severity{
+		"journal": engine.SeverityWarning, "pack": engine.SeverityWarning, "nothing": engine.SeverityError,
+	}
+	for name, want := range severities {
 		for damage, do := range map[string]func(*kit.Patient){
 			"blob-damaged": func(p *kit.Patient) { kit.Halve(t, p.Blobs[0]); kit.Halve(t, p.Blobs[1]) },
 			"blob-missing": func(p *kit.Patient) { p.Remove(p.Blobs[0], p.Blobs[1]) },
@@ -67,7 +71,7 @@ func TestDamagedBlobSeverity(t *testing.T) {
 			p := kit.NewPatient(t, name == "journal")
 			if name == "pack" {
 				c := kit.Must[*engine.Context](t)(p.Store.Context(ctx, p.ID))
-				kit.Must[engine.Archived](t)(c.Archive(ctx, engine.ArchiveOptions{}))
+				kit.Must[engine.ArchiveResult](t)(c.Archive(ctx, engine.ArchiveOptions{}))
 				kit.Check(t, c.Close())
 			}
 			do(p)
@@ -96,7 +100,7 @@ func TestDamagedPrompt(t *testing.T) {
 	m.Branches = append(m.Branches, ctxfolder.Branch{SystemPrompt: prompt})
 	c := kit.Must[*engine.Context](t)(s.Create(ctx, m))
 	defer c.Close()
-	kit.Must[engine.Appended](t)(c.Active().Append(ctx, engine.Draft{Body: append(append([]byte(`{"role":"system","content":`), prompt...), '}')}))
+	kit.Append(t, c.Active(), engine.Draft{Body: append(append([]byte(`{"role":"system","content":`), prompt...), '}')})
 	kit.Halve(t, kit.BlobFiles(t, dir)[0])
 	got, err := c.SystemPrompt(ctx, engine.MainBranch)
 	if err != nil || !bytes.Equal(got, prompt) {

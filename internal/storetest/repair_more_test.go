@@ -3,104 +3,23 @@ package storetest_test
 import (
 	"bytes"
 	"context"
-	"errors"
-	"fmt"
 	"os"
 	"path/filepath"
 	"strings"
-	"sync"
 	"sync/atomic"
 	"syscall"
 	"testing"
 
 	"github.com/ctxdir/ctxdir/integrity"
 	"github.com/ctxdir/ctxdir/internal/engine"
-	"github.com/ctxdir/ctxdir/internal/vfs"
 	"github.com/ctxdir/ctxdir/internal/vfs/crashfs"
 	"github.com/google/uuid"
 
 	kit "github.com/ctxdir/ctxdir/internal/storetest"
 )
 
-// TestCheckBesideWriters: four writers with handles of their own append 10,000 messages, replace, fork, rename and fold; a check
-// beside them tells nothing that is not so.
-func TestCheckBesideWriters(t *testing.T) {
-	const writers, each = 4, 2500
-	ctx := context.Background()
-	s, dir := kit.NewStore(t, engine.WithFoldBytes(64<<10), engine.WithRetain(2), engine.WithTextThreshold(300))
-	c := kit.Must[*engine.Context](t)(s.Create(ctx, engine.Metadata{}))
-	defer c.Close()
-	var running sync.WaitGroup
-	var left atomic.Int32
-	left.Store(writers)
-	errs := make([]error, writers)
-	for w := range writers {
-		running.Go(func() {
-			defer left.Add(-1)
-			errs[w] = func() error {
-				s, err := kit.Open(dir, engine.WithFoldBytes(64<<10), engine.WithRetain(2), engine.WithTextThreshold(300))
-				if err != nil {
-					return err
-				}
-				defer s.Close()
-				c, err := s.Context(ctx, c.ID())
-				if err != nil {
-					return err
-				}
-				name := fmt.Sprint("writer ", w)
-				b, err := c.NewBranch(ctx, name)
-				if err != nil {
-					return err
-				}
-				for i := 0; i < each; {
-					drafts := make([]engine.Draft, 1+i%20)
-					for k := range drafts {
-						drafts[k].Body = fmt.Appendf(nil, `{"n":%d,"text":"%s"}`, i+k, strings.Repeat("x", 20*((i+k)%20)))
-					}
-					done, err := b.AppendBatch(ctx, drafts)
-					if err != nil {
-						return err
-					}
-					i += len(done)
-					switch i % 7 {
-					case 0:
-						err = b.Replace(ctx, done[0].ID, engine.Draft{Body: []byte(`{"replaced":true}`)}, engine.Shared())
-					case 1:
-						_, err = b.Fork(ctx, fmt.Sprint(name, " at ", i), int64(i/2))
-					case 2:
-						to := fmt.Sprint("writer ", w, " ", i)
-						if err = c.Rename(ctx, name, to); err == nil {
-							name = to
-							b, err = c.Branch(name)
-						}
-					}
-					if err != nil {
-						return err
-					}
-				}
-				return c.Close()
-			}()
-		})
-	}
-	checks := 0
-	for more := true; more; checks++ {
-		more = left.Load() > 0 // the last one is after the end
-		for f, err := range s.Check(ctx, nil, engine.CheckOptions{ReadData: checks%2 == 1}) {
-			if err != nil {
-				t.Fatal(err)
-			}
-			t.Errorf("check %d: %+v", checks, f)
-		}
-	}
-	running.Wait()
-	if err := errors.Join(errs...); err != nil {
-		t.Fatal(err)
-	}
-	t.Logf("%d checks", checks)
-}
-
-// TestAdopt: messages that were put there by hand are told of and left alone; adopted, one that goes on where its line ends is the
-// line's next, and those that contradict a line get a branch of their own.
+// TestAdopt: messages that were put there by hand are told of and left alone; adopted, one that goes on where its line
+// ends is the line's next, and those that contradict a line get a branch of their own.
 func TestAdopt(t *testing.T) {
 	ctx := context.Background()
 	p := kit.NewPatient(t, false)
@@ -156,8 +75,8 @@ func TestAdopt(t *testing.T) {
 	}
 }
 
-// TestUnreadable: a message file that cannot be read is told of; it is written again where a journal has the message, and else left
-// alone: it may be whole.
+// TestUnreadable: a message file that cannot be read is told of; it is written again where a journal has the message,
+// and else left alone: it may be whole.
 func TestUnreadable(t *testing.T) {
 	ctx := context.Background()
 	for _, second := range []bool{true, false} {
@@ -173,7 +92,7 @@ func TestUnreadable(t *testing.T) {
 				t.Fatal(err)
 			}
 		}
-		id := kit.Must[[]*engine.Message](t)(c.Active().Load(ctx))[2].ID
+		id := kit.Load(t, c.Active())[2].ID
 		if err := c.Close(); err != nil {
 			t.Fatal(err)
 		}
@@ -198,181 +117,6 @@ func TestUnreadable(t *testing.T) {
 		readable.Store(true)
 		if found := p.Check(true); len(found) > 0 {
 			t.Errorf("journals %v: after repair, readable again: %+v", second, found)
-		}
-	}
-}
-
-// broken makes a context on a disk and damages it, durably. It returns what each branch must show after a repair; of one message
-// there is no copy.
-func broken(t *testing.T, disk *crashfs.FS) (*engine.Store, kit.Said) {
-	t.Helper()
-	ctx := context.Background()
-	s := kit.Must[*engine.Store](t)(kit.Init("disk", engine.WithFS(disk), engine.WithFoldBytes(-1), engine.WithTextThreshold(50), engine.WithoutPause()))
-	c := kit.Must[*engine.Context](t)(s.Create(ctx, engine.Metadata{ID: kit.TestID(60000)}))
-	want := kit.Said{}
-	add := func(b *engine.Branch, n int) {
-		text := fmt.Sprintf(`{"n":%d,"text":"%s"}`, n, strings.Repeat("z", 60))
-		kit.Must[engine.Appended](t)(b.Append(ctx, engine.Draft{ID: kit.TestID(n), Body: []byte(text)}))
-		want[b.Name()] = append(want[b.Name()], kit.SaidMessage{kit.TestID(n), text})
-	}
-	for n := range 4 {
-		add(c.Active(), n+1)
-	}
-	if err := c.Fold(ctx); err != nil {
-		t.Fatal(err)
-	}
-	if err := c.Log.Exclusively(ctx, c.Log.Retire); err != nil {
-		t.Fatal(err)
-	}
-	alt := kit.Must[*engine.Branch](t)(c.Active().Fork(ctx, "alt", 2))
-	want["alt"] = want["main"][:2:2]
-	add(alt, 10)
-	for n := range 3 {
-		add(c.Active(), n+20)
-	}
-	if err := c.Fold(ctx); err != nil {
-		t.Fatal(err)
-	}
-	if err := c.Close(); err != nil {
-		t.Fatal(err)
-	}
-	folder := kit.TestID(60000).String()
-	in := kit.Must[interface {
-		Replace(string, []byte) error
-		Remove(string) error
-		Rename(from, to string) error
-		SyncDir(string) error
-		Close() error
-	}](t)(disk.Sub(folder))
-	file := func(branch string, n int) string {
-		return "messages/branch-" + branch + "/" + kit.TestID(n).String() + ".json"
-	}
-	first := kit.Must[[]byte](t)(vfs.ReadFile(disk, folder+"/"+file("main", 1), 1<<20))
-	for _, err := range []error{
-		in.Replace(file("main", 1), append([]byte("\ufeff"), first...)), // and this is the only one
-		in.Rename(file("main", 4), "messages/branch-main/"+strings.ToUpper(kit.TestID(4).String()+".json")),
-		in.Replace(file("main", 2), nil),                                                  // there is no copy
-		in.Replace(file("main", 20), make([]byte, 100)),                                   // the journal has it
-		in.Remove(file("main", 21)),                                                       // likewise
-		in.Rename(file("main", 3), "messages/branch-alt/"+kit.TestID(3).String()+".json"), // in the wrong folder
-		in.Replace("metadata.json", []byte("{")),
-		in.SyncDir("messages/branch-main"), in.SyncDir("messages/branch-alt"), in.SyncDir("."), in.Close(),
-	} {
-		if err != nil {
-			t.Fatal(err)
-		}
-	}
-	want["main"][1].Body, want["alt"] = "", append([]kit.SaidMessage{want["main"][0], {kit.TestID(2), ""}}, want["alt"][2:]...)
-	return s, want
-}
-
-// TestRepairCut cuts the power at every operation of a repair. Whatever the disk holds then, to repair again comes to what one
-// repair does.
-func TestRepairCut(t *testing.T) {
-	t.Parallel()
-	ctx := context.Background()
-	repair := func(s *engine.Store) error {
-		for _, err := range s.Repair(ctx, nil, engine.CheckOptions{}) {
-			if err != nil {
-				return err
-			}
-		}
-		return nil
-	}
-	states := 0
-	for k := 1; ; k += kit.Stride() {
-		disk := crashfs.New()
-		s, want := broken(t, disk)
-		disk.CutAt(len(disk.Ops()) + k)
-		err := repair(s)
-		over := err == nil && !disk.PowerCut()
-		if err != nil && !disk.PowerCut() {
-			t.Fatal(err)
-		}
-		choices := []crashfs.Choice{crashfs.Lose, crashfs.Keep, crashfs.ZeroFill}
-		for seed := range *kit.PowercutSeeds {
-			choices = append(choices, crashfs.Random(uint64(k*1000+seed)))
-		}
-		for _, choice := range choices {
-			states++
-			left := disk.Crash(choice)
-			if err := func() error {
-				s, err := kit.Open("disk", engine.WithFS(left), engine.WithFoldBytes(-1), engine.WithoutPause())
-				if err != nil {
-					return err
-				}
-				defer s.Close()
-				if !over {
-					if err := repair(s); err != nil {
-						return fmt.Errorf("repairing again: %w", err)
-					}
-				}
-				for f, err := range s.Check(ctx, nil, engine.CheckOptions{ReadData: true}) {
-					if err != nil || f.Kind != integrity.KindLost {
-						return fmt.Errorf("check: %+v, %w", f, err)
-					}
-				}
-				c, err := s.Context(ctx, kit.TestID(60000))
-				if err != nil {
-					return err
-				}
-				defer c.Close()
-				for name, messages := range want {
-					b, err := c.Branch(name)
-					if err != nil {
-						return err
-					}
-					got, err := b.Load(ctx)
-					if err != nil || len(got) != len(messages) {
-						return fmt.Errorf("%s: %d messages, wanted %d, %w", name, len(got), len(messages), err)
-					}
-					for i, m := range got {
-						text := ""
-						if m.Unavailable == nil {
-							text = kit.BodyOf(m)
-						}
-						if m.ID != messages[i].ID || text != messages[i].Body {
-							return fmt.Errorf("%s, position %d: %s %.60s, %w", name, i, m.ID, text, m.Unavailable)
-						}
-					}
-				}
-				return nil
-			}(); err != nil {
-				t.Fatalf("power cut at operation %d (%s), disk %s: %v", k, kit.LastOp(disk), choice, err)
-			}
-		}
-		if over {
-			break
-		}
-	}
-	t.Logf("%d disk states", states)
-}
-
-// TestRepairStopped: a repair that is cancelled, or whose results nobody wants any more, leaves nothing worse, and the next one
-// does the rest.
-func TestRepairStopped(t *testing.T) {
-	for n := range 4 {
-		p := kit.NewPatient(t, true)
-		for _, path := range p.Main[5:8] {
-			kit.Write(t, path, nil)
-		}
-		p.Remove(p.Glob("metadata.json")...)
-		ctx, cancel := context.WithCancel(context.Background())
-		seen := 0
-		for _, err := range p.Store.Repair(ctx, nil, engine.CheckOptions{}) {
-			if err != nil {
-				break
-			}
-			if seen++; seen > n/2 {
-				cancel()
-				if n%2 == 0 {
-					break
-				}
-			}
-		}
-		cancel()
-		if _, lost := p.Heal(engine.CheckOptions{}); lost > 0 {
-			t.Errorf("stopped after %d: %d messages are gone", n, lost)
 		}
 	}
 }
@@ -429,7 +173,7 @@ func TestRecoveryCosts(t *testing.T) {
 		again := kit.Must[*engine.Context](t)(k.store.Context(ctx, c.ID()))
 		defer again.Close()
 		calls := k.during(func() {
-			kit.Must[engine.Appended](t)(again.Active().Append(ctx, engine.Draft{Body: []byte(`{"a":1}`)}))
+			kit.Append(t, again.Active(), engine.Draft{Body: []byte(`{"a":1}`)})
 		})
 		for _, o := range calls {
 			switch o.Kind {
@@ -465,43 +209,5 @@ func (k *counted) tear(t *testing.T, id uuid.UUID) {
 	end := int64(len(bytes.TrimRight(raw[:n], "\n"))) + 1
 	if _, err := f.WriteAt([]byte(`{"chain":"0123456789abcdef","prev":"`), end); err != nil {
 		t.Fatal(err)
-	}
-}
-
-// TestCheckBesideRemovals: a context that is removed between being listed and being looked at is no finding, nor anything to be repaired.
-func TestCheckBesideRemovals(t *testing.T) {
-	ctx := context.Background()
-	for name, look := range map[string]func(s *engine.Store, o engine.CheckOptions) (found []string){
-		"check": func(s *engine.Store, o engine.CheckOptions) (found []string) {
-			for f, err := range s.Check(ctx, nil, o) {
-				found = append(found, fmt.Sprint(f, err))
-			}
-			return found
-		},
-		"repair": func(s *engine.Store, o engine.CheckOptions) (found []string) {
-			for r, err := range s.Repair(ctx, nil, o) {
-				found = append(found, fmt.Sprint(r, err))
-			}
-			return found
-		},
-	} {
-		s, _ := kit.NewStore(t)
-		ids := map[uuid.UUID]bool{}
-		for range 4 {
-			c := kit.Must[*engine.Context](t)(s.Create(ctx, engine.Metadata{}))
-			ids[c.ID()] = true
-			kit.Check(t, c.Close())
-		}
-		found := look(s, engine.CheckOptions{Progress: func(p engine.CheckProgress) {
-			for id := range ids {
-				if id != p.Context {
-					kit.Must[engine.Trashed](t)(s.Delete(ctx, id))
-				}
-			}
-			clear(ids)
-		}})
-		if len(found) > 0 {
-			t.Errorf("%s: %q", name, found)
-		}
 	}
 }

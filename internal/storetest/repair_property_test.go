@@ -20,8 +20,9 @@ import (
 	kit "github.com/ctxdir/ctxdir/internal/storetest"
 )
 
-// TestRandomDamage damages a random context in one to five places. After the repair a check is clean, every message that was not
-// damaged is intact, and every one is there that an intact copy, in a journal or a second file, could give back.
+// TestRandomDamage damages a random context in one to five places. After the repair a check is clean, every message
+// that was not damaged is intact, and every one is there that an intact copy, in a journal or a second file, could give
+// back.
 func TestRandomDamage(t *testing.T) {
 	t.Parallel()
 	rapid.Check(t, func(rt *rapid.T) {
@@ -37,7 +38,7 @@ func TestRandomDamage(t *testing.T) {
 				rt.Fatal(err)
 			}
 		}
-		s, err := kit.Init(filepath.Join(dir, "store"), engine.WithFoldBytes(-1), engine.WithTextThreshold(100), engine.WithRetain(3), engine.WithoutPause())
+		s, err := kit.Init(filepath.Join(dir, "store"), kit.Manual(100, engine.WithRetain(3))...)
 		check(err)
 		defer s.Close()
 		c, err := s.Create(ctx, engine.Metadata{})

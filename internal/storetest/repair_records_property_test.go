@@ -70,7 +70,7 @@ func TestRandomDamageToRecords(t *testing.T) {
 				rt.Fatal(err)
 			}
 		}
-		s, err := kit.Init(filepath.Join(root, "store"), engine.WithFoldBytes(-1), engine.WithTextThreshold(100), engine.WithRetain(8), engine.WithoutPause(), engine.InOrder())
+		s, err := kit.Init(filepath.Join(root, "store"), kit.Manual(100, engine.WithRetain(8), engine.InOrder())...)
 		check(err)
 		defer s.Close()
 		c, err := s.Create(ctx, engine.Metadata{})

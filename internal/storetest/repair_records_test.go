@@ -23,12 +23,12 @@ func newRider(t *testing.T, folded bool) *kit.Patient {
 	root := t.TempDir()
 	p := &kit.Patient{T: t, Outside: filepath.Join(root, "outside")}
 	kit.Write(t, p.Outside, []byte("outside"))
-	p.Store = kit.Must[*engine.Store](t)(kit.Init(filepath.Join(root, "store"), engine.WithFoldBytes(-1), engine.WithTextThreshold(100), engine.WithoutPause(), engine.WithRetain(8)))
+	p.Store = kit.Must[*engine.Store](t)(kit.Init(filepath.Join(root, "store"), kit.Manual(100, engine.WithRetain(8))...))
 	c := kit.Must[*engine.Context](t)(p.Store.Create(ctx, engine.Metadata{Title: "a title"}))
 	p.ID, p.Dir = c.ID(), filepath.Join(root, "store", c.ID().String())
 	for i := range 6 {
 		text := fmt.Sprintf(`{"role":"tool","content":"payload %d %s"}`, i, strings.Repeat("long ", 100))
-		kit.Must[engine.Appended](t)(c.Active().Append(ctx, engine.Draft{Body: []byte(text)}))
+		kit.Append(t, c.Active(), engine.Draft{Body: []byte(text)})
 	}
 	if folded {
 		kit.Check(t, c.Log.Fold(ctx, false))
@@ -105,7 +105,7 @@ func TestRepairWholeRecords(t *testing.T) {
 		{"the store made anew", func(p *kit.Patient) {
 			_, other := kit.NewStore(p.T)
 			kit.Check(p.T, os.Rename(filepath.Join(other, "ctxdir.json"), filepath.Join(p.Store.Path(), "ctxdir.json")))
-			p.Store = kit.Must[*engine.Store](p.T)(kit.Open(p.Store.Path(), engine.WithFoldBytes(-1), engine.WithTextThreshold(100), engine.WithoutPause(), engine.WithRetain(8)))
+			p.Store = kit.Must[*engine.Store](p.T)(kit.Open(p.Store.Path(), kit.Manual(100, engine.WithRetain(8))...))
 		}, 0, false},
 	} {
 		for _, folded := range []bool{false, true} {

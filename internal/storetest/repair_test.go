@@ -16,8 +16,8 @@ import (
 	kit "github.com/ctxdir/ctxdir/internal/storetest"
 )
 
-// TestDamage damages a context in each way of the table in docs/RELIABILITY.md. lost is how many of the 70 messages that branches
-// show may be gone when message files are the only copy, and lost2 when journals still hold them.
+// TestDamage damages a context in each way of the table in docs/RELIABILITY.md. lost is how many of the 70 messages
+// that branches show may be gone when message files are the only copy, and lost2 when journals still hold them.
 func TestDamage(t *testing.T) {
 	const (
 		shared = 2  // a message before the fork is shown by two branches
@@ -40,7 +40,7 @@ func TestDamage(t *testing.T) {
 			p.Change(p.Main[30], func(b []byte) []byte { return make([]byte, len(b)) })
 		}, integrity.KindDamaged, 1, 0, none},
 		{"bit flipped, time kept", func(p *kit.Patient) {
-			p.KeepTime(p.Main[5], func() { p.Change(p.Main[5], kit.Flipped) })
+			p.KeepTime(p.Main[5], func() { p.Change(p.Main[5], kit.FlipBit) })
 		}, integrity.KindDamaged, shared, 0, none},
 		{"three in a row NUL-filled", func(p *kit.Patient) {
 			for _, path := range p.Main[30:33] {
@@ -116,20 +116,20 @@ func TestDamage(t *testing.T) {
 			})
 		}, integrity.KindIndex, 0, 0, none},
 		{"index.json with a count that cannot be", func(p *kit.Patient) {
-			p.Resum(regexp.MustCompile(`"count":\d+`), `"count":4611686018427387904`)
+			p.EditIndex(regexp.MustCompile(`"count":\d+`), `"count":4611686018427387904`)
 		}, integrity.KindIndex, 0, 0, none},
 		{"index.json with a count of rows that are not there", func(p *kit.Patient) {
-			p.Resum(regexp.MustCompile(`"count":\d+`), `"count":99999999999999`)
+			p.EditIndex(regexp.MustCompile(`"count":\d+`), `"count":99999999999999`)
 		}, integrity.KindIndex, 0, 0, none},
 		{"index.json with a number that cannot be", func(p *kit.Patient) {
-			p.Resum(regexp.MustCompile(`"seq": \d+`), `"seq": 9223372036854775807`)
+			p.EditIndex(regexp.MustCompile(`"seq": \d+`), `"seq": 9223372036854775807`)
 		}, integrity.KindIndex, 0, 0, none},
 		{"row file missing", func(p *kit.Patient) { p.Remove(p.Glob("index/*.rows")...) }, integrity.KindIndex, 0, 0, none},
 		{"row file torn", func(p *kit.Patient) {
 			p.Change(p.Glob("index/*.rows")[0], func(b []byte) []byte { return b[:len(b)-100] })
 		}, integrity.KindIndex, 0, 0, none},
 		{"row damaged", func(p *kit.Patient) {
-			p.Change(p.Glob("index/*.rows")[0], kit.Flipped)
+			p.Change(p.Glob("index/*.rows")[0], kit.FlipBit)
 		}, integrity.KindIndex, 0, 0, none},
 		{"rows swapped", func(p *kit.Patient) {
 			p.Change(p.Glob("index/*.rows")[0], func(b []byte) []byte {
@@ -151,7 +151,7 @@ func TestDamage(t *testing.T) {
 		}, "", 0, 0, none},
 		{"journals damaged in the middle", func(p *kit.Patient) {
 			for _, j := range p.Glob("journal-*.jsonl") {
-				p.Change(j, func(b []byte) []byte { return kit.Flipped(bytes.TrimRight(b, "\n")) })
+				p.Change(j, func(b []byte) []byte { return kit.FlipBit(bytes.TrimRight(b, "\n")) })
 			}
 		}, "", 0, 0, none},
 		{"journals of another generation", func(p *kit.Patient) {
@@ -198,7 +198,7 @@ func TestDamage(t *testing.T) {
 
 		{"blob missing", func(p *kit.Patient) { p.Remove(p.Blobs[0]) }, "", 2, 0, none},
 		{"blob damaged", func(p *kit.Patient) {
-			p.Change(p.Blobs[0], func(b []byte) []byte { return slices.Concat(b[:len(b)*3/4], kit.Flipped(b[len(b)*3/4:])) })
+			p.Change(p.Blobs[0], func(b []byte) []byte { return slices.Concat(b[:len(b)*3/4], kit.FlipBit(b[len(b)*3/4:])) })
 		}, integrity.KindBlob, 2, 0, none},
 		{"blob of the wrong size", func(p *kit.Patient) {
 			p.Change(p.Blobs[0], func(b []byte) []byte { return b[:len(b)/2] })
@@ -242,7 +242,9 @@ func TestDamage(t *testing.T) {
 				p.T.Fatal(err)
 			}
 		}, integrity.KindTemporary, 0, 0, none},
-		{"left-over staging folder", func(p *kit.Patient) { p.Mkdir(filepath.Join(p.Store.Path(), "staging", uuid.NewString())) }, "", 0, 0, none},
+		{"left-over staging folder", func(p *kit.Patient) {
+			p.Mkdir(filepath.Join(p.Store.Path(), "staging", uuid.NewString()))
+		}, "", 0, 0, none},
 	} {
 		for _, second := range []bool{false, true} {
 			name, lost := d.name, d.lost

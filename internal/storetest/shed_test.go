@@ -50,7 +50,7 @@ func TestImportLeavesNoJournals(t *testing.T) {
 			t.Errorf("%d messages of %d bytes: journals take %d", n, lines.Len(), size)
 		}
 		c := kit.Must[*engine.Context](t)(s.Context(ctx, id))
-		ms := kit.Must[[]*engine.Message](t)(c.Active().Load(ctx))
+		ms := kit.Load(t, c.Active())
 		for i, m := range ms {
 			var body struct{ Content string }
 			if kit.Check(t, json.Unmarshal([]byte(kit.BodyOf(m)), &body)); !strings.HasPrefix(body.Content, fmt.Sprint("message ", i, " ")) {
@@ -65,7 +65,8 @@ func TestImportLeavesNoJournals(t *testing.T) {
 	}
 }
 
-// TestCloseSheds: Close lets go of the journals once much was written since they were settled: seldom, if each process appends one message.
+// TestCloseSheds: Close lets go of the journals once much was written since they were settled: seldom, if each process
+// appends one message.
 func TestCloseSheds(t *testing.T) {
 	ctx := context.Background()
 	const appends = 600
@@ -97,7 +98,7 @@ func TestCloseSheds(t *testing.T) {
 	for i := range drafts {
 		drafts[i].Body = []byte(`{"n":[` + strings.Repeat("1,", 12<<10) + `1]}`)
 	}
-	kit.Must[[]engine.Result](t)(c.Active().AppendBatch(ctx, drafts))
+	kit.Must[[]engine.BatchResult](t)(c.Active().AppendBatch(ctx, drafts))
 	kit.Check(t, c.Close())
 	var journals []string
 	for e, err := range k.disk.ReadDir(c.ID().String()) {
@@ -119,25 +120,25 @@ func TestCollectSheds(t *testing.T) {
 	kit.Fill(t, c.Active(), 200)
 	kit.Check(t, c.Log.Fold(ctx, false))
 	before := journalBytes(t, dir)
-	for when, o := range map[string]trash.Collecting{"at once": {Grace: trash.DefaultGrace}, "a dry run": {Grace: trash.DefaultGrace, DryRun: true}} {
+	for when, dryRun := range map[string]bool{"at once": false, "a dry run": true} {
 		now = time.Now()
-		if o.DryRun {
+		if dryRun {
 			now = now.Add(2 * time.Hour)
 		}
-		kit.Collect(t, c.Store, o)
+		kit.Collect(t, c.Store, trash.CollectOptions{Grace: trash.DefaultGrace, DryRun: dryRun})
 		if size := journalBytes(t, dir); size != before {
 			t.Errorf("%s: %d bytes of journals, %d before", when, size, before)
 		}
 	}
 	now = time.Now().Add(2 * time.Hour)
-	kit.Collect(t, c.Store, trash.Collecting{Grace: trash.DefaultGrace})
+	kit.Collect(t, c.Store, trash.CollectOptions{Grace: trash.DefaultGrace})
 	if size := journalBytes(t, dir); size > 4<<10 {
 		t.Errorf("journals take %d bytes", size)
 	}
 	kit.Fill(t, c.Active(), 5)
 	kit.Check(t, c.Fold(ctx))
 	before = journalBytes(t, dir)
-	kit.Collect(t, c.Store, trash.Collecting{Grace: trash.DefaultGrace})
+	kit.Collect(t, c.Store, trash.CollectOptions{Grace: trash.DefaultGrace})
 	if size := journalBytes(t, dir); size != before {
 		t.Errorf("the second copy of the newest messages: %d bytes of journals, %d before", size, before)
 	}

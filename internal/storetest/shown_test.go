@@ -20,10 +20,12 @@ import (
 func appendFile(t *testing.T, c *engine.Context, dir, text string) (*engine.Message, engine.Payload) {
 	t.Helper()
 	ctx := context.Background()
-	at := kit.Must[engine.Appended](t)(c.Active().Append(ctx, engine.Draft{
+	file := kit.Attachment("/content/1/$blob", strings.Repeat("file", 50_000))
+	file.MediaType = "a/b"
+	at := kit.Append(t, c.Active(), engine.Draft{
 		Body:        []byte(`{"role":"user","content":[{"text":"` + text + `"},{"$blob":""}]}`),
-		Attachments: []engine.Attachment{{At: "/content/1/$blob", MediaType: "a/b", Open: kit.Attachment("", strings.Repeat("file", 50_000)).Open}},
-	}))
+		Attachments: []engine.Attachment{file},
+	})
 	if err := c.Fold(ctx); err != nil {
 		t.Fatal(err)
 	}
@@ -77,7 +79,7 @@ func TestExternaliseLeavesFiles(t *testing.T) {
 	text := strings.Repeat("long ", 100)
 	m, ref := appendFile(t, c, filepath.Dir(folder), text)
 	inline := string(m.Stored)
-	done := kit.Must[engine.Externalised](t)(c.Externalise(ctx, 100, false))
+	done := kit.Must[engine.ExternaliseResult](t)(c.Externalise(ctx, 100, false))
 	m = kit.Must[*engine.Message](t)(c.Active().Message(ctx, m.ID))
 	want := strings.Replace(inline, `"`+text+`"`, `{"$blob":"`+blob.SumOf([]byte(text)).String()+`","size":500}`, 1)
 	if done.Messages != 1 || string(m.Stored) != want {
@@ -86,7 +88,7 @@ func TestExternaliseLeavesFiles(t *testing.T) {
 	if refs := kit.Must[[]engine.Payload](t)(m.Payloads()); len(refs) != 2 || refs[1].Sum != ref.Sum || refs[1].MediaType != "a/b" {
 		t.Errorf("%+v", refs)
 	}
-	kit.Must[engine.Externalised](t)(c.Externalise(ctx, -1, false))
+	kit.Must[engine.ExternaliseResult](t)(c.Externalise(ctx, -1, false))
 	if m = kit.Must[*engine.Message](t)(c.Active().Message(ctx, m.ID)); string(m.Stored) != inline {
 		t.Errorf("back: %s, wanted %s", m.Stored, inline)
 	}
@@ -103,7 +105,7 @@ func TestTooLargeForABody(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	huge := strings.Replace(string(raw), `"size":200000`, fmt.Sprintf(`"size":%d`, int64(engine.MaxAttached)+1), 1)
+	huge := strings.Replace(string(raw), `"size":200000`, fmt.Sprintf(`"size":%d`, int64(engine.MaxAttachmentBytes)+1), 1)
 	huge = strings.Replace(huge, `"text":"text"`, `"text":["a longer text",{"$blob":"`+ref.Sum.String()+`","size":9223372036854775807}]`, 1)
 	if err := os.WriteFile(path, []byte(huge), 0o600); err != nil {
 		t.Fatal(err)
@@ -121,7 +123,7 @@ func TestTooLargeForABody(t *testing.T) {
 	if !errors.Is(err, engine.ErrTooLarge) || !strings.Contains(err.Error(), "1073741824") || streamed.String() != stays {
 		t.Errorf("streamed: %s, %v", &streamed, err)
 	}
-	if done := kit.Must[engine.Externalised](t)(c.Externalise(ctx, 5, false)); done.Messages != 0 {
+	if done := kit.Must[engine.ExternaliseResult](t)(c.Externalise(ctx, 5, false)); done.Messages != 0 {
 		t.Errorf("%+v", done)
 	}
 }

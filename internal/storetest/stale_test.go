@@ -14,36 +14,36 @@ import (
 	kit "github.com/ctxdir/ctxdir/internal/storetest"
 )
 
-// hooked is a file system that tells before a file is opened or removed.
-type hooked struct {
+// hookedFS is a file system that tells before a file is opened or removed.
+type hookedFS struct {
 	vfs.FS
 	open, remove func(name string)
 	look         func(name string) // before an Lstat; may be nil
 }
 
-func (h *hooked) Lstat(name string) (fs.FileInfo, error) {
+func (h *hookedFS) Lstat(name string) (fs.FileInfo, error) {
 	if h.look != nil {
 		h.look(name)
 	}
 	return h.FS.Lstat(name)
 }
 
-func (h *hooked) OpenFile(name string, flag int) (vfs.File, error) {
+func (h *hookedFS) OpenFile(name string, flag int) (vfs.File, error) {
 	h.open(name)
 	return h.FS.OpenFile(name, flag)
 }
 
-func (h *hooked) Remove(name string) error {
+func (h *hookedFS) Remove(name string) error {
 	h.remove(name)
 	return h.FS.Remove(name)
 }
 
-func (h *hooked) Sub(name string) (vfs.FS, error) {
+func (h *hookedFS) Sub(name string) (vfs.FS, error) {
 	sub, err := h.FS.Sub(name)
 	if err != nil {
 		return nil, err
 	}
-	return &hooked{sub, h.open, h.remove, h.look}, nil
+	return &hookedFS{sub, h.open, h.remove, h.look}, nil
 }
 
 // TestStaleAppend: an append through a handle that is two journals behind, while a fold of another process removes
@@ -59,12 +59,12 @@ func TestStaleAppend(t *testing.T) {
 	var behind, folding sync.Once
 	armed := false
 	nothing := func(string) {}
-	appends := &hooked{FS: disk, remove: nothing, open: func(name string) {
+	appends := &hookedFS{FS: disk, remove: nothing, open: func(name string) {
 		if armed && name == "journal-2.jsonl" {
 			behind.Do(func() { close(looked); <-folded })
 		}
 	}}
-	folds := &hooked{FS: disk, open: nothing, remove: func(name string) {
+	folds := &hookedFS{FS: disk, open: nothing, remove: func(name string) {
 		if armed && name == "journal-1.jsonl" {
 			folding.Do(func() { close(removing); <-looked })
 		}
@@ -73,7 +73,7 @@ func TestStaleAppend(t *testing.T) {
 	defer s.Close()
 	c := kit.Must[*engine.Context](t)(s.Create(ctx, engine.Metadata{ID: kit.TestID(60000)}))
 	defer c.Close()
-	kit.Must[engine.Appended](t)(c.Active().Append(ctx, draft(1)))
+	kit.Append(t, c.Active(), draft(1))
 	other := kit.Must[*engine.Store](t)(kit.Open("disk", engine.WithFS(folds), engine.WithFoldBytes(-1), engine.WithRetain(3)))
 	defer other.Close()
 	theirs := kit.Must[*engine.Context](t)(other.Context(ctx, c.ID()))
@@ -91,7 +91,7 @@ func TestStaleAppend(t *testing.T) {
 		ended <- err
 	}()
 	<-removing
-	at := kit.Must[engine.Appended](t)(c.Active().Append(ctx, draft(2)))
+	at := kit.Append(t, c.Active(), draft(2))
 	kit.Check(t, <-ended)
 	again := kit.Must[*engine.Store](t)(kit.Open("disk", engine.WithFS(disk), engine.WithFoldBytes(-1)))
 	defer again.Close()

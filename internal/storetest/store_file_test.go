@@ -68,11 +68,13 @@ func TestStoreFile(t *testing.T) {
 				t.Errorf("id %s, wanted %s; %v", read.ID(), id, read.Problem())
 			}
 			p := &kit.Patient{T: t, Store: read}
-			if found := p.Check(true); !slices.ContainsFunc(found, func(f engine.Finding) bool { return f.Kind == integrity.KindStore && f.Repairable }) {
+			repairable := func(f engine.Finding) bool { return f.Kind == integrity.KindStore && f.Repairable }
+			if found := p.Check(true); !slices.ContainsFunc(found, repairable) {
 				t.Errorf("found %+v", found)
 			}
 			before := kit.Tree(t, dir)
-			if done := p.Repair(engine.CheckOptions{DryRun: true}); len(done) == 0 || done[0].Kind != integrity.KindStore || kit.Tree(t, dir) != before {
+			done := p.Repair(engine.CheckOptions{DryRun: true})
+			if len(done) == 0 || done[0].Kind != integrity.KindStore || kit.Tree(t, dir) != before {
 				t.Errorf("planned %+v", done)
 			}
 			kit.Check(t, read.Close())
@@ -95,7 +97,7 @@ func TestStoreFile(t *testing.T) {
 			if got := kit.Bodies(t, again.Active()); !slices.Equal(got, want) {
 				t.Errorf("%q, wanted %q", got, want)
 			}
-			kit.Must[engine.Appended](t)(again.Active().Append(ctx, engine.Draft{Body: []byte(`{"after":1}`)}))
+			kit.Append(t, again.Active(), engine.Draft{Body: []byte(`{"after":1}`)})
 			kit.Check(t, again.Close(), p.Store.Close())
 		})
 	}
@@ -199,7 +201,8 @@ func TestStoreFileID(t *testing.T) {
 	}
 }
 
-// TestStoreFileCut cuts the power at each operation of writing ctxdir.json again: the next one ends it, with the same id.
+// TestStoreFileCut cuts the power at each operation of writing ctxdir.json again: the next one ends it, with the same
+// id.
 func TestStoreFileCut(t *testing.T) {
 	ctx := context.Background()
 	for _, damage := range []func(disk *crashfs.FS) error{

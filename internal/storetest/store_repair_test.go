@@ -19,8 +19,8 @@ import (
 	"github.com/ctxdir/ctxdir/internal/trash"
 )
 
-// TestReplacedInStore: what lies in a store where something of ours belongs is told, and moved to trash unless it may be all that is
-// left of a context; the contexts are what they were.
+// TestReplacedInStore: what lies in a store where something of ours belongs is told, and moved to trash unless it may
+// be all that is left of a context; the contexts are what they were.
 func TestReplacedInStore(t *testing.T) {
 	ctx := context.Background()
 	link := func(path, outside string) error { return os.Symlink(outside, path) }
@@ -60,7 +60,8 @@ func TestReplacedInStore(t *testing.T) {
 				t.Skipf("this cannot be made here: %v", err)
 			}
 			p := &kit.Patient{T: t, Store: c.Store}
-			if found := p.Check(true); len(found) != 1 || found[0].Kind != x.kind || found[0].Severity != engine.SeverityError || found[0].Path != x.path {
+			found := p.Check(true)
+			if len(found) != 1 || found[0].Kind != x.kind || found[0].Severity != engine.SeverityError || found[0].Path != x.path {
 				t.Errorf("%+v", found)
 			}
 			if done := p.Repair(engine.CheckOptions{}); len(done) != 1-x.left {
@@ -96,14 +97,14 @@ func TestCollectBesideAFold(t *testing.T) {
 	defer folding.Close()
 	kit.Check(t, folding.Dir.FoldLock.Acquire(ctx))
 	var failed error
-	for _, err := range trash.Collect(ctx, c.Store, trash.Collecting{Contexts: []uuid.UUID{c.ID()}, Grace: trash.DefaultGrace}) {
+	for _, err := range trash.Collect(ctx, c.Store, trash.CollectOptions{Contexts: []uuid.UUID{c.ID()}, Grace: trash.DefaultGrace}) {
 		failed = errors.Join(failed, err)
 	}
 	if left := kit.Must[[]string](t)(filepath.Glob(files)); len(left) != 3 || !errors.Is(failed, engine.ErrLocked) {
 		t.Errorf("%d files are left, %v", len(left), failed)
 	}
 	kit.Check(t, folding.Dir.FoldLock.Release())
-	kit.Collect(t, c.Store, trash.Collecting{Contexts: []uuid.UUID{c.ID()}, Grace: trash.DefaultGrace})
+	kit.Collect(t, c.Store, trash.CollectOptions{Contexts: []uuid.UUID{c.ID()}, Grace: trash.DefaultGrace})
 	if left := kit.Must[[]string](t)(filepath.Glob(files)); len(left) != 0 || len(kit.TrashOf(t, c.Store, "line")) != 1 {
 		t.Errorf("%v are left", left)
 	}

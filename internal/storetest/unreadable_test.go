@@ -17,10 +17,10 @@ import (
 	"github.com/ctxdir/ctxdir/internal/trash"
 )
 
-// unreadable is a place, relative to the context's folder, and who has to say that it cannot be read.
-type unreadable struct{ path, told string }
+// unreadableCase is a place, relative to the context's folder, and who has to say that it cannot be read.
+type unreadableCase struct{ path, told string }
 
-var unreadablePlaces = map[string]unreadable{
+var unreadablePlaces = map[string]unreadableCase{
 	"a message":          {"messages/branch-alt/*.json", "check show backup gc"},
 	"a branch":           {"messages/branch-alt", "check show backup repair gc erase"},
 	"all branches":       {"messages", "check show backup repair gc erase"},
@@ -44,8 +44,8 @@ var unreadablePlaces = map[string]unreadable{
 	"the log":            {"../collected.jsonl", ""},
 }
 
-// TestUnreadablePlaces: what cannot be read for want of permission is told of by who needs it, and nothing is lost: when it can be read
-// again, everything is there.
+// TestUnreadablePlaces: what cannot be read for want of permission is told of by who needs it, and nothing is lost:
+// when it can be read again, everything is there.
 func TestUnreadablePlaces(t *testing.T) {
 	if !kit.AsNobody(t) {
 		return
@@ -54,12 +54,12 @@ func TestUnreadablePlaces(t *testing.T) {
 		for _, second := range []bool{true, false} {
 			t.Run(name, func(t *testing.T) {
 				p := kit.NewPatient(t, second)
-				p.More()
+				p.AddTrash()
 				for _, path := range p.Glob(place.path) {
 					kit.Check(t, os.Chmod(path, 0))
 				}
 				for _, op := range []string{"check", "show", "list", "backup", "trash", "gc", "erase", "repair"} {
-					told := p.Tries(op)
+					told := p.Problems(op)
 					t.Logf("journals %v: %s: %.300q", second, op, told)
 					if slices.Contains(strings.Fields(place.told), op) && len(told) == 0 {
 						t.Errorf("journals %v: %s says nothing", second, op)
@@ -71,14 +71,14 @@ func TestUnreadablePlaces(t *testing.T) {
 				if _, lost := p.Heal(engine.CheckOptions{}); lost > 0 {
 					t.Errorf("journals %v: %d messages are lost", second, lost)
 				}
-				p.Restores()
+				p.RestoreAll()
 			})
 		}
 	}
 }
 
-// TestUnreadableTrashIsPurged: an item that is due and cannot be removed is told of, each time, and goes when it can be; what is beside it
-// is collected and purged meanwhile.
+// TestUnreadableTrashIsPurged: an item that is due and cannot be removed is told of, each time, and goes when it can
+// be; what is beside it is collected and purged meanwhile.
 func TestUnreadableTrashIsPurged(t *testing.T) {
 	if !kit.AsNobody(t) {
 		return
@@ -87,11 +87,11 @@ func TestUnreadableTrashIsPurged(t *testing.T) {
 	s, dir := kit.NewStore(t, engine.WithClock(clock.Now))
 	var folders []string
 	for range 2 {
-		c, _ := kit.Orphaned(t, s)
+		c, _ := kit.NewOrphan(t, s)
 		kit.Check(t, c.Close())
 		folders = append(folders, filepath.Join(dir, c.ID().String()))
 	}
-	kit.Collect(t, s, trash.Collecting{Grace: trash.DefaultGrace})
+	kit.Collect(t, s, trash.CollectOptions{Grace: trash.DefaultGrace})
 	items, _ := filepath.Glob(filepath.Join(folders[0], "trash", "*-*"))
 	inside := filepath.Join(items[0], "folder")
 	kit.Check(t, os.Mkdir(inside, 0o700), os.WriteFile(inside+"/file", nil, 0o600), os.Chmod(inside, 0))
@@ -101,7 +101,7 @@ func TestUnreadableTrashIsPurged(t *testing.T) {
 		kit.Fill(t, kit.Must[*engine.Branch](t)(orphan.NewBranch(t.Context(), "more")), 1)
 		kit.Check(t, orphan.Remove(t.Context(), "more"), orphan.Close())
 		moved, purged, failed := 0, 0, 0
-		for x, err := range trash.Collect(t.Context(), s, trash.Collecting{Grace: trash.DefaultGrace}) {
+		for x, err := range trash.Collect(t.Context(), s, trash.CollectOptions{Grace: trash.DefaultGrace}) {
 			switch {
 			case err != nil:
 				failed++

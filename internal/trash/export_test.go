@@ -7,15 +7,16 @@ import (
 	"github.com/ctxdir/ctxdir/internal/engine"
 )
 
-// MaxCollected bounds collected.jsonl.
-const MaxCollected = maxCollected
+// MaxLogBytes bounds collected.jsonl.
+const MaxLogBytes = maxLogBytes
 
-// CollectionDue reports whether the last collection was long enough ago.
-func CollectionDue(s *engine.Store) bool { return collectionDue(s) }
+// IsCollectionDue reports whether the last collection was long enough ago.
+func IsCollectionDue(s *engine.Store) bool { return isCollectionDue(s) }
 
-// SweepAround sweeps one blob and calls marked once the marks are known: what refers to it, and what a writer does then.
-func SweepAround(ctx context.Context, s *engine.Store, sum blob.Sum, marked func(map[blob.Sum]bool), moved func(engine.Trashed)) error {
-	before, err := barrier(ctx, s)
+// SweepAround sweeps one blob and calls marked once the marks are known: what refers to it, and what a writer does
+// then.
+func SweepAround(ctx context.Context, s *engine.Store, sum blob.Sum, marked func(map[blob.Sum]bool), moved func(engine.TrashItem)) error {
+	before, err := waitForWriters(ctx, s)
 	if err != nil {
 		return err
 	}
@@ -24,7 +25,7 @@ func SweepAround(ctx context.Context, s *engine.Store, sum blob.Sum, marked func
 		return err
 	}
 	marked(marks)
-	w := sweeping{s: s, before: before, found: []blob.Sum{sum}, yield: func(x engine.Trashed) bool { moved(x); return true }}
+	w := sweeper{s: s, before: before, found: []blob.Sum{sum}, yield: func(x engine.TrashItem) bool { moved(x); return true }}
 	_, err = w.flush(ctx)
 	return err
 }

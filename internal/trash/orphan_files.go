@@ -34,7 +34,7 @@ func cut(ctx context.Context, c *engine.Context, orphans []*orphan) (tried bool,
 		for _, o := range orphans {
 			n := still[o.Line.ID]
 			// A branch may show it by now, or the line may have new messages, which are not in trash.
-			if o.left = n == nil || n.From > o.From || n.to != o.to || n.Line != o.Line; o.left {
+			if o.skipped = n == nil || n.From > o.From || n.to != o.to || n.Line != o.Line; o.skipped {
 				continue
 			}
 			gone[o.Line.ID] = o.Gone && n.Gone
@@ -69,12 +69,12 @@ func cut(ctx context.Context, c *engine.Context, orphans []*orphan) (tried bool,
 	return tried || err == nil, err
 }
 
-// clear removes the message files of an item in the context's trash whose messages the line no longer counts. An
+// clearFiles removes the message files of an item in the context's trash whose messages the line no longer counts. An
 // interrupted clear can be repeated. While other processes keep renaming branches, it leaves the rest to the next
 // collection.
 //
 // Crash order: the removals are durable before the item is marked as cleared.
-func clear(ctx context.Context, c *engine.Context, item string) error {
+func clearFiles(ctx context.Context, c *engine.Context, item string) error {
 	t, err := ctxfolder.ReadTrashed(c.Dir.FS, item)
 	if err != nil {
 		return err
@@ -82,16 +82,16 @@ func clear(ctx context.Context, c *engine.Context, item string) error {
 	if !ctxfolder.ValidFolder(t.Item.Folder) {
 		return fmt.Errorf("%s: %q is not a branch folder", item, t.Item.Folder)
 	}
-	for range engine.Tries {
+	for range engine.SearchAttempts {
 		// An unfinished rename is completed first, so that metadata.json shows any later one.
 		if err := c.Write(ctx, func(*engine.Metadata) error { return nil }); err != nil {
 			return err
 		}
-		x := clearing{c: c, item: item, info: &t.Item, m: c.Current(), left: map[uuid.UUID]message.Address{}, torn: map[string][]uuid.UUID{}}
+		x := fileCleaner{c: c, item: item, info: &t.Item, m: c.Current(), left: map[uuid.UUID]message.Address{}, torn: map[string][]uuid.UUID{}}
 		if err := x.run(ctx); err != nil {
 			return err
 		}
-		if _, renamed := c.InFolders(x.m); renamed {
+		if _, renamed := c.WithCurrentFolders(x.m); renamed {
 			continue
 		}
 		if err := vfs.WriteNew(c.Dir.FS, item+"/"+ctxfolder.ClearedFile, nil); err != nil && !errors.Is(err, fs.ErrExist) {
@@ -124,8 +124,8 @@ func removeFolder(ctx context.Context, c *engine.Context, folder string) error {
 	})
 }
 
-// clearLeftOver removes message files that a crash left behind after their line was cut.
-func clearLeftOver(ctx context.Context, s *engine.Store, t *trashed) error {
+// clearLeftovers removes message files that a crash left behind after their line was cut.
+func clearLeftovers(ctx context.Context, s *engine.Store, t *trashItem) error {
 	if t.in == uuid.Nil || t.Problem != nil || t.Item.Kind != ctxfolder.TrashLine || t.Has(ctxfolder.ClearedFile) {
 		return nil
 	}
@@ -133,12 +133,12 @@ func clearLeftOver(ctx context.Context, s *engine.Store, t *trashed) error {
 	if err != nil {
 		return err
 	}
-	return errors.Join(clear(ctx, c, t.Path), c.Close())
+	return errors.Join(clearFiles(ctx, c, t.Path), c.Close())
 }
 
-func clearLeft(ctx context.Context, c *engine.Context, t *ctxfolder.TrashEntry) error {
+func clearItemFiles(ctx context.Context, c *engine.Context, t *ctxfolder.TrashEntry) error {
 	if t.Problem != nil || t.Item.Kind != ctxfolder.TrashLine || t.Has(ctxfolder.ClearedFile) {
 		return nil
 	}
-	return clear(ctx, c, t.Path)
+	return clearFiles(ctx, c, t.Path)
 }

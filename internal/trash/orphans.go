@@ -19,10 +19,10 @@ import (
 // orphan is the end of a line that no branch shows, before its move to trash.
 type orphan struct {
 	branch.Orphan
-	to    int64  // where the line ends
-	bytes int64  // size of the messages from From to to
-	item  string // its folder in trash; empty when there is nothing to keep
-	left  bool   // it changed meanwhile, so the next collection handles it
+	to      int64  // where the line ends
+	bytes   int64  // size of the messages from From to to
+	item    string // its folder in trash; empty when there is nothing to keep
+	skipped bool   // it changed meanwhile, so the next collection handles it
 }
 
 func (o *orphan) span() loader.Span {
@@ -54,8 +54,8 @@ func findOrphans(c *engine.Context, m *engine.Metadata) (orphans []*orphan, err 
 // Crash order: the messages are durable in trash before the journal's record cuts the line. That record is durable
 // before metadata.json forgets lines. Only then the message files are removed, unsynced. After any crash the branches
 // show what they showed: the item is a copy, or explains leftover files, which the next collection removes.
-func collectOrphans(ctx context.Context, c *engine.Context, dryRun bool, yield func(engine.Trashed) bool) (more bool, err error) {
-	c.Uncut = false
+func collectOrphans(ctx context.Context, c *engine.Context, dryRun bool, yield func(engine.TrashItem) bool) (more bool, err error) {
+	c.CleanPacks = false
 	if err := c.Refresh(ctx); err != nil {
 		return true, err
 	}
@@ -73,46 +73,46 @@ func collectOrphans(ctx context.Context, c *engine.Context, dryRun bool, yield f
 			continue
 		}
 		if dryRun {
-			err = measure(ctx, c, o)
+			err = measureOrphan(ctx, c, o)
 		} else {
 			err = copyToTrash(ctx, c, o, removed)
 		}
 		if err != nil {
-			discard(c, orphans)
+			discardCopies(c, orphans)
 			return true, err
 		}
 	}
 	if dryRun {
-		return tell(c, orphans, m, yield), nil
+		return reportOrphans(c, orphans, m, yield), nil
 	}
 	tried, err := cut(ctx, c, orphans)
 	if !tried {
-		discard(c, orphans)
+		discardCopies(c, orphans)
 	}
 	if err != nil {
 		return true, err
 	}
 	// The fold drops the rows of the messages that were cut: an index rebuilt without its journals must not believe
 	// them. If this fold fails, the next one drops them.
-	_ = c.Store.Within(ctx, func(ctx context.Context) error { return c.Log.Fold(ctx, false) })
+	_ = c.Store.AcquireWith(ctx, func(ctx context.Context) error { return c.Log.Fold(ctx, false) })
 	for _, o := range orphans {
 		if o.item == "" {
 			continue
 		}
-		if o.left {
+		if o.skipped {
 			err = purgeOwn(c, o.item)
 		} else {
-			err = clear(ctx, c, o.item)
+			err = clearFiles(ctx, c, o.item)
 		}
 		if err != nil {
 			return true, err
 		}
 	}
-	return tell(c, orphans, m, yield), nil
+	return reportOrphans(c, orphans, m, yield), nil
 }
 
-// discard removes the copies of messages that were not cut.
-func discard(c *engine.Context, orphans []*orphan) {
+// discardCopies removes the copies of messages that were not cut.
+func discardCopies(c *engine.Context, orphans []*orphan) {
 	for _, o := range orphans {
 		if o.item != "" {
 			_ = purgeOwn(c, o.item)
@@ -128,13 +128,13 @@ func purgeOwn(c *engine.Context, item string) error {
 	return t.Purge()
 }
 
-func tell(c *engine.Context, orphans []*orphan, m *engine.Metadata, yield func(engine.Trashed) bool) (more bool) {
+func reportOrphans(c *engine.Context, orphans []*orphan, m *engine.Metadata, yield func(engine.TrashItem) bool) (more bool) {
 	for _, o := range orphans {
-		if o.left || !o.keeps(m) {
+		if o.skipped || !o.keeps(m) {
 			continue
 		}
 		item := o.trashItem()
-		t := engine.Trashed{
+		t := engine.TrashItem{
 			Context: c.Dir.ID, Path: c.Dir.ID.String() + "/" + ctxfolder.Trash + "/…", Bytes: o.bytes, Reason: lineReason(&item),
 			Kind: item.Kind, Name: item.Name, RemovedAt: item.RemovedAt,
 		}
@@ -155,7 +155,7 @@ func (o *orphan) trashItem() ctxfolder.TrashItem {
 	}
 }
 
-func measure(ctx context.Context, c *engine.Context, o *orphan) error {
+func measureOrphan(ctx context.Context, c *engine.Context, o *orphan) error {
 	for e, err := range c.Log.All(ctx, o.span().Line, o.span().From, o.span().To) {
 		if err != nil {
 			return err
@@ -193,7 +193,7 @@ func copyToTrash(ctx context.Context, c *engine.Context, o *orphan, removed time
 		if err != nil {
 			return err
 		}
-		raw, err := stored(c, o.span(), e)
+		raw, err := readStored(c, o.span(), e)
 		var why *lostError
 		if errors.As(err, &why) {
 			item.Missing++
@@ -226,9 +226,9 @@ type lostError struct{ err error }
 func (e *lostError) Error() string { return e.err.Error() }
 func (e *lostError) Unwrap() error { return e.err }
 
-// stored returns the envelope of a message in one line, byte for byte as it was committed, or as it was edited by hand.
-// A *lostError means that no copy exists; any other error is a read error.
-func stored(c *engine.Context, span loader.Span, e *index.Entry) ([]byte, error) {
+// readStored returns the envelope of a message in one line, byte for byte as it was committed, or as it was edited by
+// hand. A *lostError means that no copy exists; any other error is a read error.
+func readStored(c *engine.Context, span loader.Span, e *index.Entry) ([]byte, error) {
 	raw, is, err := c.Log.ReadFile(span.Line, e, span.Folder)
 	switch {
 	case err == nil && is.Whole():

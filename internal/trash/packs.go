@@ -17,7 +17,7 @@ import (
 // collectPacks writes the live messages of mostly dead packs to a new pack, and moves unread packs to trash. During the
 // grace period the trash has copies of the replaced and removed messages. A new pack omits messages that were cut from
 // a line: a rebuild would bring them back.
-func collectPacks(ctx context.Context, c *engine.Context, dryRun bool, yield func(Collected) bool) (more bool, err error) {
+func collectPacks(ctx context.Context, c *engine.Context, dryRun bool, yield func(CollectResult) bool) (more bool, err error) {
 	if !dryRun { // the messages cut since may have been the last ones that the index read from a pack
 		if more, err := collectCopies(ctx, c, false, yield); !more || err != nil {
 			return more, err
@@ -34,12 +34,12 @@ func collectPacks(ctx context.Context, c *engine.Context, dryRun bool, yield fun
 	}
 	plan := index.Plan{Pack: map[uuid.UUID]index.Spans{}, Payloads: integrity.PackedPayloads(c.Log)}
 	for _, use := range uses {
-		t := packGone(c, &use)
+		t := replacedPack(c, &use)
 		switch {
 		case !use.Named: // see collectCopies; a repair can use it
 		case use.Bytes < use.TotalBytes/2 || use.Cut > 0:
 			engine.AddSpans(plan.Pack, use.Live)
-			if dryRun && !yield(Collected{t, true}) {
+			if dryRun && !yield(CollectResult{t, true}) {
 				return false, nil
 			}
 		}
@@ -50,7 +50,7 @@ func collectPacks(ctx context.Context, c *engine.Context, dryRun bool, yield fun
 	moved, err := c.Log.Arrange(ctx, plan)
 	for _, use := range uses {
 		if slices.Contains(moved.Removed, use.ID) {
-			if !yield(Collected{packGone(c, &use), true}) {
+			if !yield(CollectResult{replacedPack(c, &use), true}) {
 				return false, err
 			}
 		}
@@ -58,13 +58,14 @@ func collectPacks(ctx context.Context, c *engine.Context, dryRun bool, yield fun
 	return true, err
 }
 
-// dropCut writes the packs of a context anew without the messages that were cut from its lines, before their item goes from
-// the trash of c, which may be nil. Afterwards they would look like messages of another history. On a full disk the item goes
-// all the same, to make room.
+// dropCutMessages writes the packs of a context anew without the messages that were cut from its lines, before their
+// item goes from the trash of c, which may be nil. Afterwards they would look like messages of another history. On a
+// full disk the item goes all the same, to make room.
 //
-// Crash order: until the item goes it explains the messages in the old packs. The new packs are durable before the item goes.
-func dropCut(ctx context.Context, s *engine.Store, c *engine.Context, t *trashed) (err error) {
-	if t.in == uuid.Nil || t.Problem != nil || t.Item.Kind != ctxfolder.TrashLine || c != nil && c.Uncut {
+// Crash order: until the item goes it explains the messages in the old packs. The new packs are durable before the item
+// goes.
+func dropCutMessages(ctx context.Context, s *engine.Store, c *engine.Context, t *trashItem) (err error) {
+	if t.in == uuid.Nil || t.Problem != nil || t.Item.Kind != ctxfolder.TrashLine || c != nil && c.CleanPacks {
 		return nil
 	}
 	if c == nil {
@@ -75,19 +76,19 @@ func dropCut(ctx context.Context, s *engine.Store, c *engine.Context, t *trashed
 	}
 	cut, err := c.Log.HasCutMessages()
 	if err == nil && cut {
-		_, err = collectPacks(ctx, c, false, func(Collected) bool { return true })
+		_, err = collectPacks(ctx, c, false, func(CollectResult) bool { return true })
 	}
 	if errors.Is(err, syscall.ENOSPC) || errors.Is(err, syscall.EDQUOT) {
 		return nil
 	}
-	c.Uncut = err == nil
+	c.CleanPacks = err == nil
 	return err
 }
 
 // collectCopies moves packs that the index does not name to trash if all their messages exist elsewhere. An interrupted
 // archive leaves such packs. It runs before messages are cut from their lines, when a copy of them could look like
 // another history, and again afterwards: a rebuild would bring back the messages of an unread pack.
-func collectCopies(ctx context.Context, c *engine.Context, dryRun bool, yield func(Collected) bool) (more bool, err error) {
+func collectCopies(ctx context.Context, c *engine.Context, dryRun bool, yield func(CollectResult) bool) (more bool, err error) {
 	if there, err := c.Log.HasUnnamedPacks(); err != nil || !there {
 		return true, err
 	}
@@ -99,21 +100,21 @@ func collectCopies(ctx context.Context, c *engine.Context, dryRun bool, yield fu
 		if use.Named || use.Lost+use.Hidden > 0 { // a repair will use it again
 			continue
 		}
-		t := packGone(c, &use)
+		t := replacedPack(c, &use)
 		t.Reason, t.Kind = "no message uses it", ctxfolder.TrashDamaged
 		if !dryRun {
 			err = c.Exclusively(ctx, func() error { return c.Log.DropPack(use.ID) })
 		}
-		if err != nil || !yield(Collected{t, false}) {
+		if err != nil || !yield(CollectResult{t, false}) {
 			return err == nil, err
 		}
 	}
 	return true, nil
 }
 
-// packGone describes a pack that was made anew.
-func packGone(c *engine.Context, use *index.PackUse) engine.Trashed {
-	return engine.Trashed{
+// replacedPack describes a pack that was made anew.
+func replacedPack(c *engine.Context, use *index.PackUse) engine.TrashItem {
+	return engine.TrashItem{
 		Context: c.Dir.ID, Path: c.Dir.ID.String() + "/" + ctxfolder.Archive + "/" + archive.FileName(use.ID), Bytes: use.Size,
 		Reason: "most of its messages were replaced or removed; the rest is in a new pack",
 	}

@@ -1,3 +1,13 @@
+// Package trash keeps what was removed for a grace period: it collects, lists, restores and purges.
+//
+// [Collect] moves messages that no branch shows, and packs and blobs that nothing needs, to the trash of the context or
+// of the store, and purges what has been there for longer than the grace period. [List] yields the items, [Restore]
+// brings one back, and [Purge] removes items for good. [Sweep] and [Mark] find the blobs to which nothing refers; an
+// erase uses them too.
+//
+// The package stands on package engine, through which it opens contexts, cuts lines and commits. One process at a time
+// collects, purges or restores in a store: it holds [engine.CollectionLock]. A crash at any moment loses nothing that a
+// branch shows and nothing that is in the trash.
 package trash
 
 import (
@@ -20,17 +30,17 @@ import (
 // DefaultGrace is how long removed things stay in the trash unless the caller says otherwise.
 const DefaultGrace = 7 * 24 * time.Hour
 
-// trashed is an item and its trash. Without an item it stands for the trash.
-type trashed struct {
+// trashItem is an item and its trash. Without an item it stands for the trash.
+type trashItem struct {
 	*ctxfolder.TrashEntry
 	in uuid.UUID // the context of the trash, uuid.Nil for the store's
 }
 
-func (t *trashed) public() engine.Trashed {
+func (t *trashItem) describe() engine.TrashItem {
 	if t.TrashEntry == nil {
-		return engine.Trashed{Context: t.in, Path: TrashPath(t.in)}
+		return engine.TrashItem{Context: t.in, Path: Path(t.in)}
 	}
-	x := engine.Trashed{
+	x := engine.TrashItem{
 		Context: t.Item.Context, Path: t.Path, Bytes: t.Size(), Item: t.ID, Kind: t.Item.Kind, Name: t.Item.Name,
 		RemovedAt: t.Since(), Problem: t.Problem, Reason: reason(&t.Item),
 	}
@@ -76,24 +86,24 @@ func lineReason(item *ctxfolder.TrashItem) string {
 	return r
 }
 
-// TrashPath returns the path of a context's trash in the store, or of the store's own trash for uuid.Nil.
-func TrashPath(in uuid.UUID) string {
+// Path returns the path of a context's trash in the store, or of the store's own trash for uuid.Nil.
+func Path(in uuid.UUID) string {
 	if in == uuid.Nil {
 		return ctxfolder.Trash
 	}
 	return in.String() + "/" + ctxfolder.Trash
 }
 
-// Trash yields the items in the trash of the store and of its contexts, oldest first in each. With contexts it yields
+// List yields the items in the trash of the store and of its contexts, oldest first in each. With contexts it yields
 // only their items. A trash that cannot be listed comes with an error, its path and its context, and the others follow.
-func Trash(ctx context.Context, s *engine.Store, contexts ...uuid.UUID) iter.Seq2[engine.Trashed, error] {
-	return func(yield func(engine.Trashed, error) bool) {
-		for t, err := range EachTrashed(ctx, s, contexts, nil) {
+func List(ctx context.Context, s *engine.Store, contexts ...uuid.UUID) iter.Seq2[engine.TrashItem, error] {
+	return func(yield func(engine.TrashItem, error) bool) {
+		for t, err := range EachItem(ctx, s, contexts, nil) {
 			if t == nil {
-				yield(engine.Trashed{}, engine.Wrap(engine.Error{Op: "list the trash of", Path: s.Path()}, err))
+				yield(engine.TrashItem{}, engine.Wrap(engine.Error{Op: "list the trash of", Path: s.Path()}, err))
 				return
 			}
-			if !yield(t.public(), err) {
+			if !yield(t.describe(), err) {
 				return
 			}
 		}
@@ -103,12 +113,14 @@ func Trash(ctx context.Context, s *engine.Store, contexts ...uuid.UUID) iter.Seq
 // OnlyFolders leaves out old versions of messages, which can be many.
 func OnlyFolders(_ uuid.UUID, folder bool) bool { return folder }
 
-// EachTrashed yields the wanted items. The trash of an item is open while the caller handles it. An error ends the sequence,
-// unless it comes with a [*trashed], which stands for a trash that cannot be listed.
-func EachTrashed(ctx context.Context, s *engine.Store, contexts []uuid.UUID, want func(id uuid.UUID, folder bool) bool) iter.Seq2[*trashed, error] {
-	return func(yield func(*trashed, error) bool) {
+// EachItem yields the wanted items. The trash of an item is open while the caller handles it. An error ends the
+// sequence, unless it comes with a *trashItem, which stands for a trash that cannot be listed.
+func EachItem(
+	ctx context.Context, s *engine.Store, contexts []uuid.UUID, want func(id uuid.UUID, folder bool) bool,
+) iter.Seq2[*trashItem, error] {
+	return func(yield func(*trashItem, error) bool) {
 		unlisted := func(in uuid.UUID, err error) bool {
-			return yield(&trashed{in: in}, engine.Wrap(engine.Error{Op: "list", Path: TrashPath(in)}, err))
+			return yield(&trashItem{in: in}, engine.Wrap(engine.Error{Op: "list", Path: Path(in)}, err))
 		}
 		each := func(fsys vfs.FS, in uuid.UUID) bool {
 			for t, err := range ctxfolder.EachTrash(fsys, want) {
@@ -122,7 +134,7 @@ func EachTrashed(ctx context.Context, s *engine.Store, contexts []uuid.UUID, wan
 				if in == uuid.Nil && len(contexts) > 0 && !slices.Contains(contexts, t.Item.Context) {
 					continue
 				}
-				if !yield(&trashed{t, in}, nil) {
+				if !yield(&trashItem{t, in}, nil) {
 					return false
 				}
 			}
@@ -168,9 +180,9 @@ func EachTrashed(ctx context.Context, s *engine.Store, contexts []uuid.UUID, wan
 	}
 }
 
-// ResolveTrashed returns the item that ref names: a full id, or a unique part of one, as for [engine.Store.Resolve]. It fails
-// with [engine.ErrNotExist], or with an [*engine.AmbiguousError] that lists the candidates.
-func ResolveTrashed(ctx context.Context, s *engine.Store, ref string) (uuid.UUID, error) {
+// ResolveItem returns the item that ref names: a full id, or a unique part of one, as for [engine.Store.Resolve]. It
+// fails with [engine.ErrNotExist], or with an [*engine.AmbiguousError] that lists the candidates.
+func ResolveItem(ctx context.Context, s *engine.Store, ref string) (uuid.UUID, error) {
 	fail := func(err error) (uuid.UUID, error) {
 		return uuid.Nil, engine.Wrap(engine.Error{Op: "find in trash of", Path: s.Path()}, err)
 	}
@@ -178,10 +190,10 @@ func ResolveTrashed(ctx context.Context, s *engine.Store, ref string) (uuid.UUID
 	if part == "" || strings.Trim(part, "0123456789abcdef-") != "" {
 		return fail(fmt.Errorf("%w: %q is not an item id", engine.ErrInvalid, ref))
 	}
-	named := func(id uuid.UUID, _ bool) bool { return engine.Names(part, id) }
+	named := func(id uuid.UUID, _ bool) bool { return engine.MatchesID(part, id) }
 	var found []uuid.UUID
 	var failed error
-	for t, err := range EachTrashed(ctx, s, nil, named) {
+	for t, err := range EachItem(ctx, s, nil, named) {
 		switch {
 		case t == nil:
 			return fail(err)
@@ -206,42 +218,42 @@ func ResolveTrashed(ctx context.Context, s *engine.Store, ref string) (uuid.UUID
 // Purge removes items from the trash for good, now: those with these ids, or without ids all that were removed longer
 // ago than older. It yields each; with dryRun it removes none. An item whose removal fails comes with its error, and
 // the others follow.
-func Purge(ctx context.Context, s *engine.Store, items []uuid.UUID, older time.Duration, dryRun bool) iter.Seq2[engine.Trashed, error] {
-	return func(yield func(engine.Trashed, error) bool) {
+func Purge(ctx context.Context, s *engine.Store, items []uuid.UUID, older time.Duration, dryRun bool) iter.Seq2[engine.TrashItem, error] {
+	return func(yield func(engine.TrashItem, error) bool) {
 		fail := func(err error) {
-			yield(engine.Trashed{}, engine.Wrap(engine.Error{Op: "empty the trash of", Path: s.Path()}, err))
+			yield(engine.TrashItem{}, engine.Wrap(engine.Error{Op: "empty the trash of", Path: s.Path()}, err))
 		}
 		if !dryRun {
 			if s.ReadOnly {
 				fail(engine.ErrReadOnly)
 				return
 			}
-			release, err := s.LockCollecting(ctx)
+			release, err := s.LockCollection(ctx)
 			if err != nil {
 				fail(err)
 				return
 			}
 			defer release()
 		}
-		log := beginLog(s, dryRun)
+		log := openLog(s, dryRun)
 		defer log.close()
-		for t, err := range EachTrashed(ctx, s, nil, nil) {
+		for t, err := range EachItem(ctx, s, nil, nil) {
 			if t == nil {
 				fail(err)
 				return
 			}
 			if err != nil {
-				if !yield(t.public(), err) {
+				if !yield(t.describe(), err) {
 					return
 				}
 				continue
 			}
-			if len(items) > 0 && !slices.Contains(items, t.ID) || len(items) == 0 && older > 0 && !expired(s, t, older) {
+			if len(items) > 0 && !slices.Contains(items, t.ID) || len(items) == 0 && older > 0 && !isExpired(s, t, older) {
 				continue
 			}
 			x, err := purgeItem(ctx, s, nil, t, dryRun)
 			if err == nil {
-				log.add(Collected{x, true})
+				log.add(CollectResult{x, true})
 			}
 			if !yield(x, engine.Wrap(engine.Error{Op: "purge", Path: x.Path}, err)) {
 				return
@@ -250,23 +262,25 @@ func Purge(ctx context.Context, s *engine.Store, items []uuid.UUID, older time.D
 	}
 }
 
-// expired reports whether an item was removed longer ago than grace. A clock that was set back makes it younger.
-func expired(s *engine.Store, t *trashed, grace time.Duration) bool {
+// isExpired reports whether an item was removed longer ago than grace. A clock that was set back makes it younger.
+func isExpired(s *engine.Store, t *trashItem, grace time.Duration) bool {
 	return s.Now().Sub(t.Since()) > grace
 }
 
-// purgeItem removes an item from the trash of c, which may be nil. The caller holds collectLock, unless it is a dry run.
-func purgeItem(ctx context.Context, s *engine.Store, c *engine.Context, t *trashed, dryRun bool) (engine.Trashed, error) {
-	x := t.public()
+// purgeItem removes an item from the trash of c, which may be nil. The caller holds [engine.CollectionLock], unless it
+// is a dry run.
+func purgeItem(ctx context.Context, s *engine.Store, c *engine.Context, t *trashItem, dryRun bool) (engine.TrashItem, error) {
+	x := t.describe()
 	if dryRun {
 		return x, nil
 	}
-	// Only the item explains what an interrupted collection left of its messages, in packs and in files, so that goes first.
-	err := dropCut(ctx, s, c, t)
+	// Only the item explains what an interrupted collection left of its messages, in packs and in files, so that goes
+	// first.
+	err := dropCutMessages(ctx, s, c, t)
 	if c != nil {
-		err = errors.Join(err, clearLeft(ctx, c, t.TrashEntry))
+		err = errors.Join(err, clearItemFiles(ctx, c, t.TrashEntry))
 	} else {
-		err = errors.Join(err, clearLeftOver(ctx, s, t))
+		err = errors.Join(err, clearLeftovers(ctx, s, t))
 	}
 	if err != nil && ctx.Err() != nil {
 		return x, err

@@ -22,8 +22,8 @@ import (
 	"github.com/ctxdir/ctxdir/internal/trash"
 )
 
-// hoard is a store whose trash has an item of each kind that can be brought back, with others to come, and something outside that
-// nothing may touch.
+// hoard is a store whose trash has an item of each kind that can be brought back, with others to come, and something
+// outside that nothing may touch.
 type hoard struct {
 	t       *testing.T
 	store   *engine.Store
@@ -34,10 +34,10 @@ type hoard struct {
 	main    string              // the id of the line that branch main points at
 	shown   map[string][]string // what each branch of c shows
 	gone    []string            // what the line in trash showed
-	line    engine.Trashed
-	old     engine.Trashed // a version
-	whole   engine.Trashed // a context
-	blobs   engine.Trashed
+	line    engine.TrashItem
+	old     engine.TrashItem // a version
+	whole   engine.TrashItem // a context
+	blobs   engine.TrashItem
 }
 
 func newHoard(t *testing.T) *hoard {
@@ -45,14 +45,15 @@ func newHoard(t *testing.T) *hoard {
 	ctx := context.Background()
 	root := t.TempDir()
 	h := &hoard{t: t, dir: filepath.Join(root, "store"), outside: filepath.Join(root, "outside"), shown: map[string][]string{}}
-	kit.Check(t, os.MkdirAll(filepath.Join(h.outside, "folder"), 0o700), os.WriteFile(h.outside+"/folder/file.json", []byte(kit.Canary), 0o600),
+	kit.Check(t, os.MkdirAll(filepath.Join(h.outside, "folder"), 0o700),
+		os.WriteFile(h.outside+"/folder/file.json", []byte(kit.Canary), 0o600),
 		os.WriteFile(h.outside+"/item.json", []byte(`{"ctxdir":"trash/1","kind":"damaged","name":"`+kit.Canary+`"}`), 0o600))
-	h.store = kit.Must[*engine.Store](t)(kit.Init(h.dir, engine.WithTextThreshold(1<<10), engine.WithFoldBytes(-1), engine.WithLockTimeout(5*time.Second)))
+	h.store = kit.Must[*engine.Store](t)(kit.Init(h.dir, kit.Manual(1<<10, engine.WithLockTimeout(5*time.Second))...))
 	t.Cleanup(func() { _ = h.store.Close() })
 	lost := kit.Must[*engine.Context](t)(h.store.Create(ctx, engine.Metadata{}))
-	kit.Must[engine.Appended](t)(lost.Active().Append(ctx, engine.Draft{Body: []byte(kit.LargeBody("lost"))}))
+	kit.Append(t, lost.Active(), engine.Draft{Body: []byte(kit.LargeBody("lost"))})
 	kit.Check(t, lost.Fold(ctx), lost.Close())
-	kit.Must[engine.Trashed](t)(h.store.Delete(ctx, lost.ID()))
+	kit.Must[engine.TrashItem](t)(h.store.Delete(ctx, lost.ID()))
 	for _, err := range trash.Purge(ctx, h.store, nil, 0, false) {
 		kit.Check(t, err)
 	}
@@ -62,13 +63,13 @@ func newHoard(t *testing.T) *hoard {
 	lost = kit.Must[*engine.Context](t)(h.store.Create(ctx, engine.Metadata{Title: "whole"}))
 	kit.Fill(t, lost.Active(), 3)
 	kit.Check(t, lost.Close())
-	kit.Must[engine.Trashed](t)(h.store.Delete(ctx, lost.ID()))
+	kit.Must[engine.TrashItem](t)(h.store.Delete(ctx, lost.ID()))
 	h.whole = kit.TrashOf(t, h.store, "context")[0]
-	h.c, h.gone = kit.Orphaned(t, h.store)
+	h.c, h.gone = kit.NewOrphan(t, h.store)
 	h.trash = filepath.Join(h.dir, h.c.ID().String(), "trash")
-	m := kit.Must[[]*engine.Message](t)(h.c.Active().Load(ctx))[1]
+	m := kit.Load(t, h.c.Active())[1]
 	kit.Check(t, h.c.Active().Replace(ctx, m.ID, engine.Draft{Body: []byte(`{"newer":1}`)}))
-	kit.Collect(t, h.store, trash.Collecting{Grace: trash.DefaultGrace})
+	kit.Collect(t, h.store, trash.CollectOptions{Grace: trash.DefaultGrace})
 	h.line, h.old = kit.TrashOf(t, h.store, "line")[0], kit.TrashOf(t, h.store, "version")[0]
 	kit.Must[*engine.Branch](t)(h.c.Active().Fork(ctx, "side", 2))
 	kit.Check(t, h.c.Fold(ctx))
@@ -139,8 +140,8 @@ func envelope(id uuid.UUID, line string, position int64, more string) string {
 }
 
 // list is every item, whatever cannot be listed beside them.
-func (h *hoard) list() (found []engine.Trashed, failed []error) {
-	for x, err := range trash.Trash(context.Background(), h.store) {
+func (h *hoard) list() (found []engine.TrashItem, failed []error) {
+	for x, err := range trash.List(context.Background(), h.store) {
 		if err != nil {
 			failed = append(failed, err)
 			continue
@@ -150,23 +151,23 @@ func (h *hoard) list() (found []engine.Trashed, failed []error) {
 	return found, failed
 }
 
-// survives does everything there is to do with trash to a store that was damaged: what is not damaged is listed, collected, restored and
-// purged all the same, and nothing else changes.
+// survives does everything there is to do with trash to a store that was damaged: what is not damaged is listed,
+// collected, restored and purged all the same, and nothing else changes.
 func (h *hoard) survives() {
 	t, ctx := h.t, context.Background()
 	t.Helper()
 	beside := kit.Tree(t, h.outside)
-	good := []engine.Trashed{h.line, h.old, h.whole, h.blobs}
+	good := []engine.TrashItem{h.line, h.old, h.whole, h.blobs}
 	before := kit.Tree(t, h.dir)
 	found, _ := h.list()
 	for _, want := range good {
-		if !slices.ContainsFunc(found, func(x engine.Trashed) bool { return x.Item == want.Item && x.Problem == nil }) {
+		if !slices.ContainsFunc(found, func(x engine.TrashItem) bool { return x.Item == want.Item && x.Problem == nil }) {
 			t.Errorf("item %s, a %s, is not listed", want.Item, want.Kind)
 		}
 	}
 	for _, dry := range []bool{true, false} {
 		next := 0
-		for x, err := range trash.Collect(ctx, h.store, trash.Collecting{Grace: trash.DefaultGrace, DryRun: dry}) {
+		for x, err := range trash.Collect(ctx, h.store, trash.CollectOptions{Grace: trash.DefaultGrace, DryRun: dry}) {
 			if err == nil && x.Name == "next" {
 				next++
 			}
@@ -182,7 +183,7 @@ func (h *hoard) survives() {
 		}
 	}
 	for _, x := range found {
-		if slices.ContainsFunc(good, func(g engine.Trashed) bool { return g.Item == x.Item }) {
+		if slices.ContainsFunc(good, func(g engine.TrashItem) bool { return g.Item == x.Item }) {
 			continue
 		}
 		r, err := trash.Restore(ctx, h.store, x.Item)
@@ -198,7 +199,7 @@ func (h *hoard) survives() {
 	back := false
 	for _, b := range c.Current().Branches {
 		got := []string{}
-		for _, m := range kit.Must[[]*engine.Message](t)(kit.Must[*engine.Branch](t)(c.Branch(b.Name)).Load(ctx)) {
+		for _, m := range kit.Load(t, kit.Must[*engine.Branch](t)(c.Branch(b.Name))) {
 			got = append(got, m.ID.String()+string(m.Stored))
 		}
 		back = back || slices.Equal(got, h.gone)
@@ -218,14 +219,15 @@ func (h *hoard) survives() {
 	h.shown["side"], h.shown[engine.MainBranch] = nil, h.shown[engine.MainBranch][:1] // the old version is there again
 	h.unharmed()
 	for f, err := range h.store.Check(ctx, nil, engine.CheckOptions{ReadData: true}) {
-		if err != nil || (f.Context == h.c.ID() || f.Context == h.whole.Context) && f.Severity != engine.SeverityInfo && f.Kind != integrity.KindLost {
+		ours := f.Context == h.c.ID() || f.Context == h.whole.Context
+		if err != nil || ours && f.Severity != engine.SeverityInfo && f.Kind != integrity.KindLost {
 			t.Errorf("%+v, %v", f, err)
 		}
 	}
 	if kit.Tree(t, h.outside) != beside {
 		t.Error("what lies outside changed")
 	}
-	if found := kit.Holding(t, h.dir, kit.Canary); len(found) > 0 {
+	if found := kit.FilesWith(t, h.dir, kit.Canary); len(found) > 0 {
 		t.Errorf("what lies outside was read into %v", found)
 	}
 }
@@ -236,7 +238,8 @@ func (h *hoard) erases() {
 	t.Helper()
 	beside := kit.Tree(t, h.outside)
 	for _, dry := range []bool{true, false} {
-		if done, err := kit.Erase(h.store, h.c.ID(), uuid.MustParse(h.gone[2][:36]), erase.EraseOptions{DryRun: dry}); err != nil || len(done) == 0 {
+		done, err := kit.Erase(h.store, h.c.ID(), uuid.MustParse(h.gone[2][:36]), erase.Options{DryRun: dry})
+		if err != nil || len(done) == 0 {
 			t.Errorf("dry run %v: %+v, %v", dry, done, err)
 		}
 	}

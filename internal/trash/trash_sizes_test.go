@@ -29,8 +29,8 @@ func allocated(f func()) int64 {
 	return int64(after.TotalAlloc - before.TotalAlloc)
 }
 
-// TestHugeTrash: files in trash that are far too large are not read to list, to collect and to purge, and one that is to be restored is
-// refused.
+// TestHugeTrash: files in trash that are far too large are not read to list, to collect and to purge, and one that is
+// to be restored is refused.
 func TestHugeTrash(t *testing.T) {
 	h := newHoard(t)
 	const huge = 1 << 40 // sparse
@@ -41,7 +41,7 @@ func TestHugeTrash(t *testing.T) {
 			t.Skipf("no sparse files of %d bytes here: %v", size, err)
 		}
 	}
-	var found []engine.Trashed
+	var found []engine.TrashItem
 	if n := allocated(func() { found = kit.TrashOf(t, h.store, "") }); n > 16<<20 {
 		t.Errorf("listing allocates %d bytes", n)
 	}
@@ -107,11 +107,11 @@ func TestManyItems(t *testing.T) {
 	if found := kit.TrashOf(t, h.store, "version"); len(found) != many+1 || found[many].Item != last {
 		t.Errorf("%d items, the last of them %+v", len(found), found[len(found)-1])
 	}
-	if id, err := trash.ResolveTrashed(t.Context(), h.store, fmt.Sprint(last)[24:]); err != nil || id != last {
+	if id, err := trash.ResolveItem(t.Context(), h.store, fmt.Sprint(last)[24:]); err != nil || id != last {
 		t.Errorf("%s, %v", id, err)
 	}
-	kit.Must[trash.Restored](t)(trash.Restore(t.Context(), h.store, last))
-	moved, purged := kit.Collect(t, h.store, trash.Collecting{})
+	kit.Must[trash.RestoreResult](t)(trash.Restore(t.Context(), h.store, last))
+	moved, purged := kit.Collect(t, h.store, trash.CollectOptions{})
 	if left := kit.TrashOf(t, h.store, "version"); len(moved) != 2 || len(purged) < many || len(left) > 0 {
 		t.Errorf("%d moved, %d purged, %d left", len(moved), len(purged), len(left))
 	}

@@ -1,0 +1,325 @@
+package engine
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"iter"
+	"time"
+
+	"github.com/ctxdir/ctxdir/archive"
+	"github.com/ctxdir/ctxdir/blob"
+	"github.com/ctxdir/ctxdir/branch"
+	"github.com/ctxdir/ctxdir/index"
+	"github.com/ctxdir/ctxdir/loader"
+	"github.com/ctxdir/ctxdir/message"
+	"github.com/google/uuid"
+)
+
+// ArchiveOptions selects the messages to archive. The zero value selects all.
+type ArchiveOptions struct {
+	// OlderThan leaves out younger messages. A message without a time has the age of its file.
+	OlderThan time.Duration
+	// Branch leaves out messages that this branch does not show.
+	Branch string
+	// Progress receives the number of messages examined so far; nil for no reports.
+	Progress func(done, all int64)
+}
+
+// ArchiveResult is the result of archiving or unarchiving.
+type ArchiveResult struct {
+	Context  uuid.UUID
+	Messages int64 // moved
+	Stayed   int64 // selected but not moved: edited by hand, damaged, or too large
+	Before   int64 // bytes of their old files, with packs and the blobs of their payloads
+	After    int64 // bytes of their new files
+}
+
+// Archive moves messages from their files into a compressed pack. They are read as before, also while others append,
+// fork, replace or archive. A message that was edited by hand stays a file: a repair takes the edit in. The pack holds
+// copies of the payloads. The next collection removes their blobs unless another context refers to them. Packs that are
+// no larger than the added messages are merged into the new pack; without options, all are. For many contexts
+// [Store.Archive] takes less space.
+//
+// Crash order: see [index.Log.Arrange].
+func (c *Context) Archive(ctx context.Context, o ArchiveOptions) (ArchiveResult, error) {
+	return c.archive(ctx, o, &sharedPayloads{})
+}
+
+func (c *Context) archive(ctx context.Context, o ArchiveOptions, with *sharedPayloads) (ArchiveResult, error) {
+	done, err := c.arrange(ctx, o.Progress, with, func() (index.Plan, int64, error) { return c.planArchive(ctx, o) })
+	return done, Wrap(Error{Op: "archive", Context: c.Dir.ID, Branch: o.Branch}, err)
+}
+
+// Archive archives contexts one after another, as [Context.Archive] does; without ids, all of the store. A context
+// without the branch of the options then has nothing to archive. A payload that several refer to stays a blob, which
+// they share. Archive yields each context. An error does not keep the others from being archived.
+func (s *Store) Archive(ctx context.Context, ids []uuid.UUID, o ArchiveOptions) iter.Seq2[ArchiveResult, error] {
+	return func(yield func(ArchiveResult, error) bool) {
+		all := len(ids) == 0
+		if all {
+			for id, err := range s.IDs() {
+				if err != nil {
+					yield(ArchiveResult{}, Wrap(Error{Op: "archive", Path: s.path}, err))
+					return
+				}
+				ids = append(ids, id)
+			}
+		}
+		with := &sharedPayloads{store: s, contexts: ids}
+		for _, id := range ids {
+			done := ArchiveResult{Context: id}
+			c, err := s.Context(ctx, id)
+			if err == nil {
+				done, err = c.archive(ctx, o, with)
+				err = errors.Join(err, c.Close())
+			}
+			if all && errors.Is(err, ErrNotExist) {
+				err = nil // it has no such branch, or was removed meanwhile
+			}
+			if !yield(done, err) || ctx.Err() != nil {
+				return
+			}
+		}
+	}
+}
+
+// Unarchive moves all archived messages back to files, byte for byte as they were archived. Payloads become blobs
+// again. progress, unless nil, receives the number of messages examined so far.
+func (c *Context) Unarchive(ctx context.Context, progress func(done, all int64)) (ArchiveResult, error) {
+	done, err := c.arrange(ctx, progress, &sharedPayloads{}, func() (index.Plan, int64, error) {
+		uses, err := c.Log.PackUses(ctx)
+		plan := index.Plan{File: map[uuid.UUID]index.Spans{}}
+		for _, use := range uses {
+			AddSpans(plan.File, use.Live)
+		}
+		return plan, 0, err
+	})
+	return done, Wrap(Error{Op: "unarchive", Context: c.Dir.ID}, err)
+}
+
+// AddSpans adds the positions of more to those of to.
+func AddSpans(to, more map[uuid.UUID]index.Spans) {
+	for line, spans := range more {
+		to[line] = to[line].With(spans)
+	}
+}
+
+// arrange moves messages as planned. No collection, erase or restore runs meanwhile, so no needed blob or pack goes.
+func (c *Context) arrange(
+	ctx context.Context, progress func(done, all int64), with *sharedPayloads, plan func() (index.Plan, int64, error),
+) (ArchiveResult, error) {
+	done, err := Use(c, func() (ArchiveResult, error) { return c.arrangeNow(ctx, progress, with, plan) })
+	done.Context = c.Dir.ID
+	return done, err
+}
+
+func (c *Context) arrangeNow(
+	ctx context.Context, progress func(done, all int64), with *sharedPayloads, plan func() (index.Plan, int64, error),
+) (done ArchiveResult, err error) {
+	if c.Store.ReadOnly {
+		return done, ErrReadOnly
+	}
+	release, err := c.Store.LockCollection(ctx)
+	if err != nil {
+		return done, err
+	}
+	defer release()
+	err = c.refresh(ctx) // branches may have been renamed
+	if err == nil {
+		err = c.Store.AcquireWith(ctx, c.Log.Update)
+	}
+	if err != nil {
+		return done, err
+	}
+	p, stayed, err := plan()
+	done.Stayed = stayed
+	if err != nil || len(p.Pack) == 0 && len(p.File) == 0 {
+		return done, err
+	}
+	taking := &payloadCopier{c: c, ctx: ctx, shared: with, seen: map[blob.Sum]bool{}}
+	p.Payloads, p.Progress = taking.copyFrom, progress
+	moved, err := c.Log.Arrange(ctx, p)
+	if errors.Is(err, context.DeadlineExceeded) && ctx.Err() == nil {
+		err = fmt.Errorf("%w: waited %v", ErrLocked, c.Store.Options.LockTimeout)
+	}
+	done.Messages, done.Stayed = moved.Messages, done.Stayed+moved.Stayed
+	done.Before, done.After = moved.Freed, moved.Packed
+	if len(p.Pack) > 0 {
+		done.Before += moved.Files + taking.blobs
+	} else {
+		done.After += moved.Files
+	}
+	return done, errors.Join(err, c.refresh(ctx))
+}
+
+// planArchive selects the messages to archive and the packs to merge with them. stayed counts the unavailable messages
+// among those to archive.
+func (c *Context) planArchive(ctx context.Context, o ArchiveOptions) (plan index.Plan, stayed int64, err error) {
+	spans, err := c.archivable(o.Branch)
+	if err != nil {
+		return plan, 0, err
+	}
+	before := c.Store.Now().Add(-o.OlderThan)
+	plan.Pack = map[uuid.UUID]index.Spans{}
+	var bytes int64
+	for _, span := range spans {
+		var chosen index.Spans
+		for e, err := range c.Log.All(ctx, span.Line, span.From, span.To) {
+			if err != nil {
+				return plan, 0, err
+			}
+			if e.Pack != uuid.Nil || e.Lost != "" {
+				continue
+			}
+			if o.OlderThan > 0 {
+				m, err := c.Loader.Load(ctx, span, e)
+				if err != nil {
+					return plan, 0, err
+				}
+				if m.Unavailable != nil {
+					stayed++
+					continue
+				}
+				if !timeOf(m).Before(before) {
+					continue
+				}
+			}
+			chosen.Add(e.Position)
+			bytes += e.Size
+		}
+		if len(chosen) > 0 {
+			plan.Pack[span.Line] = plan.Pack[span.Line].With(chosen)
+		}
+	}
+	uses, err := c.Log.PackUses(ctx)
+	if err != nil {
+		return plan, stayed, err
+	}
+	whole := o.OlderThan == 0 && o.Branch == ""
+	if bytes == 0 && (!whole || len(uses) < 2) {
+		return plan, stayed, nil
+	}
+	for _, use := range uses {
+		if use.Named && (whole || use.Bytes <= bytes) {
+			AddSpans(plan.Pack, use.Live)
+		}
+	}
+	return plan, stayed, nil
+}
+
+// timeOf returns the time of a message, or else that of its file.
+func timeOf(m *Message) time.Time {
+	if m.CreatedAt.IsZero() {
+		return m.StoredAt
+	}
+	return m.CreatedAt
+}
+
+// archivable returns the positions that a branch shows, or without a name those of all lines.
+func (c *Context) archivable(name string) (spans []loader.Span, err error) {
+	m := c.Current()
+	if name != "" {
+		info, err := branch.Get(m, name)
+		if err != nil {
+			return nil, err
+		}
+		end, err := c.End(m, info.Line)
+		if err != nil {
+			return nil, err
+		}
+		lines, err := branch.Lines(m, info.Line, end)
+		for _, seg := range lines {
+			l, _ := m.Line(seg.Line)
+			spans = append(spans, loader.Span{Line: seg.Line, Folder: l.Folder, From: seg.From, To: seg.To})
+		}
+		return spans, err
+	}
+	for i := range m.Lines {
+		l := &m.Lines[i]
+		counts, _, err := c.Log.Counts(l.ID)
+		if err != nil {
+			return nil, err
+		}
+		spans = append(spans, loader.Span{Line: l.ID, Folder: l.Folder, From: counts.Base, To: counts.End()})
+	}
+	return spans, nil
+}
+
+// payloadCopier copies payloads into a pack.
+type payloadCopier struct {
+	c      *Context
+	ctx    context.Context //nolint:containedctx // of one call
+	shared *sharedPayloads
+	seen   map[blob.Sum]bool
+	blobs  int64 // bytes of the blobs that the context needs no longer
+}
+
+// copyFrom adds those payloads of a message that no other context of the call refers to.
+func (t *payloadCopier) copyFrom(envelope []byte, add func([]byte) error) error {
+	env, err := message.ParseTrusted(envelope)
+	if err != nil {
+		return fmt.Errorf("%w: %w", ErrDamaged, err)
+	}
+	refs, err := blob.Refs(env.Body)
+	if err != nil {
+		return nil //nolint:nilerr // the body is the framework's, and refers to nothing
+	}
+	for _, ref := range refs {
+		if ref.Problem != "" || ref.Size > archive.MaxPayload || t.seen[ref.Sum] {
+			continue
+		}
+		t.seen[ref.Sum] = true
+		if shared, err := t.shared.isShared(t.ctx, ref.Sum); err != nil {
+			return err
+		} else if shared {
+			continue
+		}
+		payload, err := t.c.Loader.Payload(ref)
+		if err != nil {
+			continue // a check reports it
+		}
+		if err := add(payload); err != nil {
+			return err
+		}
+		if info, err := t.c.Store.FS.Lstat(blob.Path(ref.Sum)); err == nil {
+			t.blobs += info.Size()
+		}
+	}
+	return nil
+}
+
+// sharedPayloads finds the payloads that several contexts of a call refer to. It reads the contexts once, and skips
+// unreadable messages: the answer only affects the space that packs take. A blob goes only when a collection finds no
+// reference.
+type sharedPayloads struct {
+	store    *Store
+	contexts []uuid.UUID
+	shared   map[blob.Sum]bool // false for a payload that one context refers to
+}
+
+func (x *sharedPayloads) isShared(ctx context.Context, sum blob.Sum) (bool, error) {
+	if x.shared == nil && len(x.contexts) > 1 {
+		x.shared = map[blob.Sum]bool{}
+		for _, id := range x.contexts {
+			if err := x.read(ctx, id); err != nil {
+				return false, err
+			}
+		}
+	}
+	return x.shared[sum], nil
+}
+
+func (x *sharedPayloads) read(ctx context.Context, id uuid.UUID) error {
+	c, err := x.store.Open(ctx, id)
+	if err != nil {
+		return ctx.Err()
+	}
+	defer c.Close()
+	own := map[blob.Sum]bool{}
+	_, _ = c.ReferencesInLines(ctx, false, func(sum blob.Sum) { own[sum] = true })
+	for sum := range own {
+		_, x.shared[sum] = x.shared[sum]
+	}
+	return ctx.Err()
+}

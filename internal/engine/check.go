@@ -1,0 +1,290 @@
+package engine
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"io/fs"
+	"iter"
+
+	ctxfolder "github.com/ctxdir/ctxdir/context"
+	"github.com/ctxdir/ctxdir/integrity"
+	"github.com/ctxdir/ctxdir/internal/vfs"
+	"github.com/ctxdir/ctxdir/legacy"
+	"github.com/google/uuid"
+)
+
+// Results of check and repair; package integrity names the kinds.
+type (
+	// Finding is one deviation that a check found.
+	Finding = integrity.Finding
+	// Repaired is one thing that a repair mended, or would mend.
+	Repaired = integrity.Repaired
+	// Severity ranks a finding.
+	Severity = integrity.Severity
+)
+
+// Severities of findings.
+const (
+	SeverityError   = integrity.SeverityError   // something cannot be read
+	SeverityWarning = integrity.SeverityWarning // all that survives can be read, but something is not as it was committed
+	SeverityInfo    = integrity.SeverityInfo    // nothing is wrong
+)
+
+// CheckOptions configures a check or a repair.
+type CheckOptions struct {
+	ReadData bool                // read every byte of messages and blobs; a repair always does
+	DryRun   bool                // of a repair: report what it would do
+	Adopt    bool                // of a repair: take in valid messages that were never committed here
+	Progress func(CheckProgress) // called now and then, at least once for each context; nil for no reports
+}
+
+// CheckProgress is the progress of a check or a repair.
+type CheckProgress struct {
+	Context  uuid.UUID
+	Contexts int   // examined so far
+	Messages int64 // examined so far, in all contexts
+	Done, Of int64 // messages of the current line
+	Left     int   // things that a repair could not mend
+}
+
+// errStopped ends a check whose caller has stopped iterating.
+var errStopped = errors.New("stopped")
+
+// Check yields the findings for the contexts of the ids, legacy ones included; without ids, for the whole store. It
+// changes nothing, takes no lock, and can run beside writers. A context that cannot be examined is a finding.
+func (s *Store) Check(ctx context.Context, ids []uuid.UUID, o CheckOptions) iter.Seq2[Finding, error] {
+	return func(yield func(Finding, error) bool) {
+		c := s.newChecker(o)
+		stopped := false
+		report := func(f Finding) bool {
+			stopped = stopped || !yield(f, nil)
+			return !stopped
+		}
+		if s.problem != nil {
+			report(s.brokenFile())
+		}
+		err := c.each(ctx, ids, func(id uuid.UUID) (err error) {
+			if stopped {
+				return errStopped
+			}
+			if name, ok := s.legacyAt(id); ok {
+				report(c.legacy(id, name))
+			} else {
+				err = c.withContext(id, func(x *integrity.Context) error { return x.Check(ctx, report) })
+			}
+			if err != nil && len(ids) == 0 && s.WasRemoved(id) {
+				err = nil
+			}
+			if err != nil && ctx.Err() == nil && !vfs.IsShortage(err) {
+				report(Finding{Context: id, Kind: integrity.KindContext, Severity: SeverityError, Detail: err.Error()})
+				err = nil
+			}
+			if stopped {
+				return errStopped
+			}
+			return err
+		})
+		if err == nil && len(ids) == 0 {
+			err = c.store().Check(ctx, report)
+		}
+		if err != nil && !stopped {
+			yield(Finding{}, Wrap(Error{Op: "check", Path: s.path}, err))
+		}
+	}
+}
+
+// Repair mends what a check with ReadData finds, and yields each change once it is durable. A copy of everything it
+// replaces goes to the trash. What is lost is marked unavailable and stays listed. Without ids, damaged blobs that
+// nothing refers to go to the trash too, unless a context cannot be mended. Repair looks without a lock, and locks a
+// context to mend it. A second run does nothing. A context that cannot be mended comes with its id and an error, and
+// the others follow.
+func (s *Store) Repair(ctx context.Context, ids []uuid.UUID, o CheckOptions) iter.Seq2[Repaired, error] {
+	return func(yield func(Repaired, error) bool) {
+		if s.ReadOnly && !o.DryRun {
+			yield(Repaired{}, Wrap(Error{Op: "repair", Path: s.path}, ErrReadOnly))
+			return
+		}
+		c := s.newChecker(o)
+		stopped := false
+		report := func(r Repaired) bool {
+			stopped = stopped || !yield(r, nil)
+			return !stopped
+		}
+		if s.problem != nil {
+			f := s.brokenFile()
+			report(Repaired{Kind: f.Kind, Path: f.Path, Detail: f.Detail + "; would rewrite it"})
+		}
+		mend := func(mend func(context.Context, bool, func(Repaired) bool) (int, error)) {
+			left, err := mend(ctx, o.DryRun, report)
+			c.done.Left += left
+			c.report()
+			if err != nil && !stopped {
+				stopped = !yield(Repaired{}, Wrap(Error{Op: "repair", Path: s.path}, err))
+			}
+		}
+		if len(ids) == 0 {
+			mend(c.store().RepairNames)
+			if stopped {
+				return
+			}
+			if mend(c.store().Repair); stopped {
+				return
+			}
+		}
+		unread := false // the references of some context are unknown
+		err := c.each(ctx, ids, func(id uuid.UUID) error {
+			if name, ok := s.legacyAt(id); ok {
+				if c.legacy(id, name).Severity == SeverityError {
+					c.done.Left++
+				}
+				return nil
+			}
+			err := c.withContext(id, func(x *integrity.Context) error {
+				left, err := x.Repair(ctx, integrity.RepairOptions{DryRun: o.DryRun, Adopt: o.Adopt}, report)
+				c.done.Left += left
+				return err
+			})
+			if err != nil && len(ids) == 0 && s.WasRemoved(id) {
+				err = nil
+			}
+			if err != nil && ctx.Err() == nil {
+				unread = true
+				stopped = !yield(Repaired{Context: id}, Wrap(Error{Op: "repair", Context: id}, err))
+				err = nil
+			}
+			if stopped {
+				return errStopped
+			}
+			return err
+		})
+		if err != nil && !stopped {
+			yield(Repaired{}, Wrap(Error{Op: "repair", Path: s.path}, err))
+		} else if err == nil && len(ids) == 0 && !unread {
+			mend(c.store().RepairBlobs)
+		}
+	}
+}
+
+// checker is the state of one check or repair.
+type checker struct {
+	s        *Store
+	o        CheckOptions
+	payloads *integrity.Payloads
+	done     CheckProgress
+}
+
+func (s *Store) newChecker(o CheckOptions) *checker {
+	return &checker{s: s, o: o, payloads: &integrity.Payloads{Store: s.FS, Blobs: s.Blobs, Alone: s.blobsAlone}}
+}
+
+// each calls f for each of the contexts, or without ids for all contexts of the store.
+func (c *checker) each(ctx context.Context, ids []uuid.UUID, f func(uuid.UUID) error) error {
+	one := func(id uuid.UUID) error {
+		c.done.Context, c.done.Done, c.done.Of = id, 0, 0
+		err := f(id)
+		c.done.Contexts++
+		c.report()
+		if ctx.Err() != nil {
+			return ctx.Err()
+		}
+		return err
+	}
+	for _, id := range ids {
+		if err := one(id); err != nil {
+			return err
+		}
+	}
+	if len(ids) > 0 {
+		return nil
+	}
+	for e, err := range c.s.entries() {
+		if err == nil && !e.folder && c.s.Legacy(e.id) == "" {
+			continue // not a legacy context
+		}
+		if err == nil {
+			err = one(e.id)
+		}
+		if err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// WasRemoved reports whether a context was removed meanwhile: then nothing is wrong with it.
+func (s *Store) WasRemoved(id uuid.UUID) bool {
+	_, err := s.FS.Lstat(id.String())
+	return errors.Is(err, fs.ErrNotExist)
+}
+
+func (c *checker) report() {
+	if c.o.Progress != nil {
+		c.o.Progress(c.done)
+	}
+}
+
+// legacy returns the finding for a legacy context in the store. A repair cannot mend damage in it.
+func (c *checker) legacy(id uuid.UUID, name string) Finding {
+	f := Finding{Context: id, Kind: integrity.KindLegacy, Severity: SeverityInfo, Path: name, Detail: "legacy context, not migrated"}
+	if err := c.readLegacy(name); err != nil {
+		f.Severity, f.Detail = SeverityError, err.Error()
+	}
+	return f
+}
+
+func (c *checker) readLegacy(name string) error {
+	f, err := legacy.Open(c.s.FS, name, legacy.Options{Limit: c.s.Options.MaxMessage})
+	if err != nil {
+		return err
+	}
+	defer f.Close()
+	for i := range f.Len() {
+		if !c.o.ReadData {
+			break
+		}
+		if _, err := f.Node(int32(i)); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// withContext opens a context for f.
+func (c *checker) withContext(id uuid.UUID, f func(*integrity.Context) error) error {
+	s, before := c.s, c.done.Messages
+	dir, err := ctxfolder.Open(s.FS, s.id, id)
+	if err != nil {
+		return err
+	}
+	log := s.openLog(dir)
+	err = f(&integrity.Context{
+		Dir: dir, Log: log, Payloads: c.payloads, ReadData: c.o.ReadData, Wait: s.Options.LockTimeout, Pause: s.Options.pause,
+		Progress: func(p integrity.Progress) {
+			c.done.Messages, c.done.Done, c.done.Of = before+p.Total, p.Messages, p.Of
+			c.report()
+		},
+	})
+	if errors.Is(err, context.DeadlineExceeded) {
+		err = fmt.Errorf("%w: waited %v", ErrLocked, s.Options.LockTimeout)
+	}
+	return errors.Join(err, log.Close(), dir.Close())
+}
+
+// store returns the checker for what belongs to no single context.
+func (c *checker) store() *integrity.Store {
+	return &integrity.Store{FS: c.s.FS, Payloads: c.payloads, ReadData: c.o.ReadData, Alone: c.s.contextAlone}
+}
+
+// contextAlone runs f with writers of a context locked out. The context need not exist.
+func (s *Store) contextAlone(ctx context.Context, id uuid.UUID, f func() error) error {
+	for _, name := range []string{id.String() + ".fold", id.String()} {
+		lock := s.FS.Lock(ctxfolder.Locks + "/" + name)
+		defer lock.Close()
+		if err := s.Acquire(ctx, lock); err != nil {
+			return err
+		}
+		defer lock.Release()
+	}
+	return f()
+}

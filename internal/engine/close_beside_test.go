@@ -1,0 +1,202 @@
+package engine_test
+
+import (
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"runtime"
+	"strings"
+	"sync"
+	"sync/atomic"
+	"testing"
+
+	"github.com/ctxdir/ctxdir/internal/engine"
+	"github.com/google/uuid"
+
+	kit "github.com/ctxdir/ctxdir/internal/storetest"
+)
+
+// TestCloseBeside: a context is closed while everything is done with it in other goroutines. What they do succeeds, or
+// fails with ErrClosed and did nothing; what was acknowledged is there, and nothing is damaged.
+func TestCloseBeside(t *testing.T) {
+	ctx := context.Background()
+	rounds := 100
+	if testing.Short() {
+		rounds = 30
+	}
+	s, dir := kit.NewStore(t, engine.WithFoldBytes(4<<10), engine.WithTextThreshold(100))
+	c := kit.Must[*engine.Context](t)(s.Create(ctx, engine.Metadata{}))
+	id := c.ID()
+	text := func(of string) engine.Draft {
+		return engine.Draft{Body: []byte(`{"role":"user","text":"` + strings.Repeat(of+" ", 30) + `"}`)}
+	}
+	first := kit.Append(t, c.Active(), text("first")).ID
+	kit.Check(t, c.Close())
+	want := map[uuid.UUID]bool{first: true} // whether it was acknowledged
+	for round := range rounds {
+		c := kit.Must[*engine.Context](t)(s.Context(ctx, id))
+		name := fmt.Sprint("round ", round)
+		kit.Must[*engine.Branch](t)(c.Active().Fork(ctx, name, 0))
+		var mu sync.Mutex
+		var done atomic.Int64
+		var closed atomic.Bool
+		loaded := kit.Must[*engine.Message](t)(c.Active().Message(ctx, first))
+		body := kit.Must[json.RawMessage](t)(loaded.Body(ctx))
+		all := everything(ctx, c, first, name, "")
+		for _, alone := range []string{"Archive", "Unarchive", "Rollback", "Remove", "Rename"} {
+			delete(all, "Context."+alone)
+		}
+		delete(all, "Branch.Rewind")
+		delete(all, "Branch.Replace")
+		switch round % 5 {
+		case 0:
+			all["move"] = func() error {
+				_, err := c.Archive(ctx, engine.ArchiveOptions{})
+				if err == nil {
+					_, err = c.Unarchive(ctx, nil)
+				}
+				return err
+			}
+		case 1:
+			all["replace"] = func() error { return c.Active().Replace(ctx, first, text("first"), engine.Shared()) }
+		}
+		all["rename"] = func() error { return c.Rename(ctx, name, name) }
+		for _, once := range []string{"Context.NewBranch", "Branch.Fork", "Branch.ForkAt"} {
+			f, n := all[once], 0
+			all[once] = func() error {
+				if n++; n > 1 {
+					return c.Switch(ctx, engine.MainBranch)
+				}
+				return f()
+			}
+		}
+		all["acknowledged"] = func() error {
+			id := uuid.New()
+			d := text(id.String())
+			d.ID = id
+			_, err := c.Active().Append(ctx, d)
+			mu.Lock()
+			defer mu.Unlock()
+			want[id] = err == nil
+			return err
+		}
+		all["Message.Body"] = func() error {
+			_, err := c.Active().Len(ctx)
+			if now, berr := loaded.Body(ctx); berr != nil || string(now) != string(body) {
+				return fmt.Errorf("%.80s: %w", now, berr)
+			}
+			return err
+		}
+		var group sync.WaitGroup
+		for name, operation := range all {
+			group.Go(func() {
+				var err error
+				for last := false; err == nil && !last; done.Add(1) {
+					last = closed.Load()
+					err = operation()
+				}
+				mu.Lock()
+				defer mu.Unlock()
+				if !errors.Is(err, engine.ErrClosed) {
+					t.Errorf("round %d: %s: %v", round, name, err)
+				}
+			})
+		}
+		for until := int64(round * 3); done.Load() < until; {
+			runtime.Gosched()
+		}
+		kit.Check(t, c.Close())
+		closed.Store(true)
+		group.Wait()
+		if t.Failed() {
+			return
+		}
+	}
+	c = kit.Must[*engine.Context](t)(s.Context(ctx, id))
+	defer c.Close()
+	for m, err := range c.Active().Messages(ctx) {
+		kit.Check(t, err, m.Unavailable)
+		if acknowledged, ours := want[m.ID]; ours && !acknowledged {
+			t.Errorf("message %s is there, and its append was refused", m.ID)
+		}
+		delete(want, m.ID)
+		kit.Must[json.RawMessage](t)(m.Body(ctx))
+	}
+	for id, acknowledged := range want {
+		if acknowledged {
+			t.Errorf("message %s was acknowledged and is not there", id)
+		}
+	}
+	for f, err := range s.Check(ctx, nil, engine.CheckOptions{ReadData: true}) {
+		kit.Check(t, err)
+		t.Errorf("%s: %+v", dir, f)
+	}
+}
+
+// TestStoreCloseBeside: a store is closed beside operations on it and on a context that is open. They fail, at some
+// moment, and what was acknowledged is there.
+func TestStoreCloseBeside(t *testing.T) {
+	ctx := context.Background()
+	s, dir := kit.NewStore(t)
+	c := kit.Must[*engine.Context](t)(s.Create(ctx, engine.Metadata{}))
+	id := c.ID()
+	kit.Check(t, c.Close())
+	want := map[uuid.UUID]bool{} // what was acknowledged
+	for round := range 30 {
+		s := kit.Must[*engine.Store](t)(kit.Open(dir))
+		c := kit.Must[*engine.Context](t)(s.Context(ctx, id))
+		var mu sync.Mutex
+		var done atomic.Int64
+		var group sync.WaitGroup
+		for _, operation := range []func() error{
+			func() error {
+				at, err := c.Active().Append(ctx, engine.Draft{Body: []byte(`{"role":"user"}`)})
+				mu.Lock()
+				defer mu.Unlock()
+				if err == nil {
+					want[at.ID] = true
+				}
+				return err
+			},
+			func() error { return c.Update(ctx, func(*engine.Metadata) error { return nil }) },
+			func() error { return kit.IterationError(s.List(ctx)) },
+			func() error {
+				c, err := s.Context(ctx, id)
+				if err == nil {
+					_, err = c.Active().Load(ctx)
+					err = errors.Join(err, c.Close())
+				}
+				return err
+			},
+			func() error {
+				c, err := s.Create(ctx, engine.Metadata{})
+				if err == nil {
+					err = c.Close()
+				}
+				return err
+			},
+		} {
+			group.Go(func() {
+				for operation() == nil {
+					done.Add(1)
+				}
+			})
+		}
+		for until := int64(round); done.Load() < until; {
+			runtime.Gosched()
+		}
+		kit.Check(t, s.Close())
+		group.Wait()
+		kit.Check(t, c.Close())
+	}
+	c = kit.Must[*engine.Context](t)(s.Context(ctx, id))
+	defer c.Close()
+	for _, m := range kit.Load(t, c.Active()) {
+		kit.Check(t, m.Unavailable)
+		delete(want, m.ID)
+	}
+	if len(want) > 0 {
+		t.Errorf("%d messages were acknowledged and are not there", len(want))
+	}
+}

@@ -1,0 +1,322 @@
+package engine
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"io/fs"
+	"sync"
+	"time"
+
+	"github.com/ctxdir/ctxdir/branch"
+	ctxfolder "github.com/ctxdir/ctxdir/context"
+	"github.com/ctxdir/ctxdir/index"
+	"github.com/ctxdir/ctxdir/internal/vfs"
+	"github.com/ctxdir/ctxdir/loader"
+	"github.com/google/uuid"
+)
+
+// Types of the metadata, as in metadata.json.
+type (
+	// Metadata is everything about a context but its messages.
+	Metadata = ctxfolder.Metadata
+	// Object is a JSON object that keeps the order and spelling of its members.
+	Object = ctxfolder.Object
+)
+
+// MainBranch is the branch of a new context.
+const MainBranch = "main"
+
+// Context is an open context. Several goroutines may use it. It shows the state as of the last operation that wrote
+// through it, or of the last [Context.Refresh].
+type Context struct {
+	Store  *Store
+	Dir    *ctxfolder.Dir
+	Log    *index.Log
+	Loader *loader.Loader
+	// prepared is the tenure of the lock in which the handle was brought up to date; only for the holder of the lock.
+	prepared uint64
+	doubtful bool // a write of metadata.json failed: the file may not be durable; only for the holder of the lock
+
+	closing sync.Once
+	under   sync.WaitGroup // running operations
+
+	mu         sync.Mutex // guards metadata, folding and closed
+	closed     bool       // no operation may begin
+	metadata   *Metadata
+	stamp      ctxfolder.Stamp
+	broken     error         // why metadata.json is unusable; metadata is then the journals' copy
+	wrote      bool          // something was appended through this handle
+	imported   bool          // an import through this handle ended
+	CleanPacks bool          // no pack has messages that were cut from a line; a collection uses this
+	folding    chan struct{} // closed when the running fold ends
+	blobQueue  blobQueue
+	foldErr    error
+
+	legacy  LegacyFormat // of a view; empty otherwise
+	release func()       // releases the temporary store of a view
+}
+
+// Create makes a context. Every field of m may be zero: the context then has a new id (UUIDv7) and a branch "main",
+// which takes the system prompt and further members of m.Branches[0], if there is one. Create fails with [ErrExist]
+// when a context, or a legacy context, has the id. A creation that fails leaves nothing that the next Open does not
+// sweep, and can be retried.
+func (s *Store) Create(ctx context.Context, m Metadata) (*Context, error) {
+	created := m.Clone()
+	if created.ID == uuid.Nil {
+		id, err := uuid.NewV7()
+		if err != nil {
+			return nil, Wrap(Error{Op: "create"}, err)
+		}
+		created.ID = id
+	} else if s.Legacy(created.ID) != "" {
+		return nil, Wrap(Error{Op: "create", Context: created.ID}, fmt.Errorf("%w: as a legacy context", ErrExist))
+	}
+	if err := s.create(ctx, created); err != nil {
+		return nil, Wrap(Error{Op: "create", Context: created.ID}, err)
+	}
+	return s.Context(ctx, created.ID)
+}
+
+func (s *Store) create(ctx context.Context, m *Metadata) error {
+	if s.ReadOnly {
+		return ErrReadOnly
+	}
+	now := time.Now().UTC()
+	var first ctxfolder.Branch
+	if len(m.Branches) > 0 {
+		first = m.Branches[0]
+	}
+	m.Lines, m.Branches, m.Removed, m.Renaming = nil, nil, nil, nil
+	m.CreatedAt, m.UpdatedAt, m.Revision = now, now, 1
+	m.ActiveBranch = MainBranch
+	line, err := uuid.NewV7()
+	if err != nil {
+		return err
+	}
+	main, err := branch.New(m, MainBranch, line)
+	if err != nil {
+		return err
+	}
+	blobs := BlobHold{Store: s}
+	defer blobs.Release()
+	if first.SystemPrompt, err = s.ExternalisePrompt(first.SystemPrompt, func() error { return blobs.Hold(ctx) }); err != nil {
+		return err
+	}
+	main.SystemPrompt, main.Extra = first.SystemPrompt, first.Extra
+	files, err := index.BeginFiles(m, s.id)
+	if err != nil {
+		return err
+	}
+	limited, cancel := context.WithTimeout(ctx, s.Options.LockTimeout)
+	defer cancel()
+	return ctxfolder.Create(limited, s.FS, m, ctxfolder.Begin{Files: files})
+}
+
+// Context opens a context. It reads metadata.json and nothing else. It fails with [ErrNotExist]. If metadata.json is
+// damaged, the journals' copy serves, and [Context.Problem] says so.
+//
+// A legacy context in the store under that id is opened as [OpenLegacy] says.
+func (s *Store) Context(ctx context.Context, id uuid.UUID) (*Context, error) {
+	c, err := s.openAny(ctx, id)
+	return c, Wrap(Error{Op: "open", Context: id}, err)
+}
+
+// openAny is Context with the errors of the packages below.
+func (s *Store) openAny(ctx context.Context, id uuid.UUID) (*Context, error) {
+	c, err := s.Open(ctx, id)
+	if err == nil || ctx.Err() != nil {
+		return c, err
+	}
+	if name, ok := s.legacyAt(id); ok && s.Options.openLegacy != nil {
+		return s.Options.openLegacy(ctx, s, id, name)
+	}
+	if c, oerr := s.Open(ctx, id); oerr == nil { // another process migrated it meanwhile
+		return c, nil
+	}
+	return nil, err
+}
+
+// Open opens a context as it is in the store, never a legacy one. Its errors are those of the packages below.
+func (s *Store) Open(ctx context.Context, id uuid.UUID) (*Context, error) {
+	if err := ctx.Err(); err != nil {
+		return nil, err
+	}
+	c, err := s.OpenIn(s.FS, id)
+	if errors.Is(err, ctxfolder.ErrNotExist) {
+		if err := s.settle(ctx, id); err != nil {
+			return nil, err
+		}
+		c, err = s.OpenIn(s.FS, id)
+	}
+	return c, err
+}
+
+// settle waits for a process that is moving a context to its place, empty in between, and finishes an interrupted move.
+func (s *Store) settle(ctx context.Context, id uuid.UUID) error {
+	if !ctxfolder.Ready(s.FS, id) {
+		return nil
+	}
+	lock := s.FS.Lock(ctxfolder.Locks + "/" + id.String())
+	defer lock.Close()
+	if err := s.Acquire(ctx, lock); err != nil || s.ReadOnly {
+		return err
+	}
+	return ctxfolder.Settle(s.FS, id)
+}
+
+// OpenIn opens a context in the folder in, such as a trash item, or staging/ while a backup or a migration makes it.
+func (s *Store) OpenIn(in vfs.FS, id uuid.UUID) (*Context, error) {
+	dir, err := ctxfolder.Open(in, s.id, id)
+	if err != nil {
+		return nil, err
+	}
+	c := &Context{Store: s, Dir: dir, Log: s.openLog(dir)}
+	c.Loader = loader.New(dir, c.Log, s.Pool, s.Blobs, s.Options.Memory)
+	if err := c.ReadMetadata(); err != nil {
+		_ = c.Close()
+		return nil, err
+	}
+	return c, nil
+}
+
+func (s *Store) openLog(dir *ctxfolder.Dir) *index.Log {
+	o := s.Options
+	return index.Open(dir, index.Options{
+		FoldBytes: o.foldBytes, Relaxed: o.relaxed, Retain: o.retain, Payloads: payloadStore{s}, Wait: o.LockTimeout,
+	})
+}
+
+// Close waits for running operations, folds what was appended if that helps the next open, and releases the context. If
+// much was written since the last settle, it settles the journals too, so that the disk holds the messages about once.
+// Later calls fail with [ErrClosed], except for what is in memory, such as the metadata. An iteration ends with
+// ErrClosed at its next read, so its body may close the context. A function passed to [Context.Update] or another
+// operation must not: each would wait for the other. Payloads of messages that were read before stay readable if they
+// are in blobs. Closing again does nothing.
+func (c *Context) Close() (err error) {
+	c.closing.Do(func() { err = c.close() })
+	return err
+}
+
+func (c *Context) close() error {
+	c.mu.Lock()
+	c.closed = true
+	c.mu.Unlock()
+	c.under.Wait()
+	c.mu.Lock()
+	wrote := c.wrote
+	c.mu.Unlock()
+	c.AwaitFold()
+	c.PutBlobs()
+	if wrote && !c.Store.Options.noFold {
+		// A fold that fails only costs a longer journal.
+		switch {
+		case c.imported || c.Log.ShedDue(shedAtClose):
+			_ = c.shed()
+		case c.Log.FoldDue(foldAtClose):
+			_ = c.fold()
+		}
+	}
+	c.Loader.Close()
+	err := errors.Join(c.Log.Close(), c.Dir.Close())
+	if c.release != nil {
+		c.release()
+	}
+	return err
+}
+
+// use runs an operation, unless the context was closed. Every exported method that needs the context's files runs in
+// it, except payloads of messages: see [loader.Loader.Close]. Operations do not nest: Close may refuse the inner one.
+func (c *Context) use(f func() error) error {
+	c.mu.Lock()
+	if c.closed {
+		c.mu.Unlock()
+		return ErrClosed
+	}
+	c.under.Add(1)
+	c.mu.Unlock()
+	defer c.under.Done()
+	return f()
+}
+
+// Use runs an operation with a result, unless the context was closed. The packages above run every operation on an
+// open context in it.
+func Use[T any](c *Context, f func() (T, error)) (result T, err error) {
+	err = c.use(func() (err error) {
+		result, err = f()
+		return err
+	})
+	return result, err
+}
+
+// ReadMetadata reads metadata.json if it is not the known version. If the file is unusable, the journals' copy replaces
+// it in memory: a reader does not repair.
+func (c *Context) ReadMetadata() error {
+	stamp := c.Dir.MetadataStamp()
+	c.mu.Lock()
+	same := c.metadata != nil && c.broken == nil && stamp.Same(c.stamp)
+	c.mu.Unlock()
+	if same {
+		return nil
+	}
+	m, stamp, err := c.Dir.ReadMetadata()
+	if errors.Is(err, fs.ErrNotExist) || errors.Is(err, ErrMetadata) {
+		broken := err
+		raw, cerr := c.Log.MetadataCopy()
+		if cerr != nil || raw == nil {
+			return err
+		}
+		if m, cerr = ctxfolder.ParseMetadata(raw); cerr != nil {
+			return err
+		}
+		err = broken
+	} else if err != nil {
+		return err
+	}
+	c.Dir.SetRenaming(m.Renaming)
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	c.metadata, c.stamp, c.broken = m, stamp, err
+	return nil
+}
+
+// Current returns the metadata that the handle has now. The caller must not change it.
+func (c *Context) Current() *Metadata {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	return c.metadata
+}
+
+// ID returns the context's id.
+func (c *Context) ID() uuid.UUID { return c.Dir.ID }
+
+// Metadata returns a copy of the metadata.
+func (c *Context) Metadata() *Metadata { return c.Current().Clone() }
+
+// Problem returns why an open context is not in order, or nil if nothing is known.
+func (c *Context) Problem() error {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	return c.broken
+}
+
+// Refresh reads what other processes committed, and makes later reads check whether message files were edited by hand.
+// Until then a second access to a loaded message does no I/O.
+func (c *Context) Refresh(ctx context.Context) error {
+	return Wrap(Error{Op: "refresh", Context: c.Dir.ID}, c.use(func() error { return c.refresh(ctx) }))
+}
+
+func (c *Context) refresh(ctx context.Context) error {
+	err := ctx.Err()
+	if err == nil {
+		err = c.Dir.Check()
+	}
+	if err == nil {
+		err = c.ReadMetadata()
+	}
+	if err == nil {
+		err = c.Log.Refresh()
+	}
+	c.Loader.Refresh()
+	return Wrap(Error{Op: "refresh", Context: c.Dir.ID}, err)
+}

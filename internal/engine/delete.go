@@ -1,0 +1,148 @@
+package engine
+
+import (
+	"context"
+	"errors"
+	"io/fs"
+	"strings"
+	"time"
+
+	ctxfolder "github.com/ctxdir/ctxdir/context"
+	"github.com/ctxdir/ctxdir/internal/vfs"
+	"github.com/google/uuid"
+)
+
+// Now returns the clock's time for removals and purges.
+func (s *Store) Now() time.Time { return s.Options.Clock() }
+
+// latest returns the present time, or a later one in the context: with a clock that was set back, a new item must not
+// look old.
+func (s *Store) latest(ctx context.Context, id uuid.UUID) time.Time {
+	c, err := s.Open(ctx, id)
+	if err != nil {
+		return s.Now()
+	}
+	defer c.Close()
+	return c.Latest()
+}
+
+// Latest returns the present time, or the time of the newest message if that is later: a new trash item gets it.
+func (c *Context) Latest() time.Time {
+	at := c.Dir.Latest(c.Store.Now())
+	for _, l := range c.Current().Lines {
+		counts, ok, err := c.Log.Counts(l.ID)
+		if err != nil || !ok || counts.Count == 0 {
+			continue
+		}
+		entries, err := c.Log.Entries(l.ID, counts.End()-1, counts.End())
+		if err == nil && len(entries) == 1 && entries[0].StoredAt().After(at) {
+			at = entries[0].StoredAt()
+		}
+	}
+	return at
+}
+
+// ItemID returns the id of the item with this path.
+func ItemID(path string) uuid.UUID {
+	id, _ := ctxfolder.ParseID(path[strings.LastIndexByte(path, '/')+1:])
+	return id
+}
+
+// LockCollection takes [CollectionLock].
+func (s *Store) LockCollection(ctx context.Context) (release func(), err error) {
+	lock := s.FS.Lock(CollectionLock)
+	if err := s.Acquire(ctx, lock); err != nil {
+		_ = lock.Close()
+		return nil, err
+	}
+	return func() {
+		_ = lock.Release()
+		_ = lock.Close()
+	}, nil
+}
+
+// CollectionLock is held to collect, purge, restore or erase.
+const CollectionLock = ctxfolder.Locks + "/gc"
+
+// Delete moves a whole context, also a legacy one, to the store's trash. It waits for writers, and fails with
+// [ErrNotExist].
+//
+// Crash order: the item's note is durable before the context's folder is renamed into the item. The rename moves the
+// context; the syncs of both folders make it durable.
+func (s *Store) Delete(ctx context.Context, id uuid.UUID) (TrashItem, error) {
+	t, err := s.delete(ctx, id)
+	return t, Wrap(Error{Op: "delete", Context: id}, err)
+}
+
+// TrashItem is an item in a trash, or the result of moving one there.
+type TrashItem struct {
+	Context   uuid.UUID
+	Path      string // relative to the store
+	Bytes     int64  // size of the files
+	Reason    string
+	Item      uuid.UUID // the item's id, for a restore or a purge
+	Kind      string    // "context", "line", "version", "blobs", "tail" or "damaged"; empty when the item does not say
+	Name      string    // of the removed thing: the name of a branch or a file
+	RemovedAt time.Time
+	Problem   error // why the item cannot be read or restored
+}
+
+func (s *Store) delete(ctx context.Context, id uuid.UUID) (TrashItem, error) {
+	if s.ReadOnly {
+		return TrashItem{}, ErrReadOnly
+	}
+	if s.Legacy(id) == LegacyFile {
+		return s.deleteLegacy(ctx, id)
+	}
+	dir, err := ctxfolder.Open(s.FS, s.id, id)
+	if err != nil {
+		return TrashItem{}, err
+	}
+	defer dir.Close()
+	if err := s.Acquire(ctx, dir.Lock); err != nil {
+		return TrashItem{}, err
+	}
+	defer dir.Lock.Release()
+	return s.DeleteLocked(ctx, dir)
+}
+
+// DeleteLocked is delete for a caller that holds the context's lock.
+func (s *Store) DeleteLocked(ctx context.Context, dir *ctxfolder.Dir) (TrashItem, error) {
+	if err := dir.Check(); err != nil {
+		return TrashItem{}, err
+	}
+	id := dir.ID
+	return s.moveToTrash(ctxfolder.TrashItem{Name: id.String(), Context: id, RemovedAt: s.latest(ctx, id)}, vfs.TreeSize(dir.FS, "."))
+}
+
+// moveToTrash moves a context, also a legacy one, by its name in the store. The caller holds the context's lock.
+func (s *Store) moveToTrash(removed ctxfolder.TrashItem, size int64) (TrashItem, error) {
+	removed.Kind = ctxfolder.TrashContext
+	item, err := ctxfolder.IntoTrash(s.FS, removed, func(folder string) error { return s.FS.Rename(removed.Name, folder+"/"+removed.Name) })
+	if err != nil {
+		return TrashItem{}, err
+	}
+	return TrashItem{
+		Context: removed.Context, Path: item + "/" + removed.Name, Bytes: size, Reason: "removed",
+		Item: ItemID(item), Kind: removed.Kind, Name: removed.Name, RemovedAt: removed.RemovedAt,
+	}, s.FS.SyncDir(".")
+}
+
+// deleteLegacy is delete for a legacy context that is a file.
+func (s *Store) deleteLegacy(ctx context.Context, id uuid.UUID) (TrashItem, error) {
+	lock := s.FS.Lock(ctxfolder.Locks + "/" + id.String())
+	defer lock.Close()
+	if err := s.Acquire(ctx, lock); err != nil {
+		return TrashItem{}, err
+	}
+	defer lock.Release()
+	name := id.String() + ".json"
+	info, err := s.FS.Lstat(name)
+	if errors.Is(err, fs.ErrNotExist) {
+		return TrashItem{}, ErrGone // it was migrated meanwhile
+	}
+	if err != nil {
+		return TrashItem{}, err
+	}
+	return s.moveToTrash(ctxfolder.TrashItem{Name: name, Context: id, RemovedAt: s.Now()}, info.Size())
+}

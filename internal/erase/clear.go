@@ -1,0 +1,161 @@
+package erase
+
+import (
+	"encoding/json"
+	"errors"
+	"fmt"
+	"io/fs"
+	"path"
+	"slices"
+
+	ctxfolder "github.com/ctxdir/ctxdir/context"
+	"github.com/ctxdir/ctxdir/internal/engine"
+	"github.com/ctxdir/ctxdir/internal/vfs"
+)
+
+// clear removes or rewrites traces, durably. [index.Log.Retire] removes the journals.
+//
+// Crash order: a file is there with the message, or gone, or rewritten whole.
+func (e *eraser) clear(x *target, traces []trace) error {
+	for _, t := range traces {
+		e.report(t.id, x.path(t.path), t.bytes, t.kind)
+		if t.journal || t.pack {
+			continue
+		}
+		if err := e.clearTrace(x.c.Dir.FS, t); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+func (e *eraser) clearTrace(fsys vfs.FS, t trace) error {
+	if !t.whole {
+		return e.rewrite(fsys, t)
+	}
+	return clearOne(fsys, t.path)
+}
+
+// clearOne removes a file, durably, and its trash item if nothing else is in it.
+func clearOne(fsys vfs.FS, p string) error {
+	dir := path.Dir(p)
+	if err := fsys.Remove(p); err != nil && !errors.Is(err, fs.ErrNotExist) {
+		return err
+	}
+	if err := fsys.SyncDir(dir); err != nil && !errors.Is(err, fs.ErrNotExist) {
+		return err
+	}
+	if path.Dir(dir) == ctxfolder.Trash {
+		return sweepItem(fsys, dir)
+	}
+	return nil
+}
+
+// sweepItem removes a trash item that holds only its note.
+func sweepItem(fsys vfs.FS, item string) error {
+	for entry, err := range fsys.ReadDir(item) {
+		if err != nil || entry.Name() != ctxfolder.TrashNote {
+			return err
+		}
+	}
+	if err := vfs.RemoveAll(fsys, item); err != nil {
+		return err
+	}
+	return fsys.SyncDir(ctxfolder.Trash)
+}
+
+// rewrite replaces a file by one without the lines that hold the messages, or with gaps in their places.
+func (e *eraser) rewrite(fsys vfs.FS, t trace) error {
+	p, dir, gaps := t.path, path.Dir(t.path), e.gapFinder()
+	tmp := dir + "/" + vfs.TemporaryName(path.Base(p))
+	f, err := engine.CreateFile(fsys, tmp)
+	if err != nil {
+		return err
+	}
+	err = eachLine(fsys, p, func(line []byte) error {
+		if t.piece {
+			if g, held := gaps(line); held {
+				b, err := json.Marshal(g)
+				if err != nil {
+					return err
+				}
+				line = slices.Concat(b, []byte("\n"))
+			}
+		} else if _, held := e.messageIn(line); held {
+			return nil
+		}
+		_, err := f.Write(line)
+		return err
+	})
+	if err == nil {
+		err = f.Sync()
+	}
+	err = errors.Join(err, f.Close())
+	if err == nil {
+		err = fsys.Rename(tmp, p)
+	}
+	if err != nil {
+		_ = fsys.Remove(tmp)
+		return fmt.Errorf("rewriting %s: %w", p, err)
+	}
+	return fsys.SyncDir(dir)
+}
+
+// eraseTrash erases the messages from a context's trash. The caller holds the context's locks.
+func (e *eraser) eraseTrash(x *target) error {
+	names, err := e.names(x)
+	if err != nil {
+		return err
+	}
+	traces, err := e.trashTraces(x.c.Dir.FS, ctxfolder.Trash, names)
+	if err != nil {
+		return err
+	}
+	return e.clear(x, traces)
+}
+
+// eraseLooseTrash erases the messages from those items of the store's trash that are parts of the context, not whole
+// copies.
+func (e *eraser) eraseLooseTrash() error {
+	var items []string
+	for entry, err := range e.s.FS.ReadDir(ctxfolder.Trash) {
+		if errors.Is(err, fs.ErrNotExist) {
+			return nil
+		}
+		if err != nil {
+			return err
+		}
+		item := ctxfolder.Trash + "/" + entry.Name()
+		if _, err := e.s.FS.Lstat(item + "/" + e.id.String()); err == nil || !entry.IsDir() {
+			continue
+		}
+		b, err := vfs.ReadFile(e.s.FS, item+"/"+ctxfolder.TrashNote, engine.MaxStoreFile)
+		if errors.Is(err, fs.ErrPermission) {
+			return err // it may have come from the context
+		}
+		var note ctxfolder.TrashItem
+		if err == nil && json.Unmarshal(b, &note) == nil && note.Context == e.id {
+			items = append(items, item)
+		}
+	}
+	names, err := e.names(e.main)
+	if err != nil {
+		return err
+	}
+	for _, item := range items {
+		traces, err := e.trashTraces(e.s.FS, item, names)
+		if err != nil {
+			return err
+		}
+		for _, t := range traces {
+			e.report(t.id, t.path, t.bytes, t.kind)
+			if e.o.DryRun {
+				continue
+			}
+			if err := e.clearTrace(e.s.FS, t); err != nil {
+				return err
+			}
+		}
+	}
+	return nil
+}

@@ -1,0 +1,325 @@
+// Package erase removes messages for good.
+//
+// [Messages] finds every file of the store that holds a version of the messages: message files, journals, packs, trash
+// items, copies of the context in the store's trash, and blobs. It removes these files, or rewrites them without the
+// messages. The positions stay, marked as erased. A note in the context's folder makes an interrupted erase repeatable.
+//
+// The package stands on package engine, and on package trash for the items of a trash and for the blobs to which
+// nothing refers any more.
+package erase
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"io/fs"
+	"iter"
+	"time"
+
+	"github.com/ctxdir/ctxdir/blob"
+	ctxfolder "github.com/ctxdir/ctxdir/context"
+	"github.com/ctxdir/ctxdir/index"
+	"github.com/ctxdir/ctxdir/internal/engine"
+	"github.com/ctxdir/ctxdir/internal/vfs"
+	"github.com/google/uuid"
+)
+
+// Removal is one thing that an erase removed, or rewrote without the message.
+type Removal struct {
+	Context uuid.UUID
+	ID      uuid.UUID // of the message; uuid.Nil for a payload
+	Path    string    // relative to the store
+	Bytes   int64     // removed
+	Reason  string    // kind of thing
+}
+
+// Options configures an erase.
+type Options struct {
+	Shared bool // erase also what several branches show
+	DryRun bool // report what would be done, and change nothing
+}
+
+// Messages removes messages of a context for good, on all lines: their files, all their versions in journals, packs and
+// trash, and in copies of the context in the store's trash. Payloads in the store that nothing refers to any more go
+// too. It yields each thing once all is done. The positions stay: readers show an erased message as unavailable, with
+// [engine.ErrErased].
+//
+// Before any change, it fails with [engine.ErrNotExist] when neither the context nor the end of a line in its trash has
+// one of the messages, and with [engine.ErrShared] when several branches show one and that is not allowed. It fails
+// with [engine.ErrLocked] during a collection or restore. A second erase finishes an interrupted one. docs/DESIGN.md
+// says what Erase cannot reach.
+//
+// Crash order: a note in the context's folder names the messages and the payloads that they referred to. It is durable
+// before the first thing goes, and goes last. The rows that say "erased" are durable before the files go, so that no
+// message is missing without a reason. Payloads go when nothing refers to them any more.
+func Messages(ctx context.Context, s *engine.Store, id uuid.UUID, ids []uuid.UUID, o Options) iter.Seq2[Removal, error] {
+	return func(yield func(Removal, error) bool) {
+		e := &eraser{
+			s: s, id: id, ids: map[uuid.UUID]bool{}, noted: map[uuid.UUID]bool{}, o: o, reported: map[string]bool{},
+			blobs: map[blob.Sum]bool{}, gone: map[blob.Sum]bool{}, paths: map[string]bool{},
+		}
+		err := e.run(ctx, ids)
+		for _, x := range e.done {
+			if !yield(x, nil) {
+				return
+			}
+		}
+		if err != nil {
+			yield(Removal{}, engine.Wrap(engine.Error{Op: "erase from", Context: id}, err))
+		}
+	}
+}
+
+// eraser is the state of one erase.
+type eraser struct {
+	s     *engine.Store
+	id    uuid.UUID
+	ids   map[uuid.UUID]bool // to erase
+	noted map[uuid.UUID]bool // those in the note of an interrupted erase
+	o     Options
+	main  *target
+	all   []*target         // the copies in trash, then main, which has the note
+	blobs map[blob.Sum]bool // payloads that a version of the messages referred to, or that nothing refers to
+	gone  map[blob.Sum]bool // those of them that are removed
+	// referred says that a row of the messages counts references, even if no version with them is left.
+	referred      bool
+	paths         map[string]bool // in a dry run: files in trash that would go, relative to the context
+	earlyJournals []trace         // journals that held a message before the erase began
+	done          []Removal
+	reported      map[string]bool
+}
+
+// target is the context, or a copy of it in the store's trash.
+type target struct {
+	c      *engine.Context
+	in     string // its folder, relative to the store and ending in a slash; "" for the store itself
+	places []engine.Place
+}
+
+func (x *target) path(inside string) string { return x.in + x.c.Dir.ID.String() + "/" + inside }
+
+func (e *eraser) run(ctx context.Context, ids []uuid.UUID) error {
+	if len(ids) == 0 {
+		return fmt.Errorf("%w: no message ids given", engine.ErrInvalid)
+	}
+	if e.s.ReadOnly && !e.o.DryRun {
+		return engine.ErrReadOnly
+	}
+	for _, id := range ids {
+		e.ids[id] = true
+	}
+	if !e.o.DryRun {
+		// A collection or a restore has read messages that it is about to write.
+		release, err := e.s.LockCollection(ctx)
+		if err != nil {
+			return err
+		}
+		defer release()
+	}
+	c, err := e.s.Open(ctx, e.id)
+	if err != nil {
+		return err
+	}
+	defer c.Close()
+	e.main = &target{c: c}
+	return e.withTrashCopies(ctx, func() error {
+		e.all = append(e.all, e.main)
+		if e.o.DryRun {
+			return e.plan(ctx, ids)
+		}
+		err := c.Exclusively(ctx, func() error { return e.begin(ids) })
+		if err == nil {
+			err = e.syncRemovals()
+		}
+		for _, x := range e.all {
+			if err == nil {
+				err = e.erase(ctx, x)
+			}
+		}
+		if err == nil {
+			for _, t := range e.earlyJournals { // a fold may have removed one
+				e.report(t.id, t.path, t.bytes, t.kind)
+			}
+			err = e.eraseLooseTrash()
+		}
+		if err == nil {
+			err = e.removePayloads(ctx)
+		}
+		for _, x := range e.all {
+			if err == nil && len(e.gone) > 0 {
+				err = x.c.Exclusively(ctx, func() error { return e.eraseTrash(x) })
+			}
+		}
+		if err != nil {
+			return err
+		}
+		return c.Exclusively(ctx, e.removeNote)
+	})
+}
+
+// withTrashCopies opens the copies of the context in the store's trash for f.
+func (e *eraser) withTrashCopies(ctx context.Context, f func() error) error {
+	var items []string
+	for entry, err := range e.s.FS.ReadDir(ctxfolder.Trash) {
+		if errors.Is(err, fs.ErrNotExist) {
+			break
+		}
+		if err != nil {
+			return err
+		}
+		if !entry.IsDir() {
+			continue // a link may lead to the context itself
+		}
+		item := ctxfolder.Trash + "/" + entry.Name()
+		info, err := e.s.FS.Lstat(item + "/" + e.id.String())
+		if err != nil && !errors.Is(err, fs.ErrNotExist) {
+			return err // it may be a copy
+		}
+		if err == nil && info.IsDir() {
+			items = append(items, item)
+		}
+	}
+	return e.openTrashCopies(ctx, items, f)
+}
+
+func (e *eraser) openTrashCopies(ctx context.Context, items []string, f func() error) error {
+	if len(items) == 0 {
+		return f()
+	}
+	item, err := e.s.FS.Sub(items[0])
+	if err != nil {
+		return err
+	}
+	defer item.Close()
+	if !e.o.DryRun {
+		// An interrupted erase left this folder, or it leads elsewhere.
+		if err := vfs.RemoveAll(item, ctxfolder.Locks); err != nil {
+			return err
+		}
+		if err := item.Mkdir(ctxfolder.Locks); err != nil {
+			return err
+		}
+		defer vfs.RemoveAll(item, ctxfolder.Locks) //nolint:errcheck // empty files
+	}
+	c, err := e.s.In(item).Open(ctx, e.id)
+	if err != nil {
+		return fmt.Errorf("%s: %w", items[0], err)
+	}
+	defer c.Close()
+	e.all = append(e.all, &target{c: c, in: items[0] + "/"})
+	return e.openTrashCopies(ctx, items[1:], f)
+}
+
+// syncRemovals makes the invisible removals of an interrupted erase or purge durable: a crash could undo them.
+func (e *eraser) syncRemovals() error {
+	err := e.s.FS.SyncAll()
+	if errors.Is(err, errors.ErrUnsupported) {
+		return nil
+	}
+	return err
+}
+
+// erase removes the messages from the context or a copy of it. It begins again if a replacement or a fold comes in
+// between.
+func (e *eraser) erase(ctx context.Context, x *target) error {
+	deadline := time.Now().Add(e.s.Options.LockTimeout)
+	for {
+		err := x.c.Store.AcquireWith(ctx, func(ctx context.Context) error { return x.c.Log.Fold(ctx, true) })
+		if err == nil {
+			err = x.c.Exclusively(ctx, func() error {
+				// In the trash, a journal of another history loses the messages and keeps the others.
+				if err := x.c.Log.TrashStrays(ctx); err != nil {
+					return err
+				}
+				return e.remove(x)
+			})
+		}
+		if err == nil {
+			err = e.repack(ctx, x)
+		}
+		if !errors.Is(err, index.ErrBusy) || time.Now().After(deadline) {
+			return err
+		}
+		select {
+		case <-time.After(5 * time.Millisecond):
+		case <-ctx.Done():
+			return ctx.Err()
+		}
+	}
+}
+
+// remove does the part of erase that needs the locks.
+func (e *eraser) remove(x *target) error {
+	if err := x.find(e.ids); err != nil {
+		return err
+	}
+	// An interrupted collection may have left pieces of a message without its id.
+	left, err := ctxfolder.ListTrash(x.c.Dir.FS)
+	if err == nil {
+		err = ctxfolder.SweepTrash(x.c.Dir.FS, left)
+	}
+	if err != nil {
+		return err
+	}
+	if err := x.c.Dir.FS.SyncDir(ctxfolder.Trash); err != nil && !errors.Is(err, fs.ErrNotExist) {
+		return err
+	}
+	known := len(e.blobs)
+	traces, err := e.findTraces(x)
+	if err != nil {
+		return err
+	}
+	if len(e.blobs) > known { // a version came meanwhile
+		if err := e.writeNote(); err != nil {
+			return err
+		}
+	}
+	rows := map[uuid.UUID]map[int64]string{}
+	for _, at := range x.places {
+		if rows[at.Span.Line] == nil {
+			rows[at.Span.Line] = map[int64]string{}
+		}
+		rows[at.Span.Line][at.Entry.Position] = index.Erased
+	}
+	report := e.rows(x)
+	for line, reasons := range rows {
+		if err := x.c.Log.Mark(line, reasons); err != nil {
+			return err
+		}
+	}
+	report()
+	if err := e.clear(x, traces); err != nil {
+		return err
+	}
+	return x.c.Log.Retire()
+}
+
+// rows returns a function that reports the rows of the messages, each once, under the present names of the row files.
+func (e *eraser) rows(x *target) (report func()) {
+	files := map[uuid.UUID]string{}
+	for _, at := range x.places {
+		files[at.Span.Line] = x.path(x.c.Log.RowsFile(at.Span.Line))
+	}
+	return func() {
+		for _, at := range x.places {
+			key := at.Entry.ID.String() + x.in + at.Span.Line.String()
+			if e.reported[key] {
+				continue
+			}
+			e.reported[key] = true
+			reason := "row of the index"
+			if at.Entry.Lost == index.Erased {
+				reason = "already erased"
+			}
+			e.report(at.Entry.ID, files[at.Span.Line], 0, reason)
+		}
+	}
+}
+
+// report records once what happened to a thing.
+func (e *eraser) report(id uuid.UUID, path string, bytes int64, reason string) {
+	if key := id.String() + path; !e.reported[key] {
+		e.reported[key] = true
+		e.done = append(e.done, Removal{Context: e.id, ID: id, Path: path, Bytes: bytes, Reason: reason})
+	}
+}

@@ -1,0 +1,65 @@
+package erase_test
+
+import (
+	"context"
+	"os"
+	"path/filepath"
+	"testing"
+
+	"github.com/ctxdir/ctxdir/internal/engine"
+	"github.com/ctxdir/ctxdir/internal/erase"
+	"github.com/google/uuid"
+
+	kit "github.com/ctxdir/ctxdir/internal/storetest"
+)
+
+// TestErasedBytes: a size does not count what was erased, wherever that was, nor does an index that is made anew say
+// anything else.
+func TestErasedBytes(t *testing.T) {
+	ctx := context.Background()
+	for name, x := range map[string]func(c *engine.Context) error{
+		"in a journal": func(*engine.Context) error { return nil },
+		"folded":       func(c *engine.Context) error { return c.Fold(ctx) },
+		"archived": func(c *engine.Context) error {
+			_, err := c.Archive(ctx, engine.ArchiveOptions{})
+			return err
+		},
+	} {
+		t.Run(name, func(t *testing.T) {
+			c, dir := kit.NewContext(t, engine.WithFoldBytes(-1))
+			kit.Fill(t, c.Active(), 10)
+			kit.Check(t, x(c))
+			all := kit.Load(t, c.Active())
+			bytesOf := func() int64 {
+				t.Helper()
+				again := kit.Must[*engine.Context](t)(c.Store.Context(ctx, c.ID()))
+				defer again.Close()
+				counts, _, err := again.Log.Counts(again.Current().Lines[0].ID)
+				kit.Check(t, err)
+				return counts.Bytes
+			}
+			before := bytesOf()
+			for n := range 2 { // the second time there is nothing to erase
+				for _, err := range erase.Messages(ctx, c.Store, c.ID(), []uuid.UUID{all[3].ID, all[9].ID}, erase.Options{}) {
+					kit.Check(t, err)
+				}
+				after := bytesOf()
+				if n == 0 && after >= before-100 || n == 1 && after != before {
+					t.Errorf("%d bytes, %d before", after, before)
+				}
+				kit.Check(t, c.Refresh(ctx))
+				if counts, _, err := c.Log.Counts(c.Current().Lines[0].ID); err != nil || counts.Bytes != after {
+					t.Errorf("an open handle tells %d bytes, another one %d, %v", counts.Bytes, after, err)
+				}
+				kit.Append(t, c.Active(), engine.Draft{Body: []byte(`{"after":1}`)})
+				kit.Check(t, c.Fold(ctx))
+				with := bytesOf()
+				kit.Check(t, os.Remove(filepath.Join(dir, "index.json")))
+				if rebuilt := bytesOf(); rebuilt != with || with <= after {
+					t.Errorf("%d bytes, with one more %d, rebuilt %d", after, with, rebuilt)
+				}
+				before = with
+			}
+		})
+	}
+}

@@ -1,0 +1,165 @@
+package erase
+
+import (
+	"context"
+	"fmt"
+	"math"
+	"slices"
+
+	"github.com/ctxdir/ctxdir/branch"
+	"github.com/ctxdir/ctxdir/index"
+	"github.com/ctxdir/ctxdir/internal/engine"
+	"github.com/google/uuid"
+)
+
+// begin checks that the messages may be erased, and writes the note. The caller holds the locks of the context.
+func (e *eraser) begin(ids []uuid.UUID) error {
+	if err := e.readNote(); err != nil {
+		return err
+	}
+	if err := e.find(ids); err != nil {
+		return err
+	}
+	for _, x := range e.all {
+		traces, err := e.findTraces(x)
+		if err != nil {
+			return err
+		}
+		for _, t := range traces {
+			if t.journal {
+				t.path = x.path(t.path)
+				e.earlyJournals = append(e.earlyJournals, t)
+			}
+		}
+	}
+	return e.writeNote()
+}
+
+// plan does the dry run.
+func (e *eraser) plan(ctx context.Context, ids []uuid.UUID) error {
+	for _, x := range e.all {
+		if err := x.c.Refresh(ctx); err != nil {
+			return err
+		}
+	}
+	if err := e.readNote(); err != nil {
+		return err
+	}
+	if err := e.find(ids); err != nil {
+		return err
+	}
+	for _, x := range e.all {
+		if err := x.find(e.ids); err != nil {
+			return err
+		}
+		e.rows(x)()
+		traces, err := e.findTraces(x)
+		if err != nil {
+			return err
+		}
+		for _, t := range traces {
+			e.report(t.id, x.path(t.path), t.bytes, t.kind)
+			e.paths[t.path] = e.paths[t.path] || t.whole
+		}
+	}
+	if err := e.eraseLooseTrash(); err != nil {
+		return err
+	}
+	return e.removePayloads(ctx)
+}
+
+// find looks up the ids in the context, and fails if one must not be erased.
+func (e *eraser) find(ids []uuid.UUID) error {
+	x := e.main
+	if err := x.c.Problem(); err != nil {
+		return err
+	}
+	if err := x.find(e.ids); err != nil {
+		return err
+	}
+	for _, at := range x.places {
+		e.referred = e.referred || at.Entry.Payloads > 0
+	}
+	// Of the messages in the note, erase unasked only those whose erasure had begun: a note is only a file.
+	for _, at := range x.places {
+		if id := at.Entry.ID; e.noted[id] && at.Entry.Lost != index.Erased && !slices.Contains(ids, id) {
+			delete(e.ids, id)
+		}
+	}
+	m := x.c.Current()
+	collected, err := e.messagesInTrash(x)
+	if err != nil {
+		return err
+	}
+	strange := map[uuid.UUID]bool{} // messages in files of another history
+	for _, id := range ids {
+		there, shown := collected[id], 0
+		for _, at := range x.places {
+			there = there || at.Entry.ID == id
+		}
+		for _, b := range m.Branches {
+			shows, err := x.shows(m, b.Line, id)
+			if err != nil {
+				return err
+			}
+			if shows {
+				shown++
+			}
+		}
+		if !there && len(strange) == 0 {
+			traces, err := e.findTraces(x)
+			if err != nil {
+				return err
+			}
+			for _, t := range traces {
+				strange[t.id] = true
+			}
+		}
+		switch {
+		case !there && !strange[id] && !e.noted[id]:
+			return engine.Wrap(engine.Error{Op: "erase from", Context: e.id, ID: id}, fmt.Errorf("%w: message %s", engine.ErrNotExist, id))
+		case shown > 1 && !e.o.Shared:
+			return engine.Wrap(engine.Error{Op: "erase from", Context: e.id, ID: id}, engine.ErrShared)
+		}
+	}
+	return nil
+}
+
+// shows reports whether a line's history has one of the places of a message, not erased there.
+func (x *target) shows(m *engine.Metadata, line, id uuid.UUID) (bool, error) {
+	end, err := x.c.End(m, line)
+	if err != nil {
+		return false, err
+	}
+	lines, err := branch.Lines(m, line, end)
+	if err != nil {
+		return false, err
+	}
+	for _, seg := range lines {
+		for _, at := range x.places {
+			shown := at.Span.Line == seg.Line && seg.From <= at.Entry.Position && at.Entry.Position < seg.To
+			if shown && at.Entry.ID == id && at.Entry.Lost != index.Erased {
+				return true, nil
+			}
+		}
+	}
+	return false, nil
+}
+
+// find reads the rows of every line, including lines without a name.
+func (x *target) find(ids map[uuid.UUID]bool) error {
+	x.places = nil
+	for _, line := range x.c.Current().Lines {
+		for entry, err := range x.c.Log.All(context.Background(), line.ID, 0, math.MaxInt64) {
+			if err != nil {
+				return err
+			}
+			if ids[entry.ID] {
+				at := engine.Place{Entry: *entry}
+				at.Span.Line, at.Span.Folder = line.ID, line.Folder
+				x.places = append(x.places, at)
+			}
+		}
+	}
+	return nil
+}

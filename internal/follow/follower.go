@@ -1,0 +1,342 @@
+package follow
+
+import (
+	"bytes"
+	"context"
+	"errors"
+	"io/fs"
+	"slices"
+	"time"
+
+	ctxfolder "github.com/ctxdir/ctxdir/context"
+	"github.com/ctxdir/ctxdir/index"
+	"github.com/ctxdir/ctxdir/internal/engine"
+	"github.com/ctxdir/ctxdir/internal/migrate"
+	"github.com/ctxdir/ctxdir/internal/vfs"
+	"github.com/google/uuid"
+)
+
+// follower reads what is committed to one context. At rest between two looks, it holds only its place.
+type follower struct {
+	s  *engine.Store
+	id uuid.UUID
+
+	c       *engine.Context // nil at rest
+	tail    *index.Tail
+	m       *engine.Metadata // the metadata that counts at the tail's place
+	pending *pending
+	stamp   ctxfolder.Stamp // of the metadata.json that was read last
+	queue   []Event         // events that are read and not delivered yet
+
+	folder  uint64       // the number of the watched folder
+	at      index.Spot   // the place at rest
+	journal uint64       // the journal of that place
+	seen    [2]fileState // how the context's folder and that journal looked then
+	seenAt  time.Time
+
+	files    map[string]bool      // message files that may have been edited by hand, as FOLDER/NAME
+	reported map[string]fileState // delivered edits
+	unopened bool                 // the context could not be opened when following began
+	arrived  bool                 // the context came after the watcher began; its event is due
+	turn     int                  // number of delivered events
+	problem  string               // the problem that was delivered last
+}
+
+// pending is metadata from the journal. It counts once metadata.json has its revision.
+type pending struct {
+	m      *engine.Metadata
+	seq    uint64
+	before index.Spot // the place before its record
+}
+
+// fileState is the state of a file at one look.
+type fileState struct {
+	number uint64
+	size   int64
+	at     time.Time
+}
+
+// open opens the context, and its tail with begin. It fails with [index.ErrGap].
+func (f *follower) open(ctx context.Context, begin func(dir *ctxfolder.Dir) (*index.Tail, error)) error {
+	c, err := f.s.Open(ctx, f.id)
+	if err != nil {
+		return err
+	}
+	t, err := begin(c.Dir)
+	if err != nil {
+		return errors.Join(err, c.Close())
+	}
+	f.c, f.tail, f.unopened = c, t, false
+	f.begin()
+	return nil
+}
+
+// begin finds out which metadata counts at the tail's place. It reads metadata.json after the journal, so the file is
+// no older, except for a change that is under way or was never finished.
+func (f *follower) begin() {
+	f.pending, f.stamp = nil, f.c.Dir.MetadataStamp()
+	last, at, before := f.tail.Metadata()
+	now, _, err := f.c.Dir.ReadMetadata()
+	switch {
+	case err != nil && last == nil:
+		f.m = f.c.Current()
+	case err != nil:
+		f.m = last
+	case last == nil || last.Revision == now.Revision:
+		f.m = now
+	case last.Revision > now.Revision:
+		if f.m = now; at.Seq+1 == f.tail.At().Seq { // and no record follows it
+			f.pending = &pending{last, at.Seq + 1, at}
+		}
+	case before != nil && f.isSuperseded(last, at.Seq+1):
+		f.m = before
+	default:
+		f.m = last
+	}
+}
+
+// place returns where to resume: behind everything that was delivered or need not be.
+func (f *follower) place() index.Spot {
+	if f.pending != nil {
+		return f.pending.before
+	}
+	return f.tail.At()
+}
+
+// rest closes the context and its tail, until wake.
+func (f *follower) rest() {
+	if f.c == nil {
+		return
+	}
+	f.at, f.journal = f.place(), f.tail.Journal()
+	f.seen, f.seenAt = f.fileStates(), time.Now()
+	f.tail.Close()
+	_ = f.c.Close() // nothing was written through it
+	f.c, f.tail, f.m, f.pending = nil, nil, nil, nil
+}
+
+// fileStates returns how the context's folder and the journal look.
+func (f *follower) fileStates() (seen [2]fileState) {
+	for i, name := range []string{f.id.String(), f.id.String() + "/" + ctxfolder.JournalFile(f.journal)} {
+		if info, err := f.s.FS.Lstat(name); err == nil {
+			seen[i] = fileStateOf(info)
+		}
+	}
+	return seen
+}
+
+func fileStateOf(info fs.FileInfo) fileState {
+	return fileState{vfs.Number(info), info.Size(), info.ModTime()}
+}
+
+// isUnchanged reports whether nothing can have been committed since the follower came to rest.
+func (f *follower) isUnchanged() bool {
+	if f.c != nil || f.arrived || f.problem != "" || f.seen != f.fileStates() {
+		return false
+	}
+	return !slices.ContainsFunc(f.seen[:], func(g fileState) bool { return f.seenAt.Sub(g.at) < engine.TimeResolution })
+}
+
+// wake resumes at the follower's place. If that is impossible, it queues a [Resync].
+func (f *follower) wake(ctx context.Context) error {
+	if f.c != nil {
+		return nil
+	}
+	if f.arrived {
+		return f.arrive(ctx)
+	}
+	if f.unopened {
+		return f.resync(ctx) // there is no place to resume at
+	}
+	err := f.open(ctx, func(dir *ctxfolder.Dir) (*index.Tail, error) { return index.Resume(dir, f.at) })
+	if errors.Is(err, index.ErrGap) {
+		return f.resync(ctx)
+	}
+	return err
+}
+
+// arrive begins with what the journals of a new context hold, and queues the event of its arrival. If the context was
+// followed before and comes back, arrive resumes: nothing is delivered twice.
+func (f *follower) arrive(ctx context.Context) error {
+	err := f.open(ctx, func(dir *ctxfolder.Dir) (*index.Tail, error) {
+		if f.at != (index.Spot{}) {
+			return index.Resume(dir, f.at)
+		}
+		return index.FollowFrom(dir, 0)
+	})
+	if errors.Is(err, index.ErrGap) {
+		err = f.resync(ctx)
+	}
+	if err != nil {
+		return err
+	}
+	f.arrived = false
+	kind := ContextCreated
+	if migrate.ParseOrigin(f.m) != nil {
+		kind = ContextMigrated
+	}
+	f.queue = append([]Event{{Kind: kind, Metadata: f.m, Branches: f.branches(), At: f.m.CreatedAt}}, f.queue...)
+	return nil
+}
+
+// resync begins again at the end, and queues a [Resync].
+func (f *follower) resync(ctx context.Context) error {
+	f.rest()
+	if err := f.open(ctx, index.FollowEnd); err != nil {
+		return err
+	}
+	f.queue = []Event{{Kind: Resync, Seq: f.place().Seq, Metadata: f.m, Branches: f.branches(), At: f.m.UpdatedAt}}
+	return nil
+}
+
+// branches describes the branches at the follower's place.
+func (f *follower) branches() (all []engine.BranchInfo) {
+	for i := range f.m.Branches {
+		all = append(all, f.describe(&f.m.Branches[i])...)
+	}
+	return all
+}
+
+// describe describes a branch at the follower's place, except how much of it is archived.
+func (f *follower) describe(b *ctxfolder.Branch) []engine.BranchInfo {
+	info, err := engine.DescribeBranch(f.m, b, f.tail.Counts())
+	if err != nil {
+		return nil
+	}
+	return []engine.BranchInfo{info}
+}
+
+// next returns the next event. ok is false if there is none yet. It fails with [engine.ErrGone] when the context is
+// gone, or another one is in its place.
+func (f *follower) next(ctx context.Context) (e Event, ok bool, err error) {
+	var byHand *engine.Metadata // what metadata.json has; if no record explains it, it was edited by hand
+	for len(f.queue) == 0 {
+		if f.settle(false); len(f.queue) > 0 {
+			break
+		}
+		rec, ok, err := f.tail.Next()
+		switch {
+		case errors.Is(err, index.ErrGap):
+			if err = f.c.Dir.Check(); err == nil {
+				err = f.resync(ctx)
+			}
+		case err != nil:
+		case ok:
+			byHand = nil
+			f.settle(true)
+			f.take(rec)
+		case byHand != nil:
+			f.change(byHand, 0)
+			byHand = nil
+		default:
+			if err = f.c.Dir.Check(); err == nil && f.lookAtFiles(ctx) {
+				break
+			}
+			if byHand = f.lookAtMetadata(); err == nil && byHand == nil {
+				f.tail.ReleaseBuffer()
+				return e, false, nil
+			}
+		}
+		if err != nil {
+			return e, false, err
+		}
+	}
+	e, f.queue = f.queue[0], f.queue[1:]
+	e.Context, e.More = f.id, len(f.queue) > 0 && f.queue[0].Seq == e.Seq
+	return e, true, nil
+}
+
+// take queues the events of a record.
+func (f *follower) take(rec index.Record) {
+	switch rec.Kind {
+	case index.KindMetadata:
+		if m, at, _ := f.tail.Metadata(); m != nil && at.Seq+1 == rec.Seq {
+			f.pending = &pending{m, rec.Seq, at}
+		}
+	case index.KindAppend, index.KindReplace:
+		m := f.c.Loader.Committed(bytes.Clone(rec.Body))
+		if m == nil {
+			return
+		}
+		if m.HasPayloads() {
+			_ = f.c.Log.Refresh() // they may still be in the journal; the message reports those that are unavailable
+		}
+		kind := MessageAppended
+		if rec.Kind == index.KindReplace {
+			kind = MessageReplaced
+		}
+		f.queue = append(f.queue, Event{Kind: kind, Seq: rec.Seq, At: m.StoredAt, Branch: f.branchOf(m), Message: m, Metadata: f.m})
+	}
+}
+
+// branchOf returns the name of a branch that shows a message: the branch of its line, or else one whose line continues
+// from that line behind the message. It is empty if no branch shows the message, yet or any more.
+func (f *follower) branchOf(m *engine.Message) string {
+	if b := engine.BranchOfLine(f.m, m.Line); b != nil {
+		return b.Name
+	}
+	for i := range f.m.Branches {
+		b := &f.m.Branches[i]
+		for line, ok := f.m.Line(b.Line); ok && line.Parent != uuid.Nil; line, ok = f.m.Line(line.Parent) {
+			if line.Parent == m.Line && m.Position < line.Base {
+				return b.Name
+			}
+			if line.Base <= m.Position {
+				break // it shows a message of its own there
+			}
+		}
+	}
+	return ""
+}
+
+// settle decides whether the pending metadata counts. With behind, another record follows. Its writer held the lock, so
+// the decision fell before: metadata whose revision metadata.json does not have was never committed.
+func (f *follower) settle(behind bool) {
+	p := f.pending
+	if p == nil {
+		return
+	}
+	f.stamp = f.c.Dir.MetadataStamp()
+	now, _, err := f.c.Dir.ReadMetadata()
+	switch {
+	case err != nil || now.Revision >= p.m.Revision && (sameJSON(now, p.m) || !f.isSuperseded(p.m, p.seq)):
+		f.change(p.m, p.seq) // the copy counts in place of a damaged file
+	case err == nil && now.Revision < p.m.Revision && !behind:
+		return
+	}
+	f.pending = nil
+}
+
+// isSuperseded reports whether the metadata after record seq replaces m, which that record has. The later writer then
+// did not find m in metadata.json, and reused the revision.
+func (f *follower) isSuperseded(m *engine.Metadata, seq uint64) bool {
+	next, err := f.tail.NextMetadata(seq)
+	return err == nil && next != nil && (next.Revision < m.Revision || next.Revision == m.Revision && !sameJSON(next, m))
+}
+
+// change queues the events of a new version of the metadata.
+func (f *follower) change(m *engine.Metadata, seq uint64) {
+	was := f.m
+	f.m = m
+	for _, e := range changes(was, m) {
+		e.Seq = seq
+		if b, ok := m.Branch(e.Branch); ok {
+			e.Branches = f.describe(b)
+		}
+		f.queue = append(f.queue, e)
+	}
+}
+
+// lookAtMetadata returns metadata.json if it has changed since the last look.
+func (f *follower) lookAtMetadata() *engine.Metadata {
+	stamp := f.c.Dir.MetadataStamp()
+	if stamp.Same(f.stamp) || f.pending != nil {
+		return nil
+	}
+	f.stamp = stamp
+	m, _, err := f.c.Dir.ReadMetadata()
+	if err != nil {
+		return nil
+	}
+	return m
+}

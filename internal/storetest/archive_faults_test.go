@@ -1,0 +1,124 @@
+package storetest_test
+
+import (
+	"errors"
+	"fmt"
+	"syscall"
+	"testing"
+
+	"github.com/ctxdir/ctxdir/internal/vfs/crashfs"
+
+	kit "github.com/ctxdir/ctxdir/internal/storetest"
+)
+
+// faulty are the ways in which operations fail from the k-th on.
+func faulty(k int) map[string]func(crashfs.Op) error {
+	writes := func(o crashfs.Op) bool {
+		switch o.Kind {
+		case crashfs.KindCreate, crashfs.KindWrite, crashfs.KindMkdir, crashfs.KindRename:
+			return true
+		default:
+			return false
+		}
+	}
+	synced := func(o crashfs.Op) bool {
+		switch o.Kind {
+		case crashfs.KindSync, crashfs.KindDatasync, crashfs.KindSyncDir, crashfs.KindSyncAll:
+			return true
+		default:
+			return false
+		}
+	}
+	return map[string]func(crashfs.Op) error{
+		"one": func(o crashfs.Op) error {
+			if o.Index == k {
+				return syscall.EIO
+			}
+			return nil
+		},
+		"full": func(o crashfs.Op) error {
+			if o.Index < k || !writes(o) {
+				return nil
+			}
+			if o.Kind == crashfs.KindWrite && o.Size > 1 {
+				return &crashfs.ShortWrite{N: int(o.Size / 2), Err: syscall.ENOSPC}
+			}
+			return syscall.ENOSPC
+		},
+		"unsynced": func(o crashfs.Op) error {
+			if o.Index < k || !synced(o) {
+				return nil
+			}
+			return syscall.EIO
+		},
+	}
+}
+
+// TestArchivingFails lets each operation of an archive and an unarchive fail: it tells, everything is read as before,
+// through the same handle and through a new one, and done again it works, and lasts.
+func TestArchivingFails(t *testing.T) {
+	for _, a := range arrangements()[:4] {
+		for kind := range faulty(0) {
+			t.Run(a.name+"/"+kind, func(t *testing.T) {
+				t.Parallel()
+				begun, before, after := a.ready(t)
+				for k := 1; ; k += *archivingStride * kit.Stride() {
+					for _, same := range []bool{true, false} {
+						disk := begun.Clone()
+						w := kit.Must[*kit.World](t)(opened(disk))
+						first := len(disk.Ops()) + k
+						var failed crashfs.Op
+						hook := faulty(first)[kind]
+						disk.Fail(func(o crashfs.Op) error {
+							err := hook(o)
+							if err != nil && failed.Kind == "" {
+								failed = o
+							}
+							return err
+						})
+						err := a.do(w)
+						disk.Fail(nil)
+						if failed.Kind == "" {
+							if kind == "one" || len(disk.Ops()) < first {
+								kit.Check(t, err)
+								return
+							}
+							continue
+						}
+						if err := a.recovers(w, err, same, failed, before, after); err != nil {
+							t.Fatalf("operation %d failed (%s), the same handle %v: %v\n%s", k, failed, same, err, disk.Dump())
+						}
+					}
+				}
+			})
+		}
+	}
+}
+
+func (a *arrangement) recovers(w *kit.World, err error, same bool, failed crashfs.Op, before, after kit.Transcript) error {
+	defer func() { _ = w.Close() }()
+	if err == nil { // it was not needed
+		return a.collected(w, after)
+	}
+	if err := w.Verify(false, before); err != nil {
+		return fmt.Errorf("through the same handle: %w", err)
+	}
+	disk := w.Store.Options.FS.(*crashfs.FS)
+	if err := holds(disk, false, before); err != nil {
+		return fmt.Errorf("through a new handle: %w", err)
+	}
+	if same {
+		return a.again(w, after)
+	}
+	if err := w.Close(); err != nil {
+		return err
+	}
+	if w, err = opened(disk); err != nil {
+		return err
+	}
+	if failed.Kind == crashfs.KindSyncAll {
+		// Only the handle that made it knows of the sync that failed: a settle cannot tell then what is durable.
+		return errors.Join(a.do(w), w.Verify(true, after))
+	}
+	return a.again(w, after)
+}

@@ -1,0 +1,271 @@
+package storetest_test
+
+import (
+	"bytes"
+	"errors"
+	"math"
+	"os"
+	"path/filepath"
+	"slices"
+	"time"
+
+	"github.com/ctxdir/ctxdir/internal/engine"
+	"github.com/google/uuid"
+	"pgregory.net/rapid"
+)
+
+func (d *driver) append() {
+	name := d.branch()
+	l := d.m.branches[name]
+	b := d.open(name)
+	draft := engine.Draft{Body: []byte(d.body())}
+	want := len(l.view())
+	if rapid.Bool().Draw(d.t, "own id") {
+		draft.ID = uuid.New()
+	}
+	if all := d.everyID(); len(all) > 0 && rapid.IntRange(0, 3).Draw(d.t, "taken id") == 0 {
+		draft.ID = rapid.SampledFrom(all).Draw(d.t, "id")
+	}
+	i := slices.IndexFunc(l.view(), func(m *modelMessage) bool { return m.id == draft.ID })
+	if i >= 0 {
+		if _, err := b.Append(d.ctx(), draft); !errors.Is(err, engine.ErrConflict) {
+			d.t.Fatalf("another body under id %s: %v, wanted ErrConflict", draft.ID, err)
+		}
+		draft.Body, want = []byte(l.view()[i].body), i
+	}
+	got, err := b.Append(d.ctx(), draft, engine.AtPosition(int64(want)))
+	d.check(err)
+	if got.Position != int64(want) || got.Existed != (i >= 0) {
+		d.t.Fatalf("appended %+v, wanted position %d", got, want)
+	}
+	if i < 0 {
+		l.own = append(l.own, &modelMessage{got.ID, string(draft.Body)})
+	}
+	beyond := engine.AtPosition(int64(len(l.view())) + 1)
+	if _, err := b.Append(d.ctx(), engine.Draft{Body: []byte("{}")}, beyond); !errors.Is(err, engine.ErrPosition) {
+		d.t.Fatalf("a wrong expectation: %v, wanted ErrPosition", err)
+	}
+}
+
+func (d *driver) everyID() (ids []uuid.UUID) {
+	for _, l := range d.m.lines {
+		for _, m := range l.own {
+			ids = append(ids, m.id)
+		}
+	}
+	for _, item := range d.items() {
+		for _, m := range d.trash[item].own {
+			ids = append(ids, m.id)
+		}
+	}
+	return ids
+}
+
+func (d *driver) batch() {
+	name := d.branch()
+	l := d.m.branches[name]
+	var drafts []engine.Draft
+	for range rapid.IntRange(0, 40).Draw(d.t, "messages") {
+		drafts = append(drafts, engine.Draft{Body: []byte(d.body())})
+	}
+	results, err := d.open(name).AppendBatch(d.ctx(), drafts)
+	d.check(err)
+	for i, r := range results {
+		if r.Err != nil || r.Position != int64(len(l.view())) {
+			d.t.Fatalf("message %d of the batch: %+v", i, r)
+		}
+		l.own = append(l.own, &modelMessage{r.ID, string(drafts[i].Body)})
+	}
+}
+
+func (d *driver) replace() {
+	name := d.branch()
+	l := d.m.branches[name]
+	view := l.view()
+	if len(view) == 0 {
+		return
+	}
+	i := rapid.IntRange(0, len(view)-1).Draw(d.t, "position")
+	showing := 0
+	for _, line := range d.m.branches {
+		if slices.Contains(line.view(), view[i]) {
+			showing++
+		}
+	}
+	shared := showing > 1
+	b := d.open(name)
+	body := d.body()
+	err := b.Replace(d.ctx(), view[i].id, engine.Draft{Body: []byte(body)})
+	if shared {
+		if !errors.Is(err, engine.ErrShared) {
+			d.t.Fatalf("replacing a shared message: %v, wanted ErrShared", err)
+		}
+		err = b.Replace(d.ctx(), view[i].id, engine.Draft{Body: []byte(body)}, engine.Shared())
+	}
+	d.check(err)
+	view[i].body = body
+}
+
+func (d *driver) name() string {
+	return rapid.SampledFrom([]string{"a", "b", "c d", "ü/x", "🙂", "..", "main"}).Draw(d.t, "name")
+}
+
+func (d *driver) fork() {
+	from, name := d.branch(), d.name()
+	l := d.m.branches[from]
+	at := rapid.IntRange(0, len(l.view())).Draw(d.t, "at")
+	_, err := d.open(from).Fork(d.ctx(), name, int64(at))
+	if d.m.branches[name] != nil {
+		if !errors.Is(err, engine.ErrExist) {
+			d.t.Fatalf("a taken name: %v", err)
+		}
+		return
+	}
+	d.check(err)
+	d.m.branches[name] = d.m.begin(l, at)
+	if _, err := d.c.Active().Fork(d.ctx(), "beyond", math.MaxInt32); !errors.Is(err, engine.ErrPosition) {
+		d.t.Fatalf("a fork beyond the end: %v", err)
+	}
+}
+
+func (d *driver) rewind() {
+	name := d.branch()
+	l := d.m.branches[name]
+	to := rapid.IntRange(0, len(l.view())).Draw(d.t, "to")
+	d.check(d.open(name).Rewind(d.ctx(), int64(to)))
+	if to != len(l.view()) {
+		d.m.branches[name] = d.m.begin(l, to)
+	}
+}
+
+func (d *driver) rename() {
+	name, to := d.branch(), d.name()
+	err := d.handle().Rename(d.ctx(), name, to)
+	if d.m.branches[to] != nil && to != name {
+		if !errors.Is(err, engine.ErrExist) {
+			d.t.Fatalf("a taken name: %v", err)
+		}
+		return
+	}
+	d.check(err)
+	l := d.m.branches[name]
+	delete(d.m.branches, name)
+	d.m.branches[to] = l
+	if d.m.active == name {
+		d.m.active = to
+	}
+	if packs, _ := filepath.Glob(filepath.Join(d.dir, d.c.ID().String(), "archive", "*")); len(l.own) > 0 && len(packs) == 0 {
+		if _, err := os.Stat(filepath.Join(d.dir, d.c.ID().String(), "messages", d.folder(to))); err != nil {
+			d.t.Fatalf("the folder does not bear the new name: %v", err)
+		}
+	}
+}
+
+func (d *driver) folder(name string) string {
+	m := d.c.Metadata()
+	b, _ := m.Branch(name)
+	l, _ := m.Line(b.Line)
+	return l.Folder
+}
+
+func (d *driver) remove() {
+	name := d.branch()
+	err := d.handle().Remove(d.ctx(), name)
+	if name == d.m.active {
+		if !errors.Is(err, engine.ErrActive) {
+			d.t.Fatalf("removing the active branch: %v", err)
+		}
+		return
+	}
+	d.check(err)
+	delete(d.m.branches, name)
+}
+
+func (d *driver) switchTo() {
+	name := d.branch()
+	d.check(d.handle().Switch(d.ctx(), name))
+	d.m.active = name
+}
+
+func (d *driver) update() {
+	d.m.title = d.body()
+	d.check(d.handle().Update(d.ctx(), func(m *engine.Metadata) error {
+		m.Title = d.m.title
+		m.Lines, m.ActiveBranch = nil, "nonsense" // is undone
+		return nil
+	}))
+}
+
+func (d *driver) fold() { d.check(d.handle().Fold(d.ctx())) }
+
+func (d *driver) reopen() {
+	d.check(d.c.Close())
+	c, err := d.store.Context(d.ctx(), d.c.ID())
+	d.check(err)
+	d.c = c
+}
+
+// lose deletes the caches, or damages them, and opens again: message files and metadata.json are the truth.
+func (d *driver) lose() {
+	d.check(d.c.Close())
+	d.check(d.other.Close())
+	folder := filepath.Join(d.dir, d.c.ID().String())
+	journals, _ := filepath.Glob(filepath.Join(folder, "journal-*"))
+	switch rapid.IntRange(0, 4).Draw(d.t, "what") {
+	case 0:
+		d.check(os.RemoveAll(filepath.Join(folder, "index.json")))
+	case 1:
+		d.check(os.RemoveAll(filepath.Join(folder, "index")))
+	case 2:
+		for _, j := range journals {
+			d.check(os.RemoveAll(j))
+		}
+	case 3:
+		for _, j := range append(journals, filepath.Join(folder, "index.json")) {
+			d.check(os.RemoveAll(j))
+		}
+		d.check(os.RemoveAll(filepath.Join(folder, "index")))
+	case 4:
+		d.check(os.WriteFile(filepath.Join(folder, "index.json"), bytes.Repeat([]byte{0}, 100), 0o600))
+	}
+	var err error
+	d.c, err = d.store.Context(d.ctx(), d.c.ID())
+	d.check(err)
+	d.other, err = d.store.Context(d.ctx(), d.c.ID())
+	d.check(err)
+}
+
+// archive moves some messages to a pack: all, what one branch shows, or some of them by their age.
+func (d *driver) archive() {
+	var o engine.ArchiveOptions
+	if rapid.Bool().Draw(d.t, "of one") {
+		o.Branch = d.branch()
+	}
+	if rapid.Bool().Draw(d.t, "by age") {
+		o.OlderThan = time.Duration(rapid.Int64Range(1, int64(time.Since(d.began))).Draw(d.t, "age"))
+	}
+	done, err := d.handle().Archive(d.ctx(), o)
+	d.check(err)
+	if done.Stayed > 0 {
+		d.t.Fatalf("archived %+v: nothing was edited", done)
+	}
+}
+
+func (d *driver) unarchive() {
+	done, err := d.handle().Unarchive(d.ctx(), nil)
+	d.check(err)
+	if done.Stayed > 0 {
+		d.t.Fatalf("unarchived %+v", done)
+	}
+	packs, err := filepath.Glob(filepath.Join(d.dir, d.c.ID().String(), "archive", "*"))
+	d.check(err)
+	if len(packs) > 0 && done.Messages > 0 {
+		uses, err := d.c.Log.PackUses(d.ctx())
+		d.check(err)
+		for _, use := range uses {
+			if use.Bytes > 0 {
+				d.t.Fatalf("something is archived still: %+v", use)
+			}
+		}
+	}
+}

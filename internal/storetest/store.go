@@ -1,0 +1,92 @@
+// Package storetest is the test kit of the engine and of the packages above it. Tests import it as kit.
+//
+// It makes stores and contexts ([NewStore], [NewContext]), fills them ([Append], [Fill]), fails a test on an error
+// ([Must], [Check]), and reads what a disk holds ([Tree], [BlobFiles], [FilesWith]). A [Patient] is a context that a
+// test damages and repairs. [RunSteps] and [Verify] run a workload on a simulated disk whose power is cut. A
+// [Transcript] says what a context must show.
+//
+// The tests in this folder are those of the whole: damage and repair, power cuts, disk faults, several processes,
+// property tests against a model, and costs.
+package storetest
+
+import (
+	"context"
+	"path/filepath"
+	"slices"
+	"testing"
+	"time"
+
+	"github.com/ctxdir/ctxdir/internal/engine"
+	"github.com/ctxdir/ctxdir/internal/migrate"
+	"github.com/ctxdir/ctxdir/internal/trash"
+)
+
+// Manual returns the options of a store that folds and pauses only when a test says so. Texts of at least threshold
+// bytes become payloads.
+func Manual(threshold int64, more ...engine.Option) []engine.Option {
+	return append([]engine.Option{engine.WithFoldBytes(-1), engine.WithTextThreshold(threshold), engine.WithoutPause()}, more...)
+}
+
+// Open opens a store as the public API does: a legacy context in it is migrated when it is opened.
+func Open(dir string, opts ...engine.Option) (*engine.Store, error) {
+	return engine.Open(dir, withLegacy(opts)...)
+}
+
+// Init makes a store and opens it as Open does.
+func Init(dir string, opts ...engine.Option) (*engine.Store, error) {
+	return engine.Init(dir, withLegacy(opts)...)
+}
+
+func withLegacy(opts []engine.Option) []engine.Option {
+	return append([]engine.Option{engine.OpenLegacy(migrate.Open)}, opts...)
+}
+
+// NewStore makes a store in a temporary folder, and returns it with the folder.
+func NewStore(t *testing.T, opts ...engine.Option) (*engine.Store, string) {
+	t.Helper()
+	dir := t.TempDir()
+	s, err := Init(dir, opts...)
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() { _ = s.Close() })
+	return s, dir
+}
+
+// NewContext makes a context in a new store, and returns it with its folder.
+func NewContext(t *testing.T, opts ...engine.Option) (*engine.Context, string) {
+	t.Helper()
+	s, dir := NewStore(t, opts...)
+	c, err := s.Create(context.Background(), engine.Metadata{})
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() { _ = c.Close() })
+	return c, filepath.Join(dir, c.ID().String())
+}
+
+// List returns the contexts of a store, ordered by id.
+func List(t *testing.T, s *engine.Store) []engine.Summary {
+	t.Helper()
+	var all []engine.Summary
+	for sum, err := range s.List(context.Background()) {
+		if err != nil {
+			t.Fatal(err)
+		}
+		all = append(all, sum)
+	}
+	slices.SortFunc(all, func(a, b engine.Summary) int { return slices.Compare(a.ID[:], b.ID[:]) })
+	return all
+}
+
+// Sweep sweeps the blobs, and returns what was moved.
+func Sweep(t *testing.T, s *engine.Store, grace time.Duration, dryRun bool) (moved []engine.TrashItem) {
+	t.Helper()
+	for x, err := range trash.Sweep(context.Background(), s, grace, dryRun) {
+		if err != nil {
+			t.Fatal(err)
+		}
+		moved = append(moved, x)
+	}
+	return moved
+}

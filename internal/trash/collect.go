@@ -1,0 +1,285 @@
+package trash
+
+import (
+	"cmp"
+	"context"
+	"errors"
+	"iter"
+	"math/rand/v2"
+	"slices"
+	"time"
+
+	"github.com/ctxdir/ctxdir/blob"
+	"github.com/ctxdir/ctxdir/branch"
+	ctxfolder "github.com/ctxdir/ctxdir/context"
+	"github.com/ctxdir/ctxdir/internal/engine"
+	"github.com/ctxdir/ctxdir/internal/vfs"
+	"github.com/google/uuid"
+)
+
+// CollectResult is something that a collection moved to the trash, or purged from it.
+type CollectResult struct {
+	engine.TrashItem
+	Purged bool // it was in the trash, and is gone for good
+}
+
+// CollectOptions configures a collection.
+type CollectOptions struct {
+	Contexts []uuid.UUID   // only these and their trash; empty: all contexts, the store's trash and blobs
+	Grace    time.Duration // how long something stays in the trash; see [DefaultGrace]
+	DryRun   bool          // report what would be done, and change nothing
+}
+
+// Collect moves messages that no branch shows to the trash of their context, purges what was removed longer ago than
+// the grace period, and sweeps blobs: see [Sweep]. It sheds journals that were not written for an hour and are
+// large beside what their context holds. It yields what it did. For a context or a trash that fails, it yields an error
+// with the context's id, and continues.
+//
+// To make room, it purges the store's trash first, and a context's trash before it collects there. Writers are safe:
+// under the context's lock, Collect checks again what it cuts off. It fails with [engine.ErrLocked] while another one
+// runs.
+func Collect(ctx context.Context, s *engine.Store, o CollectOptions) iter.Seq2[CollectResult, error] {
+	return func(yield func(CollectResult, error) bool) {
+		fail := func(err error) {
+			yield(CollectResult{}, engine.Wrap(engine.Error{Op: "collect in", Path: s.Path()}, err))
+		}
+		if !o.DryRun {
+			if s.ReadOnly {
+				fail(engine.ErrReadOnly)
+				return
+			}
+			release, err := s.LockCollection(ctx)
+			if err != nil {
+				fail(err)
+				return
+			}
+			defer release()
+		}
+		if err := collect(ctx, s, o, true, yield); err != nil {
+			fail(err)
+		}
+	}
+}
+
+// maxAutomatic bounds the time of an automatic collection; collectionInterval is the time between two of them.
+const (
+	maxAutomatic       = 2 * time.Second
+	collectionInterval = 24 * time.Hour
+)
+
+// CollectIfDue collects if no other process does and the last collection was a day ago. It takes two seconds at most,
+// and leaves the rest for the next time. collected.jsonl, in the store, lists what was removed. An error harms nothing.
+func CollectIfDue(ctx context.Context, s *engine.Store, grace time.Duration) error {
+	if s.ReadOnly || !isCollectionDue(s) {
+		return nil
+	}
+	lock := s.FS.Lock(engine.CollectionLock)
+	defer lock.Close()
+	if ok, err := lock.TryAcquire(); !ok || err != nil {
+		return err
+	}
+	defer lock.Release()
+	if !isCollectionDue(s) {
+		return nil // another process was faster
+	}
+	limited, cancel := context.WithTimeout(ctx, maxAutomatic)
+	defer cancel()
+	var failed []error
+	err := collect(limited, s, CollectOptions{Grace: grace}, false, func(_ CollectResult, err error) bool {
+		if err != nil {
+			failed = append(failed, err)
+		}
+		return true
+	})
+	err = errors.Join(append(failed, err)...)
+	if limited.Err() != nil && ctx.Err() == nil {
+		return nil
+	}
+	return engine.Wrap(engine.Error{Op: "collect in", Path: s.Path()}, err)
+}
+
+// isCollectionDue reports whether the last collection was long ago. One in the future was made under a wrong clock.
+func isCollectionDue(s *engine.Store) bool {
+	last, now := LastCollection(s), s.Now()
+	return last.After(now) || now.Sub(last) >= collectionInterval
+}
+
+// collect does the work. The caller holds [engine.CollectionLock], or it is a dry run. With onePass, it notes
+// references to blobs while it has a context open. Otherwise the sweep comes at the end, if time is left, and opens
+// each context again.
+func collect(ctx context.Context, s *engine.Store, o CollectOptions, onePass bool, yield func(CollectResult, error) bool) error {
+	log := openLog(s, o.DryRun)
+	defer log.close()
+	log.run()
+	x := &collector{s: s, o: o, report: func(x CollectResult, err error) bool {
+		if err == nil {
+			log.add(x)
+		}
+		return yield(x, err)
+	}}
+	contexts := o.Contexts
+	if len(contexts) == 0 {
+		for id, err := range s.IDs() {
+			if err != nil {
+				return err
+			}
+			contexts = append(contexts, id)
+		}
+		// A collection that runs out of time begins with other contexts the next time.
+		rand.Shuffle(len(contexts), func(i, j int) { contexts[i], contexts[j] = contexts[j], contexts[i] })
+	}
+	var unmarked error
+	if onePass && len(o.Contexts) == 0 {
+		if x.marks, unmarked = startMarker(ctx, s, o.DryRun); unmarked != nil {
+			x.marks = nil
+		}
+	}
+	if _, more := x.trash(ctx, s.FS, uuid.Nil, nil); !more {
+		return ctx.Err()
+	}
+	for _, id := range contexts {
+		if err := ctx.Err(); err != nil {
+			return err
+		}
+		more, err := x.context(ctx, id)
+		if err != nil && ctx.Err() == nil && !errors.Is(err, engine.ErrGone) {
+			failed := CollectResult{TrashItem: engine.TrashItem{Context: id}}
+			more = x.report(failed, engine.Wrap(engine.Error{Op: "collect", Context: id}, err)) && more
+		}
+		if !more {
+			return ctx.Err()
+		}
+	}
+	if len(o.Contexts) > 0 {
+		return nil
+	}
+	err := unmarked
+	swept := func(t engine.TrashItem) bool { return x.report(CollectResult{t, false}, nil) }
+	switch {
+	case x.marks != nil:
+		if err = x.marks.markAll(ctx); err == nil {
+			err = x.marks.sweep(ctx, o.Grace, o.DryRun, swept)
+		}
+	case err == nil:
+		err = sweep(ctx, s, o.Grace, o.DryRun, swept)
+	}
+	if err != nil && ctx.Err() == nil && !errors.Is(err, engine.ErrLocked) {
+		x.report(CollectResult{TrashItem: engine.TrashItem{Path: blob.Folder}}, engine.Wrap(engine.Error{Op: "sweep", Path: blob.Folder}, err))
+		return nil
+	}
+	return err
+}
+
+// collector is the state of one collection.
+type collector struct {
+	s      *engine.Store
+	o      CollectOptions
+	report func(CollectResult, error) bool
+	marks  *marker // nil when no references are noted
+}
+
+// context collects in one context, which it opens once. It notes the blobs that messages refer to before it moves any
+// message to the trash. To make room, it empties the trash before it moves messages and rewrites packs.
+func (x *collector) context(ctx context.Context, id uuid.UUID) (more bool, err error) {
+	c, err := x.s.Open(ctx, id)
+	if errors.Is(err, ctxfolder.ErrNotExist) {
+		return true, nil // it was removed meanwhile
+	}
+	if err != nil {
+		if sub, serr := x.s.FS.Sub(id.String()); serr == nil {
+			defer sub.Close()
+			_, more = x.trash(ctx, sub, id, nil)
+			return more, err
+		}
+		return true, err
+	}
+	defer func() { err = errors.Join(err, c.Close()) }()
+	var unread, failed error
+	if x.marks != nil {
+		unread, failed = c.ReferencesInLines(ctx, true, x.marks.mark)
+	}
+	damaged, more := x.trash(ctx, c.Dir.FS, id, c)
+	if x.marks != nil && ctx.Err() == nil {
+		x.marks.noteErrors(id, unread, cmp.Or(failed, damaged.unread), true)
+	}
+	if !more {
+		return false, ctx.Err()
+	}
+	if more, err = collectCopies(ctx, c, x.o.DryRun, func(y CollectResult) bool { return x.report(y, nil) }); !more || err != nil {
+		return more, errors.Join(damaged.left, err)
+	}
+	if len(branch.Orphans(c.Current())) > 0 {
+		more, err = collectOrphans(ctx, c, x.o.DryRun, func(t engine.TrashItem) bool { return x.report(CollectResult{t, false}, nil) })
+	}
+	if more && err == nil {
+		more, err = collectPacks(ctx, c, x.o.DryRun, func(y CollectResult) bool { return x.report(y, nil) })
+	}
+	if more && err == nil && !x.o.DryRun && isIdle(c) && c.Log.CanShed() {
+		err = c.Store.AcquireWith(ctx, c.Log.Shed)
+	}
+	return more, errors.Join(damaged.left, err)
+}
+
+// trashDamage holds the errors of a pass over a trash.
+type trashDamage struct {
+	left   error // of removing its items' message files that a crash left
+	unread error // of looking for references
+}
+
+// trash lists the trash of a context, or of the store for uuid.Nil, once. It removes half-made and expired items. With
+// c it also removes message files of the other items that a crash left, and notes the blobs that these items refer to.
+func (x *collector) trash(ctx context.Context, fsys vfs.FS, in uuid.UUID, c *engine.Context) (damage trashDamage, more bool) {
+	unlisted := func(err error) bool {
+		return x.report(CollectResult{TrashItem: (&trashItem{in: in}).describe()}, engine.Wrap(engine.Error{Op: "list", Path: Path(in)}, err))
+	}
+	entries, err := ctxfolder.ListTrash(fsys)
+	if err != nil {
+		damage.unread = err
+		return damage, unlisted(err)
+	}
+	if !x.o.DryRun && (in != uuid.Nil || len(x.o.Contexts) == 0) {
+		if err := ctxfolder.SweepTrash(fsys, entries); err != nil {
+			err = engine.Wrap(engine.Error{Op: "sweep", Path: Path(in)}, err)
+			if !x.report(CollectResult{TrashItem: (&trashItem{in: in}).describe()}, err) {
+				return damage, false
+			}
+		}
+	}
+	// An item is no older than its name, so most old versions need not be read.
+	old := func(id uuid.UUID) bool { return x.s.Now().Sub(ctxfolder.TimeOf(id)) > x.o.Grace }
+	want := func(id uuid.UUID, folder bool) bool { return c != nil && folder && !x.o.DryRun || old(id) }
+	for t := range ctxfolder.Items(fsys, entries, want) {
+		if ctx.Err() != nil {
+			return damage, false
+		}
+		if in == uuid.Nil && len(x.o.Contexts) > 0 && !slices.Contains(x.o.Contexts, t.Item.Context) {
+			continue
+		}
+		item := &trashItem{t, in}
+		if old(t.ID) && isExpired(x.s, item, x.o.Grace) {
+			gone, err := purgeItem(ctx, x.s, c, item, x.o.DryRun)
+			if !x.report(CollectResult{gone, true}, engine.Wrap(engine.Error{Op: "purge", Path: gone.Path}, err)) {
+				return damage, false
+			}
+		} else if c != nil && !x.o.DryRun {
+			damage.left = errors.Join(damage.left, clearItemFiles(ctx, c, t))
+		}
+	}
+	if c != nil && x.marks != nil {
+		damage.unread = c.ReferencesInTrash(entries, x.marks.mark)
+	}
+	return damage, ctx.Err() == nil
+}
+
+// shedDelay is the time without a write before a collection sheds journals: followers have read them by then.
+const shedDelay = time.Hour
+
+// isIdle reports whether nothing was written for shedDelay.
+func isIdle(c *engine.Context) bool {
+	newest, err := c.Log.NewestJournal()
+	if err != nil {
+		return false
+	}
+	info, err := c.Dir.FS.Lstat(ctxfolder.JournalFile(newest))
+	return err == nil && c.Store.Now().Sub(info.ModTime()) > shedDelay
+}

@@ -1,0 +1,284 @@
+package trash_test
+
+import (
+	"context"
+	"fmt"
+	"os"
+	"path/filepath"
+	"strings"
+	"sync"
+	"testing"
+	"time"
+
+	ctxfolder "github.com/ctxdir/ctxdir/context"
+	"github.com/ctxdir/ctxdir/internal/engine"
+	"github.com/google/uuid"
+
+	kit "github.com/ctxdir/ctxdir/internal/storetest"
+	"github.com/ctxdir/ctxdir/internal/trash"
+)
+
+// TestNothingIsPurgedEarly: neither a clock that was set back when something was removed makes it old, nor one that is
+// set back later; what does not say when it was removed is as old as the younger one of its name and its folder.
+func TestNothingIsPurgedEarly(t *testing.T) {
+	ctx := context.Background()
+	clock := kit.NewClock()
+	real := clock.Now()
+	s, dir := kit.NewStore(t, engine.WithClock(clock.Now))
+	year := 365 * 24 * time.Hour
+	clock.Jump(-year) // the battery was empty
+	c, _ := kit.NewOrphan(t, s)
+	deleted := kit.Must[*engine.Context](t)(s.Create(ctx, engine.Metadata{}))
+	kit.Fill(t, deleted.Active(), 1)
+	kit.Check(t, deleted.Close())
+	kit.Must[engine.TrashItem](t)(s.Delete(ctx, deleted.ID()))
+	a := kit.Load(t, c.Active())[0]
+	kit.Check(t, c.Active().Replace(ctx, a.ID, engine.Draft{Body: []byte(`{}`)}, engine.Shared()))
+	if moved, purged := kit.Collect(t, s, trash.CollectOptions{Grace: trash.DefaultGrace}); len(moved) != 1 || len(purged) != 0 {
+		t.Fatalf("%+v moved, %+v purged", moved, purged)
+	}
+	bare := filepath.Join(dir, "trash", uuid.Must(uuid.NewV7()).String())
+	harmed := filepath.Join(dir, c.ID().String(), "trash", uuid.Must(uuid.NewV7()).String())
+	old := filepath.Join(dir, "trash", uuid.Must(uuid.NewV7()).String())
+	was := uuid.Must(uuid.NewV7())
+	copy(was[:6], []byte{1, 0x60, 0, 0, 0, 0}) // years ago
+	kit.Check(t, os.Mkdir(filepath.Join(dir, "trash", was.String()), 0o700))
+	kit.Check(t, os.Mkdir(bare, 0o700), os.Mkdir(harmed, 0o700), os.Mkdir(old, 0o700),
+		os.WriteFile(harmed+"/item.json", []byte(`{"ctxdir":"trash/1"`), 0o600), os.Chtimes(old, time.Time{}, real.Add(-year)))
+	foreign := filepath.Join(dir, "trash", "notes.txt")
+	kit.Check(t, os.WriteFile(foreign, nil, 0o600), os.Chtimes(foreign, time.Time{}, real.Add(-year)))
+	const all = 7
+	for _, at := range []time.Time{real.Add(-year), real, real.Add(6 * 24 * time.Hour), real.Add(-10 * year)} {
+		clock.Set(at)
+		if _, purged := kit.Collect(t, s, trash.CollectOptions{Grace: trash.DefaultGrace}); len(purged) != 0 {
+			t.Errorf("at %v %+v purged", at, purged)
+		}
+	}
+	if n := len(kit.TrashOf(t, s, "")); n != all {
+		t.Errorf("%d items in trash, wanted %d", n, all)
+	}
+	clock.Set(real.Add(8 * 24 * time.Hour))
+	_, planned := kit.Collect(t, s, trash.CollectOptions{Grace: trash.DefaultGrace, DryRun: true})
+	if len(planned) != all || len(kit.TrashOf(t, s, "")) != all {
+		t.Errorf("a dry run: %+v purged, %d left", planned, len(kit.TrashOf(t, s, "")))
+	}
+	if _, purged := kit.Collect(t, s, trash.CollectOptions{Grace: trash.DefaultGrace}); len(purged) != all || len(kit.TrashOf(t, s, "")) != 0 {
+		t.Errorf("a week later %+v purged, %d left", purged, len(kit.TrashOf(t, s, "")))
+	}
+	if _, err := os.Stat(foreign); err != nil {
+		t.Error("what is no item of ours was removed")
+	}
+	kit.Check(t, c.Close())
+}
+
+// TestEveryKindExpires: items of all kinds, in both kinds of trash, and half-purged ones go.
+func TestEveryKindExpires(t *testing.T) {
+	ctx := context.Background()
+	clock := kit.NewClock()
+	s, dir := kit.NewStore(t, engine.WithClock(clock.Now))
+	c := kit.Must[*engine.Context](t)(s.Create(ctx, engine.Metadata{}))
+	for _, kind := range []string{ctxfolder.TrashTail, ctxfolder.TrashDamaged, ctxfolder.TrashBlobs, ctxfolder.TrashContext, "of the future"} {
+		kit.Must[string](t)(ctxfolder.NewTrash(c.Dir.FS, ctxfolder.TrashItem{Kind: kind, Name: "x"}))
+		kit.Must[string](t)(ctxfolder.NewTrash(s.FS, ctxfolder.TrashItem{Kind: kind, Name: "x"}))
+	}
+	kit.Check(t, c.Dir.TrashVersion(uuid.New(), 3, []byte(`{}`), clock.Now()))
+	half := filepath.Join(dir, "trash", "."+uuid.NewString())
+	kit.Check(t, os.MkdirAll(half+"/x/y", 0o700))
+	clock.Jump(8 * 24 * time.Hour)
+	if _, purged := kit.Collect(t, s, trash.CollectOptions{Grace: trash.DefaultGrace, Contexts: []uuid.UUID{c.ID()}}); len(purged) != 6 {
+		t.Errorf("%d purged of one context: %+v", len(purged), purged)
+	}
+	if _, purged := kit.Collect(t, s, trash.CollectOptions{Grace: trash.DefaultGrace}); len(purged) != 5 {
+		t.Errorf("%d purged of the store: %+v", len(purged), purged)
+	}
+	if _, err := os.Stat(half); !os.IsNotExist(err) {
+		t.Error("a half-purged item is still there")
+	}
+	kit.Check(t, c.Close())
+}
+
+// TestCollectedFilesStayAway: message files that a crash left behind, or brought back, are removed by the next
+// collection, and at the latest when the item that explains them is purged. Those of other lines in the folder stay.
+func TestCollectedFilesStayAway(t *testing.T) {
+	ctx := context.Background()
+	clock := kit.NewClock()
+	s, dir := kit.NewStore(t, engine.WithClock(clock.Now))
+	c, _ := kit.NewOrphan(t, s)
+	folder := filepath.Join(dir, c.ID().String(), "messages", "branch-gone")
+	saved := t.TempDir()
+	kit.Check(t, os.CopyFS(saved, os.DirFS(folder)))
+	moved, _ := kit.Collect(t, s, trash.CollectOptions{Grace: trash.DefaultGrace})
+	if len(moved) != 1 {
+		t.Fatalf("%+v", moved)
+	}
+	if _, err := os.Stat(folder); !os.IsNotExist(err) {
+		t.Errorf("the folder of a branch of which nothing is left: %v", err)
+	}
+	again := kit.Must[*engine.Branch](t)(c.NewBranch(ctx, "gone")) // gets the folder
+	kit.Fill(t, again, 2)
+	count := func() int {
+		files, _ := filepath.Glob(folder + "/*.json")
+		return len(files)
+	}
+	back := func() {
+		kit.Check(t, os.CopyFS(folder, os.DirFS(saved)), os.Remove(filepath.Join(dir, moved[0].Path, "cleared")))
+		if count() != 7 {
+			t.Fatalf("%d files", count())
+		}
+	}
+	back()
+	if kit.Collect(t, s, trash.CollectOptions{Grace: trash.DefaultGrace}); count() != 2 {
+		t.Errorf("%d message files after the next collection, wanted 2", count())
+	}
+	back()
+	clock.Jump(8 * 24 * time.Hour)
+	if kit.Collect(t, s, trash.CollectOptions{Grace: trash.DefaultGrace}); count() != 2 {
+		t.Errorf("%d message files after the item was purged, wanted 2", count())
+	}
+	if n := len(kit.Bodies(t, again)); n != 2 {
+		t.Errorf("the branch shows %d messages", n)
+	}
+	kit.Check(t, c.Close())
+}
+
+// TestCollectBesideWriters: branches come and go, are written to and collected, all at once. Nothing that was
+// acknowledged on a branch that is still there is missing.
+func TestCollectBesideWriters(t *testing.T) {
+	ctx := context.Background()
+	s, dir := kit.NewStore(t, engine.WithDurability(engine.Relaxed), engine.WithFoldBytes(4000))
+	c := kit.Must[*engine.Context](t)(s.Create(ctx, engine.Metadata{}))
+	other := kit.Must[*engine.Store](t)(kit.Open(dir, engine.WithDurability(engine.Relaxed)))
+	defer other.Close()
+	stop := make(chan struct{})
+	var collecting, writing sync.WaitGroup
+	collecting.Go(func() {
+		for {
+			for _, err := range trash.Collect(ctx, other, trash.CollectOptions{Grace: trash.DefaultGrace}) {
+				if err != nil {
+					t.Error(err)
+				}
+			}
+			select {
+			case <-stop:
+				return
+			default:
+			}
+		}
+	})
+	const writers, rounds = 3, 12
+	for w := range writers {
+		writing.Go(func() {
+			h, err := s.Context(ctx, c.ID())
+			if err != nil {
+				t.Error(err)
+				return
+			}
+			defer h.Close()
+			for i := range rounds {
+				name := fmt.Sprintf("b%d-%d", w, i)
+				_, err := h.Active().Append(ctx, engine.Draft{Body: []byte(`{}`)})
+				b := h.Active()
+				if err == nil {
+					b, err = h.Active().Fork(ctx, name, 1)
+				}
+				if err == nil {
+					_, err = b.AppendBatch(ctx, []engine.Draft{{Body: []byte(`{"a":1}`)}, {Body: []byte(`{"a":2}`)}})
+				}
+				if err == nil && i%2 == 0 {
+					err = h.Remove(ctx, name)
+				}
+				if err != nil {
+					t.Error(err)
+					return
+				}
+			}
+		})
+	}
+	writing.Wait()
+	close(stop)
+	collecting.Wait()
+	kit.Check(t, c.Refresh(ctx), c.Fold(ctx))
+	if n := len(kit.Bodies(t, c.Active())); n != writers*rounds {
+		t.Errorf("main shows %d messages, wanted %d", n, writers*rounds)
+	}
+	infos := kit.Must[[]engine.BranchInfo](t)(c.Branches(ctx))
+	if len(infos) != 1+writers*rounds/2 {
+		t.Errorf("%d branches", len(infos))
+	}
+	for _, info := range infos[1:] {
+		if n := len(kit.Bodies(t, kit.Must[*engine.Branch](t)(c.Branch(info.Name)))); n != 3 {
+			t.Errorf("branch %s shows %d messages", info.Name, n)
+		}
+	}
+	kit.Collect(t, other, trash.CollectOptions{Grace: trash.DefaultGrace})
+	if n := len(kit.TrashOf(t, s, "line")); n != writers*rounds/2 {
+		t.Errorf("%d removed branches in trash", n)
+	}
+	kit.Check(t, c.Close())
+}
+
+// TestCollectIfDue: once a day and when nobody else does. The log does not grow for ever.
+func TestCollectIfDue(t *testing.T) {
+	ctx := context.Background()
+	clock := kit.NewClock()
+	s, dir := kit.NewStore(t, engine.WithClock(clock.Now))
+	c, _ := kit.NewOrphan(t, s)
+	inTrash := func() int { return len(kit.TrashOf(t, s, "line")) }
+	lock := s.FS.Lock(engine.CollectionLock)
+	kit.Check(t, lock.Acquire(ctx))
+	if kit.Check(t, trash.CollectIfDue(ctx, s, trash.DefaultGrace)); inTrash() != 0 {
+		t.Error("it collected beside somebody else")
+	}
+	kit.Check(t, lock.Release(), lock.Close())
+	if kit.Check(t, trash.CollectIfDue(ctx, s, trash.DefaultGrace)); inTrash() != 1 {
+		t.Error("it did not collect")
+	}
+	log := func() string {
+		b, err := os.ReadFile(filepath.Join(dir, "collected.jsonl"))
+		kit.Check(t, err)
+		return string(b)
+	}
+	if got := log(); strings.Count(got, `"record":"run"`) != 1 || strings.Count(got, `"record":"trashed"`) != 1 ||
+		!strings.HasPrefix(got, `{"ctxdir":"collected/1"`) {
+		t.Errorf("log: %s", got)
+	}
+	again := kit.Must[*engine.Branch](t)(c.NewBranch(ctx, "again"))
+	kit.Fill(t, again, 1)
+	kit.Check(t, c.Remove(ctx, "again"))
+	for _, step := range []struct {
+		jump time.Duration
+		want int
+	}{{0, 1}, {23 * time.Hour, 1}, {time.Hour + time.Second, 2}} {
+		clock.Jump(step.jump)
+		if kit.Check(t, trash.CollectIfDue(ctx, s, trash.DefaultGrace)); inTrash() != step.want {
+			t.Errorf("%v later: %d in trash, wanted %d", step.jump, inTrash(), step.want)
+		}
+	}
+	// A torn line and one of another day do no harm; a log that is too large is begun anew.
+	kit.Check(t, os.WriteFile(filepath.Join(dir, "collected.jsonl"), []byte(log()+`{"record":"ru`), 0o600))
+	if !trash.LastCollection(s).Equal(clock.Now()) {
+		t.Errorf("last collected %v, it is %v", trash.LastCollection(s), clock.Now())
+	}
+	kit.Check(t, os.WriteFile(filepath.Join(dir, "collected.jsonl"), []byte(strings.Repeat("x", trash.MaxLogBytes)+"\n"), 0o600))
+	if kit.Check(t, trash.CollectIfDue(ctx, s, trash.DefaultGrace)); len(log()) > 10_000 {
+		t.Errorf("the log has %d bytes", len(log()))
+	}
+	clock.Jump(-time.Hour) // a clock that was ahead is set right
+	if !trash.IsCollectionDue(s) {
+		t.Error("a collection in the future keeps the next one away")
+	}
+	kit.Check(t, c.Close())
+}
+
+// TestNoCollectionWithoutTime: a collection that is given no time changes nothing.
+func TestNoCollectionWithoutTime(t *testing.T) {
+	s, _ := kit.NewStore(t)
+	c, want := kit.NewOrphan(t, s)
+	gone, cancel := context.WithCancel(context.Background())
+	cancel()
+	_ = trash.CollectIfDue(gone, s, 0)
+	if items := kit.TrashOf(t, s, ""); len(items) != 0 || len(want) != 6 {
+		t.Errorf("%+v", items)
+	}
+	kit.Check(t, c.Close())
+}
