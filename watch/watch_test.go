@@ -123,3 +123,29 @@ func shortQueue(t *testing.T) *Hints {
 	}
 	return h
 }
+
+// TestRenamedFolder: a folder that is renamed stays watched.
+func TestRenamedFolder(t *testing.T) {
+	dir := t.TempDir()
+	name := func(i int) string { return filepath.Join(dir, fmt.Sprint(i)) }
+	h := New(Options{Below: func(path string) bool { return filepath.Dir(path) == dir }})
+	defer h.Close()
+	if h.Polling() != nil {
+		t.Skip("folders cannot be watched here: ", h.Polling())
+	}
+	h.Watch(dir)
+	if err := os.Mkdir(name(0), 0o700); err != nil {
+		t.Fatal(err)
+	}
+	for i := range 200 {
+		if err := os.Rename(name(i), name(i+1)); err != nil {
+			t.Fatal(err)
+		}
+		wanted(h, func(got Batch) bool { return got.Files[name(i+1)] })
+		// The last hint of a rename is that of the folder itself, so another change ends it.
+		write(t, filepath.Join(dir, "ready"))
+		wanted(h, func(got Batch) bool { return got.Files[filepath.Join(dir, "ready")] })
+		write(t, filepath.Join(name(i+1), "file"))
+		wanted(h, func(got Batch) bool { return got.Files[filepath.Join(name(i+1), "file")] || got.Files[filepath.Join(name(i), "file")] })
+	}
+}

@@ -1,5 +1,7 @@
 package follow
 
+import "github.com/ctxdir/ctxdir/watch"
+
 // Bounds of a watcher.
 const (
 	MaxAwake   = maxAwake
@@ -17,4 +19,11 @@ func (w *Watcher) Open() (n int) {
 		}
 	}
 	return n
+}
+
+// TakeHints gives a watcher hints.
+func (w *Watcher) TakeHints(b watch.Batch) {
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	w.takeBatch(b)
 }

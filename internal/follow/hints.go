@@ -7,6 +7,7 @@ import (
 	ctxfolder "github.com/ctxdir/ctxdir/context"
 	"github.com/ctxdir/ctxdir/internal/engine"
 	"github.com/ctxdir/ctxdir/internal/vfs"
+	"github.com/ctxdir/ctxdir/watch"
 	"github.com/google/uuid"
 )
 
@@ -44,10 +45,13 @@ func (w *Watcher) takeHints() {
 	if w.closed {
 		return
 	}
-	t := w.hints.Take()
+	w.takeBatch(w.hints.Take())
+}
+
+// takeBatch takes hints. Some may be lost; the others still name files, and only a hint shows an edit by hand.
+func (w *Watcher) takeBatch(t watch.Batch) {
 	if t.All {
 		w.lookAtAll()
-		return
 	}
 	for dir := range t.Folders {
 		w.takeHint(dir, t.Cut)

@@ -14,6 +14,7 @@ import (
 	"github.com/ctxdir/ctxdir/index"
 	"github.com/ctxdir/ctxdir/internal/engine"
 	"github.com/ctxdir/ctxdir/internal/follow"
+	"github.com/ctxdir/ctxdir/watch"
 
 	kit "github.com/ctxdir/ctxdir/internal/storetest"
 )
@@ -185,4 +186,20 @@ func TestWatchShown(t *testing.T) {
 	kit.Check(t, c.Update(ctx, func(*engine.Metadata) error { return nil }))
 	kit.Append(t, main, body)
 	wantEvents(t, w, "branch.moved main", "message.replaced alt 0", "message.appended main 0")
+}
+
+// TestWatchLostHints: where hints were lost, the files that others name are looked at all the same.
+func TestWatchLostHints(t *testing.T) {
+	ctx := context.Background()
+	s, dir := kit.NewStore(t, polled())
+	c := kit.Must[*engine.Context](t)(s.Create(ctx, engine.Metadata{}))
+	defer c.Close()
+	at := kit.Append(t, c.Active(), engine.Draft{Body: []byte(`{"role":"user","content":"x"}`)})
+	kit.Check(t, c.Fold(ctx))
+	w := kit.Must[*follow.Watcher](t)(follow.WatchContext(ctx, c, follow.FromNow))
+	defer w.Close()
+	file := filepath.Join(dir, c.ID().String(), "messages", "branch-main", at.ID.String()+".json")
+	edit(t, file)
+	w.TakeHints(watch.Batch{All: true, Files: map[string]bool{file: true}})
+	wantEvents(t, w, "message.edited main 0")
 }
