@@ -273,9 +273,7 @@ func (x *examination) messages(ctx context.Context, line ctxfolder.Line) error {
 			return err
 		}
 		for i, g := range x.glances(line.Folder, entries) {
-			if err := x.message(line, &entries[i], g); err != nil {
-				return err
-			}
+			x.message(line, &entries[i], g)
 		}
 		x.done.Messages += int64(len(entries))
 		x.done.Total += int64(len(entries))
@@ -287,17 +285,9 @@ func (x *examination) messages(ctx context.Context, line ctxfolder.Line) error {
 }
 
 // message checks one message. If it looks wrong, it becomes a suspect.
-func (x *examination) message(line ctxfolder.Line, e *index.Entry, g glance) error {
+func (x *examination) message(line ctxfolder.Line, e *index.Entry, g glance) {
 	x.seen[ctxfolder.Messages+"/"+line.Folder].take(e.FileID())
-	if !g.fine {
-		x.suspects = append(x.suspects, suspect{line, e.Position})
-		return nil
-	}
-	if e.Payloads == 0 {
-		return nil
-	}
-	if len(x.payloadsOf(e, g.raw)) > 0 {
+	if !g.fine || e.Payloads > 0 && len(x.payloadsOf(e, g.raw)) > 0 {
 		x.suspects = append(x.suspects, suspect{line, e.Position})
 	}
-	return nil
 }

@@ -146,6 +146,8 @@ func TestRenamedFolder(t *testing.T) {
 		write(t, filepath.Join(dir, "ready"))
 		wanted(h, func(got Batch) bool { return got.Files[filepath.Join(dir, "ready")] })
 		write(t, filepath.Join(name(i+1), "file"))
-		wanted(h, func(got Batch) bool { return got.Files[filepath.Join(name(i+1), "file")] || got.Files[filepath.Join(name(i), "file")] })
+		wanted(h, func(got Batch) bool {
+			return got.Files[filepath.Join(name(i+1), "file")] || got.Files[filepath.Join(name(i), "file")]
+		})
 	}
 }

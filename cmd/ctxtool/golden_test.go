@@ -114,13 +114,16 @@ func (g *goldenStore) fill() {
 	g.do("", "branch", "fork", walkID, "early", "--at", "1")
 	g.do("", "branch", "new", walkID, "apart")
 
-	g.do("", "new", "--id", wideID, "--title", "日本語の題名は幅が二倍あるので、途中で切られるときも列がずれてはいけません。")
+	g.do("", "new", "--id", wideID, "--title", "日本語の題名は幅が二倍あるので、"+
+		"途中で切られるときも列がずれてはいけません。")
 	g.do(goldenMessage(2, 0, 20, `{"role":"user","content":"日本語 Ελληνικά עברית 👩🏽‍💻 é ﷽"}`)+
 		goldenMessage(
 			2,
 			1,
 			21,
-			`{"role":"assistant","content":[{"type":"thinking","thinking":"漢字の思考はとても長いので、八十桁の端末では一行に収まりません。切れ目は文字の途中であってはならない。"},`+
+			`{"role":"assistant","content":[{"type":"thinking","thinking":"`+
+				`漢字の思考はとても長いので、八十桁の端末では`+
+				`一行に収まりません。切れ目は文字の途中であってはならない。"},`+
 				`{"type":"text","text":"👍🏿"}]}`,
 		),
 		"append", wideID, "--jsonl", "--envelope")
@@ -130,7 +133,8 @@ func (g *goldenStore) fill() {
 		"--id",
 		joinedID,
 		"--title",
-		"👩‍👩‍👧‍👦 family, 🏳️‍🌈 flag, 🇩🇪 country, e\u0301 combining, a\u0300\u0301\u0302\u0303 stack, "+strings.Repeat("🧑🏾‍🚀", 20),
+		"👩‍👩‍👧‍👦 family, 🏳️‍🌈 flag, 🇩🇪 country, "+
+			"e\u0301 combining, a\u0300\u0301\u0302\u0303 stack, "+strings.Repeat("🧑🏾‍🚀", 20),
 	)
 	g.do("", "new", "--id", rudeID, "--title", "bell\a \x1b[31mred\x1b[0m line\nbreak \u202eesrever\u202c tab\tend")
 	g.do("", "new", "--id", removedID, "--title", "Removed")

@@ -31,7 +31,7 @@ func TestProgress(t *testing.T) {
 		time.Sleep(2 * time.Second)
 		p.steps("…abc", 400, 1000)
 		bars := strings.Split(s.String(), "\r")
-		const want = "Checking …abc  40% |████████████████                        | (400/1000, 100 messages/s) [4s:6s]\x1b[0K"
+		want := "Checking …abc  40% |" + strings.Repeat("█", 16) + strings.Repeat(" ", 24) + "| (400/1000, 100 messages/s) [4s:6s]\x1b[0K"
 		if bar := bars[len(bars)-1]; bar != want {
 			t.Errorf("bar: %q", bar)
 		}
