@@ -114,6 +114,19 @@ func (c *Context) Change(ctx context.Context, positions bool, f func(m *Metadata
 	return c.use(func() error { return c.changeNow(ctx, positions, f) })
 }
 
+// MakeDurable makes every known record of the journal durable, those of other processes included.
+func (c *Context) MakeDurable(ctx context.Context) error {
+	var commit *index.Commit
+	err := c.Write(ctx, func(*Metadata) error {
+		commit = c.Log.Barrier()
+		return nil
+	})
+	if err == nil {
+		err = commit.Sync()
+	}
+	return err
+}
+
 func (c *Context) changeNow(ctx context.Context, positions bool, f func(m *Metadata) error) error {
 	return c.Write(ctx, func(current *Metadata) error {
 		m := current.Clone()

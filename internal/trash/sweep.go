@@ -7,6 +7,7 @@ import (
 	"fmt"
 	"io/fs"
 	"iter"
+	"slices"
 	"time"
 
 	"github.com/ctxdir/ctxdir/blob"
@@ -19,6 +20,10 @@ import (
 // trashed one, and which no writer used within grace. It yields each; with dryRun it moves none. It reads the index of
 // every context and the messages with payloads. If one of these is unreadable, Sweep moves nothing: the message may
 // refer to any blob. Sweep fails with [engine.ErrLocked] during another collection.
+//
+// A record in a journal need not be durable: its writer may be relaxed, or its sync may have failed. After a power cut
+// the record would be gone, and the message that it replaced would need its blob again. So before Sweep moves a blob, it
+// makes the journals durable that it relied on, and reads those contexts again.
 //
 // A concurrent writer that refers to a blob is safe. It holds the lock on blobs, shared, from finding the blob to its
 // commit. The sweep takes the lock exclusively once before it reads contexts, so that every writer that found a blob
@@ -63,6 +68,7 @@ type marker struct {
 	at     time.Time // of its beginning: a newer blob may have references since
 	marked map[blob.Sum]bool
 	seen   map[uuid.UUID]bool // contexts in the store
+	unsure []uuid.UUID        // contexts with records that are not known to be durable
 	unread error              // the first error of reading a context
 }
 
@@ -105,13 +111,50 @@ func (m *marker) sweep(ctx context.Context, grace time.Duration, dryRun bool, yi
 			w.found = append(w.found, sum)
 		}
 		if len(w.found) == sweepBatch {
-			if more, err := w.flush(ctx); !more {
+			if more, err := m.flush(ctx, &w); !more {
 				return err
 			}
 		}
 	}
-	_, err := w.flush(ctx)
+	_, err := m.flush(ctx, &w)
 	return err
+}
+
+// flush moves the found blobs that are still unmarked once the contexts are durable.
+func (m *marker) flush(ctx context.Context, w *sweeper) (more bool, err error) {
+	if len(w.found) == 0 {
+		return true, nil
+	}
+	if !w.dryRun {
+		if err := m.makeDurable(ctx); err != nil {
+			return false, err
+		}
+		w.found = slices.DeleteFunc(w.found, func(sum blob.Sum) bool { return m.marked[sum] })
+	}
+	return w.flush(ctx)
+}
+
+// makeDurable makes the journals durable on which marks rely, and marks what those contexts refer to then.
+func (m *marker) makeDurable(ctx context.Context) error {
+	unsure := m.unsure
+	m.unsure = nil
+	for _, id := range unsure {
+		c, err := m.s.Open(ctx, id)
+		if errors.Is(err, ctxfolder.ErrNotExist) {
+			continue
+		}
+		if err != nil {
+			return err
+		}
+		unread := error(nil)
+		if err = c.MakeDurable(ctx); err == nil {
+			unread, err = c.References(ctx, true, m.mark)
+		}
+		if err = cmp.Or(err, unread, c.Close()); err != nil && !errors.Is(err, engine.ErrGone) {
+			return fmt.Errorf("context %s: %w", id, err)
+		}
+	}
+	return nil
 }
 
 // waitForWriters waits until every writer that found a blob has committed, and returns the time.
@@ -161,6 +204,9 @@ func (m *marker) markContexts(ctx context.Context, in *engine.Store) error {
 		var unread error
 		if err == nil {
 			unread, err = c.References(ctx, true, m.mark)
+			if in == m.s && !c.Log.Durable() {
+				m.unsure = append(m.unsure, id)
+			}
 			err = cmp.Or(err, c.Close())
 		}
 		if ctx.Err() != nil {

@@ -83,7 +83,7 @@ func TestCut(t *testing.T) {
 	}
 }
 
-// TestFail: a write that is refused leaves nothing, and others succeed.
+// TestFail: a refused write leaves nothing, and others succeed, writes to the log of XFS among them.
 func TestFail(t *testing.T) {
 	d := open(t, 4)
 	d.fail(Faults{Of: "xyz", Share: 0.5, Seed: 1})
@@ -100,6 +100,11 @@ func TestFail(t *testing.T) {
 		got := make([]byte, blockSize)
 		if errno := d.readAt(got, 0); errno != 0 || !bytes.Equal(got, block('a')) {
 			t.Fatal("a write that was refused is there")
+		}
+	}
+	for range 100 {
+		if errno := d.writeAt(joined(append([]byte("\xfe\xed\xba\xbe"), block('l')[4:]...), marked), 0); errno != 0 {
+			t.Fatal("a write to a log was refused")
 		}
 	}
 	if refused < 20 || refused > 80 || refused != d.failed {

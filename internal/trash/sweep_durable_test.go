@@ -1,0 +1,67 @@
+package trash_test
+
+import (
+	"context"
+	"errors"
+	"strings"
+	"syscall"
+	"testing"
+
+	"github.com/ctxdir/ctxdir/internal/engine"
+	"github.com/ctxdir/ctxdir/internal/vfs/crashfs"
+
+	kit "github.com/ctxdir/ctxdir/internal/storetest"
+	"github.com/ctxdir/ctxdir/internal/trash"
+)
+
+// TestSweepUndurable replaces a message with a payload, without making that durable, and sweeps. Then the power is cut:
+// whichever version of the message is left, its payload is there.
+func TestSweepUndurable(t *testing.T) {
+	t.Parallel()
+	ctx := context.Background()
+	refused := func(o crashfs.Op) error {
+		if o.Kind == crashfs.KindDatasync && strings.Contains(o.Path, "/journal-") ||
+			o.Kind == crashfs.KindSync && strings.Contains(o.Path, "/.journal-") {
+			return syscall.EIO
+		}
+		return nil
+	}
+	for name, replace := range map[string]func(disk *crashfs.FS, c *engine.Context, at engine.AppendResult){
+		"relaxed": func(disk *crashfs.FS, c *engine.Context, at engine.AppendResult) {
+			s := kit.Must[*engine.Store](t)(kit.Open("disk", kit.CrashOptions(disk, engine.WithDurability(engine.Relaxed))...))
+			relaxed := kit.Must[*engine.Context](t)(s.Context(ctx, c.ID()))
+			kit.Check(t, relaxed.Active().Replace(ctx, at.ID, engine.Draft{Body: []byte(`{"final":true}`)}))
+			t.Cleanup(func() { kit.Check(t, relaxed.Close(), s.Close()) })
+		},
+		"refused": func(disk *crashfs.FS, c *engine.Context, at engine.AppendResult) {
+			disk.Fail(kit.Serialise(refused))
+			if err := c.Active().Replace(ctx, at.ID, engine.Draft{Body: []byte(`{"final":true}`)}); !errors.Is(err, engine.ErrDurability) {
+				t.Errorf("replace: %v", err)
+			}
+			disk.Fail(nil)
+		},
+	} {
+		t.Run(name, func(t *testing.T) {
+			disk := crashfs.New()
+			s := kit.Must[*engine.Store](t)(kit.Init("disk", kit.CrashOptions(disk)...))
+			c := kit.Must[*engine.Context](t)(s.Create(ctx, engine.Metadata{ID: kit.TestID(1)}))
+			at := kit.Append(t, c.Active(), engine.Draft{Body: []byte(kit.LargeBody("a"))})
+			replace(disk, c, at)
+			other := kit.Must[*engine.Store](t)(kit.Open("disk", kit.CrashOptions(disk)...))
+			for _, err := range trash.Purge(ctx, other, nil, 0, false) { // the replaced version
+				kit.Check(t, err)
+			}
+			kit.Sweep(t, other, 0, false)
+			for _, choice := range []crashfs.Choice{crashfs.Lose, crashfs.Keep, crashfs.ZeroFill, crashfs.Random(1), crashfs.Random(2)} {
+				left := kit.Must[*engine.Store](t)(kit.Open("disk", kit.CrashOptions(disk.Crash(choice))...))
+				for f, err := range left.Check(ctx, nil, engine.CheckOptions{ReadData: true}) {
+					if kit.Check(t, err); f.Severity == engine.SeverityError {
+						t.Errorf("disk %s: %s: %s %s", choice, f.Kind, f.Path, f.Detail)
+					}
+				}
+				kit.Check(t, left.Close())
+			}
+			kit.Check(t, c.Close(), s.Close(), other.Close())
+		})
+	}
+}
