@@ -10,7 +10,7 @@ import (
 	"github.com/google/uuid"
 )
 
-// Draft is a message to be stored. Only Body is needed.
+// Draft is a message to be stored. Only Body is required.
 type Draft struct {
 	ID        uuid.UUID // a new UUIDv7 when it is uuid.Nil
 	Role      string    // read from the body when it is empty, as far as the engine knows its form
@@ -18,21 +18,21 @@ type Draft struct {
 	CreatedAt time.Time // likewise
 	OriginID  string    // the id that the message has elsewhere
 	Source    json.RawMessage
-	Body      json.RawMessage // the framework's object; kept byte for byte but for insignificant white space
+	Body      json.RawMessage // the framework's object; kept byte for byte, except for insignificant white space
 
-	// Attachments are payloads that the engine reads from elsewhere: base64 of each stands in the body.
+	// Attachments are payloads that the engine reads from elsewhere and puts into the body as base64.
 	Attachments []Attachment
 }
 
-// Attachment is a payload to be put into a message as base64. It becomes a blob without passing through memory whole. A
-// message whose attachment cannot be placed is refused with [ErrInvalid] before anything is stored; one whose payloads
-// are above 1 GiB, before base64, with [ErrTooLarge].
+// Attachment is a payload to be put into a message as base64. It becomes a blob without passing through memory whole.
+// If an attachment cannot be placed, the append fails with [ErrInvalid] before anything is stored. If the payloads of a
+// message exceed 1 GiB, before base64, it fails with [ErrTooLarge].
 type Attachment struct {
 	// At is the RFC 6901 pointer, of at most 1 KiB, to the empty string in Body where the payload belongs. Each
 	// attachment needs a string of its own.
 	At        string
 	MediaType string // in UTF-8; empty when unknown
-	Prefix    string // what stands before the base64, in UTF-8, such as "data:image/png;base64,"
+	Prefix    string // the text before the base64, in UTF-8, such as "data:image/png;base64,"
 	Open      func() (io.ReadCloser, error)
 }
 
@@ -46,12 +46,12 @@ func (d *Draft) engine() engine.Draft {
 	return e
 }
 
-// AppendResult says where a message is.
+// AppendResult is the result of an append: the id and the position of the message.
 type AppendResult struct {
 	ID       uuid.UUID
 	Position int64
-	Existed  bool  // the id was there already, with equal content, or its message was lost
-	Err      error // in a batch: why this message is not stored; nil says that it is durable
+	Existed  bool  // the id existed already, with equal content, or its message was lost
+	Err      error // in a batch: why this message is not stored; nil means that it is durable
 }
 
 // WriteOption changes one append or replacement.
@@ -84,17 +84,17 @@ func WithShared() WriteOption {
 // is on disk when Append returns: one fdatasync, which concurrent appends share, has covered it.
 //
 // A retry is safe. An id that exists with an equal body succeeds and returns its position; with another body it fails
-// with [ErrConflict]. When the message of that id is damaged or lost, the body becomes its content again, in its place.
-// An error that wraps [ErrDurability] leaves open whether the message is there: retry with the same id. ctx cancels the
-// wait for the lock, never a commit.
+// with [ErrConflict]. If the message of that id is damaged or lost, the body becomes its content again, at its
+// position. After an error that wraps [ErrDurability], the message may or may not be stored: retry with the same id.
+// ctx cancels the wait for the lock, never a commit.
 func (b *Branch) Append(ctx context.Context, d Draft, opts ...WriteOption) (AppendResult, error) {
 	at, err := b.e.Append(ctx, d.engine(), writeOptions(opts).appends...)
 	return AppendResult{ID: at.ID, Position: at.Position, Existed: at.Existed}, wrap(err)
 }
 
-// AppendBatch adds messages in order, with one commit and one fdatasync. The results say of each message whether it is
-// durable. A message that is refused for its content keeps no other message from being stored. The error says why
-// nothing was tried, or why the batch ended early: then the durable messages are the first ones.
+// AppendBatch adds messages in order, with one commit and one fdatasync. The results say for each message whether it is
+// durable. If a message is refused for its content, the others are still stored. The error says why nothing was tried,
+// or why the batch ended early: then the durable messages are the first ones.
 func (b *Branch) AppendBatch(ctx context.Context, drafts []Draft, opts ...WriteOption) ([]AppendResult, error) {
 	from := make([]engine.Draft, len(drafts))
 	for i := range drafts {

@@ -8,18 +8,18 @@ import (
 	"github.com/google/uuid"
 )
 
-// ArchiveOptions say which messages to archive: without OlderThan and Branch, all of the contexts.
+// ArchiveOptions says which messages to archive: without OlderThan and Branch, all messages of the contexts.
 type ArchiveOptions struct {
 	Contexts  []uuid.UUID             // these contexts
 	All       bool                    // every context of the store
 	OlderThan time.Duration           // only messages of at least this age; a message without a time has that of its file
 	Branch    string                  // only messages that this branch shows
-	Progress  func(done, total int64) // is called with numbers of messages of the present context; nil for no calls
-	Report    func(ArchiveResult)     // is called for each context when it is done; nil for no calls
-	Failed    func(error)             // is called for each context that failed, which then is no part of the error; nil for no calls
+	Progress  func(done, total int64) // is called with numbers of messages of the current context; it may be nil
+	Report    func(ArchiveResult)     // is called for each context when it is done; it may be nil
+	Failed    func(error)             // is called for each context that failed; if set, the returned error omits these failures
 }
 
-// ArchiveResult says what an operation did to the files of messages.
+// ArchiveResult says how an operation changed the files of messages.
 type ArchiveResult struct {
 	Context  uuid.UUID
 	Messages int64 // moved or rewritten
@@ -32,10 +32,11 @@ func archived(a engine.ArchiveResult) ArchiveResult {
 	return ArchiveResult{a.Context, a.Messages, a.Stayed, a.Before, a.After}
 }
 
-// Archive moves messages from their files into a compressed pack, one for each context. They are read, replaced, forked
-// and erased as before, also while Archive runs. Messages that were edited by hand stay files until a repair records
-// the edit. Payloads that no other context refers to go along. A context that cannot be archived is part of the error,
-// and the others follow. With All, a context without the branch has nothing to archive.
+// Archive moves messages from their files into a compressed pack, one for each context. They can be read, replaced,
+// forked and erased as before, also while Archive runs. Messages that were edited by hand stay in files until a repair
+// records the edit. Payloads that no other context refers to move into the pack too. The error includes each context
+// that could not be archived; the others are still processed. With All, a context without the branch has nothing to
+// archive.
 func (s *Store) Archive(ctx context.Context, o ArchiveOptions) ([]ArchiveResult, error) {
 	ids := o.Contexts
 	if o.All {
@@ -53,9 +54,9 @@ func (c *Context) Unarchive(ctx context.Context, progress func(done, total int64
 	return archived(r), wrap(err)
 }
 
-// Externalise applies a text threshold, as of [WithTextThreshold], to the stored messages, those of removed branches
-// included. Messages that cannot be read, or that lack a payload that is needed, stay as they are. Interrupted, it
-// leaves each message in one form or the other; repeated, it continues. With dryRun it only counts.
+// Externalise applies a text threshold, like that of [WithTextThreshold], to the stored messages, including those of
+// removed branches. Messages that cannot be read, or that lack a required payload, stay as they are. If interrupted, it
+// leaves each message in one form or the other, and a second call continues. With dryRun it only counts.
 func (c *Context) Externalise(ctx context.Context, threshold int64, dryRun bool) (ArchiveResult, error) {
 	r, err := c.e.Externalise(ctx, threshold, dryRun)
 	return ArchiveResult{Context: c.ID(), Messages: r.Messages, Before: r.Before, After: r.After}, wrap(err)

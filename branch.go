@@ -14,8 +14,8 @@ import (
 // End is a position beyond every message.
 const End = math.MaxInt64
 
-// Branch is a branch of an open context, by its name. It keeps its meaning when the branch is rewound. After a rename
-// or a removal, operations fail with [ErrNotExist].
+// Branch is a branch of an open context, identified by its name. It stays valid when the branch is rewound. After a
+// rename or a removal, operations fail with [ErrNotExist].
 type Branch struct {
 	e *engine.Branch
 }
@@ -27,7 +27,7 @@ func newBranch(e *engine.Branch, err error) (*Branch, error) {
 	return &Branch{e}, nil
 }
 
-// BranchInfo describes a branch. The index alone has all of it.
+// BranchInfo describes a branch. All of it comes from the index.
 type BranchInfo struct {
 	Name     string
 	Line     uuid.UUID
@@ -35,10 +35,10 @@ type BranchInfo struct {
 	Parent   string          // the branch whose line this one was forked from, or the id of that line; empty for none
 	Base     int64           // number of inherited messages
 	From     string          // the earlier branch that shares the most messages with this one; empty for none
-	Shared   int64           // how many messages both begin with
+	Shared   int64           // number of messages that both begin with
 	Messages int64           // number of messages that the branch shows
 	Bytes    int64           // of the messages of its own line
-	Archived int64           // of these bytes, those in packs
+	Archived int64           // those of these bytes that are in packs
 	Extra    json.RawMessage // an object: members that this program does not know
 }
 
@@ -63,7 +63,7 @@ func (b *Branch) Len(ctx context.Context) (int64, error) {
 }
 
 // Messages yields the messages at the positions [from, to) in order, and reads ahead while the caller works. Positions
-// that do not exist yield nothing: Messages(ctx, 0, End) is the whole branch. A message that cannot be read comes with
+// that do not exist yield nothing: Messages(ctx, 0, End) is the whole branch. A message that cannot be read has
 // Unavailable set; an error ends the sequence.
 func (b *Branch) Messages(ctx context.Context, from, to int64) iter.Seq2[*Message, error] {
 	return each(b.e.Between(ctx, from, to), message)
@@ -87,17 +87,18 @@ func all(from []*loader.Message, err error) ([]*Message, error) {
 }
 
 // Message returns the message with an id, without a scan. It fails with [ErrNotExist] when the branch does not show it.
-// A message that cannot be read comes with Unavailable set.
+// A message that cannot be read has Unavailable set.
 func (b *Branch) Message(ctx context.Context, id uuid.UUID) (*Message, error) {
 	m, err := b.e.Message(ctx, id)
 	return message(m), wrap(err)
 }
 
-// Fork adds a branch that begins with the first n messages of this one, and with its system prompt. It copies nothing
-// and reads no message, and does not switch. It fails with [ErrInvalid], [ErrExist] or [ErrPosition].
+// Fork adds a branch that begins with the first n messages of this one, and has its system prompt. It copies nothing,
+// reads no message, and does not switch to the new branch. It fails with [ErrInvalid], [ErrExist] or [ErrPosition].
 func (b *Branch) Fork(ctx context.Context, name string, n int64) (*Branch, error) {
 	return newBranch(b.e.Fork(ctx, name, n))
 }
 
-// Rewind makes the branch show only its first n messages. The others stay for the branches that show them, and until they are collected.
+// Rewind makes the branch show only its first n messages. The others stay as long as other branches show them; the next
+// collection moves the rest to the trash.
 func (b *Branch) Rewind(ctx context.Context, n int64) error { return wrap(b.e.Rewind(ctx, n)) }

@@ -25,9 +25,9 @@ func newContext(e *engine.Context, err error) (*Context, error) {
 }
 
 // Close waits for running operations, folds if worthwhile, and releases the context. Later calls return [ErrClosed],
-// but for those that need no file, such as [Context.Metadata]; closing again does nothing. An iteration over messages
+// except those that need no file, such as [Context.Metadata]; closing again does nothing. An iteration over messages
 // ends with ErrClosed, so its body may close the context; a function given to [Context.Update] must not. Messages that
-// were read before keep their bodies, as far as their payloads are in blobs.
+// were read before keep their bodies, if their payloads are in blobs.
 func (c *Context) Close() error { return wrap(c.e.Close()) }
 
 // ID returns the id of the context.
@@ -72,8 +72,8 @@ func (c *Context) Update(ctx context.Context, f func(m *Metadata) error) error {
 	}))
 }
 
-// SystemPrompt returns the system prompt of a branch as it was given, nil when the branch has none. [Metadata] has a
-// reference in its place.
+// SystemPrompt returns the system prompt of a branch as it was given, or nil if the branch has none. [Metadata] has a
+// reference instead.
 func (c *Context) SystemPrompt(ctx context.Context, branch string) (json.RawMessage, error) {
 	prompt, err := c.e.SystemPrompt(ctx, branch)
 	return prompt, wrap(err)
@@ -82,11 +82,11 @@ func (c *Context) SystemPrompt(ctx context.Context, branch string) (json.RawMess
 // Active returns the active branch.
 func (c *Context) Active() *Branch { return &Branch{c.e.Active()} }
 
-// Branch returns the branch of a name. It fails with [ErrNotExist].
+// Branch returns the branch with a name. It fails with [ErrNotExist].
 func (c *Context) Branch(name string) (*Branch, error) { return newBranch(c.e.Branch(name)) }
 
 // Branches describes the branches in order of creation. From and Shared describe the tree of branches: two branches
-// have as many messages in common as the least Shared on the way from one to the other. Branches reads the index and no
+// have as many messages in common as the smallest Shared on the path between them. Branches reads the index, but no
 // message.
 func (c *Context) Branches(ctx context.Context) ([]BranchInfo, error) {
 	infos, err := c.e.Branches(ctx)
@@ -96,7 +96,8 @@ func (c *Context) Branches(ctx context.Context) ([]BranchInfo, error) {
 	return branchInfos(infos), nil
 }
 
-// NewBranch adds a branch without messages and without a system prompt. It does not switch. It fails with [ErrInvalid] or [ErrExist].
+// NewBranch adds a branch without messages and without a system prompt. It does not switch to the branch. It fails with
+// [ErrInvalid] or [ErrExist].
 func (c *Context) NewBranch(ctx context.Context, name string) (*Branch, error) {
 	return newBranch(c.e.NewBranch(ctx, name))
 }
@@ -106,19 +107,19 @@ func (c *Context) Switch(ctx context.Context, branch string) error {
 	return wrap(c.e.Switch(ctx, branch))
 }
 
-// RenameBranch gives a branch, and its folder, another name. It fails with [ErrNotExist], [ErrInvalid] or [ErrExist].
+// RenameBranch renames a branch and its folder. It fails with [ErrNotExist], [ErrInvalid] or [ErrExist].
 func (c *Context) RenameBranch(ctx context.Context, branch, to string) error {
 	return wrap(c.e.Rename(ctx, branch, to))
 }
 
-// RemoveBranch takes the name of a branch away. Its messages stay for the branches that show them, and until they are
-// collected. It fails with [ErrInvalid] for the active branch.
+// RemoveBranch removes a branch. Its messages stay as long as other branches show them; the next collection moves the
+// rest to the trash. RemoveBranch fails with [ErrInvalid] for the active branch.
 func (c *Context) RemoveBranch(ctx context.Context, branch string) error {
 	return wrap(c.e.Remove(ctx, branch))
 }
 
-// Fold writes what the journals hold into message files and index now, durably. The engine folds by itself when the
-// journals have grown enough. While another process folds the context, Fold does nothing.
+// Fold writes the contents of the journals into message files and the index now, durably. The engine folds
+// automatically when the journals have grown enough. While another process folds the context, Fold does nothing.
 func (c *Context) Fold(ctx context.Context) error { return wrap(c.e.Fold(ctx)) }
 
 // Files yields the paths, relative to the store's folder, of every file that the context needs: a copy of these files
@@ -128,7 +129,7 @@ func (c *Context) Files(ctx context.Context) iter.Seq2[string, error] {
 }
 
 // BlobBytes returns the size of the blobs, in bytes on disk, that the context refers to; other contexts may share them.
-// It opens no blob, and only the messages that have payloads. References that were put into a file by hand do not
+// It opens no blob, and only the messages that have payloads. References that were added to a file by hand do not
 // count.
 func (c *Context) BlobBytes(ctx context.Context) (int64, error) {
 	n, err := c.e.BlobBytes(ctx)

@@ -8,7 +8,7 @@ import (
 	"github.com/google/uuid"
 )
 
-// Errors that callers tell apart with errors.Is. They come wrapped in an [*Error], which says where.
+// Errors that callers distinguish with errors.Is. Each is wrapped in an [*Error], which says where it occurred.
 var (
 	// ErrNoStore: the folder is not a store.
 	ErrNoStore = engine.ErrNoStore
@@ -16,11 +16,12 @@ var (
 	ErrFormat = engine.ErrFormat
 	// ErrNotExist: there is no such context, branch, message or trash item, or the folder of an open context was moved or removed.
 	ErrNotExist = engine.ErrNotExist
-	// ErrAmbiguous: a part of an id names several things; [Error].Matches lists them.
+	// ErrAmbiguous: a part of an id matches several ids; [Error].Matches lists them.
 	ErrAmbiguous = errors.New("ambiguous")
 	// ErrExist: the name or id is taken.
 	ErrExist = engine.ErrExist
-	// ErrInvalid: the name, id or message cannot be stored, or the operation does not apply, as when the active branch is to be removed.
+	// ErrInvalid: the name, id or message cannot be stored, or the operation does not apply, such as the removal of the
+	// active branch.
 	ErrInvalid = engine.ErrInvalid
 	// ErrConflict: a message with that id exists and has other content, or a migrated context differs from its original.
 	ErrConflict = engine.ErrConflict
@@ -34,11 +35,11 @@ var (
 	ErrReadOnly = engine.ErrReadOnly
 	// ErrClosed: this program closed the context. The operation did nothing.
 	ErrClosed = engine.ErrClosed
-	// ErrDamaged: what is stored is not what was committed; a repair mends what it can.
+	// ErrDamaged: the stored data is not what was committed; a repair restores what it can.
 	ErrDamaged = engine.ErrDamaged
 	// ErrErased: the message was erased.
 	ErrErased = engine.ErrErased
-	// ErrDurability: a sync failed. After a crash, what was being written may be there or not.
+	// ErrDurability: a sync failed. After a crash, the data that was being written may or may not be there.
 	ErrDurability = engine.ErrDurability
 	// ErrTooLarge: the message is above the limit of [WithMaxMessage] or [WithMemoryLimit], or its payloads are above 1 GiB.
 	ErrTooLarge = engine.ErrTooLarge
@@ -63,7 +64,7 @@ func (e *Error) Error() string {
 // Unwrap returns the cause.
 func (e *Error) Unwrap() error { return e.Err }
 
-// sentinels maps errors that only the engine tells apart.
+// sentinels maps errors that only the engine distinguishes.
 var sentinels = []struct{ below, here error }{
 	{engine.ErrStoreFile, ErrDamaged},
 	{engine.ErrGone, ErrNotExist},

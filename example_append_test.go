@@ -15,7 +15,7 @@ import (
 )
 
 // say appends a message under an id that the program chose before the first attempt. A retry makes no second message, even after a restart,
-// when the program kept the id.
+// if the program kept the id.
 func say(ctx context.Context, b *ctxdir.Branch, id uuid.UUID, body json.RawMessage) (ctxdir.AppendResult, error) {
 	var at ctxdir.AppendResult
 	var err error

@@ -10,7 +10,7 @@ import (
 	"github.com/google/uuid"
 )
 
-// regenerate gives the last message a second version: on a branch that shows everything before it.
+// regenerate adds a second version of the last message, on a new branch that shows everything before it.
 func regenerate(ctx context.Context, c *ctxdir.Context, name string, body json.RawMessage) (*ctxdir.Branch, error) {
 	b := c.Active()
 	n, err := b.Len(ctx)
@@ -47,7 +47,7 @@ func ExampleBranch_Fork() {
 	// second try
 }
 
-// checkpoint names a moment of a conversation. Nothing that is done to the branch later changes it.
+// checkpoint names a moment of a conversation. Later changes to the branch do not affect it.
 func checkpoint(ctx context.Context, b *ctxdir.Branch, name string, last uuid.UUID) error {
 	m, err := b.Message(ctx, last)
 	if err != nil {
@@ -73,7 +73,7 @@ func ExampleContext_Branches() {
 	// before the answer: 1 messages, 1 of them inherited from "main"
 }
 
-// undo takes the newest messages from a branch. Other branches that show them keep them; the next collection moves the rest to the trash.
+// undo removes the newest messages from a branch. Other branches that show them keep them; the next collection moves the rest to the trash.
 func undo(ctx context.Context, b *ctxdir.Branch, messages int64) error {
 	n, err := b.Len(ctx)
 	if err != nil {

@@ -12,7 +12,7 @@ import (
 	"github.com/google/uuid"
 )
 
-// mend repairs a context, and returns how many things it could not restore.
+// mend repairs a context, and returns how many findings it could not mend.
 func mend(ctx context.Context, s *ctxdir.Store, id uuid.UUID) (left int, err error) {
 	mended, err := s.Repair(ctx, ctxdir.CheckOptions{
 		Contexts: []uuid.UUID{id},

@@ -11,7 +11,7 @@ import (
 	"github.com/google/uuid"
 )
 
-// news returns the messages that any process appended behind a position.
+// news returns the messages that any process appended from a position on.
 func news(ctx context.Context, c *ctxdir.Context, seen int64) ([]*ctxdir.Message, error) {
 	if err := c.Refresh(ctx); err != nil {
 		return nil, err
@@ -73,7 +73,7 @@ func advice(err error) string {
 	case errors.Is(err, ctxdir.ErrConflict):
 		return "the id is taken: use another one"
 	case errors.Is(err, ctxdir.ErrNotExist):
-		return "it was removed: open something else, or look into the trash"
+		return "it was removed: open something else, or look in the trash"
 	case errors.Is(err, ctxdir.ErrDamaged):
 		return "repair the context"
 	case errors.Is(err, ctxdir.ErrFormat):
@@ -98,7 +98,7 @@ func ExampleError() {
 	var where *ctxdir.Error
 	fmt.Println(errors.As(err, &where) && where.Context == c.ID(), where.Branch)
 	// Output:
-	// it was removed: open something else, or look into the trash
+	// it was removed: open something else, or look in the trash
 	// another writer was faster: refresh, read what is new, decide again
 	// report it: append failed
 	// true main

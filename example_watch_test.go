@@ -17,7 +17,7 @@ func follow(ctx context.Context, c *ctxdir.Context, from uint64, show func(ctxdi
 	defer w.Close()
 	for e, err := range w.Events(ctx) {
 		if err != nil {
-			return from, err // the watcher could go on; this program looks at the context first
+			return from, err // the watcher could continue; this program looks at the context first
 		}
 		more := show(e)
 		if e.Seq > 0 && !e.More {

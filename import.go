@@ -7,11 +7,11 @@ import (
 	"github.com/ctxdir/ctxdir/importer"
 )
 
-// Importer returns the store in the form that package importer takes: importer.Import(ctx, s.Importer(), path, …)
-// stores what another tool kept.
+// Importer returns the store in the form that package importer requires: importer.Import(ctx, s.Importer(), path, …)
+// stores the histories of another tool.
 func (s *Store) Importer() importer.Store { return importStore{s.e.Importer()} }
 
-// importStore makes the errors of the engine those of this package.
+// importStore converts the errors of the engine to those of this package.
 type importStore struct{ importer.Store }
 
 func (i importStore) Open(ctx context.Context, info importer.Info) (importer.Conversation, error) {

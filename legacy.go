@@ -8,12 +8,12 @@ import (
 	"github.com/google/uuid"
 )
 
-// LegacyOptions change a migration or its rollback.
+// LegacyOptions configures a migration or its rollback.
 type LegacyOptions struct {
 	DryRun   bool                    // of a migration: validate, and change nothing
 	To       string                  // of a rollback: the path of the legacy file to be written
 	Force    bool                    // of a rollback: leave out messages that cannot be read, and ignore what changed since the migration
-	Progress func(done, total int64) // is called with bytes read or messages written; nil for no calls
+	Progress func(done, total int64) // is called with bytes read or messages written; it may be nil
 }
 
 // LegacyResult describes a migration or its rollback.
@@ -26,16 +26,17 @@ type LegacyResult struct {
 	Missing  int64 // messages that could not be read and are not in the legacy file
 	Bytes    int64 // of the legacy files
 	Again    bool  // the context had been migrated before, and only the legacy file was renamed
-	Trashed  Item  // the context, when the legacy file took its place
+	Trashed  Item  // the context, if a rollback moved it to the trash
 }
 
-// Migrate makes a context of a legacy file, or of the folder of a split one. It compares what the context would give
-// back with the original before the context gets its place; then the legacy file gets the suffix .old. A legacy file
-// ID.json in the store becomes the context ID; others have their id in them. Interrupted, it can be repeated.
+// Migrate converts a legacy file, or the folder of a split one, to a context. It converts the context back, and
+// compares the result with the original, before it moves the context to its path. Then it adds the suffix .old to the
+// legacy file. A legacy file ID.json in the store becomes the context ID; others contain their id. If interrupted, a
+// second call continues.
 //
 // Migrate fails with [ErrInvalid] for a path that is no legacy context, with [ErrDamaged] when the file cannot be read
 // to its end, with [ErrTooLarge], with [ErrConflict] when the context would differ ([Error].Differs says how), and with
-// [ErrExist] when another context has the id. Then nothing changed.
+// [ErrExist] when another context has the id. In all of these cases, nothing changes.
 func (s *Store) Migrate(ctx context.Context, path string, o LegacyOptions) (LegacyResult, error) {
 	m, err := migrate.Convert(ctx, s.e, path, migrate.Options{DryRun: o.DryRun, Progress: o.Progress})
 	return LegacyResult{
@@ -44,8 +45,8 @@ func (s *Store) Migrate(ctx context.Context, path string, o LegacyOptions) (Lega
 }
 
 // Rollback writes a context to a legacy file at o.To, which must not exist, with the branches and messages that came
-// since the migration. Without o.To it puts the legacy file that the context came from back in its place, and moves the
-// context to the trash; it fails with [ErrConflict] when the context changed since the migration, unless o.Force is
+// since the migration. Without o.To it restores the legacy file that the context came from to its path, and moves the
+// context to the trash; it then fails with [ErrConflict] if the context changed since the migration, unless o.Force is
 // set.
 func (s *Store) Rollback(ctx context.Context, id uuid.UUID, o LegacyOptions) (LegacyResult, error) {
 	r, err := s.rollback(ctx, id, o.To, migrate.RollbackOptions{Force: o.Force, Progress: o.Progress})

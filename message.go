@@ -19,16 +19,16 @@ type Message struct {
 	Line      uuid.UUID // the line that owns the message
 	Role      string
 	Type      string
-	CreatedAt time.Time       // the message's own time, zero when it has none
+	CreatedAt time.Time       // the message's own time; zero if it has none
 	StoredAt  time.Time       // when this version was committed
-	OriginID  string          // the id that the message had elsewhere, where that is not ID
-	Source    json.RawMessage // how it came in, from an importer
+	OriginID  string          // the id that the message had elsewhere, if it is not ID
+	Source    json.RawMessage // the origin of the message, from an importer
 	Stored    json.RawMessage // the framework's object, with references in place of payloads; Body has the payloads
 
 	// Edited says that the file was changed by hand since the commit.
 	Edited bool
-	// Unavailable says why the message cannot be read. ID, Position and Line are set all the same, as far as they are
-	// known. It wraps [ErrDamaged], [ErrErased], [ErrTooLarge] or an error of the file system.
+	// Unavailable says why the message cannot be read. ID, Position and Line are still set, as far as they are known. It
+	// wraps [ErrDamaged], [ErrErased], [ErrTooLarge] or an error of the file system.
 	Unavailable error
 
 	from *loader.Message
@@ -66,15 +66,15 @@ func messages(from []*loader.Message) []*Message {
 	return all
 }
 
-// Payload is a piece of a message that lies in a blob; a reference stands for it in [Message].Stored.
+// Payload is a part of a message that is stored in a blob; [Message].Stored has a reference to it.
 type Payload struct {
-	Pointer   string // the RFC 6901 pointer to it in the message; empty when longer than 1 KiB
+	Pointer   string // the RFC 6901 pointer to it in the message; empty if longer than 1 KiB
 	SHA256    string // of the payload, in hexadecimal digits
 	Size      int64  // in bytes
-	Binary    bool   // base64 of it stands in the body
-	MediaType string // of a binary payload, where it is known
-	Prefix    string // what stands before the base64, as in data:image/png;base64,
-	Problem   string // why nobody can resolve the reference; empty for a valid one
+	Binary    bool   // the body has its base64
+	MediaType string // of a binary payload, if it is known
+	Prefix    string // the text before the base64, such as data:image/png;base64,
+	Problem   string // why the reference cannot be resolved; empty for a valid one
 
 	ref blob.Ref
 }
@@ -96,8 +96,8 @@ func (m *Message) Payloads() ([]Payload, error) {
 // Open returns a payload of the message as a stream, and its size in bytes. The reader verifies the content at its end.
 func (m *Message) Open(p Payload) (io.ReadCloser, int64, error) { return m.from.Open(p.ref) }
 
-// Body returns the framework's object, byte for byte, with every payload in its place. When a payload cannot be read,
-// the body has the reference in its place, and the error joins an [*Error] for each, with its pointer as Path. An
+// Body returns the framework's object, byte for byte, with every payload in its place. If a payload cannot be read, the
+// body has the reference instead, and the error joins an [*Error] for each such payload, with its pointer as Path. An
 // unavailable message has no body; the error says why.
 func (m *Message) Body(ctx context.Context) (json.RawMessage, error) {
 	body, err := m.from.Body(ctx)
@@ -110,15 +110,15 @@ func (m *Message) WriteBody(ctx context.Context, w io.Writer) error {
 	return m.wrap(m.from.WriteBody(ctx, w))
 }
 
-// Texts is Body for display: references to binary payloads stay, and say size and media type. Texts makes sure that the
-// blobs of these are there and reads none of them. Do not store the result: a framework may have an object that looks
-// like a reference.
+// Texts is Body for display: references to binary payloads stay, with size and media type. Texts verifies that the
+// blobs of these payloads exist, but does not read them. Do not store the result: a framework may have an object that
+// looks like a reference.
 func (m *Message) Texts(ctx context.Context) (json.RawMessage, error) {
 	texts, err := m.from.Texts(ctx)
 	return texts, m.wrap(err)
 }
 
-// wrap makes an [*Error] of each payload that cannot be read.
+// wrap returns an [*Error] for each payload that cannot be read.
 func (m *Message) wrap(err error) error {
 	if err == nil {
 		return nil

@@ -10,7 +10,7 @@ import (
 	"github.com/google/uuid"
 )
 
-// Metadata is everything about a context but its messages: the content of metadata.json.
+// Metadata is all data of a context except its messages: the content of metadata.json.
 type Metadata struct {
 	ID           uuid.UUID
 	ParentID     uuid.UUID // the context that this one came from, or uuid.Nil
@@ -26,7 +26,7 @@ type Metadata struct {
 	Raw          json.RawMessage // the object in metadata.json, for display; ignored by Create and Update
 	Problem      error           // why metadata.json cannot be read; then this is the journal's copy of it. Ignored by Create and Update
 
-	from *ctxfolder.Metadata // what the engine has; the lines are its affair
+	from *ctxfolder.Metadata // the engine's object, which also has the lines
 }
 
 // BranchMetadata is what metadata.json says about a branch.
@@ -63,7 +63,7 @@ func raw(o ctxfolder.Object) json.RawMessage {
 	return compact.Bytes()
 }
 
-// parse is the way back from raw.
+// parse is the reverse of raw.
 func parse(what string, b json.RawMessage) (o ctxfolder.Object, err error) {
 	if len(b) == 0 {
 		return o, nil
@@ -74,7 +74,7 @@ func parse(what string, b json.RawMessage) (o ctxfolder.Object, err error) {
 	return o, nil
 }
 
-// engine returns the metadata as the engine has it. Lines, and what else callers cannot change, stay as they are.
+// engine returns the metadata as the engine has it. Lines, and other data that callers cannot change, stay as they are.
 func (m *Metadata) engine() (*ctxfolder.Metadata, error) {
 	e := &ctxfolder.Metadata{}
 	if m.from != nil {

@@ -30,8 +30,8 @@ func WithPool(bytes int64) Option { return option(engine.WithPool(bytes)) }
 
 // WithMemoryLimit bounds the memory that one call may take for data that is compressed on disk, in bytes: a small file
 // can claim gigabytes. The default is 256 MiB. The limit counts bodies, texts, payloads and archived messages; while
-// the engine assembles a body, the call may take twice the limit. What does not fit fails with [ErrTooLarge].
-// [Message.WriteBody], [Message.Open] and [Branch.Messages] stream, and read it all the same.
+// the engine assembles a body, the call may take twice the limit. A larger read fails with [ErrTooLarge].
+// [Message.WriteBody], [Message.Open] and [Branch.Messages] stream, and can read such data.
 func WithMemoryLimit(bytes int64) Option { return option(engine.WithMemoryLimit(bytes)) }
 
 // WithLockTimeout bounds the wait for another process. The default is 10 seconds.
@@ -45,16 +45,16 @@ func WithMaxMessage(bytes int64) Option { return option(engine.WithMaxMessage(by
 func WithFoldBytes(bytes int64) Option { return option(engine.WithFoldBytes(bytes)) }
 
 // WithTextThreshold sets the length of a text in a message, in bytes, from which on it moves to a blob: 0 moves every
-// string, a negative number none. The default is 16 KiB; docs/DESIGN.md has the figures behind it. Binary data (base64)
+// string, a negative number none. The default is 16 KiB; docs/DESIGN.md has the measurements. Binary data (base64)
 // moves whatever its length. [Init] writes the threshold into the settings of a new store; with [Open] it counts for
 // this handle.
 func WithTextThreshold(bytes int64) Option { return option(engine.WithTextThreshold(bytes)) }
 
-// WithoutMigration shows a legacy context that lies in the store as it is. By default [Store.Context] migrates it.
+// WithoutMigration shows a legacy context in the store as it is. By default [Store.Context] migrates it.
 func WithoutMigration() Option {
 	return option(engine.OpenLegacy(migrate.View))
 }
 
-// WithReadOnly opens the store for reading: nothing in it changes. What the view of a legacy context needs then lies in
-// the system's temporary folder.
+// WithReadOnly opens the store for reading: nothing in it changes. The files that a view of a legacy context needs are
+// then in the system's temporary folder.
 func WithReadOnly() Option { return option(engine.ReadOnly()) }

@@ -12,14 +12,14 @@
 //
 // A line is an append-only sequence of messages. A branch is a name that points at a line. A fork begins a new line at
 // a position of another line and copies nothing. No operation on one branch changes what another branch shows, and none
-// destroys a message: what no branch shows moves to the trash and stays there for a grace period.
+// destroys a message: messages that no branch shows move to the trash and stay there for a grace period.
 //
 // When an append returns, the message is durable: one fdatasync of the context's journal has covered it. Several
 // processes may append to one context at the same time. Readers take no lock. A reader may see a message shortly before
 // it is durable.
 //
-// The format on disk is described in docs/FORMAT.md; the promises, and how the engine keeps them, in docs/DESIGN.md.
-// This package is the only one with a compatibility promise.
+// docs/FORMAT.md describes the format on disk, and docs/DESIGN.md the promises and how the engine keeps them. This
+// package is the only one with a compatibility promise.
 package ctxdir
 
 import (
@@ -37,7 +37,7 @@ type Store struct {
 	e *engine.Store
 }
 
-// Init makes dir a store, with its missing parent folders, unless it is a store already, and opens it.
+// Init opens the store in dir. If there is none, it creates the store, and missing parent folders.
 func Init(dir string, opts ...Option) (*Store, error) {
 	e, err := engine.Init(dir, engineOptions(opts)...)
 	return newStore(e, err)
@@ -66,8 +66,8 @@ func (s *Store) Close() error { return wrap(s.e.Close()) }
 type StoreInfo struct {
 	ID            uuid.UUID
 	Path          string    // the folder that the store was opened with
-	TextThreshold int64     // the length of a text, in bytes, from which on it moves to a blob
-	LastCollected time.Time // zero when the store does not know
+	TextThreshold int64     // the length, in bytes, from which on texts move to blobs
+	LastCollected time.Time // zero if it is unknown
 	Problem       error     // why ctxdir.json cannot be used; see [RepairStore]
 }
 
@@ -76,9 +76,9 @@ func (s *Store) Info() StoreInfo {
 	return StoreInfo{s.e.ID(), s.e.Path(), s.e.TextThreshold(), trash.LastCollection(s.e), wrap(s.e.Problem())}
 }
 
-// Create makes a context. Every field of m may be zero: the context then has a new id (UUIDv7) and a branch "main",
+// Create creates a context. Every field of m may be zero: the context then has a new id (UUIDv7) and a branch "main",
 // which takes the system prompt and the further members of m.Branches[0], if there is one. Create fails with [ErrExist]
-// when the id is taken. A creation that fails leaves nothing that the next Open does not sweep.
+// when the id is taken. If Create fails, the next Open removes whatever it left.
 func (s *Store) Create(ctx context.Context, m Metadata) (*Context, error) {
 	e, err := m.engine()
 	if err != nil {
@@ -88,12 +88,12 @@ func (s *Store) Create(ctx context.Context, m Metadata) (*Context, error) {
 }
 
 // Context opens a context. It reads metadata.json and nothing else, so its cost does not depend on the length of the
-// conversation. It fails with [ErrNotExist]. When metadata.json is damaged, the journal's copy serves, and
+// conversation. It fails with [ErrNotExist]. When metadata.json is damaged, Context uses the journal's copy, and
 // [Summary].Problem says so.
 //
-// A legacy context that lies in the store under that id is migrated first, as by [Store.Migrate]. With
-// [WithoutMigration], or in a store that is open for reading, it is shown as it is and cannot be written to;
-// [Summary].Legacy names its format.
+// If the store has a legacy context with that id, Context migrates it first, like [Store.Migrate]. With
+// [WithoutMigration], or in a store that is open for reading, the legacy context is shown as it is and cannot be
+// written to; [Summary].Legacy names its format.
 func (s *Store) Context(ctx context.Context, id uuid.UUID) (*Context, error) {
 	return newContext(s.e.Context(ctx, id))
 }
@@ -124,13 +124,13 @@ type Summary struct {
 	CreatedAt    time.Time
 	UpdatedAt    time.Time
 	Legacy       string // the format of a legacy context, "legacy" or "legacy-split"; empty for a context of this format
-	Sequence     uint64 // the newest commit that the summary shows, where [Context.Summary] knows it
+	Sequence     uint64 // the newest commit that the summary shows, if [Context.Summary] knows it
 	Problem      error  // why the context, or a part of it, cannot be used; the other fields hold what is known
 }
 
 // List yields every context in the store in no particular order, legacy contexts too. A damaged context is a row with
-// its Problem; an error says that the store's own folder cannot be read. The store keeps what earlier lists read in
-// summaries.jsonl, a cache.
+// its Problem; an error means that the store's own folder cannot be read. The file summaries.jsonl is a cache for
+// lists.
 func (s *Store) List(ctx context.Context) iter.Seq2[Summary, error] {
 	return each(s.e.List(ctx), summary)
 }

@@ -10,7 +10,7 @@ import (
 	"github.com/google/uuid"
 )
 
-// Kinds of events: what an event is about.
+// Kinds of events: the subject of an event.
 const (
 	EventContext  = "context"
 	EventBranch   = "branch"
@@ -19,7 +19,7 @@ const (
 	EventResync   = "resync" // the journals do not reach back; the event describes the present state, and later events continue from it
 )
 
-// Event is something that happened in a store.
+// Event is a change in a store.
 type Event struct {
 	Kind string // [EventContext], [EventBranch], [EventMessage], [EventMetadata] or [EventResync]
 	// Op says what happened: to a context "created", also by a restore, "migrated" or "removed"; to a branch "created",
@@ -27,14 +27,14 @@ type Event struct {
 	// "edited" (by hand; best effort); to the metadata "changed".
 	Op      string
 	Context uuid.UUID
-	// Seq is the number of the commit in its context: pass it to [Context.Watch] to continue behind it. It is 0 for what
-	// is no commit: contexts that come and go, and edits by hand.
+	// Seq is the number of the commit in its context: pass it to [Context.Watch] to continue after it. It is 0 for events
+	// without a commit: contexts that are created or removed, and edits by hand.
 	Seq uint64
-	// More says that another event of the same commit follows. Do not continue behind Seq before that.
+	// More says that another event of the same commit follows. Do not continue after Seq before that event.
 	More bool
 	At   time.Time // of the commit, as far as known
 
-	Branch   string       // of events of branches; of a message, the first branch that shows it, empty when none does
+	Branch   string       // of events of branches; of a message, the first branch that shows it, empty if none does
 	Was      string       // the former name of a renamed branch
 	Message  *Message     // of events of messages
 	Metadata *Metadata    // after the event; nil for a removed context
@@ -43,25 +43,25 @@ type Event struct {
 }
 
 // Watcher yields every commit of any process exactly once, the commits of a context in order. It reads the journals;
-// hints of the file system only say when, and without them it looks every 0.2 seconds. It keeps no queue: a slow reader
-// costs no memory, and one that falls behind the journals gets an [EventResync]. A commit may be yielded shortly before
-// it is durable.
+// hints of the file system only say when to read, and without them it reads every 0.2 seconds. It keeps no queue: a
+// slow reader costs no memory. If a reader is so slow that the journals no longer reach back, it gets an [EventResync].
+// A commit may be yielded shortly before it is durable.
 type Watcher struct {
-	// Polling says why the watcher looks every so often: the system watches no folders, or its limits are reached. It is
-	// nil while the system watches. A polling watcher yields no edits by hand.
+	// Polling says why the watcher polls: the system does not watch folders, or its limits are reached. It is nil while
+	// the system watches. A polling watcher yields no edits by hand.
 	Polling error
 
 	e *follow.Watcher
 }
 
-// Watch follows a context behind the commit of number from: it yields what was committed since, then what is being
-// committed. [Summary].Sequence is the commit that a handle shows. ctx bounds the beginning only; Close releases the
-// watcher.
+// Watch follows a context after the commit with the number from: it yields the commits since then, and then new commits
+// as they happen. [Summary].Sequence is the commit that a handle shows. ctx bounds only the call of Watch; Close
+// releases the watcher.
 func (c *Context) Watch(ctx context.Context, from uint64) (*Watcher, error) {
 	return newWatcher(follow.WatchContext(ctx, c.e, from))
 }
 
-// Watch follows every context of the store from now on, and the contexts that come and go.
+// Watch follows every context of the store from now on, and the creation and removal of contexts.
 func (s *Store) Watch(ctx context.Context) (*Watcher, error) {
 	return newWatcher(follow.Watch(ctx, s.e))
 }
@@ -77,7 +77,7 @@ func newWatcher(e *follow.Watcher, err error) (*Watcher, error) {
 func (w *Watcher) Close() error { return wrap(w.e.Close()) }
 
 // Events yields what happens until ctx ends or the watcher is closed. An error concerns one context and does not end
-// the iteration: it is yielded once, and the watcher looks at that context again.
+// the iteration: it is yielded once, and the watcher tries that context again.
 func (w *Watcher) Events(ctx context.Context) iter.Seq2[Event, error] {
 	return each(w.e.Events(ctx), event)
 }
