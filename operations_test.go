@@ -241,7 +241,7 @@ func TestErrorsOfParts(t *testing.T) {
 			_, err := s.Rollback(ctx, ids[0], ctxdir.LegacyOptions{})
 			return err
 		}, ctxdir.ErrInvalid},
-		"a branch":  {func(ctx context.Context) error { return c.RemoveBranch(ctx, "main") }, ctxdir.ErrDamaged},
+		"a branch":  {func(ctx context.Context) error { return c.RemoveBranch(ctx, "none") }, ctxdir.ErrNotExist},
 		"an item":   {func(ctx context.Context) error { _, err := s.ResolveItem(ctx, "0123456789ab"); return err }, ctxdir.ErrNotExist},
 		"a context": {func(context.Context) error { _, err := s.Resolve("ffff"); return err }, ctxdir.ErrNotExist},
 	} {

@@ -87,9 +87,9 @@ func (s *Store) Create(ctx context.Context, m Metadata) (*Context, error) {
 	return newContext(s.e.Create(ctx, *e))
 }
 
-// Context opens a context. It reads metadata.json and nothing else, so its cost does not depend on the length of the
-// conversation. It fails with [ErrNotExist]. When metadata.json is damaged, Context uses the journal's copy, and
-// [Summary].Problem says so.
+// Context opens a context. It reads metadata.json, index.json and the journal since the last fold, so its cost does not
+// depend on the length of the conversation. It fails with [ErrNotExist]. When metadata.json is damaged, Context uses the
+// committed metadata, and [Summary].Problem says so.
 //
 // If the store has a legacy context with that id, Context migrates it first, like [Store.Migrate]. With
 // [WithoutMigration], or in a store that is open for reading, the legacy context is shown as it is and cannot be

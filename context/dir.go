@@ -11,6 +11,7 @@ import (
 	"slices"
 	"sync"
 	"syscall"
+	"time"
 
 	"github.com/ctxdir/ctxdir/internal/held"
 	"github.com/ctxdir/ctxdir/internal/vfs"
@@ -145,47 +146,58 @@ func (d *Dir) ReadMetadata() (*Metadata, Stamp, error) {
 	return m, Stamp{info}, nil
 }
 
-// FoldersOf returns the folders that may hold the files of a line, according to metadata.json: one folder, or during a
-// rename the old one and the new one. It returns none where metadata.json cannot be read.
-func (d *Dir) FoldersOf(line uuid.UUID) []string {
-	m, _, err := d.ReadMetadata()
-	if err != nil {
-		return nil
-	}
-	ln, ok := m.Line(line)
-	switch {
-	case !ok:
-		return nil
-	case m.Renaming != nil && m.Renaming.To == ln.Folder:
-		return []string{m.Renaming.From, ln.Folder}
-	}
-	return []string{ln.Folder}
-}
-
 // Assume sets the metadata to use while metadata.json and every copy of it are unusable.
 func (d *Dir) Assume(m *Metadata) { d.assumed = m }
 
-// UsableMetadata returns metadata.json, or else the copy, or else the assumed metadata.
-func (d *Dir) UsableMetadata(copied json.RawMessage) (*Metadata, error) {
-	m, _, err := d.ReadMetadata()
-	if err == nil {
-		return m, nil
+// EffectiveMetadata returns what counts of the committed metadata, nil for none, and metadata.json. Without either it
+// returns the assumed metadata. See [Reconcile]; the error of an unusable metadata.json comes with ProjectionUnusable.
+func (d *Dir) EffectiveMetadata(committed *Metadata, base func(revision int64) *Metadata) (*Metadata, Projection, Stamp, error) {
+	file, stamp, err := d.ReadMetadata()
+	switch {
+	case err == nil:
+		m, is := Reconcile(committed, file, base)
+		return m, is, stamp, nil
+	case errors.Is(err, ErrVersion):
+		return nil, ProjectionUnusable, stamp, err
+	case committed != nil:
+		return committed, ProjectionUnusable, stamp, err
+	case d.assumed != nil:
+		return d.assumed, ProjectionUnusable, stamp, err
 	}
-	if copied != nil {
-		if m, cerr := ParseMetadata(copied); cerr == nil {
-			return m, nil
-		}
-	}
-	if d.assumed != nil {
-		return d.assumed, nil
-	}
-	return nil, err
+	return nil, ProjectionUnusable, stamp, err
 }
 
-// WriteMetadata replaces metadata.json, durably. The caller holds the lock.
+// ProjectMetadata replaces metadata.json by committed metadata. It syncs nothing.
 //
-// Crash order: the rename replaces one whole file by another. The rename is durable only after the folder's fsync,
-// which is the commit.
+// Crash order: the journal has the metadata, durably. A crash leaves the old file, the new one, or a torn one, whose check
+// does not match.
+func (d *Dir) ProjectMetadata(m *Metadata) (Stamp, error) {
+	b, err := m.Encode()
+	if err != nil {
+		return Stamp{}, err
+	}
+	if err := d.MakeWay(MetadataFile); err != nil {
+		return Stamp{}, err
+	}
+	tmp := "." + MetadataFile + ".tmp"
+	if err := d.FS.Remove(tmp); err != nil && !errors.Is(err, fs.ErrNotExist) {
+		return Stamp{}, err
+	}
+	err = vfs.CreateFile(d.FS, tmp, b, time.Now())
+	if err == nil {
+		err = d.FS.Rename(tmp, MetadataFile)
+	}
+	if err != nil {
+		_ = d.FS.Remove(tmp)
+		return Stamp{}, err
+	}
+	return d.MetadataStamp(), nil
+}
+
+// WriteMetadata is [Dir.ProjectMetadata], durably: no older file comes back. It is for replacing an edited file, which
+// would count as an edit again, and for metadata that no journal has. The caller holds the lock.
+//
+// Crash order: the rename replaces one whole file by another. The rename is durable only after the folder's fsync.
 func (d *Dir) WriteMetadata(m *Metadata) (Stamp, error) {
 	if err := m.validate(); err != nil {
 		return Stamp{}, fmt.Errorf("%w: refused to write invalid metadata: %w", ErrMetadata, err)
@@ -273,3 +285,15 @@ func stage(store vfs.FS, staged string, m *Metadata, begin Begin) error {
 
 // RawMetadata encodes metadata for a journal.
 func RawMetadata(m *Metadata) json.RawMessage { return mustMarshal(m) }
+
+// CommittableMetadata is RawMetadata, after checks that readers could use it.
+func CommittableMetadata(m *Metadata) (json.RawMessage, error) {
+	if err := m.validate(); err != nil {
+		return nil, fmt.Errorf("%w: refused to write invalid metadata: %w", ErrMetadata, err)
+	}
+	raw := RawMetadata(m)
+	if len(raw) > MaxMetadata/2 { // metadata.json has indentation
+		return nil, fmt.Errorf("%w: %d bytes, more than %d", ErrMetadata, len(raw), MaxMetadata/2)
+	}
+	return raw, nil
+}

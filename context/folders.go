@@ -153,12 +153,9 @@ func (d *Dir) renamedFrom(folder string) (string, bool) {
 	return "", false
 }
 
-// FinishRenaming completes the rename of a branch folder, durably. The caller holds the context's lock and then writes
-// metadata.json.
-//
-// Crash order: metadata.json names both folders until the rename is durable. Meanwhile a reader finds the files under
-// either name.
-func (d *Dir) FinishRenaming(r Renaming) error {
+// MoveRenamed gives a branch folder its new name, unless that was done. The caller holds the context's lock. It syncs
+// nothing: the metadata names both folders until [Dir.FinishRenaming], and a reader finds the files under either name.
+func (d *Dir) MoveRenamed(r Renaming) error {
 	from, to := Messages+"/"+r.From, Messages+"/"+r.To
 	_, err := d.FS.Lstat(from)
 	if err == nil {
@@ -166,7 +163,15 @@ func (d *Dir) FinishRenaming(r Renaming) error {
 			err = d.mergeFolder(r.From, r.To)
 		}
 	}
-	if err != nil && !errors.Is(err, fs.ErrNotExist) {
+	if errors.Is(err, fs.ErrNotExist) {
+		return nil
+	}
+	return err
+}
+
+// FinishRenaming is [Dir.MoveRenamed], durably. The metadata need not name the old folder any more.
+func (d *Dir) FinishRenaming(r Renaming) error {
+	if err := d.MoveRenamed(r); err != nil {
 		return err
 	}
 	// The sync is needed even if another process renamed the folder: a crash may have followed, or its sync may have

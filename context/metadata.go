@@ -8,12 +8,14 @@ import (
 	"strings"
 	"time"
 
+	"github.com/cespare/xxhash/v2"
 	"github.com/ctxdir/ctxdir/message"
 	"github.com/google/uuid"
 )
 
 const (
-	metadataVersion = "context/1"
+	metadataVersion = "context/2"
+	metadataBefore  = "context/1"
 	// MaxMetadata bounds metadata.json, in bytes.
 	MaxMetadata = 64 << 20
 )
@@ -34,6 +36,9 @@ type Metadata struct {
 	CreatedAt    time.Time
 	UpdatedAt    time.Time
 	Extra        Object // unknown members
+
+	before bool // read from a context/1
+	check  bool // read from a metadata.json as the engine wrote it
 }
 
 // Branch is a name that points at a line.
@@ -138,7 +143,9 @@ func (m *Metadata) MarshalJSON() ([]byte, error) {
 	o.Set("created_at", mustMarshal(m.CreatedAt.UTC()))
 	o.Set("updated_at", mustMarshal(m.UpdatedAt.UTC()))
 	for _, x := range m.Extra.members {
-		o.Set(x.Key, x.Value)
+		if x.Key != checkMember {
+			o.Set(x.Key, x.Value)
+		}
 	}
 	return o.MarshalJSON()
 }
@@ -152,13 +159,17 @@ func ParseMetadata(b []byte) (*Metadata, error) {
 		return nil, fmt.Errorf("%w: %w", ErrMetadata, err)
 	}
 	var version string
-	if err := o.take("ctxdir", &version); err != nil || version != metadataVersion {
+	if err := o.take("ctxdir", &version); err != nil || version != metadataVersion && version != metadataBefore {
 		if kind, _, _ := strings.Cut(version, "/"); kind != "context" {
 			return nil, fmt.Errorf("%w: %q is not a format version", ErrMetadata, version)
 		}
 		return nil, fmt.Errorf("%w: metadata.json is %q, wanted %q", ErrVersion, version, metadataVersion)
 	}
-	m := &Metadata{}
+	m := &Metadata{before: version == metadataBefore}
+	if sum := o.Get(checkMember); !m.before && sum != nil {
+		o.Set(checkMember, nil)
+		m.check = string(sum) == checkOf(b[:max(bytes.LastIndex(b, []byte(`"`+checkMember+`"`)), 0)])
+	}
 	var branches []Object
 	for _, f := range []struct {
 		key  string
@@ -281,6 +292,12 @@ func cycle(lines map[uuid.UUID]*Line) (uuid.UUID, bool) {
 	return uuid.Nil, false
 }
 
+// checkMember is the last member of metadata.json: the checksum of everything before it. A person who edits the file
+// leaves it wrong, which is how the engine notices.
+const checkMember = "check"
+
+func checkOf(b []byte) string { return fmt.Sprintf("\"%016x\"", xxhash.Sum64(b)) }
+
 // Encode returns the bytes of metadata.json, indented for people.
 func (m *Metadata) Encode() ([]byte, error) {
 	raw, err := m.MarshalJSON()
@@ -291,7 +308,10 @@ func (m *Metadata) Encode() ([]byte, error) {
 	if err := json.Indent(&b, raw, "", "  "); err != nil {
 		return nil, fmt.Errorf("%w: %w", ErrMetadata, err)
 	}
-	b.WriteByte('\n')
+	b.Truncate(b.Len() - len("\n}"))
+	b.WriteString(",\n  ")
+	check := checkOf(b.Bytes())
+	b.WriteString(`"` + checkMember + `": ` + check + "\n}\n")
 	if b.Len() > MaxMetadata {
 		return nil, fmt.Errorf("%w: %d bytes, more than %d", ErrMetadata, b.Len(), MaxMetadata)
 	}

@@ -11,7 +11,7 @@ import (
 )
 
 const sample = `{
-  "ctxdir": "context/1",
+  "ctxdir": "context/2",
   "id": "0a000000-0000-4000-8000-000000000001",
   "parent_id": null,
   "title": "Ein Weg < & >",
@@ -53,7 +53,8 @@ const sample = `{
   "created_at": "2026-01-02T03:04:05.123456789Z",
   "updated_at": "2026-01-02T03:04:06Z",
   "unknown": 1.0,
-  "another": "é"
+  "another": "é",
+  "check": "f9e411ba0691355e"
 }
 `
 

@@ -9,7 +9,7 @@ import (
 	"github.com/go-json-experiment/json/jsontext"
 )
 
-// Object is a JSON object whose members keep their order and spelling. So unknown members survive a read and a write.
+// Object is a JSON object whose members keep their order and spelling, but for white space. So unknown members survive a read and a write.
 type Object struct {
 	members []Member
 }
@@ -75,7 +75,7 @@ func (o *Object) UnmarshalJSON(b []byte) error {
 	}
 	at := map[string]int{}
 	return message.Members(b, func(key string, v jsontext.Value) error {
-		m := Member{key, json.RawMessage(bytes.Clone(v))}
+		m := Member{key, compact(bytes.Clone(v))}
 		if i, twice := at[key]; twice {
 			o.members[i] = m
 			return nil

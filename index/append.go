@@ -17,7 +17,7 @@ import (
 type Item struct {
 	Kind     Kind
 	Envelope *message.Envelope // for an append or replace
-	Body     []byte            // the envelope's bytes, or the object of metadata.json
+	Body     []byte            // the envelope's bytes, or the metadata
 	Was      int64             // for a replace: the size of the previous version
 	Sum      Sum               // for a payload: its name
 	Payload  []byte            // the payload itself
@@ -33,8 +33,8 @@ type Commit struct {
 	Err     error
 	Entries []Entry // of the written items; zero for metadata
 
-	lines []uuid.UUID // of the entries
-	end   int64       // where the last record ends in the journal
+	last Spot  // the place after the last record
+	end  int64 // where that record ends in the journal
 }
 
 // Prepare brings the log up to date before an append and repairs what the last writer left torn. The caller holds the
@@ -95,7 +95,7 @@ func (l *Log) prepareOnce(foldLocked bool) error {
 			return err
 		}
 	}
-	if j.begin.Version == journalBefore {
+	if j.begin.Version != journalVersion {
 		return l.renew(roomy)
 	}
 	return nil
@@ -167,9 +167,9 @@ func (l *Log) Append(items []Item) *Commit {
 		if r := &records[i]; r.address.Line != uuid.Nil {
 			e = r.entry(j.gen)
 		}
-		c.Entries, c.lines = append(c.Entries, e), append(c.lines, records[i].address.Line)
+		c.Entries = append(c.Entries, e)
 	}
-	c.end = j.end
+	c.end, c.last = j.end, Spot{s.seq, s.chain}
 	return c
 }
 

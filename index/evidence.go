@@ -48,7 +48,7 @@ func (b *rebuilder) readSources() {
 		src := journalSource{gen: gen}
 		if i := slices.IndexFunc(b.s.journals, func(j *journal) bool { return j.gen == gen }); i >= 0 {
 			src.open, src.begin = b.s.journals[i], &b.s.journals[i].begin
-			b.takeMetadata(src.begin.Metadata)
+			b.takeCopies(src.open)
 			b.sources = append(b.sources, src)
 			continue
 		}
@@ -67,18 +67,29 @@ func (b *rebuilder) readSources() {
 	}
 }
 
-// takeMetadata takes a copy of metadata.json that is newer than the previous ones, unless it is nil.
-func (b *rebuilder) takeMetadata(raw json.RawMessage) {
-	if raw != nil {
-		b.s.metadata = raw
+// takeCopies takes the metadata in a journal's begin record and in its whole records.
+func (b *rebuilder) takeCopies(j *journal) {
+	b.takeCopy(j.begin.Metadata)
+	n, _ := j.read(maxSeq, b.s.acknowledged)
+	for i := range n.changes {
+		b.takeCopy(n.changes[i].metadata)
 	}
 }
 
-// takeCopy is takeMetadata for a copy that may be of another context.
+// takeCopy takes a copy of the metadata unless it is older than the previous ones, or of another context. One that its
+// record committed counts rather than one of the format before.
 func (b *rebuilder) takeCopy(raw json.RawMessage) {
-	if m, err := ctxfolder.ParseMetadata(raw); err == nil && m.ID == b.s.dir.ID {
-		b.takeMetadata(raw)
+	if raw == nil {
+		return
 	}
+	m, err := ctxfolder.ParseMetadata(raw)
+	if err != nil || m.ID != b.s.dir.ID {
+		return
+	}
+	if was := b.s.meta; was != nil && (!was.IsBefore() && m.IsBefore() || was.IsBefore() == m.IsBefore() && m.Revision < was.Revision) {
+		return
+	}
+	b.s.metadata, b.s.meta = raw, m
 }
 
 // expect takes the newest counts from index.json and the begin records of journals.
@@ -206,8 +217,8 @@ func (b *rebuilder) elsewhere(fork *ctxfolder.Line) bool {
 // journals: that copy has a checksum.
 func (s *state) forks(m *ctxfolder.Metadata) iter.Seq[*ctxfolder.Line] {
 	return func(yield func(*ctxfolder.Line) bool) {
-		copied, err := ctxfolder.ParseMetadata(s.metadata)
-		if err != nil {
+		copied := s.meta
+		if copied == nil {
 			copied = m
 		}
 		for fork := range branch.Forks(m) {
@@ -246,9 +257,9 @@ func (l *Log) Complete() error {
 	defer l.advance.Unlock()
 	for range 4 {
 		before := l.dir.MetadataStamp()
-		m, err := l.dir.UsableMetadata(l.state.metadata)
-		if err != nil || l.state.unsaved || before.Same(l.disbelieved) || l.state.short(m) == nil {
-			return nil //nolint:nilerr // without metadata.json nothing proves it
+		m, _, _, _ := l.dir.EffectiveMetadata(l.state.meta, nil)
+		if m == nil || l.state.unsaved || before.Same(l.disbelieved) || l.state.short(m) == nil {
+			return nil
 		}
 		if err := l.catchUp(); err != nil {
 			return err

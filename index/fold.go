@@ -2,6 +2,7 @@ package index
 
 import (
 	stdcontext "context"
+	"encoding/json"
 	"errors"
 	"slices"
 	"time"
@@ -114,6 +115,7 @@ type foldWork struct {
 	damaged    []uint64 // journals that could not be read whole: they go to the trash
 	superseded []uint64 // a later journal repeats these: index.json does not name them, and they go with this fold
 	newestAt   int64
+	metadata   json.RawMessage
 	lines      []foldLine
 	folders    map[uuid.UUID]string
 	idle       bool // nothing to fold, and index.json records what is settled
@@ -161,7 +163,7 @@ func (l *Log) rotate(ctx stdcontext.Context, settle bool) (*foldWork, error) {
 			return nil, err
 		}
 	}
-	w := &foldWork{seq: s.newest().begin.Seq, chain: s.newest().begin.chain, newestAt: s.newestAt, folders: s.folders()}
+	w := &foldWork{seq: s.newest().begin.Seq, chain: s.newest().begin.chain, newestAt: s.newestAt, metadata: s.metadata, folders: s.folders()}
 	w.journals, w.settled, w.superseded = append(x.retained(), s.superseded...), x.Settled, s.superseded
 	w.idle = s.seq == x.Seq && !x.unsettled() && len(s.superseded) == 0
 	for _, j := range s.journals {
@@ -204,7 +206,7 @@ func timeOrZero(ns int64) (t time.Time) {
 func (l *Log) finishFold(w *foldWork, keep []uint64) (*indexFile, error) {
 	x := &indexFile{
 		Context: l.dir.ID, Store: l.dir.Store, Seq: w.seq, chain: w.chain, Journals: keep, Live: keep[len(keep)-1], Settled: w.settled,
-		RowWidth: rowWidth, UpdatedAt: time.Now().UTC(), NewestAt: timeOrZero(w.newestAt),
+		RowWidth: rowWidth, UpdatedAt: time.Now().UTC(), NewestAt: timeOrZero(w.newestAt), Metadata: w.metadata,
 	}
 	for i := range w.lines {
 		x.Lines = append(x.Lines, w.lines[i].FoldedLine)
@@ -245,7 +247,7 @@ func (l *Log) finishFold(w *foldWork, keep []uint64) (*indexFile, error) {
 
 // workOf returns a fold that changes nothing.
 func (l *Log) workOf(x *indexFile) *foldWork {
-	w := &foldWork{seq: x.Seq, chain: x.chain, settled: x.Settled, journals: x.Journals, newestAt: x.newest()}
+	w := &foldWork{seq: x.Seq, chain: x.chain, settled: x.Settled, journals: x.Journals, newestAt: x.newest(), metadata: x.Metadata}
 	for _, ln := range x.Lines {
 		w.lines = append(w.lines, foldLine{FoldedLine: ln})
 	}

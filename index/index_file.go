@@ -16,7 +16,8 @@ import (
 )
 
 const (
-	indexVersion = "index/1"
+	indexVersion = "index/2"
+	indexBefore  = "index/1"
 	maxIndex     = 256 << 20
 	// maxJournals bounds the journals that index.json names.
 	maxJournals = 1024
@@ -24,19 +25,21 @@ const (
 
 // indexFile is the content of index.json: the state at the last fold.
 type indexFile struct {
-	Version   string       `json:"ctxdir"`
-	Context   uuid.UUID    `json:"context"`
-	Store     uuid.UUID    `json:"store"`
-	Seq       uint64       `json:"seq"`
-	Chain     string       `json:"chain"`
-	Journals  []uint64     `json:"journals"`
-	Live      uint64       `json:"live"`
-	Settled   uint64       `json:"settled"`
-	RowWidth  int          `json:"row_width"`
-	UpdatedAt time.Time    `json:"updated_at"`
-	NewestAt  time.Time    `json:"newest_at,omitzero"` // of the newest message
-	Dropped   []uuid.UUID  `json:"dropped,omitempty"`  // packs that it no longer names and that are to go
-	Lines     []FoldedLine `json:"lines"`              // the last member: see encode
+	Version   string      `json:"ctxdir"`
+	Context   uuid.UUID   `json:"context"`
+	Store     uuid.UUID   `json:"store"`
+	Seq       uint64      `json:"seq"`
+	Chain     string      `json:"chain"`
+	Journals  []uint64    `json:"journals"`
+	Live      uint64      `json:"live"`
+	Settled   uint64      `json:"settled"`
+	RowWidth  int         `json:"row_width"`
+	UpdatedAt time.Time   `json:"updated_at"`
+	NewestAt  time.Time   `json:"newest_at,omitzero"` // of the newest message
+	Dropped   []uuid.UUID `json:"dropped,omitempty"`  // packs that it no longer names and that are to go
+
+	Metadata json.RawMessage `json:"metadata,omitempty"` // as of Seq
+	Lines    []FoldedLine    `json:"lines"`              // the last member: see encode
 
 	chain uint64
 }
@@ -108,15 +111,20 @@ func (x *indexFile) unsettled() bool {
 // encode returns index.json, with a row for each member and each line, and the check at the end.
 func (x indexFile) encode() ([]byte, error) {
 	x.Version, x.Chain = indexVersion, Hex(x.chain)
-	lines := x.Lines
-	x.Lines = nil
+	lines, metadata := x.Lines, x.Metadata
+	x.Lines, x.Metadata = nil, nil
 	head, err := json.MarshalIndent(x, "", "  ")
 	if err != nil {
 		return nil, err
 	}
 	var b bytes.Buffer
-	b.Write(bytes.TrimSuffix(head, []byte("null\n}")))
-	b.WriteByte('[')
+	b.Write(bytes.TrimSuffix(head, []byte(`"lines": null`+"\n}")))
+	if metadata != nil {
+		b.WriteString(`"metadata": `)
+		b.Write(metadata)
+		b.WriteString(",\n  ")
+	}
+	b.WriteString(`"lines": [`)
 	for i, l := range lines {
 		row, err := json.Marshal(l)
 		if err != nil {
@@ -168,7 +176,7 @@ func parseIndexFile(b []byte) (*indexFile, error) {
 	if x.Check != Hex(xxhash.Sum64(b[:i])) {
 		return nil, fmt.Errorf("%w: checksum mismatch", ErrDamaged)
 	}
-	if x.Version != indexVersion {
+	if x.Version != indexVersion && x.Version != indexBefore {
 		return nil, fmt.Errorf("%w: index is %q, wanted %q", ctxfolder.ErrVersion, x.Version, indexVersion)
 	}
 	var err error
@@ -210,7 +218,7 @@ func beginFiles(
 	}
 	index, err = indexFile{
 		Context: dir.ID, Store: dir.Store, Seq: seq, Journals: []uint64{firstJournal}, Live: firstJournal, RowWidth: rowWidth,
-		UpdatedAt: time.Now().UTC(), NewestAt: timeOrZero(newestAt), Lines: lines,
+		UpdatedAt: time.Now().UTC(), NewestAt: timeOrZero(newestAt), Metadata: ctxfolder.RawMetadata(m), Lines: lines,
 	}.encode()
 	return journal, index, err
 }

@@ -17,10 +17,12 @@ import (
 	"github.com/google/uuid"
 )
 
-// The versions of a journal. The records of a journal/1 have no marks. Writers append to a journal/2 only.
+// The versions of a journal. A metadata record of a journal/3 commits; before, metadata.json did. The records of a
+// journal/1 have no marks. Writers append to a journal/3 only.
 const (
-	journalVersion = "journal/2"
-	journalBefore  = "journal/1"
+	journalVersion = "journal/3"
+	journalTwo     = "journal/2"
+	journalOne     = "journal/1"
 )
 
 // begin is the body of a journal's first record: the state that the other records continue.
@@ -58,8 +60,8 @@ func decodeBegin(body []byte) (b begin, err error) {
 	if err := json.Unmarshal(body, &b); err != nil {
 		return b, fmt.Errorf("%w: begin record: %w", ErrDamaged, err)
 	}
-	if b.Version != journalVersion && b.Version != journalBefore {
-		return b, fmt.Errorf("%w: journal is %q, wanted %q or %q", ctxfolder.ErrVersion, b.Version, journalVersion, journalBefore)
+	if b.Version != journalVersion && b.Version != journalTwo && b.Version != journalOne {
+		return b, fmt.Errorf("%w: journal is %q, wanted %q or an earlier version", ctxfolder.ErrVersion, b.Version, journalVersion)
 	}
 	if b.Seq > maxSeq {
 		return b, fmt.Errorf("%w: begin record has the impossible number %d", ErrDamaged, b.Seq)
@@ -257,10 +259,13 @@ func (j *journal) size() (int64, error) { return vfs.Size(j.f) }
 
 // unchanged reports whether nothing was written since the journal was last read or written. One byte shows it: each
 // writer begins at the end of the previous record and leaves blank space after its own.
-func (j *journal) unchanged() bool {
+func (j *journal) unchanged() bool { return j.checked && j.endsBlank() }
+
+// endsBlank reports whether no record follows the last known one.
+func (j *journal) endsBlank() bool {
 	var b [1]byte
 	n, _ := j.f.ReadAt(b[:], j.end)
-	return j.checked && n == 1 && b[0] == '\n'
+	return n == 1 && b[0] == '\n'
 }
 
 // blankBehind reports whether the file has nothing but newlines from off to its end.

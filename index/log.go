@@ -2,7 +2,6 @@ package index
 
 import (
 	stdcontext "context"
-	"encoding/json"
 	"errors"
 	"io/fs"
 	"slices"
@@ -195,12 +194,6 @@ func (l *Log) NewestJournal() (gen uint64, err error) {
 func (l *Log) Seq() (seq uint64, err error) {
 	err = l.view(func(s *state) { seq = s.seq })
 	return seq, err
-}
-
-// MetadataCopy returns the newest copy of metadata.json in the journals, nil if there is none.
-func (l *Log) MetadataCopy() (raw json.RawMessage, err error) {
-	err = l.view(func(s *state) { raw = s.metadata })
-	return raw, err
 }
 
 // Counts returns the counts of a line; ok is false when no message of its own was ever committed.

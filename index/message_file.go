@@ -97,7 +97,7 @@ func (l *Log) taken(line uuid.UUID, e *Entry, folder string, raw []byte) (positi
 	if err != nil || len(known) == 0 || known[0].ID != e.ID || known[0].FileID() != e.FileID() {
 		return 0, false
 	}
-	return env.Position, env.Line == line || slices.Contains(l.dir.FoldersOf(env.Line), folder)
+	return env.Position, env.Line == line || slices.Contains(l.foldersOf(env.Line), folder)
 }
 
 // muchEdited is how large an edited message may be, in bytes, or up to twice its committed size if that is more.

@@ -83,7 +83,7 @@ func TestJournalBefore(t *testing.T) {
 	if marks := b.marks(); !slices.Equal(marks, []uint64{3}) {
 		t.Errorf("the marks of the newest journal are %d", marks)
 	}
-	for gen, version := range map[uint64]string{1: journalBefore, 2: journalVersion} {
+	for gen, version := range map[uint64]string{1: journalOne, 2: journalVersion} {
 		j, err := openJournal(b.dir, gen, nil)
 		b.must(err)
 		if j.begin.Version != version {
@@ -145,7 +145,7 @@ func (b *bench) asBefore() (out []byte, last int) {
 	j, err := openJournal(b.dir, gen, nil)
 	b.must(err)
 	defer j.f.Close()
-	j.begin.Version = journalBefore
+	j.begin.Version = journalOne
 	body, err := json.Marshal(j.begin)
 	b.must(err)
 	out, _ = appendRecord(nil, head{prev: j.begin.chain, seq: j.begin.Seq, kind: KindBegin, len: int64(len(body)), sum: bodySum(body)}, body)

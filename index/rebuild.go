@@ -123,9 +123,19 @@ type fileKey struct {
 }
 
 func (b *rebuilder) run() error {
-	m, err := b.s.dir.UsableMetadata(b.s.metadata)
-	if err != nil {
+	if b.x != nil {
+		b.takeCopy(b.x.Metadata)
+	}
+	m, is, _, err := b.s.dir.EffectiveMetadata(b.s.meta, nil)
+	if m == nil {
 		return err
+	}
+	if is == ctxfolder.ProjectionNewer {
+		b.s.metadata = ctxfolder.RawMetadata(m)
+		b.s.meta, err = ctxfolder.ParseMetadata(b.s.metadata)
+		if err != nil {
+			return err
+		}
 	}
 	b.metadata, b.reach = m, branch.Reach(m)
 	if m.Renaming != nil {
@@ -176,7 +186,6 @@ func (b *rebuilder) readJournals() {
 			b.takeSalvaged(&b.sources[i])
 			continue
 		}
-		b.takeMetadata(j.begin.Metadata)
 		n, err := j.read(maxSeq, b.s.acknowledged)
 		if err != nil { // records read until then count
 			b.s.note("journal", "%s: %v", ctxfolder.JournalFile(j.gen), err)
@@ -191,7 +200,7 @@ func (b *rebuilder) readJournals() {
 // take applies a record of a journal.
 func (b *rebuilder) take(c *change, gen uint64) {
 	b.s.seq = max(b.s.seq, c.seq)
-	b.takeMetadata(c.metadata)
+	b.takeCopy(c.metadata)
 	if c.kind == KindPayload {
 		b.s.addPayload(c, gen)
 	}

@@ -5,7 +5,6 @@ import (
 	"fmt"
 
 	"github.com/ctxdir/ctxdir/internal/vfs"
-	"github.com/google/uuid"
 )
 
 // Recommit begins a new journal after a failed sync. That journal repeats every whole record since the last fold, so
@@ -20,15 +19,7 @@ func (l *Log) Recommit(c *Commit) (bool, error) {
 	if err := l.state.newest().makeDurable(); err != nil {
 		return false, err
 	}
-	for i, e := range c.Entries {
-		if e.ID == uuid.Nil {
-			continue
-		}
-		if now, err := l.state.entryAt(c.lines[i], e.Position); err != nil || now.ID != e.ID || now.Sum != e.Sum {
-			return false, nil
-		}
-	}
-	return true, nil
+	return l.state.newest().has(c.last), nil
 }
 
 // recommit writes the new journal.
@@ -44,7 +35,11 @@ func (l *Log) recommit() error {
 	if err := l.clearWay(gen); err != nil {
 		return err
 	}
-	b, err := encodeBegin(l.dir, gen, Spot{x.Seq, x.chain}, countsOf(x.Lines), l.state.metadata)
+	metadata := l.state.metadata
+	if x.Metadata != nil { // as of the last fold: records follow
+		metadata = x.Metadata
+	}
+	b, err := encodeBegin(l.dir, gen, Spot{x.Seq, x.chain}, countsOf(x.Lines), metadata)
 	if err != nil {
 		return err
 	}

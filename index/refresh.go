@@ -19,6 +19,13 @@ func (l *Log) Refresh() error {
 	return l.catchUp()
 }
 
+// Unchanged reports whether the newest known journal has no further record.
+func (l *Log) Unchanged() bool {
+	l.advance.Lock()
+	defer l.advance.Unlock()
+	return l.state != nil && !l.state.unsaved && l.state.newest().endsBlank()
+}
+
 // catchUp reads new records from the newest journal and from newer ones. The caller holds advance.
 func (l *Log) catchUp() error {
 	if l.state == nil || l.state.unsaved { // only a saved index gives a place to read on from
@@ -56,9 +63,13 @@ func (l *Log) catchUp() error {
 		newest.sync.settle()
 		l.mu.Lock()
 		l.state.journals = append(l.state.journals, next)
-		l.state.metadata = next.begin.Metadata
+		l.state.takeMetadata(next.begin.Metadata)
+		err = l.state.parseMetadata()
 		l.state.recount(next.begin.Lines)
 		l.mu.Unlock()
+		if err != nil {
+			return err
+		}
 		newest = next
 		l.forgetRetired()
 	}
@@ -126,7 +137,7 @@ func (l *Log) reload() error {
 func readState(dir *ctxfolder.Dir, x *indexFile, held []*journal) (*state, error) {
 	s := &state{
 		dir: dir, lines: make(map[uuid.UUID]*line, len(x.Lines)), seq: x.Seq, chain: x.chain,
-		newestAt: x.newest(), settled: x.Settled, folded: journalSet{gens: x.retained()},
+		newestAt: x.newest(), settled: x.Settled, folded: journalSet{gens: x.retained()}, metadata: x.Metadata,
 	}
 	for i := range x.Lines {
 		ln := newLine(x.Lines[i].Counts)

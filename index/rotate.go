@@ -43,8 +43,8 @@ func (l *Log) beginJournal(r room) error {
 		counts = append(counts, ln.Counts)
 	}
 	metadata := s.metadata
-	if m, _, err := l.dir.ReadMetadata(); err == nil {
-		metadata = ctxfolder.RawMetadata(m)
+	if m, is, _, _ := l.dir.EffectiveMetadata(s.meta, nil); is == ctxfolder.ProjectionNewer {
+		metadata = ctxfolder.RawMetadata(m) // of a context/1, or of a journal that is lost
 	}
 	b, err := encodeBegin(l.dir, gen, Spot{s.seq, s.chain}, counts, metadata)
 	if err != nil {
@@ -70,8 +70,8 @@ func (l *Log) beginJournal(r room) error {
 	l.mu.Lock()
 	defer l.mu.Unlock()
 	s.journals = append(s.journals, j)
-	s.metadata = metadata
-	return nil
+	s.takeMetadata(metadata)
+	return s.parseMetadata()
 }
 
 // layOut preallocates the next journal as blank space, durably: the slow part of a rotation precedes the lock. For all

@@ -73,7 +73,7 @@ func (l *Log) save(foldLocked bool) error {
 func (l *Log) rebuiltWork() (*foldWork, error) {
 	s := l.state
 	numbers, err := rowFiles(l.dir)
-	w := &foldWork{seq: s.seq, chain: s.chain, newestAt: s.newestAt, folders: s.folders()}
+	w := &foldWork{seq: s.seq, chain: s.chain, newestAt: s.newestAt, metadata: s.metadata, folders: s.folders()}
 	for id, ln := range s.lines {
 		if ln.Count == 0 {
 			continue

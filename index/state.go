@@ -29,8 +29,9 @@ type state struct {
 	newestAt   int64                            // time of the newest message, nanoseconds since 1970; 0 if unknown
 	settled    uint64                           // folded journals up to here are only a second copy
 	unsaved    bool                             // rebuilt in memory: the index on disk is still damaged
-	metadata   json.RawMessage
-	payloads   map[Sum]payloadAt // in the unfolded journals
+	metadata   json.RawMessage                  // the newest copy in index.json and the journals
+	meta       *ctxfolder.Metadata              // that copy, parsed
+	payloads   map[Sum]payloadAt                // in the unfolded journals
 	problems   []Problem
 	foreign    []uint64 // of a rebuilt state: journals of another history
 
@@ -119,8 +120,8 @@ func (s *state) replay() error {
 			return fmt.Errorf("%w: journal %d continues record %d, but the previous journal ends at record %d",
 				ErrDamaged, j.gen, j.begin.Seq, s.seq)
 		}
-		if j.begin.Metadata != nil {
-			s.metadata = j.begin.Metadata
+		if !folded {
+			s.takeMetadata(j.begin.Metadata)
 		}
 		limit := uint64(maxSeq)
 		if i+1 < len(s.journals) {
@@ -155,9 +156,7 @@ func (s *state) take(j *journal, n news) error {
 			j.moveBehind(c)
 			continue
 		}
-		if c.metadata != nil {
-			s.metadata = c.metadata
-		}
+		s.takeMetadata(c.metadata)
 		if c.kind == KindPayload {
 			s.addPayload(c, j.gen)
 		}
@@ -179,6 +178,9 @@ func (s *state) take(j *journal, n news) error {
 		}
 		s.seq, s.chain = c.seq, c.chain
 		j.moveBehind(c)
+	}
+	if err := s.parseMetadata(); err != nil {
+		return err
 	}
 	if n.torn != nil && s.committed(n.torn) {
 		return fmt.Errorf("%w: the last record of %s is incomplete, although its message was committed", ErrDamaged, ctxfolder.JournalFile(j.gen))
@@ -269,10 +271,10 @@ func (s *state) acknowledged(rec record) bool {
 	return err == nil && (ctxfolder.Untouched(info, rec.len, a.StoredAt) || s.hasFile(&a))
 }
 
-// folders returns the folders in which lines keep their messages, by metadata.json or its copy in the journals.
+// folders returns the folders in which lines keep their messages.
 func (s *state) folders() map[uuid.UUID]string {
-	m, err := s.dir.UsableMetadata(s.metadata)
-	if err != nil {
+	m, _, _, _ := s.dir.EffectiveMetadata(s.meta, nil)
+	if m == nil {
 		return nil
 	}
 	folders := make(map[uuid.UUID]string, len(m.Lines))

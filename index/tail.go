@@ -38,10 +38,8 @@ type Tail struct {
 	off int64   // after the last record read
 	at  Spot
 
-	lines  map[uuid.UUID]Counts
-	meta   *ctxfolder.Metadata // of the newest metadata record, else of the begin record; nil if neither is usable
-	metaAt Spot                // before that record; the zero Spot for the begin record
-	before *ctxfolder.Metadata // the one before meta, which counts if meta does not
+	lines map[uuid.UUID]Counts
+	meta  *ctxfolder.Metadata // of the newest metadata record, else of the begin record; nil if neither is usable
 }
 
 // FollowEnd begins after the last existing record.
@@ -144,7 +142,6 @@ func followIn(dir *ctxfolder.Dir, gen uint64) (*Tail, error) {
 	}
 	t := &Tail{dir: dir}
 	t.enter(j)
-	t.meta, _ = ctxfolder.ParseMetadata(j.begin.Metadata)
 	return t, nil
 }
 
@@ -154,6 +151,9 @@ func (t *Tail) enter(j *journal) {
 		_ = t.j.f.Close()
 	}
 	t.j, t.off, t.at = j, j.first, Spot{j.seq, j.chain}
+	if m, err := ctxfolder.ParseMetadata(j.begin.Metadata); err == nil {
+		t.meta = m
+	}
 	t.lines = make(map[uuid.UUID]Counts, len(j.begin.Lines))
 	for _, c := range j.begin.Lines {
 		t.lines[c.Line] = c
@@ -182,35 +182,11 @@ func (t *Tail) At() Spot { return t.at }
 // Journal returns the generation of the current journal.
 func (t *Tail) Journal() uint64 { return t.j.gen }
 
-// Metadata returns the newest copy of the metadata that was read, and the place before it. metadata.json decides
-// whether it counts; otherwise before does. Either is nil if there is none.
-func (t *Tail) Metadata() (m *ctxfolder.Metadata, at Spot, before *ctxfolder.Metadata) {
-	return t.meta, t.metaAt, t.before
-}
+// Metadata returns the metadata as of this place, nil if no journal has it. It must not be changed.
+func (t *Tail) Metadata() *ctxfolder.Metadata { return t.meta }
 
 // Counts returns the counts of each line at this place. They are valid until the next call.
 func (t *Tail) Counts() map[uuid.UUID]Counts { return t.lines }
-
-// NextMetadata looks ahead for the metadata after record seq: the next such record, or that of the next begin record.
-// It returns nil if there is none yet.
-func (t *Tail) NextMetadata(seq uint64) (*ctxfolder.Metadata, error) {
-	ahead, err := FollowFrom(t.dir, seq)
-	if err != nil {
-		return nil, err
-	}
-	defer ahead.Close()
-	for gen := ahead.j.gen; ; {
-		rec, ok, err := ahead.Next()
-		switch {
-		case err != nil || !ok:
-			return nil, err
-		case ahead.j.gen != gen:
-			return ctxfolder.ParseMetadata(ahead.j.begin.Metadata)
-		case rec.Kind == KindMetadata:
-			return ahead.meta, nil
-		}
-	}
-}
 
 // pass applies a record.
 func (t *Tail) pass(rec record) error {
@@ -221,11 +197,7 @@ func (t *Tail) pass(rec record) error {
 	switch {
 	case c.metadata != nil:
 		if m, err := ctxfolder.ParseMetadata(c.metadata); err == nil {
-			// A writer that reused a revision did not find its first use in metadata.json.
-			if t.meta != nil && m.Revision > t.meta.Revision {
-				t.before = t.meta
-			}
-			t.meta, t.metaAt = m, t.at
+			t.meta = m
 		}
 	case c.trim != nil:
 		ln := t.lines[c.trim.Line]

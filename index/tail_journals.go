@@ -85,7 +85,6 @@ func (t *Tail) nextJournal() (rec record, ok, on bool, err error) {
 
 // replaceBy replaces t by another Tail at the same place.
 func (t *Tail) replaceBy(to *Tail) {
-	to.meta, to.metaAt, to.before = t.Metadata()
 	t.Close()
 	*t = *to
 }

@@ -103,9 +103,16 @@ func (r *repair) mendStructure(p problem) error {
 // writeMetadata commits metadata.
 func (r *repair) writeMetadata(m *ctxfolder.Metadata) error {
 	m.Revision++
-	commit := r.Log.Append([]index.Item{{Kind: index.KindMetadata, Body: ctxfolder.RawMetadata(m)}})
+	raw, err := ctxfolder.CommittableMetadata(m)
+	if err != nil {
+		return err
+	}
+	commit := r.Log.Append([]index.Item{{Kind: index.KindMetadata, Body: raw}})
 	if commit.Err != nil {
 		return commit.Err
+	}
+	if err := commit.Sync(); err != nil {
+		return err
 	}
 	if _, err := r.Dir.WriteMetadata(m); err != nil {
 		return err
@@ -116,24 +123,15 @@ func (r *repair) writeMetadata(m *ctxfolder.Metadata) error {
 
 // finishRenaming completes an interrupted rename of a branch folder first, so that each file has one place.
 func (r *repair) finishRenaming(ctx context.Context) error {
-	if m, _, err := r.Dir.ReadMetadata(); err != nil || m.Renaming == nil || r.opts.DryRun {
+	if m, _, _, _ := r.Log.Metadata(); m == nil || m.Renaming == nil || r.opts.DryRun {
 		return nil // mendMetadata reported its problems
 	}
 	return r.locked(ctx, func() error {
-		m, _, err := r.Dir.ReadMetadata()
-		if err != nil || m.Renaming == nil {
+		m, _, _, err := r.Log.Metadata()
+		if m == nil || m.Renaming == nil {
 			return err
 		}
-		if err := r.Dir.FinishRenaming(*m.Renaming); err != nil {
-			return err
-		}
-		m.Renaming = nil
-		m.Revision++
-		if _, err := r.Dir.WriteMetadata(m); err != nil {
-			return err
-		}
-		r.Dir.SetRenaming(nil)
-		return nil
+		return r.Dir.MoveRenamed(*m.Renaming)
 	})
 }
 

@@ -158,11 +158,11 @@ func (x *examination) changed(folder string) time.Time {
 
 // refresh rereads metadata and log, even if only index.json was replaced, and forgets the problems of blobs.
 func (x *examination) refresh() error {
-	if m, _, err := x.Dir.ReadMetadata(); err == nil {
+	err := x.Log.Refresh()
+	if m, _, _, _ := x.Log.Metadata(); m != nil {
 		x.Dir.SetRenaming(m.Renaming)
 		x.metadata = m
 	}
-	err := x.Log.Refresh()
 	x.Log.IndexChanged(x.Log.IndexVersion())
 	x.Payloads.again()
 	return err

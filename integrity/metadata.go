@@ -187,6 +187,9 @@ func (x *examination) openMetadata() error {
 	m, source, err := x.usableMetadata()
 	if err == nil {
 		x.metadata = m
+		if why := x.metadataDiffers(); why != "" {
+			return x.report(repairable(KindMetadata, SeverityWarning, ctxfolder.MetadataFile, why))
+		}
 		return nil
 	}
 	if !errors.Is(err, ctxfolder.ErrMetadata) {
@@ -198,17 +201,34 @@ func (x *examination) openMetadata() error {
 	if m != nil {
 		p.Detail += "; recoverable from " + source
 	}
+	if committed, cerr := x.Log.Committed(); cerr == nil && committed != nil && !committed.IsBefore() {
+		p.Severity = SeverityWarning // a crash can have torn it: nothing is lost
+	}
 	x.metadata = m
 	x.Dir.Assume(m)
 	return x.report(p)
 }
 
+// metadataDiffers says how metadata.json differs from what the engine would have written; "" if it does not, or is only
+// behind.
+func (c *Context) metadataDiffers() string {
+	switch _, is, _, _ := c.Log.Metadata(); is {
+	case ctxfolder.ProjectionEdited:
+		return "it was edited by hand"
+	case ctxfolder.ProjectionAltered:
+		return "it is not what was written, and the difference does not count"
+	default:
+		return ""
+	}
+}
+
 // usableMetadata returns metadata.json, or its best substitute with the source and the error of metadata.json.
 func (c *Context) usableMetadata() (m *ctxfolder.Metadata, source string, err error) {
+	var is ctxfolder.Projection
 	for try := range usualTries {
 		c.wait(try)
-		m, _, err = c.Dir.ReadMetadata()
-		if err == nil {
+		m, is, _, err = c.Log.Metadata()
+		if err == nil && is != ctxfolder.ProjectionUnusable {
 			c.Dir.SetRenaming(m.Renaming)
 			return m, "", nil
 		}
@@ -216,10 +236,9 @@ func (c *Context) usableMetadata() (m *ctxfolder.Metadata, source string, err er
 	if !errors.Is(err, ctxfolder.ErrMetadata) {
 		return nil, "", err
 	}
-	if raw, cerr := c.Log.MetadataCopy(); cerr == nil && raw != nil {
-		if m, cerr := ctxfolder.ParseMetadata(raw); cerr == nil && m.ID == c.Dir.ID {
-			return completed(m, c.Dir), "the journal", err
-		}
+	if committed, cerr := c.Log.Committed(); cerr == nil && committed != nil {
+		c.Dir.SetRenaming(committed.Renaming)
+		return completed(committed, c.Dir), "the journal", err
 	}
 	if m := copied(c.Dir); m != nil {
 		return m, "the context that it was copied from", err

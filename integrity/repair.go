@@ -84,13 +84,16 @@ func (r *repair) run(ctx context.Context) error {
 	if err := r.findCopies(problems); err != nil {
 		return err
 	}
+	why := r.metadataDiffers()
 	if r.opts.DryRun {
-		return r.plan(problems)
+		err = r.plan(problems)
+	} else if len(problems) > 0 {
+		err = r.mend(ctx, problems)
 	}
-	if len(problems) == 0 {
-		return nil
+	if err != nil || why == "" {
+		return err
 	}
-	return r.mend(ctx, problems)
+	return r.takeMetadata(ctx, why)
 }
 
 // findCopies searches for copies of the affected messages.
@@ -168,13 +171,13 @@ func (r *repair) mendMetadata(ctx context.Context) error {
 	if m == nil {
 		return err
 	}
-	p := problem{Finding: Finding{Context: r.Dir.ID, Kind: KindMetadata, Path: r.Dir.ID.String() + "/" + ctxfolder.MetadataFile}}
+	p := r.metadataProblem()
 	if r.opts.DryRun {
 		r.did(p, "%v; would rewrite it from %s", err, source)
 		return r.reportDone()
 	}
 	err = r.locked(ctx, func() error {
-		if _, _, err := r.Dir.ReadMetadata(); err == nil {
+		if _, is, _, err := r.Log.Metadata(); err == nil && is != ctxfolder.ProjectionUnusable {
 			return nil // another process was faster
 		}
 		if err := r.setAside(ctxfolder.MetadataFile); err != nil {
@@ -186,6 +189,40 @@ func (r *repair) mendMetadata(ctx context.Context) error {
 		}
 		r.did(p, "rewritten from %s", source)
 		return nil
+	})
+	if err != nil {
+		return err
+	}
+	return r.reportDone()
+}
+
+func (r *repair) metadataProblem() problem {
+	return problem{Finding: Finding{Context: r.Dir.ID, Kind: KindMetadata, Path: r.Dir.ID.String() + "/" + ctxfolder.MetadataFile}}
+}
+
+// takeMetadata commits what was edited in metadata.json by hand, and writes the file again. The old one goes to the trash.
+//
+// Crash order: see the engine's write, which does the same.
+func (r *repair) takeMetadata(ctx context.Context, why string) error {
+	p := r.metadataProblem()
+	if r.opts.DryRun {
+		r.did(p, "%s; would take in what counts and write it again", why)
+		return r.reportDone()
+	}
+	err := r.exclusively(ctx, func() error {
+		m, is, _, err := r.Log.Metadata()
+		if err == nil && (is == ctxfolder.ProjectionEdited || is == ctxfolder.ProjectionAltered) { // else another step did it
+			err = ctxfolder.TrashCopy(r.Dir, ctxfolder.TrashDamaged, ctxfolder.MetadataFile)
+		}
+		if err == nil && is == ctxfolder.ProjectionEdited {
+			err = r.writeMetadata(m.Clone())
+		} else if err == nil && is == ctxfolder.ProjectionAltered {
+			_, err = r.Dir.WriteMetadata(m)
+		}
+		if err == nil {
+			r.did(p, "written again, with what counts of it; was: %s", why)
+		}
+		return err
 	})
 	if err != nil {
 		return err
@@ -236,8 +273,8 @@ func (r *repair) mend(ctx context.Context, problems []problem) error {
 	// Collect the errors of earlier writes now, so that later ones concern only the files of this repair.
 	_ = r.Dir.SyncAll(&r.failures)
 	err := r.exclusively(ctx, func() error {
-		m, _, err := r.Dir.ReadMetadata()
-		if err != nil {
+		m, _, _, err := r.Log.Metadata()
+		if m == nil {
 			return err
 		}
 		r.metadata, r.alone = m, true

@@ -173,7 +173,7 @@ func (l *Loader) moved(span Span, e *index.Entry) *Message {
 		renewed := l.log.IndexChanged(seen)
 		seen = l.log.IndexVersion()
 		before := folders
-		if folders = l.dir.FoldersOf(span.Line); len(folders) == 0 {
+		if folders = l.log.FoldersOf(span.Line); len(folders) == 0 {
 			folders = before
 		}
 		if try > 0 && !renewed && slices.Equal(folders, before) {

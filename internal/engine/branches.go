@@ -142,7 +142,7 @@ func (b *Branch) ForkAt(ctx context.Context, name string, id uuid.UUID, attrs ..
 func (c *Context) addBranch(
 	ctx context.Context, op, name string, attrs []ctxfolder.Member, add func(*Metadata, uuid.UUID) (*ctxfolder.Branch, error),
 ) (*Branch, error) {
-	err := c.Change(ctx, true, func(m *Metadata) error {
+	err := c.Change(ctx, func(m *Metadata) error {
 		line, err := uuid.NewV7()
 		if err != nil {
 			return err
@@ -165,7 +165,7 @@ func (c *Context) addBranch(
 // Rewind makes the branch show only its first to messages. The others stay on the line that loses the name, and other
 // branches still show them.
 func (b *Branch) Rewind(ctx context.Context, to int64) error {
-	err := b.c.Change(ctx, true, func(m *Metadata) error {
+	err := b.c.Change(ctx, func(m *Metadata) error {
 		length, err := b.c.length(m, b.name)
 		if err != nil {
 			return err
@@ -182,14 +182,14 @@ func (b *Branch) Rewind(ctx context.Context, to int64) error {
 
 // Switch makes a branch the active branch.
 func (c *Context) Switch(ctx context.Context, name string) error {
-	err := c.Change(ctx, false, func(m *Metadata) error { return branch.Switch(m, name) })
+	err := c.Change(ctx, func(m *Metadata) error { return branch.Switch(m, name) })
 	return Wrap(Error{Op: "switch", Context: c.Dir.ID, Branch: name}, err)
 }
 
 // Remove removes a branch's name. Its messages stay for the branches that show them; the others stay until a
 // collection. It fails with [ErrActive] for the active branch.
 func (c *Context) Remove(ctx context.Context, name string) error {
-	err := c.Change(ctx, false, func(m *Metadata) error { return branch.Remove(m, name, time.Now()) })
+	err := c.Change(ctx, func(m *Metadata) error { return branch.Remove(m, name, time.Now()) })
 	return Wrap(Error{Op: "remove", Context: c.Dir.ID, Branch: name}, err)
 }
 
@@ -202,17 +202,13 @@ func (c *Context) Rename(ctx context.Context, name, to string) error {
 func (c *Context) rename(ctx context.Context, name, to string) error {
 	for {
 		var clear *ctxfolder.Renaming
-		err := c.changeNow(ctx, false, func(m *Metadata) (err error) {
+		err := c.changeNow(ctx, func(m *Metadata) (err error) {
 			if clear, err = branch.Rename(m, name, to); clear != nil {
 				branch.MoveFolder(m, *clear)
 			}
 			return err
 		})
 		if err != nil {
-			return err
-		}
-		// A write renames the folder. If this one fails, the next writer does it.
-		if err := c.Write(ctx, func(*Metadata) error { return nil }); err != nil {
 			return err
 		}
 		if clear == nil {

@@ -86,9 +86,9 @@ func TestClosed(t *testing.T) {
 	within := []string{
 		"Context.AsView", "Context.AwaitFold", "Context.Change", "Context.CommitDurably", "Context.Current", "Context.End",
 		"Context.Exclusively", "Context.FileFor", "Context.FoldIfDue", "Context.IDBefore", "Context.Latest",
-		"Context.MakeRoom", "Context.OnRelease", "Context.OutsidePacks", "Context.PutBlobs", "Context.ReadMetadata",
-		"Context.References", "Context.ReferencesInLines", "Context.ReferencesInTrash", "Context.Supersede",
-		"Context.WithCurrentFolders", "Context.Write", "Context.WriteMetadata",
+		"Context.MakeDurable", "Context.MakeRoom", "Context.OnRelease", "Context.OutsidePacks", "Context.PutBlobs", "Context.ReadMetadata",
+		"Context.References", "Context.ReferencesInLines", "Context.ReferencesInTrash", "Context.ReplaceMetadata",
+		"Context.Supersede", "Context.Unreliable", "Context.WithCurrentFolders", "Context.Write",
 	}
 	s, dir := kit.NewStore(t)
 	c := kit.Must[*engine.Context](t)(s.Create(ctx, engine.Metadata{Title: "closed"}))

@@ -4,7 +4,6 @@ import (
 	"context"
 	"errors"
 	"fmt"
-	"io/fs"
 	"sync"
 	"time"
 
@@ -36,7 +35,6 @@ type Context struct {
 	Loader *loader.Loader
 	// prepared is the tenure of the lock in which the handle was brought up to date; only for the holder of the lock.
 	prepared uint64
-	doubtful bool // a write of metadata.json failed: the file may not be durable; only for the holder of the lock
 
 	closing sync.Once
 	under   sync.WaitGroup // running operations
@@ -44,8 +42,10 @@ type Context struct {
 	mu         sync.Mutex // guards metadata, folding and closed
 	closed     bool       // no operation may begin
 	metadata   *Metadata
+	journaled  *Metadata            // by the journals; nil before the context has the present format
+	projection ctxfolder.Projection // the state of metadata.json
 	stamp      ctxfolder.Stamp
-	broken     error         // why metadata.json is unusable; metadata is then the journals' copy
+	broken     error         // why metadata.json is unusable
 	wrote      bool          // something was appended through this handle
 	imported   bool          // an import through this handle ended
 	CleanPacks bool          // no pack has messages that were cut from a line; a collection uses this
@@ -113,8 +113,8 @@ func (s *Store) create(ctx context.Context, m *Metadata) error {
 	return ctxfolder.Create(limited, s.FS, m, ctxfolder.Begin{Files: files})
 }
 
-// Context opens a context. It reads metadata.json and nothing else. It fails with [ErrNotExist]. If metadata.json is
-// damaged, the journals' copy serves, and [Context.Problem] says so.
+// Context opens a context. It reads metadata.json, index.json and the end of the journal. It fails with [ErrNotExist]. If
+// metadata.json is damaged, the committed metadata serves, and [Context.Problem] says so.
 //
 // A legacy context in the store under that id is opened as [OpenLegacy] says.
 func (s *Store) Context(ctx context.Context, id uuid.UUID) (*Context, error) {
@@ -249,35 +249,30 @@ func Use[T any](c *Context, f func() (T, error)) (result T, err error) {
 	return result, err
 }
 
-// ReadMetadata reads metadata.json if it is not the known version. If the file is unusable, the journals' copy replaces
-// it in memory: a reader does not repair.
+// ReadMetadata takes in the metadata that counts now, according to the log and metadata.json. An unusable metadata.json
+// is noted: see [Context.Problem].
 func (c *Context) ReadMetadata() error {
+	committed, err := c.Log.Committed()
+	if err != nil {
+		return err
+	}
 	stamp := c.Dir.MetadataStamp()
 	c.mu.Lock()
-	same := c.metadata != nil && c.broken == nil && stamp.Same(c.stamp)
+	same := c.metadata != nil && c.broken == nil && stamp.Same(c.stamp) && committed == c.journaled
 	c.mu.Unlock()
 	if same {
 		return nil
 	}
-	m, stamp, err := c.Dir.ReadMetadata()
-	if errors.Is(err, fs.ErrNotExist) || errors.Is(err, ErrMetadata) {
-		broken := err
-		raw, cerr := c.Log.MetadataCopy()
-		if cerr != nil || raw == nil {
-			return err
-		}
-		if m, cerr = ctxfolder.ParseMetadata(raw); cerr != nil {
-			return err
-		}
-		err = broken
-	} else if err != nil {
+	m, is, stamp, err := c.Log.Metadata()
+	if m == nil {
 		return err
 	}
 	c.Dir.SetRenaming(m.Renaming)
 	c.mu.Lock()
 	defer c.mu.Unlock()
-	c.metadata, c.stamp, c.broken = m, stamp, err
-	return nil
+	c.metadata, c.projection, c.stamp, c.broken = m, is, stamp, err
+	c.journaled, err = c.Log.Committed()
+	return err
 }
 
 // Current returns the metadata that the handle has now. The caller must not change it.
@@ -293,7 +288,18 @@ func (c *Context) ID() uuid.UUID { return c.Dir.ID }
 // Metadata returns a copy of the metadata.
 func (c *Context) Metadata() *Metadata { return c.Current().Clone() }
 
-// Problem returns why an open context is not in order, or nil if nothing is known.
+// Unreliable returns why the context's metadata may not be the newest, nil if a journal committed it.
+func (c *Context) Unreliable() error {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	if c.journaled != nil && !c.journaled.IsBefore() {
+		return nil
+	}
+	return c.broken
+}
+
+// Problem returns why an open context is not in order, or nil if nothing is known. The next write replaces an unusable
+// metadata.json.
 func (c *Context) Problem() error {
 	c.mu.Lock()
 	defer c.mu.Unlock()
@@ -312,10 +318,10 @@ func (c *Context) refresh(ctx context.Context) error {
 		err = c.Dir.Check()
 	}
 	if err == nil {
-		err = c.ReadMetadata()
+		err = c.Log.Refresh()
 	}
 	if err == nil {
-		err = c.Log.Refresh()
+		err = c.ReadMetadata()
 	}
 	c.Loader.Refresh()
 	return Wrap(Error{Op: "refresh", Context: c.Dir.ID}, err)

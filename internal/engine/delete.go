@@ -28,7 +28,10 @@ func (s *Store) latest(ctx context.Context, id uuid.UUID) time.Time {
 
 // Latest returns the present time, or the time of the newest message if that is later: a new trash item gets it.
 func (c *Context) Latest() time.Time {
-	at := c.Dir.Latest(c.Store.Now())
+	at := c.Store.Now()
+	if m := c.Current(); m.UpdatedAt.After(at) {
+		at = m.UpdatedAt
+	}
 	for _, l := range c.Current().Lines {
 		counts, ok, err := c.Log.Counts(l.ID)
 		if err != nil || !ok || counts.Count == 0 {

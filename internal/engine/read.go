@@ -151,13 +151,18 @@ func (c *Context) WithCurrentFolders(m *Metadata) (now *Metadata, renamed bool) 
 	c.mu.Lock()
 	stamp := c.stamp
 	c.mu.Unlock()
-	if c.Dir.MetadataStamp().Same(stamp) {
+	// A rename writes its record and metadata.json under one lock.
+	if c.Log.Unchanged() && c.Dir.MetadataStamp().Same(stamp) {
 		return m, false
 	}
-	fresh, _, err := c.Dir.ReadMetadata()
-	if err != nil {
+	if err := c.Log.Refresh(); err != nil {
 		return m, false
 	}
+	fresh, _, _, _ := c.Log.Metadata()
+	if fresh == nil {
+		return m, false
+	}
+	c.Dir.SetRenaming(fresh.Renaming)
 	now = m.Clone()
 	for i := range now.Lines {
 		ln := &now.Lines[i]
@@ -165,12 +170,8 @@ func (c *Context) WithCurrentFolders(m *Metadata) (now *Metadata, renamed bool) 
 		if !ok {
 			continue
 		}
-		folder := l.Folder
-		if r := fresh.Renaming; r != nil && r.To == folder && ln.Folder != r.From {
-			folder = r.From // readers try this folder first, then the new one
-		}
-		if ln.Folder != folder {
-			ln.Folder, renamed = folder, true
+		if ln.Folder != l.Folder {
+			ln.Folder, renamed = l.Folder, true
 		}
 	}
 	return now, renamed

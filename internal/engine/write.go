@@ -5,6 +5,7 @@ import (
 	"encoding/json"
 	"errors"
 	"fmt"
+	"io/fs"
 	"slices"
 	"time"
 
@@ -38,7 +39,7 @@ func (c *Context) writeOnce(ctx context.Context, f func(m *Metadata) error) erro
 	defer c.Dir.Lock.Release()
 	// Within one tenure of the lock, no other process can have written since this handle looked.
 	tenure := c.Dir.Lock.Tenure()
-	if c.prepared != tenure || !c.Log.Ready() || c.Current().Renaming != nil {
+	if c.prepared != tenure || !c.Log.Ready() {
 		c.prepared = 0
 		if err := c.prepare(); err != nil {
 			return err
@@ -53,65 +54,113 @@ func (c *Context) prepare() error {
 	if err := c.Dir.Check(); err != nil {
 		return err
 	}
-	if err := c.ReadMetadata(); err != nil {
+	if err := c.ReadMetadata(); err != nil { // first: another version of the format is left alone
 		return err
-	}
-	if err := c.Problem(); err != nil {
-		return fmt.Errorf("%w; repair mends it", err)
 	}
 	if err := c.Log.Prepare(); err != nil {
 		return err
 	}
-	if c.doubtful {
-		// The file may be there without being durable. What builds on it must not be acknowledged before it is certain.
-		// The failed sync is not retried: the same content is written again, to another file.
-		if _, err := c.Dir.WriteMetadata(c.Current()); err != nil {
-			return err
-		}
-		c.doubtful = false
-		if err := c.ReadMetadata(); err != nil {
+	if err := c.ReadMetadata(); err != nil {
+		return err
+	}
+	if err := c.moveRenamed(); err != nil {
+		return err
+	}
+	switch c.projection {
+	case ctxfolder.ProjectionCurrent:
+	case ctxfolder.ProjectionStale:
+		c.project(c.Current())
+	default:
+		return c.takeEdits()
+	}
+	return nil
+}
+
+// takeEdits commits what a person changed in metadata.json, or what only metadata.json has. The file as found goes to the
+// trash. The caller holds the lock.
+//
+// Crash order: the file is replaced after its content is committed. Until that is durable, the file says the same once
+// more. The new file is durable before anything else is committed: the old one would count as an edit again.
+func (c *Context) takeEdits() error {
+	m, is := c.Current(), c.projection
+	if is != ctxfolder.ProjectionNewer {
+		if err := ctxfolder.TrashCopy(c.Dir, ctxfolder.TrashDamaged, ctxfolder.MetadataFile); err != nil && !errors.Is(err, fs.ErrNotExist) {
 			return err
 		}
 	}
-	return c.finishRenaming()
+	if is == ctxfolder.ProjectionEdited || is == ctxfolder.ProjectionNewer {
+		m = m.Clone()
+		m.Revision++
+		if err := c.commitMetadata(m); err != nil {
+			return err
+		}
+	}
+	stamp, err := c.Dir.WriteMetadata(m)
+	if err != nil {
+		return err
+	}
+	return c.committedMetadata(m, stamp)
 }
 
-// finishRenaming finishes the rename of a branch folder. The caller holds the lock.
-func (c *Context) finishRenaming() error {
+// moveRenamed gives a renamed branch folder its name, unless that was done. The caller holds the lock.
+//
+// Crash order: nothing is synced. The metadata names both folders until [Context.settleRenaming].
+func (c *Context) moveRenamed() error {
 	m := c.Current()
 	if m.Renaming == nil {
 		return nil
 	}
-	if err := c.Dir.FinishRenaming(*m.Renaming); err != nil {
-		return err
-	}
-	done := m.Clone()
-	done.Renaming = nil
-	return c.WriteMetadata(done)
+	return c.Dir.MoveRenamed(*m.Renaming)
 }
 
-// WriteMetadata commits a change of the metadata. The caller holds the lock.
-func (c *Context) WriteMetadata(m *Metadata) error {
-	m.Revision++
-	stamp, err := c.Dir.WriteMetadata(m)
-	if err != nil {
-		c.doubtful, c.prepared = true, 0
-		return err
+// settleRenaming makes the last rename of a branch folder durable where m, the next metadata, cannot name both folders
+// any more: another folder is renamed, a line gets the old name, or no line has the new one. The caller holds the lock.
+func (c *Context) settleRenaming(m *Metadata) error {
+	last := c.Current().Renaming
+	if last == nil {
+		return nil
 	}
-	c.Dir.SetRenaming(m.Renaming)
-	c.mu.Lock()
-	defer c.mu.Unlock()
-	c.metadata, c.stamp = m, stamp
+	has := func(folder string) bool {
+		return slices.ContainsFunc(m.Lines, func(l ctxfolder.Line) bool { return l.Folder == folder })
+	}
+	if m.Renaming == nil || *m.Renaming != *last || has(last.From) || !has(last.To) {
+		if err := c.Dir.FinishRenaming(*last); err != nil {
+			return err
+		}
+		if m.Renaming != nil && *m.Renaming == *last {
+			m.Renaming = nil
+		}
+	}
 	return nil
 }
 
-// Change changes the metadata. With positions, the change relies on messages: it makes them durable first, since those
-// of other processes may not be yet.
+// commitMetadata commits metadata, durably. The caller holds the lock.
+func (c *Context) commitMetadata(m *Metadata) error {
+	return c.CommitDurably([]index.Item{{Kind: index.KindMetadata, Body: ctxfolder.RawMetadata(m)}})
+}
+
+// project writes metadata.json behind a commit. A failure costs nothing: the next writer or fold does it.
+func (c *Context) project(m *Metadata) {
+	if stamp, err := c.Dir.ProjectMetadata(m); err == nil {
+		_ = c.committedMetadata(m, stamp)
+	}
+}
+
+// committedMetadata notes that metadata.json has the committed metadata.
+func (c *Context) committedMetadata(m *Metadata, stamp ctxfolder.Stamp) error {
+	committed, err := c.Log.Committed()
+	c.Dir.SetRenaming(m.Renaming)
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	c.metadata, c.journaled, c.projection, c.stamp, c.broken = m, committed, ctxfolder.ProjectionCurrent, stamp, nil
+	return err
+}
+
+// Change changes the metadata: one record, which one fdatasync commits together with everything before it.
 //
-// Crash order: the journal's copy comes first. It counts only once metadata.json has its revision, so replacing that
-// file commits the change.
-func (c *Context) Change(ctx context.Context, positions bool, f func(m *Metadata) error) error {
-	return c.use(func() error { return c.changeNow(ctx, positions, f) })
+// Crash order: the record is durable before metadata.json is replaced, which is not synced.
+func (c *Context) Change(ctx context.Context, f func(m *Metadata) error) error {
+	return c.use(func() error { return c.changeNow(ctx, f) })
 }
 
 // MakeDurable makes every known record of the journal durable, those of other processes included.
@@ -127,27 +176,42 @@ func (c *Context) MakeDurable(ctx context.Context) error {
 	return err
 }
 
-func (c *Context) changeNow(ctx context.Context, positions bool, f func(m *Metadata) error) error {
+func (c *Context) changeNow(ctx context.Context, f func(m *Metadata) error) error {
 	return c.Write(ctx, func(current *Metadata) error {
 		m := current.Clone()
 		if err := f(m); err != nil {
 			return err
 		}
-		m.UpdatedAt = time.Now().UTC()
-		next := m.Clone()
-		next.Revision++
-		positions = positions && !c.Log.Durable()
-		commit := c.Log.Append([]index.Item{{Kind: index.KindMetadata, Body: ctxfolder.RawMetadata(next)}})
-		if commit.Err != nil {
-			return commit.Err
-		}
-		if positions {
-			if err := commit.Sync(); err != nil {
-				return err
-			}
-		}
-		return c.WriteMetadata(m)
+		return c.ReplaceMetadata(m)
 	})
+}
+
+// ReplaceMetadata commits metadata in place of the current one, with more records before it. The caller holds the lock.
+func (c *Context) ReplaceMetadata(m *Metadata, before ...index.Item) error {
+	if err := c.settleRenaming(m); err != nil {
+		return err
+	}
+	m.UpdatedAt = time.Now().UTC()
+	m.Revision++
+	raw, err := ctxfolder.CommittableMetadata(m)
+	if err != nil {
+		return err
+	}
+	if err := c.CommitDurably(append(before, index.Item{Kind: index.KindMetadata, Body: raw})); err != nil {
+		c.prepared = 0
+		return err
+	}
+	if m.Renaming != nil {
+		if err := c.Dir.MoveRenamed(*m.Renaming); err != nil {
+			c.prepared = 0 // the next write does it
+		}
+	}
+	c.mu.Lock()
+	c.metadata, c.projection = m, ctxfolder.ProjectionStale
+	c.mu.Unlock()
+	c.Dir.SetRenaming(m.Renaming)
+	c.project(m)
+	return nil
 }
 
 // Update changes title, config, state, parent, unknown members, and the system prompts and further members of branches.
@@ -155,7 +219,7 @@ func (c *Context) changeNow(ctx context.Context, positions bool, f func(m *Metad
 func (c *Context) Update(ctx context.Context, f func(m *Metadata) error) error {
 	blobs := BlobHold{Store: c.Store}
 	defer blobs.Release()
-	err := c.Change(ctx, false, func(m *Metadata) error {
+	err := c.Change(ctx, func(m *Metadata) error {
 		fixed := m.Clone()
 		if err := f(m); err != nil {
 			return err

@@ -21,12 +21,11 @@ type follower struct {
 	s  *engine.Store
 	id uuid.UUID
 
-	c       *engine.Context // nil at rest
-	tail    *index.Tail
-	m       *engine.Metadata // the metadata that counts at the tail's place
-	pending *pending
-	stamp   ctxfolder.Stamp // of the metadata.json that was read last
-	queue   []Event         // events that are read and not delivered yet
+	c     *engine.Context // nil at rest
+	tail  *index.Tail
+	m     *engine.Metadata // the metadata that counts at the tail's place
+	stamp ctxfolder.Stamp  // of the metadata.json that was read last
+	queue []Event          // events that are read and not delivered yet
 
 	folder  uint64       // the number of the watched folder
 	at      index.Spot   // the place at rest
@@ -40,13 +39,6 @@ type follower struct {
 	arrived  bool                 // the context came after the watcher began; its event is due
 	turn     int                  // number of delivered events
 	problem  string               // the problem that was delivered last
-}
-
-// pending is metadata from the journal. It counts once metadata.json has its revision.
-type pending struct {
-	m      *engine.Metadata
-	seq    uint64
-	before index.Spot // the place before its record
 }
 
 // fileState is the state of a file at one look.
@@ -71,36 +63,15 @@ func (f *follower) open(ctx context.Context, begin func(dir *ctxfolder.Dir) (*in
 	return nil
 }
 
-// begin finds out which metadata counts at the tail's place. It reads metadata.json after the journal, so the file is
-// no older, except for a change that is under way or was never finished.
+// begin takes the metadata at the tail's place. Changes that a person made in metadata.json count too.
 func (f *follower) begin() {
-	f.pending, f.stamp = nil, f.c.Dir.MetadataStamp()
-	last, at, before := f.tail.Metadata()
-	now, _, err := f.c.Dir.ReadMetadata()
-	switch {
-	case err != nil && last == nil:
+	if f.m = f.tail.Metadata(); f.m == nil || f.m.IsBefore() {
 		f.m = f.c.Current()
-	case err != nil:
-		f.m = last
-	case last == nil || last.Revision == now.Revision:
-		f.m = now
-	case last.Revision > now.Revision:
-		if f.m = now; at.Seq+1 == f.tail.At().Seq { // and no record follows it
-			f.pending = &pending{last, at.Seq + 1, at}
-		}
-	case before != nil && f.isSuperseded(last, at.Seq+1):
-		f.m = before
-	default:
-		f.m = last
 	}
-}
-
-// place returns where to resume: behind everything that was delivered or need not be.
-func (f *follower) place() index.Spot {
-	if f.pending != nil {
-		return f.pending.before
+	f.stamp = ctxfolder.Stamp{}
+	if m := f.lookAtMetadata(); m != nil {
+		f.m = m
 	}
-	return f.tail.At()
 }
 
 // rest closes the context and its tail, until wake.
@@ -108,11 +79,11 @@ func (f *follower) rest() {
 	if f.c == nil {
 		return
 	}
-	f.at, f.journal = f.place(), f.tail.Journal()
+	f.at, f.journal = f.tail.At(), f.tail.Journal()
 	f.seen, f.seenAt = f.fileStates(), time.Now()
 	f.tail.Close()
 	_ = f.c.Close() // nothing was written through it
-	f.c, f.tail, f.m, f.pending = nil, nil, nil, nil
+	f.c, f.tail, f.m = nil, nil, nil
 }
 
 // fileStates returns how the context's folder and the journal look.
@@ -185,7 +156,7 @@ func (f *follower) resync(ctx context.Context) error {
 	if err := f.open(ctx, index.FollowEnd); err != nil {
 		return err
 	}
-	f.queue = []Event{{Kind: Resync, Seq: f.place().Seq, Metadata: f.m, Branches: f.branches(), At: f.m.UpdatedAt}}
+	f.queue = []Event{{Kind: Resync, Seq: f.tail.At().Seq, Metadata: f.m, Branches: f.branches(), At: f.m.UpdatedAt}}
 	return nil
 }
 
@@ -211,9 +182,6 @@ func (f *follower) describe(b *ctxfolder.Branch) []engine.BranchInfo {
 func (f *follower) next(ctx context.Context) (e Event, ok bool, err error) {
 	var byHand *engine.Metadata // what metadata.json has; if no record explains it, it was edited by hand
 	for len(f.queue) == 0 {
-		if f.settle(false); len(f.queue) > 0 {
-			break
-		}
 		rec, ok, err := f.tail.Next()
 		switch {
 		case errors.Is(err, index.ErrGap):
@@ -223,7 +191,6 @@ func (f *follower) next(ctx context.Context) (e Event, ok bool, err error) {
 		case err != nil:
 		case ok:
 			byHand = nil
-			f.settle(true)
 			f.take(rec)
 		case byHand != nil:
 			f.change(byHand, 0)
@@ -250,8 +217,8 @@ func (f *follower) next(ctx context.Context) (e Event, ok bool, err error) {
 func (f *follower) take(rec index.Record) {
 	switch rec.Kind {
 	case index.KindMetadata:
-		if m, at, _ := f.tail.Metadata(); m != nil && at.Seq+1 == rec.Seq {
-			f.pending = &pending{m, rec.Seq, at}
+		if m := f.tail.Metadata(); m != nil {
+			f.change(m, rec.Seq)
 		}
 	case index.KindAppend, index.KindReplace:
 		m := f.c.Loader.Committed(bytes.Clone(rec.Body))
@@ -289,31 +256,6 @@ func (f *follower) branchOf(m *engine.Message) string {
 	return ""
 }
 
-// settle decides whether the pending metadata counts. With behind, another record follows. Its writer held the lock, so
-// the decision fell before: metadata whose revision metadata.json does not have was never committed.
-func (f *follower) settle(behind bool) {
-	p := f.pending
-	if p == nil {
-		return
-	}
-	f.stamp = f.c.Dir.MetadataStamp()
-	now, _, err := f.c.Dir.ReadMetadata()
-	switch {
-	case err != nil || now.Revision >= p.m.Revision && (sameJSON(now, p.m) || !f.isSuperseded(p.m, p.seq)):
-		f.change(p.m, p.seq) // the copy counts in place of a damaged file
-	case err == nil && now.Revision < p.m.Revision && !behind:
-		return
-	}
-	f.pending = nil
-}
-
-// isSuperseded reports whether the metadata after record seq replaces m, which that record has. The later writer then
-// did not find m in metadata.json, and reused the revision.
-func (f *follower) isSuperseded(m *engine.Metadata, seq uint64) bool {
-	next, err := f.tail.NextMetadata(seq)
-	return err == nil && next != nil && (next.Revision < m.Revision || next.Revision == m.Revision && !sameJSON(next, m))
-}
-
 // change queues the events of a new version of the metadata.
 func (f *follower) change(m *engine.Metadata, seq uint64) {
 	was := f.m
@@ -327,15 +269,17 @@ func (f *follower) change(m *engine.Metadata, seq uint64) {
 	}
 }
 
-// lookAtMetadata returns metadata.json if it has changed since the last look.
+// lookAtMetadata returns the metadata with the changes that a person made in metadata.json since the last look, nil for
+// none.
 func (f *follower) lookAtMetadata() *engine.Metadata {
 	stamp := f.c.Dir.MetadataStamp()
-	if stamp.Same(f.stamp) || f.pending != nil {
+	if stamp.Same(f.stamp) {
 		return nil
 	}
 	f.stamp = stamp
-	m, _, err := f.c.Dir.ReadMetadata()
-	if err != nil {
+	_ = f.c.Log.Refresh() // what other processes committed is no edit
+	m, is, _, err := f.c.Log.Metadata()
+	if err != nil || is != ctxfolder.ProjectionEdited && is != ctxfolder.ProjectionNewer {
 		return nil
 	}
 	return m

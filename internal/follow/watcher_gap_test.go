@@ -3,15 +3,12 @@ package follow_test
 import (
 	"context"
 	"encoding/json"
-	"errors"
 	"os"
 	"path/filepath"
 	"slices"
 	"strings"
 	"testing"
 
-	ctxfolder "github.com/ctxdir/ctxdir/context"
-	"github.com/ctxdir/ctxdir/index"
 	"github.com/ctxdir/ctxdir/internal/engine"
 	"github.com/ctxdir/ctxdir/internal/follow"
 	"github.com/ctxdir/ctxdir/watch"
@@ -19,73 +16,41 @@ import (
 	kit "github.com/ctxdir/ctxdir/internal/storetest"
 )
 
-// TestWatchUncommitted: a change of the metadata that got as far as the journal and no further never happened; one that
-// is on its way is told when it is there, and before what follows it.
-func TestWatchUncommitted(t *testing.T) {
+// TestWatchProjection: a change of the metadata is reported once, when its record is there. An older metadata.json that
+// comes back is no event, an edit of it is one, and none again when a writer takes it in.
+func TestWatchProjection(t *testing.T) {
 	ctx := context.Background()
 	s, dir := kit.NewStore(t)
-	c := kit.Must[*engine.Context](t)(s.Create(ctx, engine.Metadata{}))
+	c := kit.Must[*engine.Context](t)(s.Create(ctx, engine.Metadata{Title: "first"}))
 	defer c.Close()
-	w := kit.Must[*follow.Watcher](t)(follow.WatchContext(ctx, c, 0))
+	w := kit.Must[*follow.Watcher](t)(follow.WatchContext(ctx, c, follow.FromNow))
 	defer w.Close()
-	recorded := func(title string) {
+	wants := func(want ...string) {
 		t.Helper()
-		err := c.Write(ctx, func(m *engine.Metadata) error {
-			m = m.Clone()
-			m.Title = title
-			m.Revision++
-			return c.Log.Append([]index.Item{{Kind: index.KindMetadata, Body: ctxfolder.RawMetadata(m)}}).Err
-		})
-		if err != nil {
-			t.Fatal(err)
-		}
-	}
-	pending := func() (lines []string) {
+		var lines []string
 		for e, err := range w.Pending(ctx) {
+			kit.Check(t, err)
 			lines = append(lines, line(e))
-			if err != nil {
-				t.Fatal(err)
-			}
 		}
-		return lines
+		if !slices.Equal(lines, want) {
+			t.Errorf("%q, wanted %q", lines, want)
+		}
 	}
-	recorded("never")
-	if got := pending(); len(got) > 0 {
-		t.Errorf("%q", got)
-	}
-	kit.Append(t, c.Active(), engine.Draft{Body: []byte(`{}`)})
-	recorded("never again")
-	recorded("nor this")
-	if err := c.Update(ctx, func(m *engine.Metadata) error { m.Title = "T"; return nil }); err != nil {
-		t.Fatal(err)
-	}
-	if got := pending(); !slices.Equal(got, []string{"message.appended main 0", "metadata.changed"}) {
-		t.Errorf("%q", got)
-	}
-	// Told late, with a new journal behind it.
-	kit.Must[*engine.Branch](t)(c.NewBranch(ctx, "late"))
-	if err := errors.Join(c.Log.Fold(ctx, false), c.Switch(ctx, "late")); err != nil {
-		t.Fatal(err)
-	}
-	if got := pending(); !slices.Equal(got, []string{"branch.created late", "metadata.changed"}) {
-		t.Errorf("%q", got)
-	}
-	// On its way: the journal has it, metadata.json does not yet.
 	file := filepath.Join(dir, c.ID().String(), "metadata.json")
 	before := kit.Must[[]byte](t)(os.ReadFile(file))
 	kit.Must[*engine.Branch](t)(c.NewBranch(ctx, "new"))
-	after := kit.Must[[]byte](t)(os.ReadFile(file))
-	if err := os.WriteFile(file, before, 0o600); err != nil {
-		t.Fatal(err)
-	}
-	if got := pending(); len(got) > 0 {
-		t.Errorf("%q", got)
-	}
-	if err := os.WriteFile(file, after, 0o600); err != nil {
-		t.Fatal(err)
-	}
-	if got := pending(); !slices.Equal(got, []string{"branch.created new"}) {
-		t.Errorf("%q", got)
+	kit.Check(t, os.WriteFile(file, before, 0o600))
+	wants("branch.created new")
+	wants()
+	kit.Check(t, c.Log.Fold(ctx, false), c.Switch(ctx, "new"))
+	wants("metadata.changed")
+	text := strings.Replace(string(kit.Must[[]byte](t)(os.ReadFile(file))), `"first"`, `"By hand"`, 1)
+	kit.Check(t, os.WriteFile(file, []byte(text), 0o600))
+	wants("metadata.changed")
+	kit.Append(t, c.Active(), engine.Draft{Body: []byte(`{}`)})
+	wants("message.appended new 0")
+	if m := kit.Must[*engine.Context](t)(s.Context(ctx, c.ID())).Metadata(); m.Title != "By hand" || m.ActiveBranch != "new" {
+		t.Errorf("%+v", m)
 	}
 }
 
@@ -98,14 +63,19 @@ func TestWatchTogether(t *testing.T) {
 	defer c.Close()
 	w := kit.Must[*follow.Watcher](t)(follow.WatchContext(ctx, c, follow.FromNow))
 	defer w.Close()
-	// Nobody looks between an edit by hand and the next commit, which has both.
+	// The next writer takes in an edit by hand that nobody looked at, in a commit before its own.
 	file := filepath.Join(dir, c.ID().String(), "metadata.json")
 	text := strings.Replace(string(kit.Must[[]byte](t)(os.ReadFile(file))), `"title": ""`, `"title": "By hand"`, 1)
 	if err := os.WriteFile(file, []byte(text), 0o600); err != nil {
 		t.Fatal(err)
 	}
 	kit.Must[*engine.Branch](t)(c.NewBranch(ctx, "new"))
-	wantEvents(t, w, "branch.created new more", "metadata.changed")
+	wantEvents(t, w, "metadata.changed", "branch.created new")
+	kit.Check(t, c.Change(ctx, func(m *engine.Metadata) error {
+		m.Title, m.Branches[1].Name = "both", "renamed"
+		return nil
+	}))
+	wantEvents(t, w, "branch.renamed renamed was new more", "metadata.changed")
 }
 
 // TestWatchGap: where the journals are lost, there is a resync, and it goes on.
@@ -135,37 +105,6 @@ func TestWatchGap(t *testing.T) {
 	}
 	kit.Append(t, other.Active(), engine.Draft{Body: body})
 	wantEvents(t, w, "message.appended main 4")
-}
-
-// TestWatchPendingRests: a change of the metadata that is on its way while a context is at rest is told when it is
-// there.
-func TestWatchPendingRests(t *testing.T) {
-	ctx := context.Background()
-	s, dir := kit.NewStore(t)
-	c := kit.Must[*engine.Context](t)(s.Create(ctx, engine.Metadata{}))
-	defer c.Close()
-	kit.Append(t, c.Active(), engine.Draft{Body: []byte(`{}`)})
-	file := filepath.Join(dir, c.ID().String(), "metadata.json")
-	before := kit.Must[[]byte](t)(os.ReadFile(file))
-	kit.Check(t, c.Rename(ctx, "main", "trunk"))
-	after := kit.Must[[]byte](t)(os.ReadFile(file))
-	kit.Check(t, os.WriteFile(file, before, 0o600))
-	w := kit.Must[*follow.Watcher](t)(follow.Watch(ctx, s)) // each context rests at first
-	defer w.Close()
-	one := kit.Must[*follow.Watcher](t)(follow.WatchContext(ctx, c, 1<<40))
-	defer one.Close()
-	e := wantEvents(t, one, "resync")
-	if e.Seq != 1 || e.Branches[0].Name != "main" || e.Branches[0].Messages != 1 {
-		t.Errorf("%+v", e)
-	}
-	kit.Check(t, os.WriteFile(file, after, 0o600))
-	kit.Append(t, c.Active(), engine.Draft{Body: []byte(`{}`)})
-	for _, w := range []*follow.Watcher{w, one, kit.Must[*follow.Watcher](t)(follow.WatchContext(ctx, c, e.Seq))} {
-		if e := wantEvents(t, w, "branch.renamed trunk was main", "message.appended trunk 1"); e.Seq != 3 {
-			t.Errorf("%+v", e)
-		}
-		w.Close()
-	}
 }
 
 // TestWatchShown: a message is told under a branch that shows it, or under none; what changes nothing is not told.

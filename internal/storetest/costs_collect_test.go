@@ -51,7 +51,10 @@ func TestCollectCosts(t *testing.T) {
 			}
 		}
 		for file, n := range opened {
-			if n > 1 && path.Ext(file) != "" && path.Base(file) != "item.json" {
+			if n > 2 && path.Ext(file) == ".jsonl" { // the next journal, which does not exist, is looked for again
+				t.Errorf("dry run %v: %s is opened %d times", dry, file, n)
+			}
+			if n > 1 && path.Ext(file) != "" && path.Ext(file) != ".jsonl" && path.Base(file) != "item.json" {
 				t.Errorf("dry run %v: %s is opened %d times", dry, file, n)
 			}
 			if n > 2 && path.Base(file) == "item.json" { // what it says, and what it may refer to
@@ -94,7 +97,7 @@ func TestReadOnlyCosts(t *testing.T) {
 			c.Summary()
 			kit.Must[[]engine.BranchInfo](t)(c.Branches(ctx))
 		}), []string{"messages", "blobs", ".rows", "summaries"}},
-		"meta": {with(func(c *engine.Context) { c.Metadata() }), []string{"messages", "blobs", "index", "journal", "summaries"}},
+		"meta": {with(func(c *engine.Context) { c.Metadata() }), []string{"messages", "blobs", ".rows", "summaries"}},
 		"branch ls": {with(func(c *engine.Context) {
 			kit.Must[[]engine.BranchInfo](t)(c.Branches(ctx))
 		}), []string{"messages", "blobs", ".rows", "summaries"}},

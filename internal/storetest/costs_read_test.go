@@ -138,28 +138,33 @@ func TestListCosts(t *testing.T) {
 	}
 }
 
-// TestForkSyncs: a fork of messages that this handle has made durable syncs metadata.json and its folder, nothing else.
-func TestForkSyncs(t *testing.T) {
+// TestMetadataSyncs: each change of the metadata is one fdatasync of the journal, and nothing else is synced. It covers the
+// messages of other handles, too.
+func TestMetadataSyncs(t *testing.T) {
 	ctx := context.Background()
 	k := newCounted(t, engine.WithFoldBytes(-1))
 	c := kit.Must[*engine.Context](t)(k.store.Create(ctx, engine.Metadata{}))
 	defer c.Close()
-	kit.Fill(t, c.Active(), 10)
-	calls := k.during(func() { kit.Must[*engine.Branch](t)(c.Active().Fork(ctx, "alt", 5)) })
-	for _, s := range syncs(calls) {
-		if strings.Contains(s, "journal") {
-			t.Errorf("%s: the messages were durable", s)
-		}
-	}
-	if n := len(syncs(calls)); n != 2 {
-		t.Errorf("syncs %q", syncs(calls))
-	}
-	// Another handle cannot know, and syncs the journal.
 	other := kit.Must[*engine.Context](t)(k.store.Context(ctx, c.ID()))
 	defer other.Close()
-	kit.Fill(t, c.Active(), 1)
-	calls = k.during(func() { kit.Must[*engine.Branch](t)(other.Active().Fork(ctx, "alt 2", 11)) })
-	if s := syncs(calls); len(s) != 3 || !strings.Contains(s[0], "journal") {
-		t.Errorf("another handle's fork: syncs %q", s)
+	kit.Fill(t, c.Active(), 10)
+	for _, change := range []struct {
+		name string
+		do   func(c *engine.Context) error
+	}{
+		{"fork", func(c *engine.Context) error { _, err := c.Active().Fork(ctx, "alt", 5); return err }},
+		{"rewind", func(c *engine.Context) error { return kit.Must[*engine.Branch](t)(c.Branch("alt")).Rewind(ctx, 3) }},
+		{"rename", func(c *engine.Context) error { return c.Rename(ctx, "alt", "beta") }},
+		{"title", func(c *engine.Context) error {
+			return c.Update(ctx, func(m *engine.Metadata) error { m.Title = "t"; return nil })
+		}},
+		{"switch", func(c *engine.Context) error { return c.Switch(ctx, "beta") }},
+		{"another handle's fork", func(*engine.Context) error { _, err := other.Active().Fork(ctx, "alt 2", 2); return err }},
+		{"remove", func(*engine.Context) error { return other.Remove(ctx, "alt 2") }},
+	} {
+		calls := k.during(func() { kit.Check(t, change.do(c)) })
+		if s := syncs(calls); len(s) != 1 || s[0] != "datasync journal-1.jsonl" {
+			t.Errorf("%s: syncs %q", change.name, s)
+		}
 	}
 }

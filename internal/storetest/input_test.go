@@ -98,7 +98,8 @@ func add1(c *engine.Context, body string) error {
 	return err
 }
 
-// TestForeignFiles: files of another version, or of no sense, are named in the error and left as they are.
+// TestForeignFiles: a metadata.json of another version is refused and left as it is. One of no sense is named as a problem;
+// the journal has the metadata, and the next writer replaces the file and keeps it in the trash.
 func TestForeignFiles(t *testing.T) {
 	ctx := context.Background()
 	first, second := kit.TestID(1).String(), kit.TestID(2).String()
@@ -133,17 +134,24 @@ func TestForeignFiles(t *testing.T) {
 			t.Errorf("%s: %v", name, err)
 			continue
 		}
-		if err := add1(again, `{}`); !errors.Is(err, engine.ErrMetadata) {
-			t.Errorf("%s: an append gave %v", name, err)
-		}
-		if raw, _ := os.ReadFile(path); string(raw) != content {
-			t.Errorf("%s: the file was changed", name)
-		}
-		_ = again.Close()
 		for sum, err := range c.Store.List(ctx) {
 			if err != nil || sum.Problem == nil || sum.ID != c.ID() {
 				t.Errorf("%s: the list shows %+v, %v", name, sum, err)
 			}
+		}
+		if raw, _ := os.ReadFile(path); string(raw) != content {
+			t.Errorf("%s: reading changed the file", name)
+		}
+		if err := add1(again, `{}`); err != nil || again.Problem() != nil {
+			t.Errorf("%s: an append gave %v, the problem %v", name, err, again.Problem())
+		}
+		kept := kit.Must[[]string](t)(filepath.Glob(filepath.Join(dir, "trash", "*", "metadata.json")))
+		if raw, _ := os.ReadFile(kept[0]); len(kept) != 1 || string(raw) != content {
+			t.Errorf("%s: the trash has %v", name, kept)
+		}
+		_ = again.Close()
+		for f, err := range c.Store.Check(ctx, nil, engine.CheckOptions{}) {
+			t.Errorf("%s: %+v, %v", name, f, err)
 		}
 	}
 	s, dir := kit.NewStore(t)

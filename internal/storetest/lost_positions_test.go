@@ -222,7 +222,8 @@ func TestLostPositions(t *testing.T) {
 			b := kit.Must[[]byte](g.t)(os.ReadFile(rows))
 			b[len(b)-100] ^= 1
 			kit.Check(g.t, os.Mkdir(filepath.Join(g.dir, "index"), 0o700))
-			kit.Check(g.t, os.WriteFile(filepath.Join(g.dir, "index", filepath.Base(rows)), b, 0o600))
+			kit.Check(g.t, os.WriteFile(filepath.Join(g.dir, "index", filepath.Base(rows)), b, 0o600), g.c.Close())
+			g.c = kit.Must[*engine.Context](g.t)(g.s.Context(ctx, g.c.ID()))
 		}, 1, map[string][]string{"main": {"main 0", "main 1", ""}}},
 	} {
 		t.Run(d.name, func(t *testing.T) {

@@ -221,11 +221,11 @@ func TestAgainstModel(t *testing.T) {
 		d.begin()
 		ops := map[string]func(){
 			"append": d.append, "batch": d.batch, "replace": d.replace, "fork": d.fork, "rewind": d.rewind, "rename": d.rename,
-			"remove": d.remove, "switch": d.switchTo, "update": d.update, "fold": d.fold, "reopen": d.reopen, "lose": d.lose,
+			"remove": d.remove, "switch": d.switchTo, "update": d.update, "edit": d.edit, "fold": d.fold, "reopen": d.reopen, "lose": d.lose,
 			"collect": d.collect, "restore": d.restore, "archive": d.archive, "unarchive": d.unarchive, "rollback": d.rollback,
 		}
 		often := strings.Fields("append append append append batch batch replace replace fork fork rewind rename remove switch " +
-			"update fold fold reopen lose collect restore archive archive unarchive rollback")
+			"update edit fold fold reopen lose collect restore archive archive unarchive rollback")
 		for i := range operations {
 			ops[rapid.SampledFrom(often).Draw(t, "operation")]()
 			d.learn()

@@ -31,7 +31,7 @@ func TestNewerFormat(t *testing.T) {
 		"feature": {"ctxdir.json", func(b []byte) []byte {
 			return bytes.Replace(b, []byte(`"incompatible": []`), []byte(`"incompatible": ["x"]`), 1)
 		}},
-		"context": {"ID/metadata.json", func(b []byte) []byte { return bytes.Replace(b, []byte("context/1"), []byte("context/2"), 1) }},
+		"context": {"ID/metadata.json", func(b []byte) []byte { return bytes.Replace(b, []byte("context/2"), []byte("context/3"), 1) }},
 		"index":   {"ID/index.json", newerIndex},
 		"journal": {"ID/journal-2.jsonl", func(b []byte) []byte { return newerRecord(b, `"ctxdir":"journal/`) }},
 		"record":  {"ID/journal-2.jsonl", func(b []byte) []byte { return newerRecord(b, `"ctxdir":"message/`) }},
@@ -106,7 +106,7 @@ func tryAll(t *testing.T, dir string, c *engine.Context) error {
 
 // newerIndex is an index.json of the next version.
 func newerIndex(b []byte) []byte {
-	b = bytes.Replace(b, []byte("index/1"), []byte("index/2"), 1)
+	b = bytes.Replace(b, []byte("index/2"), []byte("index/3"), 1)
 	i := bytes.LastIndex(b, []byte(`"check"`))
 	j := i + len(`"check": "`)
 	copy(b[j:], fmt.Sprintf("%016x", xxhash.Sum64(b[:i])))

@@ -204,14 +204,14 @@ var PackDamages = []PackDamage{
 		kind: integrity.KindMetadata,
 		Do:   func(p *Patient) []uuid.UUID { p.Remove(p.Glob("metadata.json")...); return nil },
 	},
-	{Name: "metadata.json with another parent", kind: integrity.KindStructure, Do: func(p *Patient) []uuid.UUID {
+	{Name: "metadata.json with another parent", kind: integrity.KindMetadata, Do: func(p *Patient) []uuid.UUID {
 		p.Metadata(func(m map[string]any) {
 			lines := m["lines"].([]any)
 			lines[1].(map[string]any)["parent"] = lines[2].(map[string]any)["id"]
 		})
 		return nil
 	}},
-	{Name: "metadata.json with a base beyond its parent", kind: integrity.KindStructure, Do: func(p *Patient) []uuid.UUID {
+	{Name: "metadata.json with a base beyond its parent", kind: integrity.KindMetadata, Do: func(p *Patient) []uuid.UUID {
 		p.Change(p.Glob("metadata.json")[0], func(b []byte) []byte { return bytes.Replace(b, []byte(`"base": 20`), []byte(`"base": 500`), 1) })
 		return nil
 	}},

@@ -177,13 +177,13 @@ func TestDamage(t *testing.T) {
 		}, integrity.KindMetadata, 0, 0, none},
 		{"metadata.json with a base beyond its parent", func(p *kit.Patient) {
 			p.Change(p.Glob("metadata.json")[0], func(b []byte) []byte { return bytes.Replace(b, []byte(`"base": 20`), []byte(`"base": 500`), 1) })
-		}, integrity.KindStructure, 0, 0, none},
+		}, integrity.KindMetadata, 0, 0, none},
 		{"metadata.json with a parent that a line does not go on from", func(p *kit.Patient) {
 			p.Metadata(func(m map[string]any) {
 				lines := m["lines"].([]any)
 				lines[1].(map[string]any)["parent"] = lines[2].(map[string]any)["id"]
 			})
-		}, integrity.KindStructure, 0, 0, none},
+		}, integrity.KindMetadata, 0, 0, none},
 		{"metadata.json with a wrong parent, journals and index missing", func(p *kit.Patient) {
 			p.Metadata(func(m map[string]any) {
 				lines := m["lines"].([]any)

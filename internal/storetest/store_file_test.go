@@ -138,7 +138,7 @@ func TestStoreFileOfNewer(t *testing.T) {
 			switch name {
 			case "a newer context":
 				m := filepath.Join(folder, "metadata.json")
-				kit.Write(t, m, bytes.Replace(kit.Must[[]byte](t)(os.ReadFile(m)), []byte("context/1"), []byte("context/2"), 1))
+				kit.Write(t, m, bytes.Replace(kit.Must[[]byte](t)(os.ReadFile(m)), []byte("context/2"), []byte("context/3"), 1))
 			case "a newer journal":
 				j := filepath.Join(folder, "journal-1.jsonl")
 				kit.Write(t, j, newerRecord(kit.Must[[]byte](t)(os.ReadFile(j)), `"ctxdir":"journal/`))

@@ -49,22 +49,13 @@ func cut(ctx context.Context, c *engine.Context, orphans []*orphan) (tried bool,
 		m := current.Clone()
 		branch.Forget(m, gone)
 		forgets := len(m.Lines) < len(current.Lines)
-		if forgets {
-			next := m.Clone()
-			next.Revision++
-			items = append(items, index.Item{Kind: index.KindMetadata, Body: ctxfolder.RawMetadata(next)})
+		if tried = forgets || len(items) > 0; forgets {
+			return c.ReplaceMetadata(m, items...)
 		}
 		if len(items) == 0 {
 			return nil
 		}
-		tried = true
-		if err := c.CommitDurably(items); err != nil {
-			return err
-		}
-		if !forgets {
-			return nil
-		}
-		return c.WriteMetadata(m)
+		return c.CommitDurably(items)
 	})
 	return tried || err == nil, err
 }

@@ -79,7 +79,7 @@ type lineRestore struct {
 func (x *lineRestore) returnLine(ctx context.Context) error {
 	c, info := x.c, x.info
 	line := ctxfolder.Line{ID: info.Line, Parent: info.Parent, Base: info.Base, Folder: info.Folder}
-	return c.Change(ctx, true, func(m *engine.Metadata) error {
+	return c.Change(ctx, func(m *engine.Metadata) error {
 		err := branch.Return(m, line, info.Name, func(id uuid.UUID) (int64, error) { return c.End(m, id) })
 		if errors.Is(err, branch.ErrPosition) {
 			return restoreFirstError(c, info.Parent, info.Base-1)
@@ -264,7 +264,7 @@ func isPlaceholder(raw []byte, reason string) bool {
 
 // name gives the line a branch.
 func (x *lineRestore) name(ctx context.Context, r *RestoreResult) error {
-	return x.c.Change(ctx, true, func(m *engine.Metadata) (err error) {
+	return x.c.Change(ctx, func(m *engine.Metadata) (err error) {
 		r.Branch, err = branch.Name(m, x.info.Line, x.info.Name)
 		return err
 	})

@@ -1,0 +1,141 @@
+package context
+
+import (
+	"bytes"
+	"encoding/json"
+	"slices"
+
+	"github.com/ctxdir/ctxdir/message"
+	"github.com/go-json-experiment/json/jsontext"
+	"github.com/google/uuid"
+)
+
+// metadata.json is a projection of the metadata that the journal commits. A person may edit it: the engine then takes
+// the changes in, with the next write.
+
+// Projection is the state of metadata.json, compared with the committed metadata.
+type Projection int
+
+// The states of metadata.json.
+const (
+	ProjectionCurrent  Projection = iota // the engine wrote it for the committed revision
+	ProjectionStale                      // the engine wrote it for an earlier revision
+	ProjectionAltered                    // somebody changed it, but nothing that counts
+	ProjectionNewer                      // it is of a later revision, or no journal has metadata of this format
+	ProjectionEdited                     // a person changed it
+	ProjectionUnusable                   // it is missing or damaged
+)
+
+// decides reports whether a copy in a journal commits metadata. In a context/1 metadata.json did that.
+func (m *Metadata) decides() bool { return m != nil && !m.before }
+
+// IsBefore reports whether the metadata was read from a file of the format before.
+func (m *Metadata) IsBefore() bool { return m.before }
+
+// Reconcile returns the metadata that counts, where a journal committed one and metadata.json holds file. base returns
+// the committed metadata of an earlier revision, nil if no journal has it; base may be nil. Of an edited file these
+// members count: title, parent_id, config, state, active_branch, the names, prompts and further members of branches, and
+// unknown members. Only members that differ from the revision that the file names are taken.
+func Reconcile(committed, file *Metadata, base func(revision int64) *Metadata) (*Metadata, Projection) {
+	switch {
+	case !committed.decides():
+		return file, ProjectionNewer
+	case file.check && file.Revision == committed.Revision:
+		return committed, ProjectionCurrent
+	case file.before, file.check && file.Revision < committed.Revision: // the file from before an upgrade has no check
+		return committed, ProjectionStale
+	case file.Revision > committed.Revision: // edited or not: the record of that revision is lost
+		return file, ProjectionNewer
+	}
+	was := committed
+	if file.Revision != committed.Revision {
+		if was = nil; base != nil {
+			was = base(file.Revision)
+		}
+	}
+	m := committed.withEdits(file, was)
+	if bytes.Equal(RawMetadata(m), RawMetadata(committed)) {
+		return committed, ProjectionAltered
+	}
+	return m, ProjectionEdited
+}
+
+// withEdits returns m with what file changes of was; nil stands for unknown: then whatever differs from m is a change.
+func (m *Metadata) withEdits(file, was *Metadata) *Metadata {
+	if was == nil {
+		was = &Metadata{}
+	}
+	c := m.Clone()
+	if file.Title != was.Title {
+		c.Title = file.Title
+	}
+	if file.ParentID != was.ParentID {
+		c.ParentID = file.ParentID
+	}
+	if !sameJSON(file.State, was.State) {
+		c.State = compact(file.State)
+	}
+	c.Config = m.Config.withEdits(file.Config, was.Config)
+	c.Extra = m.Extra.withEdits(file.Extra, was.Extra)
+	named := c.Clone()
+	for i := range named.Branches {
+		named.Branches[i].edit(file, was, true)
+		c.Branches[i].edit(file, was, false)
+	}
+	if file.ActiveBranch != was.ActiveBranch {
+		named.ActiveBranch = file.ActiveBranch
+		if _, ok := c.Branch(file.ActiveBranch); ok {
+			c.ActiveBranch = file.ActiveBranch
+		}
+	}
+	if named.validate() == nil {
+		return named
+	}
+	return c // without the names: two branches would have one
+}
+
+// edit takes over what file changes of the branch on this line.
+func (b *Branch) edit(file, was *Metadata, name bool) {
+	onLine := func(m *Metadata) Branch {
+		if i := slices.IndexFunc(m.Branches, func(x Branch) bool { return x.Line == b.Line && b.Line != uuid.Nil }); i >= 0 {
+			return m.Branches[i]
+		}
+		return Branch{}
+	}
+	now, old := onLine(file), onLine(was)
+	if now.Line == uuid.Nil {
+		return // branches come and go by verbs only
+	}
+	if name && now.Name != old.Name {
+		b.Name = now.Name
+	}
+	if !sameJSON(now.SystemPrompt, old.SystemPrompt) {
+		b.SystemPrompt = compact(now.SystemPrompt)
+	}
+	b.Extra = b.Extra.withEdits(now.Extra, old.Extra)
+}
+
+// withEdits returns the object with the members that file changes of was.
+func (o Object) withEdits(file, was Object) Object {
+	for _, m := range file.members {
+		if !sameJSON(m.Value, was.Get(m.Key)) {
+			o.Set(m.Key, compact(m.Value))
+		}
+	}
+	for _, m := range was.members {
+		if file.Get(m.Key) == nil {
+			o.Set(m.Key, nil)
+		}
+	}
+	return o
+}
+
+func sameJSON(a, b json.RawMessage) bool { return bytes.Equal(compact(a), compact(b)) }
+
+// compact removes insignificant white space, which metadata.json has and a journal has not.
+func compact(v json.RawMessage) json.RawMessage {
+	if c, err := jsontext.AppendFormat(nil, v, message.Verbatim...); err == nil && v != nil {
+		return c
+	}
+	return v
+}

@@ -1,0 +1,112 @@
+package index
+
+import (
+	"encoding/json"
+	"errors"
+	"fmt"
+
+	ctxfolder "github.com/ctxdir/ctxdir/context"
+	"github.com/google/uuid"
+)
+
+// takeMetadata takes a copy of the metadata that is newer than the previous ones, unless it is nil.
+func (s *state) takeMetadata(raw json.RawMessage) {
+	if raw != nil {
+		s.metadata, s.meta = raw, nil
+	}
+}
+
+// parseMetadata parses the newest copy of the metadata.
+func (s *state) parseMetadata() error {
+	if s.meta != nil || s.metadata == nil {
+		return nil
+	}
+	m, err := ctxfolder.ParseMetadata(s.metadata)
+	if errors.Is(err, ctxfolder.ErrVersion) {
+		return err
+	}
+	if err == nil && m.ID != s.dir.ID {
+		err = fmt.Errorf("it belongs to context %s", m.ID)
+	}
+	if err != nil {
+		s.metadata = nil
+		s.note("journal", "the newest copy of the metadata: %v", err)
+		return nil
+	}
+	s.meta = m
+	return nil
+}
+
+// Metadata returns the metadata that counts: what the journals committed, with what a person changed in metadata.json.
+// With [ctxfolder.ProjectionUnusable], err is about metadata.json; m is nil if nothing replaces it.
+func (l *Log) Metadata() (m *ctxfolder.Metadata, is ctxfolder.Projection, stamp ctxfolder.Stamp, err error) {
+	for try := 0; ; try++ {
+		committed, cerr := l.Committed()
+		if cerr != nil {
+			return nil, ctxfolder.ProjectionUnusable, stamp, cerr
+		}
+		m, is, stamp, err = l.dir.EffectiveMetadata(committed, l.revision)
+		if is != ctxfolder.ProjectionNewer || committed == nil || committed.IsBefore() || try > 0 {
+			return m, is, stamp, err
+		}
+		if err := l.Refresh(); err != nil { // another process committed meanwhile
+			return nil, ctxfolder.ProjectionUnusable, stamp, err
+		}
+	}
+}
+
+// Committed returns the newest metadata that the journals have, nil for none. It must not be changed.
+func (l *Log) Committed() (m *ctxfolder.Metadata, err error) {
+	err = l.view(func(s *state) { m = s.meta })
+	return m, err
+}
+
+// revision returns the committed metadata of an earlier revision, nil if no journal has it.
+func (l *Log) revision(n int64) (m *ctxfolder.Metadata) {
+	is := func(raw json.RawMessage) {
+		if c, err := ctxfolder.ParseMetadata(raw); err == nil && !c.IsBefore() && c.Revision == n {
+			m = c
+		}
+	}
+	gens, err := generations(l.dir)
+	for i := len(gens) - 1; err == nil && i >= 0 && m == nil; i-- {
+		j, err := openJournal(l.dir, gens[i], nil)
+		if err != nil {
+			continue
+		}
+		is(j.begin.Metadata)
+		_, _, _ = j.scan(j.first, j.begin.Seq, j.begin.chain, nil, func(rec record) error {
+			var c change
+			if err := c.parse(j, rec); err == nil && c.metadata != nil {
+				is(c.metadata)
+			}
+			return nil
+		}, nil)
+		_ = j.f.Close()
+	}
+	return m
+}
+
+// FoldersOf returns the folders that may hold the files of a line now: one folder, or after a rename the old one and the
+// new one. It returns none for an unknown line.
+func (l *Log) FoldersOf(line uuid.UUID) []string {
+	_ = l.Refresh() // without it the folders are those before
+	return l.foldersOf(line)
+}
+
+func (l *Log) foldersOf(line uuid.UUID) []string {
+	var committed *ctxfolder.Metadata
+	_ = l.view(func(s *state) { committed = s.meta })
+	m, _, _, _ := l.dir.EffectiveMetadata(committed, nil)
+	if m == nil {
+		return nil
+	}
+	ln, ok := m.Line(line)
+	switch {
+	case !ok:
+		return nil
+	case m.Renaming != nil && m.Renaming.To == ln.Folder:
+		return []string{m.Renaming.From, ln.Folder}
+	}
+	return []string{ln.Folder}
+}
