@@ -83,10 +83,10 @@ func WithShared() WriteOption {
 // Append adds a message at the end of the branch. Unless the store was opened with [WithRelaxedDurability], the message
 // is on disk when Append returns: one fdatasync, which concurrent appends share, has covered it.
 //
-// A retry is safe. An id that exists with an equal body succeeds and returns its position; with another body it fails
-// with [ErrConflict]. If the message of that id is damaged or lost, the body becomes its content again, at its
-// position. After an error that wraps [ErrDurability], the message may or may not be stored: retry with the same id.
-// ctx cancels the wait for the lock, never a commit.
+// A retry is safe. If the id exists with an equal body, Append succeeds and returns its position; if it exists with
+// another body, Append fails with [ErrConflict]. If the message of that id is damaged or lost, the body becomes its
+// content again, at its position. After an error that wraps [ErrDurability], the message may or may not be stored:
+// retry with the same id. ctx cancels the wait for the lock, never a commit.
 func (b *Branch) Append(ctx context.Context, d Draft, opts ...WriteOption) (AppendResult, error) {
 	at, err := b.e.Append(ctx, d.engine(), writeOptions(opts).appends...)
 	return AppendResult{ID: at.ID, Position: at.Position, Existed: at.Existed}, wrap(err)

@@ -71,7 +71,7 @@ type Payload struct {
 	Pointer   string // the RFC 6901 pointer to it in the message; empty if longer than 1 KiB
 	SHA256    string // of the payload, in hexadecimal digits
 	Size      int64  // in bytes
-	Binary    bool   // the body has its base64
+	Binary    bool   // the body holds the payload as base64
 	MediaType string // of a binary payload, if it is known
 	Prefix    string // the text before the base64, such as data:image/png;base64,
 	Problem   string // why the reference cannot be resolved; empty for a valid one

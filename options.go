@@ -44,10 +44,10 @@ func WithMaxMessage(bytes int64) Option { return option(engine.WithMaxMessage(by
 // background. The default is 512 KiB. A negative size leaves folding to [Context.Fold].
 func WithFoldBytes(bytes int64) Option { return option(engine.WithFoldBytes(bytes)) }
 
-// WithTextThreshold sets the length of a text in a message, in bytes, from which on it moves to a blob: 0 moves every
-// string, a negative number none. The default is 16 KiB; docs/DESIGN.md has the measurements. Binary data (base64)
-// moves whatever its length. [Init] writes the threshold into the settings of a new store; with [Open] it counts for
-// this handle.
+// WithTextThreshold sets the threshold, in bytes: a text of at least this length moves to a blob. 0 moves every string,
+// a negative number none. The default is 16 KiB; docs/DESIGN.md has the measurements. Binary data (base64 of 256 bytes
+// or more) always moves. [Init] writes the threshold into the settings of a new store; with [Open] it applies to this
+// handle only.
 func WithTextThreshold(bytes int64) Option { return option(engine.WithTextThreshold(bytes)) }
 
 // WithoutMigration shows a legacy context in the store as it is. By default [Store.Context] migrates it.

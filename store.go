@@ -66,7 +66,7 @@ func (s *Store) Close() error { return wrap(s.e.Close()) }
 type StoreInfo struct {
 	ID            uuid.UUID
 	Path          string    // the folder that the store was opened with
-	TextThreshold int64     // the length, in bytes, from which on texts move to blobs
+	TextThreshold int64     // texts of at least this length, in bytes, move to blobs
 	LastCollected time.Time // zero if it is unknown
 	Problem       error     // why ctxdir.json cannot be used; see [RepairStore]
 }

@@ -2,8 +2,8 @@
 //
 // [Convert] makes a context of a legacy file or folder and compares the two before it publishes the context. [Open] and
 // [View] do this for a legacy context that is opened in a store. [Rollback] writes a context in the legacy format, and
-// [RestoreLegacy] puts the original back in its place. An [Origin] in the metadata keeps whatever of the legacy context
-// has no other place, so that the way back yields the original.
+// [RestoreLegacy] puts the original back in its place. An [Origin] in the metadata keeps the parts of the legacy
+// context that have no other place, so that a rollback yields the original.
 //
 // The package stands on package legacy, which reads and writes the old format, and on package engine. A conversion
 // happens in staging/ of the store, or in a temporary store.

@@ -1,4 +1,4 @@
-// Package trash keeps what was removed for a grace period: it collects, lists, restores and purges.
+// Package trash keeps removed data for a grace period: it collects, lists, restores and purges it.
 //
 // [Collect] moves messages that no branch shows, and packs and blobs that nothing needs, to the trash of the context or
 // of the store, and purges what has been there for longer than the grace period. [List] yields the items, [Restore]
