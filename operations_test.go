@@ -223,8 +223,8 @@ func TestErrorsOfParts(t *testing.T) {
 		t.Fatal(err)
 	}
 	defer damaged.Close()
-	if p := damaged.Metadata().Problem; !errors.Is(p, ctxdir.ErrDamaged) {
-		t.Errorf("the metadata's problem: %v", p)
+	if m := damaged.Metadata(); m.Problem != nil || m.ActiveBranch != "main" {
+		t.Errorf("the journal has the metadata: %+v", m)
 	}
 	if _, err := s.ResolveItem(t.Context(), item.ID.String()[24:]); err != nil {
 		t.Errorf("an item by the part that lists show: %v", err)

@@ -88,8 +88,8 @@ func (s *Store) Create(ctx context.Context, m Metadata) (*Context, error) {
 }
 
 // Context opens a context. It reads metadata.json, index.json and the journal since the last fold, so its cost does not
-// depend on the length of the conversation. It fails with [ErrNotExist]. When metadata.json is damaged, Context uses the
-// committed metadata, and [Summary].Problem says so.
+// depend on the length of the conversation. It fails with [ErrNotExist]. A damaged metadata.json does no harm: the journal
+// has the metadata.
 //
 // If the store has a legacy context with that id, Context migrates it first, like [Store.Migrate]. With
 // [WithoutMigration], or in a store that is open for reading, the legacy context is shown as it is and cannot be

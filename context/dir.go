@@ -1,6 +1,7 @@
 package context
 
 import (
+	"bytes"
 	stdcontext "context"
 	"encoding/json"
 	"errors"
@@ -192,6 +193,12 @@ func (d *Dir) ProjectMetadata(m *Metadata) (Stamp, error) {
 		return Stamp{}, err
 	}
 	return d.MetadataStamp(), nil
+}
+
+// IsBlankMetadata reports whether metadata.json is empty or has nothing but zero bytes, as after a crash.
+func (d *Dir) IsBlankMetadata() bool {
+	b, err := vfs.ReadFile(d.FS, MetadataFile, MaxMetadata)
+	return err == nil && len(bytes.Trim(b, "\x00")) == 0
 }
 
 // WriteMetadata is [Dir.ProjectMetadata], durably: no older file comes back. It is for replacing an edited file, which

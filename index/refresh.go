@@ -171,6 +171,9 @@ func (l *Log) rebuild(why error, x *indexFile, now fs.FileInfo) error {
 		if gone := l.dir.Check(); errors.Is(gone, ctxfolder.ErrGone) {
 			return gone
 		}
+		if errors.Is(err, ctxfolder.ErrMetadata) {
+			return err
+		}
 		return fmt.Errorf("rebuilding the index of %s: %w", l.dir.ID, err)
 	}
 	s.note("index", "%v; the index was rebuilt", why)

@@ -149,7 +149,11 @@ func (g *goldenStore) fill() {
 
 // damage empties a message's file with every copy of it, and the metadata of another context.
 func (g *goldenStore) damage() {
-	for _, pattern := range []string{walkID + "/messages/branch-main/*000000000004.json", walkID + "/journal-*", joinedID + "/metadata.json"} {
+	patterns := []string{walkID + "/messages/branch-main/*000000000004.json", walkID + "/journal-*"}
+	for _, name := range []string{"metadata.json", "journal-*", "index.json"} {
+		patterns = append(patterns, joinedID+"/"+name)
+	}
+	for _, pattern := range patterns {
 		found, err := filepath.Glob(filepath.Join(g.store, pattern))
 		if err != nil || len(found) == 0 {
 			g.t.Fatalf("nothing matches %s: %v", pattern, err)

@@ -33,6 +33,15 @@ func TestHints(t *testing.T) {
 			t.Fatal(err)
 		}
 	}
+	copies, err := filepath.Glob(filepath.Join(p.store, damaged, "*n*")) // the journal and index.json
+	if err != nil || len(copies) < 2 {
+		t.Fatal(copies, err)
+	}
+	for _, path := range copies {
+		if filepath.Base(path) != "metadata.json" && os.RemoveAll(path) != nil {
+			t.Fatal(path)
+		}
+	}
 	there := filepath.Join(t.TempDir(), "there")
 	if err := os.WriteFile(there, nil, 0o600); err != nil {
 		t.Fatal(err)

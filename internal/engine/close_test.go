@@ -88,7 +88,7 @@ func TestClosed(t *testing.T) {
 		"Context.Exclusively", "Context.FileFor", "Context.FoldIfDue", "Context.IDBefore", "Context.Latest",
 		"Context.MakeDurable", "Context.MakeRoom", "Context.OnRelease", "Context.OutsidePacks", "Context.PutBlobs", "Context.ReadMetadata",
 		"Context.References", "Context.ReferencesInLines", "Context.ReferencesInTrash", "Context.ReplaceMetadata",
-		"Context.Supersede", "Context.Unreliable", "Context.WithCurrentFolders", "Context.Write",
+		"Context.Supersede", "Context.WithCurrentFolders", "Context.Write",
 	}
 	s, dir := kit.NewStore(t)
 	c := kit.Must[*engine.Context](t)(s.Create(ctx, engine.Metadata{Title: "closed"}))

@@ -271,7 +271,9 @@ func (c *Context) ReadMetadata() error {
 	c.mu.Lock()
 	defer c.mu.Unlock()
 	c.metadata, c.projection, c.stamp, c.broken = m, is, stamp, err
-	c.journaled, err = c.Log.Committed()
+	if c.journaled, err = c.Log.Committed(); c.journaled != nil && !c.journaled.IsBefore() {
+		c.broken = nil
+	}
 	return err
 }
 
@@ -288,18 +290,8 @@ func (c *Context) ID() uuid.UUID { return c.Dir.ID }
 // Metadata returns a copy of the metadata.
 func (c *Context) Metadata() *Metadata { return c.Current().Clone() }
 
-// Unreliable returns why the context's metadata may not be the newest, nil if a journal committed it.
-func (c *Context) Unreliable() error {
-	c.mu.Lock()
-	defer c.mu.Unlock()
-	if c.journaled != nil && !c.journaled.IsBefore() {
-		return nil
-	}
-	return c.broken
-}
-
-// Problem returns why an open context is not in order, or nil if nothing is known. The next write replaces an unusable
-// metadata.json.
+// Problem returns why an open context is not in order, or nil if nothing is known. An unusable metadata.json is no problem
+// if a journal committed the metadata: a crash can tear the file, and the next write replaces it.
 func (c *Context) Problem() error {
 	c.mu.Lock()
 	defer c.mu.Unlock()

@@ -83,7 +83,7 @@ func (c *Context) prepare() error {
 // more. The new file is durable before anything else is committed: the old one would count as an edit again.
 func (c *Context) takeEdits() error {
 	m, is := c.Current(), c.projection
-	if is != ctxfolder.ProjectionNewer {
+	if is != ctxfolder.ProjectionNewer && !c.Dir.IsBlankMetadata() {
 		if err := ctxfolder.TrashCopy(c.Dir, ctxfolder.TrashDamaged, ctxfolder.MetadataFile); err != nil && !errors.Is(err, fs.ErrNotExist) {
 			return err
 		}

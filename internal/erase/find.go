@@ -71,7 +71,7 @@ func (e *eraser) plan(ctx context.Context, ids []uuid.UUID) error {
 // find looks up the ids in the context, and fails if one must not be erased.
 func (e *eraser) find(ids []uuid.UUID) error {
 	x := e.main
-	if err := x.c.Unreliable(); err != nil {
+	if err := x.c.Problem(); err != nil {
 		return err
 	}
 	if err := x.find(e.ids); err != nil {

@@ -59,7 +59,7 @@ func collectOrphans(ctx context.Context, c *engine.Context, dryRun bool, yield f
 	if err := c.Refresh(ctx); err != nil {
 		return true, err
 	}
-	if err := c.Unreliable(); err != nil {
+	if err := c.Problem(); err != nil {
 		return true, err
 	}
 	m := c.Current()
