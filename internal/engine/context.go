@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"io/fs"
 	"sync"
 	"time"
 
@@ -271,7 +272,9 @@ func (c *Context) ReadMetadata() error {
 	c.mu.Lock()
 	defer c.mu.Unlock()
 	c.metadata, c.projection, c.stamp, c.broken = m, is, stamp, err
-	if c.journaled, err = c.Log.Committed(); c.journaled != nil && !c.journaled.IsBefore() {
+	var access *fs.PathError
+	torn := !errors.As(c.broken, &access) || errors.Is(c.broken, fs.ErrNotExist)
+	if c.journaled, err = c.Log.Committed(); torn && c.journaled != nil && !c.journaled.IsBefore() {
 		c.broken = nil
 	}
 	return err
@@ -290,8 +293,9 @@ func (c *Context) ID() uuid.UUID { return c.Dir.ID }
 // Metadata returns a copy of the metadata.
 func (c *Context) Metadata() *Metadata { return c.Current().Clone() }
 
-// Problem returns why an open context is not in order, or nil if nothing is known. An unusable metadata.json is no problem
-// if a journal committed the metadata: a crash can tear the file, and the next write replaces it.
+// Problem returns why an open context is not in order, or nil if nothing is known. A damaged or missing metadata.json is no
+// problem if a journal committed the metadata: a crash can tear the file, and the next write replaces it. One that cannot
+// be read may have edits.
 func (c *Context) Problem() error {
 	c.mu.Lock()
 	defer c.mu.Unlock()
