@@ -140,8 +140,13 @@ func (j *journal) cut(end int64) error {
 
 // Append writes records for the items after the last record, in one write. The caller holds the context lock and has
 // called Prepare under it. Other processes can see the records from now on. They are committed when Commit.Wait, which
-// needs no lock, returns nil.
-func (l *Log) Append(items []Item) *Commit {
+// needs no lock, returns nil. Each record stands for itself: a crash may leave the first ones.
+func (l *Log) Append(items []Item) *Commit { return l.append(items, false) }
+
+// AppendGroup is [Log.Append] for items that belong together: all of them are committed, or none.
+func (l *Log) AppendGroup(items []Item) *Commit { return l.append(items, true) }
+
+func (l *Log) append(items []Item, group bool) *Commit {
 	l.advance.Lock()
 	defer l.advance.Unlock()
 	s := l.state
@@ -151,9 +156,9 @@ func (l *Log) Append(items []Item) *Commit {
 	}
 	j := s.newest()
 	c := &Commit{log: l, journal: j}
-	b, records, err := s.encode(items)
+	b, records, err := s.encode(items, group)
 	if err == nil {
-		records, err = j.write(b, records)
+		records, err = j.write(b, records, group)
 	}
 	c.Written, c.Err = len(records), err
 	l.mu.Lock()
@@ -174,7 +179,7 @@ func (l *Log) Append(items []Item) *Commit {
 }
 
 // encode returns the records of items as the newest journal is to hold them, and what they change.
-func (s *state) encode(items []Item) (b []byte, records []change, err error) {
+func (s *state) encode(items []Item, group bool) (b []byte, records []change, err error) {
 	j := s.newest()
 	mark, seq, chain := j.durableSeq(), s.seq, s.chain
 	size := 0
@@ -182,9 +187,10 @@ func (s *state) encode(items []Item) (b []byte, records []change, err error) {
 		size += headSize + len(it.Body) + tailSize
 	}
 	b, records = make([]byte, 0, size), make([]change, 0, len(items))
-	for _, it := range items {
+	for i, it := range items {
 		r := change{off: j.end + int64(len(b))}
 		h := head{seq: seq + 1, mark: mark, prev: chain, kind: it.Kind, len: int64(len(it.Body)), was: it.Was, sum: bodySum(it.Body)}
+		h.more = group && i+1 < len(items)
 		b, r.head = appendRecord(b, h, it.Body)
 		switch it.Kind {
 		case KindMetadata:
@@ -206,11 +212,12 @@ func (s *state) encode(items []Item) (b []byte, records []change, err error) {
 	return b, records, nil
 }
 
-// write writes records, which b holds, after the last record. It returns those that the journal then holds whole.
+// write writes records, which b holds, after the last record. It returns those that the journal then holds whole: of a
+// group, all or none.
 //
 // Crash order: a failed write is cut off at once, so that the next record follows a whole one. The cut touches nothing
 // that was synced. If the cut fails, no sync of this journal succeeds any more, and the log begins a new one.
-func (j *journal) write(b []byte, records []change) (written []change, err error) {
+func (j *journal) write(b []byte, records []change, group bool) (written []change, err error) {
 	size := len(b)
 	end := j.end + int64(size)
 	if end >= j.allocated { // a journal without blank space after its last record counts as cut short
@@ -222,7 +229,7 @@ func (j *journal) write(b []byte, records []change) (written []change, err error
 		return records, nil
 	}
 	whole := j.end
-	for i := 0; i < len(records) && records[i].off+records[i].size() <= j.end+int64(n); i++ {
+	for i := 0; !group && i < len(records) && records[i].off+records[i].size() <= j.end+int64(n); i++ {
 		written, whole = records[:i+1], records[i].off+records[i].size()
 	}
 	// There may be a rest even where n is 0: os.File.WriteAt does not count a part before the part that failed.

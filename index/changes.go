@@ -59,6 +59,13 @@ func (j *journal) read(limit uint64, acknowledged witness) (n news, err error) {
 		n.changes = append(n.changes, c)
 		return nil
 	}, func(records uint64) { lost += int64(min(records, maxSeq)) })
+	if err == nil {
+		var torn bool
+		if end, torn = n.dropUnfinished(end); torn {
+			j.readTorn(&n, end)
+			return n, nil
+		}
+	}
 	if err == nil && limit == maxSeq && behind == tailBlank {
 		// Every write leaves blank space after its record. A journal that ends without it was cut short.
 		if size, serr := j.size(); serr == nil && size == end {
@@ -69,11 +76,26 @@ func (j *journal) read(limit uint64, acknowledged witness) (n news, err error) {
 		err = fmt.Errorf("%w: the last record of %s", ErrDamaged, ctxfolder.JournalFile(j.gen))
 	}
 	if err == nil && behind == tailTorn {
-		n.torn, n.tornAt = make([]byte, headSize+bodyHead), end
-		m, _ := j.f.ReadAt(n.torn, end)
-		n.torn = n.torn[:m]
+		j.readTorn(&n, end)
 	}
 	return n, err
+}
+
+// readTorn reads the first bytes after the last commit.
+func (j *journal) readTorn(n *news, end int64) {
+	n.torn, n.tornAt = make([]byte, headSize+bodyHead), end
+	m, _ := j.f.ReadAt(n.torn, end)
+	n.torn = n.torn[:m]
+}
+
+// dropUnfinished drops the records of a commit whose last record is missing: a crash tore it, and nobody acknowledged it. It
+// returns where the last commit ends.
+func (n *news) dropUnfinished(end int64) (int64, bool) {
+	torn := false
+	for k := len(n.changes); k > 0 && n.changes[k-1].more; k = len(n.changes) {
+		n.changes, end, torn = n.changes[:k-1], n.changes[k-1].off, true
+	}
+	return end, torn
 }
 
 func (c *change) parse(j *journal, rec record) error {

@@ -60,6 +60,9 @@ const (
 	// tailSize is the size of the closing brace and the newline.
 	tailSize = 2
 
+	// markMore stands for the mark in a record that is not the last one of its commit.
+	markMore = -1
+
 	maxLen = 9_999_999_999
 	maxSeq = 999_999_999_999_999
 )
@@ -69,6 +72,7 @@ type head struct {
 	chain, prev uint64
 	seq         uint64
 	mark        uint64 // the writer knows every record up to this number to be durable; 0 for none
+	more        bool   // the commit continues with the next record; the mark is on the last one
 	kind        Kind
 	len         int64
 	was         int64  // for a replace: length of the previous version, so that counting bytes needs no look at it
@@ -98,7 +102,11 @@ func appendRecord(b []byte, h head, body []byte) ([]byte, head) {
 	b = appendPadded(b, int64(h.seq), seqWidth)
 	if h.kind != KindBegin {
 		b = append(b, headMark...)
-		b = appendPadded(b, int64(h.mark), seqWidth)
+		if h.more {
+			b = appendPadded(b, markMore, seqWidth)
+		} else {
+			b = appendPadded(b, int64(h.mark), seqWidth)
+		}
 	}
 	b = append(b, headKind...)
 	b = append(b, h.kind...)
@@ -154,8 +162,10 @@ func parseHead(b []byte) (h head, ok bool) {
 	seq, good[3] = parsePadded(b[atSeq+len(headSeq) : atKind])
 	h.len, good[4] = parsePadded(rest[atLen+len(headLen) : atWas])
 	h.was, good[5] = parsePadded(rest[atWas+len(headWas) : atSum])
-	known, good[6] = parsePadded(mark)
-	good[6] = good[6] || shift == 0
+	if h.more = string(bytes.TrimLeft(mark, " ")) == "-1"; !h.more {
+		known, good[6] = parsePadded(mark)
+	}
+	good[6] = good[6] || h.more || shift == 0
 	if good != [7]bool{true, true, true, true, true, true, true} || xxhash.Sum64(b[atPrev:]) != h.chain {
 		return h, false
 	}

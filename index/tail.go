@@ -38,6 +38,9 @@ type Tail struct {
 	off int64   // after the last record read
 	at  Spot
 
+	inGroup bool   // the last record read is not the last one of its commit
+	commit  uint64 // the number of the last record before that commit
+
 	lines map[uuid.UUID]Counts
 	meta  *ctxfolder.Metadata // of the newest metadata record, else of the begin record; nil if neither is usable
 }
@@ -54,6 +57,11 @@ func FollowEnd(dir *ctxfolder.Dir) (*Tail, error) {
 			_, ok, on, err = t.nextJournal()
 			more = ok || on
 		}
+	}
+	if err == nil && t.inGroup { // the last commit is not whole, or not yet
+		before := t.commit
+		t.Close()
+		return FollowFrom(dir, before)
 	}
 	if err != nil {
 		t.Close()
@@ -206,7 +214,10 @@ func (t *Tail) pass(rec record) error {
 	case rec.kind == KindAppend || rec.kind == KindReplace:
 		t.count(&c)
 	}
-	t.off, t.at = rec.off+rec.size(), Spot{rec.seq, rec.chain}
+	if !t.inGroup {
+		t.commit = t.at.Seq
+	}
+	t.off, t.at, t.inGroup = rec.off+rec.size(), Spot{rec.seq, rec.chain}, rec.more
 	return nil
 }
 

@@ -16,7 +16,13 @@ func (t *Tail) nextHere() (rec record, ok bool, err error) {
 	}
 	for range 2 { // the buffer may be older than the record
 		if rec, ok, err = t.r.whole(t.off); err != nil || ok && rec.seq == t.at.Seq+1 && rec.prev == t.at.Chain {
-			return rec, ok, err
+			if err != nil || !rec.more || t.inGroup {
+				return rec, ok, err
+			}
+			if ok, err = t.groupIsWhole(rec); err != nil || !ok {
+				return record{}, false, err
+			}
+			return t.r.whole(t.off)
 		}
 		t.r.forget()
 		if t.r.size, err = t.j.size(); err != nil {
@@ -24,6 +30,19 @@ func (t *Tail) nextHere() (rec record, ok bool, err error) {
 		}
 	}
 	return rec, false, nil
+}
+
+// groupIsWhole reports whether the commit that begins with a record has its last record.
+func (t *Tail) groupIsWhole(rec record) (bool, error) {
+	for rec.more {
+		next, ok, err := t.r.whole(rec.off + rec.size())
+		if err != nil || !ok || next.seq != rec.seq+1 || next.prev != rec.chain {
+			t.r.forget()
+			return false, err
+		}
+		rec = next
+	}
+	return true, nil
 }
 
 // body returns the whole body of a record, of which rec may have only the first bytes.

@@ -136,16 +136,21 @@ func (c *Context) Supersede(at Place, old []byte, env *message.Envelope, payload
 
 // commit writes items to the journal and waits until they are durable. The caller holds the lock.
 func (c *Context) commit(items []index.Item) error {
-	return c.commitWith(items, (*index.Commit).Wait)
+	return c.wait(c.Log.Append(items), items, (*index.Commit).Wait)
 }
 
 // CommitDurably is commit, regardless of the store's durability option.
 func (c *Context) CommitDurably(items []index.Item) error {
-	return c.commitWith(items, (*index.Commit).Sync)
+	return c.wait(c.Log.Append(items), items, (*index.Commit).Sync)
 }
 
-func (c *Context) commitWith(items []index.Item, wait func(*index.Commit) error) error {
-	commit := c.Log.Append(items)
+// CommitGroup is CommitDurably for items that belong together: a crash leaves all of them, or none.
+func (c *Context) CommitGroup(items []index.Item) error {
+	return c.wait(c.Log.AppendGroup(items), items, (*index.Commit).Sync)
+}
+
+// wait waits until a commit is durable.
+func (c *Context) wait(commit *index.Commit, items []index.Item, wait func(*index.Commit) error) error {
 	if commit.Err != nil {
 		return commit.Err
 	}

@@ -186,7 +186,7 @@ func (c *Context) changeNow(ctx context.Context, f func(m *Metadata) error) erro
 	})
 }
 
-// ReplaceMetadata commits metadata in place of the current one, with more records before it. The caller holds the lock.
+// ReplaceMetadata commits metadata in place of the current one, in a group with other records. The caller holds the lock.
 func (c *Context) ReplaceMetadata(m *Metadata, before ...index.Item) error {
 	if err := c.settleRenaming(m); err != nil {
 		return err
@@ -197,7 +197,7 @@ func (c *Context) ReplaceMetadata(m *Metadata, before ...index.Item) error {
 	if err != nil {
 		return err
 	}
-	if err := c.CommitDurably(append(before, index.Item{Kind: index.KindMetadata, Body: raw})); err != nil {
+	if err := c.CommitGroup(append(before, index.Item{Kind: index.KindMetadata, Body: raw})); err != nil {
 		c.prepared = 0
 		return err
 	}
