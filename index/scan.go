@@ -128,10 +128,10 @@ func (r *reader) blank(off int64) (bool, error) {
 	}
 }
 
-// resync finds the next whole record after off with a number above seq.
+// resync finds the next whole record after off with a number above seq. The newline before it may be damaged.
 func (r *reader) resync(off int64, seq uint64) (record, bool, error) {
-	mark := []byte("\n" + headChain)
-	for off < r.size {
+	mark := []byte(headChain)
+	for off++; off < r.size; {
 		b, err := r.bytes(off, window)
 		if err != nil || len(b) == 0 {
 			return record{}, false, err
@@ -144,7 +144,7 @@ func (r *reader) resync(off int64, seq uint64) (record, bool, error) {
 			}
 			continue
 		}
-		off += int64(i) + 1
+		off += int64(i)
 		rec, ok, err := r.whole(off)
 		if err != nil {
 			return rec, false, err
@@ -152,6 +152,7 @@ func (r *reader) resync(off int64, seq uint64) (record, bool, error) {
 		if ok && rec.seq > seq {
 			return rec, true, nil
 		}
+		off++
 	}
 	return record{}, false, nil
 }

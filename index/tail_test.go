@@ -151,7 +151,11 @@ func TestTailDamaged(t *testing.T) {
 	b := newBench(t)
 	b.must(b.add(5, true))
 	raw := b.used(1)
+	places := []int{bytes.LastIndex(raw, []byte("\n"+headChain))} // the newline before the last record
 	for at := bytes.Index(raw, []byte(b.ids[2].String())); at < len(raw); at += 41 {
+		places = append(places, at)
+	}
+	for _, at := range places {
 		damaged := append(bytes.Clone(raw), "\n\n\n"...)
 		damaged[at] ^= 1
 		b.must(os.WriteFile(b.journal(1), damaged, 0o600))
