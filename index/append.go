@@ -252,13 +252,14 @@ func (l *Log) Barrier() *Commit {
 	return &Commit{log: l, journal: j, end: j.end}
 }
 
-// Durable reports whether every known message is durable, as far as this handle knows.
-func (l *Log) Durable() bool {
+// ReplacedDurably reports whether every record that replaces a message or the metadata is durable, as far as this handle
+// knows. Otherwise a power cut may bring back what it replaced.
+func (l *Log) ReplacedDurably() bool {
 	l.advance.Lock()
 	defer l.advance.Unlock()
 	j := l.state.newest()
 	j.durableSeq()
-	return j.messages <= max(j.first, j.durable.end)
+	return j.replaced <= max(j.first, j.durable.end)
 }
 
 // Journal returns the generation of the journal that holds the records.

@@ -99,7 +99,7 @@ type journal struct {
 	first     int64 // where the first record after the begin record starts
 	end       int64 // after the last whole record that was read or written
 	allocated int64 // the file is known to be preallocated up to here
-	messages  int64 // after the last record of a message
+	replaced  int64 // after the last record that replaces something: a message, or the metadata
 	seq       uint64
 	chain     uint64 // of the last record before end
 

@@ -156,7 +156,9 @@ func (s *state) take(j *journal, n news) error {
 			j.moveBehind(c)
 			continue
 		}
-		s.takeMetadata(c.metadata)
+		if s.takeMetadata(c.metadata); c.metadata != nil || c.kind == KindReplace {
+			j.replaced = c.off + c.size()
+		}
 		if c.kind == KindPayload {
 			s.addPayload(c, j.gen)
 		}
@@ -174,7 +176,6 @@ func (s *state) take(j *journal, n news) error {
 			if err := s.put(&c.address, e, was); err != nil {
 				return err
 			}
-			j.messages = c.off + c.size()
 		}
 		s.seq, s.chain = c.seq, c.chain
 		j.moveBehind(c)

@@ -142,10 +142,10 @@ func (b *copier) snapshot(ctx context.Context) error {
 	if err := c.Dir.Check(); err != nil {
 		return err
 	}
-	if err := c.ReadMetadata(); err != nil {
+	if err := c.Log.Refresh(); err != nil {
 		return err
 	}
-	if err := c.Log.Refresh(); err != nil {
+	if err := c.ReadMetadata(); err != nil {
 		return err
 	}
 	b.m = c.Current().Clone()

@@ -63,12 +63,16 @@ func (f *follower) open(ctx context.Context, begin func(dir *ctxfolder.Dir) (*in
 	return nil
 }
 
-// begin takes the metadata at the tail's place. Changes that a person made in metadata.json count too.
+// begin takes the metadata at the tail's place. At the end of the journal that includes what a person changed in
+// metadata.json; behind an earlier place the change is an event.
 func (f *follower) begin() {
-	if f.m = f.tail.Metadata(); f.m == nil || f.m.IsBefore() {
+	if f.m = f.tail.Metadata(); f.m == nil {
 		f.m = f.c.Current()
 	}
 	f.stamp = ctxfolder.Stamp{}
+	if seq, err := f.c.Log.Seq(); err != nil || seq > f.tail.At().Seq {
+		return
+	}
 	if m := f.lookAtMetadata(); m != nil {
 		f.m = m
 	}

@@ -54,6 +54,32 @@ func TestWatchProjection(t *testing.T) {
 	}
 }
 
+// TestWatchFromBeforeAnEdit: a follower that begins behind an older commit reports the changes since in order, and an edit of
+// metadata.json by hand last.
+func TestWatchFromBeforeAnEdit(t *testing.T) {
+	ctx := context.Background()
+	s, dir := kit.NewStore(t)
+	c := kit.Must[*engine.Context](t)(s.Create(ctx, engine.Metadata{Title: "first"}))
+	defer c.Close()
+	at := kit.Append(t, c.Active(), engine.Draft{Body: []byte(`{}`)})
+	for _, title := range []string{"second", "third"} {
+		kit.Check(t, c.Update(ctx, func(m *engine.Metadata) error { m.Title = title; return nil }))
+	}
+	file := filepath.Join(dir, c.ID().String(), "metadata.json")
+	text := strings.Replace(string(kit.Must[[]byte](t)(os.ReadFile(file))), `"third"`, `"By hand"`, 1)
+	kit.Check(t, os.WriteFile(file, []byte(text), 0o600))
+	w := kit.Must[*follow.Watcher](t)(follow.WatchContext(ctx, c, uint64(at.Position)+1))
+	defer w.Close()
+	var got []string
+	for e, err := range w.Pending(ctx) {
+		kit.Check(t, err)
+		got = append(got, e.Before.Title+" -> "+e.Metadata.Title)
+	}
+	if want := []string{"first -> second", "second -> third", "third -> By hand"}; !slices.Equal(got, want) {
+		t.Errorf("%q, wanted %q", got, want)
+	}
+}
+
 // TestWatchTogether: a commit that changes several things makes several events, of which all but the last say that
 // there is more.
 func TestWatchTogether(t *testing.T) {

@@ -68,7 +68,7 @@ type marker struct {
 	at     time.Time // of its beginning: a newer blob may have references since
 	marked map[blob.Sum]bool
 	seen   map[uuid.UUID]bool // contexts in the store
-	unsure []uuid.UUID        // contexts with records that are not known to be durable
+	unsure []uuid.UUID        // contexts in which something was replaced, maybe not durably
 	unread error              // the first error of reading a context
 }
 
@@ -204,7 +204,7 @@ func (m *marker) markContexts(ctx context.Context, in *engine.Store) error {
 		var unread error
 		if err == nil {
 			unread, err = c.References(ctx, true, m.mark)
-			if in == m.s && !c.Log.Durable() {
+			if in == m.s && !c.Log.ReplacedDurably() {
 				m.unsure = append(m.unsure, id)
 			}
 			err = cmp.Or(err, c.Close())

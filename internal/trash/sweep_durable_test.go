@@ -14,8 +14,8 @@ import (
 	"github.com/ctxdir/ctxdir/internal/trash"
 )
 
-// TestSweepUndurable replaces a message with a payload, without making that durable, and sweeps. Then the power is cut:
-// whichever version of the message is left, its payload is there.
+// TestSweepUndurable replaces a message with a payload, or a prompt, without making that durable, and sweeps. Then the
+// power is cut: whichever version is left, its payload is there.
 func TestSweepUndurable(t *testing.T) {
 	t.Parallel()
 	ctx := context.Background()
@@ -40,12 +40,20 @@ func TestSweepUndurable(t *testing.T) {
 			}
 			disk.Fail(nil)
 		},
+		"refused metadata": func(disk *crashfs.FS, c *engine.Context, _ engine.AppendResult) {
+			disk.Fail(kit.Serialise(refused))
+			if err := setPrompt(ctx, c, `"another prompt"`); !errors.Is(err, engine.ErrDurability) {
+				t.Errorf("update: %v", err)
+			}
+			disk.Fail(nil)
+		},
 	} {
 		t.Run(name, func(t *testing.T) {
 			disk := crashfs.New()
 			s := kit.Must[*engine.Store](t)(kit.Init("disk", kit.CrashOptions(disk)...))
 			c := kit.Must[*engine.Context](t)(s.Create(ctx, engine.Metadata{ID: kit.TestID(1)}))
 			at := kit.Append(t, c.Active(), engine.Draft{Body: []byte(kit.LargeBody("a"))})
+			kit.Check(t, setPrompt(ctx, c, `"a prompt"`))
 			replace(disk, c, at)
 			other := kit.Must[*engine.Store](t)(kit.Open("disk", kit.CrashOptions(disk)...))
 			for _, err := range trash.Purge(ctx, other, nil, 0, false) { // the replaced version
@@ -64,4 +72,11 @@ func TestSweepUndurable(t *testing.T) {
 			kit.Check(t, c.Close(), s.Close(), other.Close())
 		})
 	}
+}
+
+func setPrompt(ctx context.Context, c *engine.Context, prompt string) error {
+	return c.Update(ctx, func(m *engine.Metadata) error {
+		m.Branches[0].SystemPrompt = []byte(prompt)
+		return nil
+	})
 }
