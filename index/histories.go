@@ -168,12 +168,7 @@ func (s *state) selectHistory(held []*journal, x *indexFile) {
 		s.foreign = append(s.foreign, j.gen)
 	}
 	_ = closeBut(others, held)
-	s.journals, s.metadata = own, nil
-	for _, j := range own {
-		if j.begin.Metadata != nil {
-			s.metadata = j.begin.Metadata
-		}
-	}
+	s.journals = own
 }
 
 // newChain returns a random start for the chain of a journal that continues no record.

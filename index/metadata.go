@@ -4,36 +4,37 @@ import (
 	"encoding/json"
 	"errors"
 	"fmt"
+	"slices"
 
 	ctxfolder "github.com/ctxdir/ctxdir/context"
 	"github.com/google/uuid"
 )
 
-// takeMetadata takes a copy of the metadata that is newer than the previous ones, unless it is nil.
+// takeMetadata takes metadata that is newer than the previous one, unless it is nil. It counts from parseMetadata on.
 func (s *state) takeMetadata(raw json.RawMessage) {
 	if raw != nil {
-		s.metadata, s.meta = raw, nil
+		s.unparsed = append(s.unparsed, raw)
 	}
 }
 
-// parseMetadata parses the newest copy of the metadata.
+// parseMetadata parses the newest usable metadata that was taken.
 func (s *state) parseMetadata() error {
-	if s.meta != nil || s.metadata == nil {
-		return nil
+	unparsed := s.unparsed
+	s.unparsed = nil
+	for _, raw := range slices.Backward(unparsed) {
+		m, err := ctxfolder.ParseMetadata(raw)
+		if errors.Is(err, ctxfolder.ErrVersion) {
+			return err
+		}
+		if err == nil && m.ID != s.dir.ID {
+			err = fmt.Errorf("it belongs to context %s", m.ID)
+		}
+		if err == nil {
+			s.metadata, s.meta = raw, m
+			break
+		}
+		s.note("journal", "metadata in a journal: %v", err)
 	}
-	m, err := ctxfolder.ParseMetadata(s.metadata)
-	if errors.Is(err, ctxfolder.ErrVersion) {
-		return err
-	}
-	if err == nil && m.ID != s.dir.ID {
-		err = fmt.Errorf("it belongs to context %s", m.ID)
-	}
-	if err != nil {
-		s.metadata = nil
-		s.note("journal", "the newest copy of the metadata: %v", err)
-		return nil
-	}
-	s.meta = m
 	return nil
 }
 

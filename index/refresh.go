@@ -137,8 +137,9 @@ func (l *Log) reload() error {
 func readState(dir *ctxfolder.Dir, x *indexFile, held []*journal) (*state, error) {
 	s := &state{
 		dir: dir, lines: make(map[uuid.UUID]*line, len(x.Lines)), seq: x.Seq, chain: x.chain,
-		newestAt: x.newest(), settled: x.Settled, folded: journalSet{gens: x.retained()}, metadata: x.Metadata,
+		newestAt: x.newest(), settled: x.Settled, folded: journalSet{gens: x.retained()},
 	}
+	s.takeMetadata(x.Metadata)
 	for i := range x.Lines {
 		ln := newLine(x.Lines[i].Counts)
 		ln.Placement = x.Lines[i].Placement

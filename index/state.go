@@ -29,8 +29,9 @@ type state struct {
 	newestAt   int64                            // time of the newest message, nanoseconds since 1970; 0 if unknown
 	settled    uint64                           // folded journals up to here are only a second copy
 	unsaved    bool                             // rebuilt in memory: the index on disk is still damaged
-	metadata   json.RawMessage                  // the newest copy in index.json and the journals
-	meta       *ctxfolder.Metadata              // that copy, parsed
+	metadata   json.RawMessage                  // the newest usable one in index.json and the journals
+	meta       *ctxfolder.Metadata              // that one, parsed
+	unparsed   []json.RawMessage                // newer ones
 	payloads   map[Sum]payloadAt                // in the unfolded journals
 	problems   []Problem
 	foreign    []uint64 // of a rebuilt state: journals of another history
