@@ -104,11 +104,7 @@ func TestRotationFails(t *testing.T) {
 		}
 		broken = false
 		b.must(b.add(2, true))
-		ways := []crashfs.Choice{crashfs.Lose, crashfs.Keep, crashfs.ZeroFill}
-		for seed := range uint64(50) {
-			ways = append(ways, crashfs.Random(seed))
-		}
-		for _, how := range ways {
+		for _, how := range choices(50) {
 			left := *b
 			left.fs = disk.Crash(how)
 			left.open(b.dir.ID)

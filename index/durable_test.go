@@ -76,18 +76,19 @@ func (b *bench) commit(failed bool) {
 	b.ids = append(b.ids, item.Envelope.ID)
 }
 
-var worst = func() []crashfs.Choice {
+// choices are the ways in which a power cut may leave the disk: three extremes, and so many random ones.
+func choices(random uint64) []crashfs.Choice {
 	all := []crashfs.Choice{crashfs.Lose, crashfs.ZeroFill, crashfs.Keep}
-	for seed := range uint64(20) {
+	for seed := range random {
 		all = append(all, crashfs.Random(seed))
 	}
 	return all
-}()
+}
 
 // survives cuts the power in several ways and checks that the messages survive.
 func (b *bench) survives(disk *crashfs.FS) {
 	b.t.Helper()
-	for _, how := range worst {
+	for _, how := range choices(20) {
 		left := *b
 		left.fs = disk.Crash(how)
 		left.open(b.dir.ID)

@@ -42,11 +42,7 @@ func TestTornGroup(t *testing.T) {
 	b.must(b.add(2, true))
 	b.addGroup(4, 700)
 	seen := map[int]int{}
-	choices := []crashfs.Choice{crashfs.Lose, crashfs.Keep, crashfs.ZeroFill}
-	for seed := range uint64(200) {
-		choices = append(choices, crashfs.Random(seed))
-	}
-	for _, how := range choices {
+	for _, how := range choices(200) {
 		left := *b
 		left.fs = disk.Crash(how)
 		left.open(b.dir.ID)

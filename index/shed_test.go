@@ -4,8 +4,6 @@ import (
 	stdcontext "context"
 	"slices"
 	"testing"
-
-	"github.com/ctxdir/ctxdir/internal/vfs/crashfs"
 )
 
 // journals returns the generations that are there, and those that index.json says are folded.
@@ -95,11 +93,7 @@ func TestPowerCutAroundShed(t *testing.T) {
 			b.must(err)
 			return
 		}
-		choices := []crashfs.Choice{crashfs.Lose, crashfs.Keep, crashfs.ZeroFill}
-		for seed := range uint64(10) {
-			choices = append(choices, crashfs.Random(seed))
-		}
-		for _, choice := range choices {
+		for _, choice := range choices(10) {
 			left := *b
 			left.fs = disk.Crash(choice)
 			left.open(b.dir.ID)
