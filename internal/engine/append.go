@@ -105,7 +105,7 @@ func (b *Branch) appendBatch(ctx context.Context, drafts []Draft, opts []AppendO
 		d.Draft = drafts[i]
 		if err := b.c.Store.Complete(d, threshold, func() error { return a.blobs.Hold(ctx) }); err != nil {
 			err = Wrap(Error{Op: "append", Context: b.c.Dir.ID, Branch: b.name, ID: d.ID}, err)
-			if len(drafts) == 1 || !isDraftError(err) {
+			if !isDraftError(err) {
 				return nil, err
 			}
 			a.results[i].Err = err
@@ -118,9 +118,6 @@ func (b *Branch) appendBatch(ctx context.Context, drafts []Draft, opts []AppendO
 			if !a.done[i] && a.results[i].Err == nil {
 				a.results[i].Err = err
 			}
-		}
-		if len(drafts) == 1 {
-			return nil, err
 		}
 	}
 	return a.results, err
@@ -256,10 +253,10 @@ func (a *appendOp) commit(m *Metadata) error {
 		d := &a.drafts[i]
 		there, free, err := a.findExisting(m, d, fresh)
 		if err != nil {
-			if len(a.drafts) == 1 || !isDraftError(err) {
+			if !isDraftError(err) {
 				return err
 			}
-			a.results[i].Err = err
+			a.results[i].Err = Wrap(Error{Op: "append", Context: c.Dir.ID, Branch: a.b.name, ID: d.ID}, err)
 			a.done[i] = true
 			continue
 		}
