@@ -6,47 +6,48 @@ import (
 	ctxfolder "github.com/ctxdir/ctxdir/context"
 	"github.com/ctxdir/ctxdir/index"
 	"github.com/ctxdir/ctxdir/internal/vfs"
+	"github.com/google/uuid"
 	"golang.org/x/sync/errgroup"
 )
 
 // messageFiles are the message files of an append in progress. A file that cannot be made, on a full disk for example,
 // is no error: the journal holds the message, and the next fold makes the file.
 type messageFiles struct {
-	folder *ctxfolder.Folder // nil where the folder cannot be made
-	staged []vfs.Staged      // nil where a file could not be written
-	done   errgroup.Group
+	folders map[uuid.UUID]*ctxfolder.Folder // of the lines; none where a folder cannot be made
+	staged  []vfs.Staged                    // nil where a file could not be written
+	done    errgroup.Group
 }
 
 // writers bounds the message files of one append that are written concurrently.
 const writers = 8
 
-// stage starts writing the files of the messages among the first written items.
-func (a *appendOp) stage(written int) *messageFiles {
-	f := &messageFiles{folder: a.folder, staged: make([]vfs.Staged, written)}
-	if f.folder == nil {
+// stage starts writing the files of the messages among items.
+func (c *Context) stage(items []index.Item, folders map[uuid.UUID]*ctxfolder.Folder) *messageFiles {
+	f := &messageFiles{folders: folders, staged: make([]vfs.Staged, len(items))}
+	if len(folders) == 0 {
 		return f
 	}
 	var next atomic.Int64
-	workers := min(writers, written)
-	if a.b.c.Store.Options.inOrder {
-		workers = min(1, written)
+	workers := min(writers, len(items))
+	if c.Store.Options.inOrder {
+		workers = 1
 	}
 	for range workers {
 		f.done.Go(func() error {
 			for {
 				i := int(next.Add(1)) - 1
-				if i >= written {
+				if i >= len(items) {
 					return nil
 				}
-				it := &a.items[i]
-				if it.Kind != index.KindAppend {
+				it := &items[i]
+				if it.Kind != index.KindAppend || folders[it.Envelope.Line] == nil {
 					continue
 				}
-				f.staged[i], _ = f.folder.Stage(it.Envelope.FileID(), it.Body, it.Envelope.StoredAt)
+				f.staged[i], _ = folders[it.Envelope.Line].Stage(it.Envelope.FileID(), it.Body, it.Envelope.StoredAt)
 			}
 		})
 	}
-	if a.b.c.Store.Options.inOrder {
+	if c.Store.Options.inOrder {
 		_ = f.done.Wait()
 	}
 	return f
@@ -64,7 +65,7 @@ func (f *messageFiles) finish(each func(vfs.Staged)) {
 			each(s)
 		}
 	}
-	if f.folder != nil {
-		f.folder.Release()
+	for _, folder := range f.folders {
+		folder.Release()
 	}
 }
