@@ -49,7 +49,8 @@ type Tx struct {
 func (tx *Tx) reset(m *Metadata) {
 	*tx = Tx{
 		commitOptions: tx.commitOptions, c: tx.c, ctx: tx.ctx, blobs: tx.blobs, m: m,
-		stored: map[*BatchResult]bool{}, lines: map[uuid.UUID]*txLine{}, fresh: map[uuid.UUID]freshMessage{}, payloads: map[index.Sum]bool{}, folders: map[uuid.UUID]*ctxfolder.Folder{},
+		stored: map[*BatchResult]bool{}, payloads: map[index.Sum]bool{}, fresh: map[uuid.UUID]freshMessage{},
+		lines: map[uuid.UUID]*txLine{}, folders: map[uuid.UUID]*ctxfolder.Folder{},
 	}
 }
 
