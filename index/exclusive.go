@@ -26,6 +26,9 @@ func (l *Log) Exclusively(ctx stdcontext.Context, f func() error) error {
 	if err := l.dir.Check(); err != nil {
 		return err
 	}
+	if err := l.awaitFiles(ctx); err != nil {
+		return err
+	}
 	l.advance.Lock()
 	err := l.prepare(true)
 	l.advance.Unlock()
@@ -193,6 +196,20 @@ func (l *Log) removeStray(live uint64) error {
 		}
 	}
 	return l.dir.FS.SyncDir(".")
+}
+
+// Unfolded returns the messages that only journals which are not folded commit, by line. The caller holds the context
+// lock.
+func (l *Log) Unfolded() (map[uuid.UUID][]Entry, error) {
+	lines := map[uuid.UUID][]Entry{}
+	err := l.view(func(s *state) {
+		for id, ln := range s.lines {
+			if entries := ln.unfolded(); len(entries) > 0 {
+				lines[id] = entries
+			}
+		}
+	})
+	return lines, err
 }
 
 // Unsettled reports whether the journal that holds a message is not settled. Readers take the message from there if its

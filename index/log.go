@@ -87,12 +87,19 @@ const DefaultFoldBytes = 512 << 10
 const defaultRetain = 8
 
 func (l *Log) acquire(ctx stdcontext.Context, lock vfs.Lock) error {
+	return l.limited(ctx, lock.Acquire)
+}
+
+// awaitFiles is [ctxfolder.Dir.AwaitFiles] within the configured time.
+func (l *Log) awaitFiles(ctx stdcontext.Context) error { return l.limited(ctx, l.dir.AwaitFiles) }
+
+func (l *Log) limited(ctx stdcontext.Context, wait func(stdcontext.Context) error) error {
 	if l.opts.Wait > 0 {
 		limited, cancel := stdcontext.WithTimeout(ctx, l.opts.Wait)
 		defer cancel()
 		ctx = limited
 	}
-	return lock.Acquire(ctx)
+	return wait(ctx)
 }
 
 // remove removes a file of the context's folder, if it is there.

@@ -174,7 +174,6 @@ type appendOp struct {
 	done    map[int]bool // results that are final
 
 	line    ctxfolder.Line
-	folder  *ctxfolder.Folder // of the line; nil if it cannot be opened
 	items   []index.Item
 	of      []int // the draft of each item; -1 for a payload
 	existed []int // drafts that are stored already
@@ -184,11 +183,11 @@ type appendOp struct {
 
 func (a *appendOp) run(ctx context.Context) error {
 	c := a.b.c
+	var files *fileBatch
 	err := c.Write(ctx, func(m *Metadata) error {
 		err := a.commit(m)
 		if len(a.commits) > 0 && len(a.items) > 0 {
-			// With the lock held: the files then reach the folder even if a rename gives its name to another one.
-			a.folder, _ = c.Dir.OpenFolder(a.line.Folder)
+			files = c.expectFiles(m, a.line.ID)
 		}
 		return err
 	})
@@ -197,10 +196,9 @@ func (a *appendOp) run(ctx context.Context) error {
 	}
 	written := 0
 	for _, commit := range a.commits {
+		files.take(a.items[written:], commit)
 		written += commit.Written
 	}
-	// The files are written while the records are synced; they get their names afterwards.
-	files := a.stage(written)
 	if len(a.commits) > 0 {
 		c.queueBlobs(a.items[:written], a.commits[0].Journal())
 	}
@@ -209,8 +207,9 @@ func (a *appendOp) run(ctx context.Context) error {
 			continue
 		}
 		if werr := commit.Wait(); werr != nil {
+			files.end(werr) // a flush makes the files, if the records are there then
+			files = nil
 			if werr = c.recommit(commit, werr); werr != nil {
-				files.discard()
 				return werr
 			}
 		}
@@ -220,7 +219,7 @@ func (a *appendOp) run(ctx context.Context) error {
 			a.done[i] = true
 		}
 	}
-	files.create()
+	files.queue()
 	c.FoldIfDue()
 	return err
 }
