@@ -187,7 +187,7 @@ func (a *appendOp) run(ctx context.Context) error {
 	err := c.Write(ctx, func(m *Metadata) error {
 		err := a.commit(m)
 		if len(a.commits) > 0 && len(a.items) > 0 {
-			files = c.expectFiles(m, a.line.ID)
+			files = c.expectFiles(map[uuid.UUID]string{a.line.ID: a.line.Folder})
 		}
 		return err
 	})

@@ -186,6 +186,7 @@ func (s *Store) openLog(dir *ctxfolder.Dir) *index.Log {
 	o := s.Options
 	return index.Open(dir, index.Options{
 		FoldBytes: o.foldBytes, Relaxed: o.relaxed, Retain: o.retain, Payloads: payloadStore{s}, Wait: o.LockTimeout,
+		MakeFiles: func() { s.projector.run(writers) },
 	})
 }
 

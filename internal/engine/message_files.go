@@ -7,7 +7,6 @@ import (
 	"fmt"
 	"io/fs"
 	"maps"
-	"slices"
 	"sync"
 
 	ctxfolder "github.com/ctxdir/ctxdir/context"
@@ -40,10 +39,10 @@ type messageFile struct {
 	body  []byte // the envelope; nil if the journal has it, and the file may exist
 }
 
-// expectFiles opens a batch for files of lines, before their records are durable. The caller holds the context's lock:
-// so the files reach their folders even if a rename gives the names to others. If no file can be made now, the next
-// flush makes the files.
-func (c *Context) expectFiles(m *Metadata, lines ...uuid.UUID) *fileBatch {
+// expectFiles opens a batch for files of lines, with the names of their folders, before their records are durable. The
+// caller holds the context's lock: so the files reach their folders even if a rename gives the names to others. If no
+// file can be made now, the next flush makes the files.
+func (c *Context) expectFiles(folders map[uuid.UUID]string) *fileBatch {
 	f := &c.messageFiles
 	f.mu.Lock()
 	defer f.mu.Unlock()
@@ -54,13 +53,9 @@ func (c *Context) expectFiles(m *Metadata, lines ...uuid.UUID) *fileBatch {
 		}
 	}
 	f.due++
-	b := &fileBatch{c: c, folders: make(map[uuid.UUID]*ctxfolder.Folder, len(lines))}
-	for _, id := range lines {
-		line, ok := m.Line(id)
-		if !ok {
-			continue
-		}
-		folder, err := c.Dir.OpenFolder(line.Folder)
+	b := &fileBatch{c: c, folders: make(map[uuid.UUID]*ctxfolder.Folder, len(folders))}
+	for id, name := range folders {
+		folder, err := c.Dir.OpenFolder(name)
 		if err != nil {
 			f.failure = cmp.Or(f.failure, err)
 			continue
@@ -139,25 +134,42 @@ func (b *fileBatch) makeFile(f *messageFile) error {
 	return nil
 }
 
-// queueMissing queues the files of all messages that are not folded, as far as they are missing: a process may have
-// been killed between a commit and its files. The caller holds the context's lock.
+// queueMissing queues the files of messages that are not folded, as far as they are missing: a process may have been
+// killed between a commit and its files. The caller holds the context's lock.
 func (c *Context) queueMissing(m *Metadata) error {
-	c.messageFiles.checked = true
-	lines, err := c.Log.Unfolded()
-	if err != nil {
-		return err
+	entries, err := c.Log.UnfoldedNow()
+	if err == nil {
+		c.messageFiles.checked = true
+		c.expectMissing(entries, m.Folders()).queue()
 	}
-	if len(lines) == 0 {
+	return err
+}
+
+// makeMissing makes the missing files of messages that are not folded.
+func (c *Context) makeMissing(ctx context.Context) error {
+	var b *fileBatch
+	err := c.Store.AcquireWith(ctx, func(ctx context.Context) error {
+		return c.Log.Unfolded(ctx, func(entries map[uuid.UUID][]index.Entry, folders map[uuid.UUID]string) {
+			b = c.expectMissing(entries, folders)
+		})
+	})
+	b.queue()
+	return errors.Join(err, c.awaitFiles())
+}
+
+// expectMissing opens a batch for files that may exist already.
+func (c *Context) expectMissing(lines map[uuid.UUID][]index.Entry, folders map[uuid.UUID]string) *fileBatch {
+	maps.DeleteFunc(folders, func(line uuid.UUID, _ string) bool { return len(lines[line]) == 0 })
+	if len(folders) == 0 {
 		return nil
 	}
-	b := c.expectFiles(m, slices.Collect(maps.Keys(lines))...)
+	b := c.expectFiles(folders)
 	for line, entries := range lines {
 		for _, e := range entries {
 			b.add(messageFile{line: line, entry: e})
 		}
 	}
-	b.queue()
-	return nil
+	return b
 }
 
 // Flush waits until every message of the context has its file. Files follow their commits a moment later; other
@@ -169,6 +181,9 @@ func (c *Context) Flush(ctx context.Context) error {
 }
 
 func (c *Context) flush(ctx context.Context) error {
+	if c.Store.ReadOnly {
+		return ErrReadOnly
+	}
 	before := c.awaitFiles()
 	err := c.makeMissing(ctx)
 	if err == nil && before != nil {
@@ -179,11 +194,6 @@ func (c *Context) flush(ctx context.Context) error {
 		c.keepFailure(err)
 	}
 	return err
-}
-
-// makeMissing makes the missing files of messages that are not folded.
-func (c *Context) makeMissing(ctx context.Context) error {
-	return errors.Join(c.Write(ctx, c.queueMissing), c.awaitFiles())
 }
 
 // awaitFiles makes the files that wait, and returns why one could not be made since the last call.

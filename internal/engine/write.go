@@ -255,7 +255,6 @@ func (c *Context) Update(ctx context.Context, f func(m *Metadata) error) error {
 // Exclusively runs f with other writers and folds of the context locked out, and log and metadata up to date.
 func (c *Context) Exclusively(ctx context.Context, f func() error) error {
 	var failed error
-	c.Store.projector.run(writers) // the wait for files below is short then
 	err := c.Store.AcquireWith(ctx, func(ctx context.Context) error {
 		return c.Log.Exclusively(ctx, func() error {
 			if failed = c.ReadMetadata(); failed == nil {
