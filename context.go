@@ -23,10 +23,11 @@ func newContext(e *engine.Context, err error) (*Context, error) {
 	return &Context{e}, nil
 }
 
-// Close waits for running operations, folds if worthwhile, and releases the context. Later calls return [ErrClosed],
-// except those that need no file, such as [Context.Metadata]; closing again does nothing. An iteration over messages
-// ends with ErrClosed, so its body may close the context; a function given to [Context.Update] must not. Messages that
-// were read before keep their bodies, if their payloads are in blobs.
+// Close waits for running operations and for message files that are to come, folds if worthwhile, and releases the
+// context. Later calls return [ErrClosed], except those that need no file, such as [Context.Metadata]; closing again does
+// nothing. An iteration over messages ends with ErrClosed, so its body may close the context; a function given to
+// [Context.Update] must not. Messages that were read before keep their bodies, if their payloads are in blobs. If a
+// message file cannot be made, Close says so; the journal has the message, and the next writer makes the file.
 func (c *Context) Close() error { return wrap(c.e.Close()) }
 
 // ID returns the id of the context.
@@ -110,6 +111,13 @@ func (c *Context) RemoveBranch(ctx context.Context, branch string) error {
 // Fold writes the contents of the journals into message files and the index now, durably. The engine folds
 // automatically when the journals have grown enough. While another process folds the context, Fold does nothing.
 func (c *Context) Fold(ctx context.Context) error { return wrap(c.e.Fold(ctx)) }
+
+// Flush waits until every message of the context has its file. An append returns when its message is durable in the
+// journal, and the message file follows a moment later, at most some hundredths of a second unless the disk is busy. This
+// library never needs the file; other programs see all messages after Flush. Close flushes too. Flush also makes files
+// that a process left unmade when it was killed. If it fails, a file is missing, for example on a full disk: the message
+// is safe, and Flush can be called again.
+func (c *Context) Flush(ctx context.Context) error { return wrap(c.e.Flush(ctx)) }
 
 // Files yields the paths, relative to the store's folder, of every file that the context needs: a copy of these files
 // is a store with this context. It folds first, unless the store is open for reading.

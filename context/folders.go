@@ -19,6 +19,15 @@ type Folder struct {
 	self fs.FileInfo
 }
 
+// Folders returns the names of the folders in which lines keep their messages.
+func (m *Metadata) Folders() map[uuid.UUID]string {
+	folders := make(map[uuid.UUID]string, len(m.Lines))
+	for i := range m.Lines {
+		folders[m.Lines[i].ID] = m.Lines[i].Folder
+	}
+	return folders
+}
+
 // OpenFolder opens a branch folder until Release, and makes it if needed. The caller holds the context's lock. A later
 // write without the lock goes to the folder that had the name now.
 //

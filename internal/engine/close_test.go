@@ -32,6 +32,7 @@ func everything(ctx context.Context, c *engine.Context, id uuid.UUID, name, path
 		"Context.Externalise":  func() error { return only(c.Externalise(ctx, 1, false)) },
 		"Context.Files":        func() error { return kit.IterationError(c.Files(ctx)) },
 		"Context.Fold":         func() error { return c.Fold(ctx) },
+		"Context.Flush":        func() error { return c.Flush(ctx) },
 		"Context.NewBranch":    func() error { return only(c.NewBranch(ctx, name+" new")) },
 		"Context.Refresh":      func() error { return c.Refresh(ctx) },
 		"Context.Remove":       func() error { return c.Remove(ctx, "side") },
@@ -87,7 +88,7 @@ func TestClosed(t *testing.T) {
 	}
 	// The packages above the engine call these within an operation of their own.
 	within := []string{
-		"Context.AsView", "Context.AwaitFold", "Context.Change", "Context.CommitDurably", "Context.CommitGroup", "Context.Current", "Context.End",
+		"Context.AsView", "Context.AwaitFiles", "Context.AwaitFold", "Context.Change", "Context.CommitDurably", "Context.CommitGroup", "Context.Current", "Context.End",
 		"Context.Exclusively", "Context.FileFor", "Context.FoldIfDue", "Context.IDBefore", "Context.Latest",
 		"Context.MakeDurable", "Context.MakeRoom", "Context.OnRelease", "Context.OutsidePacks", "Context.PutBlobs", "Context.ReadMetadata",
 		"Context.References", "Context.ReferencesInLines", "Context.ReferencesInTrash", "Context.ReplaceMetadata",

@@ -10,6 +10,7 @@ import (
 	"github.com/ctxdir/ctxdir/branch"
 	ctxfolder "github.com/ctxdir/ctxdir/context"
 	"github.com/ctxdir/ctxdir/index"
+	"github.com/google/uuid"
 )
 
 // CommitOption configures one commit.
@@ -118,6 +119,9 @@ const (
 func (tx *Tx) write() (err error) {
 	c := tx.c
 	if tx.changed {
+		if tx.move != nil {
+			branch.MoveFolder(tx.m, *tx.move)
+		}
 		if err := c.settleRenaming(tx.m); err != nil {
 			return err
 		}
@@ -139,7 +143,7 @@ func (tx *Tx) write() (err error) {
 		err = tx.settle()
 	}
 	if len(tx.commits) > 0 {
-		tx.openFolders()
+		tx.expectFiles()
 	}
 	tx.after = tx.before + uint64(len(tx.items))
 	return err
@@ -216,42 +220,45 @@ func (c *Context) show(m *Metadata) {
 	c.project(m)
 }
 
-// openFolders opens the folders of the lines that got messages. With the lock held: the files then reach the folder even
-// if a rename gives its name to another one.
-func (tx *Tx) openFolders() {
+// expectFiles opens a batch for the files of the new messages. The caller holds the lock.
+func (tx *Tx) expectFiles() {
+	if len(tx.lines) == 0 {
+		return
+	}
+	folders := make(map[uuid.UUID]string, len(tx.lines))
 	for id := range tx.lines {
 		if line, ok := tx.m.Line(id); ok {
-			if folder, err := tx.c.Dir.OpenFolder(line.Folder); err == nil {
-				tx.folders[id] = folder
-			}
+			folders[id] = line.Folder
 		}
 	}
+	tx.files = tx.c.expectFiles(folders)
 }
 
-// finish waits until the records are durable, and makes the message files. err is the error of the write.
+// finish waits until the records are durable, and leaves the message files to the projector. err is the error of the
+// write.
 func (tx *Tx) finish(err error) error {
 	c := tx.c
 	if len(tx.commits) == 0 {
 		return err
 	}
-	written := 0
-	for _, commit := range tx.commits {
-		written += commit.Written
-	}
-	// The files are written while the records are synced; they get their names afterwards.
-	files := c.stage(tx.items[:written], tx.folders)
-	c.queueBlobs(tx.items[:written], tx.commits[0].Journal())
 	if err != nil && tx.settled {
-		files.discard()
+		tx.files.end(err) // a flush makes the files, if the records are there then
 		return err
 	}
+	written := 0
+	for _, commit := range tx.commits {
+		tx.files.take(tx.items[written:], commit)
+		written += commit.Written
+	}
+	c.queueBlobs(tx.items[:written], tx.commits[0].Journal())
 	for _, commit := range tx.commits {
 		if tx.settled || commit.Written == 0 && commit.Err != nil {
 			continue
 		}
 		if werr := commit.Wait(); werr != nil {
+			tx.files.end(werr)
+			tx.files = nil
 			if werr = c.recommit(commit, werr); werr != nil {
-				files.discard()
 				return werr
 			}
 		}
@@ -261,7 +268,7 @@ func (tx *Tx) finish(err error) error {
 			tx.stored[r] = true
 		}
 	}
-	files.create()
+	tx.files.queue()
 	c.FoldIfDue()
 	return err
 }

@@ -40,19 +40,20 @@ type Context struct {
 	closing sync.Once
 	under   sync.WaitGroup // running operations
 
-	mu         sync.Mutex // guards metadata, folding and closed
-	closed     bool       // no operation may begin
-	metadata   *Metadata
-	journaled  *Metadata            // by the journals; nil before the context has the present format
-	projection ctxfolder.Projection // the state of metadata.json
-	stamp      ctxfolder.Stamp
-	broken     error         // why metadata.json is unusable
-	wrote      bool          // something was appended through this handle
-	imported   bool          // an import through this handle ended
-	CleanPacks bool          // no pack has messages that were cut from a line; a collection uses this
-	folding    chan struct{} // closed when the running fold ends
-	blobQueue  blobQueue
-	foldErr    error
+	mu           sync.Mutex // guards metadata, folding and closed
+	closed       bool       // no operation may begin
+	metadata     *Metadata
+	journaled    *Metadata            // by the journals; nil before the context has the present format
+	projection   ctxfolder.Projection // the state of metadata.json
+	stamp        ctxfolder.Stamp
+	broken       error         // why metadata.json is unusable
+	wrote        bool          // something was appended through this handle
+	imported     bool          // an import through this handle ended
+	CleanPacks   bool          // no pack has messages that were cut from a line; a collection uses this
+	folding      chan struct{} // closed when the running fold ends
+	blobQueue    blobQueue
+	messageFiles messageFiles
+	foldErr      error
 
 	legacy  LegacyFormat // of a view; empty otherwise
 	release func()       // releases the temporary store of a view
@@ -185,6 +186,7 @@ func (s *Store) openLog(dir *ctxfolder.Dir) *index.Log {
 	o := s.Options
 	return index.Open(dir, index.Options{
 		FoldBytes: o.foldBytes, Relaxed: o.relaxed, Retain: o.retain, Payloads: payloadStore{s}, Wait: o.LockTimeout,
+		MakeFiles: func() { s.projector.run(writers) },
 	})
 }
 
@@ -208,18 +210,26 @@ func (c *Context) close() error {
 	wrote := c.wrote
 	c.mu.Unlock()
 	c.AwaitFold()
+	missing := c.awaitFiles()
 	c.PutBlobs()
 	if wrote && !c.Store.Options.noFold {
 		// A fold that fails only costs a longer journal.
 		switch {
 		case c.imported || c.Log.ShedDue(shedAtClose):
-			_ = c.shed()
+			if c.shed() == nil {
+				missing = nil // it makes missing files
+			}
 		case c.Log.FoldDue(foldAtClose):
 			_ = c.fold()
 		}
 	}
+	if missing != nil {
+		limited, cancel := context.WithTimeout(context.Background(), c.Store.Options.LockTimeout)
+		missing = c.flush(limited)
+		cancel()
+	}
 	c.Loader.Close()
-	err := errors.Join(c.Log.Close(), c.Dir.Close())
+	err := errors.Join(missing, c.Log.Close(), c.Dir.Close())
 	if c.release != nil {
 		c.release()
 	}

@@ -114,6 +114,9 @@ func (s *Store) DeleteLocked(ctx context.Context, dir *ctxfolder.Dir) (TrashItem
 	if err := dir.Check(); err != nil {
 		return TrashItem{}, err
 	}
+	if err := s.awaitFiles(ctx, dir); err != nil {
+		return TrashItem{}, err
+	}
 	id := dir.ID
 	return s.moveToTrash(ctxfolder.TrashItem{Name: id.String(), Context: id, RemovedAt: s.latest(ctx, id)}, vfs.TreeSize(dir.FS, "."))
 }

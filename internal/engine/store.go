@@ -58,6 +58,7 @@ type Store struct {
 	ReadOnly   bool
 	Exclusions *Exclusions // set in the dry run of an erase
 	problem    error       // why ctxdir.json is unusable
+	projector  *projector
 }
 
 // StoreInfo is the content of ctxdir.json.
@@ -160,7 +161,7 @@ func Open(dir string, opts ...Option) (*Store, error) {
 	if err != nil {
 		return fail(err)
 	}
-	s := &Store{FS: fsys, path: dir, Options: newOptions(opts)}
+	s := &Store{FS: fsys, path: dir, Options: newOptions(opts), projector: &projector{}}
 	if err := s.readInfo(); err != nil {
 		_ = fsys.Close()
 		return fail(err)
@@ -198,8 +199,11 @@ func (s *Store) In(fsys vfs.FS) *Store {
 	return &in
 }
 
-// Close releases the store. Close its contexts first.
-func (s *Store) Close() error { return s.FS.Close() }
+// Close waits for message files that are to come, and releases the store. Close its contexts first.
+func (s *Store) Close() error {
+	s.projector.run(writers)
+	return s.FS.Close()
+}
 
 // Path returns the path with which the store was opened.
 func (s *Store) Path() string { return s.path }

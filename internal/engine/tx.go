@@ -24,11 +24,12 @@ type Tx struct {
 
 	before, after uint64 // the newest commit before and after this one
 
-	m       *Metadata // as this commit leaves it
-	changed bool      // m is a changed copy
-	renames bool      // a branch
-	failure error     // of the first method that failed
-	clear   *ctxfolder.Renaming
+	m       *Metadata           // as this commit leaves it
+	changed bool                // m is a changed copy
+	renames bool                // a branch
+	failure error               // of the first method that failed
+	move    *ctxfolder.Renaming // of a branch folder, with this commit
+	clear   *ctxfolder.Renaming // of a branch folder, before this commit
 
 	items    []index.Item
 	of       []*BatchResult // the result of each item; nil for a payload
@@ -41,8 +42,8 @@ type Tx struct {
 	durable  []func()           // to call under the lock when the commit is durable
 
 	commits []*index.Commit
-	settled bool                            // they were waited for under the lock
-	folders map[uuid.UUID]*ctxfolder.Folder // of lines, for their new files; none that cannot be opened
+	settled bool // they were waited for under the lock
+	files   *fileBatch
 }
 
 // reset begins the commit again, on the metadata m. The caller holds the lock.
@@ -50,7 +51,7 @@ func (tx *Tx) reset(m *Metadata) {
 	*tx = Tx{
 		commitOptions: tx.commitOptions, c: tx.c, ctx: tx.ctx, blobs: tx.blobs, m: m,
 		stored: map[*BatchResult]bool{}, payloads: map[index.Sum]bool{}, fresh: map[uuid.UUID]freshMessage{},
-		lines: map[uuid.UUID]*txLine{}, folders: map[uuid.UUID]*ctxfolder.Folder{},
+		lines: map[uuid.UUID]*txLine{},
 	}
 }
 
@@ -141,9 +142,6 @@ func (tx *Tx) addBranch(op, name string, attrs []ctxfolder.Member, add func(*Met
 		for _, a := range attrs {
 			added.Extra.Set(a.Key, a.Value)
 		}
-		if l, ok := m.Line(line); ok && tx.renames && m.Renaming != nil && l.Folder == m.Renaming.From {
-			return fmt.Errorf("%w: the commit also renames the branch that has this name", ErrInvalid)
-		}
 		return nil
 	})
 }
@@ -184,9 +182,15 @@ func (tx *Tx) Rename(name, to string) error {
 			return fmt.Errorf("%w: one commit can rename only one branch", ErrInvalid)
 		}
 		tx.renames = true
+		was := m.Renaming
 		clear, err := branch.Rename(m, name, to)
 		if err == nil && clear != nil {
 			tx.clear, err = clear, errFolderTaken
+		}
+		if r := m.Renaming; r != was { // the files are in the old folder until the commit
+			tx.move = r
+			branch.MoveFolder(m, ctxfolder.Renaming{From: r.To, To: r.From})
+			m.Renaming = was
 		}
 		return err
 	})

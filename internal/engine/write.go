@@ -44,6 +44,11 @@ func (c *Context) writeOnce(ctx context.Context, f func(m *Metadata) error) erro
 		}
 		c.prepared = tenure
 	}
+	if !c.messageFiles.checked {
+		if err := c.queueMissing(c.Current()); err != nil {
+			return err
+		}
+	}
 	return f(c.Current())
 }
 

@@ -2,6 +2,7 @@ package storetest_test
 
 import (
 	"errors"
+	"maps"
 	"slices"
 
 	"github.com/ctxdir/ctxdir/internal/engine"
@@ -12,6 +13,8 @@ import (
 // planned is a change of one commit: what it does to the context. The model has it already.
 type planned func(tx *engine.Tx) error
 
+func unchanged(*engine.Tx) error { return nil }
+
 // commit makes several changes in one commit. Sometimes the last change fails: then none of them happens.
 func (d *driver) commit() {
 	c := d.handle()
@@ -19,37 +22,44 @@ func (d *driver) commit() {
 		d.commitNothing(c)
 		return
 	}
-	renamed, stored := "", map[*modelMessage]bool{}
+	renamed, stored := false, map[*modelMessage]bool{}
 	var plan []planned
+	var states []map[string]*modelLine // after each change
 	for range rapid.IntRange(0, 6).Draw(d.t, "changes") {
 		changes := []string{"append", "append", "fork", "rewind", "switch", "rename", "remove", "title", "replace"}
 		switch what := rapid.SampledFrom(changes).Draw(d.t, "change"); what {
 		case "rename":
-			if renamed == "" {
-				var change planned
-				renamed, change = d.planRename()
-				plan = append(plan, change)
+			if renamed {
+				continue
 			}
+			renamed = true
+			plan = append(plan, d.planRename())
 		case "append":
 			plan = append(plan, d.planAppend(stored))
 		case "replace":
 			plan = append(plan, d.planReplace(stored))
 		default:
-			plan = append(plan, d.planBranches(what, renamed))
+			plan = append(plan, d.planBranches(what))
 		}
+		states = append(states, maps.Clone(d.m.branches))
 	}
+	lines := map[uuid.UUID]*modelLine{}
 	done, err := c.Commit(d.ctx(), func(tx *engine.Tx) error {
-		for _, change := range plan {
-			if change == nil {
-				continue
-			}
+		clear(lines)
+		for i, change := range plan {
 			if err := change(tx); err != nil {
 				return err
+			}
+			for name, l := range states[i] {
+				if b, ok := tx.Metadata().Branch(name); ok {
+					lines[b.Line] = l
+				}
 			}
 		}
 		return nil
 	})
 	d.check(err)
+	maps.Copy(d.lines, lines)
 	seq, err := c.Log.Seq()
 	d.check(err)
 	if done.Sequence != seq {
@@ -77,11 +87,11 @@ func (d *driver) planReplace(stored map[*modelMessage]bool) planned {
 	name := d.branch()
 	view := d.m.branches[name].view()
 	if len(view) == 0 {
-		return nil
+		return unchanged
 	}
 	m := rapid.SampledFrom(view).Draw(d.t, "message")
 	if stored[m] {
-		return nil
+		return unchanged
 	}
 	stored[m], m.body = true, d.body()
 	body := m.body
@@ -90,11 +100,10 @@ func (d *driver) planReplace(stored map[*modelMessage]bool) planned {
 	}
 }
 
-// planRename returns the old name too: no branch can begin under it in the same commit.
-func (d *driver) planRename() (old string, change planned) {
+func (d *driver) planRename() planned {
 	name, to := d.branch(), d.name()
 	if d.m.branches[to] != nil {
-		return "", nil
+		return unchanged
 	}
 	l := d.m.branches[name]
 	delete(d.m.branches, name)
@@ -102,18 +111,18 @@ func (d *driver) planRename() (old string, change planned) {
 	if d.m.active == name {
 		d.m.active = to
 	}
-	return name, func(tx *engine.Tx) error { return tx.Rename(name, to) }
+	return func(tx *engine.Tx) error { return tx.Rename(name, to) }
 }
 
-func (d *driver) planBranches(what, renamed string) planned {
+func (d *driver) planBranches(what string) planned {
 	name := d.branch()
 	l := d.m.branches[name]
 	at := rapid.IntRange(0, len(l.view())).Draw(d.t, "at")
 	switch what {
 	case "fork":
 		to := d.name()
-		if d.m.branches[to] != nil || to == renamed {
-			return nil
+		if d.m.branches[to] != nil {
+			return unchanged
 		}
 		d.m.branches[to] = d.m.begin(l, at)
 		return func(tx *engine.Tx) error { return tx.Fork(to, name, int64(at)) }
@@ -127,7 +136,7 @@ func (d *driver) planBranches(what, renamed string) planned {
 		return func(tx *engine.Tx) error { return tx.Switch(name) }
 	case "remove":
 		if name == d.m.active {
-			return nil
+			return unchanged
 		}
 		delete(d.m.branches, name)
 		return func(tx *engine.Tx) error { return tx.Remove(name) }
