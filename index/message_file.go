@@ -124,9 +124,9 @@ func (e *Entry) committed(raw []byte, env *message.Envelope, err error) []byte {
 func (e *Entry) edited(env *message.Envelope, err error, info fs.FileInfo) error {
 	switch {
 	case err != nil && ctxfolder.Untouched(info, e.Size, e.StoredAt()):
-		return fmt.Errorf("holds no message: %v", err) //nolint:errorlint // nor does it hold one of another version
+		return fmt.Errorf("is not a valid message: %v", err) //nolint:errorlint // nor does it hold one of another version
 	case err != nil:
-		return fmt.Errorf("holds no message: %w", err)
+		return fmt.Errorf("is not a valid message: %w", err)
 	case env.ID != e.ID || env.FileID() != e.FileID():
 		return fmt.Errorf("holds message %s", env.ID)
 	case e.Lost != "":
