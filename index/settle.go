@@ -14,7 +14,7 @@ import (
 )
 
 // ErrOnlyCopy reports a journal that has to stay.
-var ErrOnlyCopy = errors.New("holds the only good copy of some data and stays")
+var ErrOnlyCopy = errors.New("stays: it holds the only good copy of some data")
 
 // settle makes the contents of folded journals durable, so that these can go. It reads each current message of theirs
 // from its place, a file or a pack, rewrites wrong files from the journal, and stores the payloads. It returns how

@@ -35,7 +35,7 @@ const (
 type CheckOptions struct {
 	ReadData bool                // read every byte of messages and blobs; a repair always does
 	DryRun   bool                // of a repair: report what it would do
-	Adopt    bool                // of a repair: take in valid messages that were never committed here
+	Adopt    bool                // of a repair: adopt valid messages that were never committed here
 	Progress func(CheckProgress) // called now and then, at least once for each context; nil for no reports
 }
 

@@ -4,8 +4,7 @@
 // items, copies of the context in the store's trash, and blobs. It removes these files, or rewrites them without the
 // messages. The positions stay, marked as erased. A note in the context's folder makes an interrupted erase repeatable.
 //
-// The package stands on package engine, and on package trash for the items of a trash and for the blobs to which
-// nothing refers any more.
+// The package uses package engine, and package trash for the items of a trash and for unreferenced blobs.
 package erase
 
 import (
