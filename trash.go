@@ -145,8 +145,8 @@ func (s *Store) PurgeItems(ctx context.Context, items []uuid.UUID, o RemoveOptio
 	return s.purge(ctx, items, 0, o)
 }
 
-// PurgeOlder removes for good every item that was moved to the trash at least age ago; 0 removes all items. It fails like
-// [Store.PurgeItems].
+// PurgeOlder removes for good every item that was moved to the trash at least age ago; 0 removes all items. It fails
+// like [Store.PurgeItems].
 func (s *Store) PurgeOlder(ctx context.Context, age time.Duration, o RemoveOptions) ([]Item, error) {
 	return s.purge(ctx, nil, age, o)
 }
@@ -161,7 +161,7 @@ func (s *Store) purge(ctx context.Context, items []uuid.UUID, age time.Duration,
 
 // Restore restores an item and removes it from the trash. A context returns to its folder. The end of a line returns to
 // its positions, under the name of its branch or a similar one. An old version of a message replaces the present one,
-// which goes to the trash. Blobs return to their paths.
+// which moves to the trash. Blobs return to their paths.
 //
 // For a restored line, the result's Name is the branch that now shows it. A second call finishes an interrupted
 // restore. Restore fails with:

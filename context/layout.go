@@ -117,7 +117,7 @@ func ParseID(s string) (uuid.UUID, bool) {
 }
 
 // ValidFolder reports whether name can be a folder in messages/: it has the prefix, is one path element on every
-// platform, and cannot lead outside.
+// platform, and cannot escape messages/.
 func ValidFolder(name string) bool {
 	rest, ok := strings.CutPrefix(name, FolderPrefix)
 	return ok && rest != "" && len(name) <= 255 && !strings.ContainsAny(rest, "/\\:\x00") && !strings.HasSuffix(rest, ".")

@@ -82,7 +82,7 @@ func (l *Log) settleOnce(w *foldWork, journals []uint64, locked func(func(folder
 }
 
 // read stores the payloads of journals and returns the positions that their records commit, sorted and unique. It
-// settles the readable part of a damaged journal, which then goes to the trash, and skips superseded journals.
+// settles the readable part of a damaged journal, which then moves to the trash, and skips superseded journals.
 func (s *settleRun) read(journals, superseded []uint64) (lines map[uuid.UUID][]int64, damaged []uint64) {
 	lines = map[uuid.UUID][]int64{}
 	for _, gen := range journals {

@@ -95,7 +95,7 @@ func (s *Store) Check(ctx context.Context, ids []uuid.UUID, o CheckOptions) iter
 }
 
 // Repair mends what a check with ReadData finds, and yields each change once it is durable. A copy of everything it
-// replaces goes to the trash. What is lost is marked unavailable and stays listed. Without ids, damaged blobs that
+// replaces moves to the trash. What is lost is marked unavailable and stays listed. Without ids, damaged blobs that
 // nothing refers to go to the trash too, unless a context cannot be mended. Repair looks without a lock, and locks a
 // context to mend it. A second run does nothing. A context that cannot be mended comes with its id and an error, and
 // the others follow.
