@@ -126,7 +126,7 @@ func (c *Context) Files(ctx context.Context) iter.Seq2[string, error] {
 }
 
 // BlobBytes returns the size of the blobs, in bytes on disk, that the context refers to; other contexts may share them.
-// It opens no blob, and only the messages that have payloads. References that were added to a file by hand do not
+// It opens no blob. It reads only messages that have payloads. References that were added to a file by hand do not
 // count.
 func (c *Context) BlobBytes(ctx context.Context) (int64, error) {
 	n, err := c.e.BlobBytes(ctx)
