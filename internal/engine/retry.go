@@ -39,7 +39,7 @@ func (a *appendOp) findExisting(m *Metadata, d *PendingMessage, fresh map[uuid.U
 		there.Existed = true
 		return &there, false, nil
 	}
-	p, err := a.b.c.find(m, a.line.ID, d.ID)
+	p, err := a.b.c.findLocked(m, a.line.ID, d.ID)
 	if errors.Is(err, ErrNotExist) {
 		return nil, p.free, nil
 	}
