@@ -46,6 +46,14 @@ func (d *Draft) engine() engine.Draft {
 	return e
 }
 
+func engineDrafts(drafts []Draft) []engine.Draft {
+	from := make([]engine.Draft, len(drafts))
+	for i := range drafts {
+		from[i] = drafts[i].engine()
+	}
+	return from
+}
+
 // AppendResult is the result of an append: the id and the position of the message.
 type AppendResult struct {
 	ID       uuid.UUID
@@ -54,12 +62,13 @@ type AppendResult struct {
 	Err      error // in a batch: why this message is not stored; nil means that it is durable
 }
 
-// WriteOption changes one append or replacement.
+// WriteOption changes one write: an append, a replacement, an update or a commit.
 type WriteOption func(*write)
 
 type write struct {
 	appends  []engine.AppendOption
 	replaces []engine.ReplaceOption
+	commits  []engine.CommitOption
 }
 
 func writeOptions(opts []WriteOption) write {
@@ -70,9 +79,21 @@ func writeOptions(opts []WriteOption) write {
 	return w
 }
 
-// WithPosition makes an append fail with [ErrPosition] unless its first message gets this position.
+// WithPosition makes a write fail with [ErrPosition] unless the message gets this position, or has it: the first message
+// of an append, or the message of a replacement.
 func WithPosition(position int64) WriteOption {
-	return func(w *write) { w.appends = append(w.appends, engine.AtPosition(position)) }
+	return func(w *write) {
+		w.appends, w.replaces = append(w.appends, engine.AtPosition(position)), append(w.replaces, engine.ReplaceAt(position))
+	}
+}
+
+// WithSequence makes a write fail with [ErrPosition] unless the newest commit of the context has this number: see
+// [Summary].Sequence. So a write happens only on the state that the caller knows.
+func WithSequence(sequence uint64) WriteOption {
+	return func(w *write) {
+		w.appends, w.commits = append(w.appends, engine.AppendAtSequence(sequence)), append(w.commits, engine.AtSequence(sequence))
+		w.replaces = append(w.replaces, engine.ReplaceAtSequence(sequence))
+	}
 }
 
 // WithShared lets a replacement change a message that other branches show too.
@@ -96,11 +117,7 @@ func (b *Branch) Append(ctx context.Context, d Draft, opts ...WriteOption) (Appe
 // durable. If a message is refused for its content, the others are still stored. The error says why nothing was tried,
 // or why the batch ended early: then the durable messages are the first ones.
 func (b *Branch) AppendBatch(ctx context.Context, drafts []Draft, opts ...WriteOption) ([]AppendResult, error) {
-	from := make([]engine.Draft, len(drafts))
-	for i := range drafts {
-		from[i] = drafts[i].engine()
-	}
-	done, err := b.e.AppendBatch(ctx, from, writeOptions(opts).appends...)
+	done, err := b.e.AppendBatch(ctx, engineDrafts(drafts), writeOptions(opts).appends...)
 	results := make([]AppendResult, len(done))
 	for i, r := range done {
 		results[i] = AppendResult{r.ID, r.Position, r.Existed, wrap(r.Err)}

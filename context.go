@@ -7,7 +7,6 @@ import (
 
 	"github.com/ctxdir/ctxdir/internal/follow"
 
-	ctxfolder "github.com/ctxdir/ctxdir/context"
 	"github.com/ctxdir/ctxdir/internal/engine"
 	"github.com/google/uuid"
 )
@@ -59,18 +58,8 @@ func (c *Context) Refresh(ctx context.Context) error { return wrap(c.e.Refresh(c
 // Update changes title, config, state, parent, unknown members, and the system prompts and unknown members of branches.
 // f gets the newest metadata, under the lock. Update ignores what f does to ids, branch names, revision and times:
 // other methods change those.
-func (c *Context) Update(ctx context.Context, f func(m *Metadata) error) error {
-	return wrap(c.e.Update(ctx, func(e *ctxfolder.Metadata) error {
-		m := metadata(e)
-		if err := f(m); err != nil {
-			return err
-		}
-		changed, err := m.engine()
-		if err == nil {
-			*e = *changed
-		}
-		return err
-	}))
+func (c *Context) Update(ctx context.Context, f func(m *Metadata) error, opts ...WriteOption) error {
+	return wrap(c.e.Update(ctx, updateOf(f), writeOptions(opts).commits...))
 }
 
 // SystemPrompt returns the system prompt of a branch as it was given, or nil if the branch has none. [Metadata] has a

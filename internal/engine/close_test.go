@@ -43,7 +43,10 @@ func everything(ctx context.Context, c *engine.Context, id uuid.UUID, name, path
 		"Context.Switch":       func() error { return c.Switch(ctx, engine.MainBranch) },
 		"Context.SystemPrompt": func() error { return only(c.SystemPrompt(ctx, engine.MainBranch)) },
 		"Context.Unarchive":    func() error { return only(c.Unarchive(ctx, nil)) },
-		"Context.Update":       func() error { return c.Update(ctx, func(m *engine.Metadata) error { m.Title += "."; return nil }) },
+		"Context.Commit": func() error {
+			return only(c.Commit(ctx, func(tx *engine.Tx) error { return tx.Switch(engine.MainBranch) }))
+		},
+		"Context.Update": func() error { return c.Update(ctx, func(m *engine.Metadata) error { m.Title += "."; return nil }) },
 		"Context.Watch": func() error {
 			w, err := follow.WatchContext(ctx, c, follow.FromNow)
 			if err == nil {

@@ -224,9 +224,10 @@ func TestAgainstModel(t *testing.T) {
 			"append": d.append, "batch": d.batch, "replace": d.replace, "fork": d.fork, "rewind": d.rewind, "rename": d.rename,
 			"remove": d.remove, "switch": d.switchTo, "update": d.update, "edit": d.edit, "fold": d.fold, "reopen": d.reopen, "lose": d.lose,
 			"collect": d.collect, "restore": d.restore, "archive": d.archive, "unarchive": d.unarchive, "rollback": d.rollback,
+			"commit": d.commit,
 		}
 		often := strings.Fields("append append append append batch batch replace replace fork fork rewind rename remove switch " +
-			"update edit fold fold reopen lose collect restore archive archive unarchive rollback")
+			"update commit commit commit edit fold fold reopen lose collect restore archive archive unarchive rollback")
 		for i := range operations {
 			ops[rapid.SampledFrom(often).Draw(t, "operation")]()
 			d.learn()

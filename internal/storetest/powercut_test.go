@@ -112,7 +112,7 @@ func workload() []kit.Step {
 		{Name: "title", Then: func(kit.Transcript) {}, Do: func(w *kit.World) error {
 			return w.C.Update(w.Ctx, func(m *engine.Metadata) error { m.Title = "t"; return nil })
 		}},
-		add("main", 10),
+		commitMany(message), lazily, add("side", 10), commitMany(message), fold, add("main", 10),
 	}
 }
 
