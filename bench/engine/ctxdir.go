@@ -19,6 +19,21 @@ var ctxdirEngine = &Engine{
 	Open: openCtxdir,
 }
 
+// archivedEngine is ours with archived messages: a further lane of rows that read.
+var archivedEngine = &Engine{
+	Name:  Archived,
+	About: "this library, after all messages of the context were moved into a pack",
+	Open:  ctxdirEngine.Open,
+	Finish: func(dir string) error {
+		s, err := ctxdir.Open(dir)
+		if err != nil {
+			return err
+		}
+		_, err = s.Archive(context.Background(), ctxdir.ArchiveOptions{All: true})
+		return errors.Join(err, s.Close())
+	},
+}
+
 func openCtxdir(dir string, d Durability) (Store, error) {
 	var opts []ctxdir.Option
 	if d == Relaxed {

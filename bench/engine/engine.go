@@ -63,6 +63,8 @@ type Engine struct {
 	Alone string
 	// Open opens the store in dir, making it when there is none.
 	Open func(dir string, d Durability) (Store, error)
+	// Finish, if there is one, runs once after a benchmark has filled a context and closed it.
+	Finish func(dir string) error
 }
 
 // Store is an open store of contexts.
@@ -99,6 +101,40 @@ type Context interface {
 	Close() error
 }
 
+// Starter is a Store that creates a context together with its first message.
+type Starter interface {
+	// Start creates a context, adds its first message, and closes the context.
+	Start(title string, first Message) error
+}
+
+// Labelled is a Store that lists contexts by a label.
+type Labelled interface {
+	// Label gives the context the label "user".
+	Label(id, user string) error
+	// ListLabel describes the contexts with that label, the most recently changed first, and at most limit of them.
+	ListLabel(user string, limit int) ([]Summary, error)
+}
+
+// Changer is a Context with what is more than messages: state, labels, and branches that change.
+type Changer interface {
+	// AppendWithState adds one message and sets the state of the context, as one commit.
+	AppendWithState(m Message, state []byte) error
+	// State returns the state of the context.
+	State() ([]byte, error)
+	// Rewind leaves only the first n messages on the branch.
+	Rewind(n int64) error
+	// Rename renames a branch.
+	Rename(branch, to string) error
+	// Label gives the context the label "user".
+	Label(user string) error
+}
+
+// Flusher is a Context that makes message files behind the commits.
+type Flusher interface {
+	// Flush waits for the message files.
+	Flush() error
+}
+
 // Builder is a Context that can be filled faster than by batches. It is for preparing a benchmark, never for
 // what is measured.
 type Builder interface {
@@ -126,13 +162,14 @@ func Build(c Context, n int64, message func(i int64) Message) error {
 
 // Names of engines that goals compare with.
 const (
-	Ours    = "ctxdir"
-	Modernc = "SQLite (modernc)"
-	Mattn   = "SQLite (mattn)"
-	Bolt    = "bbolt"
-	Lines   = "JSON Lines"
-	PerFile = "file per message"
-	Whole   = "one document"
+	Ours     = "ctxdir"
+	Archived = "ctxdir, archived"
+	Modernc  = "SQLite (modernc)"
+	Mattn    = "SQLite (mattn)"
+	Bolt     = "bbolt"
+	Lines    = "JSON Lines"
+	PerFile  = "file per message"
+	Whole    = "one document"
 )
 
 // All returns the engines this program was built with, ours first, and why others are missing.
@@ -148,6 +185,9 @@ func All() (all []*Engine, missing []string) {
 
 // Named returns the engine of a name, nil when there is none.
 func Named(name string) *Engine {
+	if name == Archived {
+		return archivedEngine
+	}
 	all, _ := All()
 	for _, e := range all {
 		if e.Name == name {

@@ -15,7 +15,7 @@ func TestEngines(t *testing.T) {
 	for _, m := range missing {
 		t.Log(m)
 	}
-	for _, e := range all {
+	for _, e := range append(all, Named(Archived)) {
 		for _, d := range []Durability{Full, Relaxed} {
 			t.Run(fmt.Sprintf("%s/%d", e.Name, d), func(t *testing.T) { testEngine(t, e, d) })
 		}
@@ -83,6 +83,9 @@ func testEngine(t *testing.T, e *Engine, d Durability) {
 		}
 		must(c.Close())
 		must(s.Close())
+		if e.Finish != nil {
+			must(e.Finish(dir))
+		}
 		s, err = e.Open(dir, d)
 		must(err)
 		c, err = s.Context(id, Main)
@@ -100,6 +103,64 @@ func testEngine(t *testing.T, e *Engine, d Durability) {
 		t.Fatalf("forked: %d messages", len(got))
 	}
 	must(alt.Close())
+	if c, ok := c.(Changer); ok {
+		testChanges(t, s, id, c.(changedContext))
+	}
 	must(c.Close())
 	must(s.Close())
+}
+
+type changedContext interface {
+	Context
+	Changer
+}
+
+func testChanges(t *testing.T, s Store, id string, c changedContext) {
+	must := func(err error) {
+		t.Helper()
+		if err != nil {
+			t.Fatal(err)
+		}
+	}
+	must(c.AppendWithState(Message{ID: uuid.New(), Body: []byte(`{}`)}, []byte(`{"turn":1}`)))
+	shows := func(branch string, n int64) {
+		t.Helper()
+		infos, err := c.Branches()
+		must(err)
+		for _, b := range infos {
+			if b.Name == branch && b.Messages == n {
+				return
+			}
+		}
+		t.Fatalf("branches %v, want %s with %d messages", infos, branch, n)
+	}
+	shows(Main, 34)
+	state, err := c.State()
+	must(err)
+	if string(state) != `{"turn":1}` {
+		t.Fatalf("state: %s", state)
+	}
+	must(c.Rewind(32))
+	shows(Main, 32)
+	must(c.Rename(Main, "renamed"))
+	shows("renamed", 32)
+	must(c.Rename("renamed", Main))
+	shows(Main, 32)
+	must(c.Label("ada"))
+	must(s.(Starter).Start("second", Message{ID: uuid.New(), Body: []byte(`{}`)}))
+	list, err := s.List()
+	must(err)
+	if len(list) != 2 || min(list[0].Messages, list[1].Messages) != 1 {
+		t.Fatalf("list: %v", list)
+	}
+	list, err = s.(Labelled).ListLabel("ada", 5)
+	must(err)
+	if len(list) != 1 || list[0].ID != id {
+		t.Fatalf("contexts with the label: %v", list)
+	}
+	list, err = s.(Labelled).ListLabel("grace", 5)
+	must(err)
+	if len(list) != 0 {
+		t.Fatalf("contexts with a label that none has: %v", list)
+	}
 }

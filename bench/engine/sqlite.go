@@ -21,7 +21,7 @@ const aboutSQLite = "one database per store through database/sql. The settings a
 // A fork is a row in branches.
 const schema = `
 CREATE TABLE contexts (
-	id INTEGER PRIMARY KEY, uuid TEXT NOT NULL UNIQUE, title TEXT NOT NULL, created_at INTEGER NOT NULL);
+	id INTEGER PRIMARY KEY, uuid TEXT NOT NULL UNIQUE, title TEXT NOT NULL, created_at INTEGER NOT NULL, state BLOB);
 CREATE TABLE branches (
 	id INTEGER PRIMARY KEY, context INTEGER NOT NULL REFERENCES contexts, name TEXT NOT NULL,
 	parent INTEGER, base INTEGER NOT NULL, UNIQUE (context, name));
@@ -29,6 +29,9 @@ CREATE TABLE messages (
 	id BLOB PRIMARY KEY, context INTEGER NOT NULL, branch INTEGER NOT NULL, position INTEGER NOT NULL,
 	role TEXT NOT NULL, type TEXT NOT NULL, created_at INTEGER NOT NULL, upto INTEGER NOT NULL, body BLOB NOT NULL);
 CREATE UNIQUE INDEX messages_position ON messages (context, branch, position);
+CREATE TABLE labels (
+	context INTEGER NOT NULL REFERENCES contexts, name TEXT NOT NULL, value TEXT NOT NULL, PRIMARY KEY (context, name)) WITHOUT ROWID;
+CREATE INDEX labels_value ON labels (name, value);
 PRAGMA user_version = 1;
 `
 
@@ -41,7 +44,12 @@ const (
 	stmtByID
 	stmtBranch
 	stmtBranches
+	stmtCreate
 	stmtFork
+	stmtRewind
+	stmtRename
+	stmtLabel
+	stmtState
 	stmtEnd
 )
 
@@ -60,7 +68,12 @@ var statements = [stmtEnd]string{
 		ON m.context = b.context AND m.branch = b.id
 		AND m.position = (SELECT max(position) FROM messages WHERE context = b.context AND branch = b.id)
 		WHERE b.context = ?1 ORDER BY b.id`,
-	stmtFork: `INSERT INTO branches (context, name, parent, base) VALUES (?1, ?2, ?3, ?4)`,
+	stmtCreate: `INSERT INTO contexts (uuid, title, created_at) VALUES (?1, ?2, ?3)`,
+	stmtFork:   `INSERT INTO branches (context, name, parent, base) VALUES (?1, ?2, ?3, ?4)`,
+	stmtRewind: `DELETE FROM messages WHERE context = ?1 AND branch = ?2 AND position >= ?3`,
+	stmtRename: `UPDATE branches SET name = ?3 WHERE context = ?1 AND name = ?2`,
+	stmtLabel:  `INSERT OR REPLACE INTO labels (context, name, value) VALUES (?1, ?2, ?3)`,
+	stmtState:  `UPDATE contexts SET state = ?2 WHERE id = ?1`,
 }
 
 func openSQLite(driver, dsn, dir string) (Store, error) {
@@ -104,23 +117,49 @@ func (s *sqliteStore) prepare(which statement) (*sql.Stmt, error) {
 
 func (s *sqliteStore) Create(title string) (string, error) {
 	id := uuid.NewString()
+	return id, s.transaction(func(stmts []*sql.Stmt) error {
+		_, err := create(stmts, id, title)
+		return err
+	}, stmtCreate, stmtFork)
+}
+
+// create inserts a context and its first branch with the statements stmtCreate and stmtFork.
+func create(stmts []*sql.Stmt, id, title string) (c sqliteContext, err error) {
+	r, err := stmts[0].Exec(id, title, time.Now().UnixMicro())
+	if err != nil {
+		return c, err
+	}
+	if c.context, err = r.LastInsertId(); err != nil {
+		return c, err
+	}
+	if r, err = stmts[1].Exec(c.context, Main, nil, 0); err != nil {
+		return c, err
+	}
+	c.branch, err = r.LastInsertId()
+	return c, err
+}
+
+// transaction runs f in a transaction, with the statements it asks for.
+func (s *sqliteStore) transaction(f func(stmts []*sql.Stmt) error, which ...statement) error {
+	stmts := make([]*sql.Stmt, len(which))
+	for i, w := range which { // before the transaction takes the only connection
+		var err error
+		if stmts[i], err = s.prepare(w); err != nil {
+			return err
+		}
+	}
 	tx, err := s.db.Begin()
 	if err != nil {
-		return "", err
+		return err
 	}
 	defer func() { _ = tx.Rollback() }() // does nothing after Commit
-	r, err := tx.Exec(`INSERT INTO contexts (uuid, title, created_at) VALUES (?1, ?2, ?3)`, id, title, time.Now().UnixMicro())
-	if err != nil {
-		return "", err
+	for i := range stmts {
+		stmts[i] = tx.Stmt(stmts[i])
 	}
-	key, err := r.LastInsertId()
-	if err != nil {
-		return "", err
+	if err := f(stmts); err != nil {
+		return err
 	}
-	if _, err := tx.Exec(statements[stmtFork], key, Main, nil, 0); err != nil {
-		return "", err
-	}
-	return id, tx.Commit()
+	return tx.Commit()
 }
 
 func (s *sqliteStore) List() ([]Summary, error) {
@@ -131,18 +170,7 @@ func (s *sqliteStore) List() ([]Summary, error) {
 	if err != nil {
 		return nil, err
 	}
-	defer rows.Close()
-	var out []Summary
-	for rows.Next() {
-		var sum Summary
-		var n, bytes sql.NullInt64
-		if err := rows.Scan(&sum.ID, &sum.Title, &n, &bytes); err != nil {
-			return nil, err
-		}
-		sum.Messages, sum.Bytes = n.Int64, bytes.Int64
-		out = append(out, sum)
-	}
-	return out, rows.Err()
+	return summaries(rows)
 }
 
 func (s *sqliteStore) Close() error {

@@ -60,22 +60,14 @@ func (c *sqliteContext) Append(m Message) error {
 }
 
 func (c *sqliteContext) AppendBatch(ms []Message) error {
-	stmt, err := c.s.prepare(stmtAppend)
-	if err != nil {
-		return err
-	}
-	tx, err := c.s.db.Begin()
-	if err != nil {
-		return err
-	}
-	defer func() { _ = tx.Rollback() }() // does nothing after Commit
-	stmt = tx.Stmt(stmt)
-	for _, m := range ms {
-		if err := c.insert(stmt, m); err != nil {
-			return err
+	return c.s.transaction(func(stmts []*sql.Stmt) error {
+		for _, m := range ms {
+			if err := c.insert(stmts[0], m); err != nil {
+				return err
+			}
 		}
-	}
-	return tx.Commit()
+		return nil
+	}, stmtAppend)
 }
 
 func (c *sqliteContext) query(which statement, f func(Stored) error, args ...any) error {
@@ -163,12 +155,7 @@ func (c *sqliteContext) ByID(id uuid.UUID) (Stored, error) {
 }
 
 func (c *sqliteContext) Fork(name string, at int64) error {
-	stmt, err := c.s.prepare(stmtFork)
-	if err != nil {
-		return err
-	}
-	_, err = stmt.Exec(c.context, name, c.branch, at)
-	return err
+	return c.exec(stmtFork, c.context, name, c.branch, at)
 }
 
 func (c *sqliteContext) Settle() error { return nil }

@@ -159,34 +159,3 @@ func Read(path string, buf []byte) ([]byte, error) {
 		n += k
 	}
 }
-
-// Replace writes a file whole and durably: temporary file, fsync, rename, fsync of the folder.
-func Replace(dir, name string, data []byte) error {
-	tmp := filepath.Join(dir, "."+name+".tmp")
-	fd, err := unix.Open(tmp, unix.O_WRONLY|unix.O_CREAT|unix.O_EXCL|unix.O_CLOEXEC, 0o600)
-	if err != nil {
-		return err
-	}
-	_, err = unix.Write(fd, data)
-	if err == nil {
-		err = unix.Fsync(fd)
-	}
-	if cerr := unix.Close(fd); err == nil {
-		err = cerr
-	}
-	if err == nil {
-		err = unix.Rename(tmp, filepath.Join(dir, name))
-	}
-	if err != nil {
-		return err
-	}
-	d, err := unix.Open(dir, unix.O_RDONLY|unix.O_DIRECTORY|unix.O_CLOEXEC, 0)
-	if err != nil {
-		return err
-	}
-	err = unix.Fsync(d)
-	if cerr := unix.Close(d); err == nil {
-		err = cerr
-	}
-	return err
-}

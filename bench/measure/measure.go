@@ -47,6 +47,19 @@ func (t *Turn) Time(op func() error) error {
 // Add records an operation that was timed elsewhere.
 func (t *Turn) Add(d time.Duration) { t.times = append(t.times, d) }
 
+// Repeat times so many operations, or as many as the turn has time for.
+func (t *Turn) Repeat(ops int, op func() error) error {
+	for range ops {
+		if t.Over() {
+			break
+		}
+		if err := t.Time(op); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
 // Rate records how many operations were done in what time, by several at once.
 func (t *Turn) Rate(n int, took time.Duration) {
 	t.samples.Rates = append(t.samples.Rates, float64(n)/took.Seconds())

@@ -98,7 +98,8 @@ func (r *Report) charts() map[string][]byte {
 		}
 	}
 	add("append.svg", "Durable append", "append", "batch")
-	add("reading.svg", "Reading", "open", "resume", "range", "whole", "by-id", "list")
+	add("changes.svg", "Changes of a context", "create", "state", "fork")
+	add("reading.svg", "Reading", "open", "resume", "range", "whole", "id", "list")
 	add("memory.svg", "Peak memory", "memory")
 	if gs := r.throughput(); len(gs) > 0 {
 		out["concurrent.svg"] = chart("Appending side by side", "Durable appends per second on a logarithmic scale; longer is better.", gs, 0)

@@ -16,6 +16,7 @@ import (
 const (
 	floorBatch    = "floor: sync + files, one by one"
 	floorParallel = "floor: sync + files, side by side"
+	withFiles     = engine.Ours + ", with its files"
 	batchSize     = 1_000
 )
 
@@ -26,10 +27,11 @@ func batchRow(ctx context.Context, e *Env) ([]*Result, error) {
 		size = 50
 	}
 	r := &Result{Row: fmt.Sprintf("durable batch of %s", Count(int64(size))), At: Count(n), Unit: Nanoseconds,
-		Goal: "≤ 1.3 × floor of creating the files, with one fdatasync",
-		Notes: []string{"The floor is one pwrite of all messages and one fdatasync, and then openat, write, close, renameat for each file. " +
+		Goal: "≤ 1.0 × SQLite; with its files ≤ 1.3 × floor of creating the files",
+		Notes: []string{"The lane \"" + withFiles + "\" appends a batch and waits until all its message files are there. The floor is one pwrite of all messages and one fdatasync, and then openat, write, close, renameat for each file. " +
 			"One thread does this, or twice as many threads as cores. The goal compares with the faster of the two."}}
 	var lanes []measure.Lane
+	var explained measure.Lane
 	for _, eng := range e.able(n) {
 		f, err := e.Fresh(eng, n)
 		if err != nil {
@@ -37,6 +39,10 @@ func batchRow(ctx context.Context, e *Env) ([]*Result, error) {
 		}
 		defer f.Close()
 		lanes = append(lanes, e.batchLane(f, size))
+		if eng.Name == engine.Ours {
+			explained = e.flushedBatchLane(f, size)
+			lanes = append(lanes, explained)
+		}
 	}
 	for _, parallel := range []bool{false, true} {
 		lane, err := e.floorBatchLane(parallel, size)
@@ -56,8 +62,9 @@ func batchRow(ctx context.Context, e *Env) ([]*Result, error) {
 	if r.Cell(floorParallel).Value < r.Cell(floorBatch).Value {
 		faster = floorParallel
 	}
-	r.atMost(1.3, value, "p50 / ", engine.Ours, faster)
-	return []*Result{r}, e.explain(r, lanes[0])
+	r.atMost(1, value, "p50 / ", engine.Ours, sqlites...)
+	r.atMost(1.3, value, "with its files, p50 / ", withFiles, faster)
+	return []*Result{r}, e.explain(r, explained)
 }
 
 // batches is how many batches a lane appends in a turn.
@@ -68,9 +75,24 @@ func (e *Env) batches(eng *engine.Engine) int {
 	return 4
 }
 
+// batchLane appends batches.
 func (e *Env) batchLane(f *Fixture, size int) measure.Lane {
+	return e.batchesLane(f, f.Engine.Name, size, func(ms []engine.Message) error { return f.c.AppendBatch(ms) })
+}
+
+// flushedBatchLane appends batches and waits for the message files of each.
+func (e *Env) flushedBatchLane(f *Fixture, size int) measure.Lane {
+	return e.batchesLane(f, withFiles, size, func(ms []engine.Message) error {
+		if err := f.c.AppendBatch(ms); err != nil {
+			return err
+		}
+		return f.c.(engine.Flusher).Flush()
+	})
+}
+
+func (e *Env) batchesLane(f *Fixture, name string, size int, appendBatch func([]engine.Message) error) measure.Lane {
 	return measure.Lane{
-		Name: f.Engine.Name,
+		Name: name,
 		Before: func() error {
 			if err := f.Open(engine.Full); err != nil {
 				return err
@@ -87,7 +109,7 @@ func (e *Env) batchLane(f *Fixture, size int) measure.Lane {
 					ms[i] = f.Message(f.N)
 					f.N++
 				}
-				if err := t.Time(func() error { return f.c.AppendBatch(ms) }); err != nil {
+				if err := t.Time(func() error { return appendBatch(ms) }); err != nil {
 					return err
 				}
 				// The next batch is not to wait for this one's fold.
@@ -139,8 +161,7 @@ func (e *Env) floorBatchLane(parallel bool, size int) (measure.Lane, error) {
 func fiveKRow(ctx context.Context, e *Env) ([]*Result, error) {
 	const short = ", short text"
 	n := e.size(10_000)
-	r := &Result{Row: "durable append with a 5 KB tool result (externalised)", At: Count(n), Unit: Nanoseconds,
-		Goal: "≤ 1.3 × the same with a short text"}
+	r := &Result{Row: "durable append with a 5 KB tool result (externalised)", At: Count(n), Unit: Nanoseconds}
 	text := []byte(`{"type":"user","message":{"role":"user","content":"Run the tests again, please, and tell me which of them fail."}}`)
 	// No two are equal: each makes a blob.
 	results := make([][]byte, 8192)
@@ -172,6 +193,5 @@ func fiveKRow(ctx context.Context, e *Env) ([]*Result, error) {
 	for k, s := range samples {
 		r.Cells = append(r.Cells, cellOf(lanes[k].Name, s))
 	}
-	r.atMost(1.3, value, "p50 / ", engine.Ours, engine.Ours+short)
-	return []*Result{r}, e.explain(r, lanes[1])
+	return []*Result{r}, nil
 }

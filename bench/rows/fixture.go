@@ -23,6 +23,7 @@ type Fixture struct {
 	Stream *corpus.Stream
 
 	store engine.Store
+	all   []string // ids of all contexts, in a fixture of many
 	c     engine.Context
 }
 
@@ -71,6 +72,9 @@ func (e *Env) Fresh(eng *engine.Engine, n int64) (*Fixture, error) {
 	}
 	if cerr := f.Close(); err == nil {
 		err = cerr
+	}
+	if err == nil && eng.Finish != nil {
+		err = eng.Finish(f.Dir)
 	}
 	if err != nil {
 		return nil, fmt.Errorf("filling %s with %d messages: %w", eng.Name, n, err)

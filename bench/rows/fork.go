@@ -3,7 +3,6 @@ package rows
 import (
 	"context"
 	"fmt"
-	"os"
 	"path/filepath"
 
 	"github.com/ctxdir/ctxdir/bench/engine"
@@ -11,64 +10,65 @@ import (
 	"github.com/ctxdir/ctxdir/bench/measure"
 )
 
-const floorReplace = "floor: durable metadata write"
+const changeGoal = "≤ 1.0 × a row change of SQLite"
 
-// forkRow forks a branch in its middle.
+// forkRow changes a long context without adding messages: by a fork, a rewind, another name, a label.
 func forkRow(ctx context.Context, e *Env) ([]*Result, error) {
 	n := e.size(100_000)
-	r := &Result{
-		Row:  "fork",
-		At:   Count(n),
-		Unit: Nanoseconds,
-		Goal: "≤ 1 durable metadata write; 0 messages copied",
-		Notes: []string{
-			"The floor writes the metadata.json that ctxdir has at the beginning of the turn: temporary file, fsync, rename, " +
-				"fsync of the folder. ctxdir's metadata.json grows by a branch with each fork. JSON Lines and \"one document\" " +
-				"copy the messages before the fork; \"file per message\" copies its index.",
-		},
+	changes := []struct {
+		row     string
+		engines []*engine.Engine
+		lane    func(f *Fixture) measure.Lane
+		note    string
+	}{
+		{"fork", e.able(n), func(f *Fixture) measure.Lane { return e.forkLane(f, n/2) },
+			"SQLite adds a row. JSON Lines and \"one document\" copy the messages before the fork; \"file per message\" copies its index."},
+		{"rewind by one message", e.named(labelled...), e.rewindLane,
+			"The messages are appended before the turn. SQLite deletes a row. ctxdir keeps the message until a collection."},
+		{"rename a branch", e.named(labelled...), e.renameLane,
+			"The branch is that of all messages. SQLite changes a row. ctxdir also renames the folder."},
+		{"set a label", e.named(labelled...), e.labelLane,
+			"SQLite replaces a row in a table of labels, which has an index by value."},
 	}
-	var lanes []measure.Lane
-	var ours *Fixture
-	for _, eng := range e.able(n) {
-		f, err := e.Shared(eng, n)
-		if err != nil {
+	var results []*Result
+	for _, c := range changes {
+		r := &Result{Row: c.row, At: Count(n), Unit: Nanoseconds, Goal: changeGoal, Notes: []string{c.note}}
+		if err := e.change(ctx, r, n, c.engines, c.lane); err != nil {
 			return nil, err
 		}
-		defer f.Close()
-		lanes = append(lanes, e.forkLane(f, n/2))
-		if eng.Name == engine.Ours {
-			ours = f
-			lane, err := e.bareForkLane(f)
-			if err != nil {
-				return nil, err
-			}
-			lanes = append(lanes, lane)
+		results = append(results, r)
+	}
+	return results, nil
+}
+
+// change measures a change in the engines' contexts of n messages.
+func (e *Env) change(
+	ctx context.Context, r *Result, n int64, engines []*engine.Engine, lane func(f *Fixture) measure.Lane,
+) error {
+	var lanes []measure.Lane
+	for _, eng := range engines {
+		f, err := e.Shared(eng, n)
+		if err != nil {
+			return err
 		}
+		defer f.Close()
+		lanes = append(lanes, lane(f))
 	}
-	before, err := ours.messageFiles()
+	bare, err := e.bareChangeLane()
 	if err != nil {
-		return nil, err
+		return err
 	}
+	lanes = append(lanes, bare)
 	samples, err := measure.Run(ctx, e.plan(), lanes)
 	if err != nil {
-		return nil, err
-	}
-	after, err := ours.messageFiles()
-	if err != nil {
-		return nil, err
+		return err
 	}
 	for k, s := range samples {
 		r.Cells = append(r.Cells, cellOf(lanes[k].Name, s))
 	}
-	r.atMost(1, value, "p50 / ", engine.Ours, floorReplace)
-	r.Checks = append(r.Checks, Check{What: "messages copied", Value: float64(after - before), Unit: "messages"})
-	return []*Result{r}, e.explain(r, lanes[0])
-}
-
-// messageFiles counts the message files of ours.
-func (f *Fixture) messageFiles() (int, error) {
-	files, err := filepath.Glob(filepath.Join(f.Dir, f.ID, "messages", "*", "*.json"))
-	return len(files), err
+	r.Notes = append(r.Notes, fmt.Sprintf("\"%s\" is a pwrite of %d bytes to a preallocated file, and an fdatasync.", floorSync, changeSize))
+	r.atMost(1, value, "p50 / ", engine.Ours, sqlites...)
+	return e.explain(r, lanes[0])
 }
 
 func (e *Env) forkLane(f *Fixture, at int64) measure.Lane {
@@ -86,42 +86,112 @@ func (e *Env) forkLane(f *Fixture, at int64) measure.Lane {
 			return err
 		},
 		Turn: func(t *measure.Turn) error {
-			for range ops {
-				if t.Over() {
-					break
-				}
+			return t.Repeat(ops, func() error {
 				count++
-				name := fmt.Sprintf("fork-%d", count)
-				if err := t.Time(func() error { return f.c.Fork(name, at) }); err != nil {
-					return err
-				}
-			}
-			return nil
+				return f.c.Fork(fmt.Sprintf("fork-%d", count), at)
+			})
 		},
 		After: f.Settle,
 	}
 }
 
-func (e *Env) bareForkLane(f *Fixture) (measure.Lane, error) {
+// rewindLane removes the messages that it appended before the turn, one by one.
+func (e *Env) rewindLane(f *Fixture) measure.Lane {
+	turns, left := uint64(0), int64(0)
+	return measure.Lane{
+		Name: f.Engine.Name,
+		Before: func() error {
+			if err := f.Open(engine.Full); err != nil {
+				return err
+			}
+			turns++
+			s := e.Corpus.Stream(seed + turns<<48) // ids that no other message has
+			ms := make([]engine.Message, e.ops(100))
+			for i := range ms {
+				ms[i] = message(s, int64(i))
+			}
+			left = int64(len(ms))
+			if err := f.c.AppendBatch(ms); err != nil {
+				return err
+			}
+			return f.Settle()
+		},
+		Turn: func(t *measure.Turn) error {
+			return t.Repeat(int(left), func() error {
+				left--
+				return f.c.(engine.Changer).Rewind(f.N + left)
+			})
+		},
+		After: func() error {
+			if left > 0 {
+				if err := f.c.(engine.Changer).Rewind(f.N); err != nil {
+					return err
+				}
+			}
+			return f.Settle()
+		},
+	}
+}
+
+// renameLane gives the main branch one name after the other, and its own name again after the turn.
+func (e *Env) renameLane(f *Fixture) measure.Lane {
+	count, name := 0, engine.Main
+	rename := func(to string) error {
+		err := f.c.(engine.Changer).Rename(name, to)
+		name = to
+		return err
+	}
+	return measure.Lane{
+		Name:   f.Engine.Name,
+		Before: func() error { return f.Open(engine.Full) },
+		Turn: func(t *measure.Turn) error {
+			return t.Repeat(e.ops(100), func() error {
+				count++
+				return rename(fmt.Sprintf("name-%d", count))
+			})
+		},
+		After: func() error {
+			if err := rename(engine.Main); err != nil {
+				return err
+			}
+			return f.Settle()
+		},
+	}
+}
+
+func (e *Env) labelLane(f *Fixture) measure.Lane {
+	count := 0
+	return measure.Lane{
+		Name:   f.Engine.Name,
+		Before: func() error { return f.Open(engine.Full) },
+		Turn: func(t *measure.Turn) error {
+			return t.Repeat(e.ops(100), func() error {
+				count++
+				return f.c.(engine.Changer).Label(fmt.Sprintf("user-%d", count))
+			})
+		},
+		After: f.Settle,
+	}
+}
+
+// changeSize is how many bytes the floor writes for a change.
+const changeSize = 512
+
+func (e *Env) bareChangeLane() (measure.Lane, error) {
 	dir, err := e.folder("floor")
 	if err != nil {
 		return measure.Lane{}, err
 	}
-	var data []byte
+	a, err := floor.NewAppender(filepath.Join(dir, "context"), false)
+	if err != nil {
+		return measure.Lane{}, err
+	}
+	record, ops := make([]byte, changeSize), e.ops(100)
 	return measure.Lane{
-		Name: floorReplace,
-		Before: func() error {
-			var err error
-			data, err = os.ReadFile(filepath.Join(f.Dir, f.ID, "metadata.json"))
-			return err
-		},
+		Name:   floorSync,
+		Before: func() error { return a.Lay(int64(ops) * changeSize) },
 		Turn: func(t *measure.Turn) error {
-			for range 10 {
-				if err := t.Time(func() error { return floor.Replace(dir, "metadata.json", data) }); err != nil {
-					return err
-				}
-			}
-			return nil
+			return t.Repeat(ops, func() error { return a.Append("", record) })
 		},
 	}, nil
 }

@@ -126,6 +126,9 @@ func (r *Result) atLeast(limit float64, pick func(*Cell) float64, what, ours str
 func value(c *Cell) float64 { return c.Value }
 func p99(c *Cell) float64   { return c.P99 }
 
+// labelled are the engines with labels and state, and with branches that can be changed.
+var labelled = []string{engine.Ours, engine.Modernc, engine.Mattn}
+
 var sqlites = []string{engine.Modernc, engine.Mattn}
 
 // flat checks that ours costs the same at every size: the dearest against the smallest.

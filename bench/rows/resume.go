@@ -26,7 +26,7 @@ func resumeRow(ctx context.Context, e *Env) ([]*Result, error) {
 }
 
 func (e *Env) resume(ctx context.Context, decoding bool) ([]*Result, error) {
-	name, goal := "resume: open + last 50 decoded, cold handle", "≤ 0.5 × SQLite open + query; flat"
+	name, goal := "resume: open + last 50 decoded, cold handle", "≤ 0.6 × SQLite open + query; flat"
 	if !decoding {
 		name, goal = "resume: open + last 50, bodies not decoded", ""
 	}
@@ -63,7 +63,7 @@ func (e *Env) resume(ctx context.Context, decoding bool) ([]*Result, error) {
 		return results, nil
 	}
 	for _, r := range results {
-		r.atMost(0.5, value, "p50 / ", engine.Ours, sqlites...)
+		r.atMost(0.6, value, "p50 / ", engine.Ours, sqlites...)
 	}
 	flat(results, 1.1, engine.Ours)
 	results[0].Notes = append(results[0].Notes,

@@ -1,0 +1,81 @@
+package engine
+
+import (
+	"context"
+	"database/sql"
+	"slices"
+
+	"github.com/ctxdir/ctxdir"
+	"github.com/google/uuid"
+)
+
+func (s ctxdirStore) Label(id, user string) error {
+	u, err := uuid.Parse(id)
+	if err != nil {
+		return err
+	}
+	c, err := s.s.Context(context.Background(), u)
+	if err != nil {
+		return err
+	}
+	defer c.Close()
+	return label(c, user)
+}
+
+// label uses the title in place of a label, which contexts do not have yet.
+func label(c *ctxdir.Context, user string) error {
+	return c.Update(context.Background(), func(m *ctxdir.Metadata) error {
+		m.Title = user
+		return nil
+	})
+}
+
+func (s ctxdirStore) ListLabel(user string, limit int) ([]Summary, error) {
+	var found []ctxdir.Summary
+	for sum, err := range s.s.List(context.Background()) {
+		if err != nil {
+			return nil, err
+		}
+		if sum.Title == user {
+			found = append(found, sum)
+		}
+	}
+	slices.SortFunc(found, func(a, b ctxdir.Summary) int { return b.UpdatedAt.Compare(a.UpdatedAt) })
+	var out []Summary
+	for _, sum := range found[:min(limit, len(found))] {
+		out = append(out, Summary{ID: sum.ID.String(), Title: sum.Title, Messages: sum.Messages, Bytes: sum.Bytes})
+	}
+	return out, nil
+}
+
+func (s *sqliteStore) Label(id, user string) error {
+	_, err := s.db.Exec(`INSERT OR REPLACE INTO labels SELECT id, 'user', ?2 FROM contexts WHERE uuid = ?1`, id, user)
+	return err
+}
+
+func (s *sqliteStore) ListLabel(user string, limit int) ([]Summary, error) {
+	rows, err := s.db.Query(`SELECT c.uuid, c.title, m.position + 1, m.upto FROM labels l
+		JOIN contexts c ON c.id = l.context
+		JOIN branches b ON b.context = c.id AND b.name = 'main'
+		LEFT JOIN messages m ON m.context = c.id AND m.branch = b.id
+		AND m.position = (SELECT max(position) FROM messages WHERE context = c.id AND branch = b.id)
+		WHERE l.name = 'user' AND l.value = ?1 ORDER BY m.created_at DESC, c.id LIMIT ?2`, user, limit)
+	if err != nil {
+		return nil, err
+	}
+	return summaries(rows)
+}
+
+func summaries(rows *sql.Rows) (out []Summary, err error) {
+	defer rows.Close()
+	for rows.Next() {
+		var sum Summary
+		var n, bytes sql.NullInt64
+		if err := rows.Scan(&sum.ID, &sum.Title, &n, &bytes); err != nil {
+			return nil, err
+		}
+		sum.Messages, sum.Bytes = n.Int64, bytes.Int64
+		out = append(out, sum)
+	}
+	return out, rows.Err()
+}
