@@ -183,13 +183,15 @@ func All() (all []*Engine, missing []string) {
 	return append(all, boltEngine, linesEngine, perFileEngine, wholeEngine), missing
 }
 
+// Reading returns all engines for rows that read: ours is there once more, with archived messages.
+func Reading() []*Engine {
+	all, _ := All()
+	return append(all, archivedEngine)
+}
+
 // Named returns the engine of a name, nil when there is none.
 func Named(name string) *Engine {
-	if name == Archived {
-		return archivedEngine
-	}
-	all, _ := All()
-	for _, e := range all {
+	for _, e := range Reading() {
 		if e.Name == name {
 			return e
 		}

@@ -45,6 +45,9 @@ func TestQuick(t *testing.T) {
 		if len(res.Cells) == 0 {
 			t.Errorf("%s at %s has no figures", res.Row, res.At)
 		}
+		if (res.Goal == "") != (len(res.Checks) == 0) {
+			t.Errorf("%s at %s has the goal %q and %d checks", res.Row, res.At, res.Goal, len(res.Checks))
+		}
 		for _, c := range res.Cells {
 			if c.Value <= 0 {
 				t.Errorf("%s at %s, %s: %v", res.Row, res.At, c.Name, c.Value)
