@@ -28,9 +28,9 @@ func WithRelaxedDurability() Option { return option(engine.WithDurability(engine
 // WithPool bounds the messages that are kept in memory, in bytes. The default is 64 MiB; 0 keeps none.
 func WithPool(bytes int64) Option { return option(engine.WithPool(bytes)) }
 
-// WithMemoryLimit bounds the memory that one call may take for data that is compressed on disk, in bytes: a small file
-// can claim gigabytes. The default is 256 MiB. The limit counts bodies, texts, payloads and archived messages; while
-// the engine assembles a body, the call may take twice the limit. A larger read fails with [ErrTooLarge].
+// WithMemoryLimit sets the limit, in bytes, of the memory that one call takes for decompressed data. A small file can
+// claim gigabytes. The default is 256 MiB. The limit counts bodies, texts, payloads and archived messages; while the
+// engine assembles a body, the call may take twice the limit. A larger read fails with [ErrTooLarge].
 // [Message.WriteBody], [Message.Open] and [Branch.Messages] stream, and can read such data.
 func WithMemoryLimit(bytes int64) Option { return option(engine.WithMemoryLimit(bytes)) }
 

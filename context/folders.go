@@ -192,7 +192,8 @@ func (d *Dir) FinishRenaming(r Renaming) error {
 }
 
 // mergeFolder moves the files of one branch folder into an existing one and removes the first. A slow writer or a user
-// may have made the target of a rename. A file whose name is taken goes to trash. An interrupted merge can be repeated.
+// may have made the target of a rename. A file whose name is taken moves to the trash. An interrupted merge can be
+// repeated.
 func (d *Dir) mergeFolder(from, to string) error {
 	if !ValidFolder(from) || !ValidFolder(to) {
 		return fmt.Errorf("merging %q into %q", from, to)

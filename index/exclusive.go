@@ -147,7 +147,8 @@ const Erased = "erased"
 // Retire removes the folded journals, even those that index.json no longer names, and begins a new one. A handle that
 // relies on a folded journal for a message or payload meets the new one and reads the index again. Retire is for use in
 // [Log.Exclusively], after a fold that settled; if more was folded since, the error wraps ErrBusy. A journal that holds
-// the only good copy of something stays, and so do those after it; the error says why. A damaged one goes to the trash.
+// the only good copy of something stays, and so do those after it; the error says why. A damaged one moves to the
+// trash.
 //
 // Crash order: the contents of the journals are read back from their places and durable there. index.json stops naming
 // the journals before they go. The new journal begins where the live one, which is synced, ends.

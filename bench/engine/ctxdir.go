@@ -14,8 +14,8 @@ import (
 
 var ctxdirEngine = &Engine{
 	Name: Ours,
-	About: "this library with its defaults: a message file follows its append within some 20 ms, " +
-		"a journal is folded in the background once it holds 512 KiB, and at Close",
+	About: "this library with its defaults. A message file follows its append within about 20 ms. " +
+		"A journal is folded in the background at 512 KiB, and by Close",
 	Open: openCtxdir,
 }
 

@@ -93,9 +93,9 @@ func (b *Branch) Append(ctx context.Context, d Draft, opts ...AppendOption) (App
 }
 
 // AppendBatch adds messages in order, with one commit and one fdatasync for all, and writes the files in parallel. The
-// results report for each message whether it is durable. A message that is refused for its content does not keep the
-// others from being stored. The error says why nothing was tried, or why the batch was cut short: then the durable
-// messages are the first ones.
+// results report for each message whether it is durable. If a message is refused for its content, the others are still
+// stored. An error means that the batch stopped early, or before the first message. The stored messages are then the
+// first ones of the batch.
 func (b *Branch) AppendBatch(ctx context.Context, drafts []Draft, opts ...AppendOption) ([]BatchResult, error) {
 	results, err := Use(b.c, func() ([]BatchResult, error) { return b.appendBatch(ctx, drafts, opts) })
 	return results, b.fail("append", err)

@@ -88,7 +88,8 @@ func TestClosed(t *testing.T) {
 	}
 	// The packages above the engine call these within an operation of their own.
 	within := []string{
-		"Context.AsView", "Context.AwaitFiles", "Context.AwaitFold", "Context.Change", "Context.CommitDurably", "Context.CommitGroup", "Context.Current", "Context.End",
+		"Context.AsView", "Context.AwaitFiles", "Context.AwaitFold", "Context.Change", "Context.CommitDurably",
+		"Context.Current", "Context.End",
 		"Context.Exclusively", "Context.FileFor", "Context.FoldIfDue", "Context.IDBefore", "Context.Latest",
 		"Context.MakeDurable", "Context.MakeRoom", "Context.OnRelease", "Context.OutsidePacks", "Context.PutBlobs", "Context.ReadMetadata",
 		"Context.References", "Context.ReferencesInLines", "Context.ReferencesInTrash", "Context.ReplaceMetadata",

@@ -115,8 +115,8 @@ func (s *Store) create(ctx context.Context, m *Metadata) error {
 	return ctxfolder.Create(limited, s.FS, m, ctxfolder.Begin{Files: files})
 }
 
-// Context opens a context. It reads metadata.json, index.json and the end of the journal. It fails with [ErrNotExist]. If
-// metadata.json is damaged, the committed metadata serves, and [Context.Problem] says so.
+// Context opens a context. It reads metadata.json, index.json and the end of the journal. It fails with [ErrNotExist].
+// If metadata.json is damaged, the committed metadata serves, and [Context.Problem] says so.
 //
 // A legacy context in the store under that id is opened as [OpenLegacy] says.
 func (s *Store) Context(ctx context.Context, id uuid.UUID) (*Context, error) {
@@ -260,8 +260,8 @@ func Use[T any](c *Context, f func() (T, error)) (result T, err error) {
 	return result, err
 }
 
-// ReadMetadata takes in the metadata that counts now, according to the log and metadata.json. An unusable metadata.json
-// is noted: see [Context.Problem].
+// ReadMetadata reads the metadata that counts now, according to the log and metadata.json. An unusable metadata.json is
+// noted: see [Context.Problem].
 func (c *Context) ReadMetadata() error {
 	committed, err := c.Log.Committed()
 	if err != nil {
@@ -303,9 +303,9 @@ func (c *Context) ID() uuid.UUID { return c.Dir.ID }
 // Metadata returns a copy of the metadata.
 func (c *Context) Metadata() *Metadata { return c.Current().Clone() }
 
-// Problem returns why an open context is not in order, or nil if nothing is known. A damaged or missing metadata.json is no
-// problem if a journal committed the metadata: a crash can tear the file, and the next write replaces it. One that cannot
-// be read may have edits.
+// Problem returns why an open context is not in order, or nil if nothing is known. A damaged or missing metadata.json
+// is no problem if a journal committed the metadata: a crash can tear the file, and the next write replaces it. One
+// that cannot be read may have edits.
 func (c *Context) Problem() error {
 	c.mu.Lock()
 	defer c.mu.Unlock()

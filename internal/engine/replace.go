@@ -129,7 +129,7 @@ func (tx *Tx) supersede(at Place, old []byte, env *message.Envelope, d *PendingM
 }
 
 // MakeRoom prepares another version of an unavailable message. It returns the id of the previous message, and the name
-// of the file where that differs from the id. A damaged file goes to trash.
+// of the file where that differs from the id. A damaged file moves to the trash.
 func (c *Context) MakeRoom(m *Metadata, at Place) (prev, file uuid.UUID, err error) {
 	line, ok := m.Line(at.Span.Line)
 	if !ok {

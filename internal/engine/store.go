@@ -1,9 +1,8 @@
 // Package engine implements an open store and an open context: appends, reads, branches, references and locks. The
-// packages trash, erase, follow, migrate and backup stand on it, and the root package makes the public API of them all.
+// packages trash, erase, follow, migrate and backup use it. The root package wraps all of them in the public API.
 //
 // A store is a folder. Each context, a conversation with its branches, is a folder in it. Each message is a file.
-// [Open] opens a store, [Store.Create] and [Store.Context] return a [Context], and its [Branch]es append, read and
-// fork:
+// [Open] opens a store, [Store.Create] and [Store.Context] return a [Context], and its branches append, read and fork:
 //
 //	s, err := engine.Open(dir)
 //	c, err := s.Context(ctx, id)
@@ -199,7 +198,7 @@ func (s *Store) In(fsys vfs.FS) *Store {
 	return &in
 }
 
-// Close waits for message files that are to come, and releases the store. Close its contexts first.
+// Close waits for pending message files, and releases the store. Close its contexts first.
 func (s *Store) Close() error {
 	s.projector.run(writers)
 	return s.FS.Close()

@@ -5,8 +5,8 @@
 // test damages and repairs. [RunSteps] and [Verify] run a workload on a simulated disk whose power is cut. A
 // [Transcript] says what a context must show.
 //
-// The tests in this folder are those of the whole: damage and repair, power cuts, disk faults, several processes,
-// property tests against a model, and costs.
+// The tests in this folder cover several packages at once: damage and repair, power cuts, disk faults, several
+// processes, property tests against a model, and costs.
 package storetest
 
 import (
