@@ -55,9 +55,9 @@ func (c *Context) Summary() Summary {
 // message again does no I/O.
 func (c *Context) Refresh(ctx context.Context) error { return wrap(c.e.Refresh(ctx)) }
 
-// Update changes title, config, state, parent, unknown members, and the system prompts and unknown members of branches.
-// f gets the newest metadata, under the lock. Update ignores what f does to ids, branch names, revision and times:
-// other methods change those.
+// Update changes title, labels, config, state, parent, unknown members, and the system prompts and unknown members of
+// branches. f gets the newest metadata, under the lock. Update ignores what f does to ids, kind, branch names, revision
+// and times: other methods change those, or nothing does.
 func (c *Context) Update(ctx context.Context, f func(m *Metadata) error) error {
 	return wrap(c.e.Update(ctx, func(e *ctxfolder.Metadata) error {
 		m := metadata(e)

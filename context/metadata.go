@@ -25,6 +25,9 @@ type Metadata struct {
 	ID           uuid.UUID
 	ParentID     uuid.UUID // the parent context, or uuid.Nil
 	Title        string
+	Labels       Object // members with a text are labels
+	Kind         string // fixed, like ExternalID
+	ExternalID   string // the id in another system; the context's id is derived from it and from Kind
 	Config       Object // model_id, mode, agent_role, parameters and other members
 	ActiveBranch string
 	Branches     []Branch // in order of creation
@@ -115,6 +118,9 @@ func (m *Metadata) MarshalJSON() ([]byte, error) {
 		o.Set("parent_id", mustMarshal(m.ParentID))
 	}
 	o.Set("title", mustMarshal(m.Title))
+	for _, x := range m.Names().members {
+		o.Set(x.Key, x.Value)
+	}
 	o.Set("config", mustMarshal(m.Config))
 	o.SetText("active_branch", m.ActiveBranch)
 	branches := make([]Object, len(m.Branches))
@@ -166,6 +172,9 @@ func ParseMetadata(b []byte) (*Metadata, error) {
 		return nil, fmt.Errorf("%w: metadata.json is %q, wanted %q", ErrVersion, version, metadataVersion)
 	}
 	m := &Metadata{before: version == metadataBefore}
+	if m.before {
+		o.renameLater()
+	}
 	if sum := o.Get(checkMember); !m.before && sum != nil {
 		o.Set(checkMember, nil)
 		m.check = string(sum) == checkOf(b[:max(bytes.LastIndex(b, []byte(`"`+checkMember+`"`)), 0)])
@@ -176,6 +185,7 @@ func ParseMetadata(b []byte) (*Metadata, error) {
 		into any
 	}{
 		{"id", &m.ID}, {"parent_id", &m.ParentID}, {"title", &m.Title}, {"config", &m.Config},
+		{"labels", &m.Labels}, {"kind", &m.Kind}, {"external_id", &m.ExternalID},
 		{"active_branch", &m.ActiveBranch}, {"branches", &branches}, {"lines", &m.Lines},
 		{"removed", &m.Removed}, {"renaming", &m.Renaming}, {"state", &m.State}, {"revision", &m.Revision},
 		{"created_at", &m.CreatedAt}, {"updated_at", &m.UpdatedAt},

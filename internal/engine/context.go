@@ -83,6 +83,9 @@ func (s *Store) create(ctx context.Context, m *Metadata) error {
 	if s.ReadOnly {
 		return ErrReadOnly
 	}
+	if err := m.CheckNames(); err != nil {
+		return fmt.Errorf("%w: %w", ErrInvalid, err)
+	}
 	now := time.Now().UTC()
 	var first ctxfolder.Branch
 	if len(m.Branches) > 0 {

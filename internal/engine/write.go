@@ -214,8 +214,8 @@ func (c *Context) ReplaceMetadata(m *Metadata, before ...index.Item) error {
 	return nil
 }
 
-// Update changes title, config, state, parent, unknown members, and the system prompts and further members of branches.
-// It undoes what f does to ids, lines, branch names, the active branch, revision and times: other methods change these.
+// Update changes title, labels, config, state, parent, unknown members, and the system prompts and further members of
+// branches. It undoes what f does to ids, kind, lines, branch names, the active branch, revision and times: other methods change these.
 func (c *Context) Update(ctx context.Context, f func(m *Metadata) error) error {
 	blobs := BlobHold{Store: c.Store}
 	defer blobs.Release()
@@ -232,7 +232,8 @@ func (c *Context) Update(ctx context.Context, f func(m *Metadata) error) error {
 			}
 			edited[i].SystemPrompt = prompt
 		}
-		m.ID, m.Lines, m.Removed, m.Renaming = fixed.ID, fixed.Lines, fixed.Removed, fixed.Renaming
+		m.ID, m.Kind, m.ExternalID = fixed.ID, fixed.Kind, fixed.ExternalID
+		m.Lines, m.Removed, m.Renaming = fixed.Lines, fixed.Removed, fixed.Renaming
 		m.ActiveBranch, m.Revision, m.CreatedAt, m.Branches = fixed.ActiveBranch, fixed.Revision, fixed.CreatedAt, fixed.Branches
 		for i := range m.Branches {
 			if j := slices.IndexFunc(edited, func(b ctxfolder.Branch) bool { return b.Name == m.Branches[i].Name }); j >= 0 {

@@ -92,7 +92,7 @@ func changes(was, now *engine.Metadata) (events []Event) {
 		}
 	}
 	if prompts || active != now.ActiveBranch || was.Title != now.Title || was.ParentID != now.ParentID || !sameText(was.State, now.State) ||
-		!sameJSON(&was.Config, &now.Config) || !sameJSON(&was.Extra, &now.Extra) {
+		!sameJSON(&was.Config, &now.Config) || !sameJSON(&was.Labels, &now.Labels) || !sameJSON(&was.Extra, &now.Extra) {
 		add(MetadataChanged, "", "")
 	}
 	return events
