@@ -116,6 +116,10 @@ func (s *Store) Resolve(ref string) (uuid.UUID, error) {
 type Summary struct {
 	ID           uuid.UUID
 	Title        string
+	Labels       map[string]string
+	Kind         string
+	ExternalID   string
+	Model        string // config.model_id
 	Branches     int
 	ActiveBranch string
 	Messages     int64 // shown by at least one branch, each counted once
@@ -124,21 +128,16 @@ type Summary struct {
 	CreatedAt    time.Time
 	UpdatedAt    time.Time
 	Legacy       string // the format of a legacy context, "legacy" or "legacy-split"; empty for a context of this format
+	Cursor       string // in a list: see [ListOptions]
 	Sequence     uint64 // the newest commit that the summary shows, if [Context.Summary] knows it
 	Problem      error  // why the context, or a part of it, cannot be used; the other fields hold what is known
 }
 
-// List yields every context in the store in no particular order, legacy contexts too. A damaged context is a row with
-// its Problem; an error means that the store's own folder cannot be read. The file summaries.jsonl is a cache for
-// lists.
-func (s *Store) List(ctx context.Context) iter.Seq2[Summary, error] {
-	return each(s.e.List(ctx), summary)
-}
-
 func summary(e engine.Summary) Summary {
 	return Summary{
-		ID: e.ID, Title: e.Title, Branches: e.Branches, ActiveBranch: e.ActiveBranch, Messages: e.Messages, Bytes: e.Bytes, Archived: e.Archived,
-		CreatedAt: e.CreatedAt, UpdatedAt: e.UpdatedAt, Legacy: string(e.Format), Problem: wrap(e.Problem),
+		ID: e.ID, Title: e.Title, Labels: e.Labels, Kind: e.Kind, ExternalID: e.ExternalID, Model: e.Model,
+		Branches: e.Branches, ActiveBranch: e.ActiveBranch, Messages: e.Messages, Bytes: e.Bytes, Archived: e.Archived,
+		CreatedAt: e.CreatedAt, UpdatedAt: e.UpdatedAt, Legacy: string(e.Format), Cursor: e.Cursor, Problem: wrap(e.Problem),
 	}
 }
 

@@ -65,7 +65,7 @@ func (s ctxdirStore) Context(id, branch string) (Context, error) {
 
 func (s ctxdirStore) List() ([]Summary, error) {
 	var out []Summary
-	for sum, err := range s.s.List(context.Background()) {
+	for sum, err := range s.s.List(context.Background(), ctxdir.ListOptions{}) {
 		if err == nil {
 			err = sum.Problem
 		}

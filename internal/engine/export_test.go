@@ -24,7 +24,7 @@ func (c *Context) OnRelease(f func()) { c.release = f }
 func (s *Store) Forgotten(ids []uuid.UUID) (forgotten []uuid.UUID) {
 	known := s.readSummaries()
 	for _, id := range ids {
-		if _, ok := s.cachedSummary(known, id); !ok {
+		if s.cachedSummary(known, id) == nil {
 			forgotten = append(forgotten, id)
 		}
 	}
