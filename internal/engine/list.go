@@ -130,10 +130,9 @@ type listRow struct {
 	sum    Summary
 	listed bool           // false if the entry is no context after all
 	cached *cachedSummary // what the cache has of it from now on; nil for nothing
-	fresh  bool           // the cache does not have that yet
 }
 
-func (s *Store) row(ctx context.Context, known *summaries, e entry) listRow {
+func (s *Store) row(ctx context.Context, known summaries, e entry) listRow {
 	name := e.id.String()
 	if e.folder {
 		if r := s.cachedSummary(known, e.id); r != nil {

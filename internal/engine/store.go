@@ -58,6 +58,7 @@ type Store struct {
 	ReadOnly   bool
 	Exclusions *Exclusions // set in the dry run of an erase
 	problem    error       // why ctxdir.json is unusable
+	listed     *listCache
 }
 
 // StoreInfo is the content of ctxdir.json.
@@ -160,7 +161,7 @@ func Open(dir string, opts ...Option) (*Store, error) {
 	if err != nil {
 		return fail(err)
 	}
-	s := &Store{FS: fsys, path: dir, Options: newOptions(opts)}
+	s := &Store{FS: fsys, path: dir, Options: newOptions(opts), listed: &listCache{}}
 	if err := s.readInfo(); err != nil {
 		_ = fsys.Close()
 		return fail(err)
@@ -194,7 +195,7 @@ func (s *Store) readInfo() error {
 // In returns the same store in another folder: a context in a trash item opens there.
 func (s *Store) In(fsys vfs.FS) *Store {
 	in := *s
-	in.FS = fsys
+	in.FS, in.listed = fsys, &listCache{}
 	return &in
 }
 

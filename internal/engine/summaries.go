@@ -6,6 +6,7 @@ import (
 	"io/fs"
 	"slices"
 	"strings"
+	"sync"
 	"time"
 
 	"github.com/cespare/xxhash/v2"
@@ -25,9 +26,17 @@ const (
 
 // summaries is the cache that makes a list cheap: for each context what the list shows, and the state of the files from
 // which it was read. It can be deleted at any time.
-type summaries struct {
-	lines map[uuid.UUID]*cachedSummary
+type summaries map[uuid.UUID]*cachedSummary
+
+// listCache is the cache as the last list of an open store left it, with what was too little to replace the file for.
+type listCache struct {
+	mu    sync.Mutex
+	file  fileState // summaries.jsonl when it was read or written; zero for none
+	known summaries
 }
+
+// maxListCache bounds the contexts that a store keeps in memory for its next list.
+const maxListCache = 20_000
 
 // cachedSummary is a summary and the state of its files: the context's folder, metadata.json and the newest journal.
 // Every commit changes the journal; every other change of the index, and every new journal, changes the folder.
@@ -48,6 +57,8 @@ type cachedSummary struct {
 	Created  time.Time         `json:"created_at"`
 	Updated  time.Time         `json:"updated_at"`
 	Format   string            `json:"format,omitempty"` // of a legacy context: then the files are it, or its context.json and its pool
+
+	stored bool // the file has it; guarded by listCache.mu
 }
 
 // fileState is the state of a file.
@@ -84,8 +95,8 @@ func (s *Store) isNewest(id uuid.UUID, journal uint64) bool {
 }
 
 // cachedSummary returns what the cache has of a context, nil if it has nothing or the files changed.
-func (s *Store) cachedSummary(known *summaries, id uuid.UUID) *cachedSummary {
-	r := known.lines[id]
+func (s *Store) cachedSummary(known summaries, id uuid.UUID) *cachedSummary {
+	r := known[id]
 	if r == nil || r.Format != "" {
 		return nil
 	}
@@ -131,7 +142,7 @@ func (row *listRow) keep(before, now [3]fileState, ok bool, journal uint64) {
 			return
 		}
 	}
-	row.fresh, row.cached = true, &cachedSummary{
+	row.cached = &cachedSummary{
 		Context: sum.ID, Journal: journal, Files: now,
 		Title: sum.Title, Labels: sum.Labels, Kind: sum.Kind, External: sum.ExternalID, Model: sum.Model,
 		Branches: sum.Branches, Active: sum.ActiveBranch, Messages: sum.Messages, Bytes: sum.Bytes, Archived: sum.Archived,
@@ -139,9 +150,27 @@ func (row *listRow) keep(before, now [3]fileState, ok bool, journal uint64) {
 	}
 }
 
-// readSummaries reads the cache. It ignores a damaged one.
-func (s *Store) readSummaries() *summaries {
-	known := &summaries{lines: map[uuid.UUID]*cachedSummary{}}
+// readSummaries returns the cache of the last list, unless another one replaced the file since.
+func (s *Store) readSummaries() summaries {
+	s.listed.mu.Lock()
+	defer s.listed.mu.Unlock()
+	now := s.summariesFile()
+	if s.listed.known == nil || s.listed.file != now {
+		s.listed.file, s.listed.known = now, s.parseSummaries()
+	}
+	return s.listed.known
+}
+
+func (s *Store) summariesFile() (now fileState) {
+	if info, err := s.FS.Lstat(SummariesFile); err == nil {
+		now = fileState{vfs.Number(info), info.Size(), info.ModTime().UnixNano()}
+	}
+	return now
+}
+
+// parseSummaries reads the file. It ignores a damaged one.
+func (s *Store) parseSummaries() summaries {
+	known := summaries{}
 	b, err := vfs.ReadFile(s.FS, SummariesFile, maxSummaries)
 	if err != nil {
 		return known
@@ -158,7 +187,8 @@ func (s *Store) readSummaries() *summaries {
 		}
 	})
 	for i := range decoded {
-		known.lines[decoded[i].Context] = &decoded[i]
+		decoded[i].stored = true
+		known[decoded[i].Context] = &decoded[i]
 	}
 	return known
 }
@@ -179,15 +209,23 @@ func (s *Store) summariesHead(rest []byte) []byte {
 // keepSummaries replaces the cache when many entries are new. Nothing is synced: a torn file has the wrong checksum.
 // Concurrent lists each write their own file.
 func (s *Store) keepSummaries(rows []listRow) {
+	s.listed.mu.Lock()
+	defer s.listed.mu.Unlock()
 	var all []*cachedSummary
 	fresh := 0
+	known := make(summaries, len(rows))
 	for i := range rows {
 		if r := rows[i].cached; r != nil {
 			all = append(all, r)
+			known[r.Context] = r
+			if !r.stored {
+				fresh++
+			}
 		}
-		if rows[i].fresh {
-			fresh++
-		}
+	}
+	s.listed.known = nil
+	if len(known) <= maxListCache {
+		s.listed.known = known
 	}
 	if s.ReadOnly || fresh <= len(all)/16 {
 		return
@@ -208,5 +246,10 @@ func (s *Store) keepSummaries(rows []listRow) {
 	if err := vfs.CreateFile(s.FS, tmp, append(append(s.summariesHead(rest), '\n'), rest...), time.Now()); err != nil ||
 		s.FS.Rename(tmp, SummariesFile) != nil {
 		_ = s.FS.Remove(tmp)
+		return
+	}
+	s.listed.file = s.summariesFile()
+	for _, r := range all {
+		r.stored = true
 	}
 }

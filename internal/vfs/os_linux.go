@@ -39,6 +39,19 @@ func renameNew(folder *os.File, from string, there *os.File, to string) error {
 	return err
 }
 
+// withoutRoot returns the folder f as another file. Package os examines each entry of a folder that it opened in an
+// os.Root; elsewhere it takes the type from the folder itself.
+func withoutRoot(f *os.File) (folder *os.File, err error) {
+	err = osFile{f}.control("dup", func(fd int) error {
+		again, err := unix.FcntlInt(uintptr(fd), unix.F_DUPFD_CLOEXEC, 0)
+		if err == nil {
+			folder = os.NewFile(uintptr(again), f.Name())
+		}
+		return err
+	})
+	return folder, err
+}
+
 func syncAll(f *os.File) error {
 	return osFile{f}.control("syncfs", unix.Syncfs)
 }
