@@ -77,8 +77,8 @@ func (s *Store) Info() StoreInfo {
 }
 
 // Create creates a context. Every field of m may be zero: the context then has a new id (UUIDv7) and a branch "main",
-// which takes the system prompt and the further members of m.Branches[0], if there is one. Create fails with [ErrExist]
-// when the id is taken. If Create fails, the next Open removes whatever it left.
+// which takes the system prompt and the further members of m.Branches[0], if there is one. With m.ExternalID, the id is
+// derived from it and from m.Kind; another m.ID is [ErrInvalid]. Create fails with [ErrExist] when the id is taken. If Create fails, the next Open removes whatever it left.
 func (s *Store) Create(ctx context.Context, m Metadata) (*Context, error) {
 	e, err := m.engine()
 	if err != nil {
@@ -103,10 +103,24 @@ func (s *Store) IDs() iter.Seq2[uuid.UUID, error] {
 	return each(s.e.IDs(), func(id uuid.UUID) uuid.UUID { return id })
 }
 
-// Resolve returns the context that ref names: a full id, or a unique part of one. A part is the beginning of the id,
-// its end, or the beginning of its last group of digits, which is the random part that lists show. Legacy contexts in
-// the store count too. Resolve fails with [ErrNotExist], or with [ErrAmbiguous]; [Error].Matches then lists the
-// candidates.
+// OpenOrCreate opens the context with m.Kind and m.ExternalID, or creates it with m: several processes that call it at
+// once get the same context. An external id is any text of up to 4 KiB, such as the session id of a framework, and
+// unique per store and kind. It is found without a search, since the context's id is derived from it. While a removed
+// context is in the trash, its external id is free; if another context has taken it, [Store.Restore] fails with
+// [ErrExist]. OpenOrCreate fails with [ErrInvalid] without an external id.
+func (s *Store) OpenOrCreate(ctx context.Context, m Metadata) (*Context, error) {
+	e, err := m.engine()
+	if err != nil {
+		return nil, &Error{Op: "open", Context: m.ID, Err: err}
+	}
+	return newContext(s.e.OpenOrCreate(ctx, *e))
+}
+
+// Resolve returns the context that ref names: a full id, an external id, a kind and an external id with a slash between
+// them, or a unique part of an id. A part is the beginning of the id, its end, or the beginning of its last group of
+// digits, which is the random part that lists show. An external id alone names a context of any kind, if only one
+// context has it. Legacy contexts in the store count too. Resolve fails with [ErrNotExist], or with [ErrAmbiguous];
+// [Error].Matches then lists the candidates.
 func (s *Store) Resolve(ref string) (uuid.UUID, error) {
 	id, err := s.e.Resolve(ref)
 	return id, wrap(err)

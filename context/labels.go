@@ -4,7 +4,11 @@ import (
 	"fmt"
 	"maps"
 	"slices"
+	"strings"
 	"unicode/utf8"
+
+	"github.com/ctxdir/ctxdir/message"
+	"github.com/google/uuid"
 )
 
 // AnyKind stands for every kind in the options of a list.
@@ -77,11 +81,32 @@ func (o *Object) SetTexts(texts map[string]string) error {
 	return nil
 }
 
+// externalSpace is the namespace of the ids of contexts with an external id.
+var externalSpace = uuid.MustParse("1cede0c1-f071-512d-8543-20f71160cc56")
+
+// ExternalContextID returns the id of the context with a kind and an external id: the same in every store.
+func ExternalContextID(kind, external string) uuid.UUID {
+	return message.DerivedID(externalSpace, kind+"\x00"+external)
+}
+
+// TakeExternalID sets the id that an external id requires. It fails if the metadata has another one.
+func (m *Metadata) TakeExternalID() error {
+	if err := m.CheckNames(); err != nil || m.ExternalID == "" {
+		return err
+	}
+	id := ExternalContextID(m.Kind, m.ExternalID)
+	if m.ID != uuid.Nil && m.ID != id {
+		return fmt.Errorf("id %s: external id %q requires id %s", m.ID, m.ExternalID, id)
+	}
+	m.ID = id
+	return nil
+}
+
 // CheckNames reports why the kind or the external id cannot be stored.
 func (m *Metadata) CheckNames() error {
 	switch {
-	case len(m.Kind) > MaxKind || !utf8.ValidString(m.Kind) || m.Kind == AnyKind:
-		return fmt.Errorf("kind %q: longer than %d bytes, not valid UTF-8, or reserved", m.Kind[:min(len(m.Kind), MaxKind)], MaxKind)
+	case len(m.Kind) > MaxKind || !utf8.ValidString(m.Kind) || strings.ContainsAny(m.Kind, "/\x00") || m.Kind == AnyKind:
+		return fmt.Errorf("kind %.40q: longer than %d bytes, not valid UTF-8, with a slash or NUL, or *", m.Kind, MaxKind)
 	case len(m.ExternalID) > MaxExternalID || !utf8.ValidString(m.ExternalID):
 		return fmt.Errorf("external id: longer than %d bytes, or not valid UTF-8", MaxExternalID)
 	}

@@ -59,11 +59,14 @@ type Context struct {
 }
 
 // Create makes a context. Every field of m may be zero: the context then has a new id (UUIDv7) and a branch "main",
-// which takes the system prompt and further members of m.Branches[0], if there is one. Create fails with [ErrExist]
-// when a context, or a legacy context, has the id. A creation that fails leaves nothing that the next Open does not
-// sweep, and can be retried.
+// which takes the system prompt and further members of m.Branches[0], if there is one. With an external id, the id is
+// derived from it and from the kind. Create fails with [ErrExist] when a context, or a legacy context, has the id. A
+// creation that fails leaves nothing that the next Open does not sweep, and can be retried.
 func (s *Store) Create(ctx context.Context, m Metadata) (*Context, error) {
 	created := m.Clone()
+	if err := created.TakeExternalID(); err != nil {
+		return nil, Wrap(Error{Op: "create", Context: m.ID}, fmt.Errorf("%w: %w", ErrInvalid, err))
+	}
 	if created.ID == uuid.Nil {
 		id, err := uuid.NewV7()
 		if err != nil {
@@ -82,9 +85,6 @@ func (s *Store) Create(ctx context.Context, m Metadata) (*Context, error) {
 func (s *Store) create(ctx context.Context, m *Metadata) error {
 	if s.ReadOnly {
 		return ErrReadOnly
-	}
-	if err := m.CheckNames(); err != nil {
-		return fmt.Errorf("%w: %w", ErrInvalid, err)
 	}
 	now := time.Now().UTC()
 	var first ctxfolder.Branch
