@@ -14,21 +14,27 @@ import (
 
 // Context is an open context. Several goroutines may use it. It shows the state of its last write, or of the last [Context.Refresh].
 type Context struct {
-	e *engine.Context
+	e      *engine.Context
+	shared bool // by calls of [Store.Use]
 }
 
 func newContext(e *engine.Context, err error) (*Context, error) {
 	if err != nil {
 		return nil, wrap(err)
 	}
-	return &Context{e}, nil
+	return &Context{e: e}, nil
 }
 
 // Close waits for running operations, folds if worthwhile, and releases the context. Later calls return [ErrClosed],
 // except those that need no file, such as [Context.Metadata]; closing again does nothing. An iteration over messages
 // ends with ErrClosed, so its body may close the context; a function given to [Context.Update] must not. Messages that
 // were read before keep their bodies, if their payloads are in blobs.
-func (c *Context) Close() error { return wrap(c.e.Close()) }
+func (c *Context) Close() error {
+	if c.shared {
+		return nil
+	}
+	return wrap(c.e.Close())
+}
 
 // ID returns the id of the context.
 func (c *Context) ID() uuid.UUID { return c.e.ID() }

@@ -59,7 +59,24 @@ func newStore(e *engine.Store, err error) (*Store, error) {
 	return &Store{e}, nil
 }
 
-// Close releases the store. Close its contexts first.
+// Use calls f with an open context that shows the newest commits of every process. The store keeps up to 64 contexts
+// open for later calls, and calls at the same time share them: so a program that works on many contexts by their ids
+// opens each only once. c is valid until f returns, and Close does nothing to it. A context that was removed or replaced
+// meanwhile is opened anew. Use fails with [ErrNotExist], and returns the error of f.
+func (s *Store) Use(ctx context.Context, id uuid.UUID, f func(c *Context) error) error {
+	var failed error
+	err := s.e.Use(ctx, id, func(e *engine.Context) error {
+		failed = f(&Context{e: e, shared: true})
+		return nil
+	})
+	if err != nil {
+		return wrap(err)
+	}
+	return failed
+}
+
+// Close releases the store, and the contexts that [Store.Use] keeps open; it waits for running calls of Use. Close other
+// contexts first.
 func (s *Store) Close() error { return wrap(s.e.Close()) }
 
 // StoreInfo describes a store.

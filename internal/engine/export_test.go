@@ -48,3 +48,15 @@ func (s *Store) RepairBlobs(ctx context.Context, before func() error, tell func(
 	}
 	return c.store().RepairBlobs(ctx, false, tell)
 }
+
+// OpenHandles returns how many contexts are kept open, and how many of them are in the table.
+func (s *Store) OpenHandles() (open, all int) {
+	s.handles.mu.Lock()
+	defer s.handles.mu.Unlock()
+	for _, h := range s.handles.all {
+		if h.c != nil {
+			open++
+		}
+	}
+	return open, len(s.handles.all)
+}

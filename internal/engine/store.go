@@ -57,6 +57,7 @@ type Store struct {
 	Exclusions *Exclusions // set in the dry run of an erase
 	problem    error       // why ctxdir.json is unusable
 	listed     *listCache
+	handles    *handles
 }
 
 // StoreInfo is the content of ctxdir.json.
@@ -159,7 +160,7 @@ func Open(dir string, opts ...Option) (*Store, error) {
 	if err != nil {
 		return fail(err)
 	}
-	s := &Store{FS: fsys, path: dir, Options: newOptions(opts), listed: &listCache{}}
+	s := &Store{FS: fsys, path: dir, Options: newOptions(opts), listed: &listCache{}, handles: &handles{}}
 	if err := s.readInfo(); err != nil {
 		_ = fsys.Close()
 		return fail(err)
@@ -193,12 +194,12 @@ func (s *Store) readInfo() error {
 // In returns the same store in another folder: a context in a trash item opens there.
 func (s *Store) In(fsys vfs.FS) *Store {
 	in := *s
-	in.FS, in.listed = fsys, &listCache{}
+	in.FS, in.listed, in.handles = fsys, &listCache{}, &handles{}
 	return &in
 }
 
-// Close releases the store. Close its contexts first.
-func (s *Store) Close() error { return s.FS.Close() }
+// Close releases the store. Close its contexts first; Close waits for those in [Store.Use].
+func (s *Store) Close() error { return errors.Join(s.handles.close(), s.FS.Close()) }
 
 // Path returns the path with which the store was opened.
 func (s *Store) Path() string { return s.path }
