@@ -5,6 +5,7 @@ import (
 	"encoding/json"
 	"iter"
 	"math"
+	"time"
 
 	"github.com/ctxdir/ctxdir/internal/engine"
 	"github.com/ctxdir/ctxdir/loader"
@@ -91,6 +92,22 @@ func all(from []*loader.Message, err error) ([]*Message, error) {
 func (b *Branch) Message(ctx context.Context, id uuid.UUID) (*Message, error) {
 	m, err := b.e.Message(ctx, id)
 	return message(m), wrap(err)
+}
+
+// PositionAt returns the position at which the branch reaches a time: the message there is of that time or later, and the
+// one before it is earlier. It returns 0 if the branch begins later, and the number of messages if it ends earlier. Where
+// the times of the messages do not ascend, several positions may qualify; PositionAt returns one of them, always the
+// same. The time of a message is CreatedAt, or StoredAt if it has none; an unavailable message has the time of the next
+// available one. PositionAt searches by bisection: it reads about 20 messages of a million.
+func (b *Branch) PositionAt(ctx context.Context, t time.Time) (int64, error) {
+	p, err := b.e.PositionAt(ctx, t)
+	return p, wrap(err)
+}
+
+// Around returns the message with an id, up to before messages before it and up to after messages after it, in order. It
+// fails with [ErrNotExist] when the branch does not show the message.
+func (b *Branch) Around(ctx context.Context, id uuid.UUID, before, after int) ([]*Message, error) {
+	return all(b.e.Around(ctx, id, before, after))
 }
 
 // Fork adds a branch that begins with the first n messages of this one, and has its system prompt. It copies nothing,
