@@ -34,12 +34,14 @@ type Event struct {
 	More bool
 	At   time.Time // of the commit, as far as known
 
-	Branch   string       // of events of branches; of a message, the first branch that shows it, empty if none does
-	Was      string       // the former name of a renamed branch
-	Message  *Message     // of events of messages
-	Metadata *Metadata    // after the event; nil for a removed context
-	Before   *Metadata    // before a change of the metadata or of a branch
-	Branches []BranchInfo // the branch of a branch's event; all branches of a context that was created, and with EventResync
+	Branch   string    // of events of branches; of a message, a branch that shows it, empty if none does
+	Was      string    // the former name of a renamed branch
+	Message  *Message  // of events of messages
+	Metadata *Metadata // after the event; nil for a removed context
+	Before   *Metadata // before a change of the metadata or of a branch
+	// Branches are all branches that show a message, the branch of a branch's event, or all branches of a context that was
+	// created, and with EventResync.
+	Branches []BranchInfo
 }
 
 // Watcher yields every commit of any process exactly once, the commits of a context in order. It reads the journals;
