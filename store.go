@@ -1,7 +1,7 @@
 // Package ctxdir stores the conversations of language-model agents as plain files: Maildir for agent contexts.
 //
 // A store is a folder. Each context, a conversation with its branches, is a folder in it. Each message is a file.
-// [Init] makes a store, [Open] opens one, [Store.Create] and [Store.Context] return a [Context], and its [Branch]es
+// [Init] makes a store, [Open] opens one, [Store.Create] and [Store.Context] return a [Context], and its branches
 // append, read and fork:
 //
 //	s, err := ctxdir.Open(dir)

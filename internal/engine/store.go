@@ -1,9 +1,8 @@
 // Package engine implements an open store and an open context: appends, reads, branches, references and locks. The
-// packages trash, erase, follow, migrate and backup stand on it, and the root package makes the public API of them all.
+// packages trash, erase, follow, migrate and backup use it. The root package wraps all of them in the public API.
 //
 // A store is a folder. Each context, a conversation with its branches, is a folder in it. Each message is a file.
-// [Open] opens a store, [Store.Create] and [Store.Context] return a [Context], and its [Branch]es append, read and
-// fork:
+// [Open] opens a store, [Store.Create] and [Store.Context] return a [Context], and its branches append, read and fork:
 //
 //	s, err := engine.Open(dir)
 //	c, err := s.Context(ctx, id)
@@ -58,6 +57,7 @@ type Store struct {
 	problem    error       // why ctxdir.json is unusable
 	listed     *listCache
 	handles    *handles
+	projector  *projector
 }
 
 // StoreInfo is the content of ctxdir.json.
@@ -160,7 +160,9 @@ func Open(dir string, opts ...Option) (*Store, error) {
 	if err != nil {
 		return fail(err)
 	}
-	s := &Store{FS: fsys, path: dir, Options: newOptions(opts), listed: &listCache{}, handles: &handles{}}
+	s := &Store{
+		FS: fsys, path: dir, Options: newOptions(opts), listed: &listCache{}, handles: &handles{}, projector: &projector{},
+	}
 	if err := s.readInfo(); err != nil {
 		_ = fsys.Close()
 		return fail(err)
@@ -198,8 +200,13 @@ func (s *Store) In(fsys vfs.FS) *Store {
 	return &in
 }
 
-// Close releases the store. Close its contexts first; Close waits for those in [Store.Use].
-func (s *Store) Close() error { return errors.Join(s.handles.close(), s.FS.Close()) }
+// Close closes the contexts of [Store.Use], waits for message files that are to come, and releases the store. Close other
+// contexts first.
+func (s *Store) Close() error {
+	err := s.handles.close()
+	s.projector.run(writers)
+	return errors.Join(err, s.FS.Close())
+}
 
 // Path returns the path with which the store was opened.
 func (s *Store) Path() string { return s.path }
