@@ -45,7 +45,8 @@ func metadata(e *ctxfolder.Metadata) *Metadata {
 	}
 	m := &Metadata{
 		ID: e.ID, ParentID: e.ParentID, Title: e.Title, Labels: e.Labels.Texts(), Kind: e.Kind, ExternalID: e.ExternalID,
-		Config: raw(e.Config), State: e.State, ActiveBranch: e.ActiveBranch, Revision: e.Revision, CreatedAt: e.CreatedAt, UpdatedAt: e.UpdatedAt, Extra: raw(e.Extra), Raw: ctxfolder.RawMetadata(e), from: e,
+		Config: raw(e.Config), State: e.State, ActiveBranch: e.ActiveBranch, Revision: e.Revision,
+		CreatedAt: e.CreatedAt, UpdatedAt: e.UpdatedAt, Extra: raw(e.Extra), Raw: ctxfolder.RawMetadata(e), from: e,
 	}
 	for _, b := range e.Branches {
 		m.Branches = append(m.Branches, BranchMetadata{b.Name, b.SystemPrompt, raw(b.Extra)})

@@ -43,7 +43,8 @@ func TestBodyInOtherJSON(t *testing.T) {
 	if err := e.Encode(map[string]json.RawMessage{"message": got}); err != nil || !strings.Contains(b.String(), body) {
 		t.Errorf("%s, %v", &b, err)
 	}
-	if id != ctxdir.DerivedID(c.ID(), "first") || id == ctxdir.DerivedID(c.ID(), "second") || id.Version() != 5 || id.Variant() != uuid.RFC4122 {
-		t.Errorf("derived id %s", id)
+	same, other := ctxdir.DerivedID(c.ID(), "first"), ctxdir.DerivedID(c.ID(), "second")
+	if id != same || id == other || id.Version() != 5 || id.Variant() != uuid.RFC4122 {
+		t.Errorf("derived ids %s, %s and %s", id, same, other)
 	}
 }
