@@ -1,8 +1,8 @@
 package engine
 
 import (
+	"cmp"
 	"context"
-	"errors"
 	"sync"
 
 	"github.com/google/uuid"
@@ -18,7 +18,7 @@ type handles struct {
 	uses   uint64 // counts the calls of Use
 	closed bool
 	group  sync.WaitGroup // calls of Use, and handles that are being closed
-	err    error          // of closing
+	err    error          // the first one of closing
 }
 
 // handle is a context that several calls of Use share.
@@ -84,13 +84,17 @@ func (s *Store) openHandle(ctx context.Context, h *handle, id uuid.UUID) (opened
 	return err == nil, err
 }
 
-// Forget closes the context that [Store.Use] keeps open, once nothing uses it.
+// Forget closes the context that [Store.Use] keeps open. If it is in use, its last user closes it.
 func (s *Store) Forget(id uuid.UUID) {
-	s.handles.mu.Lock()
-	defer s.handles.mu.Unlock()
-	if h := s.handles.all[id]; h != nil {
-		s.handles.drop(id, h)
+	t := s.handles
+	t.mu.Lock()
+	h := t.all[id]
+	var c *Context
+	if h != nil {
+		c = t.drop(id, h)
 	}
+	t.mu.Unlock()
+	t.shut(c)
 }
 
 // enter counts a call of Use. It reports false after close.
@@ -128,7 +132,7 @@ func (t *handles) release(id uuid.UUID, h *handle, stale bool) {
 	defer t.mu.Unlock()
 	h.users--
 	if stale || h.dropped || h.users == 0 && h.c == nil {
-		t.drop(id, h)
+		t.shutLater(t.drop(id, h))
 	}
 	for len(t.all) > MaxHandles {
 		var oldest uuid.UUID
@@ -141,27 +145,37 @@ func (t *handles) release(id uuid.UUID, h *handle, stale bool) {
 		if least == nil {
 			return // all are in use
 		}
-		t.drop(oldest, least)
+		t.shutLater(t.drop(oldest, least))
 	}
 }
 
-// drop removes a handle, and closes it unless it is in use. The caller holds mu.
-func (t *handles) drop(id uuid.UUID, h *handle) {
+// drop removes a handle, and returns its context for closing unless it is in use. The caller holds mu.
+func (t *handles) drop(id uuid.UUID, h *handle) (c *Context) {
 	h.dropped = true
 	if t.all[id] == h {
 		delete(t.all, id)
 	}
-	if h.users > 0 || h.c == nil {
+	if h.users == 0 {
+		c, h.c = h.c, nil
+	}
+	return c
+}
+
+// shutLater closes a context that drop returned, since a fold takes its time.
+func (t *handles) shutLater(c *Context) {
+	if c != nil {
+		t.group.Go(func() { t.shut(c) })
+	}
+}
+
+func (t *handles) shut(c *Context) {
+	if c == nil {
 		return
 	}
-	c := h.c
-	h.c = nil
-	t.group.Go(func() {
-		err := c.Close()
-		t.mu.Lock()
-		defer t.mu.Unlock()
-		t.err = errors.Join(t.err, err)
-	})
+	err := c.Close()
+	t.mu.Lock()
+	defer t.mu.Unlock()
+	t.err = cmp.Or(t.err, err)
 }
 
 // close closes all handles, once nothing uses them.
@@ -169,7 +183,7 @@ func (t *handles) close() error {
 	t.mu.Lock()
 	t.closed = true
 	for id, h := range t.all {
-		t.drop(id, h)
+		t.shutLater(t.drop(id, h))
 	}
 	t.mu.Unlock()
 	t.group.Wait()
