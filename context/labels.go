@@ -23,10 +23,14 @@ const MaxKind = 256
 // Names returns the members by which lists find a context: its labels, kind and external id.
 func (m *Metadata) Names() (o Object) {
 	if len(m.Labels.members) > 0 {
-		o.Set("labels", mustMarshal(m.Labels))
+		o.add("labels", m.Labels.raw())
 	}
-	o.SetText("kind", m.Kind)
-	o.SetText("external_id", m.ExternalID)
+	if m.Kind != "" {
+		o.add("kind", quoted(m.Kind))
+	}
+	if m.ExternalID != "" {
+		o.add("external_id", quoted(m.ExternalID))
+	}
 	return o
 }
 
@@ -75,7 +79,7 @@ func (o *Object) SetTexts(texts map[string]string) error {
 	}
 	for _, key := range slices.Sorted(maps.Keys(texts)) {
 		if now, ok := was[key]; !ok || now != texts[key] {
-			o.Set(key, mustMarshal(texts[key]))
+			o.Set(key, quoted(texts[key]))
 		}
 	}
 	return nil
