@@ -20,7 +20,7 @@ const (
 // most recently changed first. A context must meet all conditions.
 type ListOptions struct {
 	Labels map[string]string // the context has all these labels
-	Kind   string            // the context has this kind; "*" lists contexts of every kind, and those without one
+	Kind   string            // the context has this kind, none if it is empty; "*" lists contexts of every kind, and those without one
 	Title  string            // a pattern for the whole title, with *, ? and [a-z], without regard to case
 	Model  string            // config.model_id
 	Tool   string            // the label "tool": the program in which the conversation took place
