@@ -270,9 +270,7 @@ func Create(ctx stdcontext.Context, store vfs.FS, m *Metadata, begin Begin) erro
 		return err
 	}
 	defer lock.Release()
-	if _, err := store.Lstat(name); err == nil {
-		return fmt.Errorf("%w: %s", ErrExist, m.ID)
-	} else if !errors.Is(err, fs.ErrNotExist) {
+	if err := IsFree(store, m.ID); err != nil {
 		return err
 	}
 	staged := Staging + "/" + name
@@ -281,13 +279,7 @@ func Create(ctx stdcontext.Context, store vfs.FS, m *Metadata, begin Begin) erro
 	}
 	err := stage(store, staged, m, begin)
 	if err == nil {
-		if err = store.Rename(staged, name); err == nil {
-			if err = store.SyncDir("."); err != nil {
-				// A crash can still take the name away, so nobody may use the context. If this rename fails too, only
-				// the name is not durable.
-				_ = store.Rename(name, staged)
-			}
-		}
+		err = PublishNew(store, m.ID)
 	}
 	if err != nil {
 		_ = vfs.RemoveAll(store, staged)

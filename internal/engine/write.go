@@ -187,8 +187,9 @@ func (c *Context) ReplaceMetadata(m *Metadata, before ...index.Item) error {
 	return tx.write()
 }
 
-// Update changes title, config, state, parent, unknown members, and the system prompts and further members of branches.
-// It undoes what f does to ids, lines, branch names, the active branch, revision and times: other methods change these.
+// Update changes title, labels, config, state, parent, unknown members, and the system prompts and further members of
+// branches. It undoes what f does to ids, kind, lines, branch names, the active branch, revision and times: other methods
+// change these.
 func (c *Context) Update(ctx context.Context, f func(m *Metadata) error, opts ...CommitOption) error {
 	return c.one(ctx, "update", "", func(tx *Tx) error { return tx.Update(f) }, opts...)
 }

@@ -113,6 +113,16 @@ func TestWatchKinds(t *testing.T) {
 			alt := kit.Must[*engine.Branch](t)(main.Fork(ctx, "alt", 2))
 			kit.Append(t, alt, engine.Draft{Body: body})
 			wantEvents(t, w, "branch.created alt", "message.appended alt 2")
+			// A message of several branches, and one of a single branch.
+			check(main.Replace(ctx, first.ID, engine.Draft{Body: []byte(`{"role":"user","content":"z"}`)}, engine.Shared()))
+			if e := wantEvents(t, w, "message.replaced main 0"); branchNames(e) != "main alt" || e.Branches[1].Messages != 3 {
+				t.Errorf("branches %q: %+v", branchNames(e), e.Branches)
+			}
+			third := kit.Must[[]*engine.Message](t)(main.Range(ctx, 2, 3))[0].ID
+			check(main.Replace(ctx, third, engine.Draft{Body: []byte(`{"role":"user","content":"z"}`)}))
+			if e := wantEvents(t, w, "message.replaced main 2"); branchNames(e) != "main" {
+				t.Errorf("branches %q", branchNames(e))
+			}
 			check(c.Rename(ctx, "alt", "other"))
 			e := wantEvents(t, w, "branch.renamed other was alt")
 			if b := e.Branches[0]; b.Messages != 3 || b.Base != 2 || b.Bytes == 0 {
@@ -155,6 +165,14 @@ func TestWatchKinds(t *testing.T) {
 			wantEvents(t, w, "context.removed")
 		})
 	}
+}
+
+func branchNames(e follow.Event) string {
+	var names []string
+	for _, b := range e.Branches {
+		names = append(names, b.Name)
+	}
+	return strings.Join(names, " ")
 }
 
 func bodyOfEvent(e follow.Event) ([]byte, error) { return e.Message.Body(context.Background()) }

@@ -133,8 +133,13 @@ func TestListCosts(t *testing.T) {
 	want := kit.List(t, k.store)
 	var got []engine.Summary
 	files, _ := k.read(func() { got = kit.List(t, k.store) })
+	if len(files) != 0 || len(got) != len(want) {
+		t.Errorf("the second list of %d contexts opens %v", len(got), files)
+	}
+	again := kit.Must[*engine.Store](t)(kit.Open("disk", engine.WithFS(k.disk)))
+	files, _ = k.read(func() { got = kit.List(t, again) })
 	if len(files) != 1 || path.Base(files[0]) != engine.SummariesFile || len(got) != len(want) {
-		t.Errorf("a list of %d contexts opens %v", len(got), files)
+		t.Errorf("the first list of %d contexts opens %v", len(got), files)
 	}
 }
 

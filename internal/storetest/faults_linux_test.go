@@ -203,7 +203,7 @@ func TestReadOnlyFileSystem(t *testing.T) {
 		s, err := kit.Open(dir, opts...)
 		kit.Check(t, err)
 		n := 0
-		for sum, err := range s.List(ctx) {
+		for sum, err := range s.List(ctx, engine.ListOptions{}) {
 			if n++; err != nil || sum.Problem != nil || sum.Messages != 10 {
 				t.Errorf("%+v, %v", sum, err)
 			}

@@ -42,6 +42,7 @@ type model struct {
 	lines    []*modelLine
 	active   string
 	title    string
+	label    string
 }
 
 func (m *model) names() []string {
@@ -121,6 +122,12 @@ func (d *driver) compare() {
 	d.check(err)
 	if len(infos) != len(d.m.branches) || c.Metadata().ActiveBranch != d.m.active || c.Metadata().Title != d.m.title {
 		d.t.Fatalf("branches %v, active %q, title %q", infos, c.Metadata().ActiveBranch, c.Metadata().Title)
+	}
+	if m := c.Metadata(); m.Labels.Texts()["model"] != d.m.label || m.Kind != "" {
+		d.t.Fatalf("labels %v, want %q; kind %q", m.Labels.Texts(), d.m.label, m.Kind)
+	}
+	if sum := c.Summary(); sum.Problem == nil && (sum.Title != d.m.title || sum.Labels["model"] != d.m.label) {
+		d.t.Fatalf("summary: title %q, labels %v", sum.Title, sum.Labels)
 	}
 	reachable := map[*modelMessage]bool{}
 	for _, info := range infos {
