@@ -40,23 +40,30 @@ func (b *bench) cut(disk *crashfs.FS) {
 	left.shows(len(b.ids))
 }
 
-// TestAppendsDuringAFold appends to the new journal between the rotation and the end of a fold: the messages are
-// durable as ever.
+// TestAppendsDuringAFold appends between the parts of a fold, which keeps the journal or begins a new one: the messages
+// are durable as ever.
 func TestAppendsDuringAFold(t *testing.T) {
 	t.Parallel()
-	b, disk := newCrashBench(t)
-	b.must(b.add(3, true))
-	work, err := b.log.rotate(stdcontext.Background(), false)
-	b.must(err)
-	b.cut(disk)
-	b.must(b.add(1, true))
-	b.cut(disk)
-	b.must(b.log.writeRows(work))
-	b.must(b.add(1, true))
-	b.cut(disk)
-	_, err = b.log.finishFold(work, work.journals)
-	b.must(err)
-	b.cut(disk)
+	for _, rotate := range []bool{false, true} {
+		b, disk := newCrashBench(t)
+		for range 2 { // the second fold begins at an offset
+			b.must(b.add(3, true))
+			work, err := b.log.collect(stdcontext.Background(), rotate)
+			b.must(err)
+			b.cut(disk)
+			b.must(b.add(1, true))
+			b.must(work.sync())
+			b.cut(disk)
+			b.must(b.log.writeRows(work))
+			b.must(b.add(1, true))
+			b.cut(disk)
+			_, err = b.log.finishFold(work, work.journals)
+			b.must(err)
+			b.cut(disk)
+			b.must(b.add(1, true))
+			b.cut(disk)
+		}
+	}
 }
 
 // TestRotationCoversOthersRecords rotates after another process wrote a record and did not sync it. The record must be
@@ -75,7 +82,7 @@ func TestRotationCoversOthersRecords(t *testing.T) {
 	b.must(unsynced.Err)
 	b.must(other.dir.Lock.Release())
 	b.ids = append(b.ids, env.ID)
-	_, err := b.log.rotate(ctx, false)
+	_, err := b.log.collect(ctx, true)
 	b.must(err)
 	b.must(b.add(1, true))
 	b.cut(disk)
@@ -99,7 +106,7 @@ func TestRotationFails(t *testing.T) {
 			}
 			return nil
 		})
-		if err := b.log.Fold(stdcontext.Background(), false); err == nil {
+		if err := b.log.Fold(stdcontext.Background(), true); err == nil {
 			t.Fatal("the rotation did not fail")
 		}
 		broken = false

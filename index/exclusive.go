@@ -211,30 +211,29 @@ func settled(dir *ctxfolder.Dir, gen uint64) bool {
 	return err == nil && gen <= x.Settled
 }
 
-// DamagedJournals reads the folded journals that still exist and returns those that are missing or not whole.
+// DamagedJournals reads the folded records that still exist and returns the journals where some are missing or not whole.
 func (l *Log) DamagedJournals() (map[uint64]error, error) {
-	var gens []uint64
-	err := l.view(func(s *state) { gens = slices.Clone(s.folded.gens) })
+	x, err := readIndexFile(l.dir)
+	if errors.Is(err, ErrDamaged) {
+		return nil, nil // the index is rebuilt from all journals, and the problems are reported
+	}
 	if err != nil {
 		return nil, err
 	}
 	damaged := map[uint64]error{}
-	for _, gen := range gens {
-		j, err := openJournal(l.dir, gen, nil)
-		if err == nil {
-			_, err = j.whole()
-			_ = j.f.Close()
-		}
-		if err != nil {
+	for _, gen := range x.retained() {
+		if _, err := readFolded(l.dir, gen); err != nil {
 			damaged[gen] = err
 		}
+	}
+	if err := x.checkLive(l.dir); err != nil {
+		damaged[x.Live] = err
 	}
 	if len(damaged) == 0 {
 		return nil, nil
 	}
 	// A fold may have removed them meanwhile.
-	x, err := readIndexFile(l.dir)
-	if err != nil {
+	if x, err = readIndexFile(l.dir); err != nil {
 		return nil, err
 	}
 	for gen := range damaged {
@@ -243,4 +242,26 @@ func (l *Log) DamagedJournals() (map[uint64]error, error) {
 		}
 	}
 	return damaged, nil
+}
+
+// checkLive reads the folded records of the live journal.
+func (x *indexFile) checkLive(dir *ctxfolder.Dir) error {
+	if x.Offset == 0 {
+		return nil
+	}
+	j, err := openJournal(dir, x.Live, nil)
+	if err != nil {
+		return err
+	}
+	defer j.f.Close()
+	n, err := j.read(x.Seq, func(record) bool { return true })
+	for i := range n.changes {
+		if c := &n.changes[i]; c.lost > 0 && err == nil {
+			err = j.gap(c)
+		}
+	}
+	if k := len(n.changes); err == nil && (k == 0 || n.changes[k-1].place() != x.place()) {
+		err = fmt.Errorf("%w: %s does not have record %d", ErrDamaged, ctxfolder.JournalFile(j.gen), x.Seq)
+	}
+	return err
 }

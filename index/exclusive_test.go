@@ -15,7 +15,7 @@ func TestRetireTellsOthers(t *testing.T) {
 	other.open(b.dir.ID)
 	defer other.close()
 	ctx := stdcontext.Background()
-	work, err := b.log.rotate(ctx, true)
+	work, err := b.log.collect(ctx, true)
 	b.must(err)
 	b.must(other.log.Refresh())
 	b.must(b.log.writeRows(work))

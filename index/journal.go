@@ -40,6 +40,9 @@ type begin struct {
 	chain uint64
 }
 
+// place returns the place where the journal begins.
+func (b *begin) place() Spot { return Spot{b.Seq, b.chain} }
+
 // encodeBegin returns a journal with only a begin record and blank space.
 func encodeBegin(dir *ctxfolder.Dir, gen uint64, at Spot, lines []Counts, metadata json.RawMessage) ([]byte, error) {
 	lines = slices.SortedFunc(slices.Values(lines), func(a, b Counts) int { return compareIDs(a.Line, b.Line) })
@@ -98,6 +101,7 @@ type journal struct {
 	begin     begin
 	first     int64 // where the first record after the begin record starts
 	end       int64 // after the last whole record that was read or written
+	last      int64 // where that record begins; 0 for the begin record
 	allocated int64 // the file is known to be preallocated up to here
 	replaced  int64 // after the last record that replaces something: a message, or the metadata
 	seq       uint64
@@ -175,7 +179,7 @@ func (j *journal) unbegun() bool {
 		return false
 	}
 	found := false
-	err = eachRecord(j.f, func(rec record) bool {
+	err = eachRecord(j.f, 0, func(rec record) bool {
 		found = rec.kind != KindBegin
 		return !found
 	})
@@ -205,6 +209,20 @@ func (j *journal) readBegin(dir *ctxfolder.Dir) error {
 	j.seq, j.chain = j.begin.Seq, j.begin.chain
 	j.durable = recordEnd{seq: j.begin.Seq}
 	return nil
+}
+
+// skipFolded moves to the end of the records that have rows, if the journal has the last one where index.json says.
+// index.json counts a record only when it is durable. Otherwise the journal is read from its beginning.
+func (j *journal) skipFolded(x *indexFile) {
+	b := make([]byte, headSize)
+	n, _ := j.f.ReadAt(b, x.Offset)
+	h, ok := parseHead(b[:n])
+	end := x.Offset + h.size()
+	if x.Offset < j.first || !ok || h.seq != x.Seq || h.chain != x.chain || end > j.allocated {
+		return
+	}
+	j.last, j.end, j.seq, j.chain = x.Offset, end, x.Seq, x.chain
+	j.durable = recordEnd{x.Seq, end}
 }
 
 // readWhole reads the record at off with its whole body. The error wraps ErrDamaged when the record is not whole.

@@ -25,8 +25,8 @@ type Options struct {
 	// Wait bounds the wait for one lock; 0 leaves it to the caller's context. A wait that takes longer fails with
 	// context.DeadlineExceeded.
 	Wait time.Duration
-	// Retain is how many folded journals may exist. Beyond it, a fold makes the message files of the older ones durable
-	// and removes those journals.
+	// Retain is how many times FoldBytes a journal grows to. Then a fold begins a new one, makes the message files of
+	// the older ones durable and removes those journals.
 	Retain int
 }
 
@@ -56,8 +56,8 @@ type Log struct {
 	resettle bool
 	failures uint64 // see Dir.SyncAll
 
-	// stuck is how many journals the last settle could not remove. A fold settles again when more than Options.Retain
-	// beyond those are folded. The fold lock guards it.
+	// stuck is how many journals the last settle could not remove. A fold settles again when more than those are folded.
+	// The fold lock guards it.
 	stuck int
 
 	// mu guards state against readers. Nobody holds it during I/O on message files or journals' ends.
@@ -83,7 +83,7 @@ func Open(dir *ctxfolder.Dir, opts Options) *Log {
 // DefaultFoldBytes is the size at which a journal is folded unless the options say otherwise.
 const DefaultFoldBytes = 512 << 10
 
-// defaultRetain times DefaultFoldBytes bounds the journals that a context has beside its message files.
+// defaultRetain times DefaultFoldBytes is the size of a journal. Twice that bounds the journals of a context.
 const defaultRetain = 8
 
 func (l *Log) acquire(ctx stdcontext.Context, lock vfs.Lock) error {

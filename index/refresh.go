@@ -52,11 +52,11 @@ func (l *Log) catchUp() error {
 		}
 		// The rotation held the lock, so the old journal is final now.
 		err = l.readOn(newest)
-		if err == nil && !next.follows(newest) {
+		if err == nil && next.begin.place() != l.state.place() && !next.follows(newest) {
 			_ = next.f.Close()
 			return nil
 		}
-		if err != nil || next.begin.Seq != l.state.seq || next.begin.chain != l.state.chain {
+		if err != nil || next.begin.place() != l.state.place() {
 			_ = next.f.Close()
 			return l.reload()
 		}
@@ -137,8 +137,9 @@ func (l *Log) reload() error {
 func readState(dir *ctxfolder.Dir, x *indexFile, held []*journal) (*state, error) {
 	s := &state{
 		dir: dir, lines: make(map[uuid.UUID]*line, len(x.Lines)), seq: x.Seq, chain: x.chain,
-		newestAt: x.newest(), settled: x.Settled, folded: journalSet{gens: x.retained()},
+		newestAt: x.newest(), settled: x.Settled, live: x.Live, offset: x.Offset,
 	}
+	s.folded.only(x)
 	s.takeMetadata(x.Metadata)
 	for i := range x.Lines {
 		ln := newLine(x.Lines[i].Counts)
@@ -299,13 +300,13 @@ func (s *state) retire(x *indexFile) bool {
 	if s.journals[0].gen < x.Live {
 		return false
 	}
-	s.settled = x.Settled
+	s.settled, s.live, s.offset = x.Settled, x.Live, x.Offset
 	for sum, at := range s.payloads {
 		if at.gen < x.Live {
 			delete(s.payloads, sum)
 		}
 	}
-	s.folded.only(x.retained())
+	s.folded.only(x)
 	s.superseded = slices.DeleteFunc(s.superseded, func(gen uint64) bool { return gen < x.Live })
 	s.rows.Clear() // a rebuild may have replaced the files
 	for id, ln := range s.lines {

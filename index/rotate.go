@@ -76,17 +76,17 @@ func (l *Log) beginJournal(r room) error {
 
 // layOut preallocates the next journal as blank space, durably: the slow part of a rotation precedes the lock. For all
 // others, a journal that has not begun does not exist.
-func (l *Log) layOut() error {
+func (l *Log) layOut(settle bool) error {
 	var newest *journal
 	var end int64
-	var empty bool
+	due := false
 	err := l.view(func(s *state) {
-		if empty = s.unsaved; !empty {
+		if due = !s.unsaved && l.rotationDue(settle); due {
 			newest = s.newest()
-			end, empty = newest.first, newest.end == newest.first
+			end = newest.first
 		}
 	})
-	if err != nil || empty {
+	if err != nil || !due {
 		return err
 	}
 	gen := newest.gen + 1

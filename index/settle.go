@@ -118,14 +118,9 @@ func (s *settleRun) read(journals, superseded []uint64) (lines map[uuid.UUID][]i
 
 // readPayloads reads a journal and stores its payloads. With an error that wraps ErrDamaged it returns what is whole.
 func (l *Log) readPayloads(gen uint64, durable bool) (news, error) {
-	var n news
-	j, err := openJournal(l.dir, gen, nil)
-	if err == nil {
-		n, err = j.whole()
-		err = cmp.Or(err, j.f.Close())
-	}
+	n, err := readFolded(l.dir, gen)
 	if errors.Is(err, ErrDamaged) {
-		found, serr := salvage(l.dir, gen)
+		found, serr := salvage(l.dir, gen, 0)
 		if serr != nil && regular(l.dir, ctxfolder.JournalFile(gen)) {
 			err = fmt.Errorf("%s %w: %w", ctxfolder.JournalFile(gen), errUnread, serr)
 		}

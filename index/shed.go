@@ -33,6 +33,10 @@ func (l *Log) CanShed() (bulky bool) {
 		for _, gen := range s.folded.gens {
 			folded += s.journalSize(gen)
 		}
+		for _, j := range s.journals {
+			folded += j.end - j.first
+		}
+		folded -= s.unfoldedSize()
 		for _, ln := range s.lines {
 			all += ln.Bytes
 		}
@@ -84,6 +88,7 @@ func (a *arrangement) commitAlone() (done bool, err error) {
 	if err := l.renew(tight); err != nil {
 		return false, err
 	}
+	a.work.offset = 0
 	keep := []uint64{l.state.newest().gen}
 	a.work.journals = append(a.work.journals, keep...)
 	return true, l.commit(a.work, keep)
