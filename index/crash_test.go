@@ -2,6 +2,7 @@ package index
 
 import (
 	stdcontext "context"
+	"errors"
 	"strings"
 	"syscall"
 	"testing"
@@ -38,6 +39,27 @@ func (b *bench) cut(disk *crashfs.FS) {
 	left.open(b.dir.ID)
 	defer left.close()
 	left.shows(len(b.ids))
+}
+
+// rotate folds with a new journal and does not settle: so does a fold that cannot write the message files.
+func (b *bench) rotate() error {
+	if err := b.dir.FoldLock.Acquire(stdcontext.Background()); err != nil {
+		return err
+	}
+	defer b.dir.FoldLock.Release()
+	if err := b.log.layOut(true); err != nil {
+		return err
+	}
+	work, err := b.log.collect(stdcontext.Background(), true)
+	if err != nil {
+		return err
+	}
+	if err := errors.Join(work.sync(), b.log.writeRows(work)); err != nil {
+		return err
+	}
+	b.log.advance.Lock()
+	defer b.log.advance.Unlock()
+	return b.log.commit(work, work.journals)
 }
 
 // TestAppendsDuringAFold appends between the parts of a fold, which keeps the journal or begins a new one: the messages

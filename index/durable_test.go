@@ -123,6 +123,7 @@ func TestAppendAfterAFailedSync(t *testing.T) {
 			b.must(c.Sync())
 		},
 		"fold":            func(b *bench) { b.must(b.log.Fold(ctx, false)) },
+		"rotate":          func(b *bench) { b.must(b.rotate()) },
 		"fold and settle": func(b *bench) { b.must(b.log.Fold(ctx, true)) },
 		"fold, append":    func(b *bench) { b.must(b.log.Fold(ctx, false)); b.commit(false) },
 		"a reader before": func(b *bench) { b.must(b.log.Refresh()); b.commit(false) },
@@ -158,7 +159,7 @@ func TestAppendAfterAFailedRotation(t *testing.T) {
 	stop := failing(disk, func(o crashfs.Op) bool {
 		return strings.HasSuffix(o.Path, "/journal-2.jsonl") && (o.Kind == crashfs.KindDatasync || o.Kind == crashfs.KindRemove)
 	})
-	if err := b.log.Fold(stdcontext.Background(), false); err == nil {
+	if err := b.rotate(); err == nil {
 		t.Fatal("the rotation did not fail")
 	}
 	b.close()
@@ -177,7 +178,7 @@ func TestRefusedJournalTakenUp(t *testing.T) {
 	stop := failing(disk, func(o crashfs.Op) bool {
 		return strings.HasSuffix(o.Path, "/journal-2.jsonl") && (o.Kind == crashfs.KindDatasync || o.Kind == crashfs.KindRemove)
 	})
-	if err := b.log.Fold(stdcontext.Background(), false); err == nil {
+	if err := b.rotate(); err == nil {
 		t.Fatal("the rotation did not fail")
 	}
 	stop()

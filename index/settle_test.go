@@ -20,7 +20,7 @@ func TestSettleOthersFiles(t *testing.T) {
 	b, disk := newCrashBench(t)
 	for range 3 {
 		b.must(b.add(2, true))
-		b.must(b.log.Fold(ctx, false))
+		b.must(b.rotate())
 	}
 	b.must(disk.FailWriteback(b.messagePath(0)))
 	if b.fs.SyncAll() == nil {
@@ -59,7 +59,7 @@ func TestSettleTogether(t *testing.T) {
 	for _, c := range []*bench{b, &neighbour} {
 		for range 3 {
 			c.must(c.add(2, true))
-			c.must(c.log.Fold(ctx, false))
+			c.must(c.rotate())
 		}
 	}
 	b.must(disk.FailWriteback(b.messagePath(0)))
