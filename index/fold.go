@@ -135,8 +135,8 @@ type foldWork struct {
 	journals   []uint64     // existing ones, oldest first; the last one stays the live one
 	settled    uint64       // journals up to here are only a second copy
 	unsettled  int          // how many of the others are not
-	damaged    []uint64 // journals that could not be read whole: they go to the trash
-	superseded []uint64 // a later journal repeats these: index.json does not name them, and they go with this fold
+	damaged    []uint64     // journals that could not be read whole: they go to the trash
+	superseded []uint64     // a later journal repeats these: index.json does not name them, and they go with this fold
 	newestAt   int64
 	metadata   json.RawMessage
 	lines      []foldLine

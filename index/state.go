@@ -30,11 +30,11 @@ type state struct {
 	settled    uint64                           // folded journals up to here are only a second copy
 	live       uint64                           // the journal in which index.json continues, after the record at offset
 	offset     int64
-	unsaved    bool                             // rebuilt in memory: the index on disk is still damaged
-	metadata   json.RawMessage                  // the newest usable one in index.json and the journals
-	meta       *ctxfolder.Metadata              // that one, parsed
-	unparsed   []json.RawMessage                // newer ones
-	payloads   map[Sum]payloadAt                // in the unfolded journals
+	unsaved    bool                // rebuilt in memory: the index on disk is still damaged
+	metadata   json.RawMessage     // the newest usable one in index.json and the journals
+	meta       *ctxfolder.Metadata // that one, parsed
+	unparsed   []json.RawMessage   // newer ones
+	payloads   map[Sum]payloadAt   // in the unfolded journals
 	problems   []Problem
 	foreign    []uint64 // of a rebuilt state: journals of another history
 
