@@ -26,7 +26,7 @@ type Options struct {
 	// context.DeadlineExceeded.
 	Wait time.Duration
 	// Retain is how many times FoldBytes a journal grows to. Then a fold begins a new one, makes the message files of
-	// the older ones durable and removes those journals.
+	// the older ones durable and removes those journals. If it is negative, every fold does.
 	Retain int
 }
 
@@ -74,7 +74,7 @@ func Open(dir *ctxfolder.Dir, opts Options) *Log {
 	if opts.FoldBytes <= 0 {
 		opts.FoldBytes = DefaultFoldBytes
 	}
-	if opts.Retain <= 0 {
+	if opts.Retain == 0 {
 		opts.Retain = defaultRetain
 	}
 	return &Log{dir: dir, opts: opts, failures: dir.SyncFailures()}
