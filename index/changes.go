@@ -15,6 +15,7 @@ type news struct {
 	changes []change
 	torn    []byte // the first bytes after the last whole record, if they are not blank
 	tornAt  int64
+	blank   bool // nothing but blank space follows
 }
 
 type change struct {
@@ -75,7 +76,7 @@ const typicalRecord = 1 << 10
 // read parses the records after the last known one, up to number limit.
 func (j *journal) read(limit uint64, acknowledged witness) (n news, err error) {
 	var lost int64
-	if size, serr := j.size(); serr == nil {
+	if size, serr := j.size(); serr == nil && !j.checked {
 		n.changes = make([]change, 0, min(max(size-j.end, 0)/typicalRecord, 4096))
 	}
 	end, behind, err := j.scan(j.end, j.seq, j.chain, acknowledged, func(rec record) error {
@@ -103,6 +104,7 @@ func (j *journal) read(limit uint64, acknowledged witness) (n news, err error) {
 			err = fmt.Errorf("%w: %s was cut short", ErrDamaged, ctxfolder.JournalFile(j.gen))
 		}
 	}
+	n.blank = err == nil && limit == maxSeq && behind == tailBlank
 	if err == nil && limit == maxSeq && behind == tailTorn && j.looksDamaged(end) {
 		err = fmt.Errorf("%w: the last record of %s", ErrDamaged, ctxfolder.JournalFile(j.gen))
 	}

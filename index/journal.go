@@ -126,6 +126,8 @@ type record struct {
 const (
 	// window is how many bytes of a journal are read at once.
 	window = 256 << 10
+	// newsWindow is how many are read at once for what others appended: much of it is preallocated space.
+	newsWindow = 16 << 10
 	// bodyHead is how many bytes of a large body are kept to read its envelope's head.
 	bodyHead = 4 << 10
 )
@@ -274,6 +276,16 @@ func (j *journal) exists(dir *ctxfolder.Dir) error {
 
 // size returns the current length of the file.
 func (j *journal) size() (int64, error) { return vfs.Size(j.f) }
+
+// isFull reports whether a record that ends at end leaves no preallocated space. Another process may have extended the file.
+func (j *journal) isFull(end int64) bool {
+	if end >= j.allocated {
+		if size, err := j.size(); err == nil {
+			j.allocated = size
+		}
+	}
+	return end >= j.allocated
+}
 
 // unchanged reports whether nothing was written since the journal was last read or written. One byte shows it: each
 // writer begins at the end of the previous record and leaves blank space after its own.

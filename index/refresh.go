@@ -32,10 +32,6 @@ func (l *Log) catchUp() error {
 		return l.reload()
 	}
 	newest := l.state.newest()
-	now, err := vfs.LstatNumber(l.dir.FS, ctxfolder.JournalFile(newest.gen))
-	if err != nil || !vfs.SameFile(now, newest.info) {
-		return l.reload()
-	}
 	for {
 		if err := l.readOn(newest); err != nil {
 			return l.reload()
@@ -84,7 +80,7 @@ func (l *Log) readOn(j *journal) error {
 	if err != nil {
 		return err
 	}
-	if len(news.changes) == 0 && news.torn == nil {
+	if len(news.changes) == 0 && news.torn == nil && j.checked {
 		return nil
 	}
 	l.mu.Lock()

@@ -199,6 +199,7 @@ func (s *state) take(j *journal, n news) error {
 		s.seq, s.chain = c.seq, c.chain
 		j.moveBehind(c)
 	}
+	j.checked = j.checked || n.blank
 	if err := s.parseMetadata(); err != nil {
 		return err
 	}
