@@ -309,6 +309,10 @@ func (j *journal) blankBehind(off int64) (bool, error) {
 	return r.blank(off)
 }
 
+// maxSpace bounds how many bytes are preallocated at once. An append that makes the file longer waits for the file system's
+// journal, so that it is slower than the others.
+const maxSpace = 1 << 20
+
 // page is how many bytes a file system writes whole or not at all, or a part of that number.
 const page = 4 << 10
 
@@ -316,6 +320,6 @@ const page = 4 << 10
 // bounds: a small context's journal stays small, and a large one seldom changes its size. It fills the last page: a
 // crash that takes back a later write's growth of the file then leaves the file's end there, too (see looksDamaged).
 func space(end int64) int {
-	laid := end + min(max(end, page), 128<<10)
+	laid := end + min(max(end, page), maxSpace)
 	return int((laid+page-1)/page*page - end)
 }

@@ -83,7 +83,10 @@ func (l *Log) layOut(settle bool) error {
 	err := l.view(func(s *state) {
 		if due = !s.unsaved && l.rotationDue(settle); due {
 			newest = s.newest()
-			end = newest.first
+			end = newest.first + int64(space(newest.first))
+			if !settle { // the next one will become as long
+				end = max(end, min(newest.end, maxSpace)/page*page)
+			}
 		}
 	})
 	if err != nil || !due {
@@ -98,7 +101,7 @@ func (l *Log) layOut(settle bool) error {
 	}
 	// The blank file must not replace a journal that an append, after a failed sync, begins meanwhile under the lock.
 	err = l.createFile(ctxfolder.JournalFile(gen), ".blank", func(f vfs.File) error {
-		_, err := f.Write(bytes.Repeat([]byte{'\n'}, int(end)+space(end)))
+		_, err := f.Write(bytes.Repeat([]byte{'\n'}, int(end)))
 		return err
 	}, l.dir.FS.RenameNew)
 	if err != nil && !errors.Is(err, fs.ErrExist) {
