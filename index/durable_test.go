@@ -139,13 +139,18 @@ func TestAppendAfterAFailedSync(t *testing.T) {
 		"another one failing": func(b *bench) { b.addFailing(b.fs.(*crashfs.FS)); b.commit(false) },
 	} {
 		t.Run(name, func(t *testing.T) {
-			b, disk := newCrashBench(t)
-			b.must(b.add(3, true))
-			b.addFailing(disk)
-			b.close()
-			other := b.process(disk)
-			next(other)
-			other.survives(disk)
+			for _, folded := range []bool{false, true} {
+				b, disk := newCrashBench(t)
+				b.must(b.add(3, true))
+				if folded {
+					b.must(b.log.Fold(ctx, false))
+				}
+				b.addFailing(disk)
+				b.close()
+				other := b.process(disk)
+				next(other)
+				other.survives(disk)
+			}
 		})
 	}
 }

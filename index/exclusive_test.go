@@ -2,6 +2,7 @@ package index
 
 import (
 	stdcontext "context"
+	"errors"
 	"testing"
 )
 
@@ -37,4 +38,23 @@ func TestRetireTellsOthers(t *testing.T) {
 	other.shows(len(b.ids))
 	b.must(b.add(2, true))
 	b.shows(len(b.ids))
+}
+
+// TestRetireUnsettled retires journals after a fold that did not settle: the live journal has the only durable copy of
+// messages.
+func TestRetireUnsettled(t *testing.T) {
+	t.Parallel()
+	ctx := stdcontext.Background()
+	b, disk := newCrashBench(t)
+	b.must(b.add(3, true))
+	b.must(b.log.Fold(ctx, true))
+	b.must(b.add(3, true))
+	b.must(b.log.Fold(ctx, false))
+	if err := b.log.Exclusively(ctx, b.log.Retire); !errors.Is(err, ErrBusy) {
+		t.Errorf("%v", err)
+	}
+	b.survives(disk)
+	b.must(b.log.Fold(ctx, true))
+	b.must(b.log.Exclusively(ctx, b.log.Retire))
+	b.survives(disk)
 }

@@ -88,7 +88,6 @@ func (a *arrangement) commitAlone() (done bool, err error) {
 	if err := l.renew(tight); err != nil {
 		return false, err
 	}
-	a.work.offset = 0
 	keep := []uint64{l.state.newest().gen}
 	a.work.journals = append(a.work.journals, keep...)
 	return true, l.commit(a.work, keep)
