@@ -213,10 +213,11 @@ func settled(dir *ctxfolder.Dir, gen uint64) bool {
 
 // DamagedJournals reads the folded records that still exist and returns the journals where some are missing or not whole.
 func (l *Log) DamagedJournals() (map[uint64]error, error) {
-	x, err := readIndexFile(l.dir)
-	if errors.Is(err, ErrDamaged) {
-		return nil, nil // the index is rebuilt from all journals, and the problems are reported
+	rebuilt := false
+	if err := l.view(func(s *state) { rebuilt = s.unsaved }); err != nil || rebuilt {
+		return nil, err // a rebuild reads all journals and reports the problems
 	}
+	x, err := readIndexFile(l.dir)
 	if err != nil {
 		return nil, err
 	}

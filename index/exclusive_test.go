@@ -58,3 +58,20 @@ func TestRetireUnsettled(t *testing.T) {
 	b.must(b.log.Exclusively(ctx, b.log.Retire))
 	b.survives(disk)
 }
+
+// TestRefreshAfterARebuild rebuilds the index beside another handle. The new journal does not continue the one that the
+// handle knows, which is gone.
+func TestRefreshAfterARebuild(t *testing.T) {
+	t.Parallel()
+	b, disk := newCrashBench(t)
+	b.must(b.add(3, true))
+	other := b.process(disk)
+	b.must(other.log.Refresh())
+	b.must(b.log.Rebuild(stdcontext.Background()))
+	b.must(b.add(2, true))
+	other.ids = b.ids
+	b.must(other.log.Refresh())
+	other.shows(5)
+	b.must(other.add(1, true))
+	other.shows(6)
+}

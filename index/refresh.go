@@ -36,24 +36,11 @@ func (l *Log) catchUp() error {
 		if err := l.readOn(newest); err != nil {
 			return l.reload()
 		}
-		next, err := openJournal(l.dir, newest.gen+1, nil)
-		if errors.Is(err, fs.ErrNotExist) {
-			if newest.exists(l.dir) != nil {
-				return l.reload()
-			}
+		next, err := l.openNext(newest)
+		if errors.Is(err, fs.ErrNotExist) && newest.exists(l.dir) == nil {
 			return nil
 		}
 		if err != nil {
-			return l.reload()
-		}
-		// The rotation held the lock, so the old journal is final now.
-		err = l.readOn(newest)
-		if err == nil && next.begin.place() != l.state.place() && !next.follows(newest) {
-			_ = next.f.Close()
-			return nil
-		}
-		if err != nil || next.begin.place() != l.state.place() {
-			_ = next.f.Close()
 			return l.reload()
 		}
 		newest.sync.settle()
@@ -69,6 +56,26 @@ func (l *Log) catchUp() error {
 		newest = next
 		l.forgetRetired()
 	}
+}
+
+// openNext opens the journal that continues the newest one at the state's end. It fails with fs.ErrNotExist if none does,
+// and a journal of another history has the number.
+func (l *Log) openNext(newest *journal) (*journal, error) {
+	next, err := openJournal(l.dir, newest.gen+1, nil)
+	if err != nil {
+		return nil, err
+	}
+	// The rotation held the lock, so the old journal is final now.
+	err = l.readOn(newest)
+	if err == nil && next.begin.place() == l.state.place() {
+		return next, nil
+	}
+	if err == nil {
+		if err = errChanged; !next.follows(newest) {
+			err = fs.ErrNotExist
+		}
+	}
+	return nil, errors.Join(err, next.f.Close())
 }
 
 // readOn applies the records of the newest journal after the last known one.
