@@ -14,8 +14,8 @@ import (
 
 var ctxdirEngine = &Engine{
 	Name: Ours,
-	About: "this library with its defaults: a message file is there when Append returns, " +
-		"a journal is folded in the background once it holds 512 KiB, and at Close",
+	About: "this library with its defaults. The message file exists when Append returns. " +
+		"A journal is folded in the background at 512 KiB, and by Close",
 	Open: openCtxdir,
 }
 
