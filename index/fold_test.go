@@ -335,3 +335,52 @@ func TestFoldSettlesAtRotation(t *testing.T) {
 		}
 	}
 }
+
+// TestFollowAfterTheFold follows a context whose journal has a damaged folded record: a follower does not read it.
+func TestFollowAfterTheFold(t *testing.T) {
+	t.Parallel()
+	b := newFolded(t)
+	raw, err := os.ReadFile(b.journal(1))
+	b.must(err)
+	clear(raw[b.recordAt(2).off:b.recordAt(3).off])
+	b.must(os.WriteFile(b.journal(1), raw, 0o600))
+	counts, _, err := b.log.Counts(b.line)
+	b.must(err)
+	for seq := uint64(10); seq <= 14; seq++ {
+		tail, err := FollowFrom(b.follow(), seq)
+		if seq == 14 {
+			tail, err = FollowEnd(b.follow())
+		}
+		b.must(err)
+		ids, err := tailed(t, tail)
+		b.must(err)
+		if want := b.ids[min(seq, 13):]; !slices.Equal(ids, want) || tail.At().Seq != 13 || tail.Counts()[b.line] != counts {
+			t.Errorf("from %d: %d messages, %d wanted, at %d; %+v", seq, len(ids), len(want), tail.At().Seq, tail.Counts())
+		}
+		if tail.Metadata() == nil {
+			t.Errorf("from %d: no metadata", seq)
+		}
+		tail.Close()
+	}
+}
+
+// TestExtendOnce lets one process preallocate space. Another one does not do it again.
+func TestExtendOnce(t *testing.T) {
+	t.Parallel()
+	b, disk := newCrashBench(t)
+	other := b.process(disk)
+	b.must(other.log.Refresh())
+	size := other.log.state.newest().allocated
+	for b.end() < size {
+		b.must(b.add(1, false))
+	}
+	other.ids = b.ids
+	from := len(disk.Ops())
+	b.must(other.add(1, false))
+	for _, o := range disk.Ops()[from:] {
+		if o.Kind == crashfs.KindWrite && o.Off+o.Size > b.log.state.newest().end+4096 {
+			t.Errorf("%v", o)
+		}
+	}
+	other.shows(len(other.ids))
+}
