@@ -66,8 +66,9 @@ type Log struct {
 	mu    sync.RWMutex
 	state *state
 
-	// foundGen is the newest journal that had a record when the log was first loaded: see mustRewrite. mu guards it.
+	// foundGen is the newest journal, and foundEnd its end, when the log was first loaded: see found. mu guards both.
 	foundGen uint64
+	foundEnd int64
 	loaded   bool
 }
 
@@ -138,10 +139,7 @@ func (l *Log) setState(s *state) error {
 	if s != nil && !l.loaded {
 		l.loaded = true
 		if len(s.journals) > 0 {
-			j := s.newest()
-			if l.foundGen = j.gen; j.end == j.first {
-				l.foundGen--
-			}
+			l.foundGen, l.foundEnd = s.newest().gen, s.newest().end
 		}
 	}
 	if old == nil {
