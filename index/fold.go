@@ -288,7 +288,9 @@ func (l *Log) finishFold(w *foldWork, keep []uint64) (*indexFile, error) {
 
 // workOf returns a fold that changes nothing.
 func (l *Log) workOf(x *indexFile) *foldWork {
-	w := &foldWork{seq: x.Seq, chain: x.chain, offset: x.Offset, settled: x.Settled, journals: x.Journals, newestAt: x.newest(), metadata: x.Metadata}
+	w := &foldWork{
+		seq: x.Seq, chain: x.chain, offset: x.Offset, settled: x.Settled, journals: x.Journals, newestAt: x.newest(), metadata: x.Metadata,
+	}
 	for _, ln := range x.Lines {
 		w.lines = append(w.lines, foldLine{FoldedLine: ln})
 	}
