@@ -202,10 +202,17 @@ func (l *Log) removeStray(live uint64) error {
 // Unfolded calls f with the messages that only journals which are not folded commit, by line, and with the folders of
 // lines. It brings the log up to date, and holds the context lock meanwhile.
 func (l *Log) Unfolded(ctx stdcontext.Context, f func(entries map[uuid.UUID][]Entry, folders map[uuid.UUID]string)) error {
-	return l.underLock(ctx, func(folders map[uuid.UUID]string) error {
+	look := func(folders map[uuid.UUID]string) error {
 		f(l.state.unfolded(), folders)
 		return nil
-	})
+	}
+	err := l.underLock(ctx, look)
+	if errors.Is(err, ErrBusy) { // the index is rebuilt in memory
+		if err = l.Update(ctx); err == nil {
+			err = l.underLock(ctx, look)
+		}
+	}
+	return err
 }
 
 // UnfoldedNow is [Log.Unfolded] for the holder of the context lock, who has called Prepare.
