@@ -311,7 +311,7 @@ func (j *journal) blankBehind(off int64) (bool, error) {
 
 // maxSpace bounds how many bytes are preallocated at once. An append that makes the file longer waits for the file system's
 // journal, so that it is slower than the others.
-const maxSpace = 1 << 20
+const maxSpace = 256 << 10
 
 // page is how many bytes a file system writes whole or not at all, or a part of that number.
 const page = 4 << 10
