@@ -190,7 +190,7 @@ func edit(t *testing.T, path string) {
 // have any more, or not yet, there is one resync.
 func TestWatchFrom(t *testing.T) {
 	ctx := context.Background()
-	s, _ := kit.NewStore(t, engine.WithFoldBytes(-1), engine.WithRetain(2))
+	s, _ := kit.NewStore(t, engine.WithFoldBytes(-1), engine.WithRetain(-1))
 	c := kit.Must[*engine.Context](t)(s.Create(ctx, engine.Metadata{}))
 	defer c.Close()
 	var all []string

@@ -81,7 +81,7 @@ func TestReadCosts(t *testing.T) {
 		}
 	}
 	for name, most := range map[string]cost{
-		"open": {4, 20_000}, "resume": {3, 60_000}, "range": {51, 60_000}, "by id": {2, 2_000}, "fork": {4, 80_000},
+		"open": {4, 60_000}, "resume": {3, 60_000}, "range": {51, 60_000}, "by id": {2, 2_000}, "fork": {4, 120_000},
 	} {
 		few, many := costs[name][0], costs[name][1]
 		if many.files > few.files || many.bytes > few.bytes+few.bytes/10 {

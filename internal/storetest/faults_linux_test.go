@@ -87,9 +87,9 @@ func TestFullDisk(t *testing.T) {
 	for _, size := range []int{200, 3000, 40_000} {
 		t.Run(fmt.Sprint(size), func(t *testing.T) {
 			ctx := context.Background()
-			dir := mounted(t, 6<<20)
+			dir := mounted(t, 22<<20)
 			ballast := filepath.Join(dir, "ballast")
-			kit.Check(t, os.WriteFile(ballast, make([]byte, 2<<20), 0o600))
+			kit.Check(t, os.WriteFile(ballast, make([]byte, 18<<20), 0o600))
 			s := kit.Must[*engine.Store](t)(kit.Init(filepath.Join(dir, "store"), engine.WithFoldBytes(200_000), engine.WithTextThreshold(16<<10)))
 			defer s.Close()
 			c := kit.Must[*engine.Context](t)(s.Create(ctx, engine.Metadata{}))

@@ -220,7 +220,7 @@ func TestAgainstModel(t *testing.T) {
 		s, err := kit.Init(dir, engine.WithDurability(engine.Relaxed),
 			engine.WithFoldBytes(rapid.SampledFrom([]int64{-1, 2000, 100000}).Draw(t, "fold at")),
 			engine.WithFiles(files),
-			engine.WithRetain(rapid.SampledFrom([]int{1, 3, 16}).Draw(t, "retain")),
+			engine.WithRetain(rapid.SampledFrom([]int{-1, 1, 3, 16}).Draw(t, "retain")),
 			engine.WithTextThreshold(rapid.SampledFrom([]int64{-1, 0, 1 << 10}).Draw(t, "threshold")),
 			engine.WithPool(rapid.SampledFrom([]int64{0, 5000, 1 << 20}).Draw(t, "pool")))
 		if err != nil {
