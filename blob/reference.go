@@ -74,6 +74,13 @@ func appendMember(b []byte, name, value string) []byte {
 	return append(spelling(0).spell(b, []byte(value)), '"')
 }
 
+// MayRefer reports whether a stored message may have a reference, or a name that looks like one. Such a name contains
+// "$blob", or an escape of one of these characters: \u0024 for the dollar sign, \u0062, \u006c or \u006f for a letter.
+func MayRefer(stored []byte) bool {
+	return bytes.Contains(stored, []byte(refName)) ||
+		bytes.Contains(stored, []byte(`\u006`)) || bytes.Contains(stored, []byte(`\u0024`))
+}
+
 // markers returns the number of leading $ of a name that is otherwise "blob", else 0. inside is the name as spelled,
 // without quotation marks.
 func markers(inside []byte) int {

@@ -90,6 +90,27 @@ func readFile(fsys FS, name string, limit int64) ([]byte, fs.FileInfo, error) {
 	return b, info, err
 }
 
+// ReadRegular is ReadFile that follows no symbolic link to the file.
+func ReadRegular(fsys FS, name string, limit int64) ([]byte, error) {
+	if r, ok := fsys.(interface {
+		readRegular(name string, limit int64) ([]byte, error)
+	}); ok {
+		return r.readRegular(name, limit)
+	}
+	return readRegular(fsys, name, limit)
+}
+
+func readRegular(fsys FS, name string, limit int64) ([]byte, error) {
+	info, err := fsys.Lstat(name)
+	if err == nil && !info.Mode().IsRegular() {
+		err = &fs.PathError{Op: "read", Path: name, Err: ErrNotRegular}
+	}
+	if err != nil {
+		return nil, err
+	}
+	return ReadFile(fsys, name, limit)
+}
+
 // LstatNumber is Lstat of which only the kind and the result of SameFile are valid. After a query for a file's times,
 // its next write sets a new time (multigrain timestamps, Linux 6.13), which ext4 writes to its journal. The fdatasync
 // after that write takes 1.5 times as long. So a caller that only checks whether a growing file is still the same asks
