@@ -3,6 +3,7 @@ package blob
 import (
 	"bytes"
 	"encoding/binary"
+	"math/bits"
 	"strconv"
 	"strings"
 	"unicode/utf16"
@@ -130,56 +131,71 @@ func (s spelling) hex(b []byte, r rune) []byte {
 	return append(b, '\\', 'u', digits[r>>12&15], digits[r>>8&15], digits[r>>4&15], digits[r&15])
 }
 
-// plain returns the length of the leading text that needs no escape. It skips eight bytes at a time: most need none.
+// plain returns the length of the leading text that needs no escape. It looks at eight bytes at a time.
 func (s spelling) plain(text []byte) int {
-	for i := 0; i < len(text); {
-		for len(text)-i >= 8 && !s.mayEscape(binary.LittleEndian.Uint64(text[i:])) {
+	i := 0
+	for len(text)-i >= 8 {
+		found := s.find(binary.LittleEndian.Uint64(text[i:]))
+		if found == 0 {
 			i += 8
+			continue
 		}
-		for end := min(i+8, len(text)); i < end; i++ {
-			switch c := text[i]; {
-			case c < ' ', c == '"', c == '\\':
-				return i
-			case c == '/' && s&spelledSlash != 0:
-				return i
-			case (c == '<' || c == '>' || c == '&') && s&spelledHTML != 0:
-				return i
-			case c >= 0x7f && s&spelledASCII != 0:
-				return i
-			case c == 0xE2 && s&spelledLines != 0 && i+2 < len(text) && text[i+1] == 0x80 && text[i+2]|1 == 0xA9:
-				return i
-			}
+		if i += bits.TrailingZeros64(found) / 8; s&spelledLines == 0 || s.escapes(text[i:]) {
+			return i
 		}
+		i++
 	}
-	return len(text)
+	for i < len(text) && !s.escapes(text[i:]) {
+		i++
+	}
+	return i
 }
 
-// mayEscape reports whether one of eight bytes may need an escape.
-func (s spelling) mayEscape(word uint64) bool {
-	const high = 0x80 * eachByte
-	found := (word-' '*eachByte)&^word&high | hasByte(word, '"') | hasByte(word, '\\')
+// escapes reports whether a text begins with an escape.
+func (s spelling) escapes(text []byte) bool {
+	switch c := text[0]; c {
+	case '"', '\\':
+		return true
+	case '/':
+		return s&spelledSlash != 0
+	case '<', '>', '&':
+		return s&spelledHTML != 0
+	default:
+		return c < ' ' || c >= 0x7f && s&spelledASCII != 0 ||
+			s&spelledLines != 0 && len(text) >= 3 && c == 0xE2 && text[1] == 0x80 && text[2]|1 == 0xA9
+	}
+}
+
+// find marks the bytes of a word that may begin an escape. The mark of the first one is right, later ones may be wrong.
+func (s spelling) find(word uint64) (marks uint64) {
+	marks = (word-' '*eachByte)&^word&highBits | mark(word, '"') | mark(word, '\\')
+	if s == 0 {
+		return marks
+	}
 	if s&spelledSlash != 0 {
-		found |= hasByte(word, '/')
+		marks |= mark(word, '/')
 	}
 	if s&spelledHTML != 0 {
-		found |= hasByte(word, '<') | hasByte(word, '>') | hasByte(word, '&')
+		marks |= mark(word, '<') | mark(word, '>') | mark(word, '&')
 	}
 	if s&spelledASCII != 0 {
-		found |= word&high | hasByte(word, 0x7f)
+		marks |= word&highBits | mark(word, 0x7f)
 	}
 	if s&spelledLines != 0 {
-		found |= hasByte(word, 0xE2)
+		marks |= mark(word, 0xE2)
 	}
-	return found != 0
+	return marks
 }
 
-// eachByte has the value 1 in each byte.
-const eachByte = 0x0101010101010101
+const (
+	eachByte = 0x0101010101010101
+	highBits = 0x80 * eachByte
+)
 
-// hasByte returns a number other than 0 if one of eight bytes is c.
-func hasByte(word uint64, c byte) uint64 {
+// mark marks the bytes of a word that are c.
+func mark(word uint64, c byte) uint64 {
 	word ^= uint64(c) * eachByte
-	return (word - eachByte) &^ word & (0x80 * eachByte)
+	return (word - eachByte) &^ word & highBits
 }
 
 // decode returns the text of the inside of a JSON string and its apparent spelling; only spelling the text again proves
