@@ -63,7 +63,7 @@ func (r *Report) goals(b *bytes.Buffer) {
 
 // table is the overview: every row, every engine.
 func (r *Report) table(b *bytes.Buffer) {
-	names := []string{engine.Ours, engine.Modernc, engine.Mattn, engine.Bolt, engine.Lines, engine.PerFile, engine.Whole}
+	names := []string{engine.Ours, engine.Blobs, engine.Modernc, engine.Mattn, engine.Bolt, engine.Lines, engine.PerFile, engine.Whole}
 	fmt.Fprintf(b, "## Medians\n\nIn brackets: how many times ours; above 1 is worse than ours.\n\n| row | at | %s |\n| --- | --- |%s\n",
 		strings.Join(names, " | "), strings.Repeat(" --- |", len(names)))
 	for _, res := range r.Results {
