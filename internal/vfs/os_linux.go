@@ -276,12 +276,18 @@ func (o *osFS) Lstat(name string) (fs.FileInfo, error) {
 	return info, nil
 }
 
-func (o *osFS) lstatIn(folder string, names []string) ([]fs.FileInfo, error) {
+func (o *osFS) lstatIn(folder string, names []string) (infos []fs.FileInfo, err error) {
+	if folder == "." {
+		err = o.at("statat", folder, func(dir int) error {
+			infos, err = lstatAll(dir, names)
+			return err
+		})
+		return infos, err
+	}
 	if !plain(folder) {
 		return lstatIn(o, folder, names)
 	}
-	infos := make([]fs.FileInfo, len(names))
-	err := o.at("openat", folder, func(dir int) error {
+	err = o.at("openat", folder, func(dir int) error {
 		var fd int
 		err := again(func() (err error) {
 			fd, err = unix.Openat(dir, folder, unix.O_PATH|unix.O_DIRECTORY|unix.O_NOFOLLOW|unix.O_CLOEXEC, 0)
@@ -291,18 +297,25 @@ func (o *osFS) lstatIn(folder string, names []string) ([]fs.FileInfo, error) {
 			return err
 		}
 		defer unix.Close(fd) //nolint:errcheck // nothing was written
-		for i, name := range names {
-			info := &statInfo{name: name}
-			switch err := again(func() error { return unix.Fstatat(fd, name, &info.st, unix.AT_SYMLINK_NOFOLLOW) }); {
-			case err == nil:
-				infos[i] = info
-			case !errors.Is(err, fs.ErrNotExist):
-				return err
-			}
-		}
-		return nil
+		infos, err = lstatAll(fd, names)
+		return err
 	})
 	return infos, err
+}
+
+func lstatAll(dir int, names []string) ([]fs.FileInfo, error) {
+	infos, stats := make([]fs.FileInfo, len(names)), make([]statInfo, len(names))
+	for i, name := range names {
+		info := &stats[i]
+		info.name = name
+		switch err := again(func() error { return unix.Fstatat(dir, name, &info.st, unix.AT_SYMLINK_NOFOLLOW) }); {
+		case err == nil:
+			infos[i] = info
+		case !errors.Is(err, fs.ErrNotExist):
+			return nil, err
+		}
+	}
+	return infos, nil
 }
 
 // lstatNumber asks statx for nothing but the number: see LstatNumber.

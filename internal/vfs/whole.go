@@ -4,6 +4,7 @@ import (
 	"errors"
 	"io/fs"
 	"os"
+	"path"
 	"time"
 )
 
@@ -124,7 +125,7 @@ func LstatNumber(fsys FS, name string) (fs.FileInfo, error) {
 	return fsys.Lstat(name)
 }
 
-// LstatIn is Lstat of some files in a folder. nil stands for a missing one.
+// LstatIn is Lstat of some files in a folder, "." for the FS's own. nil stands for a missing one.
 func LstatIn(fsys FS, folder string, names ...string) ([]fs.FileInfo, error) {
 	if l, ok := fsys.(interface {
 		lstatIn(folder string, names []string) ([]fs.FileInfo, error)
@@ -137,7 +138,7 @@ func LstatIn(fsys FS, folder string, names ...string) ([]fs.FileInfo, error) {
 func lstatIn(fsys FS, folder string, names []string) ([]fs.FileInfo, error) {
 	infos := make([]fs.FileInfo, len(names))
 	for i, name := range names {
-		info, err := fsys.Lstat(folder + "/" + name)
+		info, err := fsys.Lstat(path.Join(folder, name))
 		if err == nil {
 			infos[i] = info
 		} else if !errors.Is(err, fs.ErrNotExist) {
