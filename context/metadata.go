@@ -298,6 +298,9 @@ const checkMember = "check"
 
 func checkOf(b []byte) string { return fmt.Sprintf("\"%016x\"", xxhash.Sum64(b)) }
 
+// checkEnd returns the end of a metadata.json that begins with b.
+func checkEnd(b []byte) string { return `"` + checkMember + `": ` + checkOf(b) + "\n}\n" }
+
 // Encode returns the bytes of metadata.json, indented for people.
 func (m *Metadata) Encode() ([]byte, error) {
 	raw, err := m.MarshalJSON()
@@ -310,8 +313,7 @@ func (m *Metadata) Encode() ([]byte, error) {
 	}
 	b.Truncate(b.Len() - len("\n}"))
 	b.WriteString(",\n  ")
-	check := checkOf(b.Bytes())
-	b.WriteString(`"` + checkMember + `": ` + check + "\n}\n")
+	b.WriteString(checkEnd(b.Bytes()))
 	if b.Len() > MaxMetadata {
 		return nil, fmt.Errorf("%w: %d bytes, more than %d", ErrMetadata, b.Len(), MaxMetadata)
 	}
