@@ -143,7 +143,8 @@ func (w *walk) batches(ctx context.Context, spans []Span, yield func([]*Message)
 	return ctx.Err()
 }
 
-// batch reads messages: neighbours in a journal with one read, message files with several readers if they are slow.
+// batch reads messages: neighbours in a journal with one read, message files with several readers if they are slow. It
+// overwrites entries.
 func (w *walk) batch(ctx context.Context, span Span, entries []index.Entry) ([]*Message, error) {
 	l := w.l
 	messages := make([]*Message, len(entries))
@@ -155,14 +156,13 @@ func (w *walk) batch(ctx context.Context, span Span, entries []index.Entry) ([]*
 		}
 	}
 	l.pool.current(messages, func(i int) poolKey { return l.key(span, &entries[i]) }, l.epoch.Load())
-	missing := make([]index.Entry, 0, len(entries))
-	at := make([]int, 0, len(entries))
+	missing, at := entries, make([]int, 0, len(entries))
 	for i := range messages {
 		if messages[i] == nil {
-			missing, at = append(missing, entries[i]), append(at, i)
+			missing[len(at)], at = entries[i], append(at, i)
 		}
 	}
-	if len(missing) == 0 {
+	if missing = missing[:len(at)]; len(missing) == 0 {
 		return messages, nil
 	}
 	records := l.log.ReadRecords(missing)
