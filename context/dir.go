@@ -31,6 +31,8 @@ type Dir struct {
 	Lock vfs.Lock
 	// FoldLock excludes other folds and rebuilds. A process that needs both locks takes FoldLock first.
 	FoldLock vfs.Lock
+	// FilesLock is held shared from a commit until its message files exist, see AwaitFiles.
+	FilesLock vfs.Lock
 
 	subs held.Table[string, *Folder] // folders in messages/
 
@@ -59,14 +61,32 @@ func Open(store vfs.FS, storeID, id uuid.UUID) (*Dir, error) {
 	return &Dir{
 		ID: id, Store: storeID, FS: sub, store: store, self: self,
 		Lock:     store.Lock(Locks + "/" + name),
-		FoldLock: store.Lock(Locks + "/" + name + ".fold"),
+		FoldLock: store.Lock(Locks + "/" + name + ".fold"), FilesLock: store.Lock(filesLock(id)),
 	}, nil
 }
 
 // Close releases the folder.
 func (d *Dir) Close() error {
 	d.subs.Clear()
-	return errors.Join(d.Lock.Close(), d.FoldLock.Close(), d.FS.Close())
+	return errors.Join(d.Lock.Close(), d.FoldLock.Close(), d.FilesLock.Close(), d.FS.Close())
+}
+
+func filesLock(id uuid.UUID) string { return Locks + "/" + id.String() + ".files" }
+
+// AwaitFiles waits until no process is about to make a message file of an earlier commit. The caller holds the lock, so
+// there is no later commit. It calls AwaitFiles before it removes message files or moves the folder: otherwise a file
+// could appear afterwards.
+func (d *Dir) AwaitFiles(ctx stdcontext.Context) error {
+	name := filesLock(d.ID)
+	if _, err := d.store.Lstat(name); errors.Is(err, fs.ErrNotExist) {
+		return nil // no process ever held it, and a full disk has no room for it
+	}
+	lock := d.store.Lock(name)
+	defer lock.Close()
+	if err := lock.Acquire(ctx); err != nil {
+		return err
+	}
+	return lock.Release()
 }
 
 // SyncFailures returns the initial count for SyncAll.

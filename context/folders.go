@@ -19,6 +19,15 @@ type Folder struct {
 	self fs.FileInfo
 }
 
+// Folders returns the names of the folders in which lines keep their messages.
+func (m *Metadata) Folders() map[uuid.UUID]string {
+	folders := make(map[uuid.UUID]string, len(m.Lines))
+	for i := range m.Lines {
+		folders[m.Lines[i].ID] = m.Lines[i].Folder
+	}
+	return folders
+}
+
 // OpenFolder opens a branch folder until Release, and makes it if needed. The caller holds the context's lock. A later
 // write without the lock goes to the folder that had the name now.
 //
@@ -94,17 +103,6 @@ func (f *Folder) missed(err error) bool {
 	}
 	f.dir.subs.Drop(f.name, f)
 	return true
-}
-
-// HasFolder reports whether a branch folder exists. Without it no message in it has a file.
-func (d *Dir) HasFolder(name string) bool {
-	err := d.inEither(name, func(f *Folder) error {
-		if f.missed(fs.ErrNotExist) {
-			return fs.ErrNotExist // try again with the folder that bears the name now
-		}
-		return nil
-	})
-	return !errors.Is(err, fs.ErrNotExist)
 }
 
 // MakeFolderWay sets aside whatever occupies the path of a branch folder or of messages/ and is not a folder, such as a
@@ -183,7 +181,8 @@ func (d *Dir) FinishRenaming(r Renaming) error {
 }
 
 // mergeFolder moves the files of one branch folder into an existing one and removes the first. A slow writer or a user
-// may have made the target of a rename. A file whose name is taken goes to trash. An interrupted merge can be repeated.
+// may have made the target of a rename. A file whose name is taken moves to the trash. An interrupted merge can be
+// repeated.
 func (d *Dir) mergeFolder(from, to string) error {
 	if !ValidFolder(from) || !ValidFolder(to) {
 		return fmt.Errorf("merging %q into %q", from, to)

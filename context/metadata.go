@@ -151,8 +151,8 @@ func (m *Metadata) MarshalJSON() ([]byte, error) {
 }
 
 // ParseMetadata parses metadata.json. It checks what the rest of the program relies on: the version, that every branch
-// has a line, that bases and parents are consistent, and that no folder leads outside. Its errors wrap ErrMetadata or
-// ErrVersion.
+// has a line, that bases and parents are consistent, and that no folder escapes messages/. Its errors wrap ErrMetadata
+// or ErrVersion.
 func ParseMetadata(b []byte) (*Metadata, error) {
 	var o Object
 	if err := o.UnmarshalJSON(message.Text(b)); err != nil {

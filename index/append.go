@@ -104,7 +104,7 @@ func (l *Log) prepareOnce(foldLocked bool) error {
 // cutTail removes the torn bytes after the last whole record. They were never acknowledged: if the file of their
 // message existed, reading the journal would have failed before.
 //
-// Crash order: a copy goes to the trash first, durably. Until the cut is durable, the next writer finds the same tail
+// Crash order: a copy is durable in the trash first. Until the cut is durable, the next writer finds the same tail
 // again; after that it finds blank space.
 func (l *Log) cutTail(j *journal) error {
 	tail, err := vfs.ReadData(j.f, j.end, 64<<20)
@@ -252,8 +252,8 @@ func (l *Log) Barrier() *Commit {
 	return &Commit{log: l, journal: j, end: j.end}
 }
 
-// ReplacedDurably reports whether every record that replaces a message or the metadata is durable, as far as this handle
-// knows. Otherwise a power cut may bring back what it replaced.
+// ReplacedDurably reports whether every record that replaces a message or the metadata is durable, as far as this
+// handle knows. Otherwise a power cut may bring back what it replaced.
 func (l *Log) ReplacedDurably() bool {
 	l.advance.Lock()
 	defer l.advance.Unlock()

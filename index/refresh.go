@@ -244,11 +244,11 @@ func (l *Log) noteIndexFile(now fs.FileInfo) {
 	l.read = now
 }
 
-// IndexVersion counts how often the log took in another index.json, for [Log.IndexChanged].
+// IndexVersion counts how often the log read another index.json, for [Log.IndexChanged].
 func (l *Log) IndexVersion() uint64 { return l.version.Load() }
 
-// IndexChanged takes in changes of index.json since it was last read. It reports whether the log took in any since
-// IndexVersion returned seen, in whichever call. A change may have removed rows, message files and packs.
+// IndexChanged reads index.json again if it changed. It reports whether the log read a change since IndexVersion
+// returned seen, in whichever call. A change may have removed rows, message files and packs.
 func (l *Log) IndexChanged(seen uint64) bool {
 	l.advance.Lock()
 	defer l.advance.Unlock()

@@ -279,9 +279,5 @@ func (s *state) folders() map[uuid.UUID]string {
 	if m == nil {
 		return nil
 	}
-	folders := make(map[uuid.UUID]string, len(m.Lines))
-	for _, l := range m.Lines {
-		folders[l.ID] = l.Folder
-	}
-	return folders
+	return m.Folders()
 }

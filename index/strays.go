@@ -199,7 +199,7 @@ type inventory struct {
 	gone   map[uuid.UUID]bool // messages in ends of lines in the trash: they are hidden on purpose
 }
 
-// version is a message as it was stored at a time. A message keeps both when it is taken in.
+// version is a message as it was stored at a time. A message keeps both when it is adopted.
 type version struct {
 	id uuid.UUID
 	at int64

@@ -14,9 +14,9 @@ import (
 
 var ctxdirEngine = &Engine{
 	Name: Ours,
-	About: "this library with its defaults, except that long texts stay in their messages, as in every other engine: " +
-		"a message file is there when Append returns, " +
-		"a journal is folded in the background once it holds 512 KiB, and at Close",
+	About: "this library with its defaults, except that long texts stay in their messages, as with the other engines. " +
+		"A goroutine makes the message files after the commits. " +
+		"A journal is folded in the background at 512 KiB, and by Close",
 	Open: func(dir string, d Durability) (Store, error) { return openCtxdir(dir, d, ctxdir.WithTextThreshold(-1)) },
 }
 

@@ -113,6 +113,7 @@ func (d *driver) lineOf(item uuid.UUID) uuid.UUID {
 // filesAgree: there is a file for each message that counts and is not archived, and no other.
 func (d *driver) filesAgree() {
 	c := d.handle()
+	d.check(c.Flush(d.ctx()))
 	all, _, err := c.Log.AllCounts()
 	d.check(err)
 	want := int64(0)

@@ -75,7 +75,7 @@ func clearFiles(ctx context.Context, c *engine.Context, item string) error {
 	}
 	for range engine.SearchAttempts {
 		// An unfinished rename is completed first, so that metadata.json shows any later one.
-		if err := c.Write(ctx, func(*engine.Metadata) error { return nil }); err != nil {
+		if err := c.Write(ctx, func(*engine.Metadata) error { return c.AwaitFiles(ctx) }); err != nil {
 			return err
 		}
 		x := fileCleaner{c: c, item: item, info: &t.Item, m: c.Current(), left: map[uuid.UUID]message.Address{}, torn: map[string][]uuid.UUID{}}

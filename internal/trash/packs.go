@@ -58,12 +58,12 @@ func collectPacks(ctx context.Context, c *engine.Context, dryRun bool, yield fun
 	return true, err
 }
 
-// dropCutMessages writes the packs of a context anew without the messages that were cut from its lines, before their
-// item goes from the trash of c, which may be nil. Afterwards they would look like messages of another history. On a
-// full disk the item goes all the same, to make room.
+// dropCutMessages rewrites the packs of a context without the messages that were cut from its lines, before their item
+// is removed from the trash of c, which may be nil. Afterwards they would look like messages of another history. On a
+// full disk the item is removed nevertheless, to make room.
 //
-// Crash order: until the item goes it explains the messages in the old packs. The new packs are durable before the item
-// goes.
+// Crash order: until its removal, the item accounts for the messages in the old packs. The new packs are durable before
+// the removal of the item.
 func dropCutMessages(ctx context.Context, s *engine.Store, c *engine.Context, t *trashItem) (err error) {
 	if t.in == uuid.Nil || t.Problem != nil || t.Item.Kind != ctxfolder.TrashLine || c != nil && c.CleanPacks {
 		return nil
@@ -112,7 +112,7 @@ func collectCopies(ctx context.Context, c *engine.Context, dryRun bool, yield fu
 	return true, nil
 }
 
-// replacedPack describes a pack that was made anew.
+// replacedPack describes a pack that was rewritten.
 func replacedPack(c *engine.Context, use *index.PackUse) engine.TrashItem {
 	return engine.TrashItem{
 		Context: c.Dir.ID, Path: c.Dir.ID.String() + "/" + ctxfolder.Archive + "/" + archive.FileName(use.ID), Bytes: use.Size,

@@ -298,7 +298,7 @@ func TestNoRestore(t *testing.T) {
 		"no message":     {"messages-1.jsonl", `"message":`, `"message":x`},
 		"a wrong place":  {"messages-1.jsonl", `"position":1`, `"position":7`},
 		"one is missing": {"item.json", `"to":6`, `"to":7`},
-		"leads outside":  {"item.json", `"branch-gone"`, `"../../branch-gone"`},
+		"folder with ..": {"item.json", `"branch-gone"`, `"../../branch-gone"`},
 		"nonsense":       {"item.json", `"from":1`, `"from":-1`},
 		"no place":       {"item.json", `"kind":"line"`, `"kind":"tail"`},
 		"not its trash":  {"item.json", `"kind":"line"`, `"kind":"context"`},

@@ -1,13 +1,13 @@
-// Package trash keeps removed data for a grace period: it collects, lists, restores and purges it.
+// Package trash collects removed data, keeps it for a grace period, lists it, restores it and purges it.
 //
 // [Collect] moves messages that no branch shows, and packs and blobs that nothing needs, to the trash of the context or
-// of the store, and purges what has been there for longer than the grace period. [List] yields the items, [Restore]
-// brings one back, and [Purge] removes items for good. [Sweep] and [Mark] find the blobs to which nothing refers; an
-// erase uses them too.
+// of the store, and purges items that have been there for longer than the grace period. [List] yields the items,
+// [Restore] restores one, and [Purge] removes items for good. [Sweep] and [Mark] find unreferenced blobs; an erase uses
+// them too.
 //
-// The package stands on package engine, through which it opens contexts, cuts lines and commits. One process at a time
-// collects, purges or restores in a store: it holds [engine.CollectionLock]. A crash at any moment loses nothing that a
-// branch shows and nothing that is in the trash.
+// The package uses package engine to open contexts, cut lines and commit. One process at a time collects, purges or
+// restores in a store: it holds [engine.CollectionLock]. A crash at any moment loses nothing that a branch shows and
+// nothing that is in the trash.
 package trash
 
 import (

@@ -64,8 +64,8 @@ func (f osFile) control(op string, call func(fd int) error) error {
 	return nil
 }
 
-// plain reports whether a name is a file's in the folder itself. Such a name cannot lead out of the folder: the calls
-// below follow no link.
+// plain reports whether a name is a file's in the folder itself. Such a name cannot escape the folder: the calls below
+// follow no link.
 func plain(name string) bool {
 	return name != "" && name != "." && name != ".." && !strings.ContainsRune(name, '/')
 }
