@@ -79,8 +79,8 @@ func writeOptions(opts []WriteOption) write {
 	return w
 }
 
-// WithPosition makes a write fail with [ErrPosition] unless the message gets this position, or has it: the first message
-// of an append, or the message of a replacement.
+// WithPosition makes an append fail with [ErrPosition] unless its first message gets this position, and a replacement
+// unless the message has it.
 func WithPosition(position int64) WriteOption {
 	return func(w *write) {
 		w.appends, w.replaces = append(w.appends, engine.AtPosition(position)), append(w.replaces, engine.ReplaceAt(position))

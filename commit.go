@@ -61,7 +61,7 @@ func (tx *Tx) Append(branch string, drafts ...Draft) error {
 	return wrap(tx.e.Append(branch, engineDrafts(drafts)))
 }
 
-// Replace gives a message another body, but not one that this commit appends.
+// Replace gives a message another body. It cannot replace a message that the same commit appends.
 func (tx *Tx) Replace(branch string, id uuid.UUID, d Draft, opts ...WriteOption) error {
 	return wrap(tx.e.Replace(branch, id, d.engine(), writeOptions(opts).replaces...))
 }

@@ -11,7 +11,8 @@ import (
 	"github.com/google/uuid"
 )
 
-// Context is an open context. Several goroutines may use it. It shows the state of its last write, or of the last [Context.Refresh].
+// Context is an open context. Several goroutines may use it. It shows the state of its last write, or of the last
+// [Context.Refresh].
 type Context struct {
 	e *engine.Context
 }
@@ -23,11 +24,11 @@ func newContext(e *engine.Context, err error) (*Context, error) {
 	return &Context{e}, nil
 }
 
-// Close waits for running operations and for message files that are to come, folds if worthwhile, and releases the
-// context. Later calls return [ErrClosed], except those that need no file, such as [Context.Metadata]; closing again does
-// nothing. An iteration over messages ends with ErrClosed, so its body may close the context; a function given to
-// [Context.Update] must not. Messages that were read before keep their bodies, if their payloads are in blobs. If a
-// message file cannot be made, Close says so; the journal has the message, and the next writer makes the file.
+// Close waits for running operations and pending message files, folds if worthwhile, and releases the context. Later
+// calls return [ErrClosed], except those that need no file, such as [Context.Metadata]; closing again does nothing. An
+// iteration over messages ends with ErrClosed, so its body may close the context; a function given to [Context.Update]
+// must not. Messages that were read before keep their bodies, if their payloads are in blobs. If a message file cannot
+// be made, Close says so; the journal has the message, and the next writer makes the file.
 func (c *Context) Close() error { return wrap(c.e.Close()) }
 
 // ID returns the id of the context.
@@ -113,10 +114,10 @@ func (c *Context) RemoveBranch(ctx context.Context, branch string) error {
 func (c *Context) Fold(ctx context.Context) error { return wrap(c.e.Fold(ctx)) }
 
 // Flush waits until every message of the context has its file. An append returns when its message is durable in the
-// journal, and the message file follows a moment later, at most some hundredths of a second unless the disk is busy. This
-// library never needs the file; other programs see all messages after Flush. Close flushes too. Flush also makes files
-// that a process left unmade when it was killed. If it fails, a file is missing, for example on a full disk: the message
-// is safe, and Flush can be called again.
+// journal, and the message file follows a moment later, at most some hundredths of a second unless the disk is busy.
+// This library never needs the file; other programs see all messages after Flush. Close flushes too. Flush also writes
+// the message files that a killed process had not written yet. If it fails, a file is missing, for example on a full
+// disk: the message is safe, and Flush can be called again.
 func (c *Context) Flush(ctx context.Context) error { return wrap(c.e.Flush(ctx)) }
 
 // Files yields the paths, relative to the store's folder, of every file that the context needs: a copy of these files

@@ -45,7 +45,7 @@ func ExampleBranch_Append() {
 	// true
 }
 
-// called stores a tool call, its result, and the state that follows from it. After a crash, all of it is there or nothing.
+// called stores a tool call, its result, and the state that follows from it. After a crash, either all of it is there or none of it.
 func called(ctx context.Context, c *ctxdir.Context, branch string, call, result, state json.RawMessage) error {
 	_, err := c.Commit(ctx, func(tx *ctxdir.Tx) error {
 		_ = tx.Append(branch, ctxdir.Draft{Body: call}, ctxdir.Draft{Body: result}) // if it fails, the commit fails

@@ -325,9 +325,12 @@ func stage(store vfs.FS, staged string, m *Metadata, begin Begin) error {
 }
 
 // RawMetadata encodes metadata for a journal.
-func RawMetadata(m *Metadata) json.RawMessage { return mustMarshal(m) }
+func RawMetadata(m *Metadata) json.RawMessage {
+	raw, _ := m.MarshalJSON() // never fails
+	return raw
+}
 
-// CommittableMetadata is RawMetadata, after checks that readers could use it.
+// CommittableMetadata is RawMetadata, after checks that readers could use it. m is then what a reader parses.
 func CommittableMetadata(m *Metadata) (json.RawMessage, error) {
 	if err := m.validate(); err != nil {
 		return nil, fmt.Errorf("%w: refused to write invalid metadata: %w", ErrMetadata, err)
@@ -336,5 +339,6 @@ func CommittableMetadata(m *Metadata) (json.RawMessage, error) {
 	if len(raw) > MaxMetadata/2 { // metadata.json has indentation
 		return nil, fmt.Errorf("%w: %d bytes, more than %d", ErrMetadata, len(raw), MaxMetadata/2)
 	}
+	m.before, m.check = false, false
 	return raw, nil
 }

@@ -97,8 +97,8 @@ func (f *Folder) missed(err error) bool {
 	if !errors.Is(err, fs.ErrNotExist) {
 		return false
 	}
-	now, err := f.dir.FS.Lstat(Messages + "/" + f.name)
-	if err == nil && vfs.SameFile(now, f.self) || err != nil && !errors.Is(err, fs.ErrNotExist) {
+	same, err := vfs.IsAt(f.dir.FS, Messages+"/"+f.name, f.self)
+	if same || err != nil && !errors.Is(err, fs.ErrNotExist) {
 		return false
 	}
 	f.dir.subs.Drop(f.name, f)

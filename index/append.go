@@ -16,11 +16,12 @@ import (
 // Item is one record to commit.
 type Item struct {
 	Kind     Kind
-	Envelope *message.Envelope // for an append or replace
-	Body     []byte            // the envelope's bytes, or the metadata
-	Was      int64             // for a replace: the size of the previous version
-	Sum      Sum               // for a payload: its name
-	Payload  []byte            // the payload itself
+	Envelope *message.Envelope   // for an append or replace
+	Body     []byte              // the envelope's bytes, or the metadata
+	Was      int64               // for a replace: the size of the previous version
+	Metadata *ctxfolder.Metadata // for metadata: Body, parsed; it must not change any more. nil parses Body
+	Sum      Sum                 // for a payload: its name
+	Payload  []byte              // the payload itself
 }
 
 // Commit holds the records that Append wrote. The caller must not acknowledge them before Wait returns nil.
@@ -194,7 +195,7 @@ func (s *state) encode(items []Item, group bool) (b []byte, records []change, er
 		b, r.head = appendRecord(b, h, it.Body)
 		switch it.Kind {
 		case KindMetadata:
-			r.metadata = it.Body
+			r.metadata, r.parsed = it.Body, it.Metadata
 		case KindPayload:
 			r.payload = it.Sum
 		case KindTrim:

@@ -63,7 +63,7 @@ func (l *Log) catchUp() error {
 		newest.sync.settle()
 		l.mu.Lock()
 		l.state.journals = append(l.state.journals, next)
-		l.state.takeMetadata(next.begin.Metadata)
+		l.state.takeMetadata(next.begin.Metadata, nil)
 		err = l.state.parseMetadata()
 		l.state.recount(next.begin.Lines)
 		l.mu.Unlock()
@@ -139,7 +139,7 @@ func readState(dir *ctxfolder.Dir, x *indexFile, held []*journal) (*state, error
 		dir: dir, lines: make(map[uuid.UUID]*line, len(x.Lines)), seq: x.Seq, chain: x.chain,
 		newestAt: x.newest(), settled: x.Settled, folded: journalSet{gens: x.retained()},
 	}
-	s.takeMetadata(x.Metadata)
+	s.takeMetadata(x.Metadata, nil)
 	for i := range x.Lines {
 		ln := newLine(x.Lines[i].Counts)
 		ln.Placement = x.Lines[i].Placement

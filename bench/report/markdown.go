@@ -186,7 +186,7 @@ func (r *Report) missed(b *bytes.Buffer) {
 		}
 		if p := res.Profile; p != nil {
 			fmt.Fprintf(b,
-				"\nProfile of ctxdir: %.1f s of processor time in %.1f s; the rest is mostly waiting for the disk.\n\n",
+				"\nProfile of ctxdir: %.1f s of processor time in %.1f s. The profile does not show time spent waiting for the disk.\n\n",
 				p.CPU.Seconds(), p.Wall.Seconds())
 			fmt.Fprintf(b, "%s\n%s\n", wrap("- self: "+list(p.Flat), "  "), wrap("- cumulative: "+list(p.Under), "  "))
 		}

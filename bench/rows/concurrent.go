@@ -29,7 +29,7 @@ func goroutinesRow(ctx context.Context, e *Env) ([]*Result, error) {
 	return e.concurrent(ctx, &Result{
 		Row: fmt.Sprintf("%d goroutines appending durably", goroutines),
 		Notes: []string{
-			"The goroutines share one handle. The benchmark guards a handle that goroutines cannot share with a mutex. " +
+			"The goroutines share one handle. If goroutines cannot share an engine's handle, a mutex guards it. " +
 				"bbolt batches concurrent appends.",
 		},
 	}, false)

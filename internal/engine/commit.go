@@ -131,7 +131,7 @@ func (tx *Tx) write() (err error) {
 		if err != nil {
 			return err
 		}
-		tx.items, tx.of = append(tx.items, index.Item{Kind: index.KindMetadata, Body: raw}), append(tx.of, nil)
+		tx.items, tx.of = append(tx.items, index.Item{Kind: index.KindMetadata, Body: raw, Metadata: tx.m}), append(tx.of, nil)
 	}
 	switch {
 	case len(tx.items) > 0:

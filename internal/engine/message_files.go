@@ -24,7 +24,7 @@ type messageFiles struct {
 	checked bool  // the handle has looked for files that a killed process left unmade; for the holder of the lock
 }
 
-// fileBatch is a set of message files that are to come. A nil batch makes none.
+// fileBatch is a set of pending message files. A nil batch makes none.
 type fileBatch struct {
 	c       *Context
 	folders map[uuid.UUID]*ctxfolder.Folder // of the lines
@@ -173,8 +173,8 @@ func (c *Context) expectMissing(lines map[uuid.UUID][]index.Entry, folders map[u
 }
 
 // Flush waits until every message of the context has its file. Files follow their commits a moment later; other
-// programs see all of them after Flush. It also makes files that a killed process left unmade, or that could not be
-// made before. An error means that a file is missing, on a full disk for example; the journal has the message, and
+// programs see all of them after Flush. It also writes files that a killed process had not written, or that could not
+// be made before. An error means that a file is missing, on a full disk for example; the journal has the message, and
 // Flush can be repeated.
 func (c *Context) Flush(ctx context.Context) error {
 	return Wrap(Error{Op: "flush", Context: c.Dir.ID}, c.use(func() error { return c.flush(ctx) }))
@@ -207,8 +207,8 @@ func (c *Context) awaitFiles() error {
 	return err
 }
 
-// AwaitFiles waits for the files of earlier commits of every process, see [ctxfolder.Dir.AwaitFiles]. The caller holds the
-// context's lock.
+// AwaitFiles waits for the files of earlier commits of every process, see [ctxfolder.Dir.AwaitFiles]. The caller holds
+// the context's lock.
 func (c *Context) AwaitFiles(ctx context.Context) error { return c.Store.awaitFiles(ctx, c.Dir) }
 
 func (s *Store) awaitFiles(ctx context.Context, dir *ctxfolder.Dir) error {

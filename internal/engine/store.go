@@ -198,7 +198,7 @@ func (s *Store) In(fsys vfs.FS) *Store {
 	return &in
 }
 
-// Close waits for message files that are to come, and releases the store. Close its contexts first.
+// Close waits for pending message files, and releases the store. Close its contexts first.
 func (s *Store) Close() error {
 	s.projector.run(writers)
 	return s.FS.Close()

@@ -60,11 +60,17 @@ func (c *Context) prepare() error {
 	if err := c.ReadMetadata(); err != nil { // first: another version of the format is left alone
 		return err
 	}
-	if err := c.Log.Prepare(); err != nil {
+	before, err := c.Log.Committed()
+	if err == nil {
+		err = c.Log.Prepare()
+	}
+	if err != nil {
 		return err
 	}
-	if err := c.ReadMetadata(); err != nil {
-		return err
+	if now, err := c.Log.Committed(); err != nil || now != before {
+		if err := c.ReadMetadata(); err != nil {
+			return err
+		}
 	}
 	if err := c.moveRenamed(); err != nil {
 		return err

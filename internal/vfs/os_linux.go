@@ -243,6 +243,11 @@ func (o *osFS) Lstat(name string) (fs.FileInfo, error) {
 	if !plain(name) {
 		return o.root.Lstat(name)
 	}
+	return o.statPath(name)
+}
+
+// statPath is Lstat with one call. Only the last element of the path is not followed.
+func (o *osFS) statPath(name string) (fs.FileInfo, error) {
 	info := &statInfo{name: name}
 	err := o.at("statat", name, func(dir int) error {
 		return again(func() error { return unix.Fstatat(dir, name, &info.st, unix.AT_SYMLINK_NOFOLLOW) })
