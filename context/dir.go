@@ -8,7 +8,6 @@ import (
 	"fmt"
 	"io/fs"
 	"maps"
-	"os"
 	"slices"
 	"sync"
 	"syscall"
@@ -138,33 +137,39 @@ func (d *Dir) MetadataStamp() Stamp {
 // ReadMetadata reads metadata.json. Its errors name the file and wrap ErrMetadata, ErrVersion or an
 // error of the file system.
 func (d *Dir) ReadMetadata() (*Metadata, Stamp, error) {
-	fail := func(err error) (*Metadata, Stamp, error) {
-		return nil, Stamp{}, fmt.Errorf("%s/%s: %w", d.ID, MetadataFile, err)
-	}
-	f, err := d.FS.OpenFile(MetadataFile, os.O_RDONLY)
-	if vfs.IsShortage(err) {
-		return fail(err)
-	}
+	b, stamp, err := d.readMetadata()
 	if err != nil {
-		return fail(fmt.Errorf("%w: %w", ErrMetadata, err))
+		return nil, Stamp{}, err
 	}
-	defer f.Close()
-	info, err := f.Stat()
+	m, err := d.parseMetadata(b)
 	if err != nil {
-		return fail(err)
+		return nil, Stamp{}, err
 	}
-	b, err := vfs.ReadOpened(f, info, MetadataFile, MaxMetadata)
-	if err != nil {
-		return fail(fmt.Errorf("%w: %w", ErrMetadata, err))
+	return m, stamp, nil
+}
+
+func (d *Dir) metadataError(err error) error { return fmt.Errorf("%s/%s: %w", d.ID, MetadataFile, err) }
+
+func (d *Dir) readMetadata() ([]byte, Stamp, error) {
+	b, info, err := vfs.ReadStat(d.FS, MetadataFile, MaxMetadata)
+	switch {
+	case vfs.IsShortage(err):
+		return nil, Stamp{}, d.metadataError(err)
+	case err != nil:
+		return nil, Stamp{}, d.metadataError(fmt.Errorf("%w: %w", ErrMetadata, err))
 	}
+	return b, Stamp{info}, nil
+}
+
+func (d *Dir) parseMetadata(b []byte) (*Metadata, error) {
 	m, err := ParseMetadata(b)
+	if err == nil && m.ID != d.ID {
+		err = fmt.Errorf("%w: it belongs to context %s", ErrMetadata, m.ID)
+	}
 	if err != nil {
-		return fail(err)
+		return nil, d.metadataError(err)
 	}
-	if m.ID != d.ID {
-		return fail(fmt.Errorf("%w: it belongs to context %s", ErrMetadata, m.ID))
-	}
-	return m, Stamp{info}, nil
+	return m, nil
 }
 
 // Assume sets the metadata to use while metadata.json and every copy of it are unusable.
@@ -173,7 +178,16 @@ func (d *Dir) Assume(m *Metadata) { d.assumed = m }
 // EffectiveMetadata returns what counts of the committed metadata, nil for none, and metadata.json. Without either it
 // returns the assumed metadata. See [Reconcile]; the error of an unusable metadata.json comes with ProjectionUnusable.
 func (d *Dir) EffectiveMetadata(committed *Metadata, base func(revision int64) *Metadata) (*Metadata, Projection, Stamp, error) {
-	file, stamp, err := d.ReadMetadata()
+	b, stamp, err := d.readMetadata()
+	var file *Metadata
+	if err == nil {
+		if is, ok := committed.recognise(b); ok {
+			return committed, is, stamp, nil
+		}
+		if file, err = d.parseMetadata(b); err != nil {
+			stamp = Stamp{}
+		}
+	}
 	switch {
 	case err == nil:
 		m, is := Reconcile(committed, file, base)

@@ -136,7 +136,7 @@ func (m *Metadata) MarshalJSON() ([]byte, error) {
 		o.add("renaming", mustMarshal(m.Renaming))
 	}
 	if m.State != nil {
-		o.add("state", compacted(m.State))
+		o.add("state", compact(m.State))
 	}
 	o.add("revision", strconv.AppendInt(nil, m.Revision, 10))
 	o.add("created_at", quoted(m.CreatedAt.UTC().Format(time.RFC3339Nano)))
@@ -153,7 +153,7 @@ func (b Branch) object() (o Object) {
 	o.add("name", quoted(b.Name))
 	o.add("line", quoted(b.Line.String()))
 	if b.SystemPrompt != nil {
-		o.add("system_prompt", compacted(b.SystemPrompt))
+		o.add("system_prompt", compact(b.SystemPrompt))
 	}
 	for _, x := range b.Extra.members {
 		o.Set(x.Key, x.Value)
@@ -323,6 +323,9 @@ const checkMember = "check"
 
 func checkOf(b []byte) string { return fmt.Sprintf("\"%016x\"", xxhash.Sum64(b)) }
 
+// checkEnd returns the end of a metadata.json that begins with b.
+func checkEnd(b []byte) string { return `"` + checkMember + `": ` + checkOf(b) + "\n}\n" }
+
 // Encode returns the bytes of metadata.json, indented for people.
 func (m *Metadata) Encode() ([]byte, error) {
 	raw, err := m.MarshalJSON()
@@ -335,8 +338,7 @@ func (m *Metadata) Encode() ([]byte, error) {
 	}
 	b.Truncate(b.Len() - len("\n}"))
 	b.WriteString(",\n  ")
-	check := checkOf(b.Bytes())
-	b.WriteString(`"` + checkMember + `": ` + check + "\n}\n")
+	b.WriteString(checkEnd(b.Bytes()))
 	if b.Len() > MaxMetadata {
 		return nil, fmt.Errorf("%w: %d bytes, more than %d", ErrMetadata, b.Len(), MaxMetadata)
 	}

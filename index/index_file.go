@@ -12,6 +12,8 @@ import (
 	"github.com/cespare/xxhash/v2"
 	ctxfolder "github.com/ctxdir/ctxdir/context"
 	"github.com/ctxdir/ctxdir/internal/vfs"
+	"github.com/ctxdir/ctxdir/message"
+	jsonv2 "github.com/go-json-experiment/json"
 	"github.com/google/uuid"
 )
 
@@ -181,7 +183,7 @@ func parseIndexFile(b []byte) (*indexFile, error) {
 		indexFile
 		Check string `json:"check"`
 	}
-	if err := json.Unmarshal(b, &x); err != nil {
+	if err := jsonv2.Unmarshal(b, &x, message.Verbatim...); err != nil {
 		return nil, fmt.Errorf("%w: %w", ErrDamaged, err)
 	}
 	if x.Check != Hex(xxhash.Sum64(b[:i])) {

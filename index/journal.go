@@ -14,6 +14,8 @@ import (
 
 	ctxfolder "github.com/ctxdir/ctxdir/context"
 	"github.com/ctxdir/ctxdir/internal/vfs"
+	"github.com/ctxdir/ctxdir/message"
+	jsonv2 "github.com/go-json-experiment/json"
 	"github.com/google/uuid"
 )
 
@@ -60,7 +62,7 @@ func encodeBegin(dir *ctxfolder.Dir, gen uint64, at Spot, lines []Counts, metada
 
 // decodeBegin parses the body of a begin record of any context.
 func decodeBegin(body []byte) (b begin, err error) {
-	if err := json.Unmarshal(body, &b); err != nil {
+	if err := jsonv2.Unmarshal(body, &b, message.Verbatim...); err != nil {
 		return b, fmt.Errorf("%w: begin record: %w", ErrDamaged, err)
 	}
 	if b.Version != journalVersion && b.Version != journalTwo && b.Version != journalOne {

@@ -167,7 +167,9 @@ func (l *Log) ReadRecords(entries []Entry) [][]byte {
 		return out
 	}
 	_ = l.view(func(s *state) { // the view keeps the files open
-		var buf []byte
+		pooled := runBuffers.Get().(*[]byte)
+		defer runBuffers.Put(pooled)
+		buf := *pooled
 		for i := 0; i < len(entries); {
 			n := neighbours(entries[i:])
 			if f := s.record(entries[i].gen); f != nil {
@@ -177,9 +179,15 @@ func (l *Log) ReadRecords(entries []Entry) [][]byte {
 			}
 			i += n
 		}
+		if cap(buf) <= maxRun+window {
+			*pooled = buf
+		}
 	})
 	return out
 }
+
+// runBuffers holds runs of records while their envelopes are copied.
+var runBuffers = sync.Pool{New: func() any { return new([]byte) }}
 
 // readDisplaced reads the records of folded journals that are not where their entries say.
 func (s *state) readDisplaced(entries []Entry, out [][]byte) {

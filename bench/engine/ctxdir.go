@@ -14,13 +14,20 @@ import (
 
 var ctxdirEngine = &Engine{
 	Name: Ours,
-	About: "this library with its defaults. A message file follows its append within about 20 ms. " +
+	About: "this library with its defaults, except that long texts stay in their messages, as with the other engines. " +
+		"A message file follows its append within about 20 ms. " +
 		"A journal is folded in the background at 512 KiB, and by Close",
-	Open: openCtxdir,
+	Open: func(dir string, d Durability) (Store, error) { return openCtxdir(dir, d, ctxdir.WithTextThreshold(-1)) },
 }
 
-func openCtxdir(dir string, d Durability) (Store, error) {
-	var opts []ctxdir.Option
+// withBlobs stores texts of 16 KiB or more in blobs, which is the default. Rows that read have it as a further lane.
+var withBlobs = &Engine{
+	Name:  Blobs,
+	About: "this library with its defaults: texts of 16 KiB or more are in blobs of their own",
+	Open:  func(dir string, d Durability) (Store, error) { return openCtxdir(dir, d) },
+}
+
+func openCtxdir(dir string, d Durability, opts ...ctxdir.Option) (Store, error) {
 	if d == Relaxed {
 		opts = append(opts, ctxdir.WithRelaxedDurability())
 	}

@@ -127,6 +127,7 @@ func Build(c Context, n int64, message func(i int64) Message) error {
 // Names of engines that goals compare with.
 const (
 	Ours    = "ctxdir"
+	Blobs   = "ctxdir, long texts in blobs"
 	Modernc = "SQLite (modernc)"
 	Mattn   = "SQLite (mattn)"
 	Bolt    = "bbolt"
@@ -146,10 +147,15 @@ func All() (all []*Engine, missing []string) {
 	return append(all, boltEngine, linesEngine, perFileEngine, wholeEngine), missing
 }
 
+// Reading returns all engines for rows that read: ours is there once more, with its default for long texts.
+func Reading() []*Engine {
+	all, _ := All()
+	return append(all, withBlobs)
+}
+
 // Named returns the engine of a name, nil when there is none.
 func Named(name string) *Engine {
-	all, _ := All()
-	for _, e := range all {
+	for _, e := range Reading() {
 		if e.Name == name {
 			return e
 		}

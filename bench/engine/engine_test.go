@@ -11,11 +11,11 @@ import (
 
 // TestEngines checks that every peer does what a row asks of it: one that returned less would look fast.
 func TestEngines(t *testing.T) {
-	all, missing := All()
+	_, missing := All()
 	for _, m := range missing {
 		t.Log(m)
 	}
-	for _, e := range all {
+	for _, e := range Reading() {
 		for _, d := range []Durability{Full, Relaxed} {
 			t.Run(fmt.Sprintf("%s/%d", e.Name, d), func(t *testing.T) { testEngine(t, e, d) })
 		}

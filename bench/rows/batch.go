@@ -135,14 +135,14 @@ func (e *Env) floorBatchLane(parallel bool, size int) (measure.Lane, error) {
 	}, nil
 }
 
-// fiveKRow compares a long tool result with a short text. Ours moves its text to a blob.
+// fiveKRow compares a long tool result with a short text.
 func fiveKRow(ctx context.Context, e *Env) ([]*Result, error) {
 	const short = ", short text"
 	n := e.size(10_000)
-	r := &Result{Row: "durable append with a 5 KB tool result (externalised)", At: Count(n), Unit: Nanoseconds,
+	r := &Result{Row: "durable append with a 5 KB tool result", At: Count(n), Unit: Nanoseconds,
 		Goal: "≤ 1.3 × the same with a short text"}
 	text := []byte(`{"type":"user","message":{"role":"user","content":"Run the tests again, please, and tell me which of them fail."}}`)
-	// No two are equal: each makes a blob.
+	// No two are equal.
 	results := make([][]byte, 8192)
 	for i := range results {
 		results[i] = fmt.Appendf(nil,

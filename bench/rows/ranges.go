@@ -13,7 +13,7 @@ import (
 // simple measures one lane per engine at one size.
 func (e *Env) simple(ctx context.Context, r *Result, n int64, lane func(f *Fixture) measure.Lane) (ours measure.Lane, err error) {
 	var lanes []measure.Lane
-	for _, eng := range e.able(n) {
+	for _, eng := range e.reading(n) {
 		f, err := e.Shared(eng, n)
 		if err != nil {
 			return ours, err

@@ -283,11 +283,10 @@ func (c *Context) ReadMetadata() error {
 	if err != nil {
 		return err
 	}
-	stamp := c.Dir.MetadataStamp()
 	c.mu.Lock()
-	same := c.metadata != nil && c.broken == nil && stamp.Same(c.stamp) && committed == c.journaled
+	known, stamp := c.metadata != nil && c.broken == nil && committed == c.journaled, c.stamp
 	c.mu.Unlock()
-	if same {
+	if known && c.Dir.MetadataStamp().Same(stamp) {
 		return nil
 	}
 	m, is, stamp, err := c.Log.Metadata()

@@ -85,7 +85,7 @@ func (o *osFS) handle() (*os.File, error) {
 	o.mu.Lock()
 	defer o.mu.Unlock()
 	if o.self == nil {
-		self, err := o.root.Open(".")
+		self, err := o.root.OpenFile(".", os.O_RDONLY|folderFlags, 0)
 		if err != nil {
 			return nil, err
 		}

@@ -145,7 +145,7 @@ func measureAll(ctx context.Context, o options, match *regexp.Regexp, c *corpus.
 			},
 		},
 	}
-	for _, eng := range engines {
+	for _, eng := range engine.Reading() {
 		r.Engines = append(r.Engines, report.EngineInfo{
 			Name: eng.Name, Version: machine.ModuleVersion(eng.Module), About: eng.About, Largest: eng.Largest,
 		})
