@@ -2,6 +2,7 @@ package blob
 
 import (
 	"bufio"
+	"bytes"
 	"crypto/sha256"
 	"errors"
 	"fmt"
@@ -38,6 +39,9 @@ func (s *Store) Open(sum Sum) (payload io.ReadCloser, size int64, err error) {
 
 // Get returns a verified payload of at most limit bytes. For a larger one the error wraps vfs.ErrTooLarge.
 func (s *Store) Get(sum Sum, limit int64) ([]byte, error) {
+	if b, ok := s.getSmall(sum, limit); ok {
+		return b, nil
+	}
 	f, info, err := s.open(sum, os.O_RDONLY)
 	if err != nil {
 		return nil, err
@@ -70,6 +74,43 @@ func (s *Store) Get(sum Sum, limit int64) ([]byte, error) {
 	}
 	return b, nil
 }
+
+// smallFile is the most bytes that the file of a blob may have to be read and decoded at once.
+const smallFile = 256 << 10
+
+// smallPayload is the most bytes that such a file may hold.
+const smallPayload = 1 << 20
+
+// getSmall is Get for a small blob that is whole, without a stream: it reads the file in one piece and decodes it into
+// one. The caller takes any other blob as a stream, which finds out what is wrong.
+func (s *Store) getSmall(sum Sum, limit int64) ([]byte, bool) {
+	file, err := vfs.ReadRegular(s.fs, Path(sum), smallFile)
+	if err != nil {
+		return nil, false
+	}
+	size, err := readHeader(bytes.NewReader(file))
+	if err != nil || size > min(limit, smallPayload) {
+		return nil, false
+	}
+	d := wholeDecoders.Get().(*zstd.Decoder)
+	defer wholeDecoders.Put(d)
+	b, err := d.DecodeAll(file[headerSize:], make([]byte, 0, size))
+	return b, err == nil && int64(len(b)) == size && SumOf(b) == sum
+}
+
+// wholeDecoders are decoders for getSmall. A stream's decoder keeps a window of another stream.
+var wholeDecoders = sync.Pool{New: func() any {
+	z, err := zstd.NewReader(nil,
+		zstd.WithDecoderConcurrency(1), // no goroutines: a decoder the pool drops needs no Close
+		zstd.WithDecoderLowmem(true),
+		zstd.WithDecoderMaxWindow(maxWindow),
+		zstd.WithDecodeAllCapLimit(true), // never exceed the allocated room
+	)
+	if err != nil {
+		panic(err) // the options are constants
+	}
+	return z
+}}
 
 // Verify reads a blob and reports its damage: an error that wraps [ErrDamaged] or fs.ErrNotExist.
 func (s *Store) Verify(sum Sum) error {

@@ -74,6 +74,25 @@ func appendMember(b []byte, name, value string) []byte {
 	return append(spelling(0).spell(b, []byte(value)), '"')
 }
 
+// MayRefer reports whether a stored message may have a reference, or a name that looks like one: a name that begins with
+// a dollar sign, as it is or as \u0024. It searches for the rarest character of each spelling.
+func MayRefer(stored []byte) bool {
+	return follows(stored, '$', `"`) || follows(stored, '4', `"\u002`)
+}
+
+// follows reports whether c follows a text anywhere in b.
+func follows(b []byte, c byte, text string) bool {
+	for at := 0; ; at++ {
+		i := bytes.IndexByte(b[at:], c)
+		if i < 0 {
+			return false
+		}
+		if at += i; at >= len(text) && string(b[at-len(text):at]) == text {
+			return true
+		}
+	}
+}
+
 // markers returns the number of leading $ of a name that is otherwise "blob", else 0. inside is the name as spelled,
 // without quotation marks.
 func markers(inside []byte) int {

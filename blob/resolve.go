@@ -39,7 +39,7 @@ func resolve(stored []byte, get func(Ref) ([]byte, error)) (body []byte, kept []
 			kept = append(kept, *ref)
 		}
 		if err == nil {
-			out = ref.restore(out, payload)
+			out = ref.restore(slices.Grow(out, ref.room(payload)+len(stored)-ref.end), payload)
 		}
 		return err
 	})
@@ -153,13 +153,22 @@ func fetch(ref Ref, get func(Ref) ([]byte, error)) ([]byte, error) {
 // ErrReference is wrapped by errors about references that no store can resolve.
 var ErrReference = errors.New("malformed reference")
 
+// room returns the usual length of the string for a payload.
+func (r *Ref) room(payload []byte) int {
+	n := len(payload) + len(payload)/16 // most texts need few escapes
+	if codec := r.Encoding.codec(); codec != nil {
+		n = codec.EncodedLen(len(payload))
+	}
+	return len(`""`) + len(r.Prefix) + n
+}
+
 // restore appends the string of the reference.
 func (r *Ref) restore(b, payload []byte) []byte {
 	b = append(b, '"')
 	b = r.spelling.spell(b, []byte(r.Prefix))
 	switch codec := r.Encoding.codec(); {
 	case codec == nil:
-		b = r.spelling.spell(slices.Grow(b, len(payload)+len(payload)/16), payload)
+		b = r.spelling.spell(b, payload)
 	case r.spelling == 0:
 		b = codec.AppendEncode(b, payload) // base64 needs no escape
 	default:

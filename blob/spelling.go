@@ -2,6 +2,8 @@ package blob
 
 import (
 	"bytes"
+	"encoding/binary"
+	"math/bits"
 	"strconv"
 	"strings"
 	"unicode/utf16"
@@ -65,31 +67,60 @@ func (s spelling) spell(b, text []byte) []byte {
 		if text = text[n:]; len(text) == 0 {
 			break
 		}
+		if c := shortEscape(text[0]); c != 0 {
+			b, text = append(b, '\\', c), text[1:]
+			continue
+		}
 		r, size := utf8.DecodeRune(text)
 		text = text[size:]
-		switch r {
-		case '"', '\\', '/':
-			b = append(b, '\\', byte(r))
-		case '\b':
-			b = append(b, `\b`...)
-		case '\f':
-			b = append(b, `\f`...)
-		case '\n':
-			b = append(b, `\n`...)
-		case '\r':
-			b = append(b, `\r`...)
-		case '\t':
-			b = append(b, `\t`...)
-		default:
-			if r > 0xFFFF {
-				var high rune
-				high, r = utf16.EncodeRune(r)
-				b = s.hex(b, high)
-			}
-			b = s.hex(b, r)
+		if r > 0xFFFF {
+			var high rune
+			high, r = utf16.EncodeRune(r)
+			b = s.hex(b, high)
 		}
+		b = s.hex(b, r)
 	}
 	return b
+}
+
+// size returns the length of the output of spell for a text.
+func (s spelling) size(text []byte) (size int64) {
+	for len(text) > 0 {
+		n := s.plain(text)
+		size += int64(n)
+		if text = text[n:]; len(text) == 0 {
+			break
+		}
+		if shortEscape(text[0]) != 0 {
+			size, text = size+int64(len(`\n`)), text[1:]
+			continue
+		}
+		r, width := utf8.DecodeRune(text)
+		text = text[width:]
+		if size += int64(len(`\u0000`)); r > 0xFFFF {
+			size += int64(len(`\u0000`))
+		}
+	}
+	return size
+}
+
+// shortEscape returns the character after the backslash in the escape of c, 0 if the escape has digits.
+func shortEscape(c byte) byte {
+	switch c {
+	case '"', '\\', '/':
+		return c
+	case '\b':
+		return 'b'
+	case '\f':
+		return 'f'
+	case '\n':
+		return 'n'
+	case '\r':
+		return 'r'
+	case '\t':
+		return 't'
+	}
+	return 0
 }
 
 func (s spelling) hex(b []byte, r rune) []byte {
@@ -100,23 +131,71 @@ func (s spelling) hex(b []byte, r rune) []byte {
 	return append(b, '\\', 'u', digits[r>>12&15], digits[r>>8&15], digits[r>>4&15], digits[r&15])
 }
 
-// plain returns the length of the leading text that needs no escape.
+// plain returns the length of the leading text that needs no escape. It looks at eight bytes at a time.
 func (s spelling) plain(text []byte) int {
-	for i, c := range text {
-		switch {
-		case c < ' ', c == '"', c == '\\':
-			return i
-		case c == '/' && s&spelledSlash != 0:
-			return i
-		case (c == '<' || c == '>' || c == '&') && s&spelledHTML != 0:
-			return i
-		case c >= 0x7f && s&spelledASCII != 0:
-			return i
-		case c == 0xE2 && s&spelledLines != 0 && i+2 < len(text) && text[i+1] == 0x80 && text[i+2]|1 == 0xA9:
+	i := 0
+	for len(text)-i >= 8 {
+		found := s.find(binary.LittleEndian.Uint64(text[i:]))
+		if found == 0 {
+			i += 8
+			continue
+		}
+		if i += bits.TrailingZeros64(found) / 8; s&spelledLines == 0 || s.escapes(text[i:]) {
 			return i
 		}
+		i++
 	}
-	return len(text)
+	for i < len(text) && !s.escapes(text[i:]) {
+		i++
+	}
+	return i
+}
+
+// escapes reports whether a text begins with an escape.
+func (s spelling) escapes(text []byte) bool {
+	switch c := text[0]; c {
+	case '"', '\\':
+		return true
+	case '/':
+		return s&spelledSlash != 0
+	case '<', '>', '&':
+		return s&spelledHTML != 0
+	default:
+		return c < ' ' || c >= 0x7f && s&spelledASCII != 0 ||
+			s&spelledLines != 0 && len(text) >= 3 && c == 0xE2 && text[1] == 0x80 && text[2]|1 == 0xA9
+	}
+}
+
+// find marks the bytes of a word that may begin an escape. The mark of the first one is right, later ones may be wrong.
+func (s spelling) find(word uint64) (marks uint64) {
+	marks = (word-' '*eachByte)&^word&highBits | mark(word, '"') | mark(word, '\\')
+	if s == 0 {
+		return marks
+	}
+	if s&spelledSlash != 0 {
+		marks |= mark(word, '/')
+	}
+	if s&spelledHTML != 0 {
+		marks |= mark(word, '<') | mark(word, '>') | mark(word, '&')
+	}
+	if s&spelledASCII != 0 {
+		marks |= word&highBits | mark(word, 0x7f)
+	}
+	if s&spelledLines != 0 {
+		marks |= mark(word, 0xE2)
+	}
+	return marks
+}
+
+const (
+	eachByte = 0x0101010101010101
+	highBits = 0x80 * eachByte
+)
+
+// mark marks the bytes of a word that are c.
+func mark(word uint64, c byte) uint64 {
+	word ^= uint64(c) * eachByte
+	return (word - eachByte) &^ word & highBits
 }
 
 // decode returns the text of the inside of a JSON string and its apparent spelling; only spelling the text again proves

@@ -94,7 +94,10 @@ func (s *Store) mkdir(path string) error {
 func Path(sum Sum) string { return leaf(sum) + "/" + sum.String() + Suffix }
 
 // leaf returns the folder of a blob.
-func leaf(sum Sum) string { return fmt.Sprintf(Folder+"/%02x/%02x", sum[0], sum[1]) }
+func leaf(sum Sum) string {
+	digits := sum.String()
+	return Folder + "/" + digits[:2] + "/" + digits[2:4]
+}
 
 // Info describes a blob without decoding it.
 type Info struct {

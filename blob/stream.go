@@ -176,14 +176,5 @@ func BodySize(stored []byte, texts bool) (size int64, err error) {
 
 // StringSize returns the length of the string for a text payload.
 func (r *Ref) StringSize(payload []byte) int64 {
-	var n counter
-	_ = r.restoreTo(&n, bytes.NewReader(payload)) // neither fails
-	return int64(n)
-}
-
-type counter int64
-
-func (c *counter) Write(p []byte) (int, error) {
-	*c += counter(len(p))
-	return len(p), nil
+	return int64(len(`""`)) + r.spelling.size([]byte(r.Prefix)) + r.spelling.size(payload)
 }

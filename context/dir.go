@@ -8,7 +8,6 @@ import (
 	"fmt"
 	"io/fs"
 	"maps"
-	"os"
 	"slices"
 	"sync"
 	"syscall"
@@ -138,33 +137,39 @@ func (d *Dir) MetadataStamp() Stamp {
 // ReadMetadata reads metadata.json. Its errors name the file and wrap ErrMetadata, ErrVersion or an
 // error of the file system.
 func (d *Dir) ReadMetadata() (*Metadata, Stamp, error) {
-	fail := func(err error) (*Metadata, Stamp, error) {
-		return nil, Stamp{}, fmt.Errorf("%s/%s: %w", d.ID, MetadataFile, err)
-	}
-	f, err := d.FS.OpenFile(MetadataFile, os.O_RDONLY)
-	if vfs.IsShortage(err) {
-		return fail(err)
-	}
+	b, stamp, err := d.readMetadata()
 	if err != nil {
-		return fail(fmt.Errorf("%w: %w", ErrMetadata, err))
+		return nil, Stamp{}, err
 	}
-	defer f.Close()
-	info, err := f.Stat()
+	m, err := d.parseMetadata(b)
 	if err != nil {
-		return fail(err)
+		return nil, Stamp{}, err
 	}
-	b, err := vfs.ReadOpened(f, info, MetadataFile, MaxMetadata)
-	if err != nil {
-		return fail(fmt.Errorf("%w: %w", ErrMetadata, err))
+	return m, stamp, nil
+}
+
+func (d *Dir) metadataError(err error) error { return fmt.Errorf("%s/%s: %w", d.ID, MetadataFile, err) }
+
+func (d *Dir) readMetadata() ([]byte, Stamp, error) {
+	b, info, err := vfs.ReadStat(d.FS, MetadataFile, MaxMetadata)
+	switch {
+	case vfs.IsShortage(err):
+		return nil, Stamp{}, d.metadataError(err)
+	case err != nil:
+		return nil, Stamp{}, d.metadataError(fmt.Errorf("%w: %w", ErrMetadata, err))
 	}
+	return b, Stamp{info}, nil
+}
+
+func (d *Dir) parseMetadata(b []byte) (*Metadata, error) {
 	m, err := ParseMetadata(b)
+	if err == nil && m.ID != d.ID {
+		err = fmt.Errorf("%w: it belongs to context %s", ErrMetadata, m.ID)
+	}
 	if err != nil {
-		return fail(err)
+		return nil, d.metadataError(err)
 	}
-	if m.ID != d.ID {
-		return fail(fmt.Errorf("%w: it belongs to context %s", ErrMetadata, m.ID))
-	}
-	return m, Stamp{info}, nil
+	return m, nil
 }
 
 // Assume sets the metadata to use while metadata.json and every copy of it are unusable.
@@ -173,7 +178,16 @@ func (d *Dir) Assume(m *Metadata) { d.assumed = m }
 // EffectiveMetadata returns what counts of the committed metadata, nil for none, and metadata.json. Without either it
 // returns the assumed metadata. See [Reconcile]; the error of an unusable metadata.json comes with ProjectionUnusable.
 func (d *Dir) EffectiveMetadata(committed *Metadata, base func(revision int64) *Metadata) (*Metadata, Projection, Stamp, error) {
-	file, stamp, err := d.ReadMetadata()
+	b, stamp, err := d.readMetadata()
+	var file *Metadata
+	if err == nil {
+		if is, ok := committed.recognise(b); ok {
+			return committed, is, stamp, nil
+		}
+		if file, err = d.parseMetadata(b); err != nil {
+			stamp = Stamp{}
+		}
+	}
 	switch {
 	case err == nil:
 		m, is := Reconcile(committed, file, base)
@@ -188,11 +202,15 @@ func (d *Dir) EffectiveMetadata(committed *Metadata, base func(revision int64) *
 	return nil, ProjectionUnusable, stamp, err
 }
 
-// ProjectMetadata replaces metadata.json by committed metadata. It syncs nothing.
+// errEditedMeanwhile reports that metadata.json is not the file that was looked at.
+var errEditedMeanwhile = errors.New("metadata.json changed meanwhile")
+
+// ProjectMetadata replaces the metadata.json of a stamp by committed metadata. It syncs nothing, and fails if another
+// file is there: a person may have edited it. The caller holds the lock.
 //
-// Crash order: the journal has the metadata, durably. A crash leaves the old file, the new one, or a torn one, whose check
-// does not match.
-func (d *Dir) ProjectMetadata(m *Metadata) (Stamp, error) {
+// Crash order: the journal has the metadata, durably. A crash leaves the old file, the new one, or a torn one, whose
+// check does not match.
+func (d *Dir) ProjectMetadata(m *Metadata, seen Stamp) (Stamp, error) {
 	b, err := m.Encode()
 	if err != nil {
 		return Stamp{}, err
@@ -205,6 +223,9 @@ func (d *Dir) ProjectMetadata(m *Metadata) (Stamp, error) {
 		return Stamp{}, err
 	}
 	err = vfs.CreateFile(d.FS, tmp, b, time.Now())
+	if now := d.MetadataStamp(); err == nil && now.info != nil && !now.Same(seen) {
+		err = errEditedMeanwhile
+	}
 	if err == nil {
 		err = d.FS.Rename(tmp, MetadataFile)
 	}
@@ -252,8 +273,8 @@ type Begin struct {
 // fails with ErrExist when the id is taken.
 //
 // Crash order: before the rename there is only a folder in staging/, which SweepStaging removes. After it there is the
-// whole context, whose files are already durable. The last step, the sync of the store's folder, makes the name
-// durable.
+// whole context. Its journal and index are durable already; metadata.json is not, and readers do without it. The last
+// step, the sync of the store's folder, makes the name durable.
 func Create(ctx stdcontext.Context, store vfs.FS, m *Metadata, begin Begin) error {
 	name := m.ID.String()
 	lock := store.Lock(Locks + "/" + name)
@@ -263,9 +284,7 @@ func Create(ctx stdcontext.Context, store vfs.FS, m *Metadata, begin Begin) erro
 		return err
 	}
 	defer lock.Release()
-	if _, err := store.Lstat(name); err == nil {
-		return fmt.Errorf("%w: %s", ErrExist, m.ID)
-	} else if !errors.Is(err, fs.ErrNotExist) {
+	if err := IsFree(store, m.ID); err != nil {
 		return err
 	}
 	staged := Staging + "/" + name
@@ -274,13 +293,7 @@ func Create(ctx stdcontext.Context, store vfs.FS, m *Metadata, begin Begin) erro
 	}
 	err := stage(store, staged, m, begin)
 	if err == nil {
-		if err = store.Rename(staged, name); err == nil {
-			if err = store.SyncDir("."); err != nil {
-				// A crash can still take the name away, so nobody may use the context. If this rename fails too, only
-				// the name is not durable.
-				_ = store.Rename(name, staged)
-			}
-		}
+		err = PublishNew(store, m.ID)
 	}
 	if err != nil {
 		_ = vfs.RemoveAll(store, staged)
@@ -298,12 +311,11 @@ func stage(store vfs.FS, staged string, m *Metadata, begin Begin) error {
 			return err
 		}
 	}
-	if err := vfs.WriteSynced(store, staged+"/"+MetadataFile, encoded); err != nil {
+	if err := vfs.WriteNew(store, staged+"/"+MetadataFile, encoded); err != nil {
 		return err
 	}
 	for _, file := range slices.Sorted(maps.Keys(begin.Files)) {
-		content := begin.Files[file]
-		if err := vfs.WriteSynced(store, staged+"/"+file, content); err != nil {
+		if err := vfs.WriteSynced(store, staged+"/"+file, begin.Files[file]); err != nil {
 			return err
 		}
 	}

@@ -61,10 +61,7 @@ func (d *Dir) replaceMessage(folder string, id uuid.UUID, data []byte, at time.T
 
 // Create is [Dir.CreateMessage] in an open folder. It fails with fs.ErrExist if the file exists.
 func (f *Folder) Create(id uuid.UUID, data []byte, at time.Time) error {
-	s, err := vfs.StageFile(f.FS, MessageFile(id), line(data), at)
-	if err == nil {
-		err = s.Create()
-	}
+	err := vfs.CreateWhole(f.FS, MessageFile(id), line(data), at)
 	f.missed(err)
 	return err
 }
@@ -115,18 +112,35 @@ func (d *Dir) MessagePath(folder string, id uuid.UUID) string {
 	return Messages + "/" + at + "/" + MessageFile(id)
 }
 
-// StatNext is StatMessage for a caller that has just called [Dir.HasFolder]: it does not check the folder again for
-// each missing file.
-func (d *Dir) StatNext(folder string, id uuid.UUID) (fs.FileInfo, error) {
-	if _, ok := d.renamedFrom(folder); ok {
-		return d.StatMessage(folder, id)
+// StatMessages is StatMessage for several files of a folder. nil stands for a missing one.
+func (d *Dir) StatMessages(folder string, ids []uuid.UUID) (infos []fs.FileInfo, err error) {
+	infos = make([]fs.FileInfo, len(ids))
+	if _, ok := d.renamedFrom(folder); ok { // each file is in one of two folders
+		for i, id := range ids {
+			info, err := d.StatMessage(folder, id)
+			if err == nil {
+				infos[i] = info
+			} else if !errors.Is(err, fs.ErrNotExist) {
+				return nil, err
+			}
+		}
+		return infos, nil
 	}
-	sub, err := d.folder(folder, false)
-	if err != nil {
-		return nil, err
+	names := make([]string, len(ids))
+	for i, id := range ids {
+		names[i] = MessageFile(id)
 	}
-	defer sub.Release()
-	return sub.Lstat(MessageFile(id))
+	err = d.inFolder(folder, false, func(sub *Folder) (err error) {
+		if sub.missed(fs.ErrNotExist) {
+			return fs.ErrNotExist // try again with the folder that bears the name now
+		}
+		infos, err = vfs.LstatIn(sub.FS, ".", names...)
+		return err
+	})
+	if errors.Is(err, fs.ErrNotExist) { // without the folder there are no files
+		return infos, nil
+	}
+	return infos, err
 }
 
 // SetAside moves to trash what occupies the path of a file of ours.

@@ -105,17 +105,6 @@ func (f *Folder) missed(err error) bool {
 	return true
 }
 
-// HasFolder reports whether a branch folder exists. Without it no message in it has a file.
-func (d *Dir) HasFolder(name string) bool {
-	err := d.inEither(name, func(f *Folder) error {
-		if f.missed(fs.ErrNotExist) {
-			return fs.ErrNotExist // try again with the folder that bears the name now
-		}
-		return nil
-	})
-	return !errors.Is(err, fs.ErrNotExist)
-}
-
 // MakeFolderWay sets aside whatever occupies the path of a branch folder or of messages/ and is not a folder, such as a
 // link.
 func (d *Dir) MakeFolderWay(name string) error {

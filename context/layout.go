@@ -96,7 +96,13 @@ func ParseRowsFile(name string) (line uuid.UUID, number uint64, ok bool) {
 }
 
 // MessageFile returns the name of a message's file in its folder.
-func MessageFile(id uuid.UUID) string { return id.String() + MessageEnd }
+func MessageFile(id uuid.UUID) string {
+	var name [uuidWidth + len(MessageEnd)]byte
+	text, _ := id.MarshalText()
+	copy(name[:], text)
+	copy(name[uuidWidth:], MessageEnd)
+	return string(name[:])
+}
 
 // ParseMessageFile is the inverse of MessageFile. It rejects other spellings of an id.
 func ParseMessageFile(name string) (uuid.UUID, bool) {

@@ -26,6 +26,9 @@ type Metadata struct {
 	ID           uuid.UUID
 	ParentID     uuid.UUID // the parent context, or uuid.Nil
 	Title        string
+	Labels       Object // members with a text are labels
+	Kind         string // fixed, like ExternalID
+	ExternalID   string // the id in another system; the context's id is derived from it and from Kind
 	Config       Object // model_id, mode, agent_role, parameters and other members
 	ActiveBranch string
 	Branches     []Branch // in order of creation
@@ -117,6 +120,9 @@ func (m *Metadata) MarshalJSON() ([]byte, error) {
 	}
 	o.add("parent_id", parent)
 	o.add("title", quoted(m.Title))
+	for _, x := range m.Names().members {
+		o.add(x.Key, x.Value)
+	}
 	o.add("config", m.Config.raw())
 	if m.ActiveBranch != "" {
 		o.add("active_branch", quoted(m.ActiveBranch))
@@ -130,7 +136,7 @@ func (m *Metadata) MarshalJSON() ([]byte, error) {
 		o.add("renaming", mustMarshal(m.Renaming))
 	}
 	if m.State != nil {
-		o.add("state", compacted(m.State))
+		o.add("state", compact(m.State))
 	}
 	o.add("revision", strconv.AppendInt(nil, m.Revision, 10))
 	o.add("created_at", quoted(m.CreatedAt.UTC().Format(time.RFC3339Nano)))
@@ -147,7 +153,7 @@ func (b Branch) object() (o Object) {
 	o.add("name", quoted(b.Name))
 	o.add("line", quoted(b.Line.String()))
 	if b.SystemPrompt != nil {
-		o.add("system_prompt", compacted(b.SystemPrompt))
+		o.add("system_prompt", compact(b.SystemPrompt))
 	}
 	for _, x := range b.Extra.members {
 		o.Set(x.Key, x.Value)
@@ -181,6 +187,9 @@ func ParseMetadata(b []byte) (*Metadata, error) {
 		return nil, fmt.Errorf("%w: metadata.json is %q, wanted %q", ErrVersion, version, metadataVersion)
 	}
 	m := &Metadata{before: version == metadataBefore}
+	if m.before {
+		o.renameLater()
+	}
 	if sum := o.Get(checkMember); !m.before && sum != nil {
 		o.Set(checkMember, nil)
 		m.check = string(sum) == checkOf(b[:max(bytes.LastIndex(b, []byte(`"`+checkMember+`"`)), 0)])
@@ -191,6 +200,7 @@ func ParseMetadata(b []byte) (*Metadata, error) {
 		into any
 	}{
 		{"id", &m.ID}, {"parent_id", &m.ParentID}, {"title", &m.Title}, {"config", &m.Config},
+		{"labels", &m.Labels}, {"kind", &m.Kind}, {"external_id", &m.ExternalID},
 		{"active_branch", &m.ActiveBranch}, {"branches", &branches}, {"lines", &m.Lines},
 		{"removed", &m.Removed}, {"renaming", &m.Renaming}, {"state", &m.State}, {"revision", &m.Revision},
 		{"created_at", &m.CreatedAt}, {"updated_at", &m.UpdatedAt},
@@ -313,6 +323,9 @@ const checkMember = "check"
 
 func checkOf(b []byte) string { return fmt.Sprintf("\"%016x\"", xxhash.Sum64(b)) }
 
+// checkEnd returns the end of a metadata.json that begins with b.
+func checkEnd(b []byte) string { return `"` + checkMember + `": ` + checkOf(b) + "\n}\n" }
+
 // Encode returns the bytes of metadata.json, indented for people.
 func (m *Metadata) Encode() ([]byte, error) {
 	raw, err := m.MarshalJSON()
@@ -325,8 +338,7 @@ func (m *Metadata) Encode() ([]byte, error) {
 	}
 	b.Truncate(b.Len() - len("\n}"))
 	b.WriteString(",\n  ")
-	check := checkOf(b.Bytes())
-	b.WriteString(`"` + checkMember + `": ` + check + "\n}\n")
+	b.WriteString(checkEnd(b.Bytes()))
 	if b.Len() > MaxMetadata {
 		return nil, fmt.Errorf("%w: %d bytes, more than %d", ErrMetadata, b.Len(), MaxMetadata)
 	}

@@ -109,7 +109,7 @@ func (o Object) appendTo(b []byte) []byte {
 			b = append(b, ',')
 		}
 		b = append(appendQuoted(b, m.Key), ':')
-		b = append(b, compacted(m.Value)...)
+		b = append(b, compact(m.Value)...)
 	}
 	return append(b, '}')
 }
@@ -134,13 +134,14 @@ func appendQuoted(b []byte, s string) []byte {
 	return b
 }
 
-// take removes key and decodes its value.
+// take removes key and decodes its value. No copy of the object may share its members.
 func (o *Object) take(key string, into any) error {
-	v := o.Get(key)
-	if v == nil {
+	i := slices.IndexFunc(o.members, func(m Member) bool { return m.Key == key })
+	if i < 0 {
 		return nil
 	}
-	o.Set(key, nil)
+	v := o.members[i].Value
+	o.members = slices.Delete(o.members, i, i+1)
 	return json.Unmarshal(v, into)
 }
 

@@ -4,6 +4,7 @@ import (
 	"bytes"
 	"encoding/json"
 	"slices"
+	"strconv"
 
 	"github.com/ctxdir/ctxdir/message"
 	"github.com/go-json-experiment/json/jsontext"
@@ -32,9 +33,33 @@ func (m *Metadata) decides() bool { return m != nil && !m.before }
 // IsBefore reports whether the metadata was read from a file of the format before.
 func (m *Metadata) IsBefore() bool { return m.before }
 
+// recognise returns the state of a metadata.json that the engine wrote for committed metadata, or for earlier metadata of
+// the context: its check is right. Such a file needs no parser, since its members are on lines of their own.
+func (m *Metadata) recognise(b []byte) (is Projection, ok bool) {
+	at := bytes.LastIndex(b, []byte(`"`+checkMember+`"`))
+	if !m.decides() || at < 0 || string(b[at:]) != checkEnd(b[:at]) {
+		return is, false
+	}
+	member := func(key string) string {
+		_, value, _ := bytes.Cut(b, []byte("\n  \""+key+"\": "))
+		value, _, _ = bytes.Cut(value, []byte(",\n"))
+		return string(value)
+	}
+	if member("ctxdir") != `"`+metadataVersion+`"` || member("id") != `"`+m.ID.String()+`"` {
+		return is, false
+	}
+	switch revision, err := strconv.ParseInt(member("revision"), 10, 64); {
+	case err != nil || revision > m.Revision:
+		return is, false
+	case revision < m.Revision:
+		return ProjectionStale, true
+	}
+	return ProjectionCurrent, true
+}
+
 // Reconcile returns the metadata that counts, where a journal committed one and metadata.json holds file. base returns
 // the committed metadata of an earlier revision, nil if no journal has it; base may be nil. Of an edited file these
-// members count: title, parent_id, config, state, active_branch, the names, prompts and further members of branches, and
+// members count: title, parent_id, labels, config, state, active_branch, the names, prompts and further members of branches, and
 // unknown members. Only members that differ from the revision that the file names are taken.
 func Reconcile(committed, file *Metadata, base func(revision int64) *Metadata) (*Metadata, Projection) {
 	switch {
@@ -76,6 +101,7 @@ func (m *Metadata) withEdits(file, was *Metadata) *Metadata {
 		c.State = compact(file.State)
 	}
 	c.Config = m.Config.withEdits(file.Config, was.Config)
+	c.Labels = m.Labels.withEdits(file.Labels, was.Labels)
 	c.Extra = m.Extra.withEdits(file.Extra, was.Extra)
 	named := c.Clone()
 	for i := range named.Branches {
@@ -132,16 +158,11 @@ func (o Object) withEdits(file, was Object) Object {
 
 func sameJSON(a, b json.RawMessage) bool { return bytes.Equal(compact(a), compact(b)) }
 
-// compacted is compact, faster where there is no white space.
-func compacted(v json.RawMessage) json.RawMessage {
-	if bytes.ContainsAny(v, " \t\r\n") {
-		return compact(v)
-	}
-	return v
-}
-
 // compact removes insignificant white space, which metadata.json has and a journal has not.
 func compact(v json.RawMessage) json.RawMessage {
+	if !bytes.ContainsAny(v, " \t\r\n") {
+		return v
+	}
 	if c, err := jsontext.AppendFormat(nil, v, message.Verbatim...); err == nil && v != nil {
 		return c
 	}

@@ -73,6 +73,10 @@ func TestReconcile(t *testing.T) {
 		if is != x.is || m.Title != x.title || m.ActiveBranch != x.branch || m.Branches[0].Name != x.branch || string(m.State) != x.state {
 			t.Errorf("%s: %d, title %q, branch %q of %q, state %s", name, is, m.Title, m.Branches[0].Name, m.ActiveBranch, m.State)
 		}
+		own := name == "current" || name == "behind"
+		if fast, ok := committed.recognise([]byte(x.file)); ok != own || ok && fast != is {
+			t.Errorf("%s: recognised as %d, %v", name, fast, ok)
+		}
 		if is != ProjectionNewer && (m.Lines[0] != committed.Lines[0] || m.Revision != committed.Revision) {
 			t.Errorf("%s: line %+v, revision %d", name, m.Lines[0], m.Revision)
 		}

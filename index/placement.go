@@ -110,8 +110,8 @@ func (s *state) readApart(ln *line, from, to int64, yield func(Entry)) error {
 		return err
 	}
 	defer r.Release()
-	if r.rows < ln.Apart {
-		return r.short(ln)
+	if err := hasRows(r, ln, ln.Apart); err != nil {
+		return err
 	}
 	at := func(n int64) (e Entry, err error) {
 		b := make([]byte, rowWidth)

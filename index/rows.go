@@ -8,6 +8,8 @@ import (
 	"io"
 	"io/fs"
 	"os"
+	"slices"
+	"sync"
 
 	"github.com/cespare/xxhash/v2"
 	ctxfolder "github.com/ctxdir/ctxdir/context"
@@ -145,14 +147,8 @@ func parseRow(b []byte) (Entry, error) {
 	return e, nil
 }
 
-// rowsReader reads a line's row file.
-type rowsReader struct {
-	*openFile
-	rows int64
-}
-
 // openRowFile opens a line's row file, which the caller releases.
-func (s *state) openRowFile(ln *line) (*rowsReader, error) {
+func (s *state) openRowFile(ln *line) (*openFile, error) {
 	name := ctxfolder.RowsFile(ln.Line, ln.Rows)
 	f, err := s.rows.Get(name, func() (*openFile, error) { return openRegular(s.dir.FS, name) })
 	if errors.Is(err, fs.ErrNotExist) || err != nil && !regular(s.dir, name) {
@@ -161,17 +157,20 @@ func (s *state) openRowFile(ln *line) (*rowsReader, error) {
 	if err != nil {
 		return nil, err
 	}
-	size, err := vfs.Size(f.File)
-	if err != nil {
-		f.Release()
-		return nil, err
-	}
-	return &rowsReader{f, size / rowWidth}, nil
+	return f, nil
 }
 
-func (r *rowsReader) short(ln *line) error {
-	return fmt.Errorf("%w: the row file of line %s has only %d rows", ErrDamaged, ln.Line, r.rows)
+// hasRows fails if a line's row file has fewer rows.
+func hasRows(f *openFile, ln *line, rows int64) error {
+	size, err := vfs.Size(f.File)
+	if err == nil && size/rowWidth < rows {
+		err = fmt.Errorf("%w: the row file of line %s has only %d rows", ErrDamaged, ln.Line, size/rowWidth)
+	}
+	return err
 }
+
+// rowBuffers holds the bytes of rows while they are parsed.
+var rowBuffers = sync.Pool{New: func() any { return new([]byte) }}
 
 // readDense is readRows for positions that all have rows.
 func (s *state) readDense(ln *line, from, to int64) ([]Entry, error) {
@@ -184,11 +183,20 @@ func (s *state) readDense(ln *line, from, to int64) ([]Entry, error) {
 	}
 	defer r.Release()
 	first := ln.first(ln.Base)
-	if first+r.rows < to { // allocate for the existing rows, not for the request
-		return nil, r.short(ln)
+	if to-from > pageRows { // allocate for the existing rows, not for the request
+		if err := hasRows(r, ln, to-first); err != nil {
+			return nil, err
+		}
 	}
-	b := make([]byte, (to-from)*rowWidth)
-	if _, err := r.ReadAt(b, (from-first)*rowWidth); err != nil && !errors.Is(err, io.EOF) {
+	pooled := rowBuffers.Get().(*[]byte)
+	defer rowBuffers.Put(pooled)
+	b := slices.Grow((*pooled)[:0], int(to-from)*rowWidth)[:(to-from)*rowWidth]
+	if len(b) <= pageRows*rowWidth {
+		*pooled = b
+	}
+	if n, err := r.ReadAt(b, (from-first)*rowWidth); errors.Is(err, io.EOF) && n < len(b) {
+		return nil, fmt.Errorf("%w: the row file of line %s ends before position %d", ErrDamaged, ln.Line, to)
+	} else if err != nil && n < len(b) {
 		return nil, err
 	}
 	entries := make([]Entry, 0, to-from)

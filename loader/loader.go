@@ -99,29 +99,27 @@ func (l *Loader) Reads() int64 { return l.reads.Load() }
 
 // Load returns the message of an entry.
 func (l *Loader) Load(ctx context.Context, span Span, e *index.Entry) (*Message, error) {
-	return l.load(ctx, span, e, l.dir.StatMessage, func() []byte {
+	return l.load(ctx, span, e, func() *Message {
 		record, _ := l.log.ReadRecord(e)
-		return record
+		return l.read(span, e, record, func() (fs.FileInfo, error) { return l.dir.StatMessage(span.Folder, e.FileID()) })
 	})
 }
 
-// stat returns the Lstat of a message's file.
-type stat func(folder string, id uuid.UUID) (fs.FileInfo, error)
-
-// load returns the message of an entry. record returns its envelope from a journal or a pack, nil without one.
-func (l *Loader) load(ctx context.Context, span Span, e *index.Entry, file stat, record func() []byte) (*Message, error) {
+// load returns the message of an entry from the pool, or from read.
+func (l *Loader) load(ctx context.Context, span Span, e *index.Entry, read func() *Message) (*Message, error) {
 	if err := ctx.Err(); err != nil {
 		return nil, err
 	}
-	return l.pool.get(ctx, l.key(span, e), l.epoch.Load(),
-		func(m *Message) bool {
-			info, err := l.dir.StatMessage(span.Folder, e.FileID())
-			if e.Pack != uuid.Nil && errors.Is(err, fs.ErrNotExist) {
-				return !m.Edited // a pack never changes
-			}
-			return err == nil && !m.Edited && ctxfolder.Untouched(info, e.Size, e.StoredAt())
-		},
-		func() *Message { return l.read(span, e, file, record()) })
+	return l.pool.get(ctx, l.key(span, e), l.epoch.Load(), func(m *Message) bool { return l.isCurrent(span, e, m) }, read)
+}
+
+// isCurrent reports whether a pooled message still is what its file holds.
+func (l *Loader) isCurrent(span Span, e *index.Entry, m *Message) bool {
+	info, err := l.dir.StatMessage(span.Folder, e.FileID())
+	if e.Pack != uuid.Nil && errors.Is(err, fs.ErrNotExist) {
+		return !m.Edited // a pack never changes
+	}
+	return err == nil && !m.Edited && ctxfolder.Untouched(info, e.Size, e.StoredAt())
 }
 
 func (l *Loader) key(span Span, e *index.Entry) poolKey {
@@ -129,11 +127,12 @@ func (l *Loader) key(span Span, e *index.Entry) poolKey {
 }
 
 // read finds the message. It takes the record of the journal or pack, if there is one and the file is untouched or
-// missing. Otherwise it reads the file, and falls back to the record when the file is damaged.
-func (l *Loader) read(span Span, e *index.Entry, file stat, record []byte) *Message {
+// missing. Otherwise it reads the file, and falls back to the record when the file is damaged. stat returns the Lstat of
+// the file.
+func (l *Loader) read(span Span, e *index.Entry, record []byte, stat func() (fs.FileInfo, error)) *Message {
 	l.reads.Add(1)
 	if record != nil {
-		info, err := file(span.Folder, e.FileID())
+		info, err := stat()
 		if errors.Is(err, fs.ErrNotExist) || err == nil && ctxfolder.Untouched(info, e.Size, e.StoredAt()) {
 			if m := l.Committed(record); m != nil {
 				return m

@@ -14,9 +14,8 @@ type Pool struct {
 	mu    sync.Mutex
 	max   int64
 	size  int64
-	items map[poolKey]*list.Element
-	order *list.List // of *poolItem, the most recently used first
-	under map[poolKey]*flight
+	items map[poolKey]*poolItem
+	order *list.List // of *poolItem, the most recently used first, without those that are being read
 }
 
 // poolKey identifies one version of a message.
@@ -28,21 +27,18 @@ type poolKey struct {
 	at       int64
 }
 
+// poolItem is a message that the pool holds or that a caller is reading.
 type poolItem struct {
 	key     poolKey
-	message *Message
-	epoch   uint64 // of the last check of its file
-}
-
-// flight is a read in progress.
-type flight struct {
-	done    chan struct{}
-	message *Message
+	message *Message      // nil while it is being read
+	epoch   uint64        // of the last check of its file
+	place   *list.Element // in order; nil while it is being read
+	done    chan struct{} // closed after the read; nil if no caller waits for it
 }
 
 // NewPool returns a pool of at most max bytes; 0 keeps nothing.
 func NewPool(max int64) *Pool {
-	return &Pool{max: max, items: map[poolKey]*list.Element{}, order: list.New(), under: map[poolKey]*flight{}}
+	return &Pool{max: max, items: map[poolKey]*poolItem{}, order: list.New()}
 }
 
 // get returns the message from the pool, from a read in progress, or from load. fresh reports whether a message that
@@ -54,92 +50,112 @@ func (p *Pool) get(
 	fresh func(*Message) bool,
 	load func() *Message,
 ) (*Message, error) {
-	m, current := p.peek(k, epoch)
-	if current {
-		return m, nil
-	}
-	if m != nil && fresh(m) {
-		p.add(k, m, epoch)
-		return m, nil
-	}
 	p.mu.Lock()
-	if it := p.find(k); it != nil && it.epoch == epoch { // read meanwhile
+	it := p.items[k]
+	if it != nil && it.message != nil && it.epoch != epoch {
 		p.mu.Unlock()
-		return it.message, nil
-	}
-	if f, ok := p.under[k]; ok {
-		p.mu.Unlock()
-		select {
-		case <-f.done:
-			return f.message, nil
-		case <-ctx.Done():
-			return nil, ctx.Err()
+		unchanged := fresh(it.message)
+		p.mu.Lock()
+		if unchanged {
+			it.epoch = max(it.epoch, epoch)
+		} else if p.items[k] == it {
+			p.drop(it)
 		}
+		it = p.items[k]
 	}
-	f := &flight{done: make(chan struct{})}
-	p.under[k] = f
-	p.mu.Unlock()
-
-	f.message = load()
-	if f.message.Unavailable == nil {
-		p.add(k, f.message, epoch)
+	if it == nil {
+		it = &poolItem{key: k, epoch: epoch}
+		p.items[k] = it
+		p.mu.Unlock()
+		return p.read(it, load), nil
 	}
-	p.mu.Lock()
-	delete(p.under, k)
+	if m := it.message; m != nil {
+		p.order.MoveToFront(it.place)
+		p.mu.Unlock()
+		return m, nil
+	}
+	if it.done == nil {
+		it.done = make(chan struct{})
+	}
+	done := it.done
 	p.mu.Unlock()
-	close(f.done)
-	return f.message, nil
+	select {
+	case <-done:
+		return it.message, nil
+	case <-ctx.Done():
+		return nil, ctx.Err()
+	}
 }
 
-// peek returns the message if the pool has it. current reports that it needs no check.
-func (p *Pool) peek(k poolKey, epoch uint64) (m *Message, current bool) {
+// read loads the message of a new item.
+func (p *Pool) read(it *poolItem, load func() *Message) *Message {
+	m := load()
 	p.mu.Lock()
 	defer p.mu.Unlock()
-	if it := p.find(k); it != nil {
-		return it.message, it.epoch == epoch
+	it.message = m
+	if it.done != nil {
+		close(it.done)
 	}
-	return nil, false
+	if p.items[it.key] == it { // nobody dropped it meanwhile
+		p.keep(it)
+	}
+	return m
 }
 
-// find returns the item of a key, nil without one. The caller holds mu.
-func (p *Pool) find(k poolKey) *poolItem {
-	el, ok := p.items[k]
-	if !ok {
-		return nil
+// keep puts a new item in order, and evicts others for it.
+func (p *Pool) keep(it *poolItem) {
+	if it.message.Unavailable != nil || it.message.cost() > p.max {
+		delete(p.items, it.key)
+		return
 	}
-	p.order.MoveToFront(el)
-	return el.Value.(*poolItem)
+	it.place = p.order.PushFront(it)
+	for p.size += it.message.cost(); p.size > p.max; {
+		p.drop(p.order.Back().Value.(*poolItem))
+	}
+}
+
+// current sets messages[i] for each key whose message the pool holds and need not check.
+func (p *Pool) current(messages []*Message, key func(i int) poolKey, epoch uint64) {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	for i := range messages {
+		if messages[i] != nil || len(p.items) == 0 {
+			continue
+		}
+		if it := p.items[key(i)]; it != nil && it.message != nil && it.epoch == epoch {
+			p.order.MoveToFront(it.place)
+			messages[i] = it.message
+		}
+	}
 }
 
 // add puts a loaded message into the pool.
 func (p *Pool) add(k poolKey, m *Message, epoch uint64) {
 	p.mu.Lock()
 	defer p.mu.Unlock()
-	if el, ok := p.items[k]; ok {
-		p.drop(el)
+	if it := p.items[k]; it != nil {
+		p.drop(it)
 	}
-	if m.cost() > p.max {
-		return
-	}
-	p.items[k] = p.order.PushFront(&poolItem{k, m, epoch})
-	for p.size += m.cost(); p.size > p.max; {
-		p.drop(p.order.Back())
-	}
+	it := &poolItem{key: k, message: m, epoch: epoch}
+	p.items[k] = it
+	p.keep(it)
 }
 
-func (p *Pool) drop(el *list.Element) {
-	it := p.order.Remove(el).(*poolItem)
+func (p *Pool) drop(it *poolItem) {
 	delete(p.items, it.key)
-	p.size -= it.message.cost()
+	if it.place != nil {
+		p.order.Remove(it.place)
+		p.size -= it.message.cost()
+	}
 }
 
 // forget drops a loader's messages.
 func (p *Pool) forget(owner *Loader) {
 	p.mu.Lock()
 	defer p.mu.Unlock()
-	for k, el := range p.items {
+	for k, it := range p.items {
 		if k.owner == owner {
-			p.drop(el)
+			p.drop(it)
 		}
 	}
 }

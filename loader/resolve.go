@@ -32,11 +32,8 @@ func noMemory(need, limit int64) error {
 	return fmt.Errorf("%w: %d bytes, and the limit is %d", ErrMemoryLimit, need, limit)
 }
 
-// HasPayloads reports whether Stored may differ from the body. A reference contains a dollar sign, and so does an
-// escaped name that looks like one.
-func (m *Message) HasPayloads() bool {
-	return bytes.IndexByte(m.Stored, '$') >= 0 || bytes.Contains(m.Stored, []byte(`\u0024`))
-}
+// HasPayloads reports whether Stored may differ from the body.
+func (m *Message) HasPayloads() bool { return blob.MayRefer(m.Stored) }
 
 // Payloads lists the message's payloads outside Stored, in order, with size and media type. It opens no blob.
 func (m *Message) Payloads() ([]blob.Ref, error) {

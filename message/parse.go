@@ -74,13 +74,32 @@ func (s *scanner) text() string {
 			break
 		}
 		if c == '"' {
-			v := string(s.b[:i])
+			v := word(s.b[:i])
 			s.b = s.b[i+1:]
 			return v
 		}
 	}
 	s.ok = false
 	return ""
+}
+
+// word returns a text. It allocates nothing for the roles and types that most messages have.
+func word(b []byte) string {
+	switch string(b) {
+	case "user":
+		return "user"
+	case "assistant":
+		return "assistant"
+	case "tool":
+		return "tool"
+	case "system":
+		return "system"
+	case "message":
+		return "message"
+	case "main":
+		return "main"
+	}
+	return string(b)
 }
 
 func (s *scanner) uuid() (id uuid.UUID) {

@@ -14,9 +14,10 @@ import (
 
 var ctxdirEngine = &Engine{
 	Name: Ours,
-	About: "this library with its defaults. A message file follows its append within about 20 ms. " +
+	About: "this library with its defaults, except that long texts stay in their messages, as with the other engines. " +
+		"A message file follows its append within about 20 ms. " +
 		"A journal is folded in the background at 512 KiB, and by Close",
-	Open: openCtxdir,
+	Open: func(dir string, d Durability) (Store, error) { return openCtxdir(dir, d, ctxdir.WithTextThreshold(-1)) },
 }
 
 // archivedEngine is ours with archived messages: a further lane of rows that read.
@@ -34,8 +35,14 @@ var archivedEngine = &Engine{
 	},
 }
 
-func openCtxdir(dir string, d Durability) (Store, error) {
-	var opts []ctxdir.Option
+// withBlobs stores texts of 16 KiB or more in blobs, which is the default. Rows that read have it as a further lane.
+var withBlobs = &Engine{
+	Name:  Blobs,
+	About: "this library with its defaults: texts of 16 KiB or more are in blobs of their own",
+	Open:  func(dir string, d Durability) (Store, error) { return openCtxdir(dir, d) },
+}
+
+func openCtxdir(dir string, d Durability, opts ...ctxdir.Option) (Store, error) {
 	if d == Relaxed {
 		opts = append(opts, ctxdir.WithRelaxedDurability())
 	}
@@ -78,9 +85,11 @@ func (s ctxdirStore) Context(id, branch string) (Context, error) {
 	return &ctxdirContext{c: c, b: b, foldLock: filepath.Join(s.dir, "locks", id+".fold")}, nil
 }
 
-func (s ctxdirStore) List() ([]Summary, error) {
+func (s ctxdirStore) List() ([]Summary, error) { return s.list(ctxdir.ListOptions{}) }
+
+func (s ctxdirStore) list(o ctxdir.ListOptions) ([]Summary, error) {
 	var out []Summary
-	for sum, err := range s.s.List(context.Background()) {
+	for sum, err := range s.s.List(context.Background(), o) {
 		if err == nil {
 			err = sum.Problem
 		}

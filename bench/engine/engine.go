@@ -163,6 +163,7 @@ func Build(c Context, n int64, message func(i int64) Message) error {
 // Names of engines that goals compare with.
 const (
 	Ours     = "ctxdir"
+	Blobs    = "ctxdir, long texts in blobs"
 	Archived = "ctxdir, archived"
 	Modernc  = "SQLite (modernc)"
 	Mattn    = "SQLite (mattn)"
@@ -183,10 +184,11 @@ func All() (all []*Engine, missing []string) {
 	return append(all, boltEngine, linesEngine, perFileEngine, wholeEngine), missing
 }
 
-// Reading returns all engines for rows that read: ours is there once more, with archived messages.
+// Reading returns all engines for rows that read: ours is there twice more, with its default for long texts and with
+// archived messages.
 func Reading() []*Engine {
 	all, _ := All()
-	return append(all, archivedEngine)
+	return append(all, withBlobs, archivedEngine)
 }
 
 // Named returns the engine of a name, nil when there is none.

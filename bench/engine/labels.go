@@ -3,7 +3,6 @@ package engine
 import (
 	"context"
 	"database/sql"
-	"slices"
 
 	"github.com/ctxdir/ctxdir"
 	"github.com/google/uuid"
@@ -14,38 +13,18 @@ func (s ctxdirStore) Label(id, user string) error {
 	if err != nil {
 		return err
 	}
-	c, err := s.s.Context(context.Background(), u)
-	if err != nil {
-		return err
-	}
-	defer c.Close()
-	return label(c, user)
+	return s.s.Use(context.Background(), u, func(c *ctxdir.Context) error { return label(c, user) })
 }
 
-// label uses the title in place of a label, which contexts do not have yet.
 func label(c *ctxdir.Context, user string) error {
 	return c.Update(context.Background(), func(m *ctxdir.Metadata) error {
-		m.Title = user
+		m.Labels = map[string]string{"user": user}
 		return nil
 	})
 }
 
 func (s ctxdirStore) ListLabel(user string, limit int) ([]Summary, error) {
-	var found []ctxdir.Summary
-	for sum, err := range s.s.List(context.Background()) {
-		if err != nil {
-			return nil, err
-		}
-		if sum.Title == user {
-			found = append(found, sum)
-		}
-	}
-	slices.SortFunc(found, func(a, b ctxdir.Summary) int { return b.UpdatedAt.Compare(a.UpdatedAt) })
-	var out []Summary
-	for _, sum := range found[:min(limit, len(found))] {
-		out = append(out, Summary{ID: sum.ID.String(), Title: sum.Title, Messages: sum.Messages, Bytes: sum.Bytes})
-	}
-	return out, nil
+	return s.list(ctxdir.ListOptions{Labels: map[string]string{"user": user}, Limit: limit})
 }
 
 func (s *sqliteStore) Label(id, user string) error {

@@ -28,7 +28,8 @@ func batchRow(ctx context.Context, e *Env) ([]*Result, error) {
 	}
 	r := &Result{Row: fmt.Sprintf("durable batch of %s", Count(int64(size))), At: Count(n), Unit: Nanoseconds,
 		Goal: "≤ 1.0 × SQLite; with its files ≤ 1.3 × floor of creating the files",
-		Notes: []string{"The lane \"" + withFiles + "\" appends a batch and waits until all its message files are there. The floor is one pwrite of all messages and one fdatasync, and then openat, write, close, renameat for each file. " +
+		Notes: []string{"The lane \"" + withFiles + "\" appends a batch and waits until all its message files are there. " +
+			"The floor is one pwrite of all messages and one fdatasync, and then openat, write, close, renameat for each file. " +
 			"One thread does this, or twice as many threads as cores. The goal compares with the faster of the two."}}
 	var lanes []measure.Lane
 	var explained measure.Lane
@@ -157,13 +158,13 @@ func (e *Env) floorBatchLane(parallel bool, size int) (measure.Lane, error) {
 	}, nil
 }
 
-// fiveKRow compares a long tool result with a short text. Ours moves its text to a blob.
+// fiveKRow compares a long tool result with a short text.
 func fiveKRow(ctx context.Context, e *Env) ([]*Result, error) {
 	const short = ", short text"
 	n := e.size(10_000)
-	r := &Result{Row: "durable append with a 5 KB tool result (externalised)", At: Count(n), Unit: Nanoseconds}
+	r := &Result{Row: "durable append with a 5 KB tool result", At: Count(n), Unit: Nanoseconds}
 	text := []byte(`{"type":"user","message":{"role":"user","content":"Run the tests again, please, and tell me which of them fail."}}`)
-	// No two are equal: each makes a blob.
+	// No two are equal.
 	results := make([][]byte, 8192)
 	for i := range results {
 		results[i] = fmt.Appendf(nil,

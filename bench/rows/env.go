@@ -184,6 +184,16 @@ func (e *Env) able(n int64) []*engine.Engine {
 	return out
 }
 
+// reading returns the engines that a row reads a context of n messages with. The lane with blobs shows what the default
+// costs; it needs no context of a million.
+func (e *Env) reading(n int64) []*engine.Engine {
+	out := e.able(n)
+	if n <= 100_000 {
+		out = append(out, engine.Named(engine.Blobs))
+	}
+	return out
+}
+
 // named returns those of the engines that bear one of the names.
 func (e *Env) named(names ...string) []*engine.Engine {
 	var out []*engine.Engine

@@ -15,7 +15,7 @@ func (e *Env) simple(
 	ctx context.Context, r *Result, n int64, lane func(f *Fixture) measure.Lane, further ...*engine.Engine,
 ) (ours measure.Lane, err error) {
 	var lanes []measure.Lane
-	for _, eng := range append(e.able(n), further...) {
+	for _, eng := range append(e.reading(n), further...) {
 		f, err := e.Shared(eng, n)
 		if err != nil {
 			return ours, err

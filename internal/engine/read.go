@@ -255,6 +255,10 @@ func (c *Context) probe(span loader.Span, id uuid.UUID) (p probeResult, err erro
 			p.wrong, p.failed = true, errors.Join(p.failed, err)
 			continue
 		}
+		if p.ok, err = c.isExact(span, id, raw, &p.entry); p.ok || err != nil {
+			p.raw = raw
+			return p, err
+		}
 		env, err := message.Parse(raw)
 		if err != nil || env.ID != id {
 			p.wrong = true
@@ -268,11 +272,22 @@ func (c *Context) probe(span loader.Span, id uuid.UUID) (p probeResult, err erro
 			p.wrong = true
 		case env.Line == span.Line && env.Position >= span.From && env.Position < span.To:
 			p.ok, p.entry = true, entries[0]
-			if e := &p.entry; int64(len(raw)) == e.Size && message.Sum(raw) == e.Sum {
-				p.raw = raw
-			}
 			return p, nil
 		}
 	}
 	return p, nil
+}
+
+// isExact reports whether a file holds a message of a span as it was committed, and sets its entry.
+func (c *Context) isExact(span loader.Span, id uuid.UUID, raw []byte, e *index.Entry) (bool, error) {
+	a, ok := message.ParseAddress(raw)
+	if !ok || a.ID != id || a.Line != span.Line || a.Position < span.From || a.Position >= span.To {
+		return false, nil
+	}
+	entries, err := c.Log.Entries(a.Line, a.Position, a.Position+1)
+	if err != nil || len(entries) == 0 {
+		return false, err
+	}
+	*e = entries[0]
+	return e.ID == id && e.Size == int64(len(raw)) && e.Sum == message.Sum(raw), nil
 }

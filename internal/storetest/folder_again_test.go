@@ -7,6 +7,7 @@ import (
 	"testing"
 
 	"github.com/ctxdir/ctxdir/internal/engine"
+	"github.com/google/uuid"
 
 	kit "github.com/ctxdir/ctxdir/internal/storetest"
 )
@@ -23,9 +24,7 @@ func TestFolderMadeAnew(t *testing.T) {
 		kit.Load(t, other.Active())
 		// As the archive found and left it: the handle opens the folder right before it is removed.
 		kit.Check(t, os.Mkdir(path, 0o700))
-		if !other.Dir.HasFolder("branch-main") {
-			t.Fatal("the handle does not see the folder")
-		}
+		kit.Must[[]os.FileInfo](t)(other.Dir.StatMessages("branch-main", []uuid.UUID{{}}))
 		kit.Check(t, os.Remove(path))
 	}
 	kit.Fill(t, c.Active(), 5)

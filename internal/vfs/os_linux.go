@@ -39,6 +39,19 @@ func renameNew(folder *os.File, from string, there *os.File, to string) error {
 	return err
 }
 
+// withoutRoot returns the folder f as another file. Package os examines each entry of a folder that it opened in an
+// os.Root; elsewhere it takes the type from the folder itself.
+func withoutRoot(f *os.File) (folder *os.File, err error) {
+	err = osFile{f}.control("dup", func(fd int) error {
+		again, err := unix.FcntlInt(uintptr(fd), unix.F_DUPFD_CLOEXEC, 0)
+		if err == nil {
+			folder = os.NewFile(uintptr(again), f.Name())
+		}
+		return err
+	})
+	return folder, err
+}
+
 func syncAll(f *os.File) error {
 	return osFile{f}.control("syncfs", unix.Syncfs)
 }
@@ -178,10 +191,14 @@ func (o *osFS) readFile(name string, limit int64) ([]byte, fs.FileInfo, error) {
 	if !plain(name) {
 		return readFile(o, name, limit)
 	}
+	return o.readWith(openAt, name, limit)
+}
+
+func (o *osFS) readWith(open func(dir int, name string) (fd int, err error), name string, limit int64) ([]byte, fs.FileInfo, error) {
 	var b []byte
 	info := &statInfo{name: name}
 	err := o.at("read", name, func(dir int) error {
-		fd, err := openAt(dir, name)
+		fd, err := open(dir, name)
 		if err != nil {
 			return err
 		}
@@ -254,24 +271,37 @@ func (o *osFS) statPath(name string) (fs.FileInfo, error) {
 	return info, nil
 }
 
-func (o *osFS) lstatIn(folder string, names []string) ([]fs.FileInfo, error) {
+// lstatIn opens nothing. The path leads through no link: the folder is examined first.
+func (o *osFS) lstatIn(folder string, names []string) (infos []fs.FileInfo, err error) {
+	if folder == "." {
+		err = o.at("statat", folder, func(dir int) error {
+			infos, err = lstatAll(dir, names)
+			return err
+		})
+		return infos, err
+	}
 	if !plain(folder) {
 		return lstatIn(o, folder, names)
 	}
-	infos := make([]fs.FileInfo, len(names))
-	err := o.at("openat", folder, func(dir int) error {
-		var fd int
-		err := again(func() (err error) {
-			fd, err = unix.Openat(dir, folder, unix.O_PATH|unix.O_DIRECTORY|unix.O_NOFOLLOW|unix.O_CLOEXEC, 0)
-			return err
-		})
+	infos = make([]fs.FileInfo, len(names))
+	err = o.at("statat", folder, func(dir int) error {
+		stat := func(path string) (*statInfo, error) {
+			info := &statInfo{name: path[strings.LastIndexByte(path, '/')+1:]}
+			return info, again(func() error { return unix.Fstatat(dir, path, &info.st, unix.AT_SYMLINK_NOFOLLOW) })
+		}
+		it, err := stat(folder)
+		if err == nil && !it.IsDir() {
+			err = unix.ENOTDIR
+		}
 		if err != nil {
 			return err
 		}
-		defer unix.Close(fd) //nolint:errcheck // nothing was written
 		for i, name := range names {
-			info := &statInfo{name: name}
-			switch err := again(func() error { return unix.Fstatat(fd, name, &info.st, unix.AT_SYMLINK_NOFOLLOW) }); {
+			info := it
+			if name != "." {
+				info, err = stat(folder + "/" + name)
+			}
+			switch {
 			case err == nil:
 				infos[i] = info
 			case !errors.Is(err, fs.ErrNotExist):
@@ -281,6 +311,21 @@ func (o *osFS) lstatIn(folder string, names []string) ([]fs.FileInfo, error) {
 		return nil
 	})
 	return infos, err
+}
+
+func lstatAll(dir int, names []string) ([]fs.FileInfo, error) {
+	infos, stats := make([]fs.FileInfo, len(names)), make([]statInfo, len(names))
+	for i, name := range names {
+		info := &stats[i]
+		info.name = name
+		switch err := again(func() error { return unix.Fstatat(dir, name, &info.st, unix.AT_SYMLINK_NOFOLLOW) }); {
+		case err == nil:
+			infos[i] = info
+		case !errors.Is(err, fs.ErrNotExist):
+			return nil, err
+		}
+	}
+	return infos, nil
 }
 
 // lstatNumber asks statx for nothing but the number: see LstatNumber.

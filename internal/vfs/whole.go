@@ -4,6 +4,7 @@ import (
 	"errors"
 	"io/fs"
 	"os"
+	"path"
 	"time"
 )
 
@@ -90,6 +91,27 @@ func readFile(fsys FS, name string, limit int64) ([]byte, fs.FileInfo, error) {
 	return b, info, err
 }
 
+// ReadRegular is ReadFile that follows no symbolic link to the file.
+func ReadRegular(fsys FS, name string, limit int64) ([]byte, error) {
+	if r, ok := fsys.(interface {
+		readRegular(name string, limit int64) ([]byte, error)
+	}); ok {
+		return r.readRegular(name, limit)
+	}
+	return readRegular(fsys, name, limit)
+}
+
+func readRegular(fsys FS, name string, limit int64) ([]byte, error) {
+	info, err := fsys.Lstat(name)
+	if err == nil && !info.Mode().IsRegular() {
+		err = &fs.PathError{Op: "read", Path: name, Err: ErrNotRegular}
+	}
+	if err != nil {
+		return nil, err
+	}
+	return ReadFile(fsys, name, limit)
+}
+
 // LstatNumber is Lstat of which only the kind and the result of SameFile are valid. After a query for a file's times,
 // its next write sets a new time (multigrain timestamps, Linux 6.13), which ext4 writes to its journal. The fdatasync
 // after that write takes 1.5 times as long. So a caller that only checks whether a growing file is still the same asks
@@ -103,7 +125,8 @@ func LstatNumber(fsys FS, name string) (fs.FileInfo, error) {
 	return fsys.Lstat(name)
 }
 
-// LstatIn is Lstat of some files in a folder. nil stands for a missing one.
+// LstatIn is Lstat of some files in a folder, and of the folder itself under the name ".". The folder "." is that of the
+// FS. nil stands for a missing file.
 func LstatIn(fsys FS, folder string, names ...string) ([]fs.FileInfo, error) {
 	if l, ok := fsys.(interface {
 		lstatIn(folder string, names []string) ([]fs.FileInfo, error)
@@ -116,7 +139,7 @@ func LstatIn(fsys FS, folder string, names ...string) ([]fs.FileInfo, error) {
 func lstatIn(fsys FS, folder string, names []string) ([]fs.FileInfo, error) {
 	infos := make([]fs.FileInfo, len(names))
 	for i, name := range names {
-		info, err := fsys.Lstat(folder + "/" + name)
+		info, err := fsys.Lstat(path.Join(folder, name))
 		if err == nil {
 			infos[i] = info
 		} else if !errors.Is(err, fs.ErrNotExist) {
