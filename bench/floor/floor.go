@@ -135,7 +135,10 @@ func create(folder int, name string, data []byte) error {
 }
 
 // Read reads a file whole into buf, which it grows as needed: open, read until the end, close.
-func Read(path string, buf []byte) ([]byte, error) {
+func Read(path string, buf []byte) ([]byte, error) { return ReadFrom(path, 0, buf) }
+
+// ReadFrom reads a file from an offset on, as Read does.
+func ReadFrom(path string, offset int64, buf []byte) ([]byte, error) {
 	fd, err := unix.Open(path, unix.O_RDONLY|unix.O_CLOEXEC, 0)
 	if err != nil {
 		return nil, &os.PathError{Op: "open", Path: path, Err: err}
@@ -146,7 +149,7 @@ func Read(path string, buf []byte) ([]byte, error) {
 		if n == len(buf) {
 			buf = append(buf, make([]byte, max(len(buf), 64<<10))...)
 		}
-		k, err := unix.Read(fd, buf[n:])
+		k, err := unix.Pread(fd, buf[n:], offset+int64(n))
 		if err == unix.EINTR {
 			continue
 		}

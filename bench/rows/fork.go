@@ -15,20 +15,20 @@ const changeGoal = "≤ 1.0 × a row change of SQLite"
 // forkRow changes a long context without adding messages: by a fork, a rewind, another name, a label.
 func forkRow(ctx context.Context, e *Env) ([]*Result, error) {
 	n := e.size(100_000)
-	changes := []struct {
+	changes := []struct { // forks come last: each adds a branch to the metadata of the context
 		row     string
 		engines []*engine.Engine
 		lane    func(f *Fixture) measure.Lane
 		note    string
 	}{
-		{"fork", e.able(n), func(f *Fixture) measure.Lane { return e.forkLane(f, n/2) },
-			"SQLite adds a row. JSON Lines and \"one document\" copy the messages before the fork; \"file per message\" copies its index."},
-		{"rewind by one message", e.named(labelled...), e.rewindLane,
-			"The messages are appended before the turn. SQLite deletes a row. ctxdir keeps the message until a collection."},
-		{"rename a branch", e.named(labelled...), e.renameLane,
-			"The branch is that of all messages. SQLite changes a row. ctxdir also renames the folder."},
 		{"set a label", e.named(labelled...), e.labelLane,
 			"SQLite replaces a row in a table of labels, which has an index by value."},
+		{"rename a branch", e.named(labelled...), e.renameLane,
+			"The branch is that of all messages. SQLite changes a row. ctxdir also renames the folder."},
+		{"rewind by one message", e.named(labelled...), e.rewindLane,
+			"The messages are appended before the turn. SQLite deletes a row. ctxdir keeps the message until a collection."},
+		{"fork", e.able(n), func(f *Fixture) measure.Lane { return e.forkLane(f, n/2) },
+			"SQLite adds a row. JSON Lines and \"one document\" copy the messages before the fork; \"file per message\" copies its index."},
 	}
 	var results []*Result
 	for _, c := range changes {
