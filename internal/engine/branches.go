@@ -4,7 +4,6 @@ import (
 	"context"
 	"fmt"
 	"slices"
-	"time"
 
 	"github.com/ctxdir/ctxdir/branch"
 	ctxfolder "github.com/ctxdir/ctxdir/context"
@@ -162,8 +161,8 @@ func (c *Context) addBranch(
 	return &Branch{c, name}, nil
 }
 
-// Rewind makes the branch show only its first to messages. The others stay on the line that loses the name, and other
-// branches still show them.
+// Rewind makes the branch show only its first to messages. The others stay on the line that loses the name: other
+// branches still show them, and for the grace period the trash lists that line.
 func (b *Branch) Rewind(ctx context.Context, to int64) error {
 	err := b.c.Change(ctx, func(m *Metadata) error {
 		length, err := b.c.length(m, b.name)
@@ -174,7 +173,7 @@ func (b *Branch) Rewind(ctx context.Context, to int64) error {
 		if err != nil {
 			return err
 		}
-		_, err = branch.Rewind(m, b.name, to, length, line, time.Now())
+		_, err = branch.Rewind(m, b.name, to, length, line, b.c.RemovalTime(m))
 		return err
 	})
 	return Wrap(Error{Op: "rewind", Context: b.c.Dir.ID, Branch: b.name}, err)
@@ -186,10 +185,10 @@ func (c *Context) Switch(ctx context.Context, name string) error {
 	return Wrap(Error{Op: "switch", Context: c.Dir.ID, Branch: name}, err)
 }
 
-// Remove removes a branch's name. Its messages stay for the branches that show them; the others stay until a
-// collection. It fails with [ErrActive] for the active branch.
+// Remove removes a branch's name. Its messages stay for the branches that show them. The others stay for the grace
+// period, in which the trash lists the branch. It fails with [ErrActive] for the active branch.
 func (c *Context) Remove(ctx context.Context, name string) error {
-	err := c.Change(ctx, func(m *Metadata) error { return branch.Remove(m, name, time.Now()) })
+	err := c.Change(ctx, func(m *Metadata) error { return branch.Remove(m, name, c.RemovalTime(m)) })
 	return Wrap(Error{Op: "remove", Context: c.Dir.ID, Branch: name}, err)
 }
 
