@@ -192,14 +192,19 @@ func TestRestoreErased(t *testing.T) {
 	_, err := kit.Erase(s, c.ID(), id, erase.Options{})
 	kit.Check(t, err)
 	for n := range 2 {
-		kit.Must[trash.RestoreResult](t)(trash.Restore(ctx, s, moved[0].Item))
+		_, err := trash.Restore(ctx, s, moved[0].Item)
+		if n == 0 && err != nil || n > 0 && !errors.Is(err, engine.ErrConflict) {
+			t.Errorf("restore %d: %v", n, err)
+		}
 		kit.Check(t, c.Refresh(ctx))
 		for i, m := range kit.Load(t, kit.Must[*engine.Branch](t)(c.Branch("gone"))) {
 			if isErased(m) != (i == 3) || i != 3 && !strings.HasPrefix(want[i], m.ID.String()) {
 				t.Errorf("restore %d, message %d: %s, %v", n, i, m.ID, m.Unavailable)
 			}
 		}
-		kit.Check(t, os.CopyFS(item, os.DirFS(saved)))
+		if n == 0 {
+			kit.Check(t, os.CopyFS(item, os.DirFS(saved)))
+		}
 	}
 	kit.Check(t, c.Close())
 }

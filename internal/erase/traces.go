@@ -186,7 +186,8 @@ func (e *eraser) heldMessage(line []byte) (id uuid.UUID, ok bool) {
 		if !bytes.Contains(line, text) {
 			continue
 		}
-		if bytes.Contains(line, append([]byte(`{"ctxdir":"`+message.Version+`","id":"`), text...)) {
+		if bytes.Contains(line, append([]byte(`{"ctxdir":"`+message.Version+`","id":"`), text...)) ||
+			bytes.HasPrefix(line, []byte(`{"ctxdir":"gap/1"`)) { // it says why an item lacks the message
 			return id, true
 		}
 		trimmed := bytes.TrimSpace(line)
