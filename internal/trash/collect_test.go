@@ -5,6 +5,7 @@ import (
 	"fmt"
 	"os"
 	"path/filepath"
+	"slices"
 	"strings"
 	"sync"
 	"testing"
@@ -236,4 +237,47 @@ func TestNoCollectionWithoutTime(t *testing.T) {
 		t.Errorf("%+v", items)
 	}
 	kit.Check(t, c.Close())
+}
+
+// TestUnnamed: a line that has neither a branch nor an entry among the removed lines is not purged. Its grace period
+// begins with the first collection that finds it.
+func TestUnnamed(t *testing.T) {
+	ctx := context.Background()
+	clock := kit.NewClock()
+	s, _ := kit.NewStore(t, engine.WithClock(clock.Now))
+	for _, restores := range []bool{true, false} {
+		c, want := kit.NewOrphan(t, s)
+		kit.Check(t, c.Change(ctx, func(m *engine.Metadata) error {
+			m.Removed = nil // as another program may leave it
+			return nil
+		}))
+		clock.Jump(30 * 24 * time.Hour)
+		only := trash.CollectOptions{Grace: trash.DefaultGrace, Contexts: []uuid.UUID{c.ID()}}
+		dry := only
+		dry.DryRun = true
+		if planned, purged := kit.Collect(t, s, dry); len(planned) != 1 || len(purged) != 0 {
+			t.Errorf("a dry run: %+v, %+v", planned, purged)
+		}
+		moved, purged := kit.Collect(t, s, only)
+		if len(moved) != 1 || moved[0].Kind != "line" || moved[0].RemovedAt.Before(clock.Now().Add(-time.Minute)) || len(purged) != 0 {
+			t.Fatalf("%+v moved, %+v purged", moved, purged)
+		}
+		if moved, purged := kit.Collect(t, s, only); len(moved) != 0 || len(purged) != 0 {
+			t.Errorf("a second time: %+v moved, %+v purged", moved, purged)
+		}
+		if restores {
+			r := kit.Must[trash.RestoreResult](t)(trash.Restore(ctx, s, moved[0].Item))
+			kit.Check(t, c.Refresh(ctx))
+			if got := kit.Bodies(t, kit.Must[*engine.Branch](t)(c.Branch(r.Branch))); !slices.Equal(got, want) {
+				t.Errorf("%q shows %v", r.Branch, got)
+			}
+			kit.Check(t, c.Close())
+			continue
+		}
+		clock.Jump(8 * 24 * time.Hour)
+		if moved, purged := kit.Collect(t, s, only); len(moved) != 0 || len(purged) != 1 {
+			t.Errorf("after the grace period: %+v moved, %+v purged", moved, purged)
+		}
+		kit.Check(t, c.Close())
+	}
 }

@@ -15,8 +15,9 @@ import (
 // item of the context's trash, with the line's id as the item's id.
 
 // removedLines returns the wanted removed lines of a context as items of its trash.
-func removedLines(ctx context.Context, c *engine.Context, want func(r *ctxfolder.Removed) bool) (items []*trashItem, err error) {
-	m := c.Current()
+func removedLines(
+	ctx context.Context, c *engine.Context, m *engine.Metadata, want func(r *ctxfolder.Removed) bool,
+) (items []*trashItem, err error) {
 	counts, _, err := c.Log.AllCounts()
 	if err != nil {
 		return nil, err
@@ -98,13 +99,16 @@ func noteUnnamed(ctx context.Context, c *engine.Context, dryRun bool) (items []*
 		}
 		return nil
 	}
-	if err := note(c.Current().Clone()); err != nil || len(found) == 0 || dryRun {
+	m := c.Current().Clone()
+	if err := note(m); err != nil || len(found) == 0 {
 		return nil, err
 	}
-	if err := c.Change(ctx, note); err != nil {
-		return nil, err
+	if !dryRun {
+		if err := c.Change(ctx, note); err != nil {
+			return nil, err
+		}
 	}
-	return removedLines(ctx, c, func(r *ctxfolder.Removed) bool { return found[r.Line] })
+	return removedLines(ctx, c, m, func(r *ctxfolder.Removed) bool { return found[r.Line] })
 }
 
 // purgeLines removes what only the expired lines show, for good, and what an interrupted purge left.

@@ -193,7 +193,7 @@ func eachLine(
 	if err != nil {
 		return true
 	}
-	lines, err := removedLines(ctx, c, func(r *ctxfolder.Removed) bool { return want == nil || want(r.Line, true) })
+	lines, err := removedLines(ctx, c, c.Current(), func(r *ctxfolder.Removed) bool { return want == nil || want(r.Line, true) })
 	if err = errors.Join(err, c.Close()); err != nil {
 		return yield(&trashItem{in: id}, engine.Wrap(engine.Error{Op: "list", Path: Path(id)}, err))
 	}
