@@ -117,6 +117,10 @@ func noteUnnamed(ctx context.Context, c *engine.Context, dryRun bool) (items []*
 // their files go, durably, and packs are written anew without them. Only after that the second commit forgets the lines:
 // until then the metadata explains what is left, and the next purge begins again.
 func purgeLines(ctx context.Context, c *engine.Context, expired func(r *ctxfolder.Removed) bool, yield func(CollectResult) bool) error {
+	due := func(r ctxfolder.Removed) bool { return r.Why == branch.WhyPurged || expired(&r) }
+	if !slices.ContainsFunc(c.Current().Removed, due) {
+		return nil // without the lock
+	}
 	var cut []*cutLine
 	err := c.Write(ctx, func(current *engine.Metadata) (err error) {
 		cut, err = cutLines(ctx, c, current.Clone(), expired)

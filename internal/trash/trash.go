@@ -81,7 +81,7 @@ func reason(item *ctxfolder.TrashItem) string {
 func lineReason(item *ctxfolder.TrashItem) string {
 	r := fmt.Sprintf("no branch shows messages %d to %d", item.From, item.To-1)
 	if item.From == item.To {
-		r = "other lines show all its messages"
+		r = "other branches show all messages"
 	}
 	if item.Name != "" && item.Why != "" {
 		r += fmt.Sprintf(" of %q, which was %s", item.Name, item.Why)
