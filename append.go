@@ -28,8 +28,8 @@ type Draft struct {
 // If an attachment cannot be placed, the append fails with [ErrInvalid] before anything is stored. If the payloads of a
 // message exceed 1 GiB, before base64, it fails with [ErrTooLarge].
 type Attachment struct {
-	// At is the RFC 6901 pointer, of at most 1 KiB, to the empty string in Body where the payload belongs. Each
-	// attachment needs a string of its own.
+	// At is the RFC 6901 pointer, of at most 1 KiB, to the empty string in Body where the payload belongs. Two
+	// attachments cannot share a string.
 	At        string
 	MediaType string // in UTF-8; empty when unknown
 	Prefix    string // the text before the base64, in UTF-8, such as "data:image/png;base64,"
@@ -46,6 +46,14 @@ func (d *Draft) engine() engine.Draft {
 	return e
 }
 
+func engineDrafts(drafts []Draft) []engine.Draft {
+	from := make([]engine.Draft, len(drafts))
+	for i := range drafts {
+		from[i] = drafts[i].engine()
+	}
+	return from
+}
+
 // AppendResult is the result of an append: the id and the position of the message.
 type AppendResult struct {
 	ID       uuid.UUID
@@ -54,12 +62,13 @@ type AppendResult struct {
 	Err      error // in a batch: why this message is not stored; nil means that it is durable
 }
 
-// WriteOption changes one append or replacement.
+// WriteOption changes one write: an append, a replacement, an update or a commit.
 type WriteOption func(*write)
 
 type write struct {
 	appends  []engine.AppendOption
 	replaces []engine.ReplaceOption
+	commits  []engine.CommitOption
 }
 
 func writeOptions(opts []WriteOption) write {
@@ -70,9 +79,21 @@ func writeOptions(opts []WriteOption) write {
 	return w
 }
 
-// WithPosition makes an append fail with [ErrPosition] unless its first message gets this position.
+// WithPosition makes an append fail with [ErrPosition] unless its first message gets this position, and a replacement
+// unless the message has it.
 func WithPosition(position int64) WriteOption {
-	return func(w *write) { w.appends = append(w.appends, engine.AtPosition(position)) }
+	return func(w *write) {
+		w.appends, w.replaces = append(w.appends, engine.AtPosition(position)), append(w.replaces, engine.ReplaceAt(position))
+	}
+}
+
+// WithSequence makes a write fail with [ErrPosition] unless the newest commit of the context has this number: see
+// [Summary].Sequence. So a write happens only on the state that the caller knows.
+func WithSequence(sequence uint64) WriteOption {
+	return func(w *write) {
+		w.appends, w.commits = append(w.appends, engine.AppendAtSequence(sequence)), append(w.commits, engine.AtSequence(sequence))
+		w.replaces = append(w.replaces, engine.ReplaceAtSequence(sequence))
+	}
 }
 
 // WithShared lets a replacement change a message that other branches show too.
@@ -84,23 +105,19 @@ func WithShared() WriteOption {
 // is on disk when Append returns: one fdatasync, which concurrent appends share, has covered it.
 //
 // A retry is safe. If the id exists with an equal body, Append succeeds and returns its position; if it exists with
-// another body, Append fails with [ErrConflict]. If the message of that id is damaged or lost, the body becomes its
-// content again, at its position. After an error that wraps [ErrDurability], the message may or may not be stored:
-// retry with the same id. ctx cancels the wait for the lock, never a commit.
+// another body, Append fails with [ErrConflict]. If that message is damaged or lost, Append stores the body at its
+// position. After an error that wraps [ErrDurability], the message may or may not be stored: retry with the same id.
+// ctx cancels the wait for the lock, never a commit.
 func (b *Branch) Append(ctx context.Context, d Draft, opts ...WriteOption) (AppendResult, error) {
 	at, err := b.e.Append(ctx, d.engine(), writeOptions(opts).appends...)
 	return AppendResult{ID: at.ID, Position: at.Position, Existed: at.Existed}, wrap(err)
 }
 
 // AppendBatch adds messages in order, with one commit and one fdatasync. The results say for each message whether it is
-// durable. If a message is refused for its content, the others are still stored. The error says why nothing was tried,
-// or why the batch ended early: then the durable messages are the first ones.
+// durable. If a message is refused for its content, the others are still stored. An error means that the batch stopped
+// early, or before the first message. The stored messages are then the first ones of the batch.
 func (b *Branch) AppendBatch(ctx context.Context, drafts []Draft, opts ...WriteOption) ([]AppendResult, error) {
-	from := make([]engine.Draft, len(drafts))
-	for i := range drafts {
-		from[i] = drafts[i].engine()
-	}
-	done, err := b.e.AppendBatch(ctx, from, writeOptions(opts).appends...)
+	done, err := b.e.AppendBatch(ctx, engineDrafts(drafts), writeOptions(opts).appends...)
 	results := make([]AppendResult, len(done))
 	for i, r := range done {
 		results[i] = AppendResult{r.ID, r.Position, r.Existed, wrap(r.Err)}

@@ -14,9 +14,9 @@ type ArchiveOptions struct {
 	All       bool                    // every context of the store
 	OlderThan time.Duration           // only messages of at least this age; a message without a time has that of its file
 	Branch    string                  // only messages that this branch shows
-	Progress  func(done, total int64) // is called with numbers of messages of the current context; it may be nil
-	Report    func(ArchiveResult)     // is called for each context when it is done; it may be nil
-	Failed    func(error)             // is called for each context that failed; if set, the returned error omits these failures
+	Progress  func(done, total int64) // receives the number of messages done and in all, in the current context; may be nil
+	Report    func(ArchiveResult)     // receives the result of each context when it is done; may be nil
+	Failed    func(error)             // receives the error of each context that failed; if set, the returned error omits these failures
 }
 
 // ArchiveResult says how an operation changed the files of messages.
@@ -32,11 +32,11 @@ func archived(a engine.ArchiveResult) ArchiveResult {
 	return ArchiveResult{a.Context, a.Messages, a.Stayed, a.Before, a.After}
 }
 
-// Archive moves messages from their files into a compressed pack, one for each context. They can be read, replaced,
-// forked and erased as before, also while Archive runs. Messages that were edited by hand stay in files until a repair
-// records the edit. Payloads that no other context refers to move into the pack too. The error includes each context
-// that could not be archived; the others are still processed. With All, a context without the branch has nothing to
-// archive.
+// Archive moves messages from their files into a compressed pack, one for each context. Archived messages can be read,
+// replaced, forked and erased as before, even while Archive runs. Messages that were edited by hand stay in files until
+// a repair records the edit. Payloads that no other context refers to move into the pack too. The error includes each
+// context that could not be archived; the others are still processed. With All and Branch, Archive skips contexts that
+// have no such branch.
 func (s *Store) Archive(ctx context.Context, o ArchiveOptions) ([]ArchiveResult, error) {
 	ids := o.Contexts
 	if o.All {

@@ -38,7 +38,7 @@ type BranchInfo struct {
 	Shared   int64           // number of messages that both begin with
 	Messages int64           // number of messages that the branch shows
 	Bytes    int64           // of the messages of its own line
-	Archived int64           // how many of these bytes are in packs
+	Archived int64           // the part of Bytes that is in packs
 	Extra    json.RawMessage // an object: members that this program does not know
 }
 

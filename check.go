@@ -26,12 +26,13 @@ type CheckOptions struct {
 	All      bool        // every context of the store, and its blobs
 	ReadData bool        // read every byte of messages and blobs; a repair always does
 	DryRun   bool        // of a repair: only report what it would do
-	Adopt    bool        // of a repair: take in valid messages that were never committed here
-	// Progress is called from time to time, and at least once for each context; it may be nil.
+	Adopt    bool        // of a repair: adopt valid messages that were never committed here
+	// Progress is called from time to time, and at least once for each context; may be nil.
 	Progress func(CheckProgress)
-	// Report is called for each finding that a repair mended, when the result is durable; it may be nil.
+	// Report receives each finding that a repair mended, when the result is durable; may be nil.
 	Report func(Finding)
-	// Failed is called for each context that a repair cannot mend; if set, the returned error omits these failures.
+	// Failed receives the error of each context that a repair cannot mend; if set, the returned error omits these
+	// failures.
 	Failed func(error)
 }
 
@@ -78,10 +79,10 @@ func repaired(r integrity.Repaired) Finding {
 	return Finding{Context: r.Context, Kind: string(r.Kind), Path: r.Path, ID: r.ID, Detail: r.Detail}
 }
 
-// RepairStore writes ctxdir.json, the store's own file, again when it is damaged or missing: with the id that the
-// contexts have, and without settings. The damaged file moves to the trash. Until then, [Open] fails with [ErrDamaged],
-// and only a store that is opened with [WithReadOnly] shows its contexts. RepairStore returns what it did, or nothing
-// if the file is intact. It fails with [ErrFormat] if a newer version of the program made the store.
+// RepairStore rewrites the store's own file, ctxdir.json, if it is damaged or missing. It takes the id from the
+// contexts; the settings are lost. The damaged file moves to the trash. Until then, [Open] fails with [ErrDamaged], and
+// only a store that is opened with [WithReadOnly] shows its contexts. RepairStore returns what it did, or nothing if
+// the file is intact. It fails with [ErrFormat] if a newer version of the program made the store.
 func RepairStore(dir string, opts ...Option) ([]Finding, error) {
 	r, done, err := engine.RepairStore(dir, engineOptions(opts)...)
 	if err != nil || !done {

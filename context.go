@@ -7,12 +7,12 @@ import (
 
 	"github.com/ctxdir/ctxdir/internal/follow"
 
-	ctxfolder "github.com/ctxdir/ctxdir/context"
 	"github.com/ctxdir/ctxdir/internal/engine"
 	"github.com/google/uuid"
 )
 
-// Context is an open context. Several goroutines may use it. It shows the state of its last write, or of the last [Context.Refresh].
+// Context is an open context. Several goroutines may use it. It shows the state of its last write, or of the last
+// [Context.Refresh].
 type Context struct {
 	e *engine.Context
 }
@@ -24,10 +24,11 @@ func newContext(e *engine.Context, err error) (*Context, error) {
 	return &Context{e}, nil
 }
 
-// Close waits for running operations, folds if worthwhile, and releases the context. Later calls return [ErrClosed],
-// except those that need no file, such as [Context.Metadata]; closing again does nothing. An iteration over messages
-// ends with ErrClosed, so its body may close the context; a function given to [Context.Update] must not. Messages that
-// were read before keep their bodies, if their payloads are in blobs.
+// Close waits for running operations and pending message files, folds if worthwhile, and releases the context. Later
+// calls return [ErrClosed], except those that need no file, such as [Context.Metadata]; closing again does nothing. An
+// iteration over messages ends with ErrClosed, so its body may close the context; a function given to [Context.Update]
+// must not. Messages that were read before keep their bodies, if their payloads are in blobs. If a message file cannot
+// be made, Close says so; the journal has the message, and the next writer makes the file.
 func (c *Context) Close() error { return wrap(c.e.Close()) }
 
 // ID returns the id of the context.
@@ -58,18 +59,8 @@ func (c *Context) Refresh(ctx context.Context) error { return wrap(c.e.Refresh(c
 // Update changes title, config, state, parent, unknown members, and the system prompts and unknown members of branches.
 // f gets the newest metadata, under the lock. Update ignores what f does to ids, branch names, revision and times:
 // other methods change those.
-func (c *Context) Update(ctx context.Context, f func(m *Metadata) error) error {
-	return wrap(c.e.Update(ctx, func(e *ctxfolder.Metadata) error {
-		m := metadata(e)
-		if err := f(m); err != nil {
-			return err
-		}
-		changed, err := m.engine()
-		if err == nil {
-			*e = *changed
-		}
-		return err
-	}))
+func (c *Context) Update(ctx context.Context, f func(m *Metadata) error, opts ...WriteOption) error {
+	return wrap(c.e.Update(ctx, updateOf(f), writeOptions(opts).commits...))
 }
 
 // SystemPrompt returns the system prompt of a branch as it was given, or nil if the branch has none. [Metadata] has a
@@ -122,6 +113,13 @@ func (c *Context) RemoveBranch(ctx context.Context, branch string) error {
 // automatically when the journals have grown enough. While another process folds the context, Fold does nothing.
 func (c *Context) Fold(ctx context.Context) error { return wrap(c.e.Fold(ctx)) }
 
+// Flush waits until every message of the context has its file. An append returns when its message is durable in the
+// journal, and the message file follows a moment later, at most some hundredths of a second unless the disk is busy.
+// This library never needs the file; other programs see all messages after Flush. Close flushes too. Flush also writes
+// the message files that a killed process had not written yet. If it fails, a file is missing, for example on a full
+// disk: the message is safe, and Flush can be called again.
+func (c *Context) Flush(ctx context.Context) error { return wrap(c.e.Flush(ctx)) }
+
 // Files yields the paths, relative to the store's folder, of every file that the context needs: a copy of these files
 // is a store with this context. It folds first, unless the store is open for reading.
 func (c *Context) Files(ctx context.Context) iter.Seq2[string, error] {
@@ -129,7 +127,7 @@ func (c *Context) Files(ctx context.Context) iter.Seq2[string, error] {
 }
 
 // BlobBytes returns the size of the blobs, in bytes on disk, that the context refers to; other contexts may share them.
-// It opens no blob, and only the messages that have payloads. References that were added to a file by hand do not
+// It opens no blob. It reads only messages that have payloads. References that were added to a file by hand do not
 // count.
 func (c *Context) BlobBytes(ctx context.Context) (int64, error) {
 	n, err := c.e.BlobBytes(ctx)

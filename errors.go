@@ -12,7 +12,7 @@ import (
 var (
 	// ErrNoStore: the folder is not a store.
 	ErrNoStore = engine.ErrNoStore
-	// ErrFormat: a file has a format version, or the store a feature, that this program does not know.
+	// ErrFormat: a file has an unknown format version, or the store has an unknown feature.
 	ErrFormat = engine.ErrFormat
 	// ErrNotExist: there is no such context, branch, message or trash item, or the folder of an open context was moved or removed.
 	ErrNotExist = engine.ErrNotExist

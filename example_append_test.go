@@ -45,27 +45,26 @@ func ExampleBranch_Append() {
 	// true
 }
 
-// called stores a tool call and its result with one commit. A crash may leave the call alone, never the result alone.
-func called(ctx context.Context, b *ctxdir.Branch, call, result json.RawMessage) error {
-	results, err := b.AppendBatch(ctx, []ctxdir.Draft{{Body: call}, {Body: result}})
-	if err != nil {
-		return err
-	}
-	for _, r := range results {
-		if r.Err != nil {
-			return r.Err
-		}
-	}
-	return nil
+// called stores a tool call, its result, and the state that follows from it. After a crash, either all of it is there or none of it.
+func called(ctx context.Context, c *ctxdir.Context, branch string, call, result, state json.RawMessage) error {
+	_, err := c.Commit(ctx, func(tx *ctxdir.Tx) error {
+		_ = tx.Append(branch, ctxdir.Draft{Body: call}, ctxdir.Draft{Body: result}) // if it fails, the commit fails
+		return tx.Update(func(m *ctxdir.Metadata) error {
+			m.State = state
+			return nil
+		})
+	})
+	return err
 }
 
-func ExampleBranch_AppendBatch() {
+func ExampleContext_Commit_state() {
 	ctx := context.Background()
 	_, c, done := temporary("A walk")
 	defer done()
-	check(called(ctx, c.Active(),
+	check(called(ctx, c, "main",
 		json.RawMessage(`{"role":"assistant","tool_calls":[{"id":"1","function":{"name":"weather"}}]}`),
 		json.RawMessage(`{"role":"tool","tool_call_id":"1","content":"rain"}`),
+		json.RawMessage(`{"tools":1}`),
 	))
 	list(c.Active())
 	// Output:
@@ -158,4 +157,37 @@ func ExampleAttachment() {
 	// Output:
 	// {"role":"user","content":[{"type":"image_url","image_url":{"url":"data:image/png;base64,iVBORywgb3Igc28="}}]}
 	// image/png 11
+}
+
+func ExampleContext_Commit() {
+	ctx := context.Background()
+	_, c, done := temporary("A walk")
+	defer done()
+	append4 := func(tx *ctxdir.Tx) error {
+		for _, text := range []string{"Which way?", "Left.", "And then?", "Right."} {
+			_ = tx.Append("main", ctxdir.Draft{Body: said("user", text)})
+		}
+		return nil
+	}
+	first, err := c.Commit(ctx, append4)
+	fmt.Println(len(first.Appended), err)
+
+	// Another answer to the second question, and the state that belongs to it.
+	second, err := c.Commit(ctx, func(tx *ctxdir.Tx) error {
+		_ = tx.Rewind("main", 3)
+		_ = tx.Append("main", ctxdir.Draft{Body: said("assistant", "Straight on.")})
+		return tx.Update(func(m *ctxdir.Metadata) error {
+			m.State = json.RawMessage(`{"lost":false}`)
+			return nil
+		})
+	}, ctxdir.WithSequence(first.Sequence))
+	fmt.Println(second.Appended[0].Position, string(c.Metadata().State), err)
+
+	// The context changed since the first commit.
+	_, err = c.Commit(ctx, append4, ctxdir.WithSequence(first.Sequence))
+	fmt.Println(errors.Is(err, ctxdir.ErrPosition))
+	// Output:
+	// 4 <nil>
+	// 3 {"lost":false} <nil>
+	// true
 }

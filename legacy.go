@@ -13,7 +13,7 @@ type LegacyOptions struct {
 	DryRun   bool                    // of a migration: validate, and change nothing
 	To       string                  // of a rollback: the path of the legacy file to be written
 	Force    bool                    // of a rollback: leave out messages that cannot be read, and ignore what changed since the migration
-	Progress func(done, total int64) // is called with bytes read or messages written; it may be nil
+	Progress func(done, total int64) // receives the bytes read or the messages written, done and in all; may be nil
 }
 
 // LegacyResult describes a migration or its rollback.
@@ -31,12 +31,16 @@ type LegacyResult struct {
 
 // Migrate converts a legacy file, or the folder of a split one, to a context. It converts the context back, and
 // compares the result with the original, before it moves the context to its path. Then it adds the suffix .old to the
-// legacy file. A legacy file ID.json in the store becomes the context ID; others contain their id. If interrupted, a
-// second call continues.
+// legacy file. A legacy file ID.json in the store becomes the context ID; others contain their id. A second call
+// continues an interrupted migration.
 //
-// Migrate fails with [ErrInvalid] for a path that is no legacy context, with [ErrDamaged] when the file cannot be read
-// to its end, with [ErrTooLarge], with [ErrConflict] when the context would differ ([Error].Differs says how), and with
-// [ErrExist] when another context has the id. In all of these cases, nothing changes.
+// Migrate changes nothing, and fails with:
+//
+//   - [ErrInvalid] if the path is not a legacy context
+//   - [ErrDamaged] if the file cannot be read to its end
+//   - [ErrTooLarge] if a message is too large
+//   - [ErrConflict] if the context would differ; [Error].Differs says how
+//   - [ErrExist] if another context has the id
 func (s *Store) Migrate(ctx context.Context, path string, o LegacyOptions) (LegacyResult, error) {
 	m, err := migrate.Convert(ctx, s.e, path, migrate.Options{DryRun: o.DryRun, Progress: o.Progress})
 	return LegacyResult{
@@ -44,10 +48,10 @@ func (s *Store) Migrate(ctx context.Context, path string, o LegacyOptions) (Lega
 	}, wrap(err)
 }
 
-// Rollback writes a context to a legacy file at o.To, which must not exist, with the branches and messages that came
-// since the migration. Without o.To it restores the legacy file that the context came from to its path, and moves the
-// context to the trash; it then fails with [ErrConflict] if the context changed since the migration, unless o.Force is
-// set.
+// Rollback writes a context to a legacy file at o.To, which must not exist. The file includes branches and messages
+// that were added after the migration. Without o.To, Rollback restores the original legacy file to its path, and moves
+// the context to the trash. It refuses with [ErrConflict], before it changes anything, if the context changed since the
+// migration and o.Force is not set.
 func (s *Store) Rollback(ctx context.Context, id uuid.UUID, o LegacyOptions) (LegacyResult, error) {
 	r, err := s.rollback(ctx, id, o.To, migrate.RollbackOptions{Force: o.Force, Progress: o.Progress})
 	return LegacyResult{Context: r.Context, Path: r.Path, Messages: r.Messages, Missing: r.Missing, Trashed: item(r.Trashed)}, wrap(err)

@@ -29,7 +29,7 @@ type Metadata struct {
 	from *ctxfolder.Metadata // the engine's object, which also has the lines
 }
 
-// BranchMetadata is what metadata.json says about a branch.
+// BranchMetadata is the entry of a branch in metadata.json.
 type BranchMetadata struct {
 	Name         string
 	SystemPrompt json.RawMessage // a text, or the reference to one; [Context.SystemPrompt] returns the text

@@ -28,9 +28,9 @@ func WithRelaxedDurability() Option { return option(engine.WithDurability(engine
 // WithPool bounds the messages that are kept in memory, in bytes. The default is 64 MiB; 0 keeps none.
 func WithPool(bytes int64) Option { return option(engine.WithPool(bytes)) }
 
-// WithMemoryLimit bounds the memory that one call may take for data that is compressed on disk, in bytes: a small file
-// can claim gigabytes. The default is 256 MiB. The limit counts bodies, texts, payloads and archived messages; while
-// the engine assembles a body, the call may take twice the limit. A larger read fails with [ErrTooLarge].
+// WithMemoryLimit sets the limit, in bytes, of the memory that one call takes for decompressed data. A small file can
+// claim gigabytes. The default is 256 MiB. The limit counts bodies, texts, payloads and archived messages; while the
+// engine assembles a body, the call may take twice the limit. A larger read fails with [ErrTooLarge].
 // [Message.WriteBody], [Message.Open] and [Branch.Messages] stream, and can read such data.
 func WithMemoryLimit(bytes int64) Option { return option(engine.WithMemoryLimit(bytes)) }
 
@@ -54,6 +54,10 @@ func WithTextThreshold(bytes int64) Option { return option(engine.WithTextThresh
 func WithoutMigration() Option {
 	return option(engine.OpenLegacy(migrate.View))
 }
+
+// WithFilesOnReturn makes an append return only when its message files exist. By default they follow a moment later: see
+// [Context.Flush].
+func WithFilesOnReturn() Option { return option(engine.WithFiles(engine.FilesOnReturn)) }
 
 // WithReadOnly opens the store for reading: nothing in it changes. The files that a view of a legacy context needs are
 // then in the system's temporary folder.

@@ -1,7 +1,7 @@
 // Package ctxdir stores the conversations of language-model agents as plain files: Maildir for agent contexts.
 //
 // A store is a folder. Each context, a conversation with its branches, is a folder in it. Each message is a file.
-// [Init] makes a store, [Open] opens one, [Store.Create] and [Store.Context] return a [Context], and its [Branch]es
+// [Init] makes a store, [Open] opens one, [Store.Create] and [Store.Context] return a [Context], and its branches
 // append, read and fork:
 //
 //	s, err := ctxdir.Open(dir)
@@ -128,9 +128,9 @@ type Summary struct {
 	Problem      error  // why the context, or a part of it, cannot be used; the other fields hold what is known
 }
 
-// List yields every context in the store in no particular order, legacy contexts too. A damaged context is a row with
-// its Problem; an error means that the store's own folder cannot be read. The file summaries.jsonl is a cache for
-// lists.
+// List yields every context in the store in no particular order, legacy contexts too. For a damaged context, List
+// yields a Summary with a Problem. An error means that the store's own folder cannot be read. The file summaries.jsonl
+// is a cache for lists.
 func (s *Store) List(ctx context.Context) iter.Seq2[Summary, error] {
 	return each(s.e.List(ctx), summary)
 }

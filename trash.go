@@ -57,8 +57,8 @@ func collect[E comparable, T any](seq iter.Seq2[E, error], report func(T), faile
 	return all, err
 }
 
-// Remove moves a context, or a legacy context, to the trash of the store. It waits for writers, and fails with
-// [ErrNotExist].
+// Remove moves a context, or a legacy context, to the trash of the store. It waits for writers. It fails with
+// [ErrNotExist] if there is no such context.
 func (s *Store) Remove(ctx context.Context, id uuid.UUID) (Item, error) {
 	t, err := s.e.Delete(ctx, id)
 	return item(t), wrap(err)
@@ -69,12 +69,12 @@ type CollectOptions struct {
 	Contexts []uuid.UUID   // these contexts and their trash
 	All      bool          // every context, the trash of the store, and its blobs
 	Grace    time.Duration // how long items stay in the trash: 0 means a week, a negative time not at all
-	// IfDue collects only if the last collection was a day ago and no other process collects, and for at most two seconds;
-	// the next collection continues.
+	// IfDue collects only if the last collection was at least a day ago and no other process collects. It stops after
+	// two seconds; the next collection continues.
 	IfDue  bool
 	DryRun bool        // only report what would be done
-	Report func(Item)  // is called for each item when it is done; it may be nil
-	Failed func(error) // is called for each item that failed; if set, the returned error omits these failures
+	Report func(Item)  // receives each item when it is done; may be nil
+	Failed func(error) // receives the error of each item that failed; if set, the returned error omits these failures
 }
 
 // Collect moves messages that no branch shows to the trash of their context, purges items that have been in a trash for
@@ -106,8 +106,8 @@ func (s *Store) Collect(ctx context.Context, o CollectOptions) ([]Item, error) {
 type RemoveOptions struct {
 	Shared bool        // of an erase: also erase messages that several branches show
 	DryRun bool        // only report what would be done
-	Report func(Item)  // is called for each item when it is removed; it may be nil
-	Failed func(error) // of a purge: is called for each item that failed; if set, the returned error omits these failures
+	Report func(Item)  // receives each item when it is removed; may be nil
+	Failed func(error) // of a purge: receives the error of each item that failed; if set, the returned error omits these failures
 }
 
 // Erase removes messages of a context for good: their files, all versions in journals, packs and trash, copies of the
@@ -145,8 +145,8 @@ func (s *Store) PurgeItems(ctx context.Context, items []uuid.UUID, o RemoveOptio
 	return s.purge(ctx, items, 0, o)
 }
 
-// PurgeOlder removes for good every item that was moved to the trash at least age ago; 0 removes all items. It fails like
-// [Store.PurgeItems].
+// PurgeOlder removes for good every item that was moved to the trash at least age ago; 0 removes all items. It fails
+// like [Store.PurgeItems].
 func (s *Store) PurgeOlder(ctx context.Context, age time.Duration, o RemoveOptions) ([]Item, error) {
 	return s.purge(ctx, nil, age, o)
 }
@@ -161,12 +161,16 @@ func (s *Store) purge(ctx context.Context, items []uuid.UUID, age time.Duration,
 
 // Restore restores an item and removes it from the trash. A context returns to its folder. The end of a line returns to
 // its positions, under the name of its branch or a similar one. An old version of a message replaces the present one,
-// which goes to the trash. Blobs return to their paths.
+// which moves to the trash. Blobs return to their paths.
 //
-// The Name of the result is the name of the branch that a restored line has now. Restore fails with [ErrNotExist] when
-// there is no such item, with [ErrExist] when the context exists, with [ErrPosition] when another item, which the error
-// names, has to be restored first, with [ErrConflict] when other messages have the positions, and with [ErrInvalid] for
-// an item that cannot be restored. If interrupted, a second call finishes it.
+// For a restored line, the result's Name is the branch that now shows it. A second call finishes an interrupted
+// restore. Restore fails with:
+//
+//   - [ErrNotExist] if there is no such item
+//   - [ErrExist] if the context exists
+//   - [ErrPosition] if another item, which the error names, has to be restored first
+//   - [ErrConflict] if other messages have the positions
+//   - [ErrInvalid] for an item that cannot be restored
 func (s *Store) Restore(ctx context.Context, id uuid.UUID) (Item, error) {
 	r, err := trash.Restore(ctx, s.e, id)
 	return Item{

@@ -10,42 +10,43 @@ import (
 	"github.com/google/uuid"
 )
 
-// Kinds of events: the subject of an event.
+// The kind of an event names its subject.
 const (
 	EventContext  = "context"
 	EventBranch   = "branch"
 	EventMessage  = "message"
 	EventMetadata = "metadata"
-	EventResync   = "resync" // the journals do not reach back; the event describes the present state, and later events continue from it
+	EventResync   = "resync" // the journals no longer have the commits; the event describes the present state; later events continue from it
 )
 
 // Event is a change in a store.
 type Event struct {
 	Kind string // [EventContext], [EventBranch], [EventMessage], [EventMetadata] or [EventResync]
-	// Op says what happened: to a context "created", also by a restore, "migrated" or "removed"; to a branch "created",
-	// "renamed", "moved" (it shows other messages, after a rewind) or "removed"; to a message "appended", "replaced" or
-	// "edited" (by hand; best effort); to the metadata "changed".
+	// Op says what happened. A context is "created" (by a restore too), "migrated" or "removed". A branch is "created",
+	// "renamed", "moved" or "removed"; "moved" means that it shows other messages after a rewind. A message is
+	// "appended", "replaced" or "edited" (by hand; best effort). Metadata is "changed".
 	Op      string
 	Context uuid.UUID
 	// Seq is the number of the commit in its context: pass it to [Context.Watch] to continue after it. It is 0 for events
 	// without a commit: contexts that are created or removed, and edits by hand.
 	Seq uint64
-	// More says that another event of the same commit follows. Do not continue after Seq before that event.
+	// More says that another event of the same commit follows. Pass Seq to [Context.Watch] only after you have received
+	// the last event of the commit.
 	More bool
 	At   time.Time // of the commit, as far as known
 
-	Branch   string       // of events of branches; of a message, the first branch that shows it, empty if none does
+	Branch   string       // for an [EventBranch], its branch; for an [EventMessage], the first branch that shows it, or empty if none does
 	Was      string       // the former name of a renamed branch
-	Message  *Message     // of events of messages
+	Message  *Message     // for an [EventMessage]
 	Metadata *Metadata    // after the event; nil for a removed context
 	Before   *Metadata    // before a change of the metadata or of a branch
-	Branches []BranchInfo // the branch of a branch's event; all branches of a context that was created, and with EventResync
+	Branches []BranchInfo // for an [EventBranch], its branch; for a created context and for an [EventResync], all branches
 }
 
 // Watcher yields every commit of any process exactly once, the commits of a context in order. It reads the journals;
 // hints of the file system only say when to read, and without them it reads every 0.2 seconds. It keeps no queue: a
-// slow reader costs no memory. If a reader is so slow that the journals no longer reach back, it gets an [EventResync].
-// A commit may be yielded shortly before it is durable.
+// slow follower costs no memory. A follower that falls behind the oldest journal gets an [EventResync]. A commit may be
+// yielded shortly before it is durable.
 type Watcher struct {
 	// Polling says why the watcher polls: the system does not watch folders, or its limits are reached. It is nil while
 	// the system watches. A polling watcher yields no edits by hand.
@@ -55,8 +56,8 @@ type Watcher struct {
 }
 
 // Watch follows a context after the commit with the number from: it yields the commits since then, and then new commits
-// as they happen. [Summary].Sequence is the commit that a handle shows. ctx bounds only the call of Watch; Close
-// releases the watcher.
+// as they happen. [Summary].Sequence is the number of the newest commit that a handle shows. ctx bounds only the call
+// of Watch; Close releases the watcher.
 func (c *Context) Watch(ctx context.Context, from uint64) (*Watcher, error) {
 	return newWatcher(follow.WatchContext(ctx, c.e, from))
 }
@@ -76,13 +77,13 @@ func newWatcher(e *follow.Watcher, err error) (*Watcher, error) {
 // Close ends the watcher and a running iteration.
 func (w *Watcher) Close() error { return wrap(w.e.Close()) }
 
-// Events yields what happens until ctx ends or the watcher is closed. An error concerns one context and does not end
-// the iteration: it is yielded once, and the watcher tries that context again.
+// Events yields events as they happen, until ctx is cancelled or the watcher is closed. An error concerns one context
+// and does not end the iteration: it is yielded once, and the watcher tries that context again.
 func (w *Watcher) Events(ctx context.Context) iter.Seq2[Event, error] {
 	return each(w.e.Events(ctx), event)
 }
 
-// Pending yields what happened until now, and ends.
+// Pending yields the events so far, and ends.
 func (w *Watcher) Pending(ctx context.Context) iter.Seq2[Event, error] {
 	return each(w.e.Pending(ctx), event)
 }

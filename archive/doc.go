@@ -5,8 +5,8 @@
 //
 // A segment is one message frame and the rows of its messages. A [Row] is the index entry of a message; reading rows
 // decompresses nothing. The directory maps a line and position to a segment, the id table maps an id to a message. The
-// package reads both in pages. So opening a pack and looking up a message cost the same for ten messages and, but for a
-// logarithm, for ten million. docs/FORMAT.md, "Packs", specifies the bytes.
+// package reads both in pages. So the cost of opening a pack is constant, and the cost of a look-up grows with the
+// logarithm of the number of messages. docs/FORMAT.md, "Packs", specifies the bytes.
 //
 // [Create] makes a pack, [Open] reads one. Segments describe themselves: [Scan] reads the intact parts of a damaged
 // pack, [Salvage] opens one and rebuilds its tables.

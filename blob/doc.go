@@ -10,7 +10,8 @@
 //
 // docs/FORMAT.md, "Blobs and references", specifies the bytes of both.
 //
-// The package never changes or removes an intact blob, and never moves a string that it could not spell the same again.
+// The package never changes or removes an intact blob, and never moves a string unless it can restore every byte of its
+// spelling.
 package blob
 
 import (

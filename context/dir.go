@@ -32,6 +32,8 @@ type Dir struct {
 	Lock vfs.Lock
 	// FoldLock excludes other folds and rebuilds. A process that needs both locks takes FoldLock first.
 	FoldLock vfs.Lock
+	// FilesLock is held shared from a commit until its message files exist, see AwaitFiles.
+	FilesLock vfs.Lock
 
 	subs held.Table[string, *Folder] // folders in messages/
 
@@ -60,14 +62,32 @@ func Open(store vfs.FS, storeID, id uuid.UUID) (*Dir, error) {
 	return &Dir{
 		ID: id, Store: storeID, FS: sub, store: store, self: self,
 		Lock:     store.Lock(Locks + "/" + name),
-		FoldLock: store.Lock(Locks + "/" + name + ".fold"),
+		FoldLock: store.Lock(Locks + "/" + name + ".fold"), FilesLock: store.Lock(filesLock(id)),
 	}, nil
 }
 
 // Close releases the folder.
 func (d *Dir) Close() error {
 	d.subs.Clear()
-	return errors.Join(d.Lock.Close(), d.FoldLock.Close(), d.FS.Close())
+	return errors.Join(d.Lock.Close(), d.FoldLock.Close(), d.FilesLock.Close(), d.FS.Close())
+}
+
+func filesLock(id uuid.UUID) string { return Locks + "/" + id.String() + ".files" }
+
+// AwaitFiles waits until no process is about to make a message file of an earlier commit. The caller holds the lock, so
+// there is no later commit. It calls AwaitFiles before it removes message files or moves the folder: otherwise a file
+// could appear afterwards.
+func (d *Dir) AwaitFiles(ctx stdcontext.Context) error {
+	name := filesLock(d.ID)
+	if _, err := d.store.Lstat(name); errors.Is(err, fs.ErrNotExist) {
+		return nil // no process ever held it, and a full disk has no room for it
+	}
+	lock := d.store.Lock(name)
+	defer lock.Close()
+	if err := lock.Acquire(ctx); err != nil {
+		return err
+	}
+	return lock.Release()
 }
 
 // SyncFailures returns the initial count for SyncAll.
@@ -291,9 +311,12 @@ func stage(store vfs.FS, staged string, m *Metadata, begin Begin) error {
 }
 
 // RawMetadata encodes metadata for a journal.
-func RawMetadata(m *Metadata) json.RawMessage { return mustMarshal(m) }
+func RawMetadata(m *Metadata) json.RawMessage {
+	raw, _ := m.MarshalJSON() // never fails
+	return raw
+}
 
-// CommittableMetadata is RawMetadata, after checks that readers could use it.
+// CommittableMetadata is RawMetadata, after checks that readers could use it. m is then what a reader parses.
 func CommittableMetadata(m *Metadata) (json.RawMessage, error) {
 	if err := m.validate(); err != nil {
 		return nil, fmt.Errorf("%w: refused to write invalid metadata: %w", ErrMetadata, err)
@@ -302,5 +325,6 @@ func CommittableMetadata(m *Metadata) (json.RawMessage, error) {
 	if len(raw) > MaxMetadata/2 { // metadata.json has indentation
 		return nil, fmt.Errorf("%w: %d bytes, more than %d", ErrMetadata, len(raw), MaxMetadata/2)
 	}
+	m.before, m.check = false, false
 	return raw, nil
 }

@@ -21,11 +21,7 @@ const MaxMessage = 4 << 30
 // it.
 func (d *Dir) CreateMessage(folder string, id uuid.UUID, data []byte, at time.Time) error {
 	err := d.inFolder(folder, true, func(sub *Folder) error {
-		s, err := sub.Stage(id, data, at)
-		if err == nil {
-			err = s.Create()
-		}
-		return err
+		return sub.Create(id, data, at)
 	})
 	if errors.Is(err, fs.ErrExist) {
 		return nil
@@ -63,14 +59,14 @@ func (d *Dir) replaceMessage(folder string, id uuid.UUID, data []byte, at time.T
 	})
 }
 
-// Stage is the part of [Dir.CreateMessage] that can run during the sync of the message's record. Create follows; the
-// folder is in use until then.
-func (f *Folder) Stage(id uuid.UUID, data []byte, at time.Time) (vfs.Staged, error) {
+// Create is [Dir.CreateMessage] in an open folder. It fails with fs.ErrExist if the file exists.
+func (f *Folder) Create(id uuid.UUID, data []byte, at time.Time) error {
 	s, err := vfs.StageFile(f.FS, MessageFile(id), line(data), at)
-	if err != nil {
-		f.missed(err)
+	if err == nil {
+		err = s.Create()
 	}
-	return s, err
+	f.missed(err)
+	return err
 }
 
 func line(data []byte) []byte {

@@ -19,6 +19,15 @@ type Folder struct {
 	self fs.FileInfo
 }
 
+// Folders returns the names of the folders in which lines keep their messages.
+func (m *Metadata) Folders() map[uuid.UUID]string {
+	folders := make(map[uuid.UUID]string, len(m.Lines))
+	for i := range m.Lines {
+		folders[m.Lines[i].ID] = m.Lines[i].Folder
+	}
+	return folders
+}
+
 // OpenFolder opens a branch folder until Release, and makes it if needed. The caller holds the context's lock. A later
 // write without the lock goes to the folder that had the name now.
 //
@@ -88,8 +97,8 @@ func (f *Folder) missed(err error) bool {
 	if !errors.Is(err, fs.ErrNotExist) {
 		return false
 	}
-	now, err := f.dir.FS.Lstat(Messages + "/" + f.name)
-	if err == nil && vfs.SameFile(now, f.self) || err != nil && !errors.Is(err, fs.ErrNotExist) {
+	same, err := vfs.IsAt(f.dir.FS, Messages+"/"+f.name, f.self)
+	if same || err != nil && !errors.Is(err, fs.ErrNotExist) {
 		return false
 	}
 	f.dir.subs.Drop(f.name, f)
@@ -183,7 +192,8 @@ func (d *Dir) FinishRenaming(r Renaming) error {
 }
 
 // mergeFolder moves the files of one branch folder into an existing one and removes the first. A slow writer or a user
-// may have made the target of a rename. A file whose name is taken goes to trash. An interrupted merge can be repeated.
+// may have made the target of a rename. A file whose name is taken moves to the trash. An interrupted merge can be
+// repeated.
 func (d *Dir) mergeFolder(from, to string) error {
 	if !ValidFolder(from) || !ValidFolder(to) {
 		return fmt.Errorf("merging %q into %q", from, to)

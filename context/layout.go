@@ -1,8 +1,8 @@
-// Package context manages the folder of one context: its layout, atomic creation, locks and recognition, its
-// metadata.json and its message files.
+// Package context manages the folder of one context: its layout, atomic creation and recognition, the names of its
+// locks, its metadata.json and its message files. Package engine waits for the locks.
 //
-// The package knows neither the order of messages nor what is committed; package index does. It never follows a link
-// out of the folder and never trusts a name it reads: it checks branch folders and file names before it makes paths of
+// Package index, not this package, knows the order of messages and the commits. This package never follows a link out
+// of the folder and never trusts a name it reads: it checks branch folders and file names before it makes paths of
 // them.
 //
 // Its name is that of a standard library package: import it as ctxfolder.
@@ -117,7 +117,7 @@ func ParseID(s string) (uuid.UUID, bool) {
 }
 
 // ValidFolder reports whether name can be a folder in messages/: it has the prefix, is one path element on every
-// platform, and cannot lead outside.
+// platform, and cannot escape messages/.
 func ValidFolder(name string) bool {
 	rest, ok := strings.CutPrefix(name, FolderPrefix)
 	return ok && rest != "" && len(name) <= 255 && !strings.ContainsAny(rest, "/\\:\x00") && !strings.HasSuffix(rest, ".")

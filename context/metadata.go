@@ -5,6 +5,7 @@ import (
 	"encoding/json"
 	"fmt"
 	"slices"
+	"strconv"
 	"strings"
 	"time"
 
@@ -108,40 +109,32 @@ func (m *Metadata) Line(id uuid.UUID) (*Line, bool) {
 // MarshalJSON writes the canonical form: known members in a fixed order, then the others.
 func (m *Metadata) MarshalJSON() ([]byte, error) {
 	var o Object
-	o.SetText("ctxdir", metadataVersion)
-	o.Set("id", mustMarshal(m.ID))
-	o.Set("parent_id", json.RawMessage("null"))
+	o.add("ctxdir", quoted(metadataVersion))
+	o.add("id", quoted(m.ID.String()))
+	parent := json.RawMessage("null")
 	if m.ParentID != uuid.Nil {
-		o.Set("parent_id", mustMarshal(m.ParentID))
+		parent = quoted(m.ParentID.String())
 	}
-	o.Set("title", mustMarshal(m.Title))
-	o.Set("config", mustMarshal(m.Config))
-	o.SetText("active_branch", m.ActiveBranch)
-	branches := make([]Object, len(m.Branches))
-	for i, b := range m.Branches {
-		branches[i].SetText("name", b.Name)
-		branches[i].Set("line", mustMarshal(b.Line))
-		branches[i].Set("system_prompt", b.SystemPrompt)
-		for _, x := range b.Extra.members {
-			branches[i].Set(x.Key, x.Value)
-		}
+	o.add("parent_id", parent)
+	o.add("title", quoted(m.Title))
+	o.add("config", m.Config.raw())
+	if m.ActiveBranch != "" {
+		o.add("active_branch", quoted(m.ActiveBranch))
 	}
-	o.Set("branches", mustMarshal(branches))
-	lines := m.Lines
-	if lines == nil {
-		lines = []Line{}
-	}
-	o.Set("lines", mustMarshal(lines))
+	o.add("branches", arrayOf(m.Branches, Branch.object))
+	o.add("lines", arrayOf(m.Lines, Line.object))
 	if len(m.Removed) > 0 {
-		o.Set("removed", mustMarshal(m.Removed))
+		o.add("removed", mustMarshal(m.Removed))
 	}
 	if m.Renaming != nil {
-		o.Set("renaming", mustMarshal(m.Renaming))
+		o.add("renaming", mustMarshal(m.Renaming))
 	}
-	o.Set("state", m.State)
-	o.Set("revision", mustMarshal(m.Revision))
-	o.Set("created_at", mustMarshal(m.CreatedAt.UTC()))
-	o.Set("updated_at", mustMarshal(m.UpdatedAt.UTC()))
+	if m.State != nil {
+		o.add("state", compacted(m.State))
+	}
+	o.add("revision", strconv.AppendInt(nil, m.Revision, 10))
+	o.add("created_at", quoted(m.CreatedAt.UTC().Format(time.RFC3339Nano)))
+	o.add("updated_at", quoted(m.UpdatedAt.UTC().Format(time.RFC3339Nano)))
 	for _, x := range m.Extra.members {
 		if x.Key != checkMember {
 			o.Set(x.Key, x.Value)
@@ -150,9 +143,31 @@ func (m *Metadata) MarshalJSON() ([]byte, error) {
 	return o.MarshalJSON()
 }
 
+func (b Branch) object() (o Object) {
+	o.add("name", quoted(b.Name))
+	o.add("line", quoted(b.Line.String()))
+	if b.SystemPrompt != nil {
+		o.add("system_prompt", compacted(b.SystemPrompt))
+	}
+	for _, x := range b.Extra.members {
+		o.Set(x.Key, x.Value)
+	}
+	return o
+}
+
+func (l Line) object() (o Object) {
+	o.add("id", quoted(l.ID.String()))
+	if l.Parent != uuid.Nil {
+		o.add("parent", quoted(l.Parent.String()))
+	}
+	o.add("base", strconv.AppendInt(nil, l.Base, 10))
+	o.add("folder", quoted(l.Folder))
+	return o
+}
+
 // ParseMetadata parses metadata.json. It checks what the rest of the program relies on: the version, that every branch
-// has a line, that bases and parents are consistent, and that no folder leads outside. Its errors wrap ErrMetadata or
-// ErrVersion.
+// has a line, that bases and parents are consistent, and that no folder escapes messages/. Its errors wrap ErrMetadata
+// or ErrVersion.
 func ParseMetadata(b []byte) (*Metadata, error) {
 	var o Object
 	if err := o.UnmarshalJSON(message.Text(b)); err != nil {

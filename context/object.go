@@ -86,17 +86,52 @@ func (o *Object) UnmarshalJSON(b []byte) error {
 	})
 }
 
+// add adds a member that the object does not have yet.
+func (o *Object) add(key string, value json.RawMessage) {
+	o.members = append(o.members, Member{key, value})
+}
+
 // MarshalJSON writes the members in order.
-func (o Object) MarshalJSON() ([]byte, error) {
-	b := []byte{'{'}
+func (o Object) MarshalJSON() ([]byte, error) { return o.raw(), nil }
+
+func (o Object) raw() json.RawMessage {
+	size := 2
+	for _, m := range o.members {
+		size += len(m.Key) + len(m.Value) + len(`"":,`)
+	}
+	return o.appendTo(make([]byte, 0, size))
+}
+
+func (o Object) appendTo(b []byte) []byte {
+	b = append(b, '{')
 	for i, m := range o.members {
 		if i > 0 {
 			b = append(b, ',')
 		}
-		b = append(append(b, mustMarshal(m.Key)...), ':')
-		b = append(b, m.Value...)
+		b = append(appendQuoted(b, m.Key), ':')
+		b = append(b, compacted(m.Value)...)
 	}
-	return append(b, '}'), nil
+	return append(b, '}')
+}
+
+// arrayOf encodes an array of objects.
+func arrayOf[T any](elements []T, object func(T) Object) json.RawMessage {
+	b := []byte{'['}
+	for i, e := range elements {
+		if i > 0 {
+			b = append(b, ',')
+		}
+		b = object(e).appendTo(b)
+	}
+	return append(b, ']')
+}
+
+func quoted(s string) json.RawMessage { return appendQuoted(make([]byte, 0, len(s)+2), s) }
+
+// appendQuoted appends a JSON string. Invalid UTF-8 is replaced.
+func appendQuoted(b []byte, s string) []byte {
+	b, _ = jsontext.AppendQuote(b, s)
+	return b
 }
 
 // take removes key and decodes its value.

@@ -132,6 +132,14 @@ func (o Object) withEdits(file, was Object) Object {
 
 func sameJSON(a, b json.RawMessage) bool { return bytes.Equal(compact(a), compact(b)) }
 
+// compacted is compact, faster where there is no white space.
+func compacted(v json.RawMessage) json.RawMessage {
+	if bytes.ContainsAny(v, " \t\r\n") {
+		return compact(v)
+	}
+	return v
+}
+
 // compact removes insignificant white space, which metadata.json has and a journal has not.
 func compact(v json.RawMessage) json.RawMessage {
 	if c, err := jsontext.AppendFormat(nil, v, message.Verbatim...); err == nil && v != nil {

@@ -12,8 +12,8 @@ import (
 // StagingFolder returns the path, in the store's folder, where a context is staged.
 func StagingFolder(id uuid.UUID) string { return Staging + "/" + id.String() }
 
-// Publish moves a whole, durable staged context into its place. What occupies the place goes to trash. The caller holds
-// the context's lock.
+// Publish moves a whole, durable staged context into its place. What occupies the place moves to the trash. The caller
+// holds the context's lock.
 //
 // Crash order: two renames are not atomic. So the staged folder first gets a name, durably, that marks it as ready. If
 // a crash follows the removal of the old context, SweepStaging publishes the new one. While the old one is in its

@@ -1,18 +1,18 @@
 // Package importer reads the histories of other agent tools and stores them as contexts.
 //
-// A history is a file: a Claude Code transcript, a ChatGPT export, or chat messages as JSON or JSON Lines. A record is
-// an object of the file that is a message: a line, a node of a tree, an element of an array. Every record becomes one
-// stored message whose body is the record itself, verbatim. The importer reports each unreadable part as a [Problem]
-// with its line, and imports the rest.
+// A history is a file: a Claude Code transcript, a ChatGPT export, or chat messages as JSON or JSON Lines. Here, a
+// *record* is the object in the file that represents one message, not a journal record: a line, a node of a tree, an
+// element of an array. Every record becomes one stored message whose body is the record itself, verbatim. The importer
+// reports each unreadable part as a [Problem] with its line, and imports the rest.
 //
 // The rules that find branches look only at earlier records. So importing an early state of a file and then a later one
 // has the same result as importing the later one alone. The ids of the context and of its messages are derived from the
-// history. A repeated import finds the stored messages, adds new ones, and puts a history that diverged on its own
-// branch.
+// history. A repeated import finds the stored messages, and adds new ones. If a history has diverged, its new messages
+// get a branch.
 //
-// The package never mixes two histories on one branch and never changes a record. In memory it holds at most one batch
-// to store and one record (of a ChatGPT export, or of an object with "messages": one conversation). It never follows a
-// symbolic link out of a folder that it walks.
+// The package never mixes two histories on one branch and never changes a record. It holds at most one batch and one
+// record in memory. For a ChatGPT export, or an object with "messages", the unit is a conversation instead of a record.
+// It never follows a symbolic link out of a folder that it walks.
 package importer
 
 import (
@@ -208,8 +208,8 @@ func (j *job) records(report func(line int64, reason string), progress func(read
 	return newValues(j, report, progress)
 }
 
-// progressReader reads a file and reports its progress. Of an unwritten part, which reads as zeros, it returns only the first
-// ones.
+// progressReader reads a file and reports its progress. Of an unwritten part, which reads as zeros, it returns only the
+// first ones.
 type progressReader struct {
 	file       vfs.File
 	read, size int64

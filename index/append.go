@@ -16,11 +16,12 @@ import (
 // Item is one record to commit.
 type Item struct {
 	Kind     Kind
-	Envelope *message.Envelope // for an append or replace
-	Body     []byte            // the envelope's bytes, or the metadata
-	Was      int64             // for a replace: the size of the previous version
-	Sum      Sum               // for a payload: its name
-	Payload  []byte            // the payload itself
+	Envelope *message.Envelope   // for an append or replace
+	Body     []byte              // the envelope's bytes, or the metadata
+	Was      int64               // for a replace: the size of the previous version
+	Metadata *ctxfolder.Metadata // for metadata: Body, parsed; it must not change any more. nil parses Body
+	Sum      Sum                 // for a payload: its name
+	Payload  []byte              // the payload itself
 }
 
 // Commit holds the records that Append wrote. The caller must not acknowledge them before Wait returns nil.
@@ -104,7 +105,7 @@ func (l *Log) prepareOnce(foldLocked bool) error {
 // cutTail removes the torn bytes after the last whole record. They were never acknowledged: if the file of their
 // message existed, reading the journal would have failed before.
 //
-// Crash order: a copy goes to the trash first, durably. Until the cut is durable, the next writer finds the same tail
+// Crash order: a copy is durable in the trash first. Until the cut is durable, the next writer finds the same tail
 // again; after that it finds blank space.
 func (l *Log) cutTail(j *journal) error {
 	tail, err := vfs.ReadData(j.f, j.end, 64<<20)
@@ -194,7 +195,7 @@ func (s *state) encode(items []Item, group bool) (b []byte, records []change, er
 		b, r.head = appendRecord(b, h, it.Body)
 		switch it.Kind {
 		case KindMetadata:
-			r.metadata = it.Body
+			r.metadata, r.parsed = it.Body, it.Metadata
 		case KindPayload:
 			r.payload = it.Sum
 		case KindTrim:
@@ -252,8 +253,8 @@ func (l *Log) Barrier() *Commit {
 	return &Commit{log: l, journal: j, end: j.end}
 }
 
-// ReplacedDurably reports whether every record that replaces a message or the metadata is durable, as far as this handle
-// knows. Otherwise a power cut may bring back what it replaced.
+// ReplacedDurably reports whether every record that replaces a message or the metadata is durable, as far as this
+// handle knows. Otherwise a power cut may bring back what it replaced.
 func (l *Log) ReplacedDurably() bool {
 	l.advance.Lock()
 	defer l.advance.Unlock()

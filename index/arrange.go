@@ -326,7 +326,7 @@ func (a *arrangement) createFiles(ctx stdcontext.Context, line uuid.UUID, out []
 }
 
 // create creates the file of an archived message. A file edited by hand stays. A whole file is written again: a crash
-// may have left it, torn on disk where a sync failed. Any other file goes to the trash.
+// may have left it, torn on disk where a sync failed. Any other file moves to the trash.
 func (a *arrangement) create(folder string, e *Entry, raw []byte) error {
 	dir := a.log.dir
 	switch _, is, _ := e.ReadFile(dir, folder); is {
@@ -385,6 +385,9 @@ func (a *arrangement) storeFreedPayloads() error {
 // commit replaces index.json. If nobody appended meanwhile, a new journal is the only one left.
 func (a *arrangement) commit(ctx stdcontext.Context) error {
 	return a.log.underLock(ctx, func(map[uuid.UUID]string) error {
+		if err := a.log.awaitFiles(ctx); err != nil { // no file that clear removes may appear later
+			return err
+		}
 		done, err := a.commitAlone()
 		if done || err != nil {
 			return err

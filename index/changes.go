@@ -22,6 +22,7 @@ type change struct {
 	off      int64
 	address  message.Address // for an append or replace
 	metadata json.RawMessage
+	parsed   *ctxfolder.Metadata // nil where metadata was not parsed yet
 	payload  Sum
 	trim     *trim
 	lost     int64 // damaged records before it

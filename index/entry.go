@@ -1,5 +1,5 @@
 // Package index records the order of a context's messages: the journal that commits them, the rows and counts folded
-// from it, and the rebuild of both. A fold is what other systems call a checkpoint.
+// from it, and the rebuild of both. Other systems call a fold a checkpoint.
 //
 // An entry describes one message. The entries of a line have contiguous positions. Commits since the last fold are only
 // in journals. index.json and the row files can be rebuilt from the rest, and the package trusts journals and message

@@ -26,6 +26,9 @@ func (l *Log) Exclusively(ctx stdcontext.Context, f func() error) error {
 	if err := l.dir.Check(); err != nil {
 		return err
 	}
+	if err := l.awaitFiles(ctx); err != nil {
+		return err
+	}
 	l.advance.Lock()
 	err := l.prepare(true)
 	l.advance.Unlock()
@@ -144,7 +147,8 @@ const Erased = "erased"
 // Retire removes the folded journals, even those that index.json no longer names, and begins a new one. A handle that
 // relies on a folded journal for a message or payload meets the new one and reads the index again. Retire is for use in
 // [Log.Exclusively], after a fold that settled; if more was folded since, the error wraps ErrBusy. A journal that holds
-// the only good copy of something stays, and so do those after it; the error says why. A damaged one goes to the trash.
+// the only good copy of something stays, and so do those after it; the error says why. A damaged one moves to the
+// trash.
 //
 // Crash order: the contents of the journals are read back from their places and durable there. index.json stops naming
 // the journals before they go. The new journal begins where the live one, which is synced, ends.
@@ -193,6 +197,31 @@ func (l *Log) removeStray(live uint64) error {
 		}
 	}
 	return l.dir.FS.SyncDir(".")
+}
+
+// Unfolded calls f with the messages that only journals which are not folded commit, by line, and with the folders of
+// lines. It brings the log up to date, and holds the context lock meanwhile.
+func (l *Log) Unfolded(ctx stdcontext.Context, f func(entries map[uuid.UUID][]Entry, folders map[uuid.UUID]string)) error {
+	return l.underLock(ctx, func(folders map[uuid.UUID]string) error {
+		f(l.state.unfolded(), folders)
+		return nil
+	})
+}
+
+// UnfoldedNow is [Log.Unfolded] for the holder of the context lock, who has called Prepare.
+func (l *Log) UnfoldedNow() (entries map[uuid.UUID][]Entry, err error) {
+	err = l.view(func(s *state) { entries = s.unfolded() })
+	return entries, err
+}
+
+func (s *state) unfolded() map[uuid.UUID][]Entry {
+	lines := map[uuid.UUID][]Entry{}
+	for id, ln := range s.lines {
+		if entries := ln.unfolded(); len(entries) > 0 {
+			lines[id] = entries
+		}
+	}
+	return lines
 }
 
 // Unsettled reports whether the journal that holds a message is not settled. Readers take the message from there if its

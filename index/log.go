@@ -28,6 +28,8 @@ type Options struct {
 	// Retain is how many folded journals may exist. Beyond it, a fold makes the message files of the older ones durable
 	// and removes those journals.
 	Retain int
+	// MakeFiles makes the message files of this process that are to come; nil if there are none.
+	MakeFiles func()
 }
 
 // Log is the open index of one context. Several goroutines may call its methods. Methods that write are for the holder
@@ -87,12 +89,24 @@ const DefaultFoldBytes = 512 << 10
 const defaultRetain = 8
 
 func (l *Log) acquire(ctx stdcontext.Context, lock vfs.Lock) error {
+	return l.limited(ctx, lock.Acquire)
+}
+
+// awaitFiles is [ctxfolder.Dir.AwaitFiles] within the configured time.
+func (l *Log) awaitFiles(ctx stdcontext.Context) error {
+	if l.opts.MakeFiles != nil {
+		l.opts.MakeFiles()
+	}
+	return l.limited(ctx, l.dir.AwaitFiles)
+}
+
+func (l *Log) limited(ctx stdcontext.Context, wait func(stdcontext.Context) error) error {
 	if l.opts.Wait > 0 {
 		limited, cancel := stdcontext.WithTimeout(ctx, l.opts.Wait)
 		defer cancel()
 		ctx = limited
 	}
-	return lock.Acquire(ctx)
+	return wait(ctx)
 }
 
 // remove removes a file of the context's folder, if it is there.

@@ -72,7 +72,7 @@ func (e *Entry) ReadFile(dir *ctxfolder.Dir, folder string) (raw []byte, is File
 }
 
 // ErrTaken reports that the file of a message holds another message with its id, stored while this one was missing.
-var ErrTaken = errors.New("its id was stored again")
+var ErrTaken = errors.New("the id of the message is in use again")
 
 // ReadFile is [Entry.ReadFile] for an entry of a line. A file that names line and position of another row with its id
 // belongs to that row. The entry then has no file: FileMissing, with an error that wraps ErrTaken.
@@ -124,9 +124,9 @@ func (e *Entry) committed(raw []byte, env *message.Envelope, err error) []byte {
 func (e *Entry) edited(env *message.Envelope, err error, info fs.FileInfo) error {
 	switch {
 	case err != nil && ctxfolder.Untouched(info, e.Size, e.StoredAt()):
-		return fmt.Errorf("holds no message: %v", err) //nolint:errorlint // nor does it hold one of another version
+		return fmt.Errorf("is not a valid message: %v", err) //nolint:errorlint // nor does it hold one of another version
 	case err != nil:
-		return fmt.Errorf("holds no message: %w", err)
+		return fmt.Errorf("is not a valid message: %w", err)
 	case env.ID != e.ID || env.FileID() != e.FileID():
 		return fmt.Errorf("holds message %s", env.ID)
 	case e.Lost != "":

@@ -10,10 +10,16 @@ import (
 	"github.com/google/uuid"
 )
 
-// takeMetadata takes metadata that is newer than the previous one, unless it is nil. It counts from parseMetadata on.
-func (s *state) takeMetadata(raw json.RawMessage) {
+// takenMetadata is metadata that a journal or index.json has. parsed is nil if it was not parsed yet.
+type takenMetadata struct {
+	raw    json.RawMessage
+	parsed *ctxfolder.Metadata
+}
+
+// takeMetadata takes metadata that is newer than the previous one, unless raw is nil. It counts from parseMetadata on.
+func (s *state) takeMetadata(raw json.RawMessage, parsed *ctxfolder.Metadata) {
 	if raw != nil {
-		s.unparsed = append(s.unparsed, raw)
+		s.unparsed = append(s.unparsed, takenMetadata{raw, parsed})
 	}
 }
 
@@ -21,8 +27,11 @@ func (s *state) takeMetadata(raw json.RawMessage) {
 func (s *state) parseMetadata() error {
 	unparsed := s.unparsed
 	s.unparsed = nil
-	for _, raw := range slices.Backward(unparsed) {
-		m, err := ctxfolder.ParseMetadata(raw)
+	for _, taken := range slices.Backward(unparsed) {
+		m, err := taken.parsed, error(nil)
+		if m == nil {
+			m, err = ctxfolder.ParseMetadata(taken.raw)
+		}
 		if errors.Is(err, ctxfolder.ErrVersion) {
 			return err
 		}
@@ -30,7 +39,7 @@ func (s *state) parseMetadata() error {
 			err = fmt.Errorf("it belongs to context %s", m.ID)
 		}
 		if err == nil {
-			s.metadata, s.meta = raw, m
+			s.metadata, s.meta = taken.raw, m
 			break
 		}
 		s.note("journal", "metadata in a journal: %v", err)

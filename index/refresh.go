@@ -63,7 +63,7 @@ func (l *Log) catchUp() error {
 		newest.sync.settle()
 		l.mu.Lock()
 		l.state.journals = append(l.state.journals, next)
-		l.state.takeMetadata(next.begin.Metadata)
+		l.state.takeMetadata(next.begin.Metadata, nil)
 		err = l.state.parseMetadata()
 		l.state.recount(next.begin.Lines)
 		l.mu.Unlock()
@@ -139,7 +139,7 @@ func readState(dir *ctxfolder.Dir, x *indexFile, held []*journal) (*state, error
 		dir: dir, lines: make(map[uuid.UUID]*line, len(x.Lines)), seq: x.Seq, chain: x.chain,
 		newestAt: x.newest(), settled: x.Settled, folded: journalSet{gens: x.retained()},
 	}
-	s.takeMetadata(x.Metadata)
+	s.takeMetadata(x.Metadata, nil)
 	for i := range x.Lines {
 		ln := newLine(x.Lines[i].Counts)
 		ln.Placement = x.Lines[i].Placement
@@ -244,11 +244,11 @@ func (l *Log) noteIndexFile(now fs.FileInfo) {
 	l.read = now
 }
 
-// IndexVersion counts how often the log took in another index.json, for [Log.IndexChanged].
+// IndexVersion counts how often the log read another index.json, for [Log.IndexChanged].
 func (l *Log) IndexVersion() uint64 { return l.version.Load() }
 
-// IndexChanged takes in changes of index.json since it was last read. It reports whether the log took in any since
-// IndexVersion returned seen, in whichever call. A change may have removed rows, message files and packs.
+// IndexChanged reads index.json again if it changed. It reports whether the log read a change since IndexVersion
+// returned seen, in whichever call. A change may have removed rows, message files and packs.
 func (l *Log) IndexChanged(seen uint64) bool {
 	l.advance.Lock()
 	defer l.advance.Unlock()

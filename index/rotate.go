@@ -70,7 +70,7 @@ func (l *Log) beginJournal(r room) error {
 	l.mu.Lock()
 	defer l.mu.Unlock()
 	s.journals = append(s.journals, j)
-	s.takeMetadata(metadata)
+	s.takeMetadata(metadata, nil)
 	return s.parseMetadata()
 }
 

@@ -14,7 +14,7 @@ import (
 )
 
 // ErrOnlyCopy reports a journal that has to stay.
-var ErrOnlyCopy = errors.New("holds the only good copy of some data and stays")
+var ErrOnlyCopy = errors.New("stays: it holds the only good copy of some data")
 
 // settle makes the contents of folded journals durable, so that these can go. It reads each current message of theirs
 // from its place, a file or a pack, rewrites wrong files from the journal, and stores the payloads. It returns how
@@ -82,7 +82,7 @@ func (l *Log) settleOnce(w *foldWork, journals []uint64, locked func(func(folder
 }
 
 // read stores the payloads of journals and returns the positions that their records commit, sorted and unique. It
-// settles the readable part of a damaged journal, which then goes to the trash, and skips superseded journals.
+// settles the readable part of a damaged journal, which then moves to the trash, and skips superseded journals.
 func (s *settleRun) read(journals, superseded []uint64) (lines map[uuid.UUID][]int64, damaged []uint64) {
 	lines = map[uuid.UUID][]int64{}
 	for _, gen := range journals {

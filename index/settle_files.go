@@ -70,7 +70,7 @@ func (l *Log) underLock(ctx stdcontext.Context, f func(folders map[uuid.UUID]str
 }
 
 // message makes sure that a message's file exists. It keeps a right or edited one, rewrites any other from the journal,
-// and reads it back. Old content goes to the trash, unless a crash left it. The caller holds the context lock.
+// and reads it back. Old content moves to the trash, unless a crash left it. The caller holds the context lock.
 //
 // Crash order: the journal has the message until the file is durable.
 func (s *settleRun) message(folder string, e *Entry) error {

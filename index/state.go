@@ -31,7 +31,7 @@ type state struct {
 	unsaved    bool                             // rebuilt in memory: the index on disk is still damaged
 	metadata   json.RawMessage                  // the newest usable one in index.json and the journals
 	meta       *ctxfolder.Metadata              // that one, parsed
-	unparsed   []json.RawMessage                // newer ones
+	unparsed   []takenMetadata                  // newer ones
 	payloads   map[Sum]payloadAt                // in the unfolded journals
 	problems   []Problem
 	foreign    []uint64 // of a rebuilt state: journals of another history
@@ -122,7 +122,7 @@ func (s *state) replay() error {
 				ErrDamaged, j.gen, j.begin.Seq, s.seq)
 		}
 		if !folded {
-			s.takeMetadata(j.begin.Metadata)
+			s.takeMetadata(j.begin.Metadata, nil)
 		}
 		limit := uint64(maxSeq)
 		if i+1 < len(s.journals) {
@@ -157,7 +157,7 @@ func (s *state) take(j *journal, n news) error {
 			j.moveBehind(c)
 			continue
 		}
-		if s.takeMetadata(c.metadata); c.metadata != nil || c.kind == KindReplace {
+		if s.takeMetadata(c.metadata, c.parsed); c.metadata != nil || c.kind == KindReplace {
 			j.replaced = c.off + c.size()
 		}
 		if c.kind == KindPayload {
@@ -279,9 +279,5 @@ func (s *state) folders() map[uuid.UUID]string {
 	if m == nil {
 		return nil
 	}
-	folders := make(map[uuid.UUID]string, len(m.Lines))
-	for _, l := range m.Lines {
-		folders[l.ID] = l.Folder
-	}
-	return folders
+	return m.Folders()
 }

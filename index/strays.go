@@ -230,7 +230,7 @@ type inventory struct {
 	purged map[uuid.UUID]bool // lines that a purge is ending: what they had beyond their ends is to go
 }
 
-// version is a message as it was stored at a time. A message keeps both when it is taken in.
+// version is a message as it was stored at a time. A message keeps both when it is adopted.
 type version struct {
 	id uuid.UUID
 	at int64

@@ -29,7 +29,7 @@ type Record struct {
 
 // Tail follows a context. It reads the records of the journals in order, as they are committed. It keeps the counts of
 // each line and the newest metadata. Unlike a [Log] it repairs nothing: where records are missing it fails with
-// [ErrGap], and the follower begins anew at the end. A Tail may read a record shortly before it is durable.
+// [ErrGap], and the follower begins again at the end. A Tail may read a record shortly before it is durable.
 type Tail struct {
 	dir *ctxfolder.Dir
 	j   *journal

@@ -21,7 +21,7 @@ type foreign struct {
 	env message.Envelope
 }
 
-// adopt takes in foreign messages. A message that continues its line is appended to it. A message that contradicts its
+// adopt adopts foreign messages. A message that continues its line is appended to it. A message that contradicts its
 // line, as a diverged history does, gets a new line with a branch, so that nothing is interleaved.
 func (r *repair) adopt(problems []problem) error {
 	found, err := r.foreignMessages(problems)
@@ -61,7 +61,8 @@ func (r *repair) link() error {
 
 // endLines ends lines in the index that metadata.json does not know: their messages are on other lines now.
 //
-// Crash order: the messages are durable where they were taken in. Without the record, a repair finds nothing to adopt.
+// Crash order: the adopted messages are durable in their new places. Without the record, a repair finds nothing to
+// adopt.
 func (r *repair) endLines(problems []problem) error {
 	for _, p := range problems {
 		if p.Kind != KindForeign || p.found != "" || p.pack != uuid.Nil {
@@ -156,7 +157,7 @@ func runsOf(found []foreign) (runs [][]foreign) {
 	return runs
 }
 
-// adoptRun takes in a run of messages.
+// adoptRun adopts a run of messages.
 func (r *repair) adoptRun(run []foreign) error {
 	line, goesOn, err := r.lineFor(run[0].env)
 	if err != nil {
@@ -192,7 +193,7 @@ func (r *repair) adoptRun(run []foreign) error {
 		return err
 	}
 	for i := range run {
-		// The record is durable. The file that was found goes to the trash, unless it is the message's own.
+		// The record is durable. The file that was found moves to the trash, unless it is the message's own.
 		env, own := &run[i].env, pathOf(line.Folder, run[i].env.FileID())
 		if run[i].found != "" && run[i].found != own {
 			if err := r.setAside(run[i].found); err != nil {

@@ -362,7 +362,7 @@ func (r *repair) putBack(p problem, again *problem) error {
 	return nil
 }
 
-// takeOlder takes in an older version of a message that was moved to its place, if there is no copy of the newer one.
+// takeOlder commits an older version of a message that was moved to its place, if there is no copy of the newer one.
 func (r *repair) takeOlder(line ctxfolder.Line, e index.Entry) error {
 	if raw, _ := r.copies.copyOf(r.Log, &e); raw != nil {
 		if err := r.setAside(pathOf(line.Folder, e.FileID())); err != nil {

@@ -238,7 +238,7 @@ func (x *examination) judge(line ctxfolder.Line, e *index.Entry) (raw []byte, p 
 	}
 	if journal {
 		p.Severity = SeverityWarning
-		p.Detail += "; the journal has it"
+		p.Detail += "; the journal has a copy"
 		raw = record
 		p.due = is == index.FileMissing && x.Log.Unsettled(e)
 	}

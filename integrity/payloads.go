@@ -174,7 +174,7 @@ func (c *Context) eachPayload(name string, yield func(sum blob.Sum, read func() 
 // recover restores a payload durably from a journal, a pack or the trash, and returns the source; "" if there is no
 // whole copy.
 //
-// Crash order: the old blob goes to the trash first. The new one is whole and durable before it takes the name, or
+// Crash order: the old blob moves to the trash first. The new one is whole and durable before it takes the name, or
 // comes whole from the trash by a rename.
 func (c *Context) recover(sum blob.Sum) (from string, err error) {
 	p := c.Payloads

@@ -31,7 +31,7 @@ type lineEvidence struct {
 	positions map[uuid.UUID]int64
 }
 
-// add takes in a message in a folder.
+// add notes a message in a folder.
 func (v evidence) add(env *message.Envelope, folder string) {
 	l := v[env.Line]
 	if l == nil {
@@ -53,8 +53,8 @@ func (v evidence) add(env *message.Envelope, folder string) {
 	}
 }
 
-// dropStrays drops lines of one message that rather belongs to another line in the same folder, which lacks a message at
-// its position. A flipped bit in the line's id causes this.
+// dropStrays drops lines of one message that rather belongs to another line in the same folder, which lacks a message
+// at its position. A flipped bit in the line's id causes this.
 func (v evidence) dropStrays() {
 	for id, l := range v {
 		if len(l.positions) > 1 {
@@ -122,8 +122,8 @@ func reconstruct(dir *ctxfolder.Dir) (*ctxfolder.Metadata, error) {
 	return v.metadata(dir.ID)
 }
 
-// addPacks takes in the messages of packs. An archived message does not name its folder: it is the folder of the
-// line's files, else the one in index.json, else the one named after the branch.
+// addPacks notes the messages of packs. An archived message does not name its folder: it is the folder of the line's
+// files, else the one in index.json, else the one named after the branch.
 func (v evidence) addPacks(dir *ctxfolder.Dir) error {
 	folders := map[uuid.UUID]string{}
 	known, _ := index.FoldedLines(dir)

@@ -161,7 +161,7 @@ func (r *repair) did(p problem, format string, args ...any) {
 
 // mendMetadata replaces an unusable metadata.json, with the context locked.
 //
-// Crash order: the old file goes to the trash before the new one is written. In between there is no metadata.json, and
+// Crash order: the old file moves to the trash before the new one is written. In between there is no metadata.json, and
 // the next repair finds the same substitute.
 func (r *repair) mendMetadata(ctx context.Context) error {
 	m, source, err := r.usableMetadata()
@@ -200,13 +200,14 @@ func (r *repair) metadataProblem() problem {
 	return problem{Finding: Finding{Context: r.Dir.ID, Kind: KindMetadata, Path: r.Dir.ID.String() + "/" + ctxfolder.MetadataFile}}
 }
 
-// takeMetadata commits what was edited in metadata.json by hand, and writes the file again. The old one goes to the trash.
+// takeMetadata commits what was edited in metadata.json by hand, and writes the file again. The old one moves to the
+// trash.
 //
 // Crash order: see the engine's write, which does the same.
 func (r *repair) takeMetadata(ctx context.Context, why string) error {
 	p := r.metadataProblem()
 	if r.opts.DryRun {
-		r.did(p, "%s; would take in what counts and write it again", why)
+		r.did(p, "%s; would commit the edits that count and rewrite the file", why)
 		return r.reportDone()
 	}
 	err := r.exclusively(ctx, func() error {

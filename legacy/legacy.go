@@ -1,13 +1,14 @@
-// Package legacy reads and writes the contexts of the program that preceded ctxdir: one JSON file each, or a folder.
+// Package legacy reads and writes the contexts of ctxdir's predecessor: one JSON file each, or a folder.
 //
-// A *node* is a message with what the old program kept beside it: {"id", "message", "parent_id"}. The *pool* is the map
-// of all nodes, by key. A *branch* is a name with a *list*, its message_ids, which are keys of the pool. A *generation*
-// is a state of the format: the file that contains everything ([Monolithic], in three spellings), or the folder with
-// the nodes in separate files ([Split]).
+// A *node* is a message with the members that the predecessor kept next to it: {"id", "message", "parent_id"}. The
+// *pool* is the map of all nodes, by key. A *branch* is a name with a *list*, its message_ids, which are keys of the
+// pool. A *generation* is a state of the format: the file that contains everything ([Monolithic], in three spellings),
+// or the folder with the nodes in separate files ([Split]).
 //
 // The package trusts nothing in such a file: keys need not be UUIDs or unique, and a list may name keys that the pool
 // lacks. It keeps unknown parts as spelled. It reads a file in passes; memory holds one node, the lists, and 32 bytes
-// for each node. The package knows nothing of stores: docs/FORMAT.md, "Legacy", maps the parts.
+// for each node. The package knows nothing of stores. docs/FORMAT.md, "Legacy", maps each part to its counterpart in a
+// store.
 package legacy
 
 import (

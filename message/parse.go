@@ -305,7 +305,7 @@ func unmarshalID(v jsontext.Value, into *uuid.UUID) error {
 // Members calls f for each member of a JSON object, in order, duplicates included. It fails with [ErrMalformed] if b is
 // not one JSON object.
 func Members(b []byte, f func(key string, v jsontext.Value) error) error {
-	d := jsontext.NewDecoder(bytes.NewReader(b), Verbatim...)
+	d := jsontext.NewDecoder(bytes.NewBuffer(b), Verbatim...) // a Buffer is read in place
 	t, err := d.ReadToken()
 	if err != nil {
 		return malformed("%v", err)
@@ -338,7 +338,7 @@ func Members(b []byte, f func(key string, v jsontext.Value) error) error {
 
 // Elements calls f for each element of a JSON array. It fails with [ErrMalformed] if b does not begin with an array.
 func Elements(b []byte, f func(jsontext.Value) error) error {
-	d := jsontext.NewDecoder(bytes.NewReader(b), Verbatim...)
+	d := jsontext.NewDecoder(bytes.NewBuffer(b), Verbatim...) // a Buffer is read in place
 	if t, err := d.ReadToken(); err != nil || t.Kind() != '[' {
 		return malformed("no array")
 	}

@@ -1,8 +1,8 @@
 // Package watch reports the folders of a tree in which something may have changed.
 //
-// Its reports are *hints*: a folder, or a file in it, may have changed. There may be too many hints. After an overflow,
-// or where the system cannot watch, the only hint is that anything may have changed. So a follower reads what is there,
-// and treats a hint only as a reason to look. Folders that cannot be watched are polled.
+// Its reports are *hints*: a folder, or a file in it, may have changed. Some hints are spurious. After an overflow,
+// or where the system cannot watch, the only hint is that anything may have changed. So a follower reads the folder
+// itself, and treats a hint only as a reason to read. Folders that cannot be watched are polled.
 package watch
 
 import (

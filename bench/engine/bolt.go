@@ -15,10 +15,10 @@ import (
 
 var boltEngine = &Engine{
 	Name: Bolt,
-	About: "one database per store: a bucket per branch from position to message, one per context from id to place; " +
-		"free list as a map, pages of append-only buckets filled; concurrent appends through DB.Batch",
+	About: "one database per store. One bucket per branch maps positions to messages, and one per context maps ids to positions. " +
+		"The free list is a map. Append-only buckets fill their pages. Concurrent appends use DB.Batch",
 	Module: "go.etcd.io/bbolt",
-	Alone:  "locks its file for one process",
+	Alone:  "it locks its file for one process",
 	Open:   openBolt,
 }
 

@@ -14,8 +14,8 @@ import (
 
 var linesEngine = &Engine{
 	Name: Lines,
-	About: "Claude Code and Codex style: one .jsonl file per branch, a line per message with O_APPEND and fdatasync; resuming reads " +
-		"the whole file (and decodes only what is asked for), an id is found by scanning, a fork copies the lines before it",
+	About: "Claude Code and Codex style: one .jsonl file per branch, a line per message with O_APPEND and fdatasync. A resume reads " +
+		"the whole file, and decodes only the requested messages. A look-up by id scans the file. A fork copies the lines before it",
 	Open: func(dir string, d Durability) (Store, error) {
 		return linesStore{dir, d}, os.MkdirAll(dir, 0o700)
 	},

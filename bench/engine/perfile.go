@@ -12,7 +12,7 @@ import (
 var perFileEngine = &Engine{
 	Name: PerFile,
 	About: "opencode style: a file per message, written and fsynced, and an index of the conversation (ids and sizes in " +
-		"order) that each append rewrites whole: temporary file, fsync, rename, fsync of the folder",
+		"order). Each append rewrites the whole index: temporary file, fsync, rename, fsync of the folder",
 	Largest: 100_000,
 	Alone:   "two writers would overwrite each other's index",
 	Open: func(dir string, d Durability) (Store, error) {

@@ -11,10 +11,10 @@ import (
 	"github.com/google/uuid"
 )
 
-const aboutSQLite = "one database per store through database/sql, WAL, synchronous=FULL for durable rows and NORMAL for relaxed ones, " +
-	"64 MiB of page cache (as much as our pool), busy timeout 10 s, statements prepared once; one connection, since writers " +
-	"exclude each other anyway and a second one would meet SQLITE_BUSY; both drivers are built to call fsync, not " +
-	"fdatasync; an append is one INSERT that finds its position itself"
+const aboutSQLite = "one database per store through database/sql. The settings are WAL, synchronous=FULL for durable rows and NORMAL for " +
+	"relaxed ones, 64 MiB of page cache (as much as the pool of ctxdir), and a busy timeout of 10 s. Statements are prepared once. " +
+	"There is one connection, since writers exclude each other and a second one would meet SQLITE_BUSY. Both drivers are built " +
+	"to call fsync, not fdatasync. An append is one INSERT that finds its position itself"
 
 // The schema a good engineer would write. Positions are contiguous in a branch and each message carries the
 // bytes up to and with it, so that counts and sizes need no scan and no second table is written by an append.

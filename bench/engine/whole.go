@@ -14,8 +14,8 @@ import (
 
 var wholeEngine = &Engine{
 	Name: Whole,
-	About: "one JSON document per conversation, rewritten whole by each append: temporary file, fsync, rename, fsync of the folder; " +
-		"the handle keeps the messages encoded, so that an append only writes them",
+	About: "one JSON document per conversation, rewritten whole by each append: temporary file, fsync, rename, fsync of the folder. " +
+		"The handle keeps the encoded messages, so an append only writes them",
 	Largest: 100_000,
 	Alone:   "two writers would overwrite each other's messages",
 	Open: func(dir string, d Durability) (Store, error) {

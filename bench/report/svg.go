@@ -104,7 +104,7 @@ func (r *Report) charts() map[string][]byte {
 		out["concurrent.svg"] = chart("Appending side by side", "Durable appends per second on a logarithmic scale; longer is better.", gs, 0)
 	}
 	if g := r.distance(); len(g.bars) > 0 {
-		note := "What was measured, divided by what the goal allows: left of the line it is met. Logarithmic scale."
+		note := "The measurement divided by the goal's limit: bars left of the line meet their goal. Logarithmic scale."
 		out["goals.svg"] = chart("How far from each goal", note, []group{g}, 1)
 	}
 	return out

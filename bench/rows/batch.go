@@ -27,8 +27,8 @@ func batchRow(ctx context.Context, e *Env) ([]*Result, error) {
 	}
 	r := &Result{Row: fmt.Sprintf("durable batch of %s", Count(int64(size))), At: Count(n), Unit: Nanoseconds,
 		Goal: "≤ 1.3 × floor of creating the files, with one fdatasync",
-		Notes: []string{"The floor is one pwrite of all messages and one fdatasync, and then openat, write, close, renameat for each file, " +
-			"by one thread or by twice as many as there are cores; the goal is measured against the faster one."}}
+		Notes: []string{"The floor is one pwrite of all messages and one fdatasync, and then openat, write, close, renameat for each file. " +
+			"One thread does this, or twice as many threads as cores. The goal compares with the faster of the two."}}
 	var lanes []measure.Lane
 	for _, eng := range e.able(n) {
 		f, err := e.Fresh(eng, n)

@@ -34,7 +34,7 @@ func checkRow(ctx context.Context, e *Env) ([]*Result, error) {
 		limit      float64
 		floor      measure.Lane
 	}{
-		{"check", "≤ 2 × listing and stat-ing the files", false, 2, e.bareCheckLane(f, floorStat, func(path string) error {
+		{"check", "≤ 2 × listing and statting the files", false, 2, e.bareCheckLane(f, floorStat, func(path string) error {
 			_, err := os.Lstat(path)
 			return err
 		})},
@@ -56,8 +56,8 @@ func checkRow(ctx context.Context, e *Env) ([]*Result, error) {
 		results = append(results, result)
 	}
 	results[0].Notes = append(results[0].Notes,
-		"The floors know the folder; they list it, and look at each file by its path, one after the other. "+
-			"The page cache is warm. The sum is XXH64, as that of messages is.")
+		"The floors list the folder, and stat or read one file after the other by its path. "+
+			"The page cache is warm. The sum is XXH64, as for messages.")
 	return results, nil
 }
 

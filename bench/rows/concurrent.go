@@ -29,7 +29,8 @@ func goroutinesRow(ctx context.Context, e *Env) ([]*Result, error) {
 	return e.concurrent(ctx, &Result{
 		Row: fmt.Sprintf("%d goroutines appending durably", goroutines),
 		Notes: []string{
-			"One handle. Engines without a way to share it get a mutex around it. bbolt batches what waits at the same time.",
+			"The goroutines share one handle. If goroutines cannot share an engine's handle, a mutex guards it. " +
+				"bbolt batches concurrent appends.",
 		},
 	}, false)
 }

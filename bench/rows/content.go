@@ -32,13 +32,14 @@ func contentRow(ctx context.Context, e *Env) ([]*Result, error) {
 	}
 	at := Count(int64(n)) + " real messages"
 	size := &Result{Row: "store size", At: at, Unit: Bytes, Notes: []string{
-		"Blocks of all files and folders, each message stored once, the store closed and folded. In brackets the bytes of the files."}}
+		"Each store holds each message once, and is folded and closed. The figure counts the blocks of all files and folders; " +
+			"the bytes of the files are next to the name."}}
 	write := &Result{Row: "durable append, by threshold", At: at, Unit: Nanoseconds}
 	read := &Result{
 		Row:   "whole branch decoded, by threshold",
 		At:    at,
 		Unit:  Nanoseconds,
-		Notes: []string{"From files and blobs, the journals gone; per message."},
+		Notes: []string{"Time per message, read from files and blobs after the journals are removed."},
 	}
 	bodies := make([][]byte, n)
 	s := e.Corpus.Once()

@@ -51,6 +51,7 @@ type Row struct {
 var All = []Row{
 	{"append", appendRow},
 	{"append-relaxed", relaxedRow},
+	{"append-many", manyRow},
 	{"append-5k", fiveKRow},
 	{"content", contentRow},
 	{"batch", batchRow},

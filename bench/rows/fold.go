@@ -23,11 +23,11 @@ func foldRow(ctx context.Context, e *Env) ([]*Result, error) {
 		At:   Count(e.size(10_000)),
 		Unit: Nanoseconds,
 		Notes: []string{
-			"Durable appends one by one, folding held back. \"Close\" then folds what the journal holds into rows and " +
-				"index.json, which is what the background does once a journal has grown to its size. " +
-				"Context.Fold makes the message files durable too, which the background does once in eight folds: " +
-				"it contains a syncfs, which also writes back what other programs left on the same file system. " +
-				"\"syncfs alone\" is what a syncfs takes after as many files were made bare.",
+			"The benchmark appends durably, one message at a time, with background folds turned off. " +
+				"\"Close\" then folds the journal into rows and index.json, as the engine does in the background when a journal " +
+				"reaches its size. \"Context.Fold\" also makes the message files durable, as every eighth background fold does. " +
+				"It includes a syncfs, which also writes back the data of other programs on the same file system. " +
+				"\"syncfs alone\" is the time of a syncfs after the same number of plain files was created.",
 		},
 	}
 	f, err := e.Fresh(e.Engines[0], e.size(10_000))
@@ -124,7 +124,7 @@ func foldRow(ctx context.Context, e *Env) ([]*Result, error) {
 func diskRow(_ context.Context, e *Env) ([]*Result, error) {
 	n := e.size(10_000)
 	r := &Result{Row: "disk used", At: Count(n), Unit: Bytes,
-		Notes: []string{"Blocks of all files and folders, the store closed."}}
+		Notes: []string{"The figure counts the blocks of all files and folders after the store is closed."}}
 	for _, eng := range e.able(n) {
 		f, err := e.Fresh(eng, n)
 		if err != nil {

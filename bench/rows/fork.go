@@ -22,9 +22,9 @@ func forkRow(ctx context.Context, e *Env) ([]*Result, error) {
 		Unit: Nanoseconds,
 		Goal: "≤ 1 durable metadata write; 0 messages copied",
 		Notes: []string{
-			"The floor writes the metadata.json that ours has at the beginning of the turn: temporary file, fsync, rename, " +
-				"fsync of the folder. Ours grows by a branch with each fork. " +
-				"JSON Lines and one document copy the messages before the fork, the file per message its index.",
+			"The floor writes the metadata.json that ctxdir has at the beginning of the turn: temporary file, fsync, rename, " +
+				"fsync of the folder. ctxdir's metadata.json grows by a branch with each fork. JSON Lines and \"one document\" " +
+				"copy the messages before the fork; \"file per message\" copies its index.",
 		},
 	}
 	var lanes []measure.Lane

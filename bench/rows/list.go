@@ -24,7 +24,7 @@ func listRow(ctx context.Context, e *Env) ([]*Result, error) {
 		Unit: Nanoseconds,
 		Goal: "≤ 2 × reading their metadata files",
 		Notes: []string{
-			fmt.Sprintf("%d messages in each. The store is opened anew for each list. "+
+			fmt.Sprintf("Each context has %d messages. Each list reopens the store. "+
 				"The floor opens, reads and closes every metadata.json, by paths known beforehand.", each),
 		},
 	}

@@ -24,8 +24,8 @@ func memoryRow(ctx context.Context, e *Env) ([]*Result, error) {
 		Unit: Bytes,
 		Goal: "≤ 64 MiB",
 		Notes: []string{
-			"A process of its own opens the context (" + Count(n) + " messages), loads the last 50, decodes them, appends " + Count(appends) +
-				" durably, and folds. Peak resident memory, pages of mapped files included (bbolt maps its file).",
+			"A separate process opens the context (" + Count(n) + " messages), loads the last 50, decodes them, appends " + Count(appends) +
+				" durably, and folds. The figure is the peak of resident memory, pages of mapped files included (bbolt maps its file).",
 		},
 	}
 	if err := e.Corpus.WriteFile(e.bodies(), 64); err != nil {

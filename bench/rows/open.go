@@ -20,7 +20,7 @@ func openRow(ctx context.Context, e *Env) ([]*Result, error) {
 	var at []int
 	for i, n := range e.sizes(1_000, 1_000_000) {
 		r := &Result{Row: "open a context, list its branches and sizes", At: Count(n), Unit: Nanoseconds,
-			Goal: "≤ 3 × reading its files bare, flat; allocates < 1 MB"}
+			Goal: "≤ 3 × a plain read of the same files; independent of length; allocates < 1 MB"}
 		results = append(results, r)
 		for _, eng := range e.able(n) {
 			f, err := e.Shared(eng, n)
@@ -52,11 +52,11 @@ func openRow(ctx context.Context, e *Env) ([]*Result, error) {
 			return nil, err
 		}
 		r.Checks = append(r.Checks, Check{What: "allocates", Value: float64(bytes), Limit: 1e6, Unit: "bytes"})
-		r.Notes = append(r.Notes, "Ours allocates "+Count(bytes)+" bytes in "+Count(objects)+" objects.")
+		r.Notes = append(r.Notes, "ctxdir allocates "+Count(bytes)+" bytes in "+Count(objects)+" objects.")
 	}
 	flat(results, 1.1, engine.Ours)
-	results[0].Notes = append(results[0].Notes, "\""+floorRead+"\" opens, reads to the end and closes what opening has to "+
-		"look at: metadata.json, index.json and the journals that are not folded.")
+	results[0].Notes = append(results[0].Notes, "\""+floorRead+"\" opens, reads and closes the files that an open has to "+
+		"read: metadata.json, index.json and the journals that are not folded.")
 	for i, r := range results {
 		for k, lane := range lanes {
 			if at[k] == i && lane.Name == engine.Ours {

@@ -41,9 +41,9 @@ func rangeRow(ctx context.Context, e *Env) ([]*Result, error) {
 		Goal: "≤ 1.5 × SQLite",
 		Unit: Nanoseconds,
 		Notes: []string{
-			"A long-lived handle, random ranges of the middle half, decoded, each read once before by another handle, " +
-				"so that it is in the page cache. " +
-				"One document and the file per message's index are in memory already.",
+			"A long-lived handle reads and decodes random ranges of the middle half. Another handle has read each range before, " +
+				"so the page cache holds it. " +
+				"The engines \"one document\" and \"file per message\" already hold the document or the index in memory.",
 		},
 	}
 	ours, err := e.simple(ctx, r, n, func(f *Fixture) measure.Lane {
@@ -135,7 +135,7 @@ func wholeRow(ctx context.Context, e *Env) ([]*Result, error) {
 		}
 	}
 	results[0].Notes = append(results[0].Notes,
-		"A new handle in an open store; each message is decoded as it comes and let go, by one goroutine.")
+		"A new handle in an open store reads the branch. One goroutine decodes each message and then discards it.")
 	return results, nil
 }
 
@@ -179,7 +179,8 @@ func (e *Env) wholeLane(f *Fixture) measure.Lane {
 func byIDRow(ctx context.Context, e *Env) ([]*Result, error) {
 	n := e.size(1_000_000)
 	r := &Result{Row: "by id, random", At: Count(n), Goal: "≤ 1.5 × SQLite", Unit: Nanoseconds,
-		Notes: []string{"A long-lived handle, decoded, each id looked up once before by another handle. JSON Lines scans its file."}}
+		Notes: []string{"A long-lived handle looks up and decodes random ids. Another handle has looked up each id before. " +
+			"JSON Lines scans its file."}}
 	ours, err := e.simple(ctx, r, n, func(f *Fixture) measure.Lane {
 		turn := uint64(0)
 		var at []int64

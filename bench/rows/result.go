@@ -90,7 +90,7 @@ func (r *Result) Cell(name string) *Cell {
 const (
 	floorSync  = "floor: sync"
 	floorFiles = "floor: sync + file"
-	floorRead  = "floor: files read bare"
+	floorRead  = "floor: plain file reads"
 )
 
 func cellOf(name string, s *measure.Samples) *Cell {

@@ -12,7 +12,7 @@ import (
 const (
 	resumed     = 50
 	storeIsOpen = ", store open"
-	floorResume = "floor: 50 files read bare + decoded"
+	floorResume = "floor: 50 plain file reads + decoding"
 )
 
 // resumeRow opens everything anew and loads the newest messages: once decoded, once as they are.
@@ -28,7 +28,7 @@ func resumeRow(ctx context.Context, e *Env) ([]*Result, error) {
 func (e *Env) resume(ctx context.Context, decoding bool) ([]*Result, error) {
 	name, goal := "resume: open + last 50 decoded, cold handle", "≤ 0.5 × SQLite open + query; flat"
 	if !decoding {
-		name, goal = "resume: the same, bodies left as they are", ""
+		name, goal = "resume: open + last 50, bodies not decoded", ""
 	}
 	var results []*Result
 	var lanes []measure.Lane
@@ -67,9 +67,9 @@ func (e *Env) resume(ctx context.Context, decoding bool) ([]*Result, error) {
 	}
 	flat(results, 1.1, engine.Ours)
 	results[0].Notes = append(results[0].Notes,
-		"Each engine opens its store, the context, loads the newest 50 messages and decodes them; nothing of it is open "+
-			"before, and closing is not timed. With \"store open\" the store is open and warm and only the context's handle "+
-			"is new.")
+		"Each engine opens its store and the context, loads the newest 50 messages and decodes them. The store is closed "+
+			"before each measurement, and the time excludes closing. With \"store open\", the store is open and warm, and only "+
+			"the context's handle is new.")
 	for i, r := range results {
 		for k, lane := range lanes {
 			if at[k] == i && lane.Name == engine.Ours {

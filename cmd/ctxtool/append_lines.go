@@ -73,10 +73,6 @@ func (l *lineAppender) store(ctx context.Context, lines []inputLine) error {
 		return nil
 	}
 	results, err := l.b.AppendBatch(ctx, drafts, positionOption(l.expect)...)
-	if results == nil && len(drafts) == 1 && isMessageFault(err) {
-		l.reject(numbers[0], err)
-		return nil
-	}
 	for i, r := range results {
 		switch {
 		case r.Err == nil:

@@ -22,7 +22,7 @@ import (
 
 const columns = 80
 
-// A session is what a reader is shown: commands, run one after another in a folder with a new store.
+// A session is a list of commands, run one after another in a folder with a new store.
 type session struct {
 	name     string
 	commands []string
@@ -40,7 +40,7 @@ var sessions = []session{
 func main() {
 	log.SetFlags(0)
 	root := flag.String("root", "../..", "the checkout")
-	out := flag.String("out", ".", "where the pictures go")
+	out := flag.String("out", ".", "the folder of the pictures")
 	flag.Parse()
 	if err := run(*root, *out); err != nil {
 		log.Fatal("pictures: ", err)

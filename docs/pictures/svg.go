@@ -35,7 +35,8 @@ const (
 	bar        = 36 // the bar on top of the window
 )
 
-// draw draws what was printed on a terminal. Each run of one style is stretched to its columns, so that tables stand straight in any font.
+// draw draws the output of a terminal. Each run of one style is stretched to its columns, so that tables stand straight
+// in any font.
 func draw(screen string, t theme) ([]byte, error) {
 	lines := strings.Split(strings.TrimRight(screen, "\n"), "\n")
 	width, height := 2*margin+columns*cell, bar+margin+len(lines)*lineHeight

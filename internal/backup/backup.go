@@ -1,11 +1,11 @@
 // Package backup copies a context to another store, while writers append to it.
 //
-// [Copy] takes a snapshot of the metadata and of the counts of each line under the context's lock, and copies without
-// the lock: messages as of the snapshot, packs as they are, and payloads, each of which it verifies. It counts
-// unavailable messages and payloads, and marks the messages as lost in the copy. The copy is made in staging/ of the
-// other store, and published at the end.
+// [Copy] takes a snapshot of the metadata and of the counts of each line under the context's lock. Then it copies
+// messages, packs and payloads without the lock, and verifies each payload. It counts unavailable messages and
+// payloads, and marks the messages as lost in the copy. The copy is made in staging/ of the other store, and published
+// at the end.
 //
-// The package stands on package engine for both stores, and on package index for the rows of the copy.
+// The package uses package engine for both stores, and package index for the rows of the copy.
 package backup
 
 import (

@@ -8,9 +8,6 @@ import (
 	"slices"
 	"time"
 
-	"github.com/ctxdir/ctxdir/branch"
-	ctxfolder "github.com/ctxdir/ctxdir/context"
-	"github.com/ctxdir/ctxdir/index"
 	"github.com/ctxdir/ctxdir/message"
 	"github.com/google/uuid"
 )
@@ -48,11 +45,31 @@ type AppendOption func(*appendOptions)
 type appendOptions struct {
 	expect    *int64 // nil for any
 	threshold *int64 // nil: the store's
+	sequence  *uint64
+}
+
+func appendOptionsOf(opts []AppendOption) (o appendOptions) {
+	for _, f := range opts {
+		f(&o)
+	}
+	return o
+}
+
+func (o *appendOptions) thresholdOf(s *Store) int64 {
+	if o.threshold != nil {
+		return *o.threshold
+	}
+	return s.TextThreshold()
 }
 
 // AtPosition makes an append fail with [ErrPosition] unless its first message gets this position.
 func AtPosition(position int64) AppendOption {
 	return func(o *appendOptions) { o.expect = &position }
+}
+
+// AppendAtSequence is [AtSequence] for an append.
+func AppendAtSequence(seq uint64) AppendOption {
+	return func(o *appendOptions) { o.sequence = &seq }
 }
 
 // TextThreshold is [WithTextThreshold] for one append.
@@ -76,54 +93,43 @@ func (b *Branch) Append(ctx context.Context, d Draft, opts ...AppendOption) (App
 }
 
 // AppendBatch adds messages in order, with one commit and one fdatasync for all, and writes the files in parallel. The
-// results report for each message whether it is durable. A message that is refused for its content does not keep the
-// others from being stored. The error says why nothing was tried, or why the batch was cut short: then the durable
-// messages are the first ones.
+// results report for each message whether it is durable. If a message is refused for its content, the others are still
+// stored. An error means that the batch stopped early, or before the first message. The stored messages are then the
+// first ones of the batch.
 func (b *Branch) AppendBatch(ctx context.Context, drafts []Draft, opts ...AppendOption) ([]BatchResult, error) {
 	results, err := Use(b.c, func() ([]BatchResult, error) { return b.appendBatch(ctx, drafts, opts) })
 	return results, b.fail("append", err)
 }
 
 func (b *Branch) appendBatch(ctx context.Context, drafts []Draft, opts []AppendOption) ([]BatchResult, error) {
-	a := &appendOp{
-		b: b, drafts: make([]PendingMessage, len(drafts)),
-		results: make([]BatchResult, len(drafts)), done: make(map[int]bool, len(drafts)), blobs: BlobHold{Store: b.c.Store},
-	}
-	defer a.blobs.Release()
-	if b.c.Store.ReadOnly {
+	c, o := b.c, appendOptionsOf(opts)
+	if c.Store.ReadOnly {
 		return nil, b.fail("append", ErrReadOnly) // before any blob is made
 	}
-	for _, f := range opts {
-		f(&a.opts)
-	}
-	threshold := b.c.Store.TextThreshold()
-	if a.opts.threshold != nil {
-		threshold = *a.opts.threshold
-	}
-	for i := range a.drafts {
-		d := &a.drafts[i]
-		d.Draft = drafts[i]
-		if err := b.c.Store.Complete(d, threshold, func() error { return a.blobs.Hold(ctx) }); err != nil {
-			err = Wrap(Error{Op: "append", Context: b.c.Dir.ID, Branch: b.name, ID: d.ID}, err)
-			if len(drafts) == 1 || !isDraftError(err) {
-				return nil, err
-			}
-			a.results[i].Err = err
-			a.refused = append(a.refused, i)
-		}
-	}
-	err := b.fail("append", a.run(ctx))
-	if err != nil {
-		for i := range a.results {
-			if !a.done[i] && a.results[i].Err == nil {
-				a.results[i].Err = err
-			}
-		}
-		if len(drafts) == 1 {
+	pending, refused := make([]PendingMessage, len(drafts)), make([]BatchResult, len(drafts))
+	blobs := BlobHold{Store: c.Store}
+	defer blobs.Release()
+	for i := range pending {
+		pending[i].Draft = drafts[i]
+		err := c.Store.Complete(&pending[i], o.thresholdOf(c.Store), func() error { return blobs.Hold(ctx) })
+		if err = Wrap(Error{Op: "append", Context: c.Dir.ID, Branch: b.name, ID: drafts[i].ID}, err); err != nil && !isDraftError(err) {
 			return nil, err
 		}
+		refused[i].Err = err
 	}
-	return a.results, err
+	results := refused
+	tx, err := c.run(ctx, commitOptions{apart: true, sequence: o.sequence}, func(tx *Tx) error {
+		results = slices.Clone(refused)
+		return tx.add(b.name, pending, o, results)
+	})
+	if err = b.fail("append", err); err != nil {
+		for i := range results {
+			if r := &results[i]; r.Err == nil && !tx.stored[r] {
+				r.Err = err
+			}
+		}
+	}
+	return results, err
 }
 
 // isDraftError reports whether an error is about the draft itself: the rest of a batch can then be stored without it.
@@ -162,179 +168,4 @@ func (s *Store) Complete(d *PendingMessage, threshold int64, hold func() error) 
 		d.CreatedAt = created
 	}
 	return s.externalise(d, threshold, hold)
-}
-
-// appendOp is the state of one append.
-type appendOp struct {
-	b       *Branch
-	opts    appendOptions
-	drafts  []PendingMessage
-	blobs   BlobHold
-	results []BatchResult
-	done    map[int]bool // results that are final
-
-	line    ctxfolder.Line
-	folder  *ctxfolder.Folder // of the line; nil if it cannot be opened
-	items   []index.Item
-	of      []int // the draft of each item; -1 for a payload
-	existed []int // drafts that are stored already
-	refused []int // drafts that cannot be stored
-	commits []*index.Commit
-}
-
-func (a *appendOp) run(ctx context.Context) error {
-	c := a.b.c
-	err := c.Write(ctx, func(m *Metadata) error {
-		err := a.commit(m)
-		if len(a.commits) > 0 && len(a.items) > 0 {
-			// With the lock held: the files then reach the folder even if a rename gives its name to another one.
-			a.folder, _ = c.Dir.OpenFolder(a.line.Folder)
-		}
-		return err
-	})
-	if err != nil && len(a.commits) == 0 {
-		return err
-	}
-	written := 0
-	for _, commit := range a.commits {
-		written += commit.Written
-	}
-	// The files are written while the records are synced; they get their names afterwards.
-	files := a.stage(written)
-	if len(a.commits) > 0 {
-		c.queueBlobs(a.items[:written], a.commits[0].Journal())
-	}
-	for _, commit := range a.commits {
-		if commit.Written == 0 && commit.Err != nil {
-			continue
-		}
-		if werr := commit.Wait(); werr != nil {
-			if werr = c.recommit(commit, werr); werr != nil {
-				files.discard()
-				return werr
-			}
-		}
-	}
-	for _, i := range append(a.of[:written:written], a.existed...) {
-		if i >= 0 {
-			a.done[i] = true
-		}
-	}
-	files.create()
-	c.FoldIfDue()
-	return err
-}
-
-// CommitBytes bounds one write to the journal, in bytes.
-const CommitBytes = 16 << 20
-
-// commit writes the journal records. The caller holds the lock.
-func (a *appendOp) commit(m *Metadata) error {
-	c := a.b.c
-	a.items, a.of, a.existed = nil, nil, nil // left from an attempt that found a broken index
-	next, err := a.locate(m)
-	if err != nil {
-		return err
-	}
-	line := &a.line
-	if expect := a.opts.expect; expect != nil && *expect != next && !a.isRetry(m, *expect) {
-		return fmt.Errorf("%w %d was expected, the next one is %d", ErrPosition, *expect, next)
-	}
-	prev, err := c.IDBefore(m, line.ID, next)
-	if err != nil {
-		return err
-	}
-	now := index.Now()
-	fresh := map[uuid.UUID]int{}  // ids of this batch
-	added := map[index.Sum]bool{} // payloads of this batch
-	clear(a.done)
-	for i := range a.drafts {
-		if slices.Contains(a.refused, i) {
-			a.done[i] = true
-			continue
-		}
-		d := &a.drafts[i]
-		there, free, err := a.findExisting(m, d, fresh)
-		if err != nil {
-			if len(a.drafts) == 1 || !isDraftError(err) {
-				return err
-			}
-			a.results[i].Err = err
-			a.done[i] = true
-			continue
-		}
-		if there != nil {
-			// A retry may overtake the sync of the first attempt, so it waits for its own.
-			a.results[i].AppendResult, a.existed = *there, append(a.existed, i)
-			continue
-		}
-		env := &message.Envelope{
-			ID: d.ID, Line: line.ID, Position: next, Prev: prev, StoredAt: now, Branch: a.b.name,
-			Role: d.Role, Type: d.Type, CreatedAt: d.CreatedAt, OriginID: d.OriginID, Source: d.Source, Body: d.Stored,
-			Payloads: d.Refs,
-		}
-		if env.ID == uuid.Nil {
-			if env.ID, err = uuid.NewV7(); err != nil {
-				return err
-			}
-		} else if env.File, err = c.FileFor(m, line, env.ID, free); err != nil {
-			return err
-		}
-		raw := env.AppendTo(make([]byte, 0, len(d.Stored)+512))
-		env.Body, env.Source = nil, nil
-		for a.items = c.addPayloads(a.items, d.Payloads, added); len(a.of) < len(a.items); {
-			a.of = append(a.of, -1)
-		}
-		a.items = append(a.items, index.Item{Kind: index.KindAppend, Envelope: env, Body: raw})
-		a.of = append(a.of, i)
-		a.results[i].AppendResult = AppendResult{ID: env.ID, Position: next}
-		fresh[env.ID] = i
-		prev = env.ID
-		next++
-	}
-	if err := a.flush(); err != nil {
-		return err
-	}
-	if len(a.existed) > 0 && len(a.commits) == 0 {
-		a.commits = append(a.commits, c.Log.Barrier())
-	}
-	return nil
-}
-
-// locate finds the line to append to and returns its next position.
-func (a *appendOp) locate(m *Metadata) (next int64, err error) {
-	info, err := branch.Get(m, a.b.name)
-	if err != nil {
-		return 0, err
-	}
-	line, ok := m.Line(info.Line)
-	if !ok {
-		return 0, fmt.Errorf("%w: line %s is missing", ErrMetadata, info.Line)
-	}
-	a.line = *line
-	return a.b.c.End(m, line.ID)
-}
-
-// flush writes the items in pieces. Only an error of the first piece means that nothing was written.
-func (a *appendOp) flush() error {
-	for from := 0; from < len(a.items); {
-		n, size := 0, 0
-		for from+n < len(a.items) && (n == 0 || size+len(a.items[from+n].Body) <= CommitBytes) {
-			size += len(a.items[from+n].Body)
-			n++
-		}
-		commit := a.b.c.Log.Append(a.items[from : from+n])
-		if commit.Err != nil && from == 0 && commit.Written == 0 {
-			return commit.Err
-		}
-		a.commits = append(a.commits, commit)
-		if errors.Is(commit.Err, index.ErrBusy) {
-			return errors.New(commit.Err.Error()) // without ErrBusy: the append must not begin again at the first item
-		}
-		if commit.Err != nil {
-			return commit.Err
-		}
-		from += n
-	}
-	return nil
 }

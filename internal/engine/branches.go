@@ -112,21 +112,13 @@ func (b *Branch) Info(ctx context.Context) (BranchInfo, error) {
 
 // NewBranch adds an empty branch. It fails with [ErrInvalid] or [ErrExist].
 func (c *Context) NewBranch(ctx context.Context, name string, attrs ...ctxfolder.Member) (*Branch, error) {
-	return c.addBranch(ctx, "new branch", name, attrs, func(m *Metadata, line uuid.UUID) (*ctxfolder.Branch, error) {
-		return branch.New(m, name, line)
-	})
+	return &Branch{c, name}, c.one(ctx, "new branch", name, func(tx *Tx) error { return tx.NewBranch(name, attrs...) })
 }
 
 // Fork adds a branch that begins with the first at messages of this one. It copies nothing, reads no message, and does
 // not switch. It fails with [ErrInvalid], [ErrExist] or [ErrPosition].
 func (b *Branch) Fork(ctx context.Context, name string, at int64, attrs ...ctxfolder.Member) (*Branch, error) {
-	return b.c.addBranch(ctx, "fork", name, attrs, func(m *Metadata, line uuid.UUID) (*ctxfolder.Branch, error) {
-		length, err := b.c.length(m, b.name)
-		if err != nil {
-			return nil, err
-		}
-		return branch.Fork(m, name, b.name, at, length, line)
-	})
+	return &Branch{b.c, name}, b.c.one(ctx, "fork", name, func(tx *Tx) error { return tx.Fork(name, b.name, at, attrs...) })
 }
 
 // ForkAt is Fork with the messages up to and including the one with this id.
@@ -138,82 +130,26 @@ func (b *Branch) ForkAt(ctx context.Context, name string, id uuid.UUID, attrs ..
 	return b.Fork(ctx, name, at.Entry.Position+1, attrs...)
 }
 
-func (c *Context) addBranch(
-	ctx context.Context, op, name string, attrs []ctxfolder.Member, add func(*Metadata, uuid.UUID) (*ctxfolder.Branch, error),
-) (*Branch, error) {
-	err := c.Change(ctx, func(m *Metadata) error {
-		line, err := uuid.NewV7()
-		if err != nil {
-			return err
-		}
-		added, err := add(m, line)
-		if err != nil {
-			return err
-		}
-		for _, a := range attrs {
-			added.Extra.Set(a.Key, a.Value)
-		}
-		return nil
-	})
-	if err != nil {
-		return nil, Wrap(Error{Op: op, Context: c.Dir.ID, Branch: name}, err)
-	}
-	return &Branch{c, name}, nil
-}
-
 // Rewind makes the branch show only its first to messages. The others stay on the line that loses the name: other
 // branches still show them, and for the grace period the trash lists that line.
 func (b *Branch) Rewind(ctx context.Context, to int64) error {
-	err := b.c.Change(ctx, func(m *Metadata) error {
-		length, err := b.c.length(m, b.name)
-		if err != nil {
-			return err
-		}
-		line, err := uuid.NewV7()
-		if err != nil {
-			return err
-		}
-		_, err = branch.Rewind(m, b.name, to, length, line, b.c.RemovalTime(m))
-		return err
-	})
-	return Wrap(Error{Op: "rewind", Context: b.c.Dir.ID, Branch: b.name}, err)
+	return b.c.one(ctx, "rewind", b.name, func(tx *Tx) error { return tx.Rewind(b.name, to) })
 }
 
 // Switch makes a branch the active branch.
 func (c *Context) Switch(ctx context.Context, name string) error {
-	err := c.Change(ctx, func(m *Metadata) error { return branch.Switch(m, name) })
-	return Wrap(Error{Op: "switch", Context: c.Dir.ID, Branch: name}, err)
+	return c.one(ctx, "switch", name, func(tx *Tx) error { return tx.Switch(name) })
 }
 
 // Remove removes a branch's name. Its messages stay for the branches that show them. The others stay for the grace
 // period, in which the trash lists the branch. It fails with [ErrActive] for the active branch.
 func (c *Context) Remove(ctx context.Context, name string) error {
-	err := c.Change(ctx, func(m *Metadata) error { return branch.Remove(m, name, c.RemovalTime(m)) })
-	return Wrap(Error{Op: "remove", Context: c.Dir.ID, Branch: name}, err)
+	return c.one(ctx, "remove", name, func(tx *Tx) error { return tx.Remove(name) })
 }
 
 // Rename renames a branch and its folder.
 func (c *Context) Rename(ctx context.Context, name, to string) error {
-	err := c.use(func() error { return c.rename(ctx, name, to) })
-	return Wrap(Error{Op: "rename", Context: c.Dir.ID, Branch: name}, err)
-}
-
-func (c *Context) rename(ctx context.Context, name, to string) error {
-	for {
-		var clear *ctxfolder.Renaming
-		err := c.changeNow(ctx, func(m *Metadata) (err error) {
-			if clear, err = branch.Rename(m, name, to); clear != nil {
-				branch.MoveFolder(m, *clear)
-			}
-			return err
-		})
-		if err != nil {
-			return err
-		}
-		if clear == nil {
-			return nil
-		}
-	}
+	return c.one(ctx, "rename", name, func(tx *Tx) error { return tx.Rename(name, to) })
 }
 
 // length returns the number of messages that a branch shows.

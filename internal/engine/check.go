@@ -35,7 +35,7 @@ const (
 type CheckOptions struct {
 	ReadData bool                // read every byte of messages and blobs; a repair always does
 	DryRun   bool                // of a repair: report what it would do
-	Adopt    bool                // of a repair: take in valid messages that were never committed here
+	Adopt    bool                // of a repair: adopt valid messages that were never committed here
 	Progress func(CheckProgress) // called now and then, at least once for each context; nil for no reports
 }
 
@@ -95,7 +95,7 @@ func (s *Store) Check(ctx context.Context, ids []uuid.UUID, o CheckOptions) iter
 }
 
 // Repair mends what a check with ReadData finds, and yields each change once it is durable. A copy of everything it
-// replaces goes to the trash. What is lost is marked unavailable and stays listed. Without ids, damaged blobs that
+// replaces moves to the trash. What is lost is marked unavailable and stays listed. Without ids, damaged blobs that
 // nothing refers to go to the trash too, unless a context cannot be mended. Repair looks without a lock, and locks a
 // context to mend it. A second run does nothing. A context that cannot be mended comes with its id and an error, and
 // the others follow.

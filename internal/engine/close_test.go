@@ -32,6 +32,7 @@ func everything(ctx context.Context, c *engine.Context, id uuid.UUID, name, path
 		"Context.Externalise":  func() error { return only(c.Externalise(ctx, 1, false)) },
 		"Context.Files":        func() error { return kit.IterationError(c.Files(ctx)) },
 		"Context.Fold":         func() error { return c.Fold(ctx) },
+		"Context.Flush":        func() error { return c.Flush(ctx) },
 		"Context.NewBranch":    func() error { return only(c.NewBranch(ctx, name+" new")) },
 		"Context.Refresh":      func() error { return c.Refresh(ctx) },
 		"Context.Remove":       func() error { return c.Remove(ctx, "side") },
@@ -42,7 +43,10 @@ func everything(ctx context.Context, c *engine.Context, id uuid.UUID, name, path
 		"Context.Switch":       func() error { return c.Switch(ctx, engine.MainBranch) },
 		"Context.SystemPrompt": func() error { return only(c.SystemPrompt(ctx, engine.MainBranch)) },
 		"Context.Unarchive":    func() error { return only(c.Unarchive(ctx, nil)) },
-		"Context.Update":       func() error { return c.Update(ctx, func(m *engine.Metadata) error { m.Title += "."; return nil }) },
+		"Context.Commit": func() error {
+			return only(c.Commit(ctx, func(tx *engine.Tx) error { return tx.Switch(engine.MainBranch) }))
+		},
+		"Context.Update": func() error { return c.Update(ctx, func(m *engine.Metadata) error { m.Title += "."; return nil }) },
 		"Context.Watch": func() error {
 			w, err := follow.WatchContext(ctx, c, follow.FromNow)
 			if err == nil {
@@ -84,7 +88,8 @@ func TestClosed(t *testing.T) {
 	}
 	// The packages above the engine call these within an operation of their own.
 	within := []string{
-		"Context.AsView", "Context.AwaitFold", "Context.Change", "Context.CommitDurably", "Context.CommitGroup", "Context.Current", "Context.End",
+		"Context.AsView", "Context.AwaitFiles", "Context.AwaitFold", "Context.Change", "Context.CommitDurably",
+		"Context.Current", "Context.End",
 		"Context.Exclusively", "Context.FileFor", "Context.FoldIfDue", "Context.IDBefore", "Context.Latest",
 		"Context.MakeDurable", "Context.MakeRoom", "Context.OnRelease", "Context.OutsidePacks", "Context.PutBlobs", "Context.ReadMetadata",
 		"Context.References", "Context.ReferencesInLines", "Context.ReferencesInTrash", "Context.ReplaceMetadata",

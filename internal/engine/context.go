@@ -40,18 +40,19 @@ type Context struct {
 	closing sync.Once
 	under   sync.WaitGroup // running operations
 
-	mu         sync.Mutex // guards metadata, folding and closed
-	closed     bool       // no operation may begin
-	metadata   *Metadata
-	journaled  *Metadata            // by the journals; nil before the context has the present format
-	projection ctxfolder.Projection // the state of metadata.json
-	stamp      ctxfolder.Stamp
-	broken     error         // why metadata.json is unusable
-	wrote      bool          // something was appended through this handle
-	imported   bool          // an import through this handle ended
-	folding    chan struct{} // closed when the running fold ends
-	blobQueue  blobQueue
-	foldErr    error
+	mu           sync.Mutex // guards metadata, folding and closed
+	closed       bool       // no operation may begin
+	metadata     *Metadata
+	journaled    *Metadata            // by the journals; nil before the context has the present format
+	projection   ctxfolder.Projection // the state of metadata.json
+	stamp        ctxfolder.Stamp
+	broken       error         // why metadata.json is unusable
+	wrote        bool          // something was appended through this handle
+	imported     bool          // an import through this handle ended
+	folding      chan struct{} // closed when the running fold ends
+	blobQueue    blobQueue
+	messageFiles messageFiles
+	foldErr      error
 
 	legacy  LegacyFormat // of a view; empty otherwise
 	release func()       // releases the temporary store of a view
@@ -113,8 +114,8 @@ func (s *Store) create(ctx context.Context, m *Metadata) error {
 	return ctxfolder.Create(limited, s.FS, m, ctxfolder.Begin{Files: files})
 }
 
-// Context opens a context. It reads metadata.json, index.json and the end of the journal. It fails with [ErrNotExist]. If
-// metadata.json is damaged, the committed metadata serves, and [Context.Problem] says so.
+// Context opens a context. It reads metadata.json, index.json and the end of the journal. It fails with [ErrNotExist].
+// If metadata.json is damaged, the committed metadata serves, and [Context.Problem] says so.
 //
 // A legacy context in the store under that id is opened as [OpenLegacy] says.
 func (s *Store) Context(ctx context.Context, id uuid.UUID) (*Context, error) {
@@ -184,6 +185,7 @@ func (s *Store) openLog(dir *ctxfolder.Dir) *index.Log {
 	o := s.Options
 	return index.Open(dir, index.Options{
 		FoldBytes: o.foldBytes, Relaxed: o.relaxed, Retain: o.retain, Payloads: payloadStore{s}, Wait: o.LockTimeout,
+		MakeFiles: func() { s.projector.run(writers) },
 	})
 }
 
@@ -207,18 +209,26 @@ func (c *Context) close() error {
 	wrote := c.wrote
 	c.mu.Unlock()
 	c.AwaitFold()
+	missing := c.awaitFiles()
 	c.PutBlobs()
 	if wrote && !c.Store.Options.noFold {
 		// A fold that fails only costs a longer journal.
 		switch {
 		case c.imported || c.Log.ShedDue(shedAtClose):
-			_ = c.shed()
+			if c.shed() == nil {
+				missing = nil // it makes missing files
+			}
 		case c.Log.FoldDue(foldAtClose):
 			_ = c.fold()
 		}
 	}
+	if missing != nil {
+		limited, cancel := context.WithTimeout(context.Background(), c.Store.Options.LockTimeout)
+		missing = c.flush(limited)
+		cancel()
+	}
 	c.Loader.Close()
-	err := errors.Join(c.Log.Close(), c.Dir.Close())
+	err := errors.Join(missing, c.Log.Close(), c.Dir.Close())
 	if c.release != nil {
 		c.release()
 	}
@@ -249,8 +259,8 @@ func Use[T any](c *Context, f func() (T, error)) (result T, err error) {
 	return result, err
 }
 
-// ReadMetadata takes in the metadata that counts now, according to the log and metadata.json. An unusable metadata.json
-// is noted: see [Context.Problem].
+// ReadMetadata reads the metadata that counts now, according to the log and metadata.json. An unusable metadata.json is
+// noted: see [Context.Problem].
 func (c *Context) ReadMetadata() error {
 	committed, err := c.Log.Committed()
 	if err != nil {
@@ -292,9 +302,9 @@ func (c *Context) ID() uuid.UUID { return c.Dir.ID }
 // Metadata returns a copy of the metadata.
 func (c *Context) Metadata() *Metadata { return c.Current().Clone() }
 
-// Problem returns why an open context is not in order, or nil if nothing is known. A damaged or missing metadata.json is no
-// problem if a journal committed the metadata: a crash can tear the file, and the next write replaces it. One that cannot
-// be read may have edits.
+// Problem returns why an open context is not in order, or nil if nothing is known. A damaged or missing metadata.json
+// is no problem if a journal committed the metadata: a crash can tear the file, and the next write replaces it. One
+// that cannot be read may have edits.
 func (c *Context) Problem() error {
 	c.mu.Lock()
 	defer c.mu.Unlock()

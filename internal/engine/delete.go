@@ -61,7 +61,7 @@ func (s *Store) LockCollection(ctx context.Context) (release func(), err error) 
 // CollectionLock is held to collect, purge, restore or erase.
 const CollectionLock = ctxfolder.Locks + "/gc"
 
-// Delete moves a whole context, also a legacy one, to the store's trash. It waits for writers, and fails with
+// Delete moves a whole context, also a legacy one, to the store's trash. It waits for writers. It fails with
 // [ErrNotExist].
 //
 // Crash order: the item's note is durable before the context's folder is renamed into the item. The rename moves the
@@ -106,6 +106,9 @@ func (s *Store) delete(ctx context.Context, id uuid.UUID) (TrashItem, error) {
 // DeleteLocked is delete for a caller that holds the context's lock.
 func (s *Store) DeleteLocked(ctx context.Context, dir *ctxfolder.Dir) (TrashItem, error) {
 	if err := dir.Check(); err != nil {
+		return TrashItem{}, err
+	}
+	if err := s.awaitFiles(ctx, dir); err != nil {
 		return TrashItem{}, err
 	}
 	id := dir.ID

@@ -19,7 +19,7 @@ import (
 var (
 	// ErrNoStore: the folder is not a store.
 	ErrNoStore = errors.New("not a store")
-	// ErrFormat: a file has a format version, or the store a feature, that this program does not know.
+	// ErrFormat: a file has an unknown format version, or the store has an unknown feature.
 	ErrFormat = ctxfolder.ErrVersion
 	// ErrNotExist: there is no such context, branch or message.
 	ErrNotExist = errors.New("not found")

@@ -8,7 +8,14 @@ func (c *Context) Fold(ctx context.Context) error {
 	if c.Store.ReadOnly {
 		return Wrap(Error{Op: "fold", Context: c.Dir.ID}, ErrReadOnly)
 	}
-	return Wrap(Error{Op: "fold", Context: c.Dir.ID}, c.use(func() error { return c.Log.Fold(ctx, true) }))
+	return Wrap(Error{Op: "fold", Context: c.Dir.ID}, c.use(func() error {
+		failure := c.awaitFiles()
+		err := c.Log.Fold(ctx, true) // the settle makes missing files
+		if err != nil && failure != nil {
+			c.keepFailure(failure)
+		}
+		return err
+	}))
 }
 
 // foldAtClose divides the fold size of a journal: Close folds a journal from there on.
@@ -58,6 +65,9 @@ func (c *Context) shed() error {
 func (c *Context) fold() error {
 	limited, cancel := context.WithTimeout(context.Background(), c.Store.Options.LockTimeout)
 	defer cancel()
+	if err := c.makeMissing(limited); err != nil {
+		c.keepFailure(err)
+	}
 	return c.Log.Fold(limited, false)
 }
 

@@ -12,7 +12,7 @@ import (
 	"github.com/google/uuid"
 )
 
-// LegacyFormat is the format of a context of the program before ctxdir; empty for any other context.
+// LegacyFormat is the format of a context of ctxdir's predecessor; empty for any other context.
 type LegacyFormat = legacy.Format
 
 // Formats of legacy contexts. Both may be of any generation.

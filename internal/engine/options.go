@@ -29,6 +29,7 @@ type Options struct {
 	Clock       func() time.Time
 	openLegacy  func(ctx context.Context, s *Store, id uuid.UUID, name string) (*Context, error)
 	inOrder     bool
+	files       MessageFiles
 	Watching    watch.Options
 }
 
@@ -56,6 +57,21 @@ const (
 	// Relaxed survives the end of the process. A power cut may lose the newest messages; it harms no others.
 	Relaxed
 )
+
+// MessageFiles says when an append makes its message files.
+type MessageFiles int
+
+const (
+	// FilesBehind lets the files follow a moment after the append. [Context.Flush] waits for them.
+	FilesBehind MessageFiles = iota
+	// FilesOnReturn makes the append wait for its files.
+	FilesOnReturn
+	// FilesHeld leaves the files to Flush, Close, folds and a full queue, so that tests meet commits without files.
+	FilesHeld
+)
+
+// WithFiles sets when message files are made. The default is FilesBehind.
+func WithFiles(when MessageFiles) Option { return func(o *Options) { o.files = when } }
 
 // WithDurability sets the durability of appends. The default is Full.
 func WithDurability(d Durability) Option { return func(o *Options) { o.relaxed = d == Relaxed } }

@@ -129,12 +129,21 @@ func (b *Branch) find(id uuid.UUID) (at Place, err error) {
 // yet. Other processes may archive or unarchive the message or rename a folder, before or during the search, even while
 // the caller holds the lock: a write does not reread index.json. After such a change find searches again.
 func (c *Context) find(m *Metadata, line, id uuid.UUID) (at Place, err error) {
+	return c.search(m, line, id, c.WithCurrentFolders)
+}
+
+// findLocked is find for the holder of the lock: no other process renames a folder meanwhile.
+func (c *Context) findLocked(m *Metadata, line, id uuid.UUID) (at Place, err error) {
+	return c.search(m, line, id, func(m *Metadata) (*Metadata, bool) { return m, false })
+}
+
+func (c *Context) search(m *Metadata, line, id uuid.UUID, current func(*Metadata) (*Metadata, bool)) (at Place, err error) {
 	for range SearchAttempts {
 		seen := c.Log.IndexVersion()
 		if at, err = c.findOnce(m, line, id); !errors.Is(err, ErrNotExist) {
 			break
 		}
-		moved, known := c.WithCurrentFolders(m)
+		moved, known := current(m)
 		if !c.Log.IndexChanged(seen) && !known {
 			break
 		}

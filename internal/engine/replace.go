@@ -16,7 +16,28 @@ import (
 // ReplaceOption configures one replace.
 type ReplaceOption func(*replaceOptions)
 
-type replaceOptions struct{ shared bool }
+type replaceOptions struct {
+	shared   bool
+	position *int64  // nil for any
+	sequence *uint64 // nil for any
+}
+
+func replaceOptionsOf(opts []ReplaceOption) (o replaceOptions) {
+	for _, f := range opts {
+		f(&o)
+	}
+	return o
+}
+
+// ReplaceAtSequence is [AtSequence] for a replacement.
+func ReplaceAtSequence(seq uint64) ReplaceOption {
+	return func(o *replaceOptions) { o.sequence = &seq }
+}
+
+// ReplaceAt makes a replacement fail with [ErrPosition] unless the message has this position.
+func ReplaceAt(position int64) ReplaceOption {
+	return func(o *replaceOptions) { o.position = &position }
+}
 
 // Shared lets Replace change a message that other branches show too.
 func Shared() ReplaceOption { return func(o *replaceOptions) { o.shared = true } }
@@ -25,11 +46,7 @@ func Shared() ReplaceOption { return func(o *replaceOptions) { o.shared = true }
 // goes to the context's trash. Replace fails with [ErrShared] when another branch shows the message too, unless
 // [Shared] is given.
 func (b *Branch) Replace(ctx context.Context, id uuid.UUID, d Draft, opts ...ReplaceOption) error {
-	var o replaceOptions
-	for _, f := range opts {
-		f(&o)
-	}
-	err := b.c.use(func() error { return b.replace(ctx, id, d, o) })
+	err := b.c.use(func() error { return b.replace(ctx, id, d, replaceOptionsOf(opts)) })
 	return Wrap(Error{Op: "replace", Context: b.c.Dir.ID, Branch: b.name, ID: id}, err)
 }
 
@@ -44,57 +61,75 @@ func (b *Branch) replace(ctx context.Context, id uuid.UUID, draft Draft, o repla
 	if err := c.Store.Complete(&d, c.Store.TextThreshold(), func() error { return blobs.Hold(ctx) }); err != nil {
 		return err
 	}
-	// The lock is held until the file exists: a slower replacement must not put its older version over a newer one.
-	err := c.Write(ctx, func(m *Metadata) error {
-		info, err := branch.Get(m, b.name)
-		if err != nil {
-			return err
-		}
-		at, err := c.find(m, info.Line, id)
-		if err != nil {
-			return err
-		}
-		if !o.shared && branch.Showing(m, at.Span.Line, at.Entry.Position) > 1 {
-			return ErrShared
-		}
-		old, env, err := c.Loader.Envelope(at.Span, &at.Entry)
-		if err != nil {
-			return err
-		}
-		if old == nil {
-			if env.Prev, env.File, err = c.MakeRoom(m, at); err != nil {
-				return err
-			}
-		}
-		env.StoredAt = at.Entry.Next()
-		env.Role, env.Type, env.Body, env.Payloads = d.Role, d.Type, d.Stored, d.Refs
-		if !d.CreatedAt.IsZero() {
-			env.CreatedAt = d.CreatedAt
-		}
-		return c.Supersede(at, old, env, c.addPayloads(nil, d.Payloads, map[index.Sum]bool{}))
-	})
-	c.FoldIfDue()
+	_, err := c.run(ctx, commitOptions{sequence: o.sequence}, func(tx *Tx) error { return tx.replace(b.name, id, &d, o) })
 	return err
 }
 
-// storeAgain makes a draft the content of an unavailable message with the same id; why is the reason it is unavailable.
-// The caller holds the lock.
-func (c *Context) storeAgain(m *Metadata, name string, at Place, d *PendingMessage, why error) error {
-	if !errors.Is(why, ErrDamaged) && !errors.Is(why, fs.ErrNotExist) {
-		return why // the message may be whole, and the draft may differ from it
-	}
-	prev, file, err := c.MakeRoom(m, at)
+// replace gives a message another body.
+func (tx *Tx) replace(name string, id uuid.UUID, d *PendingMessage, o replaceOptions) error {
+	c := tx.c
+	info, err := branch.Get(tx.m, name)
 	if err != nil {
 		return err
 	}
-	return c.Supersede(at, nil, &message.Envelope{
+	at, err := c.findLocked(tx.m, info.Line, id)
+	if err != nil {
+		return err
+	}
+	if _, twice := tx.fresh[id]; twice {
+		return fmt.Errorf("%w: one commit can store a message once", ErrInvalid)
+	}
+	if o.position != nil && *o.position != at.Entry.Position {
+		return fmt.Errorf("%w %d was expected, the message is at %d", ErrPosition, *o.position, at.Entry.Position)
+	}
+	if !o.shared && branch.Showing(tx.m, at.Span.Line, at.Entry.Position) > 1 {
+		return ErrShared
+	}
+	old, env, err := c.Loader.Envelope(at.Span, &at.Entry)
+	if err != nil {
+		return err
+	}
+	if old == nil {
+		if env.Prev, env.File, err = c.MakeRoom(tx.m, at); err != nil {
+			return err
+		}
+	}
+	env.StoredAt = at.Entry.Next()
+	env.Role, env.Type, env.Body, env.Payloads = d.Role, d.Type, d.Stored, d.Refs
+	if !d.CreatedAt.IsZero() {
+		env.CreatedAt = d.CreatedAt
+	}
+	tx.supersede(at, old, env, d)
+	return nil
+}
+
+// storeAgain makes a draft the content of an unavailable message with the same id; why is the reason it is unavailable.
+func (tx *Tx) storeAgain(name string, at Place, d *PendingMessage, why error) error {
+	if !errors.Is(why, ErrDamaged) && !errors.Is(why, fs.ErrNotExist) {
+		return why // the message may be whole, and the draft may differ from it
+	}
+	prev, file, err := tx.c.MakeRoom(tx.m, at)
+	if err != nil {
+		return err
+	}
+	tx.supersede(at, nil, &message.Envelope{
 		ID: d.ID, Line: at.Span.Line, Position: at.Entry.Position, Prev: prev, File: file, StoredAt: at.Entry.Next(), Branch: name,
 		Role: d.Role, Type: d.Type, CreatedAt: d.CreatedAt, OriginID: d.OriginID, Source: d.Source, Body: d.Stored, Payloads: d.Refs,
-	}, c.addPayloads(nil, d.Payloads, map[index.Sum]bool{}))
+	}, d)
+	return nil
+}
+
+// supersede adds another version of a message. The lock is held until its file exists: a slower replacement must not
+// put its older version over a newer one.
+func (tx *Tx) supersede(at Place, old []byte, env *message.Envelope, d *PendingMessage) {
+	raw := env.AppendTo(nil)
+	tx.put(d.Payloads, index.Item{Kind: index.KindReplace, Envelope: env, Body: raw, Was: at.Entry.Size}, nil)
+	tx.fresh[env.ID] = freshMessage{at.Span.Line, d, &BatchResult{AppendResult: AppendResult{ID: env.ID, Position: env.Position}}}
+	tx.durable = append(tx.durable, func() { tx.c.superseded(at, old, env, raw) })
 }
 
 // MakeRoom prepares another version of an unavailable message. It returns the id of the previous message, and the name
-// of the file where that differs from the id. A damaged file goes to trash.
+// of the file where that differs from the id. A damaged file moves to the trash.
 func (c *Context) MakeRoom(m *Metadata, at Place) (prev, file uuid.UUID, err error) {
 	line, ok := m.Line(at.Span.Line)
 	if !ok {
@@ -126,35 +161,39 @@ func (c *Context) Supersede(at Place, old []byte, env *message.Envelope, payload
 	if err := c.commit(items); err != nil {
 		return err
 	}
+	c.superseded(at, old, env, raw)
+	return nil
+}
+
+// superseded makes the file of a version that is committed. An old version goes to trash. The caller holds the lock.
+func (c *Context) superseded(at Place, old []byte, env *message.Envelope, raw []byte) {
 	if old != nil {
 		_ = c.Dir.TrashVersion(at.Span.Line, at.Entry.Position, old, env.StoredAt)
 	}
 	// A file that cannot be made is no error: the journal holds the version, and the next fold makes the file.
 	_ = c.Dir.ReplaceMessage(at.Span.Folder, env.FileID(), raw, env.StoredAt)
-	return nil
 }
 
 // commit writes items to the journal and waits until they are durable. The caller holds the lock.
 func (c *Context) commit(items []index.Item) error {
-	return c.wait(c.Log.Append(items), items, (*index.Commit).Wait)
+	return c.commitNow(c.Log.Append(items), items, (*index.Commit).Wait)
 }
 
 // CommitDurably is commit, regardless of the store's durability option.
 func (c *Context) CommitDurably(items []index.Item) error {
-	return c.wait(c.Log.Append(items), items, (*index.Commit).Sync)
+	return c.commitNow(c.Log.Append(items), items, (*index.Commit).Sync)
 }
 
-// CommitGroup is CommitDurably for items that belong together: a crash leaves all of them, or none.
-func (c *Context) CommitGroup(items []index.Item) error {
-	return c.wait(c.Log.AppendGroup(items), items, (*index.Commit).Sync)
-}
-
-// wait waits until a commit is durable.
-func (c *Context) wait(commit *index.Commit, items []index.Item, wait func(*index.Commit) error) error {
+func (c *Context) commitNow(commit *index.Commit, items []index.Item, wait func(*index.Commit) error) error {
 	if commit.Err != nil {
 		return commit.Err
 	}
 	c.queueBlobs(items, commit.Journal())
+	return c.wait(commit, wait)
+}
+
+// wait waits until a commit is durable. The caller holds the lock.
+func (c *Context) wait(commit *index.Commit, wait func(*index.Commit) error) error {
 	err := wait(commit)
 	if err == nil {
 		return nil

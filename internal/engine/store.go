@@ -1,9 +1,8 @@
 // Package engine implements an open store and an open context: appends, reads, branches, references and locks. The
-// packages trash, erase, follow, migrate and backup stand on it, and the root package makes the public API of them all.
+// packages trash, erase, follow, migrate and backup use it. The root package wraps all of them in the public API.
 //
 // A store is a folder. Each context, a conversation with its branches, is a folder in it. Each message is a file.
-// [Open] opens a store, [Store.Create] and [Store.Context] return a [Context], and its [Branch]es append, read and
-// fork:
+// [Open] opens a store, [Store.Create] and [Store.Context] return a [Context], and its branches append, read and fork:
 //
 //	s, err := engine.Open(dir)
 //	c, err := s.Context(ctx, id)
@@ -58,6 +57,7 @@ type Store struct {
 	ReadOnly   bool
 	Exclusions *Exclusions // set in the dry run of an erase
 	problem    error       // why ctxdir.json is unusable
+	projector  *projector
 }
 
 // StoreInfo is the content of ctxdir.json.
@@ -160,7 +160,7 @@ func Open(dir string, opts ...Option) (*Store, error) {
 	if err != nil {
 		return fail(err)
 	}
-	s := &Store{FS: fsys, path: dir, Options: newOptions(opts)}
+	s := &Store{FS: fsys, path: dir, Options: newOptions(opts), projector: &projector{}}
 	if err := s.readInfo(); err != nil {
 		_ = fsys.Close()
 		return fail(err)
@@ -198,8 +198,11 @@ func (s *Store) In(fsys vfs.FS) *Store {
 	return &in
 }
 
-// Close releases the store. Close its contexts first.
-func (s *Store) Close() error { return s.FS.Close() }
+// Close waits for pending message files, and releases the store. Close its contexts first.
+func (s *Store) Close() error {
+	s.projector.run(writers)
+	return s.FS.Close()
+}
 
 // Path returns the path with which the store was opened.
 func (s *Store) Path() string { return s.path }

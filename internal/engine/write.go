@@ -2,9 +2,7 @@ package engine
 
 import (
 	"context"
-	"encoding/json"
 	"errors"
-	"fmt"
 	"io/fs"
 	"slices"
 	"time"
@@ -46,6 +44,11 @@ func (c *Context) writeOnce(ctx context.Context, f func(m *Metadata) error) erro
 		}
 		c.prepared = tenure
 	}
+	if !c.messageFiles.checked {
+		if err := c.queueMissing(c.Current()); err != nil {
+			return err
+		}
+	}
 	return f(c.Current())
 }
 
@@ -57,11 +60,17 @@ func (c *Context) prepare() error {
 	if err := c.ReadMetadata(); err != nil { // first: another version of the format is left alone
 		return err
 	}
-	if err := c.Log.Prepare(); err != nil {
+	before, err := c.Log.Committed()
+	if err == nil {
+		err = c.Log.Prepare()
+	}
+	if err != nil {
 		return err
 	}
-	if err := c.ReadMetadata(); err != nil {
-		return err
+	if now, err := c.Log.Committed(); err != nil || now != before {
+		if err := c.ReadMetadata(); err != nil {
+			return err
+		}
 	}
 	if err := c.moveRenamed(); err != nil {
 		return err
@@ -156,11 +165,15 @@ func (c *Context) committedMetadata(m *Metadata, stamp ctxfolder.Stamp) error {
 	return err
 }
 
-// Change changes the metadata: one record, which one fdatasync commits together with everything before it.
-//
-// Crash order: the record is durable before metadata.json is replaced, which is not synced.
+// Change changes the metadata as f says.
 func (c *Context) Change(ctx context.Context, f func(m *Metadata) error) error {
-	return c.use(func() error { return c.changeNow(ctx, f) })
+	return c.use(func() error {
+		_, err := c.run(ctx, commitOptions{}, func(tx *Tx) error {
+			tx.m, tx.changed = tx.m.Clone(), true
+			return f(tx.m)
+		})
+		return err
+	})
 }
 
 // MakeDurable makes every known record of the journal durable, those of other processes included.
@@ -176,75 +189,18 @@ func (c *Context) MakeDurable(ctx context.Context) error {
 	return err
 }
 
-func (c *Context) changeNow(ctx context.Context, f func(m *Metadata) error) error {
-	return c.Write(ctx, func(current *Metadata) error {
-		m := current.Clone()
-		if err := f(m); err != nil {
-			return err
-		}
-		return c.ReplaceMetadata(m)
-	})
-}
-
 // ReplaceMetadata commits metadata in place of the current one, in a group with other records. The caller holds the lock.
 func (c *Context) ReplaceMetadata(m *Metadata, before ...index.Item) error {
-	if err := c.settleRenaming(m); err != nil {
-		return err
-	}
-	m.UpdatedAt = time.Now().UTC()
-	m.Revision++
-	raw, err := ctxfolder.CommittableMetadata(m)
-	if err != nil {
-		return err
-	}
-	if err := c.CommitGroup(append(before, index.Item{Kind: index.KindMetadata, Body: raw})); err != nil {
-		c.prepared = 0
-		return err
-	}
-	if m.Renaming != nil {
-		if err := c.Dir.MoveRenamed(*m.Renaming); err != nil {
-			c.prepared = 0 // the next write does it
-		}
-	}
-	c.mu.Lock()
-	c.metadata, c.projection = m, ctxfolder.ProjectionStale
-	c.mu.Unlock()
-	c.Dir.SetRenaming(m.Renaming)
-	c.project(m)
-	return nil
+	tx := &Tx{c: c}
+	tx.reset(m)
+	tx.changed, tx.items, tx.of = true, before, make([]*BatchResult, len(before))
+	return tx.write()
 }
 
 // Update changes title, config, state, parent, unknown members, and the system prompts and further members of branches.
 // It undoes what f does to ids, lines, branch names, the active branch, revision and times: other methods change these.
-func (c *Context) Update(ctx context.Context, f func(m *Metadata) error) error {
-	blobs := BlobHold{Store: c.Store}
-	defer blobs.Release()
-	err := c.Change(ctx, func(m *Metadata) error {
-		fixed := m.Clone()
-		if err := f(m); err != nil {
-			return err
-		}
-		edited := m.Branches
-		for i := range edited {
-			prompt, err := c.Store.ExternalisePrompt(edited[i].SystemPrompt, func() error { return blobs.Hold(ctx) })
-			if err != nil {
-				return err
-			}
-			edited[i].SystemPrompt = prompt
-		}
-		m.ID, m.Lines, m.Removed, m.Renaming = fixed.ID, fixed.Lines, fixed.Removed, fixed.Renaming
-		m.ActiveBranch, m.Revision, m.CreatedAt, m.Branches = fixed.ActiveBranch, fixed.Revision, fixed.CreatedAt, fixed.Branches
-		for i := range m.Branches {
-			if j := slices.IndexFunc(edited, func(b ctxfolder.Branch) bool { return b.Name == m.Branches[i].Name }); j >= 0 {
-				m.Branches[i].SystemPrompt, m.Branches[i].Extra = edited[j].SystemPrompt, edited[j].Extra
-			}
-		}
-		if m.State != nil && !json.Valid(m.State) {
-			return fmt.Errorf("%w: state is not valid JSON", ErrInvalid)
-		}
-		return nil
-	})
-	return Wrap(Error{Op: "update", Context: c.Dir.ID}, err)
+func (c *Context) Update(ctx context.Context, f func(m *Metadata) error, opts ...CommitOption) error {
+	return c.one(ctx, "update", "", func(tx *Tx) error { return tx.Update(f) }, opts...)
 }
 
 // Exclusively runs f with other writers and folds of the context locked out, and log and metadata up to date.

@@ -4,8 +4,7 @@
 // items, copies of the context in the store's trash, and blobs. It removes these files, or rewrites them without the
 // messages. The positions stay, marked as erased. A note in the context's folder makes an interrupted erase repeatable.
 //
-// The package stands on package engine, and on package trash for the items of a trash and for the blobs to which
-// nothing refers any more.
+// The package uses package engine, and package trash for the items of a trash and for unreferenced blobs.
 package erase
 
 import (
@@ -24,7 +23,7 @@ import (
 	"github.com/google/uuid"
 )
 
-// Removal is one thing that an erase removed, or rewrote without the message.
+// Removal is a file or row that an erase removed, or rewrote without the message.
 type Removal struct {
 	Context uuid.UUID
 	ID      uuid.UUID // of the message; uuid.Nil for a payload
@@ -40,18 +39,18 @@ type Options struct {
 }
 
 // Messages removes messages of a context for good, on all lines: their files, all their versions in journals, packs and
-// trash, and in copies of the context in the store's trash. Payloads in the store that nothing refers to any more go
-// too. It yields each thing once all is done. The positions stay: readers show an erased message as unavailable, with
-// [engine.ErrErased].
+// trash, and in copies of the context in the store's trash. It also removes unreferenced payloads of the store. It
+// yields each removal when the erase is complete. The positions stay: readers show an erased message as unavailable,
+// with [engine.ErrErased].
 //
 // Before any change, it fails with [engine.ErrNotExist] when neither the context nor the end of a line in its trash has
 // one of the messages, and with [engine.ErrShared] when several branches show one and that is not allowed. It fails
 // with [engine.ErrLocked] during a collection or restore. A second erase finishes an interrupted one. docs/DESIGN.md
-// says what Erase cannot reach.
+// lists what an erase cannot reach.
 //
 // Crash order: a note in the context's folder names the messages and the payloads that they referred to. It is durable
-// before the first thing goes, and goes last. The rows that say "erased" are durable before the files go, so that no
-// message is missing without a reason. Payloads go when nothing refers to them any more.
+// before the first removal, and is removed last. The rows that say "erased" are durable before the files are removed,
+// so that no message is missing without a reason. Payloads are removed when nothing refers to them any more.
 func Messages(ctx context.Context, s *engine.Store, id uuid.UUID, ids []uuid.UUID, o Options) iter.Seq2[Removal, error] {
 	return func(yield func(Removal, error) bool) {
 		e := &eraser{

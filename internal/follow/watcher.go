@@ -4,8 +4,8 @@
 // each commit once, as an [Event]. A follower for each context reads the context's journals; hints of the file system,
 // or else a timer, say when to look.
 //
-// The package stands on package engine for contexts and their metadata, on package index for the journals, and on
-// package watch for the hints.
+// The package uses package engine for contexts and their metadata, package index for the journals, and package watch
+// for the hints.
 package follow
 
 import (
@@ -31,8 +31,8 @@ const FromNow = math.MaxUint64
 
 // Watcher reports the commits of every process: each commit once, those of a context in order. It reads them from the
 // context's journals. Hints of the file system only say when to look; without hints it polls. It remembers its position
-// and none of the reported events, so a slow reader costs no memory. A reader so slow that folds remove journals it
-// needs receives a [Resync].
+// and none of the reported events, so a slow follower costs no memory. A follower that falls behind the oldest journal
+// gets a [Resync].
 //
 // A Watcher may report a commit shortly before the commit is durable.
 type Watcher struct {
@@ -59,10 +59,10 @@ const maxAwake = 32
 // turnEvents is the number of events that one context may yield before others get their turn.
 const turnEvents = 256
 
-// WatchContext follows the context from behind the commit numbered from. It misses and repeats nothing: first come the
+// WatchContext follows the context after the commit with the number from. It misses and repeats nothing: first come the
 // commits since then, then new ones. [FromNow] begins with new commits. A change of the metadata in progress at from is
-// reported when it is committed. Where the journals do not reach back to from, one [Resync] comes first. Close releases
-// the watcher; ctx applies only to the start.
+// reported when it is committed. If the journals no longer have the commits after from, one [Resync] comes first. Close
+// releases the watcher; ctx applies only to the start.
 func WatchContext(ctx context.Context, c *engine.Context, from uint64) (*Watcher, error) {
 	w, err := engine.Use(c, func() (*Watcher, error) { return follow(ctx, c, from) })
 	return w, engine.Wrap(engine.Error{Op: "watch", Context: c.Dir.ID}, err)

@@ -1,4 +1,4 @@
-// Package held keeps often used resources open.
+// Package held keeps frequently used files and folders open, up to a limit.
 package held
 
 import (

@@ -1,12 +1,12 @@
-// Package migrate converts contexts of the program before ctxdir, and converts them back.
+// Package migrate converts contexts of ctxdir's predecessor, and converts them back.
 //
 // [Convert] makes a context of a legacy file or folder and compares the two before it publishes the context. [Open] and
 // [View] do this for a legacy context that is opened in a store. [Rollback] writes a context in the legacy format, and
-// [RestoreLegacy] puts the original back in its place. An [Origin] in the metadata keeps the parts of the legacy
-// context that have no other place, so that a rollback yields the original.
+// [RestoreLegacy] puts the original back in its place. An [Origin] in the metadata keeps the values of the legacy
+// context that the context cannot reproduce, so that a rollback yields the original.
 //
-// The package stands on package legacy, which reads and writes the old format, and on package engine. A conversion
-// happens in staging/ of the store, or in a temporary store.
+// The package uses package legacy, which reads and writes the old format, and package engine. A conversion happens in
+// staging/ of the store, or in a temporary store.
 package migrate
 
 import (

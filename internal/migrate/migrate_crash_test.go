@@ -90,7 +90,7 @@ func TestMigrateCut(t *testing.T) {
 	}
 }
 
-// TestGivingWayCut cuts the power at every operation of a migration that gives way, because another program wrote the
+// TestGivingWayCut cuts the power at every operation of a migration that backs out, because another program wrote the
 // legacy file, durably, in the last moment. What that wrote is there: it becomes the context, or stays beside it.
 func TestGivingWayCut(t *testing.T) {
 	ctx := context.Background()

@@ -72,14 +72,14 @@ func rollback(ctx context.Context, c *engine.Context, path string, o RollbackOpt
 }
 
 // RestoreLegacy moves the file or folder that a context was migrated from back to its place, and the context to the
-// store's trash. It finds the original there or beside it with the suffix .old, and knows it by its SHA-256. Without
-// Force, it refuses a context that differs, for instance by newer messages, with a [*ValidationError]. It fails with
-// [engine.ErrNotLegacy] when the context was not migrated, and with an error that wraps fs.ErrNotExist if the original
-// is missing, or fs.ErrExist if its place is taken.
+// store's trash. It finds the original there, or next to it with the suffix .old, and recognises it by its SHA-256.
+// Without Force, it refuses a context that differs, for instance by newer messages, with a [*ValidationError]. It fails
+// with [engine.ErrNotLegacy] when the context was not migrated, and with an error that wraps fs.ErrNotExist if the
+// original is missing, or fs.ErrExist if its place is taken.
 //
-// Crash order: the original is back, durably, before the context goes. A second call does the rest. A context that has
-// the place of a folder goes first. After a crash in between it is in the trash: a restore brings it back for a
-// second call.
+// Crash order: the original is back, durably, before the context moves to the trash. A second call does the rest. A
+// context in the place of the original folder moves first. After a crash in between, it is in the trash: restore it for
+// a second call.
 func RestoreLegacy(ctx context.Context, s *engine.Store, id uuid.UUID, o RollbackOptions) (RollbackResult, error) {
 	done, err := restoreLegacy(ctx, s, id, o)
 	return done, engine.Wrap(engine.Error{Op: "roll back", Context: id}, err)
@@ -181,7 +181,7 @@ func verifyUnchanged(ctx context.Context, c *engine.Context, f *legacy.File, len
 	return nil
 }
 
-// findBackup looks for the original of a migration: in its place, or beside it with the suffix.
+// findBackup looks for the original of a migration: in its place, or next to it with the suffix.
 func findBackup(fsys vfs.FS, at, sum string, limit int64) (string, *legacy.File, error) {
 	name, found := filepath.Base(at), ""
 	for n := 0; ; n++ {

@@ -1,7 +1,8 @@
 // Package place checks whether the promises of docs/DESIGN.md hold for a folder: its file system, space and limits, and
 // the behaviour of syncs, locks and times.
 //
-// [Look] gathers what the system reports, and [Facts.Findings] judges it. [Try] tests what the system does.
+// [Look] collects facts from the system, and [Facts.Findings] evaluates them. [Try] tries syncs, locks and file times,
+// and checks the results.
 package place
 
 import "slices"

@@ -158,6 +158,13 @@ func TestMetadataSyncs(t *testing.T) {
 		{"title", func(c *engine.Context) error {
 			return c.Update(ctx, func(m *engine.Metadata) error { m.Title = "t"; return nil })
 		}},
+		{"append with state", func(c *engine.Context) error {
+			_, err := c.Commit(ctx, func(tx *engine.Tx) error {
+				_ = tx.Append("beta", []engine.Draft{{Body: []byte(`{"role":"user"}`)}})
+				return tx.Update(func(m *engine.Metadata) error { m.State = []byte(`{"n":1}`); return nil })
+			})
+			return err
+		}},
 		{"switch", func(c *engine.Context) error { return c.Switch(ctx, "beta") }},
 		{"another handle's fork", func(*engine.Context) error { _, err := other.Active().Fork(ctx, "alt 2", 2); return err }},
 		{"remove", func(*engine.Context) error { return other.Remove(ctx, "alt 2") }},

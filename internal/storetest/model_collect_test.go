@@ -111,6 +111,7 @@ func (d *driver) items() []uuid.UUID { return slices.SortedFunc(maps.Keys(d.tras
 // filesAgree: there is a file for each message that counts and is not archived, and no other.
 func (d *driver) filesAgree() {
 	c := d.handle()
+	d.check(c.Flush(d.ctx()))
 	all, _, err := c.Log.AllCounts()
 	d.check(err)
 	want, model := int64(0), int64(0)

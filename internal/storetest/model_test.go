@@ -209,6 +209,7 @@ func TestAgainstModel(t *testing.T) {
 		// The sync is left out for speed: nothing loses power here.
 		s, err := kit.Init(dir, engine.WithDurability(engine.Relaxed),
 			engine.WithFoldBytes(rapid.SampledFrom([]int64{-1, 2000, 100000}).Draw(t, "fold at")),
+			engine.WithFiles(rapid.SampledFrom([]engine.MessageFiles{engine.FilesBehind, engine.FilesOnReturn, engine.FilesHeld}).Draw(t, "files")),
 			engine.WithRetain(rapid.SampledFrom([]int{1, 3, 16}).Draw(t, "retain")),
 			engine.WithTextThreshold(rapid.SampledFrom([]int64{-1, 0, 1 << 10}).Draw(t, "threshold")),
 			engine.WithPool(rapid.SampledFrom([]int64{0, 5000, 1 << 20}).Draw(t, "pool")))
@@ -222,9 +223,10 @@ func TestAgainstModel(t *testing.T) {
 			"append": d.append, "batch": d.batch, "replace": d.replace, "fork": d.fork, "rewind": d.rewind, "rename": d.rename,
 			"remove": d.remove, "switch": d.switchTo, "update": d.update, "edit": d.edit, "fold": d.fold, "reopen": d.reopen, "lose": d.lose,
 			"collect": d.collect, "restore": d.restore, "archive": d.archive, "unarchive": d.unarchive, "rollback": d.rollback,
+			"commit": d.commit,
 		}
 		often := strings.Fields("append append append append batch batch replace replace fork fork rewind rename remove switch " +
-			"update edit fold fold reopen lose collect restore archive archive unarchive rollback")
+			"update commit commit commit edit fold fold reopen lose collect restore archive archive unarchive rollback")
 		for i := range operations {
 			ops[rapid.SampledFrom(often).Draw(t, "operation")]()
 			if i%10 == 9 {

@@ -107,7 +107,7 @@ var PackDamages = []PackDamage{
 		p.Mkdir(path)
 		return lost
 	}},
-	{Name: "pack replaced by a link that leads out", nameless: true, Do: func(p *Patient) []uuid.UUID {
+	{Name: "pack replaced by a link out of the store", nameless: true, Do: func(p *Patient) []uuid.UUID {
 		lost, path := p.packIDs(), p.Packs()[0]
 		p.Remove(path)
 		p.Link(p.Outside, path)
@@ -132,7 +132,7 @@ var PackDamages = []PackDamage{
 		Write(p.T, path, []byte("no folder"))
 		return lost
 	}},
-	{Name: "archive is a link that leads out", nameless: true, But: "two packs", Do: func(p *Patient) []uuid.UUID {
+	{Name: "archive is a link out of the store", nameless: true, But: "two packs", Do: func(p *Patient) []uuid.UUID {
 		lost, path := p.packIDs(), filepath.Join(p.Dir, "archive")
 		p.Remove(path)
 		p.Link(filepath.Dir(p.Outside), path)

@@ -112,7 +112,7 @@ func workload() []kit.Step {
 		{Name: "title", Then: func(kit.Transcript) {}, Do: func(w *kit.World) error {
 			return w.C.Update(w.Ctx, func(m *engine.Metadata) error { m.Title = "t"; return nil })
 		}},
-		add("main", 10),
+		commitMany(message), lazily, add("side", 10), commitMany(message), fold, add("main", 10),
 	}
 }
 
@@ -125,11 +125,12 @@ func run(t *testing.T, disk *crashfs.FS, k int, opts ...engine.Option) (before, 
 
 // TestPowerCutAtEveryOperation cuts the power at each operation of the workload, takes disks as the cut may have left
 // them, and opens them. The operations come in the same order each time, so that a seed gives the same disk again; then
-// once more as they come in programs, message files beside syncs.
+// once more as they come in programs, message files beside syncs, and with commits whose files do not come.
 func TestPowerCutAtEveryOperation(t *testing.T) {
 	t.Parallel()
 	states := cutEverywhere(t, *kit.PowercutSeeds, engine.InOrder())
-	states += cutEverywhere(t, 0)
+	states += cutEverywhere(t, 0, engine.WithFiles(engine.FilesBehind))
+	states += cutEverywhere(t, *kit.PowercutSeeds/2, engine.InOrder(), engine.WithFiles(engine.FilesHeld))
 	t.Logf("%d disk states", states)
 }
 

@@ -59,7 +59,7 @@ func TestDamage(t *testing.T) {
 			p.Remove(p.Main[30])
 			p.Mkdir(p.Main[30])
 		}, integrity.KindDamaged, 1, 0, none},
-		{"replaced by a link that leads out", func(p *kit.Patient) {
+		{"replaced by a link out of the store", func(p *kit.Patient) {
 			p.Remove(p.Main[30])
 			p.Link(p.Outside, p.Main[30])
 		}, integrity.KindDamaged, 1, 0, none},
@@ -73,7 +73,7 @@ func TestDamage(t *testing.T) {
 		{"branch folder missing", func(p *kit.Patient) {
 			p.Remove(filepath.Join(p.Dir, "messages", "branch-alt"))
 		}, integrity.KindMissing, 10, 0, none},
-		{"branch folder is a link that leads out", func(p *kit.Patient) {
+		{"branch folder is a link out of the store", func(p *kit.Patient) {
 			p.Remove(filepath.Join(p.Dir, "messages", "branch-alt"))
 			p.Link(filepath.Dir(p.Outside), filepath.Join(p.Dir, "messages", "branch-alt"))
 		}, "", 10, 0, none},
@@ -97,7 +97,7 @@ func TestDamage(t *testing.T) {
 			p.Remove(filepath.Join(p.Dir, "messages"))
 			kit.Write(p.T, filepath.Join(p.Dir, "messages"), nil)
 		}, integrity.KindFolder, all, 0, none},
-		{"messages is a link that leads out", func(p *kit.Patient) {
+		{"messages is a link out of the store", func(p *kit.Patient) {
 			p.Remove(filepath.Join(p.Dir, "messages"))
 			p.Link(filepath.Dir(p.Outside), filepath.Join(p.Dir, "messages"))
 		}, integrity.KindFolder, all, 0, none},
@@ -107,7 +107,7 @@ func TestDamage(t *testing.T) {
 		{"index.json truncated", func(p *kit.Patient) {
 			p.Change(p.Glob("index.json")[0], func(b []byte) []byte { return b[:len(b)/2] })
 		}, integrity.KindIndex, 0, 0, none},
-		{"index.json that leads out", func(p *kit.Patient) {
+		{"index.json with a path out of the store", func(p *kit.Patient) {
 			p.Change(p.Glob("index.json")[0], func(b []byte) []byte { return bytes.ReplaceAll(b, []byte("branch-main"), []byte("../../outside")) })
 		}, integrity.KindIndex, 0, 0, none},
 		{"index.json of another context", func(p *kit.Patient) {
@@ -203,7 +203,7 @@ func TestDamage(t *testing.T) {
 		{"blob of the wrong size", func(p *kit.Patient) {
 			p.Change(p.Blobs[0], func(b []byte) []byte { return b[:len(b)/2] })
 		}, integrity.KindBlob, 2, 0, none},
-		{"folder of blobs replaced by a link that leads out", func(p *kit.Patient) {
+		{"folder of blobs replaced by a link out of the store", func(p *kit.Patient) {
 			folder := filepath.Dir(filepath.Dir(p.Blobs[0]))
 			if err := os.RemoveAll(folder); err != nil {
 				p.T.Fatal(err)
@@ -223,7 +223,7 @@ func TestDamage(t *testing.T) {
 			p.Mkdir(path)
 			p.Remove(p.Main[5])
 		}, integrity.KindLock, shared, 0, none},
-		{"lock replaced by a link that leads out", func(p *kit.Patient) {
+		{"lock replaced by a link out of the store", func(p *kit.Patient) {
 			path := filepath.Join(p.Store.Path(), "locks", p.ID.String()+".fold")
 			p.Remove(path)
 			p.Link(p.Outside, path)
@@ -232,7 +232,7 @@ func TestDamage(t *testing.T) {
 		{"erasing.json damaged", func(p *kit.Patient) {
 			kit.Write(p.T, filepath.Join(p.Dir, "erasing.json"), []byte(`{"ctxdir":"erasing/1","messages":[],"blobs":["../../outside"]}`))
 		}, integrity.KindErasing, 0, 0, none},
-		{"erasing.json replaced by a link that leads out", func(p *kit.Patient) {
+		{"erasing.json replaced by a link out of the store", func(p *kit.Patient) {
 			p.Link(p.Outside, filepath.Join(p.Dir, "erasing.json"))
 		}, integrity.KindErasing, 0, 0, none},
 		{"left-over temporary file", func(p *kit.Patient) {

@@ -5,8 +5,8 @@
 // test damages and repairs. [RunSteps] and [Verify] run a workload on a simulated disk whose power is cut. A
 // [Transcript] says what a context must show.
 //
-// The tests in this folder are those of the whole: damage and repair, power cuts, disk faults, several processes,
-// property tests against a model, and costs.
+// The tests in this folder cover several packages at once: damage and repair, power cuts, disk faults, several
+// processes, property tests against a model, and costs.
 package storetest
 
 import (
@@ -29,16 +29,18 @@ func Manual(threshold int64, more ...engine.Option) []engine.Option {
 
 // Open opens a store as the public API does: a legacy context in it is migrated when it is opened.
 func Open(dir string, opts ...engine.Option) (*engine.Store, error) {
-	return engine.Open(dir, withLegacy(opts)...)
+	return engine.Open(dir, withDefaults(opts)...)
 }
 
 // Init makes a store and opens it as Open does.
 func Init(dir string, opts ...engine.Option) (*engine.Store, error) {
-	return engine.Init(dir, withLegacy(opts)...)
+	return engine.Init(dir, withDefaults(opts)...)
 }
 
-func withLegacy(opts []engine.Option) []engine.Option {
-	return append([]engine.Option{engine.OpenLegacy(migrate.Open)}, opts...)
+// withDefaults lets tests look at message files right after an append. Those that meet the files behind the commits say
+// so with another [engine.WithFiles].
+func withDefaults(opts []engine.Option) []engine.Option {
+	return append([]engine.Option{engine.OpenLegacy(migrate.Open), engine.WithFiles(engine.FilesOnReturn)}, opts...)
 }
 
 // NewStore makes a store in a temporary folder, and returns it with the folder.

@@ -37,7 +37,7 @@ func writer(dir, id, name, n string) error {
 	if err != nil {
 		return err
 	}
-	s, err := Open(dir, engine.WithFoldBytes(folds))
+	s, err := Open(dir, engine.WithFoldBytes(folds), engine.WithFiles(engine.FilesBehind))
 	if err != nil {
 		return err
 	}

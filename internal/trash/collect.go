@@ -65,8 +65,9 @@ const (
 	collectionInterval = 24 * time.Hour
 )
 
-// CollectIfDue collects if no other process does and the last collection was a day ago. It takes two seconds at most,
-// and leaves the rest for the next time. collected.jsonl, in the store, lists what was removed. An error harms nothing.
+// CollectIfDue collects if no other process does and the last collection was at least a day ago. It stops after two
+// seconds; the next collection continues. collected.jsonl, in the store, lists what was removed. An error harms
+// nothing.
 func CollectIfDue(ctx context.Context, s *engine.Store, grace time.Duration) error {
 	if s.ReadOnly || !isCollectionDue(s) {
 		return nil

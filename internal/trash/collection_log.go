@@ -16,7 +16,7 @@ const (
 	// logFile lists what was collected and when, for people and for the next collection.
 	logFile    = "collected.jsonl"
 	logVersion = "collected/1"
-	// maxLogBytes bounds the file, in bytes: a larger one is begun anew.
+	// maxLogBytes bounds the file, in bytes: a new file replaces a larger one.
 	maxLogBytes = 1 << 20
 	// logTailBytes is the length of the end that is read to find the newest line, in bytes.
 	logTailBytes = 16 << 10

@@ -46,6 +46,9 @@ func (l *cutLine) removeFiles(ctx context.Context, c *engine.Context) error {
 	for {
 		more := false
 		err := c.Exclusively(ctx, func() error {
+			if err := c.AwaitFiles(ctx); err != nil {
+				return err
+			}
 			m := c.Current()
 			if m.Renaming != nil {
 				if err := c.Dir.MoveRenamed(*m.Renaming); err != nil {

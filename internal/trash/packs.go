@@ -85,7 +85,7 @@ func collectCopies(ctx context.Context, c *engine.Context, dryRun bool, yield fu
 	return true, nil
 }
 
-// replacedPack describes a pack that was made anew.
+// replacedPack describes a pack that was rewritten.
 func replacedPack(c *engine.Context, use *index.PackUse) engine.TrashItem {
 	return engine.TrashItem{
 		Context: c.Dir.ID, Path: c.Dir.ID.String() + "/" + ctxfolder.Archive + "/" + archive.FileName(use.ID), Bytes: use.Size,

@@ -31,7 +31,7 @@ type RestoreResult struct {
 
 // Restore moves an item out of trash, back to where it was. A context gets its folder back; Restore fails with
 // [engine.ErrExist] when the folder exists. A removed line gets a branch with its former name or a similar one. An old
-// version of a message replaces the present one, which goes to trash. Blobs return to their places.
+// version of a message replaces the present one, which moves to the trash. Blobs return to their places.
 //
 // Restore fails with [engine.ErrNotExist] for an unknown item; with [engine.ErrPosition] when another item has to be
 // restored first, which the error names; with [engine.ErrConflict] when other messages have the positions; and with

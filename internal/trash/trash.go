@@ -1,14 +1,14 @@
-// Package trash keeps removed data for a grace period: it collects, lists, restores and purges it.
+// Package trash collects removed data, keeps it for a grace period, lists it, restores it and purges it.
 //
 // A removed branch stays in its context for the grace period, without its name: it counts as an item of the context's
 // trash. Replaced and damaged files, whole contexts and blobs move to a trash folder. [Collect] moves packs and blobs
 // that nothing needs there, and purges what was removed longer ago than the grace period. [List] yields the items,
-// [Restore] brings one back, and [Purge] removes items for good. [Sweep] and [Mark] find the blobs to which nothing
-// refers; an erase uses them too.
+// [Restore] brings one back, and [Purge] removes items for good. [Sweep] and [Mark] find unreferenced blobs; an
+// erase uses them too.
 //
-// The package stands on package engine, through which it opens contexts, cuts lines and commits. One process at a time
-// collects, purges or restores in a store: it holds [engine.CollectionLock]. A crash at any moment loses nothing that a
-// branch shows and nothing that is in the trash.
+// The package uses package engine to open contexts, cut lines and commit. One process at a time collects, purges or
+// restores in a store: it holds [engine.CollectionLock]. A crash at any moment loses nothing that a branch shows and
+// nothing that is in the trash.
 package trash
 
 import (

@@ -18,7 +18,7 @@ const (
 	dirPerm  = 0o700
 )
 
-// OS opens a folder of the real file system. Symbolic links below it never lead out of it (see [os.Root]), and the FS
+// OS opens a folder of the real file system. The FS follows no symbolic link out of the folder (see [os.Root]), and
 // writes through none.
 func OS(dir string) (FS, error) {
 	abs, err := filepath.Abs(dir)

@@ -64,8 +64,8 @@ func (f osFile) control(op string, call func(fd int) error) error {
 	return nil
 }
 
-// plain reports whether a name is a file's in the folder itself. Such a name cannot lead out of the folder: the calls
-// below follow no link.
+// plain reports whether a name is a file's in the folder itself. Such a name cannot escape the folder: the calls below
+// follow no link.
 func plain(name string) bool {
 	return name != "" && name != "." && name != ".." && !strings.ContainsRune(name, '/')
 }
@@ -239,6 +239,11 @@ func (o *osFS) Lstat(name string) (fs.FileInfo, error) {
 	if !plain(name) {
 		return o.root.Lstat(name)
 	}
+	return o.statPath(name)
+}
+
+// statPath is Lstat with one call. Only the last element of the path is not followed.
+func (o *osFS) statPath(name string) (fs.FileInfo, error) {
 	info := &statInfo{name: name}
 	err := o.at("statat", name, func(dir int) error {
 		return again(func() error { return unix.Fstatat(dir, name, &info.st, unix.AT_SYMLINK_NOFOLLOW) })

@@ -10,8 +10,6 @@ import (
 	"path/filepath"
 	"sync/atomic"
 	"time"
-
-	"github.com/gofrs/flock"
 )
 
 func (o *osFS) Lock(name string) Lock {
@@ -31,16 +29,16 @@ type osLock struct {
 	asking  atomic.Bool   // a goroutine waits in the system, perhaps for a caller that gave up
 
 	// The goroutine that emptied turn owns these fields.
-	f      *flock.Flock
-	folder FS     // the folder of the lock file
-	kept   bool   // the last holder did not release the system's lock
-	passed int    // how often the lock was passed on since the system granted it
-	tenure uint64 // how often the system granted it
+	f      *fileLock
+	folder FS          // the folder of the lock file
+	self   fs.FileInfo // of folder
+	kept   bool        // the last holder did not release the system's lock
+	passed int         // how often the lock was passed on since the system granted it
+	tenure uint64      // how often the system granted it
 }
 
-func (l *osLock) handle() *flock.Flock {
-	p := filepath.Join(l.fs.dir, filepath.FromSlash(l.name))
-	return flock.New(p, flock.SetFlag(os.O_RDWR|openFlags)) // do not let flock create the file: the path may lead elsewhere
+func (l *osLock) handle() *fileLock {
+	return newFileLock(filepath.Join(l.fs.dir, filepath.FromSlash(l.name)))
 }
 
 func (l *osLock) Tenure() uint64 { return l.tenure }
@@ -86,19 +84,16 @@ func (l *osLock) ask(ctx context.Context, shared bool) error {
 	f, answer := l.handle(), make(chan error)
 	go func() {
 		defer l.asking.Store(false)
-		lock := f.Lock
-		if shared {
-			lock = f.RLock
-		}
-		err := lock()
+		err := f.wait(shared)
 		select {
 		case answer <- err:
 		case <-ctx.Done():
-			_ = f.Unlock()
+			_ = f.close()
 		}
 	}()
 	select {
 	case err := <-answer:
+		_ = l.f.close()
 		if l.f = f; err == nil {
 			err = l.begin()
 		}
@@ -155,30 +150,32 @@ func (l *osLock) take(shared bool) (ok bool, err error) {
 	return l.try(shared)
 }
 
-// try gets the lock from the system if no other process has it.
+// try gets the lock from the system if no other process has it. If the open file is no longer the one in the folder, try
+// opens that one.
 func (l *osLock) try(shared bool) (ok bool, err error) {
-	if err := l.locate(); err != nil {
-		return false, err
-	}
-	lock := l.f.TryLock
-	if shared {
-		lock = l.f.TryRLock
-	}
-	if ok, err = lock(); errors.Is(err, fs.ErrNotExist) {
-		if err = l.create(); err == nil {
-			ok, err = lock()
+	for range 2 {
+		if err := l.locate(); err != nil {
+			return false, err
+		}
+		if ok, err = l.f.try(shared); errors.Is(err, fs.ErrNotExist) {
+			if err = l.create(); err == nil {
+				ok, err = l.f.try(shared)
+			}
+		}
+		if !ok || err != nil {
+			return false, err
+		}
+		if err = l.begin(); err == nil {
+			return true, nil
 		}
 	}
-	if ok && err == nil {
-		err = l.begin()
-	}
-	return ok && err == nil, err
+	return false, err
 }
 
 // begin begins a tenure: the system has granted the lock.
 func (l *osLock) begin() error {
 	if err := l.same(); err != nil {
-		_ = l.f.Unlock()
+		_ = l.f.close()
 		return err
 	}
 	l.passed = 0
@@ -189,8 +186,8 @@ func (l *osLock) begin() error {
 // Release keeps the system's lock for waiting goroutines.
 func (l *osLock) Release() error {
 	var err error
-	if l.kept = l.f.Locked(); !l.kept {
-		err = l.f.Unlock() // a shared lock
+	if l.kept = l.f.exclusive; !l.kept {
+		err = l.f.unlock() // a shared lock
 	}
 	l.turn <- struct{}{}
 	return errors.Join(err, l.settle())
@@ -217,12 +214,12 @@ func (l *osLock) free() error {
 		return nil
 	}
 	l.kept = false
-	return l.f.Unlock()
+	return l.f.unlock()
 }
 
 // same checks that the locked file is the one in the folder: the path may lead elsewhere by now.
 func (l *osLock) same() error {
-	held, err := l.f.Stat()
+	held, err := l.f.stat()
 	if err != nil {
 		return err
 	}
@@ -230,8 +227,10 @@ func (l *osLock) same() error {
 		if err := l.locate(); err != nil {
 			return err
 		}
+		folder, ferr := l.fs.Lstat(path.Dir(l.name))
 		var there fs.FileInfo
-		if there, err = l.folder.Lstat(path.Base(l.name)); err == nil && SameFile(held, there) {
+		there, err = l.folder.Lstat(path.Base(l.name))
+		if err == nil && ferr == nil && SameFile(held, there) && SameFile(folder, l.self) {
 			return nil
 		}
 		l.forget() // the folder of locks may be another one now
@@ -248,6 +247,7 @@ func (l *osLock) locate() (err error) {
 		var folder FS
 		if folder, err = l.fs.Sub(path.Dir(l.name)); err == nil {
 			l.folder = folder
+			l.self, err = folder.Lstat(".")
 		}
 	}
 	return err
@@ -279,7 +279,7 @@ func (l *osLock) Close() error {
 	default: // the caller holds it
 	}
 	l.kept = false
-	err := l.f.Unlock()
+	err := l.f.close()
 	l.forget()
 	l.turn <- struct{}{}
 	return err

@@ -2,8 +2,8 @@
 // cuts without an outside harness. All reads and writes of the engine go through an [FS]. [OS] is the real file system;
 // package crashfs simulates one that loses unsynced data.
 //
-// Names are slash-separated and relative to the FS's folder. None may lead out of it, not even through a symbolic link.
-// New files are 0600 and new folders 0700 whatever the umask.
+// Names are slash-separated and relative to the FS's folder. An FS never follows a name out of its folder, not even
+// through a symbolic link. New files are 0600 and new folders 0700 whatever the umask.
 package vfs
 
 import (

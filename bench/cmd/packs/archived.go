@@ -90,7 +90,7 @@ func goals(out io.Writer, rows []outcome) {
 	}{
 		{"84 % fewer bytes", func(o *outcome) bool { return percent(o.archived.bytes, o.plain.bytes) <= 16 }},
 		{"90 % fewer blocks", func(o *outcome) bool { return percent(o.archived.blocks, o.plain.blocks) <= 10 }},
-		{"no more than 1.35 times `zstd -10`", func(o *outcome) bool { return float64(o.pack) <= 1.35*float64(o.zstd10) }},
+		{"at most 1.35 times `zstd -10`", func(o *outcome) bool { return float64(o.pack) <= 1.35*float64(o.zstd10) }},
 		{"one message within 1 ms, in the median", func(o *outcome) bool { return o.one <= time.Millisecond }},
 		{"branches no slower than from files", func(o *outcome) bool { return o.branch <= o.files }},
 	} {

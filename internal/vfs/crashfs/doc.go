@@ -1,4 +1,4 @@
-// Package crashfs is an in-memory [vfs.FS] that knows which state a power cut may lose. It tests a power cut, or a
+// Package crashfs is an in-memory [vfs.FS] that models the state that a power cut may lose. It tests a power cut, or a
 // failing call, at every operation of a workload.
 //
 // The program sees the volatile state; syncs create the durable state; between them is the list of unsynced changes.

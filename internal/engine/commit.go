@@ -1,0 +1,281 @@
+package engine
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"slices"
+	"time"
+
+	"github.com/ctxdir/ctxdir/branch"
+	ctxfolder "github.com/ctxdir/ctxdir/context"
+	"github.com/ctxdir/ctxdir/index"
+	"github.com/google/uuid"
+)
+
+// CommitOption configures one commit.
+type CommitOption func(*commitOptions)
+
+type commitOptions struct {
+	apart    bool    // each record stands for itself: a batch
+	sequence *uint64 // nil for any
+}
+
+// AtSequence makes a commit fail with [ErrPosition] unless the newest commit before it has this number.
+func AtSequence(seq uint64) CommitOption {
+	return func(o *commitOptions) { o.sequence = &seq }
+}
+
+// CommitResult is the outcome of a commit.
+type CommitResult struct {
+	Sequence uint64         // the number of its last record
+	Appended []AppendResult // in order
+}
+
+// Commit commits what f does: all of it, or nothing. f runs under the context's lock, on the newest state. It must not
+// call methods of the context or its branches that write. It may run again, when the index has to be rebuilt first. One
+// fdatasync makes the commit durable.
+//
+// Crash order: the records are one group, so a crash leaves all of them or none. Files are made behind the commit.
+func (c *Context) Commit(ctx context.Context, f func(tx *Tx) error, opts ...CommitOption) (result CommitResult, err error) {
+	tx, err := Use(c, func() (*Tx, error) { return c.run(ctx, commitOptionsOf(opts), f) })
+	if err != nil {
+		return result, Wrap(Error{Op: "commit", Context: c.Dir.ID}, err)
+	}
+	for _, r := range tx.results {
+		result.Appended = append(result.Appended, r.AppendResult)
+	}
+	result.Sequence = tx.after
+	return result, nil
+}
+
+func commitOptionsOf(opts []CommitOption) (o commitOptions) {
+	for _, f := range opts {
+		f(&o)
+	}
+	return o
+}
+
+// one commits one change; f is a call of a method of [Tx].
+func (c *Context) one(ctx context.Context, op, name string, f func(tx *Tx) error, opts ...CommitOption) error {
+	err := c.use(func() error {
+		_, err := c.run(ctx, commitOptionsOf(opts), f)
+		return err
+	})
+	return Wrap(Error{Op: op, Context: c.Dir.ID, Branch: name}, err)
+}
+
+// run prepares and commits a Tx. In a batch, tx.stored says after an error which messages are durable.
+func (c *Context) run(ctx context.Context, o commitOptions, f func(tx *Tx) error) (*Tx, error) {
+	tx := &Tx{c: c, ctx: ctx, commitOptions: o, blobs: &BlobHold{Store: c.Store}}
+	defer tx.blobs.Release()
+	if c.Store.ReadOnly {
+		return tx, ErrReadOnly // before any blob is made
+	}
+	err := c.Write(ctx, func(m *Metadata) error {
+		tx.reset(m)
+		err := tx.prepare(f)
+		if errors.Is(err, errFolderTaken) {
+			clear := *tx.clear
+			tx.reset(m)
+			_ = tx.edit("rename", "", func(m *Metadata) error { branch.MoveFolder(m, clear); return nil })
+			if err = tx.write(); err == nil {
+				tx.reset(c.Current())
+				err = tx.prepare(f)
+			}
+		}
+		if err == nil {
+			err = tx.write()
+		}
+		return err
+	})
+	return tx, tx.finish(err)
+}
+
+// prepare runs the caller's function. A failed method fails the commit even if f ignores its error.
+func (tx *Tx) prepare(f func(tx *Tx) error) (err error) {
+	if tx.before, err = tx.c.Log.Seq(); err != nil {
+		return err
+	}
+	if tx.sequence != nil && *tx.sequence != tx.before {
+		return fmt.Errorf("%w: commit %d was expected to be the newest, it is %d", ErrPosition, *tx.sequence, tx.before)
+	}
+	if err := f(tx); err != nil {
+		return err
+	}
+	return tx.failure
+}
+
+// CommitBytes bounds one write of a batch to the journal, in bytes. MaxCommit bounds a commit that has to be one write.
+const (
+	CommitBytes = 16 << 20
+	MaxCommit   = 256 << 20
+)
+
+// write writes the records. If the commit changes the metadata or replaces messages, write also waits until it is
+// durable, and makes these files. The caller holds the lock.
+//
+// Crash order: the records are durable before metadata.json is replaced, which is not synced.
+func (tx *Tx) write() (err error) {
+	c := tx.c
+	if tx.changed {
+		if tx.move != nil {
+			branch.MoveFolder(tx.m, *tx.move)
+		}
+		if err := c.settleRenaming(tx.m); err != nil {
+			return err
+		}
+		tx.m.UpdatedAt = time.Now().UTC()
+		tx.m.Revision++
+		raw, err := ctxfolder.CommittableMetadata(tx.m)
+		if err != nil {
+			return err
+		}
+		tx.items, tx.of = append(tx.items, index.Item{Kind: index.KindMetadata, Body: raw, Metadata: tx.m}), append(tx.of, nil)
+	}
+	switch {
+	case len(tx.items) > 0:
+		err = tx.append()
+	case len(tx.existed) > 0: // a retry may overtake the sync of the first attempt
+		tx.commits = []*index.Commit{c.Log.Barrier()}
+	}
+	if err == nil && (tx.changed || len(tx.durable) > 0) {
+		err = tx.settle()
+	}
+	if len(tx.commits) > 0 {
+		tx.expectFiles()
+	}
+	tx.after = tx.before + uint64(len(tx.items))
+	return err
+}
+
+// append writes the records to the journal: as one group, or in pieces where each record stands for itself. Only an
+// error of the first piece means that nothing was written.
+func (tx *Tx) append() error {
+	log := tx.c.Log
+	if !tx.apart {
+		if size := sizeOf(tx.items); size > MaxCommit {
+			return fmt.Errorf("%w: a commit of %d bytes, more than %d", ErrTooLarge, size, MaxCommit)
+		}
+		commit := log.AppendGroup(tx.items)
+		if commit.Err == nil {
+			tx.commits = []*index.Commit{commit}
+		}
+		return commit.Err
+	}
+	for from := 0; from < len(tx.items); {
+		n := 1
+		for from+n < len(tx.items) && sizeOf(tx.items[from:from+n+1]) <= CommitBytes {
+			n++
+		}
+		commit := log.Append(tx.items[from : from+n])
+		if commit.Err != nil && from == 0 && commit.Written == 0 {
+			return commit.Err
+		}
+		tx.commits = append(tx.commits, commit)
+		if errors.Is(commit.Err, index.ErrBusy) {
+			return errors.New(commit.Err.Error()) // without ErrBusy: the append must not begin again at the first item
+		}
+		if commit.Err != nil {
+			return commit.Err
+		}
+		from += n
+	}
+	return nil
+}
+
+// settle waits until the commit is durable, even in a relaxed store if the metadata changes, and then shows it.
+func (tx *Tx) settle() error {
+	c, wait := tx.c, (*index.Commit).Wait
+	if tx.changed {
+		wait = (*index.Commit).Sync
+	}
+	tx.settled = true
+	for _, commit := range tx.commits {
+		if err := c.wait(commit, wait); err != nil {
+			c.prepared = 0
+			return err
+		}
+	}
+	if tx.changed {
+		c.show(tx.m)
+	}
+	for _, f := range tx.durable {
+		f()
+	}
+	return nil
+}
+
+// show makes committed metadata that of the handle, and renames a branch folder and writes metadata.json as it says.
+func (c *Context) show(m *Metadata) {
+	if m.Renaming != nil {
+		if err := c.Dir.MoveRenamed(*m.Renaming); err != nil {
+			c.prepared = 0 // the next write does it
+		}
+	}
+	c.mu.Lock()
+	c.metadata, c.projection = m, ctxfolder.ProjectionStale
+	c.mu.Unlock()
+	c.Dir.SetRenaming(m.Renaming)
+	c.project(m)
+}
+
+// expectFiles opens a batch for the files of the new messages. The caller holds the lock.
+func (tx *Tx) expectFiles() {
+	if len(tx.lines) == 0 {
+		return
+	}
+	folders := make(map[uuid.UUID]string, len(tx.lines))
+	for id := range tx.lines {
+		if line, ok := tx.m.Line(id); ok {
+			folders[id] = line.Folder
+		}
+	}
+	tx.files = tx.c.expectFiles(folders)
+}
+
+// finish waits until the records are durable, and leaves the message files to the projector. err is the error of the
+// write.
+func (tx *Tx) finish(err error) error {
+	c := tx.c
+	if len(tx.commits) == 0 {
+		return err
+	}
+	if err != nil && tx.settled {
+		tx.files.end(err) // a flush makes the files, if the records are there then
+		return err
+	}
+	written := 0
+	for _, commit := range tx.commits {
+		tx.files.take(tx.items[written:], commit)
+		written += commit.Written
+	}
+	c.queueBlobs(tx.items[:written], tx.commits[0].Journal())
+	for _, commit := range tx.commits {
+		if tx.settled || commit.Written == 0 && commit.Err != nil {
+			continue
+		}
+		if werr := commit.Wait(); werr != nil {
+			tx.files.end(werr)
+			tx.files = nil
+			if werr = c.recommit(commit, werr); werr != nil {
+				return werr
+			}
+		}
+	}
+	for _, r := range slices.Concat(tx.of[:written], tx.existed) {
+		if r != nil {
+			tx.stored[r] = true
+		}
+	}
+	tx.files.queue()
+	c.FoldIfDue()
+	return err
+}
+
+func sizeOf(items []index.Item) (size int) {
+	for _, it := range items {
+		size += len(it.Body)
+	}
+	return size
+}

@@ -1,0 +1,107 @@
+package engine
+
+import (
+	"sync"
+	"sync/atomic"
+	"time"
+
+	"golang.org/x/sync/errgroup"
+)
+
+// projector makes the message files of a store behind the commits. It works in bursts: beside the syncs of appends,
+// each file alone costs an append more than its share of a burst does.
+//
+// Crash order: a batch waits here only when its records are durable. A crash loses what waits; the journals have it, and
+// the next writer makes the files (see [Context.queueMissing]).
+type projector struct {
+	mu      sync.Mutex
+	waiting []*fileBatch
+	queued  int         // files in waiting
+	files   int         // files in waiting, or being made
+	bytes   int         // of their messages
+	timer   *time.Timer // until the next burst; nil without one
+	due     bool        // a goroutine is about to begin a burst
+
+	making sync.Mutex // held while files are made
+}
+
+const (
+	// burstDelay is the time from the first waiting file to the burst that makes it.
+	burstDelay = 20 * time.Millisecond
+	// burstFiles is the number of waiting files at which a burst begins at once.
+	burstFiles = 256
+	// maxWaitingFiles and maxWaitingBytes bound what waits in a store. Beyond them appends wait.
+	maxWaitingFiles = 1024
+	maxWaitingBytes = 8 << 20
+)
+
+// add queues a batch, and waits while too much is queued. With now it waits until the files are made.
+func (p *projector) add(b *fileBatch, now bool) {
+	p.mu.Lock()
+	p.waiting = append(p.waiting, b)
+	p.queued, p.files, p.bytes = p.queued+len(b.files), p.files+len(b.files), p.bytes+b.bytes
+	now = now || p.files > maxWaitingFiles || p.bytes > maxWaitingBytes
+	switch {
+	case now || p.due || b.c.Store.Options.files == FilesHeld:
+	case p.queued >= burstFiles:
+		p.due = true
+		go p.run(1)
+	case p.timer == nil:
+		p.timer = time.AfterFunc(burstDelay, func() { p.run(1) })
+	}
+	p.mu.Unlock()
+	if now {
+		p.run(writers)
+	}
+}
+
+// writers bounds the message files that are made concurrently while somebody waits for them.
+const writers = 8
+
+// run makes the files that wait, and returns when they are made, those of a running burst included.
+func (p *projector) run(workers int) {
+	p.making.Lock()
+	defer p.making.Unlock()
+	p.mu.Lock()
+	batches := p.waiting
+	p.waiting, p.queued, p.due = nil, 0, false
+	if p.timer != nil {
+		p.timer.Stop()
+		p.timer = nil
+	}
+	p.mu.Unlock()
+	for _, b := range batches {
+		b.make(workers)
+		p.mu.Lock()
+		p.files, p.bytes = p.files-len(b.files), p.bytes-b.bytes
+		p.mu.Unlock()
+	}
+}
+
+// make makes the files of a batch. The batch is used up then.
+func (b *fileBatch) make(workers int) {
+	if b.c.Store.Options.inOrder {
+		workers = 1
+	}
+	var next atomic.Int64
+	var made errgroup.Group
+	work := func() (err error) {
+		for {
+			i := int(next.Add(1)) - 1
+			if i >= len(b.files) {
+				return err
+			}
+			if ferr := b.makeFile(&b.files[i]); err == nil {
+				err = ferr
+			}
+		}
+	}
+	for range min(workers, len(b.files)) - 1 {
+		made.Go(work)
+	}
+	err := work()
+	if werr := made.Wait(); err == nil {
+		err = werr
+	}
+	b.end(err)
+}

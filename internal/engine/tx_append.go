@@ -1,0 +1,213 @@
+package engine
+
+import (
+	"bytes"
+	"context"
+	"errors"
+	"fmt"
+	"time"
+
+	"github.com/ctxdir/ctxdir/branch"
+	ctxfolder "github.com/ctxdir/ctxdir/context"
+	"github.com/ctxdir/ctxdir/index"
+	"github.com/ctxdir/ctxdir/message"
+	"github.com/google/uuid"
+)
+
+// txLine is a line to which a commit appends.
+type txLine struct {
+	from int64 // the position of the first new message
+	ids  []uuid.UUID
+}
+
+// freshMessage is a message that a commit stores.
+type freshMessage struct {
+	line   uuid.UUID
+	draft  *PendingMessage
+	result *BatchResult
+}
+
+// add appends messages to a branch. results has one for each draft; a draft whose result has an error already is left
+// out. In a batch, a draft that is refused for its content gets an error there.
+func (tx *Tx) add(name string, drafts []PendingMessage, o appendOptions, results []BatchResult) error {
+	info, err := branch.Get(tx.m, name)
+	if err != nil {
+		return err
+	}
+	line, ok := tx.m.Line(info.Line)
+	if !ok {
+		return fmt.Errorf("%w: line %s is missing", ErrMetadata, info.Line)
+	}
+	next, err := tx.end(line.ID)
+	if err != nil {
+		return err
+	}
+	if o.expect != nil && *o.expect != next && !tx.isRetry(line.ID, drafts, *o.expect) {
+		return fmt.Errorf("%w %d was expected, the next one is %d", ErrPosition, *o.expect, next)
+	}
+	prev, err := tx.idBefore(line.ID, next)
+	if err != nil {
+		return err
+	}
+	now := index.Now()
+	for i := range drafts {
+		d, r := &drafts[i], &results[i]
+		tx.results = append(tx.results, r)
+		if r.Err != nil {
+			continue
+		}
+		err := tx.addOne(name, line, d, r, next, prev, now)
+		if err != nil {
+			err = Wrap(Error{Op: "append", Context: tx.c.Dir.ID, Branch: name, ID: d.ID}, err)
+			if !tx.apart || !isDraftError(err) {
+				return err
+			}
+			r.Err = err
+			continue
+		}
+		if !r.Existed {
+			prev = r.ID
+			next++
+		}
+	}
+	return nil
+}
+
+// addOne appends one message at the position next, unless it exists.
+func (tx *Tx) addOne(
+	name string, line *ctxfolder.Line, d *PendingMessage, r *BatchResult, next int64, prev uuid.UUID, now time.Time,
+) error {
+	there, free, err := tx.findExisting(name, line.ID, d, r)
+	if err != nil {
+		return err
+	}
+	if there != nil {
+		r.AppendResult, tx.existed = *there, append(tx.existed, r)
+		return nil
+	}
+	env := &message.Envelope{
+		ID: d.ID, Line: line.ID, Position: next, Prev: prev, StoredAt: now, Branch: name,
+		Role: d.Role, Type: d.Type, CreatedAt: d.CreatedAt, OriginID: d.OriginID, Source: d.Source, Body: d.Stored,
+		Payloads: d.Refs,
+	}
+	_, elsewhere := tx.fresh[d.ID]
+	switch {
+	case env.ID == uuid.Nil:
+		env.ID, err = uuid.NewV7()
+	case elsewhere: // another line of this commit has the id, perhaps in the same folder
+		env.File = message.DerivedID(line.ID, d.ID.String())
+	default:
+		env.File, err = tx.c.FileFor(tx.m, line, env.ID, free)
+	}
+	if err != nil {
+		return err
+	}
+	raw := env.AppendTo(make([]byte, 0, len(d.Stored)+512))
+	env.Body, env.Source = nil, nil
+	tx.put(d.Payloads, index.Item{Kind: index.KindAppend, Envelope: env, Body: raw}, r)
+	r.AppendResult = AppendResult{ID: env.ID, Position: next}
+	tx.fresh[env.ID] = freshMessage{line.ID, d, r}
+	if tx.lines[line.ID] == nil {
+		tx.lines[line.ID] = &txLine{from: next}
+	}
+	l := tx.lines[line.ID]
+	l.ids = append(l.ids, env.ID)
+	return nil
+}
+
+// put adds a record, after the payloads that it refers to.
+func (tx *Tx) put(payloads []index.Item, it index.Item, of *BatchResult) {
+	tx.items = append(tx.c.addPayloads(tx.items, payloads, tx.payloads), it)
+	for len(tx.of) < len(tx.items)-1 {
+		tx.of = append(tx.of, nil)
+	}
+	tx.of = append(tx.of, of)
+}
+
+// end returns the position of the next message of a line.
+func (tx *Tx) end(line uuid.UUID) (int64, error) {
+	if l := tx.lines[line]; l != nil {
+		return l.from + int64(len(l.ids)), nil
+	}
+	return tx.c.End(tx.m, line)
+}
+
+// idBefore returns the id of the message before a position of a line's history.
+func (tx *Tx) idBefore(line uuid.UUID, position int64) (uuid.UUID, error) {
+	if len(tx.lines) > 0 && position > 0 {
+		owner, err := branch.Segments(tx.m, line, position-1, position)
+		if err != nil {
+			return uuid.Nil, err
+		}
+		if l := tx.lines[owner[0].Line]; l != nil && position-1 >= l.from {
+			return l.ids[position-1-l.from], nil
+		}
+	}
+	return tx.c.IDBefore(tx.m, line, position)
+}
+
+// isRetry reports whether the first message is already at the expected position: then this is a retry.
+func (tx *Tx) isRetry(line uuid.UUID, drafts []PendingMessage, expect int64) bool {
+	if len(drafts) == 0 || drafts[0].ID == uuid.Nil {
+		return false
+	}
+	p, err := tx.c.findLocked(tx.m, line, drafts[0].ID)
+	return err == nil && p.Entry.Position == expect
+}
+
+// freshOn returns the message with an id that this commit stores, if a line shows it.
+func (tx *Tx) freshOn(line, id uuid.UUID) (freshMessage, bool) {
+	f, ok := tx.fresh[id]
+	if !ok || f.line == line {
+		return f, ok
+	}
+	owner, err := branch.Segments(tx.m, line, f.result.Position, f.result.Position+1)
+	return f, err == nil && len(owner) > 0 && owner[0].Line == f.line
+}
+
+// findExisting looks for a message with the draft's id. It returns its place if the bodies are equal, and fails with
+// ErrConflict if they differ. It stores a damaged or lost message again. free says that no file in the line's folder
+// has the id as its name.
+func (tx *Tx) findExisting(name string, line uuid.UUID, d *PendingMessage, r *BatchResult) (there *AppendResult, free bool, err error) {
+	if d.ID == uuid.Nil {
+		return nil, true, nil
+	}
+	if f, ok := tx.freshOn(line, d.ID); ok {
+		if !bytes.Equal(f.draft.Body, d.Body) {
+			return nil, false, ErrConflict
+		}
+		there := f.result.AppendResult
+		there.Existed = true
+		return &there, false, nil
+	}
+	p, err := tx.c.findLocked(tx.m, line, d.ID)
+	if errors.Is(err, ErrNotExist) {
+		return nil, p.free, nil
+	}
+	if err != nil {
+		return nil, false, err
+	}
+	old, err := tx.c.Loader.Load(context.Background(), p.Span, &p.Entry)
+	if err != nil {
+		return nil, false, err
+	}
+	there = &AppendResult{ID: d.ID, Position: p.Entry.Position, Existed: true}
+	if old.Unavailable != nil && !errors.Is(old.Unavailable, ErrErased) {
+		if err := tx.storeAgain(name, p, d, old.Unavailable); err != nil {
+			return nil, false, err
+		}
+		r.AppendResult, tx.fresh[d.ID] = *there, freshMessage{p.Span.Line, d, r}
+		return there, false, nil
+	}
+	if old.Unavailable == nil && !bytes.Equal(old.Stored, d.Stored) {
+		// The threshold may have been different.
+		body, err := old.Body(context.Background())
+		if err != nil {
+			return nil, false, err // it is unknown whether the bodies are equal
+		}
+		if !bytes.Equal(body, d.Body) {
+			return nil, false, ErrConflict
+		}
+	}
+	return there, false, nil
+}

@@ -1,0 +1,292 @@
+package storetest_test
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"strings"
+	"syscall"
+	"testing"
+	"testing/synctest"
+	"time"
+
+	ctxfolder "github.com/ctxdir/ctxdir/context"
+	"github.com/ctxdir/ctxdir/internal/engine"
+	"github.com/ctxdir/ctxdir/internal/erase"
+	"github.com/ctxdir/ctxdir/internal/vfs"
+	"github.com/ctxdir/ctxdir/internal/vfs/crashfs"
+
+	kit "github.com/ctxdir/ctxdir/internal/storetest"
+)
+
+// behind opens a store on a disk, whose message files come when the option says.
+func behind(t *testing.T, disk *crashfs.FS, when engine.MessageFiles, more ...engine.Option) *engine.Store {
+	t.Helper()
+	opts := append([]engine.Option{engine.WithFS(disk), engine.WithFoldBytes(-1), engine.WithFiles(when)}, more...)
+	return kit.Must[*engine.Store](t)(kit.Init("disk", opts...))
+}
+
+// fileCount counts the message files of a context, temporary ones included.
+func fileCount(t *testing.T, disk *crashfs.FS, c *engine.Context) (n int) {
+	t.Helper()
+	kit.Check(t, engine.WalkFiles(disk, c.ID().String()+"/"+ctxfolder.Messages, func(string) error {
+		n++
+		return nil
+	}))
+	return n
+}
+
+// TestFilesFollow: a message file follows its commit within the delay of a burst, or when enough files wait.
+func TestFilesFollow(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		disk := crashfs.New()
+		s := behind(t, disk, engine.FilesBehind)
+		c := kit.Must[*engine.Context](t)(s.Create(t.Context(), engine.Metadata{}))
+		kit.Append(t, c.Active(), engine.Draft{Body: []byte(`{}`)})
+		if synctest.Wait(); fileCount(t, disk, c) != 0 {
+			t.Error("the file was made in the append")
+		}
+		kit.Append(t, c.Active(), engine.Draft{Body: []byte(`{}`)})
+		time.Sleep(20 * time.Millisecond)
+		if synctest.Wait(); fileCount(t, disk, c) != 2 {
+			t.Errorf("%d files after the delay, wanted 2", fileCount(t, disk, c))
+		}
+		kit.Fill(t, c.Active(), 256)
+		if synctest.Wait(); fileCount(t, disk, c) != 258 {
+			t.Errorf("%d files after a burst was due, wanted 258", fileCount(t, disk, c))
+		}
+		kit.Append(t, c.Active(), engine.Draft{Body: []byte(`{}`)})
+		if kit.Check(t, c.Close()); fileCount(t, disk, c) != 259 {
+			t.Errorf("%d files after Close, wanted 259", fileCount(t, disk, c))
+		}
+		kit.Check(t, s.Close())
+	})
+}
+
+// TestQueueOfFiles: appends wait while 1,024 files or 8 MiB are to come, over all contexts of a store.
+func TestQueueOfFiles(t *testing.T) {
+	for name, size := range map[string]int{"files": 10, "bytes": 1 << 20} {
+		t.Run(name, func(t *testing.T) {
+			disk := crashfs.New()
+			s := behind(t, disk, engine.FilesHeld, engine.WithTextThreshold(-1))
+			body := fmt.Appendf(nil, `{"text":"%s"}`, strings.Repeat("a", size))
+			a := kit.Must[*engine.Context](t)(s.Create(t.Context(), engine.Metadata{}))
+			b := kit.Must[*engine.Context](t)(s.Create(t.Context(), engine.Metadata{}))
+			appended, made := 0, 0
+			for made == 0 {
+				appended++
+				kit.Append(t, []*engine.Context{a, b}[appended%2].Active(), engine.Draft{Body: body})
+				made = fileCount(t, disk, a) + fileCount(t, disk, b)
+			}
+			if want := min(1025, 8<<20/size+1); appended != want && size == 10 || appended > want || made != appended {
+				t.Errorf("%d files after %d appends", made, appended)
+			}
+			kit.Check(t, a.Close(), b.Close(), s.Close())
+		})
+	}
+}
+
+// TestWithoutFiles: a commit without its files is shown by every handle, and can be forked, replaced and stored again.
+// Flush then makes the files that are missing.
+func TestWithoutFiles(t *testing.T) {
+	ctx := t.Context()
+	disk := crashfs.New()
+	s := behind(t, disk, engine.FilesHeld)
+	c := kit.Must[*engine.Context](t)(s.Create(ctx, engine.Metadata{}))
+	for n := range 5 {
+		kit.Append(t, c.Active(), engine.Draft{ID: kit.TestID(n), Body: fmt.Appendf(nil, `{"n":%d}`, n)})
+	}
+	side := kit.Must[*engine.Branch](t)(c.Active().Fork(ctx, "side", 2))
+	kit.Append(t, side, engine.Draft{ID: kit.TestID(4), Body: []byte(`{"n":"another with this id"}`)})
+	kit.Check(t, c.Active().Replace(ctx, kit.TestID(3), engine.Draft{Body: []byte(`{"n":"replaced"}`)}))
+	if again := kit.Append(t, c.Active(), engine.Draft{ID: kit.TestID(2), Body: []byte(`{"n":2}`)}); !again.Existed {
+		t.Errorf("stored again: %+v", again)
+	}
+	if n := fileCount(t, disk, c); n != 1 { // that of the replacement
+		t.Errorf("%d files, wanted 1", n)
+	}
+	want := kit.Transcript{
+		"main": {{kit.TestID(0), `{"n":0}`}, {kit.TestID(1), `{"n":1}`}, {kit.TestID(2), `{"n":2}`},
+			{kit.TestID(3), `{"n":"replaced"}`}, {kit.TestID(4), `{"n":4}`}},
+		"side": {{kit.TestID(0), `{"n":0}`}, {kit.TestID(1), `{"n":1}`}, {kit.TestID(4), `{"n":"another with this id"}`}},
+	}
+	for name, on := range map[string]*crashfs.FS{"beside": disk, "after a kill": disk.Clone()} {
+		if got, err := kit.Read(on, c.ID()); err != nil || !kit.Equal(got, want) {
+			t.Errorf("%s: %v, %v", name, got, err)
+		}
+	}
+	for _, messages := range want {
+		if m, err := c.Active().Message(ctx, messages[0].ID); err != nil || kit.BodyOf(m) != messages[0].Body {
+			t.Errorf("%+v, %v", m, err)
+		}
+	}
+	kit.Check(t, c.Flush(ctx))
+	if n := fileCount(t, disk, c); n != 6 {
+		t.Errorf("%d files after Flush, wanted 6", n)
+	}
+	kit.NothingFound(t, "after Flush", s, engine.CheckOptions{ReadData: true})
+	kit.Check(t, c.Close(), s.Close())
+}
+
+// TestFilesAfterKill: what a killed process leaves unmade is no error, and the next writer, or a fold, makes it.
+func TestFilesAfterKill(t *testing.T) {
+	ctx := context.Background()
+	disk := crashfs.New()
+	s := behind(t, disk, engine.FilesHeld)
+	c := kit.Must[*engine.Context](t)(s.Create(ctx, engine.Metadata{}))
+	kit.Fill(t, c.Active(), 40)
+	for name, next := range map[string]func(*engine.Context) error{
+		"append": func(c *engine.Context) error {
+			_, err := c.Active().Append(ctx, engine.Draft{Body: []byte(`{}`)})
+			return err
+		},
+		"title": func(c *engine.Context) error {
+			return c.Update(ctx, func(m *engine.Metadata) error { m.Title = "T"; return nil })
+		},
+		"flush": func(c *engine.Context) error { return c.Flush(ctx) },
+		"fold":  func(c *engine.Context) error { return c.Fold(ctx) },
+	} {
+		killed := disk.Clone()
+		s := kit.Must[*engine.Store](t)(kit.Open("disk", engine.WithFS(killed), engine.WithFoldBytes(-1), engine.WithoutPause()))
+		for f, err := range s.Check(ctx, nil, engine.CheckOptions{ReadData: true}) {
+			if err != nil || f.Severity == engine.SeverityError {
+				t.Errorf("%s: %+v, %v", name, f, err)
+			}
+		}
+		c := kit.Must[*engine.Context](t)(s.Context(ctx, c.ID()))
+		kit.Check(t, next(c))
+		if n := fileCount(t, killed, c); n < 40 {
+			t.Errorf("%s: %d files, wanted 40 or more", name, n)
+		}
+		kit.Check(t, c.Close())
+		kit.NothingFound(t, name, s, engine.CheckOptions{ReadData: true})
+		kit.Check(t, s.Close())
+	}
+}
+
+// TestFilesFail: files that cannot be made lose nothing. Flush and Close say so, and make them later, even if their
+// messages were folded meanwhile.
+func TestFilesFail(t *testing.T) {
+	ctx := t.Context()
+	for _, folded := range []bool{false, true} {
+		disk := crashfs.New()
+		s := behind(t, disk, engine.FilesHeld)
+		c := kit.Must[*engine.Context](t)(s.Create(ctx, engine.Metadata{}))
+		kit.Fill(t, c.Active(), 3)
+		full := func(o crashfs.Op) error {
+			if strings.Contains(o.String(), ctxfolder.Messages+"/branch") || strings.Contains(o.String(), ".json.") {
+				return syscall.ENOSPC
+			}
+			return nil
+		}
+		disk.Fail(kit.Serialise(full))
+		if err := c.Flush(ctx); !errors.Is(err, syscall.ENOSPC) {
+			t.Errorf("folded %v: Flush on a full disk: %v", folded, err)
+		}
+		if folded {
+			kit.Check(t, c.Log.Fold(ctx, false))
+		}
+		if err := c.Flush(ctx); !errors.Is(err, syscall.ENOSPC) {
+			t.Errorf("folded %v: Flush again: %v", folded, err)
+		}
+		if n := len(kit.Bodies(t, c.Active())); n != 3 {
+			t.Errorf("folded %v: %d messages", folded, n)
+		}
+		other := kit.Must[*engine.Context](t)(s.Context(ctx, c.ID()))
+		kit.Fill(t, other.Active(), 1)
+		if err := other.Close(); !errors.Is(err, syscall.ENOSPC) {
+			t.Errorf("folded %v: Close on a full disk: %v", folded, err)
+		}
+		disk.Fail(nil)
+		if kit.Check(t, c.Flush(ctx), c.Refresh(ctx)); fileCount(t, disk, c) < 3 {
+			t.Errorf("folded %v: %d files after a Flush with space", folded, fileCount(t, disk, c))
+		}
+		kit.Check(t, c.Close())
+		c = kit.Must[*engine.Context](t)(s.Context(ctx, c.ID()))
+		if kit.Check(t, c.Flush(ctx)); fileCount(t, disk, c) != 4 {
+			t.Errorf("folded %v: %d files in the end", folded, fileCount(t, disk, c))
+		}
+		kit.Check(t, c.Close(), s.Close())
+	}
+}
+
+// TestFilesOfRenamedBranch: files follow their branch into its new folder, also where that folder existed.
+func TestFilesOfRenamedBranch(t *testing.T) {
+	ctx := t.Context()
+	for _, exists := range []bool{false, true} {
+		disk := crashfs.New()
+		s := behind(t, disk, engine.FilesHeld)
+		c := kit.Must[*engine.Context](t)(s.Create(ctx, engine.Metadata{}))
+		kit.Fill(t, c.Active(), 3)
+		if exists {
+			kit.Check(t, disk.Mkdir(c.ID().String()+"/messages/branch-new"))
+		}
+		kit.Check(t, c.Rename(ctx, "main", "new"))
+		kit.Fill(t, kit.Must[*engine.Branch](t)(c.NewBranch(ctx, "main")), 2)
+		kit.Check(t, c.Flush(ctx))
+		for folder, want := range map[string]int{"branch-new": 3, "branch-main": 2} {
+			n := 0
+			kit.Check(t, engine.WalkFiles(disk, c.ID().String()+"/messages/"+folder, func(string) error { n++; return nil }))
+			if n != want {
+				t.Errorf("exists %v: %d files in %s, wanted %d", exists, n, folder, want)
+			}
+		}
+		kit.NothingFound(t, "renamed", s, engine.CheckOptions{ReadData: true})
+		kit.Check(t, c.Close(), s.Close())
+	}
+}
+
+// TestFilesBehindRemoval: what removes message files, or moves their folder, waits for the files that another process is
+// about to make. So none of them appears afterwards.
+func TestFilesBehindRemoval(t *testing.T) {
+	secret := kit.Secret(10)
+	for name, removal := range map[string]func(ctx context.Context, s *engine.Store, c *engine.Context) error{
+		"erase": func(_ context.Context, s *engine.Store, c *engine.Context) error {
+			_, err := kit.Erase(s, c.ID(), kit.TestID(1), erase.Options{})
+			return err
+		},
+		"collect": func(ctx context.Context, s *engine.Store, c *engine.Context) error {
+			return errors.Join(c.Active().Rewind(ctx, 0), kit.CollectAll(s, 0), kit.CollectAll(s, 0))
+		},
+		"archive": func(ctx context.Context, _ *engine.Store, c *engine.Context) error {
+			_, err := c.Archive(ctx, engine.ArchiveOptions{})
+			return err
+		},
+		"delete": func(ctx context.Context, s *engine.Store, c *engine.Context) error {
+			_, err := s.Delete(ctx, c.ID())
+			return errors.Join(err, kit.CollectAll(s, 0))
+		},
+	} {
+		t.Run(name, func(t *testing.T) {
+			synctest.Test(t, func(t *testing.T) {
+				ctx := t.Context()
+				disk := crashfs.New()
+				writer := behind(t, disk, engine.FilesHeld)
+				w := kit.Must[*engine.Context](t)(writer.Create(ctx, engine.Metadata{}))
+				remover := behind(t, disk, engine.FilesBehind, engine.WithLockTimeout(time.Hour))
+				r := kit.Must[*engine.Context](t)(remover.Context(ctx, w.ID()))
+				kit.Append(t, w.Active(), engine.Draft{ID: kit.TestID(1), Body: secret})
+				ended := false
+				done := make(chan error, 1)
+				go func() {
+					err := removal(ctx, remover, r)
+					ended = true
+					done <- err
+				}()
+				if synctest.Wait(); ended {
+					t.Error("it did not wait for the file")
+				}
+				_ = writer.Close() // it makes the files that are to come
+				kit.Check(t, <-done)
+				_, _ = r.Close(), w.Close()
+				_ = engine.WalkFiles(disk, w.ID().String()+"/"+ctxfolder.Messages, func(path string) error {
+					if b, err := vfs.ReadFile(disk, path, 1<<20); err != nil || strings.Contains(string(b), kit.Canary) {
+						t.Errorf("%s is there: %v", path, err)
+					}
+					return nil
+				})
+				kit.Check(t, remover.Close())
+			})
+		})
+	}
+}
