@@ -99,6 +99,6 @@ func (b *Branch) Fork(ctx context.Context, name string, n int64) (*Branch, error
 	return newBranch(b.e.Fork(ctx, name, n))
 }
 
-// Rewind makes the branch show only its first n messages. The others stay as long as other branches show them; the next
-// collection moves the rest to the trash.
+// Rewind makes the branch show only its first n messages. The others stay as long as other branches show them; the
+// trash lists the rest, and a collection removes it after the grace period.
 func (b *Branch) Rewind(ctx context.Context, n int64) error { return wrap(b.e.Rewind(ctx, n)) }

@@ -188,13 +188,15 @@ func (w *world) purge() {
 	}
 	Forget(w.m)
 	w.same()
-	if left := Orphans(w.m); slices.ContainsFunc(left, func(o Orphan) bool { return o.Gone || int64(len(w.own[o.Line.ID])) > o.From-o.Line.Base }) {
-		w.t.Fatalf("after a purge nothing shows %+v", left)
+	for _, o := range Orphans(w.m) {
+		if o.Gone || int64(len(w.own[o.Line.ID])) > o.From-o.Line.Base {
+			w.t.Fatalf("after a purge nothing shows the end of %+v", o)
+		}
 	}
-	if slices.ContainsFunc(w.m.Removed, func(r ctxfolder.Removed) bool {
-		return r.Why == WhyPurged || w.removed[r.Line] == nil && len(w.removed) == 0
-	}) {
-		w.t.Fatalf("after a purge there is %+v", w.m.Removed)
+	for _, r := range w.m.Removed {
+		if _, removed := w.removed[r.Line]; !removed || r.Why == WhyPurged {
+			w.t.Fatalf("after a purge the metadata has %+v", r)
+		}
 	}
 }
 

@@ -6,6 +6,7 @@ import (
 	"errors"
 	"fmt"
 	"io/fs"
+	"slices"
 	"time"
 
 	"github.com/ctxdir/ctxdir/internal/vfs"
@@ -120,7 +121,7 @@ func sumOf(b []byte) string { return fmt.Sprintf("%016x", message.Sum(b)) }
 
 // WithCheck adds the checksum of everything before it to a JSON object, as the last member.
 func WithCheck(object []byte) []byte {
-	b := append(object[:len(object)-1:len(object)-1], ',')
+	b := slices.Concat(object[:len(object)-1], []byte(","))
 	return fmt.Appendf(b, `"%s":%s}`, checkMember, checkOf(b))
 }
 

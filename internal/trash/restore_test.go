@@ -31,7 +31,8 @@ func TestRestoreInPlace(t *testing.T) {
 		before := kit.Tree(t, filepath.Join(dir, c.ID().String(), "messages"))
 		kit.Check(t, kit.CollectAll(s, trash.DefaultGrace), c.Refresh(ctx))
 		item := kit.TrashOf(t, s, "line")[0]
-		if item.Item == uuid.Nil || item.Name != "gone" || item.Bytes == 0 || !strings.Contains(item.Reason, `1 to 5 of "gone", which was removed`) {
+		const reason = `no branch shows messages 1 to 5 of "gone", which was removed`
+		if item.Item == uuid.Nil || item.Name != "gone" || item.Bytes == 0 || item.Reason != reason {
 			t.Errorf("%+v", item)
 		}
 		name := "gone"
