@@ -4,7 +4,9 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"os"
 	"path"
+	"path/filepath"
 	"slices"
 	"strings"
 	"testing"
@@ -180,4 +182,33 @@ func TestPurgedNotAdopted(t *testing.T) {
 			t.Errorf("%s is left", e.Name())
 		}
 	}
+}
+
+// TestPurgedInOldJournals: journals whose removal a crash undid have messages that were purged since. They lead to the
+// journals of the context, so they are not of another history.
+func TestPurgedInOldJournals(t *testing.T) {
+	ctx := context.Background()
+	c, dir := kit.NewContext(t, engine.WithFoldBytes(-1))
+	kit.Fill(t, c.Active(), 2)
+	kit.Fill(t, kit.Must[*engine.Branch](t)(c.NewBranch(ctx, "alt")), 3)
+	kit.Check(t, c.Remove(ctx, "alt"), c.Log.Fold(ctx, false), kit.CollectAll(c.Store, 0), c.Refresh(ctx))
+	saved := map[string][]byte{}
+	for _, path := range kit.Must[[]string](t)(filepath.Glob(filepath.Join(dir, "journal-*"))) {
+		saved[path] = kit.Must[[]byte](t)(os.ReadFile(path))
+	}
+	kit.Check(t, c.Fold(ctx), c.Log.Exclusively(ctx, c.Log.Retire))
+	back := 0
+	for path, content := range saved {
+		if _, err := os.Stat(path); os.IsNotExist(err) {
+			kit.Write(t, path, content)
+			back++
+		}
+	}
+	for f, err := range c.Store.Check(ctx, nil, engine.CheckOptions{ReadData: true}) {
+		t.Errorf("%+v, %v", f, err)
+	}
+	if back == 0 {
+		t.Error("no journal was removed")
+	}
+	kit.Check(t, c.Close())
 }
