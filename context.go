@@ -14,14 +14,15 @@ import (
 // Context is an open context. Several goroutines may use it. It shows the state of its last write, or of the last
 // [Context.Refresh].
 type Context struct {
-	e *engine.Context
+	e      *engine.Context
+	shared bool // by calls of [Store.Use]
 }
 
 func newContext(e *engine.Context, err error) (*Context, error) {
 	if err != nil {
 		return nil, wrap(err)
 	}
-	return &Context{e}, nil
+	return &Context{e: e}, nil
 }
 
 // Close waits for running operations and pending message files, folds if worthwhile, and releases the context. Later
@@ -29,7 +30,12 @@ func newContext(e *engine.Context, err error) (*Context, error) {
 // iteration over messages ends with ErrClosed, so its body may close the context; a function given to [Context.Update]
 // must not. Messages that were read before keep their bodies, if their payloads are in blobs. If a message file cannot
 // be made, Close says so; the journal has the message, and the next writer makes the file.
-func (c *Context) Close() error { return wrap(c.e.Close()) }
+func (c *Context) Close() error {
+	if c.shared {
+		return nil
+	}
+	return wrap(c.e.Close())
+}
 
 // ID returns the id of the context.
 func (c *Context) ID() uuid.UUID { return c.e.ID() }
@@ -56,9 +62,9 @@ func (c *Context) Summary() Summary {
 // message again does no I/O.
 func (c *Context) Refresh(ctx context.Context) error { return wrap(c.e.Refresh(ctx)) }
 
-// Update changes title, config, state, parent, unknown members, and the system prompts and unknown members of branches.
-// f gets the newest metadata, under the lock. Update ignores what f does to ids, branch names, revision and times:
-// other methods change those.
+// Update changes title, labels, config, state, parent, unknown members, and the system prompts and unknown members of
+// branches. f gets the newest metadata, under the lock. Update ignores what f does to ids, kind, branch names, revision
+// and times: other methods change those, or nothing does.
 func (c *Context) Update(ctx context.Context, f func(m *Metadata) error, opts ...WriteOption) error {
 	return wrap(c.e.Update(ctx, updateOf(f), writeOptions(opts).commits...))
 }

@@ -63,7 +63,7 @@ func ExampleStore_List() {
 	defer done()
 	must(c.Active().Append(ctx, ctxdir.Draft{Body: said("user", "Which way?")}))
 
-	for sum, err := range s.List(ctx) {
+	for sum, err := range s.List(ctx, ctxdir.ListOptions{}) {
 		check(err)
 		fmt.Println(sum.Title, sum.Messages, sum.ActiveBranch, sum.Problem)
 	}

@@ -15,7 +15,10 @@ type Metadata struct {
 	ID           uuid.UUID
 	ParentID     uuid.UUID // the context that this one came from, or uuid.Nil
 	Title        string
-	Config       json.RawMessage // an object: model_id, mode, agent_role, parameters, and any other members
+	Labels       map[string]string // your own names for the context, by which lists find it; see [ListOptions]
+	Kind         string            // empty for a conversation; lists leave out contexts of a kind. Fixed by Create
+	ExternalID   string            // the id of the context in another system; see [Store.OpenOrCreate]. Fixed by Create
+	Config       json.RawMessage   // an object: model_id, mode, agent_role, parameters, and any other members
 	State        json.RawMessage
 	ActiveBranch string
 	Branches     []BranchMetadata // in order of creation
@@ -41,8 +44,9 @@ func metadata(e *ctxfolder.Metadata) *Metadata {
 		return nil
 	}
 	m := &Metadata{
-		ID: e.ID, ParentID: e.ParentID, Title: e.Title, Config: raw(e.Config), State: e.State, ActiveBranch: e.ActiveBranch,
-		Revision: e.Revision, CreatedAt: e.CreatedAt, UpdatedAt: e.UpdatedAt, Extra: raw(e.Extra), Raw: ctxfolder.RawMetadata(e), from: e,
+		ID: e.ID, ParentID: e.ParentID, Title: e.Title, Labels: e.Labels.Texts(), Kind: e.Kind, ExternalID: e.ExternalID,
+		Config: raw(e.Config), State: e.State, ActiveBranch: e.ActiveBranch, Revision: e.Revision,
+		CreatedAt: e.CreatedAt, UpdatedAt: e.UpdatedAt, Extra: raw(e.Extra), Raw: ctxfolder.RawMetadata(e), from: e,
 	}
 	for _, b := range e.Branches {
 		m.Branches = append(m.Branches, BranchMetadata{b.Name, b.SystemPrompt, raw(b.Extra)})
@@ -87,7 +91,10 @@ func (m *Metadata) engine() (*ctxfolder.Metadata, error) {
 	if e.Extra, err = parse("extra", m.Extra); err != nil {
 		return nil, err
 	}
-	e.ID, e.ParentID, e.Title, e.State = m.ID, m.ParentID, m.Title, m.State
+	if err = e.Labels.SetTexts(m.Labels); err != nil {
+		return nil, fmt.Errorf("%w: %w", ErrInvalid, err)
+	}
+	e.ID, e.ParentID, e.Title, e.Kind, e.ExternalID, e.State = m.ID, m.ParentID, m.Title, m.Kind, m.ExternalID, m.State
 	branches := make([]ctxfolder.Branch, 0, len(m.Branches))
 	for _, b := range m.Branches {
 		branch := ctxfolder.Branch{Name: b.Name}

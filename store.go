@@ -59,7 +59,24 @@ func newStore(e *engine.Store, err error) (*Store, error) {
 	return &Store{e}, nil
 }
 
-// Close releases the store. Close its contexts first.
+// Use calls f with an open context that shows the newest commits of every process. The store keeps up to 64 contexts
+// open for later calls, and calls at the same time share them: so a program that works on many contexts by their ids
+// opens each only once. c is valid until f returns, and Close does nothing to it. A context that was removed or replaced
+// meanwhile is opened anew. Use fails with [ErrNotExist], and returns the error of f.
+func (s *Store) Use(ctx context.Context, id uuid.UUID, f func(c *Context) error) error {
+	var failed error
+	err := s.e.Use(ctx, id, func(e *engine.Context) error {
+		failed = f(&Context{e: e, shared: true})
+		return nil
+	})
+	if err != nil {
+		return wrap(err)
+	}
+	return failed
+}
+
+// Close releases the store, and the contexts that [Store.Use] keeps open; it waits for running calls of Use. Close other
+// contexts first.
 func (s *Store) Close() error { return wrap(s.e.Close()) }
 
 // StoreInfo describes a store.
@@ -77,8 +94,9 @@ func (s *Store) Info() StoreInfo {
 }
 
 // Create creates a context. Every field of m may be zero: the context then has a new id (UUIDv7) and a branch "main",
-// which takes the system prompt and the further members of m.Branches[0], if there is one. Create fails with [ErrExist]
-// when the id is taken. If Create fails, the next Open removes whatever it left.
+// which takes the system prompt and the further members of m.Branches[0], if there is one. With m.ExternalID, the id is
+// derived from it and from m.Kind; another m.ID is [ErrInvalid]. Create fails with [ErrExist] when the id is taken. If
+// Create fails, the next Open removes whatever it left.
 func (s *Store) Create(ctx context.Context, m Metadata) (*Context, error) {
 	e, err := m.engine()
 	if err != nil {
@@ -103,10 +121,24 @@ func (s *Store) IDs() iter.Seq2[uuid.UUID, error] {
 	return each(s.e.IDs(), func(id uuid.UUID) uuid.UUID { return id })
 }
 
-// Resolve returns the context that ref names: a full id, or a unique part of one. A part is the beginning of the id,
-// its end, or the beginning of its last group of digits, which is the random part that lists show. Legacy contexts in
-// the store count too. Resolve fails with [ErrNotExist], or with [ErrAmbiguous]; [Error].Matches then lists the
-// candidates.
+// OpenOrCreate opens the context with m.Kind and m.ExternalID, or creates it with m: several processes that call it at
+// once get the same context. An external id is any text of up to 4 KiB, such as the session id of a framework, and
+// unique per store and kind. It is found without a search, since the context's id is derived from it. While a removed
+// context is in the trash, its external id is free; if another context has taken it, [Store.Restore] fails with
+// [ErrExist]. OpenOrCreate fails with [ErrInvalid] without an external id.
+func (s *Store) OpenOrCreate(ctx context.Context, m Metadata) (*Context, error) {
+	e, err := m.engine()
+	if err != nil {
+		return nil, &Error{Op: "open", Context: m.ID, Err: err}
+	}
+	return newContext(s.e.OpenOrCreate(ctx, *e))
+}
+
+// Resolve returns the context that ref names: a full id, an external id, a kind and an external id with a slash between
+// them, or a unique part of an id. A part is the beginning of the id, its end, or the beginning of its last group of
+// digits, which is the random part that lists show. An external id alone names a context of any kind, if only one
+// context has it. Legacy contexts in the store count too. Resolve fails with [ErrNotExist], or with [ErrAmbiguous];
+// [Error].Matches then lists the candidates.
 func (s *Store) Resolve(ref string) (uuid.UUID, error) {
 	id, err := s.e.Resolve(ref)
 	return id, wrap(err)
@@ -116,6 +148,10 @@ func (s *Store) Resolve(ref string) (uuid.UUID, error) {
 type Summary struct {
 	ID           uuid.UUID
 	Title        string
+	Labels       map[string]string
+	Kind         string
+	ExternalID   string
+	Model        string // config.model_id
 	Branches     int
 	ActiveBranch string
 	Messages     int64 // shown by at least one branch, each counted once
@@ -124,21 +160,16 @@ type Summary struct {
 	CreatedAt    time.Time
 	UpdatedAt    time.Time
 	Legacy       string // the format of a legacy context, "legacy" or "legacy-split"; empty for a context of this format
+	Cursor       string // in a list: see [ListOptions]
 	Sequence     uint64 // the newest commit that the summary shows, if [Context.Summary] knows it
 	Problem      error  // why the context, or a part of it, cannot be used; the other fields hold what is known
 }
 
-// List yields every context in the store in no particular order, legacy contexts too. For a damaged context, List
-// yields a Summary with a Problem. An error means that the store's own folder cannot be read. The file summaries.jsonl
-// is a cache for lists.
-func (s *Store) List(ctx context.Context) iter.Seq2[Summary, error] {
-	return each(s.e.List(ctx), summary)
-}
-
 func summary(e engine.Summary) Summary {
 	return Summary{
-		ID: e.ID, Title: e.Title, Branches: e.Branches, ActiveBranch: e.ActiveBranch, Messages: e.Messages, Bytes: e.Bytes, Archived: e.Archived,
-		CreatedAt: e.CreatedAt, UpdatedAt: e.UpdatedAt, Legacy: string(e.Format), Problem: wrap(e.Problem),
+		ID: e.ID, Title: e.Title, Labels: e.Labels, Kind: e.Kind, ExternalID: e.ExternalID, Model: e.Model,
+		Branches: e.Branches, ActiveBranch: e.ActiveBranch, Messages: e.Messages, Bytes: e.Bytes, Archived: e.Archived,
+		CreatedAt: e.CreatedAt, UpdatedAt: e.UpdatedAt, Legacy: string(e.Format), Cursor: e.Cursor, Problem: wrap(e.Problem),
 	}
 }
 

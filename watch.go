@@ -35,12 +35,14 @@ type Event struct {
 	More bool
 	At   time.Time // of the commit, as far as known
 
-	Branch   string       // for an [EventBranch], its branch; for an [EventMessage], the first branch that shows it, or empty if none does
-	Was      string       // the former name of a renamed branch
-	Message  *Message     // for an [EventMessage]
-	Metadata *Metadata    // after the event; nil for a removed context
-	Before   *Metadata    // before a change of the metadata or of a branch
-	Branches []BranchInfo // for an [EventBranch], its branch; for a created context and for an [EventResync], all branches
+	Branch   string    // for an [EventBranch], its branch; for an [EventMessage], a branch that shows it, or empty if none does
+	Was      string    // the former name of a renamed branch
+	Message  *Message  // for an [EventMessage]
+	Metadata *Metadata // after the event; nil for a removed context
+	Before   *Metadata // before a change of the metadata or of a branch
+	// Branches are all branches that show the message of an [EventMessage], the branch of an [EventBranch], or all branches
+	// of a created context and for an [EventResync].
+	Branches []BranchInfo
 }
 
 // Watcher yields every commit of any process exactly once, the commits of a context in order. It reads the journals;

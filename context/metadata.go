@@ -26,6 +26,9 @@ type Metadata struct {
 	ID           uuid.UUID
 	ParentID     uuid.UUID // the parent context, or uuid.Nil
 	Title        string
+	Labels       Object // members with a text are labels
+	Kind         string // fixed, like ExternalID
+	ExternalID   string // the id in another system; the context's id is derived from it and from Kind
 	Config       Object // model_id, mode, agent_role, parameters and other members
 	ActiveBranch string
 	Branches     []Branch // in order of creation
@@ -117,6 +120,9 @@ func (m *Metadata) MarshalJSON() ([]byte, error) {
 	}
 	o.add("parent_id", parent)
 	o.add("title", quoted(m.Title))
+	for _, x := range m.Names().members {
+		o.add(x.Key, x.Value)
+	}
 	o.add("config", m.Config.raw())
 	if m.ActiveBranch != "" {
 		o.add("active_branch", quoted(m.ActiveBranch))
@@ -181,6 +187,9 @@ func ParseMetadata(b []byte) (*Metadata, error) {
 		return nil, fmt.Errorf("%w: metadata.json is %q, wanted %q", ErrVersion, version, metadataVersion)
 	}
 	m := &Metadata{before: version == metadataBefore}
+	if m.before {
+		o.renameLater()
+	}
 	if sum := o.Get(checkMember); !m.before && sum != nil {
 		o.Set(checkMember, nil)
 		m.check = string(sum) == checkOf(b[:max(bytes.LastIndex(b, []byte(`"`+checkMember+`"`)), 0)])
@@ -191,6 +200,7 @@ func ParseMetadata(b []byte) (*Metadata, error) {
 		into any
 	}{
 		{"id", &m.ID}, {"parent_id", &m.ParentID}, {"title", &m.Title}, {"config", &m.Config},
+		{"labels", &m.Labels}, {"kind", &m.Kind}, {"external_id", &m.ExternalID},
 		{"active_branch", &m.ActiveBranch}, {"branches", &branches}, {"lines", &m.Lines},
 		{"removed", &m.Removed}, {"renaming", &m.Renaming}, {"state", &m.State}, {"revision", &m.Revision},
 		{"created_at", &m.CreatedAt}, {"updated_at", &m.UpdatedAt},

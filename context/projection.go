@@ -34,7 +34,7 @@ func (m *Metadata) IsBefore() bool { return m.before }
 
 // Reconcile returns the metadata that counts, where a journal committed one and metadata.json holds file. base returns
 // the committed metadata of an earlier revision, nil if no journal has it; base may be nil. Of an edited file these
-// members count: title, parent_id, config, state, active_branch, the names, prompts and further members of branches, and
+// members count: title, parent_id, labels, config, state, active_branch, the names, prompts and further members of branches, and
 // unknown members. Only members that differ from the revision that the file names are taken.
 func Reconcile(committed, file *Metadata, base func(revision int64) *Metadata) (*Metadata, Projection) {
 	switch {
@@ -76,6 +76,7 @@ func (m *Metadata) withEdits(file, was *Metadata) *Metadata {
 		c.State = compact(file.State)
 	}
 	c.Config = m.Config.withEdits(file.Config, was.Config)
+	c.Labels = m.Labels.withEdits(file.Labels, was.Labels)
 	c.Extra = m.Extra.withEdits(file.Extra, was.Extra)
 	named := c.Clone()
 	for i := range named.Branches {

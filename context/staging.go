@@ -2,6 +2,7 @@ package context
 
 import (
 	"errors"
+	"fmt"
 	"io/fs"
 	"strings"
 
@@ -11,6 +12,35 @@ import (
 
 // StagingFolder returns the path, in the store's folder, where a context is staged.
 func StagingFolder(id uuid.UUID) string { return Staging + "/" + id.String() }
+
+// IsFree fails with ErrExist if the id of a new context is taken. The caller holds the context's lock.
+func IsFree(store vfs.FS, id uuid.UUID) error {
+	_, err := store.Lstat(id.String())
+	switch {
+	case errors.Is(err, fs.ErrNotExist):
+		return nil
+	case err == nil:
+		err = fmt.Errorf("%w: %s", ErrExist, id)
+	}
+	return err
+}
+
+// PublishNew moves a whole, durable staged context into its place, which is free. The caller holds the context's lock.
+//
+// Crash order: the rename is the only step, and the sync of the store's folder makes it durable.
+func PublishNew(store vfs.FS, id uuid.UUID) error {
+	staged, name := StagingFolder(id), id.String()
+	err := store.Rename(staged, name)
+	if err != nil {
+		return err
+	}
+	if err = store.SyncDir("."); err != nil {
+		// A crash can still take the name away, so nobody may use the context. If this rename fails too, only the name is
+		// not durable.
+		_ = store.Rename(name, staged)
+	}
+	return err
+}
 
 // Publish moves a whole, durable staged context into its place. What occupies the place moves to the trash. The caller
 // holds the context's lock.

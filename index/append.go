@@ -221,7 +221,7 @@ func (s *state) encode(items []Item, group bool) (b []byte, records []change, er
 func (j *journal) write(b []byte, records []change, group bool) (written []change, err error) {
 	size := len(b)
 	end := j.end + int64(size)
-	if end >= j.allocated { // a journal without blank space after its last record counts as cut short
+	if j.isFull(end) { // a journal without blank space after its last record counts as cut short
 		b = append(b, bytes.Repeat([]byte{'\n'}, space(end))...)
 	}
 	n, err := j.f.WriteAt(b, j.end)

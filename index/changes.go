@@ -15,6 +15,7 @@ type news struct {
 	changes []change
 	torn    []byte // the first bytes after the last whole record, if they are not blank
 	tornAt  int64
+	blank   bool // nothing but blank space follows
 }
 
 type change struct {
@@ -39,13 +40,44 @@ func (j *journal) whole() (news, error) {
 	return n, err
 }
 
+// wholeBefore reads a folded journal. If the next one has its last record, nothing is missing after that: the next one
+// begins there, or it repeats the records since a fold after a failed sync.
+func (j *journal) wholeBefore(next *journal) (news, error) {
+	n, err := j.whole()
+	if err == nil || next == nil || slices.ContainsFunc(n.changes, func(c change) bool { return c.lost > 0 }) {
+		return n, err
+	}
+	last := j.begin.place()
+	if k := len(n.changes); k > 0 {
+		last = n.changes[k-1].place()
+	}
+	if next.has(last) {
+		return n, nil
+	}
+	return n, err
+}
+
+// readFolded is [journal.wholeBefore] for the journal with a number.
+func readFolded(dir *ctxfolder.Dir, gen uint64) (n news, err error) {
+	j, err := openJournal(dir, gen, nil)
+	if err != nil {
+		return n, err
+	}
+	defer j.f.Close()
+	next, _ := openJournal(dir, gen+1, nil)
+	if next != nil {
+		defer next.f.Close()
+	}
+	return j.wholeBefore(next)
+}
+
 // typicalRecord is about the size of a record, in bytes.
 const typicalRecord = 1 << 10
 
 // read parses the records after the last known one, up to number limit.
 func (j *journal) read(limit uint64, acknowledged witness) (n news, err error) {
 	var lost int64
-	if size, serr := j.size(); serr == nil {
+	if size, serr := j.size(); serr == nil && !j.checked {
 		n.changes = make([]change, 0, min(max(size-j.end, 0)/typicalRecord, 4096))
 	}
 	end, behind, err := j.scan(j.end, j.seq, j.chain, acknowledged, func(rec record) error {
@@ -73,6 +105,7 @@ func (j *journal) read(limit uint64, acknowledged witness) (n news, err error) {
 			err = fmt.Errorf("%w: %s was cut short", ErrDamaged, ctxfolder.JournalFile(j.gen))
 		}
 	}
+	n.blank = err == nil && limit == maxSeq && behind == tailBlank
 	if err == nil && limit == maxSeq && behind == tailTorn && j.looksDamaged(end) {
 		err = fmt.Errorf("%w: the last record of %s", ErrDamaged, ctxfolder.JournalFile(j.gen))
 	}
@@ -160,7 +193,7 @@ func (c *change) entry(gen uint64) Entry {
 
 // moveBehind makes a record the last known one.
 func (j *journal) moveBehind(c *change) {
-	j.seq, j.chain, j.end = c.seq, c.chain, c.off+c.size()
+	j.seq, j.chain, j.last, j.end = c.seq, c.chain, c.off, c.off+c.size()
 	j.pass(recordEnd{j.seq, j.end}, c.mark)
 }
 

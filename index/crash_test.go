@@ -2,6 +2,7 @@ package index
 
 import (
 	stdcontext "context"
+	"errors"
 	"strings"
 	"syscall"
 	"testing"
@@ -24,9 +25,9 @@ func newCrashBench(t *testing.T) (*bench, *crashfs.FS) {
 	m := &ctxfolder.Metadata{ID: uuid.New(), ActiveBranch: "main", CreatedAt: time.Now(), Revision: 1}
 	_, err := branch.New(m, "main", b.line)
 	b.must(err)
-	files, err := BeginFiles(m, testStore)
+	begin, err := BeginFiles(m, testStore)
 	b.must(err)
-	b.must(ctxfolder.Create(stdcontext.Background(), disk, m, ctxfolder.Begin{Files: files}))
+	b.must(ctxfolder.Create(stdcontext.Background(), disk, m, begin))
 	b.open(m.ID)
 	return b, disk
 }
@@ -40,23 +41,51 @@ func (b *bench) cut(disk *crashfs.FS) {
 	left.shows(len(b.ids))
 }
 
-// TestAppendsDuringAFold appends to the new journal between the rotation and the end of a fold: the messages are
-// durable as ever.
+// rotate folds with a new journal and does not settle: so does a fold that cannot write the message files.
+func (b *bench) rotate() error {
+	if err := b.dir.FoldLock.Acquire(stdcontext.Background()); err != nil {
+		return err
+	}
+	defer b.dir.FoldLock.Release()
+	if err := b.log.layOut(true); err != nil {
+		return err
+	}
+	work, err := b.log.collect(stdcontext.Background(), true)
+	if err != nil {
+		return err
+	}
+	if err := errors.Join(work.sync(), b.log.writeRows(work)); err != nil {
+		return err
+	}
+	b.log.advance.Lock()
+	defer b.log.advance.Unlock()
+	return b.log.commit(work, work.journals)
+}
+
+// TestAppendsDuringAFold appends between the parts of a fold, which keeps the journal or begins a new one: the messages
+// are durable as ever.
 func TestAppendsDuringAFold(t *testing.T) {
 	t.Parallel()
-	b, disk := newCrashBench(t)
-	b.must(b.add(3, true))
-	work, err := b.log.rotate(stdcontext.Background(), false)
-	b.must(err)
-	b.cut(disk)
-	b.must(b.add(1, true))
-	b.cut(disk)
-	b.must(b.log.writeRows(work))
-	b.must(b.add(1, true))
-	b.cut(disk)
-	_, err = b.log.finishFold(work, work.journals)
-	b.must(err)
-	b.cut(disk)
+	for _, rotate := range []bool{false, true} {
+		b, disk := newCrashBench(t)
+		for range 2 { // the second fold begins at an offset
+			b.must(b.add(3, true))
+			work, err := b.log.collect(stdcontext.Background(), rotate)
+			b.must(err)
+			b.cut(disk)
+			b.must(b.add(1, true))
+			b.must(work.sync())
+			b.cut(disk)
+			b.must(b.log.writeRows(work))
+			b.must(b.add(1, true))
+			b.cut(disk)
+			_, err = b.log.finishFold(work, work.journals)
+			b.must(err)
+			b.cut(disk)
+			b.must(b.add(1, true))
+			b.cut(disk)
+		}
+	}
 }
 
 // TestRotationCoversOthersRecords rotates after another process wrote a record and did not sync it. The record must be
@@ -75,7 +104,7 @@ func TestRotationCoversOthersRecords(t *testing.T) {
 	b.must(unsynced.Err)
 	b.must(other.dir.Lock.Release())
 	b.ids = append(b.ids, env.ID)
-	_, err := b.log.rotate(ctx, false)
+	_, err := b.log.collect(ctx, true)
 	b.must(err)
 	b.must(b.add(1, true))
 	b.cut(disk)
@@ -99,7 +128,7 @@ func TestRotationFails(t *testing.T) {
 			}
 			return nil
 		})
-		if err := b.log.Fold(stdcontext.Background(), false); err == nil {
+		if err := b.log.Fold(stdcontext.Background(), true); err == nil {
 			t.Fatal("the rotation did not fail")
 		}
 		broken = false

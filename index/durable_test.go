@@ -123,6 +123,7 @@ func TestAppendAfterAFailedSync(t *testing.T) {
 			b.must(c.Sync())
 		},
 		"fold":            func(b *bench) { b.must(b.log.Fold(ctx, false)) },
+		"rotate":          func(b *bench) { b.must(b.rotate()) },
 		"fold and settle": func(b *bench) { b.must(b.log.Fold(ctx, true)) },
 		"fold, append":    func(b *bench) { b.must(b.log.Fold(ctx, false)); b.commit(false) },
 		"a reader before": func(b *bench) { b.must(b.log.Refresh()); b.commit(false) },
@@ -138,13 +139,18 @@ func TestAppendAfterAFailedSync(t *testing.T) {
 		"another one failing": func(b *bench) { b.addFailing(b.fs.(*crashfs.FS)); b.commit(false) },
 	} {
 		t.Run(name, func(t *testing.T) {
-			b, disk := newCrashBench(t)
-			b.must(b.add(3, true))
-			b.addFailing(disk)
-			b.close()
-			other := b.process(disk)
-			next(other)
-			other.survives(disk)
+			for _, folded := range []bool{false, true} {
+				b, disk := newCrashBench(t)
+				b.must(b.add(3, true))
+				if folded {
+					b.must(b.log.Fold(ctx, false))
+				}
+				b.addFailing(disk)
+				b.close()
+				other := b.process(disk)
+				next(other)
+				other.survives(disk)
+			}
 		})
 	}
 }
@@ -158,7 +164,7 @@ func TestAppendAfterAFailedRotation(t *testing.T) {
 	stop := failing(disk, func(o crashfs.Op) bool {
 		return strings.HasSuffix(o.Path, "/journal-2.jsonl") && (o.Kind == crashfs.KindDatasync || o.Kind == crashfs.KindRemove)
 	})
-	if err := b.log.Fold(stdcontext.Background(), false); err == nil {
+	if err := b.rotate(); err == nil {
 		t.Fatal("the rotation did not fail")
 	}
 	b.close()
@@ -177,7 +183,7 @@ func TestRefusedJournalTakenUp(t *testing.T) {
 	stop := failing(disk, func(o crashfs.Op) bool {
 		return strings.HasSuffix(o.Path, "/journal-2.jsonl") && (o.Kind == crashfs.KindDatasync || o.Kind == crashfs.KindRemove)
 	})
-	if err := b.log.Fold(stdcontext.Background(), false); err == nil {
+	if err := b.rotate(); err == nil {
 		t.Fatal("the rotation did not fail")
 	}
 	stop()

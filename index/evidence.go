@@ -52,7 +52,7 @@ func (b *rebuilder) readSources() {
 			b.sources = append(b.sources, src)
 			continue
 		}
-		src.wholeRecords, _ = salvage(b.s.dir, gen)
+		src.wholeRecords, _ = salvage(b.s.dir, gen, 0)
 		if slices.Contains(b.s.foreign, gen) { // its messages do not count; the name of a payload proves it
 			src.begin = nil
 			src.changes = slices.DeleteFunc(src.changes, func(c change) bool { return c.kind != KindPayload })
@@ -67,10 +67,15 @@ func (b *rebuilder) readSources() {
 	}
 }
 
+// acknowledged is a witness: what index.json counts was durable before.
+func (b *rebuilder) acknowledged(rec record) bool {
+	return b.x != nil && rec.seq <= b.x.Seq || b.s.acknowledged(rec)
+}
+
 // takeCopies takes the metadata in a journal's begin record and in its whole records.
 func (b *rebuilder) takeCopies(j *journal) {
 	b.takeCopy(j.begin.Metadata)
-	n, _ := j.read(maxSeq, b.s.acknowledged)
+	n, _ := j.read(maxSeq, b.acknowledged)
 	for i := range n.changes {
 		b.takeCopy(n.changes[i].metadata)
 	}

@@ -202,10 +202,17 @@ func (l *Log) removeStray(live uint64) error {
 // Unfolded calls f with the messages that only journals which are not folded commit, by line, and with the folders of
 // lines. It brings the log up to date, and holds the context lock meanwhile.
 func (l *Log) Unfolded(ctx stdcontext.Context, f func(entries map[uuid.UUID][]Entry, folders map[uuid.UUID]string)) error {
-	return l.underLock(ctx, func(folders map[uuid.UUID]string) error {
+	look := func(folders map[uuid.UUID]string) error {
 		f(l.state.unfolded(), folders)
 		return nil
-	})
+	}
+	err := l.underLock(ctx, look)
+	if errors.Is(err, ErrBusy) { // the index is rebuilt in memory
+		if err = l.Update(ctx); err == nil {
+			err = l.underLock(ctx, look)
+		}
+	}
+	return err
 }
 
 // UnfoldedNow is [Log.Unfolded] for the holder of the context lock, who has called Prepare.
@@ -240,30 +247,30 @@ func settled(dir *ctxfolder.Dir, gen uint64) bool {
 	return err == nil && gen <= x.Settled
 }
 
-// DamagedJournals reads the folded journals that still exist and returns those that are missing or not whole.
+// DamagedJournals reads the folded records that still exist and returns the journals where some are missing or not whole.
 func (l *Log) DamagedJournals() (map[uint64]error, error) {
-	var gens []uint64
-	err := l.view(func(s *state) { gens = slices.Clone(s.folded.gens) })
+	rebuilt := false
+	if err := l.view(func(s *state) { rebuilt = s.unsaved }); err != nil || rebuilt {
+		return nil, err // a rebuild reads all journals and reports the problems
+	}
+	x, err := readIndexFile(l.dir)
 	if err != nil {
 		return nil, err
 	}
 	damaged := map[uint64]error{}
-	for _, gen := range gens {
-		j, err := openJournal(l.dir, gen, nil)
-		if err == nil {
-			_, err = j.whole()
-			_ = j.f.Close()
-		}
-		if err != nil {
+	for _, gen := range x.retained() {
+		if _, err := readFolded(l.dir, gen); err != nil {
 			damaged[gen] = err
 		}
+	}
+	if err := x.checkLive(l.dir); err != nil {
+		damaged[x.Live] = err
 	}
 	if len(damaged) == 0 {
 		return nil, nil
 	}
 	// A fold may have removed them meanwhile.
-	x, err := readIndexFile(l.dir)
-	if err != nil {
+	if x, err = readIndexFile(l.dir); err != nil {
 		return nil, err
 	}
 	for gen := range damaged {
@@ -272,4 +279,26 @@ func (l *Log) DamagedJournals() (map[uint64]error, error) {
 		}
 	}
 	return damaged, nil
+}
+
+// checkLive reads the folded records of the live journal.
+func (x *indexFile) checkLive(dir *ctxfolder.Dir) error {
+	if x.Offset == 0 {
+		return nil
+	}
+	j, err := openJournal(dir, x.Live, nil)
+	if err != nil {
+		return err
+	}
+	defer j.f.Close()
+	n, err := j.read(x.Seq, func(record) bool { return true })
+	for i := range n.changes {
+		if c := &n.changes[i]; c.lost > 0 && err == nil {
+			err = j.gap(c)
+		}
+	}
+	if k := len(n.changes); err == nil && (k == 0 || n.changes[k-1].place() != x.place()) {
+		err = fmt.Errorf("%w: %s does not have record %d", ErrDamaged, ctxfolder.JournalFile(j.gen), x.Seq)
+	}
+	return err
 }

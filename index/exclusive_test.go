@@ -2,6 +2,7 @@ package index
 
 import (
 	stdcontext "context"
+	"errors"
 	"testing"
 )
 
@@ -15,7 +16,7 @@ func TestRetireTellsOthers(t *testing.T) {
 	other.open(b.dir.ID)
 	defer other.close()
 	ctx := stdcontext.Background()
-	work, err := b.log.rotate(ctx, true)
+	work, err := b.log.collect(ctx, true)
 	b.must(err)
 	b.must(other.log.Refresh())
 	b.must(b.log.writeRows(work))
@@ -37,4 +38,40 @@ func TestRetireTellsOthers(t *testing.T) {
 	other.shows(len(b.ids))
 	b.must(b.add(2, true))
 	b.shows(len(b.ids))
+}
+
+// TestRetireUnsettled retires journals after a fold that did not settle: the live journal has the only durable copy of
+// messages.
+func TestRetireUnsettled(t *testing.T) {
+	t.Parallel()
+	ctx := stdcontext.Background()
+	b, disk := newCrashBench(t)
+	b.must(b.add(3, true))
+	b.must(b.log.Fold(ctx, true))
+	b.must(b.add(3, true))
+	b.must(b.log.Fold(ctx, false))
+	if err := b.log.Exclusively(ctx, b.log.Retire); !errors.Is(err, ErrBusy) {
+		t.Errorf("%v", err)
+	}
+	b.survives(disk)
+	b.must(b.log.Fold(ctx, true))
+	b.must(b.log.Exclusively(ctx, b.log.Retire))
+	b.survives(disk)
+}
+
+// TestRefreshAfterARebuild rebuilds the index beside another handle. The new journal does not continue the one that the
+// handle knows, which is gone.
+func TestRefreshAfterARebuild(t *testing.T) {
+	t.Parallel()
+	b, disk := newCrashBench(t)
+	b.must(b.add(3, true))
+	other := b.process(disk)
+	b.must(other.log.Refresh())
+	b.must(b.log.Rebuild(stdcontext.Background()))
+	b.must(b.add(2, true))
+	other.ids = b.ids
+	b.must(other.log.Refresh())
+	other.shows(5)
+	b.must(other.add(1, true))
+	other.shows(6)
 }

@@ -11,36 +11,53 @@ import (
 	"github.com/google/uuid"
 )
 
-// FoldDue reports whether the journal has reached 1/part of the size at which it is folded.
+// FoldDue reports whether the records that have no rows have reached 1/part of the size at which they are folded.
 func (l *Log) FoldDue(part int64) bool {
+	due := func() bool { return l.state != nil && l.state.unfoldedSize() >= l.opts.FoldBytes/part }
 	l.mu.RLock()
-	defer l.mu.RUnlock()
-	if l.state == nil {
+	is := due()
+	l.mu.RUnlock()
+	if !is {
 		return false
 	}
-	j := l.state.newest()
-	// The begin record does not count: it is what a fold leaves.
-	return j.end-j.first >= l.opts.FoldBytes/part
+	l.advance.Lock()
+	defer l.advance.Unlock()
+	if now, err := l.dir.FS.Lstat(ctxfolder.IndexFile); err == nil && !sameIndex(now, l.read) {
+		l.forgetRetired() // another process has folded
+	}
+	return due()
 }
 
-// Fold writes the contents of the journals to rows and index.json, durably, so that no reader has to read those
-// journals again. The journals stay as the durable copy of their messages until there are more than Options.Retain.
-// Then, or at once with settle, Fold reads their contents back from their places, makes them durable there, and removes
-// all but the newest one. If a journal could not be settled, Fold does all else, and the error wraps ErrOnlyCopy.
+// unfoldedSize returns the length of the newest journal's records that index.json does not count.
+func (s *state) unfoldedSize() int64 {
+	j := s.newest()
+	from := j.first
+	if j.gen == s.live {
+		from = max(from, s.offset)
+	}
+	return j.end - from
+}
+
+// Fold writes the contents of the journals to rows and index.json, durably, so that no reader has to read those records
+// again. Writers continue in the same journal until it has Options.Retain times the size at which it is folded. Then, or
+// at once with settle, Fold begins a new journal, reads the contents of the others back from their places, makes them
+// durable there, and removes all but the newest one. Until then the journals are the durable copy of their messages. If
+// a journal could not be settled, Fold does all else, and the error wraps ErrOnlyCopy.
 //
-// While somebody else folds this context, Fold does nothing. It takes the context lock only to begin a new journal;
-// appends continue meanwhile. Folding again does no harm.
+// While somebody else folds this context, Fold does nothing. It takes the context lock only to see what there is, and to
+// begin a new journal; appends continue meanwhile. Folding again does no harm.
 //
-// Crash order: rows beyond the counts in index.json mean nothing, so they are durable before it is replaced. Until then
-// it names the journals of those rows as live. A journal goes only when a durable index.json does not name it any more.
-// index.json stops naming it only when the message files of its records are durable.
+// Crash order: the records that get rows are durable before the rows are written. Rows beyond the counts in index.json
+// mean nothing, so they are durable before it is replaced. Until then a reader finds their records in the journals. A
+// journal goes only when a durable index.json does not name it any more. index.json stops naming it only when the
+// message files of its records are durable.
 func (l *Log) Fold(ctx stdcontext.Context, settle bool) error {
 	ok, err := l.dir.FoldLock.TryAcquire()
 	if !ok || err != nil {
 		return err
 	}
 	defer l.dir.FoldLock.Release()
-	if err := l.layOut(); err != nil {
+	if err := l.layOut(settle); err != nil {
 		return err
 	}
 	return l.fold(ctx, settle)
@@ -48,8 +65,11 @@ func (l *Log) Fold(ctx stdcontext.Context, settle bool) error {
 
 // fold is Fold for the holder of the fold lock.
 func (l *Log) fold(ctx stdcontext.Context, settle bool) error {
-	todo, err := l.rotate(ctx, settle)
+	todo, err := l.collect(ctx, settle)
 	if err != nil || todo == nil {
+		return err
+	}
+	if err := todo.sync(); err != nil {
 		return err
 	}
 	if err := l.writeRows(todo); errors.Is(err, ErrDamaged) {
@@ -59,7 +79,7 @@ func (l *Log) fold(ctx stdcontext.Context, settle bool) error {
 	}
 	keep := todo.journals
 	var unsettled error
-	if folded := len(keep) - 1; folded > 0 && (settle || folded > l.opts.Retain+l.stuck || len(todo.superseded) > 0) {
+	if folded := len(keep) - 1; folded > 0 && (settle || todo.unsettled > l.stuck || len(todo.superseded) > 0) {
 		var settled int
 		settled, unsettled = l.settle(ctx, todo, keep[:folded])
 		if errors.Is(unsettled, ErrDamaged) || errors.Is(unsettled, ErrBusy) {
@@ -110,10 +130,13 @@ func (l *Log) foldAnew(ctx stdcontext.Context, why error) error {
 // foldWork is the work of one fold.
 type foldWork struct {
 	seq, chain uint64
-	journals   []uint64 // existing ones, oldest first; the last one is not folded
-	settled    uint64   // journals up to here are only a second copy
-	damaged    []uint64 // journals that could not be read whole: they go to the trash
-	superseded []uint64 // a later journal repeats these: index.json does not name them, and they go with this fold
+	offset     int64        // of that record in the last journal; 0 if that one begins after it
+	sync       func() error // makes the records that get rows durable
+	journals   []uint64     // existing ones, oldest first; the last one stays the live one
+	settled    uint64       // journals up to here are only a second copy
+	unsettled  int          // how many of the others are not
+	damaged    []uint64     // journals that could not be read whole: they go to the trash
+	superseded []uint64     // a later journal repeats these: index.json does not name them, and they go with this fold
 	newestAt   int64
 	metadata   json.RawMessage
 	lines      []foldLine
@@ -128,9 +151,9 @@ type foldLine struct {
 	cut     bool    // there may be rows after the last one that counts
 }
 
-// rotate begins a new journal under the lock and collects the unfolded contents of the older ones. It returns nil when
-// there is nothing to fold or settle.
-func (l *Log) rotate(ctx stdcontext.Context, settle bool) (*foldWork, error) {
+// collect collects the unfolded contents of the journals, and begins a new journal if the newest one is large or is to be
+// settled. It returns nil when there is nothing to fold or settle.
+func (l *Log) collect(ctx stdcontext.Context, settle bool) (*foldWork, error) {
 	if err := l.acquire(ctx, l.dir.Lock); err != nil {
 		return nil, err
 	}
@@ -154,18 +177,36 @@ func (l *Log) rotate(ctx stdcontext.Context, settle bool) (*foldWork, error) {
 		return nil, err
 	}
 	s := l.state
-	if s.seq == x.Seq && (!settle || len(x.retained()) == 0) {
+	if s.seq == x.Seq && (!settle || len(x.retained()) == 0 && x.Offset == 0) {
 		return nil, nil
 	}
-	old := s.newest()
-	if old.seq > old.begin.Seq || old.end > old.first {
+	if l.rotationDue(settle) {
 		if err := l.renew(roomy); err != nil {
 			return nil, err
 		}
 	}
-	w := &foldWork{seq: s.newest().begin.Seq, chain: s.newest().begin.chain, newestAt: s.newestAt, metadata: s.metadata, folders: s.folders()}
+	return l.newWork(x), nil
+}
+
+// rotationDue reports whether a fold begins a new journal.
+func (l *Log) rotationDue(settle bool) bool {
+	j := l.state.newest()
+	size := j.end - j.first
+	return size > 0 && (settle || size >= l.opts.FoldBytes*int64(l.opts.Retain))
+}
+
+// newWork returns the fold of everything that the journals have beyond index.json.
+func (l *Log) newWork(x *indexFile) *foldWork {
+	s := l.state
+	live := s.newest()
+	w := &foldWork{seq: s.seq, chain: s.chain, offset: live.last, newestAt: s.newestAt, metadata: s.metadata, folders: s.folders()}
+	w.sync = func() error { return nil }
+	if end := live.end; !live.isDurable() {
+		w.sync = func() error { return live.syncTo(end) }
+	}
 	w.journals, w.settled, w.superseded = append(x.retained(), s.superseded...), x.Settled, s.superseded
 	w.idle = s.seq == x.Seq && !x.unsettled() && len(s.superseded) == 0
+	w.unsettled = x.unsettledJournals() + len(s.journals) - 1
 	for _, j := range s.journals {
 		w.journals = append(w.journals, j.gen)
 	}
@@ -181,7 +222,7 @@ func (l *Log) rotate(ctx stdcontext.Context, settle bool) (*foldWork, error) {
 		w.lines = append(w.lines, f)
 	}
 	slices.SortFunc(w.lines, func(a, b foldLine) int { return compareIDs(a.Line, b.Line) })
-	return w, nil
+	return w
 }
 
 // countFound reduces the count of lost messages by those that now have another version, whose rows are to be written.
@@ -205,8 +246,8 @@ func timeOrZero(ns int64) (t time.Time) {
 // finishFold replaces index.json. It names the journals to keep, the newest ones, and removes the others.
 func (l *Log) finishFold(w *foldWork, keep []uint64) (*indexFile, error) {
 	x := &indexFile{
-		Context: l.dir.ID, Store: l.dir.Store, Seq: w.seq, chain: w.chain, Journals: keep, Live: keep[len(keep)-1], Settled: w.settled,
-		RowWidth: rowWidth, UpdatedAt: time.Now().UTC(), NewestAt: timeOrZero(w.newestAt), Metadata: w.metadata,
+		Context: l.dir.ID, Store: l.dir.Store, Seq: w.seq, chain: w.chain, Journals: keep, Live: keep[len(keep)-1], Offset: w.offset,
+		Settled: w.settled, RowWidth: rowWidth, UpdatedAt: time.Now().UTC(), NewestAt: timeOrZero(w.newestAt), Metadata: w.metadata,
 	}
 	for i := range w.lines {
 		x.Lines = append(x.Lines, w.lines[i].FoldedLine)
@@ -250,7 +291,9 @@ func (l *Log) finishFold(w *foldWork, keep []uint64) (*indexFile, error) {
 
 // workOf returns a fold that changes nothing.
 func (l *Log) workOf(x *indexFile) *foldWork {
-	w := &foldWork{seq: x.Seq, chain: x.chain, settled: x.Settled, journals: x.Journals, newestAt: x.newest(), metadata: x.Metadata}
+	w := &foldWork{
+		seq: x.Seq, chain: x.chain, offset: x.Offset, settled: x.Settled, journals: x.Journals, newestAt: x.newest(), metadata: x.Metadata,
+	}
 	for _, ln := range x.Lines {
 		w.lines = append(w.lines, foldLine{FoldedLine: ln})
 	}

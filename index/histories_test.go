@@ -18,7 +18,6 @@ import (
 // Of the newer history journals 2 and 3 are left, or journal 3 alone; journal 3 holds two messages.
 func newMixed(t *testing.T, second bool) (*bench, *crashfs.FS) {
 	b, disk := newCrashBench(t)
-	ctx := stdcontext.Background()
 	b.must(b.add(3, true))
 	older := map[string][]byte{}
 	for _, name := range []string{ctxfolder.IndexFile, ctxfolder.JournalFile(1)} {
@@ -29,7 +28,7 @@ func newMixed(t *testing.T, second bool) (*bench, *crashfs.FS) {
 	ids := b.ids
 	for range 2 {
 		b.must(b.add(4, false))
-		b.must(b.log.Fold(ctx, false))
+		b.must(b.rotate())
 	}
 	b.must(b.add(2, false))
 	b.close()
@@ -80,7 +79,7 @@ func TestOlderCopyOverNewer(t *testing.T) {
 			}
 			for range 4 {
 				b.must(b.add(2, true))
-				b.must(b.log.Fold(stdcontext.Background(), false))
+				b.must(b.rotate())
 				b.reopen()
 				b.shows(len(b.ids))
 				if p, err := b.log.Problems(); err != nil || len(p) > 0 {
@@ -136,7 +135,7 @@ func TestRotationOntoStrayCut(t *testing.T) {
 		b.must(err)
 		b.must(b.add(2, true))
 		disk.CutAt(len(disk.Ops()) + k)
-		err = b.log.Fold(stdcontext.Background(), false)
+		err = b.rotate()
 		if cut = disk.PowerCut(); !cut {
 			b.must(err)
 		}
@@ -195,7 +194,7 @@ func TestTailBesideStray(t *testing.T) {
 			ids, err := tailed(t, live)
 			b.must(err)
 			sameIDs(t, ids, b.ids[len(b.ids)-2:])
-			b.must(b.log.Fold(stdcontext.Background(), false))
+			b.must(b.rotate())
 		}
 		b.close()
 	}
@@ -232,7 +231,7 @@ func TestRowsOfAnotherHistory(t *testing.T) {
 		t.Fatalf("%d rows of the newer history", info.Size()/rowWidth)
 	}
 	b.must(b.add(1, true))
-	b.must(b.log.Fold(stdcontext.Background(), false))
+	b.must(b.rotate())
 	b.must(b.dir.FS.Remove(ctxfolder.IndexFile))
 	b.must(b.dir.FS.Remove(ctxfolder.JournalFile(3)))
 	b.reopen()

@@ -32,6 +32,7 @@ type indexFile struct {
 	Chain     string      `json:"chain"`
 	Journals  []uint64    `json:"journals"`
 	Live      uint64      `json:"live"`
+	Offset    int64       `json:"offset,omitempty"` // record Seq begins here in Live; 0: Live begins after that record
 	Settled   uint64      `json:"settled"`
 	RowWidth  int         `json:"row_width"`
 	UpdatedAt time.Time   `json:"updated_at"`
@@ -92,6 +93,9 @@ func (x *indexFile) newest() int64 {
 	return x.NewestAt.UnixNano()
 }
 
+// place returns the place after the last folded record.
+func (x *indexFile) place() Spot { return Spot{x.Seq, x.chain} }
+
 // retained returns the folded journals that index.json names.
 func (x *indexFile) retained() (gens []uint64) {
 	for _, gen := range x.Journals {
@@ -102,10 +106,17 @@ func (x *indexFile) retained() (gens []uint64) {
 	return gens
 }
 
-// unsettled reports whether the message files of some folded journal may not be durable.
-func (x *indexFile) unsettled() bool {
-	gens := x.retained()
-	return len(gens) > 0 && gens[len(gens)-1] > x.Settled
+// unsettled reports whether the message files of some folded records may not be durable.
+func (x *indexFile) unsettled() bool { return x.Offset > 0 || x.unsettledJournals() > 0 }
+
+// unsettledJournals returns how many folded journals may have message files that are not durable.
+func (x *indexFile) unsettledJournals() (n int) {
+	for _, gen := range x.retained() {
+		if gen > x.Settled {
+			n++
+		}
+	}
+	return n
 }
 
 // encode returns index.json, with a row for each member and each line, and the check at the end.
@@ -184,8 +195,7 @@ func parseIndexFile(b []byte) (*indexFile, error) {
 		return nil, fmt.Errorf("%w: %w", ErrDamaged, err)
 	}
 	if x.RowWidth != rowWidth || len(x.Journals) == 0 || len(x.Journals) > maxJournals || !slices.Contains(x.Journals, x.Live) ||
-		x.Settled >= x.Live ||
-		x.Seq > maxSeq {
+		x.Settled >= x.Live || x.Seq > maxSeq || x.Offset < 0 {
 		return nil, fmt.Errorf("%w: its values are impossible", ErrDamaged)
 	}
 	for _, l := range x.Lines {
@@ -224,10 +234,7 @@ func beginFiles(
 }
 
 // BeginFiles returns this package's files of a new context: the first journal, and an index without folded entries.
-func BeginFiles(m *ctxfolder.Metadata, store uuid.UUID) (map[string][]byte, error) {
+func BeginFiles(m *ctxfolder.Metadata, store uuid.UUID) (b ctxfolder.Begin, err error) {
 	j, x, err := beginFiles(&ctxfolder.Dir{ID: m.ID, Store: store}, m, 0, nil, 0)
-	if err != nil {
-		return nil, err
-	}
-	return map[string][]byte{ctxfolder.JournalFile(firstJournal): j, ctxfolder.IndexFile: x}, nil
+	return ctxfolder.Begin{Files: map[string][]byte{ctxfolder.JournalFile(firstJournal): j, ctxfolder.IndexFile: x}}, err
 }

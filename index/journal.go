@@ -40,6 +40,9 @@ type begin struct {
 	chain uint64
 }
 
+// place returns the place where the journal begins.
+func (b *begin) place() Spot { return Spot{b.Seq, b.chain} }
+
 // encodeBegin returns a journal with only a begin record and blank space.
 func encodeBegin(dir *ctxfolder.Dir, gen uint64, at Spot, lines []Counts, metadata json.RawMessage) ([]byte, error) {
 	lines = slices.SortedFunc(slices.Values(lines), func(a, b Counts) int { return compareIDs(a.Line, b.Line) })
@@ -98,6 +101,7 @@ type journal struct {
 	begin     begin
 	first     int64 // where the first record after the begin record starts
 	end       int64 // after the last whole record that was read or written
+	last      int64 // where that record begins; 0 for the begin record
 	allocated int64 // the file is known to be preallocated up to here
 	replaced  int64 // after the last record that replaces something: a message, or the metadata
 	seq       uint64
@@ -122,6 +126,8 @@ type record struct {
 const (
 	// window is how many bytes of a journal are read at once.
 	window = 256 << 10
+	// newsWindow is how many are read at once for what others appended: much of it is preallocated space.
+	newsWindow = 16 << 10
 	// bodyHead is how many bytes of a large body are kept to read its envelope's head.
 	bodyHead = 4 << 10
 )
@@ -175,7 +181,7 @@ func (j *journal) unbegun() bool {
 		return false
 	}
 	found := false
-	err = eachRecord(j.f, func(rec record) bool {
+	err = eachRecord(j.f, 0, func(rec record) bool {
 		found = rec.kind != KindBegin
 		return !found
 	})
@@ -205,6 +211,20 @@ func (j *journal) readBegin(dir *ctxfolder.Dir) error {
 	j.seq, j.chain = j.begin.Seq, j.begin.chain
 	j.durable = recordEnd{seq: j.begin.Seq}
 	return nil
+}
+
+// skipFolded moves to the end of the records that have rows, if the journal has the last one where index.json says.
+// index.json counts a record only when it is durable. Otherwise the journal is read from its beginning.
+func (j *journal) skipFolded(x *indexFile) {
+	b := make([]byte, headSize)
+	n, _ := j.f.ReadAt(b, x.Offset)
+	h, ok := parseHead(b[:n])
+	end := x.Offset + h.size()
+	if x.Offset < j.first || !ok || h.seq != x.Seq || h.chain != x.chain || end > j.allocated {
+		return
+	}
+	j.last, j.end, j.seq, j.chain = x.Offset, end, x.Seq, x.chain
+	j.durable = recordEnd{x.Seq, end}
 }
 
 // readWhole reads the record at off with its whole body. The error wraps ErrDamaged when the record is not whole.
@@ -257,6 +277,16 @@ func (j *journal) exists(dir *ctxfolder.Dir) error {
 // size returns the current length of the file.
 func (j *journal) size() (int64, error) { return vfs.Size(j.f) }
 
+// isFull reports whether a record that ends at end leaves no preallocated space. Another process may have extended the file.
+func (j *journal) isFull(end int64) bool {
+	if end >= j.allocated {
+		if size, err := j.size(); err == nil {
+			j.allocated = size
+		}
+	}
+	return end >= j.allocated
+}
+
 // unchanged reports whether nothing was written since the journal was last read or written. One byte shows it: each
 // writer begins at the end of the previous record and leaves blank space after its own.
 func (j *journal) unchanged() bool { return j.checked && j.endsBlank() }
@@ -279,6 +309,10 @@ func (j *journal) blankBehind(off int64) (bool, error) {
 	return r.blank(off)
 }
 
+// maxSpace bounds how many bytes are preallocated at once. An append that makes the file longer waits for the file system's
+// journal, so that it is slower than the others.
+const maxSpace = 256 << 10
+
 // page is how many bytes a file system writes whole or not at all, or a part of that number.
 const page = 4 << 10
 
@@ -286,6 +320,6 @@ const page = 4 << 10
 // bounds: a small context's journal stays small, and a large one seldom changes its size. It fills the last page: a
 // crash that takes back a later write's growth of the file then leaves the file's end there, too (see looksDamaged).
 func space(end int64) int {
-	laid := end + min(max(end, page), 128<<10)
+	laid := end + min(max(end, page), maxSpace)
 	return int((laid+page-1)/page*page - end)
 }

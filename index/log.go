@@ -25,8 +25,8 @@ type Options struct {
 	// Wait bounds the wait for one lock; 0 leaves it to the caller's context. A wait that takes longer fails with
 	// context.DeadlineExceeded.
 	Wait time.Duration
-	// Retain is how many folded journals may exist. Beyond it, a fold makes the message files of the older ones durable
-	// and removes those journals.
+	// Retain is how many times FoldBytes a journal grows to. Then a fold begins a new one, makes the message files of
+	// the older ones durable and removes those journals. If it is negative, every fold does.
 	Retain int
 	// MakeFiles makes the message files of this process that are to come; nil if there are none.
 	MakeFiles func()
@@ -58,16 +58,17 @@ type Log struct {
 	resettle bool
 	failures uint64 // see Dir.SyncAll
 
-	// stuck is how many journals the last settle could not remove. A fold settles again when more than Options.Retain
-	// beyond those are folded. The fold lock guards it.
+	// stuck is how many journals the last settle could not remove. A fold settles again when more than those are folded.
+	// The fold lock guards it.
 	stuck int
 
 	// mu guards state against readers. Nobody holds it during I/O on message files or journals' ends.
 	mu    sync.RWMutex
 	state *state
 
-	// foundGen is the newest journal that had a record when the log was first loaded: see mustRewrite. mu guards it.
+	// foundGen is the newest journal, and foundEnd its end, when the log was first loaded: see found. mu guards both.
 	foundGen uint64
+	foundEnd int64
 	loaded   bool
 }
 
@@ -76,7 +77,7 @@ func Open(dir *ctxfolder.Dir, opts Options) *Log {
 	if opts.FoldBytes <= 0 {
 		opts.FoldBytes = DefaultFoldBytes
 	}
-	if opts.Retain <= 0 {
+	if opts.Retain == 0 {
 		opts.Retain = defaultRetain
 	}
 	return &Log{dir: dir, opts: opts, failures: dir.SyncFailures()}
@@ -85,7 +86,7 @@ func Open(dir *ctxfolder.Dir, opts Options) *Log {
 // DefaultFoldBytes is the size at which a journal is folded unless the options say otherwise.
 const DefaultFoldBytes = 512 << 10
 
-// defaultRetain times DefaultFoldBytes bounds the journals that a context has beside its message files.
+// defaultRetain times DefaultFoldBytes is the size of a journal. Twice that bounds the journals of a context.
 const defaultRetain = 8
 
 func (l *Log) acquire(ctx stdcontext.Context, lock vfs.Lock) error {
@@ -138,10 +139,7 @@ func (l *Log) setState(s *state) error {
 	if s != nil && !l.loaded {
 		l.loaded = true
 		if len(s.journals) > 0 {
-			j := s.newest()
-			if l.foundGen = j.gen; j.end == j.first {
-				l.foundGen--
-			}
+			l.foundGen, l.foundEnd = s.newest().gen, s.newest().end
 		}
 	}
 	if old == nil {

@@ -16,17 +16,40 @@ import (
 )
 
 // TestFoldBesideANewJournal begins a new journal that repeats records while a fold runs, which then writes rows for
-// some of them. Nothing is damaged, and in the end the repeated journal is gone.
+// some of them. Nothing is damaged, and in the end the repeated journal is gone. A journal that was folded before is
+// repeated only from there on.
 func TestFoldBesideANewJournal(t *testing.T) {
 	t.Parallel()
+	for name, x := range map[string]struct {
+		folded, rotate bool
+		fails          string
+	}{
+		"a fold that rotates":             {false, true, "/journal-2.jsonl"},
+		"a fold that keeps the journal":   {false, false, "/journal-1.jsonl"},
+		"a second fold that keeps it":     {true, false, "/journal-1.jsonl"},
+		"a second fold, and then rotates": {true, true, "/journal-2.jsonl"},
+	} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			foldBesideANewJournal(t, x.folded, x.rotate, x.fails)
+		})
+	}
+}
+
+func foldBesideANewJournal(t *testing.T, folded, rotate bool, fails string) {
 	ctx := stdcontext.Background()
 	b, disk := newCrashBench(t)
 	b.must(b.add(3, true))
-	work, err := b.log.rotate(ctx, false)
+	if folded {
+		b.must(b.log.Fold(ctx, false))
+		b.must(b.add(3, true))
+	}
+	work, err := b.log.collect(ctx, rotate)
 	b.must(err)
+	b.must(work.sync())
 	other := b.process(disk)
 	stop := failing(disk, func(o crashfs.Op) bool {
-		return o.Kind == crashfs.KindDatasync && strings.HasSuffix(o.Path, "/journal-2.jsonl")
+		return o.Kind == crashfs.KindDatasync && strings.HasSuffix(o.Path, fails)
 	})
 	other.commit(false)
 	stop()
@@ -40,13 +63,18 @@ func TestFoldBesideANewJournal(t *testing.T) {
 		b.must(other.log.Fold(ctx, false))
 		other.survives(disk)
 	}
-	gens, err := generations(other.dir)
-	b.must(err)
-	if slices.Contains(gens, 1) || slices.Contains(gens, 2) {
-		t.Errorf("there are the journals %d", gens)
-	}
 	if damaged, err := other.log.DamagedJournals(); err != nil || len(damaged) > 0 {
 		t.Errorf("%v, %v", damaged, err)
+	}
+	b.must(other.log.Fold(ctx, true))
+	other.survives(disk)
+	if damaged, err := other.log.DamagedJournals(); err != nil || len(damaged) > 0 {
+		t.Errorf("%v, %v", damaged, err)
+	}
+	gens, err := generations(other.dir)
+	b.must(err)
+	if slices.Contains(gens, 1) {
+		t.Errorf("there are the journals %d", gens)
 	}
 }
 
@@ -123,7 +151,7 @@ func TestLayOutBesideANewJournal(t *testing.T) {
 			}
 			return nil
 		})
-		b.must(b.log.layOut())
+		b.must(b.log.layOut(true))
 		disk.Fail(nil)
 		if laying {
 			t.Fatalf("nothing was laid out by %s", at)

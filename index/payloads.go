@@ -182,7 +182,7 @@ func (l *Log) storeAllPayloads() error {
 		return err
 	}
 	for _, gen := range gens {
-		found, _ := salvage(l.dir, gen) // unreadable records go to the trash with the journal
+		found, _ := salvage(l.dir, gen, 0) // unreadable records go to the trash with the journal
 		if _, err := l.storePayloads(gen, found.changes, true); err != nil && !errors.Is(err, fs.ErrNotExist) && !errors.Is(err, errUnread) {
 			return err
 		}

@@ -186,7 +186,7 @@ func (b *rebuilder) readJournals() {
 			b.takeSalvaged(&b.sources[i])
 			continue
 		}
-		n, err := j.read(maxSeq, b.s.acknowledged)
+		n, err := j.read(maxSeq, b.acknowledged)
 		if err != nil { // records read until then count
 			b.s.note("journal", "%s: %v", ctxfolder.JournalFile(j.gen), err)
 		}

@@ -80,6 +80,9 @@ type head struct {
 	width       int    // of the head on disk
 }
 
+// place returns the place after the record.
+func (h head) place() Spot { return Spot{h.seq, h.chain} }
+
 // size returns the size of the whole record on disk.
 func (h head) size() int64 { return int64(h.width) + h.len + tailSize }
 

@@ -3,6 +3,7 @@ package index
 import (
 	"errors"
 	"io/fs"
+	"math"
 	"os"
 	"slices"
 	"sync"
@@ -17,13 +18,15 @@ import (
 // settled, and the fast copy. Each is opened on first read.
 type journalSet struct {
 	gens  []uint64
+	live  uint64 // the live journal is folded up to the record at offset; 0 for none
+	last  int64  // that offset
 	files openFiles[uint64]
 
 	mu       sync.Mutex
 	ids      map[lineID]int64  // positions of the messages in the searched journals
 	payloads map[Sum]payloadAt // of the searched journals, too
 	records  map[bodyKey]payloadAt
-	known    map[uint64]bool // the searched journals
+	known    map[uint64]int64 // how far the journals were searched
 }
 
 // bodyKey identifies the body of a record.
@@ -73,32 +76,44 @@ func (k *journalSet) locate(dir *ctxfolder.Dir, e *Entry) (at payloadAt, ok bool
 	return at, ok
 }
 
-// search reads each journal once.
+// search reads each folded record once.
 func (k *journalSet) search(dir *ctxfolder.Dir) {
+	if k.known == nil {
+		k.known, k.ids, k.payloads, k.records = map[uint64]int64{}, map[lineID]int64{}, map[Sum]payloadAt{}, map[bodyKey]payloadAt{}
+	}
 	for _, gen := range k.gens {
-		if k.known[gen] {
-			continue
-		}
-		if k.known == nil {
-			k.known, k.ids, k.payloads, k.records = map[uint64]bool{}, map[lineID]int64{}, map[Sum]payloadAt{}, map[bodyKey]payloadAt{}
-		}
-		found, err := salvage(dir, gen)
-		k.known[gen] = !vfs.IsShortage(err)
-		for _, c := range found.changes {
-			switch c.kind {
-			case KindAppend, KindReplace:
-				k.ids[lineID{c.address.Line, c.address.ID}] = c.address.Position
-				k.records[bodyKey{c.len, c.sum}] = payloadAt{gen, c.off, c.len, c.sum}
-			case KindPayload:
-				k.payloads[c.payload] = payloadAt{gen, c.off, c.len, c.sum}
-			}
-		}
+		k.searchUpTo(dir, gen, math.MaxInt64)
+	}
+	if k.last > 0 {
+		k.searchUpTo(dir, k.live, k.last+1)
 	}
 }
 
-// only forgets all journals but these.
-func (k *journalSet) only(gens []uint64) {
-	k.gens = gens
+// searchUpTo reads a journal up to an offset, or beyond.
+func (k *journalSet) searchUpTo(dir *ctxfolder.Dir, gen uint64, end int64) {
+	from := k.known[gen]
+	if from >= end {
+		return
+	}
+	found, err := salvage(dir, gen, from)
+	if !vfs.IsShortage(err) {
+		k.known[gen] = end
+	}
+	for _, c := range found.changes {
+		switch c.kind {
+		case KindAppend, KindReplace:
+			k.ids[lineID{c.address.Line, c.address.ID}] = c.address.Position
+			k.records[bodyKey{c.len, c.sum}] = payloadAt{gen, c.off, c.len, c.sum}
+		case KindPayload:
+			k.payloads[c.payload] = payloadAt{gen, c.off, c.len, c.sum}
+		}
+		k.known[gen] = max(k.known[gen], c.off+c.size())
+	}
+}
+
+// only forgets all journals but those that an index.json says are folded.
+func (k *journalSet) only(x *indexFile) {
+	k.gens, k.live, k.last = x.retained(), x.Live, x.Offset
 	k.files.Clear()
 }
 

@@ -32,32 +32,15 @@ func (l *Log) catchUp() error {
 		return l.reload()
 	}
 	newest := l.state.newest()
-	now, err := vfs.LstatNumber(l.dir.FS, ctxfolder.JournalFile(newest.gen))
-	if err != nil || !vfs.SameFile(now, newest.info) {
-		return l.reload()
-	}
 	for {
 		if err := l.readOn(newest); err != nil {
 			return l.reload()
 		}
-		next, err := openJournal(l.dir, newest.gen+1, nil)
-		if errors.Is(err, fs.ErrNotExist) {
-			if newest.exists(l.dir) != nil {
-				return l.reload()
-			}
+		next, err := l.openNext(newest)
+		if errors.Is(err, fs.ErrNotExist) && newest.exists(l.dir) == nil {
 			return nil
 		}
 		if err != nil {
-			return l.reload()
-		}
-		// The rotation held the lock, so the old journal is final now.
-		err = l.readOn(newest)
-		if err == nil && !next.follows(newest) {
-			_ = next.f.Close()
-			return nil
-		}
-		if err != nil || next.begin.Seq != l.state.seq || next.begin.chain != l.state.chain {
-			_ = next.f.Close()
 			return l.reload()
 		}
 		newest.sync.settle()
@@ -75,6 +58,26 @@ func (l *Log) catchUp() error {
 	}
 }
 
+// openNext opens the journal that continues the newest one at the state's end. It fails with fs.ErrNotExist if none does,
+// and a journal of another history has the number.
+func (l *Log) openNext(newest *journal) (*journal, error) {
+	next, err := openJournal(l.dir, newest.gen+1, nil)
+	if err != nil {
+		return nil, err
+	}
+	// The rotation held the lock, so the old journal is final now.
+	err = l.readOn(newest)
+	if err == nil && next.begin.place() == l.state.place() {
+		return next, nil
+	}
+	if err == nil {
+		if err = errChanged; !next.follows(newest) {
+			err = fs.ErrNotExist
+		}
+	}
+	return nil, errors.Join(err, next.f.Close())
+}
+
 // readOn applies the records of the newest journal after the last known one.
 func (l *Log) readOn(j *journal) error {
 	if j.unchanged() {
@@ -84,7 +87,7 @@ func (l *Log) readOn(j *journal) error {
 	if err != nil {
 		return err
 	}
-	if len(news.changes) == 0 && news.torn == nil {
+	if len(news.changes) == 0 && news.torn == nil && j.checked {
 		return nil
 	}
 	l.mu.Lock()
@@ -137,8 +140,9 @@ func (l *Log) reload() error {
 func readState(dir *ctxfolder.Dir, x *indexFile, held []*journal) (*state, error) {
 	s := &state{
 		dir: dir, lines: make(map[uuid.UUID]*line, len(x.Lines)), seq: x.Seq, chain: x.chain,
-		newestAt: x.newest(), settled: x.Settled, folded: journalSet{gens: x.retained()},
+		newestAt: x.newest(), settled: x.Settled, live: x.Live, offset: x.Offset,
 	}
+	s.folded.only(x)
 	s.takeMetadata(x.Metadata, nil)
 	for i := range x.Lines {
 		ln := newLine(x.Lines[i].Counts)
@@ -299,13 +303,13 @@ func (s *state) retire(x *indexFile) bool {
 	if s.journals[0].gen < x.Live {
 		return false
 	}
-	s.settled = x.Settled
+	s.settled, s.live, s.offset = x.Settled, x.Live, x.Offset
 	for sum, at := range s.payloads {
 		if at.gen < x.Live {
 			delete(s.payloads, sum)
 		}
 	}
-	s.folded.only(x.retained())
+	s.folded.only(x)
 	s.superseded = slices.DeleteFunc(s.superseded, func(gen uint64) bool { return gen < x.Live })
 	s.rows.Clear() // a rebuild may have replaced the files
 	for id, ln := range s.lines {

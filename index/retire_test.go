@@ -13,6 +13,12 @@ import (
 // later entries: they may be archived next, and then no journal has them.
 func TestRetireReplaced(t *testing.T) {
 	t.Parallel()
+	for _, rotate := range []bool{false, true} {
+		retireReplaced(t, rotate)
+	}
+}
+
+func retireReplaced(t *testing.T, rotate bool) {
 	b, _ := newCrashBench(t)
 	b.must(b.add(4, true))
 	other := *b
@@ -20,7 +26,7 @@ func TestRetireReplaced(t *testing.T) {
 	defer other.close()
 	b.must(other.log.Refresh())
 	ctx := stdcontext.Background()
-	work, err := b.log.rotate(ctx, false)
+	work, err := b.log.collect(ctx, rotate)
 	b.must(err)
 	old, err := b.log.Entries(b.line, 1, 2)
 	b.must(err)

@@ -76,17 +76,20 @@ func (l *Log) beginJournal(r room) error {
 
 // layOut preallocates the next journal as blank space, durably: the slow part of a rotation precedes the lock. For all
 // others, a journal that has not begun does not exist.
-func (l *Log) layOut() error {
+func (l *Log) layOut(settle bool) error {
 	var newest *journal
 	var end int64
-	var empty bool
+	due := false
 	err := l.view(func(s *state) {
-		if empty = s.unsaved; !empty {
+		if due = !s.unsaved && l.rotationDue(settle); due {
 			newest = s.newest()
-			end, empty = newest.first, newest.end == newest.first
+			end = newest.first + int64(space(newest.first))
+			if !settle { // the next one will become as long
+				end = max(end, min(newest.end, maxSpace)/page*page)
+			}
 		}
 	})
-	if err != nil || empty {
+	if err != nil || !due {
 		return err
 	}
 	gen := newest.gen + 1
@@ -98,7 +101,7 @@ func (l *Log) layOut() error {
 	}
 	// The blank file must not replace a journal that an append, after a failed sync, begins meanwhile under the lock.
 	err = l.createFile(ctxfolder.JournalFile(gen), ".blank", func(f vfs.File) error {
-		_, err := f.Write(bytes.Repeat([]byte{'\n'}, int(end)+space(end)))
+		_, err := f.Write(bytes.Repeat([]byte{'\n'}, int(end)))
 		return err
 	}, l.dir.FS.RenameNew)
 	if err != nil && !errors.Is(err, fs.ErrExist) {

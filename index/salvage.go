@@ -14,7 +14,7 @@ import (
 
 // EachPayload yields the payloads in a journal's whole records. read returns one, nil if it cannot be read.
 func EachPayload(f vfs.File, yield func(sum Sum, read func() []byte) bool) error {
-	return eachRecord(f, func(rec record) bool {
+	return eachRecord(f, 0, func(rec record) bool {
 		sum, ok := payloadSum(rec.body)
 		if rec.kind != KindPayload || !ok {
 			return true
@@ -27,8 +27,8 @@ func EachPayload(f vfs.File, yield func(sum Sum, read func() []byte) bool) error
 	})
 }
 
-// eachRecord yields every whole record of a file, in order. It ignores whether they form a chain.
-func eachRecord(f vfs.File, yield func(record) bool) error {
+// eachRecord yields every whole record of a file from an offset on, in order. It ignores whether they form a chain.
+func eachRecord(f vfs.File, from int64, yield func(record) bool) error {
 	mark := []byte(headChain)
 	for part, err := range vfs.Data(f) {
 		if err != nil {
@@ -36,6 +36,7 @@ func eachRecord(f vfs.File, yield func(record) bool) error {
 		}
 		_, off, size := part.Outer()
 		r := &reader{f: f, size: off + size, loose: true}
+		off = max(off, from)
 		buf := r.borrow()
 		for off < r.size && err == nil {
 			var b []byte
@@ -75,15 +76,15 @@ type wholeRecords struct {
 	changes []change
 }
 
-// salvage reads the whole records of a journal. Records read before an error count.
-func salvage(dir *ctxfolder.Dir, gen uint64) (s wholeRecords, err error) {
+// salvage reads the whole records of a journal from an offset on. Records read before an error count.
+func salvage(dir *ctxfolder.Dir, gen uint64, from int64) (s wholeRecords, err error) {
 	f, err := openRegular(dir.FS, ctxfolder.JournalFile(gen))
 	if err != nil {
 		return s, err
 	}
 	defer f.Close()
 	j := &journal{gen: gen, f: f.File}
-	err = eachRecord(f.File, func(rec record) bool {
+	err = eachRecord(f.File, from, func(rec record) bool {
 		var c change
 		if rec.kind == KindBegin {
 			s.begin = cmp.Or(s.begin, j.beginOf(rec))

@@ -2,7 +2,6 @@ package index
 
 import (
 	"bytes"
-	stdcontext "context"
 	"os"
 	"path/filepath"
 	"testing"
@@ -14,13 +13,12 @@ func TestSalvageOfAnotherHistory(t *testing.T) {
 	t.Parallel()
 	for name, older := range map[string]bool{"the same history": false, "another one": true} {
 		t.Run(name, func(t *testing.T) {
-			ctx := stdcontext.Background()
 			b := newBench(t)
 			b.must(b.add(3, true))
 			copied := t.TempDir()
 			b.must(os.CopyFS(copied, os.DirFS(b.root)))
 			b.must(b.add(2, true))
-			b.must(b.log.Fold(ctx, false))
+			b.must(b.rotate())
 			b.must(b.add(2, true))
 			b.must(os.RemoveAll(filepath.Join(b.root, "messages")))
 			b.close()

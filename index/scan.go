@@ -2,6 +2,7 @@ package index
 
 import (
 	"bytes"
+	"cmp"
 	"errors"
 	"io"
 	"sync"
@@ -28,12 +29,13 @@ type reader struct {
 	buf   []byte
 	at    int64 // of buf[0] in the file
 	loose bool  // a record may end in anything: its two checksums prove it
+	least int   // bytes to read at once; 0 for window
 }
 
 // bytes returns up to n bytes from off, fewer at the end of the file. They are valid until the next call.
 func (r *reader) bytes(off int64, n int) ([]byte, error) {
 	if off < r.at || off+int64(n) > r.at+int64(len(r.buf)) {
-		want := int(min(int64(max(n, window)), max(r.size-off, 0)))
+		want := int(min(int64(max(n, cmp.Or(r.least, window))), max(r.size-off, 0)))
 		if cap(r.buf) < want {
 			r.buf = make([]byte, want)
 		}
@@ -235,6 +237,10 @@ func (j *journal) scan(
 		return off, tailBlank, err
 	}
 	r := &reader{f: j.f, size: size}
+	known := j.checked && off == j.end // nothing but a writer has changed the file since it was read
+	if known {
+		r.least = newsWindow
+	}
 	defer r.giveBack(r.borrow())
 	for {
 		b, err := r.ahead(off)
@@ -242,6 +248,9 @@ func (j *journal) scan(
 			return off, tailBlank, err
 		}
 		if b[0] == '\n' { // the end, unless a damaged sector looks like it
+			if known {
+				return off, tailBlank, nil
+			}
 			if blank, err := r.blank(off); err != nil || blank {
 				return off, tailBlank, err
 			}

@@ -89,7 +89,7 @@ func (s *settleRun) read(journals, superseded []uint64) (lines map[uuid.UUID][]i
 		if slices.Contains(superseded, gen) {
 			continue
 		}
-		n, err := s.log.readPayloads(gen, s.mustRewrite(gen))
+		n, err := s.log.readPayloads(gen, s.found(gen))
 		whole := false
 		switch {
 		case err == nil:
@@ -116,22 +116,21 @@ func (s *settleRun) read(journals, superseded []uint64) (lines map[uuid.UUID][]i
 	return lines, damaged
 }
 
-// readPayloads reads a journal and stores its payloads. With an error that wraps ErrDamaged it returns what is whole.
-func (l *Log) readPayloads(gen uint64, durable bool) (news, error) {
-	var n news
-	j, err := openJournal(l.dir, gen, nil)
-	if err == nil {
-		n, err = j.whole()
-		err = cmp.Or(err, j.f.Close())
-	}
+// readPayloads reads a journal and stores its payloads, durably those of the records before an offset. With an error that
+// wraps ErrDamaged it returns what is whole.
+func (l *Log) readPayloads(gen uint64, durable int64) (news, error) {
+	n, err := readFolded(l.dir, gen)
 	if errors.Is(err, ErrDamaged) {
-		found, serr := salvage(l.dir, gen)
+		found, serr := salvage(l.dir, gen, 0)
 		if serr != nil && regular(l.dir, ctxfolder.JournalFile(gen)) {
 			err = fmt.Errorf("%s %w: %w", ctxfolder.JournalFile(gen), errUnread, serr)
 		}
 		n.changes = found.changes
 	}
-	damaged, kerr := l.storePayloads(gen, n.changes, durable)
+	k, _ := slices.BinarySearchFunc(n.changes, durable, func(c change, off int64) int { return cmp.Compare(c.off, off) })
+	damaged, kerr := l.storePayloads(gen, n.changes[:k], true)
+	others, oerr := l.storePayloads(gen, n.changes[k:], false)
+	damaged, kerr = damaged || others, cmp.Or(kerr, oerr)
 	if kerr == nil && damaged && err == nil {
 		err = fmt.Errorf("%w: a payload in %s", ErrDamaged, ctxfolder.JournalFile(gen))
 	}
@@ -141,21 +140,27 @@ func (l *Log) readPayloads(gen uint64, durable bool) (news, error) {
 // storePayloadsDurably stores the payloads of journals one by one, durably.
 func (l *Log) storePayloadsDurably(journals []uint64) error {
 	for _, gen := range journals {
-		if _, err := l.readPayloads(gen, true); err != nil && !errors.Is(err, fs.ErrNotExist) && !errors.Is(err, ErrDamaged) {
+		if _, err := l.readPayloads(gen, math.MaxInt64); err != nil && !errors.Is(err, fs.ErrNotExist) && !errors.Is(err, ErrDamaged) {
 			return err
 		}
 	}
 	return nil
 }
 
-// mustRewrite reports whether a settle rewrites the files of a journal's records even where they look right. The kernel
+// found returns up to where a settle rewrites the files of a journal's records even if they look right. The kernel
 // reports a failed write only to descriptors that were open at that moment, and keeps the data in memory. So a settle
 // relies on a sync only for files that were written since this log was loaded, or that were settled before.
-func (s *settleRun) mustRewrite(gen uint64) bool {
+func (s *settleRun) found(gen uint64) int64 {
 	l := s.log
 	l.mu.RLock()
 	defer l.mu.RUnlock()
-	return l.resettle || gen > s.settled && gen <= l.foundGen
+	switch {
+	case l.resettle || gen > s.settled && gen < l.foundGen:
+		return math.MaxInt64
+	case gen > s.settled && gen == l.foundGen:
+		return l.foundEnd
+	}
+	return 0
 }
 
 func (l *Log) newSettle() settleRun {

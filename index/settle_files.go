@@ -13,7 +13,7 @@ import (
 )
 
 // mendedAtOnce is how many files mend writes before it releases the context lock for others.
-const mendedAtOnce = 64
+const mendedAtOnce = 16
 
 // mend writes the files that are not right, under the context lock: since the look, a branch may have been renamed and
 // a message replaced. If a file cannot be written, its journal is stuck, and mend writes the others.
@@ -130,7 +130,7 @@ func (s *settleRun) torn(folder string, e *Entry, record []byte) bool {
 
 // keepsFile reports whether a settle leaves a file alone.
 func (s *settleRun) keepsFile(is FileState, e *Entry) bool {
-	return is == FileEdited || is.Whole() && !s.mustRewrite(e.gen)
+	return is == FileEdited || is.Whole() && e.off >= s.found(e.gen)
 }
 
 func (s *settleRun) fileState(folder string, e *Entry) FileState {

@@ -17,22 +17,32 @@ import (
 func TestSettleOthersFiles(t *testing.T) {
 	t.Parallel()
 	ctx := stdcontext.Background()
-	b, disk := newCrashBench(t)
-	for range 3 {
-		b.must(b.add(2, true))
-		b.must(b.log.Fold(ctx, false))
+	for name, fold := range map[string]func(*bench) error{
+		"a journal for each fold": (*bench).rotate,
+		"one journal":             func(b *bench) error { return b.log.Fold(ctx, false) },
+		"no fold":                 func(*bench) error { return nil },
+	} {
+		t.Run(name, func(t *testing.T) {
+			b, disk := newCrashBench(t)
+			for range 3 {
+				b.must(b.add(2, true))
+				b.must(fold(b))
+			}
+			b.must(disk.FailWriteback(b.messagePath(0)))
+			if b.fs.SyncAll() == nil {
+				t.Fatal("the failed write was not reported")
+			}
+			b.close()
+			other := b.process(disk)
+			b.must(other.log.Fold(ctx, true))
+			b.must(other.add(1, true))
+			b.must(other.log.Fold(ctx, true))
+			if gens, err := generations(other.dir); err != nil || slices.Contains(gens, 1) {
+				t.Fatalf("there are the journals %d, %v", gens, err)
+			}
+			other.survives(disk)
+		})
 	}
-	b.must(disk.FailWriteback(b.messagePath(0)))
-	if b.fs.SyncAll() == nil {
-		t.Fatal("the failed write was not reported")
-	}
-	b.close()
-	other := b.process(disk)
-	b.must(other.log.Fold(ctx, true))
-	if gens, err := generations(other.dir); err != nil || slices.Contains(gens, 1) {
-		t.Fatalf("there are the journals %d, %v", gens, err)
-	}
-	other.survives(disk)
 }
 
 func (b *bench) messagePath(i int) string {
@@ -50,16 +60,16 @@ func TestSettleTogether(t *testing.T) {
 	neighbour.line, neighbour.ids = uuid.New(), nil
 	_, err := branch.New(m, "main", neighbour.line)
 	b.must(err)
-	files, err := BeginFiles(m, testStore)
+	begin, err := BeginFiles(m, testStore)
 	b.must(err)
-	b.must(ctxfolder.Create(ctx, disk, m, ctxfolder.Begin{Files: files}))
+	b.must(ctxfolder.Create(ctx, disk, m, begin))
 	neighbour.open(m.ID)
 	defer neighbour.close()
 	b.must(b.log.Refresh())
 	for _, c := range []*bench{b, &neighbour} {
 		for range 3 {
 			c.must(c.add(2, true))
-			c.must(c.log.Fold(ctx, false))
+			c.must(c.rotate())
 		}
 	}
 	b.must(disk.FailWriteback(b.messagePath(0)))

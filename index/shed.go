@@ -33,6 +33,10 @@ func (l *Log) CanShed() (bulky bool) {
 		for _, gen := range s.folded.gens {
 			folded += s.journalSize(gen)
 		}
+		for _, j := range s.journals {
+			folded += j.end - j.first
+		}
+		folded -= s.unfoldedSize()
 		for _, ln := range s.lines {
 			all += ln.Bytes
 		}

@@ -28,11 +28,13 @@ type state struct {
 	chain      uint64                           // of that record
 	newestAt   int64                            // time of the newest message, nanoseconds since 1970; 0 if unknown
 	settled    uint64                           // folded journals up to here are only a second copy
-	unsaved    bool                             // rebuilt in memory: the index on disk is still damaged
-	metadata   json.RawMessage                  // the newest usable one in index.json and the journals
-	meta       *ctxfolder.Metadata              // that one, parsed
-	unparsed   []takenMetadata                  // newer ones
-	payloads   map[Sum]payloadAt                // in the unfolded journals
+	live       uint64                           // the journal in which index.json continues, after the record at offset
+	offset     int64
+	unsaved    bool                // rebuilt in memory: the index on disk is still damaged
+	metadata   json.RawMessage     // the newest usable one in index.json and the journals
+	meta       *ctxfolder.Metadata // that one, parsed
+	unparsed   []takenMetadata     // newer ones
+	payloads   map[Sum]payloadAt   // in the unfolded journals
 	problems   []Problem
 	foreign    []uint64 // of a rebuilt state: journals of another history
 
@@ -41,14 +43,17 @@ type state struct {
 
 func (s *state) newest() *journal { return s.journals[len(s.journals)-1] }
 
+// place returns the place after the last known record.
+func (s *state) place() Spot { return Spot{s.seq, s.chain} }
+
 func (s *state) note(kind, format string, args ...any) {
 	s.problems = append(s.problems, Problem{kind, fmt.Sprintf(format, args...)})
 }
 
 // close closes the files, except journals that held shares.
 func (s *state) close(held []*journal) error {
-	s.folded.only(nil)
-	s.all.only(nil)
+	s.folded.files.Clear()
+	s.all.files.Clear()
 	s.rows.Clear()
 	s.packs.Clear()
 	return closeBut(s.journals, held)
@@ -76,6 +81,9 @@ func (s *state) openLive(x *indexFile, held []*journal) error {
 			return err
 		}
 		j.durable.end = j.first // index.json names a journal only when its begin record is durable
+		if gen == x.Live {
+			j.skipFolded(x)
+		}
 		s.journals = append(s.journals, j)
 	}
 	for {
@@ -95,13 +103,14 @@ func (s *state) openLive(x *indexFile, held []*journal) error {
 }
 
 // dropSuperseded drops journals if a later one repeats all their records. After a failed sync a new journal begins at
-// the last fold and repeats what was whole in the previous ones.
+// the last fold and repeats what was whole in the previous ones. A journal that a fold counted up to an offset stays: rows
+// name its records.
 func (s *state) dropSuperseded(held []*journal) {
 	var keep, repeated []*journal
 	next := uint64(math.MaxUint64)
 	for _, j := range slices.Backward(s.journals) {
-		if j.begin.Seq < next {
-			keep, next = append(keep, j), j.begin.Seq
+		if j.begin.Seq < next || j.gen == s.live && s.offset > 0 {
+			keep, next = append(keep, j), min(next, j.begin.Seq)
 		} else {
 			repeated = append(repeated, j)
 			s.superseded = append(s.superseded, j.gen)
@@ -112,12 +121,21 @@ func (s *state) dropSuperseded(held []*journal) {
 	s.journals = keep
 }
 
-// replay applies every record of the journals.
+// replay applies every record of the journals since the fold. The last journal that begins at or before the fold has the
+// first of them: after a failed sync a journal begins at the last fold, and a fold running then advances index.json.
 func (s *state) replay() error {
+	first := 0
 	for i, j := range s.journals {
-		// After a failed sync a journal begins at the last fold. A fold running then has advanced index.json since.
-		folded := i == 0 && j.begin.Seq < s.seq
-		if !folded && (j.begin.Seq != s.seq || j.begin.chain != s.chain) {
+		if j.begin.Seq <= s.seq {
+			first = i
+		}
+	}
+	for i, j := range s.journals {
+		if i < first {
+			continue
+		}
+		folded := i == first && j.begin.Seq < s.seq
+		if !folded && j.begin.place() != s.place() {
 			return fmt.Errorf("%w: journal %d continues record %d, but the previous journal ends at record %d",
 				ErrDamaged, j.gen, j.begin.Seq, s.seq)
 		}
@@ -181,6 +199,7 @@ func (s *state) take(j *journal, n news) error {
 		s.seq, s.chain = c.seq, c.chain
 		j.moveBehind(c)
 	}
+	j.checked = j.checked || n.blank
 	if err := s.parseMetadata(); err != nil {
 		return err
 	}

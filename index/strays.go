@@ -179,7 +179,7 @@ func (l *Log) HiddenInLine(line uuid.UUID, f func(envelope []byte) error) error 
 func (l *Log) TrashStray(gen uint64) error {
 	l.advance.Lock()
 	defer l.advance.Unlock()
-	if _, err := l.readPayloads(gen, true); err != nil && !errors.Is(err, fs.ErrNotExist) && !errors.Is(err, ErrDamaged) {
+	if _, err := l.readPayloads(gen, math.MaxInt64); err != nil && !errors.Is(err, fs.ErrNotExist) && !errors.Is(err, ErrDamaged) {
 		return err
 	}
 	return l.trash(ctxfolder.JournalFile(gen))

@@ -4,6 +4,7 @@ import (
 	"errors"
 	"fmt"
 	"io/fs"
+	"math"
 	"slices"
 
 	ctxfolder "github.com/ctxdir/ctxdir/context"
@@ -51,6 +52,7 @@ func FollowEnd(dir *ctxfolder.Dir) (*Tail, error) {
 	if err != nil {
 		return nil, err
 	}
+	t.skipFolded(math.MaxUint64)
 	for more := true; more && err == nil; {
 		if t.off, _, err = t.j.scan(t.off, t.at.Seq, t.at.Chain, nil, t.pass, nil); err == nil {
 			var ok, on bool
@@ -76,6 +78,7 @@ func FollowFrom(dir *ctxfolder.Dir, seq uint64) (*Tail, error) {
 	if err != nil {
 		return nil, err
 	}
+	t.skipFolded(seq)
 	ok, err := t.passUpTo(seq)
 	for err == nil && !ok {
 		var more, on bool
@@ -168,6 +171,24 @@ func (t *Tail) enter(j *journal) {
 	}
 	t.ReleaseBuffer()
 	t.r.f = j.f
+}
+
+// skipFolded moves to the last record that index.json counts, if this journal has it and its number is at most seq.
+func (t *Tail) skipFolded(seq uint64) {
+	x, err := readIndexFile(t.dir)
+	if err != nil || x.Live != t.j.gen || x.Seq > seq {
+		return
+	}
+	if t.j.skipFolded(x); t.j.last == 0 {
+		return
+	}
+	t.off, t.at, t.lines = t.j.end, x.place(), make(map[uuid.UUID]Counts, len(x.Lines))
+	for _, ln := range x.Lines {
+		t.lines[ln.Line] = ln.Counts
+	}
+	if m, err := ctxfolder.ParseMetadata(x.Metadata); err == nil {
+		t.meta = m
+	}
 }
 
 // ReleaseBuffer releases the buffer, for a while without reads.

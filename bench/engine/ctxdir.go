@@ -63,9 +63,11 @@ func (s ctxdirStore) Context(id, branch string) (Context, error) {
 	return &ctxdirContext{c: c, b: b, foldLock: filepath.Join(s.dir, "locks", id+".fold")}, nil
 }
 
-func (s ctxdirStore) List() ([]Summary, error) {
+func (s ctxdirStore) List() ([]Summary, error) { return s.list(ctxdir.ListOptions{}) }
+
+func (s ctxdirStore) list(o ctxdir.ListOptions) ([]Summary, error) {
 	var out []Summary
-	for sum, err := range s.s.List(context.Background()) {
+	for sum, err := range s.s.List(context.Background(), o) {
 		if err == nil {
 			err = sum.Problem
 		}

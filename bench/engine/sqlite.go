@@ -131,18 +131,7 @@ func (s *sqliteStore) List() ([]Summary, error) {
 	if err != nil {
 		return nil, err
 	}
-	defer rows.Close()
-	var out []Summary
-	for rows.Next() {
-		var sum Summary
-		var n, bytes sql.NullInt64
-		if err := rows.Scan(&sum.ID, &sum.Title, &n, &bytes); err != nil {
-			return nil, err
-		}
-		sum.Messages, sum.Bytes = n.Int64, bytes.Int64
-		out = append(out, sum)
-	}
-	return out, rows.Err()
+	return summaries(rows)
 }
 
 func (s *sqliteStore) Close() error {

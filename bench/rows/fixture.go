@@ -23,6 +23,7 @@ type Fixture struct {
 	Stream *corpus.Stream
 
 	store engine.Store
+	all   []string // ids of all contexts, in a fixture of many
 	c     engine.Context
 }
 

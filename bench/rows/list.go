@@ -29,6 +29,7 @@ func listRow(ctx context.Context, e *Env) ([]*Result, error) {
 		},
 	}
 	var lanes []measure.Lane
+	var fixtures []*Fixture // of the engines with labels
 	for _, eng := range e.Engines {
 		f, err := e.Fresh(eng, 0)
 		if err != nil {
@@ -40,9 +41,13 @@ func listRow(ctx context.Context, e *Env) ([]*Result, error) {
 			return nil, err
 		}
 		e.Logf("  %s: %d contexts built in %.1f s", eng.Name, count, time.Since(start).Seconds())
+		f.all = append(ids, f.ID)
 		lanes = append(lanes, e.listLane(f, count+1))
 		if eng.Name == engine.Ours {
-			lanes = append(lanes, e.bareListLane(f.Dir, append(ids, f.ID)))
+			lanes = append(lanes, e.bareListLane(f.Dir, f.all))
+		}
+		if eng.Name == engine.Ours || eng.Name == engine.Modernc || eng.Name == engine.Mattn {
+			fixtures = append(fixtures, f)
 		}
 	}
 	samples, err := measure.Run(ctx, e.plan(), lanes)
@@ -53,7 +58,61 @@ func listRow(ctx context.Context, e *Env) ([]*Result, error) {
 		r.Cells = append(r.Cells, cellOf(lanes[k].Name, s))
 	}
 	r.atMost(2, value, "p50 / ", engine.Ours, floorRead)
-	return []*Result{r}, e.explain(r, lanes[0])
+	if err := e.explain(r, lanes[0]); err != nil {
+		return nil, err
+	}
+	labels, err := e.labelRow(ctx, fixtures)
+	return []*Result{r, labels}, err
+}
+
+// labelRow lists by a label that every tenth context has.
+func (e *Env) labelRow(ctx context.Context, fixtures []*Fixture) (*Result, error) {
+	count := len(fixtures[0].all)
+	want := min((count+9)/10, 50)
+	r := &Result{
+		Row:  fmt.Sprintf("list %d of %s contexts, by a label, newest first", want, Count(int64(count))),
+		At:   "–",
+		Unit: Nanoseconds,
+		Goal: "≤ 1 × SQLite",
+		Notes: []string{
+			"Every tenth context has the label. The store is opened anew for each list. SQLite has an index of labels.",
+		},
+	}
+	var lanes []measure.Lane
+	for _, f := range fixtures {
+		if err := f.label(); err != nil {
+			return nil, err
+		}
+		lanes = append(lanes, e.storeLane(f, func(s engine.Store) error {
+			list, err := s.(engine.Labelled).ListLabel("ada", 50)
+			if err == nil && len(list) != want {
+				err = fmt.Errorf("%d contexts listed, there are %d", len(list), want)
+			}
+			return err
+		}))
+	}
+	samples, err := measure.Run(ctx, e.plan(), lanes)
+	if err != nil {
+		return nil, err
+	}
+	for k, s := range samples {
+		r.Cells = append(r.Cells, cellOf(lanes[k].Name, s))
+	}
+	r.atMost(1, value, "p50 / ", engine.Ours, engine.Modernc)
+	return r, e.explain(r, lanes[0])
+}
+
+// label labels every tenth context.
+func (f *Fixture) label() error {
+	if err := f.Open(engine.Relaxed); err != nil {
+		return err
+	}
+	for k := 0; k < len(f.all); k += 10 {
+		if err := f.store.(engine.Labelled).Label(f.all[k], "ada"); err != nil {
+			return err
+		}
+	}
+	return f.Close()
 }
 
 // fillMany makes contexts beside the one there is.
@@ -78,16 +137,23 @@ func (f *Fixture) fillMany(count int, each int64, c *corpus.Corpus) (ids []strin
 }
 
 func (e *Env) listLane(f *Fixture, want int) measure.Lane {
+	return e.storeLane(f, func(s engine.Store) error {
+		list, err := s.List()
+		if err == nil && len(list) != want {
+			err = fmt.Errorf("%d contexts listed, there are %d", len(list), want)
+		}
+		return err
+	})
+}
+
+// storeLane measures list together with the opening of the store.
+func (e *Env) storeLane(f *Fixture, list func(s engine.Store) error) measure.Lane {
 	once := func() error {
 		var err error
 		if f.store, err = f.Engine.Open(f.Dir, engine.Full); err != nil {
 			return err
 		}
-		list, err := f.store.List()
-		if err == nil && len(list) != want {
-			err = fmt.Errorf("%d contexts listed, there are %d", len(list), want)
-		}
-		return err
+		return list(f.store)
 	}
 	return measure.Lane{
 		Name: f.Engine.Name,

@@ -35,7 +35,7 @@ func (a *app) completeContexts(limit int) cobra.CompletionFunc {
 			return nil, cobra.ShellCompDirectiveNoFileComp
 		}
 		return a.complete(part, func(s *ctxdir.Store, offer func(word, description string)) error {
-			for sum, err := range s.List(cmd.Context()) {
+			for sum, err := range s.List(cmd.Context(), ctxdir.ListOptions{}) {
 				if err != nil {
 					return err
 				}

@@ -49,7 +49,7 @@ func (k *contextSurvey) look(ctx context.Context, s *ctxdir.Store) ([]place.Find
 		return nil, err
 	}
 	limit := time.Now().Add(clockTolerance)
-	for sum, err := range s.List(ctx) {
+	for sum, err := range s.List(ctx, ctxdir.ListOptions{Kind: "*"}) {
 		if err != nil {
 			return nil, err
 		}

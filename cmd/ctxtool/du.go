@@ -1,9 +1,7 @@
 package main
 
 import (
-	"cmp"
 	"context"
-	"slices"
 
 	"github.com/ctxdir/ctxdir"
 	"github.com/spf13/cobra"
@@ -45,13 +43,10 @@ Archived messages count with their uncompressed size; archived_bytes is their pa
 }
 
 func (a *app) contextSizes(ctx context.Context, s *ctxdir.Store, _ []string) error {
-	all, err := listAll(ctx, s)
+	all, err := listAll(ctx, s, ctxdir.ListOptions{Kind: "*", Order: ctxdir.OrderSize})
 	if err != nil {
 		return err
 	}
-	slices.SortFunc(all, func(x, y ctxdir.Summary) int {
-		return cmp.Or(cmp.Compare(y.Bytes, x.Bytes), slices.Compare(x.ID[:], y.ID[:]))
-	})
 	t := table{head: []string{"SIZE", "MESSAGES", "CONTEXT", "TITLE"}, right: []int{0, 1}, shrink: []int{3}}
 	var bytes, messages int64
 	for _, s := range all {

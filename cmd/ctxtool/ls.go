@@ -3,63 +3,72 @@ package main
 import (
 	"cmp"
 	"context"
+	"maps"
 	"slices"
 	"strings"
 	"time"
 
 	"github.com/ctxdir/ctxdir"
+	"github.com/google/uuid"
 	"github.com/spf13/cobra"
 )
 
 type contextRecord struct {
-	Record       string    `json:"record"`
-	ID           string    `json:"id"`
-	Title        string    `json:"title"`
-	Branches     int       `json:"branches"`
-	ActiveBranch string    `json:"active_branch"`
-	Messages     int64     `json:"messages"`
-	Bytes        int64     `json:"bytes"`
-	CreatedAt    time.Time `json:"created_at,omitzero"`
-	UpdatedAt    time.Time `json:"updated_at,omitzero"`
-	Format       string    `json:"format,omitempty"` // of a legacy context
-	Problem      string    `json:"problem,omitempty"`
+	Record       string            `json:"record"`
+	ID           string            `json:"id"`
+	Title        string            `json:"title"`
+	Labels       map[string]string `json:"labels,omitempty"`
+	Kind         string            `json:"kind,omitempty"`
+	ExternalID   string            `json:"external_id,omitempty"`
+	Model        string            `json:"model,omitempty"`
+	Tool         string            `json:"tool,omitempty"`
+	Branches     int               `json:"branches"`
+	ActiveBranch string            `json:"active_branch"`
+	Messages     int64             `json:"messages"`
+	Bytes        int64             `json:"bytes"`
+	CreatedAt    time.Time         `json:"created_at,omitzero"`
+	UpdatedAt    time.Time         `json:"updated_at,omitzero"`
+	Format       string            `json:"format,omitempty"` // of a legacy context
+	Problem      string            `json:"problem,omitempty"`
 }
 
-// orders are the sort orders; equal contexts sort by id.
-var orders = map[string]func(a, b *ctxdir.Summary) int{
-	"updated": func(a, b *ctxdir.Summary) int { return b.UpdatedAt.Compare(a.UpdatedAt) },
-	"created": func(a, b *ctxdir.Summary) int { return b.CreatedAt.Compare(a.CreatedAt) },
-	"size":    func(a, b *ctxdir.Summary) int { return cmp.Compare(b.Bytes, a.Bytes) },
-	"title": func(a, b *ctxdir.Summary) int {
-		return cmp.Or(strings.Compare(strings.ToLower(a.Title), strings.ToLower(b.Title)), strings.Compare(a.Title, b.Title))
-	},
+// cursorRecord ends a list that --limit cut.
+type cursorRecord struct {
+	Record string `json:"record"`
+	Next   string `json:"next"`
 }
 
-var orderNames = []string{"updated", "created", "size", "title"}
+var orderNames = []string{ctxdir.OrderUpdated, ctxdir.OrderCreated, ctxdir.OrderSize, ctxdir.OrderTitle}
+
+type lsFlags struct {
+	options      ctxdir.ListOptions
+	labels       labelFlags
+	since, until string
+	full         bool
+}
 
 func (a *app) lsCmd() *cobra.Command {
-	var (
-		limit int
-		sort  string
-	)
+	var f lsFlags
 	cmd := &cobra.Command{
 		Use:   "ls",
 		Short: "List the contexts of the store",
 		Long: `List the contexts of the store, most recently changed first. A row shows the end of the id, which
 suffices as CONTEXT, the title, the number of branches and messages, and the size. A context with a
-problem shows the problem.`,
-		Example:     "  ctxtool ls --limit 10\n  ctxtool ls --sort size",
+problem shows the problem.
+
+A context must meet all conditions. Contexts with a kind are listed with --kind only. T is a time in
+RFC 3339, a date, or a duration before now, such as 48h. After a list that --limit cut, --json prints
+a cursor, and --cursor continues there.`,
+		Example: `  ctxtool ls --limit 10
+  ctxtool ls --label user=ada --since 48h
+  ctxtool ls --kind '*' --sort size`,
 		Annotations: exits("a context has a problem", ofStores...),
 		Args:        between(0, 0),
 		RunE: func(cmd *cobra.Command, args []string) error {
-			order, ok := orders[sort]
-			if !ok {
-				return usage(cmd, "--sort: unknown order %q; use one of: %s", sort, strings.Join(orderNames, ", "))
+			if err := f.parse(cmd); err != nil {
+				return err
 			}
-			if limit < 0 || cmd.Flags().Changed("limit") && limit == 0 {
-				return usage(cmd, "--limit must be positive")
-			}
-			list := func(ctx context.Context, s *ctxdir.Store, _ []string) error { return a.list(ctx, s, order, limit) }
+			list := func(ctx context.Context, s *ctxdir.Store, _ []string) error { return a.list(ctx, s, &f) }
 			err := a.onStore(list)(cmd, args)
 			if storeDamaged(err) {
 				err = a.onStore(list, ctxdir.WithReadOnly())(cmd, args)
@@ -67,14 +76,58 @@ problem shows the problem.`,
 			return err
 		},
 	}
-	cmd.Flags().IntVar(&limit, "limit", 0, "list at most `N` contexts")
-	cmd.Flags().StringVar(&sort, "sort", "updated", "sort by `ORDER`: "+strings.Join(orderNames, ", "))
+	flags, o := cmd.Flags(), &f.options
+	flags.IntVar(&o.Limit, "limit", 0, "list at most `N` contexts")
+	flags.StringVar(&o.Order, "sort", ctxdir.OrderUpdated, "sort by `ORDER`: "+strings.Join(orderNames, ", "))
 	_ = cmd.RegisterFlagCompletionFunc("sort", cobra.FixedCompletions(orderNames, cobra.ShellCompDirectiveNoFileComp))
+	f.labels.add(cmd, "list contexts with the label `K=V`; can be repeated")
+	flags.StringVar(&o.Kind, "kind", "", "list contexts of the kind `KIND`, * for all")
+	flags.StringVar(&o.Title, "title", "", "list contexts with a title like `GLOB`, in any case")
+	flags.StringVar(&o.Model, "model", "", "list contexts with the model `MODEL`")
+	flags.StringVar(&o.Tool, "tool", "", "list contexts with the label tool=`TOOL`")
+	flags.StringVar(&f.since, "since", "", "list contexts changed at `T` or later")
+	flags.StringVar(&f.until, "until", "", "list contexts changed before `T`")
+	flags.StringVar(&o.Cursor, "cursor", "", "continue the list that ended with the cursor `C`")
+	flags.BoolVar(&f.full, "full", false, "show full ids, and labels")
 	return cmd
 }
 
-func listAll(ctx context.Context, s *ctxdir.Store) (all []ctxdir.Summary, err error) {
-	for sum, err := range s.List(ctx) {
+func (f *lsFlags) parse(cmd *cobra.Command) (err error) {
+	if !slices.Contains(orderNames, f.options.Order) {
+		return usage(cmd, "--sort: unknown order %q; use one of: %s", f.options.Order, strings.Join(orderNames, ", "))
+	}
+	if f.options.Limit < 0 || cmd.Flags().Changed("limit") && f.options.Limit == 0 {
+		return usage(cmd, "--limit must be positive")
+	}
+	if f.options.Labels, err = f.labels.parse(cmd); err != nil {
+		return err
+	}
+	if f.options.Since, err = parseTime(cmd, "--since", f.since); err != nil {
+		return err
+	}
+	f.options.Until, err = parseTime(cmd, "--until", f.until)
+	return err
+}
+
+// parseTime parses a time in RFC 3339, a date, or a duration before now. It returns zero for an empty text.
+func parseTime(cmd *cobra.Command, flag, text string) (time.Time, error) {
+	if text == "" {
+		return time.Time{}, nil
+	}
+	if at, err := time.Parse(time.RFC3339, text); err == nil {
+		return at, nil
+	}
+	if at, err := time.ParseInLocation(time.DateOnly, text, time.Local); err == nil {
+		return at, nil
+	}
+	if ago, err := time.ParseDuration(text); err == nil && ago >= 0 {
+		return time.Now().Add(-ago), nil
+	}
+	return time.Time{}, usage(cmd, "%s: %q is not a time, a date or a duration, such as 2026-01-02T15:04:05Z, 2026-01-02 or 48h", flag, text)
+}
+
+func listAll(ctx context.Context, s *ctxdir.Store, o ctxdir.ListOptions) (all []ctxdir.Summary, err error) {
+	for sum, err := range s.List(ctx, o) {
 		if err != nil {
 			return nil, err
 		}
@@ -83,29 +136,48 @@ func listAll(ctx context.Context, s *ctxdir.Store) (all []ctxdir.Summary, err er
 	return all, nil
 }
 
-func (a *app) list(ctx context.Context, s *ctxdir.Store, order func(a, b *ctxdir.Summary) int, limit int) error {
-	all, err := listAll(ctx, s)
+func (a *app) list(ctx context.Context, s *ctxdir.Store, f *lsFlags) error {
+	o := f.options
+	if o.Limit > 0 {
+		o.Limit++ // whether the list goes on
+	}
+	all, err := listAll(ctx, s, o)
 	if err != nil {
 		return err
 	}
-	slices.SortFunc(all, func(x, y ctxdir.Summary) int {
-		return cmp.Or(order(&x, &y), slices.Compare(x.ID[:], y.ID[:]))
-	})
-	total := len(all)
-	if limit > 0 {
-		all = all[:min(limit, total)]
+	next := ""
+	if limit := f.options.Limit; limit > 0 && len(all) > limit {
+		all = all[:limit]
+		next = all[limit-1].Cursor
 	}
-	if err := a.printList(all); err != nil {
+	if err := a.printList(all, f); err != nil {
 		return err
 	}
-	if len(all) < total {
-		a.detail("listed %d of %s", len(all), count(total, "context"))
+	if next != "" {
+		if a.json {
+			err = a.record(cursorRecord{"cursor", next})
+		} else {
+			a.detail("listed %s; continue with --cursor %s", count(len(all), "context"), next)
+		}
+	}
+	if err != nil {
+		return err
 	}
 	return listProblems(all)
 }
 
-func (a *app) printList(all []ctxdir.Summary) error {
+// filters reports whether a list leaves out contexts by more than their kind.
+func (f *lsFlags) filters() bool {
+	o := f.options
+	return len(o.Labels) > 0 || o.Kind != "" || o.Title+o.Model+o.Tool+o.Cursor != "" || !o.Since.IsZero() || !o.Until.IsZero()
+}
+
+func (a *app) printList(all []ctxdir.Summary, f *lsFlags) error {
 	if len(all) == 0 && !a.json {
+		if f.filters() {
+			a.note("no context matches")
+			return nil
+		}
 		a.note(`no contexts yet; run "ctxtool new" to create one, or "ctxtool import" to import histories`)
 		return nil
 	}
@@ -117,6 +189,9 @@ func (a *app) printList(all []ctxdir.Summary) error {
 	if old {
 		t.head = append(t.head, "FORMAT")
 	}
+	if f.full {
+		t.head = append(t.head, "LABELS")
+	}
 	problems := slices.ContainsFunc(all, func(s ctxdir.Summary) bool { return s.Problem != nil })
 	if problems {
 		t.shrink = append(t.shrink, len(t.head))
@@ -124,23 +199,42 @@ func (a *app) printList(all []ctxdir.Summary) error {
 	}
 	for _, s := range all {
 		row := []string{
-			shortID(s.ID), s.Title, humanCount(int64(s.Branches)), humanCount(s.Messages), humanSize(s.Bytes), humanTime(s.UpdatedAt),
+			idOf(s.ID, f.full), s.Title, humanCount(int64(s.Branches)), humanCount(s.Messages), humanSize(s.Bytes), humanTime(s.UpdatedAt),
 		}
 		if old {
 			row = append(row, cmp.Or(s.Legacy, "ctxdir"))
+		}
+		if f.full {
+			row = append(row, labelText(s.Labels))
 		}
 		if problems {
 			row = append(row, strings.TrimPrefix(problemText(cause(s.Problem)), s.ID.String()+"/"))
 		}
 		t.add(contextRecord{
-			"context", s.ID.String(), s.Title, s.Branches, s.ActiveBranch, s.Messages, s.Bytes, s.CreatedAt, s.UpdatedAt,
-			s.Legacy, problemText(s.Problem),
+			"context", s.ID.String(), s.Title, s.Labels, s.Kind, s.ExternalID, s.Model, s.Labels["tool"],
+			s.Branches, s.ActiveBranch, s.Messages, s.Bytes, s.CreatedAt, s.UpdatedAt, s.Legacy, problemText(s.Problem),
 		}, row...)
 		if problems {
 			t.style(len(row)-1, red)
 		}
 	}
 	return a.printTable(&t)
+}
+
+func idOf(id uuid.UUID, full bool) string {
+	if full {
+		return id.String()
+	}
+	return shortID(id)
+}
+
+// labelText is labels for people, in the order of their names.
+func labelText(labels map[string]string) string {
+	texts := make([]string, 0, len(labels))
+	for _, key := range slices.Sorted(maps.Keys(labels)) {
+		texts = append(texts, key+"="+labels[key])
+	}
+	return strings.Join(texts, " ")
 }
 
 func problemText(err error) string {

@@ -12,6 +12,7 @@ import (
 // fixedMembers are the members of metadata.json that --set cannot change, and the hint to change them.
 var fixedMembers = map[string]string{
 	"ctxdir": "", "record": "", "id": "", "lines": "", "removed": "", "renaming": "", "revision": "", "created_at": "", "updated_at": "",
+	"check": "", "external_id": "", "kind": `use "ctxtool new --kind"`, "labels": "use --label",
 	"parent_id":     `use "ctxtool new --parent"`,
 	"active_branch": `use "ctxtool branch switch"`,
 	"branches":      `use "ctxtool branch"`,
@@ -19,15 +20,19 @@ var fixedMembers = map[string]string{
 
 func (a *app) metaCmd() *cobra.Command {
 	var (
-		set   []string
-		title string
+		set    []string
+		title  string
+		labels labelFlags
 	)
 	cmd := &cobra.Command{
 		Use:   "meta CONTEXT",
 		Short: "Show or change the metadata of a context",
-		Long: `Show the metadata of a context, after applying --set and --title. K is title, state, config.NAME,
-config.NAME.NAME, or any other name for your own data. V is a JSON value, or else a text.`,
-		Example:           "  ctxtool meta 7c2f\n  ctxtool meta 7c2f --title 'Parser rewrite' --set config.mode=plan",
+		Long: `Show the metadata of a context, after applying --set, --title, --label and --unlabel. K of --set is
+title, state, config.NAME, config.NAME.NAME, or any other name for your own data. V is a JSON value, or
+else a text; V of --label is a text. "ctxtool ls --label" lists the contexts with a label.`,
+		Example: `  ctxtool meta 7c2f
+  ctxtool meta 7c2f --title 'Parser rewrite' --set config.mode=plan
+  ctxtool meta 7c2f --label user=ada --unlabel draft`,
 		Annotations:       exits("the context has a problem", ofStores...),
 		Args:              between(1, 1),
 		ValidArgsFunction: a.completeContexts(1),
@@ -39,13 +44,21 @@ config.NAME.NAME, or any other name for your own data. V is a JSON value, or els
 			if err != nil {
 				return err
 			}
+			given, err := labels.parse(cmd)
+			if err != nil {
+				return err
+			}
+			changed := len(changes) > 0 || given != nil || len(labels.unset) > 0
 			var opts []ctxdir.Option
-			if len(changes) == 0 {
+			if !changed {
 				opts = append(opts, ctxdir.WithReadOnly())
 			}
 			return a.withContext(cmd.Context(), args[0], func(c *ctxdir.Context) error {
-				if len(changes) > 0 {
-					err := c.Update(cmd.Context(), func(m *ctxdir.Metadata) error { return apply(m, changes) })
+				if changed {
+					err := c.Update(cmd.Context(), func(m *ctxdir.Metadata) error {
+						labels.apply(m, given)
+						return apply(m, changes)
+					})
 					if err != nil {
 						return err
 					}
@@ -59,6 +72,8 @@ config.NAME.NAME, or any other name for your own data. V is a JSON value, or els
 	}
 	cmd.Flags().StringArrayVar(&set, "set", nil, "set member `K=V`; can be repeated")
 	cmd.Flags().StringVar(&title, "title", "", "set the title to `TITLE`")
+	labels.add(cmd, "set the label `K=V`; can be repeated")
+	cmd.Flags().StringArrayVar(&labels.unset, "unlabel", nil, "remove the label `K`; can be repeated")
 	return cmd
 }
 

@@ -19,6 +19,8 @@ type newRecord struct {
 type newFlags struct {
 	id, parent, title, model, mode, prompt string
 	config                                 []string
+	labels                                 labelFlags
+	kind, external                         string
 }
 
 func (a *app) newCmd() *cobra.Command {
@@ -44,15 +46,21 @@ func (a *app) newCmd() *cobra.Command {
 	flags.StringVar(&f.mode, "mode", "", "set config.mode to `MODE`")
 	flags.StringVar(&f.prompt, "system-prompt", "", "read the system prompt from `FILE`, or from stdin for -")
 	flags.StringArrayVar(&f.config, "config", nil, "set config member `K=V`; can be repeated")
+	flags.StringVar(&f.kind, "kind", "", "give the context the kind `KIND`, which lists leave out")
+	flags.StringVar(&f.external, "external-id", "", "derive the id from `ID`, the id in another system, and from the kind")
+	f.labels.add(cmd, "set the label `K=V`; can be repeated")
 	return cmd
 }
 
 func (a *app) newContext(cmd *cobra.Command, f *newFlags) error {
-	m := ctxdir.Metadata{Title: f.title}
+	m := ctxdir.Metadata{Title: f.title, Kind: f.kind, ExternalID: f.external}
 	if !utf8.ValidString(f.title) {
 		return usage(cmd, "--title is not valid UTF-8")
 	}
 	var err error
+	if m.Labels, err = f.labels.parse(cmd); err != nil {
+		return err
+	}
 	if cmd.Flags().Changed("id") {
 		if m.ID, err = parseID(cmd, "--id", f.id); err != nil {
 			return err

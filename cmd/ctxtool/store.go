@@ -118,7 +118,7 @@ func (a *app) openOrInit(opts ...ctxdir.Option) (*ctxdir.Store, error) {
 func resolve(s *ctxdir.Store, ref string) (uuid.UUID, error) {
 	id, err := s.Resolve(ref)
 	if errors.Is(err, ctxdir.ErrInvalid) {
-		return id, badArgument(`run "ctxtool ls" to list the contexts`, "%q is neither a context id nor a part of one", ref)
+		return id, badArgument(`run "ctxtool ls" to list the contexts`, "%q is neither a context id, a part of one, nor an external id", ref)
 	}
 	return id, err
 }

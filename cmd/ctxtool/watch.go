@@ -36,6 +36,7 @@ type branchEvent struct {
 
 type messageEvent struct {
 	messageRecord
+	Branches []string `json:"branches,omitempty"` // all that show the message
 	eventFields
 }
 
@@ -234,7 +235,10 @@ func (p *follower) message(ctx context.Context, e *ctxdir.Event, what string) er
 		}
 	}
 	if p.a.json {
-		r := messageEvent{recordOf(m, e.Branch, p.f.noContent), fieldsOf(e, what)}
+		r := messageEvent{recordOf(m, e.Branch, p.f.noContent), nil, fieldsOf(e, what)}
+		for _, b := range e.Branches {
+			r.Branches = append(r.Branches, b.Name)
+		}
 		err := p.a.messageRecord(ctx, m, r, &r.messageRecord)
 		p.lacks.add(m)
 		return err

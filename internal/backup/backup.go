@@ -90,20 +90,38 @@ func copyContext(ctx context.Context, s *engine.Store, id uuid.UUID, to *engine.
 	if err := blobs.Hold(ctx); err != nil {
 		return Result{}, err
 	}
-	lock := to.FS.Lock(ctxfolder.Locks + "/" + id.String())
+	err = b.locked(ctx, func() error {
+		packs, err := b.begin(ctx, true)
+		if err == nil {
+			err = b.stage(packs, func(copied *index.Copy) error { return b.lines(ctx, copied) })
+		}
+		if err == nil {
+			err = ctxfolder.Publish(to.FS, id)
+		}
+		return err
+	})
+	return b.done, err
+}
+
+// locked runs f with the lock of the copy. If f fails, it removes what is staged.
+func (b *copier) locked(ctx context.Context, f func() error) error {
+	lock := b.to.FS.Lock(ctxfolder.Locks + "/" + b.m.ID.String())
 	defer lock.Close()
-	if err := to.Acquire(ctx, lock); err != nil {
-		return Result{}, err
+	if err := b.to.Acquire(ctx, lock); err != nil {
+		return err
 	}
 	defer lock.Release()
-	err = b.stage(ctx)
-	if err == nil {
-		err = ctxfolder.Publish(to.FS, id)
+	err := f()
+	if b.staged != nil {
+		for _, f := range b.folders {
+			_ = f.Close()
+		}
+		_ = b.staged.Close()
+		if err != nil {
+			_ = vfs.RemoveAll(b.to.FS, ctxfolder.StagingFolder(b.m.ID))
+		}
 	}
-	if err != nil {
-		_ = vfs.RemoveAll(to.FS, ctxfolder.StagingFolder(id))
-	}
-	return b.done, err
+	return err
 }
 
 // sameStore reports whether two stores are the same folder.
@@ -155,33 +173,27 @@ func (b *copier) snapshot(ctx context.Context) error {
 	return err
 }
 
-// stage makes a durable copy in staging/.
-func (b *copier) stage(ctx context.Context) error {
+// begin makes the folder of the copy in staging/, with the packs if they are wanted.
+func (b *copier) begin(ctx context.Context, withPacks bool) (packs []uuid.UUID, err error) {
 	staged := ctxfolder.StagingFolder(b.m.ID)
 	if err := vfs.RemoveAll(b.to.FS, staged); err != nil {
-		return err
+		return nil, err
 	}
 	for _, dir := range []string{staged, staged + "/" + ctxfolder.Messages} {
 		if err := b.to.FS.Mkdir(dir); err != nil {
-			return err
+			return nil, err
 		}
 	}
-	var err error
-	if b.staged, err = b.to.FS.Sub(staged); err != nil {
-		return err
+	if b.staged, err = b.to.FS.Sub(staged); err == nil && withPacks {
+		packs, err = b.packs(ctx)
 	}
-	defer b.staged.Close()
-	defer func() {
-		for _, f := range b.folders {
-			_ = f.Close()
-		}
-	}()
-	packs, err := b.packs(ctx)
-	if err != nil {
-		return err
-	}
+	return packs, err
+}
+
+// stage fills the folder of the copy, and makes it durable.
+func (b *copier) stage(packs []uuid.UUID, lines func(copied *index.Copy) error) error {
 	copied := index.NewCopy(b.staged, b.to.ID(), b.m.ID, packs)
-	err = b.lines(ctx, copied)
+	err := lines(copied)
 	if ferr := copied.Finish(b.m, err); err == nil {
 		err = ferr
 	}
@@ -203,7 +215,7 @@ func (b *copier) stage(ctx context.Context) error {
 			return err
 		}
 	}
-	return engine.SyncTree(b.to.FS, staged)
+	return engine.SyncTree(b.to.FS, ctxfolder.StagingFolder(b.m.ID))
 }
 
 func (b *copier) lines(ctx context.Context, copied *index.Copy) error {

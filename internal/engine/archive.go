@@ -208,7 +208,7 @@ func (c *Context) planArchive(ctx context.Context, o ArchiveOptions) (plan index
 	return plan, stayed, nil
 }
 
-// timeOf returns the time of a message, or else that of its file.
+// timeOf returns the time of a message, or else that of its commit.
 func timeOf(m *Message) time.Time {
 	if m.CreatedAt.IsZero() {
 		return m.StoredAt

@@ -45,6 +45,9 @@ func (c *Context) Branch(name string) (*Branch, error) {
 	return &Branch{c, name}, nil
 }
 
+// Context returns the branch's context.
+func (b *Branch) Context() *Context { return b.c }
+
 // Name returns the branch's name.
 func (b *Branch) Name() string { return b.name }
 

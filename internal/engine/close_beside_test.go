@@ -161,7 +161,7 @@ func TestStoreCloseBeside(t *testing.T) {
 				return err
 			},
 			func() error { return c.Update(ctx, func(*engine.Metadata) error { return nil }) },
-			func() error { return kit.IterationError(s.List(ctx)) },
+			func() error { return kit.IterationError(s.List(ctx, engine.ListOptions{})) },
 			func() error {
 				c, err := s.Context(ctx, id)
 				if err == nil {

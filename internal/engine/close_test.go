@@ -10,6 +10,7 @@ import (
 	"slices"
 	"strings"
 	"testing"
+	"time"
 
 	"github.com/ctxdir/ctxdir/blob"
 	"github.com/ctxdir/ctxdir/internal/engine"
@@ -54,6 +55,8 @@ func everything(ctx context.Context, c *engine.Context, id uuid.UUID, name, path
 			}
 			return err
 		},
+		"Branch.Around":      func() error { return only(b.Around(ctx, id, 1, 1)) },
+		"Branch.PositionAt":  func() error { return only(b.PositionAt(ctx, time.Now())) },
 		"Branch.Append":      func() error { return only(b.Append(ctx, d)) },
 		"Branch.AppendBatch": func() error { return only(b.AppendBatch(ctx, []engine.Draft{d, d})) },
 		"Branch.Between":     func() error { return kit.IterationError(b.Between(ctx, 0, 2)) },
@@ -84,7 +87,7 @@ func TestClosed(t *testing.T) {
 	ctx := context.Background()
 	inMemory := []string{
 		"Context.Active", "Context.Branch", "Context.Close", "Context.ID",
-		"Context.Legacy", "Context.Metadata", "Context.Problem", "Branch.Name",
+		"Context.Legacy", "Context.Metadata", "Context.Problem", "Branch.Context", "Branch.Name",
 	}
 	// The packages above the engine call these within an operation of their own.
 	within := []string{

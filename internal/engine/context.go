@@ -59,19 +59,13 @@ type Context struct {
 }
 
 // Create makes a context. Every field of m may be zero: the context then has a new id (UUIDv7) and a branch "main",
-// which takes the system prompt and further members of m.Branches[0], if there is one. Create fails with [ErrExist]
-// when a context, or a legacy context, has the id. A creation that fails leaves nothing that the next Open does not
-// sweep, and can be retried.
+// which takes the system prompt and further members of m.Branches[0], if there is one. With an external id, the id is
+// derived from it and from the kind. Create fails with [ErrExist] when a context, or a legacy context, has the id. A
+// creation that fails leaves nothing that the next Open does not sweep, and can be retried.
 func (s *Store) Create(ctx context.Context, m Metadata) (*Context, error) {
 	created := m.Clone()
-	if created.ID == uuid.Nil {
-		id, err := uuid.NewV7()
-		if err != nil {
-			return nil, Wrap(Error{Op: "create"}, err)
-		}
-		created.ID = id
-	} else if s.Legacy(created.ID) != "" {
-		return nil, Wrap(Error{Op: "create", Context: created.ID}, fmt.Errorf("%w: as a legacy context", ErrExist))
+	if err := s.ChooseID(created); err != nil {
+		return nil, Wrap(Error{Op: "create", Context: created.ID}, err)
 	}
 	if err := s.create(ctx, created); err != nil {
 		return nil, Wrap(Error{Op: "create", Context: created.ID}, err)
@@ -79,10 +73,41 @@ func (s *Store) Create(ctx context.Context, m Metadata) (*Context, error) {
 	return s.Context(ctx, created.ID)
 }
 
+// ChooseID gives the metadata of a new context its id, unless it has one. It fails with [ErrInvalid] where an external id
+// requires another one.
+func (s *Store) ChooseID(m *Metadata) (err error) {
+	if err := m.TakeExternalID(); err != nil {
+		return fmt.Errorf("%w: %w", ErrInvalid, err)
+	}
+	if m.ID == uuid.Nil {
+		m.ID, err = uuid.NewV7()
+	} else if s.Legacy(m.ID) != "" {
+		err = fmt.Errorf("%w: as a legacy context", ErrExist)
+	}
+	return err
+}
+
 func (s *Store) create(ctx context.Context, m *Metadata) error {
 	if s.ReadOnly {
 		return ErrReadOnly
 	}
+	blobs := BlobHold{Store: s}
+	defer blobs.Release()
+	if err := s.Begin(m, func() error { return blobs.Hold(ctx) }); err != nil {
+		return err
+	}
+	begin, err := index.BeginFiles(m, s.id)
+	if err != nil {
+		return err
+	}
+	limited, cancel := context.WithTimeout(ctx, s.Options.LockTimeout)
+	defer cancel()
+	return ctxfolder.Create(limited, s.FS, m, begin)
+}
+
+// Begin makes m the metadata of a new context with one branch, "main", on an empty line. It moves the system prompt to a
+// blob, and calls hold before.
+func (s *Store) Begin(m *Metadata, hold func() error) error {
 	now := time.Now().UTC()
 	var first ctxfolder.Branch
 	if len(m.Branches) > 0 {
@@ -99,19 +124,9 @@ func (s *Store) create(ctx context.Context, m *Metadata) error {
 	if err != nil {
 		return err
 	}
-	blobs := BlobHold{Store: s}
-	defer blobs.Release()
-	if first.SystemPrompt, err = s.ExternalisePrompt(first.SystemPrompt, func() error { return blobs.Hold(ctx) }); err != nil {
-		return err
-	}
-	main.SystemPrompt, main.Extra = first.SystemPrompt, first.Extra
-	files, err := index.BeginFiles(m, s.id)
-	if err != nil {
-		return err
-	}
-	limited, cancel := context.WithTimeout(ctx, s.Options.LockTimeout)
-	defer cancel()
-	return ctxfolder.Create(limited, s.FS, m, ctxfolder.Begin{Files: files})
+	main.SystemPrompt, err = s.ExternalisePrompt(first.SystemPrompt, hold)
+	main.Extra = first.Extra
+	return err
 }
 
 // Context opens a context. It reads metadata.json, index.json and the end of the journal. It fails with [ErrNotExist].
@@ -222,11 +237,12 @@ func (c *Context) close() error {
 			_ = c.fold()
 		}
 	}
+	limited, cancel := context.WithTimeout(context.Background(), c.Store.Options.LockTimeout)
+	defer cancel()
 	if missing != nil {
-		limited, cancel := context.WithTimeout(context.Background(), c.Store.Options.LockTimeout)
 		missing = c.flush(limited)
-		cancel()
 	}
+	_ = c.flushProjection(limited) // the next writer replaces a stale file
 	c.Loader.Close()
 	err := errors.Join(missing, c.Log.Close(), c.Dir.Close())
 	if c.release != nil {

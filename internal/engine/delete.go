@@ -88,6 +88,7 @@ func (s *Store) delete(ctx context.Context, id uuid.UUID) (TrashItem, error) {
 	if s.ReadOnly {
 		return TrashItem{}, ErrReadOnly
 	}
+	s.Forget(id)
 	if s.Legacy(id) == LegacyFile {
 		return s.deleteLegacy(ctx, id)
 	}

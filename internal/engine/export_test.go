@@ -24,7 +24,7 @@ func (c *Context) OnRelease(f func()) { c.release = f }
 func (s *Store) Forgotten(ids []uuid.UUID) (forgotten []uuid.UUID) {
 	known := s.readSummaries()
 	for _, id := range ids {
-		if _, ok := s.cachedSummary(known, id); !ok {
+		if s.cachedSummary(known, id) == nil {
 			forgotten = append(forgotten, id)
 		}
 	}
@@ -47,4 +47,16 @@ func (s *Store) RepairBlobs(ctx context.Context, before func() error, tell func(
 		}
 	}
 	return c.store().RepairBlobs(ctx, false, tell)
+}
+
+// OpenHandles returns how many contexts are kept open, and how many of them are in the table.
+func (s *Store) OpenHandles() (open, all int) {
+	s.handles.mu.Lock()
+	defer s.handles.mu.Unlock()
+	for _, h := range s.handles.all {
+		if h.c != nil {
+			open++
+		}
+	}
+	return open, len(s.handles.all)
 }

@@ -105,35 +105,35 @@ func (s *Store) entries() iter.Seq2[entry, error] {
 	}
 }
 
-// legacySummary returns the row of a legacy context in a list. ok is false if it is not a legacy context after all.
-func (s *Store) legacySummary(known *summaries, id uuid.UUID, name string) (sum Summary, ok bool) {
+// legacyRow returns the row of a legacy context in a list. It is not listed if it is not a legacy context after all.
+func (s *Store) legacyRow(known summaries, id uuid.UUID, name string) (row listRow) {
 	before, _ := s.legacyFileStates(name)
-	if r := known.known[id]; r != nil && r.Format != "" && r.Files == before {
-		r.used = true
-		return r.summary(), true
+	if r := known[id]; r != nil && r.Format != "" && r.Files == before {
+		return listRow{sum: r.summary(), listed: true, cached: r}
 	}
-	delete(known.known, id)
+	sum := &row.sum
 	sum.ID = id
 	info, err := s.FS.Lstat(name)
 	if errors.Is(err, fs.ErrNotExist) {
-		return sum, false
+		return row
 	}
 	if err == nil {
 		sum.Format, err = legacy.Detect(s.FS, name)
 		if err == nil && !sum.Format.Legacy() {
-			return sum, false
+			return row
 		}
 		sum.Bytes, sum.CreatedAt, sum.UpdatedAt = info.Size(), info.ModTime().UTC(), info.ModTime().UTC()
 	}
 	if err == nil {
-		err = s.summariseLegacy(&sum, name)
+		err = s.summariseLegacy(sum, name)
 	}
 	if err != nil {
 		sum.Problem = Wrap(Error{Op: "read", Path: name}, err)
 	}
 	now, looked := s.legacyFileStates(name)
-	s.cacheSummaryAt(known, before, now, looked, 0, sum)
-	return sum, true
+	row.listed = true
+	row.keep(before, now, looked, 0)
+	return row
 }
 
 func (s *Store) summariseLegacy(sum *Summary, name string) error {

@@ -3,6 +3,10 @@ package engine
 import (
 	"context"
 	"iter"
+	"runtime"
+	"slices"
+	"sync"
+	"sync/atomic"
 	"time"
 
 	"github.com/ctxdir/ctxdir/branch"
@@ -14,6 +18,10 @@ import (
 type Summary struct {
 	ID           uuid.UUID
 	Title        string
+	Labels       map[string]string
+	Kind         string
+	ExternalID   string
+	Model        string // config.model_id
 	Branches     int
 	ActiveBranch string
 	Messages     int64 // shown by at least one branch, each counted once
@@ -22,81 +30,159 @@ type Summary struct {
 	CreatedAt    time.Time
 	UpdatedAt    time.Time
 	Format       LegacyFormat // of a legacy context; empty otherwise
+	Cursor       string       // in a list: where it continues after this row
 	Problem      error        // why the context, or a part of it, is unusable; the other fields hold the known values
 }
 
-// List yields every context in the store, in no particular order. It includes legacy contexts, and does not migrate
-// them. A damaged context is a row with its problem and does not end the list. An error is that of reading the store's
-// own folder. The store keeps what earlier lists read in summaries.jsonl, a cache.
-func (s *Store) List(ctx context.Context) iter.Seq2[Summary, error] {
+// List yields the contexts in the store that o asks for, in its order. It includes legacy contexts, and does not migrate
+// them. A damaged context is a row with its problem and does not end the list. An error is that of the options, or of
+// reading the store's own folder. The store keeps what earlier lists read in summaries.jsonl, a cache.
+func (s *Store) List(ctx context.Context, o ListOptions) iter.Seq2[Summary, error] {
 	return func(yield func(Summary, error) bool) {
-		known := s.readSummaries()
-		for e, err := range s.entries() {
-			if err == nil {
-				err = ctx.Err()
-			}
-			if err != nil {
+		rows, err := s.list(ctx, &o)
+		if err != nil {
+			yield(Summary{}, Wrap(Error{Op: "list", Path: s.path}, err))
+			return
+		}
+		for _, row := range rows {
+			if err := ctx.Err(); err != nil {
 				yield(Summary{}, err)
 				return
 			}
-			sum, ok := s.entrySummary(ctx, known, e)
-			if ok && !yield(sum, nil) {
+			row.Cursor = o.cursor(&row)
+			if !yield(row, nil) {
 				return
 			}
 		}
-		s.writeSummaries(known)
 	}
 }
 
-// entrySummary returns the row of an entry. ok is false if the entry is not to be listed.
-func (s *Store) entrySummary(ctx context.Context, known *summaries, e entry) (sum Summary, ok bool) {
+func (s *Store) list(ctx context.Context, o *ListOptions) ([]Summary, error) {
+	choose, err := o.chooser()
+	if err != nil {
+		return nil, err
+	}
+	all, err := s.allSummaries(ctx)
+	if err != nil {
+		return nil, err
+	}
+	rows := all[:0]
+	for i := range all {
+		if choose(&all[i]) {
+			rows = append(rows, all[i])
+		}
+	}
+	slices.SortFunc(rows, func(a, b Summary) int { return o.compare(&a, &b) })
+	if o.Limit > 0 {
+		rows = rows[:min(o.Limit, len(rows))]
+	}
+	return rows, nil
+}
+
+// allSummaries returns the rows of all contexts. It reads those that are not in the cache, or changed since.
+func (s *Store) allSummaries(ctx context.Context) ([]Summary, error) {
+	var entries []entry
+	for e, err := range s.entries() {
+		if err != nil {
+			return nil, err
+		}
+		entries = append(entries, e)
+	}
+	known := s.readSummaries()
+	rows := make([]listRow, len(entries))
+	inParallel(len(entries), func(i int) {
+		if ctx.Err() == nil {
+			rows[i] = s.row(ctx, known, entries[i])
+		}
+	})
+	if err := ctx.Err(); err != nil {
+		return nil, err
+	}
+	s.keepSummaries(rows)
+	all := make([]Summary, 0, len(rows))
+	for i := range rows {
+		if rows[i].listed {
+			all = append(all, rows[i].sum)
+		}
+	}
+	return all, nil
+}
+
+// inParallel calls f for 0 to n-1, on every processor.
+func inParallel(n int, f func(i int)) {
+	const block = 16 // calls at a time, so that a slow one holds up few others
+	var next atomic.Int64
+	var group sync.WaitGroup
+	for range min(runtime.GOMAXPROCS(0), (n+block-1)/block) {
+		group.Go(func() {
+			for from := int(next.Add(block)) - block; from < n; from = int(next.Add(block)) - block {
+				for i := from; i < min(from+block, n); i++ {
+					f(i)
+				}
+			}
+		})
+	}
+	group.Wait()
+}
+
+// listRow is an entry of the store's folder in a list.
+type listRow struct {
+	sum    Summary
+	listed bool           // false if the entry is no context after all
+	cached *cachedSummary // what the cache has of it from now on; nil for nothing
+}
+
+func (s *Store) row(ctx context.Context, known summaries, e entry) listRow {
 	name := e.id.String()
 	if e.folder {
-		if sum, ok := s.cachedSummary(known, e.id); ok {
-			return sum, true
+		if r := s.cachedSummary(known, e.id); r != nil {
+			return listRow{sum: r.summary(), listed: true, cached: r}
 		}
 	} else {
 		name += ".json"
 	}
 	if !e.folder || IsSplit(s.FS, name) {
-		if sum, ok = s.legacySummary(known, e.id, name); ok && sum.Problem == nil || s.Legacy(e.id) != "" {
-			return sum, ok
+		row := s.legacyRow(known, e.id, name)
+		if row.listed && row.sum.Problem == nil || s.Legacy(e.id) != "" {
+			return row
 		}
 		if _, err := s.FS.Lstat(e.id.String()); err != nil && !ctxfolder.Ready(s.FS, e.id) {
-			return sum, ok
+			return row
 		}
 		// It was migrated meanwhile.
 	}
-	return s.summary(ctx, known, e.id), true
+	return s.readRow(ctx, e.id)
 }
 
-func (s *Store) summary(ctx context.Context, known *summaries, id uuid.UUID) Summary {
+func (s *Store) readRow(ctx context.Context, id uuid.UUID) listRow {
 	c, err := s.Open(ctx, id)
 	if err != nil {
-		return Summary{ID: id, Problem: Wrap(Error{Op: "open", Context: id}, err)}
+		return listRow{sum: Summary{ID: id, Problem: Wrap(Error{Op: "open", Context: id}, err)}, listed: true}
 	}
 	defer c.Close()
 	journal, err := c.Log.NewestJournal()
 	if err != nil || journal == 0 {
-		return c.Summary()
+		return listRow{sum: c.Summary(), listed: true}
 	}
 	before, ok := s.fileStates(id, journal)
 	// Everything read from here on is at least as new as the files examined.
 	if err := c.Refresh(ctx); err != nil {
-		return Summary{ID: id, Problem: err}
+		return listRow{sum: Summary{ID: id, Problem: err}, listed: true}
 	}
-	sum := c.Summary()
-	if ok {
-		s.cacheSummary(known, before, journal, sum)
+	row := listRow{sum: c.Summary(), listed: true}
+	if newest, err := c.Log.NewestJournal(); ok && err == nil && newest == journal && s.isNewest(id, journal) {
+		now, ok := s.fileStates(id, journal)
+		row.keep(before, now, ok, journal)
 	}
-	return sum
+	return row
 }
 
 // Summary returns the row of the context in a list.
 func (c *Context) Summary() Summary {
 	m := c.Current()
 	sum := Summary{
-		ID: m.ID, Title: m.Title, Branches: len(m.Branches), ActiveBranch: m.ActiveBranch,
+		ID: m.ID, Title: m.Title, Labels: m.Labels.Texts(), Kind: m.Kind, ExternalID: m.ExternalID, Model: m.Config.Text("model_id"),
+		Branches: len(m.Branches), ActiveBranch: m.ActiveBranch,
 		CreatedAt: m.CreatedAt, UpdatedAt: m.UpdatedAt, Problem: c.Problem(),
 	}
 	if err := c.use(func() error { return c.sizes(m, &sum) }); err != nil {

@@ -126,5 +126,5 @@ func WithoutPause() Option { return func(o *Options) { o.pause = 0 } }
 // InOrder disables concurrent and deferred work, so that a repeated test performs the same disk operations.
 func InOrder() Option { return func(o *Options) { o.inOrder = true } }
 
-// WithRetain sets how many folded journals may wait before they are settled. Tests set a small number.
-func WithRetain(journals int) Option { return func(o *Options) { o.retain = journals } }
+// WithRetain sets how many folds a journal lives. With a negative number each fold begins a new one. It is for tests.
+func WithRetain(folds int) Option { return func(o *Options) { o.retain = folds } }

@@ -27,8 +27,6 @@ import (
 	"fmt"
 	"io/fs"
 	"iter"
-	"slices"
-	"strings"
 	"time"
 
 	"github.com/ctxdir/ctxdir/blob"
@@ -57,6 +55,8 @@ type Store struct {
 	ReadOnly   bool
 	Exclusions *Exclusions // set in the dry run of an erase
 	problem    error       // why ctxdir.json is unusable
+	listed     *listCache
+	handles    *handles
 	projector  *projector
 }
 
@@ -160,7 +160,9 @@ func Open(dir string, opts ...Option) (*Store, error) {
 	if err != nil {
 		return fail(err)
 	}
-	s := &Store{FS: fsys, path: dir, Options: newOptions(opts), projector: &projector{}}
+	s := &Store{
+		FS: fsys, path: dir, Options: newOptions(opts), listed: &listCache{}, handles: &handles{}, projector: &projector{},
+	}
 	if err := s.readInfo(); err != nil {
 		_ = fsys.Close()
 		return fail(err)
@@ -194,14 +196,16 @@ func (s *Store) readInfo() error {
 // In returns the same store in another folder: a context in a trash item opens there.
 func (s *Store) In(fsys vfs.FS) *Store {
 	in := *s
-	in.FS = fsys
+	in.FS, in.listed, in.handles = fsys, &listCache{}, &handles{}
 	return &in
 }
 
-// Close waits for pending message files, and releases the store. Close its contexts first.
+// Close closes the contexts of [Store.Use], waits for pending message files, and releases the store. Close other contexts
+// first.
 func (s *Store) Close() error {
+	err := s.handles.close()
 	s.projector.run(writers)
-	return s.FS.Close()
+	return errors.Join(err, s.FS.Close())
 }
 
 // Path returns the path with which the store was opened.
@@ -246,67 +250,4 @@ func (s *Store) IDs() iter.Seq2[uuid.UUID, error] {
 			}
 		}
 	}
-}
-
-// MatchesID reports whether part, in lower case, names an id: as its beginning, its end, or the beginning of its last
-// group of digits, which lists show.
-func MatchesID(part string, id uuid.UUID) bool {
-	text := id.String()
-	return strings.HasPrefix(text, part) || strings.HasSuffix(text, part) || strings.HasPrefix(text[strings.LastIndexByte(text, '-')+1:], part)
-}
-
-// Resolve returns the context, also a legacy one, that ref names: a full id, or a unique part of one (see [MatchesID]).
-// It fails with [ErrNotExist], or with an [*AmbiguousError] that lists the candidates.
-func (s *Store) Resolve(ref string) (uuid.UUID, error) {
-	fail := func(err error) (uuid.UUID, error) { return uuid.Nil, Wrap(Error{Op: "find", Path: s.path}, err) }
-	if id, err := uuid.Parse(ref); err == nil && len(ref) == 36 {
-		if info, err := s.FS.Lstat(id.String()); err == nil && info.IsDir() {
-			return id, nil
-		}
-		if _, ok := s.legacyAt(id); ok {
-			return id, nil
-		}
-		// Another process may be publishing the context right now.
-		_ = s.settle(context.Background(), id)
-		if info, err := s.FS.Lstat(id.String()); err == nil && info.IsDir() {
-			return id, nil
-		}
-		return fail(fmt.Errorf("%w: context %s", ErrNotExist, ref))
-	}
-	part := strings.ToLower(ref)
-	if part == "" || strings.Trim(part, "0123456789abcdef-") != "" {
-		return fail(fmt.Errorf("%w: %q is not a context id", ErrInvalid, ref))
-	}
-	var found []uuid.UUID
-	for e, err := range s.entries() {
-		if err != nil {
-			return fail(err)
-		}
-		if !MatchesID(part, e.id) || slices.Contains(found, e.id) {
-			continue
-		}
-		if _, ok := s.legacyAt(e.id); e.folder || ok {
-			found = append(found, e.id)
-		}
-	}
-	switch len(found) {
-	case 0:
-		return fail(fmt.Errorf("%w: no context id begins or ends with %q", ErrNotExist, ref))
-	case 1:
-		return found[0], nil
-	}
-	slices.SortFunc(found, func(a, b uuid.UUID) int { return slices.Compare(a[:], b[:]) })
-	return fail(&AmbiguousError{ref, found, "contexts"})
-}
-
-// AmbiguousError is the error of a partial id that matches several contexts, or several items in trash.
-type AmbiguousError struct {
-	Ref     string
-	Matches []uuid.UUID
-
-	Of string // what the matches are
-}
-
-func (e *AmbiguousError) Error() string {
-	return fmt.Sprintf("%q could be any of %d %s", e.Ref, len(e.Matches), e.Of)
 }

@@ -143,7 +143,7 @@ func RepairStore(dir string, opts ...Option) (r Repaired, done bool, err error) 
 		return fail(err)
 	}
 	defer fsys.Close()
-	s := &Store{FS: fsys, path: dir, Options: newOptions(opts)}
+	s := &Store{FS: fsys, path: dir, Options: newOptions(opts), listed: &listCache{}, handles: &handles{}}
 	if s.Options.readOnly {
 		return fail(ErrReadOnly)
 	}

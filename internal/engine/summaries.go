@@ -2,9 +2,11 @@ package engine
 
 import (
 	"bytes"
-	"maps"
+	"errors"
+	"io/fs"
 	"slices"
 	"strings"
+	"sync"
 	"time"
 
 	"github.com/cespare/xxhash/v2"
@@ -18,34 +20,45 @@ import (
 
 const (
 	SummariesFile    = "summaries.jsonl" // the cache of [Store.List]
-	summariesVersion = "summaries/1"
+	summariesVersion = "summaries/2"
 	maxSummaries     = 256 << 20
 )
 
 // summaries is the cache that makes a list cheap: for each context what the list shows, and the state of the files from
 // which it was read. It can be deleted at any time.
-type summaries struct {
-	known map[uuid.UUID]*cachedSummary
-	fresh int // number of entries that the file does not have
+type summaries map[uuid.UUID]*cachedSummary
+
+// listCache is the cache as the last list of an open store left it, with what was too little to replace the file for.
+type listCache struct {
+	mu    sync.Mutex
+	file  fileState // summaries.jsonl when it was read or written; zero for none
+	known summaries
 }
 
-// cachedSummary is a summary and the state of its files: metadata.json, index.json and the newest journal. No newer
-// journal existed.
-type cachedSummary struct {
-	Context  uuid.UUID    `json:"context"`
-	Journal  uint64       `json:"journal"`
-	Files    [3]fileState `json:"files"`
-	Title    string       `json:"title"`
-	Branches int          `json:"branches"`
-	Active   string       `json:"active_branch"`
-	Messages int64        `json:"messages"`
-	Bytes    int64        `json:"bytes"`
-	Archived int64        `json:"archived_bytes,omitempty"`
-	Created  time.Time    `json:"created_at"`
-	Updated  time.Time    `json:"updated_at"`
-	Format   string       `json:"format,omitempty"` // of a legacy context: then the files are it, or its context.json and its pool
+// maxListCache bounds the contexts that a store keeps in memory for its next list.
+const maxListCache = 20_000
 
-	used bool
+// cachedSummary is a summary and the state of its files: the context's folder, metadata.json and the newest journal.
+// Every commit changes the journal; every other change of the index, and every new journal, changes the folder.
+type cachedSummary struct {
+	Context  uuid.UUID         `json:"context"`
+	Journal  uint64            `json:"journal"`
+	Files    [3]fileState      `json:"files"`
+	Title    string            `json:"title"`
+	Labels   map[string]string `json:"labels,omitempty"`
+	Kind     string            `json:"kind,omitempty"`
+	External string            `json:"external_id,omitempty"`
+	Model    string            `json:"model,omitempty"`
+	Branches int               `json:"branches"`
+	Active   string            `json:"active_branch"`
+	Messages int64             `json:"messages"`
+	Bytes    int64             `json:"bytes"`
+	Archived int64             `json:"archived_bytes,omitempty"`
+	Created  time.Time         `json:"created_at"`
+	Updated  time.Time         `json:"updated_at"`
+	Format   string            `json:"format,omitempty"` // of a legacy context: then the files are it, or its context.json and its pool
+
+	stored bool // the file has it; guarded by listCache.mu
 }
 
 // fileState is the state of a file.
@@ -59,39 +72,44 @@ type fileState struct {
 // a file system.
 const TimeResolution = 2 * time.Second
 
-// fileStates returns the present state of a context's files. ok is false when a file is missing or a newer journal
-// exists.
+// fileStates returns the present state of a context's files. ok is false when one is missing.
 func (s *Store) fileStates(id uuid.UUID, journal uint64) (files [3]fileState, ok bool) {
-	infos, err := vfs.LstatIn(s.FS, id.String(), ctxfolder.MetadataFile, ctxfolder.IndexFile,
-		ctxfolder.JournalFile(journal), ctxfolder.JournalFile(journal+1))
-	if err != nil || infos[3] != nil {
+	infos, err := vfs.LstatIn(s.FS, id.String(), ".", ctxfolder.MetadataFile, ctxfolder.JournalFile(journal))
+	if err != nil {
 		return files, false
 	}
-	for i := range files {
-		if infos[i] == nil || !infos[i].Mode().IsRegular() {
+	for i, info := range infos {
+		if info == nil || (i == 0) != info.IsDir() || i > 0 && !info.Mode().IsRegular() {
 			return files, false
 		}
-		files[i] = fileState{vfs.Number(infos[i]), infos[i].Size(), infos[i].ModTime().UnixNano()}
+		files[i] = fileState{vfs.Number(info), info.Size(), info.ModTime().UnixNano()}
 	}
 	return files, true
 }
 
-// cachedSummary returns the cached summary of a context if its files are unchanged.
-func (s *Store) cachedSummary(known *summaries, id uuid.UUID) (Summary, bool) {
-	r := known.known[id]
+// isNewest reports whether a context has no newer journal, not even a blank one: a journal can begin in blank space
+// without a change of the folder.
+func (s *Store) isNewest(id uuid.UUID, journal uint64) bool {
+	_, err := s.FS.Lstat(id.String() + "/" + ctxfolder.JournalFile(journal+1))
+	return errors.Is(err, fs.ErrNotExist)
+}
+
+// cachedSummary returns what the cache has of a context, nil if it has nothing or the files changed.
+func (s *Store) cachedSummary(known summaries, id uuid.UUID) *cachedSummary {
+	r := known[id]
 	if r == nil || r.Format != "" {
-		return Summary{}, false
+		return nil
 	}
-	r.used = true
 	if now, ok := s.fileStates(id, r.Journal); !ok || now != r.Files {
-		return Summary{}, false
+		return nil
 	}
-	return r.summary(), true
+	return r
 }
 
 func (r *cachedSummary) summary() Summary {
 	return Summary{
-		ID: r.Context, Title: r.Title, Branches: r.Branches, ActiveBranch: r.Active, Messages: r.Messages, Bytes: r.Bytes, Archived: r.Archived,
+		ID: r.Context, Title: r.Title, Labels: r.Labels, Kind: r.Kind, ExternalID: r.External, Model: r.Model,
+		Branches: r.Branches, ActiveBranch: r.Active, Messages: r.Messages, Bytes: r.Bytes, Archived: r.Archived,
 		CreatedAt: r.Created, UpdatedAt: r.Updated, Format: LegacyFormat(r.Format),
 	}
 }
@@ -113,16 +131,9 @@ func (s *Store) legacyFileStates(name string) (files [3]fileState, ok bool) {
 	return files, true
 }
 
-// cacheSummary caches a new summary, unless its files changed meanwhile, or so recently that a later change could look
-// the same.
-func (s *Store) cacheSummary(known *summaries, before [3]fileState, journal uint64, sum Summary) {
-	delete(known.known, sum.ID)
-	now, ok := s.fileStates(sum.ID, journal)
-	s.cacheSummaryAt(known, before, now, ok, journal, sum)
-}
-
-// cacheSummaryAt is cacheSummary with the present state of the files.
-func (s *Store) cacheSummaryAt(known *summaries, before, now [3]fileState, ok bool, journal uint64, sum Summary) {
+// keep caches a row, unless its files changed meanwhile, or so recently that a later change could look the same.
+func (row *listRow) keep(before, now [3]fileState, ok bool, journal uint64) {
+	sum := row.sum
 	if !ok || now != before || sum.Problem != nil {
 		return
 	}
@@ -131,27 +142,35 @@ func (s *Store) cacheSummaryAt(known *summaries, before, now [3]fileState, ok bo
 			return
 		}
 	}
-	known.fresh++
-	known.known[sum.ID] = &cachedSummary{
-		Context:  sum.ID,
-		Journal:  journal,
-		Files:    now,
-		Title:    sum.Title,
-		Branches: sum.Branches,
-		Active:   sum.ActiveBranch,
-		Messages: sum.Messages,
-		Bytes:    sum.Bytes,
-		Archived: sum.Archived,
-		Created:  sum.CreatedAt,
-		Updated:  sum.UpdatedAt,
-		Format:   string(sum.Format),
-		used:     true,
+	row.cached = &cachedSummary{
+		Context: sum.ID, Journal: journal, Files: now,
+		Title: sum.Title, Labels: sum.Labels, Kind: sum.Kind, External: sum.ExternalID, Model: sum.Model,
+		Branches: sum.Branches, Active: sum.ActiveBranch, Messages: sum.Messages, Bytes: sum.Bytes, Archived: sum.Archived,
+		Created: sum.CreatedAt, Updated: sum.UpdatedAt, Format: string(sum.Format),
 	}
 }
 
-// readSummaries reads the cache. It ignores a damaged one.
-func (s *Store) readSummaries() *summaries {
-	known := &summaries{known: map[uuid.UUID]*cachedSummary{}}
+// readSummaries returns the cache of the last list, unless another one replaced the file since.
+func (s *Store) readSummaries() summaries {
+	s.listed.mu.Lock()
+	defer s.listed.mu.Unlock()
+	now := s.summariesFile()
+	if s.listed.known == nil || s.listed.file != now {
+		s.listed.file, s.listed.known = now, s.parseSummaries()
+	}
+	return s.listed.known
+}
+
+func (s *Store) summariesFile() (now fileState) {
+	if info, err := s.FS.Lstat(SummariesFile); err == nil {
+		now = fileState{vfs.Number(info), info.Size(), info.ModTime().UnixNano()}
+	}
+	return now
+}
+
+// parseSummaries reads the file. It ignores a damaged one.
+func (s *Store) parseSummaries() summaries {
+	known := summaries{}
 	b, err := vfs.ReadFile(s.FS, SummariesFile, maxSummaries)
 	if err != nil {
 		return known
@@ -160,12 +179,16 @@ func (s *Store) readSummaries() *summaries {
 	if !bytes.Equal(head, s.summariesHead(rest)) {
 		return known
 	}
-	for line := range bytes.Lines(rest) {
-		var r cachedSummary
-		if err := json.Unmarshal(line, &r); err != nil {
-			return known
+	lines := slices.Collect(bytes.Lines(rest))
+	decoded := make([]cachedSummary, len(lines))
+	inParallel(len(lines), func(i int) {
+		if json.Unmarshal(lines[i], &decoded[i]) != nil {
+			decoded[i] = cachedSummary{}
 		}
-		known.known[r.Context] = &r
+	})
+	for i := range decoded {
+		decoded[i].stored = true
+		known[decoded[i].Context] = &decoded[i]
 	}
 	return known
 }
@@ -183,14 +206,31 @@ func (s *Store) summariesHead(rest []byte) []byte {
 	return b
 }
 
-// writeSummaries replaces the cache when many entries are new. Nothing is synced: a torn file has the wrong checksum.
+// keepSummaries replaces the cache when many entries are new. Nothing is synced: a torn file has the wrong checksum.
 // Concurrent lists each write their own file.
-func (s *Store) writeSummaries(known *summaries) {
-	maps.DeleteFunc(known.known, func(_ uuid.UUID, r *cachedSummary) bool { return !r.used })
-	if s.ReadOnly || known.fresh <= len(known.known)/16 {
+func (s *Store) keepSummaries(rows []listRow) {
+	s.listed.mu.Lock()
+	defer s.listed.mu.Unlock()
+	var all []*cachedSummary
+	fresh := 0
+	known := make(summaries, len(rows))
+	for i := range rows {
+		if r := rows[i].cached; r != nil {
+			all = append(all, r)
+			known[r.Context] = r
+			if !r.stored {
+				fresh++
+			}
+		}
+	}
+	s.listed.known = nil
+	if len(known) <= maxListCache {
+		s.listed.known = known
+	}
+	if s.ReadOnly || fresh <= len(all)/16 {
 		return
 	}
-	all := slices.SortedFunc(maps.Values(known.known), func(a, b *cachedSummary) int { return bytes.Compare(a.Context[:], b.Context[:]) })
+	slices.SortFunc(all, func(a, b *cachedSummary) int { return bytes.Compare(a.Context[:], b.Context[:]) })
 	var rest []byte
 	for _, r := range all {
 		line, err := json.Marshal(r)
@@ -206,5 +246,10 @@ func (s *Store) writeSummaries(known *summaries) {
 	if err := vfs.CreateFile(s.FS, tmp, append(append(s.summariesHead(rest), '\n'), rest...), time.Now()); err != nil ||
 		s.FS.Rename(tmp, SummariesFile) != nil {
 		_ = s.FS.Remove(tmp)
+		return
+	}
+	s.listed.file = s.summariesFile()
+	for _, r := range all {
+		r.stored = true
 	}
 }

@@ -16,7 +16,7 @@ import (
 	kit "github.com/ctxdir/ctxdir/internal/storetest"
 )
 
-// old makes the files of a context look as if nothing had touched them for a while.
+// old makes the folder and the files of a context look as if nothing had touched them for a while.
 func old(t *testing.T, dir string, ids ...uuid.UUID) {
 	t.Helper()
 	for _, id := range ids {
@@ -24,7 +24,7 @@ func old(t *testing.T, dir string, ids ...uuid.UUID) {
 		if err != nil || len(names) < 3 {
 			t.Fatal(names, err)
 		}
-		for _, n := range names {
+		for _, n := range append(names, filepath.Join(dir, id.String())) {
 			if err := os.Chtimes(n, time.Time{}, time.Now().Add(-time.Hour)); err != nil {
 				t.Fatal(err)
 			}

@@ -216,7 +216,8 @@ func (tx *Tx) Update(f func(m *Metadata) error) error {
 
 // restoreFixed undoes what an update did to the members that other methods change. edited are the branches that it left.
 func restoreFixed(m, fixed *Metadata, edited []ctxfolder.Branch) error {
-	m.ID, m.Lines, m.Removed, m.Renaming = fixed.ID, fixed.Lines, fixed.Removed, fixed.Renaming
+	m.ID, m.Kind, m.ExternalID = fixed.ID, fixed.Kind, fixed.ExternalID
+	m.Lines, m.Removed, m.Renaming = fixed.Lines, fixed.Removed, fixed.Renaming
 	m.ActiveBranch, m.Revision, m.CreatedAt, m.Branches = fixed.ActiveBranch, fixed.Revision, fixed.CreatedAt, fixed.Branches
 	for i := range m.Branches {
 		if j := slices.IndexFunc(edited, func(b ctxfolder.Branch) bool { return b.Name == m.Branches[i].Name }); j >= 0 {

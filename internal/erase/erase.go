@@ -58,6 +58,7 @@ func Messages(ctx context.Context, s *engine.Store, id uuid.UUID, ids []uuid.UUI
 			blobs: map[blob.Sum]bool{}, gone: map[blob.Sum]bool{}, paths: map[string]bool{},
 		}
 		err := e.run(ctx, ids)
+		s.Forget(id) // an open journal would keep what was removed
 		for _, x := range e.done {
 			if !yield(x, nil) {
 				return

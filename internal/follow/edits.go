@@ -57,7 +57,9 @@ func (f *follower) edited(ctx context.Context, folder, name string) {
 			clear(f.reported)
 		}
 		f.reported[folder+"/"+name] = now
-		f.queue = append(f.queue, Event{Kind: MessageEdited, At: info.ModTime(), Branch: b.Name, Message: m, Metadata: f.m})
+		e := f.messageEvent(MessageEdited, m)
+		e.At = info.ModTime()
+		f.queue = append(f.queue, e)
 		return
 	}
 }

@@ -236,28 +236,35 @@ func (f *follower) take(rec index.Record) {
 		if rec.Kind == index.KindReplace {
 			kind = MessageReplaced
 		}
-		f.queue = append(f.queue, Event{Kind: kind, Seq: rec.Seq, At: m.StoredAt, Branch: f.branchOf(m), Message: m, Metadata: f.m})
+		e := f.messageEvent(kind, m)
+		e.Seq = rec.Seq
+		f.queue = append(f.queue, e)
 	}
 }
 
-// branchOf returns the name of a branch that shows a message: the branch of its line, or else one whose line continues
-// from that line behind the message. It is empty if no branch shows the message, yet or any more.
-func (f *follower) branchOf(m *engine.Message) string {
-	if b := engine.BranchOfLine(f.m, m.Line); b != nil {
-		return b.Name
-	}
+// messageEvent returns an event about a message, with the branches that show it.
+func (f *follower) messageEvent(kind EventKind, m *engine.Message) Event {
+	e := Event{Kind: kind, At: m.StoredAt, Message: m, Metadata: f.m}
 	for i := range f.m.Branches {
 		b := &f.m.Branches[i]
-		for line, ok := f.m.Line(b.Line); ok && line.Parent != uuid.Nil; line, ok = f.m.Line(line.Parent) {
-			if line.Parent == m.Line && m.Position < line.Base {
-				return b.Name
-			}
-			if line.Base <= m.Position {
-				break // it shows a message of its own there
-			}
+		if !f.shows(b, m) {
+			continue
 		}
+		if e.Branch == "" || b.Line == m.Line {
+			e.Branch = b.Name
+		}
+		e.Branches = append(e.Branches, f.describe(b)...)
 	}
-	return ""
+	return e
+}
+
+// shows reports whether a branch shows a message: its line owns the message, or continues behind it.
+func (f *follower) shows(b *ctxfolder.Branch, m *engine.Message) bool {
+	line, ok := f.m.Line(b.Line)
+	for ok && line.ID != m.Line && m.Position < line.Base {
+		line, ok = f.m.Line(line.Parent)
+	}
+	return ok && line.ID == m.Line
 }
 
 // change queues the events of a new version of the metadata.

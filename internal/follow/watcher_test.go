@@ -113,6 +113,16 @@ func TestWatchKinds(t *testing.T) {
 			alt := kit.Must[*engine.Branch](t)(main.Fork(ctx, "alt", 2))
 			kit.Append(t, alt, engine.Draft{Body: body})
 			wantEvents(t, w, "branch.created alt", "message.appended alt 2")
+			// A message of several branches, and one of a single branch.
+			check(main.Replace(ctx, first.ID, engine.Draft{Body: []byte(`{"role":"user","content":"z"}`)}, engine.Shared()))
+			if e := wantEvents(t, w, "message.replaced main 0"); branchNames(e) != "main alt" || e.Branches[1].Messages != 3 {
+				t.Errorf("branches %q: %+v", branchNames(e), e.Branches)
+			}
+			third := kit.Must[[]*engine.Message](t)(main.Range(ctx, 2, 3))[0].ID
+			check(main.Replace(ctx, third, engine.Draft{Body: []byte(`{"role":"user","content":"z"}`)}))
+			if e := wantEvents(t, w, "message.replaced main 2"); branchNames(e) != "main" {
+				t.Errorf("branches %q", branchNames(e))
+			}
 			check(c.Rename(ctx, "alt", "other"))
 			e := wantEvents(t, w, "branch.renamed other was alt")
 			if b := e.Branches[0]; b.Messages != 3 || b.Base != 2 || b.Bytes == 0 {
@@ -157,6 +167,14 @@ func TestWatchKinds(t *testing.T) {
 	}
 }
 
+func branchNames(e follow.Event) string {
+	var names []string
+	for _, b := range e.Branches {
+		names = append(names, b.Name)
+	}
+	return strings.Join(names, " ")
+}
+
 func bodyOfEvent(e follow.Event) ([]byte, error) { return e.Message.Body(context.Background()) }
 
 // edit changes a message's file as an editor does that writes another one and renames it.
@@ -172,7 +190,7 @@ func edit(t *testing.T, path string) {
 // have any more, or not yet, there is one resync.
 func TestWatchFrom(t *testing.T) {
 	ctx := context.Background()
-	s, _ := kit.NewStore(t, engine.WithFoldBytes(-1), engine.WithRetain(2))
+	s, _ := kit.NewStore(t, engine.WithFoldBytes(-1), engine.WithRetain(-1))
 	c := kit.Must[*engine.Context](t)(s.Create(ctx, engine.Metadata{}))
 	defer c.Close()
 	var all []string

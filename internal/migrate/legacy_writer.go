@@ -140,7 +140,7 @@ func (r *legacyWriter) since(to legacy.Sink, there map[string]int) error {
 	if r.from.path == "" {
 		return nil // in a context that was never legacy, they are private data of its creator
 	}
-	for _, x := range r.m.Extra.Members() {
+	for _, x := range append(r.m.Names().Members(), r.m.Extra.Members()...) {
 		if _, ok := there[x.Key]; !ok && x.Key != legacyMember {
 			if err := to.Member(legacy.Quote(x.Key), jsontext.Value(x.Value)); err != nil {
 				return err

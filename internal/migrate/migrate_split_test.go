@@ -214,7 +214,7 @@ func TestLostPool(t *testing.T) {
 		t.Errorf("opened: %v", err)
 	}
 	rows := 0
-	for sum, err := range s.List(ctx) {
+	for sum, err := range s.List(ctx, engine.ListOptions{}) {
 		if rows++; err != nil || !errors.Is(sum.Problem, engine.ErrDamaged) || sum.Format != engine.LegacySplit {
 			t.Errorf("%+v, %v", sum, err)
 		}

@@ -46,7 +46,7 @@ func TestLegacyView(t *testing.T) {
 			t.Error(err)
 		}
 		rows := 0
-		for sum, err := range s.List(ctx) {
+		for sum, err := range s.List(ctx, engine.ListOptions{}) {
 			if rows++; err != nil || sum.Format != engine.LegacyFile || sum.Messages != 2 || sum.Branches != 1 || sum.Problem != nil {
 				t.Errorf("%+v, %v", sum, err)
 			}
@@ -116,7 +116,7 @@ func TestLegacyListed(t *testing.T) {
 	}
 	row := func() (only engine.Summary) {
 		n := 0
-		for sum, err := range s.List(ctx) {
+		for sum, err := range s.List(ctx, engine.ListOptions{}) {
 			if err != nil {
 				t.Fatal(err)
 			}

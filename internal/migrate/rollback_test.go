@@ -220,7 +220,7 @@ func TestSettle(t *testing.T) {
 			c.Close()
 		}
 		rows := 0
-		for sum, err := range s.List(ctx) {
+		for sum, err := range s.List(ctx, engine.ListOptions{}) {
 			if rows++; err != nil || sum.ID != id || !errors.Is(sum.Problem, want) {
 				t.Errorf("%s, listed: %+v, %v", when, sum, err)
 			}
@@ -249,7 +249,7 @@ func TestSettle(t *testing.T) {
 		kit.Check(t, disk.Rename("staging/later", "staging/"+id.String()+".ready"))
 		switch ask {
 		case "list":
-			for sum, err := range s.List(ctx) {
+			for sum, err := range s.List(ctx, engine.ListOptions{}) {
 				if err != nil || sum.Problem != nil {
 					t.Errorf("%+v, %v", sum, err)
 				}

@@ -81,7 +81,7 @@ func TestReadCosts(t *testing.T) {
 		}
 	}
 	for name, most := range map[string]cost{
-		"open": {4, 20_000}, "resume": {3, 60_000}, "range": {51, 60_000}, "by id": {2, 2_000}, "fork": {4, 80_000},
+		"open": {4, 60_000}, "resume": {3, 60_000}, "range": {51, 60_000}, "by id": {2, 2_000}, "fork": {4, 120_000},
 	} {
 		few, many := costs[name][0], costs[name][1]
 		if many.files > few.files || many.bytes > few.bytes+few.bytes/10 {
@@ -133,8 +133,13 @@ func TestListCosts(t *testing.T) {
 	want := kit.List(t, k.store)
 	var got []engine.Summary
 	files, _ := k.read(func() { got = kit.List(t, k.store) })
+	if len(files) != 0 || len(got) != len(want) {
+		t.Errorf("the second list of %d contexts opens %v", len(got), files)
+	}
+	again := kit.Must[*engine.Store](t)(kit.Open("disk", engine.WithFS(k.disk)))
+	files, _ = k.read(func() { got = kit.List(t, again) })
 	if len(files) != 1 || path.Base(files[0]) != engine.SummariesFile || len(got) != len(want) {
-		t.Errorf("a list of %d contexts opens %v", len(got), files)
+		t.Errorf("the first list of %d contexts opens %v", len(got), files)
 	}
 }
 

@@ -87,9 +87,9 @@ func TestFullDisk(t *testing.T) {
 	for _, size := range []int{200, 3000, 40_000} {
 		t.Run(fmt.Sprint(size), func(t *testing.T) {
 			ctx := context.Background()
-			dir := mounted(t, 6<<20)
+			dir := mounted(t, 22<<20)
 			ballast := filepath.Join(dir, "ballast")
-			kit.Check(t, os.WriteFile(ballast, make([]byte, 2<<20), 0o600))
+			kit.Check(t, os.WriteFile(ballast, make([]byte, 18<<20), 0o600))
 			s := kit.Must[*engine.Store](t)(kit.Init(filepath.Join(dir, "store"), engine.WithFoldBytes(200_000), engine.WithTextThreshold(16<<10)))
 			defer s.Close()
 			c := kit.Must[*engine.Context](t)(s.Create(ctx, engine.Metadata{}))
@@ -203,7 +203,7 @@ func TestReadOnlyFileSystem(t *testing.T) {
 		s, err := kit.Open(dir, opts...)
 		kit.Check(t, err)
 		n := 0
-		for sum, err := range s.List(ctx) {
+		for sum, err := range s.List(ctx, engine.ListOptions{}) {
 			if n++; err != nil || sum.Problem != nil || sum.Messages != 10 {
 				t.Errorf("%+v, %v", sum, err)
 			}

@@ -59,7 +59,7 @@ func fuzzedStore(t testing.TB) (disk *crashfs.FS, files []string) {
 	do(err, gone.Close())
 	_, err = s.Delete(ctx, gone.ID())
 	do(err)
-	for _, err := range s.List(ctx) {
+	for _, err := range s.List(ctx, engine.ListOptions{}) {
 		do(err)
 	}
 	do(s.Close())
@@ -119,7 +119,7 @@ func useAll(disk *crashfs.FS) {
 		return
 	}
 	defer s.Close()
-	for range s.List(ctx) {
+	for range s.List(ctx, engine.ListOptions{}) {
 	}
 	for range s.Check(ctx, nil, engine.CheckOptions{ReadData: true}) {
 	}

@@ -23,7 +23,7 @@ import (
 func restoredOver(t *testing.T) (s *engine.Store, id uuid.UUID, dir string, newer []uuid.UUID) {
 	t.Helper()
 	ctx := context.Background()
-	s, root := kit.NewStore(t, kit.Manual(200)...)
+	s, root := kit.NewStore(t, kit.Manual(200, engine.WithRetain(-1))...)
 	c := kit.Must[*engine.Context](t)(s.Create(ctx, engine.Metadata{}))
 	id, dir = c.ID(), filepath.Join(root, c.ID().String())
 	add := func(body string) uuid.UUID {

@@ -132,7 +132,7 @@ func TestImportEarlierThenLater(t *testing.T) {
 			imported(t, s, f)
 		}
 		var b strings.Builder
-		for sum := range s.List(context.Background()) {
+		for sum := range s.List(context.Background(), engine.ListOptions{}) {
 			c, err := s.Context(context.Background(), sum.ID)
 			if err != nil {
 				t.Fatal(err)

@@ -143,7 +143,7 @@ func TestForeignFiles(t *testing.T) {
 		if found != 1 {
 			t.Errorf("%s: %d findings", name, found)
 		}
-		for sum, err := range c.Store.List(ctx) {
+		for sum, err := range c.Store.List(ctx, engine.ListOptions{}) {
 			if err != nil || sum.Problem != nil || sum.ID != c.ID() {
 				t.Errorf("%s: the list shows %+v, %v", name, sum, err)
 			}

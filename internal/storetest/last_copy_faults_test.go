@@ -20,7 +20,7 @@ import (
 // newFaultyCopy is newLastCopy on a disk that can fail; the message's file is missing, or holds something else.
 func newFaultyCopy(t *testing.T, foreign bool) (*lastCopy, *crashfs.FS) {
 	disk := crashfs.New()
-	s := kit.Must[*engine.Store](t)(kit.Init("disk", kit.CrashOptions(disk, engine.WithRetain(1), engine.InOrder())...))
+	s := kit.Must[*engine.Store](t)(kit.Init("disk", kit.CrashOptions(disk, engine.WithRetain(-1), engine.InOrder())...))
 	t.Cleanup(func() { _ = s.Close() })
 	x := newLastCopyIn(t, s)
 	kit.Check(t, disk.Remove(x.file))

@@ -46,7 +46,7 @@ func TestLastCopyOfAPayload(t *testing.T) {
 		for _, damage := range []func(path string) error{
 			os.Remove, func(path string) error { return os.WriteFile(path, []byte("damaged"), 0o600) },
 		} {
-			s, dir := kit.NewStore(t, engine.WithFoldBytes(-1), engine.WithRetain(1), engine.WithoutPause(), engine.WithTextThreshold(500))
+			s, dir := kit.NewStore(t, engine.WithFoldBytes(-1), engine.WithRetain(-1), engine.WithoutPause(), engine.WithTextThreshold(500))
 			x := &lastCopy{t: t, s: s, c: kit.Must[*engine.Context](t)(s.Create(ctx, engine.Metadata{}))}
 			for _, text := range []string{"a", payload, "b", "c"} {
 				kit.Check(t, x.append(`{"role":"user","content":"`+text+`"}`))

@@ -33,7 +33,7 @@ type lastCopy struct {
 
 // newLastCopy makes four messages, settles their journal, and appends one more.
 func newLastCopy(t *testing.T) *lastCopy {
-	s, dir := kit.NewStore(t, engine.WithFoldBytes(-1), engine.WithRetain(1), engine.WithoutPause())
+	s, dir := kit.NewStore(t, engine.WithFoldBytes(-1), engine.WithRetain(-1), engine.WithoutPause())
 	x := newLastCopyIn(t, s)
 	x.dir = filepath.Join(dir, x.c.ID().String())
 	x.file = filepath.Join(dir, x.file)

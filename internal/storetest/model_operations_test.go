@@ -188,23 +188,35 @@ func (d *driver) switchTo() {
 }
 
 func (d *driver) update() {
-	d.m.title = d.body()
+	d.m.title, d.m.label = d.body(), d.body()
 	d.check(d.handle().Update(d.ctx(), func(m *engine.Metadata) error {
 		m.Title = d.m.title
+		d.check(m.Labels.SetTexts(map[string]string{"model": d.m.label}))
+		m.Kind = "other"                          // is undone
 		m.Lines, m.ActiveBranch = nil, "nonsense" // is undone
 		return nil
 	}))
 }
 
-// edit changes metadata.json by hand: the title counts, and nothing else of it.
+// edit changes metadata.json by hand: the title and the label count, and nothing else of it.
 func (d *driver) edit() {
+	if d.files == engine.FilesBehind { // nothing replaces the file while it is being edited
+		d.check(d.c.Flush(d.ctx()))
+		d.check(d.other.Flush(d.ctx()))
+	}
 	file := filepath.Join(d.dir, d.c.ID().String(), "metadata.json")
 	raw, err := os.ReadFile(file)
 	d.check(err)
 	var m engine.Object
 	d.check(m.UnmarshalJSON(raw))
-	d.m.title = d.body()
+	d.m.title, d.m.label = d.body(), d.body()
 	m.SetText("title", d.m.title)
+	var labels engine.Object
+	labels.SetText("model", d.m.label)
+	rawLabels, err := labels.MarshalJSON()
+	d.check(err)
+	m.Set("labels", rawLabels)
+	m.SetText("kind", "other")
 	m.SetText("updated_at", "2001-01-01T00:00:00Z")
 	raw, err = m.MarshalJSON()
 	d.check(err)

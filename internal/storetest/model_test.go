@@ -42,6 +42,7 @@ type model struct {
 	lines    []*modelLine
 	active   string
 	title    string
+	label    string
 }
 
 func (m *model) names() []string {
@@ -70,6 +71,7 @@ func (m *model) begin(of *modelLine, at int) *modelLine {
 type driver struct {
 	t     *rapid.T
 	dir   string
+	files engine.MessageFiles
 	began time.Time
 	store *engine.Store
 	c     *engine.Context
@@ -119,6 +121,12 @@ func (d *driver) compare() {
 	d.check(err)
 	if len(infos) != len(d.m.branches) || c.Metadata().ActiveBranch != d.m.active || c.Metadata().Title != d.m.title {
 		d.t.Fatalf("branches %v, active %q, title %q", infos, c.Metadata().ActiveBranch, c.Metadata().Title)
+	}
+	if m := c.Metadata(); m.Labels.Texts()["model"] != d.m.label || m.Kind != "" {
+		d.t.Fatalf("labels %v, want %q; kind %q", m.Labels.Texts(), d.m.label, m.Kind)
+	}
+	if sum := c.Summary(); sum.Problem == nil && (sum.Title != d.m.title || sum.Labels["model"] != d.m.label) {
+		d.t.Fatalf("summary: title %q, labels %v", sum.Title, sum.Labels)
 	}
 	reachable := map[*modelMessage]bool{}
 	for _, info := range infos {
@@ -206,18 +214,19 @@ func TestAgainstModel(t *testing.T) {
 			t.Fatal(err)
 		}
 		defer os.RemoveAll(dir)
+		files := rapid.SampledFrom([]engine.MessageFiles{engine.FilesBehind, engine.FilesOnReturn, engine.FilesHeld}).Draw(t, "files")
 		// The sync is left out for speed: nothing loses power here.
 		s, err := kit.Init(dir, engine.WithDurability(engine.Relaxed),
 			engine.WithFoldBytes(rapid.SampledFrom([]int64{-1, 2000, 100000}).Draw(t, "fold at")),
-			engine.WithFiles(rapid.SampledFrom([]engine.MessageFiles{engine.FilesBehind, engine.FilesOnReturn, engine.FilesHeld}).Draw(t, "files")),
-			engine.WithRetain(rapid.SampledFrom([]int{1, 3, 16}).Draw(t, "retain")),
+			engine.WithFiles(files),
+			engine.WithRetain(rapid.SampledFrom([]int{-1, 1, 3, 16}).Draw(t, "retain")),
 			engine.WithTextThreshold(rapid.SampledFrom([]int64{-1, 0, 1 << 10}).Draw(t, "threshold")),
 			engine.WithPool(rapid.SampledFrom([]int64{0, 5000, 1 << 20}).Draw(t, "pool")))
 		if err != nil {
 			t.Fatal(err)
 		}
 		defer s.Close()
-		d := &driver{t: t, dir: dir, began: time.Now(), store: s, trash: map[uuid.UUID]*modelLine{}}
+		d := &driver{t: t, dir: dir, files: files, began: time.Now(), store: s, trash: map[uuid.UUID]*modelLine{}}
 		d.begin()
 		ops := map[string]func(){
 			"append": d.append, "batch": d.batch, "replace": d.replace, "fork": d.fork, "rewind": d.rewind, "rename": d.rename,

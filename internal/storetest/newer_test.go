@@ -73,7 +73,7 @@ func tryAll(t *testing.T, dir string, c *engine.Context) error {
 		return err
 	}
 	defer s.Close()
-	for sum, err := range s.List(ctx) {
+	for sum, err := range s.List(ctx, engine.ListOptions{}) {
 		if err != nil {
 			t.Errorf("list: %v", err)
 		}

@@ -70,7 +70,7 @@ func (p *Patient) Problems(op string) (told []string) {
 		}
 		return problems(told, c.Problem())
 	case "list":
-		for x, err := range p.Store.List(ctx) {
+		for x, err := range p.Store.List(ctx, engine.ListOptions{}) {
 			told = problems(problems(told, err), x.Problem)
 		}
 	case "backup":

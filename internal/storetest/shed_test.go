@@ -77,7 +77,7 @@ func TestCloseSheds(t *testing.T) {
 	for range appends {
 		for _, o := range k.during(func() {
 			c := kit.Must[*engine.Context](t)(k.store.Context(ctx, c.ID()))
-			kit.Fill(t, c.Active(), 1)
+			kit.Append(t, c.Active(), engine.Draft{Body: []byte(`{"n":[` + strings.Repeat("1,", 4<<10) + `1]}`)})
 			kit.Check(t, c.Close())
 		}) {
 			if o.Kind == crashfs.KindSyncAll {

@@ -71,7 +71,7 @@ func NewContext(t *testing.T, opts ...engine.Option) (*engine.Context, string) {
 func List(t *testing.T, s *engine.Store) []engine.Summary {
 	t.Helper()
 	var all []engine.Summary
-	for sum, err := range s.List(context.Background()) {
+	for sum, err := range s.List(context.Background(), engine.ListOptions{Kind: engine.AnyKind}) {
 		if err != nil {
 			t.Fatal(err)
 		}

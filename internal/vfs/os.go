@@ -158,8 +158,14 @@ func (o *osFS) ReadDir(name string) iter.Seq2[fs.DirEntry, error] {
 			return
 		}
 		defer f.Close()
+		folder, err := withoutRoot(f)
+		if err != nil {
+			yield(nil, err)
+			return
+		}
+		defer folder.Close()
 		for {
-			list, err := f.ReadDir(512)
+			list, err := folder.ReadDir(512)
 			for _, e := range list {
 				if !yield(e, nil) {
 					return

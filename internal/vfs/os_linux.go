@@ -39,6 +39,19 @@ func renameNew(folder *os.File, from string, there *os.File, to string) error {
 	return err
 }
 
+// withoutRoot returns the folder f as another file. Package os examines each entry of a folder that it opened in an
+// os.Root; elsewhere it takes the type from the folder itself.
+func withoutRoot(f *os.File) (folder *os.File, err error) {
+	err = osFile{f}.control("dup", func(fd int) error {
+		again, err := unix.FcntlInt(uintptr(fd), unix.F_DUPFD_CLOEXEC, 0)
+		if err == nil {
+			folder = os.NewFile(uintptr(again), f.Name())
+		}
+		return err
+	})
+	return folder, err
+}
+
 func syncAll(f *os.File) error {
 	return osFile{f}.control("syncfs", unix.Syncfs)
 }
@@ -254,24 +267,30 @@ func (o *osFS) statPath(name string) (fs.FileInfo, error) {
 	return info, nil
 }
 
+// lstatIn opens nothing. The path leads through no link: the folder is examined first.
 func (o *osFS) lstatIn(folder string, names []string) ([]fs.FileInfo, error) {
 	if !plain(folder) {
 		return lstatIn(o, folder, names)
 	}
 	infos := make([]fs.FileInfo, len(names))
-	err := o.at("openat", folder, func(dir int) error {
-		var fd int
-		err := again(func() (err error) {
-			fd, err = unix.Openat(dir, folder, unix.O_PATH|unix.O_DIRECTORY|unix.O_NOFOLLOW|unix.O_CLOEXEC, 0)
-			return err
-		})
+	err := o.at("statat", folder, func(dir int) error {
+		stat := func(path string) (*statInfo, error) {
+			info := &statInfo{name: path[strings.LastIndexByte(path, '/')+1:]}
+			return info, again(func() error { return unix.Fstatat(dir, path, &info.st, unix.AT_SYMLINK_NOFOLLOW) })
+		}
+		it, err := stat(folder)
+		if err == nil && !it.IsDir() {
+			err = unix.ENOTDIR
+		}
 		if err != nil {
 			return err
 		}
-		defer unix.Close(fd) //nolint:errcheck // nothing was written
 		for i, name := range names {
-			info := &statInfo{name: name}
-			switch err := again(func() error { return unix.Fstatat(fd, name, &info.st, unix.AT_SYMLINK_NOFOLLOW) }); {
+			info := it
+			if name != "." {
+				info, err = stat(folder + "/" + name)
+			}
+			switch {
 			case err == nil:
 				infos[i] = info
 			case !errors.Is(err, fs.ErrNotExist):

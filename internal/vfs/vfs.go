@@ -22,7 +22,8 @@ type FS interface {
 	// name before SyncDir.
 	OpenFile(name string, flag int) (File, error)
 	Lstat(name string) (fs.FileInfo, error)
-	// ReadDir yields the entries of a folder in no particular order, in bounded memory.
+	// ReadDir yields the entries of a folder in no particular order, in bounded memory. An entry has name and type; Lstat
+	// has the rest.
 	ReadDir(name string) iter.Seq2[fs.DirEntry, error]
 	Mkdir(name string) error
 	Rename(from, to string) error

@@ -103,7 +103,7 @@ func LstatNumber(fsys FS, name string) (fs.FileInfo, error) {
 	return fsys.Lstat(name)
 }
 
-// LstatIn is Lstat of some files in a folder. nil stands for a missing one.
+// LstatIn is Lstat of some files in a folder, and of the folder itself under the name ".". nil stands for a missing one.
 func LstatIn(fsys FS, folder string, names ...string) ([]fs.FileInfo, error) {
 	if l, ok := fsys.(interface {
 		lstatIn(folder string, names []string) ([]fs.FileInfo, error)
@@ -116,7 +116,11 @@ func LstatIn(fsys FS, folder string, names ...string) ([]fs.FileInfo, error) {
 func lstatIn(fsys FS, folder string, names []string) ([]fs.FileInfo, error) {
 	infos := make([]fs.FileInfo, len(names))
 	for i, name := range names {
-		info, err := fsys.Lstat(folder + "/" + name)
+		path := folder + "/" + name
+		if name == "." {
+			path = folder
+		}
+		info, err := fsys.Lstat(path)
 		if err == nil {
 			infos[i] = info
 		} else if !errors.Is(err, fs.ErrNotExist) {

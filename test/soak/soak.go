@@ -91,7 +91,7 @@ func passing(err error) bool {
 
 // lookAt reads a whole store. Contexts, branches and messages may go meanwhile.
 func lookAt(ctx context.Context, s *ctxdir.Store) error {
-	for sum, err := range s.List(ctx) {
+	for sum, err := range s.List(ctx, ctxdir.ListOptions{}) {
 		if err != nil {
 			return err
 		}

@@ -59,7 +59,7 @@ func (w *worker) open() (err error) {
 		}
 		w.shared = append(w.shared, c)
 	}
-	for s, err := range w.store.List(w.ctx) {
+	for s, err := range w.store.List(w.ctx, ctxdir.ListOptions{}) {
 		if err != nil {
 			return err
 		}

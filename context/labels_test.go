@@ -1,0 +1,86 @@
+package context
+
+import (
+	"maps"
+	"strings"
+	"testing"
+)
+
+// withMembers returns the sample with further members.
+func withMembers(t *testing.T, members string) *Metadata {
+	t.Helper()
+	m, err := ParseMetadata([]byte(strings.Replace(sample, `"config"`, members+`, "config"`, 1)))
+	if err != nil {
+		t.Fatal(err)
+	}
+	return m
+}
+
+// TestLabelsKeepTheirOrder sets labels: the others keep order and spelling, and a member that is no text stays.
+func TestLabelsKeepTheirOrder(t *testing.T) {
+	m := withMembers(t, `"labels": {"z": "\u0061", "n": 1, "b": "2", "a": "3"}, "kind": "memory", "external_id": "x/y"`)
+	texts := m.Labels.Texts()
+	if want := map[string]string{"z": "a", "b": "2", "a": "3"}; !maps.Equal(texts, want) || m.Kind != "memory" || m.ExternalID != "x/y" {
+		t.Errorf("%v, kind %q, external id %q", texts, m.Kind, m.ExternalID)
+	}
+	delete(texts, "b")
+	texts["a"], texts["y"], texts["c"] = "4", "<&>", "5"
+	before := m.Clone()
+	if err := m.Labels.SetTexts(texts); err != nil {
+		t.Fatal(err)
+	}
+	const want = `"labels":{"z":"\u0061","n":1,"a":"4","c":"5","y":"<&>"},"kind":"memory","external_id":"x/y","config"`
+	if raw := string(RawMetadata(m)); !strings.Contains(raw, want) {
+		t.Errorf("%s has no %s", raw, want)
+	}
+	if len(before.Labels.members) != 4 || before.Labels.Text("a") != "3" {
+		t.Errorf("a copy changed too: %v", before.Labels)
+	}
+	for _, bad := range []map[string]string{{"": "x"}, {"\xff": "x"}, {"x": "\xff"}} {
+		if err := m.Labels.SetTexts(bad); err == nil {
+			t.Errorf("%q were accepted", bad)
+		}
+	}
+	if err := m.Labels.SetTexts(nil); err != nil || string(RawMetadata(m)) == "" || len(m.Labels.members) != 1 {
+		t.Errorf("%v, %v", m.Labels, err)
+	}
+}
+
+// TestEditedLabels: labels that a person edits count one by one. The kind and the external id are fixed.
+func TestEditedLabels(t *testing.T) {
+	base := withMembers(t, `"labels": {"a": "1", "b": "2"}, "kind": "memory", "external_id": "x"`)
+	committed := base.Clone()
+	committed.Revision++
+	if err := committed.Labels.SetTexts(map[string]string{"a": "1", "b": "3", "c": "4"}); err != nil {
+		t.Fatal(err)
+	}
+	file := withMembers(t, `"labels": {"a": "9", "b": "2", "d": "5"}, "kind": "other", "external_id": "y"`)
+	m, is := Reconcile(committed, file, func(int64) *Metadata { return base })
+	want := map[string]string{"a": "9", "b": "3", "c": "4", "d": "5"}
+	if is != ProjectionEdited || !maps.Equal(m.Labels.Texts(), want) || m.Kind != "memory" || m.ExternalID != "x" {
+		t.Errorf("%d, %v, kind %q, external id %q", is, m.Labels.Texts(), m.Kind, m.ExternalID)
+	}
+	if m, _ := Reconcile(committed, withMembers(t, `"kind": "memory"`), func(int64) *Metadata { return base }); !maps.Equal(
+		m.Labels.Texts(), map[string]string{"c": "4"}) {
+		t.Errorf("without labels: %v", m.Labels.Texts())
+	}
+}
+
+// TestNamesOfTheFormatBefore: in a context/1 the members are data of a user, and an upgrade keeps them under other names.
+func TestNamesOfTheFormatBefore(t *testing.T) {
+	text := strings.Replace(sample, "context/2", "context/1", 1)
+	text = strings.Replace(text, `"config"`, `"kind": ["x"], "labels": 7, "external_id": {}, "kind_": 1, "config"`, 1)
+	m, err := ParseMetadata([]byte(text))
+	if err != nil {
+		t.Fatal(err)
+	}
+	raw := string(RawMetadata(m))
+	for _, want := range []string{`"kind__":["x"]`, `"labels_":7`, `"external_id_":{}`, `"kind_":1`} {
+		if !strings.Contains(raw, want) {
+			t.Errorf("%s has no %s", raw, want)
+		}
+	}
+	if m.Kind != "" || m.ExternalID != "" || m.Labels.Texts() != nil {
+		t.Errorf("%+v", m)
+	}
+}

@@ -1,0 +1,135 @@
+package engine
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"slices"
+	"strings"
+
+	ctxfolder "github.com/ctxdir/ctxdir/context"
+	"github.com/google/uuid"
+)
+
+// MatchesID reports whether part, in lower case, names an id: as its beginning, its end, or the beginning of its last
+// group of digits, which lists show.
+func MatchesID(part string, id uuid.UUID) bool {
+	text := id.String()
+	return strings.HasPrefix(text, part) || strings.HasSuffix(text, part) || strings.HasPrefix(text[strings.LastIndexByte(text, '-')+1:], part)
+}
+
+// Resolve returns the context, also a legacy one, that ref names: a full id, an external id, a kind and an external id
+// with a slash between them, or a unique part of an id (see [MatchesID]). An external id without a kind also names a
+// context of any kind, if only one has it. Resolve fails with [ErrNotExist], or with an [*AmbiguousError] that lists the
+// candidates. If ref is no part of an id either, the error is an [ErrInvalid] too.
+//
+// It derives an id from ref before it reads the store's folder, and reads the folder before the contexts.
+func (s *Store) Resolve(ref string) (uuid.UUID, error) {
+	id, err := s.resolve(ref)
+	return id, Wrap(Error{Op: "find", Path: s.path}, err)
+}
+
+func (s *Store) resolve(ref string) (uuid.UUID, error) {
+	if id, err := uuid.Parse(ref); err == nil && len(ref) == 36 {
+		if s.isThere(id) {
+			return id, nil
+		}
+		return uuid.Nil, fmt.Errorf("%w: context %s", ErrNotExist, ref)
+	}
+	if ref == "" {
+		return uuid.Nil, fmt.Errorf("%w: an empty text names no context", ErrInvalid)
+	}
+	derived := []uuid.UUID{ctxfolder.ExternalContextID("", ref)}
+	if kind, external, ok := strings.Cut(ref, "/"); ok && kind != "" && external != "" {
+		derived = append(derived, ctxfolder.ExternalContextID(kind, external))
+	}
+	found := slices.DeleteFunc(derived, func(id uuid.UUID) bool { return !s.isThere(id) })
+	part := strings.ToLower(ref)
+	isPart := strings.Trim(part, "0123456789abcdef-") == ""
+	if len(found) == 0 && isPart {
+		for e, err := range s.entries() {
+			if err != nil {
+				return uuid.Nil, err
+			}
+			if !MatchesID(part, e.id) || slices.Contains(found, e.id) {
+				continue
+			}
+			if _, ok := s.legacyAt(e.id); e.folder || ok {
+				found = append(found, e.id)
+			}
+		}
+	}
+	if len(found) == 0 {
+		all, err := s.allSummaries(context.Background())
+		if err != nil {
+			return uuid.Nil, err
+		}
+		for _, sum := range all {
+			if sum.ExternalID == ref {
+				found = append(found, sum.ID)
+			}
+		}
+	}
+	switch {
+	case len(found) == 1:
+		return found[0], nil
+	case len(found) > 1:
+		slices.SortFunc(found, func(a, b uuid.UUID) int { return slices.Compare(a[:], b[:]) })
+		return uuid.Nil, &AmbiguousError{ref, found, "contexts"}
+	case isPart:
+		return uuid.Nil, fmt.Errorf("%w: no context id begins or ends with %q, and no external id is equal to it", ErrNotExist, ref)
+	}
+	return uuid.Nil, Mark(fmt.Errorf("%w: %q is neither a context id, a part of one, nor an external id", ErrInvalid, ref), ErrNotExist)
+}
+
+// isThere reports whether a context or legacy context is at its path, or gets there right now.
+func (s *Store) isThere(id uuid.UUID) bool {
+	if info, err := s.FS.Lstat(id.String()); err == nil && info.IsDir() {
+		return true
+	}
+	if _, ok := s.legacyAt(id); ok {
+		return true
+	}
+	// Another process may be publishing the context right now.
+	_ = s.settle(context.Background(), id)
+	info, err := s.FS.Lstat(id.String())
+	return err == nil && info.IsDir()
+}
+
+// OpenOrCreate opens the context with the kind and the external id of m, or creates it with m. Several processes that
+// call it at once get the same context. It fails with [ErrInvalid] without an external id.
+func (s *Store) OpenOrCreate(ctx context.Context, m Metadata) (*Context, error) {
+	c, err := s.openOrCreate(ctx, m)
+	return c, Wrap(Error{Op: "open", Context: m.ID}, err)
+}
+
+func (s *Store) openOrCreate(ctx context.Context, m Metadata) (c *Context, err error) {
+	if m.ExternalID == "" {
+		return nil, fmt.Errorf("%w: no external id", ErrInvalid)
+	}
+	if err := m.TakeExternalID(); err != nil {
+		return nil, fmt.Errorf("%w: %w", ErrInvalid, err)
+	}
+	const attempts = 10 // others may create and remove it meanwhile
+	for range attempts {
+		if c, err = s.Context(ctx, m.ID); !errors.Is(err, ErrNotExist) {
+			return c, err
+		}
+		if c, err = s.Create(ctx, m); !errors.Is(err, ErrExist) {
+			return c, err
+		}
+	}
+	return nil, err
+}
+
+// AmbiguousError is the error of a partial id that matches several contexts, or several items in trash.
+type AmbiguousError struct {
+	Ref     string
+	Matches []uuid.UUID
+
+	Of string // what the matches are
+}
+
+func (e *AmbiguousError) Error() string {
+	return fmt.Sprintf("%q could be any of %d %s", e.Ref, len(e.Matches), e.Of)
+}
