@@ -259,6 +259,9 @@ func (l *Log) finishFold(w *foldWork, keep []uint64) (*indexFile, error) {
 	gone := w.journals[:len(w.journals)-len(keep)]
 	if len(gone) > 0 {
 		w.damaged = append(w.damaged, l.replaced(w.journals[:len(gone)+1])...)
+		if gens, err := generations(l.dir); err == nil {
+			gone = slices.Concat(l.leading(gens, w.journals), gone)
+		}
 	}
 	b, err := x.encode()
 	if err != nil {

@@ -221,6 +221,12 @@ func (l *Log) Counts(id uuid.UUID) (c Counts, ok bool, err error) {
 	return c, ok, err
 }
 
+// Newest returns the time of the newest message.
+func (l *Log) Newest() (at time.Time, err error) {
+	err = l.view(func(s *state) { at = time.Unix(0, s.newestAt) })
+	return at, err
+}
+
 // AllCounts returns the counts of every line, and the time of the newest message.
 func (l *Log) AllCounts() (all map[uuid.UUID]Counts, newest int64, err error) {
 	err = l.view(func(s *state) {

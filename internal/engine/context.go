@@ -49,7 +49,6 @@ type Context struct {
 	broken       error         // why metadata.json is unusable
 	wrote        bool          // something was appended through this handle
 	imported     bool          // an import through this handle ended
-	CleanPacks   bool          // no pack has messages that were cut from a line; a collection uses this
 	folding      chan struct{} // closed when the running fold ends
 	blobQueue    blobQueue
 	messageFiles messageFiles
