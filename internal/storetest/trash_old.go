@@ -99,5 +99,7 @@ func OldItem(t *testing.T, c *engine.Context, item ctxfolder.TrashItem, messages
 	Write(t, filepath.Join(folder, ctxfolder.TrashNote), append(Must[[]byte](t)(json.Marshal(item)), '\n'))
 	Write(t, filepath.Join(folder, ctxfolder.PieceFile(1)), messages)
 	Write(t, filepath.Join(folder, ctxfolder.ClearedFile), nil)
-	return engine.TrashItem{Item: id, Path: filepath.ToSlash(path), Kind: item.Kind, Name: item.Name, Context: c.Dir.ID, RemovedAt: item.RemovedAt}
+	return engine.TrashItem{
+		Item: id, Path: filepath.ToSlash(path), Kind: item.Kind, Name: item.Name, Context: c.Dir.ID, RemovedAt: item.RemovedAt,
+	}
 }
