@@ -188,11 +188,15 @@ func (d *Dir) EffectiveMetadata(committed *Metadata, base func(revision int64) *
 	return nil, ProjectionUnusable, stamp, err
 }
 
-// ProjectMetadata replaces metadata.json by committed metadata. It syncs nothing.
+// errEditedMeanwhile reports that metadata.json is not the file that was looked at.
+var errEditedMeanwhile = errors.New("metadata.json changed meanwhile")
+
+// ProjectMetadata replaces the metadata.json of a stamp by committed metadata. It syncs nothing, and fails if another
+// file is there: a person may have edited it. The caller holds the lock.
 //
-// Crash order: the journal has the metadata, durably. A crash leaves the old file, the new one, or a torn one, whose check
-// does not match.
-func (d *Dir) ProjectMetadata(m *Metadata) (Stamp, error) {
+// Crash order: the journal has the metadata, durably. A crash leaves the old file, the new one, or a torn one, whose
+// check does not match.
+func (d *Dir) ProjectMetadata(m *Metadata, seen Stamp) (Stamp, error) {
 	b, err := m.Encode()
 	if err != nil {
 		return Stamp{}, err
@@ -205,6 +209,9 @@ func (d *Dir) ProjectMetadata(m *Metadata) (Stamp, error) {
 		return Stamp{}, err
 	}
 	err = vfs.CreateFile(d.FS, tmp, b, time.Now())
+	if now := d.MetadataStamp(); err == nil && now.info != nil && !now.Same(seen) {
+		err = errEditedMeanwhile
+	}
 	if err == nil {
 		err = d.FS.Rename(tmp, MetadataFile)
 	}
@@ -252,8 +259,8 @@ type Begin struct {
 // fails with ErrExist when the id is taken.
 //
 // Crash order: before the rename there is only a folder in staging/, which SweepStaging removes. After it there is the
-// whole context, whose files are already durable. The last step, the sync of the store's folder, makes the name
-// durable.
+// whole context. Its journal and index are durable already; metadata.json is not, and readers do without it. The last
+// step, the sync of the store's folder, makes the name durable.
 func Create(ctx stdcontext.Context, store vfs.FS, m *Metadata, begin Begin) error {
 	name := m.ID.String()
 	lock := store.Lock(Locks + "/" + name)
@@ -298,12 +305,11 @@ func stage(store vfs.FS, staged string, m *Metadata, begin Begin) error {
 			return err
 		}
 	}
-	if err := vfs.WriteSynced(store, staged+"/"+MetadataFile, encoded); err != nil {
+	if err := vfs.WriteNew(store, staged+"/"+MetadataFile, encoded); err != nil {
 		return err
 	}
 	for _, file := range slices.Sorted(maps.Keys(begin.Files)) {
-		content := begin.Files[file]
-		if err := vfs.WriteSynced(store, staged+"/"+file, content); err != nil {
+		if err := vfs.WriteSynced(store, staged+"/"+file, begin.Files[file]); err != nil {
 			return err
 		}
 	}

@@ -61,10 +61,7 @@ func (d *Dir) replaceMessage(folder string, id uuid.UUID, data []byte, at time.T
 
 // Create is [Dir.CreateMessage] in an open folder. It fails with fs.ErrExist if the file exists.
 func (f *Folder) Create(id uuid.UUID, data []byte, at time.Time) error {
-	s, err := vfs.StageFile(f.FS, MessageFile(id), line(data), at)
-	if err == nil {
-		err = s.Create()
-	}
+	err := vfs.CreateWhole(f.FS, MessageFile(id), line(data), at)
 	f.missed(err)
 	return err
 }

@@ -385,9 +385,6 @@ func (a *arrangement) storeFreedPayloads() error {
 // commit replaces index.json. If nobody appended meanwhile, a new journal is the only one left.
 func (a *arrangement) commit(ctx stdcontext.Context) error {
 	return a.log.underLock(ctx, func(map[uuid.UUID]string) error {
-		if err := a.log.awaitFiles(ctx); err != nil { // no file that clear removes may appear later
-			return err
-		}
 		done, err := a.commitAlone()
 		if done || err != nil {
 			return err

@@ -25,9 +25,9 @@ func newCrashBench(t *testing.T) (*bench, *crashfs.FS) {
 	m := &ctxfolder.Metadata{ID: uuid.New(), ActiveBranch: "main", CreatedAt: time.Now(), Revision: 1}
 	_, err := branch.New(m, "main", b.line)
 	b.must(err)
-	files, err := BeginFiles(m, testStore)
+	begin, err := BeginFiles(m, testStore)
 	b.must(err)
-	b.must(ctxfolder.Create(stdcontext.Background(), disk, m, ctxfolder.Begin{Files: files}))
+	b.must(ctxfolder.Create(stdcontext.Background(), disk, m, begin))
 	b.open(m.ID)
 	return b, disk
 }

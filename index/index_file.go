@@ -234,10 +234,7 @@ func beginFiles(
 }
 
 // BeginFiles returns this package's files of a new context: the first journal, and an index without folded entries.
-func BeginFiles(m *ctxfolder.Metadata, store uuid.UUID) (map[string][]byte, error) {
+func BeginFiles(m *ctxfolder.Metadata, store uuid.UUID) (b ctxfolder.Begin, err error) {
 	j, x, err := beginFiles(&ctxfolder.Dir{ID: m.ID, Store: store}, m, 0, nil, 0)
-	if err != nil {
-		return nil, err
-	}
-	return map[string][]byte{ctxfolder.JournalFile(firstJournal): j, ctxfolder.IndexFile: x}, nil
+	return ctxfolder.Begin{Files: map[string][]byte{ctxfolder.JournalFile(firstJournal): j, ctxfolder.IndexFile: x}}, err
 }

@@ -46,11 +46,11 @@ func newBench(t testing.TB) *bench {
 	if _, err := branch.New(m, "main", b.line); err != nil {
 		t.Fatal(err)
 	}
-	files, err := BeginFiles(m, testStore)
+	begin, err := BeginFiles(m, testStore)
 	if err != nil {
 		t.Fatal(err)
 	}
-	if err := ctxfolder.Create(stdcontext.Background(), fsys, m, ctxfolder.Begin{Files: files}); err != nil {
+	if err := ctxfolder.Create(stdcontext.Background(), fsys, m, begin); err != nil {
 		t.Fatal(err)
 	}
 	b.root = filepath.Join(root, m.ID.String())

@@ -60,9 +60,9 @@ func TestSettleTogether(t *testing.T) {
 	neighbour.line, neighbour.ids = uuid.New(), nil
 	_, err := branch.New(m, "main", neighbour.line)
 	b.must(err)
-	files, err := BeginFiles(m, testStore)
+	begin, err := BeginFiles(m, testStore)
 	b.must(err)
-	b.must(ctxfolder.Create(ctx, disk, m, ctxfolder.Begin{Files: files}))
+	b.must(ctxfolder.Create(ctx, disk, m, begin))
 	neighbour.open(m.ID)
 	defer neighbour.close()
 	b.must(b.log.Refresh())

@@ -115,7 +115,7 @@ const (
 // write writes the records. If the commit changes the metadata or replaces messages, write also waits until it is
 // durable, and makes these files. The caller holds the lock.
 //
-// Crash order: the records are durable before metadata.json is replaced, which is not synced.
+// Crash order: the records are durable before metadata.json is replaced, which happens later and is not synced.
 func (tx *Tx) write() (err error) {
 	c := tx.c
 	if tx.changed {
@@ -206,7 +206,7 @@ func (tx *Tx) settle() error {
 	return nil
 }
 
-// show makes committed metadata that of the handle, and renames a branch folder and writes metadata.json as it says.
+// show makes committed metadata that of the handle, and renames a branch folder as it says. metadata.json follows.
 func (c *Context) show(m *Metadata) {
 	if m.Renaming != nil {
 		if err := c.Dir.MoveRenamed(*m.Renaming); err != nil {
@@ -214,10 +214,10 @@ func (c *Context) show(m *Metadata) {
 		}
 	}
 	c.mu.Lock()
-	c.metadata, c.projection = m, ctxfolder.ProjectionStale
+	c.metadata, c.journaled, c.projection = m, m, ctxfolder.ProjectionStale
 	c.mu.Unlock()
 	c.Dir.SetRenaming(m.Renaming)
-	c.project(m)
+	c.projectSoon()
 }
 
 // expectFiles opens a batch for the files of the new messages. The caller holds the lock.

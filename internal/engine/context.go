@@ -106,13 +106,13 @@ func (s *Store) create(ctx context.Context, m *Metadata) error {
 		return err
 	}
 	main.SystemPrompt, main.Extra = first.SystemPrompt, first.Extra
-	files, err := index.BeginFiles(m, s.id)
+	begin, err := index.BeginFiles(m, s.id)
 	if err != nil {
 		return err
 	}
 	limited, cancel := context.WithTimeout(ctx, s.Options.LockTimeout)
 	defer cancel()
-	return ctxfolder.Create(limited, s.FS, m, ctxfolder.Begin{Files: files})
+	return ctxfolder.Create(limited, s.FS, m, begin)
 }
 
 // Context opens a context. It reads metadata.json, index.json and the end of the journal. It fails with [ErrNotExist].
@@ -223,11 +223,12 @@ func (c *Context) close() error {
 			_ = c.fold()
 		}
 	}
+	limited, cancel := context.WithTimeout(context.Background(), c.Store.Options.LockTimeout)
+	defer cancel()
 	if missing != nil {
-		limited, cancel := context.WithTimeout(context.Background(), c.Store.Options.LockTimeout)
 		missing = c.flush(limited)
-		cancel()
 	}
+	_ = c.flushProjection(limited) // the next writer replaces a stale file
 	c.Loader.Close()
 	err := errors.Join(missing, c.Log.Close(), c.Dir.Close())
 	if c.release != nil {

@@ -1,6 +1,9 @@
 package engine
 
-import "context"
+import (
+	"context"
+	"errors"
+)
 
 // Fold brings the journals into message files and index now, durably, so that they are no longer needed. Journals that
 // have grown enough are folded automatically. While another process folds the context, Fold does nothing.
@@ -14,7 +17,7 @@ func (c *Context) Fold(ctx context.Context) error {
 		if err != nil && failure != nil {
 			c.keepFailure(failure)
 		}
-		return err
+		return errors.Join(err, c.flushProjection(ctx))
 	}))
 }
 

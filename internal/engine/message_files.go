@@ -193,7 +193,7 @@ func (c *Context) flush(ctx context.Context) error {
 	if err != nil {
 		c.keepFailure(err)
 	}
-	return err
+	return errors.Join(err, c.flushProjection(ctx))
 }
 
 // awaitFiles makes the files that wait, and returns why one could not be made since the last call.

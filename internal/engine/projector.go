@@ -16,11 +16,12 @@ import (
 type projector struct {
 	mu      sync.Mutex
 	waiting []*fileBatch
-	queued  int         // files in waiting
-	files   int         // files in waiting, or being made
-	bytes   int         // of their messages
-	timer   *time.Timer // until the next burst; nil without one
-	due     bool        // a goroutine is about to begin a burst
+	queued  int               // files in waiting
+	files   int               // files in waiting, or being made
+	bytes   int               // of their messages
+	timer   *time.Timer       // until the next burst; nil without one
+	due     bool              // a goroutine is about to begin a burst
+	stale   map[*Context]bool // handles whose metadata.json is to be replaced
 
 	making sync.Mutex // held while files are made
 }
@@ -55,6 +56,28 @@ func (p *projector) add(b *fileBatch, now bool) {
 	}
 }
 
+// addContext leaves the metadata.json of a handle to the next burst.
+func (p *projector) addContext(c *Context) {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	if p.stale == nil {
+		p.stale = map[*Context]bool{}
+	}
+	p.stale[c] = true
+	if p.timer == nil && c.Store.Options.files != FilesHeld {
+		p.timer = time.AfterFunc(burstDelay, func() { p.run(1) })
+	}
+}
+
+// removeContext reports whether the metadata.json of a handle waits, and takes it over.
+func (p *projector) removeContext(c *Context) bool {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	waits := p.stale[c]
+	delete(p.stale, c)
+	return waits
+}
+
 // writers bounds the message files that are made concurrently while somebody waits for them.
 const writers = 8
 
@@ -63,8 +86,8 @@ func (p *projector) run(workers int) {
 	p.making.Lock()
 	defer p.making.Unlock()
 	p.mu.Lock()
-	batches := p.waiting
-	p.waiting, p.queued, p.due = nil, 0, false
+	batches, stale := p.waiting, p.stale
+	p.waiting, p.queued, p.due, p.stale = nil, 0, false, nil
 	if p.timer != nil {
 		p.timer.Stop()
 		p.timer = nil
@@ -75,6 +98,11 @@ func (p *projector) run(workers int) {
 		p.mu.Lock()
 		p.files, p.bytes = p.files-len(b.files), p.bytes-b.bytes
 		p.mu.Unlock()
+	}
+	for c := range stale {
+		if !c.projectBehind() {
+			p.addContext(c)
+		}
 	}
 }
 

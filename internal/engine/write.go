@@ -43,6 +43,7 @@ func (c *Context) writeOnce(ctx context.Context, f func(m *Metadata) error) erro
 			return err
 		}
 		c.prepared = tenure
+		c.projectSoon()
 	}
 	if !c.messageFiles.checked {
 		if err := c.queueMissing(c.Current()); err != nil {
@@ -52,7 +53,7 @@ func (c *Context) writeOnce(ctx context.Context, f func(m *Metadata) error) erro
 	return f(c.Current())
 }
 
-// prepare brings the handle up to date for a write. The caller holds the lock.
+// prepare brings the handle up to date for a write; metadata.json may stay stale. The caller holds the lock.
 func (c *Context) prepare() error {
 	if err := c.Dir.Check(); err != nil {
 		return err
@@ -75,11 +76,7 @@ func (c *Context) prepare() error {
 	if err := c.moveRenamed(); err != nil {
 		return err
 	}
-	switch c.projection {
-	case ctxfolder.ProjectionCurrent:
-	case ctxfolder.ProjectionStale:
-		c.project(c.Current())
-	default:
+	if is := c.projectionNow(); is != ctxfolder.ProjectionCurrent && is != ctxfolder.ProjectionStale {
 		return c.takeEdits()
 	}
 	return nil
@@ -91,7 +88,7 @@ func (c *Context) prepare() error {
 // Crash order: the file is replaced after its content is committed. Until that is durable, the file says the same once
 // more. The new file is durable before anything else is committed: the old one would count as an edit again.
 func (c *Context) takeEdits() error {
-	m, is := c.Current(), c.projection
+	m, is := c.Current(), c.projectionNow()
 	if is != ctxfolder.ProjectionNewer && !c.Dir.IsBlankMetadata() {
 		if err := ctxfolder.TrashCopy(c.Dir, ctxfolder.TrashDamaged, ctxfolder.MetadataFile); err != nil && !errors.Is(err, fs.ErrNotExist) {
 			return err
@@ -146,13 +143,6 @@ func (c *Context) settleRenaming(m *Metadata) error {
 // commitMetadata commits metadata, durably. The caller holds the lock.
 func (c *Context) commitMetadata(m *Metadata) error {
 	return c.CommitDurably([]index.Item{{Kind: index.KindMetadata, Body: ctxfolder.RawMetadata(m)}})
-}
-
-// project writes metadata.json behind a commit. A failure costs nothing: the next writer or fold does it.
-func (c *Context) project(m *Metadata) {
-	if stamp, err := c.Dir.ProjectMetadata(m); err == nil {
-		_ = c.committedMetadata(m, stamp)
-	}
 }
 
 // committedMetadata notes that metadata.json has the committed metadata.

@@ -242,7 +242,8 @@ func TestCheckBesideWriters(t *testing.T) {
 		running.Go(func() {
 			defer left.Add(-1)
 			errs[w] = func() error {
-				s, err := kit.Open(dir, engine.WithFoldBytes(64<<10), engine.WithRetain(2), engine.WithTextThreshold(300))
+				s, err := kit.Open(dir, engine.WithFoldBytes(64<<10), engine.WithRetain(2), engine.WithTextThreshold(300),
+					engine.WithFiles([]engine.MessageFiles{engine.FilesBehind, engine.FilesOnReturn}[w%2]))
 				if err != nil {
 					return err
 				}

@@ -73,7 +73,7 @@ func TestQueueOfFiles(t *testing.T) {
 			a := kit.Must[*engine.Context](t)(s.Create(t.Context(), engine.Metadata{}))
 			b := kit.Must[*engine.Context](t)(s.Create(t.Context(), engine.Metadata{}))
 			appended, made := 0, 0
-			for made == 0 {
+			for made == 0 && appended < 2000 {
 				appended++
 				kit.Append(t, []*engine.Context{a, b}[appended%2].Active(), engine.Draft{Body: body})
 				made = fileCount(t, disk, a) + fileCount(t, disk, b)

@@ -198,6 +198,10 @@ func (d *driver) update() {
 
 // edit changes metadata.json by hand: the title counts, and nothing else of it.
 func (d *driver) edit() {
+	if d.files == engine.FilesBehind { // nothing replaces the file while it is being edited
+		d.check(d.c.Flush(d.ctx()))
+		d.check(d.other.Flush(d.ctx()))
+	}
 	file := filepath.Join(d.dir, d.c.ID().String(), "metadata.json")
 	raw, err := os.ReadFile(file)
 	d.check(err)

@@ -70,6 +70,7 @@ func (m *model) begin(of *modelLine, at int) *modelLine {
 type driver struct {
 	t     *rapid.T
 	dir   string
+	files engine.MessageFiles
 	began time.Time
 	store *engine.Store
 	c     *engine.Context
@@ -207,10 +208,11 @@ func TestAgainstModel(t *testing.T) {
 			t.Fatal(err)
 		}
 		defer os.RemoveAll(dir)
+		files := rapid.SampledFrom([]engine.MessageFiles{engine.FilesBehind, engine.FilesOnReturn, engine.FilesHeld}).Draw(t, "files")
 		// The sync is left out for speed: nothing loses power here.
 		s, err := kit.Init(dir, engine.WithDurability(engine.Relaxed),
 			engine.WithFoldBytes(rapid.SampledFrom([]int64{-1, 2000, 100000}).Draw(t, "fold at")),
-			engine.WithFiles(rapid.SampledFrom([]engine.MessageFiles{engine.FilesBehind, engine.FilesOnReturn, engine.FilesHeld}).Draw(t, "files")),
+			engine.WithFiles(files),
 			engine.WithRetain(rapid.SampledFrom([]int{-1, 1, 3, 16}).Draw(t, "retain")),
 			engine.WithTextThreshold(rapid.SampledFrom([]int64{-1, 0, 1 << 10}).Draw(t, "threshold")),
 			engine.WithPool(rapid.SampledFrom([]int64{0, 5000, 1 << 20}).Draw(t, "pool")))
@@ -218,7 +220,7 @@ func TestAgainstModel(t *testing.T) {
 			t.Fatal(err)
 		}
 		defer s.Close()
-		d := &driver{t: t, dir: dir, began: time.Now(), store: s, lines: map[uuid.UUID]*modelLine{}, trash: map[uuid.UUID]modelTrash{}}
+		d := &driver{t: t, dir: dir, files: files, began: time.Now(), store: s, lines: map[uuid.UUID]*modelLine{}, trash: map[uuid.UUID]modelTrash{}}
 		d.begin()
 		ops := map[string]func(){
 			"append": d.append, "batch": d.batch, "replace": d.replace, "fork": d.fork, "rewind": d.rewind, "rename": d.rename,
