@@ -131,6 +131,6 @@ func (b *Branch) Copy(ctx context.Context, n int64, m Metadata) (*Context, error
 	return newContext(backup.Prefix(ctx, b.e, n, *e))
 }
 
-// Rewind makes the branch show only its first n messages. The others stay as long as other branches show them; the next
-// collection moves the rest to the trash.
+// Rewind makes the branch show only its first n messages. The others stay as long as other branches show them; the
+// trash lists the rest, and a collection removes it after the grace period.
 func (b *Branch) Rewind(ctx context.Context, n int64) error { return wrap(b.e.Rewind(ctx, n)) }

@@ -109,8 +109,8 @@ func (c *Context) RenameBranch(ctx context.Context, branch, to string) error {
 	return wrap(c.e.Rename(ctx, branch, to))
 }
 
-// RemoveBranch removes a branch. Its messages stay as long as other branches show them; the next collection moves the
-// rest to the trash. RemoveBranch fails with [ErrInvalid] for the active branch.
+// RemoveBranch removes a branch. Its messages stay as long as other branches show them; the trash lists the rest, and
+// a collection removes it after the grace period. RemoveBranch fails with [ErrInvalid] for the active branch.
 func (c *Context) RemoveBranch(ctx context.Context, branch string) error {
 	return wrap(c.e.Remove(ctx, branch))
 }

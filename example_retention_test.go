@@ -12,7 +12,7 @@ import (
 	"github.com/google/uuid"
 )
 
-// tidy compresses old messages, and moves messages that no branch shows to the trash, where they stay for the grace period.
+// tidy compresses old messages, and removes what was removed longer ago than the grace period for good.
 func tidy(ctx context.Context, s *ctxdir.Store) error {
 	_, err := s.Archive(ctx, ctxdir.ArchiveOptions{All: true, OlderThan: 180 * 24 * time.Hour})
 	if err != nil {

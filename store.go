@@ -12,7 +12,7 @@
 //
 // A line is an append-only sequence of messages. A branch is a name that points at a line. A fork begins a new line at
 // a position of another line and copies nothing. No operation on one branch changes what another branch shows, and none
-// destroys a message: messages that no branch shows move to the trash and stay there for a grace period.
+// destroys a message: messages that no branch shows stay for a grace period, in which the trash lists them.
 //
 // When an append returns, the message is durable: one fdatasync of the context's journal has covered it. Several
 // processes may append to one context at the same time. Readers take no lock. A reader may see a message shortly before

@@ -25,7 +25,7 @@ type Item struct {
 	RemovedAt time.Time
 	Purged    bool  // removed for good
 	Messages  int64 // of a restored line: number of messages that were restored, or existed already
-	Missing   int64 // of a restored line: number of positions without a message in the trash; they are marked unavailable
+	Missing   int64 // of a restored line: number of positions without a message in the trash, of a store of the format before
 	Problem   error // why the item cannot be read or restored
 }
 
@@ -77,10 +77,10 @@ type CollectOptions struct {
 	Failed func(error) // receives the error of each item that failed; if set, the returned error omits these failures
 }
 
-// Collect moves messages that no branch shows to the trash of their context, purges items that have been in a trash for
-// longer than the grace period, and moves unreferenced blobs to the trash. It may run while writers run. The error
-// includes each context that failed; the others are still processed. Collect fails with [ErrLocked] while another
-// process collects.
+// Collect purges what was removed longer ago than the grace period: branches and the ends of rewound branches, which stay
+// in their context until then, and items of the trash. It moves unreferenced blobs to the trash. It may run while writers
+// run. The error includes each context that failed; the others are still processed. Collect fails with [ErrLocked] while
+// another process collects.
 func (s *Store) Collect(ctx context.Context, o CollectOptions) ([]Item, error) {
 	switch {
 	case o.Grace == 0:
@@ -159,9 +159,9 @@ func (s *Store) purge(ctx context.Context, items []uuid.UUID, age time.Duration,
 	})
 }
 
-// Restore restores an item and removes it from the trash. A context returns to its folder. The end of a line returns to
-// its positions, under the name of its branch or a similar one. An old version of a message replaces the present one,
-// which moves to the trash. Blobs return to their paths.
+// Restore restores an item and removes it from the trash. A context returns to its folder. A removed
+// branch, or the branch that was rewound, returns under its name or a similar one. An old version of a message replaces
+// the present one, which moves to the trash. Blobs return to their paths.
 //
 // For a restored line, the result's Name is the branch that now shows it. A second call finishes an interrupted
 // restore. Restore fails with:

@@ -13,28 +13,36 @@ import (
 // Whole is the reach of a line at which a branch points: every present and future message.
 const Whole = math.MaxInt64
 
-// Reach returns for each line how far some branch shows it: the position behind the last shown message. The reach is
-// [Whole] for a line at which a branch points. For another line it is the largest base of the reached lines that begin
-// on it. A line from which no branch descends is missing from the result.
+// Reach returns for each line how far a branch, or a removed line in its grace period, shows it: the position behind the
+// last shown message. The reach is [Whole] for a line at which a branch points and for a removed line. For another line
+// it is the largest base of the reached lines that begin on it. A line from which neither descends is missing from the
+// result.
 func Reach(m *ctxfolder.Metadata) map[uuid.UUID]int64 {
 	lines := byID(m)
 	reach := make(map[uuid.UUID]int64, len(m.Lines))
-	for _, b := range m.Branches {
-		_, walked := reach[b.Line]
-		reach[b.Line] = Whole
+	show := func(line uuid.UUID) {
+		_, walked := reach[line]
+		reach[line] = Whole
 		// What a line shows of its ancestors depends only on its base, so one walk up from each line suffices.
-		for l := lines[b.Line]; l != nil && l.Parent != uuid.Nil && !walked; l = lines[l.Parent] {
+		for l := lines[line]; l != nil && l.Parent != uuid.Nil && !walked; l = lines[l.Parent] {
 			var before int64
 			before, walked = reach[l.Parent]
 			reach[l.Parent] = max(before, l.Base)
+		}
+	}
+	for _, b := range m.Branches {
+		show(b.Line)
+	}
+	for _, r := range m.Removed {
+		if r.Why != WhyPurged && lines[r.Line] != nil {
+			show(r.Line)
 		}
 	}
 	return reach
 }
 
 // Forks yields the lines that prove that their parent had a message at every position below their base. A collection
-// cuts neither what a branch shows nor a line at which a branch points. So a line counts if some branch descends from
-// it, or if a branch points at its parent.
+// cuts nothing within the [Reach] of a line. So a line counts if it is reached, or if its parent is reached as a whole.
 func Forks(m *ctxfolder.Metadata) iter.Seq[*ctxfolder.Line] {
 	return func(yield func(*ctxfolder.Line) bool) {
 		reach := Reach(m)
@@ -78,54 +86,62 @@ func byID(m *ctxfolder.Metadata) map[uuid.UUID]*ctxfolder.Line {
 	return lines
 }
 
-// Orphan is a line whose end no branch shows.
+// Orphan is a line whose end is shown neither by a branch nor by a removed line.
 type Orphan struct {
 	Line ctxfolder.Line
-	From int64  // no branch shows the messages from here on
-	Gone bool   // no branch descends from the line: it can leave the table
-	Name string // the line's last branch name
-	Why  string // the reason for which it lost the name
+	From int64 // nothing shows the messages from here on
+	Gone bool  // nothing descends from the line: it can leave the table
 }
 
-// Orphans returns the lines whose end no branch shows, in the order of the table of lines.
+// Orphans returns the lines whose end nothing shows, in the order of the table of lines.
 func Orphans(m *ctxfolder.Metadata) (orphans []Orphan) {
 	reach := Reach(m)
-	lost := make(map[uuid.UUID]ctxfolder.Removed, len(m.Removed))
-	for _, r := range m.Removed {
-		lost[r.Line] = r
-	}
 	for _, l := range m.Lines {
-		to, reached := reach[l.ID]
-		if to == Whole {
-			continue
+		if to, reached := reach[l.ID]; to != Whole {
+			orphans = append(orphans, Orphan{Line: l, From: max(to, l.Base), Gone: !reached})
 		}
-		r := lost[l.ID]
-		orphans = append(orphans, Orphan{Line: l, From: max(to, l.Base), Gone: !reached, Name: r.Name, Why: r.Why})
 	}
 	return orphans
 }
 
-// Forget removes lines from the metadata. It keeps lines from which a branch descends, and ancestors of lines that
-// stay.
-func Forget(m *ctxfolder.Metadata, lines map[uuid.UUID]bool) {
+// Purge marks a line without a branch as purged: it shows nothing any more, and cannot be restored.
+func Purge(m *ctxfolder.Metadata, line uuid.UUID) {
+	i := slices.IndexFunc(m.Removed, func(r ctxfolder.Removed) bool { return r.Line == line })
+	if i < 0 {
+		i, m.Removed = len(m.Removed), append(m.Removed, ctxfolder.Removed{Line: line, At: m.UpdatedAt.UTC()})
+	}
+	m.Removed[i].Why = WhyPurged
+}
+
+// IsPurged reports whether a line is marked as purged.
+func IsPurged(m *ctxfolder.Metadata, line uuid.UUID) bool {
+	return slices.ContainsFunc(m.Removed, func(r ctxfolder.Removed) bool { return r.Line == line && r.Why == WhyPurged })
+}
+
+// Forget removes the purged lines from the metadata, except ancestors of lines that stay.
+func Forget(m *ctxfolder.Metadata) {
 	reach := Reach(m)
 	parent := make(map[uuid.UUID]uuid.UUID, len(m.Lines))
 	for _, l := range m.Lines {
 		parent[l.ID] = l.Parent
 	}
+	purged := map[uuid.UUID]bool{}
+	for _, r := range m.Removed {
+		purged[r.Line] = purged[r.Line] || r.Why == WhyPurged
+	}
 	stays := make(map[uuid.UUID]bool, len(m.Lines))
 	for _, l := range m.Lines {
-		if _, reached := reach[l.ID]; reached || !lines[l.ID] {
+		if _, reached := reach[l.ID]; reached || !purged[l.ID] {
 			for id := l.ID; id != uuid.Nil && !stays[id]; id = parent[id] {
 				stays[id] = true
 			}
 		}
 	}
 	m.Lines = slices.DeleteFunc(m.Lines, func(l ctxfolder.Line) bool { return !stays[l.ID] })
-	m.Removed = slices.DeleteFunc(m.Removed, func(r ctxfolder.Removed) bool { return !stays[r.Line] })
+	m.Removed = slices.DeleteFunc(m.Removed, func(r ctxfolder.Removed) bool { return r.Why == WhyPurged || !stays[r.Line] })
 }
 
-// Return puts a forgotten line back into the table, without a branch. Its folder becomes the folder of the name, or
+// Return puts a line of an item of the format before back into the table, without a branch. Its folder becomes the folder of the name, or
 // stays the old one where the name is invalid. ends returns the length of a line. Return fails with ErrPosition when
 // the line's parent is missing, ends before the line's base or begins behind it.
 func Return(m *ctxfolder.Metadata, line ctxfolder.Line, name string, ends func(uuid.UUID) (int64, error)) error {

@@ -1,8 +1,9 @@
 package branch
 
 import (
-	"errors"
+	"bytes"
 	"fmt"
+	"maps"
 	"slices"
 	"testing"
 	"time"
@@ -12,64 +13,69 @@ import (
 	"pgregory.net/rapid"
 )
 
-// TestReach holds what is collected against what branches show: a message is within its line's reach if and only if one
-// shows it, and so many as Showing says; without the others every branch shows what it did; and with them put back so
-// does a branch of the line.
+// TestReach compares the reach with what branches and removed lines show: a message is within its line's reach if and
+// only if one of them shows it. A purge takes what only the purged lines show, and a restored line shows what it did.
 func TestReach(t *testing.T) {
 	t.Parallel()
 	rapid.Check(t, func(t *rapid.T) {
 		w := newWorld(t)
 		for range rapid.IntRange(1, 60).Draw(t, "steps") {
 			w.step()
-			shown := map[int]int{}
-			for name := range w.views {
-				for _, n := range w.show(w.line(name)) {
-					shown[n]++
-				}
-			}
 			reach := Reach(w.m)
 			for _, l := range w.m.Lines {
 				to, reached := reach[l.ID]
 				for i, n := range w.own[l.ID] {
 					at := l.Base + int64(i)
-					if (shown[n] > 0) != (reached && at < to) {
-						t.Fatalf("message %d of line %s: shown by %d branches, reach %d", at, l.ID, shown[n], to)
+					shown, kept := 0, 0
+					for _, view := range w.views {
+						shown += count(view, n)
 					}
-					if got := Showing(w.m, l.ID, at); got != shown[n] {
-						t.Fatalf("message %d of line %s: shown by %d branches, not by %d", at, l.ID, shown[n], got)
+					for _, view := range w.removed {
+						kept += count(view, n)
+					}
+					if (shown+kept > 0) != (reached && at < to) {
+						t.Fatalf("message %d of line %s: shown by %d branches and %d removed lines, reach %d", at, l.ID, shown, kept, to)
+					}
+					if got := Showing(w.m, l.ID, at); got != shown {
+						t.Fatalf("message %d of line %s: shown by %d branches, not by %d", at, l.ID, shown, got)
 					}
 				}
 			}
-			if rapid.IntRange(0, 4).Draw(t, "collect") == 0 {
-				w.collect()
+			if len(w.removed) > 0 {
+				switch rapid.IntRange(0, 5).Draw(t, "later") {
+				case 0:
+					w.purge()
+				case 1:
+					w.restore(w.someRemoved("restored"))
+				}
 			}
 		}
-		// The last collected comes back first: what it begins on is there, or was collected later.
-		for _, o := range slices.Backward(w.trash) {
-			w.restore(o)
+		for len(w.removed) > 0 {
+			w.restore(w.someRemoved("restored last"))
 		}
 	})
 }
 
-// world is a context in memory: what branches must show, and the messages of each line.
-type world struct {
-	t     *rapid.T
-	m     *ctxfolder.Metadata
-	own   map[uuid.UUID][]int
-	views map[string][]int
-	trash []collected
-	next  int
+func count(view []int, n int) int {
+	if slices.Contains(view, n) {
+		return 1
+	}
+	return 0
 }
 
-// collected is the end of a line that no branch showed.
-type collected struct {
-	Orphan
-	own  []int // that were cut
-	view []int // what the line showed
+// world is a context in memory: what branches and removed lines must show, and the messages of each line.
+type world struct {
+	t       *rapid.T
+	m       *ctxfolder.Metadata
+	own     map[uuid.UUID][]int
+	views   map[string][]int
+	removed map[uuid.UUID][]int
+	next    int
 }
 
 func newWorld(t *rapid.T) *world {
 	w := &world{t: t, m: &ctxfolder.Metadata{ID: uuid.New(), ActiveBranch: "0"}, own: map[uuid.UUID][]int{}, views: map[string][]int{"0": nil}}
+	w.removed = map[uuid.UUID][]int{}
 	_, err := New(w.m, "0", w.id())
 	w.check(err)
 	return w
@@ -129,11 +135,15 @@ func (w *world) step() {
 		w.check(err)
 		w.views[fork] = slices.Clone(view[:at])
 	case 3:
-		_, err := Rewind(w.m, name, int64(at), int64(len(view)), w.id(), time.Now())
-		w.check(err)
+		line := w.line(name)
+		changed, err := Rewind(w.m, name, int64(at), int64(len(view)), w.id(), time.Now())
+		if w.check(err); changed {
+			w.removed[line] = view
+		}
 		w.views[name] = slices.Clone(view[:at])
 	default:
 		if name != "0" {
+			w.removed[w.line(name)] = view
 			w.check(Remove(w.m, name, time.Now()))
 			delete(w.views, name)
 		}
@@ -141,7 +151,7 @@ func (w *world) step() {
 	w.same()
 }
 
-// same holds every branch against what it must show, and the metadata against what can be written.
+// same compares every branch and removed line with what it must show, and the metadata with what can be written.
 func (w *world) same() {
 	raw, err := w.m.Encode()
 	w.check(err)
@@ -152,49 +162,54 @@ func (w *world) same() {
 			w.t.Fatalf("branch %s shows %v, wanted %v", name, got, want)
 		}
 	}
+	for line, want := range w.removed {
+		if got := w.show(line); !slices.Equal(got, want) {
+			w.t.Fatalf("removed line %s shows %v, wanted %v", line, got, want)
+		}
+	}
 }
 
-func (w *world) collect() {
-	orphans := Orphans(w.m)
-	gone := map[uuid.UUID]bool{}
-	// Descendants come first: what they begin on is restored before them.
-	slices.Reverse(orphans)
-	for _, o := range orphans {
-		w.trash = append(w.trash, collected{o, w.own[o.Line.ID][o.From-o.Line.Base:], w.show(o.Line.ID)})
-		gone[o.Line.ID] = o.Gone
-	}
-	for _, o := range orphans {
-		w.own[o.Line.ID] = slices.Clone(w.own[o.Line.ID][:o.From-o.Line.Base])
-	}
-	Forget(w.m, gone)
-	for _, o := range orphans {
-		if _, there := w.m.Line(o.Line.ID); there == o.Gone {
-			w.t.Fatalf("line %s: gone %v, there %v", o.Line.ID, o.Gone, there)
-		}
+func (w *world) someRemoved(label string) uuid.UUID {
+	lines := slices.SortedFunc(maps.Keys(w.removed), func(a, b uuid.UUID) int { return bytes.Compare(a[:], b[:]) })
+	return rapid.SampledFrom(lines).Draw(w.t, label)
+}
+
+// purge purges some removed lines.
+func (w *world) purge() {
+	for range rapid.IntRange(1, len(w.removed)).Draw(w.t, "purged") {
+		line := w.someRemoved("purged line")
+		Purge(w.m, line)
+		delete(w.removed, line)
 	}
 	w.same()
-}
-
-func (w *world) restore(o collected) {
-	ends := func(id uuid.UUID) (int64, error) {
-		l, _ := w.m.Line(id)
-		return l.Base + int64(len(w.own[id])), nil
+	for _, o := range Orphans(w.m) {
+		w.own[o.Line.ID] = w.own[o.Line.ID][:min(o.From-o.Line.Base, int64(len(w.own[o.Line.ID])))]
+		Purge(w.m, o.Line.ID)
 	}
-	if o.Line.Parent != uuid.Nil && o.Gone {
-		if _, there := w.m.Line(o.Line.Parent); !there {
-			if err := Return(w.m.Clone(), o.Line, o.Name, ends); !errors.Is(err, ErrPosition) {
-				w.t.Fatalf("a line whose parent is missing: %v", err)
-			}
+	Forget(w.m)
+	w.same()
+	for _, o := range Orphans(w.m) {
+		if o.Gone || int64(len(w.own[o.Line.ID])) > o.From-o.Line.Base {
+			w.t.Fatalf("after a purge nothing shows the end of %+v", o)
 		}
 	}
-	w.check(Return(w.m, o.Line, o.Name, ends))
-	l, _ := w.m.Line(o.Line.ID)
-	if have := l.Base + int64(len(w.own[l.ID])); have != o.From {
-		w.t.Fatalf("line %s ends at %d, its end begins at %d", l.ID, have, o.From)
+	for _, r := range w.m.Removed {
+		if _, removed := w.removed[r.Line]; !removed || r.Why == WhyPurged {
+			w.t.Fatalf("after a purge the metadata has %+v", r)
+		}
 	}
-	w.own[l.ID] = append(w.own[l.ID], o.own...)
-	name, err := Name(w.m, l.ID, o.Name)
+}
+
+func (w *world) restore(line uuid.UUID) {
+	var was ctxfolder.Removed
+	for _, r := range w.m.Removed {
+		if r.Line == line {
+			was = r
+		}
+	}
+	name, err := Name(w.m, line, was.Name)
 	w.check(err)
-	w.views[name] = o.view
+	w.views[name] = w.removed[line]
+	delete(w.removed, line)
 	w.same()
 }

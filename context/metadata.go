@@ -66,7 +66,7 @@ type Removed struct {
 	Line uuid.UUID `json:"line"`
 	Name string    `json:"name"`
 	At   time.Time `json:"at"`
-	Why  string    `json:"why"` // "removed" or "rewound"
+	Why  string    `json:"why"` // as in package branch
 }
 
 // Renaming is the rename of a branch folder that may not have reached the disk.

@@ -1,14 +1,16 @@
 package context
 
 import (
+	"bytes"
 	"encoding/json"
 	"errors"
 	"fmt"
 	"io/fs"
-	"strings"
+	"slices"
 	"time"
 
 	"github.com/ctxdir/ctxdir/internal/vfs"
+	"github.com/ctxdir/ctxdir/message"
 	"github.com/google/uuid"
 )
 
@@ -29,22 +31,24 @@ type TrashItem struct {
 	// For the end of a line, and for a message's replaced version, which is in the item itself:
 	Line     uuid.UUID       `json:"line,omitzero"`
 	Position int64           `json:"position,omitempty"`
+	Sum      string          `json:"sum,omitempty"` // of the envelope
+	Check    string          `json:"check,omitempty"`
 	Envelope json.RawMessage `json:"envelope,omitempty"`
 
-	// For the end of a line: its row in the table of lines, and its positions. Name is the line's last branch name.
-	Parent  uuid.UUID `json:"parent,omitzero"`
-	Base    int64     `json:"base,omitempty"`
-	Folder  string    `json:"folder,omitempty"`
-	From    int64     `json:"from,omitempty"`
-	To      int64     `json:"to,omitempty"`
-	Why     string    `json:"why,omitempty"`
-	Missing int64     `json:"missing,omitempty"` // number of unavailable messages
+	// For the end of a line, which only the format before moved to the trash: its row in the table of lines, and its
+	// positions. Name is the line's last branch name.
+	Parent uuid.UUID `json:"parent,omitzero"`
+	Base   int64     `json:"base,omitempty"`
+	Folder string    `json:"folder,omitempty"`
+	From   int64     `json:"from,omitempty"`
+	To     int64     `json:"to,omitempty"`
+	Why    string    `json:"why,omitempty"`
 }
 
 // Kinds of trash.
 const (
 	TrashContext = "context" // a context's folder
-	TrashLine    = "line"    // the end of a line that no branch showed
+	TrashLine    = "line"    // a removed line: in its place, or of the format before
 	TrashVersion = "version" // the envelope that a replaced message had
 	TrashTail    = "tail"    // a torn journal tail
 	TrashDamaged = "damaged" // what occupied the path of a file of ours
@@ -80,18 +84,6 @@ func IntoTrash(fsys vfs.FS, item TrashItem, put func(folder string) error) (fold
 // NewTrash makes the folder of a trash item below fsys and its item.json, durably, so that nothing moves in without a
 // description. It returns the folder's path, also with an error if the folder was made.
 func NewTrash(fsys vfs.FS, item TrashItem) (string, error) {
-	folder, err := makeTrash(fsys, "")
-	if err != nil {
-		return "", err
-	}
-	if err := writeItem(fsys, folder, item); err != nil {
-		return folder, err
-	}
-	return folder, fsys.SyncDir(Trash)
-}
-
-// makeTrash makes the folder of an item, with a prefix before its name.
-func makeTrash(fsys vfs.FS, before string) (string, error) {
 	id, err := uuid.NewV7()
 	if err != nil {
 		return "", err
@@ -103,60 +95,40 @@ func makeTrash(fsys vfs.FS, before string) (string, error) {
 	} else if !errors.Is(err, fs.ErrExist) {
 		return "", err
 	}
-	folder := Trash + "/" + before + id.String()
-	return folder, fsys.Mkdir(folder)
-}
-
-// writeItem writes item.json, durably. A missing removal time becomes the present time.
-func writeItem(fsys vfs.FS, folder string, item TrashItem) error {
-	item.Version = trashVersion
+	folder := Trash + "/" + id.String()
+	if err := fsys.Mkdir(folder); err != nil {
+		return "", err
+	}
 	if item.RemovedAt.IsZero() {
 		item.RemovedAt = time.Now()
 	}
-	item.RemovedAt = item.RemovedAt.UTC()
-	if err := vfs.WriteSynced(fsys, folder+"/"+TrashNote, append(mustMarshal(item), '\n')); err != nil {
-		return err
+	if err := vfs.WriteSynced(fsys, folder+"/"+TrashNote, append(item.encode(), '\n')); err != nil {
+		return folder, err
 	}
-	return fsys.SyncDir(folder)
-}
-
-// StagedTrash is an item under construction. It is invisible before Commit.
-type StagedTrash struct {
-	fs     vfs.FS
-	folder string
-}
-
-// StageTrash begins an item whose content is written instead of moved in.
-func StageTrash(fsys vfs.FS) (*StagedTrash, error) {
-	folder, err := makeTrash(fsys, ".")
-	return &StagedTrash{fsys, folder}, err
-}
-
-// Write makes a file in the item, durably.
-func (t *StagedTrash) Write(name string, data []byte) error {
-	return vfs.WriteSynced(t.fs, t.folder+"/"+name, data)
-}
-
-// Commit gives the item its name and returns its path.
-//
-// Crash order: the content and item.json are durable before the rename. Until then SweepTrash removes the folder.
-func (t *StagedTrash) Commit(item TrashItem) (string, error) {
-	if err := writeItem(t.fs, t.folder, item); err != nil {
-		return "", err
+	if err := fsys.SyncDir(folder); err != nil {
+		return folder, err
 	}
-	folder := Trash + "/" + strings.TrimPrefix(t.folder, Trash+"/.")
-	if err := t.fs.Rename(t.folder, folder); err != nil {
-		return "", err
-	}
-	t.folder = ""
-	return folder, t.fs.SyncDir(Trash)
+	return folder, fsys.SyncDir(Trash)
 }
 
-// Discard removes an uncommitted item.
-func (t *StagedTrash) Discard() {
-	if t.folder != "" {
-		_ = vfs.RemoveAll(t.fs, t.folder)
-	}
+// encode returns the description with its checksum.
+func (t TrashItem) encode() []byte {
+	t.Version, t.RemovedAt = trashVersion, t.RemovedAt.UTC()
+	return WithCheck(mustMarshal(t))
+}
+
+func sumOf(b []byte) string { return fmt.Sprintf("%016x", message.Sum(b)) }
+
+// WithCheck adds the checksum of everything before it to a JSON object, as the last member.
+func WithCheck(object []byte) []byte {
+	b := slices.Concat(object[:len(object)-1], []byte(","))
+	return fmt.Appendf(b, `"%s":%s}`, checkMember, checkOf(b))
+}
+
+// CheckFits reports whether the last member of a JSON object is the right checksum, or the object has none.
+func CheckFits(object []byte) bool {
+	i := bytes.LastIndex(object, []byte(`,"`+checkMember+`":`))
+	return i < 0 || string(object) == string(WithCheck(append(object[:i:i], '}')))
 }
 
 // TrashBytes saves bytes that are about to be cut from a file, durably.
@@ -194,13 +166,8 @@ func (d *Dir) TrashVersion(line uuid.UUID, position int64, envelope []byte, at t
 	if err := d.FS.Mkdir(Trash); err != nil && !errors.Is(err, fs.ErrExist) {
 		return err
 	}
-	b, err := json.Marshal(TrashItem{
-		Version: trashVersion, Kind: TrashVersion, Context: d.ID, RemovedAt: at.UTC(),
-		Line: line, Position: position,
-	})
-	if err != nil {
-		return err
-	}
+	item := TrashItem{Kind: TrashVersion, Context: d.ID, RemovedAt: at, Line: line, Position: position, Sum: sumOf(envelope)}
+	b := item.encode()
 	// Appending the envelope by hand preserves it byte for byte.
 	b = fmt.Appendf(b[:len(b)-1], `,"envelope":%s}`+"\n", envelope)
 	return vfs.WriteNew(d.FS, Trash+"/"+id.String()+MessageEnd, b)

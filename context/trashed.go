@@ -18,7 +18,7 @@ import (
 const (
 	// maxItem bounds an item.json, in bytes.
 	maxItem = 1 << 20
-	// ClearedFile in an item of kind TrashLine means that no message file of the item's messages is left.
+	// ClearedFile is an empty file in an item of kind TrashLine.
 	ClearedFile = "cleared"
 	// versionHead bounds where the envelope begins in a version that we wrote, in bytes.
 	versionHead = 4 << 10
@@ -142,6 +142,8 @@ func (t *TrashEntry) read() error {
 		return fmt.Errorf("%s: %w", t.Path, err)
 	}
 	switch {
+	case item.Check != "" && !CheckFits(bytes.TrimSpace(b)):
+		return fmt.Errorf("%s is damaged: wrong checksum", t.Path)
 	case item.Version != trashVersion:
 		return fmt.Errorf("%w: %s is %q, wanted %q", ErrVersion, t.Path, item.Version, trashVersion)
 	case item.RemovedAt.IsZero() || !writable(item.RemovedAt) || item.Kind == "":
@@ -173,7 +175,7 @@ func (t *TrashEntry) head() ([]byte, error) {
 	return vfs.ReadFile(t.fs, t.Path, maxItem) // a version that we wrote has it near the beginning
 }
 
-// Envelope reads the envelope of a version, byte for byte.
+// Envelope reads the envelope of a version, byte for byte. It fails if the envelope is not the one that was saved.
 func (t *TrashEntry) Envelope() ([]byte, error) {
 	b, err := vfs.ReadFile(t.fs, t.Path, MaxMessage)
 	if err != nil {
@@ -182,6 +184,9 @@ func (t *TrashEntry) Envelope() ([]byte, error) {
 	var item TrashItem
 	if err := json.Unmarshal(b, &item); err != nil {
 		return nil, fmt.Errorf("%s: %w", t.Path, err)
+	}
+	if item.Sum != "" && item.Sum != sumOf(item.Envelope) {
+		return nil, fmt.Errorf("%s is damaged: its envelope has a wrong checksum", t.Path)
 	}
 	return item.Envelope, nil
 }

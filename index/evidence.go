@@ -197,12 +197,6 @@ func (b *rebuilder) claims() map[uuid.UUID][]claim {
 			all[fork.Parent] = append(all[fork.Parent], claim{fork.Base, limit, "line " + fork.ID.String()})
 		}
 	}
-	for t, err := range ctxfolder.EachTrash(b.s.dir.FS, func(_ uuid.UUID, folder bool) bool { return folder }) {
-		// A line that no branch points at may have been cut since.
-		if err == nil && t.Problem == nil && t.Item.Kind == ctxfolder.TrashLine && b.reach[t.Item.Parent] == branch.Whole {
-			all[t.Item.Parent] = append(all[t.Item.Parent], claim{t.Item.Base, maxUnchecked, t.Path})
-		}
-	}
 	return all
 }
 

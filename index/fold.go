@@ -39,13 +39,13 @@ func (s *state) unfoldedSize() int64 {
 }
 
 // Fold writes the contents of the journals to rows and index.json, durably, so that no reader has to read those records
-// again. Writers continue in the same journal until it has Options.Retain times the size at which it is folded. Then, or
-// at once with settle, Fold begins a new journal, reads the contents of the others back from their places, makes them
-// durable there, and removes all but the newest one. Until then the journals are the durable copy of their messages. If
-// a journal could not be settled, Fold does all else, and the error wraps ErrOnlyCopy.
+// again. Writers continue in the same journal until it has Options.Retain times the size at which it is folded. Then,
+// or at once with settle, Fold begins a new journal, reads the contents of the others back from their places, makes
+// them durable there, and removes all but the newest one. Until then the journals are the durable copy of their
+// messages. If a journal could not be settled, Fold does all else, and the error wraps ErrOnlyCopy.
 //
-// While somebody else folds this context, Fold does nothing. It takes the context lock only to see what there is, and to
-// begin a new journal; appends continue meanwhile. Folding again does no harm.
+// While somebody else folds this context, Fold does nothing. It takes the context lock only to see what there is, and
+// to begin a new journal; appends continue meanwhile. Folding again does no harm.
 //
 // Crash order: the records that get rows are durable before the rows are written. Rows beyond the counts in index.json
 // mean nothing, so they are durable before it is replaced. Until then a reader finds their records in the journals. A
@@ -151,13 +151,16 @@ type foldLine struct {
 	cut     bool    // there may be rows after the last one that counts
 }
 
-// collect collects the unfolded contents of the journals, and begins a new journal if the newest one is large or is to be
-// settled. It returns nil when there is nothing to fold or settle.
+// collect collects the unfolded contents of the journals, and begins a new journal if the newest one is large or is to
+// be settled. It returns nil when there is nothing to fold or settle.
 func (l *Log) collect(ctx stdcontext.Context, settle bool) (*foldWork, error) {
 	if err := l.acquire(ctx, l.dir.Lock); err != nil {
 		return nil, err
 	}
 	defer l.dir.Lock.Release()
+	if l.opts.Project != nil {
+		l.opts.Project()
+	}
 	l.advance.Lock()
 	defer l.advance.Unlock()
 	if err := l.dir.Check(); err != nil {
@@ -256,6 +259,9 @@ func (l *Log) finishFold(w *foldWork, keep []uint64) (*indexFile, error) {
 	gone := w.journals[:len(w.journals)-len(keep)]
 	if len(gone) > 0 {
 		w.damaged = append(w.damaged, l.replaced(w.journals[:len(gone)+1])...)
+		if gens, err := generations(l.dir); err == nil {
+			gone = slices.Concat(l.leading(gens, w.journals), gone)
+		}
 	}
 	b, err := x.encode()
 	if err != nil {

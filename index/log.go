@@ -30,6 +30,9 @@ type Options struct {
 	Retain int
 	// MakeFiles makes the message files of this process that are to come; nil if there are none.
 	MakeFiles func()
+	// Project replaces a stale metadata.json; nil if nobody does. A fold calls it under the context lock, before a journal
+	// can go: an edit of metadata.json is compared with the revision that the file names, which a journal has.
+	Project func()
 }
 
 // Log is the open index of one context. Several goroutines may call its methods. Methods that write are for the holder
@@ -216,6 +219,12 @@ func (l *Log) Counts(id uuid.UUID) (c Counts, ok bool, err error) {
 		}
 	})
 	return c, ok, err
+}
+
+// Newest returns the time of the newest message.
+func (l *Log) Newest() (at time.Time, err error) {
+	err = l.view(func(s *state) { at = time.Unix(0, s.newestAt) })
+	return at, err
 }
 
 // AllCounts returns the counts of every line, and the time of the newest message.

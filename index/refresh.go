@@ -293,8 +293,8 @@ func sameIndex(a, b fs.FileInfo) bool {
 // retire forgets what a fold brought into index.json: journals, and the entries that now have rows. It reports whether
 // the state is then that of x, which it is not while it has journals to read.
 func (s *state) retire(x *indexFile) bool {
-	if s.unsaved {
-		return false // it was rebuilt because the rows are unreliable
+	if s.unsaved || s.seq < x.Seq {
+		return false // it was rebuilt because the rows are unreliable, or has records to read
 	}
 	for len(s.journals) > 1 && s.journals[0].gen < x.Live {
 		_ = s.journals[0].f.Close()

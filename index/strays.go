@@ -1,7 +1,6 @@
 package index
 
 import (
-	"bytes"
 	"cmp"
 	stdcontext "context"
 	"errors"
@@ -10,8 +9,8 @@ import (
 	"slices"
 
 	"github.com/ctxdir/ctxdir/archive"
+	"github.com/ctxdir/ctxdir/branch"
 	ctxfolder "github.com/ctxdir/ctxdir/context"
-	"github.com/ctxdir/ctxdir/internal/vfs"
 	"github.com/ctxdir/ctxdir/message"
 	"github.com/google/uuid"
 )
@@ -46,6 +45,7 @@ func (l *Log) Strays(ctx stdcontext.Context) (strays []Stray, err error) {
 			own = gens
 		}
 	})
+	own = append(own, l.leading(gens, own)...)
 	has := &inventory{log: l}
 	for _, gen := range gens {
 		if err == nil {
@@ -71,6 +71,37 @@ func (l *Log) Strays(ctx stdcontext.Context) (strays []Stray, err error) {
 		}
 	}
 	return strays, err
+}
+
+// leading returns the journals below own ones that lead to these without a gap, oldest first: a crash left them. What the
+// context does not show of them was cut off since.
+func (l *Log) leading(gens, own []uint64) (leading []uint64) {
+	var next *journal
+	for _, gen := range slices.Backward(gens) {
+		named := slices.Contains(own, gen)
+		if !named && next == nil {
+			continue // it is newer
+		}
+		j, err := openJournal(l.dir, gen, nil)
+		if err == nil && !named {
+			if end, exact := j.endSpot(); !exact || !next.has(end) {
+				err = ErrDamaged
+			}
+		}
+		if next != nil {
+			_ = next.f.Close()
+		}
+		if next = j; err != nil {
+			break
+		}
+		if !named {
+			leading = slices.Insert(leading, 0, gen)
+		}
+	}
+	if next != nil {
+		_ = next.f.Close()
+	}
+	return leading
 }
 
 // HiddenInJournal calls f for each message of a stray journal that the context has in no version.
@@ -196,7 +227,7 @@ type inventory struct {
 	log    *Log
 	absent bool               // only messages that the context has in no version count as hidden
 	copies map[version]bool   // the messages of all lines in metadata.json
-	gone   map[uuid.UUID]bool // messages in ends of lines in the trash: they are hidden on purpose
+	purged map[uuid.UUID]bool // lines that a purge is ending: what they had beyond their ends is to go
 }
 
 // version is a message as it was stored at a time. A message keeps both when it is adopted.
@@ -205,28 +236,37 @@ type version struct {
 	at int64
 }
 
-// hides reports whether the context shows neither a message nor a newer version of it. now is the context's entry at
-// that position, nil for none. An older version of a lost message is not hidden: a repair would not put it there.
-func (v *inventory) hides(now, e *Entry) (bool, error) {
+// hides reports whether the context shows neither a message of a line nor a newer version of it. now is the context's
+// entry at that position, nil for none. An older version of a lost message is not hidden: a repair would not put it
+// there.
+func (v *inventory) hides(line uuid.UUID, now, e *Entry) (bool, error) {
 	if now != nil && now.ID == e.ID {
 		return !v.absent && now.Lost != Erased && (e.At > now.At || now.Lost != "" && e.At == now.At), nil
 	}
-	return v.lacks(e)
+	hidden, err := v.lacks(e)
+	return hidden && (now != nil || !v.purged[line]), err
 }
 
-// lacks reports whether no line in metadata.json shows a message, at any position, and it was not collected.
+// lacks reports whether no line in metadata.json shows a message, at any position.
 func (v *inventory) lacks(e *Entry) (bool, error) {
 	if v.copies == nil {
 		if err := v.take(); err != nil {
 			return false, err
 		}
 	}
-	return !v.copies[version{e.ID, e.At}] && !v.gone[e.ID], nil
+	return !v.copies[version{e.ID, e.At}], nil
 }
 
 func (v *inventory) take() (err error) {
 	var lines map[uuid.UUID]string
-	if err := v.log.view(func(s *state) { lines = s.folders() }); err != nil {
+	v.purged = map[uuid.UUID]bool{}
+	err = v.log.view(func(s *state) {
+		lines = s.folders()
+		for l := range lines {
+			v.purged[l] = s.meta != nil && branch.IsPurged(s.meta, l)
+		}
+	})
+	if err != nil {
 		return err
 	}
 	v.copies = map[version]bool{}
@@ -240,8 +280,7 @@ func (v *inventory) take() (err error) {
 			}
 		}
 	}
-	v.gone, err = collectedIDs(v.log.dir)
-	return err
+	return nil
 }
 
 // eachHidden calls f for each message of a journal that the context does not show. damaged is why part was unreadable.
@@ -264,7 +303,7 @@ func (v *inventory) eachHidden(gen uint64, f func(a *message.Address, read func(
 		now, err := v.log.Entries(c.address.Line, e.Position, e.Position+1)
 		hidden := false
 		if err == nil {
-			hidden, err = v.hides(first(now), &e)
+			hidden, err = v.hides(c.address.Line, first(now), &e)
 		}
 		if err == nil && hidden {
 			err = f(&c.address, func() ([]byte, error) {
@@ -311,7 +350,7 @@ func (v *inventory) someArchived(p *openPack, line uuid.UUID, from, to int64, f 
 		if there {
 			is = &now[i]
 		}
-		hidden, err := v.hides(is, &e)
+		hidden, err := v.hides(line, is, &e)
 		if err == nil && hidden {
 			err = f(p, &e)
 		}
@@ -327,29 +366,4 @@ func first(entries []Entry) *Entry {
 		return nil
 	}
 	return &entries[0]
-}
-
-// collectedIDs returns the messages in the ends of lines in the context's trash: they are hidden on purpose.
-func collectedIDs(dir *ctxfolder.Dir) (map[uuid.UUID]bool, error) {
-	ids := map[uuid.UUID]bool{}
-	for t, err := range ctxfolder.EachTrash(dir.FS, func(_ uuid.UUID, folder bool) bool { return folder }) {
-		if err != nil {
-			return nil, err
-		}
-		if t.Problem != nil || t.Item.Kind != ctxfolder.TrashLine {
-			continue
-		}
-		for n := 1; ; n++ {
-			b, err := vfs.ReadFile(dir.FS, t.Path+"/"+ctxfolder.PieceFile(n), ctxfolder.MaxMessage)
-			if err != nil {
-				break
-			}
-			for line := range bytes.Lines(b) {
-				if a, ok := message.ParseAddress(line); ok {
-					ids[a.ID] = true
-				}
-			}
-		}
-	}
-	return ids, nil
 }

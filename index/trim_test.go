@@ -28,7 +28,7 @@ func (b *bench) trim(end int64) {
 	b.ids = b.ids[:end]
 }
 
-// unname takes the branch off the bench's line: another branch shows its first to messages.
+// unname takes the branch off the bench's line, which a purge is ending: another branch shows its first to messages.
 func (b *bench) unname(to int64) {
 	b.t.Helper()
 	m, _, err := b.dir.ReadMetadata()
@@ -37,6 +37,7 @@ func (b *bench) unname(to int64) {
 	b.must(err)
 	_, err = branch.Rewind(m, "main", to, to+1, line, time.Now())
 	b.must(err)
+	branch.Purge(m, b.line)
 	m.Revision++
 	_, err = b.dir.WriteMetadata(m)
 	b.must(err)

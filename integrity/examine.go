@@ -60,8 +60,7 @@ type examination struct {
 	metadata *ctxfolder.Metadata
 	yield    func(problem) bool
 	done     Progress
-	seen     map[string]*listing           // by branch folder
-	kept     map[string]map[uuid.UUID]bool // see messagesIn
+	seen     map[string]*listing // by branch folder
 	suspects []suspect
 	alone    bool // nobody else writes
 

@@ -7,12 +7,12 @@ import (
 	"fmt"
 	"io/fs"
 	"maps"
-	"path"
 	"regexp"
 	"slices"
 	"strings"
 	"time"
 
+	"github.com/ctxdir/ctxdir/branch"
 	ctxfolder "github.com/ctxdir/ctxdir/context"
 	"github.com/ctxdir/ctxdir/index"
 	"github.com/ctxdir/ctxdir/internal/vfs"
@@ -158,11 +158,6 @@ func (x *examination) leftover(found string) (*problem, error) {
 	env, err := message.Parse(raw)
 	if err != nil {
 		newer := errors.Is(err, message.ErrVersion)
-		if name, ok := ctxfolder.ParseMessageFile(strings.ToLower(path.Base(found))); ok && !newer {
-			if item, cleared := x.collected(name, nil); item != "" {
-				return p.ofTrash(item, cleared, "a damaged copy of a message that is in "), nil
-			}
-		}
 		p.Kind, p.Severity, p.Detail = KindStray, SeverityWarning, "it has the name of a message file, but "+describe(raw, err)
 		p.Repairable = !newer
 		return p, nil
@@ -172,10 +167,10 @@ func (x *examination) leftover(found string) (*problem, error) {
 	if err != nil {
 		return nil, err
 	}
+	if e == nil && branch.IsPurged(x.metadata, env.Line) {
+		return nil, nil // an interrupted purge left it, and the next one removes it
+	}
 	if e == nil {
-		if item, cleared := x.collected(env.FileID(), &env); item != "" {
-			return p.ofTrash(item, cleared, "the same message is in "), nil
-		}
 		p.Kind, p.Severity, p.Detail = KindForeign, SeverityWarning, "a valid message that was never committed here"
 		return p, nil
 	}

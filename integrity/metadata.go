@@ -132,8 +132,7 @@ func copied(dir *ctxfolder.Dir) *ctxfolder.Metadata {
 	return m
 }
 
-// completed adds lines to an older copy of metadata: those that messages and index.json prove and the copy lacks,
-// except collected ones.
+// completed adds lines to an older copy of metadata: those that messages and index.json prove and the copy lacks.
 func completed(m *ctxfolder.Metadata, dir *ctxfolder.Dir) *ctxfolder.Metadata {
 	proven, err := reconstruct(dir)
 	if err != nil {
@@ -142,7 +141,7 @@ func completed(m *ctxfolder.Metadata, dir *ctxfolder.Dir) *ctxfolder.Metadata {
 	more := m.Clone()
 	for _, b := range proven.Branches {
 		l, ok := proven.Line(b.Line)
-		if _, known := m.Line(b.Line); known || !ok || b.Line == firstLine(dir) || collected(dir, b.Line) {
+		if _, known := m.Line(b.Line); known || !ok || b.Line == firstLine(dir) {
 			continue
 		}
 		if slices.ContainsFunc(m.Lines, func(other ctxfolder.Line) bool { return other.Folder == l.Folder }) {
@@ -159,16 +158,6 @@ func completed(m *ctxfolder.Metadata, dir *ctxfolder.Dir) *ctxfolder.Metadata {
 		return m // the added lines contradict the copy
 	}
 	return more
-}
-
-// collected reports whether the end of a line is in the context's trash.
-func collected(dir *ctxfolder.Dir, line uuid.UUID) bool {
-	for t := range trashedLines(dir) {
-		if t.Item.Line == line {
-			return true
-		}
-	}
-	return false
 }
 
 // free returns a name that no branch has, derived from name.

@@ -38,10 +38,10 @@ func (a *app) gcCmd() *cobra.Command {
 	cmd := &cobra.Command{
 		Use:   "gc [CONTEXT…]",
 		Short: "Collect unreachable messages (automatic, daily)",
-		Long: `Move messages that no branch shows to the trash of their context. Move blobs that no message has
-referred to for the grace period to the trash of the store. Purge items that have been in the trash
-for longer than the grace period. "ctxtool trash" lists and restores items. With CONTEXT, collect
-only in these contexts.
+		Long: `Purge what was removed longer ago than the grace period: branches, the ends of rewound branches, and
+items of the trash. Move blobs that no message has referred to for the grace period to the trash of
+the store. "ctxtool trash" lists and restores what was removed. With CONTEXT, collect only in these
+contexts.
 
 Verbs that write collect automatically: once a day, for at most two seconds, with a grace period of
 a week. collected.jsonl in the store records what they removed. --no-gc or $CTXDIR_NO_GC prevents

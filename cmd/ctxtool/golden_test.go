@@ -38,7 +38,7 @@ var goldenViews = []struct {
 	{"tree", []string{"tree", walkID}},
 	{"du", []string{"du"}},
 	{"du-context", []string{"du", walkID}},
-	{"gc", []string{"gc", "--dry-run"}},
+	{"gc", []string{"gc", "--grace", "0s", "--dry-run"}},
 	{"show", []string{"show", walkID, "--branch", "alt"}},
 	{"show-full", []string{"show", walkID, "--range", "2:5", "--full"}},
 	{"show-heads", []string{"show", walkID, "--no-content"}},
@@ -224,6 +224,7 @@ func TestGolden(t *testing.T) {
 			views[v.name] = g.view(v.args)
 		}
 		g.do("", "gc")
+		g.do("", "files", "0195f0a0-0000-7000-8000-00000000000a") // it folds
 		g.damage()
 		for _, v := range laterViews {
 			views[v.name] = g.view(v.args)

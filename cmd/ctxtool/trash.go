@@ -37,7 +37,7 @@ func (a *app) trashCmd() *cobra.Command {
 	cmd := &cobra.Command{
 		Use:   "trash",
 		Short: "List, restore or purge removed items",
-		Long: `List, restore or purge removed items: contexts, messages that no branch showed any more, and files
+		Long: `List, restore or purge removed items: contexts, branches, the ends of rewound branches, and files
 that repair replaced. Items stay in the trash for a week; garbage collection purges older ones.`,
 		Example:     "  ctxtool trash ls\n  ctxtool trash restore 5f2f3c0d",
 		Annotations: exits("failed to list or purge some items", ofStores...),
@@ -127,9 +127,9 @@ func (a *app) trashRestoreCmd() *cobra.Command {
 	return &cobra.Command{
 		Use:   "restore ITEM…",
 		Short: "Restore items from the trash",
-		Long: `Restore items from the trash: contexts; messages, at their positions and with a branch that shows
-them; old versions of messages, in place of the present ones; blobs. ITEM is the id of an item, or
-any unique beginning or end of the id.`,
+		Long: `Restore items from the trash: contexts; branches and the ends of rewound branches, under their names
+or similar ones; old versions of messages, in place of the present ones; blobs. ITEM is the id of an
+item, or any unique beginning or end of the id.`,
 		Example:           "  ctxtool trash restore 5f2f3c0d",
 		Annotations:       exits("", ofStores...),
 		Args:              between(1, -1),

@@ -133,8 +133,8 @@ func (b *Branch) ForkAt(ctx context.Context, name string, id uuid.UUID, attrs ..
 	return b.Fork(ctx, name, at.Entry.Position+1, attrs...)
 }
 
-// Rewind makes the branch show only its first to messages. The others stay on the line that loses the name, and other
-// branches still show them.
+// Rewind makes the branch show only its first to messages. The others stay on the line that loses the name: other
+// branches still show them, and for the grace period the trash lists that line.
 func (b *Branch) Rewind(ctx context.Context, to int64) error {
 	return b.c.one(ctx, "rewind", b.name, func(tx *Tx) error { return tx.Rewind(b.name, to) })
 }
@@ -144,8 +144,8 @@ func (c *Context) Switch(ctx context.Context, name string) error {
 	return c.one(ctx, "switch", name, func(tx *Tx) error { return tx.Switch(name) })
 }
 
-// Remove removes a branch's name. Its messages stay for the branches that show them; the others stay until a
-// collection. It fails with [ErrActive] for the active branch.
+// Remove removes a branch's name. Its messages stay for the branches that show them. The others stay for the grace
+// period, in which the trash lists the branch. It fails with [ErrActive] for the active branch.
 func (c *Context) Remove(ctx context.Context, name string) error {
 	return c.one(ctx, "remove", name, func(tx *Tx) error { return tx.Remove(name) })
 }

@@ -95,7 +95,8 @@ func TestClosed(t *testing.T) {
 		"Context.Current", "Context.End",
 		"Context.Exclusively", "Context.FileFor", "Context.FoldIfDue", "Context.IDBefore", "Context.Latest",
 		"Context.MakeDurable", "Context.MakeRoom", "Context.OnRelease", "Context.OutsidePacks", "Context.PutBlobs", "Context.ReadMetadata",
-		"Context.References", "Context.ReferencesInLines", "Context.ReferencesInTrash", "Context.ReplaceMetadata",
+		"Context.References", "Context.ReferencesInLines", "Context.ReferencesInTrash", "Context.RemovalTime",
+		"Context.ReplaceMetadata",
 		"Context.Supersede", "Context.WithCurrentFolders", "Context.Write",
 	}
 	s, dir := kit.NewStore(t)

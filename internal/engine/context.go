@@ -49,7 +49,6 @@ type Context struct {
 	broken       error         // why metadata.json is unusable
 	wrote        bool          // something was appended through this handle
 	imported     bool          // an import through this handle ended
-	CleanPacks   bool          // no pack has messages that were cut from a line; a collection uses this
 	folding      chan struct{} // closed when the running fold ends
 	blobQueue    blobQueue
 	messageFiles messageFiles
@@ -188,7 +187,8 @@ func (s *Store) OpenIn(in vfs.FS, id uuid.UUID) (*Context, error) {
 	if err != nil {
 		return nil, err
 	}
-	c := &Context{Store: s, Dir: dir, Log: s.openLog(dir)}
+	c := &Context{Store: s, Dir: dir}
+	c.Log = s.openLog(dir, c.projectStale)
 	c.Loader = loader.New(dir, c.Log, s.Pool, s.Blobs, s.Options.Memory)
 	if err := c.ReadMetadata(); err != nil {
 		_ = c.Close()
@@ -197,11 +197,11 @@ func (s *Store) OpenIn(in vfs.FS, id uuid.UUID) (*Context, error) {
 	return c, nil
 }
 
-func (s *Store) openLog(dir *ctxfolder.Dir) *index.Log {
+func (s *Store) openLog(dir *ctxfolder.Dir, project func()) *index.Log {
 	o := s.Options
 	return index.Open(dir, index.Options{
 		FoldBytes: o.foldBytes, Relaxed: o.relaxed, Retain: o.retain, Payloads: payloadStore{s}, Wait: o.LockTimeout,
-		MakeFiles: func() { s.projector.run(writers) },
+		MakeFiles: func() { s.projector.run(writers) }, Project: project,
 	})
 }
 

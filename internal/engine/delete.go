@@ -23,26 +23,20 @@ func (s *Store) latest(ctx context.Context, id uuid.UUID) time.Time {
 		return s.Now()
 	}
 	defer c.Close()
-	return c.Latest()
+	return c.RemovalTime(c.Current())
 }
 
-// Latest returns the present time, or the time of the newest message if that is later: a new trash item gets it.
-func (c *Context) Latest() time.Time {
+// RemovalTime returns the time of a removal: the present time, or the time of the newest commit if that is later. With a
+// clock that was set back, what is removed must not look old.
+func (c *Context) RemovalTime(m *Metadata) time.Time {
 	at := c.Store.Now()
-	if m := c.Current(); m.UpdatedAt.After(at) {
+	if m.UpdatedAt.After(at) {
 		at = m.UpdatedAt
 	}
-	for _, l := range c.Current().Lines {
-		counts, ok, err := c.Log.Counts(l.ID)
-		if err != nil || !ok || counts.Count == 0 {
-			continue
-		}
-		entries, err := c.Log.Entries(l.ID, counts.End()-1, counts.End())
-		if err == nil && len(entries) == 1 && entries[0].StoredAt().After(at) {
-			at = entries[0].StoredAt()
-		}
+	if newest, err := c.Log.Newest(); err == nil && newest.After(at) {
+		at = newest
 	}
-	return at
+	return at.UTC()
 }
 
 // ItemID returns the id of the item with this path.

@@ -32,18 +32,17 @@ func (c *Context) project() {
 	}
 }
 
-// projectBehind replaces a stale metadata.json behind its commits. If the lock is taken, it leaves that to its holder,
-// or to the next call.
+// projectBehind is projectDue, unless the lock is taken: then that is left to its holder, or to the next call.
 func (c *Context) projectBehind() (done bool) {
 	if ok, err := c.Dir.Lock.TryAcquire(); !ok || err != nil {
 		return false
 	}
 	defer c.Dir.Lock.Release()
-	c.projectNow()
+	c.projectDue()
 	return true
 }
 
-// flushProjection is projectBehind, but waits for the lock.
+// flushProjection replaces metadata.json if that is due.
 func (c *Context) flushProjection(ctx context.Context) error {
 	if !c.Store.projector.removeContext(c) {
 		return nil
@@ -52,14 +51,21 @@ func (c *Context) flushProjection(ctx context.Context) error {
 		return err
 	}
 	defer c.Dir.Lock.Release()
-	c.projectNow()
+	c.projectDue()
 	return nil
 }
 
-// projectNow replaces a stale metadata.json. A person may have edited the file since the commit: then the edits count,
-// and the next write takes them in. The caller holds the lock.
-func (c *Context) projectNow() {
-	if c.Dir.Check() == nil && c.ReadMetadata() == nil && c.projectionNow() == ctxfolder.ProjectionStale {
+// projectDue replaces a metadata.json that is behind its commits. A person may have edited it meanwhile: then the edits
+// are taken in. A failure is left to the next writer. The caller holds the lock.
+func (c *Context) projectDue() {
+	if c.prepare() == nil && c.projectionNow() == ctxfolder.ProjectionStale {
+		c.project()
+	}
+}
+
+// projectStale replaces a stale metadata.json, unless it was edited. The caller holds the lock.
+func (c *Context) projectStale() {
+	if c.Dir.Check() == nil && c.Log.Refresh() == nil && c.ReadMetadata() == nil && c.projectionNow() == ctxfolder.ProjectionStale {
 		c.project()
 	}
 }

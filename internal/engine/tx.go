@@ -6,7 +6,6 @@ import (
 	"errors"
 	"fmt"
 	"slices"
-	"time"
 
 	"github.com/ctxdir/ctxdir/branch"
 	ctxfolder "github.com/ctxdir/ctxdir/context"
@@ -157,7 +156,7 @@ func (tx *Tx) Rewind(name string, to int64) error {
 		if err != nil {
 			return err
 		}
-		_, err = branch.Rewind(m, name, to, length, line, time.Now())
+		_, err = branch.Rewind(m, name, to, length, line, tx.c.RemovalTime(m))
 		return err
 	})
 }
@@ -169,7 +168,7 @@ func (tx *Tx) Switch(name string) error {
 
 // Remove is [Context.Remove] in this commit.
 func (tx *Tx) Remove(name string) error {
-	return tx.edit("remove", name, func(m *Metadata) error { return branch.Remove(m, name, time.Now()) })
+	return tx.edit("remove", name, func(m *Metadata) error { return branch.Remove(m, name, tx.c.RemovalTime(m)) })
 }
 
 // errFolderTaken reports that lines without a name use a folder: see [branch.Rename].

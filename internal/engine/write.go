@@ -199,6 +199,7 @@ func (c *Context) Exclusively(ctx context.Context, f func() error) error {
 	var failed error
 	err := c.Store.AcquireWith(ctx, func(ctx context.Context) error {
 		return c.Log.Exclusively(ctx, func() error {
+			c.projectStale()
 			if failed = c.ReadMetadata(); failed == nil {
 				failed = f()
 			}

@@ -6,10 +6,10 @@ import (
 	"fmt"
 	"io/fs"
 	"path"
-	"slices"
 
 	ctxfolder "github.com/ctxdir/ctxdir/context"
 	"github.com/ctxdir/ctxdir/internal/engine"
+	"github.com/ctxdir/ctxdir/internal/trash"
 	"github.com/ctxdir/ctxdir/internal/vfs"
 )
 
@@ -64,25 +64,20 @@ func sweepItem(fsys vfs.FS, item string) error {
 	return fsys.SyncDir(ctxfolder.Trash)
 }
 
-// rewrite replaces a file by one without the lines that hold the messages, or with gaps in their places.
+// rewrite replaces a file by one without the lines that hold the messages. In a file of messages of a trash item an empty
+// line keeps each position.
 func (e *eraser) rewrite(fsys vfs.FS, t trace) error {
-	p, dir, gaps := t.path, path.Dir(t.path), e.gapFinder()
+	p, dir := t.path, path.Dir(t.path)
 	tmp := dir + "/" + vfs.TemporaryName(path.Base(p))
 	f, err := engine.CreateFile(fsys, tmp)
 	if err != nil {
 		return err
 	}
 	err = eachLine(fsys, p, func(line []byte) error {
-		if t.piece {
-			if g, held := gaps(line); held {
-				b, err := json.Marshal(g)
-				if err != nil {
-					return err
-				}
-				line = slices.Concat(b, []byte("\n"))
+		if _, held := e.messageIn(line); held {
+			if line = []byte("\n"); !trash.IsPiece(p) {
+				return nil
 			}
-		} else if _, held := e.messageIn(line); held {
-			return nil
 		}
 		_, err := f.Write(line)
 		return err
@@ -103,11 +98,7 @@ func (e *eraser) rewrite(fsys vfs.FS, t trace) error {
 
 // eraseTrash erases the messages from a context's trash. The caller holds the context's locks.
 func (e *eraser) eraseTrash(x *target) error {
-	names, err := e.names(x)
-	if err != nil {
-		return err
-	}
-	traces, err := e.trashTraces(x.c.Dir.FS, ctxfolder.Trash, names)
+	traces, err := e.trashTraces(x.c.Dir.FS, ctxfolder.Trash, e.names(x))
 	if err != nil {
 		return err
 	}
@@ -138,10 +129,7 @@ func (e *eraser) eraseLooseTrash() error {
 			items = append(items, item)
 		}
 	}
-	names, err := e.names(e.main)
-	if err != nil {
-		return err
-	}
+	names := e.names(e.main)
 	for _, item := range items {
 		traces, err := e.trashTraces(e.s.FS, item, names)
 		if err != nil {

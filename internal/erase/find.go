@@ -87,13 +87,9 @@ func (e *eraser) find(ids []uuid.UUID) error {
 		}
 	}
 	m := x.c.Current()
-	collected, err := e.messagesInTrash(x)
-	if err != nil {
-		return err
-	}
-	strange := map[uuid.UUID]bool{} // messages in files of another history
+	strange := map[uuid.UUID]bool{} // messages in files of another history, and in the trash
 	for _, id := range ids {
-		there, shown := collected[id], 0
+		there, shown := false, 0
 		for _, at := range x.places {
 			there = there || at.Entry.ID == id
 		}

@@ -11,7 +11,6 @@ import (
 
 	"github.com/ctxdir/ctxdir/blob"
 	ctxfolder "github.com/ctxdir/ctxdir/context"
-	"github.com/ctxdir/ctxdir/index"
 	"github.com/ctxdir/ctxdir/internal/engine"
 	"github.com/ctxdir/ctxdir/internal/trash"
 	"github.com/ctxdir/ctxdir/internal/vfs"
@@ -26,7 +25,6 @@ type trace struct {
 	bytes int64
 	kind  string
 	whole bool // the file goes; otherwise it is rewritten without the message
-	piece bool // a file of the end of a line: a rewrite puts a gap in the message's place
 
 	journal bool // it goes with the other folded journals
 	pack    bool // it is rewritten without the message
@@ -42,11 +40,8 @@ func (e *eraser) findTraces(x *target) ([]trace, error) {
 		return err
 	}
 	fsys := x.c.Dir.FS
-	names, err := e.names(x)
-	if err != nil {
-		return nil, err
-	}
-	err = engine.WalkFiles(fsys, ctxfolder.Messages, func(p string) error {
+	names := e.names(x)
+	err := engine.WalkFiles(fsys, ctxfolder.Messages, func(p string) error {
 		return add(e.traceByName(fsys, p, names, "message file"))
 	})
 	if err != nil {
@@ -75,28 +70,16 @@ func (e *eraser) findTraces(x *target) ([]trace, error) {
 	return slices.Concat(found, packs, more), err
 }
 
-// names maps the names that files of the messages can have to ids. A crash can leave files of a line in the trash.
-func (e *eraser) names(x *target) (map[string]uuid.UUID, error) {
-	var lines []uuid.UUID
-	for _, line := range x.c.Current().Lines {
-		lines = append(lines, line.ID)
-	}
-	for t, err := range ctxfolder.EachTrash(x.c.Dir.FS, trash.OnlyFolders) {
-		if err != nil {
-			return nil, err
-		}
-		if t.Problem == nil && t.Item.Kind == ctxfolder.TrashLine {
-			lines = append(lines, t.Item.Line)
-		}
-	}
+// names maps the names that files of the messages can have to ids.
+func (e *eraser) names(x *target) map[string]uuid.UUID {
 	names := map[string]uuid.UUID{}
 	for id := range e.ids {
 		names[id.String()] = id
-		for _, line := range lines {
-			names[message.DerivedID(line, id.String()).String()] = id
+		for _, line := range x.c.Current().Lines {
+			names[message.DerivedID(line.ID, id.String()).String()] = id
 		}
 	}
-	return names, nil
+	return names
 }
 
 // traceByName reports whether a file's name contains that of a message: editors and interrupted writers leave such
@@ -139,15 +122,9 @@ func (e *eraser) trashTraces(fsys vfs.FS, folder string, names map[string]uuid.U
 			t, ok, err = e.trashPack(fsys, p)
 		case !strings.Contains(inside, "/"):
 			t, ok, err = e.oldVersion(fsys, p)
-		case trash.IsPiece(p):
-			gaps := e.gapFinder()
-			t, ok, err = e.traceInLines(fsys, p, "copy in the trash", func(line []byte) (uuid.UUID, bool) {
-				g, held := gaps(line)
-				return g.ID, held
-			})
-			t.whole, t.piece = false, true
 		case !other: // another message's file may mention the id and be damaged
 			t, ok, err = e.traceInLines(fsys, p, "copy in the trash", e.messageIn)
+			t.whole = t.whole && !trash.IsPiece(p) // the item has more of them
 		}
 		if ok && err == nil {
 			found = append(found, t)
@@ -209,7 +186,8 @@ func (e *eraser) heldMessage(line []byte) (id uuid.UUID, ok bool) {
 		if !bytes.Contains(line, text) {
 			continue
 		}
-		if bytes.Contains(line, append([]byte(`{"ctxdir":"`+message.Version+`","id":"`), text...)) {
+		if bytes.Contains(line, append([]byte(`{"ctxdir":"`+message.Version+`","id":"`), text...)) ||
+			bytes.HasPrefix(line, []byte(`{"ctxdir":"gap/1"`)) { // it says why an item lacks the message
 			return id, true
 		}
 		trimmed := bytes.TrimSpace(line)
@@ -225,47 +203,6 @@ func (e *eraser) heldMessage(line []byte) (id uuid.UUID, ok bool) {
 		}
 	}
 	return uuid.Nil, false
-}
-
-// gapFinder returns a function to call for the lines of a file of messages in an item, in order. It reports whether a
-// line holds a message to erase, and returns the gap for its place. A broken line without a position follows the one
-// before.
-func (e *eraser) gapFinder() func(line []byte) (g trash.Gap, held bool) {
-	next := int64(0)
-	return func(line []byte) (g trash.Gap, held bool) {
-		g = trash.Gap{Version: trash.GapVersion, Position: next, Reason: index.Erased}
-		if k, err := trash.ParseMessage(bytes.TrimSuffix(line, []byte("\n"))); err == nil {
-			g.Position, g.ID = k.Position, k.ID
-			held = e.ids[k.ID] && (k.Gap == nil || k.Gap.Reason != index.Erased)
-		} else {
-			if address, ok := message.ParseAddress(line); ok {
-				g.Position = address.Position
-			}
-			g.ID, held = e.heldMessage(line)
-		}
-		next = g.Position + 1
-		return g, held
-	}
-}
-
-// messagesInTrash returns the messages in the ends of lines in the context's trash, erased or not.
-func (e *eraser) messagesInTrash(x *target) (map[uuid.UUID]bool, error) {
-	there := map[uuid.UUID]bool{}
-	fsys := x.c.Dir.FS
-	err := engine.WalkFiles(fsys, ctxfolder.Trash, func(p string) error {
-		if !trash.IsPiece(p) {
-			return nil
-		}
-		return eachLine(fsys, p, func(line []byte) error {
-			if k, err := trash.ParseMessage(bytes.TrimSuffix(line, []byte("\n"))); err == nil {
-				there[k.ID] = true
-			} else if id, held := e.heldMessage(line); held {
-				there[id] = true
-			}
-			return nil
-		})
-	})
-	return there, err
 }
 
 // traceInLines reports whether lines of a file hold the messages.

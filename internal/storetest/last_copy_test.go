@@ -139,11 +139,11 @@ var verbs = map[string]func(ctx context.Context, x *lastCopy) error{
 	"restore": func(ctx context.Context, x *lastCopy) error {
 		b, err := x.beside(ctx)
 		if err == nil {
-			err = errors.Join(x.c.Remove(ctx, b), kit.IterationError(trash.Collect(ctx, x.s, trash.CollectOptions{Grace: trash.DefaultGrace})))
+			err = x.c.Remove(ctx, b)
 		}
 		for item, terr := range trash.List(ctx, x.s) {
 			if err = errors.Join(err, terr); err == nil && item.Kind == ctxfolder.TrashLine {
-				_, err = trash.Restore(ctx, x.s, engine.ItemID(item.Path))
+				_, err = trash.Restore(ctx, x.s, item.Item)
 			}
 		}
 		return errors.Join(err, x.c.Fold(ctx))

@@ -4,7 +4,6 @@ import (
 	"bytes"
 	"errors"
 	"maps"
-	"os"
 	"path/filepath"
 	"slices"
 	"strings"
@@ -13,47 +12,69 @@ import (
 	"github.com/ctxdir/ctxdir/internal/trash"
 	"github.com/google/uuid"
 	"pgregory.net/rapid"
+
+	kit "github.com/ctxdir/ctxdir/internal/storetest"
 )
 
-// modelTrash is the end of a line in trash.
-type modelTrash struct {
-	line *modelLine
-	from int
-	own  []*modelMessage
-}
-
-func (l *modelLine) end() int { return l.base + len(l.own) }
-
-// learn notes which line is which.
-func (d *driver) learn() {
-	m := d.c.Metadata()
-	for name, l := range d.m.branches {
-		if b, ok := m.Branch(name); ok {
-			d.lines[b.Line] = l
-		}
+// lineOf is the id of the line at which a branch points.
+func (d *driver) lineOf(name string) uuid.UUID {
+	b, ok := d.c.Metadata().Branch(name)
+	if !ok {
+		d.t.Fatalf("branch %q is missing", name)
 	}
+	return b.Line
 }
 
-// quiet waits for folds in the background: the one of a collection is left out beside them, and rows that are left over
-// can come back with an index that is lost.
+// quiet waits for folds in the background: the one of a purge is left out beside them, and rows that are left can come
+// back with an index that is lost.
 func (d *driver) quiet() {
 	for _, c := range []*engine.Context{d.c, d.other} {
 		c.AwaitFold()
 	}
 }
 
-// collect moves to trash what no branch shows, and nothing else.
+// collect purges all removed lines or some of them, or none while their grace period runs.
 func (d *driver) collect() {
 	if rapid.IntRange(0, 2).Draw(d.t, "collect") > 0 {
 		return // it syncs, which takes long
 	}
 	d.quiet()
-	var contexts []uuid.UUID
-	if rapid.Bool().Draw(d.t, "alone") {
-		contexts = []uuid.UUID{d.c.ID()}
+	d.listed()
+	items := d.items()
+	switch rapid.IntRange(0, 2).Draw(d.t, "what") {
+	case 0:
+		for x, err := range trash.Collect(d.ctx(), d.store, trash.CollectOptions{Grace: trash.DefaultGrace}) {
+			d.check(err)
+			if !strings.Contains(x.Path, "/archive/") {
+				d.t.Fatalf("%+v was collected", x)
+			}
+		}
+		items = nil
+	case 1:
+		d.check(kit.CollectAll(d.store, 0))
+	default:
+		items = slices.DeleteFunc(items, func(uuid.UUID) bool { return rapid.Bool().Draw(d.t, "stays") })
+		if len(items) == 0 {
+			return
+		}
+		for _, err := range trash.Purge(d.ctx(), d.store, items, 0, false) {
+			d.check(err)
+		}
 	}
+	for _, item := range items {
+		delete(d.trash, item)
+	}
+	if len(items) > 0 {
+		d.forget()
+	}
+	d.listed()
+	d.filesAgree()
+}
+
+// forget cuts from the model what neither a branch nor a removed line shows.
+func (d *driver) forget() {
 	shown, descended := map[*modelMessage]bool{}, map[*modelLine]bool{}
-	for _, l := range d.m.branches {
+	for _, l := range slices.Concat(slices.Collect(maps.Values(d.m.branches)), slices.Collect(maps.Values(d.trash))) {
 		for _, m := range l.view() {
 			shown[m] = true
 		}
@@ -61,54 +82,31 @@ func (d *driver) collect() {
 			descended[l] = true
 		}
 	}
-	var found []engine.TrashItem
-	for x, err := range trash.Collect(d.ctx(), d.store, trash.CollectOptions{Contexts: contexts, Grace: trash.DefaultGrace}) {
-		d.check(err)
-		if x.Purged && !strings.Contains(x.Path, "/archive/") {
-			d.t.Fatalf("%+v was purged", x)
-		}
-		if x.Kind == "line" {
-			found = append(found, x.TrashItem)
-		}
-	}
-	want := 0
-	for id, l := range d.lines {
-		n := 0
-		for n < len(l.own) && shown[l.own[n]] {
-			n++
-		}
-		if n < len(l.own) {
-			want++
-			i := slices.IndexFunc(found, func(t engine.TrashItem) bool { return d.lineOf(t.Item) == id })
-			if i < 0 {
-				d.t.Fatalf("the end of line %s was not collected", id)
-			}
-			d.trash[found[i].Item] = modelTrash{l, l.base + n, slices.Clone(l.own[n:])}
-		}
-		l.own = l.own[:n:n]
-	}
-	if len(found) != want {
-		d.t.Fatalf("%d ends of lines collected, wanted %d: %+v", len(found), want, found)
-	}
 	d.m.lines = slices.DeleteFunc(d.m.lines, func(l *modelLine) bool { return !descended[l] })
-	d.filesAgree()
+	for _, l := range d.m.lines {
+		l.own = slices.DeleteFunc(l.own, func(m *modelMessage) bool { return !shown[m] })
+	}
 }
 
-// items are those in trash, in the order in which they came there.
-func (d *driver) items() []uuid.UUID {
-	return slices.SortedFunc(maps.Keys(d.trash), func(a, b uuid.UUID) int { return bytes.Compare(a[:], b[:]) })
-}
-
-func (d *driver) lineOf(item uuid.UUID) uuid.UUID {
-	for t, err := range trash.EachItem(d.ctx(), d.store, nil, nil) {
+// listed: the trash lists each removed line, and no other.
+func (d *driver) listed() {
+	var listed []uuid.UUID
+	for x, err := range trash.List(d.ctx(), d.store, d.c.ID()) {
 		d.check(err)
-		if t.ID == item {
-			return t.Item.Line
+		if x.Kind == "line" {
+			listed = append(listed, x.Item)
 		}
 	}
-	d.t.Fatalf("item %s is not in trash", item)
-	return uuid.Nil
+	slices.SortFunc(listed, compareIDs)
+	if !slices.Equal(listed, d.items()) {
+		d.t.Fatalf("the trash lists %v, wanted %v", listed, d.items())
+	}
 }
+
+func compareIDs(a, b uuid.UUID) int { return bytes.Compare(a[:], b[:]) }
+
+// items are the removed lines.
+func (d *driver) items() []uuid.UUID { return slices.SortedFunc(maps.Keys(d.trash), compareIDs) }
 
 // filesAgree: there is a file for each message that counts and is not archived, and no other.
 func (d *driver) filesAgree() {
@@ -116,9 +114,15 @@ func (d *driver) filesAgree() {
 	d.check(c.Flush(d.ctx()))
 	all, _, err := c.Log.AllCounts()
 	d.check(err)
-	want := int64(0)
+	want, model := int64(0), int64(0)
 	for _, counts := range all {
 		want += counts.Count
+	}
+	for _, l := range d.m.lines {
+		model += int64(len(l.own))
+	}
+	if want != model {
+		d.t.Fatalf("%d messages count, wanted %d", want, model)
 	}
 	uses, err := c.Log.PackUses(d.ctx())
 	d.check(err)
@@ -134,48 +138,22 @@ func (d *driver) filesAgree() {
 	}
 }
 
-// restore brings the end of a line back, or says what it needs.
+// restore gives a removed line a name again.
 func (d *driver) restore() {
 	items := d.items()
 	if len(items) == 0 {
+		if _, err := trash.Restore(d.ctx(), d.store, uuid.New()); !errors.Is(err, engine.ErrNotExist) {
+			d.t.Fatalf("an unknown item: %v", err)
+		}
 		return
 	}
 	item := rapid.SampledFrom(items).Draw(d.t, "item")
-	t := d.trash[item]
-	l := t.line
 	r, err := trash.Restore(d.ctx(), d.store, item)
-	there := slices.Contains(d.m.lines, l)
-	var want error
-	switch {
-	case !there && l.parent != nil && (!slices.Contains(d.m.lines, l.parent) || l.parent.end() < l.base), l.end() < t.from:
-		want = engine.ErrPosition
-	case !slices.Equal(l.own[t.from-l.base:][:min(l.end()-t.from, len(t.own))], t.own[:min(l.end()-t.from, len(t.own))]):
-		want = engine.ErrConflict
-	}
-	if want != nil {
-		if !errors.Is(err, want) {
-			d.t.Fatalf("restoring %s, messages from %d to a line that ends at %d: %v, wanted %v", item, t.from, l.end(), err, want)
-		}
-		return
-	}
 	d.check(err)
-	delete(d.trash, item)
-	if !there {
-		d.m.lines = append(d.m.lines, l)
-	}
-	l.own = append(l.own, t.own[min(l.end()-t.from, len(t.own)):]...)
-	for name, other := range d.m.branches {
-		if other == l && name != r.Branch {
-			d.t.Fatalf("the line of branch %q was given the name %q", name, r.Branch)
-		}
-	}
-	if other := d.m.branches[r.Branch]; other != nil && other != l {
+	if d.m.branches[r.Branch] != nil {
 		d.t.Fatalf("the name %q was taken", r.Branch)
 	}
-	d.m.branches[r.Branch] = l
-	if _, err := os.Stat(filepath.Join(d.dir, d.c.ID().String(), "trash", item.String())); !os.IsNotExist(err) {
-		d.t.Fatalf("the item is still there: %v", err)
-	}
-	d.quiet()
-	d.filesAgree()
+	d.m.branches[r.Branch] = d.trash[item]
+	delete(d.trash, item)
+	d.listed()
 }

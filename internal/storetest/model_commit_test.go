@@ -22,6 +22,10 @@ func (d *driver) commit() {
 		d.commitNothing(c)
 		return
 	}
+	named := map[uuid.UUID]*modelLine{}
+	for _, b := range c.Metadata().Branches {
+		named[b.Line] = d.m.branches[b.Name]
+	}
 	renamed, stored := false, map[*modelMessage]bool{}
 	var plan []planned
 	var states []map[string]*modelLine // after each change
@@ -59,7 +63,12 @@ func (d *driver) commit() {
 		return nil
 	})
 	d.check(err)
-	maps.Copy(d.lines, lines)
+	maps.Copy(named, lines)
+	for id, l := range named {
+		if !slices.Contains(slices.Collect(maps.Values(d.m.branches)), l) {
+			d.trash[id] = l
+		}
+	}
 	seq, err := c.Log.Seq()
 	d.check(err)
 	if done.Sequence != seq {

@@ -30,7 +30,6 @@ func (d *driver) begin() {
 	}
 	d.other, err = d.store.Context(d.ctx(), d.c.ID())
 	d.check(err)
-	d.learn()
 }
 
 // migrate makes a legacy context of branches whose lists are equal up to somewhere, and migrates it.

@@ -53,11 +53,6 @@ func (d *driver) everyID() (ids []uuid.UUID) {
 			ids = append(ids, m.id)
 		}
 	}
-	for _, item := range d.items() {
-		for _, m := range d.trash[item].own {
-			ids = append(ids, m.id)
-		}
-	}
 	return ids
 }
 
@@ -132,8 +127,11 @@ func (d *driver) rewind() {
 	name := d.branch()
 	l := d.m.branches[name]
 	to := rapid.IntRange(0, len(l.view())).Draw(d.t, "to")
-	d.check(d.open(name).Rewind(d.ctx(), int64(to)))
+	b := d.open(name)
+	line := d.lineOf(name)
+	d.check(b.Rewind(d.ctx(), int64(to)))
 	if to != len(l.view()) {
+		d.trash[line] = l
 		d.m.branches[name] = d.m.begin(l, to)
 	}
 }
@@ -169,8 +167,9 @@ func (d *driver) folder(name string) string {
 }
 
 func (d *driver) remove() {
-	name := d.branch()
-	err := d.handle().Remove(d.ctx(), name)
+	name, c := d.branch(), d.handle()
+	line := d.lineOf(name)
+	err := c.Remove(d.ctx(), name)
 	if name == d.m.active {
 		if !errors.Is(err, engine.ErrActive) {
 			d.t.Fatalf("removing the active branch: %v", err)
@@ -178,6 +177,7 @@ func (d *driver) remove() {
 		return
 	}
 	d.check(err)
+	d.trash[line] = d.m.branches[name]
 	delete(d.m.branches, name)
 }
 
@@ -218,7 +218,6 @@ func (d *driver) edit() {
 	m.Set("labels", rawLabels)
 	m.SetText("kind", "other")
 	m.SetText("updated_at", "2001-01-01T00:00:00Z")
-	m.Set("removed", nil)
 	raw, err = m.MarshalJSON()
 	d.check(err)
 	d.check(os.WriteFile(file, raw, 0o600))

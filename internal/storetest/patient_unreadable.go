@@ -113,7 +113,8 @@ func (p *Patient) AddTrash() {
 	gone := Must[*engine.Branch](p.T)(c.Active().Fork(ctx, "gone", 3))
 	Fill(p.T, gone, 2)
 	Check(p.T, c.Remove(ctx, "gone"), c.Fold(ctx))
-	Collect(p.T, p.Store, trash.CollectOptions{Grace: trash.DefaultGrace})
+	CollectOld(p.T, c)
+	Collect(p.T, p.Store, trash.CollectOptions{Grace: trash.DefaultGrace}) // it begins the log
 	Check(p.T, c.Refresh(ctx))
 	left := Must[*engine.Branch](p.T)(c.Active().Fork(ctx, "left", 3))
 	Fill(p.T, left, 2)

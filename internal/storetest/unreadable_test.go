@@ -88,10 +88,10 @@ func TestUnreadableTrashIsPurged(t *testing.T) {
 	var folders []string
 	for range 2 {
 		c, _ := kit.NewOrphan(t, s)
+		kit.CollectOld(t, c)
 		kit.Check(t, c.Close())
 		folders = append(folders, filepath.Join(dir, c.ID().String()))
 	}
-	kit.Collect(t, s, trash.CollectOptions{Grace: trash.DefaultGrace})
 	items, _ := filepath.Glob(filepath.Join(folders[0], "trash", "*-*"))
 	inside := filepath.Join(items[0], "folder")
 	kit.Check(t, os.Mkdir(inside, 0o700), os.WriteFile(inside+"/file", nil, 0o600), os.Chmod(inside, 0))
@@ -111,7 +111,7 @@ func TestUnreadableTrashIsPurged(t *testing.T) {
 				moved++
 			}
 		}
-		if moved != 1 || purged != want || (failed > 0) != (round < 2) {
+		if moved != 0 || purged != want || (failed > 0) != (round < 2) {
 			t.Errorf("round %d: %d moved, %d purged, %d failed", round, moved, purged, failed)
 		}
 		if round == 1 {

@@ -10,7 +10,6 @@ import (
 	"time"
 
 	"github.com/ctxdir/ctxdir/blob"
-	"github.com/ctxdir/ctxdir/branch"
 	ctxfolder "github.com/ctxdir/ctxdir/context"
 	"github.com/ctxdir/ctxdir/internal/engine"
 	"github.com/ctxdir/ctxdir/internal/vfs"
@@ -30,14 +29,13 @@ type CollectOptions struct {
 	DryRun   bool          // report what would be done, and change nothing
 }
 
-// Collect moves messages that no branch shows to the trash of their context, purges what was removed longer ago than
-// the grace period, and sweeps blobs: see [Sweep]. It sheds journals that were not written for an hour and are
-// large beside what their context holds. It yields what it did. For a context or a trash that fails, it yields an error
-// with the context's id, and continues.
+// Collect purges what was removed longer ago than the grace period: removed lines, in their place, and the content of
+// trash folders. It sweeps blobs: see [Sweep]. It sheds journals that were not written for an hour and are large beside
+// what their context holds. It yields what it did. For a context or a trash that fails, it yields an error with the
+// context's id, and continues.
 //
-// To make room, it purges the store's trash first, and a context's trash before it collects there. Writers are safe:
-// under the context's lock, Collect checks again what it cuts off. It fails with [engine.ErrLocked] while another one
-// runs.
+// To make room, it purges the store's trash first, and a context's trash before its removed lines. Writers are safe:
+// Collect cuts off messages under the context's lock. It fails with [engine.ErrLocked] while another one runs.
 func Collect(ctx context.Context, s *engine.Store, o CollectOptions) iter.Seq2[CollectResult, error] {
 	return func(yield func(CollectResult, error) bool) {
 		fail := func(err error) {
@@ -179,8 +177,8 @@ type collector struct {
 	marks  *marker // nil when no references are noted
 }
 
-// context collects in one context, which it opens once. It notes the blobs that messages refer to before it moves any
-// message to the trash. To make room, it empties the trash before it moves messages and rewrites packs.
+// context collects in one context, which it opens once. To make room, it empties the trash before it cuts lines and
+// rewrites packs. It notes the blobs that messages refer to after that.
 func (x *collector) context(ctx context.Context, id uuid.UUID) (more bool, err error) {
 	c, err := x.s.Open(ctx, id)
 	if errors.Is(err, ctxfolder.ErrNotExist) {
@@ -195,22 +193,13 @@ func (x *collector) context(ctx context.Context, id uuid.UUID) (more bool, err e
 		return true, err
 	}
 	defer func() { err = errors.Join(err, c.Close()) }()
-	var unread, failed error
-	if x.marks != nil {
-		unread, failed = c.ReferencesInLines(ctx, true, x.marks.mark)
+	inTrash, more := x.trash(ctx, c.Dir.FS, id, c)
+	if more {
+		more, err = x.lines(ctx, c)
 	}
-	damaged, more := x.trash(ctx, c.Dir.FS, id, c)
 	if x.marks != nil && ctx.Err() == nil {
-		x.marks.noteErrors(id, unread, cmp.Or(failed, damaged.unread), true)
-	}
-	if !more {
-		return false, ctx.Err()
-	}
-	if more, err = collectCopies(ctx, c, x.o.DryRun, func(y CollectResult) bool { return x.report(y, nil) }); !more || err != nil {
-		return more, errors.Join(damaged.left, err)
-	}
-	if len(branch.Orphans(c.Current())) > 0 {
-		more, err = collectOrphans(ctx, c, x.o.DryRun, func(t engine.TrashItem) bool { return x.report(CollectResult{t, false}, nil) })
+		unread, failed := c.ReferencesInLines(ctx, true, x.marks.mark)
+		x.marks.noteErrors(id, unread, cmp.Or(failed, inTrash), true)
 	}
 	if more && err == nil {
 		more, err = collectPacks(ctx, c, x.o.DryRun, func(y CollectResult) bool { return x.report(y, nil) })
@@ -218,58 +207,80 @@ func (x *collector) context(ctx context.Context, id uuid.UUID) (more bool, err e
 	if more && err == nil && !x.o.DryRun && isIdle(c) && c.Log.CanShed() {
 		err = c.Store.AcquireWith(ctx, c.Log.Shed)
 	}
-	return more, errors.Join(damaged.left, err)
+	return more && ctx.Err() == nil, err
 }
 
-// trashDamage holds the errors of a pass over a trash.
-type trashDamage struct {
-	left   error // of removing its items' message files that a crash left
-	unread error // of looking for references
+// lines purges the removed lines of a context whose grace period is over.
+func (x *collector) lines(ctx context.Context, c *engine.Context) (more bool, err error) {
+	report := func(y CollectResult) bool { return x.report(y, nil) }
+	if more, err = collectCopies(ctx, c, x.o.DryRun, report); !more || err != nil {
+		return more, err
+	}
+	if err := c.Problem(); err != nil {
+		return true, err
+	}
+	unnamed, err := noteUnnamed(ctx, c, x.o.DryRun)
+	for _, t := range unnamed {
+		if !report(CollectResult{t.describe(), false}) {
+			return false, err
+		}
+	}
+	expired := func(r *ctxfolder.Removed) bool { return x.s.Now().Sub(r.At) > x.o.Grace }
+	lines, lerr := removedLines(ctx, c, c.Current(), expired)
+	if err = errors.Join(err, lerr); err == nil && !x.o.DryRun {
+		err = purgeLines(ctx, c, expired, report)
+	}
+	if err != nil {
+		return true, err
+	}
+	for _, t := range lines {
+		if !report(CollectResult{t.describe(), true}) {
+			return false, nil
+		}
+	}
+	return true, nil
 }
 
 // trash lists the trash of a context, or of the store for uuid.Nil, once. It removes half-made and expired items. With
-// c it also removes message files of the other items that a crash left, and notes the blobs that these items refer to.
-func (x *collector) trash(ctx context.Context, fsys vfs.FS, in uuid.UUID, c *engine.Context) (damage trashDamage, more bool) {
+// c it also notes the blobs to which the other items refer; unread is the error of that.
+func (x *collector) trash(ctx context.Context, fsys vfs.FS, in uuid.UUID, c *engine.Context) (unread error, more bool) {
 	unlisted := func(err error) bool {
 		return x.report(CollectResult{TrashItem: (&trashItem{in: in}).describe()}, engine.Wrap(engine.Error{Op: "list", Path: Path(in)}, err))
 	}
 	entries, err := ctxfolder.ListTrash(fsys)
 	if err != nil {
-		damage.unread = err
-		return damage, unlisted(err)
+		return err, unlisted(err)
 	}
 	if !x.o.DryRun && (in != uuid.Nil || len(x.o.Contexts) == 0) {
 		if err := ctxfolder.SweepTrash(fsys, entries); err != nil {
 			err = engine.Wrap(engine.Error{Op: "sweep", Path: Path(in)}, err)
 			if !x.report(CollectResult{TrashItem: (&trashItem{in: in}).describe()}, err) {
-				return damage, false
+				return nil, false
 			}
 		}
 	}
 	// An item is no older than its name, so most old versions need not be read.
-	old := func(id uuid.UUID) bool { return x.s.Now().Sub(ctxfolder.TimeOf(id)) > x.o.Grace }
-	want := func(id uuid.UUID, folder bool) bool { return c != nil && folder && !x.o.DryRun || old(id) }
-	for t := range ctxfolder.Items(fsys, entries, want) {
+	old := func(id uuid.UUID, _ bool) bool { return x.s.Now().Sub(ctxfolder.TimeOf(id)) > x.o.Grace }
+	for t := range ctxfolder.Items(fsys, entries, old) {
 		if ctx.Err() != nil {
-			return damage, false
+			return nil, false
 		}
 		if in == uuid.Nil && len(x.o.Contexts) > 0 && !slices.Contains(x.o.Contexts, t.Item.Context) {
 			continue
 		}
-		item := &trashItem{t, in}
-		if old(t.ID) && isExpired(x.s, item, x.o.Grace) {
-			gone, err := purgeItem(ctx, x.s, c, item, x.o.DryRun)
+		item := &trashItem{TrashEntry: t, in: in}
+		if isExpired(x.s, item, x.o.Grace) {
+			gone := item.describe()
+			err := purgeItem(item, x.o.DryRun)
 			if !x.report(CollectResult{gone, true}, engine.Wrap(engine.Error{Op: "purge", Path: gone.Path}, err)) {
-				return damage, false
+				return nil, false
 			}
-		} else if c != nil && !x.o.DryRun {
-			damage.left = errors.Join(damage.left, clearItemFiles(ctx, c, t))
 		}
 	}
 	if c != nil && x.marks != nil {
-		damage.unread = c.ReferencesInTrash(entries, x.marks.mark)
+		unread = c.ReferencesInTrash(entries, x.marks.mark)
 	}
-	return damage, ctx.Err() == nil
+	return unread, ctx.Err() == nil
 }
 
 // shedDelay is the time without a write before a collection sheds journals: followers have read them by then.

@@ -8,11 +8,10 @@ import (
 	"github.com/ctxdir/ctxdir/internal/vfs/crashfs"
 
 	kit "github.com/ctxdir/ctxdir/internal/storetest"
-	"github.com/ctxdir/ctxdir/internal/trash"
 )
 
-// TestCheckAfterCollect: a collection that is stopped when the lines of two branches are cut, of which one begins on
-// the other, and metadata.json has not forgotten them: that is no damage.
+// TestCheckAfterCollect: a purge that is stopped when the lines of two branches are cut, of which one begins on the
+// other, and the metadata has not forgotten them: that is no damage.
 func TestCheckAfterCollect(t *testing.T) {
 	ctx := context.Background()
 	for k := 1; ; k++ {
@@ -26,7 +25,7 @@ func TestCheckAfterCollect(t *testing.T) {
 		kit.Check(t, c.Remove(ctx, "first"))
 		kit.Check(t, c.Remove(ctx, "second"))
 		disk.CutAt(len(disk.Ops()) + k)
-		err := kit.CollectAll(s, trash.DefaultGrace)
+		err := kit.CollectAll(s, 0)
 		for _, choice := range []crashfs.Choice{crashfs.Keep, crashfs.Lose} {
 			again := kit.Must[*engine.Store](t)(kit.OpenCrash(disk.Crash(choice)))
 			if err := kit.VerifyRepair(ctx, again); err != nil {

@@ -5,9 +5,11 @@ import (
 	"errors"
 	"os"
 	"path/filepath"
+	"strings"
 	"testing"
 	"time"
 
+	ctxfolder "github.com/ctxdir/ctxdir/context"
 	"github.com/ctxdir/ctxdir/integrity"
 	"github.com/ctxdir/ctxdir/internal/engine"
 	"github.com/ctxdir/ctxdir/internal/vfs/crashfs"
@@ -16,8 +18,8 @@ import (
 	"github.com/ctxdir/ctxdir/internal/trash"
 )
 
-// TestCollectCopies: a pack that a stopped archive left behind goes before its messages are collected. Behind that it
-// would look like a pack of another history, which stays.
+// TestCollectCopies: a pack that a stopped archive left goes before its messages are purged. Afterwards it would look
+// like a pack of another history, which stays.
 func TestCollectCopies(t *testing.T) {
 	ctx := context.Background()
 	c, dir := kit.NewContext(t)
@@ -29,11 +31,6 @@ func TestCollectCopies(t *testing.T) {
 	pack := kit.Must[[]byte](t)(os.ReadFile(packs[0]))
 	kit.Must[engine.ArchiveResult](t)(c.Unarchive(ctx, nil))
 	kit.Check(t, os.WriteFile(packs[0], pack, 0o600), c.Remove(ctx, "alt"), c.Refresh(ctx))
-	for done, err := range trash.Collect(ctx, c.Store, trash.CollectOptions{}) {
-		if kit.Check(t, err); done.Kind == "line" {
-			break // stopped when the messages are in the trash
-		}
-	}
 	for range 2 {
 		for _, err := range trash.Collect(ctx, c.Store, trash.CollectOptions{}) {
 			kit.Check(t, err)
@@ -45,44 +42,49 @@ func TestCollectCopies(t *testing.T) {
 	}
 }
 
-// TestCollectDropped: a pack that a stopped collection made anew and did not remove holds messages that are gone. It is
-// no pack of another history.
+// TestCollectDropped: a pack that a stopped purge made anew and did not remove holds messages that are gone. It is not a
+// pack of another history, and the next purge removes it.
 func TestCollectDropped(t *testing.T) {
 	ctx := context.Background()
-	c, dir := kit.NewContext(t)
+	disk := crashfs.New()
+	s := kit.Must[*engine.Store](t)(kit.Init("disk", kit.CrashOptions(disk, engine.InOrder())...))
+	c := kit.Must[*engine.Context](t)(s.Create(ctx, engine.Metadata{ID: kit.TestID(60000)}))
 	kit.Fill(t, c.Active(), 3)
-	alt := kit.Must[*engine.Branch](t)(c.Active().Fork(ctx, "alt", 1))
-	kit.Fill(t, alt, 4)
+	kit.Fill(t, kit.Must[*engine.Branch](t)(c.Active().Fork(ctx, "alt", 1)), 4)
 	kit.Must[engine.ArchiveResult](t)(c.Archive(ctx, engine.ArchiveOptions{}))
-	packs := kit.Must[[]string](t)(filepath.Glob(filepath.Join(dir, "archive", "*.zst")))
-	pack := kit.Must[[]byte](t)(os.ReadFile(packs[0]))
-	kit.Check(t, c.Remove(ctx, "alt"))
-	for _, err := range trash.Collect(ctx, c.Store, trash.CollectOptions{Grace: time.Hour}) {
-		kit.Check(t, err)
+	kit.Check(t, c.Remove(ctx, "alt"), c.Close())
+	stopped := errors.New("stopped")
+	disk.Fail(func(o crashfs.Op) error {
+		if o.Kind == crashfs.KindRemove && strings.Contains(o.Path, "/archive/") {
+			return stopped
+		}
+		return nil
+	})
+	if err := kit.CollectAll(s, 0); !errors.Is(err, stopped) {
+		t.Fatalf("the purge was to be stopped: %v", err)
 	}
-	if _, err := os.Stat(packs[0]); err == nil {
-		t.Fatal("the pack was not made anew")
-	}
-	kit.Check(t, os.WriteFile(packs[0], pack, 0o600))
-	for item := range trash.Purge(ctx, c.Store, nil, 0, false) { // the messages themselves
-		kit.Check(t, item.Problem)
-	}
+	disk.Fail(nil)
 	for _, when := range []string{"at once", "after a collection"} {
-		for f, err := range c.Store.Check(ctx, nil, engine.CheckOptions{ReadData: true}) {
+		for f, err := range s.Check(ctx, nil, engine.CheckOptions{ReadData: true}) {
 			kit.Check(t, err)
 			t.Errorf("%s: %s: %s %s", when, f.Kind, f.Path, f.Detail)
 		}
-		for _, err := range trash.Collect(ctx, c.Store, trash.CollectOptions{}) {
-			kit.Check(t, err)
-		}
+		kit.Check(t, kit.CollectAll(s, 0))
 	}
-	if _, err := os.Stat(packs[0]); err == nil {
-		t.Error("the pack is still there")
+	c = kit.Must[*engine.Context](t)(s.Context(ctx, kit.TestID(60000)))
+	packs := 0
+	for _, err := range c.Dir.FS.ReadDir(ctxfolder.Archive) {
+		kit.Check(t, err)
+		packs++
 	}
+	if packs != 1 || len(c.Metadata().Lines) != 1 {
+		t.Errorf("%d packs, %+v", packs, c.Metadata())
+	}
+	kit.Check(t, c.Close())
 }
 
-// TestCollectUnread: a pack of which a collection cuts off the last messages that were read from it goes in the same
-// collection. A rebuild would bring them back.
+// TestCollectUnread: a pack of which a purge cuts off the last messages that were read from it goes in the same purge. A
+// rebuild would bring them back.
 func TestCollectUnread(t *testing.T) {
 	ctx := context.Background()
 	c, dir := kit.NewContext(t)
@@ -90,7 +92,7 @@ func TestCollectUnread(t *testing.T) {
 	kit.Must[engine.ArchiveResult](t)(c.Archive(ctx, engine.ArchiveOptions{}))
 	first := kit.Must[[]*engine.Message](t)(c.Active().Range(ctx, 0, 1))
 	kit.Check(t, c.Active().Replace(ctx, first[0].ID, engine.Draft{Body: []byte(`{"replaced":true}`)}), c.Active().Rewind(ctx, 1), c.Fold(ctx))
-	for _, err := range trash.Collect(ctx, c.Store, trash.CollectOptions{Grace: time.Hour}) {
+	for _, err := range trash.Collect(ctx, c.Store, trash.CollectOptions{Grace: 0}) {
 		kit.Check(t, err)
 	}
 	if packs := kit.Must[[]string](t)(filepath.Glob(filepath.Join(dir, "archive", "*.zst"))); len(packs) > 0 {
@@ -102,14 +104,14 @@ func TestCollectUnread(t *testing.T) {
 			kit.Check(t, os.RemoveAll(path))
 		}
 	}
-	for done, err := range trash.Collect(ctx, c.Store, trash.CollectOptions{Grace: time.Hour}) {
+	for done, err := range trash.Collect(ctx, c.Store, trash.CollectOptions{Grace: 0}) {
 		kit.Check(t, err)
 		t.Errorf("collected again: %+v", done)
 	}
 }
 
-// TestPurgeDropsCut: an item goes from the trash after the packs that still have its messages were written anew.
-// Afterwards they would look like messages of another history.
+// TestPurgeDropsCut: a line is forgotten after the packs that still have its messages were written anew. Otherwise they
+// would look like messages of another history.
 func TestPurgeDropsCut(t *testing.T) {
 	ctx := context.Background()
 	purges := map[string]func(c *engine.Context) error{
@@ -128,11 +130,6 @@ func TestPurgeDropsCut(t *testing.T) {
 		kit.Fill(t, c.Active(), 9)
 		kit.Must[engine.ArchiveResult](t)(c.Archive(ctx, engine.ArchiveOptions{}))
 		kit.Check(t, c.Active().Rewind(ctx, 6))
-		for done, err := range trash.Collect(ctx, c.Store, trash.CollectOptions{Grace: time.Hour}) {
-			if kit.Check(t, err); done.Kind == "line" {
-				break // stopped when the messages are in the trash, and still in the pack
-			}
-		}
 		kit.Check(t, purge(c), kit.CollectAll(c.Store, time.Hour))
 		for f, err := range c.Store.Check(ctx, nil, engine.CheckOptions{ReadData: true}) {
 			kit.Check(t, err)
@@ -154,11 +151,6 @@ func TestPowerCutWhilePurging(t *testing.T) {
 		kit.Fill(t, c.Active(), 9)
 		kit.Must[engine.ArchiveResult](t)(c.Archive(ctx, engine.ArchiveOptions{}))
 		kit.Check(t, c.Active().Rewind(ctx, 6), c.Close())
-		for done, err := range trash.Collect(ctx, s, trash.CollectOptions{Grace: time.Hour}) {
-			if kit.Check(t, err); done.Kind == "line" {
-				break
-			}
-		}
 		disk.CutAt(len(disk.Ops()) + k)
 		for range trash.Purge(ctx, s, nil, 0, false) { // what failed is looked at afterwards
 		}

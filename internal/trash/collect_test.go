@@ -5,6 +5,7 @@ import (
 	"fmt"
 	"os"
 	"path/filepath"
+	"slices"
 	"strings"
 	"sync"
 	"testing"
@@ -34,7 +35,7 @@ func TestNothingIsPurgedEarly(t *testing.T) {
 	kit.Must[engine.TrashItem](t)(s.Delete(ctx, deleted.ID()))
 	a := kit.Load(t, c.Active())[0]
 	kit.Check(t, c.Active().Replace(ctx, a.ID, engine.Draft{Body: []byte(`{}`)}, engine.Shared()))
-	if moved, purged := kit.Collect(t, s, trash.CollectOptions{Grace: trash.DefaultGrace}); len(moved) != 1 || len(purged) != 0 {
+	if moved, purged := kit.Collect(t, s, trash.CollectOptions{Grace: trash.DefaultGrace}); len(moved) != 0 || len(purged) != 0 {
 		t.Fatalf("%+v moved, %+v purged", moved, purged)
 	}
 	bare := filepath.Join(dir, "trash", uuid.Must(uuid.NewV7()).String())
@@ -97,52 +98,8 @@ func TestEveryKindExpires(t *testing.T) {
 	kit.Check(t, c.Close())
 }
 
-// TestCollectedFilesStayAway: message files that a crash left behind, or brought back, are removed by the next
-// collection, and at the latest when the item that explains them is purged. Those of other lines in the folder stay.
-func TestCollectedFilesStayAway(t *testing.T) {
-	ctx := context.Background()
-	clock := kit.NewClock()
-	s, dir := kit.NewStore(t, engine.WithClock(clock.Now))
-	c, _ := kit.NewOrphan(t, s)
-	folder := filepath.Join(dir, c.ID().String(), "messages", "branch-gone")
-	saved := t.TempDir()
-	kit.Check(t, os.CopyFS(saved, os.DirFS(folder)))
-	moved, _ := kit.Collect(t, s, trash.CollectOptions{Grace: trash.DefaultGrace})
-	if len(moved) != 1 {
-		t.Fatalf("%+v", moved)
-	}
-	if _, err := os.Stat(folder); !os.IsNotExist(err) {
-		t.Errorf("the folder of a branch of which nothing is left: %v", err)
-	}
-	again := kit.Must[*engine.Branch](t)(c.NewBranch(ctx, "gone")) // gets the folder
-	kit.Fill(t, again, 2)
-	count := func() int {
-		files, _ := filepath.Glob(folder + "/*.json")
-		return len(files)
-	}
-	back := func() {
-		kit.Check(t, os.CopyFS(folder, os.DirFS(saved)), os.Remove(filepath.Join(dir, moved[0].Path, "cleared")))
-		if count() != 7 {
-			t.Fatalf("%d files", count())
-		}
-	}
-	back()
-	if kit.Collect(t, s, trash.CollectOptions{Grace: trash.DefaultGrace}); count() != 2 {
-		t.Errorf("%d message files after the next collection, wanted 2", count())
-	}
-	back()
-	clock.Jump(8 * 24 * time.Hour)
-	if kit.Collect(t, s, trash.CollectOptions{Grace: trash.DefaultGrace}); count() != 2 {
-		t.Errorf("%d message files after the item was purged, wanted 2", count())
-	}
-	if n := len(kit.Bodies(t, again)); n != 2 {
-		t.Errorf("the branch shows %d messages", n)
-	}
-	kit.Check(t, c.Close())
-}
-
-// TestCollectBesideWriters: branches come and go, are written to and collected, all at once. Nothing that was
-// acknowledged on a branch that is still there is missing.
+// TestCollectBesideWriters: branches are made, written to, removed and purged, all at once. Nothing that was acknowledged
+// on a branch that is still there is missing.
 func TestCollectBesideWriters(t *testing.T) {
 	ctx := context.Background()
 	s, dir := kit.NewStore(t, engine.WithDurability(engine.Relaxed), engine.WithFoldBytes(4000))
@@ -153,10 +110,8 @@ func TestCollectBesideWriters(t *testing.T) {
 	var collecting, writing sync.WaitGroup
 	collecting.Go(func() {
 		for {
-			for _, err := range trash.Collect(ctx, other, trash.CollectOptions{Grace: trash.DefaultGrace}) {
-				if err != nil {
-					t.Error(err)
-				}
+			if err := kit.CollectAll(other, 0); err != nil {
+				t.Error(err)
 			}
 			select {
 			case <-stop:
@@ -197,7 +152,7 @@ func TestCollectBesideWriters(t *testing.T) {
 	writing.Wait()
 	close(stop)
 	collecting.Wait()
-	kit.Check(t, c.Refresh(ctx), c.Fold(ctx))
+	kit.Check(t, kit.CollectAll(other, 0), c.Refresh(ctx), c.Fold(ctx))
 	if n := len(kit.Bodies(t, c.Active())); n != writers*rounds {
 		t.Errorf("main shows %d messages, wanted %d", n, writers*rounds)
 	}
@@ -210,9 +165,8 @@ func TestCollectBesideWriters(t *testing.T) {
 			t.Errorf("branch %s shows %d messages", info.Name, n)
 		}
 	}
-	kit.Collect(t, other, trash.CollectOptions{Grace: trash.DefaultGrace})
-	if n := len(kit.TrashOf(t, s, "line")); n != writers*rounds/2 {
-		t.Errorf("%d removed branches in trash", n)
+	if n := len(kit.TrashOf(t, s, "line")); n != 0 {
+		t.Errorf("%d removed branches are left", n)
 	}
 	kit.Check(t, c.Close())
 }
@@ -223,14 +177,15 @@ func TestCollectIfDue(t *testing.T) {
 	clock := kit.NewClock()
 	s, dir := kit.NewStore(t, engine.WithClock(clock.Now))
 	c, _ := kit.NewOrphan(t, s)
+	clock.Jump(8 * 24 * time.Hour)
 	inTrash := func() int { return len(kit.TrashOf(t, s, "line")) }
 	lock := s.FS.Lock(engine.CollectionLock)
 	kit.Check(t, lock.Acquire(ctx))
-	if kit.Check(t, trash.CollectIfDue(ctx, s, trash.DefaultGrace)); inTrash() != 0 {
-		t.Error("it collected beside somebody else")
+	if kit.Check(t, trash.CollectIfDue(ctx, s, trash.DefaultGrace)); inTrash() != 1 {
+		t.Error("it collected while another process did")
 	}
 	kit.Check(t, lock.Release(), lock.Close())
-	if kit.Check(t, trash.CollectIfDue(ctx, s, trash.DefaultGrace)); inTrash() != 1 {
+	if kit.Check(t, trash.CollectIfDue(ctx, s, trash.DefaultGrace)); inTrash() != 0 {
 		t.Error("it did not collect")
 	}
 	log := func() string {
@@ -238,7 +193,7 @@ func TestCollectIfDue(t *testing.T) {
 		kit.Check(t, err)
 		return string(b)
 	}
-	if got := log(); strings.Count(got, `"record":"run"`) != 1 || strings.Count(got, `"record":"trashed"`) != 1 ||
+	if got := log(); strings.Count(got, `"record":"run"`) != 1 || strings.Count(got, `"record":"purged"`) != 1 ||
 		!strings.HasPrefix(got, `{"ctxdir":"collected/1"`) {
 		t.Errorf("log: %s", got)
 	}
@@ -248,14 +203,15 @@ func TestCollectIfDue(t *testing.T) {
 	for _, step := range []struct {
 		jump time.Duration
 		want int
-	}{{0, 1}, {23 * time.Hour, 1}, {time.Hour + time.Second, 2}} {
+	}{{0, 1}, {23 * time.Hour, 1}, {time.Hour + time.Second, 0}} {
 		clock.Jump(step.jump)
-		if kit.Check(t, trash.CollectIfDue(ctx, s, trash.DefaultGrace)); inTrash() != step.want {
+		if kit.Check(t, trash.CollectIfDue(ctx, s, 0)); inTrash() != step.want {
 			t.Errorf("%v later: %d in trash, wanted %d", step.jump, inTrash(), step.want)
 		}
 	}
-	// A torn line and one of another day do no harm; a log that is too large is begun anew.
-	kit.Check(t, os.WriteFile(filepath.Join(dir, "collected.jsonl"), []byte(log()+`{"record":"ru`), 0o600))
+	// A torn line does no harm, and neither does one with a wrong checksum; a log that is too large is begun anew.
+	damaged := `{"record":"run","at":"2001-01-01T00:00:00Z","check":"0000000000000000"}` + "\n"
+	kit.Check(t, os.WriteFile(filepath.Join(dir, "collected.jsonl"), []byte(log()+damaged+`{"record":"ru`), 0o600))
 	if !trash.LastCollection(s).Equal(clock.Now()) {
 		t.Errorf("last collected %v, it is %v", trash.LastCollection(s), clock.Now())
 	}
@@ -277,8 +233,51 @@ func TestNoCollectionWithoutTime(t *testing.T) {
 	gone, cancel := context.WithCancel(context.Background())
 	cancel()
 	_ = trash.CollectIfDue(gone, s, 0)
-	if items := kit.TrashOf(t, s, ""); len(items) != 0 || len(want) != 6 {
+	if items := kit.TrashOf(t, s, ""); len(items) != 1 || len(want) != 6 {
 		t.Errorf("%+v", items)
 	}
 	kit.Check(t, c.Close())
+}
+
+// TestUnnamed: a line that has neither a branch nor an entry among the removed lines is not purged. Its grace period
+// begins with the first collection that finds it.
+func TestUnnamed(t *testing.T) {
+	ctx := context.Background()
+	clock := kit.NewClock()
+	s, _ := kit.NewStore(t, engine.WithClock(clock.Now))
+	for _, restores := range []bool{true, false} {
+		c, want := kit.NewOrphan(t, s)
+		kit.Check(t, c.Change(ctx, func(m *engine.Metadata) error {
+			m.Removed = nil // as another program may leave it
+			return nil
+		}))
+		clock.Jump(30 * 24 * time.Hour)
+		only := trash.CollectOptions{Grace: trash.DefaultGrace, Contexts: []uuid.UUID{c.ID()}}
+		dry := only
+		dry.DryRun = true
+		if planned, purged := kit.Collect(t, s, dry); len(planned) != 1 || len(purged) != 0 {
+			t.Errorf("a dry run: %+v, %+v", planned, purged)
+		}
+		moved, purged := kit.Collect(t, s, only)
+		if len(moved) != 1 || moved[0].Kind != "line" || moved[0].RemovedAt.Before(clock.Now().Add(-time.Minute)) || len(purged) != 0 {
+			t.Fatalf("%+v moved, %+v purged", moved, purged)
+		}
+		if moved, purged := kit.Collect(t, s, only); len(moved) != 0 || len(purged) != 0 {
+			t.Errorf("a second time: %+v moved, %+v purged", moved, purged)
+		}
+		if restores {
+			r := kit.Must[trash.RestoreResult](t)(trash.Restore(ctx, s, moved[0].Item))
+			kit.Check(t, c.Refresh(ctx))
+			if got := kit.Bodies(t, kit.Must[*engine.Branch](t)(c.Branch(r.Branch))); !slices.Equal(got, want) {
+				t.Errorf("%q shows %v", r.Branch, got)
+			}
+			kit.Check(t, c.Close())
+			continue
+		}
+		clock.Jump(8 * 24 * time.Hour)
+		if moved, purged := kit.Collect(t, s, only); len(moved) != 0 || len(purged) != 1 {
+			t.Errorf("after the grace period: %+v moved, %+v purged", moved, purged)
+		}
+		kit.Check(t, c.Close())
+	}
 }

@@ -6,6 +6,7 @@ import (
 	"os"
 	"time"
 
+	ctxfolder "github.com/ctxdir/ctxdir/context"
 	"github.com/ctxdir/ctxdir/internal/engine"
 	"github.com/ctxdir/ctxdir/internal/vfs"
 	"github.com/google/uuid"
@@ -84,7 +85,7 @@ func (l *collectionLog) line(x logLine) {
 		x.Version = logVersion
 	}
 	if b, err := json.Marshal(x); err == nil {
-		l.write(append(b, '\n'))
+		l.write(append(ctxfolder.WithCheck(b), '\n'))
 	}
 }
 
@@ -117,7 +118,7 @@ func LastCollection(s *engine.Store) time.Time {
 		b = bytes.TrimRight(b, "\n")
 		i := bytes.LastIndexByte(b, '\n') + 1
 		var x logLine
-		if json.Unmarshal(b[i:], &x) == nil && !x.At.IsZero() {
+		if ctxfolder.CheckFits(b[i:]) && json.Unmarshal(b[i:], &x) == nil && !x.At.IsZero() {
 			return x.At
 		}
 		b = b[:i]

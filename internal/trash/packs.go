@@ -2,9 +2,7 @@ package trash
 
 import (
 	"context"
-	"errors"
 	"slices"
-	"syscall"
 
 	"github.com/ctxdir/ctxdir/archive"
 	ctxfolder "github.com/ctxdir/ctxdir/context"
@@ -14,9 +12,8 @@ import (
 	"github.com/google/uuid"
 )
 
-// collectPacks writes the live messages of mostly dead packs to a new pack, and moves unread packs to trash. During the
-// grace period the trash has copies of the replaced and removed messages. A new pack omits messages that were cut from
-// a line: a rebuild would bring them back.
+// collectPacks writes the live messages of mostly dead packs to a new pack, and moves unread packs to trash. A new pack
+// omits messages that were cut from a line: a rebuild would bring them back.
 func collectPacks(ctx context.Context, c *engine.Context, dryRun bool, yield func(CollectResult) bool) (more bool, err error) {
 	if !dryRun { // the messages cut since may have been the last ones that the index read from a pack
 		if more, err := collectCopies(ctx, c, false, yield); !more || err != nil {
@@ -58,33 +55,6 @@ func collectPacks(ctx context.Context, c *engine.Context, dryRun bool, yield fun
 	return true, err
 }
 
-// dropCutMessages rewrites the packs of a context without the messages that were cut from its lines, before their item
-// is removed from the trash of c, which may be nil. Afterwards they would look like messages of another history. On a
-// full disk the item is removed nevertheless, to make room.
-//
-// Crash order: until its removal, the item accounts for the messages in the old packs. The new packs are durable before
-// the removal of the item.
-func dropCutMessages(ctx context.Context, s *engine.Store, c *engine.Context, t *trashItem) (err error) {
-	if t.in == uuid.Nil || t.Problem != nil || t.Item.Kind != ctxfolder.TrashLine || c != nil && c.CleanPacks {
-		return nil
-	}
-	if c == nil {
-		if c, err = s.Open(ctx, t.in); err != nil {
-			return err
-		}
-		defer func() { err = errors.Join(err, c.Close()) }()
-	}
-	cut, err := c.Log.HasCutMessages()
-	if err == nil && cut {
-		_, err = collectPacks(ctx, c, false, func(CollectResult) bool { return true })
-	}
-	if errors.Is(err, syscall.ENOSPC) || errors.Is(err, syscall.EDQUOT) {
-		return nil
-	}
-	c.CleanPacks = err == nil
-	return err
-}
-
 // collectCopies moves packs that the index does not name to trash if all their messages exist elsewhere. An interrupted
 // archive leaves such packs. It runs before messages are cut from their lines, when a copy of them could look like
 // another history, and again afterwards: a rebuild would bring back the messages of an unread pack.
@@ -100,12 +70,15 @@ func collectCopies(ctx context.Context, c *engine.Context, dryRun bool, yield fu
 		if use.Named || use.Lost+use.Hidden > 0 { // a repair will use it again
 			continue
 		}
-		t := replacedPack(c, &use)
+		t, drop := replacedPack(c, &use), c.Log.DropPack
 		t.Reason, t.Kind = "no message uses it", ctxfolder.TrashDamaged
-		if !dryRun {
-			err = c.Exclusively(ctx, func() error { return c.Log.DropPack(use.ID) })
+		if use.Cut > 0 {
+			drop = c.Log.RemovePack // a purge cut its messages off
 		}
-		if err != nil || !yield(CollectResult{t, false}) {
+		if !dryRun {
+			err = c.Exclusively(ctx, func() error { return drop(use.ID) })
+		}
+		if err != nil || !yield(CollectResult{t, use.Cut > 0}) {
 			return err == nil, err
 		}
 	}

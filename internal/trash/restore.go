@@ -25,14 +25,13 @@ type RestoreResult struct {
 	Path     string    // of the restored thing, relative to the store
 	Branch   string    // of a line: its present name
 	Messages int64     // of a line: messages restored now or before
-	Missing  int64     // of a line: positions without a message in the trash; they are marked unavailable
+	Missing  int64     // of a line of the format before: positions without a message in the trash
 	Bytes    int64
 }
 
 // Restore moves an item out of trash, back to where it was. A context gets its folder back; Restore fails with
-// [engine.ErrExist] when the folder exists. The end of a line returns message by message, each to its own position, and
-// the line gets a branch with its former name or a similar one. An old version of a message replaces the present one,
-// which moves to the trash. Blobs return to their places.
+// [engine.ErrExist] when the folder exists. A removed line gets a branch with its former name or a similar one. An old
+// version of a message replaces the present one, which moves to the trash. Blobs return to their places.
 //
 // Restore fails with [engine.ErrNotExist] for an unknown item; with [engine.ErrPosition] when another item has to be
 // restored first, which the error names; with [engine.ErrConflict] when other messages have the positions; and with
@@ -81,6 +80,10 @@ func restoreItem(ctx context.Context, s *engine.Store, t *trashItem) (r RestoreR
 		return r, fmt.Errorf("%w: %w", engine.ErrInvalid, t.Problem)
 	}
 	r = RestoreResult{Item: t.ID, Kind: t.Item.Kind, Context: t.in}
+	if t.inPlace {
+		err = withContext(ctx, s, t.in, func(c *engine.Context) error { return restoreInPlace(ctx, c, t, &r) })
+		return r, err
+	}
 	switch {
 	case t.Item.Kind == ctxfolder.TrashContext && t.in == uuid.Nil:
 		err = restoreContext(ctx, s, t, &r)
@@ -89,7 +92,7 @@ func restoreItem(ctx context.Context, s *engine.Store, t *trashItem) (r RestoreR
 	case t.Item.Kind == ctxfolder.TrashVersion && t.in != uuid.Nil:
 		err = withContext(ctx, s, t.in, func(c *engine.Context) error { return restoreVersion(ctx, c, t, &r) })
 	case t.Item.Kind == ctxfolder.TrashLine && t.in != uuid.Nil:
-		err = withContext(ctx, s, t.in, func(c *engine.Context) error { return restoreLine(ctx, c, t, &r) })
+		err = withContext(ctx, s, t.in, func(c *engine.Context) error { return restoreOld(ctx, c, t, &r) })
 	default:
 		err = fmt.Errorf("%w: what is %q cannot be restored; inspect it in %s", engine.ErrInvalid, t.Item.Kind, t.describe().Path)
 	}

@@ -36,9 +36,8 @@ func TestRestoreWhatWasAppendedAnew(t *testing.T) {
 		kit.Append(t, gone, draft)
 		kit.Fill(t, gone, 1)
 		kit.Check(t, c.Remove(ctx, "gone"), c.Close())
-		moved, _ := kit.Collect(t, s, trash.CollectOptions{Grace: trash.DefaultGrace})
-		r := kit.Must[trash.RestoreResult](t)(trash.Restore(ctx, s, moved[0].Item))
-		if r.Messages != 3 || r.Missing != 1 {
+		r := kit.Must[trash.RestoreResult](t)(trash.Restore(ctx, s, kit.TrashOf(t, s, "line")[0].Item))
+		if r.Messages != 4 || r.Missing != 0 {
 			t.Errorf("%+v", r)
 		}
 		folder := filepath.Join(dir, c.ID().String())
@@ -131,8 +130,7 @@ func TestRestoreWhatWasEdited(t *testing.T) {
 	kit.Write(t, path, bytes.Replace(raw, []byte(`{"text":"edit me"}`), reference, 1))
 	kit.Check(t, c.Active().Rewind(ctx, 0), c.Remove(ctx, "gone"), c.Close())
 	var items []uuid.UUID
-	moved, _ := kit.Collect(t, s, trash.CollectOptions{Grace: trash.DefaultGrace})
-	for _, x := range moved {
+	for _, x := range kit.TrashOf(t, s, "line") {
 		if items = append(items, x.Item); x.Name == "gone" {
 			kit.Must[trash.RestoreResult](t)(trash.Restore(ctx, s, x.Item))
 		}

@@ -1,9 +1,10 @@
 // Package trash collects removed data, keeps it for a grace period, lists it, restores it and purges it.
 //
-// [Collect] moves messages that no branch shows, and packs and blobs that nothing needs, to the trash of the context or
-// of the store, and purges items that have been there for longer than the grace period. [List] yields the items,
-// [Restore] restores one, and [Purge] removes items for good. [Sweep] and [Mark] find unreferenced blobs; an erase uses
-// them too.
+// A removed branch stays in its context for the grace period, without its name: it counts as an item of the context's
+// trash. Replaced and damaged files, whole contexts and blobs move to a trash folder. [Collect] moves packs and blobs
+// that nothing needs there, and purges what was removed longer ago than the grace period. [List] yields the items,
+// [Restore] brings one back, and [Purge] removes items for good. [Sweep] and [Mark] find unreferenced blobs; an
+// erase uses them too.
 //
 // The package uses package engine to open contexts, cut lines and commit. One process at a time collects, purges or
 // restores in a store: it holds [engine.CollectionLock]. A crash at any moment loses nothing that a branch shows and
@@ -33,7 +34,9 @@ const DefaultGrace = 7 * 24 * time.Hour
 // trashItem is an item and its trash. Without an item it stands for the trash.
 type trashItem struct {
 	*ctxfolder.TrashEntry
-	in uuid.UUID // the context of the trash, uuid.Nil for the store's
+	in      uuid.UUID // the context of the trash, uuid.Nil for the store's
+	inPlace bool      // it is a removed line, see removedLines
+	bytes   int64     // of the messages that only this line shows
 }
 
 func (t *trashItem) describe() engine.TrashItem {
@@ -41,8 +44,11 @@ func (t *trashItem) describe() engine.TrashItem {
 		return engine.TrashItem{Context: t.in, Path: Path(t.in)}
 	}
 	x := engine.TrashItem{
-		Context: t.Item.Context, Path: t.Path, Bytes: t.Size(), Item: t.ID, Kind: t.Item.Kind, Name: t.Item.Name,
+		Context: t.Item.Context, Path: t.Path, Bytes: t.bytes, Item: t.ID, Kind: t.Item.Kind, Name: t.Item.Name,
 		RemovedAt: t.Since(), Problem: t.Problem, Reason: reason(&t.Item),
+	}
+	if !t.inPlace {
+		x.Bytes = t.Size()
 	}
 	if t.in != uuid.Nil {
 		x.Context, x.Path = t.in, t.in.String()+"/"+t.Path
@@ -75,13 +81,10 @@ func reason(item *ctxfolder.TrashItem) string {
 func lineReason(item *ctxfolder.TrashItem) string {
 	r := fmt.Sprintf("no branch shows messages %d to %d", item.From, item.To-1)
 	if item.From == item.To {
-		r = "no branch descends from it"
+		r = "other branches show all messages"
 	}
 	if item.Name != "" && item.Why != "" {
 		r += fmt.Sprintf(" of %q, which was %s", item.Name, item.Why)
-	}
-	if item.Missing > 0 {
-		r += fmt.Sprintf("; %d unavailable", item.Missing)
 	}
 	return r
 }
@@ -113,8 +116,9 @@ func List(ctx context.Context, s *engine.Store, contexts ...uuid.UUID) iter.Seq2
 // OnlyFolders leaves out old versions of messages, which can be many.
 func OnlyFolders(_ uuid.UUID, folder bool) bool { return folder }
 
-// EachItem yields the wanted items. The trash of an item is open while the caller handles it. An error ends the
-// sequence, unless it comes with a *trashItem, which stands for a trash that cannot be listed.
+// EachItem yields the wanted items: of each context the removed lines, which count as folders, and then the content of its
+// trash. The trash of an item is open while the caller handles it. An error ends the sequence, unless it comes with a
+// *trashItem, which stands for a trash that cannot be listed.
 func EachItem(
 	ctx context.Context, s *engine.Store, contexts []uuid.UUID, want func(id uuid.UUID, folder bool) bool,
 ) iter.Seq2[*trashItem, error] {
@@ -134,7 +138,7 @@ func EachItem(
 				if in == uuid.Nil && len(contexts) > 0 && !slices.Contains(contexts, t.Item.Context) {
 					continue
 				}
-				if !yield(&trashItem{t, in}, nil) {
+				if !yield(&trashItem{TrashEntry: t, in: in}, nil) {
 					return false
 				}
 			}
@@ -171,13 +175,34 @@ func EachItem(
 				}
 				continue
 			}
-			more := each(sub, id)
+			more := eachLine(ctx, s, id, want, yield) && each(sub, id)
 			_ = sub.Close()
 			if !more {
 				return
 			}
 		}
 	}
+}
+
+// eachLine yields the wanted removed lines of a context. A context that cannot be opened has none to list: a check
+// reports it.
+func eachLine(
+	ctx context.Context, s *engine.Store, id uuid.UUID, want func(id uuid.UUID, folder bool) bool, yield func(*trashItem, error) bool,
+) (more bool) {
+	c, err := s.Open(ctx, id)
+	if err != nil {
+		return true
+	}
+	lines, err := removedLines(ctx, c, c.Current(), func(r *ctxfolder.Removed) bool { return want == nil || want(r.Line, true) })
+	if err = errors.Join(err, c.Close()); err != nil {
+		return yield(&trashItem{in: id}, engine.Wrap(engine.Error{Op: "list", Path: Path(id)}, err))
+	}
+	for _, t := range lines {
+		if !yield(t, nil) {
+			return false
+		}
+	}
+	return true
 }
 
 // ResolveItem returns the item that ref names: a full id, or a unique part of one, as for [engine.Store.Resolve]. It
@@ -237,6 +262,14 @@ func Purge(ctx context.Context, s *engine.Store, items []uuid.UUID, older time.D
 		}
 		log := openLog(s, dryRun)
 		defer log.close()
+		purged := func(t *trashItem, err error) bool {
+			x := t.describe()
+			if err == nil {
+				log.add(CollectResult{x, true})
+			}
+			return yield(x, engine.Wrap(engine.Error{Op: "purge", Path: x.Path}, err))
+		}
+		var lines []*trashItem // they go last: the other items make room
 		for t, err := range EachItem(ctx, s, nil, nil) {
 			if t == nil {
 				fail(err)
@@ -251,15 +284,42 @@ func Purge(ctx context.Context, s *engine.Store, items []uuid.UUID, older time.D
 			if len(items) > 0 && !slices.Contains(items, t.ID) || len(items) == 0 && older > 0 && !isExpired(s, t, older) {
 				continue
 			}
-			x, err := purgeItem(ctx, s, nil, t, dryRun)
-			if err == nil {
-				log.add(CollectResult{x, true})
-			}
-			if !yield(x, engine.Wrap(engine.Error{Op: "purge", Path: x.Path}, err)) {
+			if t.inPlace {
+				lines = append(lines, t)
+			} else if !purged(t, purgeItem(t, dryRun)) {
 				return
 			}
 		}
+		for len(lines) > 0 {
+			n := slices.IndexFunc(lines, func(t *trashItem) bool { return t.in != lines[0].in })
+			if n < 0 {
+				n = len(lines)
+			}
+			var err error
+			if !dryRun {
+				err = purgeRemoved(ctx, s, lines[0].in, lines[:n])
+			}
+			for _, t := range lines[:n] {
+				if !purged(t, err) {
+					return
+				}
+			}
+			lines = lines[n:]
+		}
 	}
+}
+
+// purgeRemoved purges removed lines of a context.
+func purgeRemoved(ctx context.Context, s *engine.Store, id uuid.UUID, lines []*trashItem) error {
+	return withContext(ctx, s, id, func(c *engine.Context) error {
+		ignore := func(CollectResult) bool { return true }
+		if _, err := collectCopies(ctx, c, false, ignore); err != nil {
+			return err
+		}
+		return purgeLines(ctx, c, func(r *ctxfolder.Removed) bool {
+			return slices.ContainsFunc(lines, func(t *trashItem) bool { return t.ID == r.Line })
+		}, ignore)
+	})
 }
 
 // isExpired reports whether an item was removed longer ago than grace. A clock that was set back makes it younger.
@@ -267,27 +327,14 @@ func isExpired(s *engine.Store, t *trashItem, grace time.Duration) bool {
 	return s.Now().Sub(t.Since()) > grace
 }
 
-// purgeItem removes an item from the trash of c, which may be nil. The caller holds [engine.CollectionLock], unless it
-// is a dry run.
-func purgeItem(ctx context.Context, s *engine.Store, c *engine.Context, t *trashItem, dryRun bool) (engine.TrashItem, error) {
-	x := t.describe()
+// purgeItem removes an item of a trash folder. The caller holds [engine.CollectionLock], unless it is a dry run.
+func purgeItem(t *trashItem, dryRun bool) error {
 	if dryRun {
-		return x, nil
+		return nil
 	}
-	// Only the item explains what an interrupted collection left of its messages, in packs and in files, so that goes
-	// first.
-	err := dropCutMessages(ctx, s, c, t)
-	if c != nil {
-		err = errors.Join(err, clearItemFiles(ctx, c, t.TrashEntry))
-	} else {
-		err = errors.Join(err, clearLeftovers(ctx, s, t))
-	}
-	if err != nil && ctx.Err() != nil {
-		return x, err
-	}
-	err = t.Purge()
+	err := t.Purge()
 	if errors.Is(err, fs.ErrNotExist) {
-		err = nil
+		return nil
 	}
-	return x, err
+	return err
 }

@@ -94,7 +94,7 @@ func (o *Outcome) audit(ctx context.Context, s *ctxdir.Store, r Round, accounts 
 	}
 	o.Acknowledged, problems = compare(r.Before, first, r.Shared, accounts)
 	o.Problems = append(o.Problems, problems...)
-	o.repair(ctx, s, first, r.Faults)
+	o.repair(ctx, s, first)
 	second, problems, err := read(ctx, s)
 	if o.Problems = append(o.Problems, problems...); err != nil {
 		o.problem(Unreadable, "the store: %v", err)
@@ -109,9 +109,8 @@ func (o *Outcome) audit(ctx context.Context, s *ctxdir.Store, r Round, accounts 
 }
 
 // repair checks, repairs, and checks again: then there must be nothing. The first check finds warnings at the most:
-// nothing here damages what was flushed. Where the disk refused writes, packs may remain with messages that a collection
-// removed: a collection that failed halfway leaves nothing to tell them from another history.
-func (o *Outcome) repair(ctx context.Context, s *ctxdir.Store, shown Shown, faults bool) {
+// nothing here damages what was flushed.
+func (o *Outcome) repair(ctx context.Context, s *ctxdir.Store, shown Shown) {
 	for f, err := range s.Check(ctx, ctxdir.CheckOptions{All: true, ReadData: true}) {
 		if err != nil {
 			o.problem(Unsettled, "check: %v", err)
@@ -133,9 +132,6 @@ func (o *Outcome) repair(ctx context.Context, s *ctxdir.Store, shown Shown, faul
 	for f, err := range s.Check(ctx, ctxdir.CheckOptions{All: true, ReadData: true}) {
 		if err != nil {
 			o.problem(Unsettled, "check after the repair: %v", err)
-			continue
-		}
-		if faults && f.Kind == "message-foreign" && strings.Contains(f.Path, "/archive/") {
 			continue
 		}
 		o.problem(Unsettled, "%s (%s) is there after the repair: %s, %s %s", f.Kind, f.Severity, f.Context, f.Path, f.Detail)

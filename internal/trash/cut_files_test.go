@@ -1,0 +1,214 @@
+package trash_test
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"os"
+	"path"
+	"path/filepath"
+	"slices"
+	"strings"
+	"testing"
+
+	ctxfolder "github.com/ctxdir/ctxdir/context"
+	"github.com/ctxdir/ctxdir/internal/engine"
+	"github.com/ctxdir/ctxdir/internal/vfs"
+	"github.com/ctxdir/ctxdir/internal/vfs/crashfs"
+
+	kit "github.com/ctxdir/ctxdir/internal/storetest"
+	"github.com/ctxdir/ctxdir/internal/trash"
+)
+
+// rewound is a context on a disk whose branch alt shows message 9. The line that it had before has messages 1 to 4.
+func rewound(t *testing.T) (*crashfs.FS, *engine.Store, *engine.Context) {
+	ctx := context.Background()
+	disk := crashfs.New()
+	s := kit.Must[*engine.Store](t)(kit.Init("disk", engine.WithFS(disk), engine.WithFoldBytes(-1)))
+	c := kit.Must[*engine.Context](t)(s.Create(ctx, engine.Metadata{ID: kit.TestID(60000)}))
+	b := kit.Must[*engine.Branch](t)(c.NewBranch(ctx, "alt"))
+	for i := range 4 {
+		kit.Append(t, b, engine.Draft{ID: kit.TestID(i + 1), Body: fmt.Appendf(nil, `{"n":%d}`, i)})
+	}
+	kit.Check(t, b.Rewind(ctx, 0))
+	kit.Append(t, b, engine.Draft{ID: kit.TestID(9), Body: []byte(`{"n":9}`)})
+	kit.Check(t, c.Fold(ctx))
+	return disk, s, c
+}
+
+// halfPurged is rewound after a purge that removed no message file.
+func halfPurged(t *testing.T) (disk *crashfs.FS, s *engine.Store, c *engine.Context) {
+	disk, s, c = rewound(t)
+	stopped := errors.New("stopped")
+	disk.Fail(func(o crashfs.Op) error {
+		if o.Kind == crashfs.KindRemove && strings.Contains(o.Path, "/messages/") {
+			return stopped
+		}
+		return nil
+	})
+	if err := kit.CollectAll(s, 0); !errors.Is(err, stopped) {
+		t.Fatalf("the purge was to be stopped: %v", err)
+	}
+	disk.Fail(nil)
+	kit.Check(t, c.Refresh(context.Background()))
+	if items := kit.TrashOf(t, s, "line"); len(items) > 0 {
+		t.Errorf("a line is listed while it is purged: %+v", items)
+	}
+	return disk, s, c
+}
+
+// sound reports what a check finds, and whether the branch does not show what it did.
+func sound(t *testing.T, s *engine.Store, branch string) {
+	t.Helper()
+	ctx := context.Background()
+	for f, err := range s.Check(ctx, nil, engine.CheckOptions{ReadData: true}) {
+		t.Errorf("%s %s %s %v", f.Kind, f.Path, f.Detail, err)
+	}
+	c := kit.Must[*engine.Context](t)(s.Context(ctx, kit.TestID(60000)))
+	defer c.Close()
+	ms := kit.Load(t, kit.Must[*engine.Branch](t)(c.Branch(branch)))
+	if len(ms) != 1 || ms[0].ID != kit.TestID(9) || ms[0].Unavailable != nil {
+		t.Errorf("%d messages: %+v", len(ms), ms)
+	}
+}
+
+func repairAll(t *testing.T, s *engine.Store, o engine.CheckOptions) (done []engine.Repaired) {
+	t.Helper()
+	for r, err := range s.Repair(context.Background(), nil, o) {
+		if err != nil {
+			t.Fatal(err)
+		}
+		done = append(done, r)
+	}
+	return done
+}
+
+// TestClearRenamed: a purge is cut at every operation; then the branch whose folder has the files is renamed. The next
+// purge finds them.
+func TestClearRenamed(t *testing.T) {
+	ctx := context.Background()
+	for k := 1; ; k++ {
+		disk, s, c := rewound(t)
+		disk.CutAt(len(disk.Ops()) + k)
+		_ = kit.CollectAll(s, 0)
+		if !disk.PowerCut() {
+			return
+		}
+		s = kit.Must[*engine.Store](t)(kit.Open("disk", engine.WithFS(disk.Crash(crashfs.Keep)), engine.WithFoldBytes(-1)))
+		c = kit.Must[*engine.Context](t)(s.Context(ctx, c.ID()))
+		kit.Check(t, c.Rename(ctx, "alt", "beta"))
+		kit.Check(t, c.Rename(ctx, "beta", "gamma"))
+		kit.Must[*engine.Branch](t)(c.NewBranch(ctx, "alt"))
+		kit.Check(t, kit.CollectAll(s, 0))
+		sound(t, s, "gamma")
+		if t.Failed() {
+			t.Fatalf("cut at operation %d", k)
+		}
+	}
+}
+
+// TestClearRenaming: between the record that cuts the line and the removal of its files a rename is cut at every
+// operation. Whether a purge or a repair follows, nothing that is shown is lost, and no file is left.
+func TestClearRenaming(t *testing.T) {
+	ctx := context.Background()
+	for k := 1; ; k++ {
+		disk, _, c := halfPurged(t)
+		disk.CutAt(len(disk.Ops()) + k)
+		err := c.Rename(ctx, "alt", "beta")
+		if !disk.PowerCut() {
+			kit.Check(t, err)
+			return
+		}
+		for _, how := range []crashfs.Choice{crashfs.Keep, crashfs.Lose} {
+			for _, repairs := range []bool{false, true} {
+				s := kit.Must[*engine.Store](t)(kit.Open("disk", engine.WithFS(disk.Crash(how)), engine.WithFoldBytes(-1)))
+				if repairs {
+					repairAll(t, s, engine.CheckOptions{Adopt: true})
+				}
+				kit.Check(t, kit.CollectAll(s, 0))
+				name := kit.Must[*engine.Context](t)(s.Context(ctx, c.ID())).Metadata().Branches[1].Name
+				sound(t, s, name)
+				if t.Failed() {
+					t.Fatalf("cut at operation %d, %v, repair %v", k, how, repairs)
+				}
+			}
+		}
+	}
+}
+
+// TestClearTorn: message files that a crash emptied or tore go to the trash, and the whole ones are removed. The file of
+// another line stays.
+func TestClearTorn(t *testing.T) {
+	_, s, c := rewound(t)
+	file := func(n int) string { return c.Dir.MessagePath("branch-alt", kit.TestID(n)) }
+	write := func(n int, content []byte) {
+		kit.Check(t, c.Dir.FS.Remove(file(n)))
+		kit.Check(t, vfs.WriteNew(c.Dir.FS, file(n), content))
+	}
+	whole := kit.Must[[]byte](t)(vfs.ReadFile(c.Dir.FS, file(3), ctxfolder.MaxMessage))
+	write(2, nil)
+	write(3, whole[:len(whole)/2])
+	write(9, []byte("{"))
+	kit.Check(t, kit.CollectAll(s, 0))
+	var left []string
+	for e, err := range c.Dir.FS.ReadDir(path.Dir(file(1))) {
+		kit.Check(t, err)
+		left = append(left, e.Name())
+	}
+	if want := []string{path.Base(file(9))}; !slices.Equal(left, want) {
+		t.Errorf("%v are left, not %v", left, want)
+	}
+	if items := kit.TrashOf(t, s, ctxfolder.TrashDamaged); len(items) != 2 {
+		t.Errorf("%+v", items)
+	}
+}
+
+// TestPurgedNotAdopted: the file that an interrupted purge left is not foreign: a repair brings it back on no branch, and
+// the next purge removes it.
+func TestPurgedNotAdopted(t *testing.T) {
+	ctx := context.Background()
+	_, s, c := halfPurged(t)
+	if done := repairAll(t, s, engine.CheckOptions{Adopt: true}); len(done) > 0 {
+		t.Errorf("%+v", done)
+	}
+	kit.Check(t, kit.CollectAll(s, trash.DefaultGrace))
+	sound(t, s, "alt")
+	kit.Check(t, c.Refresh(ctx))
+	if m := c.Metadata(); len(m.Branches) != 2 || len(m.Lines) != 2 || len(m.Removed) != 0 {
+		t.Errorf("%+v", m)
+	}
+	for e, err := range c.Dir.FS.ReadDir(ctxfolder.Messages + "/branch-alt") {
+		if kit.Check(t, err); e.Name() != ctxfolder.MessageFile(kit.TestID(9)) {
+			t.Errorf("%s is left", e.Name())
+		}
+	}
+}
+
+// TestPurgedInOldJournals: journals whose removal a crash undid have messages that were purged since. They lead to the
+// journals of the context, so they are not of another history.
+func TestPurgedInOldJournals(t *testing.T) {
+	ctx := context.Background()
+	c, dir := kit.NewContext(t, engine.WithFoldBytes(-1))
+	kit.Fill(t, c.Active(), 2)
+	kit.Fill(t, kit.Must[*engine.Branch](t)(c.NewBranch(ctx, "alt")), 3)
+	kit.Check(t, c.Remove(ctx, "alt"), c.Log.Fold(ctx, false), kit.CollectAll(c.Store, 0), c.Refresh(ctx))
+	saved := map[string][]byte{}
+	for _, path := range kit.Must[[]string](t)(filepath.Glob(filepath.Join(dir, "journal-*"))) {
+		saved[path] = kit.Must[[]byte](t)(os.ReadFile(path))
+	}
+	kit.Check(t, c.Fold(ctx), c.Log.Exclusively(ctx, c.Log.Retire))
+	back := 0
+	for path, content := range saved {
+		if _, err := os.Stat(path); os.IsNotExist(err) {
+			kit.Write(t, path, content)
+			back++
+		}
+	}
+	for f, err := range c.Store.Check(ctx, nil, engine.CheckOptions{ReadData: true}) {
+		t.Errorf("%+v, %v", f, err)
+	}
+	if back == 0 {
+		t.Error("no journal was removed")
+	}
+	kit.Check(t, c.Close())
+}
