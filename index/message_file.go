@@ -72,7 +72,7 @@ func (e *Entry) ReadFile(dir *ctxfolder.Dir, folder string) (raw []byte, is File
 }
 
 // ErrTaken reports that the file of a message holds another message with its id, stored while this one was missing.
-var ErrTaken = errors.New("the id of the message is in use again")
+var ErrTaken = errors.New("its id was stored again")
 
 // ReadFile is [Entry.ReadFile] for an entry of a line. A file that names line and position of another row with its id
 // belongs to that row. The entry then has no file: FileMissing, with an error that wraps ErrTaken.

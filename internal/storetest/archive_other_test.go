@@ -253,8 +253,8 @@ func TestSweepArchived(t *testing.T) {
 	}
 }
 
-// TestCollectArchivedLine: the end of a line that was archived goes to trash, and comes back, after its pack went too,
-// with its payloads.
+// TestCollectArchivedLine: a removed line that was archived keeps its pack for the grace period, and comes back with its
+// payloads. A purge removes the pack.
 func TestCollectArchivedLine(t *testing.T) {
 	ctx := context.Background()
 	for _, sweeps := range []bool{false, true} {
@@ -274,30 +274,25 @@ func TestCollectArchivedLine(t *testing.T) {
 			kit.Check(t, c.Refresh(ctx))
 		}
 		kit.Check(t, c.Remove(ctx, "gone"))
-		var item uuid.UUID
-		for range 3 { // the line, then its pack, then blobs
-			moved, purged := kit.Collect(t, c.Store, trash.CollectOptions{Grace: trash.DefaultGrace})
-			for _, x := range moved {
-				if x.Kind == "line" {
-					item = x.Item
-				}
-			}
-			if len(purged) > 0 {
-				t.Errorf("%+v", purged)
-			}
-			kit.Check(t, c.Refresh(ctx))
+		if _, purged := kit.Collect(t, c.Store, trash.CollectOptions{Grace: trash.DefaultGrace}); len(purged) > 0 {
+			t.Errorf("%+v", purged)
 		}
-		if packs := packFiles(t, dir); len(packs) != 1 || item == uuid.Nil {
-			t.Fatalf("%d packs, item %s", len(packs), item)
-		}
-		kit.Sweep(t, c.Store, 0, false) // what is in trash refers to them
-		if got := kit.ResolvedBodies(t, c.Active()); !slices.Equal(got, main) {
-			t.Error("main changed")
-		}
-		r := kit.Must[trash.RestoreResult](t)(trash.Restore(ctx, c.Store, item))
+		kit.Sweep(t, c.Store, 0, false) // the removed line refers to the blobs
+		item := kit.Must[engine.TrashItem](t)(kit.FindItem(c.Store, "gone"))
+		r := kit.Must[trash.RestoreResult](t)(trash.Restore(ctx, c.Store, item.Item))
 		kit.Check(t, c.Refresh(ctx))
 		if got := kit.ResolvedBodies(t, kit.Must[*engine.Branch](t)(c.Branch("gone"))); r.Messages != 3 || !slices.Equal(got, want) {
 			t.Errorf("%+v: %d messages", r, len(got))
+		}
+		if packs := packFiles(t, dir); len(packs) != 2 {
+			t.Errorf("%d packs in the grace period", len(packs))
+		}
+		clean(t, c.Store)
+		kit.Check(t, c.Remove(ctx, "gone"))
+		kit.Collect(t, c.Store, trash.CollectOptions{Grace: 0})
+		kit.Check(t, c.Refresh(ctx))
+		if packs := packFiles(t, dir); len(packs) != 1 || !slices.Equal(kit.ResolvedBodies(t, c.Active()), main) {
+			t.Errorf("%d packs after the purge", len(packs))
 		}
 		clean(t, c.Store)
 		kit.Check(t, c.Close())

@@ -258,35 +258,26 @@ func TestFilesBehindRemoval(t *testing.T) {
 		},
 	} {
 		t.Run(name, func(t *testing.T) {
-			synctest.Test(t, func(t *testing.T) {
-				ctx := t.Context()
-				disk := crashfs.New()
-				writer := behind(t, disk, engine.FilesHeld)
-				w := kit.Must[*engine.Context](t)(writer.Create(ctx, engine.Metadata{}))
-				remover := behind(t, disk, engine.FilesBehind, engine.WithLockTimeout(time.Hour))
-				r := kit.Must[*engine.Context](t)(remover.Context(ctx, w.ID()))
-				kit.Append(t, w.Active(), engine.Draft{ID: kit.TestID(1), Body: secret})
-				ended := false
-				done := make(chan error, 1)
-				go func() {
-					err := removal(ctx, remover, r)
-					ended = true
-					done <- err
-				}()
-				if synctest.Wait(); ended {
-					t.Error("it did not wait for the file")
+			ctx := t.Context()
+			disk := crashfs.New()
+			writer := behind(t, disk, engine.FilesHeld)
+			w := kit.Must[*engine.Context](t)(writer.Create(ctx, engine.Metadata{}))
+			remover := behind(t, disk, engine.FilesBehind, engine.WithLockTimeout(10*time.Millisecond))
+			r := kit.Must[*engine.Context](t)(remover.Context(ctx, w.ID()))
+			kit.Append(t, w.Active(), engine.Draft{ID: kit.TestID(1), Body: secret})
+			if err := removal(ctx, remover, r); !errors.Is(err, engine.ErrLocked) {
+				t.Errorf("it did not wait for the file: %v", err)
+			}
+			_ = writer.Close() // it makes the files that are to come
+			kit.Check(t, removal(ctx, remover, r))
+			_, _ = r.Close(), w.Close()
+			_ = engine.WalkFiles(disk, w.ID().String()+"/"+ctxfolder.Messages, func(path string) error {
+				if b, err := vfs.ReadFile(disk, path, 1<<20); err != nil || strings.Contains(string(b), kit.Canary) {
+					t.Errorf("%s is there: %v", path, err)
 				}
-				_ = writer.Close() // it makes the files that are to come
-				kit.Check(t, <-done)
-				_, _ = r.Close(), w.Close()
-				_ = engine.WalkFiles(disk, w.ID().String()+"/"+ctxfolder.Messages, func(path string) error {
-					if b, err := vfs.ReadFile(disk, path, 1<<20); err != nil || strings.Contains(string(b), kit.Canary) {
-						t.Errorf("%s is there: %v", path, err)
-					}
-					return nil
-				})
-				kit.Check(t, remover.Close())
+				return nil
 			})
+			kit.Check(t, remover.Close())
 		})
 	}
 }

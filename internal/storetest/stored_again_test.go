@@ -51,7 +51,7 @@ func TestStoredAgain(t *testing.T) {
 			}
 			show("stored again", string(draft.Body))
 			found := p.Check(true)
-			if len(found) != 1 || found[0].Kind != integrity.KindMissing || !strings.Contains(found[0].Detail, "in use again at position 40") {
+			if len(found) != 1 || found[0].Kind != integrity.KindMissing || !strings.Contains(found[0].Detail, "stored again at position 40") {
 				t.Errorf("a check tells of %+v", found)
 			}
 			if marked {

@@ -225,7 +225,7 @@ func (x *collector) lines(ctx context.Context, c *engine.Context) (more bool, er
 			return false, err
 		}
 	}
-	expired := func(r *ctxfolder.Removed) bool { return x.s.Now().Sub(r.At) > x.o.Grace }
+	expired := func(r *ctxfolder.Removed) bool { return x.s.Now().Sub(r.At) >= x.o.Grace }
 	lines, lerr := removedLines(ctx, c, c.Current(), expired)
 	if err = errors.Join(err, lerr); err == nil && !x.o.DryRun {
 		err = purgeLines(ctx, c, expired, report)
@@ -260,7 +260,7 @@ func (x *collector) trash(ctx context.Context, fsys vfs.FS, in uuid.UUID, c *eng
 		}
 	}
 	// An item is no older than its name, so most old versions need not be read.
-	old := func(id uuid.UUID, _ bool) bool { return x.s.Now().Sub(ctxfolder.TimeOf(id)) > x.o.Grace }
+	old := func(id uuid.UUID, _ bool) bool { return x.s.Now().Sub(ctxfolder.TimeOf(id)) >= x.o.Grace }
 	for t := range ctxfolder.Items(fsys, entries, old) {
 		if ctx.Err() != nil {
 			return nil, false

@@ -324,7 +324,7 @@ func purgeRemoved(ctx context.Context, s *engine.Store, id uuid.UUID, lines []*t
 
 // isExpired reports whether an item was removed longer ago than grace. A clock that was set back makes it younger.
 func isExpired(s *engine.Store, t *trashItem, grace time.Duration) bool {
-	return s.Now().Sub(t.Since()) > grace
+	return s.Now().Sub(t.Since()) >= grace
 }
 
 // purgeItem removes an item of a trash folder. The caller holds [engine.CollectionLock], unless it is a dry run.
