@@ -284,7 +284,8 @@ func (a *app) branchRewindCmd() *cobra.Command {
 		Use:   "rewind CONTEXT --to POSITION",
 		Short: "Rewind a branch to a position",
 		Long: `Rewind a branch: it keeps only the messages before a position. Other branches still show the removed
-messages. Garbage collection moves those that no branch shows to the trash.`,
+messages. The trash lists those that no branch shows; garbage collection removes them after the grace
+period.`,
 		Example: "  ctxtool branch rewind 7c2f --to 10 --dry-run\n  ctxtool branch rewind 7c2f --branch alt --to 10",
 	}, 1, func(ctx context.Context, c *ctxdir.Context, _ []string) error {
 		b, err := branchOf(c, name)
