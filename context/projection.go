@@ -87,7 +87,8 @@ func Reconcile(committed, file *Metadata, base func(revision int64) *Metadata) (
 
 // withEdits returns m with what file changes of was; nil stands for unknown: then whatever differs from m is a change.
 func (m *Metadata) withEdits(file, was *Metadata) *Metadata {
-	if was == nil {
+	known := was != nil
+	if !known {
 		was = &Metadata{}
 	}
 	c := m.Clone()
@@ -107,6 +108,9 @@ func (m *Metadata) withEdits(file, was *Metadata) *Metadata {
 	for i := range named.Branches {
 		named.Branches[i].edit(file, was, true)
 		c.Branches[i].edit(file, was, false)
+	}
+	if !known {
+		return c // without the names: those of the file may be old
 	}
 	if file.ActiveBranch != was.ActiveBranch {
 		named.ActiveBranch = file.ActiveBranch

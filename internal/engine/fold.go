@@ -13,7 +13,7 @@ func (c *Context) Fold(ctx context.Context) error {
 	}
 	return Wrap(Error{Op: "fold", Context: c.Dir.ID}, c.use(func() error {
 		failure := c.awaitFiles()
-		err := c.Log.Fold(ctx, true) // the settle makes missing files
+		err := c.foldEdited(ctx, func(ctx context.Context) error { return c.Log.Fold(ctx, true) }) // the settle makes missing files
 		if err != nil && failure != nil {
 			c.keepFailure(failure)
 		}
@@ -62,7 +62,7 @@ func (c *Context) FoldIfDue() {
 func (c *Context) shed() error {
 	limited, cancel := context.WithTimeout(context.Background(), c.Store.Options.LockTimeout)
 	defer cancel()
-	return c.Log.Shed(limited)
+	return c.foldEdited(limited, c.Log.Shed)
 }
 
 func (c *Context) fold() error {
@@ -71,7 +71,7 @@ func (c *Context) fold() error {
 	if err := c.makeMissing(limited); err != nil {
 		c.keepFailure(err)
 	}
-	return c.Log.Fold(limited, false)
+	return c.foldEdited(limited, func(ctx context.Context) error { return c.Log.Fold(ctx, false) })
 }
 
 // AwaitFold waits for the fold in the background, if one is running.

@@ -55,11 +55,11 @@ func (c *Context) flushProjection(ctx context.Context) error {
 	return nil
 }
 
-// projectDue replaces a metadata.json that is behind its commits. A person may have edited it meanwhile: then the edits
-// are taken in. A failure is left to the next writer. The caller holds the lock.
+// projectDue replaces a metadata.json that is behind its commits, or takes in edits. A failure is left to the next
+// writer, and so is an unusable file: somebody may be writing it. The caller holds the lock.
 func (c *Context) projectDue() {
-	if c.prepare() == nil && c.projectionNow() == ctxfolder.ProjectionStale {
-		c.project()
+	if c.catchUp() == nil {
+		_ = c.settleProjection()
 	}
 }
 
@@ -68,6 +68,33 @@ func (c *Context) projectStale() {
 	if c.Dir.Check() == nil && c.Log.Refresh() == nil && c.ReadMetadata() == nil && c.projectionNow() == ctxfolder.ProjectionStale {
 		c.project()
 	}
+}
+
+// settleProjection takes in edits of metadata.json, or replaces a stale one. The caller holds the lock, and the log is up
+// to date. Afterwards a journal may go: an edit is compared with the revision that the file names, which a journal must
+// have.
+func (c *Context) settleProjection() error {
+	if err := c.ReadMetadata(); err != nil {
+		return err
+	}
+	switch c.projectionNow() {
+	case ctxfolder.ProjectionEdited:
+		return c.takeEdits()
+	case ctxfolder.ProjectionStale:
+		c.project()
+	}
+	return nil
+}
+
+// foldEdited folds after edits of metadata.json were taken in. It leaves an unusable file alone: somebody may be writing
+// it.
+func (c *Context) foldEdited(ctx context.Context, fold func(ctx context.Context) error) error {
+	if c.ReadMetadata() == nil && c.projectionNow() == ctxfolder.ProjectionEdited {
+		if err := c.Write(ctx, func(*Metadata) error { return nil }); err != nil {
+			return err
+		}
+	}
+	return fold(ctx)
 }
 
 // projectionNow returns the state of metadata.json as this handle knows it.

@@ -76,7 +76,7 @@ func (tx *Tx) replace(name string, id uuid.UUID, d *PendingMessage, o replaceOpt
 	if err != nil {
 		return err
 	}
-	if _, twice := tx.fresh[id]; twice {
+	if _, twice := tx.freshOn(at.Span.Line, id); twice {
 		return fmt.Errorf("%w: one commit can store a message once", ErrInvalid)
 	}
 	if o.position != nil && *o.position != at.Entry.Position {
@@ -124,7 +124,8 @@ func (tx *Tx) storeAgain(name string, at Place, d *PendingMessage, why error) er
 func (tx *Tx) supersede(at Place, old []byte, env *message.Envelope, d *PendingMessage) {
 	raw := env.AppendTo(nil)
 	tx.put(d.Payloads, index.Item{Kind: index.KindReplace, Envelope: env, Body: raw, Was: at.Entry.Size}, nil)
-	tx.fresh[env.ID] = freshMessage{at.Span.Line, d, &BatchResult{AppendResult: AppendResult{ID: env.ID, Position: env.Position}}}
+	stored := &BatchResult{AppendResult: AppendResult{ID: env.ID, Position: env.Position}}
+	tx.fresh[env.ID] = append(tx.fresh[env.ID], freshMessage{at.Span.Line, d, stored})
 	tx.durable = append(tx.durable, func() { tx.c.superseded(at, old, env, raw) })
 }
 

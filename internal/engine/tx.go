@@ -36,9 +36,9 @@ type Tx struct {
 	existed  []*BatchResult // of those that are stored already
 	stored   map[*BatchResult]bool
 	lines    map[uuid.UUID]*txLine
-	fresh    map[uuid.UUID]freshMessage
-	payloads map[index.Sum]bool // in items
-	durable  []func()           // to call under the lock when the commit is durable
+	fresh    map[uuid.UUID][]freshMessage // by id; several lines can have one
+	payloads map[index.Sum]bool           // in items
+	durable  []func()                     // to call under the lock when the commit is durable
 
 	commits []*index.Commit
 	settled bool // they were waited for under the lock
@@ -49,7 +49,7 @@ type Tx struct {
 func (tx *Tx) reset(m *Metadata) {
 	*tx = Tx{
 		commitOptions: tx.commitOptions, c: tx.c, ctx: tx.ctx, blobs: tx.blobs, m: m,
-		stored: map[*BatchResult]bool{}, payloads: map[index.Sum]bool{}, fresh: map[uuid.UUID]freshMessage{},
+		stored: map[*BatchResult]bool{}, payloads: map[index.Sum]bool{}, fresh: map[uuid.UUID][]freshMessage{},
 		lines: map[uuid.UUID]*txLine{},
 	}
 }

@@ -90,7 +90,7 @@ func (tx *Tx) addOne(
 		Role: d.Role, Type: d.Type, CreatedAt: d.CreatedAt, OriginID: d.OriginID, Source: d.Source, Body: d.Stored,
 		Payloads: d.Refs,
 	}
-	_, elsewhere := tx.fresh[d.ID]
+	elsewhere := len(tx.fresh[d.ID]) > 0
 	switch {
 	case env.ID == uuid.Nil:
 		env.ID, err = uuid.NewV7()
@@ -106,7 +106,7 @@ func (tx *Tx) addOne(
 	env.Body, env.Source = nil, nil
 	tx.put(d.Payloads, index.Item{Kind: index.KindAppend, Envelope: env, Body: raw}, r)
 	r.AppendResult = AppendResult{ID: env.ID, Position: next}
-	tx.fresh[env.ID] = freshMessage{line.ID, d, r}
+	tx.fresh[env.ID] = append(tx.fresh[env.ID], freshMessage{line.ID, d, r})
 	if tx.lines[line.ID] == nil {
 		tx.lines[line.ID] = &txLine{from: next}
 	}
@@ -157,12 +157,16 @@ func (tx *Tx) isRetry(line uuid.UUID, drafts []PendingMessage, expect int64) boo
 
 // freshOn returns the message with an id that this commit stores, if a line shows it.
 func (tx *Tx) freshOn(line, id uuid.UUID) (freshMessage, bool) {
-	f, ok := tx.fresh[id]
-	if !ok || f.line == line {
-		return f, ok
+	for _, f := range tx.fresh[id] {
+		if f.line == line {
+			return f, true
+		}
+		owner, err := branch.Segments(tx.m, line, f.result.Position, f.result.Position+1)
+		if err == nil && len(owner) > 0 && owner[0].Line == f.line {
+			return f, true
+		}
 	}
-	owner, err := branch.Segments(tx.m, line, f.result.Position, f.result.Position+1)
-	return f, err == nil && len(owner) > 0 && owner[0].Line == f.line
+	return freshMessage{}, false
 }
 
 // findExisting looks for a message with the draft's id. It returns its place if the bodies are equal, and fails with
@@ -196,7 +200,7 @@ func (tx *Tx) findExisting(name string, line uuid.UUID, d *PendingMessage, r *Ba
 		if err := tx.storeAgain(name, p, d, old.Unavailable); err != nil {
 			return nil, false, err
 		}
-		r.AppendResult, tx.fresh[d.ID] = *there, freshMessage{p.Span.Line, d, r}
+		r.AppendResult = *there
 		return there, false, nil
 	}
 	if old.Unavailable == nil && !bytes.Equal(old.Stored, d.Stored) {

@@ -55,6 +55,17 @@ func (c *Context) writeOnce(ctx context.Context, f func(m *Metadata) error) erro
 
 // prepare brings the handle up to date for a write; metadata.json may stay stale. The caller holds the lock.
 func (c *Context) prepare() error {
+	if err := c.catchUp(); err != nil {
+		return err
+	}
+	if is := c.projectionNow(); is != ctxfolder.ProjectionCurrent && is != ctxfolder.ProjectionStale {
+		return c.takeEdits()
+	}
+	return nil
+}
+
+// catchUp reads what other processes wrote. The caller holds the lock.
+func (c *Context) catchUp() error {
 	if err := c.Dir.Check(); err != nil {
 		return err
 	}
@@ -73,13 +84,7 @@ func (c *Context) prepare() error {
 			return err
 		}
 	}
-	if err := c.moveRenamed(); err != nil {
-		return err
-	}
-	if is := c.projectionNow(); is != ctxfolder.ProjectionCurrent && is != ctxfolder.ProjectionStale {
-		return c.takeEdits()
-	}
-	return nil
+	return c.moveRenamed()
 }
 
 // takeEdits commits what a person changed in metadata.json, or what only metadata.json has. The file as found goes to the
@@ -199,8 +204,7 @@ func (c *Context) Exclusively(ctx context.Context, f func() error) error {
 	var failed error
 	err := c.Store.AcquireWith(ctx, func(ctx context.Context) error {
 		return c.Log.Exclusively(ctx, func() error {
-			c.projectStale()
-			if failed = c.ReadMetadata(); failed == nil {
+			if failed = c.settleProjection(); failed == nil {
 				failed = f()
 			}
 			return nil

@@ -216,7 +216,6 @@ func (d *driver) edit() {
 	rawLabels, err := labels.MarshalJSON()
 	d.check(err)
 	m.Set("labels", rawLabels)
-	m.SetText("kind", "other")
 	m.SetText("updated_at", "2001-01-01T00:00:00Z")
 	raw, err = m.MarshalJSON()
 	d.check(err)

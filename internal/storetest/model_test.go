@@ -120,7 +120,8 @@ func (d *driver) compare() {
 	infos, err := c.Branches(d.ctx())
 	d.check(err)
 	if len(infos) != len(d.m.branches) || c.Metadata().ActiveBranch != d.m.active || c.Metadata().Title != d.m.title {
-		d.t.Fatalf("branches %v, active %q, title %q", infos, c.Metadata().ActiveBranch, c.Metadata().Title)
+		d.t.Fatalf("branches %v, wanted %q; active %q, wanted %q; title %q, wanted %q",
+			infos, d.m.names(), c.Metadata().ActiveBranch, d.m.active, c.Metadata().Title, d.m.title)
 	}
 	if m := c.Metadata(); m.Labels.Texts()["model"] != d.m.label || m.Kind != "" {
 		d.t.Fatalf("labels %v, want %q; kind %q", m.Labels.Texts(), d.m.label, m.Kind)

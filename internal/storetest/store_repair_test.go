@@ -85,7 +85,7 @@ func TestReplacedInStore(t *testing.T) {
 	}
 }
 
-// TestCollectBesideAFold: message files are removed when nobody folds, who could make them again.
+// TestCollectBesideAFold: a purge removes message files only when nobody folds, since a fold could make them again.
 func TestCollectBesideAFold(t *testing.T) {
 	ctx := context.Background()
 	c, folder := kit.NewContext(t, engine.WithFoldBytes(-1), engine.WithLockTimeout(1))
@@ -97,15 +97,15 @@ func TestCollectBesideAFold(t *testing.T) {
 	defer folding.Close()
 	kit.Check(t, folding.Dir.FoldLock.Acquire(ctx))
 	var failed error
-	for _, err := range trash.Collect(ctx, c.Store, trash.CollectOptions{Contexts: []uuid.UUID{c.ID()}, Grace: trash.DefaultGrace}) {
+	for _, err := range trash.Collect(ctx, c.Store, trash.CollectOptions{Contexts: []uuid.UUID{c.ID()}, Grace: 0}) {
 		failed = errors.Join(failed, err)
 	}
 	if left := kit.Must[[]string](t)(filepath.Glob(files)); len(left) != 3 || !errors.Is(failed, engine.ErrLocked) {
 		t.Errorf("%d files are left, %v", len(left), failed)
 	}
 	kit.Check(t, folding.Dir.FoldLock.Release())
-	kit.Collect(t, c.Store, trash.CollectOptions{Contexts: []uuid.UUID{c.ID()}, Grace: trash.DefaultGrace})
-	if left := kit.Must[[]string](t)(filepath.Glob(files)); len(left) != 0 || len(kit.TrashOf(t, c.Store, "line")) != 1 {
+	kit.Collect(t, c.Store, trash.CollectOptions{Contexts: []uuid.UUID{c.ID()}, Grace: 0})
+	if left := kit.Must[[]string](t)(filepath.Glob(files)); len(left) != 0 || len(kit.TrashOf(t, c.Store, "line")) != 0 {
 		t.Errorf("%v are left", left)
 	}
 }
