@@ -241,7 +241,9 @@ func (c *Context) close() error {
 	limited, cancel := context.WithTimeout(context.Background(), c.Store.Options.LockTimeout)
 	defer cancel()
 	if missing != nil {
-		missing = c.flush(limited)
+		if missing = c.flush(limited); errors.Is(missing, ErrGone) {
+			missing = nil // a removed context needs no files
+		}
 	}
 	_ = c.flushProjection(limited) // the next writer replaces a stale file
 	c.Loader.Close()

@@ -210,6 +210,27 @@ func TestFilesFail(t *testing.T) {
 	}
 }
 
+// TestFilesOfARemovedContext: a file that could not be made is no error of Close when the context was removed.
+func TestFilesOfARemovedContext(t *testing.T) {
+	ctx := t.Context()
+	disk := crashfs.New()
+	s := behind(t, disk, engine.FilesHeld)
+	c := kit.Must[*engine.Context](t)(s.Create(ctx, engine.Metadata{}))
+	kit.Fill(t, c.Active(), 3)
+	disk.Fail(kit.Serialise(func(o crashfs.Op) error {
+		if strings.Contains(o.String(), ctxfolder.Messages+"/branch") {
+			return syscall.EIO
+		}
+		return nil
+	}))
+	if err := c.Flush(ctx); !errors.Is(err, syscall.EIO) {
+		t.Errorf("Flush on a failing disk: %v", err)
+	}
+	disk.Fail(nil)
+	_, err := s.Delete(ctx, c.ID())
+	kit.Check(t, err, c.Close(), s.Close())
+}
+
 // TestFilesOfRenamedBranch: files follow their branch into its new folder, also where that folder existed.
 func TestFilesOfRenamedBranch(t *testing.T) {
 	ctx := t.Context()
