@@ -109,6 +109,11 @@ func (m *Metadata) Line(id uuid.UUID) (*Line, bool) {
 	return nil, false
 }
 
+// HasFolder reports whether a line has a folder.
+func (m *Metadata) HasFolder(name string) bool {
+	return slices.ContainsFunc(m.Lines, func(l Line) bool { return l.Folder == name })
+}
+
 // MarshalJSON writes the canonical form: known members in a fixed order, then the others.
 func (m *Metadata) MarshalJSON() ([]byte, error) {
 	var o Object
@@ -280,10 +285,7 @@ func (m *Metadata) validate() error {
 		return fmt.Errorf("the active branch %q is missing", m.ActiveBranch)
 	}
 	if r := m.Renaming; r != nil {
-		has := func(folder string) bool {
-			return slices.ContainsFunc(m.Lines, func(l Line) bool { return l.Folder == folder })
-		}
-		if !ValidFolder(r.From) || !ValidFolder(r.To) || has(r.From) || !has(r.To) {
+		if !ValidFolder(r.From) || !ValidFolder(r.To) || m.HasFolder(r.From) || !m.HasFolder(r.To) {
 			return fmt.Errorf("renaming %q to %q", r.From, r.To)
 		}
 	}

@@ -197,11 +197,11 @@ func (tx *Tx) settle() error {
 			return err
 		}
 	}
+	for _, f := range tx.durable { // before a branch folder gets another name
+		f()
+	}
 	if tx.changed {
 		c.show(tx.m)
-	}
-	for _, f := range tx.durable {
-		f()
 	}
 	return nil
 }

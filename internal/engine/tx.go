@@ -183,6 +183,11 @@ func (tx *Tx) Rename(name, to string) error {
 		tx.renames = true
 		was := m.Renaming
 		clear, err := branch.Rename(m, name, to)
+		if clear != nil && !tx.c.Current().HasFolder(clear.From) { // lines of this commit, which have no files yet
+			branch.MoveFolder(m, *clear)
+			m.Renaming = was
+			clear, err = branch.Rename(m, name, to)
+		}
 		if err == nil && clear != nil {
 			tx.clear, err = clear, errFolderTaken
 		}
