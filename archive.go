@@ -48,7 +48,8 @@ func (s *Store) Archive(ctx context.Context, o ArchiveOptions) ([]ArchiveResult,
 	return collect(seq, o.Report, o.Failed, archived)
 }
 
-// Unarchive moves every archived message back to a file, byte for byte. Payloads become blobs again. progress may be nil.
+// Unarchive moves every archived message back to a file, byte for byte. Payloads become blobs again. progress may be
+// nil.
 func (c *Context) Unarchive(ctx context.Context, progress func(done, total int64)) (ArchiveResult, error) {
 	r, err := c.e.Unarchive(ctx, progress)
 	return archived(r), wrap(err)

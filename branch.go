@@ -71,7 +71,8 @@ func (b *Branch) Messages(ctx context.Context, from, to int64) iter.Seq2[*Messag
 	return each(b.e.Between(ctx, from, to), message)
 }
 
-// Range returns the messages at the positions [from, to). Positions beyond the end yield nothing; a negative one fails with [ErrPosition].
+// Range returns the messages at the positions [from, to). Positions beyond the end yield nothing; a negative one fails
+// with [ErrPosition].
 func (b *Branch) Range(ctx context.Context, from, to int64) ([]*Message, error) {
 	return all(b.e.Range(ctx, from, to))
 }
@@ -95,18 +96,18 @@ func (b *Branch) Message(ctx context.Context, id uuid.UUID) (*Message, error) {
 	return message(m), wrap(err)
 }
 
-// PositionAt returns the position at which the branch reaches a time: the message there is of that time or later, and the
-// one before it is earlier. It returns 0 if the branch begins later, and the number of messages if it ends earlier. Where
-// the times of the messages do not ascend, several positions may qualify; PositionAt returns one of them, always the
-// same. The time of a message is CreatedAt, or StoredAt if it has none; an unavailable message has the time of the next
-// available one. PositionAt searches by bisection: it reads about 20 messages of a million.
+// PositionAt returns the position at which the branch reaches a time: the message there is of that time or later, and
+// the one before it is earlier. It returns 0 if the branch begins later, and the number of messages if it ends earlier.
+// Where the times of the messages do not ascend, several positions may qualify; PositionAt returns one of them, always
+// the same. The time of a message is CreatedAt, or StoredAt if it has none; an unavailable message has the time of the
+// next available one. PositionAt searches by bisection: it reads about 20 messages of a million.
 func (b *Branch) PositionAt(ctx context.Context, t time.Time) (int64, error) {
 	p, err := b.e.PositionAt(ctx, t)
 	return p, wrap(err)
 }
 
-// Around returns the message with an id, up to before messages before it and up to after messages after it, in order. It
-// fails with [ErrNotExist] when the branch does not show the message.
+// Around returns the message with an id, up to before messages before it and up to after messages after it, in order.
+// It fails with [ErrNotExist] when the branch does not show the message.
 func (b *Branch) Around(ctx context.Context, id uuid.UUID, before, after int) ([]*Message, error) {
 	return all(b.e.Around(ctx, id, before, after))
 }
@@ -118,11 +119,11 @@ func (b *Branch) Fork(ctx context.Context, name string, n int64) (*Branch, error
 }
 
 // Copy makes a new context in the same store from the first n messages of this branch, with the metadata m as in
-// [Store.Create]. If m has no branch, the copy has the system prompt of this one; without m.ParentID, the context of this
-// branch is its parent. The messages keep ids, times, origin and bodies, and are on the branch "main"; an unavailable
-// message stays unavailable. Copy reads one message at a time, also from packs. Payloads in blobs are shared. The copy
-// appears as a whole or not at all. Later changes to either context, even an erase, do not affect the other. Copy fails
-// with [ErrPosition] beyond the end, and with [ErrExist] when the id is taken.
+// [Store.Create]. If m has no branch, the copy has the system prompt of this one; without m.ParentID, the context of
+// this branch is its parent. The messages keep ids, times, origin and bodies, and are on the branch "main"; an
+// unavailable message stays unavailable. Copy reads one message at a time, also from packs. Payloads in blobs are
+// shared. The copy appears as a whole or not at all. Later changes to either context, even an erase, do not affect the
+// other. Copy fails with [ErrPosition] beyond the end, and with [ErrExist] when the id is taken.
 func (b *Branch) Copy(ctx context.Context, n int64, m Metadata) (*Context, error) {
 	e, err := m.engine()
 	if err != nil {

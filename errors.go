@@ -14,7 +14,8 @@ var (
 	ErrNoStore = engine.ErrNoStore
 	// ErrFormat: a file has an unknown format version, or the store has an unknown feature.
 	ErrFormat = engine.ErrFormat
-	// ErrNotExist: there is no such context, branch, message or trash item, or the folder of an open context was moved or removed.
+	// ErrNotExist: there is no such context, branch, message or trash item, or the folder of an open context was moved
+	// or removed.
 	ErrNotExist = engine.ErrNotExist
 	// ErrAmbiguous: a part of an id matches several ids; [Error].Matches lists them.
 	ErrAmbiguous = errors.New("ambiguous")
@@ -41,7 +42,8 @@ var (
 	ErrErased = engine.ErrErased
 	// ErrDurability: a sync failed. After a crash, the data that was being written may or may not be there.
 	ErrDurability = engine.ErrDurability
-	// ErrTooLarge: the message is above the limit of [WithMaxMessage] or [WithMemoryLimit], or its payloads are above 1 GiB.
+	// ErrTooLarge: the message is above the limit of [WithMaxMessage] or [WithMemoryLimit], or its payloads are above 1
+	// GiB.
 	ErrTooLarge = engine.ErrTooLarge
 )
 

@@ -26,8 +26,8 @@ type golden struct {
 	n   int
 }
 
-// goldenStates are the states of which there are golden stores. Each makes one context or a few; what is open at the end stays open
-// while the store is copied.
+// goldenStates are the states of which there are golden stores. Each makes one context or a few; what is open at the
+// end stays open while the store is copied.
 var goldenStates = map[string]func(g *golden){
 	"fresh": func(g *golden) { g.fill(g.new("fresh"), "main", 5) },
 	"closed": func(g *golden) {

@@ -21,9 +21,10 @@ import (
 	"github.com/klauspost/compress/zstd"
 )
 
-// The golden stores are small stores of every state, as builds of the past left them: testdata/stores/FORMAT/STATE.tar.zst, in which
-// STORE is the store and shown.json is what that build showed of it. Every later build opens them, shows the same, and goes on writing
-// to them. golden_make_test.go makes those of the present build.
+// The golden stores are small stores of every state, as builds of the past left them:
+// testdata/stores/FORMAT/STATE.tar.zst, in which STORE is the store and shown.json is what that build showed of it.
+// Every later build opens them, shows the same, and goes on writing to them. golden_make_test.go makes those of the
+// present build.
 
 // shownStore is what a build shows of a store: contexts by title.
 type shownStore map[string]shownContext

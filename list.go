@@ -35,10 +35,10 @@ type ListOptions struct {
 	Cursor string
 }
 
-// List yields the contexts that o asks for, legacy contexts too. Contexts that are equal in the order are ordered by id.
-// A damaged context is a row with its Problem; an error means that o is not valid ([ErrInvalid]), or that the store's
-// own folder cannot be read. List opens no context that has not changed since an earlier list: the file summaries.jsonl
-// is a cache.
+// List yields the contexts that o asks for, legacy contexts too. Contexts that are equal in the order are ordered by
+// id. A damaged context is a row with its Problem; an error means that o is not valid ([ErrInvalid]), or that the
+// store's own folder cannot be read. List opens no context that has not changed since an earlier list: the file
+// summaries.jsonl is a cache.
 func (s *Store) List(ctx context.Context, o ListOptions) iter.Seq2[Summary, error] {
 	return each(s.e.List(ctx, engine.ListOptions(o)), summary)
 }

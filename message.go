@@ -97,16 +97,16 @@ func (m *Message) Payloads() ([]Payload, error) {
 // Open returns a payload of the message as a stream, and its size in bytes. The reader verifies the content at its end.
 func (m *Message) Open(p Payload) (io.ReadCloser, int64, error) { return m.from.Open(p.ref) }
 
-// DerivedID returns an id that depends only on its arguments, a UUIDv5: use it to give a message the same id whenever it
-// arrives, from the id of its context and the id, or content, that it has elsewhere.
+// DerivedID returns an id that depends only on its arguments, a UUIDv5: use it to give a message the same id whenever
+// it arrives, from the id of its context and the id, or content, that it has elsewhere.
 func DerivedID(space uuid.UUID, name string) uuid.UUID { return envelope.DerivedID(space, name) }
 
 // Body returns the framework's object, byte for byte, with every payload in its place. If a payload cannot be read, the
 // body has the reference instead, and the error joins an [*Error] for each such payload, with its pointer as Path. An
 // unavailable message has no body; the error says why.
 //
-// encoding/json escapes <, >, & and two line separators in a [json.RawMessage] that is a part of another value. To write
-// a body into other JSON byte for byte, use a [json.Encoder] with SetEscapeHTML(false).
+// encoding/json escapes <, >, & and two line separators in a [json.RawMessage] that is a part of another value. To
+// write a body into other JSON byte for byte, use a [json.Encoder] with SetEscapeHTML(false).
 func (m *Message) Body(ctx context.Context) (json.RawMessage, error) {
 	body, err := m.from.Body(ctx)
 	return body, m.wrap(err)

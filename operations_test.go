@@ -45,7 +45,8 @@ func overwrite(t *testing.T, s *ctxdir.Store, name, text string) {
 	}
 }
 
-// TestRepairStore: a store without its own file opens for reading only, says why, and is the same store after the repair.
+// TestRepairStore: a store without its own file opens for reading only, says why, and is the same store after the
+// repair.
 func TestRepairStore(t *testing.T) {
 	s, ids := stocked(t, 1)
 	was := s.Info()

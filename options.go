@@ -55,8 +55,8 @@ func WithoutMigration() Option {
 	return option(engine.OpenLegacy(migrate.View))
 }
 
-// WithFilesOnReturn makes an append return only when its message files exist. By default they follow a moment later: see
-// [Context.Flush].
+// WithFilesOnReturn makes an append return only when its message files exist. By default they follow a moment later:
+// see [Context.Flush].
 func WithFilesOnReturn() Option { return option(engine.WithFiles(engine.FilesOnReturn)) }
 
 // WithReadOnly opens the store for reading: nothing in it changes. The files that a view of a legacy context needs are

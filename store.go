@@ -61,8 +61,8 @@ func newStore(e *engine.Store, err error) (*Store, error) {
 
 // Use calls f with an open context that shows the newest commits of every process. The store keeps up to 64 contexts
 // open for later calls, and calls at the same time share them: so a program that works on many contexts by their ids
-// opens each only once. c is valid until f returns, and Close does nothing to it. A context that was removed or replaced
-// meanwhile is opened anew. Use fails with [ErrNotExist], and returns the error of f.
+// opens each only once. c is valid until f returns, and Close does nothing to it. A context that was removed or
+// replaced meanwhile is opened anew. Use fails with [ErrNotExist], and returns the error of f.
 func (s *Store) Use(ctx context.Context, id uuid.UUID, f func(c *Context) error) error {
 	var failed error
 	err := s.e.Use(ctx, id, func(e *engine.Context) error {
@@ -75,8 +75,8 @@ func (s *Store) Use(ctx context.Context, id uuid.UUID, f func(c *Context) error)
 	return failed
 }
 
-// Close releases the store, and the contexts that [Store.Use] keeps open; it waits for running calls of Use. Close other
-// contexts first.
+// Close releases the store, and the contexts that [Store.Use] keeps open; it waits for running calls of Use. Close
+// other contexts first.
 func (s *Store) Close() error { return wrap(s.e.Close()) }
 
 // StoreInfo describes a store.
@@ -106,8 +106,8 @@ func (s *Store) Create(ctx context.Context, m Metadata) (*Context, error) {
 }
 
 // Context opens a context. It reads metadata.json, index.json and the journal since the last fold, so its cost does not
-// depend on the length of the conversation. It fails with [ErrNotExist]. A damaged metadata.json does no harm: the journal
-// has the metadata.
+// depend on the length of the conversation. It fails with [ErrNotExist]. A damaged metadata.json does no harm: the
+// journal has the metadata.
 //
 // If the store has a legacy context with that id, Context migrates it first, like [Store.Migrate]. With
 // [WithoutMigration], or in a store that is open for reading, the legacy context is shown as it is and cannot be

@@ -77,10 +77,10 @@ type CollectOptions struct {
 	Failed func(error) // receives the error of each item that failed; if set, the returned error omits these failures
 }
 
-// Collect purges what was removed longer ago than the grace period: branches and the ends of rewound branches, which stay
-// in their context until then, and items of the trash. It moves unreferenced blobs to the trash. It may run while writers
-// run. The error includes each context that failed; the others are still processed. Collect fails with [ErrLocked] while
-// another process collects.
+// Collect purges what was removed longer ago than the grace period: branches and the ends of rewound branches, which
+// stay in their context until then, and items of the trash. It moves unreferenced blobs to the trash. It may run while
+// writers run. The error includes each context that failed; the others are still processed. Collect fails with
+// [ErrLocked] while another process collects.
 func (s *Store) Collect(ctx context.Context, o CollectOptions) ([]Item, error) {
 	switch {
 	case o.Grace == 0:

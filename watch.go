@@ -40,8 +40,8 @@ type Event struct {
 	Message  *Message  // for an [EventMessage]
 	Metadata *Metadata // after the event; nil for a removed context
 	Before   *Metadata // before a change of the metadata or of a branch
-	// Branches are all branches that show the message of an [EventMessage], the branch of an [EventBranch], or all branches
-	// of a created context and for an [EventResync].
+	// Branches are all branches that show the message of an [EventMessage], the branch of an [EventBranch], or all
+	// branches of a created context and for an [EventResync].
 	Branches []BranchInfo
 }
 

@@ -49,8 +49,8 @@ func write(disk vfs.FS, entries []entry, payloads [][]byte) (acked bool, err err
 	return err == nil, err
 }
 
-// TestPowerCut cuts the power at each operation. What has a pack's name is whole; what was acknowledged is there; anything else has a
-// temporary name.
+// TestPowerCut cuts the power at each operation. What has a pack's name is whole; what was acknowledged is there;
+// anything else has a temporary name.
 func TestPowerCut(t *testing.T) {
 	entries, payloads, _ := small(t)
 	for k := 1; ; k++ {

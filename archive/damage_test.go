@@ -44,7 +44,8 @@ type cost struct {
 	segments                                  map[uint32]bool // of the messages that are lost
 }
 
-// costOf reads everything there is in a damaged pack. Whatever it gives back has to be what went in; an error has to be of damage.
+// costOf reads everything there is in a damaged pack. Whatever it gives back has to be what went in; an error has to be
+// of damage.
 func costOf(t *testing.T, p *Pack, entries []entry, payloads [][]byte) (c cost) {
 	t.Helper()
 	c.segments = map[uint32]bool{}
@@ -260,7 +261,8 @@ func TestRowsAndMessages(t *testing.T) {
 	}
 }
 
-// TestTruncated cuts a pack at each length, and puts a byte behind it. Neither is opened; a scan finds the segments that are whole.
+// TestTruncated cuts a pack at each length, and puts a byte behind it. Neither is opened; a scan finds the segments
+// that are whole.
 func TestTruncated(t *testing.T) {
 	entries, _, file := small(t)
 	whole := open(t, put(t, file), damagedName)

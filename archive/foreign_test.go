@@ -84,7 +84,8 @@ func TestRecompressedHuge(t *testing.T) {
 	}
 }
 
-// TestRecompressedDamaged: where the frame's checksum is wrong nothing in it counts, and what is no message is passed over.
+// TestRecompressedDamaged: where the frame's checksum is wrong nothing in it counts, and what is no message is passed
+// over.
 func TestRecompressedDamaged(t *testing.T) {
 	t.Parallel()
 	entries, _, _ := small(t)

@@ -9,8 +9,8 @@ import (
 	"github.com/google/uuid"
 )
 
-// FuzzPack opens, reads, verifies and scans whatever bytes there are. Sums are mended first in half of the cases: else nothing
-// but sums would be tried.
+// FuzzPack opens, reads, verifies and scans whatever bytes there are. Sums are mended first in half of the cases: else
+// nothing but sums would be tried.
 func FuzzPack(f *testing.F) {
 	entries, payloads, file := small(f)
 	f.Add(file, false, uint16(0), byte(0))

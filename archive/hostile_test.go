@@ -52,8 +52,8 @@ func hostile(t tb, file []byte, change func(f *footer, directory []segment, payl
 	return f.append(b)
 }
 
-// TestHostile opens packs whose sums are right and whose tables lie. Nothing but damage may come of it, and no more memory than there
-// is file.
+// TestHostile opens packs whose sums are right and whose tables lie. Nothing but damage may come of it, and no more
+// memory than there is file.
 func TestHostile(t *testing.T) {
 	entries, payloads, file := small(t)
 	if !bytes.Equal(hostile(t, file, func(*footer, []segment, []payload) {}), file) {
@@ -237,7 +237,8 @@ func TestLongFrames(t *testing.T) {
 	}
 }
 
-// TestHostileFrameOfMany: a frame that is larger than [FrameSize] holds one message, so a small one is never read from it.
+// TestHostileFrameOfMany: a frame that is larger than [FrameSize] holds one message, so a small one is never read from
+// it.
 func TestHostileFrameOfMany(t *testing.T) {
 	disk := crashfs.New()
 	w, err := Create(disk)

@@ -16,8 +16,8 @@ import (
 	"pgregory.net/rapid"
 )
 
-// TestAgainstModel packs random messages of random lines with holes, ids that lines share and payloads, in frames of random
-// size, and compares all that can be asked with the list of what went in.
+// TestAgainstModel packs random messages of random lines with holes, ids that lines share and payloads, in frames of
+// random size, and compares all that can be asked with the list of what went in.
 func TestAgainstModel(t *testing.T) {
 	rapid.Check(t, func(t *rapid.T) {
 		entries := drawEntries(t)

@@ -8,7 +8,8 @@ import (
 	"github.com/google/uuid"
 )
 
-// TestRowCountsReferences: a row tells of references that the envelope, edited by hand, does not count: a sweep believes the row.
+// TestRowCountsReferences: a row tells of references that the envelope, edited by hand, does not count: a sweep
+// believes the row.
 func TestRowCountsReferences(t *testing.T) {
 	for spelled, want := range map[string]int{
 		`{"$blob":"SUM","size":1}`:                          1,

@@ -105,7 +105,8 @@ func TestSalvageFails(t *testing.T) {
 	}
 }
 
-// TestSalvageHostile salvages files that no writer makes: nothing is there twice, out of order, or more often than the file can hold it.
+// TestSalvageHostile salvages files that no writer makes: nothing is there twice, out of order, or more often than the
+// file can hold it.
 func TestSalvageHostile(t *testing.T) {
 	entries, _, file := small(t)
 	whole := open(t, put(t, file), damagedName)

@@ -62,7 +62,8 @@ func TestRebuilt(t *testing.T) {
 	checkPack(t, open(t, disk, FileName(w.ID())), entries, payloads)
 }
 
-// TestMessagesInPayloads damages groups whose payloads look like parts of a pack: nothing in them may be taken for a message of this one.
+// TestMessagesInPayloads damages groups whose payloads look like parts of a pack: nothing in them may be taken for a
+// message of this one.
 func TestMessagesInPayloads(t *testing.T) {
 	_, _, inner := small(t)
 	// Behind random bytes, a pack is not compressed again.

@@ -7,7 +7,8 @@ import (
 	"testing"
 )
 
-// TestNothingToDoCostsNothing: most messages hold nothing to move. (Under the race detector pools drop things at random.)
+// TestNothingToDoCostsNothing: most messages hold nothing to move. (Under the race detector pools drop things at
+// random.)
 func TestNothingToDoCostsNothing(t *testing.T) {
 	body := []byte(`{"role":"assistant","content":[{"type":"text","text":"` + strings.Repeat(`line\n`, 100) + `"},{"n":[1,2.5e3,true,null]}]}`)
 	m := payloadsOf{}

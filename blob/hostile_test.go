@@ -237,7 +237,8 @@ func FuzzBlobFile(f *testing.F) {
 	})
 }
 
-// TestHollowFile: frames that a reader passes over may claim gigabytes; where they were never written, they are not read.
+// TestHollowFile: frames that a reader passes over may claim gigabytes; where they were never written, they are not
+// read.
 func TestHollowFile(t *testing.T) {
 	payload := []byte("payload")
 	sum := SumOf(payload)

@@ -62,8 +62,8 @@ func TestAttach(t *testing.T) {
 	}
 }
 
-// TestReexternaliseKeeps: what stays a reference is not read, and stays what it was: attachments of any length, and texts
-// that are long enough.
+// TestReexternaliseKeeps: what stays a reference is not read, and stays what it was: attachments of any length, and
+// texts that are long enough.
 func TestReexternaliseKeeps(t *testing.T) {
 	m := payloadsOf{}
 	longText := strings.Repeat("text", 100)

@@ -74,8 +74,8 @@ func appendMember(b []byte, name, value string) []byte {
 	return append(spelling(0).spell(b, []byte(value)), '"')
 }
 
-// MayRefer reports whether a stored message may have a reference, or a name that looks like one: a name that begins with
-// a dollar sign, as it is or as \u0024. It searches for the rarest character of each spelling.
+// MayRefer reports whether a stored message may have a reference, or a name that looks like one: a name that begins
+// with a dollar sign, as it is or as \u0024. It searches for the rarest character of each spelling.
 func MayRefer(stored []byte) bool {
 	return follows(stored, '$', `"`) || follows(stored, '4', `"\u002`)
 }

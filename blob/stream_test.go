@@ -20,7 +20,8 @@ func (m payloadsOf) open(r Ref) (io.ReadCloser, error) {
 	return io.NopCloser(iotest.OneByteReader(bytes.NewReader(b))), nil
 }
 
-// TestResolveTo: a stream is what [Resolve] returns, where payloads are missing too, and [BodySize] is no more than that.
+// TestResolveTo: a stream is what [Resolve] returns, where payloads are missing too, and [BodySize] is no more than
+// that.
 func TestResolveTo(t *testing.T) {
 	rapid.Check(t, func(r *rapid.T) {
 		body := `{"m":` + value(r, 4) + "}"

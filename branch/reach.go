@@ -13,10 +13,10 @@ import (
 // Whole is the reach of a line at which a branch points: every present and future message.
 const Whole = math.MaxInt64
 
-// Reach returns for each line how far a branch, or a removed line in its grace period, shows it: the position behind the
-// last shown message. The reach is [Whole] for a line at which a branch points and for a removed line. For another line
-// it is the largest base of the reached lines that begin on it. A line from which neither descends is missing from the
-// result.
+// Reach returns for each line how far a branch, or a removed line in its grace period, shows it: the position behind
+// the last shown message. The reach is [Whole] for a line at which a branch points and for a removed line. For another
+// line it is the largest base of the reached lines that begin on it. A line from which neither descends is missing from
+// the result.
 func Reach(m *ctxfolder.Metadata) map[uuid.UUID]int64 {
 	lines := byID(m)
 	reach := make(map[uuid.UUID]int64, len(m.Lines))
@@ -141,9 +141,9 @@ func Forget(m *ctxfolder.Metadata) {
 	m.Removed = slices.DeleteFunc(m.Removed, func(r ctxfolder.Removed) bool { return r.Why == WhyPurged || !stays[r.Line] })
 }
 
-// Return puts a line of an item of the format before back into the table, without a branch. Its folder becomes the folder of the name, or
-// stays the old one where the name is invalid. ends returns the length of a line. Return fails with ErrPosition when
-// the line's parent is missing, ends before the line's base or begins behind it.
+// Return puts a line of an item of the format before back into the table, without a branch. Its folder becomes the
+// folder of the name, or stays the old one where the name is invalid. ends returns the length of a line. Return fails
+// with ErrPosition when the line's parent is missing, ends before the line's base or begins behind it.
 func Return(m *ctxfolder.Metadata, line ctxfolder.Line, name string, ends func(uuid.UUID) (int64, error)) error {
 	if _, there := m.Line(line.ID); there {
 		return nil

@@ -9,7 +9,8 @@ import (
 	"github.com/google/uuid"
 )
 
-// TestForgetFolders: a folder that is dropped while somebody is at work in it is closed when he is done, and not before.
+// TestForgetFolders: a folder that is dropped while somebody is at work in it is closed when he is done, and not
+// before.
 func TestForgetFolders(t *testing.T) {
 	store, err := vfs.OS(t.TempDir())
 	if err != nil {

@@ -66,7 +66,8 @@ func TestEditedLabels(t *testing.T) {
 	}
 }
 
-// TestNamesOfTheFormatBefore: in a context/1 the members are data of a user, and an upgrade keeps them under other names.
+// TestNamesOfTheFormatBefore: in a context/1 the members are data of a user, and an upgrade keeps them under other
+// names.
 func TestNamesOfTheFormatBefore(t *testing.T) {
 	text := strings.Replace(sample, "context/2", "context/1", 1)
 	text = strings.Replace(text, `"config"`, `"kind": ["x"], "labels": 7, "external_id": {}, "kind_": 1, "config"`, 1)

@@ -9,7 +9,8 @@ import (
 	"github.com/go-json-experiment/json/jsontext"
 )
 
-// Object is a JSON object whose members keep their order and spelling, but for white space. So unknown members survive a read and a write.
+// Object is a JSON object whose members keep their order and spelling, but for white space. So unknown members survive
+// a read and a write.
 type Object struct {
 	members []Member
 }

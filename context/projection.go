@@ -33,8 +33,8 @@ func (m *Metadata) decides() bool { return m != nil && !m.before }
 // IsBefore reports whether the metadata was read from a file of the format before.
 func (m *Metadata) IsBefore() bool { return m.before }
 
-// recognise returns the state of a metadata.json that the engine wrote for committed metadata, or for earlier metadata of
-// the context: its check is right. Such a file needs no parser, since its members are on lines of their own.
+// recognise returns the state of a metadata.json that the engine wrote for committed metadata, or for earlier metadata
+// of the context: its check is right. Such a file needs no parser, since its members are on lines of their own.
 func (m *Metadata) recognise(b []byte) (is Projection, ok bool) {
 	at := bytes.LastIndex(b, []byte(`"`+checkMember+`"`))
 	if !m.decides() || at < 0 || string(b[at:]) != checkEnd(b[:at]) {
@@ -59,8 +59,8 @@ func (m *Metadata) recognise(b []byte) (is Projection, ok bool) {
 
 // Reconcile returns the metadata that counts, where a journal committed one and metadata.json holds file. base returns
 // the committed metadata of an earlier revision, nil if no journal has it; base may be nil. Of an edited file these
-// members count: title, parent_id, labels, config, state, active_branch, the names, prompts and further members of branches, and
-// unknown members. Only members that differ from the revision that the file names are taken.
+// members count: title, parent_id, labels, config, state, active_branch, the names, prompts and further members of
+// branches, and unknown members. Only members that differ from the revision that the file names are taken.
 func Reconcile(committed, file *Metadata, base func(revision int64) *Metadata) (*Metadata, Projection) {
 	switch {
 	case !committed.decides():

@@ -5,8 +5,8 @@ import (
 	"testing"
 )
 
-// TestReconcile compares metadata.json with the committed metadata: the engine's own files never change anything, and of
-// a person's changes the members count that a person owns.
+// TestReconcile compares metadata.json with the committed metadata: the engine's own files never change anything, and
+// of a person's changes the members count that a person owns.
 func TestReconcile(t *testing.T) {
 	parse := func(text string) *Metadata {
 		t.Helper()

@@ -122,8 +122,8 @@ func (j *journal) readTorn(n *news, end int64) {
 	n.torn = n.torn[:m]
 }
 
-// dropUnfinished drops the records of a commit whose last record is missing: a crash tore it, and nobody acknowledged it. It
-// returns where the last commit ends.
+// dropUnfinished drops the records of a commit whose last record is missing: a crash tore it, and nobody acknowledged
+// it. It returns where the last commit ends.
 func (n *news) dropUnfinished(end int64) (int64, bool) {
 	torn := false
 	for k := len(n.changes); k > 0 && n.changes[k-1].more; k = len(n.changes) {

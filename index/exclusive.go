@@ -200,9 +200,18 @@ func (l *Log) removeStray(live uint64) error {
 }
 
 // Unfolded calls f with the messages that only journals which are not folded commit, by line, and with the folders of
-// lines. It brings the log up to date, and holds the context lock meanwhile.
+// lines. It brings the log up to date, makes these messages durable, unless the log is relaxed, and holds the context
+// lock meanwhile.
 func (l *Log) Unfolded(ctx stdcontext.Context, f func(entries map[uuid.UUID][]Entry, folders map[uuid.UUID]string)) error {
 	look := func(folders map[uuid.UUID]string) error {
+		if !l.opts.Relaxed {
+			if err := l.prepare(false); err != nil { // begins a new journal if a sync of this one failed
+				return err
+			}
+			if err := l.state.newest().makeDurable(); err != nil {
+				return err
+			}
+		}
 		f(l.state.unfolded(), folders)
 		return nil
 	}
@@ -247,7 +256,8 @@ func settled(dir *ctxfolder.Dir, gen uint64) bool {
 	return err == nil && gen <= x.Settled
 }
 
-// DamagedJournals reads the folded records that still exist and returns the journals where some are missing or not whole.
+// DamagedJournals reads the folded records that still exist and returns the journals where some are missing or not
+// whole.
 func (l *Log) DamagedJournals() (map[uint64]error, error) {
 	rebuilt := false
 	if err := l.view(func(s *state) { rebuilt = s.unsaved }); err != nil || rebuilt {

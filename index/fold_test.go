@@ -130,8 +130,8 @@ func TestOlderIndexBesideJournal(t *testing.T) {
 	}
 }
 
-// TestNewerIndexBesideJournal restores an older journal beside a newer index.json, or another journal of that length. The
-// index is rebuilt, and the message files give back what the journal does not have.
+// TestNewerIndexBesideJournal restores an older journal beside a newer index.json, or another journal of that length.
+// The index is rebuilt, and the message files give back what the journal does not have.
 func TestNewerIndexBesideJournal(t *testing.T) {
 	t.Parallel()
 	for name, spoil := range map[string]func(b *bench, older []byte) []byte{
@@ -294,8 +294,8 @@ func TestLookUpInTheLiveJournal(t *testing.T) {
 	}
 }
 
-// TestRebuildFromTheLiveJournal zeroes a part of a folded record, as only damage does. A rebuild takes the records after
-// it, although no message file proves that they were acknowledged.
+// TestRebuildFromTheLiveJournal zeroes a part of a folded record, as only damage does. A rebuild takes the records
+// after it, although no message file proves that they were acknowledged.
 func TestRebuildFromTheLiveJournal(t *testing.T) {
 	t.Parallel()
 	b := newBench(t)

@@ -34,8 +34,8 @@ func (b *bench) addGroup(n int, size int) *Commit {
 	return c
 }
 
-// TestTornGroup cuts the power after a commit of several records that nobody made durable. All of them are left, or none,
-// for a reader, for a follower and after the next writer.
+// TestTornGroup cuts the power after a commit of several records that nobody made durable. All of them are left, or
+// none, for a reader, for a follower and after the next writer.
 func TestTornGroup(t *testing.T) {
 	t.Parallel()
 	b, disk := newCrashBench(t)

@@ -279,7 +279,8 @@ func (j *journal) exists(dir *ctxfolder.Dir) error {
 // size returns the current length of the file.
 func (j *journal) size() (int64, error) { return vfs.Size(j.f) }
 
-// isFull reports whether a record that ends at end leaves no preallocated space. Another process may have extended the file.
+// isFull reports whether a record that ends at end leaves no preallocated space. Another process may have extended the
+// file.
 func (j *journal) isFull(end int64) bool {
 	if end >= j.allocated {
 		if size, err := j.size(); err == nil {
@@ -311,8 +312,8 @@ func (j *journal) blankBehind(off int64) (bool, error) {
 	return r.blank(off)
 }
 
-// maxSpace bounds how many bytes are preallocated at once. An append that makes the file longer waits for the file system's
-// journal, so that it is slower than the others.
+// maxSpace bounds how many bytes are preallocated at once. An append that makes the file longer waits for the file
+// system's journal, so that it is slower than the others.
 const maxSpace = 256 << 10
 
 // page is how many bytes a file system writes whole or not at all, or a part of that number.

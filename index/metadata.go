@@ -97,8 +97,8 @@ func (l *Log) revision(n int64) (m *ctxfolder.Metadata) {
 	return m
 }
 
-// FoldersOf returns the folders that may hold the files of a line now: one folder, or after a rename the old one and the
-// new one. It returns none for an unknown line.
+// FoldersOf returns the folders that may hold the files of a line now: one folder, or after a rename the old one and
+// the new one. It returns none for an unknown line.
 func (l *Log) FoldersOf(line uuid.UUID) []string {
 	_ = l.Refresh() // without it the folders are those before
 	return l.foldersOf(line)

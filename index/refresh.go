@@ -58,8 +58,8 @@ func (l *Log) catchUp() error {
 	}
 }
 
-// openNext opens the journal that continues the newest one at the state's end. It fails with fs.ErrNotExist if none does,
-// and a journal of another history has the number.
+// openNext opens the journal that continues the newest one at the state's end. It fails with fs.ErrNotExist if none
+// does, and a journal of another history has the number.
 func (l *Log) openNext(newest *journal) (*journal, error) {
 	next, err := openJournal(l.dir, newest.gen+1, nil)
 	if err != nil {

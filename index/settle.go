@@ -116,8 +116,8 @@ func (s *settleRun) read(journals, superseded []uint64) (lines map[uuid.UUID][]i
 	return lines, damaged
 }
 
-// readPayloads reads a journal and stores its payloads, durably those of the records before an offset. With an error that
-// wraps ErrDamaged it returns what is whole.
+// readPayloads reads a journal and stores its payloads, durably those of the records before an offset. With an error
+// that wraps ErrDamaged it returns what is whole.
 func (l *Log) readPayloads(gen uint64, durable int64) (news, error) {
 	n, err := readFolded(l.dir, gen)
 	if errors.Is(err, ErrDamaged) {

@@ -103,8 +103,8 @@ func (s *state) openLive(x *indexFile, held []*journal) error {
 }
 
 // dropSuperseded drops journals if a later one repeats all their records. After a failed sync a new journal begins at
-// the last fold and repeats what was whole in the previous ones. A journal that a fold counted up to an offset stays: rows
-// name its records.
+// the last fold and repeats what was whole in the previous ones. A journal that a fold counted up to an offset stays:
+// rows name its records.
 func (s *state) dropSuperseded(held []*journal) {
 	var keep, repeated []*journal
 	next := uint64(math.MaxUint64)
@@ -121,8 +121,9 @@ func (s *state) dropSuperseded(held []*journal) {
 	s.journals = keep
 }
 
-// replay applies every record of the journals since the fold. The last journal that begins at or before the fold has the
-// first of them: after a failed sync a journal begins at the last fold, and a fold running then advances index.json.
+// replay applies every record of the journals since the fold. The last journal that begins at or before the fold has
+// the first of them: after a failed sync a journal begins at the last fold, and a fold running then advances
+// index.json.
 func (s *state) replay() error {
 	first := 0
 	for i, j := range s.journals {

@@ -73,8 +73,8 @@ func (l *Log) Strays(ctx stdcontext.Context) (strays []Stray, err error) {
 	return strays, err
 }
 
-// leading returns the journals below own ones that lead to these without a gap, oldest first: a crash left them. What the
-// context does not show of them was cut off since.
+// leading returns the journals below own ones that lead to these without a gap, oldest first: a crash left them. What
+// the context does not show of them was cut off since.
 func (l *Log) leading(gens, own []uint64) (leading []uint64) {
 	var next *journal
 	for _, gen := range slices.Backward(gens) {

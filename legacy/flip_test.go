@@ -17,7 +17,8 @@ func poolFirst(whole string) string {
 	return "{" + whole[from:to] + whole[1:from] + whole[to:]
 }
 
-// TestFlips flips each bit of a legacy context, one at a time. It is still known as one: it can be read to its end, or is damaged.
+// TestFlips flips each bit of a legacy context, one at a time. It is still known as one: it can be read to its end, or
+// is damaged.
 func TestFlips(t *testing.T) {
 	whole := legacytest.Whole(id)
 	emptied, node := legacytest.Split(whole), `{"id":"`+legacytest.ID(1)+`","message":{"role":"User","content":[]},"parent_id":null}`

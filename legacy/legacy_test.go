@@ -297,7 +297,8 @@ func compact(t *testing.T, text string) string {
 	return string(b)
 }
 
-// TestPlan: lines share what the lists have in common, and give the lists again; every node is in one; each item has an id of its own.
+// TestPlan: lines share what the lists have in common, and give the lists again; every node is in one; each item has an
+// id of its own.
 func TestPlan(t *testing.T) {
 	rapid.Check(t, func(rt *rapid.T) {
 		f := open(t, legacytest.Draw(rt, id))

@@ -127,8 +127,8 @@ func (l *Loader) key(span Span, e *index.Entry) poolKey {
 }
 
 // read finds the message. It takes the record of the journal or pack, if there is one and the file is untouched or
-// missing. Otherwise it reads the file, and falls back to the record when the file is damaged. stat returns the Lstat of
-// the file.
+// missing. Otherwise it reads the file, and falls back to the record when the file is damaged. stat returns the Lstat
+// of the file.
 func (l *Loader) read(span Span, e *index.Entry, record []byte, stat func() (fs.FileInfo, error)) *Message {
 	l.reads.Add(1)
 	if record != nil {

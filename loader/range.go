@@ -13,8 +13,8 @@ import (
 	"golang.org/x/sync/errgroup"
 )
 
-// A batch is the part of a range that is read at once, bounded in messages and bytes. The first batch of an iteration is
-// small, so that its caller begins soon; each further one is twice as large.
+// A batch is the part of a range that is read at once, bounded in messages and bytes. The first batch of an iteration
+// is small, so that its caller begins soon; each further one is twice as large.
 const (
 	firstMessages = 8
 	batchMessages = 512

@@ -98,8 +98,8 @@ func TestEnvelopeRoundTrip(t *testing.T) {
 	})
 }
 
-// TestTimesBeyond: a time of the message's own that was edited and cannot be written in UTC is left out when the envelope is written
-// again: nobody could read it.
+// TestTimesBeyond: a time of the message's own that was edited and cannot be written in UTC is left out when the
+// envelope is written again: nobody could read it.
 func TestTimesBeyond(t *testing.T) {
 	for _, at := range []string{"9999-12-31T23:59:59-14:00", "0000-01-01T00:00:00+14:00"} {
 		raw := `{"ctxdir":"message/1","id":"0a000000-0000-4000-8000-000000000001",` +

@@ -6,7 +6,8 @@ import (
 	"testing"
 )
 
-// TestValid: what a valid envelope is, as docs/FORMAT.md says it. Each case is an envelope with something in place of a part of it.
+// TestValid: what a valid envelope is, as docs/FORMAT.md says it. Each case is an envelope with something in place of a
+// part of it.
 func TestValid(t *testing.T) {
 	const (
 		id   = "0198c0de-0000-7000-8000-00000000abcd"

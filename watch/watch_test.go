@@ -58,7 +58,8 @@ func TestHints(t *testing.T) {
 	}
 }
 
-// TestBounds: however much happens before somebody looks, no more than so much is remembered, and that something is missing is.
+// TestBounds: however much happens before somebody looks, no more than so much is remembered, and that something is
+// missing is.
 func TestBounds(t *testing.T) {
 	h := New(Options{Poll: errors.New("a test gives the hints")})
 	defer h.Close()

@@ -23,8 +23,8 @@ var thresholds = []struct {
 	bytes int64
 }{{"0", 0}, {"1 KiB", 1 << 10}, {"4 KiB", 4 << 10}, {"16 KiB", 16 << 10}, {"none", -1}}
 
-// contentRow says what moving texts to blobs costs, and saves, by threshold. Each body of the corpus is stored once: repeated
-// ones would be shared.
+// contentRow says what moving texts to blobs costs, and saves, by threshold. Each body of the corpus is stored once:
+// repeated ones would be shared.
 func contentRow(ctx context.Context, e *Env) ([]*Result, error) {
 	n := e.Corpus.Len()
 	if e.Quick {

@@ -49,8 +49,8 @@ func shownBy(t *testing.T, b *engine.Branch, n int64) (all []shown) {
 	return all
 }
 
-// TestPrefix copies the beginnings of a branch whose messages are in journals, files and packs, on several lines. A copy
-// shows the same, and does so when the original and its blobs are gone.
+// TestPrefix copies the beginnings of a branch whose messages are in journals, files and packs, on several lines. A
+// copy shows the same, and does so when the original and its blobs are gone.
 func TestPrefix(t *testing.T) {
 	ctx := context.Background()
 	s, dir := kit.NewStore(t, engine.WithTextThreshold(1<<10))
@@ -126,8 +126,8 @@ func TestPrefix(t *testing.T) {
 	}
 }
 
-// TestPrefixPowerCut cuts the power at each operation of a copy. Afterwards the copy is there as a whole or not at all, and
-// the original is as it was.
+// TestPrefixPowerCut cuts the power at each operation of a copy. Afterwards the copy is there as a whole or not at all,
+// and the original is as it was.
 func TestPrefixPowerCut(t *testing.T) {
 	t.Parallel()
 	ctx := context.Background()

@@ -73,8 +73,12 @@ func (c *Context) run(ctx context.Context, o commitOptions, f func(tx *Tx) error
 		return tx, ErrReadOnly // before any blob is made
 	}
 	err := c.Write(ctx, func(m *Metadata) error {
+		unmade, err := c.unmade()
+		if err != nil {
+			return err
+		}
 		tx.reset(m)
-		err := tx.prepare(f)
+		err = tx.prepare(f)
 		if errors.Is(err, errFolderTaken) {
 			clear := *tx.clear
 			tx.reset(m)
@@ -87,9 +91,14 @@ func (c *Context) run(ctx context.Context, o commitOptions, f func(tx *Tx) error
 		if err == nil {
 			err = tx.write()
 		}
+		if len(tx.commits) > 0 {
+			tx.unmade = c.expectMissing(unmade, tx.m.Folders())
+		}
 		return err
 	})
-	return tx, tx.finish(err)
+	err = tx.finish(err)
+	tx.unmade.end(nil)
+	return tx, err
 }
 
 // prepare runs the caller's function. A failed method fails the commit even if f ignores its error.
@@ -269,6 +278,8 @@ func (tx *Tx) finish(err error) error {
 		}
 	}
 	tx.files.queue()
+	c.queueUnmade(tx.unmade)
+	tx.unmade = nil
 	c.FoldIfDue()
 	return err
 }

@@ -73,8 +73,8 @@ func (s *Store) Create(ctx context.Context, m Metadata) (*Context, error) {
 	return s.Context(ctx, created.ID)
 }
 
-// ChooseID gives the metadata of a new context its id, unless it has one. It fails with [ErrInvalid] where an external id
-// requires another one.
+// ChooseID gives the metadata of a new context its id, unless it has one. It fails with [ErrInvalid] where an external
+// id requires another one.
 func (s *Store) ChooseID(m *Metadata) (err error) {
 	if err := m.TakeExternalID(); err != nil {
 		return fmt.Errorf("%w: %w", ErrInvalid, err)
@@ -105,8 +105,8 @@ func (s *Store) create(ctx context.Context, m *Metadata) error {
 	return ctxfolder.Create(limited, s.FS, m, begin)
 }
 
-// Begin makes m the metadata of a new context with one branch, "main", on an empty line. It moves the system prompt to a
-// blob, and calls hold before.
+// Begin makes m the metadata of a new context with one branch, "main", on an empty line. It moves the system prompt to
+// a blob, and calls hold before.
 func (s *Store) Begin(m *Metadata, hold func() error) error {
 	now := time.Now().UTC()
 	var first ctxfolder.Branch

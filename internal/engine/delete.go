@@ -26,8 +26,8 @@ func (s *Store) latest(ctx context.Context, id uuid.UUID) time.Time {
 	return c.RemovalTime(c.Current())
 }
 
-// RemovalTime returns the time of a removal: the present time, or the time of the newest commit if that is later. With a
-// clock that was set back, what is removed must not look old.
+// RemovalTime returns the time of a removal: the present time, or the time of the newest commit if that is later. With
+// a clock that was set back, what is removed must not look old.
 func (c *Context) RemovalTime(m *Metadata) time.Time {
 	at := c.Store.Now()
 	if m.UpdatedAt.After(at) {

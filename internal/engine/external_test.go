@@ -13,8 +13,8 @@ import (
 	kit "github.com/ctxdir/ctxdir/internal/storetest"
 )
 
-// TestExternalID creates contexts with external ids: equal ids of different kinds are different contexts, and the id of a
-// context follows from both, in every store.
+// TestExternalID creates contexts with external ids: equal ids of different kinds are different contexts, and the id of
+// a context follows from both, in every store.
 func TestExternalID(t *testing.T) {
 	s, _ := kit.NewStore(t)
 	ctx := context.Background()

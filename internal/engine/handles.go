@@ -30,9 +30,9 @@ type handle struct {
 	dropped bool          // the last user closes it
 }
 
-// Use calls f with an open context, at its newest commit. The store keeps the context open for later calls, and calls at
-// the same time share it. f must not close it. [Store.Close] waits for f. Use fails with [ErrNotExist], and returns the
-// error of f.
+// Use calls f with an open context, at its newest commit. The store keeps the context open for later calls, and calls
+// at the same time share it. f must not close it. [Store.Close] waits for f. Use fails with [ErrNotExist], and returns
+// the error of f.
 func (s *Store) Use(ctx context.Context, id uuid.UUID, f func(c *Context) error) error {
 	fail := func(err error) error { return Wrap(Error{Op: "open", Context: id}, err) }
 	if !s.handles.enter() {

@@ -23,8 +23,8 @@ func length(t *testing.T, s *engine.Store, id uuid.UUID) (n int64) {
 	return n
 }
 
-// TestUseSharesHandles: calls of Use for one context get the same handle, which shows what others committed. A context that
-// was removed, or removed and made again, is not shown from an old handle.
+// TestUseSharesHandles: calls of Use for one context get the same handle, which shows what others committed. A context
+// that was removed, or removed and made again, is not shown from an old handle.
 func TestUseSharesHandles(t *testing.T) {
 	ctx := context.Background()
 	s, dir := kit.NewStore(t)
@@ -79,8 +79,8 @@ func TestUseSharesHandles(t *testing.T) {
 	}
 }
 
-// TestUseBoundsHandles uses many contexts at once and in turn: the store keeps a bounded number of them open, and closes
-// none that is in use.
+// TestUseBoundsHandles uses many contexts at once and in turn: the store keeps a bounded number of them open, and
+// closes none that is in use.
 func TestUseBoundsHandles(t *testing.T) {
 	ctx := context.Background()
 	s, dir := kit.NewStore(t)
@@ -139,8 +139,8 @@ func descriptors(t *testing.T) int {
 	return len(all)
 }
 
-// TestUseOpensOnce: concurrent first uses open a context once; a caller whose ctx ends meanwhile does not spoil it for the
-// others.
+// TestUseOpensOnce: concurrent first uses open a context once; a caller whose ctx ends meanwhile does not spoil it for
+// the others.
 func TestUseOpensOnce(t *testing.T) {
 	s, _ := kit.NewStore(t)
 	id := labelled(t, s, engine.Metadata{}, nil)

@@ -34,9 +34,9 @@ type Summary struct {
 	Problem      error        // why the context, or a part of it, is unusable; the other fields hold the known values
 }
 
-// List yields the contexts in the store that o asks for, in its order. It includes legacy contexts, and does not migrate
-// them. A damaged context is a row with its problem and does not end the list. An error is that of the options, or of
-// reading the store's own folder. The store keeps what earlier lists read in summaries.jsonl, a cache.
+// List yields the contexts in the store that o asks for, in its order. It includes legacy contexts, and does not
+// migrate them. A damaged context is a row with its problem and does not end the list. An error is that of the options,
+// or of reading the store's own folder. The store keeps what earlier lists read in summaries.jsonl, a cache.
 func (s *Store) List(ctx context.Context, o ListOptions) iter.Seq2[Summary, error] {
 	return func(yield func(Summary, error) bool) {
 		rows, err := s.list(ctx, &o)

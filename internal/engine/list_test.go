@@ -96,8 +96,8 @@ func TestListConditions(t *testing.T) {
 	}
 }
 
-// TestListInPages reads a list page by page while contexts come and go between the pages: whatever stays is listed once, in
-// order.
+// TestListInPages reads a list page by page while contexts come and go between the pages: whatever stays is listed
+// once, in order.
 func TestListInPages(t *testing.T) {
 	for _, order := range []string{engine.OrderUpdated, engine.OrderCreated, engine.OrderSize, engine.OrderTitle} {
 		for _, reverse := range []bool{false, true} {

@@ -21,7 +21,7 @@ type messageFiles struct {
 	mu      sync.Mutex
 	due     int   // batches whose files are to come
 	failure error // why a file could not be made since the last flush; the journal has its message
-	checked bool  // the handle has looked for files that a killed process left unmade; for the holder of the lock
+	checked bool  // the handle has made the files that a killed process left unmade
 }
 
 // fileBatch is a set of pending message files. A nil batch makes none.
@@ -134,15 +134,24 @@ func (b *fileBatch) makeFile(f *messageFile) error {
 	return nil
 }
 
-// queueMissing queues the files of messages that are not folded, as far as they are missing: a process may have been
-// killed between a commit and its files. The caller holds the context's lock.
-func (c *Context) queueMissing(m *Metadata) error {
-	entries, err := c.Log.UnfoldedNow()
-	if err == nil {
-		c.messageFiles.checked = true
-		c.expectMissing(entries, m.Folders()).queue()
+// unmade returns the messages that are not folded, until a commit of this handle has made their files: a process may
+// have been killed between a commit and its files. The caller holds the context's lock.
+func (c *Context) unmade() (map[uuid.UUID][]index.Entry, error) {
+	c.messageFiles.mu.Lock()
+	defer c.messageFiles.mu.Unlock()
+	if c.messageFiles.checked {
+		return nil, nil
 	}
-	return err
+	return c.Log.UnfoldedNow()
+}
+
+// queueUnmade leaves the files of what unmade returned to the projector. A commit that follows those messages is
+// durable: so are they, even if the process that wrote them saw its sync fail.
+func (c *Context) queueUnmade(b *fileBatch) {
+	c.messageFiles.mu.Lock()
+	c.messageFiles.checked = true
+	c.messageFiles.mu.Unlock()
+	b.queue()
 }
 
 // makeMissing makes the missing files of messages that are not folded.

@@ -10,10 +10,10 @@ import (
 )
 
 // PositionAt returns a position at which the branch passes a time: the message there is of that time or later, and the
-// one before is earlier. 0 stands for a branch that begins later, and the end for one that ends earlier. If the times of
-// the messages ascend, there is only one such position; otherwise PositionAt returns one of them, always the same. The
-// time of a message is CreatedAt, or StoredAt without it. An unavailable message has the time of the next one that is
-// available. PositionAt reads as many messages as a binary search needs.
+// one before is earlier. 0 stands for a branch that begins later, and the end for one that ends earlier. If the times
+// of the messages ascend, there is only one such position; otherwise PositionAt returns one of them, always the same.
+// The time of a message is CreatedAt, or StoredAt without it. An unavailable message has the time of the next one that
+// is available. PositionAt reads as many messages as a binary search needs.
 func (b *Branch) PositionAt(ctx context.Context, at time.Time) (int64, error) {
 	var from int64
 	to, err := b.Len(ctx)
@@ -49,8 +49,8 @@ func (b *Branch) availableFrom(ctx context.Context, from, to int64) (*Message, e
 	return nil, nil
 }
 
-// Around returns the message with an id, up to before messages before it and up to after messages after it, in order. It
-// fails like [Branch.Message].
+// Around returns the message with an id, up to before messages before it and up to after messages after it, in order.
+// It fails like [Branch.Message].
 func (b *Branch) Around(ctx context.Context, id uuid.UUID, before, after int) ([]*Message, error) {
 	if before < 0 || after < 0 {
 		return nil, b.fail("read", fmt.Errorf("%w: %d messages before and %d after", ErrInvalid, before, after))

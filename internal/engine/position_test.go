@@ -51,8 +51,8 @@ func TestPositionAt(t *testing.T) {
 	})
 }
 
-// TestPositionAtOfUnavailable: an unavailable message has the time of the next one; a message without a time of its own has
-// that of its commit.
+// TestPositionAtOfUnavailable: an unavailable message has the time of the next one; a message without a time of its own
+// has that of its commit.
 func TestPositionAtOfUnavailable(t *testing.T) {
 	c, _ := kit.NewContext(t)
 	ctx := context.Background()

@@ -70,9 +70,9 @@ func (c *Context) projectStale() {
 	}
 }
 
-// settleProjection takes in edits of metadata.json, or replaces a stale one. The caller holds the lock, and the log is up
-// to date. Afterwards a journal may go: an edit is compared with the revision that the file names, which a journal must
-// have.
+// settleProjection takes in edits of metadata.json, or replaces a stale one. The caller holds the lock, and the log is
+// up to date. Afterwards a journal may go: an edit is compared with the revision that the file names, which a journal
+// must have.
 func (c *Context) settleProjection() error {
 	if err := c.ReadMetadata(); err != nil {
 		return err
@@ -86,8 +86,8 @@ func (c *Context) settleProjection() error {
 	return nil
 }
 
-// foldEdited folds after edits of metadata.json were taken in. It leaves an unusable file alone: somebody may be writing
-// it.
+// foldEdited folds after edits of metadata.json were taken in. It leaves an unusable file alone: somebody may be
+// writing it.
 func (c *Context) foldEdited(ctx context.Context, fold func(ctx context.Context) error) error {
 	if c.ReadMetadata() == nil && c.projectionNow() == ctxfolder.ProjectionEdited {
 		if err := c.Write(ctx, func(*Metadata) error { return nil }); err != nil {

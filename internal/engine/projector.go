@@ -11,8 +11,8 @@ import (
 // projector makes the message files of a store behind the commits. It works in bursts: beside the syncs of appends,
 // each file alone costs an append more than its share of a burst does.
 //
-// Crash order: a batch waits here only when its records are durable. A crash loses what waits; the journals have it, and
-// the next writer makes the files (see [Context.queueMissing]).
+// Crash order: a batch waits here only when its records are durable. A crash loses what waits; the journals have it,
+// and the next writer makes the files (see [Context.unmade]).
 type projector struct {
 	mu      sync.Mutex
 	waiting []*fileBatch

@@ -20,8 +20,8 @@ func MatchesID(part string, id uuid.UUID) bool {
 
 // Resolve returns the context, also a legacy one, that ref names: a full id, an external id, a kind and an external id
 // with a slash between them, or a unique part of an id (see [MatchesID]). An external id without a kind also names a
-// context of any kind, if only one has it. Resolve fails with [ErrNotExist], or with an [*AmbiguousError] that lists the
-// candidates. If ref is no part of an id either, the error is an [ErrInvalid] too.
+// context of any kind, if only one has it. Resolve fails with [ErrNotExist], or with an [*AmbiguousError] that lists
+// the candidates. If ref is no part of an id either, the error is an [ErrInvalid] too.
 //
 // It derives an id from ref before it reads the store's folder, and reads the folder before the contexts.
 func (s *Store) Resolve(ref string) (uuid.UUID, error) {

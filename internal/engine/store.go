@@ -200,8 +200,8 @@ func (s *Store) In(fsys vfs.FS) *Store {
 	return &in
 }
 
-// Close closes the contexts of [Store.Use], waits for pending message files, and releases the store. Close other contexts
-// first.
+// Close closes the contexts of [Store.Use], waits for pending message files, and releases the store. Close other
+// contexts first.
 func (s *Store) Close() error {
 	err := s.handles.close()
 	s.projector.run(writers)

@@ -43,6 +43,7 @@ type Tx struct {
 	commits []*index.Commit
 	settled bool // they were waited for under the lock
 	files   *fileBatch
+	unmade  *fileBatch // the files that a killed process left unmade
 }
 
 // reset begins the commit again, on the metadata m. The caller holds the lock.
@@ -219,7 +220,8 @@ func (tx *Tx) Update(f func(m *Metadata) error) error {
 	})
 }
 
-// restoreFixed undoes what an update did to the members that other methods change. edited are the branches that it left.
+// restoreFixed undoes what an update did to the members that other methods change. edited are the branches that it
+// left.
 func restoreFixed(m, fixed *Metadata, edited []ctxfolder.Branch) error {
 	m.ID, m.Kind, m.ExternalID = fixed.ID, fixed.Kind, fixed.ExternalID
 	m.Lines, m.Removed, m.Renaming = fixed.Lines, fixed.Removed, fixed.Renaming

@@ -4,7 +4,6 @@ import (
 	"context"
 	"errors"
 	"io/fs"
-	"slices"
 	"time"
 
 	ctxfolder "github.com/ctxdir/ctxdir/context"
@@ -45,11 +44,6 @@ func (c *Context) writeOnce(ctx context.Context, f func(m *Metadata) error) erro
 		c.prepared = tenure
 		c.projectSoon()
 	}
-	if !c.messageFiles.checked {
-		if err := c.queueMissing(c.Current()); err != nil {
-			return err
-		}
-	}
 	return f(c.Current())
 }
 
@@ -87,8 +81,8 @@ func (c *Context) catchUp() error {
 	return c.moveRenamed()
 }
 
-// takeEdits commits what a person changed in metadata.json, or what only metadata.json has. The file as found goes to the
-// trash. The caller holds the lock.
+// takeEdits commits what a person changed in metadata.json, or what only metadata.json has. The file as found goes to
+// the trash. The caller holds the lock.
 //
 // Crash order: the file is replaced after its content is committed. Until that is durable, the file says the same once
 // more. The new file is durable before anything else is committed: the old one would count as an edit again.
@@ -131,10 +125,7 @@ func (c *Context) settleRenaming(m *Metadata) error {
 	if last == nil {
 		return nil
 	}
-	has := func(folder string) bool {
-		return slices.ContainsFunc(m.Lines, func(l ctxfolder.Line) bool { return l.Folder == folder })
-	}
-	if m.Renaming == nil || *m.Renaming != *last || has(last.From) || !has(last.To) {
+	if m.Renaming == nil || *m.Renaming != *last || m.HasFolder(last.From) || !m.HasFolder(last.To) {
 		if err := c.Dir.FinishRenaming(*last); err != nil {
 			return err
 		}
@@ -184,7 +175,8 @@ func (c *Context) MakeDurable(ctx context.Context) error {
 	return err
 }
 
-// ReplaceMetadata commits metadata in place of the current one, in a group with other records. The caller holds the lock.
+// ReplaceMetadata commits metadata in place of the current one, in a group with other records. The caller holds the
+// lock.
 func (c *Context) ReplaceMetadata(m *Metadata, before ...index.Item) error {
 	tx := &Tx{c: c}
 	tx.reset(m)
@@ -193,8 +185,8 @@ func (c *Context) ReplaceMetadata(m *Metadata, before ...index.Item) error {
 }
 
 // Update changes title, labels, config, state, parent, unknown members, and the system prompts and further members of
-// branches. It undoes what f does to ids, kind, lines, branch names, the active branch, revision and times: other methods
-// change these.
+// branches. It undoes what f does to ids, kind, lines, branch names, the active branch, revision and times: other
+// methods change these.
 func (c *Context) Update(ctx context.Context, f func(m *Metadata) error, opts ...CommitOption) error {
 	return c.one(ctx, "update", "", func(tx *Tx) error { return tx.Update(f) }, opts...)
 }

@@ -64,8 +64,8 @@ func sweepItem(fsys vfs.FS, item string) error {
 	return fsys.SyncDir(ctxfolder.Trash)
 }
 
-// rewrite replaces a file by one without the lines that hold the messages. In a file of messages of a trash item an empty
-// line keeps each position.
+// rewrite replaces a file by one without the lines that hold the messages. In a file of messages of a trash item an
+// empty line keeps each position.
 func (e *eraser) rewrite(fsys vfs.FS, t trace) error {
 	p, dir := t.path, path.Dir(t.path)
 	tmp := dir + "/" + vfs.TemporaryName(path.Base(p))

@@ -19,8 +19,8 @@ import (
 	"github.com/ctxdir/ctxdir/internal/trash"
 )
 
-// TestEraseCollected: a message of a removed branch is erased in its place, or from an item of the format before; nothing
-// of it is left, and when the branch is restored its position is erased and the others are what they were.
+// TestEraseCollected: a message of a removed branch is erased in its place, or from an item of the format before;
+// nothing of it is left, and when the branch is restored its position is erased and the others are what they were.
 func TestEraseCollected(t *testing.T) {
 	ctx := context.Background()
 	type world struct {
@@ -148,8 +148,8 @@ func isErased(m *engine.Message) bool {
 	return errors.Is(m.Unavailable, engine.ErrErased) || bytes.HasPrefix(m.Stored, []byte(`{"unavailable":`))
 }
 
-// TestEraseCollectedAndThere: a message on a removed line that is, under the same id, on another line in the same folder is
-// erased in both places.
+// TestEraseCollectedAndThere: a message on a removed line that is, under the same id, on another line in the same
+// folder is erased in both places.
 func TestEraseCollectedAndThere(t *testing.T) {
 	ctx := context.Background()
 	c, folder := kit.NewContext(t)
@@ -223,8 +223,8 @@ func TestEraseBesideACollection(t *testing.T) {
 	kit.Check(t, lock.Release(), lock.Close(), c.Close())
 }
 
-// TestEraseCollectedCut cuts the power at every operation of an erase of a message that only a removed line has. A second
-// erase finishes it, and the line comes back with its positions.
+// TestEraseCollectedCut cuts the power at every operation of an erase of a message that only a removed line has. A
+// second erase finishes it, and the line comes back with its positions.
 func TestEraseCollectedCut(t *testing.T) {
 	t.Parallel()
 	ctx := context.Background()

@@ -41,8 +41,8 @@ type Event struct {
 	More bool
 	At   time.Time // time of the commit, if known
 
-	// Branch is the branch of a branch event; of a message event a branch that shows it: that of its line, if there is one,
-	// or else the first. It is empty if none shows it yet, as while a line comes back from the trash, or any more.
+	// Branch is the branch of a branch event; of a message event a branch that shows it: that of its line, if there is
+	// one, or else the first. It is empty if none shows it yet, as while a line comes back from the trash, or any more.
 	Branch  string
 	Was     string          // the old name of a renamed branch
 	Message *engine.Message // of events about messages
@@ -51,7 +51,8 @@ type Event struct {
 	// Before is the metadata that a change of it, or of a branch, replaced.
 	Before *engine.Metadata
 	// Branches describes, as of the commit, the branch of a branch event, unless it was removed; of a message event, all
-	// branches that show the message; of Resync and ContextCreated, all branches. How much of them is archived is left out.
+	// branches that show the message; of Resync and ContextCreated, all branches. How much of them is archived is left
+	// out.
 	Branches []engine.BranchInfo
 }
 

@@ -10,8 +10,8 @@ import (
 	kit "github.com/ctxdir/ctxdir/internal/storetest"
 )
 
-// TestEventsOfSharedMessages: an event about a message names every branch that shows it, through lines without a name and
-// nested forks, and none that was rewound before it or goes on beside it.
+// TestEventsOfSharedMessages: an event about a message names every branch that shows it, through lines without a name
+// and nested forks, and none that was rewound before it or goes on beside it.
 func TestEventsOfSharedMessages(t *testing.T) {
 	ctx := context.Background()
 	s, _ := kit.NewStore(t, engine.WithFoldBytes(-1))

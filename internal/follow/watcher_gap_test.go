@@ -54,8 +54,8 @@ func TestWatchProjection(t *testing.T) {
 	}
 }
 
-// TestWatchFromBeforeAnEdit: a follower that begins behind an older commit reports the changes since in order, and an edit of
-// metadata.json by hand last.
+// TestWatchFromBeforeAnEdit: a follower that begins behind an older commit reports the changes since in order, and an
+// edit of metadata.json by hand last.
 func TestWatchFromBeforeAnEdit(t *testing.T) {
 	ctx := context.Background()
 	s, dir := kit.NewStore(t)

@@ -253,8 +253,8 @@ func TestSweepArchived(t *testing.T) {
 	}
 }
 
-// TestCollectArchivedLine: a removed line that was archived keeps its pack for the grace period, and comes back with its
-// payloads. A purge removes the pack.
+// TestCollectArchivedLine: a removed line that was archived keeps its pack for the grace period, and comes back with
+// its payloads. A purge removes the pack.
 func TestCollectArchivedLine(t *testing.T) {
 	ctx := context.Background()
 	for _, sweeps := range []bool{false, true} {

@@ -143,8 +143,8 @@ func TestListCosts(t *testing.T) {
 	}
 }
 
-// TestMetadataSyncs: each change of the metadata is one fdatasync of the journal, and nothing else is synced. It covers the
-// messages of other handles, too.
+// TestMetadataSyncs: each change of the metadata is one fdatasync of the journal, and nothing else is synced. It covers
+// the messages of other handles, too.
 func TestMetadataSyncs(t *testing.T) {
 	ctx := context.Background()
 	k := newCounted(t, engine.WithFoldBytes(-1))

@@ -98,8 +98,9 @@ func TestAppendCosts(t *testing.T) {
 	}
 }
 
-// TestOpenCosts: a context opens by reading metadata.json, index.json and the journals behind the fold, and looks for the
-// next journal; its branches and sizes come from there; no file in messages/ is opened before a message is asked for.
+// TestOpenCosts: a context opens by reading metadata.json, index.json and the journals behind the fold, and looks for
+// the next journal; its branches and sizes come from there; no file in messages/ is opened before a message is asked
+// for.
 func TestOpenCosts(t *testing.T) {
 	ctx := context.Background()
 	k := newCounted(t, engine.WithFoldBytes(-1))

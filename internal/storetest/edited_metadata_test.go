@@ -14,9 +14,9 @@ import (
 	kit "github.com/ctxdir/ctxdir/internal/storetest"
 )
 
-// TestPowerCutAfterAnEdit edits metadata.json by hand, changes the context, and cuts the power at each operation. The edit
-// counts, unless a later title was acknowledged: then the edited file must not count again, whatever the disk brings back.
-// The same holds without the edit for a file that is behind the journal.
+// TestPowerCutAfterAnEdit edits metadata.json by hand, changes the context, and cuts the power at each operation. The
+// edit counts, unless a later title was acknowledged: then the edited file must not count again, whatever the disk
+// brings back. The same holds without the edit for a file that is behind the journal.
 func TestPowerCutAfterAnEdit(t *testing.T) {
 	t.Parallel()
 	ctx := context.Background()

@@ -210,6 +210,55 @@ func TestFilesFail(t *testing.T) {
 	}
 }
 
+// TestFilesAfterRefusedRecord: a process ends after the system refused its record. The next one makes the file of that
+// message only when the record is durable: a file without a record is a message that nobody committed.
+func TestFilesAfterRefusedRecord(t *testing.T) {
+	ctx := t.Context()
+	for name, next := range map[string]func(*engine.Context) error{
+		"append": func(c *engine.Context) error {
+			_, err := c.Active().Append(ctx, engine.Draft{Body: []byte(`{}`)})
+			return err
+		},
+		"title": func(c *engine.Context) error {
+			return c.Update(ctx, func(m *engine.Metadata) error { m.Title = "T"; return nil })
+		},
+		"flush": func(c *engine.Context) error { return c.Flush(ctx) },
+	} {
+		disk := crashfs.New()
+		s := behind(t, disk, engine.FilesHeld)
+		c := kit.Must[*engine.Context](t)(s.Create(ctx, engine.Metadata{}))
+		kit.Fill(t, c.Active(), 3)
+		kit.Check(t, c.Flush(ctx))
+		refuse := func() {
+			disk.Fail(kit.Serialise(func(o crashfs.Op) error {
+				if (o.Kind == crashfs.KindDatasync || o.Kind == crashfs.KindSync) && strings.Contains(o.Path, "journal-") {
+					return syscall.EIO
+				}
+				return nil
+			}))
+		}
+		refuse()
+		if _, err := c.Active().Append(ctx, engine.Draft{Body: []byte(`{}`)}); !errors.Is(err, engine.ErrDurability) {
+			t.Errorf("%s: an append whose sync is refused: %v", name, err)
+		}
+		disk = disk.Clone() // the process is killed
+		refuse()
+		s = kit.Must[*engine.Store](t)(kit.Open("disk", engine.WithFS(disk), engine.WithFoldBytes(-1), engine.WithoutPause()))
+		c = kit.Must[*engine.Context](t)(s.Context(ctx, c.ID()))
+		if err := next(c); !errors.Is(err, engine.ErrDurability) {
+			t.Errorf("%s: a sync is refused: %v", name, err)
+		}
+		if n := fileCount(t, disk, c); n != 3 {
+			t.Errorf("%s: %d files, wanted those of the 3 messages that are durable", name, n)
+		}
+		disk.Fail(nil)
+		if kit.Check(t, next(c)); fileCount(t, disk, c) < 4 {
+			t.Errorf("%s: %d files once the disk works, wanted 4 or more", name, fileCount(t, disk, c))
+		}
+		kit.Check(t, c.Close(), s.Close())
+	}
+}
+
 // TestFilesOfARemovedContext: a file that could not be made is no error of Close when the context was removed.
 func TestFilesOfARemovedContext(t *testing.T) {
 	ctx := t.Context()
@@ -257,8 +306,8 @@ func TestFilesOfRenamedBranch(t *testing.T) {
 	}
 }
 
-// TestFilesBehindRemoval: what removes message files, or moves their folder, waits for the files that another process is
-// about to make. So none of them appears afterwards.
+// TestFilesBehindRemoval: what removes message files, or moves their folder, waits for the files that another process
+// is about to make. So none of them appears afterwards.
 func TestFilesBehindRemoval(t *testing.T) {
 	secret := kit.Secret(10)
 	for name, removal := range map[string]func(ctx context.Context, s *engine.Store, c *engine.Context) error{

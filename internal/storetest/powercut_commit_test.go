@@ -8,7 +8,8 @@ import (
 	"github.com/ctxdir/ctxdir/internal/vfs/crashfs"
 )
 
-// commitMany is a commit of several changes: new messages on two lines, one with a payload, a version, a rewind, a name.
+// commitMany is a commit of several changes: new messages on two lines, one with a payload, a version, a rewind, a
+// name.
 func commitMany(message func(size int) kit.TranscriptMessage) kit.Step {
 	first, large, next := message(10), message(5000), message(10)
 	version := message(600).Body

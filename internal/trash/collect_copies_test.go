@@ -42,8 +42,8 @@ func TestCollectCopies(t *testing.T) {
 	}
 }
 
-// TestCollectDropped: a pack that a stopped purge made anew and did not remove holds messages that are gone. It is not a
-// pack of another history, and the next purge removes it.
+// TestCollectDropped: a pack that a stopped purge made anew and did not remove holds messages that are gone. It is not
+// a pack of another history, and the next purge removes it.
 func TestCollectDropped(t *testing.T) {
 	ctx := context.Background()
 	disk := crashfs.New()
@@ -83,8 +83,8 @@ func TestCollectDropped(t *testing.T) {
 	kit.Check(t, c.Close())
 }
 
-// TestCollectUnread: a pack of which a purge cuts off the last messages that were read from it goes in the same purge. A
-// rebuild would bring them back.
+// TestCollectUnread: a pack of which a purge cuts off the last messages that were read from it goes in the same purge.
+// A rebuild would bring them back.
 func TestCollectUnread(t *testing.T) {
 	ctx := context.Background()
 	c, dir := kit.NewContext(t)

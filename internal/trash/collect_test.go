@@ -98,8 +98,8 @@ func TestEveryKindExpires(t *testing.T) {
 	kit.Check(t, c.Close())
 }
 
-// TestCollectBesideWriters: branches are made, written to, removed and purged, all at once. Nothing that was acknowledged
-// on a branch that is still there is missing.
+// TestCollectBesideWriters: branches are made, written to, removed and purged, all at once. Nothing that was
+// acknowledged on a branch that is still there is missing.
 func TestCollectBesideWriters(t *testing.T) {
 	ctx := context.Background()
 	s, dir := kit.NewStore(t, engine.WithDurability(engine.Relaxed), engine.WithFoldBytes(4000))

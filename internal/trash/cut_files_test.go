@@ -136,8 +136,8 @@ func TestClearRenaming(t *testing.T) {
 	}
 }
 
-// TestClearTorn: message files that a crash emptied or tore go to the trash, and the whole ones are removed. The file of
-// another line stays.
+// TestClearTorn: message files that a crash emptied or tore go to the trash, and the whole ones are removed. The file
+// of another line stays.
 func TestClearTorn(t *testing.T) {
 	_, s, c := rewound(t)
 	file := func(n int) string { return c.Dir.MessagePath("branch-alt", kit.TestID(n)) }
@@ -163,8 +163,8 @@ func TestClearTorn(t *testing.T) {
 	}
 }
 
-// TestPurgedNotAdopted: the file that an interrupted purge left is not foreign: a repair brings it back on no branch, and
-// the next purge removes it.
+// TestPurgedNotAdopted: the file that an interrupted purge left is not foreign: a repair brings it back on no branch,
+// and the next purge removes it.
 func TestPurgedNotAdopted(t *testing.T) {
 	ctx := context.Background()
 	_, s, c := halfPurged(t)

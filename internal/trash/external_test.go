@@ -12,8 +12,8 @@ import (
 	kit "github.com/ctxdir/ctxdir/internal/storetest"
 )
 
-// TestExternalIDInTrash: the external id of a removed context is free. A restore refuses to replace the context that took
-// it, and succeeds once that one is removed.
+// TestExternalIDInTrash: the external id of a removed context is free. A restore refuses to replace the context that
+// took it, and succeeds once that one is removed.
 func TestExternalIDInTrash(t *testing.T) {
 	ctx := context.Background()
 	s, _ := kit.NewStore(t)

@@ -114,8 +114,8 @@ func noteUnnamed(ctx context.Context, c *engine.Context, dryRun bool) (items []*
 // purgeLines removes what only the expired lines show, for good, and what an interrupted purge left.
 //
 // Crash order: the first commit ends the lines and marks them as purged, so that nothing lists or restores them. Then
-// their files go, durably, and packs are written anew without them. Only after that the second commit forgets the lines:
-// until then the metadata explains what is left, and the next purge begins again.
+// their files go, durably, and packs are written anew without them. Only after that the second commit forgets the
+// lines: until then the metadata explains what is left, and the next purge begins again.
 func purgeLines(ctx context.Context, c *engine.Context, expired func(r *ctxfolder.Removed) bool, yield func(CollectResult) bool) error {
 	due := func(r ctxfolder.Removed) bool { return r.Why == branch.WhyPurged || expired(&r) }
 	if !slices.ContainsFunc(c.Current().Removed, due) {

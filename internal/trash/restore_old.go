@@ -24,8 +24,8 @@ import (
 // restoreOld restores the end of a line that a collection of the format before copied to the trash: it gives the line a
 // branch, and appends the messages at their positions.
 //
-// Crash order: the branch is committed first, and the item goes last. A restore that is repeated skips the messages that
-// the line has.
+// Crash order: the branch is committed first, and the item goes last. A restore that is repeated skips the messages
+// that the line has.
 func restoreOld(ctx context.Context, c *engine.Context, t *trashItem, r *RestoreResult) error {
 	i := &t.Item
 	if i.Line == uuid.Nil || !ctxfolder.ValidFolder(i.Folder) || i.Base < 0 || i.From < i.Base || i.To < i.From {
@@ -158,7 +158,8 @@ func IsPiece(p string) bool {
 }
 
 // oldMessages yields the messages of an item that holds the end of a line, one for each position: a placeholder where
-// the item has a gap, or an empty line. An error ends the sequence. It wraps [engine.ErrDamaged] if the item is not as it was written.
+// the item has a gap, or an empty line. An error ends the sequence. It wraps [engine.ErrDamaged] if the item is not as
+// it was written.
 func oldMessages(fsys vfs.FS, t *trashItem) iter.Seq2[message.Envelope, error] {
 	return func(yield func(message.Envelope, error) bool) {
 		i, next := &t.Item, t.Item.From

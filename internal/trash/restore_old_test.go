@@ -16,8 +16,8 @@ import (
 	"github.com/ctxdir/ctxdir/internal/trash"
 )
 
-// TestRestoreOldGaps: where an item of the format before lacks messages, the restored line has messages that say so. The
-// others are in their places.
+// TestRestoreOldGaps: where an item of the format before lacks messages, the restored line has messages that say so.
+// The others are in their places.
 func TestRestoreOldGaps(t *testing.T) {
 	ctx := context.Background()
 	s, dir := kit.NewStore(t)
@@ -53,8 +53,8 @@ func TestRestoreOldGaps(t *testing.T) {
 	}
 }
 
-// TestRestoreOldAgain: a restore that is repeated skips what the line has. An item that lacks a message takes nothing away
-// that came back from another one.
+// TestRestoreOldAgain: a restore that is repeated skips what the line has. An item that lacks a message takes nothing
+// away that came back from another one.
 func TestRestoreOldAgain(t *testing.T) {
 	ctx := context.Background()
 	s, dir := kit.NewStore(t)
@@ -78,8 +78,8 @@ func TestRestoreOldAgain(t *testing.T) {
 	kit.Check(t, c.Close())
 }
 
-// TestRestoreOldWithABrokenIndex: a message whose file name another line took meanwhile has one file, of another name, and
-// its envelope says which, also when the index turns out to be broken during the restore.
+// TestRestoreOldWithABrokenIndex: a message whose file name another line took meanwhile has one file, of another name,
+// and its envelope says which, also when the index turns out to be broken during the restore.
 func TestRestoreOldWithABrokenIndex(t *testing.T) {
 	ctx := context.Background()
 	s, dir := kit.NewStore(t)

@@ -22,8 +22,8 @@ import (
 // refer to any blob. Sweep fails with [engine.ErrLocked] during another collection.
 //
 // A record in a journal need not be durable: its writer may be relaxed, or its sync may have failed. After a power cut
-// the record would be gone, and the message that it replaced would need its blob again. So before Sweep moves a blob, it
-// makes the journals durable that it relied on, and reads those contexts again.
+// the record would be gone, and the message that it replaced would need its blob again. So before Sweep moves a blob,
+// it makes the journals durable that it relied on, and reads those contexts again.
 //
 // A concurrent writer that refers to a blob is safe. It holds the lock on blobs, shared, from finding the blob to its
 // commit. The sweep takes the lock exclusively once before it reads contexts, so that every writer that found a blob

@@ -116,9 +116,9 @@ func List(ctx context.Context, s *engine.Store, contexts ...uuid.UUID) iter.Seq2
 // OnlyFolders leaves out old versions of messages, which can be many.
 func OnlyFolders(_ uuid.UUID, folder bool) bool { return folder }
 
-// EachItem yields the wanted items: of each context the removed lines, which count as folders, and then the content of its
-// trash. The trash of an item is open while the caller handles it. An error ends the sequence, unless it comes with a
-// *trashItem, which stands for a trash that cannot be listed.
+// EachItem yields the wanted items: of each context the removed lines, which count as folders, and then the content of
+// its trash. The trash of an item is open while the caller handles it. An error ends the sequence, unless it comes with
+// a *trashItem, which stands for a trash that cannot be listed.
 func EachItem(
 	ctx context.Context, s *engine.Store, contexts []uuid.UUID, want func(id uuid.UUID, folder bool) bool,
 ) iter.Seq2[*trashItem, error] {

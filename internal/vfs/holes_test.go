@@ -9,7 +9,8 @@ import (
 	"testing"
 )
 
-// TestHoles: of a file of a terabyte that was hardly written only the written parts are read, and as text it is refused.
+// TestHoles: of a file of a terabyte that was hardly written only the written parts are read, and as text it is
+// refused.
 func TestHoles(t *testing.T) {
 	dir := t.TempDir()
 	fsys, err := OS(dir)

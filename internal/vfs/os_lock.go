@@ -150,8 +150,8 @@ func (l *osLock) take(shared bool) (ok bool, err error) {
 	return l.try(shared)
 }
 
-// try gets the lock from the system if no other process has it. If the open file is no longer the one in the folder, try
-// opens that one.
+// try gets the lock from the system if no other process has it. If the open file is no longer the one in the folder,
+// try opens that one.
 func (l *osLock) try(shared bool) (ok bool, err error) {
 	for range 2 {
 		if err := l.locate(); err != nil {

@@ -25,8 +25,8 @@ func lockOf(t *testing.T, dir string) Lock {
 	return l
 }
 
-// TestPassingOn: a lock goes from one goroutine to the next without being free in between, and is free when the last one
-// has given it back.
+// TestPassingOn: a lock goes from one goroutine to the next without being free in between, and is free when the last
+// one has given it back.
 func TestPassingOn(t *testing.T) {
 	dir := t.TempDir()
 	l, other := lockOf(t, dir), lockOf(t, dir)
@@ -107,8 +107,8 @@ func TestGivingUp(t *testing.T) {
 	}
 }
 
-// TestTwoHandles: a lock that another handle holds is waited for, and giving up leaves nothing behind that keeps it from
-// others.
+// TestTwoHandles: a lock that another handle holds is waited for, and giving up leaves nothing behind that keeps it
+// from others.
 func TestTwoHandles(t *testing.T) {
 	dir := t.TempDir()
 	l, other := lockOf(t, dir), lockOf(t, dir)
@@ -141,7 +141,8 @@ func TestTwoHandles(t *testing.T) {
 	}
 }
 
-// TestGivenUp: who gave up waiting for a lock does not get it later, when it is free: others would wait for it for ever.
+// TestGivenUp: who gave up waiting for a lock does not get it later, when it is free: others would wait for it for
+// ever.
 func TestGivenUp(t *testing.T) {
 	dir := t.TempDir()
 	lock := func() Lock {
@@ -181,7 +182,8 @@ func TestGivenUp(t *testing.T) {
 	}
 }
 
-// TestLockSwapped: a link in the place of the folder of locks, or of a lock, creates no file where it leads, at whatever moment it comes.
+// TestLockSwapped: a link in the place of the folder of locks, or of a lock, creates no file where it leads, at
+// whatever moment it comes.
 func TestLockSwapped(t *testing.T) {
 	for name, swap := range map[string]func(dir, outside string) error{
 		"folder": func(dir, outside string) error {

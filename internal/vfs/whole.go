@@ -125,8 +125,8 @@ func LstatNumber(fsys FS, name string) (fs.FileInfo, error) {
 	return fsys.Lstat(name)
 }
 
-// LstatIn is Lstat of some files in a folder, and of the folder itself under the name ".". The folder "." is that of the
-// FS. nil stands for a missing file.
+// LstatIn is Lstat of some files in a folder, and of the folder itself under the name ".". The folder "." is that of
+// the FS. nil stands for a missing file.
 func LstatIn(fsys FS, folder string, names ...string) ([]fs.FileInfo, error) {
 	if l, ok := fsys.(interface {
 		lstatIn(folder string, names []string) ([]fs.FileInfo, error)

@@ -126,7 +126,8 @@ func On(image, dir string) (d *Disk, err error) {
 // Path is the disk.
 func (d *Disk) Path() string { return filepath.Join(d.dir, fileName) }
 
-// Remove takes the disk away: what was written and not flushed stays, unless the power was cut. Nobody is to use it any more.
+// Remove takes the disk away: what was written and not flushed stays, unless the power was cut. Nobody is to use it any
+// more.
 func (d *Disk) Remove() error {
 	// The loop device may have the file open for a moment still. When it has not, the server ends.
 	if err := unix.Unmount(d.dir, unix.MNT_DETACH); err != nil {

@@ -32,7 +32,8 @@ type Options struct {
 	Logf    func(format string, args ...any)
 }
 
-// Run runs rounds. A store in which there are problems stays in Dir as it is then, and the next round begins with a new one.
+// Run runs rounds. A store in which there are problems stays in Dir as it is then, and the next round begins with a new
+// one.
 func Run(ctx context.Context, o Options) (audit.Tally, error) {
 	var tally audit.Tally
 	random := rand.New(rand.NewPCG(o.Seed, 0))

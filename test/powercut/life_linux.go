@@ -82,7 +82,8 @@ func (l *life) unmount() error {
 	return d.Remove()
 }
 
-// end ends the file system. What is worth a look stays: the image, the accounts, and with Keep the image as the last cut left it.
+// end ends the file system. What is worth a look stays: the image, the accounts, and with Keep the image as the last
+// cut left it.
 func (l *life) end() error {
 	if err := l.unmount(); err != nil || !l.sound {
 		return err

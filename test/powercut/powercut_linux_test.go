@@ -9,7 +9,8 @@ import (
 	"github.com/ctxdir/ctxdir/test/writer"
 )
 
-// TestMain lets the test program be a writer (see writer.Started) or a disk (disk.Started), and mount where nobody else sees it.
+// TestMain lets the test program be a writer (see writer.Started) or a disk (disk.Started), and mount where nobody else
+// sees it.
 func TestMain(m *testing.M) {
 	if writer.Started() || disk.Started() {
 		return

@@ -25,7 +25,8 @@ import (
 // readerEnv makes a process the one that reads: the store's folder.
 const readerEnv = "CTXDIR_TEST_SOAK_READER"
 
-// Started does the work of a process that a soak started, and reports true, if this process is one. A program that soaks calls it first.
+// Started does the work of a process that a soak started, and reports true, if this process is one. A program that
+// soaks calls it first.
 func Started() bool {
 	every := time.Second
 	if path := os.Getenv(sampleEnv); path != "" {
@@ -252,7 +253,8 @@ func (r *Result) add(name, scratch, failed string) {
 	r.Processes = append(r.Processes, Process{name, samples, failed})
 }
 
-// wait waits until the time is over, or a writer or the reader ends by itself. Why the reader did is part of the result.
+// wait waits until the time is over, or a writer or the reader ends by itself. Why the reader did is part of the
+// result.
 func wait(ctx context.Context, long time.Duration, crew writer.Crew, reader <-chan struct{}) error {
 	over := time.After(long)
 	ended := make(chan string, len(crew))

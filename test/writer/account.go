@@ -95,7 +95,8 @@ func (a *account) write(s Step) error {
 	return err
 }
 
-// ReadAccount reads what a writer has put down. The writer may have been killed in the middle of the last line, or before the first.
+// ReadAccount reads what a writer has put down. The writer may have been killed in the middle of the last line, or
+// before the first.
 func ReadAccount(path string) ([]Step, error) {
 	b, err := os.ReadFile(path)
 	if errors.Is(err, fs.ErrNotExist) {

@@ -21,7 +21,8 @@ func SumOf(body []byte) Sum {
 	return Sum(hex.EncodeToString(sum[:8]))
 }
 
-// said is a body, and no two are equal: the importer takes histories that begin alike for one. What the writer alone shows, it may replace.
+// said is a body, and no two are equal: the importer takes histories that begin alike for one. What the writer alone
+// shows, it may replace.
 type said struct {
 	Role    string `json:"role"`
 	Number  uint32 `json:"number"`

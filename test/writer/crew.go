@@ -33,7 +33,8 @@ func Found(dir string, contexts int) (shared []uuid.UUID, err error) {
 // Crew is several writers at work on one store.
 type Crew []*Process
 
-// StartCrew starts n writers, with names, seeds and accounts of their own. The accounts of an earlier crew are to be gone.
+// StartCrew starts n writers, with names, seeds and accounts of their own. The accounts of an earlier crew are to be
+// gone.
 func StartCrew(n int, j Job) (Crew, error) {
 	var c Crew
 	for i := range n {

@@ -1,9 +1,9 @@
 // Package writer is a process that does to a store what programs do, at random, until it is ended, and puts down what
 // it was told. Several of them work on one store, and something else ends them.
 //
-// So that what a store must show afterwards is known without an order between writers, each has branches and contexts of its own, which it
-// forks, rewinds, renames, replaces in and removes; and all append to the branch "main" of the contexts that they share, where nobody does
-// anything else. Folding, archiving and collecting concern everybody's.
+// So that what a store must show afterwards is known without an order between writers, each has branches and contexts
+// of its own, which it forks, rewinds, renames, replaces in and removes; and all append to the branch "main" of the
+// contexts that they share, where nobody does anything else. Folding, archiving and collecting concern everybody's.
 package writer
 
 import (

@@ -1,7 +1,7 @@
 package writer
 
-// Parts returns the errors that an operation on several contexts joined, so that an error that is allowed hides no other.
-// It returns none for nil.
+// Parts returns the errors that an operation on several contexts joined, so that an error that is allowed hides no
+// other. It returns none for nil.
 func Parts(err error) (parts []error) {
 	if err == nil {
 		return nil

@@ -206,7 +206,8 @@ func messagesAlone(folder string, c *conversation) (int64, error) {
 	return bytes, fsys.Remove(archive.FileName(w.ID()))
 }
 
-// times measures reading one message of an open context, nothing of which was read before, and all messages of all branches.
+// times measures reading one message of an open context, nothing of which was read before, and all messages of all
+// branches.
 func (o *outcome) times(ctx context.Context, plain, copied *ctxdir.Store) (ones []time.Duration, err error) {
 	r := rand.New(rand.NewPCG(1, 2))
 	one := func(i int) error {

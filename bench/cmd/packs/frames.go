@@ -92,7 +92,8 @@ func cut(c *conversation, most int) (frames []packed) {
 	return frames
 }
 
-// decodeAll returns the median time to decode the frame of a message, each message counted, and the median time to decode all.
+// decodeAll returns the median time to decode the frame of a message, each message counted, and the median time to
+// decode all.
 func decodeAll(d *zstd.Decoder, all []packed) (each, whole time.Duration, err error) {
 	var wholes []time.Duration
 	times := make([][]time.Duration, len(all))

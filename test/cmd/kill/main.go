@@ -1,4 +1,5 @@
-// Kill kills writers of a store in the middle of their work, again and again, and audits what they leave: see package kill.
+// Kill kills writers of a store in the middle of their work, again and again, and audits what they leave: see package
+// kill.
 //
 //	go run ./cmd/kill -rounds 500
 package main

@@ -1,4 +1,5 @@
-// Soak has processes at work on one store for a long time, and looks whether what they hold stays the same: see package soak.
+// Soak has processes at work on one store for a long time, and looks whether what they hold stays the same: see package
+// soak.
 //
 //	go run ./cmd/soak -for 30m
 package main
