@@ -3,6 +3,7 @@ package engine
 import (
 	"bytes"
 	"errors"
+	"maps"
 	"io/fs"
 	"slices"
 	"strings"
@@ -144,7 +145,7 @@ func (row *listRow) keep(before, now [3]fileState, ok bool, journal uint64) {
 	}
 	row.cached = &cachedSummary{
 		Context: sum.ID, Journal: journal, Files: now,
-		Title: sum.Title, Labels: sum.Labels, Kind: sum.Kind, External: sum.ExternalID, Model: sum.Model,
+		Title: sum.Title, Labels: maps.Clone(sum.Labels), Kind: sum.Kind, External: sum.ExternalID, Model: sum.Model,
 		Branches: sum.Branches, Active: sum.ActiveBranch, Messages: sum.Messages, Bytes: sum.Bytes, Archived: sum.Archived,
 		Created: sum.CreatedAt, Updated: sum.UpdatedAt, Format: string(sum.Format),
 	}

@@ -14,12 +14,14 @@ func TestReadRegular(t *testing.T) {
 	for _, err := range []error{
 		os.MkdirAll(filepath.Join(dir, "a", "b"), 0o700),
 		os.WriteFile(filepath.Join(dir, "a", "b", "file"), []byte("content"), 0o600),
-		os.Symlink("file", filepath.Join(dir, "a", "b", "link")),
 		os.WriteFile(filepath.Join(dir, "plain"), []byte("plain"), 0o600),
 	} {
 		if err != nil {
-			t.Skip(err)
+			t.Fatal(err)
 		}
+	}
+	if err := os.Symlink("file", filepath.Join(dir, "a", "b", "link")); err != nil {
+		t.Skipf("links cannot be made here: %v", err)
 	}
 	fsys, err := OS(dir)
 	if err != nil {
