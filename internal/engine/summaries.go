@@ -3,8 +3,8 @@ package engine
 import (
 	"bytes"
 	"errors"
-	"maps"
 	"io/fs"
+	"maps"
 	"slices"
 	"strings"
 	"sync"
