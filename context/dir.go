@@ -37,7 +37,7 @@ type Dir struct {
 	subs held.Table[string, *Folder] // folders in messages/
 
 	mu       sync.Mutex
-	renaming *Renaming
+	renaming []Renaming
 	assumed  *Metadata
 }
 
