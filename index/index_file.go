@@ -44,7 +44,8 @@ type indexFile struct {
 	Metadata json.RawMessage `json:"metadata,omitempty"` // as of Seq
 	Lines    []FoldedLine    `json:"lines"`              // the last member: see encode
 
-	chain uint64
+	chain   uint64
+	implied bool // by the absence of rows: the file is missing or damaged, and nothing was folded yet
 }
 
 // packs returns the packs that index.json names.
@@ -155,8 +156,23 @@ func (x indexFile) encode() ([]byte, error) {
 	return b.Bytes(), nil
 }
 
-// readIndexFile reads index.json. An error that wraps ErrDamaged means that the index has to be rebuilt.
+// readIndexFile reads index.json. Where the file is missing or damaged, and nothing was folded yet, it returns what the
+// file of a new context says: a crash may tear that one. An error that wraps ErrDamaged means that the index has to be
+// rebuilt.
 func readIndexFile(dir *ctxfolder.Dir) (*indexFile, error) {
+	x, err := openIndexFile(dir)
+	if errors.Is(err, ErrDamaged) && neverFolded(dir) {
+		return &indexFile{
+			Context: dir.ID, Store: dir.Store, Journals: []uint64{firstJournal}, Live: firstJournal, RowWidth: rowWidth, implied: true,
+		}, nil
+	}
+	if err == nil && (x.Context != dir.ID || x.Store != dir.Store) {
+		return nil, fmt.Errorf("%w: %s is of context %s in store %s", ErrDamaged, ctxfolder.IndexFile, x.Context, x.Store)
+	}
+	return x, err
+}
+
+func openIndexFile(dir *ctxfolder.Dir) (*indexFile, error) {
 	b, err := vfs.ReadFile(dir.FS, ctxfolder.IndexFile, maxIndex)
 	if err != nil {
 		if errors.Is(err, fs.ErrNotExist) || errors.Is(err, vfs.ErrTooLarge) || !regular(dir, ctxfolder.IndexFile) {
@@ -168,10 +184,14 @@ func readIndexFile(dir *ctxfolder.Dir) (*indexFile, error) {
 	if err != nil {
 		return nil, fmt.Errorf("%s: %w", ctxfolder.IndexFile, err)
 	}
-	if x.Context != dir.ID || x.Store != dir.Store {
-		return nil, fmt.Errorf("%w: %s is of context %s in store %s", ErrDamaged, ctxfolder.IndexFile, x.Context, x.Store)
-	}
 	return x, nil
+}
+
+// neverFolded reports whether a context has no rows, but its first journal.
+func neverFolded(dir *ctxfolder.Dir) bool {
+	_, rows := dir.FS.Lstat(ctxfolder.RowsFolder)
+	_, journal := dir.FS.Lstat(ctxfolder.JournalFile(firstJournal))
+	return errors.Is(rows, fs.ErrNotExist) && journal == nil
 }
 
 func parseIndexFile(b []byte) (*indexFile, error) {

@@ -108,7 +108,7 @@ func (l *Log) reload() error {
 		}
 		before := now
 		now, _ = l.dir.FS.Lstat(ctxfolder.IndexFile)
-		if same++; !sameIndex(now, before) {
+		if same++; !sameIndex(now, before) && (now != nil || before != nil) {
 			same = 1
 		}
 		if l.distrusted() {
@@ -122,7 +122,9 @@ func (l *Log) reload() error {
 			broken = err
 			break
 		}
-		intact = x
+		if !x.implied {
+			intact = x
+		}
 		s, err := readState(l.dir, x, l.held())
 		if err == nil {
 			l.noteIndexFile(now)
@@ -216,7 +218,7 @@ func (l *Log) distrustRows(why error) error {
 
 // anyIndexFile returns index.json, or an empty one if it cannot be read.
 func (l *Log) anyIndexFile() *indexFile {
-	if x, err := readIndexFile(l.dir); err == nil {
+	if x, err := readIndexFile(l.dir); err == nil && !x.implied {
 		return x
 	}
 	return &indexFile{}

@@ -128,7 +128,11 @@ const (
 func (tx *Tx) write() (err error) {
 	c := tx.c
 	if tx.changed {
-		branch.MoveFolder(tx.m, tx.move)
+		if c.Current().HasFolder(tx.move.From) {
+			branch.MoveFolder(tx.m, tx.move)
+		} else {
+			branch.MoveLines(tx.m, tx.move) // lines of this commit, which have no files yet
+		}
 		if err := c.settleRenaming(tx.m); err != nil {
 			return err
 		}

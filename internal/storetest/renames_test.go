@@ -125,3 +125,25 @@ func TestPowerCutWhileRenaming(t *testing.T) {
 		}
 	}
 }
+
+// TestRenameOfANewBranch: a commit makes a branch with a former name and renames it again. Its folder never had that
+// name.
+func TestRenameOfANewBranch(t *testing.T) {
+	ctx := context.Background()
+	c, _ := kit.NewContext(t)
+	kit.Fill(t, c.Active(), 3)
+	kit.Check(t, c.Rename(ctx, "main", "first"))
+	_, err := c.Commit(ctx, func(tx *engine.Tx) error {
+		_ = tx.Fork("main", "first", 2)
+		_ = tx.Append("main", []engine.Draft{{Body: []byte(`{"of":"main"}`)}})
+		return tx.Rename("main", "second")
+	})
+	kit.Check(t, err)
+	again := kit.Must[*engine.Context](t)(c.Store.Context(ctx, c.ID()))
+	for _, name := range []string{"first", "second"} {
+		if ms := kit.Load(t, kit.Must[*engine.Branch](t)(again.Branch(name))); len(ms) != 3 {
+			t.Errorf("%s shows %d messages", name, len(ms))
+		}
+	}
+	kit.Check(t, again.Close())
+}
