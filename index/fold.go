@@ -72,7 +72,7 @@ func (l *Log) fold(ctx stdcontext.Context, settle bool) error {
 	if err := todo.sync(); err != nil {
 		return err
 	}
-	if x := todo.implied; x != nil { // index.json is durable before there are rows
+	if x := todo.first; x != nil { // it is durable before there are rows
 		if _, err := l.finishFold(l.workOf(x), x.Journals); err != nil {
 			return err
 		}
@@ -147,7 +147,7 @@ type foldWork struct {
 	lines      []foldLine
 	folders    map[uuid.UUID]string
 	idle       bool       // nothing to fold, and index.json records what is settled
-	implied    *indexFile // the first index.json, if it is missing or damaged
+	first      *indexFile // the index.json of a context that was not folded yet; otherwise nil
 }
 
 type foldLine struct {
@@ -231,8 +231,8 @@ func (l *Log) newWork(x *indexFile) *foldWork {
 		w.lines = append(w.lines, f)
 	}
 	slices.SortFunc(w.lines, func(a, b foldLine) int { return compareIDs(a.Line, b.Line) })
-	if x.implied {
-		w.implied = x
+	if x.isFirst() {
+		w.first = x
 	}
 	return w
 }

@@ -44,8 +44,8 @@ type indexFile struct {
 	Metadata json.RawMessage `json:"metadata,omitempty"` // as of Seq
 	Lines    []FoldedLine    `json:"lines"`              // the last member: see encode
 
-	chain   uint64
-	implied bool // by the absence of rows: the file is missing or damaged, and nothing was folded yet
+	chain uint64
+	torn  bool // the file is damaged, and nothing was folded yet
 }
 
 // packs returns the packs that index.json names.
@@ -109,6 +109,9 @@ func (x *indexFile) retained() (gens []uint64) {
 	return gens
 }
 
+// isFirst reports whether nothing was folded when the file was written. It may not be durable.
+func (x *indexFile) isFirst() bool { return x.Seq == 0 && x.Live == firstJournal && len(x.Lines) == 0 }
+
 // unsettled reports whether the message files of some folded records may not be durable.
 func (x *indexFile) unsettled() bool { return x.Offset > 0 || x.unsettledJournals() > 0 }
 
@@ -156,23 +159,9 @@ func (x indexFile) encode() ([]byte, error) {
 	return b.Bytes(), nil
 }
 
-// readIndexFile reads index.json. Where the file is missing or damaged, and nothing was folded yet, it returns what the
-// file of a new context says: a crash may tear that one. An error that wraps ErrDamaged means that the index has to be
-// rebuilt.
+// readIndexFile reads index.json. A crash may tear the first one; while there are no rows, its content is known. An
+// error that wraps ErrDamaged means that the index has to be rebuilt.
 func readIndexFile(dir *ctxfolder.Dir) (*indexFile, error) {
-	x, err := openIndexFile(dir)
-	if errors.Is(err, ErrDamaged) && neverFolded(dir) {
-		return &indexFile{
-			Context: dir.ID, Store: dir.Store, Journals: []uint64{firstJournal}, Live: firstJournal, RowWidth: rowWidth, implied: true,
-		}, nil
-	}
-	if err == nil && (x.Context != dir.ID || x.Store != dir.Store) {
-		return nil, fmt.Errorf("%w: %s is of context %s in store %s", ErrDamaged, ctxfolder.IndexFile, x.Context, x.Store)
-	}
-	return x, err
-}
-
-func openIndexFile(dir *ctxfolder.Dir) (*indexFile, error) {
 	b, err := vfs.ReadFile(dir.FS, ctxfolder.IndexFile, maxIndex)
 	if err != nil {
 		if errors.Is(err, fs.ErrNotExist) || errors.Is(err, vfs.ErrTooLarge) || !regular(dir, ctxfolder.IndexFile) {
@@ -181,8 +170,16 @@ func openIndexFile(dir *ctxfolder.Dir) (*indexFile, error) {
 		return nil, err
 	}
 	x, err := parseIndexFile(b)
+	if errors.Is(err, ErrDamaged) && neverFolded(dir) {
+		return &indexFile{
+			Context: dir.ID, Store: dir.Store, Journals: []uint64{firstJournal}, Live: firstJournal, RowWidth: rowWidth, torn: true,
+		}, nil
+	}
 	if err != nil {
 		return nil, fmt.Errorf("%s: %w", ctxfolder.IndexFile, err)
+	}
+	if x.Context != dir.ID || x.Store != dir.Store {
+		return nil, fmt.Errorf("%w: %s is of context %s in store %s", ErrDamaged, ctxfolder.IndexFile, x.Context, x.Store)
 	}
 	return x, nil
 }

@@ -108,7 +108,7 @@ func (l *Log) reload() error {
 		}
 		before := now
 		now, _ = l.dir.FS.Lstat(ctxfolder.IndexFile)
-		if same++; !sameIndex(now, before) && (now != nil || before != nil) {
+		if same++; !sameIndex(now, before) {
 			same = 1
 		}
 		if l.distrusted() {
@@ -122,7 +122,7 @@ func (l *Log) reload() error {
 			broken = err
 			break
 		}
-		if !x.implied {
+		if !x.torn {
 			intact = x
 		}
 		s, err := readState(l.dir, x, l.held())
@@ -218,7 +218,7 @@ func (l *Log) distrustRows(why error) error {
 
 // anyIndexFile returns index.json, or an empty one if it cannot be read.
 func (l *Log) anyIndexFile() *indexFile {
-	if x, err := readIndexFile(l.dir); err == nil && !x.implied {
+	if x, err := readIndexFile(l.dir); err == nil && !x.torn {
 		return x
 	}
 	return &indexFile{}
