@@ -254,9 +254,12 @@ func (p *follower) message(ctx context.Context, e *ctxdir.Event, what string) er
 		}
 	}
 	p.last = branchKey{e.Context, e.Branch}
-	r := p.a.newRenderer()
-	r.headsOnly, r.full = p.f.noContent, p.f.full
-	return r.message(m)
+	r := p.a.newRenderer(p.f.full)
+	r.headsOnly = p.f.noContent
+	if err := r.message(m); err != nil || r.headsOnly {
+		return err
+	}
+	return p.a.printf("\n")
 }
 
 // line prints an event of a context for people.
