@@ -48,9 +48,10 @@ func (a *app) contextSizes(ctx context.Context, s *ctxdir.Store, _ []string) err
 		return err
 	}
 	t := table{head: []string{"SIZE", "MESSAGES", "CONTEXT", "TITLE"}, right: []int{0, 1}, shrink: []int{3}}
+	short := shortIDsIn(s)
 	var bytes, messages int64
 	for _, s := range all {
-		t.add(sizeOf(s), humanSize(s.Bytes), humanCount(s.Messages), shortID(s.ID), s.Title)
+		t.add(sizeOf(s), humanSize(s.Bytes), humanCount(s.Messages), short.of(s.ID), s.Title)
 		bytes, messages = bytes+s.Bytes, messages+s.Messages
 	}
 	t.add(nil, humanSize(bytes), humanCount(messages), "total", "")

@@ -20,11 +20,11 @@ var update = flag.Bool("update", false, "write the golden files anew")
 
 // The contexts of the golden files.
 const (
-	walkID    = "0195f0a0-0000-7000-8000-00000000000a"
-	wideID    = "0195f0a0-0000-7000-8000-00000000000b"
-	joinedID  = "0195f0a0-0000-7000-8000-00000000000c"
-	rudeID    = "0195f0a0-0000-7000-8000-00000000000d"
-	removedID = "0195f0a0-0000-7000-8000-00000000000e"
+	walkID    = "a195f0a0-0000-7000-8000-00000000000a"
+	wideID    = "b195f0a0-0000-7000-8000-00000000000b"
+	joinedID  = "c195f0a0-0000-7000-8000-00000000000c"
+	rudeID    = "d195f0a0-0000-7000-8000-00000000000d"
+	removedID = "e195f0a0-0000-7000-8000-00000000000e"
 )
 
 // goldenViews are what people see, one file each.
@@ -224,7 +224,7 @@ func TestGolden(t *testing.T) {
 			views[v.name] = g.view(v.args)
 		}
 		g.do("", "gc")
-		g.do("", "files", "0195f0a0-0000-7000-8000-00000000000a") // it folds
+		g.do("", "files", "a195f0a0-0000-7000-8000-00000000000a") // it folds
 		g.damage()
 		for _, v := range laterViews {
 			views[v.name] = g.view(v.args)

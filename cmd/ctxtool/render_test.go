@@ -51,7 +51,7 @@ func TestRenderMessage(t *testing.T) {
 		{"blank", renderer{fold: 80}, &blank, head + "\n(no content)\n"},
 		{
 			"forks",
-			renderer{fold: 80, forks: map[int64][]string{7: {"no"}, 8: {"a", "b\n"}}},
+			renderer{fold: 80, forked: 7, forks: map[int64][]string{7: {"no"}, 8: {"a", "b\n"}}},
 			&blank,
 			head + "\n(no content)\n\n├─ forks here: a, b \n",
 		},

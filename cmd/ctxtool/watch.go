@@ -97,7 +97,7 @@ prints one "resync" record instead. A message may appear shortly before it is du
 					if err != nil {
 						return err
 					}
-					return (&follower{a: a, f: &f}).run(cmd.Context(), w)
+					return (&follower{a: a, f: &f, store: s}).run(cmd.Context(), w)
 				}, ctxdir.WithReadOnly(), ctxdir.WithMemoryLimit(maxParsedBody))
 			}
 			return a.withContext(cmd.Context(), args[0], func(c *ctxdir.Context) error {
@@ -151,6 +151,16 @@ type follower struct {
 	seq   *uint64
 	last  branchKey // of the last message
 	lacks incompleteCount
+	store *ctxdir.Store
+	ids   shortIDs
+}
+
+// short is the short form of an id. The store's folder is read again for a new context.
+func (p *follower) short(id uuid.UUID) string {
+	if _, ok := p.ids[id]; !ok {
+		p.ids = shortIDsIn(p.store)
+	}
+	return p.ids.of(id)
 }
 
 type branchKey struct {
@@ -266,7 +276,7 @@ func (p *follower) message(ctx context.Context, e *ctxdir.Event, what string) er
 func (p *follower) line(e *ctxdir.Event, format string, args ...any) error {
 	text := fmt.Sprintf(format, args...)
 	if p.only == nil {
-		text = shortID(e.Context) + "  " + text
+		text = p.short(e.Context) + "  " + text
 	}
 	return p.a.printf("%s\n", p.a.colours(p.a.out.w).paint(dim, "· "+text))
 }

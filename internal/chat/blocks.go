@@ -32,7 +32,8 @@ func block(v json.RawMessage) []Part {
 		return Content(v)
 	}
 	if p, ok := payloadOf(v); ok {
-		return []Part{{Kind: Attachment, Text: attachmentLine("payload", p.MediaType, "", p.Size), File: &FileRef{MediaType: p.MediaType, Payload: &p}}}
+		file := &FileRef{MediaType: p.MediaType, Payload: &p}
+		return []Part{{Kind: Attachment, Text: attachmentLine("payload", p.MediaType, "", p.Size), File: file}}
 	}
 	o := ObjectOf(v)
 	switch t := o.Text("type", "content_type"); t {

@@ -35,7 +35,11 @@ func TestParts(t *testing.T) {
 			[]Part{{Text: "hi"}, {Kind: Call, Name: "f", Text: `{"a":1.0}`}},
 		},
 		{"thinking", `{"content":[{"type":"thinking","thinking":"hm"}]}`, []Part{{Kind: Thought, Text: "hm"}}},
-		{"tool use", `{"content":[{"type":"tool_use","name":"Bash","input":{"command":"ls"}}]}`, []Part{{Kind: Call, Name: "Bash", Text: `{"command":"ls"}`}}},
+		{
+			"tool use",
+			`{"content":[{"type":"tool_use","name":"Bash","input":{"command":"ls"}}]}`,
+			[]Part{{Kind: Call, Name: "Bash", Text: `{"command":"ls"}`}},
+		},
 		{
 			"tool result",
 			`{"content":[{"type":"tool_result","content":[{"type":"text","text":"a"},{"type":"text","text":"b"}]}]}`,

@@ -38,7 +38,8 @@ func TestTools(t *testing.T) {
 		},
 		"Codex, an encrypted thought": {`{"payload":{"type":"reasoning","summary":[],"encrypted_content":"x"}}`, nil},
 		"opencode, a call with its result": {
-			`{"parts":[{"type":"step-start"},{"type":"tool","tool":"bash","callID":"c","state":{"status":"error","input":{"command":"x"},"error":"no"}}]}`,
+			`{"parts":[{"type":"step-start"},` +
+				`{"type":"tool","tool":"bash","callID":"c","state":{"status":"error","input":{"command":"x"},"error":"no"}}]}`,
 			[]Part{{
 				Kind: Call, Name: "bash", ID: "c", Text: `{"command":"x"}`, Results: []Part{{Kind: Result, ID: "c", Text: "no", Failed: true}},
 			}},
@@ -165,8 +166,11 @@ func TestDiff(t *testing.T) {
 		"several edits": {
 			`{"filePath":"a","edits":[{"oldText":"1","newText":"2"},{"oldText":"","newText":"3"}]}`, "a", []string{"-1", "+2", "+3"},
 		},
-		"a new file":  {`{"path":"a","content":"1\n2\n"}`, "a", []string{"+1", "+2"}},
-		"a patch":     {"*** Begin Patch\n*** Update File: a.go\n-1\n+2\n*** End Patch", "a.go", []string{"*** Begin Patch", "*** Update File: a.go", "-1", "+2", "*** End Patch"}},
+		"a new file": {`{"path":"a","content":"1\n2\n"}`, "a", []string{"+1", "+2"}},
+		"a patch": {
+			"*** Begin Patch\n*** Update File: a.go\n-1\n+2\n*** End Patch", "a.go",
+			[]string{"*** Begin Patch", "*** Update File: a.go", "-1", "+2", "*** End Patch"},
+		},
 		"a command":   {`{"cmd":["ls","-l"]}`, "ls -l", nil},
 		"no object":   {`ls`, "ls", nil},
 		"other words": {`{"x":1}`, `{"x":1}`, nil},
