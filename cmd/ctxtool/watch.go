@@ -4,8 +4,6 @@ import (
 	"context"
 	"fmt"
 	"math"
-	"strconv"
-	"strings"
 	"time"
 
 	"github.com/ctxdir/ctxdir"
@@ -310,17 +308,7 @@ func (p *follower) metadata(e *ctxdir.Event) error {
 		fields := encode(fieldsOf(e, e.Op))
 		return p.a.printf("%s,%s\n", b[:len(b)-1], fields[1:])
 	}
-	var changed []string
-	if e.Before.Title != e.Metadata.Title {
-		changed = append(changed, "set the title to "+strconv.Quote(e.Metadata.Title))
-	}
-	if e.Before.ActiveBranch != e.Metadata.ActiveBranch {
-		changed = append(changed, "switched to branch "+oneLine(e.Metadata.ActiveBranch))
-	}
-	if len(changed) == 0 {
-		changed = append(changed, "changed the metadata")
-	}
-	return p.line(e, "%s", strings.Join(changed, ", "))
+	return p.line(e, "%s", changesOf(e))
 }
 
 func (p *follower) resync(e *ctxdir.Event) error {
