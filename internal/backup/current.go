@@ -72,7 +72,8 @@ func (b *copier) sameMessage(t *engine.Context, line *ctxfolder.Line, e, c *inde
 		return false
 	}
 	sum, size := e.Sum, e.Size
-	if info, err := b.c.Dir.StatMessage(line.Folder, e.FileID()); err == nil && (info.Size() != e.Size+1 || !info.ModTime().Equal(e.StoredAt())) {
+	info, err := b.c.Dir.StatMessage(line.Folder, e.FileID())
+	if err == nil && (info.Size() != e.Size+1 || !info.ModTime().Equal(e.StoredAt())) {
 		raw, _, err := b.read(line, e)
 		if err != nil {
 			return false
