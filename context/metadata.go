@@ -127,7 +127,7 @@ func (m *Metadata) HasFolder(name string) bool {
 
 // MarshalJSON writes the canonical form: known members in a fixed order, then the others.
 func (m *Metadata) MarshalJSON() ([]byte, error) {
-	w := objectWriter{make([]byte, 0, 1<<10+256*len(m.Lines))}
+	w := objectWriter{make([]byte, 0, 1<<10+256*len(m.Lines)+128*len(m.Removed))}
 	w.begin()
 	w.text("ctxdir", metadataVersion)
 	w.id("id", m.ID)
@@ -148,15 +148,17 @@ func (m *Metadata) MarshalJSON() ([]byte, error) {
 	w.key("lines")
 	writeArray(&w, m.Lines, Line.write)
 	if len(m.Removed) > 0 {
-		w.raw("removed", string(mustMarshal(m.Removed)))
+		w.key("removed")
+		writeArray(&w, m.Removed, Removed.write)
 	}
 	if len(m.Renaming) > 0 {
-		w.raw("renaming", string(mustMarshal(m.Renaming)))
+		w.key("renaming")
+		writeArray(&w, m.Renaming, Renaming.write)
 	}
 	w.value("state", m.State)
 	w.number("revision", m.Revision)
-	w.text("created_at", m.CreatedAt.UTC().Format(time.RFC3339Nano))
-	w.text("updated_at", m.UpdatedAt.UTC().Format(time.RFC3339Nano))
+	w.time("created_at", m.CreatedAt)
+	w.time("updated_at", m.UpdatedAt)
 	for _, x := range m.Extra.members {
 		if x.Key != checkMember {
 			w.value(x.Key, x.Value)
@@ -180,6 +182,18 @@ func (l Line) write(w *objectWriter) {
 	}
 	w.number("base", l.Base)
 	w.text("folder", l.Folder)
+}
+
+func (r Removed) write(w *objectWriter) {
+	w.id("line", r.Line)
+	w.text("name", r.Name)
+	w.time("at", r.At)
+	w.text("why", r.Why)
+}
+
+func (r Renaming) write(w *objectWriter) {
+	w.text("from", r.From)
+	w.text("to", r.To)
 }
 
 // ParseMetadata parses metadata.json. It checks what the rest of the program relies on: the version, that every branch

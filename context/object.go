@@ -2,9 +2,11 @@ package context
 
 import (
 	"bytes"
+	"encoding/hex"
 	"encoding/json"
 	"slices"
 	"strconv"
+	"time"
 
 	"github.com/ctxdir/ctxdir/message"
 	"github.com/go-json-experiment/json/jsontext"
@@ -146,7 +148,21 @@ func (w *objectWriter) text(key, s string) {
 	w.b = appendQuoted(w.b, s)
 }
 
-func (w *objectWriter) id(key string, id uuid.UUID) { w.text(key, id.String()) }
+func (w *objectWriter) id(key string, id uuid.UUID) {
+	w.key(key)
+	w.b = append(w.b, '"')
+	for i, part := range [][]byte{id[:4], id[4:6], id[6:8], id[8:10], id[10:]} {
+		if i > 0 {
+			w.b = append(w.b, '-')
+		}
+		w.b = hex.AppendEncode(w.b, part)
+	}
+	w.b = append(w.b, '"')
+}
+
+func (w *objectWriter) time(key string, at time.Time) {
+	w.text(key, at.UTC().Format(time.RFC3339Nano))
+}
 
 func (w *objectWriter) number(key string, n int64) {
 	w.key(key)

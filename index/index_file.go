@@ -45,7 +45,7 @@ type indexFile struct {
 	Lines    []FoldedLine    `json:"lines"`              // the last member: see encode
 
 	chain uint64
-	torn  bool // the file is damaged, and nothing was folded yet
+	torn  error // why the file is damaged, if nothing was folded yet
 }
 
 // packs returns the packs that index.json names.
@@ -170,13 +170,16 @@ func readIndexFile(dir *ctxfolder.Dir) (*indexFile, error) {
 		return nil, err
 	}
 	x, err := parseIndexFile(b)
+	if err != nil {
+		err = fmt.Errorf("%s: %w", ctxfolder.IndexFile, err)
+	}
 	if errors.Is(err, ErrDamaged) && neverFolded(dir) {
 		return &indexFile{
-			Context: dir.ID, Store: dir.Store, Journals: []uint64{firstJournal}, Live: firstJournal, RowWidth: rowWidth, torn: true,
+			Context: dir.ID, Store: dir.Store, Journals: []uint64{firstJournal}, Live: firstJournal, RowWidth: rowWidth, torn: err,
 		}, nil
 	}
 	if err != nil {
-		return nil, fmt.Errorf("%s: %w", ctxfolder.IndexFile, err)
+		return nil, err
 	}
 	if x.Context != dir.ID || x.Store != dir.Store {
 		return nil, fmt.Errorf("%w: %s is of context %s in store %s", ErrDamaged, ctxfolder.IndexFile, x.Context, x.Store)
