@@ -223,8 +223,10 @@ func (c *Context) show(m *Metadata) {
 		}
 	}
 	c.mu.Lock()
+	before := c.metadata
 	c.metadata, c.journaled, c.projection = m, m, ctxfolder.ProjectionStale
 	c.mu.Unlock()
+	c.noteChange(before, m)
 	c.Dir.SetRenaming(m.Renaming)
 	c.projectSoon()
 }

@@ -108,7 +108,7 @@ func (s *Store) entries() iter.Seq2[entry, error] {
 // legacyRow returns the row of a legacy context in a list. It is not listed if it is not a legacy context after all.
 func (s *Store) legacyRow(known summaries, id uuid.UUID, name string) (row listRow) {
 	before, _ := s.legacyFileStates(name)
-	if r := known[id]; r != nil && r.Format != "" && r.Files == before {
+	if r := known[id].decoded(); r != nil && r.Format != "" && r.Files == before {
 		return listRow{sum: r.summary(), listed: true, cached: r}
 	}
 	sum := &row.sum
