@@ -106,9 +106,15 @@ func (s *Store) summaries(ctx context.Context, o *ListOptions) ([]Summary, error
 	return all, nil
 }
 
-// inParallel calls f for 0 to n-1, on every processor.
+// inParallel calls f for 0 to n-1, on every processor if there are many calls.
 func inParallel(n int, f func(i int)) {
 	const block = 16 // calls at a time, so that a slow one holds up few others
+	if n <= block {
+		for i := range n {
+			f(i)
+		}
+		return
+	}
 	var next atomic.Int64
 	var group sync.WaitGroup
 	for range min(runtime.GOMAXPROCS(0), (n+block-1)/block) {
