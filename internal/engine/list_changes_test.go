@@ -53,7 +53,9 @@ func TestListSeesCommits(t *testing.T) {
 		{"escaped label", engine.ListOptions{Labels: map[string]string{"more": "<\"é\u2028"}}, update(func(m *engine.Metadata) {
 			_ = m.Labels.SetTexts(map[string]string{"user": "ada", "more": "<\"é\u2028"})
 		}), "b"},
-		{"tool", engine.ListOptions{Tool: "x"}, update(func(m *engine.Metadata) { _ = m.Labels.SetTexts(map[string]string{"tool": "x"}) }), "b"},
+		{"tool", engine.ListOptions{Tool: "x"}, update(func(m *engine.Metadata) {
+			_ = m.Labels.SetTexts(map[string]string{"tool": "x"})
+		}), "b"},
 		{"title", engine.ListOptions{Title: "n*"}, update(func(m *engine.Metadata) { m.Title = "new" }), "new"},
 		{"model", engine.ListOptions{Model: "small"}, update(func(m *engine.Metadata) { m.Config.SetText("model_id", "small") }), "b"},
 		{"another context with the id", engine.ListOptions{Labels: map[string]string{"user": "ada"}}, func(s *engine.Store, id uuid.UUID) error {
