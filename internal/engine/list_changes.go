@@ -127,7 +127,7 @@ func (s *Store) examine(o *ListOptions) *examination {
 
 // leavesOut reports whether a list need not examine the files of a context: it is not in the list.
 func (x *examination) leavesOut(r *cachedSummary) bool {
-	if x.all || r == nil || x.changed[r.Context] {
+	if x.all || r == nil || x.changed[r.id] {
 		return false
 	}
 	if r.line != nil && !x.mayHaveLabels(r.line) {

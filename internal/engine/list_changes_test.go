@@ -5,6 +5,7 @@ import (
 	"context"
 	"os"
 	"path/filepath"
+	"sync"
 	"testing"
 	"time"
 
@@ -147,4 +148,26 @@ func TestListWithoutChangesFile(t *testing.T) {
 			t.Errorf("%s: %q is listed, want new", name, got)
 		}
 	}
+}
+
+// TestListsAtOnce: lists at the same time share the cache, which they decode as they need it.
+func TestListsAtOnce(t *testing.T) {
+	_, _, dir, ids := cachedStore(t)
+	s := kit.Must[*engine.Store](t)(kit.Open(dir))
+	var group sync.WaitGroup
+	for i := range 16 {
+		group.Go(func() {
+			of := string(rune('a' + i%4))
+			n := 0
+			for sum, err := range s.List(t.Context(), engine.ListOptions{Labels: map[string]string{"of": of}}) {
+				if n++; err != nil || sum.ID != ids[i%4] || sum.Labels["of"] != of {
+					t.Errorf("a list of %q has %+v, %v", of, sum, err)
+				}
+			}
+			if i%4 < len(ids) != (n == 1) {
+				t.Errorf("a list of %q has %d contexts", of, n)
+			}
+		})
+	}
+	group.Wait()
 }

@@ -65,8 +65,8 @@ type cachedSummary struct {
 	Updated  time.Time         `json:"updated_at"`
 	Format   string            `json:"format,omitempty"` // of a legacy context: then the files are it, or its context.json and its pool
 
-	stored bool // the file has it; guarded by listCache.mu
-
+	id     uuid.UUID // Context, also before line is decoded
+	stored bool      // the file has it; guarded by listCache.mu
 	line   []byte    // of the file, nil if the row is not from there
 	once   sync.Once // decodes line
 	broken bool      // line cannot be decoded
@@ -166,7 +166,7 @@ func (row *listRow) keep(before, now [3]fileState, ok bool, journal uint64) {
 		}
 	}
 	row.cached = &cachedSummary{
-		Context: sum.ID, Journal: journal, Files: now,
+		id: sum.ID, Context: sum.ID, Journal: journal, Files: now,
 		Title: sum.Title, Labels: maps.Clone(sum.Labels), Kind: sum.Kind, External: sum.ExternalID, Model: sum.Model,
 		Branches: sum.Branches, Active: sum.ActiveBranch, Messages: sum.Messages, Bytes: sum.Bytes, Archived: sum.Archived,
 		Created: sum.CreatedAt, Updated: sum.UpdatedAt, Format: string(sum.Format),
@@ -211,15 +211,14 @@ func (s *Store) parseSummaries() (known summaries, seen changesSeen) {
 		r := &decoded[i]
 		r.line, rows, _ = bytes.Cut(rows, []byte{'\n'})
 		if id, _, ok := cutSummary(r.line); ok {
-			r.Context, r.stored = id, true
+			r.id, r.stored = id, true
 			known[id] = r
 		}
 	}
 	return known, seen
 }
 
-// cutSummary returns the context of a line, and what follows its first two members, without decoding it. ok is false for
-// the line of a legacy context.
+// cutSummary returns the context of a line, and what follows its first two members, without decoding it.
 func cutSummary(line []byte) (id uuid.UUID, rest []byte, ok bool) {
 	text, ok := bytes.CutPrefix(line, []byte(`{"context":"`))
 	if !ok || len(text) < 36 {
@@ -255,7 +254,7 @@ func (s *Store) keepSummaries(x *examination, rows []listRow) {
 	for i := range rows {
 		if r := rows[i].cached; r != nil {
 			all = append(all, r)
-			changed = changed || r != x.known[r.Context]
+			changed = changed || r != x.known[r.id]
 			if !r.stored {
 				fresh++
 			}
@@ -265,7 +264,7 @@ func (s *Store) keepSummaries(x *examination, rows []listRow) {
 	if changed || len(all) != len(x.known) {
 		c.known = make(summaries, len(all))
 		for _, r := range all {
-			c.known[r.Context] = r
+			c.known[r.id] = r
 		}
 	}
 	if len(all) > maxListCache {
@@ -283,7 +282,7 @@ func (s *Store) keepSummaries(x *examination, rows []listRow) {
 // writeSummaries replaces the file. The caller holds listed.mu.
 func (s *Store) writeSummaries(all []*cachedSummary) {
 	c := s.listed
-	slices.SortFunc(all, func(a, b *cachedSummary) int { return bytes.Compare(a.Context[:], b.Context[:]) })
+	slices.SortFunc(all, func(a, b *cachedSummary) int { return bytes.Compare(a.id[:], b.id[:]) })
 	rest, err := json.Marshal(c.seen)
 	for i := 0; i < len(all) && err == nil; i++ {
 		line := all[i].line
