@@ -57,6 +57,9 @@ func (s *Store) legacyAt(id uuid.UUID) (name string, ok bool) {
 
 // IsSplit reports whether a folder in the store is a split legacy context.
 func IsSplit(fsys vfs.FS, name string) bool {
+	if infos, err := vfs.LstatIn(fsys, name, ctxfolder.MetadataFile); err == nil && infos[0] != nil {
+		return false // most folders are contexts
+	}
 	format, err := legacy.Detect(fsys, name)
 	return err == nil && format == legacy.Split
 }

@@ -153,21 +153,26 @@ func TestListWithoutChangesFile(t *testing.T) {
 // TestListsAtOnce: lists at the same time share the cache, which they decode as they need it.
 func TestListsAtOnce(t *testing.T) {
 	_, _, dir, ids := cachedStore(t)
-	s := kit.Must[*engine.Store](t)(kit.Open(dir))
-	var group sync.WaitGroup
-	for i := range 16 {
-		group.Go(func() {
-			of := string(rune('a' + i%4))
-			n := 0
-			for sum, err := range s.List(t.Context(), engine.ListOptions{Labels: map[string]string{"of": of}}) {
-				if n++; err != nil || sum.ID != ids[i%4] || sum.Labels["of"] != of {
-					t.Errorf("a list of %q has %+v, %v", of, sum, err)
+	for range 20 {
+		s := kit.Must[*engine.Store](t)(kit.Open(dir))
+		var group sync.WaitGroup
+		begin := make(chan struct{})
+		for i := range 16 {
+			group.Go(func() {
+				<-begin
+				of := string(rune('a' + i%4))
+				n := 0
+				for sum, err := range s.List(t.Context(), engine.ListOptions{Labels: map[string]string{"of": of}}) {
+					if n++; err != nil || sum.ID != ids[i%4] || sum.Labels["of"] != of {
+						t.Errorf("a list of %q has %+v, %v", of, sum, err)
+					}
 				}
-			}
-			if i%4 < len(ids) != (n == 1) {
-				t.Errorf("a list of %q has %d contexts", of, n)
-			}
-		})
+				if i%4 < len(ids) != (n == 1) {
+					t.Errorf("a list of %q has %d contexts", of, n)
+				}
+			})
+		}
+		close(begin)
+		group.Wait()
 	}
-	group.Wait()
 }
