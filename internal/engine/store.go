@@ -227,6 +227,12 @@ func (s *Store) ID() uuid.UUID { return s.id }
 
 // Acquire takes a lock within the configured lock timeout.
 func (s *Store) Acquire(ctx context.Context, lock vfs.Lock) error {
+	if err := ctx.Err(); err != nil {
+		return err
+	}
+	if ok, err := lock.TryAcquire(); ok || err != nil { // without the cost of a timer
+		return err
+	}
 	return s.AcquireWith(ctx, lock.Acquire)
 }
 
