@@ -137,6 +137,7 @@ const gitIgnore = `# Every machine makes these anew.
 /locks/
 /staging/
 /derived/
+/summaries.changes
 /summaries.jsonl
 `
 
