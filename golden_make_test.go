@@ -14,6 +14,8 @@ import (
 
 	"github.com/ctxdir/ctxdir"
 	"github.com/google/uuid"
+
+	kit "github.com/ctxdir/ctxdir/internal/storetest"
 )
 
 var goldenDir = flag.String("golden.make", "", "make golden stores of this build in this folder, such as testdata/stores/v2")
@@ -281,7 +283,7 @@ func TestMakeGoldenStores(t *testing.T) {
 			g.do(os.WriteFile(filepath.Join(out, "shown.json"), append(shown, '\n'), 0o600))
 			copyTimes(t, g.dir, filepath.Join(out, "STORE"))
 			g.do(os.MkdirAll(*goldenDir, 0o755))
-			pack(t, out, filepath.Join(*goldenDir, state+".tar.zst"))
+			kit.PackGolden(t, out, filepath.Join(*goldenDir, state+".tar.zst"))
 		})
 	}
 }

@@ -1,14 +1,10 @@
 package ctxdir_test
 
 import (
-	"archive/tar"
 	"bytes"
 	"crypto/sha256"
 	"encoding/json"
-	"errors"
 	"fmt"
-	"io"
-	"io/fs"
 	"maps"
 	"os"
 	"path/filepath"
@@ -18,7 +14,8 @@ import (
 
 	"github.com/ctxdir/ctxdir"
 	"github.com/google/go-cmp/cmp"
-	"github.com/klauspost/compress/zstd"
+
+	kit "github.com/ctxdir/ctxdir/internal/storetest"
 )
 
 // The golden stores are small stores of every state, as builds of the past left them:
@@ -146,7 +143,7 @@ func TestGoldenStores(t *testing.T) {
 // testGolden opens a store, compares what it shows, checks it, appends to each branch, and does all that again.
 func testGolden(t *testing.T, file string, damaged bool) {
 	dir := t.TempDir()
-	unpack(t, file, dir)
+	kit.UnpackGolden(t, file, dir)
 	var want shownStore
 	if err := json.Unmarshal(must(os.ReadFile(filepath.Join(dir, "shown.json"))), &want); err != nil {
 		t.Fatal(err)
@@ -235,72 +232,5 @@ func noErrors(t *testing.T, s *ctxdir.Store, when string) {
 		} else if f.Severity == "error" {
 			t.Errorf("%s: %s: %s %s", when, f.Kind, f.Path, f.Detail)
 		}
-	}
-}
-
-func unpack(t *testing.T, file, dir string) {
-	t.Helper()
-	f := must(os.Open(file))
-	defer f.Close()
-	z := must(zstd.NewReader(f))
-	defer z.Close()
-	times := map[string]*tar.Header{}
-	for r := tar.NewReader(z); ; {
-		h, err := r.Next()
-		if errors.Is(err, io.EOF) {
-			break
-		}
-		if err != nil || !filepath.IsLocal(h.Name) {
-			t.Fatal(h, err)
-		}
-		path := filepath.Join(dir, h.Name)
-		if h.Typeflag == tar.TypeDir {
-			err = os.MkdirAll(path, 0o700)
-		} else {
-			err = os.WriteFile(path, must(io.ReadAll(r)), 0o600)
-		}
-		if err != nil {
-			t.Fatal(err)
-		}
-		times[path] = h
-	}
-	for path, h := range times {
-		if err := os.Chtimes(path, h.ModTime, h.ModTime); err != nil {
-			t.Fatal(err)
-		}
-	}
-}
-
-// pack writes a folder as an archive that unpack takes.
-func pack(t *testing.T, dir, file string) {
-	t.Helper()
-	f := must(os.Create(file))
-	z := must(zstd.NewWriter(f, zstd.WithEncoderLevel(zstd.SpeedBestCompression)))
-	w := tar.NewWriter(z)
-	err := filepath.WalkDir(dir, func(path string, d fs.DirEntry, err error) error {
-		if err != nil || path == dir {
-			return err
-		}
-		info := must(d.Info())
-		h := &tar.Header{
-			Format:   tar.FormatPAX,
-			Name:     filepath.ToSlash(must(filepath.Rel(dir, path))),
-			Mode:     0o600,
-			ModTime:  info.ModTime(),
-			Typeflag: tar.TypeReg,
-			Size:     info.Size(),
-		}
-		if d.IsDir() {
-			h.Mode, h.Typeflag, h.Size, h.Name = 0o700, tar.TypeDir, 0, h.Name+"/"
-			return w.WriteHeader(h)
-		}
-		if err := w.WriteHeader(h); err != nil {
-			return err
-		}
-		_, err = w.Write(must(os.ReadFile(path)))
-		return err
-	})
-	if err := errors.Join(err, w.Close(), z.Close(), f.Close()); err != nil {
-		t.Fatal(err)
 	}
 }

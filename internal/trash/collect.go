@@ -41,7 +41,12 @@ type CollectOptions struct {
 // To make room, it purges the store's trash first, and a context's trash before its removed lines. Writers are safe:
 // Collect cuts off messages under the context's lock. It fails with [engine.ErrLocked] while another one runs.
 func Collect(ctx context.Context, s *engine.Store, o CollectOptions) iter.Seq2[CollectResult, error] {
-	return func(yield func(CollectResult, error) bool) {
+	return func(next func(CollectResult, error) bool) {
+		more := true // an error may come after the caller has stopped
+		yield := func(r CollectResult, err error) bool {
+			more = more && next(r, err)
+			return more
+		}
 		fail := func(err error) {
 			yield(CollectResult{}, engine.Wrap(engine.Error{Op: "collect in", Path: s.Path()}, err))
 		}
