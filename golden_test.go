@@ -2,6 +2,7 @@ package ctxdir_test
 
 import (
 	"bytes"
+	"cmp"
 	"crypto/sha256"
 	"encoding/json"
 	"fmt"
@@ -13,7 +14,8 @@ import (
 	"testing"
 
 	"github.com/ctxdir/ctxdir"
-	"github.com/google/go-cmp/cmp"
+	gocmp "github.com/google/go-cmp/cmp"
+	"github.com/google/uuid"
 
 	kit "github.com/ctxdir/ctxdir/internal/storetest"
 )
@@ -32,7 +34,13 @@ type shownContext struct {
 	Config   string
 	Branches map[string][]shownMessage
 	Prompts  map[string]string // of branches that have one
-	Trash    []string          // kinds of what lies in the trash, sorted
+	Trash    []string          // kinds of the items in the trash folder, sorted
+	// The following came with context/2.
+	Labels     map[string]string `json:",omitempty"`
+	Kind       string            `json:",omitempty"`
+	ExternalID string            `json:",omitempty"`
+	Lines      []string          `json:",omitempty"` // names of removed lines, sorted
+	Findings   []string          `json:",omitempty"` // of a check, with severity and kind, sorted
 }
 
 type shownMessage struct {
@@ -85,11 +93,15 @@ func showStore(t *testing.T, s *ctxdir.Store) shownStore {
 			if err != nil {
 				t.Fatal(err)
 			}
-			if strings.Contains(item.Path, "/trash/") { // not a removed line in its place, which these formats do not list
+			if strings.Contains(item.Path, "/trash/") {
 				sc.Trash = append(sc.Trash, item.Kind)
+			} else {
+				sc.Lines = append(sc.Lines, item.Name)
 			}
 		}
 		slices.Sort(sc.Trash)
+		slices.Sort(sc.Lines)
+		sc.Labels, sc.Kind, sc.ExternalID = m.Labels, m.Kind, m.ExternalID
 		shown[strings.Join([]string{m.Title, map[bool]string{true: id.String()}[m.Title == ""]}, "")] = sc
 		if err := c.Close(); err != nil {
 			t.Fatal(err)
@@ -135,13 +147,14 @@ func TestGoldenStores(t *testing.T) {
 		state := strings.TrimSuffix(filepath.Base(file), ".tar.zst")
 		t.Run(format+"/"+state, func(t *testing.T) {
 			t.Parallel()
-			testGolden(t, file, strings.HasPrefix(state, "damaged"))
+			testGolden(t, file, format < "v3", state)
 		})
 	}
 }
 
 // testGolden opens a store, compares what it shows, checks it, appends to each branch, and does all that again.
-func testGolden(t *testing.T, file string, damaged bool) {
+func testGolden(t *testing.T, file string, old bool, state string) {
+	damaged := strings.HasPrefix(state, "damaged")
 	dir := t.TempDir()
 	kit.UnpackGolden(t, file, dir)
 	var want shownStore
@@ -154,7 +167,13 @@ func testGolden(t *testing.T, file string, damaged bool) {
 		want[title] = c
 	}
 	read := must(ctxdir.Open(path, ctxdir.WithReadOnly()))
-	if diff := cmp.Diff(want, showStore(t, read)); diff != "" {
+	shown := showStore(t, read)
+	if old {
+		shown = withoutLines(shown)
+	} else {
+		shown = withFindings(t, read, shown)
+	}
+	if diff := gocmp.Diff(want, shown); diff != "" {
 		t.Errorf("opened for reading only it shows (-then +now):\n%s", diff)
 	}
 	if err := read.Close(); err != nil {
@@ -172,13 +191,20 @@ func testGolden(t *testing.T, file string, damaged bool) {
 		goOn(t, must(s.Context(t.Context(), id)), want)
 	}
 	got := showStore(t, s)
-	if damaged { // damage is set aside as it is met
+	if old {
+		got = withoutLines(got)
+	}
+	for title, c := range want {
+		c.Findings = nil
+		want[title] = c
+	}
+	if damaged || state == "metadata-edited" { // damaged and edited files go to the trash
 		for title, c := range got {
 			c.Trash = want[title].Trash
 			got[title] = c
 		}
 	}
-	if diff := cmp.Diff(want, got); diff != "" {
+	if diff := gocmp.Diff(want, got); diff != "" {
 		t.Errorf("after an append to each branch it shows (-wanted +shown):\n%s", diff)
 	}
 	if damaged {
@@ -187,6 +213,45 @@ func testGolden(t *testing.T, file string, damaged bool) {
 		}
 	}
 	noErrors(t, s, "in the end")
+	g := &golden{T: t, dir: path, s: s}
+	for id, err := range s.IDs() {
+		g.do(err)
+		c := must(s.Context(t.Context(), id))
+		everyOperation(g, c)
+		g.do(c.Close())
+	}
+	noErrors(t, s, "after every operation")
+}
+
+// withoutLines leaves out removed lines, which builds of the older formats did not show.
+func withoutLines(shown shownStore) shownStore {
+	for title, c := range shown {
+		c.Lines = nil
+		shown[title] = c
+	}
+	return shown
+}
+
+// withFindings adds what a check finds in each context.
+func withFindings(t *testing.T, s *ctxdir.Store, shown shownStore) shownStore {
+	t.Helper()
+	titles := map[uuid.UUID]string{}
+	for sum, err := range s.List(t.Context(), ctxdir.ListOptions{Kind: "*"}) {
+		if err != nil {
+			t.Fatal(err)
+		}
+		titles[sum.ID] = cmp.Or(sum.Title, sum.ID.String())
+	}
+	for f, err := range s.Check(t.Context(), ctxdir.CheckOptions{All: true, ReadData: true}) {
+		if err != nil {
+			t.Fatal(err)
+		}
+		c := shown[titles[f.Context]]
+		c.Findings = append(c.Findings, f.Severity+" "+f.Kind)
+		slices.Sort(c.Findings)
+		shown[titles[f.Context]] = c
+	}
+	return shown
 }
 
 func compact(text string) string {

@@ -89,7 +89,8 @@ func (w *oldWriter) file() {
 // isThere reports an error unless a disk shows the message of the old version.
 func (w *oldWriter) isThere(disk *crashfs.FS) error {
 	shown, err := shownOn(disk)
-	if err == nil && !strings.Contains(shown[w.id.String()+" branch main"], oldMessage+" user edited false, unavailable <nil>: "+oldBody+"\n") {
+	main := shown[w.id.String()+" branch main"]
+	if err == nil && !strings.Contains(main, oldMessage+" user edited false, unavailable <nil>: "+oldBody+"\n") {
 		err = fmt.Errorf("main shows\n%s", shown[w.id.String()+" branch main"])
 	}
 	return err
