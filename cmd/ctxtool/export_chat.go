@@ -7,6 +7,7 @@ import (
 	"io"
 
 	"github.com/ctxdir/ctxdir"
+	"github.com/ctxdir/ctxdir/internal/chat"
 )
 
 // jsonlExport writes each message verbatim, one per line.
@@ -38,7 +39,7 @@ func (e *openaiExport) begin(c *ctxdir.Metadata, branch string) error {
 		return err
 	}
 	for _, b := range c.Branches {
-		if b.Name == branch && kindOf(b.SystemPrompt) == '"' {
+		if b.Name == branch && chat.KindOf(b.SystemPrompt) == '"' {
 			return e.write(encode(chatMessage{Role: "system", Content: b.SystemPrompt}))
 		}
 	}
@@ -78,7 +79,7 @@ func (e *openaiExport) message(ctx context.Context, m *loadedMessage) error {
 	if body == nil {
 		body = m.Stored // its form does not depend on payloads
 	}
-	if o := objectOf(body); o.text("role") != "" && o["content"] != nil && !hasBlocks(o["content"]) {
+	if o := chat.ObjectOf(body); o.Text("role") != "" && o["content"] != nil && !hasBlocks(o["content"]) {
 		return e.element(func() error { return m.writeTo(ctx, e.w) })
 	}
 	m, err := m.inMemory(ctx)
@@ -115,8 +116,8 @@ type chatCall struct {
 
 // hasBlocks reports whether a content has blocks that are not part of chat messages.
 func hasBlocks(content json.RawMessage) bool {
-	for _, b := range list(content) {
-		switch objectOf(b).text("type") {
+	for _, b := range chat.List(content) {
+		switch chat.ObjectOf(b).Text("type") {
 		case "tool_use", "tool_result", "thinking", "redacted_thinking", "image", "document":
 			return true
 		}
@@ -127,10 +128,10 @@ func hasBlocks(content json.RawMessage) bool {
 // chatMessages converts a record to chat messages: tool calls beside the content, each tool result as a separate
 // message before the rest. A record without a speaker has none.
 func chatMessages(m *loadedMessage) []chatMessage {
-	o := chatObject(m.Body)
-	role := o.text("role")
-	if author := objectOf(o["author"]); role == "" && author != nil {
-		role = author.text("role")
+	o := chat.Inner(m.Body)
+	role := o.Text("role")
+	if author := chat.ObjectOf(o["author"]); role == "" && author != nil {
+		role = author.Text("role")
 	}
 	if role == "" {
 		return nil
@@ -138,23 +139,23 @@ func chatMessages(m *loadedMessage) []chatMessage {
 	var out []chatMessage
 	message := chatMessage{Role: role}
 	var content []json.RawMessage
-	if kindOf(o["content"]) == '"' {
+	if chat.KindOf(o["content"]) == '"' {
 		message.Content = o["content"]
 	}
-	blocks := list(o["content"])
-	if inner := objectOf(o["content"]); inner != nil {
-		blocks = list(inner["parts"])
+	blocks := chat.List(o["content"])
+	if inner := chat.ObjectOf(o["content"]); inner != nil {
+		blocks = chat.List(inner["parts"])
 	}
 	for _, b := range blocks {
-		block := objectOf(b)
-		switch block.text("type") {
+		block := chat.ObjectOf(b)
+		switch block.Text("type") {
 		case "tool_use":
-			call := chatCall{ID: block.text("id"), Type: "function"}
-			call.Function.Name, call.Function.Arguments = block.text("name"), string(block["input"])
+			call := chatCall{ID: block.Text("id"), Type: "function"}
+			call.Function.Name, call.Function.Arguments = block.Text("name"), string(block["input"])
 			message.ToolCalls = append(message.ToolCalls, call)
 		case "tool_result":
 			out = append(out, chatMessage{
-				Role: "tool", Content: textOf(joinText(contentParts(block["content"]))), ToolCallID: block.text("tool_use_id"),
+				Role: "tool", Content: textOf(chat.Join(chat.Content(block["content"]))), ToolCallID: block.Text("tool_use_id"),
 			})
 		case "thinking", "redacted_thinking":
 		case "image":
@@ -179,8 +180,8 @@ func chatMessages(m *loadedMessage) []chatMessage {
 // textBlock turns a text into a block, and keeps other blocks.
 func textBlock(b json.RawMessage) json.RawMessage {
 	text := b
-	if o := objectOf(b); o != nil {
-		if kindOf(o["text"]) != '"' {
+	if o := chat.ObjectOf(b); o != nil {
+		if chat.KindOf(o["text"]) != '"' {
 			return b
 		}
 		text = o["text"]
@@ -189,11 +190,11 @@ func textBlock(b json.RawMessage) json.RawMessage {
 }
 
 // imageBlock turns an inline image into an image_url.
-func imageBlock(o members, b json.RawMessage) json.RawMessage {
-	source := objectOf(o["source"])
-	url := source.text("url")
-	if source.text("type") == "base64" {
-		url = "data:" + source.text("media_type") + ";base64," + source.text("data")
+func imageBlock(o chat.Object, b json.RawMessage) json.RawMessage {
+	source := chat.ObjectOf(o["source"])
+	url := source.Text("url")
+	if source.Text("type") == "base64" {
+		url = "data:" + source.Text("media_type") + ";base64," + source.Text("data")
 	}
 	if url == "" {
 		return b
