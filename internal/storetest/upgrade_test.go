@@ -47,15 +47,16 @@ var firstWrites = map[string]func(ctx context.Context, c *engine.Context) error{
 	},
 }
 
-// TestUpgradeCut cuts the power at each operation of the first write to a store of an older format. Whatever the old
-// store showed is there, with the write or without it. A check finds no error, and the next write completes the upgrade.
+// TestUpgradeCut cuts the power at operations of the first write to stores of older formats; the stores together cover
+// each operation. Whatever the old store showed is there, with the write or without it. A check finds no error, and the
+// next write completes the upgrade.
 func TestUpgradeCut(t *testing.T) {
 	t.Parallel()
 	files := kit.Must[[]string](t)(filepath.Glob("../../testdata/stores/v[12]/*.tar.zst"))
 	if len(files) == 0 {
 		t.Fatal("no golden stores")
 	}
-	states, stride := 0, 1
+	states, stride := 0, 3
 	if testing.Short() {
 		stride = 23
 	}
