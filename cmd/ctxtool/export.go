@@ -15,14 +15,13 @@ import (
 	"github.com/spf13/cobra"
 )
 
-// exporter writes a branch in one format. message returns errUnsupported for a message that the format cannot hold.
+// exporter writes a branch in one format.
 type exporter interface {
 	begin(c *ctxdir.Metadata, branch string) error
 	message(ctx context.Context, m *loadedMessage) error
 	end() error
+	unfit() int // messages that the format cannot hold
 }
-
-var errUnsupported = errors.New("the format cannot hold this message")
 
 // exportFormat makes exporters. A format for people holds no binary payloads.
 type exportFormat struct {
@@ -31,13 +30,17 @@ type exportFormat struct {
 }
 
 var exportFormats = map[string]exportFormat{
-	"jsonl":    {false, func(w io.Writer, _ reading) exporter { return &jsonlExport{w: w} }},
-	"openai":   {false, func(w io.Writer, _ reading) exporter { return &openaiExport{w: w} }},
-	"markdown": {true, newMarkdown},
-	"html":     {true, newHTML},
+	"jsonl":       {false, func(w io.Writer, _ reading) exporter { return &jsonlExport{w: w} }},
+	"openai":      {false, newOpenAI},
+	"anthropic":   {false, newAnthropic},
+	"claude-code": {false, newClaude},
+	"codex":       {false, newCodex},
+	"chatgpt":     {false, newChatGPT},
+	"markdown":    {true, newMarkdown},
+	"html":        {true, newHTML},
 }
 
-var exportFormatNames = []string{"jsonl", "openai", "markdown", "html"}
+var exportFormatNames = []string{"jsonl", "markdown", "html", "openai", "anthropic", "claude-code", "codex", "chatgpt"}
 
 func (a *app) exportCmd() *cobra.Command {
 	var branch, name, path string
@@ -45,12 +48,16 @@ func (a *app) exportCmd() *cobra.Command {
 	cmd := &cobra.Command{
 		Use:   "export CONTEXT",
 		Short: "Export the messages of a branch",
-		Long: `Export the messages of a branch. jsonl writes each message verbatim, one per line. openai writes a
-JSON array of chat messages.
+		Long: `Export the messages of a branch. jsonl writes each message verbatim, one per line.
 
 markdown and html are for reading: thoughts and tool calls with their results are folded, and
 bookkeeping of agent tools is left out without --all. A page in html needs no other file: images are
-inside, and nothing in it runs.`,
+inside, and nothing in it runs.
+
+openai and anthropic are messages that these APIs take, with each tool call followed by its result.
+claude-code, codex and chatgpt are what these tools keep, so a conversation can continue there:
+"claude --resume" finds ~/.claude/projects/PROJECT/ID.jsonl, and "codex resume"
+~/.codex/sessions/YYYY/MM/DD/rollout-TIME-ID.jsonl. Records of the same tool stay verbatim.`,
 		Example:           "  ctxtool export 7c2f --format markdown\n  ctxtool export 7c2f --branch alt --format html -o walk.html",
 		Annotations:       exits("some messages are missing or incomplete", ofStores...),
 		Args:              between(1, 1),
@@ -106,7 +113,6 @@ func (a *app) export(
 	if err != nil {
 		return err
 	}
-	unsupported := 0
 	var lacks incompleteCount
 	err = eachMessage(ctx, b, 0, math.MaxInt64, func(m *ctxdir.Message) error {
 		bar.steps("messages", m.Position, n)
@@ -114,9 +120,7 @@ func (a *app) export(
 		if err != nil {
 			return err
 		}
-		if err := e.message(ctx, s); errors.Is(err, errUnsupported) {
-			unsupported++
-		} else if err != nil {
+		if err := e.message(ctx, s); err != nil {
 			return err
 		}
 		name := fmt.Sprintf("message %d (%s)", m.Position, m.ID)
@@ -141,8 +145,8 @@ func (a *app) export(
 	if err := e.end(); err != nil {
 		return err
 	}
-	if unsupported > 0 {
-		a.note("left out %s that the format cannot hold", count(unsupported, "record"))
+	if n := e.unfit(); n > 0 {
+		a.note("left out %s that the format cannot hold", count(n, "message"))
 	}
 	if err := lacks.err(c.ID()); err != nil {
 		return err

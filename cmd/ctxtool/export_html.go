@@ -25,7 +25,6 @@ import (
 // markup: texts are Markdown without raw HTML, everything else is escaped.
 type htmlExport struct {
 	w    io.Writer
-	ctx  context.Context
 	read reading
 	conversation
 }
@@ -63,10 +62,9 @@ func (e *htmlExport) begin(c *ctxdir.Metadata, branch string) error {
 	return err
 }
 
-func (e *htmlExport) message(ctx context.Context, m *loadedMessage) error {
-	e.ctx = ctx
-	return e.add(m)
-}
+func (e *htmlExport) message(_ context.Context, m *loadedMessage) error { return e.add(m) }
+
+func (e *htmlExport) unfit() int { return 0 }
 
 func (e *htmlExport) end() error {
 	if err := e.turns.Flush(); err != nil {
@@ -186,7 +184,7 @@ func (e *htmlExport) attachment(m *loadedMessage, p *chat.Part) string {
 	data := ""
 	if f := p.File; f != nil && embeddedTypes[f.MediaType] {
 		if data = f.Base64; f.Payload != nil && f.Payload.Size <= maxEmbedded {
-			data = e.payload(m, f)
+			data = payloadOf(m.Message, f)
 		}
 	}
 	if data == "" {
@@ -194,29 +192,6 @@ func (e *htmlExport) attachment(m *loadedMessage, p *chat.Part) string {
 	}
 	return fmt.Sprintf("<figure><img src=\"data:%s;base64,%s\" alt=\"\"><figcaption>%s</figcaption></figure>\n",
 		p.File.MediaType, html.EscapeString(data), caption)
-}
-
-// payload is the content of an image in base64, "" if it cannot be read.
-func (e *htmlExport) payload(m *loadedMessage, f *chat.FileRef) string {
-	refs, err := m.Payloads()
-	if err != nil {
-		return ""
-	}
-	for _, ref := range refs {
-		if ref.SHA256 != f.Payload.Sum.String() {
-			continue
-		}
-		r, size, err := m.Open(ref)
-		if err != nil {
-			return ""
-		}
-		b, err := io.ReadAll(io.LimitReader(r, maxEmbedded))
-		if cerr := r.Close(); err != nil || cerr != nil || int64(len(b)) != size {
-			return ""
-		}
-		return base64.StdEncoding.EncodeToString(b)
-	}
-	return ""
 }
 
 // markdown renders texts. HTML in them is text, and links to scripts are left out.

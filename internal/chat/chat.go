@@ -87,6 +87,9 @@ func (o Object) RoleOf() string {
 
 // Parts splits a message of any framework into parts. An unknown message is one part of JSON.
 func Parts(body json.RawMessage) []Part {
+	if parts, ok := recordParts(ObjectOf(body)); ok {
+		return parts
+	}
 	o := Inner(body)
 	if parts, ok := item(o); ok {
 		return parts
@@ -132,15 +135,11 @@ func item(o Object) (parts []Part, ok bool) {
 	case "custom_tool_call":
 		call.Text = arguments(o["input"])
 		return []Part{call}, true
-	case "local_shell_call", "web_search_call":
-		call.Name, call.Text = strings.TrimSuffix(o.Text("type"), "_call"), string(o["action"])
+	case "local_shell_call", "web_search_call", "tool_search_call":
+		call.Name, call.Text = strings.TrimSuffix(o.Text("type"), "_call"), string(o.first("action", "arguments", "query"))
 		return []Part{call}, true
-	case "function_call_output", "custom_tool_call_output":
-		text := o.Text("output")
-		if text == "" {
-			text = Join(Content(o.first("output", "content")))
-		}
-		return []Part{{Kind: Result, ID: call.ID, Text: text}}, true
+	case "function_call_output", "custom_tool_call_output", "tool_search_output":
+		return []Part{{Kind: Result, ID: call.ID, Text: output(o.first("output", "tools"))}}, true
 	case "reasoning":
 		for _, text := range []json.RawMessage{o["summary"], o["content"]} {
 			for _, p := range Content(text) {

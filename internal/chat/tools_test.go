@@ -187,3 +187,57 @@ func TestDiff(t *testing.T) {
 		t.Errorf("Changed: %s", got)
 	}
 }
+
+// TestRecords reads records that hold calls and results in a form of their own.
+func TestRecords(t *testing.T) {
+	call := func(name, id, text string, results ...Part) Part {
+		return Part{Kind: Call, Name: name, ID: id, Text: text, Results: results}
+	}
+	for name, c := range map[string]struct {
+		body string
+		want []Part
+	}{
+		"opencode": {
+			`{"info":{"role":"assistant"},"parts":[{"type":"text","text":"a"},{"type":"reasoning","text":"b"},{"type":"snapshot"}]}`,
+			[]Part{{Text: "a"}, {Kind: Thought, Text: "b"}},
+		},
+		"Gemini": {
+			`{"type":"gemini","content":"a","thoughts":[{"subject":"s","description":"d"}],` +
+				`"toolCalls":[{"id":"c","name":"f","args":{},"status":"error","resultDisplay":"r"}]}`,
+			[]Part{{Kind: Thought, Text: "s\nd"}, {Text: "a"}, call("f", "c", "{}", Part{Kind: Result, ID: "c", Text: "r", Failed: true})},
+		},
+		"Copilot, a call": {
+			`{"type":"assistant.message","data":{"toolRequests":[{"name":"f","toolCallId":"c","arguments":{}}]}}`,
+			[]Part{call("f", "c", "{}")},
+		},
+		"Copilot, a result": {
+			`{"type":"tool.execution_complete","data":{"toolCallId":"c","result":{"content":"r"}}}`,
+			[]Part{{Kind: Result, ID: "c", Text: "r"}},
+		},
+		"OpenHands, a call": {
+			`{"id":4,"source":"agent","action":"run","args":{"command":"ls","thought":"t"}}`,
+			[]Part{{Text: "t"}, call("run", "4", `{"command":"ls","thought":"t"}`)},
+		},
+		"OpenHands, a result": {
+			`{"id":5,"source":"agent","cause":4,"observation":"run","content":"r"}`, []Part{{Kind: Result, ID: "4", Name: "run", Text: "r"}},
+		},
+		"ChatGPT, a call": {
+			`{"id":"n","parent":"p","message":{"author":{"role":"assistant"},"recipient":"python","content":{"content_type":"code","text":"1+1"}}}`,
+			[]Part{call("python", "n", "1+1")},
+		},
+		"ChatGPT, a result": {
+			`{"id":"m","parent":"n","message":{"author":{"role":"tool","name":"python"},"recipient":"all",` +
+				`"content":{"content_type":"execution_output","text":"2"}}}`,
+			[]Part{{Kind: Result, ID: "n", Name: "python", Text: "2"}},
+		},
+		"ChatGPT, an answer": {
+			`{"id":"m","parent":"n","message":{"author":{"role":"assistant"},"recipient":"all","content":{"content_type":"text","parts":["a"]}}}`,
+			[]Part{{Text: "a"}},
+		},
+		"Codex, a compaction": {`{"type":"compacted","payload":{"message":"m"}}`, []Part{{Text: "m"}}},
+	} {
+		if diff := cmp.Diff(c.want, Parts(json.RawMessage(c.body))); diff != "" {
+			t.Errorf("%s:\n%s", name, diff)
+		}
+	}
+}
