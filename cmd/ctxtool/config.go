@@ -12,41 +12,46 @@ import (
 	"github.com/spf13/cobra"
 )
 
-// settingsRecord are the settings of a store, with the names and units of ctxdir.json.
-type settingsRecord struct {
-	Record        string `json:"record"`
-	TextThreshold int64  `json:"text_threshold"`
-	ArchiveAfter  int64  `json:"archive_after"` // seconds
-	KeepLast      int64  `json:"keep_last"`
-	TrashGrace    int64  `json:"trash_grace"` // seconds
+// settingRecord is a setting of a store, with the name and unit of ctxdir.json.
+type settingRecord struct {
+	Record string `json:"record"`
+	Key    string `json:"key"`
+	Value  int64  `json:"value"` // a number, bytes, or seconds
 }
 
 // storeSetting is a setting of a store. An empty text is its default.
 type storeSetting struct {
 	name  string
-	show  func(ctxdir.Settings) string
+	value func(ctxdir.Settings) int64
+	show  func(value int64) string
 	parse func(text string, s *ctxdir.Settings) error
 }
 
 var storeSettings = []storeSetting{
-	{"archive_after", func(s ctxdir.Settings) string { return hours(s.ArchiveAfter) },
-		func(text string, s *ctxdir.Settings) error { return parseDuration(text, &s.ArchiveAfter) }},
-	{"keep_last", func(s ctxdir.Settings) string { return strconv.FormatInt(s.KeepLast, 10) },
-		func(text string, s *ctxdir.Settings) error { return parseNumber(text, 0, &s.KeepLast) }},
-	{"text_threshold", func(s ctxdir.Settings) string { return strconv.FormatInt(s.TextThreshold, 10) },
-		func(text string, s *ctxdir.Settings) error {
-			return parseNumber(text, defaultThreshold, &s.TextThreshold)
-		}},
-	{"trash_grace", func(s ctxdir.Settings) string { return hours(graceOf(s)) },
-		func(text string, s *ctxdir.Settings) error { return parseDuration(text, &s.TrashGrace) }},
+	{
+		"archive_after", func(s ctxdir.Settings) int64 { return int64(s.ArchiveAfter / time.Second) }, hours,
+		func(text string, s *ctxdir.Settings) error { return parseDuration(text, &s.ArchiveAfter) },
+	},
+	{
+		"keep_last", func(s ctxdir.Settings) int64 { return s.KeepLast }, decimal,
+		func(text string, s *ctxdir.Settings) error { return parseNumber(text, 0, &s.KeepLast) },
+	},
+	{
+		"text_threshold", func(s ctxdir.Settings) int64 { return s.TextThreshold }, decimal,
+		func(text string, s *ctxdir.Settings) error { return parseNumber(text, defaultThreshold, &s.TextThreshold) },
+	},
+	{
+		"trash_grace", func(s ctxdir.Settings) int64 { return int64(graceOf(s) / time.Second) }, hours,
+		func(text string, s *ctxdir.Settings) error { return parseDuration(text, &s.TrashGrace) },
+	},
 }
 
 func (a *app) configCmd() *cobra.Command {
 	return &cobra.Command{
-		Use:   "config [SETTING=VALUE…]",
+		Use:   "config [KEY [VALUE] | KEY=VALUE…]",
 		Short: "Show or change the settings of the store",
-		Long: `Show the settings in ctxdir.json, or change them for every program that uses the store. SETTING=
-without a value restores the default.
+		Long: `Show the settings in ctxdir.json, or change them for every program that uses the store. An empty
+VALUE restores the default.
 
   archive_after   archive messages that were stored at least this long ago, such
                   as 4320h; 0 for none
@@ -57,11 +62,21 @@ without a value restores the default.
 
 "ctxtool gc" archives, and so does the daily collection of the verbs that write. Messages move to a
 pack as with "ctxtool archive", but their payloads stay blobs.`,
-		Example:           "  ctxtool config\n  ctxtool config archive_after=4320h keep_last=100",
+		Example:           "  ctxtool config\n  ctxtool config keep_last 100\n  ctxtool config archive_after=4320h keep_last=100",
 		Annotations:       exits("", ofStores...),
 		Args:              between(0, -1),
-		ValidArgsFunction: cobra.NoFileCompletions,
+		ValidArgsFunction: completeSettings,
 		RunE: func(cmd *cobra.Command, args []string) error {
+			only := ""
+			switch {
+			case len(args) == 1 && !strings.Contains(args[0], "="):
+				only, args = args[0], nil
+				if !slices.Contains(settingNames(), only) {
+					return usage(cmd, "unknown setting %q", only)
+				}
+			case len(args) == 2 && !strings.Contains(args[0], "="):
+				args = []string{args[0] + "=" + args[1]}
+			}
 			changes, err := parseSettings(cmd, args)
 			if err != nil {
 				return err
@@ -70,19 +85,33 @@ pack as with "ctxtool archive", but their payloads stay blobs.`,
 			if len(args) == 0 {
 				opts = append(opts, ctxdir.WithReadOnly())
 			}
-			return a.withStore(cmd.Context(), func(s *ctxdir.Store) error { return a.config(cmd.Context(), s, changes) }, opts...)
+			return a.withStore(cmd.Context(), func(s *ctxdir.Store) error { return a.config(cmd.Context(), s, only, changes) }, opts...)
 		},
 	}
+}
+
+func settingNames() (names []string) {
+	for _, s := range storeSettings {
+		names = append(names, s.name)
+	}
+	return names
+}
+
+func completeSettings(_ *cobra.Command, args []string, _ string) ([]string, cobra.ShellCompDirective) {
+	if len(args) > 0 {
+		return nil, cobra.ShellCompDirectiveNoFileComp
+	}
+	return settingNames(), cobra.ShellCompDirectiveNoFileComp
 }
 
 // parseSettings returns the changes that the arguments ask for. Of a repeated setting the last counts.
 func parseSettings(cmd *cobra.Command, args []string) (changes []func(*ctxdir.Settings), err error) {
 	for _, arg := range args {
 		name, text, ok := strings.Cut(arg, "=")
-		i := slices.IndexFunc(storeSettings, func(s storeSetting) bool { return s.name == name })
+		i := slices.Index(settingNames(), name)
 		switch {
 		case !ok:
-			return nil, usage(cmd, "expected SETTING=VALUE, got %q", arg)
+			return nil, usage(cmd, "expected KEY=VALUE, got %q", arg)
 		case i < 0:
 			return nil, usage(cmd, "unknown setting %q", name)
 		}
@@ -95,7 +124,8 @@ func parseSettings(cmd *cobra.Command, args []string) (changes []func(*ctxdir.Se
 	return changes, nil
 }
 
-func (a *app) config(ctx context.Context, s *ctxdir.Store, changes []func(*ctxdir.Settings)) error {
+// config changes settings, and shows all or only one.
+func (a *app) config(ctx context.Context, s *ctxdir.Store, only string, changes []func(*ctxdir.Settings)) error {
 	if len(changes) > 0 {
 		err := s.Configure(ctx, func(settings *ctxdir.Settings) error {
 			for _, change := range changes {
@@ -111,14 +141,12 @@ func (a *app) config(ctx context.Context, s *ctxdir.Store, changes []func(*ctxdi
 	if err != nil {
 		return err
 	}
-	if a.json {
-		return a.record(settingsRecord{
-			"settings", settings.TextThreshold, int64(settings.ArchiveAfter / time.Second), settings.KeepLast,
-			int64(graceOf(settings) / time.Second),
-		})
-	}
 	for _, x := range storeSettings {
-		if err := a.printf("%-14s  %s\n", x.name, x.show(settings)); err != nil {
+		if only != "" && x.name != only {
+			continue
+		}
+		value := x.value(settings)
+		if err := a.result(settingRecord{"setting", x.name, value}, "%-14s  %s", x.name, x.show(value)); err != nil {
 			return err
 		}
 	}
@@ -133,8 +161,11 @@ func graceOf(s ctxdir.Settings) time.Duration {
 	return s.TrashGrace
 }
 
-// hours is a duration in hours, if it is a number of hours.
-func hours(d time.Duration) string {
+func decimal(n int64) string { return strconv.FormatInt(n, 10) }
+
+// hours is a number of seconds in hours, if it is a number of hours.
+func hours(seconds int64) string {
+	d := time.Duration(seconds) * time.Second
 	switch {
 	case d == 0:
 		return "0"
