@@ -38,7 +38,9 @@ var storeSettings = []storeSetting{
 	},
 	{
 		"text_threshold", func(s ctxdir.Settings) int64 { return s.TextThreshold }, decimal,
-		func(text string, s *ctxdir.Settings) error { return parseNumber(text, defaultThreshold, &s.TextThreshold) },
+		func(text string, s *ctxdir.Settings) error {
+			return parseNumber(text, defaultThreshold, &s.TextThreshold)
+		},
 	},
 	{
 		"trash_grace", func(s ctxdir.Settings) int64 { return int64(graceOf(s) / time.Second) }, hours,
