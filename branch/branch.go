@@ -101,10 +101,11 @@ func Fork(m *ctxfolder.Metadata, name, from string, at, length int64, id uuid.UU
 	if err != nil {
 		return nil, fmt.Errorf("branch %q: %w", from, err)
 	}
-	prompt := b.SystemPrompt
+	prompt, state := b.SystemPrompt, b.Extra.Get(ctxfolder.BranchState)
 	added, err := add(m, name, line)
 	if err == nil {
 		added.SystemPrompt = prompt
+		added.Extra.Set(ctxfolder.BranchState, state)
 	}
 	return added, err
 }

@@ -52,6 +52,9 @@ type Branch struct {
 	Extra        Object
 }
 
+// BranchState is the member of [Branch].Extra that a fork takes over: the state of the framework on the branch.
+const BranchState = "state"
+
 // Line is an append-only sequence of messages: Base messages of Parent, then its own.
 type Line struct {
 	ID     uuid.UUID `json:"id"`

@@ -19,11 +19,18 @@ type CommitOption func(*commitOptions)
 type commitOptions struct {
 	apart    bool    // each record stands for itself: a batch
 	sequence *uint64 // nil for any
+	position *int64  // of the first appended message; nil for any
 }
 
 // AtSequence makes a commit fail with [ErrPosition] unless the newest commit before it has this number.
 func AtSequence(seq uint64) CommitOption {
 	return func(o *commitOptions) { o.sequence = &seq }
+}
+
+// CommitAt makes a commit fail with [ErrPosition] unless the first message that it appends gets the position. If that
+// message has an id and is there already, this is a retry, which succeeds.
+func CommitAt(position int64) CommitOption {
+	return func(o *commitOptions) { o.position = &position }
 }
 
 // CommitResult is the outcome of a commit.

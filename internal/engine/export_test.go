@@ -62,6 +62,16 @@ func (s *Store) OpenHandles() (open, all int) {
 	return open, len(s.handles.all)
 }
 
+// DuringBurst runs f as if a burst of the projector was running.
+func DuringBurst(s *Store, f func()) {
+	s.projector.making.Lock()
+	defer s.projector.making.Unlock()
+	f()
+}
+
+// FlushProjection does what Close does about metadata.json.
+func FlushProjection(ctx context.Context, c *Context) error { return c.flushProjection(ctx) }
+
 // ForgetCheck makes the next list examine all files.
 func (s *Store) ForgetCheck() {
 	s.listed.mu.Lock()

@@ -89,6 +89,9 @@ func (tx *Tx) Len(name string) (int64, error) {
 func (tx *Tx) Append(name string, drafts []Draft, opts ...AppendOption) error {
 	return tx.do("append", name, func() error {
 		o := appendOptionsOf(opts)
+		if o.expect == nil && len(tx.results) == 0 {
+			o.expect = tx.position
+		}
 		pending := make([]PendingMessage, len(drafts))
 		for i := range drafts {
 			pending[i].Draft = drafts[i]
