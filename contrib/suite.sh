@@ -4,7 +4,8 @@
 # many tests pass. It fails if a test fails that suite.txt does not list, or if a listed one passes.
 #
 # Lines of suite.txt: "module PATH" names the framework; "test ARGUMENTS" are those of go test; "remove FILES" are removed
-# from the copy; "edit FILE SCRIPT" is a sed script for a file; "differs TEST REASON" lists a test that cannot pass.
+# from the copy; "edit FILES SCRIPT" is a sed script for
+# files; "differs TEST REASON" lists a test that cannot pass.
 set -euo pipefail
 adapter=$1
 contrib=$(cd "$(dirname "$0")" && pwd)
@@ -22,7 +23,8 @@ cd "$work/run"
   cp -r "$(go list -m -f '{{.Dir}}' "$module")" "$work/copy")
 chmod -R u+w "$work/copy"
 value remove | while read -r files; do (cd "$work/copy" && rm $files); done
-value edit | while read -r file script; do sed -i "$script" "$work/copy/$file"; done
+# shellcheck disable=SC2086
+value edit | while read -r files script; do (cd "$work/copy" && sed -i -E "$script" $files); done
 (cd "$suite" && find . -name '*.go' -exec cp --parents {} "$work/copy" \;)
 go mod edit -module=suite -replace="github.com/ctxdir/ctxdir=$contrib/.." -replace="$module=../copy" \
   -require="github.com/ctxdir/ctxdir/contrib/$adapter@v0.0.0" -replace="github.com/ctxdir/ctxdir/contrib/$adapter=$contrib/$adapter"
@@ -35,9 +37,9 @@ sed -n 's/^ *--- FAIL: \([^ ]*\).*/\1/p' "$work/out" | sort -u >"$work/failed"
 value differs | cut -d' ' -f1 | sort >"$work/listed"
 count=$((passed + $(wc -l <"$work/failed")))
 if [ "$passed" = 0 ] || ! diff "$work/listed" "$work/failed" >"$work/diff" || grep -q '\[build failed\]\|^panic:' "$work/out"; then
-  grep -v '^ *--- PASS\|^=== ' "$work/out" | tail -n 60
+  grep -v '^ *--- PASS\|^=== \|INFO\|DEBUG\|WARN' "$work/out" | tail -n 60
   echo "$adapter: tests that fail (>) are not those that suite.txt lists (<):"
-  cat "$work/diff" || true
+  [ ! -f "$work/diff" ] || cat "$work/diff"
   exit 1
 fi
 echo "$adapter: $passed of $count tests of $module pass"
