@@ -82,7 +82,8 @@ func TestRestart(t *testing.T) {
 			t.Error("the artifact differs")
 		}
 	}
-	if _, err := s.Update(t.Context(), &taskstore.UpdateRequest{Task: task, PrevVersion: 1}); !errors.Is(err, taskstore.ErrConcurrentModification) {
+	_, err := s.Update(t.Context(), &taskstore.UpdateRequest{Task: task, PrevVersion: 1})
+	if !errors.Is(err, taskstore.ErrConcurrentModification) {
 		t.Errorf("stale update: %v", err)
 	}
 	if v, err := s.Update(t.Context(), &taskstore.UpdateRequest{Task: task, PrevVersion: 2}); v != 3 || err != nil {
