@@ -14,12 +14,13 @@ value() { sed -n "s/^$1 //p" "$suite/suite.txt"; }
 module=$(value module)
 work=$(mktemp -d)
 trap 'rm -rf "$work"' EXIT
-export TMPDIR=$work/tmp GOFLAGS="${GOFLAGS:-} -mod=mod" GOWORK=off
+# With -trimpath, the build cache serves later runs, although the folder is another one.
+export TMPDIR=$work/tmp GOFLAGS="-trimpath -mod=mod" GOWORK=off
 mkdir -p "$TMPDIR" "$work/run"
 
 # The module that runs the tests has the requirements of the adapter, and the copy in place of the framework.
 cd "$work/run"
-(cd "$contrib/$adapter" && GOFLAGS=-mod=mod go mod download "$module" && cp go.mod go.sum "$work/run" &&
+(cd "$contrib/$adapter" && go mod download "$module" && cp go.mod go.sum "$work/run" &&
   cp -r "$(go list -m -f '{{.Dir}}' "$module")" "$work/copy")
 chmod -R u+w "$work/copy"
 value remove | while read -r files; do (cd "$work/copy" && rm $files); done
