@@ -159,7 +159,12 @@ func (c *Context) archivable(name string) (spans []loader.Span, err error) {
 // counts.
 func (c *Context) ArchiveOld(ctx context.Context, o ArchiveOptions, limit int64, dryRun bool) (ArchiveResult, error) {
 	o.limit = limit
-	done := ArchiveResult{}
+	done, err := Use(c, func() (ArchiveResult, error) { return c.archiveOld(ctx, o, dryRun) })
+	done.Context = c.Dir.ID
+	return done, Wrap(Error{Op: "archive", Context: c.Dir.ID}, err)
+}
+
+func (c *Context) archiveOld(ctx context.Context, o ArchiveOptions, dryRun bool) (done ArchiveResult, err error) {
 	chosen, err := c.chooseMessages(ctx, o)
 	if dryRun {
 		done.Before = chosen.bytes
@@ -169,6 +174,5 @@ func (c *Context) ArchiveOld(ctx context.Context, o ArchiveOptions, limit int64,
 	} else if err == nil && len(chosen.messages) > 0 {
 		done, err = c.arrangeLocked(ctx, func() (index.Plan, int64, error) { return c.planArchive(ctx, o) })
 	}
-	done.Context = c.Dir.ID
-	return done, Wrap(Error{Op: "archive", Context: c.Dir.ID}, err)
+	return done, err
 }
