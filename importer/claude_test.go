@@ -40,7 +40,7 @@ func TestClaudeCode(t *testing.T) {
 		active   string
 		problems []string
 	}{
-		{file: "simple", title: "How high is the tide at Saint-Malo today?", messages: 8, branches: []string{"main@0+8"}},
+		{file: "simple", title: "Tide at Saint-Malo", messages: 8, branches: []string{"main@0+8"}},
 		{file: "release-notes-monday", title: "Write the release notes for tide 1.4. Look at the commits first.", messages: 8,
 			branches: []string{"main@0+8"}},
 		{

@@ -22,6 +22,7 @@ type target struct {
 	attrs  map[string]json.RawMessage
 	side   bool // beside the conversation, like a sidechain: people do not follow it
 	byID   bool // a message stored under the same id stays, even if the history changed
+	update bool // a message stored under the same id with another body is replaced
 
 	at        int64   // position of the next record
 	on        *branch // nil before the first record
@@ -42,6 +43,9 @@ type branch struct {
 
 	appender *target
 	pending  []Record
+
+	changed      []Record // later states of stored messages
+	changedBytes int
 }
 
 // walk stores a history. It follows the stored branches while they hold the same messages, and appends from there.
@@ -56,8 +60,9 @@ type walk struct {
 	chunks                []*chunk
 	known                 map[spot]Record // records at forks, without bodies
 
-	messages, added, skipped int64
-	active                   *target // target of the last record that people follow
+	messages, added, skipped, replaced int64
+
+	active *target // target of the last record that people follow
 }
 
 func newWalk(ctx context.Context, conv Conversation) (*walk, error) {
@@ -74,7 +79,33 @@ func newWalk(ctx context.Context, conv Conversation) (*walk, error) {
 
 // holds reports whether a stored message is the record r. An unreadable message counts as unchanged.
 func (w *walk) holds(t *target, stored, r *Record) bool {
-	return stored.ID == r.ID && (t.byID || stored.Body == nil || w.same(stored.Body, r.Body))
+	return stored.ID == r.ID && (t.byID || t.update || stored.Body == nil || w.same(stored.Body, r.Body))
+}
+
+// hold notes that b holds r at a position, where the stored message may be an earlier state of it.
+func (w *walk) hold(t *target, b *branch, stored, r *Record) error {
+	if !t.update || stored.Body == nil || bytes.Equal(stored.Body, r.Body) {
+		return nil
+	}
+	w.replaced++
+	b.changed = append(b.changed, *r)
+	b.changedBytes += len(r.Body)
+	if len(b.changed) < batchRecords && b.changedBytes < batchBytes {
+		return nil
+	}
+	return w.flushChanged(b)
+}
+
+func (w *walk) flushChanged(b *branch) error {
+	if len(b.changed) == 0 {
+		return nil
+	}
+	if err := w.conv.Replace(w.ctx, b.name, b.changed); err != nil {
+		return fmt.Errorf("branch %q: %w", b.name, err)
+	}
+	clear(b.changed)
+	b.changed, b.changedBytes = b.changed[:0], 0
+	return nil
 }
 
 // put stores the next record of t, unless it is stored already.
@@ -113,17 +144,17 @@ func (w *walk) step(t *target, r *Record) (found bool, err error) {
 			return false, err
 		}
 		if w.holds(t, &stored, r) {
-			return true, nil
+			return true, w.hold(t, t.on, &stored, r)
 		}
 	}
 	if !t.appending {
-		b, err := w.find(t, from, r)
+		b, stored, err := w.find(t, from, r)
 		if err != nil {
 			return false, err
 		}
 		if b != nil {
 			t.on = b
-			return true, nil
+			return true, w.hold(t, b, &stored, r)
 		}
 		if fresh || t.at < t.on.before || t.on.appender != nil {
 			if t.on, err = w.begin(t, from, r); err != nil {
@@ -215,6 +246,9 @@ func (w *walk) flush(b *branch) error {
 func (w *walk) flushAll() error {
 	for _, b := range w.branches {
 		if err := w.flush(b); err != nil {
+			return err
+		}
+		if err := w.flushChanged(b); err != nil {
 			return err
 		}
 	}
