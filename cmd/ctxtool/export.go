@@ -12,6 +12,7 @@ import (
 	"strings"
 
 	"github.com/ctxdir/ctxdir"
+	"github.com/ctxdir/ctxdir/message"
 	"github.com/spf13/cobra"
 )
 
@@ -27,25 +28,30 @@ var errUnsupported = errors.New("the format cannot hold this message")
 // exportFormat makes exporters. A format for people holds no binary payloads.
 type exportFormat struct {
 	forPeople bool
+	verbatim  bool
 	exporter  func(w io.Writer) exporter
+
+	all bool // with bookkeeping
 }
 
 var exportFormats = map[string]exportFormat{
-	"jsonl":    {false, func(w io.Writer) exporter { return &jsonlExport{w: w} }},
-	"openai":   {false, func(w io.Writer) exporter { return &openaiExport{w: w} }},
-	"markdown": {true, func(w io.Writer) exporter { return &markdownExport{w: w} }},
-	"html":     {true, func(w io.Writer) exporter { return &htmlExport{w: w} }},
+	"jsonl":    {verbatim: true, exporter: func(w io.Writer) exporter { return &jsonlExport{w: w} }},
+	"openai":   {exporter: func(w io.Writer) exporter { return &openaiExport{w: w} }},
+	"markdown": {forPeople: true, exporter: func(w io.Writer) exporter { return &markdownExport{w: w} }},
+	"html":     {forPeople: true, exporter: func(w io.Writer) exporter { return &htmlExport{w: w} }},
 }
 
 var exportFormatNames = []string{"jsonl", "openai", "markdown", "html"}
 
 func (a *app) exportCmd() *cobra.Command {
 	var branch, name, path string
+	var all bool
 	cmd := &cobra.Command{
 		Use:   "export CONTEXT",
 		Short: "Export the messages of a branch",
 		Long: `Export the messages of a branch. jsonl writes each message verbatim, one per line. openai writes a
-JSON array of chat messages. markdown and html are for reading.`,
+JSON array of chat messages. markdown and html are for reading. Without --all, they leave out
+bookkeeping, as show does; jsonl never does.`,
 		Example:           "  ctxtool export 7c2f --format markdown\n  ctxtool export 7c2f --branch alt --format html -o walk.html",
 		Annotations:       exits("some messages are missing or incomplete", ofStores...),
 		Args:              between(1, 1),
@@ -55,6 +61,7 @@ JSON array of chat messages. markdown and html are for reading.`,
 			if !ok {
 				return usage(cmd, "--format: unknown format %q; use one of: %s", name, strings.Join(exportFormatNames, ", "))
 			}
+			format.all = all || format.verbatim
 			return a.withContext(cmd.Context(), args[0], func(c *ctxdir.Context) error {
 				b, err := branchOf(c, branch)
 				if err != nil {
@@ -73,6 +80,7 @@ JSON array of chat messages. markdown and html are for reading.`,
 	}
 	a.branchFlag(cmd, &branch, "branch", "export `BRANCH` instead of the active one")
 	cmd.Flags().StringVar(&name, "format", "jsonl", "write `FORMAT`: "+strings.Join(exportFormatNames, ", "))
+	cmd.Flags().BoolVar(&all, "all", false, "export bookkeeping too")
 	cmd.Flags().StringVarP(&path, "output", "o", "", "write to `FILE`; it appears when it is complete")
 	_ = cmd.RegisterFlagCompletionFunc("format", cobra.FixedCompletions(exportFormatNames, cobra.ShellCompDirectiveNoFileComp))
 	return cmd
@@ -100,6 +108,9 @@ func (a *app) export(
 	var lacks incompleteCount
 	err = eachMessage(ctx, b, 0, math.MaxInt64, func(m *ctxdir.Message) error {
 		bar.steps("messages", m.Position, n)
+		if !format.all && message.IsBookkeeping(m.Role) {
+			return nil
+		}
 		s, err := loadMessage(ctx, m, format.forPeople)
 		if err != nil {
 			return err

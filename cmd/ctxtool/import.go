@@ -25,6 +25,8 @@ type importedRecord struct {
 	Added    int64  `json:"added"`
 	Skipped  int64  `json:"skipped"`
 	Problems int64  `json:"problems"`
+	Tool     string `json:"tool"`
+	Replaced int64  `json:"replaced"`
 }
 
 type failedRecord struct {
@@ -42,6 +44,8 @@ type importSummary struct {
 	Skipped  int64  `json:"skipped"`
 	Failed   int    `json:"failed"`
 	Problems int64  `json:"problems"`
+	Replaced int64  `json:"replaced"`
+	Passed   int    `json:"passed_over"` // files in folders whose names are not those of histories
 }
 
 func (a *app) importCmd() *cobra.Command {
@@ -53,10 +57,27 @@ func (a *app) importCmd() *cobra.Command {
 	cmd := &cobra.Command{
 		Use:   "import PATH…",
 		Short: "Import the histories of other tools",
-		Long: `Import the histories of other tools: files, and all .jsonl and .json files in folders. Each
-conversation becomes a context, and each record a message, stored verbatim. Importing again adds
-only what is new.`,
-		Example: `  ctxtool import ~/.claude/projects
+		Long: `Import the histories of other tools: files, and in folders all files whose names end in .jsonl,
+.json, .traj, .zst or .db. Each conversation becomes a context, and each record a message, stored
+verbatim. Importing again adds only what is new; of an export, later values replace earlier ones.
+
+The content decides the format. These are known:
+
+  claude-code     sessions of Claude Code, ~/.claude/projects
+  codex           rollouts of Codex CLI, ~/.codex/sessions, also compressed
+  opencode        storage folders, databases and exports of opencode
+  gemini          sessions of Gemini CLI, ~/.gemini/tmp
+  copilot         events of GitHub Copilot CLI, ~/.copilot/session-state
+  pi              sessions of the pi coding agent, ~/.pi/agent/sessions
+  openhands       events of OpenHands, a list or a folder of files
+  swe-agent       trajectories of SWE-agent
+  mini-swe-agent  trajectories of mini-swe-agent
+  chatgpt         exports of ChatGPT
+  librechat       exports of LibreChat
+  oasst           message trees of OpenAssistant
+  openai          messages of the OpenAI chat API
+  jsonl           any other JSON objects, one per line`,
+		Example: `  ctxtool import ~/.claude/projects ~/.codex/sessions
   ctxtool import --format chatgpt conversations.json`,
 		Annotations: exits("failed to import some files or records", ofNewStore...),
 		Args:        between(1, -1),
@@ -119,7 +140,7 @@ func (i *importRun) run(ctx context.Context, s *ctxdir.Store, paths []string) er
 // files imports every file under the paths. An error ends the run.
 func (i *importRun) files(ctx context.Context, s *ctxdir.Store, paths []string) error {
 	for _, path := range paths {
-		for file, err := range importer.Files(path) {
+		for file, err := range importer.Walk(path, func(string) { i.sum.Passed++ }) {
 			if ctx.Err() != nil {
 				return ctx.Err()
 			}
@@ -180,16 +201,21 @@ func fatal(err error) bool {
 
 func (i *importRun) imported(r importer.Result) error {
 	i.contexts[r.Context] = true
+	i.sum.Replaced += r.Replaced
 	i.sum.Messages, i.sum.Added, i.sum.Skipped = i.sum.Messages+r.Messages, i.sum.Added+r.Added, i.sum.Skipped+r.Skipped
 	i.progress.clear()
 	if i.a.json {
 		return i.a.record(importedRecord{
 			"imported", r.Path, string(r.Format), r.Context.String(), r.Title, r.Branches, r.Messages, r.Added, r.Skipped, r.Problems,
+			string(r.Format), r.Replaced,
 		})
 	}
 	what := count(r.Added, "message")
 	if r.Skipped > 0 {
 		what += fmt.Sprintf(" (%s already stored)", humanCount(r.Skipped))
+	}
+	if r.Replaced > 0 {
+		what += fmt.Sprintf(", %s replaced", humanCount(r.Replaced))
 	}
 	if r.Branches > 1 {
 		what += fmt.Sprintf(", %d branches", r.Branches)
@@ -234,6 +260,12 @@ func (i *importRun) printSummary() error {
 	text := fmt.Sprintf("%s from %s: %s", count(s.Contexts, "context"), count(s.Files, "file"), count(s.Added, "new message"))
 	if s.Skipped > 0 {
 		text += fmt.Sprintf(", %s already stored", humanCount(s.Skipped))
+	}
+	if s.Replaced > 0 {
+		text += fmt.Sprintf(", %s replaced", humanCount(s.Replaced))
+	}
+	if s.Passed > 0 {
+		text += fmt.Sprintf(", passed over %s with other names", count(s.Passed, "file"))
 	}
 	if s.Failed > 0 {
 		text += ", failed on " + count(s.Failed, "file")

@@ -96,6 +96,9 @@ func chatObject(body json.RawMessage) members {
 
 // partsOf splits a message of any framework into parts. An unknown message is one part of JSON.
 func partsOf(body json.RawMessage) []part {
+	if parts, ok := toolRecordParts(objectOf(body)); ok {
+		return parts
+	}
 	o := chatObject(body)
 	var parts []part
 	if t := o.text("reasoning_content"); t != "" {
@@ -123,6 +126,9 @@ func partsOf(body json.RawMessage) []part {
 	}
 	if o.text("type") == "function_call" {
 		parts = append(parts, part{callPart, o.text("name"), argumentText(o["arguments"])})
+	}
+	if o.text("role") == "bashExecution" {
+		parts = []part{{callPart, "bash", o.text("command")}, {kind: resultPart, text: o.text("output")}}
 	}
 	if len(parts) == 0 {
 		parts = contentParts(o["parts"])
@@ -174,8 +180,8 @@ func blockParts(v json.RawMessage) []part {
 			return []part{{kind: thoughtPart, text: s}}
 		}
 		return nil
-	case "tool_use", "tool-call", "server_tool_use":
-		return []part{{callPart, o.text("name", "toolName"), argumentText(first(o, "input", "args"))}}
+	case "tool_use", "tool-call", "server_tool_use", "toolCall":
+		return []part{{callPart, o.text("name", "toolName"), argumentText(first(o, "input", "args", "arguments"))}}
 	case "tool_result", "tool-result":
 		content := contentParts(o["content"])
 		if content == nil {

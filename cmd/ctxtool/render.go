@@ -99,7 +99,7 @@ func voice(role string) string {
 		return "user"
 	case "model", "ai":
 		return "assistant"
-	case "function":
+	case "function", "toolresult":
 		return "tool"
 	case "developer":
 		return "system"

@@ -12,6 +12,7 @@ import (
 	"time"
 
 	"github.com/ctxdir/ctxdir"
+	"github.com/ctxdir/ctxdir/message"
 	"github.com/spf13/cobra"
 )
 
@@ -33,6 +34,7 @@ type showFlags struct {
 	last         int64
 	noContent    bool
 	full         bool
+	all          bool
 	save         string
 }
 
@@ -46,7 +48,8 @@ begin at 0. "A:" ends with the last message, ":B" begins with the first.
 
 show folds thoughts (~), tool calls (>) and tool results (<) to one line each, unless --full is
 given. For an attachment (+) it prints type and size. A line marks where other branches fork off.
---json prints every message verbatim.`,
+Without --all, show leaves out bookkeeping: records of an imported history that people do not read,
+such as token counts, or that repeat others. --json prints every message verbatim.`,
 		Example: `  ctxtool show 7c2f --last 20
   ctxtool show 7c2f --branch alt --full
   ctxtool --json show 7c2f --range 100:150`,
@@ -82,6 +85,7 @@ given. For an attachment (+) it prints type and size. A line marks where other b
 	flags.StringVar(&f.span, "range", "", "show the messages at positions `A:B`, without B")
 	flags.StringVar(&f.save, "save-attachments", "", "save attached files to the folder `DIR`")
 	flags.BoolVar(&f.full, "full", false, "show thoughts, tool calls and results in full")
+	flags.BoolVar(&f.all, "all", false, "show bookkeeping too")
 	flags.BoolVar(&f.noContent, "no-content", false, "show messages without their content")
 	return cmd
 }
@@ -143,7 +147,7 @@ func (a *app) show(ctx context.Context, c *ctxdir.Context, f *showFlags, from, t
 	}
 	a.page()
 	print := a.messagePrinter(ctx, c, b.Name(), f)
-	shown := 0
+	shown, hidden := 0, 0
 	var lacks incompleteCount
 	var files *saver
 	if f.save != "" {
@@ -153,6 +157,10 @@ func (a *app) show(ctx context.Context, c *ctxdir.Context, f *showFlags, from, t
 		defer files.Close() //nolint:errcheck // a folder
 	}
 	err = eachMessage(ctx, b, from, to, func(m *ctxdir.Message) error {
+		if !a.json && !f.all && message.IsBookkeeping(m.Role) {
+			hidden++
+			return nil
+		}
 		shown++
 		s := &loadedMessage{Message: m}
 		if !f.noContent {
@@ -178,6 +186,8 @@ func (a *app) show(ctx context.Context, c *ctxdir.Context, f *showFlags, from, t
 		return err
 	case files != nil:
 		a.note("saved %s in %s", count(files.saved, "file"), f.save)
+	case hidden > 0:
+		a.detail("left out %s of bookkeeping; --all shows them", count(hidden, "record"))
 	case shown == 0 && !a.json:
 		a.note("no messages to show")
 	}
