@@ -18,6 +18,7 @@ type codex struct {
 	started int64  // where the task that has no prompt yet begins, -1 if there is none
 	item    codexItem
 	named   bool // the title is the tool's own
+	met     bool // the first description was read; a fork also has that of its parent
 }
 
 // codexItem is the part of a record that decides its place.
@@ -81,8 +82,11 @@ func (c *codex) read(body json.RawMessage, info *Info) (own string, r Record) {
 func (c *codex) describe(p *codexPayload, info *Info) {
 	switch {
 	case c.item.envelope == "session_meta":
-		if info.Session == "" {
-			info.Session = strings.ToLower(p.id)
+		if !c.met {
+			c.met = true
+			if info.Session == "" {
+				info.Session = strings.ToLower(p.id)
+			}
 			for _, parent := range []string{p.forkedFrom, p.parentThread} {
 				if parent != "" && info.Parent == uuid.Nil {
 					info.Parent = contextID(Codex, strings.ToLower(parent))

@@ -98,6 +98,7 @@ func (c *conversation) turns(messages []json.RawMessage) {
 func taskOf(prompt string) string {
 	for _, mark := range []string{"ISSUE:", "<pr_description>", "PROBLEM STATEMENT:", "DESCRIPTION:"} {
 		if _, task, ok := strings.Cut(prompt, mark); ok && strings.TrimSpace(task) != "" {
+			task, _, _ = strings.Cut(task, "</")
 			return task
 		}
 	}

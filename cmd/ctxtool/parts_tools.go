@@ -19,7 +19,7 @@ func toolRecordParts(o members) (parts []part, ok bool) {
 	case o["source"] != nil && (o["action"] != nil || o["observation"] != nil || o["llm_message"] != nil): // OpenHands
 		parts = openHandsParts(o)
 	case objectOf(o["payload"]) != nil && o["timestamp"] != nil: // Codex
-		return codexParts(objectOf(o["payload"]))
+		return codexParts(o.text("type"), objectOf(o["payload"]))
 	default:
 		return nil, false
 	}
@@ -110,7 +110,10 @@ func openHandsParts(o members) []part {
 }
 
 // codexParts splits the response items that are no messages.
-func codexParts(p members) (parts []part, ok bool) {
+func codexParts(envelope string, p members) (parts []part, ok bool) {
+	if envelope == "compacted" {
+		return []part{{text: p.text("message")}}, true
+	}
 	switch p.text("type") {
 	case "reasoning":
 		for _, s := range append(list(p["summary"]), list(p["content"])...) {

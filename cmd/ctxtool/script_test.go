@@ -30,13 +30,20 @@ func TestMain(m *testing.M) { testscript.Main(m, programs) }
 //	repeat N TEXT FILE        writes a text so many times
 //	sparse N FILE             makes a file of so many zero bytes that takes no room
 //	lock FILE                 holds a lock until the script ends
+//
+// $SAMPLES is the folder with a small history of each tool.
 func TestScripts(t *testing.T) {
+	samples, err := filepath.Abs("../../importer/testdata")
+	if err != nil {
+		t.Fatal(err)
+	}
 	testscript.Run(t, testscript.Params{
 		Dir: "testdata/script",
 		Setup: func(e *testscript.Env) error {
 			home := filepath.Join(e.WorkDir, "home")
 			e.Setenv("HOME", home)
 			e.Setenv("TZ", "UTC")
+			e.Setenv("SAMPLES", samples)
 			e.Setenv("GORACE", "atexit_sleep_ms=0") // programs under the race detector idle a second otherwise
 			e.Setenv("USERPROFILE", home)
 			e.Setenv("CTXDIR_NO_GC", "1") // but for the scripts that are about it

@@ -199,6 +199,9 @@ func (v *conversation) Describe(ctx context.Context, info importer.Info, changed
 }
 
 func (v *conversation) SetActive(ctx context.Context, name string) error {
+	if v.c.Current().ActiveBranch == name {
+		return nil
+	}
 	return v.c.Switch(ctx, name)
 }
 
