@@ -1,6 +1,7 @@
 package importer
 
 import (
+	"cmp"
 	"encoding/json"
 	"fmt"
 	"io"
@@ -13,7 +14,8 @@ import (
 // claude reads Claude Code transcripts. A file is one context, regardless of the sessions that its lines name.
 type claude struct {
 	*transcript
-	entry entry
+	entry  entry
+	opened opening
 
 	// Titles, in descending order: one that a person set, one that the tool made, the first prompt.
 	custom, made string
@@ -46,8 +48,16 @@ func (c *claude) read(body json.RawMessage, info *Info) (own string, r Record) {
 		info.Model = e.model
 	}
 	c.name(e, info)
+	follows := cmp.Or(e.parent, e.logicalParent)
+	if e.sidechain {
+		follows = ""
+	}
+	c.opened.see(e.uuid, follows)
 	return e.uuid, r
 }
+
+func (c *claude) first() opening                   { return c.opened }
+func (c *claude) start(behind *target, base int64) { c.main.resume(behind, base) }
 
 // name learns the title. A summary counts if it is about a line of this file: tools also store those of other sessions.
 func (c *claude) name(e *entry, info *Info) {
@@ -91,7 +101,7 @@ func (j *job) empty() error {
 // entry is the part of a transcript's line that decides its branch.
 type entry struct {
 	uuid, parent, session, agent, messageID, model string
-	cwd, gitBranch, title, leaf                    string
+	cwd, gitBranch, title, leaf, logicalParent     string
 
 	typ, subtype string
 
@@ -118,6 +128,8 @@ func parseEntry(body json.RawMessage) (e entry) {
 			e.uuid = text(v, maxName)
 		case "parentUuid":
 			e.parent = text(v, maxName)
+		case "logicalParentUuid":
+			e.logicalParent = text(v, maxName)
 		case "sessionId":
 			e.session = text(v, maxName)
 		case "agentId":

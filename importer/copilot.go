@@ -52,6 +52,7 @@ func (c *copilot) read(body json.RawMessage, info *Info) (own string, r Record) 
 			info.Title = title(said)
 		}
 	}
+	c.opened.see(c.id, c.parent)
 	return c.id, r
 }
 

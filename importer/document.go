@@ -110,7 +110,8 @@ func (s *session) tree(c *conversation) error {
 	if err := s.extra(c.extra); err != nil {
 		return err
 	}
-	newer := !c.info.StateAt.Before(s.conv.StateAt())
+	stateAt, _ := s.conv.Times()
+	newer := !c.info.StateAt.Before(stateAt)
 	main, err := c.plan(func(t *target, n *treeNode) error {
 		t.update, t.byID = newer, !newer
 		return s.putRecord(t, n.own, n.Record)

@@ -118,7 +118,7 @@ func (c *fakeContext) Replace(_ context.Context, branch string, recs []Record) e
 	return nil
 }
 
-func (c *fakeContext) StateAt() time.Time { return c.info.StateAt }
+func (c *fakeContext) Times() (stateAt, updatedAt time.Time) { return c.info.StateAt, c.info.UpdatedAt }
 
 func (c *fakeContext) Find(_ context.Context, id uuid.UUID) (branch string, at int64, ok bool, err error) {
 	for _, name := range c.order {

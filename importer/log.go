@@ -20,17 +20,26 @@ type logFormat interface {
 	// place returns the branch of the record that was read last, and placed learns its position there.
 	place() *target
 	placed(n node)
+
+	// first returns the first record with an id.
+	first() opening
+	// start makes the history continue behind a stored message, on the branch of the target.
+	start(behind *target, base int64)
 }
 
 // log imports a log as one context.
 func (j *job) log(newFormat func() logFormat) error {
-	info, err := j.logInfo(newFormat())
+	o := newFormat()
+	info, err := j.logInfo(o)
 	if err != nil {
 		return err
 	}
 	report := j.once()
 	j.emit(j.attempt(info, func(s *session) error {
 		f := newFormat()
+		if err := s.resume(f, o.first()); err != nil {
+			return err
+		}
 		return j.each(j.records(report(), j.o.Progress), func(body json.RawMessage, _ int64) error {
 			own, r := f.read(body, &s.info)
 			r.Body = body
@@ -42,6 +51,61 @@ func (j *job) log(newFormat func() logFormat) error {
 			return nil
 		})
 	}))
+	return nil
+}
+
+// opening is the first record of a file that has an id. A tool that resumes a session may begin a new file: then the
+// record follows one in another file.
+type opening struct {
+	id, follows string
+	at          int64 // its position in the file
+}
+
+// see counts a record; id and follows are those of the tool.
+func (o *opening) see(id, follows string) {
+	if o.id == "" {
+		if o.id, o.follows = id, follows; id == "" {
+			o.at++
+		}
+	}
+}
+
+// resume starts a history behind the stored message that its first record follows, unless the history is stored from
+// its own beginning.
+func (s *session) resume(f logFormat, o opening) error {
+	if o.id == "" || o.follows == "" {
+		return nil
+	}
+	first, _ := newIDs(s.info.ID).next(o.id, nil)
+	for _, b := range s.walk.branches {
+		if o.at < b.before {
+			stored, err := s.walk.glance(b, o.at)
+			if err != nil || stored.ID == first {
+				return err
+			}
+		}
+	}
+	behind, _ := newIDs(s.info.ID).next(o.follows, nil)
+	name, at, ok, err := s.conv.Find(s.j.ctx, behind)
+	if err != nil || !ok {
+		return err
+	}
+	b := s.walk.named(name)
+	if b == nil || at >= b.before {
+		return nil
+	}
+	// A record that the branch shows already is stored again, with another id.
+	for next := int64(0); next <= at; {
+		stored, err := s.walk.fetch(b, next, at+1)
+		if err != nil {
+			return err
+		}
+		for i := range stored {
+			s.ids.seen[stored[i].ID] = 1
+		}
+		next += int64(len(stored))
+	}
+	f.start(&target{name: name, on: b}, at+1)
 	return nil
 }
 
@@ -100,7 +164,13 @@ func sessionOfName(path string) string {
 type branches struct {
 	main, current *target
 	forks         int
+
+	opened opening
 }
+
+func (b *branches) first() opening { return b.opened }
+
+func (b *branches) start(behind *target, base int64) { b.main.resume(behind, base) }
 
 func newBranches() branches {
 	main := &target{name: Main}

@@ -25,7 +25,7 @@ func (v *void) SetActive(context.Context, string) error                         
 func (v *void) Close() error                                                     { return nil }
 func (v *void) Replace(context.Context, string, []Record) error                  { return nil }
 func (v *void) Describe(context.Context, Info, bool) error                       { return nil }
-func (v *void) StateAt() time.Time                                               { return time.Time{} }
+func (v *void) Times() (a, b time.Time)                                          { return a, b }
 func (v *void) Find(context.Context, uuid.UUID) (string, int64, bool, error) {
 	return "", 0, false, nil
 }

@@ -56,6 +56,7 @@ func (p *pi) read(body json.RawMessage, info *Info) (own string, r Record) {
 	if piBookkeeping[r.Type] {
 		r.Role = message.RoleBookkeeping
 	}
+	p.opened.see(p.id, p.parent)
 	return p.id, r
 }
 

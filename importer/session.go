@@ -32,20 +32,23 @@ func (j *job) begin(info Info) (*session, error) {
 	return s, nil
 }
 
-// attempts limits how often an import of a conversation begins again because another writer changed it.
-const attempts = 100
+// maxStuck limits how often an import begins again although nobody stored anything meanwhile.
+const maxStuck = 3
 
 // attempt imports one conversation: f stores its records. It begins again when another import stored the same
 // conversation meanwhile, and then finds what that import stored.
 func (j *job) attempt(info Info, f func(s *session) error) (Result, error) {
-	added := int64(0)
-	for n := 1; ; n++ {
+	added, before, stuck := int64(0), int64(-1), 0
+	for {
 		s, err := j.begin(info)
 		if err != nil {
 			return Result{Path: j.path, Format: info.Format, Context: info.ID, Title: info.Title}, err
 		}
+		if stuck++; s.walk.size() != before {
+			before, stuck = s.walk.size(), 0
+		}
 		r, err := s.end(f(s))
-		if !errors.Is(err, ErrChanged) || n == attempts || j.ctx.Err() != nil {
+		if !errors.Is(err, ErrChanged) || stuck == maxStuck || j.ctx.Err() != nil {
 			r.Added, r.Skipped = r.Added+added, max(r.Skipped-added, 0)
 			return r, err
 		}
@@ -79,6 +82,10 @@ func (s *session) putRecord(t *target, own string, r Record) error {
 // end completes a successful import, and closes the conversation. It adds the path and the context to an error.
 func (s *session) end(err error) (Result, error) {
 	if err == nil {
+		// An older slice of the history does not hide the newest one.
+		if _, updatedAt := s.conv.Times(); s.info.UpdatedAt.Before(updatedAt) && !s.info.UpdatedAt.IsZero() {
+			s.walk.active = nil
+		}
 		err = s.walk.finish()
 	}
 	if err == nil {

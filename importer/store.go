@@ -114,8 +114,9 @@ type Conversation interface {
 	// Find returns the branch and the position of a stored message. ok is false if there is none.
 	Find(ctx context.Context, id uuid.UUID) (branch string, at int64, ok bool, err error)
 
-	// StateAt is the time of the state that an earlier import stored, zero if unknown.
-	StateAt() time.Time
+	// Times returns what an earlier import said: the time of the state that it stored, and that of the last message;
+	// zero if unknown.
+	Times() (stateAt, updatedAt time.Time)
 
 	// SetActive makes a branch the active one, which people see first.
 	SetActive(ctx context.Context, branch string) error

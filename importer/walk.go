@@ -22,11 +22,17 @@ type target struct {
 	attrs  map[string]json.RawMessage
 	side   bool // beside the conversation, like a sidechain: people do not follow it
 	byID   bool // a message stored under the same id stays, even if the history changed
+	slice  bool // continues the stored branch of parent, if that ends at base
 	update bool // a message stored under the same id with another body is replaced
 
 	at        int64   // position of the next record
 	on        *branch // nil before the first record
 	appending bool    // on holds this history up to at; later records are new
+}
+
+// resume makes t continue behind a stored message.
+func (t *target) resume(behind *target, base int64) {
+	t.name, t.parent, t.base, t.slice = "resume", behind, base, true
 }
 
 // branch is a stored branch.
@@ -75,6 +81,16 @@ func newWalk(ctx context.Context, conv Conversation) (*walk, error) {
 		w.branches = append(w.branches, &branch{name: b.Name, before: b.Len(), length: b.Len(), spans: b.Spans})
 	}
 	return w, nil
+}
+
+// size is the number of messages that the branches had when the import began, and of the branches.
+func (w *walk) size() (n int64) {
+	for _, b := range w.branches {
+		if !b.made {
+			n += b.before + 1
+		}
+	}
+	return n
 }
 
 // holds reports whether a stored message is the record r. An unreadable message counts as unchanged.
@@ -174,6 +190,9 @@ func (w *walk) step(t *target, r *Record) (found bool, err error) {
 // begin makes the branch on which t continues. A branch of the history has the name from the history. A branch whose
 // reason is a diverged stored branch is called import-….
 func (w *walk) begin(t *target, from *branch, r *Record) (*branch, error) {
+	if t.slice && t.on == nil && from.length == t.at && from.appender == nil {
+		return from, nil
+	}
 	marked := t.name + "-" + short(r.ID[:], r.Body)
 	if t.on != nil || t.parent == nil && !t.side {
 		marked = "import-" + short(r.ID[:], r.Body)

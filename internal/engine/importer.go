@@ -182,10 +182,10 @@ func (v *conversation) Find(ctx context.Context, id uuid.UUID) (name string, at 
 	return "", 0, false, nil
 }
 
-func (v *conversation) StateAt() time.Time {
+func (v *conversation) Times() (stateAt, updatedAt time.Time) {
 	var from Object
 	_ = from.UnmarshalJSON(orEmpty(v.c.Current().Extra.Get(originKey)))
-	return originTime(&from, "state_at")
+	return originTime(&from, "state_at"), originTime(&from, "updated_at")
 }
 
 func (v *conversation) Describe(ctx context.Context, info importer.Info, changed bool) error {
