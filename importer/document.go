@@ -144,6 +144,12 @@ func without(object json.RawMessage, name string) json.RawMessage {
 	return append(b, '}')
 }
 
+// WithMember returns an object with a value in place of a member, at its end.
+func WithMember(object json.RawMessage, name string, value json.RawMessage) json.RawMessage {
+	b := without(object, name)
+	return append(appendMember(b[:len(b)-1], name, jsontext.Value(value)), '}')
+}
+
 // maxNesting limits the depth of messages within messages.
 const maxNesting = 1000
 

@@ -24,6 +24,7 @@ import (
 	"io/fs"
 	"iter"
 	"os"
+	"strings"
 
 	"github.com/ctxdir/ctxdir/internal/vfs"
 	"github.com/google/uuid"
@@ -77,11 +78,18 @@ type Options struct {
 	Format    Format // "" is Auto
 	MaxRecord int64  // largest record, in bytes; 0 is DefaultMaxRecord
 
+	// Database reads the databases of opencode. Without it, an import refuses them. See package opencodedb.
+	Database Database
+
 	// Progress receives the number of bytes read so far.
 	Progress func(read, size int64)
 	// Problem receives each part that cannot be imported, as soon as the importer meets it.
 	Problem func(Problem)
 }
+
+// Database reads the sessions of a database in the form of an export. It reports the parts that it cannot read, and
+// sessions of more than limit bytes.
+type Database func(ctx context.Context, path string, limit int64, report func(reason string), session func(json.RawMessage) error) error
 
 // Problem is a part of a file that was not imported.
 type Problem struct {
@@ -134,10 +142,11 @@ type job struct {
 	format Format
 	layout layout
 
-	storage bool // a session of a storage folder of opencode
-	folder  *folderEvents
-	o       Options
-	yield   func(Result, error) bool
+	storage  bool // a session of a storage folder of opencode
+	database bool
+	folder   *folderEvents
+	o        Options
+	yield    func(Result, error) bool
 
 	problems int64 // since the last result
 	results  int
@@ -168,9 +177,17 @@ func open(ctx context.Context, store Store, path string, o Options, yield func(R
 		return nil, err
 	}
 	j := &job{ctx: ctx, store: store, path: path, file: f, size: st.Size(), o: o, yield: yield}
-	var magic [len(zstdMagic)]byte
+	var magic [len(sqliteMagic)]byte
 	n, _ := f.ReadAt(magic[:], 0)
-	j.packed = string(magic[:n]) == zstdMagic
+	j.packed = strings.HasPrefix(string(magic[:n]), zstdMagic)
+	if string(magic[:n]) == sqliteMagic {
+		if j.format = OpenCode; o.Database == nil {
+			f.Close()
+			return nil, fmt.Errorf("%s: %w: a database, and no reader for databases is set", path, ErrFormat)
+		}
+		j.database = true
+		return j, nil
+	}
 	if err := j.detect(); err != nil {
 		f.Close()
 		return nil, fmt.Errorf("%s: %w", path, err)
@@ -199,6 +216,16 @@ func (j *job) run() {
 
 // read imports the file by its format.
 func (j *job) read() error {
+	if j.database {
+		return j.o.Database(j.ctx, j.path, j.o.MaxRecord, func(reason string) { j.report(1, reason) }, func(export json.RawMessage) error {
+			c, err := parseOpenCode(export)
+			if err != nil {
+				j.report(1, err.Error())
+				return nil
+			}
+			return j.document(c, 1)
+		})
+	}
 	if f, ok := logFormats[j.format]; ok {
 		return j.log(f)
 	}
@@ -257,7 +284,8 @@ func (j *job) reader(progress func(read, size int64)) io.Reader {
 }
 
 const (
-	zstdMagic = "\x28\xb5\x2f\xfd"
+	zstdMagic   = "\x28\xb5\x2f\xfd"
+	sqliteMagic = "SQLite format 3\x00"
 
 	// maxWindow limits the memory for decompression: a larger window is no file of a tool.
 	maxWindow = 128 << 20
@@ -276,7 +304,7 @@ func (u *unpackReader) Read(p []byte) (n int, err error) {
 	if err == nil {
 		n, err = u.d.Read(p)
 	}
-	if err != nil && err != io.EOF {
+	if err != nil && !errors.Is(err, io.EOF) {
 		err = fmt.Errorf("cannot decompress it: %w", err)
 	}
 	return n, err

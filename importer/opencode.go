@@ -127,7 +127,7 @@ func (j *job) openCodeFolder() error {
 	if err != nil {
 		return err
 	}
-	defer root.Close() //nolint:errcheck // a folder
+	defer root.Close()
 	if !plain(c.info.Session) {
 		return fmt.Errorf("%s: %w: session id %.64q", j.path, ErrFormat, c.info.Session)
 	}

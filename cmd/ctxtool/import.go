@@ -10,6 +10,7 @@ import (
 
 	"github.com/ctxdir/ctxdir"
 	"github.com/ctxdir/ctxdir/importer"
+	"github.com/ctxdir/ctxdir/importer/opencodedb"
 	"github.com/google/uuid"
 	"github.com/spf13/cobra"
 )
@@ -162,7 +163,7 @@ func (i *importRun) file(ctx context.Context, s *ctxdir.Store, path string) erro
 	i.progress.file(path)
 	failed := false
 	options := importer.Options{
-		Format: i.format, Progress: i.progress.bytes,
+		Format: i.format, Progress: i.progress.bytes, Database: opencodedb.Read,
 		Problem: func(p importer.Problem) {
 			i.progress.clear()
 			i.a.warn(errorRecord{Path: p.Path, Line: p.Line, Error: p.Reason})

@@ -2,6 +2,7 @@ package main
 
 import (
 	"context"
+	"database/sql"
 	"encoding/json"
 	"errors"
 	"os"
@@ -30,6 +31,7 @@ func TestMain(m *testing.M) { testscript.Main(m, programs) }
 //	repeat N TEXT FILE        writes a text so many times
 //	sparse N FILE             makes a file of so many zero bytes that takes no room
 //	lock FILE                 holds a lock until the script ends
+//	sqlite FILE SCRIPT        makes a database
 //
 // $SAMPLES is the folder with a small history of each tool.
 func TestScripts(t *testing.T) {
@@ -58,6 +60,7 @@ func TestScripts(t *testing.T) {
 			"repeat": scriptRepeat,
 			"sparse": scriptSparse,
 			"lock":   scriptLock,
+			"sqlite": scriptSQLite,
 		},
 	})
 }
@@ -73,6 +76,14 @@ func scriptExits(ts *testscript.TestScript, _ bool, args []string) {
 	if !slices.Contains(strings.Split(args[0], "|"), strconv.Itoa(got)) {
 		ts.Fatalf("exit status %d, wanted %s; stderr: %s", got, args[0], ts.ReadFile("stderr"))
 	}
+}
+
+func scriptSQLite(ts *testscript.TestScript, _ bool, args []string) {
+	db, err := sql.Open("sqlite", ts.MkAbs(args[0]))
+	ts.Check(err)
+	_, err = db.Exec(ts.ReadFile(args[1]))
+	ts.Check(err)
+	ts.Check(db.Close())
 }
 
 func scriptVar(ts *testscript.TestScript, _ bool, args []string) {
