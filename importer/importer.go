@@ -111,6 +111,10 @@ type Result struct {
 	Added    int64
 	Skipped  int64 // stored before
 	Replaced int64 // stored before with another content; counted as skipped too
+
+	// First is the first record that has a UUID of its own, uuid.Nil if there is none. A tool that copies a session to
+	// continue it keeps these ids, so two contexts with one First hold the same records.
+	First uuid.UUID
 	Problems int64 // passed to Options.Problem during this conversation
 }
 

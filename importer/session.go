@@ -8,6 +8,7 @@ import (
 	"time"
 
 	"github.com/ctxdir/ctxdir/message"
+	"github.com/google/uuid"
 )
 
 // session is the import of one conversation.
@@ -17,6 +18,8 @@ type session struct {
 	walk *walk
 	ids  *ids
 	info Info
+
+	first uuid.UUID // the first record with a UUID of its own
 }
 
 func (j *job) begin(info Info) (*session, error) {
@@ -75,6 +78,9 @@ func (s *session) put(t *target, own string, body json.RawMessage) error {
 // putRecord stores a record that its format describes.
 func (s *session) putRecord(t *target, own string, r Record) error {
 	r.ID, r.OriginID = s.ids.next(own, r.Body)
+	if s.first == uuid.Nil && own != "" && r.OriginID == "" {
+		s.first = r.ID
+	}
 	s.info.span(r.CreatedAt)
 	return s.walk.put(t, r)
 }
@@ -100,7 +106,7 @@ func (s *session) end(err error) (Result, error) {
 	w := s.walk
 	return Result{
 		Path: s.j.path, Format: s.info.Format, Context: s.info.ID, Title: s.info.Title,
-		Branches: len(w.branches), Messages: w.messages, Added: w.added, Skipped: w.skipped, Replaced: w.replaced,
+		Branches: len(w.branches), Messages: w.messages, Added: w.added, Skipped: w.skipped, Replaced: w.replaced, First: s.first,
 	}, err
 }
 

@@ -28,6 +28,7 @@ type importedRecord struct {
 	Problems int64  `json:"problems"`
 	Tool     string `json:"tool"`
 	Replaced int64  `json:"replaced"`
+	SameAs   string `json:"same_as,omitempty"` // the context that begins with the same records
 }
 
 type failedRecord struct {
@@ -51,16 +52,18 @@ type importSummary struct {
 
 func (a *app) importCmd() *cobra.Command {
 	var format string
+	var yes bool
 	names := make([]string, 0, len(importer.Formats()))
 	for _, f := range importer.Formats() {
 		names = append(names, string(f))
 	}
 	cmd := &cobra.Command{
-		Use:   "import PATH…",
+		Use:   "import [PATH…]",
 		Short: "Import the histories of other tools",
 		Long: `Import the histories of other tools: files, and in folders all files whose names end in .jsonl,
 .json, .traj, .zst or .db. Each conversation becomes a context, and each record a message, stored
 verbatim. Importing again adds only what is new; of an export, later values replace earlier ones.
+Without PATH, import looks where the tools keep their histories, says what it found, and asks.
 
 The content decides the format. These are known:
 
@@ -81,21 +84,28 @@ The content decides the format. These are known:
 		Example: `  ctxtool import ~/.claude/projects ~/.codex/sessions
   ctxtool import --format chatgpt conversations.json`,
 		Annotations: exits("failed to import some files or records", ofNewStore...),
-		Args:        between(1, -1),
+		Args:        between(0, -1),
 		RunE: func(cmd *cobra.Command, paths []string) error {
 			if !slices.Contains(names, format) {
 				return usage(cmd, "--format: unknown format %q; use one of: %s", format, strings.Join(names, ", "))
+			}
+			if len(paths) == 0 {
+				var err error
+				if paths, err = a.choosePlaces(cmd, yes); err != nil {
+					return err
+				}
 			}
 			s, err := a.openOrInit()
 			if err != nil {
 				return err
 			}
-			i := &importRun{a: a, format: importer.Format(format), contexts: map[uuid.UUID]bool{}}
+			i := &importRun{a: a, format: importer.Format(format), contexts: map[uuid.UUID]bool{}, begins: map[uuid.UUID]uuid.UUID{}}
 			i.progress = a.newProgress("Importing")
 			return a.closeStore(cmd.Context(), s, i.run(cmd.Context(), s, paths))
 		},
 	}
 	cmd.Flags().StringVar(&format, "format", "auto", "read `FORMAT`: "+strings.Join(names, ", "))
+	cmd.Flags().BoolVarP(&yes, "yes", "y", false, "without PATH, import all that is found")
 	_ = cmd.RegisterFlagCompletionFunc("format", cobra.FixedCompletions(names, cobra.ShellCompDirectiveNoFileComp))
 	return cmd
 }
@@ -107,6 +117,7 @@ type importRun struct {
 	progress *progress
 	sum      importSummary
 	contexts map[uuid.UUID]bool
+	begins   map[uuid.UUID]uuid.UUID // contexts by their first record
 	firstErr error
 }
 
@@ -205,10 +216,16 @@ func (i *importRun) imported(r importer.Result) error {
 	i.sum.Replaced += r.Replaced
 	i.sum.Messages, i.sum.Added, i.sum.Skipped = i.sum.Messages+r.Messages, i.sum.Added+r.Added, i.sum.Skipped+r.Skipped
 	i.progress.clear()
+	same := ""
+	if other, ok := i.begins[r.First]; !ok {
+		i.begins[r.First] = r.Context
+	} else if other != r.Context && r.First != uuid.Nil {
+		same = other.String()
+	}
 	if i.a.json {
 		return i.a.record(importedRecord{
 			"imported", r.Path, string(r.Format), r.Context.String(), r.Title, r.Branches, r.Messages, r.Added, r.Skipped, r.Problems,
-			string(r.Format), r.Replaced,
+			string(r.Format), r.Replaced, same,
 		})
 	}
 	what := count(r.Added, "message")
@@ -220,6 +237,9 @@ func (i *importRun) imported(r importer.Result) error {
 	}
 	if r.Branches > 1 {
 		what += fmt.Sprintf(", %d branches", r.Branches)
+	}
+	if same != "" {
+		what += ", begins like " + same
 	}
 	return i.a.printFitting(fmt.Sprintf("%s  %s  %s  %s", r.Context, what, shorten(oneLine(r.Title), 60), oneLine(r.Path)))
 }
