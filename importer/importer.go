@@ -114,7 +114,7 @@ type Result struct {
 
 	// First is the first record that has a UUID of its own, uuid.Nil if there is none. A tool that copies a session to
 	// continue it keeps these ids, so two contexts with one First hold the same records.
-	First uuid.UUID
+	First    uuid.UUID
 	Problems int64 // passed to Options.Problem during this conversation
 }
 

@@ -27,6 +27,7 @@ type app struct {
 	silent      bool // do not report an interrupt: it is how the verb ends
 	noGC        bool
 	dryRun      bool // the verb prints its plan; the store is opened read-only
+	nulls       bool // of files: paths end with a zero byte
 	collects    bool // closing the store collects garbage
 	lockTimeout time.Duration
 }
