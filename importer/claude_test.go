@@ -77,6 +77,11 @@ func TestClaudeCode(t *testing.T) {
 				Path: path, Format: ClaudeCode, Context: c.info.ID, Title: test.title, Branches: len(test.branches),
 				Messages: test.messages, Added: test.messages, Problems: int64(len(test.problems)),
 			}
+			for _, r := range c.all(Main) {
+				if want.First == uuid.Nil && strings.Contains(string(r.Body), `"uuid":"`+r.ID.String()+`"`) {
+					want.First = r.ID
+				}
+			}
 			if d := cmp.Diff(want, r); d != "" {
 				t.Error(d)
 			}
