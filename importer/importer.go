@@ -1,18 +1,20 @@
 // Package importer reads the histories of other agent tools and stores them as contexts.
 //
-// A history is a file: a Claude Code transcript, a ChatGPT export, or chat messages as JSON or JSON Lines. Here, a
-// *record* is the object in the file that represents one message, not a journal record: a line, a node of a tree, an
-// element of an array. Every record becomes one stored message whose body is the record itself, verbatim. The importer
-// reports each unreadable part as a [Problem] with its line, and imports the rest.
+// A history is a file, such as a session of Claude Code or an export of ChatGPT, or a folder with a file for each event;
+// [Formats] lists all. Here, a *record* is the object in the file that represents one message, not a journal record: a
+// line, a node of a tree, an element of an array. Every record becomes one stored message whose body is the record
+// itself, verbatim. Records that people do not read, and those that repeat others, get a role of their own. The
+// importer reports each unreadable part as a [Problem] with its line, and imports the rest.
 //
-// The rules that find branches look only at earlier records. So importing an early state of a file and then a later one
-// has the same result as importing the later one alone. The ids of the context and of its messages are derived from the
-// history. A repeated import finds the stored messages, and adds new ones. If a history has diverged, its new messages
-// get a branch.
+// A history is a log or a document. A tool appends to a log: the rules that find branches look only at earlier records,
+// so importing an early state of a file and then a later one has the same result as importing the later one alone. A
+// tool writes a document as a whole: a later state replaces what the earlier one said.
+//
+// The ids of the context and of its messages are derived from the history. A repeated import finds the stored messages,
+// and adds new ones. If a history has diverged, its new messages get a branch.
 //
 // The package never mixes two histories on one branch and never changes a record. It holds at most one batch and one
-// record in memory. For a ChatGPT export, or an object with "messages", the unit is a conversation instead of a record.
-// It never follows a symbolic link out of a folder that it walks.
+// record in memory; of a document, one conversation. It never follows a symbolic link out of a folder that it walks.
 package importer
 
 import (

@@ -131,6 +131,7 @@ func (j *job) openCodeFolder() error {
 	if !plain(c.info.Session) {
 		return fmt.Errorf("%s: %w: session id %.64q", j.path, ErrFormat, c.info.Session)
 	}
+	size := int64(0)
 	err = j.folderFiles(root, path.Join("message", c.info.Session), func(name string, info json.RawMessage) error {
 		id := textAt(jsontext.Value(info), maxName, "id")
 		if id == "" {
@@ -149,7 +150,11 @@ func (j *job) openCodeFolder() error {
 				return err
 			}
 		}
-		c.openCodeMessage(openCodeRecord(info, append(parts, ']')))
+		record := openCodeRecord(info, append(parts, ']'))
+		if size += int64(len(record)); size > j.o.MaxRecord {
+			return fmt.Errorf("%s: %w: a session of more than %d bytes", j.path, ErrTooLarge, j.o.MaxRecord)
+		}
+		c.openCodeMessage(record)
 		return nil
 	})
 	if err != nil {
