@@ -223,6 +223,7 @@ func (c *Context) show(m *Metadata) {
 	c.mu.Lock()
 	c.metadata, c.journaled, c.projection = m, m, ctxfolder.ProjectionStale
 	c.mu.Unlock()
+	c.noteChange(before, m)
 	if err := c.moveRenamed(before); err != nil {
 		c.prepared = 0 // the next write does it
 	}

@@ -105,6 +105,7 @@ func (c *Context) takeEdits() error {
 	if err != nil {
 		return err
 	}
+	c.noteChange(nil, m)
 	return c.committedMetadata(m, stamp)
 }
 
