@@ -230,8 +230,10 @@ func (c *Context) sizes(m *Metadata, sum *Summary) error {
 	if b, err := m.Encode(); err == nil {
 		sum.Bytes += int64(len(b))
 	}
-	if at := time.Unix(0, newest).UTC(); newest > 0 && at.After(sum.UpdatedAt) {
+	at := time.Unix(0, newest).UTC()
+	if newest > 0 && at.After(sum.UpdatedAt) {
 		sum.UpdatedAt = at
 	}
+	useOriginTimes(m, at, sum)
 	return nil
 }
