@@ -157,21 +157,28 @@ func (x indexFile) encode() ([]byte, error) {
 
 // readIndexFile reads index.json. An error that wraps ErrDamaged means that the index has to be rebuilt.
 func readIndexFile(dir *ctxfolder.Dir) (*indexFile, error) {
-	b, err := vfs.ReadFile(dir.FS, ctxfolder.IndexFile, maxIndex)
+	x, _, err := statIndexFile(dir)
+	return x, err
+}
+
+// statIndexFile is readIndexFile that also returns the Stat of the file, even of a damaged one, and nil if it could not
+// be read.
+func statIndexFile(dir *ctxfolder.Dir) (*indexFile, fs.FileInfo, error) {
+	b, info, err := vfs.ReadStat(dir.FS, ctxfolder.IndexFile, maxIndex)
 	if err != nil {
 		if errors.Is(err, fs.ErrNotExist) || errors.Is(err, vfs.ErrTooLarge) || !regular(dir, ctxfolder.IndexFile) {
-			return nil, fmt.Errorf("%w: %w", ErrDamaged, err)
+			err = fmt.Errorf("%w: %w", ErrDamaged, err)
 		}
-		return nil, err
+		return nil, nil, err
 	}
 	x, err := parseIndexFile(b)
 	if err != nil {
-		return nil, fmt.Errorf("%s: %w", ctxfolder.IndexFile, err)
+		return nil, info, fmt.Errorf("%s: %w", ctxfolder.IndexFile, err)
 	}
 	if x.Context != dir.ID || x.Store != dir.Store {
-		return nil, fmt.Errorf("%w: %s is of context %s in store %s", ErrDamaged, ctxfolder.IndexFile, x.Context, x.Store)
+		return nil, info, fmt.Errorf("%w: %s is of context %s in store %s", ErrDamaged, ctxfolder.IndexFile, x.Context, x.Store)
 	}
-	return x, nil
+	return x, info, nil
 }
 
 func parseIndexFile(b []byte) (*indexFile, error) {

@@ -44,7 +44,6 @@ type osFS struct {
 }
 
 func (o *osFS) OpenFile(name string, flag int) (File, error) {
-	writes := flag&(os.O_WRONLY|os.O_RDWR|os.O_CREATE) != 0
 	if flag&os.O_CREATE != 0 {
 		if _, err := o.handle(); err != nil {
 			return nil, err
@@ -60,9 +59,21 @@ func (o *osFS) OpenFile(name string, flag int) (File, error) {
 		if flag&os.O_EXCL != 0 || !errors.Is(err, fs.ErrExist) {
 			return nil, err
 		}
-		flag &^= os.O_CREATE
+		return fileOf(o.openInRoot(name, flag&^os.O_CREATE, true))
 	}
-	if writes {
+	return fileOf(o.openExisting(name, flag))
+}
+
+func fileOf(f *os.File, err error) (File, error) {
+	if err != nil {
+		return nil, err
+	}
+	return osFile{f}, nil
+}
+
+// openInRoot opens an existing file anywhere below the folder. With strict, it follows no link, and opens no folder.
+func (o *osFS) openInRoot(name string, flag int, strict bool) (*os.File, error) {
+	if strict || flag&(os.O_WRONLY|os.O_RDWR) != 0 {
 		info, err := o.root.Lstat(name)
 		switch {
 		case err != nil:
@@ -73,11 +84,7 @@ func (o *osFS) OpenFile(name string, flag int) (File, error) {
 			return nil, &fs.PathError{Op: "open", Path: name, Err: ErrNotRegular}
 		}
 	}
-	f, err := o.root.OpenFile(name, flag|openFlags, filePerm)
-	if err != nil {
-		return nil, err
-	}
-	return osFile{f}, nil
+	return o.root.OpenFile(name, flag|openFlags, filePerm)
 }
 
 // handle returns the folder itself, opened once.
@@ -225,15 +232,24 @@ func (o *osFS) SyncFailures() uint64 {
 }
 
 func (o *osFS) Sub(name string) (FS, error) {
+	sub, _, err := o.subStat(name)
+	return sub, err
+}
+
+func (o *osFS) subStat(name string) (FS, fs.FileInfo, error) {
 	// A FIFO would block.
-	if info, err := o.root.Lstat(name); err == nil && !info.IsDir() {
-		return nil, &fs.PathError{Op: "open", Path: name, Err: ErrNotFolder}
+	info, err := o.Lstat(name)
+	if err == nil && !info.IsDir() {
+		err = &fs.PathError{Op: "open", Path: name, Err: ErrNotFolder}
+	}
+	if err != nil {
+		return nil, nil, err
 	}
 	r, err := o.root.OpenRoot(name)
 	if err != nil {
-		return nil, err
+		return nil, nil, err
 	}
-	return &osFS{root: r, dir: filepath.Join(o.dir, filepath.FromSlash(name))}, nil
+	return &osFS{root: r, dir: filepath.Join(o.dir, filepath.FromSlash(name))}, info, nil
 }
 
 type osFile struct{ *os.File }
