@@ -160,6 +160,16 @@ func (l *Loader) read(span Span, e *index.Entry, record []byte, stat func() (fs.
 	return &Message{ID: e.ID, Line: span.Line, Position: e.Position, StoredAt: e.StoredAt(), Unavailable: err}
 }
 
+// exact returns the message in the bytes of a file that holds what was committed.
+func (l *Loader) exact(span Span, e *index.Entry, raw []byte) *Message {
+	l.reads.Add(1)
+	m := l.Committed(raw)
+	if m != nil {
+		m.Line, m.Position = span.Line, e.Position
+	}
+	return m
+}
+
 // maxMoves bounds the attempts to find a message that other processes move meanwhile.
 const maxMoves = 8
 
