@@ -158,6 +158,13 @@ func decode(v json.RawMessage, into any) error {
 		return nil
 	case *Object:
 		return into.UnmarshalJSON(v)
+	case *[]Object:
+		if *into = []Object{}; v[0] == '[' {
+			return message.Elements(v, func(element jsontext.Value) error {
+				*into = append(*into, Object{})
+				return (*into)[len(*into)-1].UnmarshalJSON(element)
+			})
+		}
 	case *time.Time:
 		return into.UnmarshalJSON(v)
 	case *string:

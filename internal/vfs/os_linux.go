@@ -199,7 +199,7 @@ func loadAt(dir int, name string, size int64) ([]byte, error) {
 	if err != nil {
 		return nil, err
 	}
-	defer unix.Close(fd)                                 //nolint:errcheck // nothing was written
+	defer unix.Close(fd)                            //nolint:errcheck // nothing was written
 	return preadAll(fd, make([]byte, size+1), size) // the extra byte reveals a longer file
 }
 
