@@ -9,8 +9,8 @@ import (
 	"golang.org/x/sys/unix"
 )
 
-// openExisting opens a file of the folder itself with one call, which follows no link. It does so without a stat before:
-// the system refuses to open a link, and to open a folder for writing.
+// openExisting opens a file of the folder itself with one call. The system refuses to open a link, and to open a folder
+// for writing.
 func (o *osFS) openExisting(name string, flag int) (*os.File, error) {
 	if !plain(name) {
 		return o.openInRoot(name, flag, false)
