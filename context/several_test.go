@@ -34,7 +34,7 @@ func TestFiles(t *testing.T) {
 				t.Fatal(err)
 			}
 		},
-		"two folders": func(t *testing.T, d *Dir, path string, other uuid.UUID) {
+		"two folders": func(t *testing.T, d *Dir, _ string, other uuid.UUID) {
 			if err := d.CreateMessage("branch-old", other, []byte("{1}"), time.Now()); err != nil {
 				t.Fatal(err)
 			}
