@@ -38,7 +38,7 @@ func TestFiles(t *testing.T) {
 			if err := d.CreateMessage("branch-old", other, []byte("{1}"), time.Now()); err != nil {
 				t.Fatal(err)
 			}
-			d.SetRenaming(&Renaming{From: "branch-old", To: "branch-main"})
+			d.SetRenaming([]Renaming{{From: "branch-old", To: "branch-main"}})
 		},
 	} {
 		t.Run(name, func(t *testing.T) {
@@ -89,7 +89,7 @@ func compareFiles(t *testing.T, d *Dir, ids []uuid.UUID) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	_, renaming := d.renamedFrom("branch-main")
+	renaming := len(d.renamedFrom("branch-main")) > 0
 	for i, id := range ids {
 		want, err := d.LoadMessage("branch-main", id, size)
 		if renaming {

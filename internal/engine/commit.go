@@ -128,8 +128,10 @@ const (
 func (tx *Tx) write() (err error) {
 	c := tx.c
 	if tx.changed {
-		if tx.move != nil {
-			branch.MoveFolder(tx.m, *tx.move)
+		if c.Current().HasFolder(tx.move.From) {
+			branch.MoveFolder(tx.m, tx.move)
+		} else {
+			branch.MoveLines(tx.m, tx.move) // lines of this commit, which have no files yet
 		}
 		if err := c.settleRenaming(tx.m); err != nil {
 			return err
@@ -215,17 +217,18 @@ func (tx *Tx) settle() error {
 	return nil
 }
 
-// show makes committed metadata that of the handle, and renames a branch folder as it says. metadata.json follows.
+// show makes committed metadata that of the handle, and renames branch folders as it says. metadata.json follows.
 func (c *Context) show(m *Metadata) {
-	if m.Renaming != nil {
-		if err := c.Dir.MoveRenamed(*m.Renaming); err != nil {
-			c.prepared = 0 // the next write does it
-		}
-	}
+	before := c.Current()
 	c.mu.Lock()
 	c.metadata, c.journaled, c.projection = m, m, ctxfolder.ProjectionStale
 	c.mu.Unlock()
-	c.Dir.SetRenaming(m.Renaming)
+	if err := c.moveRenamed(before); err != nil {
+		c.prepared = 0 // the next write does it
+	}
+	if !slices.Equal(m.Renaming, before.Renaming) {
+		c.Dir.SetRenaming(m.Renaming)
+	}
 	c.projectSoon()
 }
 
