@@ -36,9 +36,11 @@ type osFS struct {
 	root *os.Root
 	dir  string // the path when it was opened, for locks only
 
-	mu    sync.Mutex
-	self  *os.File               // the folder; SyncAll on it reports write failures since it was opened
-	locks map[string]*lockFolder // open folders of lock files
+	mu   sync.Mutex
+	self *os.File // the folder; SyncAll on it reports write failures since it was opened
+
+	locking sync.Mutex             // taken before mu
+	locks   map[string]*lockFolder // open folders of lock files; guarded by locking
 
 	syncing sync.Mutex
 	failed  uint64 // failed calls of SyncAll; guarded by syncing
@@ -106,6 +108,8 @@ func (o *osFS) Rename(from, to string) error { return o.root.Rename(from, to) }
 func (o *osFS) Remove(name string) error     { return o.root.Remove(name) }
 
 func (o *osFS) Close() error {
+	o.locking.Lock()
+	defer o.locking.Unlock()
 	o.mu.Lock()
 	defer o.mu.Unlock()
 	if o.self != nil {
