@@ -77,10 +77,11 @@ var sentinels = []struct{ below, here error }{
 
 // wrap makes an error of the engine one of this package. It is the only place where that happens.
 func wrap(err error) error {
+	if err == nil {
+		return nil
+	}
 	var at *engine.Error
 	switch {
-	case err == nil:
-		return nil
 	case !errors.As(err, &at):
 		return mark(err)
 	case err != error(at): //nolint:errorlint // an error around that of the engine keeps its text

@@ -7,7 +7,9 @@ import (
 	"io/fs"
 	"iter"
 	"os"
+	"slices"
 	"sort"
+	"sync"
 
 	"github.com/ctxdir/ctxdir/internal/vfs"
 	"github.com/google/uuid"
@@ -240,12 +242,20 @@ func (p *Pack) readRows(n int64, s *segment, count int64) ([]Row, error) {
 	return rows, nil
 }
 
+// packedFrames holds frames while they are decoded.
+var packedFrames = sync.Pool{New: func() any { return new([]byte) }}
+
 // content returns the content of a segment's message frame.
 func (p *Pack) content(n int64, s *segment) ([]byte, error) {
 	if b, ok := p.frames.get(n); ok {
 		return b, nil
 	}
-	b := make([]byte, s.packed) // at most maxFrame, and within the file
+	packed := packedFrames.Get().(*[]byte)
+	defer packedFrames.Put(packed)
+	b := slices.Grow((*packed)[:0], int(s.packed))[:s.packed] // at most maxFrame, and within the file
+	if s.packed <= FrameSize {
+		*packed = b
+	}
 	if err := readAt(p.file, b, s.offset); err != nil {
 		return nil, err
 	}

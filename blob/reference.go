@@ -77,8 +77,12 @@ func appendMember(b []byte, name, value string) []byte {
 // MayRefer reports whether a stored message may have a reference, or a name that looks like one: a name that begins
 // with a dollar sign, as it is or as \u0024. It searches for the rarest character of each spelling.
 func MayRefer(stored []byte) bool {
-	return follows(stored, '$', `"`) || follows(stored, '4', `"\u002`)
+	return MayEscape(stored) || follows(stored, '4', `"\u002`)
 }
+
+// MayEscape is MayRefer for a message without references: before a name that looks like one, a writer puts a dollar
+// sign without escapes.
+func MayEscape(stored []byte) bool { return follows(stored, '$', `"`) }
 
 // follows reports whether c follows a text anywhere in b.
 func follows(b []byte, c byte, text string) bool {

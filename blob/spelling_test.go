@@ -48,7 +48,7 @@ func needsEscape(s spelling, text []byte) bool {
 	return text[0] >= 0x7f && s&spelledASCII != 0
 }
 
-// TestMayRefer: whatever a message has to restore, MayRefer finds, however the framework spelled it.
+// TestMayRefer: whatever a message has to restore, MayRefer and MayEscape find, however the framework spelled it.
 func TestMayRefer(t *testing.T) {
 	rapid.Check(t, func(r *rapid.T) {
 		name := ""
@@ -58,7 +58,7 @@ func TestMayRefer(t *testing.T) {
 		before := rapid.SampledFrom([]string{"", `"5$",`, `"x4",`, `"\\u002",`}).Draw(r, "before")
 		body := []byte(`{"a":[` + before + `{"` + name + `":"x"}]}`)
 		stored, _, err := Externalise(body, Policy{-1}, nil)
-		if err != nil || bytes.Equal(stored, body) || !MayRefer(stored) {
+		if err != nil || bytes.Equal(stored, body) || !MayRefer(stored) || !MayEscape(stored) {
 			r.Fatalf("%s is stored as %s, %v", body, stored, err)
 		}
 		if !MayRefer(body) { // as another program may spell a reference

@@ -44,15 +44,8 @@ type Dir struct {
 // Open opens the folder of a context in a store. It reads no file in it.
 func Open(store vfs.FS, storeID, id uuid.UUID) (*Dir, error) {
 	name := id.String()
-	self, err := store.Lstat(name)
-	if errors.Is(err, fs.ErrNotExist) || err == nil && !self.IsDir() {
-		return nil, fmt.Errorf("%w: %s", ErrNotExist, id)
-	}
-	if err != nil {
-		return nil, err
-	}
-	sub, err := store.Sub(name)
-	if errors.Is(err, fs.ErrNotExist) { // it was moved meanwhile
+	sub, self, err := vfs.SubStat(store, name)
+	if errors.Is(err, fs.ErrNotExist) || errors.Is(err, vfs.ErrNotFolder) {
 		return nil, fmt.Errorf("%w: %s", ErrNotExist, id)
 	}
 	if err != nil {

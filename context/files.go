@@ -112,37 +112,6 @@ func (d *Dir) MessagePath(folder string, id uuid.UUID) string {
 	return Messages + "/" + at + "/" + MessageFile(id)
 }
 
-// StatMessages is StatMessage for several files of a folder. nil stands for a missing one.
-func (d *Dir) StatMessages(folder string, ids []uuid.UUID) (infos []fs.FileInfo, err error) {
-	infos = make([]fs.FileInfo, len(ids))
-	if len(d.renamedFrom(folder)) > 0 { // each file is in one of several folders
-		for i, id := range ids {
-			info, err := d.StatMessage(folder, id)
-			if err == nil {
-				infos[i] = info
-			} else if !errors.Is(err, fs.ErrNotExist) {
-				return nil, err
-			}
-		}
-		return infos, nil
-	}
-	names := make([]string, len(ids))
-	for i, id := range ids {
-		names[i] = MessageFile(id)
-	}
-	err = d.inFolder(folder, false, func(sub *Folder) (err error) {
-		if sub.missed(fs.ErrNotExist) {
-			return fs.ErrNotExist // try again with the folder that bears the name now
-		}
-		infos, err = vfs.LstatIn(sub.FS, ".", names...)
-		return err
-	})
-	if errors.Is(err, fs.ErrNotExist) { // without the folder there are no files
-		return infos, nil
-	}
-	return infos, err
-}
-
 // SetAside moves to trash what occupies the path of a file of ours.
 func (d *Dir) SetAside(path string) error {
 	name := path[strings.LastIndexByte(path, '/')+1:]

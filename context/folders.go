@@ -45,21 +45,16 @@ func (d *Dir) openFolder(name string, create bool) (*Folder, error) {
 		return nil, fmt.Errorf("%q is not a branch folder", name)
 	}
 	path := Messages + "/" + name
-	opened, err := d.FS.Sub(path)
+	opened, self, err := vfs.SubStat(d.FS, path)
 	if errors.Is(err, fs.ErrNotExist) && create {
 		for _, dir := range []string{Messages, path} {
 			if err := d.FS.Mkdir(dir); err != nil && !errors.Is(err, fs.ErrExist) {
 				return nil, err
 			}
 		}
-		opened, err = d.FS.Sub(path)
+		opened, self, err = vfs.SubStat(d.FS, path)
 	}
 	if err != nil {
-		return nil, err
-	}
-	self, err := opened.Lstat(".")
-	if err != nil {
-		_ = opened.Close()
 		return nil, err
 	}
 	return &Folder{FS: opened, dir: d, name: name, self: self}, nil

@@ -7,6 +7,7 @@ import (
 	"slices"
 	"strconv"
 	"time"
+	"unicode/utf8"
 
 	"github.com/ctxdir/ctxdir/message"
 	"github.com/go-json-experiment/json/jsontext"
@@ -220,7 +221,50 @@ func (o *Object) take(key string, into any) error {
 	}
 	v := o.members[i].Value
 	o.members = slices.Delete(o.members, i, i+1)
+	return decode(v, into)
+}
+
+// decode is json.Unmarshal of a valid value. It decodes what metadata mostly has without a scan and without reflection.
+func decode(v json.RawMessage, into any) error {
+	switch into := into.(type) {
+	case *json.RawMessage:
+		*into = v
+		return nil
+	case *Object:
+		return into.UnmarshalJSON(v)
+	case *[]Object:
+		if *into = []Object{}; v[0] == '[' {
+			return message.Elements(v, func(element jsontext.Value) error {
+				*into = append(*into, Object{})
+				return (*into)[len(*into)-1].UnmarshalJSON(element)
+			})
+		}
+	case *time.Time:
+		return into.UnmarshalJSON(v)
+	case *string:
+		if text, ok := plainText(v); ok {
+			*into = string(text)
+			return nil
+		}
+	case *uuid.UUID:
+		if text, ok := plainText(v); ok {
+			return into.UnmarshalText(text)
+		}
+	case *int64:
+		if n, err := strconv.ParseInt(string(v), 10, 64); err == nil {
+			*into = n
+			return nil
+		}
+	}
 	return json.Unmarshal(v, into)
+}
+
+// plainText returns the content of a JSON string that has no escapes.
+func plainText(v json.RawMessage) (text []byte, ok bool) {
+	if len(v) < 2 || v[0] != '"' || bytes.IndexByte(v, '\\') >= 0 || !utf8.Valid(v) {
+		return nil, false
+	}
+	return v[1 : len(v)-1], true
 }
 
 // mustMarshal encodes a value whose encoding cannot fail, without escaping for HTML.

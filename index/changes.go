@@ -77,12 +77,12 @@ const typicalRecord = 1 << 10
 // read parses the records after the last known one, up to number limit.
 func (j *journal) read(limit uint64, acknowledged witness) (n news, err error) {
 	var lost int64
-	if size, serr := j.size(); serr == nil && !j.checked {
-		n.changes = make([]change, 0, min(max(size-j.end, 0)/typicalRecord, 4096))
-	}
 	end, behind, err := j.scan(j.end, j.seq, j.chain, acknowledged, func(rec record) error {
 		if rec.seq > limit {
 			return nil
+		}
+		if n.changes == nil && !j.checked {
+			n.changes = make([]change, 0, min(max(j.allocated-j.end, 0)/typicalRecord+1, 4096))
 		}
 		c := change{lost: lost}
 		lost = 0
@@ -99,11 +99,9 @@ func (j *journal) read(limit uint64, acknowledged witness) (n news, err error) {
 			return n, nil
 		}
 	}
-	if err == nil && limit == maxSeq && behind == tailBlank {
+	if err == nil && limit == maxSeq && behind == tailCut {
 		// Every write leaves blank space after its record. A journal that ends without it was cut short.
-		if size, serr := j.size(); serr == nil && size == end {
-			err = fmt.Errorf("%w: %s was cut short", ErrDamaged, ctxfolder.JournalFile(j.gen))
-		}
+		err = fmt.Errorf("%w: %s was cut short", ErrDamaged, ctxfolder.JournalFile(j.gen))
 	}
 	n.blank = err == nil && limit == maxSeq && behind == tailBlank
 	if err == nil && limit == maxSeq && behind == tailTorn && j.looksDamaged(end) {

@@ -162,12 +162,19 @@ func (x indexFile) encode() ([]byte, error) {
 // readIndexFile reads index.json. A crash may tear the first one; while there are no rows, its content is known. An
 // error that wraps ErrDamaged means that the index has to be rebuilt.
 func readIndexFile(dir *ctxfolder.Dir) (*indexFile, error) {
-	b, err := vfs.ReadFile(dir.FS, ctxfolder.IndexFile, maxIndex)
+	x, _, err := statIndexFile(dir)
+	return x, err
+}
+
+// statIndexFile is readIndexFile that also returns the Stat of the file, even of a damaged one, and nil if it could not
+// be read.
+func statIndexFile(dir *ctxfolder.Dir) (*indexFile, fs.FileInfo, error) {
+	b, info, err := vfs.ReadStat(dir.FS, ctxfolder.IndexFile, maxIndex)
 	if err != nil {
 		if errors.Is(err, fs.ErrNotExist) || errors.Is(err, vfs.ErrTooLarge) || !regular(dir, ctxfolder.IndexFile) {
-			return nil, fmt.Errorf("%w: %w", ErrDamaged, err)
+			err = fmt.Errorf("%w: %w", ErrDamaged, err)
 		}
-		return nil, err
+		return nil, nil, err
 	}
 	x, err := parseIndexFile(b)
 	if err != nil {
@@ -176,15 +183,15 @@ func readIndexFile(dir *ctxfolder.Dir) (*indexFile, error) {
 	if errors.Is(err, ErrDamaged) && neverFolded(dir) {
 		return &indexFile{
 			Context: dir.ID, Store: dir.Store, Journals: []uint64{firstJournal}, Live: firstJournal, RowWidth: rowWidth, torn: err,
-		}, nil
+		}, info, nil
 	}
 	if err != nil {
-		return nil, err
+		return nil, info, err
 	}
 	if x.Context != dir.ID || x.Store != dir.Store {
-		return nil, fmt.Errorf("%w: %s is of context %s in store %s", ErrDamaged, ctxfolder.IndexFile, x.Context, x.Store)
+		return nil, info, fmt.Errorf("%w: %s is of context %s in store %s", ErrDamaged, ctxfolder.IndexFile, x.Context, x.Store)
 	}
-	return x, nil
+	return x, info, nil
 }
 
 // neverFolded reports whether a context has no rows, but its first journal.

@@ -239,27 +239,36 @@ func (j *journal) readWhole(off, size int64) (head, []byte, error) {
 	return h, b[:h.len:h.len], nil
 }
 
+// firstRead is how many bytes of a record are read before its length is known: all of most records.
+const firstRead = 2 << 10
+
 // readRecord is readWhole, but returns the whole record, head included.
 func (j *journal) readRecord(off, size int64) (head, []byte, error) {
-	bad := fmt.Errorf("%w: journal %d has no whole record at byte %d", ErrDamaged, j.gen, off)
-	var first [headSize]byte
-	n, err := j.f.ReadAt(first[:], off)
+	bad := func() error {
+		return fmt.Errorf("%w: journal %d has no whole record at byte %d", ErrDamaged, j.gen, off)
+	}
+	b := make([]byte, max(min(size-off, firstRead), 0))
+	n, err := j.f.ReadAt(b, off)
 	if err != nil && !errors.Is(err, io.EOF) {
 		return head{}, nil, err
 	}
-	h, ok := parseHead(first[:n])
+	b = b[:n]
+	h, ok := parseHead(b)
 	if !ok || off+h.size() > size || vfs.HasHole(j.f, off, off+h.size()) { // do not allocate by an unchecked length
-		return h, nil, bad
+		return h, nil, bad()
 	}
-	b := make([]byte, h.size())
-	if n, err := j.f.ReadAt(b, off); n < len(b) {
-		if err != nil && !errors.Is(err, io.EOF) {
-			return h, nil, err
+	if rest := h.size() - int64(n); rest > 0 {
+		b = append(b, make([]byte, rest)...)
+		if m, err := j.f.ReadAt(b[n:], off+int64(n)); int64(m) < rest {
+			if err != nil && !errors.Is(err, io.EOF) {
+				return h, nil, err
+			}
+			return h, nil, bad()
 		}
-		return h, nil, bad
 	}
-	if body := b[h.width:]; !bytes.Equal(b[:h.width], first[:h.width]) || !ended(body[h.len:]) || bodySum(body[:h.len]) != h.sum {
-		return h, nil, bad
+	b = b[:h.size():h.size()]
+	if body := b[h.width:]; !ended(body[h.len:]) || bodySum(body[:h.len]) != h.sum {
+		return h, nil, bad()
 	}
 	return h, b, nil
 }

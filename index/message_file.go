@@ -39,8 +39,8 @@ func (e *Entry) ReadFile(dir *ctxfolder.Dir, folder string) (raw []byte, is File
 	}
 	if e.Lost == "" {
 		raw, err = dir.LoadMessage(folder, e.FileID(), e.Size)
-		if n := len(raw) - 1; err == nil && n >= 0 && raw[n] == '\n' && e.sameAs(raw[:n]) {
-			return raw[:n], FileExact, nil
+		if exact := e.exact(raw); err == nil && exact != nil {
+			return exact, FileExact, nil
 		}
 	}
 	info, err := dir.StatMessage(folder, e.FileID())
@@ -69,6 +69,32 @@ func (e *Entry) ReadFile(dir *ctxfolder.Dir, folder string) (raw []byte, is File
 		return raw, FileDamaged, fmt.Errorf("%w: file %s %w", ErrDamaged, ctxfolder.MessageFile(e.FileID()), err)
 	}
 	return raw, FileEdited, nil
+}
+
+// exact returns the envelope in the bytes of a file that holds what was committed, and nil for any other file.
+func (e *Entry) exact(raw []byte) []byte {
+	if n := len(raw) - 1; n >= 0 && raw[n] == '\n' && e.sameAs(raw[:n]) {
+		return raw[:n]
+	}
+	return nil
+}
+
+// ReadFiles adds to out the envelopes of entries that it does not have, from their files. It leaves nil where a file
+// does not hold exactly what was committed: ReadFile examines such a file.
+func ReadFiles(files *ctxfolder.Files, entries []Entry, out [][]byte) {
+	wanted := make([]int, 0, len(entries))
+	for i := range entries {
+		if out[i] == nil && entries[i].Lost == "" {
+			wanted = append(wanted, i)
+		}
+	}
+	if len(wanted) == 0 {
+		return
+	}
+	files.Load(len(wanted), func(i int) (uuid.UUID, int64) {
+		e := &entries[wanted[i]]
+		return e.FileID(), e.Size
+	}, func(i int, b []byte) { out[wanted[i]] = entries[wanted[i]].exact(b) })
 }
 
 // ErrTaken reports that the file of a message holds another message with its id, stored while this one was missing.

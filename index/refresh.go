@@ -108,14 +108,16 @@ func (l *Log) reload() error {
 			time.Sleep(time.Millisecond << min(looks, 4)) // a writer may be at work
 		}
 		before := now
-		now, _ = l.dir.FS.Lstat(ctxfolder.IndexFile)
+		x, info, err := statIndexFile(l.dir)
+		if now = info; now == nil {
+			now, _ = l.dir.FS.Lstat(ctxfolder.IndexFile)
+		}
 		if same++; !sameIndex(now, before) {
 			same = 1
 		}
 		if l.distrusted() {
 			return l.rebuild(fmt.Errorf("%w: rows of the index", ErrDamaged), l.anyIndexFile(), now)
 		}
-		x, err := readIndexFile(l.dir)
 		if err != nil {
 			if !errors.Is(err, ErrDamaged) {
 				return err

@@ -18,7 +18,8 @@ func bodySum(b []byte) uint64 { return message.Sum(b) }
 type tail int
 
 const (
-	tailBlank tail = iota // newlines, or the end of the file
+	tailBlank tail = iota // newlines
+	tailCut               // the end of the file
 	tailTorn              // bytes that are no whole record, and none after them
 )
 
@@ -245,7 +246,7 @@ func (j *journal) scan(
 	for {
 		b, err := r.ahead(off)
 		if err != nil || len(b) == 0 {
-			return off, tailBlank, err
+			return off, tailCut, err
 		}
 		if b[0] == '\n' { // the end, unless a damaged sector looks like it
 			if known {

@@ -43,8 +43,9 @@ type Message struct {
 	// wraps index.ErrDamaged, index.ErrErased or an error of the file system.
 	Unavailable error
 
-	size int64
-	from *Loader
+	plain bool // as a writer stored it, without references
+	size  int64
+	from  *Loader
 }
 
 func (m *Message) cost() int64 { return m.size + 512 }
@@ -135,7 +136,7 @@ func (l *Loader) read(span Span, e *index.Entry, record []byte, stat func() (fs.
 		info, err := stat()
 		if errors.Is(err, fs.ErrNotExist) || err == nil && ctxfolder.Untouched(info, e.Size, e.StoredAt()) {
 			if m := l.Committed(record); m != nil {
-				return m
+				return m.as(e)
 			}
 		}
 	}
@@ -144,7 +145,7 @@ func (l *Loader) read(span Span, e *index.Entry, record []byte, stat func() (fs.
 		return m
 	}
 	if m := l.Committed(record); m != nil {
-		return m
+		return m.as(e)
 	}
 	if errors.Is(err, fs.ErrNotExist) && e.Lost == "" {
 		if m := l.moved(span, e); m != nil {
@@ -158,6 +159,25 @@ func (l *Loader) read(span Span, e *index.Entry, record []byte, stat func() (fs.
 		err = fmt.Errorf("%w: %s", index.ErrDamaged, e.Lost)
 	}
 	return &Message{ID: e.ID, Line: span.Line, Position: e.Position, StoredAt: e.StoredAt(), Unavailable: err}
+}
+
+// exact returns the message in the bytes of a file that holds what was committed.
+func (l *Loader) exact(span Span, e *index.Entry, raw []byte) *Message {
+	l.reads.Add(1)
+	m := l.Committed(raw)
+	if m != nil {
+		m.Line, m.Position = span.Line, e.Position
+	}
+	return m.as(e)
+}
+
+// as takes over what only the entry of an unchanged message says: the entry of a message that was edited before it was
+// indexed counts the references, and the envelope may not.
+func (m *Message) as(e *index.Entry) *Message {
+	if m != nil {
+		m.plain = m.plain && e.Payloads == 0
+	}
+	return m
 }
 
 // maxMoves bounds the attempts to find a message that other processes move meanwhile.
@@ -184,7 +204,7 @@ func (l *Loader) moved(span Span, e *index.Entry) *Message {
 		}
 		record, _ := l.log.ReadRecord(&entries[0])
 		if m := l.Committed(record); m != nil {
-			return m
+			return m.as(&entries[0])
 		}
 		for _, span.Folder = range folders {
 			if m, err := l.fromFile(span, &entries[0]); err == nil {
@@ -215,7 +235,8 @@ func (l *Loader) fromFile(span Span, e *index.Entry) (*Message, error) {
 		return nil, fmt.Errorf("%w: %w", index.ErrDamaged, err)
 	}
 	env.Line, env.Position = span.Line, e.Position
-	m := l.messageOf(&env, int64(len(raw)))
+	m := l.messageOf(&env, int64(len(raw))).as(e)
+	m.plain = m.plain && is.Whole()
 	// A later stored_at means that this version was committed after the entry was read.
 	m.Edited = is == index.FileEdited && e.Lost == "" && env.StoredAt.UnixNano() == e.At
 	return m, nil
@@ -225,7 +246,7 @@ func (l *Loader) messageOf(env *message.Envelope, size int64) *Message {
 	return &Message{
 		ID: env.ID, Position: env.Position, Line: env.Line, Role: env.Role, Type: env.Type,
 		CreatedAt: env.CreatedAt, StoredAt: env.StoredAt, OriginID: env.OriginID, Source: env.Source, Stored: env.Body,
-		size: size, from: l,
+		plain: env.Payloads == 0, size: size, from: l,
 	}
 }
 
@@ -236,7 +257,7 @@ func (l *Loader) Loaded(span Span, e *index.Entry, raw []byte) (*Message, error)
 		return nil, fmt.Errorf("%w: %w", index.ErrDamaged, err)
 	}
 	env.Line = span.Line
-	m := l.messageOf(&env, int64(len(raw)))
+	m := l.messageOf(&env, int64(len(raw))).as(e)
 	l.pool.add(l.key(span, e), m, l.epoch.Load())
 	return m, nil
 }

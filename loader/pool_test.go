@@ -75,12 +75,14 @@ func TestTogether(t *testing.T) {
 		bad := rapid.IntRange(0, 600).Draw(r, "bad")
 		var mu sync.Mutex
 		seen := map[int]int{}
-		err := together(n, func(i int) error {
+		err := together(n, func(from, to int) error {
 			mu.Lock()
 			defer mu.Unlock()
-			seen[i]++
-			if i == bad {
-				return failed
+			for i := from; i < to; i++ {
+				seen[i]++
+				if i == bad {
+					return failed
+				}
 			}
 			return nil
 		})

@@ -2,12 +2,14 @@ package loader
 
 import (
 	"context"
+	"errors"
 	"io/fs"
 	"runtime"
 	"slices"
 	"sync/atomic"
 	"time"
 
+	ctxfolder "github.com/ctxdir/ctxdir/context"
 	"github.com/ctxdir/ctxdir/index"
 	"github.com/google/uuid"
 	"golang.org/x/sync/errgroup"
@@ -26,12 +28,8 @@ const (
 // readers bounds the files that one range keeps open.
 var readers = max(4, 2*runtime.GOMAXPROCS(0))
 
-// More readers start when one has read for longer than slow and took longer than slowFile for each message, as from a
-// disk. In the page cache one reader is as fast as several.
-const (
-	slow     = 300 * time.Microsecond
-	slowFile = 50 * time.Microsecond
-)
+// slow is how long one message takes from a disk, or longer. In the page cache two readers are as fast as more.
+const slow = 300 * time.Microsecond
 
 // Each calls yield for every message of the spans in order. One goroutine reads ahead meanwhile. Each leaves nothing in
 // the pool: an iteration would evict what callers use again. It stops with nil when yield returns false, and with ctx's
@@ -43,9 +41,6 @@ func (l *Loader) Each(ctx context.Context, spans []Span, use func(read func() er
 	group.Go(func() error {
 		defer close(batches)
 		w := walk{l: l, use: use, most: firstMessages, bytes: aheadBytes}
-		w.load = func(ctx context.Context, _ Span, _ *index.Entry, read func() *Message) (*Message, error) {
-			return read(), ctx.Err()
-		}
 		return w.batches(ctx, spans, func(messages []*Message) bool {
 			select {
 			case batches <- messages:
@@ -80,7 +75,7 @@ func (l *Loader) Each(ctx context.Context, spans []Span, use func(read func() er
 // unavailable.
 func (l *Loader) Range(ctx context.Context, spans []Span) ([]*Message, error) {
 	var out []*Message
-	w := walk{l: l, use: Plainly, memory: newBudget(l.memory), most: batchMessages, bytes: batchBytes, load: l.load}
+	w := walk{l: l, use: Plainly, memory: newBudget(l.memory), most: batchMessages, bytes: batchBytes, keep: true}
 	err := w.batches(ctx, spans, func(messages []*Message) bool {
 		out = append(out, messages...)
 		return true
@@ -98,8 +93,7 @@ type walk struct {
 	memory *budget // bounds archived messages, unless it is nil
 	most   int     // messages in the next batch
 	bytes  int64   // bound for its bytes
-	// load returns a message from the pool or from read.
-	load func(ctx context.Context, span Span, e *index.Entry, read func() *Message) (*Message, error)
+	keep   bool    // keeps messages in the pool
 }
 
 // batches reads the spans batch by batch.
@@ -166,67 +160,90 @@ func (w *walk) batch(ctx context.Context, span Span, entries []index.Entry) ([]*
 		return messages, nil
 	}
 	records := l.log.ReadRecords(missing)
-	stat := w.stat(span.Folder, missing, records)
-	return messages, together(len(missing), func(i int) (err error) {
-		messages[at[i]], err = w.load(ctx, span, &missing[i], func() *Message {
-			return l.read(span, &missing[i], records[i], func() (fs.FileInfo, error) { return stat(i) })
-		})
+	files := l.dir.Files(span.Folder)
+	defer files.Release()
+	return messages, together(len(missing), func(from, to int) (err error) {
+		read := l.reader(span, files, missing[from:to], records[from:to])
+		for i := from; i < to && err == nil; i++ {
+			if w.keep {
+				messages[at[i]], err = l.load(ctx, span, &missing[i], func() *Message { return read(i - from) })
+			} else {
+				messages[at[i]], err = read(i-from), ctx.Err()
+			}
+		}
 		return err
 	})
 }
 
-// stat returns a function for the Lstat of each entry's file. It asks the system only if there are records, which need
-// it.
-func (w *walk) stat(folder string, entries []index.Entry, records [][]byte) func(i int) (fs.FileInfo, error) {
-	one := func(i int) (fs.FileInfo, error) { return w.l.dir.StatMessage(folder, entries[i].FileID()) }
-	if !slices.ContainsFunc(records, func(b []byte) bool { return b != nil }) {
-		return one
-	}
-	ids := make([]uuid.UUID, len(entries))
-	for i := range entries {
-		ids[i] = entries[i].FileID()
-	}
-	infos, err := w.l.dir.StatMessages(folder, ids)
-	if err != nil {
-		return one
-	}
-	return func(i int) (fs.FileInfo, error) {
-		if infos[i] == nil {
-			return nil, fs.ErrNotExist
+// reader returns a function that reads the message of each entry. It asks the system at once for the files of entries
+// without a record, and for the Lstat of those that have one.
+func (l *Loader) reader(span Span, files *ctxfolder.Files, entries []index.Entry, records [][]byte) func(i int) *Message {
+	raw := slices.Clone(records)
+	index.ReadFiles(files, entries, raw)
+	stat := func(i int) (fs.FileInfo, error) { return l.dir.StatMessage(span.Folder, entries[i].FileID()) }
+	if slices.ContainsFunc(records, func(b []byte) bool { return b != nil }) {
+		ids := make([]uuid.UUID, len(entries))
+		for i := range entries {
+			ids[i] = entries[i].FileID()
 		}
-		return infos[i], nil
+		if infos, err := files.Stat(ids); err == nil {
+			stat = func(i int) (fs.FileInfo, error) {
+				if infos[i] == nil {
+					return nil, fs.ErrNotExist
+				}
+				return infos[i], nil
+			}
+		}
+	}
+	return func(i int) *Message {
+		if records[i] == nil && raw[i] != nil {
+			return l.exact(span, &entries[i], raw[i])
+		}
+		return l.read(span, &entries[i], records[i], func() (fs.FileInfo, error) { return stat(i) })
 	}
 }
 
-// together calls read for each number below n. More readers start when the first one turns out to be slow.
-func together(n int, read func(i int) error) error {
+// run is how many messages a reader takes at a time. It opens their folder once.
+const run = 8
+
+// together calls read for the numbers below n, in runs. A second reader helps from the start, since opening files takes
+// the time of a processor even in the page cache. More start when the first message turns out to be slow.
+func together(n int, read func(from, to int) error) error {
 	var next atomic.Int64
 	one := func() (more bool, err error) {
-		i := int(next.Add(1)) - 1
-		if i >= n {
+		to := int(next.Add(run)) - (run - 1) // the first run has one message
+		if to-run >= n {
 			return false, nil
 		}
-		err = read(i)
+		err = read(max(to-run, 0), min(to, n))
 		return err == nil, err
 	}
-	start := time.Now()
-	for done := time.Duration(0); ; done++ {
-		if took := time.Since(start); took > slow && took > done*slowFile {
-			break
-		}
-		if more, err := one(); !more {
-			return err
-		}
-	}
-	var group errgroup.Group
-	for range readers {
-		group.Go(func() error {
-			for {
-				if more, err := one(); !more {
-					return err
-				}
+	rest := func() error {
+		for {
+			if more, err := one(); !more {
+				return err
 			}
-		})
+		}
 	}
-	return group.Wait()
+	start := time.Now()
+	more, err := one()
+	var group errgroup.Group
+	if more {
+		for range helpers(n-1, time.Since(start)) {
+			group.Go(rest)
+		}
+		err = rest()
+	}
+	return errors.Join(err, group.Wait())
+}
+
+// helpers returns how many readers help with n more messages, of which the one before took so long.
+func helpers(n int, took time.Duration) int {
+	switch {
+	case n > 1 && took > slow:
+		return min(readers, n)
+	case n > run && runtime.GOMAXPROCS(0) > 1:
+		return 1
+	}
+	return 0
 }

@@ -33,7 +33,12 @@ func noMemory(need, limit int64) error {
 }
 
 // HasPayloads reports whether Stored may differ from the body.
-func (m *Message) HasPayloads() bool { return blob.MayRefer(m.Stored) }
+func (m *Message) HasPayloads() bool {
+	if m.plain {
+		return blob.MayEscape(m.Stored)
+	}
+	return blob.MayRefer(m.Stored)
+}
 
 // Payloads lists the message's payloads outside Stored, in order, with size and media type. It opens no blob.
 func (m *Message) Payloads() ([]blob.Ref, error) {

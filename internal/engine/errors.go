@@ -119,8 +119,9 @@ func Wrap(e Error, err error) error {
 			break
 		}
 	}
-	e.Err = err
-	return &e
+	at := e // not the parameter, which would cost an allocation where there is no error
+	at.Err = err
+	return &at
 }
 
 // Mark returns an error that reads like err and matches mark too. The root package marks errors of the engine with its

@@ -7,7 +7,6 @@ import (
 	"testing"
 
 	"github.com/ctxdir/ctxdir/internal/engine"
-	"github.com/google/uuid"
 
 	kit "github.com/ctxdir/ctxdir/internal/storetest"
 )
@@ -24,7 +23,7 @@ func TestFolderMadeAnew(t *testing.T) {
 		kit.Load(t, other.Active())
 		// As the archive found and left it: the handle opens the folder right before it is removed.
 		kit.Check(t, os.Mkdir(path, 0o700))
-		kit.Must[[]os.FileInfo](t)(other.Dir.StatMessages("branch-main", []uuid.UUID{{}}))
+		other.Dir.Files("branch-main").Release()
 		kit.Check(t, os.Remove(path))
 	}
 	kit.Fill(t, c.Active(), 5)

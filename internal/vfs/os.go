@@ -36,16 +36,17 @@ type osFS struct {
 	root *os.Root
 	dir  string // the path when it was opened, for locks only
 
-	mu    sync.Mutex
-	self  *os.File               // the folder; SyncAll on it reports write failures since it was opened
-	locks map[string]*lockFolder // open folders of lock files
+	mu   sync.Mutex
+	self *os.File // the folder; SyncAll on it reports write failures since it was opened
+
+	locking sync.Mutex             // taken before mu
+	locks   map[string]*lockFolder // open folders of lock files; guarded by locking
 
 	syncing sync.Mutex
 	failed  uint64 // failed calls of SyncAll; guarded by syncing
 }
 
 func (o *osFS) OpenFile(name string, flag int) (File, error) {
-	writes := flag&(os.O_WRONLY|os.O_RDWR|os.O_CREATE) != 0
 	if flag&os.O_CREATE != 0 {
 		if _, err := o.handle(); err != nil {
 			return nil, err
@@ -61,9 +62,21 @@ func (o *osFS) OpenFile(name string, flag int) (File, error) {
 		if flag&os.O_EXCL != 0 || !errors.Is(err, fs.ErrExist) {
 			return nil, err
 		}
-		flag &^= os.O_CREATE
+		return fileOf(o.openInRoot(name, flag&^os.O_CREATE, true))
 	}
-	if writes {
+	return fileOf(o.openExisting(name, flag))
+}
+
+func fileOf(f *os.File, err error) (File, error) {
+	if err != nil {
+		return nil, err
+	}
+	return osFile{f}, nil
+}
+
+// openInRoot opens an existing file anywhere below the folder. With strict, it follows no link, and opens no folder.
+func (o *osFS) openInRoot(name string, flag int, strict bool) (*os.File, error) {
+	if strict || flag&(os.O_WRONLY|os.O_RDWR) != 0 {
 		info, err := o.root.Lstat(name)
 		switch {
 		case err != nil:
@@ -74,11 +87,7 @@ func (o *osFS) OpenFile(name string, flag int) (File, error) {
 			return nil, &fs.PathError{Op: "open", Path: name, Err: ErrNotRegular}
 		}
 	}
-	f, err := o.root.OpenFile(name, flag|openFlags, filePerm)
-	if err != nil {
-		return nil, err
-	}
-	return osFile{f}, nil
+	return o.root.OpenFile(name, flag|openFlags, filePerm)
 }
 
 // handle returns the folder itself, opened once.
@@ -99,6 +108,8 @@ func (o *osFS) Rename(from, to string) error { return o.root.Rename(from, to) }
 func (o *osFS) Remove(name string) error     { return o.root.Remove(name) }
 
 func (o *osFS) Close() error {
+	o.locking.Lock()
+	defer o.locking.Unlock()
 	o.mu.Lock()
 	defer o.mu.Unlock()
 	if o.self != nil {
@@ -230,15 +241,24 @@ func (o *osFS) SyncFailures() uint64 {
 }
 
 func (o *osFS) Sub(name string) (FS, error) {
+	sub, _, err := o.subStat(name)
+	return sub, err
+}
+
+func (o *osFS) subStat(name string) (FS, fs.FileInfo, error) {
 	// A FIFO would block.
-	if info, err := o.root.Lstat(name); err == nil && !info.IsDir() {
-		return nil, &fs.PathError{Op: "open", Path: name, Err: ErrNotFolder}
+	info, err := o.Lstat(name)
+	if err == nil && !info.IsDir() {
+		err = &fs.PathError{Op: "open", Path: name, Err: ErrNotFolder}
+	}
+	if err != nil {
+		return nil, nil, err
 	}
 	r, err := o.root.OpenRoot(name)
 	if err != nil {
-		return nil, err
+		return nil, nil, err
 	}
-	return &osFS{root: r, dir: filepath.Join(o.dir, filepath.FromSlash(name))}, nil
+	return &osFS{root: r, dir: filepath.Join(o.dir, filepath.FromSlash(name))}, info, nil
 }
 
 type osFile struct{ *os.File }

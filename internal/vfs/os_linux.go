@@ -171,20 +171,36 @@ func (o *osFS) loadFile(name string, size int64) ([]byte, error) {
 	if !plain(name) || size < 0 || size > trusted {
 		return loadFile(o, name, size)
 	}
-	b := make([]byte, size+1) // the extra byte reveals a longer file
-	err := o.at("openat", name, func(dir int) error {
-		fd, err := openAt(dir, name)
-		if err != nil {
-			return err
-		}
-		defer unix.Close(fd) //nolint:errcheck // nothing was written
-		b, err = preadAll(fd, b, size)
+	var b []byte
+	err := o.at("openat", name, func(dir int) (err error) {
+		b, err = loadAt(dir, name, size)
 		return err
 	})
+	return b, err
+}
+
+func (o *osFS) loadFiles(n int, file func(i int) (name string, size int64), loaded func(i int, b []byte)) {
+	_ = o.at("openat", ".", func(dir int) error {
+		for i := range n {
+			name, size := file(i)
+			if !plain(name) || size < 0 || size > trusted {
+				continue
+			}
+			if b, err := loadAt(dir, name, size); err == nil {
+				loaded(i, b)
+			}
+		}
+		return nil
+	})
+}
+
+func loadAt(dir int, name string, size int64) ([]byte, error) {
+	fd, err := openAt(dir, name)
 	if err != nil {
 		return nil, err
 	}
-	return b, nil
+	defer unix.Close(fd)                            //nolint:errcheck // nothing was written
+	return preadAll(fd, make([]byte, size+1), size) // the extra byte reveals a longer file
 }
 
 func (o *osFS) readFile(name string, limit int64) ([]byte, fs.FileInfo, error) {

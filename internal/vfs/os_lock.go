@@ -255,8 +255,8 @@ func (l *osLock) locate() (err error) {
 }
 
 func (o *osFS) lockFolder(name string) (*lockFolder, error) {
-	o.mu.Lock()
-	defer o.mu.Unlock()
+	o.locking.Lock()
+	defer o.locking.Unlock()
 	if folder := o.locks[name]; folder != nil {
 		return folder, nil
 	}
@@ -277,8 +277,8 @@ func (o *osFS) lockFolder(name string) (*lockFolder, error) {
 
 // forget makes the next use open the folder again. Other locks may still use it; the garbage collector closes it.
 func (l *osLock) forget() {
-	l.fs.mu.Lock()
-	defer l.fs.mu.Unlock()
+	l.fs.locking.Lock()
+	defer l.fs.locking.Unlock()
 	if name := path.Dir(l.name); l.folder != nil && l.fs.locks[name] == l.folder {
 		delete(l.fs.locks, name)
 	}

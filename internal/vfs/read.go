@@ -16,6 +16,25 @@ var ErrNotRegular = errors.New("not a regular file")
 // ErrNotFolder is wrapped by errors about a file, link or device in the place of a folder.
 var ErrNotFolder = errors.New("not a folder")
 
+// SubStat is [FS.Sub] that also returns the Lstat of the folder. For anything but a folder, the error wraps
+// [ErrNotFolder].
+func SubStat(fsys FS, name string) (FS, fs.FileInfo, error) {
+	if s, ok := fsys.(interface {
+		subStat(name string) (FS, fs.FileInfo, error)
+	}); ok {
+		return s.subStat(name)
+	}
+	info, err := fsys.Lstat(name)
+	if err == nil && !info.IsDir() {
+		err = &fs.PathError{Op: "open", Path: name, Err: ErrNotFolder}
+	}
+	if err != nil {
+		return nil, nil, err
+	}
+	sub, err := fsys.Sub(name)
+	return sub, info, err
+}
+
 // ReadOpened returns the content of an open file whose Stat is info.
 func ReadOpened(f File, info fs.FileInfo, name string, limit int64) ([]byte, error) {
 	if !info.Mode().IsRegular() {

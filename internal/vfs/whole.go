@@ -38,6 +38,23 @@ func LoadFile(fsys FS, name string, size int64) ([]byte, error) {
 	return loadFile(fsys, name, size)
 }
 
+// LoadFiles is LoadFile for files of the folder itself, numbered from 0 to n-1: file returns name and expected size,
+// and loaded receives the content. loaded is not called for a file that cannot be read; LoadFile says why.
+func LoadFiles(fsys FS, n int, file func(i int) (name string, size int64), loaded func(i int, b []byte)) {
+	if o, ok := fsys.(interface {
+		loadFiles(n int, file func(i int) (name string, size int64), loaded func(i int, b []byte))
+	}); ok {
+		o.loadFiles(n, file, loaded)
+		return
+	}
+	for i := range n {
+		name, size := file(i)
+		if b, err := loadFile(fsys, name, size); err == nil {
+			loaded(i, b)
+		}
+	}
+}
+
 // trusted is how much may be allocated for a file on an unverified size.
 const trusted = 1 << 20
 
