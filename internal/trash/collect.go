@@ -106,13 +106,20 @@ func isCollectionDue(s *engine.Store) bool {
 // collect does the work. The caller holds [engine.CollectionLock], or it is a dry run. With onePass, it notes
 // references to blobs while it has a context open. Otherwise the sweep comes at the end, if time is left, and opens
 // each context again.
-func collect(ctx context.Context, s *engine.Store, o CollectOptions, onePass bool, yield func(CollectResult, error) bool) error {
+func collect(
+	ctx context.Context, s *engine.Store, o CollectOptions, onePass bool, yield func(CollectResult, error) bool,
+) (err error) {
 	log := openLog(s, o.DryRun)
 	defer log.close()
 	log.run()
+	gone := purges{}
+	defer func() { err = gone.forget(ctx, s, err) }()
 	x := &collector{s: s, o: o, report: func(x CollectResult, err error) bool {
 		if err == nil {
 			log.add(x)
+		}
+		if err == nil && x.Purged && !o.DryRun {
+			gone.add(x.TrashItem)
 		}
 		return yield(x, err)
 	}}
@@ -152,7 +159,7 @@ func collect(ctx context.Context, s *engine.Store, o CollectOptions, onePass boo
 	if len(o.Contexts) > 0 {
 		return nil
 	}
-	err := unmarked
+	err = unmarked
 	swept := func(t engine.TrashItem) bool { return x.report(CollectResult{t, false}, nil) }
 	switch {
 	case x.marks != nil:
