@@ -260,9 +260,12 @@ func (db *database) purge(ctx context.Context) error {
 	return nil
 }
 
+// suffixes of the files of an index.
+var suffixes = []string{"", "-wal", "-shm", "-journal"}
+
 // removeFiles removes an index.
 func removeFiles(path string) (err error) {
-	for _, suffix := range []string{"", "-wal", "-shm", "-journal"} {
+	for _, suffix := range suffixes {
 		if rerr := os.Remove(path + suffix); rerr != nil && !errors.Is(rerr, fs.ErrNotExist) {
 			err = errors.Join(err, rerr)
 		}

@@ -41,7 +41,7 @@ func newDocument(ctx context.Context, m *loader.Message, c *cutter) *document {
 	d.at = at.UnixNano()
 	c.reset()
 	paths := map[string]bool{}
-	eachDistinct(textsOf(ctx, m), func(t text) bool {
+	eachDistinct(textsOf(ctx, m), isText, func(t text) bool {
 		c.add(inner(t.value))
 		pathsIn(t, func(path string) {
 			if !paths[path] {
@@ -64,11 +64,11 @@ func textsOf(ctx context.Context, m *loader.Message) json.RawMessage {
 	return body
 }
 
-// eachDistinct is eachText without texts that the message had before: transcripts store the results of tools twice.
-func eachDistinct(message json.RawMessage, yield func(t text) bool) {
+// eachDistinct is walk without texts that the message had before: transcripts store the results of tools twice.
+func eachDistinct(message json.RawMessage, want func(name, value string) bool, yield func(t text) bool) {
 	const short = 32 // a text that can be repeated without cost
 	seen, size := map[string]bool{}, 0
-	_ = eachText(message, func(t text) bool {
+	_ = walk(message, want, func(t text) bool {
 		if len(t.value) >= short {
 			if seen[t.value] {
 				return true

@@ -69,7 +69,7 @@ func (s *searching) snippet(ctx context.Context, m *loader.Message, h *Hit) bool
 	}
 	finder := newFinder(terms, s.stems)
 	best := -1
-	eachDistinct(textsOf(ctx, m), func(t text) bool {
+	eachDistinct(textsOf(ctx, m), isText, func(t text) bool {
 		value := inner(t.value)
 		marks := finder.marks(value)
 		if n := distinct(marks); n > best {

@@ -13,6 +13,9 @@ package search
 
 import (
 	"context"
+	"fmt"
+	"os"
+	"path/filepath"
 	"sync"
 
 	"github.com/ctxdir/ctxdir"
@@ -51,4 +54,53 @@ func (x *Index) Close() error {
 	db := x.db
 	x.db = nil
 	return db.Close()
+}
+
+// Stats describe an index.
+type Stats struct {
+	Messages int64
+	Bytes    int64 // of its files
+	Memory   bool  // it has no file
+}
+
+// Stats describes the index as it is.
+func (x *Index) Stats(ctx context.Context) (is Stats, err error) {
+	db, err := x.open(ctx)
+	if err != nil {
+		return is, err
+	}
+	if err := db.QueryRowContext(ctx, "SELECT count(*) FROM messages").Scan(&is.Messages); err != nil {
+		return is, err
+	}
+	is.Memory = db.path == ""
+	for _, suffix := range suffixes {
+		if info, err := os.Stat(db.path + suffix); err == nil && !is.Memory {
+			is.Bytes += info.Size()
+		}
+	}
+	return is, nil
+}
+
+// Check verifies the structure of the index. A damaged index fails with [ctxdir.ErrDamaged]; [Index.Rebuild] mends it.
+func (x *Index) Check(ctx context.Context) error {
+	db, err := x.open(ctx)
+	if err == nil {
+		err = db.check(ctx)
+	}
+	if err != nil && isUnusable(err) {
+		err = fmt.Errorf("%w: search index %s: %w", ctxdir.ErrDamaged, db.path, err)
+	}
+	return err
+}
+
+// Rebuild removes what the index has. The next [Index.Update] fills it again.
+func (x *Index) Rebuild(ctx context.Context) error {
+	x.mu.Lock()
+	defer x.mu.Unlock()
+	return x.rebuild(ctx)
+}
+
+// Drop removes the index of a store. No program needs it; the next [Open] makes an empty one.
+func Drop(s *ctxdir.Store) error {
+	return removeFiles(filepath.Join(bridge.Engine(s).Path(), engine.DerivedFolder, File))
 }

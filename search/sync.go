@@ -62,7 +62,7 @@ func (w *writer) syncOpen(ctx context.Context, c *engine.Context, edited positio
 		return err
 	}
 	due := edited
-	whole := !s.row.complete
+	whole := !s.row.complete || w.whole && edited == nil
 	if !whole && s.row.at != at {
 		due, err = s.committed(due)
 		whole = errors.Is(err, index.ErrGap)

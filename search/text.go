@@ -2,6 +2,7 @@ package search
 
 import (
 	"bytes"
+	"errors"
 	"io"
 	"strings"
 
@@ -30,27 +31,26 @@ type text struct {
 
 // eachText calls yield for each text of a message, in order. It leaves out values that are not text: ids, types, times,
 // signatures, binary data, and references to payloads. yield returns false to end.
-func eachText(message []byte, yield func(t text) bool) error {
+func eachText(message []byte, yield func(t text) bool) error { return walk(message, isText, yield) }
+
+// walk is eachText for the values that want accepts.
+func walk(message []byte, want func(name, value string) bool, yield func(t text) bool) error {
 	d := jsontext.NewDecoder(bytes.NewReader(message), jsontext.AllowDuplicateNames(true), jsontext.AllowInvalidUTF8(true))
 	name := "" // of the innermost member
 	for {
 		token, err := d.ReadToken()
-		if err == io.EOF {
+		if errors.Is(err, io.EOF) {
 			return nil
 		}
 		if err != nil {
 			return err
 		}
-		if token.Kind() != '"' {
-			if token.Kind() == '{' && d.PeekKind() == '"' {
-				skip, err := isReference(d, &name)
-				if err != nil {
-					return err
-				}
-				if skip {
-					continue
-				}
+		if token.Kind() == '{' && d.PeekKind() == '"' {
+			if err := passReference(d, &name); err != nil {
+				return err
 			}
+		}
+		if token.Kind() != '"' {
 			continue
 		}
 		kind, length := d.StackIndex(d.StackDepth())
@@ -58,11 +58,11 @@ func eachText(message []byte, yield func(t text) bool) error {
 			name = token.String()
 			continue
 		}
-		if kind == 0 || isNoText(name) {
+		if kind == 0 {
 			continue
 		}
 		value := token.String()
-		if value == "" || isData(value) {
+		if value == "" || !want(name, value) {
 			continue
 		}
 		if !yield(text{pointer: string(d.StackPointer()), value: value, path: pathNames[name] && isPath(value)}) {
@@ -71,27 +71,25 @@ func eachText(message []byte, yield func(t text) bool) error {
 	}
 }
 
-// isReference reads the first name of an object, and passes over the object if it is the reference to a payload.
-func isReference(d *jsontext.Decoder, name *string) (bool, error) {
-	depth := d.StackDepth()
+// passReference reads the first name of an object. If the object is the reference to a payload, it passes over the rest.
+func passReference(d *jsontext.Decoder, name *string) error {
 	token, err := d.ReadToken()
 	if err != nil {
-		return false, err
+		return err
 	}
 	if *name = token.String(); *name != "$blob" {
-		return false, nil
+		return nil
 	}
-	for d.StackDepth() >= depth {
-		if d.PeekKind() == '}' && d.StackDepth() == depth {
-			_, err = d.ReadToken()
-			return true, err
-		}
+	for d.PeekKind() != '}' {
 		if err := d.SkipValue(); err != nil {
-			return false, err
+			return err
 		}
 	}
-	return true, nil
+	_, err = d.ReadToken()
+	return err
 }
+
+func isText(name, value string) bool { return !isNoText(name) && !isData(value) }
 
 // isNoText reports whether the values of a member are no text: those of ids and of some known names.
 func isNoText(name string) bool {
@@ -127,7 +125,7 @@ func inner(value string) string {
 	d := jsontext.NewDecoder(strings.NewReader(value), jsontext.AllowDuplicateNames(true))
 	for {
 		token, err := d.ReadToken()
-		if err == io.EOF {
+		if errors.Is(err, io.EOF) {
 			return b.String()
 		}
 		if err != nil {

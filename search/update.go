@@ -15,7 +15,7 @@ import (
 // UpdateOptions bound an [Index.Update].
 type UpdateOptions struct {
 	MaxWait  time.Duration         // stop after this time, between two contexts at the earliest; 0 for no limit
-	Edits    bool                  // look for edits by hand in every message file, however long that takes
+	Whole    bool                  // compare every row with the store, and look at every message file for an edit by hand
 	Progress func(done, total int) // receives the number of contexts; may be nil
 }
 
@@ -121,11 +121,12 @@ func (x *Index) updateOnce(ctx context.Context, o UpdateOptions) (done UpdateRes
 			return done, err
 		}
 		there[id] = true
-		if row := known[id]; row == nil || !row.complete || !x.e.IsCurrent(id, &row.state) {
+		if row := known[id]; row == nil || !row.complete || o.Whole || !x.e.IsCurrent(id, &row.state) {
 			due = append(due, id)
 		}
 	}
 	w := newWriter(x)
+	w.whole = o.Whole
 	defer w.close()
 	for id, row := range known {
 		if !there[id] {
@@ -159,8 +160,8 @@ func (x *Index) updateOnce(ctx context.Context, o UpdateOptions) (done UpdateRes
 	if o.Progress != nil && len(due) > 0 {
 		o.Progress(len(due), len(due))
 	}
-	if done.Behind == 0 || o.Edits {
-		if err := w.verify(ctx, known, o.Edits); err != nil {
+	if done.Behind == 0 || o.Whole {
+		if err := w.verify(ctx, known, o.Whole); err != nil {
 			return done, err
 		}
 	}

@@ -20,6 +20,7 @@ type writer struct {
 	rows    int       // changed in the transaction
 	began   time.Time // the transaction
 	changed int64     // rows in all
+	whole   bool      // compare all rows of a context with the store
 	lost    bool      // rows of messages that the store has no more were removed
 	failed  bool      // the index failed, not a context
 }
@@ -167,7 +168,9 @@ func (w *writer) cut(line, from int64) error {
 func (w *writer) remove(n int64) error {
 	w.rows++
 	w.changed++
-	for _, query := range []string{"DELETE FROM terms WHERE rowid = ?", "DELETE FROM paths WHERE message = ?", "DELETE FROM messages WHERE n = ?"} {
+	for _, query := range []string{
+		"DELETE FROM terms WHERE rowid = ?", "DELETE FROM paths WHERE message = ?", "DELETE FROM messages WHERE n = ?",
+	} {
 		if _, err := w.exec(query, n); err != nil {
 			return err
 		}

@@ -38,9 +38,9 @@ func exits(problems string, extra ...int) map[string]string {
 
 // groups are the verbs by purpose, in the order of the help. Other verbs come last.
 var groups = []struct{ title, verbs string }{
-	{"Conversations", "append branch init ls meta new show tree watch"},
+	{"Conversations", "append branch grep init ls meta new search show tree watch"},
 	{"Import and export", "backup export files import migrate rollback"},
-	{"Maintenance", "archive check doctor du externalise repair unarchive"},
+	{"Maintenance", "archive check doctor du externalise index repair unarchive"},
 	{"Removal", "erase gc rm trash"},
 }
 

@@ -84,7 +84,7 @@ unique beginning or end of the id, or its external id: KIND/ID, or ID alone if t
 	root.AddCommand(
 		a.initCmd(), a.newCmd(), a.appendCmd(), a.lsCmd(), a.showCmd(), a.treeCmd(), a.branchCmd(), a.metaCmd(), a.duCmd(), a.rmCmd(),
 		a.checkCmd(), a.repairCmd(), a.importCmd(), a.exportCmd(), a.filesCmd(), a.externaliseCmd(), a.archiveCmd(), a.unarchiveCmd(), a.gcCmd(),
-		a.trashCmd(), a.eraseCmd(), a.backupCmd(), a.migrateCmd(), a.rollbackCmd(), a.watchCmd(), a.doctorCmd(), a.manCmd(), a.versionCmd(),
+		a.trashCmd(), a.eraseCmd(), a.backupCmd(), a.migrateCmd(), a.rollbackCmd(), a.watchCmd(), a.doctorCmd(), a.searchCmd(), a.grepCmd(), a.indexCmd(), a.manCmd(), a.versionCmd(),
 	)
 	help := a.helpCmd()
 	root.SetHelpCommand(help)

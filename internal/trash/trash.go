@@ -301,22 +301,27 @@ func Purge(ctx context.Context, s *engine.Store, items []uuid.UUID, older time.D
 				return
 			}
 		}
-		for len(lines) > 0 {
-			n := slices.IndexFunc(lines, func(t *trashItem) bool { return t.in != lines[0].in })
-			if n < 0 {
-				n = len(lines)
-			}
-			var err error
-			if !dryRun {
-				err = purgeRemoved(ctx, s, lines[0].in, lines[:n])
-			}
-			for _, t := range lines[:n] {
-				if !purged(t, err) {
-					return
-				}
-			}
-			lines = lines[n:]
+		purgeLinesOf(ctx, s, lines, dryRun, purged)
+	}
+}
+
+// purgeLinesOf purges removed lines, those of a context together.
+func purgeLinesOf(ctx context.Context, s *engine.Store, lines []*trashItem, dryRun bool, purged func(t *trashItem, err error) bool) {
+	for len(lines) > 0 {
+		n := slices.IndexFunc(lines, func(t *trashItem) bool { return t.in != lines[0].in })
+		if n < 0 {
+			n = len(lines)
 		}
+		var err error
+		if !dryRun {
+			err = purgeRemoved(ctx, s, lines[0].in, lines[:n])
+		}
+		for _, t := range lines[:n] {
+			if !purged(t, err) {
+				return
+			}
+		}
+		lines = lines[n:]
 	}
 }
 
