@@ -202,8 +202,9 @@ func (s *searching) candidates(ctx context.Context, tx *sql.Tx, scope string) (r
 	if scope != "" {
 		expression = scope + " AND (" + expression + ")"
 	}
-	return tx.QueryContext(ctx, "SELECT "+columns+", t.rank FROM (SELECT rowid, rank FROM terms WHERE terms MATCH ? ORDER BY rank) t "+
-		"CROSS JOIN messages m ON m.n = t.rowid", expression)
+	// FTS5 sorts by rank before the join, which reads only the rows that the caller takes.
+	return tx.QueryContext(ctx, "SELECT "+columns+", t.rank FROM terms t CROSS JOIN messages m ON m.n = t.rowid WHERE t.terms MATCH ? "+
+		"ORDER BY t.rank", expression)
 }
 
 // prune keeps the rarest terms of a question.

@@ -24,6 +24,7 @@ type contextSync struct {
 	spans []loader.Span         // what the store has
 	lines map[uuid.UUID]int64   // the numbers of lines
 	old   map[uuid.UUID]rowSums // of lines that are compared as a whole
+	edits bool                  // files may differ from the commit although the message does not
 }
 
 // rowSums are the rows of a line, by position.
@@ -58,6 +59,7 @@ func (w *writer) syncOpen(ctx context.Context, c *engine.Context, edited positio
 	if err != nil {
 		return err
 	}
+	s.edits = edited != nil
 	if err := s.describe(); err != nil {
 		return err
 	}
@@ -198,7 +200,7 @@ func (s *contextSync) differing(ctx context.Context) (positions, error) {
 			}
 			for i := range entries {
 				e := &entries[i]
-				if row, ok := rows[e.Position]; !ok || row.sum != int64(e.Sum) || row.edited != 0 || e.Lost != "" {
+				if row, ok := rows[e.Position]; ok != (e.Lost == "") || ok && row.sum != int64(e.Sum) {
 					due.add(span.Line, e.Position)
 				}
 			}
@@ -330,7 +332,7 @@ func (s *contextSync) write(line int64, span loader.Span, d *document) error {
 		return nil
 	}
 	edited := int64(0)
-	if d.edited {
+	if d.edited || s.edits {
 		edited = s.editTime(span.Folder, d.entry)
 	}
 	w := s.w

@@ -104,7 +104,7 @@ func lower(s string) string {
 func parts(identifier string, yield func(part string)) {
 	cuts := false
 	for i := 1; i < len(identifier); i++ {
-		if identifier[i] == '_' || isUpper(identifier[i]) && isLower(identifier[i-1]) {
+		if identifier[i] == '_' || isUpper(identifier[i]) && isCut(identifier, i) {
 			cuts = true
 			break
 		}
