@@ -58,7 +58,7 @@ type database struct {
 // pragmas of each connection. Removed rows leave nothing in the file. A power cut may undo the newest transactions, and
 // leaves the file whole.
 var pragmas = []string{
-	"busy_timeout(10000)", "journal_mode(WAL)", "synchronous(NORMAL)", "secure_delete(ON)", "temp_store(MEMORY)", "cache_size(-16384)",
+	"busy_timeout(10000)", "journal_mode(WAL)", "synchronous(NORMAL)", "secure_delete(ON)", "temp_store(MEMORY)", "cache_size(-8192)",
 	"journal_size_limit(0)", "trusted_schema(OFF)",
 }
 

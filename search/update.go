@@ -29,7 +29,7 @@ type UpdateResult struct {
 }
 
 // editsBudget bounds the time for which an update looks for edits by hand. The next one continues with other contexts.
-const editsBudget = 15 * time.Millisecond
+const editsBudget = 10 * time.Millisecond
 
 // contextRow is what the index knows of a context.
 type contextRow struct {
@@ -173,6 +173,21 @@ func (x *Index) updateOnce(ctx context.Context, o UpdateOptions) (done UpdateRes
 		_ = x.db.purge(ctx) // the next one does it, if another process reads the index now
 	}
 	return done, nil
+}
+
+// UpdateContext brings one context up to date: Update for a program that knows what changed.
+func (x *Index) UpdateContext(ctx context.Context, id uuid.UUID) error {
+	x.mu.Lock()
+	defer x.mu.Unlock()
+	if err := x.reopen(ctx); err != nil {
+		return err
+	}
+	w := newWriter(x)
+	defer w.close()
+	if err := w.sync(ctx, id); err != nil {
+		return err
+	}
+	return w.commit()
 }
 
 // contexts returns what the index knows of each context.
