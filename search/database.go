@@ -25,8 +25,7 @@ CREATE TABLE contexts (
 	id BLOB NOT NULL UNIQUE,
 	seq INTEGER NOT NULL, chain INTEGER NOT NULL,  -- the commit up to which the rows are complete
 	state BLOB,  -- of the files then; null while rows are missing
-	names TEXT NOT NULL,  -- title, labels, branches and lines
-	verified INTEGER NOT NULL  -- when the message files were compared with the rows
+	names TEXT NOT NULL  -- title, labels, branches and lines
 );
 CREATE TABLE lines (n INTEGER PRIMARY KEY, context INTEGER NOT NULL, id BLOB NOT NULL, UNIQUE (context, id));
 CREATE TABLE messages (

@@ -2,7 +2,7 @@ package search
 
 import (
 	"context"
-	"slices"
+	"math/rand/v2"
 	"time"
 
 	"github.com/ctxdir/ctxdir/index"
@@ -12,36 +12,17 @@ import (
 )
 
 // verify looks for messages that were edited by hand since the last look: no commit tells of them. It compares the size
-// and time of each message file with the index of its context, for a limited time unless all is set. The next call
-// begins with the contexts that were not verified for longest.
-func (w *writer) verify(ctx context.Context, known map[uuid.UUID]*contextRow, all bool) error {
-	rows := make([]*contextRow, 0, len(known))
-	for _, row := range known {
-		rows = append(rows, row)
-	}
-	slices.SortFunc(rows, func(a, b *contextRow) int { return int(min(max(a.verified-b.verified, -1), 1)) })
+// and time of each message file with the index of its context. Unless all is set, it does so for a limited time, and
+// begins with a random context.
+func (w *writer) verify(ctx context.Context, ids []uuid.UUID, all bool) error {
+	rand.Shuffle(len(ids), func(i, j int) { ids[i], ids[j] = ids[j], ids[i] })
 	began := time.Now()
-	var done []*contextRow
-	for _, row := range rows {
+	for _, id := range ids {
 		if !all && time.Since(began) >= editsBudget {
 			break
 		}
-		if err := w.verifyContext(ctx, row.id); err != nil {
-			if ctx.Err() != nil || w.failed {
-				return err
-			}
-			continue // the next update reports it
-		}
-		done = append(done, row)
-	}
-	if len(done) == len(rows) {
-		return nil // the order does not matter
-	}
-	if err := w.begin(ctx); err != nil {
-		return err
-	}
-	for _, row := range done {
-		if _, err := w.exec("UPDATE contexts SET verified = ? WHERE n = ?", began.UnixNano(), row.n); err != nil {
+		// The next update reports the error of a context.
+		if err := w.verifyContext(ctx, id); err != nil && (ctx.Err() != nil || w.failed) {
 			return err
 		}
 	}

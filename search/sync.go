@@ -98,7 +98,7 @@ func (w *writer) newSync(ctx context.Context, c *engine.Context) (s *contextSync
 	}
 	if s.row == nil {
 		s.row = &contextRow{id: id}
-		if s.row.n, err = w.exec("INSERT INTO contexts (id, seq, chain, names, verified) VALUES (?, 0, 0, '', 0)", id[:]); err != nil {
+		if s.row.n, err = w.exec("INSERT INTO contexts (id, seq, chain, names) VALUES (?, 0, 0, '')", id[:]); err != nil {
 			return nil, err
 		}
 	}

@@ -28,7 +28,7 @@ type UpdateResult struct {
 	Problem error
 }
 
-// editsBudget bounds the time for which an update looks for edits by hand. The next one continues with other contexts.
+// editsBudget bounds the time for which an update looks for edits by hand.
 const editsBudget = 10 * time.Millisecond
 
 // contextRow is what the index knows of a context.
@@ -39,15 +39,14 @@ type contextRow struct {
 	state    engine.ContextState
 	complete bool // the rows are those of the commit at
 	names    string
-	verified int64
 }
 
-const contextColumns = "n, id, seq, chain, state, names, verified"
+const contextColumns = "n, id, seq, chain, state, names"
 
 func (r *contextRow) scan(row interface{ Scan(...any) error }) error {
 	var id, state []byte
 	var seq, chain int64
-	if err := row.Scan(&r.n, &id, &seq, &chain, &state, &r.names, &r.verified); err != nil {
+	if err := row.Scan(&r.n, &id, &seq, &chain, &state, &r.names); err != nil {
 		return err
 	}
 	r.at, r.complete = index.Spot{Seq: uint64(seq), Chain: uint64(chain)}, state != nil
@@ -114,14 +113,19 @@ func (x *Index) updateOnce(ctx context.Context, o UpdateOptions) (done UpdateRes
 	if err != nil {
 		return done, err
 	}
-	var due []uuid.UUID
-	there := make(map[uuid.UUID]bool, len(known))
-	for id, err := range x.e.IDs() {
-		if err != nil {
-			return done, err
+	states := make(map[uuid.UUID]*engine.ContextState, len(known))
+	for id, row := range known {
+		if row.complete && !o.Whole {
+			states[id] = &row.state
 		}
-		there[id] = true
-		if row := known[id]; row == nil || !row.complete || o.Whole || !x.e.IsCurrent(id, &row.state) {
+	}
+	changed, err := x.e.Changes(ctx, states)
+	if err != nil {
+		return done, err
+	}
+	var due, there []uuid.UUID
+	for id, is := range changed {
+		if there = append(there, id); is {
 			due = append(due, id)
 		}
 	}
@@ -129,7 +133,7 @@ func (x *Index) updateOnce(ctx context.Context, o UpdateOptions) (done UpdateRes
 	w.whole = o.Whole
 	defer w.close()
 	for id, row := range known {
-		if !there[id] {
+		if _, ok := changed[id]; !ok {
 			if err := w.drop(ctx, row); err != nil {
 				return done, err
 			}
@@ -161,7 +165,7 @@ func (x *Index) updateOnce(ctx context.Context, o UpdateOptions) (done UpdateRes
 		o.Progress(len(due), len(due))
 	}
 	if done.Behind == 0 || o.Whole {
-		if err := w.verify(ctx, known, o.Whole); err != nil {
+		if err := w.verify(ctx, there, o.Whole); err != nil {
 			return done, err
 		}
 	}

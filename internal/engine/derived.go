@@ -55,9 +55,9 @@ type ContextState struct {
 	At      int64 // when they were looked at, nanoseconds since 1970
 }
 
-// IsCurrent reports whether nothing can have been committed to a context since an earlier look.
-func (s *Store) IsCurrent(id uuid.UUID, was *ContextState) bool {
-	if was.Journal == 0 {
+// isCurrent reports whether nothing can have been committed to a context since an earlier look.
+func (s *Store) isCurrent(id uuid.UUID, was *ContextState) bool {
+	if was == nil || was.Journal == 0 {
 		return false
 	}
 	for _, f := range was.Files {
@@ -67,6 +67,34 @@ func (s *Store) IsCurrent(id uuid.UUID, was *ContextState) bool {
 	}
 	now, ok := s.fileStates(id, was.Journal)
 	return ok && now == was.Files
+}
+
+// Changes returns the contexts of the store, without legacy ones, and says of each whether something may have been
+// committed to it since an earlier look. It opens no context.
+func (s *Store) Changes(ctx context.Context, known map[uuid.UUID]*ContextState) (map[uuid.UUID]bool, error) {
+	var ids []uuid.UUID
+	for e, err := range s.entries() {
+		if err != nil {
+			return nil, err
+		}
+		if e.folder {
+			ids = append(ids, e.id)
+		}
+	}
+	changed, legacy := make([]bool, len(ids)), make([]bool, len(ids))
+	inParallel(len(ids), func(i int) {
+		if ctx.Err() == nil {
+			changed[i] = !s.isCurrent(ids[i], known[ids[i]])
+			legacy[i] = changed[i] && IsSplit(s.FS, ids[i].String())
+		}
+	})
+	all := make(map[uuid.UUID]bool, len(ids))
+	for i, id := range ids {
+		if !legacy[i] {
+			all[id] = changed[i]
+		}
+	}
+	return all, ctx.Err()
 }
 
 // State returns the state of the context's files. What the context shows after the next refresh is at least as new.

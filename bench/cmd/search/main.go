@@ -15,6 +15,7 @@ import (
 	"os"
 	"os/exec"
 	"path/filepath"
+	"slices"
 	"strings"
 	"time"
 
@@ -185,7 +186,7 @@ func updates(ctx context.Context, s *ctxdir.Store, x *search.Index, n int) error
 	if err != nil {
 		return err
 	}
-	var all, own []time.Duration
+	var all, own, used []time.Duration
 	for range n {
 		id := ids[rand.IntN(len(ids))]
 		text := strings.Join([]string{pick(words), pick(words), pick(words)}, " ")
@@ -196,11 +197,11 @@ func updates(ctx context.Context, s *ctxdir.Store, x *search.Index, n int) error
 		if err != nil {
 			return err
 		}
-		began := time.Now()
+		began, cpu := time.Now(), machine.CPUTime()
 		if err := x.UpdateContext(ctx, id); err != nil {
 			return err
 		}
-		own = append(own, time.Since(began))
+		own, used = append(own, time.Since(began)), append(used, machine.CPUTime()-cpu)
 	}
 	for range min(n, 100) {
 		began := time.Now()
@@ -210,6 +211,7 @@ func updates(ctx context.Context, s *ctxdir.Store, x *search.Index, n int) error
 		all = append(all, time.Since(began))
 	}
 	row("update of a context by one message", own)
+	row("the same, processor time", used)
 	row("look at all contexts, nothing new", all)
 	return nil
 }
@@ -248,6 +250,11 @@ func sample(ctx context.Context, s *ctxdir.Store) (words []string, ids []uuid.UU
 			return nil, nil, err
 		}
 	}
+	rand.Shuffle(len(words), func(i, j int) { words[i], words[j] = words[j], words[i] })
+	words = slices.Clone(words[:min(len(words), 20_000)])
+	for i, w := range words {
+		words[i] = strings.Clone(w)
+	}
 	return words, ids, nil
 }
 
@@ -257,7 +264,7 @@ func searches(ctx context.Context, s *ctxdir.Store, x *search.Index, kind string
 	if err != nil {
 		return err
 	}
-	var times []time.Duration
+	var times, used []time.Duration
 	hits := 0
 	for range n {
 		q := search.Query{Limit: 20}
@@ -273,18 +280,19 @@ func searches(ctx context.Context, s *ctxdir.Store, x *search.Index, kind string
 			text = append(text, pick(words))
 		}
 		q.Text = strings.Join(text, " ")
-		began := time.Now()
+		began, cpu := time.Now(), machine.CPUTime()
 		found, err := one(ctx, x, q)
 		if err != nil {
 			return err
 		}
-		times = append(times, time.Since(began))
+		times, used = append(times, time.Since(began)), append(used, machine.CPUTime()-cpu)
 		hits += found
 	}
 	name := map[string]string{
 		"words": "1 to 3 words", "question": "question of 8 to 12 words", "context": "1 to 3 words in one context",
 	}[kind]
 	row(fmt.Sprintf("%s, %.1f hits", name, float64(hits)/float64(n)), times)
+	row("the same, processor time", used)
 	fmt.Printf("| memory | %d MB |\n", machine.PeakRSS()>>20)
 	return nil
 }
