@@ -15,14 +15,15 @@ type BackupResult struct {
 	Bytes    int64 // of the messages
 	Missing  int64 // messages and payloads that could not be read
 	Problem  error // why the first of these could not be read
+	Current  bool  // nothing was copied, since the other store has a copy that shows the same
 }
 
 // Backup copies a context to another store: its metadata and messages as of one moment, with their payloads. Appends
 // continue meanwhile. If a message is replaced meanwhile, the copy may have the newer version. A message that was
 // edited by hand is copied as it is. A message that cannot be read keeps its position, marked unavailable. An earlier
-// backup of the context moves to the trash of that store. Backup fails with [ErrInvalid] when both are the same store,
-// or when the other one is inside this one.
+// backup of the context moves to the trash of that store, unless it shows the same: then Backup copies nothing. Backup
+// fails with [ErrInvalid] when both are the same store, or when the other one is inside this one.
 func (s *Store) Backup(ctx context.Context, id uuid.UUID, to *Store) (BackupResult, error) {
 	r, err := backup.Copy(ctx, s.e, id, to.e)
-	return BackupResult{r.Context, r.Path, r.Messages, r.Bytes, r.Missing, wrap(r.Problem)}, wrap(err)
+	return BackupResult{r.Context, r.Path, r.Messages, r.Bytes, r.Missing, wrap(r.Problem), r.Current}, wrap(err)
 }

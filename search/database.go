@@ -218,14 +218,14 @@ func (db *database) load(ctx context.Context, b []byte) error {
 	if err != nil {
 		return err
 	}
-	defer conn.Close()
-	return conn.Raw(func(driver any) error {
+	err = conn.Raw(func(driver any) error {
 		into, ok := driver.(interface{ Deserialize(buf []byte) error })
 		if !ok {
 			return errors.ErrUnsupported
 		}
 		return into.Deserialize(b)
 	})
+	return errors.Join(err, conn.Close())
 }
 
 // check verifies the structure of the index.

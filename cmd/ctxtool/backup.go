@@ -11,31 +11,43 @@ import (
 	"github.com/spf13/cobra"
 )
 
-type backedUpRecord struct {
+// copyRecord is a context that backup or restore copied.
+type copyRecord struct {
 	Record   string `json:"record"`
 	Context  string `json:"context"`
 	Path     string `json:"path"`
-	Messages int64  `json:"messages"`
+	Messages int64  `json:"messages"` // copied now
 	Bytes    int64  `json:"bytes"`
+	Current  bool   `json:"current,omitempty"` // the copy was there already
 	Missing  int64  `json:"missing,omitempty"`
 }
 
 func (a *app) backupCmd() *cobra.Command {
 	var to string
+	var prune bool
 	cmd := &cobra.Command{
-		Use:   "backup CONTEXT… --to DIR",
+		Use:   "backup [CONTEXT…] --to DIR",
 		Short: "Copy contexts to another store",
 		Long: `Copy contexts and the payloads they refer to into the store in DIR, which is created if it is
-missing. Each copy is consistent, even while processes write to the context. An older copy in DIR
-moves to the trash there. backup leaves out unreadable messages and payloads, and reports them.`,
-		Example: `  ctxtool backup 7c2f --to ~/backup
+missing. Without CONTEXT, copy every context of the store. Each copy is consistent, even while
+processes write to the context. A context whose copy shows the same already is not copied again; an
+older copy moves to the trash of DIR. backup leaves out unreadable messages and payloads, and
+reports them.
+
+--prune moves copies of contexts that the store does not have any more to the trash of DIR. Verify a
+backup with "ctxtool --store DIR check --read-data", and bring it back with "ctxtool restore".`,
+		Example: `  ctxtool backup --to ~/backup
+  ctxtool backup 7c2f --to ~/backup
   ctxtool --store ~/backup ls`,
 		Annotations:       exits("failed to copy some contexts, messages or payloads", ofStores...),
-		Args:              between(1, -1),
+		Args:              between(0, -1),
 		ValidArgsFunction: a.completeContexts(-1),
 		RunE: func(cmd *cobra.Command, args []string) error {
 			if to == "" {
 				return usage(cmd, "--to is required")
+			}
+			if prune && len(args) > 0 {
+				return usage(cmd, "--prune and CONTEXT cannot be used together")
 			}
 			return a.withStore(cmd.Context(), func(s *ctxdir.Store) error {
 				ids, err := contextsOf(s, args)
@@ -50,11 +62,16 @@ moves to the trash there. backup leaves out unreadable messages and payloads, an
 				if err != nil {
 					return err
 				}
-				return closeAfter(target.Close, a.backup(cmd.Context(), s, ids, target))
+				err = a.copyContexts(cmd.Context(), s, ids, target, copyVerb{"backed_up", "Backing up", "back up"})
+				if err == nil && prune {
+					err = a.prune(cmd.Context(), s, target)
+				}
+				return closeAfter(target.Close, err)
 			})
 		},
 	}
 	cmd.Flags().StringVar(&to, "to", "", "copy into the store in `DIR`")
+	cmd.Flags().BoolVar(&prune, "prune", false, "remove copies of contexts that are gone")
 	_ = cmd.MarkFlagDirname("to")
 	return cmd
 }
@@ -81,24 +98,66 @@ func within(path, dir string) bool {
 	}
 }
 
-func (a *app) backup(ctx context.Context, s *ctxdir.Store, ids []uuid.UUID, to *ctxdir.Store) error {
+// copyVerb says what copying contexts between stores is: its record, the label of its progress, and its verb.
+type copyVerb struct{ record, label, verb string }
+
+func (a *app) copyContexts(ctx context.Context, from *ctxdir.Store, ids []uuid.UUID, to *ctxdir.Store, v copyVerb) error {
 	var missing int64
-	failed, err := eachContext(ctx, a, "Backing up", ids, func(id uuid.UUID) (ctxdir.BackupResult, error) {
-		return s.Backup(ctx, id, to)
+	current := 0
+	failed, err := eachContext(ctx, a, v.label, ids, func(id uuid.UUID) (ctxdir.BackupResult, error) {
+		return from.Backup(ctx, id, to)
 	}, func(id uuid.UUID, done ctxdir.BackupResult) error {
 		if done.Missing > 0 {
 			missing += done.Missing
 			a.warn(errorRecord{Error: fmt.Sprintf("context %s: left out %s: %v", id, count(done.Missing, "item"), done.Problem)})
 		}
+		if done.Current {
+			current++
+			if !a.json {
+				return nil
+			}
+		}
 		path := filepath.Join(to.Info().Path, done.Path)
-		return a.result(backedUpRecord{"backed_up", id.String(), path, done.Messages, done.Bytes, done.Missing},
+		return a.result(copyRecord{v.record, id.String(), path, done.Messages, done.Bytes, done.Current, done.Missing},
 			"%s  %s, %s", path, count(done.Messages, "message"), humanSize(done.Bytes))
 	})
+	if current > 0 {
+		a.note("already up to date: %s", count(current, "context"))
+	}
 	if err == nil {
-		err = failures("back up", failed, len(ids))
+		err = failures(v.verb, failed, len(ids))
 	}
 	if err == nil && missing > 0 {
 		err = problems("", "left out %s that cannot be read", count(missing, "item"))
+	}
+	return err
+}
+
+// prune moves the copies of contexts that a store does not have any more to the trash of the backup.
+func (a *app) prune(ctx context.Context, s, backup *ctxdir.Store) error {
+	there := map[uuid.UUID]bool{}
+	for id, err := range s.IDs() {
+		if err != nil {
+			return err
+		}
+		there[id] = true
+	}
+	var gone []uuid.UUID
+	for id, err := range backup.IDs() {
+		if err != nil {
+			return err
+		}
+		if !there[id] {
+			gone = append(gone, id)
+		}
+	}
+	failed, err := eachContext(ctx, a, "Pruning", gone, func(id uuid.UUID) (ctxdir.Item, error) {
+		return backup.Remove(ctx, id)
+	}, func(id uuid.UUID, item ctxdir.Item) error {
+		return a.result(itemRecordOf(item, false, false), "%s  removed from the backup", id)
+	})
+	if err == nil {
+		err = failures("prune", failed, len(gone))
 	}
 	return err
 }

@@ -104,7 +104,7 @@ func (a *app) printBranches(branches []ctxdir.BranchInfo) error {
 func forkPoint(b ctxdir.BranchInfo) string {
 	parent := oneLine(b.Parent)
 	if id, err := uuid.Parse(parent); err == nil {
-		parent = "line …" + shortID(id)
+		parent = "line …" + endOf(id)
 	}
 	return fmt.Sprintf("%s at %s", parent, humanCount(b.Base))
 }

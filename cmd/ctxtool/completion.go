@@ -35,23 +35,28 @@ func (a *app) completeContexts(limit int) cobra.CompletionFunc {
 			return nil, cobra.ShellCompDirectiveNoFileComp
 		}
 		return a.complete(part, func(s *ctxdir.Store, offer func(word, description string)) error {
+			short := shortIDsIn(s)
 			for sum, err := range s.List(cmd.Context(), ctxdir.ListOptions{}) {
 				if err != nil {
 					return err
 				}
-				offer(completeID(sum.ID, part), sum.Title)
+				offer(completeID(sum.ID, part, short), sum.Title)
 			}
 			return nil
 		})
 	}
 }
 
-// completeID is what an id completes to: the full id if part begins it, else its end, which lists show.
-func completeID(id uuid.UUID, part string) string {
-	if text := id.String(); strings.HasPrefix(text, part) {
+// completeID is what an id completes to: what lists show, the whole id if part is longer, or the end of the id.
+func completeID(id uuid.UUID, part string, short shortIDs) string {
+	text := id.String()
+	switch {
+	case strings.HasPrefix(short.of(id), part):
+		return short.of(id)
+	case strings.HasPrefix(text, part):
 		return text
 	}
-	return shortID(id)
+	return endOf(id)
 }
 
 // completeBranches offers contexts for the first argument, and branches of that context for the second.
@@ -100,7 +105,7 @@ func (a *app) completeItems(cmd *cobra.Command, _ []string, part string) ([]stri
 			if err != nil {
 				return err
 			}
-			offer(completeID(x.ID, part), x.Kind+", "+x.Reason)
+			offer(completeID(x.ID, part, shortIDs{x.ID: endOf(x.ID)}), x.Kind+", "+x.Reason)
 		}
 		return nil
 	})

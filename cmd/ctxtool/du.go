@@ -2,8 +2,11 @@ package main
 
 import (
 	"context"
+	"path/filepath"
+	"slices"
 
 	"github.com/ctxdir/ctxdir"
+	"github.com/google/uuid"
 	"github.com/spf13/cobra"
 )
 
@@ -15,47 +18,99 @@ type sizeRecord struct {
 	Bytes         int64  `json:"bytes"`
 	ArchivedBytes int64  `json:"archived_bytes"`
 	BlobBytes     *int64 `json:"blob_bytes,omitempty"` // of one whole context: on disk, even if shared with others
+	Disk          *int64 `json:"disk_bytes,omitempty"` // of a whole context: its folder, without blobs
 	Problem       string `json:"problem,omitempty"`
 }
 
+// diskRecord is what the files of a kind take.
+type diskRecord struct {
+	Record  string `json:"record"`
+	Context string `json:"context,omitempty"` // none for the whole store
+	Kind    string `json:"kind"`
+	diskUse
+}
+
+// archivingRecord is an estimate of what archiving every message would free on the disk.
+type archivingRecord struct {
+	Record  string `json:"record"`
+	Context string `json:"context,omitempty"`
+	Freed   int64  `json:"freed_bytes"`
+}
+
 func (a *app) duCmd() *cobra.Command {
-	return &cobra.Command{
+	var apparent bool
+	cmd := &cobra.Command{
 		Use:   "du [CONTEXT]",
 		Short: "Show the sizes of contexts and branches",
 		Long: `Show the size of each context, largest first, or of one context and each of its branches. Sizes come
 from the index. The size of a branch counts its own messages, without inherited ones. The size of a
 context includes its metadata. The blobs of a context have a separate row: they are compressed, and
-other contexts may share them.
+other contexts may share them. Archived messages count with their uncompressed size.
 
-Archived messages count with their uncompressed size; archived_bytes is their part of the sum. Run
-"ls -l CONTEXT/archive" for the size of the packs on disk.`,
+DISK is the room that files take on the disk, where each small file takes a whole block. A second
+table shows it by kind of file, and what archiving every message would free, estimated from a
+sample. --apparent leaves the disk out, and reads the index only.`,
 		Example:           "  ctxtool du\n  ctxtool du 7c2f",
 		Annotations:       exits("a context has a problem", ofStores...),
 		Args:              between(0, 1),
 		ValidArgsFunction: a.completeContexts(1),
 		RunE: func(cmd *cobra.Command, args []string) error {
 			if len(args) == 0 {
-				return a.onStore(a.contextSizes)(cmd, args)
+				return a.onStore(func(ctx context.Context, s *ctxdir.Store, _ []string) error {
+					return a.contextSizes(ctx, s, apparent)
+				})(cmd, args)
 			}
-			return a.onContext(a.branchSizes, ctxdir.WithReadOnly())(cmd, args)
+			return a.onStore(func(ctx context.Context, s *ctxdir.Store, args []string) error {
+				id, err := resolve(s, args[0])
+				if err != nil {
+					return err
+				}
+				return withOpen(ctx, s, id, func(c *ctxdir.Context) error { return a.branchSizes(ctx, s, c, apparent) })
+			}, ctxdir.WithReadOnly())(cmd, args)
 		},
 	}
+	cmd.Flags().BoolVar(&apparent, "apparent", false, "show sizes of content only, not the room on the disk")
+	return cmd
 }
 
-func (a *app) contextSizes(ctx context.Context, s *ctxdir.Store, _ []string) error {
+func (a *app) contextSizes(ctx context.Context, s *ctxdir.Store, apparent bool) error {
 	all, err := listAll(ctx, s, ctxdir.ListOptions{Kind: "*", Order: ctxdir.OrderSize})
 	if err != nil {
 		return err
 	}
 	t := table{head: []string{"SIZE", "MESSAGES", "CONTEXT", "TITLE"}, right: []int{0, 1}, shrink: []int{3}}
+	disk := newDiskReport(s.Info().Path)
+	short := shortIDsIn(s)
 	var bytes, messages int64
-	for _, s := range all {
-		t.add(sizeOf(s), humanSize(s.Bytes), humanCount(s.Messages), shortID(s.ID), s.Title)
-		bytes, messages = bytes+s.Bytes, messages+s.Messages
+	for _, sum := range all {
+		row := []string{humanSize(sum.Bytes), humanCount(sum.Messages), short.of(sum.ID), sum.Title}
+		r := sizeOf(sum)
+		if !apparent {
+			use, err := disk.context(ctx, sum.ID)
+			if err != nil {
+				return err
+			}
+			r.Disk, row = &use, slices.Insert(row, 1, humanSize(use))
+		}
+		t.add(r, row...)
+		bytes, messages = bytes+sum.Bytes, messages+sum.Messages
 	}
-	t.add(nil, humanSize(bytes), humanCount(messages), "total", "")
+	row := []string{humanSize(bytes), humanCount(messages), "total", ""}
+	if !apparent {
+		if err := disk.store(ctx); err != nil {
+			return err
+		}
+		t.head, t.right, t.shrink = slices.Insert(t.head, 1, "DISK"), []int{0, 1, 2}, []int{4}
+		row = slices.Insert(row, 1, humanSize(disk.total().Disk))
+	}
+	t.add(nil, row...)
 	if err := a.printTable(&t); err != nil {
 		return err
+	}
+	if !apparent {
+		if err := a.printDisk(ctx, disk, ""); err != nil {
+			return err
+		}
 	}
 	return listProblems(all)
 }
@@ -67,7 +122,7 @@ func sizeOf(s ctxdir.Summary) sizeRecord {
 	}
 }
 
-func (a *app) branchSizes(ctx context.Context, c *ctxdir.Context, _ []string) error {
+func (a *app) branchSizes(ctx context.Context, s *ctxdir.Store, c *ctxdir.Context, apparent bool) error {
 	branches, err := c.Branches(ctx)
 	if err != nil {
 		return err
@@ -77,9 +132,17 @@ func (a *app) branchSizes(ctx context.Context, c *ctxdir.Context, _ []string) er
 	if err != nil {
 		return err
 	}
+	disk := newDiskReport(s.Info().Path)
 	whole := sizeOf(sum)
 	if blobs > 0 {
 		whole.BlobBytes = &blobs
+	}
+	if !apparent {
+		use, err := disk.context(ctx, c.ID())
+		if err != nil {
+			return err
+		}
+		whole.Disk = &use
 	}
 	t := table{head: []string{"SIZE", "MESSAGES", "BRANCH"}, right: []int{0, 1}, shrink: []int{2}}
 	for _, b := range branches {
@@ -93,10 +156,89 @@ func (a *app) branchSizes(ctx context.Context, c *ctxdir.Context, _ []string) er
 		t.add(nil, humanSize(sum.Archived), "", "archived, before compression")
 	}
 	if blobs > 0 {
-		t.add(nil, humanSize(blobs), "", "blobs")
+		t.add(nil, humanSize(blobs), "", "blobs, which other contexts may share")
 	}
 	if err := a.printTable(&t); err != nil {
 		return err
 	}
+	if !apparent {
+		if err := a.printDisk(ctx, disk, c.ID().String()); err != nil {
+			return err
+		}
+	}
 	return problemOf(c)
+}
+
+// diskReport collects what the files of a store take.
+type diskReport struct {
+	root string
+	use  map[string]diskUse // by kind
+	dirs []string           // of the contexts
+}
+
+func newDiskReport(root string) *diskReport {
+	return &diskReport{root: root, use: map[string]diskUse{}}
+}
+
+// context adds a context, and returns the room that it takes.
+func (d *diskReport) context(ctx context.Context, id uuid.UUID) (disk int64, err error) {
+	dir := filepath.Join(d.root, id.String())
+	d.dirs = append(d.dirs, dir)
+	return d.add(ctx, dir)
+}
+
+// store adds the files of the store that belong to no context.
+func (d *diskReport) store(ctx context.Context) error {
+	_, err := d.add(ctx, d.root)
+	return err
+}
+
+func (d *diskReport) add(ctx context.Context, dir string) (disk int64, err error) {
+	use, err := folderUse(ctx, dir)
+	for kind, u := range use {
+		sum := d.use[kind]
+		sum.add(u)
+		d.use[kind] = sum
+		disk += u.Disk
+	}
+	return disk, err
+}
+
+func (d *diskReport) total() (sum diskUse) {
+	for _, u := range d.use {
+		sum.add(u)
+	}
+	return sum
+}
+
+// freed estimates what archiving every message would free.
+func (d *diskReport) freed(ctx context.Context) int64 {
+	messages := d.use[diskMessages]
+	return max(messages.Disk-int64(packedShare(ctx, d.dirs)*float64(messages.Bytes)), 0)
+}
+
+// printDisk prints a table by kind of file, and the estimate. context is "" for the store.
+func (a *app) printDisk(ctx context.Context, d *diskReport, context string) error {
+	t := table{head: []string{"SIZE", "DISK", "FILES", "KIND"}, right: []int{0, 1, 2}}
+	for _, kind := range diskKinds {
+		if u := d.use[kind]; u.Disk > 0 {
+			t.add(diskRecord{"disk", context, kind, u}, humanSize(u.Bytes), humanSize(u.Disk), humanCount(u.Files), kind)
+		}
+	}
+	if !a.json {
+		if err := a.printf("\n"); err != nil {
+			return err
+		}
+	}
+	if err := a.printTable(&t); err != nil {
+		return err
+	}
+	freed := d.freed(ctx)
+	if a.json {
+		return a.record(archivingRecord{"archiving", context, freed})
+	}
+	if freed == 0 {
+		return nil
+	}
+	return a.printf("\nArchiving every message would free about %s.\n", humanSize(freed))
 }

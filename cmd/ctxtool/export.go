@@ -15,37 +15,49 @@ import (
 	"github.com/spf13/cobra"
 )
 
-// exporter writes a branch in one format. message returns errUnsupported for a message that the format cannot hold.
+// exporter writes a branch in one format.
 type exporter interface {
 	begin(c *ctxdir.Metadata, branch string) error
 	message(ctx context.Context, m *loadedMessage) error
 	end() error
+	unfit() int // messages that the format cannot hold
 }
-
-var errUnsupported = errors.New("the format cannot hold this message")
 
 // exportFormat makes exporters. A format for people holds no binary payloads.
 type exportFormat struct {
 	forPeople bool
-	exporter  func(w io.Writer) exporter
+	exporter  func(w io.Writer, read reading) exporter
 }
 
 var exportFormats = map[string]exportFormat{
-	"jsonl":    {false, func(w io.Writer) exporter { return &jsonlExport{w: w} }},
-	"openai":   {false, func(w io.Writer) exporter { return &openaiExport{w: w} }},
-	"markdown": {true, func(w io.Writer) exporter { return &markdownExport{w: w} }},
-	"html":     {true, func(w io.Writer) exporter { return &htmlExport{w: w} }},
+	"jsonl":       {false, func(w io.Writer, _ reading) exporter { return &jsonlExport{w: w} }},
+	"openai":      {false, newOpenAI},
+	"anthropic":   {false, newAnthropic},
+	"claude-code": {false, newClaude},
+	"codex":       {false, newCodex},
+	"chatgpt":     {false, newChatGPT},
+	"markdown":    {true, newMarkdown},
+	"html":        {true, newHTML},
 }
 
-var exportFormatNames = []string{"jsonl", "openai", "markdown", "html"}
+var exportFormatNames = []string{"jsonl", "markdown", "html", "openai", "anthropic", "claude-code", "codex", "chatgpt"}
 
 func (a *app) exportCmd() *cobra.Command {
 	var branch, name, path string
+	var read reading
 	cmd := &cobra.Command{
 		Use:   "export CONTEXT",
 		Short: "Export the messages of a branch",
-		Long: `Export the messages of a branch. jsonl writes each message verbatim, one per line. openai writes a
-JSON array of chat messages. markdown and html are for reading.`,
+		Long: `Export the messages of a branch. jsonl writes each message verbatim, one per line.
+
+markdown and html are for reading: thoughts and tool calls with their results are folded, and
+bookkeeping of agent tools is left out without --all. A page in html needs no other file: images are
+inside, and nothing in it runs.
+
+openai and anthropic are messages that these APIs take, with each tool call followed by its result.
+claude-code, codex and chatgpt are what these tools keep, so a conversation can continue there:
+"claude --resume" finds ~/.claude/projects/PROJECT/ID.jsonl, and "codex resume"
+~/.codex/sessions/YYYY/MM/DD/rollout-TIME-ID.jsonl. Records of the same tool stay verbatim.`,
 		Example:           "  ctxtool export 7c2f --format markdown\n  ctxtool export 7c2f --branch alt --format html -o walk.html",
 		Annotations:       exits("some messages are missing or incomplete", ofStores...),
 		Args:              between(1, 1),
@@ -54,6 +66,9 @@ JSON array of chat messages. markdown and html are for reading.`,
 			format, ok := exportFormats[name]
 			if !ok {
 				return usage(cmd, "--format: unknown format %q; use one of: %s", name, strings.Join(exportFormatNames, ", "))
+			}
+			if read.tools != toolsNone && read.tools != toolsShort && read.tools != toolsFull {
+				return usage(cmd, "--tools: unknown form %q; use one of: %s, %s, %s", read.tools, toolsNone, toolsShort, toolsFull)
 			}
 			return a.withContext(cmd.Context(), args[0], func(c *ctxdir.Context) error {
 				b, err := branchOf(c, branch)
@@ -65,26 +80,28 @@ JSON array of chat messages. markdown and html are for reading.`,
 					if a.onTerminal() {
 						bar = nil // it would mix with the messages
 					}
-					return a.export(cmd.Context(), c, b, format, a.out, bar)
+					return a.export(cmd.Context(), c, b, format, read, a.out, bar)
 				}
-				return writeFile(path, func(w io.Writer) error { return a.export(cmd.Context(), c, b, format, w, bar) })
+				return writeFile(path, func(w io.Writer) error { return a.export(cmd.Context(), c, b, format, read, w, bar) })
 			}, ctxdir.WithReadOnly(), ctxdir.WithMemoryLimit(maxParsedBody))
 		},
 	}
 	a.branchFlag(cmd, &branch, "branch", "export `BRANCH` instead of the active one")
 	cmd.Flags().StringVar(&name, "format", "jsonl", "write `FORMAT`: "+strings.Join(exportFormatNames, ", "))
+	cmd.Flags().BoolVar(&read.all, "all", false, "export bookkeeping to markdown and html, too")
+	cmd.Flags().StringVar(&read.tools, "tools", toolsFull, "export tool calls to markdown and html as `FORM`: none, short or full")
 	cmd.Flags().StringVarP(&path, "output", "o", "", "write to `FILE`; it appears when it is complete")
 	_ = cmd.RegisterFlagCompletionFunc("format", cobra.FixedCompletions(exportFormatNames, cobra.ShellCompDirectiveNoFileComp))
 	return cmd
 }
 
 func (a *app) export(
-	ctx context.Context, c *ctxdir.Context, b *ctxdir.Branch, format exportFormat, w io.Writer, bar *progress,
+	ctx context.Context, c *ctxdir.Context, b *ctxdir.Branch, format exportFormat, read reading, w io.Writer, bar *progress,
 ) error {
 	if o, ok := w.(*output); ok && !format.forPeople {
 		o.expectJSON()
 	}
-	e := format.exporter(w)
+	e := format.exporter(w, read)
 	m, err := metadataWithPrompt(ctx, c, b.Name())
 	if err != nil {
 		return err
@@ -96,7 +113,6 @@ func (a *app) export(
 	if err != nil {
 		return err
 	}
-	unsupported := 0
 	var lacks incompleteCount
 	err = eachMessage(ctx, b, 0, math.MaxInt64, func(m *ctxdir.Message) error {
 		bar.steps("messages", m.Position, n)
@@ -104,9 +120,7 @@ func (a *app) export(
 		if err != nil {
 			return err
 		}
-		if err := e.message(ctx, s); errors.Is(err, errUnsupported) {
-			unsupported++
-		} else if err != nil {
+		if err := e.message(ctx, s); err != nil {
 			return err
 		}
 		name := fmt.Sprintf("message %d (%s)", m.Position, m.ID)
@@ -131,8 +145,8 @@ func (a *app) export(
 	if err := e.end(); err != nil {
 		return err
 	}
-	if unsupported > 0 {
-		a.note("left out %s that the format cannot hold", count(unsupported, "record"))
+	if n := e.unfit(); n > 0 {
+		a.note("left out %s that the format cannot hold", count(n, "message"))
 	}
 	if err := lacks.err(c.ID()); err != nil {
 		return err

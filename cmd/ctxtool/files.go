@@ -16,18 +16,20 @@ type fileRecord struct {
 }
 
 func (a *app) filesCmd() *cobra.Command {
-	return &cobra.Command{
-		Use:   "files CONTEXT…",
+	cmd := &cobra.Command{
+		Use:   "files [CONTEXT…]",
 		Short: "List every file that contexts need, blobs included",
 		Long: `List the path of every file that contexts need, one per line, relative to the current folder:
-their own files, the blobs they refer to, and the files of the store. Messages that only a journal
-holds are written to files first.`,
-		Example:           `  git add $(ctxtool files 7c2f)`,
+their own files, the blobs they refer to, and the files of the store. Without CONTEXT, list those of
+every context. Messages that only a journal holds are written to files first.`,
+		Example:           `  ctxtool files -z 7c2f | xargs -0 git add`,
 		Annotations:       exits("", ofStores...),
-		Args:              between(1, -1),
+		Args:              between(0, -1),
 		ValidArgsFunction: a.completeContexts(-1),
 		RunE:              a.onStore(a.files),
 	}
+	cmd.Flags().BoolVarP(&a.nulls, "null", "z", false, "end each path with a zero byte instead of a line break")
+	return cmd
 }
 
 func (a *app) files(ctx context.Context, s *ctxdir.Store, refs []string) error {
@@ -73,6 +75,9 @@ func (a *app) file(path string) error {
 	}
 	if strings.HasPrefix(path, "-") {
 		path = "./" + path
+	}
+	if a.nulls {
+		return a.printf("%s\x00", path)
 	}
 	return a.printf("%s\n", path)
 }

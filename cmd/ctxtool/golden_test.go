@@ -20,11 +20,11 @@ var update = flag.Bool("update", false, "write the golden files anew")
 
 // The contexts of the golden files.
 const (
-	walkID    = "0195f0a0-0000-7000-8000-00000000000a"
-	wideID    = "0195f0a0-0000-7000-8000-00000000000b"
-	joinedID  = "0195f0a0-0000-7000-8000-00000000000c"
-	rudeID    = "0195f0a0-0000-7000-8000-00000000000d"
-	removedID = "0195f0a0-0000-7000-8000-00000000000e"
+	walkID    = "a195f0a0-0000-7000-8000-00000000000a"
+	wideID    = "b195f0a0-0000-7000-8000-00000000000b"
+	joinedID  = "c195f0a0-0000-7000-8000-00000000000c"
+	rudeID    = "d195f0a0-0000-7000-8000-00000000000d"
+	removedID = "e195f0a0-0000-7000-8000-00000000000e"
 )
 
 // goldenViews are what people see, one file each.
@@ -36,8 +36,10 @@ var goldenViews = []struct {
 	{"ls-size", []string{"ls", "--sort", "size", "--limit", "2"}},
 	{"branch-ls", []string{"branch", "ls", walkID}},
 	{"tree", []string{"tree", walkID}},
-	{"du", []string{"du"}},
-	{"du-context", []string{"du", walkID}},
+	{"diff", []string{"diff", walkID, "main", "alt"}},
+	{"log", []string{"log", walkID}},
+	{"du", []string{"du", "--apparent"}},
+	{"du-context", []string{"du", "--apparent", walkID}},
 	{"gc", []string{"gc", "--grace", "0s", "--dry-run"}},
 	{"show", []string{"show", walkID, "--branch", "alt"}},
 	{"show-full", []string{"show", walkID, "--range", "2:5", "--full"}},
@@ -224,7 +226,7 @@ func TestGolden(t *testing.T) {
 			views[v.name] = g.view(v.args)
 		}
 		g.do("", "gc")
-		g.do("", "files", "0195f0a0-0000-7000-8000-00000000000a") // it folds
+		g.do("", "files", "a195f0a0-0000-7000-8000-00000000000a") // it folds
 		g.damage()
 		for _, v := range laterViews {
 			views[v.name] = g.view(v.args)

@@ -133,6 +133,7 @@ func prepareExamples(t *testing.T) (home string) {
 		{"", []string{"branch", "rm", exampleID, "retry"}},
 		{"", []string{"append", exampleID, "--id", exampleMessage, "to be named"}},
 		{"", []string{"migrate", filepath.Join(home, ".old-tool/conversations", migratedID+".json")}},
+		{"", []string{"backup", "--to", filepath.Join(home, "backup")}},
 		{"", []string{"new", "--id", exampleItem}},
 		{"", []string{"rm", exampleItem}},
 	} {

@@ -44,7 +44,8 @@ type lsFlags struct {
 	options      ctxdir.ListOptions
 	labels       labelFlags
 	since, until string
-	full         bool
+	project      string
+	full, long   bool
 }
 
 func (a *app) lsCmd() *cobra.Command {
@@ -52,9 +53,9 @@ func (a *app) lsCmd() *cobra.Command {
 	cmd := &cobra.Command{
 		Use:   "ls",
 		Short: "List the contexts of the store",
-		Long: `List the contexts of the store, most recently changed first. A row shows the end of the id, which
-suffices as CONTEXT, the title, the number of branches and messages, and the size. A context with a
-problem shows the problem.
+		Long: `List the contexts of the store, most recently changed first. A row shows the beginning of the id, as
+much as CONTEXT needs, the title, the number of branches and messages, and the size. A context with
+a problem shows the problem.
 
 A context must meet all conditions. Contexts with a kind are listed with --kind only. T is a time in
 RFC 3339, a date, or a duration before now, such as 48h. After a list that --limit cut, --json prints
@@ -85,6 +86,9 @@ a cursor, and --cursor continues there.`,
 	flags.StringVar(&o.Title, "title", "", "list contexts with a title like `GLOB`, in any case")
 	flags.StringVar(&o.Model, "model", "", "list contexts with the model `MODEL`")
 	flags.StringVar(&o.Tool, "tool", "", "list contexts with the label tool=`TOOL`")
+	flags.StringVar(&f.project, "project", "", "list contexts with the label project=`PROJECT`")
+	flags.BoolVar(&o.Reverse, "reverse", false, "list in the opposite order")
+	flags.BoolVarP(&f.long, "long", "l", false, "show tool, model, project, and exact times")
 	flags.StringVar(&f.since, "since", "", "list contexts changed at `T` or later")
 	flags.StringVar(&f.until, "until", "", "list contexts changed before `T`")
 	flags.StringVar(&o.Cursor, "cursor", "", "continue the list that ended with the cursor `C`")
@@ -101,6 +105,12 @@ func (f *lsFlags) parse(cmd *cobra.Command) (err error) {
 	}
 	if f.options.Labels, err = f.labels.parse(cmd); err != nil {
 		return err
+	}
+	if f.project != "" {
+		if f.options.Labels == nil {
+			f.options.Labels = map[string]string{}
+		}
+		f.options.Labels["project"] = f.project
 	}
 	if f.options.Since, err = parseTime(cmd, "--since", f.since); err != nil {
 		return err
@@ -150,7 +160,7 @@ func (a *app) list(ctx context.Context, s *ctxdir.Store, f *lsFlags) error {
 		all = all[:limit]
 		next = all[limit-1].Cursor
 	}
-	if err := a.printList(all, f); err != nil {
+	if err := a.printList(s, all, f); err != nil {
 		return err
 	}
 	if next != "" {
@@ -172,7 +182,7 @@ func (f *lsFlags) filters() bool {
 	return len(o.Labels) > 0 || o.Kind != "" || o.Title+o.Model+o.Tool+o.Cursor != "" || !o.Since.IsZero() || !o.Until.IsZero()
 }
 
-func (a *app) printList(all []ctxdir.Summary, f *lsFlags) error {
+func (a *app) printList(s *ctxdir.Store, all []ctxdir.Summary, f *lsFlags) error {
 	if len(all) == 0 && !a.json {
 		if f.filters() {
 			a.note("no context matches")
@@ -184,6 +194,10 @@ func (a *app) printList(all []ctxdir.Summary, f *lsFlags) error {
 	a.page()
 	t := table{
 		head: []string{"ID", "TITLE", "BRANCHES", "MESSAGES", "SIZE", "UPDATED"}, right: []int{2, 3, 4}, shrink: []int{1},
+	}
+	if f.long {
+		t.head = []string{"ID", "TITLE", "TOOL", "MODEL", "PROJECT", "BRANCHES", "MESSAGES", "SIZE", "CREATED", "UPDATED"}
+		t.right, t.shrink = []int{5, 6, 7}, []int{1, 4, 3}
 	}
 	old := slices.ContainsFunc(all, func(s ctxdir.Summary) bool { return s.Legacy != "" })
 	if old {
@@ -197,9 +211,20 @@ func (a *app) printList(all []ctxdir.Summary, f *lsFlags) error {
 		t.shrink = append(t.shrink, len(t.head))
 		t.head = append(t.head, "PROBLEM")
 	}
+	id := uuid.UUID.String
+	if !f.full {
+		id = shortIDsIn(s).of
+	}
 	for _, s := range all {
-		row := []string{
-			idOf(s.ID, f.full), s.Title, humanCount(int64(s.Branches)), humanCount(s.Messages), humanSize(s.Bytes), humanTime(s.UpdatedAt),
+		row := []string{id(s.ID), s.Title}
+		if f.long {
+			row = append(row, s.Labels["tool"], s.Model, s.Labels["project"])
+		}
+		row = append(row, humanCount(int64(s.Branches)), humanCount(s.Messages), humanSize(s.Bytes))
+		if f.long {
+			row = append(row, exactTime(s.CreatedAt), exactTime(s.UpdatedAt))
+		} else {
+			row = append(row, humanTime(s.UpdatedAt))
 		}
 		if old {
 			row = append(row, cmp.Or(s.Legacy, "ctxdir"))
@@ -219,13 +244,6 @@ func (a *app) printList(all []ctxdir.Summary, f *lsFlags) error {
 		}
 	}
 	return a.printTable(&t)
-}
-
-func idOf(id uuid.UUID, full bool) string {
-	if full {
-		return id.String()
-	}
-	return shortID(id)
 }
 
 // labelText is labels for people, in the order of their names.

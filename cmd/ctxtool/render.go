@@ -6,10 +6,12 @@ import (
 	"encoding/json"
 	"fmt"
 	"io"
+	"maps"
 	"slices"
 	"strings"
 
 	"github.com/ctxdir/ctxdir"
+	"github.com/ctxdir/ctxdir/internal/chat"
 	"github.com/ctxdir/ctxdir/message"
 	"github.com/go-json-experiment/json/jsontext"
 	"github.com/rivo/uniseg"
@@ -21,43 +23,95 @@ type renderer struct {
 	colour    painter
 	terminal  bool
 	fold      int                // columns of a folded line
-	full      bool               // folds nothing
+	tools     string             // how tool calls and results show: toolsNone, toolsShort or toolsFull
+	thoughts  bool               // in full
 	headsOnly bool               // omits the content
 	forks     map[int64][]string // the branches that fork off, by position
+	forked    int64              // their lines are written up to this position
+	begun     bool               // something was written: an empty line separates what follows
 }
+
+// How tool calls and their results show.
+const (
+	toolsNone  = "none"
+	toolsShort = "short"
+	toolsFull  = "full"
+)
 
 const foldColumns = 160 // if the width is unknown
 
-func (a *app) newRenderer() *renderer {
-	return &renderer{w: a.out, colour: a.colours(a.out.w), terminal: a.onTerminal(), fold: cmp.Or(a.width(), foldColumns)}
+func (a *app) newRenderer(full bool) *renderer {
+	r := &renderer{w: a.out, colour: a.colours(a.out.w), terminal: a.onTerminal(), fold: cmp.Or(a.width(), foldColumns), tools: toolsShort}
+	if full {
+		r.tools, r.thoughts = toolsFull, true
+	}
+	return r
 }
 
-// message writes one message and an empty line.
+// message writes one message alone.
 func (r *renderer) message(m *loadedMessage) error {
-	var b strings.Builder
-	b.WriteString(r.head(m) + "\n")
+	if r.headsOnly {
+		return r.turn(&chat.Turn[*loadedMessage]{Message: m})
+	}
+	return (&conversation{all: true, show: r.turn}).one(m)
+}
+
+// turn writes a message with the results of its tool calls. One that continues the message before it has no head.
+func (r *renderer) turn(t *chat.Turn[*loadedMessage]) error {
+	m := t.Message
+	body := ""
 	switch {
 	case m.Unavailable != nil:
-		b.WriteString(r.colour.paint(red, "unavailable: "+oneLine(m.Unavailable.Error())) + "\n\n")
+		body = r.colour.paint(red, "unavailable: "+oneLine(m.Unavailable.Error())) + "\n"
 	case !r.headsOnly:
-		parts := slices.DeleteFunc(partsOf(m.Body), func(p part) bool { return p.kind == textPart && strings.TrimSpace(p.text) == "" })
-		for _, p := range parts {
-			b.WriteString(r.part(p) + "\n")
+		shown := 0
+		for _, p := range t.Parts {
+			if text := r.part(p); text != "" {
+				body += text + "\n"
+				shown++
+			}
 		}
-		if len(parts) == 0 {
-			b.WriteString(r.colour.paint(dim, "(no content)") + "\n")
+		if shown == 0 && len(t.Parts) > 0 {
+			return r.forksBefore(m.Position + 1) // all of it was left out
+		}
+		if shown == 0 {
+			body += r.colour.paint(dim, "(no content)") + "\n"
 		}
 		if m.missing != nil {
-			b.WriteString(r.colour.paint(red, "incomplete: "+oneLine(m.missing.Error())) + "\n")
-		}
-		b.WriteByte('\n')
-	}
-	if names := r.forks[m.Position+1]; len(names) > 0 {
-		b.WriteString(r.colour.paint(dim, "├─ forks here: "+oneLine(strings.Join(names, ", "))) + "\n")
-		if !r.headsOnly {
-			b.WriteByte('\n')
+			body += r.colour.paint(red, "incomplete: "+oneLine(m.missing.Error())) + "\n"
 		}
 	}
+	if err := r.forksBefore(m.Position); err != nil {
+		return err
+	}
+	if !t.Continues || m.missing != nil || m.Edited {
+		body = r.gap() + r.head(m) + "\n" + body
+	}
+	if _, err := io.WriteString(r.w, body); err != nil {
+		return err
+	}
+	return r.forksBefore(m.Position + 1)
+}
+
+// gap is the empty line before what follows, if something precedes it.
+func (r *renderer) gap() string {
+	if !r.begun || r.headsOnly {
+		r.begun = true
+		return ""
+	}
+	return "\n"
+}
+
+// forksBefore writes a line for each position, up to a position, at which other branches fork off.
+func (r *renderer) forksBefore(position int64) error {
+	var b strings.Builder
+	for _, at := range slices.Sorted(maps.Keys(r.forks)) {
+		if at <= r.forked || at > position {
+			continue
+		}
+		b.WriteString(r.gap() + r.colour.paint(dim, "├─ forks here: "+oneLine(strings.Join(r.forks[at], ", "))) + "\n")
+	}
+	r.forked = max(r.forked, position)
 	_, err := io.WriteString(r.w, b.String())
 	return err
 }
@@ -90,25 +144,8 @@ func (r *renderer) head(m *loadedMessage) string {
 	return line
 }
 
-// voice unifies the roles of frameworks: "user", "assistant", "tool", "system", or "" for others.
-func voice(role string) string {
-	switch role = strings.ToLower(role); role {
-	case "user", "assistant", "tool", "system":
-		return role
-	case "human":
-		return "user"
-	case "model", "ai":
-		return "assistant"
-	case "function":
-		return "tool"
-	case "developer":
-		return "system"
-	}
-	return ""
-}
-
 func voiceStyle(role string) string {
-	switch voice(role) {
+	switch chat.Voice(role) {
 	case "user":
 		return boldBlue
 	case "assistant":
@@ -130,23 +167,94 @@ func speaker(m *ctxdir.Message) string {
 	return "message"
 }
 
-func (r *renderer) part(p part) string {
-	switch p.kind {
-	case textPart:
-		return r.plain(strings.TrimRight(p.text, "\n"))
-	case thoughtPart:
-		return r.aside("~ ", "", p.text)
-	case callPart:
-		return r.aside("> ", p.name, p.text)
-	case resultPart:
-		return r.aside("< ", p.name, p.text)
-	case attachedPart:
-		return r.colour.paint(dim, r.folded("+ ", p.text))
+// part is a part for people, "" if it is left out.
+func (r *renderer) part(p chat.Part) string {
+	switch p.Kind {
+	case chat.Text:
+		return r.plain(strings.TrimRight(p.Text, "\n"))
+	case chat.Thought:
+		return r.aside("~ ", "", p.Text, r.thoughts)
+	case chat.Call:
+		return r.call(&p)
+	case chat.Result:
+		if r.tools == toolsNone {
+			return ""
+		}
+		return r.result(p, "")
+	case chat.Attachment:
+		return r.colour.paint(dim, r.folded("+ ", p.Text))
 	}
-	if r.full {
-		return r.aside("  ", "", p.text)
+	if r.thoughts {
+		return r.aside("  ", "", p.Text, true)
 	}
-	return r.colour.paint(dim, r.folded("  ", gist([]byte(p.text))))
+	return r.colour.paint(dim, r.folded("  ", gist([]byte(p.Text))))
+}
+
+// call is a tool call with its results. A call that changes a file shows the change, or how many lines it has.
+func (r *renderer) call(p *chat.Part) string {
+	if r.tools == toolsNone {
+		return ""
+	}
+	diff := p.Diff()
+	summary := strings.TrimSpace(p.Name + " " + r.shortPath(p.Summary(), len(p.Name)+len(" +99 −99")))
+	var lines []string
+	switch {
+	case r.tools == toolsShort && diff != nil:
+		changed := "  " + chat.Changed(diff)
+		lines = append(lines, r.colour.paint(dim, shorten(r.folded("> ", summary), r.fold-len(changed))+changed))
+	case r.tools == toolsShort:
+		lines = append(lines, r.colour.paint(dim, r.folded("> ", summary)))
+	case diff != nil:
+		lines = append(lines, r.colour.paint(dim, r.folded("> ", summary)))
+		for _, l := range diff {
+			lines = append(lines, r.colour.paint(diffStyle(l), "  "+strings.TrimRight(r.plain(l), " ")))
+		}
+	default:
+		lines = append(lines, r.aside("> ", p.Name, p.Text, true))
+	}
+	for _, result := range p.Results {
+		if diff == nil || result.Failed {
+			lines = append(lines, r.result(result, "  "))
+		}
+	}
+	return strings.Join(lines, "\n")
+}
+
+// shortPath cuts the beginning of a path that is too long for a line with so many other columns.
+func (r *renderer) shortPath(path string, other int) string {
+	room := r.fold - other - len(">  ")
+	if !strings.HasPrefix(path, "/") || strings.ContainsAny(path, " \n") || len(path) <= room || room < minWidth {
+		return path
+	}
+	if _, rest, ok := strings.Cut(path[len(path)-room+len("…"):], "/"); ok {
+		return "…/" + rest
+	}
+	return path
+}
+
+func (r *renderer) result(p chat.Part, indent string) string {
+	style := dim
+	if p.Failed {
+		style = red
+	}
+	if r.tools == toolsShort {
+		text := strings.TrimSpace(p.Name + " " + p.Text)
+		if text == "" {
+			text = "(nothing)"
+		}
+		return r.colour.paint(style, r.folded(indent+"< ", text))
+	}
+	return r.aside(indent+"< ", p.Name, p.Text, true)
+}
+
+func diffStyle(line string) string {
+	switch {
+	case strings.HasPrefix(line, "+"):
+		return green
+	case strings.HasPrefix(line, "-"):
+		return red
+	}
+	return dim
 }
 
 // plain is a text without the characters that control a terminal.
@@ -158,12 +266,12 @@ func (r *renderer) plain(text string) string {
 }
 
 // aside is a thought, a tool call or a tool result: folded to a line, or in full and indented.
-func (r *renderer) aside(mark, name, text string) string {
-	if !r.full {
+func (r *renderer) aside(mark, name, text string, full bool) string {
+	if !full {
 		return r.colour.paint(dim, r.folded(mark, strings.TrimSpace(name+" "+text)))
 	}
 	var pretty bytes.Buffer
-	if kindOf(json.RawMessage(text)) == '{' && json.Indent(&pretty, []byte(text), "", "  ") == nil {
+	if chat.KindOf(json.RawMessage(text)) == '{' && json.Indent(&pretty, []byte(text), "", "  ") == nil {
 		text = pretty.String()
 	}
 	text = strings.TrimRight(r.plain(text), "\n")
@@ -173,7 +281,7 @@ func (r *renderer) aside(mark, name, text string) string {
 	lines := strings.Split(text, "\n")
 	for i, l := range lines {
 		lines[i] = r.colour.paint(dim, strings.TrimRight(mark+l, " ")) // a pager resets the colour at each line
-		mark = "  "
+		mark = strings.Repeat(" ", len(mark))
 	}
 	return strings.Join(lines, "\n")
 }

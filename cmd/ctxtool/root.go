@@ -27,6 +27,7 @@ type app struct {
 	silent      bool // do not report an interrupt: it is how the verb ends
 	noGC        bool
 	dryRun      bool // the verb prints its plan; the store is opened read-only
+	nulls       bool // of files: paths end with a zero byte
 	collects    bool // closing the store collects garbage
 	lockTimeout time.Duration
 }
@@ -82,9 +83,11 @@ unique beginning or end of the id, or its external id: KIND/ID, or ID alone if t
 	})
 	a.addGlobalFlags(root)
 	root.AddCommand(
-		a.initCmd(), a.newCmd(), a.appendCmd(), a.lsCmd(), a.showCmd(), a.treeCmd(), a.branchCmd(), a.metaCmd(), a.duCmd(), a.rmCmd(),
-		a.checkCmd(), a.repairCmd(), a.importCmd(), a.exportCmd(), a.filesCmd(), a.externaliseCmd(), a.archiveCmd(), a.unarchiveCmd(), a.gcCmd(),
-		a.trashCmd(), a.eraseCmd(), a.backupCmd(), a.migrateCmd(), a.rollbackCmd(), a.watchCmd(), a.doctorCmd(), a.searchCmd(), a.grepCmd(), a.indexCmd(), a.manCmd(), a.versionCmd(),
+		a.initCmd(), a.newCmd(), a.appendCmd(), a.lsCmd(), a.showCmd(), a.treeCmd(), a.diffCmd(), a.logCmd(), a.branchCmd(), a.metaCmd(),
+		a.duCmd(), a.rmCmd(), a.checkCmd(), a.repairCmd(), a.importCmd(), a.exportCmd(), a.filesCmd(), a.externaliseCmd(),
+		a.archiveCmd(), a.unarchiveCmd(), a.gcCmd(),
+		a.trashCmd(), a.eraseCmd(), a.backupCmd(), a.restoreCmd(), a.migrateCmd(), a.rollbackCmd(), a.watchCmd(),
+		a.searchCmd(), a.grepCmd(), a.indexCmd(), a.doctorCmd(), a.manCmd(), a.versionCmd(),
 	)
 	help := a.helpCmd()
 	root.SetHelpCommand(help)

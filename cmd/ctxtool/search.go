@@ -162,7 +162,7 @@ func (a *app) searchIn(ctx context.Context, s *ctxdir.Store, x *search.Index, f 
 		err = a.hitRecords(hits, f.query.Limit, updated.Behind)
 	default:
 		a.page()
-		err = a.printHits(hits)
+		err = a.printHits(s, hits)
 	}
 	if err != nil {
 		return err

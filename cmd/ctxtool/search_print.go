@@ -5,16 +5,17 @@ import (
 	"fmt"
 	"strings"
 
+	"github.com/ctxdir/ctxdir"
 	"github.com/ctxdir/ctxdir/search"
 	"github.com/rivo/uniseg"
 )
 
 // printHits prints hits for people, grouped by context.
-func (a *app) printHits(hits []search.Hit) error {
-	paint := a.colours(a.out.w)
+func (a *app) printHits(s *ctxdir.Store, hits []search.Hit) error {
+	paint, short := a.colours(a.out.w), shortIDsIn(s)
 	for _, group := range byContext(hits) {
 		first := &hits[group[0]]
-		head := []string{paint.paint(bold, cmp.Or(oneLine(first.Title), "(no title)")), paint.paint(dim, shortID(first.Context))}
+		head := []string{paint.paint(bold, cmp.Or(oneLine(first.Title), "(no title)")), paint.paint(dim, short.of(first.Context))}
 		if project := first.Labels["project"]; project != "" {
 			head = append(head, paint.paint(purple, oneLine(project)))
 		}

@@ -12,6 +12,7 @@ import (
 	"time"
 
 	"github.com/ctxdir/ctxdir"
+	"github.com/ctxdir/ctxdir/internal/chat"
 	"github.com/spf13/cobra"
 )
 
@@ -33,6 +34,9 @@ type showFlags struct {
 	last         int64
 	noContent    bool
 	full         bool
+	all          bool
+	tools        string
+	role, typ    string
 	save         string
 }
 
@@ -45,10 +49,14 @@ func (a *app) showCmd() *cobra.Command {
 begin at 0. "A:" ends with the last message, ":B" begins with the first.
 
 show folds thoughts (~), tool calls (>) and tool results (<) to one line each, unless --full is
-given. For an attachment (+) it prints type and size. A line marks where other branches fork off.
---json prints every message verbatim.`,
+given. The results of a tool follow its call, and a call that changes a file says how many lines it
+adds and removes. For an attachment (+) show prints type and size. A line marks where other branches
+fork off. Bookkeeping of agent tools, such as progress and snapshots, is left out without --all.
+
+--json prints every message verbatim, bookkeeping too.`,
 		Example: `  ctxtool show 7c2f --last 20
   ctxtool show 7c2f --branch alt --full
+  ctxtool show 7c2f --tools none --role user
   ctxtool --json show 7c2f --range 100:150`,
 		Annotations:       exits("some messages are unavailable or incomplete", ofStores...),
 		Args:              between(1, 1),
@@ -58,6 +66,8 @@ given. For an attachment (+) it prints type and size. A line marks where other b
 			switch {
 			case cmd.Flags().Changed("last") && cmd.Flags().Changed("range"):
 				return usage(cmd, "--last and --range cannot be used together")
+			case f.tools != "" && f.tools != toolsNone && f.tools != toolsShort && f.tools != toolsFull:
+				return usage(cmd, "--tools: unknown form %q; use one of: %s, %s, %s", f.tools, toolsNone, toolsShort, toolsFull)
 			case cmd.Flags().Changed("last") && f.last < 0:
 				return usage(cmd, "--last must not be negative")
 			case cmd.Flags().Changed("last"):
@@ -82,6 +92,10 @@ given. For an attachment (+) it prints type and size. A line marks where other b
 	flags.StringVar(&f.span, "range", "", "show the messages at positions `A:B`, without B")
 	flags.StringVar(&f.save, "save-attachments", "", "save attached files to the folder `DIR`")
 	flags.BoolVar(&f.full, "full", false, "show thoughts, tool calls and results in full")
+	flags.BoolVar(&f.all, "all", false, "show bookkeeping, too")
+	flags.StringVar(&f.tools, "tools", "", "show tool calls and results as `FORM`: none, short or full")
+	flags.StringVar(&f.role, "role", "", "show messages of the role `ROLE` only")
+	flags.StringVar(&f.typ, "type", "", "show messages of the type `TYPE` only")
 	flags.BoolVar(&f.noContent, "no-content", false, "show messages without their content")
 	return cmd
 }
@@ -142,7 +156,7 @@ func (a *app) show(ctx context.Context, c *ctxdir.Context, f *showFlags, from, t
 		return err
 	}
 	a.page()
-	print := a.messagePrinter(ctx, c, b.Name(), f)
+	print, flush := a.messagePrinter(ctx, c, b.Name(), f)
 	shown := 0
 	var lacks incompleteCount
 	var files *saver
@@ -153,6 +167,9 @@ func (a *app) show(ctx context.Context, c *ctxdir.Context, f *showFlags, from, t
 		defer files.Close() //nolint:errcheck // a folder
 	}
 	err = eachMessage(ctx, b, from, to, func(m *ctxdir.Message) error {
+		if !f.wants(m) {
+			return nil
+		}
 		shown++
 		s := &loadedMessage{Message: m}
 		if !f.noContent {
@@ -171,6 +188,9 @@ func (a *app) show(ctx context.Context, c *ctxdir.Context, f *showFlags, from, t
 		return err
 	})
 	if err == nil {
+		err = flush()
+	}
+	if err == nil {
 		err = lacks.err(c.ID())
 	}
 	switch {
@@ -184,20 +204,44 @@ func (a *app) show(ctx context.Context, c *ctxdir.Context, f *showFlags, from, t
 	return problemOf(c)
 }
 
-// messagePrinter returns a function that prints a message: as a record, or for people.
-func (a *app) messagePrinter(ctx context.Context, c *ctxdir.Context, branch string, f *showFlags) func(m *loadedMessage) error {
-	if !a.json {
-		r := a.newRenderer()
-		r.full, r.headsOnly = f.full, f.noContent
-		// A damaged branch does not prevent showing another one.
-		if all, err := c.Branches(ctx); err == nil {
-			r.forks = forksOff(all, branch)
-		}
-		return r.message
+// wants reports whether a message has the role and the type to show.
+func (f *showFlags) wants(m *ctxdir.Message) bool {
+	role := f.role == "" || strings.EqualFold(m.Role, f.role) || chat.Voice(f.role) != "" && chat.Voice(m.Role) == chat.Voice(f.role)
+	return role && (f.typ == "" || m.Type == f.typ)
+}
+
+// messagePrinter returns a function that prints a message, as a record or for people, and one to call after the last.
+func (a *app) messagePrinter(
+	ctx context.Context, c *ctxdir.Context, branch string, f *showFlags,
+) (print func(m *loadedMessage) error, flush func() error) {
+	if a.json {
+		return func(m *loadedMessage) error {
+			r := recordOf(m, branch, f.noContent)
+			return a.messageRecord(ctx, m, r, &r)
+		}, func() error { return nil }
 	}
-	return func(m *loadedMessage) error {
-		r := recordOf(m, branch, f.noContent)
-		return a.messageRecord(ctx, m, r, &r)
+	r := a.newRenderer(f.full)
+	r.headsOnly, r.tools = f.noContent, cmp.Or(f.tools, r.tools)
+	// A damaged branch does not prevent showing another one.
+	if all, err := c.Branches(ctx); err == nil {
+		r.forks = forksOff(all, branch)
+	}
+	first := func(m *loadedMessage) {
+		if r.forked < 0 {
+			r.forked = m.Position
+		}
+	}
+	r.forked = -1
+	if f.noContent {
+		return func(m *loadedMessage) error { first(m); return r.message(m) }, func() error { return nil }
+	}
+	v := &conversation{all: f.all || f.typ != "", show: r.turn}
+	return func(m *loadedMessage) error { first(m); return v.add(m) }, func() error {
+		err := v.turns.Flush()
+		if err == nil && v.leftOut > 0 {
+			a.note("left out %s of bookkeeping; show them with --all", count(v.leftOut, "record"))
+		}
+		return err
 	}
 }
 

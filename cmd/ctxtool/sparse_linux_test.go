@@ -59,6 +59,12 @@ func newSparseStore(t *testing.T) *sparseStore {
 		}
 	}
 	do("", "gc")
+	stray := filepath.Join(s.dir, s.folded, "messages", "branch-main", "0a0a0a0a-0000-4000-8000-000000000000.json")
+	if err := os.WriteFile(stray, []byte("no message"), 0o600); err != nil {
+		t.Fatal(err)
+	}
+	do("", "repair", s.folded)
+	do("", "rm", do("", "new", "-q"))
 	do("", "archive", s.archived, "--all")
 	s.message = strings.Split(do("", "--json", "show", s.folded, "--range", "4:5"), `"id":"`)[1][:36]
 	do(`{"n":2}`+"\n", "append", s.folded, "--jsonl")
@@ -92,7 +98,7 @@ func TestSparse(t *testing.T) {
 		"store/ARCHIVED/index/*.rows",
 		"store/blobs/*/*/*.zst",
 		"store/FOLDED/trash/*/item.json",
-		"store/FOLDED/trash/*/messages-1.jsonl",
+		"store/trash/*/item.json",
 		"store/FOLDED/erasing.json",
 		"store/ctxdir.json",
 		"store/collected.jsonl",
@@ -127,6 +133,7 @@ func TestSparse(t *testing.T) {
 		{"trash", "ls"},
 		{"trash", "empty"},
 		{"backup", "FOLDED", "ARCHIVED", "--to", "BASE/backup"},
+		{"restore", "--from", "BASE/store", "FOLDED"},
 		{"archive", "FOLDED", "--all"},
 		{"unarchive", "ARCHIVED"},
 		{

@@ -105,8 +105,8 @@ func noFolder(path string) bool {
 }
 
 // openOrInit opens the store in use, and creates it if it is missing.
-func (a *app) openOrInit(opts ...ctxdir.Option) (*ctxdir.Store, error) {
-	s, err := a.open(opts...)
+func (a *app) openOrInit() (*ctxdir.Store, error) {
+	s, err := a.open()
 	if !errors.Is(err, ctxdir.ErrNoStore) {
 		return s, err
 	}
@@ -115,7 +115,7 @@ func (a *app) openOrInit(opts ...ctxdir.Option) (*ctxdir.Store, error) {
 		return nil, err
 	}
 	a.note("creating a store in %s", path)
-	return ctxdir.Init(path, a.options(opts...)...)
+	return ctxdir.Init(path, a.options()...)
 }
 
 // resolve finds the context that an argument names.

@@ -33,7 +33,7 @@ func (a *app) newSurvey(label string) *survey {
 
 func (v *survey) progress(p ctxdir.CheckProgress) {
 	v.last = p
-	v.bar.steps("…"+shortID(p.Context), p.Done, p.Of)
+	v.bar.steps("…"+endOf(p.Context), p.Done, p.Of)
 }
 
 // print prints a finding: with --json its record, else one line. On a terminal, where the ids of a path leave no room
@@ -85,6 +85,3 @@ func idText(id uuid.UUID) string {
 	}
 	return id.String()
 }
-
-// shortID is the end of an id. It distinguishes better than the beginning, which is the time of creation.
-func shortID(id uuid.UUID) string { return id.String()[24:] }

@@ -136,6 +136,14 @@ func humanTime(t time.Time) string {
 	return humanize.Time(t)
 }
 
+// exactTime is a local time to the minute, "" for none.
+func exactTime(t time.Time) string {
+	if t.IsZero() {
+		return ""
+	}
+	return t.Local().Format("2006-01-02 15:04")
+}
+
 // count is a number and the noun that it counts, as in "2 branches".
 func count[N int | int64](n N, noun string) string {
 	switch {

@@ -60,6 +60,7 @@ const (
 	bold      = "1"
 	dim       = "2"
 	red       = "31"
+	green     = "32"
 	yellow    = "33"
 	boldRed   = "1;31"
 	boldGreen = "1;32"

@@ -76,6 +76,8 @@ func (a *app) listTrash(ctx context.Context, s *ctxdir.Store, refs []string) err
 	}
 	t := table{head: []string{"ITEM", "KIND", "SIZE", "REMOVED", "EXPIRES", "CONTEXT", "REASON"}, right: []int{2}, shrink: []int{6}}
 	failed := 0
+	var items []ctxdir.Item
+	var contexts []uuid.UUID
 	for x, err := range s.Trash(ctx, ids...) {
 		if err != nil && x.Path == "" {
 			return err
@@ -85,6 +87,11 @@ func (a *app) listTrash(ctx context.Context, s *ctxdir.Store, refs []string) err
 			a.warnOf(err)
 			continue
 		}
+		items = append(items, x)
+		contexts = append(contexts, x.Context)
+	}
+	short := shortIDsOf(contexts)
+	for _, x := range items {
 		expires := x.RemovedAt.Add(defaultGrace)
 		if expires.UTC().Year() > 9999 { // JSON cannot hold such a time
 			expires = x.RemovedAt
@@ -92,9 +99,9 @@ func (a *app) listTrash(ctx context.Context, s *ctxdir.Store, refs []string) err
 		r := trashRecord{itemRecordOf(x, false, false), x.Name, x.RemovedAt.UTC(), expires.UTC(), problemText(x.Problem)}
 		context := ""
 		if x.Context != uuid.Nil {
-			context = shortID(x.Context)
+			context = short.of(x.Context)
 		}
-		t.add(r, shortID(x.ID), cmp.Or(x.Kind, "?"), humanSize(x.Bytes), humanTime(x.RemovedAt), expires.Local().Format(time.DateOnly),
+		t.add(r, endOf(x.ID), cmp.Or(x.Kind, "?"), humanSize(x.Bytes), humanTime(x.RemovedAt), expires.Local().Format(time.DateOnly),
 			context, x.Reason)
 	}
 	if len(t.rows) > 0 {

@@ -4,8 +4,6 @@ import (
 	"context"
 	"fmt"
 	"math"
-	"strconv"
-	"strings"
 	"time"
 
 	"github.com/ctxdir/ctxdir"
@@ -97,7 +95,7 @@ prints one "resync" record instead. A message may appear shortly before it is du
 					if err != nil {
 						return err
 					}
-					return (&follower{a: a, f: &f}).run(cmd.Context(), w)
+					return (&follower{a: a, f: &f, store: s}).run(cmd.Context(), w)
 				}, ctxdir.WithReadOnly(), ctxdir.WithMemoryLimit(maxParsedBody))
 			}
 			return a.withContext(cmd.Context(), args[0], func(c *ctxdir.Context) error {
@@ -151,6 +149,16 @@ type follower struct {
 	seq   *uint64
 	last  branchKey // of the last message
 	lacks incompleteCount
+	store *ctxdir.Store
+	ids   shortIDs
+}
+
+// short is the short form of an id. The store's folder is read again for a new context.
+func (p *follower) short(id uuid.UUID) string {
+	if _, ok := p.ids[id]; !ok {
+		p.ids = shortIDsIn(p.store)
+	}
+	return p.ids.of(id)
 }
 
 type branchKey struct {
@@ -254,16 +262,19 @@ func (p *follower) message(ctx context.Context, e *ctxdir.Event, what string) er
 		}
 	}
 	p.last = branchKey{e.Context, e.Branch}
-	r := p.a.newRenderer()
-	r.headsOnly, r.full = p.f.noContent, p.f.full
-	return r.message(m)
+	r := p.a.newRenderer(p.f.full)
+	r.headsOnly = p.f.noContent
+	if err := r.message(m); err != nil || r.headsOnly {
+		return err
+	}
+	return p.a.printf("\n")
 }
 
 // line prints an event of a context for people.
 func (p *follower) line(e *ctxdir.Event, format string, args ...any) error {
 	text := fmt.Sprintf(format, args...)
 	if p.only == nil {
-		text = shortID(e.Context) + "  " + text
+		text = p.short(e.Context) + "  " + text
 	}
 	return p.a.printf("%s\n", p.a.colours(p.a.out.w).paint(dim, "· "+text))
 }
@@ -297,17 +308,7 @@ func (p *follower) metadata(e *ctxdir.Event) error {
 		fields := encode(fieldsOf(e, e.Op))
 		return p.a.printf("%s,%s\n", b[:len(b)-1], fields[1:])
 	}
-	var changed []string
-	if e.Before.Title != e.Metadata.Title {
-		changed = append(changed, "set the title to "+strconv.Quote(e.Metadata.Title))
-	}
-	if e.Before.ActiveBranch != e.Metadata.ActiveBranch {
-		changed = append(changed, "switched to branch "+oneLine(e.Metadata.ActiveBranch))
-	}
-	if len(changed) == 0 {
-		changed = append(changed, "changed the metadata")
-	}
-	return p.line(e, "%s", strings.Join(changed, ", "))
+	return p.line(e, "%s", changesOf(e))
 }
 
 func (p *follower) resync(e *ctxdir.Event) error {

@@ -33,13 +33,14 @@ type Result struct {
 	Bytes    int64 // of the messages
 	Missing  int64 // unavailable messages and payloads
 	Problem  error // why the first of those is unavailable, nil if there is none
+	Current  bool  // nothing was copied: the other store has a copy of this state
 }
 
 // Copy copies a context to another store, even while writers append: the metadata and, of each line, the messages of
 // one moment and their payloads. A message that is replaced meanwhile may be copied in its newer version; an edit by
-// hand is copied as it is now. Unavailable messages and payloads are left out and counted; such a message keeps its
-// position, as lost. A legacy context is migrated first, or its view copied: see [engine.Store.Context]. An earlier
-// backup goes to the other store's trash.
+// hand is copied as it is now. If the other store has a copy that shows the same already, Copy leaves it. Unavailable
+// messages and payloads are left out and counted; such a message keeps its position, as lost. A legacy context is
+// migrated first, or its view copied: see [engine.Store.Context]. An earlier backup goes to the other store's trash.
 //
 // It fails with [engine.ErrInvalid] when both are the same store or the other one lies in this one, and with
 // [engine.ErrNotExist].
@@ -84,6 +85,10 @@ func copyContext(ctx context.Context, s *engine.Store, id uuid.UUID, to *engine.
 	}
 	if err := b.snapshot(ctx); err != nil {
 		return Result{}, err
+	}
+	if current, err := b.isCurrent(ctx); current || err != nil {
+		b.done.Current = current
+		return b.done, err
 	}
 	blobs := engine.BlobHold{Store: to}
 	defer blobs.Release()

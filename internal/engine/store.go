@@ -127,8 +127,19 @@ func initStore(fsys vfs.FS, values settings) error {
 	if err := vfs.WriteNew(fsys, CollectionLock, nil); err != nil && !errors.Is(err, fs.ErrExist) {
 		return err
 	}
+	if err := vfs.WriteNew(fsys, ".gitignore", []byte(gitIgnore)); err != nil && !errors.Is(err, fs.ErrExist) {
+		return err
+	}
 	return (&Store{FS: fsys}).writeStoreFile(uuid.New(), values)
 }
+
+// gitIgnore keeps locks, caches and unfinished work out of a repository. A person may change it.
+const gitIgnore = `# Every machine makes these anew.
+/locks/
+/staging/
+/derived/
+/summaries.jsonl
+`
 
 // makeFolders makes the folders that are usually empty. A program that copies only files loses them.
 func makeFolders(fsys vfs.FS) error {

@@ -64,7 +64,7 @@ func run(w io.Writer, dir string, n, searches int) error {
 	if err != nil {
 		return err
 	}
-	defer os.RemoveAll(dir)
+	defer os.RemoveAll(dir) //nolint:errcheck // a temporary folder
 	c, err := corpus.Load(filepath.Join("..", "testdata"))
 	if err != nil {
 		return err
@@ -73,7 +73,8 @@ func run(w io.Writer, dir string, n, searches int) error {
 	if err != nil {
 		return err
 	}
-	fmt.Fprintf(w, "%d messages from %s, %d in a context, %.1f MB of text.\n\n| | |\n| --- | --- |\n", n, c.About, perContext, float64(text)/1e6)
+	fmt.Fprintf(w, "%d messages from %s, %d in a context, %.1f MB of text.\n\n", n, c.About, perContext, float64(text)/1e6)
+	fmt.Fprint(w, "| | |\n| --- | --- |\n")
 	for _, phase := range [][]string{
 		{"build", fmt.Sprint(text)}, {"update", fmt.Sprint(searches)}, {"words", fmt.Sprint(searches)}, {"question", fmt.Sprint(searches)},
 		{"context", fmt.Sprint(searches)},
@@ -151,7 +152,7 @@ func work(dir, phase string, args []string) error {
 	if err != nil {
 		return err
 	}
-	defer x.Close()
+	defer x.Close() //nolint:errcheck // it was only measured
 	if _, err = x.Update(ctx, search.UpdateOptions{}); err != nil {
 		return err
 	}
@@ -169,7 +170,8 @@ func work(dir, phase string, args []string) error {
 			return err
 		}
 		fmt.Printf("| build | %.1f s, %.1f s of processor time, %d MB of memory |\n", took.Seconds(), used.Seconds(), machine.PeakRSS()>>20)
-		fmt.Printf("| index | %.1f MB, %.0f %% of the text, %d messages |\n", float64(is.Bytes)/1e6, 100*float64(is.Bytes)/float64(n), is.Messages)
+		share := 100 * float64(is.Bytes) / float64(n)
+		fmt.Printf("| index | %.1f MB, %.0f %% of the text, %d messages |\n", float64(is.Bytes)/1e6, share, is.Messages)
 		return nil
 	case "update":
 		return updates(ctx, s, x, int(n))
@@ -317,6 +319,7 @@ func fresh(w io.Writer, dir string) error {
 		}
 		times = append(times, time.Since(began))
 	}
-	fmt.Fprintf(w, "| a search in a new process | p50 %.0f ms, p99 %.0f ms |\n", ms(measure.Quantile(times, 0.5)), ms(measure.Quantile(times, 0.99)))
+	p50, p99 := measure.Quantile(times, 0.5), measure.Quantile(times, 0.99)
+	fmt.Fprintf(w, "| a search in a new process | p50 %.0f ms, p99 %.0f ms |\n", ms(p50), ms(p99))
 	return nil
 }

@@ -1,4 +1,4 @@
-package main
+package chat
 
 import (
 	"cmp"
@@ -7,24 +7,29 @@ import (
 	"strings"
 
 	"github.com/ctxdir/ctxdir/blob"
+	"github.com/dustin/go-humanize"
 )
 
 // attachment describes a block that is an image or a file. A reference stands for its payload.
-func attachment(kind string, o members, block json.RawMessage) string {
-	media := cmp.Or(o.text("media_type", "mimeType", "mime"), objectOf(o["source"]).text("media_type"))
+func attachment(kind string, o Object, block json.RawMessage) Part {
+	file := &FileRef{MediaType: cmp.Or(o.Text("media_type", "mimeType", "mime"), ObjectOf(o["source"]).Text("media_type"))}
 	size := int64(-1)
 	if refs, err := blob.Refs(block); err == nil {
 		for _, ref := range refs {
 			if ref.Problem == "" && ref.Encoding != "" {
-				media, size = cmp.Or(media, ref.MediaType), ref.Size
+				file.MediaType, file.Payload, size = cmp.Or(file.MediaType, ref.MediaType), &ref, ref.Size
 				break
 			}
 		}
 	}
 	if size < 0 {
-		size = inlineSize(o)
+		file.Base64, size = inline(o)
 	}
-	return attachmentLine(strings.TrimPrefix(strings.TrimSuffix(kind, "_url"), "input_"), media, o.text("filename", "name", "title"), size)
+	if file.Payload == nil && file.Base64 == "" {
+		file = &FileRef{MediaType: file.MediaType}
+	}
+	name := strings.TrimPrefix(strings.TrimSuffix(kind, "_url"), "input_")
+	return Part{Kind: Attachment, File: file, Text: attachmentLine(name, file.MediaType, o.Text("filename", "name", "title"), size)}
 }
 
 // attachmentLine is a line like "image image/png dot.png, 12 KiB". A negative size is unknown.
@@ -37,23 +42,23 @@ func attachmentLine(kind, media, name string, size int64) string {
 	}
 	text := strings.Join(words, " ")
 	if size >= 0 {
-		text += ", " + humanSize(size)
+		text += ", " + humanize.IBytes(uint64(size))
 	}
 	return text
 }
 
-// inlineSize is the size in bytes of the base64 data in a block, -1 if there is none.
-func inlineSize(o members) int64 {
-	for _, in := range []members{o, objectOf(o["source"]), objectOf(o["image_url"]), objectOf(o["input_audio"]), objectOf(o["file"])} {
-		text := in.text("data", "url", "image_url", "file_data")
+// inline returns the base64 data in a block, and its size in bytes: -1 if there is none.
+func inline(o Object) (data string, size int64) {
+	for _, in := range []Object{o, ObjectOf(o["source"]), ObjectOf(o["image_url"]), ObjectOf(o["input_audio"]), ObjectOf(o["file"])} {
+		text := in.Text("data", "url", "image_url", "file_data")
 		if _, rest, ok := strings.Cut(text, ";base64,"); ok {
 			text = rest
 		}
 		if b, err := base64.StdEncoding.DecodeString(text); err == nil && text != "" {
-			return int64(len(b))
+			return text, int64(len(b))
 		}
 	}
-	return -1
+	return "", -1
 }
 
 // payloadOf parses a reference to a payload.

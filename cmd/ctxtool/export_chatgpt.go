@@ -1,0 +1,140 @@
+package main
+
+import (
+	"io"
+	"strings"
+	"time"
+
+	"github.com/ctxdir/ctxdir"
+	"github.com/ctxdir/ctxdir/internal/chat"
+	"github.com/google/uuid"
+)
+
+// chatGPTExport writes a file like conversations.json in an export of ChatGPT, with one conversation. A node is written
+// when the next one is known: it names its child.
+type chatGPTExport struct {
+	turnExport
+	nodes jsonMembers
+	last  *chatGPTNode
+	start session
+}
+
+func newChatGPT(w io.Writer, read reading) exporter {
+	e := &chatGPTExport{turnExport: turnExport{w: w}, nodes: jsonMembers{w: w}}
+	e.all, e.show = read.all, e.turn
+	return e
+}
+
+type chatGPTNode struct {
+	ID       uuid.UUID       `json:"id"`
+	Message  *chatGPTMessage `json:"message"`
+	Parent   *uuid.UUID      `json:"parent"`
+	Children []uuid.UUID     `json:"children"`
+}
+
+type chatGPTMessage struct {
+	ID        uuid.UUID      `json:"id"`
+	Author    map[string]any `json:"author"`
+	CreatedAt float64        `json:"create_time"`
+	Content   any            `json:"content"`
+	Status    string         `json:"status"`
+	Recipient string         `json:"recipient"`
+}
+
+func (e *chatGPTExport) begin(c *ctxdir.Metadata, _ string) error {
+	e.start = sessionOf(c)
+	e.last = &chatGPTNode{ID: ctxdir.DerivedID(c.ID, "root"), Children: []uuid.UUID{}}
+	head := `[{"id":` + string(textOf(c.ID.String())) + `,"title":` + string(textOf(c.Title)) +
+		`,"create_time":` + string(encode(seconds(c.CreatedAt))) + `,"update_time":` + string(encode(seconds(c.UpdatedAt))) + `,"mapping":{`
+	_, err := io.WriteString(e.w, head)
+	return err
+}
+
+func seconds(t time.Time) float64 { return float64(t.UnixMilli()) / 1000 }
+
+func (e *chatGPTExport) end() error {
+	if err := e.turnExport.end(); err != nil {
+		return err
+	}
+	current := e.last.ID
+	if err := e.nodes.member(current.String(), e.last); err != nil {
+		return err
+	}
+	_, err := io.WriteString(e.w, "\n},\"current_node\":"+string(textOf(current.String()))+"}]\n")
+	return err
+}
+
+func (e *chatGPTExport) turn(t *chat.Turn[*loadedMessage]) error {
+	m := t.Message
+	if m.Unavailable != nil {
+		return nil
+	}
+	s := e.said(t)
+	if s.nothing() || s.voice == "" {
+		if len(s.thoughts) == 0 {
+			e.unlisted++
+		}
+		return nil
+	}
+	at := seconds(e.start.timeOf(m))
+	var texts []string
+	texts = append(texts, s.texts...)
+	for _, img := range s.images {
+		texts = append(texts, "["+img.name+"]")
+	}
+	if len(texts) > 0 {
+		content := map[string]any{"content_type": "text", "parts": []string{strings.Join(texts, "\n\n")}}
+		err := e.node(&chatGPTMessage{ID: m.ID, Author: author(s.voice, ""), CreatedAt: at, Content: content, Recipient: "all"})
+		if err != nil {
+			return err
+		}
+	}
+	for _, p := range s.calls {
+		call := &chatGPTMessage{
+			ID: ctxdir.DerivedID(m.ID, "call "+p.ID), Author: author(chat.Assistant, ""), CreatedAt: at, Recipient: functionName(p.Name),
+			Content: map[string]any{"content_type": "code", "language": "unknown", "text": p.Text},
+		}
+		result := &chatGPTMessage{
+			ID: ctxdir.DerivedID(m.ID, "result "+p.ID), Author: author(chat.Tool, functionName(p.Name)), CreatedAt: at, Recipient: "all",
+			Content: map[string]any{"content_type": "execution_output", "text": resultText(p)},
+		}
+		for _, x := range []*chatGPTMessage{call, result} {
+			if err := e.node(x); err != nil {
+				return err
+			}
+		}
+	}
+	return nil
+}
+
+func author(role, name string) map[string]any {
+	if name == "" {
+		return map[string]any{"role": role, "name": nil, "metadata": map[string]any{}}
+	}
+	return map[string]any{"role": role, "name": name, "metadata": map[string]any{}}
+}
+
+// node writes the node before, which now knows its child.
+func (e *chatGPTExport) node(m *chatGPTMessage) error {
+	m.Status = "finished_successfully"
+	before := e.last
+	before.Children = append(before.Children, m.ID)
+	e.last = &chatGPTNode{ID: m.ID, Message: m, Parent: &before.ID, Children: []uuid.UUID{}}
+	return e.nodes.member(before.ID.String(), before)
+}
+
+// jsonMembers writes the members of a JSON object, one a line.
+type jsonMembers struct {
+	w     io.Writer
+	begun bool
+}
+
+func (o *jsonMembers) member(key string, v any) error {
+	separator := "\n  "
+	if o.begun {
+		separator = ",\n  "
+	}
+	o.begun = true
+	_, err := io.WriteString(o.w, separator+string(textOf(key))+":"+string(encode(v)))
+	return err
+}

@@ -1,0 +1,100 @@
+package main
+
+import (
+	"context"
+	"encoding/json"
+	"io"
+	"strings"
+	"time"
+
+	"github.com/ctxdir/ctxdir"
+	"github.com/ctxdir/ctxdir/internal/chat"
+	"github.com/google/uuid"
+)
+
+// claudeExport writes a session of Claude Code. The records of such a session stay verbatim.
+type claudeExport struct {
+	turnExport
+	start session
+	last  *uuid.UUID
+}
+
+func newClaude(w io.Writer, read reading) exporter {
+	e := &claudeExport{turnExport: turnExport{w: w}}
+	e.all, e.show = read.all, e.turn
+	return e
+}
+
+type claudeRecord struct {
+	Parent    *uuid.UUID      `json:"parentUuid"`
+	Sidechain bool            `json:"isSidechain"`
+	UserType  string          `json:"userType"`
+	CWD       string          `json:"cwd"`
+	Session   uuid.UUID       `json:"sessionId"`
+	Version   string          `json:"version"`
+	Type      string          `json:"type"`
+	Message   json.RawMessage `json:"message"`
+	ID        uuid.UUID       `json:"uuid"`
+	Timestamp string          `json:"timestamp"`
+}
+
+func (e *claudeExport) begin(c *ctxdir.Metadata, _ string) error {
+	e.start = sessionOf(c)
+	return nil
+}
+
+// message writes a record of Claude Code as it is, in its place.
+func (e *claudeExport) message(ctx context.Context, m *loadedMessage) error {
+	m, err := m.inMemory(ctx)
+	if err != nil {
+		return err
+	}
+	if m.Unavailable != nil || !chat.IsClaude(m.Body) {
+		return e.add(m)
+	}
+	return e.verbatim(m)
+}
+
+func (e *claudeExport) turn(t *chat.Turn[*loadedMessage]) error {
+	m := t.Message
+	if m.Unavailable != nil {
+		return nil
+	}
+	s := e.said(t)
+	if s.nothing() || s.voice == "" {
+		if len(s.thoughts) == 0 {
+			e.unlisted++
+		}
+		return nil
+	}
+	var content, results []any
+	for _, text := range s.texts {
+		content = append(content, textContent{"text", text})
+	}
+	for _, img := range s.images {
+		content = append(content, imageBlock{"image", fileSource{"base64", img.mediaType, img.data}})
+	}
+	for _, p := range s.calls {
+		content = append(content, toolUse{"tool_use", p.ID, p.Name, argumentObject(p)})
+		results = append(results, toolResult{"tool_result", p.ID, resultText(p), len(p.Results) > 0 && p.Results[0].Failed})
+	}
+	role := chat.User
+	if s.voice == chat.Assistant || len(s.calls) > 0 {
+		role = chat.Assistant
+	}
+	at := e.start.timeOf(m)
+	if err := e.record(role, content, m.ID, at); err != nil || len(results) == 0 {
+		return err
+	}
+	return e.record(chat.User, results, ctxdir.DerivedID(m.ID, "results"), at)
+}
+
+func (e *claudeExport) record(role string, content []any, id uuid.UUID, at time.Time) error {
+	message := map[string]any{"role": role, "content": content}
+	if role == chat.Assistant {
+		message["type"], message["model"], message["id"] = "message", "<synthetic>", "msg_"+strings.ReplaceAll(id.String(), "-", "")
+	}
+	r := claudeRecord{e.last, false, "external", e.start.cwd, e.start.id, "0.0.0", role, encode(message), id, sessionTime(at)}
+	e.last = &id
+	return e.line(r)
+}

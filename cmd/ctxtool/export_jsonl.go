@@ -1,0 +1,26 @@
+package main
+
+import (
+	"context"
+	"io"
+
+	"github.com/ctxdir/ctxdir"
+)
+
+// jsonlExport writes each message verbatim, one per line.
+type jsonlExport struct{ w io.Writer }
+
+func (e *jsonlExport) begin(*ctxdir.Metadata, string) error { return nil }
+func (e *jsonlExport) end() error                           { return nil }
+func (e *jsonlExport) unfit() int                           { return 0 }
+
+func (e *jsonlExport) message(ctx context.Context, m *loadedMessage) error {
+	if m.Unavailable != nil {
+		return nil
+	}
+	if err := m.writeTo(ctx, e.w); err != nil {
+		return err
+	}
+	_, err := io.WriteString(e.w, "\n")
+	return err
+}

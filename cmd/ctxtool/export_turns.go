@@ -1,0 +1,167 @@
+package main
+
+import (
+	"context"
+	"encoding/base64"
+	"encoding/json"
+	"fmt"
+	"io"
+	"strings"
+
+	"github.com/ctxdir/ctxdir"
+	"github.com/ctxdir/ctxdir/internal/chat"
+)
+
+// turnExport is what exports to other tools' forms have in common: each message once it has the results of its tools.
+type turnExport struct {
+	w io.Writer
+	conversation
+	calls    int // calls that had no id
+	unlisted int // messages that the form cannot hold
+}
+
+func (e *turnExport) message(ctx context.Context, m *loadedMessage) error {
+	m, err := m.inMemory(ctx)
+	if err != nil {
+		return err
+	}
+	return e.add(m)
+}
+
+// verbatim writes a record as it is, after what came before.
+func (e *turnExport) verbatim(m *loadedMessage) error {
+	if err := e.turns.Flush(); err != nil {
+		return err
+	}
+	_, err := e.w.Write(append(m.Body[:len(m.Body):len(m.Body)], '\n'))
+	return err
+}
+
+func (e *turnExport) end() error { return e.turns.Flush() }
+func (e *turnExport) unfit() int { return e.unlisted }
+func (e *turnExport) line(v any) error {
+	_, err := e.w.Write(append(encode(v), '\n'))
+	return err
+}
+
+// said is a turn in pieces that every form has.
+type said struct {
+	voice    string
+	texts    []string
+	thoughts []string
+	calls    []*chat.Part // with their ids
+	orphans  []chat.Part  // results whose calls are not there
+	images   []image
+}
+
+// image is an image or another file, in base64.
+type image struct{ mediaType, data, name string }
+
+// said splits a turn. Tool calls without an id get one.
+func (e *turnExport) said(t *chat.Turn[*loadedMessage]) said {
+	s := said{voice: t.Voice}
+	for i := range t.Parts {
+		p := &t.Parts[i]
+		switch p.Kind {
+		case chat.Text:
+			s.texts = append(s.texts, p.Text)
+		case chat.Thought:
+			s.thoughts = append(s.thoughts, p.Text)
+		case chat.Call:
+			if p.ID == "" {
+				e.calls++
+				p.ID = fmt.Sprintf("call_%d", e.calls)
+			}
+			s.calls = append(s.calls, p)
+		case chat.Result:
+			s.orphans = append(s.orphans, *p)
+		case chat.Attachment:
+			if img, ok := e.image(t.Message, p); ok {
+				s.images = append(s.images, img)
+			} else {
+				s.texts = append(s.texts, "["+p.Text+"]")
+			}
+		}
+	}
+	// A result without its call is a text of the user: no form has another place for it.
+	for _, r := range s.orphans {
+		s.texts = append(s.texts, strings.TrimSpace("[result of a tool] "+r.Text))
+	}
+	if s.voice == chat.Tool || s.voice == "" && len(s.orphans) > 0 {
+		s.voice = chat.User
+	}
+	return s
+}
+
+func (s *said) nothing() bool { return len(s.texts)+len(s.calls)+len(s.images) == 0 }
+
+// image returns the content of an attachment.
+func (e *turnExport) image(m *loadedMessage, p *chat.Part) (image, bool) {
+	f := p.File
+	if f == nil || f.MediaType == "" {
+		return image{}, false
+	}
+	data := f.Base64
+	if f.Payload != nil {
+		data = payloadOf(m.Message, f)
+	}
+	return image{f.MediaType, data, p.Text}, data != ""
+}
+
+// payloadOf is the content of an attachment in base64, "" if it cannot be read.
+func payloadOf(m *ctxdir.Message, f *chat.FileRef) string {
+	refs, err := m.Payloads()
+	if err != nil {
+		return ""
+	}
+	for _, ref := range refs {
+		if ref.SHA256 != f.Payload.Sum.String() {
+			continue
+		}
+		r, size, err := m.Open(ref)
+		if err != nil {
+			return ""
+		}
+		b, err := io.ReadAll(io.LimitReader(r, maxParsedBody))
+		if cerr := r.Close(); err != nil || cerr != nil || int64(len(b)) != size {
+			return ""
+		}
+		return base64.StdEncoding.EncodeToString(b)
+	}
+	return ""
+}
+
+// resultText is the text of the results of a call. An API wants a result for each call.
+func resultText(p *chat.Part) string {
+	if p.Results == nil {
+		return "(no result was recorded)"
+	}
+	return chat.Join(p.Results)
+}
+
+// argumentObject is the arguments of a call as a JSON object.
+func argumentObject(p *chat.Part) json.RawMessage {
+	if chat.ObjectOf(json.RawMessage(p.Text)) != nil {
+		return json.RawMessage(p.Text)
+	}
+	if chat.KindOf(json.RawMessage(p.Text)) == '"' && json.Valid([]byte(p.Text)) {
+		return encode(map[string]json.RawMessage{"input": json.RawMessage(p.Text)})
+	}
+	return encode(map[string]string{"input": p.Text})
+}
+
+// jsonList writes the elements of a JSON array, one a line.
+type jsonList struct {
+	w     io.Writer
+	begun bool
+}
+
+func (l *jsonList) element(v any) error {
+	separator := "\n  "
+	if l.begun {
+		separator = ",\n  "
+	}
+	l.begun = true
+	_, err := l.w.Write(append([]byte(separator), encode(v)...))
+	return err
+}

@@ -1,0 +1,214 @@
+package main
+
+import (
+	"context"
+	"fmt"
+	"sort"
+	"strconv"
+	"strings"
+	"time"
+
+	"github.com/ctxdir/ctxdir"
+	"github.com/spf13/cobra"
+)
+
+// commitRecord is a change in the history of a context. One commit can make several changes.
+type commitRecord struct {
+	Record   string    `json:"record"`
+	Seq      uint64    `json:"seq"`
+	At       time.Time `json:"at,omitzero"`
+	Op       string    `json:"op"`
+	Branch   string    `json:"branch,omitempty"`
+	Was      string    `json:"was,omitempty"` // the former name of a renamed branch
+	Position *int64    `json:"position,omitempty"`
+	ID       string    `json:"id,omitempty"` // of the message
+}
+
+// reachRecord ends a log: commits up to this one are not listed.
+type reachRecord struct {
+	Record string `json:"record"`
+	Before uint64 `json:"unlisted"`
+}
+
+func (a *app) logCmd() *cobra.Command {
+	return &cobra.Command{
+		Use:   "log CONTEXT",
+		Short: "List the commits of a context",
+		Long: `List the commits of a context in order: messages, branches, metadata. The list begins where the
+journals begin: they are removed once their messages are safe in files, so older commits are not
+listed. A note says how many those are. The messages themselves are all there: see show.`,
+		Example:           "  ctxtool log 7c2f",
+		Annotations:       exits("the context has a problem", ofStores...),
+		Args:              between(1, 1),
+		ValidArgsFunction: a.completeContexts(1),
+		RunE:              a.onContext(a.log, ctxdir.WithReadOnly()),
+	}
+}
+
+func (a *app) log(ctx context.Context, c *ctxdir.Context, _ []string) error {
+	if err := c.Refresh(ctx); err != nil {
+		return err
+	}
+	newest := c.Summary().Sequence
+	var failed error
+	from := uint64(sort.Search(int(newest), func(from int) bool {
+		reaches, err := reaches(ctx, c, uint64(from))
+		if failed == nil {
+			failed = err
+		}
+		return reaches || err != nil
+	}))
+	if failed != nil {
+		return failed
+	}
+	w, err := c.Watch(ctx, from)
+	if err != nil {
+		return err
+	}
+	a.page()
+	l := commitLog{a: a, colours: a.colours(a.out.w)}
+	for e, err := range w.Pending(ctx) {
+		if err == nil {
+			err = l.event(&e)
+		}
+		if err != nil {
+			return closeAfter(w.Close, err)
+		}
+	}
+	if err := closeAfter(w.Close, l.flush()); err != nil {
+		return err
+	}
+	switch {
+	case a.json:
+		err = a.record(reachRecord{"reach", from})
+	case from > 0:
+		a.note("not listed: the first %s, which the journals do not have any more", count(int64(from), "commit"))
+	}
+	if err != nil {
+		return err
+	}
+	return problemOf(c)
+}
+
+// reaches reports whether the journals have every commit after a number.
+func reaches(ctx context.Context, c *ctxdir.Context, from uint64) (bool, error) {
+	w, err := c.Watch(ctx, from)
+	if err != nil {
+		return false, err
+	}
+	for e, err := range w.Pending(ctx) {
+		return e.Kind != ctxdir.EventResync && err == nil, closeAfter(w.Close, err)
+	}
+	return true, w.Close()
+}
+
+// commitLog prints commits. For people, messages that follow each other on a branch are one line.
+type commitLog struct {
+	a       *app
+	colours painter
+	first   *ctxdir.Event // of the appended messages that are not printed yet
+	n       int64
+}
+
+func (l *commitLog) event(e *ctxdir.Event) error {
+	r := commitRecord{Record: "commit", Seq: e.Seq, At: e.At, Op: opOf(e), Branch: e.Branch, Was: e.Was}
+	if e.Message != nil {
+		r.Position, r.ID = &e.Message.Position, e.Message.ID.String()
+	}
+	if l.a.json {
+		return l.a.record(r)
+	}
+	if r.Op == "append" {
+		if f := l.first; f != nil && f.Branch == e.Branch && f.Message.Position+l.n == e.Message.Position {
+			l.n++
+			return nil
+		}
+		err := l.flush()
+		l.first, l.n = e, 1
+		return err
+	}
+	if err := l.flush(); err != nil {
+		return err
+	}
+	return l.line(e, l.text(e))
+}
+
+// opOf names what happened, as the verbs do.
+func opOf(e *ctxdir.Event) string {
+	switch {
+	case e.Kind == ctxdir.EventMessage && e.Op == "appended":
+		return "append"
+	case e.Kind == ctxdir.EventMessage:
+		return "replace"
+	case e.Kind == ctxdir.EventMetadata:
+		return "meta"
+	case e.Kind != ctxdir.EventBranch:
+		return e.Op
+	case e.Op == "created" && len(e.Branches) > 0 && e.Branches[0].Parent != "":
+		return "fork"
+	}
+	if op, ok := map[string]string{"created": "new", "renamed": "rename", "moved": "rewind", "removed": "rm"}[e.Op]; ok {
+		return op
+	}
+	return e.Op
+}
+
+func (l *commitLog) text(e *ctxdir.Event) string {
+	name, branch := oneLine(e.Branch), ctxdir.BranchInfo{}
+	if len(e.Branches) > 0 {
+		branch = e.Branches[0]
+	}
+	switch opOf(e) {
+	case "replace":
+		return fmt.Sprintf("%s message %d of %s", e.Op, e.Message.Position, name)
+	case "fork":
+		return fmt.Sprintf("forked %s from %s", name, forkPoint(branch))
+	case "new":
+		return "created " + name
+	case "rename":
+		return fmt.Sprintf("renamed %s to %s", oneLine(e.Was), name)
+	case "rewind":
+		return fmt.Sprintf("rewound %s to %s", name, count(branch.Base, "message"))
+	case "rm":
+		return "removed " + name
+	case "meta":
+		return changesOf(e)
+	}
+	return e.Op
+}
+
+// changesOf says what changed in the metadata.
+func changesOf(e *ctxdir.Event) string {
+	if e.Before == nil || e.Metadata == nil {
+		return "changed the metadata"
+	}
+	var changed []string
+	if e.Before.Title != e.Metadata.Title {
+		changed = append(changed, "set the title to "+strconv.Quote(e.Metadata.Title))
+	}
+	if e.Before.ActiveBranch != e.Metadata.ActiveBranch {
+		changed = append(changed, "switched to branch "+oneLine(e.Metadata.ActiveBranch))
+	}
+	if len(changed) == 0 {
+		return "changed the metadata"
+	}
+	return strings.Join(changed, ", ")
+}
+
+// flush prints the messages that wait.
+func (l *commitLog) flush() error {
+	e := l.first
+	if e == nil {
+		return nil
+	}
+	l.first = nil
+	if l.n == 1 {
+		return l.line(e, fmt.Sprintf("appended message %d to %s", e.Message.Position, oneLine(e.Branch)))
+	}
+	return l.line(e, fmt.Sprintf("appended %s to %s, from %d", count(l.n, "message"), oneLine(e.Branch), e.Message.Position))
+}
+
+func (l *commitLog) line(e *ctxdir.Event, text string) error {
+	seq := l.colours.paint(bold, fmt.Sprintf("%6d", e.Seq))
+	return l.a.printFitting(fmt.Sprintf("%s  %s  %s", seq, l.colours.paint(dim, e.At.Local().Format("2006-01-02 15:04:05")), text))
+}

@@ -1,0 +1,193 @@
+// Package chat reads messages of agent frameworks and records of agent tools as a conversation: speakers, texts,
+// thoughts, tool calls with their results, and attachments. It knows the shapes of Claude Code, Codex, opencode, Gemini
+// CLI, pi, ChatGPT and the OpenAI, Anthropic and Google APIs, and shows everything else as JSON.
+package chat
+
+import (
+	"encoding/json"
+	"strings"
+
+	"github.com/ctxdir/ctxdir/blob"
+)
+
+// Kind is the kind of a part.
+type Kind int
+
+// The kinds of parts.
+const (
+	Text       Kind = iota
+	Thought         // of the model
+	Call            // of a tool, with its arguments
+	Result          // of a tool
+	Attachment      // the description of an image or a file
+	Other           // JSON of an unknown shape
+)
+
+// Part is a piece of a message, as people see it.
+type Part struct {
+	Kind    Kind
+	Name    string // of the tool
+	ID      string // of a call, also in its results; "" if the message does not say
+	Text    string
+	Failed  bool     // a result that reports an error
+	Results []Part   // of a call, see [Turns]
+	File    *FileRef // the content of an attachment
+}
+
+// FileRef says where the content of an attachment is: in the message, or in a payload.
+type FileRef struct {
+	MediaType string
+	Base64    string    // the content, if the message has it
+	Payload   *blob.Ref // otherwise
+}
+
+// Voices of speakers.
+const (
+	User      = "user"
+	Assistant = "assistant"
+	Tool      = "tool"
+	System    = "system"
+)
+
+// Voice unifies the roles of frameworks: one of the voices, or "" for others.
+func Voice(role string) string {
+	switch role = strings.ToLower(role); role {
+	case User, Assistant, Tool, System:
+		return role
+	case "human", "prompter":
+		return User
+	case "model", "ai", "gemini":
+		return Assistant
+	case "function", "toolresult", "bashexecution":
+		return Tool
+	case "developer":
+		return System
+	}
+	return ""
+}
+
+// Inner is the chat message in a record: the record itself, or the message in the record of a session.
+func Inner(body json.RawMessage) Object {
+	o := ObjectOf(body)
+	for _, k := range []string{"message", "payload"} {
+		if inner := ObjectOf(o[k]); inner != nil && o["content"] == nil {
+			return inner
+		}
+	}
+	return o
+}
+
+// RoleOf is the role in a chat message, or that of its author.
+func (o Object) RoleOf() string {
+	if role := o.Text("role"); role != "" {
+		return role
+	}
+	return ObjectOf(o["author"]).Text("role")
+}
+
+// Parts splits a message of any framework into parts. An unknown message is one part of JSON.
+func Parts(body json.RawMessage) []Part {
+	if parts, ok := recordParts(ObjectOf(body)); ok {
+		return parts
+	}
+	o := Inner(body)
+	if parts, ok := item(o); ok {
+		return parts
+	}
+	var parts []Part
+	if t := o.Text("reasoning_content"); t != "" {
+		parts = append(parts, Part{Kind: Thought, Text: t})
+	}
+	parts = append(parts, Content(o["content"])...)
+	if Voice(o.RoleOf()) == Tool {
+		parts = []Part{{
+			Kind: Result, ID: o.Text("tool_call_id", "toolCallId"), Name: o.Text("toolName"), Failed: o.isTrue("isError"),
+			Text: Join(parts),
+		}}
+	}
+	for _, c := range List(o["tool_calls"]) {
+		call := ObjectOf(c)
+		f := ObjectOf(call["function"])
+		if f == nil {
+			f = call
+		}
+		parts = append(parts, Part{Kind: Call, Name: f.Text("name"), ID: call.Text("id"), Text: arguments(f["arguments"])})
+	}
+	if len(parts) == 0 {
+		parts = Content(o["parts"])
+	}
+	if t := o.Text("text", "summary"); t != "" && len(parts) == 0 {
+		parts = []Part{{Text: t}}
+	}
+	if len(parts) == 0 && o["content"] == nil {
+		parts = []Part{{Kind: Other, Text: string(body)}}
+	}
+	return parts
+}
+
+// item splits the items of a session that are no chat messages: those of the Responses API of OpenAI, and pi's commands.
+func item(o Object) (parts []Part, ok bool) {
+	call := Part{Kind: Call, Name: o.Text("name"), ID: o.Text("call_id")}
+	switch o.Text("type") {
+	case "function_call":
+		call.Text = arguments(o["arguments"])
+		return []Part{call}, true
+	case "custom_tool_call":
+		call.Text = arguments(o["input"])
+		return []Part{call}, true
+	case "local_shell_call", "web_search_call", "tool_search_call":
+		call.Name, call.Text = strings.TrimSuffix(o.Text("type"), "_call"), string(o.first("action", "arguments", "query"))
+		return []Part{call}, true
+	case "function_call_output", "custom_tool_call_output", "tool_search_output":
+		return []Part{{Kind: Result, ID: call.ID, Text: output(o.first("output", "tools"))}}, true
+	case "reasoning":
+		for _, text := range []json.RawMessage{o["summary"], o["content"]} {
+			for _, p := range Content(text) {
+				parts = append(parts, Part{Kind: Thought, Text: p.Text})
+			}
+		}
+		return parts, o["summary"] != nil || o["content"] != nil
+	}
+	if strings.EqualFold(o.Text("role"), "bashExecution") {
+		result := Part{Kind: Result, Text: o.Text("output")}
+		return []Part{{Kind: Call, Name: "bash", Text: string(o["command"]), Results: []Part{result}}}, true
+	}
+	return nil, false
+}
+
+// Join is the text of parts, for a place that has room for one text.
+func Join(parts []Part) string {
+	var texts []string
+	for _, p := range parts {
+		switch p.Kind {
+		case Attachment:
+			texts = append(texts, "["+p.Text+"]")
+		default:
+			texts = append(texts, p.Text)
+		}
+	}
+	return strings.Join(texts, "\n")
+}
+
+// arguments are the arguments of a call: JSON, or a text that holds JSON.
+func arguments(v json.RawMessage) string {
+	var s string
+	if KindOf(v) == '"' && json.Unmarshal(v, &s) == nil {
+		return s
+	}
+	return string(v)
+}
+
+// VoiceOf is the voice of a message with a role, or else of one with these parts.
+func VoiceOf(role string, parts []Part) string {
+	if voice := Voice(role); voice != "" || len(parts) == 0 {
+		return voice
+	}
+	switch parts[0].Kind {
+	case Thought, Call:
+		return Assistant
+	case Result:
+		return Tool
+	}
+	return ""
+}
