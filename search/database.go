@@ -57,7 +57,7 @@ type database struct {
 // pragmas of each connection. Removed rows leave nothing in the file. A power cut may undo the newest transactions, and
 // leaves the file whole.
 var pragmas = []string{
-	"busy_timeout(10000)", "journal_mode(WAL)", "synchronous(NORMAL)", "secure_delete(ON)", "temp_store(MEMORY)", "cache_size(-8192)",
+	"busy_timeout(1000)", "journal_mode(WAL)", "synchronous(NORMAL)", "secure_delete(ON)", "temp_store(MEMORY)", "cache_size(-8192)",
 	"journal_size_limit(0)", "trusted_schema(OFF)",
 }
 
@@ -85,7 +85,7 @@ func openDatabase(ctx context.Context, e *engine.Store) (*database, error) {
 		if db, err = openFile(ctx, e, path); err == nil {
 			return db, nil
 		}
-		if ctx.Err() != nil || errors.Is(err, fs.ErrPermission) || isBusy(err) {
+		if ctx.Err() != nil || isBusy(err) {
 			break
 		}
 		if isUnusable(err) {
@@ -95,7 +95,8 @@ func openDatabase(ctx context.Context, e *engine.Store) (*database, error) {
 		}
 		_ = os.Mkdir(folder, 0o700)
 	}
-	if errors.Is(err, fs.ErrPermission) {
+	var file *fs.PathError
+	if errors.As(err, &file) { // no permission, a read-only file system, or something else at its place
 		return openMemory(ctx, e)
 	}
 	return nil, fmt.Errorf("search index %s: %w", path, err)

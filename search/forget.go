@@ -6,6 +6,7 @@ import (
 	"io/fs"
 	"os"
 	"path/filepath"
+	"time"
 
 	"github.com/ctxdir/ctxdir"
 	ctxfolder "github.com/ctxdir/ctxdir/context"
@@ -33,6 +34,7 @@ func forget(ctx context.Context, e *engine.Store, contexts []uuid.UUID) error {
 		return err
 	}
 	w := newWriter(&Index{e: e, db: db})
+	w.until = time.Now().Add(e.Options.LockTimeout)
 	for _, id := range contexts {
 		if err == nil {
 			err = w.reconcile(ctx, id)

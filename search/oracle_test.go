@@ -172,9 +172,12 @@ func randomQuery(r *rand.Rand, all []*shown) (q search.Query, met func(m *shown)
 	case 3:
 		conditions = []condition{prefixCondition(w[:max(len(w)-2, 1)])}
 	case 4, 5:
-		if text := first.texts[r.IntN(max(len(first.texts), 1)):max(len(first.texts), 1)]; len(text) > 0 && len(text[0]) > 3 {
-			at := r.IntN(len(text[0]) - 2)
-			if phrase := text[0][at : at+2]; strings.Trim(strings.Join(phrase, ""), "abcdefghijklmnopqrstuvwxyz0123456789_") == "" {
+		if len(first.texts) == 0 {
+			break
+		}
+		if text := first.texts[r.IntN(len(first.texts))]; len(text) > 3 {
+			at := r.IntN(len(text) - 2)
+			if phrase := text[at : at+2]; strings.Trim(strings.Join(phrase, ""), "abcdefghijklmnopqrstuvwxyz0123456789_") == "" {
 				conditions = []condition{phraseCondition(phrase)}
 			}
 		}

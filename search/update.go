@@ -70,6 +70,9 @@ func (x *Index) Update(ctx context.Context, o UpdateOptions) (done UpdateResult,
 			break
 		}
 	}
+	if o.MaxWait > 0 && isBusy(err) {
+		done.Behind, err = max(done.Behind, 1), nil
+	}
 	return done, err
 }
 
@@ -131,6 +134,9 @@ func (x *Index) updateOnce(ctx context.Context, o UpdateOptions) (done UpdateRes
 	}
 	w := newWriter(x)
 	w.whole = o.Whole
+	if o.MaxWait > 0 {
+		w.until = time.Now().Add(o.MaxWait)
+	}
 	defer w.close()
 	for id, row := range known {
 		if _, ok := changed[id]; !ok {
@@ -139,30 +145,8 @@ func (x *Index) updateOnce(ctx context.Context, o UpdateOptions) (done UpdateRes
 			}
 		}
 	}
-	began := time.Now()
-	for i, id := range due {
-		if o.Progress != nil {
-			o.Progress(i, len(due))
-		}
-		if o.MaxWait > 0 && time.Since(began) >= o.MaxWait {
-			done.Behind += x.behind(ctx, due[i:], known)
-			break
-		}
-		err := w.sync(ctx, id)
-		switch {
-		case errors.Is(err, engine.ErrNotExist), errors.Is(err, engine.ErrGone):
-			err = w.dropID(ctx, id) // it was removed meanwhile
-		case err != nil && ctx.Err() == nil && !w.failed:
-			done.Problem = errors.Join(done.Problem, err)
-			done.Behind += x.behind(ctx, due[i:i+1], known)
-			err = nil
-		}
-		if err != nil {
-			return done, err
-		}
-	}
-	if o.Progress != nil && len(due) > 0 {
-		o.Progress(len(due), len(due))
+	if done, err = w.syncAll(ctx, due, known, o); err != nil {
+		return done, err
 	}
 	if done.Behind == 0 || o.Whole {
 		if err := w.verify(ctx, there, o.Whole); err != nil {
@@ -192,6 +176,42 @@ func (x *Index) UpdateContext(ctx context.Context, id uuid.UUID) error {
 		return err
 	}
 	return w.commit()
+}
+
+// syncAll brings contexts up to date. It counts the commits of those that it cannot read, or has no time for.
+func (w *writer) syncAll(
+	ctx context.Context, due []uuid.UUID, known map[uuid.UUID]*contextRow, o UpdateOptions,
+) (done UpdateResult, err error) {
+	for i, id := range due {
+		if o.Progress != nil {
+			o.Progress(i, len(due))
+		}
+		if o.MaxWait > 0 && time.Now().After(w.until) {
+			done.Behind += w.x.behind(ctx, due[i:], known)
+			break
+		}
+		err := w.sync(ctx, id)
+		if o.MaxWait > 0 && isBusy(err) {
+			w.failed = false
+			done.Behind += w.x.behind(ctx, due[i:], known)
+			return done, nil
+		}
+		switch {
+		case errors.Is(err, engine.ErrNotExist), errors.Is(err, engine.ErrGone):
+			err = w.dropID(ctx, id) // it was removed meanwhile
+		case err != nil && ctx.Err() == nil && !w.failed:
+			done.Problem = errors.Join(done.Problem, err)
+			done.Behind += w.x.behind(ctx, due[i:i+1], known)
+			err = nil
+		}
+		if err != nil {
+			return done, err
+		}
+	}
+	if o.Progress != nil && len(due) > 0 {
+		o.Progress(len(due), len(due))
+	}
+	return done, nil
 }
 
 // contexts returns what the index knows of each context.

@@ -3,6 +3,7 @@ package search
 import (
 	"context"
 	"database/sql"
+	"errors"
 	"fmt"
 	"time"
 
@@ -20,6 +21,7 @@ type writer struct {
 	rows    int       // changed in the transaction
 	began   time.Time // the transaction
 	changed int64     // rows in all
+	until   time.Time // wait for other processes until then; zero for no limit
 	whole   bool      // compare all rows of a context with the store
 	lost    bool      // rows of messages that the store has no more were removed
 	failed  bool      // the index failed, not a context
@@ -43,10 +45,17 @@ func (w *writer) begin(ctx context.Context) (err error) {
 	if w.tx != nil {
 		return nil
 	}
-	// The transaction must survive the end of ctx, so that commit decides.
-	if w.tx, err = w.x.db.BeginTx(context.WithoutCancel(ctx), nil); err != nil {
+	for {
+		// The transaction must survive the end of ctx, so that commit decides.
+		w.tx, err = w.x.db.BeginTx(context.WithoutCancel(ctx), nil)
+		if err == nil {
+			break
+		}
 		w.tx = nil
-		return w.fail(fmt.Errorf("search index: %w", err))
+		// Another process fills the index.
+		if !isBusy(err) || ctx.Err() != nil || !w.until.IsZero() && time.Now().After(w.until) {
+			return w.fail(fmt.Errorf("search index: %w", err))
+		}
 	}
 	w.stmts, w.rows, w.began = map[string]*sql.Stmt{}, 0, time.Now()
 	return nil
@@ -186,10 +195,12 @@ func (w *writer) renamed() error {
 
 // sync brings a context up to date.
 func (w *writer) sync(ctx context.Context, id uuid.UUID) error {
-	if err := w.begin(ctx); err != nil {
-		return err
+	err := error(errOvertaken)
+	for errors.Is(err, errOvertaken) {
+		if err = w.begin(ctx); err == nil {
+			err = w.x.e.Use(ctx, id, func(c *engine.Context) error { return w.syncOpen(ctx, c, nil) })
+		}
 	}
-	err := w.x.e.Use(ctx, id, func(c *engine.Context) error { return w.syncOpen(ctx, c, nil) })
 	if err == nil && w.isFull() {
 		err = w.commit()
 	}
