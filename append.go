@@ -79,11 +79,12 @@ func writeOptions(opts []WriteOption) write {
 	return w
 }
 
-// WithPosition makes an append fail with [ErrPosition] unless its first message gets this position, and a replacement
-// unless the message has it.
+// WithPosition makes an append or a commit fail with [ErrPosition] unless its first message gets this position, and a
+// replacement unless the message has it. A retry succeeds: the message with the id of the draft is at that position.
 func WithPosition(position int64) WriteOption {
 	return func(w *write) {
 		w.appends, w.replaces = append(w.appends, engine.AtPosition(position)), append(w.replaces, engine.ReplaceAt(position))
+		w.commits = append(w.commits, engine.CommitAt(position))
 	}
 }
 

@@ -8,11 +8,12 @@ import (
 	"github.com/google/uuid"
 )
 
-// ArchiveOptions says which messages to archive: without OlderThan and Branch, all messages of the contexts.
+// ArchiveOptions says which messages to archive: without OlderThan, KeepLast and Branch, all messages of the contexts.
 type ArchiveOptions struct {
 	Contexts  []uuid.UUID             // these contexts
 	All       bool                    // every context of the store
 	OlderThan time.Duration           // only messages of at least this age; a message without a time has that of its file
+	KeepLast  int64                   // not the newest messages of each branch, this many
 	Branch    string                  // only messages that this branch shows
 	Progress  func(done, total int64) // receives the number of messages done and in all, in the current context; may be nil
 	Report    func(ArchiveResult)     // receives the result of each context when it is done; may be nil
@@ -44,7 +45,9 @@ func (s *Store) Archive(ctx context.Context, o ArchiveOptions) ([]ArchiveResult,
 	} else if len(ids) == 0 {
 		return nil, nil
 	}
-	seq := s.e.Archive(ctx, ids, engine.ArchiveOptions{OlderThan: o.OlderThan, Branch: o.Branch, Progress: o.Progress})
+	seq := s.e.Archive(ctx, ids, engine.ArchiveOptions{
+		OlderThan: o.OlderThan, KeepLast: o.KeepLast, Branch: o.Branch, Progress: o.Progress,
+	})
 	return collect(seq, o.Report, o.Failed, archived)
 }
 

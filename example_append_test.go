@@ -14,8 +14,8 @@ import (
 	"github.com/google/uuid"
 )
 
-// say appends a message under an id that the program chose before the first attempt. A retry makes no second message,
-// even after a restart, if the program kept the id.
+// say appends a message under an id that the program chose before the first attempt. A retry makes no second message, even after a restart,
+// if the program kept the id.
 func say(ctx context.Context, b *ctxdir.Branch, id uuid.UUID, body json.RawMessage) (ctxdir.AppendResult, error) {
 	var at ctxdir.AppendResult
 	var err error
@@ -45,8 +45,7 @@ func ExampleBranch_Append() {
 	// true
 }
 
-// called stores a tool call, its result, and the state that follows from it. After a crash, either all of it is there
-// or none of it.
+// called stores a tool call, its result, and the state that follows from it. After a crash, either all of it is there or none of it.
 func called(ctx context.Context, c *ctxdir.Context, branch string, call, result, state json.RawMessage) error {
 	_, err := c.Commit(ctx, func(tx *ctxdir.Tx) error {
 		_ = tx.Append(branch, ctxdir.Draft{Body: call}, ctxdir.Draft{Body: result}) // if it fails, the commit fails

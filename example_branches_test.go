@@ -73,8 +73,7 @@ func ExampleContext_Branches() {
 	// before the answer: 1 messages, 1 of them inherited from "main"
 }
 
-// undo removes the newest messages from a branch. Other branches that show them keep them; the trash lists the rest for
-// the grace period.
+// undo removes the newest messages from a branch. Other branches that show them keep them; the trash lists the rest for the grace period.
 func undo(ctx context.Context, b *ctxdir.Branch, messages int64) error {
 	n, err := b.Len(ctx)
 	if err != nil {

@@ -11,7 +11,7 @@ import (
 	"github.com/ctxdir/ctxdir/importer"
 )
 
-// adopt stores every history in a folder: of Claude Code, ChatGPT, OpenAI messages, or JSON Lines.
+// adopt stores every history in a folder, of all tools that importer.Formats lists.
 func adopt(ctx context.Context, s *ctxdir.Store, root string) (added int64, err error) {
 	for path, err := range importer.Files(root) {
 		if err != nil {

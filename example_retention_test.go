@@ -36,6 +36,24 @@ func ExampleStore_Collect() {
 	// Output: line main <nil>
 }
 
+// retain lets collections archive messages after 180 days, but for the newest 100 of each branch.
+func retain(ctx context.Context, s *ctxdir.Store) error {
+	return s.Configure(ctx, func(settings *ctxdir.Settings) error {
+		settings.ArchiveAfter, settings.KeepLast = 180*24*time.Hour, 100
+		return nil
+	})
+}
+
+func ExampleStore_Configure() {
+	ctx := context.Background()
+	s, _, done := temporary("A walk")
+	defer done()
+	check(retain(ctx, s))
+	settings := must(s.Settings())
+	fmt.Println(settings.ArchiveAfter, settings.KeepLast)
+	// Output: 4320h0m0s 100
+}
+
 func ExampleStore_Archive() {
 	ctx := context.Background()
 	s, c, done := temporary("A walk")

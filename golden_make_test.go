@@ -14,9 +14,11 @@ import (
 
 	"github.com/ctxdir/ctxdir"
 	"github.com/google/uuid"
+
+	kit "github.com/ctxdir/ctxdir/internal/storetest"
 )
 
-var goldenDir = flag.String("golden.make", "", "make golden stores of this build in this folder, such as testdata/stores/v2")
+var goldenDir = flag.String("golden.make", "", "make golden stores of this build in this folder, such as testdata/stores/v3")
 
 // golden is a store in the making.
 type golden struct {
@@ -272,16 +274,18 @@ func TestMakeGoldenStores(t *testing.T) {
 		t.Run(state, func(t *testing.T) {
 			dir := t.TempDir()
 			g := &golden{T: t, dir: filepath.Join(dir, "STORE")}
-			g.s = must(ctxdir.Init(g.dir))
+			g.s = must(ctxdir.Init(g.dir, ctxdir.WithFilesOnReturn())) // no file comes while the store is copied
 			defer g.s.Close()
 			make(g)
 			out := t.TempDir()
 			g.do(os.CopyFS(filepath.Join(out, "STORE"), os.DirFS(g.dir)))
-			shown := must(json.MarshalIndent(showStore(t, must(ctxdir.Open(filepath.Join(out, "STORE"), ctxdir.WithReadOnly()))), "", " "))
-			g.do(os.WriteFile(filepath.Join(out, "shown.json"), append(shown, '\n'), 0o600))
 			copyTimes(t, g.dir, filepath.Join(out, "STORE"))
+			read := must(ctxdir.Open(filepath.Join(out, "STORE"), ctxdir.WithReadOnly()))
+			defer read.Close()
+			shown := must(json.MarshalIndent(withFindings(t, read, showStore(t, read)), "", " "))
+			g.do(os.WriteFile(filepath.Join(out, "shown.json"), append(shown, '\n'), 0o600))
 			g.do(os.MkdirAll(*goldenDir, 0o755))
-			pack(t, out, filepath.Join(*goldenDir, state+".tar.zst"))
+			kit.PackGolden(t, out, filepath.Join(*goldenDir, state+".tar.zst"))
 		})
 	}
 }

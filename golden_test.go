@@ -1,14 +1,11 @@
 package ctxdir_test
 
 import (
-	"archive/tar"
 	"bytes"
+	"cmp"
 	"crypto/sha256"
 	"encoding/json"
-	"errors"
 	"fmt"
-	"io"
-	"io/fs"
 	"maps"
 	"os"
 	"path/filepath"
@@ -17,8 +14,10 @@ import (
 	"testing"
 
 	"github.com/ctxdir/ctxdir"
-	"github.com/google/go-cmp/cmp"
-	"github.com/klauspost/compress/zstd"
+	gocmp "github.com/google/go-cmp/cmp"
+	"github.com/google/uuid"
+
+	kit "github.com/ctxdir/ctxdir/internal/storetest"
 )
 
 // The golden stores are small stores of every state, as builds of the past left them:
@@ -35,7 +34,13 @@ type shownContext struct {
 	Config   string
 	Branches map[string][]shownMessage
 	Prompts  map[string]string // of branches that have one
-	Trash    []string          // kinds of what lies in the trash, sorted
+	Trash    []string          // kinds of the items in the trash folder, sorted
+	// The following came with context/2.
+	Labels     map[string]string `json:",omitempty"`
+	Kind       string            `json:",omitempty"`
+	ExternalID string            `json:",omitempty"`
+	Lines      []string          `json:",omitempty"` // names of removed lines, sorted
+	Findings   []string          `json:",omitempty"` // of a check, with severity and kind, sorted
 }
 
 type shownMessage struct {
@@ -88,11 +93,15 @@ func showStore(t *testing.T, s *ctxdir.Store) shownStore {
 			if err != nil {
 				t.Fatal(err)
 			}
-			if strings.Contains(item.Path, "/trash/") { // not a removed line in its place, which these formats do not list
+			if strings.Contains(item.Path, "/trash/") {
 				sc.Trash = append(sc.Trash, item.Kind)
+			} else {
+				sc.Lines = append(sc.Lines, item.Name)
 			}
 		}
 		slices.Sort(sc.Trash)
+		slices.Sort(sc.Lines)
+		sc.Labels, sc.Kind, sc.ExternalID = m.Labels, m.Kind, m.ExternalID
 		shown[strings.Join([]string{m.Title, map[bool]string{true: id.String()}[m.Title == ""]}, "")] = sc
 		if err := c.Close(); err != nil {
 			t.Fatal(err)
@@ -138,15 +147,16 @@ func TestGoldenStores(t *testing.T) {
 		state := strings.TrimSuffix(filepath.Base(file), ".tar.zst")
 		t.Run(format+"/"+state, func(t *testing.T) {
 			t.Parallel()
-			testGolden(t, file, strings.HasPrefix(state, "damaged"))
+			testGolden(t, file, format < "v3", state)
 		})
 	}
 }
 
 // testGolden opens a store, compares what it shows, checks it, appends to each branch, and does all that again.
-func testGolden(t *testing.T, file string, damaged bool) {
+func testGolden(t *testing.T, file string, old bool, state string) {
+	damaged := strings.HasPrefix(state, "damaged")
 	dir := t.TempDir()
-	unpack(t, file, dir)
+	kit.UnpackGolden(t, file, dir)
 	var want shownStore
 	if err := json.Unmarshal(must(os.ReadFile(filepath.Join(dir, "shown.json"))), &want); err != nil {
 		t.Fatal(err)
@@ -157,7 +167,13 @@ func testGolden(t *testing.T, file string, damaged bool) {
 		want[title] = c
 	}
 	read := must(ctxdir.Open(path, ctxdir.WithReadOnly()))
-	if diff := cmp.Diff(want, showStore(t, read)); diff != "" {
+	shown := showStore(t, read)
+	if old {
+		shown = withoutLines(shown)
+	} else {
+		shown = withFindings(t, read, shown)
+	}
+	if diff := gocmp.Diff(want, shown); diff != "" {
 		t.Errorf("opened for reading only it shows (-then +now):\n%s", diff)
 	}
 	if err := read.Close(); err != nil {
@@ -175,13 +191,20 @@ func testGolden(t *testing.T, file string, damaged bool) {
 		goOn(t, must(s.Context(t.Context(), id)), want)
 	}
 	got := showStore(t, s)
-	if damaged { // damage is set aside as it is met
+	if old {
+		got = withoutLines(got)
+	}
+	for title, c := range want {
+		c.Findings = nil
+		want[title] = c
+	}
+	if damaged || state == "metadata-edited" { // damaged and edited files go to the trash
 		for title, c := range got {
 			c.Trash = want[title].Trash
 			got[title] = c
 		}
 	}
-	if diff := cmp.Diff(want, got); diff != "" {
+	if diff := gocmp.Diff(want, got); diff != "" {
 		t.Errorf("after an append to each branch it shows (-wanted +shown):\n%s", diff)
 	}
 	if damaged {
@@ -190,6 +213,45 @@ func testGolden(t *testing.T, file string, damaged bool) {
 		}
 	}
 	noErrors(t, s, "in the end")
+	g := &golden{T: t, dir: path, s: s}
+	for id, err := range s.IDs() {
+		g.do(err)
+		c := must(s.Context(t.Context(), id))
+		everyOperation(g, c)
+		g.do(c.Close())
+	}
+	noErrors(t, s, "after every operation")
+}
+
+// withoutLines leaves out removed lines, which builds of the older formats did not show.
+func withoutLines(shown shownStore) shownStore {
+	for title, c := range shown {
+		c.Lines = nil
+		shown[title] = c
+	}
+	return shown
+}
+
+// withFindings adds what a check finds in each context.
+func withFindings(t *testing.T, s *ctxdir.Store, shown shownStore) shownStore {
+	t.Helper()
+	titles := map[uuid.UUID]string{}
+	for sum, err := range s.List(t.Context(), ctxdir.ListOptions{Kind: "*"}) {
+		if err != nil {
+			t.Fatal(err)
+		}
+		titles[sum.ID] = cmp.Or(sum.Title, sum.ID.String())
+	}
+	for f, err := range s.Check(t.Context(), ctxdir.CheckOptions{All: true, ReadData: true}) {
+		if err != nil {
+			t.Fatal(err)
+		}
+		c := shown[titles[f.Context]]
+		c.Findings = append(c.Findings, f.Severity+" "+f.Kind)
+		slices.Sort(c.Findings)
+		shown[titles[f.Context]] = c
+	}
+	return shown
 }
 
 func compact(text string) string {
@@ -235,72 +297,5 @@ func noErrors(t *testing.T, s *ctxdir.Store, when string) {
 		} else if f.Severity == "error" {
 			t.Errorf("%s: %s: %s %s", when, f.Kind, f.Path, f.Detail)
 		}
-	}
-}
-
-func unpack(t *testing.T, file, dir string) {
-	t.Helper()
-	f := must(os.Open(file))
-	defer f.Close()
-	z := must(zstd.NewReader(f))
-	defer z.Close()
-	times := map[string]*tar.Header{}
-	for r := tar.NewReader(z); ; {
-		h, err := r.Next()
-		if errors.Is(err, io.EOF) {
-			break
-		}
-		if err != nil || !filepath.IsLocal(h.Name) {
-			t.Fatal(h, err)
-		}
-		path := filepath.Join(dir, h.Name)
-		if h.Typeflag == tar.TypeDir {
-			err = os.MkdirAll(path, 0o700)
-		} else {
-			err = os.WriteFile(path, must(io.ReadAll(r)), 0o600)
-		}
-		if err != nil {
-			t.Fatal(err)
-		}
-		times[path] = h
-	}
-	for path, h := range times {
-		if err := os.Chtimes(path, h.ModTime, h.ModTime); err != nil {
-			t.Fatal(err)
-		}
-	}
-}
-
-// pack writes a folder as an archive that unpack takes.
-func pack(t *testing.T, dir, file string) {
-	t.Helper()
-	f := must(os.Create(file))
-	z := must(zstd.NewWriter(f, zstd.WithEncoderLevel(zstd.SpeedBestCompression)))
-	w := tar.NewWriter(z)
-	err := filepath.WalkDir(dir, func(path string, d fs.DirEntry, err error) error {
-		if err != nil || path == dir {
-			return err
-		}
-		info := must(d.Info())
-		h := &tar.Header{
-			Format:   tar.FormatPAX,
-			Name:     filepath.ToSlash(must(filepath.Rel(dir, path))),
-			Mode:     0o600,
-			ModTime:  info.ModTime(),
-			Typeflag: tar.TypeReg,
-			Size:     info.Size(),
-		}
-		if d.IsDir() {
-			h.Mode, h.Typeflag, h.Size, h.Name = 0o700, tar.TypeDir, 0, h.Name+"/"
-			return w.WriteHeader(h)
-		}
-		if err := w.WriteHeader(h); err != nil {
-			return err
-		}
-		_, err = w.Write(must(os.ReadFile(path)))
-		return err
-	})
-	if err := errors.Join(err, w.Close(), z.Close(), f.Close()); err != nil {
-		t.Fatal(err)
 	}
 }

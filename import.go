@@ -5,6 +5,7 @@ import (
 	"encoding/json"
 
 	"github.com/ctxdir/ctxdir/importer"
+	"github.com/google/uuid"
 )
 
 // Importer returns the store in the form that package importer requires: importer.Import(ctx, s.Importer(), path, …)
@@ -40,6 +41,19 @@ func (c conversation) Fork(ctx context.Context, name, from string, at int64, att
 
 func (c conversation) Append(ctx context.Context, branch string, at int64, recs []importer.Record) error {
 	return wrap(c.Conversation.Append(ctx, branch, at, recs))
+}
+
+func (c conversation) Replace(ctx context.Context, branch string, recs []importer.Record) error {
+	return wrap(c.Conversation.Replace(ctx, branch, recs))
+}
+
+func (c conversation) Find(ctx context.Context, id uuid.UUID) (branch string, at int64, ok bool, err error) {
+	branch, at, ok, err = c.Conversation.Find(ctx, id)
+	return branch, at, ok, wrap(err)
+}
+
+func (c conversation) Describe(ctx context.Context, info importer.Info, changed bool) error {
+	return wrap(c.Conversation.Describe(ctx, info, changed))
 }
 
 func (c conversation) SetActive(ctx context.Context, branch string) error {

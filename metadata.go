@@ -36,6 +36,7 @@ type Metadata struct {
 type BranchMetadata struct {
 	Name         string
 	SystemPrompt json.RawMessage // a text, or the reference to one; [Context.SystemPrompt] returns the text
+	State        json.RawMessage // your state on this branch; a fork begins with that of its parent
 	Extra        json.RawMessage // an object: members that this program does not know
 }
 
@@ -49,7 +50,9 @@ func metadata(e *ctxfolder.Metadata) *Metadata {
 		CreatedAt: e.CreatedAt, UpdatedAt: e.UpdatedAt, Extra: raw(e.Extra), Raw: ctxfolder.RawMetadata(e), from: e,
 	}
 	for _, b := range e.Branches {
-		m.Branches = append(m.Branches, BranchMetadata{b.Name, b.SystemPrompt, raw(b.Extra)})
+		state := b.Extra.Get(ctxfolder.BranchState)
+		b.Extra.Set(ctxfolder.BranchState, nil)
+		m.Branches = append(m.Branches, BranchMetadata{b.Name, b.SystemPrompt, state, raw(b.Extra)})
 	}
 	return m
 }
@@ -105,6 +108,11 @@ func (m *Metadata) engine() (*ctxfolder.Metadata, error) {
 		if branch.Extra, err = parse("extra of a branch", b.Extra); err != nil {
 			return nil, err
 		}
+		var state bytes.Buffer
+		if err := json.Compact(&state, b.State); err != nil && len(b.State) > 0 {
+			return nil, fmt.Errorf("%w: the state of branch %q is not valid JSON: %w", ErrInvalid, b.Name, err)
+		}
+		branch.Extra.Set(ctxfolder.BranchState, state.Bytes())
 		branches = append(branches, branch)
 	}
 	e.Branches = branches

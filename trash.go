@@ -1,6 +1,7 @@
 package ctxdir
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"iter"
@@ -68,34 +69,37 @@ func (s *Store) Remove(ctx context.Context, id uuid.UUID) (Item, error) {
 type CollectOptions struct {
 	Contexts []uuid.UUID   // these contexts and their trash
 	All      bool          // every context, the trash of the store, and its blobs
-	Grace    time.Duration // how long items stay in the trash: 0 means a week, a negative time not at all
+	Grace    time.Duration // how long items stay in the trash: 0 means [Settings].TrashGrace, a negative time not at all
 	// IfDue collects only if the last collection was at least a day ago and no other process collects. It stops after
 	// two seconds; the next collection continues.
 	IfDue  bool
 	DryRun bool        // only report what would be done
 	Report func(Item)  // receives each item when it is done; may be nil
 	Failed func(error) // receives the error of each item that failed; if set, the returned error omits these failures
+	// Archived receives what was archived in each context, as [Settings] say; may be nil. A dry run leaves out the size
+	// after that.
+	Archived func(ArchiveResult)
 }
 
 // Collect purges what was removed longer ago than the grace period: branches and the ends of rewound branches, which
-// stay in their context until then, and items of the trash. It moves unreferenced blobs to the trash. It may run while
-// writers run. The error includes each context that failed; the others are still processed. Collect fails with
-// [ErrLocked] while another process collects.
+// stay in their context until then, and items of the trash. It moves unreferenced blobs to the trash. It archives old
+// messages if [Settings] say so. It may run while writers run. The error includes each context that failed; the others
+// are still processed. Collect fails with [ErrLocked] while another process collects.
 func (s *Store) Collect(ctx context.Context, o CollectOptions) ([]Item, error) {
-	switch {
-	case o.Grace == 0:
-		o.Grace = trash.DefaultGrace
-	case o.Grace < 0:
-		o.Grace = 0
+	options := trash.CollectOptions{Contexts: o.Contexts, Grace: cmp.Or(o.Grace, -1), DryRun: o.DryRun}
+	if o.Grace < 0 {
+		options.Grace = 0
+	}
+	if o.Archived != nil {
+		options.Archived = func(r engine.ArchiveResult) { o.Archived(archived(r)) }
 	}
 	if o.IfDue {
-		return nil, wrap(trash.CollectIfDue(ctx, s.e, o.Grace))
+		return nil, wrap(trash.CollectIfDue(ctx, s.e, options))
 	}
 	if !o.All && len(o.Contexts) == 0 {
 		return nil, nil
 	}
-	collected := trash.Collect(ctx, s.e, trash.CollectOptions{Contexts: o.Contexts, Grace: o.Grace, DryRun: o.DryRun})
-	return collect(collected, o.Report, o.Failed, func(c trash.CollectResult) Item {
+	return collect(trash.Collect(ctx, s.e, options), o.Report, o.Failed, func(c trash.CollectResult) Item {
 		i := item(c.TrashItem)
 		i.Purged = c.Purged
 		return i

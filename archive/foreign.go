@@ -7,6 +7,7 @@ import (
 	"errors"
 	"io"
 
+	"github.com/ctxdir/ctxdir/internal/unzstd"
 	"github.com/ctxdir/ctxdir/internal/vfs"
 	"github.com/klauspost/compress/zstd"
 )
@@ -92,7 +93,7 @@ func (r *errorReader) Read(b []byte) (n int, err error) {
 // lineByLine decodes a frame and yields its lines with their rows, no more at once than a [Writer] puts into a frame.
 func (s *scanner) lineByLine(at, length int64, yield func(content []byte, rows []Row)) error {
 	r := &errorReader{Reader: io.NewSectionReader(s.file, at, length)}
-	d, err := zstd.NewReader(r, zstd.WithDecoderConcurrency(1), zstd.WithDecoderLowmem(true), zstd.WithDecoderMaxWindow(maxWindow))
+	d, err := zstd.NewReader(r, zstd.WithDecoderConcurrency(1), zstd.WithDecoderLowmem(true), zstd.WithDecoderMaxWindow(unzstd.MaxWindow))
 	if err != nil {
 		return damaged("frame: %v", err)
 	}

@@ -6,9 +6,9 @@ import (
 	"errors"
 	"fmt"
 	"io"
-	"sync"
 
 	"github.com/cespare/xxhash/v2"
+	"github.com/ctxdir/ctxdir/internal/unzstd"
 	"github.com/ctxdir/ctxdir/internal/vfs"
 	"github.com/klauspost/compress/zstd"
 )
@@ -30,9 +30,7 @@ const (
 
 // Constants of zstd, see RFC 8878.
 const (
-	// maxWindow is the largest window a frame may ask for, in bytes. RFC 8878 recommends that every decoder support it.
-	maxWindow = 8 << 20
-	maxBlock  = 128 << 10
+	maxBlock = 128 << 10
 	// maxFrame is the greatest length of a message frame: its content in uncompressed blocks.
 	maxFrame = 65 << 20
 	// windowSize is how far back compression looks: over the whole of a common frame.
@@ -90,19 +88,6 @@ func newEncoder(level zstd.EncoderLevel) *zstd.Encoder {
 	return e
 }
 
-var decoders = sync.Pool{New: func() any {
-	d, err := zstd.NewReader(nil,
-		zstd.WithDecoderConcurrency(1), // no goroutines: a decoder the pool drops needs no Close
-		zstd.WithDecoderLowmem(true),
-		zstd.WithDecoderMaxWindow(maxWindow),
-		zstd.WithDecodeAllCapLimit(true), // never exceed the allocated room
-	)
-	if err != nil {
-		panic(err) // the options are constants
-	}
-	return d
-}}
-
 // undeclared is the most that a frame without a declared size may hold: encoders omit the size below 256 bytes.
 const undeclared = 255
 
@@ -128,10 +113,8 @@ func decode(b []byte, size int64) ([]byte, error) {
 	case size >= 0 && (h.HasFCS && room != size || room < size):
 		return nil, damaged("frame of %d bytes, wanted %d", room, size)
 	}
-	d := decoders.Get().(*zstd.Decoder)
-	defer decoders.Put(d)
 	// The room was checked against the limit, the blocks present, and the table.
-	content, err := d.DecodeAll(b, make([]byte, 0, room))
+	content, err := unzstd.All(b, room)
 	if err != nil {
 		return nil, damaged("frame: %v", err)
 	}

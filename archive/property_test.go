@@ -9,6 +9,7 @@ import (
 	"sync"
 	"testing"
 
+	"github.com/ctxdir/ctxdir/internal/unzstd"
 	"github.com/ctxdir/ctxdir/internal/vfs"
 	"github.com/ctxdir/ctxdir/internal/vfs/crashfs"
 	"github.com/ctxdir/ctxdir/message"
@@ -194,7 +195,7 @@ func TestSizes(t *testing.T) {
 	least := len(makeEnvelope(1, 1, ""))
 	var entries []entry
 	for i, n := range []int{0, 255 - least, 256 - least, 1023 - least, 1024 - least, 128 << 10, FrameSize - least - 10,
-		FrameSize - least - 1, FrameSize - least, FrameSize, maxWindow + 1, 1} {
+		FrameSize - least - 1, FrameSize - least, FrameSize, unzstd.MaxWindow + 1, 1} {
 		entries = append(entries, entryOf(t, makeEnvelope(1, i, strings.Repeat("a", max(n, 0)))))
 	}
 	for _, most := range []int{1, FrameSize} {

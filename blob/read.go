@@ -12,13 +12,10 @@ import (
 	"os"
 	"sync"
 
+	"github.com/ctxdir/ctxdir/internal/unzstd"
 	"github.com/ctxdir/ctxdir/internal/vfs"
 	"github.com/klauspost/compress/zstd"
 )
-
-// maxWindow is the largest window a frame may ask for, in bytes. RFC 8878 recommends that every decoder support it. It
-// bounds the memory that a hostile file can claim.
-const maxWindow = 8 << 20
 
 // Open returns a blob's payload as a stream, and its size in bytes. Only the end of the stream verifies the payload. If
 // the payload does not match the name, the Read that would have returned io.EOF, or an earlier one, returns an error
@@ -92,25 +89,9 @@ func (s *Store) getSmall(sum Sum, limit int64) ([]byte, bool) {
 	if err != nil || size > min(limit, smallPayload) {
 		return nil, false
 	}
-	d := wholeDecoders.Get().(*zstd.Decoder)
-	defer wholeDecoders.Put(d)
-	b, err := d.DecodeAll(file[headerSize:], make([]byte, 0, size))
+	b, err := unzstd.All(file[headerSize:], size)
 	return b, err == nil && int64(len(b)) == size && SumOf(b) == sum
 }
-
-// wholeDecoders are decoders for getSmall. A stream's decoder keeps a window of another stream.
-var wholeDecoders = sync.Pool{New: func() any {
-	z, err := zstd.NewReader(nil,
-		zstd.WithDecoderConcurrency(1), // no goroutines: a decoder the pool drops needs no Close
-		zstd.WithDecoderLowmem(true),
-		zstd.WithDecoderMaxWindow(maxWindow),
-		zstd.WithDecodeAllCapLimit(true), // never exceed the allocated room
-	)
-	if err != nil {
-		panic(err) // the options are constants
-	}
-	return z
-}}
 
 // Verify reads a blob and reports its damage: an error that wraps [ErrDamaged] or fs.ErrNotExist.
 func (s *Store) Verify(sum Sum) error {
@@ -148,7 +129,7 @@ var decoders = sync.Pool{New: func() any {
 	z, err := zstd.NewReader(nil,
 		zstd.WithDecoderConcurrency(1), // no goroutines: a decoder the pool drops needs no Close
 		zstd.WithDecoderLowmem(true),
-		zstd.WithDecoderMaxWindow(maxWindow),
+		zstd.WithDecoderMaxWindow(unzstd.MaxWindow),
 		zstd.WithDecoderMaxMemory(math.MaxInt64), // for a stream this limits its length, not memory
 	)
 	if err != nil {

@@ -55,10 +55,14 @@ func TestMayRefer(t *testing.T) {
 		for _, c := range "$$blob"[rapid.IntRange(0, 1).Draw(r, "dollars"):] {
 			name += rapid.SampledFrom([]string{string(c), fmt.Sprintf(`\u%04x`, c), fmt.Sprintf(`\u%04X`, c)}).Draw(r, "spelled")
 		}
-		body := []byte(`{"a":[{"` + name + `":"x"}]}`)
+		before := rapid.SampledFrom([]string{"", `"5$",`, `"x4",`, `"\\u002",`}).Draw(r, "before")
+		body := []byte(`{"a":[` + before + `{"` + name + `":"x"}]}`)
 		stored, _, err := Externalise(body, Policy{-1}, nil)
 		if err != nil || bytes.Equal(stored, body) || !MayRefer(stored) {
 			r.Fatalf("%s is stored as %s, %v", body, stored, err)
+		}
+		if !MayRefer(body) { // as another program may spell a reference
+			r.Fatalf("%s may refer", body)
 		}
 	})
 }

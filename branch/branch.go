@@ -101,10 +101,11 @@ func Fork(m *ctxfolder.Metadata, name, from string, at, length int64, id uuid.UU
 	if err != nil {
 		return nil, fmt.Errorf("branch %q: %w", from, err)
 	}
-	prompt := b.SystemPrompt
+	prompt, state := b.SystemPrompt, b.Extra.Get(ctxfolder.BranchState)
 	added, err := add(m, name, line)
 	if err == nil {
 		added.SystemPrompt = prompt
+		added.Extra.Set(ctxfolder.BranchState, state)
 	}
 	return added, err
 }
@@ -225,49 +226,55 @@ func Switch(m *ctxfolder.Metadata, name string) error {
 	return nil
 }
 
-// Rename renames a branch and its folder. m.Renaming records the folder's rename, if any. When lines without a name use
-// the folder's new name, nothing changes and Rename returns clear, the rename to do first by [MoveFolder].
-func Rename(m *ctxfolder.Metadata, name, to string) (clear *ctxfolder.Renaming, err error) {
+// Rename renames a branch. It returns the rename of its folder, which the caller does with [MoveFolder]. When lines
+// without a name use the folder's new name, nothing changes and Rename returns clear, the rename to do first.
+func Rename(m *ctxfolder.Metadata, name, to string) (move ctxfolder.Renaming, clear *ctxfolder.Renaming, err error) {
 	b, err := Get(m, name)
-	if err != nil {
-		return nil, err
-	}
-	if name == to {
-		return nil, nil
+	if err != nil || name == to {
+		return move, nil, err
 	}
 	folder, err := freeName(m, to, name)
 	if err != nil {
-		return nil, err
+		return move, nil, err
 	}
 	line, ok := m.Line(b.Line)
 	if !ok {
-		return nil, fmt.Errorf("%w: %s", errDescent, b.Line)
+		return move, nil, fmt.Errorf("%w: %s", errDescent, b.Line)
 	}
-	from := line.Folder
-	if !alike(folder, from) {
+	if !alike(folder, line.Folder) {
 		if taken, ok := folderLike(m, folder); ok {
-			return &ctxfolder.Renaming{From: taken, To: spareFolder(m, taken)}, nil
+			return move, &ctxfolder.Renaming{From: taken, To: spareFolder(m, taken)}, nil
 		}
 	}
 	b.Name = to
 	if m.ActiveBranch == name {
 		m.ActiveBranch = to
 	}
-	MoveFolder(m, ctxfolder.Renaming{From: from, To: folder})
-	return nil, nil
+	return ctxfolder.Renaming{From: line.Folder, To: folder}, nil, nil
 }
 
-// MoveFolder moves the lines of a folder to another folder.
-func MoveFolder(m *ctxfolder.Metadata, r ctxfolder.Renaming) {
-	if r.From == r.To {
-		return
-	}
+// MoveLines moves the lines of a folder to another folder.
+func MoveLines(m *ctxfolder.Metadata, r ctxfolder.Renaming) {
 	for i := range m.Lines {
 		if m.Lines[i].Folder == r.From {
 			m.Lines[i].Folder = r.To
 		}
 	}
-	m.Renaming = &r
+}
+
+// MoveFolder is [MoveLines], and records the rename of the folder. Folders that were renamed to r.From have their files
+// in r.To now.
+func MoveFolder(m *ctxfolder.Metadata, r ctxfolder.Renaming) {
+	if r.From == r.To {
+		return
+	}
+	MoveLines(m, r)
+	for i := range m.Renaming {
+		if m.Renaming[i].To == r.From {
+			m.Renaming[i].To = r.To
+		}
+	}
+	m.Renaming = append(m.Renaming, r)
 }
 
 func folderLike(m *ctxfolder.Metadata, folder string) (string, bool) {

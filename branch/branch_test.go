@@ -6,6 +6,7 @@ import (
 	"strings"
 	"testing"
 	"time"
+	"unicode/utf8"
 
 	ctxfolder "github.com/ctxdir/ctxdir/context"
 	"github.com/google/uuid"
@@ -72,6 +73,13 @@ func TestNamesThatLookAlike(t *testing.T) {
 	} {
 		if !alike(pair[0], pair[1]) {
 			t.Errorf("%q and %q are not taken for one", pair[0], pair[1])
+		}
+	}
+	for a := range rune(utf8.RuneSelf) { // compared in a shorter way
+		for b := range rune(utf8.RuneSelf) {
+			if x, y := string(a), string(b); alike(x, y) != (fold(x) == fold(y)) {
+				t.Errorf("%q and %q", x, y)
+			}
 		}
 	}
 	if alike("a", "b") || alike("é", "e") {

@@ -41,7 +41,21 @@ func Folder(name string) (string, error) {
 }
 
 // alike reports whether some file system takes two names for one: they are equal under NFC and case folding.
-func alike(a, b string) bool { return a == b || fold(a) == fold(b) }
+func alike(a, b string) bool {
+	if isASCII(a) && isASCII(b) {
+		return strings.EqualFold(a, b) // every fork compares its name with those of all branches and folders
+	}
+	return fold(a) == fold(b)
+}
+
+func isASCII(s string) bool {
+	for i := range len(s) {
+		if s[i] >= utf8.RuneSelf {
+			return false
+		}
+	}
+	return true
+}
 
 // Alike reports whether some file system takes two folder names for one.
 func Alike(a, b string) bool { return alike(a, b) }

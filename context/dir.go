@@ -37,7 +37,7 @@ type Dir struct {
 	subs held.Table[string, *Folder] // folders in messages/
 
 	mu       sync.Mutex
-	renaming *Renaming
+	renaming []Renaming
 	assumed  *Metadata
 }
 
@@ -273,8 +273,8 @@ type Begin struct {
 // fails with ErrExist when the id is taken.
 //
 // Crash order: before the rename there is only a folder in staging/, which SweepStaging removes. After it there is the
-// whole context. Its journal and index are durable already; metadata.json is not, and readers do without it. The last
-// step, the sync of the store's folder, makes the name durable.
+// whole context. Its journal is durable already; metadata.json and index.json are not, and readers do without them. The
+// last step, the sync of the store's folder, makes the name durable.
 func Create(ctx stdcontext.Context, store vfs.FS, m *Metadata, begin Begin) error {
 	name := m.ID.String()
 	lock := store.Lock(Locks + "/" + name)
@@ -306,20 +306,30 @@ func stage(store vfs.FS, staged string, m *Metadata, begin Begin) error {
 	if err != nil {
 		return err
 	}
-	for _, dir := range []string{staged, staged + "/" + Messages} {
-		if err := store.Mkdir(dir); err != nil {
-			return err
-		}
-	}
-	if err := vfs.WriteNew(store, staged+"/"+MetadataFile, encoded); err != nil {
+	if err := store.Mkdir(staged); err != nil {
 		return err
 	}
-	for _, file := range slices.Sorted(maps.Keys(begin.Files)) {
-		if err := vfs.WriteSynced(store, staged+"/"+file, begin.Files[file]); err != nil {
+	folder, err := store.Sub(staged)
+	if err != nil {
+		return err
+	}
+	defer folder.Close()
+	if err := folder.Mkdir(Messages); err != nil {
+		return err
+	}
+	if err := vfs.WriteNew(folder, MetadataFile, encoded); err != nil {
+		return err
+	}
+	for _, file := range slices.Sorted(maps.Keys(begin.Files)) { // the journal is last: one commit of the file system serves all
+		write := vfs.WriteSynced
+		if file == IndexFile {
+			write = vfs.WriteNew
+		}
+		if err := write(folder, file, begin.Files[file]); err != nil {
 			return err
 		}
 	}
-	return store.SyncDir(staged)
+	return folder.SyncDir(".")
 }
 
 // RawMetadata encodes metadata for a journal.

@@ -115,7 +115,7 @@ func (d *Dir) MessagePath(folder string, id uuid.UUID) string {
 // StatMessages is StatMessage for several files of a folder. nil stands for a missing one.
 func (d *Dir) StatMessages(folder string, ids []uuid.UUID) (infos []fs.FileInfo, err error) {
 	infos = make([]fs.FileInfo, len(ids))
-	if _, ok := d.renamedFrom(folder); ok { // each file is in one of two folders
+	if len(d.renamedFrom(folder)) > 0 { // each file is in one of several folders
 		for i, id := range ids {
 			info, err := d.StatMessage(folder, id)
 			if err == nil {

@@ -4,6 +4,7 @@ import (
 	"errors"
 	"fmt"
 	"io/fs"
+	"slices"
 
 	"github.com/ctxdir/ctxdir/internal/held"
 	"github.com/ctxdir/ctxdir/internal/vfs"
@@ -82,11 +83,14 @@ func (d *Dir) inFolder(name string, create bool, f func(*Folder) error) error {
 	}
 }
 
-// inEither is inFolder that also tries the former folder during a rename: files may still be there.
+// inEither is inFolder that also tries former folders during a rename: files may still be there.
 func (d *Dir) inEither(name string, f func(*Folder) error) error {
 	err := d.inFolder(name, false, f)
-	if from, ok := d.renamedFrom(name); ok && errors.Is(err, fs.ErrNotExist) {
-		return d.inFolder(from, false, f)
+	for _, from := range d.renamedFrom(name) {
+		if !errors.Is(err, fs.ErrNotExist) {
+			break
+		}
+		err = d.inFolder(from, false, f)
 	}
 	return err
 }
@@ -132,28 +136,48 @@ func (d *Dir) RemoveFolder(name string) {
 // its last read.
 func (d *Dir) ForgetFolders() { d.subs.Clear() }
 
-// SetRenaming sets the rename of a branch folder that may not have reached the disk, nil for none. It drops the open
-// branch folders.
-func (d *Dir) SetRenaming(r *Renaming) {
+// SetRenaming sets the renames of branch folders that may not have reached the disk. It drops the open branch folders.
+func (d *Dir) SetRenaming(r []Renaming) {
 	d.mu.Lock()
 	d.renaming = r
 	d.mu.Unlock()
 	d.subs.Clear()
 }
 
-// renamedFrom returns the former name of a folder whose rename is unfinished. Its files may still be there.
-func (d *Dir) renamedFrom(folder string) (string, bool) {
+// renamedFrom returns the former names of a folder whose rename is unfinished, the newest first. Its files may still be
+// there.
+func (d *Dir) renamedFrom(folder string) []string {
 	d.mu.Lock()
 	defer d.mu.Unlock()
-	if d.renaming != nil && d.renaming.To == folder {
-		return d.renaming.From, true
-	}
-	return "", false
+	return formerNames(d.renaming, folder)
 }
 
-// MoveRenamed gives a branch folder its new name, unless that was done. The caller holds the context's lock. It syncs
-// nothing: the metadata names both folders until [Dir.FinishRenaming], and a reader finds the files under either name.
-func (d *Dir) MoveRenamed(r Renaming) error {
+// FoldersOf returns the folders that may hold the files of a line now: its folder, and after a rename former ones.
+func (m *Metadata) FoldersOf(l *Line) []string {
+	return append([]string{l.Folder}, formerNames(m.Renaming, l.Folder)...)
+}
+
+func formerNames(renaming []Renaming, folder string) (names []string) {
+	for _, r := range slices.Backward(renaming) {
+		if r.To == folder {
+			names = append(names, r.From)
+		}
+	}
+	return names
+}
+
+// MoveRenamed gives branch folders their new names, unless that was done. The caller holds the context's lock. It syncs
+// nothing: the metadata names all folders until [Dir.FinishRenaming], and a reader finds the files under any name.
+func (d *Dir) MoveRenamed(renaming ...Renaming) error {
+	for _, r := range renaming {
+		if err := d.moveRenamed(r); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+func (d *Dir) moveRenamed(r Renaming) error {
 	from, to := Messages+"/"+r.From, Messages+"/"+r.To
 	_, err := d.FS.Lstat(from)
 	if err == nil {
@@ -167,13 +191,12 @@ func (d *Dir) MoveRenamed(r Renaming) error {
 	return err
 }
 
-// FinishRenaming is [Dir.MoveRenamed], durably. The metadata need not name the old folder any more.
-func (d *Dir) FinishRenaming(r Renaming) error {
-	if err := d.MoveRenamed(r); err != nil {
+// FinishRenaming is [Dir.MoveRenamed], durably. The metadata need not name the old folders any more.
+func (d *Dir) FinishRenaming(renaming ...Renaming) error {
+	if err := d.MoveRenamed(renaming...); err != nil {
 		return err
 	}
-	// The sync is needed even if another process renamed the folder: a crash may have followed, or its sync may have
-	// failed.
+	// The sync is needed even if another process renamed a folder: a crash may have followed, or its sync may have failed.
 	if err := d.FS.SyncDir(Messages); !errors.Is(err, fs.ErrNotExist) {
 		return err
 	}
@@ -239,12 +262,13 @@ func (d *Dir) Folders() ([]string, error) {
 // MessageIDs calls f with the file id of every message file in a branch folder.
 func (d *Dir) MessageIDs(folder string, f func(uuid.UUID) error) error {
 	err := d.messageIDs(folder, f)
-	from, ok := d.renamedFrom(folder)
-	if !ok || err != nil && !errors.Is(err, fs.ErrNotExist) {
-		return err
-	}
-	if ferr := d.messageIDs(from, f); !errors.Is(ferr, fs.ErrNotExist) {
-		return ferr
+	for _, from := range d.renamedFrom(folder) {
+		if err != nil && !errors.Is(err, fs.ErrNotExist) {
+			break
+		}
+		if ferr := d.messageIDs(from, f); !errors.Is(ferr, fs.ErrNotExist) {
+			err = ferr
+		}
 	}
 	return err
 }

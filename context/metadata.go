@@ -5,7 +5,6 @@ import (
 	"encoding/json"
 	"fmt"
 	"slices"
-	"strconv"
 	"strings"
 	"time"
 
@@ -34,7 +33,7 @@ type Metadata struct {
 	Branches     []Branch // in order of creation
 	Lines        []Line
 	Removed      []Removed
-	Renaming     *Renaming
+	Renaming     renamings
 	State        json.RawMessage // any JSON; nil without a state
 	Revision     int64
 	CreatedAt    time.Time
@@ -52,6 +51,9 @@ type Branch struct {
 	SystemPrompt json.RawMessage // a string or a reference; nil without a prompt
 	Extra        Object
 }
+
+// BranchState is the member of [Branch].Extra that a fork takes over: the state of the framework on the branch.
+const BranchState = "state"
 
 // Line is an append-only sequence of messages: Base messages of Parent, then its own.
 type Line struct {
@@ -72,7 +74,22 @@ type Removed struct {
 // Renaming is the rename of a branch folder that may not have reached the disk.
 type Renaming struct {
 	From string `json:"from"`
-	To   string `json:"to"`
+	To   string `json:"to"` // the present name of the folder
+}
+
+// MaxRenaming bounds the renames in metadata. With one more, the writer makes all of them durable.
+const MaxRenaming = 16
+
+// renamings are renames, the oldest first.
+type renamings []Renaming
+
+// UnmarshalJSON also parses the single rename of a context/1.
+func (r *renamings) UnmarshalJSON(b []byte) error {
+	if bytes.HasPrefix(b, []byte("{")) {
+		*r = make(renamings, 1)
+		return json.Unmarshal(b, &(*r)[0])
+	}
+	return json.Unmarshal(b, (*[]Renaming)(r))
 }
 
 // Clone returns a copy that shares no mutable data.
@@ -82,10 +99,7 @@ func (m *Metadata) Clone() *Metadata {
 	c.Lines = slices.Clone(m.Lines)
 	c.Removed = slices.Clone(m.Removed)
 	c.State = slices.Clone(m.State)
-	if m.Renaming != nil {
-		r := *m.Renaming
-		c.Renaming = &r
-	}
+	c.Renaming = slices.Clone(m.Renaming)
 	return &c
 }
 
@@ -116,64 +130,73 @@ func (m *Metadata) HasFolder(name string) bool {
 
 // MarshalJSON writes the canonical form: known members in a fixed order, then the others.
 func (m *Metadata) MarshalJSON() ([]byte, error) {
-	var o Object
-	o.add("ctxdir", quoted(metadataVersion))
-	o.add("id", quoted(m.ID.String()))
-	parent := json.RawMessage("null")
-	if m.ParentID != uuid.Nil {
-		parent = quoted(m.ParentID.String())
+	w := objectWriter{make([]byte, 0, 1<<10+256*len(m.Lines)+128*len(m.Removed))}
+	w.begin()
+	w.text("ctxdir", metadataVersion)
+	w.id("id", m.ID)
+	if m.ParentID == uuid.Nil {
+		w.raw("parent_id", "null")
+	} else {
+		w.id("parent_id", m.ParentID)
 	}
-	o.add("parent_id", parent)
-	o.add("title", quoted(m.Title))
-	for _, x := range m.Names().members {
-		o.add(x.Key, x.Value)
-	}
-	o.add("config", m.Config.raw())
+	w.text("title", m.Title)
+	w.members(m.Names())
+	w.key("config")
+	w.b = m.Config.appendTo(w.b)
 	if m.ActiveBranch != "" {
-		o.add("active_branch", quoted(m.ActiveBranch))
+		w.text("active_branch", m.ActiveBranch)
 	}
-	o.add("branches", arrayOf(m.Branches, Branch.object))
-	o.add("lines", arrayOf(m.Lines, Line.object))
+	w.key("branches")
+	writeArray(&w, m.Branches, Branch.write)
+	w.key("lines")
+	writeArray(&w, m.Lines, Line.write)
 	if len(m.Removed) > 0 {
-		o.add("removed", mustMarshal(m.Removed))
+		w.key("removed")
+		writeArray(&w, m.Removed, Removed.write)
 	}
-	if m.Renaming != nil {
-		o.add("renaming", mustMarshal(m.Renaming))
+	if len(m.Renaming) > 0 {
+		w.key("renaming")
+		writeArray(&w, m.Renaming, Renaming.write)
 	}
-	if m.State != nil {
-		o.add("state", compact(m.State))
-	}
-	o.add("revision", strconv.AppendInt(nil, m.Revision, 10))
-	o.add("created_at", quoted(m.CreatedAt.UTC().Format(time.RFC3339Nano)))
-	o.add("updated_at", quoted(m.UpdatedAt.UTC().Format(time.RFC3339Nano)))
+	w.value("state", m.State)
+	w.number("revision", m.Revision)
+	w.time("created_at", m.CreatedAt)
+	w.time("updated_at", m.UpdatedAt)
 	for _, x := range m.Extra.members {
 		if x.Key != checkMember {
-			o.Set(x.Key, x.Value)
+			w.value(x.Key, x.Value)
 		}
 	}
-	return o.MarshalJSON()
+	w.end()
+	return w.b, nil
 }
 
-func (b Branch) object() (o Object) {
-	o.add("name", quoted(b.Name))
-	o.add("line", quoted(b.Line.String()))
-	if b.SystemPrompt != nil {
-		o.add("system_prompt", compact(b.SystemPrompt))
-	}
-	for _, x := range b.Extra.members {
-		o.Set(x.Key, x.Value)
-	}
-	return o
+func (b Branch) write(w *objectWriter) {
+	w.text("name", b.Name)
+	w.id("line", b.Line)
+	w.value("system_prompt", b.SystemPrompt)
+	w.members(b.Extra)
 }
 
-func (l Line) object() (o Object) {
-	o.add("id", quoted(l.ID.String()))
+func (l Line) write(w *objectWriter) {
+	w.id("id", l.ID)
 	if l.Parent != uuid.Nil {
-		o.add("parent", quoted(l.Parent.String()))
+		w.id("parent", l.Parent)
 	}
-	o.add("base", strconv.AppendInt(nil, l.Base, 10))
-	o.add("folder", quoted(l.Folder))
-	return o
+	w.number("base", l.Base)
+	w.text("folder", l.Folder)
+}
+
+func (r Removed) write(w *objectWriter) {
+	w.id("line", r.Line)
+	w.text("name", r.Name)
+	w.time("at", r.At)
+	w.text("why", r.Why)
+}
+
+func (r Renaming) write(w *objectWriter) {
+	w.text("from", r.From)
+	w.text("to", r.To)
 }
 
 // ParseMetadata parses metadata.json. It checks what the rest of the program relies on: the version, that every branch
@@ -284,13 +307,17 @@ func (m *Metadata) validate() error {
 	if !names[m.ActiveBranch] {
 		return fmt.Errorf("the active branch %q is missing", m.ActiveBranch)
 	}
-	if r := m.Renaming; r != nil {
-		if !ValidFolder(r.From) || !ValidFolder(r.To) || m.HasFolder(r.From) || !m.HasFolder(r.To) {
+	for i, r := range m.Renaming {
+		twice := slices.ContainsFunc(m.Renaming[:i], func(x Renaming) bool { return x.From == r.From })
+		if !ValidFolder(r.From) || !ValidFolder(r.To) || twice || !m.Tracks(r) {
 			return fmt.Errorf("renaming %q to %q", r.From, r.To)
 		}
 	}
 	return nil
 }
+
+// Tracks reports whether the metadata can name a rename: lines have the new folder, and none has the old one.
+func (m *Metadata) Tracks(r Renaming) bool { return !m.HasFolder(r.From) && m.HasFolder(r.To) }
 
 // writable reports whether a time can be written in UTC: a year has four digits.
 func writable(at time.Time) bool {

@@ -4,8 +4,11 @@ import (
 	"bytes"
 	"encoding/json"
 	"errors"
+	"fmt"
 	"regexp"
+	"slices"
 	"testing"
+	"time"
 
 	"github.com/google/uuid"
 )
@@ -155,5 +158,53 @@ func TestNames(t *testing.T) {
 		if ValidFolder(name) != want {
 			t.Errorf("ValidFolder(%q) is %v", name, !want)
 		}
+	}
+}
+
+// TestRenaming: the single rename of a context/1 is read, and former names are unique.
+func TestRenaming(t *testing.T) {
+	with := func(renaming string) []byte {
+		return regexp.MustCompile(`"unknown": 1.0`).ReplaceAll([]byte(sample), []byte(`"renaming": `+renaming))
+	}
+	one := Renaming{From: "branch-old", To: "branch-main"}
+	for text, want := range map[string][]Renaming{
+		`{"from":"branch-old","to":"branch-main"}`:                                          {one},
+		`[{"from":"branch-old","to":"branch-main"},{"from":"branch-x","to":"branch-main"}]`: {one, {From: "branch-x", To: "branch-main"}},
+		`null`: nil,
+	} {
+		if m, err := ParseMetadata(with(text)); err != nil || !slices.Equal(m.Renaming, want) {
+			t.Errorf("%s: %+v, %v", text, m, err)
+		}
+	}
+	for _, text := range []string{
+		`[{"from":"branch-old","to":"branch-main"},{"from":"branch-old","to":"branch-main"}]`, `{"from":"branch-main","to":"branch-main"}`,
+		`[{"from":"branch-old","to":"branch-other"}]`, `[{"from":"old","to":"branch-main"}]`, `[1]`, `{}`,
+	} {
+		if _, err := ParseMetadata(with(text)); !errors.Is(err, ErrMetadata) {
+			t.Errorf("%s: %v", text, err)
+		}
+	}
+}
+
+// BenchmarkMetadataRecord encodes metadata for the journal, as each commit that changes it does.
+func BenchmarkMetadataRecord(b *testing.B) {
+	for _, branches := range []int{1, 50, 500} {
+		m, err := ParseMetadata([]byte(sample))
+		if err != nil {
+			b.Fatal(err)
+		}
+		for i := 1; i < branches; i++ {
+			l := Line{ID: uuid.New(), Parent: m.Lines[0].ID, Base: 100, Folder: fmt.Sprintf("branch-%d", i)}
+			m.Lines, m.Branches = append(m.Lines, l), append(m.Branches, Branch{Name: fmt.Sprint(i), Line: l.ID})
+			m.Removed = append(m.Removed, Removed{Line: l.ID, Name: "main", At: time.Now(), Why: "rewound"})
+		}
+		b.Run(fmt.Sprint(branches), func(b *testing.B) {
+			b.ReportAllocs()
+			for b.Loop() {
+				if _, err := CommittableMetadata(m); err != nil {
+					b.Fatal(err)
+				}
+			}
+		})
 	}
 }

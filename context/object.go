@@ -2,11 +2,15 @@ package context
 
 import (
 	"bytes"
+	"encoding/hex"
 	"encoding/json"
 	"slices"
+	"strconv"
+	"time"
 
 	"github.com/ctxdir/ctxdir/message"
 	"github.com/go-json-experiment/json/jsontext"
+	"github.com/google/uuid"
 )
 
 // Object is a JSON object whose members keep their order and spelling, but for white space. So unknown members survive
@@ -104,35 +108,108 @@ func (o Object) raw() json.RawMessage {
 }
 
 func (o Object) appendTo(b []byte) []byte {
-	b = append(b, '{')
-	for i, m := range o.members {
-		if i > 0 {
-			b = append(b, ',')
-		}
-		b = append(appendQuoted(b, m.Key), ':')
-		b = append(b, compact(m.Value)...)
-	}
-	return append(b, '}')
+	w := objectWriter{b}
+	w.begin()
+	w.members(o)
+	w.end()
+	return w.b
 }
 
-// arrayOf encodes an array of objects.
-func arrayOf[T any](elements []T, object func(T) Object) json.RawMessage {
-	b := []byte{'['}
+// objectWriter appends JSON to b, without white space. Metadata is written with each commit that changes it.
+type objectWriter struct{ b []byte }
+
+func (w *objectWriter) begin() { w.b = append(w.b, '{') }
+func (w *objectWriter) end()   { w.b = append(w.b, '}') }
+
+// key begins a member, or a later member after a comma.
+func (w *objectWriter) key(key string) {
+	if w.b[len(w.b)-1] != '{' {
+		w.b = append(w.b, ',')
+	}
+	w.b = append(appendQuoted(w.b, key), ':')
+}
+
+// raw adds a member whose value is JSON without white space.
+func (w *objectWriter) raw(key, value string) {
+	w.key(key)
+	w.b = append(w.b, value...)
+}
+
+// value adds a member whose value may have white space; nil adds none.
+func (w *objectWriter) value(key string, value json.RawMessage) {
+	if value != nil {
+		w.key(key)
+		w.b = append(w.b, compact(value)...)
+	}
+}
+
+func (w *objectWriter) text(key, s string) {
+	w.key(key)
+	w.b = appendQuoted(w.b, s)
+}
+
+func (w *objectWriter) id(key string, id uuid.UUID) {
+	w.key(key)
+	w.b = append(w.b, '"')
+	for i, part := range [][]byte{id[:4], id[4:6], id[6:8], id[8:10], id[10:]} {
+		if i > 0 {
+			w.b = append(w.b, '-')
+		}
+		w.b = hex.AppendEncode(w.b, part)
+	}
+	w.b = append(w.b, '"')
+}
+
+func (w *objectWriter) time(key string, at time.Time) {
+	w.text(key, at.UTC().Format(time.RFC3339Nano))
+}
+
+func (w *objectWriter) number(key string, n int64) {
+	w.key(key)
+	w.b = strconv.AppendInt(w.b, n, 10)
+}
+
+// members adds the members of an object.
+func (w *objectWriter) members(o Object) {
+	for _, m := range o.members {
+		w.value(m.Key, m.Value)
+	}
+}
+
+// writeArray appends an array of objects.
+func writeArray[T any](w *objectWriter, elements []T, write func(T, *objectWriter)) {
+	w.b = append(w.b, '[')
 	for i, e := range elements {
 		if i > 0 {
-			b = append(b, ',')
+			w.b = append(w.b, ',')
 		}
-		b = object(e).appendTo(b)
+		w.begin()
+		write(e, w)
+		w.end()
 	}
-	return append(b, ']')
+	w.b = append(w.b, ']')
 }
 
 func quoted(s string) json.RawMessage { return appendQuoted(make([]byte, 0, len(s)+2), s) }
 
 // appendQuoted appends a JSON string. Invalid UTF-8 is replaced.
 func appendQuoted(b []byte, s string) []byte {
+	if isPlain(s) {
+		b = append(append(b, '"'), s...)
+		return append(b, '"')
+	}
 	b, _ = jsontext.AppendQuote(b, s)
 	return b
+}
+
+// isPlain reports whether a JSON string spells each character as it is.
+func isPlain(s string) bool {
+	for i := range len(s) {
+		if c := s[i]; c < ' ' || c > '~' || c == '"' || c == '\\' {
+			return false
+		}
+	}
+	return true
 }
 
 // take removes key and decodes its value. No copy of the object may share its members.

@@ -41,7 +41,10 @@ func TestReconcile(t *testing.T) {
 		one   = `{"failed":{"f":1}}`
 		check = ",\n  \"check\": \"f9e411ba0691355e\""
 	)
-	trunk := edit(sample, `"name": "main"`, `"name": "trunk"`, `"active_branch": "main"`, `"active_branch": "trunk"`)
+	renamed := func(text string) string {
+		return edit(text, `"name": "main"`, `"name": "trunk"`, `"active_branch": "main"`, `"active_branch": "trunk"`)
+	}
+	trunk := renamed(sample)
 	format1 := func(text string) string { return edit(text, "context/2", "context/1") }
 	for name, x := range map[string]struct {
 		committed, file string
@@ -60,6 +63,7 @@ func TestReconcile(t *testing.T) {
 		"edited, the same since":       {written(newer), edit(sample, title, "mine"), ProjectionEdited, "mine", "main", state},
 		"a branch renamed":             {sample, trunk, ProjectionEdited, title, "trunk", state},
 		"edited, base unknown":         {sample, edit(written(older), "0.000003", "1"), ProjectionEdited, "older", "main", one},
+		"renamed, base unknown":        {sample, renamed(written(older)), ProjectionEdited, "older", "main", state},
 		"from before an upgrade":       {sample, format1(edit(sample, "Ein", "Kein")), ProjectionStale, title, "main", state},
 		"before":                       {format1(sample), format1(edit(sample, "Ein", "Kein")), ProjectionNewer, "Kein Weg < & >", "main", state},
 	} {

@@ -27,13 +27,12 @@ func (j *job) chat() error {
 	if err != nil && !errors.Is(err, errKnown) {
 		return err
 	}
-	r := j.records(j.report, j.o.Progress)
 	if !many {
 		info := Info{Format: j.format}
 		info.begin(opening)
-		return j.messages(info, nil, r)
+		return j.messages(info, nil, func(report func(int64, string)) records { return j.records(report, j.o.Progress) })
 	}
-	return j.each(r, func(body json.RawMessage, line int64) error {
+	return j.each(j.records(j.report, j.o.Progress), func(body json.RawMessage, line int64) error {
 		messages, ok := conversationOf(body)
 		if !ok {
 			j.report(line, `not a conversation: it has no "messages"`)
@@ -50,7 +49,9 @@ func (j *job) chat() error {
 			return nil
 		}
 		info.begin(opening)
-		if err := j.messages(info, extra, newInMemory(messages, line, j.report)); err != nil {
+		info.Replaces = true
+		err = j.messages(info, extra, func(report func(int64, string)) records { return newInMemory(messages, line, report) })
+		if err != nil {
 			if j.ctx.Err() != nil {
 				return err
 			}
@@ -66,21 +67,19 @@ func (j *job) chat() error {
 }
 
 // messages imports one conversation.
-func (j *job) messages(info Info, extra json.RawMessage, r records) error {
+func (j *job) messages(info Info, extra json.RawMessage, open func(report func(int64, string)) records) error {
 	if info.ID == uuid.Nil {
 		// There is no opening: only report the problems of the file.
-		return j.each(r, func(json.RawMessage, int64) error { return nil })
+		return j.each(open(j.report), func(json.RawMessage, int64) error { return nil })
 	}
-	s, err := j.begin(info)
-	if err != nil {
-		return err
-	}
-	err = s.extra(extra)
-	if err == nil {
+	report := j.once()
+	j.emit(j.attempt(info, func(s *session) error {
+		if err := s.extra(extra); err != nil {
+			return err
+		}
 		main := &target{name: Main}
-		err = j.each(r, func(body json.RawMessage, _ int64) error { return s.put(main, ownID(body), body) })
-	}
-	j.emit(s.end(err))
+		return j.each(open(report()), func(body json.RawMessage, _ int64) error { return s.put(main, ownID(body), body) })
+	}))
 	return nil
 }
 
@@ -200,23 +199,6 @@ func ownID(body json.RawMessage) (own string) {
 }
 
 // content is the text of a message, for use as a title.
-func content(body json.RawMessage) (s string) {
-	_ = message.Members(body, func(name string, v jsontext.Value) error {
-		if name != "content" {
-			return nil
-		}
-		s = text(v, len(v))
-		return elements(v, func(part jsontext.Value) error {
-			if part.Kind() == '{' && s == "" {
-				return message.Members(part, func(name string, v jsontext.Value) error {
-					if name == "text" {
-						s = text(v, len(v))
-					}
-					return nil
-				})
-			}
-			return nil
-		})
-	})
-	return s
+func content(body json.RawMessage) string {
+	return contentText(member(jsontext.Value(body), "content"))
 }

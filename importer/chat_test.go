@@ -104,7 +104,7 @@ func TestOpening(t *testing.T) {
 	}
 	s = newFakeStore()
 	for _, lines := range []string{`{"session_id":"1","a":1}`, `{"session_id":"1","a":2}`, `{"session_id":"2","a":1}`} {
-		importFile(t, s, fileOf(t, "x.jsonl", lines), Options{})
+		importFile(t, s, fileOf(t, "x.jsonl", lines), Options{Format: JSONL})
 	}
 	if len(s.contexts) != 2 {
 		t.Errorf("%d contexts, wanted 2", len(s.contexts))

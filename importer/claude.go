@@ -1,92 +1,96 @@
 package importer
 
 import (
+	"cmp"
 	"encoding/json"
-	"errors"
 	"fmt"
 	"io"
-	"path/filepath"
 	"strings"
 
 	"github.com/ctxdir/ctxdir/message"
 	"github.com/go-json-experiment/json/jsontext"
-	"github.com/google/uuid"
 )
 
-// claude imports a Claude Code transcript as one context, regardless of the sessions that its lines name.
-func (j *job) claude() error {
-	info, err := j.claudeInfo()
-	if err != nil {
-		return err
-	}
-	s, err := j.begin(info)
-	if err != nil {
-		return err
-	}
-	t := newTranscript()
-	err = j.each(j.records(j.report, j.o.Progress), func(body json.RawMessage, _ int64) error {
-		e := parseEntry(body)
-		to := t.place(&e)
-		if err := s.put(to, e.uuid, body); err != nil {
-			return err
-		}
-		t.placed(&e, to)
-		return nil
-	})
-	j.emit(s.end(err))
-	return nil
+// claude reads Claude Code transcripts. A file is one context, regardless of the sessions that its lines name.
+type claude struct {
+	*transcript
+	entry  entry
+	opened opening
+
+	// Titles, in descending order: one that a person set, one that the tool made, the first prompt.
+	custom, made string
+	summaries    map[key]string // of leaves that the file does not have yet
 }
+
+func newClaude() logFormat { return &claude{transcript: newTranscript(), summaries: map[key]string{}} }
+
+// claudeBookkeeping are the types of lines that people do not read.
+var claudeBookkeeping = map[string]bool{
+	"progress": true, "file-history-snapshot": true, "queue-operation": true, "summary": true, "pr-link": true, "custom-title": true,
+	"ai-title": true, "agent-name": true, "agent-color": true, "agent-setting": true, "last-prompt": true, "permission-mode": true,
+	"mode": true, "tag": true, "attribution-snapshot": true, "content-replacement": true, "worktree-state": true,
+	"system/stop_hook_summary": true, "system/turn_duration": true,
+}
+
+func (c *claude) read(body json.RawMessage, info *Info) (own string, r Record) {
+	c.entry = parseEntry(body)
+	e := &c.entry
+	r.Role, r.Type, r.CreatedAt = message.Describe(body)
+	if claudeBookkeeping[e.typ] || claudeBookkeeping[e.typ+"/"+e.subtype] {
+		r.Role = message.RoleBookkeeping
+	}
+	if info.Session == "" {
+		info.Session = e.session
+	}
+	info.label(LabelProject, e.cwd)
+	info.label(LabelGitBranch, e.gitBranch)
+	if info.Model == "" && !strings.HasPrefix(e.model, "<") {
+		info.Model = e.model
+	}
+	c.name(e, info)
+	follows := cmp.Or(e.parent, e.logicalParent)
+	if e.sidechain {
+		follows = ""
+	}
+	c.opened.see(e.uuid, follows)
+	return e.uuid, r
+}
+
+func (c *claude) first() opening                   { return c.opened }
+func (c *claude) start(behind *target, base int64) { c.main.resume(behind, base) }
+
+// name learns the title. A summary counts if it is about a line of this file: tools also store those of other sessions.
+func (c *claude) name(e *entry, info *Info) {
+	leaf := keyOf(e.uuid)
+	switch {
+	case e.typ == "custom-title" && e.title != "":
+		c.custom = title(e.title)
+	case e.typ == "ai-title" && e.title != "":
+		c.made = title(e.title)
+	case e.typ == "summary" && e.title != "":
+		if _, ok := c.nodes[keyOf(e.leaf)]; ok {
+			c.made = title(e.title)
+		} else {
+			c.summaries[keyOf(e.leaf)] = title(e.title)
+		}
+	case e.uuid != "" && c.summaries[leaf] != "":
+		c.made = c.summaries[leaf]
+	}
+	switch {
+	case c.custom != "":
+		info.Title = c.custom
+	case c.made != "":
+		info.Title = c.made
+	case info.Title == "" && e.prompt && !e.sidechain && !isReminder(e.text):
+		info.Title = title(e.text)
+	}
+}
+
+func (c *claude) place() *target { return c.transcript.place(&c.entry) }
+func (c *claude) placed(n node)  { c.transcript.placed(&c.entry, n.to) }
 
 // openingRecords limits the records that are read for a description. The search for a session covers the whole file.
 const openingRecords = 200
-
-// claudeInfo reads the beginning of a transcript. Many files begin with lines without a session (snapshots; summaries
-// of other sessions, equal in many files), so the first line that has one counts.
-func (j *job) claudeInfo() (Info, error) {
-	info := Info{Format: ClaudeCode}
-	var first json.RawMessage
-	n := 0
-	err := j.each(j.records(nil, nil), func(body json.RawMessage, _ int64) error {
-		if first == nil {
-			first = body
-		}
-		e := parseEntry(body)
-		if info.Session == "" {
-			info.Session = e.session
-		}
-		if n++; n <= openingRecords {
-			_, _, at := message.Describe(body)
-			info.CreatedAt = earliest(info.CreatedAt, at)
-			if info.Title == "" && e.prompt && !e.sidechain && !strings.HasPrefix(e.text, "<") && !strings.HasPrefix(e.text, "Caveat:") {
-				info.Title = title(e.text)
-			}
-			if info.Model == "" && !strings.HasPrefix(e.model, "<") {
-				info.Model = e.model
-			}
-		}
-		if info.Session != "" && (n >= openingRecords || info.Title != "" && info.Model != "" && !info.CreatedAt.IsZero()) {
-			return errKnown
-		}
-		return nil
-	})
-	if err != nil && !errors.Is(err, errKnown) {
-		return info, err
-	}
-	stem := strings.TrimSuffix(filepath.Base(j.path), filepath.Ext(j.path))
-	switch {
-	case first == nil:
-		return info, j.empty()
-	case info.Session != "":
-	case uuid.Validate(stem) == nil && len(stem) == 36:
-		// A file has the name of its session, and may end after its first lines.
-		info.Session = strings.ToLower(stem)
-	default:
-		info.ID = openingID(ClaudeCode, []json.RawMessage{first})
-		return info, nil
-	}
-	info.ID = contextID(ClaudeCode, info.Session)
-	return info, nil
-}
 
 // empty reports the problems of a file without records.
 func (j *job) empty() error {
@@ -97,8 +101,10 @@ func (j *job) empty() error {
 // entry is the part of a transcript's line that decides its branch.
 type entry struct {
 	uuid, parent, session, agent, messageID, model string
+	cwd, gitBranch, title, leaf, logicalParent     string
 
-	typ       string
+	typ, subtype string
+
 	sidechain bool
 	prompt    bool // a human's prompt, or a sidechain's task
 	text      string
@@ -122,10 +128,22 @@ func parseEntry(body json.RawMessage) (e entry) {
 			e.uuid = text(v, maxName)
 		case "parentUuid":
 			e.parent = text(v, maxName)
+		case "logicalParentUuid":
+			e.logicalParent = text(v, maxName)
 		case "sessionId":
 			e.session = text(v, maxName)
 		case "agentId":
 			e.agent = text(v, maxName)
+		case "subtype":
+			e.subtype = text(v, maxName)
+		case "cwd":
+			e.cwd = text(v, maxPath)
+		case "gitBranch":
+			e.gitBranch = text(v, maxPath)
+		case "customTitle", "aiTitle", "summary":
+			e.title = text(v, maxText)
+		case "leafUuid":
+			e.leaf = text(v, maxName)
 		case "isSidechain":
 			e.sidechain = v.Kind() == 't'
 		case "isMeta", "isCompactSummary":

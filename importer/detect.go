@@ -7,8 +7,8 @@ import (
 	"fmt"
 	"io"
 	"slices"
-	"strings"
 
+	"github.com/ctxdir/ctxdir/message"
 	"github.com/go-json-experiment/json/jsontext"
 )
 
@@ -38,6 +38,7 @@ func (j *job) detect() error {
 		first = shapeOf(head)
 	}
 	switch {
+	case j.packed: // only logs are compressed
 	case first.array && (first.element || first.empty):
 		j.layout = asArray
 	case first.spans:
@@ -54,15 +55,13 @@ func (j *job) detect() error {
 	default:
 		j.format = j.o.Format
 	}
-	switch j.format {
-	case Codex, OpenCode, Gemini:
-		return fmt.Errorf("a history of the format %s: %w", j.format, ErrNotYet)
-	case ClaudeCode, JSONL:
-		j.layout = byLine
-	case ChatGPT, OpenAI:
-	default:
+	if !slices.Contains(Formats(), j.format) {
 		return fmt.Errorf("%w: unknown format %q", ErrFormat, j.format)
 	}
+	if byLines[j.format] {
+		j.layout = byLine
+	}
+	j.storage = j.format == OpenCode && !slices.Contains(first.keys, "messages")
 	return nil
 }
 
@@ -71,6 +70,13 @@ func (j *job) head() ([]byte, error) {
 	r := bufio.NewReaderSize(j.reader(nil), 256<<10)
 	if b, _ := r.Peek(len(bom)); string(b) == bom {
 		_, _ = r.Discard(len(bom))
+	}
+	if b, _ := r.Peek(len(exportingLine)); string(b) == exportingLine {
+		line, err := r.ReadSlice('\n')
+		if err != nil {
+			return nil, ErrEmpty
+		}
+		j.skip = int64(len(line))
 	}
 	nul := false
 	for {
@@ -92,7 +98,11 @@ func (j *job) head() ([]byte, error) {
 	if err := r.UnreadByte(); err != nil {
 		return nil, err
 	}
-	head := make([]byte, min(detectBytes, j.size))
+	size := int64(detectBytes)
+	if !j.packed {
+		size = min(size, j.size)
+	}
+	head := make([]byte, size)
 	n, err := io.ReadFull(r, head)
 	if err != nil && err != io.ErrUnexpectedEOF {
 		return nil, err
@@ -104,9 +114,8 @@ func (j *job) head() ([]byte, error) {
 func recognise(head []byte, first shape, l layout) Format {
 	if l != byLine {
 		f := first.format()
-		if f == ClaudeCode || f == JSONL {
-			// Both formats are lines, unlike this file.
-			return ""
+		if byLines[f] {
+			return "" // unlike this file
 		}
 		if first.empty {
 			return OpenAI
@@ -131,8 +140,10 @@ func recognise(head []byte, first shape, l layout) Format {
 		case f != "" && f != JSONL:
 			return f
 		case s.whole || len(rest) == 0 && s.truncated:
-			objects++
-			found = JSONL
+			// One object alone may be anything, such as a file of settings.
+			if objects++; objects > 1 {
+				found = JSONL
+			}
 		}
 	}
 	return found
@@ -148,12 +159,13 @@ type shape struct {
 	spans     bool // it covers several lines
 	keys      []string
 	kinds     map[string]jsontext.Kind
-	values    map[string]string // short strings
+	values    map[string]string   // short strings
+	inner     map[string][]string // for members with an object, or a list of objects: the names in the first object
 }
 
 // shapeOf reads as far as it can: detection sees a file's first bytes, not whole values.
 func shapeOf(b []byte) (s shape) {
-	s.kinds, s.values = map[string]jsontext.Kind{}, map[string]string{}
+	s.kinds, s.values, s.inner = map[string]jsontext.Kind{}, map[string]string{}, map[string][]string{}
 	d := jsontext.NewDecoder(bytes.NewReader(b), lenient...)
 	if d.PeekKind() == '[' {
 		_, _ = d.ReadToken()
@@ -185,9 +197,7 @@ func shapeOf(b []byte) (s shape) {
 			break
 		}
 		s.values[key] = text(v, maxName)
-		if key == "messages" {
-			s.values["messages[0]"] = firstKind(v)
-		}
+		s.look(key, v)
 	}
 	if !s.truncated {
 		_, err := d.ReadToken()
@@ -202,43 +212,21 @@ func shapeOf(b []byte) (s shape) {
 	return s
 }
 
-func firstKind(array jsontext.Value) (kind string) {
-	_ = elements(array, func(v jsontext.Value) error {
-		kind = v.Kind().String()
+// look notes the names in the first object under a member.
+func (s *shape) look(key string, v jsontext.Value) {
+	_ = elements(v, func(first jsontext.Value) error {
+		v = first.Clone()
 		return io.EOF
 	})
-	return kind
-}
-
-// format is the format for which such an object is typical; [JSONL] if for none.
-func (s *shape) format() Format {
-	if !s.element {
-		return ""
+	if v.Kind() != '{' {
+		return
 	}
-	has := func(keys ...string) bool {
-		return !slices.ContainsFunc(keys, func(k string) bool { return !slices.Contains(s.keys, k) })
-	}
-	is := func(key string, kind jsontext.Kind) bool { return s.kinds[key] == kind }
-	typ := s.values["type"]
-	switch {
-	case is("mapping", '{'):
-		return ChatGPT
-	case has("timestamp", "type", "payload"), typ == "session_meta", has("record_type"):
-		return Codex
-	case is("info", '{') && is("messages", '['), strings.HasPrefix(s.values["sessionID"], "ses_"),
-		strings.HasPrefix(s.values["id"], "ses_") && has("projectID"):
-		return OpenCode
-	case has("sessionId", "projectHash"), has("$set"), has("$rewindTo"):
-		return Gemini
-	case typ != "" && (is("sessionId", '"') || has("uuid", "parentUuid") || has("leafUuid")),
-		typ == "file-history-snapshot":
-		return ClaudeCode
-	case is("role", '"') && (has("content") || has("tool_calls") || has("function_call")):
-		return OpenAI
-	case is("messages", '[') && !s.array || is("messages", '[') && s.values["messages[0]"] == "{":
-		return OpenAI
-	case s.array:
-		return ""
-	}
-	return JSONL
+	s.inner[key] = []string{}
+	_ = message.Members(v, func(name string, v jsontext.Value) error {
+		s.inner[key] = append(s.inner[key], name)
+		if name == "id" {
+			s.values[key+".id"] = text(v, maxName)
+		}
+		return nil
+	})
 }

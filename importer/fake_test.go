@@ -10,6 +10,7 @@ import (
 	"slices"
 	"strings"
 	"testing"
+	"time"
 
 	"github.com/google/uuid"
 )
@@ -67,16 +68,68 @@ func (s *fakeStore) Open(_ context.Context, info Info) (Conversation, error) {
 		return nil, errors.New("opened twice")
 	}
 	c.open = true
-	if c.info.Title == "" {
+	return c, nil
+}
+
+// Describe is like that of the engine, without the rule that keeps what people changed.
+func (c *fakeContext) Describe(_ context.Context, info Info, _ bool) error {
+	if err := c.store.operation(); err != nil {
+		return err
+	}
+	older := info.Replaces && info.StateAt.Before(c.info.StateAt)
+	if info.Title != "" && !older {
 		c.info.Title = info.Title
 	}
 	if c.info.Model == "" {
 		c.info.Model = info.Model
 	}
-	if c.info.CreatedAt.IsZero() {
-		c.info.CreatedAt = info.CreatedAt
+	c.info.CreatedAt = earliest(c.info.CreatedAt, info.CreatedAt)
+	if info.UpdatedAt.After(c.info.UpdatedAt) {
+		c.info.UpdatedAt = info.UpdatedAt
 	}
-	return c, nil
+	for key, value := range info.Labels {
+		c.info.label(key, value)
+	}
+	if info.Replaces && !older {
+		c.info.StateAt, c.info.Extra = info.StateAt, info.Extra
+	}
+	return nil
+}
+
+func (c *fakeContext) Replace(_ context.Context, branch string, recs []Record) error {
+	if err := c.store.operation(); err != nil {
+		return err
+	}
+	for _, r := range recs {
+		found := false
+		for _, span := range c.branches[branch].spans {
+			for i := range c.lines[span.Line] {
+				if c.lines[span.Line][i].ID == r.ID {
+					found = true
+					c.lines[span.Line][i] = r
+				}
+			}
+		}
+		if !found {
+			return fmt.Errorf("replace %s on %q", r.ID, branch)
+		}
+	}
+	c.store.log = append(c.store.log, fmt.Sprintf("replace %d on %s", len(recs), branch))
+	return nil
+}
+
+func (c *fakeContext) Times() (stateAt, updatedAt time.Time) { return c.info.StateAt, c.info.UpdatedAt }
+
+func (c *fakeContext) Find(_ context.Context, id uuid.UUID) (branch string, at int64, ok bool, err error) {
+	for _, name := range c.order {
+		base, recs := c.own(name)
+		for i, r := range recs {
+			if r.ID == id {
+				return name, base + int64(i), true, nil
+			}
+		}
+	}
+	return "", 0, false, nil
 }
 
 func (c *fakeContext) add(name string, spans []Span, attrs map[string]json.RawMessage) {
@@ -216,8 +269,8 @@ func (s *fakeStore) dump() string {
 	var b strings.Builder
 	for _, id := range slices.SortedFunc(maps.Keys(s.contexts), func(a, b uuid.UUID) int { return bytes.Compare(a[:], b[:]) }) {
 		c := s.contexts[id]
-		fmt.Fprintf(&b, "context %s %s %q %q %q %v %s\nactive %s\n",
-			id, c.info.Format, c.info.Session, c.info.Title, c.info.Model, c.info.CreatedAt, c.info.Extra, c.active)
+		fmt.Fprintf(&b, "context %s %s %q %q %q %v %v %v %s\nactive %s\n", id, c.info.Format, c.info.Session, c.info.Title,
+			c.info.Model, c.info.CreatedAt, c.info.UpdatedAt, c.info.Labels, c.info.Extra, c.active)
 		for _, name := range slices.Sorted(maps.Keys(c.branches)) {
 			br := c.branches[name]
 			base, _ := c.own(name)

@@ -10,10 +10,18 @@ import (
 	"strings"
 )
 
-// Files lists the files that may be histories: root itself if it is a file, else every regular file in it whose name
-// ends in .jsonl or .json. A folder's own files come before those of its folders. Files follows no symbolic link below
-// root, and skips folders that are stores. An error concerns the path that comes with it, and the listing continues.
-func Files(root string) iter.Seq2[string, error] {
+// Files lists the histories under root, as [Walk] does.
+func Files(root string) iter.Seq2[string, error] { return Walk(root, nil) }
+
+// Walk lists the files that may be histories: root itself if it is a file, else every regular file in it whose name
+// ends in .jsonl, .json, .traj, .zst or .db. A folder's own files come before those of its folders. Some histories are
+// folders: a folder with one file for each event is listed as such, and of a storage folder of opencode only the
+// sessions are listed, as their messages come with them.
+//
+// Walk follows no symbolic link below root, and skips folders that are stores. It calls passed, which may be nil, for
+// each file that it passes over because of its name. An error concerns the path that comes with it, and the listing
+// continues.
+func Walk(root string, passed func(path string)) iter.Seq2[string, error] {
 	return func(yield func(string, error) bool) {
 		st, err := os.Stat(root)
 		if err != nil {
@@ -24,11 +32,17 @@ func Files(root string) iter.Seq2[string, error] {
 			yield(root, nil)
 			return
 		}
-		listFolder(root, yield)
+		if passed == nil {
+			passed = func(string) {}
+		}
+		listFolder(root, passed, yield)
 	}
 }
 
-func listFolder(dir string, yield func(string, error) bool) bool {
+// historyNames are the endings of the names of histories.
+var historyNames = []string{".jsonl", ".json", ".traj", ".zst", ".db"}
+
+func listFolder(dir string, passed func(string), yield func(string, error) bool) bool {
 	entries, err := os.ReadDir(dir)
 	if errors.Is(err, fs.ErrNotExist) {
 		return true // removed meanwhile
@@ -39,16 +53,46 @@ func listFolder(dir string, yield func(string, error) bool) bool {
 	if slices.ContainsFunc(entries, func(e fs.DirEntry) bool { return e.Name() == "ctxdir.json" }) {
 		return true
 	}
+	if isEventFolder(dir, entries) {
+		return yield(dir, nil)
+	}
+	storage := isOpenCodeStorage(entries)
 	for _, e := range entries {
-		ext := strings.ToLower(filepath.Ext(e.Name()))
-		if e.Type().IsRegular() && (ext == ".jsonl" || ext == ".json") && !yield(filepath.Join(dir, e.Name()), nil) {
+		switch ext := strings.ToLower(filepath.Ext(e.Name())); {
+		case !e.Type().IsRegular() || storage:
+		case !slices.Contains(historyNames, ext):
+			passed(filepath.Join(dir, e.Name()))
+		case !yield(filepath.Join(dir, e.Name()), nil):
 			return false
 		}
 	}
 	for _, e := range entries {
-		if e.IsDir() && !listFolder(filepath.Join(dir, e.Name()), yield) {
+		if !e.IsDir() || storage && e.Name() != "session" {
+			continue
+		}
+		if !listFolder(filepath.Join(dir, e.Name()), passed, yield) {
 			return false
 		}
 	}
 	return true
+}
+
+// isEventFolder reports whether a folder is a conversation with one file for each event.
+func isEventFolder(dir string, entries []fs.DirEntry) bool {
+	if !slices.ContainsFunc(entries, func(e fs.DirEntry) bool { _, ok := eventNumber(e.Name()); return ok }) {
+		return false
+	}
+	f, err := openFolder(dir)
+	if err != nil {
+		return false
+	}
+	f.root.Close()
+	return true
+}
+
+// isOpenCodeStorage reports whether a folder is the storage of opencode before version 1.2.
+func isOpenCodeStorage(entries []fs.DirEntry) bool {
+	return !slices.ContainsFunc([]string{"session", "message", "part"}, func(name string) bool {
+		return !slices.ContainsFunc(entries, func(e fs.DirEntry) bool { return e.IsDir() && e.Name() == name })
+	})
 }

@@ -59,11 +59,11 @@ func (w *walk) fetch(b *branch, from, to int64) ([]Record, error) {
 // find returns a branch that begins like from up to the position of t and continues with r, the next record of t. It
 // tries the branch with the wanted name first. Only messages from before the import count: within one history, ids are
 // unique.
-func (w *walk) find(t *target, from *branch, r *Record) (*branch, error) {
+func (w *walk) find(t *target, from *branch, r *Record) (found *branch, stored Record, err error) {
 	at := t.at
 	spans, ok := past(from, at)
 	if !ok {
-		return nil, nil
+		return nil, stored, nil
 	}
 	candidates := w.branches
 	if b := w.named(t.name); b != nil {
@@ -73,21 +73,20 @@ func (w *walk) find(t *target, from *branch, r *Record) (*branch, error) {
 		if b.before <= at || shared(spans, b.spans) < at {
 			continue
 		}
-		stored, err := w.glance(b, at)
-		if err != nil {
-			return nil, err
+		if stored, err = w.glance(b, at); err != nil {
+			return nil, stored, err
 		}
 		if stored.ID != r.ID {
 			continue
 		}
 		if stored, err = w.read(b, at); err != nil {
-			return nil, err
+			return nil, stored, err
 		}
 		if w.holds(t, &stored, r) {
-			return b, nil
+			return b, stored, nil
 		}
 	}
-	return nil, nil
+	return nil, stored, nil
 }
 
 // past returns the spans that hold the first at messages of b. ok is false if some of these messages are new.

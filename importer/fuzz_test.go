@@ -6,6 +6,7 @@ import (
 	"io/fs"
 	"os"
 	"path/filepath"
+	"strings"
 	"testing"
 )
 
@@ -15,7 +16,10 @@ var tContext = context.Background()
 func seeds(f *testing.F, dirs ...string) {
 	f.Helper()
 	for _, dir := range dirs {
-		err := filepath.WalkDir(filepath.Join(fixtures, dir), func(path string, d fs.DirEntry, err error) error {
+		if !strings.HasPrefix(dir, "testdata") {
+			dir = filepath.Join(fixtures, dir)
+		}
+		err := filepath.WalkDir(dir, func(path string, d fs.DirEntry, err error) error {
 			if err != nil || d.IsDir() {
 				return err
 			}
@@ -85,6 +89,23 @@ func FuzzJSONL(f *testing.F) {
 }
 
 func FuzzAuto(f *testing.F) {
-	seeds(f, ".")
+	seeds(f, ".", "testdata")
 	fuzz(f, Auto)
 }
+
+// fuzzTool begins with the samples of a tool.
+func fuzzTool(f *testing.F, format Format) {
+	seeds(f, "testdata/"+string(format))
+	fuzz(f, format)
+}
+
+func FuzzCodex(f *testing.F)         { fuzzTool(f, Codex) }
+func FuzzOpenCode(f *testing.F)      { fuzzTool(f, OpenCode) }
+func FuzzGemini(f *testing.F)        { fuzzTool(f, Gemini) }
+func FuzzCopilot(f *testing.F)       { fuzzTool(f, Copilot) }
+func FuzzPi(f *testing.F)            { fuzzTool(f, Pi) }
+func FuzzOpenHands(f *testing.F)     { fuzzTool(f, OpenHands) }
+func FuzzSWEAgent(f *testing.F)      { fuzzTool(f, SWEAgent) }
+func FuzzMiniSWEAgent(f *testing.F)  { fuzzTool(f, MiniSWEAgent) }
+func FuzzOpenAssistant(f *testing.F) { fuzzTool(f, OpenAssistant) }
+func FuzzLibreChat(f *testing.F)     { fuzzTool(f, LibreChat) }

@@ -1,31 +1,36 @@
 // Package importer reads the histories of other agent tools and stores them as contexts.
 //
-// A history is a file: a Claude Code transcript, a ChatGPT export, or chat messages as JSON or JSON Lines. Here, a
-// *record* is the object in the file that represents one message, not a journal record: a line, a node of a tree, an
-// element of an array. Every record becomes one stored message whose body is the record itself, verbatim. The importer
-// reports each unreadable part as a [Problem] with its line, and imports the rest.
+// A history is a file, such as a session of Claude Code or an export of ChatGPT, or a folder with a file for each event;
+// [Formats] lists all. Here, a *record* is the object in the file that represents one message, not a journal record: a
+// line, a node of a tree, an element of an array. Every record becomes one stored message whose body is the record
+// itself, verbatim. Records that people do not read, and those that repeat others, get a role of their own. The
+// importer reports each unreadable part as a [Problem] with its line, and imports the rest.
 //
-// The rules that find branches look only at earlier records. So importing an early state of a file and then a later one
-// has the same result as importing the later one alone. The ids of the context and of its messages are derived from the
-// history. A repeated import finds the stored messages, and adds new ones. If a history has diverged, its new messages
-// get a branch.
+// A history is a log or a document. A tool appends to a log: the rules that find branches look only at earlier records,
+// so importing an early state of a file and then a later one has the same result as importing the later one alone. A
+// tool writes a document as a whole: a later state replaces what the earlier one said.
+//
+// The ids of the context and of its messages are derived from the history. A repeated import finds the stored messages,
+// and adds new ones. If a history has diverged, its new messages get a branch.
 //
 // The package never mixes two histories on one branch and never changes a record. It holds at most one batch and one
-// record in memory. For a ChatGPT export, or an object with "messages", the unit is a conversation instead of a record.
-// It never follows a symbolic link out of a folder that it walks.
+// record in memory; of a document, one conversation. It never follows a symbolic link out of a folder that it walks.
 package importer
 
 import (
 	"context"
+	"encoding/json"
 	"errors"
 	"fmt"
 	"io"
 	"io/fs"
 	"iter"
 	"os"
+	"strings"
 
 	"github.com/ctxdir/ctxdir/internal/vfs"
 	"github.com/google/uuid"
+	"github.com/klauspost/compress/zstd"
 )
 
 // Format is a kind of history.
@@ -33,28 +38,34 @@ type Format string
 
 // Formats of histories. Auto detects the format by the content.
 const (
-	Auto       Format = "auto"
-	ClaudeCode Format = "claude-code"
-	ChatGPT    Format = "chatgpt"
-	OpenAI     Format = "openai"
-	JSONL      Format = "jsonl"
-
-	// Recognised, so that no other format claims them, and refused with [ErrNotYet].
-	Codex    Format = "codex"
-	OpenCode Format = "opencode"
-	Gemini   Format = "gemini"
+	Auto          Format = "auto"
+	ClaudeCode    Format = "claude-code"
+	Codex         Format = "codex"
+	ChatGPT       Format = "chatgpt"
+	OpenCode      Format = "opencode"
+	Gemini        Format = "gemini"
+	Copilot       Format = "copilot"
+	Pi            Format = "pi"
+	OpenHands     Format = "openhands"
+	SWEAgent      Format = "swe-agent"
+	MiniSWEAgent  Format = "mini-swe-agent"
+	OpenAssistant Format = "oasst"
+	LibreChat     Format = "librechat"
+	OpenAI        Format = "openai"
+	JSONL         Format = "jsonl"
 )
 
 // Formats returns all formats, in the order of a help text.
 func Formats() []Format {
-	return []Format{Auto, ClaudeCode, Codex, ChatGPT, OpenCode, Gemini, OpenAI, JSONL}
+	return []Format{
+		Auto, ClaudeCode, Codex, OpenCode, Gemini, Copilot, Pi, OpenHands, SWEAgent, MiniSWEAgent, ChatGPT, LibreChat, OpenAssistant,
+		OpenAI, JSONL,
+	}
 }
 
 var (
 	// ErrFormat means that a file is not a history of a known format.
 	ErrFormat = errors.New("not a history of a known format")
-	// ErrNotYet means that a later release will import the format.
-	ErrNotYet = errors.New("not supported yet")
 	// ErrEmpty means that a file contains no message.
 	ErrEmpty = errors.New("it contains no message")
 	// ErrTooLarge means that a record exceeds [Options.MaxRecord]. Problems name it too.
@@ -69,11 +80,18 @@ type Options struct {
 	Format    Format // "" is Auto
 	MaxRecord int64  // largest record, in bytes; 0 is DefaultMaxRecord
 
+	// Database reads the databases of opencode. Without it, an import refuses them. See package opencodedb.
+	Database Database
+
 	// Progress receives the number of bytes read so far.
 	Progress func(read, size int64)
 	// Problem receives each part that cannot be imported, as soon as the importer meets it.
 	Problem func(Problem)
 }
+
+// Database reads the sessions of a database in the form of an export. It reports the parts that it cannot read, and
+// sessions of more than limit bytes.
+type Database func(ctx context.Context, path string, limit int64, report func(reason string), session func(json.RawMessage) error) error
 
 // Problem is a part of a file that was not imported.
 type Problem struct {
@@ -94,12 +112,17 @@ type Result struct {
 	Messages int64 // records of the file that are stored, now or before
 	Added    int64
 	Skipped  int64 // stored before
+	Replaced int64 // stored before with another content; counted as skipped too
+
+	// First is the first record that has a UUID of its own, uuid.Nil if there is none. A tool that copies a session to
+	// continue it keeps these ids, so two contexts with one First hold the same records.
+	First    uuid.UUID
 	Problems int64 // passed to Options.Problem during this conversation
 }
 
 // Import reads one file and stores its conversations. It yields a result for each, as soon as that is complete. An
 // error about a conversation comes with its result so far: records counted as added are stored. The other conversations
-// follow. An error about the file comes with a result without Context. Errors wrap [ErrFormat], [ErrNotYet],
+// follow. An error about the file comes with a result without Context. Errors wrap [ErrFormat],
 // [ErrEmpty], an error of the store, or an error of the file system.
 func Import(ctx context.Context, store Store, path string, o Options) iter.Seq2[Result, error] {
 	return func(yield func(Result, error) bool) {
@@ -108,7 +131,7 @@ func Import(ctx context.Context, store Store, path string, o Options) iter.Seq2[
 			yield(Result{Path: path, Format: o.Format}, err)
 			return
 		}
-		defer j.file.Close()
+		defer j.close()
 		j.run()
 	}
 }
@@ -120,10 +143,16 @@ type job struct {
 	path   string
 	file   *os.File
 	size   int64 // when opened: an active session's file keeps growing
+	packed bool  // compressed with zstd
+	skip   int64 // bytes before the content
 	format Format
 	layout layout
-	o      Options
-	yield  func(Result, error) bool
+
+	storage  bool // a session of a storage folder of opencode
+	database bool
+	folder   *folderEvents
+	o        Options
+	yield    func(Result, error) bool
 
 	problems int64 // since the last result
 	results  int
@@ -139,6 +168,13 @@ func open(ctx context.Context, store Store, path string, o Options, yield func(R
 	if err != nil {
 		return nil, err
 	}
+	if st.IsDir() {
+		events, err := openFolder(path)
+		if err != nil {
+			return nil, err
+		}
+		return &job{ctx: ctx, store: store, path: path, folder: events, format: OpenHands, o: o, yield: yield}, nil
+	}
 	if !st.Mode().IsRegular() {
 		return nil, fmt.Errorf("%s: %w: not a regular file", path, fs.ErrInvalid)
 	}
@@ -147,6 +183,17 @@ func open(ctx context.Context, store Store, path string, o Options, yield func(R
 		return nil, err
 	}
 	j := &job{ctx: ctx, store: store, path: path, file: f, size: st.Size(), o: o, yield: yield}
+	var magic [len(sqliteMagic)]byte
+	n, _ := f.ReadAt(magic[:], 0)
+	j.packed = strings.HasPrefix(string(magic[:n]), zstdMagic)
+	if string(magic[:n]) == sqliteMagic {
+		if j.format = OpenCode; o.Database == nil {
+			f.Close()
+			return nil, fmt.Errorf("%s: %w: a database, and no reader for databases is set", path, ErrFormat)
+		}
+		j.database = true
+		return j, nil
+	}
 	if err := j.detect(); err != nil {
 		f.Close()
 		return nil, fmt.Errorf("%s: %w", path, err)
@@ -154,23 +201,59 @@ func open(ctx context.Context, store Store, path string, o Options, yield func(R
 	return j, nil
 }
 
-func (j *job) run() {
-	var err error
-	switch j.format {
-	case ClaudeCode:
-		err = j.claude()
-	case ChatGPT:
-		err = j.chatGPT()
-	default:
-		err = j.chat()
+func (j *job) close() {
+	if j.folder != nil {
+		j.folder.root.Close()
+		return
 	}
+	j.file.Close()
+}
+
+func (j *job) run() {
+	err := j.read()
 	switch {
-	case j.stopped:
+	case j.stopped, errors.Is(err, errStop):
 	case err != nil:
 		j.yield(j.result(), err)
 	case j.results == 0:
 		j.yield(j.result(), fmt.Errorf("%s: %w", j.path, ErrEmpty))
 	}
+}
+
+// read imports the file by its format.
+func (j *job) read() error {
+	if j.database {
+		return j.o.Database(j.ctx, j.path, j.o.MaxRecord, func(reason string) { j.report(1, reason) }, func(export json.RawMessage) error {
+			c, err := parseOpenCode(export)
+			if err != nil {
+				j.report(1, err.Error())
+				return nil
+			}
+			return j.document(c, 1)
+		})
+	}
+	if f, ok := logFormats[j.format]; ok {
+		return j.log(f)
+	}
+	if parse, ok := documentFormats[j.format]; ok && !j.storage {
+		if j.format == Gemini && j.layout == byLine {
+			return j.gemini()
+		}
+		return j.documents(parse)
+	}
+	if j.storage {
+		return j.openCodeFolder()
+	}
+	return j.chat()
+}
+
+var logFormats = map[Format]func() logFormat{
+	ClaudeCode: newClaude, Codex: newCodex, Copilot: newCopilot, Pi: newPi, OpenHands: newOpenHands,
+}
+
+var documentFormats = map[Format]func(json.RawMessage) (*conversation, error){
+	ChatGPT: parseChatGPT, OpenCode: parseOpenCode, Gemini: parseGemini, LibreChat: parseLibreChat,
+	OpenAssistant: parseOpenAssistant, SWEAgent: parseSWEAgent, MiniSWEAgent: parseMiniSWEAgent,
 }
 
 // result is a result without a conversation.
@@ -188,20 +271,56 @@ func (j *job) emit(r Result, err error) bool {
 	return !j.stopped
 }
 
-func (j *job) report(line int64, reason string) {
+func (j *job) report(line int64, reason string) { j.problem(Problem{j.path, line, reason}) }
+
+func (j *job) problem(p Problem) {
 	j.problems++
 	if j.o.Problem != nil {
-		j.o.Problem(Problem{j.path, line, reason})
+		j.o.Problem(p)
 	}
 }
 
-// reader reads the file from the beginning up to its size when opened.
+// reader reads the file from the beginning up to its size when opened. It decompresses a file packed with zstd.
 func (j *job) reader(progress func(read, size int64)) io.Reader {
-	return &progressReader{vfs.FileOf(j.file), 0, j.size, progress}
+	r := &progressReader{vfs.FileOf(j.file), j.skip, j.size, progress}
+	if !j.packed {
+		return r
+	}
+	return &unpackReader{packed: r}
+}
+
+const (
+	zstdMagic   = "\x28\xb5\x2f\xfd"
+	sqliteMagic = "SQLite format 3\x00"
+
+	// maxWindow limits the memory for decompression: a larger window is no file of a tool.
+	maxWindow = 128 << 20
+)
+
+// unpackReader decompresses zstd. Without concurrency the decoder holds no goroutine, so nothing has to close it.
+type unpackReader struct {
+	packed io.Reader
+	d      *zstd.Decoder
+}
+
+func (u *unpackReader) Read(p []byte) (n int, err error) {
+	if u.d == nil {
+		u.d, err = zstd.NewReader(u.packed, zstd.WithDecoderConcurrency(1), zstd.WithDecoderMaxWindow(maxWindow))
+	}
+	if err == nil {
+		n, err = u.d.Read(p)
+	}
+	if err != nil && !errors.Is(err, io.EOF) {
+		err = fmt.Errorf("cannot decompress it: %w", err)
+	}
+	return n, err
 }
 
 // records returns the records of the file. report and progress may be nil.
 func (j *job) records(report func(line int64, reason string), progress func(read, size int64)) records {
+	if j.folder != nil {
+		return j.folder.records(j, report != nil)
+	}
 	if j.layout == byLine {
 		return newLines(j.reader(progress), j.o.MaxRecord, report)
 	}

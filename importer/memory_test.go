@@ -10,6 +10,9 @@ import (
 	"runtime"
 	"strings"
 	"testing"
+	"time"
+
+	"github.com/google/uuid"
 )
 
 // void is a store that keeps nothing and looks at how much is held while it is written to.
@@ -20,6 +23,12 @@ func (v *void) Branches(context.Context) ([]Branch, error)                      
 func (v *void) Messages(context.Context, string, int64, int64) ([]Record, error) { return nil, nil }
 func (v *void) SetActive(context.Context, string) error                          { return nil }
 func (v *void) Close() error                                                     { return nil }
+func (v *void) Replace(context.Context, string, []Record) error                  { return nil }
+func (v *void) Describe(context.Context, Info, bool) error                       { return nil }
+func (v *void) Times() (a, b time.Time)                                          { return a, b }
+func (v *void) Find(context.Context, uuid.UUID) (string, int64, bool, error) {
+	return "", 0, false, nil
+}
 func (v *void) Fork(context.Context, string, string, int64, map[string]json.RawMessage) error {
 	return nil
 }

@@ -3,7 +3,6 @@ package importer
 import (
 	"bytes"
 	"encoding/json"
-	"errors"
 	"io/fs"
 	"os"
 	"path/filepath"
@@ -198,17 +197,5 @@ func TestRealExports(t *testing.T) {
 	}
 	if total == 0 {
 		t.Error("no nodes")
-	}
-}
-
-// Other tools' histories are told apart and refused, not taken for JSON Lines.
-func TestRealOthers(t *testing.T) {
-	for folder, format := range map[string]Format{"codex": Codex, "opencode": OpenCode, "other-gemini-cli": Gemini} {
-		for _, path := range realData(t, folder) {
-			got := importFile(t, newFakeStore(), path, Options{})
-			if len(got.errs) != 1 || !errors.Is(got.errs[0], ErrNotYet) || !strings.Contains(got.errs[0].Error(), string(format)) {
-				t.Errorf("%s: %v", path, got.errs)
-			}
-		}
 	}
 }

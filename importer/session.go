@@ -8,6 +8,7 @@ import (
 	"time"
 
 	"github.com/ctxdir/ctxdir/message"
+	"github.com/google/uuid"
 )
 
 // session is the import of one conversation.
@@ -17,6 +18,8 @@ type session struct {
 	walk *walk
 	ids  *ids
 	info Info
+
+	first uuid.UUID // the first record with a UUID of its own
 }
 
 func (j *job) begin(info Info) (*session, error) {
@@ -32,18 +35,67 @@ func (j *job) begin(info Info) (*session, error) {
 	return s, nil
 }
 
+// maxStuck limits how often an import begins again although nobody stored anything meanwhile.
+const maxStuck = 3
+
+// attempt imports one conversation: f stores its records. It begins again when another import stored the same
+// conversation meanwhile, and then finds what that import stored.
+func (j *job) attempt(info Info, f func(s *session) error) (Result, error) {
+	added, before, stuck := int64(0), int64(-1), 0
+	for {
+		s, err := j.begin(info)
+		if err != nil {
+			return Result{Path: j.path, Format: info.Format, Context: info.ID, Title: info.Title}, err
+		}
+		if stuck++; s.walk.size() != before {
+			before, stuck = s.walk.size(), 0
+		}
+		r, err := s.end(f(s))
+		if !errors.Is(err, ErrChanged) || stuck == maxStuck || j.ctx.Err() != nil {
+			r.Added, r.Skipped = r.Added+added, max(r.Skipped-added, 0)
+			return r, err
+		}
+		added += r.Added
+	}
+}
+
+// once returns j.report for the first attempt, and nil for the others.
+func (j *job) once() func() func(line int64, reason string) {
+	report := j.report
+	return func() func(int64, string) {
+		defer func() { report = nil }()
+		return report
+	}
+}
+
 // put stores a record with its own id, "" if it has none.
 func (s *session) put(t *target, own string, body json.RawMessage) error {
 	r := Record{Body: body}
-	r.ID, r.OriginID = s.ids.next(own, body)
 	r.Role, r.Type, r.CreatedAt = message.Describe(body)
+	return s.putRecord(t, own, r)
+}
+
+// putRecord stores a record that its format describes.
+func (s *session) putRecord(t *target, own string, r Record) error {
+	r.ID, r.OriginID = s.ids.next(own, r.Body)
+	if s.first == uuid.Nil && own != "" && r.OriginID == "" {
+		s.first = r.ID
+	}
+	s.info.span(r.CreatedAt)
 	return s.walk.put(t, r)
 }
 
 // end completes a successful import, and closes the conversation. It adds the path and the context to an error.
 func (s *session) end(err error) (Result, error) {
 	if err == nil {
+		// An older slice of the history does not hide the newest one.
+		if _, updatedAt := s.conv.Times(); s.info.UpdatedAt.Before(updatedAt) && !s.info.UpdatedAt.IsZero() {
+			s.walk.active = nil
+		}
 		err = s.walk.finish()
+	}
+	if err == nil {
+		err = s.conv.Describe(s.j.ctx, s.info, s.walk.added+s.walk.replaced > 0)
 	}
 	if closing := s.conv.Close(); err == nil {
 		err = closing
@@ -51,9 +103,10 @@ func (s *session) end(err error) (Result, error) {
 	if err != nil {
 		err = fmt.Errorf("%s: context %s: %w", s.j.path, s.info.ID, err)
 	}
+	w := s.walk
 	return Result{
 		Path: s.j.path, Format: s.info.Format, Context: s.info.ID, Title: s.info.Title,
-		Branches: len(s.walk.branches), Messages: s.walk.messages, Added: s.walk.added, Skipped: s.walk.skipped,
+		Branches: len(w.branches), Messages: w.messages, Added: w.added, Skipped: w.skipped, Replaced: w.replaced, First: s.first,
 	}, err
 }
 
@@ -83,7 +136,7 @@ func (s *session) extra(members json.RawMessage) error {
 	if len(members) <= MaxExtra {
 		return nil
 	}
-	t := &target{name: "export", side: true, byID: true}
+	t := &target{name: "export", side: true, update: s.info.Replaces, byID: true}
 	r := Record{Type: "export", Body: members}
 	r.ID, _ = s.ids.next("\x00export", members)
 	return s.walk.put(t, r)

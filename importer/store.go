@@ -3,6 +3,7 @@ package importer
 import (
 	"context"
 	"encoding/json"
+	"errors"
 	"time"
 
 	"github.com/google/uuid"
@@ -32,23 +33,61 @@ type Info struct {
 	Format  Format
 	Session string // the original id of the conversation; may be empty
 
-	// Taken from the beginning of the history: its later states have the same values, or more.
-	Title     string
-	Model     string
-	CreatedAt time.Time
+	Title     string            // the tool's own title, else the beginning of the first prompt
+	Model     string            // the first model
+	Labels    map[string]string // [LabelProject], [LabelGitBranch]; the store adds "tool"
+	Parent    uuid.UUID         // the context that this one continues or works for; uuid.Nil if none
+	CreatedAt time.Time         // of the first message
+	UpdatedAt time.Time         // of the last message
 
 	// Extra holds the members of an export beside its messages: an object of at most [MaxExtra] bytes, or nil.
 	Extra json.RawMessage
+
+	// Replaces means that the source is no log but the whole state of a conversation: its values replace those of an
+	// earlier state. StateAt is the time of the state, zero if unknown.
+	Replaces bool
+	StateAt  time.Time
+}
+
+// Labels that an import takes along.
+const (
+	LabelProject   = "project"    // the folder in which the tool worked
+	LabelGitBranch = "git_branch" // the Git branch of that folder
+)
+
+// label sets a label, unless it has a value or the text is empty.
+func (info *Info) label(key, text string) {
+	if text == "" || info.Labels[key] != "" {
+		return
+	}
+	if info.Labels == nil {
+		info.Labels = map[string]string{}
+	}
+	info.Labels[key] = text
+}
+
+// span extends the times of a conversation by the time of a message.
+func (info *Info) span(at time.Time) {
+	if at.IsZero() {
+		return
+	}
+	if info.CreatedAt.IsZero() {
+		info.CreatedAt = at
+	}
+	if at.After(info.UpdatedAt) {
+		info.UpdatedAt = at
+	}
 }
 
 // MaxExtra limits [Info.Extra], in bytes. Larger members become the only message of a separate branch.
 const MaxExtra = 64 << 10
 
+// ErrChanged means that another writer changed the conversation during the import. The import begins again.
+var ErrChanged = errors.New("another writer changed the conversation")
+
 // Store receives imported histories.
 type Store interface {
-	// Open finds or creates the context with the id info.ID. An existing context keeps its description, and Open adds
-	// missing parts. So importing an early state of a history, then a later one, ends like importing only the later
-	// one.
+	// Open finds or creates the context with the id info.ID. An existing context keeps its description.
 	Open(ctx context.Context, info Info) (Conversation, error)
 }
 
@@ -65,12 +104,26 @@ type Conversation interface {
 	// switch to the branch. It stores attrs, which may be nil, with the branch.
 	Fork(ctx context.Context, name, from string, at int64, attrs map[string]json.RawMessage) error
 
-	// Append stores records at the end of a branch, as one batch, durable on return. It fails if the branch does not
-	// hold exactly at messages, because another writer appended meanwhile. It keeps no reference to recs.
+	// Append stores records at the end of a branch, as one batch, durable on return. It fails with [ErrChanged] if the
+	// branch does not hold exactly at messages, because another writer appended meanwhile. It keeps no reference to recs.
 	Append(ctx context.Context, branch string, at int64, recs []Record) error
+
+	// Replace gives stored messages of a branch other bodies, as one commit. The old versions go to the trash.
+	Replace(ctx context.Context, branch string, recs []Record) error
+
+	// Find returns the branch and the position of a stored message. ok is false if there is none.
+	Find(ctx context.Context, id uuid.UUID) (branch string, at int64, ok bool, err error)
+
+	// Times returns what an earlier import said: the time of the state that it stored, and that of the last message;
+	// zero if unknown.
+	Times() (stateAt, updatedAt time.Time)
 
 	// SetActive makes a branch the active one, which people see first.
 	SetActive(ctx context.Context, branch string) error
+
+	// Describe completes the description of the context at the end of an import. It replaces what an earlier import
+	// said, and keeps what people changed. changed says that the import stored messages.
+	Describe(ctx context.Context, info Info, changed bool) error
 
 	Close() error
 }

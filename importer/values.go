@@ -6,6 +6,7 @@ import (
 	"errors"
 	"fmt"
 	"io"
+	"strconv"
 
 	"github.com/ctxdir/ctxdir/message"
 	"github.com/go-json-experiment/json/jsontext"
@@ -27,11 +28,11 @@ type values struct {
 }
 
 func newValues(j *job, report func(int64, string), progress func(read, size int64)) *values {
-	v := &values{file: j.file, report: report, line: 1}
+	v := &values{file: j.file, report: report, line: 1, start: j.skip}
 	r := j.reader(progress)
 	var head [len(bom)]byte
-	if n, _ := j.file.ReadAt(head[:], 0); string(head[:n]) == bom {
-		v.start = int64(n)
+	if n, _ := j.file.ReadAt(head[:], j.skip); string(head[:n]) == bom {
+		v.start += int64(n)
 		_, _ = io.ReadFull(r, head[:])
 	}
 	v.src = &limitReader{r: r, limit: j.o.MaxRecord}
@@ -173,5 +174,53 @@ func text(v jsontext.Value, limit int) string {
 	return s
 }
 
-// maxName limits names and ids, in bytes.
-const maxName = 512
+// Limits of texts that the importer uses beside a record, in bytes.
+const (
+	maxName = 512 // names and ids
+	maxPath = 4 << 10
+	maxText = 64 << 10 // titles
+)
+
+// member returns the value of a member of an object, at any depth; nil if there is none.
+func member(v jsontext.Value, path ...string) jsontext.Value {
+	for _, key := range path {
+		if v.Kind() != '{' {
+			return nil
+		}
+		var found jsontext.Value
+		_ = message.Members(v, func(name string, v jsontext.Value) error {
+			if name == key && found == nil {
+				found = v.Clone()
+			}
+			return nil
+		})
+		v = found
+	}
+	return v
+}
+
+// textAt returns the string at a path of members; "" for any other value.
+func textAt(v jsontext.Value, limit int, path ...string) string {
+	return text(member(v, path...), limit)
+}
+
+// number is a JSON number without fraction; 0 for any other value.
+func number(v jsontext.Value) int64 {
+	n, err := strconv.ParseInt(string(v), 10, 64)
+	if err != nil {
+		return 0
+	}
+	return n
+}
+
+// contentText is the first text of a message's content: a string, or a list of blocks.
+func contentText(v jsontext.Value) (s string) {
+	s = text(v, len(v))
+	_ = elements(v, func(part jsontext.Value) error {
+		if s == "" && part.Kind() == '{' {
+			s = textAt(part, len(part), "text")
+		}
+		return nil
+	})
+	return s
+}

@@ -22,10 +22,17 @@ type target struct {
 	attrs  map[string]json.RawMessage
 	side   bool // beside the conversation, like a sidechain: people do not follow it
 	byID   bool // a message stored under the same id stays, even if the history changed
+	slice  bool // continues the stored branch of parent, if that ends at base
+	update bool // a message stored under the same id with another body is replaced
 
 	at        int64   // position of the next record
 	on        *branch // nil before the first record
 	appending bool    // on holds this history up to at; later records are new
+}
+
+// resume makes t continue behind a stored message.
+func (t *target) resume(behind *target, base int64) {
+	t.name, t.parent, t.base, t.slice = "resume", behind, base, true
 }
 
 // branch is a stored branch.
@@ -42,6 +49,9 @@ type branch struct {
 
 	appender *target
 	pending  []Record
+
+	changed      []Record // later states of stored messages
+	changedBytes int
 }
 
 // walk stores a history. It follows the stored branches while they hold the same messages, and appends from there.
@@ -56,8 +66,9 @@ type walk struct {
 	chunks                []*chunk
 	known                 map[spot]Record // records at forks, without bodies
 
-	messages, added, skipped int64
-	active                   *target // target of the last record that people follow
+	messages, added, skipped, replaced int64
+
+	active *target // target of the last record that people follow
 }
 
 func newWalk(ctx context.Context, conv Conversation) (*walk, error) {
@@ -72,9 +83,45 @@ func newWalk(ctx context.Context, conv Conversation) (*walk, error) {
 	return w, nil
 }
 
+// size is the number of messages that the branches had when the import began, and of the branches.
+func (w *walk) size() (n int64) {
+	for _, b := range w.branches {
+		if !b.made {
+			n += b.before + 1
+		}
+	}
+	return n
+}
+
 // holds reports whether a stored message is the record r. An unreadable message counts as unchanged.
 func (w *walk) holds(t *target, stored, r *Record) bool {
-	return stored.ID == r.ID && (t.byID || stored.Body == nil || w.same(stored.Body, r.Body))
+	return stored.ID == r.ID && (t.byID || t.update || stored.Body == nil || w.same(stored.Body, r.Body))
+}
+
+// hold notes that b holds r at a position, where the stored message may be an earlier state of it.
+func (w *walk) hold(t *target, b *branch, stored, r *Record) error {
+	if !t.update || stored.Body == nil || bytes.Equal(stored.Body, r.Body) {
+		return nil
+	}
+	w.replaced++
+	b.changed = append(b.changed, *r)
+	b.changedBytes += len(r.Body)
+	if len(b.changed) < batchRecords && b.changedBytes < batchBytes {
+		return nil
+	}
+	return w.flushChanged(b)
+}
+
+func (w *walk) flushChanged(b *branch) error {
+	if len(b.changed) == 0 {
+		return nil
+	}
+	if err := w.conv.Replace(w.ctx, b.name, b.changed); err != nil {
+		return fmt.Errorf("branch %q: %w", b.name, err)
+	}
+	clear(b.changed)
+	b.changed, b.changedBytes = b.changed[:0], 0
+	return nil
 }
 
 // put stores the next record of t, unless it is stored already.
@@ -113,17 +160,17 @@ func (w *walk) step(t *target, r *Record) (found bool, err error) {
 			return false, err
 		}
 		if w.holds(t, &stored, r) {
-			return true, nil
+			return true, w.hold(t, t.on, &stored, r)
 		}
 	}
 	if !t.appending {
-		b, err := w.find(t, from, r)
+		b, stored, err := w.find(t, from, r)
 		if err != nil {
 			return false, err
 		}
 		if b != nil {
 			t.on = b
-			return true, nil
+			return true, w.hold(t, b, &stored, r)
 		}
 		if fresh || t.at < t.on.before || t.on.appender != nil {
 			if t.on, err = w.begin(t, from, r); err != nil {
@@ -143,6 +190,9 @@ func (w *walk) step(t *target, r *Record) (found bool, err error) {
 // begin makes the branch on which t continues. A branch of the history has the name from the history. A branch whose
 // reason is a diverged stored branch is called import-….
 func (w *walk) begin(t *target, from *branch, r *Record) (*branch, error) {
+	if t.slice && t.on == nil && from.length == t.at && from.appender == nil {
+		return from, nil
+	}
 	marked := t.name + "-" + short(r.ID[:], r.Body)
 	if t.on != nil || t.parent == nil && !t.side {
 		marked = "import-" + short(r.ID[:], r.Body)
@@ -215,6 +265,9 @@ func (w *walk) flush(b *branch) error {
 func (w *walk) flushAll() error {
 	for _, b := range w.branches {
 		if err := w.flush(b); err != nil {
+			return err
+		}
+		if err := w.flushChanged(b); err != nil {
 			return err
 		}
 	}

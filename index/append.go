@@ -187,6 +187,9 @@ func (s *state) encode(items []Item, group bool) (b []byte, records []change, er
 	for _, it := range items {
 		size += headSize + len(it.Body) + tailSize
 	}
+	if end := j.end + int64(size); end >= j.allocated {
+		size += space(end) // write adds it
+	}
 	b, records = make([]byte, 0, size), make([]change, 0, len(items))
 	for i, it := range items {
 		r := change{off: j.end + int64(len(b))}

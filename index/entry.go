@@ -10,6 +10,7 @@
 package index
 
 import (
+	"bytes"
 	"errors"
 	"time"
 
@@ -105,6 +106,8 @@ type Counts struct {
 	Count int64     `json:"count"` // its own messages
 	Bytes int64     `json:"bytes"` // of their envelopes
 	Last  uuid.UUID `json:"last"`  // the id of the newest
+	// Greatest bounds the ids that the line ever had. If it is zero, and the line has messages, no bound is known.
+	Greatest uuid.UUID `json:"greatest,omitzero"`
 	// Derived counts the messages whose files have derived names. If it is 0, readers do not look for those.
 	Derived int64 `json:"derived,omitempty"`
 	// Referring counts all messages, and versions of them, that ever referred to blobs. If it is 0, readers do not
@@ -125,6 +128,7 @@ func (c Counts) End() int64 { return c.Base + c.Count }
 
 // add counts the next message.
 func (c *Counts) add(e *Entry) {
+	c.bound(e.ID)
 	c.Count++
 	c.Bytes += e.Size
 	c.Last = e.ID
@@ -137,4 +141,16 @@ func (c *Counts) add(e *Entry) {
 	if e.isLost() {
 		c.Lost++
 	}
+}
+
+// bound takes an id into account that the line is about to get.
+func (c *Counts) bound(id uuid.UUID) {
+	if (c.Count == 0 || c.Greatest != uuid.Nil) && bytes.Compare(id[:], c.Greatest[:]) > 0 {
+		c.Greatest = id
+	}
+}
+
+// isAbove reports whether an id is greater than every id that the line ever had.
+func (c *Counts) isAbove(id uuid.UUID) bool {
+	return (c.Count == 0 || c.Greatest != uuid.Nil) && bytes.Compare(id[:], c.Greatest[:]) > 0
 }

@@ -10,6 +10,18 @@ import (
 	"github.com/google/uuid"
 )
 
+// IsNew reports whether an id is greater than every id of the context, so that no message has it. It is false where
+// that is not known without a search.
+func (l *Log) IsNew(id uuid.UUID) (isNew bool, err error) {
+	err = l.view(func(s *state) {
+		isNew = true
+		for _, ln := range s.lines {
+			isNew = isNew && ln.isAbove(id)
+		}
+	})
+	return isNew, err
+}
+
 // FindRecent looks an id up among the messages in live journals, in one line below position end.
 func (l *Log) FindRecent(line, id uuid.UUID, end int64) (e Entry, ok bool, err error) {
 	if err := l.load(); err != nil {

@@ -72,6 +72,11 @@ func (l *Log) fold(ctx stdcontext.Context, settle bool) error {
 	if err := todo.sync(); err != nil {
 		return err
 	}
+	if x := todo.first; x != nil { // it is durable before there are rows
+		if _, err := l.finishFold(l.workOf(x), x.Journals); err != nil {
+			return err
+		}
+	}
 	if err := l.writeRows(todo); errors.Is(err, ErrDamaged) {
 		return l.foldAnew(ctx, err) // the damaged rows were to be copied
 	} else if err != nil {
@@ -141,7 +146,8 @@ type foldWork struct {
 	metadata   json.RawMessage
 	lines      []foldLine
 	folders    map[uuid.UUID]string
-	idle       bool // nothing to fold, and index.json records what is settled
+	idle       bool       // nothing to fold, and index.json records what is settled
+	first      *indexFile // the index.json of a context that was not folded yet; otherwise nil
 }
 
 type foldLine struct {
@@ -225,6 +231,9 @@ func (l *Log) newWork(x *indexFile) *foldWork {
 		w.lines = append(w.lines, f)
 	}
 	slices.SortFunc(w.lines, func(a, b foldLine) int { return compareIDs(a.Line, b.Line) })
+	if x.isFirst() {
+		w.first = x
+	}
 	return w
 }
 

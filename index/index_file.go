@@ -45,6 +45,7 @@ type indexFile struct {
 	Lines    []FoldedLine    `json:"lines"`              // the last member: see encode
 
 	chain uint64
+	torn  error // why the file is damaged, if nothing was folded yet
 }
 
 // packs returns the packs that index.json names.
@@ -108,6 +109,9 @@ func (x *indexFile) retained() (gens []uint64) {
 	return gens
 }
 
+// isFirst reports whether nothing was folded when the file was written. It may not be durable.
+func (x *indexFile) isFirst() bool { return x.Seq == 0 && x.Live == firstJournal && len(x.Lines) == 0 }
+
 // unsettled reports whether the message files of some folded records may not be durable.
 func (x *indexFile) unsettled() bool { return x.Offset > 0 || x.unsettledJournals() > 0 }
 
@@ -155,7 +159,8 @@ func (x indexFile) encode() ([]byte, error) {
 	return b.Bytes(), nil
 }
 
-// readIndexFile reads index.json. An error that wraps ErrDamaged means that the index has to be rebuilt.
+// readIndexFile reads index.json. A crash may tear the first one; while there are no rows, its content is known. An
+// error that wraps ErrDamaged means that the index has to be rebuilt.
 func readIndexFile(dir *ctxfolder.Dir) (*indexFile, error) {
 	b, err := vfs.ReadFile(dir.FS, ctxfolder.IndexFile, maxIndex)
 	if err != nil {
@@ -166,12 +171,27 @@ func readIndexFile(dir *ctxfolder.Dir) (*indexFile, error) {
 	}
 	x, err := parseIndexFile(b)
 	if err != nil {
-		return nil, fmt.Errorf("%s: %w", ctxfolder.IndexFile, err)
+		err = fmt.Errorf("%s: %w", ctxfolder.IndexFile, err)
+	}
+	if errors.Is(err, ErrDamaged) && neverFolded(dir) {
+		return &indexFile{
+			Context: dir.ID, Store: dir.Store, Journals: []uint64{firstJournal}, Live: firstJournal, RowWidth: rowWidth, torn: err,
+		}, nil
+	}
+	if err != nil {
+		return nil, err
 	}
 	if x.Context != dir.ID || x.Store != dir.Store {
 		return nil, fmt.Errorf("%w: %s is of context %s in store %s", ErrDamaged, ctxfolder.IndexFile, x.Context, x.Store)
 	}
 	return x, nil
+}
+
+// neverFolded reports whether a context has no rows, but its first journal.
+func neverFolded(dir *ctxfolder.Dir) bool {
+	_, rows := dir.FS.Lstat(ctxfolder.RowsFolder)
+	_, journal := dir.FS.Lstat(ctxfolder.JournalFile(firstJournal))
+	return errors.Is(rows, fs.ErrNotExist) && journal == nil
 }
 
 func parseIndexFile(b []byte) (*indexFile, error) {

@@ -73,6 +73,7 @@ func (ln *line) change(e Entry, was int64) {
 		}
 		ln.changeRow(e)
 	}
+	ln.bound(e.ID)
 	ln.Bytes = max(ln.Bytes+e.Size-was, 0)
 	if e.Payloads > 0 {
 		ln.Referring++

@@ -97,8 +97,8 @@ func (l *Log) revision(n int64) (m *ctxfolder.Metadata) {
 	return m
 }
 
-// FoldersOf returns the folders that may hold the files of a line now: one folder, or after a rename the old one and
-// the new one. It returns none for an unknown line.
+// FoldersOf returns the folders that may hold the files of a line now, see [ctxfolder.Metadata.FoldersOf]. It returns
+// none for an unknown line.
 func (l *Log) FoldersOf(line uuid.UUID) []string {
 	_ = l.Refresh() // without it the folders are those before
 	return l.foldersOf(line)
@@ -112,11 +112,8 @@ func (l *Log) foldersOf(line uuid.UUID) []string {
 		return nil
 	}
 	ln, ok := m.Line(line)
-	switch {
-	case !ok:
+	if !ok {
 		return nil
-	case m.Renaming != nil && m.Renaming.To == ln.Folder:
-		return []string{m.Renaming.From, ln.Folder}
 	}
-	return []string{ln.Folder}
+	return m.FoldersOf(ln)
 }

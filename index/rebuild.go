@@ -138,7 +138,7 @@ func (b *rebuilder) run() error {
 		}
 	}
 	b.metadata, b.reach = m, branch.Reach(m)
-	if m.Renaming != nil {
+	if len(m.Renaming) > 0 {
 		b.s.dir.SetRenaming(m.Renaming)
 	}
 	files, err := rowFiles(b.s.dir)

@@ -1,6 +1,7 @@
 package index
 
 import (
+	"cmp"
 	"errors"
 	"fmt"
 	"io/fs"
@@ -122,7 +123,9 @@ func (l *Log) reload() error {
 			broken = err
 			break
 		}
-		intact = x
+		if x.torn == nil {
+			intact = x
+		}
 		s, err := readState(l.dir, x, l.held())
 		if err == nil {
 			l.noteIndexFile(now)
@@ -131,7 +134,7 @@ func (l *Log) reload() error {
 		if !errors.Is(err, ErrDamaged) && !errors.Is(err, fs.ErrNotExist) {
 			return err
 		}
-		broken = err
+		broken = cmp.Or(x.torn, err)
 	}
 	return l.rebuild(broken, intact, now)
 }
@@ -216,7 +219,7 @@ func (l *Log) distrustRows(why error) error {
 
 // anyIndexFile returns index.json, or an empty one if it cannot be read.
 func (l *Log) anyIndexFile() *indexFile {
-	if x, err := readIndexFile(l.dir); err == nil {
+	if x, err := readIndexFile(l.dir); err == nil && x.torn == nil {
 		return x
 	}
 	return &indexFile{}

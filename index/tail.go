@@ -249,6 +249,7 @@ func (t *Tail) count(c *change) {
 	if !ok {
 		ln = Counts{Line: a.Line, Base: a.Position}
 	}
+	ln.bound(a.ID)
 	switch {
 	case c.kind == KindReplace:
 		ln.Bytes = max(ln.Bytes+c.len-c.was, 0)

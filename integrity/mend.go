@@ -121,17 +121,17 @@ func (r *repair) writeMetadata(m *ctxfolder.Metadata) error {
 	return nil
 }
 
-// finishRenaming completes an interrupted rename of a branch folder first, so that each file has one place.
+// finishRenaming completes interrupted renames of branch folders first, so that each file has one place.
 func (r *repair) finishRenaming(ctx context.Context) error {
-	if m, _, _, _ := r.Log.Metadata(); m == nil || m.Renaming == nil || r.opts.DryRun {
+	if m, _, _, _ := r.Log.Metadata(); m == nil || len(m.Renaming) == 0 || r.opts.DryRun {
 		return nil // mendMetadata reported its problems
 	}
 	return r.locked(ctx, func() error {
 		m, _, _, err := r.Log.Metadata()
-		if m == nil || m.Renaming == nil {
+		if m == nil {
 			return err
 		}
-		return r.Dir.MoveRenamed(*m.Renaming)
+		return r.Dir.MoveRenamed(m.Renaming...)
 	})
 }
 

@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"strings"
+	"sync"
 	"time"
 	"unicode"
 	"unicode/utf8"
@@ -11,6 +12,24 @@ import (
 	"github.com/ctxdir/ctxdir/internal/engine"
 	"github.com/ctxdir/ctxdir/loader"
 )
+
+// hitResult is the result of reading the message of a row.
+type hitResult struct {
+	hit Hit
+	ok  bool
+	err error
+}
+
+// hits reads the messages of some rows at the same time.
+func (s *searching) hits(ctx context.Context, rows []found) []hitResult {
+	all := make([]hitResult, len(rows))
+	var group sync.WaitGroup
+	for i := range rows {
+		group.Go(func() { all[i].hit, all[i].ok, all[i].err = s.hit(ctx, &rows[i]) })
+	}
+	group.Wait()
+	return all
+}
 
 // hit reads the message of a row. ok is false if the message is gone or, when it changed since the last update, has
 // none of the words any more.
@@ -67,7 +86,9 @@ func (s *searching) snippet(ctx context.Context, m *loader.Message, h *Hit) bool
 			terms = append(terms, c.any...)
 		}
 	}
-	finder := newFinder(terms, s.stems)
+	cutter := cutters.Get().(*cutter)
+	defer cutters.Put(cutter)
+	finder := newFinder(terms, cutter.stems)
 	best := -1
 	eachDistinct(textsOf(ctx, m), isText, func(t text) bool {
 		value := inner(t.value)

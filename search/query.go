@@ -69,6 +69,9 @@ type Hit struct {
 	Cursor   string
 }
 
+// hitsAtOnce is the number of messages that are read at the same time.
+const hitsAtOnce = 8
+
 // maxQuestion bounds the messages that a question ranks.
 const maxQuestion = 5000
 
@@ -82,14 +85,11 @@ func (x *Index) Search(ctx context.Context, q Query) iter.Seq2[Hit, error] {
 			yield(Hit{}, err)
 			return
 		}
-		for i := range rows {
-			hit, ok, err := s.hit(ctx, &rows[i])
-			if err != nil {
-				yield(Hit{}, err)
-				return
-			}
-			if ok && !yield(hit, nil) {
-				return
+		for block := range slices.Chunk(rows, hitsAtOnce) {
+			for _, r := range s.hits(ctx, block) {
+				if (r.ok || r.err != nil) && !yield(r.hit, r.err) || r.err != nil {
+					return
+				}
 			}
 		}
 	}

@@ -57,29 +57,40 @@ func listRow(ctx context.Context, e *Env) ([]*Result, error) {
 	for k, s := range samples {
 		r.Cells = append(r.Cells, cellOf(lanes[k].Name, s))
 	}
-	labels, err := e.labelRow(ctx, fixtures)
-	return []*Result{r, labels}, err
-}
-
-// labelRow lists by a label that every tenth context has.
-func (e *Env) labelRow(ctx context.Context, fixtures []*Fixture) (*Result, error) {
-	count := len(fixtures[0].all)
-	want := min((count+9)/10, 50)
-	r := &Result{
-		Row:  fmt.Sprintf("list %d of %s contexts, by a label, newest first", want, Count(int64(count))),
-		At:   "–",
-		Unit: Nanoseconds,
-		Goal: "≤ 1.0 × SQLite",
-		Notes: []string{
-			"Every tenth context has the label. The store is opened anew for each list. SQLite has an index of labels.",
-		},
-	}
-	var lanes []measure.Lane
 	for _, f := range fixtures {
 		if err := f.label(); err != nil {
 			return nil, err
 		}
-		lanes = append(lanes, e.storeLane(f, func(s engine.Store) error {
+	}
+	results := []*Result{r}
+	for _, anew := range []bool{true, false} {
+		labels, err := e.labelRow(ctx, fixtures, anew)
+		if err != nil {
+			return nil, err
+		}
+		results = append(results, labels)
+	}
+	return results, nil
+}
+
+// labelRow lists by a label that every tenth context has, with a store that is opened anew for each list or stays open.
+func (e *Env) labelRow(ctx context.Context, fixtures []*Fixture, anew bool) (*Result, error) {
+	count := len(fixtures[0].all)
+	want := min((count+9)/10, 50)
+	at := "store kept open"
+	if anew {
+		at = "store opened anew"
+	}
+	r := &Result{
+		Row:   fmt.Sprintf("list %d of %s contexts, by a label, newest first", want, Count(int64(count))),
+		At:    at,
+		Unit:  Nanoseconds,
+		Goal:  "≤ 1.0 × SQLite",
+		Notes: []string{"Every tenth context has the label. SQLite has an index of labels."},
+	}
+	var lanes []measure.Lane
+	for _, f := range fixtures {
+		lanes = append(lanes, e.storeLane(f, anew, func(s engine.Store) error {
 			list, err := s.(engine.Labelled).ListLabel("ada", 50)
 			if err == nil && len(list) != want {
 				err = fmt.Errorf("%d contexts listed, there are %d", len(list), want)
@@ -133,7 +144,7 @@ func (f *Fixture) fillMany(count int, each int64, c *corpus.Corpus) (ids []strin
 }
 
 func (e *Env) listLane(f *Fixture, want int) measure.Lane {
-	return e.storeLane(f, func(s engine.Store) error {
+	return e.storeLane(f, true, func(s engine.Store) error {
 		list, err := s.List()
 		if err == nil && len(list) != want {
 			err = fmt.Errorf("%d contexts listed, there are %d", len(list), want)
@@ -142,14 +153,23 @@ func (e *Env) listLane(f *Fixture, want int) measure.Lane {
 	})
 }
 
-// storeLane measures list together with the opening of the store.
-func (e *Env) storeLane(f *Fixture, list func(s engine.Store) error) measure.Lane {
+// storeLane measures list, with anew together with the opening of the store.
+func (e *Env) storeLane(f *Fixture, anew bool, list func(s engine.Store) error) measure.Lane {
 	once := func() error {
 		var err error
-		if f.store, err = f.Engine.Open(f.Dir, engine.Full); err != nil {
+		if f.store == nil {
+			f.store, err = f.Engine.Open(f.Dir, engine.Full)
+		}
+		if err != nil {
 			return err
 		}
 		return list(f.store)
+	}
+	closed := func() error {
+		if !anew {
+			return nil
+		}
+		return f.Close()
 	}
 	return measure.Lane{
 		Name: f.Engine.Name,
@@ -157,8 +177,9 @@ func (e *Env) storeLane(f *Fixture, list func(s engine.Store) error) measure.Lan
 			if err := once(); err != nil {
 				return err
 			}
-			return f.Close()
+			return closed()
 		},
+		After: f.Close,
 		Turn: func(t *measure.Turn) error {
 			for range e.ops(20) {
 				if t.Over() {
@@ -167,7 +188,7 @@ func (e *Env) storeLane(f *Fixture, list func(s engine.Store) error) measure.Lan
 				if err := t.Time(once); err != nil {
 					return err
 				}
-				if err := f.Close(); err != nil {
+				if err := closed(); err != nil {
 					return err
 				}
 			}

@@ -18,6 +18,7 @@ type rewriteRecord struct {
 	Before   int64  `json:"bytes_before"`
 	After    int64  `json:"bytes_after"`
 	Stayed   int64  `json:"stayed,omitempty"`
+	DryRun   bool   `json:"dry_run,omitempty"`
 }
 
 // archiveAge is the default age of messages to archive.
@@ -30,9 +31,10 @@ func (a *app) archiveCmd() *cobra.Command {
 		Use:   "archive [CONTEXT…]",
 		Short: "Move old messages to a compressed pack",
 		Long: `Move messages older than 180 days from their files to a compressed pack in the context's archive/
-folder. --older-than sets another age, --all moves every message. A message without a time is as old
-as its file. Every verb reads and writes an archived context like any other. A pack is a zstd file:
-zstdcat prints its messages.
+folder. --older-than sets another age, --all moves every message. --keep-last N leaves the newest N
+messages of each branch in files. A message without a time is as old as its file. Every verb reads
+and writes an archived context like any other. A pack is a zstd file: zstdcat prints its messages.
+"ctxtool config archive_after=4320h" lets the daily collection archive.
 
 Without CONTEXT, archive every context of the store. Contexts archived together share a payload that
 several of them refer to, as one blob. A context archived alone copies all its payloads into its
@@ -52,6 +54,8 @@ later removes the blobs of payloads that moved into the pack.`,
 				return usage(cmd, "--all and --older-than cannot be used together")
 			case o.OlderThan < 0:
 				return usage(cmd, "--older-than must not be negative")
+			case o.KeepLast < 0:
+				return usage(cmd, "--keep-last must not be negative")
 			case all:
 				o.OlderThan = 0
 			}
@@ -66,6 +70,7 @@ later removes the blobs of payloads that moved into the pack.`,
 	}
 	durationFlag(cmd, &o.OlderThan, "older-than", archiveAge, "archive messages older than `DURATION`")
 	cmd.Flags().BoolVar(&all, "all", false, "archive every message")
+	cmd.Flags().Int64Var(&o.KeepLast, "keep-last", 0, "leave the newest `N` messages of each branch in files")
 	a.branchFlag(cmd, &o.Branch, "branch", "archive only the messages of `BRANCH`")
 	return cmd
 }
@@ -152,7 +157,7 @@ func (a *app) archive(ctx context.Context, s *ctxdir.Store, o ctxdir.ArchiveOpti
 
 // archived prints what archive or unarchive did to a context.
 func (a *app) archived(record, name string, done ctxdir.ArchiveResult) error {
-	r := rewriteRecord{record, done.Context.String(), done.Messages, done.Before, done.After, done.Stayed}
+	r := rewriteRecord{record, done.Context.String(), done.Messages, done.Before, done.After, done.Stayed, false}
 	if err := a.result(r, "%s%s %s", name, record, sizeChange(done)); err != nil || done.Stayed == 0 {
 		return err
 	}

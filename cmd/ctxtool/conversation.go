@@ -5,6 +5,7 @@ import (
 	"strings"
 
 	"github.com/ctxdir/ctxdir/internal/chat"
+	"github.com/ctxdir/ctxdir/message"
 )
 
 // conversation shows messages as people read them: tool calls with their results, and no bookkeeping of agent tools.
@@ -21,7 +22,7 @@ func (v *conversation) add(m *loadedMessage) error {
 	if m.Unavailable != nil {
 		return v.turns.Add(m, "", nil, 0)
 	}
-	if !v.all && chat.Bookkeeping(m.Body) {
+	if !v.all && (message.IsBookkeeping(m.Role) || chat.Bookkeeping(m.Body)) {
 		v.leftOut++
 		return nil
 	}

@@ -53,7 +53,7 @@ func (a *app) externalise(ctx context.Context, s *ctxdir.Store, refs []string, t
 		if !a.json && done.Messages == 0 {
 			return nil
 		}
-		r := rewriteRecord{"externalised", id.String(), done.Messages, done.Before, done.After, 0}
+		r := rewriteRecord{"externalised", id.String(), done.Messages, done.Before, done.After, 0, false}
 		return a.result(r, "%s  %s", id, sizeChange(done))
 	})
 	if err != nil {

@@ -40,12 +40,11 @@ func (a *app) gcCmd() *cobra.Command {
 		Short: "Collect unreachable messages (automatic, daily)",
 		Long: `Purge what was removed longer ago than the grace period: branches, the ends of rewound branches, and
 items of the trash. Move blobs that no message has referred to for the grace period to the trash of
-the store. "ctxtool trash" lists and restores what was removed. With CONTEXT, collect only in these
-contexts.
+the store. Archive old messages if the settings of the store say so: see "ctxtool config". "ctxtool
+trash" lists and restores what was removed. With CONTEXT, collect only in these contexts.
 
-Verbs that write collect automatically: once a day, for at most two seconds, with a grace period of
-a week. collected.jsonl in the store records what they removed. --no-gc or $CTXDIR_NO_GC prevents
-it.`,
+Verbs that write collect automatically: once a day, for at most two seconds. collected.jsonl in the
+store records what they removed and archived. --no-gc or $CTXDIR_NO_GC prevents it.`,
 		Example: `  ctxtool gc --dry-run
   ctxtool gc --grace 720h`,
 		Annotations:       exits("failed to collect some items", ofStores...),
@@ -60,11 +59,15 @@ it.`,
 				if err != nil {
 					return err
 				}
-				return a.gc(ctx, s, ctxdir.CollectOptions{Contexts: ids, All: all, Grace: cmp.Or(grace, -1), DryRun: a.dryRun})
+				o := ctxdir.CollectOptions{Contexts: ids, All: all, DryRun: a.dryRun}
+				if cmd.Flags().Changed("grace") {
+					o.Grace = cmp.Or(grace, -1)
+				}
+				return a.gc(ctx, s, o)
 			})(cmd, args)
 		},
 	}
-	durationFlag(cmd, &grace, "grace", defaultGrace, "set the grace period to `DURATION`")
+	durationFlag(cmd, &grace, "grace", defaultGrace, "set the grace period to `DURATION`, instead of the store's")
 	a.dryRunFlag(cmd)
 	return cmd
 }
@@ -88,7 +91,7 @@ func (a *app) gc(ctx context.Context, s *ctxdir.Store, o ctxdir.CollectOptions) 
 		return a.printItem(x, x.Purged)
 	}
 	err := withReport(ctx, print, func(ctx context.Context, report func(ctxdir.Item)) error {
-		o.Report = report
+		o.Report, o.Archived = report, a.collectArchived
 		o.Failed = func(err error) {
 			failed++
 			a.warnOf(err)
@@ -118,4 +121,25 @@ func (a *app) gc(ctx context.Context, s *ctxdir.Store, o ctxdir.CollectOptions) 
 func (a *app) printItem(t ctxdir.Item, purged bool) error {
 	r := itemRecordOf(t, purged, a.dryRun)
 	return a.result(r, "%-7s  %9s  %s  %s", r.Record, humanSize(r.Bytes), r.Path, oneLine(r.Reason))
+}
+
+// collectArchived prints what a collection archived in a context.
+func (a *app) collectArchived(done ctxdir.ArchiveResult) {
+	r := rewriteRecord{Record: "archived", Context: idText(done.Context), Messages: done.Messages, Before: done.Before, After: done.After}
+	r.Stayed, r.DryRun = done.Stayed, a.dryRun
+	_ = a.result(r, "%s %9s  %s  %s", r.Record, humanSize(r.Before), r.Context, count(r.Messages, "message")) // the verb ends with the error
+}
+
+// collectIfDue is the collection at the end of a verb that writes.
+func (a *app) collectIfDue(ctx context.Context, s *ctxdir.Store) {
+	var messages int64
+	_, err := s.Collect(ctx, ctxdir.CollectOptions{All: true, IfDue: true, Archived: func(done ctxdir.ArchiveResult) {
+		messages += done.Messages
+	}})
+	if messages > 0 {
+		a.note(`archived %s, as "ctxtool config" shows`, count(messages, "old message"))
+	}
+	if err != nil {
+		a.detail("garbage collection failed: %v", err)
+	}
 }

@@ -40,7 +40,7 @@ func exits(problems string, extra ...int) map[string]string {
 var groups = []struct{ title, verbs string }{
 	{"Conversations", "append branch grep init ls meta new search show diff log tree watch"},
 	{"Import and export", "backup export files import migrate restore rollback"},
-	{"Maintenance", "archive check doctor du externalise index repair unarchive"},
+	{"Maintenance", "archive check config doctor du externalise index repair unarchive"},
 	{"Removal", "erase gc rm trash"},
 }
 

@@ -10,6 +10,7 @@ import (
 
 	"github.com/ctxdir/ctxdir"
 	"github.com/ctxdir/ctxdir/importer"
+	"github.com/ctxdir/ctxdir/importer/opencodedb"
 	"github.com/google/uuid"
 	"github.com/spf13/cobra"
 )
@@ -25,6 +26,9 @@ type importedRecord struct {
 	Added    int64  `json:"added"`
 	Skipped  int64  `json:"skipped"`
 	Problems int64  `json:"problems"`
+	Tool     string `json:"tool"`
+	Replaced int64  `json:"replaced"`
+	SameAs   string `json:"same_as,omitempty"` // the context that begins with the same records
 }
 
 type failedRecord struct {
@@ -42,38 +46,66 @@ type importSummary struct {
 	Skipped  int64  `json:"skipped"`
 	Failed   int    `json:"failed"`
 	Problems int64  `json:"problems"`
+	Replaced int64  `json:"replaced"`
+	Passed   int    `json:"passed_over"` // files in folders whose names are not those of histories
 }
 
 func (a *app) importCmd() *cobra.Command {
 	var format string
+	var yes bool
 	names := make([]string, 0, len(importer.Formats()))
 	for _, f := range importer.Formats() {
 		names = append(names, string(f))
 	}
 	cmd := &cobra.Command{
-		Use:   "import PATH…",
+		Use:   "import [PATH…]",
 		Short: "Import the histories of other tools",
-		Long: `Import the histories of other tools: files, and all .jsonl and .json files in folders. Each
-conversation becomes a context, and each record a message, stored verbatim. Importing again adds
-only what is new.`,
-		Example: `  ctxtool import ~/.claude/projects
+		Long: `Import the histories of other tools: files, and in folders all files whose names end in .jsonl,
+.json, .traj, .zst or .db. Each conversation becomes a context, and each record a message, stored
+verbatim. Importing again adds only what is new; of an export, later values replace earlier ones.
+Without PATH, import looks where the tools keep their histories, says what it found, and asks.
+
+The content decides the format. These are known:
+
+  claude-code     sessions of Claude Code, ~/.claude/projects
+  codex           rollouts of Codex CLI, ~/.codex/sessions, also compressed
+  opencode        storage folders, databases and exports of opencode
+  gemini          sessions of Gemini CLI, ~/.gemini/tmp
+  copilot         events of GitHub Copilot CLI, ~/.copilot/session-state
+  pi              sessions of the pi coding agent, ~/.pi/agent/sessions
+  openhands       events of OpenHands, a list or a folder of files
+  swe-agent       trajectories of SWE-agent
+  mini-swe-agent  trajectories of mini-swe-agent
+  chatgpt         exports of ChatGPT
+  librechat       exports of LibreChat
+  oasst           message trees of OpenAssistant
+  openai          messages of the OpenAI chat API
+  jsonl           any other JSON objects, one per line`,
+		Example: `  ctxtool import ~/.claude/projects ~/.codex/sessions
   ctxtool import --format chatgpt conversations.json`,
 		Annotations: exits("failed to import some files or records", ofNewStore...),
-		Args:        between(1, -1),
+		Args:        between(0, -1),
 		RunE: func(cmd *cobra.Command, paths []string) error {
 			if !slices.Contains(names, format) {
 				return usage(cmd, "--format: unknown format %q; use one of: %s", format, strings.Join(names, ", "))
+			}
+			if len(paths) == 0 {
+				var err error
+				if paths, err = a.choosePlaces(cmd, yes); err != nil {
+					return err
+				}
 			}
 			s, err := a.openOrInit()
 			if err != nil {
 				return err
 			}
-			i := &importRun{a: a, format: importer.Format(format), contexts: map[uuid.UUID]bool{}}
+			i := &importRun{a: a, format: importer.Format(format), contexts: map[uuid.UUID]bool{}, begins: map[uuid.UUID]uuid.UUID{}}
 			i.progress = a.newProgress("Importing")
 			return a.closeStore(cmd.Context(), s, i.run(cmd.Context(), s, paths))
 		},
 	}
 	cmd.Flags().StringVar(&format, "format", "auto", "read `FORMAT`: "+strings.Join(names, ", "))
+	cmd.Flags().BoolVarP(&yes, "yes", "y", false, "without PATH, import all that is found")
 	_ = cmd.RegisterFlagCompletionFunc("format", cobra.FixedCompletions(names, cobra.ShellCompDirectiveNoFileComp))
 	return cmd
 }
@@ -85,6 +117,7 @@ type importRun struct {
 	progress *progress
 	sum      importSummary
 	contexts map[uuid.UUID]bool
+	begins   map[uuid.UUID]uuid.UUID // contexts by their first record
 	firstErr error
 }
 
@@ -119,7 +152,7 @@ func (i *importRun) run(ctx context.Context, s *ctxdir.Store, paths []string) er
 // files imports every file under the paths. An error ends the run.
 func (i *importRun) files(ctx context.Context, s *ctxdir.Store, paths []string) error {
 	for _, path := range paths {
-		for file, err := range importer.Files(path) {
+		for file, err := range importer.Walk(path, func(string) { i.sum.Passed++ }) {
 			if ctx.Err() != nil {
 				return ctx.Err()
 			}
@@ -141,7 +174,7 @@ func (i *importRun) file(ctx context.Context, s *ctxdir.Store, path string) erro
 	i.progress.file(path)
 	failed := false
 	options := importer.Options{
-		Format: i.format, Progress: i.progress.bytes,
+		Format: i.format, Progress: i.progress.bytes, Database: opencodedb.Read,
 		Problem: func(p importer.Problem) {
 			i.progress.clear()
 			i.a.warn(errorRecord{Path: p.Path, Line: p.Line, Error: p.Reason})
@@ -180,19 +213,33 @@ func fatal(err error) bool {
 
 func (i *importRun) imported(r importer.Result) error {
 	i.contexts[r.Context] = true
+	i.sum.Replaced += r.Replaced
 	i.sum.Messages, i.sum.Added, i.sum.Skipped = i.sum.Messages+r.Messages, i.sum.Added+r.Added, i.sum.Skipped+r.Skipped
 	i.progress.clear()
+	same := ""
+	if other, ok := i.begins[r.First]; !ok {
+		i.begins[r.First] = r.Context
+	} else if other != r.Context && r.First != uuid.Nil {
+		same = other.String()
+	}
 	if i.a.json {
 		return i.a.record(importedRecord{
 			"imported", r.Path, string(r.Format), r.Context.String(), r.Title, r.Branches, r.Messages, r.Added, r.Skipped, r.Problems,
+			string(r.Format), r.Replaced, same,
 		})
 	}
 	what := count(r.Added, "message")
 	if r.Skipped > 0 {
 		what += fmt.Sprintf(" (%s already stored)", humanCount(r.Skipped))
 	}
+	if r.Replaced > 0 {
+		what += fmt.Sprintf(", %s replaced", humanCount(r.Replaced))
+	}
 	if r.Branches > 1 {
 		what += fmt.Sprintf(", %d branches", r.Branches)
+	}
+	if same != "" {
+		what += ", begins like " + same
 	}
 	return i.a.printFitting(fmt.Sprintf("%s  %s  %s  %s", r.Context, what, shorten(oneLine(r.Title), 60), oneLine(r.Path)))
 }
@@ -234,6 +281,12 @@ func (i *importRun) printSummary() error {
 	text := fmt.Sprintf("%s from %s: %s", count(s.Contexts, "context"), count(s.Files, "file"), count(s.Added, "new message"))
 	if s.Skipped > 0 {
 		text += fmt.Sprintf(", %s already stored", humanCount(s.Skipped))
+	}
+	if s.Replaced > 0 {
+		text += fmt.Sprintf(", %s replaced", humanCount(s.Replaced))
+	}
+	if s.Passed > 0 {
+		text += fmt.Sprintf(", passed over %s with other names", count(s.Passed, "file"))
 	}
 	if s.Failed > 0 {
 		text += ", failed on " + count(s.Failed, "file")

@@ -85,7 +85,7 @@ unique beginning or end of the id, or its external id: KIND/ID, or ID alone if t
 	root.AddCommand(
 		a.initCmd(), a.newCmd(), a.appendCmd(), a.lsCmd(), a.showCmd(), a.treeCmd(), a.diffCmd(), a.logCmd(), a.branchCmd(), a.metaCmd(),
 		a.duCmd(), a.rmCmd(), a.checkCmd(), a.repairCmd(), a.importCmd(), a.exportCmd(), a.filesCmd(), a.externaliseCmd(),
-		a.archiveCmd(), a.unarchiveCmd(), a.gcCmd(),
+		a.archiveCmd(), a.unarchiveCmd(), a.gcCmd(), a.configCmd(),
 		a.trashCmd(), a.eraseCmd(), a.backupCmd(), a.restoreCmd(), a.migrateCmd(), a.rollbackCmd(), a.watchCmd(),
 		a.searchCmd(), a.grepCmd(), a.indexCmd(), a.doctorCmd(), a.manCmd(), a.versionCmd(),
 	)

@@ -2,6 +2,7 @@ package main
 
 import (
 	"context"
+	"database/sql"
 	"encoding/json"
 	"errors"
 	"os"
@@ -30,13 +31,21 @@ func TestMain(m *testing.M) { testscript.Main(m, programs) }
 //	repeat N TEXT FILE        writes a text so many times
 //	sparse N FILE             makes a file of so many zero bytes that takes no room
 //	lock FILE                 holds a lock until the script ends
+//	sqlite FILE SCRIPT        makes a database
+//
+// $SAMPLES is the folder with a small history of each tool.
 func TestScripts(t *testing.T) {
+	samples, err := filepath.Abs("../../importer/testdata")
+	if err != nil {
+		t.Fatal(err)
+	}
 	testscript.Run(t, testscript.Params{
 		Dir: "testdata/script",
 		Setup: func(e *testscript.Env) error {
 			home := filepath.Join(e.WorkDir, "home")
 			e.Setenv("HOME", home)
 			e.Setenv("TZ", "UTC")
+			e.Setenv("SAMPLES", samples)
 			e.Setenv("GORACE", "atexit_sleep_ms=0") // programs under the race detector idle a second otherwise
 			e.Setenv("USERPROFILE", home)
 			e.Setenv("CTXDIR_NO_GC", "1") // but for the scripts that are about it
@@ -51,6 +60,7 @@ func TestScripts(t *testing.T) {
 			"repeat": scriptRepeat,
 			"sparse": scriptSparse,
 			"lock":   scriptLock,
+			"sqlite": scriptSQLite,
 		},
 	})
 }
@@ -66,6 +76,14 @@ func scriptExits(ts *testscript.TestScript, _ bool, args []string) {
 	if !slices.Contains(strings.Split(args[0], "|"), strconv.Itoa(got)) {
 		ts.Fatalf("exit status %d, wanted %s; stderr: %s", got, args[0], ts.ReadFile("stderr"))
 	}
+}
+
+func scriptSQLite(ts *testscript.TestScript, _ bool, args []string) {
+	db, err := sql.Open("sqlite", ts.MkAbs(args[0]))
+	ts.Check(err)
+	_, err = db.Exec(ts.ReadFile(args[1]))
+	ts.Check(err)
+	ts.Check(db.Close())
 }
 
 func scriptVar(ts *testscript.TestScript, _ bool, args []string) {

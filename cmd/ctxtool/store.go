@@ -144,9 +144,7 @@ func (a *app) closeStore(ctx context.Context, s *ctxdir.Store, err error) error 
 	}
 	if err == nil && ctx.Err() == nil {
 		if err = a.out.Flush(); err == nil && a.collects {
-			if _, cerr := s.Collect(ctx, ctxdir.CollectOptions{All: true, IfDue: true}); cerr != nil {
-				a.detail("garbage collection failed: %v", cerr)
-			}
+			a.collectIfDue(ctx, s)
 		}
 	}
 	return closeAfter(s.Close, err)

@@ -103,6 +103,9 @@ func copyContext(ctx context.Context, s *engine.Store, id uuid.UUID, to *engine.
 		if err == nil {
 			err = ctxfolder.Publish(to.FS, id)
 		}
+		if err == nil {
+			to.NoteChange(id)
+		}
 		return err
 	})
 	return b.done, err

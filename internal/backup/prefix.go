@@ -64,8 +64,9 @@ func copyPrefix(ctx context.Context, from *engine.Branch, n int64, m *engine.Met
 	if err := blobs.Hold(ctx); err != nil {
 		return err
 	}
-	if prompt, err := branch.Get(source, from.Name()); err == nil && len(m.Branches) == 0 {
-		m.Branches = []ctxfolder.Branch{{SystemPrompt: prompt.SystemPrompt}}
+	if of, err := branch.Get(source, from.Name()); err == nil && len(m.Branches) == 0 {
+		m.Branches = []ctxfolder.Branch{{SystemPrompt: of.SystemPrompt}}
+		m.Branches[0].Extra.Set(ctxfolder.BranchState, of.Extra.Get(ctxfolder.BranchState))
 	}
 	if m.ParentID == uuid.Nil {
 		m.ParentID = source.ID

@@ -106,16 +106,14 @@ func (b *Branch) appendBatch(ctx context.Context, drafts []Draft, opts []AppendO
 	if c.Store.ReadOnly {
 		return nil, b.fail("append", ErrReadOnly) // before any blob is made
 	}
-	pending, refused := make([]PendingMessage, len(drafts)), make([]BatchResult, len(drafts))
 	blobs := BlobHold{Store: c.Store}
 	defer blobs.Release()
-	for i := range pending {
-		pending[i].Draft = drafts[i]
-		err := c.Store.Complete(&pending[i], o.thresholdOf(c.Store), func() error { return blobs.Hold(ctx) })
-		if err = Wrap(Error{Op: "append", Context: c.Dir.ID, Branch: b.name, ID: drafts[i].ID}, err); err != nil && !isDraftError(err) {
+	pending, refused := c.Store.completeAll(drafts, o.thresholdOf(c.Store), func() error { return blobs.Hold(ctx) })
+	for i := range refused {
+		err := Wrap(Error{Op: "append", Context: c.Dir.ID, Branch: b.name, ID: drafts[i].ID}, refused[i].Err)
+		if refused[i].Err = err; err != nil && !isDraftError(err) {
 			return nil, err
 		}
-		refused[i].Err = err
 	}
 	results := refused
 	tx, err := c.run(ctx, commitOptions{apart: true, sequence: o.sequence}, func(tx *Tx) error {
@@ -137,6 +135,23 @@ func (b *Branch) appendBatch(ctx context.Context, drafts []Draft, opts []AppendO
 func isDraftError(err error) bool {
 	ofDraft := []error{ErrInvalid, ErrTooLarge, ErrConflict, ErrDamaged, ErrErased}
 	return slices.ContainsFunc(ofDraft, func(of error) bool { return errors.Is(err, of) })
+}
+
+// completeAll completes drafts, many of them in parallel. A result has the error of its draft.
+func (s *Store) completeAll(drafts []Draft, threshold int64, hold func() error) (pending []PendingMessage, results []BatchResult) {
+	pending, results = make([]PendingMessage, len(drafts)), make([]BatchResult, len(drafts))
+	complete := func(i int) {
+		pending[i].Draft = drafts[i]
+		results[i].Err = s.Complete(&pending[i], threshold, hold)
+	}
+	if s.Options.inOrder {
+		for i := range drafts {
+			complete(i)
+		}
+	} else {
+		inParallel(len(drafts), complete)
+	}
+	return pending, results
 }
 
 // Complete checks a draft's body, fills in from it what the draft leaves open, and moves its payloads out.

@@ -9,9 +9,7 @@ import (
 
 	"github.com/ctxdir/ctxdir/archive"
 	"github.com/ctxdir/ctxdir/blob"
-	"github.com/ctxdir/ctxdir/branch"
 	"github.com/ctxdir/ctxdir/index"
-	"github.com/ctxdir/ctxdir/loader"
 	"github.com/ctxdir/ctxdir/message"
 	"github.com/google/uuid"
 )
@@ -20,8 +18,14 @@ import (
 type ArchiveOptions struct {
 	// OlderThan leaves out younger messages. A message without a time has the age of its file.
 	OlderThan time.Duration
+	// StoredFor leaves out messages that were committed, or replaced, more recently. It reads no message.
+	StoredFor time.Duration
+	// KeepLast leaves out the newest messages of each branch, this many.
+	KeepLast int64
 	// Branch leaves out messages that this branch does not show.
 	Branch string
+	// limit bounds the length of the envelopes to archive in one call, in bytes; 0 for no bound.
+	limit int64
 	// Progress receives the number of messages examined so far; nil for no reports.
 	Progress func(done, all int64)
 }
@@ -125,6 +129,18 @@ func (c *Context) arrangeNow(
 		return done, err
 	}
 	defer release()
+	taking := &payloadCopier{c: c, ctx: ctx, shared: with, seen: map[blob.Sum]bool{}}
+	done, err = c.arrangeLocked(ctx, func() (index.Plan, int64, error) {
+		p, stayed, err := plan()
+		p.Payloads, p.Progress = taking.copyFrom, progress
+		return p, stayed, err
+	})
+	done.Before += taking.blobs
+	return done, err
+}
+
+// arrangeLocked moves messages as planned. The caller holds [CollectionLock].
+func (c *Context) arrangeLocked(ctx context.Context, plan func() (index.Plan, int64, error)) (done ArchiveResult, err error) {
 	err = c.refresh(ctx) // branches may have been renamed
 	if err == nil {
 		err = c.Store.AcquireWith(ctx, c.Log.Update)
@@ -137,8 +153,6 @@ func (c *Context) arrangeNow(
 	if err != nil || len(p.Pack) == 0 && len(p.File) == 0 {
 		return done, err
 	}
-	taking := &payloadCopier{c: c, ctx: ctx, shared: with, seen: map[blob.Sum]bool{}}
-	p.Payloads, p.Progress = taking.copyFrom, progress
 	moved, err := c.Log.Arrange(ctx, p)
 	if errors.Is(err, context.DeadlineExceeded) && ctx.Err() == nil {
 		err = fmt.Errorf("%w: waited %v", ErrLocked, c.Store.Options.LockTimeout)
@@ -146,104 +160,11 @@ func (c *Context) arrangeNow(
 	done.Messages, done.Stayed = moved.Messages, done.Stayed+moved.Stayed
 	done.Before, done.After = moved.Freed, moved.Packed
 	if len(p.Pack) > 0 {
-		done.Before += moved.Files + taking.blobs
+		done.Before += moved.Files
 	} else {
 		done.After += moved.Files
 	}
 	return done, errors.Join(err, c.refresh(ctx))
-}
-
-// planArchive selects the messages to archive and the packs to merge with them. stayed counts the unavailable messages
-// among those to archive.
-func (c *Context) planArchive(ctx context.Context, o ArchiveOptions) (plan index.Plan, stayed int64, err error) {
-	spans, err := c.archivable(o.Branch)
-	if err != nil {
-		return plan, 0, err
-	}
-	before := c.Store.Now().Add(-o.OlderThan)
-	plan.Pack = map[uuid.UUID]index.Spans{}
-	var bytes int64
-	for _, span := range spans {
-		var chosen index.Spans
-		for e, err := range c.Log.All(ctx, span.Line, span.From, span.To) {
-			if err != nil {
-				return plan, 0, err
-			}
-			if e.Pack != uuid.Nil || e.Lost != "" {
-				continue
-			}
-			if o.OlderThan > 0 {
-				m, err := c.Loader.Load(ctx, span, e)
-				if err != nil {
-					return plan, 0, err
-				}
-				if m.Unavailable != nil {
-					stayed++
-					continue
-				}
-				if !timeOf(m).Before(before) {
-					continue
-				}
-			}
-			chosen.Add(e.Position)
-			bytes += e.Size
-		}
-		if len(chosen) > 0 {
-			plan.Pack[span.Line] = plan.Pack[span.Line].With(chosen)
-		}
-	}
-	uses, err := c.Log.PackUses(ctx)
-	if err != nil {
-		return plan, stayed, err
-	}
-	whole := o.OlderThan == 0 && o.Branch == ""
-	if bytes == 0 && (!whole || len(uses) < 2) {
-		return plan, stayed, nil
-	}
-	for _, use := range uses {
-		if use.Named && (whole || use.Bytes <= bytes) {
-			AddSpans(plan.Pack, use.Live)
-		}
-	}
-	return plan, stayed, nil
-}
-
-// timeOf returns the time of a message, or else that of its commit.
-func timeOf(m *Message) time.Time {
-	if m.CreatedAt.IsZero() {
-		return m.StoredAt
-	}
-	return m.CreatedAt
-}
-
-// archivable returns the positions that a branch shows, or without a name those of all lines.
-func (c *Context) archivable(name string) (spans []loader.Span, err error) {
-	m := c.Current()
-	if name != "" {
-		info, err := branch.Get(m, name)
-		if err != nil {
-			return nil, err
-		}
-		end, err := c.End(m, info.Line)
-		if err != nil {
-			return nil, err
-		}
-		lines, err := branch.Lines(m, info.Line, end)
-		for _, seg := range lines {
-			l, _ := m.Line(seg.Line)
-			spans = append(spans, loader.Span{Line: seg.Line, Folder: l.Folder, From: seg.From, To: seg.To})
-		}
-		return spans, err
-	}
-	for i := range m.Lines {
-		l := &m.Lines[i]
-		counts, _, err := c.Log.Counts(l.ID)
-		if err != nil {
-			return nil, err
-		}
-		spans = append(spans, loader.Span{Line: l.ID, Folder: l.Folder, From: counts.Base, To: counts.End()})
-	}
-	return spans, nil
 }
 
 // payloadCopier copies payloads into a pack.

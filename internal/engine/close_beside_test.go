@@ -204,3 +204,32 @@ func TestStoreCloseBeside(t *testing.T) {
 		t.Errorf("%d messages were acknowledged and are not there", len(want))
 	}
 }
+
+// TestCloseWaitsForBurst: what a close does about metadata.json waits for a running burst, which may have the handle's
+// lock. Otherwise the close would close that lock, and the burst would wait forever to release it.
+func TestCloseWaitsForBurst(t *testing.T) {
+	ctx := context.Background()
+	s, _ := kit.NewStore(t)
+	c := kit.Must[*engine.Context](t)(s.Create(ctx, engine.Metadata{}))
+	defer c.Close()
+	other := kit.Must[*engine.Context](t)(s.Create(ctx, engine.Metadata{}))
+	defer other.Close()
+	var ended atomic.Bool
+	waited := make(chan bool)
+	engine.DuringBurst(s, func() {
+		go func() {
+			err := engine.FlushProjection(ctx, c)
+			waited <- err == nil && ended.Load()
+		}()
+		for i := range 20 { // syncs, so that the other goroutine gets its turn
+			kit.Check(t, other.Update(ctx, func(m *engine.Metadata) error {
+				m.Title = fmt.Sprint(i)
+				return nil
+			}))
+		}
+		ended.Store(true)
+	})
+	if !<-waited {
+		t.Error("the close did not wait for the burst")
+	}
+}

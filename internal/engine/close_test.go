@@ -28,6 +28,7 @@ func everything(ctx context.Context, c *engine.Context, id uuid.UUID, name, path
 	only := func(_ any, err error) error { return err }
 	return map[string]func() error{
 		"Context.Archive":      func() error { return only(c.Archive(ctx, engine.ArchiveOptions{})) },
+		"Context.ArchiveOld":   func() error { return only(c.ArchiveOld(ctx, engine.ArchiveOptions{}, 0, false)) },
 		"Context.BlobBytes":    func() error { return only(c.BlobBytes(ctx)) },
 		"Context.Branches":     func() error { return only(c.Branches(ctx)) },
 		"Context.Externalise":  func() error { return only(c.Externalise(ctx, 1, false)) },

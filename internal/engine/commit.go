@@ -19,11 +19,18 @@ type CommitOption func(*commitOptions)
 type commitOptions struct {
 	apart    bool    // each record stands for itself: a batch
 	sequence *uint64 // nil for any
+	position *int64  // of the first appended message; nil for any
 }
 
 // AtSequence makes a commit fail with [ErrPosition] unless the newest commit before it has this number.
 func AtSequence(seq uint64) CommitOption {
 	return func(o *commitOptions) { o.sequence = &seq }
+}
+
+// CommitAt makes a commit fail with [ErrPosition] unless the first message that it appends gets the position. If that
+// message has an id and is there already, this is a retry, which succeeds.
+func CommitAt(position int64) CommitOption {
+	return func(o *commitOptions) { o.position = &position }
 }
 
 // CommitResult is the outcome of a commit.
@@ -128,8 +135,10 @@ const (
 func (tx *Tx) write() (err error) {
 	c := tx.c
 	if tx.changed {
-		if tx.move != nil {
-			branch.MoveFolder(tx.m, *tx.move)
+		if c.Current().HasFolder(tx.move.From) {
+			branch.MoveFolder(tx.m, tx.move)
+		} else {
+			branch.MoveLines(tx.m, tx.move) // lines of this commit, which have no files yet
 		}
 		if err := c.settleRenaming(tx.m); err != nil {
 			return err
@@ -215,17 +224,19 @@ func (tx *Tx) settle() error {
 	return nil
 }
 
-// show makes committed metadata that of the handle, and renames a branch folder as it says. metadata.json follows.
+// show makes committed metadata that of the handle, and renames branch folders as it says. metadata.json follows.
 func (c *Context) show(m *Metadata) {
-	if m.Renaming != nil {
-		if err := c.Dir.MoveRenamed(*m.Renaming); err != nil {
-			c.prepared = 0 // the next write does it
-		}
-	}
+	before := c.Current()
 	c.mu.Lock()
 	c.metadata, c.journaled, c.projection = m, m, ctxfolder.ProjectionStale
 	c.mu.Unlock()
-	c.Dir.SetRenaming(m.Renaming)
+	c.noteChange(before, m)
+	if err := c.moveRenamed(before); err != nil {
+		c.prepared = 0 // the next write does it
+	}
+	if !slices.Equal(m.Renaming, before.Renaming) {
+		c.Dir.SetRenaming(m.Renaming)
+	}
 	c.projectSoon()
 }
 

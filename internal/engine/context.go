@@ -36,6 +36,7 @@ type Context struct {
 	Loader *loader.Loader
 	// prepared is the tenure of the lock in which the handle was brought up to date; only for the holder of the lock.
 	prepared uint64
+	moved    *Metadata // whose renamed branch folders have their names; likewise
 
 	closing sync.Once
 	under   sync.WaitGroup // running operations

@@ -104,7 +104,11 @@ func (s *Store) delete(ctx context.Context, id uuid.UUID) (TrashItem, error) {
 		return TrashItem{}, err
 	}
 	defer dir.Lock.Release()
-	return s.DeleteLocked(ctx, dir)
+	t, err := s.DeleteLocked(ctx, dir)
+	if err == nil {
+		s.NoteChange(id) // another context can get the id
+	}
+	return t, err
 }
 
 // DeleteLocked is delete for a caller that holds the context's lock.

@@ -2,6 +2,7 @@ package engine
 
 import (
 	"context"
+	"time"
 
 	"github.com/ctxdir/ctxdir/integrity"
 	"github.com/google/uuid"
@@ -22,7 +23,7 @@ func (c *Context) OnRelease(f func()) { c.release = f }
 
 // Forgotten returns the contexts that a list would have to read again.
 func (s *Store) Forgotten(ids []uuid.UUID) (forgotten []uuid.UUID) {
-	known := s.readSummaries()
+	known, _, _ := s.readSummaries()
 	for _, id := range ids {
 		if s.cachedSummary(known, id) == nil {
 			forgotten = append(forgotten, id)
@@ -59,4 +60,21 @@ func (s *Store) OpenHandles() (open, all int) {
 		}
 	}
 	return open, len(s.handles.all)
+}
+
+// DuringBurst runs f as if a burst of the projector was running.
+func DuringBurst(s *Store, f func()) {
+	s.projector.making.Lock()
+	defer s.projector.making.Unlock()
+	f()
+}
+
+// FlushProjection does what Close does about metadata.json.
+func FlushProjection(ctx context.Context, c *Context) error { return c.flushProjection(ctx) }
+
+// ForgetCheck makes the next list examine all files.
+func (s *Store) ForgetCheck() {
+	s.listed.mu.Lock()
+	defer s.listed.mu.Unlock()
+	s.listed.checked = time.Time{}
 }

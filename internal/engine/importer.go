@@ -12,6 +12,7 @@ import (
 	"github.com/ctxdir/ctxdir/branch"
 	ctxfolder "github.com/ctxdir/ctxdir/context"
 	"github.com/ctxdir/ctxdir/importer"
+	"github.com/google/uuid"
 )
 
 // Importer returns the store in the form that package importer takes: importer.Import(ctx, s.Importer(), path, …)
@@ -25,7 +26,7 @@ func (i importStore) Open(ctx context.Context, info importer.Info) (importer.Con
 	c, err := i.s.Context(ctx, info.ID)
 	if errors.Is(err, ErrNotExist) {
 		m := Metadata{ID: info.ID}
-		fillIn(&m, info)
+		describe(&m, info, false)
 		c, err = i.s.Create(ctx, m)
 		if errors.Is(err, ErrExist) { // another import of the same history made it
 			c, err = i.s.Context(ctx, info.ID)
@@ -34,69 +35,7 @@ func (i importStore) Open(ctx context.Context, info importer.Info) (importer.Con
 	if err != nil {
 		return nil, err
 	}
-	if m := c.Metadata(); fillIn(m, info) {
-		err = c.Update(ctx, func(m *Metadata) error {
-			fillIn(m, info)
-			return nil
-		})
-		if err != nil {
-			_ = c.Close()
-			return nil, err
-		}
-	}
 	return &conversation{c}, nil
-}
-
-// fillIn copies into the metadata what a history says about itself and the metadata does not say yet. It reports
-// whether that changed anything.
-func fillIn(m *Metadata, info importer.Info) (changed bool) {
-	if m.Title == "" && info.Title != "" {
-		m.Title, changed = info.Title, true
-	}
-	fill := func(o *Object, key string, value json.RawMessage) {
-		if o.Get(key) == nil {
-			o.Set(key, value)
-			changed = true
-		}
-	}
-	text := func(s string) json.RawMessage {
-		b, _ := json.Marshal(s)
-		return b
-	}
-	if info.Model != "" {
-		fill(&m.Config, "model_id", text(info.Model))
-	}
-	var from, extra Object // the member "import": the origin of the context
-	_ = from.UnmarshalJSON(orEmpty(m.Extra.Get("import")))
-	fill(&from, "format", text(string(info.Format)))
-	if info.Session != "" {
-		fill(&from, "session", text(info.Session))
-	}
-	if !info.CreatedAt.IsZero() {
-		fill(&from, "created_at", text(info.CreatedAt.UTC().Format(time.RFC3339Nano)))
-	}
-	if info.Extra != nil {
-		var stated Object
-		_ = stated.UnmarshalJSON(info.Extra)
-		_ = extra.UnmarshalJSON(orEmpty(from.Get("extra")))
-		for _, member := range stated.Members() {
-			fill(&extra, member.Key, member.Value)
-		}
-		if raw, err := extra.MarshalJSON(); err == nil {
-			from.Set("extra", raw)
-		}
-	}
-	if raw, err := from.MarshalJSON(); err == nil && changed {
-		m.Extra.Set("import", raw)
-	}
-	return changed
-}
-
-func orEmpty(object json.RawMessage) []byte {
-	if object == nil {
-		return []byte("{}")
-	}
-	return object
 }
 
 // conversation is a context in the form that package importer takes.
@@ -169,13 +108,13 @@ func (v *conversation) Fork(ctx context.Context, name, from string, at int64, at
 	}
 	if from == "" {
 		_, err := v.c.NewBranch(ctx, name, members...)
-		return err
+		return changedMeanwhile(err)
 	}
 	b, err := v.c.Branch(from)
 	if err == nil {
 		_, err = b.Fork(ctx, name, at, members...)
 	}
-	return err
+	return changedMeanwhile(err)
 }
 
 func (v *conversation) Append(ctx context.Context, name string, at int64, records []importer.Record) error {
@@ -196,10 +135,73 @@ func (v *conversation) Append(ctx context.Context, name string, at int64, record
 			err = fmt.Errorf("%w: message %s is at position %d already", ErrConflict, r.ID, r.Position)
 		}
 	}
+	return changedMeanwhile(err)
+}
+
+// changedMeanwhile marks the errors that another writer of the same context causes.
+func changedMeanwhile(err error) error {
+	if errors.Is(err, ErrPosition) || errors.Is(err, ErrConflict) || errors.Is(err, ErrExist) {
+		return fmt.Errorf("%w: %w", importer.ErrChanged, err)
+	}
 	return err
 }
 
+func (v *conversation) Replace(ctx context.Context, name string, records []importer.Record) error {
+	_, err := v.c.Commit(ctx, func(tx *Tx) error {
+		for _, r := range records {
+			d := Draft{ID: r.ID, Role: r.Role, Type: r.Type, CreatedAt: r.CreatedAt, Body: r.Body}
+			if err := tx.Replace(name, r.ID, d, Shared()); err != nil {
+				return err
+			}
+		}
+		return nil
+	})
+	return err
+}
+
+func (v *conversation) Find(ctx context.Context, id uuid.UUID) (name string, at int64, ok bool, err error) {
+	m := v.c.Current()
+	for _, b := range m.Branches {
+		place, err := Use(v.c, func() (Place, error) { return v.c.find(m, b.Line, id) })
+		switch {
+		case err == nil:
+			// The branch that owns the message is a better name than one that inherits it, if it has one.
+			for _, own := range m.Branches {
+				if own.Line == place.Span.Line {
+					return own.Name, place.Entry.Position, true, nil
+				}
+			}
+			return b.Name, place.Entry.Position, true, nil
+		case !errors.Is(err, ErrNotExist):
+			return "", 0, false, err
+		}
+		if err := ctx.Err(); err != nil {
+			return "", 0, false, err
+		}
+	}
+	return "", 0, false, nil
+}
+
+func (v *conversation) Times() (stateAt, updatedAt time.Time) {
+	var from Object
+	_ = from.UnmarshalJSON(orEmpty(v.c.Current().Extra.Get(originKey)))
+	return originTime(&from, "state_at"), originTime(&from, "updated_at")
+}
+
+func (v *conversation) Describe(ctx context.Context, info importer.Info, changed bool) error {
+	if m := v.c.Metadata(); !describe(m, info, changed) {
+		return nil
+	}
+	return v.c.Update(ctx, func(m *Metadata) error {
+		describe(m, info, changed)
+		return nil
+	})
+}
+
 func (v *conversation) SetActive(ctx context.Context, name string) error {
+	if v.c.Current().ActiveBranch == name {
+		return nil
+	}
 	return v.c.Switch(ctx, name)
 }
 

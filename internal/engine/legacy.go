@@ -57,6 +57,9 @@ func (s *Store) legacyAt(id uuid.UUID) (name string, ok bool) {
 
 // IsSplit reports whether a folder in the store is a split legacy context.
 func IsSplit(fsys vfs.FS, name string) bool {
+	if infos, err := vfs.LstatIn(fsys, name, ctxfolder.MetadataFile); err == nil && infos[0] != nil {
+		return false // most folders are contexts
+	}
 	format, err := legacy.Detect(fsys, name)
 	return err == nil && format == legacy.Split
 }
@@ -108,7 +111,7 @@ func (s *Store) entries() iter.Seq2[entry, error] {
 // legacyRow returns the row of a legacy context in a list. It is not listed if it is not a legacy context after all.
 func (s *Store) legacyRow(known summaries, id uuid.UUID, name string) (row listRow) {
 	before, _ := s.legacyFileStates(name)
-	if r := known[id]; r != nil && r.Format != "" && r.Files == before {
+	if r := known[id].decoded(); r != nil && r.Format != "" && r.Files == before {
 		return listRow{sum: r.summary(), listed: true, cached: r}
 	}
 	sum := &row.sum

@@ -62,7 +62,7 @@ func (s *Store) list(ctx context.Context, o *ListOptions) ([]Summary, error) {
 	if err != nil {
 		return nil, err
 	}
-	all, err := s.allSummaries(ctx)
+	all, err := s.summaries(ctx, o)
 	if err != nil {
 		return nil, err
 	}
@@ -79,26 +79,24 @@ func (s *Store) list(ctx context.Context, o *ListOptions) ([]Summary, error) {
 	return rows, nil
 }
 
-// allSummaries returns the rows of all contexts. It reads those that are not in the cache, or changed since.
-func (s *Store) allSummaries(ctx context.Context) ([]Summary, error) {
-	var entries []entry
-	for e, err := range s.entries() {
-		if err != nil {
-			return nil, err
-		}
-		entries = append(entries, e)
+// summaries returns the rows of all contexts; with options it may leave out contexts that they do not select. It reads
+// those that are not in the cache, or changed since.
+func (s *Store) summaries(ctx context.Context, o *ListOptions) ([]Summary, error) {
+	x := s.examine(o)
+	entries, err := s.listEntries()
+	if err != nil {
+		return nil, err
 	}
-	known := s.readSummaries()
 	rows := make([]listRow, len(entries))
 	inParallel(len(entries), func(i int) {
 		if ctx.Err() == nil {
-			rows[i] = s.row(ctx, known, entries[i])
+			rows[i] = s.row(ctx, x, entries[i])
 		}
 	})
 	if err := ctx.Err(); err != nil {
 		return nil, err
 	}
-	s.keepSummaries(rows)
+	s.keepSummaries(x, rows)
 	all := make([]Summary, 0, len(rows))
 	for i := range rows {
 		if rows[i].listed {
@@ -108,9 +106,15 @@ func (s *Store) allSummaries(ctx context.Context) ([]Summary, error) {
 	return all, nil
 }
 
-// inParallel calls f for 0 to n-1, on every processor.
+// inParallel calls f for 0 to n-1, on every processor if there are many calls.
 func inParallel(n int, f func(i int)) {
 	const block = 16 // calls at a time, so that a slow one holds up few others
+	if n <= block {
+		for i := range n {
+			f(i)
+		}
+		return
+	}
 	var next atomic.Int64
 	var group sync.WaitGroup
 	for range min(runtime.GOMAXPROCS(0), (n+block-1)/block) {
@@ -128,21 +132,24 @@ func inParallel(n int, f func(i int)) {
 // listRow is an entry of the store's folder in a list.
 type listRow struct {
 	sum    Summary
-	listed bool           // false if the entry is no context after all
+	listed bool           // false if the entry is no context after all, or is left out
 	cached *cachedSummary // what the cache has of it from now on; nil for nothing
 }
 
-func (s *Store) row(ctx context.Context, known summaries, e entry) listRow {
+func (s *Store) row(ctx context.Context, x *examination, e entry) listRow {
 	name := e.id.String()
 	if e.folder {
-		if r := s.cachedSummary(known, e.id); r != nil {
+		if r := x.known[e.id]; x.leavesOut(r) {
+			return listRow{cached: r}
+		}
+		if r := s.cachedSummary(x.known, e.id); r != nil {
 			return listRow{sum: r.summary(), listed: true, cached: r}
 		}
 	} else {
 		name += ".json"
 	}
 	if !e.folder || IsSplit(s.FS, name) {
-		row := s.legacyRow(known, e.id, name)
+		row := s.legacyRow(x.known, e.id, name)
 		if row.listed && row.sum.Problem == nil || s.Legacy(e.id) != "" {
 			return row
 		}
@@ -223,8 +230,10 @@ func (c *Context) sizes(m *Metadata, sum *Summary) error {
 	if b, err := m.Encode(); err == nil {
 		sum.Bytes += int64(len(b))
 	}
-	if at := time.Unix(0, newest).UTC(); newest > 0 && at.After(sum.UpdatedAt) {
+	at := time.Unix(0, newest).UTC()
+	if newest > 0 && at.After(sum.UpdatedAt) {
 		sum.UpdatedAt = at
 	}
+	useOriginTimes(m, at, sum)
 	return nil
 }

@@ -64,20 +64,21 @@ func (o *ListOptions) chooser() (func(row *Summary) bool, error) {
 
 // selects reports whether a row has what the options ask for.
 func (o *ListOptions) selects(row *Summary) bool {
+	return o.selectsMetadata(row.Labels, row.Kind, row.Title, row.Model) &&
+		(o.Since.IsZero() || !row.UpdatedAt.Before(o.Since)) && (o.Until.IsZero() || row.UpdatedAt.Before(o.Until))
+}
+
+// selectsMetadata reports whether metadata has what the options ask for. [Context.noteChange] notes changes of it.
+func (o *ListOptions) selectsMetadata(labels map[string]string, kind, title, model string) bool {
 	for key, value := range o.Labels {
-		if now, ok := row.Labels[key]; !ok || now != value {
+		if now, ok := labels[key]; !ok || now != value {
 			return false
 		}
 	}
-	switch {
-	case o.Kind != AnyKind && row.Kind != o.Kind,
-		o.Model != "" && row.Model != o.Model,
-		o.Tool != "" && row.Labels[ToolLabel] != o.Tool,
-		!o.Since.IsZero() && row.UpdatedAt.Before(o.Since),
-		!o.Until.IsZero() && !row.UpdatedAt.Before(o.Until):
+	if o.Kind != AnyKind && kind != o.Kind || o.Model != "" && model != o.Model || o.Tool != "" && labels[ToolLabel] != o.Tool {
 		return false
 	}
-	return o.Title == "" || matchTitle(o.Title, row.Title)
+	return o.Title == "" || matchTitle(o.Title, title)
 }
 
 // matchTitle matches with the patterns of package path, for which a title is one element.

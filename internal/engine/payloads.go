@@ -185,11 +185,14 @@ func (c *Context) SystemPrompt(ctx context.Context, name string) (json.RawMessag
 // BlobHold is a shared hold on the store's blobs.
 type BlobHold struct {
 	Store *Store
+	mu    sync.Mutex
 	lock  vfs.Lock
 }
 
 // Hold takes the hold, unless it is taken: no sweep moves a blob until Release.
 func (b *BlobHold) Hold(ctx context.Context) error {
+	b.mu.Lock()
+	defer b.mu.Unlock()
 	if b.lock != nil {
 		return nil
 	}
@@ -215,6 +218,8 @@ func (s *Store) blobsAlone(ctx context.Context, f func() error) error {
 
 // Release gives the hold back. Without a hold it does nothing.
 func (b *BlobHold) Release() {
+	b.mu.Lock()
+	defer b.mu.Unlock()
 	if b.lock != nil {
 		_ = b.lock.Release()
 		_ = b.lock.Close()

@@ -69,8 +69,11 @@ func (p *projector) addContext(c *Context) {
 	}
 }
 
-// removeContext reports whether the metadata.json of a handle waits, and takes it over.
+// removeContext reports whether the metadata.json of a handle waits, and takes it over. It waits for a running burst,
+// which may be replacing the file with the handle's lock held.
 func (p *projector) removeContext(c *Context) bool {
+	p.making.Lock()
+	defer p.making.Unlock()
 	p.mu.Lock()
 	defer p.mu.Unlock()
 	waits := p.stale[c]

@@ -58,11 +58,10 @@ func (c *Context) ReferencesInLines(ctx context.Context, edited bool, f func(blo
 
 // waitsForRename reports whether a folder with a new name in metadata.json still has its old one.
 func (c *Context) waitsForRename(m *Metadata) bool {
-	if m.Renaming == nil {
-		return false
-	}
-	_, err := c.Dir.FS.Lstat(ctxfolder.Messages + "/" + m.Renaming.From)
-	return err == nil
+	return slices.ContainsFunc(m.Renaming, func(r ctxfolder.Renaming) bool {
+		_, err := c.Dir.FS.Lstat(ctxfolder.Messages + "/" + r.From)
+		return err == nil
+	})
 }
 
 func (c *Context) referencesOnce(ctx context.Context, m *Metadata, edited bool, f func(blob.Sum)) (unread, err error) {

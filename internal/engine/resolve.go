@@ -60,7 +60,7 @@ func (s *Store) resolve(ref string) (uuid.UUID, error) {
 		}
 	}
 	if len(found) == 0 {
-		all, err := s.allSummaries(context.Background())
+		all, err := s.summaries(context.Background(), nil)
 		if err != nil {
 			return uuid.Nil, err
 		}

@@ -51,7 +51,7 @@ type Store struct {
 	Options    Options
 	Pool       *loader.Pool
 	Blobs      *blob.Store
-	settings   settings
+	settings   Settings
 	ReadOnly   bool
 	Exclusions *Exclusions // set in the dry run of an erase
 	problem    error       // why ctxdir.json is unusable
@@ -67,12 +67,7 @@ type StoreInfo struct {
 	ID        uuid.UUID `json:"id"`
 	CreatedAt time.Time `json:"created_at"`
 	Features  features  `json:"features"`
-	Settings  settings  `json:"settings"`
-}
-
-// settings are the store's own settings. A writer of the file keeps unknown members.
-type settings struct {
-	TextThreshold *int64 `json:"text_threshold,omitempty"`
+	Settings  Settings  `json:"settings"`
 }
 
 // features names the features that a store uses beyond version 1. This program knows none yet.
@@ -95,7 +90,7 @@ func Init(dir string, opts ...Option) (*Store, error) {
 	if err != nil {
 		return fail(err)
 	}
-	err = initStore(fsys, settings{newOptions(opts).threshold})
+	err = initStore(fsys, Settings{TextThreshold: newOptions(opts).threshold})
 	if cerr := fsys.Close(); err == nil {
 		err = cerr
 	}
@@ -107,7 +102,7 @@ func Init(dir string, opts ...Option) (*Store, error) {
 
 // initStore writes the files and folders of a new store. ctxdir.json comes last: without it the folder is no store, and
 // the next Init starts over.
-func initStore(fsys vfs.FS, values settings) error {
+func initStore(fsys vfs.FS, values Settings) error {
 	if _, err := readStoreFile(fsys); !errors.Is(err, ErrNoStore) {
 		return err
 	}
@@ -138,6 +133,7 @@ const gitIgnore = `# Every machine makes these anew.
 /locks/
 /staging/
 /derived/
+/summaries.changes
 /summaries.jsonl
 `
 
@@ -229,6 +225,12 @@ func (s *Store) ID() uuid.UUID { return s.id }
 
 // Acquire takes a lock within the configured lock timeout.
 func (s *Store) Acquire(ctx context.Context, lock vfs.Lock) error {
+	if err := ctx.Err(); err != nil {
+		return err
+	}
+	if ok, err := lock.TryAcquire(); ok || err != nil { // without the cost of a timer
+		return err
+	}
 	return s.AcquireWith(ctx, lock.Acquire)
 }
 

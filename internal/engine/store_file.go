@@ -165,7 +165,7 @@ func RepairStore(dir string, opts ...Option) (r Repaired, done bool, err error) 
 	}
 	id, err := recordedID(fsys, maxContextsAtRepair)
 	if err == nil {
-		err = s.writeStoreFile(id, settings{})
+		err = s.writeStoreFile(id, Settings{})
 	}
 	if err != nil {
 		return fail(err)
@@ -181,7 +181,7 @@ func RepairStore(dir string, opts ...Option) (r Repaired, done bool, err error) 
 const maxContextsAtRepair = 1 << 30
 
 // writeStoreFile writes ctxdir.json durably and moves an old one to the trash. The caller holds the store's lock.
-func (s *Store) writeStoreFile(id uuid.UUID, values settings) error {
+func (s *Store) writeStoreFile(id uuid.UUID, values Settings) error {
 	if _, err := s.FS.Lstat(StoreFile); err == nil {
 		item := ctxfolder.TrashItem{Kind: ctxfolder.TrashDamaged, Name: StoreFile}
 		_, err := ctxfolder.IntoTrash(s.FS, item, func(folder string) error { return s.FS.Rename(StoreFile, folder+"/"+StoreFile) })

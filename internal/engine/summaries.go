@@ -5,6 +5,7 @@ import (
 	"errors"
 	"io/fs"
 	"maps"
+	"os"
 	"slices"
 	"strings"
 	"sync"
@@ -21,7 +22,7 @@ import (
 
 const (
 	SummariesFile    = "summaries.jsonl" // the cache of [Store.List]
-	summariesVersion = "summaries/2"
+	summariesVersion = "summaries/3"
 	maxSummaries     = 256 << 20
 )
 
@@ -31,9 +32,14 @@ type summaries map[uuid.UUID]*cachedSummary
 
 // listCache is the cache as the last list of an open store left it, with what was too little to replace the file for.
 type listCache struct {
-	mu    sync.Mutex
-	file  fileState // summaries.jsonl when it was read or written; zero for none
-	known summaries
+	mu      sync.Mutex
+	file    fileState // summaries.jsonl when it was read or written, without its time; zero for none
+	known   summaries
+	rows    int       // of the file
+	folder  fileState // the store's folder when entries was read
+	entries []entry   // nil if they have to be read again
+	seen    changesSeen
+	checked time.Time // the last list that examined all contexts; modification time of the file
 }
 
 // maxListCache bounds the contexts that a store keeps in memory for its next list.
@@ -43,10 +49,10 @@ const maxListCache = 20_000
 // Every commit changes the journal; every other change of the index, and every new journal, changes the folder.
 type cachedSummary struct {
 	Context  uuid.UUID         `json:"context"`
-	Journal  uint64            `json:"journal"`
+	Journal  uint64            `json:"journal"` // 0 for a legacy context
+	Labels   map[string]string `json:"labels,omitempty"`
 	Files    [3]fileState      `json:"files"`
 	Title    string            `json:"title"`
-	Labels   map[string]string `json:"labels,omitempty"`
 	Kind     string            `json:"kind,omitempty"`
 	External string            `json:"external_id,omitempty"`
 	Model    string            `json:"model,omitempty"`
@@ -59,7 +65,23 @@ type cachedSummary struct {
 	Updated  time.Time         `json:"updated_at"`
 	Format   string            `json:"format,omitempty"` // of a legacy context: then the files are it, or its context.json and its pool
 
-	stored bool // the file has it; guarded by listCache.mu
+	id     uuid.UUID // Context, also before line is decoded
+	stored bool      // the file has it; guarded by listCache.mu
+	line   []byte    // of the file, nil if the row is not from there
+	once   sync.Once // decodes line
+	broken bool      // line cannot be decoded
+}
+
+// decoded returns the row with all fields set, nil if it cannot be decoded.
+func (r *cachedSummary) decoded() *cachedSummary {
+	if r == nil || r.line == nil {
+		return r
+	}
+	r.once.Do(func() { r.broken = json.Unmarshal(r.line, r) != nil })
+	if r.broken {
+		return nil
+	}
+	return r
 }
 
 // fileState is the state of a file.
@@ -97,7 +119,7 @@ func (s *Store) isNewest(id uuid.UUID, journal uint64) bool {
 
 // cachedSummary returns what the cache has of a context, nil if it has nothing or the files changed.
 func (s *Store) cachedSummary(known summaries, id uuid.UUID) *cachedSummary {
-	r := known[id]
+	r := known[id].decoded()
 	if r == nil || r.Format != "" {
 		return nil
 	}
@@ -144,7 +166,7 @@ func (row *listRow) keep(before, now [3]fileState, ok bool, journal uint64) {
 		}
 	}
 	row.cached = &cachedSummary{
-		Context: sum.ID, Journal: journal, Files: now,
+		id: sum.ID, Context: sum.ID, Journal: journal, Files: now,
 		Title: sum.Title, Labels: maps.Clone(sum.Labels), Kind: sum.Kind, External: sum.ExternalID, Model: sum.Model,
 		Branches: sum.Branches, Active: sum.ActiveBranch, Messages: sum.Messages, Bytes: sum.Bytes, Archived: sum.Archived,
 		Created: sum.CreatedAt, Updated: sum.UpdatedAt, Format: string(sum.Format),
@@ -152,46 +174,60 @@ func (row *listRow) keep(before, now [3]fileState, ok bool, journal uint64) {
 }
 
 // readSummaries returns the cache of the last list, unless another one replaced the file since.
-func (s *Store) readSummaries() summaries {
-	s.listed.mu.Lock()
-	defer s.listed.mu.Unlock()
-	now := s.summariesFile()
-	if s.listed.known == nil || s.listed.file != now {
-		s.listed.file, s.listed.known = now, s.parseSummaries()
+func (s *Store) readSummaries() (known summaries, seen changesSeen, checked time.Time) {
+	c := s.listed
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	now, at := s.summariesFile()
+	if c.known == nil || c.file != now {
+		c.file, c.checked = now, at
+		c.known, c.seen = s.parseSummaries()
+		c.rows = len(c.known)
 	}
-	return s.listed.known
+	return c.known, c.seen, c.checked
 }
 
-func (s *Store) summariesFile() (now fileState) {
+func (s *Store) summariesFile() (now fileState, at time.Time) {
 	if info, err := s.FS.Lstat(SummariesFile); err == nil {
-		now = fileState{vfs.Number(info), info.Size(), info.ModTime().UnixNano()}
+		now, at = fileState{Number: vfs.Number(info), Size: info.Size()}, info.ModTime()
 	}
-	return now
+	return now, at
 }
 
 // parseSummaries reads the file. It ignores a damaged one.
-func (s *Store) parseSummaries() summaries {
-	known := summaries{}
+func (s *Store) parseSummaries() (known summaries, seen changesSeen) {
+	known = summaries{}
 	b, err := vfs.ReadFile(s.FS, SummariesFile, maxSummaries)
 	if err != nil {
-		return known
+		return known, seen
 	}
 	head, rest, _ := bytes.Cut(b, []byte{'\n'})
-	if !bytes.Equal(head, s.summariesHead(rest)) {
-		return known
+	first, rows, _ := bytes.Cut(rest, []byte{'\n'})
+	if !bytes.Equal(head, s.summariesHead(rest)) || json.Unmarshal(first, &seen) != nil {
+		return known, changesSeen{}
 	}
-	lines := slices.Collect(bytes.Lines(rest))
-	decoded := make([]cachedSummary, len(lines))
-	inParallel(len(lines), func(i int) {
-		if json.Unmarshal(lines[i], &decoded[i]) != nil {
-			decoded[i] = cachedSummary{}
-		}
-	})
+	decoded := make([]cachedSummary, bytes.Count(rows, []byte{'\n'}))
 	for i := range decoded {
-		decoded[i].stored = true
-		known[decoded[i].Context] = &decoded[i]
+		r := &decoded[i]
+		r.line, rows, _ = bytes.Cut(rows, []byte{'\n'})
+		if id, _, ok := cutSummary(r.line); ok {
+			r.id, r.stored = id, true
+			known[id] = r
+		}
 	}
-	return known
+	return known, seen
+}
+
+// cutSummary returns the context of a line, and what follows its first two members, without decoding it.
+func cutSummary(line []byte) (id uuid.UUID, rest []byte, ok bool) {
+	text, ok := bytes.CutPrefix(line, []byte(`{"context":"`))
+	if !ok || len(text) < 36 {
+		return id, nil, false
+	}
+	id, err := uuid.ParseBytes(text[:36])
+	_, rest, ok = bytes.Cut(text[36:], []byte(`","journal":`))
+	_, rest, _ = bytes.Cut(rest, []byte(","))
+	return id, rest, ok && err == nil
 }
 
 // summariesHead returns the first line of the file, with a checksum of the rest.
@@ -207,50 +243,81 @@ func (s *Store) summariesHead(rest []byte) []byte {
 	return b
 }
 
-// keepSummaries replaces the cache when many entries are new. Nothing is synced: a torn file has the wrong checksum.
-// Concurrent lists each write their own file.
-func (s *Store) keepSummaries(rows []listRow) {
-	s.listed.mu.Lock()
-	defer s.listed.mu.Unlock()
-	var all []*cachedSummary
-	fresh := 0
-	known := make(summaries, len(rows))
+// keepSummaries keeps the rows of a list, and replaces the file when many are new. Nothing is synced: a torn file has
+// the wrong checksum. Concurrent lists each write their own file.
+func (s *Store) keepSummaries(x *examination, rows []listRow) {
+	c := s.listed
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	all := make([]*cachedSummary, 0, len(rows))
+	fresh, changed := 0, false
 	for i := range rows {
 		if r := rows[i].cached; r != nil {
 			all = append(all, r)
-			known[r.Context] = r
+			changed = changed || r != x.known[r.id]
 			if !r.stored {
 				fresh++
 			}
 		}
 	}
-	s.listed.known = nil
-	if len(known) <= maxListCache {
-		s.listed.known = known
+	c.known, c.seen, c.checked = x.known, x.seen, x.checked
+	if changed || len(all) != len(x.known) {
+		c.known = make(summaries, len(all))
+		for _, r := range all {
+			c.known[r.id] = r
+		}
 	}
-	if s.ReadOnly || fresh <= len(all)/16 {
+	if len(all) > maxListCache {
+		c.known = nil
+	}
+	switch same := fresh == 0 && len(all) == c.rows; {
+	case s.ReadOnly:
+	case same && x.all:
+		s.touchSummaries()
+	case fresh > len(all)/16, x.all:
+		s.writeSummaries(all)
+	}
+}
+
+// writeSummaries replaces the file. The caller holds listed.mu.
+func (s *Store) writeSummaries(all []*cachedSummary) {
+	c := s.listed
+	slices.SortFunc(all, func(a, b *cachedSummary) int { return bytes.Compare(a.id[:], b.id[:]) })
+	rest, err := json.Marshal(c.seen)
+	for i := 0; i < len(all) && err == nil; i++ {
+		line := all[i].line
+		if line == nil {
+			line, err = json.Marshal(all[i])
+		}
+		rest = append(append(rest, '\n'), line...)
+	}
+	if err != nil {
 		return
 	}
-	slices.SortFunc(all, func(a, b *cachedSummary) int { return bytes.Compare(a.Context[:], b.Context[:]) })
-	var rest []byte
-	for _, r := range all {
-		line, err := json.Marshal(r)
-		if err != nil {
-			return
-		}
-		rest = append(append(rest, line...), '\n')
-	}
+	rest = append(rest, '\n')
 	if info, err := s.FS.Lstat(SummariesFile); err == nil && !info.Mode().IsRegular() {
 		return
 	}
 	tmp := "." + SummariesFile + "." + uuid.NewString() + ".tmp"
-	if err := vfs.CreateFile(s.FS, tmp, append(append(s.summariesHead(rest), '\n'), rest...), time.Now()); err != nil ||
+	if err := vfs.CreateFile(s.FS, tmp, append(append(s.summariesHead(rest), '\n'), rest...), c.checked); err != nil ||
 		s.FS.Rename(tmp, SummariesFile) != nil {
 		_ = s.FS.Remove(tmp)
 		return
 	}
-	s.listed.file = s.summariesFile()
+	c.rows = len(all)
+	c.file, _ = s.summariesFile()
 	for _, r := range all {
 		r.stored = true
+	}
+}
+
+// touchSummaries gives the file the time of the last full check. The caller holds listed.mu.
+func (s *Store) touchSummaries() {
+	if now, _ := s.summariesFile(); now != s.listed.file || now == (fileState{}) {
+		return // another process replaced it
+	}
+	if f, err := s.FS.OpenFile(SummariesFile, os.O_WRONLY); err == nil {
+		_ = f.SetModTime(s.listed.checked)
+		_ = f.Close()
 	}
 }

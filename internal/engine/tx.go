@@ -27,7 +27,7 @@ type Tx struct {
 	changed bool                // m is a changed copy
 	renames bool                // a branch
 	failure error               // of the first method that failed
-	move    *ctxfolder.Renaming // of a branch folder, with this commit
+	move    ctxfolder.Renaming  // of a branch folder, with this commit
 	clear   *ctxfolder.Renaming // of a branch folder, before this commit
 
 	items    []index.Item
@@ -89,6 +89,9 @@ func (tx *Tx) Len(name string) (int64, error) {
 func (tx *Tx) Append(name string, drafts []Draft, opts ...AppendOption) error {
 	return tx.do("append", name, func() error {
 		o := appendOptionsOf(opts)
+		if o.expect == nil && len(tx.results) == 0 {
+			o.expect = tx.position
+		}
 		pending := make([]PendingMessage, len(drafts))
 		for i := range drafts {
 			pending[i].Draft = drafts[i]
@@ -182,21 +185,15 @@ func (tx *Tx) Rename(name, to string) error {
 			return fmt.Errorf("%w: one commit can rename only one branch", ErrInvalid)
 		}
 		tx.renames = true
-		was := m.Renaming
-		clear, err := branch.Rename(m, name, to)
+		move, clear, err := branch.Rename(m, name, to)
 		if clear != nil && !tx.c.Current().HasFolder(clear.From) { // lines of this commit, which have no files yet
-			branch.MoveFolder(m, *clear)
-			m.Renaming = was
-			clear, err = branch.Rename(m, name, to)
+			branch.MoveLines(m, *clear)
+			move, clear, err = branch.Rename(m, name, to)
 		}
 		if err == nil && clear != nil {
 			tx.clear, err = clear, errFolderTaken
 		}
-		if r := m.Renaming; r != was { // the files are in the old folder until the commit
-			tx.move = r
-			branch.MoveFolder(m, ctxfolder.Renaming{From: r.To, To: r.From})
-			m.Renaming = was
-		}
+		tx.move = move // with the commit: until then the files are in the old folder
 		return err
 	})
 }

@@ -184,6 +184,9 @@ func (tx *Tx) findExisting(name string, line uuid.UUID, d *PendingMessage, r *Ba
 		there.Existed = true
 		return &there, false, nil
 	}
+	if isNew, err := tx.c.Log.IsNew(d.ID); isNew || err != nil {
+		return nil, true, err
+	}
 	p, err := tx.c.findLocked(tx.m, line, d.ID)
 	if errors.Is(err, ErrNotExist) {
 		return nil, p.free, nil

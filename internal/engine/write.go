@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"io/fs"
+	"slices"
 	"time"
 
 	ctxfolder "github.com/ctxdir/ctxdir/context"
@@ -78,7 +79,7 @@ func (c *Context) catchUp() error {
 			return err
 		}
 	}
-	return c.moveRenamed()
+	return c.moveRenamed(nil)
 }
 
 // takeEdits commits what a person changed in metadata.json, or what only metadata.json has. The file as found goes to
@@ -104,35 +105,49 @@ func (c *Context) takeEdits() error {
 	if err != nil {
 		return err
 	}
+	c.noteChange(nil, m)
 	return c.committedMetadata(m, stamp)
 }
 
-// moveRenamed gives a renamed branch folder its name, unless that was done. The caller holds the lock.
+// moveRenamed gives renamed branch folders their names, unless this handle did that already. before is the metadata that
+// the handle had. The caller holds the lock.
 //
-// Crash order: nothing is synced. The metadata names both folders until [Context.settleRenaming].
-func (c *Context) moveRenamed() error {
+// Crash order: nothing is synced. The metadata names all folders until [Context.settleRenaming].
+func (c *Context) moveRenamed(before *Metadata) error {
 	m := c.Current()
-	if m.Renaming == nil {
+	if c.moved == m {
 		return nil
 	}
-	return c.Dir.MoveRenamed(*m.Renaming)
+	due := m.Renaming
+	if c.moved != nil && c.moved == before {
+		due = withoutFrom(due, before.Renaming)
+	}
+	err := c.Dir.MoveRenamed(due...)
+	if err == nil {
+		c.moved = m
+	}
+	return err
 }
 
-// settleRenaming makes the last rename of a branch folder durable where m, the next metadata, cannot name both folders
-// any more: another folder is renamed, a line gets the old name, or no line has the new one. The caller holds the lock.
+// withoutFrom returns the renames of folders that others do not name.
+func withoutFrom(renaming, others []ctxfolder.Renaming) []ctxfolder.Renaming {
+	return slices.DeleteFunc(slices.Clone(renaming), func(r ctxfolder.Renaming) bool {
+		return slices.ContainsFunc(others, func(o ctxfolder.Renaming) bool { return o.From == r.From })
+	})
+}
+
+// settleRenaming makes the renames of branch folders durable where m, the next metadata, cannot name them any more: they
+// are too many, a line gets a former name, or no line has a new one. The caller holds the lock.
 func (c *Context) settleRenaming(m *Metadata) error {
-	last := c.Current().Renaming
-	if last == nil {
+	before := c.Current().Renaming
+	lost := slices.ContainsFunc(m.Renaming, func(r ctxfolder.Renaming) bool { return !m.Tracks(r) })
+	if len(before) == 0 || !lost && len(m.Renaming) <= ctxfolder.MaxRenaming {
 		return nil
 	}
-	if m.Renaming == nil || *m.Renaming != *last || m.HasFolder(last.From) || !m.HasFolder(last.To) {
-		if err := c.Dir.FinishRenaming(*last); err != nil {
-			return err
-		}
-		if m.Renaming != nil && *m.Renaming == *last {
-			m.Renaming = nil
-		}
+	if err := c.Dir.FinishRenaming(before...); err != nil {
+		return err
 	}
+	m.Renaming = withoutFrom(m.Renaming, before)
 	return nil
 }
 
@@ -144,7 +159,6 @@ func (c *Context) commitMetadata(m *Metadata) error {
 // committedMetadata notes that metadata.json has the committed metadata.
 func (c *Context) committedMetadata(m *Metadata, stamp ctxfolder.Stamp) error {
 	committed, err := c.Log.Committed()
-	c.Dir.SetRenaming(m.Renaming)
 	c.mu.Lock()
 	defer c.mu.Unlock()
 	c.metadata, c.journaled, c.projection, c.stamp, c.broken = m, committed, ctxfolder.ProjectionCurrent, stamp, nil

@@ -2,11 +2,14 @@ package storetest_test
 
 import (
 	"context"
+	"os"
 	"path"
 	"strings"
 	"testing"
+	"time"
 
 	"github.com/ctxdir/ctxdir/internal/engine"
+	"github.com/ctxdir/ctxdir/internal/vfs"
 	"github.com/ctxdir/ctxdir/internal/vfs/crashfs"
 
 	kit "github.com/ctxdir/ctxdir/internal/storetest"
@@ -140,6 +143,38 @@ func TestListCosts(t *testing.T) {
 	files, _ = k.read(func() { got = kit.List(t, again) })
 	if len(files) != 1 || path.Base(files[0]) != engine.SummariesFile || len(got) != len(want) {
 		t.Errorf("the first list of %d contexts opens %v", len(got), files)
+	}
+}
+
+// TestListCostsWithConditions: a list examines no context that did not meet its conditions before. After a full check,
+// that holds for other processes, too.
+func TestListCostsWithConditions(t *testing.T) {
+	ctx := context.Background()
+	k := newCounted(t)
+	c := kit.Must[*engine.Context](t)(k.store.Create(ctx, engine.Metadata{}))
+	kit.Check(t, c.Close())
+	kit.List(t, k.store)
+	later := time.Now().Add(-2 * engine.FullCheck)
+	f := kit.Must[vfs.File](t)(k.disk.OpenFile(engine.SummariesFile, os.O_WRONLY))
+	kit.Check(t, f.SetModTime(later))
+	kit.Check(t, f.Close())
+	list := func() (examined bool) {
+		s := kit.Must[*engine.Store](t)(kit.Open("disk", engine.WithFS(k.disk)))
+		calls := k.during(func() {
+			for sum, err := range s.List(ctx, engine.ListOptions{Labels: map[string]string{"user": "ada"}}) {
+				t.Fatal(sum, err)
+			}
+		})
+		for _, o := range calls {
+			examined = examined || strings.Contains(o.Path, c.ID().String())
+		}
+		return examined
+	}
+	if !list() {
+		t.Error("the list did not make the full check that was due")
+	}
+	if list() {
+		t.Error("a list examined the context right after a full check")
 	}
 }
 

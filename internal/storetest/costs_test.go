@@ -98,6 +98,27 @@ func TestAppendCosts(t *testing.T) {
 	}
 }
 
+// TestCreateCosts: a new context is three syncs, of its journal, of the journal's name and of its own name. Its first
+// message is one more, and Close adds none.
+func TestCreateCosts(t *testing.T) {
+	ctx := context.Background()
+	k := newCounted(t)
+	var c *engine.Context
+	for _, step := range []struct {
+		name string
+		do   func()
+		want int
+	}{
+		{"create", func() { c = kit.Must[*engine.Context](t)(k.store.Create(ctx, engine.Metadata{})) }, 3},
+		{"append", func() { kit.Append(t, c.Active(), engine.Draft{Body: []byte(`{"a":1}`)}) }, 1},
+		{"close", func() { kit.Check(t, c.Close()) }, 0},
+	} {
+		if s := syncs(k.during(step.do)); len(s) != step.want {
+			t.Errorf("%s: syncs %q, wanted %d", step.name, s, step.want)
+		}
+	}
+}
+
 // TestOpenCosts: a context opens by reading metadata.json, index.json and the journals behind the fold, and looks for
 // the next journal; its branches and sizes come from there; no file in messages/ is opened before a message is asked
 // for.

@@ -52,7 +52,7 @@ func fuzzedStore(t testing.TB) (disk *crashfs.FS, files []string) {
 		do(err)
 	}
 	_, err = main.Append(ctx, engine.Draft{Body: []byte(`{"n":1}`)})
-	do(err, trash.CollectIfDue(ctx, s, time.Hour),
+	do(err, trash.CollectIfDue(ctx, s, trash.CollectOptions{Grace: time.Hour}),
 		vfs.WriteSynced(disk, c.ID().String()+"/erasing.json", []byte(`{"ctxdir":"erasing/1","messages":[],"blobs":[]}`)),
 		c.Close())
 	gone, err := s.Create(ctx, engine.Metadata{ID: kit.TestID(60001)})

@@ -31,7 +31,7 @@ func TestRebuildDuringARename(t *testing.T) {
 	// What a rename has done when the power goes before the folder's own.
 	m := c.Metadata()
 	m.Branches[0].Name, m.ActiveBranch, m.Lines[0].Folder = "other", "other", "branch-other"
-	m.Renaming = &ctxfolder.Renaming{From: "branch-main", To: "branch-other"}
+	m.Renaming = []ctxfolder.Renaming{{From: "branch-main", To: "branch-other"}}
 	m.Revision++
 	if _, err := c.Dir.WriteMetadata(m); err != nil {
 		t.Fatal(err)

@@ -25,19 +25,28 @@ type CollectResult struct {
 // CollectOptions configures a collection.
 type CollectOptions struct {
 	Contexts []uuid.UUID   // only these and their trash; empty: all contexts, the store's trash and blobs
-	Grace    time.Duration // how long something stays in the trash; see [DefaultGrace]
+	Grace    time.Duration // how long something stays in the trash; negative for the store's setting, or else [DefaultGrace]
 	DryRun   bool          // report what would be done, and change nothing
+	// Archived receives what was archived in each context, as the settings of the store say; may be nil.
+	Archived func(engine.ArchiveResult)
+
+	limit int64 // of [engine.Context.ArchiveOld]
 }
 
 // Collect purges what was removed longer ago than the grace period: removed lines, in their place, and the content of
-// trash folders. It sweeps blobs: see [Sweep]. It sheds journals that were not written for an hour and are large beside
-// what their context holds. It yields what it did. For a context or a trash that fails, it yields an error with the
-// context's id, and continues.
+// trash folders. It sweeps blobs: see [Sweep]. It archives messages as the settings of the store say. It sheds journals
+// that were not written for an hour and are large beside what their context holds. It yields what it did. For a context
+// or a trash that fails, it yields an error with the context's id, and continues.
 //
 // To make room, it purges the store's trash first, and a context's trash before its removed lines. Writers are safe:
 // Collect cuts off messages under the context's lock. It fails with [engine.ErrLocked] while another one runs.
 func Collect(ctx context.Context, s *engine.Store, o CollectOptions) iter.Seq2[CollectResult, error] {
-	return func(yield func(CollectResult, error) bool) {
+	return func(next func(CollectResult, error) bool) {
+		more := true // an error may come after the caller has stopped
+		yield := func(r CollectResult, err error) bool {
+			more = more && next(r, err)
+			return more
+		}
 		fail := func(err error) {
 			yield(CollectResult{}, engine.Wrap(engine.Error{Op: "collect in", Path: s.Path()}, err))
 		}
@@ -59,16 +68,18 @@ func Collect(ctx context.Context, s *engine.Store, o CollectOptions) iter.Seq2[C
 	}
 }
 
-// maxAutomatic bounds the time of an automatic collection; collectionInterval is the time between two of them.
+// maxAutomatic bounds the time of an automatic collection, and maxArchived the bytes that it archives in one context,
+// so that a large context is archived in several collections; collectionInterval is the time between two of them.
 const (
 	maxAutomatic       = 2 * time.Second
+	maxArchived        = 16 << 20
 	collectionInterval = 24 * time.Hour
 )
 
 // CollectIfDue collects if no other process does and the last collection was at least a day ago. It stops after two
 // seconds; the next collection continues. collected.jsonl, in the store, lists what was removed. An error harms
 // nothing.
-func CollectIfDue(ctx context.Context, s *engine.Store, grace time.Duration) error {
+func CollectIfDue(ctx context.Context, s *engine.Store, o CollectOptions) error {
 	if s.ReadOnly || !isCollectionDue(s) {
 		return nil
 	}
@@ -84,7 +95,8 @@ func CollectIfDue(ctx context.Context, s *engine.Store, grace time.Duration) err
 	limited, cancel := context.WithTimeout(ctx, maxAutomatic)
 	defer cancel()
 	var failed []error
-	err := collect(limited, s, CollectOptions{Grace: grace}, false, func(_ CollectResult, err error) bool {
+	o.limit = cmp.Or(o.limit, maxArchived)
+	err := collect(limited, s, o, false, func(_ CollectResult, err error) bool {
 		if err != nil {
 			failed = append(failed, err)
 		}
@@ -109,12 +121,19 @@ func isCollectionDue(s *engine.Store) bool {
 func collect(
 	ctx context.Context, s *engine.Store, o CollectOptions, onePass bool, yield func(CollectResult, error) bool,
 ) (err error) {
+	settings, err := s.ReadSettings()
+	if err != nil {
+		return err
+	}
+	if o.Grace < 0 {
+		o.Grace = cmp.Or(settings.Grace(), DefaultGrace)
+	}
 	log := openLog(s, o.DryRun)
 	defer log.close()
 	log.run()
 	gone := purges{}
 	defer func() { err = gone.forget(ctx, s, err) }()
-	x := &collector{s: s, o: o, report: func(x CollectResult, err error) bool {
+	x := &collector{s: s, o: o, settings: settings, log: log, report: func(x CollectResult, err error) bool {
 		if err == nil {
 			log.add(x)
 		}
@@ -178,10 +197,12 @@ func collect(
 
 // collector is the state of one collection.
 type collector struct {
-	s      *engine.Store
-	o      CollectOptions
-	report func(CollectResult, error) bool
-	marks  *marker // nil when no references are noted
+	s        *engine.Store
+	o        CollectOptions
+	settings engine.Settings
+	log      *collectionLog
+	report   func(CollectResult, error) bool
+	marks    *marker // nil when no references are noted
 }
 
 // context collects in one context, which it opens once. To make room, it empties the trash before it cuts lines and
@@ -204,6 +225,9 @@ func (x *collector) context(ctx context.Context, id uuid.UUID) (more bool, err e
 	if more {
 		more, err = x.lines(ctx, c)
 	}
+	if more && err == nil {
+		err = x.archive(ctx, c)
+	}
 	if x.marks != nil && ctx.Err() == nil {
 		unread, failed := c.ReferencesInLines(ctx, true, x.marks.mark)
 		x.marks.noteErrors(id, unread, cmp.Or(failed, inTrash), true)
@@ -215,6 +239,22 @@ func (x *collector) context(ctx context.Context, id uuid.UUID) (more bool, err e
 		err = c.Store.AcquireWith(ctx, c.Log.Shed)
 	}
 	return more && ctx.Err() == nil, err
+}
+
+// archive archives messages of a context as the settings of the store say.
+func (x *collector) archive(ctx context.Context, c *engine.Context) error {
+	o, some := x.settings.ArchiveOptions()
+	if !some {
+		return nil
+	}
+	done, err := c.ArchiveOld(ctx, o, x.o.limit, x.o.DryRun)
+	if done.Messages > 0 {
+		x.log.archived(done)
+		if x.o.Archived != nil {
+			x.o.Archived(done)
+		}
+	}
+	return err
 }
 
 // lines purges the removed lines of a context whose grace period is over.

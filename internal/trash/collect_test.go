@@ -181,11 +181,11 @@ func TestCollectIfDue(t *testing.T) {
 	inTrash := func() int { return len(kit.TrashOf(t, s, "line")) }
 	lock := s.FS.Lock(engine.CollectionLock)
 	kit.Check(t, lock.Acquire(ctx))
-	if kit.Check(t, trash.CollectIfDue(ctx, s, trash.DefaultGrace)); inTrash() != 1 {
+	if kit.Check(t, trash.CollectIfDue(ctx, s, trash.CollectOptions{Grace: trash.DefaultGrace})); inTrash() != 1 {
 		t.Error("it collected while another process did")
 	}
 	kit.Check(t, lock.Release(), lock.Close())
-	if kit.Check(t, trash.CollectIfDue(ctx, s, trash.DefaultGrace)); inTrash() != 0 {
+	if kit.Check(t, trash.CollectIfDue(ctx, s, trash.CollectOptions{Grace: trash.DefaultGrace})); inTrash() != 0 {
 		t.Error("it did not collect")
 	}
 	log := func() string {
@@ -205,7 +205,7 @@ func TestCollectIfDue(t *testing.T) {
 		want int
 	}{{0, 1}, {23 * time.Hour, 1}, {time.Hour + time.Second, 0}} {
 		clock.Jump(step.jump)
-		if kit.Check(t, trash.CollectIfDue(ctx, s, 0)); inTrash() != step.want {
+		if kit.Check(t, trash.CollectIfDue(ctx, s, trash.CollectOptions{})); inTrash() != step.want {
 			t.Errorf("%v later: %d in trash, wanted %d", step.jump, inTrash(), step.want)
 		}
 	}
@@ -216,7 +216,7 @@ func TestCollectIfDue(t *testing.T) {
 		t.Errorf("last collected %v, it is %v", trash.LastCollection(s), clock.Now())
 	}
 	kit.Check(t, os.WriteFile(filepath.Join(dir, "collected.jsonl"), []byte(strings.Repeat("x", trash.MaxLogBytes)+"\n"), 0o600))
-	if kit.Check(t, trash.CollectIfDue(ctx, s, trash.DefaultGrace)); len(log()) > 10_000 {
+	if kit.Check(t, trash.CollectIfDue(ctx, s, trash.CollectOptions{Grace: trash.DefaultGrace})); len(log()) > 10_000 {
 		t.Errorf("the log has %d bytes", len(log()))
 	}
 	clock.Jump(-time.Hour) // a clock that was ahead is set right
@@ -232,7 +232,7 @@ func TestNoCollectionWithoutTime(t *testing.T) {
 	c, want := kit.NewOrphan(t, s)
 	gone, cancel := context.WithCancel(context.Background())
 	cancel()
-	_ = trash.CollectIfDue(gone, s, 0)
+	_ = trash.CollectIfDue(gone, s, trash.CollectOptions{})
 	if items := kit.TrashOf(t, s, ""); len(items) != 1 || len(want) != 6 {
 		t.Errorf("%+v", items)
 	}

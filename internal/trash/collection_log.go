@@ -24,13 +24,14 @@ const (
 
 // logLine is a line of collected.jsonl.
 type logLine struct {
-	Version string    `json:"ctxdir,omitempty"` // in the first line only
-	Record  string    `json:"record"`           // "run": a collection began; "trashed", "purged"
-	At      time.Time `json:"at"`
-	Context uuid.UUID `json:"context,omitzero"`
-	Path    string    `json:"path,omitempty"`
-	Bytes   int64     `json:"bytes,omitempty"`
-	Reason  string    `json:"reason,omitempty"`
+	Version  string    `json:"ctxdir,omitempty"` // in the first line only
+	Record   string    `json:"record"`           // "run": a collection began; "trashed", "purged", "archived"
+	At       time.Time `json:"at"`
+	Context  uuid.UUID `json:"context,omitzero"`
+	Path     string    `json:"path,omitempty"`
+	Bytes    int64     `json:"bytes,omitempty"`
+	Messages int64     `json:"messages,omitempty"`
+	Reason   string    `json:"reason,omitempty"`
 }
 
 // collectionLog writes to collected.jsonl. It is a log: only the time of the next collection depends on it. So lines
@@ -74,6 +75,12 @@ func (l *collectionLog) add(x CollectResult) {
 		record = "purged"
 	}
 	l.line(logLine{Record: record, Context: x.Context, Path: x.Path, Bytes: x.Bytes, Reason: x.Reason})
+}
+
+func (l *collectionLog) archived(r engine.ArchiveResult) {
+	l.line(logLine{
+		Record: "archived", Context: r.Context, Bytes: r.After, Messages: r.Messages, Reason: "old, as the settings of the store say",
+	})
 }
 
 func (l *collectionLog) line(x logLine) {

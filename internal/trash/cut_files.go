@@ -50,10 +50,8 @@ func (l *cutLine) removeFiles(ctx context.Context, c *engine.Context) error {
 				return err
 			}
 			m := c.Current()
-			if m.Renaming != nil {
-				if err := c.Dir.MoveRenamed(*m.Renaming); err != nil {
-					return err
-				}
+			if err := c.Dir.MoveRenamed(m.Renaming...); err != nil {
+				return err
 			}
 			line, ok := m.Line(l.line)
 			if !ok {

@@ -29,3 +29,6 @@ func SweepAround(ctx context.Context, s *engine.Store, sum blob.Sum, marked func
 	_, err = w.flush(ctx)
 	return err
 }
+
+// Limited returns options with which an automatic collection archives fewer bytes of a context.
+func (o CollectOptions) Limited(bytes int64) CollectOptions { o.limit = bytes; return o }

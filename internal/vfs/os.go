@@ -36,8 +36,9 @@ type osFS struct {
 	root *os.Root
 	dir  string // the path when it was opened, for locks only
 
-	mu   sync.Mutex
-	self *os.File // the folder; SyncAll on it reports write failures since it was opened
+	mu    sync.Mutex
+	self  *os.File               // the folder; SyncAll on it reports write failures since it was opened
+	locks map[string]*lockFolder // open folders of lock files
 
 	syncing sync.Mutex
 	failed  uint64 // failed calls of SyncAll; guarded by syncing
@@ -103,6 +104,10 @@ func (o *osFS) Close() error {
 	if o.self != nil {
 		_ = o.self.Close()
 	}
+	for _, folder := range o.locks {
+		_ = folder.Close()
+	}
+	o.locks = nil
 	return o.root.Close()
 }
 

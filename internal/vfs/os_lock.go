@@ -30,8 +30,7 @@ type osLock struct {
 
 	// The goroutine that emptied turn owns these fields.
 	f      *fileLock
-	folder FS          // the folder of the lock file
-	self   fs.FileInfo // of folder
+	folder *lockFolder // of the lock file
 	kept   bool        // the last holder did not release the system's lock
 	passed int         // how often the lock was passed on since the system granted it
 	tenure uint64      // how often the system granted it
@@ -230,7 +229,7 @@ func (l *osLock) same() error {
 		folder, ferr := l.fs.Lstat(path.Dir(l.name))
 		var there fs.FileInfo
 		there, err = l.folder.Lstat(path.Base(l.name))
-		if err == nil && ferr == nil && SameFile(held, there) && SameFile(folder, l.self) {
+		if err == nil && ferr == nil && SameFile(held, there) && SameFile(folder, l.folder.self) {
 			return nil
 		}
 		l.forget() // the folder of locks may be another one now
@@ -241,28 +240,56 @@ func (l *osLock) same() error {
 	return err
 }
 
+// lockFolder is an open folder of lock files. The locks of an FS share it.
+type lockFolder struct {
+	FS
+	self fs.FileInfo
+}
+
 // locate opens the folder of the lock file without following links.
 func (l *osLock) locate() (err error) {
 	if l.folder == nil {
-		var folder FS
-		if folder, err = l.fs.Sub(path.Dir(l.name)); err == nil {
-			l.folder = folder
-			l.self, err = folder.Lstat(".")
-		}
+		l.folder, err = l.fs.lockFolder(path.Dir(l.name))
 	}
 	return err
 }
 
-func (l *osLock) forget() {
-	if l.folder != nil {
-		_ = l.folder.Close()
-		l.folder = nil
+func (o *osFS) lockFolder(name string) (*lockFolder, error) {
+	o.mu.Lock()
+	defer o.mu.Unlock()
+	if folder := o.locks[name]; folder != nil {
+		return folder, nil
 	}
+	folder, err := o.Sub(name)
+	if err != nil {
+		return nil, err
+	}
+	self, err := folder.Lstat(".")
+	if err != nil {
+		return nil, errors.Join(err, folder.Close())
+	}
+	if o.locks == nil {
+		o.locks = map[string]*lockFolder{}
+	}
+	o.locks[name] = &lockFolder{folder, self}
+	return o.locks[name], nil
+}
+
+// forget makes the next use open the folder again. Other locks may still use it; the garbage collector closes it.
+func (l *osLock) forget() {
+	l.fs.mu.Lock()
+	defer l.fs.mu.Unlock()
+	if name := path.Dir(l.name); l.folder != nil && l.fs.locks[name] == l.folder {
+		delete(l.fs.locks, name)
+	}
+	l.folder = nil
 }
 
 // create makes the lock file in its current folder.
 func (l *osLock) create() error {
-	l.forget()
+	if now, err := l.fs.Lstat(path.Dir(l.name)); err != nil || !SameFile(now, l.folder.self) {
+		l.forget()
+	}
 	if err := l.locate(); err != nil {
 		return err
 	}
@@ -280,7 +307,7 @@ func (l *osLock) Close() error {
 	}
 	l.kept = false
 	err := l.f.close()
-	l.forget()
+	l.folder = nil
 	l.turn <- struct{}{}
 	return err
 }

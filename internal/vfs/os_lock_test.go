@@ -233,3 +233,52 @@ func TestLockSwapped(t *testing.T) {
 		}
 	}
 }
+
+// TestLockFolderReplaced: after another folder took the place of the folder of locks, locks of an FS that had the old
+// one open exclude those of an FS that opens the new one. No lock file is made in the old one.
+func TestLockFolderReplaced(t *testing.T) {
+	dir := t.TempDir()
+	locks, before := filepath.Join(dir, "locks"), filepath.Join(dir, "before")
+	open := func() FS {
+		fsys, err := OS(dir)
+		if err != nil {
+			t.Fatal(err)
+		}
+		t.Cleanup(func() { _ = fsys.Close() })
+		return fsys
+	}
+	if err := os.Mkdir(locks, 0o700); err != nil {
+		t.Fatal(err)
+	}
+	old := open()
+	known := old.Lock("locks/known")
+	if err := errors.Join(known.Acquire(t.Context()), known.Release()); err != nil {
+		t.Fatal(err)
+	}
+	if err := os.Rename(locks, before); err != nil {
+		t.Skip(err) // Windows renames no open folder
+	}
+	if err := os.Mkdir(locks, 0o700); err != nil {
+		t.Fatal(err)
+	}
+	fresh := open()
+	for _, name := range []string{"locks/other", "locks/known"} {
+		l := known
+		if name != "locks/known" {
+			l = old.Lock(name)
+		}
+		other := fresh.Lock(name)
+		if err := l.Acquire(t.Context()); err != nil {
+			t.Fatal(err)
+		}
+		if ok, err := other.TryAcquire(); ok || err != nil {
+			t.Errorf("%s: taken twice: %v, %v", name, ok, err)
+		}
+		if err := errors.Join(l.Release(), l.Close(), other.Close()); err != nil {
+			t.Error(err)
+		}
+	}
+	if made, err := os.ReadDir(before); err != nil || len(made) != 1 {
+		t.Errorf("in the old folder: %v, %v", made, err)
+	}
+}

@@ -1,0 +1,204 @@
+package main
+
+import (
+	"context"
+	"fmt"
+	"slices"
+	"strconv"
+	"strings"
+	"time"
+
+	"github.com/ctxdir/ctxdir"
+	"github.com/spf13/cobra"
+)
+
+// settingRecord is a setting of a store, with the name and unit of ctxdir.json.
+type settingRecord struct {
+	Record string `json:"record"`
+	Key    string `json:"key"`
+	Value  int64  `json:"value"` // a number, bytes, or seconds
+}
+
+// storeSetting is a setting of a store. An empty text is its default.
+type storeSetting struct {
+	name  string
+	value func(ctxdir.Settings) int64
+	show  func(value int64) string
+	parse func(text string, s *ctxdir.Settings) error
+}
+
+var storeSettings = []storeSetting{
+	{
+		"archive_after", func(s ctxdir.Settings) int64 { return int64(s.ArchiveAfter / time.Second) }, hours,
+		func(text string, s *ctxdir.Settings) error { return parseDuration(text, &s.ArchiveAfter) },
+	},
+	{
+		"keep_last", func(s ctxdir.Settings) int64 { return s.KeepLast }, decimal,
+		func(text string, s *ctxdir.Settings) error { return parseNumber(text, 0, &s.KeepLast) },
+	},
+	{
+		"text_threshold", func(s ctxdir.Settings) int64 { return s.TextThreshold }, decimal,
+		func(text string, s *ctxdir.Settings) error {
+			return parseNumber(text, defaultThreshold, &s.TextThreshold)
+		},
+	},
+	{
+		"trash_grace", func(s ctxdir.Settings) int64 { return int64(graceOf(s) / time.Second) }, hours,
+		func(text string, s *ctxdir.Settings) error { return parseDuration(text, &s.TrashGrace) },
+	},
+}
+
+func (a *app) configCmd() *cobra.Command {
+	return &cobra.Command{
+		Use:   "config [KEY [VALUE] | KEY=VALUE…]",
+		Short: "Show or change the settings of the store",
+		Long: `Show the settings in ctxdir.json, or change them for every program that uses the store. An empty
+VALUE restores the default.
+
+  archive_after   archive messages that were stored at least this long ago, such
+                  as 4320h; 0 for none
+  keep_last       do not archive the newest N messages of each branch; without
+                  archive_after, archive all others
+  text_threshold  move texts of at least N bytes to blobs; 0 moves all, -1 none
+  trash_grace     how long removed branches, contexts and blobs can be restored
+
+"ctxtool gc" archives, and so does the daily collection of the verbs that write. Messages move to a
+pack as with "ctxtool archive", but their payloads stay blobs.`,
+		Example:           "  ctxtool config\n  ctxtool config keep_last 100\n  ctxtool config archive_after=4320h keep_last=100",
+		Annotations:       exits("", ofStores...),
+		Args:              between(0, -1),
+		ValidArgsFunction: completeSettings,
+		RunE: func(cmd *cobra.Command, args []string) error {
+			only := ""
+			switch {
+			case len(args) == 1 && !strings.Contains(args[0], "="):
+				only, args = args[0], nil
+				if !slices.Contains(settingNames(), only) {
+					return usage(cmd, "unknown setting %q", only)
+				}
+			case len(args) == 2 && !strings.Contains(args[0], "="):
+				args = []string{args[0] + "=" + args[1]}
+			}
+			changes, err := parseSettings(cmd, args)
+			if err != nil {
+				return err
+			}
+			var opts []ctxdir.Option
+			if len(args) == 0 {
+				opts = append(opts, ctxdir.WithReadOnly())
+			}
+			return a.withStore(cmd.Context(), func(s *ctxdir.Store) error { return a.config(cmd.Context(), s, only, changes) }, opts...)
+		},
+	}
+}
+
+func settingNames() (names []string) {
+	for _, s := range storeSettings {
+		names = append(names, s.name)
+	}
+	return names
+}
+
+func completeSettings(_ *cobra.Command, args []string, _ string) ([]string, cobra.ShellCompDirective) {
+	if len(args) > 0 {
+		return nil, cobra.ShellCompDirectiveNoFileComp
+	}
+	return settingNames(), cobra.ShellCompDirectiveNoFileComp
+}
+
+// parseSettings returns the changes that the arguments ask for. Of a repeated setting the last counts.
+func parseSettings(cmd *cobra.Command, args []string) (changes []func(*ctxdir.Settings), err error) {
+	for _, arg := range args {
+		name, text, ok := strings.Cut(arg, "=")
+		i := slices.Index(settingNames(), name)
+		switch {
+		case !ok:
+			return nil, usage(cmd, "expected KEY=VALUE, got %q", arg)
+		case i < 0:
+			return nil, usage(cmd, "unknown setting %q", name)
+		}
+		parse := storeSettings[i].parse
+		if err := parse(text, &ctxdir.Settings{}); err != nil {
+			return nil, usage(cmd, "%s: %v", name, err)
+		}
+		changes = append(changes, func(s *ctxdir.Settings) { _ = parse(text, s) })
+	}
+	return changes, nil
+}
+
+// config changes settings, and shows all or only one.
+func (a *app) config(ctx context.Context, s *ctxdir.Store, only string, changes []func(*ctxdir.Settings)) error {
+	if len(changes) > 0 {
+		err := s.Configure(ctx, func(settings *ctxdir.Settings) error {
+			for _, change := range changes {
+				change(settings)
+			}
+			return nil
+		})
+		if err != nil {
+			return err
+		}
+	}
+	settings, err := s.Settings()
+	if err != nil {
+		return err
+	}
+	for _, x := range storeSettings {
+		if only != "" && x.name != only {
+			continue
+		}
+		value := x.value(settings)
+		if err := a.result(settingRecord{"setting", x.name, value}, "%-14s  %s", x.name, x.show(value)); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// graceOf is the grace period that applies.
+func graceOf(s ctxdir.Settings) time.Duration {
+	if s.TrashGrace == 0 {
+		return defaultGrace
+	}
+	return s.TrashGrace
+}
+
+func decimal(n int64) string { return strconv.FormatInt(n, 10) }
+
+// hours is a number of seconds in hours, if it is a number of hours.
+func hours(seconds int64) string {
+	d := time.Duration(seconds) * time.Second
+	switch {
+	case d == 0:
+		return "0"
+	case d%time.Hour == 0:
+		return fmt.Sprintf("%dh", d/time.Hour)
+	}
+	return d.String()
+}
+
+func parseDuration(text string, into *time.Duration) error {
+	*into = 0
+	if text == "" || text == "0" {
+		return nil
+	}
+	d, err := time.ParseDuration(text)
+	if err != nil || d < 0 {
+		return fmt.Errorf("%q is not a duration, such as 720h", text)
+	}
+	*into = d
+	return nil
+}
+
+func parseNumber(text string, ifEmpty int64, into *int64) error {
+	*into = ifEmpty
+	if text == "" {
+		return nil
+	}
+	n, err := strconv.ParseInt(text, 10, 64)
+	if err != nil || n < 0 && ifEmpty == 0 {
+		return fmt.Errorf("%q is not a number", text)
+	}
+	*into = n
+	return nil
+}

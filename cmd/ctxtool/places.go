@@ -1,0 +1,115 @@
+package main
+
+import (
+	"bufio"
+	"cmp"
+	"fmt"
+	"os"
+	"path/filepath"
+	"slices"
+	"strings"
+
+	"github.com/ctxdir/ctxdir/importer"
+	"github.com/spf13/cobra"
+)
+
+// toolFolder is where a tool keeps its histories.
+type toolFolder struct {
+	tool importer.Format
+	path string
+}
+
+// usualPlaces returns the places of all tools for this user. A pattern stands for each path that matches.
+func (a *app) usualPlaces() []toolFolder {
+	home := cmp.Or(a.env("HOME"), a.env("USERPROFILE"))
+	if home == "" {
+		return nil
+	}
+	in := func(names ...string) string { return filepath.Join(append([]string{home}, names...)...) }
+	claude := cmp.Or(a.env("CLAUDE_CONFIG_DIR"), in(".claude"))
+	codex := cmp.Or(a.env("CODEX_HOME"), in(".codex"))
+	opencode := filepath.Join(cmp.Or(a.env("XDG_DATA_HOME"), in(".local", "share")), "opencode")
+	return []toolFolder{
+		{importer.ClaudeCode, filepath.Join(claude, "projects")},
+		{importer.Codex, filepath.Join(codex, "sessions")},
+		{importer.Codex, filepath.Join(codex, "archived_sessions")},
+		{importer.OpenCode, filepath.Join(opencode, "storage")},
+		{importer.OpenCode, filepath.Join(opencode, "opencode.db")},
+		{importer.Gemini, in(".gemini", "tmp", "*", "chats")},
+		{importer.Copilot, in(".copilot", "session-state")},
+		{importer.Pi, in(".pi", "agent", "sessions")},
+		{importer.OpenHands, in(".openhands", "sessions")},
+		{importer.OpenHands, in(".openhands", "conversations")},
+	}
+}
+
+type foundRecord struct {
+	Record string `json:"record"`
+	Tool   string `json:"tool"`
+	Path   string `json:"path"`
+	Files  int    `json:"files"`
+}
+
+// findHistories returns the usual places that hold histories, and says what it found.
+func (a *app) findHistories() (paths []string, err error) {
+	for _, p := range a.usualPlaces() {
+		matches := []string{p.path}
+		if strings.Contains(p.path, "*") {
+			matches, _ = filepath.Glob(p.path) // fails only for a malformed pattern
+		}
+		for _, path := range matches {
+			if _, err := os.Stat(path); err != nil {
+				continue
+			}
+			files := 0
+			for _, err := range importer.Files(path) {
+				if err == nil {
+					files++
+				}
+			}
+			if files == 0 {
+				continue
+			}
+			paths = append(paths, path)
+			if a.json {
+				err = a.record(foundRecord{"found", string(p.tool), path, files})
+			} else {
+				err = a.printf("%-12s %10s  %s\n", p.tool, count(files, "file"), oneLine(path))
+			}
+			if err != nil {
+				return nil, err
+			}
+		}
+	}
+	return paths, nil
+}
+
+// choosePlaces returns the usual places that hold histories, once the user agreed.
+func (a *app) choosePlaces(cmd *cobra.Command, agreed bool) ([]string, error) {
+	paths, err := a.findHistories()
+	switch {
+	case err != nil:
+		return nil, err
+	case len(paths) == 0:
+		return nil, usage(cmd, "found no histories in the usual places; give a PATH")
+	case agreed:
+		return paths, nil
+	case a.json || !a.asksOnTerminal():
+		return nil, usage(cmd, "give --yes to import these, or a PATH")
+	}
+	if err := a.out.Flush(); err != nil {
+		return nil, err
+	}
+	fmt.Fprint(a.stderr, "Import these? [y/N] ")
+	answer, _ := bufio.NewReader(a.stdin).ReadString('\n') // no answer is a no
+	if !slices.Contains([]string{"y", "yes"}, strings.ToLower(strings.TrimSpace(answer))) {
+		return nil, &verbError{exitFailed, "imported nothing", ""}
+	}
+	return paths, nil
+}
+
+// asksOnTerminal reports whether a person can see a question and answer it.
+func (a *app) asksOnTerminal() bool {
+	_, in := displayOf(a.stdin)
+	return in && a.onTerminal()
+}

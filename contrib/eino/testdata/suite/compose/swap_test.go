@@ -1,0 +1,7 @@
+package compose
+
+import "github.com/cloudwego/eino/internal/swap"
+
+type swapMap = swap.Map
+
+var newSwap = swap.New

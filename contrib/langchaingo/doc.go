@@ -1,0 +1,5 @@
+// Package langchaingo keeps the chat histories of langchaingo in a ctxdir store.
+//
+// [History] implements schema.ChatMessageHistory: a session is a context, and each chat message is a message of its
+// active branch.
+package langchaingo

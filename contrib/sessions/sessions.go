@@ -1,0 +1,184 @@
+package sessions
+
+import (
+	"cmp"
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"net/url"
+	"strings"
+	"time"
+
+	"github.com/ctxdir/ctxdir"
+	"github.com/google/uuid"
+)
+
+// Key names a session.
+type Key struct{ App, User, ID string }
+
+// Service reads and writes the sessions of one framework. Several goroutines and processes may use the same store.
+type Service struct {
+	store  *ctxdir.Store
+	tool   string
+	branch string // empty for the active one
+}
+
+// New returns the service of a framework; tool is its name, the same in all its versions.
+func New(store *ctxdir.Store, tool string) *Service { return &Service{store: store, tool: tool} }
+
+// OnBranch returns a service that reads and writes a branch of each session instead of the active one. Its Delete
+// removes only the branch.
+func (s *Service) OnBranch(name string) *Service {
+	return &Service{store: s.store, tool: s.tool, branch: name}
+}
+
+// Event is one event of a session.
+type Event struct {
+	ID     string // unique in the session: a second append of the same event does nothing
+	Author string
+	Type   string
+	Time   time.Time
+	Body   json.RawMessage // the framework's object
+}
+
+// externalID joins names to an id that no other names have.
+func externalID(names ...string) string {
+	for i := range names {
+		names[i] = url.PathEscape(names[i])
+	}
+	return strings.Join(names, "/")
+}
+
+// namesOf is the reverse of externalID.
+func namesOf(externalID string) (names []string, err error) {
+	names = strings.Split(externalID, "/")
+	for i := range names {
+		if names[i], err = url.PathUnescape(names[i]); err != nil {
+			return nil, err
+		}
+	}
+	return names, nil
+}
+
+// ContextID returns the id of the context that holds a session of a framework.
+func ContextID(tool string, k Key) uuid.UUID {
+	return ctxdir.ContextID("", externalID(tool, k.App, k.User, k.ID))
+}
+
+func (s *Service) contextID(k Key) uuid.UUID { return ContextID(s.tool, k) }
+
+// Create makes a session with a state. It fails with [ctxdir.ErrExist].
+func (s *Service) Create(ctx context.Context, k Key, state map[string]any) (*Session, error) {
+	err := s.store.Use(ctx, s.contextID(k), func(*ctxdir.Context) error { return nil })
+	if err == nil {
+		return nil, fmt.Errorf("session %q of user %q: %w", k.ID, k.User, ctxdir.ErrExist)
+	}
+	if !errors.Is(err, ctxdir.ErrNotExist) {
+		return nil, err
+	}
+	scopes, err := split(state)
+	if err != nil {
+		return nil, err
+	}
+	if err := s.setShared(ctx, k, scopes); err != nil {
+		return nil, err
+	}
+	first := ctxdir.BranchMetadata{}
+	if first.State, err = merge(nil, scopes.session); err != nil {
+		return nil, err
+	}
+	c, err := s.store.Create(ctx, ctxdir.Metadata{
+		Title:      k.App + "/" + k.User + "/" + k.ID,
+		ExternalID: externalID(s.tool, k.App, k.User, k.ID), Branches: []ctxdir.BranchMetadata{first},
+		Labels: map[string]string{"tool": s.tool, "app": k.App, "user": k.User},
+	})
+	if err != nil {
+		return nil, err
+	}
+	if err := c.Close(); err != nil {
+		return nil, err
+	}
+	sess := &Session{Key: k, service: s}
+	return sess, sess.read(ctx)
+}
+
+// Selection says which events to read. The zero value is all of them.
+type Selection struct {
+	Newest int       // at most so many; 0 for all
+	Since  time.Time // of this time or later
+}
+
+// Get returns a session, and calls each with the events that sel selects, in order. err says that an event is
+// unavailable, for instance because it was erased. Get fails with [ctxdir.ErrNotExist], and with the error of each.
+func (s *Service) Get(ctx context.Context, k Key, sel Selection, each func(e Event, err error) error) (*Session, error) {
+	sess := &Session{Key: k, service: s}
+	if err := sess.read(ctx); err != nil {
+		return nil, err
+	}
+	err := s.store.Use(ctx, s.contextID(k), func(c *ctxdir.Context) error {
+		b, err := c.Branch(sess.branch)
+		if err != nil {
+			return err
+		}
+		from := int64(0)
+		if !sel.Since.IsZero() {
+			if from, err = b.PositionAt(ctx, sel.Since); err != nil {
+				return err
+			}
+		}
+		if sel.Newest > 0 {
+			from = max(from, sess.next-int64(sel.Newest))
+		}
+		for m, err := range b.Messages(ctx, from, sess.next) {
+			if err != nil {
+				return err
+			}
+			e := Event{ID: cmp.Or(m.OriginID, m.ID.String()), Author: m.Role, Type: m.Type, Time: m.CreatedAt}
+			e.Body, err = m.Body(ctx)
+			if err := each(e, err); err != nil {
+				return err
+			}
+			sess.updated = e.Time
+		}
+		return nil
+	})
+	return sess, err
+}
+
+// List returns the sessions of an application, or of one of its users, most recently changed first. It opens none of
+// them: a session reads its state when it is needed.
+func (s *Service) List(ctx context.Context, app, user string) ([]*Session, error) {
+	labels := map[string]string{"tool": s.tool, "app": app}
+	if user != "" {
+		labels["user"] = user
+	}
+	var all []*Session
+	for sum, err := range s.store.List(ctx, ctxdir.ListOptions{Labels: labels}) {
+		if err != nil {
+			return nil, err
+		}
+		names, err := namesOf(sum.ExternalID)
+		if err != nil {
+			return nil, err
+		}
+		if len(names) == 4 { // people can add the labels to other contexts too
+			all = append(all, &Session{Key: Key{names[1], names[2], names[3]}, service: s, updated: sum.UpdatedAt})
+		}
+	}
+	return all, nil
+}
+
+// Delete moves a session to the trash of the store. It does nothing if there is no such session.
+func (s *Service) Delete(ctx context.Context, k Key) error {
+	var err error
+	if s.branch == "" {
+		_, err = s.store.Remove(ctx, s.contextID(k))
+	} else {
+		err = s.store.Use(ctx, s.contextID(k), func(c *ctxdir.Context) error { return c.RemoveBranch(ctx, s.branch) })
+	}
+	if errors.Is(err, ctxdir.ErrNotExist) {
+		return nil
+	}
+	return err
+}

@@ -1,0 +1,205 @@
+package ctxdir_test
+
+import (
+	"bytes"
+	"encoding/json"
+	"os"
+	"path/filepath"
+	"regexp"
+	"strings"
+	"time"
+
+	"github.com/ctxdir/ctxdir"
+	"github.com/google/uuid"
+)
+
+// The states that came with context/2, index/2 and journal/3.
+func init() {
+	goldenStates["labels"] = func(g *golden) {
+		c := must(g.s.Create(g.Context(), ctxdir.Metadata{
+			Title: "labels", Kind: "agent", ExternalID: "session/7", Labels: map[string]string{"team": "a", "später": "❤"},
+		}))
+		g.fill(c, "main", 3)
+		g.do(c.Update(g.Context(), func(m *ctxdir.Metadata) error { delete(m.Labels, "team"); m.Labels["new"] = ""; return nil }))
+	}
+	goldenStates["groups"] = func(g *golden) {
+		c := g.new("groups")
+		commit := func() {
+			must(c.Commit(g.Context(), func(tx *ctxdir.Tx) error {
+				for _, branch := range []string{"main", "main"} {
+					g.do(tx.Append(branch, ctxdir.Draft{Body: said("tool", "of a group "+strings.Repeat("with a payload ", 1500))}))
+				}
+				return tx.Update(func(m *ctxdir.Metadata) error { m.State = json.RawMessage(`{"step":2}`); return nil })
+			}))
+		}
+		g.fill(c, "main", 2)
+		commit()
+		g.do(c.Fold(g.Context()))
+		commit()
+	}
+	// A process that was killed leaves commits without their message files.
+	goldenStates["files-behind"] = func(g *golden) {
+		c := g.new("files behind")
+		g.fill(c, "main", 3)
+		g.do(c.Fold(g.Context()))
+		g.fill(c, "main", 4)
+		g.do(c.Flush(g.Context()))
+		for _, m := range must(c.Active().Last(g.Context(), 3)) {
+			g.do(os.Remove(g.file(c, m)))
+		}
+	}
+	goldenStates["metadata-behind"] = func(g *golden) {
+		c := g.new("metadata behind")
+		g.fill(c, "main", 2)
+		g.do(c.Flush(g.Context()))
+		old := must(os.ReadFile(g.metadata(c)))
+		must(c.Active().Fork(g.Context(), "alt", 1))
+		g.fill(c, "alt", 2)
+		g.do(c.Flush(g.Context()))
+		g.do(os.WriteFile(g.metadata(c), old, 0o600))
+	}
+	goldenStates["metadata-edited"] = func(g *golden) {
+		c := g.new("metadata")
+		g.fill(c, "main", 2)
+		must(c.Active().Fork(g.Context(), "alt", 1))
+		g.do(c.Flush(g.Context()))
+		g.editMetadata(c, `"metadata"`, `"metadata edited"`)
+		g.editMetadata(c, `"name": "alt"`, `"name": "renamed by hand"`)
+	}
+	goldenStates["offset"] = func(g *golden) {
+		c := g.new("offset")
+		g.do(c.Close())
+		hasOffset := regexp.MustCompile(`"offset": *[1-9]`)
+		with := func(foldBytes int64, n int) {
+			s := must(ctxdir.Open(g.dir, ctxdir.WithFoldBytes(foldBytes), ctxdir.WithFilesOnReturn()))
+			g.do(s.Use(g.Context(), c.ID(), func(c *ctxdir.Context) error { g.fill(c, "main", n); return nil }))
+			g.do(s.Close())
+		}
+		for range 20 {
+			with(1000, 5) // folds in the background
+			index, err := os.ReadFile(filepath.Join(g.dir, c.ID().String(), "index.json"))
+			if err == nil && hasOffset.Match(index) {
+				with(-1, 3)
+				return
+			}
+		}
+		g.Fatal("no fold left an offset")
+	}
+	goldenStates["removed-lines"] = func(g *golden) {
+		c := g.new("removed lines")
+		g.fill(c, "main", 8)
+		for _, name := range []string{"gone", "restored"} {
+			must(c.Active().Fork(g.Context(), name, 3))
+			g.fill(c, name, 2)
+			g.do(c.RemoveBranch(g.Context(), name))
+		}
+		g.do(c.Active().Rewind(g.Context(), 5))
+		g.fill(c, "main", 1)
+		for item, err := range g.s.Trash(g.Context(), c.ID()) {
+			if g.do(err); item.Name == "restored" {
+				must(g.s.Restore(g.Context(), item.ID))
+			}
+		}
+	}
+	// A power cut in a rename leaves some files, or all, in the old folder.
+	goldenStates["renaming"] = func(g *golden) {
+		for _, some := range []bool{false, true} {
+			c := g.new("renaming " + map[bool]string{false: "all", true: "some"}[some])
+			g.fill(c, "main", 4)
+			g.do(c.RenameBranch(g.Context(), "main", "renamed"))
+			g.do(c.Flush(g.Context()))
+			messages := filepath.Join(g.dir, c.ID().String(), "messages")
+			from, to := filepath.Join(messages, "branch-main"), filepath.Join(messages, "branch-renamed")
+			if !some {
+				g.do(os.Rename(to, from))
+				continue
+			}
+			g.do(os.Mkdir(from, 0o700))
+			for _, m := range must(c.Active().Last(g.Context(), 2)) {
+				g.do(os.Rename(filepath.Join(to, m.ID.String()+".json"), filepath.Join(from, m.ID.String()+".json")))
+			}
+		}
+	}
+	// Items of earlier builds have no sums.
+	goldenStates["trash"] = func(g *golden) {
+		c := g.new("trash")
+		g.fill(c, "main", 4)
+		for i, m := range must(c.Active().Range(g.Context(), 0, 2)) {
+			g.do(c.Active().Replace(g.Context(), m.ID, ctxdir.Draft{Body: said("user", []string{"one", "two"}[i])}))
+		}
+		for range 2 {
+			gone := g.new("a removed context")
+			g.fill(gone, "main", 2)
+			g.do(gone.Close())
+			must(g.s.Remove(g.Context(), gone.ID()))
+		}
+		member := regexp.MustCompile(`, *"(check|sum)": *"[0-9a-f]{16}"`)
+		for _, pattern := range []string{c.ID().String() + "/trash/*.json", "trash/*/item.json"} {
+			items := must(filepath.Glob(filepath.Join(g.dir, pattern)))
+			if len(items) != 2 {
+				g.Fatalf("%s: %q", pattern, items)
+			}
+			b := must(os.ReadFile(items[0]))
+			without := member.ReplaceAll(b, nil)
+			if bytes.Equal(b, without) {
+				g.Fatalf("no sum in %s", b)
+			}
+			g.do(os.WriteFile(items[0], without, 0o600))
+		}
+	}
+}
+
+func (g *golden) metadata(c *ctxdir.Context) string {
+	return filepath.Join(g.dir, c.ID().String(), "metadata.json")
+}
+
+func (g *golden) editMetadata(c *ctxdir.Context, old, now string) {
+	g.Helper()
+	b := must(os.ReadFile(g.metadata(c)))
+	if bytes.Count(b, []byte(old)) != 1 {
+		g.Fatalf("metadata.json has not one %s: %s", old, b)
+	}
+	g.do(os.WriteFile(g.metadata(c), bytes.Replace(b, []byte(old), []byte(now), 1), 0o600))
+}
+
+// everyOperation does each kind of operation on a context.
+func everyOperation(g *golden, c *ctxdir.Context) {
+	ctx := g.Context()
+	b := c.Active()
+	var first uuid.UUID
+	must(c.Commit(ctx, func(tx *ctxdir.Tx) error {
+		return tx.Update(func(m *ctxdir.Metadata) error { m.Labels = map[string]string{"all": "operations"}; return nil })
+	}))
+	for range 3 {
+		at := must(b.Append(ctx, ctxdir.Draft{Body: said("tool", strings.Repeat("a new payload ", 1500))}))
+		first = at.ID
+	}
+	n := must(b.Len(ctx))
+	g.do(b.Replace(ctx, first, ctxdir.Draft{Body: said("user", "replaced")}))
+	must(b.Fork(ctx, "a fork", n-1))
+	g.fill(c, "a fork", 2)
+	g.do(c.RenameBranch(ctx, "a fork", "a fork: renamed"))
+	g.do(c.Switch(ctx, "a fork: renamed"))
+	g.do(c.Active().Rewind(ctx, n-2))
+	g.do(c.Switch(ctx, b.Name()))
+	g.do(c.RemoveBranch(ctx, "a fork: renamed"))
+	for item, err := range g.s.Trash(ctx, c.ID()) {
+		if g.do(err); item.Name == "a fork: renamed" && item.Kind == "line" {
+			restored := must(g.s.Restore(ctx, item.ID))
+			g.do(c.Refresh(ctx))
+			g.fill(c, restored.Name, 1)
+			break
+		}
+	}
+	g.do(c.Fold(ctx))
+	g.archive(c, ctxdir.ArchiveOptions{KeepLast: 2})
+	g.fill(c, b.Name(), 1)
+	must(c.Externalise(ctx, 64, false))
+	must(c.Unarchive(ctx, nil))
+	must(g.s.Erase(ctx, c.ID(), []uuid.UUID{first}, ctxdir.RemoveOptions{Shared: true}))
+	must(g.s.Collect(ctx, ctxdir.CollectOptions{Contexts: []uuid.UUID{c.ID()}, Grace: time.Nanosecond}))
+	g.fill(c, b.Name(), 1)
+	if after := must(b.Len(ctx)); after != n+2 {
+		g.Errorf("%s: %d messages, wanted %d", c.Metadata().Title, after, n+2)
+	}
+}

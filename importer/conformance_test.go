@@ -1,0 +1,187 @@
+package importer
+
+import (
+	"bytes"
+	"encoding/json"
+	"os"
+	"path/filepath"
+	"slices"
+	"strings"
+	"testing"
+
+	"github.com/google/go-cmp/cmp"
+)
+
+// The conformance kit: what every importer guarantees, tried on the samples in testdata and on the real histories that
+// CTXDIR_TEST_DATA names. It reads the sources by other means than the package.
+
+// sample is a history in testdata or among the real ones.
+type sample struct {
+	path   string
+	format Format
+}
+
+// samples are the histories in testdata: a folder for each format.
+func samples(t *testing.T) (out []sample) {
+	t.Helper()
+	folders, err := os.ReadDir("testdata")
+	if err != nil {
+		t.Fatal(err)
+	}
+	for _, f := range folders {
+		if !slices.Contains(Formats(), Format(f.Name())) {
+			continue // seeds of fuzz tests
+		}
+		for path, err := range Files(filepath.Join("testdata", f.Name())) {
+			if err != nil {
+				t.Fatal(err)
+			}
+			out = append(out, sample{path, Format(f.Name())})
+		}
+	}
+	return out
+}
+
+// realSamples are the real histories of all tools.
+func realSamples(t *testing.T) (out []sample) {
+	for folder, format := range map[string]Format{
+		"claude-code": ClaudeCode, "multimodal": ClaudeCode, "chatgpt": ChatGPT, "codex": Codex, "opencode": OpenCode,
+		"other-gemini-cli": Gemini, "other-pi": Pi, "tree": OpenAssistant, "trajectory": SWEAgent,
+	} {
+		for _, path := range realData(t, folder) {
+			if folder == "trajectory" && strings.HasSuffix(path, ".traj.json") {
+				format = OpenAI // a list of messages, and no more
+			}
+			out = append(out, sample{path, format})
+		}
+	}
+	return out
+}
+
+func TestConformance(t *testing.T) {
+	all := samples(t)
+	seen := map[Format]bool{}
+	for _, s := range all {
+		seen[s.format] = true
+		t.Run(filepath.ToSlash(s.path), func(t *testing.T) { conforms(t, s) })
+	}
+	for _, f := range Formats() {
+		if f != Auto && f != JSONL && !seen[f] {
+			t.Errorf("testdata has no sample of %s", f)
+		}
+	}
+}
+
+func TestRealConformance(t *testing.T) {
+	for _, s := range realSamples(t) {
+		t.Run(filepath.Base(s.path), func(t *testing.T) { conforms(t, s) })
+	}
+}
+
+// conforms checks the guarantees on one history.
+func conforms(t *testing.T, s sample) {
+	records, problems := recordsOf(t, s)
+	whole := newFakeStore()
+	whole.chunk = 100
+	got := importFile(t, whole, s.path, Options{})
+	if len(got.errs) > 0 || len(got.results) == 0 || int64(len(got.problems)) != problems {
+		t.Fatalf("%+v, wanted %d problems", got, problems)
+	}
+	for _, r := range got.results {
+		if r.Format != s.format || r.Added != r.Messages || r.Skipped != 0 {
+			t.Errorf("%+v, wanted the format %s and only new messages", r, s.format)
+		}
+	}
+	if d := cmp.Diff(count(records), stored(t, whole)); d != "" {
+		t.Errorf("the records of the file are not those of the store: %.3000s", d)
+	}
+	before := whole.dump()
+	for _, r := range importFile(t, whole, s.path, Options{}).results {
+		if r.Added != 0 || r.Replaced != 0 || r.Skipped != r.Messages {
+			t.Errorf("again: %+v", r)
+		}
+	}
+	if d := cmp.Diff(before, whole.dump()); d != "" {
+		t.Errorf("importing again changes the store: %.3000s", d)
+	}
+	for name, early := range earlyStates(t, s) {
+		both := newFakeStore()
+		both.chunk = 100
+		importFile(t, both, early, Options{})
+		importFile(t, both, s.path, Options{})
+		if d := cmp.Diff(before, both.dump()); d != "" {
+			t.Errorf("%s, then the whole is not the whole: %.3000s", name, d)
+		}
+	}
+	if isLog(t, s) {
+		damagedLine(t, s, records, problems)
+	}
+}
+
+// earlyStates are files that hold a part of a log: a tool had not written more when they were imported.
+func earlyStates(t *testing.T, s sample) map[string]string {
+	t.Helper()
+	out := map[string]string{}
+	if !isLog(t, s) {
+		return out
+	}
+	b, err := os.ReadFile(s.path)
+	if err != nil {
+		t.Fatal(err)
+	}
+	for name, cut := range map[string]int{"half": len(b) / 2, "a third": len(b) / 3, "all but the end": len(b) - 20} {
+		out[name] = filepath.Join(t.TempDir(), filepath.Base(s.path))
+		if err := os.WriteFile(out[name], b[:cut], 0o600); err != nil {
+			t.Fatal(err)
+		}
+	}
+	return out
+}
+
+// damagedLine puts a torn line into a log: it is reported, and the rest is imported.
+func damagedLine(t *testing.T, s sample, records []any, problems int64) {
+	t.Helper()
+	b, err := os.ReadFile(s.path)
+	if err != nil {
+		t.Fatal(err)
+	}
+	at := bytes.IndexByte(b, '\n') + 1
+	damaged := slices.Concat(b[:at], []byte("{\"torn\":\"\x00\x00\n"), b[at:])
+	path := filepath.Join(t.TempDir(), filepath.Base(s.path))
+	if err := os.WriteFile(path, damaged, 0o600); err != nil {
+		t.Fatal(err)
+	}
+	store := newFakeStore()
+	got := importFile(t, store, path, Options{})
+	if len(got.errs) > 0 || int64(len(got.problems)) != problems+1 {
+		t.Errorf("with a torn line: %v, problems %v", got.errs, got.problems)
+	}
+	if d := cmp.Diff(count(records), stored(t, store)); d != "" {
+		t.Errorf("with a torn line: %.3000s", d)
+	}
+}
+
+// isLog reports whether a history is a file of lines to which its tool appends, and not compressed.
+func isLog(t *testing.T, s sample) bool {
+	t.Helper()
+	switch s.format {
+	case ClaudeCode, Codex, Pi, Copilot:
+		return !strings.HasSuffix(s.path, ".zst")
+	case Gemini:
+		b, err := os.ReadFile(s.path)
+		return err == nil && len(bytes.SplitN(bytes.TrimSpace(b), []byte("\n"), 3)) > 1 && b[1] != '\n'
+	}
+	return false
+}
+
+func count(records []any) map[string]int {
+	out := map[string]int{}
+	for _, r := range records {
+		b, err := json.Marshal(r)
+		if err != nil {
+			panic(err)
+		}
+		out[string(b)]++
+	}
+	return out
+}
