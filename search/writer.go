@@ -195,7 +195,7 @@ func (w *writer) renamed() error {
 
 // sync brings a context up to date.
 func (w *writer) sync(ctx context.Context, id uuid.UUID) error {
-	err := error(errOvertaken)
+	err := errOvertaken
 	for errors.Is(err, errOvertaken) {
 		if err = w.begin(ctx); err == nil {
 			err = w.x.e.Use(ctx, id, func(c *engine.Context) error { return w.syncOpen(ctx, c, nil) })

@@ -136,22 +136,13 @@ func collect(
 	x := &collector{s: s, o: o, settings: settings, log: log, report: func(x CollectResult, err error) bool {
 		if err == nil {
 			log.add(x)
-		}
-		if err == nil && x.Purged && !o.DryRun {
-			gone.add(x.TrashItem)
+			gone.addPurged(x, o.DryRun)
 		}
 		return yield(x, err)
 	}}
-	contexts := o.Contexts
-	if len(contexts) == 0 {
-		for id, err := range s.IDs() {
-			if err != nil {
-				return err
-			}
-			contexts = append(contexts, id)
-		}
-		// A collection that runs out of time begins with other contexts the next time.
-		rand.Shuffle(len(contexts), func(i, j int) { contexts[i], contexts[j] = contexts[j], contexts[i] })
+	contexts, err := o.contexts(s)
+	if err != nil {
+		return err
 	}
 	var unmarked error
 	if onePass && len(o.Contexts) == 0 {
@@ -193,6 +184,23 @@ func collect(
 		return nil
 	}
 	return err
+}
+
+// contexts returns the contexts to collect in. A collection of all contexts that runs out of time begins with other ones
+// the next time.
+func (o *CollectOptions) contexts(s *engine.Store) ([]uuid.UUID, error) {
+	if len(o.Contexts) > 0 {
+		return o.Contexts, nil
+	}
+	var all []uuid.UUID
+	for id, err := range s.IDs() {
+		if err != nil {
+			return nil, err
+		}
+		all = append(all, id)
+	}
+	rand.Shuffle(len(all), func(i, j int) { all[i], all[j] = all[j], all[i] })
+	return all, nil
 }
 
 // collector is the state of one collection.

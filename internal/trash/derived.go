@@ -17,6 +17,12 @@ func (p purges) add(t engine.TrashItem) {
 	}
 }
 
+func (p purges) addPurged(x CollectResult, dryRun bool) {
+	if x.Purged && !dryRun {
+		p.add(x.TrashItem)
+	}
+}
+
 // forget removes what was purged from the folder of derived data, whatever error ended the purge.
 func (p purges) forget(ctx context.Context, s *engine.Store, err error) error {
 	if len(p) == 0 {
