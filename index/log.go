@@ -211,6 +211,12 @@ func (l *Log) Seq() (seq uint64, err error) {
 	return seq, err
 }
 
+// Spot returns the place after the newest record: a [Tail] that resumes there yields every later one.
+func (l *Log) Spot() (at Spot, err error) {
+	err = l.view(func(s *state) { at = s.place() })
+	return at, err
+}
+
 // Counts returns the counts of a line; ok is false when no message of its own was ever committed.
 func (l *Log) Counts(id uuid.UUID) (c Counts, ok bool, err error) {
 	err = l.view(func(s *state) {

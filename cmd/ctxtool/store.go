@@ -12,6 +12,7 @@ import (
 
 	"github.com/ctxdir/ctxdir"
 	"github.com/ctxdir/ctxdir/legacy"
+	"github.com/ctxdir/ctxdir/search"
 	"github.com/google/uuid"
 	"github.com/spf13/cobra"
 )
@@ -82,6 +83,9 @@ func (a *app) open(opts ...ctxdir.Option) (*ctxdir.Store, error) {
 	s, err := ctxdir.Open(path, a.options(opts...)...)
 	if err != nil && !errors.Is(err, ctxdir.ErrNoStore) && noFolder(path) {
 		err = fmt.Errorf("%w: %w", ctxdir.ErrNoStore, err)
+	}
+	if err == nil {
+		search.Attach(s)
 	}
 	return s, err
 }

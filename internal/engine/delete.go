@@ -68,6 +68,9 @@ const CollectionLock = ctxfolder.Locks + "/gc"
 // context; the syncs of both folders make it durable.
 func (s *Store) Delete(ctx context.Context, id uuid.UUID) (TrashItem, error) {
 	t, err := s.delete(ctx, id)
+	if err == nil {
+		err = s.ForgetDerived(ctx, id)
+	}
 	return t, Wrap(Error{Op: "delete", Context: id}, err)
 }
 

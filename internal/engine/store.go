@@ -58,6 +58,7 @@ type Store struct {
 	listed     *listCache
 	handles    *handles
 	projector  *projector
+	derived    *derived
 }
 
 // StoreInfo is the content of ctxdir.json.
@@ -169,6 +170,7 @@ func Open(dir string, opts ...Option) (*Store, error) {
 	}
 	s := &Store{
 		FS: fsys, path: dir, Options: newOptions(opts), listed: &listCache{}, handles: &handles{}, projector: &projector{},
+		derived: &derived{},
 	}
 	if err := s.readInfo(); err != nil {
 		_ = fsys.Close()

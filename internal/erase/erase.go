@@ -50,7 +50,8 @@ type Options struct {
 //
 // Crash order: a note in the context's folder names the messages and the payloads that they referred to. It is durable
 // before the first removal, and is removed last. The rows that say "erased" are durable before the files are removed,
-// so that no message is missing without a reason. Payloads are removed when nothing refers to them any more.
+// so that no message is missing without a reason. Payloads are removed when nothing refers to them any more. The folder
+// of derived data loses the messages after the context, so that nothing brings them back there.
 func Messages(ctx context.Context, s *engine.Store, id uuid.UUID, ids []uuid.UUID, o Options) iter.Seq2[Removal, error] {
 	return func(yield func(Removal, error) bool) {
 		e := &eraser{
@@ -151,6 +152,9 @@ func (e *eraser) run(ctx context.Context, ids []uuid.UUID) error {
 			}
 		}
 		if err != nil {
+			return err
+		}
+		if err := e.s.ForgetDerived(ctx, e.id); err != nil {
 			return err
 		}
 		return c.Exclusively(ctx, e.removeNote)

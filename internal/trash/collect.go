@@ -118,7 +118,9 @@ func isCollectionDue(s *engine.Store) bool {
 // collect does the work. The caller holds [engine.CollectionLock], or it is a dry run. With onePass, it notes
 // references to blobs while it has a context open. Otherwise the sweep comes at the end, if time is left, and opens
 // each context again.
-func collect(ctx context.Context, s *engine.Store, o CollectOptions, onePass bool, yield func(CollectResult, error) bool) error {
+func collect(
+	ctx context.Context, s *engine.Store, o CollectOptions, onePass bool, yield func(CollectResult, error) bool,
+) (err error) {
 	settings, err := s.ReadSettings()
 	if err != nil {
 		return err
@@ -129,22 +131,18 @@ func collect(ctx context.Context, s *engine.Store, o CollectOptions, onePass boo
 	log := openLog(s, o.DryRun)
 	defer log.close()
 	log.run()
+	gone := purges{}
+	defer func() { err = gone.forget(ctx, s, err) }()
 	x := &collector{s: s, o: o, settings: settings, log: log, report: func(x CollectResult, err error) bool {
 		if err == nil {
 			log.add(x)
+			gone.addPurged(x, o.DryRun)
 		}
 		return yield(x, err)
 	}}
-	contexts := o.Contexts
-	if len(contexts) == 0 {
-		for id, err := range s.IDs() {
-			if err != nil {
-				return err
-			}
-			contexts = append(contexts, id)
-		}
-		// A collection that runs out of time begins with other contexts the next time.
-		rand.Shuffle(len(contexts), func(i, j int) { contexts[i], contexts[j] = contexts[j], contexts[i] })
+	contexts, err := o.contexts(s)
+	if err != nil {
+		return err
 	}
 	var unmarked error
 	if onePass && len(o.Contexts) == 0 {
@@ -186,6 +184,23 @@ func collect(ctx context.Context, s *engine.Store, o CollectOptions, onePass boo
 		return nil
 	}
 	return err
+}
+
+// contexts returns the contexts to collect in. A collection of all contexts that runs out of time begins with other ones
+// the next time.
+func (o *CollectOptions) contexts(s *engine.Store) ([]uuid.UUID, error) {
+	if len(o.Contexts) > 0 {
+		return o.Contexts, nil
+	}
+	var all []uuid.UUID
+	for id, err := range s.IDs() {
+		if err != nil {
+			return nil, err
+		}
+		all = append(all, id)
+	}
+	rand.Shuffle(len(all), func(i, j int) { all[i], all[j] = all[j], all[i] })
+	return all, nil
 }
 
 // collector is the state of one collection.

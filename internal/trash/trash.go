@@ -262,21 +262,32 @@ func Purge(ctx context.Context, s *engine.Store, items []uuid.UUID, older time.D
 		}
 		log := openLog(s, dryRun)
 		defer log.close()
+		gone, stopped := purges{}, false
+		defer func() {
+			if err := gone.forget(ctx, s, nil); err != nil && !stopped {
+				fail(err)
+			}
+		}()
 		purged := func(t *trashItem, err error) bool {
 			x := t.describe()
 			if err == nil {
 				log.add(CollectResult{x, true})
 			}
-			return yield(x, engine.Wrap(engine.Error{Op: "purge", Path: x.Path}, err))
+			if !dryRun {
+				gone.add(x)
+			}
+			stopped = !yield(x, engine.Wrap(engine.Error{Op: "purge", Path: x.Path}, err))
+			return !stopped
 		}
 		var lines []*trashItem // they go last: the other items make room
 		for t, err := range EachItem(ctx, s, nil, nil) {
 			if t == nil {
+				stopped = true
 				fail(err)
 				return
 			}
 			if err != nil {
-				if !yield(t.describe(), err) {
+				if stopped = !yield(t.describe(), err); stopped {
 					return
 				}
 				continue
@@ -290,22 +301,27 @@ func Purge(ctx context.Context, s *engine.Store, items []uuid.UUID, older time.D
 				return
 			}
 		}
-		for len(lines) > 0 {
-			n := slices.IndexFunc(lines, func(t *trashItem) bool { return t.in != lines[0].in })
-			if n < 0 {
-				n = len(lines)
-			}
-			var err error
-			if !dryRun {
-				err = purgeRemoved(ctx, s, lines[0].in, lines[:n])
-			}
-			for _, t := range lines[:n] {
-				if !purged(t, err) {
-					return
-				}
-			}
-			lines = lines[n:]
+		purgeLinesOf(ctx, s, lines, dryRun, purged)
+	}
+}
+
+// purgeLinesOf purges removed lines, those of a context together.
+func purgeLinesOf(ctx context.Context, s *engine.Store, lines []*trashItem, dryRun bool, purged func(t *trashItem, err error) bool) {
+	for len(lines) > 0 {
+		n := slices.IndexFunc(lines, func(t *trashItem) bool { return t.in != lines[0].in })
+		if n < 0 {
+			n = len(lines)
 		}
+		var err error
+		if !dryRun {
+			err = purgeRemoved(ctx, s, lines[0].in, lines[:n])
+		}
+		for _, t := range lines[:n] {
+			if !purged(t, err) {
+				return
+			}
+		}
+		lines = lines[n:]
 	}
 }
 

@@ -1,0 +1,123 @@
+package main
+
+import (
+	"context"
+	"errors"
+	"regexp"
+
+	"github.com/ctxdir/ctxdir"
+	"github.com/ctxdir/ctxdir/search"
+	"github.com/google/uuid"
+	"github.com/spf13/cobra"
+)
+
+type matchRecord struct {
+	Record   string   `json:"record"`
+	Context  string   `json:"context"`
+	Branches []string `json:"branches"`
+	Position int64    `json:"position"`
+	ID       string   `json:"id"`
+	Pointer  string   `json:"pointer"`
+	Line     string   `json:"line"`
+}
+
+type grepFlags struct {
+	ignoreCase, fixed bool
+	branch            string
+	limit             int
+}
+
+func (a *app) grepCmd() *cobra.Command {
+	var f grepFlags
+	cmd := &cobra.Command{
+		Use:   "grep REGEX [CONTEXT…]",
+		Short: "Find lines that match a regular expression",
+		Long: `Find lines of messages that match a regular expression, in the syntax of Go, in the whole store or in
+contexts: every text that a branch shows, in archives and payloads too, in the order of positions.
+grep reads all messages and needs no index; "ctxtool search" finds words much faster.`,
+		Example: `  ctxtool grep 'TODO\(\w+\)'
+  ctxtool grep -i -F 'permission denied' 7c2f`,
+		Annotations:       exits("a context cannot be read", ofStores...),
+		Args:              between(1, -1),
+		ValidArgsFunction: a.completeContexts(-1),
+		RunE: func(cmd *cobra.Command, args []string) error {
+			expression := args[0]
+			if f.fixed {
+				expression = regexp.QuoteMeta(expression)
+			}
+			if f.ignoreCase {
+				expression = "(?i)" + expression
+			}
+			re, err := regexp.Compile(expression)
+			switch {
+			case err != nil:
+				return usage(cmd, "%v", err)
+			case f.limit < 0 || cmd.Flags().Changed("limit") && f.limit == 0:
+				return usage(cmd, "--limit must be positive")
+			}
+			grep := func(ctx context.Context, s *ctxdir.Store, refs []string) error { return a.grep(ctx, s, re, &f, refs) }
+			return a.onStore(grep, ctxdir.WithReadOnly())(cmd, args[1:])
+		},
+	}
+	flags := cmd.Flags()
+	flags.BoolVarP(&f.ignoreCase, "ignore-case", "i", false, "ignore the difference between upper and lower case")
+	flags.BoolVarP(&f.fixed, "fixed-strings", "F", false, "take REGEX as plain text")
+	a.branchFlag(cmd, &f.branch, "branch", "only messages that `BRANCH` shows")
+	flags.IntVar(&f.limit, "limit", 0, "print at most `N` lines")
+	return cmd
+}
+
+func (a *app) grep(ctx context.Context, s *ctxdir.Store, re *regexp.Regexp, f *grepFlags, refs []string) error {
+	o := search.GrepOptions{Branch: f.branch}
+	for _, ref := range refs {
+		id, err := resolve(s, ref)
+		if err != nil {
+			return err
+		}
+		o.Contexts = append(o.Contexts, id)
+	}
+	a.page()
+	failed, printed := 0, 0
+	var last uuid.UUID
+	for m, err := range search.Grep(ctx, s, re, o) {
+		if err != nil {
+			if m.Context == uuid.Nil || ctx.Err() != nil || len(refs) == 1 {
+				return errors.Join(err, ctx.Err())
+			}
+			failed++
+			a.warnOf(err)
+			continue
+		}
+		if err := a.printMatch(&m, last); err != nil {
+			return err
+		}
+		last = m.Context
+		if printed++; printed == f.limit {
+			break
+		}
+	}
+	if failed > 0 {
+		return problems("", "failed to read %s", count(failed, "context"))
+	}
+	return ctx.Err()
+}
+
+func (a *app) printMatch(m *search.Match, last uuid.UUID) error {
+	if a.json || !a.onTerminal() {
+		return a.record(matchRecord{"match", m.Context.String(), m.Branches, m.Position, m.ID.String(), m.Pointer, m.Line})
+	}
+	paint := a.colours(a.out.w)
+	if m.Context != last {
+		if err := a.printf("%s\n", paint.paint(bold, m.Context.String())); err != nil {
+			return err
+		}
+	}
+	snippet, marks := m.Snippet()
+	lines := breakMarked(snippet, marks, 1<<20)
+	for i := range lines {
+		if err := a.printf("%6d  %s\n", m.Position, lines[i].text(paint)); err != nil {
+			return err
+		}
+	}
+	return nil
+}

@@ -1,0 +1,240 @@
+package main
+
+import (
+	"context"
+	"slices"
+	"time"
+
+	"github.com/ctxdir/ctxdir"
+	"github.com/ctxdir/ctxdir/search"
+	"github.com/google/uuid"
+	"github.com/spf13/cobra"
+)
+
+type hitRecord struct {
+	Record    string    `json:"record"`
+	Context   string    `json:"context"`
+	Title     string    `json:"title"`
+	Branches  []string  `json:"branches"`
+	Position  int64     `json:"position"`
+	ID        string    `json:"id"`
+	Role      string    `json:"role"`
+	Type      string    `json:"type"`
+	CreatedAt time.Time `json:"created_at"`
+	Pointer   string    `json:"pointer"`
+	Snippet   string    `json:"snippet"`
+	Marks     [][2]int  `json:"marks"` // of the snippet, in bytes
+	Paths     []string  `json:"paths,omitempty"`
+	Score     float64   `json:"score"`
+}
+
+type searchSummary struct {
+	Record string `json:"record"`
+	Hits   int    `json:"hits"`
+	Behind int64  `json:"behind"`
+}
+
+type searchFlags struct {
+	query        search.Query
+	labels       labelFlags
+	since, until string
+	maxWait      time.Duration
+	open         int
+}
+
+func (a *app) searchCmd() *cobra.Command {
+	var f searchFlags
+	cmd := &cobra.Command{
+		Use:   "search QUERY [CONTEXT…]",
+		Short: "Find messages by their words",
+		Long: `Find messages in the whole store, or in contexts, best first: on all branches, in archives and in
+payloads. On a terminal, hits are grouped by context, and --open shows one in its conversation;
+otherwise they are JSON Lines.
+
+  flaky test          both words, in any form: "tests" finds "testing"
+  "flaky test"        these words side by side, as they are written
+  flaky OR fragile    one of the words
+  -windows            without this word; also -"two words"
+  pars*               words that begin so
+
+A part of an identifier finds the identifier: "token" finds parseTokenStream. A path, or a word with
+other characters in it, is a phrase. In Chinese, Japanese, Korean and Thai, two characters suffice.
+Six or more words without operators are a question: a message needs any of them, and the rare ones
+count most.
+
+The search first brings the index up to date, for --max-wait at most. T is a time in RFC 3339, a
+date, or a duration before now, such as 48h. Contexts with a kind are searched with --kind, or by
+name.`,
+		Example: `  ctxtool search "how did we fix the flaky lock test in the end"
+  ctxtool search '"lock test" -windows' --since 720h --role assistant
+  ctxtool search timeout --path '*.go' --open 1`,
+		Annotations:       exits("a context cannot be read", ofStores...),
+		Args:              between(0, -1),
+		ValidArgsFunction: a.completeContexts(-1),
+		RunE: func(cmd *cobra.Command, args []string) error {
+			args, err := f.parse(cmd, args)
+			if err != nil {
+				return err
+			}
+			return a.onStore(func(ctx context.Context, s *ctxdir.Store, refs []string) error { return a.search(ctx, s, &f, refs) })(cmd, args)
+		},
+	}
+	flags, q := cmd.Flags(), &f.query
+	a.branchFlag(cmd, &q.Branch, "branch", "only messages that `BRANCH` shows")
+	flags.StringSliceVar(&q.Roles, "role", nil, "only messages of the role `ROLE`; can be repeated")
+	flags.StringSliceVar(&q.Types, "type", nil, "only messages of the type `TYPE`; can be repeated")
+	flags.StringVar(&q.Kind, "kind", "", "only contexts of the kind `KIND`, * for all")
+	f.labels.add(cmd, "only contexts with the label `K=V`; can be repeated")
+	flags.StringVar(&q.Project, "project", "", "only contexts with the label project=`NAME`")
+	flags.StringVar(&f.since, "since", "", "only messages of `T` or later")
+	flags.StringVar(&f.until, "until", "", "only messages before `T`")
+	flags.StringVar(&q.Path, "path", "", "only messages that attach, read or write a file like `GLOB`; QUERY may be missing then")
+	flags.BoolVar(&q.Phrase, "phrase", false, "take QUERY as one phrase")
+	flags.BoolVar(&q.Removed, "removed", false, "also messages that no branch shows any more")
+	flags.IntVar(&q.Limit, "limit", 20, "print at most `N` messages")
+	flags.StringVar(&q.Cursor, "cursor", "", "continue the search that ended with the cursor `C`")
+	flags.DurationVar(&f.maxWait, "max-wait", 0, "bring the index up to date for at most `DURATION`; 0 for as long as it takes")
+	flags.IntVar(&f.open, "open", 0, "show hit number `N` in its conversation")
+	return cmd
+}
+
+// parse checks the flags, and returns the arguments without the query.
+func (f *searchFlags) parse(cmd *cobra.Command, args []string) ([]string, error) {
+	q := &f.query
+	if len(args) > 0 {
+		q.Text, args = args[0], args[1:]
+	} else if q.Path == "" {
+		return nil, usage(cmd, "missing argument")
+	}
+	switch {
+	case q.Limit <= 0:
+		return nil, usage(cmd, "--limit must be positive")
+	case f.maxWait < 0:
+		return nil, usage(cmd, "--max-wait must not be negative")
+	case cmd.Flags().Changed("open") && f.open <= 0:
+		return nil, usage(cmd, "--open: hits have numbers from 1")
+	}
+	q.Limit = max(q.Limit, f.open)
+	var err error
+	if q.Labels, err = f.labels.parse(cmd); err != nil {
+		return nil, err
+	}
+	if q.Since, err = parseTime(cmd, "--since", f.since); err != nil {
+		return nil, err
+	}
+	q.Until, err = parseTime(cmd, "--until", f.until)
+	return args, err
+}
+
+func (a *app) search(ctx context.Context, s *ctxdir.Store, f *searchFlags, refs []string) error {
+	for _, ref := range refs {
+		id, err := resolve(s, ref)
+		if err != nil {
+			return err
+		}
+		f.query.Contexts = append(f.query.Contexts, id)
+	}
+	x, err := search.Open(ctx, s)
+	if err != nil {
+		return err
+	}
+	return closeAfter(x.Close, a.searchIn(ctx, s, x, f))
+}
+
+func (a *app) searchIn(ctx context.Context, s *ctxdir.Store, x *search.Index, f *searchFlags) error {
+	updated, err := a.updateIndex(ctx, x, search.UpdateOptions{MaxWait: f.maxWait})
+	if err != nil {
+		return err
+	}
+	var hits []search.Hit
+	for hit, err := range x.Search(ctx, f.query) {
+		if err != nil {
+			return err
+		}
+		hits = append(hits, hit)
+	}
+	switch {
+	case f.open > len(hits):
+		err = badArgument("", "--open: there is no hit %d", f.open)
+	case f.open > 0:
+		err = a.openHit(ctx, s, &hits[f.open-1])
+	case a.json || !a.onTerminal():
+		err = a.hitRecords(hits, f.query.Limit, updated.Behind)
+	default:
+		a.page()
+		err = a.printHits(s, hits)
+	}
+	if err != nil {
+		return err
+	}
+	if updated.Behind > 0 && !a.json {
+		a.note("not searched yet: %s", count(int(updated.Behind), "commit"))
+	}
+	if updated.Problem != nil {
+		return problems(hint(updated.Problem), "not searched: %v", updated.Problem)
+	}
+	return nil
+}
+
+// updateIndex brings the index up to date, behind a progress bar.
+func (a *app) updateIndex(ctx context.Context, x *search.Index, o search.UpdateOptions) (search.UpdateResult, error) {
+	bar := a.newProgress("indexing")
+	o.Progress = bar.contexts
+	updated, err := x.Update(ctx, o)
+	bar.clear()
+	return updated, err
+}
+
+func (a *app) hitRecords(hits []search.Hit, limit int, behind int64) error {
+	if len(hits) == 0 && !a.json {
+		return nil
+	}
+	for i := range hits {
+		h := &hits[i]
+		err := a.record(hitRecord{
+			"hit", h.Context.String(), h.Title, listed(h.Branches), h.Position, h.ID.String(), h.Role, h.Type, h.At,
+			h.Pointer, h.Snippet, listed(h.Marks), h.Paths, h.Score,
+		})
+		if err != nil {
+			return err
+		}
+	}
+	if len(hits) == limit {
+		if err := a.record(cursorRecord{"cursor", hits[limit-1].Cursor}); err != nil {
+			return err
+		}
+	}
+	return a.record(searchSummary{"summary", len(hits), behind})
+}
+
+// listed is a list that JSON does not print as null.
+func listed[T any](all []T) []T { return append([]T{}, all...) }
+
+// openHit shows a hit with the messages around it.
+func (a *app) openHit(ctx context.Context, s *ctxdir.Store, h *search.Hit) error {
+	if len(h.Branches) == 0 {
+		return badArgument("", "--open: no branch shows message %s any more", h.ID)
+	}
+	return withOpen(ctx, s, h.Context, func(c *ctxdir.Context) error {
+		name := h.Branches[0]
+		if active := c.Active().Name(); slices.Contains(h.Branches, active) {
+			name = active
+		}
+		const around = 3
+		return a.show(ctx, c, &showFlags{branch: name}, max(h.Position-around, 0), h.Position+around+1)
+	})
+}
+
+// byContext returns the hits grouped by context, in the order of the best ones.
+func byContext(hits []search.Hit) (groups [][]int) {
+	at := map[uuid.UUID]int{}
+	for i := range hits {
+		id := hits[i].Context
+		if _, ok := at[id]; !ok {
+			at[id] = len(groups)
+			groups = append(groups, nil)
+		}
+		groups[at[id]] = append(groups[at[id]], i)
+	}
+	return groups
+}

@@ -1,0 +1,128 @@
+package engine
+
+import (
+	"context"
+	"errors"
+	"io/fs"
+	"sync/atomic"
+
+	"github.com/ctxdir/ctxdir/branch"
+	"github.com/ctxdir/ctxdir/internal/vfs"
+	"github.com/ctxdir/ctxdir/loader"
+	"github.com/google/uuid"
+)
+
+// DerivedFolder holds caches of what messages say, such as the search index. It can be removed at any time.
+const DerivedFolder = "derived"
+
+// derived is what a store knows about [DerivedFolder].
+type derived struct {
+	forget atomic.Pointer[func(ctx context.Context, contexts []uuid.UUID) error]
+}
+
+// OnForget sets the function that removes contexts from [DerivedFolder], so that no file there has their terms any
+// more. It is called when the store has lost messages of these contexts for good, and before that is acknowledged.
+func (s *Store) OnForget(f func(ctx context.Context, contexts []uuid.UUID) error) {
+	s.derived.forget.Store(&f)
+}
+
+// ForgetDerived removes contexts from [DerivedFolder]. Without a function that can do so, or if it fails, the whole
+// folder goes.
+func (s *Store) ForgetDerived(ctx context.Context, contexts ...uuid.UUID) error {
+	if _, err := s.FS.Lstat(DerivedFolder); errors.Is(err, fs.ErrNotExist) {
+		return nil
+	}
+	if f := s.derived.forget.Load(); f != nil {
+		if (*f)(ctx, contexts) == nil {
+			return nil
+		}
+	}
+	err := vfs.RemoveAll(s.FS, DerivedFolder)
+	if errors.Is(err, fs.ErrNotExist) {
+		return nil
+	}
+	if err == nil {
+		err = s.FS.SyncDir(".")
+	}
+	return err
+}
+
+// ContextState is the state of a context's files at one look. Every commit changes it; an edit of a message by hand
+// does not.
+type ContextState struct {
+	Journal uint64 // the newest journal
+	Files   [3]fileState
+	At      int64 // when they were looked at, nanoseconds since 1970
+}
+
+// isCurrent reports whether nothing can have been committed to a context since an earlier look.
+func (s *Store) isCurrent(id uuid.UUID, was *ContextState) bool {
+	if was == nil || was.Journal == 0 {
+		return false
+	}
+	for _, f := range was.Files {
+		if was.At-f.At < int64(TimeResolution) {
+			return false // a later change can look the same
+		}
+	}
+	now, ok := s.fileStates(id, was.Journal)
+	return ok && now == was.Files
+}
+
+// Changes returns the contexts of the store, without legacy ones, and says of each whether something may have been
+// committed to it since an earlier look. It opens no context.
+func (s *Store) Changes(ctx context.Context, known map[uuid.UUID]*ContextState) (map[uuid.UUID]bool, error) {
+	var ids []uuid.UUID
+	for e, err := range s.entries() {
+		if err != nil {
+			return nil, err
+		}
+		if e.folder {
+			ids = append(ids, e.id)
+		}
+	}
+	changed, legacy := make([]bool, len(ids)), make([]bool, len(ids))
+	inParallel(len(ids), func(i int) {
+		if ctx.Err() == nil {
+			changed[i] = !s.isCurrent(ids[i], known[ids[i]])
+			legacy[i] = changed[i] && IsSplit(s.FS, ids[i].String())
+		}
+	})
+	all := make(map[uuid.UUID]bool, len(ids))
+	for i, id := range ids {
+		if !legacy[i] {
+			all[id] = changed[i]
+		}
+	}
+	return all, ctx.Err()
+}
+
+// State returns the state of the context's files. What the context shows after the next refresh is at least as new.
+func (c *Context) State() (is ContextState) {
+	journal, err := c.Log.NewestJournal()
+	if err != nil || journal == 0 || !c.Store.isNewest(c.Dir.ID, journal) {
+		return is
+	}
+	files, ok := c.Store.fileStates(c.Dir.ID, journal)
+	if !ok {
+		return is
+	}
+	return ContextState{Journal: journal, Files: files, At: c.Store.Now().UnixNano()}
+}
+
+// Spans returns the messages that a branch, or a removed line in its grace period, shows: for each line its own ones.
+func (c *Context) Spans(m *Metadata) (spans []loader.Span, err error) {
+	all, _, err := c.Log.AllCounts()
+	if err != nil {
+		return nil, err
+	}
+	reach := branch.Reach(m)
+	for i := range m.Lines {
+		l := &m.Lines[i]
+		end := min(reach[l.ID], all[l.ID].End())
+		if end > l.Base {
+			spans = append(spans, loader.Span{Line: l.ID, Folder: l.Folder, From: l.Base, To: end})
+		}
+	}
+	return spans, nil
+}

@@ -1,0 +1,294 @@
+package search
+
+import (
+	"context"
+	"database/sql"
+	"errors"
+	"fmt"
+	"io/fs"
+	"net/url"
+	"os"
+	"path/filepath"
+
+	"github.com/ctxdir/ctxdir/internal/engine"
+	"modernc.org/sqlite"
+	sqlitecode "modernc.org/sqlite/lib"
+)
+
+// version of the schema and of the rules that cut terms. An index of another version is built anew.
+const version = "search/1"
+
+const schema = `
+CREATE TABLE about (version TEXT NOT NULL, store BLOB NOT NULL, changes INTEGER NOT NULL);  -- changes: of contexts.names
+CREATE TABLE contexts (
+	n INTEGER PRIMARY KEY AUTOINCREMENT,  -- never used again
+	id BLOB NOT NULL UNIQUE,
+	seq INTEGER NOT NULL, chain INTEGER NOT NULL,  -- the commit up to which the rows are complete
+	state BLOB,  -- of the files then; null while rows are missing
+	names TEXT NOT NULL  -- title, labels, branches and lines
+);
+CREATE TABLE lines (n INTEGER PRIMARY KEY, context INTEGER NOT NULL, id BLOB NOT NULL, UNIQUE (context, id));
+CREATE TABLE messages (
+	n INTEGER PRIMARY KEY AUTOINCREMENT,
+	line INTEGER NOT NULL, position INTEGER NOT NULL, id BLOB NOT NULL,
+	sum INTEGER NOT NULL,  -- of the committed version
+	edited INTEGER NOT NULL,  -- the time of the file, if it was edited by hand; else 0
+	at INTEGER NOT NULL, role TEXT NOT NULL, type TEXT NOT NULL,
+	UNIQUE (line, position)
+);
+CREATE INDEX edits ON messages (line) WHERE edited <> 0;
+CREATE TABLE paths (message INTEGER NOT NULL, path TEXT NOT NULL, PRIMARY KEY (message, path)) WITHOUT ROWID;
+CREATE VIRTUAL TABLE terms USING fts5(body, extra, scope,
+	content='', contentless_delete=1, tokenize="ascii tokenchars '_~'");
+INSERT INTO terms(terms, rank) VALUES ('rank', 'bm25(1.0, 0.7, 0.0)');
+INSERT INTO terms(terms, rank) VALUES ('hashsize', 8388608);
+`
+
+// File is the index in the folder derived of a store.
+const File = "search.db"
+
+// database is an open index.
+type database struct {
+	*sql.DB
+	path string      // empty in memory
+	file os.FileInfo // what the path was when it was opened
+}
+
+// pragmas of each connection. Removed rows leave nothing in the file. A power cut may undo the newest transactions, and
+// leaves the file whole.
+var pragmas = []string{
+	"busy_timeout(1000)", "journal_mode(WAL)", "synchronous(NORMAL)", "secure_delete(ON)", "temp_store(MEMORY)", "cache_size(-8192)",
+	"journal_size_limit(0)", "trusted_schema(OFF)",
+}
+
+func source(path string) string {
+	q := url.Values{"_pragma": pragmas, "_txlock": {"immediate"}}
+	u := url.URL{Scheme: "file", Opaque: (&url.URL{Path: filepath.ToSlash(path)}).EscapedPath(), RawQuery: q.Encode()}
+	return u.String()
+}
+
+// openDatabase opens the index of a store, and makes an empty one if it is missing, damaged or of another version. If
+// the store is open for reading, or its folder cannot be written, the index is in memory.
+func openDatabase(ctx context.Context, e *engine.Store) (*database, error) {
+	if e.ReadOnly || e.Options.FS != nil {
+		return openMemory(ctx, e)
+	}
+	folder := filepath.Join(e.Path(), engine.DerivedFolder)
+	err := os.Mkdir(folder, 0o700)
+	if err != nil && !errors.Is(err, fs.ErrExist) {
+		return openMemory(ctx, e)
+	}
+	path := filepath.Join(folder, File)
+	const attempts = 5
+	for range attempts {
+		var db *database
+		if db, err = openFile(ctx, e, path); err == nil {
+			return db, nil
+		}
+		if ctx.Err() != nil || isBusy(err) {
+			break
+		}
+		if isUnusable(err) {
+			err = errors.Join(err, removeFiles(path))
+		} else if !errors.Is(err, errMoved) {
+			break
+		}
+		_ = os.Mkdir(folder, 0o700)
+	}
+	var file *fs.PathError
+	if errors.As(err, &file) { // no permission, a read-only file system, or something else at its place
+		return openMemory(ctx, e)
+	}
+	return nil, fmt.Errorf("search index %s: %w", path, err)
+}
+
+var (
+	errMoved   = errors.New("another process replaced it")
+	errVersion = errors.New("another version")
+)
+
+// openFile opens the index at a path, and makes an empty one if there is no file.
+func openFile(ctx context.Context, e *engine.Store, path string) (*database, error) {
+	// SQLite gives its other files the mode of this one.
+	f, err := os.OpenFile(path, os.O_CREATE|os.O_RDWR, 0o600)
+	if err != nil {
+		if errors.Is(err, fs.ErrNotExist) {
+			return nil, errMoved
+		}
+		return nil, err
+	}
+	info, err := f.Stat()
+	_ = f.Close()
+	if err != nil {
+		return nil, err
+	}
+	pool, err := sql.Open("sqlite", source(path))
+	if err != nil {
+		return nil, err
+	}
+	pool.SetMaxOpenConns(4)
+	db := &database{DB: pool, path: path, file: info}
+	if err := db.prepare(ctx, e); err != nil {
+		return nil, errors.Join(err, pool.Close())
+	}
+	if db.moved() { // it may have opened one file, and the log of another
+		_ = pool.Close()
+		return nil, errMoved
+	}
+	return db, nil
+}
+
+// moved reports whether the path has another file now, or none.
+func (db *database) moved() bool {
+	if db.path == "" {
+		return false
+	}
+	now, err := os.Lstat(db.path)
+	return err != nil || !os.SameFile(now, db.file)
+}
+
+// prepare verifies that the index belongs to the store, and makes the tables of an empty one.
+func (db *database) prepare(ctx context.Context, e *engine.Store) error {
+	var is string
+	var store []byte
+	id := e.ID()
+	row := func(q interface {
+		QueryRowContext(context.Context, string, ...any) *sql.Row
+	}) error {
+		return q.QueryRowContext(ctx, "SELECT version, store FROM about").Scan(&is, &store)
+	}
+	err := row(db)
+	if err != nil && !isUnusable(err) && !isBusy(err) && ctx.Err() == nil {
+		tx, terr := db.BeginTx(ctx, nil)
+		if terr != nil {
+			return terr
+		}
+		defer tx.Rollback() //nolint:errcheck // after a commit it does nothing
+		if row(tx) != nil { // no other process made it meanwhile
+			if _, err := tx.ExecContext(ctx, schema); err != nil {
+				return err
+			}
+			if _, err := tx.ExecContext(ctx, "INSERT INTO about VALUES (?, ?, 0)", version, id[:]); err != nil {
+				return err
+			}
+			return tx.Commit()
+		}
+		err = nil
+	}
+	if err == nil && (is != version || string(store) != string(id[:])) {
+		return errVersion
+	}
+	return err
+}
+
+// openMemory opens an index in memory, with what the file has.
+func openMemory(ctx context.Context, e *engine.Store) (*database, error) {
+	fill := func(b []byte) (*database, error) {
+		pool, err := sql.Open("sqlite", "file::memory:?_txlock=immediate&_pragma=temp_store(MEMORY)")
+		if err != nil {
+			return nil, err
+		}
+		pool.SetMaxOpenConns(1)
+		db := &database{DB: pool}
+		if len(b) > 100 {
+			err = db.load(ctx, b)
+		}
+		if err == nil {
+			err = db.prepare(ctx, e)
+		}
+		if err != nil {
+			return nil, errors.Join(err, pool.Close())
+		}
+		return db, nil
+	}
+	if b, err := os.ReadFile(filepath.Join(e.Path(), engine.DerivedFolder, File)); err == nil && len(b) > 100 && e.Options.FS == nil {
+		b[18], b[19] = 1, 1 // without a write-ahead log
+		if db, err := fill(b); err == nil {
+			if db.check(ctx) == nil {
+				return db, nil
+			}
+			_ = db.Close()
+		}
+	}
+	return fill(nil)
+}
+
+// load replaces the content of a database in memory.
+func (db *database) load(ctx context.Context, b []byte) error {
+	conn, err := db.Conn(ctx)
+	if err != nil {
+		return err
+	}
+	err = conn.Raw(func(driver any) error {
+		into, ok := driver.(interface{ Deserialize(buf []byte) error })
+		if !ok {
+			return errors.ErrUnsupported
+		}
+		return into.Deserialize(b)
+	})
+	return errors.Join(err, conn.Close())
+}
+
+// check verifies the structure of the index.
+func (db *database) check(ctx context.Context) error {
+	var is string
+	if err := db.QueryRowContext(ctx, "PRAGMA integrity_check(1)").Scan(&is); err != nil {
+		return err
+	}
+	if is != "ok" {
+		return fmt.Errorf("%w: %s", errVersion, is)
+	}
+	_, err := db.ExecContext(ctx, "INSERT INTO terms(terms) VALUES ('integrity-check')")
+	return err
+}
+
+// purge removes the terms of deleted rows from the files.
+func (db *database) purge(ctx context.Context) error {
+	if _, err := db.ExecContext(ctx, "INSERT INTO terms(terms) VALUES ('optimize')"); err != nil {
+		return err
+	}
+	if db.path == "" {
+		return nil
+	}
+	var busy, log, done int
+	if err := db.QueryRowContext(ctx, "PRAGMA wal_checkpoint(TRUNCATE)").Scan(&busy, &log, &done); err != nil {
+		return err
+	}
+	if busy != 0 {
+		return errors.New("other processes are reading the index")
+	}
+	return nil
+}
+
+// suffixes of the files of an index.
+var suffixes = []string{"", "-wal", "-shm", "-journal"}
+
+// removeFiles removes an index.
+func removeFiles(path string) (err error) {
+	for _, suffix := range suffixes {
+		if rerr := os.Remove(path + suffix); rerr != nil && !errors.Is(rerr, fs.ErrNotExist) {
+			err = errors.Join(err, rerr)
+		}
+	}
+	return err
+}
+
+func code(err error) int {
+	var failed *sqlite.Error
+	if errors.As(err, &failed) {
+		return failed.Code() & 0xff
+	}
+	return 0
+}
+
+func isBusy(err error) bool {
+	c := code(err)
+	return c == sqlitecode.SQLITE_BUSY || c == sqlitecode.SQLITE_LOCKED
+}
+
+// isUnusable reports whether an index is damaged or of another version, so that it has to be built anew.
+func isUnusable(err error) bool {
+	c := code(err)
+	return errors.Is(err, errVersion) || c == sqlitecode.SQLITE_CORRUPT || c == sqlitecode.SQLITE_NOTADB || c == sqlitecode.SQLITE_FORMAT ||
+		c == sqlitecode.SQLITE_CANTOPEN || c == sqlitecode.SQLITE_IOERR
+}

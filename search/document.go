@@ -1,0 +1,153 @@
+package search
+
+import (
+	"context"
+	"encoding/json"
+	"runtime"
+	"strconv"
+	"sync"
+
+	"github.com/ctxdir/ctxdir/index"
+	"github.com/ctxdir/ctxdir/loader"
+	"github.com/google/uuid"
+)
+
+// maxText bounds the text of one message that is searched, in bytes.
+const maxText = 16 << 20
+
+// document is what the index holds of a message.
+type document struct {
+	position    int64
+	id          uuid.UUID
+	role, kind  string
+	at          int64 // the message's own time, or that of its commit, nanoseconds since 1970
+	edited      bool
+	failed      bool // the message is not available
+	entry       *index.Entry
+	body, extra string
+	paths       []string
+}
+
+// newDocument cuts a message into terms.
+func newDocument(ctx context.Context, m *loader.Message, c *cutter) *document {
+	d := &document{position: m.Position, id: m.ID, role: m.Role, kind: m.Type, edited: m.Edited, failed: m.Unavailable != nil}
+	if d.failed {
+		return d
+	}
+	at := m.CreatedAt
+	if at.IsZero() {
+		at = m.StoredAt
+	}
+	d.at = at.UnixNano()
+	c.reset()
+	paths := map[string]bool{}
+	eachDistinct(textsOf(ctx, m), isText, func(t text) bool {
+		c.add(inner(t.value))
+		pathsIn(t, func(path string) {
+			if !paths[path] {
+				paths[path] = true
+				d.paths = append(d.paths, path)
+			}
+		})
+		return true
+	})
+	d.body, d.extra = string(c.body), string(c.extra)
+	return d
+}
+
+// textsOf returns a message with its texts. A text that cannot be read stays a reference.
+func textsOf(ctx context.Context, m *loader.Message) json.RawMessage {
+	body, err := m.Texts(ctx)
+	if err != nil && len(body) == 0 {
+		return m.Stored
+	}
+	return body
+}
+
+// eachDistinct is walk without texts that the message had before: transcripts store the results of tools twice.
+func eachDistinct(message json.RawMessage, want func(name, value string) bool, yield func(t text) bool) {
+	const short = 32 // a text that can be repeated without cost
+	seen, size := map[string]bool{}, 0
+	_ = walk(message, want, func(t text) bool {
+		if len(t.value) >= short {
+			if seen[t.value] {
+				return true
+			}
+			seen[t.value] = true
+		}
+		if size += len(t.value); size > maxText {
+			return false
+		}
+		return yield(t)
+	})
+}
+
+// scope returns the term that the messages of a context have in common.
+func scope(context int64) string { return textBreak + strconv.FormatInt(context, 36) }
+
+// cutting cuts messages into terms, in several goroutines, and keeps their order.
+type cutting struct {
+	entry   func(m *loader.Message) *index.Entry
+	queue   chan *cut // in order
+	work    chan *cut
+	stopped chan struct{}
+	stop    func()
+	err     error // of reading; valid when documents ends
+}
+
+// cut is a message on its way.
+type cut struct {
+	m    *loader.Message
+	done chan *document
+}
+
+// maxCuts bounds the messages on their way.
+const maxCuts = 16
+
+func newCutting(entry func(m *loader.Message) *index.Entry) *cutting {
+	c := &cutting{entry: entry, queue: make(chan *cut, maxCuts), work: make(chan *cut, maxCuts), stopped: make(chan struct{})}
+	c.stop = sync.OnceFunc(func() { close(c.stopped) })
+	return c
+}
+
+// run passes on what each yields, until stop.
+func (c *cutting) run(ctx context.Context, each func(yield func(m *loader.Message) bool) error) {
+	var group sync.WaitGroup
+	for range min(runtime.GOMAXPROCS(0), 4) {
+		group.Go(func() {
+			cutter := cutters.Get().(*cutter)
+			defer cutters.Put(cutter)
+			for x := range c.work {
+				d := newDocument(ctx, x.m, cutter)
+				d.entry = c.entry(x.m)
+				x.done <- d
+			}
+		})
+	}
+	err := each(func(m *loader.Message) bool {
+		x := &cut{m, make(chan *document, 1)}
+		select {
+		case c.queue <- x:
+			c.work <- x
+			return true
+		case <-c.stopped:
+			return false
+		}
+	})
+	close(c.work)
+	group.Wait()
+	c.err = err
+	close(c.queue)
+}
+
+// documents yields the documents in order, to the end even after stop.
+func (c *cutting) documents() func(yield func(d *document) bool) {
+	return func(yield func(d *document) bool) {
+		for x := range c.queue {
+			yield(<-x.done)
+		}
+	}
+}
+
+// cutters keeps cutters, which remember stems.
+var cutters = sync.Pool{New: func() any { return newCutter() }}

@@ -1,0 +1,176 @@
+package search
+
+import (
+	"bytes"
+	"cmp"
+	"context"
+	"encoding/json"
+	"iter"
+	"regexp"
+	"regexp/syntax"
+	"slices"
+	"strings"
+
+	"github.com/ctxdir/ctxdir"
+	"github.com/ctxdir/ctxdir/internal/bridge"
+	"github.com/ctxdir/ctxdir/internal/engine"
+	"github.com/ctxdir/ctxdir/loader"
+	"github.com/google/uuid"
+)
+
+// Match is a line of a text that a regular expression matches.
+type Match struct {
+	Context  uuid.UUID
+	Branches []string // that show the message
+	Position int64
+	ID       uuid.UUID
+	Pointer  string // RFC 6901, to the text in the message
+	Line     string // of the text
+	Marks    [][2]int
+}
+
+// Snippet returns a part of a long line, and the marks in it.
+func (m *Match) Snippet() (string, [][2]int) {
+	var marks []mark
+	for i, at := range m.Marks {
+		marks = append(marks, mark{at[0], at[1], i})
+	}
+	return cutSnippet(m.Line, marks)
+}
+
+// GrepOptions say where [Grep] looks.
+type GrepOptions struct {
+	Contexts []uuid.UUID // in these contexts, in this order; empty for all without a kind, the most recently changed first
+	Branch   string      // only what a branch of this name shows
+}
+
+// Grep yields the lines that an expression matches, in every string that a branch shows, in the order of contexts and
+// positions. It reads all messages and needs no index. Where the expression requires some ASCII text, it parses only
+// messages that contain it. An error concerns one context, and the others follow.
+func Grep(ctx context.Context, s *ctxdir.Store, expression *regexp.Regexp, o GrepOptions) iter.Seq2[Match, error] {
+	g := &grep{expression: expression, required: required(expression.String()), branch: o.Branch}
+	return func(yield func(Match, error) bool) {
+		ids := o.Contexts
+		if len(ids) == 0 {
+			for sum, err := range s.List(ctx, ctxdir.ListOptions{}) {
+				if err != nil {
+					yield(Match{}, err)
+					return
+				}
+				if sum.Legacy == "" {
+					ids = append(ids, sum.ID)
+				}
+			}
+		}
+		for _, id := range ids {
+			more := true
+			err := bridge.Engine(s).Use(ctx, id, func(c *engine.Context) error {
+				return g.context(ctx, c, func(m Match) bool {
+					more = yield(m, nil)
+					return more
+				})
+			})
+			if !more || err != nil && !yield(Match{Context: id}, err) || ctx.Err() != nil {
+				return
+			}
+		}
+	}
+}
+
+type grep struct {
+	expression *regexp.Regexp
+	required   []byte // every match contains it
+	branch     string
+}
+
+func (g *grep) context(ctx context.Context, c *engine.Context, yield func(Match) bool) error {
+	m := c.Current()
+	names := namesOf(m)
+	spans, err := c.Spans(m)
+	if err != nil {
+		return err
+	}
+	slices.SortStableFunc(spans, func(a, b loader.Span) int { return cmp.Compare(a.From, b.From) })
+	for _, span := range spans {
+		err := c.Loader.Each(ctx, []loader.Span{span}, loader.Plainly, func(m *loader.Message) bool {
+			if m.Unavailable != nil || !g.maybe(m) {
+				return true
+			}
+			branches := names.showing(m.Line, m.Position)
+			if len(branches) == 0 || g.branch != "" && !slices.Contains(branches, g.branch) {
+				return true
+			}
+			return g.message(textsOf(ctx, m), Match{Context: c.ID(), Branches: branches, Position: m.Position, ID: m.ID}, yield)
+		})
+		if err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// maybe reports whether a message may contain the required text.
+func (g *grep) maybe(m *loader.Message) bool {
+	return g.required == nil || m.HasPayloads() || bytes.Contains(m.Stored, g.required) || bytes.Contains(m.Stored, []byte(`\u00`))
+}
+
+func isAny(string, string) bool { return true }
+
+func (g *grep) message(message json.RawMessage, m Match, yield func(Match) bool) bool {
+	more := true
+	eachDistinct(message, isAny, func(t text) bool {
+		if g.required != nil && !strings.Contains(t.value, string(g.required)) {
+			return true
+		}
+		for line := range strings.Lines(t.value) {
+			line = strings.TrimRight(line, "\r\n")
+			found := g.expression.FindAllStringIndex(line, -1)
+			if found == nil {
+				continue
+			}
+			m.Pointer, m.Line, m.Marks = t.pointer, line, nil
+			for _, at := range found {
+				m.Marks = append(m.Marks, [2]int{at[0], at[1]})
+			}
+			if more = yield(m); !more {
+				return false
+			}
+		}
+		return true
+	})
+	return more
+}
+
+// required returns a text that every match of an expression contains, nil for none. JSON spells its characters in one
+// way, or as \u00XX.
+func required(expression string) []byte {
+	re, err := syntax.Parse(expression, syntax.Perl)
+	if err != nil {
+		return nil
+	}
+	var longest []byte
+	literals(re.Simplify(), func(literal []rune) {
+		for part := range strings.FieldsFuncSeq(string(literal), func(r rune) bool { return r != ' ' && !isWordByteRune(r) }) {
+			if len(part) > len(longest) {
+				longest = []byte(part)
+			}
+		}
+	})
+	return longest
+}
+
+func isWordByteRune(r rune) bool { return r < 0x80 && isWordByte(byte(r)) }
+
+// literals yields the literal texts that every match contains.
+func literals(re *syntax.Regexp, yield func(literal []rune)) {
+	switch re.Op {
+	case syntax.OpLiteral:
+		if re.Flags&syntax.FoldCase == 0 {
+			yield(re.Rune)
+		}
+	case syntax.OpConcat, syntax.OpCapture, syntax.OpPlus:
+		for _, sub := range re.Sub {
+			literals(sub, yield)
+		}
+	}
+}

@@ -1,0 +1,136 @@
+package search
+
+import (
+	"context"
+	"database/sql"
+	"encoding/json"
+	"sync"
+
+	"github.com/ctxdir/ctxdir/internal/engine"
+	"github.com/google/uuid"
+)
+
+// names are what a search needs of a context's metadata.
+type names struct {
+	Title    string            `json:"title,omitempty"`
+	Kind     string            `json:"kind,omitempty"`
+	Labels   map[string]string `json:"labels,omitempty"`
+	Branches []branchName      `json:"branches"`
+	Lines    []lineage         `json:"lines"`
+}
+
+type branchName struct {
+	Name string    `json:"name"`
+	Line uuid.UUID `json:"line"`
+}
+
+type lineage struct {
+	ID     uuid.UUID `json:"id"`
+	Parent uuid.UUID `json:"parent,omitzero"`
+	Base   int64     `json:"base,omitempty"`
+}
+
+func namesOf(m *engine.Metadata) *names {
+	n := &names{Title: m.Title, Kind: m.Kind, Labels: m.Labels.Texts()}
+	for i := range m.Branches {
+		n.Branches = append(n.Branches, branchName{m.Branches[i].Name, m.Branches[i].Line})
+	}
+	for i := range m.Lines {
+		l := &m.Lines[i]
+		n.Lines = append(n.Lines, lineage{l.ID, l.Parent, l.Base})
+	}
+	return n
+}
+
+// showing returns the branches that show a message.
+func (n *names) showing(line uuid.UUID, position int64) (branches []string) {
+	for _, b := range n.Branches {
+		at := b.Line
+		for at != line && at != uuid.Nil {
+			l := n.line(at)
+			if l == nil || position >= l.Base {
+				at = uuid.Nil
+			} else {
+				at = l.Parent
+			}
+		}
+		if at == line {
+			if l := n.line(line); l != nil && position >= l.Base {
+				branches = append(branches, b.Name)
+			}
+		}
+	}
+	return branches
+}
+
+func (n *names) line(id uuid.UUID) *lineage {
+	for i := range n.Lines {
+		if n.Lines[i].ID == id {
+			return &n.Lines[i]
+		}
+	}
+	return nil
+}
+
+// place is the context of a line.
+type place struct {
+	n       int64 // of the context
+	context uuid.UUID
+	line    uuid.UUID
+	names   *names
+}
+
+// directory keeps the contexts of lines that searches met.
+type directory struct {
+	changes  int64 // of about, when it was read
+	mu       sync.Mutex
+	places   map[int64]*place
+	contexts map[int64]*names
+}
+
+// querier is a database or a transaction.
+type querier interface {
+	QueryContext(ctx context.Context, query string, args ...any) (*sql.Rows, error)
+	QueryRowContext(ctx context.Context, query string, args ...any) *sql.Row
+}
+
+// current returns the directory, empty if contexts changed since it was read.
+func (x *Index) current(ctx context.Context, q querier) (*directory, error) {
+	var changes int64
+	if err := q.QueryRowContext(ctx, "SELECT changes FROM about").Scan(&changes); err != nil {
+		return nil, err
+	}
+	x.mu.Lock()
+	defer x.mu.Unlock()
+	if x.names == nil || x.names.changes != changes {
+		x.names = &directory{changes: changes, places: map[int64]*place{}, contexts: map[int64]*names{}}
+	}
+	return x.names, nil
+}
+
+// place returns the context of a line.
+func (d *directory) place(ctx context.Context, q querier, line int64) (*place, error) {
+	d.mu.Lock()
+	defer d.mu.Unlock()
+	if p := d.places[line]; p != nil {
+		return p, nil
+	}
+	p := &place{}
+	var id, of []byte
+	var text string
+	err := q.QueryRowContext(ctx, "SELECT c.n, c.id, l.id, c.names FROM lines l JOIN contexts c ON c.n = l.context WHERE l.n = ?", line).
+		Scan(&p.n, &of, &id, &text)
+	if err != nil {
+		return nil, err
+	}
+	p.context, p.line, p.names = uuid.UUID(of), uuid.UUID(id), d.contexts[p.n]
+	if p.names == nil {
+		p.names = &names{}
+		if err := json.Unmarshal([]byte(text), p.names); err != nil {
+			return nil, err
+		}
+		d.contexts[p.n] = p.names
+	}
+	d.places[line] = p
+	return p, nil
+}

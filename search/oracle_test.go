@@ -1,0 +1,338 @@
+package search_test
+
+import (
+	"context"
+	"encoding/json"
+	"fmt"
+	"maps"
+	"math/rand/v2"
+	"slices"
+	"strings"
+	"testing"
+
+	"github.com/ctxdir/ctxdir"
+	"github.com/ctxdir/ctxdir/search"
+	"github.com/google/uuid"
+)
+
+// shown is a message that a branch shows, as the public API yields it.
+type shown struct {
+	context  uuid.UUID
+	kind     string
+	line     uuid.UUID
+	position int64
+	role     string
+	at       int64
+	branches []string
+	texts    [][]string // the words of each text
+	terms    map[string]bool
+	raw      string
+}
+
+func (m *shown) key() string { return fmt.Sprintf("%s %s %d", m.context, m.line, m.position) }
+
+// everything returns what the branches of a store show.
+func everything(t *testing.T, s *ctxdir.Store) (all []*shown) {
+	t.Helper()
+	ctx := t.Context()
+	for sum, err := range s.List(ctx, ctxdir.ListOptions{Kind: "*"}) {
+		check(t, err)
+		c, err := s.Context(ctx, sum.ID)
+		check(t, err)
+		by := map[string]*shown{}
+		infos, err := c.Branches(ctx)
+		check(t, err)
+		for _, info := range infos {
+			b, err := c.Branch(info.Name)
+			check(t, err)
+			for m, err := range b.Messages(ctx, 0, ctxdir.End) {
+				check(t, err)
+				if m.Unavailable != nil {
+					continue
+				}
+				x := newShown(t, m, sum)
+				if by[x.key()] == nil {
+					by[x.key()] = x
+					all = append(all, x)
+				}
+				by[x.key()].branches = append(by[x.key()].branches, info.Name)
+			}
+		}
+		check(t, c.Close())
+	}
+	return all
+}
+
+func newShown(t *testing.T, m *ctxdir.Message, sum ctxdir.Summary) *shown {
+	body, err := m.Body(t.Context())
+	check(t, err)
+	at := m.CreatedAt
+	if at.IsZero() {
+		at = m.StoredAt
+	}
+	x := &shown{context: sum.ID, kind: sum.Kind, line: m.Line, position: m.Position, role: m.Role, at: at.UnixNano(), terms: map[string]bool{}}
+	for _, text := range search.Texts(body) {
+		x.texts = append(x.texts, search.Words(text))
+		maps.Copy(x.terms, search.Terms(text))
+		x.raw += text + "\n"
+	}
+	return x
+}
+
+// condition is a condition on a message, and how a query spells it.
+type condition struct {
+	text string
+	met  func(m *shown) bool
+}
+
+func wordCondition(w string) condition {
+	stem := search.Stem(search.Words(w)[0])
+	return condition{w, func(m *shown) bool { return m.terms[stem] }}
+}
+
+func prefixCondition(w string) condition {
+	low := search.Words(w)[0]
+	return condition{w + "*", func(m *shown) bool {
+		for term := range m.terms {
+			if strings.HasPrefix(term, low) {
+				return true
+			}
+		}
+		return false
+	}}
+}
+
+func phraseCondition(words []string) condition {
+	return condition{`"` + strings.Join(words, " ") + `"`, func(m *shown) bool {
+		for _, text := range m.texts {
+			for i := range text {
+				if i+len(words) <= len(text) && slices.Equal(text[i:i+len(words)], words) {
+					return true
+				}
+			}
+		}
+		return false
+	}}
+}
+
+func substringCondition(s string) condition {
+	return condition{s, func(m *shown) bool { return strings.Contains(m.raw, s) }}
+}
+
+func not(c condition) condition {
+	return condition{"-" + c.text, func(m *shown) bool { return !c.met(m) }}
+}
+
+func either(a, b condition) condition {
+	return condition{a.text + " OR " + b.text, func(m *shown) bool { return a.met(m) || b.met(m) }}
+}
+
+// asciiWord is a random word of a message for which a query can ask, empty if there is none.
+func asciiWord(r *rand.Rand, m *shown) string {
+	for range 20 {
+		if len(m.texts) == 0 {
+			return ""
+		}
+		text := m.texts[r.IntN(len(m.texts))]
+		if len(text) == 0 {
+			continue
+		}
+		w := text[r.IntN(len(text))]
+		if strings.Trim(w, "abcdefghijklmnopqrstuvwxyz0123456789_") == "" {
+			return w
+		}
+	}
+	return ""
+}
+
+// randomQuery returns a query about words that messages have.
+func randomQuery(r *rand.Rand, all []*shown) (q search.Query, met func(m *shown) bool) {
+	pick := func() *shown { return all[r.IntN(len(all))] }
+	word := func() string {
+		for range 50 {
+			if w := asciiWord(r, pick()); w != "" {
+				return w
+			}
+		}
+		return "nothing"
+	}
+	first := pick()
+	w := asciiWord(r, first)
+	if w == "" {
+		w = word()
+	}
+	conditions := []condition{wordCondition(w)}
+	switch r.IntN(9) {
+	case 0:
+		conditions = append(conditions, wordCondition(word()))
+	case 1:
+		conditions = append(conditions, not(wordCondition(word())))
+	case 2:
+		conditions = []condition{either(wordCondition(w), wordCondition(word())), not(prefixCondition(word()))}
+	case 3:
+		conditions = []condition{prefixCondition(w[:max(len(w)-2, 1)])}
+	case 4, 5:
+		if len(first.texts) == 0 {
+			break
+		}
+		if text := first.texts[r.IntN(len(first.texts))]; len(text) > 3 {
+			at := r.IntN(len(text) - 2)
+			if phrase := text[at : at+2]; strings.Trim(strings.Join(phrase, ""), "abcdefghijklmnopqrstuvwxyz0123456789_") == "" {
+				conditions = []condition{phraseCondition(phrase)}
+			}
+		}
+	case 6:
+		if at := strings.IndexFunc(first.raw, func(r rune) bool { return r >= '一' && r <= '龥' }); at >= 0 {
+			runes := []rune(first.raw[at:])
+			n := 1
+			for n < len(runes) && runes[n] >= '一' && runes[n] <= '龥' {
+				n++
+			}
+			from := r.IntN(n)
+			conditions = []condition{substringCondition(string(runes[from : from+1+r.IntN(n-from)]))}
+		}
+	case 7:
+		conditions = nil
+		for range 7 {
+			conditions = append(conditions, wordCondition(word()))
+		}
+	}
+	var text []string
+	for _, c := range conditions {
+		text = append(text, c.text)
+	}
+	q.Text = strings.Join(text, " ")
+	met = func(m *shown) bool {
+		return !slices.ContainsFunc(conditions, func(c condition) bool { return !c.met(m) })
+	}
+	if asked := search.Question(q.Text); asked != nil {
+		met = func(m *shown) bool {
+			return slices.ContainsFunc(asked, func(w string) bool { return m.terms[search.Stem(w)] })
+		}
+	}
+	return filtered(r, q, met, first)
+}
+
+// filtered adds other conditions to some queries.
+func filtered(r *rand.Rand, q search.Query, words func(m *shown) bool, like *shown) (search.Query, func(m *shown) bool) {
+	met := func(m *shown) bool { return m.kind == "" && words(m) }
+	switch r.IntN(8) {
+	case 0:
+		q.Contexts = []uuid.UUID{like.context}
+		met = func(m *shown) bool { return m.context == like.context && words(m) }
+	case 1:
+		q.Branch = like.branches[0]
+		met = func(m *shown) bool { return m.kind == "" && slices.Contains(m.branches, q.Branch) && words(m) }
+	case 2:
+		q.Roles = []string{like.role}
+		met = func(m *shown) bool { return m.kind == "" && m.role == like.role && words(m) }
+	case 3:
+		q.Since = timeOf(like.at)
+		met = func(m *shown) bool { return m.kind == "" && m.at >= like.at && words(m) }
+	case 4:
+		q.Kind = "*"
+		met = words
+	}
+	return q, met
+}
+
+// agree compares the answers to random queries with a scan.
+func agree(t *testing.T, when string, s *ctxdir.Store, x *search.Index, r *rand.Rand, queries int) {
+	t.Helper()
+	updated, err := x.Update(t.Context(), search.UpdateOptions{})
+	check(t, err, updated.Problem)
+	all := everything(t, s)
+	for range queries {
+		q, met := randomQuery(r, all)
+		want := map[string][]string{}
+		for _, m := range all {
+			if met(m) {
+				want[m.key()] = m.branches
+			}
+		}
+		got := map[string][]string{}
+		for h, err := range x.Search(t.Context(), q) {
+			if err != nil {
+				t.Fatalf("%s: %+v: %v", when, q, err)
+			}
+			m := shown{context: h.Context, line: h.Line, position: h.Position}
+			if got[m.key()] != nil {
+				t.Errorf("%s: %+v yields %s twice", when, q, m.key())
+			}
+			got[m.key()] = h.Branches
+		}
+		if !maps.EqualFunc(got, want, slices.Equal) {
+			t.Fatalf("%s: %+v: %s", when, q, difference(got, want))
+		}
+	}
+	again, err := x.Update(t.Context(), search.UpdateOptions{Whole: true})
+	if check(t, err, again.Problem); again.Messages != 0 {
+		t.Errorf("%s: %d rows were not those of the store", when, again.Messages)
+	}
+}
+
+func difference(got, want map[string][]string) string {
+	var b strings.Builder
+	fmt.Fprintf(&b, "%d hits, want %d", len(got), len(want))
+	for key, branches := range want {
+		if !slices.Equal(got[key], branches) {
+			fmt.Fprintf(&b, "\n%s: got %q, want %q", key, got[key], branches)
+			break
+		}
+	}
+	for key, branches := range got {
+		if want[key] == nil {
+			fmt.Fprintf(&b, "\n%s: got %q, want nothing", key, branches)
+			break
+		}
+	}
+	return b.String()
+}
+
+var vocabulary = strings.Fields(`lock locks locking locked flaky test tests tested testing index indexes journal fold folding commit
+committed committing parse parser parsing parseTokenStream tokenStream TokenReader HTTPServer snake_case_name snake_case camelCase
+internal/engine/store.go docs/FORMAT.md v1.2.3 2026 42 error errors erase erased eraser rewind rewinds branch branches 我们修复了锁测试 锁 修复
+测试问题 東京タワー naïve café Größe don't re-open --force a.b.c x the of and was were this what how why`)
+
+// speech returns a random message. Some of them have a word of their own.
+func speech(r *rand.Rand, n int) ctxdir.Draft {
+	var words []string
+	for range 3 + r.IntN(30) {
+		words = append(words, vocabulary[r.IntN(len(vocabulary))])
+	}
+	if r.IntN(3) == 0 {
+		words = append(words, fmt.Sprintf("own%dword", n))
+	}
+	text := strings.Join(words, " ")
+	body := map[string]any{"role": []string{"user", "assistant", "tool"}[r.IntN(3)], "content": text}
+	switch r.IntN(4) {
+	case 0:
+		body["content"] = []any{map[string]any{"type": "text", "text": text}, map[string]any{"type": "text", "text": text}}
+	case 1:
+		body["content"] = strings.Repeat(text+"\n", 100) // in a blob
+	}
+	b, err := json.Marshal(body)
+	if err != nil {
+		panic(err)
+	}
+	return ctxdir.Draft{Body: b}
+}
+
+func newRand(seed uint64) *rand.Rand { return rand.New(rand.NewPCG(seed, 0)) }
+
+func check(t *testing.T, errs ...error) {
+	t.Helper()
+	for _, err := range errs {
+		if err != nil {
+			t.Fatal(err)
+		}
+	}
+}
+
+func appendSpeech(t *testing.T, r *rand.Rand, b *ctxdir.Branch, n int) {
+	t.Helper()
+	for i := range n {
+		_, err := b.Append(context.Background(), speech(r, r.IntN(1e6)+i))
+		check(t, err)
+	}
+}

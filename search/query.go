@@ -1,0 +1,369 @@
+package search
+
+import (
+	"context"
+	"database/sql"
+	"encoding/base64"
+	"encoding/binary"
+	"fmt"
+	"iter"
+	"math"
+	"slices"
+	"sort"
+	"strings"
+	"time"
+
+	"github.com/ctxdir/ctxdir"
+	"github.com/google/uuid"
+)
+
+// Query says what to find. A message must meet all conditions. Text or Path is required.
+//
+// A word of Text finds its other forms too: "locks" finds "locking". A part of an identifier finds the identifier, and
+// an identifier finds only itself. Words with other characters between them, such as a path, are a phrase. In scripts
+// without spaces any two characters are a word.
+//
+//	flaky test         both words
+//	"flaky test"       these words side by side, as they are written
+//	flaky OR fragile   one of the words
+//	-windows           without this word, or "phrase"
+//	pars*              words that begin so
+//
+// Six or more words without operators are a question. It finds the messages with any of its words that is not very
+// common, the rarest words first, and stops with the words that would make it more than 5,000 messages.
+type Query struct {
+	Text     string
+	Phrase   bool              // Text as a whole is a phrase
+	Contexts []uuid.UUID       // in these contexts; empty for all
+	Branch   string            // shown by a branch of this name
+	Roles    []string          // of one of these roles
+	Types    []string          // of one of these types
+	Kind     string            // in contexts of this kind, none if it is empty; "*" for contexts of every kind, and those without one
+	Labels   map[string]string // in contexts with all these labels
+	Project  string            // in contexts with the label "project"
+	Since    time.Time         // of this time or later
+	Until    time.Time         // before this time
+	Path     string            // that attach, read or write a file whose path, or the end of it after a slash, is like this: with *, ?, [a-z]
+	Removed  bool              // also messages that no branch shows any more, until a collection removes them
+	Limit    int               // at most so many; 0 for all
+	Cursor   string            // continues behind the hit whose Cursor it is
+}
+
+// Hit is a message that a query found.
+type Hit struct {
+	Context  uuid.UUID
+	Title    string            // of the context
+	Labels   map[string]string // of the context
+	Branches []string          // that show the message
+	Line     uuid.UUID
+	Position int64
+	ID       uuid.UUID
+	Role     string
+	Type     string
+	At       time.Time // the message's own time, or that of its commit
+	Pointer  string    // RFC 6901, to the text of the snippet in the message
+	Snippet  string    // a part of that text, on one line
+	Marks    [][2]int  // the words found, as byte ranges of Snippet
+	Paths    []string  // of files, if the query has a Path: those like it
+	Score    float64   // larger is better; comparable within one search
+	Cursor   string
+}
+
+// hitsAtOnce is the number of messages that are read at the same time.
+const hitsAtOnce = 8
+
+// maxQuestion bounds the messages that a question ranks.
+const maxQuestion = 5000
+
+// Search yields the messages that a query finds, best first, as of the last [Index.Update]. A query without Text yields
+// the newest first. It fails with [ctxdir.ErrInvalid] for a query that cannot be understood.
+func (x *Index) Search(ctx context.Context, q Query) iter.Seq2[Hit, error] {
+	return func(yield func(Hit, error) bool) {
+		s := &searching{x: x, q: &q, stems: stemmer{}}
+		rows, err := s.find(ctx)
+		if err != nil {
+			yield(Hit{}, err)
+			return
+		}
+		for block := range slices.Chunk(rows, hitsAtOnce) {
+			for _, r := range s.hits(ctx, block) {
+				if (r.ok || r.err != nil) && !yield(r.hit, r.err) || r.err != nil {
+					return
+				}
+			}
+		}
+	}
+}
+
+// searching is one search.
+type searching struct {
+	x      *Index
+	q      *Query
+	parsed query
+	stems  stemmer
+	names  *directory
+	after  cursor
+	passed bool // the cursor
+}
+
+// found is a row that meets the conditions.
+type found struct {
+	n        int64
+	score    float64
+	line     int64
+	position int64
+	id       uuid.UUID
+	sum      int64
+	at       int64
+	role     string
+	kind     string
+	place    *place
+	branches []string
+	paths    []string
+}
+
+func (s *searching) find(ctx context.Context) (all []found, err error) {
+	if s.q.Text != "" {
+		if s.parsed, err = parse(s.q.Text, s.q.Phrase); err != nil {
+			return nil, err
+		}
+	} else if s.q.Path == "" {
+		return nil, fmt.Errorf("%w: a query needs a text or a path", ctxdir.ErrInvalid)
+	}
+	if err := s.after.decode(s.q.Cursor); err != nil {
+		return nil, err
+	}
+	db, err := s.x.open(ctx)
+	if err != nil {
+		return nil, err
+	}
+	tx, err := db.BeginTx(ctx, &sql.TxOptions{ReadOnly: true})
+	if err != nil {
+		return nil, err
+	}
+	defer tx.Rollback() //nolint:errcheck // it was only read
+	if s.names, err = s.x.current(ctx, tx); err != nil {
+		return nil, err
+	}
+	scope, err := s.scope(ctx, tx)
+	if err != nil || scope == "()" {
+		return nil, err
+	}
+	paths, err := s.paths(ctx, tx)
+	if err != nil {
+		return nil, err
+	}
+	candidates, err := s.candidates(ctx, tx, scope)
+	if err != nil {
+		return nil, err
+	}
+	return s.choose(ctx, tx, candidates, paths)
+}
+
+// open returns the open index.
+func (x *Index) open(ctx context.Context) (*database, error) {
+	x.mu.Lock()
+	defer x.mu.Unlock()
+	return x.db, x.reopen(ctx)
+}
+
+// scope returns the expression for the contexts of the query, empty for all contexts.
+func (s *searching) scope(ctx context.Context, tx *sql.Tx) (string, error) {
+	const most = 100 // terms of an expression; more contexts are filtered
+	if len(s.q.Contexts) == 0 || len(s.q.Contexts) > most {
+		return "", nil
+	}
+	var terms []string
+	for _, id := range s.q.Contexts {
+		row, err := rowOf(ctx, tx, id)
+		if err != nil {
+			return "", err
+		}
+		if row != nil {
+			terms = append(terms, `"`+scope(row.n)+`"`)
+		}
+	}
+	return "(" + strings.Join(terms, " OR ") + ")", nil
+}
+
+const columns = "m.n, m.line, m.position, m.id, m.sum, m.at, m.role, m.type"
+
+// candidates returns the query for the messages with the terms, best first.
+func (s *searching) candidates(ctx context.Context, tx *sql.Tx, scope string) (rows *sql.Rows, err error) {
+	if s.q.Text == "" {
+		return tx.QueryContext(ctx, "SELECT "+columns+", 0.0 FROM messages m ORDER BY m.at DESC, m.n DESC")
+	}
+	if s.parsed.question {
+		if err := s.prune(ctx, tx, scope); err != nil {
+			return nil, err
+		}
+	}
+	expression := s.parsed.match(s.stems)
+	if scope != "" {
+		expression = scope + " AND (" + expression + ")"
+	}
+	// FTS5 sorts by rank before the join, which reads only the rows that the caller takes.
+	return tx.QueryContext(ctx, "SELECT "+columns+", t.rank FROM terms t CROSS JOIN messages m ON m.n = t.rowid WHERE t.terms MATCH ? "+
+		"ORDER BY t.rank", expression)
+}
+
+// prune keeps the rarest terms of a question.
+func (s *searching) prune(ctx context.Context, tx *sql.Tx, scope string) error {
+	terms := s.parsed.all[0].any
+	slices.SortFunc(terms, func(a, b term) int { return strings.Compare(a.match(s.stems), b.match(s.stems)) })
+	terms = slices.CompactFunc(terms, func(a, b term) bool { return a.match(s.stems) == b.match(s.stems) })
+	counts := map[string]int{}
+	for i := range terms {
+		expression := terms[i].match(s.stems)
+		query := expression
+		if scope != "" {
+			query = scope + " AND " + query
+		}
+		var n int
+		err := tx.QueryRowContext(ctx, "SELECT count(*) FROM (SELECT 1 FROM terms WHERE terms MATCH ? LIMIT ?)", query, maxQuestion+1).Scan(&n)
+		if err != nil {
+			return err
+		}
+		counts[expression] = n
+	}
+	count := func(t term) int { return counts[t.match(s.stems)] }
+	sort.SliceStable(terms, func(i, j int) bool { return count(terms[i]) < count(terms[j]) })
+	total, keep := 0, 0
+	for keep < len(terms) {
+		total += count(terms[keep])
+		if total > maxQuestion && keep > 0 && count(terms[keep-1]) > 0 {
+			break
+		}
+		keep++
+	}
+	s.parsed.all[0].any = terms[:keep]
+	return nil
+}
+
+// paths returns the messages with a path like the pattern of the query, nil without one.
+func (s *searching) paths(ctx context.Context, tx *sql.Tx) (map[int64][]string, error) {
+	if s.q.Path == "" {
+		return nil, nil
+	}
+	rows, err := tx.QueryContext(ctx, "SELECT message, path FROM paths WHERE path GLOB ?1 OR path GLOB '*/' || ?1", s.q.Path)
+	if err != nil {
+		return nil, err
+	}
+	defer rows.Close()
+	all := map[int64][]string{}
+	for rows.Next() {
+		var n int64
+		var path string
+		if err := rows.Scan(&n, &path); err != nil {
+			return nil, err
+		}
+		all[n] = append(all[n], path)
+	}
+	return all, rows.Err()
+}
+
+// choose returns the rows that meet the other conditions, up to the limit.
+func (s *searching) choose(ctx context.Context, tx *sql.Tx, rows *sql.Rows, paths map[int64][]string) (all []found, err error) {
+	defer rows.Close()
+	for rows.Next() {
+		var f found
+		var id []byte
+		if err := rows.Scan(&f.n, &f.line, &f.position, &id, &f.sum, &f.at, &f.role, &f.kind, &f.score); err != nil {
+			return nil, err
+		}
+		copy(f.id[:], id)
+		if f.score = -f.score; s.q.Text == "" {
+			f.score = 0
+		}
+		if s.before(&f) || s.q.Path != "" && paths[f.n] == nil {
+			continue
+		}
+		f.paths = paths[f.n]
+		ok, err := s.meets(ctx, tx, &f)
+		if err != nil {
+			return nil, err
+		}
+		if !ok {
+			continue
+		}
+		if all = append(all, f); s.q.Limit > 0 && len(all) == s.q.Limit {
+			break
+		}
+	}
+	return all, rows.Err()
+}
+
+// before reports whether a row comes before the cursor, or is that of the cursor.
+func (s *searching) before(f *found) bool {
+	if s.q.Cursor == "" || s.passed {
+		return false
+	}
+	if f.n == s.after.n {
+		s.passed = true
+		return true
+	}
+	if s.q.Text == "" {
+		return f.at >= s.after.at
+	}
+	return f.score >= s.after.score
+}
+
+// meets reports whether a row meets the conditions that are not in the index of terms.
+func (s *searching) meets(ctx context.Context, tx *sql.Tx, f *found) (bool, error) {
+	q := s.q
+	if len(q.Roles) > 0 && !slices.Contains(q.Roles, f.role) || len(q.Types) > 0 && !slices.Contains(q.Types, f.kind) ||
+		!q.Since.IsZero() && f.at < q.Since.UnixNano() || !q.Until.IsZero() && f.at >= q.Until.UnixNano() {
+		return false, nil
+	}
+	p, err := s.names.place(ctx, tx, f.line)
+	if err != nil {
+		return false, err
+	}
+	if len(q.Contexts) > 0 && !slices.Contains(q.Contexts, p.context) || !s.isKind(p.names.Kind) ||
+		q.Project != "" && p.names.Labels["project"] != q.Project {
+		return false, nil
+	}
+	for key, value := range q.Labels {
+		if is, ok := p.names.Labels[key]; !ok || is != value {
+			return false, nil
+		}
+	}
+	f.place, f.branches = p, p.names.showing(p.line, f.position)
+	if q.Branch != "" {
+		return slices.Contains(f.branches, q.Branch), nil
+	}
+	return len(f.branches) > 0 || q.Removed, nil
+}
+
+// isKind reports whether contexts of a kind are wanted. A context that the query names may have any.
+func (s *searching) isKind(kind string) bool {
+	return s.q.Kind == kind || s.q.Kind == "*" || s.q.Kind == "" && len(s.q.Contexts) > 0
+}
+
+// cursor is the place of a hit in the order of a search.
+type cursor struct {
+	score float64
+	at    int64
+	n     int64
+}
+
+func (c *cursor) encode() string {
+	b := binary.AppendVarint(nil, c.n)
+	b = binary.AppendVarint(b, c.at)
+	b = binary.LittleEndian.AppendUint64(b, math.Float64bits(c.score))
+	return base64.RawURLEncoding.EncodeToString(b)
+}
+
+func (c *cursor) decode(text string) error {
+	if text == "" {
+		return nil
+	}
+	b, err := base64.RawURLEncoding.DecodeString(text)
+	n, size := binary.Varint(b)
+	at, more := binary.Varint(b[max(size, 0):])
+	if err != nil || size <= 0 || more <= 0 || len(b) != size+more+8 {
+		return fmt.Errorf("%w: %q is not a cursor of a search", ctxdir.ErrInvalid, text)
+	}
+	c.n, c.at, c.score = n, at, math.Float64frombits(binary.LittleEndian.Uint64(b[size+more:]))
+	return nil
+}

@@ -1,0 +1,106 @@
+// Package search finds messages by their words, in every context of a store: on all branches, in archives and payloads.
+//
+// [Open] opens the index of a store, the file derived/search.db. [Index.Update] brings it up to date with the commits of
+// all processes, and [Index.Search] finds messages. [Grep] finds exact text without an index.
+//
+//	x, err := search.Open(ctx, store)
+//	_, err = x.Update(ctx, search.UpdateOptions{})
+//	for hit, err := range x.Search(ctx, search.Query{Text: `"lock test" -windows`, Limit: 20}) { … }
+//
+// The index is a cache: it is built anew when it is missing, damaged or of another version. Nothing in the store depends
+// on it, and it never makes an operation of the store fail.
+package search
+
+import (
+	"context"
+	"fmt"
+	"os"
+	"path/filepath"
+	"sync"
+
+	"github.com/ctxdir/ctxdir"
+	"github.com/ctxdir/ctxdir/internal/bridge"
+	"github.com/ctxdir/ctxdir/internal/engine"
+)
+
+// Index is the open search index of a store. Several goroutines may use it, and several processes may open it.
+type Index struct {
+	e     *engine.Store
+	mu    sync.Mutex // held by an update, and to open the file
+	db    *database
+	names *directory
+}
+
+// Open opens the index of a store. The first [Index.Update] fills an empty one. If the store is open for reading, or its
+// folder cannot be written, the index is in memory. Close the index before the store.
+func Open(ctx context.Context, s *ctxdir.Store) (*Index, error) {
+	Attach(s)
+	x := &Index{e: bridge.Engine(s)}
+	x.mu.Lock()
+	defer x.mu.Unlock()
+	if err := x.reopen(ctx); err != nil {
+		return nil, err
+	}
+	return x, nil
+}
+
+// Close releases the index.
+func (x *Index) Close() error {
+	x.mu.Lock()
+	defer x.mu.Unlock()
+	if x.db == nil {
+		return nil
+	}
+	db := x.db
+	x.db = nil
+	return db.Close()
+}
+
+// Stats describe an index.
+type Stats struct {
+	Messages int64
+	Bytes    int64 // of its files
+	Memory   bool  // it has no file
+}
+
+// Stats describes the index as it is.
+func (x *Index) Stats(ctx context.Context) (is Stats, err error) {
+	db, err := x.open(ctx)
+	if err != nil {
+		return is, err
+	}
+	if err := db.QueryRowContext(ctx, "SELECT count(*) FROM messages").Scan(&is.Messages); err != nil {
+		return is, err
+	}
+	is.Memory = db.path == ""
+	for _, suffix := range suffixes {
+		if info, err := os.Stat(db.path + suffix); err == nil && !is.Memory {
+			is.Bytes += info.Size()
+		}
+	}
+	return is, nil
+}
+
+// Check verifies the structure of the index. A damaged index fails with [ctxdir.ErrDamaged]; [Index.Rebuild] mends it.
+func (x *Index) Check(ctx context.Context) error {
+	db, err := x.open(ctx)
+	if err == nil {
+		err = db.check(ctx)
+	}
+	if err != nil && isUnusable(err) {
+		err = fmt.Errorf("%w: search index %s: %w", ctxdir.ErrDamaged, db.path, err)
+	}
+	return err
+}
+
+// Rebuild removes what the index has. The next [Index.Update] fills it again.
+func (x *Index) Rebuild(ctx context.Context) error {
+	x.mu.Lock()
+	defer x.mu.Unlock()
+	return x.rebuild(ctx)
+}
+
+// Drop removes the index of a store. No program needs it; the next [Open] makes an empty one.
+func Drop(s *ctxdir.Store) error {
+	return removeFiles(filepath.Join(bridge.Engine(s).Path(), engine.DerivedFolder, File))
+}

@@ -1,0 +1,170 @@
+package search
+
+import (
+	"bytes"
+	"errors"
+	"io"
+	"strings"
+
+	"github.com/go-json-experiment/json/jsontext"
+)
+
+// names of members whose values are not text.
+var noText = map[string]bool{
+	"type": true, "role": true, "signature": true, "thinkingSignature": true, "encrypted_content": true, "timestamp": true, "created_at": true,
+	"version": true, "userType": true, "cwd": true, "gitBranch": true, "stop_reason": true, "service_tier": true, "media_type": true,
+	"mime_type": true, "mimeType": true, "model": true,
+}
+
+// names of members whose values are the paths of files that a message attaches, or that a tool reads or writes.
+var pathNames = map[string]bool{
+	"file_path": true, "filePath": true, "path": true, "file": true, "filename": true, "fileName": true, "notebook_path": true,
+	"notebookPath": true, "relative_path": true, "target_file": true, "absolute_path": true, "absolutePath": true,
+}
+
+// text is one string of a message.
+type text struct {
+	pointer string // RFC 6901, into the message
+	value   string
+	path    bool // the value is the path of a file
+}
+
+// eachText calls yield for each text of a message, in order. It leaves out values that are not text: ids, types, times,
+// signatures, binary data, and references to payloads. yield returns false to end.
+func eachText(message []byte, yield func(t text) bool) error { return walk(message, isText, yield) }
+
+// walk is eachText for the values that want accepts.
+func walk(message []byte, want func(name, value string) bool, yield func(t text) bool) error {
+	d := jsontext.NewDecoder(bytes.NewReader(message), jsontext.AllowDuplicateNames(true), jsontext.AllowInvalidUTF8(true))
+	name := "" // of the innermost member
+	for {
+		token, err := d.ReadToken()
+		if errors.Is(err, io.EOF) {
+			return nil
+		}
+		if err != nil {
+			return err
+		}
+		if token.Kind() == '{' && d.PeekKind() == '"' {
+			if err := passReference(d, &name); err != nil {
+				return err
+			}
+		}
+		if token.Kind() != '"' {
+			continue
+		}
+		kind, length := d.StackIndex(d.StackDepth())
+		if kind == '{' && length%2 == 1 {
+			name = token.String()
+			continue
+		}
+		if kind == 0 {
+			continue
+		}
+		value := token.String()
+		if value == "" || !want(name, value) {
+			continue
+		}
+		if !yield(text{pointer: string(d.StackPointer()), value: value, path: pathNames[name] && isPath(value)}) {
+			return nil
+		}
+	}
+}
+
+// passReference reads the first name of an object. If the object is the reference to a payload, it passes over the rest.
+func passReference(d *jsontext.Decoder, name *string) error {
+	token, err := d.ReadToken()
+	if err != nil {
+		return err
+	}
+	if *name = token.String(); *name != "$blob" {
+		return nil
+	}
+	for d.PeekKind() != '}' {
+		if err := d.SkipValue(); err != nil {
+			return err
+		}
+	}
+	_, err = d.ReadToken()
+	return err
+}
+
+func isText(name, value string) bool { return !isNoText(name) && !isData(value) }
+
+// isNoText reports whether the values of a member are no text: those of ids and of some known names.
+func isNoText(name string) bool {
+	return noText[name] || name == "id" || name == "uuid" || strings.HasSuffix(name, "_id") || strings.HasSuffix(name, "Id") ||
+		strings.HasSuffix(name, "ID") || strings.HasSuffix(name, "Uuid") || strings.HasSuffix(name, "UUID")
+}
+
+// isData reports whether a string is binary data: a long run without a space.
+func isData(s string) bool {
+	const long = 512
+	return len(s) >= long && strings.IndexByte(s[:long], ' ') < 0 && strings.IndexByte(s[:long], '\n') < 0 && isASCII(s[:long]) ||
+		strings.HasPrefix(s, "data:") && strings.Contains(s[:min(len(s), 100)], ";base64,")
+}
+
+func isASCII(s string) bool {
+	for i := range len(s) {
+		if s[i] >= 0x80 {
+			return false
+		}
+	}
+	return true
+}
+
+func isPath(s string) bool { return len(s) <= 1024 && !strings.ContainsAny(s, "\n\r\t") }
+
+// inner returns the text that a string stands for: of JSON in a string, such as the arguments of a call, its names and
+// values with their escapes resolved; else the string itself.
+func inner(value string) string {
+	if value[0] != '{' && value[0] != '[' || !strings.Contains(value, `\`) {
+		return value
+	}
+	var b strings.Builder
+	d := jsontext.NewDecoder(strings.NewReader(value), jsontext.AllowDuplicateNames(true))
+	for {
+		token, err := d.ReadToken()
+		if errors.Is(err, io.EOF) {
+			return b.String()
+		}
+		if err != nil {
+			return value
+		}
+		if k := token.Kind(); k == '"' || k == '0' {
+			b.WriteString(token.String())
+			b.WriteByte('\n')
+		}
+	}
+}
+
+// patched are the beginnings of the lines that name files in a patch of Codex.
+var patched = []string{"*** Update File: ", "*** Add File: ", "*** Delete File: ", "*** Move to: "}
+
+// pathsIn calls yield for each path of a file in a text.
+func pathsIn(t text, yield func(path string)) {
+	if t.path {
+		yield(t.value)
+	}
+	value := t.value
+	if value[0] == '{' { // the arguments of a call
+		_ = eachText([]byte(value), func(t text) bool {
+			pathsIn(t, yield)
+			return true
+		})
+		value = inner(value)
+	}
+	for at := strings.Index(value, "*** "); at >= 0; {
+		line, _, _ := strings.Cut(value[at:], "\n")
+		for _, begin := range patched {
+			if path, ok := strings.CutPrefix(line, begin); ok && isPath(path) {
+				yield(path)
+			}
+		}
+		next := strings.Index(value[at+len(line):], "*** ")
+		if next < 0 {
+			return
+		}
+		at += len(line) + next
+	}
+}

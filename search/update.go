@@ -1,0 +1,261 @@
+package search
+
+import (
+	"context"
+	"database/sql"
+	"encoding/json"
+	"errors"
+	"time"
+
+	"github.com/ctxdir/ctxdir/index"
+	"github.com/ctxdir/ctxdir/internal/engine"
+	"github.com/google/uuid"
+)
+
+// UpdateOptions bound an [Index.Update].
+type UpdateOptions struct {
+	MaxWait  time.Duration         // stop after this time, between two contexts at the earliest; 0 for no limit
+	Whole    bool                  // compare every row with the store, and look at every message file for an edit by hand
+	Progress func(done, total int) // receives the number of contexts; may be nil
+}
+
+// UpdateResult says what an update did.
+type UpdateResult struct {
+	Messages int64 // that were added, changed or removed
+	// Behind counts the commits that are not in the index, because the time was up, or a context cannot be read.
+	Behind int64
+	// Problem joins the errors of contexts that cannot be read; the others are complete.
+	Problem error
+}
+
+// editsBudget bounds the time for which an update looks for edits by hand.
+const editsBudget = 10 * time.Millisecond
+
+// contextRow is what the index knows of a context.
+type contextRow struct {
+	n        int64
+	id       uuid.UUID
+	at       index.Spot
+	state    engine.ContextState
+	complete bool // the rows are those of the commit at
+	names    string
+}
+
+const contextColumns = "n, id, seq, chain, state, names"
+
+func (r *contextRow) scan(row interface{ Scan(...any) error }) error {
+	var id, state []byte
+	var seq, chain int64
+	if err := row.Scan(&r.n, &id, &seq, &chain, &state, &r.names); err != nil {
+		return err
+	}
+	r.at, r.complete = index.Spot{Seq: uint64(seq), Chain: uint64(chain)}, state != nil
+	copy(r.id[:], id)
+	if state != nil {
+		return json.Unmarshal(state, &r.state)
+	}
+	return nil
+}
+
+// Update brings the index up to date with every commit of every process. An index that is damaged, or was removed
+// meanwhile, is built anew.
+func (x *Index) Update(ctx context.Context, o UpdateOptions) (done UpdateResult, err error) {
+	x.mu.Lock()
+	defer x.mu.Unlock()
+	for range 3 {
+		if done, err = x.updateOnce(ctx, o); err == nil || ctx.Err() != nil || !isUnusable(err) && !x.db.moved() {
+			break
+		}
+		if err = x.rebuild(ctx); err != nil {
+			break
+		}
+	}
+	if o.MaxWait > 0 && isBusy(err) {
+		done.Behind, err = max(done.Behind, 1), nil
+	}
+	return done, err
+}
+
+// reopen opens the index again if another process replaced it. The caller holds mu.
+func (x *Index) reopen(ctx context.Context) error {
+	if x.db != nil && !x.db.moved() {
+		return nil
+	}
+	if x.db != nil {
+		_ = x.db.Close()
+		x.db = nil
+	}
+	db, err := openDatabase(ctx, x.e)
+	if err != nil {
+		return err
+	}
+	x.db, x.names = db, nil
+	return nil
+}
+
+// rebuild begins with an empty index. The caller holds mu.
+func (x *Index) rebuild(ctx context.Context) error {
+	if x.db != nil {
+		moved, path := x.db.moved(), x.db.path
+		_ = x.db.Close()
+		x.db = nil
+		if path != "" && !moved {
+			if err := removeFiles(path); err != nil {
+				return err
+			}
+		}
+	}
+	return x.reopen(ctx)
+}
+
+func (x *Index) updateOnce(ctx context.Context, o UpdateOptions) (done UpdateResult, err error) {
+	if err := x.reopen(ctx); err != nil {
+		return done, err
+	}
+	known, err := x.contexts(ctx)
+	if err != nil {
+		return done, err
+	}
+	states := make(map[uuid.UUID]*engine.ContextState, len(known))
+	for id, row := range known {
+		if row.complete && !o.Whole {
+			states[id] = &row.state
+		}
+	}
+	changed, err := x.e.Changes(ctx, states)
+	if err != nil {
+		return done, err
+	}
+	var due, there []uuid.UUID
+	for id, is := range changed {
+		if there = append(there, id); is {
+			due = append(due, id)
+		}
+	}
+	w := newWriter(x)
+	w.whole = o.Whole
+	if o.MaxWait > 0 {
+		w.until = time.Now().Add(o.MaxWait)
+	}
+	defer w.close()
+	for id, row := range known {
+		if _, ok := changed[id]; !ok {
+			if err := w.drop(ctx, row); err != nil {
+				return done, err
+			}
+		}
+	}
+	if done, err = w.syncAll(ctx, due, known, o); err != nil {
+		return done, err
+	}
+	if done.Behind == 0 || o.Whole {
+		if err := w.verify(ctx, there, o.Whole); err != nil {
+			return done, err
+		}
+	}
+	done.Messages = w.changed
+	if err := w.commit(); err != nil {
+		return done, err
+	}
+	if w.lost {
+		_ = x.db.purge(ctx) // the next one does it, if another process reads the index now
+	}
+	return done, nil
+}
+
+// UpdateContext brings one context up to date: Update for a program that knows what changed.
+func (x *Index) UpdateContext(ctx context.Context, id uuid.UUID) error {
+	x.mu.Lock()
+	defer x.mu.Unlock()
+	if err := x.reopen(ctx); err != nil {
+		return err
+	}
+	w := newWriter(x)
+	defer w.close()
+	if err := w.sync(ctx, id); err != nil {
+		return err
+	}
+	return w.commit()
+}
+
+// syncAll brings contexts up to date. It counts the commits of those that it cannot read, or has no time for.
+func (w *writer) syncAll(
+	ctx context.Context, due []uuid.UUID, known map[uuid.UUID]*contextRow, o UpdateOptions,
+) (done UpdateResult, err error) {
+	for i, id := range due {
+		if o.Progress != nil {
+			o.Progress(i, len(due))
+		}
+		if o.MaxWait > 0 && time.Now().After(w.until) {
+			done.Behind += w.x.behind(ctx, due[i:], known)
+			break
+		}
+		err := w.sync(ctx, id)
+		if o.MaxWait > 0 && isBusy(err) {
+			w.failed = false
+			done.Behind += w.x.behind(ctx, due[i:], known)
+			return done, nil
+		}
+		switch {
+		case errors.Is(err, engine.ErrNotExist), errors.Is(err, engine.ErrGone):
+			err = w.dropID(ctx, id) // it was removed meanwhile
+		case err != nil && ctx.Err() == nil && !w.failed:
+			done.Problem = errors.Join(done.Problem, err)
+			done.Behind += w.x.behind(ctx, due[i:i+1], known)
+			err = nil
+		}
+		if err != nil {
+			return done, err
+		}
+	}
+	if o.Progress != nil && len(due) > 0 {
+		o.Progress(len(due), len(due))
+	}
+	return done, nil
+}
+
+// contexts returns what the index knows of each context.
+func (x *Index) contexts(ctx context.Context) (map[uuid.UUID]*contextRow, error) {
+	rows, err := x.db.QueryContext(ctx, "SELECT "+contextColumns+" FROM contexts")
+	if err != nil {
+		return nil, err
+	}
+	defer rows.Close()
+	all := map[uuid.UUID]*contextRow{}
+	for rows.Next() {
+		var r contextRow
+		if err := r.scan(rows); err != nil {
+			return nil, err
+		}
+		all[r.id] = &r
+	}
+	return all, rows.Err()
+}
+
+// behind counts the commits of contexts that the index does not have.
+func (x *Index) behind(ctx context.Context, ids []uuid.UUID, known map[uuid.UUID]*contextRow) (n int64) {
+	for _, id := range ids {
+		var seq uint64
+		err := x.e.Use(ctx, id, func(c *engine.Context) (err error) {
+			seq, err = c.Log.Seq()
+			return err
+		})
+		if row := known[id]; err == nil && row != nil && row.complete && seq >= row.at.Seq {
+			seq -= row.at.Seq
+		} else if err != nil {
+			seq = 1
+		}
+		n += int64(seq)
+	}
+	return n
+}
+
+// rowOf returns the row of a context as of a transaction, nil for none.
+func rowOf(ctx context.Context, tx *sql.Tx, id uuid.UUID) (*contextRow, error) {
+	var r contextRow
+	err := r.scan(tx.QueryRowContext(ctx, "SELECT "+contextColumns+" FROM contexts WHERE id = ?", id[:]))
+	if errors.Is(err, sql.ErrNoRows) {
+		return nil, nil
+	}
+	return &r, err
+}
