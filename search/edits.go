@@ -81,6 +81,8 @@ func (w *writer) edits(ctx context.Context, context, line uuid.UUID) (map[int64]
 
 // lookAtFiles adds the messages of a span whose files are not as the index has them.
 func lookAtFiles(ctx context.Context, c *engine.Context, span loader.Span, known map[int64]int64, edited positions) error {
+	folder := c.Dir.Files(span.Folder)
+	defer folder.Release()
 	for entries, err := range c.Log.Pages(ctx, span.Line, span.From, span.To) {
 		if err != nil {
 			return err
@@ -92,7 +94,7 @@ func lookAtFiles(ctx context.Context, c *engine.Context, span loader.Span, known
 				files, ids = append(files, e), append(ids, e.FileID())
 			}
 		}
-		infos, err := c.Dir.StatMessages(span.Folder, ids)
+		infos, err := folder.Stat(ids)
 		if err != nil {
 			return err
 		}
