@@ -163,7 +163,7 @@ func TestTailDamaged(t *testing.T) {
 		b.must(err)
 		ids, err := tailed(t, tail)
 		sameIDs(t, ids, b.ids[:len(ids)])
-		last := bytes.LastIndex(raw[:at], []byte("\n"+headChain)) == bytes.LastIndex(raw, []byte("\n"+headChain))
+		last := at > places[0] // damage in the last record looks torn
 		if len(ids) == 5 || !last && !errors.Is(err, ErrGap) {
 			t.Fatalf("byte %d: %d messages, %v", at, len(ids), err)
 		}

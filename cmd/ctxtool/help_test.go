@@ -103,8 +103,9 @@ func prepareExamples(t *testing.T) (home string) {
 			`"message_ids": [], "system_prompt": null, "user_prompt": null}}, "active_branch_name": "main", "current_state": "idle"}`,
 	}
 	for from, to := range map[string]string{
-		"chatgpt/conversations.json": "work/conversations.json",
-		"claude-code/simple.jsonl":   ".claude/projects/walk/simple.jsonl",
+		"chatgpt/conversations.json":             "work/conversations.json",
+		"claude-code/simple.jsonl":               ".claude/projects/walk/simple.jsonl",
+		"../importer/testdata/codex/child.jsonl": ".codex/sessions/2026/03/02/rollout.jsonl",
 	} {
 		b, err := os.ReadFile(filepath.Join("../../testdata", from))
 		if err != nil {
@@ -128,6 +129,11 @@ func prepareExamples(t *testing.T) (home string) {
 	}{
 		{"", []string{"new", "--id", exampleID, "--title", "A walk"}},
 		{strings.Repeat(`{"role":"user","content":"text"}`+"\n", 20), []string{"append", exampleID, "--jsonl"}},
+		{
+			`{"role":"assistant","content":[{"type":"text","text":"The timeout is in lock.go."},` +
+				`{"type":"tool_use","id":"t","name":"Read","input":{"file_path":"/src/lock.go"}}]}` + "\n",
+			[]string{"append", exampleID, "--jsonl"},
+		},
 		{"", []string{"branch", "fork", exampleID, "alt"}},
 		{"", []string{"branch", "fork", exampleID, "retry"}},
 		{"", []string{"branch", "rm", exampleID, "retry"}},

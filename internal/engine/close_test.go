@@ -97,7 +97,7 @@ func TestClosed(t *testing.T) {
 		"Context.Exclusively", "Context.FileFor", "Context.FoldIfDue", "Context.IDBefore", "Context.Latest",
 		"Context.MakeDurable", "Context.MakeRoom", "Context.OnRelease", "Context.OutsidePacks", "Context.PutBlobs", "Context.ReadMetadata",
 		"Context.References", "Context.ReferencesInLines", "Context.ReferencesInTrash", "Context.RemovalTime",
-		"Context.ReplaceMetadata",
+		"Context.ReplaceMetadata", "Context.Spans", "Context.State",
 		"Context.Supersede", "Context.WithCurrentFolders", "Context.Write",
 	}
 	s, dir := kit.NewStore(t)
