@@ -42,6 +42,8 @@ func Bookkeeping(body json.RawMessage) bool {
 		return o.isTrue("isMeta") || claudeRecords[kind] && o.Text("subtype") != "compact_boundary"
 	case o["payload"] != nil:
 		return codexRecords[kind]
+	case string(o["message"]) == "null" && o["children"] != nil: // the root of a tree of ChatGPT
+		return true
 	case o["timestamp"] != nil:
 		return piRecords[kind]
 	}

@@ -78,6 +78,7 @@ func TestBookkeeping(t *testing.T) {
 		`{"type":"response_item","payload":{"type":"message"}}`:          false,
 		`{"type":"model_change","timestamp":"2026-01-02T03:04:05Z"}`:     true,
 		`{"type":"message","timestamp":"2026-01-02T03:04:05Z"}`:          false,
+		`{"id":"n","message":null,"parent":null,"children":[]}`:          true,
 		`{"role":"user","content":"progress"}`:                           false,
 		`"text"`:                                                         false,
 		``:                                                               false,
