@@ -291,7 +291,8 @@ func difference(got, want map[string][]string) string {
 
 var vocabulary = strings.Fields(`lock locks locking locked flaky test tests tested testing index indexes journal fold folding commit
 committed committing parse parser parsing parseTokenStream tokenStream TokenReader HTTPServer snake_case_name snake_case camelCase
-internal/engine/store.go docs/FORMAT.md v1.2.3 2026 42 error errors erase erased eraser rewind rewinds branch branches 我们修复了锁测试 锁 修复
+internal/engine/store.go docs/FORMAT.md v1.2.3 2026 42 error errors erase erased eraser rewind rewinds branch branches
+我们修复了锁测试 锁 修复
 测试问题 東京タワー naïve café Größe don't re-open --force a.b.c x the of and was were this what how why`)
 
 // speech returns a random message. Some of them have a word of their own.

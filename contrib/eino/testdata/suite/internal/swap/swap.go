@@ -52,7 +52,8 @@ func (m Map) Remove(id string) { must(m.Delete(context.Background(), id)) }
 
 // IDs returns the ids of all entries.
 func (m Map) IDs() (ids []string) {
-	m.store.List(context.Background(), ctxdir.ListOptions{Kind: eino.Kind})(func(sum ctxdir.Summary, err error) bool { // eino has an old version of Go
+	// eino has an old version of Go, without loops over functions.
+	m.store.List(context.Background(), ctxdir.ListOptions{Kind: eino.Kind})(func(sum ctxdir.Summary, err error) bool {
 		must(err)
 		ids = append(ids, sum.ExternalID)
 		return true
