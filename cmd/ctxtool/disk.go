@@ -30,10 +30,11 @@ const (
 	diskPacks    = "packs"
 	diskBlobs    = "blobs"
 	diskTrash    = "trash"
-	diskOther    = "other" // metadata, locks, caches
+	diskDerived  = "derived" // the search index
+	diskOther    = "other"   // metadata, locks, caches
 )
 
-var diskKinds = []string{diskMessages, diskJournals, diskIndex, diskPacks, diskBlobs, diskTrash, diskOther}
+var diskKinds = []string{diskMessages, diskJournals, diskIndex, diskPacks, diskBlobs, diskTrash, diskDerived, diskOther}
 
 // diskKind is the kind of a file, by its path in a context's folder.
 func diskKind(path string) string {
@@ -47,7 +48,7 @@ func diskKind(path string) string {
 		return diskIndex
 	case first == "archive":
 		return diskPacks
-	case first == "blobs" || first == "trash":
+	case first == diskBlobs || first == diskTrash || first == diskDerived:
 		return first
 	}
 	return diskOther

@@ -218,7 +218,7 @@ func (a *app) printList(s *ctxdir.Store, all []ctxdir.Summary, f *lsFlags) error
 	for _, s := range all {
 		row := []string{id(s.ID), s.Title}
 		if f.long {
-			row = append(row, s.Labels["tool"], s.Model, s.Labels["project"])
+			row = append(row, s.Labels["tool"], s.Model, lastFolders(s.Labels["project"]))
 		}
 		row = append(row, humanCount(int64(s.Branches)), humanCount(s.Messages), humanSize(s.Bytes))
 		if f.long {
@@ -244,6 +244,12 @@ func (a *app) printList(s *ctxdir.Store, all []ctxdir.Summary, f *lsFlags) error
 		}
 	}
 	return a.printTable(&t)
+}
+
+// lastFolders is the end of a path: its last two folders, which distinguish projects.
+func lastFolders(path string) string {
+	parts := strings.FieldsFunc(path, func(r rune) bool { return r == '/' || r == '\\' })
+	return strings.Join(parts[max(len(parts)-2, 0):], "/")
 }
 
 // labelText is labels for people, in the order of their names.
