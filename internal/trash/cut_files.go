@@ -112,9 +112,14 @@ func (l *cutLine) removeFile(c *engine.Context, folder string, file uuid.UUID) e
 	return c.Dir.SetAside(c.Dir.MessagePath(folder, file))
 }
 
-// forgetLines removes the purged lines from the metadata, and the branch folders that no line uses any more.
-func forgetLines(ctx context.Context, c *engine.Context) error {
+// forgetLines removes the purged lines from the metadata, and the branch folders that no line uses any more. If another
+// purge has marked lines meanwhile, their files may still be there: the next purge forgets all of them.
+func forgetLines(ctx context.Context, c *engine.Context, marked map[uuid.UUID]bool) error {
 	return c.Write(ctx, func(current *engine.Metadata) error {
+		others := func(r ctxfolder.Removed) bool { return r.Why == branch.WhyPurged && !marked[r.Line] }
+		if slices.ContainsFunc(current.Removed, others) {
+			return nil
+		}
 		m := current.Clone()
 		branch.Forget(m)
 		if err := c.ReplaceMetadata(m); err != nil {

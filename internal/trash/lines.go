@@ -122,8 +122,13 @@ func purgeLines(ctx context.Context, c *engine.Context, expired func(r *ctxfolde
 		return nil // without the lock
 	}
 	var cut []*cutLine
+	marked := map[uuid.UUID]bool{}
 	err := c.Write(ctx, func(current *engine.Metadata) (err error) {
-		cut, err = cutLines(ctx, c, current.Clone(), expired)
+		m := current.Clone()
+		cut, err = cutLines(ctx, c, m, expired)
+		for _, r := range m.Removed {
+			marked[r.Line] = marked[r.Line] || r.Why == branch.WhyPurged
+		}
 		return err
 	})
 	if err != nil || len(cut) == 0 {
@@ -144,7 +149,7 @@ func purgeLines(ctx context.Context, c *engine.Context, expired func(r *ctxfolde
 	if err != nil {
 		return err
 	}
-	return forgetLines(ctx, c)
+	return forgetLines(ctx, c, marked)
 }
 
 // cutLines marks the expired lines as purged and ends each line where its reach ends. It returns these lines, and those
