@@ -141,8 +141,8 @@ func TestTwoHandles(t *testing.T) {
 	}
 }
 
-// TestGivenUp: who gave up waiting for a lock does not get it later, when it is free: others would wait for it for
-// ever.
+// TestGivenUp: a waiter that gave up does not hold the lock when it becomes free later. Otherwise the other waiters would
+// never get it.
 func TestGivenUp(t *testing.T) {
 	dir := t.TempDir()
 	lock := func() Lock {
@@ -256,7 +256,7 @@ func TestLockFolderReplaced(t *testing.T) {
 		t.Fatal(err)
 	}
 	if err := os.Rename(locks, before); err != nil {
-		t.Skip(err) // Windows renames no open folder
+		t.Skipf("this system does not rename an open folder, as Windows: %v", err)
 	}
 	if err := os.Mkdir(locks, 0o700); err != nil {
 		t.Fatal(err)
