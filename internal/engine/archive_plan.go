@@ -28,10 +28,11 @@ func (c *Context) planArchive(ctx context.Context, o ArchiveOptions) (plan index
 	if chosen.bytes == 0 && (!whole || len(uses) < 2) {
 		return plan, chosen.stayed, nil
 	}
-	// The smallest first, so that many small packs become one, and each message is rewritten only a few times.
+	// The smallest first, so that many small packs become one, and each message is rewritten only a few times. A pack of
+	// up to twice the size merges, too: packs of as many messages differ by some bytes.
 	slices.SortFunc(uses, func(a, b index.PackUse) int { return cmp.Compare(a.Bytes, b.Bytes) })
 	for _, use := range uses {
-		if limited := o.limit > 0 && chosen.bytes+use.Bytes > 2*o.limit; use.Named && !limited && (whole || use.Bytes <= chosen.bytes) {
+		if limited := o.limit > 0 && chosen.bytes+use.Bytes > 2*o.limit; use.Named && !limited && (whole || use.Bytes <= 2*chosen.bytes) {
 			AddSpans(plan.Pack, use.Live)
 			chosen.bytes += use.Bytes
 		}
