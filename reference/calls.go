@@ -56,10 +56,13 @@ func (c *collector) walk(v jsontext.Value, depth int) {
 	switch v.Kind() {
 	case '{':
 		o, inside := chat.Object{}, []jsontext.Value{}
-		_ = message.Members(v, func(key string, v jsontext.Value) error {
+		err := message.Members(v, func(key string, v jsontext.Value) error {
 			o[key], inside = json.RawMessage(v), append(inside, v)
 			return nil
 		})
+		if err != nil {
+			return
+		}
 		c.object(o)
 		for _, v := range inside {
 			c.walk(v, depth+1)
