@@ -36,7 +36,8 @@ func newReferring(t *testing.T) *referring {
 	}
 	r := &referring{t, s, c, ctxdir.DerivedID(c.ID(), "first")}
 	r.must(c.Active().Append(t.Context(), ctxdir.Draft{
-		ID: r.id, References: json.RawMessage(" " + strings.ReplaceAll(someReferences, ":", " : ")), Body: json.RawMessage(`{"role":"user","content":"x"}`),
+		ID: r.id, References: json.RawMessage(" " + strings.ReplaceAll(someReferences, ":", " : ")),
+		Body: json.RawMessage(`{"role":"user","content":"x"}`),
 	}))
 	return r
 }

@@ -179,7 +179,7 @@ func (c *collector) add(file string, l Lines, text string) {
 	}
 	r := Ref{File: file, Lines: l, Computed: true}
 	if text != "" {
-		r.Sum, r.Size, r.Context = Sum(text), int64(len(text)), excerpt(text)
+		r.Sum, r.Size, r.Context = Sum(text), int64(len(unified(text))), excerpt(text)
 		if l.IsZero() {
 			r.Blob = blobOf(text, 0)
 		}

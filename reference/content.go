@@ -2,11 +2,10 @@ package reference
 
 import (
 	"bytes"
-	"crypto/sha1" //nolint:gosec // git's hash
+	"crypto/sha1"
 	"crypto/sha256"
 	"encoding/hex"
 	"fmt"
-	"hash"
 	"math"
 	"strconv"
 	"strings"
@@ -85,7 +84,7 @@ func (c *content) blob(digits int) string {
 
 // blobOf returns git's hash of a file.
 func blobOf(text string, digits int) string {
-	var h hash.Hash = sha1.New() //nolint:gosec // git's hash
+	h := sha1.New()
 	if digits == 2*sha256.Size {
 		h = sha256.New()
 	}

@@ -228,8 +228,8 @@ type deletion struct {
 // deletions returns the newest commits that removed files.
 func (g *git) deletions(files []string) map[string]deletion {
 	in := "HEAD\n--\n" + strings.Join(files, "\n") + "\n"
-	out, err := g.run([]byte(in), "log", "--diff-filter=D", "--no-renames", "--name-only", "--relative", "-z", "--no-ext-diff", "--no-textconv",
-		"--ignore-submodules", "--format=%x01%H %ct %P", "--stdin")
+	out, err := g.run([]byte(in), "log", "--diff-filter=D", "--no-renames", "--name-only", "--relative", "-z", "--no-ext-diff",
+		"--no-textconv", "--ignore-submodules", "--format=%x01%H %ct %P", "--stdin")
 	if err != nil {
 		return nil
 	}

@@ -16,7 +16,7 @@ func New(ctx context.Context, root, file string, a, b int64) (Ref, error) {
 	if err != nil {
 		return Ref{}, err
 	}
-	defer t.Close()
+	defer t.close()
 	r := Ref{Lines: Lines{a, b}, Seen: time.Now().UTC()}
 	if r.File, err = relative(root, file); err != nil {
 		return Ref{}, err
@@ -55,7 +55,7 @@ func relative(root, file string) (string, error) {
 // describe adds what the file says about the lines.
 func (r *Ref) describe(c *content) {
 	text := c.lines(r.Lines)
-	r.Blob, r.Sum, r.Size = c.blob(len(r.Blob)), Sum(text), int64(len(text))
+	r.Blob, r.Sum, r.Size = c.blob(len(r.Blob)), Sum(text), int64(len(unified(text)))
 	if !c.binary() {
 		r.Context = excerpt(text)
 	}

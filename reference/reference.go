@@ -52,7 +52,7 @@ type Ref struct {
 	Commit  string `json:"commit,omitempty"`  // the commit that was checked out
 	Blob    string `json:"blob,omitempty"`    // git's hash of the whole file, as it was on disk
 	Sum     string `json:"sum,omitempty"`     // of the lines: see [Sum]
-	Size    int64  `json:"size,omitzero"`     // of the lines, in bytes
+	Size    int64  `json:"size,omitzero"`     // of the lines, in bytes, with "\n" at the end of each
 	Context string `json:"context,omitempty"` // the first of the lines, as a fallback
 	Diff    string `json:"diff,omitempty"`    // changes of the file that were not committed, as hunks of a unified diff
 

@@ -47,7 +47,7 @@ func Resolve(ctx context.Context, root string, refs []Ref) ([]Resolution, error)
 	if err != nil {
 		return nil, err
 	}
-	defer t.Close()
+	defer t.close()
 	s := search{ctx: ctx, tree: t, budget: hashed, all: make([]Resolution, len(refs))}
 	defer s.close()
 	for i := range refs {

@@ -5,10 +5,10 @@ import (
 	"fmt"
 	"os"
 	"os/exec"
+	"path"
 	"path/filepath"
 	"runtime"
 	"strings"
-	"syscall"
 	"testing"
 	"time"
 )
@@ -111,6 +111,12 @@ func (w *workspace) resolve(r Ref) Resolution {
 	all, err := Resolve(context.Background(), w.dir, []Ref{r})
 	w.must(err)
 	return all[0]
+}
+
+// brief is a resolution in a few words: "moved b.go:2-3".
+func brief(r Resolution) string {
+	at := Ref{File: r.File, Lines: r.Lines}
+	return string(r.Status) + " " + at.String()
 }
 
 // statusCase is a change of a workspace, and what becomes of the lines 10-12 of pkg/store.go.
@@ -232,12 +238,12 @@ func TestRenameWithEdit(t *testing.T) {
 	w.write("disk.go", "new\n"+strings.Replace(w.read("disk.go"), "line 11\n", "line eleven\n", 1))
 	w.commit("second")
 	got := w.resolve(inside)
-	if got.Status != Moved || got.File != "disk.go" || got.Lines != (Lines{11, 13}) || got.Text != "store line 10\nstore line eleven\nstore line 12\n" ||
+	if brief(got) != "moved disk.go:11-13" || got.Text != "store line 10\nstore line eleven\nstore line 12\n" ||
 		got.Fallback != inside.Context || !strings.Contains(got.Note, "changed") {
 		t.Errorf("lines that changed: %+v", got)
 	}
 	got = w.resolve(other)
-	if got.Status != Moved || got.Lines != (Lines{31, 32}) || got.Text != other.Context || got.Fallback != "" {
+	if brief(got) != "moved disk.go:31-32" || got.Text != other.Context || got.Fallback != "" {
 		t.Errorf("lines that did not change: %+v", got)
 	}
 }
@@ -260,7 +266,8 @@ func TestOtherBranch(t *testing.T) {
 	}
 	w.remove("new.go")
 	removed := w.commit("remove")
-	if got = w.resolve(r); got.Status != NotFound || got.LastCommit != commit || !strings.Contains(got.Note, removed[:12]+" removed the file on ") {
+	got = w.resolve(r)
+	if got.Status != NotFound || got.LastCommit != commit || !strings.Contains(got.Note, removed[:12]+" removed the file on ") {
 		t.Errorf("after the removal: %+v", got)
 	}
 }
@@ -277,17 +284,18 @@ func TestDirtyTree(t *testing.T) {
 	}
 	w.git("checkout", "-q", "pkg/store.go")
 	got := w.resolve(r)
-	if got.Status != Modified || got.Text != "store line 10\nstore line 11\nstore line 12\n" || !strings.Contains(got.Fallback, "not committed") {
+	if got.Status != Modified || got.Text != "store line 10\nstore line 11\nstore line 12\n" ||
+		!strings.Contains(got.Fallback, "not committed") {
 		t.Errorf("after the change was lost: %+v", got)
 	}
 }
 
 func TestShallowClone(t *testing.T) {
 	w := newWorkspace(t, true)
-	r, edited := w.ref("pkg/store.go", 10, 12), Ref{}
+	r := w.ref("pkg/store.go", 10, 12)
 	w.write("gone.go", numbered("gone", 5))
 	w.commit("second")
-	edited = w.ref("gone.go", 1, 2)
+	gone := w.ref("gone.go", 1, 2)
 	w.git("rm", "-q", "gone.go")
 	w.write("pkg/store.go", strings.Replace(w.read("pkg/store.go"), "line 11\n", "line eleven\n", 1))
 	w.commit("third")
@@ -297,7 +305,7 @@ func TestShallowClone(t *testing.T) {
 	if got.Status != Modified || got.Fallback != r.Context || !strings.Contains(got.Note, "shallow clone") || got.Lines != r.Lines {
 		t.Errorf("an edited file: %+v", got)
 	}
-	if got = clone.resolve(edited); got.Status != NotFound || !strings.Contains(got.Note, "shallow clone") || got.LastCommit != edited.Commit {
+	if got = clone.resolve(gone); got.Status != NotFound || !strings.Contains(got.Note, "shallow clone") || got.LastCommit != gone.Commit {
 		t.Errorf("a removed file: %+v", got)
 	}
 }
@@ -312,13 +320,13 @@ func TestWorkspaceBelowTheTop(t *testing.T) {
 	w.git("mv", "pkg/store.go", "pkg/disk.go")
 	w.write("pkg/disk.go", "new\n"+w.read("pkg/disk.go"))
 	w.commit("second")
-	if got := below.resolve(r); got.Status != Moved || got.File != "disk.go" || got.Lines != (Lines{11, 13}) {
+	if got := below.resolve(r); brief(got) != "moved disk.go:11-13" {
 		t.Errorf("renamed below the root: %+v", got)
 	}
 	w.git("mv", "pkg/disk.go", "disk.go")
 	w.write("pkg/x.go", "x\n")
 	w.commit("third")
-	if got := below.resolve(r); got.Status != NotFound || got.Fallback != r.Context {
+	if got := below.resolve(r); got.Status != NotFound || got.Fallback != r.Context || !strings.Contains(got.Note, "removed the file on") {
 		t.Errorf("moved out of the root: %+v", got)
 	}
 }
@@ -355,7 +363,7 @@ func TestFewCalls(t *testing.T) {
 	all, err = Resolve(context.Background(), w.dir, refs)
 	w.must(err)
 	for i := range all {
-		if want := fmt.Sprintf("pkg/g%d.go", i); all[i].Status != Moved || all[i].File != want || all[i].Lines != (Lines{6, 7}) {
+		if brief(all[i]) != fmt.Sprintf("moved pkg/g%d.go:6-7", i) {
 			t.Fatalf("%+v", all[i])
 		}
 	}
@@ -429,7 +437,7 @@ func TestOutside(t *testing.T) {
 	if runtime.GOOS != "windows" {
 		w.must(os.Symlink(secret, filepath.Join(w.dir, "link")))
 		w.must(os.Symlink(filepath.Dir(secret), filepath.Join(w.dir, "folder")))
-		w.must(syscall.Mkfifo(filepath.Join(w.dir, "pipe"), 0o600))
+		w.must(makePipe(filepath.Join(w.dir, "pipe")))
 		w.must(os.Symlink("pkg/store.go", filepath.Join(w.dir, "inside")))
 		if got := w.resolve(w.ref("inside", 10, 12)); got.Status != Found {
 			t.Errorf("a link inside: %+v", got)
@@ -441,8 +449,10 @@ func TestOutside(t *testing.T) {
 	w.must(big.Close())
 	hash := strings.Repeat("0", 40)
 	for _, file := range []string{
-		"link", "folder/secret", "pipe", "big", "../" + filepath.Base(w.dir) + "/pkg/store.go", "/etc/passwd", secret, "pkg/../../x", "pkg//store.go",
-		"pkg/store.go/", "", ".", "./pkg/store.go", "pkg/store.go\x00", "pkg\nstore.go", "-rf", "--output=x", ":(top)pkg/store.go", `..\x`, `C:\x`,
+		"link", "folder/secret", "pipe", "big", "../" + filepath.Base(w.dir) + "/pkg/store.go", "/etc/passwd", secret,
+		"pkg/../../x", "pkg//store.go",
+		"pkg/store.go/", "", ".", "./pkg/store.go", "pkg/store.go\x00", "pkg\nstore.go", "-rf", "--output=x", ":(top)pkg/store.go",
+		`..\x`, `C:\x`,
 		"pkg/store.go/deeper", strings.Repeat("x/", 3000) + "x", "HEAD:pkg/store.go", "*",
 	} {
 		for _, l := range []Lines{{}, {1, 2}, {1, 1 << 62}, {1 << 62, 1<<63 - 1}} {
@@ -452,13 +462,15 @@ func TestOutside(t *testing.T) {
 				t.Errorf("%.50q %v: %+v", file, l, got)
 			}
 		}
-		if r, err := New(context.Background(), w.dir, file, 1, 1); err == nil && file != "./pkg/store.go" && file != "pkg/store.go/" && file != "pkg//store.go" {
+		r, err := New(context.Background(), w.dir, file, 1, 1)
+		if err == nil && path.Clean(file) != "pkg/store.go" { // New cleans a path
 			t.Errorf("New accepts %.50q: %+v", file, r)
 		}
 	}
 	for _, r := range []Ref{
 		{File: "pkg/store.go", Commit: "--output=x"}, {File: "pkg/store.go", Blob: "HEAD"}, {File: "pkg/store.go", Lines: Lines{-1, 5}},
-		{File: "pkg/store.go", Lines: Lines{5, 4}}, {File: "pkg/store.go", Sum: "xyz"}, {File: "pkg/store.go", Commit: strings.ToUpper("abcdef0123")},
+		{File: "pkg/store.go", Lines: Lines{5, 4}}, {File: "pkg/store.go", Sum: "xyz"},
+		{File: "pkg/store.go", Commit: strings.ToUpper("abcdef0123")},
 		{File: "pkg/store.go", Size: -1},
 	} {
 		if got := w.resolve(r); got.Status != NotFound || !strings.Contains(got.Note, "invalid") || r.Validate() == nil {
@@ -488,7 +500,8 @@ func TestGitRunsNothing(t *testing.T) {
 	w.write("other.go", "x\n")
 	w.commit("second")
 	for _, key := range []string{
-		"core.fsmonitor", "diff.external", "diff.own.textconv", "diff.own.command", "filter.own.clean", "filter.own.smudge", "core.pager", "core.sshCommand",
+		"core.fsmonitor", "diff.external", "diff.own.textconv", "diff.own.command", "filter.own.clean", "filter.own.smudge", "core.pager",
+		"core.sshCommand",
 	} {
 		w.git("config", key, program)
 	}
@@ -508,10 +521,12 @@ func TestReferencesWithLittle(t *testing.T) {
 	w := newWorkspace(t, true)
 	commit := w.git("rev-parse", "HEAD")
 	w.write("pkg/store.go", "new\n"+w.read("pkg/store.go"))
-	if got := w.resolve(Ref{File: "pkg/store.go", Lines: Lines{10, 12}, Commit: commit}); got.Status != Shifted || got.Lines != (Lines{11, 13}) {
+	r := Ref{File: "pkg/store.go", Lines: Lines{10, 12}, Commit: commit}
+	if got := w.resolve(r); brief(got) != "shifted pkg/store.go:11-13" {
 		t.Errorf("with a commit alone: %+v", got)
 	}
-	if got := w.resolve(Ref{File: "pkg/store.go", Lines: Lines{10, 12}}); got.Status != Found || !strings.Contains(got.Note, "nothing to compare") {
+	r.Commit = ""
+	if got := w.resolve(r); got.Status != Found || !strings.Contains(got.Note, "nothing to compare") {
 		t.Errorf("with a path alone: %+v", got)
 	}
 	if got := w.resolve(Ref{File: "pkg/store.go"}); got.Status != Found || got.Text != w.read("pkg/store.go") {
@@ -519,7 +534,8 @@ func TestReferencesWithLittle(t *testing.T) {
 	}
 	whole := w.ref("pkg/store.go", 0, 0)
 	w.write("pkg/store.go", w.read("pkg/store.go")+"more\n")
-	if got := w.resolve(whole); got.Status != Modified || got.Text != w.read("pkg/store.go") || !strings.Contains(got.Note, "the file changed since") {
+	got := w.resolve(whole)
+	if got.Status != Modified || got.Text != w.read("pkg/store.go") || !strings.Contains(got.Note, "the file changed since") {
 		t.Errorf("a whole file that changed: %+v", got)
 	}
 	if _, err := Resolve(context.Background(), filepath.Join(w.dir, "none"), nil); err == nil {

@@ -39,7 +39,7 @@ func openTree(dir string) (*tree, error) {
 	return &tree{dir: dir, root: root}, nil
 }
 
-func (t *tree) Close() error { return t.root.Close() }
+func (t *tree) close() { _ = t.root.Close() }
 
 // read returns a file.
 func (t *tree) read(name string) (*content, error) {
