@@ -18,7 +18,8 @@ const (
 	maxContent = 8 << 20 // bytes of a file that is compared
 	maxLines   = 1 << 20 // of such a file
 	maxText    = 64 << 10
-	hashed     = 1 << 30 // bytes that one resolution hashes in search of lines
+	work       = 1 << 30 // bytes that one resolution reads or hashes in search of lines
+	step       = 16      // bytes that a look at a line counts as
 )
 
 // content is a file in lines.
@@ -111,7 +112,7 @@ func unified(lines string) string {
 }
 
 // find returns the place of the lines that have a sum: the nearest one to where they were. first is how they begin, as
-// far as that is known. budget is how many bytes may be hashed.
+// far as that is known. budget is the work that is left.
 func (c *content) find(sum string, was Lines, first string, budget *int64) (Lines, bool) {
 	n := was.Count()
 	if sum == "" || n == 0 || n > c.count() {
@@ -121,7 +122,8 @@ func (c *content) find(sum string, was Lines, first string, budget *int64) (Line
 	last := c.count() - n + 1 // the greatest line where they can begin
 	at := min(was.From, last)
 	for d := int64(0); *budget > 0 && (at-d >= 1 || at+d <= last); d++ {
-		for _, from := range []int64{at - d, at + d} {
+		for _, from := range [...]int64{at - d, at + d} {
+			*budget -= step
 			if from < 1 || from > last || first != "" && !strings.HasPrefix(c.line(from), head) {
 				continue
 			}
@@ -145,11 +147,13 @@ func (c *content) clamp(l Lines) Lines {
 }
 
 // near guesses where lines that changed are now, from how they began.
-func (c *content) near(was Lines, first string) Lines {
-	n, head := was.Count(), strings.TrimSpace(strings.SplitN(first, "\n", 2)[0])
-	at := c.clamp(was).From
-	for d := int64(0); n > 0 && head != "" && (at-d >= 1 || at+d <= c.count()); d++ {
-		for _, from := range []int64{at - d, at + d} {
+func (c *content) near(was Lines, first string, budget *int64) Lines {
+	head, _, _ := strings.Cut(first, "\n")
+	n, at := was.Count(), c.clamp(was).From
+	head = strings.TrimSpace(head)
+	for d := int64(0); n > 0 && head != "" && *budget > 0 && (at-d >= 1 || at+d <= c.count()); d++ {
+		for _, from := range [...]int64{at - d, at + d} {
+			*budget -= step
 			if from >= 1 && from <= c.count() && strings.TrimSpace(c.line(from)) == head {
 				return c.clamp(Lines{from, from + min(n, math.MaxInt32) - 1})
 			}
@@ -159,15 +163,15 @@ func (c *content) near(was Lines, first string) Lines {
 }
 
 // follow returns where lines of an older version are in this one. Lines that are gone leave the place where they were.
-func (c *content) follow(old *content, was Lines) Lines {
-	const much = 1 << 20 // a comparison takes about a microsecond a line
-	if was.IsZero() || len(old.text)+len(c.text) > 2*much || !old.has(was) {
+// hunks are the difference of the versions.
+func (c *content) follow(was Lines, hunks []hunk) Lines {
+	if was.IsZero() {
 		return c.clamp(was)
 	}
 	from, to := was.From, was.To
 	shift := int64(0) // of the lines after the last hunk before was
-	now := Lines{From: 0, To: 0}
-	for _, h := range hunksOf(old, c) {
+	now := Lines{}
+	for _, h := range hunks {
 		if now.From == 0 && from < h.old {
 			now.From = from + shift
 		}

@@ -88,7 +88,8 @@ func (s *search) renames() map[string]map[string]string {
 // lookFor looks for a file that is not in its place.
 func (s *search) lookFor(r *Resolution, f *files, renames map[string]string) {
 	file := r.Ref.File
-	for _, name := range f.blobs[r.Ref.Blob] {
+	same := f.blobs[r.Ref.Blob]
+	for _, name := range same[:min(len(same), maxAlike)] {
 		if c, err := s.tree.read(name); err == nil && r.Ref.Blob != "" && c.blob(len(r.Ref.Blob)) == r.Ref.Blob {
 			s.moveTo(r, name, c)
 			return
@@ -104,9 +105,10 @@ func (s *search) lookFor(r *Resolution, f *files, renames map[string]string) {
 	slices.SortStableFunc(alike, func(a, b string) int { return cmp.Compare(common(b, file), common(a, file)) })
 	for _, name := range alike[:min(len(alike), maxAlike)] {
 		c, err := s.tree.read(name)
-		if err != nil || r.Ref.Sum == "" {
+		if err != nil || r.Ref.Sum == "" || s.budget <= 0 {
 			continue
 		}
+		s.budget -= int64(len(c.text))
 		if _, found := c.find(r.Ref.Sum, r.Ref.Lines, r.Ref.Context, &s.budget); found || Sum(c.text) == r.Ref.Sum {
 			s.moveTo(r, name, c)
 			return

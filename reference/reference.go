@@ -7,9 +7,9 @@
 //
 //	ref, err := reference.New(ctx, root, "store.go", 10, 24)
 //	_, err = branch.Append(ctx, ctxdir.Draft{Body: body, References: reference.Encode([]reference.Ref{ref})})
-//	…
+//
 //	refs, err := reference.Of(ctx, message, root)
-//	for _, r := range must(reference.Resolve(ctx, root, refs)) { … r.Status, r.File, r.Lines, r.Text, r.Note }
+//	resolutions, err := reference.Resolve(ctx, root, refs)
 //
 // Nothing in a reference names a user or a folder outside the workspace: files are relative to the workspace's root, with
 // slashes. A reference that was read from a store is not trusted: no file, line, hash or text in it makes a resolution

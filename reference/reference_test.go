@@ -127,14 +127,14 @@ func TestFind(t *testing.T) {
 		{Lines{1, 1 << 62}, Lines{}, Sum("x\ny\n")},
 		{Lines{1, 2}, Lines{}, Sum("y\nx\n")},
 	} {
-		budget := int64(hashed)
+		budget := int64(work)
 		if got, ok := c.find(tc.sum, tc.was, "", &budget); got != tc.want || ok != !tc.want.IsZero() {
 			t.Errorf("%v: %v, wanted %v", tc.was, got, tc.want)
 		}
 	}
 	budget := int64(1)
 	many := newContent([]byte(strings.Repeat("x\n", 1000)))
-	if _, ok := many.find(Sum("y\n"), Lines{500, 500}, "", &budget); ok || budget < -10 {
+	if _, ok := many.find(Sum("y\n"), Lines{500, 500}, "", &budget); ok || budget < -100 {
 		t.Errorf("the search used %d bytes more than it may", -budget)
 	}
 }
@@ -159,7 +159,8 @@ func TestFollow(t *testing.T) {
 		{"x\n", Lines{4, 6}, Lines{1, 1}},
 		{"", Lines{4, 6}, Lines{}},
 	} {
-		if got := newContent([]byte(tc.now)).follow(old, tc.was); got != tc.want {
+		now := newContent([]byte(tc.now))
+		if got := now.follow(tc.was, hunksOf(old, now)); got != tc.want {
 			t.Errorf("%q: %v, wanted %v", tc.now, got, tc.want)
 		}
 	}

@@ -48,7 +48,7 @@ func Resolve(ctx context.Context, root string, refs []Ref) ([]Resolution, error)
 		return nil, err
 	}
 	defer t.close()
-	s := search{ctx: ctx, tree: t, budget: hashed, all: make([]Resolution, len(refs))}
+	s := search{ctx: ctx, tree: t, budget: work, all: make([]Resolution, len(refs))}
 	defer s.close()
 	for i := range refs {
 		s.all[i] = Resolution{Ref: refs[i], Status: NotFound, File: refs[i].File, Lines: refs[i].Lines, gone: true}
@@ -60,7 +60,10 @@ func Resolve(ctx context.Context, root string, refs []Ref) ([]Resolution, error)
 		s.lookInPlace(&s.all[i])
 	}
 	s.lookElsewhere()
-	for i := range s.all {
+	for _, i := range s.byFile() {
+		if ctx.Err() != nil {
+			return nil, ctx.Err()
+		}
 		s.lookBack(&s.all[i])
 	}
 	return s.all, ctx.Err()
@@ -70,7 +73,7 @@ func Resolve(ctx context.Context, root string, refs []Ref) ([]Resolution, error)
 type search struct {
 	ctx    context.Context
 	tree   *tree
-	budget int64 // bytes that may still be hashed in search of lines
+	budget int64 // work that is left
 	all    []Resolution
 
 	asked   bool // whether there is a repository
@@ -80,6 +83,15 @@ type search struct {
 	past    *objects
 	pastErr error
 	missing []*Resolution // whose file is gone
+
+	was struct { // the file of the past that was read last
+		name string
+		c    *content
+	}
+	versions struct { // that were compared last
+		old, now *content
+		hunks    []hunk
+	}
 }
 
 func (s *search) close() {
@@ -154,7 +166,10 @@ func (s *search) compare(r *Resolution, c *content) {
 		r.at(Found, c, ref.Lines)
 		r.note("the reference has nothing to compare the lines with")
 	default:
-		r.at(Modified, c, c.near(ref.Lines, ref.Context))
+		r.at(Modified, c, c.near(ref.Lines, ref.Context, &s.budget))
+		if s.budget <= 0 {
+			r.note("the search for the lines took too long")
+		}
 	}
 }
 
@@ -162,8 +177,13 @@ func (s *search) compare(r *Resolution, c *content) {
 func (r *Resolution) at(status Status, c *content, l Lines) {
 	r.Status, r.Lines, r.Text, r.gone = status, l, "", status == Modified
 	if !c.binary() && c.has(l) {
-		r.Text = strings.Clone(cut(strings.ToValidUTF8(c.lines(l), "\ufffd"), maxText))
+		r.Text = shown(c.lines(l))
 	}
+}
+
+// shown returns the beginning of lines, in valid UTF-8. It keeps nothing else of the file in memory.
+func shown(lines string) string {
+	return strings.Clone(strings.ToValidUTF8(cut(lines, maxText), "\ufffd"))
 }
 
 // note adds to the note.
@@ -184,7 +204,7 @@ func (s *search) lookBack(r *Resolution) {
 	}
 	old := s.before(&r.Ref)
 	if old != nil && old.has(r.Ref.Lines) && !old.binary() {
-		r.Fallback = strings.Clone(cut(strings.ToValidUTF8(old.lines(r.Ref.Lines), "\ufffd"), maxText))
+		r.Fallback = shown(old.lines(r.Ref.Lines))
 	} else {
 		r.Fallback = r.Ref.Context
 	}
@@ -206,7 +226,7 @@ func (s *search) compareWith(r *Resolution, old *content) {
 		return
 	}
 	if old != nil {
-		l := c.follow(old, ref.Lines)
+		l := c.follow(ref.Lines, s.difference(old, c))
 		status := r.Status
 		r.at(Modified, c, l)
 		r.Status = status
@@ -243,6 +263,18 @@ func (s *search) compareSum(r *Resolution, c *content, sum string) bool {
 	return !r.gone
 }
 
+// difference compares two versions of a file. Large files are not compared.
+func (s *search) difference(old, now *content) []hunk {
+	const much = 2 << 20 // a comparison takes about a microsecond a line
+	if v := &s.versions; v.old != old || v.now != now {
+		v.old, v.now, v.hunks = old, now, nil
+		if len(old.text)+len(now.text) <= much {
+			v.hunks = hunksOf(old, now)
+		}
+	}
+	return s.versions.hunks
+}
+
 // noteUnknown says why the lines as they were are not known.
 func (s *search) noteUnknown(r *Resolution) {
 	switch g := s.repository(); {
@@ -270,7 +302,7 @@ func (s *search) before(r *Ref) *content {
 		if name == "" || name != r.Blob && r.Commit == "" {
 			continue
 		}
-		c, _, err := s.past.read(name)
+		c, err := s.version(name)
 		if err != nil {
 			if s.pastErr = err; s.git.ctx.Err() != nil {
 				s.pastErr = errors.New("git did not answer in time")
@@ -282,4 +314,16 @@ func (s *search) before(r *Ref) *content {
 		}
 	}
 	return nil
+}
+
+// version returns a file of the past, nil if the repository does not have it.
+func (s *search) version(name string) (*content, error) {
+	if s.was.name == name {
+		return s.was.c, nil
+	}
+	c, _, err := s.past.read(name)
+	if err == nil {
+		s.was.name, s.was.c = name, c
+	}
+	return c, err
 }
