@@ -176,13 +176,13 @@ func (c *content) follow(was Lines, hunks []hunk) Lines {
 			now.From = from + shift
 		}
 		if now.From == 0 && from < h.old+h.oldLines {
-			now.From = h.new
+			now.From = h.new + min(from-h.old, max(h.newLines-1, 0))
 		}
 		if to < h.old {
 			break
 		}
 		if to < h.old+h.oldLines {
-			now.To = h.new + max(h.newLines-1, 0)
+			now.To = h.new + max(h.newLines-1-(h.old+h.oldLines-1-to), 0)
 			break
 		}
 		shift = h.new + h.newLines - h.old - h.oldLines

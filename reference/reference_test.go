@@ -156,6 +156,7 @@ func TestFollow(t *testing.T) {
 		{"1\n2\n3\nfour\nfive\nsix\nmore\n7\n8\n9\n", Lines{4, 6}, Lines{4, 7}},
 		{"1\n2\n3\n7\n8\n9\n", Lines{4, 6}, Lines{4, 4}},
 		{"1\n2\n3\n4\n5\n6\n7\n8\n9\nend\n", Lines{9, 9}, Lines{9, 9}},
+		{"1\na\nb\nc\nd\ne\nf\ng\nh\ni\n9\n", Lines{4, 6}, Lines{4, 8}}, // within a larger change
 		{"x\n", Lines{4, 6}, Lines{1, 1}},
 		{"", Lines{4, 6}, Lines{}},
 	} {
