@@ -261,10 +261,11 @@ func TestOtherBranch(t *testing.T) {
 	if got = w.resolve(r); got.Status != Found {
 		t.Errorf("back on the branch: %+v", got)
 	}
+	last := w.commit("another")
 	w.remove("new.go")
 	removed := w.commit("remove")
 	got = w.resolve(r)
-	if got.Status != NotFound || got.LastCommit != commit || !strings.Contains(got.Note, removed[:12]+" removed the file on ") {
+	if got.Status != NotFound || got.LastCommit != last || !strings.Contains(got.Note, removed[:12]+" removed the file on ") {
 		t.Errorf("after the removal: %+v", got)
 	}
 }
@@ -445,6 +446,9 @@ func TestOutside(t *testing.T) {
 	w.must(big.Truncate(1 << 40))
 	w.must(big.Close())
 	hash := strings.Repeat("0", 40)
+	tree, err := openTree(w.dir)
+	w.must(err)
+	defer tree.close()
 	for _, file := range []string{
 		"link", "folder/secret", "pipe", "big", "../" + filepath.Base(w.dir) + "/pkg/store.go", "/etc/passwd", secret,
 		"pkg/../../x", "pkg//store.go",
@@ -458,6 +462,9 @@ func TestOutside(t *testing.T) {
 			if got.Status != NotFound || got.Text != "" || got.Note == "" || strings.Contains(got.Fallback, "secret") {
 				t.Errorf("%.50q %v: %+v", file, l, got)
 			}
+		}
+		if c, err := tree.read(file); err == nil {
+			t.Errorf("read %.50q: %.50q", file, c.text)
 		}
 		r, err := New(context.Background(), w.dir, file, 1, 1)
 		if err == nil && path.Clean(file) != "pkg/store.go" { // New cleans a path
