@@ -52,7 +52,7 @@ func (a *app) refCheckCmd() *cobra.Command {
 Git helps to find files that were renamed, and lines as they were; without git, only files are
 compared. With --lines, the lines are printed as they are now or, if they are gone, as they were.`,
 		Example: `  ctxtool ref check 7c2f
-  ctxtool ref check 7c2f --stored --lines --root ~/src/parser`,
+  ctxtool ref check 7c2f --stored --lines`,
 		Annotations:       exits("some lines changed, or are gone", ofStores...),
 		Args:              between(1, 1),
 		ValidArgsFunction: a.completeContexts(1),
