@@ -270,6 +270,48 @@ func TestOtherBranch(t *testing.T) {
 	}
 }
 
+func TestNoCommitYet(t *testing.T) {
+	w := newWorkspace(t, false)
+	if _, err := exec.LookPath("git"); err != nil {
+		t.Skip("git is not installed")
+	}
+	w.git("init", "-q", "-b", "main")
+	r := w.ref("pkg/store.go", 10, 12)
+	if r.Commit != "" || r.Blob == "" {
+		t.Errorf("before the first commit: %+v", r)
+	}
+	w.rename("pkg/store.go", "disk.go")
+	if got := w.resolve(r); brief(got) != "moved disk.go:10-12" {
+		t.Errorf("moved: %+v", got)
+	}
+	w.remove("disk.go")
+	if got := w.resolve(r); got.Status != NotFound || got.Fallback != r.Context || got.Note != "no file here has these lines" {
+		t.Errorf("removed: %+v", got)
+	}
+}
+
+// TestHashOfGit checks that hashes are those of git, also in a repository with SHA-256.
+func TestHashOfGit(t *testing.T) {
+	for _, format := range []string{"sha1", "sha256"} {
+		w := newWorkspace(t, false)
+		if _, err := exec.LookPath("git"); err != nil {
+			t.Skip("git is not installed")
+		}
+		w.git("init", "-q", "-b", "main", "--object-format="+format)
+		w.git("config", "user.email", "ada@example.org")
+		w.git("config", "user.name", "Ada")
+		commit := w.commit("first")
+		r := w.ref("pkg/store.go", 10, 12)
+		if r.Blob != w.git("hash-object", "pkg/store.go") || r.Commit != commit {
+			t.Errorf("%s: %+v", format, r)
+		}
+		w.git("mv", "pkg/store.go", "disk.go")
+		if got := w.resolve(r); brief(got) != "moved disk.go:10-12" || got.Blob != r.Blob {
+			t.Errorf("%s: %+v", format, got)
+		}
+	}
+}
+
 func TestDirtyTree(t *testing.T) {
 	w := newWorkspace(t, true)
 	w.write("pkg/store.go", strings.Replace(w.read("pkg/store.go"), "line 11\n", "not committed\n", 1))
@@ -443,7 +485,7 @@ func TestOutside(t *testing.T) {
 	}
 	big, err := os.Create(filepath.Join(w.dir, "big"))
 	w.must(err)
-	w.must(big.Truncate(1 << 40))
+	w.must(big.Truncate(maxContent + 1))
 	w.must(big.Close())
 	hash := strings.Repeat("0", 40)
 	tree, err := openTree(w.dir)
