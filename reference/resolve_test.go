@@ -350,6 +350,34 @@ func TestShallowClone(t *testing.T) {
 	}
 }
 
+// TestPartialClone checks that nothing is fetched for a file that a partial clone lacks.
+func TestPartialClone(t *testing.T) {
+	w := newWorkspace(t, true)
+	w.git("config", "uploadpack.allowFilter", "true")
+	lacking := w.ref("pkg/store.go", 10, 12)
+	w.write("zz.go", numbered("other", 20))
+	w.write("pkg/store.go", strings.Replace(w.read("pkg/store.go"), "line 11\n", "line eleven\n", 1))
+	w.commit("second")
+	known := w.ref("zz.go", 10, 12)
+	clone := &workspace{t, filepath.Join(t.TempDir(), "clone")}
+	w.git("clone", "-q", "--filter=blob:none", "file://"+filepath.ToSlash(w.dir), clone.dir)
+	clone.write("zz.go", strings.Replace(clone.read("zz.go"), "line 11\n", "line eleven\n", 1))
+	missing := clone.git("rev-list", "--objects", "--all", "--missing=print")
+	if !strings.Contains(missing, "?"+lacking.Blob) {
+		t.Skip("git makes no partial clones")
+	}
+	all, err := Resolve(context.Background(), clone.dir, []Ref{known, lacking, known})
+	w.must(err)
+	for i, want := range []string{"modified zz.go:10-12", "modified pkg/store.go:10-12", "modified zz.go:10-12"} {
+		if brief(all[i]) != want || (i == 1) != strings.Contains(all[i].Note, "git does not have the file as it was") {
+			t.Errorf("%d: %+v", i, all[i])
+		}
+	}
+	if now := clone.git("rev-list", "--objects", "--all", "--missing=print"); now != missing {
+		t.Errorf("git fetched: %s", now)
+	}
+}
+
 func TestWorkspaceBelowTheTop(t *testing.T) {
 	w := newWorkspace(t, true)
 	below := &workspace{t, filepath.Join(w.dir, "pkg")}
