@@ -104,7 +104,11 @@ func (a *app) checkReferences(ctx context.Context, c *ctxdir.Context, f *refFlag
 		return rerr
 	}
 	if n := sum.ByStatus[reference.Modified] + sum.ByStatus[reference.NotFound]; n > 0 {
-		return problems("", "%d of %s: the lines changed, or are gone", n, count(len(all), "reference"))
+		advice := "add --lines to see them"
+		if f.lines {
+			advice = ""
+		}
+		return problems(advice, "the lines of %d of %s changed, or are gone", n, count(len(all), "reference"))
 	}
 	return err
 }
