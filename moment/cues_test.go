@@ -43,7 +43,7 @@ func scores(t *testing.T, name string, sentences [][2]string) map[Type]score {
 	all := map[Type]score{}
 	for _, x := range sentences {
 		want, text := Type(x[0]), x[1]
-		got, strength := classify(text)
+		got, strength := classify(text, enough)
 		if got == "" {
 			got = "none"
 		}

@@ -24,6 +24,11 @@ const (
 // Moments returns the sentences that have the cues of a type. Their relevance is the strength of the cues times the rarity
 // of their words in the conversation. A sentence that several messages repeat is a moment of the first one.
 func (Local) Moments(ctx context.Context, texts []Text) ([]Moment, error) {
+	return candidates(texts, enough), ctx.Err()
+}
+
+// candidates returns the sentences whose cues have a strength or more.
+func candidates(texts []Text, enough float64) (found []Moment) {
 	var all []string
 	split := make([][]string, len(texts))
 	for i, t := range texts {
@@ -32,10 +37,9 @@ func (Local) Moments(ctx context.Context, texts []Text) ([]Moment, error) {
 	}
 	rarity := sentence.NewRarity(all)
 	seen := map[string]bool{}
-	var found []Moment
 	for i, t := range texts {
 		for j, s := range split[i] {
-			kind, strength := classify(s)
+			kind, strength := classify(s, enough)
 			if kind == "" || seen[s] {
 				continue
 			}
@@ -50,7 +54,7 @@ func (Local) Moments(ctx context.Context, texts []Text) ([]Moment, error) {
 			found = append(found, m)
 		}
 	}
-	return found, ctx.Err()
+	return found
 }
 
 // relevance combines the strength of cues with the rarity of words, in hundredths.
