@@ -65,8 +65,9 @@ func join(chosen []candidate) string {
 	return strings.Join(lines, "\n")
 }
 
-// candidates returns the distinct sentences of texts with their scores: the mean weight of their words. A word weighs more
-// the more sentences have it, but words that nearly all have say nothing. The first sentence of a text counts more.
+// candidates returns the distinct sentences of texts with their scores: the mean weight of their words. A word weighs
+// more the more sentences have it, but words that nearly all have say nothing. The first sentence of a text counts
+// more.
 func candidates(texts []string) []candidate {
 	var all []candidate
 	seen := map[string]bool{}

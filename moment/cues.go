@@ -138,8 +138,8 @@ var noise = regexp.MustCompile(`(?i)(?:\?["')]*$|^all (?:\w+ )?(?:tests|checks) 
 	`\b(?:imagine|explain|describe) \w+|\byour\b|` +
 	`\bto (?:look|check|read|search|see|open|run|try) (?:at|the|for|it|again)\b|\bwill look at\b|:$`)
 
-// enough is the least strength of a moment, and weak that of a sentence that may be one. minWords and maxWords bound its
-// length.
+// enough is the least strength of a moment, and weak that of a sentence that may be one. minWords and maxWords bound
+// its length.
 const (
 	enough   = 0.7
 	weak     = 0.35
@@ -147,7 +147,8 @@ const (
 	maxWords = 50
 )
 
-// classify returns the type whose cues a sentence has most of, and their strength from 0 to 1; "" if that is not enough.
+// classify returns the type whose cues a sentence has most of, and their strength from 0 to 1; "" if that is not
+// enough.
 func classify(s string, enough float64) (best Type, strength float64) {
 	if n := sentence.Count(s); n < minWords || n > maxWords || noise.MatchString(s) {
 		return "", 0

@@ -35,8 +35,8 @@ type Extractor interface {
 	Moments(ctx context.Context, texts []Text) ([]Moment, error)
 }
 
-// Extract makes moments from the messages of a context, stores those that are new, and returns them. So extracting twice
-// adds nothing.
+// Extract makes moments from the messages of a context, stores those that are new, and returns them. So extracting
+// twice adds nothing.
 func Extract(ctx context.Context, c *ctxdir.Context, o Options) ([]Moment, error) {
 	texts, err := Texts(ctx, c, o.Branch)
 	if err != nil {

@@ -11,8 +11,8 @@ import (
 	"github.com/google/uuid"
 )
 
-// Local extracts moments without a model. It takes sentences word by word, and so adds nothing to what was said. It knows
-// English cues only: in other languages it finds little, and nothing wrong.
+// Local extracts moments without a model. It takes sentences word by word, and so adds nothing to what was said. It
+// knows English cues only: in other languages it finds little, and nothing wrong.
 type Local struct{}
 
 // maxTopics bounds the tags that Local gives, and maxBackground the sentence before, in bytes.
@@ -21,8 +21,8 @@ const (
 	maxBackground = 240
 )
 
-// Moments returns the sentences that have the cues of a type. Their relevance is the strength of the cues times the rarity
-// of their words in the conversation. A sentence that several messages repeat is a moment of the first one.
+// Moments returns the sentences that have the cues of a type. Their relevance is the strength of the cues times the
+// rarity of their words in the conversation. A sentence that several messages repeat is a moment of the first one.
 func (Local) Moments(ctx context.Context, texts []Text) ([]Moment, error) {
 	return candidates(texts, enough), ctx.Err()
 }

@@ -8,8 +8,8 @@ import (
 	"github.com/ctxdir/ctxdir"
 )
 
-// KnownNames returns the names of projects, their folders, and branches that the contexts of a store have: what a filter
-// of package privacy must remove in addition.
+// KnownNames returns the names of projects, their folders, and branches that the contexts of a store have: what a
+// filter of package privacy must remove in addition.
 func KnownNames(ctx context.Context, s *ctxdir.Store) ([]string, error) {
 	known := map[string]bool{}
 	for sum, err := range s.List(ctx, ctxdir.ListOptions{Kind: "*"}) {
@@ -42,8 +42,8 @@ func KnownNames(ctx context.Context, s *ctxdir.Store) ([]string, error) {
 var unnamed = regexp.MustCompile(`(?i)^(?:|main|master|moments(?:-\d+)?|fork(?:-\d+)?|branch(?:-\d+)?|alt|feature|feat|fix|bugfix|hotfix|release|chore|` +
 	`home|users?|root|mnt|tmp|temp|var|opt|srv|src|work|works|workspaces?|projects?|code|dev|git|repos?|documents|desktop|c:|d:)$`)
 
-// addName adds the parts of a path or of a branch's name, at the slashes. The last part counts whatever it is, unless it
-// names nothing.
+// addName adds the parts of a path or of a branch's name, at the slashes. The last part counts whatever it is, unless
+// it names nothing.
 func addName(known map[string]bool, value string) {
 	for name := range strings.FieldsFuncSeq(value, func(r rune) bool { return r == '/' || r == '\\' }) {
 		if !unnamed.MatchString(name) {

@@ -10,8 +10,8 @@ import (
 	"github.com/ctxdir/ctxdir/compress"
 )
 
-// Remote lets a model judge the sentences that may be moments. They leave the machine as the filter of the endpoint leaves
-// them; the moments have the sentences as they were said.
+// Remote lets a model judge the sentences that may be moments. They leave the machine as the filter of the endpoint
+// leaves them; the moments have the sentences as they were said.
 type Remote struct {
 	Endpoint *compress.Endpoint
 }

@@ -191,8 +191,8 @@ func knownIn(ctx context.Context, c *ctxdir.Context) (map[uuid.UUID]bool, error)
 	return known, nil
 }
 
-// Remove removes a moment. Its text goes to the trash of the context, which can restore it for the grace period. Extract
-// does not bring it back.
+// Remove removes a moment. Its text goes to the trash of the context, which can restore it for the grace period.
+// Extract does not bring it back.
 func Remove(ctx context.Context, c *ctxdir.Context, id uuid.UUID) error {
 	missing := &ctxdir.Error{Op: "remove", Context: c.ID(), ID: id, Err: fmt.Errorf("%w: moment %s", ctxdir.ErrNotExist, id)}
 	name, ok := branchOf(c.Metadata())

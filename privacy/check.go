@@ -6,8 +6,8 @@ import (
 	"strings"
 )
 
-// suspects are things that no clean text has. The rules are not those of [Filter.Clean], so that a fault in one shows in
-// the other.
+// suspects are things that no clean text has. The rules are not those of [Filter.Clean], so that a fault in one shows
+// in the other.
 var suspects = []struct {
 	what string
 	is   *regexp.Regexp
@@ -25,7 +25,8 @@ var (
 	placeInText = regexp.MustCompile(`\[(?:code|path|url|email|number|name)\]`)
 )
 
-// Check fails with [ErrPrivate] unless a text holds nothing but common words, small numbers, punctuation and placeholders.
+// Check fails with [ErrPrivate] unless a text holds nothing but common words, small numbers, punctuation and
+// placeholders.
 func (f *Filter) Check(text string) error {
 	rest := placeInText.ReplaceAllString(text, " ")
 	for _, s := range suspects {

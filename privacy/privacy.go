@@ -99,8 +99,8 @@ func wordsOf(text string) []string {
 	return part.FindAllString(strings.ToLower(hump.ReplaceAllString(text, "$1 $2")), -1)
 }
 
-// Clean returns a text without anything private. It fails with [ErrPrivate] if the result does not pass [Filter.Check], and
-// for a text above [MaxText].
+// Clean returns a text without anything private. It fails with [ErrPrivate] if the result does not pass [Filter.Check],
+// and for a text above [MaxText].
 func (f *Filter) Clean(text string) (string, error) {
 	if len(text) > MaxText {
 		return "", fmt.Errorf("%w: it has %d bytes, more than %d", ErrPrivate, len(text), MaxText)

@@ -35,8 +35,8 @@ func distinct(s string) map[string]bool {
 // minWord is the length of the shortest word that says what a sentence is about.
 const minWord = 4
 
-// Of returns the rarity of a sentence, from 0 to 1: the mean of its words of four letters or more. A word is the rarer the
-// fewer sentences have it.
+// Of returns the rarity of a sentence, from 0 to 1: the mean of its words of four letters or more. A word is the rarer
+// the fewer sentences have it.
 func (r *Rarity) Of(s string) float64 {
 	sum, n := 0.0, 0
 	for word := range Words(s) {
@@ -58,8 +58,8 @@ func (r *Rarity) word(word string) float64 {
 	return 1 - math.Log(float64(max(r.with[word], 1)))/math.Log(float64(r.sentences))
 }
 
-// Topics returns up to n words that say what a sentence is about: the rarest of those that another sentence has too. want
-// chooses among the words.
+// Topics returns up to n words that say what a sentence is about: the rarest of those that another sentence has too.
+// want chooses among the words.
 func (r *Rarity) Topics(s string, n int, want func(word string) bool) []string {
 	var words []string
 	for word := range distinct(s) {

@@ -11,8 +11,8 @@ import (
 // maxLength bounds a sentence, in bytes: a longer one is data.
 const maxLength = 600
 
-// Split returns the sentences of a text in Markdown, in order. It leaves out code blocks, quotations, tables and headings,
-// and the marks of lists. A line that begins an item of a list begins a sentence.
+// Split returns the sentences of a text in Markdown, in order. It leaves out code blocks, quotations, tables and
+// headings, and the marks of lists. A line that begins an item of a list begins a sentence.
 func Split(text string) []string {
 	var all []string
 	var paragraph strings.Builder
