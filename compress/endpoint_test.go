@@ -47,17 +47,20 @@ func newRecorder(t *testing.T, answer func(n int, w http.ResponseWriter)) *recor
 
 func reply(text string) func(n int, w http.ResponseWriter) {
 	return func(_ int, w http.ResponseWriter) {
-		_ = json.NewEncoder(w).Encode(map[string]any{"choices": []any{map[string]any{"message": map[string]string{"role": "assistant", "content": text}}}})
+		message := map[string]string{"role": "assistant", "content": text}
+		_ = json.NewEncoder(w).Encode(map[string]any{"choices": []any{map[string]any{"message": message}}})
 	}
 }
 
 func (r *recorder) endpoint(waits *[]time.Duration) *compress.Endpoint {
-	return &compress.Endpoint{URL: r.URL + "/v1", Model: "m", Filter: privacy.NewFilter("harbour-lights"), Wait: func(_ context.Context, d time.Duration) error {
+	e := &compress.Endpoint{URL: r.URL + "/v1", Model: "m", Filter: privacy.NewFilter("harbour-lights")}
+	e.Wait = func(_ context.Context, d time.Duration) error {
 		if waits != nil {
 			*waits = append(*waits, d)
 		}
 		return nil
-	}}
+	}
+	return e
 }
 
 // TestNothingPrivateLeaves: of code, paths, addresses and names, nothing reaches the endpoint.
@@ -66,14 +69,16 @@ func TestNothingPrivateLeaves(t *testing.T) {
 	canaries := []string{"canaryFunction", "canary_path", "harbour", "ada@example.com", "sk-canary", "48151623", "Lovelace", "build.canary"}
 	texts := append([]string{
 		"We met Lovelace at ada@example.com. The key sk-canary9 and 48151623 stay here.",
-		"```go\nfunc canaryFunction() { return 48151623 }\n```\nIt is in /home/ada/canary_path/build.canary and in `canaryFunction()` of Harbour Lights.",
+		"```go\nfunc canaryFunction() { return 48151623 }\n```\n" +
+			"It is in /home/ada/canary_path/build.canary and in `canaryFunction()` of Harbour Lights.",
 		"    canaryFunction(1)\nfunc canaryFunction() {\nThe harbour-lights project and harbourLights are one.",
 	}, conversation...)
 	summary, err := compress.Remote{Endpoint: r.endpoint(nil)}.Summary(t.Context(), texts, 60)
 	if err != nil || summary != "They chose one transaction." {
 		t.Fatalf("%q, %v", summary, err)
 	}
-	if len(r.requests) != 1 || !strings.Contains(r.requests[0], "transaction for every row") || !strings.HasPrefix(r.requests[0], "/v1/chat/completions") {
+	if len(r.requests) != 1 || !strings.HasPrefix(r.requests[0], "/v1/chat/completions") ||
+		!strings.Contains(r.requests[0], "transaction for every row") {
 		t.Fatalf("requests %q", r.requests)
 	}
 	for _, canary := range canaries {
@@ -142,7 +147,8 @@ func TestKey(t *testing.T) {
 		t.Errorf("%v, keys %q", err, r.keys)
 	}
 	for _, url := range []string{"http://example.com/v1", "http://192.0.2.1", "https://me:pass@example.com", "file:///x", "nothing", ""} {
-		e := &compress.Endpoint{URL: url, Filter: privacy.NewFilter(), Client: &http.Client{Transport: refuse{}}, Wait: func(context.Context, time.Duration) error { return nil }}
+		e := r.endpoint(nil)
+		e.URL, e.Client = url, &http.Client{Transport: refuse{}}
 		_, err := e.Ask(t.Context(), "Summarise.", "text", 10)
 		if !errors.Is(err, compress.ErrRemote) || strings.Contains(err.Error(), errSent.Error()) {
 			t.Errorf("%q: %v", url, err)
@@ -160,7 +166,7 @@ func TestBounds(t *testing.T) {
 	if len(r.requests) > 0 {
 		t.Error("it was sent")
 	}
-	long := []string{strings.Repeat("We keep the queue in memory. ", 20_000) + strings.Repeat("The same words come again and again here. ", 20_000)}
+	long := []string{strings.Repeat("We keep the queue in memory. ", 20_000) + strings.Repeat("The same words come again here. ", 20_000)}
 	summary, err := compress.Remote{Endpoint: e}.Summary(t.Context(), long, 50)
 	if n := compress.Estimate(summary); err != nil || n > 50 || n < 20 || strings.Contains(summary, "\x1b") {
 		t.Errorf("%d tokens, %v: %q", n, err, summary)

@@ -67,10 +67,13 @@ func isTopic(word string) bool { return topic.MatchString(word) && !common.Match
 
 var (
 	topic  = regexp.MustCompile(`^[\p{L}]{5,24}$`)
-	common = regexp.MustCompile(`^(?:about|above|after|again|against|already|always|another|anything|around|because|before|behind|being|below|` +
-		`between|both|cannot|could|doing|during|either|every|everything|first|going|having|however|instead|itself|little|might|needs?|never|nothing|often|` +
-		`other|others|rather|really|second|several|should|since|something|still|their|there|these|thing|things|those|three|through|together|` +
-		`under|until|using|where|whether|which|while|whole|whose|without|would|works?|yours?)$`)
+	common = regexp.MustCompile(`^(?:` +
+		`about|above|after|again|against|already|always|another|anything|around|because|before|behind|being|below|between|` +
+		`both|cannot|could|doing|during|either|every|everything|first|going|having|however|instead|itself|little|might|` +
+		`needs?|never|nothing|often|other|others|rather|really|second|several|should|since|something|still|their|there|` +
+		`these|thing|things|those|three|through|together|under|until|using|where|whether|which|while|whole|whose|without|` +
+		`would|works?|yours?` +
+		`)$`)
 )
 
 // file is the path of a file in a text, with the line that may follow it.

@@ -39,11 +39,11 @@ func KnownNames(ctx context.Context, s *ctxdir.Store) ([]string, error) {
 }
 
 // unnamed are parts of paths and branches that name nothing.
-var unnamed = regexp.MustCompile(`(?i)^(?:|main|master|moments(?:-\d+)?|fork(?:-\d+)?|branch(?:-\d+)?|alt|feature|feat|fix|bugfix|hotfix|release|chore|` +
-	`home|users?|root|mnt|tmp|temp|var|opt|srv|src|work|works|workspaces?|projects?|code|dev|git|repos?|documents|desktop|c:|d:)$`)
+var unnamed = regexp.MustCompile(`(?i)^(?:|main|master|moments(?:-\d+)?|fork(?:-\d+)?|branch(?:-\d+)?|alt|feature|feat|fix|bugfix|hotfix|` +
+	`release|chore|home|users?|root|mnt|tmp|temp|var|opt|srv|src|work|works|workspaces?|projects?|code|dev|git|repos?|` +
+	`documents|desktop|c:|d:)$`)
 
-// addName adds the parts of a path or of a branch's name, at the slashes. The last part counts whatever it is, unless
-// it names nothing.
+// addName adds the parts of a path or of a branch's name, except those that name nothing.
 func addName(known map[string]bool, value string) {
 	for name := range strings.FieldsFuncSeq(value, func(r rune) bool { return r == '/' || r == '\\' }) {
 		if !unnamed.MatchString(name) {

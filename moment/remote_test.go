@@ -20,7 +20,8 @@ func TestRemoteJudges(t *testing.T) {
 	_, c := newContext(t)
 	const private = "We decided to keep `canaryCode(1)` of Lanternfish in /srv/canary because it is fast."
 	say(t, c.Active(), "assistant", private+"\n\n"+decided+"\n\nLet me run the tests.")
-	answer := `Sure: [{"n":1,"type":"solution","relevance":0.9},{"n":1,"type":"pattern","relevance":0.1},{"n":7,"type":"decision"},{"n":2,"type":"poem"}]`
+	answer := `Sure: [{"n":1,"type":"solution","relevance":0.9},{"n":1,"type":"pattern","relevance":0.1},` +
+		`{"n":7,"type":"decision"},{"n":2,"type":"poem"}]`
 	sent := ""
 	server := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 		body, _ := io.ReadAll(r.Body)

@@ -45,9 +45,10 @@ var (
 	// mark0 is the mark of a heading, a quotation or an item of a list.
 	mark0 = regexp.MustCompile(`^(?:#{1,6}\s+|>\s*|[-*+•]\s+|\d{1,3}[.)]\s+)+`)
 	// statement is a line that only code has: by its end, its beginning, or an operator.
-	statement = regexp.MustCompile(`[{};]$|^[})\]<@$%]|\):$|\w\(.*\)|[^=!<>]=[^=]|[=!<>]=|:=|=>|->|::|&&|\|\||</|/>|^\s*(?:func|def|class|import|from|package|const|let|` +
-		`var|return|if|else|elif|for|while|switch|case|try|catch|except|public|private|static|struct|type|use|fn|impl|interface|export|#include|` +
-		`select|insert|update|delete|create|alter|sudo|cd|git|npm|go|pip|cargo|make|docker|curl|echo|cat|ls)\b[^.!?]*$`)
+	statement = regexp.MustCompile(`[{};]$|^[})\]<@$%]|\):$|\w\(.*\)|[^=!<>]=[^=]|[=!<>]=|:=|=>|->|::|&&|\|\||</|/>|` +
+		`^\s*(?:func|def|class|import|from|package|const|let|` +
+		`var|return|if|else|elif|for|while|switch|case|try|catch|except|public|private|static|struct|type|use|fn|impl|interface|export|` +
+		`#include|select|insert|update|delete|create|alter|sudo|cd|git|npm|go|pip|cargo|make|docker|curl|echo|cat|ls)\b[^.!?]*$`)
 	// diffOrRow is a line of a diff, of a numbered listing, of a log or of a table.
 	diffOrRow = regexp.MustCompile(`^(?:[+-]{1,3}\S|@@|\d+[:|\t→]|\d+\s*[│|]|\||\[\d|\d{2,4}[-:/]\d)`)
 	prose     = regexp.MustCompile(`^(?:[A-Z][a-z']*|I|[a-z]+) (?:[\w',-]+ ){3,}[\w']+[.!?:]$`)

@@ -131,7 +131,8 @@ func (l *leaks) look(f *privacy.Filter, text, project string) {
 	flat := " " + strings.Join(wordRun.FindAllString(cleaned, -1), " ") + " "
 	for line := range strings.Lines(text) {
 		words := wordRun.FindAllString(line, -1)
-		if run := strings.Join(words, " "); len(words) >= 4 && len(line) < 400 && codeLine.MatchString(line) && strings.Contains(flat, " "+run+" ") {
+		is := len(words) >= 4 && len(line) < 400 && codeLine.MatchString(line)
+		if is && strings.Contains(flat, " "+strings.Join(words, " ")+" ") {
 			count(&l.code, true, strings.TrimSpace(line))
 			break
 		}

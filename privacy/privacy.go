@@ -58,9 +58,9 @@ type Filter struct {
 }
 
 // ordinary words stay even if a name has them among others.
-var ordinary = regexp.MustCompile(`^(?:add|and|app|api|bug|build|change|check|code|data|dev|docs?|end|error|files?|first|fix|for|from|get|home|in|issue|` +
-	`it|list|main|make|master|me|my|new|no|not|of|on|one|open|or|out|problem|projects?|run|script|set|src|show|start|tests?|the|time|to|up|` +
-	`update|use|users?|version|with|work)$`)
+var ordinary = regexp.MustCompile(`^(?:add|and|app|api|bug|build|change|check|code|data|dev|docs?|end|error|files?|first|fix|for|from|` +
+	`get|home|in|issue|it|list|main|make|master|me|my|new|no|not|of|on|one|open|or|out|problem|projects?|run|script|set|src|show|start|` +
+	`tests?|the|time|to|up|update|use|users?|version|with|work)$`)
 
 // NewFilter returns a filter that also removes names: of projects, folders, branches, people. A name is compared by its
 // words, so "release-notes", "ReleaseNotes" and "release notes" are one.
@@ -109,7 +109,7 @@ func (f *Filter) Clean(text string) (string, error) {
 	last := ""
 	for _, line := range withoutCode(text) {
 		line = f.cleanLine(line)
-		if line == "" || line == last && line == placeCode {
+		if line == "" || line == placeCode && last == placeCode {
 			continue
 		}
 		if b.Len() > 0 {

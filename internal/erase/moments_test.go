@@ -81,7 +81,8 @@ func TestEraseMoments(t *testing.T) {
 	disk := crashfs.New()
 	s, want := newMomentStore(t, disk)
 	planned := map[uuid.UUID]bool{}
-	for x, err := range erase.Messages(t.Context(), s, kit.TestID(60000), []uuid.UUID{kit.TestID(2)}, erase.Options{Shared: true, DryRun: true}) {
+	plan := erase.Options{Shared: true, DryRun: true}
+	for x, err := range erase.Messages(t.Context(), s, kit.TestID(60000), []uuid.UUID{kit.TestID(2)}, plan) {
 		if err != nil {
 			t.Fatal(err)
 		}
