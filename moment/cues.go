@@ -129,6 +129,7 @@ var cues = map[Type][]cue{
 // noise are sentences that only accompany the work: announcements, questions, instructions, offers, conditions.
 var noise = regexp.MustCompile(`(?i)(?:\?["')]*$|^all (?:\w+ )?(?:tests|checks) (?:now |still )?(?:pass|compile|are)|^(?:now|` +
 	`next|first|then|ok(?:ay)?|let me|let's (?:see|look|start|check|try|use an|run|begin)|` +
+	`i'm (?:now )?(?:checking|pushing|doing|making|running|rerunning|reading|looking|applying|testing|updating|verifying|waiting|getting)|` +
 	`i'll (?:now|check|look|read|run|start|search|also)|i will (?:now|look|check)|i need to|here(?:'s| is| are)\b|can you|could you|` +
 	`you (?:can|could|should|may|might)\b|running|reading|looking|checking|sorry|thanks?|thank you|sure|great|good|` +
 	`to (?:do|use|run|see) (?:this|that|it)\b|if |when you|assuming|make sure|note\b|remember\b|keep in mind|in (?:conclusion|` +
@@ -150,6 +151,7 @@ const (
 // classify returns the type whose cues a sentence has most of, and their strength from 0 to 1; "" if that is not
 // enough.
 func classify(s string, enough float64) (best Type, strength float64) {
+	s = strings.ReplaceAll(s, "’", "'")
 	if n := sentence.Count(s); n < minWords || n > maxWords || noise.MatchString(s) {
 		return "", 0
 	}
