@@ -214,6 +214,34 @@ func TestSourceErasedMeanwhile(t *testing.T) {
 	}
 }
 
+// TestAddedMeanwhile: another process finds the same moment, and judges it otherwise.
+func TestAddedMeanwhile(t *testing.T) {
+	s, c := newContext(t)
+	say(t, c.Active(), "assistant", decided)
+	slow := extractorFunc(func(ctx context.Context, texts []moment.Text) ([]moment.Moment, error) {
+		found, err := moment.Local{}.Moments(ctx, texts)
+		if err != nil {
+			return nil, err
+		}
+		other, err := s.Context(ctx, c.ID())
+		if err != nil {
+			return nil, err
+		}
+		defer other.Close()
+		if _, err := moment.Add(ctx, other, found...); err != nil {
+			return nil, err
+		}
+		found[0].Relevance = 0.01
+		return found, nil
+	})
+	if found := extract(t, c, moment.Options{Extractor: slow}); len(found) != 0 {
+		t.Errorf("stored again: %+v", found)
+	}
+	if got := all(t, c); len(got) != 1 || got[0].Relevance == 0.01 {
+		t.Errorf("the context has %+v", got)
+	}
+}
+
 type extractorFunc func(ctx context.Context, texts []moment.Text) ([]moment.Moment, error)
 
 func (f extractorFunc) Moments(ctx context.Context, texts []moment.Text) ([]moment.Moment, error) {

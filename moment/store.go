@@ -61,8 +61,22 @@ func Add(ctx context.Context, c *ctxdir.Context, moments ...Moment) ([]Moment, e
 	return addAll(ctx, c, moments)
 }
 
-// addAll is Add that leaves out moments whose sources are not available.
-func addAll(ctx context.Context, c *ctxdir.Context, moments []Moment) ([]Moment, error) {
+// addAll is Add that leaves out moments whose sources are not available. If another process adds one of them meanwhile, it
+// begins again.
+func addAll(ctx context.Context, c *ctxdir.Context, moments []Moment) (added []Moment, err error) {
+	const attempts = 3
+	for range attempts {
+		if err = c.Refresh(ctx); err != nil {
+			return nil, err
+		}
+		if added, err = addOnce(ctx, c, moments); !errors.Is(err, ctxdir.ErrConflict) {
+			break
+		}
+	}
+	return added, err
+}
+
+func addOnce(ctx context.Context, c *ctxdir.Context, moments []Moment) ([]Moment, error) {
 	known, err := knownIn(ctx, c)
 	if err != nil {
 		return nil, err
