@@ -108,8 +108,8 @@ func TestEraseArchivedMoments(t *testing.T) {
 	disk := crashfs.New()
 	s, _ := newMomentStore(t, disk)
 	c := openMain(t, s)
-	if _, err := c.Archive(t.Context(), engine.ArchiveOptions{}); err != nil {
-		t.Fatal(err)
+	if done, err := c.Archive(t.Context(), engine.ArchiveOptions{}); err != nil || done.Messages < 5 {
+		t.Fatal(done, err)
 	}
 	if err := c.Close(); err != nil {
 		t.Fatal(err)
