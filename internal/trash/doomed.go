@@ -16,7 +16,7 @@ import (
 // It returns none if no branch of the context has a kind, since then nothing was made from them.
 func doomedMessages(ctx context.Context, c *engine.Context, due func(r ctxfolder.Removed) bool) ([]uuid.UUID, error) {
 	m := c.Current().Clone()
-	if !slices.ContainsFunc(m.Branches, func(b ctxfolder.Branch) bool { return b.Extra.Get("kind") != nil }) {
+	if !slices.ContainsFunc(m.Branches, func(b ctxfolder.Branch) bool { return b.Extra.Text(ctxfolder.BranchKind) != "" }) {
 		return nil, nil
 	}
 	for _, r := range slices.Clone(m.Removed) {
