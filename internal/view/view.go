@@ -79,4 +79,6 @@ func read(m *ctxdir.Message, ref ctxdir.Payload, limit int64) ([]byte, error) {
 	return b, err
 }
 
-func tooLarge(limit int64) error { return fmt.Errorf("%w: a file of more than %d bytes", ctxdir.ErrTooLarge, limit) }
+func tooLarge(limit int64) error {
+	return fmt.Errorf("%w: a file of more than %d bytes", ctxdir.ErrTooLarge, limit)
+}

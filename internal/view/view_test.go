@@ -98,7 +98,8 @@ func TestFile(t *testing.T) {
 }
 
 func TestContentLimit(t *testing.T) {
-	m := stored(t, `{"content":[{"type":"image","source":{"data":""}}]}`, map[string][]byte{"/content/0/source/data": []byte(strings.Repeat("x", 100))})
+	hundred := map[string][]byte{"/content/0/source/data": []byte(strings.Repeat("x", 100))}
+	m := stored(t, `{"content":[{"type":"image","source":{"data":""}}]}`, hundred)
 	p := chat.Parts(m.Stored)[0]
 	if b, err := view.Content(m, p.File, 100); err != nil || len(b) != 100 {
 		t.Error(len(b), err)
