@@ -13,7 +13,6 @@ import (
 
 	"github.com/ctxdir/ctxdir"
 	"github.com/ctxdir/ctxdir/importer"
-	"github.com/ctxdir/ctxdir/usage"
 	"github.com/google/uuid"
 )
 
@@ -167,14 +166,10 @@ func imported(t *testing.T, s *ctxdir.Store, path string) (ids []uuid.UUID) {
 }
 
 func recorded(t *testing.T, s *ctxdir.Store, ids []uuid.UUID) (sum counts) {
-	for step, err := range usage.Contexts(t.Context(), s, ids) {
-		if err != nil {
-			t.Fatal(err)
+	for step := range steps(t, s, ids...) {
+		if !step.Estimated {
+			sum.add(counts{1, step.Input, step.CacheRead, step.CacheWrite, step.Output, step.Reasoning, step.Cost})
 		}
-		if step.Estimated {
-			continue
-		}
-		sum.add(counts{1, step.Input, step.CacheRead, step.CacheWrite, step.Output, step.Reasoning, step.Cost})
 	}
 	return sum
 }

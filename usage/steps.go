@@ -1,6 +1,7 @@
 package usage
 
 import (
+	"bytes"
 	"cmp"
 	"context"
 	"crypto/sha256"
@@ -20,46 +21,45 @@ import (
 // reply. A conversation that is sent again with each call counts once. Steps reads each message once or, for estimates,
 // twice, but no payload of a kilobyte or more. Its memory does not grow with the messages, but for 16 bytes a step.
 func Steps(ctx context.Context, c *ctxdir.Context) iter.Seq2[Step, error] {
-	n := counter{seen: map[callKey]bool{}}
-	return n.steps(ctx, c)
-}
-
-// Contexts yields the calls of several contexts of a store. A call that several of them record counts for the first one.
-func Contexts(ctx context.Context, s *ctxdir.Store, ids []uuid.UUID) iter.Seq2[Step, error] {
-	n := counter{seen: map[callKey]bool{}, store: s, parents: map[uuid.UUID]uuid.UUID{}}
-	return func(yield func(Step, error) bool) {
-		for _, id := range ids {
-			c, err := s.Context(ctx, id)
-			if err != nil {
-				if !yield(Step{Context: id}, err) {
-					return
-				}
-				continue
-			}
-			for step, err := range n.steps(ctx, c) {
-				if !yield(step, err) {
-					_ = c.Close() // nothing was written
-					return
-				}
-			}
-			_ = c.Close()
-		}
-	}
+	return NewCounter(nil).Steps(ctx, c)
 }
 
 // callKey identifies a call wherever it is recorded.
 type callKey [16]byte
 
-// counter yields each call once.
-type counter struct {
+// Counter counts the calls of several contexts. A call that several of them record counts for the first one.
+type Counter struct {
 	seen    map[callKey]bool
 	store   *ctxdir.Store           // nil if there is only one context
 	parents map[uuid.UUID]uuid.UUID // of contexts
 }
 
+// NewCounter returns a counter for the contexts of a store.
+func NewCounter(s *ctxdir.Store) *Counter {
+	return &Counter{seen: map[callKey]bool{}, store: s, parents: map[uuid.UUID]uuid.UUID{}}
+}
+
+// Steps yields the calls of a context, as the function Steps does, without those that the counter has yielded before.
+func (n *Counter) Steps(ctx context.Context, c *ctxdir.Context) iter.Seq2[Step, error] {
+	return func(yield func(Step, error) bool) {
+		meta := c.Metadata()
+		s := &scan{Counter: n, ctx: ctx, c: c, yield: yield, marks: map[string]*branchMarks{}, model: modelIn(meta)}
+		s.totals = s.metadataTotals(meta)
+		s.each(s.message, s.flush)
+		if !s.stopped && s.steps == 0 {
+			for _, p := range s.totals {
+				s.emit(p)
+			}
+		}
+		if !s.stopped && !s.counted {
+			s.estimate()
+		}
+	}
+}
+
 // scan reads one context.
 type scan struct {
-	*counter
+	*Counter
 	ctx     context.Context
 	c       *ctxdir.Context
 	yield   func(Step, error) bool
@@ -108,23 +108,6 @@ func (b *branchMarks) at(position int64) mark {
 		b, position = b.from, min(position, b.shared)
 	}
 	return mark{}
-}
-
-func (n *counter) steps(ctx context.Context, c *ctxdir.Context) iter.Seq2[Step, error] {
-	return func(yield func(Step, error) bool) {
-		meta := c.Metadata()
-		s := &scan{counter: n, ctx: ctx, c: c, yield: yield, marks: map[string]*branchMarks{}, model: modelIn(meta)}
-		s.totals = s.metadataTotals(meta)
-		s.each(s.message, s.flush)
-		if !s.stopped && s.steps == 0 {
-			for _, p := range s.totals {
-				s.emit(p)
-			}
-		}
-		if !s.stopped && !s.counted {
-			s.estimate()
-		}
-	}
 }
 
 func modelIn(m *ctxdir.Metadata) string { return chat.ObjectOf(m.Config).Text("model_id") }
@@ -224,9 +207,12 @@ func (s *scan) mark(position int64, change func(*mark)) {
 // maxPrompt bounds the beginning of a prompt, in bytes.
 const maxPrompt = 200
 
+// toolResult is in most messages that have the role of a user and are not a person's. It saves parsing them.
+var toolResult = []byte(`"type":"tool_result"`)
+
 // prompt notes a message of a person.
 func (s *scan) prompt(m *ctxdir.Message) {
-	if chat.Voice(m.Role) != chat.User || chat.Bookkeeping(m.Stored) {
+	if chat.Voice(m.Role) != chat.User || bytes.Contains(m.Stored, toolResult) || chat.Bookkeeping(m.Stored) {
 		return
 	}
 	for _, p := range chat.Parts(m.Stored) {
@@ -325,7 +311,7 @@ func (s *scan) keyOf(id uuid.UUID, i int, r *record) (key callKey) {
 const maxAncestors = 64
 
 // root is the first ancestor of a context that is in the store.
-func (n *counter) root(id, parent uuid.UUID) uuid.UUID {
+func (n *Counter) root(id, parent uuid.UUID) uuid.UUID {
 	if n.store == nil {
 		return id
 	}
