@@ -12,7 +12,6 @@ import (
 
 	"github.com/ctxdir/ctxdir"
 	"github.com/ctxdir/ctxdir/internal/chat"
-	"github.com/ctxdir/ctxdir/message"
 	"github.com/google/uuid"
 )
 
@@ -354,56 +353,4 @@ func (s *scan) metadataTotals(m *ctxdir.Metadata) []pendingStep {
 	}
 	p.step.Branch = m.ActiveBranch
 	return []pendingStep{p}
-}
-
-// estimate yields the steps of a context that records no tokens.
-func (s *scan) estimate() {
-	input := int64(0)
-	s.each(func(m *ctxdir.Message) {
-		if message.IsBookkeeping(m.Role) || chat.Bookkeeping(m.Stored) {
-			return
-		}
-		parts := chat.Parts(m.Stored)
-		said, heard := sizes(m, parts)
-		if chat.VoiceOf(m.Role, parts) != chat.Assistant {
-			input = plus(input, plus(said, heard))
-			return
-		}
-		r := record{calls: 1, tokens: Tokens{Input: input, Output: said, Total: plus(input, said), fresh: input, said: said}}
-		if input = heard; r.tokens.Total == 0 {
-			return
-		}
-		p := s.pendingOf(m, 0, &r)
-		p.step.Estimated = true
-		s.emit(p)
-	}, func() { input = 0 })
-}
-
-// sizes estimates what the speaker of a message says, and what the tools that he called answer. Texts in blobs are not
-// read; they are results of tools, as a rule.
-func sizes(m *ctxdir.Message, parts []chat.Part) (said, heard int64) {
-	for _, p := range parts {
-		switch p.Kind {
-		case chat.Attachment:
-		case chat.Result:
-			heard += Estimate(p.Text)
-		default:
-			said += Estimate(p.Text)
-			for _, r := range p.Results {
-				heard += Estimate(r.Text)
-			}
-		}
-	}
-	payloads, err := m.Payloads()
-	if err != nil {
-		return said, heard
-	}
-	counted := map[string]bool{}
-	for _, p := range payloads {
-		if !p.Binary && p.Problem == "" && !counted[p.SHA256] { // transcripts have results twice
-			counted[p.SHA256] = true
-			heard = plus(heard, EstimateSize(p.Size))
-		}
-	}
-	return said, heard
 }

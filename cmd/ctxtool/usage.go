@@ -15,31 +15,51 @@ import (
 	"github.com/spf13/cobra"
 )
 
-// usageRecord is the usage of steps with one key, or of all of them.
+// usageRecord is the usage of the steps with one key.
 type usageRecord struct {
-	Record     string     `json:"record"` // "usage" or "summary"
-	By         string     `json:"by,omitempty"`
-	Key        string     `json:"key,omitempty"`
-	Context    string     `json:"context,omitempty"` // of a step, a prompt, a message
-	Branch     string     `json:"branch,omitempty"`
-	Position   *int64     `json:"position,omitempty"`
-	ID         string     `json:"id,omitempty"` // of the message
-	Prompt     string     `json:"prompt,omitempty"`
-	Text       string     `json:"text,omitempty"` // of the prompt
-	Model      string     `json:"model,omitempty"`
-	At         *time.Time `json:"at,omitempty"`
-	Contexts   int        `json:"contexts,omitempty"` // of the summary
-	Steps      int64      `json:"steps"`
-	Calls      int64      `json:"calls"`
-	Input      int64      `json:"input"`
-	CacheRead  int64      `json:"cache_read"`
-	CacheWrite int64      `json:"cache_write"`
-	Output     int64      `json:"output"`
-	Reasoning  int64      `json:"reasoning"`
-	Total      int64      `json:"total"`
-	Cost       *float64   `json:"cost,omitempty"`
-	Unpriced   int64      `json:"unpriced"`  // steps without a cost
-	Estimated  int64      `json:"estimated"` // steps whose tokens are estimates
+	Record   string     `json:"record"`
+	By       string     `json:"by"`
+	Key      string     `json:"key"`               // "" for steps that have none
+	Context  string     `json:"context,omitempty"` // of a step, a prompt, a message
+	Branch   string     `json:"branch,omitempty"`
+	Position *int64     `json:"position,omitempty"`
+	ID       string     `json:"id,omitempty"` // of the message
+	Prompt   string     `json:"prompt,omitempty"`
+	Text     string     `json:"text,omitempty"` // the beginning of the prompt, or the title of the context
+	Model    string     `json:"model,omitempty"`
+	At       *time.Time `json:"at,omitempty"`
+	usageCounts
+}
+
+// usageSummary is the usage of all steps.
+type usageSummary struct {
+	Record   string `json:"record"`
+	Contexts int    `json:"contexts"`
+	usageCounts
+}
+
+type usageCounts struct {
+	Steps      int64    `json:"steps"`
+	Calls      int64    `json:"calls"` // a step may be the record of several
+	Input      int64    `json:"input"`
+	CacheRead  int64    `json:"cache_read"`
+	CacheWrite int64    `json:"cache_write"`
+	Output     int64    `json:"output"`
+	Reasoning  int64    `json:"reasoning"`
+	Total      int64    `json:"total"`
+	Cost       *float64 `json:"cost,omitempty"`
+	Unpriced   int64    `json:"unpriced"`  // steps without a cost
+	Estimated  int64    `json:"estimated"` // steps whose tokens are estimates
+}
+
+func countsOf(s *tokens.Sum) usageCounts {
+	u := usageCounts{
+		s.Steps, s.Calls, s.Input, s.CacheRead, s.CacheWrite, s.Output, s.Reasoning, s.Total, &s.Cost, s.Unpriced, s.Estimated,
+	}
+	if s.Unpriced == s.Steps {
+		u.Cost = nil
+	}
+	return u
 }
 
 var usageKeys = []string{"model", "project", "context", "day", "prompt", "message", "step"}
@@ -52,13 +72,15 @@ type usageRun struct {
 	labels       labelFlags
 	since, until string
 
+	json     bool
 	from, to time.Time
 	prices   tokens.Prices
 	projects map[uuid.UUID]string
 	titles   map[uuid.UUID]string
 	rows     []*usageRow
 	at       map[string]*usageRow
-	all      usageRow
+	sum      tokens.Sum
+	counted  int // contexts
 }
 
 type usageRow struct {
@@ -105,6 +127,7 @@ in model_prices_and_context_window.json of LiteLLM; ctxtool brings none.`,
 }
 
 func (r *usageRun) parse(cmd *cobra.Command) (err error) {
+	r.json = r.a.forPrograms()
 	if !slices.Contains(usageKeys, r.by) {
 		return usage(cmd, "--by: unknown key %q; use one of: %s", r.by, strings.Join(usageKeys, ", "))
 	}
@@ -138,7 +161,7 @@ func (r *usageRun) run(ctx context.Context, s *ctxdir.Store, args []string) erro
 		return struct{}{}, withOpen(ctx, s, id, func(c *ctxdir.Context) error { return r.count(ctx, counter, c) })
 	}, func(uuid.UUID, struct{}) error { return nil })
 	if err == nil {
-		r.all.Contexts = len(ids) - failed
+		r.counted = len(ids) - failed
 		err = r.print(s)
 	}
 	if err == nil {
@@ -190,11 +213,11 @@ func (r *usageRun) count(ctx context.Context, counter *tokens.Counter, c *ctxdir
 			continue
 		}
 		step.Charge(r.prices)
-		r.all.sum.Add(&step)
+		r.sum.Add(&step)
 		row := r.row(&step)
 		row.sum.Add(&step)
-		if r.by == "step" && r.a.json { // there may be many: none is kept
-			if err := r.a.record(row.record("usage")); err != nil {
+		if r.by == "step" && r.json { // there may be many: none is kept
+			if err := r.a.record(row.record()); err != nil {
 				return err
 			}
 			r.rows = r.rows[:0]
@@ -205,59 +228,45 @@ func (r *usageRun) count(ctx context.Context, counter *tokens.Counter, c *ctxdir
 
 // row is the row of a step.
 func (r *usageRun) row(step *tokens.Step) *usageRow {
-	u := usageRecord{By: r.by}
+	u := usageRecord{Record: "usage", By: r.by}
 	at := step.At.Local()
+	context := step.Context.String()
 	switch r.by {
 	case "model":
 		u.Key = step.Model
 	case "project":
 		u.Key = r.projects[step.Context]
 	case "context":
-		u.Key = step.Context.String()
-		u.Text = r.titles[step.Context]
+		u.Key, u.Text = context, r.titles[step.Context]
 	case "day":
 		u.Key = at.Format(time.DateOnly)
 	default:
-		u.Context, u.Branch, u.Position, u.At = step.Context.String(), step.Branch, &step.Position, &at
-		u.Text = step.Text
-		if step.Prompt != uuid.Nil {
-			u.Prompt = step.Prompt.String()
+		u.Context, u.Branch, u.At, u.Text = context, step.Branch, &at, step.Text
+		u.Prompt = idText(step.Prompt)
+		if u.Key = u.Prompt; r.by != "prompt" {
+			u.ID, u.Position = idText(step.Message), &step.Position
+			u.Key = u.ID
 		}
-		if step.Message != uuid.Nil {
-			u.ID = step.Message.String()
-		}
-		u.Key = u.Context + "/" + u.ID
-		switch r.by {
-		case "prompt":
-			u.Key = u.Context + "/" + u.Prompt
-			u.ID, u.Position = "", nil
-		case "step":
-			u.Key, u.Model = "", step.Model
+		if r.by == "step" {
+			u.Model = step.Model
 		}
 	}
-	if row := r.at[u.Key]; row != nil && r.by != "step" {
+	place := u.Context + "/" + u.Key
+	if row := r.at[place]; row != nil && r.by != "step" {
 		return row
 	}
 	row := &usageRow{usageRecord: u}
 	r.rows = append(r.rows, row)
 	if r.by != "step" {
-		r.at[u.Key] = row
+		r.at[place] = row
 	}
 	return row
 }
 
 // record is the row as a record, with its sums.
-func (row *usageRow) record(name string) usageRecord {
-	u, s := row.usageRecord, &row.sum
-	u.Record, u.Steps, u.Calls, u.Estimated, u.Unpriced = name, s.Steps, s.Calls, s.Estimated, s.Unpriced
-	u.Input, u.CacheRead, u.CacheWrite = s.Input, s.CacheRead, s.CacheWrite
-	u.Output, u.Reasoning, u.Total = s.Output, s.Reasoning, s.Total
-	if s.Unpriced < s.Steps {
-		u.Cost = &s.Cost
-	}
-	if u.By != "" && strings.Contains("prompt message step", u.By) {
-		u.Key = ""
-	}
+func (row *usageRow) record() usageRecord {
+	u := row.usageRecord
+	u.usageCounts = countsOf(&row.sum)
 	return u
 }
 
@@ -268,23 +277,23 @@ func (r *usageRun) print(s *ctxdir.Store) error {
 	case "day":
 		slices.SortFunc(r.rows, func(a, b *usageRow) int { return strings.Compare(a.Key, b.Key) })
 	}
-	if r.a.json {
+	if r.json {
 		for _, row := range r.rows {
-			if err := r.a.record(row.record("usage")); err != nil {
+			if err := r.a.record(row.record()); err != nil {
 				return err
 			}
 		}
-		return r.a.record(r.all.record("summary"))
+		return r.a.record(usageSummary{"summary", r.counted, countsOf(&r.sum)})
 	}
-	if r.all.sum.Steps == 0 {
-		r.a.note("no model was called in %s", count(r.all.Contexts, "context"))
+	if r.sum.Steps == 0 {
+		r.a.note("no model was called in %s", count(r.counted, "context"))
 		return nil
 	}
 	r.a.page()
 	if err := r.a.printTable(r.table(s)); err != nil {
 		return err
 	}
-	if all := &r.all.sum; all.Unpriced > 0 && all.Unpriced < all.Steps {
+	if all := &r.sum; all.Unpriced > 0 && all.Unpriced < all.Steps {
 		r.a.note("the cost is known for a part of the steps; --prices FILE gives it for others")
 	}
 	return nil

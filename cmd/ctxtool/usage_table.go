@@ -29,7 +29,7 @@ var usageColumns = []struct {
 func (r *usageRun) table(s *ctxdir.Store) *table {
 	t := &table{}
 	names := r.names(s, t)
-	all := &r.all.sum
+	all := &r.sum
 	cells := func(sum *tokens.Sum) (cells []string) {
 		if r.by != "step" {
 			cells = append(cells, humanCount(sum.Calls))
