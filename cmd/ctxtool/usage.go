@@ -67,9 +67,9 @@ var usageKeys = []string{"model", "project", "context", "day", "prompt", "messag
 // usageRun is one run of the verb.
 type usageRun struct {
 	a            *app
-	by, project  string
+	by           string
 	pricesFile   string
-	labels       labelFlags
+	which        selection
 	since, until string
 
 	json     bool
@@ -119,8 +119,7 @@ in model_prices_and_context_window.json of LiteLLM; ctxtool brings none.`,
 	flags.StringVar(&r.by, "by", "model", "sum up by `KEY`: "+strings.Join(usageKeys, ", "))
 	flags.StringVar(&r.since, "since", "", "count steps at `T` or later")
 	flags.StringVar(&r.until, "until", "", "count steps before `T`")
-	flags.StringVar(&r.project, "project", "", "count contexts with the label project=`PROJECT`")
-	r.labels.add(cmd, "count contexts with the label `K=V`; can be repeated")
+	r.which.flags(cmd, "count")
 	flags.StringVar(&r.pricesFile, "prices", "", "take the prices of models from `FILE`")
 	_ = cmd.RegisterFlagCompletionFunc("by", cobra.FixedCompletions(usageKeys, cobra.ShellCompDirectiveNoFileComp))
 	return cmd
@@ -137,7 +136,7 @@ func (r *usageRun) parse(cmd *cobra.Command) (err error) {
 	if r.to, err = parseTime(cmd, "--until", r.until); err != nil {
 		return err
 	}
-	if _, err = r.labels.parse(cmd); err != nil || r.pricesFile == "" {
+	if _, err = r.which.labels.parse(cmd); err != nil || r.pricesFile == "" {
 		return err
 	}
 	f, err := os.Open(r.pricesFile)
@@ -172,36 +171,12 @@ func (r *usageRun) run(ctx context.Context, s *ctxdir.Store, args []string) erro
 
 // contexts returns the contexts to count, the oldest first: a fork repeats the records of an older one.
 func (r *usageRun) contexts(ctx context.Context, s *ctxdir.Store, args []string) (ids []uuid.UUID, err error) {
-	o := ctxdir.ListOptions{Order: ctxdir.OrderCreated, Reverse: true}
-	o.Labels, _ = r.labels.parse(nil) // checked before
-	if r.project != "" {
-		o.Labels = withLabel(o.Labels, "project", r.project)
+	all, err := r.which.list(ctx, s, args)
+	for _, sum := range all {
+		ids = append(ids, sum.ID)
+		r.projects[sum.ID], r.titles[sum.ID] = sum.Labels["project"], sum.Title
 	}
-	only, all, err := selectContexts(s, args)
-	if err != nil {
-		return nil, err
-	}
-	if !all {
-		o.Kind = "*"
-	}
-	for sum, err := range s.List(ctx, o) {
-		if err != nil {
-			return nil, err
-		}
-		if all || slices.Contains(only, sum.ID) {
-			ids = append(ids, sum.ID)
-			r.projects[sum.ID], r.titles[sum.ID] = sum.Labels["project"], sum.Title
-		}
-	}
-	return ids, nil
-}
-
-func withLabel(labels map[string]string, key, value string) map[string]string {
-	if labels == nil {
-		labels = map[string]string{}
-	}
-	labels[key] = value
-	return labels
+	return ids, err
 }
 
 func (r *usageRun) count(ctx context.Context, counter *tokens.Counter, c *ctxdir.Context) error {
