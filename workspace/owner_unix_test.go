@@ -44,6 +44,9 @@ func TestForeign(t *testing.T) {
 	if got, err := Find(dir); !errors.Is(err, ErrForeign) || got != "" {
 		t.Error(got, err)
 	}
+	if _, err := Init(t.Context(), dir); !errors.Is(err, ErrForeign) {
+		t.Error(err)
+	}
 	if err := os.Rename(path, filepath.Join(dir, "own")); err != nil {
 		t.Fatal(err)
 	}

@@ -50,12 +50,8 @@ func Find(dir string) (string, error) {
 	for {
 		path := filepath.Join(dir, Folder)
 		if info, err := os.Stat(path); err == nil && info.IsDir() {
-			link, err := os.Lstat(path)
-			if err != nil {
+			if err := check(path, info); err != nil {
 				return "", err
-			}
-			if !owned(info) || !owned(link) {
-				return "", fmt.Errorf("%s: %w", path, ErrForeign)
 			}
 			return path, nil
 		}
@@ -66,6 +62,15 @@ func Find(dir string) (string, error) {
 	}
 }
 
+// check fails if a folder, or the link to it, is not the user's own.
+func check(path string, folder fs.FileInfo) error {
+	link, err := os.Lstat(path)
+	if err == nil && !(owned(folder) && owned(link)) {
+		err = fmt.Errorf("%s: %w", path, ErrForeign)
+	}
+	return err
+}
+
 // gitIgnore keeps conversations out of a repository: they may hold secrets.
 const gitIgnore = `# Conversations may hold secrets, so git ignores all of them. To share them, replace the last line by
 # these: /locks/ /staging/ /derived/ /summaries.changes /summaries.jsonl, each on a line.
@@ -73,7 +78,7 @@ const gitIgnore = `# Conversations may hold secrets, so git ignores all of them.
 `
 
 // Init makes a workspace in the folder of a project, unless there is one, and opens it. It adds a missing file of
-// instructions, and changes nothing else in an existing store.
+// instructions, and changes nothing else in an existing store. It fails with [ErrForeign] as Find does.
 func Init(ctx context.Context, project string, opts ...ctxdir.Option) (*ctxdir.Store, error) {
 	dir := filepath.Join(project, Folder)
 	if err := os.MkdirAll(dir, 0o700); err != nil {
@@ -84,6 +89,13 @@ func Init(ctx context.Context, project string, opts ...ctxdir.Option) (*ctxdir.S
 		return nil, err
 	}
 	defer root.Close()
+	info, err := root.Stat(".")
+	if err == nil {
+		err = check(dir, info)
+	}
+	if err != nil {
+		return nil, err
+	}
 	_, err = root.Lstat("ctxdir.json")
 	made := errors.Is(err, fs.ErrNotExist)
 	if made {
