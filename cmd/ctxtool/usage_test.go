@@ -2,6 +2,7 @@ package main
 
 import (
 	"fmt"
+	"regexp"
 	"strings"
 	"testing"
 
@@ -41,6 +42,38 @@ func TestUsageTable(t *testing.T) {
 	must(lines.String(), "append", exampleID, "--jsonl")
 	must("", "new", "--id", exampleItem)
 	must(`{"role":"assistant","content":"Hello."}`, "append", exampleItem, "--jsonl")
+	want := `MODEL                              STEPS   INPUT  CACHED  OUTPUT   TOTAL    COST
+claude-haiku-4-5                       2   2.00k   2.47M      50   2.47M   $1.00
+claude-opus-4-5-20251101-with-a-…      1   1.00k   1.23M      25   1.24M   $0.50
+(unknown)                              1       0       0      ~2      ~2
+total                                  4  ~3.00k   3.70M     ~77  ~3.71M  $1.50+
+`
+	if diff := cmp.Diff(want, p.onScreen(t, "usage")); diff != "" {
+		t.Error(diff)
+	}
+
+	// stats have the same figures. Sizes depend on the file system.
+	stats := p.onScreen(t, "stats")
+	if head := "\n2 contexts · 4 messages · ~3.71M tokens · $1.50+ · 2 models\n"; !strings.Contains(stats, head) {
+		t.Errorf("%s: no %s", stats, head)
+	}
+	row := regexp.MustCompile(`(?m)^\(none\) +2 +4 +~3.71M  \$1.50\+  claude-haiku-4-5, claude-…  now$`)
+	if !row.MatchString(stats) {
+		t.Errorf("%s: no %s", stats, row)
+	}
+	for line := range strings.Lines(stats) {
+		if n := len([]rune(line)); n > 81 && !strings.HasPrefix(line, p.store) {
+			t.Errorf("%d columns: %s", n, line)
+		}
+	}
+	if one := p.onScreen(t, "stats", "--contexts", "--limit", "1"); !strings.Contains(one, "\n… 1 more\n") {
+		t.Error(one)
+	}
+}
+
+// onScreen returns what a verb shows on a terminal of 80 columns, without colours.
+func (p *inProcess) onScreen(t *testing.T, args ...string) string {
+	t.Helper()
 	stdout, stderr := &screen{columns: 80, rows: 24}, &strings.Builder{}
 	env := func(key string) string {
 		if key == "NO_COLOR" {
@@ -48,16 +81,26 @@ func TestUsageTable(t *testing.T) {
 		}
 		return p.env(key)
 	}
-	if code := run(t.Context(), []string{"usage"}, strings.NewReader(""), stdout, stderr, env); code != exitOK {
+	if code := run(t.Context(), args, strings.NewReader(""), stdout, stderr, env); code != exitOK {
 		t.Fatal(stderr.String())
 	}
-	want := `MODEL                              STEPS   INPUT  CACHED  OUTPUT   TOTAL    COST
-claude-haiku-4-5                       2   2.00k   2.47M      50   2.47M   $1.00
-claude-opus-4-5-20251101-with-a-…      1   1.00k   1.23M      25   1.24M   $0.50
-(unknown)                              1       0       0      ~2      ~2
-total                                  4  ~3.00k   3.70M     ~77  ~3.71M  $1.50+
-`
-	if diff := cmp.Diff(want, stdout.String()); diff != "" {
-		t.Error(diff)
+	return stdout.String()
+}
+
+func TestSparkline(t *testing.T) {
+	tests := []struct {
+		months map[string]int64
+		want   string
+	}{
+		{nil, "  "},
+		{map[string]int64{"2026-01": 5}, "  "},
+		{map[string]int64{"2025-11": 800, "2026-01": 100, "2026-02": 400}, "2025-11 █·▁▄ 2026-02"},
+		{map[string]int64{"2020-01": 1000, "2026-01": 1, "2026-02": 2}, "2024-03 " + strings.Repeat("·", 22) + "▄█ 2026-02"},
+	}
+	for _, test := range tests {
+		bars, from, to := sparkline(test.months)
+		if got := from + " " + bars + " " + to; got != test.want {
+			t.Errorf("%v: %q, want %q", test.months, got, test.want)
+		}
 	}
 }
