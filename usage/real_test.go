@@ -185,7 +185,9 @@ func TestRealHistories(t *testing.T) {
 	union := map[string]counts{}
 	var ids []uuid.UUID
 	files, withSteps := 0, 0
-	for _, folder := range []string{"claude-code", "multimodal", "codex", "opencode", "other-gemini-cli", "other-pi", "trajectory", "chatgpt"} {
+	for _, folder := range []string{
+		"claude-code", "multimodal", "codex", "opencode", "other-gemini-cli", "other-pi", "trajectory", "chatgpt",
+	} {
 		err := filepath.WalkDir(filepath.Join(root, folder), func(path string, d fs.DirEntry, err error) error {
 			if err != nil || d.IsDir() {
 				return err

@@ -57,7 +57,7 @@ type Sum struct {
 func (s *Sum) Add(step *Step) {
 	s.Steps++
 	s.Calls = plus(s.Calls, step.Calls)
-	s.Tokens.add(step.Tokens)
+	s.add(step.Tokens)
 	if step.Estimated {
 		s.Estimated++
 	}

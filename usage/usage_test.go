@@ -94,13 +94,21 @@ const (
 	claudeLine = `{"type":"assistant","sessionId":"s","uuid":"u%d","message":{"id":"msg_0123456789abcdef%d","role":"assistant","model":"m",` +
 		`"content":[{"type":"text","text":"hi"}],"usage":{"input_tokens":1,"cache_read_input_tokens":20,` +
 		`"cache_creation_input_tokens":300,"output_tokens":%d}}}`
-	codexCount = `{"timestamp":"t","type":"event_msg","payload":{"type":"token_count","info":{"total_token_usage":{"input_tokens":%d,"n":%d},` +
-		`"last_token_usage":{"input_tokens":10,"cached_input_tokens":4,"output_tokens":5,"reasoning_output_tokens":2,"total_tokens":15}}}}`
+	codexCount = `{"timestamp":"t","type":"event_msg","payload":{"type":"token_count","info":{"total_token_usage":` +
+		`{"input_tokens":%d,"n":%d},"last_token_usage":` +
+		`{"input_tokens":10,"cached_input_tokens":4,"output_tokens":5,"reasoning_output_tokens":2,"total_tokens":15}}}}`
 )
 
 func TestRecords(t *testing.T) {
 	stepPart := func(cost string) string {
 		return `{"type":"step-finish","cost":` + cost + `,"tokens":{"input":1,"output":2,"reasoning":1,"cache":{"read":30,"write":4}}}`
+	}
+	sums := func(cost, counts string) string {
+		return `{"source":"agent","action":"run","llm_metrics":{"accumulated_cost":` + cost + `,"accumulated_token_usage":` + counts + `}}`
+	}
+	action := func(name string) string {
+		return `{"source":"agent","action":"` + name + `","tool_call_metadata":{"model_response":` +
+			`{"id":"chatcmpl-0123456789","model":"m","usage":{"prompt_tokens":10,"completion_tokens":1}}}}`
 	}
 	tests := []struct {
 		name   string
@@ -121,7 +129,8 @@ func TestRecords(t *testing.T) {
 			"a sub-agent of Claude Code, and the result that repeats it",
 			[]string{
 				`{"type":"progress","sessionId":"s","data":{"message":` + fmt.Sprintf(claudeLine, 1, 1, 4) + `}}`,
-				`{"type":"user","sessionId":"s","message":{"role":"user","content":"x"},"toolUseResult":{"usage":{"input_tokens":1,"output_tokens":4}}}`,
+				`{"type":"user","sessionId":"s","message":{"role":"user","content":"x"},` +
+					`"toolUseResult":{"usage":{"input_tokens":1,"output_tokens":4}}}`,
 			},
 			[]string{"m 1 20 300 4 0 = 325"},
 		},
@@ -152,7 +161,8 @@ func TestRecords(t *testing.T) {
 		},
 		{
 			"Gemini CLI",
-			[]string{`{"id":"1","type":"gemini","model":"g","content":"x","tokens":{"input":12,"output":3,"cached":2,"thoughts":4,"tool":5,"total":24}}`},
+			[]string{`{"id":"1","type":"gemini","model":"g","content":"x",` +
+				`"tokens":{"input":12,"output":3,"cached":2,"thoughts":4,"tool":5,"total":24}}`},
 			[]string{"g 12 2 0 3 4 = 24"},
 		},
 		{
@@ -179,20 +189,16 @@ func TestRecords(t *testing.T) {
 		{
 			"sums of OpenHands",
 			[]string{
-				`{"source":"agent","action":"run","llm_metrics":{"accumulated_cost":0.5,"accumulated_token_usage":{"prompt_tokens":10,"completion_tokens":1}}}`,
-				`{"source":"agent","action":"run","llm_metrics":{"accumulated_cost":0.5,"accumulated_token_usage":{"prompt_tokens":10,"completion_tokens":1}}}`,
-				`{"source":"agent","action":"run","llm_metrics":{"accumulated_cost":0.75,"accumulated_token_usage":{"prompt_tokens":30,"completion_tokens":4,` +
-					`"cache_read_tokens":8}}}`,
+				sums(`0.5`, `{"prompt_tokens":10,"completion_tokens":1}`),
+				sums(`0.5`, `{"prompt_tokens":10,"completion_tokens":1}`),
+				sums(`0.75`, `{"prompt_tokens":30,"completion_tokens":4,"cache_read_tokens":8}`),
 			},
 			[]string{" 10 0 0 1 0 = 11 $0.5", " 20 8 0 3 0 = 23 $0.25"},
 		},
 		{
 			"a call of OpenHands with several actions",
 			[]string{
-				`{"source":"agent","action":"run","tool_call_metadata":{"model_response":{"id":"chatcmpl-0123456789","model":"m","usage":{"prompt_tokens":10,` +
-					`"completion_tokens":1}}}}`,
-				`{"source":"agent","action":"read","tool_call_metadata":{"model_response":{"id":"chatcmpl-0123456789","model":"m","usage":{"prompt_tokens":10,` +
-					`"completion_tokens":1}}}}`,
+				action("run"), action("read"),
 			},
 			[]string{"m 10 0 0 1 0 = 11"},
 		},
@@ -230,7 +236,8 @@ func TestRecords(t *testing.T) {
 		},
 		{
 			"mini-swe-agent",
-			[]string{`{"role":"assistant","content":"x","extra":{"cost":0.5,"response":{"id":"1","model":"m","usage":{"prompt_tokens":3,"completion_tokens":4}}}}`},
+			[]string{`{"role":"assistant","content":"x","extra":{"cost":0.5,` +
+				`"response":{"id":"1","model":"m","usage":{"prompt_tokens":3,"completion_tokens":4}}}}`},
 			[]string{"m 3 0 0 4 0 = 7 $0.5"},
 		},
 		{
@@ -332,7 +339,8 @@ func TestEstimates(t *testing.T) {
 	s := newStore(t)
 	long := strings.Repeat("a word or two, ", 2000)
 	c := newContext(t, s, ctxdir.Metadata{Config: []byte(`{"model_id":"m"}`)}, `{"role":"user","content":"What is the answer?"}`,
-		`{"role":"assistant","content":"It is 42, as everybody knows."}`, `{"role":"user","content":"`+long+`"}`, `{"role":"assistant","content":"Well."}`)
+		`{"role":"assistant","content":"It is 42, as everybody knows."}`, `{"role":"user","content":"`+long+`"}`,
+		`{"role":"assistant","content":"Well."}`)
 	got := slices.Collect(steps(t, s, c.ID()))
 	if len(got) != 2 || !got[0].Estimated || got[0].Model != "m" {
 		t.Fatalf("%+v", got)
@@ -354,7 +362,8 @@ func TestEstimates(t *testing.T) {
 func TestPrices(t *testing.T) {
 	prices, err := usage.ReadPrices(strings.NewReader(`{"sample_spec":{"note":"x"},
 		"claude-*":{"input_cost_per_token":1,"output_cost_per_token":1},
-		"claude-opus-*":{"input_cost_per_token":1,"cache_read_input_token_cost":0.5,"cache_creation_input_token_cost":2,"output_cost_per_token":10},
+		"claude-opus-*":{"input_cost_per_token":1,"cache_read_input_token_cost":0.5,
+			"cache_creation_input_token_cost":2,"output_cost_per_token":10},
 		"gpt-5":{"input_cost_per_token":1,"output_cost_per_token":4}}`))
 	if err != nil {
 		t.Fatal(err)
@@ -365,7 +374,10 @@ func TestPrices(t *testing.T) {
 		cost  float64
 		known bool
 	}{
-		{"anthropic/claude-opus-4", `{"input_tokens":3,"cache_read_input_tokens":4,"cache_creation_input_tokens":5,"output_tokens":6}`, 3 + 2 + 10 + 60, true},
+		{
+			"anthropic/claude-opus-4",
+			`{"input_tokens":3,"cache_read_input_tokens":4,"cache_creation_input_tokens":5,"output_tokens":6}`, 3 + 2 + 10 + 60, true,
+		},
 		{"claude-haiku", `{"input_tokens":3,"output_tokens":6}`, 9, true},
 		{"gpt-5", `{"prompt_tokens":10,"completion_tokens":2,"prompt_tokens_details":{"cached_tokens":4}}`, 18, true},
 		{"gpt-5", `{"prompt_tokens":10,"completion_tokens":2,"cost":7}`, 7, true},

@@ -65,7 +65,7 @@ func Find(dir string) (string, error) {
 // check fails if a folder, or the link to it, is not the user's own.
 func check(path string, folder fs.FileInfo) error {
 	link, err := os.Lstat(path)
-	if err == nil && !(owned(folder) && owned(link)) {
+	if err == nil && (!owned(folder) || !owned(link)) {
 		err = fmt.Errorf("%s: %w", path, ErrForeign)
 	}
 	return err

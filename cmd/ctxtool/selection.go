@@ -2,11 +2,13 @@ package main
 
 import (
 	"context"
+	"errors"
 	"path/filepath"
 	"slices"
 	"strings"
 
 	"github.com/ctxdir/ctxdir"
+	"github.com/ctxdir/ctxdir/importer"
 	"github.com/google/uuid"
 	"github.com/spf13/cobra"
 )
@@ -72,4 +74,20 @@ func inProject(label, project string) bool {
 		return false
 	}
 	return label == dir || strings.HasPrefix(label, strings.TrimSuffix(dir, string(filepath.Separator))+string(filepath.Separator))
+}
+
+// projectImporter stores only the histories of a project, "" for all.
+type projectImporter struct {
+	importer.Store
+	project string
+}
+
+// errOtherProject ends the import of a conversation that is not of the project.
+var errOtherProject = errors.New("the conversation is of another project")
+
+func (p projectImporter) Open(ctx context.Context, info importer.Info) (importer.Conversation, error) {
+	if !inProject(info.Labels[importer.LabelProject], p.project) {
+		return nil, errOtherProject
+	}
+	return p.Store.Open(ctx, info)
 }

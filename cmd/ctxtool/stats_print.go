@@ -178,13 +178,11 @@ func sparkline(months map[string]int64) (bars, from, to string) {
 	var b strings.Builder
 	levels := []rune("▁▂▃▄▅▆▇█")
 	for m := first; !m.After(last); m = m.AddDate(0, 1, 0) {
-		n := months[m.Format("2006-01")]
-		switch {
-		case n == 0:
-			b.WriteRune('·')
-		default:
-			b.WriteRune(levels[int(float64(n)/float64(top)*float64(len(levels)-1))])
+		bar := '·'
+		if n := months[m.Format("2006-01")]; n > 0 {
+			bar = levels[int(float64(n)/float64(top)*float64(len(levels)-1))]
 		}
+		b.WriteRune(bar)
 	}
 	return b.String(), first.Format("2006-01"), last.Format("2006-01")
 }

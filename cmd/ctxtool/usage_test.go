@@ -11,7 +11,8 @@ import (
 
 func TestShortCount(t *testing.T) {
 	for n, want := range map[int64]string{
-		0: "0", 999: "999", 1000: "1.00k", 12_345: "12.3k", 99_949: "99.9k", 99_950: "100k", 999_499: "999k", 999_500: "1.00M", 4_560_000: "4.56M",
+		0: "0", 999: "999", 1000: "1.00k", 12_345: "12.3k",
+		99_949: "99.9k", 99_950: "100k", 999_499: "999k", 999_500: "1.00M", 4_560_000: "4.56M",
 		1_230_000_000: "1.23G", 1<<63 - 1: "9.22E",
 	} {
 		if got := shortCount(n); got != want {
@@ -36,8 +37,8 @@ func TestUsageTable(t *testing.T) {
 	must("", "new", "--id", exampleID)
 	var lines strings.Builder
 	for i, model := range []string{"claude-opus-4-5-20251101-with-a-long-name", "claude-haiku-4-5", "claude-haiku-4-5"} {
-		fmt.Fprintf(&lines, `{"type":"assistant","message":{"id":"msg_0123456789abcdef%d","model":%q,"usage":{"input_tokens":%d,"output_tokens":25,`+
-			`"cache_read_input_tokens":1234567,"cache_creation_input_tokens":0,"cost":0.5}}}`+"\n", i, model, 1000-i)
+		fmt.Fprintf(&lines, `{"type":"assistant","message":{"id":"msg_0123456789abcdef%d","model":%q,"usage":{"input_tokens":%d,`+
+			`"output_tokens":25,"cache_read_input_tokens":1234567,"cache_creation_input_tokens":0,"cost":0.5}}}`+"\n", i, model, 1000-i)
 	}
 	must(lines.String(), "append", exampleID, "--jsonl")
 	must("", "new", "--id", exampleItem)
