@@ -11,9 +11,9 @@ import (
 // bytesPerToken is the average over transcripts of coding agents, with the tokenizers o200k and cl100k.
 const bytesPerToken = 3.85
 
-// Estimate is about the number of tokens of a text. Over 7,812 messages of coding agents, one half measured with what was
-// fitted to the other, it is off by 7 % in the median from the tokenizers o200k and cl100k, and by 21 % or more for one
-// message in ten; a fourth of the bytes is off by 14 % and 30 %.
+// Estimate is about the number of tokens of a text. Over 7,812 messages of coding agents, one half measured with what
+// was fitted to the other, it is off by 7 % in the median from the tokenizers o200k and cl100k, and by 21 % or more for
+// one message in ten; a fourth of the bytes is off by 14 % and 30 %.
 func Estimate(text string) int64 {
 	var letters, digits, blanks, signs, others int
 	for _, r := range text {

@@ -25,7 +25,8 @@ const maxPrices = 64 << 20
 //	{"claude-opus-4-5*": {"input_cost_per_token": 5e-06, "cache_read_input_token_cost": 5e-07,
 //	  "cache_creation_input_token_cost": 6.25e-06, "output_cost_per_token": 2.5e-05}}
 //
-// Tokens of a cache without a price cost as much as other input. Models without prices for input and output are left out.
+// Tokens of a cache without a price cost as much as other input. Models without prices for input and output are left
+// out.
 func ReadPrices(r io.Reader) (Prices, error) {
 	b, err := io.ReadAll(io.LimitReader(r, maxPrices+1))
 	if err != nil {

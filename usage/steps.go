@@ -18,7 +18,8 @@ import (
 // Steps yields the calls that a context records, each once, in the order of its branches. If it records no tokens, the
 // steps are estimates from the texts: the input of a step is what came since the step before, and the output is the
 // reply. A conversation that is sent again with each call counts once. Steps reads each message once or, for estimates,
-// twice, but no payload of a kilobyte or more. Its memory does not grow with the messages, but for 16 bytes a step.
+// twice, but no payload of a kilobyte or more. It keeps the id and the beginning of each prompt, and 16 bytes for each
+// step.
 func Steps(ctx context.Context, c *ctxdir.Context) iter.Seq2[Step, error] {
 	return NewCounter(nil).Steps(ctx, c)
 }
@@ -204,7 +205,7 @@ func (s *scan) mark(position int64, change func(*mark)) {
 }
 
 // maxPrompt bounds the beginning of a prompt, in bytes.
-const maxPrompt = 200
+const maxPrompt = 120
 
 // toolResult is in most messages that have the role of a user and are not a person's. It saves parsing them.
 var toolResult = []byte(`"type":"tool_result"`)

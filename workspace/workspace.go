@@ -1,5 +1,5 @@
-// Package workspace finds and makes the store of a project: the folder .ctxdir in the folder of the project. A workspace
-// is a store like any other, with a file of instructions beside its contexts:
+// Package workspace finds and makes the store of a project: the folder .ctxdir in the folder of the project. A
+// workspace is a store like any other, with a file of instructions beside its contexts:
 //
 //	.ctxdir/ctxdir.json      configuration
 //	.ctxdir/instructions.md  what every assembled context begins with
