@@ -46,8 +46,8 @@ const DefaultMaxTokens = 8000
 // StorageLocal is the storage mode in which everything is in the folder of the store, and nothing leaves it.
 const StorageLocal = "local"
 
-// What extracts the essence of conversations: rules on this machine, a model behind an endpoint that the caller names,
-// or the rules first and then the model.
+// What extracts the essence of conversations: rules on this machine, a model behind an endpoint that the caller names, or
+// the model, with the rules where it fails.
 const (
 	CompressLocal  = "local"
 	CompressRemote = "remote"
