@@ -315,6 +315,17 @@ func TestOnce(t *testing.T) {
 	}
 }
 
+// TestShortIDs: a short id is one of the conversation only.
+func TestShortIDs(t *testing.T) {
+	s := newStore(t)
+	reply := `{"role":"assistant","content":"%s","id":"1","usage":{"prompt_tokens":1,"completion_tokens":%d}}`
+	a := newContext(t, s, ctxdir.Metadata{}, fmt.Sprintf(reply, "a", 1), fmt.Sprintf(reply, "b", 2))
+	b := newContext(t, s, ctxdir.Metadata{}, fmt.Sprintf(reply, "a", 1), fmt.Sprintf(reply, "b", 2))
+	if diff := cmp.Diff([]string{" 1 0 0 2 0 = 3", " 1 0 0 2 0 = 3"}, shapes(t, s, a.ID(), b.ID())); diff != "" {
+		t.Error(diff)
+	}
+}
+
 func TestPrompts(t *testing.T) {
 	s := newStore(t)
 	call := `{"role":"assistant","content":"x","usage":{"input_tokens":1,"output_tokens":1}}`
