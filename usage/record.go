@@ -3,6 +3,7 @@ package usage
 import (
 	"bytes"
 	"encoding/json"
+	"fmt"
 	"slices"
 	"strconv"
 
@@ -167,7 +168,7 @@ func anyRecords(o chat.Object) []record {
 		chat.ObjectOf(o["kwargs"]), chat.ObjectOf(extra["response"]), chat.ObjectOf(call["model_response"]),
 	}
 	for _, in := range slices.Clone(places) {
-		places = append(places, chat.ObjectOf(in["response_metadata"]))
+		places = append(places, chat.ObjectOf(in["response_metadata"]), chat.ObjectOf(in["response_meta"]))
 	}
 	for _, in := range places {
 		for _, name := range usageNames {
@@ -179,7 +180,7 @@ func anyRecords(o chat.Object) []record {
 				if r.model == "" {
 					r.model = firstText("model", "modelVersion", "model_name", o, message, chat.ObjectOf(in["response_metadata"]))
 				}
-				r.key, r.local = keyOf(o, in, in[name])
+				r.key, r.local = keyOf(o, in, &r.tokens)
 				r.cost, r.priced = costOf(o, in, chat.ObjectOf(in[name]), extra)
 				return []record{r}
 			}
@@ -200,14 +201,15 @@ func firstText(a, b, c string, objects ...chat.Object) string {
 // globalID is the length from which an id of an API or a tool is taken for unique everywhere.
 const globalID = 16
 
-// keyOf identifies a call by the id that the provider gave its reply. A tool that does not keep it has the time and the
-// counts of the call.
-func keyOf(o, in chat.Object, counts json.RawMessage) (key string, local bool) {
+// keyOf identifies a call by the id that the provider gave its reply, or by its id in the conversation and what went in:
+// the output of a reply grows while it is recorded. A tool that keeps neither has the time and the counts of the call.
+func keyOf(o, in chat.Object, t *Tokens) (key string, local bool) {
+	input := fmt.Sprint(" ", t.Input, " ", t.CacheRead, " ", t.CacheWrite)
 	switch id := in.Text("id", "responseId", "response_id"); {
 	case len(id) >= globalID:
 		return "id " + id, false
 	case id != "" && in["timestamp"] == nil:
-		return "id " + id, true
+		return "id " + id + input, true
 	}
 	id, at := o.Text("id"), in["timestamp"]
 	if at == nil {
@@ -219,7 +221,7 @@ func keyOf(o, in chat.Object, counts json.RawMessage) (key string, local bool) {
 	case at == nil:
 		return "", false
 	}
-	return "at " + id + " " + string(at) + " " + string(counts), false
+	return fmt.Sprint("at ", id, " ", string(at), input, " ", t.Output), false
 }
 
 // costOf returns the cost of a call in US dollars, if it is recorded.

@@ -23,7 +23,8 @@ var memberNames = struct {
 	cacheRead: append(paths("cache_read_input_tokens", "cacheRead"), []string{"cache", "read"}),
 	cachedInput: append( // a part of the input
 		paths("cached_input_tokens", "cached", "cachedInputTokens", "cachedContentTokenCount", "cache_read_tokens", "cacheReadTokens"),
-		[]string{"prompt_tokens_details", "cached_tokens"}, []string{"input_tokens_details", "cached_tokens"},
+		[]string{"prompt_tokens_details", "cached_tokens"}, []string{"prompt_token_details", "cached_tokens"},
+		[]string{"input_tokens_details", "cached_tokens"},
 		[]string{"input_token_details", "cache_read"},
 	),
 	cacheWrite: append(paths("cache_creation_input_tokens", "cacheWrite"), []string{"cache", "write"}),

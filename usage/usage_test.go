@@ -235,6 +235,20 @@ func TestRecords(t *testing.T) {
 			[]string{"m 10 4 1 5 0 = 15"},
 		},
 		{
+			"Eino",
+			[]string{`{"role":"assistant","content":"x","response_meta":{"usage":{"prompt_tokens":10,` +
+				`"prompt_token_details":{"cached_tokens":4},"completion_tokens":5,"total_tokens":15}}}`},
+			[]string{" 10 4 0 5 0 = 15"},
+		},
+		{
+			"an id that is none",
+			[]string{
+				`{"role":"assistant","id":"a","usage":{"prompt_tokens":10,"completion_tokens":1}}`,
+				`{"role":"assistant","id":"a","usage":{"prompt_tokens":20,"completion_tokens":1}}`,
+			},
+			[]string{" 10 0 0 1 0 = 11", " 20 0 0 1 0 = 21"},
+		},
+		{
 			"mini-swe-agent",
 			[]string{`{"role":"assistant","content":"x","extra":{"cost":0.5,` +
 				`"response":{"id":"1","model":"m","usage":{"prompt_tokens":3,"completion_tokens":4}}}}`},
