@@ -30,6 +30,9 @@ const (
 // detect sets the layout, and the format if the options name none.
 func (j *job) detect() error {
 	head, err := j.head()
+	if errors.Is(err, ErrEmpty) && j.o.Growing {
+		return errUnfinished
+	}
 	if err != nil {
 		return err
 	}
@@ -49,6 +52,9 @@ func (j *job) detect() error {
 		if j.format = recognise(head, first, j.layout); j.format == "" {
 			if slices.Contains(first.keys, "message_pool") {
 				return fmt.Errorf("%w: it is a legacy context, which \"ctxtool migrate\" converts", ErrFormat)
+			}
+			if first.truncated && j.o.Growing && len(head) < detectBytes {
+				return errUnfinished
 			}
 			return ErrFormat
 		}
