@@ -68,7 +68,23 @@ func (j *job) detect() error {
 		j.layout = byLine
 	}
 	j.storage = j.format == OpenCode && !slices.Contains(first.keys, "messages")
+	if j.o.Growing && j.layout != byLine && !j.whole() {
+		return errUnfinished
+	}
 	return nil
+}
+
+// whole reports whether a file that is JSON as a whole does not end in the middle of it.
+func (j *job) whole() bool {
+	d := jsontext.NewDecoder(j.reader(nil), lenient...)
+	for {
+		switch _, err := d.ReadToken(); {
+		case errors.Is(err, io.ErrUnexpectedEOF):
+			return false
+		case err != nil:
+			return true // or damaged, which the import reports
+		}
+	}
 }
 
 // head is the beginning of the file, from the first JSON on.

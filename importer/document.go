@@ -32,6 +32,9 @@ func (j *job) document(c *conversation, line int64) error {
 	for _, reason := range c.problems {
 		j.report(line, reason)
 	}
+	if len(c.nodes) == 0 && j.o.Growing {
+		return nil
+	}
 	if len(c.nodes) == 0 {
 		j.report(line, "a conversation without messages")
 		return nil

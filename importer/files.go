@@ -45,7 +45,7 @@ var historyNames = []string{".jsonl", ".json", ".traj", ".zst", ".db"}
 // walker lists the histories in folders.
 type walker struct {
 	passed func(path string) // a file with another name
-	folder func(path string) // a folder whose files it lists next
+	folder func(path string) // a folder in which new files of histories appear
 	yield  func(string, error) bool
 }
 
@@ -65,6 +65,9 @@ func (w *walker) list(dir string) bool {
 		return w.yield(dir, nil)
 	}
 	storage := isOpenCodeStorage(entries)
+	if storage {
+		w.storage(dir)
+	}
 	for _, e := range entries {
 		switch ext := strings.ToLower(filepath.Ext(e.Name())); {
 		case !e.Type().IsRegular() || storage:
@@ -83,6 +86,20 @@ func (w *walker) list(dir string) bool {
 		}
 	}
 	return true
+}
+
+// storage names the folders of a storage of opencode in which new messages and parts appear. The parts of a message are
+// in a folder of their own.
+func (w *walker) storage(dir string) {
+	messages := filepath.Join(dir, "message")
+	w.folder(messages)
+	w.folder(filepath.Join(dir, "part"))
+	entries, _ := os.ReadDir(messages) // the import reports an error
+	for _, e := range entries {
+		if e.IsDir() {
+			w.folder(filepath.Join(messages, e.Name()))
+		}
+	}
 }
 
 // storeFile is in the folder of a store.

@@ -25,12 +25,10 @@ type values struct {
 	offset int64 // line is the line of this offset
 	line   int64
 	end    bool
-
-	growing bool // a value without an end is not yet a value
 }
 
 func newValues(j *job, report func(int64, string), progress func(read, size int64)) *values {
-	v := &values{file: j.file, report: report, line: 1, start: j.skip, growing: j.o.Growing}
+	v := &values{file: j.file, report: report, line: 1, start: j.skip}
 	r := j.reader(progress)
 	var head [len(bom)]byte
 	if n, _ := j.file.ReadAt(head[:], j.skip); string(head[:n]) == bom {
@@ -71,7 +69,7 @@ func (v *values) broken(err error) (json.RawMessage, int64, error) {
 	v.end = true
 	var syntactic *jsontext.SyntacticError
 	switch {
-	case errors.Is(err, io.EOF), errors.Is(err, io.ErrUnexpectedEOF) && v.growing:
+	case errors.Is(err, io.EOF):
 	case errors.Is(err, ErrTooLarge):
 		v.problem(v.lineAt(v.value()), fmt.Sprintf("%v: the limit is %d bytes; the rest was not read", ErrTooLarge, v.src.limit))
 	case errors.Is(err, io.ErrUnexpectedEOF):

@@ -231,15 +231,16 @@ func fatal(err error) bool {
 }
 
 func (i *importRun) imported(r importer.Result) error {
+	i.sum.Added, i.sum.Replaced = i.sum.Added+r.Added, i.sum.Replaced+r.Replaced
 	if i.live != nil && i.live.again && i.contexts[r.Context] {
-		r.Messages, r.Skipped = r.Added, r.Replaced // the others were counted before
-		if r.Messages+r.Replaced == 0 {
+		i.sum.Messages += r.Added // the others were counted before
+		if r.Added+r.Replaced == 0 {
 			return nil
 		}
+	} else {
+		i.sum.Messages, i.sum.Skipped = i.sum.Messages+r.Messages, i.sum.Skipped+r.Skipped
 	}
 	i.contexts[r.Context] = true
-	i.sum.Replaced += r.Replaced
-	i.sum.Messages, i.sum.Added, i.sum.Skipped = i.sum.Messages+r.Messages, i.sum.Added+r.Added, i.sum.Skipped+r.Skipped
 	i.progress.clear()
 	same := ""
 	if other, ok := i.begins[r.First]; !ok {
