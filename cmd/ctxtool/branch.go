@@ -235,13 +235,16 @@ the trash.`,
 		}
 		if a.dryRun && info.Active {
 			err = &ctxdir.Error{Op: "remove", Context: c.ID(), Branch: info.Name, Err: branch.ErrActive}
-		} else if !a.dryRun {
+		} else if err = a.confirm(ctx, "Remove branch %q with %s?", info.Name, count(info.Messages, "message")); err == nil && !a.dryRun {
 			err = c.RemoveBranch(ctx, args[0])
 		}
 		if err != nil {
 			return err
 		}
 		if !a.json {
+			if a.dryRun {
+				a.note("would remove branch %q", info.Name)
+			}
 			return a.printBranches([]ctxdir.BranchInfo{info})
 		}
 		r := branchRow(info)
@@ -250,6 +253,7 @@ the trash.`,
 	})
 	cmd.ValidArgsFunction = a.completeBranches
 	a.dryRunFlag(cmd)
+	a.yesFlag(cmd)
 	return cmd
 }
 
@@ -273,6 +277,13 @@ period.`,
 		if a.dryRun {
 			return a.planRewind(ctx, c, b.Name(), to)
 		}
+		n, err := b.Len(ctx)
+		if err == nil && to < n {
+			err = a.confirm(ctx, "Rewind branch %q from %s to %s?", b.Name(), count(n, "message"), humanCount(to))
+		}
+		if err != nil {
+			return err
+		}
 		if err := b.Rewind(ctx, to); err != nil {
 			return err
 		}
@@ -281,6 +292,7 @@ period.`,
 	a.branchFlag(cmd, &name, "branch", "rewind `BRANCH` instead of the active one")
 	cmd.Flags().Int64Var(&to, "to", 0, "keep the messages before `POSITION`")
 	a.dryRunFlag(cmd)
+	a.yesFlag(cmd)
 	rewind := cmd.RunE
 	cmd.RunE = func(cmd *cobra.Command, args []string) error {
 		switch {

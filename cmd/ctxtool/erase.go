@@ -56,6 +56,10 @@ repeat a message.`,
 					return err
 				}
 				o.DryRun = a.dryRun
+				if err := a.confirm(cmd.Context(), "Erase %s of context %s for good?", count(len(ids), "message"),
+					describe(cmd.Context(), s, c)); err != nil {
+					return err
+				}
 				return a.erase(cmd.Context(), s, c, ids, o)
 			})
 		},
@@ -63,6 +67,7 @@ repeat a message.`,
 	a.branchFlag(cmd, &name, "branch", "count positions on `BRANCH` instead of the active one")
 	cmd.Flags().BoolVar(&o.Shared, "shared", false, "also erase messages that several branches show")
 	a.dryRunFlag(cmd)
+	a.yesFlag(cmd)
 	return cmd
 }
 
@@ -108,6 +113,9 @@ func (a *app) erase(ctx context.Context, s *ctxdir.Store, c uuid.UUID, ids []uui
 		_, err := s.Erase(ctx, c, ids, o)
 		return err
 	})
+	if err == nil && a.dryRun && !a.json {
+		a.note("would erase %s", count(len(ids), "message"))
+	}
 	if err == nil {
 		a.note(eraseLimits)
 	}

@@ -117,7 +117,8 @@ func TestImportFollows(t *testing.T) {
 
 	// Another file takes the place of the session: its beginning is the same, then it differs.
 	replacement := filepath.Join(t.TempDir(), "session.jsonl")
-	appendTo(t, replacement, claudeLine("0001", 0)+strings.ReplaceAll(claudeLine("0001", 1), "Message", "Another message")+claudeLine("0001", 2))
+	appendTo(t, replacement, claudeLine("0001", 0)+
+		strings.ReplaceAll(claudeLine("0001", 1), "Message", "Another message")+claudeLine("0001", 2))
 	if err := os.Rename(replacement, session); err != nil {
 		t.Fatal(err)
 	}
