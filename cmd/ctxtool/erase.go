@@ -32,7 +32,7 @@ beginning; digits alone are a position.
 
 erase does not reach anything outside the store, nor other contexts, titles and system prompts that
 repeat a message.`,
-		Example: `  ctxtool erase 7c2f 12 --dry-run
+		Example: `  ctxtool erase 7c2f 12 --shared --dry-run
   ctxtool erase 7c2f 0197f3c2-7a1e`,
 		Annotations:       exits("", ofStores...),
 		Args:              between(2, -1),

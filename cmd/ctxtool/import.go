@@ -83,8 +83,7 @@ The content decides the format. These are known:
   openai          messages of the OpenAI chat API
   jsonl           any other JSON objects, one per line`,
 		Example: `  ctxtool import ~/.claude/projects ~/.codex/sessions
-  ctxtool import --format chatgpt conversations.json
-  ctxtool import --follow --yes`,
+  ctxtool import --format chatgpt conversations.json`,
 		Annotations: exits("failed to import some files or records", ofNewStore...),
 		Args:        between(0, -1),
 		RunE: func(cmd *cobra.Command, paths []string) error {

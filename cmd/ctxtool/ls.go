@@ -6,6 +6,7 @@ import (
 	"maps"
 	"slices"
 	"strings"
+	"text/template"
 	"time"
 
 	"github.com/ctxdir/ctxdir"
@@ -46,6 +47,8 @@ type lsFlags struct {
 	since, until string
 	project      string
 	full, long   bool
+	format       string
+	template     *template.Template // nil: a table
 }
 
 func (a *app) lsCmd() *cobra.Command {
@@ -59,10 +62,15 @@ a problem shows the problem.
 
 A context must meet all conditions. Contexts with a kind are listed with --kind only. T is a time in
 RFC 3339, a date, or a duration before now, such as 48h. After a list that --limit cut, --json prints
-a cursor, and --cursor continues there.`,
+a cursor, and --cursor continues there.
+
+--format prints a Go template for each context. It has .ID .Short .Title .Project .Labels .Kind
+.ExternalID .Model .Tool .Branches .ActiveBranch .Messages .Bytes .CreatedAt .UpdatedAt .Problem,
+.Label "KEY", and the functions json, size, ago and date.`,
 		Example: `  ctxtool ls --limit 10
   ctxtool ls --label user=ada --since 48h
-  ctxtool ls --kind '*' --sort size`,
+  ctxtool ls --kind '*' --sort size
+  ctxtool ls --format '{{.Short}}\t{{size .Bytes}}\t{{.Title}}'`,
 		Annotations: exits("a context has a problem", ofStores...),
 		Args:        between(0, 0),
 		RunE: func(cmd *cobra.Command, args []string) error {
@@ -92,6 +100,7 @@ a cursor, and --cursor continues there.`,
 	flags.StringVar(&f.since, "since", "", "list contexts changed at `T` or later")
 	flags.StringVar(&f.until, "until", "", "list contexts changed before `T`")
 	flags.StringVar(&o.Cursor, "cursor", "", "continue the list that ended with the cursor `C`")
+	flags.StringVar(&f.format, "format", "", "print `TEMPLATE` for each context")
 	flags.BoolVar(&f.full, "full", false, "show full ids, and labels")
 	return cmd
 }
@@ -111,6 +120,14 @@ func (f *lsFlags) parse(cmd *cobra.Command) (err error) {
 			f.options.Labels = map[string]string{}
 		}
 		f.options.Labels["project"] = f.project
+	}
+	if cmd.Flags().Changed("format") {
+		if cmd.Flags().Changed("json") {
+			return usage(cmd, "--format and --json cannot be used together")
+		}
+		if f.template, err = parseListFormat(cmd, f.format); err != nil {
+			return err
+		}
 	}
 	if f.options.Since, err = parseTime(cmd, "--since", f.since); err != nil {
 		return err
@@ -191,6 +208,9 @@ func (a *app) printList(s *ctxdir.Store, all []ctxdir.Summary, f *lsFlags) error
 		a.note(`no contexts yet; run "ctxtool new" to create one, or "ctxtool import" to import histories`)
 		return nil
 	}
+	if f.template != nil {
+		return a.printFormat(s, all, f.template)
+	}
 	a.page()
 	t := table{
 		head: []string{"ID", "TITLE", "BRANCHES", "MESSAGES", "SIZE", "UPDATED"}, right: []int{2, 3, 4}, shrink: []int{1},
@@ -235,15 +255,19 @@ func (a *app) printList(s *ctxdir.Store, all []ctxdir.Summary, f *lsFlags) error
 		if problems {
 			row = append(row, strings.TrimPrefix(problemText(cause(s.Problem)), s.ID.String()+"/"))
 		}
-		t.add(contextRecord{
-			"context", s.ID.String(), s.Title, s.Labels, s.Kind, s.ExternalID, s.Model, s.Labels["tool"],
-			s.Branches, s.ActiveBranch, s.Messages, s.Bytes, s.CreatedAt, s.UpdatedAt, s.Legacy, problemText(s.Problem),
-		}, row...)
+		t.add(contextRecordOf(s), row...)
 		if problems {
 			t.style(len(row)-1, red)
 		}
 	}
 	return a.printTable(&t)
+}
+
+func contextRecordOf(s ctxdir.Summary) contextRecord {
+	return contextRecord{
+		"context", s.ID.String(), s.Title, s.Labels, s.Kind, s.ExternalID, s.Model, s.Labels["tool"],
+		s.Branches, s.ActiveBranch, s.Messages, s.Bytes, s.CreatedAt, s.UpdatedAt, s.Legacy, problemText(s.Problem),
+	}
 }
 
 // lastFolders is the end of a path: its last two folders, which distinguish projects.
