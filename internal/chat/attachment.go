@@ -4,6 +4,7 @@ import (
 	"cmp"
 	"encoding/base64"
 	"encoding/json"
+	"strconv"
 	"strings"
 
 	"github.com/ctxdir/ctxdir/blob"
@@ -28,7 +29,10 @@ func attachment(kind string, o Object, block json.RawMessage) Part {
 	if file.Payload == nil && file.Base64 == "" {
 		file = &FileRef{MediaType: file.MediaType}
 	}
-	name := strings.TrimPrefix(strings.TrimSuffix(kind, "_url"), "input_")
+	if n, err := strconv.ParseInt(string(o["size_bytes"]), 10, 64); size < 0 && err == nil && n >= 0 {
+		size = n
+	}
+	name := strings.TrimPrefix(strings.TrimSuffix(strings.TrimSuffix(kind, "_url"), "_asset_pointer"), "input_")
 	return Part{Kind: Attachment, File: file, Text: attachmentLine(name, file.MediaType, o.Text("filename", "name", "title"), size)}
 }
 
