@@ -96,7 +96,7 @@ a cursor, and --cursor continues there.
 	flags.StringVar(&o.Tool, "tool", "", "list contexts with the label tool=`TOOL`")
 	flags.StringVar(&f.project, "project", "", "list contexts with the label project=`PROJECT`")
 	flags.BoolVar(&o.Reverse, "reverse", false, "list in the opposite order")
-	flags.BoolVarP(&f.long, "long", "l", false, "show tool, model, project, and exact times")
+	flags.BoolVarP(&f.long, "long", "l", false, "show tool, model, project, and exact times, as far as they fit")
 	flags.StringVar(&f.since, "since", "", "list contexts changed at `T` or later")
 	flags.StringVar(&f.until, "until", "", "list contexts changed before `T`")
 	flags.StringVar(&o.Cursor, "cursor", "", "continue the list that ended with the cursor `C`")
@@ -217,7 +217,7 @@ func (a *app) printList(s *ctxdir.Store, all []ctxdir.Summary, f *lsFlags) error
 	}
 	if f.long {
 		t.head = []string{"ID", "TITLE", "TOOL", "MODEL", "PROJECT", "BRANCHES", "MESSAGES", "SIZE", "CREATED", "UPDATED"}
-		t.right, t.shrink = []int{5, 6, 7}, []int{1, 4, 3}
+		t.right, t.shrink, t.drop = []int{5, 6, 7}, []int{1, 4, 3}, []int{8, 7, 5, 6}
 	}
 	old := slices.ContainsFunc(all, func(s ctxdir.Summary) bool { return s.Legacy != "" })
 	if old {

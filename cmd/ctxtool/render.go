@@ -222,6 +222,9 @@ func (r *renderer) call(p *chat.Part) string {
 		lines = append(lines, r.aside("> ", p.Name, p.Text, true))
 	}
 	for _, result := range p.Results {
+		if result.Name == p.Name {
+			result.Name = ""
+		}
 		if diff == nil || result.Failed {
 			lines = append(lines, r.result(result, "  "))
 		}
