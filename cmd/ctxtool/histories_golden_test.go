@@ -48,9 +48,11 @@ func TestGoldenHistories(t *testing.T) {
 		g.do("", "import", sample("claude-monday.jsonl"), sample("claude-tuesday.jsonl"), sample(""))
 		// Somebody works on with what was imported.
 		g.do("", "branch", "fork", claudeID, "retry", "--at", "8")
-		g.do(`{"role":"user","content":"Try it with testing/synctest instead."}`+"\n", "append", claudeID, "--branch", "retry", "--jsonl")
-		g.do(`{"role":"assistant","content":"With a bubble, the timer needs no clock of its own."}`+"\n",
-			"append", claudeID, "--branch", "retry", "--jsonl")
+		g.do(`{"id":"0195f0a0-0006-7000-8000-000000000001","created_at":"2026-06-01T08:59:00Z",`+
+			`"message":{"role":"user","content":"Try it with testing/synctest instead."}}`+"\n"+
+			`{"id":"0195f0a0-0006-7000-8000-000000000002","created_at":"2026-06-01T08:59:30Z",`+
+			`"message":{"role":"assistant","content":"With a bubble, the timer needs no clock of its own."}}`+"\n",
+			"append", claudeID, "--branch", "retry", "--jsonl", "--envelope")
 		g.do("", "branch", "switch", claudeID, "retry")
 		g.do("", "meta", claudeID, "--title", "The flaky beam timer")
 		g.do("", "branch", "switch", claudeID, "main")
