@@ -18,13 +18,15 @@ func attachment(kind string, o Object, block json.RawMessage) Part {
 	if refs, err := blob.Refs(block); err == nil {
 		for _, ref := range refs {
 			if ref.Problem == "" && ref.Encoding != "" {
-				file.MediaType, file.Payload, size = cmp.Or(file.MediaType, ref.MediaType), &ref, ref.Size
+				file.MediaType, file.Payload, size = cmp.Or(file.MediaType, ref.MediaType, mediaOf(ref.Prefix)), &ref, ref.Size
 				break
 			}
 		}
 	}
 	if size < 0 {
-		file.Base64, size = inline(o)
+		var media string
+		file.Base64, media, size = inline(o)
+		file.MediaType = cmp.Or(file.MediaType, media)
 	}
 	if file.Payload == nil && file.Base64 == "" {
 		file = &FileRef{MediaType: file.MediaType}
@@ -51,18 +53,30 @@ func attachmentLine(kind, media, name string, size int64) string {
 	return text
 }
 
-// inline returns the base64 data in a block, and its size in bytes: -1 if there is none.
-func inline(o Object) (data string, size int64) {
+// inline returns the base64 data in a block, its media type if a data URL names it, and its size in bytes: -1 if there
+// is no data.
+func inline(o Object) (data, media string, size int64) {
 	for _, in := range []Object{o, ObjectOf(o["source"]), ObjectOf(o["image_url"]), ObjectOf(o["input_audio"]), ObjectOf(o["file"])} {
 		text := in.Text("data", "url", "image_url", "file_data")
-		if _, rest, ok := strings.Cut(text, ";base64,"); ok {
-			text = rest
+		media := ""
+		if prefix, rest, ok := strings.Cut(text, ";base64,"); ok {
+			media, text = mediaOf(prefix), rest
 		}
 		if b, err := base64.StdEncoding.DecodeString(text); err == nil && text != "" {
-			return text, int64(len(b))
+			return text, media, int64(len(b))
 		}
 	}
-	return "", -1
+	return "", "", -1
+}
+
+// mediaOf is the media type of a data URL, "" if it names none.
+func mediaOf(url string) string {
+	media, ok := strings.CutPrefix(url, "data:")
+	if !ok {
+		return ""
+	}
+	media, _, _ = strings.Cut(media, ";")
+	return media
 }
 
 // payloadOf parses a reference to a payload.
