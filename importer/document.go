@@ -113,6 +113,9 @@ func (s *session) tree(c *conversation) error {
 	if err := s.extra(c.extra); err != nil {
 		return err
 	}
+	if s.info.Format == OpenAssistant {
+		s.walk.same = sameButNull
+	}
 	stateAt, _ := s.conv.Times()
 	newer := !c.info.StateAt.Before(stateAt)
 	main, err := c.plan(func(t *target, n *treeNode) error {
