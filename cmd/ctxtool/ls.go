@@ -94,7 +94,7 @@ a cursor, and --cursor continues there.
 	flags.StringVar(&o.Title, "title", "", "list contexts with a title like `GLOB`, in any case")
 	flags.StringVar(&o.Model, "model", "", "list contexts with the model `MODEL`")
 	flags.StringVar(&o.Tool, "tool", "", "list contexts with the label tool=`TOOL`")
-	flags.StringVar(&f.project, "project", "", "list contexts with the label project=`PROJECT`")
+	flags.StringVar(&f.project, "project", "", "list contexts of the folder `PROJECT`, a path or its end")
 	flags.BoolVar(&o.Reverse, "reverse", false, "list in the opposite order")
 	flags.BoolVarP(&f.long, "long", "l", false, "show tool, model, project, and exact times, as far as they fit")
 	flags.StringVar(&f.since, "since", "", "list contexts changed at `T` or later")
@@ -114,12 +114,6 @@ func (f *lsFlags) parse(cmd *cobra.Command) (err error) {
 	}
 	if f.options.Labels, err = f.labels.parse(cmd); err != nil {
 		return err
-	}
-	if f.project != "" {
-		if f.options.Labels == nil {
-			f.options.Labels = map[string]string{}
-		}
-		f.options.Labels["project"] = f.project
 	}
 	if cmd.Flags().Changed("format") {
 		if cmd.Flags().Changed("json") {
@@ -168,9 +162,15 @@ func (a *app) list(ctx context.Context, s *ctxdir.Store, f *lsFlags) error {
 	if o.Limit > 0 {
 		o.Limit++ // whether the list goes on
 	}
+	if f.project != "" {
+		o.Limit = 0 // of those in the project
+	}
 	all, err := listAll(ctx, s, o)
 	if err != nil {
 		return err
+	}
+	if f.project != "" {
+		all = slices.DeleteFunc(all, func(s ctxdir.Summary) bool { return !isIn(s.Labels["project"], f.project) })
 	}
 	next := ""
 	if limit := f.options.Limit; limit > 0 && len(all) > limit {
@@ -196,7 +196,7 @@ func (a *app) list(ctx context.Context, s *ctxdir.Store, f *lsFlags) error {
 // filters reports whether a list leaves out contexts by more than their kind.
 func (f *lsFlags) filters() bool {
 	o := f.options
-	return len(o.Labels) > 0 || o.Kind != "" || o.Title+o.Model+o.Tool+o.Cursor != "" || !o.Since.IsZero() || !o.Until.IsZero()
+	return f.project != "" || len(o.Labels) > 0 || o.Kind != "" || o.Title+o.Model+o.Tool+o.Cursor != "" || !o.Since.IsZero() || !o.Until.IsZero()
 }
 
 func (a *app) printList(s *ctxdir.Store, all []ctxdir.Summary, f *lsFlags) error {
@@ -261,6 +261,13 @@ func (a *app) printList(s *ctxdir.Store, all []ctxdir.Summary, f *lsFlags) error
 		}
 	}
 	return a.printTable(&t)
+}
+
+// isIn reports whether a project is a folder, or ends with it: lists show the end of the path.
+func isIn(project, folder string) bool {
+	clean := func(path string) string { return strings.Trim(strings.ReplaceAll(path, `\`, "/"), "/") }
+	project, folder = clean(project), clean(folder)
+	return project == folder || folder != "" && strings.HasSuffix(project, "/"+folder)
 }
 
 func contextRecordOf(s ctxdir.Summary) contextRecord {
