@@ -164,7 +164,7 @@ func (l *lines) endLine() {
 	if l.nul > 0 {
 		reasons = append(reasons, fmt.Sprintf("%d NUL bytes", l.nul))
 	}
-	if l.reason != "" && !(l.open && l.growing) {
+	if l.reason != "" && (!l.open || !l.growing) {
 		reasons = append(reasons, l.reason)
 	}
 	if len(reasons) > 0 && l.report != nil {

@@ -51,10 +51,10 @@ func (e *claudeExport) message(ctx context.Context, m *loadedMessage) error {
 	if err != nil {
 		return err
 	}
-	if m.Unavailable != nil || !chat.IsClaude(m.Body) && !(e.own && m.Role == "") {
-		return e.add(m)
+	if m.Unavailable == nil && (chat.IsClaude(m.Body) || e.own && m.Role == "") {
+		return e.verbatim(m)
 	}
-	return e.verbatim(m)
+	return e.add(m)
 }
 
 func (e *claudeExport) turn(t *chat.Turn[*loadedMessage]) error {

@@ -135,4 +135,6 @@ func (f *sessionFile) close() {
 }
 
 // isImportOf reports whether a context was imported from a tool.
-func isImportOf(m *ctxdir.Metadata, tool importer.Format) bool { return m.Labels["tool"] == string(tool) }
+func isImportOf(m *ctxdir.Metadata, tool importer.Format) bool {
+	return m.Labels["tool"] == string(tool)
+}

@@ -196,7 +196,7 @@ func (a *app) list(ctx context.Context, s *ctxdir.Store, f *lsFlags) error {
 // filters reports whether a list leaves out contexts by more than their kind.
 func (f *lsFlags) filters() bool {
 	o := f.options
-	return f.project != "" || len(o.Labels) > 0 || o.Kind != "" || o.Title+o.Model+o.Tool+o.Cursor != "" || !o.Since.IsZero() || !o.Until.IsZero()
+	return len(o.Labels) > 0 || f.project+o.Kind+o.Title+o.Model+o.Tool+o.Cursor != "" || !o.Since.IsZero() || !o.Until.IsZero()
 }
 
 func (a *app) printList(s *ctxdir.Store, all []ctxdir.Summary, f *lsFlags) error {

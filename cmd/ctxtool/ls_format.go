@@ -5,7 +5,6 @@ import (
 	"strings"
 	"text/template"
 	"text/template/parse"
-	"time"
 
 	"github.com/ctxdir/ctxdir"
 	"github.com/spf13/cobra"
@@ -25,7 +24,7 @@ var listFunctions = template.FuncMap{
 	"json": func(v any) string { return string(encode(v)) },
 	"size": humanSize,
 	"ago":  humanTime,
-	"date": func(t time.Time) string { return exactTime(t) },
+	"date": exactTime,
 }
 
 // parseListFormat parses a template. As in other tools, \t and \n in it are a tab and a line break.
