@@ -11,6 +11,7 @@ import (
 	"time"
 
 	ctxfolder "github.com/ctxdir/ctxdir/context"
+	"github.com/ctxdir/ctxdir/internal/backup"
 	"github.com/ctxdir/ctxdir/internal/engine"
 	"github.com/ctxdir/ctxdir/message"
 
@@ -58,6 +59,12 @@ func TestFileTime(t *testing.T) {
 	}
 	kit.Must[engine.ArchiveResult](t)(c.Unarchive(ctx, nil))
 	look("unarchived")
+	to := kit.Must[*engine.Store](t)(kit.Init(t.TempDir()))
+	kit.Must[backup.Result](t)(backup.Copy(ctx, c.Store, c.ID(), to))
+	copied := filepath.Join(to.Path(), c.ID().String(), "messages", "branch-main", filepath.Base(file(2)))
+	if at := kit.Must[fs.FileInfo](t)(os.Stat(copied)).ModTime(); !at.Equal(stat(2).ModTime()) {
+		t.Errorf("the copy of a file is of %v, wanted %v", at, stat(2).ModTime())
+	}
 
 	rewrite := func(i int, f func([]byte) []byte) {
 		t.Helper()
