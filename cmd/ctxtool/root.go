@@ -26,6 +26,7 @@ type app struct {
 	noPager     bool
 	silent      bool // do not report an interrupt: it is how the verb ends
 	noGC        bool
+	yes         bool // do not ask before removing anything
 	dryRun      bool // the verb prints its plan; the store is opened read-only
 	nulls       bool // of files: paths end with a zero byte
 	collects    bool // closing the store collects garbage
