@@ -1,0 +1,218 @@
+package assemble
+
+import (
+	"cmp"
+	"errors"
+	"slices"
+	"strings"
+
+	"github.com/ctxdir/ctxdir"
+	"github.com/ctxdir/ctxdir/search"
+	"github.com/google/uuid"
+)
+
+// Weights of a score, see docs/CONTEXT.md.
+var (
+	neighbourWeights = []float64{0.5, 0.3, 0.2, 0.1} // of a message at this distance, for the score of a message
+	messageWeight    = 0.3                           // of its message, for the score of a passage
+)
+
+const (
+	maxRanked     = 800     // messages whose neighbours count
+	maxCandidates = 2 << 20 // bytes of text that are cut into passages
+	// tokensPerCandidate is the budget for which one message is read.
+	tokensPerCandidate = 16
+)
+
+// candidate is a message that may have passages.
+type candidate struct {
+	address
+	branches     []string
+	title        string
+	score, dated float64 // with neighbours · of its date alone
+}
+
+// addPassages fills the pool of passages.
+func (b *builder) addPassages() error {
+	terms, dates := b.queryTerms(), datesIn(b.r.Query)
+	if len(terms) == 0 && len(dates) == 0 {
+		return b.fill()
+	}
+	q := search.RankQuery{Terms: terms, Dates: dates, Branch: b.r.Branch, Limit: maxRanked}
+	if !b.r.All {
+		q.Contexts = []uuid.UUID{b.r.Context}
+	}
+	ranking, err := b.x.Rank(b.ctx, q)
+	if err != nil {
+		return err
+	}
+	all := spread(ranking.Messages)
+	all = all[:min(len(all), max(b.r.MaxTokens/tokensPerCandidate, 16))]
+	if err := b.cutPassages(all, ranking.Weights); err != nil {
+		return err
+	}
+	slices.SortFunc(b.pool, func(x, y Item) int {
+		return cmp.Or(cmp.Compare(y.Score, x.Score), strings.Compare(x.ID.String(), y.ID.String()), cmp.Compare(x.order, y.order))
+	})
+	b.pool = slices.DeleteFunc(b.pool, func(it Item) bool {
+		h := hashOf(it.Text)
+		repeated := b.seen[h] && len(it.Text) >= passageLength/8
+		b.seen[h] = true
+		return repeated
+	})
+	return b.fill()
+}
+
+// spread adds to each message a part of the scores of its neighbours, and returns the messages, best first.
+func spread(ranked []search.Ranked) (all []candidate) {
+	at := map[address]int{}
+	get := func(r *search.Ranked, position int64) *candidate {
+		a := address{r.Context, r.Line, position}
+		i, ok := at[a]
+		if !ok {
+			i = len(all)
+			at[a] = i
+			all = append(all, candidate{address: a, branches: r.Branches, title: r.Title})
+		}
+		return &all[i]
+	}
+	for i := range ranked {
+		r := &ranked[i]
+		own := get(r, r.Position)
+		own.score += r.Score
+		own.dated, own.branches = r.Dated, r.Branches
+		for d, w := range neighbourWeights {
+			get(r, r.Position+int64(d)+1).score += w * r.Score
+			if before := r.Position - int64(d) - 1; before >= 0 {
+				get(r, before).score += w * r.Score
+			}
+		}
+	}
+	slices.SortFunc(all, func(x, y candidate) int {
+		return cmp.Or(cmp.Compare(y.score, x.score), slices.Compare(x.context[:], y.context[:]), slices.Compare(x.line[:], y.line[:]),
+			cmp.Compare(x.position, y.position))
+	})
+	return all
+}
+
+// cutPassages reads candidates, and adds their passages to the pool.
+func (b *builder) cutPassages(all []candidate, weights map[string]float64) error {
+	by := map[uuid.UUID][]*candidate{}
+	var order []uuid.UUID
+	for i := range all {
+		c := &all[i]
+		if by[c.context] == nil {
+			order = append(order, c.context)
+		}
+		by[c.context] = append(by[c.context], c)
+	}
+	left := maxCandidates
+	for _, id := range order {
+		err := b.store.Use(b.ctx, id, func(c *ctxdir.Context) error { return b.cutContext(c, by[id], weights, &left) })
+		if err != nil && !errors.Is(err, ctxdir.ErrNotExist) {
+			return err
+		}
+	}
+	return nil
+}
+
+// cutContext reads the candidates of one context, those at neighbouring positions at once.
+func (b *builder) cutContext(c *ctxdir.Context, all []*candidate, weights map[string]float64, left *int) error {
+	prefer := func(branches []string) string {
+		if c.ID() == b.r.Context {
+			return b.branchOf(branches)
+		}
+		return preferred(c, branches)
+	}
+	slices.SortFunc(all, func(x, y *candidate) int {
+		return cmp.Or(strings.Compare(prefer(x.branches), prefer(y.branches)), cmp.Compare(x.position, y.position))
+	})
+	for len(all) > 0 && *left > 0 {
+		name, n := prefer(all[0].branches), 1
+		for n < len(all) && prefer(all[n].branches) == name && all[n].position-all[n-1].position <= 2 && n < 64 {
+			n++
+		}
+		branch, err := c.Branch(name)
+		if errors.Is(err, ctxdir.ErrNotExist) { // it was renamed meanwhile
+			all = all[n:]
+			continue
+		}
+		if err != nil {
+			return err
+		}
+		messages, err := branch.Range(b.ctx, all[0].position, all[n-1].position+1)
+		if err != nil {
+			return err
+		}
+		for _, m := range messages {
+			for _, x := range all[:n] {
+				if x.position == m.Position && x.line == m.Line && !b.shown[x.address] {
+					b.cutMessage(m, x, name, weights, left)
+				}
+			}
+		}
+		all = all[n:]
+	}
+	return b.ctx.Err()
+}
+
+// cutMessage adds the passages of a message to the pool.
+func (b *builder) cutMessage(m *ctxdir.Message, x *candidate, branch string, weights map[string]float64, left *int) {
+	voice, sections, ok := b.read(m)
+	if !ok {
+		return
+	}
+	order := 0
+	for _, s := range sections {
+		for _, text := range passages(s.text) {
+			*left -= len(text)
+			score, found := b.score(text, weights)
+			order++
+			b.pool = append(b.pool, Item{
+				Kind: Passage, Strategy: Rank, Context: x.context, Title: x.title, Branch: branch, Position: m.Position, ID: m.ID, Role: voice,
+				At: timeOf(m), Text: text, Score: score + x.dated + messageWeight*x.score, Why: found, line: x.line, order: order,
+			})
+		}
+	}
+}
+
+// fill adds older messages to the pool, the newest ones first, if it has less than the budget.
+func (b *builder) fill() error {
+	room := b.r.MaxTokens
+	for i := range b.items {
+		room -= b.items[i].Tokens
+	}
+	for i := range b.pool {
+		room -= len(b.pool[i].Text)/3 + 4
+	}
+	if room <= 0 {
+		return nil
+	}
+	end, err := b.branch.Len(b.ctx)
+	if err != nil {
+		return err
+	}
+	for i := range b.items {
+		if it := &b.items[i]; it.Kind == Newest {
+			end = min(end, it.Position)
+		}
+	}
+	back, err := b.backwards(end, 2*room)
+	if err != nil {
+		return err
+	}
+	pooled := map[uuid.UUID]bool{}
+	for i := range b.pool {
+		pooled[b.pool[i].ID] = true
+	}
+	for i := range back {
+		it := &back[i]
+		b.once(it)
+		if h := hashOf(it.Text); pooled[it.ID] || b.seen[h] {
+			continue
+		}
+		it.Kind, it.Strategy, it.Why = Passage, Recent, "fills what is left"
+		b.pool = append(b.pool, *it)
+	}
+	return nil
+}
