@@ -32,19 +32,23 @@ type Request struct {
 	Format    Format
 	Tokens    Tokenizer     // nil for [O200k]
 	Index     *search.Index // of the store, if it is open; Build brings it up to date
-	Share     Shares        // zero for [DefaultShares]
+	Weights   *Weights      // nil for [DefaultWeights]
 	Explain   bool          // fill LeftOut, and Why of each item
 }
 
-// Shares are the parts of the budget that kinds of items get at most. What one leaves, the passages get.
-type Shares struct {
-	System float64 // pinned messages, and the system prompt
-	Newest float64
-	Files  float64
+// Weights say what counts how much. System, Newest and Files are the parts of the budget that items get at most. The
+// passages get the rest.
+type Weights struct {
+	System     float64 // pinned messages, and the system prompt
+	Newest     float64
+	Files      float64
+	PerNewest  int       // tokens of the budget for one of the newest messages; work with tools comes along
+	Neighbours []float64 // what a message adds to the score of another one at this distance
+	Message    float64   // what the score of a message adds to that of its passages
 }
 
-// DefaultShares were chosen by measurement: see docs/benchmarks/context.md.
-var DefaultShares = Shares{System: 0.25, Newest: 0.25, Files: 0.25}
+// DefaultWeights were chosen by measurement: see docs/benchmarks/context.md.
+var DefaultWeights = Weights{System: 0.25, Newest: 0.62, Files: 0.25, PerNewest: 160, Neighbours: []float64{0.5, 0.3, 0.2, 0.1}, Message: 1}
 
 // Kind is the kind of an item.
 type Kind string
@@ -124,8 +128,8 @@ func Build(ctx context.Context, s *ctxdir.Store, r Request) (*Assembly, error) {
 	if r.MaxTokens < 0 {
 		return nil, fmt.Errorf("%w: a budget of %d tokens", ctxdir.ErrInvalid, r.MaxTokens)
 	}
-	if r.Share == (Shares{}) {
-		r.Share = DefaultShares
+	if r.Weights == nil {
+		r.Weights = &DefaultWeights
 	}
 	if r.Tokens == nil {
 		r.Tokens = O200k()
@@ -166,6 +170,7 @@ type builder struct {
 	terms  []string
 	seen   map[uint64]bool  // passages that are in an item
 	shown  map[address]bool // messages that are in an item as a whole
+	start  int64            // the first of the newest messages
 	items  []Item
 	pool   []Item // passages, best first
 	left   []LeftOut

@@ -1,7 +1,6 @@
 package assemble
 
 import (
-	"cmp"
 	"fmt"
 	"slices"
 	"strings"
@@ -15,14 +14,12 @@ const maxUses = 3000
 
 // ledgerFile is a file of the ledger.
 type ledgerFile struct {
-	path  string
-	last  search.PathUse
-	uses  int
-	score float64
+	path string
+	last search.PathUse
+	uses int
 }
 
-// addFiles adds the ledger: the paths of the files that messages name. Those with terms of the query come first, then
-// those that were named last.
+// addFiles adds the ledger: the paths of the files that messages name, the last ones first.
 func (b *builder) addFiles() error {
 	uses, err := b.x.Paths(b.ctx, b.r.Context, b.r.Branch, maxUses)
 	if err != nil {
@@ -41,28 +38,12 @@ func (b *builder) addFiles() error {
 		}
 		files[i].uses++
 	}
-	wanted := map[string]bool{}
-	for _, t := range b.queryTerms() {
-		wanted[t] = true
-	}
-	for i := range files {
-		found := map[string]bool{}
-		b.cutter.Each(files[i].path, func(terms []string) {
-			for _, t := range terms {
-				if wanted[t] && !found[t] {
-					found[t] = true
-					files[i].score++
-				}
-			}
-		})
-	}
-	slices.SortStableFunc(files, func(x, y ledgerFile) int { return cmp.Compare(y.score, x.score) })
-	room := b.budget(b.r.Share.Files)
+	room := b.budget(b.r.Weights.Files)
 	for i := range files {
 		f := &files[i]
 		it := Item{
 			Kind: File, Strategy: Ledger, Context: b.r.Context, Title: b.title, Branch: b.branchOf(f.last.Branches), Position: f.last.Position,
-			ID: f.last.ID, At: f.last.At, Text: f.path, Score: f.score, Why: fmt.Sprintf("named %s", times(f.uses)),
+			ID: f.last.ID, At: f.last.At, Text: f.path, Why: fmt.Sprintf("named %s", times(f.uses)),
 		}
 		if !b.take(&it, &room) {
 			break

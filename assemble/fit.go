@@ -64,9 +64,14 @@ func (b *builder) choose(room int) (chosen []Item) {
 // drop removes the item that matters least, and returns its tokens: files from the last one, then the oldest of the newest
 // messages, then the others from the last one.
 func (b *builder) drop() int {
+	is := func(kind Kind) func(it Item) bool { return func(it Item) bool { return it.Kind == kind } }
 	at := len(b.items) - 1
-	if b.items[at].Kind == Newest {
-		at = slices.IndexFunc(b.items, func(it Item) bool { return it.Kind == Newest })
+	if first := slices.IndexFunc(b.items, is(File)); first >= 0 {
+		for at = first; at+1 < len(b.items) && b.items[at+1].Kind == File; {
+			at++
+		}
+	} else if first := slices.IndexFunc(b.items, is(Newest)); first >= 0 {
+		at = first
 	}
 	n := max(b.items[at].Tokens, 1)
 	b.leaveOut(&b.items[at], "over the budget")

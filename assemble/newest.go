@@ -3,16 +3,18 @@ package assemble
 import (
 	"fmt"
 	"math/bits"
+	"slices"
 	"strings"
 
 	"github.com/cespare/xxhash/v2"
 	"github.com/ctxdir/ctxdir"
 )
 
-// Lengths of a message among the newest ones, in bytes. Of a longer one, the beginning and the end are shown.
+// Lengths in bytes. Of a longer text, the beginning and the end are shown.
 const (
-	maxShown  = 1200
-	shownTail = 300
+	maxShown = 1200 // of one of the newest messages
+	maxWork  = 300  // of a thought, a call or its result in it
+	maxGiven = 8000 // of a pinned message
 )
 
 // maxNewest bounds the newest messages, and those that fill what is left of the budget.
@@ -20,13 +22,13 @@ const maxNewest = 4000
 
 // addGiven adds the pinned messages, and the system prompt.
 func (b *builder) addGiven() error {
-	room := b.budget(b.r.Share.System)
+	room := b.budget(b.r.Weights.System)
 	for _, id := range distinct(b.r.Pinned) {
 		m, err := b.branch.Message(b.ctx, id)
 		if err != nil {
 			return err
 		}
-		if it, ok := b.messageItem(m, b.branch.Name(), 4*maxShown); ok {
+		if it, ok := b.messageItem(m, b.branch.Name(), maxGiven); ok {
 			it.Kind, it.Strategy, it.Why = Pinned, Given, "pinned"
 			b.take(&it, &room)
 		}
@@ -65,10 +67,7 @@ func (b *builder) take(it *Item, room *int) bool {
 
 // addNewest adds the newest messages of the branch.
 func (b *builder) addNewest() error {
-	share := b.r.Share.Newest
-	if len(b.queryTerms()) == 0 {
-		share = 1 - b.r.Share.Files
-	}
+	share := b.r.Weights.Newest
 	room := b.budget(share)
 	end, err := b.branch.Len(b.ctx)
 	if err != nil {
@@ -78,20 +77,25 @@ func (b *builder) addNewest() error {
 	if err != nil {
 		return err
 	}
-	// The window begins where it holds between half and all of its room. Of these places, it takes the one whose position
+	// The window begins where it holds between half and all of its room, and of the messages that are more than work with
+	// tools. Of these places, it takes the one whose position
 	// is divisible by the largest power of two: it stays the same while the branch grows, and with it the beginning of the
 	// text, which providers cache.
-	earliest, latest, sum := end, int64(-1), 0
-	for _, it := range back {
-		if sum += it.Tokens; sum > room {
+	most := max(b.r.MaxTokens/b.r.Weights.PerNewest, 8)
+	earliest, latest, sum, talk := end, int64(-1), 0, 0
+	for i := range back {
+		if back[i].speaks() {
+			talk++
+		}
+		if sum += back[i].Tokens; sum > room || talk > most {
 			break
 		}
-		earliest = it.Position
-		if latest < 0 && 2*sum >= room {
-			latest = it.Position
+		earliest = back[i].Position
+		if latest < 0 && (2*sum >= room || 2*talk >= most) {
+			latest = earliest
 		}
 	}
-	if len(back) > 0 && sum <= room { // the branch has no more
+	if talk <= most && sum <= room { // the branch has no more
 		earliest = 0
 	}
 	start := anchor(earliest, max(latest, earliest))
@@ -130,12 +134,21 @@ func (b *builder) once(it *Item) {
 // setText sets the text of an item from its sections, in at most so many bytes.
 func (it *Item) setText(most int) {
 	var texts []string
+	whole := 0
 	for _, s := range it.sections {
+		whole += len(s.text) + 1
+		if s.work && most == maxShown {
+			s.text = shorten(s.text, maxWork)
+		}
 		texts = append(texts, s.text)
 	}
-	whole := strings.Join(texts, "\n")
-	it.Text = shorten(whole, most)
-	it.cut = len(it.Text) < len(whole)
+	it.Text = shorten(strings.Join(texts, "\n"), most)
+	it.cut = len(it.Text) < whole-1
+}
+
+// speaks reports whether a message is more than thoughts, calls and their results.
+func (it *Item) speaks() bool {
+	return slices.ContainsFunc(it.sections, func(s section) bool { return !s.work })
 }
 
 // anchor returns the number in [from, to] that is divisible by the largest power of two.
@@ -187,7 +200,7 @@ func shorten(text string, most int) string {
 	if len(text) <= most {
 		return text
 	}
-	tail := min(shownTail, most/4)
+	tail := most / 4
 	head := strings.ToValidUTF8(text[:max(most-tail-8, 0)], "")
 	return head + "\n[…]\n" + strings.ToValidUTF8(text[len(text)-tail:], "")
 }

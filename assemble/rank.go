@@ -11,12 +11,6 @@ import (
 	"github.com/google/uuid"
 )
 
-// Weights of a score, see docs/CONTEXT.md.
-var (
-	neighbourWeights = []float64{0.5, 0.3, 0.2, 0.1} // of a message at this distance, for the score of a message
-	messageWeight    = 0.3                           // of its message, for the score of a passage
-)
-
 const (
 	maxRanked     = 800     // messages whose neighbours count
 	maxCandidates = 2 << 20 // bytes of text that are cut into passages
@@ -46,7 +40,7 @@ func (b *builder) addPassages() error {
 	if err != nil {
 		return err
 	}
-	all := spread(ranking.Messages)
+	all := spread(ranking.Messages, b.r.Weights.Neighbours)
 	all = all[:min(len(all), max(b.r.MaxTokens/tokensPerCandidate, 16))]
 	if err := b.cutPassages(all, ranking.Weights); err != nil {
 		return err
@@ -64,7 +58,7 @@ func (b *builder) addPassages() error {
 }
 
 // spread adds to each message a part of the scores of its neighbours, and returns the messages, best first.
-func spread(ranked []search.Ranked) (all []candidate) {
+func spread(ranked []search.Ranked, neighbours []float64) (all []candidate) {
 	at := map[address]int{}
 	get := func(r *search.Ranked, position int64) *candidate {
 		a := address{r.Context, r.Line, position}
@@ -81,7 +75,7 @@ func spread(ranked []search.Ranked) (all []candidate) {
 		own := get(r, r.Position)
 		own.score += r.Score
 		own.dated, own.branches = r.Dated, r.Branches
-		for d, w := range neighbourWeights {
+		for d, w := range neighbours {
 			get(r, r.Position+int64(d)+1).score += w * r.Score
 			if before := r.Position - int64(d) - 1; before >= 0 {
 				get(r, before).score += w * r.Score
@@ -170,7 +164,7 @@ func (b *builder) cutMessage(m *ctxdir.Message, x *candidate, branch string, wei
 			order++
 			b.pool = append(b.pool, Item{
 				Kind: Passage, Strategy: Rank, Context: x.context, Title: x.title, Branch: branch, Position: m.Position, ID: m.ID, Role: voice,
-				At: timeOf(m), Text: text, Score: score + x.dated + messageWeight*x.score, Why: found, line: x.line, order: order,
+				At: timeOf(m), Text: text, Score: score + x.dated + b.r.Weights.Message*x.score, Why: found, line: x.line, order: order,
 			})
 		}
 	}

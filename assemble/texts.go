@@ -18,9 +18,9 @@ const maxText = 256 << 10
 
 // section is a part of a message, in plain text.
 type section struct {
-	text string
-	// result says that it is the result of a tool.
-	result bool
+	text   string
+	work   bool // a thought, a call or a result
+	result bool // of a tool
 }
 
 // read returns what a message says. ok is false for a record of bookkeeping, and a message that cannot be read.
@@ -37,37 +37,41 @@ func (b *builder) read(m *ctxdir.Message) (voice string, all []section, ok bool)
 	}
 	parts := chat.Parts(body)
 	all = sectionsOf(parts)
-	return chat.VoiceOf(m.Role, parts), all, len(all) > 0
+	voice = chat.VoiceOf(m.Role, parts)
+	if !slices.ContainsFunc(all, func(s section) bool { return !s.result }) {
+		voice = chat.Tool
+	}
+	return voice, all, len(all) > 0
 }
 
 func sectionsOf(parts []chat.Part) (all []section) {
 	size := 0
-	add := func(label, text string, result bool) {
+	add := func(label, text string, kind chat.Kind) {
 		text = strings.ToValidUTF8(strings.TrimSpace(text), "�")
 		if text == "" || size > maxText {
 			return
 		}
 		text = cutAt(text, maxText-size)
 		size += len(text)
-		all = append(all, section{label + text, result})
+		all = append(all, section{label + text, kind == chat.Thought || kind == chat.Call || kind == chat.Result, kind == chat.Result})
 	}
 	for i := range parts {
 		switch p := &parts[i]; p.Kind {
 		case chat.Text:
-			add("", p.Text, false)
+			add("", p.Text, p.Kind)
 		case chat.Thought:
-			add("[thought] ", p.Text, false)
+			add("[thought] ", p.Text, p.Kind)
 		case chat.Call:
-			add("["+p.Name+"] ", plain(p.Text), false)
+			add("["+p.Name+"] ", plain(p.Text), p.Kind)
 			for _, r := range p.Results {
-				add("[result] ", r.Text, true)
+				add("[result] ", r.Text, chat.Result)
 			}
 		case chat.Result:
-			add("[result] ", p.Text, true)
+			add("[result] ", p.Text, p.Kind)
 		case chat.Attachment:
-			add("", "["+p.Text+"]", false)
+			add("", "["+p.Text+"]", p.Kind)
 		default:
-			add("", p.Text, false)
+			add("", p.Text, p.Kind)
 		}
 	}
 	return all
