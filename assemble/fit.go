@@ -41,7 +41,7 @@ func (b *builder) fit() (*Assembly, error) {
 
 // choose takes passages from the pool, best first, that fit into the room.
 func (b *builder) choose(room int) (chosen []Item) {
-	const tries = 40 // passages that do not fit, before it gives up
+	const tries = 16 // passages that do not fit, before it gives up
 	failed := 0
 	for i := range b.pool {
 		it := &b.pool[i]

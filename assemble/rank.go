@@ -12,10 +12,10 @@ import (
 )
 
 const (
-	maxRanked     = 800     // messages whose neighbours count
+	maxRanked     = 400     // messages whose neighbours count
 	maxCandidates = 2 << 20 // bytes of text that are cut into passages
 	// tokensPerCandidate is the budget for which one message is read.
-	tokensPerCandidate = 16
+	tokensPerCandidate = 32
 )
 
 // candidate is a message that may have passages.

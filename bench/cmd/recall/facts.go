@@ -21,8 +21,8 @@ import (
 const (
 	gap         = 40 // messages without it
 	maxMessages = 4  // that have it before
-	perSession  = 16
-	minTurns    = 100 // of a session
+	perSession  = 20
+	minTurns    = 80  // of a session
 	maxPrompt   = 600 // bytes of the prompt in a query
 	maxStep     = 300 // bytes of the turn before in a query
 )
@@ -115,7 +115,7 @@ func isFact(w string) bool {
 
 // facts returns the facts of a session, evenly over its length.
 func (t *session) facts() (all []fact) {
-	last, with := map[string]int{}, map[string]int{}
+	last := map[string]int{}
 	for i := range t.turns {
 		turn := &t.turns[i]
 		seen := map[string]bool{}
@@ -126,13 +126,12 @@ func (t *session) facts() (all []fact) {
 			}
 			seen[w] = true
 			before, ok := last[w]
-			if ok && !found && turn.Role == "assistant" && i-before >= gap && with[w] <= maxMessages && t.isNew(w, i) {
+			if ok && !found && turn.Role == "assistant" && i-before >= gap && t.isRare(w, i) {
 				all, found = append(all, fact{w, t.query(i, w), i}), true
 			}
 		}
 		for w := range seen {
 			last[w] = i
-			with[w]++
 		}
 	}
 	if len(all) <= perSession {
@@ -145,9 +144,18 @@ func (t *session) facts() (all []fact) {
 	return some
 }
 
-// isNew reports whether no turn of the gap before i has a word, even as a part of another one.
-func (t *session) isNew(w string, i int) bool {
-	return !slices.ContainsFunc(t.turns[i-gap:i], func(b baseline.Turn) bool { return strings.Contains(b.Text, w) })
+// isRare reports whether a few turns before i have a word, even as a part of another one, and none of the gap.
+func (t *session) isRare(w string, i int) bool {
+	n := 0
+	for k := range t.turns[:i] {
+		if !strings.Contains(t.turns[k].Text, w) {
+			continue
+		}
+		if n++; n > maxMessages || k >= i-gap {
+			return false
+		}
+	}
+	return n > 0
 }
 
 // query is what a program knows before a turn: the newest prompt of the user, and the turn before, without any word of the
