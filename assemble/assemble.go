@@ -44,7 +44,7 @@ type Weights struct {
 	Files      float64
 	PerNewest  int       // tokens of the budget for one of the newest messages; work with tools comes along
 	Neighbours []float64 // what a message adds to the score of another one at this distance
-	Message    float64   // what the score of a message adds to that of its passages
+	Message    float64   // what the score of a message adds to that of its only passage
 }
 
 // DefaultWeights were chosen by measurement: see docs/benchmarks/context.md.

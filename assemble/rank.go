@@ -3,6 +3,7 @@ package assemble
 import (
 	"cmp"
 	"errors"
+	"math"
 	"slices"
 	"strings"
 
@@ -156,17 +157,19 @@ func (b *builder) cutMessage(m *ctxdir.Message, x *candidate, branch string, wei
 	if !ok {
 		return
 	}
-	order := 0
+	var all []string
 	for _, s := range sections {
-		for _, text := range passages(s.text) {
-			*left -= len(text)
-			score, found := b.score(text, weights)
-			order++
-			b.pool = append(b.pool, Item{
-				Kind: Passage, Strategy: Rank, Context: x.context, Title: x.title, Branch: branch, Position: m.Position, ID: m.ID, Role: voice,
-				At: timeOf(m), Text: text, Score: score + x.dated + b.r.Weights.Message*x.score, Why: found, line: x.line, order: order,
-			})
-		}
+		all = append(all, passages(s.text)...)
+	}
+	// The longer a message is, the less its score says about one of its passages.
+	of := b.r.Weights.Message * x.score / math.Sqrt(float64(len(all)))
+	for order, text := range all {
+		*left -= len(text)
+		score, found := b.score(text, weights)
+		b.pool = append(b.pool, Item{
+			Kind: Passage, Strategy: Rank, Context: x.context, Title: x.title, Branch: branch, Position: m.Position, ID: m.ID, Role: voice,
+			At: timeOf(m), Text: text, Score: score + x.dated + of, Why: found, line: x.line, order: order,
+		})
 	}
 }
 
