@@ -29,6 +29,7 @@ type Request struct {
 	MaxTokens int    // of Text; 0 for [DefaultMaxTokens]
 	All       bool   // passages of every context of the store
 	Pinned    []uuid.UUID
+	Root      string // of the workspace, for the lines to which messages refer; empty to leave them out
 	Format    Format
 	Tokens    Tokenizer     // nil for [O200k]
 	Index     *search.Index // of the store, if it is open; Build brings it up to date
@@ -36,19 +37,21 @@ type Request struct {
 	Explain   bool          // fill LeftOut, and Why of each item
 }
 
-// Weights say what counts how much. System, Newest and Files are the parts of the budget that items get at most. The
-// passages get the rest.
+// Weights say what counts how much. System to Code are the parts of the budget that items get at most, and passages get the
+// rest.
 type Weights struct {
 	System     float64 // pinned messages, and the system prompt
+	Moments    float64
 	Newest     float64
 	Files      float64
+	Code       float64
 	PerNewest  int       // tokens of the budget for one of the newest messages; work with tools comes along
 	Neighbours []float64 // what a message adds to the score of another one at this distance
 	Message    float64   // what the score of a message adds to that of its only passage
 }
 
 // DefaultWeights were chosen by measurement: see docs/benchmarks/context.md.
-var DefaultWeights = Weights{System: 0.25, Newest: 0.62, Files: 0.25, PerNewest: 160, Neighbours: []float64{0.5, 0.3, 0.2, 0.1}, Message: 1}
+var DefaultWeights = Weights{System: 0.25, Moments: 0.1, Newest: 0.62, Files: 0.25, Code: 0.15, PerNewest: 160, Neighbours: []float64{0.5, 0.3, 0.2, 0.1}, Message: 1}
 
 // Kind is the kind of an item.
 type Kind string
@@ -60,6 +63,7 @@ const (
 	Moment  Kind = "moment"
 	Newest  Kind = "newest"
 	File    Kind = "file"
+	Code    Kind = "code"
 	Passage Kind = "passage"
 )
 
@@ -72,6 +76,7 @@ const (
 	ExtractContext   = "extract_context"
 	Recent           = "recent"
 	Ledger           = "ledger"
+	Resolve          = "resolve"
 	Rank             = "rank"
 	Fit              = "fit" // drops what is over the budget
 )
@@ -96,6 +101,7 @@ type Item struct {
 	cut      bool // Text is a part of the message
 	line     uuid.UUID
 	sections []section
+	message  *ctxdir.Message
 	order    int // of the passage in the message
 }
 
@@ -159,22 +165,24 @@ func Build(ctx context.Context, s *ctxdir.Store, r Request) (*Assembly, error) {
 
 // builder builds one assembly.
 type builder struct {
-	ctx    context.Context
-	store  *ctxdir.Store
-	r      *Request
-	x      *search.Index
-	c      *ctxdir.Context
-	branch *ctxdir.Branch
-	title  string
-	cutter *search.TermCutter
-	terms  []string
-	seen   map[uint64]bool  // passages that are in an item
-	shown  map[address]bool // messages that are in an item as a whole
-	start  int64            // the first of the newest messages
-	items  []Item
-	pool   []Item // passages, best first
-	left   []LeftOut
-	behind int64
+	ctx        context.Context
+	store      *ctxdir.Store
+	r          *Request
+	x          *search.Index
+	c          *ctxdir.Context
+	branch     *ctxdir.Branch
+	title      string
+	cutter     *search.TermCutter
+	terms      []string
+	seen       map[uint64]bool  // passages that are in an item
+	shown      map[address]bool // messages that are in an item as a whole
+	start      int64            // the first of the newest messages
+	items      []Item
+	pool       []Item // passages, best first
+	left       []LeftOut
+	ranking    *search.Ranking
+	references []located
+	behind     int64
 }
 
 // address is the place of a message.
@@ -193,7 +201,9 @@ func (b *builder) build() (err error) {
 	if err := b.update(); err != nil {
 		return err
 	}
-	for _, add := range []func() error{b.addGiven, b.addMoments, b.addNewest, b.addFiles, b.addPassages} {
+	for _, add := range []func() error{
+		b.rank, b.addGiven, b.addMoments, b.addNewest, b.addFiles, b.addPassages, b.addReferences, b.fill,
+	} {
 		if err := add(); err != nil {
 			return err
 		}

@@ -61,17 +61,20 @@ func (b *builder) choose(room int) (chosen []Item) {
 	return chosen
 }
 
-// drop removes the item that matters least, and returns its tokens: files from the last one, then the oldest of the newest
-// messages, then the others from the last one.
+// drop removes the item that matters least, and returns its tokens: code and files from the last one, then the oldest of
+// the newest messages, then the others from the last one.
 func (b *builder) drop() int {
-	is := func(kind Kind) func(it Item) bool { return func(it Item) bool { return it.Kind == kind } }
 	at := len(b.items) - 1
-	if first := slices.IndexFunc(b.items, is(File)); first >= 0 {
-		for at = first; at+1 < len(b.items) && b.items[at+1].Kind == File; {
-			at++
+	for i := range b.items {
+		if b.items[i].Kind == Newest {
+			at = i
+			break
 		}
-	} else if first := slices.IndexFunc(b.items, is(Newest)); first >= 0 {
-		at = first
+	}
+	for i := range b.items {
+		if k := b.items[i].Kind; k == Code || k == File {
+			at = i
+		}
 	}
 	n := max(b.items[at].Tokens, 1)
 	b.leaveOut(&b.items[at], "over the budget")
@@ -142,7 +145,7 @@ func (b *builder) assembly(items []Item, text string, tokens int) *Assembly {
 	}
 	for i := range items {
 		it := &items[i]
-		it.sections = nil
+		it.sections, it.message = nil, nil
 		if !b.r.Explain {
 			it.Why = ""
 		}

@@ -106,6 +106,7 @@ func (b *builder) addNewest() error {
 			b.take(it, &room)
 			b.shown[address{it.Context, it.line, it.Position}] = !it.cut
 			b.see(it)
+			b.locate(it.message, *it)
 		}
 	}
 	return nil
@@ -190,6 +191,7 @@ func (b *builder) messageItem(m *ctxdir.Message, branch string, most int) (it It
 	}
 	it = Item{
 		Context: b.c.ID(), Title: b.title, Branch: branch, Position: m.Position, ID: m.ID, Role: voice, At: timeOf(m), line: m.Line, sections: all,
+		message: m,
 	}
 	it.setText(most)
 	return it, true

@@ -27,23 +27,24 @@ type candidate struct {
 	score, dated float64 // with neighbours · of its date alone
 }
 
-// addPassages fills the pool of passages.
-func (b *builder) addPassages() error {
-	terms, dates := b.queryTerms(), datesIn(b.r.Query)
-	if len(terms) == 0 && len(dates) == 0 {
-		return b.fill()
-	}
-	q := search.RankQuery{Terms: terms, Dates: dates, Branch: b.r.Branch, Limit: maxRanked}
+// rank asks the index for the messages that have terms of the query.
+func (b *builder) rank() (err error) {
+	q := search.RankQuery{Terms: b.queryTerms(), Dates: datesIn(b.r.Query), Branch: b.r.Branch, Limit: maxRanked}
 	if !b.r.All {
 		q.Contexts = []uuid.UUID{b.r.Context}
 	}
-	ranking, err := b.x.Rank(b.ctx, q)
-	if err != nil {
-		return err
+	b.ranking = &search.Ranking{}
+	if len(q.Terms)+len(q.Dates) > 0 {
+		b.ranking, err = b.x.Rank(b.ctx, q)
 	}
-	all := spread(ranking.Messages, b.r.Weights.Neighbours)
+	return err
+}
+
+// addPassages fills the pool of passages, best first.
+func (b *builder) addPassages() error {
+	all := spread(b.ranking.Messages, b.r.Weights.Neighbours)
 	all = all[:min(len(all), max(b.r.MaxTokens/tokensPerCandidate, 16))]
-	if err := b.cutPassages(all, ranking.Weights); err != nil {
+	if err := b.cutPassages(all, b.ranking.Weights); err != nil {
 		return err
 	}
 	slices.SortFunc(b.pool, func(x, y Item) int {
@@ -55,7 +56,7 @@ func (b *builder) addPassages() error {
 		b.seen[h] = true
 		return repeated
 	})
-	return b.fill()
+	return nil
 }
 
 // spread adds to each message a part of the scores of its neighbours, and returns the messages, best first.
@@ -163,6 +164,7 @@ func (b *builder) cutMessage(m *ctxdir.Message, x *candidate, branch string, wei
 	}
 	// The longer a message is, the less its score says about one of its passages.
 	of := b.r.Weights.Message * x.score / math.Sqrt(float64(len(all)))
+	var first Item
 	for order, text := range all {
 		*left -= len(text)
 		score, found := b.score(text, weights)
@@ -170,7 +172,11 @@ func (b *builder) cutMessage(m *ctxdir.Message, x *candidate, branch string, wei
 			Kind: Passage, Strategy: Rank, Context: x.context, Title: x.title, Branch: branch, Position: m.Position, ID: m.ID, Role: voice,
 			At: timeOf(m), Text: text, Score: score + x.dated + of, Why: found, line: x.line, order: order,
 		})
+		if it := &b.pool[len(b.pool)-1]; order == 0 || it.Score > first.Score {
+			first = *it
+		}
 	}
+	b.locate(m, first)
 }
 
 // fill adds older messages to the pool, the newest ones first, if it has less than the budget.

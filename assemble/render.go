@@ -42,7 +42,7 @@ func (f Format) piece(it *Item) string {
 
 func plainPiece(it *Item) string {
 	switch it.Kind {
-	case System, File:
+	case System, File, Code:
 		return it.Text + "\n"
 	}
 	if it.Position < 0 {
@@ -195,7 +195,7 @@ func (w *writer) add(it *Item) {
 		w.WriteString("# " + h + "\n")
 		w.heading, w.day = h, ""
 	}
-	if it.Kind != File && it.Position >= 0 && !it.At.IsZero() {
+	if it.Kind != File && it.Kind != Code && it.Position >= 0 && !it.At.IsZero() {
 		if day := it.At.Format(time.DateOnly); day != w.day {
 			w.WriteString(day + "\n")
 			w.day = day
@@ -220,6 +220,8 @@ func headingOf(it *Item) string {
 		return "Newest messages of " + where
 	case File:
 		return "Files"
+	case Code:
+		return "Code as it is now"
 	}
 	return "Earlier messages of " + where
 }

@@ -10,6 +10,7 @@ import (
 	"github.com/ctxdir/ctxdir"
 	"github.com/ctxdir/ctxdir/internal/chat"
 	"github.com/ctxdir/ctxdir/message"
+	"github.com/ctxdir/ctxdir/moment"
 	"github.com/go-json-experiment/json/jsontext"
 )
 
@@ -23,9 +24,10 @@ type section struct {
 	result bool // of a tool
 }
 
-// read returns what a message says. ok is false for a record of bookkeeping, and a message that cannot be read.
+// read returns what a message says. ok is false for a record of bookkeeping, a moment, and a message that cannot be
+// read.
 func (b *builder) read(m *ctxdir.Message) (voice string, all []section, ok bool) {
-	if m.Unavailable != nil || message.IsBookkeeping(m.Role) {
+	if m.Unavailable != nil || message.IsBookkeeping(m.Role) || m.Role == moment.Role {
 		return "", nil, false
 	}
 	body, err := m.Texts(b.ctx)

@@ -61,15 +61,16 @@ func (a *app) contextCmd() *cobra.Command {
 	cmd := &cobra.Command{
 		Use:   "context CONTEXT",
 		Short: "Assemble what a model should see, within a budget of tokens",
-		Long: `Assemble what a model should see of a context: the system prompt, the newest messages, the files
-that messages name, and the passages of older messages that answer a query. The text never has more
+		Long: `Assemble what a model should see of a context: the system prompt, moments, the newest messages, the
+files that messages name, and the passages of older messages that answer a query. The text never has more
 tokens than --max-tokens, in any format, and the same store and query give the same text.
 
 text is for reading and for a prompt. openai and anthropic are messages that these APIs take. json,
 or --json, prints a line for each item with its context, branch, position and id, and a summary;
 the tokens are those of the text.
 
-Without --branch, passages come from all branches of CONTEXT; with --all, from the whole store.`,
+Without --branch, passages come from all branches of CONTEXT; with --all, from the whole store. With
+--root, the text has the lines to which messages refer (see "ctxtool help ref"), as they are now.`,
 		Example: `  ctxtool context 7c2f --query "which port does staging use" --max-tokens 4000
   ctxtool context 7c2f --query "flaky lock test" --all --explain
   ctxtool context 7c2f --query "flaky lock test" --format anthropic > request.json`,
@@ -92,6 +93,8 @@ Without --branch, passages come from all branches of CONTEXT; with --all, from t
 	flags.BoolVar(&r.All, "all", false, "passages from every context of the store")
 	flags.StringVar(&f.format, "format", string(assemble.Text), "the `FORMAT`: text, json, openai or anthropic")
 	flags.StringSliceVar(&f.pinned, "pin", nil, "always begin with the message `MESSAGE-ID`; can be repeated")
+	flags.StringVar(&r.Root, "root", "", "read the lines of code to which messages refer below `DIR`")
+	_ = cmd.MarkFlagDirname("root")
 	flags.StringVar(&f.tokenizer, "tokenizer", "o200k_base", "count tokens by `NAME`: o200k_base, or estimate from the size")
 	flags.BoolVar(&r.Explain, "explain", false, "say why each item is there, and what was left out")
 	return cmd

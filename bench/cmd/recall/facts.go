@@ -21,10 +21,10 @@ import (
 const (
 	gap         = 40 // messages without it
 	maxMessages = 4  // that have it before
-	perSession  = 20
-	minTurns    = 80  // of a session
-	maxPrompt   = 600 // bytes of the prompt in a query
-	maxStep     = 300 // bytes of the turn before in a query
+	perSession  = 40
+	minTokens   = 40_000 // of a session
+	maxPrompt   = 600    // bytes of the prompt in a query
+	maxStep     = 300    // bytes of the turn before in a query
 )
 
 // session is a conversation of an agent tool.
@@ -37,6 +37,14 @@ type session struct {
 	corpus    *baseline.Corpus
 }
 
+// tokens is the length of a session.
+func (t *session) tokens() (n int) {
+	for i := range t.turns {
+		n += t.turns[i].Tokens
+	}
+	return n
+}
+
 type fact struct {
 	word, query string
 	at          int // the turn that uses it
@@ -44,7 +52,7 @@ type fact struct {
 
 // load imports sessions into a store, and reads them.
 func load(ctx context.Context, s *ctxdir.Store, folder string) (all []*session, err error) {
-	for _, tool := range []string{"claude-code", "codex"} {
+	for _, tool := range []string{"claude-code", "codex", "opencode"} {
 		files, err := filepath.Glob(filepath.Join(folder, tool, "*", "*.jsonl"))
 		if err != nil {
 			return nil, err
@@ -58,7 +66,7 @@ func load(ctx context.Context, s *ctxdir.Store, folder string) (all []*session, 
 				if err != nil {
 					return nil, err
 				}
-				if len(t.turns) >= minTurns {
+				if t.tokens() >= minTokens {
 					all = append(all, t)
 				}
 			}
