@@ -90,6 +90,11 @@ func readSession(ctx context.Context, s *ctxdir.Store, id uuid.UUID) (t *session
 				continue
 			}
 			parts := chat.Parts(body)
+			for i := range parts {
+				if parts[i].Kind == chat.Call {
+					parts[i].Text = unescape.Replace(parts[i].Text)
+				}
+			}
 			text := chat.Join(parts)
 			if strings.TrimSpace(text) == "" {
 				continue
@@ -106,12 +111,18 @@ func readSession(ctx context.Context, s *ctxdir.Store, id uuid.UUID) (t *session
 	return t, err
 }
 
+// unescape shows the arguments of a call as they are read.
+var unescape = strings.NewReplacer(`\n`, "\n", `\t`, "\t", `\"`, `"`, `\\`, `\`)
+
 var distinctive = regexp.MustCompile(`[A-Za-z0-9_/~.][A-Za-z0-9_./:@-]{5,79}`)
 
 // isFact reports whether a word is an identifier, a path or a number rather than a word of a language.
 func isFact(w string) bool {
 	if len(w) < 6 || strings.Contains(w, "//") || strings.Contains(w, "..") {
 		return false
+	}
+	if before, after, ok := strings.Cut(w, "/"); ok && before != "" && !strings.ContainsAny(after, "./_") {
+		return false // two words, as a rule
 	}
 	letters := strings.ContainsFunc(w, unicode.IsLetter)
 	camel := false
@@ -166,8 +177,8 @@ func (t *session) isRare(w string, i int) bool {
 	return n > 0
 }
 
-// query is what a program knows before a turn: the newest prompt of the user, and the turn before, without any word of the
-// fact.
+// query is what a program knows before a turn: the newest prompt of the user, and the two turns before, without any
+// word of the fact.
 func (t *session) query(at int, w string) string {
 	prompt := ""
 	for i := at - 1; i >= 0 && prompt == ""; i-- {
@@ -175,8 +186,10 @@ func (t *session) query(at int, w string) string {
 			prompt = turn.Text
 		}
 	}
-	step := t.turns[at-1].Text
-	text := prompt[:min(len(prompt), maxPrompt)] + "\n" + step[:min(len(step), maxStep)]
+	text := prompt[:min(len(prompt), maxPrompt)]
+	for _, turn := range t.turns[at-2 : at] {
+		text += "\n" + turn.Text[:min(len(turn.Text), maxStep)]
+	}
 	text = strings.ReplaceAll(text, w, " ")
 	for _, part := range regexp.MustCompile(`[A-Za-z0-9]+`).FindAllString(w, -1) {
 		if len(part) >= 3 {

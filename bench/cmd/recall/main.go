@@ -2,9 +2,9 @@
 //
 //	CTXDIR_TEST_DATA=FOLDER go run ./cmd/recall [-half 1] [-budget 4000] [-out FILE]
 //
-// A fact is a distinctive word, such as a path, an identifier or a number, that an assistant uses again after 40 messages
-// or more without it. The query is the newest prompt and the message before, with the fact masked. Weights were chosen on half 0 of the
-// sessions of 40,000 tokens or more, in the order of their length.
+// A fact is a distinctive word, such as a path, an identifier or a number, that an assistant uses again after 40
+// messages or more without it. The query is the newest prompt and the two messages before, with the fact masked.
+// Weights were chosen on half 0 of the sessions of 40,000 tokens or more, in the order of their length.
 package main
 
 import (
