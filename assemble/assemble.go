@@ -23,7 +23,8 @@ const DefaultMaxTokens = 8000
 
 // Request says what to assemble.
 type Request struct {
-	Context   uuid.UUID
+	Context   uuid.UUID // the conversation; without it, the text is the passages of all contexts that have the labels
+	Labels    map[string]string
 	Branch    string // its newest messages, and passages of it alone; empty for the active one, and passages of all branches
 	Query     string // plain language; without it, there are no passages
 	MaxTokens int    // of Text; 0 for [DefaultMaxTokens]
@@ -153,10 +154,15 @@ func Build(ctx context.Context, s *ctxdir.Store, r Request) (*Assembly, error) {
 		defer x.Close() //nolint:errcheck // it was only read
 		b.x = x
 	}
-	err := s.Use(ctx, r.Context, func(c *ctxdir.Context) error {
-		b.c = c
-		return b.build()
-	})
+	var err error
+	if r.Context == uuid.Nil {
+		err = b.each(b.update, b.rank, b.addPassages)
+	} else {
+		err = s.Use(ctx, r.Context, func(c *ctxdir.Context) error {
+			b.c = c
+			return b.build()
+		})
+	}
 	if err != nil {
 		return nil, err
 	}
@@ -198,13 +204,13 @@ func (b *builder) build() (err error) {
 			return err
 		}
 	}
-	if err := b.update(); err != nil {
-		return err
-	}
-	for _, add := range []func() error{
-		b.rank, b.addGiven, b.addMoments, b.addNewest, b.addFiles, b.addPassages, b.addReferences, b.fill,
-	} {
-		if err := add(); err != nil {
+	return b.each(b.update, b.rank, b.addGiven, b.addMoments, b.addNewest, b.addFiles, b.addPassages, b.addReferences, b.fill)
+}
+
+// each takes steps until one fails.
+func (b *builder) each(steps ...func() error) error {
+	for _, step := range steps {
+		if err := step(); err != nil {
 			return err
 		}
 	}
@@ -213,13 +219,16 @@ func (b *builder) build() (err error) {
 
 // update brings the index up to date.
 func (b *builder) update() error {
-	if !b.r.All {
+	if b.isOne() {
 		return b.x.UpdateContext(b.ctx, b.r.Context)
 	}
 	done, err := b.x.Update(b.ctx, search.UpdateOptions{})
 	b.behind = done.Behind
 	return errors.Join(err, b.ctx.Err())
 }
+
+// isOne reports whether passages come from one context.
+func (b *builder) isOne() bool { return !b.r.All && b.r.Context != uuid.Nil }
 
 // budget is a share of the budget, in tokens.
 func (b *builder) budget(share float64) int { return int(float64(b.r.MaxTokens) * share) }

@@ -16,10 +16,11 @@ import (
 
 // RankQuery says which messages to rank.
 type RankQuery struct {
-	Terms    []string    // see [TermCutter.Query]
-	Dates    []Date      // a message of such a date counts as one with a term
-	Contexts []uuid.UUID // in these contexts; empty for all without a kind
-	Branch   string      // shown by a branch of this name
+	Terms    []string          // see [TermCutter.Query]
+	Dates    []Date            // a message of such a date counts as one with a term
+	Contexts []uuid.UUID       // in these contexts; empty for all without a kind
+	Branch   string            // shown by a branch of this name
+	Labels   map[string]string // in contexts with all these labels
 	Limit    int
 }
 
@@ -49,7 +50,7 @@ type Ranking struct {
 // message. It ranks up to about 5,000 messages: the words that would make it more, the most frequent ones, are left out.
 // Records of bookkeeping are no messages here.
 func (x *Index) Rank(ctx context.Context, q RankQuery) (*Ranking, error) {
-	s := &searching{x: x, q: &Query{Contexts: q.Contexts, Branch: q.Branch, Limit: q.Limit, Text: " "}, stems: stemmer{}, talk: true}
+	s := &searching{x: x, q: &Query{Contexts: q.Contexts, Branch: q.Branch, Labels: q.Labels, Limit: q.Limit, Text: " "}, stems: stemmer{}, talk: true}
 	db, err := x.open(ctx)
 	if err != nil {
 		return nil, err
