@@ -33,8 +33,8 @@ func (v *vocabulary) Count(text string) int {
 	return n
 }
 
-// Estimate returns a tokenizer that estimates from classes of characters, without a vocabulary: within about a tenth for
-// most texts, above or below. A budget then holds by that estimate.
+// Estimate returns a tokenizer that estimates from classes of characters, without a vocabulary: by a tenth too low or too
+// high in the median of real texts, where a quarter of the bytes is wrong by a sixth. A budget then holds by that estimate.
 func Estimate() Tokenizer { return estimate{} }
 
 type estimate struct{}
@@ -68,11 +68,11 @@ func (estimate) Count(text string) int {
 	return int(n + 0.5)
 }
 
-// Tokens of a character, by its class.
+// Tokens of a character, by its class: fitted to o200k_base on texts of real sessions.
 const (
-	perLetter = 0.20
-	perDigit  = 0.45
-	perMark   = 0.55
-	perSpace  = 0.25
-	perWide   = 0.55
+	perLetter = 0.23
+	perDigit  = 0.50
+	perMark   = 0.45
+	perSpace  = 0.44 // a line end, or one of several spaces
+	perWide   = 0.61
 )
