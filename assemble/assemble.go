@@ -182,7 +182,6 @@ type builder struct {
 	terms      []string
 	seen       map[uint64]bool  // passages that are in an item
 	shown      map[address]bool // messages that are in an item as a whole
-	start      int64            // the first of the newest messages
 	items      []Item
 	pool       []Item // passages, best first
 	left       []LeftOut

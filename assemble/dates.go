@@ -10,7 +10,8 @@ import (
 	"github.com/ctxdir/ctxdir/search"
 )
 
-const months = `jan(?:uary)?|feb(?:ruary)?|mar(?:ch)?|apr(?:il)?|may|june?|july?|aug(?:ust)?|sept?(?:ember)?|oct(?:ober)?|nov(?:ember)?|dec(?:ember)?`
+const months = `jan(?:uary)?|feb(?:ruary)?|mar(?:ch)?|apr(?:il)?|may|june?|july?|aug(?:ust)?|sept?(?:ember)?|oct(?:ober)?|` +
+	`nov(?:ember)?|dec(?:ember)?`
 
 // The forms of dates in a query: 2026-05-08, 8 May 2026, May 8, 2026, May 2026, in May, and 2026.
 var (
@@ -18,7 +19,8 @@ var (
 	dayMonth  = regexp.MustCompile(`(?i)\b(\d{1,2})(?:st|nd|rd|th)?(?: of)? (` + months + `)\b(?:,? ((?:19|20)\d\d)\b)?`)
 	monthDay  = regexp.MustCompile(`(?i)\b(` + months + `) (\d{1,2})(?:st|nd|rd|th)?\b(?:,? ((?:19|20)\d\d)\b)?`)
 	monthYear = regexp.MustCompile(`(?i)\b(` + months + `),? (?:of )?((?:19|20)\d\d)\b`)
-	onlyMonth = regexp.MustCompile(`\b(January|February|March|April|June|July|August|September|October|November|December)\b|\b(?:in|of|during|since|until|by|last|this) (May)\b`)
+	onlyMonth = regexp.MustCompile(`\b(January|February|March|April|June|July|August|September|October|November|December)\b|` +
+		`\b(?:in|of|during|since|until|by|last|this) (May)\b`)
 	onlyYear  = regexp.MustCompile(`\b((?:19|20)\d\d)\b`)
 )
 

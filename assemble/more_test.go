@@ -45,7 +45,8 @@ func TestReferences(t *testing.T) {
 	check(t, os.WriteFile(file, []byte("package a\n\nfunc heron() {}\n"), 0o600))
 	ref, err := reference.New(t.Context(), root, "a.go", 3, 3)
 	check(t, err)
-	_, err = k.c.Active().Append(t.Context(), ctxdir.Draft{Body: said("user", "look at the heron"), References: reference.Encode([]reference.Ref{ref})})
+	d := ctxdir.Draft{Body: said("user", "look at the heron"), References: reference.Encode([]reference.Ref{ref})}
+	_, err = k.c.Active().Append(t.Context(), d)
 	check(t, err)
 	k.add(k.c, chatter(0, 100)...)
 	check(t, os.WriteFile(file, []byte("package a\n\n// New.\n\nfunc heron() {}\n"), 0o600))

@@ -190,8 +190,8 @@ func (b *builder) messageItem(m *ctxdir.Message, branch string, most int) (it It
 		return it, false
 	}
 	it = Item{
-		Context: b.c.ID(), Title: b.title, Branch: branch, Position: m.Position, ID: m.ID, Role: voice, At: timeOf(m), line: m.Line, sections: all,
-		message: m,
+		Context: b.c.ID(), Title: b.title, Branch: branch, Position: m.Position, ID: m.ID, Role: voice, At: timeOf(m),
+		line: m.Line, sections: all, message: m,
 	}
 	it.setText(most)
 	return it, true

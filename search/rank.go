@@ -50,7 +50,8 @@ type Ranking struct {
 // message. It ranks up to about 5,000 messages: the words that would make it more, the most frequent ones, are left out.
 // Records of bookkeeping are no messages here.
 func (x *Index) Rank(ctx context.Context, q RankQuery) (*Ranking, error) {
-	s := &searching{x: x, q: &Query{Contexts: q.Contexts, Branch: q.Branch, Labels: q.Labels, Limit: q.Limit, Text: " "}, stems: stemmer{}, talk: true}
+	of := &Query{Contexts: q.Contexts, Branch: q.Branch, Labels: q.Labels, Limit: q.Limit, Text: " "}
+	s := &searching{x: x, q: of, stems: stemmer{}, talk: true}
 	db, err := x.open(ctx)
 	if err != nil {
 		return nil, err
@@ -151,7 +152,9 @@ func (s *searching) inside(ctx context.Context, tx *sql.Tx) (where string, args 
 }
 
 // addDated adds the messages of some dates, and notes what their dates score. Each part of a date counts as a term.
-func (s *searching) addDated(ctx context.Context, tx *sql.Tx, dates []Date, total int, all []found, scores map[int64]float64) ([]found, error) {
+func (s *searching) addDated(
+	ctx context.Context, tx *sql.Tx, dates []Date, total int, all []found, scores map[int64]float64,
+) ([]found, error) {
 	at := make(map[int64]int, len(all))
 	for i := range all {
 		at[all[i].n] = i
