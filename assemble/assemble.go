@@ -52,7 +52,10 @@ type Weights struct {
 }
 
 // DefaultWeights were chosen by measurement: see docs/benchmarks/context.md.
-var DefaultWeights = Weights{System: 0.25, Moments: 0.1, Newest: 0.62, Files: 0.25, Code: 0.15, PerNewest: 160, Neighbours: []float64{0.5, 0.3, 0.2, 0.1}, Message: 1}
+var DefaultWeights = Weights{
+	System: 0.25, Moments: 0.1, Newest: 0.62, Files: 0.25, Code: 0.15,
+	PerNewest: 160, Neighbours: []float64{0.5, 0.3, 0.2, 0.1}, Message: 1,
+}
 
 // Kind is the kind of an item.
 type Kind string

@@ -56,7 +56,8 @@ func (k *kit) follow(a *assemble.Assembly) {
 // TestOrderOfKinds checks what a text begins with, and that all kinds are there.
 func TestOrderOfKinds(t *testing.T) {
 	k := newKit(t)
-	c, err := k.s.Create(t.Context(), ctxdir.Metadata{Branches: []ctxdir.BranchMetadata{{Name: "main", SystemPrompt: json.RawMessage(`"Be brief."`)}}})
+	main := ctxdir.BranchMetadata{Name: "main", SystemPrompt: json.RawMessage(`"Be brief."`)}
+	c, err := k.s.Create(t.Context(), ctxdir.Metadata{Branches: []ctxdir.BranchMetadata{main}})
 	check(t, err)
 	defer c.Close()
 	k.add(c, "The heron sleeps in the barn.")

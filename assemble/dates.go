@@ -21,7 +21,7 @@ var (
 	monthYear = regexp.MustCompile(`(?i)\b(` + months + `),? (?:of )?((?:19|20)\d\d)\b`)
 	onlyMonth = regexp.MustCompile(`\b(January|February|March|April|June|July|August|September|October|November|December)\b|` +
 		`\b(?:in|of|during|since|until|by|last|this) (May)\b`)
-	onlyYear  = regexp.MustCompile(`\b((?:19|20)\d\d)\b`)
+	onlyYear = regexp.MustCompile(`\b((?:19|20)\d\d)\b`)
 )
 
 // datesIn returns the dates in a query.

@@ -135,7 +135,8 @@ func run(w io.Writer, folder string, half, budget, steps int) (err error) {
 			count++
 		}
 	}
-	fmt.Fprintf(w, "\nSame beginning as the text of the call before: %.1f %% of the bytes, in %d calls.\n", 100*sum/float64(max(count, 1)), count)
+	share := 100 * sum / float64(max(count, 1))
+	fmt.Fprintf(w, "\nSame beginning as the text of the call before: %.1f %% of the bytes, in %d calls.\n", share, count)
 	return nil
 }
 
@@ -164,7 +165,9 @@ func (t *session) ask(
 }
 
 // build assembles from the first n messages of a session.
-func (t *session) build(ctx context.Context, s *ctxdir.Store, x *search.Index, n int, query string, budget int) (*assemble.Assembly, error) {
+func (t *session) build(
+	ctx context.Context, s *ctxdir.Store, x *search.Index, n int, query string, budget int,
+) (*assemble.Assembly, error) {
 	const branch = "past"
 	err := s.Use(ctx, t.id, func(c *ctxdir.Context) error {
 		main, err := c.Branch(t.branch)
