@@ -29,6 +29,12 @@ func TestFindsAnOldFact(t *testing.T) {
 			t.Errorf("%s: %d tokens of 2000", format, a.Tokens)
 		}
 		k.follow(a)
+		for i := 1; i < len(a.Items); i++ {
+			last, it := a.Items[i-1], a.Items[i]
+			if it.Kind == last.Kind && it.Kind != assemble.File && it.Position <= last.Position {
+				t.Errorf("%s: %s %d comes after %d", format, it.Kind, it.Position, last.Position)
+			}
+		}
 	}
 }
 
