@@ -135,7 +135,10 @@ func (g *git) objects() (*objects, error) {
 		return nil, err
 	}
 	o.out = bufio.NewReaderSize(out, 64<<10)
-	return o, o.cmd.Start()
+	if err := o.cmd.Start(); err != nil {
+		return nil, err
+	}
+	return o, nil
 }
 
 func (o *objects) Close() error {

@@ -5,6 +5,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"io"
 	"slices"
 	"strings"
 	"time"
@@ -69,6 +70,9 @@ func Resolve(ctx context.Context, root string, refs []Ref) ([]Resolution, error)
 	return s.all, ctx.Err()
 }
 
+// maxEnded bounds the processes of git that end early.
+const maxEnded = 16
+
 // search is the resolution of a batch of references.
 type search struct {
 	ctx    context.Context
@@ -82,6 +86,7 @@ type search struct {
 	stop    context.CancelFunc
 	past    *objects
 	pastErr error
+	ended   int           // processes of git that ended early
 	missing []*Resolution // whose file is gone
 
 	was struct { // the file of the past that was read last
@@ -292,12 +297,6 @@ func (s *search) before(r *Ref) *content {
 	if r.Blob == "" && r.Commit == "" || s.repository() == nil || s.pastErr != nil {
 		return nil
 	}
-	if s.past == nil {
-		if s.past, s.pastErr = s.git.objects(); s.pastErr != nil {
-			s.past = nil
-			return nil
-		}
-	}
 	for _, name := range []string{r.Blob, inCommit(r.Commit, r.File)} {
 		if name == "" || name != r.Blob && r.Commit == "" {
 			continue
@@ -317,11 +316,22 @@ func (s *search) before(r *Ref) *content {
 }
 
 // version returns a file of the past, nil if the repository does not have it.
-func (s *search) version(name string) (*content, error) {
+func (s *search) version(name string) (c *content, err error) {
 	if s.was.name == name {
 		return s.was.c, nil
 	}
-	c, _, err := s.past.read(name)
+	if s.past == nil {
+		if s.past, err = s.git.objects(); err != nil {
+			return nil, err
+		}
+	}
+	c, _, err = s.past.read(name)
+	if errors.Is(err, io.EOF) && s.git.ctx.Err() == nil && s.ended < maxEnded {
+		// A partial clone lacks the file, and git ends because it may not fetch it.
+		_ = s.past.Close()
+		s.past, err = nil, nil
+		s.ended++
+	}
 	if err == nil {
 		s.was.name, s.was.c = name, c
 	}

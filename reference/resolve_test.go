@@ -261,11 +261,54 @@ func TestOtherBranch(t *testing.T) {
 	if got = w.resolve(r); got.Status != Found {
 		t.Errorf("back on the branch: %+v", got)
 	}
+	last := w.commit("another")
 	w.remove("new.go")
 	removed := w.commit("remove")
 	got = w.resolve(r)
-	if got.Status != NotFound || got.LastCommit != commit || !strings.Contains(got.Note, removed[:12]+" removed the file on ") {
+	if got.Status != NotFound || got.LastCommit != last || !strings.Contains(got.Note, removed[:12]+" removed the file on ") {
 		t.Errorf("after the removal: %+v", got)
+	}
+}
+
+func TestNoCommitYet(t *testing.T) {
+	w := newWorkspace(t, false)
+	if _, err := exec.LookPath("git"); err != nil {
+		t.Skip("git is not installed")
+	}
+	w.git("init", "-q", "-b", "main")
+	r := w.ref("pkg/store.go", 10, 12)
+	if r.Commit != "" || r.Blob == "" {
+		t.Errorf("before the first commit: %+v", r)
+	}
+	w.rename("pkg/store.go", "disk.go")
+	if got := w.resolve(r); brief(got) != "moved disk.go:10-12" {
+		t.Errorf("moved: %+v", got)
+	}
+	w.remove("disk.go")
+	if got := w.resolve(r); got.Status != NotFound || got.Fallback != r.Context || got.Note != "no file here has these lines" {
+		t.Errorf("removed: %+v", got)
+	}
+}
+
+// TestHashOfGit checks that hashes are those of git, also in a repository with SHA-256.
+func TestHashOfGit(t *testing.T) {
+	for _, format := range []string{"sha1", "sha256"} {
+		w := newWorkspace(t, false)
+		if _, err := exec.LookPath("git"); err != nil {
+			t.Skip("git is not installed")
+		}
+		w.git("init", "-q", "-b", "main", "--object-format="+format)
+		w.git("config", "user.email", "ada@example.org")
+		w.git("config", "user.name", "Ada")
+		commit := w.commit("first")
+		r := w.ref("pkg/store.go", 10, 12)
+		if r.Blob != w.git("hash-object", "pkg/store.go") || r.Commit != commit {
+			t.Errorf("%s: %+v", format, r)
+		}
+		w.git("mv", "pkg/store.go", "disk.go")
+		if got := w.resolve(r); brief(got) != "moved disk.go:10-12" || got.Blob != r.Blob {
+			t.Errorf("%s: %+v", format, got)
+		}
 	}
 }
 
@@ -304,6 +347,34 @@ func TestShallowClone(t *testing.T) {
 	}
 	if got = clone.resolve(gone); got.Status != NotFound || !strings.Contains(got.Note, "shallow clone") || got.LastCommit != gone.Commit {
 		t.Errorf("a removed file: %+v", got)
+	}
+}
+
+// TestPartialClone checks that nothing is fetched for a file that a partial clone lacks.
+func TestPartialClone(t *testing.T) {
+	w := newWorkspace(t, true)
+	w.git("config", "uploadpack.allowFilter", "true")
+	lacking := w.ref("pkg/store.go", 10, 12)
+	w.write("zz.go", numbered("other", 20))
+	w.write("pkg/store.go", strings.Replace(w.read("pkg/store.go"), "line 11\n", "line eleven\n", 1))
+	w.commit("second")
+	known := w.ref("zz.go", 10, 12)
+	clone := &workspace{t, filepath.Join(t.TempDir(), "clone")}
+	w.git("clone", "-q", "--filter=blob:none", "file://"+filepath.ToSlash(w.dir), clone.dir)
+	clone.write("zz.go", strings.Replace(clone.read("zz.go"), "line 11\n", "line eleven\n", 1))
+	missing := clone.git("rev-list", "--objects", "--all", "--missing=print")
+	if !strings.Contains(missing, "?"+lacking.Blob) {
+		t.Skip("git makes no partial clones")
+	}
+	all, err := Resolve(context.Background(), clone.dir, []Ref{known, lacking, known})
+	w.must(err)
+	for i, want := range []string{"modified zz.go:10-12", "modified pkg/store.go:10-12", "modified zz.go:10-12"} {
+		if brief(all[i]) != want || (i == 1) != strings.Contains(all[i].Note, "git does not have the file as it was") {
+			t.Errorf("%d: %+v", i, all[i])
+		}
+	}
+	if now := clone.git("rev-list", "--objects", "--all", "--missing=print"); now != missing {
+		t.Errorf("git fetched: %s", now)
 	}
 }
 
@@ -442,9 +513,12 @@ func TestOutside(t *testing.T) {
 	}
 	big, err := os.Create(filepath.Join(w.dir, "big"))
 	w.must(err)
-	w.must(big.Truncate(1 << 40))
+	w.must(big.Truncate(maxContent + 1))
 	w.must(big.Close())
 	hash := strings.Repeat("0", 40)
+	tree, err := openTree(w.dir)
+	w.must(err)
+	defer tree.close()
 	for _, file := range []string{
 		"link", "folder/secret", "pipe", "big", "../" + filepath.Base(w.dir) + "/pkg/store.go", "/etc/passwd", secret,
 		"pkg/../../x", "pkg//store.go",
@@ -458,6 +532,9 @@ func TestOutside(t *testing.T) {
 			if got.Status != NotFound || got.Text != "" || got.Note == "" || strings.Contains(got.Fallback, "secret") {
 				t.Errorf("%.50q %v: %+v", file, l, got)
 			}
+		}
+		if c, err := tree.read(file); err == nil {
+			t.Errorf("read %.50q: %.50q", file, c.text)
 		}
 		r, err := New(context.Background(), w.dir, file, 1, 1)
 		if err == nil && path.Clean(file) != "pkg/store.go" { // New cleans a path

@@ -52,7 +52,7 @@ func (a *app) refCheckCmd() *cobra.Command {
 Git helps to find files that were renamed, and lines as they were; without git, only files are
 compared. With --lines, the lines are printed as they are now or, if they are gone, as they were.`,
 		Example: `  ctxtool ref check 7c2f
-  ctxtool ref check 7c2f --stored --lines --root ~/src/parser`,
+  ctxtool ref check 7c2f --stored --lines`,
 		Annotations:       exits("some lines changed, or are gone", ofStores...),
 		Args:              between(1, 1),
 		ValidArgsFunction: a.completeContexts(1),
@@ -104,7 +104,11 @@ func (a *app) checkReferences(ctx context.Context, c *ctxdir.Context, f *refFlag
 		return rerr
 	}
 	if n := sum.ByStatus[reference.Modified] + sum.ByStatus[reference.NotFound]; n > 0 {
-		return problems("", "%d of %s: the lines changed, or are gone", n, count(len(all), "reference"))
+		advice := "add --lines to see them"
+		if f.lines {
+			advice = ""
+		}
+		return problems(advice, "the lines of %d of %s changed, or are gone", n, count(len(all), "reference"))
 	}
 	return err
 }
