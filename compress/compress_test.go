@@ -84,3 +84,20 @@ func TestHybridFallsBack(t *testing.T) {
 		}
 	}
 }
+
+func TestModes(t *testing.T) {
+	e := &compress.Endpoint{}
+	for _, x := range []struct {
+		mode     string
+		endpoint *compress.Endpoint
+		ok       bool
+	}{
+		{"", nil, true}, {"local", nil, true}, {"remote", e, true}, {"hybrid", e, true}, {"remote", nil, false},
+		{"hybrid", nil, false}, {"zip", e, false},
+	} {
+		c, err := compress.New(x.mode, x.endpoint, nil)
+		if (err == nil) != x.ok || (c != nil) != x.ok {
+			t.Errorf("%q: %v, %v", x.mode, c, err)
+		}
+	}
+}

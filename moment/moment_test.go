@@ -7,6 +7,7 @@ import (
 	"testing"
 
 	"github.com/ctxdir/ctxdir"
+	"github.com/ctxdir/ctxdir/importer"
 	"github.com/ctxdir/ctxdir/moment"
 	"github.com/google/uuid"
 )
@@ -239,6 +240,53 @@ func TestAddedMeanwhile(t *testing.T) {
 	}
 	if got := all(t, c); len(got) != 1 || got[0].Relevance == 0.01 {
 		t.Errorf("the context has %+v", got)
+	}
+}
+
+// TestListKeepsTime: moments do not make a conversation look newer.
+func TestListKeepsTime(t *testing.T) {
+	s, err := ctxdir.Init(t.TempDir())
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer s.Close()
+	for _, err := range importer.Import(t.Context(), s.Importer(), "../testdata/claude-code/simple.jsonl", importer.Options{}) {
+		if err != nil {
+			t.Fatal(err)
+		}
+	}
+	list := func() (all []ctxdir.Summary) {
+		for sum, err := range s.List(t.Context(), ctxdir.ListOptions{}) {
+			if err != nil {
+				t.Fatal(err)
+			}
+			all = append(all, sum)
+		}
+		return all
+	}
+	before := list()
+	err = s.Use(t.Context(), before[0].ID, func(c *ctxdir.Context) error {
+		if _, err := moment.Add(t.Context(), c, moment.Moment{Type: moment.Decision, Content: decided}); err != nil {
+			return err
+		}
+		return c.Fold(t.Context())
+	})
+	if err != nil {
+		t.Fatal(err)
+	}
+	after := list()
+	if !after[0].UpdatedAt.Equal(before[0].UpdatedAt) || after[0].Messages != before[0].Messages+1 {
+		t.Errorf("before %+v, after %+v", before[0], after[0])
+	}
+	err = s.Use(t.Context(), before[0].ID, func(c *ctxdir.Context) error {
+		say(t, c.Active(), "user", "More?")
+		return nil
+	})
+	if err != nil {
+		t.Fatal(err)
+	}
+	if now := list(); !now[0].UpdatedAt.After(after[0].UpdatedAt) {
+		t.Errorf("after a message: %v", now[0].UpdatedAt)
 	}
 }
 

@@ -82,3 +82,21 @@ func judge(block []Moment, answer string) (kept []Moment, err error) {
 	}
 	return kept, nil
 }
+
+// Hybrid is [Remote], and [Local] if that fails.
+type Hybrid struct {
+	Remote Extractor
+	Failed func(err error) // receives the errors of Remote; may be nil
+}
+
+// Moments returns the moments of the remote extractor, else the local ones.
+func (h Hybrid) Moments(ctx context.Context, texts []Text) ([]Moment, error) {
+	found, err := h.Remote.Moments(ctx, texts)
+	if err == nil || ctx.Err() != nil {
+		return found, err
+	}
+	if h.Failed != nil {
+		h.Failed(err)
+	}
+	return Local{}.Moments(ctx, texts)
+}

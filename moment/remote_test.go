@@ -43,6 +43,12 @@ func TestRemoteJudges(t *testing.T) {
 		}
 	}
 	answer = "I cannot do that."
+	var failed error
+	hybrid := moment.Hybrid{Remote: remote, Failed: func(err error) { failed = err }}
+	found = extract(t, c, moment.Options{Extractor: hybrid})
+	if len(found) != 1 || found[0].Content != decided || !errors.Is(failed, compress.ErrRemote) {
+		t.Errorf("hybrid: %+v, %v", found, failed)
+	}
 	if _, err := moment.Extract(t.Context(), c, moment.Options{Extractor: remote}); !errors.Is(err, compress.ErrRemote) {
 		t.Errorf("a reply without JSON: %v", err)
 	}

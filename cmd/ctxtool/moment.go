@@ -10,6 +10,7 @@ import (
 	"time"
 
 	"github.com/ctxdir/ctxdir"
+	"github.com/ctxdir/ctxdir/compress"
 	"github.com/ctxdir/ctxdir/moment"
 	"github.com/google/uuid"
 	"github.com/spf13/cobra"
@@ -52,6 +53,7 @@ type momentFlags struct {
 	types, tags []string
 	relevance   float64
 	limit       int
+	maxTokens   int
 	newest      bool
 }
 
@@ -81,6 +83,8 @@ func (f *momentFlags) parse(cmd *cobra.Command) (types []moment.Type, err error)
 	switch {
 	case !(f.relevance >= 0 && f.relevance <= 1):
 		return nil, usage(cmd, "--min-relevance must be between 0 and 1")
+	case f.maxTokens < 0 || cmd.Flags().Changed("max-tokens") && f.maxTokens == 0:
+		return nil, usage(cmd, "--max-tokens must be positive")
 	case f.limit < 0 || cmd.Flags().Changed("limit") && f.limit == 0:
 		return nil, usage(cmd, "--limit must be positive")
 	}
@@ -110,6 +114,7 @@ are a table; otherwise they are JSON Lines.`,
 	}
 	f.add(cmd, "list")
 	cmd.Flags().StringSliceVar(&f.tags, "tag", nil, "list moments with the tag `TAG`; can be repeated")
+	cmd.Flags().IntVar(&f.maxTokens, "max-tokens", 0, "list as many as fit in about `N` tokens, the most relevant ones")
 	cmd.Flags().BoolVar(&f.newest, "newest", false, "list the newest first")
 	return cmd
 }
@@ -147,6 +152,9 @@ func (a *app) listMoments(ctx context.Context, s *ctxdir.Store, f *momentFlags, 
 	all = moment.Rank(all)
 	if f.limit > 0 {
 		all = all[:min(f.limit, len(all))]
+	}
+	if f.maxTokens > 0 {
+		all = moment.Fit(all, f.maxTokens, compress.Estimate)
 	}
 	if f.newest {
 		slices.SortStableFunc(all, func(x, y moment.Moment) int { return y.At.Compare(x.At) })

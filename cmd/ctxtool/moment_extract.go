@@ -1,11 +1,13 @@
 package main
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
 	"io"
 	"path/filepath"
+	"slices"
 	"strings"
 
 	"github.com/ctxdir/ctxdir"
@@ -26,7 +28,8 @@ type momentSummary struct {
 
 func (a *app) momentExtractCmd() *cobra.Command {
 	var f momentFlags
-	var branch, remote, model string
+	var branch string
+	var r remoteFlags
 	cmd := &cobra.Command{
 		Use:   "extract [CONTEXT…]",
 		Short: "Find moments in contexts and keep them",
@@ -36,7 +39,8 @@ mends a fault, or a fact about the work. It understands English. Extracting twic
 
 With --remote, a model judges the sentences: URL is a server with the chat API of OpenAI, and
 $CTXDIR_REMOTE_KEY has its key. Before a sentence leaves this machine, code, paths, addresses,
-numbers, names, and all words that are not common English become placeholders. See docs/MOMENTS.md.`,
+numbers, names, and all words that are not common English become placeholders. With --compression
+hybrid, the sentences are judged here if the server fails.`,
 		Example:           "  ctxtool moment extract 7c2f --dry-run\n  ctxtool moment extract --type decision --min-relevance 0.5",
 		Annotations:       exits("some contexts failed", ofStores...),
 		Args:              between(0, -1),
@@ -50,13 +54,12 @@ numbers, names, and all words that are not common English become placeholders. S
 			if branch != "" && len(args) != 1 {
 				return usage(cmd, "--branch needs one CONTEXT")
 			}
+			if err := r.parse(cmd); err != nil {
+				return err
+			}
 			return a.onStore(func(ctx context.Context, s *ctxdir.Store, refs []string) error {
-				if remote != "" {
-					names, err := moment.KnownNames(ctx, s)
-					if err != nil {
-						return err
-					}
-					o.Extractor = moment.Remote{Endpoint: &compress.Endpoint{URL: remote, Model: model, Filter: privacy.NewFilter(names...)}}
+				if o.Extractor, err = a.extractor(ctx, s, &r); err != nil {
+					return err
 				}
 				return a.extractMoments(ctx, s, o, refs)
 			})(cmd, args)
@@ -64,10 +67,52 @@ numbers, names, and all words that are not common English become placeholders. S
 	}
 	f.add(cmd, "keep")
 	a.branchFlag(cmd, &branch, "branch", "read `BRANCH` only, instead of all branches")
-	cmd.Flags().StringVar(&remote, "remote", "", "let the model at `URL` judge the sentences")
-	cmd.Flags().StringVar(&model, "model", "", "use the model `MODEL` of the remote server")
+	r.add(cmd)
 	a.dryRunFlag(cmd)
 	return cmd
+}
+
+// remoteFlags say whether a model judges sentences, and which.
+type remoteFlags struct {
+	url, model, mode string
+}
+
+func (r *remoteFlags) add(cmd *cobra.Command) {
+	cmd.Flags().StringVar(&r.url, "remote", "", "let the model at `URL` judge the sentences")
+	cmd.Flags().StringVar(&r.model, "model", "", "use the model `MODEL` of the remote server")
+	modes := strings.Join(compress.Modes, ", ")
+	cmd.Flags().StringVar(&r.mode, "compression", "", "judge by `MODE`: "+modes+" (default remote with --remote, else local)")
+	_ = cmd.RegisterFlagCompletionFunc("compression", cobra.FixedCompletions(compress.Modes, cobra.ShellCompDirectiveNoFileComp))
+}
+
+func (r *remoteFlags) parse(cmd *cobra.Command) error {
+	if r.mode == "" && r.url != "" {
+		r.mode = compress.ModeRemote
+	}
+	r.mode = cmp.Or(r.mode, compress.ModeLocal)
+	switch {
+	case !slices.Contains(compress.Modes, r.mode):
+		return usage(cmd, "--compression: unknown mode %q; use one of: %s", r.mode, strings.Join(compress.Modes, ", "))
+	case r.url == "" && (r.mode != compress.ModeLocal || r.model != ""):
+		return usage(cmd, "--compression %s and --model need --remote", r.mode)
+	}
+	return nil
+}
+
+// extractor returns what judges sentences. What leaves the machine has no name that the store knows.
+func (a *app) extractor(ctx context.Context, s *ctxdir.Store, r *remoteFlags) (moment.Extractor, error) {
+	if r.mode == compress.ModeLocal {
+		return moment.Local{}, nil
+	}
+	names, err := moment.KnownNames(ctx, s)
+	if err != nil {
+		return nil, err
+	}
+	remote := moment.Remote{Endpoint: &compress.Endpoint{URL: r.url, Model: r.model, Filter: privacy.NewFilter(names...)}}
+	if r.mode == compress.ModeRemote {
+		return remote, nil
+	}
+	return moment.Hybrid{Remote: remote, Failed: a.warnOf}, nil
 }
 
 func (a *app) extractMoments(ctx context.Context, s *ctxdir.Store, o moment.Options, refs []string) error {

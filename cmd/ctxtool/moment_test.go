@@ -1,6 +1,10 @@
 package main
 
 import (
+	"fmt"
+	"io"
+	"net/http"
+	"net/http/httptest"
 	"strings"
 	"testing"
 
@@ -52,5 +56,49 @@ func stripped(line string) string {
 		}
 		_, after, _ := strings.Cut(rest, "m")
 		line = before + after
+	}
+}
+
+// TestMomentRemote: no name of the store, no code and no path reaches the server, and the key is only in the request.
+func TestMomentRemote(t *testing.T) {
+	p := newInProcess(t)
+	do := func(stdin string, args ...string) {
+		t.Helper()
+		if code := p.run(t.Context(), stdin, args...); code != 0 {
+			t.Fatalf("%q: %d: %s", args, code, p.stderr.String())
+		}
+	}
+	var sent strings.Builder
+	answer := `[{\"n\":1,\"type\":\"decision\",\"relevance\":0.8}]`
+	server := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+		_, _ = io.Copy(&sent, r.Body)
+		fmt.Fprintf(&sent, " %v", r.Header)
+		fmt.Fprintf(w, `{"choices":[{"message":{"content":"%s"}}]}`, answer)
+	}))
+	defer server.Close()
+	t.Setenv("CTXDIR_REMOTE_KEY", "the-key")
+	do("", "new", "--id", walkID, "--label", "project=/home/ada/lantern")
+	do("", "branch", "new", walkID, "feature/harbour")
+	do("", "append", walkID, "--role", "assistant",
+		"We decided to keep the lantern harbour queue of `canary()` in src/canary.go because it is fast.")
+	do("", "moment", "extract", walkID, "--remote", server.URL, "--dry-run")
+	if got := p.stdout.String(); !strings.Contains(got, "lantern harbour queue") || !strings.Contains(got, `"relevance":0.8`) {
+		t.Errorf("found %s", got)
+	}
+	if !strings.Contains(sent.String(), "We decided to keep the [name] queue of [code] in [path] because it is fast.") {
+		t.Errorf("sent %s", sent.String())
+	}
+	for _, canary := range []string{"lantern", "harbour", "canary", "ada"} {
+		if strings.Contains(sent.String(), canary) {
+			t.Errorf("%q was sent: %s", canary, sent.String())
+		}
+	}
+	answer = "no"
+	if code := p.run(t.Context(), "", "moment", "extract", walkID, "--remote", server.URL, "--dry-run"); code != exitFailed {
+		t.Errorf("a useless answer: %d: %s", code, p.stderr.String())
+	}
+	do("", "moment", "extract", walkID, "--remote", server.URL, "--compression", "hybrid", "--dry-run")
+	if got := p.stdout.String(); !strings.Contains(got, `"moments":1`) {
+		t.Errorf("hybrid: %s", got)
 	}
 }

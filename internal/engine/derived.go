@@ -17,7 +17,6 @@ const DerivedFolder = "derived"
 
 // derived is what a store knows about [DerivedFolder].
 type derived struct {
-	cut    atomic.Pointer[func(ctx context.Context, c uuid.UUID, messages []uuid.UUID) error]
 	forget atomic.Pointer[func(ctx context.Context, contexts []uuid.UUID) error]
 }
 
@@ -25,20 +24,6 @@ type derived struct {
 // more. It is called when the store has lost messages of these contexts for good, and before that is acknowledged.
 func (s *Store) OnForget(f func(ctx context.Context, contexts []uuid.UUID) error) {
 	s.derived.forget.Store(&f)
-}
-
-// OnCut sets the function that erases what was made from messages of a context: see [Store.BeforeCut].
-func (s *Store) OnCut(f func(ctx context.Context, c uuid.UUID, messages []uuid.UUID) error) {
-	s.derived.cut.Store(&f)
-}
-
-// BeforeCut erases what was made from messages of a context, before a purge removes them. The caller holds
-// [CollectionLock], and no lock of the context.
-func (s *Store) BeforeCut(ctx context.Context, c uuid.UUID, messages []uuid.UUID) error {
-	if f := s.derived.cut.Load(); f != nil && len(messages) > 0 {
-		return (*f)(ctx, c, messages)
-	}
-	return nil
 }
 
 // ForgetDerived removes contexts from [DerivedFolder]. Without a function that can do so, or if it fails, the whole

@@ -59,6 +59,7 @@ type Store struct {
 	handles    *handles
 	projector  *projector
 	derived    *derived
+	cut        *cutHook
 }
 
 // StoreInfo is the content of ctxdir.json.
@@ -171,6 +172,7 @@ func Open(dir string, opts ...Option) (*Store, error) {
 	s := &Store{
 		FS: fsys, path: dir, Options: newOptions(opts), listed: &listCache{}, handles: &handles{}, projector: &projector{},
 		derived: &derived{},
+		cut:     &cutHook{},
 	}
 	if err := s.readInfo(); err != nil {
 		_ = fsys.Close()

@@ -119,7 +119,7 @@ func (x *target) momentSpans() (spans []loader.Span, err error) {
 	m := x.c.Current()
 	var lines []uuid.UUID
 	for i := range m.Branches {
-		if isKind(&m.Branches[i], momentsKind) {
+		if m.Branches[i].Extra.Text(ctxfolder.BranchKind) == momentsKind {
 			lines = append(lines, m.Branches[i].Line)
 		}
 	}
@@ -147,9 +147,4 @@ func (x *target) momentSpans() (spans []loader.Span, err error) {
 		}
 	}
 	return spans, nil
-}
-
-func isKind(b *ctxfolder.Branch, kind string) bool {
-	var is string
-	return json.Unmarshal(b.Extra.Get("kind"), &is) == nil && is == kind
 }

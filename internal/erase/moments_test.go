@@ -102,6 +102,29 @@ func TestEraseMoments(t *testing.T) {
 	}
 }
 
+// TestEraseArchivedMoments: moments in packs are erased too.
+func TestEraseArchivedMoments(t *testing.T) {
+	t.Parallel()
+	disk := crashfs.New()
+	s, _ := newMomentStore(t, disk)
+	c := openMain(t, s)
+	if done, err := c.Archive(t.Context(), engine.ArchiveOptions{}); err != nil || done.Messages < 5 {
+		t.Fatal(done, err)
+	}
+	if err := c.Close(); err != nil {
+		t.Fatal(err)
+	}
+	if _, err := kit.Erase(s, kit.TestID(60000), kit.TestID(2), erase.Options{Shared: true}); err != nil {
+		t.Fatal(err)
+	}
+	if found, err := kit.FilesWithCanary(disk); err != nil || len(found) > 0 {
+		t.Errorf("the canary is in %v, %v", found, err)
+	}
+	if err := verifyMoments(disk); err != nil {
+		t.Error(err)
+	}
+}
+
 // TestEraseMomentsCut cuts the power at every operation of an erase. To erase the message again erases its moments too,
 // whatever the disk holds.
 func TestEraseMomentsCut(t *testing.T) {

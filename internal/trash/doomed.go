@@ -12,11 +12,26 @@ import (
 	"github.com/google/uuid"
 )
 
+// purgeExpired purges lines like [purgeLines], and erases the moments that were made from their messages.
+//
+// Crash order: the moments go first, so that no crash leaves one whose source is gone.
+func purgeExpired(ctx context.Context, c *engine.Context, expired func(r *ctxfolder.Removed) bool, yield func(CollectResult) bool) error {
+	doomed, err := doomedMessages(ctx, c, func(r ctxfolder.Removed) bool { return r.Why == branch.WhyPurged || expired(&r) })
+	if err == nil {
+		err = c.Store.BeforeCut(ctx, c.Dir.ID, doomed)
+	}
+	if err != nil {
+		return err
+	}
+	return purgeLines(ctx, c, expired, yield)
+}
+
 // doomedMessages returns the messages that only removed lines show that are due: a purge of these removes the messages.
 // It returns none if no branch of the context has a kind, since then nothing was made from them.
 func doomedMessages(ctx context.Context, c *engine.Context, due func(r ctxfolder.Removed) bool) ([]uuid.UUID, error) {
 	m := c.Current().Clone()
-	if !slices.ContainsFunc(m.Branches, func(b ctxfolder.Branch) bool { return b.Extra.Get("kind") != nil }) {
+	hasKind := func(b ctxfolder.Branch) bool { return b.Extra.Text(ctxfolder.BranchKind) != "" }
+	if !slices.ContainsFunc(m.Removed, due) || !slices.ContainsFunc(m.Branches, hasKind) {
 		return nil, nil
 	}
 	for _, r := range slices.Clone(m.Removed) {

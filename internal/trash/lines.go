@@ -113,25 +113,17 @@ func noteUnnamed(ctx context.Context, c *engine.Context, dryRun bool) (items []*
 
 // purgeLines removes what only the expired lines show, for good, and what an interrupted purge left.
 //
-// Crash order: moments that were made from these messages go first. The first commit ends the lines and marks them as
-// purged, so that nothing lists or restores them. Then their files go, durably, and packs are written anew without
-// them. Only after that the second commit forgets the lines: until then the metadata explains what is left, and the
-// next purge begins again.
+// Crash order: the first commit ends the lines and marks them as purged, so that nothing lists or restores them. Then
+// their files go, durably, and packs are written anew without them. Only after that the second commit forgets the
+// lines: until then the metadata explains what is left, and the next purge begins again.
 func purgeLines(ctx context.Context, c *engine.Context, expired func(r *ctxfolder.Removed) bool, yield func(CollectResult) bool) error {
 	due := func(r ctxfolder.Removed) bool { return r.Why == branch.WhyPurged || expired(&r) }
 	if !slices.ContainsFunc(c.Current().Removed, due) {
 		return nil // without the lock
 	}
-	doomed, err := doomedMessages(ctx, c, due)
-	if err == nil {
-		err = c.Store.BeforeCut(ctx, c.Dir.ID, doomed)
-	}
-	if err != nil {
-		return err
-	}
 	var cut []*cutLine
 	marked := map[uuid.UUID]bool{}
-	err = c.Write(ctx, func(current *engine.Metadata) (err error) {
+	err := c.Write(ctx, func(current *engine.Metadata) (err error) {
 		m := current.Clone()
 		cut, err = cutLines(ctx, c, m, expired)
 		for _, r := range m.Removed {
