@@ -10,6 +10,7 @@ import (
 	"github.com/ctxdir/ctxdir"
 	"github.com/ctxdir/ctxdir/search"
 	"github.com/google/uuid"
+	"golang.org/x/sync/errgroup"
 )
 
 const (
@@ -140,26 +141,53 @@ func (b *builder) cutContext(c *ctxdir.Context, all []*candidate, weights map[st
 		if err != nil {
 			return err
 		}
-		for _, m := range messages {
-			for _, x := range all[:n] {
-				if x.position == m.Position && x.line == m.Line && !b.shown[x.address] {
-					b.cutMessage(m, x, name, weights, left)
-				}
-			}
+		for _, r := range b.readAll(messages, all[:n]) {
+			b.cutMessage(&r, name, weights, left)
 		}
 		all = all[n:]
 	}
 	return b.ctx.Err()
 }
 
+// candidateText is what a candidate says.
+type candidateText struct {
+	m        *ctxdir.Message
+	x        *candidate
+	voice    string
+	sections []section
+	ok       bool
+}
+
+// readAll reads what candidates say, several at the same time.
+func (b *builder) readAll(messages []*ctxdir.Message, all []*candidate) (texts []candidateText) {
+	for _, m := range messages {
+		for _, x := range all {
+			if x.position == m.Position && x.line == m.Line && !b.shown[x.address] {
+				texts = append(texts, candidateText{m: m, x: x})
+			}
+		}
+	}
+	var group errgroup.Group
+	group.SetLimit(4)
+	for i := range texts {
+		group.Go(func() error {
+			t := &texts[i]
+			t.voice, t.sections, t.ok = b.read(t.m)
+			return nil
+		})
+	}
+	_ = group.Wait() // a text that cannot be read is not ok
+	return texts
+}
+
 // cutMessage adds the passages of a message to the pool.
-func (b *builder) cutMessage(m *ctxdir.Message, x *candidate, branch string, weights map[string]float64, left *int) {
-	voice, sections, ok := b.read(m)
-	if !ok {
+func (b *builder) cutMessage(t *candidateText, branch string, weights map[string]float64, left *int) {
+	if !t.ok {
 		return
 	}
+	m, x, voice := t.m, t.x, t.voice
 	var all []string
-	for _, s := range sections {
+	for _, s := range t.sections {
 		all = append(all, passages(s.text)...)
 	}
 	// The longer a message is, the less its score says about one of its passages.
