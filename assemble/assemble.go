@@ -94,7 +94,7 @@ type Item struct {
 	Branch   string
 	Position int64     // of the message, -1 if the item is no message
 	ID       uuid.UUID // of the message
-	Role     string    // see [github.com/ctxdir/ctxdir/internal/chat.Voice]
+	Role     string    // user, assistant, tool or system; of a moment, its type
 	At       time.Time
 	Text     string
 	Tokens   int
