@@ -45,8 +45,10 @@ func (b *builder) addFiles() error {
 			Kind: File, Strategy: Ledger, Context: b.r.Context, Title: b.title, Branch: b.branchOf(f.last.Branches), Position: f.last.Position,
 			ID: f.last.ID, At: f.last.At, Text: f.path, Why: fmt.Sprintf("named %s", times(f.uses)),
 		}
-		if !b.take(&it, &room) {
-			break
+		if room < 0 {
+			b.leaveOut(&it, "over the budget")
+		} else if !b.take(&it, &room) {
+			room = -1
 		}
 	}
 	return nil

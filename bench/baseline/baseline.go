@@ -50,7 +50,9 @@ func newestFirst(n int) []int {
 }
 
 // LastN returns the newest turns. A turn that is too large is passed over.
-func LastN(turns []Turn, budget int) string { return take(turns, newestFirst(len(turns)), budget, true) }
+func LastN(turns []Turn, budget int) string {
+	return take(turns, newestFirst(len(turns)), budget, true)
+}
 
 // Opencode returns the newest turns by opencode's rule: results of tools beyond the newest half of the budget are
 // replaced with a note.

@@ -179,30 +179,15 @@ func (c *conversation) measure(
 		return err
 	}
 	defer cc.Close()
-	var drafts []ctxdir.Draft
-	var turns []baseline.Turn
-	tokens := assemble.O200k()
-	for i := range c.turns {
-		t := &c.turns[i]
-		role := "user"
-		if i%2 == 1 {
-			role = "assistant"
-		}
-		body, err := json.Marshal(map[string]string{"role": role, "content": t.said()})
-		if err != nil {
-			return err
-		}
-		drafts = append(drafts, ctxdir.Draft{CreatedAt: t.at, Body: body})
-		turns = append(turns, baseline.Turn{Text: t.said(), Role: role, Tokens: tokens.Count(t.said()) + 1})
-	}
-	if _, err := cc.Active().AppendBatch(ctx, drafts); err != nil {
+	turns, err := c.store(ctx, cc)
+	if err != nil {
 		return err
 	}
 	x, err := search.Open(ctx, s)
 	if err != nil {
 		return err
 	}
-	defer x.Close()
+	defer x.Close() //nolint:errcheck // it was only read
 	corpus, used := baseline.NewCorpus(turns), 0
 	methods := []method{
 		{"last N", func(string) (string, error) { return baseline.LastN(turns, budget), nil }},
@@ -219,6 +204,34 @@ func (c *conversation) measure(
 			return a.Text, nil
 		}},
 	}
+	return c.ask(methods, &used, note)
+}
+
+// store appends the turns to a context.
+func (c *conversation) store(ctx context.Context, cc *ctxdir.Context) (turns []baseline.Turn, err error) {
+	var drafts []ctxdir.Draft
+	tokens := assemble.O200k()
+	for i := range c.turns {
+		t := &c.turns[i]
+		role := "user"
+		if i%2 == 1 {
+			role = "assistant"
+		}
+		body, err := json.Marshal(map[string]string{"role": role, "content": t.said()})
+		if err != nil {
+			return nil, err
+		}
+		drafts = append(drafts, ctxdir.Draft{CreatedAt: t.at, Body: body})
+		turns = append(turns, baseline.Turn{Text: t.said(), Role: role, Tokens: tokens.Count(t.said()) + 1})
+	}
+	_, err = cc.Active().AppendBatch(ctx, drafts)
+	return turns, err
+}
+
+// ask asks the questions with each method. used is the number of tokens of a text, 0 for one of a baseline.
+func (c *conversation) ask(
+	methods []method, used *int, note func(method string, any, all bool, tokens int, took time.Duration),
+) error {
 	text := map[string]string{}
 	for i := range c.turns {
 		text[c.turns[i].ID] = c.turns[i].said()
@@ -236,7 +249,7 @@ func (c *conversation) measure(
 			continue
 		}
 		for _, m := range methods {
-			used = 0
+			*used = 0
 			began := time.Now()
 			found, err := m.find(q.Question)
 			if err != nil {
@@ -249,10 +262,10 @@ func (c *conversation) measure(
 				}
 			}
 			took := time.Since(began)
-			if used == 0 {
+			if *used == 0 {
 				took = 0
 			}
-			note(m.name, hits > 0, hits == len(wanted), used, took)
+			note(m.name, hits > 0, hits == len(wanted), *used, took)
 		}
 	}
 	return nil

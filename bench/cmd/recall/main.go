@@ -89,7 +89,7 @@ func run(w io.Writer, folder string, half, budget, steps int) (err error) {
 	if err != nil {
 		return err
 	}
-	defer x.Close()
+	defer x.Close() //nolint:errcheck // it was only read
 	if _, err := x.Update(ctx, search.UpdateOptions{}); err != nil {
 		return err
 	}
