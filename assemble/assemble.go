@@ -8,6 +8,7 @@
 package assemble
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
@@ -18,16 +19,13 @@ import (
 	"github.com/google/uuid"
 )
 
-// DefaultMaxTokens is the budget of a request that has none.
-const DefaultMaxTokens = 8000
-
 // Request says what to assemble.
 type Request struct {
 	Context   uuid.UUID // the conversation; without it, the text is the passages of all contexts that have the labels
 	Labels    map[string]string
 	Branch    string // its newest messages, and passages of it alone; empty for the active one, and passages of all branches
 	Query     string // plain language; without it, there are no passages
-	MaxTokens int    // of Text; 0 for [DefaultMaxTokens]
+	MaxTokens int    // of Text; 0 for the setting of the store, or [ctxdir.DefaultMaxTokens]
 	All       bool   // passages of every context of the store
 	Pinned    []uuid.UUID
 	Root      string // of the workspace, for the lines to which messages refer; empty to leave them out
@@ -133,7 +131,11 @@ type Assembly struct {
 // Build assembles a text. It brings the search index up to date first: of the context, or of the store with All.
 func Build(ctx context.Context, s *ctxdir.Store, r Request) (*Assembly, error) {
 	if r.MaxTokens == 0 {
-		r.MaxTokens = DefaultMaxTokens
+		settings, err := s.Settings()
+		if err != nil {
+			return nil, err
+		}
+		r.MaxTokens = int(cmp.Or(settings.MaxTokens, ctxdir.DefaultMaxTokens))
 	}
 	if r.MaxTokens < 0 {
 		return nil, fmt.Errorf("%w: a budget of %d tokens", ctxdir.ErrInvalid, r.MaxTokens)

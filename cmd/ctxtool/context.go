@@ -88,7 +88,7 @@ Without --branch, passages come from all branches of CONTEXT; with --all, from t
 	}
 	flags, r := cmd.Flags(), &f.request
 	flags.StringVar(&r.Query, "query", "", "what the model is asked, in plain language: `Q`")
-	flags.IntVar(&r.MaxTokens, "max-tokens", assemble.DefaultMaxTokens, "the text has at most `N` tokens")
+	flags.IntVar(&r.MaxTokens, "max-tokens", 0, "the text has at most `N` tokens; by default the setting max_tokens, or 8,000")
 	a.branchFlag(cmd, &r.Branch, "branch", "the newest messages of `BRANCH`, and passages of it alone")
 	flags.BoolVar(&r.All, "all", false, "passages from every context of the store")
 	flags.StringVar(&f.format, "format", string(assemble.Text), "the `FORMAT`: text, json, openai or anthropic")
@@ -105,7 +105,7 @@ func (f *contextFlags) parse(cmd *cobra.Command) error {
 	r := &f.request
 	r.Format = assemble.Format(f.format)
 	switch {
-	case r.MaxTokens <= 0:
+	case r.MaxTokens < 0 || r.MaxTokens == 0 && cmd.Flags().Changed("max-tokens"):
 		return usage(cmd, "--max-tokens must be positive")
 	case !slices.Contains(assemble.Formats, r.Format):
 		return usage(cmd, "--format must be text, json, openai or anthropic")

@@ -81,13 +81,14 @@ func (r *remoteFlags) add(cmd *cobra.Command) {
 	cmd.Flags().StringVar(&r.url, "remote", "", "let the model at `URL` judge the sentences")
 	cmd.Flags().StringVar(&r.model, "model", "", "use the model `MODEL` of the remote server")
 	modes := strings.Join(compress.Modes, ", ")
-	cmd.Flags().StringVar(&r.mode, "compression", "", "judge by `MODE`: "+modes+" (default remote with --remote, else local)")
+	cmd.Flags().StringVar(&r.mode, "compression", "",
+		"judge by `MODE`: "+modes+" (default with --remote: that of ctxtool config, or remote; else local)")
 	_ = cmd.RegisterFlagCompletionFunc("compression", cobra.FixedCompletions(compress.Modes, cobra.ShellCompDirectiveNoFileComp))
 }
 
 func (r *remoteFlags) parse(cmd *cobra.Command) error {
 	if r.mode == "" && r.url != "" {
-		r.mode = compress.ModeRemote
+		return nil // the settings of the store say it
 	}
 	r.mode = cmp.Or(r.mode, compress.ModeLocal)
 	switch {
@@ -101,6 +102,15 @@ func (r *remoteFlags) parse(cmd *cobra.Command) error {
 
 // extractor returns what judges sentences. What leaves the machine has no name that the store knows.
 func (a *app) extractor(ctx context.Context, s *ctxdir.Store, r *remoteFlags) (moment.Extractor, error) {
+	if r.mode == "" {
+		set, err := s.Settings()
+		if err != nil {
+			return nil, err
+		}
+		if r.mode = cmp.Or(set.Compression, compress.ModeRemote); r.mode == compress.ModeLocal {
+			return nil, errors.New("the settings of the store allow only local compression; pass --compression remote to send sentences anyway")
+		}
+	}
 	if r.mode == compress.ModeLocal {
 		return moment.Local{}, nil
 	}
@@ -118,7 +128,7 @@ func (a *app) extractor(ctx context.Context, s *ctxdir.Store, r *remoteFlags) (m
 func (a *app) extractMoments(ctx context.Context, s *ctxdir.Store, o moment.Options, refs []string) error {
 	ids, err := resolveAll(s, refs)
 	if err == nil && len(refs) == 0 {
-		ids, err = conversations(ctx, s)
+		ids, err = conversationIDs(ctx, s)
 	}
 	if err != nil {
 		return err
@@ -162,8 +172,8 @@ func (a *app) momentResult(m *moment.Moment) error {
 	return a.printFitting(fmt.Sprintf("%s  %-8s  %.2f  %s", m.ID.String()[:minShortID], m.Type, m.Relevance, oneLine(m.Content)))
 }
 
-// conversations returns the contexts without a kind.
-func conversations(ctx context.Context, s *ctxdir.Store) (ids []uuid.UUID, err error) {
+// conversationIDs returns the contexts without a kind.
+func conversationIDs(ctx context.Context, s *ctxdir.Store) (ids []uuid.UUID, err error) {
 	all, err := listAll(ctx, s, ctxdir.ListOptions{})
 	for _, sum := range all {
 		if sum.Legacy == "" {

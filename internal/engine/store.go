@@ -178,7 +178,11 @@ func Open(dir string, opts ...Option) (*Store, error) {
 		_ = fsys.Close()
 		return fail(err)
 	}
-	s.Pool = loader.NewPool(s.Options.Pool)
+	pool := s.Options.Pool
+	if size := s.settings.CacheSize; size > 0 && !s.Options.pooled {
+		pool = min(size, maxPool)
+	}
+	s.Pool = loader.NewPool(pool)
 	s.Blobs = blob.Open(s.FS, blob.SetAside(s.SetAside))
 	if !s.ReadOnly {
 		// On a read-only file system makeFolders fails. Such a store needs neither the folders nor a sweep of
