@@ -101,4 +101,11 @@ func TestMomentRemote(t *testing.T) {
 	if got := p.stdout.String(); !strings.Contains(got, `"moments":1`) {
 		t.Errorf("hybrid: %s", got)
 	}
+	do("", "config", "compression=hybrid")
+	do("", "moment", "extract", walkID, "--remote", server.URL, "--dry-run")
+	do("", "config", "compression=local")
+	sent.Reset()
+	if code := p.run(t.Context(), "", "moment", "extract", walkID, "--remote", server.URL, "--dry-run"); code != exitFailed || sent.Len() > 0 {
+		t.Errorf("a store that keeps all here: %d, sent %q", code, sent.String())
+	}
 }
