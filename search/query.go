@@ -14,6 +14,7 @@ import (
 	"time"
 
 	"github.com/ctxdir/ctxdir"
+	"github.com/ctxdir/ctxdir/message"
 	"github.com/google/uuid"
 )
 
@@ -104,6 +105,7 @@ type searching struct {
 	names  *directory
 	after  cursor
 	passed bool // the cursor
+	talk   bool // records of bookkeeping are left out
 }
 
 // found is a row that meets the conditions.
@@ -194,7 +196,7 @@ func (s *searching) candidates(ctx context.Context, tx *sql.Tx, scope string) (r
 		return tx.QueryContext(ctx, "SELECT "+columns+", 0.0 FROM messages m ORDER BY m.at DESC, m.n DESC")
 	}
 	if s.parsed.question {
-		if err := s.prune(ctx, tx, scope); err != nil {
+		if _, err := s.prune(ctx, tx, scope); err != nil {
 			return nil, err
 		}
 	}
@@ -207,8 +209,8 @@ func (s *searching) candidates(ctx context.Context, tx *sql.Tx, scope string) (r
 		"ORDER BY t.rank", expression)
 }
 
-// prune keeps the rarest terms of a question.
-func (s *searching) prune(ctx context.Context, tx *sql.Tx, scope string) error {
+// prune keeps the rarest terms of a question. It returns the number of messages with each, up to maxQuestion + 1.
+func (s *searching) prune(ctx context.Context, tx *sql.Tx, scope string) (map[string]int, error) {
 	terms := s.parsed.all[0].any
 	slices.SortFunc(terms, func(a, b term) int { return strings.Compare(a.match(s.stems), b.match(s.stems)) })
 	terms = slices.CompactFunc(terms, func(a, b term) bool { return a.match(s.stems) == b.match(s.stems) })
@@ -222,7 +224,7 @@ func (s *searching) prune(ctx context.Context, tx *sql.Tx, scope string) error {
 		var n int
 		err := tx.QueryRowContext(ctx, "SELECT count(*) FROM (SELECT 1 FROM terms WHERE terms MATCH ? LIMIT ?)", query, maxQuestion+1).Scan(&n)
 		if err != nil {
-			return err
+			return nil, err
 		}
 		counts[expression] = n
 	}
@@ -237,7 +239,7 @@ func (s *searching) prune(ctx context.Context, tx *sql.Tx, scope string) error {
 		keep++
 	}
 	s.parsed.all[0].any = terms[:keep]
-	return nil
+	return counts, nil
 }
 
 // paths returns the messages with a path like the pattern of the query, nil without one.
@@ -312,7 +314,8 @@ func (s *searching) before(f *found) bool {
 func (s *searching) meets(ctx context.Context, tx *sql.Tx, f *found) (bool, error) {
 	q := s.q
 	if len(q.Roles) > 0 && !slices.Contains(q.Roles, f.role) || len(q.Types) > 0 && !slices.Contains(q.Types, f.kind) ||
-		!q.Since.IsZero() && f.at < q.Since.UnixNano() || !q.Until.IsZero() && f.at >= q.Until.UnixNano() {
+		!q.Since.IsZero() && f.at < q.Since.UnixNano() || !q.Until.IsZero() && f.at >= q.Until.UnixNano() ||
+		s.talk && message.IsBookkeeping(f.role) {
 		return false, nil
 	}
 	p, err := s.names.place(ctx, tx, f.line)

@@ -89,7 +89,7 @@ id: KIND/ID, or ID alone if that is unique.`,
 		a.duCmd(), a.rmCmd(), a.checkCmd(), a.repairCmd(), a.importCmd(), a.exportCmd(), a.filesCmd(), a.externaliseCmd(), a.refCmd(),
 		a.archiveCmd(), a.unarchiveCmd(), a.gcCmd(), a.configCmd(),
 		a.trashCmd(), a.eraseCmd(), a.backupCmd(), a.restoreCmd(), a.migrateCmd(), a.rollbackCmd(), a.watchCmd(),
-		a.searchCmd(), a.grepCmd(), a.indexCmd(), a.momentCmd(), a.usageCmd(), a.statsCmd(),
+		a.searchCmd(), a.contextCmd(), a.grepCmd(), a.indexCmd(), a.momentCmd(), a.usageCmd(), a.statsCmd(),
 		a.doctorCmd(), a.manCmd(), a.versionCmd(),
 	)
 	help := a.helpCmd()
