@@ -39,7 +39,7 @@ type Request struct {
 // Weights say what counts how much. System to Code are the parts of the budget that items get at most, and passages get the
 // rest.
 type Weights struct {
-	System     float64 // pinned messages, and the system prompt
+	System     float64 // instructions, pinned messages, and the system prompt
 	Moments    float64
 	Newest     float64
 	Files      float64
@@ -60,13 +60,14 @@ type Kind string
 
 // The kinds of items, in the order of the text.
 const (
-	Pinned  Kind = "pinned"
-	System  Kind = "system"
-	Moment  Kind = "moment"
-	Newest  Kind = "newest"
-	File    Kind = "file"
-	Code    Kind = "code"
-	Passage Kind = "passage"
+	Instructions Kind = "instructions" // of the workspace
+	Pinned       Kind = "pinned"
+	System       Kind = "system"
+	Moment       Kind = "moment"
+	Newest       Kind = "newest"
+	File         Kind = "file"
+	Code         Kind = "code"
+	Passage      Kind = "passage"
 )
 
 // Strategies by which items are chosen.
@@ -161,7 +162,7 @@ func Build(ctx context.Context, s *ctxdir.Store, r Request) (*Assembly, error) {
 	}
 	var err error
 	if r.Context == uuid.Nil {
-		err = b.each(b.update, b.rank, b.addPassages)
+		err = b.each(b.update, b.rank, b.addGiven, b.addPassages)
 	} else {
 		err = s.Use(ctx, r.Context, func(c *ctxdir.Context) error {
 			b.c = c

@@ -8,6 +8,7 @@ import (
 
 	"github.com/cespare/xxhash/v2"
 	"github.com/ctxdir/ctxdir"
+	"github.com/ctxdir/ctxdir/workspace"
 )
 
 // Lengths in bytes. Of a longer text, the beginning and the end are shown.
@@ -20,9 +21,17 @@ const (
 // maxNewest bounds the newest messages, and those that fill what is left of the budget.
 const maxNewest = 4000
 
-// addGiven adds the pinned messages, and the system prompt.
+// addGiven adds the instructions of the workspace, the pinned messages, and the system prompt.
 func (b *builder) addGiven() error {
 	room := b.budget(b.r.Weights.System)
+	text, err := workspace.ReadInstructions(b.store)
+	if err != nil {
+		return err
+	}
+	b.takeText(Item{Kind: Instructions, Text: text, Why: "the instructions of the workspace"}, &room)
+	if b.c == nil {
+		return nil
+	}
 	for _, id := range distinct(b.r.Pinned) {
 		m, err := b.branch.Message(b.ctx, id)
 		if err != nil {
@@ -37,17 +46,23 @@ func (b *builder) addGiven() error {
 	if err != nil {
 		return err
 	}
-	if text := textOf(prompt); text != "" {
-		it := Item{
-			Kind: System, Strategy: Given, Context: b.r.Context, Title: b.title, Branch: b.branch.Name(), Position: -1, Role: "system",
-			Text: shorten(text, max(4*room, 4)), Why: "the system prompt",
-		}
-		for it.Tokens = b.count(&it); it.Tokens > room && len(it.Text) > 64; it.Tokens = b.count(&it) {
-			it.Text = shorten(text, len(it.Text)*3/4)
-		}
-		b.take(&it, &room)
-	}
+	b.takeText(Item{
+		Kind: System, Context: b.r.Context, Title: b.title, Branch: b.branch.Name(), Text: textOf(prompt), Why: "the system prompt",
+	}, &room)
 	return nil
+}
+
+// takeText adds what is given and is no message, with its middle left out if there is not enough room for it.
+func (b *builder) takeText(it Item, room *int) {
+	text := it.Text
+	if text == "" {
+		return
+	}
+	it.Strategy, it.Position, it.Role, it.Text = Given, -1, "system", shorten(text, max(4**room, 4))
+	for it.Tokens = b.count(&it); it.Tokens > *room && len(it.Text) > 64; it.Tokens = b.count(&it) {
+		it.Text = shorten(text, len(it.Text)*3/4)
+	}
+	b.take(&it, room)
 }
 
 // take adds an item if there is room for it.

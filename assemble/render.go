@@ -42,7 +42,7 @@ func (f Format) piece(it *Item) string {
 
 func plainPiece(it *Item) string {
 	switch it.Kind {
-	case System, File, Code:
+	case Instructions, System, File, Code:
 		return it.Text + "\n"
 	}
 	if it.Position < 0 {
@@ -74,7 +74,7 @@ func (f Format) render(items []Item) string {
 		switch it := &items[i]; it.Kind {
 		case Newest:
 			messages = append(messages, turn{it.Role, it.Text})
-		case Pinned, System, Moment:
+		case Instructions, Pinned, System, Moment:
 			before.add(it)
 		default:
 			after.add(it)
@@ -210,6 +210,8 @@ func headingOf(it *Item) string {
 		where = cutAt(title, 80) + ", " + where
 	}
 	switch it.Kind {
+	case Instructions:
+		return "Instructions of the workspace"
 	case Pinned:
 		return "Pinned messages"
 	case System:

@@ -9,6 +9,7 @@ import (
 
 	"github.com/ctxdir/ctxdir"
 	"github.com/ctxdir/ctxdir/internal/chat"
+	"github.com/ctxdir/ctxdir/internal/view"
 	"github.com/ctxdir/ctxdir/message"
 	"github.com/ctxdir/ctxdir/moment"
 	"github.com/go-json-experiment/json/jsontext"
@@ -38,7 +39,7 @@ func (b *builder) read(m *ctxdir.Message) (voice string, all []section, ok bool)
 		return "", nil, false
 	}
 	parts := chat.Parts(body)
-	all = sectionsOf(parts)
+	all = sectionsOf(m, parts)
 	voice = chat.VoiceOf(m.Role, parts)
 	if !slices.ContainsFunc(all, func(s section) bool { return !s.result }) {
 		voice = chat.Tool
@@ -46,7 +47,7 @@ func (b *builder) read(m *ctxdir.Message) (voice string, all []section, ok bool)
 	return voice, all, len(all) > 0
 }
 
-func sectionsOf(parts []chat.Part) (all []section) {
+func sectionsOf(m *ctxdir.Message, parts []chat.Part) (all []section) {
 	size := 0
 	add := func(label, text string, kind chat.Kind) {
 		text = strings.ToValidUTF8(strings.TrimSpace(text), "�")
@@ -71,7 +72,7 @@ func sectionsOf(parts []chat.Part) (all []section) {
 		case chat.Result:
 			add("[result] ", p.Text, p.Kind)
 		case chat.Attachment:
-			add("", "["+p.Text+"]", p.Kind)
+			add("", view.File(m, p), p.Kind)
 		default:
 			add("", p.Text, p.Kind)
 		}

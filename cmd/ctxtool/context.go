@@ -16,7 +16,7 @@ type contextItem struct {
 	Record    string  `json:"record"`
 	Kind      string  `json:"kind"`
 	Strategy  string  `json:"strategy"`
-	Context   string  `json:"context"`
+	Context   string  `json:"context,omitempty"` // of the workspace's instructions there is none
 	Branch    string  `json:"branch"`
 	Position  *int64  `json:"position,omitempty"`
 	ID        string  `json:"id,omitempty"`
@@ -154,7 +154,7 @@ func (a *app) assemblyRecords(done *assemble.Assembly) error {
 	for i := range done.Items {
 		it := &done.Items[i]
 		r := contextItem{
-			Record: "item", Kind: string(it.Kind), Strategy: it.Strategy, Context: it.Context.String(), Branch: it.Branch, Role: it.Role,
+			Record: "item", Kind: string(it.Kind), Strategy: it.Strategy, Context: idOrNone(it.Context), Branch: it.Branch, Role: it.Role,
 			Tokens: it.Tokens, Score: it.Score, Text: it.Text, Why: it.Why,
 		}
 		if it.Position >= 0 {
@@ -201,4 +201,11 @@ func (a *app) explain(done *assemble.Assembly) {
 	for _, l := range done.LeftOut {
 		a.note("left out: %s (%s)", count(l.Items, string(l.Kind)), l.Reason)
 	}
+}
+
+func idOrNone(id uuid.UUID) string {
+	if id == uuid.Nil {
+		return ""
+	}
+	return id.String()
 }
