@@ -47,8 +47,8 @@ func (s *searching) hit(ctx context.Context, f *found) (h Hit, ok bool, err erro
 		return h, false, err
 	}
 	h = Hit{
-		Context: f.place.context, Title: f.place.names.Title, Labels: f.place.names.Labels, Branches: f.branches, Line: m.Line,
-		Position: m.Position, ID: m.ID, Role: m.Role, Type: m.Type, At: time.Unix(0, f.at).UTC(), Paths: f.paths, Score: f.score,
+		Context: f.place.context, Title: f.place.names.Title, Labels: f.place.names.Labels, Branches: f.branches, Kind: f.branchKind,
+		Line: m.Line, Position: m.Position, ID: m.ID, Role: m.Role, Type: m.Type, At: time.Unix(0, f.at).UTC(), Paths: f.paths, Score: f.score,
 	}
 	after := cursor{score: f.score, at: f.at, n: f.n}
 	h.Cursor = after.encode()
@@ -90,7 +90,7 @@ func (s *searching) snippet(ctx context.Context, m *loader.Message, h *Hit) bool
 	defer cutters.Put(cutter)
 	finder := newFinder(terms, cutter.stems)
 	best := -1
-	eachDistinct(textsOf(ctx, m), isText, func(t text) bool {
+	eachSearched(ctx, m, isText, func(t text) bool {
 		value := inner(t.value)
 		marks := finder.marks(value)
 		if n := distinct(marks); n > best {
@@ -251,10 +251,11 @@ func cutSnippet(value string, marks []mark) (string, [][2]int) {
 		}
 		shown = append(shown, [2]int{at[m.from], at[m.to]})
 	}
+	snippet := strings.TrimRight(b.String(), " ")
 	if to < len(value) {
-		b.WriteString(" …")
+		snippet += " …"
 	}
-	return b.String(), shown
+	return snippet, shown
 }
 
 // boundary returns the next beginning of a character at or after a byte of a text.

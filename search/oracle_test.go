@@ -1,7 +1,9 @@
 package search_test
 
 import (
+	"bytes"
 	"context"
+	"encoding/base64"
 	"encoding/json"
 	"fmt"
 	"maps"
@@ -11,6 +13,7 @@ import (
 	"testing"
 
 	"github.com/ctxdir/ctxdir"
+	"github.com/ctxdir/ctxdir/message"
 	"github.com/ctxdir/ctxdir/search"
 	"github.com/google/uuid"
 )
@@ -20,6 +23,7 @@ type shown struct {
 	context  uuid.UUID
 	kind     string
 	line     uuid.UUID
+	id       uuid.UUID
 	position int64
 	role     string
 	at       int64
@@ -27,6 +31,8 @@ type shown struct {
 	texts    [][]string // the words of each text
 	terms    map[string]bool
 	raw      string
+	body     []byte
+	texting  []byte // the body with references to binary payloads
 }
 
 func (m *shown) key() string { return fmt.Sprintf("%s %s %d", m.context, m.line, m.position) }
@@ -70,13 +76,48 @@ func newShown(t *testing.T, m *ctxdir.Message, sum ctxdir.Summary) *shown {
 	if at.IsZero() {
 		at = m.StoredAt
 	}
-	x := &shown{context: sum.ID, kind: sum.Kind, line: m.Line, position: m.Position, role: m.Role, at: at.UnixNano(), terms: map[string]bool{}}
-	for _, text := range search.Texts(body) {
+	x := &shown{
+		context: sum.ID, kind: sum.Kind, line: m.Line, position: m.Position, id: m.ID, role: m.Role, at: at.UnixNano(), terms: map[string]bool{},
+	}
+	x.body = body
+	x.texting, err = m.Texts(t.Context())
+	check(t, err)
+	for _, text := range append(search.Texts(body), attachedTexts(body)...) {
 		x.texts = append(x.texts, search.Words(text))
-		maps.Copy(x.terms, search.Terms(text))
+		maps.Copy(x.terms, search.AllTerms(text))
 		x.raw += text + "\n"
 	}
 	return x
+}
+
+// attachedTexts returns the texts of the files in a message that it says are text.
+func attachedTexts(body []byte) (all []string) {
+	if !bytes.Contains(body, []byte(`"media_type":"text/`)) {
+		return nil
+	}
+	var look func(v any)
+	look = func(v any) {
+		switch v := v.(type) {
+		case []any:
+			for _, e := range v {
+				look(e)
+			}
+		case map[string]any:
+			for _, e := range v {
+				look(e)
+			}
+			media, _ := v["media_type"].(string)
+			data, _ := v["data"].(string)
+			if b, err := base64.StdEncoding.DecodeString(data); err == nil && strings.HasPrefix(media, "text/") {
+				all = append(all, string(b))
+			}
+		}
+	}
+	var v any
+	if json.Unmarshal(body, &v) == nil {
+		look(v)
+	}
+	return all
 }
 
 // condition is a condition on a message, and how a query spells it.
@@ -215,25 +256,35 @@ func randomQuery(r *rand.Rand, all []*shown) (q search.Query, met func(m *shown)
 
 // filtered adds other conditions to some queries.
 func filtered(r *rand.Rand, q search.Query, words func(m *shown) bool, like *shown) (search.Query, func(m *shown) bool) {
-	met := func(m *shown) bool { return m.kind == "" && words(m) }
-	switch r.IntN(8) {
+	other := func(*shown) bool { return true }
+	switch r.IntN(9) {
 	case 0:
 		q.Contexts = []uuid.UUID{like.context}
-		met = func(m *shown) bool { return m.context == like.context && words(m) }
+		other = func(m *shown) bool { return m.context == like.context }
 	case 1:
 		q.Branch = like.branches[0]
-		met = func(m *shown) bool { return m.kind == "" && slices.Contains(m.branches, q.Branch) && words(m) }
+		other = func(m *shown) bool { return slices.Contains(m.branches, q.Branch) }
 	case 2:
 		q.Roles = []string{like.role}
-		met = func(m *shown) bool { return m.kind == "" && m.role == like.role && words(m) }
+		other = func(m *shown) bool { return m.role == like.role }
 	case 3:
 		q.Since = timeOf(like.at)
-		met = func(m *shown) bool { return m.kind == "" && m.at >= like.at && words(m) }
+		other = func(m *shown) bool { return m.at >= like.at }
 	case 4:
 		q.Kind = "*"
-		met = words
+	case 5:
+		q.Kind = "moments"
+	case 6:
+		q.Bookkeeping = true
 	}
-	return q, met
+	return q, func(m *shown) bool {
+		kind := m.kind == "" || len(q.Contexts) > 0 || q.Kind == "*"
+		if q.Kind == "moments" {
+			kind = !slices.ContainsFunc(m.branches, func(name string) bool { return name != "moments" })
+		}
+		hidden := message.IsBookkeeping(m.role) && len(q.Roles) == 0 && !q.Bookkeeping
+		return kind && !hidden && other(m) && words(m)
+	}
 }
 
 // agree compares the answers to random queries with a scan.
@@ -305,7 +356,7 @@ func speech(r *rand.Rand, n int) ctxdir.Draft {
 		words = append(words, fmt.Sprintf("own%dword", n))
 	}
 	text := strings.Join(words, " ")
-	body := map[string]any{"role": []string{"user", "assistant", "tool"}[r.IntN(3)], "content": text}
+	body := map[string]any{"role": []string{"user", "assistant", "tool", "user", "assistant", message.RoleMirror}[r.IntN(6)], "content": text}
 	switch r.IntN(4) {
 	case 0:
 		body["content"] = []any{map[string]any{"type": "text", "text": text}, map[string]any{"type": "text", "text": text}}

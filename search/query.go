@@ -14,6 +14,7 @@ import (
 	"time"
 
 	"github.com/ctxdir/ctxdir"
+	"github.com/ctxdir/ctxdir/message"
 	"github.com/google/uuid"
 )
 
@@ -38,15 +39,18 @@ type Query struct {
 	Branch   string            // shown by a branch of this name
 	Roles    []string          // of one of these roles
 	Types    []string          // of one of these types
-	Kind     string            // in contexts of this kind, none if it is empty; "*" for contexts of every kind, and those without one
+	Kind     string            // in contexts or branches of this kind, such as "moments"; empty for contexts without one; "*" for all
 	Labels   map[string]string // in contexts with all these labels
 	Project  string            // in contexts with the label "project"
 	Since    time.Time         // of this time or later
 	Until    time.Time         // before this time
 	Path     string            // that attach, read or write a file whose path, or the end of it after a slash, is like this: with *, ?, [a-z]
 	Removed  bool              // also messages that no branch shows any more, until a collection removes them
-	Limit    int               // at most so many; 0 for all
-	Cursor   string            // continues behind the hit whose Cursor it is
+	// Bookkeeping adds records of agent tools that people do not read, and that repeat other messages. Without it, they are
+	// left out unless Roles names their role.
+	Bookkeeping bool
+	Limit       int    // at most so many; 0 for all
+	Cursor      string // continues behind the hit whose Cursor it is
 }
 
 // Hit is a message that a query found.
@@ -55,6 +59,7 @@ type Hit struct {
 	Title    string            // of the context
 	Labels   map[string]string // of the context
 	Branches []string          // that show the message
+	Kind     string            // of these branches, such as "moments"; empty for those of a conversation
 	Line     uuid.UUID
 	Position int64
 	ID       uuid.UUID
@@ -79,7 +84,7 @@ const maxQuestion = 5000
 // the newest first. It fails with [ctxdir.ErrInvalid] for a query that cannot be understood.
 func (x *Index) Search(ctx context.Context, q Query) iter.Seq2[Hit, error] {
 	return func(yield func(Hit, error) bool) {
-		s := &searching{x: x, q: &q, stems: stemmer{}}
+		s := newSearch(x, &q)
 		rows, err := s.find(ctx)
 		if err != nil {
 			yield(Hit{}, err)
@@ -104,6 +109,11 @@ type searching struct {
 	names  *directory
 	after  cursor
 	passed bool // the cursor
+	talk   bool // records of bookkeeping are left out
+}
+
+func newSearch(x *Index, q *Query) *searching {
+	return &searching{x: x, q: q, stems: stemmer{}, talk: !q.Bookkeeping && len(q.Roles) == 0}
 }
 
 // found is a row that meets the conditions.
@@ -120,6 +130,8 @@ type found struct {
 	place    *place
 	branches []string
 	paths    []string
+
+	branchKind string
 }
 
 func (s *searching) find(ctx context.Context) (all []found, err error) {
@@ -312,14 +324,17 @@ func (s *searching) before(f *found) bool {
 func (s *searching) meets(ctx context.Context, tx *sql.Tx, f *found) (bool, error) {
 	q := s.q
 	if len(q.Roles) > 0 && !slices.Contains(q.Roles, f.role) || len(q.Types) > 0 && !slices.Contains(q.Types, f.kind) ||
-		!q.Since.IsZero() && f.at < q.Since.UnixNano() || !q.Until.IsZero() && f.at >= q.Until.UnixNano() {
+		!q.Since.IsZero() && f.at < q.Since.UnixNano() || !q.Until.IsZero() && f.at >= q.Until.UnixNano() ||
+		s.talk && message.IsBookkeeping(f.role) {
 		return false, nil
 	}
 	p, err := s.names.place(ctx, tx, f.line)
 	if err != nil {
 		return false, err
 	}
-	if len(q.Contexts) > 0 && !slices.Contains(q.Contexts, p.context) || !s.isKind(p.names.Kind) ||
+	f.place, f.branches = p, p.names.showing(p.line, f.position)
+	f.branchKind = p.names.kindOf(f.branches)
+	if len(q.Contexts) > 0 && !slices.Contains(q.Contexts, p.context) || !s.isKind(f) ||
 		q.Project != "" && p.names.Labels["project"] != q.Project {
 		return false, nil
 	}
@@ -328,16 +343,20 @@ func (s *searching) meets(ctx context.Context, tx *sql.Tx, f *found) (bool, erro
 			return false, nil
 		}
 	}
-	f.place, f.branches = p, p.names.showing(p.line, f.position)
 	if q.Branch != "" {
 		return slices.Contains(f.branches, q.Branch), nil
 	}
 	return len(f.branches) > 0 || q.Removed, nil
 }
 
-// isKind reports whether contexts of a kind are wanted. A context that the query names may have any.
-func (s *searching) isKind(kind string) bool {
-	return s.q.Kind == kind || s.q.Kind == "*" || s.q.Kind == "" && len(s.q.Contexts) > 0
+// isKind reports whether messages of a context, or of branches, of this kind are wanted. A context that the query names
+// may have any.
+func (s *searching) isKind(f *found) bool {
+	kind := s.q.Kind
+	if kind == "" {
+		return f.place.names.Kind == "" || len(s.q.Contexts) > 0
+	}
+	return kind == "*" || kind == f.place.names.Kind || kind == f.branchKind
 }
 
 // cursor is the place of a hit in the order of a search.

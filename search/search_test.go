@@ -91,6 +91,7 @@ func (l *life) steps() []step {
 		}},
 		{"archive", func() { l.results(l.s.Archive(ctx, ctxdir.ArchiveOptions{All: true})) }},
 		{"edit by hand", l.edit},
+		{"a branch of a kind", l.moments},
 		{"erase", l.erase},
 		{"remove", func() {
 			c := l.all[0]
@@ -116,6 +117,25 @@ func (l *life) steps() []step {
 type step struct {
 	name string
 	do   func()
+}
+
+// moments makes a branch of the kind "moments", and writes to it.
+func (l *life) moments() {
+	c := l.all[len(l.all)-1]
+	if _, err := c.Branch("moments"); err != nil {
+		b, err := c.NewBranch(l.t.Context(), "moments")
+		check(l.t, err, c.Update(l.t.Context(), func(m *ctxdir.Metadata) error {
+			for i := range m.Branches {
+				if m.Branches[i].Name == b.Name() {
+					m.Branches[i].Extra = json.RawMessage(`{"kind":"moments"}`)
+				}
+			}
+			return nil
+		}))
+	}
+	b, err := c.Branch("moments")
+	check(l.t, err)
+	appendSpeech(l.t, l.r, b, 3)
 }
 
 func (l *life) results(_ []ctxdir.ArchiveResult, err error) { check(l.t, err) }

@@ -178,7 +178,7 @@ func (w *writer) remove(n int64) error {
 	w.rows++
 	w.changed++
 	for _, query := range []string{
-		"DELETE FROM terms WHERE rowid = ?", "DELETE FROM paths WHERE message = ?", "DELETE FROM messages WHERE n = ?",
+		"DELETE FROM terms WHERE rowid = ?", "DELETE FROM files WHERE message = ?", "DELETE FROM messages WHERE n = ?",
 	} {
 		if _, err := w.exec(query, n); err != nil {
 			return err

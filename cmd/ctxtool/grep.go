@@ -23,6 +23,7 @@ type matchRecord struct {
 
 type grepFlags struct {
 	ignoreCase, fixed bool
+	all               bool
 	branch            string
 	limit             int
 }
@@ -33,7 +34,8 @@ func (a *app) grepCmd() *cobra.Command {
 		Use:   "grep REGEX [CONTEXT…]",
 		Short: "Find lines that match a regular expression",
 		Long: `Find lines of messages that match a regular expression, in the syntax of Go, in the whole store or in
-contexts: every text that a branch shows, in archives and payloads too, in the order of positions.
+contexts: every text that a branch shows, in archives and payloads too, line by line of the context.
+Bookkeeping of agent tools is left out without --all.
 grep reads all messages and needs no index; "ctxtool search" finds words much faster.`,
 		Example: `  ctxtool grep 'TODO\(\w+\)'
   ctxtool grep -i -F 'permission denied' 7c2f`,
@@ -63,12 +65,13 @@ grep reads all messages and needs no index; "ctxtool search" finds words much fa
 	flags.BoolVarP(&f.ignoreCase, "ignore-case", "i", false, "ignore the difference between upper and lower case")
 	flags.BoolVarP(&f.fixed, "fixed-strings", "F", false, "take REGEX as plain text")
 	a.branchFlag(cmd, &f.branch, "branch", "only messages that `BRANCH` shows")
+	flags.BoolVar(&f.all, "all", false, "look at bookkeeping, too")
 	flags.IntVar(&f.limit, "limit", 0, "print at most `N` lines")
 	return cmd
 }
 
 func (a *app) grep(ctx context.Context, s *ctxdir.Store, re *regexp.Regexp, f *grepFlags, refs []string) error {
-	o := search.GrepOptions{Branch: f.branch}
+	o := search.GrepOptions{Branch: f.branch, Bookkeeping: f.all}
 	for _, ref := range refs {
 		id, err := resolve(s, ref)
 		if err != nil {

@@ -7,19 +7,16 @@ import (
 
 	"github.com/ctxdir/ctxdir"
 	"github.com/ctxdir/ctxdir/search"
+	"github.com/google/uuid"
 	"github.com/rivo/uniseg"
 )
 
 // printHits prints hits for people, grouped by context.
 func (a *app) printHits(s *ctxdir.Store, hits []search.Hit) error {
 	paint, short := a.colours(a.out.w), shortIDsIn(s)
-	for _, group := range byContext(hits) {
+	for _, group := range grouped(len(hits), func(i int) uuid.UUID { return hits[i].Context }) {
 		first := &hits[group[0]]
-		head := []string{paint.paint(bold, cmp.Or(oneLine(first.Title), "(no title)")), paint.paint(dim, short.of(first.Context))}
-		if project := first.Labels["project"]; project != "" {
-			head = append(head, paint.paint(purple, oneLine(project)))
-		}
-		if err := a.printf("%s\n", strings.Join(head, "  ")); err != nil {
+		if err := a.printf("%s\n", a.contextHead(paint, short, first.Context, first.Title, first.Labels)); err != nil {
 			return err
 		}
 		for _, i := range group {
@@ -32,6 +29,20 @@ func (a *app) printHits(s *ctxdir.Store, hits []search.Hit) error {
 		}
 	}
 	return nil
+}
+
+// contextHead is the line above the hits in a context: title, id and project.
+func (a *app) contextHead(paint painter, short shortIDs, id uuid.UUID, title string, labels map[string]string) string {
+	brief, project := short.of(id), oneLine(lastFolders(labels["project"]))
+	room := cmp.Or(a.width(), 100) - len(brief) - 2
+	if project != "" {
+		room -= uniseg.StringWidth(project) + 2
+	}
+	head := paint.paint(bold, shorten(cmp.Or(oneLine(title), "(no title)"), max(room, minWidth))) + "  " + paint.paint(dim, brief)
+	if project != "" {
+		head += "  " + paint.paint(purple, project)
+	}
+	return head
 }
 
 // printHit prints the number of a hit, where it is, and its snippet.

@@ -1,13 +1,15 @@
 // Search measures the search index: its build, its size, updates and searches.
 //
-//	go run ./cmd/search [-out FILE] [-dir FOLDER] [-n MESSAGES] [-searches N]
+//	go run ./cmd/search [-out FILE] [-dir FOLDER] [-n MESSAGES] [-searches N] [-archive] [-store FOLDER]
 //
-// The messages are those of the test data, and of the folder that CTXDIR_TEST_DATA names, again and again.
+// The messages are those of the test data, and of the folder that CTXDIR_TEST_DATA names, again and again. With -archive
+// they are in packs, which need a tenth of the disk. With -store, the store is made once, stays, and is measured again.
 package main
 
 import (
 	"bytes"
 	"context"
+	"errors"
 	"flag"
 	"fmt"
 	"io"
@@ -30,6 +32,9 @@ import (
 
 const perContext = 140 // messages of a context
 
+// random chooses the same queries in each run.
+var random = rand.New(rand.NewPCG(1, 0))
+
 func main() {
 	if len(os.Args) > 3 && os.Args[1] == "worker" {
 		if err := work(os.Args[2], os.Args[3], os.Args[4:]); err != nil {
@@ -41,9 +46,12 @@ func main() {
 	dir := flag.String("dir", "", "make the store in this `FOLDER`")
 	n := flag.Int("n", 100_000, "messages")
 	searches := flag.Int("searches", 1000, "searches of each kind")
+	phases := flag.String("phases", "build,update,words,question,context,fresh", "measure these")
+	archive := flag.Bool("archive", false, "archive the messages")
+	store := flag.String("store", "", "make the store in this `FOLDER` unless it has one, and keep it")
 	flag.Parse()
 	var report bytes.Buffer
-	err := run(&report, *dir, *n, *searches)
+	err := run(&report, source{*dir, *store, *n, *archive}, *searches, *phases)
 	if err == nil && *out != "" {
 		err = os.WriteFile(*out, report.Bytes(), 0o600)
 	} else if err == nil {
@@ -59,54 +67,85 @@ func fail(err error) {
 	os.Exit(1)
 }
 
-func run(w io.Writer, dir string, n, searches int) error {
-	dir, err := os.MkdirTemp(dir, "search-")
-	if err != nil {
-		return err
-	}
-	defer os.RemoveAll(dir) //nolint:errcheck // a temporary folder
+// source says which store is measured.
+type source struct {
+	dir, store string
+	n          int
+	archive    bool
+}
+
+func run(w io.Writer, from source, searches int, phases string) error {
 	c, err := corpus.Load(filepath.Join("..", "testdata"))
 	if err != nil {
 		return err
 	}
-	text, err := fill(dir, c.Stream(1), n)
+	dir, text, err := from.open(c)
 	if err != nil {
 		return err
 	}
-	fmt.Fprintf(w, "%d messages from %s, %d in a context, %.1f MB of text.\n\n", n, c.About, perContext, float64(text)/1e6)
+	if from.store == "" {
+		defer os.RemoveAll(dir) //nolint:errcheck // a temporary folder
+	}
+	fmt.Fprintf(w, "%d messages from %s, %d in a context, %.1f MB of text.\n\n", from.n, c.About, perContext, float64(text)/1e6)
 	fmt.Fprint(w, "| | |\n| --- | --- |\n")
-	for _, phase := range [][]string{
-		{"build", fmt.Sprint(text)}, {"update", fmt.Sprint(searches)}, {"words", fmt.Sprint(searches)}, {"question", fmt.Sprint(searches)},
-		{"context", fmt.Sprint(searches)},
-	} {
-		if err := worker(w, dir, phase...); err != nil {
+	for phase := range strings.SplitSeq(phases, ",") {
+		switch phase {
+		case "build":
+			err = errors.Join(os.RemoveAll(filepath.Join(dir, "derived")), worker(w, dir, phase, fmt.Sprint(text)))
+		case "fresh":
+			err = fresh(w, dir)
+		default:
+			err = worker(w, dir, phase, fmt.Sprint(searches))
+		}
+		if err != nil {
 			return err
 		}
 	}
-	return fresh(w, dir)
+	return nil
+}
+
+// open returns the folder of the store, and the size of its text.
+func (f *source) open(c *corpus.Corpus) (dir string, text int64, err error) {
+	if dir = f.store; dir == "" {
+		if dir, err = os.MkdirTemp(f.dir, "search-"); err != nil {
+			return "", 0, err
+		}
+	}
+	note := filepath.Join(dir, "text-size")
+	if b, err := os.ReadFile(note); err == nil {
+		_, err = fmt.Sscan(string(b), &text)
+		return dir, text, err
+	}
+	if text, err = f.fill(dir, c.Stream(1)); err == nil && f.store != "" {
+		err = os.WriteFile(note, fmt.Append(nil, text), 0o600)
+	}
+	return dir, text, err
 }
 
 // fill makes the store, and returns the size of its text: each string of a message once.
-func fill(dir string, from *corpus.Stream, n int) (text int64, err error) {
+func (f *source) fill(dir string, from *corpus.Stream) (text int64, err error) {
 	ctx := context.Background()
 	s, err := ctxdir.Init(dir, ctxdir.WithRelaxedDurability())
 	if err != nil {
 		return 0, err
 	}
 	defer s.Close()
-	for at := 0; at < n; at += perContext {
+	for at := 0; at < f.n; at += perContext {
 		c, err := s.Create(ctx, ctxdir.Metadata{Title: fmt.Sprint("context ", at/perContext)})
 		if err != nil {
 			return 0, err
 		}
 		var drafts []ctxdir.Draft
-		for i := at; i < min(at+perContext, n); i++ {
+		for i := at; i < min(at+perContext, f.n); i++ {
 			body := from.Body(int64(i))
 			text += textSize(body)
 			drafts = append(drafts, ctxdir.Draft{ID: from.ID(int64(i)), Body: body})
 		}
 		if _, err = c.Active().AppendBatch(ctx, drafts); err == nil {
 			err = c.Close()
+		}
+		if err == nil && f.archive {
+			_, err = s.Archive(ctx, ctxdir.ArchiveOptions{Contexts: []uuid.UUID{c.ID()}, All: true})
 		}
 		if err != nil {
 			return 0, err
@@ -190,7 +229,7 @@ func updates(ctx context.Context, s *ctxdir.Store, x *search.Index, n int) error
 	}
 	var all, own, used []time.Duration
 	for range n {
-		id := ids[rand.IntN(len(ids))]
+		id := ids[random.IntN(len(ids))]
 		text := strings.Join([]string{pick(words), pick(words), pick(words)}, " ")
 		err := s.Use(ctx, id, func(c *ctxdir.Context) error {
 			_, err := c.Active().Append(ctx, ctxdir.Draft{Body: []byte(`{"role":"user","content":"` + text + `"}`)})
@@ -224,7 +263,7 @@ func row(name string, times []time.Duration) {
 
 func ms(d time.Duration) float64 { return float64(d.Nanoseconds()) / 1e6 }
 
-func pick(words []string) string { return words[rand.IntN(len(words))] }
+func pick(words []string) string { return words[random.IntN(len(words))] }
 
 // sample returns words of random messages, and the contexts.
 func sample(ctx context.Context, s *ctxdir.Store) (words []string, ids []uuid.UUID, err error) {
@@ -235,7 +274,7 @@ func sample(ctx context.Context, s *ctxdir.Store) (words []string, ids []uuid.UU
 		ids = append(ids, id)
 	}
 	for range min(50, len(ids)) {
-		err := s.Use(ctx, ids[rand.IntN(len(ids))], func(c *ctxdir.Context) error {
+		err := s.Use(ctx, ids[random.IntN(len(ids))], func(c *ctxdir.Context) error {
 			for m, err := range c.Active().Messages(ctx, 0, ctxdir.End) {
 				if err != nil {
 					return err
@@ -252,7 +291,7 @@ func sample(ctx context.Context, s *ctxdir.Store) (words []string, ids []uuid.UU
 			return nil, nil, err
 		}
 	}
-	rand.Shuffle(len(words), func(i, j int) { words[i], words[j] = words[j], words[i] })
+	random.Shuffle(len(words), func(i, j int) { words[i], words[j] = words[j], words[i] })
 	words = slices.Clone(words[:min(len(words), 20_000)])
 	for i, w := range words {
 		words[i] = strings.Clone(w)
@@ -270,12 +309,12 @@ func searches(ctx context.Context, s *ctxdir.Store, x *search.Index, kind string
 	hits := 0
 	for range n {
 		q := search.Query{Limit: 20}
-		count := 1 + rand.IntN(3)
+		count := 1 + random.IntN(3)
 		switch kind {
 		case "question":
-			count = 8 + rand.IntN(5)
+			count = 8 + random.IntN(5)
 		case "context":
-			q.Contexts = []uuid.UUID{ids[rand.IntN(len(ids))]}
+			q.Contexts = []uuid.UUID{ids[random.IntN(len(ids))]}
 		}
 		var text []string
 		for range count {
