@@ -75,3 +75,6 @@ func IsText(value string) bool { return isText("", value) }
 
 // CheckIndex verifies the structure of an index.
 func CheckIndex(ctx context.Context, x *Index) error { return x.Check(ctx) }
+
+// Forget is forget.
+var Forget = forget

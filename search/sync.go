@@ -329,7 +329,7 @@ func (s *contextSync) write(line int64, span loader.Span, d *document) error {
 		return err
 	}
 	if d.entry == nil || d.entry.Lost != "" || d.failed {
-		return nil
+		return s.w.lose()
 	}
 	edited := int64(0)
 	if d.edited || s.edits {
