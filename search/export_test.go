@@ -60,14 +60,28 @@ func CutSnippet(value string, from, to int) (string, [][2]int) {
 func Required(expression string) string { return string(required(expression)) }
 
 // Question returns the words for which a question looks, nil for another query.
-func Question(text string) (all []string) {
+func Question(text string) []string {
 	q, err := parse(text, false)
-	if err == nil && q.question {
-		for _, t := range q.all[0].any {
-			all = append(all, t.words...)
-		}
+	if err != nil || !q.question {
+		return nil
 	}
-	return all
+	return q.words()
+}
+
+// Kept is Question for the words that are left when the frequent ones would make it too many messages.
+func Kept(ctx context.Context, x *Index, q Query) []string {
+	s := newSearch(x, &q)
+	if _, err := s.find(ctx); err != nil || !s.parsed.question {
+		return nil
+	}
+	return s.parsed.words()
+}
+
+func (q *query) words() (words []string) {
+	for _, t := range q.all[0].any {
+		words = append(words, t.words...)
+	}
+	return words
 }
 
 // IsText reports whether a search looks at a string.

@@ -187,7 +187,7 @@ func asciiWord(r *rand.Rand, m *shown) string {
 }
 
 // randomQuery returns a query about words that messages have.
-func randomQuery(r *rand.Rand, all []*shown) (q search.Query, met func(m *shown) bool) {
+func randomQuery(r *rand.Rand, x *search.Index, all []*shown) (q search.Query, met func(m *shown) bool) {
 	pick := func() *shown { return all[r.IntN(len(all))] }
 	word := func() string {
 		for range 50 {
@@ -243,15 +243,16 @@ func randomQuery(r *rand.Rand, all []*shown) (q search.Query, met func(m *shown)
 		text = append(text, c.text)
 	}
 	q.Text = strings.Join(text, " ")
-	met = func(m *shown) bool {
+	words := func(m *shown) bool {
 		return !slices.ContainsFunc(conditions, func(c condition) bool { return !c.met(m) })
 	}
-	if asked := search.Question(q.Text); asked != nil {
-		met = func(m *shown) bool {
-			return slices.ContainsFunc(asked, func(w string) bool { return m.terms[search.Stem(w)] })
+	q, met = filtered(r, q, func(m *shown) bool { return words(m) }, first)
+	if kept := search.Kept(context.Background(), x, q); kept != nil {
+		words = func(m *shown) bool {
+			return slices.ContainsFunc(kept, func(w string) bool { return m.terms[search.Stem(w)] })
 		}
 	}
-	return filtered(r, q, met, first)
+	return q, met
 }
 
 // filtered adds other conditions to some queries.
@@ -294,7 +295,7 @@ func agree(t *testing.T, when string, s *ctxdir.Store, x *search.Index, r *rand.
 	check(t, err, updated.Problem)
 	all := everything(t, s)
 	for range queries {
-		q, met := randomQuery(r, all)
+		q, met := randomQuery(r, x, all)
 		want := map[string][]string{}
 		for _, m := range all {
 			if met(m) {

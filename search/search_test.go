@@ -12,7 +12,6 @@ import (
 	"time"
 
 	"github.com/ctxdir/ctxdir"
-	"github.com/ctxdir/ctxdir/importer"
 	"github.com/ctxdir/ctxdir/search"
 	"github.com/google/uuid"
 )
@@ -223,31 +222,6 @@ func TestAgainstScan(t *testing.T) {
 			check(t, c.Close())
 		}
 	}
-}
-
-// TestRealHistories compares searches over imported histories with a scan.
-func TestRealHistories(t *testing.T) {
-	root := os.Getenv("CTXDIR_TEST_DATA")
-	if root == "" {
-		t.Skip("CTXDIR_TEST_DATA names no folder of real histories")
-	}
-	s := openStore(t, t.TempDir())
-	files, err := filepath.Glob(filepath.Join(root, "claude-code", "*", "*.jsonl"))
-	check(t, err)
-	more, err := filepath.Glob(filepath.Join(root, "claude-code", "*", "*", "*.jsonl"))
-	check(t, err)
-	for _, path := range append(files, more...)[:min(12, len(files)+len(more))] {
-		for _, err := range importer.Import(t.Context(), s.Importer(), path, importer.Options{}) {
-			if err != nil {
-				t.Log(path, err)
-			}
-		}
-	}
-	x := openIndex(t, s)
-	agree(t, "imported", s, x, newRand(4), 6*queries())
-	_, err = s.Archive(t.Context(), ctxdir.ArchiveOptions{All: true})
-	check(t, err)
-	agree(t, "archived", s, x, newRand(5), 6*queries())
 }
 
 // found returns the number of hits.

@@ -1,0 +1,74 @@
+package search_test
+
+import (
+	"io/fs"
+	"os"
+	"path/filepath"
+	"testing"
+
+	"github.com/ctxdir/ctxdir"
+	"github.com/ctxdir/ctxdir/importer"
+	"github.com/ctxdir/ctxdir/search"
+)
+
+// importSamples imports every history in some folders.
+func importSamples(t *testing.T, s *ctxdir.Store, roots ...string) {
+	t.Helper()
+	imported, files := map[string]bool{}, 0
+	for _, root := range roots {
+		check(t, filepath.WalkDir(root, func(path string, e fs.DirEntry, err error) error {
+			if err != nil || !e.Type().IsRegular() {
+				return err
+			}
+			files++
+			for r, err := range importer.Import(t.Context(), s.Importer(), path, importer.Options{}) {
+				if err == nil {
+					imported[r.Context.String()] = true
+				}
+			}
+			return nil
+		}))
+	}
+	if len(imported) == 0 {
+		t.Fatal("no sample was imported")
+	}
+	t.Logf("%d contexts from %d files", len(imported), files)
+}
+
+// TestSamples changes a store with every sample in every way, and compares random searches and expressions with a scan.
+// With CTXDIR_TEST_DATA, the samples are those of that folder too, and each state is searched a thousand times.
+func TestSamples(t *testing.T) {
+	r, s := newRand(41), openStore(t, t.TempDir())
+	roots, searches := []string{"../testdata/chatgpt", "../testdata/claude-code", "../testdata/jsonl", "../testdata/openai"}, queries()
+	if root := os.Getenv("CTXDIR_TEST_DATA"); root != "" {
+		roots = append(roots, root)
+		if !testing.Short() {
+			searches = 1000
+		}
+	}
+	importSamples(t, s, roots...)
+	l := &life{t: t, s: s, x: openIndex(t, s), r: r}
+	for sum, err := range s.List(t.Context(), ctxdir.ListOptions{}) {
+		if check(t, err); sum.Messages > 5 && len(l.all) < 8 {
+			c, err := s.Context(t.Context(), sum.ID)
+			check(t, err)
+			l.all = append(l.all, c)
+		}
+	}
+	state := func(name string) {
+		agree(t, name, s, l.x, r, searches)
+		all := everything(t, s)
+		for range searches / 20 {
+			compareGrep(t, name, s, all, randomExpression(r, all), search.GrepOptions{})
+		}
+		t.Logf("%s: %d messages, %d searches agree", name, len(all), searches)
+	}
+	state("imported")
+	for _, step := range l.steps() {
+		step.do()
+		state(step.name)
+	}
+	for _, c := range l.all {
+		check(t, c.Close())
+	}
+}
