@@ -109,6 +109,7 @@ type searching struct {
 	names  *directory
 	after  cursor
 	passed bool // the cursor
+	read   int  // candidates
 	talk   bool // records of bookkeeping are left out
 }
 
@@ -165,11 +166,29 @@ func (s *searching) find(ctx context.Context) (all []found, err error) {
 	if err != nil {
 		return nil, err
 	}
-	candidates, err := s.candidates(ctx, tx, scope)
-	if err != nil {
-		return nil, err
+	for _, most := range s.most() {
+		s.read = 0
+		candidates, err := s.candidates(ctx, tx, scope, most)
+		if err != nil {
+			return nil, err
+		}
+		all, err = s.choose(ctx, tx, candidates, paths)
+		if err != nil || len(all) == s.q.Limit || s.read < most {
+			return all, err
+		}
 	}
-	return s.choose(ctx, tx, candidates, paths)
+	return all, nil
+}
+
+// most returns how many of the best candidates to read, -1 for all: first those that suffice as a rule, since the whole
+// order costs more.
+func (s *searching) most() []int {
+	q := s.q
+	if q.Limit == 0 || len(q.Roles)+len(q.Types)+len(q.Labels) > 0 || len(q.Contexts) > maxScope || q.Branch+q.Kind+q.Project+q.Path+q.Cursor != "" ||
+		!q.Since.IsZero() || !q.Until.IsZero() {
+		return []int{-1}
+	}
+	return []int{100 + 4*q.Limit, -1}
 }
 
 // open returns the open index.
@@ -179,10 +198,12 @@ func (x *Index) open(ctx context.Context) (*database, error) {
 	return x.db, x.reopen(ctx)
 }
 
+// maxScope bounds the contexts of an expression; more contexts are filtered.
+const maxScope = 100
+
 // scope returns the expression for the contexts of the query, empty for all contexts.
 func (s *searching) scope(ctx context.Context, tx *sql.Tx) (string, error) {
-	const most = 100 // terms of an expression; more contexts are filtered
-	if len(s.q.Contexts) == 0 || len(s.q.Contexts) > most {
+	if len(s.q.Contexts) == 0 || len(s.q.Contexts) > maxScope {
 		return "", nil
 	}
 	var terms []string
@@ -200,8 +221,8 @@ func (s *searching) scope(ctx context.Context, tx *sql.Tx) (string, error) {
 
 const columns = "m.n, m.line, m.position, m.id, m.sum, m.at, m.role, m.type"
 
-// candidates returns the query for the messages with the terms, best first.
-func (s *searching) candidates(ctx context.Context, tx *sql.Tx, scope string) (rows *sql.Rows, err error) {
+// candidates returns the query for the messages with the terms, best first, at most so many.
+func (s *searching) candidates(ctx context.Context, tx *sql.Tx, scope string, most int) (rows *sql.Rows, err error) {
 	if s.q.Text == "" {
 		return tx.QueryContext(ctx, "SELECT "+columns+", 0.0 FROM messages m ORDER BY m.at DESC, m.n DESC")
 	}
@@ -214,9 +235,9 @@ func (s *searching) candidates(ctx context.Context, tx *sql.Tx, scope string) (r
 	if scope != "" {
 		expression = scope + " AND (" + expression + ")"
 	}
-	// FTS5 sorts by rank before the join, which reads only the rows that the caller takes.
-	return tx.QueryContext(ctx, "SELECT "+columns+", t.rank FROM terms t CROSS JOIN messages m ON m.n = t.rowid WHERE t.terms MATCH ? "+
-		"ORDER BY t.rank", expression)
+	// The rank column would do, but FTS5 sorts it with all positions of the words.
+	return tx.QueryContext(ctx, "SELECT "+columns+", t.r FROM (SELECT rowid AS n, bm25(terms, 1.0, 0.7, 0.0) AS r FROM terms "+
+		"WHERE terms MATCH ? ORDER BY r, n LIMIT ?) t CROSS JOIN messages m ON m.n = t.n ORDER BY t.r, t.n", expression, most)
 }
 
 // prune keeps the rarest terms of a question.
@@ -280,6 +301,7 @@ func (s *searching) choose(ctx context.Context, tx *sql.Tx, rows *sql.Rows, path
 	for rows.Next() {
 		var f found
 		var id []byte
+		s.read++
 		if err := rows.Scan(&f.n, &f.line, &f.position, &id, &f.sum, &f.at, &f.role, &f.kind, &f.score); err != nil {
 			return nil, err
 		}

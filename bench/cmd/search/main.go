@@ -1,6 +1,6 @@
 // Search measures the search index: its build, its size, updates and searches.
 //
-//	go run ./cmd/search [-out FILE] [-dir FOLDER] [-n MESSAGES] [-searches N] [-archive] [-store FOLDER]
+//	go run ./cmd/search [-out FILE] [-dir FOLDER] [-n MESSAGES] [-searches N] [-context MESSAGES] [-archive] [-store FOLDER]
 //
 // The messages are those of the test data, and of the folder that CTXDIR_TEST_DATA names, again and again. With -archive
 // they are in packs, which need a tenth of the disk. With -store, the store is made once, stays, and is measured again.
@@ -17,7 +17,6 @@ import (
 	"os"
 	"os/exec"
 	"path/filepath"
-	"slices"
 	"strings"
 	"time"
 
@@ -29,8 +28,6 @@ import (
 	"github.com/go-json-experiment/json/jsontext"
 	"github.com/google/uuid"
 )
-
-const perContext = 140 // messages of a context
 
 // random chooses the same queries in each run.
 var random = rand.New(rand.NewPCG(1, 0))
@@ -48,10 +45,11 @@ func main() {
 	searches := flag.Int("searches", 1000, "searches of each kind")
 	phases := flag.String("phases", "build,update,words,question,context,fresh", "measure these")
 	archive := flag.Bool("archive", false, "archive the messages")
+	each := flag.Int("context", 140, "messages of a context")
 	store := flag.String("store", "", "make the store in this `FOLDER` unless it has one, and keep it")
 	flag.Parse()
 	var report bytes.Buffer
-	err := run(&report, source{*dir, *store, *n, *archive}, *searches, *phases)
+	err := run(&report, source{*dir, *store, *n, *each, *archive}, *searches, *phases)
 	if err == nil && *out != "" {
 		err = os.WriteFile(*out, report.Bytes(), 0o600)
 	} else if err == nil {
@@ -70,7 +68,7 @@ func fail(err error) {
 // source says which store is measured.
 type source struct {
 	dir, store string
-	n          int
+	n, each    int // messages, and those of a context
 	archive    bool
 }
 
@@ -86,7 +84,7 @@ func run(w io.Writer, from source, searches int, phases string) error {
 	if from.store == "" {
 		defer os.RemoveAll(dir) //nolint:errcheck // a temporary folder
 	}
-	fmt.Fprintf(w, "%d messages from %s, %d in a context, %.1f MB of text.\n\n", from.n, c.About, perContext, float64(text)/1e6)
+	fmt.Fprintf(w, "%d messages from %s, %d in a context, %.1f MB of text.\n\n", from.n, c.About, from.each, float64(text)/1e6)
 	fmt.Fprint(w, "| | |\n| --- | --- |\n")
 	for phase := range strings.SplitSeq(phases, ",") {
 		switch phase {
@@ -130,13 +128,13 @@ func (f *source) fill(dir string, from *corpus.Stream) (text int64, err error) {
 		return 0, err
 	}
 	defer s.Close()
-	for at := 0; at < f.n; at += perContext {
-		c, err := s.Create(ctx, ctxdir.Metadata{Title: fmt.Sprint("context ", at/perContext)})
+	for at := 0; at < f.n; at += f.each {
+		c, err := s.Create(ctx, ctxdir.Metadata{Title: fmt.Sprint("context ", at/f.each)})
 		if err != nil {
 			return 0, err
 		}
 		var drafts []ctxdir.Draft
-		for i := at; i < min(at+perContext, f.n); i++ {
+		for i := at; i < min(at+f.each, f.n); i++ {
 			body := from.Body(int64(i))
 			text += textSize(body)
 			drafts = append(drafts, ctxdir.Draft{ID: from.ID(int64(i)), Body: body})
@@ -216,6 +214,7 @@ func work(dir, phase string, args []string) error {
 		return updates(ctx, s, x, int(n))
 	case "fresh":
 		_, err := one(ctx, x, search.Query{Text: strings.Join(args, " "), Limit: 20})
+		fmt.Printf("| the same, memory | %d MB |\n", machine.PeakRSS()>>20)
 		return err
 	}
 	return searches(ctx, s, x, phase, int(n))
@@ -265,8 +264,12 @@ func ms(d time.Duration) float64 { return float64(d.Nanoseconds()) / 1e6 }
 
 func pick(words []string) string { return words[random.IntN(len(words))] }
 
+// maxSample bounds the words to search for.
+const maxSample = 20_000
+
 // sample returns words of random messages, and the contexts.
 func sample(ctx context.Context, s *ctxdir.Store) (words []string, ids []uuid.UUID, err error) {
+	seen := 0
 	for id, err := range s.IDs() {
 		if err != nil {
 			return nil, nil, err
@@ -280,8 +283,13 @@ func sample(ctx context.Context, s *ctxdir.Store) (words []string, ids []uuid.UU
 					return err
 				}
 				for _, w := range strings.FieldsFunc(string(m.Stored), func(r rune) bool { return r < 'a' || r > 'z' }) {
-					if len(w) > 3 && len(w) < 15 {
-						words = append(words, w)
+					if len(w) <= 3 || len(w) >= 15 {
+						continue
+					}
+					if seen++; len(words) < maxSample {
+						words = append(words, strings.Clone(w))
+					} else if i := random.IntN(seen); i < maxSample {
+						words[i] = strings.Clone(w)
 					}
 				}
 			}
@@ -290,11 +298,6 @@ func sample(ctx context.Context, s *ctxdir.Store) (words []string, ids []uuid.UU
 		if err != nil {
 			return nil, nil, err
 		}
-	}
-	random.Shuffle(len(words), func(i, j int) { words[i], words[j] = words[j], words[i] })
-	words = slices.Clone(words[:min(len(words), 20_000)])
-	for i, w := range words {
-		words[i] = strings.Clone(w)
 	}
 	return words, ids, nil
 }
@@ -351,14 +354,17 @@ func one(ctx context.Context, x *search.Index, q search.Query) (hits int, err er
 // fresh measures a search in a new process.
 func fresh(w io.Writer, dir string) error {
 	var times []time.Duration
+	var memory bytes.Buffer
 	for range 20 {
+		memory.Reset()
 		began := time.Now()
-		if err := worker(io.Discard, dir, "fresh", "release", "notes"); err != nil {
+		if err := worker(&memory, dir, "fresh", "release", "notes"); err != nil {
 			return err
 		}
 		times = append(times, time.Since(began))
 	}
 	p50, p99 := measure.Quantile(times, 0.5), measure.Quantile(times, 0.99)
 	fmt.Fprintf(w, "| a search in a new process | p50 %.0f ms, p99 %.0f ms |\n", ms(p50), ms(p99))
-	return nil
+	_, err := w.Write(memory.Bytes())
+	return err
 }
