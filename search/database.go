@@ -207,7 +207,8 @@ func openMemory(ctx context.Context, e *engine.Store) (*database, error) {
 		}
 		return db, nil
 	}
-	if b, err := os.ReadFile(filepath.Join(e.Path(), engine.DerivedFolder, File)); err == nil && len(b) > 100 && e.Options.FS == nil && !e.IsForgetting() {
+	b, err := os.ReadFile(filepath.Join(e.Path(), engine.DerivedFolder, File))
+	if err == nil && len(b) > 100 && e.Options.FS == nil && !e.IsForgetting() {
 		b[18], b[19] = 1, 1 // without a write-ahead log
 		if db, err := fill(b); err == nil {
 			if db.check(ctx) == nil {

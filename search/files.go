@@ -24,7 +24,8 @@ const (
 
 // FileQuery says which files to list. A file must meet all conditions.
 type FileQuery struct {
-	// Query says which messages are looked at. Path is the path of the file; Text is optional. Limit and Cursor count files.
+	// Query says which messages are looked at. Path is the path of the file; Text is optional. Limit and Cursor count
+	// files.
 	Query
 	Access string // [Attached], [Read] or [Written]; empty for all
 	Type   string // of a media type like this, with *, ?, [a-z]; "-" for files whose type is unknown
@@ -32,8 +33,8 @@ type FileQuery struct {
 	Newest bool   // of each path, or content, in a context only the newest
 }
 
-// FileRow is a file that a message attaches, or that a tool reads or writes. A file that several messages touch has a row
-// for each.
+// FileRow is a file that a message attaches, or that a tool reads or writes. A file that several messages touch has a
+// row for each.
 type FileRow struct {
 	Path     string // as the message states it; empty for an attachment without a name
 	Access   string
@@ -49,13 +50,15 @@ type FileRow struct {
 	Position int64
 	ID       uuid.UUID // of the message
 	Role     string
-	Pointer  string // RFC 6901, to the path or the content in the message
-	Payload  string // SHA-256 of the content, if it is a payload
-	Cursor   string
+	// Pointer is that to the path or the content in the message (RFC 6901). Into JSON in a string, such as the arguments
+	// of a call, it goes on behind the pointer to the string.
+	Pointer string
+	Payload string // SHA-256 of the content, if it is a payload
+	Cursor  string
 }
 
-// Files yields the files that messages attach, and that their tool calls read or write, the newest first, as of the last
-// [Index.Update].
+// Files yields the files that messages attach, and that their tool calls read or write, the newest first, as of the
+// last [Index.Update].
 func (x *Index) Files(ctx context.Context, q FileQuery) iter.Seq2[FileRow, error] {
 	return func(yield func(FileRow, error) bool) {
 		if err := x.files(ctx, &q, func(row FileRow) bool { return yield(row, nil) }); err != nil {
@@ -174,17 +177,6 @@ func (r *FileRow) key() [3]string {
 		return [3]string{r.Context.String(), "", r.ID.String() + r.Pointer}
 	}
 	return [3]string{r.Context.String(), r.Path, r.Payload}
-}
-
-// precedes reports whether a row of a list, newest first, comes after the one of the cursor.
-func (c *cursor) precedes(row *cursor) bool {
-	if row.at != c.at {
-		return row.at < c.at
-	}
-	if row.n != c.n {
-		return row.n < c.n
-	}
-	return row.score > c.score
 }
 
 // selectFiles returns the files that meet the conditions of a file, in order. The caller ends the transaction.

@@ -21,7 +21,9 @@ import (
 // Match is a line of a text that a regular expression matches.
 type Match struct {
 	Context  uuid.UUID
-	Branches []string // that show the message
+	Title    string            // of the context
+	Labels   map[string]string // of the context
+	Branches []string          // that show the message
 	Position int64
 	ID       uuid.UUID
 	Pointer  string // RFC 6901, to the text in the message
@@ -104,7 +106,9 @@ func (g *grep) context(ctx context.Context, c *engine.Context, yield func(Match)
 			if len(branches) == 0 || g.branch != "" && !slices.Contains(branches, g.branch) {
 				return true
 			}
-			return g.message(ctx, m, Match{Context: c.ID(), Branches: branches, Position: m.Position, ID: m.ID}, yield)
+			return g.message(ctx, m, Match{
+				Context: c.ID(), Title: names.Title, Labels: names.Labels, Branches: branches, Position: m.Position, ID: m.ID,
+			}, yield)
 		})
 		if err != nil {
 			return err

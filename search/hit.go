@@ -3,6 +3,7 @@ package search
 import (
 	"context"
 	"errors"
+	"slices"
 	"strings"
 	"sync"
 	"time"
@@ -220,6 +221,12 @@ func cutSnippet(value string, marks []mark) (string, [][2]int) {
 		from = boundary(value, marks[first].from-snippetBefore)
 	}
 	to := boundary(value, from+snippetLength)
+	if to < len(value) { // end with a word
+		end := from + strings.LastIndexFunc(value[from:to], unicode.IsSpace)
+		if end > from+snippetLength*3/4 && !slices.ContainsFunc(marks, func(m mark) bool { return m.to > end && m.to <= to }) {
+			to = end
+		}
+	}
 	if from > 0 {
 		if space := strings.IndexFunc(value[from:to], unicode.IsSpace); space >= 0 && from+space < marks[first].from {
 			from += space

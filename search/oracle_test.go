@@ -288,8 +288,8 @@ func filtered(r *rand.Rand, q search.Query, words func(m *shown) bool, like *sho
 	}
 }
 
-// agree compares the answers to random queries with a scan.
-func agree(t *testing.T, when string, s *ctxdir.Store, x *search.Index, r *rand.Rand, queries int) {
+// agree compares the answers to random queries with a scan, which it returns.
+func agree(t *testing.T, when string, s *ctxdir.Store, x *search.Index, r *rand.Rand, queries int) []*shown {
 	t.Helper()
 	updated, err := x.Update(t.Context(), search.UpdateOptions{})
 	check(t, err, updated.Problem)
@@ -321,6 +321,7 @@ func agree(t *testing.T, when string, s *ctxdir.Store, x *search.Index, r *rand.
 	if check(t, err, again.Problem); again.Messages != 0 {
 		t.Errorf("%s: %d rows were not those of the store", when, again.Messages)
 	}
+	return all
 }
 
 func difference(got, want map[string][]string) string {

@@ -3,11 +3,8 @@ package search
 import (
 	"context"
 	"database/sql"
-	"encoding/base64"
-	"encoding/binary"
 	"fmt"
 	"iter"
-	"math"
 	"slices"
 	"sort"
 	"strings"
@@ -46,8 +43,8 @@ type Query struct {
 	Until    time.Time         // before this time
 	Path     string            // that attach, read or write a file whose path, or the end of it after a slash, is like this: with *, ?, [a-z]
 	Removed  bool              // also messages that no branch shows any more, until a collection removes them
-	// Bookkeeping adds records of agent tools that people do not read, and that repeat other messages. Without it, they are
-	// left out unless Roles names their role.
+	// Bookkeeping adds records of agent tools that people do not read, and that repeat other messages. Without it, they
+	// are left out unless Roles names their role.
 	Bookkeeping bool
 	Limit       int    // at most so many; 0 for all
 	Cursor      string // continues behind the hit whose Cursor it is
@@ -184,8 +181,8 @@ func (s *searching) find(ctx context.Context) (all []found, err error) {
 // order costs more.
 func (s *searching) most() []int {
 	q := s.q
-	if q.Limit == 0 || len(q.Roles)+len(q.Types)+len(q.Labels) > 0 || len(q.Contexts) > maxScope || q.Branch+q.Kind+q.Project+q.Path+q.Cursor != "" ||
-		!q.Since.IsZero() || !q.Until.IsZero() {
+	filtered := len(q.Roles)+len(q.Types)+len(q.Labels) > 0 || len(q.Contexts) > maxScope || !q.Since.IsZero() || !q.Until.IsZero()
+	if q.Limit == 0 || filtered || q.Branch+q.Kind+q.Project+q.Path+q.Cursor != "" {
 		return []int{-1}
 	}
 	return []int{100 + 4*q.Limit, -1}
@@ -379,32 +376,4 @@ func (s *searching) isKind(f *found) bool {
 		return f.place.names.Kind == "" || len(s.q.Contexts) > 0
 	}
 	return kind == "*" || kind == f.place.names.Kind || kind == f.branchKind
-}
-
-// cursor is the place of a hit in the order of a search.
-type cursor struct {
-	score float64
-	at    int64
-	n     int64
-}
-
-func (c *cursor) encode() string {
-	b := binary.AppendVarint(nil, c.n)
-	b = binary.AppendVarint(b, c.at)
-	b = binary.LittleEndian.AppendUint64(b, math.Float64bits(c.score))
-	return base64.RawURLEncoding.EncodeToString(b)
-}
-
-func (c *cursor) decode(text string) error {
-	if text == "" {
-		return nil
-	}
-	b, err := base64.RawURLEncoding.DecodeString(text)
-	n, size := binary.Varint(b)
-	at, more := binary.Varint(b[max(size, 0):])
-	if err != nil || size <= 0 || more <= 0 || len(b) != size+more+8 {
-		return fmt.Errorf("%w: %q is not a cursor of a search", ctxdir.ErrInvalid, text)
-	}
-	c.n, c.at, c.score = n, at, math.Float64frombits(binary.LittleEndian.Uint64(b[size+more:]))
-	return nil
 }

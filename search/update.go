@@ -163,8 +163,8 @@ func (x *Index) updateOnce(ctx context.Context, o UpdateOptions) (done UpdateRes
 	return done, w.forgetLost(ctx)
 }
 
-// forgetLost removes the terms of the rows that were removed because the store has lost their messages. If another process
-// is reading the index, the note stays, and the next update builds the index anew.
+// forgetLost removes the terms of the rows that were removed because the store has lost their messages. If another
+// process is reading the index, the note stays, and the next update builds the index anew.
 func (w *writer) forgetLost(ctx context.Context) error {
 	if !w.lost || w.x.db.purge(ctx) != nil {
 		return nil

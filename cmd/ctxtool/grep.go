@@ -3,7 +3,9 @@ package main
 import (
 	"context"
 	"errors"
+	"fmt"
 	"regexp"
+	"strings"
 
 	"github.com/ctxdir/ctxdir"
 	"github.com/ctxdir/ctxdir/search"
@@ -80,7 +82,7 @@ func (a *app) grep(ctx context.Context, s *ctxdir.Store, re *regexp.Regexp, f *g
 		o.Contexts = append(o.Contexts, id)
 	}
 	a.page()
-	failed, printed := 0, 0
+	failed, printed, short := 0, 0, shortIDsIn(s)
 	var last uuid.UUID
 	for m, err := range search.Grep(ctx, s, re, o) {
 		if err != nil {
@@ -91,7 +93,7 @@ func (a *app) grep(ctx context.Context, s *ctxdir.Store, re *regexp.Regexp, f *g
 			a.warnOf(err)
 			continue
 		}
-		if err := a.printMatch(&m, last); err != nil {
+		if err := a.printMatch(&m, last, short); err != nil {
 			return err
 		}
 		last = m.Context
@@ -105,22 +107,28 @@ func (a *app) grep(ctx context.Context, s *ctxdir.Store, re *regexp.Regexp, f *g
 	return ctx.Err()
 }
 
-func (a *app) printMatch(m *search.Match, last uuid.UUID) error {
+func (a *app) printMatch(m *search.Match, last uuid.UUID, short shortIDs) error {
 	if a.json || !a.onTerminal() {
 		return a.record(matchRecord{"match", m.Context.String(), m.Branches, m.Position, m.ID.String(), m.Pointer, m.Line})
 	}
 	paint := a.colours(a.out.w)
 	if m.Context != last {
-		if err := a.printf("%s\n", paint.paint(bold, m.Context.String())); err != nil {
+		if last != uuid.Nil {
+			if err := a.printf("\n"); err != nil {
+				return err
+			}
+		}
+		if err := a.printf("%s\n", a.contextHead(paint, short, m.Context, m.Title, m.Labels)); err != nil {
 			return err
 		}
 	}
 	snippet, marks := m.Snippet()
-	lines := breakMarked(snippet, marks, 1<<20)
-	for i := range lines {
-		if err := a.printf("%6d  %s\n", m.Position, lines[i].text(paint)); err != nil {
+	place := fmt.Sprintf("%6s", fmt.Sprint("#", m.Position))
+	for _, line := range breakMarked(snippet, marks, a.snippetWidth(len(place)+2)) {
+		if err := a.printf("%s  %s\n", paint.paint(dim, place), line.text(paint)); err != nil {
 			return err
 		}
+		place = strings.Repeat(" ", len(place))
 	}
 	return nil
 }

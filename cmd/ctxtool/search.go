@@ -181,12 +181,15 @@ func (a *app) searchIn(ctx context.Context, s *ctxdir.Store, x *search.Index, f 
 	case f.open > len(hits):
 		err = badArgument("", "--open: there is no hit %d", f.open)
 	case f.open > 0:
-		err = a.openHit(ctx, s, &hits[f.open-1])
+		err = a.openHit(ctx, s, f.open, &hits[f.open-1])
 	case a.json || !a.onTerminal():
 		err = a.hitRecords(hits, f.query.Limit, updated.Behind)
 	default:
 		a.page()
 		err = a.printHits(s, hits)
+		if n := len(hits); n > 0 && n == f.query.Limit {
+			a.detail("printed %s; continue with --cursor %s", count(n, "message"), hits[n-1].Cursor)
+		}
 	}
 	if err != nil {
 		return err
@@ -239,8 +242,8 @@ func (a *app) hitRecords(hits []search.Hit, limit int, behind int64) error {
 // listed is a list that JSON does not print as null.
 func listed[T any](all []T) []T { return append([]T{}, all...) }
 
-// openHit shows a hit with the messages around it.
-func (a *app) openHit(ctx context.Context, s *ctxdir.Store, h *search.Hit) error {
+// openHit shows a hit in full, between the messages around it.
+func (a *app) openHit(ctx context.Context, s *ctxdir.Store, number int, h *search.Hit) error {
 	if len(h.Branches) == 0 {
 		return badArgument("", "--open: no branch shows message %s any more", h.ID)
 	}
@@ -249,8 +252,37 @@ func (a *app) openHit(ctx context.Context, s *ctxdir.Store, h *search.Hit) error
 		if active := c.Active().Name(); slices.Contains(h.Branches, active) {
 			name = active
 		}
+		b, err := c.Branch(name)
+		if err != nil {
+			return err
+		}
+		n, err := b.Len(ctx)
+		if err != nil {
+			return err
+		}
+		if !a.json {
+			a.page()
+			paint := a.colours(a.out.w)
+			err = a.printf("%s\n", a.contextHead(paint, shortIDsIn(s), h.Context, h.Title, h.Labels))
+			if err == nil {
+				err = a.printHit(paint, number, h)
+			}
+		}
 		const around = 3
-		return a.show(ctx, c, &showFlags{branch: name}, max(h.Position-around, 0), h.Position+around+1)
+		from, to := max(h.Position-around, 0), min(h.Position+1+around, n)
+		for _, span := range [][2]int64{{from, h.Position}, {h.Position, h.Position + 1}, {h.Position + 1, to}} {
+			if err != nil || span[0] >= span[1] {
+				continue
+			}
+			if !a.json {
+				err = a.printf("\n")
+			}
+			isHit := span[0] == h.Position // it may be in a tool result, or in bookkeeping
+			if err == nil {
+				err = a.show(ctx, c, &showFlags{branch: name, full: isHit, all: isHit}, span[0], span[1])
+			}
+		}
+		return err
 	})
 }
 

@@ -31,6 +31,9 @@ func (a *app) printHits(s *ctxdir.Store, hits []search.Hit) error {
 	return nil
 }
 
+// snippetWidth is the width of a text behind a margin.
+func (a *app) snippetWidth(margin int) int { return max(min(cmp.Or(a.width(), 100), 100)-margin, 20) }
+
 // contextHead is the line above the hits in a context: title, id and project.
 func (a *app) contextHead(paint painter, short shortIDs, id uuid.UUID, title string, labels map[string]string) string {
 	brief, project := short.of(id), oneLine(lastFolders(labels["project"]))
@@ -51,8 +54,11 @@ func (a *app) printHit(paint painter, n int, h *search.Hit) error {
 	if branches == "" {
 		branches = "removed"
 	}
-	number := fmt.Sprintf("%3d", n)
-	err := a.printf("%s  %s  %s  %s  %s\n", paint.paint(boldBlue, number), paint.paint(voiceStyle(h.Role), oneLine(cmp.Or(h.Role, "-"))),
+	number, role := fmt.Sprintf("%3d", n), cmp.Or(h.Role, "-")
+	if h.Kind != "" { // such as a moment, and what it is
+		role += " " + h.Type
+	}
+	err := a.printf("%s  %s  %s  %s  %s\n", paint.paint(boldBlue, number), paint.paint(voiceStyle(h.Role), oneLine(role)),
 		h.At.Local().Format("2006-01-02 15:04"), oneLine(branches), paint.paint(dim, fmt.Sprint("#", h.Position)))
 	if err != nil {
 		return err
@@ -62,7 +68,7 @@ func (a *app) printHit(paint painter, n int, h *search.Hit) error {
 			return err
 		}
 	}
-	for _, line := range breakMarked(h.Snippet, h.Marks, max(min(cmp.Or(a.width(), 100), 100)-5, 20)) {
+	for _, line := range breakMarked(h.Snippet, h.Marks, a.snippetWidth(5)) {
 		if err := a.printf("     %s\n", line.text(paint)); err != nil {
 			return err
 		}

@@ -33,8 +33,8 @@ func (s *Store) OnForget(f func(ctx context.Context, contexts []uuid.UUID) error
 	s.derived.forget.Store(&f)
 }
 
-// BeginForgetting notes that messages are about to be lost for good, until [Store.EndForgetting]. If the process ends in
-// between, the next one removes [DerivedFolder]: see [Store.FinishForgetting]. The caller holds [CollectionLock].
+// BeginForgetting notes that messages are about to be lost for good, until [Store.EndForgetting]. If the process ends
+// in between, the next one removes [DerivedFolder]: see [Store.FinishForgetting]. The caller holds [CollectionLock].
 //
 // Crash order: the note is durable before the first removal.
 func (s *Store) BeginForgetting() error {
