@@ -152,6 +152,14 @@ func (m *Metadata) FoldersOf(l *Line) []string {
 	return append([]string{l.Folder}, formerNames(m.Renaming, l.Folder)...)
 }
 
+// FoldersMoved reports whether a folder of m may have another name in next, which is later metadata, or may be gone. It
+// errs on the side of yes.
+func (m *Metadata) FoldersMoved(next *Metadata) bool {
+	same := func(a, b Line) bool { return a.ID == b.ID && a.Folder == b.Folder }
+	return !slices.Equal(m.Renaming, next.Renaming) || len(next.Lines) < len(m.Lines) ||
+		!slices.EqualFunc(m.Lines, next.Lines[:len(m.Lines)], same)
+}
+
 func formerNames(renaming []Renaming, folder string) (names []string) {
 	for _, r := range slices.Backward(renaming) {
 		if r.To == folder {

@@ -212,6 +212,7 @@ func (l *Log) Unfolded(ctx stdcontext.Context, f func(entries map[uuid.UUID][]En
 				return err
 			}
 		}
+		l.noticeFolds()
 		f(l.state.unfolded(), folders)
 		return nil
 	}
@@ -226,6 +227,11 @@ func (l *Log) Unfolded(ctx stdcontext.Context, f func(entries map[uuid.UUID][]En
 
 // UnfoldedNow is [Log.Unfolded] for the holder of the context lock, who has called Prepare.
 func (l *Log) UnfoldedNow() (entries map[uuid.UUID][]Entry, err error) {
+	l.advance.Lock()
+	if l.state != nil {
+		l.noticeFolds() // others may have archived messages, which have no files then
+	}
+	l.advance.Unlock()
 	err = l.view(func(s *state) { entries = s.unfolded() })
 	return entries, err
 }

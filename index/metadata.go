@@ -39,6 +39,9 @@ func (s *state) parseMetadata() error {
 			err = fmt.Errorf("it belongs to context %s", m.ID)
 		}
 		if err == nil {
+			if s.meta == nil || s.meta.FoldersMoved(m) {
+				s.dir.SetRenaming(m.Renaming) // an open folder may have another name now
+			}
 			s.metadata, s.meta = taken.raw, m
 			break
 		}

@@ -230,6 +230,13 @@ func (l *Log) anyIndexFile() *indexFile {
 // forgetRetired drops the journals that a fold removed, and the entries in memory that now have rows.
 func (l *Log) forgetRetired() { _, _ = l.takeFolded() }
 
+// noticeFolds is forgetRetired if others replaced index.json. The caller holds advance, and the log is up to date.
+func (l *Log) noticeFolds() {
+	if now, err := l.dir.FS.Lstat(ctxfolder.IndexFile); err == nil && !sameIndex(now, l.read) {
+		l.forgetRetired()
+	}
+}
+
 // takeFolded reads index.json and applies what others folded or archived to the state. The caller holds advance.
 func (l *Log) takeFolded() (*indexFile, error) {
 	now, _ := l.dir.FS.Lstat(ctxfolder.IndexFile)
@@ -268,8 +275,8 @@ func (l *Log) IndexChanged(seen uint64) bool {
 	if err != nil || l.state == nil || l.read != nil && sameIndex(now, l.read) {
 		return l.version.Load() != seen
 	}
-	if l.catchUp() == nil && !sameIndex(now, l.read) {
-		l.forgetRetired()
+	if l.catchUp() == nil {
+		l.noticeFolds()
 	}
 	return true
 }

@@ -55,37 +55,41 @@ func (sess *Session) read(ctx context.Context) error {
 	if sess.state != nil {
 		return nil
 	}
+	s := sess.service
+	return s.store.Use(ctx, s.contextID(sess.Key), func(c *ctxdir.Context) error { return sess.readFrom(ctx, c) })
+}
+
+// readFrom is read with the context of the session.
+func (sess *Session) readFrom(ctx context.Context, c *ctxdir.Context) error {
 	s, state := sess.service, map[string]any{}
-	err := s.store.Use(ctx, s.contextID(sess.Key), func(c *ctxdir.Context) error {
-		for {
-			m := c.Metadata()
-			sess.branch, sess.created = s.branch, m.CreatedAt
-			if s.branch == "" {
-				sess.branch = m.ActiveBranch
-			}
-			if sess.updated.IsZero() {
-				sess.updated = m.UpdatedAt
-			}
-			b, err := c.Branch(sess.branch)
-			if err != nil {
-				return err
-			}
-			if sess.next, err = b.Len(ctx); err != nil {
-				return err
-			}
-			if c.Metadata().Revision == m.Revision { // otherwise an event has changed the state meanwhile
-				return decode(branchOf(m, sess.branch).State, "", state)
-			}
+	for {
+		m := c.Metadata()
+		sess.branch, sess.created = s.branch, m.CreatedAt
+		if s.branch == "" {
+			sess.branch = m.ActiveBranch
 		}
-	})
-	if err != nil {
-		return err
+		if sess.updated.IsZero() {
+			sess.updated = m.UpdatedAt
+		}
+		b, err := c.Branch(sess.branch)
+		if err != nil {
+			return err
+		}
+		if sess.next, err = b.Len(ctx); err != nil {
+			return err
+		}
+		if c.Metadata().Revision != m.Revision { // an event has changed the state meanwhile
+			continue
+		}
+		if err := decode(branchOf(m, sess.branch).State, "", state); err != nil {
+			return err
+		}
+		if err := s.readShared(ctx, sess.Key, state); err != nil {
+			return err
+		}
+		sess.state = state
+		return nil
 	}
-	if err := s.readShared(ctx, sess.Key, state); err != nil {
-		return err
-	}
-	sess.state = state
-	return nil
 }
 
 // branchOf returns the entry of a branch, for changes.

@@ -70,19 +70,17 @@ func (s *Service) contextID(k Key) uuid.UUID { return ContextID(s.tool, k) }
 
 // Create makes a session with a state. It fails with [ctxdir.ErrExist].
 func (s *Service) Create(ctx context.Context, k Key, state map[string]any) (*Session, error) {
-	err := s.store.Use(ctx, s.contextID(k), func(*ctxdir.Context) error { return nil })
-	if err == nil {
-		return nil, fmt.Errorf("session %q of user %q: %w", k.ID, k.User, ctxdir.ErrExist)
-	}
-	if !errors.Is(err, ctxdir.ErrNotExist) {
-		return nil, err
-	}
 	scopes, err := split(state)
 	if err != nil {
 		return nil, err
 	}
-	if err := s.setShared(ctx, k, scopes); err != nil {
-		return nil, err
+	if len(scopes.app)+len(scopes.user) > 0 { // they must not change for a session that exists
+		if err := s.isFree(ctx, k); err != nil {
+			return nil, err
+		}
+		if err := s.setShared(ctx, k, scopes); err != nil {
+			return nil, err
+		}
 	}
 	first := ctxdir.BranchMetadata{}
 	if first.State, err = merge(nil, scopes.session); err != nil {
@@ -93,14 +91,28 @@ func (s *Service) Create(ctx context.Context, k Key, state map[string]any) (*Ses
 		ExternalID: externalID(s.tool, k.App, k.User, k.ID), Branches: []ctxdir.BranchMetadata{first},
 		Labels: map[string]string{"tool": s.tool, "app": k.App, "user": k.User},
 	})
+	if errors.Is(err, ctxdir.ErrExist) {
+		return nil, existing(k)
+	}
 	if err != nil {
 		return nil, err
 	}
-	if err := c.Close(); err != nil {
-		return nil, err
-	}
 	sess := &Session{Key: k, service: s}
-	return sess, sess.read(ctx)
+	err = sess.readFrom(ctx, c)
+	return sess, errors.Join(err, c.Close())
+}
+
+func existing(k Key) error {
+	return fmt.Errorf("session %q of user %q: %w", k.ID, k.User, ctxdir.ErrExist)
+}
+
+// isFree fails with [ctxdir.ErrExist] if there is a session of this key.
+func (s *Service) isFree(ctx context.Context, k Key) error {
+	err := s.store.Use(ctx, s.contextID(k), func(*ctxdir.Context) error { return existing(k) })
+	if errors.Is(err, ctxdir.ErrNotExist) {
+		return nil
+	}
+	return err
 }
 
 // Selection says which events to read. The zero value is all of them.
