@@ -3,6 +3,7 @@ package search_test
 import (
 	"bytes"
 	"context"
+	"crypto/sha256"
 	"encoding/base64"
 	"encoding/json"
 	"fmt"
@@ -69,6 +70,9 @@ func everything(t *testing.T, s *ctxdir.Store) (all []*shown) {
 	return all
 }
 
+// cutBefore are messages with their texts and terms, by the sum of the body: a test reads them again and again.
+var cutBefore = map[[32]byte]*shown{}
+
 func newShown(t *testing.T, m *ctxdir.Message, sum ctxdir.Summary) *shown {
 	body, err := m.Body(t.Context())
 	check(t, err)
@@ -79,6 +83,11 @@ func newShown(t *testing.T, m *ctxdir.Message, sum ctxdir.Summary) *shown {
 	x := &shown{
 		context: sum.ID, kind: sum.Kind, line: m.Line, position: m.Position, id: m.ID, role: m.Role, at: at.UnixNano(), terms: map[string]bool{},
 	}
+	if as := cutBefore[sha256.Sum256(body)]; as != nil {
+		x.body, x.texting, x.texts, x.terms, x.raw = as.body, as.texting, as.texts, as.terms, as.raw
+		return x
+	}
+	cutBefore[sha256.Sum256(body)] = x
 	x.body = body
 	x.texting, err = m.Texts(t.Context())
 	check(t, err)

@@ -7,6 +7,7 @@ import (
 	"math/rand/v2"
 	"os"
 	"path/filepath"
+	"slices"
 	"strings"
 	"testing"
 	"time"
@@ -274,6 +275,38 @@ func TestPages(t *testing.T) {
 	}
 	if len(seen) != 23 {
 		t.Errorf("%d hits on all pages", len(seen))
+	}
+}
+
+// TestLimit finds the best messages behind many that are left out, and the same with a limit as without one.
+func TestLimit(t *testing.T) {
+	s := openStore(t, t.TempDir())
+	x := openIndex(t, s)
+	c, err := s.Create(t.Context(), ctxdir.Metadata{})
+	check(t, err)
+	var drafts []ctxdir.Draft
+	for i := range 400 {
+		body := `{"role":"mirror","content":"word word word"}`
+		if i%40 == 0 {
+			body = `{"role":"user","content":"word and others` + strings.Repeat(" others", i/40) + `"}`
+		}
+		drafts = append(drafts, ctxdir.Draft{Body: json.RawMessage(body)})
+	}
+	_, err = c.Active().AppendBatch(t.Context(), drafts)
+	check(t, err, c.Close())
+	if n := found(t, x, search.Query{Text: "word"}); n != 10 {
+		t.Fatalf("%d hits", n)
+	}
+	var got []int64
+	for h, err := range x.Search(t.Context(), search.Query{Text: "word", Limit: 3}) {
+		check(t, err)
+		got = append(got, h.Position)
+	}
+	if !slices.Equal(got, []int64{0, 40, 80}) {
+		t.Errorf("hits at %v", got)
+	}
+	if n := found(t, x, search.Query{Text: "word", Bookkeeping: true, Limit: 250}); n != 250 {
+		t.Errorf("%d hits of 250", n)
 	}
 }
 
