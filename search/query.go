@@ -101,17 +101,13 @@ func (x *Index) Search(ctx context.Context, q Query) iter.Seq2[Hit, error] {
 type searching struct {
 	x      *Index
 	q      *Query
+	read   int // candidates
 	parsed query
 	stems  stemmer
 	names  *directory
 	after  cursor
 	passed bool // the cursor
-	read   int  // candidates
 	talk   bool // records of bookkeeping are left out
-}
-
-func newSearch(x *Index, q *Query) *searching {
-	return &searching{x: x, q: q, stems: stemmer{}, talk: !q.Bookkeeping && len(q.Roles) == 0}
 }
 
 // found is a row that meets the conditions.
@@ -130,6 +126,10 @@ type found struct {
 	paths    []string
 
 	branchKind string
+}
+
+func newSearch(x *Index, q *Query) *searching {
+	return &searching{x: x, q: q, stems: stemmer{}, talk: !q.Bookkeeping && len(q.Roles) == 0}
 }
 
 func (s *searching) find(ctx context.Context) (all []found, err error) {

@@ -85,9 +85,9 @@ unique beginning or end of the id, or its external id: KIND/ID, or ID alone if t
 	root.AddCommand(
 		a.initCmd(), a.newCmd(), a.appendCmd(), a.lsCmd(), a.showCmd(), a.treeCmd(), a.diffCmd(), a.logCmd(), a.branchCmd(), a.metaCmd(),
 		a.duCmd(), a.rmCmd(), a.checkCmd(), a.repairCmd(), a.importCmd(), a.exportCmd(), a.filesCmd(), a.externaliseCmd(),
-		a.archiveCmd(), a.unarchiveCmd(), a.gcCmd(), a.configCmd(),
+		a.archiveCmd(), a.unarchiveCmd(), a.gcCmd(), a.configCmd(), a.lsFilesCmd(),
 		a.trashCmd(), a.eraseCmd(), a.backupCmd(), a.restoreCmd(), a.migrateCmd(), a.rollbackCmd(), a.watchCmd(),
-		a.searchCmd(), a.grepCmd(), a.lsFilesCmd(), a.indexCmd(), a.doctorCmd(), a.manCmd(), a.versionCmd(),
+		a.searchCmd(), a.grepCmd(), a.indexCmd(), a.doctorCmd(), a.manCmd(), a.versionCmd(),
 	)
 	help := a.helpCmd()
 	root.SetHelpCommand(help)
