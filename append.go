@@ -18,7 +18,10 @@ type Draft struct {
 	CreatedAt time.Time // likewise
 	OriginID  string    // the id that the message has elsewhere
 	Source    json.RawMessage
-	Body      json.RawMessage // the framework's object; kept byte for byte, except for insignificant white space
+	// References are an array of references to lines of files, at most 1 MiB of JSON, stored beside the body: see
+	// package reference. A replacement without references keeps those of the message; an empty array removes them.
+	References json.RawMessage
+	Body       json.RawMessage // the framework's object; kept byte for byte, except for insignificant white space
 
 	// Attachments are payloads that the engine reads from elsewhere and puts into the body as base64.
 	Attachments []Attachment
@@ -39,6 +42,7 @@ type Attachment struct {
 func (d *Draft) engine() engine.Draft {
 	e := engine.Draft{
 		ID: d.ID, Role: d.Role, Type: d.Type, CreatedAt: d.CreatedAt, OriginID: d.OriginID, Source: d.Source, Body: d.Body,
+		References: d.References,
 	}
 	for _, a := range d.Attachments {
 		e.Attachments = append(e.Attachments, engine.Attachment(a))

@@ -15,16 +15,17 @@ import (
 
 // Message is a stored message. Callers share it and must not change it.
 type Message struct {
-	ID        uuid.UUID
-	Position  int64     // the same in every branch that shows the message
-	Line      uuid.UUID // the line that owns the message
-	Role      string
-	Type      string
-	CreatedAt time.Time       // the message's own time; zero if it has none
-	StoredAt  time.Time       // when this version was committed
-	OriginID  string          // the id that the message had elsewhere, if it is not ID
-	Source    json.RawMessage // the origin of the message, from an importer
-	Stored    json.RawMessage // the framework's object, with references in place of payloads; Body has the payloads
+	ID         uuid.UUID
+	Position   int64     // the same in every branch that shows the message
+	Line       uuid.UUID // the line that owns the message
+	Role       string
+	Type       string
+	CreatedAt  time.Time       // the message's own time; zero if it has none
+	StoredAt   time.Time       // when this version was committed
+	OriginID   string          // the id that the message had elsewhere, if it is not ID
+	Source     json.RawMessage // the origin of the message, from an importer
+	References json.RawMessage // to lines of files, an array or nil: package reference reads them
+	Stored     json.RawMessage // the framework's object, with references in place of payloads; Body has the payloads
 
 	// Edited says that the file was changed by hand since the commit.
 	Edited bool
@@ -49,6 +50,7 @@ func message(m *loader.Message) *Message {
 		StoredAt:    m.StoredAt,
 		OriginID:    m.OriginID,
 		Source:      m.Source,
+		References:  m.References,
 		Stored:      m.Stored,
 		Edited:      m.Edited,
 		Unavailable: m.Unavailable,

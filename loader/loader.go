@@ -33,6 +33,8 @@ type Message struct {
 	StoredAt  time.Time // when this version was committed
 	OriginID  string    // its id in the source, where that differs from ID
 	Source    json.RawMessage
+	// References are to lines of files; an array or nil.
+	References json.RawMessage
 	// Stored is the framework's object, verbatim except for payloads in blobs, which references replace. [Message.Body]
 	// puts them back.
 	Stored json.RawMessage
@@ -246,7 +248,8 @@ func (l *Loader) messageOf(env *message.Envelope, size int64) *Message {
 	return &Message{
 		ID: env.ID, Position: env.Position, Line: env.Line, Role: env.Role, Type: env.Type,
 		CreatedAt: env.CreatedAt, StoredAt: env.StoredAt, OriginID: env.OriginID, Source: env.Source, Stored: env.Body,
-		plain: env.Payloads == 0, size: size, from: l,
+		References: env.References,
+		plain:      env.Payloads == 0, size: size, from: l,
 	}
 }
 

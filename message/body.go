@@ -25,7 +25,12 @@ func valid(b []byte) bool { return utf8.Valid(b) && jsontext.Value(b).IsValid(Ve
 
 // Compact returns a framework's object without insignificant white space and otherwise unchanged. It does not change b.
 // It fails with [ErrMalformed] if b is not one JSON object in valid UTF-8.
-func Compact(b []byte) (json.RawMessage, error) {
+func Compact(b []byte) (json.RawMessage, error) { return compact(b, '{') }
+
+// CompactArray is [Compact] for an array.
+func CompactArray(b []byte) (json.RawMessage, error) { return compact(b, '[') }
+
+func compact(b []byte, kind jsontext.Kind) (json.RawMessage, error) {
 	if len(b) == 0 {
 		return nil, malformed("empty")
 	}
@@ -43,8 +48,8 @@ func Compact(b []byte) (json.RawMessage, error) {
 	if len(out) == 0 {
 		return nil, malformed("empty")
 	}
-	if out[0] != '{' {
-		return nil, malformed("a JSON %s, wanted an object", kindName(jsontext.Value(out).Kind()))
+	if is := jsontext.Value(out).Kind(); is != kind {
+		return nil, malformed("a JSON %s, wanted an %s", kindName(is), kindName(kind))
 	}
 	if d := depth(out); d > maxDepth {
 		return nil, malformed("nested %d deep, more than %d", d, maxDepth)

@@ -48,7 +48,8 @@ type Envelope struct {
 	OriginID  string          // the message's id in its origin
 	Source    json.RawMessage // how the message entered the store; an object or nil
 
-	Body json.RawMessage // the framework's object
+	References json.RawMessage // to lines of files; an array or nil
+	Body       json.RawMessage // the framework's object
 }
 
 // FileID returns the file's name without its suffix.
@@ -102,6 +103,10 @@ func (e *Envelope) AppendTo(b []byte) []byte {
 	if len(e.Source) > 0 {
 		b = append(b, `,"source":`...)
 		b = append(b, e.Source...)
+	}
+	if len(e.References) > 0 {
+		b = append(b, `,"references":`...)
+		b = append(b, e.References...)
 	}
 	b = append(b, `,"message":`...)
 	b = append(b, e.Body...)

@@ -74,6 +74,9 @@ func TestEnvelopeRoundTrip(t *testing.T) {
 		if rapid.Bool().Draw(t, "source") {
 			e.Source = json.RawMessage(`{"format":"x"}`)
 		}
+		if rapid.Bool().Draw(t, "references") {
+			e.References = json.RawMessage(`[{"file":"a]}\u003c","lines":[1,2.0],"later":{}}]`)
+		}
 		b := e.AppendTo(nil)
 		for name, parse := range map[string]func([]byte) (Envelope, error){"Parse": Parse, "ParseTrusted": ParseTrusted, "parseAny": parseAny} {
 			got, err := parse(b)
@@ -96,6 +99,22 @@ func TestEnvelopeRoundTrip(t *testing.T) {
 			t.Fatalf("a re-indented envelope gives %s, %v", got.AppendTo(nil), err)
 		}
 	})
+}
+
+// TestReferencesOfAnotherKind: references that are no array count as missing, since the message counts more.
+func TestReferencesOfAnotherKind(t *testing.T) {
+	e := Envelope{ID: uuid.New(), Line: uuid.New(), StoredAt: time.Unix(1, 0), Body: json.RawMessage(`{"a":1}`)}
+	e.References = json.RawMessage("[]")
+	raw := string(e.AppendTo(nil))
+	for _, value := range []string{"7", "null", `"x"`, `{"file":"a"}`} {
+		got, err := Parse([]byte(strings.Replace(raw, `"references":[]`, `"references":`+value, 1)))
+		if err != nil || got.References != nil || string(got.Body) != `{"a":1}` {
+			t.Errorf("%s: %+v, %v", value, got, err)
+		}
+	}
+	if _, err := CompactArray([]byte(`{"a":1}`)); !errors.Is(err, ErrMalformed) || !strings.Contains(err.Error(), "wanted an array") {
+		t.Errorf("an object: %v", err)
+	}
 }
 
 // TestTimesBeyond: a time of the message's own that was edited and cannot be written in UTC is left out when the

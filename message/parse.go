@@ -198,7 +198,7 @@ func (s *scanner) address() (a Address) {
 
 func scan(b []byte) (Envelope, bool) {
 	e, s := scanHead(b)
-	if s.skip(`,"source":`) {
+	if s.skip(`,"source":`) || s.skip(`,"references":`) {
 		// Finding its end would require parsing it.
 		return e, false
 	}
@@ -272,6 +272,13 @@ func parseAny(b []byte) (Envelope, error) {
 		case "source":
 			source, err := Compact(v)
 			e.Source = source
+			return err
+		case "references":
+			if v.Kind() != '[' {
+				return nil // the message counts more
+			}
+			references, err := CompactArray(v)
+			e.References = references
 			return err
 		case "message":
 			body, err := Compact(v)
@@ -379,6 +386,8 @@ func kindName(k jsontext.Kind) string {
 		return "string"
 	case '0':
 		return "number"
+	case '{':
+		return "object"
 	case '[':
 		return "array"
 	case 'n':

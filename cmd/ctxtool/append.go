@@ -39,8 +39,8 @@ func (a *app) appendCmd() *cobra.Command {
 
 With --jsonl, append one message per line of stdin. Each line is a JSON object, stored verbatim.
 With --envelope too, each line is an object that holds the message as "message", and can hold "id",
-"created_at", "role" and "type". ctxtool prints each id as soon as its message is durable. It
-reports a line that it cannot store, and continues with the next one.
+"created_at", "role", "type" and "references". ctxtool prints each id as soon as its message is
+durable. It reports a line that it cannot store, and continues with the next one.
 
 To retry an append, repeat it with the same --id. A message that exists with equal content is not
 stored again.`,

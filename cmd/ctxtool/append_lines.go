@@ -122,12 +122,14 @@ func (l *lineAppender) draft(line inputLine) (d ctxdir.Draft, err error) {
 			return d, err
 		}
 	}
-	d.Body, err = message.Compact(d.Body)
+	if d.Body, err = message.Compact(d.Body); err == nil && d.References != nil {
+		d.References, err = message.CompactArray(d.References)
+	}
 	return d, err
 }
 
-// maxEnvelopeHead bounds the envelope around a message, in bytes.
-const maxEnvelopeHead = 64 << 10
+// maxEnvelopeHead bounds the envelope around a message, in bytes: the references, and a little more.
+const maxEnvelopeHead = 1<<20 + 64<<10
 
 // parseEnvelope parses a line of --envelope.
 func parseEnvelope(line []byte) (d ctxdir.Draft, err error) {
@@ -154,6 +156,10 @@ func parseEnvelope(line []byte) (d ctxdir.Draft, err error) {
 			return stringMember(key, v, &d.Role)
 		case "type":
 			return stringMember(key, v, &d.Type)
+		case "references":
+			if v.Kind() != 'n' {
+				d.References = append([]byte(nil), v...)
+			}
 		case "message":
 			d.Body = append([]byte(nil), v...)
 		}

@@ -93,6 +93,9 @@ func prepareExamples(t *testing.T) (home string) {
 	files := map[string]string{
 		"work/screenshot.png":        "\x89PNG\r\n\x1a\n",
 		"work/prompt.md":             "You help.",
+		"work/store.go":              strings.Repeat("line\n", 30),
+		"work/go.mod":                "module example.org/store\n",
+		"work/cmd/main.go":           strings.Repeat("line\n", 7),
 		"bin/agent":                  "#!/bin/sh\necho '{\"role\":\"assistant\",\"content\":\"An answer.\"}'\n",
 		"bin/git":                    "#!/bin/sh\nshift\nls -d -- \"$@\"\n",
 		".zfunc/x":                   "",

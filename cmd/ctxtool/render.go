@@ -77,6 +77,7 @@ func (r *renderer) turn(t *chat.Turn[*loadedMessage]) error {
 		if shown == 0 {
 			body += r.colour.paint(dim, "(no content)") + "\n"
 		}
+		body += r.references(m.Message)
 		if m.missing != nil {
 			body += r.colour.paint(red, "incomplete: "+oneLine(m.missing.Error())) + "\n"
 		}

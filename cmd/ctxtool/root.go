@@ -84,7 +84,7 @@ unique beginning or end of the id, or its external id: KIND/ID, or ID alone if t
 	a.addGlobalFlags(root)
 	root.AddCommand(
 		a.initCmd(), a.newCmd(), a.appendCmd(), a.lsCmd(), a.showCmd(), a.treeCmd(), a.diffCmd(), a.logCmd(), a.branchCmd(), a.metaCmd(),
-		a.duCmd(), a.rmCmd(), a.checkCmd(), a.repairCmd(), a.importCmd(), a.exportCmd(), a.filesCmd(), a.externaliseCmd(),
+		a.duCmd(), a.rmCmd(), a.checkCmd(), a.repairCmd(), a.importCmd(), a.exportCmd(), a.filesCmd(), a.externaliseCmd(), a.refCmd(),
 		a.archiveCmd(), a.unarchiveCmd(), a.gcCmd(), a.configCmd(), a.lsFilesCmd(),
 		a.trashCmd(), a.eraseCmd(), a.backupCmd(), a.restoreCmd(), a.migrateCmd(), a.rollbackCmd(), a.watchCmd(),
 		a.searchCmd(), a.grepCmd(), a.indexCmd(), a.doctorCmd(), a.manCmd(), a.versionCmd(),
@@ -137,7 +137,7 @@ func collectsAfter(cmd *cobra.Command) bool {
 	for cmd.HasParent() && cmd.Parent().HasParent() {
 		cmd = cmd.Parent()
 	}
-	return slices.Contains([]string{"append", "branch", "externalise", "import", "meta", "new", "repair", "rm"}, cmd.Name())
+	return slices.Contains([]string{"append", "branch", "externalise", "import", "meta", "new", "ref", "repair", "rm"}, cmd.Name())
 }
 
 // ownCompletion makes cobra's completion commands like the others: wrong arguments are usage errors, and the help is

@@ -27,6 +27,8 @@ type messageRecord struct {
 	Edited      bool      `json:"edited,omitempty"`
 	Unavailable string    `json:"unavailable,omitempty"`
 	Bytes       *int      `json:"bytes,omitempty"` // replaces the message
+
+	References json.RawMessage `json:"references,omitempty"`
 }
 
 type showFlags struct {
@@ -249,7 +251,7 @@ func (a *app) messagePrinter(
 func recordOf(m *loadedMessage, branch string, noContent bool) messageRecord {
 	r := messageRecord{
 		Record: "message", Branch: branch, Position: m.Position, ID: m.ID.String(), Role: m.Role, Type: m.Type,
-		CreatedAt: m.CreatedAt, Edited: m.Edited, Unavailable: problemText(cmp.Or(m.Unavailable, m.missing)),
+		CreatedAt: m.CreatedAt, Edited: m.Edited, References: m.References, Unavailable: problemText(cmp.Or(m.Unavailable, m.missing)),
 	}
 	if noContent && m.Unavailable == nil {
 		size := fullSize(m.Message)

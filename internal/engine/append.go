@@ -20,11 +20,16 @@ type Draft struct {
 	CreatedAt time.Time // likewise
 	OriginID  string    // the id that the message has elsewhere
 	Source    json.RawMessage
-	Body      json.RawMessage // the framework's object; kept byte for byte but for insignificant white space
+	// References are an array of references to lines of files, which the engine keeps as it is.
+	References json.RawMessage
+	Body       json.RawMessage // the framework's object; kept byte for byte but for insignificant white space
 
 	// Attachments are payloads that the engine reads from elsewhere: base64 of each stands in the body.
 	Attachments []Attachment
 }
+
+// maxReferences bounds the references of a draft, in bytes.
+const maxReferences = 1 << 20
 
 // AppendResult is the place of a stored message.
 type AppendResult struct {
@@ -167,6 +172,14 @@ func (s *Store) Complete(d *PendingMessage, threshold int64, hold func() error) 
 	if d.Source != nil {
 		if d.Source, err = message.Compact(d.Source); err != nil {
 			return fmt.Errorf("source: %w", err)
+		}
+	}
+	if d.References != nil {
+		if len(d.References) > maxReferences {
+			return fmt.Errorf("references: %w: %d bytes, more than %d", ErrTooLarge, len(d.References), maxReferences)
+		}
+		if d.References, err = message.CompactArray(d.References); err != nil {
+			return fmt.Errorf("references: %w", err)
 		}
 	}
 	if !d.CreatedAt.IsZero() && !message.ValidTime(d.CreatedAt) {

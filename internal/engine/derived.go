@@ -52,7 +52,7 @@ func (s *Store) isCurrent(id uuid.UUID, was *ContextState) bool {
 		return false
 	}
 	for _, f := range was.Files {
-		if was.At-f.At < int64(TimeResolution) {
+		if was.At-f.At < int64(resolutionOf(f.At)) {
 			return false // a later change can look the same
 		}
 	}

@@ -78,3 +78,6 @@ func (s *Store) ForgetCheck() {
 	defer s.listed.mu.Unlock()
 	s.listed.checked = time.Time{}
 }
+
+// ResolutionOf exports resolutionOf.
+func ResolutionOf(at int64) time.Duration { return resolutionOf(at) }

@@ -174,7 +174,7 @@ func (s *Store) listEntries() ([]entry, error) {
 	if c.entries != nil && c.folder == now {
 		return c.entries, nil
 	}
-	keep := time.Since(info.ModTime()) >= TimeResolution
+	keep := !isAmbiguous(now.At)
 	c.entries = nil
 	var entries []entry
 	for e, err := range s.entries() {

@@ -2,6 +2,7 @@ package engine
 
 import (
 	"context"
+	"encoding/json"
 	"errors"
 	"fmt"
 	"io/fs"
@@ -96,11 +97,24 @@ func (tx *Tx) replace(name string, id uuid.UUID, d *PendingMessage, o replaceOpt
 	}
 	env.StoredAt = at.Entry.Next()
 	env.Role, env.Type, env.Body, env.Payloads = d.Role, d.Type, d.Stored, d.Refs
+	env.References = d.kept(env.References)
 	if !d.CreatedAt.IsZero() {
 		env.CreatedAt = d.CreatedAt
 	}
 	tx.supersede(at, old, env, d)
 	return nil
+}
+
+// kept returns the references of a message that had those before: a draft without references keeps them, and an empty
+// array removes them.
+func (d *PendingMessage) kept(before json.RawMessage) json.RawMessage {
+	switch {
+	case d.References == nil:
+		return before
+	case string(d.References) == "[]":
+		return nil
+	}
+	return d.References
 }
 
 // storeAgain makes a draft the content of an unavailable message with the same id; why is the reason it is unavailable.
@@ -115,6 +129,7 @@ func (tx *Tx) storeAgain(name string, at Place, d *PendingMessage, why error) er
 	tx.supersede(at, nil, &message.Envelope{
 		ID: d.ID, Line: at.Span.Line, Position: at.Entry.Position, Prev: prev, File: file, StoredAt: at.Entry.Next(), Branch: name,
 		Role: d.Role, Type: d.Type, CreatedAt: d.CreatedAt, OriginID: d.OriginID, Source: d.Source, Body: d.Stored, Payloads: d.Refs,
+		References: d.kept(nil),
 	}, d)
 	return nil
 }

@@ -95,6 +95,21 @@ type fileState struct {
 // a file system.
 const TimeResolution = 2 * time.Second
 
+// fineResolution is TimeResolution for a time with a fraction of a millisecond, which comes from a clock that ticks every
+// 10 ms at least.
+const fineResolution = 100 * time.Millisecond
+
+// resolutionOf returns the age from which a time, in nanoseconds since 1970, distinguishes a change from a later one.
+func resolutionOf(at int64) time.Duration {
+	if at%int64(time.Millisecond) != 0 {
+		return fineResolution
+	}
+	return TimeResolution
+}
+
+// isAmbiguous reports whether a later change could still get the same time.
+func isAmbiguous(at int64) bool { return time.Since(time.Unix(0, at)) < resolutionOf(at) }
+
 // fileStates returns the present state of a context's files. ok is false when one is missing.
 func (s *Store) fileStates(id uuid.UUID, journal uint64) (files [3]fileState, ok bool) {
 	infos, err := vfs.LstatIn(s.FS, id.String(), ".", ctxfolder.MetadataFile, ctxfolder.JournalFile(journal))
@@ -161,7 +176,7 @@ func (row *listRow) keep(before, now [3]fileState, ok bool, journal uint64) {
 		return
 	}
 	for _, f := range now {
-		if f != (fileState{}) && time.Since(time.Unix(0, f.At)) < TimeResolution {
+		if f != (fileState{}) && isAmbiguous(f.At) {
 			return
 		}
 	}

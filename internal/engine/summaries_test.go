@@ -19,15 +19,32 @@ import (
 // old makes the folder and the files of a context look as if nothing had touched them for a while.
 func old(t *testing.T, dir string, ids ...uuid.UUID) {
 	t.Helper()
+	touch(t, dir, time.Now().Add(-time.Hour), ids...)
+}
+
+func touch(t *testing.T, dir string, at time.Time, ids ...uuid.UUID) {
+	t.Helper()
 	for _, id := range ids {
 		names, err := filepath.Glob(filepath.Join(dir, id.String(), "*.json*"))
 		if err != nil || len(names) < 3 {
 			t.Fatal(names, err)
 		}
 		for _, n := range append(names, filepath.Join(dir, id.String())) {
-			if err := os.Chtimes(n, time.Time{}, time.Now().Add(-time.Hour)); err != nil {
+			if err := os.Chtimes(n, time.Time{}, at); err != nil {
 				t.Fatal(err)
 			}
+		}
+	}
+}
+
+// TestResolution: a time with a fraction of a millisecond is of a fine clock.
+func TestResolution(t *testing.T) {
+	for at, want := range map[int64]time.Duration{
+		0: 2 * time.Second, 1795416967_000000000: 2 * time.Second, 1795416967_120000000: 2 * time.Second,
+		1795416967_123456789: 100 * time.Millisecond, 1795416967_000000001: 100 * time.Millisecond, -1: 100 * time.Millisecond,
+	} {
+		if got := engine.ResolutionOf(at); got != want {
+			t.Errorf("%d: %v, wanted %v", at, got, want)
 		}
 	}
 }
@@ -48,6 +65,7 @@ func TestListFromTheCache(t *testing.T) {
 		}
 	}
 	path := filepath.Join(dir, engine.SummariesFile)
+	touch(t, dir, time.Now().Add(time.Hour), ids...) // later than any list of a slow test
 	kit.List(t, s)
 	if _, err := os.Stat(path); err == nil {
 		t.Error("what changed a moment ago was kept: its time does not tell the next change")

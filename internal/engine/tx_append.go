@@ -88,7 +88,7 @@ func (tx *Tx) addOne(
 	env := &message.Envelope{
 		ID: d.ID, Line: line.ID, Position: next, Prev: prev, StoredAt: now, Branch: name,
 		Role: d.Role, Type: d.Type, CreatedAt: d.CreatedAt, OriginID: d.OriginID, Source: d.Source, Body: d.Stored,
-		Payloads: d.Refs,
+		References: d.kept(nil), Payloads: d.Refs,
 	}
 	elsewhere := len(tx.fresh[d.ID]) > 0
 	switch {
@@ -103,7 +103,7 @@ func (tx *Tx) addOne(
 		return err
 	}
 	raw := env.AppendTo(make([]byte, 0, len(d.Stored)+512))
-	env.Body, env.Source = nil, nil
+	env.Body, env.Source, env.References = nil, nil, nil
 	tx.put(d.Payloads, index.Item{Kind: index.KindAppend, Envelope: env, Body: raw}, r)
 	r.AppendResult = AppendResult{ID: env.ID, Position: next}
 	tx.fresh[env.ID] = append(tx.fresh[env.ID], freshMessage{line.ID, d, r})

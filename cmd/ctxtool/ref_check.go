@@ -1,0 +1,179 @@
+package main
+
+import (
+	"context"
+	"fmt"
+	"strings"
+	"time"
+
+	"github.com/ctxdir/ctxdir"
+	"github.com/ctxdir/ctxdir/reference"
+	"github.com/spf13/cobra"
+)
+
+// checkedRecord is a reference, and where its lines are now.
+type checkedRecord struct {
+	refRecord
+	Status     reference.Status `json:"status"`
+	Now        *placeRecord     `json:"now,omitempty"`
+	Note       string           `json:"note,omitempty"`
+	Text       string           `json:"text,omitempty"`
+	Fallback   string           `json:"fallback,omitempty"`
+	LastCommit string           `json:"last_commit,omitempty"`
+	LastSeen   *time.Time       `json:"last_seen,omitempty"`
+}
+
+// placeRecord is the place of lines that were found.
+type placeRecord struct {
+	File  string  `json:"file"`
+	Lines []int64 `json:"lines,omitempty"`
+	Blob  string  `json:"blob"`
+}
+
+type checkedSummary struct {
+	Record     string                   `json:"record"`
+	References int                      `json:"references"`
+	ByStatus   map[reference.Status]int `json:"by_status"`
+}
+
+func (a *app) refCheckCmd() *cobra.Command {
+	var f refFlags
+	cmd := &cobra.Command{
+		Use:   "check CONTEXT",
+		Short: "Say where the lines of references are now",
+		Long: `Compare the references of a branch with the files below the root:
+
+  found       the same lines at the same place
+  shifted     the same lines at another place of the file
+  modified    the file does not have these lines any more
+  moved       the file has another path
+  not_found   the file is gone, or cannot be read
+
+Git helps to find files that were renamed, and lines as they were; without git, only files are
+compared. With --lines, the lines are printed as they are now or, if they are gone, as they were.`,
+		Example: `  ctxtool ref check 7c2f
+  ctxtool ref check 7c2f --stored --lines`,
+		Annotations:       exits("some lines changed, or are gone", ofStores...),
+		Args:              between(1, 1),
+		ValidArgsFunction: a.completeContexts(1),
+		RunE: a.onContext(func(ctx context.Context, c *ctxdir.Context, _ []string) error {
+			return a.checkReferences(ctx, c, &f)
+		}, ctxdir.WithReadOnly()),
+	}
+	f.listFlags(a, cmd)
+	cmd.Flags().BoolVar(&f.lines, "lines", false, "print the lines, too")
+	return cmd
+}
+
+func (a *app) checkReferences(ctx context.Context, c *ctxdir.Context, f *refFlags) error {
+	var refs []reference.Ref
+	var of []*ctxdir.Message
+	branch, err := f.eachReferences(ctx, a, c, func(m messageReferences) error {
+		for _, r := range m.refs {
+			refs, of = append(refs, r), append(of, &ctxdir.Message{ID: m.ID, Position: m.Position})
+		}
+		return nil
+	})
+	if branch == "" {
+		return err
+	}
+	root, rerr := f.workspaceRoot()
+	if rerr != nil {
+		return rerr
+	}
+	all, rerr := reference.Resolve(ctx, root, refs)
+	if rerr != nil {
+		return rerr
+	}
+	a.page()
+	t := table{head: []string{"#", "STATUS", "FILE", "LINES", "NOTE"}, right: []int{0}, shrink: []int{4, 2}}
+	sum := checkedSummary{"summary", len(all), map[reference.Status]int{}}
+	for i := range all {
+		r := &all[i]
+		sum.ByStatus[r.Status]++
+		if a.asRecords() {
+			if err := a.record(checkedRecordOf(refRecordOf(c, branch, of[i], &refs[i]), r, f.lines)); err != nil {
+				return err
+			}
+			continue
+		}
+		t.add(nil, fmt.Sprint(of[i].Position), string(r.Status), r.File, r.Lines.String(), r.Note)
+		t.style(1, statusStyle(r.Status))
+	}
+	if rerr = a.printChecked(&t, all, &sum, f.lines); rerr != nil {
+		return rerr
+	}
+	if n := sum.ByStatus[reference.Modified] + sum.ByStatus[reference.NotFound]; n > 0 {
+		advice := "add --lines to see them"
+		if f.lines {
+			advice = ""
+		}
+		return problems(advice, "the lines of %d of %s changed, or are gone", n, count(len(all), "reference"))
+	}
+	return err
+}
+
+// printChecked prints what follows the records, or the whole table for people.
+func (a *app) printChecked(t *table, all []reference.Resolution, sum *checkedSummary, lines bool) error {
+	switch {
+	case a.asRecords() && (a.json || len(all) > 0):
+		return a.record(sum)
+	case len(all) == 0:
+		a.note("no references")
+		return nil
+	case !lines:
+		return a.printTable(t)
+	}
+	paint := a.colours(a.out.w)
+	for i := range all {
+		r := &all[i]
+		at := reference.Ref{File: r.File, Lines: r.Lines}
+		head := fmt.Sprintf("%s  %s", paint.paint(statusStyle(r.Status), string(r.Status)), oneLine(at.String()))
+		if r.Note != "" {
+			head += paint.paint(dim, "  "+oneLine(r.Note))
+		}
+		text := r.Text
+		if text == "" {
+			text = r.Fallback
+		}
+		if text != "" && !strings.HasSuffix(text, "\n") {
+			text += "\n"
+		}
+		if err := a.printf("%s\n%s\n", head, shiftRight(text)); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+func shiftRight(text string) string {
+	var b strings.Builder
+	for line := range strings.Lines(text) {
+		b.WriteString("    " + line)
+	}
+	return b.String()
+}
+
+func statusStyle(s reference.Status) string {
+	switch s {
+	case reference.Modified:
+		return yellow
+	case reference.NotFound:
+		return boldRed
+	}
+	return ""
+}
+
+func checkedRecordOf(rec refRecord, r *reference.Resolution, lines bool) checkedRecord {
+	c := checkedRecord{refRecord: rec, Status: r.Status, Note: r.Note, Fallback: r.Fallback, LastCommit: r.LastCommit}
+	if r.Status != reference.NotFound {
+		c.Now = &placeRecord{r.File, linesRecord(r.Lines), r.Blob}
+	}
+	if lines {
+		c.Text = r.Text
+	}
+	if !r.LastSeen.IsZero() {
+		c.LastSeen = &r.LastSeen
+	}
+	return c
+}

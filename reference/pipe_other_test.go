@@ -1,0 +1,7 @@
+//go:build !unix
+
+package reference
+
+import "errors"
+
+func makePipe(string) error { return errors.ErrUnsupported }
