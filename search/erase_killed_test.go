@@ -25,6 +25,13 @@ const (
 	eraseStop    = "SEARCH_TEST_ERASE_STOP" // where the process stops, and waits to be killed: before, after, or nowhere
 )
 
+// How far an erase came.
+const (
+	notLost  = "the store has the message"
+	onlyLost = "the store has lost it, and the erase was not done"
+	done     = "done"
+)
+
 // TestEraseKilled kills processes that erase messages. The next process finishes the forgetting before it answers: if the
 // store has lost the message, no file of the index has its word, and no search finds it.
 func TestEraseKilled(t *testing.T) {
@@ -49,15 +56,21 @@ func TestEraseKilled(t *testing.T) {
 		stop := map[int]string{kills + 1: "before", kills + 2: "after"}[i]
 		began, wait := startErase(t, dir, c.ID(), messages[i].ID, stop)
 		if i > 0 && stop == "" {
-			time.AfterFunc(time.Duration(r.Int64N(int64(took)*3/2)), began.kill)
+			time.AfterFunc(time.Duration(r.Int64N(int64(took))), began.kill)
 		}
-		if wait(); i == 0 || !began.end.IsZero() && began.duration() < took { // the first one ends, to see how long it takes
-			took = began.duration()
+		if wait(); i == 0 { // the first one ends, to see how long it takes
+			took = max(began.duration(), time.Millisecond)
 		}
 		word, tail := secret(i)
-		ends[afterKill(t, dir, messages[i], c.ID(), word, tail)]++
+		end := afterKill(t, dir, messages[i], c.ID(), word, tail)
+		switch ends[end]++; end { // the kills gather around the loss
+		case notLost:
+			took += took / 4
+		case done:
+			took -= took / 5
+		}
 	}
-	t.Logf("an erase takes %v; of %d killed ones, %v", took, kills+2, ends)
+	t.Logf("of %d erases, %v", kills+3, ends)
 }
 
 // eraseAndWait erases a message, in a process of its own.
@@ -147,11 +160,11 @@ func afterKill(t *testing.T, dir string, erased *ctxdir.Message, in uuid.UUID, w
 	if lost == (hits > 0) {
 		t.Errorf("%d hits, but lost is %v", hits, lost)
 	}
-	left := "some had lost the message"
+	left := onlyLost
 	if !lost {
-		left = "some had not lost it"
+		left = notLost
 	} else if _, err := os.Stat(dir + "/" + in.String() + "/erasing.json"); err != nil {
-		left = "some were done"
+		left = done
 	}
 	_, err := s.Erase(t.Context(), in, []uuid.UUID{erased.ID}, ctxdir.RemoveOptions{Shared: true})
 	check(t, err)
