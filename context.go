@@ -99,7 +99,7 @@ func (c *Context) NewBranch(ctx context.Context, name string) (*Branch, error) {
 	return newBranch(c.e.NewBranch(ctx, name))
 }
 
-// Switch makes a branch the active one.
+// Switch makes a branch the active one. It fails with [ErrInvalid] for a branch with a kind, such as that of moments.
 func (c *Context) Switch(ctx context.Context, branch string) error {
 	return wrap(c.e.Switch(ctx, branch))
 }

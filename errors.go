@@ -71,6 +71,7 @@ var sentinels = []struct{ below, here error }{
 	{engine.ErrStoreFile, ErrDamaged},
 	{engine.ErrGone, ErrNotExist},
 	{engine.ErrActive, ErrInvalid},
+	{engine.ErrKind, ErrInvalid},
 	{engine.ErrMetadata, ErrDamaged},
 	{engine.ErrNotLegacy, ErrInvalid},
 }

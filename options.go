@@ -25,7 +25,8 @@ func engineOptions(opts []Option) []engine.Option {
 // covers each message before its append returns.
 func WithRelaxedDurability() Option { return option(engine.WithDurability(engine.Relaxed)) }
 
-// WithPool bounds the messages that are kept in memory, in bytes. The default is 64 MiB; 0 keeps none.
+// WithPool bounds the messages that are kept in memory, in bytes. The default is the store's setting, see [Settings], or
+// else 64 MiB; 0 keeps none.
 func WithPool(bytes int64) Option { return option(engine.WithPool(bytes)) }
 
 // WithMemoryLimit sets the limit, in bytes, of the memory that one call takes for decompressed data. A small file can

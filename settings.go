@@ -2,7 +2,9 @@ package ctxdir
 
 import (
 	"context"
+	"errors"
 	"fmt"
+	"slices"
 	"time"
 
 	"github.com/ctxdir/ctxdir/internal/engine"
@@ -22,7 +24,35 @@ type Settings struct {
 
 	// TrashGrace is how long removed branches, contexts and blobs can be restored; 0 means a week.
 	TrashGrace time.Duration
+
+	// CacheSize bounds the messages that an open store keeps in memory, in bytes, unless it was opened with [WithPool]; 0
+	// means 64 MiB, and more than 1 GiB counts as 1 GiB.
+	CacheSize int64
+
+	// MaxTokens is the budget of a context that is assembled for a model; 0 means [DefaultMaxTokens].
+	MaxTokens int64
+
+	// StorageMode says where conversations are kept; empty means [StorageLocal], the only mode so far.
+	StorageMode string
+
+	// Compression says what extracts the essence of conversations: [CompressLocal], [CompressRemote] or [CompressHybrid].
+	// Empty means CompressLocal.
+	Compression string
 }
+
+// DefaultMaxTokens is the budget of an assembled context where neither caller nor store gives one.
+const DefaultMaxTokens = 8000
+
+// StorageLocal is the storage mode in which everything is in the folder of the store, and nothing leaves it.
+const StorageLocal = "local"
+
+// What extracts the essence of conversations: rules on this machine, a model behind an endpoint that the caller names, or
+// the model, with the rules where it fails.
+const (
+	CompressLocal  = "local"
+	CompressRemote = "remote"
+	CompressHybrid = "hybrid"
+)
 
 // Settings reads the settings of the store.
 func (s *Store) Settings() (Settings, error) {
@@ -32,7 +62,10 @@ func (s *Store) Settings() (Settings, error) {
 
 func settings(e engine.Settings) Settings {
 	o, _ := e.ArchiveOptions()
-	s := Settings{TextThreshold: engine.DefaultTextThreshold, ArchiveAfter: o.StoredFor, KeepLast: o.KeepLast, TrashGrace: e.Grace()}
+	s := Settings{
+		TextThreshold: engine.DefaultTextThreshold, ArchiveAfter: o.StoredFor, KeepLast: o.KeepLast, TrashGrace: e.Grace(),
+		CacheSize: max(e.CacheSize, 0), MaxTokens: max(e.MaxTokens, 0), StorageMode: e.StorageMode, Compression: e.Compression,
+	}
 	if e.TextThreshold != nil {
 		s.TextThreshold = *e.TextThreshold
 	}
@@ -41,7 +74,7 @@ func settings(e engine.Settings) Settings {
 
 // Configure changes the settings of the store. Other programs may change them at the same time: change receives the
 // present ones. An error of change is returned, and nothing changes. Times are rounded up to seconds. Configure fails
-// with [ErrInvalid] if a time or KeepLast is negative.
+// with [ErrInvalid] if a number other than TextThreshold is negative, or if this version does not know a mode.
 func (s *Store) Configure(ctx context.Context, change func(*Settings) error) error {
 	return wrap(s.e.Configure(ctx, func(e *engine.Settings) error {
 		now := settings(*e)
@@ -49,15 +82,28 @@ func (s *Store) Configure(ctx context.Context, change func(*Settings) error) err
 		if err := change(&now); err != nil {
 			return err
 		}
-		if now.ArchiveAfter < 0 || now.KeepLast < 0 || now.TrashGrace < 0 {
-			return fmt.Errorf("%w: a setting is negative", engine.ErrInvalid)
+		if err := now.check(); err != nil {
+			return fmt.Errorf("%w: %w", engine.ErrInvalid, err)
 		}
 		if now.TextThreshold != threshold {
 			e.TextThreshold = &now.TextThreshold
 		}
 		e.ArchiveAfter, e.KeepLast, e.TrashGrace = seconds(now.ArchiveAfter), now.KeepLast, seconds(now.TrashGrace)
+		e.CacheSize, e.MaxTokens, e.StorageMode, e.Compression = now.CacheSize, now.MaxTokens, now.StorageMode, now.Compression
 		return nil
 	}))
+}
+
+func (s *Settings) check() error {
+	switch {
+	case s.ArchiveAfter < 0 || s.KeepLast < 0 || s.TrashGrace < 0 || s.CacheSize < 0 || s.MaxTokens < 0:
+		return errors.New("a setting is negative")
+	case s.StorageMode != "" && s.StorageMode != StorageLocal:
+		return fmt.Errorf("storage mode %q: this version keeps conversations on this machine only, which is %q", s.StorageMode, StorageLocal)
+	case !slices.Contains([]string{"", CompressLocal, CompressRemote, CompressHybrid}, s.Compression):
+		return fmt.Errorf("compression %q: want %q, %q or %q", s.Compression, CompressLocal, CompressRemote, CompressHybrid)
+	}
+	return nil
 }
 
 // seconds rounds a time up to seconds.

@@ -37,9 +37,13 @@ func TestSettings(t *testing.T) {
 		})
 	}
 	all.Wait()
-	want := ctxdir.Settings{TextThreshold: -1, ArchiveAfter: 90 * time.Second, KeepLast: 20, TrashGrace: 2 * time.Second}
+	want := ctxdir.Settings{
+		TextThreshold: -1, ArchiveAfter: 90 * time.Second, KeepLast: 20, TrashGrace: 2 * time.Second,
+		CacheSize: 100e6, MaxTokens: 4000, StorageMode: ctxdir.StorageLocal, Compression: ctxdir.CompressHybrid,
+	}
 	err := s.Configure(t.Context(), func(s *ctxdir.Settings) error {
 		s.TextThreshold, s.ArchiveAfter, s.TrashGrace = -1, 90*time.Second, time.Second+1
+		s.CacheSize, s.MaxTokens, s.StorageMode, s.Compression = 100e6, 4000, ctxdir.StorageLocal, ctxdir.CompressHybrid
 		return nil
 	})
 	if got := must(s.Settings()); err != nil || got != want {
@@ -74,6 +78,9 @@ func TestSettingsRefused(t *testing.T) {
 		{"fails", s.Configure(t.Context(), func(s *ctxdir.Settings) error { s.KeepLast = 3; return reason }), reason},
 		{"negative", s.Configure(t.Context(), func(s *ctxdir.Settings) error { s.KeepLast = -3; return nil }), ctxdir.ErrInvalid},
 		{"negative time", s.Configure(t.Context(), func(s *ctxdir.Settings) error { s.ArchiveAfter = -3; return nil }), ctxdir.ErrInvalid},
+		{"negative size", s.Configure(t.Context(), func(s *ctxdir.Settings) error { s.CacheSize = -1; return nil }), ctxdir.ErrInvalid},
+		{"storage mode", s.Configure(t.Context(), func(s *ctxdir.Settings) error { s.StorageMode = "server"; return nil }), ctxdir.ErrInvalid},
+		{"compression", s.Configure(t.Context(), func(s *ctxdir.Settings) error { s.Compression = "zip"; return nil }), ctxdir.ErrInvalid},
 		{"for reading", read.Configure(t.Context(), keep), ctxdir.ErrReadOnly},
 		{"cancelled", s.Configure(gone, keep), context.Canceled},
 	} {
@@ -83,5 +90,37 @@ func TestSettingsRefused(t *testing.T) {
 	}
 	if after := string(must(os.ReadFile(filepath.Join(dir, "ctxdir.json")))); after != before {
 		t.Errorf("changed: %s", after)
+	}
+}
+
+// TestCacheSize: the setting bounds the messages in memory, unless the program gives a bound.
+func TestCacheSize(t *testing.T) {
+	dir := t.TempDir()
+	s := must(ctxdir.Init(dir))
+	c := must(s.Create(t.Context(), ctxdir.Metadata{}))
+	must(c.Active().Append(t.Context(), ctxdir.Draft{Body: []byte(`{"role":"user"}`)}))
+	id := c.ID()
+	keeps := func(opts ...ctxdir.Option) bool {
+		s := must(ctxdir.Open(dir, opts...))
+		defer s.Close()
+		c := must(s.Context(t.Context(), id))
+		defer c.Close()
+		first, second := must(c.Active().Range(t.Context(), 0, 1)), must(c.Active().Range(t.Context(), 0, 1))
+		return &first[0].Stored[0] == &second[0].Stored[0]
+	}
+	if !keeps() {
+		t.Error("by default, no message stays in memory")
+	}
+	if err := s.Configure(t.Context(), func(s *ctxdir.Settings) error { s.CacheSize = 1; return nil }); err != nil {
+		t.Fatal(err)
+	}
+	if keeps() {
+		t.Error("a message stays in a cache of one byte")
+	}
+	if !keeps(ctxdir.WithPool(1 << 20)) {
+		t.Error("the option does not precede the setting")
+	}
+	if err := errors.Join(c.Close(), s.Close()); err != nil {
+		t.Fatal(err)
 	}
 }

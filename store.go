@@ -28,6 +28,7 @@ import (
 	"time"
 
 	"github.com/ctxdir/ctxdir/internal/engine"
+	"github.com/ctxdir/ctxdir/internal/erase"
 	"github.com/ctxdir/ctxdir/internal/trash"
 	"github.com/google/uuid"
 )
@@ -56,6 +57,9 @@ func newStore(e *engine.Store, err error) (*Store, error) {
 	if err != nil {
 		return nil, wrap(err)
 	}
+	e.OnCut(func(ctx context.Context, c uuid.UUID, messages []uuid.UUID) error {
+		return erase.MadeFrom(ctx, e, c, messages)
+	})
 	return &Store{e}, nil
 }
 

@@ -22,6 +22,7 @@ var (
 	ErrExist     = errors.New("branch already exists")
 	ErrNotExist  = errors.New("no such branch")
 	ErrActive    = errors.New("branch is active")
+	ErrKind      = errors.New("branch is no part of the conversation")
 	ErrPosition  = errors.New("position is out of range")
 	errDescent   = errors.New("line is missing from the table of lines")
 	errNoSegment = errors.New("no line owns the position")
@@ -217,10 +218,14 @@ func Remove(m *ctxfolder.Metadata, name string, now time.Time) error {
 	return nil
 }
 
-// Switch makes a branch the active one.
+// Switch makes a branch the active one. It fails with ErrKind for a branch with a kind.
 func Switch(m *ctxfolder.Metadata, name string) error {
-	if _, err := Get(m, name); err != nil {
+	b, err := Get(m, name)
+	if err != nil {
 		return err
+	}
+	if kind := b.Extra.Text(ctxfolder.BranchKind); kind != "" {
+		return fmt.Errorf("%w: %q has the kind %q", ErrKind, name, kind)
 	}
 	m.ActiveBranch = name
 	return nil

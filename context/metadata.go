@@ -55,6 +55,9 @@ type Branch struct {
 // BranchState is the member of [Branch].Extra that a fork takes over: the state of the framework on the branch.
 const BranchState = "state"
 
+// BranchKind is the member of [Branch].Extra that marks a branch which is no part of the conversation.
+const BranchKind = "kind"
+
 // Line is an append-only sequence of messages: Base messages of Parent, then its own.
 type Line struct {
 	ID     uuid.UUID `json:"id"`

@@ -131,8 +131,8 @@ func (j *job) logInfo(f logFormat) (Info, error) {
 	if first == nil {
 		return info, j.empty()
 	}
-	// The description comes with the whole file.
-	info = Info{Format: j.format, Session: info.Session, CreatedAt: info.CreatedAt, Title: info.Title}
+	// The rest of the description comes with the whole file.
+	info = Info{Format: j.format, Session: info.Session, CreatedAt: info.CreatedAt, Title: info.Title, Labels: info.Labels}
 	if info.Session == "" {
 		info.Session = sessionOfName(j.path)
 	}

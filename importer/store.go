@@ -87,7 +87,8 @@ var ErrChanged = errors.New("another writer changed the conversation")
 
 // Store receives imported histories.
 type Store interface {
-	// Open finds or creates the context with the id info.ID. An existing context keeps its description.
+	// Open finds or creates the context with the id info.ID. An existing context keeps its description. Of a log, info has
+	// what its first records say. The error of Open ends the import of the conversation.
 	Open(ctx context.Context, info Info) (Conversation, error)
 }
 

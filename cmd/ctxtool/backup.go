@@ -25,11 +25,12 @@ type copyRecord struct {
 func (a *app) backupCmd() *cobra.Command {
 	var to string
 	var prune bool
+	var which selection
 	cmd := &cobra.Command{
 		Use:   "backup [CONTEXT…] --to DIR",
 		Short: "Copy contexts to another store",
 		Long: `Copy contexts and the payloads they refer to into the store in DIR, which is created if it is
-missing. Without CONTEXT, copy every context of the store. Each copy is consistent, even while
+missing. Without CONTEXT, copy every context of the store, or those of a project. Each copy is consistent, even while
 processes write to the context. A context whose copy shows the same already is not copied again; an
 older copy moves to the trash of DIR. backup leaves out unreadable messages and payloads, and
 reports them.
@@ -38,6 +39,7 @@ reports them.
 backup with "ctxtool --store DIR check --read-data", and bring it back with "ctxtool restore".`,
 		Example: `  ctxtool backup --to ~/backup
   ctxtool backup 7c2f --to ~/backup
+  ctxtool backup --project ~/walk --to ~/backup
   ctxtool --store ~/backup ls`,
 		Annotations:       exits("failed to copy some contexts, messages or payloads", ofStores...),
 		Args:              between(0, -1),
@@ -46,11 +48,17 @@ backup with "ctxtool --store DIR check --read-data", and bring it back with "ctx
 			if to == "" {
 				return usage(cmd, "--to is required")
 			}
-			if prune && len(args) > 0 {
+			switch {
+			case prune && len(args) > 0:
 				return usage(cmd, "--prune and CONTEXT cannot be used together")
+			case prune && which.given():
+				return usage(cmd, "--prune cannot be used with --project or --label")
+			}
+			if _, err := which.labels.parse(cmd); err != nil {
+				return err
 			}
 			return a.withStore(cmd.Context(), func(s *ctxdir.Store) error {
-				ids, err := contextsOf(s, args)
+				ids, err := which.ids(cmd.Context(), s, args)
 				if err != nil {
 					return err
 				}
@@ -71,6 +79,7 @@ backup with "ctxtool --store DIR check --read-data", and bring it back with "ctx
 		},
 	}
 	cmd.Flags().StringVar(&to, "to", "", "copy into the store in `DIR`")
+	which.flags(cmd, "copy")
 	cmd.Flags().BoolVar(&prune, "prune", false, "remove copies of contexts that are gone")
 	_ = cmd.MarkFlagDirname("to")
 	return cmd

@@ -4,10 +4,12 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"slices"
 	"strconv"
 
 	"github.com/ctxdir/ctxdir"
 	"github.com/ctxdir/ctxdir/branch"
+	"github.com/ctxdir/ctxdir/moment"
 	"github.com/google/uuid"
 	"github.com/spf13/cobra"
 )
@@ -110,14 +112,19 @@ func forkPoint(b ctxdir.BranchInfo) string {
 }
 
 func (a *app) branchLsCmd() *cobra.Command {
+	all := false
 	cmd := a.branchVerb(cobra.Command{
 		Use:     "ls CONTEXT",
 		Short:   "List the branches in order of creation",
+		Long:    "List the branches in order of creation. Branches with a kind, such as that of moments, need --all.",
 		Example: "  ctxtool branch ls 7c2f",
 	}, 1, func(ctx context.Context, c *ctxdir.Context, _ []string) error {
 		branches, err := c.Branches(ctx)
 		if err != nil {
 			return err
+		}
+		if !all {
+			branches = ofConversation(branches)
 		}
 		if err := a.printBranches(branches); err != nil {
 			return err
@@ -125,7 +132,13 @@ func (a *app) branchLsCmd() *cobra.Command {
 		return problemOf(c)
 	}, ctxdir.WithReadOnly())
 	cmd.Annotations = exits("the context has a problem", ofStores...)
+	cmd.Flags().BoolVar(&all, "all", false, "list branches with a kind, too")
 	return cmd
+}
+
+// ofConversation returns the branches without a kind.
+func ofConversation(all []ctxdir.BranchInfo) []ctxdir.BranchInfo {
+	return slices.DeleteFunc(all, func(b ctxdir.BranchInfo) bool { return !b.Active && moment.BranchKind(b.Extra) != "" })
 }
 
 func (a *app) branchNewCmd() *cobra.Command {

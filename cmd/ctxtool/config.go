@@ -2,9 +2,7 @@ package main
 
 import (
 	"context"
-	"fmt"
 	"slices"
-	"strconv"
 	"strings"
 	"time"
 
@@ -16,37 +14,31 @@ import (
 type settingRecord struct {
 	Record string `json:"record"`
 	Key    string `json:"key"`
-	Value  int64  `json:"value"` // a number, bytes, or seconds
+	Value  any    `json:"value"` // a number, bytes, seconds, or a name
 }
 
 // storeSetting is a setting of a store. An empty text is its default.
 type storeSetting struct {
 	name  string
-	value func(ctxdir.Settings) int64
-	show  func(value int64) string
+	value func(s *ctxdir.Settings) any
+	show  func(s *ctxdir.Settings) string
 	parse func(text string, s *ctxdir.Settings) error
 }
 
 var storeSettings = []storeSetting{
-	{
-		"archive_after", func(s ctxdir.Settings) int64 { return int64(s.ArchiveAfter / time.Second) }, hours,
-		func(text string, s *ctxdir.Settings) error { return parseDuration(text, &s.ArchiveAfter) },
-	},
-	{
-		"keep_last", func(s ctxdir.Settings) int64 { return s.KeepLast }, decimal,
-		func(text string, s *ctxdir.Settings) error { return parseNumber(text, 0, &s.KeepLast) },
-	},
-	{
-		"text_threshold", func(s ctxdir.Settings) int64 { return s.TextThreshold }, decimal,
-		func(text string, s *ctxdir.Settings) error {
-			return parseNumber(text, defaultThreshold, &s.TextThreshold)
-		},
-	},
-	{
-		"trash_grace", func(s ctxdir.Settings) int64 { return int64(graceOf(s) / time.Second) }, hours,
-		func(text string, s *ctxdir.Settings) error { return parseDuration(text, &s.TrashGrace) },
-	},
+	durationSetting("archive_after", func(s *ctxdir.Settings) *time.Duration { return &s.ArchiveAfter }, 0),
+	sizeSetting("cache_size", func(s *ctxdir.Settings) *int64 { return &s.CacheSize }, defaultCache),
+	nameSetting("compression", func(s *ctxdir.Settings) *string { return &s.Compression },
+		ctxdir.CompressLocal, ctxdir.CompressRemote, ctxdir.CompressHybrid),
+	numberSetting("keep_last", func(s *ctxdir.Settings) *int64 { return &s.KeepLast }, 0, 0),
+	numberSetting("max_tokens", func(s *ctxdir.Settings) *int64 { return &s.MaxTokens }, 0, ctxdir.DefaultMaxTokens),
+	nameSetting("storage_mode", func(s *ctxdir.Settings) *string { return &s.StorageMode }, ctxdir.StorageLocal),
+	numberSetting("text_threshold", func(s *ctxdir.Settings) *int64 { return &s.TextThreshold }, defaultThreshold, 0),
+	durationSetting("trash_grace", func(s *ctxdir.Settings) *time.Duration { return &s.TrashGrace }, defaultGrace),
 }
+
+// defaultCache is the library's bound of messages in memory, in bytes.
+const defaultCache = 64 << 20
 
 func (a *app) configCmd() *cobra.Command {
 	return &cobra.Command{
@@ -57,8 +49,14 @@ VALUE restores the default.
 
   archive_after   archive messages that were stored at least this long ago, such
                   as 4320h; 0 for none
+  cache_size      keep loaded messages of at most this size in memory, such as
+                  100MB
+  compression     extract moments by rules ("local"), by a model behind an
+                  endpoint ("remote"), or by rules where it fails ("hybrid")
   keep_last       do not archive the newest N messages of each branch; without
                   archive_after, archive all others
+  max_tokens      the budget of an assembled context
+  storage_mode    where conversations are: "local" is the only mode so far
   text_threshold  move texts of at least N bytes to blobs; 0 moves all, -1 none
   trash_grace     how long removed branches, contexts and blobs can be restored
 
@@ -147,58 +145,9 @@ func (a *app) config(ctx context.Context, s *ctxdir.Store, only string, changes 
 		if only != "" && x.name != only {
 			continue
 		}
-		value := x.value(settings)
-		if err := a.result(settingRecord{"setting", x.name, value}, "%-14s  %s", x.name, x.show(value)); err != nil {
+		if err := a.result(settingRecord{"setting", x.name, x.value(&settings)}, "%-14s  %s", x.name, x.show(&settings)); err != nil {
 			return err
 		}
 	}
-	return nil
-}
-
-// graceOf is the grace period that applies.
-func graceOf(s ctxdir.Settings) time.Duration {
-	if s.TrashGrace == 0 {
-		return defaultGrace
-	}
-	return s.TrashGrace
-}
-
-func decimal(n int64) string { return strconv.FormatInt(n, 10) }
-
-// hours is a number of seconds in hours, if it is a number of hours.
-func hours(seconds int64) string {
-	d := time.Duration(seconds) * time.Second
-	switch {
-	case d == 0:
-		return "0"
-	case d%time.Hour == 0:
-		return fmt.Sprintf("%dh", d/time.Hour)
-	}
-	return d.String()
-}
-
-func parseDuration(text string, into *time.Duration) error {
-	*into = 0
-	if text == "" || text == "0" {
-		return nil
-	}
-	d, err := time.ParseDuration(text)
-	if err != nil || d < 0 {
-		return fmt.Errorf("%q is not a duration, such as 720h", text)
-	}
-	*into = d
-	return nil
-}
-
-func parseNumber(text string, ifEmpty int64, into *int64) error {
-	*into = ifEmpty
-	if text == "" {
-		return nil
-	}
-	n, err := strconv.ParseInt(text, 10, 64)
-	if err != nil || n < 0 && ifEmpty == 0 {
-		return fmt.Errorf("%q is not a number", text)
-	}
-	*into = n
 	return nil
 }

@@ -109,7 +109,7 @@ func (e *anthropicExport) turn(t *chat.Turn[*loadedMessage]) error {
 		}
 	}
 	for _, img := range s.images {
-		if role != chat.User || !strings.HasPrefix(img.mediaType, "image/") {
+		if role != chat.User {
 			e.content = append(e.content, textContent{"text", "[" + img.name + "]"})
 			continue
 		}

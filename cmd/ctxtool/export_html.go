@@ -183,9 +183,7 @@ func (e *htmlExport) attachment(m *loadedMessage, p *chat.Part) string {
 	caption := html.EscapeString(p.Text)
 	data := ""
 	if f := p.File; f != nil && embeddedTypes[f.MediaType] {
-		if data = f.Base64; f.Payload != nil && f.Payload.Size <= maxEmbedded {
-			data = payloadOf(m.Message, f)
-		}
+		data = contentOf(m.Message, f, maxEmbedded)
 	}
 	if data == "" {
 		return "<p class=\"aside\">[" + caption + "]</p>\n"

@@ -112,10 +112,13 @@ func isChatMessage(body json.RawMessage) bool {
 		return false
 	}
 	for _, b := range chat.List(o["content"]) {
-		switch chat.ObjectOf(b).Text("type") {
-		case "text", "image_url", "input_audio", "file", "refusal":
+		block := chat.ObjectOf(b)
+		switch kind := block.Text("type"); kind {
+		case "text", "image_url", "input_audio", "refusal":
 		default:
-			return false
+			if kind != "file" || block["file"] == nil {
+				return false
+			}
 		}
 	}
 	return chat.KindOf(o["content"]) != '{'
@@ -135,10 +138,6 @@ func openaiContent(s *said) json.RawMessage {
 		blocks = append(blocks, textContent{"text", text})
 	}
 	for _, img := range s.images {
-		if !strings.HasPrefix(img.mediaType, "image/") {
-			blocks = append(blocks, textContent{"text", "[" + img.name + "]"})
-			continue
-		}
 		url := fmt.Sprintf("data:%s;base64,%s", img.mediaType, img.data)
 		blocks = append(blocks, map[string]any{"type": "image_url", "image_url": map[string]string{"url": url}})
 	}

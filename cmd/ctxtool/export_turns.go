@@ -10,6 +10,7 @@ import (
 
 	"github.com/ctxdir/ctxdir"
 	"github.com/ctxdir/ctxdir/internal/chat"
+	"github.com/ctxdir/ctxdir/internal/view"
 )
 
 // turnExport is what exports to other tools' forms have in common: each message once it has the results of its tools.
@@ -54,7 +55,7 @@ type said struct {
 	images   []image
 }
 
-// image is an image or another file, in base64.
+// image is an image in base64.
 type image struct{ mediaType, data, name string }
 
 // said splits a turn. Tool calls without an id get one.
@@ -76,10 +77,10 @@ func (e *turnExport) said(t *chat.Turn[*loadedMessage]) said {
 		case chat.Result:
 			s.orphans = append(s.orphans, *p)
 		case chat.Attachment:
-			if img, ok := e.image(t.Message, p); ok {
+			if img, ok := imageOf(t.Message.Message, p); ok {
 				s.images = append(s.images, img)
 			} else {
-				s.texts = append(s.texts, "["+p.Text+"]")
+				s.texts = append(s.texts, view.File(t.Message.Message, p))
 			}
 		}
 	}
@@ -95,40 +96,26 @@ func (e *turnExport) said(t *chat.Turn[*loadedMessage]) said {
 
 func (s *said) nothing() bool { return len(s.texts)+len(s.calls)+len(s.images) == 0 }
 
-// image returns the content of an attachment.
-func (e *turnExport) image(m *loadedMessage, p *chat.Part) (image, bool) {
+// imageOf returns the content of an attachment that is an image.
+func imageOf(m *ctxdir.Message, p *chat.Part) (image, bool) {
 	f := p.File
-	if f == nil || f.MediaType == "" {
+	if f == nil || !strings.HasPrefix(f.MediaType, "image/") || f.HasText() { // SVG is a text
 		return image{}, false
 	}
-	data := f.Base64
-	if f.Payload != nil {
-		data = payloadOf(m.Message, f)
-	}
+	data := contentOf(m, f, maxParsedBody)
 	return image{f.MediaType, data, p.Text}, data != ""
 }
 
-// payloadOf is the content of an attachment in base64, "" if it cannot be read.
-func payloadOf(m *ctxdir.Message, f *chat.FileRef) string {
-	refs, err := m.Payloads()
+// contentOf is the content of an attachment in base64, "" if it cannot be read.
+func contentOf(m *ctxdir.Message, f *chat.FileRef, limit int64) string {
+	if f.Payload == nil {
+		return f.Base64
+	}
+	b, err := view.Content(m, f, limit)
 	if err != nil {
 		return ""
 	}
-	for _, ref := range refs {
-		if ref.SHA256 != f.Payload.Sum.String() {
-			continue
-		}
-		r, size, err := m.Open(ref)
-		if err != nil {
-			return ""
-		}
-		b, err := io.ReadAll(io.LimitReader(r, maxParsedBody))
-		if cerr := r.Close(); err != nil || cerr != nil || int64(len(b)) != size {
-			return ""
-		}
-		return base64.StdEncoding.EncodeToString(b)
-	}
-	return ""
+	return base64.StdEncoding.EncodeToString(b)
 }
 
 // resultText is the text of the results of a call. An API wants a result for each call.

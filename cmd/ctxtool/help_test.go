@@ -141,6 +141,7 @@ func prepareExamples(t *testing.T) (home string) {
 		{"", []string{"branch", "fork", exampleID, "retry"}},
 		{"", []string{"branch", "rm", exampleID, "retry"}},
 		{"", []string{"append", exampleID, "--id", exampleMessage, "to be named"}},
+		{"", []string{"moment", "add", exampleID, "Tests start a real database.", "--type", "pattern"}},
 		{"", []string{"migrate", filepath.Join(home, ".old-tool/conversations", migratedID+".json")}},
 		{"", []string{"backup", "--to", filepath.Join(home, "backup")}},
 		{"", []string{"new", "--id", exampleItem}},

@@ -13,6 +13,7 @@ import (
 	"github.com/ctxdir/ctxdir/branch"
 	folder "github.com/ctxdir/ctxdir/context"
 	"github.com/ctxdir/ctxdir/legacy"
+	"github.com/ctxdir/ctxdir/workspace"
 	"github.com/google/uuid"
 )
 
@@ -32,6 +33,7 @@ var hints = []struct {
 	{syscall.EROFS, nil, "use a store on a writable file system, as with --store DIR"},
 	{syscall.EIO, nil, "the disk may be failing: copy the store to another disk, and read the system log"},
 	{ctxdir.ErrNoStore, nil, `run "ctxtool init" to create a store, or name one with --store DIR`},
+	{workspace.ErrForeign, nil, "name the store to use, with --store DIR or $CTXDIR_STORE"},
 	{ctxdir.ErrLocked, nil, "retry, or wait longer with --lock-timeout"},
 	{ctxdir.ErrFormat, nil, "use a newer version of ctxtool"},
 	{os.ErrPermission, nil, "check the permissions of the file and its folder"},

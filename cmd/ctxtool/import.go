@@ -48,10 +48,11 @@ type importSummary struct {
 	Problems int64  `json:"problems"`
 	Replaced int64  `json:"replaced"`
 	Passed   int    `json:"passed_over"` // files in folders whose names are not those of histories
+	Others   int    `json:"other_projects,omitempty"`
 }
 
 func (a *app) importCmd() *cobra.Command {
-	var format string
+	var format, project string
 	var yes bool
 	names := make([]string, 0, len(importer.Formats()))
 	for _, f := range importer.Formats() {
@@ -82,7 +83,8 @@ The content decides the format. These are known:
   openai          messages of the OpenAI chat API
   jsonl           any other JSON objects, one per line`,
 		Example: `  ctxtool import ~/.claude/projects ~/.codex/sessions
-  ctxtool import --format chatgpt conversations.json`,
+  ctxtool import --format chatgpt conversations.json
+  ctxtool import --project . ~/.claude/projects`,
 		Annotations: exits("failed to import some files or records", ofNewStore...),
 		Args:        between(0, -1),
 		RunE: func(cmd *cobra.Command, paths []string) error {
@@ -99,12 +101,14 @@ The content decides the format. These are known:
 			if err != nil {
 				return err
 			}
-			i := &importRun{a: a, format: importer.Format(format), contexts: map[uuid.UUID]bool{}, begins: map[uuid.UUID]uuid.UUID{}}
+			i := &importRun{a: a, format: importer.Format(format), project: project}
+			i.contexts, i.begins = map[uuid.UUID]bool{}, map[uuid.UUID]uuid.UUID{}
 			i.progress = a.newProgress("Importing")
 			return a.closeStore(cmd.Context(), s, i.run(cmd.Context(), s, paths))
 		},
 	}
 	cmd.Flags().StringVar(&format, "format", "auto", "read `FORMAT`: "+strings.Join(names, ", "))
+	cmd.Flags().StringVar(&project, "project", "", "import only conversations of the project in the folder `PROJECT`")
 	cmd.Flags().BoolVarP(&yes, "yes", "y", false, "without PATH, import all that is found")
 	_ = cmd.RegisterFlagCompletionFunc("format", cobra.FixedCompletions(names, cobra.ShellCompDirectiveNoFileComp))
 	return cmd
@@ -114,6 +118,7 @@ The content decides the format. These are known:
 type importRun struct {
 	a        *app
 	format   importer.Format
+	project  string // "" for all
 	progress *progress
 	sum      importSummary
 	contexts map[uuid.UUID]bool
@@ -180,10 +185,14 @@ func (i *importRun) file(ctx context.Context, s *ctxdir.Store, path string) erro
 			i.a.warn(errorRecord{Path: p.Path, Line: p.Line, Error: p.Reason})
 		},
 	}
-	for r, err := range importer.Import(ctx, s.Importer(), path, options) {
+	for r, err := range importer.Import(ctx, projectImporter{s.Importer(), i.project}, path, options) {
 		i.sum.Problems += r.Problems
 		if ctx.Err() != nil {
 			return ctx.Err()
+		}
+		if errors.Is(err, errOtherProject) {
+			i.sum.Others++
+			continue
 		}
 		var perr error
 		if r.Context != uuid.Nil {
@@ -287,6 +296,9 @@ func (i *importRun) printSummary() error {
 	}
 	if s.Passed > 0 {
 		text += fmt.Sprintf(", passed over %s with other names", count(s.Passed, "file"))
+	}
+	if s.Others > 0 {
+		text += ", left out " + count(s.Others, "conversation") + " of other projects"
 	}
 	if s.Failed > 0 {
 		text += ", failed on " + count(s.Failed, "file")

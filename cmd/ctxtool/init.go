@@ -7,6 +7,7 @@ import (
 	"path/filepath"
 
 	"github.com/ctxdir/ctxdir"
+	"github.com/ctxdir/ctxdir/workspace"
 	"github.com/spf13/cobra"
 )
 
@@ -22,17 +23,34 @@ const defaultThreshold = 16 << 10
 
 func (a *app) initCmd() *cobra.Command {
 	var threshold int64
+	var forProject bool
 	cmd := &cobra.Command{
 		Use:   "init [DIR]",
 		Short: "Create a store in DIR, or in ./.ctxdir",
 		Long: `Create a store in DIR. Without DIR, use the folder that --store or $CTXDIR_STORE names, else
 ./.ctxdir, which then serves the current folder and all folders below it. An existing store stays
-unchanged. --threshold 0 moves all texts to blobs, -1 none.`,
-		Example:     "  ctxtool init\n  ctxtool init ~/conversations --threshold 4096",
+unchanged. --threshold 0 moves all texts to blobs, -1 none.
+
+--workspace creates the workspace of the project in DIR, or in the current folder: the store
+DIR/.ctxdir, with instructions.md, whose text every assembled context begins with, and a .gitignore
+that keeps conversations out of the repository. Everything stays in this folder: nothing is sent
+anywhere. "ctxtool restore --from STORE --project DIR" copies the conversations that another store
+has of the project.`,
+		Example:     "  ctxtool init\n  ctxtool init ~/conversations --threshold 4096\n  ctxtool init --workspace ~/walk",
 		Annotations: exits("", ofNewStore...),
 		Args:        between(0, 1),
 		RunE: func(cmd *cobra.Command, args []string) error {
-			dir := workspace
+			if len(args) == 1 && args[0] == "" {
+				return usage(cmd, "DIR must not be empty")
+			}
+			var opts []ctxdir.Option
+			if cmd.Flags().Changed("threshold") {
+				opts = append(opts, ctxdir.WithTextThreshold(threshold))
+			}
+			if forProject {
+				return a.initWorkspace(cmd, args, opts)
+			}
+			dir := workspace.Folder
 			switch {
 			case len(args) == 1:
 				dir = args[0]
@@ -42,28 +60,36 @@ unchanged. --threshold 0 moves all texts to blobs, -1 none.`,
 					return err
 				}
 			}
-			if dir == "" {
-				return usage(cmd, "DIR must not be empty")
-			}
-			var opts []ctxdir.Option
-			if cmd.Flags().Changed("threshold") {
-				opts = append(opts, ctxdir.WithTextThreshold(threshold))
-			}
-			return a.initStore(dir, opts...)
+			exists := isStore(dir)
+			s, err := ctxdir.Init(dir, a.options(opts...)...)
+			return a.initialised(s, exists, err)
 		},
 	}
 	cmd.Flags().Int64Var(&threshold, "threshold", defaultThreshold, "move texts of at least `N` bytes to blobs")
+	cmd.Flags().BoolVar(&forProject, "workspace", false, "create the workspace of a project")
 	return cmd
 }
 
-func (a *app) initStore(dir string, opts ...ctxdir.Option) error {
-	exists := isStore(dir)
-	s, err := ctxdir.Init(dir, a.options(opts...)...)
+func (a *app) initWorkspace(cmd *cobra.Command, args []string, opts []ctxdir.Option) error {
+	if a.storeDir != "" {
+		return usage(cmd, "--workspace and --store cannot be used together")
+	}
+	project := "."
+	if len(args) == 1 {
+		project = args[0]
+	}
+	exists := isStore(filepath.Join(project, workspace.Folder))
+	s, err := workspace.Init(cmd.Context(), project, a.options(opts...)...)
+	return a.initialised(s, exists, err)
+}
+
+// initialised prints a store that was created, or was there.
+func (a *app) initialised(s *ctxdir.Store, exists bool, err error) error {
 	if err != nil {
 		return err
 	}
 	defer s.Close()
-	path, err := filepath.Abs(dir)
+	path, err := filepath.Abs(s.Info().Path)
 	if err != nil {
 		return err
 	}
@@ -73,7 +99,7 @@ func (a *app) initStore(dir string, opts ...ctxdir.Option) error {
 	if !a.json {
 		return a.printf("%s\n", path)
 	}
-	format, err := formatOf(dir)
+	format, err := formatOf(path)
 	if err != nil {
 		return err
 	}

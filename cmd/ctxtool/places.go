@@ -100,7 +100,11 @@ func (a *app) choosePlaces(cmd *cobra.Command, agreed bool) ([]string, error) {
 	if err := a.out.Flush(); err != nil {
 		return nil, err
 	}
-	fmt.Fprint(a.stderr, "Import these? [y/N] ")
+	store, err := a.storePath()
+	if err != nil {
+		return nil, err
+	}
+	fmt.Fprintf(a.stderr, "Import these into %s? [y/N] ", oneLine(store))
 	answer, _ := bufio.NewReader(a.stdin).ReadString('\n') // no answer is a no
 	if !slices.Contains([]string{"y", "yes"}, strings.ToLower(strings.TrimSpace(answer))) {
 		return nil, &verbError{exitFailed, "imported nothing", ""}

@@ -9,36 +9,43 @@ import (
 
 func (a *app) restoreCmd() *cobra.Command {
 	var from string
+	var which selection
 	cmd := &cobra.Command{
 		Use:   "restore --from DIR [CONTEXT…]",
-		Short: "Bring contexts back from a backup",
-		Long: `Copy contexts from the backup in DIR into the store, which is created if it is missing. Without
-CONTEXT, copy every context of the backup. A context that shows the same already stays; another
-version of it moves to the trash of the store.
+		Short: "Copy contexts from a backup or another store",
+		Long: `Copy contexts from the backup or store in DIR into the store in use, which is created if it is
+missing. Without CONTEXT, copy every context of DIR, or those of a project: so a workspace gets what
+the user's own store has. A context that shows the same already stays; another version of it moves
+to the trash of the store in use.
 
 To bring back what was removed from a store itself, see "ctxtool trash restore".`,
 		Example: `  ctxtool restore --from ~/backup
-  ctxtool restore --from ~/backup 7c2f`,
+  ctxtool restore --from ~/backup 7c2f
+  ctxtool restore --from ~/.local/share/ctxdir --project .`,
 		Annotations: exits("failed to copy some contexts, messages or payloads", ofStores...),
 		Args:        between(0, -1),
 		RunE: func(cmd *cobra.Command, args []string) error {
 			if from == "" {
 				return usage(cmd, "--from is required")
 			}
+			if _, err := which.labels.parse(cmd); err != nil {
+				return err
+			}
 			source, err := ctxdir.Open(from, a.options(ctxdir.WithReadOnly())...)
 			if err != nil {
 				return err
 			}
-			return closeAfter(source.Close, a.restoreFrom(cmd.Context(), source, args))
+			return closeAfter(source.Close, a.restoreFrom(cmd.Context(), source, &which, args))
 		},
 	}
 	cmd.Flags().StringVar(&from, "from", "", "copy from the backup in `DIR`")
+	which.flags(cmd, "copy")
 	_ = cmd.MarkFlagDirname("from")
 	return cmd
 }
 
-func (a *app) restoreFrom(ctx context.Context, backup *ctxdir.Store, refs []string) error {
-	ids, err := contextsOf(backup, refs)
+func (a *app) restoreFrom(ctx context.Context, backup *ctxdir.Store, which *selection, refs []string) error {
+	ids, err := which.ids(ctx, backup, refs)
 	if err != nil {
 		return err
 	}

@@ -60,8 +60,9 @@ func newRoot(stdin io.Reader, stdout, stderr io.Writer, env func(string) string)
 context, a conversation with all its branches, is a folder in the store. Each message is a file.
 
 ctxtool uses the store that --store names, else $CTXDIR_STORE, else the nearest .ctxdir in the
-current folder or above it, else $XDG_DATA_HOME/ctxdir. CONTEXT is the id of a context, or any
-unique beginning or end of the id, or its external id: KIND/ID, or ID alone if that is unique.`,
+current folder or above it, else $XDG_DATA_HOME/ctxdir. It does not use a .ctxdir of another user
+unasked. CONTEXT is the id of a context, or any unique beginning or end of the id, or its external
+id: KIND/ID, or ID alone if that is unique.`,
 		Example: `  id=$(ctxtool new --title "First steps")
   ctxtool append $id "How do I begin?"
   ctxtool show $id
@@ -87,7 +88,8 @@ unique beginning or end of the id, or its external id: KIND/ID, or ID alone if t
 		a.duCmd(), a.rmCmd(), a.checkCmd(), a.repairCmd(), a.importCmd(), a.exportCmd(), a.filesCmd(), a.externaliseCmd(), a.refCmd(),
 		a.archiveCmd(), a.unarchiveCmd(), a.gcCmd(), a.configCmd(), a.lsFilesCmd(),
 		a.trashCmd(), a.eraseCmd(), a.backupCmd(), a.restoreCmd(), a.migrateCmd(), a.rollbackCmd(), a.watchCmd(),
-		a.searchCmd(), a.grepCmd(), a.indexCmd(), a.doctorCmd(), a.manCmd(), a.versionCmd(),
+		a.searchCmd(), a.grepCmd(), a.indexCmd(), a.momentCmd(), a.usageCmd(), a.statsCmd(),
+		a.doctorCmd(), a.manCmd(), a.versionCmd(),
 	)
 	help := a.helpCmd()
 	root.SetHelpCommand(help)
@@ -137,7 +139,8 @@ func collectsAfter(cmd *cobra.Command) bool {
 	for cmd.HasParent() && cmd.Parent().HasParent() {
 		cmd = cmd.Parent()
 	}
-	return slices.Contains([]string{"append", "branch", "externalise", "import", "meta", "new", "ref", "repair", "rm"}, cmd.Name())
+	return slices.Contains(
+		[]string{"append", "branch", "externalise", "import", "meta", "moment", "new", "ref", "repair", "rm"}, cmd.Name())
 }
 
 // ownCompletion makes cobra's completion commands like the others: wrong arguments are usage errors, and the help is

@@ -182,7 +182,7 @@ func (a *app) searchIn(ctx context.Context, s *ctxdir.Store, x *search.Index, f 
 		err = badArgument("", "--open: there is no hit %d", f.open)
 	case f.open > 0:
 		err = a.openHit(ctx, s, f.open, &hits[f.open-1])
-	case a.json || !a.onTerminal():
+	case a.forPrograms():
 		err = a.hitRecords(hits, f.query.Limit, updated.Behind)
 	default:
 		a.page()

@@ -13,15 +13,13 @@ import (
 	"github.com/ctxdir/ctxdir"
 	"github.com/ctxdir/ctxdir/legacy"
 	"github.com/ctxdir/ctxdir/search"
+	"github.com/ctxdir/ctxdir/workspace"
 	"github.com/google/uuid"
 	"github.com/spf13/cobra"
 )
 
-// workspace is the store of a folder and those below it.
-const workspace = ".ctxdir"
-
 // storePath is the folder of the store in use: --store, $CTXDIR_STORE, the nearest .ctxdir in the current folder or
-// above it, or the user's own store.
+// above it, or the user's own store. A .ctxdir of another user is an error: see [workspace.Find].
 func (a *app) storePath() (string, error) {
 	if a.storeDir != "" {
 		return a.storeDir, nil
@@ -33,14 +31,8 @@ func (a *app) storePath() (string, error) {
 	if err != nil {
 		return "", err
 	}
-	for dir := here; ; dir = filepath.Dir(dir) {
-		path := filepath.Join(dir, workspace)
-		if isFolder(path) {
-			return path, nil
-		}
-		if dir == filepath.Dir(dir) {
-			break
-		}
+	if path, err := workspace.Find(here); err != nil || path != "" {
+		return path, err
 	}
 	if dir := a.env("XDG_DATA_HOME"); filepath.IsAbs(dir) { // its specification ignores relative paths
 		return filepath.Join(dir, "ctxdir"), nil

@@ -178,3 +178,22 @@ func count[N int | int64](n N, noun string) string {
 	}
 	return humanize.Comma(int64(n)) + " " + noun
 }
+
+// remove removes a column of a table without styles.
+func (t *table) remove(column int) {
+	without := func(columns []int) (rest []int) {
+		for _, c := range columns {
+			if c < column {
+				rest = append(rest, c)
+			} else if c > column {
+				rest = append(rest, c-1)
+			}
+		}
+		return rest
+	}
+	t.head = slices.Delete(t.head, column, column+1)
+	for i := range t.rows {
+		t.rows[i] = slices.Delete(t.rows[i], column, column+1)
+	}
+	t.right, t.shrink = without(t.right), without(t.shrink)
+}

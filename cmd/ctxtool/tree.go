@@ -32,7 +32,7 @@ func (a *app) tree(ctx context.Context, c *ctxdir.Context, _ []string) error {
 	if a.json {
 		print = a.printBranches
 	}
-	if err := print(all); err != nil {
+	if err := print(ofConversation(all)); err != nil {
 		return err
 	}
 	return problemOf(c)

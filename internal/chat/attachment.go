@@ -4,6 +4,7 @@ import (
 	"cmp"
 	"encoding/base64"
 	"encoding/json"
+	"slices"
 	"strings"
 
 	"github.com/ctxdir/ctxdir/blob"
@@ -12,7 +13,11 @@ import (
 
 // attachment describes a block that is an image or a file. A reference stands for its payload.
 func attachment(kind string, o Object, block json.RawMessage) Part {
-	file := &FileRef{MediaType: cmp.Or(o.Text("media_type", "mimeType", "mime"), ObjectOf(o["source"]).Text("media_type"))}
+	inner := ObjectOf(o["file"]) // of OpenAI's API
+	file := &FileRef{
+		Path:      cmp.Or(o.Text("filename", "name", "title", "path"), inner.Text("filename")),
+		MediaType: cmp.Or(o.Text("media_type", "mimeType", "mime"), ObjectOf(o["source"]).Text("media_type")),
+	}
 	size := int64(-1)
 	if refs, err := blob.Refs(block); err == nil {
 		for _, ref := range refs {
@@ -25,11 +30,8 @@ func attachment(kind string, o Object, block json.RawMessage) Part {
 	if size < 0 {
 		file.Base64, size = inline(o)
 	}
-	if file.Payload == nil && file.Base64 == "" {
-		file = &FileRef{MediaType: file.MediaType}
-	}
 	name := strings.TrimPrefix(strings.TrimSuffix(kind, "_url"), "input_")
-	return Part{Kind: Attachment, File: file, Text: attachmentLine(name, file.MediaType, o.Text("filename", "name", "title"), size)}
+	return Part{Kind: Attachment, File: file, Text: attachmentLine(name, file.MediaType, file.Path, size)}
 }
 
 // attachmentLine is a line like "image image/png dot.png, 12 KiB". A negative size is unknown.
@@ -47,8 +49,29 @@ func attachmentLine(kind, media, name string, size int64) string {
 	return text
 }
 
+// HasText reports whether the media type is one of texts. An unknown type is none.
+func (f *FileRef) HasText() bool {
+	media, _, _ := strings.Cut(strings.ToLower(f.MediaType), ";")
+	media = strings.TrimSpace(media)
+	if strings.HasPrefix(media, "text/") || strings.HasSuffix(media, "+json") || strings.HasSuffix(media, "+xml") {
+		return true
+	}
+	subtype := strings.TrimPrefix(strings.TrimPrefix(media, "application/"), "x-")
+	return subtype != media && slices.Contains(textSubtypes, subtype)
+}
+
+// textSubtypes are texts below application/.
+var textSubtypes = []string{
+	"json", "jsonl", "ndjson", "xml", "yaml", "toml", "javascript", "ecmascript", "typescript", "sh", "shellscript", "csh", "perl", "php",
+	"python", "ruby", "sql", "tex", "latex", "graphql", "httpd-php", "patch", "diff",
+}
+
 // inline returns the base64 data in a block, and its size in bytes: -1 if there is none.
 func inline(o Object) (data string, size int64) {
+	if source := ObjectOf(o["source"]); source.Text("type") == "text" { // a document of Anthropic's API
+		text := source.Text("data")
+		return base64.StdEncoding.EncodeToString([]byte(text)), int64(len(text))
+	}
 	for _, in := range []Object{o, ObjectOf(o["source"]), ObjectOf(o["image_url"]), ObjectOf(o["input_audio"]), ObjectOf(o["file"])} {
 		text := in.Text("data", "url", "image_url", "file_data")
 		if _, rest, ok := strings.Cut(text, ";base64,"); ok {

@@ -36,6 +36,7 @@ type Part struct {
 
 // FileRef says where the content of an attachment is: in the message, or in a payload.
 type FileRef struct {
+	Path      string // the name in the message, "" if it has none
 	MediaType string
 	Base64    string    // the content, if the message has it
 	Payload   *blob.Ref // otherwise

@@ -35,6 +35,8 @@ var (
 	ErrShared = errors.New("other branches also show the message")
 	// ErrActive: the branch is the active one.
 	ErrActive = branch.ErrActive
+	// ErrKind: the branch has a kind.
+	ErrKind = branch.ErrKind
 	// ErrLocked: waiting for a lock timed out.
 	ErrLocked = errors.New("timed out waiting for a lock")
 	// ErrReadOnly: the store is open for reading only.

@@ -198,19 +198,38 @@ func (c *Context) Summary() Summary {
 	return sum
 }
 
+// newestIn returns when the last message of a branch was stored, if that is later than a time. lines are those of the
+// branch, its own first.
+func (c *Context) newestIn(lines []branch.Segment, than int64) (int64, error) {
+	for _, seg := range lines {
+		for e, err := range c.Log.All(context.Background(), seg.Line, max(seg.From, seg.To-1), seg.To) {
+			if err != nil {
+				return than, err
+			}
+			return max(than, e.At), nil
+		}
+	}
+	return than, nil
+}
+
 // sizes adds the counts and sizes of the index to a summary.
 func (c *Context) sizes(m *Metadata, sum *Summary) error {
 	all, newest, err := c.Log.AllCounts()
 	if err != nil {
 		return err
 	}
+	hasKinds := slices.ContainsFunc(m.Branches, func(b ctxfolder.Branch) bool { return b.Extra.Text(ctxfolder.BranchKind) != "" })
 	shown := map[uuid.UUID]int64{} // for each line, the end of what branches show of it
+	said := int64(0)               // when the newest message of the conversation was stored
 	for _, b := range m.Branches {
 		l, ok := m.Line(b.Line)
 		if !ok {
 			continue
 		}
 		lines, err := branch.Lines(m, l.ID, max(all[l.ID].End(), l.Base))
+		if err == nil && hasKinds && b.Extra.Text(ctxfolder.BranchKind) == "" {
+			said, err = c.newestIn(lines, said)
+		}
 		if err != nil {
 			sum.Problem = err
 		}
@@ -229,6 +248,9 @@ func (c *Context) sizes(m *Metadata, sum *Summary) error {
 	}
 	if b, err := m.Encode(); err == nil {
 		sum.Bytes += int64(len(b))
+	}
+	if hasKinds {
+		newest = said
 	}
 	at := time.Unix(0, newest).UTC()
 	if newest > 0 && at.After(sum.UpdatedAt) {

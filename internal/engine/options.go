@@ -16,6 +16,7 @@ type Option func(*Options)
 type Options struct {
 	FS          vfs.FS
 	Pool        int64
+	pooled      bool // Pool is not the default
 	Memory      int64
 	relaxed     bool
 	readOnly    bool
@@ -76,8 +77,9 @@ func WithFiles(when MessageFiles) Option { return func(o *Options) { o.files = w
 // WithDurability sets the durability of appends. The default is Full.
 func WithDurability(d Durability) Option { return func(o *Options) { o.relaxed = d == Relaxed } }
 
-// WithPool bounds the loaded messages kept in memory, in bytes. The default is 64 MiB; 0 keeps none.
-func WithPool(bytes int64) Option { return func(o *Options) { o.Pool = max(bytes, 0) } }
+// WithPool bounds the loaded messages kept in memory, in bytes. The default is the store's setting, or else 64 MiB; 0
+// keeps none.
+func WithPool(bytes int64) Option { return func(o *Options) { o.Pool, o.pooled = max(bytes, 0), true } }
 
 // WithMemoryLimit bounds the expanded data that one call holds, in bytes. The default is 256 MiB. Data is compressed on
 // disk, so a small file can claim gigabytes. The limit counts the bodies that [Message.Body], [Message.Texts] and

@@ -18,7 +18,14 @@ type Settings struct {
 	ArchiveAfter  int64  `json:"archive_after,omitempty"`  // seconds since its commit after which a message is archived
 	KeepLast      int64  `json:"keep_last,omitempty"`      // the newest messages of each branch, which are not archived
 	TrashGrace    int64  `json:"trash_grace,omitempty"`    // seconds for which removed data stays
+	CacheSize     int64  `json:"cache_size,omitempty"`     // see [WithPool]
+	MaxTokens     int64  `json:"max_tokens,omitempty"`     // of an assembled context
+	StorageMode   string `json:"storage_mode,omitempty"`   // where conversations are
+	Compression   string `json:"compression,omitempty"`    // who summarises them
 }
+
+// maxPool bounds the setting of the pool, in bytes: ctxdir.json may come from anyone.
+const maxPool = 1 << 30
 
 // ArchiveOptions returns which messages a collection archives, and whether it archives any.
 func (s Settings) ArchiveOptions() (o ArchiveOptions, some bool) {
@@ -96,7 +103,9 @@ func withSettings(file []byte, settings Settings) ([]byte, error) {
 	if err != nil {
 		return nil, err
 	}
-	for _, name := range []string{"text_threshold", "archive_after", "keep_last", "trash_grace"} {
+	for _, name := range []string{
+		"text_threshold", "archive_after", "keep_last", "trash_grace", "cache_size", "max_tokens", "storage_mode", "compression",
+	} {
 		members.Set(name, known.Get(name))
 	}
 	if b, err = members.MarshalJSON(); err != nil {

@@ -59,6 +59,7 @@ type Store struct {
 	handles    *handles
 	projector  *projector
 	derived    *derived
+	cut        *cutHook
 }
 
 // StoreInfo is the content of ctxdir.json.
@@ -171,12 +172,17 @@ func Open(dir string, opts ...Option) (*Store, error) {
 	s := &Store{
 		FS: fsys, path: dir, Options: newOptions(opts), listed: &listCache{}, handles: &handles{}, projector: &projector{},
 		derived: &derived{},
+		cut:     &cutHook{},
 	}
 	if err := s.readInfo(); err != nil {
 		_ = fsys.Close()
 		return fail(err)
 	}
-	s.Pool = loader.NewPool(s.Options.Pool)
+	pool := s.Options.Pool
+	if size := s.settings.CacheSize; size > 0 && !s.Options.pooled {
+		pool = min(size, maxPool)
+	}
+	s.Pool = loader.NewPool(pool)
 	s.Blobs = blob.Open(s.FS, blob.SetAside(s.SetAside))
 	if !s.ReadOnly {
 		// On a read-only file system makeFolders fails. Such a store needs neither the folders nor a sweep of

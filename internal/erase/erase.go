@@ -36,6 +36,8 @@ type Removal struct {
 type Options struct {
 	Shared bool // erase also what several branches show
 	DryRun bool // report what would be done, and change nothing
+
+	locked bool // the caller holds [engine.CollectionLock]
 }
 
 // Messages removes messages of a context for good, on all lines: their files, all their versions in journals, packs and
@@ -47,6 +49,8 @@ type Options struct {
 // one of the messages, and with [engine.ErrShared] when several branches show one and that is not allowed. It fails
 // with [engine.ErrLocked] during a collection or restore. A second erase finishes an interrupted one. docs/DESIGN.md
 // lists what an erase cannot reach.
+//
+// The erase includes the moments that were made from the messages, which repeat their text.
 //
 // Crash order: a note in the context's folder names the messages and the payloads that they referred to. It is durable
 // before the first removal, and is removed last. The rows that say "erased" are durable before the files are removed,
@@ -109,7 +113,7 @@ func (e *eraser) run(ctx context.Context, ids []uuid.UUID) error {
 	for _, id := range ids {
 		e.ids[id] = true
 	}
-	if !e.o.DryRun {
+	if !e.o.DryRun && !e.o.locked {
 		// A collection or a restore has read messages that it is about to write.
 		release, err := e.s.LockCollection(ctx)
 		if err != nil {
@@ -257,6 +261,11 @@ func (e *eraser) erase(ctx context.Context, x *target) error {
 
 // remove does the part of erase that needs the locks.
 func (e *eraser) remove(x *target) error {
+	known := len(e.blobs)
+	came, err := e.addMoments(x)
+	if err != nil {
+		return err
+	}
 	if err := x.find(e.ids); err != nil {
 		return err
 	}
@@ -271,12 +280,11 @@ func (e *eraser) remove(x *target) error {
 	if err := x.c.Dir.FS.SyncDir(ctxfolder.Trash); err != nil && !errors.Is(err, fs.ErrNotExist) {
 		return err
 	}
-	known := len(e.blobs)
 	traces, err := e.findTraces(x)
 	if err != nil {
 		return err
 	}
-	if len(e.blobs) > known { // a version came meanwhile
+	if len(e.blobs) > known || len(came) > 0 { // a version or a moment came meanwhile
 		if err := e.writeNote(); err != nil {
 			return err
 		}

@@ -17,7 +17,7 @@ func (e *eraser) begin(ids []uuid.UUID) error {
 	if err := e.readNote(); err != nil {
 		return err
 	}
-	if err := e.find(ids); err != nil {
+	if err := e.findWithMoments(ids); err != nil {
 		return err
 	}
 	for _, x := range e.all {
@@ -45,7 +45,7 @@ func (e *eraser) plan(ctx context.Context, ids []uuid.UUID) error {
 	if err := e.readNote(); err != nil {
 		return err
 	}
-	if err := e.find(ids); err != nil {
+	if err := e.findWithMoments(ids); err != nil {
 		return err
 	}
 	for _, x := range e.all {

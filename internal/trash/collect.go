@@ -283,7 +283,7 @@ func (x *collector) lines(ctx context.Context, c *engine.Context) (more bool, er
 	expired := func(r *ctxfolder.Removed) bool { return x.s.Now().Sub(r.At) >= x.o.Grace }
 	lines, lerr := removedLines(ctx, c, c.Current(), expired)
 	if err = errors.Join(err, lerr); err == nil && !x.o.DryRun {
-		err = purgeLines(ctx, c, expired, report)
+		err = purgeExpired(ctx, c, expired, report)
 	}
 	if err != nil {
 		return true, err

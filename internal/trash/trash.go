@@ -332,7 +332,7 @@ func purgeRemoved(ctx context.Context, s *engine.Store, id uuid.UUID, lines []*t
 		if _, err := collectCopies(ctx, c, false, ignore); err != nil {
 			return err
 		}
-		return purgeLines(ctx, c, func(r *ctxfolder.Removed) bool {
+		return purgeExpired(ctx, c, func(r *ctxfolder.Removed) bool {
 			return slices.ContainsFunc(lines, func(t *trashItem) bool { return t.ID == r.Line })
 		}, ignore)
 	})

@@ -6,6 +6,7 @@ import (
 	"os"
 	"path/filepath"
 	"slices"
+	"strings"
 	"testing"
 	"time"
 
@@ -63,11 +64,18 @@ func TestCompare(t *testing.T) {
 		begun.State = writer.Begun
 		return append(slices.Clone(steps), begun, s)
 	}
+	// Behind a cut, a writer was told of an append and a rename.
+	renamed := slices.Clone(steps[:len(steps)-1])
+	for i := range renamed {
+		renamed[i].Branch = strings.Replace(renamed[i].Branch, "w1-alt", "w1-old", 1)
+	}
+	renamed = append(renamed, writer.Step{State: writer.Begun, Op: writer.Rename, Context: shared, Branch: "w1-old", To: "w1-alt"})
 	for what, test := range map[string]struct {
 		steps []writer.Step
 		want  []Trouble
 	}{
 		"as it was told": {steps: steps},
+		"an append and then a rename were going on": {steps: renamed},
 		"a message was acknowledged that is not there": {
 			more(last, func(s *writer.Step) { s.Messages[0] = writer.Message{ID: shared, Position: 1} }), []Trouble{Lost},
 		},

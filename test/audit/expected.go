@@ -126,7 +126,7 @@ func (e *expected) follow(steps []writer.Step) {
 			e.do(s)
 		case writer.Begun:
 			if !settled(steps[i+1:]) {
-				e.going(s)
+				e.going(s, steps[i+1:])
 			}
 		}
 	}
@@ -204,17 +204,24 @@ func (e *expected) append(at place, m writer.Message) {
 	e.sums[name{at.context, m.ID}] = []writer.Sum{m.Sum}
 }
 
-// going does a step that was going on, if it happened, as far as it happened.
-func (e *expected) going(s writer.Step) {
+// going does a step that was going on, if it happened, as far as it happened. Behind a cut, a writer may have gone on for
+// some steps, and all of them were going on: so a later one may have given the branch another name.
+func (e *expected) going(s writer.Step, later []writer.Step) {
 	at, to := place{s.Context, s.Branch}, place{s.Context, s.To}
 	there := func(p place) bool { _, ok := e.got.branches[p]; return ok }
+	now := at
+	for _, l := range later {
+		if l.State == writer.Begun && l.Op == writer.Rename && now == (place{l.Context, l.Branch}) && there(place{l.Context, l.To}) {
+			now.branch = l.To
+		}
+	}
 	switch s.Op {
 	case writer.Append:
 		if e.everybodys(s) {
 			return
 		}
 		for _, m := range s.Messages {
-			if n := len(e.branches[at]); n < len(e.got.branches[at]) && e.got.branches[at][n] == m.ID {
+			if n := len(e.branches[at]); n < len(e.got.branches[now]) && e.got.branches[now][n] == m.ID {
 				e.append(at, m)
 			}
 		}
@@ -222,11 +229,11 @@ func (e *expected) going(s writer.Step) {
 		n := name{s.Context, s.Messages[0].ID}
 		e.sums[n] = append(slices.Clone(e.sums[n]), s.Messages[0].Sum)
 	case writer.New:
-		e.doIf(there(at), s)
+		e.doIf(there(now), s)
 	case writer.Fork, writer.Rename:
 		e.doIf(there(to), s)
 	case writer.Rewind:
-		e.doIf(int64(len(e.got.branches[at])) == s.At, s)
+		e.doIf(int64(len(e.got.branches[now])) == s.At, s)
 	case writer.Remove:
 		e.doIf(!there(at), s)
 	case writer.Configure:

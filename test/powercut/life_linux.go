@@ -2,6 +2,7 @@ package powercut
 
 import (
 	"context"
+	"errors"
 	"fmt"
 	"math/rand/v2"
 	"os"
@@ -46,6 +47,9 @@ func (l *life) begin(ctx context.Context) error {
 	if err := os.Mkdir(l.path("mnt/legacy"), 0o700); err != nil {
 		return err
 	}
+	if err := syncFolder(l.path("mnt")); err != nil { // a cut must not take the folder
+		return err
+	}
 	shared, err := writer.Found(l.path("mnt/store"), 2)
 	if err != nil {
 		return err
@@ -53,6 +57,14 @@ func (l *life) begin(ctx context.Context) error {
 	l.shared = shared
 	l.shown, err = audit.Look(ctx, l.path("mnt/store"))
 	return err
+}
+
+func syncFolder(path string) error {
+	f, err := os.Open(path)
+	if err != nil {
+		return err
+	}
+	return errors.Join(f.Sync(), f.Close())
 }
 
 // mount switches the disk on and mounts its file system.

@@ -1,0 +1,265 @@
+package main
+
+import (
+	"cmp"
+	"context"
+	"errors"
+	"fmt"
+	"slices"
+	"strings"
+	"time"
+
+	"github.com/ctxdir/ctxdir"
+	"github.com/ctxdir/ctxdir/compress"
+	"github.com/ctxdir/ctxdir/moment"
+	"github.com/google/uuid"
+	"github.com/spf13/cobra"
+)
+
+type momentRecord struct {
+	Record     string             `json:"record"`
+	Context    string             `json:"context"`
+	ID         string             `json:"id"`
+	Type       string             `json:"type"`
+	Content    string             `json:"content"`
+	Background string             `json:"background,omitempty"`
+	Tags       []string           `json:"tags"`
+	References []moment.Reference `json:"references"`
+	Relevance  float64            `json:"relevance"`
+	From       []uuid.UUID        `json:"from"`
+	CreatedAt  time.Time          `json:"created_at"`
+	DryRun     bool               `json:"dry_run,omitempty"`
+}
+
+func (a *app) momentCmd() *cobra.Command {
+	cmd := &cobra.Command{
+		Use:   "moment",
+		Short: "Keep what is worth finding again in conversations",
+		Long: `Keep what is worth finding again in conversations: decisions, patterns, solutions and context.
+
+A moment is a message of its own, on a branch of its context that lists leave out. "search --kind
+moments" finds moments by their words. To erase a message erases its moments.`,
+		Example:     "  ctxtool moment extract 7c2f\n  ctxtool moment ls --type decision\n  ctxtool search --kind moments timeout",
+		Annotations: exits("some contexts cannot be read", ofStores...),
+		Args:        cobra.ArbitraryArgs,
+		RunE:        needVerb,
+	}
+	cmd.AddCommand(a.momentExtractCmd(), a.momentAddCmd(), a.momentLsCmd(), a.momentRmCmd())
+	return cmd
+}
+
+// momentFlags choose moments.
+type momentFlags struct {
+	types, tags []string
+	relevance   float64
+	limit       int
+	maxTokens   int
+	newest      bool
+}
+
+func (f *momentFlags) add(cmd *cobra.Command, what string) {
+	flags := cmd.Flags()
+	flags.StringSliceVar(&f.types, "type", nil, what+" moments of the type `TYPE`: "+strings.Join(momentTypes(), ", ")+"; can be repeated")
+	_ = cmd.RegisterFlagCompletionFunc("type", cobra.FixedCompletions(momentTypes(), cobra.ShellCompDirectiveNoFileComp))
+	flags.Float64Var(&f.relevance, "min-relevance", 0, what+" moments of at least this relevance, `R` from 0 to 1")
+	flags.IntVar(&f.limit, "limit", 0, what+" at most `N` moments, the most relevant ones")
+}
+
+func momentTypes() (names []string) {
+	for _, t := range moment.Types {
+		names = append(names, string(t))
+	}
+	return names
+}
+
+// parse checks the flags.
+func (f *momentFlags) parse(cmd *cobra.Command) (types []moment.Type, err error) {
+	for _, name := range f.types {
+		if !slices.Contains(moment.Types, moment.Type(name)) {
+			return nil, usage(cmd, "--type: unknown type %q; use one of: %s", name, strings.Join(momentTypes(), ", "))
+		}
+		types = append(types, moment.Type(name))
+	}
+	switch {
+	case !(f.relevance >= 0 && f.relevance <= 1):
+		return nil, usage(cmd, "--min-relevance must be between 0 and 1")
+	case f.maxTokens < 0 || cmd.Flags().Changed("max-tokens") && f.maxTokens == 0:
+		return nil, usage(cmd, "--max-tokens must be positive")
+	case f.limit < 0 || cmd.Flags().Changed("limit") && f.limit == 0:
+		return nil, usage(cmd, "--limit must be positive")
+	}
+	return types, nil
+}
+
+func (a *app) momentLsCmd() *cobra.Command {
+	var f momentFlags
+	cmd := &cobra.Command{
+		Use:   "ls [CONTEXT…]",
+		Short: "List the moments of the store, or of contexts",
+		Long: `List the moments of the whole store, or of contexts, the most relevant first. On a terminal, they
+are a table; otherwise they are JSON Lines.`,
+		Example:           "  ctxtool moment ls\n  ctxtool moment ls 7c2f --type decision --type solution --newest",
+		Annotations:       exits("some contexts cannot be read", ofStores...),
+		Args:              between(0, -1),
+		ValidArgsFunction: a.completeContexts(-1),
+		RunE: func(cmd *cobra.Command, args []string) error {
+			types, err := f.parse(cmd)
+			if err != nil {
+				return err
+			}
+			return a.onStore(func(ctx context.Context, s *ctxdir.Store, refs []string) error {
+				return a.listMoments(ctx, s, &f, types, refs)
+			}, ctxdir.WithReadOnly())(cmd, args)
+		},
+	}
+	f.add(cmd, "list")
+	cmd.Flags().StringSliceVar(&f.tags, "tag", nil, "list moments with the tag `TAG`; can be repeated")
+	cmd.Flags().IntVar(&f.maxTokens, "max-tokens", 0, "list as many as fit in about `N` tokens, the most relevant ones")
+	cmd.Flags().BoolVar(&f.newest, "newest", false, "list the newest first")
+	return cmd
+}
+
+// resolveAll resolves the contexts that arguments name.
+func resolveAll(s *ctxdir.Store, refs []string) (ids []uuid.UUID, err error) {
+	for _, ref := range refs {
+		id, err := resolve(s, ref)
+		if err != nil {
+			return nil, err
+		}
+		ids = append(ids, id)
+	}
+	return ids, nil
+}
+
+func (a *app) listMoments(ctx context.Context, s *ctxdir.Store, f *momentFlags, types []moment.Type, refs []string) error {
+	ids, err := resolveAll(s, refs)
+	if err != nil {
+		return err
+	}
+	var all []moment.Moment
+	failed := 0
+	for m, err := range moment.InStore(ctx, s, ids...) {
+		switch {
+		case ctx.Err() != nil:
+			return ctx.Err()
+		case err != nil:
+			failed++
+			a.warnOf(err)
+		case (len(types) == 0 || slices.Contains(types, m.Type)) && m.Relevance >= f.relevance && hasTags(m, f.tags):
+			all = append(all, m)
+		}
+	}
+	all = moment.Rank(all)
+	if f.limit > 0 {
+		all = all[:min(f.limit, len(all))]
+	}
+	if f.maxTokens > 0 {
+		all = moment.Fit(all, f.maxTokens, compress.Estimate)
+	}
+	if f.newest {
+		slices.SortStableFunc(all, func(x, y moment.Moment) int { return y.At.Compare(x.At) })
+	}
+	if err := a.printMoments(s, all); err != nil {
+		return err
+	}
+	return failures("read", failed, max(failed, len(ids)))
+}
+
+func hasTags(m moment.Moment, tags []string) bool {
+	return !slices.ContainsFunc(tags, func(tag string) bool { return !slices.Contains(m.Tags, tag) })
+}
+
+// printMoments prints a table on a terminal, else records.
+func (a *app) printMoments(s *ctxdir.Store, all []moment.Moment) error {
+	if !a.json && a.onTerminal() && len(all) == 0 {
+		a.note(`no moments; run "ctxtool moment extract" to find some`)
+		return nil
+	}
+	if a.json || !a.onTerminal() {
+		for _, m := range all {
+			if err := a.record(a.momentRecord(&m)); err != nil {
+				return err
+			}
+		}
+		return nil
+	}
+	a.page()
+	t := table{head: []string{"ID", "TYPE", "RELEVANCE", "CONTENT", "CONTEXT"}, right: []int{2}, shrink: []int{3}}
+	var ids []uuid.UUID
+	for _, m := range all {
+		ids = append(ids, m.ID)
+	}
+	short, contexts := shortIDsOf(ids), shortIDsIn(s)
+	for _, m := range all {
+		t.add(nil, short.of(m.ID), string(m.Type), fmt.Sprintf("%.2f", m.Relevance), m.Content, contexts.of(m.Context))
+	}
+	return a.printTable(&t)
+}
+
+func (a *app) momentRecord(m *moment.Moment) momentRecord {
+	return momentRecord{
+		"moment", m.Context.String(), m.ID.String(), string(m.Type), m.Content, m.Background, listed(m.Tags), listed(m.References), m.Relevance,
+		listed(m.From), m.At.UTC(), a.dryRun,
+	}
+}
+
+func (a *app) momentRmCmd() *cobra.Command {
+	cmd := &cobra.Command{
+		Use:   "rm ID…",
+		Short: "Remove moments",
+		Long: `Remove moments. ID is the id of a moment, or a beginning of it that no other moment has. The text
+goes to the trash of its context, and "trash restore" brings it back for the grace period. "extract"
+does not. To remove a text for good, erase the message: "ctxtool erase".`,
+		Example:     "  ctxtool moment rm 0815 --dry-run\n  ctxtool moment rm 0815",
+		Annotations: exits("", ofStores...),
+		Args:        between(1, -1),
+		RunE:        a.onStore(a.removeMoments),
+	}
+	a.dryRunFlag(cmd)
+	return cmd
+}
+
+// minMomentID is the least length of a beginning of an id.
+const minMomentID = 4
+
+// removeMoments removes moments, once all arguments name one.
+func (a *app) removeMoments(ctx context.Context, s *ctxdir.Store, refs []string) error {
+	found := make([]*moment.Moment, len(refs))
+	for i, ref := range refs {
+		if len(ref) < minMomentID || strings.Trim(strings.ToLower(ref), "0123456789abcdef-") != "" {
+			return badArgument(`run "ctxtool moment ls" to list the ids`, "%q is no id, nor a beginning of at least %d digits", ref, minMomentID)
+		}
+		refs[i] = strings.ToLower(ref)
+	}
+	for m, err := range moment.InStore(ctx, s) {
+		if err != nil {
+			return err
+		}
+		for i, ref := range refs {
+			if !strings.HasPrefix(m.ID.String(), ref) {
+				continue
+			}
+			if found[i] != nil {
+				return badArgument("type more of the id", "%q is the beginning of several ids: %s, %s", ref, found[i].ID, m.ID)
+			}
+			found[i] = &m
+		}
+	}
+	for i, m := range found {
+		if m == nil {
+			return &verbError{exitFailed, fmt.Sprintf("moment %s: not found", refs[i]), `run "ctxtool moment ls" to list the ids`}
+		}
+	}
+	for _, m := range found {
+		if !a.dryRun {
+			err := withOpen(ctx, s, m.Context, func(c *ctxdir.Context) error { return moment.Remove(ctx, c, m.ID) })
+			if err != nil && !errors.Is(err, ctxdir.ErrNotExist) { // two arguments may name it
+				return err
+			}
+		}
+		if err := a.result(a.momentRecord(m), "%s  %s", m.ID, cmp.Or(m.Content, string(m.Type))); err != nil {
+			return err
+		}
+	}
+	return nil
+}

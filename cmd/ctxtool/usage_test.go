@@ -1,0 +1,107 @@
+package main
+
+import (
+	"fmt"
+	"regexp"
+	"strings"
+	"testing"
+
+	"github.com/google/go-cmp/cmp"
+)
+
+func TestShortCount(t *testing.T) {
+	for n, want := range map[int64]string{
+		0: "0", 999: "999", 1000: "1.00k", 12_345: "12.3k",
+		99_949: "99.9k", 99_950: "100k", 999_499: "999k", 999_500: "1.00M", 4_560_000: "4.56M",
+		1_230_000_000: "1.23G", 1<<63 - 1: "9.22E",
+	} {
+		if got := shortCount(n); got != want {
+			t.Errorf("%d: %s, want %s", n, got, want)
+		}
+	}
+	for d, want := range map[float64]string{0: "0.00", 0.00123: "0.0012", 0.5: "0.50", 12.345: "12.35", 1234: "1234.00"} {
+		if got := dollars(d); got != want {
+			t.Errorf("%g: %s, want %s", d, got, want)
+		}
+	}
+}
+
+// TestUsageTable: a table fits 80 columns, and leaves out what nothing records.
+func TestUsageTable(t *testing.T) {
+	p := newInProcess(t)
+	must := func(stdin string, args ...string) {
+		if code := p.run(t.Context(), stdin, args...); code != exitOK {
+			t.Fatal(p.stderr.String())
+		}
+	}
+	must("", "new", "--id", exampleID)
+	var lines strings.Builder
+	for i, model := range []string{"claude-opus-4-5-20251101-with-a-long-name", "claude-haiku-4-5", "claude-haiku-4-5"} {
+		fmt.Fprintf(&lines, `{"type":"assistant","message":{"id":"msg_0123456789abcdef%d","model":%q,"usage":{"input_tokens":%d,`+
+			`"output_tokens":25,"cache_read_input_tokens":1234567,"cache_creation_input_tokens":0,"cost":0.5}}}`+"\n", i, model, 1000-i)
+	}
+	must(lines.String(), "append", exampleID, "--jsonl")
+	must("", "new", "--id", exampleItem)
+	must(`{"role":"assistant","content":"Hello."}`, "append", exampleItem, "--jsonl")
+	want := `MODEL                              STEPS   INPUT  CACHED  OUTPUT   TOTAL    COST
+claude-haiku-4-5                       2   2.00k   2.47M      50   2.47M   $1.00
+claude-opus-4-5-20251101-with-a-…      1   1.00k   1.23M      25   1.24M   $0.50
+(unknown)                              1       0       0      ~2      ~2
+total                                  4  ~3.00k   3.70M     ~77  ~3.71M  $1.50+
+`
+	if diff := cmp.Diff(want, p.onScreen(t, "usage")); diff != "" {
+		t.Error(diff)
+	}
+
+	// stats have the same figures. Sizes depend on the file system.
+	stats := p.onScreen(t, "stats")
+	if head := "\n2 contexts · 4 messages · ~3.71M tokens · $1.50+ · 2 models\n"; !strings.Contains(stats, head) {
+		t.Errorf("%s: no %s", stats, head)
+	}
+	row := regexp.MustCompile(`(?m)^\(none\) +2 +4 +~3.71M  \$1.50\+  claude-haiku-4-5, claude-…  now$`)
+	if !row.MatchString(stats) {
+		t.Errorf("%s: no %s", stats, row)
+	}
+	for line := range strings.Lines(stats) {
+		if n := len([]rune(line)); n > 81 && !strings.HasPrefix(line, p.store) {
+			t.Errorf("%d columns: %s", n, line)
+		}
+	}
+	if one := p.onScreen(t, "stats", "--contexts", "--limit", "1"); !strings.Contains(one, "\n… 1 more\n") {
+		t.Error(one)
+	}
+}
+
+// onScreen returns what a verb shows on a terminal of 80 columns, without colours.
+func (p *inProcess) onScreen(t *testing.T, args ...string) string {
+	t.Helper()
+	stdout, stderr := &screen{columns: 80, rows: 24}, &strings.Builder{}
+	env := func(key string) string {
+		if key == "NO_COLOR" {
+			return "1"
+		}
+		return p.env(key)
+	}
+	if code := run(t.Context(), args, strings.NewReader(""), stdout, stderr, env); code != exitOK {
+		t.Fatal(stderr.String())
+	}
+	return stdout.String()
+}
+
+func TestSparkline(t *testing.T) {
+	tests := []struct {
+		months map[string]int64
+		want   string
+	}{
+		{nil, "  "},
+		{map[string]int64{"2026-01": 5}, "  "},
+		{map[string]int64{"2025-11": 800, "2026-01": 100, "2026-02": 400}, "2025-11 █·▁▄ 2026-02"},
+		{map[string]int64{"2020-01": 1000, "2026-01": 1, "2026-02": 2}, "2024-03 " + strings.Repeat("·", 22) + "▄█ 2026-02"},
+	}
+	for _, test := range tests {
+		bars, from, to := sparkline(test.months)
+		if got := from + " " + bars + " " + to; got != test.want {
+			t.Errorf("%v: %q, want %q", test.months, got, test.want)
+		}
+	}
+}

@@ -1,0 +1,41 @@
+// Package compress shortens texts of a conversation to a number of tokens.
+package compress
+
+import (
+	"context"
+	"errors"
+	"fmt"
+)
+
+// Compressor makes a summary of texts.
+type Compressor interface {
+	// Summary returns a summary of texts, in order, of at most maxTokens tokens; it is empty if nothing fits.
+	Summary(ctx context.Context, texts []string, maxTokens int) (string, error)
+}
+
+// The modes of compression, as a store's setting names them.
+const (
+	ModeLocal  = "local"  // [Local]
+	ModeRemote = "remote" // [Remote]
+	ModeHybrid = "hybrid" // [Hybrid]
+)
+
+// Modes lists the modes.
+var Modes = []string{ModeLocal, ModeRemote, ModeHybrid}
+
+// New returns the compressor of a mode; an empty mode is local. count counts tokens, nil for an estimate. The other modes
+// need an endpoint.
+func New(mode string, endpoint *Endpoint, count func(text string) int) (Compressor, error) {
+	local, remote := Local{Tokens: count}, Remote{Endpoint: endpoint, Tokens: count}
+	switch {
+	case mode == "" || mode == ModeLocal:
+		return local, nil
+	case mode != ModeRemote && mode != ModeHybrid:
+		return nil, fmt.Errorf("compression %q is unknown; use one of %q", mode, Modes)
+	case endpoint == nil:
+		return nil, errors.New("compression " + mode + " needs the address of a server")
+	case mode == ModeRemote:
+		return remote, nil
+	}
+	return Hybrid{Local: local, Remote: remote}, nil
+}

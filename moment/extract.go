@@ -1,0 +1,138 @@
+package moment
+
+import (
+	"context"
+	"slices"
+	"strings"
+	"time"
+
+	"github.com/ctxdir/ctxdir"
+	"github.com/ctxdir/ctxdir/internal/chat"
+	"github.com/ctxdir/ctxdir/message"
+	"github.com/google/uuid"
+)
+
+// Options says what to extract.
+type Options struct {
+	Branch    string    // only messages that this branch shows; empty for all branches of the conversation
+	Types     []Type    // only moments of these types; empty for all
+	Relevance float64   // only moments of at least this relevance
+	Limit     int       // at most so many, the most relevant ones; 0 for all
+	DryRun    bool      // return what would be stored, and store nothing
+	Extractor Extractor // nil for [Local]
+}
+
+// Text is the prose of one message.
+type Text struct {
+	ID    uuid.UUID // of the message
+	Voice string    // "user" or "assistant"
+	At    time.Time
+	Text  string
+}
+
+// Extractor makes moments from the texts of a conversation, in order. Each moment has the ids of messages in From.
+type Extractor interface {
+	Moments(ctx context.Context, texts []Text) ([]Moment, error)
+}
+
+// Extract makes moments from the messages of a context, stores those that are new, and returns them. So extracting
+// twice adds nothing.
+func Extract(ctx context.Context, c *ctxdir.Context, o Options) ([]Moment, error) {
+	texts, err := Texts(ctx, c, o.Branch)
+	if err != nil {
+		return nil, err
+	}
+	by := o.Extractor
+	if by == nil {
+		by = Local{}
+	}
+	found, err := by.Moments(ctx, texts)
+	if err != nil {
+		return nil, err
+	}
+	found = slices.DeleteFunc(found, func(m Moment) bool {
+		return m.Relevance < o.Relevance || len(o.Types) > 0 && !slices.Contains(o.Types, m.Type)
+	})
+	if o.Limit > 0 && len(found) > o.Limit {
+		best := Rank(slices.Clone(found))[:o.Limit]
+		found = slices.DeleteFunc(found, func(m Moment) bool { return !slices.ContainsFunc(best, m.same) })
+	}
+	if !o.DryRun {
+		return addAll(ctx, c, found)
+	}
+	known, err := knownIn(ctx, c)
+	if err != nil {
+		return nil, err
+	}
+	for i := range found {
+		found[i].Context, found[i].ID = c.ID(), found[i].identify(c.ID())
+	}
+	return slices.DeleteFunc(found, func(m Moment) bool { return known[m.ID] }), nil
+}
+
+func (m *Moment) same(other Moment) bool {
+	return m.Content == other.Content && slices.Equal(m.From, other.From)
+}
+
+// Texts returns what people and models say in a context: without thoughts, tool calls and their results, and the
+// bookkeeping of agent tools. Each message counts once, whatever branches show it.
+func Texts(ctx context.Context, c *ctxdir.Context, branch string) (all []Text, err error) {
+	branches, err := c.Branches(ctx)
+	if err != nil {
+		return nil, err
+	}
+	if branch != "" {
+		if _, err := c.Branch(branch); err != nil {
+			return nil, err
+		}
+	}
+	for _, info := range branches {
+		if branch != "" && info.Name != branch || branch == "" && BranchKind(info.Extra) != "" {
+			continue
+		}
+		from := info.Shared // an earlier branch shows these
+		if branch != "" {
+			from = 0
+		}
+		b, err := c.Branch(info.Name)
+		if err != nil {
+			return nil, err
+		}
+		for m, err := range b.Messages(ctx, from, ctxdir.End) {
+			if err != nil {
+				return nil, err
+			}
+			if t, ok := textOf(ctx, m); ok {
+				all = append(all, t)
+			}
+		}
+	}
+	return all, nil
+}
+
+// textOf returns what a message says; ok is false if it says nothing.
+func textOf(ctx context.Context, m *ctxdir.Message) (t Text, ok bool) {
+	if m.Unavailable != nil || message.IsBookkeeping(m.Role) {
+		return t, false
+	}
+	raw, err := m.Texts(ctx)
+	if err != nil || chat.Bookkeeping(raw) {
+		return t, false
+	}
+	parts := chat.Parts(raw)
+	t = Text{ID: m.ID, Voice: chat.VoiceOf(m.Role, parts), At: m.CreatedAt}
+	if t.At.IsZero() {
+		t.At = m.StoredAt
+	}
+	if t.Voice != chat.User && t.Voice != chat.Assistant {
+		return t, false
+	}
+	var texts []string
+	for _, p := range parts {
+		if p.Kind == chat.Text {
+			texts = append(texts, p.Text)
+		}
+	}
+	t.Text = strings.Join(texts, "\n\n")
+	return t, strings.TrimSpace(t.Text) != ""
+}

@@ -1,0 +1,104 @@
+package moment
+
+import (
+	"context"
+	"path"
+	"regexp"
+	"strconv"
+	"strings"
+
+	"github.com/ctxdir/ctxdir/internal/sentence"
+	"github.com/google/uuid"
+)
+
+// Local extracts moments without a model. It takes sentences word by word, and so adds nothing to what was said. It
+// knows English cues only: in other languages it finds little, and nothing wrong.
+type Local struct{}
+
+// maxTopics bounds the tags that Local gives, and maxBackground the sentence before, in bytes.
+const (
+	maxTopics     = 3
+	maxBackground = 240
+)
+
+// Moments returns the sentences that have the cues of a type. Their relevance is the strength of the cues times the
+// rarity of their words in the conversation. A sentence that several messages repeat is a moment of the first one.
+func (Local) Moments(ctx context.Context, texts []Text) ([]Moment, error) {
+	return candidates(texts, enough), ctx.Err()
+}
+
+// candidates returns the sentences whose cues have a strength or more.
+func candidates(texts []Text, enough float64) (found []Moment) {
+	var all []string
+	split := make([][]string, len(texts))
+	for i, t := range texts {
+		split[i] = sentence.Split(t.Text)
+		all = append(all, split[i]...)
+	}
+	rarity := sentence.NewRarity(all)
+	seen := map[string]bool{}
+	for i, t := range texts {
+		for j, s := range split[i] {
+			kind, strength := classify(s, enough)
+			if kind == "" || seen[s] {
+				continue
+			}
+			seen[s] = true
+			m := Moment{
+				At: t.At, Type: kind, Content: s, References: references(s), Relevance: relevance(strength, rarity.Of(s)), From: []uuid.UUID{t.ID},
+				Tags: rarity.Topics(s, maxTopics, isTopic),
+			}
+			if j > 0 && len(split[i][j-1]) <= maxBackground {
+				m.Background = split[i][j-1]
+			}
+			found = append(found, m)
+		}
+	}
+	return found
+}
+
+// relevance combines the strength of cues with the rarity of words, in hundredths.
+func relevance(strength, rarity float64) float64 {
+	return float64(int(strength*(0.5+rarity/2)*100+0.5)) / 100
+}
+
+// isTopic reports whether a word can be a tag: a word of letters that is about a thing.
+func isTopic(word string) bool { return topic.MatchString(word) && !common.MatchString(word) }
+
+var (
+	topic  = regexp.MustCompile(`^[\p{L}]{5,24}$`)
+	common = regexp.MustCompile(`^(?:` +
+		`about|above|after|again|against|already|always|another|anything|around|because|before|behind|being|below|between|` +
+		`both|cannot|could|doing|during|either|every|everything|first|going|having|however|instead|itself|little|might|` +
+		`needs?|never|nothing|often|other|others|rather|really|second|several|should|since|something|still|their|there|` +
+		`these|thing|things|those|three|through|together|under|until|using|where|whether|which|while|whole|whose|without|` +
+		`would|works?|yours?` +
+		`)$`)
+)
+
+// file is the path of a file in a text, with the line that may follow it.
+var file = regexp.MustCompile("(?:^|[\\s(\"'`])((?:[\\w.-]+/)*[\\w-][\\w.-]*\\.[a-zA-Z]\\w{0,4})(?::(\\d{1,6}))?(?:[\\s)\"'`.,;:!?]|$)")
+
+// endings are those of files that conversations are about. A name such as "e.g" or "example.com" has none of them.
+const endings = " go py js ts jsx tsx mjs rs c h cc cpp hpp java kt swift rb php cs sh bash ps1 sql md txt json jsonl yaml yml toml xml " +
+	"html css scss vue svelte proto lock mod sum cfg conf ini env lua ex exs erl hs ml scala clj r ipynb tf "
+
+// maxReferences bounds the references of a moment.
+const maxReferences = 8
+
+// references returns the files that a text names by relative paths.
+func references(s string) (all []Reference) {
+	for _, match := range file.FindAllStringSubmatch(s, -1) {
+		name := match[1]
+		ending := " " + strings.TrimPrefix(strings.ToLower(path.Ext(name)), ".") + " "
+		if !strings.Contains(endings, ending) || strings.Contains(name, "..") || len(all) == maxReferences {
+			continue
+		}
+		r := Reference{File: name}
+		if line, err := strconv.Atoi(match[2]); err == nil && line > 0 {
+			r.Lines = [2]int{line, line}
+		}
+		all = append(all, r)
+	}
+	return all
+}

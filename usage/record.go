@@ -1,0 +1,237 @@
+package usage
+
+import (
+	"bytes"
+	"encoding/json"
+	"fmt"
+	"slices"
+	"strconv"
+
+	"github.com/ctxdir/ctxdir/internal/chat"
+)
+
+// record is what a message says about a call of a model.
+type record struct {
+	key     string // the same wherever the call is recorded; "" for a record that is not repeated
+	local   bool   // the key is unique only among contexts that were forked from one another
+	model   string
+	tokens  Tokens
+	counted bool // it has tokens
+	cost    float64
+	priced  bool
+	calls   int64
+	sums    bool // tokens and cost are those of the conversation so far
+	total   bool // of calls that have records too, as a rule: it counts only if they do not
+}
+
+// marks are in every message that says something about calls, or about the model.
+var marks = [][]byte{
+	[]byte(`sage":`), []byte(`okens":`), []byte(`sage_metadata":`), []byte(`sageMetadata":`), []byte(`sage_data":`), []byte(`token_count"`),
+	[]byte(`odelMetrics":`), []byte(`odel_stats":`), []byte(`llm_metrics":`), []byte(`turn_context"`),
+}
+
+// mayRecord reports whether a message may have records. It saves parsing the others.
+func mayRecord(body json.RawMessage) bool {
+	return slices.ContainsFunc(marks, func(mark []byte) bool { return bytes.Contains(body, mark) })
+}
+
+// recordsOf returns the records in a message, and the model of the calls that follow it, if it says so.
+func recordsOf(body json.RawMessage) (records []record, next string) {
+	o := chat.ObjectOf(body)
+	payload := chat.ObjectOf(o["payload"])
+	switch kind := o.Text("type"); {
+	case kind == "turn_context":
+		return nil, payload.Text("model")
+	case payload.Text("type") == "token_count":
+		return codexRecords(payload), ""
+	case chat.ObjectOf(o["info"]) != nil && chat.KindOf(o["parts"]) == '[':
+		return opencodeRecords(o), ""
+	case kind == "assistant.usage":
+		return copilotRecord(o), ""
+	case kind == "session.shutdown":
+		return copilotTotals(o), ""
+	case chat.ObjectOf(o["llm_metrics"])["accumulated_token_usage"] != nil:
+		return openHandsRecords(o), ""
+	}
+	records = anyRecords(o)
+	if stats := statsRecord(chat.ObjectOf(o["info"])); stats != nil {
+		records = append(records, *stats)
+	}
+	return records, ""
+}
+
+// codexRecords reads an event of Codex. Codex repeats events whose totals are the same.
+func codexRecords(payload chat.Object) []record {
+	info := chat.ObjectOf(payload["info"])
+	tokens, ok := tokensOf(info["last_token_usage"])
+	if !ok {
+		return nil
+	}
+	return []record{{key: "codex " + string(info["total_token_usage"]), local: true, tokens: tokens, counted: true, calls: 1}}
+}
+
+// opencodeRecords reads a message of opencode: each step has a part that ends it. A fork of a session copies messages
+// under other ids, with the same times.
+func opencodeRecords(o chat.Object) (records []record) {
+	info := chat.ObjectOf(o["info"])
+	key := "opencode " + string(chat.ObjectOf(info["time"])["created"])
+	add := func(of chat.Object) {
+		tokens, ok := tokensOf(of["tokens"])
+		cost, priced := number(of["cost"])
+		if !ok && !priced {
+			return
+		}
+		records = append(records, record{
+			key: key + " " + strconv.Itoa(len(records)) + " " + string(of["tokens"]), model: info.Text("modelID"),
+			tokens: tokens, counted: ok, cost: cost, priced: priced, calls: 1,
+		})
+	}
+	for _, part := range chat.List(o["parts"]) {
+		if p := chat.ObjectOf(part); p.Text("type") == "step-finish" {
+			add(p)
+		}
+	}
+	if tokens, ok := tokensOf(info["tokens"]); records == nil && ok && tokens.Total > 0 {
+		add(info)
+	}
+	return records
+}
+
+// copilotRecord reads the counts of a call of Copilot CLI.
+func copilotRecord(o chat.Object) []record {
+	tokens, ok := tokensOf(o["data"])
+	if !ok {
+		return nil
+	}
+	return []record{{
+		key: "copilot " + o.Text("id"), local: true, model: chat.ObjectOf(o["data"]).Text("model"), tokens: tokens, counted: true, calls: 1,
+	}}
+}
+
+// copilotTotals reads the end of a session of Copilot CLI, which has the totals of each model.
+func copilotTotals(o chat.Object) (records []record) {
+	metrics := chat.ObjectOf(chat.ObjectOf(o["data"])["modelMetrics"])
+	for model, v := range metrics {
+		m := chat.ObjectOf(v)
+		tokens, ok := tokensOf(m["usage"])
+		if !ok {
+			continue
+		}
+		calls, _ := countIn(chat.ObjectOf(m["requests"]), paths("count"))
+		records = append(records, record{
+			key: "copilot " + o.Text("id") + " " + model, local: true, model: model, tokens: tokens, counted: true,
+			calls: max(calls, 1), total: true,
+		})
+	}
+	slices.SortFunc(records, func(a, b record) int { return bytes.Compare([]byte(a.model), []byte(b.model)) })
+	return records
+}
+
+// openHandsRecords reads an event of OpenHands, with the sums of the conversation so far.
+func openHandsRecords(o chat.Object) []record {
+	metrics := chat.ObjectOf(o["llm_metrics"])
+	sums := metrics["accumulated_token_usage"]
+	tokens, ok := tokensOf(sums)
+	cost, priced := number(metrics["accumulated_cost"])
+	return []record{{
+		model: chat.ObjectOf(sums).Text("model"), tokens: tokens, counted: ok, cost: cost, priced: priced, calls: 1, sums: true,
+	}}
+}
+
+// statsRecord reads the totals of a run of SWE-agent or mini-swe-agent, nil if there are none.
+func statsRecord(info chat.Object) *record {
+	stats := chat.ObjectOf(info["model_stats"])
+	if stats == nil {
+		return nil
+	}
+	tokens, _ := tokensOf(info["model_stats"])
+	cost, priced := number(stats["instance_cost"])
+	calls, _ := countIn(stats, paths("api_calls"))
+	if tokens.Total == 0 && cost == 0 {
+		return nil
+	}
+	return &record{tokens: tokens, counted: tokens.Total > 0, cost: cost, priced: priced && cost > 0, calls: max(calls, 1), total: true}
+}
+
+// usageNames are the members that hold the counts of a call.
+var usageNames = []string{"usage", "usage_metadata", "usageMetadata", "UsageMetadata", "token_usage", "tokens"}
+
+// anyRecords reads the counts in a message of an API or a framework, or in the record of a tool around such a message:
+// of Claude Code, Gemini CLI, pi, mini-swe-agent and others.
+func anyRecords(o chat.Object) []record {
+	message := chat.ObjectOf(o["message"])
+	data := chat.ObjectOf(o["data"])
+	extra := chat.ObjectOf(o["extra"])
+	call := chat.ObjectOf(o["tool_call_metadata"]) // of OpenHands
+	places := []chat.Object{
+		o, message, data, chat.ObjectOf(chat.ObjectOf(data["message"])["message"]), // the last one: a sub-agent's, in a report of its progress
+		chat.ObjectOf(o["kwargs"]), chat.ObjectOf(extra["response"]), chat.ObjectOf(call["model_response"]),
+	}
+	for _, in := range slices.Clone(places) {
+		places = append(places, chat.ObjectOf(in["response_metadata"]), chat.ObjectOf(in["response_meta"]))
+	}
+	for _, in := range places {
+		for _, name := range usageNames {
+			if tokens, ok := tokensOf(in[name]); ok {
+				r := record{tokens: tokens, counted: true, calls: 1, model: in.Text("model", "modelVersion", "model_name", "ls_model_name")}
+				if r.model == "<synthetic>" { // a message that Claude Code made up
+					return nil
+				}
+				if r.model == "" {
+					r.model = firstText("model", "modelVersion", "model_name", o, message, chat.ObjectOf(in["response_metadata"]))
+				}
+				r.key, r.local = keyOf(o, in, &r.tokens)
+				r.cost, r.priced = costOf(o, in, chat.ObjectOf(in[name]), extra)
+				return []record{r}
+			}
+		}
+	}
+	return nil
+}
+
+func firstText(a, b, c string, objects ...chat.Object) string {
+	for _, o := range objects {
+		if text := o.Text(a, b, c); text != "" {
+			return text
+		}
+	}
+	return ""
+}
+
+// globalID is the length from which an id of an API or a tool is taken for unique everywhere.
+const globalID = 16
+
+// keyOf identifies a call by the id that the provider gave its reply, or by its id in the conversation and what went in:
+// the output of a reply grows while it is recorded. A tool that keeps neither has the time and the counts of the call.
+func keyOf(o, in chat.Object, t *Tokens) (key string, local bool) {
+	input := fmt.Sprint(" ", t.Input, " ", t.CacheRead, " ", t.CacheWrite)
+	switch id := in.Text("id", "responseId", "response_id"); {
+	case len(id) >= globalID:
+		return "id " + id, false
+	case id != "" && in["timestamp"] == nil:
+		return "id " + id + input, true
+	}
+	id, at := o.Text("id"), in["timestamp"]
+	if at == nil {
+		at = o["timestamp"]
+	}
+	switch {
+	case len(id) >= globalID:
+		return "id " + id, false
+	case at == nil:
+		return "", false
+	}
+	return fmt.Sprint("at ", id, " ", string(at), input, " ", t.Output), false
+}
+
+// costOf returns the cost of a call in US dollars, if it is recorded.
+func costOf(o, in, counts, extra chat.Object) (float64, bool) {
+	for _, v := range []json.RawMessage{
+		o["costUSD"], chat.ObjectOf(counts["cost"])["total"], counts["cost"], in["cost"], extra["cost"], in["response_cost"],
+	} {
+		if cost, ok := number(v); ok {
+			return cost, true
+		}
+	}
+	return 0, false
+}
