@@ -14,8 +14,8 @@ import (
 // MaxMessage bounds the bytes read from a message file, whatever a store's own limit is.
 const MaxMessage = 4 << 30
 
-// CreateMessage makes the message file id in folder, with data and a newline and the modification time at. It syncs
-// nothing. Readers see the file whole or not at all. An existing file stays: it may be a newer version.
+// CreateMessage makes the message file id in folder, with data and a newline, for a commit at a time, see [FileTime].
+// It syncs nothing. Readers see the file whole or not at all. An existing file stays: it may be a newer version.
 //
 // Crash order: the record with the same bytes is already durable. The next fold writes a lost or torn file again from
 // it.
@@ -45,7 +45,7 @@ func (d *Dir) replaceMessage(folder string, id uuid.UUID, data []byte, at time.T
 	return d.inFolder(folder, true, func(sub *Folder) error {
 		name := MessageFile(id)
 		tmp := vfs.TemporaryName(name)
-		err := vfs.CreateFile(sub.FS, tmp, line(data), at)
+		err := vfs.CreateFile(sub.FS, tmp, line(data), FileTime(data, at))
 		if err == nil {
 			err = sync(sub.FS, tmp)
 		}
@@ -61,7 +61,7 @@ func (d *Dir) replaceMessage(folder string, id uuid.UUID, data []byte, at time.T
 
 // Create is [Dir.CreateMessage] in an open folder. It fails with fs.ErrExist if the file exists.
 func (f *Folder) Create(id uuid.UUID, data []byte, at time.Time) error {
-	err := vfs.CreateWhole(f.FS, MessageFile(id), line(data), at)
+	err := vfs.CreateWhole(f.FS, MessageFile(id), line(data), FileTime(data, at))
 	f.missed(err)
 	return err
 }
@@ -148,8 +148,26 @@ func (d *Dir) RemoveMessage(folder string, id uuid.UUID, goes func(raw []byte) b
 	return err
 }
 
-// Untouched reports whether a file still has the size and time it got when the envelope of this size was committed at
-// this time. Such a file is trusted unread; for any other the checksum decides.
+// FileTime is the modification time of a message file, for an envelope that is committed at a time: the message's own
+// time if that is earlier, so that lists of files show the order of an imported conversation. It differs from the time
+// of the commit by whole milliseconds, which tells it from the time of an edit, see [Untouched].
+func FileTime(data []byte, at time.Time) time.Time {
+	created := message.ParseCreatedAt(data)
+	if created.Unix() <= 0 || !created.Before(at) {
+		return at
+	}
+	return at.Add(-at.Sub(created).Truncate(time.Millisecond))
+}
+
+// Untouched reports whether a file still has a size and time that it got when the envelope of this size was committed
+// at this time. Such a file is trusted unread; for any other the checksum decides.
 func Untouched(info fs.FileInfo, size int64, at time.Time) bool {
-	return info.Mode().IsRegular() && info.Size() == size+1 && info.ModTime().Equal(at)
+	return info.Mode().IsRegular() && info.Size() == size+1 && HasFileTime(info, at)
+}
+
+// HasFileTime reports whether a file has a time that [FileTime] may have given it for a commit at this time: that time,
+// or one that is whole milliseconds earlier. An edit is later than the commit.
+func HasFileTime(info fs.FileInfo, at time.Time) bool {
+	earlier := at.Sub(info.ModTime())
+	return earlier >= 0 && earlier%time.Millisecond == 0
 }

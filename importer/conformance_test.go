@@ -113,8 +113,38 @@ func conforms(t *testing.T, s sample) {
 			t.Errorf("%s, then the whole is not the whole: %.3000s", name, d)
 		}
 	}
+	whileWritten(t, s, before, records, problems)
 	if isLog(t, s) {
 		damagedLine(t, s, records, problems)
+	}
+}
+
+// whileWritten imports beginnings of a file, as a follower may find them. What is unfinished waits, and is no problem.
+func whileWritten(t *testing.T, s sample, whole string, records []any, problems int64) {
+	t.Helper()
+	b, err := os.ReadFile(s.path)
+	if err != nil || strings.HasSuffix(s.path, ".zst") || strings.Contains(s.path, "storage") {
+		return // a folder of files, or no text
+	}
+	const parts = 9
+	for i := range parts {
+		early := filepath.Join(t.TempDir(), filepath.Base(s.path))
+		if err := os.WriteFile(early, b[:len(b)*i/parts], 0o600); err != nil {
+			t.Fatal(err)
+		}
+		store := newFakeStore()
+		store.chunk = 100
+		if got := importFile(t, store, early, Options{Growing: true}); len(got.errs) > 0 || int64(len(got.problems)) > problems {
+			t.Errorf("%d of %d parts are written: %v, problems %v", i, parts, got.errs, got.problems)
+		}
+		importFile(t, store, s.path, Options{Growing: true})
+		if d := cmp.Diff(count(records), stored(t, store)); d != "" {
+			t.Errorf("%d of %d parts, then the whole are not its records: %.3000s", i, parts, d)
+		}
+		// What a document took back has another name than in its early state.
+		if d := cmp.Diff(whole, store.dump()); d != "" && isLog(t, s) && s.format != Gemini {
+			t.Errorf("%d of %d parts, then the whole is not the whole: %.3000s", i, parts, d)
+		}
 	}
 }
 

@@ -30,6 +30,9 @@ const (
 // detect sets the layout, and the format if the options name none.
 func (j *job) detect() error {
 	head, err := j.head()
+	if errors.Is(err, ErrEmpty) && j.o.Growing {
+		return errUnfinished
+	}
 	if err != nil {
 		return err
 	}
@@ -50,6 +53,9 @@ func (j *job) detect() error {
 			if slices.Contains(first.keys, "message_pool") {
 				return fmt.Errorf("%w: it is a legacy context, which \"ctxtool migrate\" converts", ErrFormat)
 			}
+			if first.truncated && j.o.Growing && len(head) < detectBytes {
+				return errUnfinished
+			}
 			return ErrFormat
 		}
 	default:
@@ -62,7 +68,23 @@ func (j *job) detect() error {
 		j.layout = byLine
 	}
 	j.storage = j.format == OpenCode && !slices.Contains(first.keys, "messages")
+	if j.o.Growing && j.layout != byLine && !j.whole() {
+		return errUnfinished
+	}
 	return nil
+}
+
+// whole reports whether a file that is JSON as a whole does not end in the middle of it.
+func (j *job) whole() bool {
+	d := jsontext.NewDecoder(j.reader(nil), lenient...)
+	for {
+		switch _, err := d.ReadToken(); {
+		case errors.Is(err, io.ErrUnexpectedEOF):
+			return false
+		case err != nil:
+			return true // or damaged, which the import reports
+		}
+	}
 }
 
 // head is the beginning of the file, from the first JSON on.

@@ -32,6 +32,9 @@ func (j *job) document(c *conversation, line int64) error {
 	for _, reason := range c.problems {
 		j.report(line, reason)
 	}
+	if len(c.nodes) == 0 && j.o.Growing {
+		return nil
+	}
 	if len(c.nodes) == 0 {
 		j.report(line, "a conversation without messages")
 		return nil
@@ -109,6 +112,9 @@ func (c *conversation) finish(f Format) {
 func (s *session) tree(c *conversation) error {
 	if err := s.extra(c.extra); err != nil {
 		return err
+	}
+	if s.info.Format == OpenAssistant {
+		s.walk.same = sameButNull
 	}
 	stateAt, _ := s.conv.Times()
 	newer := !c.info.StateAt.Before(stateAt)

@@ -41,3 +41,31 @@ func TestLaterStateWithoutIDs(t *testing.T) {
 		t.Errorf("%+v, active %s of %v, beside %s", r, c.active, outline(c), c.info.Extra)
 	}
 }
+
+// TestTwoForms: OpenAssistant publishes each message with and without the members that are null. Neither form is later.
+func TestTwoForms(t *testing.T) {
+	form := func(text, more string) string {
+		return `{"message_id":"a0000000-0000-4000-8000-000000000430","parent_id":null,"text":"` + text + `","role":"prompter"` + more +
+			`,"replies":[]}` + "\n"
+	}
+	s := newFakeStore()
+	replaced := func(text, more string) int64 {
+		t.Helper()
+		got := importFile(t, s, fileOf(t, "x.jsonl", form(text, more)), Options{})
+		if len(got.errs) > 0 || len(got.results) != 1 || got.results[0].Added > 0 && len(s.contexts) != 1 {
+			t.Fatalf("%+v", got)
+		}
+		return got.results[0].Replaced
+	}
+	replaced("Who is the queen?", "")
+	for _, more := range []string{`,"rank":null,"labels":null`, "", `,"emojis":null`} {
+		if n := replaced("Who is the queen?", more); n != 0 {
+			t.Errorf("with %q: %d replaced", more, n)
+		}
+	}
+	for _, state := range [][2]string{{"Who is the queen?", `,"rank":1`}, {"Who is the queen?", ""}, {"Who was the queen?", ""}} {
+		if n := replaced(state[0], state[1]); n != 1 {
+			t.Errorf("%q: %d replaced", state, n)
+		}
+	}
+}

@@ -35,34 +35,45 @@ func Walk(root string, passed func(path string)) iter.Seq2[string, error] {
 		if passed == nil {
 			passed = func(string) {}
 		}
-		listFolder(root, passed, yield)
+		(&walker{passed, func(string) {}, yield}).list(root)
 	}
 }
 
 // historyNames are the endings of the names of histories.
 var historyNames = []string{".jsonl", ".json", ".traj", ".zst", ".db"}
 
-func listFolder(dir string, passed func(string), yield func(string, error) bool) bool {
+// walker lists the histories in folders.
+type walker struct {
+	passed func(path string) // a file with another name
+	folder func(path string) // a folder in which new files of histories appear
+	yield  func(string, error) bool
+}
+
+func (w *walker) list(dir string) bool {
+	w.folder(dir)
 	entries, err := os.ReadDir(dir)
 	if errors.Is(err, fs.ErrNotExist) {
 		return true // removed meanwhile
 	}
 	if err != nil {
-		return yield(dir, err)
+		return w.yield(dir, err)
 	}
-	if slices.ContainsFunc(entries, func(e fs.DirEntry) bool { return e.Name() == "ctxdir.json" }) {
+	if slices.ContainsFunc(entries, func(e fs.DirEntry) bool { return e.Name() == storeFile }) {
 		return true
 	}
 	if isEventFolder(dir, entries) {
-		return yield(dir, nil)
+		return w.yield(dir, nil)
 	}
 	storage := isOpenCodeStorage(entries)
+	if storage {
+		w.storage(dir)
+	}
 	for _, e := range entries {
 		switch ext := strings.ToLower(filepath.Ext(e.Name())); {
 		case !e.Type().IsRegular() || storage:
 		case !slices.Contains(historyNames, ext):
-			passed(filepath.Join(dir, e.Name()))
-		case !yield(filepath.Join(dir, e.Name()), nil):
+			w.passed(filepath.Join(dir, e.Name()))
+		case !w.yield(filepath.Join(dir, e.Name()), nil):
 			return false
 		}
 	}
@@ -70,12 +81,29 @@ func listFolder(dir string, passed func(string), yield func(string, error) bool)
 		if !e.IsDir() || storage && e.Name() != "session" {
 			continue
 		}
-		if !listFolder(filepath.Join(dir, e.Name()), passed, yield) {
+		if !w.list(filepath.Join(dir, e.Name())) {
 			return false
 		}
 	}
 	return true
 }
+
+// storage names the folders of a storage of opencode in which new messages and parts appear. The parts of a message are
+// in a folder of their own.
+func (w *walker) storage(dir string) {
+	messages := filepath.Join(dir, "message")
+	w.folder(messages)
+	w.folder(filepath.Join(dir, "part"))
+	entries, _ := os.ReadDir(messages) // the import reports an error
+	for _, e := range entries {
+		if e.IsDir() {
+			w.folder(filepath.Join(messages, e.Name()))
+		}
+	}
+}
+
+// storeFile is in the folder of a store.
+const storeFile = "ctxdir.json"
 
 // isEventFolder reports whether a folder is a conversation with one file for each event.
 func isEventFolder(dir string, entries []fs.DirEntry) bool {

@@ -86,6 +86,9 @@ func (r *folderRecords) next() (json.RawMessage, int64, error) {
 		if err == nil {
 			return body, int64(r.at), nil
 		}
+		if r.j.unfinished(err) {
+			break // the events after it follow later, in order
+		}
 		if !r.silent {
 			r.j.problem(Problem{filepath.Join(r.f.root.Name(), name), 1, reasonOf(err)})
 		}

@@ -83,6 +83,10 @@ type Options struct {
 	// Database reads the databases of opencode. Without it, an import refuses them. See package opencodedb.
 	Database Database
 
+	// Growing means that the tool may be writing to the file. What looks unfinished at its end, or is no history yet, is
+	// no problem: a later import reads it.
+	Growing bool
+
 	// Progress receives the number of bytes read so far.
 	Progress func(read, size int64)
 	// Problem receives each part that cannot be imported, as soon as the importer meets it.
@@ -127,6 +131,9 @@ type Result struct {
 func Import(ctx context.Context, store Store, path string, o Options) iter.Seq2[Result, error] {
 	return func(yield func(Result, error) bool) {
 		j, err := open(ctx, store, path, o, yield)
+		if errors.Is(err, errUnfinished) {
+			return
+		}
 		if err != nil {
 			yield(Result{Path: path, Format: o.Format}, err)
 			return
@@ -213,6 +220,7 @@ func (j *job) run() {
 	err := j.read()
 	switch {
 	case j.stopped, errors.Is(err, errStop):
+	case j.o.Growing && (err == nil || errors.Is(err, ErrEmpty)):
 	case err != nil:
 		j.yield(j.result(), err)
 	case j.results == 0:
@@ -271,6 +279,12 @@ func (j *job) emit(r Result, err error) bool {
 	return !j.stopped
 }
 
+// errUnfinished means that a growing file is no history yet.
+var errUnfinished = errors.New("the file has no whole record yet")
+
+// unfinished reports whether an error about JSON only means that the file is being written.
+func (j *job) unfinished(err error) bool { return j.o.Growing && errors.Is(err, io.ErrUnexpectedEOF) }
+
 func (j *job) report(line int64, reason string) { j.problem(Problem{j.path, line, reason}) }
 
 func (j *job) problem(p Problem) {
@@ -322,7 +336,9 @@ func (j *job) records(report func(line int64, reason string), progress func(read
 		return j.folder.records(j, report != nil)
 	}
 	if j.layout == byLine {
-		return newLines(j.reader(progress), j.o.MaxRecord, report)
+		l := newLines(j.reader(progress), j.o.MaxRecord, report)
+		l.growing = j.o.Growing
+		return l
 	}
 	return newValues(j, report, progress)
 }

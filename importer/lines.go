@@ -26,6 +26,9 @@ type lines struct {
 	limit  int64
 	report func(line int64, reason string) // may be nil
 
+	growing bool // a last line without an end is not yet a line
+	open    bool // the line has no end
+
 	number  int64  // of the current line, 1-based
 	nul     int64  // NUL bytes in it
 	reason  string // its other problem
@@ -85,7 +88,7 @@ func (l *lines) part() (part []byte, ended bool, err error) {
 			if err != io.EOF {
 				return part, true, err
 			}
-			ended = true
+			ended, l.open = true, true
 			break
 		}
 		b, _ := l.r.Peek(l.r.Buffered())
@@ -161,7 +164,7 @@ func (l *lines) endLine() {
 	if l.nul > 0 {
 		reasons = append(reasons, fmt.Sprintf("%d NUL bytes", l.nul))
 	}
-	if l.reason != "" {
+	if l.reason != "" && (!l.open || !l.growing) {
 		reasons = append(reasons, l.reason)
 	}
 	if len(reasons) > 0 && l.report != nil {

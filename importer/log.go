@@ -34,6 +34,9 @@ func (j *job) log(newFormat func() logFormat) error {
 	if err != nil {
 		return err
 	}
+	if info.Session == "" && j.o.Growing && j.format != OpenHands {
+		return nil // a record that follows will name the session
+	}
 	report := j.once()
 	j.emit(j.attempt(info, func(s *session) error {
 		f := newFormat()

@@ -4,6 +4,7 @@ import (
 	"encoding/json"
 	"errors"
 	"fmt"
+	"io"
 	"io/fs"
 	"os"
 	"path"
@@ -204,6 +205,9 @@ func (j *job) folderFiles(root *os.Root, dir string, f func(name string, body js
 		}
 		name := path.Join(dir, e.Name())
 		body, err := j.folderFile(root, name)
+		if j.unfinished(err) {
+			continue
+		}
 		if err != nil {
 			j.problem(Problem{filepath.Join(root.Name(), filepath.FromSlash(name)), 1, reasonOf(err)})
 			continue
@@ -227,6 +231,9 @@ func (j *job) folderFile(root *os.Root, name string) (json.RawMessage, error) {
 		return nil, fmt.Errorf("%w: %d bytes, the limit is %d", ErrTooLarge, st.Size(), j.o.MaxRecord)
 	}
 	b, err := root.ReadFile(name)
+	if err == nil && len(b) == 0 {
+		err = io.ErrUnexpectedEOF
+	}
 	if err != nil {
 		return nil, err
 	}

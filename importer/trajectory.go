@@ -99,6 +99,7 @@ func taskOf(prompt string) string {
 	for _, mark := range []string{"ISSUE:", "<pr_description>", "PROBLEM STATEMENT:", "DESCRIPTION:"} {
 		if _, task, ok := strings.Cut(prompt, mark); ok && strings.TrimSpace(task) != "" {
 			task, _, _ = strings.Cut(task, "</")
+			task, _, _ = strings.Cut(strings.TrimSpace(task), "\n\n")
 			return task
 		}
 	}

@@ -100,7 +100,7 @@ func (w *walk) holds(t *target, stored, r *Record) bool {
 
 // hold notes that b holds r at a position, where the stored message may be an earlier state of it.
 func (w *walk) hold(t *target, b *branch, stored, r *Record) error {
-	if !t.update || stored.Body == nil || bytes.Equal(stored.Body, r.Body) {
+	if !t.update || stored.Body == nil || w.same(stored.Body, r.Body) {
 		return nil
 	}
 	w.replaced++

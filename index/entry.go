@@ -63,7 +63,7 @@ func (e *Entry) isLost() bool { return e.Lost != "" && e.Lost != Erased }
 // end returns where the record ends in its journal, or slightly more: the head may have no mark.
 func (e *Entry) end() int64 { return e.off + int64(headSize) + e.Size + tailSize }
 
-// StoredAt returns the time of the commit, which is also the time of its file.
+// StoredAt returns the time of the commit.
 func (e *Entry) StoredAt() time.Time { return time.Unix(0, e.At) }
 
 // Now returns the time for a commit, in whole microseconds, which every system can store as a file's time.

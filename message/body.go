@@ -41,7 +41,7 @@ func compact(b []byte, kind jsontext.Kind) (json.RawMessage, error) {
 	if err != nil {
 		var syntactic *jsontext.SyntacticError
 		if errors.As(err, &syntactic) {
-			return nil, malformed("at byte %d: %v", syntactic.ByteOffset, syntactic.Err)
+			return nil, malformed("at byte %d: %w", syntactic.ByteOffset, syntactic.Err)
 		}
 		return nil, malformed("%v", err)
 	}

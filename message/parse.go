@@ -173,6 +173,15 @@ func ParseAddress(b []byte) (Address, bool) {
 	return a, s.ok
 }
 
+// ParseCreatedAt reads the message's own time from an envelope in canonical form; b may be only its beginning. It
+// returns zero if the envelope states none.
+func ParseCreatedAt(b []byte) time.Time {
+	if e, s := scanHead(b); s.ok {
+		return e.CreatedAt
+	}
+	return time.Time{}
+}
+
 func (s *scanner) address() (a Address) {
 	s.expect(`{"ctxdir":"` + Version + `","id":"`)
 	a.ID = s.uuid()

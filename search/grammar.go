@@ -26,6 +26,7 @@ type term struct {
 	words  []string // as in the body of a document; several are a phrase
 	exact  bool     // a word as it is written, not its stem
 	prefix bool     // the last word may go on
+	stem   bool     // the word is a stem already
 }
 
 // questionWords is the number of words from which a query without operators is a question.
@@ -161,6 +162,9 @@ func isPair(pair, next string) bool {
 
 // match returns the term as an FTS5 expression.
 func (t *term) match(stems stemmer) string {
+	if t.stem && !t.prefix {
+		return `"` + t.words[0] + `"`
+	}
 	if len(t.words) == 1 && !t.exact && !t.prefix {
 		return `"` + stems.stem(t.words[0]) + `"`
 	}

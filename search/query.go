@@ -224,7 +224,7 @@ func (s *searching) candidates(ctx context.Context, tx *sql.Tx, scope string, mo
 		return tx.QueryContext(ctx, "SELECT "+columns+", 0.0 FROM messages m ORDER BY m.at DESC, m.n DESC")
 	}
 	if s.parsed.question {
-		if err := s.prune(ctx, tx, scope); err != nil {
+		if _, err := s.prune(ctx, tx, scope); err != nil {
 			return nil, err
 		}
 	}
@@ -237,8 +237,8 @@ func (s *searching) candidates(ctx context.Context, tx *sql.Tx, scope string, mo
 		"WHERE terms MATCH ? ORDER BY r, n LIMIT ?) t CROSS JOIN messages m ON m.n = t.n ORDER BY t.r, t.n", expression, most)
 }
 
-// prune keeps the rarest terms of a question.
-func (s *searching) prune(ctx context.Context, tx *sql.Tx, scope string) error {
+// prune keeps the rarest terms of a question. It returns the number of messages with each, up to maxQuestion + 1.
+func (s *searching) prune(ctx context.Context, tx *sql.Tx, scope string) (map[string]int, error) {
 	terms := s.parsed.all[0].any
 	slices.SortFunc(terms, func(a, b term) int { return strings.Compare(a.match(s.stems), b.match(s.stems)) })
 	terms = slices.CompactFunc(terms, func(a, b term) bool { return a.match(s.stems) == b.match(s.stems) })
@@ -252,7 +252,7 @@ func (s *searching) prune(ctx context.Context, tx *sql.Tx, scope string) error {
 		var n int
 		err := tx.QueryRowContext(ctx, "SELECT count(*) FROM (SELECT 1 FROM terms WHERE terms MATCH ? LIMIT ?)", query, maxQuestion+1).Scan(&n)
 		if err != nil {
-			return err
+			return nil, err
 		}
 		counts[expression] = n
 	}
@@ -267,7 +267,7 @@ func (s *searching) prune(ctx context.Context, tx *sql.Tx, scope string) error {
 		keep++
 	}
 	s.parsed.all[0].any = terms[:keep]
-	return nil
+	return counts, nil
 }
 
 // paths returns the messages with a path like the pattern of the query, nil without one.

@@ -5,7 +5,6 @@ import (
 	"errors"
 	"fmt"
 	"slices"
-	"strconv"
 
 	"github.com/ctxdir/ctxdir"
 	"github.com/ctxdir/ctxdir/branch"
@@ -161,25 +160,19 @@ func (a *app) branchForkCmd() *cobra.Command {
 		Use:   "fork CONTEXT NAME",
 		Short: "Create a branch from another one",
 		Long: `Create branch NAME from another branch. --at POSITION keeps the messages before that position, --at
-ID those up to and including the message with that id. Without --at, the new branch has all the
-messages. fork copies nothing, and does not change the active branch.`,
-		Example: "  ctxtool branch fork 7c2f retry --at 12\n  ctxtool branch fork 7c2f again --at 0197f3c2-7a1e-7c55-9a3e-5f2f3c0d9b11",
+ID those up to and including the message whose id begins so; digits alone are a position. Without
+--at, the new branch has all the messages. fork copies nothing, and does not change the active branch.`,
+		Example: "  ctxtool branch fork 7c2f retry --at 12\n  ctxtool branch fork 7c2f again --at 0197f3c2-7a1e",
 	}, 2, func(ctx context.Context, c *ctxdir.Context, args []string) error {
-		id, position, err := parsePoint(at)
-		if err != nil {
-			return err
-		}
 		b, err := branchOf(c, from)
 		if err != nil {
 			return err
 		}
-		switch {
-		case at == "":
-			position, err = b.Len(ctx)
-		case id != uuid.Nil:
-			var last *ctxdir.Message
-			if last, err = b.Message(ctx, id); err == nil {
-				position = last.Position + 1
+		position, err := b.Len(ctx)
+		if err == nil && at != "" {
+			var point messageRef
+			if point, err = parseMessageRef(at); err == nil {
+				position, err = point.endOf(ctx, c, b)
 			}
 		}
 		if err != nil {
@@ -192,23 +185,8 @@ messages. fork copies nothing, and does not change the active branch.`,
 		return a.printBranch(ctx, c, forked.Name())
 	})
 	a.branchFlag(cmd, &from, "from", "fork `BRANCH` instead of the active one")
-	cmd.Flags().StringVar(&at, "at", "", "fork at `POSITION`, or after the message with this full id")
+	cmd.Flags().StringVar(&at, "at", "", "fork at `POSITION`, or after the message with this id or beginning of one")
 	return cmd
-}
-
-// parsePoint parses the place of a fork: the full id of a message, or a position.
-func parsePoint(text string) (id uuid.UUID, position int64, err error) {
-	if text == "" {
-		return uuid.Nil, 0, nil
-	}
-	if id, err := uuid.Parse(text); err == nil && len(text) == 36 {
-		return id, 0, nil
-	}
-	n, err := strconv.ParseUint(text, 10, 63)
-	if err != nil {
-		return uuid.Nil, 0, badArgument(`run "ctxtool show" to see both`, "--at: %q is neither a position nor the full id of a message", text)
-	}
-	return uuid.Nil, int64(n), nil
 }
 
 // nameError turns an error about the name of a branch into a usage error.
@@ -270,13 +248,16 @@ the trash.`,
 		}
 		if a.dryRun && info.Active {
 			err = &ctxdir.Error{Op: "remove", Context: c.ID(), Branch: info.Name, Err: branch.ErrActive}
-		} else if !a.dryRun {
+		} else if err = a.confirm(ctx, "Remove branch %q with %s?", info.Name, count(info.Messages, "message")); err == nil && !a.dryRun {
 			err = c.RemoveBranch(ctx, args[0])
 		}
 		if err != nil {
 			return err
 		}
 		if !a.json {
+			if a.dryRun {
+				a.note("would remove branch %q", info.Name)
+			}
 			return a.printBranches([]ctxdir.BranchInfo{info})
 		}
 		r := branchRow(info)
@@ -285,6 +266,7 @@ the trash.`,
 	})
 	cmd.ValidArgsFunction = a.completeBranches
 	a.dryRunFlag(cmd)
+	a.yesFlag(cmd)
 	return cmd
 }
 
@@ -308,6 +290,13 @@ period.`,
 		if a.dryRun {
 			return a.planRewind(ctx, c, b.Name(), to)
 		}
+		n, err := b.Len(ctx)
+		if err == nil && to < n {
+			err = a.confirm(ctx, "Rewind branch %q from %s to %s?", b.Name(), count(n, "message"), humanCount(to))
+		}
+		if err != nil {
+			return err
+		}
 		if err := b.Rewind(ctx, to); err != nil {
 			return err
 		}
@@ -316,6 +305,7 @@ period.`,
 	a.branchFlag(cmd, &name, "branch", "rewind `BRANCH` instead of the active one")
 	cmd.Flags().Int64Var(&to, "to", 0, "keep the messages before `POSITION`")
 	a.dryRunFlag(cmd)
+	a.yesFlag(cmd)
 	rewind := cmd.RunE
 	cmd.RunE = func(cmd *cobra.Command, args []string) error {
 		switch {

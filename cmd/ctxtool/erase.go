@@ -2,6 +2,7 @@ package main
 
 import (
 	"context"
+	"slices"
 
 	"github.com/ctxdir/ctxdir"
 	"github.com/google/uuid"
@@ -20,42 +21,82 @@ type erasedRecord struct {
 
 func (a *app) eraseCmd() *cobra.Command {
 	var o ctxdir.RemoveOptions
+	var name string
 	cmd := &cobra.Command{
-		Use:   "erase CONTEXT ID…",
+		Use:   "erase CONTEXT MESSAGE…",
 		Short: "Remove messages for good",
 		Long: `Remove every version of messages for good: from message files, journals, packs and the trash,
 including copies of the context there, and from payloads that nothing else refers to. Their
-positions remain, and show as erased. This cannot be undone.
+positions remain, and show as erased. This cannot be undone. MESSAGE is a position, or an id or its
+beginning; digits alone are a position.
 
 erase does not reach anything outside the store, nor other contexts, titles and system prompts that
 repeat a message.`,
-		Example: `  ctxtool erase 7c2f 0197f3c2-7a1e-7c55-9a3e-5f2f3c0d9b11 --dry-run
-  ctxtool erase 7c2f 0197f3c2-7a1e-7c55-9a3e-5f2f3c0d9b11`,
+		Example: `  ctxtool erase 7c2f 12 --shared --dry-run
+  ctxtool erase 7c2f 0197f3c2-7a1e`,
 		Annotations:       exits("", ofStores...),
 		Args:              between(2, -1),
 		ValidArgsFunction: a.completeContexts(1),
 		RunE: func(cmd *cobra.Command, args []string) error {
-			var ids []uuid.UUID
+			var refs []messageRef
 			for _, text := range args[1:] {
-				id, err := parseID(cmd, "ID", text)
+				r, err := parseMessageRef(text)
 				if err != nil {
 					return err
 				}
-				ids = append(ids, id)
+				refs = append(refs, r)
 			}
 			return a.withStore(cmd.Context(), func(s *ctxdir.Store) error {
 				c, err := resolve(s, args[0])
 				if err != nil {
 					return err
 				}
+				ids, err := idsOf(cmd.Context(), s, c, name, refs)
+				if err != nil {
+					return err
+				}
 				o.DryRun = a.dryRun
+				if err := a.confirm(cmd.Context(), "Erase %s of context %s for good?", count(len(ids), "message"),
+					describe(cmd.Context(), s, c)); err != nil {
+					return err
+				}
 				return a.erase(cmd.Context(), s, c, ids, o)
 			})
 		},
 	}
+	a.branchFlag(cmd, &name, "branch", "count positions on `BRANCH` instead of the active one")
 	cmd.Flags().BoolVar(&o.Shared, "shared", false, "also erase messages that several branches show")
 	a.dryRunFlag(cmd)
+	a.yesFlag(cmd)
 	return cmd
+}
+
+// idsOf returns the ids of messages, each once. It opens the context only if they are not all there.
+func idsOf(ctx context.Context, s *ctxdir.Store, id uuid.UUID, branch string, refs []messageRef) (ids []uuid.UUID, err error) {
+	add := func(id uuid.UUID) {
+		if !slices.Contains(ids, id) {
+			ids = append(ids, id)
+		}
+	}
+	if !slices.ContainsFunc(refs, func(r messageRef) bool { return r.id == uuid.Nil }) && branch == "" {
+		for _, r := range refs {
+			add(r.id)
+		}
+		return ids, nil
+	}
+	return ids, withOpen(ctx, s, id, func(c *ctxdir.Context) error {
+		b, err := branchOf(c, branch)
+		for i := range refs {
+			if err != nil {
+				return err
+			}
+			var id uuid.UUID
+			if id, err = refs[i].idOf(ctx, c, b); err == nil {
+				add(id)
+			}
+		}
+		return err
+	})
 }
 
 // eraseLimits lists what an erase cannot remove.
@@ -72,6 +113,9 @@ func (a *app) erase(ctx context.Context, s *ctxdir.Store, c uuid.UUID, ids []uui
 		_, err := s.Erase(ctx, c, ids, o)
 		return err
 	})
+	if err == nil && a.dryRun && !a.json {
+		a.note("would erase %s", count(len(ids), "message"))
+	}
 	if err == nil {
 		a.note(eraseLimits)
 	}

@@ -6,12 +6,13 @@ import (
 	"errors"
 	"fmt"
 	"io"
-	"math"
+	"iter"
 	"os"
 	"path/filepath"
 	"strings"
 
 	"github.com/ctxdir/ctxdir"
+	"github.com/ctxdir/ctxdir/importer"
 	"github.com/spf13/cobra"
 )
 
@@ -57,7 +58,8 @@ inside, and nothing in it runs.
 openai and anthropic are messages that these APIs take, with each tool call followed by its result.
 claude-code, codex and chatgpt are what these tools keep, so a conversation can continue there:
 "claude --resume" finds ~/.claude/projects/PROJECT/ID.jsonl, and "codex resume"
-~/.codex/sessions/YYYY/MM/DD/rollout-TIME-ID.jsonl. Records of the same tool stay verbatim.`,
+~/.codex/sessions/YYYY/MM/DD/rollout-TIME-ID.jsonl. Records of the same tool stay verbatim. Without
+--branch, an imported session of Claude Code is written with all its branches.`,
 		Example:           "  ctxtool export 7c2f --format markdown\n  ctxtool export 7c2f --branch alt --format html -o walk.html",
 		Annotations:       exits("some messages are missing or incomplete", ofStores...),
 		Args:              between(1, 1),
@@ -75,14 +77,20 @@ claude-code, codex and chatgpt are what these tools keep, so a conversation can 
 				if err != nil {
 					return err
 				}
+				messages := b.Messages(cmd.Context(), 0, ctxdir.End)
+				if name == "claude-code" && branch == "" && isImportOf(c.Metadata(), importer.ClaudeCode) {
+					messages = sessionMessages(cmd.Context(), c)
+				}
 				bar := a.newProgress("Exporting")
 				if path == "" || path == "-" {
 					if a.onTerminal() {
 						bar = nil // it would mix with the messages
 					}
-					return a.export(cmd.Context(), c, b, format, read, a.out, bar)
+					return a.export(cmd.Context(), c, b, messages, format, read, a.out, bar)
 				}
-				return writeFile(path, func(w io.Writer) error { return a.export(cmd.Context(), c, b, format, read, w, bar) })
+				return writeFile(path, func(w io.Writer) error {
+					return a.export(cmd.Context(), c, b, messages, format, read, w, bar)
+				})
 			}, ctxdir.WithReadOnly(), ctxdir.WithMemoryLimit(maxParsedBody))
 		},
 	}
@@ -96,7 +104,8 @@ claude-code, codex and chatgpt are what these tools keep, so a conversation can 
 }
 
 func (a *app) export(
-	ctx context.Context, c *ctxdir.Context, b *ctxdir.Branch, format exportFormat, read reading, w io.Writer, bar *progress,
+	ctx context.Context, c *ctxdir.Context, b *ctxdir.Branch, messages iter.Seq2[*ctxdir.Message, error],
+	format exportFormat, read reading, w io.Writer, bar *progress,
 ) error {
 	if o, ok := w.(*output); ok && !format.forPeople {
 		o.expectJSON()
@@ -114,7 +123,7 @@ func (a *app) export(
 		return err
 	}
 	var lacks incompleteCount
-	err = eachMessage(ctx, b, 0, math.MaxInt64, func(m *ctxdir.Message) error {
+	err = forEach(messages, func(m *ctxdir.Message) error {
 		bar.steps("messages", m.Position, n)
 		s, err := loadMessage(ctx, m, format.forPeople)
 		if err != nil {
@@ -152,6 +161,19 @@ func (a *app) export(
 		return err
 	}
 	return problemOf(c)
+}
+
+// forEach calls f for each message.
+func forEach(messages iter.Seq2[*ctxdir.Message, error], f func(m *ctxdir.Message) error) error {
+	for m, err := range messages {
+		if err == nil {
+			err = f(m)
+		}
+		if err != nil {
+			return err
+		}
+	}
+	return nil
 }
 
 // metadataWithPrompt is the metadata of a context, with the system prompt of a branch in its place.

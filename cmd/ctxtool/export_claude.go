@@ -8,6 +8,7 @@ import (
 	"time"
 
 	"github.com/ctxdir/ctxdir"
+	"github.com/ctxdir/ctxdir/importer"
 	"github.com/ctxdir/ctxdir/internal/chat"
 	"github.com/google/uuid"
 )
@@ -16,6 +17,7 @@ import (
 type claudeExport struct {
 	turnExport
 	start session
+	own   bool // the context was imported from a session
 	last  *uuid.UUID
 }
 
@@ -39,7 +41,7 @@ type claudeRecord struct {
 }
 
 func (e *claudeExport) begin(c *ctxdir.Metadata, _ string) error {
-	e.start = sessionOf(c)
+	e.start, e.own = sessionOf(c), isImportOf(c, importer.ClaudeCode)
 	return nil
 }
 
@@ -49,10 +51,10 @@ func (e *claudeExport) message(ctx context.Context, m *loadedMessage) error {
 	if err != nil {
 		return err
 	}
-	if m.Unavailable != nil || !chat.IsClaude(m.Body) {
-		return e.add(m)
+	if m.Unavailable == nil && (chat.IsClaude(m.Body) || e.own && m.Role == "") {
+		return e.verbatim(m)
 	}
-	return e.verbatim(m)
+	return e.add(m)
 }
 
 func (e *claudeExport) turn(t *chat.Turn[*loadedMessage]) error {

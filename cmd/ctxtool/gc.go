@@ -69,6 +69,7 @@ store records what they removed and archived. --no-gc or $CTXDIR_NO_GC prevents 
 	}
 	durationFlag(cmd, &grace, "grace", defaultGrace, "set the grace period to `DURATION`, instead of the store's")
 	a.dryRunFlag(cmd)
+	a.yesFlag(cmd)
 	return cmd
 }
 
@@ -76,6 +77,9 @@ store records what they removed and archived. --no-gc or $CTXDIR_NO_GC prevents 
 const defaultGrace = 7 * 24 * time.Hour
 
 func (a *app) gc(ctx context.Context, s *ctxdir.Store, o ctxdir.CollectOptions) error {
+	if err := a.confirmGC(ctx, s, o); err != nil {
+		return err
+	}
 	kinds := map[string]int{}
 	contexts := map[uuid.UUID]bool{}
 	items, failed, purged, size := 0, 0, 0, int64(0)
@@ -117,10 +121,34 @@ func (a *app) gc(ctx context.Context, s *ctxdir.Store, o ctxdir.CollectOptions) 
 	return nil
 }
 
+// confirmGC asks before a collection that would remove something.
+func (a *app) confirmGC(ctx context.Context, s *ctxdir.Store, o ctxdir.CollectOptions) error {
+	if !a.asks() {
+		return nil
+	}
+	o.DryRun, o.Failed = true, func(error) {} // the collection reports it
+	plan, err := s.Collect(ctx, o)
+	if err != nil || len(plan) == 0 {
+		return err
+	}
+	purged, size := 0, int64(0)
+	for _, x := range plan {
+		if size += x.Bytes; x.Purged {
+			purged++
+		}
+	}
+	moved := count(len(plan)-purged, "item")
+	return a.confirm(ctx, "Move %s to the trash and purge %s (%s)?", moved, humanCount(int64(purged)), humanSize(size))
+}
+
 // printItem prints an item that moved to the trash, or was purged.
 func (a *app) printItem(t ctxdir.Item, purged bool) error {
 	r := itemRecordOf(t, purged, a.dryRun)
-	return a.result(r, "%-7s  %9s  %s  %s", r.Record, humanSize(r.Bytes), r.Path, oneLine(r.Reason))
+	did := r.Record
+	if a.dryRun {
+		did = map[string]string{"trashed": "would trash", "purged": "would purge"}[did]
+	}
+	return a.result(r, "%-7s  %9s  %s  %s", did, humanSize(r.Bytes), r.Path, oneLine(r.Reason))
 }
 
 // collectArchived prints what a collection archived in a context.

@@ -232,8 +232,14 @@ func TestGolden(t *testing.T) {
 			views[v.name] = g.view(v.args)
 		}
 	})
+	compareGolden(t, "golden", views)
+}
+
+// compareGolden compares views with the files of a folder in testdata, which has no other files.
+func compareGolden(t *testing.T, folder string, views map[string]string) {
+	t.Helper()
 	for name, got := range views {
-		path := filepath.Join("testdata", "golden", name+".txt")
+		path := filepath.Join("testdata", folder, name+".txt")
 		if *update {
 			if err := os.WriteFile(path, []byte(got), 0o644); err != nil {
 				t.Fatal(err)
@@ -247,7 +253,7 @@ func TestGolden(t *testing.T) {
 			t.Errorf("%s (-want +got; -update writes it anew):\n%s", name, diff)
 		}
 	}
-	files, err := filepath.Glob(filepath.Join("testdata", "golden", "*.txt"))
+	files, err := filepath.Glob(filepath.Join("testdata", folder, "*.txt"))
 	if err != nil || len(files) != len(views) {
 		t.Errorf("%d files for %d views: %v", len(files), len(views), err)
 	}

@@ -51,6 +51,7 @@ var hints = []struct {
 	{ctxdir.ErrShared, nil, "add --shared to change it in all of them"},
 	{folder.ErrGone, nil, findContext},
 	{ctxdir.ErrNotExist, []string{"find"}, findContext},
+	{ctxdir.ErrNotExist, []string{findMessage}, `run "ctxtool show CONTEXT --no-content" to list the ids`},
 	{ctxdir.ErrConflict, nil, "append it as a new message with another id, or without --id"},
 	{ctxdir.ErrTooLarge, []string{"append"}, "raise the limit with --max-message"},
 	{fs.ErrNotExist, nil, "check the path"},

@@ -53,7 +53,7 @@ type importSummary struct {
 
 func (a *app) importCmd() *cobra.Command {
 	var format, project string
-	var yes bool
+	var yes, follow bool
 	names := make([]string, 0, len(importer.Formats()))
 	for _, f := range importer.Formats() {
 		names = append(names, string(f))
@@ -65,6 +65,7 @@ func (a *app) importCmd() *cobra.Command {
 .json, .traj, .zst or .db. Each conversation becomes a context, and each record a message, stored
 verbatim. Importing again adds only what is new; of an export, later values replace earlier ones.
 Without PATH, import looks where the tools keep their histories, says what it found, and asks.
+--follow goes on: it imports what the tools write, as they write it, until Ctrl-C.
 
 The content decides the format. These are known:
 
@@ -104,12 +105,16 @@ The content decides the format. These are known:
 			i := &importRun{a: a, format: importer.Format(format), project: project}
 			i.contexts, i.begins = map[uuid.UUID]bool{}, map[uuid.UUID]uuid.UUID{}
 			i.progress = a.newProgress("Importing")
+			if follow {
+				i.live = newLiveImport()
+			}
 			return a.closeStore(cmd.Context(), s, i.run(cmd.Context(), s, paths))
 		},
 	}
 	cmd.Flags().StringVar(&format, "format", "auto", "read `FORMAT`: "+strings.Join(names, ", "))
 	cmd.Flags().StringVar(&project, "project", "", "import only conversations of the project in the folder `PROJECT`")
 	cmd.Flags().BoolVarP(&yes, "yes", "y", false, "without PATH, import all that is found")
+	cmd.Flags().BoolVar(&follow, "follow", false, "keep importing what the tools write")
 	_ = cmd.RegisterFlagCompletionFunc("format", cobra.FixedCompletions(names, cobra.ShellCompDirectiveNoFileComp))
 	return cmd
 }
@@ -124,10 +129,15 @@ type importRun struct {
 	contexts map[uuid.UUID]bool
 	begins   map[uuid.UUID]uuid.UUID // contexts by their first record
 	firstErr error
+	live     *liveImport // of --follow, else nil
 }
 
 func (i *importRun) run(ctx context.Context, s *ctxdir.Store, paths []string) error {
-	stopped := i.files(ctx, s, paths)
+	files := i.files
+	if i.live != nil {
+		files = i.follow
+	}
+	stopped := files(ctx, s, paths)
 	i.progress.clear()
 	if stopped != nil && ctx.Err() == nil {
 		return stopped
@@ -161,13 +171,7 @@ func (i *importRun) files(ctx context.Context, s *ctxdir.Store, paths []string) 
 			if ctx.Err() != nil {
 				return ctx.Err()
 			}
-			i.sum.Files++
-			if err == nil {
-				err = i.file(ctx, s, file)
-			} else {
-				err = i.failed(file, err)
-			}
-			if err != nil {
+			if err := i.found(ctx, s, file, err); err != nil {
 				return err
 			}
 		}
@@ -175,18 +179,32 @@ func (i *importRun) files(ctx context.Context, s *ctxdir.Store, paths []string) 
 	return nil
 }
 
+// found imports a file that the walk found, or reports why the walk failed on it.
+func (i *importRun) found(ctx context.Context, s *ctxdir.Store, path string, err error) error {
+	if i.live == nil || i.live.isNew(path) {
+		i.sum.Files++
+	}
+	if err != nil {
+		return i.failed(path, err)
+	}
+	return i.file(ctx, s, path)
+}
+
 func (i *importRun) file(ctx context.Context, s *ctxdir.Store, path string) error {
 	i.progress.file(path)
 	failed := false
 	options := importer.Options{
-		Format: i.format, Progress: i.progress.bytes, Database: opencodedb.Read,
+		Format: i.format, Progress: i.progress.bytes, Database: opencodedb.Read, Growing: i.live != nil,
 		Problem: func(p importer.Problem) {
+			if i.live != nil && !i.live.isNews(p) {
+				return
+			}
+			i.sum.Problems++
 			i.progress.clear()
 			i.a.warn(errorRecord{Path: p.Path, Line: p.Line, Error: p.Reason})
 		},
 	}
 	for r, err := range importer.Import(ctx, projectImporter{s.Importer(), i.project}, path, options) {
-		i.sum.Problems += r.Problems
 		if ctx.Err() != nil {
 			return ctx.Err()
 		}
@@ -221,9 +239,16 @@ func fatal(err error) bool {
 }
 
 func (i *importRun) imported(r importer.Result) error {
+	i.sum.Added, i.sum.Replaced = i.sum.Added+r.Added, i.sum.Replaced+r.Replaced
+	if i.live != nil && i.live.again && i.contexts[r.Context] {
+		i.sum.Messages += r.Added // the others were counted before
+		if r.Added+r.Replaced == 0 {
+			return nil
+		}
+	} else {
+		i.sum.Messages, i.sum.Skipped = i.sum.Messages+r.Messages, i.sum.Skipped+r.Skipped
+	}
 	i.contexts[r.Context] = true
-	i.sum.Replaced += r.Replaced
-	i.sum.Messages, i.sum.Added, i.sum.Skipped = i.sum.Messages+r.Messages, i.sum.Added+r.Added, i.sum.Skipped+r.Skipped
 	i.progress.clear()
 	same := ""
 	if other, ok := i.begins[r.First]; !ok {
@@ -255,6 +280,9 @@ func (i *importRun) imported(r importer.Result) error {
 
 // failed reports a file that was not imported, or only in part.
 func (i *importRun) failed(path string, err error) error {
+	if i.live != nil && !i.live.failed(path, err) {
+		return nil
+	}
 	i.sum.Failed++
 	if i.firstErr == nil {
 		i.firstErr = err

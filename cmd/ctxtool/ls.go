@@ -6,6 +6,7 @@ import (
 	"maps"
 	"slices"
 	"strings"
+	"text/template"
 	"time"
 
 	"github.com/ctxdir/ctxdir"
@@ -46,6 +47,8 @@ type lsFlags struct {
 	since, until string
 	project      string
 	full, long   bool
+	format       string
+	template     *template.Template // nil: a table
 }
 
 func (a *app) lsCmd() *cobra.Command {
@@ -59,10 +62,15 @@ a problem shows the problem.
 
 A context must meet all conditions. Contexts with a kind are listed with --kind only. T is a time in
 RFC 3339, a date, or a duration before now, such as 48h. After a list that --limit cut, --json prints
-a cursor, and --cursor continues there.`,
+a cursor, and --cursor continues there.
+
+--format prints a Go template for each context. It has .ID .Short .Title .Project .Labels .Kind
+.ExternalID .Model .Tool .Branches .ActiveBranch .Messages .Bytes .CreatedAt .UpdatedAt .Problem,
+.Label "KEY", and the functions json, size, ago and date.`,
 		Example: `  ctxtool ls --limit 10
   ctxtool ls --label user=ada --since 48h
-  ctxtool ls --kind '*' --sort size`,
+  ctxtool ls --kind '*' --sort size
+  ctxtool ls --format '{{.Short}}\t{{size .Bytes}}\t{{.Title}}'`,
 		Annotations: exits("a context has a problem", ofStores...),
 		Args:        between(0, 0),
 		RunE: func(cmd *cobra.Command, args []string) error {
@@ -86,12 +94,13 @@ a cursor, and --cursor continues there.`,
 	flags.StringVar(&o.Title, "title", "", "list contexts with a title like `GLOB`, in any case")
 	flags.StringVar(&o.Model, "model", "", "list contexts with the model `MODEL`")
 	flags.StringVar(&o.Tool, "tool", "", "list contexts with the label tool=`TOOL`")
-	flags.StringVar(&f.project, "project", "", "list contexts with the label project=`PROJECT`")
+	flags.StringVar(&f.project, "project", "", "list contexts of the folder `PROJECT`, a path or its end")
 	flags.BoolVar(&o.Reverse, "reverse", false, "list in the opposite order")
-	flags.BoolVarP(&f.long, "long", "l", false, "show tool, model, project, and exact times")
+	flags.BoolVarP(&f.long, "long", "l", false, "show tool, model, project, and exact times, as far as they fit")
 	flags.StringVar(&f.since, "since", "", "list contexts changed at `T` or later")
 	flags.StringVar(&f.until, "until", "", "list contexts changed before `T`")
 	flags.StringVar(&o.Cursor, "cursor", "", "continue the list that ended with the cursor `C`")
+	flags.StringVar(&f.format, "format", "", "print `TEMPLATE` for each context")
 	flags.BoolVar(&f.full, "full", false, "show full ids, and labels")
 	return cmd
 }
@@ -106,11 +115,13 @@ func (f *lsFlags) parse(cmd *cobra.Command) (err error) {
 	if f.options.Labels, err = f.labels.parse(cmd); err != nil {
 		return err
 	}
-	if f.project != "" {
-		if f.options.Labels == nil {
-			f.options.Labels = map[string]string{}
+	if cmd.Flags().Changed("format") {
+		if cmd.Flags().Changed("json") {
+			return usage(cmd, "--format and --json cannot be used together")
 		}
-		f.options.Labels["project"] = f.project
+		if f.template, err = parseListFormat(cmd, f.format); err != nil {
+			return err
+		}
 	}
 	if f.options.Since, err = parseTime(cmd, "--since", f.since); err != nil {
 		return err
@@ -151,9 +162,15 @@ func (a *app) list(ctx context.Context, s *ctxdir.Store, f *lsFlags) error {
 	if o.Limit > 0 {
 		o.Limit++ // whether the list goes on
 	}
+	if f.project != "" {
+		o.Limit = 0 // of those in the project
+	}
 	all, err := listAll(ctx, s, o)
 	if err != nil {
 		return err
+	}
+	if f.project != "" {
+		all = slices.DeleteFunc(all, func(s ctxdir.Summary) bool { return !isIn(s.Labels["project"], f.project) })
 	}
 	next := ""
 	if limit := f.options.Limit; limit > 0 && len(all) > limit {
@@ -179,7 +196,7 @@ func (a *app) list(ctx context.Context, s *ctxdir.Store, f *lsFlags) error {
 // filters reports whether a list leaves out contexts by more than their kind.
 func (f *lsFlags) filters() bool {
 	o := f.options
-	return len(o.Labels) > 0 || o.Kind != "" || o.Title+o.Model+o.Tool+o.Cursor != "" || !o.Since.IsZero() || !o.Until.IsZero()
+	return len(o.Labels) > 0 || f.project+o.Kind+o.Title+o.Model+o.Tool+o.Cursor != "" || !o.Since.IsZero() || !o.Until.IsZero()
 }
 
 func (a *app) printList(s *ctxdir.Store, all []ctxdir.Summary, f *lsFlags) error {
@@ -191,13 +208,16 @@ func (a *app) printList(s *ctxdir.Store, all []ctxdir.Summary, f *lsFlags) error
 		a.note(`no contexts yet; run "ctxtool new" to create one, or "ctxtool import" to import histories`)
 		return nil
 	}
+	if f.template != nil {
+		return a.printFormat(s, all, f.template)
+	}
 	a.page()
 	t := table{
 		head: []string{"ID", "TITLE", "BRANCHES", "MESSAGES", "SIZE", "UPDATED"}, right: []int{2, 3, 4}, shrink: []int{1},
 	}
 	if f.long {
 		t.head = []string{"ID", "TITLE", "TOOL", "MODEL", "PROJECT", "BRANCHES", "MESSAGES", "SIZE", "CREATED", "UPDATED"}
-		t.right, t.shrink = []int{5, 6, 7}, []int{1, 4, 3}
+		t.right, t.shrink, t.drop = []int{5, 6, 7}, []int{1, 4, 3}, []int{8, 7, 5, 6}
 	}
 	old := slices.ContainsFunc(all, func(s ctxdir.Summary) bool { return s.Legacy != "" })
 	if old {
@@ -235,15 +255,26 @@ func (a *app) printList(s *ctxdir.Store, all []ctxdir.Summary, f *lsFlags) error
 		if problems {
 			row = append(row, strings.TrimPrefix(problemText(cause(s.Problem)), s.ID.String()+"/"))
 		}
-		t.add(contextRecord{
-			"context", s.ID.String(), s.Title, s.Labels, s.Kind, s.ExternalID, s.Model, s.Labels["tool"],
-			s.Branches, s.ActiveBranch, s.Messages, s.Bytes, s.CreatedAt, s.UpdatedAt, s.Legacy, problemText(s.Problem),
-		}, row...)
+		t.add(contextRecordOf(s), row...)
 		if problems {
 			t.style(len(row)-1, red)
 		}
 	}
 	return a.printTable(&t)
+}
+
+// isIn reports whether a project is a folder, or ends with it: lists show the end of the path.
+func isIn(project, folder string) bool {
+	clean := func(path string) string { return strings.Trim(strings.ReplaceAll(path, `\`, "/"), "/") }
+	project, folder = clean(project), clean(folder)
+	return project == folder || folder != "" && strings.HasSuffix(project, "/"+folder)
+}
+
+func contextRecordOf(s ctxdir.Summary) contextRecord {
+	return contextRecord{
+		"context", s.ID.String(), s.Title, s.Labels, s.Kind, s.ExternalID, s.Model, s.Labels["tool"],
+		s.Branches, s.ActiveBranch, s.Messages, s.Bytes, s.CreatedAt, s.UpdatedAt, s.Legacy, problemText(s.Problem),
+	}
 }
 
 // lastFolders is the end of a path: its last two folders, which distinguish projects.

@@ -216,6 +216,7 @@ does not. To remove a text for good, erase the message: "ctxtool erase".`,
 		RunE:        a.onStore(a.removeMoments),
 	}
 	a.dryRunFlag(cmd)
+	a.yesFlag(cmd)
 	return cmd
 }
 
@@ -250,6 +251,9 @@ func (a *app) removeMoments(ctx context.Context, s *ctxdir.Store, refs []string)
 			return &verbError{exitFailed, fmt.Sprintf("moment %s: not found", refs[i]), `run "ctxtool moment ls" to list the ids`}
 		}
 	}
+	if err := a.confirm(ctx, "Remove %s?", count(len(found), "moment")); err != nil {
+		return err
+	}
 	for _, m := range found {
 		if !a.dryRun {
 			err := withOpen(ctx, s, m.Context, func(c *ctxdir.Context) error { return moment.Remove(ctx, c, m.ID) })
@@ -260,6 +264,9 @@ func (a *app) removeMoments(ctx context.Context, s *ctxdir.Store, refs []string)
 		if err := a.result(a.momentRecord(m), "%s  %s", m.ID, cmp.Or(m.Content, string(m.Type))); err != nil {
 			return err
 		}
+	}
+	if a.dryRun && !a.json {
+		a.note("would remove %s", count(len(found), "moment"))
 	}
 	return nil
 }

@@ -1,12 +1,9 @@
 package main
 
 import (
-	"bufio"
 	"cmp"
-	"fmt"
 	"os"
 	"path/filepath"
-	"slices"
 	"strings"
 
 	"github.com/ctxdir/ctxdir/importer"
@@ -94,26 +91,16 @@ func (a *app) choosePlaces(cmd *cobra.Command, agreed bool) ([]string, error) {
 		return nil, usage(cmd, "found no histories in the usual places; give a PATH")
 	case agreed:
 		return paths, nil
-	case a.json || !a.asksOnTerminal():
+	case a.json || !a.asksOnTerminal() || !a.onTerminal():
 		return nil, usage(cmd, "give --yes to import these, or a PATH")
-	}
-	if err := a.out.Flush(); err != nil {
-		return nil, err
 	}
 	store, err := a.storePath()
 	if err != nil {
 		return nil, err
 	}
-	fmt.Fprintf(a.stderr, "Import these into %s? [y/N] ", oneLine(store))
-	answer, _ := bufio.NewReader(a.stdin).ReadString('\n') // no answer is a no
-	if !slices.Contains([]string{"y", "yes"}, strings.ToLower(strings.TrimSpace(answer))) {
-		return nil, &verbError{exitFailed, "imported nothing", ""}
+	yes, err := a.ask(cmd.Context(), "Import these into "+store+"?")
+	if err == nil && !yes {
+		err = &verbError{exitFailed, "imported nothing", ""}
 	}
-	return paths, nil
-}
-
-// asksOnTerminal reports whether a person can see a question and answer it.
-func (a *app) asksOnTerminal() bool {
-	_, in := displayOf(a.stdin)
-	return in && a.onTerminal()
+	return paths, err
 }

@@ -29,7 +29,11 @@ type renderer struct {
 	forks     map[int64][]string // the branches that fork off, by position
 	forked    int64              // their lines are written up to this position
 	begun     bool               // something was written: an empty line separates what follows
+	instructs bool               // the message is of the system, whose long texts are folded
 }
+
+// shownInstructions is how many lines instructions to the model may have that are shown as they are.
+const shownInstructions = 3
 
 // How tool calls and their results show.
 const (
@@ -65,6 +69,7 @@ func (r *renderer) turn(t *chat.Turn[*loadedMessage]) error {
 		body = r.colour.paint(red, "unavailable: "+oneLine(m.Unavailable.Error())) + "\n"
 	case !r.headsOnly:
 		shown := 0
+		r.instructs = chat.Voice(m.Role) == chat.System
 		for _, p := range t.Parts {
 			if text := r.part(p); text != "" {
 				body += text + "\n"
@@ -172,7 +177,11 @@ func speaker(m *ctxdir.Message) string {
 func (r *renderer) part(p chat.Part) string {
 	switch p.Kind {
 	case chat.Text:
-		return r.plain(strings.TrimRight(p.Text, "\n"))
+		text := strings.TrimRight(p.Text, "\n")
+		if strings.Count(text, "\n") >= shownInstructions && (r.instructs || chat.IsReminder(text)) {
+			return r.aside("", "", text, r.thoughts)
+		}
+		return r.plain(text)
 	case chat.Thought:
 		return r.aside("~ ", "", p.Text, r.thoughts)
 	case chat.Call:
@@ -214,6 +223,9 @@ func (r *renderer) call(p *chat.Part) string {
 		lines = append(lines, r.aside("> ", p.Name, p.Text, true))
 	}
 	for _, result := range p.Results {
+		if result.Name == p.Name {
+			result.Name = ""
+		}
 		if diff == nil || result.Failed {
 			lines = append(lines, r.result(result, "  "))
 		}
@@ -239,13 +251,23 @@ func (r *renderer) result(p chat.Part, indent string) string {
 		style = red
 	}
 	if r.tools == toolsShort {
-		text := strings.TrimSpace(p.Name + " " + p.Text)
+		text := strings.TrimSpace(p.Name + " " + outputOf(p.Text))
 		if text == "" {
 			text = "(nothing)"
 		}
 		return r.colour.paint(style, r.folded(indent+"< ", text))
 	}
 	return r.aside(indent+"< ", p.Name, p.Text, true)
+}
+
+// outputOf is what a command printed, without the lines that Codex puts before it.
+func outputOf(result string) string {
+	if strings.HasPrefix(result, "Chunk ID: ") || strings.HasPrefix(result, "Exit code: ") {
+		if _, output, ok := strings.Cut(result, "\nOutput:\n"); ok {
+			return output
+		}
+	}
+	return result
 }
 
 func diffStyle(line string) string {

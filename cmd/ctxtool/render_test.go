@@ -111,15 +111,27 @@ ID  TITLE              N
 22  日本語の題        10
 3
 `},
+		{"as narrow as a column gets", 19, `
+ID  TITLE         N
+1   a title of…   5
+22  日本語の題   10
+3
+`},
+		{"a column less", 17, `
+ID  TITLE
+1   a title of s…
+22  日本語の題
+3
+`},
 		{"never too narrow", 5, `
-ID  TITLE          N
-1   a title of …   5
-22  日本語の題    10
+ID  TITLE
+1   a title of…
+22  日本語の題
 3
 `},
 	}
 	for _, test := range tests {
-		tab := table{head: []string{"ID", "TITLE", "N"}, right: []int{2}, shrink: []int{1}}
+		tab := table{head: []string{"ID", "TITLE", "N"}, right: []int{2}, shrink: []int{1}, drop: []int{2}}
 		tab.add(nil, "1", "a title\nof some text", "5")
 		tab.add(nil, "22", "日本語の題", "10")
 		tab.add(nil, "3", "", "")

@@ -2,6 +2,7 @@ package main
 
 import (
 	"context"
+	"fmt"
 	"io/fs"
 	"path/filepath"
 	"slices"
@@ -23,6 +24,7 @@ func (a *app) rmCmd() *cobra.Command {
 		RunE:              a.onStore(a.remove),
 	}
 	a.dryRunFlag(cmd)
+	a.yesFlag(cmd)
 	return cmd
 }
 
@@ -38,6 +40,13 @@ func (a *app) remove(ctx context.Context, s *ctxdir.Store, refs []string) error 
 			unique = append(unique, id)
 		}
 	}
+	what := count(len(unique), "context")
+	if len(unique) == 1 {
+		what = "context " + describe(ctx, s, unique[0])
+	}
+	if err := a.confirm(ctx, "Move %s to the trash?", what); err != nil {
+		return err
+	}
 	failed, err := eachContext(ctx, a, "Removing", unique, func(id uuid.UUID) (ctxdir.Item, error) {
 		return moveToTrash(ctx, s, id, a.dryRun)
 	}, func(id uuid.UUID, t ctxdir.Item) error {
@@ -47,7 +56,24 @@ func (a *app) remove(ctx context.Context, s *ctxdir.Store, refs []string) error 
 	if err != nil {
 		return err
 	}
+	if a.dryRun && !a.json {
+		a.note("would move %s to the trash", count(len(unique)-failed, "context"))
+	}
 	return failures("remove", failed, len(unique))
+}
+
+// describe is the beginning of a context's id, and its title if it has one.
+func describe(ctx context.Context, s *ctxdir.Store, id uuid.UUID) string {
+	title := ""
+	_ = withOpen(ctx, s, id, func(c *ctxdir.Context) error { // a damaged context has no title
+		title = c.Summary().Title
+		return nil
+	})
+	short := shortIDsIn(s).of(id)
+	if title == "" {
+		return short
+	}
+	return fmt.Sprintf("%s, %q,", short, shorten(oneLine(title), 60))
 }
 
 // moveToTrash removes a context. A dry run only measures it.

@@ -26,6 +26,7 @@ type app struct {
 	noPager     bool
 	silent      bool // do not report an interrupt: it is how the verb ends
 	noGC        bool
+	yes         bool // do not ask before removing anything
 	dryRun      bool // the verb prints its plan; the store is opened read-only
 	nulls       bool // of files: paths end with a zero byte
 	collects    bool // closing the store collects garbage
@@ -88,7 +89,7 @@ id: KIND/ID, or ID alone if that is unique.`,
 		a.duCmd(), a.rmCmd(), a.checkCmd(), a.repairCmd(), a.importCmd(), a.exportCmd(), a.filesCmd(), a.externaliseCmd(), a.refCmd(),
 		a.archiveCmd(), a.unarchiveCmd(), a.gcCmd(), a.configCmd(), a.lsFilesCmd(),
 		a.trashCmd(), a.eraseCmd(), a.backupCmd(), a.restoreCmd(), a.migrateCmd(), a.rollbackCmd(), a.watchCmd(),
-		a.searchCmd(), a.grepCmd(), a.indexCmd(), a.momentCmd(), a.usageCmd(), a.statsCmd(),
+		a.searchCmd(), a.contextCmd(), a.grepCmd(), a.indexCmd(), a.momentCmd(), a.usageCmd(), a.statsCmd(),
 		a.doctorCmd(), a.manCmd(), a.versionCmd(),
 	)
 	help := a.helpCmd()

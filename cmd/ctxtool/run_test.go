@@ -201,7 +201,7 @@ func TestErrorsAreOneLine(t *testing.T) {
 		{2, []string{"branch", "new", id, strings.Repeat("x", 249)}},
 		{1, []string{"branch", "new", id, "MAIN"}},
 		{2, []string{"branch", "fork", id, "f", "--at", "-1"}},
-		{2, []string{"branch", "fork", id, "f", "--at", "abc"}},
+		{2, []string{"branch", "fork", id, "f", "--at", "message"}},
 		{1, []string{"branch", "fork", id, "f", "--at", "1"}},
 		{1, []string{"branch", "fork", id, "f", "--at", "00000000-0000-4000-8000-000000000000"}},
 		{1, []string{"branch", "fork", id, "f", "--from", "none"}},

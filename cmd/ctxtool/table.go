@@ -19,13 +19,14 @@ type table struct {
 	shrink  []int // columns to cut, in this order
 	ends    []int // columns of which a cut keeps the end
 	bare    bool  // without head
+	drop    []int // columns to leave out if that is not enough, in this order
 	records []any
 	rows    [][]string
 	styles  map[[2]int]string // of cells, by row and column
 }
 
 // minWidth is the width that a cut column keeps.
-const minWidth = 12
+const minWidth = 11
 
 // add adds a row. Its record is nil if the row is only for people.
 func (t *table) add(record any, cells ...string) {
@@ -62,15 +63,29 @@ func (t *table) print(w io.Writer, width int, colours painter) error {
 	return nil
 }
 
+// widths are the widths of the columns, negative for those that are left out.
 func (t *table) widths(width int) []int {
-	widths := make([]int, len(t.head))
-	sum := 2 * (len(t.head) - 1)
+	for left := 0; ; left++ {
+		widths, sum := t.widthsWithout(t.drop[:left], width)
+		if sum <= width || width == 0 || left == len(t.drop) {
+			return widths
+		}
+	}
+}
+
+func (t *table) widthsWithout(dropped []int, width int) (widths []int, sum int) {
+	widths = make([]int, len(t.head))
+	sum = -2
 	for i := range t.head {
+		if slices.Contains(dropped, i) {
+			widths[i] = -1
+			continue
+		}
 		widths[i] = uniseg.StringWidth(t.head[i])
 		for _, row := range t.rows {
 			widths[i] = max(widths[i], uniseg.StringWidth(row[i]))
 		}
-		sum += widths[i]
+		sum += widths[i] + 2
 	}
 	for _, i := range t.shrink {
 		if width > 0 && sum > width {
@@ -79,13 +94,16 @@ func (t *table) widths(width int) []int {
 			sum -= before - widths[i]
 		}
 	}
-	return widths
+	return widths, sum
 }
 
 func (t *table) row(w io.Writer, cells []string, widths []int, style func(column int) string, colours painter) error {
 	var b strings.Builder
 	gap := 0 // blanks before the next cell, so that no line ends with blanks
 	for i, cell := range cells {
+		if widths[i] < 0 {
+			continue
+		}
 		if slices.Contains(t.ends, i) {
 			cell = shortenFront(cell, widths[i])
 		} else {

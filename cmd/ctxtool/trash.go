@@ -191,6 +191,7 @@ func (a *app) trashEmptyCmd() *cobra.Command {
 	}
 	cmd.Flags().DurationVar(&older, "older-than", 0, "purge only items removed at least `DURATION` ago")
 	a.dryRunFlag(cmd)
+	a.yesFlag(cmd)
 	return cmd
 }
 
@@ -199,26 +200,51 @@ func (a *app) empty(ctx context.Context, s *ctxdir.Store, refs []string, older t
 	if err != nil {
 		return err
 	}
+	purge := func(ctx context.Context, o ctxdir.RemoveOptions) ([]ctxdir.Item, error) {
+		if len(ids) > 0 {
+			return s.PurgeItems(ctx, ids, o)
+		}
+		return s.PurgeOlder(ctx, older, o)
+	}
+	if a.asks() {
+		plan, err := purge(ctx, ctxdir.RemoveOptions{DryRun: true, Failed: func(error) {}}) // the purge reports it
+		if err == nil && len(plan) > 0 {
+			err = a.confirm(ctx, "Purge %s from the trash for good (%s)?", count(len(plan), "item"), humanSize(itemBytes(plan)))
+		}
+		if err != nil {
+			return err
+		}
+	}
 	failed := 0
+	var done []ctxdir.Item
 	print := func(t ctxdir.Item) error { return a.printItem(t, true) }
-	err = withReport(ctx, print, func(ctx context.Context, report func(ctxdir.Item)) error {
-		o := ctxdir.RemoveOptions{DryRun: a.dryRun, Report: report, Failed: func(err error) {
+	err = withReport(ctx, print, func(ctx context.Context, report func(ctxdir.Item)) (err error) {
+		done, err = purge(ctx, ctxdir.RemoveOptions{DryRun: a.dryRun, Report: report, Failed: func(err error) {
 			failed++
 			a.warnOf(err)
-		}}
-		var err error
-		if len(ids) > 0 {
-			_, err = s.PurgeItems(ctx, ids, o)
-		} else {
-			_, err = s.PurgeOlder(ctx, older, o)
-		}
+		}})
 		return err
 	})
 	if err != nil {
 		return err
 	}
+	verb := "purged"
+	if a.dryRun {
+		verb = "would purge"
+	}
+	if !a.json {
+		a.note("%s %s (%s)", verb, count(len(done), "item"), humanSize(itemBytes(done)))
+	}
 	if failed > 0 {
 		return problems("", "failed to purge %s", count(failed, "item"))
 	}
 	return nil
+}
+
+// itemBytes is the size of items together.
+func itemBytes(items []ctxdir.Item) (size int64) {
+	for _, x := range items {
+		size += x.Bytes
+	}
+	return size
 }

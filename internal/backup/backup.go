@@ -285,7 +285,7 @@ func (b *copier) message(line *ctxfolder.Line, e *index.Entry) error {
 	}
 	e.Payloads = blob.Count(env.Body)
 	e.Lost, e.Size, e.Sum, e.At = "", int64(len(raw)), message.Sum(raw), env.StoredAt.UnixNano()
-	err = vfs.CreateFile(folder, ctxfolder.MessageFile(e.FileID()), append(raw, '\n'), e.StoredAt())
+	err = vfs.CreateFile(folder, ctxfolder.MessageFile(e.FileID()), append(raw, '\n'), ctxfolder.FileTime(raw, e.StoredAt()))
 	if errors.Is(err, fs.ErrExist) { // two rows name one file
 		b.markLost(e, err)
 		return nil

@@ -73,7 +73,7 @@ func (b *copier) sameMessage(t *engine.Context, line *ctxfolder.Line, e, c *inde
 	}
 	sum, size := e.Sum, e.Size
 	info, err := b.c.Dir.StatMessage(line.Folder, e.FileID())
-	if err == nil && (info.Size() != e.Size+1 || !info.ModTime().Equal(e.StoredAt())) {
+	if err == nil && !ctxfolder.Untouched(info, e.Size, e.StoredAt()) {
 		raw, _, err := b.read(line, e)
 		if err != nil {
 			return false

@@ -167,7 +167,7 @@ func (b *copier) move(of, to *ctxfolder.Line, e *index.Entry, prev uuid.UUID) er
 	}
 	e.Pack, e.File, e.Lost, e.Payloads = uuid.Nil, uuid.Nil, "", env.Payloads
 	e.Size, e.Sum, e.At = int64(len(raw)), message.Sum(raw), env.StoredAt.UnixNano()
-	err = vfs.CreateFile(folder, ctxfolder.MessageFile(e.ID), append(raw, '\n'), e.StoredAt())
+	err = vfs.CreateFile(folder, ctxfolder.MessageFile(e.ID), append(raw, '\n'), ctxfolder.FileTime(raw, e.StoredAt()))
 	if errors.Is(err, fs.ErrExist) { // the branch shows the id twice
 		b.markLost(e, err)
 		return nil

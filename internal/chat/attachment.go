@@ -5,6 +5,7 @@ import (
 	"encoding/base64"
 	"encoding/json"
 	"slices"
+	"strconv"
 	"strings"
 
 	"github.com/ctxdir/ctxdir/blob"
@@ -22,15 +23,20 @@ func attachment(kind string, o Object, block json.RawMessage) Part {
 	if refs, err := blob.Refs(block); err == nil {
 		for _, ref := range refs {
 			if ref.Problem == "" && ref.Encoding != "" {
-				file.MediaType, file.Payload, size = cmp.Or(file.MediaType, ref.MediaType), &ref, ref.Size
+				file.MediaType, file.Payload, size = cmp.Or(file.MediaType, ref.MediaType, mediaOf(ref.Prefix)), &ref, ref.Size
 				break
 			}
 		}
 	}
 	if size < 0 {
-		file.Base64, size = inline(o)
+		var media string
+		file.Base64, media, size = inline(o)
+		file.MediaType = cmp.Or(file.MediaType, media)
 	}
-	name := strings.TrimPrefix(strings.TrimSuffix(kind, "_url"), "input_")
+	if n, err := strconv.ParseInt(string(o["size_bytes"]), 10, 64); size < 0 && err == nil && n >= 0 {
+		size = n
+	}
+	name := strings.TrimPrefix(strings.TrimSuffix(strings.TrimSuffix(kind, "_url"), "_asset_pointer"), "input_")
 	return Part{Kind: Attachment, File: file, Text: attachmentLine(name, file.MediaType, file.Path, size)}
 }
 
@@ -66,22 +72,34 @@ var textSubtypes = []string{
 	"python", "ruby", "sql", "tex", "latex", "graphql", "httpd-php", "patch", "diff",
 }
 
-// inline returns the base64 data in a block, and its size in bytes: -1 if there is none.
-func inline(o Object) (data string, size int64) {
+// inline returns the base64 data in a block, its media type if a data URL names it, and its size in bytes: -1 if there
+// is no data.
+func inline(o Object) (data, media string, size int64) {
 	if source := ObjectOf(o["source"]); source.Text("type") == "text" { // a document of Anthropic's API
 		text := source.Text("data")
-		return base64.StdEncoding.EncodeToString([]byte(text)), int64(len(text))
+		return base64.StdEncoding.EncodeToString([]byte(text)), "", int64(len(text))
 	}
 	for _, in := range []Object{o, ObjectOf(o["source"]), ObjectOf(o["image_url"]), ObjectOf(o["input_audio"]), ObjectOf(o["file"])} {
 		text := in.Text("data", "url", "image_url", "file_data")
-		if _, rest, ok := strings.Cut(text, ";base64,"); ok {
-			text = rest
+		media := ""
+		if prefix, rest, ok := strings.Cut(text, ";base64,"); ok {
+			media, text = mediaOf(prefix), rest
 		}
 		if b, err := base64.StdEncoding.DecodeString(text); err == nil && text != "" {
-			return text, int64(len(b))
+			return text, media, int64(len(b))
 		}
 	}
-	return "", -1
+	return "", "", -1
+}
+
+// mediaOf is the media type of a data URL, "" if it names none.
+func mediaOf(url string) string {
+	media, ok := strings.CutPrefix(url, "data:")
+	if !ok {
+		return ""
+	}
+	media, _, _ = strings.Cut(media, ";")
+	return media
 }
 
 // payloadOf parses a reference to a payload.

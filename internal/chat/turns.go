@@ -10,7 +10,7 @@ type Turn[M any] struct {
 	Message   M
 	Voice     string
 	Parts     []Part
-	Continues bool // it only thinks or calls tools, and follows a message of the same speaker
+	Continues bool // it follows a message of the same speaker, and one of the two only thinks or calls tools
 
 	open  int // calls whose results did not come yet
 	empty bool
@@ -30,6 +30,7 @@ type Turns[M any] struct {
 	waiting []*Turn[M]
 	bytes   int
 	last    string // the voice of the last turn shown
+	thought bool   // that turn only thinks
 }
 
 // Add adds the next message. size is about what it holds in memory, in bytes.
@@ -79,8 +80,10 @@ func (t *Turns[M]) show(all bool) error {
 		if turn.empty {
 			continue
 		}
-		turn.Continues = turn.Voice != "" && turn.Voice == t.last && len(turn.Parts) > 0 && !slices.ContainsFunc(turn.Parts, speaks)
+		same := turn.Voice != "" && turn.Voice == t.last && len(turn.Parts) > 0
+		turn.Continues = same && (t.thought || !slices.ContainsFunc(turn.Parts, speaks))
 		t.last = turn.Voice
+		t.thought = len(turn.Parts) > 0 && !slices.ContainsFunc(turn.Parts, func(p Part) bool { return p.Kind != Thought })
 		if err := t.Show(turn); err != nil {
 			return err
 		}

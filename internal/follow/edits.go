@@ -18,7 +18,8 @@ func (f *follower) lookAtFiles(ctx context.Context) bool {
 	return len(f.queue) > 0
 }
 
-// edited queues an event if a message's file was edited by hand. The engine sets a file's time to the one it states.
+// edited queues an event if a message's file was edited by hand. The engine gives a file a time that follows
+// from the one it states.
 func (f *follower) edited(ctx context.Context, folder, name string) {
 	file, ok := ctxfolder.ParseMessageFile(name)
 	if !ok || !ctxfolder.ValidFolder(folder) {
@@ -34,7 +35,7 @@ func (f *follower) edited(ctx context.Context, folder, name string) {
 		return
 	}
 	a, ok := message.ParseAddress(message.Text(head))
-	if ok && info.ModTime().Equal(a.StoredAt) {
+	if ok && ctxfolder.HasFileTime(info, a.StoredAt) {
 		return
 	}
 	id := file

@@ -36,7 +36,7 @@ type trashItem struct {
 	*ctxfolder.TrashEntry
 	in      uuid.UUID // the context of the trash, uuid.Nil for the store's
 	inPlace bool      // it is a removed line, see removedLines
-	bytes   int64     // of the messages that only this line shows
+	bytes   int64     // of the messages that only this line shows, or of an item that was purged
 }
 
 func (t *trashItem) describe() engine.TrashItem {
@@ -47,7 +47,7 @@ func (t *trashItem) describe() engine.TrashItem {
 		Context: t.Item.Context, Path: t.Path, Bytes: t.bytes, Item: t.ID, Kind: t.Item.Kind, Name: t.Item.Name,
 		RemovedAt: t.Since(), Problem: t.Problem, Reason: reason(&t.Item),
 	}
-	if !t.inPlace {
+	if !t.inPlace && x.Bytes == 0 {
 		x.Bytes = t.Size()
 	}
 	if t.in != uuid.Nil {
@@ -348,6 +348,7 @@ func purgeItem(s *engine.Store, t *trashItem, dryRun bool) error {
 	if dryRun {
 		return nil
 	}
+	t.bytes = t.Size() // the result says what was freed
 	err := s.BeginForgetting()
 	if err == nil {
 		err = t.Purge()

@@ -1,0 +1,9 @@
+package assemble
+
+// What tests look at.
+var (
+	Anchor   = anchor
+	Passages = passages
+	Plain    = plain
+	DatesIn  = datesIn
+)

@@ -1,0 +1,160 @@
+package assemble
+
+import (
+	"cmp"
+	"slices"
+
+	"github.com/google/uuid"
+)
+
+// fit takes passages until the budget is full, and drops items until the text is within it.
+func (b *builder) fit() (*Assembly, error) {
+	const heads = 40 // tokens of the headings, about
+	room := b.r.MaxTokens - min(heads, b.r.MaxTokens/10)
+	for i := range b.items {
+		room -= b.items[i].Tokens
+	}
+	chosen := b.choose(room)
+	f := b.r.Format
+	for {
+		items := append(slices.Clone(b.items), merge(chosen)...)
+		text := f.render(items)
+		n := b.r.Tokens.Count(text)
+		if n <= b.r.MaxTokens {
+			return b.assembly(items, text, n), nil
+		}
+		if len(items) == 0 {
+			text = f.nothing(b.r.Tokens, b.r.MaxTokens)
+			return b.assembly(nil, text, b.r.Tokens.Count(text)), nil
+		}
+		for over := n - b.r.MaxTokens; over > 0 && len(chosen)+len(b.items) > 0; {
+			if last := len(chosen) - 1; last >= 0 {
+				over -= chosen[last].Tokens
+				b.leaveOut(&chosen[last], "over the budget")
+				chosen = chosen[:last]
+				continue
+			}
+			over -= b.drop()
+		}
+	}
+}
+
+// choose takes passages from the pool, best first, that fit into the room.
+func (b *builder) choose(room int) (chosen []Item) {
+	const tries = 16 // passages that do not fit, before it gives up
+	failed := 0
+	for i := range b.pool {
+		it := &b.pool[i]
+		if failed >= tries || room <= 0 {
+			b.leaveOut(it, "ranked lower")
+			continue
+		}
+		it.Tokens = b.count(it)
+		if it.Tokens > room {
+			failed++
+			b.leaveOut(it, "over the budget")
+			continue
+		}
+		room -= it.Tokens
+		chosen = append(chosen, *it)
+	}
+	return chosen
+}
+
+// drop removes the item that matters least, and returns its tokens: code and files from the last one, then the oldest of
+// the newest messages, then the others from the last one.
+func (b *builder) drop() int {
+	at := len(b.items) - 1
+	for i := range b.items {
+		if b.items[i].Kind == Newest {
+			at = i
+			break
+		}
+	}
+	for i := range b.items {
+		if k := b.items[i].Kind; k == Code || k == File {
+			at = i
+		}
+	}
+	n := max(b.items[at].Tokens, 1)
+	b.leaveOut(&b.items[at], "over the budget")
+	b.items = slices.Delete(b.items, at, at+1)
+	return n
+}
+
+// merge returns the passages in the order of the text: by context and branch, the best first, then by position. Passages
+// of one message are one item.
+func merge(chosen []Item) (all []Item) {
+	type group struct {
+		context uuid.UUID
+		branch  string
+	}
+	rank := map[group]int{}
+	for i := range chosen {
+		g := group{chosen[i].Context, chosen[i].Branch}
+		if _, ok := rank[g]; !ok {
+			rank[g] = len(rank)
+		}
+	}
+	sorted := slices.Clone(chosen)
+	slices.SortStableFunc(sorted, func(x, y Item) int {
+		return cmp.Or(cmp.Compare(rank[group{x.Context, x.Branch}], rank[group{y.Context, y.Branch}]),
+			cmp.Compare(x.Position, y.Position), cmp.Compare(x.order, y.order))
+	})
+	for i := range sorted {
+		it := &sorted[i]
+		if len(all) == 0 || all[len(all)-1].ID != it.ID || all[len(all)-1].Branch != it.Branch {
+			all = append(all, *it)
+			continue
+		}
+		last := &all[len(all)-1]
+		between := "\n"
+		if it.order != last.order+1 {
+			between = "\n[…]\n"
+		}
+		if it.Score > last.Score {
+			last.Score, last.Why = it.Score, it.Why
+		}
+		last.Text += between + it.Text
+		last.Tokens += it.Tokens
+		last.order = it.order
+	}
+	return all
+}
+
+// leaveOut notes that an item is not in the text.
+func (b *builder) leaveOut(it *Item, reason string) {
+	if !b.r.Explain {
+		return
+	}
+	at := slices.IndexFunc(b.left, func(l LeftOut) bool { return l.Kind == it.Kind && l.Reason == reason })
+	if at < 0 {
+		at = len(b.left)
+		b.left = append(b.left, LeftOut{Kind: it.Kind, Reason: reason})
+	}
+	l := &b.left[at]
+	if l.Items++; l.Example == nil || it.Score > l.Best {
+		example := *it
+		l.Best, l.Example = it.Score, &example
+	}
+}
+
+func (b *builder) assembly(items []Item, text string, tokens int) *Assembly {
+	a := &Assembly{
+		Text: text, Items: items, Tokens: tokens, MaxTokens: b.r.MaxTokens, Tokenizer: b.r.Tokens.Name(), LeftOut: b.left, Behind: b.behind,
+	}
+	for i := range items {
+		it := &items[i]
+		it.sections, it.message = nil, nil
+		if !b.r.Explain {
+			it.Why = ""
+		}
+		if !slices.Contains(a.Strategies, it.Strategy) {
+			a.Strategies = append(a.Strategies, it.Strategy)
+		}
+	}
+	if len(b.left) > 0 || tokens > 0 {
+		a.Strategies = append(a.Strategies, Fit)
+	}
+	return a
+}

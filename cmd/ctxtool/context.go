@@ -1,0 +1,204 @@
+package main
+
+import (
+	"context"
+	"fmt"
+	"slices"
+	"strings"
+
+	"github.com/ctxdir/ctxdir"
+	"github.com/ctxdir/ctxdir/assemble"
+	"github.com/google/uuid"
+	"github.com/spf13/cobra"
+)
+
+type contextItem struct {
+	Record    string  `json:"record"`
+	Kind      string  `json:"kind"`
+	Strategy  string  `json:"strategy"`
+	Context   string  `json:"context"`
+	Branch    string  `json:"branch"`
+	Position  *int64  `json:"position,omitempty"`
+	ID        string  `json:"id,omitempty"`
+	Role      string  `json:"role,omitempty"`
+	CreatedAt string  `json:"created_at,omitempty"`
+	Tokens    int     `json:"tokens"`
+	Score     float64 `json:"score,omitempty"`
+	Text      string  `json:"text"`
+	Why       string  `json:"why,omitempty"`
+}
+
+type leftOutRecord struct {
+	Record  string  `json:"record"`
+	Kind    string  `json:"kind"`
+	Items   int     `json:"items"`
+	Reason  string  `json:"reason"`
+	Best    float64 `json:"best_score"`
+	Context string  `json:"context"`
+	Branch  string  `json:"branch"`
+	ID      string  `json:"id,omitempty"`
+}
+
+type contextSummary struct {
+	Record     string   `json:"record"`
+	Tokens     int      `json:"tokens"`
+	MaxTokens  int      `json:"max_tokens"`
+	Tokenizer  string   `json:"tokenizer"`
+	Items      int      `json:"items"`
+	Strategies []string `json:"strategies"`
+	Behind     int64    `json:"behind"`
+}
+
+type contextFlags struct {
+	request   assemble.Request
+	format    string
+	tokenizer string
+	pinned    []string
+}
+
+func (a *app) contextCmd() *cobra.Command {
+	var f contextFlags
+	cmd := &cobra.Command{
+		Use:   "context CONTEXT",
+		Short: "Assemble what a model should see, within a budget of tokens",
+		Long: `Assemble what a model should see of a context: the system prompt, moments, the newest messages, the
+files that messages name, and the passages of older messages that answer a query. The text never has more
+tokens than --max-tokens, in any format, and the same store and query give the same text.
+
+text is for reading and for a prompt. openai and anthropic are messages that these APIs take. json,
+or --json, prints a line for each item with its context, branch, position and id, and a summary;
+the tokens are those of the text.
+
+Without --branch, passages come from all branches of CONTEXT; with --all, from the whole store. With
+--root, the text has the lines to which messages refer (see "ctxtool help ref"), as they are now.`,
+		Example: `  ctxtool context 7c2f --query "which port does staging use" --max-tokens 4000
+  ctxtool context 7c2f --query "flaky lock test" --all --explain
+  ctxtool context 7c2f --query "flaky lock test" --format anthropic > request.json`,
+		Annotations:       exits("", ofStores...),
+		Args:              between(1, 1),
+		ValidArgsFunction: a.completeContexts(1),
+		RunE: func(cmd *cobra.Command, args []string) error {
+			if err := f.parse(cmd); err != nil {
+				return err
+			}
+			return a.onStore(func(ctx context.Context, s *ctxdir.Store, refs []string) error {
+				return a.assemble(ctx, s, &f, refs[0])
+			})(cmd, args)
+		},
+	}
+	flags, r := cmd.Flags(), &f.request
+	flags.StringVar(&r.Query, "query", "", "what the model is asked, in plain language: `Q`")
+	flags.IntVar(&r.MaxTokens, "max-tokens", 0, "the text has at most `N` tokens; by default the setting max_tokens, or 8,000")
+	a.branchFlag(cmd, &r.Branch, "branch", "the newest messages of `BRANCH`, and passages of it alone")
+	flags.BoolVar(&r.All, "all", false, "passages from every context of the store")
+	flags.StringVar(&f.format, "format", string(assemble.Text), "the `FORMAT`: text, json, openai or anthropic")
+	flags.StringSliceVar(&f.pinned, "pin", nil, "always begin with the message `MESSAGE-ID`; can be repeated")
+	flags.StringVar(&r.Root, "root", "", "read the lines of code to which messages refer below `DIR`")
+	_ = cmd.MarkFlagDirname("root")
+	flags.StringVar(&f.tokenizer, "tokenizer", "o200k_base", "count tokens by `NAME`: o200k_base, or estimate from the size")
+	flags.BoolVar(&r.Explain, "explain", false, "say why each item is there, and what was left out")
+	return cmd
+}
+
+// parse checks the flags.
+func (f *contextFlags) parse(cmd *cobra.Command) error {
+	r := &f.request
+	r.Format = assemble.Format(f.format)
+	switch {
+	case r.MaxTokens < 0 || r.MaxTokens == 0 && cmd.Flags().Changed("max-tokens"):
+		return usage(cmd, "--max-tokens must be positive")
+	case !slices.Contains(assemble.Formats, r.Format):
+		return usage(cmd, "--format must be text, json, openai or anthropic")
+	}
+	switch f.tokenizer {
+	case "o200k_base":
+		r.Tokens = assemble.O200k()
+	case "estimate":
+		r.Tokens = assemble.Estimate()
+	default:
+		return usage(cmd, "--tokenizer must be o200k_base or estimate")
+	}
+	for _, text := range f.pinned {
+		id, err := uuid.Parse(text)
+		if err != nil {
+			return usage(cmd, "--pin: %q is no id of a message", text)
+		}
+		r.Pinned = append(r.Pinned, id)
+	}
+	return nil
+}
+
+func (a *app) assemble(ctx context.Context, s *ctxdir.Store, f *contextFlags, ref string) error {
+	id, err := resolve(s, ref)
+	if err != nil {
+		return err
+	}
+	f.request.Context = id
+	done, err := assemble.Build(ctx, s, f.request)
+	if err != nil {
+		return err
+	}
+	if a.json || f.request.Format == assemble.JSON {
+		return a.assemblyRecords(done)
+	}
+	if _, err := a.out.Write([]byte(done.Text)); err != nil {
+		return err
+	}
+	if f.request.Explain {
+		a.explain(done)
+	}
+	return nil
+}
+
+func (a *app) assemblyRecords(done *assemble.Assembly) error {
+	for i := range done.Items {
+		it := &done.Items[i]
+		r := contextItem{
+			Record: "item", Kind: string(it.Kind), Strategy: it.Strategy, Context: it.Context.String(), Branch: it.Branch, Role: it.Role,
+			Tokens: it.Tokens, Score: it.Score, Text: it.Text, Why: it.Why,
+		}
+		if it.Position >= 0 {
+			r.Position, r.ID = &it.Position, it.ID.String()
+		}
+		if !it.At.IsZero() {
+			r.CreatedAt = it.At.Format("2006-01-02T15:04:05.999999999Z07:00")
+		}
+		if err := a.record(r); err != nil {
+			return err
+		}
+	}
+	for _, l := range done.LeftOut {
+		r := leftOutRecord{
+			Record: "left_out", Kind: string(l.Kind), Items: l.Items, Reason: l.Reason, Best: l.Best,
+			Context: l.Example.Context.String(), Branch: l.Example.Branch,
+		}
+		if l.Example.Position >= 0 {
+			r.ID = l.Example.ID.String()
+		}
+		if err := a.record(r); err != nil {
+			return err
+		}
+	}
+	return a.record(contextSummary{
+		"summary", done.Tokens, done.MaxTokens, done.Tokenizer, len(done.Items), listed(done.Strategies), done.Behind,
+	})
+}
+
+// explain says on stderr why each item is in the text, and what is not.
+func (a *app) explain(done *assemble.Assembly) {
+	a.note("%d of %d tokens (%s): %s", done.Tokens, done.MaxTokens, done.Tokenizer, strings.Join(done.Strategies, ", "))
+	for i := range done.Items {
+		it := &done.Items[i]
+		where := it.Branch
+		if it.Position >= 0 {
+			where = fmt.Sprintf("%s #%d", it.Branch, it.Position)
+		}
+		if it.Kind == assemble.File {
+			where += " " + it.Text
+		}
+		a.note("%-8s %5d  %s: %s", it.Kind, it.Tokens, oneLine(where), oneLine(it.Why))
+	}
+	for _, l := range done.LeftOut {
+		a.note("left out: %s (%s)", count(l.Items, string(l.Kind)), l.Reason)
+	}
+}
