@@ -16,7 +16,7 @@ import (
 )
 
 // version of the schema and of the rules that cut terms. An index of another version is built anew.
-const version = "search/1"
+const version = "search/2"
 
 const schema = `
 CREATE TABLE about (version TEXT NOT NULL, store BLOB NOT NULL, changes INTEGER NOT NULL);  -- changes: of contexts.names
@@ -37,7 +37,13 @@ CREATE TABLE messages (
 	UNIQUE (line, position)
 );
 CREATE INDEX edits ON messages (line) WHERE edited <> 0;
-CREATE TABLE paths (message INTEGER NOT NULL, path TEXT NOT NULL, PRIMARY KEY (message, path)) WITHOUT ROWID;
+CREATE TABLE files (
+	message INTEGER NOT NULL, n INTEGER NOT NULL,
+	path TEXT NOT NULL, access TEXT NOT NULL, type TEXT NOT NULL, size INTEGER NOT NULL, text INTEGER NOT NULL,
+	pointer TEXT NOT NULL, payload TEXT NOT NULL,
+	PRIMARY KEY (message, n)
+) WITHOUT ROWID;
+CREATE VIEW paths AS SELECT DISTINCT message, path FROM files;
 CREATE VIRTUAL TABLE terms USING fts5(body, extra, scope,
 	content='', contentless_delete=1, tokenize="ascii tokenchars '_~'");
 INSERT INTO terms(terms, rank) VALUES ('rank', 'bm25(1.0, 0.7, 0.0)');
@@ -201,7 +207,8 @@ func openMemory(ctx context.Context, e *engine.Store) (*database, error) {
 		}
 		return db, nil
 	}
-	if b, err := os.ReadFile(filepath.Join(e.Path(), engine.DerivedFolder, File)); err == nil && len(b) > 100 && e.Options.FS == nil {
+	b, err := os.ReadFile(filepath.Join(e.Path(), engine.DerivedFolder, File))
+	if err == nil && len(b) > 100 && e.Options.FS == nil && !e.IsForgetting() {
 		b[18], b[19] = 1, 1 // without a write-ahead log
 		if db, err := fill(b); err == nil {
 			if db.check(ctx) == nil {

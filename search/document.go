@@ -7,6 +7,7 @@ import (
 	"strconv"
 	"sync"
 
+	"github.com/ctxdir/ctxdir/blob"
 	"github.com/ctxdir/ctxdir/index"
 	"github.com/ctxdir/ctxdir/loader"
 	"github.com/google/uuid"
@@ -25,7 +26,7 @@ type document struct {
 	failed      bool // the message is not available
 	entry       *index.Entry
 	body, extra string
-	paths       []string
+	files       []fileMention
 }
 
 // newDocument cuts a message into terms.
@@ -40,19 +41,65 @@ func newDocument(ctx context.Context, m *loader.Message, c *cutter) *document {
 	}
 	d.at = at.UnixNano()
 	c.reset()
-	paths := map[string]bool{}
-	eachDistinct(textsOf(ctx, m), isText, func(t text) bool {
+	d.files = eachSearched(ctx, m, isText, func(t text) bool {
 		c.add(inner(t.value))
-		pathsIn(t, func(path string) {
-			if !paths[path] {
-				paths[path] = true
-				d.paths = append(d.paths, path)
-			}
-		})
 		return true
 	})
 	d.body, d.extra = string(c.body), string(c.extra)
 	return d
+}
+
+// eachSearched yields the strings of a message that want accepts, each once, and then the texts of the files that it
+// attaches. It returns the files that the message touches.
+func eachSearched(ctx context.Context, m *loader.Message, want func(name, value string) bool, yield func(t text) bool) []fileMention {
+	body, hints, more, size := textsOf(ctx, m), false, true, 0
+	look := func(name, value string) bool {
+		hints = hints || hintsAtFile(name, value)
+		return want(name, value)
+	}
+	eachDistinct(body, look, func(t text) bool {
+		size += len(t.value)
+		more = yield(t)
+		return more
+	})
+	refs := binaryRefs(m)
+	if !more || !hints && len(refs) == 0 {
+		return nil
+	}
+	w := &fileWalk{refs: refs}
+	w.payload = func(ref *blob.Ref) ([]byte, bool) {
+		if ref.Size > int64(maxText-size) {
+			return nil, false
+		}
+		b, err := m.Payload(*ref)
+		return b, err == nil
+	}
+	w.text = func(pointer, content string) bool {
+		if size += len(content); more && size <= maxText {
+			more = yield(text{pointer, content})
+		}
+		return more
+	}
+	_ = w.walk(body, "")
+	return w.mentions
+}
+
+// binaryRefs returns the payloads of a message that are no text, by pointer.
+func binaryRefs(m *loader.Message) map[string]*blob.Ref {
+	all, err := m.Payloads()
+	if err != nil {
+		return nil
+	}
+	var refs map[string]*blob.Ref
+	for i := range all {
+		if r := &all[i]; r.Encoding != "" && r.Path != "" && r.Problem == "" {
+			if refs == nil {
+				refs = map[string]*blob.Ref{}
+			}
+			refs[r.Path] = r
+		}
+	}
+	return refs
 }
 
 // textsOf returns a message with its texts. A text that cannot be read stays a reference.

@@ -1,6 +1,9 @@
 package search
 
-import "context"
+import (
+	"context"
+	"fmt"
+)
 
 // Words returns the words of a text.
 func Words(text string) (all []string) {
@@ -8,8 +11,8 @@ func Words(text string) (all []string) {
 	return all
 }
 
-// Terms returns the terms of a text, each once: words, parts and stems.
-func Terms(text string) map[string]bool {
+// AllTerms returns the terms of a text, each once: words, parts and stems.
+func AllTerms(text string) map[string]bool {
 	all, stems := map[string]bool{}, stemmer{}
 	words(text, func(w word) {
 		all[w.term] = true
@@ -35,13 +38,17 @@ func Texts(message []byte) (all []string) {
 	return all
 }
 
-// Paths returns the paths of files in a message.
-func Paths(message []byte) (all []string) {
-	_ = eachText(message, func(t text) bool {
-		pathsIn(t, func(path string) { all = append(all, path) })
+// Mentions returns the files of a message without payloads, and the texts of its attachments.
+func Mentions(message []byte) (all, texts []string) {
+	w := fileWalk{text: func(_, content string) bool {
+		texts = append(texts, content)
 		return true
-	})
-	return all
+	}}
+	_ = w.walk(message, "")
+	for _, m := range w.mentions {
+		all = append(all, fmt.Sprintf("%s %s %s %d %t %s", m.access, m.path, m.mediaType, m.size, m.isText, m.pointer))
+	}
+	return all, texts
 }
 
 // CutSnippet is cutSnippet for one mark.
@@ -53,15 +60,35 @@ func CutSnippet(value string, from, to int) (string, [][2]int) {
 func Required(expression string) string { return string(required(expression)) }
 
 // Question returns the words for which a question looks, nil for another query.
-func Question(text string) (all []string) {
+func Question(text string) []string {
 	q, err := parse(text, false)
-	if err == nil && q.question {
-		for _, t := range q.all[0].any {
-			all = append(all, t.words...)
-		}
+	if err != nil || !q.question {
+		return nil
 	}
-	return all
+	return q.words()
 }
+
+// Kept is Question for the words that are left when the frequent ones would make it too many messages.
+func Kept(ctx context.Context, x *Index, q Query) []string {
+	s := newSearch(x, &q)
+	if _, err := s.find(ctx); err != nil || !s.parsed.question {
+		return nil
+	}
+	return s.parsed.words()
+}
+
+func (q *query) words() (words []string) {
+	for _, t := range q.all[0].any {
+		words = append(words, t.words...)
+	}
+	return words
+}
+
+// IsText reports whether a search looks at a string.
+func IsText(value string) bool { return isText("", value) }
 
 // CheckIndex verifies the structure of an index.
 func CheckIndex(ctx context.Context, x *Index) error { return x.Check(ctx) }
+
+// Forget is forget.
+var Forget = forget

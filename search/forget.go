@@ -43,10 +43,13 @@ func forget(ctx context.Context, e *engine.Store, contexts []uuid.UUID) error {
 	if err == nil {
 		err = w.commit()
 	}
-	w.close()
 	if err == nil {
 		err = db.purge(ctx)
 	}
+	if err == nil && w.lost {
+		err = e.EndForgetting(ctx)
+	}
+	w.close()
 	return errors.Join(err, db.Close())
 }
 

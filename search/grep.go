@@ -4,7 +4,6 @@ import (
 	"bytes"
 	"cmp"
 	"context"
-	"encoding/json"
 	"iter"
 	"regexp"
 	"regexp/syntax"
@@ -15,13 +14,16 @@ import (
 	"github.com/ctxdir/ctxdir/internal/bridge"
 	"github.com/ctxdir/ctxdir/internal/engine"
 	"github.com/ctxdir/ctxdir/loader"
+	"github.com/ctxdir/ctxdir/message"
 	"github.com/google/uuid"
 )
 
 // Match is a line of a text that a regular expression matches.
 type Match struct {
 	Context  uuid.UUID
-	Branches []string // that show the message
+	Title    string            // of the context
+	Labels   map[string]string // of the context
+	Branches []string          // that show the message
 	Position int64
 	ID       uuid.UUID
 	Pointer  string // RFC 6901, to the text in the message
@@ -42,13 +44,16 @@ func (m *Match) Snippet() (string, [][2]int) {
 type GrepOptions struct {
 	Contexts []uuid.UUID // in these contexts, in this order; empty for all without a kind, the most recently changed first
 	Branch   string      // only what a branch of this name shows
+	// Bookkeeping adds records of agent tools that people do not read, and that repeat other messages.
+	Bookkeeping bool
 }
 
-// Grep yields the lines that an expression matches, in every string that a branch shows, in the order of contexts and
-// positions. It reads all messages and needs no index. Where the expression requires some ASCII text, it parses only
-// messages that contain it. An error concerns one context, and the others follow.
+// Grep yields the lines that an expression matches, in every string that a branch shows: one context after another, and
+// in each the messages of a line in order, earlier lines first. It reads all messages and needs no index. Where the
+// expression requires some ASCII text, it parses only messages that contain it. An error concerns one context, and the
+// others follow.
 func Grep(ctx context.Context, s *ctxdir.Store, expression *regexp.Regexp, o GrepOptions) iter.Seq2[Match, error] {
-	g := &grep{expression: expression, required: required(expression.String()), branch: o.Branch}
+	g := &grep{expression: expression, required: required(expression.String()), branch: o.Branch, talk: !o.Bookkeeping}
 	return func(yield func(Match, error) bool) {
 		ids := o.Contexts
 		if len(ids) == 0 {
@@ -81,6 +86,7 @@ type grep struct {
 	expression *regexp.Regexp
 	required   []byte // every match contains it
 	branch     string
+	talk       bool // without records of bookkeeping
 }
 
 func (g *grep) context(ctx context.Context, c *engine.Context, yield func(Match) bool) error {
@@ -93,14 +99,16 @@ func (g *grep) context(ctx context.Context, c *engine.Context, yield func(Match)
 	slices.SortStableFunc(spans, func(a, b loader.Span) int { return cmp.Compare(a.From, b.From) })
 	for _, span := range spans {
 		err := c.Loader.Each(ctx, []loader.Span{span}, loader.Plainly, func(m *loader.Message) bool {
-			if m.Unavailable != nil || !g.maybe(m) {
+			if m.Unavailable != nil || g.talk && message.IsBookkeeping(m.Role) || !g.maybe(m) {
 				return true
 			}
 			branches := names.showing(m.Line, m.Position)
 			if len(branches) == 0 || g.branch != "" && !slices.Contains(branches, g.branch) {
 				return true
 			}
-			return g.message(textsOf(ctx, m), Match{Context: c.ID(), Branches: branches, Position: m.Position, ID: m.ID}, yield)
+			return g.message(ctx, m, Match{
+				Context: c.ID(), Title: names.Title, Labels: names.Labels, Branches: branches, Position: m.Position, ID: m.ID,
+			}, yield)
 		})
 		if err != nil {
 			return err
@@ -111,14 +119,20 @@ func (g *grep) context(ctx context.Context, c *engine.Context, yield func(Match)
 
 // maybe reports whether a message may contain the required text.
 func (g *grep) maybe(m *loader.Message) bool {
-	return g.required == nil || m.HasPayloads() || bytes.Contains(m.Stored, g.required) || bytes.Contains(m.Stored, []byte(`\u00`))
+	if g.required == nil || m.HasPayloads() || bytes.Contains(m.Stored, g.required) || bytes.Contains(m.Stored, []byte(`\u00`)) {
+		return true
+	}
+	return slices.ContainsFunc(mediaHints, func(hint []byte) bool { return bytes.Contains(m.Stored, hint) })
 }
+
+// mediaHints are in every message that has a file in base64.
+var mediaHints = [][]byte{[]byte("edia_type"), []byte("ediaType"), []byte("mime"), []byte("data:")}
 
 func isAny(string, string) bool { return true }
 
-func (g *grep) message(message json.RawMessage, m Match, yield func(Match) bool) bool {
+func (g *grep) message(ctx context.Context, from *loader.Message, m Match, yield func(Match) bool) bool {
 	more := true
-	eachDistinct(message, isAny, func(t text) bool {
+	eachSearched(ctx, from, isAny, func(t text) bool {
 		if g.required != nil && !strings.Contains(t.value, string(g.required)) {
 			return true
 		}

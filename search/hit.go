@@ -3,6 +3,7 @@ package search
 import (
 	"context"
 	"errors"
+	"slices"
 	"strings"
 	"sync"
 	"time"
@@ -47,8 +48,8 @@ func (s *searching) hit(ctx context.Context, f *found) (h Hit, ok bool, err erro
 		return h, false, err
 	}
 	h = Hit{
-		Context: f.place.context, Title: f.place.names.Title, Labels: f.place.names.Labels, Branches: f.branches, Line: m.Line,
-		Position: m.Position, ID: m.ID, Role: m.Role, Type: m.Type, At: time.Unix(0, f.at).UTC(), Paths: f.paths, Score: f.score,
+		Context: f.place.context, Title: f.place.names.Title, Labels: f.place.names.Labels, Branches: f.branches, Kind: f.branchKind,
+		Line: m.Line, Position: m.Position, ID: m.ID, Role: m.Role, Type: m.Type, At: time.Unix(0, f.at).UTC(), Paths: f.paths, Score: f.score,
 	}
 	after := cursor{score: f.score, at: f.at, n: f.n}
 	h.Cursor = after.encode()
@@ -90,7 +91,7 @@ func (s *searching) snippet(ctx context.Context, m *loader.Message, h *Hit) bool
 	defer cutters.Put(cutter)
 	finder := newFinder(terms, cutter.stems)
 	best := -1
-	eachDistinct(textsOf(ctx, m), isText, func(t text) bool {
+	eachSearched(ctx, m, isText, func(t text) bool {
 		value := inner(t.value)
 		marks := finder.marks(value)
 		if n := distinct(marks); n > best {
@@ -220,6 +221,12 @@ func cutSnippet(value string, marks []mark) (string, [][2]int) {
 		from = boundary(value, marks[first].from-snippetBefore)
 	}
 	to := boundary(value, from+snippetLength)
+	if to < len(value) { // end with a word
+		end := from + strings.LastIndexFunc(value[from:to], unicode.IsSpace)
+		if end > from+snippetLength*3/4 && !slices.ContainsFunc(marks, func(m mark) bool { return m.to > end && m.to <= to }) {
+			to = end
+		}
+	}
 	if from > 0 {
 		if space := strings.IndexFunc(value[from:to], unicode.IsSpace); space >= 0 && from+space < marks[first].from {
 			from += space
@@ -251,10 +258,11 @@ func cutSnippet(value string, marks []mark) (string, [][2]int) {
 		}
 		shown = append(shown, [2]int{at[m.from], at[m.to]})
 	}
+	snippet := strings.TrimRight(b.String(), " ")
 	if to < len(value) {
-		b.WriteString(" …")
+		snippet += " …"
 	}
-	return b.String(), shown
+	return snippet, shown
 }
 
 // boundary returns the next beginning of a character at or after a byte of a text.

@@ -4,6 +4,7 @@ import (
 	"context"
 	"database/sql"
 	"encoding/json"
+	"slices"
 	"sync"
 
 	"github.com/ctxdir/ctxdir/internal/engine"
@@ -22,6 +23,7 @@ type names struct {
 type branchName struct {
 	Name string    `json:"name"`
 	Line uuid.UUID `json:"line"`
+	Kind string    `json:"kind,omitempty"` // such as "moments"; a branch of a conversation has none
 }
 
 type lineage struct {
@@ -33,13 +35,26 @@ type lineage struct {
 func namesOf(m *engine.Metadata) *names {
 	n := &names{Title: m.Title, Kind: m.Kind, Labels: m.Labels.Texts()}
 	for i := range m.Branches {
-		n.Branches = append(n.Branches, branchName{m.Branches[i].Name, m.Branches[i].Line})
+		b := &m.Branches[i]
+		n.Branches = append(n.Branches, branchName{b.Name, b.Line, b.Extra.Text("kind")})
 	}
 	for i := range m.Lines {
 		l := &m.Lines[i]
 		n.Lines = append(n.Lines, lineage{l.ID, l.Parent, l.Base})
 	}
 	return n
+}
+
+// kindOf returns the kind that branches have in common, empty for none.
+func (n *names) kindOf(branches []string) (kind string) {
+	for i, name := range branches {
+		at := slices.IndexFunc(n.Branches, func(b branchName) bool { return b.Name == name })
+		if at < 0 || i > 0 && n.Branches[at].Kind != kind {
+			return ""
+		}
+		kind = n.Branches[at].Kind
+	}
+	return kind
 }
 
 // showing returns the branches that show a message.

@@ -3,11 +3,8 @@ package search
 import (
 	"context"
 	"database/sql"
-	"encoding/base64"
-	"encoding/binary"
 	"fmt"
 	"iter"
-	"math"
 	"slices"
 	"sort"
 	"strings"
@@ -39,15 +36,18 @@ type Query struct {
 	Branch   string            // shown by a branch of this name
 	Roles    []string          // of one of these roles
 	Types    []string          // of one of these types
-	Kind     string            // in contexts of this kind, none if it is empty; "*" for contexts of every kind, and those without one
+	Kind     string            // in contexts or branches of this kind, such as "moments"; empty for contexts without one; "*" for all
 	Labels   map[string]string // in contexts with all these labels
 	Project  string            // in contexts with the label "project"
 	Since    time.Time         // of this time or later
 	Until    time.Time         // before this time
 	Path     string            // that attach, read or write a file whose path, or the end of it after a slash, is like this: with *, ?, [a-z]
 	Removed  bool              // also messages that no branch shows any more, until a collection removes them
-	Limit    int               // at most so many; 0 for all
-	Cursor   string            // continues behind the hit whose Cursor it is
+	// Bookkeeping adds records of agent tools that people do not read, and that repeat other messages. Without it, they
+	// are left out unless Roles names their role.
+	Bookkeeping bool
+	Limit       int    // at most so many; 0 for all
+	Cursor      string // continues behind the hit whose Cursor it is
 }
 
 // Hit is a message that a query found.
@@ -56,6 +56,7 @@ type Hit struct {
 	Title    string            // of the context
 	Labels   map[string]string // of the context
 	Branches []string          // that show the message
+	Kind     string            // of these branches, such as "moments"; empty for those of a conversation
 	Line     uuid.UUID
 	Position int64
 	ID       uuid.UUID
@@ -80,7 +81,7 @@ const maxQuestion = 5000
 // the newest first. It fails with [ctxdir.ErrInvalid] for a query that cannot be understood.
 func (x *Index) Search(ctx context.Context, q Query) iter.Seq2[Hit, error] {
 	return func(yield func(Hit, error) bool) {
-		s := &searching{x: x, q: &q, stems: stemmer{}}
+		s := newSearch(x, &q)
 		rows, err := s.find(ctx)
 		if err != nil {
 			yield(Hit{}, err)
@@ -100,6 +101,7 @@ func (x *Index) Search(ctx context.Context, q Query) iter.Seq2[Hit, error] {
 type searching struct {
 	x      *Index
 	q      *Query
+	read   int // candidates
 	parsed query
 	stems  stemmer
 	names  *directory
@@ -122,6 +124,12 @@ type found struct {
 	place    *place
 	branches []string
 	paths    []string
+
+	branchKind string
+}
+
+func newSearch(x *Index, q *Query) *searching {
+	return &searching{x: x, q: q, stems: stemmer{}, talk: !q.Bookkeeping && len(q.Roles) == 0}
 }
 
 func (s *searching) find(ctx context.Context) (all []found, err error) {
@@ -155,11 +163,29 @@ func (s *searching) find(ctx context.Context) (all []found, err error) {
 	if err != nil {
 		return nil, err
 	}
-	candidates, err := s.candidates(ctx, tx, scope)
-	if err != nil {
-		return nil, err
+	for _, most := range s.most() {
+		s.read = 0
+		candidates, err := s.candidates(ctx, tx, scope, most)
+		if err != nil {
+			return nil, err
+		}
+		all, err = s.choose(ctx, tx, candidates, paths)
+		if err != nil || len(all) == s.q.Limit || s.read < most {
+			return all, err
+		}
 	}
-	return s.choose(ctx, tx, candidates, paths)
+	return all, nil
+}
+
+// most returns how many of the best candidates to read, -1 for all: first those that suffice as a rule, since the whole
+// order costs more.
+func (s *searching) most() []int {
+	q := s.q
+	filtered := len(q.Roles)+len(q.Types)+len(q.Labels) > 0 || len(q.Contexts) > maxScope || !q.Since.IsZero() || !q.Until.IsZero()
+	if q.Limit == 0 || filtered || q.Branch+q.Kind+q.Project+q.Path+q.Cursor != "" {
+		return []int{-1}
+	}
+	return []int{100 + 4*q.Limit, -1}
 }
 
 // open returns the open index.
@@ -169,10 +195,12 @@ func (x *Index) open(ctx context.Context) (*database, error) {
 	return x.db, x.reopen(ctx)
 }
 
+// maxScope bounds the contexts of an expression; more contexts are filtered.
+const maxScope = 100
+
 // scope returns the expression for the contexts of the query, empty for all contexts.
 func (s *searching) scope(ctx context.Context, tx *sql.Tx) (string, error) {
-	const most = 100 // terms of an expression; more contexts are filtered
-	if len(s.q.Contexts) == 0 || len(s.q.Contexts) > most {
+	if len(s.q.Contexts) == 0 || len(s.q.Contexts) > maxScope {
 		return "", nil
 	}
 	var terms []string
@@ -190,8 +218,8 @@ func (s *searching) scope(ctx context.Context, tx *sql.Tx) (string, error) {
 
 const columns = "m.n, m.line, m.position, m.id, m.sum, m.at, m.role, m.type"
 
-// candidates returns the query for the messages with the terms, best first.
-func (s *searching) candidates(ctx context.Context, tx *sql.Tx, scope string) (rows *sql.Rows, err error) {
+// candidates returns the query for the messages with the terms, best first, at most so many.
+func (s *searching) candidates(ctx context.Context, tx *sql.Tx, scope string, most int) (rows *sql.Rows, err error) {
 	if s.q.Text == "" {
 		return tx.QueryContext(ctx, "SELECT "+columns+", 0.0 FROM messages m ORDER BY m.at DESC, m.n DESC")
 	}
@@ -204,9 +232,9 @@ func (s *searching) candidates(ctx context.Context, tx *sql.Tx, scope string) (r
 	if scope != "" {
 		expression = scope + " AND (" + expression + ")"
 	}
-	// FTS5 sorts by rank before the join, which reads only the rows that the caller takes.
-	return tx.QueryContext(ctx, "SELECT "+columns+", t.rank FROM terms t CROSS JOIN messages m ON m.n = t.rowid WHERE t.terms MATCH ? "+
-		"ORDER BY t.rank", expression)
+	// The rank column would do, but FTS5 sorts it with all positions of the words.
+	return tx.QueryContext(ctx, "SELECT "+columns+", t.r FROM (SELECT rowid AS n, bm25(terms, 1.0, 0.7, 0.0) AS r FROM terms "+
+		"WHERE terms MATCH ? ORDER BY r, n LIMIT ?) t CROSS JOIN messages m ON m.n = t.n ORDER BY t.r, t.n", expression, most)
 }
 
 // prune keeps the rarest terms of a question. It returns the number of messages with each, up to maxQuestion + 1.
@@ -270,6 +298,7 @@ func (s *searching) choose(ctx context.Context, tx *sql.Tx, rows *sql.Rows, path
 	for rows.Next() {
 		var f found
 		var id []byte
+		s.read++
 		if err := rows.Scan(&f.n, &f.line, &f.position, &id, &f.sum, &f.at, &f.role, &f.kind, &f.score); err != nil {
 			return nil, err
 		}
@@ -322,7 +351,9 @@ func (s *searching) meets(ctx context.Context, tx *sql.Tx, f *found) (bool, erro
 	if err != nil {
 		return false, err
 	}
-	if len(q.Contexts) > 0 && !slices.Contains(q.Contexts, p.context) || !s.isKind(p.names.Kind) ||
+	f.place, f.branches = p, p.names.showing(p.line, f.position)
+	f.branchKind = p.names.kindOf(f.branches)
+	if len(q.Contexts) > 0 && !slices.Contains(q.Contexts, p.context) || !s.isKind(f) ||
 		q.Project != "" && p.names.Labels["project"] != q.Project {
 		return false, nil
 	}
@@ -331,42 +362,18 @@ func (s *searching) meets(ctx context.Context, tx *sql.Tx, f *found) (bool, erro
 			return false, nil
 		}
 	}
-	f.place, f.branches = p, p.names.showing(p.line, f.position)
 	if q.Branch != "" {
 		return slices.Contains(f.branches, q.Branch), nil
 	}
 	return len(f.branches) > 0 || q.Removed, nil
 }
 
-// isKind reports whether contexts of a kind are wanted. A context that the query names may have any.
-func (s *searching) isKind(kind string) bool {
-	return s.q.Kind == kind || s.q.Kind == "*" || s.q.Kind == "" && len(s.q.Contexts) > 0
-}
-
-// cursor is the place of a hit in the order of a search.
-type cursor struct {
-	score float64
-	at    int64
-	n     int64
-}
-
-func (c *cursor) encode() string {
-	b := binary.AppendVarint(nil, c.n)
-	b = binary.AppendVarint(b, c.at)
-	b = binary.LittleEndian.AppendUint64(b, math.Float64bits(c.score))
-	return base64.RawURLEncoding.EncodeToString(b)
-}
-
-func (c *cursor) decode(text string) error {
-	if text == "" {
-		return nil
+// isKind reports whether messages of a context, or of branches, of this kind are wanted. A context that the query names
+// may have any.
+func (s *searching) isKind(f *found) bool {
+	kind := s.q.Kind
+	if kind == "" {
+		return f.place.names.Kind == "" || len(s.q.Contexts) > 0
 	}
-	b, err := base64.RawURLEncoding.DecodeString(text)
-	n, size := binary.Varint(b)
-	at, more := binary.Varint(b[max(size, 0):])
-	if err != nil || size <= 0 || more <= 0 || len(b) != size+more+8 {
-		return fmt.Errorf("%w: %q is not a cursor of a search", ctxdir.ErrInvalid, text)
-	}
-	c.n, c.at, c.score = n, at, math.Float64frombits(binary.LittleEndian.Uint64(b[size+more:]))
-	return nil
+	return kind == "*" || kind == f.place.names.Kind || kind == f.branchKind
 }

@@ -1,14 +1,16 @@
 // Package search finds messages by their words, in every context of a store: on all branches, in archives and payloads.
 //
-// [Open] opens the index of a store, the file derived/search.db. [Index.Update] brings it up to date with the commits of
-// all processes, and [Index.Search] finds messages. [Grep] finds exact text without an index.
+// [Open] opens the index of a store, the file derived/search.db. [Index.Update] brings it up to date with the commits
+// of all processes, and [Index.Search] finds messages. [Index.Files] lists the files that they attach or that tools
+// touch. [Grep] finds exact text without an index.
 //
 //	x, err := search.Open(ctx, store)
 //	_, err = x.Update(ctx, search.UpdateOptions{})
 //	for hit, err := range x.Search(ctx, search.Query{Text: `"lock test" -windows`, Limit: 20}) { … }
+//	for file, err := range x.Files(ctx, search.FileQuery{Query: search.Query{Path: "*.go"}}) { … }
 //
-// The index is a cache: it is built anew when it is missing, damaged or of another version. Nothing in the store depends
-// on it, and it never makes an operation of the store fail.
+// The index is a cache: it is built anew when it is missing, damaged or of another version. Nothing in the store
+// depends on it, and it never makes an operation of the store fail.
 package search
 
 import (
@@ -31,8 +33,8 @@ type Index struct {
 	names *directory
 }
 
-// Open opens the index of a store. The first [Index.Update] fills an empty one. If the store is open for reading, or its
-// folder cannot be written, the index is in memory. Close the index before the store.
+// Open opens the index of a store. The first [Index.Update] fills an empty one. If the store is open for reading, or
+// its folder cannot be written, the index is in memory. Close the index before the store.
 func Open(ctx context.Context, s *ctxdir.Store) (*Index, error) {
 	Attach(s)
 	x := &Index{e: bridge.Engine(s)}

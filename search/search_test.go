@@ -7,12 +7,12 @@ import (
 	"math/rand/v2"
 	"os"
 	"path/filepath"
+	"slices"
 	"strings"
 	"testing"
 	"time"
 
 	"github.com/ctxdir/ctxdir"
-	"github.com/ctxdir/ctxdir/importer"
 	"github.com/ctxdir/ctxdir/search"
 	"github.com/google/uuid"
 )
@@ -91,6 +91,7 @@ func (l *life) steps() []step {
 		}},
 		{"archive", func() { l.results(l.s.Archive(ctx, ctxdir.ArchiveOptions{All: true})) }},
 		{"edit by hand", l.edit},
+		{"a branch of a kind", l.moments},
 		{"erase", l.erase},
 		{"remove", func() {
 			c := l.all[0]
@@ -116,6 +117,25 @@ func (l *life) steps() []step {
 type step struct {
 	name string
 	do   func()
+}
+
+// moments makes a branch of the kind "moments", and writes to it.
+func (l *life) moments() {
+	c := l.all[len(l.all)-1]
+	if _, err := c.Branch("moments"); err != nil {
+		b, err := c.NewBranch(l.t.Context(), "moments")
+		check(l.t, err, c.Update(l.t.Context(), func(m *ctxdir.Metadata) error {
+			for i := range m.Branches {
+				if m.Branches[i].Name == b.Name() {
+					m.Branches[i].Extra = json.RawMessage(`{"kind":"moments"}`)
+				}
+			}
+			return nil
+		}))
+	}
+	b, err := c.Branch("moments")
+	check(l.t, err)
+	appendSpeech(l.t, l.r, b, 3)
 }
 
 func (l *life) results(_ []ctxdir.ArchiveResult, err error) { check(l.t, err) }
@@ -205,31 +225,6 @@ func TestAgainstScan(t *testing.T) {
 	}
 }
 
-// TestRealHistories compares searches over imported histories with a scan.
-func TestRealHistories(t *testing.T) {
-	root := os.Getenv("CTXDIR_TEST_DATA")
-	if root == "" {
-		t.Skip("CTXDIR_TEST_DATA names no folder of real histories")
-	}
-	s := openStore(t, t.TempDir())
-	files, err := filepath.Glob(filepath.Join(root, "claude-code", "*", "*.jsonl"))
-	check(t, err)
-	more, err := filepath.Glob(filepath.Join(root, "claude-code", "*", "*", "*.jsonl"))
-	check(t, err)
-	for _, path := range append(files, more...)[:min(12, len(files)+len(more))] {
-		for _, err := range importer.Import(t.Context(), s.Importer(), path, importer.Options{}) {
-			if err != nil {
-				t.Log(path, err)
-			}
-		}
-	}
-	x := openIndex(t, s)
-	agree(t, "imported", s, x, newRand(4), 6*queries())
-	_, err = s.Archive(t.Context(), ctxdir.ArchiveOptions{All: true})
-	check(t, err)
-	agree(t, "archived", s, x, newRand(5), 6*queries())
-}
-
 // found returns the number of hits.
 func found(t *testing.T, x *search.Index, q search.Query) (n int) {
 	t.Helper()
@@ -280,6 +275,38 @@ func TestPages(t *testing.T) {
 	}
 	if len(seen) != 23 {
 		t.Errorf("%d hits on all pages", len(seen))
+	}
+}
+
+// TestLimit finds the best messages behind many that are left out, and the same with a limit as without one.
+func TestLimit(t *testing.T) {
+	s := openStore(t, t.TempDir())
+	x := openIndex(t, s)
+	c, err := s.Create(t.Context(), ctxdir.Metadata{})
+	check(t, err)
+	var drafts []ctxdir.Draft
+	for i := range 400 {
+		body := `{"role":"mirror","content":"word word word"}`
+		if i%40 == 0 {
+			body = `{"role":"user","content":"word and others` + strings.Repeat(" others", i/40) + `"}`
+		}
+		drafts = append(drafts, ctxdir.Draft{Body: json.RawMessage(body)})
+	}
+	_, err = c.Active().AppendBatch(t.Context(), drafts)
+	check(t, err, c.Close())
+	if n := found(t, x, search.Query{Text: "word"}); n != 10 {
+		t.Fatalf("%d hits", n)
+	}
+	var got []int64
+	for h, err := range x.Search(t.Context(), search.Query{Text: "word", Limit: 3}) {
+		check(t, err)
+		got = append(got, h.Position)
+	}
+	if !slices.Equal(got, []int64{0, 40, 80}) {
+		t.Errorf("hits at %v", got)
+	}
+	if n := found(t, x, search.Query{Text: "word", Bookkeeping: true, Limit: 250}); n != 250 {
+		t.Errorf("%d hits of 250", n)
 	}
 }
 

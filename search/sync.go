@@ -329,7 +329,7 @@ func (s *contextSync) write(line int64, span loader.Span, d *document) error {
 		return err
 	}
 	if d.entry == nil || d.entry.Lost != "" || d.failed {
-		return nil
+		return s.w.lose()
 	}
 	edited := int64(0)
 	if d.edited || s.edits {
@@ -343,9 +343,10 @@ func (s *contextSync) write(line int64, span loader.Span, d *document) error {
 	if err == nil {
 		_, err = w.exec("INSERT INTO terms (rowid, body, extra, scope) VALUES (?, ?, ?, ?)", n, d.body, d.extra, scope(s.row.n))
 	}
-	for _, path := range d.paths {
-		if err == nil {
-			_, err = w.exec("INSERT OR IGNORE INTO paths VALUES (?, ?)", n, path)
+	for i := range d.files {
+		if f := &d.files[i]; err == nil {
+			_, err = w.exec("INSERT INTO files VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?)",
+				n, i, f.path, f.access, f.mediaType, f.size, f.isText, f.pointer, f.payload)
 		}
 	}
 	return err

@@ -7,6 +7,7 @@ import (
 	"strings"
 
 	"github.com/go-json-experiment/json/jsontext"
+	"github.com/google/uuid"
 )
 
 // names of members whose values are not text.
@@ -16,17 +17,10 @@ var noText = map[string]bool{
 	"mime_type": true, "mimeType": true, "model": true,
 }
 
-// names of members whose values are the paths of files that a message attaches, or that a tool reads or writes.
-var pathNames = map[string]bool{
-	"file_path": true, "filePath": true, "path": true, "file": true, "filename": true, "fileName": true, "notebook_path": true,
-	"notebookPath": true, "relative_path": true, "target_file": true, "absolute_path": true, "absolutePath": true,
-}
-
 // text is one string of a message.
 type text struct {
 	pointer string // RFC 6901, into the message
 	value   string
-	path    bool // the value is the path of a file
 }
 
 // eachText calls yield for each text of a message, in order. It leaves out values that are not text: ids, types, times,
@@ -65,7 +59,7 @@ func walk(message []byte, want func(name, value string) bool, yield func(t text)
 		if value == "" || !want(name, value) {
 			continue
 		}
-		if !yield(text{pointer: string(d.StackPointer()), value: value, path: pathNames[name] && isPath(value)}) {
+		if !yield(text{pointer: string(d.StackPointer()), value: value}) {
 			return nil
 		}
 	}
@@ -89,7 +83,10 @@ func passReference(d *jsontext.Decoder, name *string) error {
 	return err
 }
 
-func isText(name, value string) bool { return !isNoText(name) && !isData(value) }
+func isText(name, value string) bool { return !isNoText(name) && !isData(value) && !isID(value) }
+
+// isID reports whether a string is a UUID.
+func isID(s string) bool { return len(s) == 36 && s[8] == '-' && uuid.Validate(s) == nil }
 
 // isNoText reports whether the values of a member are no text: those of ids and of some known names.
 func isNoText(name string) bool {
@@ -113,7 +110,10 @@ func isASCII(s string) bool {
 	return true
 }
 
-func isPath(s string) bool { return len(s) <= 1024 && !strings.ContainsAny(s, "\n\r\t") }
+// maxPath is the length of a path, in bytes.
+const maxPath = 1024
+
+func isPath(s string) bool { return len(s) <= maxPath && !strings.ContainsAny(s, "\n\r\t") }
 
 // inner returns the text that a string stands for: of JSON in a string, such as the arguments of a call, its names and
 // values with their escapes resolved; else the string itself.
@@ -135,36 +135,5 @@ func inner(value string) string {
 			b.WriteString(token.String())
 			b.WriteByte('\n')
 		}
-	}
-}
-
-// patched are the beginnings of the lines that name files in a patch of Codex.
-var patched = []string{"*** Update File: ", "*** Add File: ", "*** Delete File: ", "*** Move to: "}
-
-// pathsIn calls yield for each path of a file in a text.
-func pathsIn(t text, yield func(path string)) {
-	if t.path {
-		yield(t.value)
-	}
-	value := t.value
-	if value[0] == '{' { // the arguments of a call
-		_ = eachText([]byte(value), func(t text) bool {
-			pathsIn(t, yield)
-			return true
-		})
-		value = inner(value)
-	}
-	for at := strings.Index(value, "*** "); at >= 0; {
-		line, _, _ := strings.Cut(value[at:], "\n")
-		for _, begin := range patched {
-			if path, ok := strings.CutPrefix(line, begin); ok && isPath(path) {
-				yield(path)
-			}
-		}
-		next := strings.Index(value[at+len(line):], "*** ")
-		if next < 0 {
-			return
-		}
-		at += len(line) + next
 	}
 }

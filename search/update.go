@@ -78,6 +78,9 @@ func (x *Index) Update(ctx context.Context, o UpdateOptions) (done UpdateResult,
 
 // reopen opens the index again if another process replaced it. The caller holds mu.
 func (x *Index) reopen(ctx context.Context) error {
+	if err := x.e.FinishForgetting(); err != nil {
+		return err
+	}
 	if x.db != nil && !x.db.moved() {
 		return nil
 	}
@@ -157,10 +160,16 @@ func (x *Index) updateOnce(ctx context.Context, o UpdateOptions) (done UpdateRes
 	if err := w.commit(); err != nil {
 		return done, err
 	}
-	if w.lost {
-		_ = x.db.purge(ctx) // the next one does it, if another process reads the index now
+	return done, w.forgetLost(ctx)
+}
+
+// forgetLost removes the terms of the rows that were removed because the store has lost their messages. If another
+// process is reading the index, the note stays, and the next update builds the index anew.
+func (w *writer) forgetLost(ctx context.Context) error {
+	if !w.lost || w.x.db.purge(ctx) != nil {
+		return nil
 	}
-	return done, nil
+	return w.x.e.EndForgetting(ctx)
 }
 
 // UpdateContext brings one context up to date: Update for a program that knows what changed.
@@ -175,7 +184,10 @@ func (x *Index) UpdateContext(ctx context.Context, id uuid.UUID) error {
 	if err := w.sync(ctx, id); err != nil {
 		return err
 	}
-	return w.commit()
+	if err := w.commit(); err != nil {
+		return err
+	}
+	return w.forgetLost(ctx)
 }
 
 // syncAll brings contexts up to date. It counts the commits of those that it cannot read, or has no time for.

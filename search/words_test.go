@@ -38,12 +38,12 @@ func TestTerms(t *testing.T) {
 		"_private":           "_private privat private",
 		"ID2Name":            "2 id id2name name",
 	} {
-		if got := strings.Join(slices.Sorted(maps.Keys(search.Terms(text))), " "); got != want {
+		if got := strings.Join(slices.Sorted(maps.Keys(search.AllTerms(text))), " "); got != want {
 			t.Errorf("terms of %q: %q, want %q", text, got, want)
 		}
 	}
 	long := strings.Repeat("aB", 40)
-	if got := search.Terms(long); len(got) != 1 {
+	if got := search.AllTerms(long); len(got) != 1 {
 		t.Errorf("a word of %d bytes has %d terms", len(long), len(got))
 	}
 }
@@ -62,19 +62,6 @@ func TestTexts(t *testing.T) {
 	} {
 		if got := search.Texts([]byte(message)); !reflect.DeepEqual(got, want) {
 			t.Errorf("texts of %s: %q, want %q", message, got, want)
-		}
-	}
-}
-
-func TestPaths(t *testing.T) {
-	for message, want := range map[string][]string{
-		`{"input":{"file_path":"/a/b.go","content":"x"}}`:                            {"/a/b.go"},
-		`{"arguments":"{\"path\":\"c.go\"}"}`:                                        {"c.go"},
-		`{"input":"*** Begin Patch\n*** Update File: d.go\n@@\n*** Add File: e.go"}`: {"d.go", "e.go"},
-		`{"path":"two\nlines"}`:                                                      nil,
-	} {
-		if got := search.Paths([]byte(message)); !reflect.DeepEqual(got, want) {
-			t.Errorf("paths of %s: %q, want %q", message, got, want)
 		}
 	}
 }

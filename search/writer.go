@@ -24,6 +24,7 @@ type writer struct {
 	until   time.Time // wait for other processes until then; zero for no limit
 	whole   bool      // compare all rows of a context with the store
 	lost    bool      // rows of messages that the store has no more were removed
+	release func()    // the lock on collections, if lost is set
 	failed  bool      // the index failed, not a context
 }
 
@@ -75,6 +76,10 @@ func (w *writer) close() {
 	if w.tx != nil {
 		_ = w.tx.Rollback()
 		w.tx = nil
+	}
+	if w.release != nil {
+		w.release()
+		w.release = nil
 	}
 }
 
@@ -164,7 +169,9 @@ func (w *writer) drop(ctx context.Context, row *contextRow) error {
 // cut removes the messages of a line from a position on.
 func (w *writer) cut(line, from int64) error {
 	all, err := w.numbers("SELECT n FROM messages WHERE line = ? AND position >= ?", line, from)
-	w.lost = w.lost || len(all) > 0
+	if err == nil && len(all) > 0 {
+		err = w.lose()
+	}
 	for _, n := range all {
 		if err == nil {
 			err = w.remove(n)
@@ -173,12 +180,26 @@ func (w *writer) cut(line, from int64) error {
 	return err
 }
 
+// lose notes that the transaction removes rows of messages that the store has no more, so that their terms go, too. If
+// another process removes messages for good at the moment, it sees to that.
+func (w *writer) lose() error {
+	if w.lost {
+		return nil
+	}
+	release, ok, err := w.x.e.TryLockCollection()
+	if err != nil || !ok {
+		return err
+	}
+	w.lost, w.release = true, release
+	return w.x.e.BeginForgetting()
+}
+
 // remove removes a message.
 func (w *writer) remove(n int64) error {
 	w.rows++
 	w.changed++
 	for _, query := range []string{
-		"DELETE FROM terms WHERE rowid = ?", "DELETE FROM paths WHERE message = ?", "DELETE FROM messages WHERE n = ?",
+		"DELETE FROM terms WHERE rowid = ?", "DELETE FROM files WHERE message = ?", "DELETE FROM messages WHERE n = ?",
 	} {
 		if _, err := w.exec(query, n); err != nil {
 			return err

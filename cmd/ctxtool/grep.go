@@ -3,7 +3,9 @@ package main
 import (
 	"context"
 	"errors"
+	"fmt"
 	"regexp"
+	"strings"
 
 	"github.com/ctxdir/ctxdir"
 	"github.com/ctxdir/ctxdir/search"
@@ -23,6 +25,7 @@ type matchRecord struct {
 
 type grepFlags struct {
 	ignoreCase, fixed bool
+	all               bool
 	branch            string
 	limit             int
 }
@@ -33,7 +36,8 @@ func (a *app) grepCmd() *cobra.Command {
 		Use:   "grep REGEX [CONTEXT…]",
 		Short: "Find lines that match a regular expression",
 		Long: `Find lines of messages that match a regular expression, in the syntax of Go, in the whole store or in
-contexts: every text that a branch shows, in archives and payloads too, in the order of positions.
+contexts: every text that a branch shows, in archives and payloads too, line by line of the context.
+Bookkeeping of agent tools is left out without --all.
 grep reads all messages and needs no index; "ctxtool search" finds words much faster.`,
 		Example: `  ctxtool grep 'TODO\(\w+\)'
   ctxtool grep -i -F 'permission denied' 7c2f`,
@@ -63,12 +67,13 @@ grep reads all messages and needs no index; "ctxtool search" finds words much fa
 	flags.BoolVarP(&f.ignoreCase, "ignore-case", "i", false, "ignore the difference between upper and lower case")
 	flags.BoolVarP(&f.fixed, "fixed-strings", "F", false, "take REGEX as plain text")
 	a.branchFlag(cmd, &f.branch, "branch", "only messages that `BRANCH` shows")
+	flags.BoolVar(&f.all, "all", false, "look at bookkeeping, too")
 	flags.IntVar(&f.limit, "limit", 0, "print at most `N` lines")
 	return cmd
 }
 
 func (a *app) grep(ctx context.Context, s *ctxdir.Store, re *regexp.Regexp, f *grepFlags, refs []string) error {
-	o := search.GrepOptions{Branch: f.branch}
+	o := search.GrepOptions{Branch: f.branch, Bookkeeping: f.all}
 	for _, ref := range refs {
 		id, err := resolve(s, ref)
 		if err != nil {
@@ -77,7 +82,7 @@ func (a *app) grep(ctx context.Context, s *ctxdir.Store, re *regexp.Regexp, f *g
 		o.Contexts = append(o.Contexts, id)
 	}
 	a.page()
-	failed, printed := 0, 0
+	failed, printed, short := 0, 0, shortIDsIn(s)
 	var last uuid.UUID
 	for m, err := range search.Grep(ctx, s, re, o) {
 		if err != nil {
@@ -88,7 +93,7 @@ func (a *app) grep(ctx context.Context, s *ctxdir.Store, re *regexp.Regexp, f *g
 			a.warnOf(err)
 			continue
 		}
-		if err := a.printMatch(&m, last); err != nil {
+		if err := a.printMatch(&m, last, short); err != nil {
 			return err
 		}
 		last = m.Context
@@ -102,22 +107,28 @@ func (a *app) grep(ctx context.Context, s *ctxdir.Store, re *regexp.Regexp, f *g
 	return ctx.Err()
 }
 
-func (a *app) printMatch(m *search.Match, last uuid.UUID) error {
+func (a *app) printMatch(m *search.Match, last uuid.UUID, short shortIDs) error {
 	if a.forPrograms() {
 		return a.record(matchRecord{"match", m.Context.String(), m.Branches, m.Position, m.ID.String(), m.Pointer, m.Line})
 	}
 	paint := a.colours(a.out.w)
 	if m.Context != last {
-		if err := a.printf("%s\n", paint.paint(bold, m.Context.String())); err != nil {
+		if last != uuid.Nil {
+			if err := a.printf("\n"); err != nil {
+				return err
+			}
+		}
+		if err := a.printf("%s\n", a.contextHead(paint, short, m.Context, m.Title, m.Labels)); err != nil {
 			return err
 		}
 	}
 	snippet, marks := m.Snippet()
-	lines := breakMarked(snippet, marks, 1<<20)
-	for i := range lines {
-		if err := a.printf("%6d  %s\n", m.Position, lines[i].text(paint)); err != nil {
+	place := fmt.Sprintf("%6s", fmt.Sprint("#", m.Position))
+	for _, line := range breakMarked(snippet, marks, a.snippetWidth(len(place)+2)) {
+		if err := a.printf("%s  %s\n", paint.paint(dim, place), line.text(paint)); err != nil {
 			return err
 		}
+		place = strings.Repeat(" ", len(place))
 	}
 	return nil
 }

@@ -20,6 +20,7 @@ type hitRecord struct {
 	ID        string    `json:"id"`
 	Role      string    `json:"role"`
 	Type      string    `json:"type"`
+	Kind      string    `json:"kind,omitempty"` // of the branches
 	CreatedAt time.Time `json:"created_at"`
 	Pointer   string    `json:"pointer"`
 	Snippet   string    `json:"snippet"`
@@ -64,7 +65,8 @@ count most.
 
 The search first brings the index up to date, for --max-wait at most. T is a time in RFC 3339, a
 date, or a duration before now, such as 48h. Contexts with a kind are searched with --kind, or by
-name.`,
+name; --kind moments finds the moments of conversations only. Bookkeeping of agent tools, such as
+progress and repeated records, is left out without --all.`,
 		Example: `  ctxtool search "how did we fix the flaky lock test in the end"
   ctxtool search '"lock test" -windows' --since 720h --role assistant
   ctxtool search timeout --path '*.go' --open 1`,
@@ -80,22 +82,29 @@ name.`,
 		},
 	}
 	flags, q := cmd.Flags(), &f.query
+	flags.StringVar(&q.Path, "path", "", "only messages that attach, read or write a file like `GLOB`; QUERY may be missing then")
+	flags.BoolVar(&q.Phrase, "phrase", false, "take QUERY as one phrase")
+	flags.IntVar(&f.open, "open", 0, "show hit number `N` in its conversation")
+	flags.BoolVar(&q.Bookkeeping, "all", false, "search bookkeeping, too")
+	f.add(a, cmd, "print", "messages")
+	return cmd
+}
+
+// add adds the flags for the conditions on messages, and for pages of what a verb lists.
+func (f *searchFlags) add(a *app, cmd *cobra.Command, verb, what string) {
+	flags, q := cmd.Flags(), &f.query
 	a.branchFlag(cmd, &q.Branch, "branch", "only messages that `BRANCH` shows")
 	flags.StringSliceVar(&q.Roles, "role", nil, "only messages of the role `ROLE`; can be repeated")
 	flags.StringSliceVar(&q.Types, "type", nil, "only messages of the type `TYPE`; can be repeated")
-	flags.StringVar(&q.Kind, "kind", "", "only contexts of the kind `KIND`, * for all")
+	flags.StringVar(&q.Kind, "kind", "", "only contexts or branches of the kind `KIND`, * for all")
 	f.labels.add(cmd, "only contexts with the label `K=V`; can be repeated")
 	flags.StringVar(&q.Project, "project", "", "only contexts with the label project=`NAME`")
 	flags.StringVar(&f.since, "since", "", "only messages of `T` or later")
 	flags.StringVar(&f.until, "until", "", "only messages before `T`")
-	flags.StringVar(&q.Path, "path", "", "only messages that attach, read or write a file like `GLOB`; QUERY may be missing then")
-	flags.BoolVar(&q.Phrase, "phrase", false, "take QUERY as one phrase")
 	flags.BoolVar(&q.Removed, "removed", false, "also messages that no branch shows any more")
-	flags.IntVar(&q.Limit, "limit", 20, "print at most `N` messages")
-	flags.StringVar(&q.Cursor, "cursor", "", "continue the search that ended with the cursor `C`")
+	flags.IntVar(&q.Limit, "limit", 20, verb+" at most `N` "+what)
+	flags.StringVar(&q.Cursor, "cursor", "", "continue after the page that ended with the cursor `C`")
 	flags.DurationVar(&f.maxWait, "max-wait", 0, "bring the index up to date for at most `DURATION`; 0 for as long as it takes")
-	flags.IntVar(&f.open, "open", 0, "show hit number `N` in its conversation")
-	return cmd
 }
 
 // parse checks the flags, and returns the arguments without the query.
@@ -106,33 +115,48 @@ func (f *searchFlags) parse(cmd *cobra.Command, args []string) ([]string, error)
 	} else if q.Path == "" {
 		return nil, usage(cmd, "missing argument")
 	}
-	switch {
-	case q.Limit <= 0:
-		return nil, usage(cmd, "--limit must be positive")
-	case f.maxWait < 0:
-		return nil, usage(cmd, "--max-wait must not be negative")
-	case cmd.Flags().Changed("open") && f.open <= 0:
+	if cmd.Flags().Changed("open") && f.open <= 0 {
 		return nil, usage(cmd, "--open: hits have numbers from 1")
 	}
+	err := f.parseConditions(cmd)
 	q.Limit = max(q.Limit, f.open)
-	var err error
-	if q.Labels, err = f.labels.parse(cmd); err != nil {
-		return nil, err
-	}
-	if q.Since, err = parseTime(cmd, "--since", f.since); err != nil {
-		return nil, err
-	}
-	q.Until, err = parseTime(cmd, "--until", f.until)
 	return args, err
 }
 
-func (a *app) search(ctx context.Context, s *ctxdir.Store, f *searchFlags, refs []string) error {
+// parseConditions checks the flags that add added.
+func (f *searchFlags) parseConditions(cmd *cobra.Command) (err error) {
+	q := &f.query
+	switch {
+	case q.Limit <= 0:
+		return usage(cmd, "--limit must be positive")
+	case f.maxWait < 0:
+		return usage(cmd, "--max-wait must not be negative")
+	}
+	if q.Labels, err = f.labels.parse(cmd); err != nil {
+		return err
+	}
+	if q.Since, err = parseTime(cmd, "--since", f.since); err != nil {
+		return err
+	}
+	q.Until, err = parseTime(cmd, "--until", f.until)
+	return err
+}
+
+// within restricts the query to the contexts that the arguments name.
+func (f *searchFlags) within(s *ctxdir.Store, refs []string) error {
 	for _, ref := range refs {
 		id, err := resolve(s, ref)
 		if err != nil {
 			return err
 		}
 		f.query.Contexts = append(f.query.Contexts, id)
+	}
+	return nil
+}
+
+func (a *app) search(ctx context.Context, s *ctxdir.Store, f *searchFlags, refs []string) error {
+	if err := f.within(s, refs); err != nil {
+		return err
 	}
 	x, err := search.Open(ctx, s)
 	if err != nil {
@@ -157,16 +181,24 @@ func (a *app) searchIn(ctx context.Context, s *ctxdir.Store, x *search.Index, f 
 	case f.open > len(hits):
 		err = badArgument("", "--open: there is no hit %d", f.open)
 	case f.open > 0:
-		err = a.openHit(ctx, s, &hits[f.open-1])
+		err = a.openHit(ctx, s, f.open, &hits[f.open-1])
 	case a.forPrograms():
 		err = a.hitRecords(hits, f.query.Limit, updated.Behind)
 	default:
 		a.page()
 		err = a.printHits(s, hits)
+		if n := len(hits); n > 0 && n == f.query.Limit {
+			a.detail("printed %s; continue with --cursor %s", count(n, "message"), hits[n-1].Cursor)
+		}
 	}
 	if err != nil {
 		return err
 	}
+	return a.notSearched(updated)
+}
+
+// notSearched reports what the index does not have.
+func (a *app) notSearched(updated search.UpdateResult) error {
 	if updated.Behind > 0 && !a.json {
 		a.note("not searched yet: %s", count(int(updated.Behind), "commit"))
 	}
@@ -192,7 +224,7 @@ func (a *app) hitRecords(hits []search.Hit, limit int, behind int64) error {
 	for i := range hits {
 		h := &hits[i]
 		err := a.record(hitRecord{
-			"hit", h.Context.String(), h.Title, listed(h.Branches), h.Position, h.ID.String(), h.Role, h.Type, h.At,
+			"hit", h.Context.String(), h.Title, listed(h.Branches), h.Position, h.ID.String(), h.Role, h.Type, h.Kind, h.At,
 			h.Pointer, h.Snippet, listed(h.Marks), h.Paths, h.Score,
 		})
 		if err != nil {
@@ -210,8 +242,8 @@ func (a *app) hitRecords(hits []search.Hit, limit int, behind int64) error {
 // listed is a list that JSON does not print as null.
 func listed[T any](all []T) []T { return append([]T{}, all...) }
 
-// openHit shows a hit with the messages around it.
-func (a *app) openHit(ctx context.Context, s *ctxdir.Store, h *search.Hit) error {
+// openHit shows a hit in full, between the messages around it.
+func (a *app) openHit(ctx context.Context, s *ctxdir.Store, number int, h *search.Hit) error {
 	if len(h.Branches) == 0 {
 		return badArgument("", "--open: no branch shows message %s any more", h.ID)
 	}
@@ -220,16 +252,45 @@ func (a *app) openHit(ctx context.Context, s *ctxdir.Store, h *search.Hit) error
 		if active := c.Active().Name(); slices.Contains(h.Branches, active) {
 			name = active
 		}
+		b, err := c.Branch(name)
+		if err != nil {
+			return err
+		}
+		n, err := b.Len(ctx)
+		if err != nil {
+			return err
+		}
+		if !a.json {
+			a.page()
+			paint := a.colours(a.out.w)
+			err = a.printf("%s\n", a.contextHead(paint, shortIDsIn(s), h.Context, h.Title, h.Labels))
+			if err == nil {
+				err = a.printHit(paint, number, h)
+			}
+		}
 		const around = 3
-		return a.show(ctx, c, &showFlags{branch: name}, max(h.Position-around, 0), h.Position+around+1)
+		from, to := max(h.Position-around, 0), min(h.Position+1+around, n)
+		for _, span := range [][2]int64{{from, h.Position}, {h.Position, h.Position + 1}, {h.Position + 1, to}} {
+			if err != nil || span[0] >= span[1] {
+				continue
+			}
+			if !a.json {
+				err = a.printf("\n")
+			}
+			isHit := span[0] == h.Position // it may be in a tool result, or in bookkeeping
+			if err == nil {
+				err = a.show(ctx, c, &showFlags{branch: name, full: isHit, all: isHit}, span[0], span[1])
+			}
+		}
+		return err
 	})
 }
 
-// byContext returns the hits grouped by context, in the order of the best ones.
-func byContext(hits []search.Hit) (groups [][]int) {
+// grouped returns the numbers of n things, grouped by context in the order of the first ones.
+func grouped(n int, of func(i int) uuid.UUID) (groups [][]int) {
 	at := map[uuid.UUID]int{}
-	for i := range hits {
-		id := hits[i].Context
+	for i := range n {
+		id := of(i)
 		if _, ok := at[id]; !ok {
 			at[id] = len(groups)
 			groups = append(groups, nil)

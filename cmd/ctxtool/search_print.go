@@ -7,19 +7,16 @@ import (
 
 	"github.com/ctxdir/ctxdir"
 	"github.com/ctxdir/ctxdir/search"
+	"github.com/google/uuid"
 	"github.com/rivo/uniseg"
 )
 
 // printHits prints hits for people, grouped by context.
 func (a *app) printHits(s *ctxdir.Store, hits []search.Hit) error {
 	paint, short := a.colours(a.out.w), shortIDsIn(s)
-	for _, group := range byContext(hits) {
+	for _, group := range grouped(len(hits), func(i int) uuid.UUID { return hits[i].Context }) {
 		first := &hits[group[0]]
-		head := []string{paint.paint(bold, cmp.Or(oneLine(first.Title), "(no title)")), paint.paint(dim, short.of(first.Context))}
-		if project := first.Labels["project"]; project != "" {
-			head = append(head, paint.paint(purple, oneLine(project)))
-		}
-		if err := a.printf("%s\n", strings.Join(head, "  ")); err != nil {
+		if err := a.printf("%s\n", a.contextHead(paint, short, first.Context, first.Title, first.Labels)); err != nil {
 			return err
 		}
 		for _, i := range group {
@@ -34,14 +31,34 @@ func (a *app) printHits(s *ctxdir.Store, hits []search.Hit) error {
 	return nil
 }
 
+// snippetWidth is the width of a text behind a margin.
+func (a *app) snippetWidth(margin int) int { return max(min(cmp.Or(a.width(), 100), 100)-margin, 20) }
+
+// contextHead is the line above the hits in a context: title, id and project.
+func (a *app) contextHead(paint painter, short shortIDs, id uuid.UUID, title string, labels map[string]string) string {
+	brief, project := short.of(id), oneLine(lastFolders(labels["project"]))
+	room := cmp.Or(a.width(), 100) - len(brief) - 2
+	if project != "" {
+		room -= uniseg.StringWidth(project) + 2
+	}
+	head := paint.paint(bold, shorten(cmp.Or(oneLine(title), "(no title)"), max(room, minWidth))) + "  " + paint.paint(dim, brief)
+	if project != "" {
+		head += "  " + paint.paint(purple, project)
+	}
+	return head
+}
+
 // printHit prints the number of a hit, where it is, and its snippet.
 func (a *app) printHit(paint painter, n int, h *search.Hit) error {
 	branches := strings.Join(h.Branches, ", ")
 	if branches == "" {
 		branches = "removed"
 	}
-	number := fmt.Sprintf("%3d", n)
-	err := a.printf("%s  %s  %s  %s  %s\n", paint.paint(boldBlue, number), paint.paint(voiceStyle(h.Role), oneLine(cmp.Or(h.Role, "-"))),
+	number, role := fmt.Sprintf("%3d", n), cmp.Or(h.Role, "-")
+	if h.Kind != "" { // such as a moment, and what it is
+		role += " " + h.Type
+	}
+	err := a.printf("%s  %s  %s  %s  %s\n", paint.paint(boldBlue, number), paint.paint(voiceStyle(h.Role), oneLine(role)),
 		h.At.Local().Format("2006-01-02 15:04"), oneLine(branches), paint.paint(dim, fmt.Sprint("#", h.Position)))
 	if err != nil {
 		return err
@@ -51,7 +68,7 @@ func (a *app) printHit(paint painter, n int, h *search.Hit) error {
 			return err
 		}
 	}
-	for _, line := range breakMarked(h.Snippet, h.Marks, max(min(cmp.Or(a.width(), 100), 100)-5, 20)) {
+	for _, line := range breakMarked(h.Snippet, h.Marks, a.snippetWidth(5)) {
 		if err := a.printf("     %s\n", line.text(paint)); err != nil {
 			return err
 		}

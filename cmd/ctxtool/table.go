@@ -17,6 +17,8 @@ type table struct {
 	head    []string
 	right   []int // columns aligned to the right
 	shrink  []int // columns to cut, in this order
+	ends    []int // columns of which a cut keeps the end
+	bare    bool  // without head
 	drop    []int // columns to leave out if that is not enough, in this order
 	records []any
 	rows    [][]string
@@ -48,8 +50,10 @@ func (t *table) style(column int, style string) {
 // print writes the table; a width of 0 is unlimited.
 func (t *table) print(w io.Writer, width int, colours painter) error {
 	widths := t.widths(width)
-	if err := t.row(w, t.head, widths, func(int) string { return bold }, colours); err != nil {
-		return err
+	if !t.bare {
+		if err := t.row(w, t.head, widths, func(int) string { return bold }, colours); err != nil {
+			return err
+		}
 	}
 	for i, row := range t.rows {
 		if err := t.row(w, row, widths, func(column int) string { return t.styles[[2]int{i, column}] }, colours); err != nil {
@@ -100,7 +104,11 @@ func (t *table) row(w io.Writer, cells []string, widths []int, style func(column
 		if widths[i] < 0 {
 			continue
 		}
-		cell = shorten(cell, widths[i])
+		if slices.Contains(t.ends, i) {
+			cell = shortenFront(cell, widths[i])
+		} else {
+			cell = shorten(cell, widths[i])
+		}
 		pad := widths[i] - uniseg.StringWidth(cell)
 		if slices.Contains(t.right, i) {
 			gap, pad = gap+pad, 0
@@ -141,6 +149,21 @@ func shorten(s string, columns int) string {
 		b.WriteString(g.Str())
 	}
 	return b.String() + "…"
+}
+
+// shortenFront cuts a text to a number of columns, and keeps its end.
+func shortenFront(s string, columns int) string {
+	width := uniseg.StringWidth(s)
+	if width <= columns {
+		return s
+	}
+	state := -1
+	for width > columns-1 {
+		var cut int
+		_, s, cut, state = uniseg.FirstGraphemeClusterInString(s, state)
+		width -= cut
+	}
+	return "…" + s
 }
 
 func humanSize(n int64) string { return humanize.IBytes(uint64(max(n, 0))) }

@@ -7,7 +7,6 @@ import (
 	"sync/atomic"
 
 	"github.com/ctxdir/ctxdir/branch"
-	"github.com/ctxdir/ctxdir/internal/vfs"
 	"github.com/ctxdir/ctxdir/loader"
 	"github.com/google/uuid"
 )
@@ -18,6 +17,7 @@ const DerivedFolder = "derived"
 // derived is what a store knows about [DerivedFolder].
 type derived struct {
 	forget atomic.Pointer[func(ctx context.Context, contexts []uuid.UUID) error]
+	noted  atomic.Bool // forgettingFile is this store's
 }
 
 // OnForget sets the function that removes contexts from [DerivedFolder], so that no file there has their terms any
@@ -32,19 +32,10 @@ func (s *Store) ForgetDerived(ctx context.Context, contexts ...uuid.UUID) error 
 	if _, err := s.FS.Lstat(DerivedFolder); errors.Is(err, fs.ErrNotExist) {
 		return nil
 	}
-	if f := s.derived.forget.Load(); f != nil {
-		if (*f)(ctx, contexts) == nil {
-			return nil
-		}
-	}
-	err := vfs.RemoveAll(s.FS, DerivedFolder)
-	if errors.Is(err, fs.ErrNotExist) {
+	if f := s.derived.forget.Load(); f != nil && (*f)(ctx, contexts) == nil {
 		return nil
 	}
-	if err == nil {
-		err = s.FS.SyncDir(".")
-	}
-	return err
+	return s.removeDerived()
 }
 
 // ContextState is the state of a context's files at one look. Every commit changes it; an edit of a message by hand

@@ -189,6 +189,7 @@ func Open(dir string, opts ...Option) (*Store, error) {
 		// unfinished creations.
 		if makeFolders(s.FS) == nil {
 			_ = ctxfolder.SweepStaging(s.FS)
+			_ = s.FinishForgetting()
 		}
 	}
 	return s, nil

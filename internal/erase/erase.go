@@ -134,6 +134,9 @@ func (e *eraser) run(ctx context.Context, ids []uuid.UUID) error {
 		}
 		err := c.Exclusively(ctx, func() error { return e.begin(ids) })
 		if err == nil {
+			err = e.s.BeginForgetting()
+		}
+		if err == nil {
 			err = e.syncRemovals()
 		}
 		for _, x := range e.all {
@@ -158,7 +161,7 @@ func (e *eraser) run(ctx context.Context, ids []uuid.UUID) error {
 		if err != nil {
 			return err
 		}
-		if err := e.s.ForgetDerived(ctx, e.id); err != nil {
+		if err := e.s.EndForgetting(ctx, e.id); err != nil {
 			return err
 		}
 		return c.Exclusively(ctx, e.removeNote)

@@ -326,7 +326,7 @@ func (x *collector) trash(ctx context.Context, fsys vfs.FS, in uuid.UUID, c *eng
 		item := &trashItem{TrashEntry: t, in: in}
 		if isExpired(x.s, item, x.o.Grace) {
 			gone := item.describe()
-			err := purgeItem(item, x.o.DryRun)
+			err := purgeItem(x.s, item, x.o.DryRun)
 			if !x.report(CollectResult{gone, true}, engine.Wrap(engine.Error{Op: "purge", Path: gone.Path}, err)) {
 				return nil, false
 			}

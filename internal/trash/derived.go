@@ -25,12 +25,9 @@ func (p purges) addPurged(x CollectResult, dryRun bool) {
 
 // forget removes what was purged from the folder of derived data, whatever error ended the purge.
 func (p purges) forget(ctx context.Context, s *engine.Store, err error) error {
-	if len(p) == 0 {
-		return err
-	}
 	var ids []uuid.UUID
 	for id := range p {
 		ids = append(ids, id)
 	}
-	return errors.Join(err, s.ForgetDerived(context.WithoutCancel(ctx), ids...))
+	return errors.Join(err, s.EndForgetting(context.WithoutCancel(ctx), ids...))
 }

@@ -125,6 +125,9 @@ func purgeLines(ctx context.Context, c *engine.Context, expired func(r *ctxfolde
 	marked := map[uuid.UUID]bool{}
 	err := c.Write(ctx, func(current *engine.Metadata) (err error) {
 		m := current.Clone()
+		if err := c.Store.BeginForgetting(); err != nil {
+			return err
+		}
 		cut, err = cutLines(ctx, c, m, expired)
 		for _, r := range m.Removed {
 			marked[r.Line] = marked[r.Line] || r.Why == branch.WhyPurged

@@ -297,7 +297,7 @@ func Purge(ctx context.Context, s *engine.Store, items []uuid.UUID, older time.D
 			}
 			if t.inPlace {
 				lines = append(lines, t)
-			} else if !purged(t, purgeItem(t, dryRun)) {
+			} else if !purged(t, purgeItem(s, t, dryRun)) {
 				return
 			}
 		}
@@ -344,12 +344,15 @@ func isExpired(s *engine.Store, t *trashItem, grace time.Duration) bool {
 }
 
 // purgeItem removes an item of a trash folder. The caller holds [engine.CollectionLock], unless it is a dry run.
-func purgeItem(t *trashItem, dryRun bool) error {
+func purgeItem(s *engine.Store, t *trashItem, dryRun bool) error {
 	if dryRun {
 		return nil
 	}
 	t.bytes = t.Size() // the result says what was freed
-	err := t.Purge()
+	err := s.BeginForgetting()
+	if err == nil {
+		err = t.Purge()
+	}
 	if errors.Is(err, fs.ErrNotExist) {
 		return nil
 	}

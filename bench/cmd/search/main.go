@@ -1,13 +1,15 @@
 // Search measures the search index: its build, its size, updates and searches.
 //
-//	go run ./cmd/search [-out FILE] [-dir FOLDER] [-n MESSAGES] [-searches N]
+//	go run ./cmd/search [-out FILE] [-dir FOLDER] [-n MESSAGES] [-searches N] [-context MESSAGES] [-archive] [-store FOLDER]
 //
-// The messages are those of the test data, and of the folder that CTXDIR_TEST_DATA names, again and again.
+// The messages are those of the test data, and of the folder that CTXDIR_TEST_DATA names, again and again. With -archive
+// they are in packs, which need a tenth of the disk. With -store, the store is made once, stays, and is measured again.
 package main
 
 import (
 	"bytes"
 	"context"
+	"errors"
 	"flag"
 	"fmt"
 	"io"
@@ -15,7 +17,6 @@ import (
 	"os"
 	"os/exec"
 	"path/filepath"
-	"slices"
 	"strings"
 	"time"
 
@@ -28,7 +29,8 @@ import (
 	"github.com/google/uuid"
 )
 
-const perContext = 140 // messages of a context
+// random chooses the same queries in each run.
+var random = rand.New(rand.NewPCG(1, 0))
 
 func main() {
 	if len(os.Args) > 3 && os.Args[1] == "worker" {
@@ -41,9 +43,13 @@ func main() {
 	dir := flag.String("dir", "", "make the store in this `FOLDER`")
 	n := flag.Int("n", 100_000, "messages")
 	searches := flag.Int("searches", 1000, "searches of each kind")
+	phases := flag.String("phases", "build,update,words,question,context,fresh", "measure these")
+	archive := flag.Bool("archive", false, "archive the messages")
+	each := flag.Int("context", 140, "messages of a context")
+	store := flag.String("store", "", "make the store in this `FOLDER` unless it has one, and keep it")
 	flag.Parse()
 	var report bytes.Buffer
-	err := run(&report, *dir, *n, *searches)
+	err := run(&report, source{*dir, *store, *n, *each, *archive}, *searches, *phases)
 	if err == nil && *out != "" {
 		err = os.WriteFile(*out, report.Bytes(), 0o600)
 	} else if err == nil {
@@ -59,54 +65,85 @@ func fail(err error) {
 	os.Exit(1)
 }
 
-func run(w io.Writer, dir string, n, searches int) error {
-	dir, err := os.MkdirTemp(dir, "search-")
-	if err != nil {
-		return err
-	}
-	defer os.RemoveAll(dir) //nolint:errcheck // a temporary folder
+// source says which store is measured.
+type source struct {
+	dir, store string
+	n, each    int // messages, and those of a context
+	archive    bool
+}
+
+func run(w io.Writer, from source, searches int, phases string) error {
 	c, err := corpus.Load(filepath.Join("..", "testdata"))
 	if err != nil {
 		return err
 	}
-	text, err := fill(dir, c.Stream(1), n)
+	dir, text, err := from.open(c)
 	if err != nil {
 		return err
 	}
-	fmt.Fprintf(w, "%d messages from %s, %d in a context, %.1f MB of text.\n\n", n, c.About, perContext, float64(text)/1e6)
+	if from.store == "" {
+		defer os.RemoveAll(dir) //nolint:errcheck // a temporary folder
+	}
+	fmt.Fprintf(w, "%d messages from %s, %d in a context, %.1f MB of text.\n\n", from.n, c.About, from.each, float64(text)/1e6)
 	fmt.Fprint(w, "| | |\n| --- | --- |\n")
-	for _, phase := range [][]string{
-		{"build", fmt.Sprint(text)}, {"update", fmt.Sprint(searches)}, {"words", fmt.Sprint(searches)}, {"question", fmt.Sprint(searches)},
-		{"context", fmt.Sprint(searches)},
-	} {
-		if err := worker(w, dir, phase...); err != nil {
+	for phase := range strings.SplitSeq(phases, ",") {
+		switch phase {
+		case "build":
+			err = errors.Join(os.RemoveAll(filepath.Join(dir, "derived")), worker(w, dir, phase, fmt.Sprint(text)))
+		case "fresh":
+			err = fresh(w, dir)
+		default:
+			err = worker(w, dir, phase, fmt.Sprint(searches))
+		}
+		if err != nil {
 			return err
 		}
 	}
-	return fresh(w, dir)
+	return nil
+}
+
+// open returns the folder of the store, and the size of its text.
+func (f *source) open(c *corpus.Corpus) (dir string, text int64, err error) {
+	if dir = f.store; dir == "" {
+		if dir, err = os.MkdirTemp(f.dir, "search-"); err != nil {
+			return "", 0, err
+		}
+	}
+	note := filepath.Join(dir, "text-size")
+	if b, err := os.ReadFile(note); err == nil {
+		_, err = fmt.Sscan(string(b), &text)
+		return dir, text, err
+	}
+	if text, err = f.fill(dir, c.Stream(1)); err == nil && f.store != "" {
+		err = os.WriteFile(note, fmt.Append(nil, text), 0o600)
+	}
+	return dir, text, err
 }
 
 // fill makes the store, and returns the size of its text: each string of a message once.
-func fill(dir string, from *corpus.Stream, n int) (text int64, err error) {
+func (f *source) fill(dir string, from *corpus.Stream) (text int64, err error) {
 	ctx := context.Background()
 	s, err := ctxdir.Init(dir, ctxdir.WithRelaxedDurability())
 	if err != nil {
 		return 0, err
 	}
 	defer s.Close()
-	for at := 0; at < n; at += perContext {
-		c, err := s.Create(ctx, ctxdir.Metadata{Title: fmt.Sprint("context ", at/perContext)})
+	for at := 0; at < f.n; at += f.each {
+		c, err := s.Create(ctx, ctxdir.Metadata{Title: fmt.Sprint("context ", at/f.each)})
 		if err != nil {
 			return 0, err
 		}
 		var drafts []ctxdir.Draft
-		for i := at; i < min(at+perContext, n); i++ {
+		for i := at; i < min(at+f.each, f.n); i++ {
 			body := from.Body(int64(i))
 			text += textSize(body)
 			drafts = append(drafts, ctxdir.Draft{ID: from.ID(int64(i)), Body: body})
 		}
 		if _, err = c.Active().AppendBatch(ctx, drafts); err == nil {
 			err = c.Close()
+		}
+		if err == nil && f.archive {
+			_, err = s.Archive(ctx, ctxdir.ArchiveOptions{Contexts: []uuid.UUID{c.ID()}, All: true})
 		}
 		if err != nil {
 			return 0, err
@@ -177,6 +214,7 @@ func work(dir, phase string, args []string) error {
 		return updates(ctx, s, x, int(n))
 	case "fresh":
 		_, err := one(ctx, x, search.Query{Text: strings.Join(args, " "), Limit: 20})
+		fmt.Printf("| the same, memory | %d MB |\n", machine.PeakRSS()>>20)
 		return err
 	}
 	return searches(ctx, s, x, phase, int(n))
@@ -190,7 +228,7 @@ func updates(ctx context.Context, s *ctxdir.Store, x *search.Index, n int) error
 	}
 	var all, own, used []time.Duration
 	for range n {
-		id := ids[rand.IntN(len(ids))]
+		id := ids[random.IntN(len(ids))]
 		text := strings.Join([]string{pick(words), pick(words), pick(words)}, " ")
 		err := s.Use(ctx, id, func(c *ctxdir.Context) error {
 			_, err := c.Active().Append(ctx, ctxdir.Draft{Body: []byte(`{"role":"user","content":"` + text + `"}`)})
@@ -224,10 +262,14 @@ func row(name string, times []time.Duration) {
 
 func ms(d time.Duration) float64 { return float64(d.Nanoseconds()) / 1e6 }
 
-func pick(words []string) string { return words[rand.IntN(len(words))] }
+func pick(words []string) string { return words[random.IntN(len(words))] }
+
+// maxSample bounds the words to search for.
+const maxSample = 20_000
 
 // sample returns words of random messages, and the contexts.
 func sample(ctx context.Context, s *ctxdir.Store) (words []string, ids []uuid.UUID, err error) {
+	seen := 0
 	for id, err := range s.IDs() {
 		if err != nil {
 			return nil, nil, err
@@ -235,14 +277,19 @@ func sample(ctx context.Context, s *ctxdir.Store) (words []string, ids []uuid.UU
 		ids = append(ids, id)
 	}
 	for range min(50, len(ids)) {
-		err := s.Use(ctx, ids[rand.IntN(len(ids))], func(c *ctxdir.Context) error {
+		err := s.Use(ctx, ids[random.IntN(len(ids))], func(c *ctxdir.Context) error {
 			for m, err := range c.Active().Messages(ctx, 0, ctxdir.End) {
 				if err != nil {
 					return err
 				}
 				for _, w := range strings.FieldsFunc(string(m.Stored), func(r rune) bool { return r < 'a' || r > 'z' }) {
-					if len(w) > 3 && len(w) < 15 {
-						words = append(words, w)
+					if len(w) <= 3 || len(w) >= 15 {
+						continue
+					}
+					if seen++; len(words) < maxSample {
+						words = append(words, strings.Clone(w))
+					} else if i := random.IntN(seen); i < maxSample {
+						words[i] = strings.Clone(w)
 					}
 				}
 			}
@@ -251,11 +298,6 @@ func sample(ctx context.Context, s *ctxdir.Store) (words []string, ids []uuid.UU
 		if err != nil {
 			return nil, nil, err
 		}
-	}
-	rand.Shuffle(len(words), func(i, j int) { words[i], words[j] = words[j], words[i] })
-	words = slices.Clone(words[:min(len(words), 20_000)])
-	for i, w := range words {
-		words[i] = strings.Clone(w)
 	}
 	return words, ids, nil
 }
@@ -270,12 +312,12 @@ func searches(ctx context.Context, s *ctxdir.Store, x *search.Index, kind string
 	hits := 0
 	for range n {
 		q := search.Query{Limit: 20}
-		count := 1 + rand.IntN(3)
+		count := 1 + random.IntN(3)
 		switch kind {
 		case "question":
-			count = 8 + rand.IntN(5)
+			count = 8 + random.IntN(5)
 		case "context":
-			q.Contexts = []uuid.UUID{ids[rand.IntN(len(ids))]}
+			q.Contexts = []uuid.UUID{ids[random.IntN(len(ids))]}
 		}
 		var text []string
 		for range count {
@@ -312,14 +354,17 @@ func one(ctx context.Context, x *search.Index, q search.Query) (hits int, err er
 // fresh measures a search in a new process.
 func fresh(w io.Writer, dir string) error {
 	var times []time.Duration
+	var memory bytes.Buffer
 	for range 20 {
+		memory.Reset()
 		began := time.Now()
-		if err := worker(io.Discard, dir, "fresh", "release", "notes"); err != nil {
+		if err := worker(&memory, dir, "fresh", "release", "notes"); err != nil {
 			return err
 		}
 		times = append(times, time.Since(began))
 	}
 	p50, p99 := measure.Quantile(times, 0.5), measure.Quantile(times, 0.99)
 	fmt.Fprintf(w, "| a search in a new process | p50 %.0f ms, p99 %.0f ms |\n", ms(p50), ms(p99))
-	return nil
+	_, err := w.Write(memory.Bytes())
+	return err
 }

@@ -1,0 +1,206 @@
+package main
+
+import (
+	"cmp"
+	"context"
+	"fmt"
+	"strings"
+	"time"
+
+	"github.com/ctxdir/ctxdir"
+	"github.com/ctxdir/ctxdir/search"
+	"github.com/google/uuid"
+	"github.com/spf13/cobra"
+)
+
+type fileRowRecord struct {
+	Record    string    `json:"record"`
+	Path      string    `json:"path"`
+	Access    string    `json:"access"`
+	Type      string    `json:"type"`
+	Size      *int64    `json:"size"` // null if the message does not have the content
+	IsText    bool      `json:"is_text"`
+	CreatedAt time.Time `json:"created_at"`
+	Context   string    `json:"context"`
+	Branches  []string  `json:"branches"`
+	Position  int64     `json:"position"`
+	ID        string    `json:"id"`
+	Role      string    `json:"role"`
+	Pointer   string    `json:"pointer"`
+	Payload   string    `json:"payload,omitempty"`
+}
+
+type filesSummary struct {
+	Record string `json:"record"`
+	Files  int    `json:"files"`
+	Behind int64  `json:"behind"`
+}
+
+type lsFilesFlags struct {
+	searchFlags
+	access, media     string
+	text, binary, all bool
+}
+
+func (a *app) lsFilesCmd() *cobra.Command {
+	var f lsFilesFlags
+	cmd := &cobra.Command{
+		Use:   "ls-files [CONTEXT…]",
+		Short: "List the files that messages attach, and that tools read or write",
+		Long: `List the files that messages attach, and that tool calls read or write, in the whole store or in
+contexts, the newest first: path, size, media type, how the message touches it, time, and where the
+message is. The size is that of the content in the message; a message that only names a file has
+none. Each file is listed once for each context, where it was touched last; --all lists every time.
+
+--path compares a path, or its end after a slash, with a pattern. The list first brings the index of
+"ctxtool search" up to date. "ctxtool files" lists the files of the store itself.`,
+		Example: `  ctxtool ls-files --path '*.go' --access written
+  ctxtool ls-files --media 'image/*' --since 720h
+  ctxtool ls-files 7c2f --query "lock test" --text`,
+		Annotations:       exits("a context cannot be read", ofStores...),
+		Args:              between(0, -1),
+		ValidArgsFunction: a.completeContexts(-1),
+		RunE: func(cmd *cobra.Command, args []string) error {
+			if err := f.parse(cmd); err != nil {
+				return err
+			}
+			list := func(ctx context.Context, s *ctxdir.Store, refs []string) error { return a.lsFiles(ctx, s, &f, refs) }
+			return a.onStore(list)(cmd, args)
+		},
+	}
+	flags, q := cmd.Flags(), &f.query
+	flags.StringVar(&q.Path, "path", "", "only files with a path like `GLOB`")
+	flags.StringVar(&f.access, "access", "", "only files that are `HOW`: attached, read or written")
+	flags.StringVar(&f.media, "media", "", "only files with a media type like `GLOB`, - for an unknown one")
+	flags.BoolVar(&f.text, "text", false, "only files that are text")
+	flags.BoolVar(&f.binary, "binary", false, "only files that are no text")
+	flags.BoolVar(&f.all, "all", false, "list a file every time that a message touches it, bookkeeping too")
+	flags.StringVar(&q.Text, "query", "", "only files of messages that `QUERY` finds; see \"ctxtool search\"")
+	f.add(a, cmd, "list", "files")
+	_ = cmd.RegisterFlagCompletionFunc("access", cobra.FixedCompletions(
+		[]string{search.Attached, search.Read, search.Written}, cobra.ShellCompDirectiveNoFileComp))
+	return cmd
+}
+
+func (f *lsFilesFlags) parse(cmd *cobra.Command) error {
+	switch f.access {
+	case "", search.Attached, search.Read, search.Written:
+	default:
+		return usage(cmd, "--access: %q is none of attached, read, written", f.access)
+	}
+	if f.text && f.binary {
+		return usage(cmd, "--text and --binary cannot be used together")
+	}
+	return f.parseConditions(cmd)
+}
+
+// fileQuery is the query of the flags.
+func (f *lsFilesFlags) fileQuery() search.FileQuery {
+	q := search.FileQuery{Query: f.query, Access: f.access, Type: f.media, Newest: !f.all}
+	q.Bookkeeping = f.all
+	if f.text || f.binary {
+		q.IsText = &f.text
+	}
+	return q
+}
+
+func (a *app) lsFiles(ctx context.Context, s *ctxdir.Store, f *lsFilesFlags, refs []string) error {
+	if err := f.within(s, refs); err != nil {
+		return err
+	}
+	x, err := search.Open(ctx, s)
+	if err != nil {
+		return err
+	}
+	return closeAfter(x.Close, a.lsFilesIn(ctx, s, x, f))
+}
+
+func (a *app) lsFilesIn(ctx context.Context, s *ctxdir.Store, x *search.Index, f *lsFilesFlags) error {
+	updated, err := a.updateIndex(ctx, x, search.UpdateOptions{MaxWait: f.maxWait})
+	if err != nil {
+		return err
+	}
+	var rows []search.FileRow
+	for row, err := range x.Files(ctx, f.fileQuery()) {
+		if err != nil {
+			return err
+		}
+		rows = append(rows, row)
+	}
+	if len(rows) > 0 || a.json {
+		if err := a.printFileRows(s, rows, f.query.Limit, updated.Behind); err != nil {
+			return err
+		}
+	}
+	return a.notSearched(updated)
+}
+
+func (a *app) printFileRows(s *ctxdir.Store, rows []search.FileRow, limit int, behind int64) error {
+	if a.forPrograms() {
+		return a.fileRowRecords(rows, limit, behind)
+	}
+	a.page()
+	if err := a.fileTable(s, rows); err != nil {
+		return err
+	}
+	if len(rows) == limit {
+		a.detail("listed %s; continue with --cursor %s", count(limit, "file"), rows[limit-1].Cursor)
+	}
+	return nil
+}
+
+// fileTable prints the rows for people, grouped by context in the order of the newest ones.
+func (a *app) fileTable(s *ctxdir.Store, rows []search.FileRow) error {
+	paint, short := a.colours(a.out.w), shortIDsIn(s)
+	for i, group := range grouped(len(rows), func(i int) uuid.UUID { return rows[i].Context }) {
+		if i > 0 {
+			if err := a.printf("\n"); err != nil {
+				return err
+			}
+		}
+		first := &rows[group[0]]
+		head := a.contextHead(paint, short, first.Context, first.Title, first.Labels)
+		t := table{head: []string{"PATH", "SIZE", "ACCESS", "DATE", "#"}, right: []int{1, 4}, shrink: []int{0}, ends: []int{0}, bare: true}
+		for _, i := range group {
+			r := &rows[i]
+			size := ""
+			if r.Size >= 0 {
+				size = humanSize(r.Size)
+			}
+			path := strings.TrimPrefix(r.Path, cmp.Or(first.Labels["project"], "/")+"/") // relative to the project
+			t.add(nil, cmp.Or(path, r.Type, "(no name)"), size, r.Access, r.At.Local().Format(time.DateOnly), fmt.Sprint("#", r.Position))
+			t.style(2, map[string]string{search.Written: yellow, search.Attached: green}[r.Access])
+			t.style(4, dim)
+		}
+		if err := a.printf("%s\n", head); err != nil {
+			return err
+		}
+		if err := a.printTable(&t); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+func (a *app) fileRowRecords(rows []search.FileRow, limit int, behind int64) error {
+	for i := range rows {
+		r := &rows[i]
+		size := &r.Size
+		if r.Size < 0 {
+			size = nil
+		}
+		err := a.record(fileRowRecord{
+			"file_row", r.Path, r.Access, r.Type, size, r.IsText, r.At, r.Context.String(), listed(r.Branches), r.Position, r.ID.String(),
+			r.Role, r.Pointer, r.Payload,
+		})
+		if err != nil {
+			return err
+		}
+	}
+	if len(rows) == limit {
+		if err := a.record(cursorRecord{"cursor", rows[limit-1].Cursor}); err != nil {
+			return err
+		}
+	}
+	return a.record(filesSummary{"summary", len(rows), behind})
+}

@@ -1,0 +1,214 @@
+package search
+
+import (
+	"context"
+	"database/sql"
+	"errors"
+	"fmt"
+	"iter"
+	"path"
+	"slices"
+	"strings"
+	"time"
+
+	"github.com/ctxdir/ctxdir"
+	"github.com/google/uuid"
+)
+
+// How a message touches a file.
+const (
+	Attached = "attached" // the message has its content
+	Read     = "read"     // a tool reads it, or searches it
+	Written  = "written"  // a tool writes, edits or removes it
+)
+
+// FileQuery says which files to list. A file must meet all conditions.
+type FileQuery struct {
+	// Query says which messages are looked at. Path is the path of the file; Text is optional. Limit and Cursor count
+	// files.
+	Query
+	Access string // [Attached], [Read] or [Written]; empty for all
+	Type   string // of a media type like this, with *, ?, [a-z]; "-" for files whose type is unknown
+	IsText *bool  // only files that are text, or only others
+	Newest bool   // of each path, or content, in a context only the newest
+}
+
+// FileRow is a file that a message attaches, or that a tool reads or writes. A file that several messages touch has a
+// row for each.
+type FileRow struct {
+	Path     string // as the message states it; empty for an attachment without a name
+	Access   string
+	Type     string // the media type, stated or by the path; empty if unknown
+	Size     int64  // of its content in the message, in bytes; -1 if the message does not have the whole content
+	IsText   bool   // the content, or else the media type, is text
+	At       time.Time
+	Context  uuid.UUID
+	Title    string            // of the context
+	Labels   map[string]string // of the context
+	Branches []string          // that show the message
+	Line     uuid.UUID
+	Position int64
+	ID       uuid.UUID // of the message
+	Role     string
+	// Pointer is that to the path or the content in the message (RFC 6901). Into JSON in a string, such as the arguments
+	// of a call, it goes on behind the pointer to the string.
+	Pointer string
+	Payload string // SHA-256 of the content, if it is a payload
+	Cursor  string
+}
+
+// Files yields the files that messages attach, and that their tool calls read or write, the newest first, as of the
+// last [Index.Update].
+func (x *Index) Files(ctx context.Context, q FileQuery) iter.Seq2[FileRow, error] {
+	return func(yield func(FileRow, error) bool) {
+		if err := x.files(ctx, &q, func(row FileRow) bool { return yield(row, nil) }); err != nil {
+			yield(FileRow{}, err)
+		}
+	}
+}
+
+const fileColumns = columns + ", f.n, f.path, f.access, f.type, f.size, f.text, f.pointer, f.payload"
+
+func (x *Index) files(ctx context.Context, q *FileQuery, yield func(FileRow) bool) error {
+	if q.Access != "" && !slices.Contains([]string{Attached, Read, Written}, q.Access) {
+		return fmt.Errorf("%w: no way to touch a file is %q", ctxdir.ErrInvalid, q.Access)
+	}
+	for _, glob := range []string{q.Path, q.Type} {
+		if _, err := path.Match(glob, ""); err != nil {
+			return fmt.Errorf("%w: %q is not a pattern", ctxdir.ErrInvalid, glob)
+		}
+	}
+	s := newSearch(x, &q.Query)
+	if err := s.after.decode(q.Cursor); err != nil {
+		return err
+	}
+	within, err := s.matching(ctx)
+	if err != nil {
+		return err
+	}
+	rows, err := s.fileRows(ctx, q, within)
+	if err != nil {
+		return err
+	}
+	for i := range rows {
+		if !yield(rows[i]) {
+			break
+		}
+	}
+	return nil
+}
+
+// matching returns the messages that the words of a query find, nil without words.
+func (s *searching) matching(ctx context.Context) (map[int64]bool, error) {
+	if s.q.Text == "" {
+		return nil, nil
+	}
+	q := *s.q
+	q.Limit, q.Cursor, q.Path = 0, "", ""
+	found, err := newSearch(s.x, &q).find(ctx)
+	all := map[int64]bool{}
+	for i := range found {
+		all[found[i].n] = true
+	}
+	return all, err
+}
+
+// fileRows returns the files of the messages within, of all messages if that is nil.
+func (s *searching) fileRows(ctx context.Context, q *FileQuery, within map[int64]bool) (all []FileRow, err error) {
+	tx, rows, err := s.selectFiles(ctx, q)
+	if err != nil {
+		return nil, err
+	}
+	defer tx.Rollback() //nolint:errcheck // it was only read
+	defer rows.Close()
+	seen := map[[3]string]bool{}
+	for rows.Next() {
+		var f found
+		var r FileRow
+		at, err := r.scan(rows, &f)
+		if err != nil {
+			return nil, err
+		}
+		if within != nil && !within[f.n] {
+			continue
+		}
+		if ok, err := s.meets(ctx, tx, &f); err != nil {
+			return nil, err
+		} else if !ok {
+			continue
+		}
+		r.describe(&f)
+		if key := r.key(); q.Newest {
+			if seen[key] {
+				continue
+			}
+			seen[key] = true
+		}
+		if s.q.Cursor != "" && !s.after.precedes(&at) {
+			continue
+		}
+		r.Cursor = at.encode()
+		if all = append(all, r); s.q.Limit > 0 && len(all) == s.q.Limit {
+			break
+		}
+	}
+	return all, rows.Err()
+}
+
+// scan reads a row, and returns its place in the list: the score of the cursor is the number of the file.
+func (r *FileRow) scan(rows *sql.Rows, f *found) (at cursor, err error) {
+	var n int64
+	var id []byte
+	err = rows.Scan(&f.n, &f.line, &f.position, &id, &f.sum, &f.at, &f.role, &f.kind,
+		&n, &r.Path, &r.Access, &r.Type, &r.Size, &r.IsText, &r.Pointer, &r.Payload)
+	copy(f.id[:], id)
+	return cursor{n: f.n, at: f.at, score: float64(n)}, err
+}
+
+// describe adds what the message says about its file.
+func (r *FileRow) describe(f *found) {
+	r.Context, r.Title, r.Labels, r.Branches = f.place.context, f.place.names.Title, f.place.names.Labels, f.branches
+	r.At, r.Line, r.Position, r.ID, r.Role = time.Unix(0, f.at).UTC(), f.place.line, f.position, f.id, f.role
+}
+
+// key is what rows of the same file in a context have in common.
+func (r *FileRow) key() [3]string {
+	if r.Path == "" && r.Payload == "" {
+		return [3]string{r.Context.String(), "", r.ID.String() + r.Pointer}
+	}
+	return [3]string{r.Context.String(), r.Path, r.Payload}
+}
+
+// selectFiles returns the files that meet the conditions of a file, in order. The caller ends the transaction.
+func (s *searching) selectFiles(ctx context.Context, q *FileQuery) (tx *sql.Tx, rows *sql.Rows, err error) {
+	db, err := s.x.open(ctx)
+	if err != nil {
+		return nil, nil, err
+	}
+	if tx, err = db.BeginTx(ctx, &sql.TxOptions{ReadOnly: true}); err != nil {
+		return nil, nil, err
+	}
+	var conditions []string
+	var args []any
+	when := func(set bool, condition string, arg any) {
+		if set {
+			conditions, args = append(conditions, condition), append(args, arg)
+		}
+	}
+	when(q.Path != "", "(f.path GLOB ?1 OR f.path GLOB '*/' || ?1)", q.Path)
+	when(q.Access != "", "f.access = ?", q.Access)
+	when(q.Type == "-", "f.type = ?", "")
+	when(q.Type != "" && q.Type != "-", "f.type GLOB ?", q.Type)
+	when(q.IsText != nil, "f.text = ?", q.IsText)
+	query := "SELECT " + fileColumns + " FROM files f JOIN messages m ON m.n = f.message"
+	if len(conditions) > 0 {
+		query += " WHERE " + strings.Join(conditions, " AND ")
+	}
+	if s.names, err = s.x.current(ctx, tx); err == nil {
+		rows, err = tx.QueryContext(ctx, query+" ORDER BY m.at DESC, m.n DESC, f.n", args...)
+	}
+	if err != nil {
+		return nil, nil, errors.Join(err, tx.Rollback())
+	}
+	return tx, rows, nil
+}
