@@ -161,7 +161,11 @@ func (e *eraser) run(ctx context.Context, ids []uuid.UUID) error {
 		if err != nil {
 			return err
 		}
-		if err := e.s.EndForgetting(ctx, e.id); err != nil {
+		forget := e.s.EndForgetting
+		if e.o.locked { // the purge goes on
+			forget = e.s.ForgetDerived
+		}
+		if err := forget(ctx, e.id); err != nil {
 			return err
 		}
 		return c.Exclusively(ctx, e.removeNote)
