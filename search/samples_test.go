@@ -37,18 +37,15 @@ func importSamples(t *testing.T, s *ctxdir.Store, roots ...string) {
 }
 
 // TestSamples changes a store with every sample in every way, and compares random searches and expressions with a scan.
-// With CTXDIR_TEST_DATA, the samples are those of that folder too, and a thousand searches compare the states
-// that matter most.
+// With CTXDIR_TEST_DATA and without -short, the samples are those of that folder too, and a thousand searches compare the
+// states that matter most.
 func TestSamples(t *testing.T) {
 	r, s := newRand(41), openStore(t, t.TempDir())
 	var some []string // states to search; nil for all
 	roots, searches := []string{"../testdata/chatgpt", "../testdata/claude-code", "../testdata/jsonl", "../testdata/openai"}, queries()
-	if root := os.Getenv("CTXDIR_TEST_DATA"); root != "" {
-		roots = append(roots, root)
-		if !testing.Short() {
-			searches = 100
-			some = []string{"imported", "fold", "fork", "rewind", "archive", "edit by hand", "erase", "restore", "collect", "delete the index"}
-		}
+	if root := os.Getenv("CTXDIR_TEST_DATA"); root != "" && !testing.Short() {
+		roots, searches = append(roots, root), 100
+		some = []string{"imported", "fold", "fork", "rewind", "archive", "edit by hand", "erase", "restore", "collect", "delete the index"}
 	}
 	importSamples(t, s, roots...)
 	l := &life{t: t, s: s, x: openIndex(t, s), r: r}
