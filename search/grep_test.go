@@ -92,7 +92,8 @@ func randomExpression(r *rand.Rand, all []*shown) string {
 	forms := []string{
 		w, "(?i)" + strings.ToUpper(w), w + `\w*`, w + "|" + word(), w + ".*" + word(), "^" + w, w + "$", "(" + w + " )+",
 		`\b` + w[:1] + "?" + w[1:],
-		`(?i:` + w + `) ` + word(), `[` + w + `]{5,}`, regexp.QuoteMeta(`<b>"` + w), regexp.QuoteMeta(`a\b ` + w), "é", "锁测", "修.复?", `\t`, `a/b`,
+		`(?i:` + w + `) ` + word(), `[` + w + `]{5,}`, regexp.QuoteMeta(`<b>"` + w), regexp.QuoteMeta(`a\b ` + w),
+		"é", "锁测", "修.复?", `\t`, `a/b`,
 		w + `{2,}`, "(" + w + ")?x", "(" + w + "|x)" + word(), ".", regexp.QuoteMeta("internal/engine"), "attachedword|" + w,
 		"line of content \\d{3}",
 		"hiddenword",
