@@ -1,9 +1,12 @@
 package engine
 
 import (
+	"bytes"
 	"context"
 	"errors"
 	"io/fs"
+	"slices"
+	"sync"
 	"sync/atomic"
 
 	"github.com/ctxdir/ctxdir/branch"
@@ -18,6 +21,26 @@ const DerivedFolder = "derived"
 type derived struct {
 	forget atomic.Pointer[func(ctx context.Context, contexts []uuid.UUID) error]
 	noted  atomic.Bool // forgettingFile is this store's
+
+	mu   sync.Mutex
+	lost []uuid.UUID // contexts, since the last removal ended
+}
+
+func (d *derived) lose(contexts []uuid.UUID) {
+	d.mu.Lock()
+	defer d.mu.Unlock()
+	d.lost = append(d.lost, contexts...)
+}
+
+// losses returns the lost contexts and others, each once, and begins anew.
+func (d *derived) losses(others []uuid.UUID) []uuid.UUID {
+	d.mu.Lock()
+	defer d.mu.Unlock()
+	all := slices.Concat(d.lost, others)
+	d.lost = nil
+	all = slices.DeleteFunc(all, func(id uuid.UUID) bool { return id == uuid.Nil }) // what belongs to the store alone
+	slices.SortFunc(all, func(a, b uuid.UUID) int { return bytes.Compare(a[:], b[:]) })
+	return slices.Compact(all)
 }
 
 // OnForget sets the function that removes contexts from [DerivedFolder], so that no file there has their terms any

@@ -15,11 +15,13 @@ import (
 // of the folder may repeat what the store has lost.
 const forgettingFile = DerivedFolder + "/forgetting"
 
-// BeginForgetting notes that messages are about to be lost for good, until [Store.EndForgetting]. If the process ends
-// in between, the next one removes [DerivedFolder]: see [Store.FinishForgetting]. The caller holds [CollectionLock].
+// BeginForgetting notes that messages of contexts are about to be lost for good, until [Store.EndForgetting]. If the
+// process ends in between, the next one removes [DerivedFolder]: see [Store.FinishForgetting]. The caller holds
+// [CollectionLock].
 //
 // Crash order: the note is durable before the first removal.
-func (s *Store) BeginForgetting() error {
+func (s *Store) BeginForgetting(contexts ...uuid.UUID) error {
+	s.derived.lose(contexts)
 	if s.derived.noted.Load() {
 		return nil
 	}
@@ -36,9 +38,10 @@ func (s *Store) BeginForgetting() error {
 	return s.removeDerived() // the disk may be full
 }
 
-// EndForgetting removes contexts from [DerivedFolder], and then the note of [Store.BeginForgetting].
+// EndForgetting removes contexts from [DerivedFolder], those given to [Store.BeginForgetting] included, even if their
+// removal failed halfway. Then it removes the note.
 func (s *Store) EndForgetting(ctx context.Context, contexts ...uuid.UUID) error {
-	if len(contexts) > 0 {
+	if contexts = s.derived.losses(contexts); len(contexts) > 0 {
 		if err := s.ForgetDerived(ctx, contexts...); err != nil {
 			return err
 		}

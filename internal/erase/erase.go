@@ -134,7 +134,7 @@ func (e *eraser) run(ctx context.Context, ids []uuid.UUID) error {
 		}
 		err := c.Exclusively(ctx, func() error { return e.begin(ids) })
 		if err == nil {
-			err = e.s.BeginForgetting()
+			err = e.s.BeginForgetting(e.id)
 		}
 		if err == nil {
 			err = e.syncRemovals()

@@ -109,9 +109,13 @@ func madeFrom(m *loader.Message, from map[uuid.UUID]bool) bool {
 		return false
 	}
 	var body struct {
-		From []uuid.UUID `json:"from"`
+		From []any `json:"from"`
 	}
-	return json.Unmarshal(m.Stored, &body) == nil && slices.ContainsFunc(body.From, func(id uuid.UUID) bool { return from[id] })
+	return json.Unmarshal(m.Stored, &body) == nil && slices.ContainsFunc(body.From, func(v any) bool {
+		text, _ := v.(string)
+		id, err := uuid.Parse(text) // one that is none hides no other
+		return err == nil && from[id]
+	})
 }
 
 // momentSpans returns where moments can be: the lines of branches with their kind, and removed lines.

@@ -4,6 +4,8 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"slices"
+	"strings"
 	"sync"
 	"testing"
 
@@ -20,7 +22,7 @@ import (
 
 // momentOf is a moment that was made from a message.
 func momentOf(id, from int, text string) engine.Draft {
-	body := fmt.Sprintf(`{"type":"decision","content":%q,"from":[%q]}`, text, kit.TestID(from))
+	body := fmt.Sprintf(`{"type":"decision","content":%q,"from":[7,"none",%q]}`, text, kit.TestID(from))
 	return engine.Draft{ID: kit.TestID(id), Role: "moment", Type: "decision", Body: []byte(body)}
 }
 
@@ -195,6 +197,45 @@ func TestMomentMeanwhile(t *testing.T) {
 	}
 	if found, err := kit.FilesWithCanary(disk); err != nil || len(found) > 0 || !added {
 		t.Errorf("added: %v; the canary is in %v, %v", added, found, err)
+	}
+}
+
+// TestPurgeErasesRemovedMoments: a purge erases moments of what it removes on removed branches too, whose grace period
+// runs, where no branch has moments any more.
+func TestPurgeErasesRemovedMoments(t *testing.T) {
+	t.Parallel()
+	disk := crashfs.New()
+	s, _ := newMomentStore(t, disk)
+	s.OnCut(func(ctx context.Context, c uuid.UUID, messages []uuid.UUID) error {
+		return erase.MadeFrom(ctx, s, c, messages)
+	})
+	c := openMain(t, s)
+	for _, name := range []string{"main", "alt"} {
+		if err := kit.Must[*engine.Branch](t)(c.Branch(name)).Rewind(t.Context(), 1); err != nil {
+			t.Fatal(err)
+		}
+	}
+	if err := errors.Join(c.Remove(t.Context(), "notes"), c.Close()); err != nil {
+		t.Fatal(err)
+	}
+	var rewound []uuid.UUID
+	for x, err := range trash.List(t.Context(), s, kit.TestID(60000)) {
+		if err != nil {
+			t.Fatal(err)
+		}
+		if x.Kind == ctxfolder.TrashLine && (x.Name == "main" || x.Name == "alt") {
+			rewound = append(rewound, x.Item)
+		}
+	}
+	for _, err := range trash.Purge(t.Context(), s, rewound, 0, false) {
+		if err != nil {
+			t.Fatal(err)
+		}
+	}
+	found, err := kit.FilesWithCanary(disk)
+	found = slices.DeleteFunc(found, func(path string) bool { return strings.Contains(path, "/blobs/") }) // a collection sweeps them
+	if err != nil || len(rewound) == 0 || len(found) > 0 {
+		t.Errorf("%d lines purged; the canary is in %v, %v", len(rewound), found, err)
 	}
 }
 

@@ -27,11 +27,13 @@ func purgeExpired(ctx context.Context, c *engine.Context, expired func(r *ctxfol
 }
 
 // doomedMessages returns the messages that only removed lines show that are due: a purge of these removes the messages.
-// It returns none if no branch of the context has a kind, since then nothing was made from them.
+// It returns none if no branch of the context has a kind and no removed line stays, which may have had a branch with one:
+// then nothing was made from them.
 func doomedMessages(ctx context.Context, c *engine.Context, due func(r ctxfolder.Removed) bool) ([]uuid.UUID, error) {
 	m := c.Current().Clone()
 	hasKind := func(b ctxfolder.Branch) bool { return b.Extra.Text(ctxfolder.BranchKind) != "" }
-	if !slices.ContainsFunc(m.Removed, due) || !slices.ContainsFunc(m.Branches, hasKind) {
+	stays := func(r ctxfolder.Removed) bool { return !due(r) }
+	if !slices.ContainsFunc(m.Removed, due) || !slices.ContainsFunc(m.Branches, hasKind) && !slices.ContainsFunc(m.Removed, stays) {
 		return nil, nil
 	}
 	for _, r := range slices.Clone(m.Removed) {

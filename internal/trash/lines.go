@@ -125,7 +125,7 @@ func purgeLines(ctx context.Context, c *engine.Context, expired func(r *ctxfolde
 	marked := map[uuid.UUID]bool{}
 	err := c.Write(ctx, func(current *engine.Metadata) (err error) {
 		m := current.Clone()
-		if err := c.Store.BeginForgetting(); err != nil {
+		if err := c.Store.BeginForgetting(c.Dir.ID); err != nil {
 			return err
 		}
 		cut, err = cutLines(ctx, c, m, expired)

@@ -349,7 +349,7 @@ func purgeItem(s *engine.Store, t *trashItem, dryRun bool) error {
 		return nil
 	}
 	t.bytes = t.Size() // the result says what was freed
-	err := s.BeginForgetting()
+	err := s.BeginForgetting(t.Item.Context)
 	if err == nil {
 		err = t.Purge()
 	}
