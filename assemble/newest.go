@@ -93,9 +93,8 @@ func (b *builder) addNewest() error {
 		return err
 	}
 	// The window begins where it holds between half and all of its room, and of the messages that are more than work with
-	// tools. Of these places, it takes the one whose position
-	// is divisible by the largest power of two: it stays the same while the branch grows, and with it the beginning of the
-	// text, which providers cache.
+	// tools. Of these places, it takes the one whose position is divisible by the largest power of two: it stays the same
+	// while the branch grows, and with it the beginning of the text, which providers cache.
 	most := max(b.r.MaxTokens/max(b.r.Weights.PerNewest, 1), 8)
 	earliest, latest, sum, talk := end, int64(-1), 0, 0
 	for i := range back {

@@ -34,7 +34,7 @@ type leftOutRecord struct {
 	Items   int     `json:"items"`
 	Reason  string  `json:"reason"`
 	Best    float64 `json:"best_score"`
-	Context string  `json:"context"`
+	Context string  `json:"context,omitempty"`
 	Branch  string  `json:"branch"`
 	ID      string  `json:"id,omitempty"`
 }
@@ -170,7 +170,7 @@ func (a *app) assemblyRecords(done *assemble.Assembly) error {
 	for _, l := range done.LeftOut {
 		r := leftOutRecord{
 			Record: "left_out", Kind: string(l.Kind), Items: l.Items, Reason: l.Reason, Best: l.Best,
-			Context: l.Example.Context.String(), Branch: l.Example.Branch,
+			Context: idOrNone(l.Example.Context), Branch: l.Example.Branch,
 		}
 		if l.Example.Position >= 0 {
 			r.ID = l.Example.ID.String()
