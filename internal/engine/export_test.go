@@ -2,6 +2,7 @@ package engine
 
 import (
 	"context"
+	"slices"
 	"time"
 
 	"github.com/ctxdir/ctxdir/integrity"
@@ -23,9 +24,10 @@ func (c *Context) OnRelease(f func()) { c.release = f }
 
 // Forgotten returns the contexts that a list would have to read again.
 func (s *Store) Forgotten(ids []uuid.UUID) (forgotten []uuid.UUID) {
-	known, _, _ := s.readSummaries()
+	var x examination
+	s.readSummaries(&x)
 	for _, id := range ids {
-		if s.cachedSummary(known, id) == nil {
+		if !slices.ContainsFunc(x.known, func(r *cachedSummary) bool { return r.id == id && s.current(r) != nil }) {
 			forgotten = append(forgotten, id)
 		}
 	}
@@ -76,7 +78,7 @@ func FlushProjection(ctx context.Context, c *Context) error { return c.flushProj
 func (s *Store) ForgetCheck() {
 	s.listed.mu.Lock()
 	defer s.listed.mu.Unlock()
-	s.listed.checked = time.Time{}
+	s.listed.head.checked = 0
 }
 
 // ResolutionOf exports resolutionOf.

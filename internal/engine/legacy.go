@@ -108,22 +108,23 @@ func (s *Store) entries() iter.Seq2[entry, error] {
 	}
 }
 
-// legacyRow returns the row of a legacy context in a list. It is not listed if it is not a legacy context after all.
-func (s *Store) legacyRow(known summaries, id uuid.UUID, name string) (row listRow) {
+// readLegacy reads the row of a legacy context in a list. It is not listed if it is not a legacy context after all.
+func (row *listRow) readLegacy(s *Store, name string) {
 	before, _ := s.legacyFileStates(name)
-	if r := known[id].decoded(); r != nil && r.Format != "" && r.Files == before {
-		return listRow{sum: r.summary(), listed: true, cached: r}
+	if r := row.known.decoded(); r != nil && r.Format != "" && r.Files == before {
+		row.set(r)
+		return
 	}
 	sum := &row.sum
-	sum.ID = id
+	sum.ID = row.id
 	info, err := s.FS.Lstat(name)
 	if errors.Is(err, fs.ErrNotExist) {
-		return row
+		return
 	}
 	if err == nil {
 		sum.Format, err = legacy.Detect(s.FS, name)
 		if err == nil && !sum.Format.Legacy() {
-			return row
+			return
 		}
 		sum.Bytes, sum.CreatedAt, sum.UpdatedAt = info.Size(), info.ModTime().UTC(), info.ModTime().UTC()
 	}
@@ -136,7 +137,6 @@ func (s *Store) legacyRow(known summaries, id uuid.UUID, name string) (row listR
 	now, looked := s.legacyFileStates(name)
 	row.listed = true
 	row.keep(before, now, looked, 0)
-	return row
 }
 
 func (s *Store) summariseLegacy(sum *Summary, name string) error {

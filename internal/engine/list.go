@@ -3,6 +3,7 @@ package engine
 import (
 	"context"
 	"iter"
+	"maps"
 	"runtime"
 	"slices"
 	"sync"
@@ -49,7 +50,7 @@ func (s *Store) List(ctx context.Context, o ListOptions) iter.Seq2[Summary, erro
 				yield(Summary{}, err)
 				return
 			}
-			row.Cursor = o.cursor(&row)
+			row.Cursor, row.Labels = o.cursor(&row), maps.Clone(row.Labels) // the cache keeps its own
 			if !yield(row, nil) {
 				return
 			}
@@ -83,14 +84,14 @@ func (s *Store) list(ctx context.Context, o *ListOptions) ([]Summary, error) {
 // those that are not in the cache, or changed since.
 func (s *Store) summaries(ctx context.Context, o *ListOptions) ([]Summary, error) {
 	x := s.examine(o)
-	entries, err := s.listEntries()
+	entries, err := s.listEntries(x)
 	if err != nil {
 		return nil, err
 	}
-	rows := make([]listRow, len(entries))
-	inParallel(len(entries), func(i int) {
+	rows := x.rows(entries)
+	inParallel(len(rows), func(i int) {
 		if ctx.Err() == nil {
-			rows[i] = s.row(ctx, x, entries[i])
+			rows[i].read(ctx, s, x)
 		}
 	})
 	if err := ctx.Err(); err != nil {
@@ -131,57 +132,73 @@ func inParallel(n int, f func(i int)) {
 
 // listRow is an entry of the store's folder in a list.
 type listRow struct {
+	entry
+	known  *cachedSummary // what the cache has of it; nil for nothing
+	cached *cachedSummary // what the cache has of it from now on
+	listed bool           // false if the entry is no context after all
 	sum    Summary
-	listed bool           // false if the entry is no context after all, or is left out
-	cached *cachedSummary // what the cache has of it from now on; nil for nothing
 }
 
-func (s *Store) row(ctx context.Context, x *examination, e entry) listRow {
-	name := e.id.String()
-	if e.folder {
-		if r := x.known[e.id]; x.leavesOut(r) {
-			return listRow{cached: r}
+// set sets the row to one of the cache, which is current.
+func (row *listRow) set(r *summaryRow) {
+	row.sum, row.listed, row.cached = r.summary(), true, row.known
+}
+
+// fail sets the row to a context with a problem.
+func (row *listRow) fail(err error) {
+	row.sum, row.listed = Summary{ID: row.id, Problem: err}, true
+}
+
+func (row *listRow) read(ctx context.Context, s *Store, x *examination) {
+	name := row.id.String()
+	if row.folder {
+		if x.leavesOut(row.known, true) {
+			row.cached = row.known
+			return
 		}
-		if r := s.cachedSummary(x.known, e.id); r != nil {
-			return listRow{sum: r.summary(), listed: true, cached: r}
+		if r := s.current(row.known); r != nil {
+			row.set(r)
+			return
 		}
 	} else {
 		name += ".json"
 	}
-	if !e.folder || IsSplit(s.FS, name) {
-		row := s.legacyRow(x.known, e.id, name)
-		if row.listed && row.sum.Problem == nil || s.Legacy(e.id) != "" {
-			return row
+	if !row.folder || IsSplit(s.FS, name) {
+		row.readLegacy(s, name)
+		if row.listed && row.sum.Problem == nil || s.Legacy(row.id) != "" {
+			return
 		}
-		if _, err := s.FS.Lstat(e.id.String()); err != nil && !ctxfolder.Ready(s.FS, e.id) {
-			return row
+		if _, err := s.FS.Lstat(row.id.String()); err != nil && !ctxfolder.Ready(s.FS, row.id) {
+			return
 		}
 		// It was migrated meanwhile.
 	}
-	return s.readRow(ctx, e.id)
+	row.readContext(ctx, s)
 }
 
-func (s *Store) readRow(ctx context.Context, id uuid.UUID) listRow {
-	c, err := s.Open(ctx, id)
+func (row *listRow) readContext(ctx context.Context, s *Store) {
+	c, err := s.Open(ctx, row.id)
 	if err != nil {
-		return listRow{sum: Summary{ID: id, Problem: Wrap(Error{Op: "open", Context: id}, err)}, listed: true}
+		row.fail(Wrap(Error{Op: "open", Context: row.id}, err))
+		return
 	}
 	defer c.Close()
 	journal, err := c.Log.NewestJournal()
 	if err != nil || journal == 0 {
-		return listRow{sum: c.Summary(), listed: true}
+		row.sum, row.listed = c.Summary(), true
+		return
 	}
-	before, ok := s.fileStates(id, journal)
+	before, ok := s.fileStates(row.id, journal)
 	// Everything read from here on is at least as new as the files examined.
 	if err := c.Refresh(ctx); err != nil {
-		return listRow{sum: Summary{ID: id, Problem: err}, listed: true}
+		row.fail(err)
+		return
 	}
-	row := listRow{sum: c.Summary(), listed: true}
-	if newest, err := c.Log.NewestJournal(); ok && err == nil && newest == journal && s.isNewest(id, journal) {
-		now, ok := s.fileStates(id, journal)
+	row.sum, row.listed = c.Summary(), true
+	if newest, err := c.Log.NewestJournal(); ok && err == nil && newest == journal && s.isNewest(row.id, journal) {
+		now, ok := s.fileStates(row.id, journal)
 		row.keep(before, now, ok, journal)
 	}
-	return row
 }
 
 // Summary returns the row of the context in a list.

@@ -4,6 +4,7 @@ import (
 	"bytes"
 	"maps"
 	"os"
+	"slices"
 	"time"
 
 	"github.com/ctxdir/ctxdir/internal/vfs"
@@ -104,47 +105,74 @@ type examination struct {
 	labels  [][]byte           // see labelTexts
 	o       *ListOptions
 	known   summaries
+	saved   bool          // known is what the file has
+	head    summariesHead // of the file
 	seen    changesSeen
-	checked time.Time // the last list that examined all contexts, this one included
+	checked int64     // the last list that examined all contexts, this one included
+	folder  fileState // of the store, if it holds the contexts of the file and no others
+	left    summaries // what is left out
 }
 
 // examine begins a list. Without options, it examines all contexts.
 func (s *Store) examine(o *ListOptions) *examination {
 	began := time.Now()
 	x := &examination{o: o, seen: s.changesNow()} // before it looks at any context
-	known, seen, checked := s.readSummaries()
-	changed, ok := s.changedSince(seen, x.seen)
-	age := began.Sub(checked)
-	x.known, x.changed, x.checked = known, changed, checked
+	changed, ok := s.changedSince(s.readSummaries(x), x.seen)
+	age := began.Sub(time.Unix(0, x.head.checked))
+	x.changed, x.checked = changed, x.head.checked
 	if o != nil {
 		x.labels = o.labelTexts()
 	}
 	if o == nil || !ok || age < 0 || age >= FullCheck {
-		x.all, x.checked = true, began
+		x.all, x.checked = true, began.UnixNano()
 	}
 	return x
 }
 
-// leavesOut reports whether a list need not examine the files of a context: it is not in the list.
-func (x *examination) leavesOut(r *cachedSummary) bool {
+// rows returns an empty row for each entry that may be in the list.
+func (x *examination) rows(entries []entry) (rows []listRow) {
+	x.left = make(summaries, 0, len(entries))
+	known := x.known
+	for _, e := range entries {
+		for len(known) > 0 && compareIDs(known[0].id, e.id) < 0 {
+			known = known[1:]
+		}
+		row := listRow{entry: e}
+		if len(known) > 0 && known[0].id == e.id {
+			row.known = known[0]
+		}
+		if e.folder && x.leavesOut(row.known, row.known.isDecoded()) {
+			x.left = append(x.left, row.known)
+		} else {
+			rows = append(rows, row)
+		}
+	}
+	return rows
+}
+
+// leavesOut reports whether a list need not examine the files of a context: it is not in the list. Without decode it
+// judges by the labels only.
+func (x *examination) leavesOut(r *cachedSummary, decode bool) bool {
 	if x.all || r == nil || x.changed[r.id] {
 		return false
 	}
-	if r.line != nil && !x.mayHaveLabels(r.line) {
+	if !x.mayHaveLabels(r.line[r.rest:]) {
 		return true
 	}
-	r = r.decoded()
-	return r != nil && r.Format == "" && !x.o.selectsMetadata(r.Labels, r.Kind, r.Title, r.Model)
+	if !decode {
+		return false
+	}
+	row := r.decoded()
+	return row != nil && row.Format == "" && !x.o.selectsMetadata(row.Labels, row.Kind, row.Title, row.Model)
 }
 
-// mayHaveLabels reports whether a line of summaries.jsonl has the text of each label that the options ask for. It saves
-// the decoding of the others.
-func (x *examination) mayHaveLabels(line []byte) bool {
+// mayHaveLabels reports whether the members of a row from the third on have the text of each label that the options ask
+// for. It saves the decoding of the others.
+func (x *examination) mayHaveLabels(members []byte) bool {
 	if len(x.labels) == 0 {
 		return true
 	}
-	_, rest, _ := cutSummary(line)
-	labels, ok := bytes.CutPrefix(rest, []byte(`"labels":{`))
+	labels, ok := bytes.CutPrefix(members, []byte(`"labels":{`))
 	for _, text := range x.labels {
 		ok = ok && bytes.Contains(labels, text)
 	}
@@ -161,8 +189,9 @@ func (o *ListOptions) labelTexts() (texts [][]byte) {
 	return texts
 }
 
-// listEntries returns the entries of the store's folder. It reads the folder if that changed since the last list.
-func (s *Store) listEntries() ([]entry, error) {
+// listEntries returns the entries of the store's folder, ordered by id. It reads the folder if that changed since the
+// last list.
+func (s *Store) listEntries(x *examination) (entries []entry, err error) {
 	c := s.listed
 	c.mu.Lock()
 	defer c.mu.Unlock()
@@ -175,15 +204,25 @@ func (s *Store) listEntries() ([]entry, error) {
 		return c.entries, nil
 	}
 	keep := !isAmbiguous(now.At)
-	c.entries = nil
-	var entries []entry
-	for e, err := range s.entries() {
-		if err != nil {
-			return nil, err
+	if x.saved && x.head.folder == now && !x.all {
+		for _, r := range x.known {
+			entries = append(entries, entry{r.id, true})
 		}
-		keep = keep && e.folder // a legacy context may need a look
-		entries = append(entries, e)
+	} else {
+		for e, err := range s.entries() {
+			if err != nil {
+				return nil, err
+			}
+			keep = keep && e.folder // a legacy context may need a look
+			entries = append(entries, e)
+		}
+		slices.SortFunc(entries, func(a, b entry) int { return compareIDs(a.id, b.id) })
+		isKnown := func(e entry, r *cachedSummary) bool { return e.id == r.id }
+		if keep && x.saved && slices.EqualFunc(entries, x.known, isKnown) {
+			x.folder = now
+		}
 	}
+	c.entries = nil
 	if keep && len(entries) <= maxListCache {
 		c.folder, c.entries = now, entries
 	}

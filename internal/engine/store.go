@@ -221,6 +221,7 @@ func (s *Store) In(fsys vfs.FS) *Store {
 func (s *Store) Close() error {
 	err := s.handles.close()
 	s.projector.run(writers)
+	s.closeSummaries()
 	return errors.Join(err, s.FS.Close())
 }
 

@@ -5,49 +5,53 @@ import (
 	"errors"
 	"io/fs"
 	"maps"
-	"os"
-	"slices"
 	"strings"
 	"sync"
+	"sync/atomic"
 	"time"
 
-	"github.com/cespare/xxhash/v2"
 	ctxfolder "github.com/ctxdir/ctxdir/context"
-	"github.com/ctxdir/ctxdir/index"
 	"github.com/ctxdir/ctxdir/internal/vfs"
 	"github.com/ctxdir/ctxdir/legacy"
 	"github.com/go-json-experiment/json"
 	"github.com/google/uuid"
 )
 
-const (
-	SummariesFile    = "summaries.jsonl" // the cache of [Store.List]
-	summariesVersion = "summaries/3"
-	maxSummaries     = 256 << 20
-)
-
 // summaries is the cache that makes a list cheap: for each context what the list shows, and the state of the files from
-// which it was read. It can be deleted at any time.
-type summaries map[uuid.UUID]*cachedSummary
+// which it was read. The rows are ordered by id. The cache can be deleted at any time.
+type summaries []*cachedSummary
+
+func byID(a, b *cachedSummary) int { return compareIDs(a.id, b.id) }
+
+func compareIDs(a, b uuid.UUID) int { return bytes.Compare(a[:], b[:]) }
 
 // listCache is the cache as the last list of an open store left it, with what was too little to replace the file for.
 type listCache struct {
 	mu      sync.Mutex
 	file    fileState // summaries.jsonl when it was read or written, without its time; zero for none
+	head    summariesHead
 	known   summaries
-	rows    int       // of the file
+	saved   bool      // known is what the file has
 	folder  fileState // the store's folder when entries was read
-	entries []entry   // nil if they have to be read again
+	entries []entry   // ordered by id; nil if they have to be read again
 	seen    changesSeen
-	checked time.Time // the last list that examined all contexts; modification time of the file
 }
 
 // maxListCache bounds the contexts that a store keeps in memory for its next list.
 const maxListCache = 20_000
 
-// cachedSummary is a summary and the state of its files: the context's folder, metadata.json and the newest journal.
-// Every commit changes the journal; every other change of the index, and every new journal, changes the folder.
+// cachedSummary is a row of the cache. Most rows that a list leaves out are never decoded.
 type cachedSummary struct {
+	id     uuid.UUID
+	line   []byte                     // of summaries.jsonl, without the newline
+	rest   int                        // the offset in line of the third member
+	stored bool                       // the file has it; guarded by listCache.mu
+	row    atomic.Pointer[summaryRow] // line, decoded; nil until a list needs it
+}
+
+// summaryRow is a summary and the state of its files: the context's folder, metadata.json and the newest journal.
+// Every commit changes the journal; every other change of the index, and every new journal, changes the folder.
+type summaryRow struct {
 	Context  uuid.UUID         `json:"context"`
 	Journal  uint64            `json:"journal"` // 0 for a legacy context
 	Labels   map[string]string `json:"labels,omitempty"`
@@ -64,24 +68,27 @@ type cachedSummary struct {
 	Created  time.Time         `json:"created_at"`
 	Updated  time.Time         `json:"updated_at"`
 	Format   string            `json:"format,omitempty"` // of a legacy context: then the files are it, or its context.json and its pool
-
-	id     uuid.UUID // Context, also before line is decoded
-	stored bool      // the file has it; guarded by listCache.mu
-	line   []byte    // of the file, nil if the row is not from there
-	once   sync.Once // decodes line
-	broken bool      // line cannot be decoded
 }
 
-// decoded returns the row with all fields set, nil if it cannot be decoded.
-func (r *cachedSummary) decoded() *cachedSummary {
-	if r == nil || r.line == nil {
-		return r
-	}
-	r.once.Do(func() { r.broken = json.Unmarshal(r.line, r) != nil })
-	if r.broken {
+func (r *cachedSummary) isDecoded() bool { return r != nil && r.row.Load() != nil }
+
+// decoded returns the row, nil if it cannot be decoded.
+func (r *cachedSummary) decoded() *summaryRow {
+	if r == nil {
 		return nil
 	}
-	return r
+	row := r.row.Load()
+	if row == nil {
+		row = &summaryRow{}
+		if json.Unmarshal(r.line, row) != nil {
+			row = &summaryRow{}
+		}
+		r.row.Store(row) // concurrent lists store the same
+	}
+	if row.Context != r.id {
+		return nil
+	}
+	return row
 }
 
 // fileState is the state of a file.
@@ -132,19 +139,19 @@ func (s *Store) isNewest(id uuid.UUID, journal uint64) bool {
 	return errors.Is(err, fs.ErrNotExist)
 }
 
-// cachedSummary returns what the cache has of a context, nil if it has nothing or the files changed.
-func (s *Store) cachedSummary(known summaries, id uuid.UUID) *cachedSummary {
-	r := known[id].decoded()
+// current returns a row of the cache, nil if there is none or the context's files changed.
+func (s *Store) current(cached *cachedSummary) *summaryRow {
+	r := cached.decoded()
 	if r == nil || r.Format != "" {
 		return nil
 	}
-	if now, ok := s.fileStates(id, r.Journal); !ok || now != r.Files {
+	if now, ok := s.fileStates(r.Context, r.Journal); !ok || now != r.Files {
 		return nil
 	}
 	return r
 }
 
-func (r *cachedSummary) summary() Summary {
+func (r *summaryRow) summary() Summary {
 	return Summary{
 		ID: r.Context, Title: r.Title, Labels: r.Labels, Kind: r.Kind, ExternalID: r.External, Model: r.Model,
 		Branches: r.Branches, ActiveBranch: r.Active, Messages: r.Messages, Bytes: r.Bytes, Archived: r.Archived,
@@ -180,159 +187,19 @@ func (row *listRow) keep(before, now [3]fileState, ok bool, journal uint64) {
 			return
 		}
 	}
-	row.cached = &cachedSummary{
-		id: sum.ID, Context: sum.ID, Journal: journal, Files: now,
+	r := &summaryRow{
+		Context: sum.ID, Journal: journal, Files: now,
 		Title: sum.Title, Labels: maps.Clone(sum.Labels), Kind: sum.Kind, External: sum.ExternalID, Model: sum.Model,
 		Branches: sum.Branches, Active: sum.ActiveBranch, Messages: sum.Messages, Bytes: sum.Bytes, Archived: sum.Archived,
 		Created: sum.CreatedAt, Updated: sum.UpdatedAt, Format: string(sum.Format),
 	}
-}
-
-// readSummaries returns the cache of the last list, unless another one replaced the file since.
-func (s *Store) readSummaries() (known summaries, seen changesSeen, checked time.Time) {
-	c := s.listed
-	c.mu.Lock()
-	defer c.mu.Unlock()
-	now, at := s.summariesFile()
-	if c.known == nil || c.file != now {
-		c.file, c.checked = now, at
-		c.known, c.seen = s.parseSummaries()
-		c.rows = len(c.known)
-	}
-	return c.known, c.seen, c.checked
-}
-
-func (s *Store) summariesFile() (now fileState, at time.Time) {
-	if info, err := s.FS.Lstat(SummariesFile); err == nil {
-		now, at = fileState{Number: vfs.Number(info), Size: info.Size()}, info.ModTime()
-	}
-	return now, at
-}
-
-// parseSummaries reads the file. It ignores a damaged one.
-func (s *Store) parseSummaries() (known summaries, seen changesSeen) {
-	known = summaries{}
-	b, err := vfs.ReadFile(s.FS, SummariesFile, maxSummaries)
-	if err != nil {
-		return known, seen
-	}
-	head, rest, _ := bytes.Cut(b, []byte{'\n'})
-	first, rows, _ := bytes.Cut(rest, []byte{'\n'})
-	if !bytes.Equal(head, s.summariesHead(rest)) || json.Unmarshal(first, &seen) != nil {
-		return known, changesSeen{}
-	}
-	decoded := make([]cachedSummary, bytes.Count(rows, []byte{'\n'}))
-	for i := range decoded {
-		r := &decoded[i]
-		r.line, rows, _ = bytes.Cut(rows, []byte{'\n'})
-		if id, _, ok := cutSummary(r.line); ok {
-			r.id, r.stored = id, true
-			known[id] = r
-		}
-	}
-	return known, seen
-}
-
-// cutSummary returns the context of a line, and what follows its first two members, without decoding it.
-func cutSummary(line []byte) (id uuid.UUID, rest []byte, ok bool) {
-	text, ok := bytes.CutPrefix(line, []byte(`{"context":"`))
-	if !ok || len(text) < 36 {
-		return id, nil, false
-	}
-	id, err := uuid.ParseBytes(text[:36])
-	_, rest, ok = bytes.Cut(text[36:], []byte(`","journal":`))
-	_, rest, _ = bytes.Cut(rest, []byte(","))
-	return id, rest, ok && err == nil
-}
-
-// summariesHead returns the first line of the file, with a checksum of the rest.
-func (s *Store) summariesHead(rest []byte) []byte {
-	b, err := json.Marshal(struct {
-		Version string    `json:"ctxdir"`
-		Store   uuid.UUID `json:"store"`
-		Check   string    `json:"check"`
-	}{summariesVersion, s.id, index.Hex(xxhash.Sum64(rest))})
-	if err != nil {
-		return nil
-	}
-	return b
-}
-
-// keepSummaries keeps the rows of a list, and replaces the file when many are new. Nothing is synced: a torn file has
-// the wrong checksum. Concurrent lists each write their own file.
-func (s *Store) keepSummaries(x *examination, rows []listRow) {
-	c := s.listed
-	c.mu.Lock()
-	defer c.mu.Unlock()
-	all := make([]*cachedSummary, 0, len(rows))
-	fresh, changed := 0, false
-	for i := range rows {
-		if r := rows[i].cached; r != nil {
-			all = append(all, r)
-			changed = changed || r != x.known[r.id]
-			if !r.stored {
-				fresh++
-			}
-		}
-	}
-	c.known, c.seen, c.checked = x.known, x.seen, x.checked
-	if changed || len(all) != len(x.known) {
-		c.known = make(summaries, len(all))
-		for _, r := range all {
-			c.known[r.id] = r
-		}
-	}
-	if len(all) > maxListCache {
-		c.known = nil
-	}
-	switch same := fresh == 0 && len(all) == c.rows; {
-	case s.ReadOnly:
-	case same && x.all:
-		s.touchSummaries()
-	case fresh > len(all)/16, x.all:
-		s.writeSummaries(all)
-	}
-}
-
-// writeSummaries replaces the file. The caller holds listed.mu.
-func (s *Store) writeSummaries(all []*cachedSummary) {
-	c := s.listed
-	slices.SortFunc(all, func(a, b *cachedSummary) int { return bytes.Compare(a.id[:], b.id[:]) })
-	rest, err := json.Marshal(c.seen)
-	for i := 0; i < len(all) && err == nil; i++ {
-		line := all[i].line
-		if line == nil {
-			line, err = json.Marshal(all[i])
-		}
-		rest = append(append(rest, '\n'), line...)
-	}
+	line, err := json.Marshal(r)
 	if err != nil {
 		return
 	}
-	rest = append(rest, '\n')
-	if info, err := s.FS.Lstat(SummariesFile); err == nil && !info.Mode().IsRegular() {
-		return
-	}
-	tmp := "." + SummariesFile + "." + uuid.NewString() + ".tmp"
-	if err := vfs.CreateFile(s.FS, tmp, append(append(s.summariesHead(rest), '\n'), rest...), c.checked); err != nil ||
-		s.FS.Rename(tmp, SummariesFile) != nil {
-		_ = s.FS.Remove(tmp)
-		return
-	}
-	c.rows = len(all)
-	c.file, _ = s.summariesFile()
-	for _, r := range all {
-		r.stored = true
-	}
-}
-
-// touchSummaries gives the file the time of the last full check. The caller holds listed.mu.
-func (s *Store) touchSummaries() {
-	if now, _ := s.summariesFile(); now != s.listed.file || now == (fileState{}) {
-		return // another process replaced it
-	}
-	if f, err := s.FS.OpenFile(SummariesFile, os.O_WRONLY); err == nil {
-		_ = f.SetModTime(s.listed.checked)
-		_ = f.Close()
+	cached := &cachedSummary{}
+	if cached.cut(line) {
+		cached.row.Store(r)
+		row.cached = cached
 	}
 }

@@ -2,14 +2,12 @@ package storetest_test
 
 import (
 	"context"
-	"os"
 	"path"
+	"slices"
 	"strings"
 	"testing"
-	"time"
 
 	"github.com/ctxdir/ctxdir/internal/engine"
-	"github.com/ctxdir/ctxdir/internal/vfs"
 	"github.com/ctxdir/ctxdir/internal/vfs/crashfs"
 
 	kit "github.com/ctxdir/ctxdir/internal/storetest"
@@ -122,7 +120,7 @@ func TestBlobBytesCosts(t *testing.T) {
 	}
 }
 
-// TestListCosts: a list that knows its contexts opens none of their files.
+// TestListCosts: a list that knows its contexts opens none of their files, and reads no folder.
 func TestListCosts(t *testing.T) {
 	k := newCounted(t)
 	for range 3 {
@@ -134,15 +132,72 @@ func TestListCosts(t *testing.T) {
 	}
 	// The disk's clock stands in the past: what changed there is old enough.
 	want := kit.List(t, k.store)
+	kit.List(t, k.store) // notes that the store's folder has these contexts and no others
 	var got []engine.Summary
 	files, _ := k.read(func() { got = kit.List(t, k.store) })
 	if len(files) != 0 || len(got) != len(want) {
-		t.Errorf("the second list of %d contexts opens %v", len(got), files)
+		t.Errorf("the third list of %d contexts opens %v", len(got), files)
 	}
 	again := kit.Must[*engine.Store](t)(kit.Open("disk", engine.WithFS(k.disk)))
 	files, _ = k.read(func() { got = kit.List(t, again) })
 	if len(files) != 1 || path.Base(files[0]) != engine.SummariesFile || len(got) != len(want) {
 		t.Errorf("the first list of %d contexts opens %v", len(got), files)
+	}
+	for _, step := range []struct {
+		name   string
+		change func()
+		reads  bool
+	}{
+		{"nothing", func() {}, false},
+		{"a new context", func() {
+			c := kit.Must[*engine.Context](t)(k.store.Create(context.Background(), engine.Metadata{}))
+			kit.Check(t, c.Close())
+			want = append(want, engine.Summary{ID: c.ID()})
+		}, true},
+		{"the next list", func() {}, true}, // the last one replaced the file
+		{"nothing more", func() {}, false},
+		{"a deleted context", func() {
+			kit.Must[engine.TrashItem](t)(k.store.Delete(context.Background(), want[0].ID))
+			want = want[1:]
+		}, true},
+	} {
+		step.change()
+		s := kit.Must[*engine.Store](t)(kit.Open("disk", engine.WithFS(k.disk)))
+		calls := k.during(func() { got = kit.List(t, s) })
+		reads := slices.ContainsFunc(calls, func(o crashfs.Op) bool { return o.Kind == crashfs.KindReadDir })
+		if reads != step.reads || len(got) != len(want) || got[0].ID != want[0].ID {
+			t.Errorf("%s: the list has %d contexts, want %d; it read the folder: %v", step.name, len(got), len(want), reads)
+		}
+	}
+}
+
+// TestListCostsOfFewChanges: a list does not replace the cache for one context, but after some processes read that
+// context again, it does.
+func TestListCostsOfFewChanges(t *testing.T) {
+	k := newCounted(t)
+	var c *engine.Context
+	for range 3 * engine.RowsPerRead {
+		c = kit.Must[*engine.Context](t)(k.store.Create(context.Background(), engine.Metadata{}))
+		kit.Check(t, c.Close())
+	}
+	kit.List(t, k.store)
+	c = kit.Must[*engine.Context](t)(k.store.Context(context.Background(), c.ID()))
+	kit.Fill(t, c.Active(), 1)
+	kit.Check(t, c.Close())
+	var replaced []bool
+	for range 6 {
+		s := kit.Must[*engine.Store](t)(kit.Open("disk", engine.WithFS(k.disk)))
+		calls := k.during(func() {
+			if all := kit.List(t, s); all[len(all)-1].Messages != 1 {
+				t.Errorf("the list has %d messages of the context that changed", all[len(all)-1].Messages)
+			}
+			kit.Check(t, s.Close())
+		})
+		renames := func(o crashfs.Op) bool { return o.Kind == crashfs.KindRename }
+		replaced = append(replaced, slices.ContainsFunc(calls, renames))
+	}
+	if want := []bool{false, false, false, true, false, false}; !slices.Equal(replaced, want) {
+		t.Errorf("lists that replaced the cache: %v, want %v", replaced, want)
 	}
 }
 
@@ -154,10 +209,7 @@ func TestListCostsWithConditions(t *testing.T) {
 	c := kit.Must[*engine.Context](t)(k.store.Create(ctx, engine.Metadata{}))
 	kit.Check(t, c.Close())
 	kit.List(t, k.store)
-	later := time.Now().Add(-2 * engine.FullCheck)
-	f := kit.Must[vfs.File](t)(k.disk.OpenFile(engine.SummariesFile, os.O_WRONLY))
-	kit.Check(t, f.SetModTime(later))
-	kit.Check(t, f.Close())
+	kit.ForgetListCheck(t, k.disk)
 	list := func() (examined bool) {
 		s := kit.Must[*engine.Store](t)(kit.Open("disk", engine.WithFS(k.disk)))
 		calls := k.during(func() {

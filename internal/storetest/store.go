@@ -10,7 +10,9 @@
 package storetest
 
 import (
+	"bytes"
 	"context"
+	"os"
 	"path/filepath"
 	"slices"
 	"testing"
@@ -19,6 +21,7 @@ import (
 	"github.com/ctxdir/ctxdir/internal/engine"
 	"github.com/ctxdir/ctxdir/internal/migrate"
 	"github.com/ctxdir/ctxdir/internal/trash"
+	"github.com/ctxdir/ctxdir/internal/vfs"
 )
 
 // Manual returns the options of a store that folds and pauses only when a test says so. Texts of at least threshold
@@ -79,6 +82,16 @@ func List(t *testing.T, s *engine.Store) []engine.Summary {
 	}
 	slices.SortFunc(all, func(a, b engine.Summary) int { return slices.Compare(a.ID[:], b.ID[:]) })
 	return all
+}
+
+// ForgetListCheck removes from the cache of lists when all contexts were examined, so that the next list does so.
+func ForgetListCheck(t *testing.T, fsys vfs.FS) {
+	t.Helper()
+	b := Must[[]byte](t)(vfs.ReadFile(fsys, engine.SummariesFile, 1<<20))
+	at := bytes.Index(b, []byte(`"checked":"`)) + len(`"checked":"`)
+	f := Must[vfs.File](t)(fsys.OpenFile(engine.SummariesFile, os.O_WRONLY))
+	_, err := f.WriteAt([]byte("0000000000000000"), int64(at))
+	Check(t, err, f.Close())
 }
 
 // Sweep sweeps the blobs, and returns what was moved.
