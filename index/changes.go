@@ -71,18 +71,12 @@ func readFolded(dir *ctxfolder.Dir, gen uint64) (n news, err error) {
 	return j.wholeBefore(next)
 }
 
-// typicalRecord is about the size of a record, in bytes.
-const typicalRecord = 1 << 10
-
 // read parses the records after the last known one, up to number limit.
 func (j *journal) read(limit uint64, acknowledged witness) (n news, err error) {
 	var lost int64
 	end, behind, err := j.scan(j.end, j.seq, j.chain, acknowledged, func(rec record) error {
 		if rec.seq > limit {
 			return nil
-		}
-		if n.changes == nil && !j.checked {
-			n.changes = make([]change, 0, min(max(j.allocated-j.end, 0)/typicalRecord+1, 4096))
 		}
 		c := change{lost: lost}
 		lost = 0
