@@ -10,7 +10,6 @@ package context
 
 import (
 	"errors"
-	"fmt"
 	"strconv"
 	"strings"
 
@@ -59,7 +58,7 @@ var (
 
 // JournalFile returns the name of a generation's journal.
 func JournalFile(generation uint64) string {
-	return fmt.Sprintf("%s%d%s", journalStart, generation, journalEnd)
+	return journalStart + strconv.FormatUint(generation, 10) + journalEnd
 }
 
 // ParseJournalFile is the inverse of JournalFile.

@@ -43,11 +43,13 @@ func (o *osFS) lstatIn(folder string, names []string) (infos []fs.FileInfo, err 
 	}
 	infos = make([]fs.FileInfo, len(names))
 	err = o.at("statat", folder, func(dir int) error {
-		stat := func(path string) (*statInfo, error) {
-			info := &statInfo{name: path[strings.LastIndexByte(path, '/')+1:]}
-			return info, again(func() error { return unix.Fstatat(dir, path, &info.st, unix.AT_SYMLINK_NOFOLLOW) })
+		stats := make([]statInfo, 1+len(names))
+		stat := func(info *statInfo, path string) error {
+			info.name = path[strings.LastIndexByte(path, '/')+1:]
+			return again(func() error { return unix.Fstatat(dir, path, &info.st, unix.AT_SYMLINK_NOFOLLOW) })
 		}
-		it, err := stat(folder)
+		it := &stats[len(names)]
+		err := stat(it, folder)
 		if err == nil && !it.IsDir() {
 			err = unix.ENOTDIR
 		}
@@ -57,7 +59,8 @@ func (o *osFS) lstatIn(folder string, names []string) (infos []fs.FileInfo, err 
 		for i, name := range names {
 			info := it
 			if name != "." {
-				info, err = stat(folder + "/" + name)
+				info = &stats[i]
+				err = stat(info, folder+"/"+name)
 			}
 			switch {
 			case err == nil:
