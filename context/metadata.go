@@ -131,40 +131,55 @@ func (m *Metadata) HasFolder(name string) bool {
 	return slices.ContainsFunc(m.Lines, func(l Line) bool { return l.Folder == name })
 }
 
+// metadataMembers are the known members besides ctxdir, in the order in which they are written. Each writes key and value,
+// or nothing where it has no value.
+var metadataMembers = []struct {
+	key   string
+	write func(m *Metadata, w *objectWriter)
+}{
+	{"id", func(m *Metadata, w *objectWriter) { w.id("id", m.ID) }},
+	{"parent_id", func(m *Metadata, w *objectWriter) {
+		if m.ParentID == uuid.Nil {
+			w.raw("parent_id", "null")
+		} else {
+			w.id("parent_id", m.ParentID)
+		}
+	}},
+	{"title", func(m *Metadata, w *objectWriter) { w.text("title", m.Title) }},
+	{"labels", func(m *Metadata, w *objectWriter) { w.object("labels", m.Labels) }},
+	{"kind", func(m *Metadata, w *objectWriter) { w.optional("kind", m.Kind) }},
+	{"external_id", func(m *Metadata, w *objectWriter) { w.optional("external_id", m.ExternalID) }},
+	{"config", func(m *Metadata, w *objectWriter) {
+		w.key("config")
+		w.b = m.Config.appendTo(w.b)
+	}},
+	{"active_branch", func(m *Metadata, w *objectWriter) { w.optional("active_branch", m.ActiveBranch) }},
+	{"branches", func(m *Metadata, w *objectWriter) { writeArray(w, "branches", m.Branches, Branch.write) }},
+	{"lines", func(m *Metadata, w *objectWriter) { writeArray(w, "lines", m.Lines, Line.write) }},
+	{"removed", func(m *Metadata, w *objectWriter) {
+		if len(m.Removed) > 0 {
+			writeArray(w, "removed", m.Removed, Removed.write)
+		}
+	}},
+	{"renaming", func(m *Metadata, w *objectWriter) {
+		if len(m.Renaming) > 0 {
+			writeArray(w, "renaming", m.Renaming, Renaming.write)
+		}
+	}},
+	{"state", func(m *Metadata, w *objectWriter) { w.value("state", m.State) }},
+	{"revision", func(m *Metadata, w *objectWriter) { w.number("revision", m.Revision) }},
+	{"created_at", func(m *Metadata, w *objectWriter) { w.time("created_at", m.CreatedAt) }},
+	{"updated_at", func(m *Metadata, w *objectWriter) { w.time("updated_at", m.UpdatedAt) }},
+}
+
 // MarshalJSON writes the canonical form: known members in a fixed order, then the others.
 func (m *Metadata) MarshalJSON() ([]byte, error) {
 	w := objectWriter{make([]byte, 0, 1<<10+256*len(m.Lines)+128*len(m.Removed))}
 	w.begin()
 	w.text("ctxdir", metadataVersion)
-	w.id("id", m.ID)
-	if m.ParentID == uuid.Nil {
-		w.raw("parent_id", "null")
-	} else {
-		w.id("parent_id", m.ParentID)
+	for _, member := range metadataMembers {
+		member.write(m, &w)
 	}
-	w.text("title", m.Title)
-	w.members(m.Names())
-	w.key("config")
-	w.b = m.Config.appendTo(w.b)
-	if m.ActiveBranch != "" {
-		w.text("active_branch", m.ActiveBranch)
-	}
-	w.key("branches")
-	writeArray(&w, m.Branches, Branch.write)
-	w.key("lines")
-	writeArray(&w, m.Lines, Line.write)
-	if len(m.Removed) > 0 {
-		w.key("removed")
-		writeArray(&w, m.Removed, Removed.write)
-	}
-	if len(m.Renaming) > 0 {
-		w.key("renaming")
-		writeArray(&w, m.Renaming, Renaming.write)
-	}
-	w.value("state", m.State)
-	w.number("revision", m.Revision)
-	w.time("created_at", m.CreatedAt)
-	w.time("updated_at", m.UpdatedAt)
 	for _, x := range m.Extra.members {
 		if x.Key != checkMember {
 			w.value(x.Key, x.Value)
@@ -225,39 +240,52 @@ func ParseMetadata(b []byte) (*Metadata, error) {
 		o.Set(checkMember, nil)
 		m.check = string(sum) == checkOf(b[:max(bytes.LastIndex(b, []byte(`"`+checkMember+`"`)), 0)])
 	}
+	read, err := parseMembers(o)
+	if err == nil {
+		read.before, read.check = m.before, m.check
+		err = read.validate()
+	}
+	if err != nil {
+		return nil, fmt.Errorf("%w: %w", ErrMetadata, err)
+	}
+	return read, nil
+}
+
+// parseMembers parses the members of the metadata, without checks. It takes members out of o.
+func parseMembers(o Object) (*Metadata, error) {
+	m := &Metadata{}
 	var branches []Object
-	for _, f := range []struct {
-		key  string
-		into any
-	}{
-		{"id", &m.ID}, {"parent_id", &m.ParentID}, {"title", &m.Title}, {"config", &m.Config},
-		{"labels", &m.Labels}, {"kind", &m.Kind}, {"external_id", &m.ExternalID},
-		{"active_branch", &m.ActiveBranch}, {"branches", &branches}, {"lines", &m.Lines},
-		{"removed", &m.Removed}, {"renaming", &m.Renaming}, {"state", &m.State}, {"revision", &m.Revision},
-		{"created_at", &m.CreatedAt}, {"updated_at", &m.UpdatedAt},
-	} {
+	tables := []field{{"branches", &branches}, {"lines", &m.Lines}, {"removed", &m.Removed}}
+	for _, f := range append(m.fields(), tables...) {
 		if err := o.take(f.key, f.into); err != nil {
-			return nil, fmt.Errorf("%w: %q: %w", ErrMetadata, f.key, err)
+			return nil, fmt.Errorf("%q: %w", f.key, err)
 		}
 	}
 	m.Extra = o
-	for i, b := range branches {
-		var x Branch
-		for _, f := range []struct {
-			key  string
-			into any
-		}{{"name", &x.Name}, {"line", &x.Line}, {"system_prompt", &x.SystemPrompt}} {
-			if err := b.take(f.key, f.into); err != nil {
-				return nil, fmt.Errorf("%w: branch %d: %q: %w", ErrMetadata, i, f.key, err)
-			}
+	for i, o := range branches {
+		b, err := branchOf(o)
+		if err != nil {
+			return nil, fmt.Errorf("branch %d: %w", i, err)
 		}
-		x.Extra = b
-		m.Branches = append(m.Branches, x)
-	}
-	if err := m.validate(); err != nil {
-		return nil, fmt.Errorf("%w: %w", ErrMetadata, err)
+		m.Branches = append(m.Branches, b)
 	}
 	return m, nil
+}
+
+// field says where a member is decoded to.
+type field struct {
+	key  string
+	into any
+}
+
+// fields returns the known members besides tables.
+func (m *Metadata) fields() []field {
+	return []field{
+		{"id", &m.ID}, {"parent_id", &m.ParentID}, {"title", &m.Title}, {"config", &m.Config},
+		{"labels", &m.Labels}, {"kind", &m.Kind}, {"external_id", &m.ExternalID},
+		{"active_branch", &m.ActiveBranch}, {"renaming", &m.Renaming}, {"state", &m.State}, {"revision", &m.Revision},
+		{"created_at", &m.CreatedAt}, {"updated_at", &m.UpdatedAt},
+	}
 }
 
 func (m *Metadata) validate() error {
