@@ -37,9 +37,11 @@ func drawMetadata(t *rapid.T, revision int64) *Metadata {
 		}
 		m.Lines = append(m.Lines, l)
 		if i == 0 || rapid.Bool().Draw(t, "named") {
-			m.Branches = append(m.Branches, Branch{Name: fmt.Sprint("branch ", rapid.IntRange(0, 1).Draw(t, "name"), i), Line: l.ID, Extra: drawObject("of the branch")})
+			name := fmt.Sprint("branch ", rapid.IntRange(0, 1).Draw(t, "name"), i)
+			m.Branches = append(m.Branches, Branch{Name: name, Line: l.ID, Extra: drawObject("of the branch")})
 		} else {
-			m.Removed = append(m.Removed, Removed{Line: l.ID, Name: "gone", At: time.Unix(int64(rapid.IntRange(0, 2).Draw(t, "at")), 1).UTC(), Why: "removed"})
+			at := time.Unix(int64(rapid.IntRange(0, 2).Draw(t, "at")), 1).UTC()
+			m.Removed = append(m.Removed, Removed{Line: l.ID, Name: "gone", At: at, Why: "removed"})
 		}
 	}
 	m.ActiveBranch = m.Branches[0].Name
@@ -104,19 +106,24 @@ func TestChangeOfAnother(t *testing.T) {
 		ID: numbered(1), ActiveBranch: "main", Revision: 3, UpdatedAt: time.Unix(9, 0).UTC(),
 		Lines: []Line{{ID: numbered(2), Folder: "branch-main"}}, Branches: []Branch{{Name: "main", Line: numbered(2)}},
 	}
-	const of = `"of":{"revision":3,"updated_at":"1970-01-01T00:00:09Z"},"revision":4`
-	if _, err := m.Apply(json.RawMessage(`{` + of + `,"title":"t"}`)); err != nil {
+	const here = `"updated_at":"1970-01-01T00:00:09Z"`
+	if _, err := m.Apply(json.RawMessage(`{"of":{"revision":3,` + here + `},"revision":4,"title":"t"}`)); err != nil {
 		t.Fatal(err)
 	}
-	for _, change := range []string{
-		``, `[]`, `{}`, `{"of":3,"revision":4}`, `{"of":{"revision":2,"updated_at":"1970-01-01T00:00:09Z"},"revision":4}`,
-		`{"of":{"revision":3,"updated_at":"1970-01-01T00:00:08Z"},"revision":4}`, `{"of":{"revision":3,"updated_at":"1970-01-01T00:00:09Z"}}`,
-		`{` + of + `,"id":"0a000000-0000-4000-8000-000000000009"}`, `{` + of + `,"id":null}`, `{` + of + `,"title":7}`,
-		`{` + of + `,"lines":[]}`, `{` + of + `,"lines":[0]}`, `{` + of + `,"lines":[0,2]}`, `{` + of + `,"lines":[2,0]}`, `{` + of + `,"lines":[-1,1]}`,
-		`{` + of + `,"lines":[0,-1]}`, `{` + of + `,"lines":[9223372036854775807,9223372036854775807]}`, `{` + of + `,"lines":[0,1]}`,
-		`{` + of + `,"lines":[1,0,{"id":"0a000000-0000-4000-8000-000000000003","base":0,"folder":"../up"}]}`, `{` + of + `,"lines":null,"branches":[0,1]}`,
-		`{` + of + `,"branches":[0,1,{"name":"main","line":"0a000000-0000-4000-8000-000000000007"}]}`, `{` + of + `,"active_branch":"other"}`,
+	changes := []string{
+		``, `[]`, `{}`, `{"of":3,"revision":4}`, `{"of":{"revision":2,` + here + `},"revision":4}`, `{"of":{"revision":3,` + here + `}}`,
+		`{"of":{"revision":3,"updated_at":"1970-01-01T00:00:08Z"},"revision":4}`,
+	}
+	for _, member := range []string{
+		`"id":"0a000000-0000-4000-8000-000000000009"`, `"id":null`, `"title":7`, `"active_branch":"other"`, `"lines":[]`, `"lines":[0]`,
+		`"lines":[0,2]`, `"lines":[2,0]`, `"lines":[-1,1]`, `"lines":[0,-1]`, `"lines":[0,1]`, `"lines":null,"branches":[0,1]`,
+		`"lines":[9223372036854775807,9223372036854775807]`,
+		`"lines":[1,0,{"id":"0a000000-0000-4000-8000-000000000003","base":0,"folder":"../up"}]`,
+		`"branches":[0,1,{"name":"main","line":"0a000000-0000-4000-8000-000000000007"}]`,
 	} {
+		changes = append(changes, `{"of":{"revision":3,`+here+`},"revision":4,`+member+`}`)
+	}
+	for _, change := range changes {
 		if got, err := m.Apply(json.RawMessage(change)); !errors.Is(err, ErrMetadata) {
 			t.Errorf("%s led to %v, %v", change, got, err)
 		}
@@ -134,7 +141,8 @@ func FuzzApply(f *testing.F) {
 		ID: numbered(1), ActiveBranch: "main", Revision: 3, UpdatedAt: time.Unix(9, 0).UTC(),
 		Lines: []Line{{ID: numbered(2), Folder: "branch-main"}}, Branches: []Branch{{Name: "main", Line: numbered(2)}},
 	}
-	f.Add([]byte(`{"of":{"revision":3,"updated_at":"1970-01-01T00:00:09Z"},"revision":4,"branches":[1,0,{"name":"b","line":"0a000000-0000-4000-8000-000000000002"}],"state":null}`))
+	f.Add([]byte(`{"of":{"revision":3,"updated_at":"1970-01-01T00:00:09Z"},"revision":4,"state":null,` +
+		`"branches":[1,0,{"name":"b","line":"0a000000-0000-4000-8000-000000000002"}]}`))
 	f.Fuzz(func(t *testing.T, change []byte) {
 		was := RawMetadata(m)
 		got, err := m.Apply(change)

@@ -92,11 +92,6 @@ func (o *Object) UnmarshalJSON(b []byte) error {
 	})
 }
 
-// add adds a member that the object does not have yet.
-func (o *Object) add(key string, value json.RawMessage) {
-	o.members = append(o.members, Member{key, value})
-}
-
 // MarshalJSON writes the members in order.
 func (o Object) MarshalJSON() ([]byte, error) { return o.raw(), nil }
 
