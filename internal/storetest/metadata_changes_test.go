@@ -1,0 +1,87 @@
+package storetest_test
+
+import (
+	"bytes"
+	"fmt"
+	"os"
+	"path/filepath"
+	"slices"
+	"testing"
+
+	"github.com/ctxdir/ctxdir/internal/engine"
+
+	kit "github.com/ctxdir/ctxdir/internal/storetest"
+)
+
+// TestDamagedBesideChanges damages a context whose metadata is a copy and the changes after it. All branches are there
+// as long as something proves each.
+func TestDamagedBesideChanges(t *testing.T) {
+	t.Parallel()
+	const forks, middle = 12, 8
+	flip := func(b []byte, record int) []byte { // a bit in the body of a change
+		at := 0
+		for range record {
+			at += bytes.Index(b[at:], []byte(`"kind":"change"`)) + 1
+		}
+		b = slices.Clone(b)
+		b[at+bytes.Index(b[at:], []byte(`"body":`))+20] ^= 1
+		return b
+	}
+	for name, damage := range map[string]func(dir string, journal, earlier []byte) error{
+		"metadata.json and index.json are lost": func(dir string, _, _ []byte) error {
+			return os.WriteFile(filepath.Join(dir, "index.json"), []byte("{}\n"), 0o600)
+		},
+		"a change, and all after it are in metadata.json": func(dir string, journal, _ []byte) error {
+			return os.WriteFile(filepath.Join(dir, "journal-1.jsonl"), flip(journal, 3), 0o600)
+		},
+		"a change, and metadata.json is older than the last ones": func(dir string, journal, earlier []byte) error {
+			if err := os.WriteFile(filepath.Join(dir, "metadata.json"), earlier, 0o600); err != nil {
+				return err
+			}
+			return os.WriteFile(filepath.Join(dir, "journal-1.jsonl"), flip(journal, 3), 0o600)
+		},
+		"the begin of the journal, and metadata.json is lost": func(dir string, journal, _ []byte) error {
+			journal[200] ^= 1
+			return os.WriteFile(filepath.Join(dir, "journal-1.jsonl"), journal, 0o600)
+		},
+	} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			s, path := kit.NewStore(t, kit.Manual(0)...)
+			c := kit.Must[*engine.Context](t)(s.Create(t.Context(), engine.Metadata{Title: "changes"}))
+			dir := filepath.Join(path, c.ID().String())
+			kit.Fill(t, c.Active(), 3)
+			var earlier []byte
+			want := []string{"main"}
+			for i := range forks {
+				name := fmt.Sprint("fork ", i)
+				kit.Must[*engine.Branch](t)(c.Active().Fork(t.Context(), name, int64(i%4)))
+				if want = append(want, name); i == middle {
+					kit.Check(t, c.Flush(t.Context()))
+					earlier = kit.Must[[]byte](t)(os.ReadFile(filepath.Join(dir, "metadata.json")))
+				}
+			}
+			kit.Check(t, s.Close())
+			journal := kit.Must[[]byte](t)(os.ReadFile(filepath.Join(dir, "journal-1.jsonl")))
+			if n := bytes.Count(journal, []byte(`"kind":"change"`)); n < forks/2 {
+				t.Fatalf("%d changes in the journal", n)
+			}
+			if !bytes.Contains([]byte(name), []byte("in metadata.json")) {
+				kit.Check(t, os.Remove(filepath.Join(dir, "metadata.json")))
+			}
+			kit.Check(t, damage(dir, journal, earlier))
+
+			s = kit.Must[*engine.Store](t)(kit.Open(path))
+			defer s.Close()
+			c = kit.Must[*engine.Context](t)(s.Context(t.Context(), c.ID()))
+			kit.Append(t, c.Active(), engine.Draft{Body: []byte(`{"next":1}`)})
+			var got []string
+			for _, b := range kit.Must[[]engine.BranchInfo](t)(c.Branches(t.Context())) {
+				got = append(got, b.Name)
+			}
+			if !slices.Equal(got, want) {
+				t.Fatalf("the branches are %v, want %v", got, want)
+			}
+		})
+	}
+}
