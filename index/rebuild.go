@@ -139,9 +139,8 @@ func (b *rebuilder) run() error {
 			return err
 		}
 		b.s.setMetadata(m, takenMetadata{kind: KindMetadata, raw: raw})
-		if b.applyWaiting(); b.s.meta != m {
-			m = b.s.meta
-		}
+		b.applyWaiting()
+		m = b.s.meta
 	}
 	b.metadata, b.reach = m, branch.Reach(m)
 	if len(m.Renaming) > 0 {

@@ -61,6 +61,8 @@ func TestDamagedBesideChanges(t *testing.T) {
 					earlier = kit.Must[[]byte](t)(os.ReadFile(filepath.Join(dir, "metadata.json")))
 				}
 			}
+			last := kit.Must[*engine.Branch](t)(c.Branch(want[forks]))
+			kit.Fill(t, last, 2)
 			kit.Check(t, s.Close())
 			journal := kit.Must[[]byte](t)(os.ReadFile(filepath.Join(dir, "journal-1.jsonl")))
 			if n := bytes.Count(journal, []byte(`"kind":"change"`)); n < forks/2 {
@@ -81,6 +83,10 @@ func TestDamagedBesideChanges(t *testing.T) {
 			}
 			if !slices.Equal(got, want) {
 				t.Fatalf("the branches are %v, want %v", got, want)
+			}
+			last = kit.Must[*engine.Branch](t)(c.Branch(want[forks]))
+			if n := len(kit.Must[[]*engine.Message](t)(last.Last(t.Context(), 100))); n != (forks-1)%4+2 {
+				t.Fatalf("the last branch shows %d messages", n)
 			}
 		})
 	}
