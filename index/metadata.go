@@ -114,7 +114,8 @@ func (l *Log) MetadataItem(m *ctxfolder.Metadata) (Item, error) {
 		if err != nil {
 			return Item{}, err
 		}
-		if change != nil && s.changed+len(change) <= s.copied {
+		size := s.changed + len(change)
+		if change != nil && size <= s.copied && s.copied+size <= ctxfolder.MaxMetadata/2 {
 			return Item{Kind: KindChange, Body: change, Metadata: m}, nil
 		}
 	}

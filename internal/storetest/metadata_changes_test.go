@@ -6,6 +6,7 @@ import (
 	"os"
 	"path/filepath"
 	"slices"
+	"strings"
 	"testing"
 
 	"github.com/ctxdir/ctxdir/internal/engine"
@@ -17,28 +18,27 @@ import (
 // as long as something proves each.
 func TestDamagedBesideChanges(t *testing.T) {
 	t.Parallel()
-	const forks, middle = 12, 8
-	flip := func(b []byte, record int) []byte { // a bit in the body of a change
+	flip := func(journal []byte) []byte { // a bit in the second change
 		at := 0
-		for range record {
-			at += bytes.Index(b[at:], []byte(`"kind":"change"`)) + 1
+		for range 2 {
+			at += bytes.Index(journal[at:], []byte(`"kind":"change"`)) + 1
 		}
-		b = slices.Clone(b)
-		b[at+bytes.Index(b[at:], []byte(`"body":`))+20] ^= 1
-		return b
+		at += bytes.Index(journal[at:], []byte(`"body":`)) + 20
+		journal[at] ^= 1
+		return journal
 	}
 	for name, damage := range map[string]func(dir string, journal, earlier []byte) error{
 		"metadata.json and index.json are lost": func(dir string, _, _ []byte) error {
 			return os.WriteFile(filepath.Join(dir, "index.json"), []byte("{}\n"), 0o600)
 		},
 		"a change, and all after it are in metadata.json": func(dir string, journal, _ []byte) error {
-			return os.WriteFile(filepath.Join(dir, "journal-1.jsonl"), flip(journal, 3), 0o600)
+			return os.WriteFile(filepath.Join(dir, "journal-1.jsonl"), flip(journal), 0o600)
 		},
 		"a change, and metadata.json is older than the last ones": func(dir string, journal, earlier []byte) error {
 			if err := os.WriteFile(filepath.Join(dir, "metadata.json"), earlier, 0o600); err != nil {
 				return err
 			}
-			return os.WriteFile(filepath.Join(dir, "journal-1.jsonl"), flip(journal, 3), 0o600)
+			return os.WriteFile(filepath.Join(dir, "journal-1.jsonl"), flip(journal), 0o600)
 		},
 		"the begin of the journal, and metadata.json is lost": func(dir string, journal, _ []byte) error {
 			journal[200] ^= 1
@@ -48,24 +48,27 @@ func TestDamagedBesideChanges(t *testing.T) {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
 			s, path := kit.NewStore(t, kit.Manual(0)...)
-			c := kit.Must[*engine.Context](t)(s.Create(t.Context(), engine.Metadata{Title: "changes"}))
+			c := kit.Must[*engine.Context](t)(s.Create(t.Context(), engine.Metadata{Title: strings.Repeat("a long title ", 500)}))
 			dir := filepath.Join(path, c.ID().String())
 			kit.Fill(t, c.Active(), 3)
-			var earlier []byte
 			want := []string{"main"}
-			for i := range forks {
-				name := fmt.Sprint("fork ", i)
-				kit.Must[*engine.Branch](t)(c.Active().Fork(t.Context(), name, int64(i%4)))
-				if want = append(want, name); i == middle {
-					kit.Check(t, c.Flush(t.Context()))
-					earlier = kit.Must[[]byte](t)(os.ReadFile(filepath.Join(dir, "metadata.json")))
-				}
+			fork := func() {
+				name := fmt.Sprint("fork ", len(want))
+				kit.Must[*engine.Branch](t)(c.Active().Fork(t.Context(), name, 2))
+				want = append(want, name)
 			}
-			last := kit.Must[*engine.Branch](t)(c.Branch(want[forks]))
+			for range 4 {
+				fork()
+			}
+			kit.Check(t, c.Flush(t.Context()))
+			earlier := kit.Must[[]byte](t)(os.ReadFile(filepath.Join(dir, "metadata.json")))
+			fork()
+			fork()
+			last := kit.Must[*engine.Branch](t)(c.Branch(want[len(want)-1]))
 			kit.Fill(t, last, 2)
 			kit.Check(t, s.Close())
 			journal := kit.Must[[]byte](t)(os.ReadFile(filepath.Join(dir, "journal-1.jsonl")))
-			if n := bytes.Count(journal, []byte(`"kind":"change"`)); n < forks/2 {
+			if n := bytes.Count(journal, []byte(`"kind":"change"`)); n != len(want)-1 {
 				t.Fatalf("%d changes in the journal", n)
 			}
 			if !bytes.Contains([]byte(name), []byte("in metadata.json")) {
@@ -84,8 +87,8 @@ func TestDamagedBesideChanges(t *testing.T) {
 			if !slices.Equal(got, want) {
 				t.Fatalf("the branches are %v, want %v", got, want)
 			}
-			last = kit.Must[*engine.Branch](t)(c.Branch(want[forks]))
-			if n := len(kit.Must[[]*engine.Message](t)(last.Last(t.Context(), 100))); n != (forks-1)%4+2 {
+			last = kit.Must[*engine.Branch](t)(c.Branch(want[len(want)-1]))
+			if n := len(kit.Must[[]*engine.Message](t)(last.Last(t.Context(), 100))); n != 4 {
 				t.Fatalf("the last branch shows %d messages", n)
 			}
 		})
