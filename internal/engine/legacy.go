@@ -111,7 +111,7 @@ func (s *Store) entries() iter.Seq2[entry, error] {
 // readLegacy reads the row of a legacy context in a list. It is not listed if it is not a legacy context after all.
 func (row *listRow) readLegacy(s *Store, name string) {
 	before, _ := s.legacyFileStates(name)
-	if r := row.known.decoded(); r != nil && r.Format != "" && r.Files == before {
+	if r := row.known.decoded(); r != nil && r.Format != "" && r.isOf(before) {
 		row.set(r)
 		return
 	}

@@ -32,9 +32,8 @@ type summariesHead struct {
 
 // encode returns the line. Its length is always the same.
 func (h *summariesHead) encode(store uuid.UUID) []byte {
-	return fmt.Appendf(nil, `{"ctxdir":%q,"store":%q,"check":%q,"checked":"%016x","missed":"%016x","folder":"%016x%016x%016x"}`,
-		summariesVersion, store, index.Hex(h.check), uint64(h.checked), h.missed,
-		h.folder.Number, uint64(h.folder.Size), uint64(h.folder.At))
+	return fmt.Appendf(nil, `{"ctxdir":%q,"store":%q,"check":%q,"checked":"%016x","missed":"%016x","folder":%q}`,
+		summariesVersion, store, index.Hex(h.check), uint64(h.checked), h.missed, appendStates(nil, h.folder))
 }
 
 // decodeHead returns the head that encodes as a line.
