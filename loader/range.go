@@ -15,14 +15,19 @@ import (
 	"golang.org/x/sync/errgroup"
 )
 
-// A batch is the part of a range that is read at once, bounded in messages and bytes. The first batch of an iteration
-// is small, so that its caller begins soon; each further one is twice as large.
+// A batch is the part of a range that is read at once, bounded in messages and bytes.
 const (
-	firstMessages = 8
 	batchMessages = 512
 	batchBytes    = 4 << 20
-	aheadBytes    = 1 << 20 // of a batch that an iteration reads ahead
 	rowsAtOnce    = 512
+)
+
+// An iteration reads several batches ahead, so that its readers seldom wait for the caller. The first batches are small:
+// the caller begins soon, and one that stops early has caused little reading. Later ones grow with what the caller took.
+const (
+	aheadBatches  = 4
+	aheadMessages = 8         // in a first batch
+	aheadBytes    = 256 << 10 // in any batch
 )
 
 // readers bounds the files that one range keeps open.
@@ -36,12 +41,14 @@ const slow = 300 * time.Microsecond
 // error when ctx ends. Every read runs inside use, which may refuse it; yield runs outside.
 func (l *Loader) Each(ctx context.Context, spans []Span, use func(read func() error) error, yield func(*Message) bool) error {
 	ctx, stop := context.WithCancel(ctx)
-	batches := make(chan []*Message)
+	batches := make(chan []*Message, aheadBatches)
+	var taken atomic.Int64 // messages
 	var group errgroup.Group
 	group.Go(func() error {
 		defer close(batches)
-		w := walk{l: l, use: use, most: firstMessages, bytes: aheadBytes}
+		w := walk{l: l, use: use, most: aheadMessages, bytes: aheadBytes}
 		return w.batches(ctx, spans, func(messages []*Message) bool {
+			w.most = int(min(aheadMessages+taken.Load(), batchMessages))
 			select {
 			case batches <- messages:
 				return true
@@ -60,6 +67,7 @@ func (l *Loader) Each(ctx context.Context, spans []Span, use func(read func() er
 		if !more {
 			break
 		}
+		taken.Add(int64(len(messages)))
 	}
 	stop()
 	for range batches { // unblocks the reader, so that it ends
@@ -118,7 +126,6 @@ func (w *walk) batches(ctx context.Context, spans []Span, yield func([]*Message)
 					bytes += entries[n].Size
 					n++
 				}
-				w.most = min(2*w.most, batchMessages)
 				var messages []*Message
 				err := w.use(func() (err error) {
 					messages, err = w.batch(ctx, span, entries[:n])
