@@ -26,9 +26,9 @@ const (
 // An iteration reads several batches ahead, so that its readers seldom wait for the caller. The first batches are small:
 // the caller begins soon, and one that stops early has caused little reading. Later ones grow with what the caller took.
 const (
-	aheadBatches  = 4
+	aheadBatches  = 2
 	aheadMessages = 8         // in a first batch
-	aheadBytes    = 256 << 10 // in any batch
+	aheadBytes    = 512 << 10 // in any batch
 )
 
 // readers bounds the files that one range keeps open.
