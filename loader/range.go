@@ -23,8 +23,9 @@ const (
 	rowsAtOnce    = 512
 )
 
-// An iteration reads several batches ahead, so that its readers seldom wait for the caller. The first batches are small:
-// the caller begins soon, and one that stops early has caused little reading. Later ones grow with what the caller took.
+// An iteration reads several batches ahead, so that its readers seldom wait for the caller. The first batches are
+// small: the caller begins soon, and one that stops early has caused little reading. Later ones grow with what the
+// caller took.
 const (
 	aheadBatches  = 2
 	aheadMessages = 8         // in a first batch
