@@ -91,8 +91,9 @@ func newEncoder(level zstd.EncoderLevel) *zstd.Encoder {
 // undeclared is the most that a frame without a declared size may hold: encoders omit the size below 256 bytes.
 const undeclared = 255
 
-// decode decodes b, which must be one frame of size bytes. A negative size means the size that the frame declares.
-func decode(b []byte, size int64) ([]byte, error) {
+// decode decodes b, which must be one frame of size bytes. A negative size means the size that the frame declares. The
+// content is in the memory of into if that is large enough.
+func decode(b []byte, size int64, into []byte) ([]byte, error) {
 	h, err := frameHeader(b)
 	if err != nil {
 		return nil, err
@@ -114,7 +115,10 @@ func decode(b []byte, size int64) ([]byte, error) {
 		return nil, damaged("frame of %d bytes, wanted %d", room, size)
 	}
 	// The room was checked against the limit, the blocks present, and the table.
-	content, err := unzstd.All(b, room)
+	if int64(cap(into)) < room {
+		into = make([]byte, 0, room)
+	}
+	content, err := unzstd.All(b, into)
 	if err != nil {
 		return nil, damaged("frame: %v", err)
 	}

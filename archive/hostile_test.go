@@ -199,7 +199,7 @@ func TestHostileFrames(t *testing.T) {
 		for _, size := range []int64{-1, MaxMessage} {
 			var before, after runtime.MemStats
 			runtime.ReadMemStats(&before)
-			_, err := decode(b, size)
+			_, err := decode(b, size, nil)
 			runtime.ReadMemStats(&after)
 			if !errors.Is(err, ErrDamaged) {
 				t.Errorf("%s: %v", name, err)

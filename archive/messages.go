@@ -1,7 +1,6 @@
 package archive
 
 import (
-	"bytes"
 	"maps"
 	"runtime"
 	"slices"
@@ -23,11 +22,12 @@ var ahead = min(runtime.GOMAXPROCS(0), 4)
 // ReadMessage returns the verified envelope of a row from this pack, without a newline. It uses the row's Line,
 // Position, Size, Sum and Place. It decodes at most one frame. The error wraps [ErrDamaged]. The caller owns the slice.
 func (p *Pack) ReadMessage(r Row) ([]byte, error) {
-	content, err := p.contentOf(r.segment, r.Size)
+	f, err := p.frameOf(r.segment, r.Size)
 	if err != nil {
 		return nil, p.wrap(err)
 	}
-	b, err := own(&r, content)
+	defer f.release()
+	b, err := f.own(&r)
 	if err != nil {
 		return nil, p.wrap(err)
 	}
@@ -48,13 +48,14 @@ func (p *Pack) ReadMessages(rows []Row) [][]byte {
 	read := func() {
 		for n := next.Add(1); n <= int64(len(segments)); n = next.Add(1) {
 			numbers := of[segments[n-1]]
-			content, err := p.contentOf(segments[n-1], rows[numbers[0]].Size)
+			f, err := p.frameOf(segments[n-1], rows[numbers[0]].Size)
 			if err != nil {
 				continue
 			}
 			for _, i := range numbers {
-				envelopes[i], _ = own(&rows[i], content)
+				envelopes[i], _ = f.own(&rows[i])
 			}
+			f.release()
 		}
 	}
 	var wg sync.WaitGroup
@@ -66,9 +67,9 @@ func (p *Pack) ReadMessages(rows []Row) [][]byte {
 	return envelopes
 }
 
-// contentOf returns the content of a segment's message frame for a message of size bytes. A frame larger than
-// [FrameSize] must hold only that message, so that reading a small message never decodes a large frame.
-func (p *Pack) contentOf(n uint32, size int64) ([]byte, error) {
+// frameOf returns a segment's message frame for a message of size bytes, until release. A frame larger than [FrameSize]
+// must hold only that message, so that reading a small message never decodes a large frame.
+func (p *Pack) frameOf(n uint32, size int64) (*frame, error) {
 	if int64(n) >= p.foot.segments {
 		return nil, damaged("no segment %d", n)
 	}
@@ -79,16 +80,7 @@ func (p *Pack) contentOf(n uint32, size int64) ([]byte, error) {
 	if s.content > FrameSize && s.content != size+1 {
 		return nil, damaged("segment %d: frame of %d bytes for a message of %d", n, s.content, size)
 	}
-	return p.content(int64(n), &s)
-}
-
-// own returns a row's envelope in its own memory: a kept message must not retain its frame unless it fills it.
-func own(r *Row, content []byte) ([]byte, error) {
-	b, err := envelope(r, content)
-	if len(content) <= FrameSize {
-		b = bytes.Clone(b)
-	}
-	return b, err
+	return p.frame(int64(n), &s)
 }
 
 // envelope returns a row's envelope from its frame.

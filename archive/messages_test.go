@@ -226,3 +226,35 @@ func TestKeptPlace(t *testing.T) {
 		checkMessage(t, &entries[i], b, err)
 	}
 }
+
+// TestFrameInUse: the memory of a frame serves no other frame while somebody uses it, not even after the pack closed.
+func TestFrameInUse(t *testing.T) {
+	entries, _, file := small(t)
+	p := open(t, put(t, file), damagedName)
+	rows := rowsIn(t, p, entries)
+	s, count, err := p.segment(0)
+	if err != nil {
+		t.Fatal(err)
+	}
+	f, err := p.frame(0, &s)
+	if err != nil {
+		t.Fatal(err)
+	}
+	others := rows[count:]
+	if p.foot.segments < 4 {
+		t.Fatalf("%d segments are too few", p.foot.segments)
+	}
+	p.ReadMessages(others)
+	if _, kept := p.frames.get(0); kept {
+		t.Fatal("it was not evicted")
+	}
+	if err := p.Close(); err != nil {
+		t.Fatal(err)
+	}
+	open(t, put(t, file), damagedName).ReadMessages(others)
+	for i := range rows[:count] {
+		b, err := f.own(&rows[i])
+		checkMessage(t, &entries[i], b, err)
+	}
+	f.release()
+}

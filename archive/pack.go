@@ -7,9 +7,7 @@ import (
 	"io/fs"
 	"iter"
 	"os"
-	"slices"
 	"sort"
-	"sync"
 
 	"github.com/ctxdir/ctxdir/internal/vfs"
 	"github.com/google/uuid"
@@ -29,7 +27,7 @@ type Pack struct {
 
 	pages  recent[int64, []byte] // by offset
 	rows   recent[int64, *segmentRows]
-	frames recent[int64, []byte] // content of message frames, by segment
+	frames recent[int64, *frame] // by segment
 	groups recent[int64, *group] // by offset
 }
 
@@ -64,6 +62,7 @@ func newPack(name string, f vfs.File, size int64, foot footer) *Pack {
 	p := &Pack{name: name, file: f, size: size, foot: foot}
 	p.directory, p.ids, p.payloads = foot.layout()
 	p.pages.limit, p.rows.limit, p.frames.limit, p.groups.limit = 8, 4, 2, 1
+	p.frames.kept, p.frames.evicted = (*frame).take, (*frame).release
 	return p
 }
 
@@ -85,7 +84,10 @@ func openFile(fsys vfs.FS, name string) (f vfs.File, size int64, err error) {
 func (p *Pack) wrap(err error) error { return fmt.Errorf("pack %s: %w", p.name, err) }
 
 // Close closes the file. Running iterators fail.
-func (p *Pack) Close() error { return p.file.Close() }
+func (p *Pack) Close() error {
+	p.frames.clear()
+	return p.file.Close()
+}
 
 // Len returns the number of messages.
 func (p *Pack) Len() int64 { return p.foot.messages }
@@ -201,11 +203,12 @@ func (p *Pack) segmentRows(n int64) (*segmentRows, error) {
 	}
 	rows, err := p.readRows(n, &s, count)
 	if isDamage(err) {
-		content, cerr := p.content(n, &s)
-		if cerr != nil {
-			return nil, fmt.Errorf("%w; %w", err, cerr)
+		f, ferr := p.frame(n, &s)
+		if ferr != nil {
+			return nil, fmt.Errorf("%w; %w", err, ferr)
 		}
-		rows = linesOf(content, uint32(n))
+		rows = linesOf(f.content, uint32(n))
+		f.release()
 		err = s.check(n, rows, count)
 	}
 	if err != nil {
@@ -240,33 +243,6 @@ func (p *Pack) readRows(n int64, s *segment, count int64) ([]Row, error) {
 		return nil, err
 	}
 	return rows, nil
-}
-
-// packedFrames holds frames while they are decoded.
-var packedFrames = sync.Pool{New: func() any { return new([]byte) }}
-
-// content returns the content of a segment's message frame.
-func (p *Pack) content(n int64, s *segment) ([]byte, error) {
-	if b, ok := p.frames.get(n); ok {
-		return b, nil
-	}
-	packed := packedFrames.Get().(*[]byte)
-	defer packedFrames.Put(packed)
-	b := slices.Grow((*packed)[:0], int(s.packed))[:s.packed] // at most maxFrame, and within the file
-	if s.packed <= FrameSize {
-		*packed = b
-	}
-	if err := readAt(p.file, b, s.offset); err != nil {
-		return nil, err
-	}
-	b, err := decode(b, s.content)
-	if err != nil {
-		return nil, fmt.Errorf("segment %d: %w", n, err)
-	}
-	if len(b) <= FrameSize {
-		p.frames.put(n, b)
-	}
-	return b, nil
 }
 
 // Lookup returns the row of a message. The error wraps [ErrNotFound] or [ErrDamaged].

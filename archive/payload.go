@@ -78,7 +78,7 @@ func parseGroup(b []byte) (g group, err error) {
 	if total == 0 && len(b) == 0 {
 		return g, nil // nothing to compress, no frame
 	}
-	g.content, err = decode(b, total)
+	g.content, err = decode(b, total, nil)
 	return g, err
 }
 

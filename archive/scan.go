@@ -158,7 +158,7 @@ func (s *scanner) messages(at int64, head []byte) (int64, error) {
 		if err := readAt(s.file, b, at); err != nil {
 			return 0, err
 		}
-		content, err = decode(b, -1)
+		content, err = decode(b, -1, nil)
 	}
 	if err != nil && !isDamage(err) {
 		return 0, err

@@ -112,12 +112,13 @@ func (p *Pack) verifyHead(at, size int64, kind string) error {
 
 // verifySegment reads the messages of a segment and returns the rows of the damaged ones.
 func (p *Pack) verifySegment(n int64, s *segment, rows []Row) (lost []Row, err error) {
-	content, err := p.content(n, s)
+	f, err := p.frame(n, s)
 	if err != nil {
 		return rows, err
 	}
+	defer f.release()
 	for i := range rows {
-		if _, e := envelope(&rows[i], content); e != nil {
+		if _, e := envelope(&rows[i], f.content); e != nil {
 			lost, err = append(lost, rows[i]), e
 		}
 	}

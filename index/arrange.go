@@ -227,7 +227,7 @@ func (a *arrangement) moveSome(ctx stdcontext.Context, ln *foldLine, entries []E
 	var records [][]byte
 	if slices.ContainsFunc(entries, func(e Entry) bool { return archived(e) && (pack.Has(e.Position) || file.Has(e.Position)) }) {
 		records = make([][]byte, len(entries))
-		a.log.readPacks(entries, records)
+		a.log.ReadPacked(entries, records)
 	}
 	var out []*Entry
 	var raws [][]byte

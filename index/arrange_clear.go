@@ -142,7 +142,7 @@ func (a *arrangement) clearFiles(ctx stdcontext.Context, of func(*foldLine) bool
 			}
 			for some := range slices.Chunk(entries, clearedAtOnce) {
 				packed := make([][]byte, len(some))
-				a.log.readPacks(some, packed)
+				a.log.ReadPacked(some, packed)
 				err := a.log.underLock(ctx, func(folders map[uuid.UUID]string) error {
 					cleared[folders[ln.Line]] = true
 					return a.clearFilesOf(folders[ln.Line], ln.Line, some, packed)

@@ -412,7 +412,9 @@ func TestFoldedMessagesOutliveTheirFiles(t *testing.T) {
 	b.reopen()
 	entries, err := b.log.Entries(b.line, 0, 9)
 	b.must(err)
-	for i, record := range b.log.ReadRecords(entries) {
+	records := make([][]byte, len(entries))
+	b.log.ReadRecords(entries, records)
+	for i, record := range records {
 		if env, err := message.Parse(record); err != nil || env.ID != b.ids[i] {
 			t.Errorf("position %d: %v, %v", i, env.ID, err)
 		}

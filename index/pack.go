@@ -168,8 +168,9 @@ func (p *openPack) find(id uuid.UUID, yield func(archive.Row) bool) {
 	}
 }
 
-// readPacks reads the envelopes of archived messages into out.
-func (l *Log) readPacks(entries []Entry, out [][]byte) {
+// ReadPacked adds to out the envelopes of archived messages, from their packs. It leaves nil where a pack does not hold
+// a message intact.
+func (l *Log) ReadPacked(entries []Entry, out [][]byte) {
 	for i := 0; i < len(entries); {
 		n := 1
 		for i+n < len(entries) && entries[i+n].Pack == entries[i].Pack {

@@ -2,6 +2,7 @@ package index
 
 import (
 	"errors"
+	"io"
 	"io/fs"
 	"math"
 	"os"
@@ -158,13 +159,11 @@ const (
 	maxRun = 1 << 20
 )
 
-// ReadRecords returns the envelopes of entries from the journals that committed them, or the packs that hold them. It
-// returns nil for a missing or damaged envelope. It reads neighbours at once.
-func (l *Log) ReadRecords(entries []Entry) [][]byte {
-	out := make([][]byte, len(entries))
-	l.readPacks(entries, out)
+// ReadRecords adds to out the envelopes of entries that it does not have, from the journals that committed them. It
+// leaves nil where a record is missing or damaged. It reads neighbours at once.
+func (l *Log) ReadRecords(entries []Entry, out [][]byte) {
 	if !slices.ContainsFunc(entries, func(e Entry) bool { return e.gen != 0 }) {
-		return out
+		return
 	}
 	_ = l.view(func(s *state) { // the view keeps the files open
 		pooled := runBuffers.Get().(*[]byte)
@@ -183,7 +182,6 @@ func (l *Log) ReadRecords(entries []Entry) [][]byte {
 			*pooled = buf
 		}
 	})
-	return out
 }
 
 // runBuffers holds runs of records while their envelopes are copied.
@@ -203,10 +201,12 @@ func (s *state) readDisplaced(entries []Entry, out [][]byte) {
 	}
 }
 
-// ReadRecord is ReadRecords for one entry. ok is false if the envelope is nil.
+// ReadRecord returns the envelope of an entry from its journal or pack. ok is false if neither has it intact.
 func (l *Log) ReadRecord(e *Entry) (envelope []byte, ok bool) {
-	envelope = l.ReadRecords([]Entry{*e})[0]
-	return envelope, envelope != nil
+	entry, out := []Entry{*e}, make([][]byte, 1)
+	l.ReadPacked(entry, out)
+	l.ReadRecords(entry, out)
+	return out[0], out[0] != nil
 }
 
 // neighbours returns how many of the entries, from the first on, are close together in one journal.
@@ -226,22 +226,27 @@ func neighbours(entries []Entry) int {
 // readRun reads a run of neighbours. It returns the buffer for the next one. It fails if the system could not read, but
 // not if the data is damaged.
 func readRun(f vfs.File, run []Entry, out [][]byte, buf []byte) ([]byte, error) {
-	from := run[0].off
-	end, err := vfs.Size(f)
-	size := min(end, run[len(run)-1].end()) - from
-	if err != nil || from < 0 || size < 0 || vfs.HasHole(f, from, from+size) {
-		return buf, err // do not allocate by an unchecked entry
+	from, size := run[0].off, run[len(run)-1].end()-run[0].off
+	if from < 0 || size < 0 {
+		return buf, nil
+	}
+	if size > maxRun { // do not allocate that much by an unchecked entry
+		end, err := vfs.Size(f)
+		if size = min(end-from, size); err != nil || size < 0 || vfs.HasHole(f, from, from+size) {
+			return buf, err
+		}
 	}
 	if int64(cap(buf)) < size {
 		buf = make([]byte, size)
 	}
-	buf = buf[:size]
-	if n, err := f.ReadAt(buf, from); int64(n) < size {
+	n, err := f.ReadAt(buf[:size], from)
+	if err != nil && !errors.Is(err, io.EOF) {
 		return buf, err
 	}
+	buf = buf[:n]
 	for i := range run {
 		e := &run[i]
-		b := buf[min(max(e.off-from, 0), size):]
+		b := buf[min(max(e.off-from, 0), int64(n)):]
 		b = b[min(headWidth(b), len(b)):]
 		if e.Size >= 0 && e.Size <= int64(len(b)) && bodySum(b[:e.Size]) == e.Sum {
 			b = b[:e.Size]

@@ -6,6 +6,7 @@ import (
 	"io/fs"
 	"runtime"
 	"slices"
+	"sync"
 	"sync/atomic"
 	"time"
 
@@ -15,14 +16,20 @@ import (
 	"golang.org/x/sync/errgroup"
 )
 
-// A batch is the part of a range that is read at once, bounded in messages and bytes. The first batch of an iteration
-// is small, so that its caller begins soon; each further one is twice as large.
+// A batch is the part of a range that is read at once, bounded in messages and bytes.
 const (
-	firstMessages = 8
 	batchMessages = 512
 	batchBytes    = 4 << 20
-	aheadBytes    = 1 << 20 // of a batch that an iteration reads ahead
 	rowsAtOnce    = 512
+)
+
+// An iteration reads several batches ahead, so that its readers seldom wait for the caller. The first batches are
+// small: the caller begins soon, and one that stops early has caused little reading. Later ones grow with what the
+// caller took.
+const (
+	aheadBatches  = 2
+	aheadMessages = 8         // in a first batch
+	aheadBytes    = 512 << 10 // in any batch
 )
 
 // readers bounds the files that one range keeps open.
@@ -36,12 +43,15 @@ const slow = 300 * time.Microsecond
 // error when ctx ends. Every read runs inside use, which may refuse it; yield runs outside.
 func (l *Loader) Each(ctx context.Context, spans []Span, use func(read func() error) error, yield func(*Message) bool) error {
 	ctx, stop := context.WithCancel(ctx)
-	batches := make(chan []*Message)
+	batches := make(chan []*Message, aheadBatches)
+	var taken atomic.Int64 // messages
 	var group errgroup.Group
 	group.Go(func() error {
 		defer close(batches)
-		w := walk{l: l, use: use, most: firstMessages, bytes: aheadBytes}
+		// The caller keeps a processor busy.
+		w := walk{l: l, use: use, most: aheadMessages, bytes: aheadBytes, idle: runtime.GOMAXPROCS(0) - 2}
 		return w.batches(ctx, spans, func(messages []*Message) bool {
+			w.most = int(min(aheadMessages+taken.Load(), batchMessages))
 			select {
 			case batches <- messages:
 				return true
@@ -60,6 +70,7 @@ func (l *Loader) Each(ctx context.Context, spans []Span, use func(read func() er
 		if !more {
 			break
 		}
+		taken.Add(int64(len(messages)))
 	}
 	stop()
 	for range batches { // unblocks the reader, so that it ends
@@ -75,7 +86,10 @@ func (l *Loader) Each(ctx context.Context, spans []Span, use func(read func() er
 // unavailable.
 func (l *Loader) Range(ctx context.Context, spans []Span) ([]*Message, error) {
 	var out []*Message
-	w := walk{l: l, use: Plainly, memory: newBudget(l.memory), most: batchMessages, bytes: batchBytes, keep: true}
+	w := walk{
+		l: l, use: Plainly, memory: newBudget(l.memory), most: batchMessages, bytes: batchBytes, keep: true,
+		idle: runtime.GOMAXPROCS(0) - 1,
+	}
 	err := w.batches(ctx, spans, func(messages []*Message) bool {
 		out = append(out, messages...)
 		return true
@@ -94,6 +108,7 @@ type walk struct {
 	most   int     // messages in the next batch
 	bytes  int64   // bound for its bytes
 	keep   bool    // keeps messages in the pool
+	idle   int     // processors that can help
 }
 
 // batches reads the spans batch by batch.
@@ -118,7 +133,6 @@ func (w *walk) batches(ctx context.Context, spans []Span, yield func([]*Message)
 					bytes += entries[n].Size
 					n++
 				}
-				w.most = min(2*w.most, batchMessages)
 				var messages []*Message
 				err := w.use(func() (err error) {
 					messages, err = w.batch(ctx, span, entries[:n])
@@ -159,10 +173,11 @@ func (w *walk) batch(ctx context.Context, span Span, entries []index.Entry) ([]*
 	if missing = missing[:len(at)]; len(missing) == 0 {
 		return messages, nil
 	}
-	records := l.log.ReadRecords(missing)
+	records := make([][]byte, len(missing))
+	l.log.ReadPacked(missing, records) // all at once: neighbours share a frame
 	files := l.dir.Files(span.Folder)
 	defer files.Release()
-	return messages, together(len(missing), func(from, to int) (err error) {
+	return messages, together(len(missing), w.idle, func(from, to int) (err error) {
 		read := l.reader(span, files, missing[from:to], records[from:to])
 		for i := from; i < to && err == nil; i++ {
 			if w.keep {
@@ -175,9 +190,10 @@ func (w *walk) batch(ctx context.Context, span Span, entries []index.Entry) ([]*
 	})
 }
 
-// reader returns a function that reads the message of each entry. It asks the system at once for the files of entries
-// without a record, and for the Lstat of those that have one.
+// reader returns a function that reads the message of each entry. It adds the records of journals to those of packs. It
+// asks the system at once for the files of entries without a record, and for the Lstat of those that have one.
 func (l *Loader) reader(span Span, files *ctxfolder.Files, entries []index.Entry, records [][]byte) func(i int) *Message {
+	l.log.ReadRecords(entries, records)
 	raw := slices.Clone(records)
 	index.ReadFiles(files, entries, raw)
 	stat := func(i int) (fs.FileInfo, error) { return l.dir.StatMessage(span.Folder, entries[i].FileID()) }
@@ -203,46 +219,52 @@ func (l *Loader) reader(span Span, files *ctxfolder.Files, entries []index.Entry
 	}
 }
 
-// run is how many messages a reader takes at a time. It opens their folder once.
-const run = 8
+// A reader takes a run of messages at a time, and asks the system for all of them at once. Runs get shorter towards the
+// end, so that all readers end at about the same time.
+const (
+	leastRun = 8
+	mostRun  = 16
+)
 
-// together calls read for the numbers below n, in runs. A second reader helps from the start, since opening files takes
-// the time of a processor even in the page cache. More start when the first message turns out to be slow.
-func together(n int, read func(from, to int) error) error {
-	var next atomic.Int64
-	one := func() (more bool, err error) {
-		to := int(next.Add(run)) - (run - 1) // the first run has one message
-		if to-run >= n {
-			return false, nil
-		}
-		err = read(max(to-run, 0), min(to, n))
-		return err == nil, err
+// together calls read for the numbers below n, in runs. A second reader helps from the start if a processor is idle,
+// since opening files takes the time of a processor even in the page cache. More start when the first message turns out
+// to be slow.
+func together(n, idle int, read func(from, to int) error) error {
+	start := time.Now()
+	err := read(0, min(1, n))
+	if err != nil || n <= 1 {
+		return err
+	}
+	var mu sync.Mutex
+	next := 1
+	take := func() (from, to int) {
+		mu.Lock()
+		defer mu.Unlock()
+		from = next
+		next = min(from+min(max((n-from)/4, leastRun), mostRun), n)
+		return from, next
 	}
 	rest := func() error {
-		for {
-			if more, err := one(); !more {
+		for from, to := take(); from < to; from, to = take() {
+			if err := read(from, to); err != nil {
 				return err
 			}
 		}
+		return nil
 	}
-	start := time.Now()
-	more, err := one()
 	var group errgroup.Group
-	if more {
-		for range helpers(n-1, time.Since(start)) {
-			group.Go(rest)
-		}
-		err = rest()
+	for range helpers(n-1, idle, time.Since(start)) {
+		group.Go(rest)
 	}
-	return errors.Join(err, group.Wait())
+	return errors.Join(rest(), group.Wait())
 }
 
 // helpers returns how many readers help with n more messages, of which the one before took so long.
-func helpers(n int, took time.Duration) int {
+func helpers(n, idle int, took time.Duration) int {
 	switch {
 	case n > 1 && took > slow:
 		return min(readers, n)
-	case n > run && runtime.GOMAXPROCS(0) > 1:
+	case n > leastRun && idle > 0:
 		return 1
 	}
 	return 0

@@ -5,6 +5,7 @@ import (
 	"context"
 	"os"
 	"path/filepath"
+	"runtime"
 	"testing"
 
 	"github.com/ctxdir/ctxdir/internal/engine"
@@ -71,5 +72,36 @@ func TestIterationLeavesThePool(t *testing.T) {
 	kit.Must[[]*engine.Message](t)(c.Active().Range(ctx, 5, 30))
 	if n := read(); n != 15 {
 		t.Errorf("%d reads beside 25 messages in the pool", n)
+	}
+}
+
+// TestIterationReadsLittleAhead: an iteration reads ahead, but only a few messages for a caller that may stop at the
+// first.
+func TestIterationReadsLittleAhead(t *testing.T) {
+	ctx := context.Background()
+	k := newCounted(t)
+	c := kit.Must[*engine.Context](t)(k.store.Create(ctx, engine.Metadata{}))
+	defer c.Close()
+	kit.Fill(t, c.Active(), 400)
+	settled := func() (n int64) { // the number of reads when the reader waits for the caller
+		for same := 0; same < 10_000; same++ {
+			if now := c.Loader.Reads(); now != n || n == 0 {
+				n, same = now, 0
+			}
+			runtime.Gosched()
+		}
+		return n
+	}
+	for m, err := range c.Active().Messages(ctx) {
+		if err != nil || m.Unavailable != nil {
+			t.Fatal(err, m.Unavailable)
+		}
+		if n := settled(); n < 9 || n > 40 {
+			t.Errorf("%d messages read when the caller has the first", n)
+		}
+		break
+	}
+	if n := c.Loader.Reads(); n > 45 {
+		t.Errorf("%d messages read for one", n)
 	}
 }

@@ -25,10 +25,10 @@ var decoders = sync.Pool{New: func() any {
 	return d
 }}
 
-// All returns the content of frames. It fails if they hold more than room bytes, which it allocates at once: the caller
-// bounds it by what the file can hold.
-func All(frames []byte, room int64) ([]byte, error) {
+// All returns the content of frames, in the memory of room. It fails if they hold more than the capacity of room: the
+// caller bounds it by what the file can hold.
+func All(frames, room []byte) ([]byte, error) {
 	d := decoders.Get().(*zstd.Decoder)
 	defer decoders.Put(d)
-	return d.DecodeAll(frames, make([]byte, 0, room))
+	return d.DecodeAll(frames, room[:0])
 }
