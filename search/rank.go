@@ -252,9 +252,10 @@ func (x *Index) Paths(ctx context.Context, id uuid.UUID, branch string, limit in
 	if err != nil {
 		return nil, err
 	}
-	rows, err := tx.QueryContext(ctx, "SELECT p.path, m.line, m.position, m.id, m.at, m.role FROM messages m "+
-		"JOIN paths p ON p.message = m.n WHERE m.line IN (SELECT l.n FROM lines l JOIN contexts c ON c.n = l.context WHERE c.id = ?) "+
-		"ORDER BY m.position DESC, m.line, p.path", id[:])
+	// The view paths would be made for the whole index.
+	rows, err := tx.QueryContext(ctx, "SELECT DISTINCT f.path, m.line, m.position, m.id, m.at, m.role FROM messages m "+
+		"JOIN files f ON f.message = m.n WHERE m.line IN (SELECT l.n FROM lines l JOIN contexts c ON c.n = l.context WHERE c.id = ?) "+
+		"ORDER BY m.position DESC, m.line, f.path", id[:])
 	if err != nil {
 		return nil, err
 	}
