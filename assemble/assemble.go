@@ -15,6 +15,7 @@ import (
 	"time"
 
 	"github.com/ctxdir/ctxdir"
+	"github.com/ctxdir/ctxdir/compress"
 	"github.com/ctxdir/ctxdir/search"
 	"github.com/google/uuid"
 )
@@ -34,9 +35,13 @@ type Request struct {
 	Index     *search.Index // of the store, if it is open; Build brings it up to date
 	Weights   *Weights      // nil for [DefaultWeights]
 	Explain   bool          // fill LeftOut, and Why of each item
+
+	// Compression says how to summarise passages that do not fit: one of [compress.Modes], empty for no summary.
+	Compression string
+	Endpoint    *compress.Endpoint // for a mode other than local
 }
 
-// Weights say what counts how much. System to Code are the parts of the budget that items get at most, and passages get the
+// Weights say what counts how much. System to Summary are the parts of the budget that items get at most, and passages get the
 // rest.
 type Weights struct {
 	System     float64 // instructions, pinned messages, and the system prompt
@@ -44,6 +49,7 @@ type Weights struct {
 	Newest     float64
 	Files      float64
 	Code       float64
+	Summary    float64
 	PerNewest  int       // tokens of the budget for one of the newest messages; work with tools comes along
 	Neighbours []float64 // what a message adds to the score of another one at this distance
 	Message    float64   // what the score of a message adds to that of its only passage
@@ -51,7 +57,7 @@ type Weights struct {
 
 // DefaultWeights were chosen by measurement: see docs/benchmarks/context.md.
 var DefaultWeights = Weights{
-	System: 0.25, Moments: 0.1, Newest: 0.62, Files: 0.25, Code: 0.15,
+	System: 0.25, Moments: 0.1, Newest: 0.62, Files: 0.25, Code: 0.15, Summary: 0.15,
 	PerNewest: 160, Neighbours: []float64{0.5, 0.3, 0.2, 0.1}, Message: 1,
 }
 
@@ -67,6 +73,7 @@ const (
 	Newest       Kind = "newest"
 	File         Kind = "file"
 	Code         Kind = "code"
+	Summary      Kind = "summary" // of passages that are not in the text
 	Passage      Kind = "passage"
 )
 
@@ -81,7 +88,9 @@ const (
 	Ledger           = "ledger"
 	Resolve          = "resolve"
 	Rank             = "rank"
-	Fit              = "fit" // drops what is over the budget
+	SummariseLocal   = "summarise_local"  // with sentences of the passages themselves
+	SummariseRemote  = "summarise_remote" // by the endpoint of the request
+	Fit              = "fit"              // drops what is over the budget
 )
 
 // Item is a piece of the assembled text.
@@ -92,6 +101,7 @@ type Item struct {
 	Title    string // of the context
 	Branch   string
 	Position int64     // of the message, -1 if the item is no message
+	From     []Source  // of a summary
 	ID       uuid.UUID // of the message
 	Role     string    // user, assistant, tool or system; of a moment, its type
 	At       time.Time
@@ -101,7 +111,9 @@ type Item struct {
 	Why      string
 
 	priority int
-	cut      bool // Text is a part of the message
+	cut      bool   // Text is a part of the message
+	prose    bool   // the passage is what a person or a model says
+	reason   string // why the passage is not in the text
 	line     uuid.UUID
 	sections []section
 	message  *ctxdir.Message
@@ -127,6 +139,7 @@ type Assembly struct {
 	Strategies []string // that chose at least one item
 	LeftOut    []LeftOut
 	Behind     int64 // commits that the index does not have
+	RemoteErr  error // why a summary of the mode hybrid was made here
 }
 
 // Build assembles a text. It brings the search index up to date first: of the context, or of the store with All.
@@ -149,6 +162,9 @@ func Build(ctx context.Context, s *ctxdir.Store, r Request) (*Assembly, error) {
 	}
 	if !r.Format.isValid() {
 		return nil, fmt.Errorf("%w: there is no format %q", ctxdir.ErrInvalid, r.Format)
+	}
+	if _, err := compress.New(r.Compression, r.Endpoint, nil); err != nil {
+		return nil, fmt.Errorf("%w: %w", ctxdir.ErrInvalid, err)
 	}
 	go r.Tokens.Count("") // it takes a while to start
 	b := &builder{ctx: ctx, store: s, r: &r, x: r.Index, seen: map[uint64]bool{}, shown: map[address]bool{}, cutter: search.NewTermCutter()}
@@ -194,6 +210,7 @@ type builder struct {
 	ranking    *search.Ranking
 	references []located
 	behind     int64
+	remoteErr  error
 }
 
 // address is the place of a message.

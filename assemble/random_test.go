@@ -7,6 +7,7 @@ import (
 	"testing"
 
 	"github.com/ctxdir/ctxdir/assemble"
+	"github.com/ctxdir/ctxdir/compress"
 	"github.com/google/uuid"
 )
 
@@ -33,6 +34,9 @@ func TestBudget(t *testing.T) {
 		q := assemble.Request{
 			Context: ids[r.IntN(len(ids))], Query: randomText(r, r.IntN(60)), MaxTokens: 1 + r.IntN(1<<r.IntN(13)), All: r.IntN(3) == 0,
 			Format: assemble.Formats[r.IntN(len(assemble.Formats))], Explain: r.IntN(2) == 0,
+		}
+		if r.IntN(3) == 0 {
+			q.Compression = compress.ModeLocal
 		}
 		if r.IntN(4) == 0 {
 			q.Tokens = assemble.Estimate()

@@ -187,8 +187,12 @@ func (b *builder) cutMessage(t *candidateText, branch string, weights map[string
 	}
 	m, x, voice := t.m, t.x, t.voice
 	var all []string
+	prose := map[int]bool{}
 	for _, s := range t.sections {
-		all = append(all, passages(s.text)...)
+		for _, p := range passages(s.text) {
+			prose[len(all)] = s.prose
+			all = append(all, p)
+		}
 	}
 	// The longer a message is, the less its score says about one of its passages.
 	of := b.r.Weights.Message * x.score / math.Sqrt(float64(len(all)))
@@ -198,7 +202,7 @@ func (b *builder) cutMessage(t *candidateText, branch string, weights map[string
 		score, found := b.score(text, weights)
 		b.pool = append(b.pool, Item{
 			Kind: Passage, Strategy: Rank, Context: x.context, Title: x.title, Branch: branch, Position: m.Position, ID: m.ID, Role: voice,
-			At: timeOf(m), Text: text, Score: score + x.dated + of, Why: found, line: x.line, order: order,
+			At: timeOf(m), Text: text, Score: score + x.dated + of, Why: found, line: x.line, order: order, prose: prose[order],
 		})
 		if it := &b.pool[len(b.pool)-1]; order == 0 || it.Score > first.Score {
 			first = *it
@@ -228,7 +232,10 @@ func (b *builder) fill() error {
 			end = min(end, it.Position)
 		}
 	}
-	back, err := b.backwards(end, 2*room)
+	if room *= 2; b.r.Compression != "" {
+		room += perToken * b.budget(b.r.Weights.Summary)
+	}
+	back, err := b.backwards(end, room)
 	if err != nil {
 		return err
 	}
