@@ -12,10 +12,12 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"sync/atomic"
 	"time"
 
 	"github.com/ctxdir/ctxdir"
 	"github.com/ctxdir/ctxdir/compress"
+	"github.com/ctxdir/ctxdir/internal/answers"
 	"github.com/ctxdir/ctxdir/search"
 	"github.com/google/uuid"
 )
@@ -142,13 +144,14 @@ type Assembly struct {
 	RemoteErr  error // why a summary of the mode hybrid was made here
 }
 
-// Build assembles a text. It brings the search index up to date first: of the context, or of the store with All.
+// Build assembles a text. It brings the search index up to date first: of the context, or of the store with All. An
+// earlier assembly for the same request is used again if nothing that it was made from has changed.
 func Build(ctx context.Context, s *ctxdir.Store, r Request) (*Assembly, error) {
+	settings, err := s.Settings()
+	if err != nil {
+		return nil, err
+	}
 	if r.MaxTokens == 0 {
-		settings, err := s.Settings()
-		if err != nil {
-			return nil, err
-		}
 		r.MaxTokens = int(cmp.Or(settings.MaxTokens, ctxdir.DefaultMaxTokens))
 	}
 	if r.MaxTokens < 0 {
@@ -166,8 +169,8 @@ func Build(ctx context.Context, s *ctxdir.Store, r Request) (*Assembly, error) {
 	if _, err := compress.New(r.Compression, r.Endpoint, nil); err != nil {
 		return nil, fmt.Errorf("%w: %w", ctxdir.ErrInvalid, err)
 	}
-	go r.Tokens.Count("") // it takes a while to start
 	b := &builder{ctx: ctx, store: s, r: &r, x: r.Index, seen: map[uint64]bool{}, shown: map[address]bool{}, cutter: search.NewTermCutter()}
+	b.drawn = map[uuid.UUID][]answers.Message{}
 	if b.x == nil {
 		x, err := search.Open(ctx, s)
 		if err != nil {
@@ -176,9 +179,14 @@ func Build(ctx context.Context, s *ctxdir.Store, r Request) (*Assembly, error) {
 		defer x.Close() //nolint:errcheck // it was only read
 		b.x = x
 	}
-	var err error
+	a, err := b.recall(settings.CacheSize)
+	defer b.cache.Close()
+	if a != nil || err != nil {
+		return a, err
+	}
+	go r.Tokens.Count("") // it takes a while to start
 	if r.Context == uuid.Nil {
-		err = b.each(b.update, b.rank, b.addGiven, b.addPassages)
+		err = b.each(b.rank, b.addGiven, b.addPassages)
 	} else {
 		err = s.Use(ctx, r.Context, func(c *ctxdir.Context) error {
 			b.c = c
@@ -188,7 +196,10 @@ func Build(ctx context.Context, s *ctxdir.Store, r Request) (*Assembly, error) {
 	if err != nil {
 		return nil, err
 	}
-	return b.fit()
+	if a, err = b.fit(); err == nil {
+		b.keep(a)
+	}
+	return a, err
 }
 
 // builder builds one assembly.
@@ -211,6 +222,13 @@ type builder struct {
 	references []located
 	behind     int64
 	remoteErr  error
+
+	instructions   string
+	cache          *answers.Cache
+	asked, commits answers.Sum
+	drawn          map[uuid.UUID][]answers.Message
+	keeps          bool
+	unread         atomic.Bool // a payload of a message is missing
 }
 
 // address is the place of a message.
@@ -226,7 +244,8 @@ func (b *builder) build() (err error) {
 			return err
 		}
 	}
-	return b.each(b.update, b.rank, b.addGiven, b.addMoments, b.addNewest, b.addFiles, b.addPassages, b.addReferences, b.fill)
+	defer b.endDrawing(b.r.Context)
+	return b.each(b.rank, b.addGiven, b.addMoments, b.addNewest, b.addFiles, b.addPassages, b.addReferences, b.fill)
 }
 
 // each takes steps until one fails.

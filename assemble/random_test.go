@@ -3,6 +3,7 @@ package assemble_test
 import (
 	"fmt"
 	"math/rand/v2"
+	"os"
 	"strings"
 	"testing"
 
@@ -50,8 +51,12 @@ func TestBudget(t *testing.T) {
 			t.Fatalf("%+v: %d tokens, reported %d", q, count, a.Tokens)
 		}
 		if i%50 == 0 {
-			if again := k.build(q); again.Text != a.Text {
-				t.Fatalf("%+v: another text the second time", q)
+			if again := k.build(q); !same(again, a) {
+				t.Fatalf("%+v: another answer the second time", q)
+			}
+			check(t, os.RemoveAll(k.answers()))
+			if again := k.build(q); !same(again, a) {
+				t.Fatalf("%+v: another answer without the cache", q)
 			}
 			k.follow(a)
 		}

@@ -105,7 +105,10 @@ func (b *builder) cutPassages(all []candidate, weights map[string]float64) error
 	}
 	left := maxCandidates
 	for _, id := range order {
-		err := b.store.Use(b.ctx, id, func(c *ctxdir.Context) error { return b.cutContext(c, by[id], weights, &left) })
+		err := b.store.Use(b.ctx, id, func(c *ctxdir.Context) error {
+			defer b.endDrawing(id)
+			return b.cutContext(c, by[id], weights, &left)
+		})
 		if err != nil && !errors.Is(err, ctxdir.ErrNotExist) {
 			return err
 		}
@@ -164,6 +167,7 @@ func (b *builder) readAll(messages []*ctxdir.Message, all []*candidate) (texts [
 		for _, x := range all {
 			if x.position == m.Position && x.line == m.Line && !b.shown[x.address] {
 				texts = append(texts, candidateText{m: m, x: x})
+				b.draw(x.context, m)
 			}
 		}
 	}

@@ -142,8 +142,13 @@ func TestRemoteSummary(t *testing.T) {
 			t.Errorf("%q left the machine: %s", canary, s.got[0])
 		}
 	}
+	a, requests := k.build(q), len(s.got)
+	if summaryOf(a) == nil || requests != len(assemble.Formats) {
+		t.Errorf("the same request again: %d requests, %+v", requests, summaryOf(a))
+	}
 	for name, answer := range map[string]string{"error": "", "oversized": strings.Repeat("It is a long answer. ", 40_000), "no prose": "```\nx\n```"} {
 		s.answer, q.Compression, q.Index, q.Context = answer, compress.ModeRemote, k.x, k.c.ID()
+		q.Query = "why does the heron queue wait, " + name // the answers above are kept
 		if _, err := assemble.Build(t.Context(), k.s, q); !errors.Is(err, compress.ErrRemote) {
 			t.Errorf("%s: %v", name, err)
 		}
@@ -153,7 +158,7 @@ func TestRemoteSummary(t *testing.T) {
 			t.Errorf("hybrid, %s: %+v, %v", name, it, a.RemoteErr)
 		}
 	}
-	s.got, s.answer, q.Compression, q.Endpoint.Filter = nil, "It is fine.", compress.ModeRemote, nil
+	s.got, s.answer, q.Compression, q.Endpoint.Filter, q.Query = nil, "It is fine.", compress.ModeRemote, nil, "heron without a filter"
 	if _, err := assemble.Build(t.Context(), k.s, q); !errors.Is(err, privacy.ErrPrivate) || len(s.got) > 0 {
 		t.Errorf("without a filter: %v, sent %q", err, s.got)
 	}

@@ -33,6 +33,9 @@ func (b *builder) read(m *ctxdir.Message) (voice string, all []section, ok bool)
 		return "", nil, false
 	}
 	body, err := m.Texts(b.ctx)
+	if err != nil {
+		b.unread.Store(true)
+	}
 	if err != nil && len(body) == 0 {
 		body = m.Stored
 	}
