@@ -115,16 +115,8 @@ func (s *searching) rankTerms(ctx context.Context, tx *sql.Tx, terms []string, s
 	for i := range any {
 		r.Weights[any[i].words[0]] = weight(total, counts[any[i].match(s.stems)])
 	}
-	expression := s.parsed.match(s.stems)
-	if scope != "" {
-		expression = scope + " AND (" + expression + ")"
-	}
-	rows, err := tx.QueryContext(ctx, "SELECT "+columns+", t.rank FROM terms t CROSS JOIN messages m ON m.n = t.rowid WHERE t.terms MATCH ? "+
-		"ORDER BY t.rank, t.rowid", expression)
-	if err != nil {
-		return nil, err
-	}
-	return s.choose(ctx, tx, rows, nil)
+	s.parsed.question = false // it is pruned
+	return s.best(ctx, tx, scope, nil)
 }
 
 // weight is the weight of a term that n of all messages have.
