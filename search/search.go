@@ -97,11 +97,11 @@ func (x *Index) Check(ctx context.Context) error {
 	return err
 }
 
-// Rebuild removes what the index has. The next [Index.Update] fills it again.
+// Rebuild removes what the index has, and the texts assembled from it. The next [Index.Update] fills it again.
 func (x *Index) Rebuild(ctx context.Context) error {
 	x.mu.Lock()
 	defer x.mu.Unlock()
-	return x.rebuild(ctx)
+	return errors.Join(answers.Drop(x.e), x.rebuild(ctx))
 }
 
 // Drop removes the index of a store, and the texts assembled from it. No program needs it; the next [Open] makes an empty one.

@@ -30,6 +30,9 @@ const Folder = engine.DerivedFolder + "/answers"
 // DefaultSize bounds the answers of a store without the setting cache_size, in bytes.
 const DefaultSize = 64 << 20
 
+// maxSize bounds them whatever the setting says.
+const maxSize = 1 << 30
+
 // maxAnswer bounds one answer, in bytes.
 const maxAnswer = 16 << 20
 
@@ -72,7 +75,7 @@ func Open(e *engine.Store, size int64) *Cache {
 	if err != nil {
 		return nil
 	}
-	return &Cache{e: e, root: root, size: cmp.Or(size, DefaultSize)}
+	return &Cache{e: e, root: root, size: min(cmp.Or(size, DefaultSize), maxSize)}
 }
 
 // Close releases the cache.
