@@ -209,6 +209,9 @@ func (c *Cache) shrink() {
 // Drop removes all answers. A process that has read what the store has lost, and keeps an answer now, has the removed
 // folder open: it may fill the folder once more, but not after it is gone.
 func Drop(e *engine.Store) (err error) {
+	if e.ReadOnly {
+		return nil
+	}
 	if _, err := e.FS.Lstat(Folder); errors.Is(err, fs.ErrNotExist) {
 		return nil
 	}
