@@ -33,18 +33,18 @@ type Request struct {
 	Pinned    []uuid.UUID
 	Root      string // of the workspace, for the lines to which messages refer; empty to leave them out
 	Format    Format
-	Tokens    Tokenizer     // nil for [O200k]
-	Index     *search.Index // of the store, if it is open; Build brings it up to date
+	Tokens    Tokenizer     `json:"-"` // nil for [O200k]
+	Index     *search.Index `json:"-"` // of the store, if it is open; Build brings it up to date
 	Weights   *Weights      // nil for [DefaultWeights]
 	Explain   bool          // fill LeftOut, and Why of each item
 
 	// Compression says how to summarise passages that do not fit: one of [compress.Modes], empty for no summary.
 	Compression string
-	Endpoint    *compress.Endpoint // for a mode other than local
+	Endpoint    *compress.Endpoint `json:"-"` // for a mode other than local
 }
 
-// Weights say what counts how much. System to Summary are the parts of the budget that items get at most, and passages get the
-// rest.
+// Weights say what counts how much. System to Summary are the parts of the budget that items get at most, and passages
+// get the rest.
 type Weights struct {
 	System     float64 // instructions, pinned messages, and the system prompt
 	Moments    float64

@@ -22,8 +22,8 @@ type question struct {
 	Instructions string
 }
 
-// recall returns the assembly of an earlier call with the same request, nil if there is none that still counts. Otherwise
-// it prepares the builder for keep.
+// recall returns the assembly of an earlier call with the same request, nil if there is none that still counts.
+// Otherwise it prepares the builder for keep.
 //
 // Order: the cache is open before the index is up to date, and the index tells the commits before a message is read. So
 // an answer is never older than its commits say, and a removal in between makes keep fail.
@@ -63,14 +63,13 @@ func (b *builder) recall(cacheSize int64) (*Assembly, error) {
 	return a, nil
 }
 
-// question returns what the request asks, nil if the answer cannot be kept: because it depends on files outside the store
-// or on a tokenizer of the program.
+// question returns what the request asks, nil if the answer cannot be kept: because it depends on files outside the
+// store or on a tokenizer of the program.
 func (b *builder) question() *question {
 	if b.r.Root != "" || b.r.Tokens != O200k() && b.r.Tokens != Estimate() {
 		return nil
 	}
 	q := &question{Request: *b.r, Tokenizer: b.r.Tokens.Name(), Instructions: b.instructions}
-	q.Request.Tokens, q.Request.Index, q.Request.Endpoint = nil, nil, nil
 	if info, ok := debug.ReadBuildInfo(); ok {
 		q.Program = info.String()
 	}
@@ -80,8 +79,8 @@ func (b *builder) question() *question {
 	return q
 }
 
-// draw notes that the assembly was made from a message. An assembly is not kept if it was made from a message that may be
-// read again later, such as a damaged one after a repair.
+// draw notes that the assembly was made from a message. An assembly is not kept if it was made from a message that may
+// be read again later, such as a damaged one after a repair.
 func (b *builder) draw(context uuid.UUID, m *ctxdir.Message) {
 	if m.Unavailable != nil && !errors.Is(m.Unavailable, ctxdir.ErrErased) {
 		b.keeps = false

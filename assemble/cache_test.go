@@ -71,7 +71,8 @@ func newKeeper(t *testing.T, r assemble.Request) *kit {
 
 var nests = assemble.Request{Query: "where do herons nest", MaxTokens: 1000}
 
-// TestKept: an assembly is used again by the same request, also in another handle of the store, and by no other request.
+// TestKept: an assembly is used again by the same request, also in another handle of the store, and by no other
+// request.
 func TestKept(t *testing.T) {
 	k := newKeeper(t, nests)
 	if !k.isKept(nests) {

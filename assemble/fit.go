@@ -111,8 +111,8 @@ func (b *builder) drop() int {
 	return n
 }
 
-// merge returns the passages in the order of the text: by context and branch, the best first, then by position. Passages
-// of one message are one item.
+// merge returns the passages in the order of the text: by context and branch, the best first, then by position.
+// Passages of one message are one item.
 func merge(chosen []Item) (all []Item) {
 	type group struct {
 		context uuid.UUID

@@ -12,8 +12,8 @@ import (
 	"github.com/google/uuid"
 )
 
-// TestBudget builds random assemblies of random texts: none has more tokens than its budget, each is the same twice, and
-// its items lead to their messages.
+// TestBudget builds random assemblies of random texts: none has more tokens than its budget, each is the same twice,
+// and its items lead to their messages.
 func TestBudget(t *testing.T) {
 	n := 10_000
 	if testing.Short() {

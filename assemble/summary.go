@@ -25,8 +25,8 @@ const (
 	perToken = 8
 )
 
-// addSummary adds a summary of the best of some passages, with at most so many tokens. Of tools, code and files there is
-// none. It reports false if there is not more to summarise than the summary may have.
+// addSummary adds a summary of the best of some passages, with at most so many tokens. Of tools, code and files there
+// is none. It reports false if there is not more to summarise than the summary may have.
 func (b *builder) addSummary(rest []Item, most int) (bool, error) {
 	if most < minSummary {
 		return false, nil
@@ -61,8 +61,8 @@ func (b *builder) addSummary(rest []Item, most int) (bool, error) {
 	return true, nil
 }
 
-// sources chooses the passages for a summary: the best ones of prose, as far as their list takes a third of the summary.
-// It returns their texts in the order of the conversation, and about how many tokens they have.
+// sources chooses the passages for a summary: the best ones of prose, as far as their list takes a third of the
+// summary. It returns their texts in the order of the conversation, and about how many tokens they have.
 func (b *builder) sources(it *Item, rest []Item, most int) (texts []string, size int) {
 	var chosen []Item
 	failed := 0

@@ -8,9 +8,9 @@ import (
 	"github.com/google/uuid"
 )
 
-// Commits returns a sum of the commits of one context, or with [uuid.Nil] of all contexts, and of the edits by hand that
-// an update has found. While it stays the same, so do the results of [Index.Rank] and the other queries. ok is false
-// while rows are missing.
+// Commits returns a sum of the commits of one context, or with [uuid.Nil] of all contexts, and of the edits by hand
+// that an update has found. While it stays the same, so do the results of [Index.Rank] and the other queries. ok is
+// false while rows are missing.
 func (x *Index) Commits(ctx context.Context, id uuid.UUID) (sum [sha256.Size]byte, ok bool, err error) {
 	db, err := x.open(ctx)
 	if err != nil {

@@ -53,7 +53,7 @@ func TestContextRemote(t *testing.T) {
 		t.Errorf("records %s", got)
 	}
 	status = http.StatusUnauthorized
-	if code := p.run(t.Context(), "", append(context, "--explain")...); code != exitFailed || !strings.Contains(p.stderr.String(), "status 401") {
+	if code := p.run(t.Context(), "", context...); code != exitFailed || !strings.Contains(p.stderr.String(), "status 401") {
 		t.Errorf("a server that refuses: %d: %s", code, p.stderr.String())
 	}
 	text = do("", append(context, "--compression", "hybrid", "--format", "openai")...)
@@ -61,7 +61,8 @@ func TestContextRemote(t *testing.T) {
 		t.Errorf("hybrid: %s\n%s", text, p.stderr.String())
 	}
 	sent.Reset()
-	if text = do("", append(context[:len(context)-2:len(context)-2], "--compression", "local")...); !strings.Contains(text, "(Sentences of #") {
+	local := append(context[:len(context)-2:len(context)-2], "--compression", "local")
+	if text = do("", local...); !strings.Contains(text, "(Sentences of #") {
 		t.Errorf("local: %s", text)
 	}
 	do("", "config", "compression=local")

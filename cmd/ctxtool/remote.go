@@ -41,8 +41,8 @@ func (r *remoteFlags) parse(cmd *cobra.Command) error {
 	return nil
 }
 
-// resolve returns the mode of compression, empty if no flag asks for one, and the endpoint of a mode that needs one. What
-// the endpoint gets has no name that the store knows.
+// resolve returns the mode of compression, empty if no flag asks for one, and the endpoint of a mode that needs one.
+// What the endpoint gets has no name that the store knows.
 func (r *remoteFlags) resolve(ctx context.Context, s *ctxdir.Store) (mode string, e *compress.Endpoint, err error) {
 	if mode = r.mode; mode == "" && r.url != "" {
 		set, err := s.Settings()

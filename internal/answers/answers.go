@@ -1,5 +1,5 @@
-// Package answers keeps texts that were made from messages on disk, for the next process that asks for the same. It is a
-// cache, the folder derived/answers of a store: nothing depends on it, and no fault of it makes an operation fail.
+// Package answers keeps texts that were made from messages on disk, for the next process that asks for the same. It is
+// a cache, the folder derived/answers of a store: nothing depends on it, and no fault of it makes an operation fail.
 //
 // An answer has its question as its name. It counts as long as the commits are the same, which the caller compares as a
 // sum, and as long as none of the message files was edited by hand. A removal for good removes all answers.
@@ -52,8 +52,8 @@ type Cache struct {
 	failed bool // drawn is incomplete
 }
 
-// Open opens the cache of a store. It returns nil if the store is read-only, if an interrupted removal of messages is not
-// finished, or if the folder cannot be used. Open it before reading what the answer is made from.
+// Open opens the cache of a store. It returns nil if the store is read-only, if an interrupted removal of messages is
+// not finished, or if the folder cannot be used. Open it before reading what the answer is made from.
 func Open(e *engine.Store, size int64) *Cache {
 	if e.ReadOnly || e.Options.FS != nil || e.IsForgetting() {
 		return nil
