@@ -53,6 +53,7 @@ func TestContextRemote(t *testing.T) {
 		t.Errorf("records %s", got)
 	}
 	status = http.StatusUnauthorized
+	context[5] = "1400" // the summary above is kept
 	if code := p.run(t.Context(), "", context...); code != exitFailed || !strings.Contains(p.stderr.String(), "status 401") {
 		t.Errorf("a server that refuses: %d: %s", code, p.stderr.String())
 	}
