@@ -25,8 +25,8 @@ type Settings struct {
 	// TrashGrace is how long removed branches, contexts and blobs can be restored; 0 means a week.
 	TrashGrace time.Duration
 
-	// CacheSize bounds the messages that an open store keeps in memory, in bytes, unless it was opened with [WithPool]; 0
-	// means 64 MiB, and more than 1 GiB counts as 1 GiB.
+	// CacheSize bounds the messages that an open store keeps in memory, in bytes, unless it was opened with [WithPool], and
+	// the texts that package assemble keeps on disk; 0 means 64 MiB, and more than 1 GiB counts as 1 GiB.
 	CacheSize int64
 
 	// MaxTokens is the budget of a context that is assembled for a model; 0 means [DefaultMaxTokens].

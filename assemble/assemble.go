@@ -12,9 +12,12 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"sync/atomic"
 	"time"
 
 	"github.com/ctxdir/ctxdir"
+	"github.com/ctxdir/ctxdir/compress"
+	"github.com/ctxdir/ctxdir/internal/answers"
 	"github.com/ctxdir/ctxdir/search"
 	"github.com/google/uuid"
 )
@@ -30,20 +33,25 @@ type Request struct {
 	Pinned    []uuid.UUID
 	Root      string // of the workspace, for the lines to which messages refer; empty to leave them out
 	Format    Format
-	Tokens    Tokenizer     // nil for [O200k]
-	Index     *search.Index // of the store, if it is open; Build brings it up to date
+	Tokens    Tokenizer     `json:"-"` // nil for [O200k]
+	Index     *search.Index `json:"-"` // of the store, if it is open; Build brings it up to date
 	Weights   *Weights      // nil for [DefaultWeights]
 	Explain   bool          // fill LeftOut, and Why of each item
+
+	// Compression says how to summarise passages that do not fit: one of [compress.Modes], empty for no summary.
+	Compression string
+	Endpoint    *compress.Endpoint `json:"-"` // for a mode other than local
 }
 
-// Weights say what counts how much. System to Code are the parts of the budget that items get at most, and passages get the
-// rest.
+// Weights say what counts how much. System to Summary are the parts of the budget that items get at most, and passages
+// get the rest.
 type Weights struct {
 	System     float64 // instructions, pinned messages, and the system prompt
 	Moments    float64
 	Newest     float64
 	Files      float64
 	Code       float64
+	Summary    float64
 	PerNewest  int       // tokens of the budget for one of the newest messages; work with tools comes along
 	Neighbours []float64 // what a message adds to the score of another one at this distance
 	Message    float64   // what the score of a message adds to that of its only passage
@@ -51,7 +59,7 @@ type Weights struct {
 
 // DefaultWeights were chosen by measurement: see docs/benchmarks/context.md.
 var DefaultWeights = Weights{
-	System: 0.25, Moments: 0.1, Newest: 0.62, Files: 0.25, Code: 0.15,
+	System: 0.25, Moments: 0.1, Newest: 0.62, Files: 0.25, Code: 0.15, Summary: 0.15,
 	PerNewest: 160, Neighbours: []float64{0.5, 0.3, 0.2, 0.1}, Message: 1,
 }
 
@@ -67,6 +75,7 @@ const (
 	Newest       Kind = "newest"
 	File         Kind = "file"
 	Code         Kind = "code"
+	Summary      Kind = "summary" // of passages that are not in the text
 	Passage      Kind = "passage"
 )
 
@@ -81,7 +90,9 @@ const (
 	Ledger           = "ledger"
 	Resolve          = "resolve"
 	Rank             = "rank"
-	Fit              = "fit" // drops what is over the budget
+	SummariseLocal   = "summarise_local"  // with sentences of the passages themselves
+	SummariseRemote  = "summarise_remote" // by the endpoint of the request
+	Fit              = "fit"              // drops what is over the budget
 )
 
 // Item is a piece of the assembled text.
@@ -92,6 +103,7 @@ type Item struct {
 	Title    string // of the context
 	Branch   string
 	Position int64     // of the message, -1 if the item is no message
+	From     []Source  // of a summary
 	ID       uuid.UUID // of the message
 	Role     string    // user, assistant, tool or system; of a moment, its type
 	At       time.Time
@@ -101,7 +113,9 @@ type Item struct {
 	Why      string
 
 	priority int
-	cut      bool // Text is a part of the message
+	cut      bool   // Text is a part of the message
+	prose    bool   // the passage is what a person or a model says
+	reason   string // why the passage is not in the text
 	line     uuid.UUID
 	sections []section
 	message  *ctxdir.Message
@@ -127,15 +141,17 @@ type Assembly struct {
 	Strategies []string // that chose at least one item
 	LeftOut    []LeftOut
 	Behind     int64 // commits that the index does not have
+	RemoteErr  error // why a summary of the mode hybrid was made here
 }
 
-// Build assembles a text. It brings the search index up to date first: of the context, or of the store with All.
+// Build assembles a text. It brings the search index up to date first: of the context, or of the store with All. An
+// earlier assembly for the same request is used again if nothing that it was made from has changed.
 func Build(ctx context.Context, s *ctxdir.Store, r Request) (*Assembly, error) {
+	settings, err := s.Settings()
+	if err != nil {
+		return nil, err
+	}
 	if r.MaxTokens == 0 {
-		settings, err := s.Settings()
-		if err != nil {
-			return nil, err
-		}
 		r.MaxTokens = int(cmp.Or(settings.MaxTokens, ctxdir.DefaultMaxTokens))
 	}
 	if r.MaxTokens < 0 {
@@ -150,8 +166,11 @@ func Build(ctx context.Context, s *ctxdir.Store, r Request) (*Assembly, error) {
 	if !r.Format.isValid() {
 		return nil, fmt.Errorf("%w: there is no format %q", ctxdir.ErrInvalid, r.Format)
 	}
-	go r.Tokens.Count("") // it takes a while to start
+	if _, err := compress.New(r.Compression, r.Endpoint, nil); err != nil {
+		return nil, fmt.Errorf("%w: %w", ctxdir.ErrInvalid, err)
+	}
 	b := &builder{ctx: ctx, store: s, r: &r, x: r.Index, seen: map[uint64]bool{}, shown: map[address]bool{}, cutter: search.NewTermCutter()}
+	b.drawn = map[uuid.UUID][]answers.Message{}
 	if b.x == nil {
 		x, err := search.Open(ctx, s)
 		if err != nil {
@@ -160,9 +179,14 @@ func Build(ctx context.Context, s *ctxdir.Store, r Request) (*Assembly, error) {
 		defer x.Close() //nolint:errcheck // it was only read
 		b.x = x
 	}
-	var err error
+	a, err := b.recall(settings.CacheSize)
+	defer b.cache.Close()
+	if a != nil || err != nil {
+		return a, err
+	}
+	go r.Tokens.Count("") // it takes a while to start
 	if r.Context == uuid.Nil {
-		err = b.each(b.update, b.rank, b.addGiven, b.addPassages)
+		err = b.each(b.rank, b.addGiven, b.addPassages)
 	} else {
 		err = s.Use(ctx, r.Context, func(c *ctxdir.Context) error {
 			b.c = c
@@ -172,7 +196,10 @@ func Build(ctx context.Context, s *ctxdir.Store, r Request) (*Assembly, error) {
 	if err != nil {
 		return nil, err
 	}
-	return b.fit()
+	if a, err = b.fit(); err == nil {
+		b.keep(a)
+	}
+	return a, err
 }
 
 // builder builds one assembly.
@@ -194,6 +221,14 @@ type builder struct {
 	ranking    *search.Ranking
 	references []located
 	behind     int64
+	remoteErr  error
+
+	instructions   string
+	cache          *answers.Cache
+	asked, commits answers.Sum
+	drawn          map[uuid.UUID][]answers.Message
+	keeps          bool
+	unread         atomic.Bool // a payload of a message is missing
 }
 
 // address is the place of a message.
@@ -209,7 +244,8 @@ func (b *builder) build() (err error) {
 			return err
 		}
 	}
-	return b.each(b.update, b.rank, b.addGiven, b.addMoments, b.addNewest, b.addFiles, b.addPassages, b.addReferences, b.fill)
+	defer b.endDrawing(b.r.Context)
+	return b.each(b.rank, b.addGiven, b.addMoments, b.addNewest, b.addFiles, b.addPassages, b.addReferences, b.fill)
 }
 
 // each takes steps until one fails.

@@ -14,7 +14,10 @@ func (b *builder) fit() (*Assembly, error) {
 	for i := range b.items {
 		room -= b.items[i].Tokens
 	}
-	chosen := b.choose(room)
+	chosen, err := b.choosePassages(room)
+	if err != nil {
+		return nil, err
+	}
 	f := b.r.Format
 	for {
 		items := append(slices.Clone(b.items), merge(chosen)...)
@@ -39,30 +42,56 @@ func (b *builder) fit() (*Assembly, error) {
 	}
 }
 
-// choose takes passages from the pool, best first, that fit into the room.
-func (b *builder) choose(room int) (chosen []Item) {
-	const tries = 16 // passages that do not fit, before it gives up
+// choosePassages takes passages from the pool, and adds a summary of others if the request wants one.
+func (b *builder) choosePassages(room int) ([]Item, error) {
+	chosen, rest := b.choose(room)
+	if b.r.Compression != "" && len(rest) > 0 {
+		// The summary is not shortened later, so its room is exact: without the other items and their headings.
+		room = b.r.MaxTokens - b.r.Tokens.Count(b.r.Format.render(b.items)) - b.r.Tokens.Count(headingOf(&rest[0])) - b.r.MaxTokens/100
+		share := min(b.budget(b.r.Weights.Summary), room)
+		fewer, more := b.choose(room - share)
+		added, err := b.addSummary(more, share)
+		if err != nil {
+			return nil, err
+		}
+		if added {
+			chosen, rest = fewer, more
+		}
+	}
+	for i := range rest {
+		b.leaveOut(&rest[i], rest[i].reason)
+	}
+	return chosen, nil
+}
+
+// tries are passages that do not fit, before the search for others ends.
+const tries = 16
+
+// choose takes passages from the pool, best first, that fit into the room, and returns the rest, too.
+func (b *builder) choose(room int) (chosen, rest []Item) {
 	failed := 0
 	for i := range b.pool {
 		it := &b.pool[i]
-		if failed >= tries || room <= 0 {
-			b.leaveOut(it, "ranked lower")
+		if it.reason = "ranked lower"; failed >= tries || room <= 0 {
+			rest = append(rest, *it)
 			continue
 		}
-		it.Tokens = b.count(it)
-		if it.Tokens > room {
+		if it.Tokens == 0 {
+			it.Tokens = b.count(it)
+		}
+		if it.reason = "over the budget"; it.Tokens > room {
 			failed++
-			b.leaveOut(it, "over the budget")
+			rest = append(rest, *it)
 			continue
 		}
 		room -= it.Tokens
 		chosen = append(chosen, *it)
 	}
-	return chosen
+	return chosen, rest
 }
 
-// drop removes the item that matters least, and returns its tokens: code and files from the last one, then the oldest of
-// the newest messages, then the others from the last one.
+// drop removes the item that matters least, and returns its tokens: the summary, code and files from the last one, then
+// the oldest of the newest messages, then the others from the last one.
 func (b *builder) drop() int {
 	at := len(b.items) - 1
 	for i := range b.items {
@@ -72,7 +101,7 @@ func (b *builder) drop() int {
 		}
 	}
 	for i := range b.items {
-		if k := b.items[i].Kind; k == Code || k == File {
+		if k := b.items[i].Kind; k == Code || k == File || k == Summary {
 			at = i
 		}
 	}
@@ -82,8 +111,8 @@ func (b *builder) drop() int {
 	return n
 }
 
-// merge returns the passages in the order of the text: by context and branch, the best first, then by position. Passages
-// of one message are one item.
+// merge returns the passages in the order of the text: by context and branch, the best first, then by position.
+// Passages of one message are one item.
 func merge(chosen []Item) (all []Item) {
 	type group struct {
 		context uuid.UUID
@@ -142,6 +171,7 @@ func (b *builder) leaveOut(it *Item, reason string) {
 func (b *builder) assembly(items []Item, text string, tokens int) *Assembly {
 	a := &Assembly{
 		Text: text, Items: items, Tokens: tokens, MaxTokens: b.r.MaxTokens, Tokenizer: b.r.Tokens.Name(), LeftOut: b.left, Behind: b.behind,
+		RemoteErr: b.remoteErr,
 	}
 	for i := range items {
 		it := &items[i]

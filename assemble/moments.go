@@ -27,6 +27,7 @@ func (b *builder) addMoments() error {
 	var all []Item
 	for _, id := range b.momentContexts() {
 		err := b.store.Use(b.ctx, id, func(c *ctxdir.Context) error {
+			defer b.endDrawing(id)
 			found, err := b.momentsOf(c)
 			all = append(all, found...)
 			return err
@@ -81,6 +82,7 @@ func (b *builder) momentsOf(c *ctxdir.Context) (all []Item, err error) {
 		if err != nil {
 			return nil, err
 		}
+		b.draw(c.ID(), stored)
 		text := strings.Join(strings.Fields(found.Content), " ")
 		score, why := b.score(text, b.ranking.Weights)
 		if len(b.queryTerms()) == 0 {

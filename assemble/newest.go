@@ -8,7 +8,6 @@ import (
 
 	"github.com/cespare/xxhash/v2"
 	"github.com/ctxdir/ctxdir"
-	"github.com/ctxdir/ctxdir/workspace"
 )
 
 // Lengths in bytes. Of a longer text, the beginning and the end are shown.
@@ -24,11 +23,7 @@ const maxNewest = 4000
 // addGiven adds the instructions of the workspace, the pinned messages, and the system prompt.
 func (b *builder) addGiven() error {
 	room := b.budget(b.r.Weights.System)
-	text, err := workspace.ReadInstructions(b.store)
-	if err != nil {
-		return err
-	}
-	b.takeText(Item{Kind: Instructions, Text: text, Why: "the instructions of the workspace"}, &room)
+	b.takeText(Item{Kind: Instructions, Text: b.instructions, Why: "the instructions of the workspace"}, &room)
 	if b.c == nil {
 		return nil
 	}
@@ -199,6 +194,7 @@ func (b *builder) backwards(end int64, room int) (back []Item, err error) {
 
 // messageItem returns an item for a message, of at most so many bytes. ok is false for a record of bookkeeping.
 func (b *builder) messageItem(m *ctxdir.Message, branch string, most int) (it Item, ok bool) {
+	b.draw(b.c.ID(), m)
 	voice, all, ok := b.read(m)
 	if !ok {
 		return it, false

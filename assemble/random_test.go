@@ -3,15 +3,17 @@ package assemble_test
 import (
 	"fmt"
 	"math/rand/v2"
+	"os"
 	"strings"
 	"testing"
 
 	"github.com/ctxdir/ctxdir/assemble"
+	"github.com/ctxdir/ctxdir/compress"
 	"github.com/google/uuid"
 )
 
-// TestBudget builds random assemblies of random texts: none has more tokens than its budget, each is the same twice, and
-// its items lead to their messages.
+// TestBudget builds random assemblies of random texts: none has more tokens than its budget, each is the same twice,
+// and its items lead to their messages.
 func TestBudget(t *testing.T) {
 	n := 10_000
 	if testing.Short() {
@@ -34,6 +36,9 @@ func TestBudget(t *testing.T) {
 			Context: ids[r.IntN(len(ids))], Query: randomText(r, r.IntN(60)), MaxTokens: 1 + r.IntN(1<<r.IntN(13)), All: r.IntN(3) == 0,
 			Format: assemble.Formats[r.IntN(len(assemble.Formats))], Explain: r.IntN(2) == 0,
 		}
+		if r.IntN(3) == 0 {
+			q.Compression = compress.ModeLocal
+		}
 		if r.IntN(4) == 0 {
 			q.Tokens = assemble.Estimate()
 		}
@@ -46,8 +51,12 @@ func TestBudget(t *testing.T) {
 			t.Fatalf("%+v: %d tokens, reported %d", q, count, a.Tokens)
 		}
 		if i%50 == 0 {
-			if again := k.build(q); again.Text != a.Text {
-				t.Fatalf("%+v: another text the second time", q)
+			if again := k.build(q); !same(again, a) {
+				t.Fatalf("%+v: another answer the second time", q)
+			}
+			check(t, os.RemoveAll(k.answers()))
+			if again := k.build(q); !same(again, a) {
+				t.Fatalf("%+v: another answer without the cache", q)
 			}
 			k.follow(a)
 		}

@@ -105,7 +105,10 @@ func (b *builder) cutPassages(all []candidate, weights map[string]float64) error
 	}
 	left := maxCandidates
 	for _, id := range order {
-		err := b.store.Use(b.ctx, id, func(c *ctxdir.Context) error { return b.cutContext(c, by[id], weights, &left) })
+		err := b.store.Use(b.ctx, id, func(c *ctxdir.Context) error {
+			defer b.endDrawing(id)
+			return b.cutContext(c, by[id], weights, &left)
+		})
 		if err != nil && !errors.Is(err, ctxdir.ErrNotExist) {
 			return err
 		}
@@ -164,6 +167,7 @@ func (b *builder) readAll(messages []*ctxdir.Message, all []*candidate) (texts [
 		for _, x := range all {
 			if x.position == m.Position && x.line == m.Line && !b.shown[x.address] {
 				texts = append(texts, candidateText{m: m, x: x})
+				b.draw(x.context, m)
 			}
 		}
 	}
@@ -187,8 +191,12 @@ func (b *builder) cutMessage(t *candidateText, branch string, weights map[string
 	}
 	m, x, voice := t.m, t.x, t.voice
 	var all []string
+	prose := map[int]bool{}
 	for _, s := range t.sections {
-		all = append(all, passages(s.text)...)
+		for _, p := range passages(s.text) {
+			prose[len(all)] = s.prose
+			all = append(all, p)
+		}
 	}
 	// The longer a message is, the less its score says about one of its passages.
 	of := b.r.Weights.Message * x.score / math.Sqrt(float64(len(all)))
@@ -198,7 +206,7 @@ func (b *builder) cutMessage(t *candidateText, branch string, weights map[string
 		score, found := b.score(text, weights)
 		b.pool = append(b.pool, Item{
 			Kind: Passage, Strategy: Rank, Context: x.context, Title: x.title, Branch: branch, Position: m.Position, ID: m.ID, Role: voice,
-			At: timeOf(m), Text: text, Score: score + x.dated + of, Why: found, line: x.line, order: order,
+			At: timeOf(m), Text: text, Score: score + x.dated + of, Why: found, line: x.line, order: order, prose: prose[order],
 		})
 		if it := &b.pool[len(b.pool)-1]; order == 0 || it.Score > first.Score {
 			first = *it
@@ -228,7 +236,10 @@ func (b *builder) fill() error {
 			end = min(end, it.Position)
 		}
 	}
-	back, err := b.backwards(end, 2*room)
+	if room *= 2; b.r.Compression != "" {
+		room += perToken * b.budget(b.r.Weights.Summary)
+	}
+	back, err := b.backwards(end, room)
 	if err != nil {
 		return err
 	}

@@ -44,6 +44,8 @@ func plainPiece(it *Item) string {
 	switch it.Kind {
 	case Instructions, System, File, Code:
 		return it.Text + "\n"
+	case Summary:
+		return summaryPiece(it)
 	}
 	if it.Position < 0 {
 		return it.Text + "\n"
@@ -224,6 +226,8 @@ func headingOf(it *Item) string {
 		return "Files"
 	case Code:
 		return "Code as it is now"
+	case Summary:
+		return "Summary of messages that are left out"
 	}
 	return "Earlier messages of " + where
 }

@@ -23,6 +23,7 @@ type section struct {
 	text   string
 	work   bool // a thought, a call or a result
 	result bool // of a tool
+	prose  bool // what a person or a model says
 }
 
 // read returns what a message says. ok is false for a record of bookkeeping, a moment, and a message that cannot be
@@ -32,6 +33,9 @@ func (b *builder) read(m *ctxdir.Message) (voice string, all []section, ok bool)
 		return "", nil, false
 	}
 	body, err := m.Texts(b.ctx)
+	if err != nil {
+		b.unread.Store(true)
+	}
 	if err != nil && len(body) == 0 {
 		body = m.Stored
 	}
@@ -56,7 +60,8 @@ func sectionsOf(m *ctxdir.Message, parts []chat.Part) (all []section) {
 		}
 		text = cutAt(text, maxText-size)
 		size += len(text)
-		all = append(all, section{label + text, kind == chat.Thought || kind == chat.Call || kind == chat.Result, kind == chat.Result})
+		work := kind == chat.Thought || kind == chat.Call || kind == chat.Result
+		all = append(all, section{label + text, work, kind == chat.Result, kind == chat.Text})
 	}
 	for i := range parts {
 		switch p := &parts[i]; p.Kind {

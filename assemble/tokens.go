@@ -33,8 +33,9 @@ func (v *vocabulary) Count(text string) int {
 	return n
 }
 
-// Estimate returns a tokenizer that estimates from classes of characters, without a vocabulary: by a tenth too low or too
-// high in the median of real texts, where a quarter of the bytes is wrong by a sixth. A budget then holds by that estimate.
+// Estimate returns a tokenizer that estimates from classes of characters, without a vocabulary: by a tenth too low or
+// too high in the median of real texts, where a quarter of the bytes is wrong by a sixth. A budget then holds by that
+// estimate.
 func Estimate() Tokenizer { return estimate{} }
 
 type estimate struct{}

@@ -144,6 +144,10 @@ func (e *Endpoint) post(ctx context.Context, target, key string, request []byte)
 		if ctx.Err() != nil {
 			return "", -1, ctx.Err()
 		}
+		var of *url.Error
+		if errors.As(err, &of) { // without the address, which the user has typed
+			err = of.Err
+		}
 		return "", 0, fmt.Errorf("%w: %w", ErrRemote, err)
 	}
 	defer response.Body.Close() //nolint:errcheck // it was only read

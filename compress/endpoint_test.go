@@ -156,7 +156,7 @@ func TestKey(t *testing.T) {
 	}
 }
 
-// TestBounds: a long text is not sent, and a long answer is cut.
+// TestBounds: a long text is not sent, a long answer is cut, and a much longer one fails.
 func TestBounds(t *testing.T) {
 	r := newRecorder(t, reply(strings.Repeat("It is a long answer. ", 1000)+"\x1b[31m"))
 	e := r.endpoint(nil)
@@ -168,8 +168,17 @@ func TestBounds(t *testing.T) {
 	}
 	long := []string{strings.Repeat("We keep the queue in memory. ", 20_000) + strings.Repeat("The same words come again here. ", 20_000)}
 	summary, err := compress.Remote{Endpoint: e}.Summary(t.Context(), long, 50)
+	if !errors.Is(err, compress.ErrRemote) || summary != "" {
+		t.Errorf("an answer that is much too long: %v: %q", err, summary)
+	}
+	r.answer = reply(strings.Repeat("It is a long answer. ", 50) + "\x1b[31m")
+	summary, err = compress.Remote{Endpoint: e}.Summary(t.Context(), long, 50)
 	if n := compress.Estimate(summary); err != nil || n > 50 || n < 20 || strings.Contains(summary, "\x1b") {
 		t.Errorf("%d tokens, %v: %q", n, err, summary)
+	}
+	r.answer = reply("# No sentence\n```\ncode\n```")
+	if _, err = (compress.Remote{Endpoint: e}).Summary(t.Context(), long, 50); !errors.Is(err, compress.ErrRemote) {
+		t.Errorf("an answer without a sentence: %v", err)
 	}
 }
 

@@ -74,7 +74,7 @@ func candidates(texts []string) []candidate {
 	leads := map[int]bool{}
 	for _, text := range texts {
 		for i, s := range sentence.Split(text) {
-			if !seen[s] {
+			if !seen[s] && !isData(s) {
 				seen[s] = true
 				leads[len(all)] = i == 0
 				all = append(all, candidate{text: s, order: len(all)})
@@ -102,6 +102,18 @@ func candidates(texts []string) []candidate {
 		}
 	}
 	return all
+}
+
+// isData reports whether more than a third of a sentence is paths, identifiers or code.
+func isData(s string) bool {
+	words := strings.Fields(s)
+	data := 0
+	for _, w := range words {
+		if strings.ContainsAny(w, `/\_{}=<>|`) {
+			data++
+		}
+	}
+	return 3*data > len(words)
 }
 
 // distinct returns the words of a sentence that have four letters or more.

@@ -20,7 +20,11 @@ const instruction = "Summarise the conversation below in at most %d tokens, in p
 // sentTokens bounds what is sent, in tokens; a longer conversation is shortened with [Local] first.
 const sentTokens = 32_000
 
-// Summary returns the summary of the endpoint, without the lines that are too much.
+// bytesPerToken bounds an answer: a longer one is not the summary that was asked for.
+const bytesPerToken = 32
+
+// Summary returns the summary of the endpoint, without the lines that are too much. It fails with [ErrRemote] if no line
+// fits, or if the answer is much longer than what was asked for.
 func (r Remote) Summary(ctx context.Context, texts []string, maxTokens int) (string, error) {
 	sent := strings.Join(texts, "\n\n")
 	if Estimate(sent) > sentTokens {
@@ -33,7 +37,14 @@ func (r Remote) Summary(ctx context.Context, texts []string, maxTokens int) (str
 	if err != nil {
 		return "", err
 	}
-	return cut(answer, maxTokens, r.Tokens), nil
+	if most := bytesPerToken * maxTokens; len(answer) > most {
+		return "", fmt.Errorf("%w: the answer has %d bytes, more than %d", ErrRemote, len(answer), most)
+	}
+	summary := cut(answer, maxTokens, r.Tokens)
+	if summary == "" {
+		return "", fmt.Errorf("%w: no sentence of the answer fits into %d tokens", ErrRemote, maxTokens)
+	}
+	return summary, nil
 }
 
 // cut returns the first sentences of a text that fit, one a line.

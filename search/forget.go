@@ -10,16 +10,20 @@ import (
 
 	"github.com/ctxdir/ctxdir"
 	ctxfolder "github.com/ctxdir/ctxdir/context"
+	"github.com/ctxdir/ctxdir/internal/answers"
 	"github.com/ctxdir/ctxdir/internal/bridge"
 	"github.com/ctxdir/ctxdir/internal/engine"
 	"github.com/google/uuid"
 )
 
-// Attach makes the index of a store forget what is erased, purged or removed through s. Without it, such an operation
-// removes the whole index, and the next update builds it anew. Attach does not open the index.
+// Attach makes the index of a store, and the texts assembled from it, forget what is erased, purged or removed through
+// s. Without it, such an operation removes the whole index, and the next update builds it anew. Attach does not open
+// the index.
 func Attach(s *ctxdir.Store) {
 	e := bridge.Engine(s)
-	e.OnForget(func(ctx context.Context, contexts []uuid.UUID) error { return forget(ctx, e, contexts) })
+	e.OnForget(func(ctx context.Context, contexts []uuid.UUID) error {
+		return errors.Join(answers.Drop(e), forget(ctx, e, contexts))
+	})
 }
 
 // forget removes the rows of messages, and of versions, that contexts have no more, and then the terms of all removed

@@ -163,6 +163,11 @@ func (s *searching) find(ctx context.Context) (all []found, err error) {
 	if err != nil {
 		return nil, err
 	}
+	return s.best(ctx, tx, scope, paths)
+}
+
+// best returns the best rows that meet the conditions, up to the limit.
+func (s *searching) best(ctx context.Context, tx *sql.Tx, scope string, paths map[int64][]string) (all []found, err error) {
 	for _, most := range s.most() {
 		s.read = 0
 		candidates, err := s.candidates(ctx, tx, scope, most)

@@ -115,16 +115,8 @@ func (s *searching) rankTerms(ctx context.Context, tx *sql.Tx, terms []string, s
 	for i := range any {
 		r.Weights[any[i].words[0]] = weight(total, counts[any[i].match(s.stems)])
 	}
-	expression := s.parsed.match(s.stems)
-	if scope != "" {
-		expression = scope + " AND (" + expression + ")"
-	}
-	rows, err := tx.QueryContext(ctx, "SELECT "+columns+", t.rank FROM terms t CROSS JOIN messages m ON m.n = t.rowid WHERE t.terms MATCH ? "+
-		"ORDER BY t.rank, t.rowid", expression)
-	if err != nil {
-		return nil, err
-	}
-	return s.choose(ctx, tx, rows, nil)
+	s.parsed.question = false // it is pruned
+	return s.best(ctx, tx, scope, nil)
 }
 
 // weight is the weight of a term that n of all messages have.
@@ -252,9 +244,10 @@ func (x *Index) Paths(ctx context.Context, id uuid.UUID, branch string, limit in
 	if err != nil {
 		return nil, err
 	}
-	rows, err := tx.QueryContext(ctx, "SELECT p.path, m.line, m.position, m.id, m.at, m.role FROM messages m "+
-		"JOIN paths p ON p.message = m.n WHERE m.line IN (SELECT l.n FROM lines l JOIN contexts c ON c.n = l.context WHERE c.id = ?) "+
-		"ORDER BY m.position DESC, m.line, p.path", id[:])
+	// The view paths would be made for the whole index.
+	rows, err := tx.QueryContext(ctx, "SELECT DISTINCT f.path, m.line, m.position, m.id, m.at, m.role FROM messages m "+
+		"JOIN files f ON f.message = m.n WHERE m.line IN (SELECT l.n FROM lines l JOIN contexts c ON c.n = l.context WHERE c.id = ?) "+
+		"ORDER BY m.position DESC, m.line, f.path", id[:])
 	if err != nil {
 		return nil, err
 	}

@@ -15,12 +15,14 @@ package search
 
 import (
 	"context"
+	"errors"
 	"fmt"
 	"os"
 	"path/filepath"
 	"sync"
 
 	"github.com/ctxdir/ctxdir"
+	"github.com/ctxdir/ctxdir/internal/answers"
 	"github.com/ctxdir/ctxdir/internal/bridge"
 	"github.com/ctxdir/ctxdir/internal/engine"
 )
@@ -95,14 +97,15 @@ func (x *Index) Check(ctx context.Context) error {
 	return err
 }
 
-// Rebuild removes what the index has. The next [Index.Update] fills it again.
+// Rebuild removes what the index has, and the texts assembled from it. The next [Index.Update] fills it again.
 func (x *Index) Rebuild(ctx context.Context) error {
 	x.mu.Lock()
 	defer x.mu.Unlock()
-	return x.rebuild(ctx)
+	return errors.Join(answers.Drop(x.e), x.rebuild(ctx))
 }
 
-// Drop removes the index of a store. No program needs it; the next [Open] makes an empty one.
+// Drop removes the index of a store, and the texts assembled from it. No program needs it; the next [Open] makes an empty one.
 func Drop(s *ctxdir.Store) error {
-	return removeFiles(filepath.Join(bridge.Engine(s).Path(), engine.DerivedFolder, File))
+	e := bridge.Engine(s)
+	return errors.Join(answers.Drop(e), removeFiles(filepath.Join(e.Path(), engine.DerivedFolder, File)))
 }

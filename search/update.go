@@ -179,6 +179,13 @@ func (x *Index) UpdateContext(ctx context.Context, id uuid.UUID) error {
 	if err := x.reopen(ctx); err != nil {
 		return err
 	}
+	row, err := rowOf(ctx, x.db, id)
+	if err != nil {
+		return err
+	}
+	if row != nil && row.complete && x.e.IsCurrent(id, &row.state) {
+		return nil
+	}
 	w := newWriter(x)
 	defer w.close()
 	if err := w.sync(ctx, id); err != nil {
@@ -262,8 +269,8 @@ func (x *Index) behind(ctx context.Context, ids []uuid.UUID, known map[uuid.UUID
 	return n
 }
 
-// rowOf returns the row of a context as of a transaction, nil for none.
-func rowOf(ctx context.Context, tx *sql.Tx, id uuid.UUID) (*contextRow, error) {
+// rowOf returns the row of a context, nil for none.
+func rowOf(ctx context.Context, tx querier, id uuid.UUID) (*contextRow, error) {
 	var r contextRow
 	err := r.scan(tx.QueryRowContext(ctx, "SELECT "+contextColumns+" FROM contexts WHERE id = ?", id[:]))
 	if errors.Is(err, sql.ErrNoRows) {

@@ -49,10 +49,11 @@ VALUE restores the default.
 
   archive_after   archive messages that were stored at least this long ago, such
                   as 4320h; 0 for none
-  cache_size      keep loaded messages of at most this size in memory, such as
-                  100MB
-  compression     extract moments by rules ("local"), by a model behind an
-                  endpoint ("remote"), or by rules where it fails ("hybrid")
+  cache_size      keep loaded messages in memory, and assembled contexts on
+                  disk, of at most this size each, such as 100MB
+  compression     extract moments and summarise by rules ("local"), by a model
+                  behind an endpoint ("remote"), or by rules where it fails
+                  ("hybrid")
   keep_last       do not archive the newest N messages of each branch; without
                   archive_after, archive all others
   max_tokens      the budget of an assembled context

@@ -12,6 +12,13 @@ import (
 	"github.com/spf13/cobra"
 )
 
+type contextSource struct {
+	Context  string `json:"context"`
+	Branch   string `json:"branch"`
+	Position int64  `json:"position"`
+	ID       string `json:"id"`
+}
+
 type contextItem struct {
 	Record    string  `json:"record"`
 	Kind      string  `json:"kind"`
@@ -26,6 +33,8 @@ type contextItem struct {
 	Score     float64 `json:"score,omitempty"`
 	Text      string  `json:"text"`
 	Why       string  `json:"why,omitempty"`
+
+	From []contextSource `json:"from,omitempty"` // of a summary
 }
 
 type leftOutRecord struct {
@@ -54,6 +63,7 @@ type contextFlags struct {
 	format    string
 	tokenizer string
 	pinned    []string
+	remote    remoteFlags
 }
 
 func (a *app) contextCmd() *cobra.Command {
@@ -63,17 +73,24 @@ func (a *app) contextCmd() *cobra.Command {
 		Short: "Assemble what a model should see, within a budget of tokens",
 		Long: `Assemble what a model should see of a context: the system prompt, moments, the newest messages, the
 files that messages name, and the passages of older messages that answer a query. The text never has more
-tokens than --max-tokens, in any format, and the same store and query give the same text.
+tokens than --max-tokens, in any format. Without a server, the same store and query give the same text.
 
 text is for reading and for a prompt. openai and anthropic are messages that these APIs take. json,
 or --json, prints a line for each item with its context, branch, position and id, and a summary;
 the tokens are those of the text.
 
 Without --branch, passages come from all branches of CONTEXT; with --all, from the whole store. With
---root, the text has the lines to which messages refer (see "ctxtool help ref"), as they are now.`,
+--root, the text has the lines to which messages refer (see "ctxtool help ref"), as they are now.
+
+With --remote or --compression, there is also a summary of what people and models said in the best of
+the passages that do not fit, with their positions. local takes sentences of theirs. With --remote, a
+model writes it: URL is a server with the chat API of OpenAI, and $CTXDIR_REMOTE_KEY has its key. Only
+these passages leave this machine, after code, paths, addresses, numbers, names, and all words that are
+not common English became placeholders. If the server fails, hybrid makes the summary here.`,
 		Example: `  ctxtool context 7c2f --query "which port does staging use" --max-tokens 4000
   ctxtool context 7c2f --query "flaky lock test" --all --explain
-  ctxtool context 7c2f --query "flaky lock test" --format anthropic > request.json`,
+  ctxtool context 7c2f --query "flaky lock test" --format anthropic > request.json
+  ctxtool context 7c2f --query "flaky lock test" --remote https://api.example.com/v1 --model small`,
 		Annotations:       exits("", ofStores...),
 		Args:              between(1, 1),
 		ValidArgsFunction: a.completeContexts(1),
@@ -96,6 +113,7 @@ Without --branch, passages come from all branches of CONTEXT; with --all, from t
 	flags.StringVar(&r.Root, "root", "", "read the lines of code to which messages refer below `DIR`")
 	_ = cmd.MarkFlagDirname("root")
 	flags.StringVar(&f.tokenizer, "tokenizer", "o200k_base", "count tokens by `NAME`: o200k_base, or estimate from the size")
+	f.remote.add(cmd, "summarise passages that do not fit", "summarise")
 	flags.BoolVar(&r.Explain, "explain", false, "say why each item is there, and what was left out")
 	return cmd
 }
@@ -125,7 +143,7 @@ func (f *contextFlags) parse(cmd *cobra.Command) error {
 		}
 		r.Pinned = append(r.Pinned, id)
 	}
-	return nil
+	return f.remote.parse(cmd)
 }
 
 func (a *app) assemble(ctx context.Context, s *ctxdir.Store, f *contextFlags, ref string) error {
@@ -133,10 +151,17 @@ func (a *app) assemble(ctx context.Context, s *ctxdir.Store, f *contextFlags, re
 	if err != nil {
 		return err
 	}
-	f.request.Context = id
-	done, err := assemble.Build(ctx, s, f.request)
+	r := &f.request
+	r.Context = id
+	if r.Compression, r.Endpoint, err = f.remote.resolve(ctx, s); err != nil {
+		return err
+	}
+	done, err := assemble.Build(ctx, s, *r)
 	if err != nil {
 		return err
+	}
+	if done.RemoteErr != nil {
+		a.doneHere(done.RemoteErr)
 	}
 	if a.json || f.request.Format == assemble.JSON {
 		return a.assemblyRecords(done)
@@ -162,6 +187,9 @@ func (a *app) assemblyRecords(done *assemble.Assembly) error {
 		}
 		if !it.At.IsZero() {
 			r.CreatedAt = it.At.Format("2006-01-02T15:04:05.999999999Z07:00")
+		}
+		for _, s := range it.From {
+			r.From = append(r.From, contextSource{s.Context.String(), s.Branch, s.Position, s.ID.String()})
 		}
 		if err := a.record(r); err != nil {
 			return err

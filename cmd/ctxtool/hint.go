@@ -11,6 +11,7 @@ import (
 
 	"github.com/ctxdir/ctxdir"
 	"github.com/ctxdir/ctxdir/branch"
+	"github.com/ctxdir/ctxdir/compress"
 	folder "github.com/ctxdir/ctxdir/context"
 	"github.com/ctxdir/ctxdir/legacy"
 	"github.com/ctxdir/ctxdir/workspace"
@@ -52,6 +53,7 @@ var hints = []struct {
 	{folder.ErrGone, nil, findContext},
 	{ctxdir.ErrNotExist, []string{"find"}, findContext},
 	{ctxdir.ErrNotExist, []string{findMessage}, `run "ctxtool show CONTEXT --no-content" to list the ids`},
+	{compress.ErrRemote, nil, "with --compression hybrid, it is done here if the server fails"},
 	{ctxdir.ErrConflict, nil, "append it as a new message with another id, or without --id"},
 	{ctxdir.ErrTooLarge, []string{"append"}, "raise the limit with --max-message"},
 	{fs.ErrNotExist, nil, "check the path"},

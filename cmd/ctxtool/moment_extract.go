@@ -1,19 +1,16 @@
 package main
 
 import (
-	"cmp"
 	"context"
 	"errors"
 	"fmt"
 	"io"
 	"path/filepath"
-	"slices"
 	"strings"
 
 	"github.com/ctxdir/ctxdir"
 	"github.com/ctxdir/ctxdir/compress"
 	"github.com/ctxdir/ctxdir/moment"
-	"github.com/ctxdir/ctxdir/privacy"
 	"github.com/google/uuid"
 	"github.com/spf13/cobra"
 )
@@ -67,62 +64,25 @@ hybrid, the sentences are judged here if the server fails.`,
 	}
 	f.add(cmd, "keep")
 	a.branchFlag(cmd, &branch, "branch", "read `BRANCH` only, instead of all branches")
-	r.add(cmd)
+	r.add(cmd, "judge the sentences", "judge")
 	a.dryRunFlag(cmd)
 	return cmd
 }
 
-// remoteFlags say whether a model judges sentences, and which.
-type remoteFlags struct {
-	url, model, mode string
-}
-
-func (r *remoteFlags) add(cmd *cobra.Command) {
-	cmd.Flags().StringVar(&r.url, "remote", "", "let the model at `URL` judge the sentences")
-	cmd.Flags().StringVar(&r.model, "model", "", "use the model `MODEL` of the remote server")
-	modes := strings.Join(compress.Modes, ", ")
-	cmd.Flags().StringVar(&r.mode, "compression", "",
-		"judge by `MODE`: "+modes+" (default with --remote: that of ctxtool config, or remote; else local)")
-	_ = cmd.RegisterFlagCompletionFunc("compression", cobra.FixedCompletions(compress.Modes, cobra.ShellCompDirectiveNoFileComp))
-}
-
-func (r *remoteFlags) parse(cmd *cobra.Command) error {
-	if r.mode == "" && r.url != "" {
-		return nil // the settings of the store say it
-	}
-	r.mode = cmp.Or(r.mode, compress.ModeLocal)
-	switch {
-	case !slices.Contains(compress.Modes, r.mode):
-		return usage(cmd, "--compression: unknown mode %q; use one of: %s", r.mode, strings.Join(compress.Modes, ", "))
-	case r.url == "" && (r.mode != compress.ModeLocal || r.model != ""):
-		return usage(cmd, "--compression %s and --model need --remote", r.mode)
-	}
-	return nil
-}
-
-// extractor returns what judges sentences. What leaves the machine has no name that the store knows.
+// extractor returns what judges sentences.
 func (a *app) extractor(ctx context.Context, s *ctxdir.Store, r *remoteFlags) (moment.Extractor, error) {
-	if r.mode == "" {
-		set, err := s.Settings()
-		if err != nil {
-			return nil, err
-		}
-		if r.mode = cmp.Or(set.Compression, compress.ModeRemote); r.mode == compress.ModeLocal {
-			return nil, errors.New("the settings of the store allow only local compression; pass --compression remote to send sentences anyway")
-		}
-	}
-	if r.mode == compress.ModeLocal {
-		return moment.Local{}, nil
-	}
-	names, err := moment.KnownNames(ctx, s)
+	mode, endpoint, err := r.resolve(ctx, s)
 	if err != nil {
 		return nil, err
 	}
-	remote := moment.Remote{Endpoint: &compress.Endpoint{URL: r.url, Model: r.model, Filter: privacy.NewFilter(names...)}}
-	if r.mode == compress.ModeRemote {
+	remote := moment.Remote{Endpoint: endpoint}
+	switch mode {
+	case compress.ModeRemote:
 		return remote, nil
+	case compress.ModeHybrid:
+		return moment.Hybrid{Remote: remote, Failed: a.doneHere}, nil
 	}
-	return moment.Hybrid{Remote: remote, Failed: a.warnOf}, nil
+	return moment.Local{}, nil
 }
 
 func (a *app) extractMoments(ctx context.Context, s *ctxdir.Store, o moment.Options, refs []string) error {

@@ -69,8 +69,9 @@ func Voice(role string) string {
 }
 
 // Inner is the chat message in a record: the record itself, or the message in the record of a session.
-func Inner(body json.RawMessage) Object {
-	o := ObjectOf(body)
+func Inner(body json.RawMessage) Object { return ObjectOf(body).inner() }
+
+func (o Object) inner() Object {
 	for _, k := range []string{"message", "payload"} {
 		if inner := ObjectOf(o[k]); inner != nil && o["content"] == nil {
 			return inner
@@ -89,10 +90,11 @@ func (o Object) RoleOf() string {
 
 // Parts splits a message of any framework into parts. An unknown message is one part of JSON.
 func Parts(body json.RawMessage) []Part {
-	if parts, ok := recordParts(ObjectOf(body)); ok {
+	o := ObjectOf(body)
+	if parts, ok := recordParts(o); ok {
 		return parts
 	}
-	o := Inner(body)
+	o = o.inner()
 	if parts, ok := item(o); ok {
 		return parts
 	}

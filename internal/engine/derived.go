@@ -69,8 +69,8 @@ type ContextState struct {
 	At      int64 // when they were looked at, nanoseconds since 1970
 }
 
-// isCurrent reports whether nothing can have been committed to a context since an earlier look.
-func (s *Store) isCurrent(id uuid.UUID, was *ContextState) bool {
+// IsCurrent reports whether nothing can have been committed to a context since an earlier look.
+func (s *Store) IsCurrent(id uuid.UUID, was *ContextState) bool {
 	if was == nil || was.Journal == 0 {
 		return false
 	}
@@ -98,7 +98,7 @@ func (s *Store) Changes(ctx context.Context, known map[uuid.UUID]*ContextState) 
 	changed, legacy := make([]bool, len(ids)), make([]bool, len(ids))
 	inParallel(len(ids), func(i int) {
 		if ctx.Err() == nil {
-			changed[i] = !s.isCurrent(ids[i], known[ids[i]])
+			changed[i] = !s.IsCurrent(ids[i], known[ids[i]])
 			legacy[i] = changed[i] && IsSplit(s.FS, ids[i].String())
 		}
 	})
