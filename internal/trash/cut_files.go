@@ -26,16 +26,15 @@ type cutLine struct {
 	searched bool
 }
 
-// take notes the message files of positions that are about to be cut.
+// take notes the message files of positions that are about to be cut. An archived message may have one, too: an archive
+// was interrupted, or a power cut brought the file back.
 func (l *cutLine) take(ctx context.Context, c *engine.Context, from, end int64) error {
 	l.from = from
 	for e, err := range c.Log.All(ctx, l.line, from, end) {
 		if err != nil {
 			return err
 		}
-		if e.Pack == uuid.Nil {
-			l.files = append(l.files, e.FileID())
-		}
+		l.files = append(l.files, e.FileID())
 	}
 	return nil
 }

@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"io/fs"
 	"os"
 	"path"
 	"path/filepath"
@@ -55,6 +56,36 @@ func halfPurged(t *testing.T) (disk *crashfs.FS, s *engine.Store, c *engine.Cont
 		t.Errorf("a line is listed while it is purged: %+v", items)
 	}
 	return disk, s, c
+}
+
+// TestPurgeOfArchivedBesideFiles purges an archived line whose message files came back: an archive stopped before it had
+// removed them, or a power cut undid that.
+func TestPurgeOfArchivedBesideFiles(t *testing.T) {
+	ctx := context.Background()
+	disk, s, c := rewound(t)
+	defer s.Close()
+	stopped := errors.New("stopped")
+	disk.Fail(func(o crashfs.Op) error {
+		if o.Kind == crashfs.KindRemove && strings.Contains(o.Path, "/messages/") {
+			return stopped
+		}
+		return nil
+	})
+	if _, err := c.Archive(ctx, engine.ArchiveOptions{}); !errors.Is(err, stopped) {
+		t.Fatalf("the archive was to be stopped: %v", err)
+	}
+	disk.Fail(nil)
+	kit.Check(t, c.Refresh(ctx))
+	kit.Check(t, kit.CollectAll(s, 0))
+	for e, err := range disk.ReadDir(c.ID().String() + "/messages/branch-alt") {
+		if errors.Is(err, fs.ErrNotExist) {
+			break
+		}
+		if kit.Check(t, err); e.Name() != ctxfolder.MessageFile(kit.TestID(9)) {
+			t.Errorf("%s is still there", e.Name())
+		}
+	}
+	sound(t, s, "alt")
 }
 
 // sound reports what a check finds, and whether the branch does not show what it did.
