@@ -164,10 +164,14 @@ func (l *Log) append(items []Item, group bool) *Commit {
 	c.Written, c.Err = len(records), err
 	l.mu.Lock()
 	defer l.mu.Unlock()
+	if s.seq != s.ownTo {
+		s.ownFrom = s.seq + 1
+	}
 	if err := s.take(j, news{changes: records}); err != nil {
 		c.Written, c.Err = 0, err
 		return c
 	}
+	s.ownTo = s.seq
 	for i := range records {
 		var e Entry
 		if r := &records[i]; r.address.Line != uuid.Nil {

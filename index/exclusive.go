@@ -236,6 +236,17 @@ func (l *Log) UnfoldedNow() (entries map[uuid.UUID][]Entry, err error) {
 	return entries, err
 }
 
+// WroteUnfolded reports whether this handle wrote every record of the messages that are not folded.
+func (l *Log) WroteUnfolded() (wrote bool) {
+	_ = l.view(func(s *state) {
+		wrote = s.seq == s.ownTo
+		for _, entries := range s.unfolded() {
+			wrote = wrote && !slices.ContainsFunc(entries, func(e Entry) bool { return e.seq < s.ownFrom })
+		}
+	})
+	return wrote
+}
+
 func (s *state) unfolded() map[uuid.UUID][]Entry {
 	lines := map[uuid.UUID][]Entry{}
 	for id, ln := range s.lines {

@@ -226,7 +226,7 @@ func (c *Context) close() error {
 	wrote := c.wrote
 	c.mu.Unlock()
 	c.AwaitFold()
-	missing := c.awaitFiles()
+	missing := c.awaitFiles(writers)
 	c.PutBlobs()
 	if wrote && !c.Store.Options.noFold {
 		// A fold that fails only costs a longer journal.
