@@ -69,7 +69,8 @@ func (l *Log) prepare(foldLocked bool) error {
 }
 
 func (l *Log) prepareOnce(foldLocked bool) error {
-	if err := l.catchUp(); err != nil {
+	unchanged, err := l.follow()
+	if err != nil {
 		return err
 	}
 	if l.state.unsaved {
@@ -82,12 +83,12 @@ func (l *Log) prepareOnce(foldLocked bool) error {
 		if err := l.recommit(); err != nil {
 			return err
 		}
-		j = l.state.newest()
+		j, unchanged = l.state.newest(), false
 	}
 	if err := j.cover(); err != nil {
 		return err
 	}
-	if !j.unchanged() {
+	if !unchanged && !j.unchanged() {
 		blank, err := j.blankBehind(j.end)
 		if err == nil && !blank {
 			err = l.cutTail(j)

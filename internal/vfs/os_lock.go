@@ -222,6 +222,9 @@ func (l *osLock) same() error {
 	if err != nil {
 		return err
 	}
+	if same, _ := IsAt(l.fs, l.name, held); same {
+		return nil
+	}
 	for range 2 {
 		if err := l.locate(); err != nil {
 			return err
