@@ -63,11 +63,9 @@ func (l *osLock) acquire(ctx context.Context, shared bool) error {
 			err = l.ask(ctx, shared)
 			break
 		}
-		select {
-		case <-time.After(pause/2 + rand.N(pause)):
+		rest(pause/2 + rand.N(pause))
+		if err = ctx.Err(); err == nil {
 			ok, err = l.try(shared)
-		case <-ctx.Done():
-			err = ctx.Err()
 		}
 		pause = min(2*pause, longestPause)
 	}

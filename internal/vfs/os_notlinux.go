@@ -5,6 +5,7 @@ package vfs
 import (
 	"io/fs"
 	"os"
+	"time"
 )
 
 func (o *osFS) Lstat(name string) (fs.FileInfo, error) { return o.root.Lstat(name) }
@@ -19,3 +20,5 @@ func number(fs.FileInfo) (fileNumber, bool) { return fileNumber{}, false }
 
 // Yield does something on Linux only, see there.
 func Yield() {}
+
+func rest(d time.Duration) { time.Sleep(d) }
