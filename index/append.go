@@ -254,6 +254,11 @@ func (j *journal) write(b []byte, records []change, group bool) (written []chang
 func (l *Log) Barrier() *Commit {
 	l.advance.Lock()
 	defer l.advance.Unlock()
+	return l.barrier()
+}
+
+// barrier is Barrier for the holder of advance.
+func (l *Log) barrier() *Commit {
 	j := l.state.newest()
 	if err := j.cover(); err != nil { // Prepare did this, unless the journal was reopened since
 		j.sync.fail(err)

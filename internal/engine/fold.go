@@ -68,6 +68,12 @@ func (c *Context) shed() error {
 func (c *Context) fold() error {
 	limited, cancel := context.WithTimeout(context.Background(), c.Store.Options.LockTimeout)
 	defer cancel()
+	if ok, err := c.Dir.FoldLock.TryAcquire(); !ok || err != nil {
+		return err // another process folds
+	}
+	if err := c.Dir.FoldLock.Release(); err != nil {
+		return err
+	}
 	err := c.awaitFiles(background)
 	if err != nil || !c.Log.WroteUnfolded() {
 		err = errors.Join(err, c.makeMissing(limited, background))

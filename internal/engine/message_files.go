@@ -157,12 +157,21 @@ func (c *Context) queueUnmade(b *fileBatch) {
 // makeMissing makes the missing files of messages that are not folded, with so many workers.
 func (c *Context) makeMissing(ctx context.Context, workers int) error {
 	var b *fileBatch
-	err := c.Store.AcquireWith(ctx, func(ctx context.Context) error {
-		return c.Log.Unfolded(ctx, func(entries map[uuid.UUID][]index.Entry, folders map[uuid.UUID]string) {
+	var commit *index.Commit
+	err := c.Store.AcquireWith(ctx, func(ctx context.Context) (err error) {
+		commit, err = c.Log.Unfolded(ctx, func(entries map[uuid.UUID][]index.Entry, folders map[uuid.UUID]string) {
 			b = c.expectMissing(entries, folders)
 		})
+		return err
 	})
-	b.queue()
+	if err == nil && b != nil && commit != nil {
+		err = commit.Wait()
+	}
+	if err == nil {
+		b.queue()
+	} else {
+		b.end(nil)
+	}
 	return errors.Join(err, c.awaitFiles(workers))
 }
 

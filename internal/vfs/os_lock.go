@@ -45,12 +45,12 @@ func (l *osLock) Tenure() uint64 { return l.tenure }
 func (l *osLock) Acquire(ctx context.Context) error       { return l.acquire(ctx, false) }
 func (l *osLock) AcquireShared(ctx context.Context) error { return l.acquire(ctx, true) }
 
-// A goroutine tries some times before it waits in the system: a holder needs some ten microseconds, and waking a waiter
-// takes longer.
+// A goroutine tries some times before it waits in the system: a holder needs some ten microseconds. A waiter that the
+// system wakes holds the lock from then on, perhaps for milliseconds before it gets the processor.
 const (
-	tries         = 3
+	tries         = 20
 	shortestPause = 10 * time.Microsecond
-	longestPause  = time.Millisecond
+	longestPause  = 200 * time.Microsecond
 )
 
 func (l *osLock) acquire(ctx context.Context, shared bool) error {
