@@ -18,7 +18,7 @@ import (
 	kit "github.com/ctxdir/ctxdir/internal/storetest"
 )
 
-var goldenDir = flag.String("golden.make", "", "make golden stores of this build in this folder, such as testdata/stores/v3")
+var goldenDir = flag.String("golden.make", "", "make golden stores of this build in this folder, such as testdata/stores/v4")
 
 // golden is a store in the making.
 type golden struct {

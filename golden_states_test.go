@@ -3,6 +3,7 @@ package ctxdir_test
 import (
 	"bytes"
 	"encoding/json"
+	"fmt"
 	"os"
 	"path/filepath"
 	"regexp"
@@ -13,7 +14,7 @@ import (
 	"github.com/google/uuid"
 )
 
-// The states that came with context/2, index/2 and journal/3.
+// The states that came with context/2, index/2 and later journals.
 func init() {
 	goldenStates["labels"] = func(g *golden) {
 		c := must(g.s.Create(g.Context(), ctxdir.Metadata{
@@ -36,6 +37,25 @@ func init() {
 		commit()
 		g.do(c.Fold(g.Context()))
 		commit()
+	}
+	// Changes of the metadata, the first of them folded, follow the last copy.
+	goldenStates["changes"] = func(g *golden) {
+		c := g.new("changes")
+		g.fill(c, "main", 4)
+		for i := range 40 {
+			must(c.Active().Fork(g.Context(), fmt.Sprint("fork ", i), int64(i%5)))
+			switch {
+			case i == 20:
+				g.do(c.Fold(g.Context()))
+			case i%7 == 3:
+				g.do(c.RenameBranch(g.Context(), fmt.Sprint("fork ", i), fmt.Sprint("renamed ", i)))
+			case i%7 == 5:
+				g.do(c.RemoveBranch(g.Context(), fmt.Sprint("fork ", i)))
+			case i%7 == 6:
+				g.fill(c, fmt.Sprint("fork ", i), 1)
+			}
+		}
+		g.do(c.Update(g.Context(), func(m *ctxdir.Metadata) error { m.Labels = map[string]string{"team": "a"}; m.State = nil; return nil }))
 	}
 	// A process that was killed leaves commits without their message files.
 	goldenStates["files-behind"] = func(g *golden) {

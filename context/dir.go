@@ -339,8 +339,8 @@ func RawMetadata(m *Metadata) json.RawMessage {
 
 // CommittableMetadata is RawMetadata, after checks that readers could use it. m is then what a reader parses.
 func CommittableMetadata(m *Metadata) (json.RawMessage, error) {
-	if err := m.validate(); err != nil {
-		return nil, fmt.Errorf("%w: refused to write invalid metadata: %w", ErrMetadata, err)
+	if err := m.committable(); err != nil {
+		return nil, err
 	}
 	raw := RawMetadata(m)
 	if len(raw) > MaxMetadata/2 { // metadata.json has indentation
@@ -348,4 +348,12 @@ func CommittableMetadata(m *Metadata) (json.RawMessage, error) {
 	}
 	m.before, m.check = false, false
 	return raw, nil
+}
+
+// committable returns an error if readers could not use the metadata.
+func (m *Metadata) committable() error {
+	if err := m.validate(); err != nil {
+		return fmt.Errorf("%w: refused to write invalid metadata: %w", ErrMetadata, err)
+	}
+	return nil
 }

@@ -22,15 +22,13 @@ const MaxKind = 256
 
 // Names returns the members by which lists find a context: its labels, kind and external id.
 func (m *Metadata) Names() (o Object) {
-	if len(m.Labels.members) > 0 {
-		o.add("labels", m.Labels.raw())
-	}
-	if m.Kind != "" {
-		o.add("kind", quoted(m.Kind))
-	}
-	if m.ExternalID != "" {
-		o.add("external_id", quoted(m.ExternalID))
-	}
+	w := objectWriter{}
+	w.begin()
+	w.object("labels", m.Labels)
+	w.optional("kind", m.Kind)
+	w.optional("external_id", m.ExternalID)
+	w.end()
+	_ = o.UnmarshalJSON(w.b) // never fails: the engine wrote it
 	return o
 }
 

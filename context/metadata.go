@@ -8,7 +8,6 @@ import (
 	"strings"
 	"time"
 
-	"github.com/cespare/xxhash/v2"
 	"github.com/ctxdir/ctxdir/message"
 	"github.com/google/uuid"
 )
@@ -131,77 +130,6 @@ func (m *Metadata) HasFolder(name string) bool {
 	return slices.ContainsFunc(m.Lines, func(l Line) bool { return l.Folder == name })
 }
 
-// MarshalJSON writes the canonical form: known members in a fixed order, then the others.
-func (m *Metadata) MarshalJSON() ([]byte, error) {
-	w := objectWriter{make([]byte, 0, 1<<10+256*len(m.Lines)+128*len(m.Removed))}
-	w.begin()
-	w.text("ctxdir", metadataVersion)
-	w.id("id", m.ID)
-	if m.ParentID == uuid.Nil {
-		w.raw("parent_id", "null")
-	} else {
-		w.id("parent_id", m.ParentID)
-	}
-	w.text("title", m.Title)
-	w.members(m.Names())
-	w.key("config")
-	w.b = m.Config.appendTo(w.b)
-	if m.ActiveBranch != "" {
-		w.text("active_branch", m.ActiveBranch)
-	}
-	w.key("branches")
-	writeArray(&w, m.Branches, Branch.write)
-	w.key("lines")
-	writeArray(&w, m.Lines, Line.write)
-	if len(m.Removed) > 0 {
-		w.key("removed")
-		writeArray(&w, m.Removed, Removed.write)
-	}
-	if len(m.Renaming) > 0 {
-		w.key("renaming")
-		writeArray(&w, m.Renaming, Renaming.write)
-	}
-	w.value("state", m.State)
-	w.number("revision", m.Revision)
-	w.time("created_at", m.CreatedAt)
-	w.time("updated_at", m.UpdatedAt)
-	for _, x := range m.Extra.members {
-		if x.Key != checkMember {
-			w.value(x.Key, x.Value)
-		}
-	}
-	w.end()
-	return w.b, nil
-}
-
-func (b Branch) write(w *objectWriter) {
-	w.text("name", b.Name)
-	w.id("line", b.Line)
-	w.value("system_prompt", b.SystemPrompt)
-	w.members(b.Extra)
-}
-
-func (l Line) write(w *objectWriter) {
-	w.id("id", l.ID)
-	if l.Parent != uuid.Nil {
-		w.id("parent", l.Parent)
-	}
-	w.number("base", l.Base)
-	w.text("folder", l.Folder)
-}
-
-func (r Removed) write(w *objectWriter) {
-	w.id("line", r.Line)
-	w.text("name", r.Name)
-	w.time("at", r.At)
-	w.text("why", r.Why)
-}
-
-func (r Renaming) write(w *objectWriter) {
-	w.text("from", r.From)
-	w.text("to", r.To)
-}
-
 // ParseMetadata parses metadata.json. It checks what the rest of the program relies on: the version, that every branch
 // has a line, that bases and parents are consistent, and that no folder escapes messages/. Its errors wrap ErrMetadata
 // or ErrVersion.
@@ -225,39 +153,52 @@ func ParseMetadata(b []byte) (*Metadata, error) {
 		o.Set(checkMember, nil)
 		m.check = string(sum) == checkOf(b[:max(bytes.LastIndex(b, []byte(`"`+checkMember+`"`)), 0)])
 	}
+	read, err := parseMembers(o)
+	if err == nil {
+		read.before, read.check = m.before, m.check
+		err = read.validate()
+	}
+	if err != nil {
+		return nil, fmt.Errorf("%w: %w", ErrMetadata, err)
+	}
+	return read, nil
+}
+
+// parseMembers parses the members of the metadata, without checks. It takes members out of o.
+func parseMembers(o Object) (*Metadata, error) {
+	m := &Metadata{}
 	var branches []Object
-	for _, f := range []struct {
-		key  string
-		into any
-	}{
-		{"id", &m.ID}, {"parent_id", &m.ParentID}, {"title", &m.Title}, {"config", &m.Config},
-		{"labels", &m.Labels}, {"kind", &m.Kind}, {"external_id", &m.ExternalID},
-		{"active_branch", &m.ActiveBranch}, {"branches", &branches}, {"lines", &m.Lines},
-		{"removed", &m.Removed}, {"renaming", &m.Renaming}, {"state", &m.State}, {"revision", &m.Revision},
-		{"created_at", &m.CreatedAt}, {"updated_at", &m.UpdatedAt},
-	} {
+	tables := []field{{"branches", &branches}, {"lines", &m.Lines}, {"removed", &m.Removed}}
+	for _, f := range append(m.fields(), tables...) {
 		if err := o.take(f.key, f.into); err != nil {
-			return nil, fmt.Errorf("%w: %q: %w", ErrMetadata, f.key, err)
+			return nil, fmt.Errorf("%q: %w", f.key, err)
 		}
 	}
 	m.Extra = o
-	for i, b := range branches {
-		var x Branch
-		for _, f := range []struct {
-			key  string
-			into any
-		}{{"name", &x.Name}, {"line", &x.Line}, {"system_prompt", &x.SystemPrompt}} {
-			if err := b.take(f.key, f.into); err != nil {
-				return nil, fmt.Errorf("%w: branch %d: %q: %w", ErrMetadata, i, f.key, err)
-			}
+	for i, o := range branches {
+		b, err := branchOf(o)
+		if err != nil {
+			return nil, fmt.Errorf("branch %d: %w", i, err)
 		}
-		x.Extra = b
-		m.Branches = append(m.Branches, x)
-	}
-	if err := m.validate(); err != nil {
-		return nil, fmt.Errorf("%w: %w", ErrMetadata, err)
+		m.Branches = append(m.Branches, b)
 	}
 	return m, nil
+}
+
+// field says where a member is decoded to.
+type field struct {
+	key  string
+	into any
+}
+
+// fields returns the known members besides tables.
+func (m *Metadata) fields() []field {
+	return []field{
+		{"id", &m.ID}, {"parent_id", &m.ParentID}, {"title", &m.Title}, {"config", &m.Config},
+		{"labels", &m.Labels}, {"kind", &m.Kind}, {"external_id", &m.ExternalID},
+		{"active_branch", &m.ActiveBranch}, {"renaming", &m.Renaming}, {"state", &m.State}, {"revision", &m.Revision},
+		{"created_at", &m.CreatedAt}, {"updated_at", &m.UpdatedAt},
+	}
 }
 
 func (m *Metadata) validate() error {
@@ -347,32 +288,4 @@ func cycle(lines map[uuid.UUID]*Line) (uuid.UUID, bool) {
 		}
 	}
 	return uuid.Nil, false
-}
-
-// checkMember is the last member of metadata.json: the checksum of everything before it. A person who edits the file
-// leaves it wrong, which is how the engine notices.
-const checkMember = "check"
-
-func checkOf(b []byte) string { return fmt.Sprintf("\"%016x\"", xxhash.Sum64(b)) }
-
-// checkEnd returns the end of a metadata.json that begins with b.
-func checkEnd(b []byte) string { return `"` + checkMember + `": ` + checkOf(b) + "\n}\n" }
-
-// Encode returns the bytes of metadata.json, indented for people.
-func (m *Metadata) Encode() ([]byte, error) {
-	raw, err := m.MarshalJSON()
-	if err != nil {
-		return nil, err
-	}
-	var b bytes.Buffer
-	if err := json.Indent(&b, raw, "", "  "); err != nil {
-		return nil, fmt.Errorf("%w: %w", ErrMetadata, err)
-	}
-	b.Truncate(b.Len() - len("\n}"))
-	b.WriteString(",\n  ")
-	b.WriteString(checkEnd(b.Bytes()))
-	if b.Len() > MaxMetadata {
-		return nil, fmt.Errorf("%w: %d bytes, more than %d", ErrMetadata, b.Len(), MaxMetadata)
-	}
-	return b.Bytes(), nil
 }

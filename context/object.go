@@ -92,11 +92,6 @@ func (o *Object) UnmarshalJSON(b []byte) error {
 	})
 }
 
-// add adds a member that the object does not have yet.
-func (o *Object) add(key string, value json.RawMessage) {
-	o.members = append(o.members, Member{key, value})
-}
-
 // MarshalJSON writes the members in order.
 func (o Object) MarshalJSON() ([]byte, error) { return o.raw(), nil }
 
@@ -177,8 +172,24 @@ func (w *objectWriter) members(o Object) {
 	}
 }
 
-// writeArray appends an array of objects.
-func writeArray[T any](w *objectWriter, elements []T, write func(T, *objectWriter)) {
+// optional adds a member unless its text is empty.
+func (w *objectWriter) optional(key, s string) {
+	if s != "" {
+		w.text(key, s)
+	}
+}
+
+// object adds a member unless the object has none.
+func (w *objectWriter) object(key string, o Object) {
+	if len(o.members) > 0 {
+		w.key(key)
+		w.b = o.appendTo(w.b)
+	}
+}
+
+// writeArray adds a member that is an array of objects.
+func writeArray[T any](w *objectWriter, key string, elements []T, write func(T, *objectWriter)) {
+	w.key(key)
 	w.b = append(w.b, '[')
 	for i, e := range elements {
 		if i > 0 {

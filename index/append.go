@@ -17,9 +17,9 @@ import (
 type Item struct {
 	Kind     Kind
 	Envelope *message.Envelope   // for an append or replace
-	Body     []byte              // the envelope's bytes, or the metadata
+	Body     []byte              // the envelope's bytes, or the metadata: see [Log.MetadataItem]
 	Was      int64               // for a replace: the size of the previous version
-	Metadata *ctxfolder.Metadata // for metadata: Body, parsed; it must not change any more. nil parses Body
+	Metadata *ctxfolder.Metadata // for metadata: what Body leads to; it must not change any more. nil parses Body
 	Sum      Sum                 // for a payload: its name
 	Payload  []byte              // the payload itself
 }
@@ -202,7 +202,7 @@ func (s *state) encode(items []Item, group bool) (b []byte, records []change, er
 		h.more = group && i+1 < len(items)
 		b, r.head = appendRecord(b, h, it.Body)
 		switch it.Kind {
-		case KindMetadata:
+		case KindMetadata, KindChange:
 			r.metadata, r.parsed = it.Body, it.Metadata
 		case KindPayload:
 			r.payload = it.Sum

@@ -21,9 +21,9 @@ type news struct {
 type change struct {
 	head
 	off      int64
-	address  message.Address // for an append or replace
-	metadata json.RawMessage
-	parsed   *ctxfolder.Metadata // nil where metadata was not parsed yet
+	address  message.Address     // for an append or replace
+	metadata json.RawMessage     // a copy, or a change
+	parsed   *ctxfolder.Metadata // what it leads to, nil if that was not parsed yet
 	payload  Sum
 	trim     *trim
 	lost     int64 // damaged records before it
@@ -140,7 +140,7 @@ func (c *change) parse(j *journal, rec record) error {
 		return err
 	}
 	switch rec.kind {
-	case KindMetadata:
+	case KindMetadata, KindChange:
 		if err := whole(); err != nil {
 			return err
 		}

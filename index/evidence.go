@@ -58,11 +58,9 @@ func (b *rebuilder) readSources() {
 			src.changes = slices.DeleteFunc(src.changes, func(c change) bool { return c.kind != KindPayload })
 		}
 		if src.begin != nil {
-			b.takeCopy(src.begin.Metadata)
+			b.takeMetadata(KindMetadata, src.begin.Metadata)
 		}
-		for i := range src.changes {
-			b.takeCopy(src.changes[i].metadata)
-		}
+		b.takeAll(src.changes)
 		b.sources = append(b.sources, src)
 	}
 }
@@ -74,27 +72,45 @@ func (b *rebuilder) acknowledged(rec record) bool {
 
 // takeCopies takes the metadata in a journal's begin record and in its whole records.
 func (b *rebuilder) takeCopies(j *journal) {
-	b.takeCopy(j.begin.Metadata)
+	b.takeMetadata(KindMetadata, j.begin.Metadata)
 	n, _ := j.read(maxSeq, b.acknowledged)
-	for i := range n.changes {
-		b.takeCopy(n.changes[i].metadata)
+	b.takeAll(n.changes)
+}
+
+func (b *rebuilder) takeAll(changes []change) {
+	for i := range changes {
+		b.takeMetadata(changes[i].kind, changes[i].metadata)
 	}
 }
 
-// takeCopy takes a copy of the metadata unless it is older than the previous ones, or of another context. One that its
-// record committed counts rather than one of the format before.
-func (b *rebuilder) takeCopy(raw json.RawMessage) {
+// takeMetadata takes the metadata of a record, unless raw is nil, it is older than what was taken before, or of another
+// context. A copy that its record committed counts rather than one of the format before. A change of metadata that is
+// not known yet waits for it.
+func (b *rebuilder) takeMetadata(kind Kind, raw json.RawMessage) {
 	if raw == nil {
 		return
 	}
-	m, err := ctxfolder.ParseMetadata(raw)
-	if err != nil || m.ID != b.s.dir.ID {
+	was := b.s.meta
+	m, err := metadataAfter(was, kind, raw)
+	switch {
+	case kind == KindChange && err != nil:
+		b.waiting = append(b.waiting, raw)
+		return
+	case err != nil || m.ID != b.s.dir.ID:
+		return
+	case was != nil && (!was.IsBefore() && m.IsBefore() || was.IsBefore() == m.IsBefore() && m.Revision < was.Revision):
 		return
 	}
-	if was := b.s.meta; was != nil && (!was.IsBefore() && m.IsBefore() || was.IsBefore() == m.IsBefore() && m.Revision < was.Revision) {
-		return
+	b.s.setMetadata(m, takenMetadata{kind: kind, raw: raw})
+}
+
+// applyWaiting applies the changes of the metadata that became known since they were read.
+func (b *rebuilder) applyWaiting() {
+	waiting := b.waiting
+	b.waiting = nil
+	for _, raw := range waiting {
+		b.takeMetadata(KindChange, raw)
 	}
-	b.s.metadata, b.s.meta = raw, m
 }
 
 // expect takes the newest counts from index.json and the begin records of journals.
@@ -126,18 +142,12 @@ func (b *rebuilder) expect(x *indexFile) {
 // messages only fill gaps.
 func (b *rebuilder) takeSalvaged(s *journalSource) {
 	known := b.continues(s.changes)
-	if s.begin != nil {
-		b.takeCopy(s.begin.Metadata)
-	}
 	for i := range s.changes {
 		c := &s.changes[i]
 		if known {
 			b.spots[c.seq] = c.chain
 		}
-		if c.metadata != nil {
-			b.takeCopy(c.metadata)
-			c.metadata = nil
-		}
+		c.metadata = nil // readSources took it
 		if known || c.kind != KindAppend && c.kind != KindReplace {
 			b.take(c, s.gen)
 			continue

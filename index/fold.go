@@ -208,7 +208,7 @@ func (l *Log) rotationDue(settle bool) bool {
 func (l *Log) newWork(x *indexFile) *foldWork {
 	s := l.state
 	live := s.newest()
-	w := &foldWork{seq: s.seq, chain: s.chain, offset: live.last, newestAt: s.newestAt, metadata: s.metadata, folders: s.folders()}
+	w := &foldWork{seq: s.seq, chain: s.chain, offset: live.last, newestAt: s.newestAt, metadata: s.metadataCopy(), folders: s.folders()}
 	w.sync = func() error { return nil }
 	if end := live.end; !live.isDurable() {
 		w.sync = func() error { return live.syncTo(end) }

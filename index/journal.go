@@ -19,10 +19,11 @@ import (
 	"github.com/google/uuid"
 )
 
-// The versions of a journal. A metadata record of a journal/3 commits; before, metadata.json did. The records of a
-// journal/1 have no marks. Writers append to a journal/3 only.
+// The versions of a journal. A journal/3 has no change records. A metadata record of it commits; before, metadata.json
+// did. The records of a journal/1 have no marks. Writers append to a journal/4 only.
 const (
-	journalVersion = "journal/3"
+	journalVersion = "journal/4"
+	journalThree   = "journal/3"
 	journalTwo     = "journal/2"
 	journalOne     = "journal/1"
 )
@@ -65,7 +66,7 @@ func decodeBegin(body []byte) (b begin, err error) {
 	if err := jsonv2.Unmarshal(body, &b, message.Verbatim...); err != nil {
 		return b, fmt.Errorf("%w: begin record: %w", ErrDamaged, err)
 	}
-	if b.Version != journalVersion && b.Version != journalTwo && b.Version != journalOne {
+	if !slices.Contains([]string{journalVersion, journalThree, journalTwo, journalOne}, b.Version) {
 		return b, fmt.Errorf("%w: journal is %q, wanted %q or an earlier version", ctxfolder.ErrVersion, b.Version, journalVersion)
 	}
 	if b.Seq > maxSeq {

@@ -10,44 +10,117 @@ import (
 	"github.com/google/uuid"
 )
 
-// takenMetadata is metadata that a journal or index.json has. parsed is nil if it was not parsed yet.
+// takenMetadata is metadata that a journal or index.json has: a copy, or a change of what was taken before. parsed is
+// what it leads to, nil if it was not parsed yet.
 type takenMetadata struct {
+	kind   Kind
 	raw    json.RawMessage
 	parsed *ctxfolder.Metadata
 }
 
 // takeMetadata takes metadata that is newer than the previous one, unless raw is nil. It counts from parseMetadata on.
-func (s *state) takeMetadata(raw json.RawMessage, parsed *ctxfolder.Metadata) {
+func (s *state) takeMetadata(kind Kind, raw json.RawMessage, parsed *ctxfolder.Metadata) {
 	if raw != nil {
-		s.unparsed = append(s.unparsed, takenMetadata{raw, parsed})
+		s.unparsed = append(s.unparsed, takenMetadata{kind, raw, parsed})
 	}
 }
 
-// parseMetadata parses the newest usable metadata that was taken.
+// parseMetadata parses the newest usable copy that was taken, and applies the changes after it.
 func (s *state) parseMetadata() error {
 	unparsed := s.unparsed
 	s.unparsed = nil
-	for _, taken := range slices.Backward(unparsed) {
-		m, err := taken.parsed, error(nil)
-		if m == nil {
-			m, err = ctxfolder.ParseMetadata(taken.raw)
+	was, newest := s.meta, 0
+	for i, taken := range slices.Backward(unparsed) {
+		if taken.kind == KindChange {
+			continue
 		}
+		err := s.parse(taken)
 		if errors.Is(err, ctxfolder.ErrVersion) {
 			return err
 		}
-		if err == nil && m.ID != s.dir.ID {
-			err = fmt.Errorf("it belongs to context %s", m.ID)
-		}
 		if err == nil {
-			if s.meta == nil || s.meta.FoldersMoved(m) {
-				s.dir.SetRenaming(m.Renaming) // an open folder may have another name now
-			}
-			s.metadata, s.meta = taken.raw, m
+			newest = i + 1
 			break
 		}
 		s.note("journal", "metadata in a journal: %v", err)
 	}
+	changes := slices.DeleteFunc(unparsed[newest:], func(taken takenMetadata) bool { return taken.kind != KindChange })
+	if err := s.parse(changes...); err != nil {
+		for _, taken := range changes {
+			if err := s.parse(taken); err != nil {
+				s.note("journal", "a change of the metadata in a journal: %v", err)
+			}
+		}
+	}
+	if s.meta != was && (was == nil || was.FoldersMoved(s.meta)) {
+		s.dir.SetRenaming(s.meta.Renaming) // an open folder may have another name now
+	}
 	return nil
+}
+
+// parse makes what a copy, or changes, lead to the newest metadata.
+func (s *state) parse(taken ...takenMetadata) error {
+	if len(taken) == 0 {
+		return nil
+	}
+	last := taken[len(taken)-1]
+	m, err := last.parsed, error(nil)
+	if m == nil {
+		raw := make([]json.RawMessage, len(taken))
+		for i := range taken {
+			raw[i] = taken[i].raw
+		}
+		m, err = metadataAfter(s.meta, last.kind, raw...)
+	}
+	if err == nil && m.ID != s.dir.ID {
+		err = fmt.Errorf("it belongs to context %s", m.ID)
+	}
+	if err == nil {
+		s.setMetadata(m, taken...)
+	}
+	return err
+}
+
+// setMetadata makes m, to which a copy or changes lead, the newest metadata.
+func (s *state) setMetadata(m *ctxfolder.Metadata, taken ...takenMetadata) {
+	s.meta = m
+	for _, t := range taken {
+		if t.kind == KindChange {
+			s.metadata, s.changes, s.changed = nil, s.changes+1, s.changed+len(t.raw)
+		} else {
+			s.metadata, s.changes, s.changed, s.copied = t.raw, 0, 0, len(t.raw)
+		}
+	}
+}
+
+// metadataCopy returns the newest metadata as a journal begins with it.
+func (s *state) metadataCopy() json.RawMessage {
+	if s.metadata == nil && s.meta != nil {
+		return ctxfolder.RawMetadata(s.meta)
+	}
+	return s.metadata
+}
+
+// maxChanges is how many changes of the metadata can follow a copy: whoever opens the context applies them.
+const maxChanges = 64
+
+// MetadataItem returns the record that commits m, the next revision of the metadata: a change, or a copy where the changes
+// since the last one would be longer than that, or many. The caller holds the context lock and has called Prepare under it.
+func (l *Log) MetadataItem(m *ctxfolder.Metadata) (Item, error) {
+	l.advance.Lock()
+	defer l.advance.Unlock()
+	if s := l.state; s.meta != nil && s.changes < maxChanges && s.changed < s.copied {
+		change, err := s.meta.Change(m)
+		if err != nil {
+			return Item{}, err
+		}
+		size := s.changed + len(change)
+		if change != nil && size <= s.copied && s.copied+size <= ctxfolder.MaxMetadata/2 {
+			return Item{Kind: KindChange, Body: change, Metadata: m}, nil
+		}
+	}
+	raw, err := ctxfolder.CommittableMetadata(m)
+	return Item{Kind: KindMetadata, Body: raw, Metadata: m}, err
 }
 
 // Metadata returns the metadata that counts: what the journals committed, with what a person changed in metadata.json.
@@ -75,29 +148,44 @@ func (l *Log) Committed() (m *ctxfolder.Metadata, err error) {
 }
 
 // revision returns the committed metadata of an earlier revision, nil if no journal has it.
-func (l *Log) revision(n int64) (m *ctxfolder.Metadata) {
-	is := func(raw json.RawMessage) {
-		if c, err := ctxfolder.ParseMetadata(raw); err == nil && !c.IsBefore() && c.Revision == n {
-			m = c
-		}
-	}
+func (l *Log) revision(n int64) (found *ctxfolder.Metadata) {
 	gens, err := generations(l.dir)
-	for i := len(gens) - 1; err == nil && i >= 0 && m == nil; i-- {
+	for i := len(gens) - 1; err == nil && i >= 0 && found == nil; i-- {
 		j, err := openJournal(l.dir, gens[i], nil)
 		if err != nil {
 			continue
 		}
-		is(j.begin.Metadata)
+		var m *ctxfolder.Metadata
+		take := func(kind Kind, raw json.RawMessage) {
+			if next, err := metadataAfter(m, kind, raw); err == nil {
+				m = next
+			}
+			if m != nil && !m.IsBefore() && m.Revision == n {
+				found = m
+			}
+		}
+		take(KindMetadata, j.begin.Metadata)
 		_, _, _ = j.scan(j.first, j.begin.Seq, j.begin.chain, nil, func(rec record) error {
 			var c change
 			if err := c.parse(j, rec); err == nil && c.metadata != nil {
-				is(c.metadata)
+				take(c.kind, c.metadata)
 			}
 			return nil
 		}, nil)
 		_ = j.f.Close()
 	}
-	return m
+	return found
+}
+
+// metadataAfter returns the metadata after a copy, or after changes of m, which may be nil.
+func metadataAfter(m *ctxfolder.Metadata, kind Kind, raw ...json.RawMessage) (*ctxfolder.Metadata, error) {
+	switch {
+	case kind != KindChange:
+		return ctxfolder.ParseMetadata(raw[0])
+	case m == nil:
+		return nil, errors.New("no journal has what the change applies to")
+	}
+	return m.Apply(raw...)
 }
 
 // FoldersOf returns the folders that may hold the files of a line now, see [ctxfolder.Metadata.FoldersOf]. It returns

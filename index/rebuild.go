@@ -2,6 +2,7 @@ package index
 
 import (
 	"cmp"
+	"encoding/json"
 	"errors"
 	"io/fs"
 	"maps"
@@ -112,7 +113,8 @@ type rebuilder struct {
 	lost     map[uuid.UUID]map[int64]Entry
 	sources  []journalSource
 	evidence
-	older map[[2]uuid.UUID]bool // pairs of packs: the second has a newer version of a message in the first
+	waiting []json.RawMessage     // changes of metadata that was not found yet
+	older   map[[2]uuid.UUID]bool // pairs of packs: the second has a newer version of a message in the first
 }
 
 type lineKey struct{ line, id uuid.UUID }
@@ -124,18 +126,21 @@ type fileKey struct {
 
 func (b *rebuilder) run() error {
 	if b.x != nil {
-		b.takeCopy(b.x.Metadata)
+		b.takeMetadata(KindMetadata, b.x.Metadata)
 	}
+	b.applyWaiting()
 	m, is, _, err := b.s.dir.EffectiveMetadata(b.s.meta, nil)
 	if m == nil {
 		return err
 	}
 	if is == ctxfolder.ProjectionNewer {
-		b.s.metadata = ctxfolder.RawMetadata(m)
-		b.s.meta, err = ctxfolder.ParseMetadata(b.s.metadata)
-		if err != nil {
+		raw := ctxfolder.RawMetadata(m)
+		if m, err = ctxfolder.ParseMetadata(raw); err != nil {
 			return err
 		}
+		b.s.setMetadata(m, takenMetadata{kind: KindMetadata, raw: raw})
+		b.applyWaiting()
+		m = b.s.meta
 	}
 	b.metadata, b.reach = m, branch.Reach(m)
 	if len(m.Renaming) > 0 {
@@ -200,7 +205,7 @@ func (b *rebuilder) readJournals() {
 // take applies a record of a journal.
 func (b *rebuilder) take(c *change, gen uint64) {
 	b.s.seq = max(b.s.seq, c.seq)
-	b.takeCopy(c.metadata)
+	b.takeMetadata(c.kind, c.metadata)
 	if c.kind == KindPayload {
 		b.s.addPayload(c, gen)
 	}

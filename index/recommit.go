@@ -35,7 +35,7 @@ func (l *Log) recommit() error {
 	if err := l.clearWay(gen); err != nil {
 		return err
 	}
-	metadata := l.state.metadata
+	metadata := l.state.metadataCopy()
 	if x.Metadata != nil { // as of the last fold: records follow
 		metadata = x.Metadata
 	}

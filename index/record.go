@@ -18,6 +18,7 @@ const (
 	KindAppend   Kind = "append"   // an envelope: the next message of its line
 	KindReplace  Kind = "replace"  // an envelope: a new version of a message
 	KindMetadata Kind = "metadata" // the object of metadata.json
+	KindChange   Kind = "change"   // what changed in the metadata
 	KindPayload  Kind = "payload"  // a payload that later messages refer to
 	KindTrim     Kind = "trim"     // a line ends earlier from now on: the rest went to the trash
 )

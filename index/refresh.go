@@ -56,7 +56,7 @@ func (l *Log) follow() (unchanged bool, err error) {
 		newest.sync.settle()
 		l.mu.Lock()
 		l.state.journals = append(l.state.journals, next)
-		l.state.takeMetadata(next.begin.Metadata, nil)
+		l.state.takeMetadata(KindMetadata, next.begin.Metadata, nil)
 		err = l.state.parseMetadata()
 		l.state.recount(next.begin.Lines)
 		l.mu.Unlock()
@@ -157,7 +157,7 @@ func readState(dir *ctxfolder.Dir, x *indexFile, held []*journal) (*state, error
 		newestAt: x.newest(), settled: x.Settled, live: x.Live, offset: x.Offset,
 	}
 	s.folded.only(x)
-	s.takeMetadata(x.Metadata, nil)
+	s.takeMetadata(KindMetadata, x.Metadata, nil)
 	for i := range x.Lines {
 		ln := newLine(x.Lines[i].Counts)
 		ln.Placement = x.Lines[i].Placement

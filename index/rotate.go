@@ -42,7 +42,7 @@ func (l *Log) beginJournal(r room) error {
 	for _, ln := range s.lines {
 		counts = append(counts, ln.Counts)
 	}
-	metadata := s.metadata
+	metadata := s.metadataCopy()
 	if m, is, _, _ := l.dir.EffectiveMetadata(s.meta, nil); is == ctxfolder.ProjectionNewer {
 		metadata = ctxfolder.RawMetadata(m) // of a context/1, or of a journal that is lost
 	}
@@ -70,7 +70,7 @@ func (l *Log) beginJournal(r room) error {
 	l.mu.Lock()
 	defer l.mu.Unlock()
 	s.journals = append(s.journals, j)
-	s.takeMetadata(metadata, nil)
+	s.takeMetadata(KindMetadata, metadata, nil)
 	return s.parseMetadata()
 }
 

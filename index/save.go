@@ -44,7 +44,7 @@ func (l *Log) save(foldLocked bool) error {
 	for i := range w.lines {
 		counts = append(counts, w.lines[i].Counts)
 	}
-	b, err := encodeBegin(l.dir, gen+1, Spot{w.seq, w.chain}, counts, l.state.metadata)
+	b, err := encodeBegin(l.dir, gen+1, Spot{w.seq, w.chain}, counts, l.state.metadataCopy())
 	if err != nil {
 		return err
 	}
@@ -73,7 +73,7 @@ func (l *Log) save(foldLocked bool) error {
 func (l *Log) rebuiltWork() (*foldWork, error) {
 	s := l.state
 	numbers, err := rowFiles(l.dir)
-	w := &foldWork{seq: s.seq, chain: s.chain, newestAt: s.newestAt, metadata: s.metadata, folders: s.folders()}
+	w := &foldWork{seq: s.seq, chain: s.chain, newestAt: s.newestAt, metadata: s.metadataCopy(), folders: s.folders()}
 	for id, ln := range s.lines {
 		if ln.Count == 0 {
 			continue

@@ -33,9 +33,12 @@ type state struct {
 	live       uint64                           // the journal in which index.json continues, after the record at offset
 	offset     int64
 	unsaved    bool                // rebuilt in memory: the index on disk is still damaged
-	metadata   json.RawMessage     // the newest usable one in index.json and the journals
-	meta       *ctxfolder.Metadata // that one, parsed
-	unparsed   []takenMetadata     // newer ones
+	meta       *ctxfolder.Metadata // the newest usable metadata in index.json and the journals
+	metadata   json.RawMessage     // that, if it was a copy
+	copied     int                 // bytes of the last copy
+	changes    int                 // changes since
+	changed    int                 // bytes of them
+	unparsed   []takenMetadata     // newer metadata
 	payloads   map[Sum]payloadAt   // in the unfolded journals
 	problems   []Problem
 	foreign    []uint64 // of a rebuilt state: journals of another history
@@ -143,7 +146,7 @@ func (s *state) replay() error {
 				ErrDamaged, j.gen, j.begin.Seq, s.seq)
 		}
 		if !folded {
-			s.takeMetadata(j.begin.Metadata, nil)
+			s.takeMetadata(KindMetadata, j.begin.Metadata, nil)
 		}
 		limit := uint64(maxSeq)
 		if i+1 < len(s.journals) {
@@ -178,7 +181,7 @@ func (s *state) take(j *journal, n news) error {
 			j.moveBehind(c)
 			continue
 		}
-		if s.takeMetadata(c.metadata, c.parsed); c.metadata != nil || c.kind == KindReplace {
+		if s.takeMetadata(c.kind, c.metadata, c.parsed); c.metadata != nil || c.kind == KindReplace {
 			j.replaced = c.off + c.size()
 		}
 		if c.kind == KindPayload {

@@ -225,8 +225,12 @@ func (t *Tail) pass(rec record) error {
 	}
 	switch {
 	case c.metadata != nil:
-		if m, err := ctxfolder.ParseMetadata(c.metadata); err == nil {
+		m, err := metadataAfter(t.meta, c.kind, c.metadata)
+		switch {
+		case err == nil:
 			t.meta = m
+		case c.kind == KindChange: // the follower begins again, with a copy
+			return fmt.Errorf("%w: record %d: %w", ErrGap, rec.seq, err)
 		}
 	case c.trim != nil:
 		ln := t.lines[c.trim.Line]

@@ -143,7 +143,7 @@ func (c *Context) arrangeNow(
 func (c *Context) arrangeLocked(ctx context.Context, plan func() (index.Plan, int64, error)) (done ArchiveResult, err error) {
 	err = c.refresh(ctx) // branches may have been renamed
 	if err == nil {
-		err = c.Store.AcquireWith(ctx, c.Log.Update)
+		err = c.foldEdited(ctx, func(ctx context.Context) error { return c.Store.AcquireWith(ctx, c.Log.Update) })
 	}
 	if err != nil {
 		return done, err

@@ -145,11 +145,11 @@ func (tx *Tx) write() (err error) {
 		}
 		tx.m.UpdatedAt = time.Now().UTC()
 		tx.m.Revision++
-		raw, err := ctxfolder.CommittableMetadata(tx.m)
+		item, err := c.Log.MetadataItem(tx.m)
 		if err != nil {
 			return err
 		}
-		tx.items, tx.of = append(tx.items, index.Item{Kind: index.KindMetadata, Body: raw, Metadata: tx.m}), append(tx.of, nil)
+		tx.items, tx.of = append(tx.items, item), append(tx.of, nil)
 	}
 	switch {
 	case len(tx.items) > 0:

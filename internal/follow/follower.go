@@ -220,7 +220,7 @@ func (f *follower) next(ctx context.Context) (e Event, ok bool, err error) {
 // take queues the events of a record.
 func (f *follower) take(rec index.Record) {
 	switch rec.Kind {
-	case index.KindMetadata:
+	case index.KindMetadata, index.KindChange:
 		if m := f.tail.Metadata(); m != nil {
 			f.change(m, rec.Seq)
 		}

@@ -1,0 +1,234 @@
+package context
+
+import (
+	"bytes"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"reflect"
+	"slices"
+	"strconv"
+	"time"
+)
+
+// A change is the difference between a revision of the metadata and the next one: an object with the members of the
+// metadata that changed, whole, or null for those that are gone. Of the tables (branches, lines, removed), it has only
+// the rows that changed, as [FROM, COUNT, ROW, …]: the ROWs replace COUNT rows from index FROM on. So a fork of a context
+// with a thousand branches commits a few hundred bytes.
+
+// changeOf is the member of a change that says to which metadata it applies.
+const changeOf = "of"
+
+// origin identifies the metadata to which a change applies: two histories may have the same revision.
+type origin struct {
+	Revision  int64     `json:"revision"`
+	UpdatedAt time.Time `json:"updated_at"`
+}
+
+// Change returns the change that leads from m to next, the next revision, after the checks of [CommittableMetadata]. It
+// returns nil if only a copy can say it.
+func (m *Metadata) Change(next *Metadata) (json.RawMessage, error) {
+	if err := next.committable(); err != nil {
+		return nil, err
+	}
+	if m.before || next.Revision != m.Revision+1 || m.Extra.Get(changeOf) != nil || next.Extra.Get(changeOf) != nil {
+		return nil, nil
+	}
+	w, was := objectWriter{make([]byte, 0, 1<<10)}, objectWriter{make([]byte, 0, 1<<10)}
+	w.begin()
+	w.key(changeOf)
+	w.begin()
+	w.number("revision", m.Revision)
+	w.time("updated_at", m.UpdatedAt)
+	w.end()
+	for _, member := range metadataMembers {
+		switch member.key {
+		case "branches":
+			writeSplice(&w, member.key, m.Branches, next.Branches, Branch.equal, Branch.write)
+		case "lines":
+			writeSplice(&w, member.key, m.Lines, next.Lines, Line.equal, Line.write)
+		case "removed":
+			writeSplice(&w, member.key, m.Removed, next.Removed, Removed.equal, Removed.write)
+		default:
+			was.b = append(was.b[:0], '{')
+			member.write(m, &was)
+			w.differing(member.key, was.b[1:], func() { member.write(next, &w) })
+		}
+	}
+	for _, x := range next.Extra.members {
+		if value := m.Extra.Get(x.Key); value == nil || !sameJSON(value, x.Value) {
+			w.value(x.Key, x.Value)
+		}
+	}
+	for _, x := range m.Extra.members {
+		if next.Extra.Get(x.Key) == nil {
+			w.raw(x.Key, "null")
+		}
+	}
+	w.end()
+	next.before, next.check = false, false
+	return w.b, nil
+}
+
+// differing adds a member as write does, unless was is the same one; null stands for a member that write does not add.
+func (w *objectWriter) differing(key string, was []byte, write func()) {
+	start := len(w.b)
+	write()
+	switch now := bytes.TrimPrefix(w.b[start:], []byte(",")); {
+	case bytes.Equal(was, now):
+		w.b = w.b[:start]
+	case len(now) == 0:
+		w.raw(key, "null")
+	}
+}
+
+// Apply returns the metadata that changes lead to, in order. Its errors wrap ErrMetadata.
+func (m *Metadata) Apply(changes ...json.RawMessage) (*Metadata, error) {
+	next := m
+	for _, change := range changes {
+		applied, err := next.apply(change)
+		if err != nil {
+			return nil, fmt.Errorf("%w: a change of revision %d: %w", ErrMetadata, next.Revision, err)
+		}
+		next = applied
+	}
+	if err := next.validate(); err != nil {
+		return nil, fmt.Errorf("%w: changes up to revision %d: %w", ErrMetadata, next.Revision, err)
+	}
+	return next, nil
+}
+
+// apply is Apply for one change, without the checks of what it leads to.
+func (m *Metadata) apply(change json.RawMessage) (*Metadata, error) {
+	var c Object
+	if err := c.UnmarshalJSON(change); err != nil {
+		return nil, err
+	}
+	var of origin
+	if err := c.take(changeOf, &of); err != nil {
+		return nil, err
+	}
+	if of.Revision != m.Revision || !of.UpdatedAt.Equal(m.UpdatedAt) || m.before {
+		return nil, fmt.Errorf("it applies to revision %d of %s", of.Revision, of.UpdatedAt)
+	}
+	next := *m
+	for _, f := range next.fields() {
+		if string(c.Get(f.key)) == "null" {
+			c.Set(f.key, nil)
+			reflect.ValueOf(f.into).Elem().SetZero()
+		} else if err := c.take(f.key, f.into); err != nil {
+			return nil, fmt.Errorf("%q: %w", f.key, err)
+		}
+	}
+	if next.ID != m.ID || next.Revision != m.Revision+1 {
+		return nil, fmt.Errorf("it leads to revision %d of context %s", next.Revision, next.ID)
+	}
+	err := errors.Join(
+		splice(&c, "branches", &next.Branches, parseBranch),
+		splice(&c, "lines", &next.Lines, parseRow[Line]),
+		splice(&c, "removed", &next.Removed, parseRow[Removed]),
+	)
+	for _, x := range c.members {
+		if string(x.Value) == "null" {
+			x.Value = nil
+		}
+		next.Extra.Set(x.Key, x.Value)
+	}
+	return &next, err
+}
+
+func (l Line) equal(other Line) bool { return l == other }
+
+func (b Branch) equal(other Branch) bool {
+	return b.Name == other.Name && b.Line == other.Line && sameJSON(b.SystemPrompt, other.SystemPrompt) &&
+		slices.EqualFunc(b.Extra.members, other.Extra.members, func(x, y Member) bool { return x.Key == y.Key && sameJSON(x.Value, y.Value) })
+}
+
+func (r Removed) equal(other Removed) bool {
+	return r.Line == other.Line && r.Name == other.Name && r.At.Equal(other.At) && r.Why == other.Why
+}
+
+// writeSplice writes the change of a table, unless there is none.
+func writeSplice[T any](
+	w *objectWriter, table string, before, after []T, equal func(T, T) bool, write func(T, *objectWriter),
+) {
+	from := 0
+	for from < min(len(before), len(after)) && equal(before[from], after[from]) {
+		from++
+	}
+	behind := 0
+	for behind < min(len(before), len(after))-from && equal(before[len(before)-1-behind], after[len(after)-1-behind]) {
+		behind++
+	}
+	rows := after[from : len(after)-behind]
+	if len(rows) == 0 && len(after) == len(before) {
+		return
+	}
+	w.key(table)
+	w.b = append(w.b, '[')
+	w.b = append(strconv.AppendInt(w.b, int64(from), 10), ',')
+	w.b = strconv.AppendInt(w.b, int64(len(before)-behind-from), 10)
+	for _, row := range rows {
+		w.b = append(w.b, ',')
+		w.begin()
+		write(row, w)
+		w.end()
+	}
+	w.b = append(w.b, ']')
+}
+
+// splice takes the change of a table out of c, and applies it.
+func splice[T any](c *Object, key string, table *[]T, parse func(json.RawMessage) (T, error)) error {
+	var elements []json.RawMessage
+	if c.Get(key) == nil {
+		return nil
+	}
+	if err := c.take(key, &elements); err != nil {
+		return fmt.Errorf("%q: %w", key, err)
+	}
+	if len(elements) < 2 {
+		return fmt.Errorf("%q: %d elements", key, len(elements))
+	}
+	from, err := strconv.Atoi(string(elements[0]))
+	count, cerr := strconv.Atoi(string(elements[1]))
+	if err != nil || cerr != nil || from < 0 || count < 0 || from > len(*table) || count > len(*table)-from {
+		return fmt.Errorf("%q: %s rows from %s on, of %d", key, elements[1], elements[0], len(*table))
+	}
+	rows := make([]T, 0, len(elements)-2)
+	for _, raw := range elements[2:] {
+		row, err := parse(raw)
+		if err != nil {
+			return fmt.Errorf("%q: %w", key, err)
+		}
+		rows = append(rows, row)
+	}
+	*table = slices.Concat((*table)[:from], rows, (*table)[from+count:])
+	return nil
+}
+
+func parseRow[T any](raw json.RawMessage) (row T, err error) {
+	err = json.Unmarshal(raw, &row)
+	return row, err
+}
+
+func parseBranch(raw json.RawMessage) (b Branch, err error) {
+	var o Object
+	if err := o.UnmarshalJSON(raw); err != nil {
+		return b, err
+	}
+	return branchOf(o)
+}
+
+// branchOf takes the branch out of an object.
+func branchOf(o Object) (b Branch, err error) {
+	for _, f := range []struct {
+		key  string
+		into any
+	}{{"name", &b.Name}, {"line", &b.Line}, {"system_prompt", &b.SystemPrompt}} {
+		if err := o.take(f.key, f.into); err != nil {
+			return b, fmt.Errorf("%q: %w", f.key, err)
+		}
+	}
+	b.Extra = o
+	return b, nil
+}
