@@ -200,8 +200,8 @@ func (l *Log) removeStray(live uint64) error {
 }
 
 // Unfolded calls f with the messages that only journals which are not folded commit, by line, and with the folders of
-// lines. It brings the log up to date before, and holds the context lock meanwhile. If it returns a commit, the messages
-// are durable when Wait, which needs no lock, returns nil.
+// lines. It brings the log up to date before, and holds the context lock meanwhile. If it returns a commit, the
+// messages are durable when Wait, which needs no lock, returns nil.
 func (l *Log) Unfolded(ctx stdcontext.Context, f func(entries map[uuid.UUID][]Entry, folders map[uuid.UUID]string)) (c *Commit, err error) {
 	look := func(folders map[uuid.UUID]string) error {
 		if !l.opts.Relaxed {

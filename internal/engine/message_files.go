@@ -214,7 +214,8 @@ func (c *Context) flush(ctx context.Context) error {
 	return errors.Join(err, c.flushProjection(ctx))
 }
 
-// awaitFiles makes the files that wait, with so many workers, and returns why one could not be made since the last call.
+// awaitFiles makes the files that wait, with so many workers, and returns why one could not be made since the last
+// call.
 func (c *Context) awaitFiles(workers int) error {
 	c.Store.projector.run(workers)
 	f := &c.messageFiles

@@ -131,8 +131,8 @@ func readRegular(fsys FS, name string, limit int64) ([]byte, error) {
 
 // LstatNumbers is Lstat of some files in the folder, in order, of which only the kind and the result of SameFile are
 // valid. nil stands for a missing file. After a query for a file's times, its next write sets a new time (multigrain
-// timestamps, Linux 6.13), which ext4 writes to its journal. The fdatasync after that write takes 1.5 times as long. So a
-// caller that only checks whether a growing file is still the same asks for no times.
+// timestamps, Linux 6.13), which ext4 writes to its journal. The fdatasync after that write takes 1.5 times as long. So
+// a caller that only checks whether a growing file is still the same asks for no times.
 func LstatNumbers(fsys FS, names ...string) ([]fs.FileInfo, error) {
 	if n, ok := fsys.(interface {
 		lstatNumbers(names []string) ([]fs.FileInfo, error)
