@@ -107,6 +107,12 @@ func (d *Dir) Check() error {
 	return err
 }
 
+// Has reports whether the open folder still bears the context's name and has a version of metadata.json.
+func (d *Dir) Has(s Stamp) bool {
+	now, err := vfs.LstatIn(d.store, d.ID.String(), ".", MetadataFile)
+	return err == nil && now[0] != nil && vfs.SameFile(now[0], d.self) && Stamp{now[1]}.Same(s)
+}
+
 // Stamp identifies a version of metadata.json without reading it.
 type Stamp struct{ info fs.FileInfo }
 

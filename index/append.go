@@ -69,7 +69,8 @@ func (l *Log) prepare(foldLocked bool) error {
 }
 
 func (l *Log) prepareOnce(foldLocked bool) error {
-	if err := l.catchUp(); err != nil {
+	unchanged, err := l.follow()
+	if err != nil {
 		return err
 	}
 	if l.state.unsaved {
@@ -82,12 +83,12 @@ func (l *Log) prepareOnce(foldLocked bool) error {
 		if err := l.recommit(); err != nil {
 			return err
 		}
-		j = l.state.newest()
+		j, unchanged = l.state.newest(), false
 	}
 	if err := j.cover(); err != nil {
 		return err
 	}
-	if !j.unchanged() {
+	if !unchanged && !j.unchanged() {
 		blank, err := j.blankBehind(j.end)
 		if err == nil && !blank {
 			err = l.cutTail(j)
@@ -164,10 +165,14 @@ func (l *Log) append(items []Item, group bool) *Commit {
 	c.Written, c.Err = len(records), err
 	l.mu.Lock()
 	defer l.mu.Unlock()
+	if s.seq != s.ownTo {
+		s.ownFrom = s.seq + 1
+	}
 	if err := s.take(j, news{changes: records}); err != nil {
 		c.Written, c.Err = 0, err
 		return c
 	}
+	s.ownTo = s.seq
 	for i := range records {
 		var e Entry
 		if r := &records[i]; r.address.Line != uuid.Nil {
@@ -249,6 +254,11 @@ func (j *journal) write(b []byte, records []change, group bool) (written []chang
 func (l *Log) Barrier() *Commit {
 	l.advance.Lock()
 	defer l.advance.Unlock()
+	return l.barrier()
+}
+
+// barrier is Barrier for the holder of advance.
+func (l *Log) barrier() *Commit {
 	j := l.state.newest()
 	if err := j.cover(); err != nil { // Prepare did this, unless the journal was reopened since
 		j.sync.fail(err)

@@ -200,29 +200,29 @@ func (l *Log) removeStray(live uint64) error {
 }
 
 // Unfolded calls f with the messages that only journals which are not folded commit, by line, and with the folders of
-// lines. It brings the log up to date, makes these messages durable, unless the log is relaxed, and holds the context
-// lock meanwhile.
-func (l *Log) Unfolded(ctx stdcontext.Context, f func(entries map[uuid.UUID][]Entry, folders map[uuid.UUID]string)) error {
+// lines. It brings the log up to date before, and holds the context lock meanwhile. If it returns a commit, the
+// messages are durable when Wait, which needs no lock, returns nil.
+func (l *Log) Unfolded(ctx stdcontext.Context, f func(entries map[uuid.UUID][]Entry, folders map[uuid.UUID]string)) (c *Commit, err error) {
 	look := func(folders map[uuid.UUID]string) error {
 		if !l.opts.Relaxed {
 			if err := l.prepare(false); err != nil { // begins a new journal if a sync of this one failed
 				return err
 			}
-			if err := l.state.newest().makeDurable(); err != nil {
-				return err
+			if !l.state.newest().isDurable() {
+				c = l.barrier()
 			}
 		}
 		l.noticeFolds()
 		f(l.state.unfolded(), folders)
 		return nil
 	}
-	err := l.underLock(ctx, look)
+	err = l.underLock(ctx, look)
 	if errors.Is(err, ErrBusy) { // the index is rebuilt in memory
 		if err = l.Update(ctx); err == nil {
 			err = l.underLock(ctx, look)
 		}
 	}
-	return err
+	return c, err
 }
 
 // UnfoldedNow is [Log.Unfolded] for the holder of the context lock, who has called Prepare.
@@ -234,6 +234,17 @@ func (l *Log) UnfoldedNow() (entries map[uuid.UUID][]Entry, err error) {
 	l.advance.Unlock()
 	err = l.view(func(s *state) { entries = s.unfolded() })
 	return entries, err
+}
+
+// WroteUnfolded reports whether this handle wrote every record of the messages that are not folded.
+func (l *Log) WroteUnfolded() (wrote bool) {
+	_ = l.view(func(s *state) {
+		wrote = s.seq == s.ownTo
+		for _, entries := range s.unfolded() {
+			wrote = wrote && !slices.ContainsFunc(entries, func(e Entry) bool { return e.seq < s.ownFrom })
+		}
+	})
+	return wrote
 }
 
 func (s *state) unfolded() map[uuid.UUID][]Entry {

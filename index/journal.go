@@ -143,7 +143,7 @@ func openJournal(dir *ctxfolder.Dir, generation uint64, held []*journal) (*journ
 		if h.gen != generation {
 			continue
 		}
-		if now, err := vfs.LstatNumber(dir.FS, name); err != nil || !vfs.SameFile(now, h.info) {
+		if h.exists(dir) != nil {
 			break
 		}
 		j := &journal{gen: generation, f: h.f, sync: h.sync, covered: h.covered}
@@ -279,11 +279,20 @@ func (j *journal) readRecord(off, size int64) (head, []byte, error) {
 // a next one may have existed and gone too.
 func (j *journal) exists(dir *ctxfolder.Dir) error {
 	name := ctxfolder.JournalFile(j.gen)
-	now, err := vfs.LstatNumber(dir.FS, name)
-	if err == nil && !vfs.SameFile(now, j.info) {
+	now, err := vfs.LstatNumbers(dir.FS, name)
+	if err == nil && !j.isAt(now[0]) {
 		err = &fs.PathError{Op: "open", Path: name, Err: fs.ErrNotExist}
 	}
 	return err
+}
+
+func (j *journal) isAt(now fs.FileInfo) bool { return now != nil && vfs.SameFile(now, j.info) }
+
+// isLast reports whether the folder has the journal and no file of the next one: see exists. A file of the next one may
+// be blank.
+func (j *journal) isLast(dir *ctxfolder.Dir) bool {
+	now, err := vfs.LstatNumbers(dir.FS, ctxfolder.JournalFile(j.gen+1), ctxfolder.JournalFile(j.gen))
+	return err == nil && now[0] == nil && j.isAt(now[1])
 }
 
 // size returns the current length of the file.

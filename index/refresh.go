@@ -29,20 +29,29 @@ func (l *Log) Unchanged() bool {
 
 // catchUp reads new records from the newest journal and from newer ones. The caller holds advance.
 func (l *Log) catchUp() error {
+	_, err := l.follow()
+	return err
+}
+
+// follow is catchUp that reports whether blank space follows the last record, as it did before.
+func (l *Log) follow() (unchanged bool, err error) {
 	if l.state == nil || l.state.unsaved { // only a saved index gives a place to read on from
-		return l.reload()
+		return false, l.reload()
 	}
 	newest := l.state.newest()
 	for {
-		if err := l.readOn(newest); err != nil {
-			return l.reload()
+		if unchanged, err = l.readOn(newest); err != nil {
+			return false, l.reload()
+		}
+		if newest.isLast(l.dir) {
+			return unchanged, nil
 		}
 		next, err := l.openNext(newest)
 		if errors.Is(err, fs.ErrNotExist) && newest.exists(l.dir) == nil {
-			return nil
+			return false, nil
 		}
 		if err != nil {
-			return l.reload()
+			return false, l.reload()
 		}
 		newest.sync.settle()
 		l.mu.Lock()
@@ -52,7 +61,7 @@ func (l *Log) catchUp() error {
 		l.state.recount(next.begin.Lines)
 		l.mu.Unlock()
 		if err != nil {
-			return err
+			return false, err
 		}
 		newest = next
 		l.forgetRetired()
@@ -67,7 +76,7 @@ func (l *Log) openNext(newest *journal) (*journal, error) {
 		return nil, err
 	}
 	// The rotation held the lock, so the old journal is final now.
-	err = l.readOn(newest)
+	_, err = l.readOn(newest)
 	if err == nil && next.begin.place() == l.state.place() {
 		return next, nil
 	}
@@ -79,21 +88,21 @@ func (l *Log) openNext(newest *journal) (*journal, error) {
 	return nil, errors.Join(err, next.f.Close())
 }
 
-// readOn applies the records of the newest journal after the last known one.
-func (l *Log) readOn(j *journal) error {
+// readOn applies the records of the newest journal after the last known one. unchanged says that there are none.
+func (l *Log) readOn(j *journal) (unchanged bool, err error) {
 	if j.unchanged() {
-		return nil
+		return true, nil
 	}
 	news, err := j.read(maxSeq, l.state.acknowledged)
 	if err != nil {
-		return err
+		return false, err
 	}
 	if len(news.changes) == 0 && news.torn == nil && j.checked {
-		return nil
+		return false, nil
 	}
 	l.mu.Lock()
 	defer l.mu.Unlock()
-	return l.state.take(j, news)
+	return false, l.state.take(j, news)
 }
 
 // reload reads index.json, the journals that it names, and newer ones. A concurrent fold can remove a journal in

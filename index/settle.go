@@ -10,6 +10,7 @@ import (
 	"slices"
 
 	ctxfolder "github.com/ctxdir/ctxdir/context"
+	"github.com/ctxdir/ctxdir/internal/vfs"
 	"github.com/google/uuid"
 )
 
@@ -185,16 +186,22 @@ type recordAt struct {
 	sum uint64
 }
 
-// inspectLine examines the files of some of a line's messages, in their current versions.
+// inspectedAtOnce is how many entries a settle reads from the rows at once.
+const inspectedAtOnce = 256
+
+// inspectLine examines the files of some of a line's messages, in their current versions. The positions are in order.
 func (s *settleRun) inspectLine(line uuid.UUID, positions []int64) error {
-	for _, p := range positions {
-		entries, err := s.log.entries(line, p, p+1)
+	for len(positions) > 0 {
+		n := 1
+		for n < min(len(positions), inspectedAtOnce) && positions[n] == positions[0]+int64(n) {
+			n++
+		}
+		entries, err := s.log.entries(line, positions[0], positions[n-1]+1) // none where the line was cut
 		if err != nil {
 			return err
 		}
-		if len(entries) > 0 { // the line was not cut
-			s.inspect(line, &entries[0])
-		}
+		s.inspect(line, entries)
+		positions = positions[n:]
 	}
 	return nil
 }
@@ -214,34 +221,42 @@ func (s *settleRun) inspectRowsOf(damaged []uint64) error {
 			if err != nil {
 				return err
 			}
-			for i := range entries {
-				if slices.Contains(damaged, entries[i].gen) {
-					s.inspect(line, &entries[i])
-				}
-			}
+			s.inspect(line, slices.DeleteFunc(entries, func(e Entry) bool { return !slices.Contains(damaged, e.gen) }))
 		}
 	}
 	return nil
 }
 
-// inspect notes whether a message is right in its place.
-func (s *settleRun) inspect(line uuid.UUID, e *Entry) {
+// inspect notes which messages are right in their places.
+func (s *settleRun) inspect(line uuid.UUID, entries []Entry) {
+	entries = slices.DeleteFunc(entries, func(e Entry) bool { return e.Lost == Erased || archived(e) })
 	folder := s.folders[line]
-	switch {
-	case e.Lost == Erased || archived(*e):
-		return
-	case folder == "":
-		if s.hasFileAnywhere(e) {
-			return
+	files := s.log.dir.Files(folder)
+	defer files.Release()
+	exact := make([]bool, len(entries))
+	files.Load(len(entries), func(i int) (uuid.UUID, int64) { return entries[i].FileID(), entries[i].Size }, func(i int, b []byte) {
+		exact[i] = entries[i].Lost == "" && entries[i].exact(b) != nil
+		vfs.Yield()
+	})
+	for i := range entries {
+		e, is := &entries[i], FileExact
+		if !exact[i] {
+			is = s.fileState(folder, e)
 		}
-	case s.keepsFile(s.fileState(folder, e), e):
-		s.wrote[folder] = append(s.wrote[folder], e.FileID())
-		return
+		switch {
+		case folder == "":
+			if s.hasFileAnywhere(e) {
+				continue
+			}
+		case s.keepsFile(is, e):
+			s.wrote[folder] = append(s.wrote[folder], e.FileID())
+			continue
+		}
+		if s.wrong == nil {
+			s.wrong = map[uuid.UUID][]Entry{}
+		}
+		s.wrong[line] = append(s.wrong[line], *e)
 	}
-	if s.wrong == nil {
-		s.wrong = map[uuid.UUID][]Entry{}
-	}
-	s.wrong[line] = append(s.wrong[line], *e)
 }
 
 // hasFileAnywhere reports whether any folder has the file of a message whose line metadata.json does not know.

@@ -13,7 +13,7 @@ import (
 )
 
 // mendedAtOnce is how many files mend writes before it releases the context lock for others.
-const mendedAtOnce = 16
+const mendedAtOnce = 4
 
 // mend writes the files that are not right, under the context lock: since the look, a branch may have been renamed and
 // a message replaced. If a file cannot be written, its journal is stuck, and mend writes the others.

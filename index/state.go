@@ -28,6 +28,8 @@ type state struct {
 	chain      uint64                           // of that record
 	newestAt   int64                            // time of the newest message, nanoseconds since 1970; 0 if unknown
 	settled    uint64                           // folded journals up to here are only a second copy
+	ownFrom    uint64                           // this handle wrote the records from this one to ownTo
+	ownTo      uint64                           // 0 for none
 	live       uint64                           // the journal in which index.json continues, after the record at offset
 	offset     int64
 	unsaved    bool                // rebuilt in memory: the index on disk is still damaged

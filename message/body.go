@@ -4,6 +4,7 @@ import (
 	"encoding/json"
 	"errors"
 	"math"
+	"slices"
 	"strconv"
 	"time"
 	"unicode/utf8"
@@ -84,10 +85,13 @@ func Describe(body []byte) (role, typ string, created time.Time) {
 	return role, typ, created
 }
 
+var errFound = errors.New("found")
+
 func roleOf(object []byte) (role string) {
 	_ = Members(object, func(key string, v jsontext.Value) error {
 		if key == "role" {
 			role = Short(v)
+			return errFound
 		}
 		return nil
 	})
@@ -96,11 +100,19 @@ func roleOf(object []byte) (role string) {
 
 // Short returns the content of a JSON string of at most 64 bytes, "" for any other value.
 func Short(v jsontext.Value) string {
+	if n := len(v) - 1; n > 0 && n <= 65 && v[0] == '"' && v[n] == '"' && isPlain(v[1:n]) {
+		return string(v[1:n])
+	}
 	var s string
 	if v.Kind() != '"' || json.Unmarshal(v, &s) != nil || len(s) > 64 {
 		return ""
 	}
 	return s
+}
+
+// isPlain reports whether the content of a JSON string stands for itself: it is ASCII without escapes.
+func isPlain(content []byte) bool {
+	return !slices.ContainsFunc(content, func(c byte) bool { return c < ' ' || c == '"' || c == '\\' || c > '~' })
 }
 
 // Time reads a JSON value as a time: an RFC 3339 string, or a number since 1970 in seconds or, from 10^11 on, in

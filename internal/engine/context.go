@@ -226,7 +226,7 @@ func (c *Context) close() error {
 	wrote := c.wrote
 	c.mu.Unlock()
 	c.AwaitFold()
-	missing := c.awaitFiles()
+	missing := c.awaitFiles(writers)
 	c.PutBlobs()
 	if wrote && !c.Store.Options.noFold {
 		// A fold that fails only costs a longer journal.
@@ -282,14 +282,7 @@ func Use[T any](c *Context, f func() (T, error)) (result T, err error) {
 // ReadMetadata reads the metadata that counts now, according to the log and metadata.json. An unusable metadata.json is
 // noted: see [Context.Problem].
 func (c *Context) ReadMetadata() error {
-	committed, err := c.Log.Committed()
-	if err != nil {
-		return err
-	}
-	c.mu.Lock()
-	known, stamp := c.metadata != nil && c.broken == nil && committed == c.journaled, c.stamp
-	c.mu.Unlock()
-	if known && c.Dir.MetadataStamp().Same(stamp) {
+	if stamp, known := c.knownMetadata(); known && c.Dir.MetadataStamp().Same(stamp) {
 		return nil
 	}
 	m, is, stamp, err := c.Log.Metadata()
@@ -306,6 +299,15 @@ func (c *Context) ReadMetadata() error {
 		c.broken = nil
 	}
 	return err
+}
+
+// knownMetadata returns the version of metadata.json from which the handle has its metadata, if the log's metadata is
+// still the same.
+func (c *Context) knownMetadata() (stamp ctxfolder.Stamp, known bool) {
+	committed, err := c.Log.Committed()
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	return c.stamp, err == nil && c.metadata != nil && c.broken == nil && committed == c.journaled
 }
 
 // Current returns the metadata that the handle has now. The caller must not change it.

@@ -12,7 +12,7 @@ func (c *Context) Fold(ctx context.Context) error {
 		return Wrap(Error{Op: "fold", Context: c.Dir.ID}, ErrReadOnly)
 	}
 	return Wrap(Error{Op: "fold", Context: c.Dir.ID}, c.use(func() error {
-		failure := c.awaitFiles()
+		failure := c.awaitFiles(writers)
 		err := c.foldEdited(ctx, func(ctx context.Context) error { return c.Log.Fold(ctx, true) }) // the settle makes missing files
 		if err != nil && failure != nil {
 			c.keepFailure(failure)
@@ -68,7 +68,17 @@ func (c *Context) shed() error {
 func (c *Context) fold() error {
 	limited, cancel := context.WithTimeout(context.Background(), c.Store.Options.LockTimeout)
 	defer cancel()
-	if err := c.makeMissing(limited); err != nil {
+	if ok, err := c.Dir.FoldLock.TryAcquire(); !ok || err != nil {
+		return err // another process folds
+	}
+	if err := c.Dir.FoldLock.Release(); err != nil {
+		return err
+	}
+	err := c.awaitFiles(background)
+	if err != nil || !c.Log.WroteUnfolded() {
+		err = errors.Join(err, c.makeMissing(limited, background))
+	}
+	if err != nil {
 		c.keepFailure(err)
 	}
 	return c.foldEdited(limited, func(ctx context.Context) error { return c.Log.Fold(ctx, false) })

@@ -154,16 +154,25 @@ func (c *Context) queueUnmade(b *fileBatch) {
 	b.queue()
 }
 
-// makeMissing makes the missing files of messages that are not folded.
-func (c *Context) makeMissing(ctx context.Context) error {
+// makeMissing makes the missing files of messages that are not folded, with so many workers.
+func (c *Context) makeMissing(ctx context.Context, workers int) error {
 	var b *fileBatch
-	err := c.Store.AcquireWith(ctx, func(ctx context.Context) error {
-		return c.Log.Unfolded(ctx, func(entries map[uuid.UUID][]index.Entry, folders map[uuid.UUID]string) {
+	var commit *index.Commit
+	err := c.Store.AcquireWith(ctx, func(ctx context.Context) (err error) {
+		commit, err = c.Log.Unfolded(ctx, func(entries map[uuid.UUID][]index.Entry, folders map[uuid.UUID]string) {
 			b = c.expectMissing(entries, folders)
 		})
+		return err
 	})
-	b.queue()
-	return errors.Join(err, c.awaitFiles())
+	if err == nil && b != nil && commit != nil {
+		err = commit.Wait()
+	}
+	if err == nil {
+		b.queue()
+	} else {
+		b.end(nil)
+	}
+	return errors.Join(err, c.awaitFiles(workers))
 }
 
 // expectMissing opens a batch for files that may exist already.
@@ -193,8 +202,8 @@ func (c *Context) flush(ctx context.Context) error {
 	if c.Store.ReadOnly {
 		return ErrReadOnly
 	}
-	before := c.awaitFiles()
-	err := c.makeMissing(ctx)
+	before := c.awaitFiles(writers)
+	err := c.makeMissing(ctx, writers)
 	if err == nil && before != nil {
 		// Messages without files may be folded by now. A settle makes their files.
 		err = c.Store.AcquireWith(ctx, func(ctx context.Context) error { return c.Log.Fold(ctx, true) })
@@ -205,9 +214,10 @@ func (c *Context) flush(ctx context.Context) error {
 	return errors.Join(err, c.flushProjection(ctx))
 }
 
-// awaitFiles makes the files that wait, and returns why one could not be made since the last call.
-func (c *Context) awaitFiles() error {
-	c.Store.projector.run(writers)
+// awaitFiles makes the files that wait, with so many workers, and returns why one could not be made since the last
+// call.
+func (c *Context) awaitFiles(workers int) error {
+	c.Store.projector.run(workers)
 	f := &c.messageFiles
 	f.mu.Lock()
 	defer f.mu.Unlock()

@@ -296,7 +296,7 @@ func (p *blobQueue) run(c *Context) {
 		return
 	}
 	for _, w := range waiting {
-		if _, err := vfs.LstatNumber(c.Dir.FS, ctxfolder.JournalFile(w.journal)); err == nil {
+		if now, err := vfs.LstatNumbers(c.Dir.FS, ctxfolder.JournalFile(w.journal)); err == nil && now[0] != nil {
 			_, _, _ = c.Store.Blobs.PutUnsynced(w.payload)
 		}
 	}

@@ -5,6 +5,7 @@ import (
 	"sync/atomic"
 	"time"
 
+	"github.com/ctxdir/ctxdir/internal/vfs"
 	"golang.org/x/sync/errgroup"
 )
 
@@ -46,9 +47,9 @@ func (p *projector) add(b *fileBatch, now bool) {
 	case now || p.due || b.c.Store.Options.files == FilesHeld:
 	case p.queued >= burstFiles:
 		p.due = true
-		go p.run(1)
+		go p.run(background)
 	case p.timer == nil:
-		p.timer = time.AfterFunc(burstDelay, func() { p.run(1) })
+		p.timer = time.AfterFunc(burstDelay, func() { p.run(background) })
 	}
 	p.mu.Unlock()
 	if now {
@@ -65,7 +66,7 @@ func (p *projector) addContext(c *Context) {
 	}
 	p.stale[c] = true
 	if p.timer == nil && c.Store.Options.files != FilesHeld {
-		p.timer = time.AfterFunc(burstDelay, func() { p.run(1) })
+		p.timer = time.AfterFunc(burstDelay, func() { p.run(background) })
 	}
 }
 
@@ -81,8 +82,12 @@ func (p *projector) removeContext(c *Context) bool {
 	return waits
 }
 
-// writers bounds the message files that are made concurrently while somebody waits for them.
-const writers = 8
+const (
+	// writers bounds the message files that are made concurrently while somebody waits for them.
+	writers = 8
+	// background is the number of writers while nobody waits. More would compete with appends for the processor.
+	background = 1
+)
 
 // run makes the files that wait, and returns when they are made, those of a running burst included.
 func (p *projector) run(workers int) {
@@ -112,7 +117,7 @@ func (p *projector) run(workers int) {
 // make makes the files of a batch. The batch is used up then.
 func (b *fileBatch) make(workers int) {
 	if b.c.Store.Options.inOrder {
-		workers = 1
+		workers = background
 	}
 	var next atomic.Int64
 	var made errgroup.Group
@@ -124,6 +129,9 @@ func (b *fileBatch) make(workers int) {
 			}
 			if ferr := b.makeFile(&b.files[i]); err == nil {
 				err = ferr
+			}
+			if workers == background {
+				vfs.Yield()
 			}
 		}
 	}

@@ -61,11 +61,13 @@ func (c *Context) prepare() error {
 
 // catchUp reads what other processes wrote. The caller holds the lock.
 func (c *Context) catchUp() error {
-	if err := c.Dir.Check(); err != nil {
-		return err
-	}
-	if err := c.ReadMetadata(); err != nil { // first: another version of the format is left alone
-		return err
+	if stamp, known := c.knownMetadata(); !known || !c.Dir.Has(stamp) {
+		if err := c.Dir.Check(); err != nil {
+			return err
+		}
+		if err := c.ReadMetadata(); err != nil { // first: another version of the format is left alone
+			return err
+		}
 	}
 	before, err := c.Log.Committed()
 	if err == nil {

@@ -45,12 +45,12 @@ func (l *osLock) Tenure() uint64 { return l.tenure }
 func (l *osLock) Acquire(ctx context.Context) error       { return l.acquire(ctx, false) }
 func (l *osLock) AcquireShared(ctx context.Context) error { return l.acquire(ctx, true) }
 
-// A goroutine tries some times before it waits in the system: a holder needs some ten microseconds, and waking a waiter
-// takes longer.
+// A goroutine tries some times before it waits in the system: a holder needs some ten microseconds. A waiter that the
+// system wakes holds the lock from then on, perhaps for milliseconds before it gets the processor.
 const (
-	tries         = 3
+	tries         = 20
 	shortestPause = 10 * time.Microsecond
-	longestPause  = time.Millisecond
+	longestPause  = 200 * time.Microsecond
 )
 
 func (l *osLock) acquire(ctx context.Context, shared bool) error {
@@ -63,11 +63,9 @@ func (l *osLock) acquire(ctx context.Context, shared bool) error {
 			err = l.ask(ctx, shared)
 			break
 		}
-		select {
-		case <-time.After(pause/2 + rand.N(pause)):
+		rest(pause/2 + rand.N(pause))
+		if err = ctx.Err(); err == nil {
 			ok, err = l.try(shared)
-		case <-ctx.Done():
-			err = ctx.Err()
 		}
 		pause = min(2*pause, longestPause)
 	}
@@ -221,6 +219,9 @@ func (l *osLock) same() error {
 	held, err := l.f.stat()
 	if err != nil {
 		return err
+	}
+	if same, _ := IsAt(l.fs, l.name, held); same {
+		return nil
 	}
 	for range 2 {
 		if err := l.locate(); err != nil {

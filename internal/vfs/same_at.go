@@ -2,9 +2,9 @@ package vfs
 
 import "io/fs"
 
-// IsAt reports whether a path leads to a folder that is open. It may follow links in the path: the answer only says
-// whether another folder has to be opened.
-func IsAt(fsys FS, path string, folder fs.FileInfo) (bool, error) {
+// IsAt reports whether a path leads to a file or folder that is open. It may follow links in the path: the answer only
+// says whether another one has to be opened.
+func IsAt(fsys FS, path string, opened fs.FileInfo) (bool, error) {
 	stat := fsys.Lstat
 	if s, ok := fsys.(interface {
 		statPath(path string) (fs.FileInfo, error)
@@ -12,5 +12,5 @@ func IsAt(fsys FS, path string, folder fs.FileInfo) (bool, error) {
 		stat = s.statPath
 	}
 	now, err := stat(path)
-	return err == nil && SameFile(now, folder), err
+	return err == nil && SameFile(now, opened), err
 }

@@ -89,26 +89,29 @@ func lstatAll(dir int, names []string) ([]fs.FileInfo, error) {
 	return infos, nil
 }
 
-// lstatNumber asks statx for nothing but the number: see LstatNumber.
-func (o *osFS) lstatNumber(name string) (fs.FileInfo, error) {
-	if !plain(name) {
-		return o.root.Lstat(name)
-	}
-	var st unix.Statx_t
-	err := o.at("statx", name, func(dir int) error {
-		return again(func() error {
-			return unix.Statx(dir, name, unix.AT_SYMLINK_NOFOLLOW, unix.STATX_TYPE|unix.STATX_INO, &st)
-		})
+// lstatNumbers asks statx for nothing but the numbers: see LstatNumbers.
+func (o *osFS) lstatNumbers(names []string) ([]fs.FileInfo, error) {
+	infos := make([]fs.FileInfo, len(names))
+	err := o.at("statx", names[0], func(dir int) error {
+		var st unix.Statx_t
+		for i, name := range names {
+			err := again(func() error {
+				return unix.Statx(dir, name, unix.AT_SYMLINK_NOFOLLOW, unix.STATX_TYPE|unix.STATX_INO, &st)
+			})
+			if err == nil {
+				info := &statInfo{name: name}
+				info.st.Dev, info.st.Ino, info.st.Mode = unix.Mkdev(st.Dev_major, st.Dev_minor), st.Ino, uint32(st.Mode)
+				infos[i] = info
+			} else if !errors.Is(err, fs.ErrNotExist) {
+				return err
+			}
+		}
+		return nil
 	})
 	if errors.Is(err, unix.ENOSYS) {
-		return o.Lstat(name)
+		return o.lstatIn(".", names)
 	}
-	if err != nil {
-		return nil, err
-	}
-	info := &statInfo{name: name}
-	info.st.Dev, info.st.Ino, info.st.Mode = unix.Mkdev(st.Dev_major, st.Dev_minor), st.Ino, uint32(st.Mode)
-	return info, nil
+	return infos, err
 }
 
 func (f osFile) size() (int64, error) {

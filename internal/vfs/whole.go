@@ -129,17 +129,17 @@ func readRegular(fsys FS, name string, limit int64) ([]byte, error) {
 	return ReadFile(fsys, name, limit)
 }
 
-// LstatNumber is Lstat of which only the kind and the result of SameFile are valid. After a query for a file's times,
-// its next write sets a new time (multigrain timestamps, Linux 6.13), which ext4 writes to its journal. The fdatasync
-// after that write takes 1.5 times as long. So a caller that only checks whether a growing file is still the same asks
-// for no times.
-func LstatNumber(fsys FS, name string) (fs.FileInfo, error) {
+// LstatNumbers is Lstat of some files in the folder, in order, of which only the kind and the result of SameFile are
+// valid. nil stands for a missing file. After a query for a file's times, its next write sets a new time (multigrain
+// timestamps, Linux 6.13), which ext4 writes to its journal. The fdatasync after that write takes 1.5 times as long. So
+// a caller that only checks whether a growing file is still the same asks for no times.
+func LstatNumbers(fsys FS, names ...string) ([]fs.FileInfo, error) {
 	if n, ok := fsys.(interface {
-		lstatNumber(name string) (fs.FileInfo, error)
+		lstatNumbers(names []string) ([]fs.FileInfo, error)
 	}); ok {
-		return n.lstatNumber(name)
+		return n.lstatNumbers(names)
 	}
-	return fsys.Lstat(name)
+	return lstatIn(fsys, ".", names)
 }
 
 // LstatIn is Lstat of some files in a folder, and of the folder itself under the name ".". The folder "." is that of
@@ -172,7 +172,7 @@ func Number(info fs.FileInfo) uint64 {
 	return n.ino
 }
 
-// Size returns the length of an open file without querying its times: see LstatNumber.
+// Size returns the length of an open file without querying its times: see LstatNumbers.
 func Size(f File) (int64, error) {
 	if s, ok := f.(interface{ size() (int64, error) }); ok {
 		return s.size()
