@@ -209,34 +209,35 @@ func (m *Metadata) validate() error {
 		return fmt.Errorf("a time outside the years 0 to 9999")
 	}
 	lines := make(map[uuid.UUID]*Line, len(m.Lines))
+	var early []*Line // before their parents
 	for i := range m.Lines {
 		l := &m.Lines[i]
 		if _, twice := lines[l.ID]; twice || l.ID == uuid.Nil {
 			return fmt.Errorf("line %s is a duplicate or has no id", l.ID)
 		}
-		if !ValidFolder(l.Folder) {
+		if (i == 0 || l.Folder != m.Lines[i-1].Folder) && !ValidFolder(l.Folder) {
 			return fmt.Errorf("line %s: %q is not a branch folder", l.ID, l.Folder)
+		}
+		if p := lines[l.Parent]; p == nil && l.Parent != uuid.Nil {
+			early = append(early, l)
+		} else if err := l.continues(p); err != nil {
+			return err
 		}
 		lines[l.ID] = l
 	}
-	for i := range m.Lines {
-		l := &m.Lines[i]
-		if l.Parent == uuid.Nil {
-			if l.Base != 0 {
-				return fmt.Errorf("line %s has base %d and no parent", l.ID, l.Base)
-			}
-			continue
-		}
+	for _, l := range early {
 		p, ok := lines[l.Parent]
 		if !ok {
 			return fmt.Errorf("line %s: its parent %s is missing", l.ID, l.Parent)
 		}
-		if l.Base < p.Base || l.Base < 0 {
-			return fmt.Errorf("line %s: base %d below its parent's %d", l.ID, l.Base, p.Base)
+		if err := l.continues(p); err != nil {
+			return err
 		}
 	}
-	if l, ok := cycle(lines); ok {
-		return fmt.Errorf("line %s descends from itself", l)
+	if len(early) > 0 { // no line descends from itself if each comes after its parent
+		if l, ok := cycle(lines); ok {
+			return fmt.Errorf("line %s descends from itself", l)
+		}
 	}
 	names := make(map[string]bool, len(m.Branches))
 	for i, b := range m.Branches {
@@ -256,6 +257,17 @@ func (m *Metadata) validate() error {
 		if !ValidFolder(r.From) || !ValidFolder(r.To) || twice || !m.Tracks(r) {
 			return fmt.Errorf("renaming %q to %q", r.From, r.To)
 		}
+	}
+	return nil
+}
+
+// continues returns an error if a line cannot begin on its parent p, nil for none.
+func (l *Line) continues(p *Line) error {
+	switch {
+	case p == nil && l.Base != 0:
+		return fmt.Errorf("line %s has base %d and no parent", l.ID, l.Base)
+	case p != nil && (l.Base < p.Base || l.Base < 0):
+		return fmt.Errorf("line %s: base %d below its parent's %d", l.ID, l.Base, p.Base)
 	}
 	return nil
 }
