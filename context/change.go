@@ -113,9 +113,13 @@ func (m *Metadata) apply(change json.RawMessage) (*Metadata, error) {
 	}
 	next := *m
 	for _, f := range next.fields() {
-		if string(c.Get(f.key)) == "null" {
+		value := c.Get(f.key)
+		if value == nil {
+			continue
+		}
+		reflect.ValueOf(f.into).Elem().SetZero() // m keeps what next shares with it
+		if string(value) == "null" {
 			c.Set(f.key, nil)
-			reflect.ValueOf(f.into).Elem().SetZero()
 		} else if err := c.take(f.key, f.into); err != nil {
 			return nil, fmt.Errorf("%q: %w", f.key, err)
 		}
