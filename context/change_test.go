@@ -139,6 +139,25 @@ func TestChangeOfAnother(t *testing.T) {
 	}
 }
 
+// TestSecondMember refuses a known member among the unknown ones: the later of two would count.
+func TestSecondMember(t *testing.T) {
+	for _, key := range []string{"ctxdir", "lines", "active_branch", "revision"} {
+		m, err := ParseMetadata([]byte(sample))
+		if err != nil {
+			t.Fatal(err)
+		}
+		next := m.Clone()
+		next.Revision++
+		next.Extra.Set(key, json.RawMessage(`[]`))
+		if _, err := CommittableMetadata(next); !errors.Is(err, ErrMetadata) {
+			t.Errorf("a copy with %q: %v", key, err)
+		}
+		if _, err := m.Change(next); !errors.Is(err, ErrMetadata) {
+			t.Errorf("a change with %q: %v", key, err)
+		}
+	}
+}
+
 func FuzzApply(f *testing.F) {
 	m := &Metadata{
 		ID: numbered(1), ActiveBranch: "main", Revision: 3, UpdatedAt: time.Unix(9, 0).UTC(),

@@ -355,5 +355,10 @@ func (m *Metadata) committable() error {
 	if err := m.validate(); err != nil {
 		return fmt.Errorf("%w: refused to write invalid metadata: %w", ErrMetadata, err)
 	}
+	for _, x := range m.Extra.members { // a repeated member would replace the engine's
+		if x.Key == "ctxdir" || slices.ContainsFunc(metadataMembers, func(k metadataMember) bool { return k.key == x.Key }) {
+			return fmt.Errorf("%w: refused to write a second %q as an unknown member", ErrMetadata, x.Key)
+		}
+	}
 	return nil
 }

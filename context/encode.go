@@ -11,10 +11,7 @@ import (
 
 // metadataMembers are the known members besides ctxdir, in the order in which they are written. Each writes key and value,
 // or nothing where it has no value.
-var metadataMembers = []struct {
-	key   string
-	write func(m *Metadata, w *objectWriter)
-}{
+var metadataMembers = []metadataMember{
 	{"id", func(m *Metadata, w *objectWriter) { w.id("id", m.ID) }},
 	{"parent_id", func(m *Metadata, w *objectWriter) {
 		if m.ParentID == uuid.Nil {
@@ -48,6 +45,11 @@ var metadataMembers = []struct {
 	{"revision", func(m *Metadata, w *objectWriter) { w.number("revision", m.Revision) }},
 	{"created_at", func(m *Metadata, w *objectWriter) { w.time("created_at", m.CreatedAt) }},
 	{"updated_at", func(m *Metadata, w *objectWriter) { w.time("updated_at", m.UpdatedAt) }},
+}
+
+type metadataMember struct {
+	key   string
+	write func(m *Metadata, w *objectWriter)
 }
 
 // MarshalJSON writes the canonical form: known members in a fixed order, then the others.
