@@ -120,10 +120,10 @@ func (c *Context) RemoveBranch(ctx context.Context, branch string) error {
 func (c *Context) Fold(ctx context.Context) error { return wrap(c.e.Fold(ctx)) }
 
 // Flush waits until every message of the context has its file. An append returns when its message is durable in the
-// journal, and the message file follows a moment later, at most some hundredths of a second unless the disk is busy.
-// This library never needs the file; other programs see all messages after Flush. Close flushes too. Flush also writes
-// the message files that a killed process had not written yet. If it fails, a file is missing, for example on a full
-// disk: the message is safe, and Flush can be called again.
+// journal, and the message file follows when appends pause, after a quarter of a second at the latest unless the disk is
+// busy. This library never needs the file; other programs see all messages after Flush. Close flushes too. Flush also
+// writes the message files that a killed process had not written yet. If it fails, a file is missing, for example on a
+// full disk: the message is safe, and Flush can be called again.
 func (c *Context) Flush(ctx context.Context) error { return wrap(c.e.Flush(ctx)) }
 
 // Files yields the paths, relative to the store's folder, of every file that the context needs: a copy of these files

@@ -41,8 +41,9 @@ func WithLockTimeout(d time.Duration) Option { return option(engine.WithLockTime
 // WithMaxMessage bounds a message, in bytes. The default is 256 MiB.
 func WithMaxMessage(bytes int64) Option { return option(engine.WithMaxMessage(bytes)) }
 
-// WithFoldBytes sets the size of a journal, in bytes, at which the engine folds it into files and index in the
-// background. The default is 512 KiB. A negative size leaves folding to [Context.Fold].
+// WithFoldBytes sets the size of a journal, in bytes, at which the engine folds it into the index when commits pause;
+// with four times as much it does not wait for a pause. The default is 512 KiB. A negative size leaves folding to
+// [Context.Fold].
 func WithFoldBytes(bytes int64) Option { return option(engine.WithFoldBytes(bytes)) }
 
 // WithTextThreshold sets the threshold, in bytes: a text of at least this length moves to a blob. 0 moves every string,

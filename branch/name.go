@@ -40,21 +40,26 @@ func Folder(name string) (string, error) {
 	return b.String(), nil
 }
 
-// alike reports whether some file system takes two names for one: they are equal under NFC and case folding.
+// alike reports whether some file system takes two names for one: they are equal under NFC and case folding. Every fork
+// compares its name with those of all branches and folders, and most of them differ in an early ASCII character. No
+// normalisation makes such characters equal.
 func alike(a, b string) bool {
-	if isASCII(a) && isASCII(b) {
-		return strings.EqualFold(a, b) // every fork compares its name with those of all branches and folders
-	}
-	return fold(a) == fold(b)
-}
-
-func isASCII(s string) bool {
-	for i := range len(s) {
-		if s[i] >= utf8.RuneSelf {
+	for i := range min(len(a), len(b)) {
+		switch {
+		case a[i] >= utf8.RuneSelf || b[i] >= utf8.RuneSelf:
+			return fold(a) == fold(b)
+		case lower(a[i]) != lower(b[i]):
 			return false
 		}
 	}
-	return true
+	return len(a) == len(b)
+}
+
+func lower(c byte) byte {
+	if 'A' <= c && c <= 'Z' {
+		c += 'a' - 'A'
+	}
+	return c
 }
 
 // Alike reports whether some file system takes two folder names for one.

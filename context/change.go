@@ -28,7 +28,7 @@ type origin struct {
 // Change returns the change that leads from m to next, the next revision, after the checks of [CommittableMetadata]. It
 // returns nil if only a copy can say it.
 func (m *Metadata) Change(next *Metadata) (json.RawMessage, error) {
-	if err := next.committable(); err != nil {
+	if err := next.committable(m); err != nil {
 		return nil, err
 	}
 	if m.before || next.Revision != m.Revision+1 || m.Extra.Get(changeOf) != nil || next.Extra.Get(changeOf) != nil {
@@ -92,7 +92,7 @@ func (m *Metadata) Apply(changes ...json.RawMessage) (*Metadata, error) {
 		}
 		next = applied
 	}
-	if err := next.validate(); err != nil {
+	if err := next.validateAfter(m); err != nil {
 		return nil, fmt.Errorf("%w: changes up to revision %d: %w", ErrMetadata, next.Revision, err)
 	}
 	return next, nil

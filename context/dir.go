@@ -339,7 +339,7 @@ func RawMetadata(m *Metadata) json.RawMessage {
 
 // CommittableMetadata is RawMetadata, after checks that readers could use it. m is then what a reader parses.
 func CommittableMetadata(m *Metadata) (json.RawMessage, error) {
-	if err := m.committable(); err != nil {
+	if err := m.committable(&Metadata{}); err != nil {
 		return nil, err
 	}
 	raw := RawMetadata(m)
@@ -350,9 +350,9 @@ func CommittableMetadata(m *Metadata) (json.RawMessage, error) {
 	return raw, nil
 }
 
-// committable returns an error if readers could not use the metadata.
-func (m *Metadata) committable() error {
-	if err := m.validate(); err != nil {
+// committable returns an error if readers could not use the metadata, which follows valid metadata, or is the first.
+func (m *Metadata) committable(was *Metadata) error {
+	if err := m.validateAfter(was); err != nil {
 		return fmt.Errorf("%w: refused to write invalid metadata: %w", ErrMetadata, err)
 	}
 	for _, x := range m.Extra.members { // a repeated member would replace the engine's

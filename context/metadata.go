@@ -97,12 +97,20 @@ func (r *renamings) UnmarshalJSON(b []byte) error {
 // Clone returns a copy that shares no mutable data.
 func (m *Metadata) Clone() *Metadata {
 	c := *m
-	c.Branches = slices.Clone(m.Branches)
-	c.Lines = slices.Clone(m.Lines)
-	c.Removed = slices.Clone(m.Removed)
+	c.Branches = withRoom(m.Branches)
+	c.Lines = withRoom(m.Lines)
+	c.Removed = withRoom(m.Removed)
 	c.State = slices.Clone(m.State)
 	c.Renaming = slices.Clone(m.Renaming)
 	return &c
+}
+
+// withRoom copies a table, with room for the row that a change is about to add.
+func withRoom[T any](table []T) []T {
+	if table == nil {
+		return nil
+	}
+	return append(make([]T, 0, len(table)+1), table...)
 }
 
 // Branch returns the branch of that name.
@@ -199,105 +207,4 @@ func (m *Metadata) fields() []field {
 		{"active_branch", &m.ActiveBranch}, {"renaming", &m.Renaming}, {"state", &m.State}, {"revision", &m.Revision},
 		{"created_at", &m.CreatedAt}, {"updated_at", &m.UpdatedAt},
 	}
-}
-
-func (m *Metadata) validate() error {
-	if m.ID == uuid.Nil {
-		return fmt.Errorf("no id")
-	}
-	if !writable(m.CreatedAt) || !writable(m.UpdatedAt) {
-		return fmt.Errorf("a time outside the years 0 to 9999")
-	}
-	lines := make(map[uuid.UUID]*Line, len(m.Lines))
-	var early []*Line // before their parents
-	for i := range m.Lines {
-		l := &m.Lines[i]
-		if _, twice := lines[l.ID]; twice || l.ID == uuid.Nil {
-			return fmt.Errorf("line %s is a duplicate or has no id", l.ID)
-		}
-		if (i == 0 || l.Folder != m.Lines[i-1].Folder) && !ValidFolder(l.Folder) {
-			return fmt.Errorf("line %s: %q is not a branch folder", l.ID, l.Folder)
-		}
-		if p := lines[l.Parent]; p == nil && l.Parent != uuid.Nil {
-			early = append(early, l)
-		} else if err := l.continues(p); err != nil {
-			return err
-		}
-		lines[l.ID] = l
-	}
-	for _, l := range early {
-		p, ok := lines[l.Parent]
-		if !ok {
-			return fmt.Errorf("line %s: its parent %s is missing", l.ID, l.Parent)
-		}
-		if err := l.continues(p); err != nil {
-			return err
-		}
-	}
-	if len(early) > 0 { // no line descends from itself if each comes after its parent
-		if l, ok := cycle(lines); ok {
-			return fmt.Errorf("line %s descends from itself", l)
-		}
-	}
-	names := make(map[string]bool, len(m.Branches))
-	for i, b := range m.Branches {
-		if b.Name == "" || names[b.Name] {
-			return fmt.Errorf("branch %d has no name, or another branch has it", i)
-		}
-		names[b.Name] = true
-		if lines[b.Line] == nil {
-			return fmt.Errorf("branch %q: its line %s is missing", b.Name, b.Line)
-		}
-	}
-	if !names[m.ActiveBranch] {
-		return fmt.Errorf("the active branch %q is missing", m.ActiveBranch)
-	}
-	for i, r := range m.Renaming {
-		twice := slices.ContainsFunc(m.Renaming[:i], func(x Renaming) bool { return x.From == r.From })
-		if !ValidFolder(r.From) || !ValidFolder(r.To) || twice || !m.Tracks(r) {
-			return fmt.Errorf("renaming %q to %q", r.From, r.To)
-		}
-	}
-	return nil
-}
-
-// continues returns an error if a line cannot begin on its parent p, nil for none.
-func (l *Line) continues(p *Line) error {
-	switch {
-	case p == nil && l.Base != 0:
-		return fmt.Errorf("line %s has base %d and no parent", l.ID, l.Base)
-	case p != nil && (l.Base < p.Base || l.Base < 0):
-		return fmt.Errorf("line %s: base %d below its parent's %d", l.ID, l.Base, p.Base)
-	}
-	return nil
-}
-
-// Tracks reports whether the metadata can name a rename: lines have the new folder, and none has the old one.
-func (m *Metadata) Tracks(r Renaming) bool { return !m.HasFolder(r.From) && m.HasFolder(r.To) }
-
-// writable reports whether a time can be written in UTC: a year has four digits.
-func writable(at time.Time) bool {
-	y := at.UTC().Year()
-	return 0 <= y && y <= 9999
-}
-
-// cycle finds a line that is its own ancestor. It visits every line once.
-func cycle(lines map[uuid.UUID]*Line) (uuid.UUID, bool) {
-	const walking, done = 1, 2
-	state := make(map[uuid.UUID]int, len(lines))
-	for id := range lines {
-		var path []uuid.UUID
-		for id != uuid.Nil && state[id] == 0 {
-			state[id] = walking
-			path = append(path, id)
-			id = lines[id].Parent
-		}
-		if id != uuid.Nil && state[id] == walking {
-			return id, true
-		}
-		for _, p := range path {
-			state[p] = done
-		}
-	}
-	return uuid.Nil, false
 }

@@ -160,7 +160,9 @@ func (o Object) withEdits(file, was Object) Object {
 	return o
 }
 
-func sameJSON(a, b json.RawMessage) bool { return bytes.Equal(compact(a), compact(b)) }
+func sameJSON(a, b json.RawMessage) bool {
+	return bytes.Equal(a, b) || bytes.Equal(compact(a), compact(b))
+}
 
 // compact removes insignificant white space, which metadata.json has and a journal has not.
 func compact(v json.RawMessage) json.RawMessage {

@@ -11,9 +11,9 @@ import (
 	"github.com/google/uuid"
 )
 
-// FoldDue reports whether the records that have no rows have reached 1/part of the size at which they are folded.
-func (l *Log) FoldDue(part int64) bool {
-	due := func() bool { return l.state != nil && l.state.unfoldedSize() >= l.opts.FoldBytes/part }
+// FoldDue reports whether the records that have no rows have reached size, in bytes.
+func (l *Log) FoldDue(size int64) bool {
+	due := func() bool { return l.state != nil && l.state.unfoldedSize() >= size }
 	l.mu.RLock()
 	is := due()
 	l.mu.RUnlock()

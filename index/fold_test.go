@@ -180,13 +180,13 @@ func TestRotationAtSize(t *testing.T) {
 	b.log.opts.FoldBytes, b.log.opts.Retain = 2000, 3
 	rotations := 0
 	for range 12 {
-		for !b.log.FoldDue(1) {
+		for !b.log.FoldDue(2000) {
 			b.must(b.add(1, true))
 		}
 		j := b.log.state.newest()
 		large := j.end-j.first >= 6000
 		b.must(b.log.Fold(stdcontext.Background(), false))
-		if b.log.FoldDue(1) {
+		if b.log.FoldDue(2000) {
 			t.Fatal("a fold is due after a fold")
 		}
 		x := b.index()
@@ -216,11 +216,11 @@ func TestFoldBesideAnotherFold(t *testing.T) {
 	}
 	b.must(b.add(10, true))
 	b.must(other.log.Refresh())
-	if !b.log.FoldDue(1) || !other.log.FoldDue(1) {
+	if !b.log.FoldDue(2000) || !other.log.FoldDue(2000) {
 		t.Fatal("no fold is due")
 	}
 	b.must(b.log.Fold(stdcontext.Background(), false))
-	if other.log.FoldDue(1) {
+	if other.log.FoldDue(2000) {
 		t.Error("the other process folds again")
 	}
 }

@@ -15,8 +15,8 @@ import (
 var ctxdirEngine = &Engine{
 	Name: Ours,
 	About: "this library with its defaults, except that long texts stay in their messages, as with the other engines. " +
-		"A message file follows its append within about 20 ms. " +
-		"A journal is folded in the background at 512 KiB, and by Close",
+		"Message files are made when appends pause, or after 250 ms. A journal is folded then at 512 KiB, without a " +
+		"pause at 2 MiB, and by Close",
 	Open: func(dir string, d Durability) (Store, error) { return openCtxdir(dir, d, ctxdir.WithTextThreshold(-1)) },
 }
 

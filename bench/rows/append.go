@@ -69,7 +69,8 @@ func appendRow(ctx context.Context, e *Env) ([]*Result, error) {
 		"\""+floorSync+"\" is a pwrite to a preallocated file, and an fdatasync. \""+floorFiles+"\" also creates the message "+
 			"file: openat(O_CREAT|O_EXCL) of a temporary name, write, close, renameat, in a folder that is empty at first. "+
 			"Neither takes a lock or preallocates space during the measurement.",
-		"A message file follows its append in a burst: within 20 ms, or when 256 files wait.",
+		"Message files are made when appends pause for 20 ms, after 250 ms, or when 1,024 wait. So a turn may end before "+
+			"its files are made; the row of appends one by one and a flush has the whole cost.",
 		"At the smallest size, each turn uses a new context. At larger sizes, the measured appends make the context longer. "+
 			"p99 and mean include appends that wait for a background fold or a burst of files.")
 	for i, r := range results {

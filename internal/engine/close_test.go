@@ -94,11 +94,11 @@ func TestClosed(t *testing.T) {
 	within := []string{
 		"Context.AsView", "Context.AwaitFiles", "Context.AwaitFold", "Context.Change", "Context.CommitDurably",
 		"Context.Current", "Context.End",
-		"Context.Exclusively", "Context.FileFor", "Context.FoldIfDue", "Context.IDBefore", "Context.Latest",
+		"Context.Exclusively", "Context.FileFor", "Context.IDBefore", "Context.Latest",
 		"Context.MakeDurable", "Context.MakeRoom", "Context.OnRelease", "Context.OutsidePacks", "Context.PutBlobs", "Context.ReadMetadata",
 		"Context.References", "Context.ReferencesInLines", "Context.ReferencesInTrash", "Context.RemovalTime",
 		"Context.ReplaceMetadata", "Context.Spans", "Context.State",
-		"Context.Supersede", "Context.WithCurrentFolders", "Context.Write",
+		"Context.Supersede", "Context.WithCurrentFolders", "Context.Write", "Context.Wrote",
 	}
 	s, dir := kit.NewStore(t)
 	c := kit.Must[*engine.Context](t)(s.Create(ctx, engine.Metadata{Title: "closed"}))

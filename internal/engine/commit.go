@@ -98,7 +98,7 @@ func (c *Context) run(ctx context.Context, o commitOptions, f func(tx *Tx) error
 		if err == nil {
 			err = tx.write()
 		}
-		if len(tx.commits) > 0 {
+		if len(tx.commits) > 0 && len(unmade) > 0 {
 			tx.unmade = c.expectMissing(unmade, tx.m.Folders())
 		}
 		return err
@@ -291,7 +291,7 @@ func (tx *Tx) finish(err error) error {
 	tx.files.queue()
 	c.queueUnmade(tx.unmade)
 	tx.unmade = nil
-	c.FoldIfDue()
+	c.Wrote()
 	return err
 }
 

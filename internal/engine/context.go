@@ -53,7 +53,6 @@ type Context struct {
 	folding      chan struct{} // closed when the running fold ends
 	blobQueue    blobQueue
 	messageFiles messageFiles
-	foldErr      error
 
 	legacy  LegacyFormat // of a view; empty otherwise
 	release func()       // releases the temporary store of a view
@@ -235,7 +234,7 @@ func (c *Context) close() error {
 			if c.shed() == nil {
 				missing = nil // it makes missing files
 			}
-		case c.Log.FoldDue(foldAtClose):
+		case c.Log.FoldDue(c.Store.Options.foldBytes / foldAtClose):
 			_ = c.fold()
 		}
 	}

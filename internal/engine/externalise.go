@@ -35,7 +35,7 @@ func (c *Context) Externalise(ctx context.Context, threshold int64, dryRun bool)
 			err = e.run(ctx)
 		}
 		if !dryRun {
-			c.FoldIfDue()
+			c.Wrote()
 		}
 		return err
 	})

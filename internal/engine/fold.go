@@ -21,20 +21,31 @@ func (c *Context) Fold(ctx context.Context) error {
 	}))
 }
 
-// foldAtClose divides the fold size of a journal: Close folds a journal from there on.
+// foldAtClose divides the size at which a journal is folded: Close folds a journal from there on.
 const foldAtClose = 16
 
-// shedAtClose multiplies the fold size of a journal: Close sheds unsettled journals from there on. It leaves smaller
-// ones to followers that begin again.
+// foldInBurst multiplies that size: from there on, a fold does not wait until commits pause.
+const foldInBurst = 4
+
+// shedAtClose multiplies that size: Close sheds unsettled journals from there on. It leaves smaller ones to followers
+// that begin again.
 const shedAtClose = 4
 
-// FoldIfDue starts a fold in the background, unless one is running. A fold that fails, on a full disk for instance,
-// only costs a longer journal: the next append retries it.
-func (c *Context) FoldIfDue() {
+// Wrote notes that records were committed. A fold that is due begins when commits pause: beside appends, its syncs would
+// delay them.
+func (c *Context) Wrote() {
+	c.mu.Lock()
+	c.wrote = true
+	c.mu.Unlock()
+	c.foldIfDue(foldInBurst * c.Store.Options.foldBytes)
+}
+
+// foldIfDue starts a fold in the background if so many bytes of records have no rows, unless one is running. A fold that
+// fails, on a full disk for instance, only costs a longer journal: a later commit retries it.
+func (c *Context) foldIfDue(size int64) {
 	c.mu.Lock()
 	defer c.mu.Unlock()
-	c.wrote = true
-	if c.Store.Options.noFold || !c.Log.FoldDue(1) {
+	if c.closed || c.Store.Options.noFold || !c.Log.FoldDue(size) {
 		return
 	}
 	if c.folding != nil {
@@ -48,13 +59,9 @@ func (c *Context) FoldIfDue() {
 	c.folding = done
 	go func() {
 		defer close(done)
-		err := c.fold()
-		if err == nil && c.Log.FoldDue(1) { // a burst went on meanwhile
-			err = c.fold()
+		if err := c.fold(); err == nil && c.Log.FoldDue(size) { // a burst went on meanwhile
+			_ = c.fold()
 		}
-		c.mu.Lock()
-		c.foldErr = err
-		c.mu.Unlock()
 	}()
 }
 

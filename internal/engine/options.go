@@ -1,9 +1,11 @@
 package engine
 
 import (
+	"cmp"
 	"context"
 	"time"
 
+	"github.com/ctxdir/ctxdir/index"
 	"github.com/ctxdir/ctxdir/internal/vfs"
 	"github.com/ctxdir/ctxdir/watch"
 	"github.com/google/uuid"
@@ -39,6 +41,7 @@ func newOptions(opts []Option) Options {
 		Pool:        64 << 20,
 		Memory:      256 << 20,
 		LockTimeout: 10 * time.Second,
+		foldBytes:   index.DefaultFoldBytes,
 		pause:       5 * time.Millisecond,
 		MaxMessage:  256 << 20,
 		Clock:       time.Now,
@@ -95,10 +98,11 @@ func WithLockTimeout(d time.Duration) Option { return func(o *Options) { o.LockT
 // WithMaxMessage bounds one message, in bytes. The default is 256 MiB.
 func WithMaxMessage(bytes int64) Option { return func(o *Options) { o.MaxMessage = bytes } }
 
-// WithFoldBytes sets the journal size, in bytes, from which the store folds it into files and index in the background.
-// The default is 512 KiB. With a negative size only [Context.Fold] folds.
+// WithFoldBytes sets the journal size, in bytes, from which the store folds it into files and index when commits pause;
+// with four times as much it does not wait for a pause. The default is 512 KiB. With a negative size only
+// [Context.Fold] folds.
 func WithFoldBytes(bytes int64) Option {
-	return func(o *Options) { o.foldBytes, o.noFold = max(bytes, 0), bytes < 0 }
+	return func(o *Options) { o.foldBytes, o.noFold = cmp.Or(max(bytes, 0), index.DefaultFoldBytes), bytes < 0 }
 }
 
 // WithTextThreshold sets the least length, in bytes, of a text in a message that moves to a blob: 0 moves every string,

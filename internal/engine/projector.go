@@ -9,8 +9,8 @@ import (
 	"golang.org/x/sync/errgroup"
 )
 
-// projector makes the message files of a store behind the commits. It works in bursts: beside the syncs of appends,
-// each file alone costs an append more than its share of a burst does.
+// projector makes the message files of a store behind the commits. It works in bursts, when commits pause: beside the
+// syncs of appends, each file alone costs an append more than its share of a burst does.
 //
 // Crash order: a batch waits here only when its records are durable. A crash loses what waits; the journals have it,
 // and the next writer makes the files (see [Context.unmade]).
@@ -20,6 +20,8 @@ type projector struct {
 	queued  int               // files in waiting
 	files   int               // files in waiting, or being made
 	bytes   int               // of their messages
+	first   time.Time         // when the first of them came
+	last    time.Time         // when the newest came
 	timer   *time.Timer       // until the next burst; nil without one
 	due     bool              // a goroutine is about to begin a burst
 	stale   map[*Context]bool // handles whose metadata.json is to be replaced
@@ -28,13 +30,16 @@ type projector struct {
 }
 
 const (
-	// burstDelay is the time from the first waiting file to the burst that makes it.
-	burstDelay = 20 * time.Millisecond
-	// burstFiles is the number of waiting files at which a burst begins at once.
-	burstFiles = 256
+	// pause is the time without a commit after which a burst begins.
+	pause = 20 * time.Millisecond
+	// maxDelay is the time from the first waiting file to the burst that makes it, if commits do not pause.
+	maxDelay = 250 * time.Millisecond
+	// burstFiles and burstBytes are what waits when a burst begins at once.
+	burstFiles = 1024
+	burstBytes = 8 << 20
 	// maxWaitingFiles and maxWaitingBytes bound what waits in a store. Beyond them appends wait.
-	maxWaitingFiles = 1024
-	maxWaitingBytes = 8 << 20
+	maxWaitingFiles = 2 * burstFiles
+	maxWaitingBytes = 2 * burstBytes
 )
 
 // add queues a batch, and waits while too much is queued. With now it waits until the files are made.
@@ -45,15 +50,37 @@ func (p *projector) add(b *fileBatch, now bool) {
 	now = now || p.files > maxWaitingFiles || p.bytes > maxWaitingBytes
 	switch {
 	case now || p.due || b.c.Store.Options.files == FilesHeld:
-	case p.queued >= burstFiles:
+	case p.queued >= burstFiles || p.bytes >= burstBytes:
 		p.due = true
 		go p.run(background)
-	case p.timer == nil:
-		p.timer = time.AfterFunc(burstDelay, func() { p.run(background) })
+	default:
+		p.soon()
 	}
 	p.mu.Unlock()
 	if now {
 		p.run(writers)
+	}
+}
+
+// soon has a burst begin when commits pause. The caller holds mu.
+func (p *projector) soon() {
+	p.last = time.Now()
+	if p.timer == nil {
+		p.first, p.timer = p.last, time.AfterFunc(pause, p.runInPause)
+	}
+}
+
+// runInPause begins a burst, or waits on if a commit came meanwhile.
+func (p *projector) runInPause() {
+	p.mu.Lock()
+	rest := min(pause-time.Since(p.last), maxDelay-time.Since(p.first))
+	begin := p.timer != nil && rest <= 0
+	if p.timer != nil && !begin {
+		p.timer.Reset(rest)
+	}
+	p.mu.Unlock()
+	if begin {
+		p.run(background)
 	}
 }
 
@@ -65,8 +92,8 @@ func (p *projector) addContext(c *Context) {
 		p.stale = map[*Context]bool{}
 	}
 	p.stale[c] = true
-	if p.timer == nil && c.Store.Options.files != FilesHeld {
-		p.timer = time.AfterFunc(burstDelay, func() { p.run(background) })
+	if c.Store.Options.files != FilesHeld {
+		p.soon()
 	}
 }
 
@@ -89,7 +116,8 @@ const (
 	background = 1
 )
 
-// run makes the files that wait, and returns when they are made, those of a running burst included.
+// run makes the files that wait, and returns when they are made, those of a running burst included. It leaves folds that
+// are due to the background.
 func (p *projector) run(workers int) {
 	p.making.Lock()
 	defer p.making.Unlock()
@@ -101,16 +129,22 @@ func (p *projector) run(workers int) {
 		p.timer = nil
 	}
 	p.mu.Unlock()
+	written := map[*Context]bool{}
 	for _, b := range batches {
 		b.make(workers)
 		p.mu.Lock()
 		p.files, p.bytes = p.files-len(b.files), p.bytes-b.bytes
 		p.mu.Unlock()
+		written[b.c] = true
 	}
 	for c := range stale {
 		if !c.projectBehind() {
 			p.addContext(c)
 		}
+		written[c] = true
+	}
+	for c := range written {
+		c.foldIfDue(c.Store.Options.foldBytes)
 	}
 }
 

@@ -141,15 +141,15 @@ func withoutFrom(renaming, others []ctxfolder.Renaming) []ctxfolder.Renaming {
 // settleRenaming makes the renames of branch folders durable where m, the next metadata, cannot name them any more: they
 // are too many, a line gets a former name, or no line has a new one. The caller holds the lock.
 func (c *Context) settleRenaming(m *Metadata) error {
-	before := c.Current().Renaming
-	lost := slices.ContainsFunc(m.Renaming, func(r ctxfolder.Renaming) bool { return !m.Tracks(r) })
-	if len(before) == 0 || !lost && len(m.Renaming) <= ctxfolder.MaxRenaming {
+	before := c.Current()
+	_, lost := m.Untracked(before)
+	if len(before.Renaming) == 0 || !lost && len(m.Renaming) <= ctxfolder.MaxRenaming {
 		return nil
 	}
-	if err := c.Dir.FinishRenaming(before...); err != nil {
+	if err := c.Dir.FinishRenaming(before.Renaming...); err != nil {
 		return err
 	}
-	m.Renaming = withoutFrom(m.Renaming, before)
+	m.Renaming = withoutFrom(m.Renaming, before.Renaming)
 	return nil
 }
 

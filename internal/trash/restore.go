@@ -269,7 +269,7 @@ func restoreVersion(ctx context.Context, c *engine.Context, t *trashItem, r *Res
 		}
 		return c.Supersede(at, present, &old, nil)
 	})
-	c.FoldIfDue()
+	c.Wrote()
 	return err
 }
 

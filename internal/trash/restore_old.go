@@ -73,7 +73,7 @@ func restoreOld(ctx context.Context, c *engine.Context, t *trashItem, r *Restore
 	if err := appendOld(ctx, c, i, batch); err != nil {
 		return err
 	}
-	c.FoldIfDue()
+	c.Wrote()
 	r.Path = c.Dir.ID.String() + "/" + ctxfolder.Messages + "/" + i.Folder
 	return nil
 }
