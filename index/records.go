@@ -155,8 +155,8 @@ func (s *state) record(gen uint64) *openFile {
 const (
 	// maxGap is how far apart two records may be to be read at once, in bytes: less than the cost of a second call.
 	maxGap = 16 << 10
-	// maxRun is how many bytes are read at once.
-	maxRun = 1 << 20
+	// maxRun is how many bytes are read at once: the copies of the envelopes then come from the processor's cache.
+	maxRun = 128 << 10
 )
 
 // ReadRecords adds to out the envelopes of entries that it does not have, from the journals that committed them. It

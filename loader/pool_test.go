@@ -75,7 +75,7 @@ func TestTogether(t *testing.T) {
 		bad := rapid.IntRange(0, 600).Draw(r, "bad")
 		var mu sync.Mutex
 		seen := map[int]int{}
-		err := together(n, rapid.IntRange(-1, 1).Draw(r, "idle"), func(from, to int) error {
+		err := together(n, rapid.Bool().Draw(r, "help"), func(from, to int) error {
 			mu.Lock()
 			defer mu.Unlock()
 			for i := from; i < to; i++ {

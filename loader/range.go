@@ -151,8 +151,8 @@ func (w *walk) batches(ctx context.Context, spans []Span, yield func([]*Message)
 	return ctx.Err()
 }
 
-// batch reads messages: neighbours in a journal with one read, message files with several readers if they are slow. It
-// overwrites entries.
+// batch reads messages: neighbours in a journal with one read, message files with several readers if they are many or
+// slow. It overwrites entries.
 func (w *walk) batch(ctx context.Context, span Span, entries []index.Entry) ([]*Message, error) {
 	l := w.l
 	messages := make([]*Message, len(entries))
@@ -174,10 +174,12 @@ func (w *walk) batch(ctx context.Context, span Span, entries []index.Entry) ([]*
 		return messages, nil
 	}
 	records := make([][]byte, len(missing))
-	l.log.ReadPacked(missing, records) // all at once: neighbours share a frame
+	l.log.ReadPacked(missing, records)  // all at once: neighbours share a frame
+	l.log.ReadRecords(missing, records) // or a part of a journal
 	files := l.dir.Files(span.Folder)
 	defer files.Release()
-	return messages, together(len(missing), w.idle, func(from, to int) (err error) {
+	help := w.idle > 0 && without(records) > leastRun
+	return messages, together(len(missing), help, func(from, to int) (err error) {
 		read := l.reader(span, files, missing[from:to], records[from:to])
 		for i := from; i < to && err == nil; i++ {
 			if w.keep {
@@ -190,10 +192,19 @@ func (w *walk) batch(ctx context.Context, span Span, entries []index.Entry) ([]*
 	})
 }
 
-// reader returns a function that reads the message of each entry. It adds the records of journals to those of packs. It
-// asks the system at once for the files of entries without a record, and for the Lstat of those that have one.
+// without counts the messages that have no record in a journal or pack.
+func without(records [][]byte) (n int) {
+	for _, b := range records {
+		if b == nil {
+			n++
+		}
+	}
+	return n
+}
+
+// reader returns a function that reads the message of each entry. It asks the system at once for the files of entries
+// without a record, and for the Lstat of those that have one.
 func (l *Loader) reader(span Span, files *ctxfolder.Files, entries []index.Entry, records [][]byte) func(i int) *Message {
-	l.log.ReadRecords(entries, records)
 	raw := slices.Clone(records)
 	index.ReadFiles(files, entries, raw)
 	stat := func(i int) (fs.FileInfo, error) { return l.dir.StatMessage(span.Folder, entries[i].FileID()) }
@@ -219,17 +230,16 @@ func (l *Loader) reader(span Span, files *ctxfolder.Files, entries []index.Entry
 	}
 }
 
-// A reader takes a run of messages at a time, and asks the system for all of them at once. Runs get shorter towards the
-// end, so that all readers end at about the same time.
+// One of several readers takes a run of messages at a time, and asks the system for all of them at once. Runs get
+// shorter towards the end, so that all readers end at about the same time.
 const (
 	leastRun = 8
 	mostRun  = 16
 )
 
-// together calls read for the numbers below n, in runs. A second reader helps from the start if a processor is idle,
-// since opening files takes the time of a processor even in the page cache. More start when the first message turns out
-// to be slow.
-func together(n, idle int, read func(from, to int) error) error {
+// together calls read for the numbers below n. With help, a second reader helps from the start. More start when the first
+// message turns out to be slow. A reader without help reads the rest in one run.
+func together(n int, help bool, read func(from, to int) error) error {
 	start := time.Now()
 	err := read(0, min(1, n))
 	if err != nil || n <= 1 {
@@ -253,19 +263,17 @@ func together(n, idle int, read func(from, to int) error) error {
 		return nil
 	}
 	var group errgroup.Group
-	for range helpers(n-1, idle, time.Since(start)) {
+	helpers := 0
+	switch {
+	case time.Since(start) > slow:
+		helpers = min(readers, n-1)
+	case help:
+		helpers = 1
+	default:
+		return read(1, n)
+	}
+	for range helpers {
 		group.Go(rest)
 	}
 	return errors.Join(rest(), group.Wait())
-}
-
-// helpers returns how many readers help with n more messages, of which the one before took so long.
-func helpers(n, idle int, took time.Duration) int {
-	switch {
-	case n > 1 && took > slow:
-		return min(readers, n)
-	case n > leastRun && idle > 0:
-		return 1
-	}
-	return 0
 }
