@@ -23,7 +23,7 @@ const (
 // checkRow looks whether a context is in order.
 func checkRow(ctx context.Context, e *Env) ([]*Result, error) {
 	n := e.size(100_000)
-	f, err := e.Shared(e.named(engine.Ours)[0], n)
+	f, err := e.Unchanged(e.named(engine.Ours)[0], n)
 	if err != nil {
 		return nil, err
 	}

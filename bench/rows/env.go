@@ -47,8 +47,15 @@ type Row struct {
 	Run  func(ctx context.Context, e *Env) ([]*Result, error)
 }
 
-// All are the rows in the order they run. Those that change a large context come after those that read it.
+// All are the rows in the order they run. Those that change a large context come after those that read it: engines
+// append different numbers of messages, and a read of the newest or of all would then be of other messages for each.
 var All = []Row{
+	{"open", openRow},
+	{"resume", resumeRow},
+	{"range", rangeRow},
+	{"whole", wholeRow},
+	{"id", idRow},
+	{"check", checkRow},
 	{"append", appendRow},
 	{"append-relaxed", relaxedRow},
 	{"append-many", manyRow},
@@ -57,14 +64,8 @@ var All = []Row{
 	{"batch", batchRow},
 	{"goroutines", goroutinesRow},
 	{"processes", processesRow},
-	{"open", openRow},
-	{"resume", resumeRow},
-	{"range", rangeRow},
-	{"whole", wholeRow},
-	{"id", idRow},
 	{"readers", readersRow},
 	{"list", listRow},
-	{"check", checkRow},
 	{"create", createRow},
 	{"state", stateRow},
 	{"fork", forkRow},

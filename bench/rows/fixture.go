@@ -51,6 +51,15 @@ func (e *Env) Shared(eng *engine.Engine, n int64) (*Fixture, error) {
 	return f, nil
 }
 
+// Unchanged is Shared for a row that compares reads: no row may have appended to the context.
+func (e *Env) Unchanged(eng *engine.Engine, n int64) (*Fixture, error) {
+	f, err := e.Shared(eng, n)
+	if err == nil && f.N != n {
+		err = fmt.Errorf("the context of %s with %d messages has %d by now: run the row earlier", eng.Name, n, f.N)
+	}
+	return f, err
+}
+
 // Fresh returns a context of n messages in a store of its own.
 func (e *Env) Fresh(eng *engine.Engine, n int64) (*Fixture, error) {
 	dir, err := e.folder(slug(eng.Name))

@@ -23,7 +23,7 @@ func openRow(ctx context.Context, e *Env) ([]*Result, error) {
 			Goal: "≤ 3 × a plain read of the same files; flat"}
 		results = append(results, r)
 		for _, eng := range e.able(n) {
-			f, err := e.Shared(eng, n)
+			f, err := e.Unchanged(eng, n)
 			if err != nil {
 				return nil, err
 			}
@@ -43,7 +43,7 @@ func openRow(ctx context.Context, e *Env) ([]*Result, error) {
 	}
 	for i, r := range results {
 		r.atMost(3, value, "p50 / ", engine.Ours, floorRead)
-		f, err := e.Shared(e.Engines[0], e.sizes(1_000, 1_000_000)[i])
+		f, err := e.Unchanged(e.Engines[0], e.sizes(1_000, 1_000_000)[i])
 		if err != nil {
 			return nil, err
 		}

@@ -16,7 +16,7 @@ func (e *Env) simple(
 ) (ours measure.Lane, err error) {
 	var lanes []measure.Lane
 	for _, eng := range append(e.reading(n), further...) {
-		f, err := e.Shared(eng, n)
+		f, err := e.Unchanged(eng, n)
 		if err != nil {
 			return ours, err
 		}

@@ -36,7 +36,7 @@ func (e *Env) resume(ctx context.Context, decoding bool) ([]*Result, error) {
 	for i, n := range e.sizes(1_000, 100_000, 1_000_000) {
 		results = append(results, &Result{Row: name, At: Count(n), Goal: goal, Unit: Nanoseconds})
 		for _, eng := range e.reading(n) {
-			f, err := e.Shared(eng, n)
+			f, err := e.Unchanged(eng, n)
 			if err != nil {
 				return nil, err
 			}
