@@ -225,14 +225,7 @@ func parseBranch(raw json.RawMessage) (b Branch, err error) {
 
 // branchOf takes the branch out of an object.
 func branchOf(o Object) (b Branch, err error) {
-	for _, f := range []struct {
-		key  string
-		into any
-	}{{"name", &b.Name}, {"line", &b.Line}, {"system_prompt", &b.SystemPrompt}} {
-		if err := o.take(f.key, f.into); err != nil {
-			return b, fmt.Errorf("%q: %w", f.key, err)
-		}
-	}
+	err = o.takeAll(field{"name", &b.Name}, field{"line", &b.Line}, field{"system_prompt", &b.SystemPrompt})
 	b.Extra = o
-	return b, nil
+	return b, err
 }

@@ -176,11 +176,12 @@ func ParseMetadata(b []byte) (*Metadata, error) {
 func parseMembers(o Object) (*Metadata, error) {
 	m := &Metadata{}
 	var branches []Object
-	tables := []field{{"branches", &branches}, {"lines", &m.Lines}, {"removed", &m.Removed}}
-	for _, f := range append(m.fields(), tables...) {
-		if err := o.take(f.key, f.into); err != nil {
-			return nil, fmt.Errorf("%q: %w", f.key, err)
-		}
+	err := o.takeAll(m.fields()...)
+	if err == nil {
+		err = o.takeAll(field{"branches", &branches}, field{"lines", &m.Lines}, field{"removed", &m.Removed})
+	}
+	if err != nil {
+		return nil, err
 	}
 	m.Extra = o
 	for i, o := range branches {

@@ -4,12 +4,14 @@ import (
 	"bytes"
 	"encoding/hex"
 	"encoding/json"
+	"fmt"
 	"slices"
 	"strconv"
 	"time"
 	"unicode/utf8"
 
 	"github.com/ctxdir/ctxdir/message"
+	jsonv2 "github.com/go-json-experiment/json"
 	"github.com/go-json-experiment/json/jsontext"
 	"github.com/google/uuid"
 )
@@ -74,22 +76,43 @@ func (o *Object) SetText(key, value string) {
 }
 
 // UnmarshalJSON parses any object. The last value of a repeated key counts.
-func (o *Object) UnmarshalJSON(b []byte) error {
+func (o *Object) UnmarshalJSON(b []byte) error { return o.parse(bytes.Clone(b)) }
+
+// parse is UnmarshalJSON for an object that keeps b.
+func (o *Object) parse(b []byte) error {
 	o.members = nil
-	if string(bytes.TrimSpace(b)) == "null" {
+	switch string(bytes.TrimSpace(b)) {
+	case "null", "{}":
 		return nil
 	}
-	at := map[string]int{}
-	return message.Members(b, func(key string, v jsontext.Value) error {
-		m := Member{key, compact(bytes.Clone(v))}
-		if i, twice := at[key]; twice {
-			o.members[i] = m
+	var few [16]Member // on the stack
+	members := few[:0]
+	var at map[string]int // where the members are, once there are many
+	err := message.Members(b, func(key string, v jsontext.Value) error {
+		i, twice := at[key]
+		if at == nil {
+			i = slices.IndexFunc(members, func(m Member) bool { return m.Key == key })
+			twice = i >= 0
+		}
+		m := Member{key, compact(json.RawMessage(v))}
+		if twice {
+			members[i] = m
 			return nil
 		}
-		at[key] = len(o.members)
-		o.members = append(o.members, m)
+		members = append(members, m)
+		switch {
+		case at != nil:
+			at[key] = len(members) - 1
+		case len(members) == len(few):
+			at = make(map[string]int, 2*len(few))
+			for i := range members {
+				at[members[i].Key] = i
+			}
+		}
 		return nil
 	})
+	o.members = slices.Clone(members)
+	return err
 }
 
 // MarshalJSON writes the members in order.
@@ -235,6 +258,22 @@ func (o *Object) take(key string, into any) error {
 	return decode(v, into)
 }
 
+// takeAll removes the members of fields and decodes their values. No copy of the object may share its members.
+func (o *Object) takeAll(fields ...field) error {
+	rest := o.members[:0]
+	for _, m := range o.members {
+		i := slices.IndexFunc(fields, func(f field) bool { return f.key == m.Key })
+		if i < 0 {
+			rest = append(rest, m)
+		} else if err := decode(m.Value, fields[i].into); err != nil {
+			return fmt.Errorf("%q: %w", m.Key, err)
+		}
+	}
+	clear(o.members[len(rest):])
+	o.members = rest
+	return nil
+}
+
 // decode is json.Unmarshal of a valid value. It decodes what metadata mostly has without a scan and without reflection.
 func decode(v json.RawMessage, into any) error {
 	switch into := into.(type) {
@@ -242,12 +281,12 @@ func decode(v json.RawMessage, into any) error {
 		*into = v
 		return nil
 	case *Object:
-		return into.UnmarshalJSON(v)
+		return into.parse(v)
 	case *[]Object:
 		if *into = []Object{}; v[0] == '[' {
 			return message.Elements(v, func(element jsontext.Value) error {
 				*into = append(*into, Object{})
-				return (*into)[len(*into)-1].UnmarshalJSON(element)
+				return (*into)[len(*into)-1].parse(element)
 			})
 		}
 	case *time.Time:
@@ -257,7 +296,12 @@ func decode(v json.RawMessage, into any) error {
 			*into = string(text)
 			return nil
 		}
+	case *[]Line:
+		return jsonv2.Unmarshal(v, into, message.Verbatim...)
 	case *uuid.UUID:
+		if string(v) == "null" { // the parent of most contexts
+			return nil
+		}
 		if text, ok := plainText(v); ok {
 			return into.UnmarshalText(text)
 		}

@@ -166,7 +166,7 @@ func sameJSON(a, b json.RawMessage) bool {
 
 // compact removes insignificant white space, which metadata.json has and a journal has not.
 func compact(v json.RawMessage) json.RawMessage {
-	if !bytes.ContainsAny(v, " \t\r\n") {
+	if isText := len(v) > 1 && v[0] == '"' && v[len(v)-1] == '"'; isText || !bytes.ContainsAny(v, " \t\r\n") {
 		return v
 	}
 	if c, err := jsontext.AppendFormat(nil, v, message.Verbatim...); err == nil && v != nil {
