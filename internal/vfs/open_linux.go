@@ -4,6 +4,8 @@ import (
 	"errors"
 	"io/fs"
 	"os"
+	"strconv"
+	"sync"
 	"syscall"
 
 	"golang.org/x/sys/unix"
@@ -15,16 +17,30 @@ func (o *osFS) openExisting(name string, flag int) (*os.File, error) {
 	if !plain(name) {
 		return o.openInRoot(name, flag, false)
 	}
-	var f *os.File
-	err := o.at("openat", name, func(dir int) error {
-		// A FIFO in the place of a file would block a reader, but not a caller that may write.
-		nonblock := 0
-		if flag&os.O_RDWR == 0 {
-			nonblock = unix.O_NONBLOCK
-		}
+	if flag&os.O_RDWR == 0 { // a FIFO in the place of a file would block a reader, but not a caller that may write
+		flag |= unix.O_NONBLOCK
+	}
+	f, err := o.openPlain(name, flag)
+	if errors.Is(err, syscall.ELOOP) {
+		return nil, &fs.PathError{Op: "open", Path: name, Err: ErrNotRegular}
+	}
+	return f, err
+}
+
+// create makes a new file.
+func (o *osFS) create(name string, flag int) (*os.File, error) {
+	if !plain(name) {
+		return o.createInRoot(name, flag)
+	}
+	return o.openPlain(name, flag|os.O_EXCL)
+}
+
+// openPlain opens or makes a file of the folder itself, and follows no link to it.
+func (o *osFS) openPlain(name string, flag int) (f *os.File, err error) {
+	err = o.at("openat", name, func(dir int) error {
 		var fd int
 		err := again(func() (err error) {
-			fd, err = unix.Openat(dir, name, flag|unix.O_NOFOLLOW|unix.O_CLOEXEC|largeFiles|nonblock, 0)
+			fd, err = unix.Openat(dir, name, flag|unix.O_NOFOLLOW|unix.O_CLOEXEC|largeFiles, filePerm)
 			return err
 		})
 		if err == nil {
@@ -32,8 +48,49 @@ func (o *osFS) openExisting(name string, flag int) (*os.File, error) {
 		}
 		return err
 	})
-	if errors.Is(err, syscall.ELOOP) {
-		return nil, &fs.PathError{Op: "open", Path: name, Err: ErrNotRegular}
-	}
 	return f, err
 }
+
+// openFolder opens a folder in the folder itself with one call, and returns its Stat. The system refuses to open a link,
+// or anything else. openFolder returns errors.ErrUnsupported if the folder cannot be opened so.
+func (o *osFS) openFolder(name string) (*os.File, fs.FileInfo, error) {
+	if !plain(name) || !hasLinks() {
+		return nil, nil, errors.ErrUnsupported
+	}
+	f, err := o.openPlain(name, os.O_RDONLY|unix.O_DIRECTORY)
+	if errors.Is(err, syscall.ENOTDIR) || errors.Is(err, syscall.ELOOP) {
+		err = &fs.PathError{Op: "open", Path: name, Err: ErrNotFolder}
+	}
+	if err != nil {
+		return nil, nil, err
+	}
+	info := &statInfo{name: name}
+	err = osFile{f}.control("fstat", func(fd int) error { return unix.Fstat(fd, &info.st) })
+	if err != nil {
+		return nil, nil, errors.Join(err, f.Close())
+	}
+	return f, info, nil
+}
+
+// openTree opens an open folder as an os.Root. The link in /proc leads to the folder itself, whatever its name is by now.
+func openTree(folder *os.File) (r *os.Root, err error) {
+	err = osFile{folder}.control("open", func(fd int) (err error) {
+		r, err = os.OpenRoot(links + strconv.Itoa(fd))
+		return err
+	})
+	return r, err
+}
+
+// links has a link to each open file of the process.
+const links = "/proc/self/fd/"
+
+// hasLinks reports whether the links work. Some systems have no /proc, or let no program follow them.
+var hasLinks = sync.OnceValue(func() bool {
+	folder, err := os.Open("/")
+	if err != nil {
+		return false
+	}
+	defer folder.Close()
+	r, err := openTree(folder)
+	return err == nil && r.Close() == nil
+})

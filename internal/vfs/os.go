@@ -29,15 +29,15 @@ func OS(dir string) (FS, error) {
 	if err != nil {
 		return nil, err
 	}
-	return &osFS{root: r, dir: abs}, nil
+	return &osFS{tree: r, dir: abs}, nil
 }
 
 type osFS struct {
-	root *os.Root
-	dir  string // the path when it was opened, for locks only
+	dir string // the path when it was opened, for locks only
 
 	mu   sync.Mutex
-	self *os.File // the folder; SyncAll on it reports write failures since it was opened
+	tree *os.Root // the folder with those below it, see root; nil until it is needed, if self is not
+	self *os.File // the folder, see handle; SyncAll on it reports write failures since it was opened
 
 	locking sync.Mutex             // taken before mu
 	locks   map[string]*lockFolder // open folders of lock files; guarded by locking
@@ -51,7 +51,7 @@ func (o *osFS) OpenFile(name string, flag int) (File, error) {
 		if _, err := o.handle(); err != nil {
 			return nil, err
 		}
-		f, err := o.root.OpenFile(name, flag|os.O_EXCL|openFlags, filePerm)
+		f, err := o.create(name, flag)
 		if err == nil {
 			if err := restrict(f, filePerm); err != nil {
 				_ = f.Close()
@@ -74,10 +74,15 @@ func fileOf(f *os.File, err error) (File, error) {
 	return osFile{f}, nil
 }
 
+// createInRoot makes a new file anywhere below the folder.
+func (o *osFS) createInRoot(name string, flag int) (*os.File, error) {
+	return inRoot(o, func(r *os.Root) (*os.File, error) { return r.OpenFile(name, flag|os.O_EXCL|openFlags, filePerm) })
+}
+
 // openInRoot opens an existing file anywhere below the folder. With strict, it follows no link, and opens no folder.
 func (o *osFS) openInRoot(name string, flag int, strict bool) (*os.File, error) {
 	if strict || flag&(os.O_WRONLY|os.O_RDWR) != 0 {
-		info, err := o.root.Lstat(name)
+		info, err := o.lstatInRoot(name)
 		switch {
 		case err != nil:
 			return nil, err
@@ -87,7 +92,36 @@ func (o *osFS) openInRoot(name string, flag int, strict bool) (*os.File, error) 
 			return nil, &fs.PathError{Op: "open", Path: name, Err: ErrNotRegular}
 		}
 	}
-	return o.root.OpenFile(name, flag|openFlags, filePerm)
+	return inRoot(o, func(r *os.Root) (*os.File, error) { return r.OpenFile(name, flag|openFlags, filePerm) })
+}
+
+// openDir opens a folder anywhere below the folder.
+func (o *osFS) openDir(name string) (*os.File, error) {
+	return inRoot(o, func(r *os.Root) (*os.File, error) { return r.OpenFile(name, os.O_RDONLY|folderFlags, 0) })
+}
+
+func (o *osFS) lstatInRoot(name string) (fs.FileInfo, error) {
+	return inRoot(o, func(r *os.Root) (fs.FileInfo, error) { return r.Lstat(name) })
+}
+
+// inRoot calls f with the folder and those below it, opened once.
+func inRoot[T any](o *osFS, f func(*os.Root) (T, error)) (result T, err error) {
+	o.mu.Lock()
+	if o.tree == nil {
+		o.tree, err = openTree(o.self)
+	}
+	tree := o.tree
+	o.mu.Unlock()
+	if err != nil {
+		return result, err
+	}
+	return f(tree)
+}
+
+// do is inRoot without a result.
+func (o *osFS) do(f func(*os.Root) error) error {
+	_, err := inRoot(o, func(r *os.Root) (struct{}, error) { return struct{}{}, f(r) })
+	return err
 }
 
 // handle returns the folder itself, opened once.
@@ -95,7 +129,7 @@ func (o *osFS) handle() (*os.File, error) {
 	o.mu.Lock()
 	defer o.mu.Unlock()
 	if o.self == nil {
-		self, err := o.root.OpenFile(".", os.O_RDONLY|folderFlags, 0)
+		self, err := o.tree.OpenFile(".", os.O_RDONLY|folderFlags, 0)
 		if err != nil {
 			return nil, err
 		}
@@ -104,8 +138,13 @@ func (o *osFS) handle() (*os.File, error) {
 	return o.self, nil
 }
 
-func (o *osFS) Rename(from, to string) error { return o.root.Rename(from, to) }
-func (o *osFS) Remove(name string) error     { return o.root.Remove(name) }
+func (o *osFS) Rename(from, to string) error {
+	return o.do(func(r *os.Root) error { return r.Rename(from, to) })
+}
+
+func (o *osFS) Remove(name string) error {
+	return o.do(func(r *os.Root) error { return r.Remove(name) })
+}
 
 func (o *osFS) Close() error {
 	o.locking.Lock()
@@ -119,7 +158,10 @@ func (o *osFS) Close() error {
 		_ = folder.Close()
 	}
 	o.locks = nil
-	return o.root.Close()
+	if o.tree == nil {
+		return nil
+	}
+	return o.tree.Close()
 }
 
 func (o *osFS) RenameNew(from, to string) error {
@@ -130,12 +172,12 @@ func (o *osFS) RenameNew(from, to string) error {
 		return err
 	}
 	// Without such a call, another process may create the target between check and rename.
-	if _, err := o.root.Lstat(to); err == nil {
+	if _, err := o.Lstat(to); err == nil {
 		return &fs.PathError{Op: "rename", Path: to, Err: fs.ErrExist}
 	} else if !errors.Is(err, fs.ErrNotExist) {
 		return err
 	}
-	return o.root.Rename(from, to)
+	return o.Rename(from, to)
 }
 
 // in calls f with the folder that holds a name, and the last part of the name.
@@ -147,7 +189,7 @@ func (o *osFS) in(name string, f func(folder *os.File, base string) error) error
 		}
 		return f(folder, name)
 	}
-	folder, err := o.root.OpenFile(path.Dir(name), os.O_RDONLY|folderFlags, 0)
+	folder, err := o.openDir(path.Dir(name))
 	if err != nil {
 		return err
 	}
@@ -157,18 +199,20 @@ func (o *osFS) in(name string, f func(folder *os.File, base string) error) error
 
 func (o *osFS) Mkdir(name string) error {
 	// The umask can only remove bits from 0700, which makes the folder useless to its owner. A chmod restores them.
-	if err := o.root.Mkdir(name, dirPerm); err != nil {
-		return err
-	}
-	if info, err := o.root.Lstat(name); err == nil && info.Mode().Perm() != dirPerm {
-		return o.root.Chmod(name, dirPerm)
-	}
-	return nil
+	return o.do(func(r *os.Root) error {
+		if err := r.Mkdir(name, dirPerm); err != nil {
+			return err
+		}
+		if info, err := r.Lstat(name); err == nil && info.Mode().Perm() != dirPerm {
+			return r.Chmod(name, dirPerm)
+		}
+		return nil
+	})
 }
 
 func (o *osFS) ReadDir(name string) iter.Seq2[fs.DirEntry, error] {
 	return func(yield func(fs.DirEntry, error) bool) {
-		f, err := o.root.OpenFile(name, os.O_RDONLY|folderFlags, 0)
+		f, err := o.openDir(name)
 		if err != nil {
 			yield(nil, err)
 			return
@@ -199,20 +243,29 @@ func (o *osFS) ReadDir(name string) iter.Seq2[fs.DirEntry, error] {
 }
 
 func (o *osFS) Replace(name string, data []byte) error {
-	dir, base := path.Split(name)
-	if dir == "" {
-		return replaceIn(o.root, base, data)
-	}
-	sub, err := o.root.OpenRoot(path.Clean(dir))
-	if err != nil {
-		return err
-	}
-	defer sub.Close()
-	return replaceIn(sub, base, data)
+	return o.do(func(r *os.Root) error {
+		dir, base := path.Split(name)
+		if dir == "" {
+			return replaceIn(r, base, data)
+		}
+		sub, err := r.OpenRoot(path.Clean(dir))
+		if err != nil {
+			return err
+		}
+		defer sub.Close()
+		return replaceIn(sub, base, data)
+	})
 }
 
 func (o *osFS) SyncDir(name string) error {
-	f, err := o.root.Open(name)
+	if name == "." {
+		f, err := o.handle()
+		if err != nil {
+			return err
+		}
+		return syncDir(f)
+	}
+	f, err := o.openDir(name)
 	if err != nil {
 		return err
 	}
@@ -246,19 +299,23 @@ func (o *osFS) Sub(name string) (FS, error) {
 }
 
 func (o *osFS) subStat(name string) (FS, fs.FileInfo, error) {
-	// A FIFO would block.
-	info, err := o.Lstat(name)
-	if err == nil && !info.IsDir() {
-		err = &fs.PathError{Op: "open", Path: name, Err: ErrNotFolder}
+	sub := &osFS{dir: filepath.Join(o.dir, filepath.FromSlash(name))}
+	var info fs.FileInfo
+	var err error
+	sub.self, info, err = o.openFolder(name)
+	if errors.Is(err, errors.ErrUnsupported) {
+		info, err = o.Lstat(name)
+		if err == nil && !info.IsDir() { // a FIFO would block
+			err = &fs.PathError{Op: "open", Path: name, Err: ErrNotFolder}
+		}
+		if err == nil {
+			sub.tree, err = inRoot(o, func(r *os.Root) (*os.Root, error) { return r.OpenRoot(name) })
+		}
 	}
 	if err != nil {
 		return nil, nil, err
 	}
-	r, err := o.root.OpenRoot(name)
-	if err != nil {
-		return nil, nil, err
-	}
-	return &osFS{root: r, dir: filepath.Join(o.dir, filepath.FromSlash(name))}, info, nil
+	return sub, info, nil
 }
 
 type osFile struct{ *os.File }

@@ -12,7 +12,7 @@ import (
 
 func (o *osFS) Lstat(name string) (fs.FileInfo, error) {
 	if !plain(name) {
-		return o.root.Lstat(name)
+		return o.lstatInRoot(name)
 	}
 	return o.statPath(name)
 }
