@@ -112,11 +112,10 @@ func (s *Store) entries() iter.Seq2[entry, error] {
 func (row *listRow) readLegacy(s *Store, name string) {
 	before, _ := s.legacyFileStates(name)
 	if r := row.known.decoded(); r != nil && r.Format != "" && r.isOf(before) {
-		row.set(r)
+		row.reuse(r)
 		return
 	}
-	sum := &row.sum
-	sum.ID = row.id
+	sum := Summary{ID: row.id}
 	info, err := s.FS.Lstat(name)
 	if errors.Is(err, fs.ErrNotExist) {
 		return
@@ -129,13 +128,13 @@ func (row *listRow) readLegacy(s *Store, name string) {
 		sum.Bytes, sum.CreatedAt, sum.UpdatedAt = info.Size(), info.ModTime().UTC(), info.ModTime().UTC()
 	}
 	if err == nil {
-		err = s.summariseLegacy(sum, name)
+		err = s.summariseLegacy(&sum, name)
 	}
 	if err != nil {
 		sum.Problem = Wrap(Error{Op: "read", Path: name}, err)
 	}
 	now, looked := s.legacyFileStates(name)
-	row.listed = true
+	row.set(sum)
 	row.keep(before, now, looked, 0)
 }
 

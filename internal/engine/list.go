@@ -45,12 +45,13 @@ func (s *Store) List(ctx context.Context, o ListOptions) iter.Seq2[Summary, erro
 			yield(Summary{}, Wrap(Error{Op: "list", Path: s.path}, err))
 			return
 		}
-		for _, row := range rows {
+		for _, r := range rows {
 			if err := ctx.Err(); err != nil {
 				yield(Summary{}, err)
 				return
 			}
-			row.Cursor, row.Labels = o.cursor(&row), maps.Clone(row.Labels) // the cache keeps its own
+			row := *r
+			row.Cursor, row.Labels = o.cursor(r), maps.Clone(r.Labels) // the cache keeps its own
 			if !yield(row, nil) {
 				return
 			}
@@ -58,7 +59,7 @@ func (s *Store) List(ctx context.Context, o ListOptions) iter.Seq2[Summary, erro
 	}
 }
 
-func (s *Store) list(ctx context.Context, o *ListOptions) ([]Summary, error) {
+func (s *Store) list(ctx context.Context, o *ListOptions) ([]*Summary, error) {
 	choose, err := o.chooser()
 	if err != nil {
 		return nil, err
@@ -67,13 +68,8 @@ func (s *Store) list(ctx context.Context, o *ListOptions) ([]Summary, error) {
 	if err != nil {
 		return nil, err
 	}
-	rows := all[:0]
-	for i := range all {
-		if choose(&all[i]) {
-			rows = append(rows, all[i])
-		}
-	}
-	slices.SortFunc(rows, func(a, b Summary) int { return o.compare(&a, &b) })
+	rows := slices.DeleteFunc(all, func(row *Summary) bool { return !choose(row) })
+	slices.SortFunc(rows, o.compare)
 	if o.Limit > 0 {
 		rows = rows[:min(o.Limit, len(rows))]
 	}
@@ -82,7 +78,7 @@ func (s *Store) list(ctx context.Context, o *ListOptions) ([]Summary, error) {
 
 // summaries returns the rows of all contexts; with options it may leave out contexts that they do not select. It reads
 // those that are not in the cache, or changed since.
-func (s *Store) summaries(ctx context.Context, o *ListOptions) ([]Summary, error) {
+func (s *Store) summaries(ctx context.Context, o *ListOptions) ([]*Summary, error) {
 	x := s.examine(o)
 	entries, err := s.listEntries(x)
 	if err != nil {
@@ -98,9 +94,9 @@ func (s *Store) summaries(ctx context.Context, o *ListOptions) ([]Summary, error
 		return nil, err
 	}
 	s.keepSummaries(x, rows)
-	all := make([]Summary, 0, len(rows))
+	all := make([]*Summary, 0, len(rows))
 	for i := range rows {
-		if rows[i].listed {
+		if rows[i].sum != nil {
 			all = append(all, rows[i].sum)
 		}
 	}
@@ -117,16 +113,18 @@ func inParallel(n int, f func(i int)) {
 		return
 	}
 	var next atomic.Int64
-	var group sync.WaitGroup
-	for range min(runtime.GOMAXPROCS(0), (n+block-1)/block) {
-		group.Go(func() {
-			for from := int(next.Add(block)) - block; from < n; from = int(next.Add(block)) - block {
-				for i := from; i < min(from+block, n); i++ {
-					f(i)
-				}
+	work := func() {
+		for from := int(next.Add(block)) - block; from < n; from = int(next.Add(block)) - block {
+			for i := from; i < min(from+block, n); i++ {
+				f(i)
 			}
-		})
+		}
 	}
+	var group sync.WaitGroup
+	for range min(runtime.GOMAXPROCS(0), (n+block-1)/block) - 1 {
+		group.Go(work)
+	}
+	work()
 	group.Wait()
 }
 
@@ -134,38 +132,40 @@ func inParallel(n int, f func(i int)) {
 type listRow struct {
 	entry
 	known  *cachedSummary // what the cache has of it; nil for nothing
+	judged bool           // what the cache has of it meets the conditions
 	cached *cachedSummary // what the cache has of it from now on
-	listed bool           // false if the entry is no context after all
-	sum    Summary
+	sum    *Summary       // nil if the entry is no context after all, or does not meet the conditions
 }
 
-// set sets the row to one of the cache, which is current.
-func (row *listRow) set(r *summaryRow) {
-	row.sum, row.listed, row.cached = r.summary(), true, row.known
+func (row *listRow) set(sum Summary) { row.sum = &sum }
+
+// reuse sets the row to that of the cache, which is current.
+func (row *listRow) reuse(r *summaryRow) {
+	row.set(r.summary())
+	row.cached = row.known
 }
 
 // fail sets the row to a context with a problem.
-func (row *listRow) fail(err error) {
-	row.sum, row.listed = Summary{ID: row.id, Problem: err}, true
-}
+func (row *listRow) fail(err error) { row.set(Summary{ID: row.id, Problem: err}) }
 
 func (row *listRow) read(ctx context.Context, s *Store, x *examination) {
-	name := row.id.String()
 	if row.folder {
-		if x.leavesOut(row.known, true) {
+		if !row.judged && x.leavesOut(row.known, true) {
 			row.cached = row.known
 			return
 		}
 		if r := s.current(row.known); r != nil {
-			row.set(r)
+			row.reuse(r)
 			return
 		}
-	} else {
+	}
+	name := row.id.String()
+	if !row.folder {
 		name += ".json"
 	}
 	if !row.folder || IsSplit(s.FS, name) {
 		row.readLegacy(s, name)
-		if row.listed && row.sum.Problem == nil || s.Legacy(row.id) != "" {
+		if row.sum != nil && row.sum.Problem == nil || s.Legacy(row.id) != "" {
 			return
 		}
 		if _, err := s.FS.Lstat(row.id.String()); err != nil && !ctxfolder.Ready(s.FS, row.id) {
@@ -185,7 +185,7 @@ func (row *listRow) readContext(ctx context.Context, s *Store) {
 	defer c.Close()
 	journal, err := c.Log.NewestJournal()
 	if err != nil || journal == 0 {
-		row.sum, row.listed = c.Summary(), true
+		row.set(c.Summary())
 		return
 	}
 	before, ok := s.fileStates(row.id, journal)
@@ -194,7 +194,7 @@ func (row *listRow) readContext(ctx context.Context, s *Store) {
 		row.fail(err)
 		return
 	}
-	row.sum, row.listed = c.Summary(), true
+	row.set(c.Summary())
 	if newest, err := c.Log.NewestJournal(); ok && err == nil && newest == journal && s.isNewest(row.id, journal) {
 		now, ok := s.fileStates(row.id, journal)
 		row.keep(before, now, ok, journal)

@@ -141,7 +141,7 @@ func (x *examination) rows(entries []entry) (rows []listRow) {
 		if len(known) > 0 && known[0].id == e.id {
 			row.known = known[0]
 		}
-		if e.folder && x.leavesOut(row.known, row.known.isDecoded()) {
+		if row.judged = row.known.isDecoded(); e.folder && x.leavesOut(row.known, row.judged) {
 			x.left = append(x.left, row.known)
 		} else {
 			rows = append(rows, row)
