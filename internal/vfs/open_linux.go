@@ -5,6 +5,7 @@ import (
 	"io/fs"
 	"os"
 	"strconv"
+	"strings"
 	"sync"
 	"syscall"
 
@@ -51,9 +52,23 @@ func (o *osFS) openPlain(name string, flag int) (f *os.File, err error) {
 	return f, err
 }
 
-// openFolder opens a folder in the folder itself with one call, and returns its Stat. The system refuses to open a link,
-// or anything else. openFolder returns errors.ErrUnsupported if the folder cannot be opened so.
+// openFolder opens a folder with one call for each element of the path, and returns its Stat. The system refuses to open
+// a link, or anything else. openFolder returns errors.ErrUnsupported if the folder cannot be opened so: the path to it
+// may lead through a link.
 func (o *osFS) openFolder(name string) (*os.File, fs.FileInfo, error) {
+	if i := strings.LastIndexByte(name, '/'); i > 0 {
+		outer, _, err := o.openFolder(name[:i])
+		if err != nil {
+			return nil, nil, errors.ErrUnsupported
+		}
+		defer outer.Close()
+		f, info, err := (&osFS{self: outer, dir: o.dir + "/" + name[:i]}).openFolder(name[i+1:])
+		var at *fs.PathError
+		if errors.As(err, &at) {
+			at.Path = name
+		}
+		return f, info, err
+	}
 	if !plain(name) || !hasLinks() {
 		return nil, nil, errors.ErrUnsupported
 	}

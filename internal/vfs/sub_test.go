@@ -31,6 +31,8 @@ func testSub(t *testing.T) {
 		os.MkdirAll(filepath.Join(dir, "folder", "inner"), 0o700),
 		os.MkdirAll(filepath.Join(dir, "other", "inner"), 0o700),
 		os.Symlink("folder", filepath.Join(dir, "link")),
+		os.Symlink("..", filepath.Join(dir, "folder", "up")),
+		os.Symlink("../..", filepath.Join(dir, "folder", "out")),
 		syscall.Mkfifo(filepath.Join(dir, "fifo"), 0o600),
 	} {
 		if err != nil {
@@ -42,9 +44,23 @@ func testSub(t *testing.T) {
 		t.Fatal(err)
 	}
 	defer fsys.Close()
-	for name, want := range map[string]error{"file": ErrNotFolder, "link": ErrNotFolder, "fifo": ErrNotFolder, "none": fs.ErrNotExist} {
-		if _, err := fsys.Sub(name); !errors.Is(err, want) {
+	for name, want := range map[string]error{
+		"file": ErrNotFolder, "link": ErrNotFolder, "fifo": ErrNotFolder, "none": fs.ErrNotExist, "none/inner": fs.ErrNotExist,
+		"folder/none": fs.ErrNotExist, "folder/up": ErrNotFolder, "file/inner": syscall.ENOTDIR, "link/inner": nil,
+		"folder/up/other/inner": nil, "folder/inner": nil, ".": nil,
+	} {
+		sub, err := fsys.Sub(name)
+		if !errors.Is(err, want) {
 			t.Errorf("%s: %v, wanted %v", name, err, want)
+		}
+		if err == nil {
+			_ = sub.Close()
+		}
+	}
+	for _, name := range []string{"..", "folder/../..", "folder/out", "folder/out/etc", "/etc", ""} {
+		if sub, err := fsys.Sub(name); err == nil {
+			t.Errorf("%q opens", name)
+			_ = sub.Close()
 		}
 	}
 	sub, info, err := SubStat(fsys, "folder")
