@@ -238,14 +238,14 @@ func (c *Context) close() error {
 			_ = c.fold()
 		}
 	}
-	limited, cancel := context.WithTimeout(context.Background(), c.Store.Options.LockTimeout)
-	defer cancel()
 	if missing != nil {
+		limited, cancel := context.WithTimeout(context.Background(), c.Store.Options.LockTimeout)
+		defer cancel()
 		if missing = c.flush(limited); errors.Is(missing, ErrGone) {
 			missing = nil // a removed context needs no files
 		}
 	}
-	_ = c.flushProjection(limited) // the next writer replaces a stale file
+	_ = c.flushProjection(context.Background()) // the next writer replaces a stale file
 	c.Loader.Close()
 	err := errors.Join(missing, c.Log.Close(), c.Dir.Close())
 	if c.release != nil {

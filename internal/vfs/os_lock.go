@@ -14,7 +14,6 @@ import (
 
 func (o *osFS) Lock(name string) Lock {
 	l := &osLock{fs: o, name: name, turn: make(chan struct{}, 1)}
-	l.f = l.handle()
 	l.turn <- struct{}{}
 	return l
 }
@@ -29,7 +28,7 @@ type osLock struct {
 	asking  atomic.Bool   // a goroutine waits in the system, perhaps for a caller that gave up
 
 	// The goroutine that emptied turn owns these fields.
-	f      *fileLock
+	f      *fileLock   // nil before the first use
 	folder *lockFolder // of the lock file
 	kept   bool        // the last holder did not release the system's lock
 	passed int         // how often the lock was passed on since the system granted it
@@ -150,6 +149,9 @@ func (l *osLock) take(shared bool) (ok bool, err error) {
 // try gets the lock from the system if no other process has it. If the open file is no longer the one in the folder,
 // try opens that one.
 func (l *osLock) try(shared bool) (ok bool, err error) {
+	if l.f == nil {
+		l.f = l.handle()
+	}
 	for range 2 {
 		if err := l.locate(); err != nil {
 			return false, err
@@ -307,7 +309,10 @@ func (l *osLock) Close() error {
 	default: // the caller holds it
 	}
 	l.kept = false
-	err := l.f.close()
+	var err error
+	if l.f != nil {
+		err = l.f.close()
+	}
 	l.folder = nil
 	l.turn <- struct{}{}
 	return err
