@@ -72,8 +72,8 @@ const (
 	Pinned       Kind = "pinned"
 	System       Kind = "system"
 	Moment       Kind = "moment"
-	Newest       Kind = "newest"
 	File         Kind = "file"
+	Newest       Kind = "newest"
 	Code         Kind = "code"
 	Summary      Kind = "summary" // of passages that are not in the text
 	Passage      Kind = "passage"

@@ -84,7 +84,7 @@ func TestOrderOfKinds(t *testing.T) {
 			t.Errorf("nothing says why %s %d is there", it.Kind, it.Position)
 		}
 	}
-	want := []assemble.Kind{assemble.Pinned, assemble.System, assemble.Newest, assemble.File, assemble.Passage}
+	want := []assemble.Kind{assemble.Pinned, assemble.System, assemble.File, assemble.Newest, assemble.Passage}
 	if !slices.Equal(kinds, want) {
 		t.Errorf("kinds %v, want %v", kinds, want)
 	}

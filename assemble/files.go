@@ -7,6 +7,7 @@ import (
 
 	"github.com/ctxdir/ctxdir"
 	"github.com/ctxdir/ctxdir/search"
+	"github.com/google/uuid"
 )
 
 // maxUses bounds the mentions of files that the ledger looks at.
@@ -19,7 +20,9 @@ type ledgerFile struct {
 	uses int
 }
 
-// addFiles adds the ledger: the paths of the files that messages name, the last ones first.
+// addFiles adds the ledger: the paths of the files that messages name, the last ones first. Those that the newest
+// messages show are not in it. So it changes as seldom as the beginning of the newest messages does, and comes before
+// them.
 func (b *builder) addFiles() error {
 	uses, err := b.x.Paths(b.ctx, b.r.Context, b.r.Branch, maxUses)
 	if err != nil {
@@ -28,8 +31,20 @@ func (b *builder) addFiles() error {
 	root := strings.TrimSuffix(b.c.Metadata().Labels["project"], "/") + "/"
 	at := map[string]int{}
 	var files []ledgerFile
+	before := slices.IndexFunc(b.items, func(it Item) bool { return it.Kind == Newest })
+	if before < 0 {
+		before = len(b.items)
+	}
+	newest := slices.Clone(b.items[before:])
+	texts := make(map[uuid.UUID]string, len(newest))
+	for i := range newest {
+		texts[newest[i].ID] = newest[i].Text
+	}
 	for _, u := range uses {
 		path := strings.TrimPrefix(u.Path, root)
+		if strings.Contains(texts[u.ID], path) {
+			continue
+		}
 		i, ok := at[path]
 		if !ok {
 			i = len(files)
@@ -39,6 +54,7 @@ func (b *builder) addFiles() error {
 		files[i].uses++
 	}
 	room := b.budget(b.r.Weights.Files)
+	b.items = b.items[:before]
 	for i := range files {
 		f := &files[i]
 		it := Item{
@@ -51,6 +67,7 @@ func (b *builder) addFiles() error {
 			room = -1
 		}
 	}
+	b.items = append(b.items, newest...)
 	return nil
 }
 

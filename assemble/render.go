@@ -76,7 +76,7 @@ func (f Format) render(items []Item) string {
 		switch it := &items[i]; it.Kind {
 		case Newest:
 			messages = append(messages, turn{it.Role, it.Text})
-		case Instructions, Pinned, System, Moment:
+		case Instructions, Pinned, System, Moment, File:
 			before.add(it)
 		default:
 			after.add(it)

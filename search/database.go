@@ -16,7 +16,7 @@ import (
 )
 
 // version of the schema and of the rules that cut terms. An index of another version is built anew.
-const version = "search/2"
+const version = "search/3"
 
 const schema = `
 CREATE TABLE about (version TEXT NOT NULL, store BLOB NOT NULL, changes INTEGER NOT NULL);  -- changes: of contexts.names
@@ -43,7 +43,7 @@ CREATE TABLE files (
 	pointer TEXT NOT NULL, payload TEXT NOT NULL,
 	PRIMARY KEY (message, n)
 ) WITHOUT ROWID;
-CREATE VIEW paths AS SELECT DISTINCT message, path FROM files;
+CREATE VIEW paths AS SELECT DISTINCT message, path FROM files WHERE access <> 'named';
 CREATE VIRTUAL TABLE terms USING fts5(body, extra, scope,
 	content='', contentless_delete=1, tokenize="ascii tokenchars '_~'");
 INSERT INTO terms(terms, rank) VALUES ('rank', 'bm25(1.0, 0.7, 0.0)');

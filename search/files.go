@@ -200,10 +200,8 @@ func (s *searching) selectFiles(ctx context.Context, q *FileQuery) (tx *sql.Tx, 
 	when(q.Type == "-", "f.type = ?", "")
 	when(q.Type != "" && q.Type != "-", "f.type GLOB ?", q.Type)
 	when(q.IsText != nil, "f.text = ?", q.IsText)
-	query := "SELECT " + fileColumns + " FROM files f JOIN messages m ON m.n = f.message"
-	if len(conditions) > 0 {
-		query += " WHERE " + strings.Join(conditions, " AND ")
-	}
+	when(true, "f.access <> ?", named)
+	query := "SELECT " + fileColumns + " FROM files f JOIN messages m ON m.n = f.message WHERE " + strings.Join(conditions, " AND ")
 	if s.names, err = s.x.current(ctx, tx); err == nil {
 		rows, err = tx.QueryContext(ctx, query+" ORDER BY m.at DESC, m.n DESC, f.n", args...)
 	}

@@ -46,12 +46,12 @@ func nameSet(words string) map[string]bool {
 	return all
 }
 
-// pathEnds are the ends of pathNames in a text that is JSON.
-var pathEnds = []string{`ath"`, `ile"`, `ilename"`, `ileName"`}
+// pathEnds are the ends of pathNames and of commandNames in a text that is JSON.
+var pathEnds = []string{`ath"`, `ile"`, `ilename"`, `ileName"`, `ommand"`, `cmd"`}
 
 // hintsAtFile reports whether a member may say something about a file.
 func hintsAtFile(name, value string) bool {
-	return pathNames[name] || mediaNames[name] || dataNames[name] && strings.HasPrefix(value, "data:") ||
+	return pathNames[name] || commandNames[name] || mediaNames[name] || dataNames[name] && strings.HasPrefix(value, "data:") ||
 		value != "" && value[0] == '{' && slices.ContainsFunc(pathEnds, func(end string) bool { return strings.Contains(value, end) }) ||
 		strings.Contains(value, patchMark)
 }
@@ -68,6 +68,7 @@ type fileWalk struct {
 // frame is an open object or array.
 type frame struct {
 	array   bool
+	command bool   // a list of the words of a command
 	name    string // of the last member
 	pointer string // of a reference
 	ref     *blob.Ref
@@ -100,6 +101,7 @@ func (w *fileWalk) walk(message []byte, outer string) error {
 		switch token.Kind() {
 		case '{', '[':
 			next := &frame{array: token.Kind() == '[', size: -1, content: -1}
+			next.command = next.array && !top.array && commandNames[top.name]
 			if writeNames[top.name] {
 				top.writes = true
 			}
@@ -173,6 +175,13 @@ func (w *fileWalk) string(f *frame, value string, pointer func() string) {
 	}
 	if value[0] == '{' { // the arguments of a call
 		_ = w.walk([]byte(value), pointer())
+	}
+	if f.command || commandNames[name] {
+		eachNamed(value, func(path string) {
+			if len(w.mentions) < maxNamed {
+				w.add(fileMention{path: path, access: named, size: -1, pointer: pointer()})
+			}
+		})
 	}
 	eachPatched(value, func(path string) {
 		w.add(fileMention{path: path, access: Written, mediaType: mediaTypeOf(path, ""), size: -1, isText: true, pointer: pointer()})

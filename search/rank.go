@@ -218,7 +218,7 @@ func (d Date) conditions() (all []dateCondition) {
 	return all
 }
 
-// PathUse says that a message attaches, reads or writes a file.
+// PathUse says that a message attaches, reads or writes a file, or has its path as a word of a shell command.
 type PathUse struct {
 	Path     string
 	Line     uuid.UUID

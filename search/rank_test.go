@@ -97,6 +97,26 @@ func TestPathUses(t *testing.T) {
 	if len(uses) != 2 || uses[0].Path != "a.go" || uses[0].Position != 2 || uses[1].Path != "b.go" {
 		t.Errorf("uses %+v", uses)
 	}
+	for _, body := range []string{`{"role":"user","command":"cat c.go"}`, `{"role":"user","arguments":"{\"command\":\"cat c.go\"}"}`} {
+		_, err = c.Active().Append(t.Context(), ctxdir.Draft{Body: []byte(body)})
+		check(t, err)
+	}
+	check(t, x.UpdateContext(t.Context(), c.ID()))
+	uses, err = x.Paths(t.Context(), c.ID(), "", 2)
+	check(t, err)
+	if len(uses) != 2 || uses[0].Path != "c.go" || uses[1].Path != "c.go" {
+		t.Errorf("of a command: %+v", uses)
+	}
+	for f, err := range x.Files(t.Context(), search.FileQuery{}) {
+		if check(t, err); f.Path == "c.go" {
+			t.Errorf("no tool reads or writes %+v", f)
+		}
+	}
+	for h, err := range x.Search(t.Context(), search.Query{Path: "c.go"}) {
+		if check(t, err); true {
+			t.Errorf("no tool reads or writes a file of %+v", h)
+		}
+	}
 	if uses, err = x.Paths(t.Context(), c.ID(), "none", 9); err != nil || len(uses) != 0 {
 		t.Errorf("of a branch that does not exist: %v, %v", uses, err)
 	}
