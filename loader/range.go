@@ -14,6 +14,7 @@ import (
 	"github.com/ctxdir/ctxdir/index"
 	"github.com/google/uuid"
 	"golang.org/x/sync/errgroup"
+	"golang.org/x/sync/semaphore"
 )
 
 // A batch is the part of a range that is read at once, bounded in messages and bytes.
@@ -29,7 +30,8 @@ const (
 const (
 	aheadBatches  = 2
 	aheadMessages = 8         // in a first batch
-	aheadBytes    = 512 << 10 // in any batch
+	aheadBytes    = 512 << 10 // in any batch of several messages
+	aheadMemory   = 16 << 20  // in all of them, unless it is one message
 )
 
 // readers bounds the files that one range keeps open.
@@ -43,17 +45,26 @@ const slow = 300 * time.Microsecond
 // error when ctx ends. Every read runs inside use, which may refuse it; yield runs outside.
 func (l *Loader) Each(ctx context.Context, spans []Span, use func(read func() error) error, yield func(*Message) bool) error {
 	ctx, stop := context.WithCancel(ctx)
-	batches := make(chan []*Message, aheadBatches)
+	type ahead struct {
+		messages []*Message
+		size     int64 // of memory
+	}
+	batches, memory := make(chan ahead, aheadBatches), semaphore.NewWeighted(aheadMemory)
 	var taken atomic.Int64 // messages
 	var group errgroup.Group
 	group.Go(func() error {
 		defer close(batches)
+		var size int64
 		// The caller keeps a processor busy.
 		w := walk{l: l, use: use, most: aheadMessages, bytes: aheadBytes, idle: runtime.GOMAXPROCS(0) - 2}
+		w.wait = func(bytes int64) error {
+			size = min(bytes, aheadMemory)
+			return memory.Acquire(ctx, size)
+		}
 		return w.batches(ctx, spans, func(messages []*Message) bool {
 			w.most = int(min(aheadMessages+taken.Load(), batchMessages))
 			select {
-			case batches <- messages:
+			case batches <- ahead{messages, size}:
 				return true
 			case <-ctx.Done():
 				return false
@@ -61,8 +72,8 @@ func (l *Loader) Each(ctx context.Context, spans []Span, use func(read func() er
 		})
 	})
 	more := true
-	for messages := range batches {
-		for _, m := range messages {
+	for b := range batches {
+		for _, m := range b.messages {
 			if more = more && yield(m); !more {
 				break
 			}
@@ -70,7 +81,8 @@ func (l *Loader) Each(ctx context.Context, spans []Span, use func(read func() er
 		if !more {
 			break
 		}
-		taken.Add(int64(len(messages)))
+		taken.Add(int64(len(b.messages)))
+		memory.Release(b.size)
 	}
 	stop()
 	for range batches { // unblocks the reader, so that it ends
@@ -104,11 +116,12 @@ func Plainly(read func() error) error { return read() }
 type walk struct {
 	l      *Loader
 	use    func(read func() error) error
-	memory *budget // bounds archived messages, unless it is nil
-	most   int     // messages in the next batch
-	bytes  int64   // bound for its bytes
-	keep   bool    // keeps messages in the pool
-	idle   int     // processors that can help
+	wait   func(bytes int64) error // until a batch of so many may be read; nil: never
+	memory *budget                 // bounds archived messages, unless it is nil
+	most   int                     // messages in the next batch
+	bytes  int64                   // bound for its bytes
+	keep   bool                    // keeps messages in the pool
+	idle   int                     // processors that can help
 }
 
 // batches reads the spans batch by batch.
@@ -132,6 +145,11 @@ func (w *walk) batches(ctx context.Context, spans []Span, yield func([]*Message)
 				for n < len(entries) && n < w.most && (n == 0 || bytes+entries[n].Size <= w.bytes) {
 					bytes += entries[n].Size
 					n++
+				}
+				if w.wait != nil {
+					if err := w.wait(bytes); err != nil {
+						return err
+					}
 				}
 				var messages []*Message
 				err := w.use(func() (err error) {

@@ -8,6 +8,7 @@ import (
 	"os/exec"
 	"path/filepath"
 	"regexp"
+	"slices"
 	"strings"
 	"syscall"
 	"testing"
@@ -36,7 +37,14 @@ func TestFewDescriptors(t *testing.T) {
 		}
 		return texts
 	}
-	want, refusals := whole(), 0
+	trash := func() []string {
+		items, err := filepath.Glob(filepath.Join(s.dir, "trash", "*"))
+		if err != nil {
+			t.Fatal(err)
+		}
+		return items
+	}
+	want, before, refusals := whole(), trash(), 0
 	for few := 9; few <= 30; few++ {
 		for _, args := range [][]string{
 			{"ls"}, {"show", s.folded}, {"--json", "show", s.archived}, {"export", s.archived},
@@ -67,8 +75,8 @@ func TestFewDescriptors(t *testing.T) {
 	if got := whole(); got != want {
 		t.Errorf("something was changed: %s", got)
 	}
-	if aside, _ := filepath.Glob(filepath.Join(s.dir, "trash", "*")); len(aside) > 0 {
-		t.Errorf("moved to the trash: %v", aside)
+	if now := trash(); !slices.Equal(now, before) {
+		t.Errorf("moved to the trash: %v, before %v", now, before)
 	}
 }
 

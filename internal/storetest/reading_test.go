@@ -6,9 +6,13 @@ import (
 	"os"
 	"path/filepath"
 	"runtime"
+	"strings"
 	"testing"
+	"testing/synctest"
 
 	"github.com/ctxdir/ctxdir/internal/engine"
+	"github.com/ctxdir/ctxdir/internal/vfs/crashfs"
+
 	kit "github.com/ctxdir/ctxdir/internal/storetest"
 )
 
@@ -104,4 +108,33 @@ func TestIterationReadsLittleAhead(t *testing.T) {
 	if n := c.Loader.Reads(); n > 45 {
 		t.Errorf("%d messages read for one", n)
 	}
+}
+
+// TestIterationHoldsOneLargeMessage: an iteration does not read a message of tens of MiB before the caller is done with
+// the one before.
+func TestIterationHoldsOneLargeMessage(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		ctx := context.Background()
+		s := kit.Must[*engine.Store](t)(kit.Init("disk", engine.WithFS(crashfs.New()), engine.WithTextThreshold(-1), engine.WithPool(0)))
+		c := kit.Must[*engine.Context](t)(s.Create(ctx, engine.Metadata{}))
+		body := []byte(`{"text":"` + strings.Repeat("a", 17<<20) + `"}`)
+		for range 4 {
+			kit.Append(t, c.Active(), engine.Draft{Body: body})
+		}
+		kit.Check(t, c.Flush(ctx))
+		before, n := c.Loader.Reads(), int64(0)
+		for m, err := range c.Active().Messages(ctx) {
+			if err != nil || m.Unavailable != nil {
+				t.Fatal(err, m.Unavailable)
+			}
+			n++
+			if synctest.Wait(); c.Loader.Reads()-before != n {
+				t.Errorf("%d messages read when the caller has %d", c.Loader.Reads()-before, n)
+			}
+		}
+		if n != 4 {
+			t.Errorf("%d messages", n)
+		}
+		kit.Check(t, c.Close(), s.Close())
+	})
 }

@@ -3,6 +3,7 @@ package storetest_test
 import (
 	"bytes"
 	"context"
+	"encoding/json"
 	"errors"
 	"fmt"
 	"maps"
@@ -214,9 +215,8 @@ func isUpgraded(disk *crashfs.FS) error {
 			if err != nil {
 				return err
 			}
-			if len(bytes.TrimSpace(b)) > 0 { // else it is only preallocated
-				newest = name
-				begin, _, _ = strings.Cut(string(b), "\n")
+			if line, _, _ := bytes.Cut(b, []byte("\n")); json.Valid(line) { // else it is only prepared, or a cut tore its begin
+				newest, begin = name, string(line)
 			}
 		}
 		if !strings.Contains(begin, `"journal/4"`) || strings.Contains(begin, `"mark":`) || !strings.Contains(begin, `"context/2"`) {
