@@ -281,7 +281,7 @@ func together(n int, help bool, read func(from, to int) error) error {
 		return nil
 	}
 	var group errgroup.Group
-	helpers := 0
+	var helpers int
 	switch {
 	case time.Since(start) > slow:
 		helpers = min(readers, n-1)

@@ -27,13 +27,13 @@ func TestFilesFollow(t *testing.T) {
 			want++
 		}
 		append()
-		time.Sleep(pause - 1)
+		time.Sleep(pause - time.Nanosecond)
 		append()
-		time.Sleep(pause - 1)
+		time.Sleep(pause - time.Nanosecond)
 		if synctest.Wait(); fileCount(t, disk, c) != 0 {
 			t.Error("files were made before a pause")
 		}
-		time.Sleep(1)
+		time.Sleep(time.Nanosecond)
 		if synctest.Wait(); fileCount(t, disk, c) != want {
 			t.Errorf("%d files after a pause, wanted %d", fileCount(t, disk, c), want)
 		}
