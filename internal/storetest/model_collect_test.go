@@ -26,9 +26,12 @@ func (d *driver) lineOf(name string) uuid.UUID {
 }
 
 // quiet waits for folds in the background: the one of a purge is left out beside them, and rows that are left can come
-// back with an index that is lost.
+// back with an index that is lost. A flush comes first: a fold that is due begins when the files are made.
 func (d *driver) quiet() {
 	for _, c := range []*engine.Context{d.c, d.other} {
+		if d.files == engine.FilesBehind {
+			d.check(c.Flush(d.ctx()))
+		}
 		c.AwaitFold()
 	}
 }
