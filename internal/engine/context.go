@@ -284,6 +284,11 @@ func (c *Context) ReadMetadata() error {
 	if stamp, known := c.knownMetadata(); known && c.Dir.MetadataStamp().Same(stamp) {
 		return nil
 	}
+	// First: a fold in the background may read on meanwhile. Then the next look finds newer metadata in the log.
+	committed, err := c.Log.Committed()
+	if err != nil {
+		return err
+	}
 	m, is, stamp, err := c.Log.Metadata()
 	if m == nil {
 		return err
@@ -291,13 +296,13 @@ func (c *Context) ReadMetadata() error {
 	c.Dir.SetRenaming(m.Renaming)
 	c.mu.Lock()
 	defer c.mu.Unlock()
-	c.metadata, c.projection, c.stamp, c.broken = m, is, stamp, err
+	c.metadata, c.journaled, c.projection, c.stamp, c.broken = m, committed, is, stamp, err
 	var access *fs.PathError
 	torn := !errors.As(c.broken, &access) || errors.Is(c.broken, fs.ErrNotExist)
-	if c.journaled, err = c.Log.Committed(); torn && c.journaled != nil && !c.journaled.IsBefore() {
+	if torn && committed != nil && !committed.IsBefore() {
 		c.broken = nil
 	}
-	return err
+	return nil
 }
 
 // knownMetadata returns the version of metadata.json from which the handle has its metadata, if the log's metadata is
