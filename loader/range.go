@@ -116,7 +116,7 @@ func Plainly(read func() error) error { return read() }
 type walk struct {
 	l      *Loader
 	use    func(read func() error) error
-	wait   func(bytes int64) error // until a batch of so many may be read; nil: never
+	wait   func(bytes int64) error // until a batch of so many may be read; nil does not wait
 	memory *budget                 // bounds archived messages, unless it is nil
 	most   int                     // messages in the next batch
 	bytes  int64                   // bound for its bytes

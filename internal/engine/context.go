@@ -284,25 +284,30 @@ func (c *Context) ReadMetadata() error {
 	if stamp, known := c.knownMetadata(); known && c.Dir.MetadataStamp().Same(stamp) {
 		return nil
 	}
-	// First: a fold in the background may read on meanwhile. Then the next look finds newer metadata in the log.
-	committed, err := c.Log.Committed()
-	if err != nil {
-		return err
+	for { // until nothing in this process reads on or commits between the look and its result
+		committed, err := c.Log.Committed()
+		if err != nil {
+			return err
+		}
+		m, is, stamp, err := c.Log.Metadata()
+		if m == nil {
+			return err
+		}
+		c.mu.Lock()
+		if now, nerr := c.Log.Committed(); nerr != nil || now != committed {
+			c.mu.Unlock()
+			continue
+		}
+		c.metadata, c.journaled, c.projection, c.stamp, c.broken = m, committed, is, stamp, err
+		var access *fs.PathError
+		torn := !errors.As(c.broken, &access) || errors.Is(c.broken, fs.ErrNotExist)
+		if torn && committed != nil && !committed.IsBefore() {
+			c.broken = nil
+		}
+		c.Dir.SetRenaming(m.Renaming)
+		c.mu.Unlock()
+		return nil
 	}
-	m, is, stamp, err := c.Log.Metadata()
-	if m == nil {
-		return err
-	}
-	c.Dir.SetRenaming(m.Renaming)
-	c.mu.Lock()
-	defer c.mu.Unlock()
-	c.metadata, c.journaled, c.projection, c.stamp, c.broken = m, committed, is, stamp, err
-	var access *fs.PathError
-	torn := !errors.As(c.broken, &access) || errors.Is(c.broken, fs.ErrNotExist)
-	if torn && committed != nil && !committed.IsBefore() {
-		c.broken = nil
-	}
-	return nil
 }
 
 // knownMetadata returns the version of metadata.json from which the handle has its metadata, if the log's metadata is
