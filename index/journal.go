@@ -332,8 +332,10 @@ func (j *journal) blankBehind(off int64) (bool, error) {
 }
 
 // maxSpace bounds how many bytes are preallocated at once. An append that makes the file longer waits for the file
-// system's journal, so that it is slower than the others.
-const maxSpace = 256 << 10
+// system's journal, so that it is slower than the others. With half of this, one append in 85 does, and with the long
+// messages they were more than one in a hundred: the 99th percentile was 1.3 times SQLite's instead of 0.9. Opening a
+// context reads the space, at 10 GB/s.
+const maxSpace = 512 << 10
 
 // page is how many bytes a file system writes whole or not at all, or a part of that number.
 const page = 4 << 10
