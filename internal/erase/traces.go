@@ -134,7 +134,8 @@ func (e *eraser) trashTraces(fsys vfs.FS, folder string, names map[string]uuid.U
 	return found, err
 }
 
-// oldVersion reports whether a file in the trash is an old version of a message, or is torn and mentions one.
+// oldVersion reports whether a file in the trash is an old version of a message, or is torn and mentions one or a
+// payload of one.
 func (e *eraser) oldVersion(fsys vfs.FS, p string) (t trace, ok bool, err error) {
 	b, err := vfs.ReadFile(fsys, p, ctxfolder.MaxMessage)
 	if errors.Is(err, fs.ErrNotExist) {
@@ -145,11 +146,11 @@ func (e *eraser) oldVersion(fsys vfs.FS, p string) (t trace, ok bool, err error)
 	}
 	var item ctxfolder.TrashItem
 	if json.Unmarshal(b, &item) != nil {
-		t.id, ok = e.mentionedID(b)
+		t.id, ok = e.mentioned(b)
 	} else if env, err := message.Parse(item.Envelope); err == nil {
 		t.id, ok = env.ID, e.ids[env.ID]
 	} else {
-		t.id, ok = e.mentionedID(b)
+		t.id, ok = e.mentioned(b)
 	}
 	if ok {
 		e.refer(b)
@@ -158,14 +159,16 @@ func (e *eraser) oldVersion(fsys vfs.FS, p string) (t trace, ok bool, err error)
 	return t, ok, nil
 }
 
-// mentionedID returns one of the ids whose text is in b.
-func (e *eraser) mentionedID(b []byte) (uuid.UUID, bool) {
+// mentioned returns one of the ids whose text is in b; uuid.Nil stands for a payload of the messages. The torn rest of
+// an old version may have only that, and would keep the payload.
+func (e *eraser) mentioned(b []byte) (id uuid.UUID, ok bool) {
 	for id := range e.ids {
 		if bytes.Contains(b, []byte(id.String())) {
 			return id, true
 		}
 	}
-	return uuid.Nil, false
+	engine.EachMention(b, func(sum blob.Sum) { ok = ok || e.blobs[sum] })
+	return uuid.Nil, ok
 }
 
 // messageIn returns the message to erase that a line of a journal, or of another file of JSON Lines, holds; uuid.Nil
