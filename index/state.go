@@ -277,15 +277,23 @@ func (s *state) committed(torn []byte) bool {
 
 // hasFile reports whether the file of a message holds this version or a newer one.
 func (s *state) hasFile(a *message.Address) bool {
-	b, _, err := s.dir.ReadMessage(s.folders()[a.Line], a.FileID())
-	if err != nil {
-		return false
-	}
-	env, err := message.Parse(b)
-	return err == nil && env.ID == a.ID && env.Line == a.Line && env.Position == a.Position && !env.StoredAt.Before(a.StoredAt)
+	holds, _ := s.fileHolds(a)
+	return holds
 }
 
-// acknowledged is a witness: a writer creates the file of a message only after its record is durable.
+// fileHolds reports whether the file of a message is a version of it, and whether it is this one or a newer one.
+func (s *state) fileHolds(a *message.Address) (holds, version bool) {
+	b, _, err := s.dir.ReadMessage(s.folders()[a.Line], a.FileID())
+	if err != nil {
+		return false, false
+	}
+	env, err := message.Parse(b)
+	version = err == nil && env.ID == a.ID && env.Line == a.Line && env.Position == a.Position
+	return version && !env.StoredAt.Before(a.StoredAt), version
+}
+
+// acknowledged is a witness: a writer creates the file of a message only after its record is durable. The times of two
+// versions of one size can be congruent, so the size and time count only for a file that is no version: damage.
 func (s *state) acknowledged(rec record) bool {
 	if rec.kind != KindAppend && rec.kind != KindReplace {
 		return false
@@ -294,8 +302,11 @@ func (s *state) acknowledged(rec record) bool {
 	if !ok {
 		return false
 	}
+	if holds, version := s.fileHolds(&a); version {
+		return holds
+	}
 	info, err := s.dir.StatMessage(s.folders()[a.Line], a.FileID())
-	return err == nil && (ctxfolder.Untouched(info, rec.len, a.StoredAt) || s.hasFile(&a))
+	return err == nil && ctxfolder.Untouched(info, rec.len, a.StoredAt)
 }
 
 // folders returns the folders in which lines keep their messages.
