@@ -58,9 +58,10 @@ type said struct {
 // image is an image in base64.
 type image struct{ mediaType, data, name string }
 
-// said splits a turn. Tool calls without an id get one.
+// said splits a turn. Tool calls without an id get one. Images beyond maxParsedBody in all are named, not shown.
 func (e *turnExport) said(t *chat.Turn[*loadedMessage]) said {
 	s := said{voice: t.Voice}
+	left := int64(maxParsedBody)
 	for i := range t.Parts {
 		p := &t.Parts[i]
 		switch p.Kind {
@@ -77,8 +78,9 @@ func (e *turnExport) said(t *chat.Turn[*loadedMessage]) said {
 		case chat.Result:
 			s.orphans = append(s.orphans, *p)
 		case chat.Attachment:
-			if img, ok := imageOf(t.Message.Message, p); ok {
+			if img, ok := imageOf(t.Message.Message, p, left); ok {
 				s.images = append(s.images, img)
+				left -= int64(base64.StdEncoding.DecodedLen(len(img.data)))
 			} else {
 				s.texts = append(s.texts, view.File(t.Message.Message, p))
 			}
@@ -96,13 +98,13 @@ func (e *turnExport) said(t *chat.Turn[*loadedMessage]) said {
 
 func (s *said) nothing() bool { return len(s.texts)+len(s.calls)+len(s.images) == 0 }
 
-// imageOf returns the content of an attachment that is an image.
-func imageOf(m *ctxdir.Message, p *chat.Part) (image, bool) {
+// imageOf returns the content of an attachment that is an image of at most limit bytes.
+func imageOf(m *ctxdir.Message, p *chat.Part, limit int64) (image, bool) {
 	f := p.File
 	if f == nil || !strings.HasPrefix(f.MediaType, "image/") || f.HasText() { // SVG is a text
 		return image{}, false
 	}
-	data := contentOf(m, f, maxParsedBody)
+	data := contentOf(m, f, limit)
 	return image{f.MediaType, data, p.Text}, data != ""
 }
 

@@ -125,7 +125,7 @@ func (t *times) measure(args []string) error {
 
 func (t *times) report(w io.Writer, name string) {
 	fmt.Fprintf(w, "| %s | %.0f ms | %.0f ms | %.0f ms | %.0f ms |\n", name,
-			ms(t.wall, 0.5), ms(t.wall, 0.99), ms(t.used, 0.5), ms(t.used, 0.99))
+		ms(t.wall, 0.5), ms(t.wall, 0.99), ms(t.used, 0.5), ms(t.used, 0.99))
 }
 
 func ms(times []time.Duration, p float64) float64 {
