@@ -58,7 +58,8 @@ type said struct {
 // image is an image in base64.
 type image struct{ mediaType, data, name string }
 
-// said splits a turn. Tool calls without an id get one. Images beyond maxParsedBody in all are named, not shown.
+// said splits a turn. Tool calls without an id get one. Images beyond maxParsedBody in all, in base64, are named and not
+// shown.
 func (e *turnExport) said(t *chat.Turn[*loadedMessage]) said {
 	s := said{voice: t.Voice}
 	left := int64(maxParsedBody)
@@ -80,7 +81,7 @@ func (e *turnExport) said(t *chat.Turn[*loadedMessage]) said {
 		case chat.Attachment:
 			if img, ok := imageOf(t.Message.Message, p, left); ok {
 				s.images = append(s.images, img)
-				left -= int64(base64.StdEncoding.DecodedLen(len(img.data)))
+				left -= int64(len(img.data))
 			} else {
 				s.texts = append(s.texts, view.File(t.Message.Message, p))
 			}
@@ -98,13 +99,13 @@ func (e *turnExport) said(t *chat.Turn[*loadedMessage]) said {
 
 func (s *said) nothing() bool { return len(s.texts)+len(s.calls)+len(s.images) == 0 }
 
-// imageOf returns the content of an attachment that is an image of at most limit bytes.
+// imageOf returns the content of an attachment that is an image of at most limit bytes in base64.
 func imageOf(m *ctxdir.Message, p *chat.Part, limit int64) (image, bool) {
 	f := p.File
 	if f == nil || !strings.HasPrefix(f.MediaType, "image/") || f.HasText() { // SVG is a text
 		return image{}, false
 	}
-	data := contentOf(m, f, limit)
+	data := contentOf(m, f, limit/4*3)
 	return image{f.MediaType, data, p.Text}, data != ""
 }
 
@@ -151,6 +152,9 @@ func (l *jsonList) element(v any) error {
 		separator = ",\n  "
 	}
 	l.begun = true
-	_, err := l.w.Write(append([]byte(separator), encode(v)...))
+	if _, err := io.WriteString(l.w, separator); err != nil {
+		return err
+	}
+	_, err := l.w.Write(encode(v))
 	return err
 }

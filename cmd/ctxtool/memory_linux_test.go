@@ -66,6 +66,24 @@ func (b *bomb) append(body string, size int64) uuid.UUID {
 // multiply puts n copies of the reference in a message in its place, as elements of one array; change changes each.
 func (b *bomb) multiply(id uuid.UUID, n int, change func(ref string) string) {
 	b.t.Helper()
+	b.edit(id, blobRef, func(ref string) string {
+		return "[" + strings.TrimSuffix(strings.Repeat(change(ref)+",", n), ",") + "]"
+	})
+}
+
+// multiplyBlock puts n copies of the block with the reference in its place.
+func (b *bomb) multiplyBlock(id uuid.UUID, n int) {
+	b.t.Helper()
+	b.edit(id, `\{"type":"image".*`+blobRef+`\}\}`, func(block string) string {
+		return strings.TrimSuffix(strings.Repeat(block+",", n), ",")
+	})
+}
+
+const blobRef = `\{"\$blob":[^{}]*\}`
+
+// edit replaces what a pattern finds in the file of a message.
+func (b *bomb) edit(id uuid.UUID, pattern string, change func(found string) string) {
+	b.t.Helper()
 	if err := b.c.Fold(b.t.Context()); err != nil {
 		b.t.Fatal(err)
 	}
@@ -74,12 +92,11 @@ func (b *bomb) multiply(id uuid.UUID, n int, change func(ref string) string) {
 	if err != nil {
 		b.t.Fatal(err)
 	}
-	ref := regexp.MustCompile(`\{"\$blob":[^{}]*\}`).FindString(string(raw))
-	all := "[" + strings.TrimSuffix(strings.Repeat(change(ref)+",", n), ",") + "]"
-	if ref == "" {
-		b.t.Fatalf("no reference in %.300s", raw)
+	found := regexp.MustCompile(pattern).FindString(string(raw))
+	if found == "" {
+		b.t.Fatalf("no %s in %.300s", pattern, raw)
 	}
-	if err := os.WriteFile(path, []byte(strings.Replace(string(raw), ref, all, 1)), 0o600); err != nil {
+	if err := os.WriteFile(path, []byte(strings.Replace(string(raw), found, change(found), 1)), 0o600); err != nil {
 		b.t.Fatal(err)
 	}
 }
@@ -107,6 +124,7 @@ func TestMemory(t *testing.T) {
 		held int64 // what a verb may hold because single messages are large
 	}{
 		"references":  {func(b *bomb) { b.multiply(b.append(attached, 48*mib), 4, asItIs) }, 4 * 48 * mib / 3 * 4, 0},
+		"images":      {func(b *bomb) { b.multiplyBlock(b.append(attached, 30*mib), 9) }, 9 * 40 * mib, 0},
 		"one payload": {func(b *bomb) { b.append(attached, 210*mib) }, 280 * mib, 0},
 		"escapes":     {func(b *bomb) { b.multiply(b.append(attached, 60*mib), 1, asText) }, 360 * mib, 0},
 		"texts":       {func(b *bomb) { b.multiply(b.append(attached, 8*mib), 7, asText) }, 6 * 56 * mib, 0},
