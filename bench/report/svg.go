@@ -27,7 +27,7 @@ type group struct {
 
 const (
 	width     = 900
-	labelEnd  = 330
+	labelEnd  = 370
 	barEnd    = 810
 	lineStep  = 20
 	groupStep = 34
@@ -151,7 +151,22 @@ func bars(res *rows.Result) []bar {
 // distance has a bar for each goal that is a ratio.
 func (r *Report) distance() group {
 	var g group
+	subjects := map[string]string{} // the row with goals of each key; "" if there are several
 	for _, res := range r.Results {
+		if len(res.Checks) == 0 {
+			continue
+		}
+		if row, known := subjects[res.Key]; known && row != res.Row {
+			subjects[res.Key] = ""
+		} else {
+			subjects[res.Key] = res.Row
+		}
+	}
+	for _, res := range r.Results {
+		name := res.Key
+		if subjects[name] == "" {
+			name = res.Row
+		}
 		for _, c := range res.Checks {
 			if c.Limit <= 0 || c.Value <= 0 {
 				continue
@@ -164,7 +179,7 @@ func (r *Report) distance() group {
 			if !c.Met() {
 				kind = "bad"
 			}
-			g.bars = append(g.bars, bar{cut(res.Key+", "+res.At+": "+c.What, 50), v, fmt.Sprintf("%.2f", v), kind})
+			g.bars = append(g.bars, bar{cut(name+", "+res.At+": "+c.What, 60), v, fmt.Sprintf("%.2f", v), kind})
 		}
 	}
 	return g

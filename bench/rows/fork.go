@@ -20,55 +20,75 @@ func forkRow(ctx context.Context, e *Env) ([]*Result, error) {
 		engines []*engine.Engine
 		lane    func(f *Fixture) measure.Lane
 		note    string
+		grows   bool // its profile would leave thousands of lines or branches in the metadata, for the next to measure
 	}{
 		{"set a label", e.named(labelled...), e.labelLane,
-			"SQLite replaces a row in a table of labels, which has an index by value."},
+			"SQLite replaces a row in a table of labels, which has an index by value.", false},
 		{"rename a branch", e.named(labelled...), e.renameLane,
-			"The branch is that of all messages. SQLite changes a row. ctxdir also renames the folder."},
+			"The branch is that of all messages. SQLite changes a row. ctxdir also renames the folder.", false},
 		{"rewind by one message", e.named(labelled...), e.rewindLane,
-			"The messages are appended before the turn. SQLite deletes a row. ctxdir keeps the message until a collection."},
+			"The messages are appended before the turn. SQLite deletes a row. ctxdir keeps the message until a collection.", true},
 		{"fork", e.able(n), func(f *Fixture) measure.Lane { return e.forkLane(f, n/2) },
-			"SQLite adds a row. JSON Lines and \"one document\" copy the messages before the fork; \"file per message\" copies its index."},
+			"ctxdir has some 500 lines by then, one of each rewind. SQLite adds a row. JSON Lines and \"one document\" " +
+				"copy the messages before the fork; \"file per message\" copies its index.", true},
 	}
+	f, err := e.Shared(changes[0].engines[0], n)
+	if err != nil {
+		return nil, err
+	}
+	defer f.Close()
 	var results []*Result
+	var later []func() error
 	for _, c := range changes {
 		r := &Result{Row: c.row, At: Count(n), Unit: Nanoseconds, Goal: changeGoal, Notes: []string{c.note}}
-		if err := e.change(ctx, r, n, c.engines, c.lane); err != nil {
+		ours, err := e.change(ctx, r, n, c.engines, c.lane)
+		if err != nil {
 			return nil, err
 		}
 		results = append(results, r)
+		explain := func() error { return e.explain(r, ours) }
+		if c.grows {
+			later = append(later, explain)
+		} else if err := explain(); err != nil {
+			return nil, err
+		}
+	}
+	for _, explain := range later {
+		if err := explain(); err != nil {
+			return nil, err
+		}
 	}
 	return results, nil
 }
 
-// change measures a change in the engines' contexts of n messages.
+// change measures a change in the engines' contexts of n messages. It returns the lane of the first engine, ours.
 func (e *Env) change(
 	ctx context.Context, r *Result, n int64, engines []*engine.Engine, lane func(f *Fixture) measure.Lane,
-) error {
+) (ours measure.Lane, err error) {
 	var lanes []measure.Lane
 	for _, eng := range engines {
 		f, err := e.Shared(eng, n)
 		if err != nil {
-			return err
+			return ours, err
 		}
 		defer f.Close()
 		lanes = append(lanes, lane(f))
 	}
 	bare, err := e.bareChangeLane()
 	if err != nil {
-		return err
+		return ours, err
 	}
 	lanes = append(lanes, bare)
 	samples, err := measure.Run(ctx, e.plan(), lanes)
 	if err != nil {
-		return err
+		return ours, err
 	}
 	for k, s := range samples {
 		r.Cells = append(r.Cells, cellOf(lanes[k].Name, s))
 	}
 	r.Notes = append(r.Notes, fmt.Sprintf("\"%s\" is a pwrite of %d bytes to a preallocated file, and an fdatasync.", floorSync, changeSize))
 	r.atMost(1, value, "p50 / ", engine.Ours, sqlites...)
-	return e.explain(r, lanes[0])
+	return lanes[0], nil
 }
 
 func (e *Env) forkLane(f *Fixture, at int64) measure.Lane {
