@@ -31,7 +31,10 @@ func TestPassingOn(t *testing.T) {
 	dir := t.TempDir()
 	l, other := lockOf(t, dir), lockOf(t, dir)
 	ctx := context.Background()
-	held, handed, last := 0, 0, uint64(0)
+	if err := l.Acquire(ctx); err != nil {
+		t.Fatal(err)
+	}
+	held, handed, last := 0, 0, l.Tenure()
 	var group sync.WaitGroup
 	for range 8 {
 		group.Go(func() {
@@ -57,6 +60,12 @@ func TestPassingOn(t *testing.T) {
 				}
 			}
 		})
+	}
+	for l.(*osLock).waiters.Load() == 0 {
+		runtime.Gosched()
+	}
+	if err := l.Release(); err != nil { // passes it on
+		t.Fatal(err)
 	}
 	group.Wait()
 	if handed == 0 {
