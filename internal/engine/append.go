@@ -49,6 +49,7 @@ type AppendOption func(*appendOptions)
 
 type appendOptions struct {
 	expect    *int64 // nil for any
+	exact     bool   // messages that are at the expected position already are no retry
 	threshold *int64 // nil: the store's
 	sequence  *uint64
 }
@@ -70,6 +71,11 @@ func (o *appendOptions) thresholdOf(s *Store) int64 {
 // AtPosition makes an append fail with [ErrPosition] unless its first message gets this position.
 func AtPosition(position int64) AppendOption {
 	return func(o *appendOptions) { o.expect = &position }
+}
+
+// exactlyAt is AtPosition for a writer that never retries: whoever stored its messages was another one.
+func exactlyAt(position int64) AppendOption {
+	return func(o *appendOptions) { o.expect, o.exact = &position, true }
 }
 
 // AppendAtSequence is [AtSequence] for an append.

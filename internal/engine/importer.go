@@ -126,7 +126,7 @@ func (v *conversation) Append(ctx context.Context, name string, at int64, record
 	for i, r := range records {
 		drafts[i] = Draft{ID: r.ID, OriginID: r.OriginID, Role: r.Role, Type: r.Type, CreatedAt: r.CreatedAt, Body: r.Body}
 	}
-	results, err := b.AppendBatch(ctx, drafts, AtPosition(at))
+	results, err := b.AppendBatch(ctx, drafts, exactlyAt(at))
 	for _, r := range results {
 		if err == nil {
 			err = r.Err

@@ -42,7 +42,7 @@ func (tx *Tx) add(name string, drafts []PendingMessage, o appendOptions, results
 	if err != nil {
 		return err
 	}
-	if o.expect != nil && *o.expect != next && !tx.isRetry(line.ID, drafts, *o.expect) {
+	if o.expect != nil && *o.expect != next && (o.exact || !tx.isRetry(line.ID, drafts, *o.expect)) {
 		return fmt.Errorf("%w %d was expected, the next one is %d", ErrPosition, *o.expect, next)
 	}
 	prev, err := tx.idBefore(line.ID, next)

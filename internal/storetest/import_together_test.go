@@ -2,6 +2,7 @@ package storetest_test
 
 import (
 	"context"
+	"errors"
 	"fmt"
 	"os"
 	"path/filepath"
@@ -66,5 +67,31 @@ func TestImportsAtOnce(t *testing.T) {
 	defer c.Close()
 	if n, err := c.Active().Len(context.Background()); err != nil || n != records || len(c.Metadata().Branches) != 1 {
 		t.Errorf("%d messages on %d branches (%v)", n, len(c.Metadata().Branches), err)
+	}
+}
+
+// TestImportOfPartOfBatch: an import that began while another one was storing a batch sees the first messages of it. When
+// it appends the next ones, it finds the rest of that batch, stores nothing, and begins again.
+func TestImportOfPartOfBatch(t *testing.T) {
+	ctx := context.Background()
+	s, _ := kit.NewStore(t)
+	info := importer.Info{ID: kit.TestID(61000), Format: importer.Codex}
+	conv := kit.Must[importer.Conversation](t)(s.Importer().Open(ctx, info))
+	records := make([]importer.Record, 8)
+	for i := range records {
+		records[i] = importer.Record{ID: kit.TestID(61001 + i), Body: fmt.Appendf(nil, `{"n":%d}`, i)}
+	}
+	if err := conv.Append(ctx, importer.Main, 0, records[:5]); err != nil {
+		t.Fatal(err)
+	}
+	if err := conv.Append(ctx, importer.Main, 3, records[3:]); !errors.Is(err, importer.ErrChanged) {
+		t.Errorf("an append where there are messages: %v", err)
+	}
+	list := kit.Must[[]importer.Branch](t)(conv.Branches(ctx))
+	if n := list[0].Len(); n != 5 {
+		t.Errorf("%d messages, wanted the 5 of the first append", n)
+	}
+	if err := conv.Close(); err != nil {
+		t.Error(err)
 	}
 }
