@@ -33,7 +33,9 @@
 //   - Data written after a truncation that removed its place does not survive without the truncation.
 //   - A failed Sync, Datasync or SyncAll marks the data it covered clean, as Linux does. Reads return that data, a
 //     later Sync succeeds without making it durable, and a crash may or may not show it. Writing it again makes it
-//     dirty again. An [errors.ErrUnsupported] error has no such effect.
+//     dirty again, except in blocks that the failing writes were to add to the file: there no later sync makes anything
+//     durable until the file is truncated (ext4 does not convert their unwritten extents). An [errors.ErrUnsupported]
+//     error has no such effect.
 //   - Each descriptor of the file that was open at such a failure reports it once, at its next sync. So does each FS
 //     that existed then, at its next SyncAll. Those syncs fail and make nothing durable. A descriptor opened later
 //     reports the failure only if none did before. [FS.FailWriteback] makes the system's own write-back fail. After

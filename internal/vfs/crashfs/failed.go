@@ -31,6 +31,7 @@ func (e *failures) since(cursor *uint64) error {
 // fail marks the data written to a file before operation op clean.
 func (d *disk) fail(n *inode, op int) {
 	if n.mark(op, lost) {
+		n.dig()
 		n.failed.add()
 		d.failed.add()
 	}

@@ -23,12 +23,17 @@ type inode struct {
 	log  []change
 	lock lockState
 
+	hollow extent // blocks without data for the file system: their first write failed
+
 	failed failures
 
 	// Folders.
 	entries map[string]*inode
 	kept    map[string]*inode // durable entries
 }
+
+// extent is the part of a file from one offset to another.
+type extent struct{ from, to int64 }
 
 type changeState uint8
 
@@ -45,6 +50,8 @@ type change struct {
 	off   int64
 	data  []byte
 	size  int64
+
+	hollow bool // it is to a hollow block, so that no sync makes it durable
 }
 
 func (c *change) apply(to *content) {
@@ -62,8 +69,39 @@ func (n *inode) touch(t time.Time) {
 
 func (n *inode) change(c change, t time.Time) {
 	c.apply(&n.now)
-	n.log = append(n.log, c)
 	n.touch(t)
+	if c.data == nil {
+		n.hollow.to = min(n.hollow.to, c.size)
+		n.log = append(n.log, c)
+		return
+	}
+	at, end := c.off, c.off+int64(len(c.data))
+	for _, to := range []int64{n.hollow.from, n.hollow.to, end} {
+		if to = min(to, end); to > at {
+			part := c
+			part.off, part.data = at, c.data[at-c.off:to-c.off]
+			part.hollow = at >= n.hollow.from && at < n.hollow.to
+			n.log = append(n.log, part)
+			at = to
+		}
+	}
+}
+
+// dig notes the blocks that failing writes were to add.
+func (n *inode) dig() {
+	end := n.base.size
+	for i := range n.log {
+		if c := &n.log[i]; c.state == synced {
+			end = max(end, c.off+int64(len(c.data)))
+		}
+	}
+	end = (end + pageSize - 1) / pageSize * pageSize
+	if n.hollow.to > n.hollow.from {
+		end = min(end, n.hollow.from)
+	}
+	if n.now.size > end {
+		n.hollow = extent{end, n.now.size}
+	}
 }
 
 // settle makes the changes that operation op covers durable: those from before it began.
@@ -81,7 +119,9 @@ func (n *inode) settle(op int) {
 func (n *inode) mark(op int, to changeState) (any bool) {
 	for i := range n.log {
 		if c := &n.log[i]; c.state == pending && c.op < op {
-			c.state, any = to, true
+			if c.state, any = to, true; c.hollow {
+				c.state = lost
+			}
 		}
 	}
 	return any
