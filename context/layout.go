@@ -61,6 +61,9 @@ func JournalFile(generation uint64) string {
 	return journalStart + strconv.FormatUint(generation, 10) + journalEnd
 }
 
+// DoubtFile returns the name of the file which says that a process was told of a failed sync of a generation's journal.
+func DoubtFile(generation uint64) string { return "." + JournalFile(generation) + ".doubt" }
+
 // ParseJournalFile is the inverse of JournalFile.
 func ParseJournalFile(name string) (generation uint64, ok bool) {
 	s := strings.TrimSuffix(strings.TrimPrefix(name, journalStart), journalEnd)

@@ -78,13 +78,18 @@ func (l *Log) prepareOnce(foldLocked bool) error {
 			return fmt.Errorf("writing the rebuilt index of %s: %w", l.dir.ID, err)
 		}
 	}
-	j := l.state.newest()
-	if err := j.sync.err(); err != nil {
-		if err := l.recommit(); err != nil {
-			return err
-		}
-		j, unchanged = l.state.newest(), false
+	before := l.state.newest()
+	switch {
+	case before.sync.err() != nil:
+		err = l.recommit()
+	case before.inDoubt():
+		err = l.replaceDoubted()
 	}
+	if err != nil {
+		return err
+	}
+	j := l.state.newest()
+	unchanged = unchanged && j == before
 	if err := j.cover(); err != nil {
 		return err
 	}

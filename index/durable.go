@@ -3,8 +3,12 @@ package index
 import (
 	"errors"
 	"fmt"
+	"io"
+	"os"
+	"runtime"
 
 	ctxfolder "github.com/ctxdir/ctxdir/context"
+	"github.com/ctxdir/ctxdir/internal/vfs"
 )
 
 // This file tracks which records of a journal are durable.
@@ -17,6 +21,11 @@ import (
 //
 // A writer that opens a journal therefore rewrites the records above the newest mark: the same bytes in the same place.
 // The fdatasync of its own record then covers them.
+
+// After a failed sync that may not help. If the file had grown, ext4 does not note that its new blocks have data, takes
+// later writes to them and syncs, and reads zero bytes after a restart. So a process that is told of a failure leaves a
+// file, the doubt, for the next one, which replaces the journal by a copy: see [Log.replaceDoubted]. The doubt need not
+// survive a restart: then the file shows what the disk has.
 
 // recordEnd is where a record ends in its journal.
 type recordEnd struct {
@@ -67,9 +76,61 @@ func (j *journal) makeDurable() error {
 // syncTo returns nil once a sync that began after the call has succeeded. The caller wrote or read the file up to end.
 func (j *journal) syncTo(end int64) error {
 	if err := j.sync.wait(j.f.Datasync, end); err != nil {
+		j.leaveDoubt()
 		return fmt.Errorf("%w: %w", ErrDurability, err)
 	}
 	return nil
+}
+
+// leaveDoubt tells other processes that a sync of the journal has failed, if there is room for a name. On Windows nobody
+// could replace the journal while it is open.
+func (j *journal) leaveDoubt() {
+	if runtime.GOOS == "windows" {
+		return
+	}
+	if f, err := j.dir.FS.OpenFile(ctxfolder.DoubtFile(j.gen), os.O_RDWR|os.O_CREATE); err == nil {
+		_ = f.Close()
+	}
+}
+
+// inDoubt reports whether a sync through this descriptor may prove nothing, since another process was told of a failed
+// one before.
+func (j *journal) inDoubt() bool {
+	if j.covered {
+		return false
+	}
+	_, err := j.dir.FS.Lstat(ctxfolder.DoubtFile(j.gen))
+	return err == nil
+}
+
+// replaceDoubted replaces the newest journal by a copy, with the same bytes in other blocks. Others find another file in
+// its place, and open that. The caller holds the context lock.
+//
+// Crash order: until the rename is durable, the old file may be there, with all that was acknowledged. The copy was
+// durable before, and the doubt goes last.
+func (l *Log) replaceDoubted() error {
+	j := l.state.newest()
+	name := ctxfolder.JournalFile(j.gen)
+	err := l.createFile(name, ".tmp", func(f vfs.File) error {
+		size, err := j.size()
+		if err == nil {
+			_, err = io.Copy(f, io.NewSectionReader(j.f, 0, size))
+		}
+		return err
+	}, l.dir.FS.Rename)
+	if err == nil {
+		err = l.dir.FS.SyncDir(".")
+	}
+	if err != nil {
+		return fmt.Errorf("%w: cannot replace %s after a failed sync: %w", ErrDurability, name, err)
+	}
+	if err := l.reload(); err != nil {
+		return err
+	}
+	if now := l.state.newest(); now.gen == j.gen && !l.state.unsaved {
+		now.setDurable()
+	}
+	return l.remove(ctxfolder.DoubtFile(j.gen))
 }
 
 // setDurable notes that this process made the whole journal durable before it opened the file.
@@ -85,6 +146,9 @@ var errChanged = errors.New("the journal has changed")
 func (j *journal) cover() error {
 	if j.durableSeq(); j.covered {
 		return nil
+	}
+	if j.inDoubt() {
+		return fmt.Errorf("%w: another process could not sync %s", ErrDurability, ctxfolder.JournalFile(j.gen))
 	}
 	end, chain := j.durable.end, j.chain
 	for end < j.end {

@@ -59,7 +59,11 @@ func (b *bench) commit(failed bool) {
 	ctx := stdcontext.Background()
 	b.must(b.dir.Lock.Acquire(ctx))
 	defer func() { b.must(b.dir.Lock.Release()) }()
-	b.must(b.log.Prepare())
+	if err := b.log.Prepare(); failed && err != nil {
+		return // it cannot replace the journal, and has written nothing
+	} else {
+		b.must(err)
+	}
 	item := b.next()
 	c := b.log.Append([]Item{item})
 	b.must(c.Err)
@@ -74,6 +78,16 @@ func (b *bench) commit(failed bool) {
 		b.t.Fatalf("appending: %v", err)
 	}
 	b.ids = append(b.ids, item.Envelope.ID)
+}
+
+// fill appends messages until the next one makes the journal longer.
+func (b *bench) fill() {
+	j := b.log.state.newest()
+	for one := int64(0); j.end+one < j.allocated; {
+		before := j.end
+		b.commit(false)
+		one = j.end - before
+	}
 }
 
 // choices are the ways in which a power cut may leave the disk: three extremes, and so many random ones.
@@ -139,13 +153,21 @@ func TestAppendAfterAFailedSync(t *testing.T) {
 		"another one failing": func(b *bench) { b.addFailing(b.fs.(*crashfs.FS)); b.commit(false) },
 	} {
 		t.Run(name, func(t *testing.T) {
-			for _, folded := range []bool{false, true} {
+			for i := range 4 {
+				folded, longer := i&1 > 0, i&2 > 0
 				b, disk := newCrashBench(t)
 				b.must(b.add(3, true))
 				if folded {
 					b.must(b.log.Fold(ctx, false))
 				}
+				if longer { // the refused record makes the journal longer
+					b.fill()
+				}
+				before := b.log.state.newest().allocated
 				b.addFailing(disk)
+				if now := b.log.state.newest().allocated; longer != (now > before) {
+					t.Errorf("longer %t, but it has %d bytes after %d", longer, now, before)
+				}
 				b.close()
 				other := b.process(disk)
 				next(other)
@@ -394,4 +416,34 @@ func (b *bench) next() Item {
 		Body:     fmt.Appendf(nil, `{"n":%d}`, c.End()),
 	}
 	return Item{Kind: KindAppend, Envelope: env, Body: env.AppendTo(nil)}
+}
+
+// TestFoldBesideRecommit lets a fold count a journal while another process, whose sync failed, repeats it in a new one.
+// A third process read the journals in between. It must not remove the first one before its messages have files.
+func TestFoldBesideRecommit(t *testing.T) {
+	t.Parallel()
+	ctx := stdcontext.Background()
+	b, disk := newCrashBench(t)
+	for range 3 {
+		b.commit(false)
+	}
+	other := b.process(disk)
+	work, err := b.log.collect(ctx, false)
+	b.must(err)
+	stop := failing(disk, func(o crashfs.Op) bool {
+		return o.Kind == crashfs.KindDatasync && strings.HasSuffix(o.Path, "/"+ctxfolder.JournalFile(1))
+	})
+	other.commit(false)
+	stop()
+	third := b.process(disk)
+	third.ids = other.ids
+	third.shows(4)
+	b.must(b.log.writeRows(work))
+	_, err = b.log.finishFold(work, work.journals)
+	b.must(err)
+	third.must(third.log.Fold(ctx, false))
+	third.survives(disk)
+	third.commit(false)
+	third.must(third.log.Fold(ctx, true))
+	third.survives(disk)
 }

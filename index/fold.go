@@ -1,6 +1,7 @@
 package index
 
 import (
+	"cmp"
 	stdcontext "context"
 	"encoding/json"
 	"errors"
@@ -176,6 +177,14 @@ func (l *Log) collect(ctx stdcontext.Context, settle bool) (*foldWork, error) {
 		return nil, err
 	}
 	x, err := l.takeFolded() // another process may have folded or archived
+	if err == nil && l.state.droppedLive(x) {
+		if err = l.reload(); err == nil {
+			err = l.prepare(true)
+		}
+		if err == nil {
+			x, err = l.takeFolded()
+		}
+	}
 	if errors.Is(err, ErrDamaged) {
 		if err := l.reload(); err != nil {
 			return nil, err
@@ -195,6 +204,12 @@ func (l *Log) collect(ctx stdcontext.Context, settle bool) (*foldWork, error) {
 		}
 	}
 	return l.newWork(x), nil
+}
+
+// droppedLive reports whether the state dropped the live journal of index.json, since a later one repeats it, before a
+// fold counted that journal up to an offset. Rows name its records now, so it must be settled.
+func (s *state) droppedLive(x *indexFile) bool {
+	return x.Offset > 0 && slices.Contains(s.superseded, x.Live)
 }
 
 // rotationDue reports whether a fold begins a new journal.
@@ -294,7 +309,7 @@ func (l *Log) finishFold(w *foldWork, keep []uint64) (*indexFile, error) {
 		if slices.Contains(w.damaged, gen) {
 			remove = l.trash
 		}
-		if err := remove(name); err != nil {
+		if err := cmp.Or(remove(name), l.remove(ctxfolder.DoubtFile(gen))); err != nil {
 			return nil, err
 		}
 	}

@@ -99,6 +99,7 @@ func parseBegin(body []byte, dir *ctxfolder.Dir, generation uint64) (begin, erro
 // journal is an open journal file.
 type journal struct {
 	gen       uint64
+	dir       *ctxfolder.Dir
 	f         vfs.File
 	info      fs.FileInfo
 	begin     begin
@@ -146,7 +147,7 @@ func openJournal(dir *ctxfolder.Dir, generation uint64, held []*journal) (*journ
 		if h.exists(dir) != nil {
 			break
 		}
-		j := &journal{gen: generation, f: h.f, sync: h.sync, covered: h.covered}
+		j := &journal{gen: generation, dir: dir, f: h.f, sync: h.sync, covered: h.covered}
 		if err := j.readBegin(dir); err != nil {
 			return nil, fmt.Errorf("%s: %w", name, err)
 		}
@@ -162,7 +163,7 @@ func openJournal(dir *ctxfolder.Dir, generation uint64, held []*journal) (*journ
 	if err != nil {
 		return nil, err
 	}
-	j := &journal{gen: generation, f: f, sync: &syncer{}}
+	j := &journal{gen: generation, dir: dir, f: f, sync: &syncer{}}
 	err = j.readBegin(dir)
 	if errors.Is(err, ErrDamaged) {
 		if j.unbegun() {

@@ -104,6 +104,7 @@ func (s *settleRun) read(journals, superseded []uint64) (lines map[uuid.UUID][]i
 		for _, c := range n.changes {
 			if c.kind == KindAppend || c.kind == KindReplace {
 				lines[c.address.Line] = append(lines[c.address.Line], c.address.Position)
+				s.copies[bodyKey{c.len, c.sum}] = recordAt{gen, c.off, c.sum}
 				if whole {
 					s.whole[recordAt{gen, c.off, c.sum}] = true
 				}
@@ -165,7 +166,10 @@ func (s *settleRun) found(gen uint64) int64 {
 }
 
 func (l *Log) newSettle() settleRun {
-	return settleRun{log: l, wrote: map[string][]uuid.UUID{}, stuck: map[uint64]error{}, whole: map[recordAt]bool{}}
+	return settleRun{
+		log: l, wrote: map[string][]uuid.UUID{}, stuck: map[uint64]error{}, whole: map[recordAt]bool{},
+		copies: map[bodyKey]recordAt{},
+	}
 }
 
 // settleRun is the work of one settle.
@@ -176,6 +180,7 @@ type settleRun struct {
 	wrong   map[uuid.UUID][]Entry  // messages that are wrong in their places, by line
 	wrote   map[string][]uuid.UUID // files by folder, for systems that sync each one
 	whole   map[recordAt]bool      // records of journals that were read to their ends
+	copies  map[bodyKey]recordAt   // where journals have each message
 	stuck   map[uint64]error       // journals with something that cannot be stored in its place, and why
 }
 

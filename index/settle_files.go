@@ -78,6 +78,11 @@ func (s *settleRun) message(folder string, e *Entry) error {
 	_, is, why := e.ReadFile(dir, folder)
 	if !s.keepsFile(is, e) {
 		b, ok := s.log.ReadRecord(e)
+		if at, known := s.copies[bodyKey{e.Size, e.Sum}]; !ok && known { // a later journal repeats it
+			copied := *e
+			copied.gen, copied.off = at.gen, at.off
+			b, ok = s.log.ReadRecord(&copied)
+		}
 		switch {
 		case !ok && s.whole[recordAt{e.gen, e.off, e.Sum}]:
 			return fmt.Errorf("its record in %s could be read before but not now", ctxfolder.JournalFile(e.gen))
