@@ -177,6 +177,48 @@ func TestAppendAfterAFailedSync(t *testing.T) {
 	}
 }
 
+// TestPowerCutAroundReplacement cuts the power at each operation of an append after a failed sync, and after it. The
+// record that could not be synced made the journal longer, so the append replaces the journal first.
+func TestPowerCutAroundReplacement(t *testing.T) {
+	t.Parallel()
+	b, disk := newCrashBench(t)
+	b.commit(false)
+	b.fill()
+	b.addFailing(disk)
+	b.close()
+	for k, cut := 1, true; cut; k++ {
+		now := disk.Clone()
+		other := b.process(now)
+		other.shows(len(b.ids))
+		now.CutAt(len(now.Ops()) + k)
+		other.ids = slices.Clone(b.ids)
+		err := other.add(1, false)
+		wanted := len(b.ids) - 1 // acknowledged
+		if cut = now.PowerCut(); !cut {
+			b.must(err)
+			wanted = len(b.ids) + 1
+		}
+		for _, how := range choices(5) {
+			left := *other
+			left.fs = now.Crash(how)
+			left.open(b.dir.ID)
+			entries, err := left.log.Entries(b.line, 0, 1<<40)
+			b.must(err)
+			if len(entries) < wanted {
+				t.Fatalf("power cut at operation %d, %s: %d messages, wanted %d", k, how, len(entries), wanted)
+			}
+			left.ids = slices.Clone(other.ids[:wanted])
+			for _, e := range entries[wanted:] {
+				left.ids = append(left.ids, e.ID)
+			}
+			left.must(left.add(1, false))
+			left.shows(len(entries) + 1)
+			left.cut(left.fs.(*crashfs.FS))
+			left.close()
+		}
+	}
+}
+
 // TestAppendAfterAFailedRotation appends to a journal whose begin record another process could neither make durable nor
 // remove.
 func TestAppendAfterAFailedRotation(t *testing.T) {

@@ -178,18 +178,12 @@ func (l *Log) collect(ctx stdcontext.Context, settle bool) (*foldWork, error) {
 	}
 	x, err := l.takeFolded() // another process may have folded or archived
 	if err == nil && l.state.droppedLive(x) {
-		if err = l.reload(); err == nil {
-			err = l.prepare(true)
-		}
-		if err == nil {
+		if err = l.prepareAnew(); err == nil {
 			x, err = l.takeFolded()
 		}
 	}
 	if errors.Is(err, ErrDamaged) {
-		if err := l.reload(); err != nil {
-			return nil, err
-		}
-		return nil, l.prepare(true)
+		return nil, l.prepareAnew()
 	}
 	if err != nil {
 		return nil, err
@@ -204,6 +198,14 @@ func (l *Log) collect(ctx stdcontext.Context, settle bool) (*foldWork, error) {
 		}
 	}
 	return l.newWork(x), nil
+}
+
+// prepareAnew reads everything again, and prepares for a change.
+func (l *Log) prepareAnew() error {
+	if err := l.reload(); err != nil {
+		return err
+	}
+	return l.prepare(true)
 }
 
 // droppedLive reports whether the state dropped the live journal of index.json, since a later one repeats it, before a

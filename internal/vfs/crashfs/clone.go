@@ -63,7 +63,7 @@ func (c *copier) inode(n *inode) *inode {
 	m := &inode{
 		ino: n.ino, dir: n.dir, links: n.links, name: n.name, named: n.named,
 		mtime: n.mtime, mtimes: slices.Clone(n.mtimes),
-		now: n.now.clone(), base: n.base.clone(), log: slices.Clone(n.log), failed: n.failed,
+		now: n.now.clone(), base: n.base.clone(), log: slices.Clone(n.log), hollow: n.hollow, failed: n.failed,
 	}
 	c.inodes[n] = m
 	m.up = c.inode(n.up)

@@ -63,7 +63,7 @@ func (f *FS) Crash(c Choice) *FS {
 		n.mtime = n.timeAfter(c)
 		n.settleTime()
 		n.now = n.contentAfter(c)
-		n.base, n.log, n.failed = n.now.clone(), nil, failures{}
+		n.base, n.log, n.hollow, n.failed = n.now.clone(), nil, extent{}, failures{}
 		n.links, n.up, n.named = 0, nil, true
 	}
 	d.root.links = 1

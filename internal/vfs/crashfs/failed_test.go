@@ -2,6 +2,7 @@ package crashfs
 
 import (
 	"errors"
+	"strings"
 	"syscall"
 	"testing"
 )
@@ -71,5 +72,39 @@ func TestFailedWriteAndSyncAll(t *testing.T) {
 	check(t, f.Drop("f"))
 	if now := state(t, f); now != "f=old" {
 		t.Errorf("what could not be written is read: %q", now)
+	}
+}
+
+// TestFailedWriteAtTheEnd: what a failed write was to add to a file does not become durable by writing it again, until the
+// file is truncated before it, or the system restarts. What the file had does.
+func TestFailedWriteAtTheEnd(t *testing.T) {
+	f := New()
+	writeSynced(t, f, "f", strings.Repeat("a", pageSize))
+	check(t, f.SyncDir("."))
+	appendTo(t, f, "f", "new")
+	failSync(t, f, "f")
+	again := func(f *FS) string {
+		t.Helper()
+		h := open(t, f, "f")
+		defer h.Close()
+		_, err := h.WriteAt([]byte(strings.Repeat("b", pageSize)+"new"), 0)
+		check(t, err)
+		check(t, h.Sync())
+		return state(t, f.Crash(Lose))
+	}
+	restarted := f.Crash(Lose)
+	for _, f := range []*FS{f, f.Clone()} {
+		if got := again(f); got != "f=b*4096" {
+			t.Errorf("written again, it is %q", got)
+		}
+	}
+	if got := again(restarted); got != "f=b*4096new" {
+		t.Errorf("written again after a restart, it is %q", got)
+	}
+	h := open(t, f, "f")
+	check(t, h.Truncate(pageSize))
+	check(t, h.Close())
+	if got := again(f); got != "f=b*4096new" {
+		t.Errorf("truncated and written again, it is %q", got)
 	}
 }
