@@ -21,7 +21,7 @@ import (
 //
 // A writer that opens a journal therefore rewrites the records above the newest mark: the same bytes in the same place.
 // The fdatasync of its own record then covers them.
-
+//
 // After a failed sync that may not help. If the file had grown, ext4 does not note that its new blocks have data, takes
 // later writes to them and syncs, and reads zero bytes after a restart. So a process that is told of a failure leaves a
 // file, the doubt, for the next one, which replaces the journal by a copy: see [Log.replaceDoubted]. The doubt need not
