@@ -3,10 +3,10 @@ package loader
 import (
 	"context"
 	"errors"
-	"runtime"
 	"slices"
 	"sync"
 	"testing"
+	"testing/synctest"
 
 	"pgregory.net/rapid"
 )
@@ -14,31 +14,24 @@ import (
 // TestPoolDropsWhileReading: a message whose loader was closed during the read does not stay in the pool. Callers that
 // wait for the read have it all the same.
 func TestPoolDropsWhileReading(t *testing.T) {
-	ctx := context.Background()
-	p := NewPool(1 << 20)
-	owner, m := &Loader{}, &Message{}
-	key := poolKey{owner: owner}
-	waiter := make(chan *Message)
-	got, err := p.get(ctx, key, 0, nil, func() *Message {
-		go func() {
-			w, _ := p.get(ctx, key, 0, nil, func() *Message { return nil })
-			waiter <- w
-		}()
-		for { // until the other caller waits
-			runtime.Gosched()
-			p.mu.Lock()
-			waits := p.items[key].done != nil
-			p.mu.Unlock()
-			if waits {
-				break
-			}
+	synctest.Test(t, func(t *testing.T) {
+		p := NewPool(1 << 20)
+		owner, m := &Loader{}, &Message{}
+		key := poolKey{owner: owner}
+		waiter := make(chan *Message, 1)
+		got, err := p.get(t.Context(), key, 0, nil, func() *Message {
+			go func() {
+				w, _ := p.get(t.Context(), key, 0, nil, func() *Message { return nil })
+				waiter <- w
+			}()
+			synctest.Wait() // the other caller waits
+			p.forget(owner)
+			return m
+		})
+		if w := <-waiter; err != nil || got != m || w != m || p.Size() != 0 || len(p.items) != 0 {
+			t.Errorf("%v and %v, %v; the pool holds %d bytes in %d items", got, w, err, p.Size(), len(p.items))
 		}
-		p.forget(owner)
-		return m
 	})
-	if w := <-waiter; err != nil || got != m || w != m || p.Size() != 0 || len(p.items) != 0 {
-		t.Errorf("%v and %v, %v; the pool holds %d bytes in %d items", got, w, err, p.Size(), len(p.items))
-	}
 }
 
 // TestPoolAgainstModel: the pool holds the messages that were used last, as many as fit, and no others.
