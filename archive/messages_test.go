@@ -4,11 +4,9 @@ import (
 	"bytes"
 	"errors"
 	"math/rand/v2"
-	"runtime"
 	"strings"
-	"sync"
+	"sync/atomic"
 	"testing"
-	"time"
 
 	"github.com/ctxdir/ctxdir/internal/vfs"
 	"github.com/ctxdir/ctxdir/internal/vfs/crashfs"
@@ -99,18 +97,13 @@ func TestReadMessagesDamaged(t *testing.T) {
 	}
 }
 
-// waitingFS has files that tell how often each place was read, and how many reads there were at once. A read below an
-// offset waits for a second one.
+// waitingFS has files whose reads below an offset wait until the test lets them go on.
 type waitingFS struct {
 	vfs.FS
-	limit int64
-
-	mu     sync.Mutex
-	times  map[int64]int
-	now    int
-	most   int
-	once   sync.Once
-	second chan struct{} // closed when there were two at once, or have been none for long
+	limit   int64
+	arrived chan int64 // the offset of a read that waits
+	proceed chan struct{}
+	now     atomic.Int64 // reads that wait
 }
 
 type waitingFile struct {
@@ -128,28 +121,32 @@ func (f *waitingFile) ReadAt(b []byte, off int64) (int, error) {
 	if off >= w.limit {
 		return f.File.ReadAt(b, off)
 	}
-	w.mu.Lock()
-	w.times[off]++
-	w.now++
-	w.most = max(w.most, w.now)
-	if w.now > 1 || ahead == 1 {
-		w.once.Do(func() { close(w.second) })
-	}
-	w.mu.Unlock()
-	select {
-	case <-w.second:
-		for range 100 {
-			runtime.Gosched() // for a third one, which should not come
-		}
-	case <-time.After(10 * time.Second):
-		w.once.Do(func() { close(w.second) })
-	}
-	defer func() {
-		w.mu.Lock()
-		w.now--
-		w.mu.Unlock()
-	}()
+	w.now.Add(1)
+	w.arrived <- off
+	<-w.proceed
+	w.now.Add(-1)
 	return f.File.ReadAt(b, off)
+}
+
+// readAll reads the messages of rows, which are in the given number of segments. It lets a read go on when as many wait as
+// are allowed at once, or all that are left. It returns how often each place was read, and how many reads waited at most.
+func (w *waitingFS) readAll(p *Pack, rows []Row, segments int64) (envelopes [][]byte, times map[int64]int, most int64) {
+	times = map[int64]int{}
+	ended := make(chan [][]byte)
+	go func() { ended <- p.ReadMessages(rows) }()
+	for left, held := segments, 0; ; {
+		select {
+		case at := <-w.arrived:
+			times[at]++
+			held++
+			left--
+		case envelopes = <-ended:
+			return envelopes, times, most
+		}
+		for most = max(most, w.now.Load()); held > 0 && (held == ahead || left <= 0); held-- {
+			w.proceed <- struct{}{}
+		}
+	}
 }
 
 // TestReadMessagesOnce: each frame is read and decoded once, some at a time and no more than that.
@@ -163,30 +160,32 @@ func TestReadMessagesOnce(t *testing.T) {
 	rows := rowsIn(t, open(t, disk, name), entries)
 	rows = append(rows, rows...)
 	rand.New(rand.NewPCG(1, 2)).Shuffle(len(rows), func(i, j int) { rows[i], rows[j] = rows[j], rows[i] })
-	waiting := &waitingFS{FS: disk, times: map[int64]int{}, second: make(chan struct{})}
+	waiting := &waitingFS{FS: disk, arrived: make(chan int64), proceed: make(chan struct{})}
 	p := open(t, waiting, name)
 	waiting.limit = p.foot.tables
-	for i, b := range p.ReadMessages(rows) {
+	defer func(n int) { ahead = n }(ahead)
+	ahead = 3
+	envelopes, times, most := waiting.readAll(p, rows, p.foot.segments)
+	for i, b := range envelopes {
 		if b == nil {
 			t.Errorf("row %d is not there", i)
 		}
 	}
-	if int64(len(waiting.times)) != p.foot.segments || p.foot.segments < 5 {
-		t.Errorf("%d places of %d segments were read", len(waiting.times), p.foot.segments)
+	if int64(len(times)) != p.foot.segments || p.foot.segments < 5 {
+		t.Errorf("%d places of %d segments were read", len(times), p.foot.segments)
 	}
-	for at, n := range waiting.times {
+	for at, n := range times {
 		if n != 1 {
 			t.Errorf("the frame at byte %d was read %d times", at, n)
 		}
 	}
-	if waiting.most > ahead || ahead > 1 && waiting.most < 2 {
-		t.Errorf("%d frames at once, of %d", waiting.most, ahead)
+	if most != int64(ahead) {
+		t.Errorf("%d frames at once, want %d", most, ahead)
 	}
 	// What was read last is there still.
 	for i := range 2 {
-		waiting.times = map[int64]int{}
-		if b := p.ReadMessages(rows[:1]); b[0] == nil || i == 1 && len(waiting.times) > 0 {
-			t.Errorf("%q, read %v", b, waiting.times)
+		if b, times, _ := waiting.readAll(p, rows[:1], 1); b[0] == nil || i == 1 && len(times) > 0 {
+			t.Errorf("%q, read %v", b, times)
 		}
 	}
 }
