@@ -5,10 +5,9 @@ import (
 	"errors"
 	"os"
 	"path/filepath"
-	"runtime"
 	"sync"
 	"testing"
-	"time"
+	"testing/synctest"
 )
 
 func lockOf(t *testing.T, dir string) Lock {
@@ -28,92 +27,92 @@ func lockOf(t *testing.T, dir string) Lock {
 // TestPassingOn: a lock goes from one goroutine to the next without being free in between, and is free when the last
 // one has given it back.
 func TestPassingOn(t *testing.T) {
-	dir := t.TempDir()
-	l, other := lockOf(t, dir), lockOf(t, dir)
-	ctx := context.Background()
-	if err := l.Acquire(ctx); err != nil {
-		t.Fatal(err)
-	}
-	held, handed, last := 0, 0, l.Tenure()
-	var group sync.WaitGroup
-	for range 8 {
-		group.Go(func() {
-			for range 200 {
-				if err := l.Acquire(ctx); err != nil {
-					t.Error(err)
-					return
+	synctest.Test(t, func(t *testing.T) {
+		dir := t.TempDir()
+		l, other := lockOf(t, dir), lockOf(t, dir)
+		ctx := context.Background()
+		if err := l.Acquire(ctx); err != nil {
+			t.Fatal(err)
+		}
+		held, handed, last := 0, 0, l.Tenure()
+		var group sync.WaitGroup
+		for range 8 {
+			group.Go(func() {
+				for range 200 {
+					if err := l.Acquire(ctx); err != nil {
+						t.Error(err)
+						return
+					}
+					if held++; held != 1 {
+						t.Error("two hold it")
+					}
+					tenure := l.Tenure()
+					if tenure == 0 || tenure < last {
+						t.Errorf("tenure %d behind %d", tenure, last)
+					}
+					if tenure == last {
+						handed++
+					}
+					last = tenure
+					held--
+					if err := l.Release(); err != nil {
+						t.Error(err)
+					}
 				}
-				if held++; held != 1 {
-					t.Error("two hold it")
-				}
-				tenure := l.Tenure()
-				if tenure == 0 || tenure < last {
-					t.Errorf("tenure %d behind %d", tenure, last)
-				}
-				if tenure == last {
-					handed++
-				}
-				last = tenure
-				held--
-				if err := l.Release(); err != nil {
-					t.Error(err)
-				}
-			}
-		})
-	}
-	for l.(*osLock).waiters.Load() == 0 {
-		runtime.Gosched()
-	}
-	if err := l.Release(); err != nil { // passes it on
-		t.Fatal(err)
-	}
-	group.Wait()
-	if handed == 0 {
-		t.Error("it was never passed on")
-	}
-	if ok, err := other.TryAcquire(); !ok || err != nil {
-		t.Errorf("the lock is not free at the end: %v", err)
-	}
+			})
+		}
+		synctest.Wait()                     // all of them wait
+		if err := l.Release(); err != nil { // passes it on
+			t.Fatal(err)
+		}
+		group.Wait()
+		if handed == 0 {
+			t.Error("it was never passed on")
+		}
+		if ok, err := other.TryAcquire(); !ok || err != nil {
+			t.Errorf("the lock is not free at the end: %v", err)
+		}
+	})
 }
 
 // TestGivingUp: a lock that was to be passed on to a waiter who gives up at that moment is free afterwards.
 func TestGivingUp(t *testing.T) {
-	dir := t.TempDir()
-	l, other := lockOf(t, dir), lockOf(t, dir)
-	for round := range 8000 {
-		if err := l.Acquire(context.Background()); err != nil {
-			t.Fatal(err)
-		}
-		ctx, cancel := context.WithCancel(context.Background())
-		waiting := make(chan error)
-		go func() { waiting <- l.Acquire(ctx) }()
-		for l.(*osLock).waiters.Load() == 0 {
-			runtime.Gosched()
-		}
-		released := make(chan struct{})
-		release := func() {
-			defer close(released)
-			_ = l.Release()
-		}
-		if round%2 == 0 {
-			go release()
-			cancel()
-		} else {
-			go cancel()
-			release()
-		}
-		if err := <-waiting; err == nil {
+	synctest.Test(t, func(t *testing.T) {
+		dir := t.TempDir()
+		l, other := lockOf(t, dir), lockOf(t, dir)
+		for round := range 8000 {
+			if err := l.Acquire(context.Background()); err != nil {
+				t.Fatal(err)
+			}
+			ctx, cancel := context.WithCancel(context.Background())
+			waiting := make(chan error)
+			go func() { waiting <- l.Acquire(ctx) }()
+			synctest.Wait() // it waits
+			released := make(chan struct{})
+			release := func() {
+				defer close(released)
+				_ = l.Release()
+			}
+			if round%2 == 0 {
+				go release()
+				cancel()
+			} else {
+				go cancel()
+				release()
+			}
+			if err := <-waiting; err == nil {
+				<-released
+				_ = l.Release()
+			}
 			<-released
-			_ = l.Release()
+			if ok, err := other.TryAcquire(); !ok || err != nil {
+				t.Fatalf("nobody holds the lock, and it is not free: %v", err)
+			}
+			if err := other.Release(); err != nil {
+				t.Fatal(err)
+			}
 		}
-		<-released
-		if ok, err := other.TryAcquire(); !ok || err != nil {
-			t.Fatalf("nobody holds the lock, and it is not free: %v", err)
-		}
-		if err := other.Release(); err != nil {
-			t.Fatal(err)
-		}
-	}
+	})
 }
 
 // TestTwoHandles: a lock that another handle holds is waited for, and giving up leaves nothing behind that keeps it
@@ -150,6 +149,17 @@ func TestTwoHandles(t *testing.T) {
 	}
 }
 
+// onWait is a context that calls a function when a goroutine is about to wait for the end of the context.
+type onWait struct {
+	context.Context
+	call func()
+}
+
+func (c onWait) Done() <-chan struct{} {
+	c.call()
+	return c.Context.Done()
+}
+
 // TestGivenUp: a waiter that gave up does not hold the lock when it becomes free later. Otherwise the other waiters would
 // never get it.
 func TestGivenUp(t *testing.T) {
@@ -164,29 +174,27 @@ func TestGivenUp(t *testing.T) {
 		t.Cleanup(func() { _ = l.Close() })
 		return l
 	}
-	holder, hasty, patient := lock(), lock(), lock()
-	for range 20 {
+	holder, first, patient := lock(), lock(), lock()
+	for hasty, round := first, 0; round < 20; hasty, round = lock(), round+1 {
 		if err := holder.Acquire(context.Background()); err != nil {
 			t.Fatal(err)
 		}
-		short, cancel := context.WithTimeout(context.Background(), time.Millisecond)
-		if err := hasty.Acquire(short); !errors.Is(err, context.DeadlineExceeded) {
+		ends, cancel := context.WithCancel(context.Background())
+		// A new handle asks the system; one that gave up a moment ago may only try.
+		if err := hasty.Acquire(onWait{ends, cancel}); !errors.Is(err, context.Canceled) {
 			t.Fatal(err)
 		}
-		cancel()
 		if err := holder.Release(); err != nil {
 			t.Fatal(err)
 		}
-		long, cancel := context.WithTimeout(context.Background(), 20*time.Second)
-		if err := patient.Acquire(long); err != nil {
+		if err := patient.Acquire(context.Background()); err != nil {
 			t.Fatalf("it is free, and cannot be had: %v", err)
 		}
-		cancel()
 		if err := patient.Release(); err != nil {
 			t.Fatal(err)
 		}
 	}
-	if err := hasty.Acquire(context.Background()); err != nil {
+	if err := first.Acquire(context.Background()); err != nil {
 		t.Error(err)
 	}
 }
