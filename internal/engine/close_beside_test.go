@@ -6,7 +6,6 @@ import (
 	"errors"
 	"fmt"
 	"io/fs"
-	"runtime"
 	"strings"
 	"sync"
 	"sync/atomic"
@@ -17,6 +16,27 @@ import (
 
 	kit "github.com/ctxdir/ctxdir/internal/storetest"
 )
+
+// count says when goroutines have done something so many times.
+type count struct {
+	left    atomic.Int64
+	end     func()
+	reached chan struct{} // closed then, or when one of them called end
+}
+
+func newCount(want int) *count {
+	c := &count{reached: make(chan struct{})}
+	c.end = sync.OnceFunc(func() { close(c.reached) })
+	c.left.Store(int64(want) + 1)
+	c.add()
+	return c
+}
+
+func (c *count) add() {
+	if c.left.Add(-1) == 0 {
+		c.end()
+	}
+}
 
 // TestCloseBeside: a context is closed while everything is done with it in other goroutines. What they do succeeds, or
 // fails with ErrClosed and did nothing; what was acknowledged is there, and nothing is damaged.
@@ -40,8 +60,8 @@ func TestCloseBeside(t *testing.T) {
 		name := fmt.Sprint("round ", round)
 		kit.Must[*engine.Branch](t)(c.Active().Fork(ctx, name, 0))
 		var mu sync.Mutex
-		var done atomic.Int64
 		var closed atomic.Bool
+		begun := newCount(round * 3)
 		loaded := kit.Must[*engine.Message](t)(c.Active().Message(ctx, first))
 		body := kit.Must[json.RawMessage](t)(loaded.Body(ctx))
 		all := everything(ctx, c, first, name, "")
@@ -93,10 +113,11 @@ func TestCloseBeside(t *testing.T) {
 		for name, operation := range all {
 			group.Go(func() {
 				var err error
-				for last := false; err == nil && !last; done.Add(1) {
+				for last := false; err == nil && !last; begun.add() {
 					last = closed.Load()
 					err = operation()
 				}
+				begun.end()
 				mu.Lock()
 				defer mu.Unlock()
 				if !errors.Is(err, engine.ErrClosed) {
@@ -104,9 +125,7 @@ func TestCloseBeside(t *testing.T) {
 				}
 			})
 		}
-		for until := int64(round * 3); done.Load() < until; {
-			runtime.Gosched()
-		}
+		<-begun.reached
 		kit.Check(t, c.Close())
 		closed.Store(true)
 		group.Wait()
@@ -148,8 +167,8 @@ func TestStoreCloseBeside(t *testing.T) {
 		s := kit.Must[*engine.Store](t)(kit.Open(dir))
 		c := kit.Must[*engine.Context](t)(s.Context(ctx, id))
 		var mu sync.Mutex
-		var done atomic.Int64
 		var group sync.WaitGroup
+		begun := newCount(round)
 		for _, operation := range []func() error{
 			func() error {
 				at, err := c.Active().Append(ctx, engine.Draft{Body: []byte(`{"role":"user"}`)})
@@ -180,13 +199,12 @@ func TestStoreCloseBeside(t *testing.T) {
 		} {
 			group.Go(func() {
 				for operation() == nil {
-					done.Add(1)
+					begun.add()
 				}
+				begun.end()
 			})
 		}
-		for until := int64(round); done.Load() < until; {
-			runtime.Gosched()
-		}
+		<-begun.reached
 		kit.Check(t, s.Close())
 		group.Wait()
 		// The last append may have been acknowledged when the store was closed already: then it has no file.
