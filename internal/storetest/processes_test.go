@@ -8,10 +8,10 @@ import (
 	"os"
 	"os/exec"
 	"path/filepath"
-	"runtime"
 	"strconv"
 	"strings"
 	"testing"
+	"testing/synctest"
 
 	"github.com/ctxdir/ctxdir/internal/engine"
 	"github.com/ctxdir/ctxdir/internal/legacytest"
@@ -128,40 +128,38 @@ func readIDs(t *testing.T, c *engine.Context, before []uuid.UUID) []uuid.UUID {
 // TestPassedOnLockIsFresh: a goroutine that takes the lock for something else, as a fold does, and passes it on does
 // not vouch for what the handle knows: another process may have written before.
 func TestPassedOnLockIsFresh(t *testing.T) {
-	ctx := context.Background()
-	c, dir := kit.NewContext(t)
-	s := kit.Must[*engine.Store](t)(kit.Open(filepath.Dir(dir)))
-	defer s.Close()
-	other := kit.Must[*engine.Context](t)(s.Context(ctx, c.ID()))
-	defer other.Close()
-	for i := range 200 {
-		mine, others := fmt.Sprint("mine ", i), fmt.Sprint("other's ", i)
-		kit.Must[*engine.Branch](t)(other.NewBranch(ctx, others))
-		if err := c.Dir.Lock.Acquire(ctx); err != nil {
-			t.Fatal(err)
-		}
-		begun, done := make(chan bool), make(chan error)
-		go func() {
-			close(begun)
-			_, err := c.NewBranch(ctx, mine)
-			done <- err
-		}()
-		<-begun
-		for range 100 {
-			runtime.Gosched() // it waits for the lock by now, as a rule
-		}
-		if err := c.Dir.Lock.Release(); err != nil {
-			t.Fatal(err)
-		}
-		if err := <-done; err != nil {
-			t.Fatal(err)
-		}
-		for _, name := range []string{mine, others} {
-			if _, ok := kit.Must[*engine.Context](t)(s.Context(ctx, c.ID())).Metadata().Branch(name); !ok {
-				t.Fatalf("branch %q is gone", name)
+	synctest.Test(t, func(t *testing.T) {
+		ctx := context.Background()
+		c, dir := kit.NewContext(t)
+		s := kit.Must[*engine.Store](t)(kit.Open(filepath.Dir(dir)))
+		defer s.Close()
+		other := kit.Must[*engine.Context](t)(s.Context(ctx, c.ID()))
+		defer other.Close()
+		for i := range 20 {
+			mine, others := fmt.Sprint("mine ", i), fmt.Sprint("other's ", i)
+			kit.Must[*engine.Branch](t)(other.NewBranch(ctx, others))
+			if err := c.Dir.Lock.Acquire(ctx); err != nil {
+				t.Fatal(err)
+			}
+			done := make(chan error)
+			go func() {
+				_, err := c.NewBranch(ctx, mine)
+				done <- err
+			}()
+			synctest.Wait() // it waits for the lock
+			if err := c.Dir.Lock.Release(); err != nil {
+				t.Fatal(err)
+			}
+			if err := <-done; err != nil {
+				t.Fatal(err)
+			}
+			for _, name := range []string{mine, others} {
+				if _, ok := kit.Must[*engine.Context](t)(s.Context(ctx, c.ID())).Metadata().Branch(name); !ok {
+					t.Fatalf("branch %q is gone", name)
+				}
 			}
 		}
-	}
+	})
 }
 
 // TestProcessesMigrate lets four processes open one legacy context at once, and append to it: there is one migrated
