@@ -4,8 +4,8 @@ import (
 	"context"
 	"os"
 	"path/filepath"
-	"runtime"
 	"testing"
+	"testing/synctest"
 
 	"github.com/ctxdir/ctxdir/internal/engine"
 	"github.com/ctxdir/ctxdir/internal/follow"
@@ -90,48 +90,44 @@ func TestWatchMany(t *testing.T) {
 	}
 }
 
-// TestWatchLeavesNothing: no goroutine and no descriptor is left of a watcher that was closed, while events were
-// awaited or not.
+// TestWatchLeavesNothing: no descriptor and no goroutine is left of a watcher that was closed, while events were awaited
+// or not. A bubble ends only when all its goroutines have ended.
 func TestWatchLeavesNothing(t *testing.T) {
-	ctx := context.Background()
-	s, _ := kit.NewStore(t)
-	c := kit.Must[*engine.Context](t)(s.Create(ctx, engine.Metadata{}))
-	defer c.Close()
-	kit.Append(t, c.Active(), engine.Draft{Body: []byte(`{}`)})
-	begun := func() (w *follow.Watcher) {
-		w = kit.Must[*follow.Watcher](t)(follow.Watch(ctx, s))
+	synctest.Test(t, func(t *testing.T) {
+		ctx := context.Background()
+		s, _ := kit.NewStore(t)
+		c := kit.Must[*engine.Context](t)(s.Create(ctx, engine.Metadata{}))
+		defer c.Close()
 		kit.Append(t, c.Active(), engine.Draft{Body: []byte(`{}`)})
-		events(t, w, 1)
-		return w
-	}
-	if err := begun().Close(); err != nil { // what is opened once and stays
-		t.Fatal(err)
-	}
-	files, goroutines := kit.Descriptors(t), runtime.NumGoroutine()
-	for range 5 {
-		w := begun()
-		ended := make(chan struct{})
-		go func() {
-			defer close(ended)
-			for e, err := range w.Events(ctx) {
-				t.Error(e, err)
-			}
-		}()
-		if err := w.Close(); err != nil {
+		begun := func() (w *follow.Watcher) {
+			w = kit.Must[*follow.Watcher](t)(follow.Watch(ctx, s))
+			kit.Append(t, c.Active(), engine.Draft{Body: []byte(`{}`)})
+			events(t, w, 1)
+			return w
+		}
+		if err := begun().Close(); err != nil { // what is opened once and stays
 			t.Fatal(err)
 		}
-		<-ended
-		if err := w.Close(); err != nil {
-			t.Errorf("the second Close: %v", err)
+		files := kit.Descriptors(t)
+		for range 5 {
+			w := begun()
+			ended := make(chan struct{})
+			go func() {
+				defer close(ended)
+				for e, err := range w.Events(ctx) {
+					t.Error(e, err)
+				}
+			}()
+			if err := w.Close(); err != nil {
+				t.Fatal(err)
+			}
+			<-ended
+			if err := w.Close(); err != nil {
+				t.Errorf("the second Close: %v", err)
+			}
 		}
-	}
-	if now := kit.Descriptors(t); now > files {
-		t.Errorf("%d descriptors, there were %d", now, files)
-	}
-	for range 1_000_000 { // one that has nothing left to do may not have ended yet
-		if runtime.Gosched(); runtime.NumGoroutine() <= goroutines {
-			return
+		if now := kit.Descriptors(t); now > files {
+			t.Errorf("%d descriptors, there were %d", now, files)
 		}
-	}
-	t.Errorf("%d goroutines, there were %d", runtime.NumGoroutine(), goroutines)
+	})
 }
