@@ -70,9 +70,11 @@ type File interface {
 
 // Lock is an advisory lock. The Lock value holds it, not a goroutine.
 type Lock interface {
-	// Acquire waits for the exclusive lock until ctx ends; the error is then ctx.Err().
+	// Acquire waits for the exclusive lock until ctx ends; the error is then ctx.Err(). The system may still grant the
+	// lock to a waiter that gave up, which gives it back at once.
 	Acquire(ctx context.Context) error
-	// TryAcquire takes the exclusive lock if it is free.
+	// TryAcquire takes the exclusive lock if it is free. It may fail at the moment in which a waiter that gave up gives
+	// the lock back.
 	TryAcquire() (bool, error)
 	// AcquireShared waits for the lock in shared mode.
 	AcquireShared(ctx context.Context) error
