@@ -263,7 +263,7 @@ func TestProcesses(t *testing.T) {
 	var all sync.WaitGroup
 	for p := range processes {
 		all.Go(func() {
-			c := exec.Command(os.Args[0], "-test.run=^TestProcesses$", "-test.timeout=30s")
+			c := exec.Command(os.Args[0], "-test.run=^TestProcesses$")
 			c.Env = append(os.Environ(), "ADK_TEST_STORE="+dir, fmt.Sprint("ADK_TEST_NAME=p", p))
 			if out, err := c.CombinedOutput(); err != nil {
 				t.Errorf("%v: %s", err, out)
