@@ -3,7 +3,6 @@ package search
 import (
 	"context"
 	"math/rand/v2"
-	"time"
 
 	"github.com/ctxdir/ctxdir/index"
 	"github.com/ctxdir/ctxdir/internal/engine"
@@ -12,15 +11,15 @@ import (
 )
 
 // verify looks for messages that were edited by hand since the last look: no commit tells of them. It compares the size
-// and time of each message file with the index of its context. Unless all is set, it does so for a limited time, and
+// and time of each message file with the index of its context. Unless all is set, it does so within [editsBudget], and
 // begins with a random context.
 func (w *writer) verify(ctx context.Context, ids []uuid.UUID, all bool) error {
 	rand.Shuffle(len(ids), func(i, j int) { ids[i], ids[j] = ids[j], ids[i] })
-	began := time.Now()
 	for _, id := range ids {
-		if !all && time.Since(began) >= editsBudget {
+		if !all && w.looked >= editsBudget {
 			break
 		}
+		w.looked += editsOpen
 		// The next update reports the error of a context.
 		if err := w.verifyContext(ctx, id); err != nil && (ctx.Err() != nil || w.failed) {
 			return err
@@ -39,7 +38,7 @@ func (w *writer) verifyContext(ctx context.Context, id uuid.UUID) error {
 		for _, span := range spans {
 			known, err := w.edits(ctx, id, span.Line)
 			if err == nil {
-				err = lookAtFiles(ctx, c, span, known, edited)
+				err = w.lookAtFiles(ctx, c, span, known, edited)
 			}
 			if err != nil {
 				return err
@@ -80,7 +79,9 @@ func (w *writer) edits(ctx context.Context, context, line uuid.UUID) (map[int64]
 }
 
 // lookAtFiles adds the messages of a span whose files are not as the index has them.
-func lookAtFiles(ctx context.Context, c *engine.Context, span loader.Span, known map[int64]int64, edited positions) error {
+func (w *writer) lookAtFiles(
+	ctx context.Context, c *engine.Context, span loader.Span, known map[int64]int64, edited positions,
+) error {
 	folder := c.Dir.Files(span.Folder)
 	defer folder.Release()
 	for entries, err := range c.Log.Pages(ctx, span.Line, span.From, span.To) {
@@ -94,6 +95,7 @@ func lookAtFiles(ctx context.Context, c *engine.Context, span loader.Span, known
 				files, ids = append(files, e), append(ids, e.FileID())
 			}
 		}
+		w.looked += len(ids)
 		infos, err := folder.Stat(ids)
 		if err != nil {
 			return err

@@ -28,8 +28,12 @@ type UpdateResult struct {
 	Problem error
 }
 
-// editsBudget bounds the time for which an update looks for edits by hand.
-const editsBudget = 10 * time.Millisecond
+// An update looks for edits by hand in about as many files as it can stat in 10 ms. The bound is a number of files, so that
+// what it finds does not depend on the load of the machine.
+const (
+	editsBudget = 5000 // files
+	editsOpen   = 50   // as many cost as much as opening a context
+)
 
 // contextRow is what the index knows of a context.
 type contextRow struct {

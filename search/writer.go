@@ -22,6 +22,7 @@ type writer struct {
 	began   time.Time // the transaction
 	changed int64     // rows in all
 	until   time.Time // wait for other processes until then; zero for no limit
+	looked  int       // files compared in search of edits by hand; see editsBudget
 	whole   bool      // compare all rows of a context with the store
 	lost    bool      // rows of messages that the store has no more were removed
 	release func()    // the lock on collections, if lost is set
