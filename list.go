@@ -38,8 +38,10 @@ type ListOptions struct {
 // List yields the contexts that o asks for, legacy contexts too. Contexts that are equal in the order are ordered by
 // id. A damaged context is a row with its Problem; an error means that o is not valid ([ErrInvalid]), or that the
 // store's own folder cannot be read. List opens no context that has not changed since an earlier list: the file
-// summaries.jsonl is a cache. Every row is current. A commit of any process that makes a context meet the conditions is
-// seen by the next list; an edit of metadata.json by hand, within ten seconds.
+// summaries.jsonl is a cache. Every row is current, but a context whose files became unreadable, or were damaged, without
+// a change of their size or time gets its Problem only when List opens it again: [Store.Check] reads everything. A commit
+// of any process that makes a context meet the conditions is seen by the next list; an edit of metadata.json by hand,
+// within ten seconds.
 func (s *Store) List(ctx context.Context, o ListOptions) iter.Seq2[Summary, error] {
 	return each(s.e.List(ctx, engine.ListOptions(o)), summary)
 }

@@ -11,6 +11,7 @@ import (
 	"time"
 
 	"github.com/ctxdir/ctxdir/internal/engine"
+	"github.com/google/go-cmp/cmp"
 	"github.com/google/uuid"
 
 	kit "github.com/ctxdir/ctxdir/internal/storetest"
@@ -59,6 +60,9 @@ func TestUnreadablePlaces(t *testing.T) {
 					kit.Check(t, os.Chmod(path, 0))
 				}
 				for _, op := range []string{"check", "show", "list", "backup", "trash", "gc", "erase", "repair"} {
+					if op == "list" { // it reads only contexts that are not in the cache: see TestListKeepsUnreadable
+						kit.Check(t, os.RemoveAll(filepath.Join(p.Store.Path(), engine.SummariesFile)))
+					}
 					told := p.Problems(op)
 					t.Logf("journals %v: %s: %.300q", second, op, told)
 					if slices.Contains(strings.Fields(place.told), op) && len(told) == 0 {
@@ -74,6 +78,47 @@ func TestUnreadablePlaces(t *testing.T) {
 				p.RestoreAll()
 			})
 		}
+	}
+}
+
+// TestListKeepsUnreadable: a list shows what it read of a context as long as the inode, size and time of the files stay
+// the same, though they cannot be read any more. Once it reads the context again, it says why it cannot.
+func TestListKeepsUnreadable(t *testing.T) {
+	if !kit.AsNobody(t) {
+		return
+	}
+	for _, name := range []string{"index.json", "metadata.json", "journals"} {
+		t.Run(name, func(t *testing.T) {
+			p := kit.NewPatient(t, true)
+			long := time.Now().Add(-time.Hour)
+			for _, path := range append(p.Glob("*.json*"), p.Dir) {
+				kit.Check(t, os.Chtimes(path, long, long))
+			}
+			want := kit.List(t, p.Store)
+			if len(want) != 1 || want[0].Problem != nil || want[0].Messages == 0 {
+				t.Fatalf("%+v", want)
+			}
+			for _, path := range p.Glob(unreadablePlaces[name].path) {
+				kit.Check(t, os.Chmod(path, 0))
+			}
+			kit.ForgetListCheck(t, p.Store.FS)
+			next := kit.Must[*engine.Store](t)(kit.Open(p.Store.Path())) // its first list examines all contexts
+			for _, s := range []*engine.Store{p.Store, next} {
+				if diff := cmp.Diff(want, kit.List(t, s)); diff != "" {
+					t.Errorf("the context is in the cache: %s", diff)
+				}
+			}
+			kit.Check(t, next.Close())
+			now := time.Now()
+			kit.Check(t, os.Chtimes(p.Dir, now, now))
+			if got := kit.List(t, p.Store); len(got) != 1 || got[0].Problem == nil {
+				t.Errorf("the files changed, and the list says nothing: %+v", got)
+			}
+			p.Permit()
+			if got := kit.List(t, p.Store); len(got) != 1 || got[0].Problem != nil || got[0].Messages != want[0].Messages {
+				t.Errorf("%+v when all can be read again", got)
+			}
+		})
 	}
 }
 
