@@ -3,12 +3,15 @@ package blob
 import (
 	"fmt"
 	"unicode/utf8"
+
+	"github.com/google/uuid"
 )
 
 // Policy decides which strings of a message move to blobs.
 type Policy struct {
 	// Text is the least length of a text that moves, in bytes of UTF-8: 0 moves every string value, a negative number
-	// none. Base64 data of 256 characters or more moves regardless of Text.
+	// none. Base64 data of 256 characters or more moves regardless of Text. A UUID never moves: messages name others by
+	// it, and a program that looks for these need not resolve references.
 	Text int64
 }
 
@@ -169,5 +172,10 @@ func (w *writer) payload(it item, text []byte, ref *Ref) ([]byte, bool) {
 			return payload, true
 		}
 	}
-	return text, w.policy.Text >= 0 && int64(len(text)) >= w.policy.Text
+	return text, w.policy.moves(text)
+}
+
+// moves reports whether a text that is no binary data moves.
+func (p Policy) moves(text []byte) bool {
+	return p.Text >= 0 && int64(len(text)) >= p.Text && (len(text) != 36 || uuid.Validate(string(text)) != nil)
 }
