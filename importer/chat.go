@@ -85,6 +85,7 @@ func (j *job) messages(info Info, extra json.RawMessage, open func(report func(i
 
 // begin fills in what the first messages of a conversation reveal about it.
 func (info *Info) begin(opening []json.RawMessage) {
+	var titled json.RawMessage
 	for i, body := range opening {
 		_ = message.Members(body, func(name string, v jsontext.Value) error {
 			switch name {
@@ -103,7 +104,9 @@ func (info *Info) begin(opening []json.RawMessage) {
 		role, _, at := message.Describe(body)
 		info.CreatedAt = earliest(info.CreatedAt, at)
 		if info.Title == "" && role == "user" {
-			info.Title = title(content(body))
+			if info.Title = title(content(body)); info.Title != "" {
+				titled = body
+			}
 		}
 	}
 	switch {
@@ -111,6 +114,9 @@ func (info *Info) begin(opening []json.RawMessage) {
 		info.ID = contextID(info.Format, info.Session)
 	case len(opening) > 0:
 		info.ID = openingID(info.Format, opening)
+	}
+	if titled != nil {
+		info.TitleFrom, _ = newIDs(info.ID).next(ownID(titled), titled)
 	}
 }
 

@@ -53,7 +53,34 @@ func (c *claude) read(body json.RawMessage, info *Info) (own string, r Record) {
 		follows = ""
 	}
 	c.opened.see(e.uuid, follows)
+	r.says = c.says(e)
 	return e.uuid, r
+}
+
+// says returns what a line has in common with others.
+func (c *claude) says(e *entry) says {
+	is := e.says
+	if _, again := c.nodes[keyOf(e.uuid)]; again && e.uuid != "" { // the history was written again
+		is.about = append(is.about, e.uuid)
+	}
+	if e.leaf != "" {
+		is.about = append(is.about, e.leaf)
+	}
+	if e.sidechain && e.prompt && e.text != "" {
+		is.task = keyOf(e.text)
+	}
+	if e.typ == "progress" && !e.ofAgent {
+		for _, id := range e.spawnedBy {
+			is.addCall(id)
+		}
+	}
+	for _, id := range e.answers {
+		is.addCall(id)
+		for _, k := range e.beside {
+			is.echo = append(is.echo, argText{callKey(id), k})
+		}
+	}
+	return is
 }
 
 func (c *claude) first() opening                   { return c.opened }
@@ -111,6 +138,11 @@ type entry struct {
 
 	spawnedBy []string  // ids of the tool calls that it names as its origin
 	calls     []toolUse // tool calls in it
+
+	says    says
+	answers []string // ids of the tool calls whose results are in it
+	beside  []key    // texts in the results that are no part of the message
+	ofAgent bool     // progress of a subagent
 }
 
 type toolUse struct {
@@ -150,6 +182,13 @@ func parseEntry(body json.RawMessage) (e entry) {
 			meta = meta || v.Kind() == 't'
 		case "toolUseResult":
 			result = result || v.Kind() != 'n'
+			e.parseResult(v)
+		case "content", "lastPrompt":
+			contentTexts(v, func(t string) { e.says.add(t) })
+		case "attachment":
+			contentTexts(member(v, "prompt"), func(t string) { e.says.add(t) })
+		case "data":
+			e.parseProgress(v)
 		case "parentToolUseID", "toolUseID", "sourceToolUseID":
 			if id := text(v, maxName); id != "" {
 				e.spawnedBy = append(e.spawnedBy, id)
@@ -177,6 +216,7 @@ func (e *entry) parseMessage(m jsontext.Value) (result bool) {
 			e.model = text(v, maxName)
 		case "content":
 			e.text = text(v, len(v))
+			contentTexts(v, func(t string) { e.says.add(t) })
 			_ = elements(v, func(block jsontext.Value) error {
 				result = e.parseBlock(block) || result
 				return nil
@@ -191,28 +231,32 @@ func (e *entry) parseBlock(block jsontext.Value) (result bool) {
 	if block.Kind() != '{' {
 		return false
 	}
-	var typ, said string
+	var typ, said, answers string
 	var call toolUse
+	var input jsontext.Value
 	_ = message.Members(block, func(name string, v jsontext.Value) error {
 		switch name {
 		case "type":
 			typ = text(v, maxName)
 		case "id":
 			call.id = text(v, maxName)
+		case "tool_use_id":
+			answers = text(v, maxName)
+		case "content":
+			contentTexts(v, func(t string) { e.says.add(t) })
 		case "text":
 			said = text(v, len(v))
 		case "input":
 			if v.Kind() == '{' {
-				_ = message.Members(v, func(name string, v jsontext.Value) error {
-					if name == "prompt" {
-						call.prompt = text(v, len(v))
-					}
-					return nil
-				})
+				input = v.Clone()
+				call.prompt = textAt(v, len(v), "prompt")
 			}
 		}
 		return nil
 	})
+	if answers != "" && typ == "tool_result" {
+		e.answers = append(e.answers, answers)
+	}
 	switch typ {
 	case "text":
 		if e.text == "" {
@@ -220,6 +264,27 @@ func (e *entry) parseBlock(block jsontext.Value) (result bool) {
 		}
 	case "tool_use":
 		e.calls = append(e.calls, call)
+		e.says.addCall(call.id)
+		if call.prompt != "" {
+			e.says.spawns = append(e.says.spawns, keyOf(call.prompt))
+			e.says.add(call.prompt)
+		}
+		allTexts(input, func(t string) { e.says.gives = append(e.says.gives, argText{callKey(call.id), keyOf(t)}) })
 	}
 	return typ == "tool_result"
+}
+
+// parseResult reads what a tool returned beside the message. The result of a subagent repeats its last message.
+func (e *entry) parseResult(v jsontext.Value) {
+	allTexts(v, func(t string) { e.beside = append(e.beside, keyOf(t)) })
+	if member(v, "prompt") != nil {
+		contentTexts(member(v, "content"), func(t string) { e.says.parts = append(e.says.parts, keyOf(t)) })
+	}
+}
+
+// parseProgress reads the progress of a tool. That of a subagent repeats its messages, that of others their output.
+func (e *entry) parseProgress(v jsontext.Value) {
+	contentTexts(member(v, "prompt"), func(t string) { e.says.add(t) })
+	contentTexts(member(v, "message", "message", "content"), func(t string) { e.says.add(t) })
+	e.ofAgent = textAt(v, maxName, "type") == "agent_progress"
 }

@@ -63,14 +63,15 @@ func (c *codex) read(body json.RawMessage, info *Info) (own string, r Record) {
 	}
 	switch c.item.envelope {
 	case "response_item", p.typ: // an old line has the type of its payload
-		r.Role, r.Type = p.voice(), p.typ
+		r.Role, r.Type, r.says = p.voice(), p.typ, p.says
 	case "event_msg":
+		r.says = p.says
 		r.Role, r.Type = message.RoleBookkeeping, p.typ
 		if codexMirrors[p.typ] {
 			r.Role = message.RoleMirror
 		}
 	case "compacted":
-		r.Type = c.item.envelope
+		r.Type, r.says = c.item.envelope, p.says
 	default:
 		r.Role, r.Type = message.RoleBookkeeping, c.item.envelope
 	}
@@ -142,6 +143,7 @@ type codexPayload struct {
 	typ, id, role, text, name, model         string
 	cwd, gitBranch, forkedFrom, parentThread string
 	turns                                    int64
+	says                                     says
 }
 
 func parseCodexPayload(payload jsontext.Value) (p codexPayload) {
@@ -151,6 +153,7 @@ func parseCodexPayload(payload jsontext.Value) (p codexPayload) {
 			p.typ = text(v, maxName)
 		case "id":
 			p.id = text(v, maxName)
+			p.says.addCall(p.id) // of a search
 		case "role":
 			p.role = text(v, maxName)
 		case "cwd":
@@ -163,6 +166,18 @@ func parseCodexPayload(payload jsontext.Value) (p codexPayload) {
 			if p.text == "" {
 				p.text = contentText(v)
 			}
+			contentTexts(v, func(t string) { p.says.add(t) })
+		case "text", "summary", "last_agent_message", "item":
+			contentTexts(v, func(t string) { p.says.add(t) })
+			contentTexts(member(v, "content"), func(t string) { p.says.add(t) })
+			p.says.addCall(textAt(v, maxName, "id"))
+		case "call_id":
+			p.says.addCall(text(v, maxName))
+		case "replacement_history":
+			_ = elements(v, func(item jsontext.Value) error {
+				contentTexts(member(item, "content"), func(t string) { p.says.parts = append(p.says.parts, keyOf(t)) })
+				return nil
+			})
 		case "forked_from_id":
 			p.forkedFrom = text(v, maxName)
 		case "num_turns":

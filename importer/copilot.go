@@ -29,6 +29,12 @@ func (c *copilot) read(body json.RawMessage, info *Info) (own string, r Record) 
 		return nil
 	})
 	r.Role = copilotRole(r.Type)
+	r.says.add(textAt(data, len(data), "content"))
+	r.says.addCall(textAt(data, maxName, "toolCallId"))
+	_ = elements(member(data, "toolRequests"), func(v jsontext.Value) error {
+		r.says.addCall(textAt(v, maxName, "toolCallId"))
+		return nil
+	})
 	switch r.Type {
 	case "session.start":
 		if info.Session == "" {

@@ -57,6 +57,7 @@ type conversation struct {
 	extra    []byte            // the members beside the messages, an unfinished object
 	current  string            // the name of the node that the person saw last; "" for the last leaf
 	nodes    []treeNode
+	titled   int      // the number of the node whose text the title is, from 1; 0 for a title of the tool
 	mirrors  []Record // records that repeat the conversation; they get a branch of their own
 	problems []string
 }
@@ -75,6 +76,13 @@ func (c *conversation) keep(name string, v jsontext.Value) {
 		c.extra = []byte{'{'}
 	}
 	c.extra = appendMember(c.extra, name, v)
+}
+
+// titleBy makes the title from a text of the node that comes next.
+func (c *conversation) titleBy(text string) {
+	if c.info.Title = title(text); c.info.Title != "" {
+		c.titled = len(c.nodes) + 1
+	}
 }
 
 // append adds a message behind the last one.
@@ -120,6 +128,9 @@ func (s *session) tree(c *conversation) error {
 	newer := !c.info.StateAt.Before(stateAt)
 	main, err := c.plan(func(t *target, n *treeNode) error {
 		t.update, t.byID = newer, !newer
+		if c.titled > 0 && n == &c.nodes[c.titled-1] {
+			s.titled = "" // this record gives it
+		}
 		return s.putRecord(t, n.own, n.Record)
 	})
 	if err != nil {

@@ -78,7 +78,7 @@ func (c *fakeContext) Describe(_ context.Context, info Info, _ bool) error {
 	}
 	older := info.Replaces && info.StateAt.Before(c.info.StateAt)
 	if info.Title != "" && !older {
-		c.info.Title = info.Title
+		c.info.Title, c.info.TitleFrom = info.Title, info.TitleFrom
 	}
 	if c.info.Model == "" {
 		c.info.Model = info.Model

@@ -55,7 +55,9 @@ func (j *job) gemini() error {
 		i, again := at[keyOf(own)]
 		rewound := textAt(jsontext.Value(body), maxName, "$rewindTo")
 		if own != "" && again {
-			c.nodes[i].Record = r
+			if c.nodes[i].Record = r; c.titled > len(c.nodes) {
+				c.titled = i + 1
+			}
 			return nil
 		}
 		if to, ok := at[keyOf(rewound)]; ok && rewound != "" {
@@ -91,7 +93,7 @@ func (c *conversation) geminiHeader(v jsontext.Value) {
 			}
 		case "summary":
 			if t := text(v, maxText); t != "" {
-				c.info.Title = title(t)
+				c.info.Title, c.titled = title(t), 0
 			}
 		case "projectRoot", "directory":
 			c.info.label(LabelProject, text(v, maxPath))
@@ -115,7 +117,7 @@ func (c *conversation) geminiMessage(body json.RawMessage) (own string, r Record
 	case r.Type == "user":
 		r.Role = "user"
 		if said := contentText(member(v, "content")); c.info.Title == "" && !isReminder(said) && !strings.HasPrefix(said, "/") {
-			c.info.Title = title(said)
+			c.titleBy(said)
 		}
 	case r.Type == "gemini":
 		r.Role = "assistant"

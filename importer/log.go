@@ -40,6 +40,7 @@ func (j *job) log(newFormat func() logFormat) error {
 	report := j.once()
 	j.emit(j.attempt(info, func(s *session) error {
 		f := newFormat()
+		s.info.Title, s.info.TitleFrom, s.titled = "", uuid.Nil, "" // the records give it again
 		if err := s.resume(f, o.first()); err != nil {
 			return err
 		}
@@ -115,13 +116,18 @@ func (s *session) resume(f logFormat, o opening) error {
 // logInfo reads the beginning of a log, up to the record that names the session.
 func (j *job) logInfo(f logFormat) (Info, error) {
 	info := Info{Format: j.format}
-	var first json.RawMessage
+	var first, titled json.RawMessage
+	titledBy := "" // the id of the record that gave the title, in the tool
 	n := 0
 	err := j.each(j.records(nil, nil), func(body json.RawMessage, _ int64) error {
 		if first == nil {
 			first = body
 		}
-		_, r := f.read(body, &info)
+		before := info.Title
+		own, r := f.read(body, &info)
+		if info.Title != before {
+			titled, titledBy = body, own
+		}
 		info.span(r.CreatedAt)
 		if n++; n >= openingRecords && info.Session != "" {
 			return errKnown
@@ -143,6 +149,9 @@ func (j *job) logInfo(f logFormat) (Info, error) {
 		info.ID = openingID(j.format, []json.RawMessage{first})
 	} else {
 		info.ID = contextID(j.format, info.Session)
+	}
+	if titled != nil {
+		info.TitleFrom, _ = newIDs(info.ID).next(titledBy, titled)
 	}
 	return info, nil
 }

@@ -92,7 +92,7 @@ func (c *conversation) openCodeMessage(body json.RawMessage) {
 	}
 	if c.info.Title == "" && r.Role == "user" {
 		if said := contentText(member(jsontext.Value(body), "parts")); !isReminder(said) {
-			c.info.Title = title(said)
+			c.titleBy(said)
 		}
 	}
 	c.append(textAt(info, maxName, "id"), r)

@@ -51,7 +51,7 @@ func parseOpenAssistant(body json.RawMessage) (*conversation, error) {
 				}
 			case "text":
 				if len(ranks) == 0 {
-					c.info.Title = title(text(v, len(v)))
+					c.titleBy(text(v, len(v)))
 				}
 			case "created_date":
 				r.CreatedAt = message.Time(v)

@@ -19,11 +19,14 @@ type session struct {
 	ids  *ids
 	info Info
 
+	repeats *repeats
+	titled  string // the title after the last record
+
 	first uuid.UUID // the first record with a UUID of its own
 }
 
 func (j *job) begin(info Info) (*session, error) {
-	s := &session{j: j, info: info}
+	s := &session{j: j, info: info, repeats: newRepeats(), titled: info.Title}
 	conv, err := j.store.Open(j.ctx, info)
 	if err != nil {
 		return nil, fmt.Errorf("%s: context %s: %w", j.path, info.ID, err)
@@ -78,6 +81,14 @@ func (s *session) put(t *target, own string, body json.RawMessage) error {
 // putRecord stores a record that its format describes.
 func (s *session) putRecord(t *target, own string, r Record) error {
 	r.ID, r.OriginID = s.ids.next(own, r.Body)
+	for _, id := range r.says.about {
+		other, _ := newIDs(s.info.ID).next(id, nil)
+		r.copyOf(other)
+	}
+	s.repeats.link(&r)
+	if s.info.Title != s.titled { // the record gave it
+		s.titled, s.info.TitleFrom = s.info.Title, r.ID
+	}
 	if s.first == uuid.Nil && own != "" && r.OriginID == "" {
 		s.first = r.ID
 	}

@@ -22,9 +22,16 @@ type Record struct {
 	Type      string
 	CreatedAt time.Time
 
+	// CopyOf and Repeats name earlier records of the history. CopyOf: they have the text of this one, as a whole. Repeats:
+	// this one has their text, beside more. To erase a record for good takes along the records that name it, and those in
+	// its CopyOf.
+	CopyOf, Repeats []uuid.UUID
+
 	// Body is the input record: one JSON object without insignificant white space, otherwise verbatim. It is nil only
 	// for an unreadable message that a [Conversation] returns.
 	Body json.RawMessage
+
+	says says
 }
 
 // Info describes a history as a whole.
@@ -34,6 +41,7 @@ type Info struct {
 	Session string // the original id of the conversation; may be empty
 
 	Title     string            // the tool's own title, else the beginning of the first prompt
+	TitleFrom uuid.UUID         // the record whose text the title is; uuid.Nil for a title that is no record's
 	Model     string            // the first model
 	Labels    map[string]string // [LabelProject], [LabelGitBranch]; the store adds "tool"
 	Parent    uuid.UUID         // the context that this one continues or works for; uuid.Nil if none

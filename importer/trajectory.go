@@ -25,6 +25,7 @@ func parseSWEAgent(body json.RawMessage) (*conversation, error) {
 	c.turns(history)
 	for _, body := range steps {
 		r := Record{Role: message.RoleMirror, Type: "step", Body: body}
+		r.says.addStep(body)
 		if len(history) == 0 {
 			r.Role = "assistant"
 			c.append("", r)
@@ -84,13 +85,14 @@ func (c *conversation) turns(messages []json.RawMessage) {
 		r := Record{Body: body}
 		r.Role, _, r.CreatedAt = message.Describe(body)
 		r.Type = textAt(jsontext.Value(body), maxName, "message_type")
-		c.append("", r)
+		r.says.addStep(body)
 		if replied = replied || r.Role == "assistant"; !replied {
 			c.opening = append(c.opening, body)
 			if r.Role == "user" {
-				c.info.Title = title(taskOf(content(body)))
+				c.titleBy(taskOf(content(body)))
 			}
 		}
+		c.append("", r)
 	}
 }
 
@@ -104,4 +106,20 @@ func taskOf(prompt string) string {
 		}
 	}
 	return prompt
+}
+
+// addStep adds what a message of a trajectory, or a step that repeats messages, says.
+func (s *says) addStep(body json.RawMessage) {
+	_ = message.Members(body, func(name string, v jsontext.Value) error {
+		switch name {
+		case "content", "thought", "action", "response", "observation":
+			contentTexts(v, func(t string) { s.add(t) })
+		case "query":
+			_ = elements(v, func(m jsontext.Value) error {
+				contentTexts(member(m, "content"), func(t string) { s.add(t) })
+				return nil
+			})
+		}
+		return nil
+	})
 }

@@ -32,7 +32,9 @@ type Message struct {
 	CreatedAt time.Time // the message's own time; zero without one
 	StoredAt  time.Time // when this version was committed
 	OriginID  string    // its id in the source, where that differs from ID
-	Source    json.RawMessage
+	// CopyOf and Repeats name messages of the context: see [message.Envelope].
+	CopyOf, Repeats []uuid.UUID
+	Source          json.RawMessage
 	// References are to lines of files; an array or nil.
 	References json.RawMessage
 	// Stored is the framework's object, verbatim except for payloads in blobs, which references replace. [Message.Body]
@@ -248,8 +250,8 @@ func (l *Loader) messageOf(env *message.Envelope, size int64) *Message {
 	return &Message{
 		ID: env.ID, Position: env.Position, Line: env.Line, Role: env.Role, Type: env.Type,
 		CreatedAt: env.CreatedAt, StoredAt: env.StoredAt, OriginID: env.OriginID, Source: env.Source, Stored: env.Body,
-		References: env.References,
-		plain:      env.Payloads == 0, size: size, from: l,
+		CopyOf: env.CopyOf, Repeats: env.Repeats, References: env.References,
+		plain: env.Payloads == 0, size: size, from: l,
 	}
 }
 

@@ -46,6 +46,8 @@ type Envelope struct {
 	Type      string
 	CreatedAt time.Time       // the message's own time, or zero
 	OriginID  string          // the message's id in its origin
+	CopyOf    []uuid.UUID     // messages that have the text of this one, as a whole
+	Repeats   []uuid.UUID     // messages whose text this one has too, beside more
 	Source    json.RawMessage // how the message entered the store; an object or nil
 
 	References json.RawMessage // to lines of files; an array or nil
@@ -100,6 +102,8 @@ func (e *Envelope) AppendTo(b []byte) []byte {
 		b = append(b, '"')
 	}
 	b = appendMember(b, "origin_id", e.OriginID)
+	b = appendIDs(b, "copy_of", e.CopyOf)
+	b = appendIDs(b, "repeats", e.Repeats)
 	if len(e.Source) > 0 {
 		b = append(b, `,"source":`...)
 		b = append(b, e.Source...)
@@ -118,6 +122,20 @@ func appendUUID(b []byte, id uuid.UUID) []byte {
 	t, _ := id.MarshalText()
 	copy(text[:], t)
 	return append(b, text[:]...)
+}
+
+func appendIDs(b []byte, key string, ids []uuid.UUID) []byte {
+	if len(ids) == 0 {
+		return b
+	}
+	b = append(append(append(b, ',', '"'), key...), `":[`...)
+	for i, id := range ids {
+		if i > 0 {
+			b = append(b, ',')
+		}
+		b = append(appendUUID(append(b, '"'), id), '"')
+	}
+	return append(b, ']')
 }
 
 func appendMember(b []byte, key, value string) []byte {

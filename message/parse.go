@@ -113,6 +113,18 @@ func (s *scanner) uuid() (id uuid.UUID) {
 	return id
 }
 
+// uuids reads the elements of an array, which has one or more.
+func (s *scanner) uuids() (ids []uuid.UUID) {
+	for {
+		s.expect(`"`)
+		ids = append(ids, s.uuid())
+		if !s.skip(`,`) {
+			s.expect(`]`)
+			return ids
+		}
+	}
+}
+
 func (s *scanner) time() (t time.Time) {
 	i := bytes.IndexByte(s.b, '"')
 	if !s.ok || i < 0 {
@@ -239,6 +251,12 @@ func scanHead(b []byte) (e Envelope, s scanner) {
 	if s.skip(`,"origin_id":"`) {
 		e.OriginID = s.text()
 	}
+	if s.skip(`,"copy_of":[`) {
+		e.CopyOf = s.uuids()
+	}
+	if s.skip(`,"repeats":[`) {
+		e.Repeats = s.uuids()
+	}
 	return e, s
 }
 
@@ -246,7 +264,7 @@ func parseAny(b []byte) (Envelope, error) {
 	var e Envelope
 	var version string
 	seen := map[string]bool{}
-	err := Members(b, func(key string, v jsontext.Value) error {
+	err := Members(b, func(key string, v jsontext.Value) (err error) {
 		if v.Kind() == 'n' {
 			return nil // null counts as missing
 		}
@@ -278,23 +296,21 @@ func parseAny(b []byte) (Envelope, error) {
 			return unmarshal(v, &e.CreatedAt)
 		case "origin_id":
 			return unmarshal(v, &e.OriginID)
+		case "copy_of":
+			e.CopyOf = idsIn(v)
+		case "repeats":
+			e.Repeats = idsIn(v)
 		case "source":
-			source, err := Compact(v)
-			e.Source = source
-			return err
+			e.Source, err = Compact(v)
 		case "references":
 			if v.Kind() != '[' {
 				return nil // the message counts more
 			}
-			references, err := CompactArray(v)
-			e.References = references
-			return err
+			e.References, err = CompactArray(v)
 		case "message":
-			body, err := Compact(v)
-			e.Body = body
-			return err
+			e.Body, err = Compact(v)
 		}
-		return nil
+		return err
 	})
 	if version != Version && strings.HasPrefix(version, kind) {
 		return Envelope{}, fmt.Errorf("%w: %q, wanted %q", ErrVersion, version, Version)
@@ -321,6 +337,21 @@ func unmarshal(v jsontext.Value, into any) error {
 		return malformed("%v", err)
 	}
 	return nil
+}
+
+// idsIn returns the ids in an array. The message counts more than a value that is no array, or an element that is no id.
+func idsIn(v jsontext.Value) (ids []uuid.UUID) {
+	if v.Kind() != '[' {
+		return nil
+	}
+	_ = Elements(v, func(v jsontext.Value) error {
+		var id uuid.UUID
+		if unmarshalID(v, &id) == nil {
+			ids = append(ids, id)
+		}
+		return nil
+	})
+	return ids
 }
 
 // unmarshalID reads an id of 36 characters with digits of either case. Package uuid accepts other spellings too.

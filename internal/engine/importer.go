@@ -124,7 +124,9 @@ func (v *conversation) Append(ctx context.Context, name string, at int64, record
 	}
 	drafts := make([]Draft, len(records))
 	for i, r := range records {
-		drafts[i] = Draft{ID: r.ID, OriginID: r.OriginID, Role: r.Role, Type: r.Type, CreatedAt: r.CreatedAt, Body: r.Body}
+		drafts[i] = Draft{
+			ID: r.ID, OriginID: r.OriginID, Role: r.Role, Type: r.Type, CreatedAt: r.CreatedAt, CopyOf: r.CopyOf, Repeats: r.Repeats, Body: r.Body,
+		}
 	}
 	results, err := b.AppendBatch(ctx, drafts, exactlyAt(at))
 	for _, r := range results {
@@ -149,7 +151,7 @@ func changedMeanwhile(err error) error {
 func (v *conversation) Replace(ctx context.Context, name string, records []importer.Record) error {
 	_, err := v.c.Commit(ctx, func(tx *Tx) error {
 		for _, r := range records {
-			d := Draft{ID: r.ID, Role: r.Role, Type: r.Type, CreatedAt: r.CreatedAt, Body: r.Body}
+			d := Draft{ID: r.ID, Role: r.Role, Type: r.Type, CreatedAt: r.CreatedAt, CopyOf: r.CopyOf, Repeats: r.Repeats, Body: r.Body}
 			if err := tx.Replace(name, r.ID, d, Shared()); err != nil {
 				return err
 			}
@@ -184,7 +186,7 @@ func (v *conversation) Find(ctx context.Context, id uuid.UUID) (name string, at 
 
 func (v *conversation) Times() (stateAt, updatedAt time.Time) {
 	var from Object
-	_ = from.UnmarshalJSON(orEmpty(v.c.Current().Extra.Get(originKey)))
+	_ = from.UnmarshalJSON(orEmpty(v.c.Current().Extra.Get(OriginKey)))
 	return originTime(&from, "state_at"), originTime(&from, "updated_at")
 }
 

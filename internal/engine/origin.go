@@ -12,15 +12,58 @@ import (
 	"github.com/google/uuid"
 )
 
-// originKey is the member of the metadata that says where an imported context comes from.
-const originKey = "import"
+// OriginKey is the member of the metadata that says where an imported context comes from.
+const OriginKey = "import"
+
+// Members of the metadata's [OriginKey]: the id of the message whose text the title is, and of the erased one with which
+// the title went.
+const (
+	TitleFromKey   = "title_from"
+	titleErasedKey = "title_erased"
+)
+
+// TitleFrom returns the id of the message from whose text an import made the title, uuid.Nil if there is none.
+func TitleFrom(m *Metadata) uuid.UUID { return originID(m, TitleFromKey) }
+
+// TitleErased returns the id of the erased message from whose text the title had been made.
+func TitleErased(m *Metadata) uuid.UUID { return originID(m, titleErasedKey) }
+
+func originID(m *Metadata, key string) uuid.UUID {
+	var from Object
+	if from.UnmarshalJSON(orEmpty(m.Extra.Get(OriginKey))) != nil {
+		return uuid.Nil
+	}
+	id, err := uuid.Parse(from.Text(key))
+	if err != nil {
+		return uuid.Nil
+	}
+	return id
+}
+
+// EraseTitle removes the title that an import made from a message. No import brings it back. A title that a person chose
+// stays.
+func EraseTitle(m *Metadata) {
+	var from Object
+	if from.UnmarshalJSON(orEmpty(m.Extra.Get(OriginKey))) != nil {
+		return
+	}
+	if m.Title == from.Text("title") {
+		m.Title = ""
+	}
+	from.Set(titleErasedKey, from.Get(TitleFromKey))
+	from.Set(TitleFromKey, nil)
+	from.Set("title", nil)
+	if raw, err := from.MarshalJSON(); err == nil {
+		m.Extra.Set(OriginKey, raw)
+	}
+}
 
 // describe copies into the metadata what a history says about itself. It keeps what the metadata says already, except
 // what an earlier import said and a later state of the history says otherwise. It reports whether anything changed;
 // stored says that the import stored messages.
 func describe(m *Metadata, info importer.Info, stored bool) (changed bool) {
 	var from Object
-	_ = from.UnmarshalJSON(orEmpty(m.Extra.Get(originKey)))
+	_ = from.UnmarshalJSON(orEmpty(m.Extra.Get(OriginKey)))
 	older := info.Replaces && info.StateAt.Before(originTime(&from, "state_at")) // than the state imported before
 	set := func(o *Object, key string, value json.RawMessage, replace bool) {
 		now := o.Get(key)
@@ -29,11 +72,19 @@ func describe(m *Metadata, info importer.Info, stored bool) (changed bool) {
 			changed = true
 		}
 	}
+	if info.TitleFrom != uuid.Nil && info.TitleFrom.String() == from.Text(titleErasedKey) {
+		info.Title = ""
+	}
 	if info.Title != "" && !older && m.Title != info.Title && (m.Title == "" || m.Title == from.Text("title")) {
 		m.Title, changed = info.Title, true
 	}
 	if info.Title != "" {
 		set(&from, "title", quoted(info.Title), true)
+		if info.TitleFrom != uuid.Nil {
+			set(&from, TitleFromKey, quoted(info.TitleFrom.String()), true)
+		} else if from.Get(TitleFromKey) != nil {
+			set(&from, TitleFromKey, nil, true)
+		}
 	}
 	if info.Model != "" {
 		set(&m.Config, "model_id", quoted(info.Model), false)
@@ -71,7 +122,7 @@ func describe(m *Metadata, info importer.Info, stored bool) (changed bool) {
 	if changed = changed || stored; changed {
 		from.Set("at", quoted(time.Now().UTC().Format(time.RFC3339Nano)))
 		if raw, err := from.MarshalJSON(); err == nil {
-			m.Extra.Set(originKey, raw)
+			m.Extra.Set(OriginKey, raw)
 		}
 	}
 	return changed
@@ -80,7 +131,7 @@ func describe(m *Metadata, info importer.Info, stored bool) (changed bool) {
 // useOriginTimes gives the row of an imported context the times of its messages in place of those of the import.
 // newest is the time at which the newest message was stored: one that came after the import counts.
 func useOriginTimes(m *Metadata, newest time.Time, sum *Summary) {
-	raw := m.Extra.Get(originKey)
+	raw := m.Extra.Get(OriginKey)
 	if raw == nil {
 		return
 	}

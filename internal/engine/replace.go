@@ -98,6 +98,8 @@ func (tx *Tx) replace(name string, id uuid.UUID, d *PendingMessage, o replaceOpt
 	env.StoredAt = at.Entry.Next()
 	env.Role, env.Type, env.Body, env.Payloads = d.Role, d.Type, d.Stored, d.Refs
 	env.References = d.kept(env.References)
+	// A new version may repeat what the old one did, which the trash keeps.
+	env.CopyOf, env.Repeats = union(env.CopyOf, d.CopyOf), union(env.Repeats, d.Repeats)
 	if !d.CreatedAt.IsZero() {
 		env.CreatedAt = d.CreatedAt
 	}
@@ -117,6 +119,16 @@ func (d *PendingMessage) kept(before json.RawMessage) json.RawMessage {
 	return d.References
 }
 
+// union returns the ids in a and those that only b has.
+func union(a, b []uuid.UUID) []uuid.UUID {
+	for _, id := range b {
+		if !slices.Contains(a, id) {
+			a = append(a, id)
+		}
+	}
+	return a
+}
+
 // storeAgain makes a draft the content of an unavailable message with the same id; why is the reason it is unavailable.
 func (tx *Tx) storeAgain(name string, at Place, d *PendingMessage, why error) error {
 	if !errors.Is(why, ErrDamaged) && !errors.Is(why, fs.ErrNotExist) {
@@ -128,8 +140,8 @@ func (tx *Tx) storeAgain(name string, at Place, d *PendingMessage, why error) er
 	}
 	tx.supersede(at, nil, &message.Envelope{
 		ID: d.ID, Line: at.Span.Line, Position: at.Entry.Position, Prev: prev, File: file, StoredAt: at.Entry.Next(), Branch: name,
-		Role: d.Role, Type: d.Type, CreatedAt: d.CreatedAt, OriginID: d.OriginID, Source: d.Source, Body: d.Stored, Payloads: d.Refs,
-		References: d.kept(nil),
+		Role: d.Role, Type: d.Type, CreatedAt: d.CreatedAt, OriginID: d.OriginID, CopyOf: d.CopyOf, Repeats: d.Repeats, Source: d.Source,
+		Body: d.Stored, Payloads: d.Refs, References: d.kept(nil),
 	}, d)
 	return nil
 }

@@ -87,8 +87,8 @@ func (tx *Tx) addOne(
 	}
 	env := &message.Envelope{
 		ID: d.ID, Line: line.ID, Position: next, Prev: prev, StoredAt: now, Branch: name,
-		Role: d.Role, Type: d.Type, CreatedAt: d.CreatedAt, OriginID: d.OriginID, Source: d.Source, Body: d.Stored,
-		References: d.kept(nil), Payloads: d.Refs,
+		Role: d.Role, Type: d.Type, CreatedAt: d.CreatedAt, OriginID: d.OriginID, CopyOf: d.CopyOf, Repeats: d.Repeats,
+		Source: d.Source, Body: d.Stored, References: d.kept(nil), Payloads: d.Refs,
 	}
 	elsewhere := len(tx.fresh[d.ID]) > 0
 	switch {
