@@ -40,6 +40,8 @@ var (
 	ErrDamaged = engine.ErrDamaged
 	// ErrErased: the message was erased.
 	ErrErased = engine.ErrErased
+	// ErrUnexamined: a message could not be read, and may repeat the text of those that were to be removed for good.
+	ErrUnexamined = engine.ErrUnexamined
 	// ErrDurability: a sync failed. After a crash, the data that was being written may or may not be there.
 	ErrDurability = engine.ErrDurability
 	// ErrTooLarge: the message is above the limit of [WithMaxMessage] or [WithMemoryLimit], or its payloads are above 1

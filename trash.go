@@ -18,6 +18,7 @@ type Item struct {
 	ID        uuid.UUID // for [Store.Restore] and [Store.PurgeItems]; uuid.Nil for erased data
 	Context   uuid.UUID
 	Message   uuid.UUID // the erased message; uuid.Nil for a payload
+	With      uuid.UUID // the message to erase that Message repeats; uuid.Nil if the caller named Message itself
 	Kind      string    // "context", "line", "version", "blobs", "tail" or "damaged"; empty if it is unknown
 	Name      string    // of the removed data: the name of a branch or a file
 	Path      string    // relative to the store
@@ -27,7 +28,7 @@ type Item struct {
 	Purged    bool  // removed for good
 	Messages  int64 // of a restored line: number of messages that were restored, or existed already
 	Missing   int64 // of a restored line: number of positions without a message in the trash, of a store of the format before
-	Problem   error // why the item cannot be read or restored
+	Problem   error // why the item cannot be read or restored, or why Message could not be examined
 }
 
 func item(e engine.TrashItem) Item {
@@ -118,12 +119,20 @@ type RemoveOptions struct {
 // context in the store's trash, and payloads that nothing else refers to. The positions stay; readers find the messages
 // unavailable, with [ErrErased]. docs/DESIGN.md lists what an erase cannot reach.
 //
+// Erase takes along what repeats the messages: moments that were made from them, in an imported context the records that
+// repeat them, and a title that was made from one of them. [Item].With says so. If it cannot read a message that may be
+// one of these, it erases the rest, reports an item with a Problem for each such message, and returns an error that wraps
+// [ErrUnexamined]. Another call, for any message of the context, looks at them again.
+//
 // Before it changes anything, Erase fails with [ErrNotExist] if the context has no message with one of the ids, and
 // with [ErrShared] if several branches show one. A second call finishes an interrupted erase.
 func (s *Store) Erase(ctx context.Context, id uuid.UUID, messages []uuid.UUID, o RemoveOptions) ([]Item, error) {
 	erased := erase.Messages(ctx, s.e, id, messages, erase.Options{Shared: o.Shared, DryRun: o.DryRun})
 	return collect(erased, o.Report, nil, func(e erase.Removal) Item {
-		return Item{Context: e.Context, Message: e.ID, Path: e.Path, Bytes: e.Bytes, Reason: e.Reason, Purged: !o.DryRun}
+		return Item{
+			Context: e.Context, Message: e.ID, With: e.With, Path: e.Path, Bytes: e.Bytes, Reason: e.Reason,
+			Purged: !o.DryRun && e.Problem == nil, Problem: wrap(e.Problem),
+		}
 	})
 }
 

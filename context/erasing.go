@@ -19,7 +19,8 @@ const (
 type Erasing struct {
 	Version  string      `json:"ctxdir"`
 	Messages []uuid.UUID `json:"messages"`
-	Blobs    []string    `json:"blobs"` // their sums
+	Along    []uuid.UUID `json:"along,omitempty"` // those of Messages that repeat the others
+	Blobs    []string    `json:"blobs"`           // their sums
 }
 
 // ReadErasing reads erasing.json. Its errors wrap ErrVersion or an error of the file system, or describe the damage.

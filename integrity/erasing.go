@@ -29,7 +29,7 @@ func (x *examination) erasing() error {
 	case serr == nil && time.Since(info.ModTime()) < abandoned:
 		p.Severity, p.Detail = SeverityInfo, "an erase is running, or was just interrupted: repeat it to complete it"
 	default:
-		p.Detail = "an erase was interrupted: repeat it to complete it"
+		p.Detail = "an erase was interrupted, or could not examine every message: repeat it to complete it"
 	}
 	return x.report(p)
 }

@@ -2,6 +2,8 @@ package main
 
 import (
 	"context"
+	"errors"
+	"fmt"
 	"slices"
 
 	"github.com/ctxdir/ctxdir"
@@ -17,6 +19,15 @@ type erasedRecord struct {
 	Bytes   int64  `json:"bytes"`
 	Reason  string `json:"reason"`
 	DryRun  bool   `json:"dry_run,omitempty"`
+	With    string `json:"with,omitempty"` // the message to erase that this one repeats
+}
+
+type unexaminedRecord struct {
+	Record  string `json:"record"`
+	Context string `json:"context"`
+	ID      string `json:"id"`
+	Reason  string `json:"reason"`
+	DryRun  bool   `json:"dry_run,omitempty"`
 }
 
 func (a *app) eraseCmd() *cobra.Command {
@@ -30,11 +41,16 @@ including copies of the context there, and from payloads that nothing else refer
 positions remain, and show as erased. This cannot be undone. MESSAGE is a position, or an id or its
 beginning; digits alone are a position.
 
-erase does not reach anything outside the store, nor other contexts, titles and system prompts that
-repeat a message.`,
+What repeats a message goes along: moments that were made from it, records that an import stored
+beside it with the same text, and a title that the import made from it. --dry-run shows all of that.
+If a message that may be one of these cannot be read, the exit status is 3, and the next erase in
+the context looks at it again.
+
+erase does not reach anything outside the store, nor other contexts, titles of tools and persons,
+and system prompts that repeat a message.`,
 		Example: `  ctxtool erase 7c2f 12 --shared --dry-run
   ctxtool erase 7c2f 0197f3c2-7a1e`,
-		Annotations:       exits("", ofStores...),
+		Annotations:       exits("could not examine a message that may repeat an erased one", ofStores...),
 		Args:              between(2, -1),
 		ValidArgsFunction: a.completeContexts(1),
 		RunE: func(cmd *cobra.Command, args []string) error {
@@ -56,6 +72,11 @@ repeat a message.`,
 					return err
 				}
 				o.DryRun = a.dryRun
+				if a.asks() {
+					if err := a.showAlong(cmd.Context(), s, c, ids, o); err != nil {
+						return err
+					}
+				}
 				if err := a.confirm(cmd.Context(), "Erase %s of context %s for good?", count(len(ids), "message"),
 					describe(cmd.Context(), s, c)); err != nil {
 					return err
@@ -101,12 +122,24 @@ func idsOf(ctx context.Context, s *ctxdir.Store, id uuid.UUID, branch string, re
 
 // eraseLimits lists what an erase cannot remove.
 const eraseLimits = "not reached: copies in git, exports, backups, snapshots and migrated files (.old), disk blocks that are not yet " +
-	"overwritten, and titles, system prompts or contexts that repeat the message"
+	"overwritten, and system prompts, other contexts, and titles that a tool or a person wrote, if they repeat the message"
 
 func (a *app) erase(ctx context.Context, s *ctxdir.Store, c uuid.UUID, ids []uuid.UUID, o ctxdir.RemoveOptions) error {
 	print := func(e ctxdir.Item) error {
-		r := erasedRecord{"erased", c.String(), idText(e.Message), e.Path, e.Bytes, e.Reason, a.dryRun}
-		return a.result(r, "%s  %s  %s", e.Path, humanSize(e.Bytes), e.Reason)
+		if e.Problem != nil {
+			why := oneLine(cause(e.Problem).Error())
+			if a.json {
+				return a.record(unexaminedRecord{"unexamined", c.String(), e.Message.String(), why, a.dryRun})
+			}
+			a.warn(errorRecord{Error: fmt.Sprintf("message %s could not be examined: %s", e.Message, why)})
+			return nil
+		}
+		r := erasedRecord{"erased", c.String(), idText(e.Message), e.Path, e.Bytes, e.Reason, a.dryRun, idText(e.With)}
+		with := ""
+		if e.With != uuid.Nil {
+			with = ", goes with " + e.With.String()
+		}
+		return a.result(r, "%s  %s  %s%s", e.Path, humanSize(e.Bytes), e.Reason, with)
 	}
 	err := withReport(ctx, print, func(ctx context.Context, report func(ctxdir.Item)) error {
 		o.Report = report
@@ -119,5 +152,42 @@ func (a *app) erase(ctx context.Context, s *ctxdir.Store, c uuid.UUID, ids []uui
 	if err == nil {
 		a.note(eraseLimits)
 	}
+	if errors.Is(err, ctxdir.ErrUnexamined) {
+		return problems("erase again when these messages can be read, or erase them too",
+			"could not examine every message that may repeat an erased one")
+	}
 	return err
 }
+
+// showAlong tells a person, before the question, what goes along with messages.
+func (a *app) showAlong(ctx context.Context, s *ctxdir.Store, c uuid.UUID, ids []uuid.UUID, o ctxdir.RemoveOptions) error {
+	o.DryRun = true
+	items, err := s.Erase(ctx, c, ids, o)
+	if err != nil && !errors.Is(err, ctxdir.ErrUnexamined) {
+		return err
+	}
+	var lines []string
+	for _, e := range items {
+		var line string
+		switch {
+		case e.Problem != nil:
+			line = fmt.Sprintf("message %s could not be examined", e.Message)
+		case e.Reason == titleReason:
+			line = "the title that was made from message " + e.Message.String()
+		case e.With != uuid.Nil:
+			line = fmt.Sprintf("message %s, which repeats %s", e.Message, e.With)
+		default:
+			continue
+		}
+		if !slices.Contains(lines, line) {
+			lines = append(lines, line)
+		}
+	}
+	for _, line := range lines {
+		a.note("also: %s", line)
+	}
+	return nil
+}
+
+// titleReason is the reason of an item that is the title of the context.
+const titleReason = "title"

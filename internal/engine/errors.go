@@ -51,6 +51,8 @@ var (
 	ErrDamaged = index.ErrDamaged
 	// ErrErased: the message was erased.
 	ErrErased = index.ErrErased
+	// ErrUnexamined: a message could not be read, and may repeat the text of those that were to be removed for good.
+	ErrUnexamined = errors.New("a message could not be examined")
 	// ErrDurability: a sync failed. After a crash, what was being written may be there or not.
 	ErrDurability = index.ErrDurability
 	// ErrNotLegacy: there is no legacy context to migrate, or the context did not come from one.

@@ -30,6 +30,9 @@ type Removal struct {
 	Path    string    // relative to the store
 	Bytes   int64     // removed
 	Reason  string    // kind of thing
+
+	With    uuid.UUID // the message to erase with which this one went along; uuid.Nil if it was named itself
+	Problem error     // why the message could not be examined; nothing was removed
 }
 
 // Options configures an erase.
@@ -50,7 +53,10 @@ type Options struct {
 // with [engine.ErrLocked] during a collection or restore. A second erase finishes an interrupted one. docs/DESIGN.md
 // lists what an erase cannot reach.
 //
-// The erase includes the moments that were made from the messages, which repeat their text.
+// The erase includes what repeats the text of the messages: the moments that were made from them, in an imported context
+// the records that repeat them, and a title that was made from one of them. A message that cannot be read may be one of
+// these. Then the erase removes the rest, yields a removal with a Problem for each such message, and fails with
+// [engine.ErrUnexamined] at its end. The note stays: the next erase in the context looks again.
 //
 // Crash order: a note in the context's folder names the messages and the payloads that they referred to. It is durable
 // before the first removal, and is removed last. The rows that say "erased" are durable before the files are removed,
@@ -60,6 +66,7 @@ func Messages(ctx context.Context, s *engine.Store, id uuid.UUID, ids []uuid.UUI
 	return func(yield func(Removal, error) bool) {
 		e := &eraser{
 			s: s, id: id, ids: map[uuid.UUID]bool{}, noted: map[uuid.UUID]bool{}, o: o, reported: map[string]bool{},
+			along: map[uuid.UUID]uuid.UUID{}, unexamined: map[*target][]unexamined{},
 			blobs: map[blob.Sum]bool{}, gone: map[blob.Sum]bool{}, paths: map[string]bool{},
 		}
 		err := e.run(ctx, ids)
@@ -68,6 +75,9 @@ func Messages(ctx context.Context, s *engine.Store, id uuid.UUID, ids []uuid.UUI
 			if !yield(x, nil) {
 				return
 			}
+		}
+		if err == nil {
+			err = e.incomplete(yield)
 		}
 		if err != nil {
 			yield(Removal{}, engine.Wrap(engine.Error{Op: "erase from", Context: id}, err))
@@ -81,11 +91,14 @@ type eraser struct {
 	id    uuid.UUID
 	ids   map[uuid.UUID]bool // to erase
 	noted map[uuid.UUID]bool // those in the note of an interrupted erase
-	o     Options
-	main  *target
-	all   []*target         // the copies in trash, then main, which has the note
-	blobs map[blob.Sum]bool // payloads that a version of the messages referred to, or that nothing refers to
-	gone  map[blob.Sum]bool // those of them that are removed
+	// along has those of ids that repeat others of them, and with which one each goes; uuid.Nil if only the note says so.
+	along      map[uuid.UUID]uuid.UUID
+	unexamined map[*target][]unexamined
+	o          Options
+	main       *target
+	all        []*target         // the copies in trash, then main, which has the note
+	blobs      map[blob.Sum]bool // payloads that a version of the messages referred to, or that nothing refers to
+	gone       map[blob.Sum]bool // those of them that are removed
 	// referred says that a row of the messages counts references, even if no version with them is left.
 	referred      bool
 	paths         map[string]bool // in a dry run: files in trash that would go, relative to the context
@@ -99,6 +112,7 @@ type target struct {
 	c      *engine.Context
 	in     string // its folder, relative to the store and ending in a slash; "" for the store itself
 	places []engine.Place
+	known  map[version]*links // of the messages that were examined; nil for those without any
 }
 
 func (x *target) path(inside string) string { return x.in + x.c.Dir.ID.String() + "/" + inside }
@@ -132,7 +146,7 @@ func (e *eraser) run(ctx context.Context, ids []uuid.UUID) error {
 		if e.o.DryRun {
 			return e.plan(ctx, ids)
 		}
-		err := c.Exclusively(ctx, func() error { return e.begin(ids) })
+		err := c.Exclusively(ctx, func() error { return e.begin(ctx, ids) })
 		if err == nil {
 			err = e.s.BeginForgetting(e.id)
 		}
@@ -161,12 +175,20 @@ func (e *eraser) run(ctx context.Context, ids []uuid.UUID) error {
 		if err != nil {
 			return err
 		}
+		if e.titleLost() {
+			if err := e.s.ForgetSummaries(); err != nil {
+				return err
+			}
+		}
 		forget := e.s.EndForgetting
 		if e.o.locked { // the purge goes on
 			forget = e.s.ForgetDerived
 		}
 		if err := forget(ctx, e.id); err != nil {
 			return err
+		}
+		if _, left := e.missed(); left {
+			return nil // the next erase looks again
 		}
 		return c.Exclusively(ctx, e.removeNote)
 	})
@@ -238,6 +260,9 @@ func (e *eraser) syncRemovals() error {
 // between.
 func (e *eraser) erase(ctx context.Context, x *target) error {
 	deadline := time.Now().Add(e.s.Options.LockTimeout)
+	if err := e.eraseTitle(ctx, x); err != nil {
+		return err
+	}
 	for {
 		err := x.c.Store.AcquireWith(ctx, func(ctx context.Context) error { return x.c.Log.Fold(ctx, true) })
 		if err == nil {
@@ -246,7 +271,7 @@ func (e *eraser) erase(ctx context.Context, x *target) error {
 				if err := x.c.Log.TrashStrays(ctx); err != nil {
 					return err
 				}
-				return e.remove(x)
+				return e.remove(ctx, x)
 			})
 		}
 		if err == nil {
@@ -264,9 +289,9 @@ func (e *eraser) erase(ctx context.Context, x *target) error {
 }
 
 // remove does the part of erase that needs the locks.
-func (e *eraser) remove(x *target) error {
+func (e *eraser) remove(ctx context.Context, x *target) error {
 	known := len(e.blobs)
-	came, err := e.addMoments(x)
+	came, err := e.addAlong(ctx, x)
 	if err != nil {
 		return err
 	}
@@ -288,7 +313,7 @@ func (e *eraser) remove(x *target) error {
 	if err != nil {
 		return err
 	}
-	if len(e.blobs) > known || len(came) > 0 { // a version or a moment came meanwhile
+	if len(e.blobs) > known || len(came) > 0 { // a version or a copy came meanwhile
 		if err := e.writeNote(); err != nil {
 			return err
 		}
@@ -339,6 +364,6 @@ func (e *eraser) rows(x *target) (report func()) {
 func (e *eraser) report(id uuid.UUID, path string, bytes int64, reason string) {
 	if key := id.String() + path; !e.reported[key] {
 		e.reported[key] = true
-		e.done = append(e.done, Removal{Context: e.id, ID: id, Path: path, Bytes: bytes, Reason: reason})
+		e.done = append(e.done, Removal{Context: e.id, ID: id, Path: path, Bytes: bytes, Reason: reason, With: e.along[id]})
 	}
 }

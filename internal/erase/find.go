@@ -13,11 +13,11 @@ import (
 )
 
 // begin checks that the messages may be erased, and writes the note. The caller holds the locks of the context.
-func (e *eraser) begin(ids []uuid.UUID) error {
+func (e *eraser) begin(ctx context.Context, ids []uuid.UUID) error {
 	if err := e.readNote(); err != nil {
 		return err
 	}
-	if err := e.findWithMoments(ids); err != nil {
+	if err := e.findAll(ctx, ids); err != nil {
 		return err
 	}
 	for _, x := range e.all {
@@ -45,7 +45,7 @@ func (e *eraser) plan(ctx context.Context, ids []uuid.UUID) error {
 	if err := e.readNote(); err != nil {
 		return err
 	}
-	if err := e.findWithMoments(ids); err != nil {
+	if err := e.findAll(ctx, ids); err != nil {
 		return err
 	}
 	for _, x := range e.all {
@@ -53,6 +53,7 @@ func (e *eraser) plan(ctx context.Context, ids []uuid.UUID) error {
 			return err
 		}
 		e.rows(x)()
+		e.reportTitle(x)
 		traces, err := e.findTraces(x)
 		if err != nil {
 			return err
@@ -80,10 +81,17 @@ func (e *eraser) find(ids []uuid.UUID) error {
 	for _, at := range x.places {
 		e.referred = e.referred || at.Entry.Payloads > 0
 	}
-	// Of the messages in the note, erase unasked only those whose erasure had begun: a note is only a file.
+	// Of the messages in the note, erase unasked only those whose erasure had begun, and those that go along with one: a
+	// note is only a file.
+	begun := slices.ContainsFunc(x.places, func(at engine.Place) bool {
+		return e.noted[at.Entry.ID] && e.isNamed(at.Entry.ID) && at.Entry.Lost == index.Erased
+	})
 	for _, at := range x.places {
-		if id := at.Entry.ID; e.noted[id] && at.Entry.Lost != index.Erased && !slices.Contains(ids, id) {
+		id := at.Entry.ID
+		_, along := e.along[id]
+		if e.noted[id] && at.Entry.Lost != index.Erased && !slices.Contains(ids, id) && (!along || !begun) {
 			delete(e.ids, id)
+			delete(e.along, id)
 		}
 	}
 	m := x.c.Current()

@@ -3,12 +3,14 @@ package erase
 import (
 	"context"
 	"encoding/json"
-	"slices"
+	"fmt"
 
 	"github.com/ctxdir/ctxdir/branch"
 	ctxfolder "github.com/ctxdir/ctxdir/context"
 	"github.com/ctxdir/ctxdir/internal/engine"
 	"github.com/ctxdir/ctxdir/loader"
+	"github.com/ctxdir/ctxdir/message"
+	"github.com/go-json-experiment/json/jsontext"
 	"github.com/google/uuid"
 )
 
@@ -19,8 +21,9 @@ const (
 	momentRole  = "moment"
 )
 
-// MadeFrom erases the moments of a context that were made from some of its messages, before a purge removes these. The
-// caller holds [engine.CollectionLock].
+// MadeFrom erases the moments of a context that were made from some of its messages, before a purge removes these. If it
+// cannot read a moment, which may be one of them, it fails with [engine.ErrUnexamined] and changes nothing. The caller
+// holds [engine.CollectionLock].
 //
 // Crash order: as for [Messages]. The moments go before their sources, so no crash leaves one without its source.
 func MadeFrom(ctx context.Context, s *engine.Store, id uuid.UUID, messages []uuid.UUID) error {
@@ -32,7 +35,7 @@ func MadeFrom(ctx context.Context, s *engine.Store, id uuid.UUID, messages []uui
 	for _, m := range messages {
 		from[m] = true
 	}
-	made, err := (&target{c: c}).moments(from)
+	made, err := (&target{c: c}).moments(ctx, from)
 	if cerr := c.Close(); err == nil {
 		err = cerr
 	}
@@ -47,75 +50,61 @@ func MadeFrom(ctx context.Context, s *engine.Store, id uuid.UUID, messages []uui
 	return nil
 }
 
-// findWithMoments is find, and adds the moments that were made from the messages.
-func (e *eraser) findWithMoments(ids []uuid.UUID) error {
-	for {
-		if err := e.find(ids); err != nil {
-			return err
-		}
-		known := len(ids)
-		for _, x := range e.all {
-			made, err := e.addMoments(x)
-			if err != nil {
-				return err
-			}
-			if x == e.main {
-				ids = slices.Concat(ids, made)
-			}
-		}
-		if len(ids) == known {
-			return nil
-		}
-	}
-}
-
-// addMoments adds the moments in a target that were made from the messages to erase, and returns those that are new.
-func (e *eraser) addMoments(x *target) ([]uuid.UUID, error) {
-	made, err := x.moments(e.ids)
-	for _, id := range made {
-		e.ids[id] = true
-	}
-	return made, err
-}
-
 // moments returns the moments that were made from some messages and are not among them.
-func (x *target) moments(from map[uuid.UUID]bool) (made []uuid.UUID, err error) {
+func (x *target) moments(ctx context.Context, from map[uuid.UUID]bool) (made []uuid.UUID, err error) {
 	spans, err := x.momentSpans()
 	if err != nil {
 		return nil, err
 	}
-	for _, span := range spans {
-		for entry, err := range x.c.Log.All(context.Background(), span.Line, span.From, span.To) {
-			if err != nil {
-				return nil, err
-			}
-			if entry.Lost != "" || from[entry.ID] || slices.Contains(made, entry.ID) {
-				continue
-			}
-			m, err := x.c.Loader.Load(context.Background(), span, entry)
-			if err != nil {
-				return nil, err
-			}
-			if madeFrom(m, from) {
-				made = append(made, entry.ID)
+	var unexamined error
+	err = x.examine(ctx, spans, func(id uuid.UUID, l *links, why error) {
+		switch {
+		case from[id]:
+		case why != nil:
+			unexamined = engine.Wrap(engine.Error{Op: "erase from", Context: x.c.Dir.ID, ID: id}, fmt.Errorf("%w: %w", engine.ErrUnexamined, why))
+		case l.madeFrom(from) != uuid.Nil:
+			made = append(made, id)
+		}
+	})
+	if err == nil {
+		err = unexamined
+	}
+	return made, err
+}
+
+// madeFrom returns one of some messages from which a moment was made.
+func (l *links) madeFrom(messages map[uuid.UUID]bool) uuid.UUID {
+	if l != nil {
+		for _, id := range l.from {
+			if messages[id] {
+				return id
 			}
 		}
 	}
-	return made, nil
+	return uuid.Nil
 }
 
-func madeFrom(m *loader.Message, from map[uuid.UUID]bool) bool {
-	if m.Unavailable != nil || m.Role != momentRole {
-		return false
-	}
-	var body struct {
-		From []any `json:"from"`
-	}
-	return json.Unmarshal(m.Stored, &body) == nil && slices.ContainsFunc(body.From, func(v any) bool {
-		text, _ := v.(string)
-		id, err := uuid.Parse(text) // one that is none hides no other
-		return err == nil && from[id]
+// sourcesOf returns the ids in the member "from" of a moment. Another program may have moved them to blobs.
+func (x *target) sourcesOf(ctx context.Context, m *loader.Message) (from []uuid.UUID, err error) {
+	err = message.Members(m.Stored, func(name string, v jsontext.Value) error {
+		if name != "from" {
+			return nil
+		}
+		resolved, err := x.c.Loader.Resolve(ctx, json.RawMessage(v.Clone()))
+		if err != nil {
+			return err
+		}
+		var all []any
+		_ = json.Unmarshal(resolved, &all)
+		for _, v := range all {
+			text, _ := v.(string)
+			if id, err := uuid.Parse(text); err == nil { // one that is none hides no other
+				from = append(from, id)
+			}
+		}
+		return nil
 	})
+	return from, err
 }
 
 // momentSpans returns where moments can be: the lines of branches with their kind, and removed lines.

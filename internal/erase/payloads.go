@@ -32,6 +32,9 @@ func (e *eraser) readNote() error {
 	for _, id := range n.Messages {
 		e.noted[id], e.ids[id] = true, true
 	}
+	for _, id := range n.Along {
+		e.along[id] = uuid.Nil
+	}
 	for _, text := range n.Blobs {
 		sum, err := blob.ParseSum(text)
 		if err != nil {
@@ -43,8 +46,9 @@ func (e *eraser) readNote() error {
 }
 
 func (e *eraser) writeNote() error {
+	byID := func(a, b uuid.UUID) int { return bytes.Compare(a[:], b[:]) }
 	n := ctxfolder.Erasing{
-		Messages: slices.SortedFunc(maps.Keys(e.ids), func(a, b uuid.UUID) int { return bytes.Compare(a[:], b[:]) }), Blobs: []string{},
+		Messages: slices.SortedFunc(maps.Keys(e.ids), byID), Along: slices.SortedFunc(maps.Keys(e.along), byID), Blobs: []string{},
 	}
 	for _, sum := range e.sums() {
 		n.Blobs = append(n.Blobs, sum.String())

@@ -58,6 +58,7 @@ func (e *eraser) findTraces(x *target) ([]trace, error) {
 		}
 		t, ok, err := e.traceInLines(fsys, name, "journal", e.messageIn)
 		t.journal = journal
+		t.whole = t.whole || !journal // a temporary file
 		if err := add(t, ok, err); err != nil {
 			return nil, err
 		}
@@ -118,6 +119,8 @@ func (e *eraser) trashTraces(fsys vfs.FS, folder string, names map[string]uuid.U
 		_, other := ctxfolder.ParseMessageFile(path.Base(p))
 		switch {
 		case ok || err != nil:
+		case path.Base(p) == ctxfolder.MetadataFile, path.Base(p) == ctxfolder.IndexFile:
+			t, ok, err = e.titleTrace(fsys, p, "title in the trash")
 		case engine.IsPack(p):
 			t, ok, err = e.trashPack(fsys, p)
 		case !strings.Contains(inside, "/"):
@@ -171,16 +174,19 @@ func (e *eraser) mentioned(b []byte) (id uuid.UUID, ok bool) {
 	return uuid.Nil, ok
 }
 
-// messageIn returns the message to erase that a line of a journal, or of another file of JSON Lines, holds; uuid.Nil
-// stands for a payload that is gone. A broken line may be the rest of a message that it names, other than as the
-// previous one.
+// messageIn returns the message to erase that a line of a journal, or of another file of JSON Lines, holds, or from which
+// the title in the line was made; uuid.Nil stands for a payload that is gone. A broken line may be the rest of a message
+// that it names, other than as the previous one.
 func (e *eraser) messageIn(line []byte) (id uuid.UUID, ok bool) {
 	for sum := range e.gone {
 		if bytes.Contains(line, []byte(`{"blob":"`+sum.String()+`",`)) {
 			return uuid.Nil, true
 		}
 	}
-	return e.heldMessage(line)
+	if id, ok = e.heldMessage(line); !ok && (bytes.HasPrefix(line, []byte(`{"chain":`)) || !json.Valid(line)) {
+		id, ok = e.titleIn(line)
+	}
+	return id, ok
 }
 
 func (e *eraser) heldMessage(line []byte) (id uuid.UUID, ok bool) {
