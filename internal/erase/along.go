@@ -29,13 +29,20 @@ type version struct {
 	time int64
 }
 
-// examine calls f for each message of some spans that is not erased, with its links, nil for none, or with the reason why
+// places are where messages can be that repeat others.
+type places struct {
+	spans []loader.Span
+	// ends has lines, and up to where the conversation shows them: no moment is there.
+	ends map[uuid.UUID]int64
+}
+
+// examine calls f for each message of some places that is not erased, with its links, nil for none, or with the reason why
 // these cannot be read. It reads each version once.
-func (x *target) examine(ctx context.Context, spans []loader.Span, f func(id uuid.UUID, l *links, why error)) error {
+func (x *target) examine(ctx context.Context, in places, f func(id uuid.UUID, l *links, why error)) error {
 	if x.known == nil {
 		x.known = map[version]*links{}
 	}
-	for _, span := range spans {
+	for _, span := range in.spans {
 		for entry, err := range x.c.Log.All(ctx, span.Line, span.From, span.To) {
 			if err != nil {
 				return err
@@ -53,6 +60,9 @@ func (x *target) examine(ctx context.Context, spans []loader.Span, f func(id uui
 				if why == nil {
 					x.known[key] = l
 				}
+			}
+			if why != nil && entry.Position < in.ends[span.Line] {
+				continue
 			}
 			f(entry.ID, l, why)
 		}
@@ -81,17 +91,17 @@ func (x *target) linksOf(ctx context.Context, span loader.Span, entry *index.Ent
 	return &links{copyOf: m.CopyOf, repeats: slices.Concat(m.Repeats, m.CopyOf), from: from}, nil, nil
 }
 
-// spans returns where messages can be that repeat others: moments, and in a context that was imported every message.
-func (x *target) spans() (spans []loader.Span, imported bool, err error) {
+// linked returns where messages can be that repeat others: moments, and in a context that was imported every message.
+func (x *target) linked() (in places, imported bool, err error) {
 	m := x.c.Current()
 	if m.Extra.Get(engine.OriginKey) == nil {
-		spans, err = x.momentSpans()
-		return spans, false, err
+		in, err = x.momentPlaces()
+		return in, false, err
 	}
 	for _, l := range m.Lines {
-		spans = append(spans, loader.Span{Line: l.ID, Folder: l.Folder, From: 0, To: math.MaxInt64})
+		in.spans = append(in.spans, loader.Span{Line: l.ID, Folder: l.Folder, From: 0, To: math.MaxInt64})
 	}
-	return spans, true, nil
+	return in, true, nil
 }
 
 // findAll is find, and adds what goes along with the messages.
@@ -122,7 +132,7 @@ func (e *eraser) findAll(ctx context.Context, ids []uuid.UUID) error {
 // addAlong adds the messages of a target that go along with those to erase, and returns them. It notes in unexamined the
 // messages that it cannot read.
 func (e *eraser) addAlong(ctx context.Context, x *target) (added []uuid.UUID, err error) {
-	spans, imported, err := x.spans()
+	in, imported, err := x.linked()
 	if err != nil {
 		return nil, err
 	}
@@ -131,7 +141,7 @@ func (e *eraser) addAlong(ctx context.Context, x *target) (added []uuid.UUID, er
 		there := map[uuid.UUID]bool{}
 		wanted := map[uuid.UUID]uuid.UUID{} // messages, and with which one each goes
 		e.unexamined[x] = nil
-		err := x.examine(ctx, spans, func(id uuid.UUID, l *links, why error) {
+		err := x.examine(ctx, in, func(id uuid.UUID, l *links, why error) {
 			there[id] = true
 			switch {
 			case why != nil && e.ids[id] && !imported: // nothing else goes along with a moment

@@ -52,12 +52,12 @@ func MadeFrom(ctx context.Context, s *engine.Store, id uuid.UUID, messages []uui
 
 // moments returns the moments that were made from some messages and are not among them.
 func (x *target) moments(ctx context.Context, from map[uuid.UUID]bool) (made []uuid.UUID, err error) {
-	spans, err := x.momentSpans()
+	in, err := x.momentPlaces()
 	if err != nil {
 		return nil, err
 	}
 	var unexamined error
-	err = x.examine(ctx, spans, func(id uuid.UUID, l *links, why error) {
+	err = x.examine(ctx, in, func(id uuid.UUID, l *links, why error) {
 		switch {
 		case from[id]:
 		case why != nil:
@@ -107,37 +107,59 @@ func (x *target) sourcesOf(ctx context.Context, m *loader.Message) (from []uuid.
 	return from, err
 }
 
-// momentSpans returns where moments can be: the lines of branches with their kind, and removed lines.
-func (x *target) momentSpans() (spans []loader.Span, err error) {
+// momentPlaces returns where moments can be: the lines of branches with their kind, and removed lines.
+func (x *target) momentPlaces() (in places, err error) {
 	m := x.c.Current()
-	var lines []uuid.UUID
-	for i := range m.Branches {
-		if m.Branches[i].Extra.Text(ctxfolder.BranchKind) == momentsKind {
-			lines = append(lines, m.Branches[i].Line)
-		}
-	}
-	for i := range m.Removed {
-		lines = append(lines, m.Removed[i].Line)
-	}
+	in.ends = map[uuid.UUID]int64{}
 	seen := map[branch.Segment]bool{}
-	for _, line := range lines {
-		if _, ok := m.Line(line); !ok {
-			continue
-		}
-		end, err := x.c.End(m, line)
-		if err != nil {
-			return nil, err
-		}
-		all, err := branch.Lines(m, line, end)
-		if err != nil {
-			return nil, err
-		}
-		for _, seg := range all {
+	add := func(line uuid.UUID) error {
+		return x.eachSegment(m, line, func(seg branch.Segment) {
 			if l, ok := m.Line(seg.Line); ok && !seen[seg] {
 				seen[seg] = true
-				spans = append(spans, loader.Span{Line: seg.Line, Folder: l.Folder, From: seg.From, To: seg.To})
+				in.spans = append(in.spans, loader.Span{Line: seg.Line, Folder: l.Folder, From: seg.From, To: seg.To})
+			}
+		})
+	}
+	for i := range m.Branches {
+		if m.Branches[i].Extra.Get(ctxfolder.BranchKind) == nil {
+			err := x.eachSegment(m, m.Branches[i].Line, func(seg branch.Segment) {
+				in.ends[seg.Line] = max(in.ends[seg.Line], seg.To)
+			})
+			if err != nil {
+				return in, err
 			}
 		}
 	}
-	return spans, nil
+	for i := range m.Branches {
+		if m.Branches[i].Extra.Text(ctxfolder.BranchKind) == momentsKind {
+			if err := add(m.Branches[i].Line); err != nil {
+				return in, err
+			}
+		}
+	}
+	for seg := range seen { // a branch of the conversation may be a fork of such a one
+		delete(in.ends, seg.Line)
+	}
+	for i := range m.Removed {
+		if err := add(m.Removed[i].Line); err != nil {
+			return in, err
+		}
+	}
+	return in, nil
+}
+
+// eachSegment calls f for each segment of the history of a line, none for a line that is not in the table.
+func (x *target) eachSegment(m *engine.Metadata, line uuid.UUID, f func(seg branch.Segment)) error {
+	if _, ok := m.Line(line); !ok {
+		return nil
+	}
+	end, err := x.c.End(m, line)
+	if err != nil {
+		return err
+	}
+	all, err := branch.Lines(m, line, end)
+	for _, seg := range all {
+		f(seg)
+	}
+	return err
 }

@@ -176,6 +176,31 @@ func TestPurgeUnreadableMoment(t *testing.T) {
 	}
 }
 
+// TestEraseBesideLostMessage: a message of the conversation that cannot be read is no moment, even if a removed branch
+// shows it too.
+func TestEraseBesideLostMessage(t *testing.T) {
+	t.Parallel()
+	disk := crashfs.New()
+	s := kit.Must[*engine.Store](t)(kit.Init("disk", engine.WithFS(disk)))
+	c := kit.Must[*engine.Context](t)(s.Create(t.Context(), engine.Metadata{ID: kit.TestID(60000)}))
+	for n := 1; n <= 3; n++ {
+		kit.Append(t, c.Active(), engine.Draft{ID: kit.TestID(n), Body: []byte(`{"content":"` + kit.Canary + `"}`)})
+	}
+	kit.Must[*engine.Branch](t)(c.Active().Fork(t.Context(), "alt", 3))
+	kit.Check(t, c.Remove(t.Context(), "alt"), c.Close())
+	if _, err := kit.Erase(s, kit.TestID(60000), kit.TestID(3), erase.Options{}); err != nil { // no journal has the others
+		t.Fatal(err)
+	}
+	kit.Check(t, disk.Remove(kit.TestID(60000).String()+"/messages/branch-main/"+kit.TestID(1).String()+".json"))
+	if _, err := kit.Erase(s, kit.TestID(60000), kit.TestID(2), erase.Options{}); err != nil {
+		t.Fatal(err)
+	}
+	if found, err := kit.FilesWithCanary(disk); err != nil || len(found) > 0 {
+		t.Errorf("the canary is in %v, %v", found, err)
+	}
+	kit.Check(t, s.Close())
+}
+
 // TestEraseMovedSources: another program moved the ids in a moment's "from" to a blob, and still the moment is erased
 // with its source. The engine leaves them in place, whatever its threshold.
 func TestEraseMovedSources(t *testing.T) {
