@@ -88,6 +88,9 @@ func (l *Log) prepareOnce(foldLocked bool) error {
 	if err != nil {
 		return err
 	}
+	if l.state.unsaved { // a reload found damage, and this state has no end to continue at
+		return errChanged
+	}
 	j := l.state.newest()
 	unchanged = unchanged && j == before
 	if err := j.cover(); err != nil {
@@ -96,7 +99,12 @@ func (l *Log) prepareOnce(foldLocked bool) error {
 	if !unchanged && !j.unchanged() {
 		blank, err := j.blankBehind(j.end)
 		if err == nil && !blank {
-			err = l.cutTail(j)
+			if err = l.state.judge(j); errors.Is(err, ErrDamaged) {
+				return errChanged // a reload rebuilds
+			}
+			if err == nil {
+				err = l.cutTail(j)
+			}
 		}
 		if j.checked = err == nil; err != nil {
 			return err
@@ -108,8 +116,7 @@ func (l *Log) prepareOnce(foldLocked bool) error {
 	return nil
 }
 
-// cutTail removes the torn bytes after the last whole record. They were never acknowledged: if the file of their
-// message existed, reading the journal would have failed before.
+// cutTail removes the torn bytes after the last whole record. They were never acknowledged: see [state.judge].
 //
 // Crash order: a copy is durable in the trash first. Until the cut is durable, the next writer finds the same tail
 // again; after that it finds blank space.

@@ -12,10 +12,10 @@ import (
 
 // news holds what was read from a journal, for the state to take.
 type news struct {
-	changes []change
-	torn    []byte // the first bytes after the last whole record, if they are not blank
-	tornAt  int64
-	blank   bool // nothing but blank space follows
+	changes    []change
+	unfinished []change // the whole records of a last commit that is not whole
+	torn       bool     // an interrupted write may have left what follows
+	blank      bool     // nothing but blank space follows
 }
 
 type change struct {
@@ -31,7 +31,7 @@ type change struct {
 
 // whole reads a folded journal. It fails where records are missing: the fold synced the journal, so no crash tore it.
 func (j *journal) whole() (news, error) {
-	n, err := j.read(maxSeq, func(record) bool { return true })
+	n, err := j.read(maxSeq, allDurable)
 	for i := range n.changes {
 		if c := &n.changes[i]; c.lost > 0 && err == nil {
 			err = j.gap(c)
@@ -71,10 +71,18 @@ func readFolded(dir *ctxfolder.Dir, gen uint64) (n news, err error) {
 	return j.wholeBefore(next)
 }
 
-// read parses the records after the last known one, up to number limit.
-func (j *journal) read(limit uint64, acknowledged witness) (n news, err error) {
+// allDurable is the proof of folded records: the fold synced them.
+func allDurable([]change, uint64) bool { return true }
+
+// read parses the records after the last known one, up to number limit. durable, if it is not nil, has proofs besides
+// those in the journal that a record which is not whole was durable; it is passed the records before that one.
+func (j *journal) read(limit uint64, durable func(before []change, seq uint64) bool) (n news, err error) {
 	var lost int64
-	end, behind, err := j.scan(j.end, j.seq, j.chain, acknowledged, func(rec record) error {
+	var proven proof
+	if durable != nil {
+		proven = func(seq uint64) bool { return durable(n.changes, seq) }
+	}
+	end, clean, err := j.scan(j.end, j.seq, j.chain, proven, func(rec record) error {
 		if rec.seq > limit {
 			return nil
 		}
@@ -86,42 +94,42 @@ func (j *journal) read(limit uint64, acknowledged witness) (n news, err error) {
 		n.changes = append(n.changes, c)
 		return nil
 	}, func(records uint64) { lost += int64(min(records, maxSeq)) })
-	if err == nil {
-		var torn bool
-		if end, torn = n.dropUnfinished(end); torn {
-			j.readTorn(&n, end)
-			return n, nil
-		}
+	n.dropUnfinished()
+	if err != nil || limit < maxSeq {
+		return n, err
 	}
-	if err == nil && limit == maxSeq && behind == tailCut {
-		// Every write leaves blank space after its record. A journal that ends without it was cut short.
-		err = fmt.Errorf("%w: %s was cut short", ErrDamaged, ctxfolder.JournalFile(j.gen))
+	n.blank, n.torn = clean && n.unfinished == nil, n.unfinished != nil
+	if n.blank || n.torn {
+		return n, nil
 	}
-	n.blank = err == nil && limit == maxSeq && behind == tailBlank
-	if err == nil && limit == maxSeq && behind == tailTorn && j.looksDamaged(end) {
+	size, err := j.size()
+	if err != nil {
+		return n, err
+	}
+	r := &reader{f: j.f, size: size}
+	defer r.giveBack(r.borrow())
+	if n.torn, err = r.torn(end, size); err == nil && !n.torn {
 		err = fmt.Errorf("%w: the last record of %s", ErrDamaged, ctxfolder.JournalFile(j.gen))
-	}
-	if err == nil && behind == tailTorn {
-		j.readTorn(&n, end)
 	}
 	return n, err
 }
 
-// readTorn reads the first bytes after the last commit.
-func (j *journal) readTorn(n *news, end int64) {
-	n.torn, n.tornAt = make([]byte, headSize+bodyHead), end
-	m, _ := j.f.ReadAt(n.torn, end)
-	n.torn = n.torn[:m]
+// dropUnfinished drops the records of a commit whose last record is missing: a crash tore it, and nobody acknowledged
+// it.
+func (n *news) dropUnfinished() {
+	k := whole(n.changes)
+	if k < len(n.changes) {
+		n.changes, n.unfinished = n.changes[:k:k], n.changes[k:]
+	}
 }
 
-// dropUnfinished drops the records of a commit whose last record is missing: a crash tore it, and nobody acknowledged
-// it. It returns where the last commit ends.
-func (n *news) dropUnfinished(end int64) (int64, bool) {
-	torn := false
-	for k := len(n.changes); k > 0 && n.changes[k-1].more; k = len(n.changes) {
-		n.changes, end, torn = n.changes[:k-1], n.changes[k-1].off, true
+// whole returns how many records there are without those of a last commit that is not whole.
+func whole(changes []change) int {
+	k := len(changes)
+	for k > 0 && changes[k-1].more {
+		k--
 	}
-	return end, torn
+	return k
 }
 
 func (c *change) parse(j *journal, rec record) error {

@@ -17,7 +17,8 @@ import (
 // evidence holds what a rebuild knows besides the messages that it found.
 type evidence struct {
 	counts map[uuid.UUID]Counts          // from index.json and the begin records of journals
-	ends   map[uuid.UUID]int64           // the least length of lines, by their rows
+	ends   map[uuid.UUID]int64           // the least length of lines, by their rows and lost records
+	last   map[uuid.UUID]Entry           // position and id of the newest message in a lost record; no checksum confirms them
 	below  map[uuid.UUID]bool            // lines with a message below the base in metadata.json
 	spots  map[uint64]uint64             // chains of records with a known place in the history, by number
 	spare  map[uuid.UUID]map[int64]Entry // messages in journals and packs without a known place in the history
@@ -35,20 +36,22 @@ type journalSource struct {
 	gen  uint64
 	open *journal // nil for a journal that cannot be opened or is of another history
 
-	wholeRecords // the begin record, and without open the others
+	wholeRecords
 }
 
 // readSources finds out how to read each journal, and salvages those that cannot be opened.
 func (b *rebuilder) readSources() {
 	b.evidence = evidence{
 		counts: map[uuid.UUID]Counts{}, ends: map[uuid.UUID]int64{}, below: map[uuid.UUID]bool{},
-		spots: map[uint64]uint64{}, spare: map[uuid.UUID]map[int64]Entry{},
+		last: map[uuid.UUID]Entry{}, spots: map[uint64]uint64{}, spare: map[uuid.UUID]map[int64]Entry{},
 	}
 	for _, gen := range b.s.all.gens {
 		src := journalSource{gen: gen}
 		if i := slices.IndexFunc(b.s.journals, func(j *journal) bool { return j.gen == gen }); i >= 0 {
 			src.open, src.begin = b.s.journals[i], &b.s.journals[i].begin
-			b.takeCopies(src.open)
+			b.takeMetadata(KindMetadata, src.begin.Metadata)
+			src.changes = b.read(src.open)
+			b.takeAll(src.changes)
 			b.sources = append(b.sources, src)
 			continue
 		}
@@ -65,16 +68,17 @@ func (b *rebuilder) readSources() {
 	}
 }
 
-// acknowledged is a witness: what index.json counts was durable before.
-func (b *rebuilder) acknowledged(rec record) bool {
-	return b.x != nil && rec.seq <= b.x.Seq || b.s.acknowledged(rec)
-}
-
-// takeCopies takes the metadata in a journal's begin record and in its whole records.
-func (b *rebuilder) takeCopies(j *journal) {
-	b.takeMetadata(KindMetadata, j.begin.Metadata)
-	n, _ := j.read(maxSeq, b.acknowledged)
-	b.takeAll(n.changes)
+// read reads the records of an open journal that count.
+func (b *rebuilder) read(j *journal) []change {
+	durable := b.durable(j)
+	n, err := j.read(maxSeq, durable)
+	if err != nil { // records read until then count
+		b.s.note("journal", "%s: %v", ctxfolder.JournalFile(j.gen), err)
+	}
+	if len(n.unfinished) > 0 && durable(n.changes, n.unfinished[0].seq) {
+		return append(n.changes, n.unfinished...)
+	}
+	return n.changes
 }
 
 func (b *rebuilder) takeAll(changes []change) {
@@ -196,7 +200,7 @@ func (b *rebuilder) claims() map[uuid.UUID][]claim {
 	all := map[uuid.UUID][]claim{}
 	for i := range b.metadata.Lines {
 		id := b.metadata.Lines[i].ID
-		all[id] = append(all[id], claim{b.counts[id].End(), maxChecked, "the index"}, claim{b.ends[id], maxChecked, "its rows"})
+		all[id] = append(all[id], claim{b.counts[id].End(), maxChecked, "the index"}, claim{b.ends[id], maxChecked, "its rows and records"})
 	}
 	for fork := range b.s.forks(b.metadata) {
 		limit := int64(maxUnchecked)

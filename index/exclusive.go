@@ -318,7 +318,7 @@ func (x *indexFile) checkLive(dir *ctxfolder.Dir) error {
 		return err
 	}
 	defer j.f.Close()
-	n, err := j.read(x.Seq, func(record) bool { return true })
+	n, err := j.read(x.Seq, allDurable)
 	for i := range n.changes {
 		if c := &n.changes[i]; c.lost > 0 && err == nil {
 			err = j.gap(c)

@@ -24,7 +24,7 @@ func (j *journal) endSpot() (at Spot, exact bool) {
 	if k := len(n.changes); k > 0 {
 		at = Spot{n.changes[k-1].seq, n.changes[k-1].chain}
 	}
-	return at, err == nil && n.torn == nil
+	return at, err == nil && !n.torn
 }
 
 // errFound stops a scan.

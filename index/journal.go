@@ -111,7 +111,8 @@ type journal struct {
 	seq       uint64
 	chain     uint64 // of the last record before end
 
-	checked bool // the space after end is blank, or was when last read
+	checked bool  // the space after end is blank, or was when last read
+	tornAt  int64 // an interrupted write left what follows this offset: no file proves otherwise
 	sync    *syncer
 
 	// See durable.go. Log.advance guards these fields.
@@ -189,7 +190,11 @@ func (j *journal) unbegun() bool {
 		found = rec.kind != KindBegin
 		return !found
 	})
-	return err == nil && !found && !j.looksDamaged(0)
+	if err != nil || found {
+		return false
+	}
+	torn, err := (&reader{f: j.f, size: size}).torn(0, size)
+	return err == nil && torn
 }
 
 func (j *journal) readBegin(dir *ctxfolder.Dir) error {
@@ -343,7 +348,7 @@ const page = 4 << 10
 
 // space returns how many newlines to preallocate after a journal that will end at end. It doubles the journal, within
 // bounds: a small context's journal stays small, and a large one seldom changes its size. It fills the last page: a
-// crash that takes back a later write's growth of the file then leaves the file's end there, too (see looksDamaged).
+// crash that takes back a later write's growth of the file then leaves the file's end there, too (see torn).
 func space(end int64) int {
 	laid := end + min(max(end, page), maxSpace)
 	return int((laid+page-1)/page*page - end)

@@ -1,6 +1,7 @@
 package index
 
 import (
+	"bytes"
 	"cmp"
 	"encoding/json"
 	"errors"
@@ -10,6 +11,8 @@ import (
 
 	"github.com/ctxdir/ctxdir/branch"
 	ctxfolder "github.com/ctxdir/ctxdir/context"
+	"github.com/ctxdir/ctxdir/internal/vfs"
+	"github.com/ctxdir/ctxdir/message"
 	"github.com/google/uuid"
 )
 
@@ -51,7 +54,7 @@ func rebuildOnce(dir *ctxfolder.Dir, held []*journal, x *indexFile) (*state, err
 	}
 	b.readSources()
 	b.expect(x)
-	if err := b.run(); err != nil {
+	if err := cmp.Or(b.failed, b.run()); err != nil {
 		_ = closeBut(s.journals, held)
 		return nil, err
 	}
@@ -115,6 +118,7 @@ type rebuilder struct {
 	evidence
 	waiting []json.RawMessage     // changes of metadata that was not found yet
 	older   map[[2]uuid.UUID]bool // pairs of packs: the second has a newer version of a message in the first
+	failed  error                 // a shortage
 }
 
 type lineKey struct{ line, id uuid.UUID }
@@ -186,18 +190,62 @@ func (b *rebuilder) readJournals() {
 		b.spots[j.begin.Seq] = j.begin.chain
 	}
 	for i := range b.sources { // a later journal is newer
-		j := b.sources[i].open
-		if j == nil {
-			b.takeSalvaged(&b.sources[i])
+		src := &b.sources[i]
+		if src.open == nil {
+			b.takeSalvaged(src)
 			continue
 		}
-		n, err := j.read(maxSeq, b.acknowledged)
-		if err != nil { // records read until then count
-			b.s.note("journal", "%s: %v", ctxfolder.JournalFile(j.gen), err)
+		ends := map[uuid.UUID]int64{}
+		for _, c := range src.begin.Lines {
+			ends[c.Line] = c.End()
 		}
-		for i := range n.changes {
-			b.spots[n.changes[i].seq] = n.changes[i].chain
-			b.take(&n.changes[i], j.gen)
+		behind := src.open.first
+		for i := range src.changes {
+			c := &src.changes[i]
+			if c.lost > 0 {
+				b.takeLost(src.open, behind, c, ends)
+			}
+			b.spots[c.seq] = c.chain
+			b.take(c, src.gen)
+			extend(ends, c)
+			behind = c.off + c.size()
+		}
+	}
+}
+
+// takeLost notes how far the lost records before a record, from an offset on, extend their lines. Their messages keep their
+// positions, even without a later message on the line. The beginning of an envelope counts if it continues its line.
+func (b *rebuilder) takeLost(j *journal, from int64, before *change, ends map[uuid.UUID]int64) {
+	beginning := []byte(`{"ctxdir":"` + message.Version + `","id":"`)
+	r := &reader{f: j.f, size: before.off}
+	defer r.giveBack(r.borrow())
+	for off := from; off < before.off; {
+		rest, err := r.bytes(off, window)
+		if err != nil || len(rest) < len(beginning) {
+			return
+		}
+		i := bytes.Index(rest, beginning)
+		if i < 0 {
+			off += int64(len(rest) - len(beginning) + 1)
+			if rest[len(rest)-1] == 0 { // an envelope holds no zero byte
+				off = vfs.NextData(r.f, off, before.off)
+			}
+			continue
+		}
+		off += int64(i)
+		if rest, err = r.bytes(off, bodyHead); err != nil {
+			return
+		}
+		off++
+		a, ok := message.ParseAddress(rest)
+		ln, known := b.metadata.Line(a.Line)
+		if !ok || !known {
+			continue
+		}
+		if end := max(ends[a.Line], ln.Base); a.Position >= end && a.Position-end < before.lost {
+			ends[a.Line] = a.Position + 1
+			b.noteEnd(a.Line, ends[a.Line])
+			b.last[a.Line] = Entry{Position: a.Position, ID: a.ID}
 		}
 	}
 }

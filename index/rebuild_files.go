@@ -4,12 +4,10 @@ import (
 	"errors"
 	"fmt"
 	"io/fs"
-	"os"
 	"slices"
 
 	"github.com/ctxdir/ctxdir/blob"
 	ctxfolder "github.com/ctxdir/ctxdir/context"
-	"github.com/ctxdir/ctxdir/internal/vfs"
 	"github.com/ctxdir/ctxdir/message"
 	"github.com/google/uuid"
 )
@@ -32,34 +30,12 @@ func (b *rebuilder) readRowFiles(files map[uuid.UUID][]uint64, named bool) {
 
 // readRowFile takes the whole rows.
 func (b *rebuilder) readRowFile(ln *ctxfolder.Line, number uint64) {
-	f, err := b.s.dir.FS.OpenFile(ctxfolder.RowsFile(ln.ID, number), os.O_RDONLY)
-	if err != nil {
-		return
-	}
-	defer f.Close()
-	row := make([]byte, rowWidth)
-	r := &reader{f: f}
-	if info, err := f.Stat(); err == nil && info.Mode().IsRegular() {
-		r.size = info.Size()
-	}
 	end := ln.Base // after the position of the row, if readable: rows ascend
-	for n := int64(0); ; n++ {
-		c, err := r.bytes(n*rowWidth, rowWidth)
-		if err != nil || len(c) < rowWidth {
-			b.noteEnd(ln.ID, end)
-			return
-		}
-		copy(row, c)
-		e, err := parseRow(row)
-		if err != nil && row[0] == 0 {
-			if next := vfs.NextData(f, n*rowWidth, r.size) / rowWidth; next > n+1 {
-				n = next - 1 // a hole proves no positions
-				continue
-			}
-		}
+	// What is read before an error counts.
+	err := eachRow(b.s.dir, ctxfolder.RowsFile(ln.ID, number), func(e Entry, err error) {
 		if err != nil {
 			end++
-			continue
+			return
 		}
 		end = max(end, e.Position+1)
 		switch {
@@ -71,6 +47,9 @@ func (b *rebuilder) readRowFile(ln *ctxfolder.Line, number uint64) {
 			b.offer(ln.ID, e)
 			b.rows[fileKey{ln.Folder, e.FileID()}] = e
 		}
+	})
+	if err == nil || end > ln.Base {
+		b.noteEnd(ln.ID, end)
 	}
 }
 

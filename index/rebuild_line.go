@@ -41,6 +41,9 @@ func (b *rebuilder) build(of *ctxfolder.Line, claims []claim) {
 		if ln.End() == was.End()-1 {
 			last = was.Last
 		}
+		if e, ok := b.last[of.ID]; ok && ln.End() == e.Position && last == uuid.Nil {
+			last = e.ID
+		}
 		ln.push(b.lostEntry(of.ID, ln.End(), last))
 	}
 }

@@ -51,7 +51,7 @@ func (l *Log) recommit() error {
 		end := int64(len(beginning))
 		seq := x.Seq
 		for _, j := range l.state.journals {
-			_, _, err := j.scan(j.first, j.begin.Seq, j.begin.chain, l.state.acknowledged, func(rec record) error {
+			_, _, err := j.scan(j.first, j.begin.Seq, j.begin.chain, nil, func(rec record) error {
 				if rec.seq <= seq || rec.seq > l.state.seq { // the latter are of a commit that a crash tore
 					return nil
 				}

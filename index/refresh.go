@@ -93,11 +93,11 @@ func (l *Log) readOn(j *journal) (unchanged bool, err error) {
 	if j.unchanged() {
 		return true, nil
 	}
-	news, err := j.read(maxSeq, l.state.acknowledged)
+	news, err := j.read(maxSeq, nil)
 	if err != nil {
 		return false, err
 	}
-	if len(news.changes) == 0 && news.torn == nil && j.checked {
+	if len(news.changes) == 0 && !news.torn && j.checked {
 		return false, nil
 	}
 	l.mu.Lock()

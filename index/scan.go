@@ -14,15 +14,6 @@ import (
 
 func bodySum(b []byte) uint64 { return message.Sum(b) }
 
-// tail is what a scan met after the last whole record.
-type tail int
-
-const (
-	tailBlank tail = iota // newlines
-	tailCut               // the end of the file
-	tailTorn              // bytes that are no whole record, and none after them
-)
-
 // reader reads a file through one buffer.
 type reader struct {
 	f     vfs.File
@@ -160,82 +151,57 @@ func (r *reader) resync(off int64, seq uint64) (record, bool, error) {
 	return record{}, false, nil
 }
 
-// witness reports whether there is proof that a record was acknowledged.
-type witness func(record) bool
-
-// torn reports whether an interrupted write left the bytes [from, to) of a journal, which are no whole records. If so,
-// nothing after them was acknowledged either. Such a write leaves sectors inside a record that are still preallocated
-// newlines, or zero. Neither byte can be in a record, and damage seldom leaves them. A witness of a later record proves
-// the contrary.
-func (r *reader) torn(from, to int64, seq uint64, acknowledged witness) (bool, error) {
-	blank := false
-	for at := from; at < to && !blank; {
-		b, err := r.bytes(at, int(min(window, to-at)))
-		if err != nil || len(b) == 0 {
-			return false, err
-		}
-		at += int64(len(b))
-		if at == to {
-			b = b[:len(b)-1] // the newline that ends the last record
-		}
-		blank = bytes.ContainsAny(bytes.ReplaceAll(b, []byte("}\n"+headChain), nil), "\n\x00")
-	}
-	if !blank || acknowledged == nil {
-		return blank, nil
-	}
-	for {
-		rec, found, err := r.resync(to-1, seq)
-		if err != nil || !found {
-			return true, err
-		}
-		if acknowledged(rec) {
-			return false, nil
-		}
-		to, seq = rec.off+rec.size(), rec.seq
-	}
-}
-
-// looksDamaged reports whether the bytes after the last whole record look like a record that was whole once: no sector
-// is blank, and they end like a record, or the file ends in the middle of it. A crash leaves the record's end at the
-// end of a sector. It leaves the file's end where a sector ends or where it was, one byte on in a journal without more
-// preallocated space. A wrong answer costs only the time to look for the message in its file.
-func (j *journal) looksDamaged(end int64) bool {
-	size, err := j.size()
-	if err != nil {
-		return false
-	}
-	most := min(size-end, 16<<20)
-	if vfs.HasHole(j.f, end, end+most) {
-		return false // there are zero bytes
-	}
-	b := make([]byte, most)
-	n, _ := j.f.ReadAt(b, end)
-	b = b[:n]
-	text := bytes.TrimRight(b, "\n")
-	border := []byte("}\n" + headChain) // between two records
-	if len(text) == 0 || bytes.ContainsAny(bytes.ReplaceAll(text, border, nil), "\n\x00") {
-		return false
-	}
-	stop := end + int64(len(text))
-	if len(text) == len(b) {
-		return size%sector != 0 && size > end+1
-	}
-	h, ok := parseHead(text)
-	return text[len(text)-1] == '}' && (stop%sector != 0 || ok && end+h.size() == stop+1)
-}
-
 // sector is how many bytes a disk writes whole or not at all.
 const sector = 512
 
-// scan calls f for each whole record of the journal from off on. It returns where the last one ends and what follows
-// it. Whole records may follow a broken one. Either a crash tore the write of several records, none of which was
-// acknowledged, and scan ends there. Or there is damage: scan calls gap with the number of lost records and continues.
+// torn reports whether an interrupted write can have left the bytes [from, to) of a journal, which hold no whole record
+// although they are not blank: whether a sector may be missing. Such a sector still has the newlines of preallocated
+// space, or it has zero bytes. Without one, a whole record was damaged. to is where the next whole record begins, or the
+// end of the file. That end is where a sector ends or where it was, one byte after the last whole record in a journal
+// without preallocated space. A write that stopped elsewhere has not written the brace that ends a record.
+func (r *reader) torn(from, to int64) (bool, error) {
+	if vfs.HasHole(r.f, from, to) {
+		return true, nil
+	}
+	end, last, blank := from, byte(0), false // after the last byte that is not blank, that byte, whether a sector follows
+	for at := from; at < to; {
+		b, err := r.bytes(at, int(min((at/sector+1)*sector, to)-at))
+		if err != nil || len(b) == 0 {
+			return false, err
+		}
+		text := bytes.TrimRight(b, "\n\x00")
+		switch {
+		case len(text) > 0 && blank:
+			return true, nil
+		case len(text) > 0:
+			end, last = at+int64(len(text)), text[len(text)-1]
+		case at+int64(len(b)) < to || to == r.size || to%sector == 0: // else a record begins in this sector
+			blank = true
+		}
+		at += int64(len(b))
+	}
+	switch {
+	case to < r.size:
+		return blank, nil
+	case end == to:
+		return to%sector == 0 || to == from+1, nil
+	}
+	return end%sector == 0 || last != '}', nil
+}
+
+// proof reports whether the record with a number was durable, although it is not whole.
+type proof func(seq uint64) bool
+
+// scan calls f for each whole record of the journal from off on. It returns where the last one ends, and whether nothing
+// but blank space follows. Whole records may follow a broken one. Either a crash tore the write of several records, none
+// of which was acknowledged, and scan ends there. Or there is damage: scan calls gap with the number of lost records and
+// continues. durable, if it is not nil, has proofs besides those in the journal.
 func (j *journal) scan(
-	off int64, seq, chain uint64, acknowledged witness, f func(record) error, gap func(lost uint64),
-) (int64, tail, error) {
+	off int64, seq, chain uint64, durable proof, f func(record) error, gap func(lost uint64),
+) (end int64, clean bool, err error) {
 	size, err := j.size()
 	if err != nil {
-		return off, tailBlank, err
+		return off, false, err
 	}
 	r := &reader{f: j.f, size: size}
 	known := j.checked && off == j.end // nothing but a writer has changed the file since it was read
@@ -245,31 +211,31 @@ func (j *journal) scan(
 	defer r.giveBack(r.borrow())
 	for {
 		b, err := r.ahead(off)
-		if err != nil || len(b) == 0 {
-			return off, tailCut, err
+		if err != nil || len(b) == 0 { // a write leaves blank space after its records
+			return off, false, err
 		}
 		if b[0] == '\n' { // the end, unless a damaged sector looks like it
 			if known {
-				return off, tailBlank, nil
+				return off, true, nil
 			}
 			if blank, err := r.blank(off); err != nil || blank {
-				return off, tailBlank, err
+				return off, blank, err
 			}
 		}
 		rec, ok, err := r.whole(off)
 		if err != nil {
-			return off, tailBlank, err
+			return off, false, err
 		}
 		if !ok || rec.seq != seq+1 || rec.prev != chain {
-			if rec, ok, err = r.resume(off, seq, acknowledged); err != nil || !ok {
-				return off, tailTorn, err
+			if rec, ok, err = r.resume(off, seq, durable); err != nil || !ok {
+				return off, false, err
 			}
 			if lost := rec.seq - seq - 1; lost > 0 && gap != nil {
 				gap(lost)
 			}
 		}
 		if err := f(rec); err != nil {
-			return off, tailBlank, err
+			return off, false, err
 		}
 		seq, chain = rec.seq, rec.chain
 		off = rec.off + rec.size()
@@ -277,7 +243,7 @@ func (j *journal) scan(
 }
 
 // resume finds the record to continue with when the one at off is not the next whole one. ok is false when none counts.
-func (r *reader) resume(off int64, seq uint64, acknowledged witness) (rec record, ok bool, err error) {
+func (r *reader) resume(off int64, seq uint64, durable proof) (rec record, ok bool, err error) {
 	next, found, err := r.resync(off, seq)
 	if err != nil || !found {
 		return rec, false, err
@@ -287,8 +253,26 @@ func (r *reader) resume(off int64, seq uint64, acknowledged witness) (rec record
 	if rec, ok, err = r.whole(off); err != nil || ok && rec.seq == seq+1 {
 		return rec, ok, err
 	}
-	if torn, err := r.torn(off, next.off, seq, acknowledged); err != nil || torn {
+	if damaged, err := r.damaged(off, next, seq, durable); err != nil || !damaged {
 		return rec, false, err
 	}
 	return r.whole(next.off)
+}
+
+// damaged reports whether the record after seq, in the bytes from off to the whole record next, was durable: no sector
+// of it is missing, or a later record has a mark that says so, or there is another proof.
+func (r *reader) damaged(off int64, next record, seq uint64, durable proof) (bool, error) {
+	if torn, err := r.torn(off, next.off); err != nil || !torn {
+		return err == nil, err
+	}
+	for found := true; found; {
+		if next.mark > seq {
+			return true, nil
+		}
+		var err error
+		if next, found, err = r.resync(next.off+next.size()-1, next.seq); err != nil {
+			return false, err
+		}
+	}
+	return durable != nil && durable(seq+1), nil
 }

@@ -152,12 +152,17 @@ func (s *state) replay() error {
 		if i+1 < len(s.journals) {
 			limit = s.journals[i+1].begin.Seq
 		}
-		news, err := j.read(limit, s.acknowledged)
+		news, err := j.read(limit, nil)
 		if err != nil {
 			return err
 		}
 		if err := s.take(j, news); err != nil {
 			return err
+		}
+		if news.torn {
+			if err := s.judge(j); err != nil {
+				return err
+			}
 		}
 		if j.seq < s.seq || limit < maxSeq && s.seq != limit {
 			return fmt.Errorf("%w: journal %d ends at record %d, but the next journal continues record %d", ErrDamaged, j.gen, s.seq, limit)
@@ -166,8 +171,8 @@ func (s *state) replay() error {
 	return nil
 }
 
-// take applies what was read from a journal. Missing records, and torn ones whose message file exists, are damage: a
-// rebuild has to look for their messages in the message files.
+// take applies what was read from a journal. Missing records are damage: a rebuild has to look for their messages in the
+// message files.
 func (s *state) take(j *journal, n news) error {
 	for i := range n.changes {
 		c := &n.changes[i]
@@ -206,13 +211,7 @@ func (s *state) take(j *journal, n news) error {
 		j.moveBehind(c)
 	}
 	j.checked = j.checked || n.blank
-	if err := s.parseMetadata(); err != nil {
-		return err
-	}
-	if n.torn != nil && s.committed(n.torn) {
-		return fmt.Errorf("%w: the last record of %s is incomplete, although its message was committed", ErrDamaged, ctxfolder.JournalFile(j.gen))
-	}
-	return nil
+	return s.parseMetadata()
 }
 
 // addPayload notes where a journal has a payload.
@@ -265,48 +264,6 @@ func (s *state) entryAt(id uuid.UUID, position int64) (Entry, error) {
 		return Entry{}, err
 	}
 	return rows[0], nil
-}
-
-// committed reports whether the torn bytes after a journal are of a record whose message file exists and is not the
-// file to be replaced. A writer creates a file only after its record is durable, so then this is damage and no torn
-// write.
-func (s *state) committed(torn []byte) bool {
-	a, ok := message.ParseAddress(torn[min(headWidth(torn), len(torn)):])
-	return ok && s.hasFile(&a)
-}
-
-// hasFile reports whether the file of a message holds this version or a newer one.
-func (s *state) hasFile(a *message.Address) bool {
-	holds, _ := s.fileHolds(a)
-	return holds
-}
-
-// fileHolds reports whether the file of a message is a version of it, and whether it is this one or a newer one.
-func (s *state) fileHolds(a *message.Address) (holds, version bool) {
-	b, _, err := s.dir.ReadMessage(s.folders()[a.Line], a.FileID())
-	if err != nil {
-		return false, false
-	}
-	env, err := message.Parse(b)
-	version = err == nil && env.ID == a.ID && env.Line == a.Line && env.Position == a.Position
-	return version && !env.StoredAt.Before(a.StoredAt), version
-}
-
-// acknowledged is a witness: a writer creates the file of a message only after its record is durable. The times of two
-// versions of one size can be congruent, so the size and time count only for a file that is no version: damage.
-func (s *state) acknowledged(rec record) bool {
-	if rec.kind != KindAppend && rec.kind != KindReplace {
-		return false
-	}
-	a, ok := message.ParseAddress(rec.body)
-	if !ok {
-		return false
-	}
-	if holds, version := s.fileHolds(&a); version {
-		return holds
-	}
-	info, err := s.dir.StatMessage(s.folders()[a.Line], a.FileID())
-	return err == nil && ctxfolder.Untouched(info, rec.len, a.StoredAt)
 }
 
 // folders returns the folders in which lines keep their messages.

@@ -128,8 +128,19 @@ func (t *Tail) checkLost() (on bool, err error) {
 		return false, err
 	}
 	if len(b) == 1 && b[0] != '\n' && b[0] != 0 {
-		// A whole record follows a broken one: either is damaged, unless a crash tore what was never acknowledged.
-		if rec, ok, err := t.r.resume(t.off, t.at.Seq, nil); err != nil || ok && (rec.off != t.off || rec.prev != t.at.Chain) {
+		// A whole record follows a broken one: either is damaged, unless a crash tore what was never acknowledged. The broken
+		// one may end a commit.
+		off, at := t.off, t.at
+		for more := true; more; {
+			rec, ok, err := t.r.whole(off)
+			if err != nil {
+				return false, err
+			}
+			if more = ok && rec.more && rec.seq == at.Seq+1 && rec.prev == at.Chain; more {
+				off, at = off+rec.size(), rec.place()
+			}
+		}
+		if rec, ok, err := t.r.resume(off, at.Seq, nil); err != nil || ok && (rec.off != off || rec.prev != at.Chain) {
 			return false, cmp.Or(err, fmt.Errorf("%w: damage before byte %d of %s", ErrGap, rec.off, ctxfolder.JournalFile(t.j.gen)))
 		}
 	}

@@ -171,6 +171,29 @@ func TestTailDamaged(t *testing.T) {
 	}
 }
 
+// TestTailDamagedGroup checks that a damaged record within a commit of several is a gap, although the commit begins with a
+// whole record.
+func TestTailDamagedGroup(t *testing.T) {
+	t.Parallel()
+	b, _ := newCrashBench(t)
+	b.must(b.add(2, true))
+	b.must(b.addGroup(2, 700).Wait())
+	b.must(b.add(1, true))
+	at := b.recordAt(3).off
+	f, err := b.dir.FS.OpenFile(ctxfolder.JournalFile(1), os.O_RDWR)
+	b.must(err)
+	_, err = f.WriteAt(make([]byte, 50), at+200)
+	b.must(err)
+	b.must(f.Close())
+	tail, err := FollowFrom(b.follow(), 0)
+	b.must(err)
+	defer tail.Close()
+	ids, err := tailed(t, tail)
+	if sameIDs(t, ids, b.ids[:2]); !errors.Is(err, ErrGap) {
+		t.Errorf("after the damage: %v", err)
+	}
+}
+
 // TestTailAfterFailedSync checks that followers do not read records twice when a new journal repeats them.
 func TestTailAfterFailedSync(t *testing.T) {
 	t.Parallel()
