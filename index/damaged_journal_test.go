@@ -5,6 +5,7 @@ import (
 	stdcontext "context"
 	"fmt"
 	"os"
+	"runtime"
 	"slices"
 	"strings"
 	"testing"
@@ -90,8 +91,9 @@ type damagedJournal struct {
 }
 
 // newDamagedJournal makes a context. history has a letter for each step: m and f append a message without and with its
-// file, b a batch of three without files, g and h a group of two, of which the second has its file with h, l changes the metadata, | folds, / folds into a new journal, > begins a new
-// journal, so that the one before is to be damaged, and . lets another process continue.
+// file, b a batch of three without files, g and h a group of two, of which the second has its file with h. l changes the
+// metadata, | folds, / folds into a new journal, > begins a new journal, so that the one before is to be damaged, and .
+// lets another process continue.
 func newDamagedJournal(t *testing.T, history string) *damagedJournal {
 	b, disk := newCrashBench(t)
 	d := &damagedJournal{bench: b, disk: disk, filed: map[int]bool{}}
@@ -345,5 +347,34 @@ func TestTornBatch(t *testing.T) {
 		if len(seen) < 3 {
 			t.Errorf("%v: only these outcomes were seen: %v", sizes, seen)
 		}
+	}
+}
+
+// TestDamagedJournalInDoubt damages a journal that a writer has read and must replace, since a sync of it failed in
+// another process. The writer reads it again, and must not take the rebuilt state for the end of that journal.
+func TestDamagedJournalInDoubt(t *testing.T) {
+	t.Parallel()
+	if runtime.GOOS == "windows" {
+		t.Skip("no process leaves a doubt there")
+	}
+	b, disk := newCrashBench(t)
+	for range 4 {
+		b.long(true)
+	}
+	at := b.recordAt(1).off
+	other := b.process(disk)
+	other.shows(4)
+	f, err := b.dir.FS.OpenFile(ctxfolder.JournalFile(1), os.O_RDWR)
+	b.must(err)
+	_, err = f.WriteAt(make([]byte, 50), at+300)
+	b.must(err)
+	b.must(f.Close())
+	b.log.state.newest().leaveDoubt()
+	b.must(other.add(1, false))
+	other.shows(5)
+	other.reopen()
+	other.shows(5)
+	if p, err := other.log.Problems(); err != nil || len(p) > 0 {
+		t.Errorf("after the append: %v, %v", p, err)
 	}
 }
