@@ -176,7 +176,7 @@ func (d *Dir) Assume(m *Metadata) { d.assumed = m }
 
 // EffectiveMetadata returns what counts of the committed metadata, nil for none, and metadata.json. Without either it
 // returns the assumed metadata. See [Reconcile]; the error of an unusable metadata.json comes with ProjectionUnusable.
-func (d *Dir) EffectiveMetadata(committed *Metadata, base func(revision int64) *Metadata) (*Metadata, Projection, Stamp, error) {
+func (d *Dir) EffectiveMetadata(committed *Metadata) (*Metadata, Projection, Stamp, error) {
 	b, stamp, err := d.readMetadata()
 	var file *Metadata
 	if err == nil {
@@ -189,7 +189,7 @@ func (d *Dir) EffectiveMetadata(committed *Metadata, base func(revision int64) *
 	}
 	switch {
 	case err == nil:
-		m, is := Reconcile(committed, file, base)
+		m, is := Reconcile(committed, file)
 		return m, is, stamp, nil
 	case errors.Is(err, ErrVersion):
 		return nil, ProjectionUnusable, stamp, err
@@ -356,7 +356,7 @@ func (m *Metadata) committable(was *Metadata) error {
 		return fmt.Errorf("%w: refused to write invalid metadata: %w", ErrMetadata, err)
 	}
 	for _, x := range m.Extra.members { // a repeated member would replace the engine's
-		if x.Key == "ctxdir" || slices.ContainsFunc(metadataMembers, func(k metadataMember) bool { return k.key == x.Key }) {
+		if x.Key == "ctxdir" || x.Key == sumsMember || slices.ContainsFunc(metadataMembers, func(k metadataMember) bool { return k.key == x.Key }) {
 			return fmt.Errorf("%w: refused to write a second %q as an unknown member", ErrMetadata, x.Key)
 		}
 	}

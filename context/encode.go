@@ -61,7 +61,7 @@ func (m *Metadata) MarshalJSON() ([]byte, error) {
 		member.write(m, &w)
 	}
 	for _, x := range m.Extra.members {
-		if x.Key != checkMember {
+		if x.Key != checkMember && x.Key != sumsMember {
 			w.value(x.Key, x.Value)
 		}
 	}
@@ -118,6 +118,9 @@ func (m *Metadata) Encode() ([]byte, error) {
 	}
 	b.Truncate(b.Len() - len("\n}"))
 	b.WriteString(",\n  ")
+	if sums := m.memberSums().raw(); b.Len()+len(sums) < MaxMetadata-1<<10 { // an older file without them loses its edits
+		fmt.Fprintf(&b, "%q: %s,\n  ", sumsMember, sums)
+	}
 	b.WriteString(checkEnd(b.Bytes()))
 	if b.Len() > MaxMetadata {
 		return nil, fmt.Errorf("%w: %d bytes, more than %d", ErrMetadata, b.Len(), MaxMetadata)

@@ -1,6 +1,7 @@
 package context
 
 import (
+	"encoding/json"
 	"maps"
 	"strings"
 	"testing"
@@ -49,19 +50,37 @@ func TestLabelsKeepTheirOrder(t *testing.T) {
 // TestEditedLabels: labels that a person edits count one by one. The kind and the external id are fixed.
 func TestEditedLabels(t *testing.T) {
 	base := withMembers(t, `"labels": {"a": "1", "b": "2"}, "kind": "memory", "external_id": "x"`)
+	encoded, err := base.Encode()
+	if err != nil {
+		t.Fatal(err)
+	}
 	committed := base.Clone()
 	committed.Revision++
 	if err := committed.Labels.SetTexts(map[string]string{"a": "1", "b": "3", "c": "4"}); err != nil {
 		t.Fatal(err)
 	}
-	file := withMembers(t, `"labels": {"a": "9", "b": "2", "d": "5"}, "kind": "other", "external_id": "y"`)
-	m, is := Reconcile(committed, file, func(int64) *Metadata { return base })
+	var o Object
+	if err := o.UnmarshalJSON(encoded); err != nil {
+		t.Fatal(err)
+	}
+	edited := func(labels string) *Metadata {
+		if o.Set("labels", nil); labels != "" {
+			o.Set("labels", json.RawMessage(labels))
+		}
+		o.SetText("kind", "other")
+		o.SetText("external_id", "y")
+		file, err := ParseMetadata(o.raw())
+		if err != nil {
+			t.Fatal(err)
+		}
+		return file
+	}
+	m, is := Reconcile(committed, edited(`{"a": "9", "b": "2", "d": "5"}`))
 	want := map[string]string{"a": "9", "b": "3", "c": "4", "d": "5"}
 	if is != ProjectionEdited || !maps.Equal(m.Labels.Texts(), want) || m.Kind != "memory" || m.ExternalID != "x" {
 		t.Errorf("%d, %v, kind %q, external id %q", is, m.Labels.Texts(), m.Kind, m.ExternalID)
 	}
-	if m, _ := Reconcile(committed, withMembers(t, `"kind": "memory"`), func(int64) *Metadata { return base }); !maps.Equal(
-		m.Labels.Texts(), map[string]string{"c": "4"}) {
+	if m, _ := Reconcile(committed, edited("")); !maps.Equal(m.Labels.Texts(), map[string]string{"c": "4"}) {
 		t.Errorf("without labels: %v", m.Labels.Texts())
 	}
 }

@@ -39,8 +39,9 @@ type Metadata struct {
 	UpdatedAt    time.Time
 	Extra        Object // unknown members
 
-	before bool // read from a context/1
-	check  bool // read from a metadata.json as the engine wrote it
+	before bool    // read from a context/1
+	check  bool    // read from a metadata.json as the engine wrote it
+	sums   *Object // those of the members as the engine wrote them in metadata.json; nil without any
 }
 
 // Branch is a name that points at a line.
@@ -161,9 +162,16 @@ func ParseMetadata(b []byte) (*Metadata, error) {
 		o.Set(checkMember, nil)
 		m.check = string(sum) == checkOf(b[:max(bytes.LastIndex(b, []byte(`"`+checkMember+`"`)), 0)])
 	}
+	if raw := o.Get(sumsMember); !m.before && raw != nil {
+		o.Set(sumsMember, nil)
+		if raw[0] == '{' {
+			m.sums = &Object{}
+			_ = m.sums.parse(raw) // a part of the object that was parsed
+		}
+	}
 	read, err := parseMembers(o)
 	if err == nil {
-		read.before, read.check = m.before, m.check
+		read.before, read.check, read.sums = m.before, m.check, m.sums
 		err = read.validate()
 	}
 	if err != nil {

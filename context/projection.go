@@ -8,7 +8,6 @@ import (
 
 	"github.com/ctxdir/ctxdir/message"
 	"github.com/go-json-experiment/json/jsontext"
-	"github.com/google/uuid"
 )
 
 // metadata.json is a projection of the metadata that the journal commits. A person may edit it: the engine then takes
@@ -24,6 +23,7 @@ const (
 	ProjectionAltered                    // somebody changed it, but nothing that counts
 	ProjectionNewer                      // it is of a later revision, or no journal has metadata of this format
 	ProjectionEdited                     // a person changed it
+	ProjectionUnknown                    // it is of an earlier revision and was edited, and does not say which members: none count
 	ProjectionUnusable                   // it is missing or damaged
 )
 
@@ -57,11 +57,11 @@ func (m *Metadata) recognise(b []byte) (is Projection, ok bool) {
 	return ProjectionCurrent, true
 }
 
-// Reconcile returns the metadata that counts, where a journal committed one and metadata.json holds file. base returns
-// the committed metadata of an earlier revision, nil if no journal has it; base may be nil. Of an edited file these
-// members count: title, parent_id, labels, config, state, active_branch, the names, prompts and further members of
-// branches, and unknown members. Only members that differ from the revision that the file names are taken.
-func Reconcile(committed, file *Metadata, base func(revision int64) *Metadata) (*Metadata, Projection) {
+// Reconcile returns the metadata that counts, where a journal committed one and metadata.json holds file. Of an edited
+// file these members count: title, parent_id, labels, config, state, active_branch, the names, prompts and further
+// members of branches, and unknown members. Only members that differ from the file as the engine wrote it are taken:
+// the others may be older than the commits since.
+func Reconcile(committed, file *Metadata) (*Metadata, Projection) {
 	switch {
 	case !committed.decides():
 		return file, ProjectionNewer
@@ -72,47 +72,52 @@ func Reconcile(committed, file *Metadata, base func(revision int64) *Metadata) (
 	case file.Revision > committed.Revision: // edited or not: the record of that revision is lost
 		return file, ProjectionNewer
 	}
-	was := committed
-	if file.Revision != committed.Revision {
-		if was = nil; base != nil {
-			was = base(file.Revision)
-		}
+	was := file.sums
+	if was == nil && file.Revision == committed.Revision {
+		sums := committed.memberSums()
+		was = &sums
 	}
-	m := committed.withEdits(file, was)
+	if was == nil {
+		return committed, ProjectionUnknown
+	}
+	m := committed.withEdits(file, *was)
 	if bytes.Equal(RawMetadata(m), RawMetadata(committed)) {
 		return committed, ProjectionAltered
 	}
 	return m, ProjectionEdited
 }
 
-// withEdits returns m with what file changes of was; nil stands for unknown: then whatever differs from m is a change.
-func (m *Metadata) withEdits(file, was *Metadata) *Metadata {
-	known := was != nil
-	if !known {
-		was = &Metadata{}
-	}
+// withEdits returns m with the members of file whose sums differ from was, those of the file as it was written.
+func (m *Metadata) withEdits(file *Metadata, was Object) *Metadata {
+	now := file.memberSums()
+	edited := func(key string) bool { return !bytes.Equal(now.Get(key), was.Get(key)) }
 	c := m.Clone()
-	if file.Title != was.Title {
+	if edited("title") {
 		c.Title = file.Title
 	}
-	if file.ParentID != was.ParentID {
+	if edited("parent_id") {
 		c.ParentID = file.ParentID
 	}
-	if !sameJSON(file.State, was.State) {
+	if edited("state") {
 		c.State = compact(file.State)
 	}
-	c.Config = m.Config.withEdits(file.Config, was.Config)
-	c.Labels = m.Labels.withEdits(file.Labels, was.Labels)
-	c.Extra = m.Extra.withEdits(file.Extra, was.Extra)
-	named := c.Clone()
+	c.Config = m.Config.withEdits(file.Config, was.object("config"))
+	c.Labels = m.Labels.withEdits(file.Labels, was.object("labels"))
+	unknown := was
+	for _, key := range summedMembers {
+		unknown.Set(key, nil)
+	}
+	c.Extra = m.Extra.withEdits(file.Extra, unknown)
+	named, branches := c.Clone(), was.object("branches").objects()
 	for i := range named.Branches {
+		was, ok := branches[named.Branches[i].Line.String()]
+		if !ok {
+			continue // branches come and go by verbs only
+		}
 		named.Branches[i].edit(file, was, true)
 		c.Branches[i].edit(file, was, false)
 	}
-	if !known {
-		return c // without the names: those of the file may be old
-	}
-	if file.ActiveBranch != was.ActiveBranch {
+	if edited("active_branch") {
 		named.ActiveBranch = file.ActiveBranch
 		if _, ok := c.Branch(file.ActiveBranch); ok {
 			c.ActiveBranch = file.ActiveBranch
@@ -125,30 +130,29 @@ func (m *Metadata) withEdits(file, was *Metadata) *Metadata {
 }
 
 // edit takes over what file changes of the branch on this line.
-func (b *Branch) edit(file, was *Metadata, name bool) {
-	onLine := func(m *Metadata) Branch {
-		if i := slices.IndexFunc(m.Branches, func(x Branch) bool { return x.Line == b.Line && b.Line != uuid.Nil }); i >= 0 {
-			return m.Branches[i]
-		}
-		return Branch{}
+func (b *Branch) edit(file *Metadata, was Object, name bool) {
+	i := slices.IndexFunc(file.Branches, func(x Branch) bool { return x.Line == b.Line })
+	if i < 0 {
+		return
 	}
-	now, old := onLine(file), onLine(was)
-	if now.Line == uuid.Nil {
-		return // branches come and go by verbs only
-	}
-	if name && now.Name != old.Name {
+	now := &file.Branches[i]
+	sums := now.memberSums()
+	edited := func(key string) bool { return !bytes.Equal(sums.Get(key), was.Get(key)) }
+	if name && edited("name") {
 		b.Name = now.Name
 	}
-	if !sameJSON(now.SystemPrompt, old.SystemPrompt) {
+	if edited("system_prompt") {
 		b.SystemPrompt = compact(now.SystemPrompt)
 	}
-	b.Extra = b.Extra.withEdits(now.Extra, old.Extra)
+	was.Set("name", nil)
+	was.Set("system_prompt", nil)
+	b.Extra = b.Extra.withEdits(now.Extra, was)
 }
 
-// withEdits returns the object with the members that file changes of was.
+// withEdits returns the object with the members of file whose sums differ from was, and without those that file lacks.
 func (o Object) withEdits(file, was Object) Object {
 	for _, m := range file.members {
-		if !sameJSON(m.Value, was.Get(m.Key)) {
+		if !bytes.Equal(valueSum(m.Value), was.Get(m.Key)) {
 			o.Set(m.Key, compact(m.Value))
 		}
 	}

@@ -270,7 +270,7 @@ func (l *Log) Complete() error {
 	defer l.advance.Unlock()
 	for range 4 {
 		before := l.dir.MetadataStamp()
-		m, _, _, _ := l.dir.EffectiveMetadata(l.state.meta, nil)
+		m, _, _, _ := l.dir.EffectiveMetadata(l.state.meta)
 		if m == nil || l.state.unsaved || before.Same(l.disbelieved) || l.state.short(m) == nil {
 			return nil
 		}

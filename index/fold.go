@@ -165,9 +165,6 @@ func (l *Log) collect(ctx stdcontext.Context, settle bool) (*foldWork, error) {
 		return nil, err
 	}
 	defer l.dir.Lock.Release()
-	if l.opts.Project != nil {
-		l.opts.Project()
-	}
 	l.advance.Lock()
 	defer l.advance.Unlock()
 	if err := l.dir.Check(); err != nil {

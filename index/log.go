@@ -30,9 +30,6 @@ type Options struct {
 	Retain int
 	// MakeFiles makes the message files of this process that are to come; nil if there are none.
 	MakeFiles func()
-	// Project replaces a stale metadata.json; nil if nobody does. A fold calls it under the context lock, before a journal
-	// can go: an edit of metadata.json is compared with the revision that the file names, which a journal has.
-	Project func()
 }
 
 // Log is the open index of one context. Several goroutines may call its methods. Methods that write are for the holder

@@ -28,7 +28,7 @@ type messageProof struct {
 // exists reports whether there is a valid message file at or after the end of a line that a branch, or a removed line,
 // shows to its end. A file far beyond the end proves nothing: a rebuild would ignore it.
 func (p *messageProof) exists() (bool, error) {
-	m, _, _, _ := p.dir.EffectiveMetadata(p.committed, nil)
+	m, _, _, _ := p.dir.EffectiveMetadata(p.committed)
 	if m == nil {
 		return false, nil
 	}

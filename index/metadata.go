@@ -131,7 +131,7 @@ func (l *Log) Metadata() (m *ctxfolder.Metadata, is ctxfolder.Projection, stamp 
 		if cerr != nil {
 			return nil, ctxfolder.ProjectionUnusable, stamp, cerr
 		}
-		m, is, stamp, err = l.dir.EffectiveMetadata(committed, l.revision)
+		m, is, stamp, err = l.dir.EffectiveMetadata(committed)
 		if is != ctxfolder.ProjectionNewer || committed == nil || committed.IsBefore() || try > 0 {
 			return m, is, stamp, err
 		}
@@ -145,36 +145,6 @@ func (l *Log) Metadata() (m *ctxfolder.Metadata, is ctxfolder.Projection, stamp 
 func (l *Log) Committed() (m *ctxfolder.Metadata, err error) {
 	err = l.view(func(s *state) { m = s.meta })
 	return m, err
-}
-
-// revision returns the committed metadata of an earlier revision, nil if no journal has it.
-func (l *Log) revision(n int64) (found *ctxfolder.Metadata) {
-	gens, err := generations(l.dir)
-	for i := len(gens) - 1; err == nil && i >= 0 && found == nil; i-- {
-		j, err := openJournal(l.dir, gens[i], nil)
-		if err != nil {
-			continue
-		}
-		var m *ctxfolder.Metadata
-		take := func(kind Kind, raw json.RawMessage) {
-			if next, err := metadataAfter(m, kind, raw); err == nil {
-				m = next
-			}
-			if m != nil && !m.IsBefore() && m.Revision == n {
-				found = m
-			}
-		}
-		take(KindMetadata, j.begin.Metadata)
-		_, _, _ = j.scan(j.first, j.begin.Seq, j.begin.chain, nil, func(rec record) error {
-			var c change
-			if err := c.parse(j, rec); err == nil && c.metadata != nil {
-				take(c.kind, c.metadata)
-			}
-			return nil
-		}, nil)
-		_ = j.f.Close()
-	}
-	return found
 }
 
 // metadataAfter returns the metadata after a copy, or after changes of m, which may be nil.
@@ -198,7 +168,7 @@ func (l *Log) FoldersOf(line uuid.UUID) []string {
 func (l *Log) foldersOf(line uuid.UUID) []string {
 	var committed *ctxfolder.Metadata
 	_ = l.view(func(s *state) { committed = s.meta })
-	m, _, _, _ := l.dir.EffectiveMetadata(committed, nil)
+	m, _, _, _ := l.dir.EffectiveMetadata(committed)
 	if m == nil {
 		return nil
 	}

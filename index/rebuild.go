@@ -133,7 +133,7 @@ func (b *rebuilder) run() error {
 		b.takeMetadata(KindMetadata, b.x.Metadata)
 	}
 	b.applyWaiting()
-	m, is, _, err := b.s.dir.EffectiveMetadata(b.s.meta, nil)
+	m, is, _, err := b.s.dir.EffectiveMetadata(b.s.meta)
 	if m == nil {
 		return err
 	}

@@ -43,7 +43,7 @@ func (l *Log) beginJournal(r room) error {
 		counts = append(counts, ln.Counts)
 	}
 	metadata := s.metadataCopy()
-	if m, is, _, _ := l.dir.EffectiveMetadata(s.meta, nil); is == ctxfolder.ProjectionNewer {
+	if m, is, _, _ := l.dir.EffectiveMetadata(s.meta); is == ctxfolder.ProjectionNewer {
 		metadata = ctxfolder.RawMetadata(m) // of a context/1, or of a journal that is lost
 	}
 	b, err := encodeBegin(l.dir, gen, Spot{s.seq, s.chain}, counts, metadata)

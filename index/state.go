@@ -268,7 +268,7 @@ func (s *state) entryAt(id uuid.UUID, position int64) (Entry, error) {
 
 // folders returns the folders in which lines keep their messages.
 func (s *state) folders() map[uuid.UUID]string {
-	m, _, _, _ := s.dir.EffectiveMetadata(s.meta, nil)
+	m, _, _, _ := s.dir.EffectiveMetadata(s.meta)
 	if m == nil {
 		return nil
 	}

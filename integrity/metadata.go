@@ -206,6 +206,8 @@ func (c *Context) metadataDiffers() string {
 		return "it was edited by hand"
 	case ctxfolder.ProjectionAltered:
 		return "it is not what was written, and the difference does not count"
+	case ctxfolder.ProjectionUnknown:
+		return "it was edited, but the file is older than the newest change and does not say what was edited: none of its edits count"
 	default:
 		return ""
 	}

@@ -212,12 +212,13 @@ func (r *repair) takeMetadata(ctx context.Context, why string) error {
 	}
 	err := r.exclusively(ctx, func() error {
 		m, is, _, err := r.Log.Metadata()
-		if err == nil && (is == ctxfolder.ProjectionEdited || is == ctxfolder.ProjectionAltered) { // else another step did it
+		altered := is == ctxfolder.ProjectionAltered || is == ctxfolder.ProjectionUnknown
+		if err == nil && (is == ctxfolder.ProjectionEdited || altered) { // else another step did it
 			err = ctxfolder.TrashCopy(r.Dir, ctxfolder.TrashDamaged, ctxfolder.MetadataFile)
 		}
 		if err == nil && is == ctxfolder.ProjectionEdited {
 			err = r.writeMetadata(m.Clone())
-		} else if err == nil && is == ctxfolder.ProjectionAltered {
+		} else if err == nil && altered {
 			_, err = r.Dir.WriteMetadata(m)
 		}
 		if err == nil {

@@ -28,6 +28,7 @@ func TestMain(m *testing.M) { testscript.Main(m, programs) }
 //	var NAME [MEMBER]         sets $NAME to the last line of the last command's output, or a member of that object
 //	end NAME VAR              sets $NAME to the end of $VAR: what people type of an id
 //	damage KIND FILE          empties, tears, or removes the one file that a pattern matches
+//	edit FILE OLD NEW         replaces a text in a file
 //	repeat N TEXT FILE        writes a text so many times
 //	sparse N FILE             makes a file of so many zero bytes that takes no room
 //	lock FILE                 holds a lock until the script ends
@@ -57,6 +58,7 @@ func TestScripts(t *testing.T) {
 			"var":    scriptVar,
 			"end":    scriptEnd,
 			"damage": scriptDamage,
+			"edit":   scriptEdit,
 			"repeat": scriptRepeat,
 			"sparse": scriptSparse,
 			"lock":   scriptLock,
@@ -120,6 +122,15 @@ func scriptDamage(ts *testscript.TestScript, _ bool, args []string) {
 	default:
 		ts.Fatalf("unknown damage %s", args[0])
 	}
+}
+
+func scriptEdit(ts *testscript.TestScript, _ bool, args []string) {
+	before := ts.ReadFile(args[0])
+	now := strings.Replace(before, args[1], args[2], 1)
+	if now == before {
+		ts.Fatalf("%s has no %q:\n%s", args[0], args[1], before)
+	}
+	ts.Check(os.WriteFile(ts.MkAbs(args[0]), []byte(now), 0o600))
 }
 
 func scriptRepeat(ts *testscript.TestScript, _ bool, args []string) {

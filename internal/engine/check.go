@@ -257,7 +257,7 @@ func (c *checker) withContext(id uuid.UUID, f func(*integrity.Context) error) er
 	if err != nil {
 		return err
 	}
-	log := s.openLog(dir, nil)
+	log := s.openLog(dir)
 	err = f(&integrity.Context{
 		Dir: dir, Log: log, Payloads: c.payloads, ReadData: c.o.ReadData, Wait: s.Options.LockTimeout, Pause: s.Options.pause,
 		Progress: func(p integrity.Progress) {

@@ -188,7 +188,7 @@ func (s *Store) OpenIn(in vfs.FS, id uuid.UUID) (*Context, error) {
 		return nil, err
 	}
 	c := &Context{Store: s, Dir: dir}
-	c.Log = s.openLog(dir, c.projectStale)
+	c.Log = s.openLog(dir)
 	c.Loader = loader.New(dir, c.Log, s.Pool, s.Blobs, s.Options.Memory)
 	if err := c.ReadMetadata(); err != nil {
 		_ = c.Close()
@@ -197,11 +197,11 @@ func (s *Store) OpenIn(in vfs.FS, id uuid.UUID) (*Context, error) {
 	return c, nil
 }
 
-func (s *Store) openLog(dir *ctxfolder.Dir, project func()) *index.Log {
+func (s *Store) openLog(dir *ctxfolder.Dir) *index.Log {
 	o := s.Options
 	return index.Open(dir, index.Options{
 		FoldBytes: o.foldBytes, Relaxed: o.relaxed, Retain: o.retain, Payloads: payloadStore{s}, Wait: o.LockTimeout,
-		MakeFiles: func() { s.projector.run(writers) }, Project: project,
+		MakeFiles: func() { s.projector.run(writers) },
 	})
 }
 

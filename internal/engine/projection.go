@@ -63,16 +63,8 @@ func (c *Context) projectDue() {
 	}
 }
 
-// projectStale replaces a stale metadata.json, unless it was edited. The caller holds the lock.
-func (c *Context) projectStale() {
-	if c.Dir.Check() == nil && c.Log.Refresh() == nil && c.ReadMetadata() == nil && c.projectionNow() == ctxfolder.ProjectionStale {
-		c.project()
-	}
-}
-
 // settleProjection takes in edits of metadata.json, or replaces a stale one. The caller holds the lock, and the log is
-// up to date. Afterwards a journal may go: an edit is compared with the revision that the file names, which a journal
-// must have.
+// up to date.
 func (c *Context) settleProjection() error {
 	if err := c.ReadMetadata(); err != nil {
 		return err
