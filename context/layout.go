@@ -10,6 +10,7 @@ package context
 
 import (
 	"errors"
+	"math/rand/v2"
 	"strconv"
 	"strings"
 
@@ -37,6 +38,7 @@ const (
 	rowsEnd      = ".rows"
 	journalStart = "journal-"
 	journalEnd   = ".jsonl"
+	doubtEnd     = ".doubt"
 )
 
 // uuidWidth is the number of characters of an id.
@@ -61,8 +63,16 @@ func JournalFile(generation uint64) string {
 	return journalStart + strconv.FormatUint(generation, 10) + journalEnd
 }
 
-// DoubtFile returns the name of the file which says that a process was told of a failed sync of a generation's journal.
-func DoubtFile(generation uint64) string { return "." + JournalFile(generation) + ".doubt" }
+// NewDoubt returns a unique name for the file which says that blocks of a generation's journal may not keep what is
+// written to them.
+func NewDoubt(generation uint64) string {
+	return "." + JournalFile(generation) + "." + strconv.FormatUint(rand.Uint64(), 16) + doubtEnd
+}
+
+// IsDoubt reports whether a name is that of such a file, for a generation's journal.
+func IsDoubt(name string, generation uint64) bool {
+	return strings.HasPrefix(name, "."+JournalFile(generation)+".") && strings.HasSuffix(name, doubtEnd)
+}
 
 // ParseJournalFile is the inverse of JournalFile.
 func ParseJournalFile(name string) (generation uint64, ok bool) {

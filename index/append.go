@@ -79,11 +79,16 @@ func (l *Log) prepareOnce(foldLocked bool) error {
 		}
 	}
 	before := l.state.newest()
-	switch {
-	case before.sync.err() != nil:
+	if before.sync.err() != nil {
 		err = l.recommit()
-	case before.inDoubt():
-		err = l.replaceDoubted()
+	}
+	if err == nil {
+		err = l.state.newest().cover()
+	}
+	if errors.Is(err, errDoubted) {
+		if err = l.replaceDoubted(); err == nil {
+			err = l.state.newest().cover()
+		}
 	}
 	if err != nil {
 		return err
@@ -93,9 +98,6 @@ func (l *Log) prepareOnce(foldLocked bool) error {
 	}
 	j := l.state.newest()
 	unchanged = unchanged && j == before
-	if err := j.cover(); err != nil {
-		return err
-	}
 	if !unchanged && !j.unchanged() {
 		blank, err := j.blankBehind(j.end)
 		if err == nil && !blank {
@@ -132,6 +134,7 @@ func (l *Log) cutTail(j *journal) error {
 		return err
 	}
 	blank := bytes.Repeat([]byte{'\n'}, space(j.end))
+	j.leaveDoubt()
 	if _, err := j.f.WriteAt(blank, j.end); err != nil {
 		return err
 	}
@@ -172,7 +175,7 @@ func (l *Log) append(items []Item, group bool) *Commit {
 	c := &Commit{log: l, journal: j}
 	b, records, err := s.encode(items, group)
 	if err == nil {
-		records, err = j.write(b, records, group)
+		records, err = j.write(b, records, group, !l.opts.Relaxed)
 	}
 	c.Written, c.Err = len(records), err
 	l.mu.Lock()
@@ -236,12 +239,17 @@ func (s *state) encode(items []Item, group bool) (b []byte, records []change, er
 // write writes records, which b holds, after the last record. It returns those that the journal then holds whole: of a
 // group, all or none.
 //
-// Crash order: a failed write is cut off at once, so that the next record follows a whole one. The cut touches nothing
-// that was synced. If the cut fails, no sync of this journal succeeds any more, and the log begins a new one.
-func (j *journal) write(b []byte, records []change, group bool) (written []change, err error) {
+// Crash order: with durably, there is a doubt before the file becomes longer, until a sync has succeeded. A failed write
+// is cut off at once, so that the next record follows a whole one. The cut touches nothing that was synced. If the cut
+// fails, no sync of this journal succeeds any more, and the log begins a new one.
+func (j *journal) write(b []byte, records []change, group, durably bool) (written []change, err error) {
 	size := len(b)
 	end := j.end + int64(size)
+	doubted := false
 	if j.isFull(end) { // a journal without blank space after its last record counts as cut short
+		if durably {
+			doubted = j.leaveDoubt()
+		}
 		b = append(b, bytes.Repeat([]byte{'\n'}, space(end))...)
 	}
 	n, err := j.f.WriteAt(b, j.end)
@@ -254,8 +262,11 @@ func (j *journal) write(b []byte, records []change, group bool) (written []chang
 		written, whole = records[:i+1], records[i].off+records[i].size()
 	}
 	// There may be a rest even where n is 0: os.File.WriteAt does not count a part before the part that failed.
+	before := j.allocated
 	if cerr := j.cut(whole); cerr != nil {
 		j.sync.fail(cerr)
+	} else if doubted && whole < before {
+		j.doubt.remove(j.dir) // the file is not longer; a full disk may have no room for a copy
 	}
 	_, _ = j.f.WriteAt([]byte{'\n'}, whole)
 	return written, fmt.Errorf("writing %s: %w", ctxfolder.JournalFile(j.gen), cmp.Or(err, io.ErrShortWrite))

@@ -1,11 +1,14 @@
 package index
 
 import (
+	"cmp"
 	"errors"
 	"fmt"
 	"io"
+	"io/fs"
 	"os"
 	"runtime"
+	"sync"
 
 	ctxfolder "github.com/ctxdir/ctxdir/context"
 	"github.com/ctxdir/ctxdir/internal/vfs"
@@ -23,9 +26,10 @@ import (
 // The fdatasync of its own record then covers them.
 //
 // After a failed sync that may not help. If the file had grown, ext4 does not note that its new blocks have data, takes
-// later writes to them and syncs, and reads zero bytes after a restart. So a process that is told of a failure leaves a
-// file, the doubt, for the next one, which replaces the journal by a copy: see [Log.replaceDoubted]. The doubt need not
-// survive a restart: then the file shows what the disk has.
+// later writes to them and syncs, and reads zero bytes after a restart. So a process leaves a file, the doubt, before it
+// makes the journal longer, and removes it after a sync that covers what it wrote. A process that finds the doubt of
+// another one, which may have been told of a failure, replaces the journal by a copy: see [Log.replaceDoubted]. The
+// doubt need not survive a restart: then the file shows what the disk has.
 
 // recordEnd is where a record ends in its journal.
 type recordEnd struct {
@@ -75,33 +79,97 @@ func (j *journal) makeDurable() error {
 
 // syncTo returns nil once a sync that began after the call has succeeded. The caller wrote or read the file up to end.
 func (j *journal) syncTo(end int64) error {
-	if err := j.sync.wait(j.f.Datasync, end); err != nil {
+	if err := j.sync.wait(j.datasync, end); err != nil {
 		j.leaveDoubt()
 		return fmt.Errorf("%w: %w", ErrDurability, err)
 	}
 	return nil
 }
 
-// leaveDoubt tells other processes that a sync of the journal has failed, if there is room for a name. On Windows nobody
-// could replace the journal while it is open.
-func (j *journal) leaveDoubt() {
-	if runtime.GOOS == "windows" {
-		return
+// doubt is the file that tells other processes that blocks of the journal may not keep what is written to them: a sync
+// since this process made the file longer has not succeeded yet, or has failed. Each descriptor has a name of its own,
+// so that no process removes the doubt of another one.
+type doubt struct {
+	mu   sync.Mutex
+	name string // empty if there is none
+	left int    // how often the process had a reason for it
+}
+
+// datasync syncs the journal, and removes the doubt that was there before if the sync succeeds.
+func (j *journal) datasync() error {
+	j.doubt.mu.Lock()
+	before := j.doubt.left
+	j.doubt.mu.Unlock()
+	err := j.f.Datasync()
+	j.doubt.mu.Lock()
+	defer j.doubt.mu.Unlock()
+	if err == nil && j.doubt.name != "" && j.doubt.left == before {
+		j.doubt.removeName(j.dir)
 	}
-	if f, err := j.dir.FS.OpenFile(ctxfolder.DoubtFile(j.gen), os.O_RDWR|os.O_CREATE); err == nil {
+	return err
+}
+
+// leaveDoubt tells other processes that blocks of the journal may not keep what is written to them, if there is room for
+// a name. It reports whether no doubt of this descriptor was there before. On Windows nobody could replace the journal
+// while it is open.
+func (j *journal) leaveDoubt() (first bool) {
+	if runtime.GOOS == "windows" {
+		return false
+	}
+	d := j.doubt
+	d.mu.Lock()
+	defer d.mu.Unlock()
+	if d.left++; d.name != "" {
+		return false
+	}
+	name := ctxfolder.NewDoubt(j.gen)
+	f, err := j.dir.FS.OpenFile(name, os.O_RDWR|os.O_CREATE|os.O_EXCL)
+	if err == nil {
+		d.name = name
 		_ = f.Close()
+	}
+	return err == nil
+}
+
+// remove removes the doubt.
+func (d *doubt) remove(dir *ctxfolder.Dir) {
+	d.mu.Lock()
+	defer d.mu.Unlock()
+	d.removeName(dir)
+}
+
+// removeName is remove for the holder of mu. A doubt that stays costs a copy of the journal.
+func (d *doubt) removeName(dir *ctxfolder.Dir) {
+	if err := dir.FS.Remove(d.name); err == nil || errors.Is(err, fs.ErrNotExist) {
+		d.name = ""
 	}
 }
 
-// inDoubt reports whether a sync through this descriptor may prove nothing, since another process was told of a failed
-// one before.
-func (j *journal) inDoubt() bool {
-	if j.covered {
-		return false
+// doubts returns the names of all doubts about a journal.
+func doubts(dir *ctxfolder.Dir, gen uint64) (names []string, err error) {
+	for e, err := range dir.FS.ReadDir(".") {
+		if err != nil {
+			return nil, err
+		}
+		if ctxfolder.IsDoubt(e.Name(), gen) {
+			names = append(names, e.Name())
+		}
 	}
-	_, err := j.dir.FS.Lstat(ctxfolder.DoubtFile(j.gen))
-	return err == nil
+	return names, nil
 }
+
+// removeDoubts removes all doubts about a journal that is gone.
+func (l *Log) removeDoubts(gen uint64) error {
+	names, err := doubts(l.dir, gen)
+	for _, name := range names {
+		err = cmp.Or(err, l.remove(name))
+	}
+	return err
+}
+
+// errDoubted means that a sync through this descriptor may prove nothing, since the journal became longer before it was
+// opened and no sync has succeeded since, as far as is known.
+var errDoubted = errors.New("the last sync of another process may have failed")
 
 // replaceDoubted replaces the newest journal by a copy, with the same bytes in other blocks. Others find another file in
 // its place, and open that. The caller holds the context lock.
@@ -122,7 +190,7 @@ func (l *Log) replaceDoubted() error {
 		err = l.dir.FS.SyncDir(".")
 	}
 	if err != nil {
-		return fmt.Errorf("%w: cannot replace %s after a failed sync: %w", ErrDurability, name, err)
+		return fmt.Errorf("%w: cannot replace %s, whose last sync may have failed: %w", ErrDurability, name, err)
 	}
 	if err := l.reload(); err != nil {
 		return err
@@ -130,7 +198,7 @@ func (l *Log) replaceDoubted() error {
 	if now := l.state.newest(); now.gen == j.gen && !l.state.unsaved {
 		now.setDurable()
 	}
-	return l.remove(ctxfolder.DoubtFile(j.gen))
+	return l.removeDoubts(j.gen)
 }
 
 // setDurable notes that this process made the whole journal durable before it opened the file.
@@ -147,8 +215,8 @@ func (j *journal) cover() error {
 	if j.durableSeq(); j.covered {
 		return nil
 	}
-	if j.inDoubt() {
-		return fmt.Errorf("%w: another process could not sync %s", ErrDurability, ctxfolder.JournalFile(j.gen))
+	if names, err := doubts(j.dir, j.gen); err != nil || len(names) > 0 {
+		return fmt.Errorf("%w: %s: %w", ErrDurability, ctxfolder.JournalFile(j.gen), cmp.Or(err, errDoubted))
 	}
 	end, chain := j.durable.end, j.chain
 	for end < j.end {

@@ -308,7 +308,7 @@ func (l *Log) finishFold(w *foldWork, keep []uint64) (*indexFile, error) {
 		if slices.Contains(w.damaged, gen) {
 			remove = l.trash
 		}
-		if err := cmp.Or(remove(name), l.remove(ctxfolder.DoubtFile(gen))); err != nil {
+		if err := cmp.Or(remove(name), l.removeDoubts(gen)); err != nil {
 			return nil, err
 		}
 	}

@@ -114,6 +114,7 @@ type journal struct {
 	checked bool  // the space after end is blank, or was when last read
 	tornAt  int64 // an interrupted write left what follows this offset: no file proves otherwise
 	sync    *syncer
+	doubt   *doubt
 
 	// See durable.go. Log.advance guards these fields.
 	durable  recordEnd   // every record up to this one is durable; its end is 0 while the begin record may not be
@@ -148,7 +149,7 @@ func openJournal(dir *ctxfolder.Dir, generation uint64, held []*journal) (*journ
 		if h.exists(dir) != nil {
 			break
 		}
-		j := &journal{gen: generation, dir: dir, f: h.f, sync: h.sync, covered: h.covered}
+		j := &journal{gen: generation, dir: dir, f: h.f, sync: h.sync, doubt: h.doubt, covered: h.covered}
 		if err := j.readBegin(dir); err != nil {
 			return nil, fmt.Errorf("%s: %w", name, err)
 		}
@@ -164,7 +165,7 @@ func openJournal(dir *ctxfolder.Dir, generation uint64, held []*journal) (*journ
 	if err != nil {
 		return nil, err
 	}
-	j := &journal{gen: generation, dir: dir, f: f, sync: &syncer{}}
+	j := &journal{gen: generation, dir: dir, f: f, sync: &syncer{}, doubt: &doubt{}}
 	err = j.readBegin(dir)
 	if errors.Is(err, ErrDamaged) {
 		if j.unbegun() {
