@@ -57,7 +57,10 @@ const sample = `{
   "updated_at": "2026-01-02T03:04:06Z",
   "unknown": 1.0,
   "another": "é",
-  "member_sums": {"title":"34320acbd6ededaf","config":{"model_id":"dbebdbe2c776d58a","parameters":"0dd1e6a9951f12ad","later":"c916f871d9570516"},"active_branch":"6ed34a8bfd6ac59c","branches":{"0a000000-0000-4000-8000-000000000002":{"name":"6ed34a8bfd6ac59c","system_prompt":"31e11eea5eda5559","colour":"6813f3fedf3cc6e2"}},"state":"a1668027559a58fc","unknown":"b7b41276360564d4","another":"35b1adadf374935d"},
+  "member_sums": {"title":"34320acbd6ededaf","config":{"model_id":"dbebdbe2c776d58a","parameters":"0dd1e6a9951f12ad",` +
+	`"later":"c916f871d9570516"},"active_branch":"6ed34a8bfd6ac59c",` +
+	`"branches":{"0a000000-0000-4000-8000-000000000002":{"name":"6ed34a8bfd6ac59c","system_prompt":"31e11eea5eda5559",` +
+	`"colour":"6813f3fedf3cc6e2"}},"state":"a1668027559a58fc","unknown":"b7b41276360564d4","another":"35b1adadf374935d"},
   "check": "9d042ce50ab0c3c9"
 }
 `

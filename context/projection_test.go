@@ -83,7 +83,7 @@ func TestReconcile(t *testing.T) {
 		"altered, behind":              {written(newer), edit(sample, "03:04:06Z", "03:04:07Z"), ProjectionAltered, "newer", "main", state},
 		"edited, without sums":         {sample, edit(sample, sums, "", title, "my"), ProjectionEdited, "my", "main", state},
 		"behind, without sums":         {written(newer), edit(sample, sums, "", title, "my"), ProjectionUnknown, "newer", "main", state},
-		"behind, sums without meaning": {written(newer), edit(sample, sums, `, "member_sums": 1`, title, "my"), ProjectionUnknown, "newer", "main", state},
+		"behind, other sums":           {written(newer), edit(sample, sums, `, "member_sums": 1`), ProjectionUnknown, "newer", "main", state},
 		"respelled":                    {sample, respelled(sample), ProjectionAltered, title, "main", state},
 		"respelled, behind":            {written(another), respelled(sample), ProjectionAltered, "newer", "main", one},
 		"respelled, edited":            {written(another), respelled(edit(sample, title, "my")), ProjectionEdited, "my", "main", one},

@@ -42,7 +42,8 @@ type editor struct {
 }
 
 var editedPaths = []string{
-	"title", "state", "labels.a", "labels.b", "config.model_id", "config.x", "mine", "yours", "main.state", "main.more", "alt.state", "alt.more",
+	"title", "state", "labels.a", "labels.b", "config.model_id", "config.x", "mine", "yours", "main.state", "main.more",
+	"alt.state", "alt.more",
 }
 
 // member returns the object that holds the member of a path, its key, and a function that stores the object again.
