@@ -232,11 +232,11 @@ func readerProcess(dir, id string) error {
 	return err
 }
 
-// besideWriter appends, replaces, forks and renames, n times or until stop.
+// besideWriter appends, replaces, forks and renames, n times or until stop, but each at least once.
 func besideWriter(c *engine.Context, n int, stop *atomic.Bool) (versions map[int]int, appended int, err error) {
 	ctx := context.Background()
 	versions = map[int]int{}
-	for i := 0; err == nil && i < n && !stop.Load(); i++ {
+	for i := 0; err == nil && i < n && (i < 5 || !stop.Load()); i++ {
 		main, alt, berr := besideBranches(c)
 		if berr != nil {
 			return versions, appended, berr
@@ -264,6 +264,7 @@ func besideWriter(c *engine.Context, n int, stop *atomic.Bool) (versions map[int
 // through handles that were opened before, in this process and in another one, and one appends, replaces, forks and
 // renames. No message is ever missing or another one.
 func TestReadingWhileArchiving(t *testing.T) {
+	t.Parallel()
 	ctx := context.Background()
 	dir := t.TempDir()
 	s := kit.Must[*engine.Store](t)(kit.Init(dir, engine.WithTextThreshold(1<<10)))
