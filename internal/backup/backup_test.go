@@ -237,7 +237,7 @@ func TestBackupCut(t *testing.T) {
 	s, want := kit.NewCanaryStore(t, source)
 	id := kit.TestID(60000)
 	for round := range 2 {
-		for k := 1; ; k += kit.Stride() {
+		for k := range kit.Cuts(1) {
 			disk := crashfs.New()
 			to := kit.Must[*engine.Store](t)(kit.Init("copy", engine.WithFS(disk)))
 			if round == 1 {

@@ -132,7 +132,7 @@ func TestPrefixPowerCut(t *testing.T) {
 	t.Parallel()
 	ctx := context.Background()
 	made := 0
-	for k := 1; ; k += kit.Stride() {
+	for k := range kit.Cuts(1) {
 		disk := crashfs.New()
 		s := kit.Must[*engine.Store](t)(kit.Init("disk", kit.CrashOptions(disk, engine.InOrder(), engine.WithTextThreshold(1<<10))...))
 		c := kit.Must[*engine.Context](t)(s.Create(ctx, engine.Metadata{ID: kit.TestID(60000)}))

@@ -54,6 +54,7 @@ func inside(t *testing.T, dir, text string) (paths []string) {
 // TestEraseArchived: wherever an archived message lies, after an erase no byte of it is left, and everything else is as
 // it was.
 func TestEraseArchived(t *testing.T) {
+	t.Parallel()
 	ctx := context.Background()
 	archive := func(t *testing.T, c *engine.Context) {
 		t.Helper()
@@ -262,6 +263,7 @@ func TestEraseArchivedShared(t *testing.T) {
 // TestEraseFromDamagedPack: an erase does not end while a pack may hold the message in a part that cannot be read;
 // after a repair it does, and takes the damaged pack with it.
 func TestEraseFromDamagedPack(t *testing.T) {
+	t.Parallel()
 	unreadable := []string{
 		"message frame damaged", "message frame and its rows damaged", "pack cut short",
 		"directory and a message frame damaged", "index.json missing, a message frame and its rows damaged",

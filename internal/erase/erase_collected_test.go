@@ -279,7 +279,7 @@ func TestEraseCollectedCut(t *testing.T) {
 		}
 		return nil
 	}
-	for k := 1; ; k += kit.Stride() {
+	for k := range kit.Cuts(1) {
 		disk := made.Clone()
 		s, err := kit.OpenCrash(disk)
 		kit.Check(t, err)

@@ -16,7 +16,7 @@ import (
 func TestEraseCut(t *testing.T) {
 	t.Parallel()
 	states := 0
-	for k := 1; ; k += kit.Stride() {
+	for k := range kit.Cuts(1) {
 		disk := crashfs.New()
 		s, want := kit.NewCanaryStore(t, disk)
 		disk.CutAt(len(disk.Ops()) + k)

@@ -57,6 +57,7 @@ func editFile(t *testing.T, c *engine.Context, path string, edit func(*testing.T
 // TestEraseEditedPayload: a payload goes with its message however a hand edited the message file before: spelled
 // otherwise, or edited away; and whatever became of the old version and of the blob since.
 func TestEraseEditedPayload(t *testing.T) {
+	t.Parallel()
 	ctx := context.Background()
 	fold := func(t *testing.T, c *engine.Context, _ string) { kit.Check(t, c.Fold(ctx)) }
 	for _, edit := range []struct {

@@ -132,7 +132,7 @@ func TestEraseArchivedMoments(t *testing.T) {
 func TestEraseMomentsCut(t *testing.T) {
 	t.Parallel()
 	states := 0
-	for k := 1; ; k += kit.Stride() {
+	for k := range kit.Cuts(1) {
 		disk := crashfs.New()
 		s, want := newMomentStore(t, disk)
 		disk.CutAt(len(disk.Ops()) + k)
@@ -255,7 +255,7 @@ func TestPurgeErasesMoments(t *testing.T) {
 		return nil
 	}
 	states := 0
-	for k := 1; ; k += kit.Stride() {
+	for k := range kit.Cuts(1) {
 		disk := crashfs.New()
 		s, _ := newMomentStore(t, disk)
 		c := openMain(t, s)

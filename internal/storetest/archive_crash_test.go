@@ -310,13 +310,15 @@ func TestPowerCutWhileArchiving(t *testing.T) {
 			t.Parallel()
 			begun, before, after := a.ready(t)
 			kit.Check(t, holds(begun.Clone(), false, before))
-			states, k := 0, 1
-			for cut := true; cut; k += *archivingStride * kit.Stride() {
+			states, last := 0, 0
+			for k := range kit.Cuts(*archivingStride) {
+				last = k
 				disk := begun.Clone()
 				w := kit.Must[*kit.World](t)(opened(disk))
 				disk.CutAt(len(disk.Ops()) + k)
 				err := a.do(w)
-				if cut = disk.PowerCut(); !cut {
+				cut := disk.PowerCut()
+				if !cut {
 					disk.CutAt(0)
 					kit.Check(t, err)
 					if err := a.collected(w, after); err != nil {
@@ -337,8 +339,11 @@ func TestPowerCutWhileArchiving(t *testing.T) {
 						t.Fatalf("power cut at operation %d (%s), disk %s: %v\n%s", k, kit.LastOp(disk), name, err, d.Dump())
 					}
 				}
+				if !cut {
+					break
+				}
 			}
-			t.Logf("%d operations, %d disk states", k, states)
+			t.Logf("%d operations, %d disk states", last, states)
 		})
 	}
 }

@@ -62,7 +62,7 @@ func TestArchivingFails(t *testing.T) {
 			t.Run(a.name+"/"+kind, func(t *testing.T) {
 				t.Parallel()
 				begun, before, after := a.ready(t)
-				for k := 1; ; k += *archivingStride * kit.Stride() {
+				for k := range kit.Cuts(*archivingStride) {
 					for _, same := range []bool{true, false} {
 						disk := begun.Clone()
 						w := kit.Must[*kit.World](t)(opened(disk))

@@ -110,6 +110,7 @@ func TestArchivedPackOfAnotherVersion(t *testing.T) {
 // TestBackupArchived: a backup has the packs as they are, and what is in files; a damaged pack costs the copy what it
 // costs the context.
 func TestBackupArchived(t *testing.T) {
+	t.Parallel()
 	ctx := context.Background()
 	for _, half := range []bool{false, true} {
 		c, dir := archivedContext(t)
@@ -155,6 +156,7 @@ func TestBackupArchived(t *testing.T) {
 // TestBackupDamagedPack: what a damaged pack does not have any more is left out of the copy and counted; the rest is
 // there.
 func TestBackupDamagedPack(t *testing.T) {
+	t.Parallel()
 	ctx := context.Background()
 	for _, d := range kit.PackDamages[:6] {
 		p := kit.NewArchivedPatient(t, "half")
@@ -184,6 +186,7 @@ func TestBackupDamagedPack(t *testing.T) {
 // TestSweepArchived: the blob of a payload that is in a pack goes, when nothing else refers to it, and comes back with
 // the message. One whose payload is damaged in the pack stays.
 func TestSweepArchived(t *testing.T) {
+	t.Parallel()
 	ctx := context.Background()
 	c, dir := archivedContext(t)
 	main := kit.ResolvedBodies(t, c.Active())

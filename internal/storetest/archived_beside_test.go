@@ -13,6 +13,7 @@ import (
 // TestNoFilesOfArchived: at some operation of another process that archives, a handle reads on in the journals. Later
 // journals and folds follow. Neither a flush nor the first commit of the handle makes files of archived messages again.
 func TestNoFilesOfArchived(t *testing.T) {
+	t.Parallel()
 	ctx := context.Background()
 	for name, act := range map[string]func(c *engine.Context) error{
 		"flush":  func(c *engine.Context) error { return c.Flush(ctx) },

@@ -229,7 +229,12 @@ func TestCheckBesideAppend(t *testing.T) {
 // TestCheckBesideWriters: four writers with handles of their own append 10,000 messages, replace, fork, rename and
 // fold; a check beside them tells nothing that is not so.
 func TestCheckBesideWriters(t *testing.T) {
-	const writers, each = 4, 2500
+	t.Parallel()
+	const writers = 4
+	each := 2500
+	if testing.Short() {
+		each = 1000
+	}
 	ctx := context.Background()
 	s, dir := kit.NewStore(t, engine.WithFoldBytes(64<<10), engine.WithRetain(2), engine.WithTextThreshold(300))
 	c := kit.Must[*engine.Context](t)(s.Create(ctx, engine.Metadata{}))

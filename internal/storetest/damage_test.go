@@ -173,6 +173,7 @@ func TestDamagedRecordsOfOtherLines(t *testing.T) {
 
 // TestWrongKindOfFile: a folder, link or FIFO where a cache or journal should be costs nothing but a rebuild.
 func TestWrongKindOfFile(t *testing.T) {
+	t.Parallel()
 	ctx := context.Background()
 	outside := filepath.Join(t.TempDir(), "outside")
 	if err := os.WriteFile(outside, []byte("untouched"), 0o600); err != nil {

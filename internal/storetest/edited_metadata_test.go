@@ -22,7 +22,7 @@ func TestPowerCutAfterAnEdit(t *testing.T) {
 	ctx := context.Background()
 	states := 0
 	for _, edited := range []bool{true, false} {
-		for k := 1; ; k += kit.Stride() {
+		for k := range kit.Cuts(1) {
 			disk := crashfs.New()
 			s := kit.Must[*engine.Store](t)(kit.Init("disk", kit.CrashOptions(disk, engine.InOrder())...))
 			c := kit.Must[*engine.Context](t)(s.Create(ctx, engine.Metadata{ID: kit.TestID(60000), Title: "first"}))

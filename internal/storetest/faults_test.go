@@ -49,7 +49,7 @@ func TestFaultAtEveryOperation(t *testing.T) {
 		t.Run(kind, func(t *testing.T) {
 			t.Parallel()
 			failures := 0
-			for k := 1; ; k += *faultStride * kit.Stride() {
+			for k := range kit.Cuts(*faultStride) {
 				fired, failed, err := underFault(fault, k)
 				if err != nil {
 					t.Fatalf("from call %d on: %v", k, err)

@@ -179,6 +179,7 @@ func TestForeignFiles(t *testing.T) {
 
 // TestLargeMessageAndEmojiName: a message of 100 MB, and a branch named with what people type.
 func TestLargeMessageAndEmojiName(t *testing.T) {
+	t.Parallel()
 	ctx := context.Background()
 	c, _ := kit.NewContext(t, engine.WithDurability(engine.Relaxed))
 	name := "🧪 próba / 日本"

@@ -93,7 +93,7 @@ func TestLastCopyFaults(t *testing.T) {
 			t.Parallel()
 			failed := 0
 			for _, verb := range onDisk() {
-				for k := 1; ; k += 2 * kit.Stride() {
+				for k := range kit.Cuts(2) {
 					x, disk := newFaultyCopy(t, k/2%2 == 0)
 					hook, fired := fault(len(disk.Ops())+k), false
 					disk.Fail(kit.Serialise(func(o crashfs.Op) error {

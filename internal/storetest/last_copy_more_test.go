@@ -22,6 +22,7 @@ import (
 // TestLastCopyInAHarmedJournal: a journal whose beginning is harmed still has its records; the messages that they serve
 // are written to their files before it goes to trash.
 func TestLastCopyInAHarmedJournal(t *testing.T) {
+	t.Parallel()
 	for _, verb := range onDisk() {
 		x := newLastCopy(t)
 		kit.Check(t, os.Remove(x.file))
@@ -40,6 +41,7 @@ func TestLastCopyInAHarmedJournal(t *testing.T) {
 // TestLastCopyOfAPayload: a blob that is gone or damaged and whose payload a settled journal has is made again before
 // the journal goes.
 func TestLastCopyOfAPayload(t *testing.T) {
+	t.Parallel()
 	ctx := context.Background()
 	payload := strings.Repeat("payload ", 100)
 	for _, verb := range onDisk() {

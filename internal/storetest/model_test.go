@@ -204,8 +204,13 @@ func (d *driver) same(view []*modelMessage, at int, m *engine.Message) {
 	}
 }
 
-// operations of one property run; rapid does 100 runs.
-const operations = 110
+// operations of one property run; rapid does 100 runs, in short mode 20.
+func operations() int {
+	if testing.Short() {
+		return 60
+	}
+	return 110
+}
 
 func TestAgainstModel(t *testing.T) {
 	t.Parallel()
@@ -237,7 +242,7 @@ func TestAgainstModel(t *testing.T) {
 		}
 		often := strings.Fields("append append append append batch batch replace replace fork fork rewind rename remove switch " +
 			"update commit commit commit edit fold fold reopen lose collect restore archive archive unarchive rollback")
-		for i := range operations {
+		for i := range operations() {
 			ops[rapid.SampledFrom(often).Draw(t, "operation")]()
 			if i%10 == 9 {
 				d.compare()

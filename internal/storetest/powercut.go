@@ -5,10 +5,12 @@ import (
 	"errors"
 	"flag"
 	"fmt"
+	"iter"
 	"maps"
 	"slices"
 	"strings"
 	"testing"
+	"time"
 
 	"github.com/ctxdir/ctxdir/internal/engine"
 	"github.com/ctxdir/ctxdir/internal/vfs/crashfs"
@@ -18,10 +20,35 @@ import (
 // PowercutSeeds is the number of random disk states after each power cut.
 var PowercutSeeds = flag.Int("powercut.seeds", 4, "random disk states for each operation of the workload")
 
-// Stride is how many operations are passed over between two power cuts: none, but for a short run.
+// Cuts yields the operations at which a test cuts the power or lets a call fail, one in every so many, until the test has
+// met the end of its workload. A short run takes one in [Stride] of them, and others on another day, so that sixteen days
+// cover all.
+func Cuts(every int) iter.Seq[int] {
+	return func(yield func(int) bool) {
+		step := every * Stride()
+		for k := 1 + Today()%Stride()*every; yield(k); k += step {
+		}
+	}
+}
+
+// cutsFrom repeats a short run of another day.
+var cutsFrom = flag.Int("cuts.from", -1, "number of the first operation at which a short run cuts the power, from 0; -1 for that of the day")
+
+// Today is a number that changes from day to day in a short run.
+func Today() int {
+	switch {
+	case !testing.Short():
+		return 0
+	case *cutsFrom >= 0:
+		return *cutsFrom
+	}
+	return int(time.Now().Unix() / (24 * 60 * 60))
+}
+
+// Stride is how many operations lie between two at which a test cuts the power: 1, but for a short run.
 func Stride() int {
 	if testing.Short() {
-		return 9
+		return 16
 	}
 	return 1
 }

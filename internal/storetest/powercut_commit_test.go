@@ -47,7 +47,10 @@ func commitMany(message func(size int) kit.TranscriptMessage) kit.Step {
 // nothing of it.
 func TestPowerCutInACommit(t *testing.T) {
 	t.Parallel()
-	cuts := 0
+	cuts, seeds := 0, 30
+	if testing.Short() {
+		seeds = 10
+	}
 	for k := 1; ; k++ {
 		disk := crashfs.New()
 		before, after, cut := run(t, disk, k, engine.InOrder())
@@ -58,7 +61,7 @@ func TestPowerCutInACommit(t *testing.T) {
 			continue
 		}
 		cuts++
-		for seed := range 30 {
+		for seed := range seeds {
 			if err := kit.Verify(disk.Crash(crashfs.Random(uint64(k*1000+seed))), before, after, cut, seed%3 == 0); err != nil {
 				t.Fatalf("power cut at operation %d (%s), seed %d: %v", k, kit.LastOp(disk), seed, err)
 			}

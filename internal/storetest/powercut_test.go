@@ -135,7 +135,7 @@ func TestPowerCutAtEveryOperation(t *testing.T) {
 }
 
 func cutEverywhere(t *testing.T, seeds int, opts ...engine.Option) (states int) {
-	for k := 1; ; k += kit.Stride() {
+	for k := range kit.Cuts(1) {
 		disk := crashfs.New()
 		before, after, cut := run(t, disk, k, opts...)
 		choices := []crashfs.Choice{crashfs.Lose, crashfs.Keep, crashfs.ZeroFill}
@@ -153,9 +153,10 @@ func cutEverywhere(t *testing.T, seeds int, opts ...engine.Option) (states int) 
 			}
 		}
 		if cut == nil {
-			return states
+			break
 		}
 	}
+	return states
 }
 
 // TestWorkloadRepeats: the workload does the same to the disk each time.

@@ -105,7 +105,7 @@ func TestPowerCutWhileRenaming(t *testing.T) {
 	for i := range ctxfolder.MaxRenaming + 2 {
 		steps = append(steps, rename(strings.Repeat("d", i+1), strings.Repeat("d", i+2)))
 	}
-	for k := 1; ; k += kit.Stride() {
+	for k := range kit.Cuts(1) {
 		disk := crashfs.New()
 		before, after, cut := kit.RunSteps(t, disk, k, steps, engine.InOrder())
 		if cut == nil {

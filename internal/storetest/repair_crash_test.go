@@ -92,7 +92,7 @@ func TestRepairCut(t *testing.T) {
 		return nil
 	}
 	states := 0
-	for k := 1; ; k += kit.Stride() {
+	for k := range kit.Cuts(1) {
 		disk := crashfs.New()
 		s, want := broken(t, disk)
 		disk.CutAt(len(disk.Ops()) + k)

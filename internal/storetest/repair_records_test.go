@@ -52,6 +52,7 @@ func zero(b []byte, at, n int) []byte {
 // TestRepairWholeRecords: a repair takes every whole record of a journal, whatever surrounds it. A payload counts by
 // its name; a message counts where nothing else has its position.
 func TestRepairWholeRecords(t *testing.T) {
+	t.Parallel()
 	for _, d := range []struct {
 		name  string
 		do    func(p *kit.Patient)

@@ -18,6 +18,7 @@ import (
 // TestSpelling: other systems and editors spell what a file holds in another way. It is the same message, unedited; a
 // check tells of it, and a repair writes the file again and keeps a copy.
 func TestSpelling(t *testing.T) {
+	t.Parallel()
 	ctx := context.Background()
 	indented := func(b []byte) []byte {
 		var out bytes.Buffer

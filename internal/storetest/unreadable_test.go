@@ -48,6 +48,7 @@ var unreadablePlaces = map[string]unreadableCase{
 // TestUnreadablePlaces: what cannot be read for want of permission is told of by who needs it, and nothing is lost:
 // when it can be read again, everything is there.
 func TestUnreadablePlaces(t *testing.T) {
+	t.Parallel()
 	if !kit.AsNobody(t) {
 		return
 	}

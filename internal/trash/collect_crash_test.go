@@ -109,7 +109,7 @@ func collectingWorkload(removed *[][]kit.TranscriptMessage) []kit.Step {
 func TestPowerCutWhileCollecting(t *testing.T) {
 	t.Parallel()
 	states := 0
-	for k := 1; ; k += kit.Stride() {
+	for k := range kit.Cuts(1) {
 		disk := crashfs.New()
 		var removed [][]kit.TranscriptMessage
 		before, after, cut := kit.RunSteps(t, disk, k, collectingWorkload(&removed))
