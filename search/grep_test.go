@@ -103,6 +103,7 @@ func randomExpression(r *rand.Rand, all []*shown) string {
 
 // TestGrepAgainstScan compares random expressions with a scan of a store that changes.
 func TestGrepAgainstScan(t *testing.T) {
+	t.Parallel()
 	r, s := newRand(21), openStore(t, t.TempDir())
 	l := &life{t: t, s: s, r: r}
 	for i := range 3 {

@@ -40,6 +40,7 @@ func importSamples(t *testing.T, s *ctxdir.Store, roots ...string) {
 // With CTXDIR_TEST_DATA and without -short, the samples are those of that folder too, and a thousand searches compare the
 // states that matter most.
 func TestSamples(t *testing.T) {
+	t.Parallel()
 	r, s := newRand(41), openStore(t, t.TempDir())
 	var some []string // states to search; nil for all
 	roots, searches := []string{"../testdata/chatgpt", "../testdata/claude-code", "../testdata/jsonl", "../testdata/openai"}, queries()

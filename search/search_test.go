@@ -187,6 +187,7 @@ func (l *life) damage() {
 
 // TestAgainstScan changes a store in every way, and compares random searches with a scan of what branches show.
 func TestAgainstScan(t *testing.T) {
+	t.Parallel()
 	seeds := []uint64{1, 2, 3}
 	if testing.Short() {
 		seeds = seeds[:1]

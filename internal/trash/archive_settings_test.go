@@ -154,6 +154,7 @@ func TestDailyCollectionArchives(t *testing.T) {
 
 // TestArchivingDaily: many collections that archive a little each leave few packs, and payloads stay blobs.
 func TestArchivingDaily(t *testing.T) {
+	t.Parallel()
 	a := newArchiving(t, engine.Settings{KeepLast: 1})
 	kit.Finish(t, trash.Collect(t.Context(), a.c.Store, a.options()))
 	before := len(kit.BlobFiles(t, filepath.Dir(a.dir)))

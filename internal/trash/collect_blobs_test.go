@@ -16,6 +16,7 @@ import (
 // goes to the trash meanwhile, in the same pass, nor one of a context that is removed beside it; and it moves no blob
 // when a message cannot be read.
 func TestCollectKeepsBlobs(t *testing.T) {
+	t.Parallel()
 	ctx := context.Background()
 	for name, hide := range map[string]struct {
 		before func(t *testing.T, s *engine.Store, c *engine.Context)

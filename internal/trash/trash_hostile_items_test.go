@@ -18,6 +18,7 @@ import (
 
 // TestHostileThings: something else where an item, or a file of one, belongs, and things in items that are not theirs.
 func TestHostileThings(t *testing.T) {
+	t.Parallel()
 	kinds := map[string]func(h *hoard, path string){
 		"a folder": func(h *hoard, path string) {
 			kit.Check(h.t, os.Mkdir(path, 0o700), os.WriteFile(path+"/x", nil, 0o600))
@@ -70,6 +71,7 @@ func TestHostileThings(t *testing.T) {
 // TestHostileCopies: what lies in the store's trash as a copy of a context and is none keeps an erase from what it has
 // to remove, and it says so; where it leads is left alone.
 func TestHostileCopies(t *testing.T) {
+	t.Parallel()
 	const note = `{"ctxdir":"trash/1","kind":"context","removed_at":"2026-01-02T03:04:05Z"}`
 	for name, put := range map[string]func(h *hoard, item, path string){
 		"nothing in it": func(h *hoard, _, path string) { kit.Check(h.t, os.Mkdir(path, 0o700)) },

@@ -17,6 +17,7 @@ import (
 
 // TestHostilePieces: the messages of a line in trash that are not what was written there.
 func TestHostilePieces(t *testing.T) {
+	t.Parallel()
 	x := uuid.NewString()
 	type change = map[string]any
 	// one makes an item of one message of a line that nobody knows, in the folder of branch main.

@@ -288,6 +288,7 @@ func (h *hoard) unharmed() {
 
 // TestHostileNotes: an item.json that says what cannot be.
 func TestHostileNotes(t *testing.T) {
+	t.Parallel()
 	x, y := uuid.NewString(), uuid.NewString()
 	type change = map[string]any
 	endure(t, map[string]func(h *hoard){

@@ -79,6 +79,7 @@ func TestHugeTrash(t *testing.T) {
 
 // TestLongLine: a line of 100 MB that never ends costs its size, not more, and what it lies in is refused.
 func TestLongLine(t *testing.T) {
+	t.Parallel()
 	h := newHoard(t)
 	const long = 100 << 20
 	item := h.like(nil)
@@ -96,6 +97,7 @@ func TestLongLine(t *testing.T) {
 
 // TestManyItems: thousands of items are listed, found and purged.
 func TestManyItems(t *testing.T) {
+	t.Parallel()
 	const many = 3000
 	h := newHoard(t)
 	saved := kit.Must[[]byte](t)(os.ReadFile(filepath.Join(h.dir, h.old.Path)))
