@@ -32,7 +32,7 @@ func Cuts(every int) iter.Seq[int] {
 }
 
 // cutsFrom repeats a short run of another day.
-var cutsFrom = flag.Int("cuts.from", -1, "number of the first operation at which a short run cuts the power, from 0; -1 for that of the day")
+var cutsFrom = flag.Int("cuts.from", -1, "the day, since 1970, whose operations a short run cuts; -1 for today")
 
 // Today is a number that changes from day to day in a short run.
 func Today() int {
